@@ -1,0 +1,114 @@
+// Package page holds the plain data that flows through a crawl: a [Link] leads to a [Response], a Response is read into a
+// [Page], and what is stored of both is a [Record]. There is no logic here, so that every room can speak of these things
+// without importing the room that makes them.
+package page
+
+import (
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// A Link is one reference found on a page, resolved and in canonical form.
+type Link struct {
+	URL  string // canonical and absolute; may be a substring of a larger string of its page: clone it to keep it
+	Kind Kind
+	Rel  string // the rel attribute or parameter as written, "" if there is none
+}
+
+// A Response is one HTTP exchange as it went over the wire. The fetcher fills it and reuses its buffers, so it is valid until
+// the next fetch into the same Response.
+type Response struct {
+	URL    string      // as requested
+	Status int         // 0 when no status line came
+	Proto  string      // "HTTP/1.0", "HTTP/1.1" or "HTTP/2.0"
+	Header http.Header // nil when no head came
+
+	RequestRaw []byte // the request's bytes, secrets redacted
+	Raw        []byte // the answer's bytes: exact for HTTP/1, a head made from the fields and the body for HTTP/2
+	HeadLen    int    // Raw[:HeadLen] is status line and header fields with the empty line; 0 when the head is incomplete
+	Payload    []byte // the body without transfer coding (chunks removed), content coding kept; may alias Raw
+	Body       []byte // the payload without content coding; filled by fetch.Decode, may alias Payload
+
+	Truncated Truncation // why Raw is not all that the server meant to send
+	Malformed string     // what was wrong with the answer, "" if nothing
+
+	Addr                                      netip.AddrPort // the server's (or the proxy's) address
+	TLS                                       string         // "TLS 1.3", or "" without TLS
+	Start                                     time.Time      // when the exchange began
+	DNS, Connect, Handshake, FirstByte, Total time.Duration  // spent in each phase; FirstByte and Total count from Start
+}
+
+// A Truncation is a reason in the words of WARC's WARC-Truncated field.
+type Truncation string
+
+// The reasons for which an answer ends early.
+const (
+	Whole      Truncation = ""
+	Length     Truncation = "length"     // longer than the size limit
+	Time       Truncation = "time"       // took longer than the time limit
+	Disconnect Truncation = "disconnect" // the connection ended before the body did
+)
+
+// A Page is what a Response's body says.
+type Page struct {
+	Type      string // media type in lower case without parameters, as declared; "" if none
+	Charset   string // the charset that the text was read with (WHATWG name), "" for what is not text
+	Title     string // collapsed white space, at most 1 KiB
+	Base      string // what links were resolved against
+	Canonical string // the page's own word for its canonical URL, "" if it has none
+	Links     []Link // in the order found, each URL and kind once
+	Dropped   int    // links left out: unusable, or beyond the limit of links a page
+}
+
+// A Record is what is kept of one URL's visit. A visit that got no answer has a Failure and no Response.
+type Record struct {
+	URL   string
+	Final string    // where a redirect points, otherwise URL
+	From  string    // the page that named it, "" for a seed
+	Seed  string    // the seed it descends from, "" if not known
+	Path  string    // how it was reached: one letter a hop, see Kind.Hop
+	Depth int       // hops of kind link from a seed
+	Time  time.Time // when the visit began
+	Took  time.Duration
+	Tries int // how many visits it took, this one included
+
+	Failure  Failure // why there is no answer; None if there is one
+	Detail   string  // the failure in words
+	Response *Response
+	Page     *Page
+
+	Robots  bool   // this is a host's robots.txt, fetched for its rules
+	Digest  Digest // SHA-1 of Response.Payload
+	Revisit *Ref   // an earlier record with the same payload, nil if there is none
+	Place   Place  // where its response lies; set by the WARC store
+}
+
+// A Digest is a SHA-1.
+type Digest [20]byte
+
+// A Ref names an earlier record with the same payload.
+type Ref struct {
+	URL  string
+	Time time.Time
+	ID   string // its WARC-Record-ID
+}
+
+// A Place is where a record lies in the crawl's files.
+type Place struct {
+	File   string // base name of the closed file, "" if it was not stored
+	Offset int64
+	Length int64
+	ID     string // WARC-Record-ID of the response
+}
+
+// A Skip says why a URL within reach was not fetched.
+type Skip struct {
+	URL   string
+	Host  string
+	From  string
+	Depth int
+	Time  time.Time
+	Rule  string // which rule: "robots", "scope", "depth", "exclude", ...
+	Why   string // the rule's own words: the robots line, the pattern, the error
+}

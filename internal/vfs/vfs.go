@@ -1,0 +1,117 @@
+// Package vfs is the local disk as kumo uses it: files that grow at their end, are made durable, renamed and cut. All state
+// and all open record files go through it, so that a test can put a disk underneath that fails, tears writes or is full
+// (see [Faulty]).
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// An FS is a disk. Names are paths of the operating system.
+type FS interface {
+	// Append opens a file for writing at its end and makes it when it is not there.
+	Append(name string) (File, error)
+	// Open opens a file for reading.
+	Open(name string) (io.ReadCloser, error)
+	// Rename gives a file another name in the same folder, durably, and replaces what has that name.
+	Rename(from, to string) error
+	// Truncate cuts a file to size.
+	Truncate(name string, size int64) error
+	Remove(name string) error
+	MkdirAll(name string) error
+	// List returns the names of a folder's files, sorted; none when there is no such folder.
+	List(dir string) ([]string, error)
+	// Size is a file's length; an error that is fs.ErrNotExist when there is none.
+	Size(name string) (int64, error)
+	// Free returns how many bytes can still be written below dir.
+	Free(dir string) (uint64, error)
+}
+
+// A File is open for appending.
+type File interface {
+	io.WriteCloser
+	// Sync returns when all that was written is durable, the file's name included.
+	Sync() error
+}
+
+// OS is the disk of this machine.
+var OS FS = osFS{}
+
+type osFS struct{}
+
+func (osFS) Append(name string) (File, error) {
+	_, err := os.Stat(name)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &osFile{File: f, newIn: newDir(isNew, name)}, nil
+}
+
+func newDir(isNew bool, name string) string {
+	if isNew {
+		return filepath.Dir(name)
+	}
+	return ""
+}
+
+func (osFS) Open(name string) (io.ReadCloser, error) { return os.Open(name) }
+func (osFS) Truncate(name string, size int64) error  { return os.Truncate(name, size) }
+func (osFS) Remove(name string) error                { return os.Remove(name) }
+func (osFS) MkdirAll(name string) error              { return os.MkdirAll(name, 0o755) }
+func (osFS) Free(dir string) (uint64, error)         { return free(dir) }
+
+func (osFS) Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(to))
+}
+
+func (osFS) List(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+func (osFS) Size(name string) (int64, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+type osFile struct {
+	*os.File
+	newIn string // the folder to be synced with the first Sync, "" when the name is durable already
+}
+
+func (f *osFile) Sync() error {
+	if err := f.File.Sync(); err != nil {
+		return err
+	}
+	if f.newIn == "" {
+		return nil
+	}
+	dir := f.newIn
+	f.newIn = ""
+	return syncDir(dir)
+}
+
+// IsFull reports whether err says that the disk has no room left.
+func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || isFull(err) }
