@@ -19,7 +19,8 @@ type Mark struct {
 // A Store keeps records. Put may be called by many goroutines at once; the other methods are called by one at a time, and
 // none of Put and PutSkip runs during Mark.
 type Store interface {
-	// Put keeps a record. It does not keep rec or anything in it after it returns, and may fill in rec.Place.
+	// Put keeps a record. It does not hold on to rec or anything in it after it returns, and may fill in rec.Place. After an
+	// error, of which vfs.IsFull may be true, the store has to be closed and opened again.
 	Put(rec *page.Record) error
 	// PutSkip keeps the word on a URL that was left out.
 	PutSkip(skip *page.Skip) error
@@ -29,6 +30,7 @@ type Store interface {
 	Sync() error
 	// Settle is called once the last Mark's lengths are journalled: files that are full may now get their final name.
 	Settle() error
-	// Close gives every file its final form. It is called after a last Mark, Sync and Settle.
+	// Close gives every file its final form. It is called after a last Mark, Sync and Settle; what was put since then is not
+	// kept, so that files and journal agree when these fail.
 	Close() error
 }

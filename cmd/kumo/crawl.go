@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/term"
+
+	"kumo/internal/crawl"
+	"kumo/internal/page"
+	"kumo/internal/progress"
+	"kumo/internal/stats"
+	"kumo/internal/web"
+	"kumo/internal/wire"
+)
+
+const crawlLong = `Crawl from the given URLs and keep what is found in a folder of its own:
+
+  warc/            requests and answers as WARC 1.1, with a CDXJ index beside each file
+  index.cdxj       the index of them all
+  pages.jsonl      a line a page
+  crawl.log        a line a visit, in Heritrix's twelve fields
+  skipped.jsonl    a line for each URL within reach that was left out, with the rule
+  report.json      what the crawl came to
+  config.yaml      the settings in effect
+
+The same command again continues where the crawl stopped, also after Ctrl-C or a crash. Settings that are not given
+again stay as they were; seeds that are given in addition are added.`
+
+const crawlExample = `  kumo crawl https://example.com/
+  kumo crawl --contact https://me.example/bot -d 2 --limit 1000 https://example.com/docs/ --scope prefix
+  kumo crawl -i seeds.txt --name news --concurrency 200 --out /data/news`
+
+func crawlCommand() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use: "crawl [flags] URL...", Short: "Crawl from the given URLs", Long: crawlLong, Example: crawlExample,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.settle(cmd.Flags(), args); err != nil {
+				return err
+			}
+			if o.dryRun {
+				return o.explain(cmd.OutOrStdout())
+			}
+			return o.crawl(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	o.bind(cmd.Flags())
+	return cmd
+}
+
+// crawl runs the job and shows how it goes. It is also how kumo demo crawls.
+func (o *options) crawl(ctx context.Context, out io.Writer) error {
+	show := o.newShow(os.Stderr)
+	o.job.Listener = crawl.Tee(o.job.Listener, show.listener())
+	o.job.Warn = func(err error) { show.log.Warn(err.Error()) }
+	if o.job.Contact == "" && !strings.Contains(o.job.Fetch.UserAgent, "://") && !strings.Contains(o.job.Fetch.UserAgent, "@") {
+		show.log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
+	}
+	c, err := wire.Open(&o.job)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if c.Resumed {
+		show.log.Info("continuing", "folder", o.job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known", c.Known)
+	}
+	report, err := o.run(ctx, c, show)
+	if report != nil && !o.quiet {
+		report.Print(out)
+		fmt.Fprintf(out, "  %-9s %s\n", "folder", o.job.Dir)
+	}
+	if err == nil && report.Pages == 0 {
+		return errNothing
+	}
+	return err
+}
+
+// run crawls, with the view and the metrics beside it.
+func (o *options) run(ctx context.Context, c *wire.Crawl, show *show) (report *stats.Report, err error) {
+	beside, done := context.WithCancel(context.WithoutCancel(ctx))
+	g := errgroup.Group{}
+	g.Go(func() error { show.run(beside, c); return nil })
+	if o.metrics != "" {
+		l, err := net.Listen("tcp", o.metrics)
+		if err != nil {
+			done()
+			g.Wait()
+			return nil, usagef("--metrics: %v", err)
+		}
+		show.log.Info("metrics", "at", "http://"+l.Addr().String()+"/metrics")
+		src := web.Source{Totals: c.Stats.Totals, Frontier: c.Frontier.Counts, Known: c.URLsKnown}
+		g.Go(func() error { return web.Serve(beside, l, src) })
+	}
+	report, err = c.Run(ctx)
+	done()
+	return report, errors.Join(err, g.Wait())
+}
+
+// A show is what a person sees of a crawl while it runs.
+type show struct {
+	log     *slog.Logger
+	live    *progress.Live // nil where there is no terminal, or nothing is to be seen
+	quiet   bool
+	verbose bool
+	limits  progress.Limits
+}
+
+func (o *options) newShow(stderr *os.File) *show {
+	limits := progress.Limits{Pages: o.job.Crawl.Pages, Bytes: o.job.Crawl.Bytes, Time: o.job.Crawl.Time}
+	s := &show{quiet: o.quiet, verbose: o.verbose, limits: limits}
+	var w io.Writer = stderr
+	if term.IsTerminal(int(stderr.Fd())) && !o.quiet && !o.logJSON && !o.verbose {
+		s.live = progress.NewLive(stderr, func() int {
+			width, _, err := term.GetSize(int(stderr.Fd()))
+			if err != nil {
+				return 80
+			}
+			return width
+		}, o.job.Name, limits)
+		w = s.live
+	}
+	level := slog.LevelInfo
+	switch {
+	case o.quiet:
+		level = slog.LevelError
+	case o.verbose:
+		level = slog.LevelDebug
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if o.logJSON {
+		s.log = slog.New(slog.NewJSONHandler(w, opts))
+	} else {
+		s.log = slog.New(slog.NewTextHandler(w, opts))
+	}
+	return s
+}
+
+func (s *show) run(ctx context.Context, c *wire.Crawl) {
+	status := func() progress.Status {
+		return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(), Known: c.URLsKnown()}
+	}
+	if s.live != nil {
+		s.live.Run(ctx, status)
+		return
+	}
+	progress.Log(ctx, s.log, s.limits, status)
+}
+
+// listener logs what happens: hosts always, URLs when asked to.
+func (s *show) listener() crawl.Listener {
+	if s.live != nil {
+		return s.live.Listener()
+	}
+	l := crawl.Listener{
+		Slowed: func(host string, status int, ask time.Duration) {
+			s.log.Info("host asks to be left alone", "host", host, "status", status, "retry_after", ask)
+		},
+		GaveUp: func(host, why string) { s.log.Warn("host given up", "host", host, "why", why) },
+	}
+	if s.verbose {
+		l.Visited = s.visited
+		l.Retried = func(r *page.Record, ask time.Duration) {
+			s.log.Debug("again later", "url", r.URL, "tries", r.Tries, "error", r.Detail, "retry_after", ask)
+		}
+		l.Skipped = func(k *page.Skip) { s.log.Debug("left out", "url", k.URL, "rule", k.Rule, "why", k.Why) }
+	}
+	return l
+}
+
+func (s *show) visited(r *page.Record) {
+	if r.Failure != page.None {
+		s.log.Debug("failed", "url", r.URL, "failure", string(r.Failure), "error", r.Detail)
+		return
+	}
+	s.log.Debug("page", "url", r.URL, "status", r.Response.Status, "type", r.Page.Type, "bytes", len(r.Response.Raw),
+		"links", len(r.Page.Links), "took", r.Took.Round(time.Millisecond))
+}
+
+// explain says what a crawl would do.
+func (o *options) explain(w io.Writer) error {
+	seeds, err := o.job.Fix()
+	if err != nil {
+		return &usage{err}
+	}
+	what := "A new crawl"
+	if saved, err := wire.SavedSettings(o.job.Dir); err == nil && saved != nil && !o.job.Fresh {
+		what = "The crawl there would be continued"
+	}
+	fmt.Fprintf(w, "%s, %q, in %s, as\n  %s\n", what, o.job.Name, o.job.Dir, o.job.Fetch.UserAgent)
+	fmt.Fprintf(w, "from %d seeds:\n", len(seeds))
+	for i, u := range seeds {
+		if i == 20 {
+			fmt.Fprintf(w, "  and %d more\n", len(seeds)-i)
+			break
+		}
+		fmt.Fprintf(w, "  %s\n", u)
+	}
+	fmt.Fprintln(w, "with these settings:")
+	for _, s := range o.job.Settings {
+		if s.Key != seedsKey {
+			fmt.Fprintf(w, "  %s: %s\n", s.Key, strings.Join(s.Values, ", "))
+		}
+	}
+	_, err = fmt.Fprintln(w, "Nothing was fetched or written.")
+	return err
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/synthweb"
+	"kumo/internal/weburl"
+)
+
+const demoLong = `Serve a made-up web on loopback and crawl it: no network is needed, and nothing leaves this machine.
+
+The web has good hosts and bad ones: robots.txt with forbidden paths and delays, redirects and loops, calendars without
+end, hosts that are slow, refuse or never answer, answers that are cut off, odd charsets and markup. In the end
+the servers say what they saw: how much of the web was fetched, what twice, and how polite the crawler was.`
+
+func demoCommand() *cobra.Command {
+	o := &options{}
+	w := webFlags{messy: true}
+	cmd := &cobra.Command{Use: "demo", Short: "Crawl a made-up web on this machine", Long: demoLong, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.demo(cmd.Context(), cmd.OutOrStdout(), w)
+		}}
+	w.bind(cmd, 24, 1200)
+	f := cmd.Flags()
+	f.StringVarP(&o.out, "out", "o", "crawls/demo", "the crawl's folder; what an earlier demo left there is removed")
+	f.DurationVar(&o.job.Frontier.Delay, "delay", 20*time.Millisecond, "wait this long from the end of an answer to the next request to that host")
+	f.IntVarP(&o.job.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
+	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "log every URL")
+	return cmd
+}
+
+// demo crawls with settings under which everything shows within a minute.
+func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags) error {
+	server, err := synthweb.Serve(ctx, synthweb.New(flags.config()), synthweb.ServeOptions{DNS: true})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	j := &o.job
+	j.Name, j.Dir, j.Fresh, j.Seeds = "demo", o.out, true, server.SeedURLs()
+	j.Contact = "https://example.org/demo"
+	j.Scope = weburl.ScopeAny
+	j.Crawl.Depth, j.Crawl.PagesPerHost = -1, 400
+	j.Frontier.AddrDelay = j.Frontier.Delay
+	j.Fetch.AllowPrivate, j.Fetch.DNSServer = true, server.DNS()
+	j.Fetch.ConnectTimeout, j.Fetch.Timeout = 2*time.Second, 3*time.Second
+	j.Settings = o.settings(demoSettings(o))
+	if err := o.crawl(ctx, out); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nWhat the servers saw:\n%s\n", server.Score())
+	fmt.Fprintf(out, "\nLook at %s: pages.jsonl, crawl.log, skipped.jsonl, report.json, warc/\n", j.Dir)
+	return nil
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"kumo/internal/fetch"
+	"kumo/internal/wire"
+)
+
+// options are kumo crawl's flags: those that are a job's are bound to it, the others are kept here until they can be read.
+type options struct {
+	job wire.Job
+
+	inputFile string
+	config    string
+	out       string
+	robots    string
+	include   []string
+	exclude   []string
+	headers   []string
+	cookies   string
+	proxy     string
+	depth     string
+	metrics   string
+	dryRun    bool
+	verbose   bool
+	quiet     bool
+	logJSON   bool
+}
+
+const noLimit = "unlimited"
+
+// bind declares the flags. Their names are the keys of a configuration file, too.
+func (o *options) bind(f *pflag.FlagSet) {
+	o.bindCrawl(f)
+	o.bindManners(f)
+	o.bindFetch(f)
+	o.bindOutput(f)
+	f.SortFlags = false
+}
+
+func (o *options) bindCrawl(f *pflag.FlagSet) {
+	j := &o.job
+	f.StringVarP(&o.inputFile, "input-file", "i", "", "read seeds from `FILE`, a URL a line; - is standard input")
+	f.StringVar(&j.Name, "name", "", "the crawl's name (default: the first seed's host)")
+	f.StringVarP(&o.out, "out", "o", "", "the crawl's folder (default: crawls/NAME)")
+	f.BoolVar(&j.Fresh, "fresh", false, "forget the crawl that is in the folder and begin again")
+	f.StringVar(&o.config, "config", "", "read settings from a YAML `FILE`; its keys are these flags' names, flags win")
+	f.StringVarP(&o.depth, "depth", "d", noLimit, "follow links this many `HOPS` from a seed; 0 is the seeds only")
+	f.Var(scope{&j.Scope}, "scope", "which URLs belong to the crawl, seen from its seeds")
+	f.StringArrayVar(&o.include, "include", nil, "fetch only URLs that match `REGEX` (repeatable; seeds need not match)")
+	f.StringArrayVar(&o.exclude, "exclude", nil, "never fetch URLs that match `REGEX` (repeatable)")
+	f.BoolVar(&j.Crawl.Embeds, "embeds", false, "fetch images, scripts and other parts of pages, too")
+	f.StringVar(&j.BlockFile, "block-file", "", "never fetch what `FILE` names: a host or a /regex/ a line; read again when it changes")
+	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages (0: no limit)")
+	f.Var(size{&j.Crawl.Bytes}, "size-limit", "stop after so many bytes over the wire (0: no limit)")
+	f.DurationVar(&j.Crawl.Time, "time-limit", 0, "stop after this time (0: no limit)")
+	f.Int64Var(&j.Crawl.PagesPerHost, "max-pages-per-host", 0, "at most `N` pages of one host (0: no limit)")
+}
+
+func (o *options) bindManners(f *pflag.FlagSet) {
+	j := &o.job
+	f.IntVarP(&j.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
+	f.IntVar(&j.Frontier.PerHost, "per-host", 1, "open `N` connections to one host")
+	f.DurationVar(&j.Frontier.Delay, "delay", time.Second, "wait this long from the end of an answer to the next request to that host")
+	f.DurationVar(&j.Frontier.AddrDelay, "ip-delay", 250*time.Millisecond, "wait this long between requests to an address that several hosts share")
+	f.DurationVar(&j.Frontier.MaxDelay, "max-crawl-delay", 30*time.Second, "obey a robots.txt's Crawl-delay up to this")
+	o.robots = "obey"
+	f.Var(choice{&o.robots, []string{"obey", "ignore"}}, "robots", "what to do with robots.txt")
+	f.Float64Var(&j.Crawl.Rate, "max-rate", 0, "at most `N` requests a second, all hosts together (0: no limit)")
+	f.Var(size{&j.Fetch.Bandwidth}, "bandwidth", "receive at most so many bytes a second (0: no limit)")
+	f.StringVar(&j.Contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the user agent")
+	f.StringVar(&j.Fetch.UserAgent, "user-agent", "", "the whole User-Agent (default: Mozilla/5.0 (compatible; kumo/VERSION; +CONTACT))")
+}
+
+func (o *options) bindFetch(f *pflag.FlagSet) {
+	c := &o.job.Fetch
+	f.StringArrayVar(&o.headers, "header", nil, "send `'NAME: VALUE'` with each request (repeatable); secret ones go to the seeds' hosts only")
+	f.StringVar(&o.cookies, "cookies", "", "send the cookies of this Netscape cookie `FILE` to the seeds' hosts")
+	f.StringVar(&c.User, "user", "", "log in at the seeds' hosts with this name (Basic)")
+	f.StringVar(&c.Password, "password", "", "and this password")
+	f.StringVar(&o.proxy, "proxy", "", "fetch through a proxy: http://, https:// or socks5:// `URL`")
+	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
+	f.DurationVar(&c.ConnectTimeout, "connect-timeout", 10*time.Second, "give up a connection after this time")
+	f.DurationVar(&c.Timeout, "timeout", 30*time.Second, "give up an answer that brings nothing for this time")
+	f.IntVar(&o.job.Crawl.Tries, "tries", 3, "visit a URL up to `N` times before it has failed")
+	c.MaxBody = 32 << 20
+	f.Var(size{&c.MaxBody}, "max-body", "cut longer answers off here")
+	f.BoolVar(&c.AllowPrivate, "allow-private", false, "visit private, loopback and link-local addresses also where no seed names them")
+	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
+	f.StringVar(&c.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
+}
+
+func (o *options) bindOutput(f *pflag.FlagSet) {
+	j := &o.job
+	f.StringSliceVar(&j.Formats, "format", []string{"warc", "jsonl"}, "what to write: warc, jsonl")
+	j.WARCSize = 1e9
+	f.Var(size{&j.WARCSize}, "warc-size", "begin a new WARC file at this size")
+	j.Compress = "gzip"
+	f.Var(choice{&j.Compress, []string{"gzip", "zstd"}}, "compress", "how WARC files are compressed")
+	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`, e.g. localhost:9090")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "log every URL")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "log errors only, and no report")
+	f.BoolVar(&o.logJSON, "log-json", false, "log as JSON")
+}
+
+// finish reads the flags that are not bound to the job.
+func (o *options) finish() (err error) {
+	j := &o.job
+	if j.Crawl.Depth, err = parseDepth(o.depth); err != nil {
+		return err
+	}
+	if j.Crawl.Include, err = compile("include", o.include); err != nil {
+		return err
+	}
+	if j.Crawl.Exclude, err = compile("exclude", o.exclude); err != nil {
+		return err
+	}
+	if j.Fetch.Header, err = parseHeaders(o.headers); err != nil {
+		return err
+	}
+	if j.Fetch.Cookies, err = loadCookies(o.cookies); err != nil {
+		return err
+	}
+	if o.proxy != "" {
+		if j.Fetch.Proxy, err = url.Parse(o.proxy); err != nil {
+			return usagef("--proxy: %v", err)
+		}
+	}
+	j.Crawl.IgnoreRobots = o.robots == "ignore"
+	return o.check()
+}
+
+// check refuses numbers that mean nothing.
+func (o *options) check() error {
+	j := &o.job
+	switch {
+	case j.Frontier.Hosts < 1:
+		return usagef("--concurrency is %d: at least one host must be worked on", j.Frontier.Hosts)
+	case j.Frontier.PerHost < 1:
+		return usagef("--per-host is %d: a host needs at least one connection", j.Frontier.PerHost)
+	case j.Crawl.Tries < 1:
+		return usagef("--tries is %d: a URL needs at least one", j.Crawl.Tries)
+	case j.Frontier.Delay < 0 || j.Frontier.AddrDelay < 0 || j.Frontier.MaxDelay < 0:
+		return usagef("a delay cannot be negative")
+	case j.Crawl.Pages < 0 || j.Crawl.PagesPerHost < 0 || j.Crawl.Time < 0 || j.Crawl.Rate < 0:
+		return usagef("a limit cannot be negative")
+	case o.verbose && o.quiet:
+		return usagef("--verbose and --quiet do not go together")
+	}
+	return nil
+}
+
+func parseDepth(s string) (int, error) {
+	if s == noLimit {
+		return -1, nil
+	}
+	var n int
+	if _, err := fmt.Sscanf(s+"\n", "%d\n", &n); err != nil || n < 0 {
+		return 0, usagef("--depth is %q: a number of hops is wanted, 0 for the seeds only", s)
+	}
+	return n, nil
+}
+
+func compile(flag string, patterns []string) ([]*regexp.Regexp, error) {
+	var res []*regexp.Regexp
+	for _, p := range patterns {
+		re, err := regexp.Compile(p)
+		if err != nil {
+			return nil, usagef("--%s: %v", flag, err)
+		}
+		res = append(res, re)
+	}
+	return res, nil
+}
+
+func parseHeaders(lines []string) (http.Header, error) {
+	h := http.Header{}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, usagef("--header %q: a NAME: VALUE is wanted", line)
+		}
+		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return h, nil
+}
+
+func loadCookies(name string) (*fetch.Cookies, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	cookies, err := fetch.LoadCookies(f)
+	if err != nil {
+		return nil, fmt.Errorf("cookie file %s: %w", name, err)
+	}
+	return cookies, nil
+}

@@ -1,0 +1,120 @@
+// Command kumo is a web crawler. See the root package's documentation for the house, and kumo --help for the verbs.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/crawl"
+	"kumo/internal/vfs"
+	"kumo/internal/wire"
+)
+
+// Exit codes. They are documented in the root command's help.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitNothing     = 3
+	exitLimit       = 4
+	exitDiskFull    = 5
+	exitInterrupted = 130
+)
+
+const rootLong = `kumo crawls the web and keeps what it finds as WARC.
+
+  kumo crawl https://example.com/     one site, politely, into crawls/example.com
+  kumo demo                           see it work on a made-up web, offline
+
+Exit codes:
+  0    done: nothing waits
+  1    failed
+  2    wrong usage, or settings that do not go together
+  3    done, but nothing could be fetched
+  4    a limit was reached; the rest waits for the same command again
+  5    the disk is full; the rest waits for the same command again
+  130  interrupted; the rest waits for the same command again`
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run executes the command line and returns the exit code.
+func run(args []string) int {
+	ctx, stop := interruptible()
+	defer stop()
+	root := &cobra.Command{Use: "kumo", Short: "A distributed web crawler", Long: rootLong, Version: wire.Version,
+		SilenceErrors: true, SilenceUsage: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true}}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
+	root.AddCommand(crawlCommand(), demoCommand(), synthwebCommand(), versionCommand())
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !quietEnd(err) {
+		fmt.Fprintf(os.Stderr, "kumo: %v\n", err)
+		if _, ok := errors.AsType[*usage](err); ok {
+			fmt.Fprintf(os.Stderr, "see: %s --help\n", cmd.CommandPath())
+		}
+	}
+	return exitCode(err)
+}
+
+// interruptible returns a context that ends with the first SIGINT or SIGTERM; the second ends the process at once.
+func interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(exitInterrupted)
+	}()
+	return ctx, func() { signal.Stop(signals); cancel() }
+}
+
+// A usage is an error in how the command was called.
+type usage struct{ err error }
+
+func (u *usage) Error() string { return u.err.Error() }
+func (u *usage) Unwrap() error { return u.err }
+
+func usageError(_ *cobra.Command, err error) error { return &usage{err} }
+
+func usagef(format string, args ...any) error { return &usage{fmt.Errorf(format, args...)} }
+
+var errNothing = errors.New("nothing could be fetched")
+
+func exitCode(err error) int {
+	_, isUsage := errors.AsType[*usage](err)
+	switch {
+	case err == nil:
+		return exitDone
+	case isUsage, errors.Is(err, wire.ErrNoSeeds), isCobraUsage(err):
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, crawl.ErrLimit):
+		return exitLimit
+	case vfs.IsFull(err):
+		return exitDiskFull
+	case errors.Is(err, errNothing):
+		return exitNothing
+	}
+	return exitFailed
+}
+
+// quietEnd reports whether an error needs no word, because the report has said it.
+func quietEnd(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, crawl.ErrLimit)
+}
+
+// isCobraUsage recognises what cobra says of a verb or argument that it does not know.
+func isCobraUsage(err error) bool {
+	msg := err.Error()
+	return strings.HasPrefix(msg, "unknown command") || strings.HasPrefix(msg, "accepts ") || strings.HasPrefix(msg, "unknown flag")
+}

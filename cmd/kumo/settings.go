@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"kumo/internal/fetch"
+	"kumo/internal/wire"
+)
+
+// seedsKey is the key of a configuration file that is not a flag.
+const seedsKey = "seeds"
+
+var (
+	// passing flags say how this run goes and are not kept with the crawl.
+	passing = []string{"input-file", "out", "fresh", "config", "metrics", "dry-run", "verbose", "quiet", "log-json", "help"}
+	// lasting settings decide what the crawl has already left out or written; they cannot change.
+	lasting = []string{"name", "scope", "include", "exclude", "depth", "embeds", "format"}
+)
+
+// settle reads the settings from where they are given: flags, then the --config file, then the crawl in the folder.
+func (o *options) settle(f *pflag.FlagSet, args []string) error {
+	o.job.Seeds = args
+	if err := o.readInput(); err != nil {
+		return err
+	}
+	if o.config != "" {
+		settings, err := wire.ReadSettings(o.config)
+		if err != nil {
+			return &usage{err}
+		}
+		if err := o.apply(f, settings, o.config); err != nil {
+			return err
+		}
+	}
+	if err := o.findFolder(); err != nil {
+		return err
+	}
+	if err := o.goOn(f); err != nil {
+		return err
+	}
+	if err := o.finish(); err != nil {
+		return err
+	}
+	o.job.Settings = o.settings(f)
+	return nil
+}
+
+// readInput adds the seeds of the input file.
+func (o *options) readInput() error {
+	if o.inputFile == "" {
+		return nil
+	}
+	in := io.Reader(os.Stdin)
+	if o.inputFile != "-" {
+		f, err := os.Open(o.inputFile)
+		if err != nil {
+			return &usage{err}
+		}
+		defer f.Close()
+		in = f
+	}
+	sc := bufio.NewScanner(in)
+	for sc.Scan() {
+		if line := strings.TrimSpace(sc.Text()); line != "" && line[0] != '#' {
+			o.job.Seeds = append(o.job.Seeds, line)
+		}
+	}
+	return sc.Err()
+}
+
+// apply sets the flags that were not given. Keys are checked before any is set.
+func (o *options) apply(f *pflag.FlagSet, settings []wire.Setting, source string) error {
+	for _, s := range settings {
+		if s.Key != seedsKey && (f.Lookup(s.Key) == nil || s.Key == "config") {
+			return unknownKey(f, s.Key, source)
+		}
+	}
+	for _, s := range settings {
+		if s.Key == seedsKey {
+			o.job.Seeds = append(o.job.Seeds, s.Values...)
+			continue
+		}
+		if err := setFlag(f, s); err != nil {
+			return usagef("%s: %s: %v", source, s.Key, err)
+		}
+	}
+	return nil
+}
+
+func unknownKey(f *pflag.FlagSet, key, source string) error {
+	names := []string{seedsKey}
+	f.VisitAll(func(fl *pflag.Flag) { names = append(names, fl.Name) })
+	if near := wire.Nearest(key, names); near != "" {
+		return usagef("%s: there is no setting %q; did you mean %q?", source, key, near)
+	}
+	return usagef("%s: there is no setting %q", source, key)
+}
+
+// setFlag sets a flag unless it was given.
+func setFlag(f *pflag.FlagSet, s wire.Setting) error {
+	fl := f.Lookup(s.Key)
+	if fl.Changed {
+		return nil
+	}
+	if list, ok := fl.Value.(pflag.SliceValue); ok {
+		if err := list.Replace(s.Values); err != nil {
+			return err
+		}
+		fl.Changed = true
+		return nil
+	}
+	if len(s.Values) != 1 {
+		return fmt.Errorf("one value is wanted, not %d", len(s.Values))
+	}
+	return f.Set(s.Key, s.Values[0])
+}
+
+// findFolder sets the crawl's name and folder.
+func (o *options) findFolder() error {
+	dir := o.out
+	if _, err := o.job.Fix(); err != nil {
+		return &usage{err}
+	}
+	if dir == "" {
+		if o.job.Name == "" {
+			return wire.ErrNoSeeds
+		}
+		dir = wire.DefaultDir(o.job.Name)
+	}
+	o.job.Dir = dir
+	return nil
+}
+
+// goOn takes the settings of the crawl in the folder over, where the user has not given others, and refuses those that cannot
+// change.
+func (o *options) goOn(f *pflag.FlagSet) error {
+	if o.job.Fresh {
+		return nil
+	}
+	saved, err := wire.SavedSettings(o.job.Dir)
+	if err != nil {
+		return err
+	}
+	now := o.settings(f)
+	for _, s := range saved {
+		if err := o.checkSaved(f, s, now); err != nil {
+			return err
+		}
+	}
+	return o.apply(f, saved, o.job.Dir)
+}
+
+func (o *options) checkSaved(f *pflag.FlagSet, s wire.Setting, now []wire.Setting) error {
+	fl := f.Lookup(s.Key)
+	if fl == nil {
+		return nil // apply says it
+	}
+	if slices.ContainsFunc(s.Values, func(v string) bool { return strings.Contains(v, wire.Redacted) }) && !fl.Changed {
+		return usagef("the crawl in %s was begun with --%s, which is not kept on disk: give it again", o.job.Dir, s.Key)
+	}
+	if !fl.Changed || !slices.Contains(lasting, s.Key) {
+		return nil
+	}
+	if i := slices.IndexFunc(now, func(t wire.Setting) bool { return t.Key == s.Key }); i < 0 || now[i].Same(s) {
+		return nil
+	}
+	return usagef("the crawl in %s was begun with --%s %s, and that cannot change: name another folder with --out, or begin again with --fresh",
+		o.job.Dir, s.Key, strings.Join(s.Values, ","))
+}
+
+// settings are the flags' values, without those that are only for this run and without secrets.
+func (o *options) settings(f *pflag.FlagSet) []wire.Setting {
+	all := []wire.Setting{{Key: seedsKey, Values: canonical(o.job.Seeds)}}
+	f.VisitAll(func(fl *pflag.Flag) {
+		if slices.Contains(passing, fl.Name) {
+			return
+		}
+		values := []string{fl.Value.String()}
+		if list, ok := fl.Value.(pflag.SliceValue); ok {
+			values = slices.Clone(list.GetSlice())
+		}
+		for i := range values {
+			values[i] = redact(fl.Name, values[i])
+		}
+		if len(values) > 0 && values[0] != "" {
+			all = append(all, wire.Setting{Key: fl.Name, Values: values})
+		}
+	})
+	return all
+}
+
+func canonical(seeds []string) []string {
+	urls, err := wire.ParseSeeds(seeds)
+	if err != nil {
+		return seeds
+	}
+	var all []string
+	for _, u := range urls {
+		all = append(all, u.String())
+	}
+	return all
+}
+
+// redact takes secrets out of a flag's value.
+func redact(flag, value string) string {
+	switch flag {
+	case "password":
+		if value != "" {
+			return wire.Redacted
+		}
+	case "header":
+		if name, _, ok := strings.Cut(value, ":"); ok && fetch.IsSecret(strings.TrimSpace(name)) {
+			return name + ": " + wire.Redacted
+		}
+	case "proxy":
+		if u, err := url.Parse(value); err == nil && u.User != nil {
+			u.User = url.UserPassword(wire.Redacted, wire.Redacted)
+			return u.String()
+		}
+	}
+	return value
+}

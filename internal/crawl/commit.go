@@ -1,0 +1,154 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"kumo/internal/journal"
+	"kumo/internal/page"
+	"kumo/internal/store"
+)
+
+const commitBytes = 256 << 10 // of journal entries: a batch that is larger does not wait for its time
+
+// A committer is the group commit: it collects what workers put, and makes it durable in batches, records before the journal.
+type committer struct {
+	stores  []store.Store
+	journal journal.Journal
+	every   time.Duration
+	extra   func(*encoder) // adds entries that are collected elsewhere
+
+	// gate is held for reading while a record and its entries are put, and for writing while a batch is cut off, so that a
+	// batch has the entries of just the records that the files have at its marks.
+	gate    sync.RWMutex
+	mu      sync.Mutex // guards pending
+	pending []byte
+	spare   []byte
+	marked  map[string]int64 // the lengths that the journal has
+	full    chan struct{}
+}
+
+func newCommitter(p Parts, every time.Duration, extra func(*encoder)) *committer {
+	return &committer{stores: p.Stores, journal: p.Journal, every: every, extra: extra,
+		marked: map[string]int64{}, full: make(chan struct{}, 1)}
+}
+
+// put stores a record, if there is one, and what was left out, then queues the entries that finish makes of it.
+func (c *committer) put(rec *page.Record, skips []page.Skip, finish func() []byte) error {
+	c.gate.RLock()
+	defer c.gate.RUnlock()
+	for _, s := range c.stores {
+		if rec != nil {
+			if err := s.Put(rec); err != nil {
+				return fmt.Errorf("store the record of %s: %w", rec.URL, err)
+			}
+		}
+		for i := range skips {
+			if err := s.PutSkip(&skips[i]); err != nil {
+				return err
+			}
+		}
+	}
+	c.enqueue(finish())
+	return nil
+}
+
+func (c *committer) enqueue(entries []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending = append(c.pending, entries...)
+	if len(c.pending) >= commitBytes {
+		select {
+		case c.full <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// run commits until the context ends. It does not make the last commit.
+func (c *committer) run(ctx context.Context) error {
+	tick := time.NewTicker(c.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-c.full:
+		}
+		if err := c.commit(); err != nil {
+			return err
+		}
+	}
+}
+
+// commit makes durable all that was put so far.
+func (c *committer) commit() error {
+	batch, marks, err := c.cut()
+	if err != nil || len(batch) == 0 && !c.changed(marks) {
+		return err
+	}
+	for _, s := range c.stores {
+		if err := s.Sync(); err != nil {
+			return fmt.Errorf("make records durable: %w", err)
+		}
+	}
+	if err := c.journal.Append(c.withMarks(batch, marks)); err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	for _, s := range c.stores {
+		if err := s.Settle(); err != nil {
+			return fmt.Errorf("close a record file: %w", err)
+		}
+	}
+	return nil
+}
+
+// cut takes the pending entries and the lengths of the files that hold their records.
+func (c *committer) cut() (batch []byte, marks []store.Mark, err error) {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	for _, s := range c.stores {
+		m, err := s.Mark()
+		if err != nil {
+			return nil, nil, fmt.Errorf("write records: %w", err)
+		}
+		marks = append(marks, m...)
+	}
+	batch, c.pending = c.pending, c.spare[:0]
+	return batch, marks, nil
+}
+
+func (c *committer) changed(marks []store.Mark) bool {
+	return slices.ContainsFunc(marks, func(m store.Mark) bool { return c.marked[m.Name] != m.Length })
+}
+
+// withMarks adds the marks that have changed, and keeps the buffer for the batch after the next.
+func (c *committer) withMarks(batch []byte, marks []store.Mark) []byte {
+	e := encoder{batch}
+	for _, m := range marks {
+		if length, known := c.marked[m.Name]; !known || length != m.Length {
+			e.mark(m)
+			c.marked[m.Name] = m.Length
+		}
+	}
+	c.extra(&e)
+	c.spare = e.b
+	return e.b
+}
+
+// close makes the last commit and gives every file its final form.
+func (c *committer) close() error {
+	if err := c.commit(); err != nil {
+		return err
+	}
+	for _, s := range c.stores {
+		if err := s.Close(); err != nil {
+			return fmt.Errorf("close record files: %w", err)
+		}
+	}
+	return nil
+}

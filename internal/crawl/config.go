@@ -1,0 +1,84 @@
+package crawl
+
+import (
+	"context"
+	"net/netip"
+	"regexp"
+	"time"
+
+	"kumo/internal/fetch"
+	"kumo/internal/frontier"
+	"kumo/internal/journal"
+	"kumo/internal/page"
+	"kumo/internal/robots"
+	"kumo/internal/stats"
+	"kumo/internal/store"
+	"kumo/internal/weburl"
+)
+
+// Config sets what is crawled, and how far.
+type Config struct {
+	Depth        int              // hops from a seed; negative: without limit
+	Embeds       bool             // fetch images, scripts and the like, too
+	Include      []*regexp.Regexp // a URL must match one of these, if there are any; seeds need not
+	Exclude      []*regexp.Regexp // and none of these
+	IgnoreRobots bool
+	Tries        int   // visits that a URL gets before it has failed; 3
+	MaxRedirects int   // in a row; 10
+	PagesPerHost int64 // 0: without limit
+
+	Pages int64         // stop after so many pages; 0: without limit
+	Bytes int64         // stop after so many bytes over the wire
+	Time  time.Duration // stop after so long
+
+	Rate      float64       // requests a second, all hosts together; 0: without limit
+	Grace     time.Duration // how long requests under way may go on after a stop; 5s
+	Commit    time.Duration // between two commits; 50ms
+	DecodeAll bool          // take the content coding off every body, not only off those that are read for links
+	Now       func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	c.Tries = orDefault(c.Tries, 3)
+	c.MaxRedirects = orDefault(c.MaxRedirects, 10)
+	c.Grace = orDefault(c.Grace, 5*time.Second)
+	c.Commit = orDefault(c.Commit, 50*time.Millisecond)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func orDefault[T comparable](v, value T) T {
+	var zero T
+	if v == zero {
+		return value
+	}
+	return v
+}
+
+// A Fetcher makes one HTTP exchange.
+type Fetcher interface {
+	Get(ctx context.Context, req fetch.Request, resp *page.Response) error
+	Resolve(ctx context.Context, hostname, port string) (netip.Addr, error)
+	Allow(host string)
+}
+
+// A Parser reads a response into a page. Each worker has its own.
+type Parser interface {
+	Parse(resp *page.Response, pg *page.Page) error
+}
+
+// Parts are what the engine works with.
+type Parts struct {
+	Frontier  *frontier.Frontier
+	Robots    *robots.Cache
+	Scope     *weburl.Scope
+	Block     *BlockList // may be nil
+	Fetcher   Fetcher
+	NewParser func() Parser
+	Stores    []store.Store
+	Journal   journal.Journal
+	Stats     *stats.Counter
+	Listener  Listener
+}

@@ -1,0 +1,22 @@
+// Package crawl is the engine: the loop of one node.
+//
+// The life of a URL, in the order of the code:
+//
+//	Add        door.go    seeds come in here; links by the same way, from step 8
+//	judge      judge.go   scope, filters, block list, depth: out → counted or skipped, with the rule kept
+//	seen       door.go    met before → dropped; new → on
+//	frontier   package    to its host's queue; handed to a worker when the host's time has come
+//	visit      visit.go   its host's robots.txt first (robots.go), its turn at the server's address, the limits (limit.go)
+//	fetch      visit.go   one exchange; no answer, or a bad one → back to the queue or given up (outcome.go)
+//	parse      visit.go   bytes → page and links, in the same goroutine
+//	commit     commit.go  the record to the stores, done mark and new links to the journal as one batch, then the new links to
+//	                      the frontier: the only loop
+//	done       package    frontier.Done sets the host's next time
+//
+// # How nothing gets lost
+//
+// A URL is in one of three places: in the frontier or under way, and then the journal has its found entry and no done entry;
+// or done. Group commit makes record files durable first, then writes the batch that marks their URLs as done and names the
+// files' lengths. [Recover] reads the journal back; what has no done entry waits again. So a crash loses no URL; what
+// was under way, or finished since the last commit, is fetched again.
+package crawl

@@ -1,0 +1,164 @@
+package crawl
+
+import (
+	"strings"
+
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/seen"
+	"kumo/internal/weburl"
+)
+
+// A batch is what one page, or the seeds, bring in: judged, offered to seen, and sorted into what is to be fetched and what is
+// left out. Its slices are used again and again.
+type batch struct {
+	cands []candidate
+	urls  []seen.URL
+	fresh []bool
+
+	found   []candidate // new, to be fetched
+	skips   []page.Skip // new, left out for good
+	asides  []page.Skip // new, set aside
+	entries encoder
+}
+
+type candidate struct {
+	host string
+	item frontier.Item
+	verdict
+}
+
+func (b *batch) reset() {
+	clear(b.cands)
+	clear(b.found)
+	clear(b.skips)
+	clear(b.asides)
+	b.cands, b.found, b.skips, b.asides = b.cands[:0], b.found[:0], b.skips[:0], b.asides[:0]
+	b.urls, b.fresh, b.entries.b = b.urls[:0], b.fresh[:0], b.entries.b[:0]
+}
+
+// addLinks takes the links of it in.
+func (e *Engine) addLinks(b *batch, it *frontier.Item, links []page.Link) {
+	for _, l := range links {
+		u, err := weburl.Parse(l.URL)
+		if err != nil {
+			continue // the parser has counted what is unusable
+		}
+		c := child(it, l)
+		if c.Kind == page.Redirect && c.Root {
+			e.scope.AddSeed(u) // a seed that redirects takes its target into scope
+		}
+		e.consider(b, u, c)
+	}
+	e.offer(b, it.Path)
+}
+
+// addSeeds takes seeds in.
+func (e *Engine) addSeeds(b *batch, seeds []weburl.URL) {
+	for _, u := range seeds {
+		url := u.String()
+		e.consider(b, u, frontier.Item{URL: url, Seed: url, Kind: page.Seed, Root: true})
+	}
+	e.offer(b, "")
+}
+
+// consider judges one link. What is off the crawl's hosts ends here.
+func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item) {
+	v := e.judge(u, &it)
+	if v.off {
+		e.offHost(u.Host())
+		return
+	}
+	b.cands = append(b.cands, candidate{host: u.Host(), item: it, verdict: v})
+	b.urls = append(b.urls, seen.URL{URL: it.URL, Depth: it.Depth, State: v.state})
+}
+
+// offer asks seen which candidates are news, and sorts those.
+func (e *Engine) offer(b *batch, path string) {
+	b.fresh = e.seen.Offer(b.urls, b.fresh[:0])
+	for i, fresh := range b.fresh {
+		if !fresh {
+			continue
+		}
+		c := &b.cands[i]
+		c.item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
+		if c.host = e.internHost(c.host); c.rule == "" {
+			c.item.Path = e.path(path, c.item.Kind)
+			e.resumeAside(c.item.URL)
+			b.entries.found(c.host, &c.item)
+			b.found = append(b.found, *c)
+			continue
+		}
+		e.leaveOut(b, c)
+	}
+}
+
+func (e *Engine) leaveOut(b *batch, c *candidate) {
+	s := page.Skip{URL: c.item.URL, Host: c.host, From: c.item.From, Depth: int(c.item.Depth), Time: e.cfg.Now(),
+		Rule: c.rule, Why: c.why}
+	if c.state == seen.Aside {
+		b.entries.skip(entryAside, &s)
+		b.asides = append(b.asides, s)
+		return
+	}
+	b.entries.skip(entrySkip, &s)
+	b.skips = append(b.skips, s)
+}
+
+const maxPath = 50
+
+// path is the discovery path one hop further. Paths are few and shared.
+func (e *Engine) path(parent string, k page.Kind) string {
+	hop := k.Hop()
+	if hop == 0 {
+		return parent
+	}
+	if len(parent) >= maxPath {
+		return parent // as long as crawl.log has them
+	}
+	return e.intern(parent + string(hop))
+}
+
+// intern returns one copy of a string that many items share.
+func (e *Engine) intern(s string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if kept, ok := e.shared[s]; ok {
+		return kept
+	}
+	s = strings.Clone(s)
+	if len(e.shared) < maxShared {
+		e.shared[s] = s
+	}
+	return s
+}
+
+const maxShared = 100_000
+
+func (e *Engine) internHost(host string) string { return e.intern(host) }
+
+// setAside remembers what was left out for now. It is written down when the crawl ends without a better link to it.
+func (e *Engine) setAside(skips []page.Skip) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range skips {
+		e.asides[s.URL] = s
+	}
+}
+
+func (e *Engine) resumeAside(url string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.asides, url)
+}
+
+// offHost counts a link to a host that is not the crawl's.
+func (e *Engine) offHost(host string) {
+	host = e.internHost(host)
+	e.stats.OffHost(host, 1)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.offs) < maxShared {
+		e.offs[host]++
+	}
+}

@@ -1,0 +1,253 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/robots"
+	"kumo/internal/seen"
+	"kumo/internal/stats"
+	"kumo/internal/weburl"
+)
+
+// An Engine crawls. It is used for one Run.
+type Engine struct {
+	cfg       Config
+	frontier  *frontier.Frontier
+	seen      *seen.Set
+	rules     *robots.Cache
+	scope     *weburl.Scope
+	block     *BlockList
+	fetcher   Fetcher
+	newParser func() Parser
+	stats     *stats.Counter
+	listener  Listener
+	committer *committer
+	quota     *quota
+	limiter   *rate.Limiter
+	trusted   map[string]bool // hosts of seeds: secrets may be sent there
+
+	bytes atomic.Int64 // over the wire, all runs
+	stop  context.CancelCauseFunc
+
+	mu      sync.Mutex // guards all below
+	asides  map[string]page.Skip
+	digests map[page.Digest]page.Ref
+	shared  map[string]string
+	offs    map[string]int64
+	wanted  map[string]bool // origins whose robots.txt is on its way
+}
+
+// New makes an engine that goes on from a state.
+func New(cfg Config, p Parts, s *State) *Engine {
+	cfg = cfg.withDefaults()
+	e := &Engine{
+		cfg: cfg, frontier: p.Frontier, seen: s.seen, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
+		newParser: p.NewParser, stats: s.Stats, listener: p.Listener,
+		quota: newQuota(cfg, s.Stats.Pages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
+		asides: s.asides, digests: s.digests, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{},
+	}
+	e.bytes.Store(s.Stats.Totals().Bytes)
+	e.committer = newCommitter(p, cfg.Commit, e.drainOffs)
+	e.restore(s)
+	return e
+}
+
+func newLimiter(perSecond float64) *rate.Limiter {
+	if perSecond <= 0 {
+		return rate.NewLimiter(rate.Inf, 1)
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond/10))))
+}
+
+// restore puts what waits back into the frontier. Hosts owe their full delay again: nobody knows when their last request was.
+func (e *Engine) restore(s *State) {
+	for _, it := range s.roots {
+		if u, err := weburl.Parse(it.URL); err == nil {
+			e.admit(u, it.Kind == page.Seed)
+		}
+	}
+	for _, w := range s.queue() {
+		host := e.intern(w.host)
+		w.item.Path = e.intern(w.item.Path)
+		e.frontier.Restore(host, w.item)
+	}
+	s.waiting = nil
+}
+
+// admit takes a root into scope. A seed, which the user named, is trusted and may be at a private address.
+func (e *Engine) admit(u weburl.URL, seed bool) {
+	e.scope.AddSeed(u)
+	if !seed {
+		return
+	}
+	e.trusted[u.Host()] = true
+	if namesAddress(u.Hostname()) {
+		e.fetcher.Allow(u.Host())
+	}
+}
+
+// Run crawls from the seeds and from what waits until nothing waits, a limit is reached (an error that is ErrLimit) or the
+// context ends (its error). Requests under way may then go on for Config.Grace. All that was fetched is durable when it returns,
+// unless the error is another than those.
+func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error {
+	handing, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	e.stop = stop
+	if e.cfg.Time > 0 {
+		t := time.AfterFunc(e.cfg.Time, func() { stop(limitErr("%v", e.cfg.Time)) })
+		defer t.Stop()
+	}
+	fetching, abort := context.WithCancel(context.WithoutCancel(ctx))
+	defer abort()
+	defer context.AfterFunc(handing, func() { time.AfterFunc(e.cfg.Grace, abort) })()
+
+	if err := e.seed(seeds); err != nil {
+		return err
+	}
+	if err := e.crawl(handing, fetching, workers); err != nil {
+		return err
+	}
+	stopped := context.Cause(handing)
+	if stopped == nil {
+		if err := e.writeAsides(); err != nil {
+			return err
+		}
+	}
+	if err := e.committer.close(); err != nil {
+		return err
+	}
+	return stopped
+}
+
+// crawl runs the workers and the committer until the frontier is dry, handing ends, or one of them fails.
+func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
+	committing, done := context.WithCancel(context.WithoutCancel(handing))
+	defer done()
+	all, _ := errgroup.WithContext(fetching)
+	all.Go(func() error {
+		err := e.committer.run(committing)
+		if err != nil {
+			e.stop(err)
+		}
+		return err
+	})
+	crew, working := errgroup.WithContext(handing)
+	for range workers {
+		crew.Go(func() error { return e.work(working, fetching) })
+	}
+	err := crew.Wait()
+	done()
+	return errors.Join(err, all.Wait())
+}
+
+func (e *Engine) work(handing, fetching context.Context) error {
+	w := &worker{Engine: e, parser: e.newParser()}
+	for {
+		v, err := e.frontier.Next(handing)
+		switch {
+		case errors.Is(err, frontier.ErrDry), handing.Err() != nil && v == nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := w.visit(fetching, v); err != nil {
+			return fmt.Errorf("crawl %s: %w", v.URL, err)
+		}
+	}
+}
+
+func (e *Engine) seed(seeds []weburl.URL) error {
+	for _, u := range seeds {
+		e.admit(u, true)
+	}
+	var b batch
+	e.addSeeds(&b, seeds)
+	return e.take(&b, nil, nil)
+}
+
+// take makes a batch part of the crawl: with the record that brought it, if there is one, to the stores and the journal, then to
+// the frontier.
+func (e *Engine) take(b *batch, rec *page.Record, d *done) error {
+	err := e.committer.put(rec, b.skips, func() []byte {
+		if d != nil {
+			e.refer(rec, d)
+			b.entries.done(d)
+		}
+		return b.entries.b
+	})
+	if err != nil {
+		return err
+	}
+	e.setAside(b.asides)
+	for i := range b.skips {
+		e.stats.Skipped(b.skips[i].Rule)
+		e.listener.skipped(&b.skips[i])
+	}
+	return e.push(b.found)
+}
+
+func (e *Engine) push(found []candidate) error {
+	for _, c := range found {
+		if e.frontier.Push(c.host, c.item) {
+			continue
+		}
+		if err := e.forsake(c.host, c.item, "its host was given up"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refer lets later records with the same payload refer to this one.
+func (e *Engine) refer(rec *page.Record, d *done) {
+	if rec.Place.ID == "" || rec.Revisit != nil || rec.Response == nil || len(rec.Response.Payload) == 0 {
+		return
+	}
+	d.digest, d.ref = rec.Digest, page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, known := e.digests[rec.Digest]; !known {
+		e.digests[rec.Digest] = d.ref
+	}
+}
+
+// writeAsides says of what was set aside that no better link came.
+func (e *Engine) writeAsides() error {
+	e.mu.Lock()
+	asides := make([]page.Skip, 0, len(e.asides))
+	for _, s := range e.asides {
+		asides = append(asides, s)
+	}
+	clear(e.asides)
+	e.mu.Unlock()
+	var b batch
+	for i := range asides {
+		b.entries.skip(entrySkip, &asides[i])
+	}
+	b.skips = asides
+	return e.take(&b, nil, nil)
+}
+
+// drainOffs journals the links to foreign hosts since the last commit.
+func (e *Engine) drainOffs(enc *encoder) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for host, n := range e.offs {
+		enc.off(host, n)
+	}
+	clear(e.offs)
+}
+
+// Known is the number of URLs met within reach so far.
+func (e *Engine) Known() int { return e.seen.Len() }

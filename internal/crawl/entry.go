@@ -1,0 +1,206 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/stats"
+	"kumo/internal/store"
+)
+
+// A journal batch is a sequence of entries: a byte that says which, then its fields. Numbers are varints, strings have their
+// length before them. New kinds of entry get new bytes; a byte that is not known stops a replay.
+const (
+	entryFound = 'f' // a URL entered the frontier
+	entryDone  = 'd' // a URL was answered, or failed for good
+	entrySkip  = 's' // a URL was left out for good
+	entryAside = 'a' // a URL was set aside: a better link may bring it in
+	entryMark  = 'm' // a record file's length at this point
+	entryOff   = 'o' // links to a host that is not the crawl's
+)
+
+type encoder struct{ b []byte }
+
+func (e *encoder) kind(k byte) { e.b = append(e.b, k) }
+func (e *encoder) int(n int64) { e.b = binary.AppendVarint(e.b, n) }
+func (e *encoder) string(s string) {
+	e.b = binary.AppendUvarint(e.b, uint64(len(s)))
+	e.b = append(e.b, s...)
+}
+
+func (e *encoder) bool(v bool) {
+	if v {
+		e.b = append(e.b, 1)
+	} else {
+		e.b = append(e.b, 0)
+	}
+}
+
+var errShort = errors.New("an entry ends early")
+
+// A decoder reads fields; after the first that is not there all are zero and err is set.
+type decoder struct {
+	b   []byte
+	err error
+}
+
+func (d *decoder) byte() byte {
+	if len(d.b) == 0 {
+		d.err = errShort
+		return 0
+	}
+	c := d.b[0]
+	d.b = d.b[1:]
+	return c
+}
+
+func (d *decoder) bool() bool { return d.byte() != 0 }
+
+func (d *decoder) int() int64 {
+	n, size := binary.Varint(d.b)
+	return took(d, n, size)
+}
+
+func (d *decoder) string() string {
+	n, size := binary.Uvarint(d.b)
+	if n = took(d, n, size); d.err != nil || n > uint64(len(d.b)) {
+		d.err = errShort
+		return ""
+	}
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
+}
+
+func took[T int64 | uint64](d *decoder, n T, size int) T {
+	if size <= 0 {
+		d.err, d.b = errShort, nil
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+func (e *encoder) found(host string, it *frontier.Item) {
+	e.kind(entryFound)
+	e.string(host)
+	e.string(it.URL)
+	e.string(it.From)
+	e.string(it.Seed)
+	e.string(it.Path)
+	e.int(int64(it.Depth))
+	e.int(int64(it.Kind))
+	e.int(int64(it.Redirects))
+	e.bool(it.Root)
+}
+
+func (d *decoder) found() (host string, it frontier.Item) {
+	host = d.string()
+	it = frontier.Item{URL: d.string(), From: d.string(), Seed: d.string(), Path: d.string(), Depth: int32(d.int()),
+		Kind: page.Kind(d.int()), Redirects: uint8(d.int()), Root: d.bool()}
+	return host, it
+}
+
+// done is what the journal keeps of a visit: enough to count it and to refer to its record.
+type done struct {
+	url    string
+	visit  stats.Visit
+	digest page.Digest
+	ref    page.Ref // where the payload lies, if this record has it
+}
+
+func (e *encoder) done(v *done) {
+	e.kind(entryDone)
+	e.string(v.url)
+	e.string(v.visit.Host)
+	e.int(int64(v.visit.Status))
+	e.string(v.visit.Failure)
+	e.string(v.visit.Type)
+	e.int(v.visit.Bytes)
+	e.int(int64(v.visit.Took))
+	e.bool(v.visit.Duplicate)
+	e.string(v.ref.ID)
+	if v.ref.ID != "" {
+		e.int(v.ref.Time.UnixMicro())
+		e.b = append(e.b, v.digest[:]...)
+	}
+}
+
+func (d *decoder) done() (v done) {
+	v.url = d.string()
+	v.visit = stats.Visit{Host: d.string(), Status: int(d.int()), Failure: d.string(), Type: d.string(), Bytes: d.int(),
+		Took: time.Duration(d.int()), Duplicate: d.bool()}
+	if v.ref.ID = d.string(); v.ref.ID != "" {
+		v.ref.URL, v.ref.Time = v.url, time.UnixMicro(d.int()).UTC()
+		for i := range v.digest {
+			v.digest[i] = d.byte()
+		}
+	}
+	return v
+}
+
+func (e *encoder) skip(kind byte, s *page.Skip) {
+	e.kind(kind)
+	e.string(s.URL)
+	e.string(s.Host)
+	e.string(s.From)
+	e.int(int64(s.Depth))
+	e.string(s.Rule)
+	e.string(s.Why)
+}
+
+func (d *decoder) skip() page.Skip {
+	return page.Skip{URL: d.string(), Host: d.string(), From: d.string(), Depth: int(d.int()), Rule: d.string(), Why: d.string()}
+}
+
+func (e *encoder) mark(m store.Mark) {
+	e.kind(entryMark)
+	e.string(m.Name)
+	e.int(m.Length)
+}
+
+func (d *decoder) mark() store.Mark { return store.Mark{Name: d.string(), Length: d.int()} }
+
+func (e *encoder) off(host string, n int64) {
+	e.kind(entryOff)
+	e.string(host)
+	e.int(n)
+}
+
+// A reader is told the entries of a batch.
+type reader interface {
+	found(host string, it frontier.Item)
+	done(v done)
+	skip(s page.Skip)
+	aside(s page.Skip)
+	mark(m store.Mark)
+	off(host string, n int64)
+}
+
+// read tells r the entries of a batch.
+func read(batch []byte, r reader) error {
+	d := decoder{b: batch}
+	for len(d.b) > 0 && d.err == nil {
+		switch k := d.byte(); k {
+		case entryFound:
+			r.found(d.found())
+		case entryDone:
+			r.done(d.done())
+		case entrySkip:
+			r.skip(d.skip())
+		case entryAside:
+			r.aside(d.skip())
+		case entryMark:
+			r.mark(d.mark())
+		case entryOff:
+			r.off(d.string(), d.int())
+		default:
+			return fmt.Errorf("the journal has an entry of kind %q: a newer kumo wrote it", k)
+		}
+	}
+	return d.err
+}

@@ -1,0 +1,79 @@
+package crawl
+
+import (
+	"fmt"
+	"regexp"
+
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/seen"
+	"kumo/internal/weburl"
+)
+
+// A verdict says what becomes of a link.
+type verdict struct {
+	state seen.State // Known: to be fetched, or left out for good; Aside: left out unless a better link comes
+	rule  string     // "" when it is to be fetched
+	why   string
+	off   bool // not on the crawl's hosts: counted by host and forgotten
+}
+
+// judge decides by what does not change during a crawl and does not depend on the host's answers.
+func (e *Engine) judge(u weburl.URL, it *frontier.Item) verdict {
+	if v := e.judgeURL(u, it); v.rule != "" || v.off {
+		return v
+	}
+	switch {
+	case int(it.Redirects) > e.cfg.MaxRedirects:
+		return aside("redirects", fmt.Sprintf("more than %d in a row", e.cfg.MaxRedirects))
+	case it.Kind.Embed() && !e.cfg.Embeds:
+		return aside("embed", it.Kind.String())
+	case e.tooDeep(it.Depth):
+		return aside("depth", fmt.Sprintf("deeper than %d", e.cfg.Depth))
+	}
+	return verdict{state: seen.Known}
+}
+
+// judgeURL judges the URL itself, however it was met.
+func (e *Engine) judgeURL(u weburl.URL, it *frontier.Item) verdict {
+	if why := e.block.Match(u); why != "" {
+		return out("block", why)
+	}
+	if scope := e.scope.Judge(u); !scope.In {
+		return verdict{state: seen.Known, rule: "scope", why: scope.Rule, off: !scope.Near}
+	}
+	if re := firstMatch(e.cfg.Exclude, it.URL); re != nil {
+		return out("exclude", re.String())
+	}
+	if len(e.cfg.Include) > 0 && !it.Root && firstMatch(e.cfg.Include, it.URL) == nil {
+		return out("include", "matches none of the patterns to include")
+	}
+	return verdict{}
+}
+
+func out(rule, why string) verdict   { return verdict{state: seen.Known, rule: rule, why: why} }
+func aside(rule, why string) verdict { return verdict{state: seen.Aside, rule: rule, why: why} }
+
+func (e *Engine) tooDeep(depth int32) bool { return e.cfg.Depth >= 0 && int(depth) > e.cfg.Depth }
+
+func firstMatch(res []*regexp.Regexp, s string) *regexp.Regexp {
+	for _, re := range res {
+		if re.MatchString(s) {
+			return re
+		}
+	}
+	return nil
+}
+
+// child is the item that a link on it leads to.
+func child(it *frontier.Item, l page.Link) frontier.Item {
+	c := frontier.Item{URL: l.URL, From: it.URL, Seed: it.Seed, Kind: l.Kind, Depth: it.Depth}
+	switch {
+	case l.Kind == page.Redirect:
+		c.Redirects = it.Redirects + 1
+		c.Root = it.Root
+	case !l.Kind.Embed():
+		c.Depth++
+	}
+	return c
+}

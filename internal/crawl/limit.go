@@ -1,0 +1,77 @@
+package crawl
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrLimit is why a crawl stopped that reached a limit; URLs may still wait.
+var ErrLimit = errors.New("limit reached")
+
+// A quota counts pages against the limits, those under way included, so that no limit is overshot.
+type quota struct {
+	pages, perHost int64 // 0: without limit
+
+	mu     sync.Mutex
+	done   int64
+	taken  int64 // done or under way
+	byHost map[string]int64
+}
+
+func newQuota(cfg Config, done int64) *quota {
+	return &quota{pages: cfg.Pages, perHost: cfg.PagesPerHost, done: done, taken: done, byHost: map[string]int64{}}
+}
+
+// room says what the limits have to say to one page more.
+type room uint8
+
+const (
+	granted  room = iota
+	notNow        // pages under way may use up what is left, or give it back
+	used          // the crawl has its pages
+	hostUsed      // the host has its pages
+)
+
+// take asks for one page of a host, which had so many pages in earlier runs.
+func (q *quota) take(host string, before func() int64) room {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.perHost > 0 {
+		if _, known := q.byHost[host]; !known {
+			q.byHost[host] = before()
+		}
+		if q.byHost[host] >= q.perHost {
+			return hostUsed
+		}
+	}
+	switch {
+	case q.pages > 0 && q.done >= q.pages:
+		return used
+	case q.pages > 0 && q.taken >= q.pages:
+		return notNow
+	}
+	q.taken++
+	if q.perHost > 0 {
+		q.byHost[host]++
+	}
+	return granted
+}
+
+// settle says what became of a page that take granted.
+func (q *quota) settle(host string, answered bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if answered {
+		q.done++
+		return
+	}
+	q.taken--
+	if q.perHost > 0 {
+		q.byHost[host]--
+	}
+}
+
+func limitErr(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrLimit, fmt.Sprintf(format, args...))
+}

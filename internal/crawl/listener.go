@@ -1,0 +1,78 @@
+package crawl
+
+import (
+	"time"
+
+	"kumo/internal/page"
+)
+
+// A Listener is told what happens. Its functions are called by the workers, many at once, and must be quick; what they are
+// given is theirs only until they return. A nil function is not called.
+type Listener struct {
+	Visited func(*page.Record)                               // a URL is done: answered, or failed for good
+	Retried func(rec *page.Record, wait time.Duration)       // it will be tried again
+	Skipped func(*page.Skip)                                 // it was left out
+	Slowed  func(host string, status int, ask time.Duration) // a host asked to be left alone; ask is its Retry-After
+	GaveUp  func(host, why string)                           // a host is given up
+}
+
+// Tee returns a listener that tells all of them, in order.
+func Tee(ls ...Listener) Listener {
+	return Listener{
+		Visited: func(r *page.Record) {
+			for _, l := range ls {
+				l.visited(r)
+			}
+		},
+		Retried: func(r *page.Record, wait time.Duration) {
+			for _, l := range ls {
+				l.retried(r, wait)
+			}
+		},
+		Skipped: func(s *page.Skip) {
+			for _, l := range ls {
+				l.skipped(s)
+			}
+		},
+		Slowed: func(host string, status int, ask time.Duration) {
+			for _, l := range ls {
+				l.slowed(host, status, ask)
+			}
+		},
+		GaveUp: func(host, why string) {
+			for _, l := range ls {
+				l.gaveUp(host, why)
+			}
+		},
+	}
+}
+
+func (l Listener) visited(r *page.Record) {
+	if l.Visited != nil {
+		l.Visited(r)
+	}
+}
+
+func (l Listener) retried(r *page.Record, wait time.Duration) {
+	if l.Retried != nil {
+		l.Retried(r, wait)
+	}
+}
+
+func (l Listener) skipped(s *page.Skip) {
+	if l.Skipped != nil {
+		l.Skipped(s)
+	}
+}
+
+func (l Listener) slowed(host string, status int, ask time.Duration) {
+	if l.Slowed != nil {
+		l.Slowed(host, status, ask)
+	}
+}
+
+func (l Listener) gaveUp(host, why string) {
+	if l.GaveUp != nil {
+		l.GaveUp(host, why)
+	}
+}

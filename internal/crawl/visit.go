@@ -1,0 +1,242 @@
+package crawl
+
+import (
+	"context"
+	"crypto/sha1"
+	"errors"
+	"time"
+
+	"kumo/internal/fetch"
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/parse"
+	"kumo/internal/stats"
+	"kumo/internal/weburl"
+)
+
+// A worker visits one URL at a time. Its buffers are used again for each.
+type worker struct {
+	*Engine
+	parser Parser
+	resp   page.Response
+	page   page.Page
+	batch  batch
+}
+
+// maxInflated bounds a body without its content coding: four times what an answer may have over the wire, at least this.
+const maxInflated = 64 << 20
+
+// visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
+func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
+	w.batch.reset()
+	if depth, known := w.seen.Depth(v.URL); known && v.Robots == "" {
+		v.Depth = depth // it may have been met nearer since it was queued
+	}
+	u, err := weburl.Parse(v.URL)
+	if err != nil {
+		return w.leave(v, "url", err.Error())
+	}
+	if v.Robots != "" {
+		return w.visitRobots(ctx, v, u)
+	}
+	ok, err := w.allowed(v, u)
+	if err != nil || !ok || !w.turn(ctx, v, u) {
+		return err
+	}
+	return w.fetch(ctx, v, u)
+}
+
+// allowed asks the rules that a URL may meet only now. When it returns false, the visit is over.
+func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
+	if why := w.block.Match(u); why != "" {
+		return false, w.leave(v, "block", why)
+	}
+	if w.tooDeep(v.Depth) {
+		return false, w.leave(v, "depth", "the limit was lowered")
+	}
+	if !w.cfg.IgnoreRobots {
+		rules, known := w.rules.Get(u.Origin())
+		if !known {
+			w.wantRobots(v, u)
+			return false, nil
+		}
+		if ok, line := rules.Allowed(u.RequestURI()); !ok {
+			return false, w.leave(v, "robots", line)
+		}
+	}
+	switch w.quota.take(v.Host, func() int64 { return w.stats.HostPages(v.Host) }) {
+	case notNow:
+		w.frontier.Postpone(v, 50*time.Millisecond)
+		return false, nil
+	case used:
+		w.stop(limitErr("%d pages", w.cfg.Pages))
+		w.frontier.Postpone(v, 0)
+		return false, nil
+	case hostUsed:
+		return false, w.shed(v)
+	}
+	return true, nil
+}
+
+// turn waits for the node's own rate, and takes the visit's turn at its server's address. When it returns false, the visit
+// is over.
+func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool {
+	addr, err := w.fetcher.Resolve(ctx, u.Hostname(), u.Port())
+	if err == nil && !w.frontier.Reserve(v, addr) {
+		w.giveBack(v)
+		return false
+	}
+	if w.limiter.Wait(ctx) != nil {
+		w.giveBack(v)
+		w.frontier.Postpone(v, 0)
+		return false
+	}
+	return true
+}
+
+func (w *worker) giveBack(v *frontier.Visit) {
+	if v.Robots == "" {
+		w.quota.settle(v.Host, false)
+	}
+}
+
+// fetch makes the exchange and ends the visit with what it brought.
+func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
+	start := w.cfg.Now()
+	v.Tries++
+	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusted[v.Host]}, &w.resp)
+	w.count(int64(len(w.resp.Raw)))
+	rec := w.record(v, start)
+	fate := w.judgeAnswer(&v.Item, err)
+	if fate.again {
+		return w.retry(v, rec, fate)
+	}
+	w.quota.settle(v.Host, fate.failure == page.None)
+	if rec.Failure, rec.Detail = fate.failure, fate.detail; rec.Failure == page.None {
+		if err := w.read(rec, &v.Item); err != nil {
+			return err
+		}
+	} else {
+		w.batch.skips = append(w.batch.skips, w.skipOf(v, "failed", string(rec.Failure)+": "+rec.Detail))
+	}
+	if err := w.finish(rec, v.Host); err != nil {
+		return err
+	}
+	return w.done(v, frontier.Result{Outcome: fate.outcome, RetryAfter: fate.ask})
+}
+
+func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
+	rec := &page.Record{URL: v.URL, Final: v.URL, From: v.From, Seed: v.Seed, Path: v.Path, Depth: int(v.Depth),
+		Time: start, Took: w.cfg.Now().Sub(start), Tries: int(v.Tries)}
+	if len(w.resp.Raw) > 0 || w.resp.Status != 0 {
+		rec.Response = &w.resp
+	}
+	return rec
+}
+
+// read makes a page of the answer and takes its links in.
+func (w *worker) read(rec *page.Record, it *frontier.Item) error {
+	resp := rec.Response
+	if w.cfg.DecodeAll || parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
+		if err := fetch.Decode(resp, maxInflated); err != nil && resp.Malformed == "" {
+			resp.Malformed = err.Error() // what could be decoded is read all the same
+		}
+	}
+	if err := w.parser.Parse(resp, &w.page); err != nil {
+		resp.Malformed = err.Error()
+	}
+	rec.Page = &w.page
+	rec.Digest = sha1.Sum(resp.Payload)
+	rec.Revisit = w.earlier(rec)
+	for _, l := range w.page.Links {
+		if l.Kind == page.Redirect {
+			rec.Final = l.URL
+		}
+	}
+	w.stats.Found(len(w.page.Links))
+	w.addLinks(&w.batch, it, w.page.Links)
+	return nil
+}
+
+// earlier is an earlier record with the same payload.
+func (w *worker) earlier(rec *page.Record) *page.Ref {
+	if len(rec.Response.Payload) == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ref, known := w.digests[rec.Digest]
+	if !known {
+		return nil
+	}
+	return &ref
+}
+
+// finish commits a record with all that it brings, and counts it.
+func (w *worker) finish(rec *page.Record, host string) error {
+	d := &done{url: rec.URL, visit: stats.Visit{Host: host, Failure: string(rec.Failure), Took: rec.Took,
+		Duplicate: rec.Revisit != nil}}
+	if rec.Response != nil {
+		d.visit.Bytes = int64(len(rec.Response.Raw))
+	}
+	if rec.Failure == page.None {
+		d.visit.Status = rec.Response.Status
+		d.visit.Type = rec.Page.Type
+	}
+	if err := w.take(&w.batch, rec, d); err != nil {
+		return err
+	}
+	w.stats.Visited(d.visit)
+	w.listener.visited(rec)
+	return nil
+}
+
+// done gives the visit back; a host that is given up loses what waits there.
+func (w *worker) done(v *frontier.Visit, r frontier.Result) error {
+	if !w.frontier.Done(v, r) {
+		return nil
+	}
+	return w.giveUp(v.Host, r.Outcome)
+}
+
+// leave ends a visit that a rule forbids.
+func (w *worker) leave(v *frontier.Visit, rule, why string) error {
+	w.batch.reset()
+	w.addSkip(w.skipOf(v, rule, why))
+	if err := w.take(&w.batch, nil, nil); err != nil {
+		return err
+	}
+	return w.done(v, frontier.Result{Outcome: frontier.NoRequest})
+}
+
+func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
+	return page.Skip{URL: v.URL, Host: v.Host, From: v.From, Depth: int(v.Depth), Time: w.cfg.Now(), Rule: rule, Why: why}
+}
+
+func (w *worker) addSkip(s page.Skip) {
+	w.batch.entries.skip(entrySkip, &s)
+	w.batch.skips = append(w.batch.skips, s)
+}
+
+// shed leaves out the visit's URL and all others that wait at a host which has its pages.
+func (w *worker) shed(v *frontier.Visit) error {
+	const rule = "max-pages-per-host"
+	for _, it := range w.frontier.Shed(v.Host) {
+		w.addSkip(w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"))
+	}
+	w.addSkip(w.skipOf(v, rule, "the host has its pages"))
+	if err := w.take(&w.batch, nil, nil); err != nil {
+		return err
+	}
+	return w.done(v, frontier.Result{Outcome: frontier.NoRequest})
+}
+
+// count adds to the bytes, and stops the crawl at their limit.
+func (e *Engine) count(n int64) {
+	if total := e.bytes.Add(n); e.cfg.Bytes > 0 && total >= e.cfg.Bytes {
+		e.stop(limitErr("%d bytes", e.cfg.Bytes))
+	}
+}
+
+// canceled reports whether an exchange was ended by kumo itself, because the crawl stops.
+func canceled(err error) bool { return errors.Is(err, context.Canceled) }

@@ -1,0 +1,129 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"kumo/internal/page"
+)
+
+// A Client fetches. Its methods may be called by many goroutines at once.
+type Client struct {
+	cfg       Config
+	public    http.Header // shared by all requests
+	trusted   http.Header // shared by the requests to trusted hosts
+	secrets   bool        // trusted hosts are sent some
+	resolver  *resolver
+	fixed     overrides
+	limit     *rate.Limiter // nil for no limit
+	proxy     *proxy        // nil for none
+	tls       *tls.Config
+	transport *http.Transport
+	allowed   sync.Map // host key → true, see Allow
+
+	// reach opens a connection to a target; a test may put another network in its place.
+	reach func(context.Context, target) (link, error)
+
+	ctx   context.Context // ends with Close; dialling and looking up names outlive the request that began them
+	close context.CancelFunc
+}
+
+// A Request is one thing to ask for.
+type Request struct {
+	URL     string // canonical, http or https
+	Trusted bool   // credentials, cookies and secret fields may be sent
+	MaxBody int64  // instead of the Config's; 0 for that
+}
+
+// New returns a Client. The caller closes it.
+func New(cfg Config) (*Client, error) {
+	c := &Client{cfg: cfg.withDefaults()}
+	var err error
+	if c.fixed, err = parseOverrides(cfg.Resolve); err != nil {
+		return nil, err
+	}
+	if c.proxy, err = newProxy(cfg.Proxy); err != nil {
+		return nil, err
+	}
+	c.ctx, c.close = context.WithCancel(context.Background())
+	c.public, c.trusted = c.cfg.headers()
+	c.secrets = len(c.trusted) > len(c.public) || cfg.Cookies != nil
+	c.resolver = newResolver(c.ctx, c.cfg)
+	c.limit = newLimit(cfg.Bandwidth)
+	c.reach = c.reachNet
+	c.tls = &tls.Config{InsecureSkipVerify: cfg.InsecureTLS, ClientSessionCache: tls.NewLRUClientSessionCache(1024)}
+	c.transport = c.newTransport()
+	return c, nil
+}
+
+func (c *Client) newTransport() *http.Transport {
+	perHost := c.cfg.PerHost
+	if perHost == 0 {
+		perHost = 8
+	}
+	return &http.Transport{
+		DialContext:            c.dialPlain,
+		DialTLSContext:         c.dialTLS,
+		ForceAttemptHTTP2:      true, // needed with dialling of our own
+		DisableCompression:     true,
+		MaxConnsPerHost:        c.cfg.PerHost,
+		MaxIdleConnsPerHost:    perHost,
+		MaxIdleConns:           c.cfg.MaxIdle,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: c.cfg.MaxHeader,
+		ReadBufferSize:         readBuffer,
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout:               15 * time.Second, // finds dead connections
+			PingTimeout:                   10 * time.Second,
+			MaxReceiveBufferPerStream:     1 << 20,
+			MaxReceiveBufferPerConnection: 4 << 20,
+		},
+	}
+}
+
+// Close ends what the client does in the background. Exchanges under way fail or run to their end.
+func (c *Client) Close() {
+	c.close()
+	c.transport.CloseIdleConnections()
+}
+
+// Allow lets the client dial a host although its address is private. It is meant for seeds that name such an address
+// themselves; host is a host key, as in 127.0.0.1:8080 or localhost.
+func (c *Client) Allow(host string) { c.allowed.Store(host, true) }
+
+// Get does one exchange and fills resp, reusing its buffers. It returns nil when an answer came, be it cut short or damaged after
+// its head: resp says so. Otherwise the error is an *Error, and resp holds the bytes that came; or it wraps ctx.Err().
+func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) error {
+	reset(resp)
+	resp.URL, resp.Start = req.URL, c.cfg.Now()
+	t, err := parseTarget(req.URL)
+	if err != nil {
+		return &Error{Failure: page.Internal, Op: "get", URL: req.URL, Err: err}
+	}
+	x := newExchange(ctx, c, req, t, resp)
+	defer x.end()
+	return x.run()
+}
+
+// Resolve returns the address that Get would try first for a host, looked up if need be. Behind a proxy it is not known: the
+// zero Addr.
+func (c *Client) Resolve(ctx context.Context, hostname, port string) (netip.Addr, error) {
+	if c.proxy != nil {
+		return netip.Addr{}, nil
+	}
+	addrs, _, err := c.addresses(ctx, hostname, port)
+	switch {
+	case ctx.Err() != nil:
+		return netip.Addr{}, fmt.Errorf("resolve %s: %w", hostname, ctx.Err())
+	case err != nil:
+		return netip.Addr{}, &Error{Failure: page.DNS, Op: "resolve", URL: hostname, Err: err}
+	}
+	return addrs[0], nil
+}

@@ -1,0 +1,90 @@
+package fetch
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxWindow bounds a zstd decoder's memory. RFC 9659 allows servers no more.
+const maxWindow = 8 << 20
+
+// A coding is a content coding and its decoders at rest.
+type coding struct {
+	name string
+	pool *sync.Pool
+}
+
+type decoder interface {
+	io.Reader
+	Reset(io.Reader) error
+}
+
+var knownCodings = func() map[string]coding {
+	gz := newCoding("gzip", func() decoder { return new(gzip.Reader) })
+	inflate := newCoding("deflate", func() decoder { return new(inflater) })
+	br := newCoding("br", func() decoder { return brotli.NewReader(nil) })
+	zst := newCoding("zstd", newZstd)
+	return map[string]coding{"gzip": gz, "x-gzip": gz, "deflate": inflate, "br": br, "zstd": zst}
+}()
+
+func newCoding(name string, make func() decoder) coding {
+	return coding{name, &sync.Pool{New: func() any { return make() }}}
+}
+
+// newZstd makes a decoder without goroutines, which can be left to the garbage collector.
+func newZstd() decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeBuffersBelow(0))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return d
+}
+
+// An inflater reads what servers send as deflate: zlib's format, as the standard says, or the bare stream. zlib's checksum is not
+// looked at; browsers do not either.
+type inflater struct {
+	in    bufio.Reader
+	flate io.ReadCloser
+}
+
+func (f *inflater) Reset(r io.Reader) error {
+	f.in.Reset(r)
+	if h, _ := f.in.Peek(2); len(h) == 2 && h[0]&0x8f == 8 && (uint(h[0])<<8|uint(h[1]))%31 == 0 && h[1]&0x20 == 0 {
+		f.in.Discard(2)
+	}
+	if f.flate == nil {
+		f.flate = flate.NewReader(&f.in)
+		return nil
+	}
+	return f.flate.(flate.Resetter).Reset(&f.in, nil)
+}
+
+func (f *inflater) Read(p []byte) (int, error) { return f.flate.Read(p) }
+
+// bounded ends a decoder's output with an error when it is too long, so that no layer of a stack can swell unseen.
+type bounded struct {
+	r      io.Reader
+	left   int64
+	excess error
+	name   string
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, b.excess
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%s: %w", b.name, err)
+	}
+	return n, err
+}

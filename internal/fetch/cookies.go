@@ -1,0 +1,143 @@
+package fetch
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxCookies    = 10_000
+	maxCookieLine = 64 << 10
+	httpOnly      = "#HttpOnly_" // curl's mark; to a crawler it makes no difference
+)
+
+// Cookies are sent, never changed by an answer.
+type Cookies struct{ list []cookie }
+
+type cookie struct {
+	domain     string // without leading dot
+	subdomains bool
+	path       string
+	secure     bool
+	expires    time.Time // zero for never
+	pair       string    // name=value
+}
+
+// LoadCookies reads a Netscape cookie file: a cookie a line, seven fields with tabs between them (domain, subdomains too,
+// path, secure, expiry in Unix time, name, value). An error names its line.
+func LoadCookies(r io.Reader) (*Cookies, error) {
+	c := new(Cookies)
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxCookieLine)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimPrefix(strings.TrimRight(lines.Text(), "\r"), httpOnly)
+		if strings.TrimSpace(line) == "" || line[0] == '#' {
+			continue
+		}
+		if len(c.list) == maxCookies {
+			return nil, fmt.Errorf("cookies, line %d: more than %d cookies", n, maxCookies)
+		}
+		k, err := parseCookie(line)
+		if err != nil {
+			return nil, fmt.Errorf("cookies, line %d: %w", n, err)
+		}
+		c.list = append(c.list, k)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("cookies: %w", err)
+	}
+	// Longer paths first, as RFC 6265 has it.
+	slices.SortStableFunc(c.list, func(a, b cookie) int { return cmp.Compare(len(b.path), len(a.path)) })
+	return c, nil
+}
+
+func parseCookie(line string) (cookie, error) {
+	f := strings.Split(line, "\t")
+	if len(f) == 6 {
+		f = append(f, "") // an editor took the tab before an empty value
+	}
+	if len(f) != 7 {
+		return cookie{}, fmt.Errorf("%d fields with tabs between them, want 7", len(f))
+	}
+	subdomains, err := parseFlag(f[1])
+	if err != nil {
+		return cookie{}, err
+	}
+	secure, err := parseFlag(f[3])
+	if err != nil {
+		return cookie{}, err
+	}
+	expires, err := parseExpiry(f[4])
+	if err != nil {
+		return cookie{}, err
+	}
+	domain := strings.ToLower(strings.TrimPrefix(f[0], "."))
+	switch {
+	case domain == "":
+		return cookie{}, errors.New("no domain")
+	case !strings.HasPrefix(f[2], "/"):
+		return cookie{}, fmt.Errorf("path %q does not begin with /", f[2])
+	case f[5] == "" || strings.ContainsFunc(f[5]+f[6], notInCookie) || strings.Contains(f[5], "="):
+		return cookie{}, errors.New("a name or value that cannot be sent")
+	}
+	return cookie{domain, subdomains, f[2], secure, expires, f[5] + "=" + f[6]}, nil
+}
+
+func notInCookie(r rune) bool { return r < ' ' || r == ';' || r == 0x7f }
+
+func parseFlag(s string) (bool, error) {
+	switch strings.ToUpper(s) {
+	case "TRUE":
+		return true, nil
+	case "FALSE":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q, want TRUE or FALSE", s)
+}
+
+// parseExpiry reads Unix seconds. Browsers' tools write 0 or a negative number for a session's cookie, and some a fraction.
+func parseExpiry(s string) (time.Time, error) {
+	whole, _, _ := strings.Cut(s, ".")
+	seconds, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("expiry %q is not a number of seconds", s)
+	}
+	if seconds <= 0 {
+		return time.Time{}, nil
+	}
+	return time.Unix(seconds, 0), nil
+}
+
+// header returns the Cookie field for a request to t, "" for none.
+func (c *Cookies) header(t target, now time.Time) string {
+	if c == nil {
+		return ""
+	}
+	var pairs []string
+	for i := range c.list {
+		if c.list[i].matches(t, now) {
+			pairs = append(pairs, c.list[i].pair)
+		}
+	}
+	return strings.Join(pairs, "; ")
+}
+
+func (k *cookie) matches(t target, now time.Time) bool {
+	if k.secure && t.scheme != "https" || !k.expires.IsZero() && !now.Before(k.expires) {
+		return false
+	}
+	rest, ok := strings.CutSuffix(t.hostname, k.domain)
+	if !ok || rest != "" && !(k.subdomains && strings.HasSuffix(rest, ".")) {
+		return false
+	}
+	path, _, _ := strings.Cut(t.path, "?")
+	rest, ok = strings.CutPrefix(path, k.path)
+	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(k.path, "/"))
+}

@@ -1,0 +1,121 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// headStart is what the first address family gets before the other is tried beside it (RFC 8305, with one race in place of one per
+// address).
+const headStart = 300 * time.Millisecond
+
+// dialPlain is the transport's way to http URLs. The context's target says where to go; it tells a proxied host from its proxy.
+func (c *Client) dialPlain(ctx context.Context, _, _ string) (net.Conn, error) {
+	ctx, cancel := c.dialContext(ctx)
+	defer cancel()
+	l, err := c.reach(ctx, ctx.Value(targetKey{}).(target))
+	if err != nil {
+		return nil, err
+	}
+	return newTap(l), nil
+}
+
+// dialTLS is the transport's way to https URLs. For HTTP/2 it returns the *tls.Conn that net/http looks for; for HTTP/1 a tap
+// that hides it.
+func (c *Client) dialTLS(ctx context.Context, _, _ string) (net.Conn, error) {
+	ctx, cancel := c.dialContext(ctx)
+	defer cancel()
+	t := ctx.Value(targetKey{}).(target)
+	l, err := c.reach(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	conn, err := c.handshake(ctx, l, t.hostname, "h2", "http/1.1")
+	if err != nil {
+		return nil, dialError("handshake", err)
+	}
+	l.wire.handshake = time.Since(begin)
+	state := conn.ConnectionState()
+	l.wire.tls = tls.VersionName(state.Version)
+	if state.NegotiatedProtocol == "h2" {
+		return conn, nil
+	}
+	return newTap(link{conn, l.wire}), nil
+}
+
+// dialContext ends with the client too: net/http lets a dial go on after its request has ended.
+func (c *Client) dialContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// handshake closes the connection if it fails.
+func (c *Client) handshake(ctx context.Context, l link, hostname string, protocols ...string) (*tls.Conn, error) {
+	ctx, cancel := context.WithDeadline(ctx, l.wire.due)
+	defer cancel()
+	cfg := c.tls.Clone()
+	cfg.ServerName, cfg.NextProtos = strings.TrimSuffix(hostname, "."), protocols
+	conn := tls.Client(l.conn, cfg)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		l.conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// reachNet connects to t over the network.
+func (c *Client) reachNet(ctx context.Context, t target) (link, error) {
+	if c.proxy != nil {
+		return c.proxy.reach(ctx, c, t)
+	}
+	_, allowed := c.allowed.Load(t.host)
+	w, err := c.dial(ctx, t.hostname, t.port, allowed || c.cfg.AllowPrivate)
+	return link{w, w}, err
+}
+
+// dial looks a name up and connects to one of its addresses. If free, private ones will do.
+func (c *Client) dial(ctx context.Context, hostname, port string, free bool) (*wire, error) {
+	begin := time.Now()
+	addrs, fixed, err := c.addresses(ctx, hostname, port)
+	if err != nil {
+		return nil, dialError("resolve", err)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, dialError("dial", err)
+	}
+	found := time.Now()
+	due := found.Add(c.cfg.ConnectTimeout)
+	ctx, cancel := context.WithDeadline(ctx, due)
+	defer cancel()
+	d := dialer{port: uint16(number)}
+	if !free && !fixed {
+		d.net.ControlContext = guard
+	}
+	conn, err := d.race(ctx, addrs)
+	if err != nil {
+		return nil, dialError("dial", err)
+	}
+	w := c.newWire(conn)
+	w.dns, w.connect, w.due = found.Sub(begin), time.Since(found), due
+	return w, nil
+}
+
+// addresses returns where a host is to be found, in the order to try. fixed tells that the Config says so.
+func (c *Client) addresses(ctx context.Context, hostname, port string) (addrs []netip.Addr, fixed bool, err error) {
+	if addrs = c.fixed.lookup(hostname, port); addrs != nil {
+		return addrs, true, nil
+	}
+	if a, err := netip.ParseAddr(hostname); err == nil {
+		return []netip.Addr{a}, false, nil
+	}
+	addrs, err = c.resolver.resolve(ctx, hostname)
+	return addrs, false, err
+}

@@ -1,0 +1,119 @@
+package fetch
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	xproxy "golang.org/x/net/proxy"
+
+	"kumo/internal/page"
+)
+
+// A proxy stands between the client and all targets. The name lookup of a target is the proxy's, and so is the choice of whom
+// to talk to: only the proxy's own address is dialled, and it may be private.
+type proxy struct {
+	scheme, hostname, port string
+	auth                   string // for Proxy-Authorization, "" for none
+	socks                  *xproxy.Auth
+}
+
+var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
+
+// newProxy returns nil for a nil URL.
+func newProxy(u *url.URL) (*proxy, error) {
+	if u == nil {
+		return nil, nil
+	}
+	port, ok := proxyPorts[u.Scheme]
+	if !ok || u.Hostname() == "" {
+		return nil, fmt.Errorf("proxy %s: want http://, https:// or socks5:// and a host", u.Redacted())
+	}
+	p := &proxy{scheme: strings.TrimSuffix(u.Scheme, "h"), hostname: u.Hostname(), port: cmp.Or(u.Port(), port)}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		p.auth = basicAuth(u.User.Username(), password)
+		p.socks = &xproxy.Auth{User: u.User.Username(), Password: password}
+	}
+	return p, nil
+}
+
+// forwards reports whether requests to t are given to the proxy itself, in absolute form.
+func (p *proxy) forwards(t target) bool {
+	return p != nil && p.scheme != "socks5" && t.scheme == "http"
+}
+
+// reach connects to t through the proxy, or to the proxy where that forwards.
+func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
+	w, err := c.dial(ctx, p.hostname, p.port, true)
+	if err != nil {
+		return link{}, proxyError(err)
+	}
+	ctx, cancel := context.WithDeadline(ctx, w.due)
+	defer cancel()
+	l := link{w, w}
+	if p.scheme == "https" {
+		if l.conn, err = c.handshake(ctx, l, p.hostname, "http/1.1"); err != nil {
+			return link{}, proxyError(err)
+		}
+	}
+	switch {
+	case p.scheme == "socks5":
+		err = p.sock(ctx, w, t)
+	case t.scheme == "https":
+		err = p.tunnel(ctx, l.conn, t.address(), c.cfg)
+	}
+	if err != nil {
+		w.Close()
+		return link{}, proxyError(err)
+	}
+	return l, nil
+}
+
+func proxyError(err error) error { return &Error{Failure: page.Proxy, Op: "proxy", Err: err} }
+
+// tunnel asks the proxy for a connection to address.
+func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address string, cfg Config) error {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	header := http.Header{"User-Agent": {cfg.UserAgent}}
+	if p.auth != "" {
+		header.Set("Proxy-Authorization", p.auth)
+	}
+	connect := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: header}
+	if err := connect.Write(conn); err != nil {
+		return err
+	}
+	// What the buffer reads too much is lost, but in TLS the server speaks second.
+	answer, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, cfg.MaxHeader)), connect)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("connect %s: %s", address, answer.Status)
+	}
+	return nil
+}
+
+// sock leads w to t by SOCKS5, names unresolved.
+func (p *proxy) sock(ctx context.Context, w *wire, t target) error {
+	d, err := xproxy.SOCKS5("tcp", net.JoinHostPort(p.hostname, p.port), p.socks, dialed{w})
+	if err != nil {
+		return err
+	}
+	_, err = d.(xproxy.ContextDialer).DialContext(ctx, "tcp", t.address())
+	return err
+}
+
+// dialed is a dialer for a connection that is there already.
+type dialed struct{ conn net.Conn }
+
+func (d dialed) Dial(_, _ string) (net.Conn, error) { return d.conn, nil }
+
+func (d dialed) DialContext(context.Context, string, string) (net.Conn, error) { return d.conn, nil }

@@ -1,0 +1,100 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// A dialer connects to one of several addresses of a host.
+type dialer struct {
+	net  net.Dialer
+	port uint16
+}
+
+type dialResult struct {
+	conn net.Conn
+	err  error
+}
+
+// race tries the addresses of the first one's family, and those of the other when they fail or headStart has passed. The first
+// connection wins; without one, the first error is returned.
+func (d *dialer) race(ctx context.Context, addrs []netip.Addr) (net.Conn, error) {
+	first, second := families(addrs)
+	if len(second) == 0 {
+		return d.inTurn(ctx, first)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan dialResult, 2)
+	start := func(addrs []netip.Addr) {
+		conn, err := d.inTurn(ctx, addrs)
+		results <- dialResult{conn, err}
+	}
+	go start(first)
+	timer := time.NewTimer(headStart)
+	defer timer.Stop()
+	var failed error
+	for running := 1; running > 0; {
+		select {
+		case <-timer.C:
+		case r := <-results:
+			running--
+			if r.err == nil {
+				cancel()
+				closeLate(results, running)
+				return r.conn, nil
+			}
+			failed = cmp.Or(failed, r.err)
+		}
+		if second != nil {
+			go start(second)
+			second = nil
+			running++
+		}
+	}
+	return nil, failed
+}
+
+// closeLate waits for the losers, whose dialling has been cancelled, and closes what they may yet have got.
+func closeLate(results <-chan dialResult, running int) {
+	for range running {
+		if r := <-results; r.conn != nil {
+			r.conn.Close()
+		}
+	}
+}
+
+// inTurn tries one address after the other, each with its share of the time left.
+func (d *dialer) inTurn(ctx context.Context, addrs []netip.Addr) (conn net.Conn, failed error) {
+	deadline, _ := ctx.Deadline()
+	for i, a := range addrs {
+		share := time.Until(deadline) / time.Duration(len(addrs)-i)
+		conn, err := d.one(ctx, a, share)
+		if err == nil {
+			return conn, nil
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return nil, failed
+}
+
+func (d *dialer) one(ctx context.Context, a netip.Addr, limit time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return d.net.DialContext(ctx, "tcp", netip.AddrPortFrom(a, d.port).String())
+}
+
+// families parts addrs, which is not empty, by family. The first address's comes first.
+func families(addrs []netip.Addr) (first, second []netip.Addr) {
+	for _, a := range addrs {
+		if a.Is4() == addrs[0].Is4() {
+			first = append(first, a)
+		} else {
+			second = append(second, a)
+		}
+	}
+	return first, second
+}

@@ -1,0 +1,24 @@
+package frontier
+
+// Counts is the frontier at a glance.
+type Counts struct {
+	URLs    int // that wait
+	Active  int // hosts with a request under way
+	Waiting int // hosts with URLs whose time has not come, or that have no place yet
+	Backing int // hosts that are left alone after failures or at their own wish
+	Hosts   int // ever met
+}
+
+// Counts counts.
+func (f *Frontier) Counts() Counts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := Counts{URLs: f.waiting, Active: f.active, Backing: len(f.backing), Hosts: len(f.hosts)}
+	for cl := range f.heaps {
+		if class(cl) != busy {
+			c.Waiting += len(f.heaps[cl])
+		}
+	}
+	c.Waiting = max(0, c.Waiting-c.Backing)
+	return c
+}

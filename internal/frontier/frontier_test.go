@@ -1,0 +1,363 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// next takes the next visit and tells how long that took.
+func next(t *testing.T, f *Frontier) (*Visit, time.Duration) {
+	t.Helper()
+	start := time.Now()
+	v, err := f.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, time.Since(start)
+}
+
+func items(n int) []Item {
+	all := make([]Item, n)
+	for i := range all {
+		all[i] = Item{URL: fmt.Sprint("u", i), Depth: 1}
+	}
+	return all
+}
+
+func wantWait(t *testing.T, say string, got, want time.Duration) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: waited %v, want %v", say, got, want)
+	}
+}
+
+func TestDelayRunsFromTheEndOfAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{Delay: time.Second})
+		f.Push("a", items(3)...)
+		v, wait := next(t, f)
+		wantWait(t, "first", wait, 0)
+		time.Sleep(3 * time.Second) // the answer takes its time
+		f.Done(v, Result{Outcome: Answered})
+		v, wait = next(t, f)
+		wantWait(t, "after an answer", wait, time.Second)
+		f.Done(v, Result{Outcome: NoRequest})
+		_, wait = next(t, f)
+		wantWait(t, "after no request", wait, 0)
+	})
+}
+
+func TestCrawlDelayIsObeyedUpToItsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{Delay: time.Second, MaxDelay: 30 * time.Second})
+		for host, ask := range map[string]time.Duration{"a": 5 * time.Second, "b": time.Hour, "c": time.Millisecond} {
+			f.Push(host, items(2)...)
+			f.SetDelay(host, ask)
+		}
+		last := map[string]time.Duration{}
+		start := time.Now()
+		for range 6 {
+			v, _ := next(t, f)
+			last[v.Host] = time.Since(start)
+			f.Done(v, Result{Outcome: Answered})
+		}
+		wantWait(t, "what a host asks", last["a"], 5*time.Second)
+		wantWait(t, "an hour is too much", last["b"], 30*time.Second)
+		wantWait(t, "less than ours", last["c"], time.Second)
+	})
+}
+
+func TestNextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{})
+		if _, err := f.Next(t.Context()); !errors.Is(err, ErrDry) {
+			t.Errorf("an empty frontier: %v, want ErrDry", err)
+		}
+		f.Push("a", items(1)...)
+		v, _ := next(t, f)
+		got := make(chan error)
+		go func() { _, err := f.Next(t.Context()); got <- err }()
+		synctest.Wait() // it waits: the visit may bring links
+		f.Done(v, Result{Outcome: Answered})
+		if err := <-got; !errors.Is(err, ErrDry) {
+			t.Errorf("after the last visit: %v, want ErrDry", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		f.Push("b", items(1)...)
+		next(t, f)
+		go func() { _, err := f.Next(ctx); got <- err }()
+		synctest.Wait()
+		cancel()
+		if err := <-got; !errors.Is(err, context.Canceled) {
+			t.Errorf("after the context: %v", err)
+		}
+	})
+}
+
+func TestNearerURLsGoFirstAndLateOnesLast(t *testing.T) {
+	f := New(Config{})
+	f.Push("a", Item{URL: "late", Late: true}, Item{URL: "deep", Depth: 2}, Item{URL: "near", Depth: 1}, Item{URL: "near2", Depth: 1})
+	for _, want := range []string{"near", "near2", "deep", "late"} {
+		v, _ := next(t, f)
+		if v.URL != want {
+			t.Errorf("got %s, want %s", v.URL, want)
+		}
+		f.Done(v, Result{Outcome: Answered})
+	}
+}
+
+func TestABurstIsOneEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{PerHost: 4, RetryWait: time.Second})
+		f.Push("a", items(6)...)
+		var burst []*Visit
+		for range 4 {
+			v, _ := next(t, f)
+			burst = append(burst, v)
+		}
+		time.Sleep(time.Second)
+		for _, v := range burst {
+			f.Done(v, Result{Outcome: Throttled, Again: []Item{v.Item}})
+		}
+		v, wait := next(t, f)
+		wantWait(t, "four answers, one event", wait, time.Second)
+		f.Done(v, Result{Outcome: Throttled, Again: []Item{v.Item}})
+		v, wait = next(t, f)
+		wantWait(t, "the second event doubles it", wait, 2*time.Second)
+		f.Done(v, Result{Outcome: Throttled, RetryAfter: 10 * time.Second, Again: []Item{v.Item}})
+		v, wait = next(t, f)
+		wantWait(t, "Retry-After is longer", wait, 10*time.Second)
+		f.Done(v, Result{Outcome: Answered})
+		v, wait = next(t, f)
+		wantWait(t, "an answer ends it", wait, 0)
+		f.Done(v, Result{Outcome: Throttled, RetryAfter: 100 * time.Hour})
+		_, wait = next(t, f)
+		wantWait(t, "nobody waits for ever", wait, time.Hour)
+	})
+}
+
+func TestAHostThatFailsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{Tries: 3})
+		f.Push("a", items(5)...)
+		for i := range 3 {
+			v, _ := next(t, f)
+			giveUp := f.Done(v, Result{Outcome: Failed, Again: []Item{v.Item}})
+			if giveUp != (i == 2) {
+				t.Errorf("after failure %d: giveUp = %v", i+1, giveUp)
+			}
+		}
+		if left := f.Drop("a"); len(left) != 5 {
+			t.Errorf("Drop returned %d items, want 5", len(left))
+		}
+		if f.Push("a", items(1)...) {
+			t.Error("a given-up host takes items")
+		}
+		if _, err := f.Next(t.Context()); !errors.Is(err, ErrDry) {
+			t.Errorf("Next: %v, want ErrDry", err)
+		}
+	})
+}
+
+func TestDeadHostsLeaveOthersTheirPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{Hosts: 8})
+		for i := range 20 {
+			f.Push(fmt.Sprint("dead", i), items(9)...)
+		}
+		for range 20 { // each fails once
+			v, _ := next(t, f)
+			f.Done(v, Result{Outcome: Failed, Again: []Item{v.Item}})
+		}
+		time.Sleep(time.Minute)
+		for i := range 20 {
+			f.Push(fmt.Sprint("live", i), items(1)...)
+		}
+		dead := 0
+		for range 8 {
+			if v, _ := next(t, f); v.Host[:4] == "dead" {
+				dead++
+			}
+		}
+		if dead != 2 {
+			t.Errorf("%d of 8 places went to suspects, want a quarter", dead)
+		}
+	})
+}
+
+func TestParkedHostsHandOutRobotsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{})
+		f.Push("a", items(2)...)
+		f.Park("a")
+		f.Push("a", Item{URL: "robots", Robots: "http://a"})
+		v, _ := next(t, f)
+		if v.URL != "robots" {
+			t.Fatalf("got %s", v.URL)
+		}
+		f.Done(v, Result{Outcome: Answered})
+		got := make(chan *Visit)
+		go func() { v, _ := f.Next(t.Context()); got <- v }()
+		synctest.Wait()
+		select {
+		case v := <-got:
+			t.Fatalf("a parked host handed out %s", v.URL)
+		default:
+		}
+		f.Unpark("a")
+		if v := <-got; v.URL != "u0" {
+			t.Errorf("got %s, want u0", v.URL)
+		}
+	})
+}
+
+func TestHostsAtOneAddressTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, turn = 50, 100 * time.Millisecond
+		f := New(Config{AddrDelay: turn, Hosts: 10})
+		shared, own := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+		for i := range n {
+			f.Push(fmt.Sprint("h", i), items(2)...)
+		}
+		f.Push("own", items(2)...)
+		var last time.Time
+		for range 2 * n {
+			for {
+				v, _ := next(t, f)
+				if v.Host == "own" {
+					if !f.Reserve(v, own) {
+						t.Error("a host alone at its address has to wait")
+					}
+					f.Done(v, Result{Outcome: Answered})
+					continue
+				}
+				if f.Reserve(v, shared) {
+					f.Done(v, Result{Outcome: Answered})
+					break
+				}
+			}
+			if gap := time.Since(last); !last.IsZero() && gap < turn {
+				t.Fatalf("two requests to one address within %v", gap)
+			}
+			last = time.Now()
+		}
+	})
+}
+
+// crew lets workers loose on a frontier and checks what hosts see.
+type crew struct {
+	t    *testing.T
+	cfg  Config
+	f    *Frontier
+	lock chan struct{}
+	host map[string]*view
+	seen map[string]bool
+	busy int // hosts with a request under way
+}
+
+type view struct {
+	open       int
+	start, end time.Time
+}
+
+func (c *crew) locked(do func()) {
+	c.lock <- struct{}{}
+	defer func() { <-c.lock }()
+	do()
+}
+
+func (c *crew) begin(v *Visit) {
+	s := c.host[v.Host]
+	if s == nil {
+		s = &view{}
+		c.host[v.Host] = s
+	}
+	if s.open++; s.open == 1 {
+		c.busy++
+		if gap := time.Since(s.end); c.cfg.PerHost == 1 && gap < c.cfg.Delay {
+			c.t.Errorf("%s: %v after an answer", v.Host, gap)
+		}
+	}
+	if gap := time.Since(s.start); gap < c.cfg.Delay {
+		c.t.Errorf("%s: %v after a request", v.Host, gap)
+	}
+	if s.open > c.cfg.PerHost || c.busy > c.cfg.Hosts {
+		c.t.Errorf("%s: %d connections, %d hosts at once", v.Host, s.open, c.busy)
+	}
+	if key := v.Host + v.URL; c.seen[key] {
+		c.t.Errorf("%s twice", key)
+	} else {
+		c.seen[key] = true
+	}
+	s.start = time.Now()
+}
+
+func (c *crew) end(v *Visit) {
+	s := c.host[v.Host]
+	if s.open--; s.open == 0 {
+		c.busy--
+	}
+	s.end = time.Now()
+}
+
+func (c *crew) work(rng *rand.Rand) {
+	for {
+		v, err := c.f.Next(c.t.Context())
+		if err != nil {
+			return
+		}
+		c.locked(func() { c.begin(v) })
+		time.Sleep(time.Duration(rng.IntN(120)) * time.Millisecond)
+		c.locked(func() { c.end(v) })
+		c.f.Done(v, Result{Outcome: Answered})
+	}
+}
+
+func TestManyWorkersKeepTheManners(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for _, perHost := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			const hosts, each = 40, 25
+			cfg := Config{Hosts: 16, PerHost: perHost, Delay: 50 * time.Millisecond}
+			c := &crew{t: t, cfg: cfg, f: New(cfg), lock: make(chan struct{}, 1), host: map[string]*view{}, seen: map[string]bool{}}
+			for h := range hosts {
+				c.f.Push(fmt.Sprint("h", h), items(each)...)
+			}
+			var wg sync.WaitGroup
+			for w := range cfg.Hosts * perHost {
+				wg.Go(func() { c.work(rand.New(rand.NewPCG(seed, uint64(w)))) })
+			}
+			wg.Wait()
+			if len(c.seen) != hosts*each {
+				t.Errorf("%d items handed out, want %d", len(c.seen), hosts*each)
+			}
+		})
+	}
+}
+
+func BenchmarkPushNextDone(b *testing.B) {
+	const hosts = 10_000
+	f := New(Config{})
+	keys := make([]string, hosts)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("h%d.example.com", i)
+	}
+	ctx := context.Background()
+	b.ReportAllocs()
+	for i := range b.N {
+		f.Push(keys[i*7919%hosts], Item{URL: "http://example.com/", Depth: 1})
+		v, err := f.Next(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		f.Done(v, Result{Outcome: Answered})
+	}
+}

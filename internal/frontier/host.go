@@ -1,0 +1,149 @@
+package frontier
+
+import (
+	"container/heap"
+	"net/netip"
+	"time"
+
+	"kumo/internal/page"
+)
+
+// An Item is a URL that waits.
+type Item struct {
+	URL       string // canonical
+	From      string // the page that named it
+	Seed      string // the seed it descends from
+	Path      string // hops from the seed
+	Depth     int32
+	Kind      page.Kind
+	Redirects uint8  // redirects in a row that led here
+	Tries     uint8  // visits that it had
+	Root      bool   // a seed, or where a seed redirects to
+	Robots    string // the origin whose robots.txt this is fetched for, "" for an ordinary URL
+	Late      bool   // after all others: it failed where others may not
+
+	seq uint64
+}
+
+// queue orders items by depth, then by age; late ones last.
+type queue []*Item
+
+func (q queue) Len() int      { return len(q) }
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(*Item)) }
+func (q *queue) Pop() any     { return popLast((*[]*Item)(q)) }
+func (q queue) Less(i, j int) bool {
+	if q[i].Late != q[j].Late {
+		return q[j].Late
+	}
+	if q[i].Depth != q[j].Depth {
+		return q[i].Depth < q[j].Depth
+	}
+	return q[i].seq < q[j].seq
+}
+
+func popLast[T any](s *[]*T) *T {
+	last := len(*s) - 1
+	x := (*s)[last]
+	(*s)[last] = nil
+	*s = (*s)[:last]
+	return x
+}
+
+// class says which heap an eligible host waits in.
+type class uint8
+
+const (
+	sound   class = iota
+	suspect       // failed or was slow lately
+	busy          // has a worker already and may have another
+	numClasses
+	idle = numClasses // not eligible: in no heap
+)
+
+// A host is the queue of one host and its politeness clock.
+type host struct {
+	key     string
+	waiting queue
+	robots  []*Item // robots.txt fetches: they go first, and also while parked
+	parked  bool    // ordinary items wait for the rules
+	dead    bool    // given up
+
+	inflight int
+	seq      uint64    // breaks ties of next, oldest first
+	next     time.Time // not before
+	delay    time.Duration
+	doubtful bool
+
+	failures  backoff // in a row
+	throttles backoff
+
+	addr netip.Addr
+	slot time.Time // its turn at a shared address, zero if it has none
+
+	in    class // the heap it is in
+	index int
+}
+
+// backoff counts events in a row. Answers to requests that were under way when the last event was counted are the same event.
+type backoff struct {
+	n    int
+	last time.Time
+}
+
+func (b *backoff) count(started, now time.Time) {
+	if b.n == 0 || started.After(b.last) {
+		b.n++
+		b.last = now
+	}
+}
+
+// wait doubles from first with each event, up to most.
+func (b *backoff) wait(first, most time.Duration) time.Duration {
+	shift := min(max(b.n-1, 0), 20)
+	return min(first<<shift, most)
+}
+
+// class is where the host belongs now.
+func (h *host) class(perHost int) class {
+	switch {
+	case h.inflight >= perHost || len(h.robots) == 0 && (h.parked || len(h.waiting) == 0):
+		return idle
+	case h.inflight > 0:
+		return busy
+	case h.doubtful:
+		return suspect
+	}
+	return sound
+}
+
+// take removes the item that goes first. It is called on an eligible host only.
+func (h *host) take() *Item {
+	if len(h.robots) > 0 {
+		it := h.robots[0]
+		h.robots = h.robots[1:]
+		return it
+	}
+	return heap.Pop(&h.waiting).(*Item)
+}
+
+// hostHeap orders hosts by their next time.
+type hostHeap []*host
+
+func (q hostHeap) Len() int { return len(q) }
+func (q hostHeap) Less(i, j int) bool {
+	if !q[i].next.Equal(q[j].next) {
+		return q[i].next.Before(q[j].next)
+	}
+	return q[i].seq < q[j].seq
+}
+func (q hostHeap) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+func (q *hostHeap) Push(x any) {
+	h := x.(*host)
+	h.index = len(*q)
+	*q = append(*q, h)
+}
+func (q *hostHeap) Pop() any { return popLast((*[]*host)(q)) }

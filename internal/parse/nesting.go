@@ -1,0 +1,105 @@
+package parse
+
+// A namespace is the one that an element is in.
+type namespace uint8
+
+const (
+	inHTML namespace = iota
+	inSVG
+	inMath
+)
+
+// maxNesting bounds how deep SVG, MathML and HTML are followed into each other.
+const maxNesting = 100
+
+// A nesting is the stack of open elements at which the namespace changes: svg, math and, within those, the elements that hold
+// HTML (the standard's integration points). It stands for the whole stack of the standard's tree construction.
+type nesting struct {
+	stack [maxNesting]tag
+	depth int
+}
+
+// space is the namespace at the top.
+func (n *nesting) space() namespace {
+	if n.depth > 0 {
+		switch n.stack[n.depth-1] {
+		case tagSVG:
+			return inSVG
+		case tagMath:
+			return inMath
+		}
+	}
+	return inHTML
+}
+
+// foreign reports whether the text at this point is SVG or MathML.
+func (n *nesting) foreign() bool { return n.space() != inHTML }
+
+// open follows a start tag and returns its namespace.
+func (n *nesting) open(s *scanner) namespace {
+	if n.depth == 0 && s.tag != tagSVG && s.tag != tagMath { // nearly always
+		return inHTML
+	}
+	if n.foreign() && s.breaksOut() {
+		n.leave()
+	}
+	space := n.space()
+	switch s.tag {
+	case tagSVG:
+		space = inSVG
+	case tagMath:
+		space = inMath
+	default:
+		if !s.holdsHTML(space) {
+			return space
+		}
+	}
+	if !s.selfClosing && n.depth < maxNesting {
+		n.stack[n.depth] = s.tag
+		n.depth++
+	}
+	return space
+}
+
+// close follows an end tag. That of an element which cannot be open in SVG or MathML closes them.
+func (n *nesting) close(t tag, xml bool) {
+	for i := n.depth; i > 0; i-- {
+		if n.stack[i-1] == t {
+			n.depth = i - 1
+			return
+		}
+	}
+	if n.foreign() && t.isHTML() && !xml {
+		n.leave()
+	}
+}
+
+// leave closes the SVG and MathML elements at the top.
+func (n *nesting) leave() {
+	for n.foreign() {
+		n.depth--
+	}
+}
+
+// breaksOut reports whether the start tag cannot be one of SVG or MathML.
+func (s *scanner) breaksOut() bool {
+	if s.tag == tagFont {
+		return s.have&(1<<attrFont) != 0 && !s.xml
+	}
+	return s.tag.isHTML() && !s.xml
+}
+
+// holdsHTML reports whether the element is one of the namespace in which HTML may stand.
+func (s *scanner) holdsHTML(in namespace) bool {
+	switch s.tag {
+	case tagTitle, tagSVGText:
+		return in == inSVG
+	case tagMathText:
+		return in == inMath
+	case tagAnnotation:
+		encoding := s.values[attrEncoding]
+		return in == inMath && s.have&(1<<attrEncoding) != 0 &&
+			(equalFold(encoding, "text/html") || equalFold(encoding, xhtml))
+	}
+	return false
+}

@@ -1,0 +1,111 @@
+package parse
+
+import (
+	"bytes"
+)
+
+// prescanned is how much of a body is searched for a word on its charset, before anything else is known.
+const prescanned = 1024
+
+// prescan is the HTML standard's "prescan a byte stream to determine its encoding" with, where that finds nothing, its "get an
+// XML encoding". It reads tags more simply than the tokenizer, as the standard wants it: a script's text is searched too.
+func prescan(body []byte) (cs charset, ok bool) {
+	head := body[:min(len(body), prescanned)]
+	switch {
+	case bytes.HasPrefix(head, []byte("<\x00?\x00x\x00")):
+		return lookup([]byte("utf-16le"))
+	case bytes.HasPrefix(head, []byte("\x00<\x00?\x00x")):
+		return lookup([]byte("utf-16be"))
+	}
+	s := scanner{src: head}
+	for s.skipPast('<') && s.pos < len(head) {
+		s.pos--
+		if cs, ok := s.prescanTag(); ok {
+			return cs, true
+		}
+	}
+	return xmlEncoding(head)
+}
+
+// prescanTag reads what begins with "<".
+func (s *scanner) prescanTag() (cs charset, ok bool) {
+	rest := s.src[s.pos:]
+	s.pos++
+	switch {
+	case bytes.HasPrefix(rest, []byte("<!--")):
+		s.pos++
+		s.prescanComment()
+	case len(rest) > 5 && equalFold(rest[:5], "<meta") && (isSpace(rest[5]) || rest[5] == '/'):
+		s.pos += len("meta")
+		s.tag = tagMeta
+		if s.attributes() {
+			return s.metaCharset()
+		}
+	case isLetter(rest[1]) || rest[1] == '/' && len(rest) > 2 && isLetter(rest[2]):
+		s.tag = tagOther
+		s.pos++
+		for s.pos < len(s.src) && !isSpace(s.src[s.pos]) && s.src[s.pos] != '>' {
+			s.pos++
+		}
+		s.attributes()
+	case rest[1] == '!' || rest[1] == '/' || rest[1] == '?':
+		s.skipPast('>')
+	}
+	return charset{}, false
+}
+
+// prescanComment reads to the next "-->", whose dashes may be those of the beginning.
+func (s *scanner) prescanComment() {
+	for start := s.pos; s.skipPast('>'); {
+		if bytes.HasSuffix(s.src[start:s.pos-1], []byte("--")) {
+			return
+		}
+	}
+}
+
+// metaCharset is what the meta element that was just read says.
+func (s *scanner) metaCharset() (cs charset, ok bool) {
+	if label, ok := s.attr(attrCharset); ok {
+		return metaLabel(label)
+	}
+	content, _ := s.attr(attrContent)
+	equiv, _ := s.attr(attrHTTPEquiv)
+	label, ok := charsetIn(content)
+	if !ok || !equalFold(equiv, "content-type") {
+		return charset{}, false
+	}
+	return metaLabel(label)
+}
+
+// xmlEncoding is what an XML declaration at the beginning says.
+func xmlEncoding(head []byte) (cs charset, ok bool) {
+	if !bytes.HasPrefix(head, []byte("<?xml")) {
+		return charset{}, false
+	}
+	in := head[:indexByte(head, '>')]
+	i := bytes.Index(in, []byte("encoding"))
+	if len(in) == len(head) || i < 0 {
+		return charset{}, false
+	}
+	in = trimControl(in[i+len("encoding"):])
+	if len(in) == 0 || in[0] != '=' {
+		return charset{}, false
+	}
+	in = trimControl(in[1:])
+	if len(in) == 0 || in[0] != '"' && in[0] != '\'' {
+		return charset{}, false
+	}
+	label := in[1:]
+	end := bytes.IndexByte(label, in[0])
+	if end < 0 || bytes.ContainsFunc(label[:end], func(r rune) bool { return r <= ' ' }) {
+		return charset{}, false
+	}
+	return metaLabel(label[:end])
+}
+
+func trimControl(in []byte) []byte {
+	for len(in) > 0 && in[0] <= ' ' {
+		in = in[1:]
+	}
+	return in
+}

@@ -1,0 +1,63 @@
+package parse
+
+import (
+	"bytes"
+	"math"
+)
+
+// parseRefresh reads what a meta refresh or a Refresh field says, by the HTML standard's "shared declarative refresh steps":
+// after how many seconds to go where. An empty ref is the page itself. It reports false if the value says nothing.
+func parseRefresh(in []byte) (seconds int, ref []byte, ok bool) {
+	in = trimLeft(in)
+	n := digitsLen(in)
+	if n == 0 && (len(in) == 0 || in[0] != '.') {
+		return 0, nil, false
+	}
+	seconds = number(in[:n])
+	in = bytes.TrimLeft(in[n:], "0123456789.")
+	if len(in) == 0 {
+		return seconds, nil, true
+	}
+	if !isSpace(in[0]) && in[0] != ';' && in[0] != ',' {
+		return 0, nil, false
+	}
+	in = trimLeft(in)
+	if len(in) > 0 && (in[0] == ';' || in[0] == ',') {
+		in = in[1:]
+	}
+	return seconds, refreshURL(trimLeft(in)), true
+}
+
+// refreshURL is what is left of the value without "url=" and quotes.
+func refreshURL(in []byte) []byte {
+	if len(in) > 3 && equalFold(in[:3], "url") {
+		if rest := trimLeft(in[3:]); len(rest) > 0 && rest[0] == '=' {
+			in = trimLeft(rest[1:])
+		}
+	}
+	if len(in) > 0 && (in[0] == '"' || in[0] == '\'') {
+		quote := in[0]
+		in = in[1:]
+		if i := bytes.IndexByte(in, quote); i >= 0 {
+			in = in[:i]
+		}
+	}
+	return in
+}
+
+func trimLeft(in []byte) []byte { return bytes.TrimLeft(in, " \t\n\r\f") }
+
+func digitsLen(in []byte) (n int) {
+	for n < len(in) && '0' <= in[n] && in[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// number is the value of digits, at most MaxInt32.
+func number(digits []byte) (n int) {
+	for _, c := range digits {
+		n = min(n*10+int(c-'0'), math.MaxInt32)
+	}
+	return n
+}

@@ -1,0 +1,223 @@
+package parse
+
+import "bytes"
+
+// A scanner finds the start tags that mean something to a crawl. It follows the tokenizer of the HTML standard
+// (section 13.2.5), whose states are laid out here as a function for each thing that markup can be.
+type scanner struct {
+	src []byte
+	pos int
+
+	tag         tag
+	space       namespace
+	selfClosing bool
+	content     []byte // the raw text of a title, character references and all
+	have        uint32 // a bit for each attribute that the tag has
+	values      [numAttrs][]byte
+
+	nest nesting
+	xml  bool // the document is XHTML, where every element may close itself and no text is raw
+}
+
+func (s *scanner) reset(src []byte, xml bool) {
+	*s = scanner{src: src, xml: xml}
+}
+
+// attr returns the attribute's value as it stands in the markup, and whether the tag has it. An attribute without a value has
+// an empty one.
+func (s *scanner) attr(a attr) (value []byte, ok bool) {
+	if s.have&(1<<a) == 0 {
+		return nil, false
+	}
+	return s.values[a], true
+}
+
+// next goes to the next start tag with a name that is known. It reports false at the end of the document.
+func (s *scanner) next() bool {
+	for s.skipPast('<') && s.pos < len(s.src) {
+		switch c := s.src[s.pos]; {
+		case isLetter(c):
+			if s.startTag() && s.tag.known() {
+				return true
+			}
+		case c == '/':
+			s.pos++
+			s.endTag()
+		case c == '!':
+			s.pos++
+			s.declaration()
+		case c == '?':
+			s.skipPast('>')
+		}
+	}
+	return false
+}
+
+// skipPast goes behind the next c, or to the end of the document, where it reports false.
+func (s *scanner) skipPast(c byte) bool {
+	i := bytes.IndexByte(s.src[s.pos:], c)
+	if i < 0 {
+		s.pos = len(s.src)
+		return false
+	}
+	s.pos += i + 1
+	return true
+}
+
+// startTag reads a start tag and, if its element has raw text, that text and the end tag too. It reports false if the
+// document ends within the tag, which then is none.
+func (s *scanner) startTag() bool {
+	s.tag = tagOf(s.name())
+	if !s.attributes() {
+		return false
+	}
+	s.space = s.nest.open(s)
+	s.content = nil
+	if s.space == inHTML && s.tag >= firstRaw && (!s.xml || s.tag == tagTitle && !s.selfClosing) {
+		s.rawText()
+	}
+	return true
+}
+
+func (s *scanner) endTag() {
+	switch {
+	case s.pos == len(s.src):
+	case isLetter(s.src[s.pos]):
+		name := tagOf(s.name())
+		if s.attributes() {
+			s.nest.close(name, s.xml)
+		}
+	default:
+		s.skipPast('>')
+	}
+}
+
+// declaration reads what begins with "<!": a comment, a CDATA section, a doctype or what counts as a comment.
+func (s *scanner) declaration() {
+	rest := s.src[s.pos:]
+	switch {
+	case bytes.HasPrefix(rest, []byte("--")):
+		s.comment()
+	case (s.xml || s.nest.foreign()) && bytes.HasPrefix(rest, []byte("[CDATA[")):
+		if i := bytes.Index(rest, []byte("]]>")); i >= 0 {
+			s.pos += i + 3
+		} else {
+			s.pos = len(s.src)
+		}
+	default:
+		s.skipPast('>')
+	}
+}
+
+// comment reads to the end of a comment: "-->" or "--!>", where the dashes of "-->" may be those of the beginning.
+func (s *scanner) comment() {
+	start := s.pos
+	for s.skipPast('>') {
+		text := s.src[start : s.pos-1]
+		if bytes.HasSuffix(text, []byte("--")) || len(text) >= 5 && bytes.HasSuffix(text, []byte("--!")) {
+			return
+		}
+	}
+}
+
+// name reads a tag's name.
+func (s *scanner) name() []byte {
+	start := s.pos
+	for s.pos < len(s.src) && class[s.src[s.pos]]&endsTagName == 0 {
+		s.pos++
+	}
+	return s.src[start:s.pos]
+}
+
+// attributes reads to the end of the tag. It reports false if the document ends first.
+func (s *scanner) attributes() bool {
+	s.have, s.selfClosing = 0, false
+	for i := s.pos; i < len(s.src); {
+		switch c := s.src[i]; {
+		case c == '>':
+			s.pos = i + 1
+			return true
+		case c == '/':
+			i++
+			s.selfClosing = i < len(s.src) && s.src[i] == '>'
+		case isSpace(c):
+			i++
+		default:
+			i = s.attribute(i)
+		}
+	}
+	s.pos = len(s.src)
+	return false
+}
+
+// attribute reads the attribute at i and returns where it ends. The first of several with one name counts.
+func (s *scanner) attribute(i int) int {
+	start := i
+	for i++; i < len(s.src) && class[s.src[i]]&endsAttrName == 0; i++ { // even a "=" can begin a name
+	}
+	name := s.src[start:i]
+	i = s.skipSpace(i)
+	var value []byte
+	if i < len(s.src) && s.src[i] == '=' {
+		value, i = s.value(s.skipSpace(i + 1))
+	}
+	if !s.tag.known() {
+		return i
+	}
+	if a := attrOf(name); a != attrOther && s.have&(1<<a) == 0 {
+		s.have |= 1 << a
+		s.values[a] = value
+	}
+	return i
+}
+
+// value reads the attribute value at i and returns where it ends.
+func (s *scanner) value(i int) (value []byte, end int) {
+	if i == len(s.src) {
+		return nil, i
+	}
+	if quote := s.src[i]; quote == '"' || quote == '\'' {
+		n := bytes.IndexByte(s.src[i+1:], quote)
+		if n < 0 {
+			return nil, len(s.src)
+		}
+		return s.src[i+1 : i+1+n], i + n + 2
+	}
+	start := i
+	for i < len(s.src) && class[s.src[i]]&endsValue == 0 {
+		i++
+	}
+	return s.src[start:i], i
+}
+
+func (s *scanner) skipSpace(i int) int {
+	for i < len(s.src) && isSpace(s.src[i]) {
+		i++
+	}
+	return i
+}
+
+// The classes of bytes within a tag.
+const (
+	space uint8 = 1 << iota
+	letter
+	endsTagName
+	endsAttrName
+	endsValue
+)
+
+var class = func() (t [256]uint8) {
+	for _, c := range []byte(" \t\n\r\f") {
+		t[c] = space | endsTagName | endsAttrName | endsValue
+	}
+	for c := 'a'; c <= 'z'; c++ {
+		t[c], t[c-0x20] = letter, letter
+	}
+	t['/'] = endsTagName | endsAttrName
+	t['>'] = endsTagName | endsAttrName | endsValue
+	t['='] = endsAttrName
+	return t
+}()
+
+func isSpace(c byte) bool  { return class[c]&space != 0 }
+func isLetter(c byte) bool { return class[c]&letter != 0 }

@@ -1,0 +1,111 @@
+package parse
+
+import (
+	"bytes"
+	"html"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/transform"
+)
+
+// maxValue is how many bytes of an attribute or a title are read. No URL is as long; a srcset loses its end.
+const maxValue = 256 << 10
+
+// text makes UTF-8 of pieces of the markup. What it returns is valid until the next reset.
+type text struct {
+	plain   bool // the document is UTF-8 without flaws: its pieces can be used as they are
+	decoder transform.Transformer
+	encoder *encoding.Encoder // for queries; nil where they are UTF-8
+	buf     []byte            // only grows until reset, so that pieces in it stay
+}
+
+// open begins a document that is to be read as in, and whose own charset is cs.
+func (t *text) open(cs, in charset, body []byte) {
+	t.plain, t.encoder, t.decoder = false, nil, nil
+	if cs.isLegacy() {
+		t.encoder = cs.enc.NewEncoder()
+	}
+	if in == utf8Charset && bytes.IndexByte(body, 0) < 0 && utf8.Valid(body) {
+		t.plain = true
+	} else {
+		t.decoder = in.enc.NewDecoder().Transformer
+	}
+}
+
+func (t *text) reset() { t.buf = t.buf[:0] }
+
+func (t *text) release() {
+	t.decoder, t.encoder = nil, nil
+	if cap(t.buf) > maxKept {
+		t.buf = nil
+	}
+}
+
+// attr returns the value of an attribute.
+func (t *text) attr(raw []byte) []byte {
+	value := t.decode(raw)
+	if bytes.IndexByte(value, '&') < 0 {
+		return value
+	}
+	start := len(t.buf)
+	t.buf = appendUnescaped(t.buf, value)
+	return t.buf[start:]
+}
+
+// content returns the text of an element without markup in it.
+func (t *text) content(raw []byte) string { return html.UnescapeString(string(t.decode(raw))) }
+
+// decode returns a piece of the document in UTF-8. NUL is not a character in HTML.
+func (t *text) decode(raw []byte) []byte {
+	raw = raw[:min(len(raw), maxValue)]
+	if t.plain || isASCII(raw) {
+		return raw
+	}
+	start := len(t.buf)
+	t.buf, _, _ = transform.Append(t.decoder, t.buf, raw) // decoders replace what is wrong and do not fail
+	value := t.buf[start:]
+	if bytes.IndexByte(value, 0) >= 0 {
+		return bytes.ReplaceAll(value, []byte{0}, []byte("\uFFFD"))
+	}
+	return value
+}
+
+// isASCII reports whether the text is ASCII without NUL.
+func isASCII(text []byte) bool {
+	for _, c := range text {
+		if c-1 >= 0x7F {
+			return false
+		}
+	}
+	return true
+}
+
+// collapse makes one space of each run of white space, none of one at an end, and cuts the text to max bytes.
+func collapse(text string, max int) string {
+	var out []byte
+	gap := false
+	for i := 0; i < len(text) && len(out) <= max; i++ {
+		if isSpace(text[i]) {
+			gap = len(out) > 0
+			continue
+		}
+		if gap {
+			out = append(out, ' ')
+			gap = false
+		}
+		out = append(out, text[i])
+	}
+	return string(bytes.TrimRight(cut(out, max), " "))
+}
+
+// cut cuts UTF-8 text to at most max bytes, between two characters.
+func cut(text []byte, max int) []byte {
+	if len(text) <= max {
+		return text
+	}
+	for max > 0 && !utf8.RuneStart(text[max]) {
+		max--
+	}
+	return text[:max]
+}

@@ -1,0 +1,112 @@
+package parse
+
+import (
+	"bytes"
+	"html"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+// appendUnescaped appends an attribute value with its character references replaced. In attributes a named reference
+// without a semicolon is none if a letter, a digit or "=" follows, so that "?a=1&copy=2" stays as it is.
+func appendUnescaped(dst, value []byte) []byte {
+	for {
+		i := bytes.IndexByte(value, '&')
+		if i < 0 {
+			return append(dst, value...)
+		}
+		dst = append(dst, value[:i]...)
+		value = value[i+1:]
+		var n int
+		if len(value) > 0 && value[0] == '#' {
+			dst, n = appendNumeric(dst, value)
+		} else {
+			dst, n = appendNamed(dst, value)
+		}
+		if n == 0 {
+			dst = append(dst, '&')
+		}
+		value = value[n:]
+	}
+}
+
+// maxEntity is longer than any name of a character.
+const maxEntity = 40
+
+// appendNamed appends the character that the name at the beginning of in stands for, and returns the name's length with its
+// semicolon; 0 if there is none.
+func appendNamed(dst, in []byte) ([]byte, int) {
+	n := 0
+	for n < len(in) && isAlnum(in[n]) {
+		n++
+	}
+	semicolon := n < len(in) && in[n] == ';'
+	switch {
+	case n == 0 || n > maxEntity || !semicolon && n < len(in) && in[n] == '=':
+		return dst, 0
+	case string(in[:n]) == "amp": // nearly always
+		dst = append(dst, '&')
+	default:
+		text, ok := entity(string(in[:n]), semicolon)
+		if !ok {
+			return dst, 0
+		}
+		dst = append(dst, text...)
+	}
+	if semicolon {
+		n++
+	}
+	return dst, n
+}
+
+// entity looks a name up in the table of package html, by its function for text. That also knows names that only begin like
+// one ("notit" is "¬it"), which then leave something of the name.
+func entity(name string, semicolon bool) (text string, ok bool) {
+	if !semicolon {
+		text = html.UnescapeString("&" + name)
+		return text, utf8.RuneCountInString(text) == 1
+	}
+	text = html.UnescapeString("&" + name + ";")
+	return text, text == ";" || !strings.HasSuffix(text, ";")
+}
+
+// appendNumeric appends the character that the number at the beginning of in stands for, and returns the number's length;
+// 0 if there is none.
+func appendNumeric(dst, in []byte) ([]byte, int) {
+	n, base := 1, rune(10)
+	if n < len(in) && toLower(in[n]) == 'x' {
+		n, base = 2, 16
+	}
+	start, r := n, rune(0)
+	for ; n < len(in) && digit(in[n]) < base; n++ {
+		r = min(r*base+digit(in[n]), utf8.MaxRune+1)
+	}
+	if n == start {
+		return dst, 0
+	}
+	if n < len(in) && in[n] == ';' {
+		n++
+	}
+	switch {
+	case r == 0:
+		r = utf8.RuneError
+	case 0x80 <= r && r < 0xA0: // what was meant is windows-1252
+		r = charmap.Windows1252.DecodeByte(byte(r))
+	}
+	return utf8.AppendRune(dst, r), n // makes surrogates and what is beyond Unicode U+FFFD
+}
+
+// digit is the value of a hexadecimal digit, more than that of any if c is none.
+func digit(c byte) rune {
+	switch c = toLower(c); {
+	case '0' <= c && c <= '9':
+		return rune(c - '0')
+	case 'a' <= c && c <= 'f':
+		return rune(c-'a') + 10
+	}
+	return 16
+}
+
+func isAlnum(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }

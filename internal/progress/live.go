@@ -1,0 +1,143 @@
+package progress
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"kumo/internal/crawl"
+	"kumo/internal/page"
+	"kumo/internal/stats"
+)
+
+const (
+	refresh   = 250 * time.Millisecond
+	lastLines = 6
+)
+
+// A Live is a view that redraws itself on a terminal. It is written to as well, so that log lines appear above it.
+type Live struct {
+	out    io.Writer
+	width  func() int
+	title  string
+	status func() Status
+
+	mu    sync.Mutex // guards all below
+	meter Meter
+	lines []string // the last things that happened
+	drawn int      // lines on the screen
+	body  string
+}
+
+// NewLive makes a view; width asks the terminal how wide it is.
+func NewLive(out io.Writer, width func() int, title string, limits Limits) *Live {
+	return &Live{out: out, width: width, title: title, meter: Meter{Limits: limits}}
+}
+
+// Run redraws the view until the context ends, then leaves its last state on the screen.
+func (l *Live) Run(ctx context.Context, status func() Status) {
+	l.status = status
+	tick := time.NewTicker(refresh)
+	defer tick.Stop()
+	for {
+		l.draw()
+		select {
+		case <-ctx.Done():
+			l.draw()
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Listener remembers the last things that happened.
+func (l *Live) Listener() crawl.Listener {
+	return crawl.Listener{
+		Visited: func(r *page.Record) { l.add(line(r)) },
+		Slowed: func(host string, status int, ask time.Duration) {
+			l.add(fmt.Sprintf("%d  %s asks to be left alone (%v)", status, host, ask))
+		},
+		GaveUp: func(host, why string) { l.add(fmt.Sprintf("gave up %s: %s", host, why)) },
+	}
+}
+
+func line(r *page.Record) string {
+	if r.Failure != page.None {
+		return fmt.Sprintf("%s  %s: %s", r.Failure, r.URL, r.Detail)
+	}
+	return fmt.Sprintf("%d  %s  %s", r.Response.Status, r.URL, stats.Bytes(int64(len(r.Response.Raw))))
+}
+
+func (l *Live) add(s string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.lines) == lastLines {
+		l.lines = append(l.lines[:0], l.lines[1:]...)
+	}
+	l.lines = append(l.lines, s)
+}
+
+func (l *Live) draw() {
+	s := l.status()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.body = l.render(s, l.meter.Show(s))
+	io.WriteString(l.out, l.erase()+l.body)
+	l.drawn = strings.Count(l.body, "\n")
+}
+
+// erase goes back to the view's first line and clears from there.
+func (l *Live) erase() string {
+	if l.drawn == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\x1b[%dA\x1b[J", l.drawn)
+}
+
+// Write puts a log line above the view.
+func (l *Live) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := io.WriteString(l.out, l.erase()+string(p)+l.body)
+	return len(p), err
+}
+
+func (l *Live) render(s Status, r Rates) string {
+	var b strings.Builder
+	width := l.width()
+	row := func(format string, args ...any) {
+		b.WriteString(clip(fmt.Sprintf(format, args...), width))
+		b.WriteByte('\n')
+	}
+	left := ""
+	if r.HasLeft {
+		left = ", " + clock(r.Left) + " left"
+	}
+	row("kumo %s  %s%s  (Ctrl-C stops, the same command goes on)", l.title, clock(r.Elapsed), left)
+	row("  pages  %d  (%.1f/s)   %s  (%s/s)   errors %d", s.Totals.Pages, r.Pages, stats.Bytes(s.Totals.Bytes),
+		stats.Bytes(int64(r.Bytes)), s.Totals.Failed)
+	row("  hosts  %d active, %d waiting, %d backing off", s.Frontier.Active, s.Frontier.Waiting, s.Frontier.Backing)
+	row("  URLs   %d waiting, %d known", s.Frontier.URLs, s.Known)
+	for _, text := range l.lines {
+		row("  %s", text)
+	}
+	return b.String()
+}
+
+// clip cuts a line to the terminal's width and takes control characters out: URLs come from the network.
+func clip(s string, width int) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+	if width <= 1 || utf8.RuneCountInString(s) < width {
+		return s
+	}
+	return string([]rune(s)[:width-2]) + "…"
+}

@@ -1,0 +1,119 @@
+// Package progress shows a person how a crawl goes: a live view on a terminal, a log line now and then elsewhere.
+package progress
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"kumo/internal/frontier"
+	"kumo/internal/stats"
+)
+
+// A Status is a crawl at one time.
+type Status struct {
+	Time     time.Time
+	Totals   stats.Snapshot // without its maps
+	Frontier frontier.Counts
+	Known    int // URLs met within reach
+}
+
+// Limits are what a crawl ends at; 0 is no limit.
+type Limits struct {
+	Pages, Bytes int64
+	Time         time.Duration
+}
+
+// A Meter measures rates between the statuses it is shown.
+type Meter struct {
+	Limits  Limits
+	first   Status
+	history []Status // of the last window, oldest first
+}
+
+const window = 10 * time.Second
+
+// Rates are per second, over the last ten seconds.
+type Rates struct {
+	Pages, Bytes float64
+	Elapsed      time.Duration
+	Left         time.Duration // until a limit is reached, at these rates
+	HasLeft      bool
+}
+
+// Show takes the next status in and returns the rates.
+func (m *Meter) Show(s Status) Rates {
+	if m.history == nil {
+		m.first = s
+	}
+	m.history = append(m.history, s)
+	for len(m.history) > 2 && s.Time.Sub(m.history[0].Time) > window {
+		m.history = m.history[1:]
+	}
+	old := m.history[0]
+	r := Rates{Elapsed: s.Time.Sub(m.first.Time)}
+	if secs := s.Time.Sub(old.Time).Seconds(); secs > 0 {
+		r.Pages = float64(s.Totals.Pages-old.Totals.Pages) / secs
+		r.Bytes = float64(s.Totals.Bytes-old.Totals.Bytes) / secs
+	}
+	m.left(&r, s)
+	return r
+}
+
+// left sets the time until the first limit.
+func (m *Meter) left(r *Rates, s Status) {
+	consider := func(d time.Duration) {
+		if d = max(d, 0); !r.HasLeft || d < r.Left {
+			r.Left, r.HasLeft = d, true
+		}
+	}
+	if m.Limits.Time > 0 {
+		consider(m.Limits.Time - r.Elapsed)
+	}
+	if m.Limits.Pages > 0 && r.Pages > 0 {
+		consider(seconds(float64(m.Limits.Pages-s.Totals.Pages) / r.Pages))
+	}
+	if m.Limits.Bytes > 0 && r.Bytes > 0 {
+		consider(seconds(float64(m.Limits.Bytes-s.Totals.Bytes) / r.Bytes))
+	}
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s, 1e9) * float64(time.Second))
+}
+
+const logEvery = 10 * time.Second
+
+// Log writes a line every ten seconds until the context ends.
+func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Status) {
+	m := Meter{Limits: limits}
+	m.Show(status())
+	tick := time.NewTicker(logEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s := status()
+		r := m.Show(s)
+		attrs := []any{
+			"pages", s.Totals.Pages, "pages_per_s", round1(r.Pages), "bytes", s.Totals.Bytes, "bytes_per_s", int64(r.Bytes),
+			"hosts_active", s.Frontier.Active, "hosts_waiting", s.Frontier.Waiting, "hosts_backing_off", s.Frontier.Backing,
+			"urls_waiting", s.Frontier.URLs, "urls_known", s.Known, "errors", s.Totals.Failed,
+		}
+		if r.HasLeft {
+			attrs = append(attrs, "left", r.Left.Round(time.Second).String())
+		}
+		log.Info("crawling", attrs...)
+	}
+}
+
+func round1(f float64) float64 { return float64(int64(f*10+0.5)) / 10 }
+
+func clock(d time.Duration) string {
+	d = d.Round(time.Second)
+	return fmt.Sprintf("%d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
+}

@@ -1,0 +1,160 @@
+package robots
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Parse reads what body says to agent, a product token such as "kumo" without version. Letter case does not matter; a token of
+// other characters than letters, "-" and "_" is never met in a file and gets the rules for "*". If several groups name the
+// agent they are taken together, and if any does, those for "*" do not count. Parse never fails: what it cannot read, it
+// skips. Only the first 500 KiB are read.
+func Parse(body []byte, agent string) *Rules {
+	p := parser{agent: agent}
+	for line, rest := "", readable(body); rest != ""; {
+		line, rest = nextLine(rest)
+		p.line(line)
+	}
+	return p.finish()
+}
+
+// A parser collects the rules for its agent and those for "*", not knowing yet which will count.
+type parser struct {
+	agent     string
+	mine, any group
+	named     bool // a line named the agent
+	forMine   bool // the lines at hand are for the agent
+	forAny    bool // the lines at hand are for "*"
+	ruled     bool // the next User-agent line begins a new group
+	sitemaps  []string
+}
+
+// A group is what was said to one agent.
+type group struct {
+	text     []byte
+	rules    []rule
+	delay    time.Duration
+	hasDelay bool
+}
+
+func (p *parser) line(line string) {
+	line, key, value, ok := splitLine(line)
+	if !ok {
+		return
+	}
+	switch is := directiveOf(key); is {
+	case userAgent:
+		p.begin(value)
+	case allow, disallow:
+		p.ruled = p.forMine || p.forAny
+		p.each(func(g *group) { g.add(line, value, is == allow) })
+	case crawlDelay:
+		p.each(func(g *group) { g.slow(parseDelay(value)) })
+	case requestRate:
+		p.each(func(g *group) { g.slow(parseRate(value)) })
+	case sitemap:
+		if value != "" {
+			p.sitemaps = append(p.sitemaps, strings.Clone(value))
+		}
+	}
+}
+
+// begin reads a User-agent line. Those that follow each other begin one group together; only Allow and Disallow end the run.
+func (p *parser) begin(value string) {
+	if p.ruled {
+		p.forMine, p.forAny, p.ruled = false, false, false
+	}
+	switch {
+	case value == "*" || len(value) > 1 && value[0] == '*' && strings.IndexByte(space, value[1]) >= 0:
+		p.forAny = true
+	case strings.EqualFold(productToken(value), p.agent):
+		p.forMine, p.named = true, true
+	}
+}
+
+// productToken is the part of a User-agent value that counts: "FooBot" of "FooBot/2.1 (beta)".
+func productToken(value string) string {
+	for i := range len(value) {
+		if c := value[i] | 0x20; !isLower(c) && value[i] != '-' && value[i] != '_' {
+			return value[:i]
+		}
+	}
+	return value
+}
+
+// each does f with the group that the lines at hand are for. One for the agent and "*" alike need be known only as the
+// agent's.
+func (p *parser) each(f func(*group)) {
+	switch {
+	case p.forMine:
+		f(&p.mine)
+	case p.forAny:
+		f(&p.any)
+	}
+}
+
+func (p *parser) finish() *Rules {
+	g := &p.any
+	if p.named {
+		g = &p.mine
+	}
+	slices.SortStableFunc(g.rules, byPrecedence)
+	return &Rules{text: string(g.text), rules: slices.Clone(g.rules), sitemaps: p.sitemaps, delay: g.delay, hasDelay: g.hasDelay}
+}
+
+// byPrecedence puts the longest pattern first, and Allow before Disallow.
+func byPrecedence(a, b rule) int {
+	switch {
+	case a.priority != b.priority:
+		return cmp.Compare(b.priority, a.priority)
+	case a.allow == b.allow:
+		return 0
+	case a.allow:
+		return -1
+	}
+	return 1
+}
+
+// add takes in a rule; line ends with the pattern as written. A pattern that is empty, or begins with what no path begins
+// with, says nothing.
+func (g *group) add(line, pattern string, allow bool) {
+	if pattern == "" || pattern[0] != '/' && pattern[0] != '*' {
+		return
+	}
+	at := len(g.text)
+	g.text = append(g.text, line...)
+	g.put(rule{line: uint32(at), lineLen: uint16(len(line)), allow: allow}, pattern)
+
+	if slash := strings.LastIndexByte(pattern, '/'); allow && slash >= 0 && strings.HasPrefix(pattern[slash:], "/index.htm") {
+		// Who allows a folder's index page means the folder's own URL too.
+		g.put(rule{line: uint32(at), lineLen: uint16(len(line)), allow: allow}, pattern[:slash+1]+"$")
+	}
+}
+
+// put adds u with its pattern. The text ends with the pattern already where that is in normal form and u's line was just
+// written.
+func (g *group) put(u rule, pattern string) {
+	u.priority = uint16(len(pattern))
+	for i := range len(pattern) {
+		if pattern[i] >= 0x80 {
+			u.priority += 2
+		}
+	}
+	if at := len(g.text) - len(pattern); isNormal(pattern, true) && string(g.text[at:]) == pattern {
+		u.pattern, u.patternLen = uint32(at), uint16(len(pattern))
+	} else {
+		u.pattern = uint32(len(g.text))
+		g.text = appendNormal(g.text, pattern, true)
+		u.patternLen = uint16(len(g.text) - int(u.pattern))
+	}
+	g.rules = append(g.rules, u)
+}
+
+// slow takes in a delay; the longest counts.
+func (g *group) slow(d time.Duration, ok bool) {
+	if ok {
+		g.delay, g.hasDelay = max(g.delay, d), true
+	}
+}

@@ -1,0 +1,91 @@
+// Package robots reads robots.txt and remembers what it said.
+//
+// It follows RFC 9309 and, where files in the wild are sloppier than the RFC, reads them as Google's published parser does:
+// misspelt directives, missing colons, byte order marks, "index.html" for a folder. [Parse] keeps only the lines meant for
+// one agent, sorted so that the first rule that matches decides.
+//
+// One thing is as Google has it and not as the RFC: an escaped letter or digit is not the same as the plain one, so a rule
+// for /%62 says nothing of /b. Three things are as the RFC has them and not as Google: %c3 equals %C3 and %7E equals ~ on
+// both sides, "%2A" and "%24" in a rule mean the characters themselves, and /robots.txt may always be fetched. Who wants
+// the lines' bare verdict on /robots.txt asks [Rules.Match].
+package robots
+
+import (
+	"strings"
+	"time"
+)
+
+// Rules are what one robots.txt says to one agent. They are immutable and hold no more than what was meant for that agent.
+// The zero value allows everything.
+type Rules struct {
+	text      string // the lines and patterns that rules point into
+	rules     []rule // in order of precedence
+	sitemaps  []string
+	delay     time.Duration
+	hasDelay  bool
+	temporary bool
+}
+
+// A rule is one Allow or Disallow line, as offsets so that thousands of them are one object to the garbage collector.
+type rule struct {
+	line, pattern       uint32
+	lineLen, patternLen uint16
+	priority            uint16 // octets of the pattern as written, non-ASCII ones escaped
+	allow               bool
+}
+
+// Allowed says whether the agent may fetch a URL, given as its path and query in escaped form, "/a?b" (see [Target]). rule
+// is the line that decided, "Disallow: /private/", without its comment; "" if none did. /robots.txt is always allowed.
+func (r *Rules) Allowed(pathAndQuery string) (ok bool, rule string) {
+	if pathAndQuery == "/robots.txt" {
+		return true, ""
+	}
+	return r.Match(pathAndQuery)
+}
+
+// Match is Allowed without the exception for /robots.txt: what the lines say.
+func (r *Rules) Match(pathAndQuery string) (ok bool, rule string) {
+	target := normalTarget(pathAndQuery)
+	for i := range r.rules {
+		u := &r.rules[i]
+		if matches(r.text[u.pattern:u.pattern+uint32(u.patternLen)], target) {
+			return u.allow, r.text[u.line : u.line+uint32(u.lineLen)]
+		}
+	}
+	return true, ""
+}
+
+// Delay is how long the agent is asked to wait between two requests, the longest of the group's Crawl-delay and Request-rate
+// lines and at most a year; false if there is none.
+func (r *Rules) Delay() (time.Duration, bool) { return r.delay, r.hasDelay }
+
+// Sitemaps are the values of the Sitemap lines as written, in order. They are meant for every agent. Do not change them.
+func (r *Rules) Sitemaps() []string { return r.sitemaps }
+
+// Temporary reports whether the rules only stand in until robots.txt can be had.
+func (r *Rules) Temporary() bool { return r.temporary }
+
+// AllowAll are rules that allow everything. why, at most 1 KiB of it, is what Allowed gives as the rule.
+func AllowAll(why string) *Rules { return always(true, why) }
+
+// DisallowAll are temporary rules that allow nothing but /robots.txt. why is as for AllowAll.
+func DisallowAll(why string) *Rules {
+	r := always(false, why)
+	r.temporary = true
+	return r
+}
+
+// always makes one rule for "/", which every path begins with.
+func always(allow bool, why string) *Rules {
+	why = strings.ToValidUTF8(why[:min(len(why), 1<<10)], "")
+	return &Rules{text: "/" + why, rules: []rule{{line: 1, lineLen: uint16(len(why)), patternLen: 1, priority: 1, allow: allow}}}
+}
+
+// size is about how many bytes the rules occupy.
+func (r *Rules) size() int64 {
+	n := 128 + len(r.text) + 16*len(r.rules)
+	for _, s := range r.sitemaps {
+		n += 16 + len(s)
+	}
+	return int64(n)
+}

@@ -1,0 +1,79 @@
+// Package seen knows every URL that a crawl has met, so that each is fetched once. This one keeps the URLs themselves in
+// memory and is exact; the engine rebuilds it from the journal.
+package seen
+
+import (
+	"strings"
+	"sync"
+)
+
+// A State is what a known URL is.
+type State uint8
+
+// The states. A set-aside URL was left out for a reason that speaks of the link and not of the URL (too deep, only embedded):
+// a better link may still bring it in.
+const (
+	Unknown State = iota
+	Aside
+	Known
+)
+
+// A URL is offered with the state it would have.
+type URL struct {
+	URL   string // canonical
+	Depth int32
+	State State // Known or Aside
+}
+
+type entry struct {
+	state State
+	depth int32
+}
+
+// A Set is a set of URLs. Its methods may be called by many goroutines at once.
+type Set struct {
+	mu sync.Mutex
+	m  map[string]entry
+}
+
+// New returns an empty set.
+func New() *Set { return &Set{m: make(map[string]entry)} }
+
+// Offer enters urls and reports for each, in fresh, whether that was news: the URL was not known, or was only set aside. For
+// those it replaces urls[i].URL with a copy that the caller may keep. A known URL met again at less depth takes that depth.
+func (s *Set) Offer(urls []URL, fresh []bool) []bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range urls {
+		fresh = append(fresh, s.offer(&urls[i]))
+	}
+	return fresh
+}
+
+func (s *Set) offer(u *URL) bool {
+	old := s.m[u.URL]
+	if old.state >= u.State {
+		if u.State == old.state && u.Depth < old.depth {
+			s.m[u.URL] = entry{old.state, u.Depth}
+		}
+		return false
+	}
+	u.URL = strings.Clone(u.URL)
+	s.m[u.URL] = entry{u.State, u.Depth}
+	return true
+}
+
+// Depth is the least depth at which a URL was met.
+func (s *Set) Depth(url string) (depth int32, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.m[url]
+	return e.depth, e.state != Unknown
+}
+
+// Len is the number of URLs in the set.
+func (s *Set) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.m)
+}

@@ -1,0 +1,83 @@
+package seen
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+)
+
+func TestOffer(t *testing.T) {
+	s := New()
+	steps := []struct {
+		say   string
+		url   URL
+		fresh bool
+		depth int32
+	}{
+		{"a first time", URL{"http://a/", 3, Known}, true, 3},
+		{"again", URL{"http://a/", 4, Known}, false, 3},
+		{"again, nearer", URL{"http://a/", 1, Known}, false, 1},
+		{"set aside after it was known", URL{"http://a/", 0, Aside}, false, 1},
+		{"set aside first", URL{"http://b/", 9, Aside}, true, 9},
+		{"set aside twice", URL{"http://b/", 8, Aside}, false, 8},
+		{"brought in by a better link", URL{"http://b/", 2, Known}, true, 2},
+	}
+	for _, st := range steps {
+		if got := s.Offer([]URL{st.url}, nil); got[0] != st.fresh {
+			t.Errorf("%s: fresh = %v, want %v", st.say, got[0], st.fresh)
+		}
+		if got, _ := s.Depth(st.url.URL); got != st.depth {
+			t.Errorf("%s: depth = %d, want %d", st.say, got, st.depth)
+		}
+	}
+	if _, known := s.Depth("http://c/"); known || s.Len() != 2 {
+		t.Errorf("known = %v, Len = %d", known, s.Len())
+	}
+}
+
+func TestEachIsFreshOnceAmongMany(t *testing.T) {
+	s := New()
+	var wg sync.WaitGroup
+	counts := make([]int, 8)
+	for g := range counts {
+		wg.Go(func() {
+			var batch []URL
+			for i := range 1000 {
+				batch = append(batch, URL{fmt.Sprintf("http://a/%d", i), 1, Known})
+			}
+			for _, f := range s.Offer(batch, nil) {
+				if f {
+					counts[g]++
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if s.Len() != 1000 || total(counts) != 1000 {
+		t.Errorf("Len = %d, fresh in all %d", s.Len(), total(counts))
+	}
+}
+
+func total(ns []int) (sum int) {
+	for _, n := range ns {
+		sum += n
+	}
+	return sum
+}
+
+func BenchmarkOffer(b *testing.B) {
+	const links = 40
+	s, batch, fresh := New(), make([]URL, links), make([]bool, 0, links)
+	urls := make([]string, 100_000)
+	for i := range urls {
+		urls[i] = fmt.Sprintf("http://h%d.example.com/some/folder/page-%d.html", i%100, i)
+	}
+	b.ReportAllocs()
+	for i := range b.N {
+		for j := range batch {
+			batch[j] = URL{urls[(i*links+j*j)%len(urls)], 1, Known}
+		}
+		fresh = s.Offer(batch, fresh[:0])
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*links), "ns/URL")
+}

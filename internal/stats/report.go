@@ -1,0 +1,161 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Report is what a crawl came to. Counts cover the whole crawl, times and rates this run.
+type Report struct {
+	Crawl   string    `json:"crawl"`
+	Ended   string    `json:"ended"` // "done", or why it stopped early
+	Started time.Time `json:"started"`
+	Stopped time.Time `json:"stopped"`
+	Seconds float64   `json:"seconds"`
+
+	Pages          int64   `json:"pages"`
+	PagesThisRun   int64   `json:"pages_this_run"`
+	Bytes          int64   `json:"bytes"`
+	PagesPerSecond float64 `json:"pages_per_second"`
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	Duplicates     int64   `json:"duplicates"`
+	Failed         int64   `json:"failed"`
+	Retries        int64   `json:"retries"`
+	RobotsFetched  int64   `json:"robots_fetched"`
+	Links          int64   `json:"links"`
+	Known          int     `json:"urls_known"`
+	Waiting        int     `json:"urls_waiting"`
+	Hosts          int     `json:"hosts"`
+
+	Statuses map[int]int64    `json:"statuses"`
+	Types    map[string]int64 `json:"types"`
+	Errors   map[string]int64 `json:"errors"`
+	Skipped  map[string]int64 `json:"skipped"`
+	OffHosts int              `json:"off_hosts"` // how many other hosts were linked to
+	OffLinks int64            `json:"off_links"`
+	OffTop   map[string]int64 `json:"off_links_by_host"`
+	Slowest  []SlowHost       `json:"slowest_hosts"`
+}
+
+// A SlowHost is a host by the mean time of its answers.
+type SlowHost struct {
+	Host    string  `json:"host"`
+	Pages   int64   `json:"pages"`
+	Seconds float64 `json:"mean_seconds"`
+}
+
+const (
+	slowest = 10
+	offTop  = 1000
+)
+
+// Fill sets all that the counters say; pagesBefore is how many pages earlier runs had, bytesBefore how many bytes.
+func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
+	r.Seconds = r.Stopped.Sub(r.Started).Seconds()
+	r.Pages, r.PagesThisRun, r.Bytes = s.Pages, s.Pages-pagesBefore, s.Bytes
+	if r.Seconds > 0 {
+		r.PagesPerSecond = float64(r.PagesThisRun) / r.Seconds
+		r.BytesPerSecond = float64(s.Bytes-bytesBefore) / r.Seconds
+	}
+	r.Duplicates, r.Failed, r.Retries, r.RobotsFetched, r.Links = s.Duplicates, s.Failed, s.Retries, s.Robots, s.Links
+	r.Hosts = len(s.Hosts)
+	r.Statuses, r.Types, r.Errors, r.Skipped = s.Statuses, s.Types, s.Failures, s.Rules
+	r.OffHosts, r.OffTop = len(s.Off), top(s.Off, offTop)
+	for _, n := range s.Off {
+		r.OffLinks += n
+	}
+	r.Slowest = slowHosts(s.Hosts)
+}
+
+func slowHosts(hosts map[string]Host) []SlowHost {
+	var all []SlowHost
+	for name, h := range hosts {
+		if h.Pages > 0 {
+			all = append(all, SlowHost{name, h.Pages, h.Time.Seconds() / float64(h.Pages)})
+		}
+	}
+	slices.SortFunc(all, func(a, b SlowHost) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Host, b.Host))
+	})
+	return all[:min(len(all), slowest)]
+}
+
+// top keeps the n largest.
+func top(m map[string]int64, n int) map[string]int64 {
+	if len(m) <= n {
+		return m
+	}
+	kept := make(map[string]int64, n)
+	for _, k := range byCount(m)[:n] {
+		kept[k] = m[k]
+	}
+	return kept
+}
+
+func byCount[K cmp.Ordered](m map[K]int64) []K {
+	return slices.SortedFunc(maps.Keys(m), func(a, b K) int {
+		return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b))
+	})
+}
+
+// Print writes the report for people.
+func (r *Report) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s after %v\n", r.Crawl, r.Ended, time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("pages", "%d (%d in this run, %.1f/s), %d with a payload seen before", r.Pages, r.PagesThisRun, r.PagesPerSecond, r.Duplicates)
+	row("bytes", "%s (%s/s)", Bytes(r.Bytes), Bytes(int64(r.BytesPerSecond)))
+	row("hosts", "%d; %d other hosts linked to", r.Hosts, r.OffHosts)
+	row("URLs", "%d known, %d waiting, %d links found", r.Known, r.Waiting, r.Links)
+	list(row, "statuses", r.Statuses)
+	list(row, "types", r.Types)
+	list(row, "errors", r.Errors)
+	list(row, "left out", r.Skipped)
+	var slow []string
+	for _, h := range r.Slowest[:min(3, len(r.Slowest))] {
+		slow = append(slow, fmt.Sprintf("%s %.2fs", h.Host, h.Seconds))
+	}
+	if len(slow) > 0 {
+		row("slowest", "%s", strings.Join(slow, ", "))
+	}
+}
+
+const listed = 8
+
+func list[K cmp.Ordered](row func(string, string, ...any), name string, m map[K]int64) {
+	if len(m) == 0 {
+		return
+	}
+	var parts []string
+	keys := byCount(m)
+	for _, k := range keys[:min(listed, len(keys))] {
+		label := fmt.Sprint(k)
+		if label == "" {
+			label = "(none)"
+		}
+		parts = append(parts, fmt.Sprintf("%s %d", label, m[k]))
+	}
+	if rest := len(keys) - listed; rest > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", rest))
+	}
+	row(name, "%s", strings.Join(parts, ", "))
+}
+
+// Bytes is a number of bytes for people: "27.4 MB".
+func Bytes(n int64) string {
+	const unit = 1000
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, prefix := float64(n)/unit, 0
+	for value >= unit && prefix < 4 {
+		value, prefix = value/unit, prefix+1
+	}
+	return fmt.Sprintf("%.1f %cB", value, "kMGTP"[prefix])
+}

@@ -1,0 +1,167 @@
+// Package stats counts what a crawl does. Counting is cheap enough to be done for every page; a [Snapshot] is what reports and
+// views are made of.
+package stats
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+const (
+	maxKeys = 10_000 // distinct types, failures or foreign hosts that are counted apart
+	others  = "(others)"
+)
+
+// A Visit is one finished URL.
+type Visit struct {
+	Host      string
+	Status    int    // 0 when there was no answer
+	Failure   string // why, then
+	Type      string // media type
+	Bytes     int64  // over the wire
+	Took      time.Duration
+	Duplicate bool // same payload as an earlier one
+}
+
+// A Host is what was counted of one host.
+type Host struct {
+	Pages    int64
+	Bytes    int64
+	Failures int64
+	Time     time.Duration // that answers took, added up
+}
+
+// A Snapshot is the counters at one time. Its maps are its own.
+type Snapshot struct {
+	Pages      int64 // URLs that were answered
+	Bytes      int64
+	Failed     int64 // URLs that were not
+	Retries    int64
+	Duplicates int64
+	Robots     int64 // robots.txt fetched
+	Links      int64 // links found, repeats included
+	Skipped    int64 // URLs within reach that were left out
+	Statuses   map[int]int64
+	Types      map[string]int64
+	Failures   map[string]int64
+	Rules      map[string]int64 // skips by rule
+	Off        map[string]int64 // links to hosts that are not the crawl's, by host
+	Hosts      map[string]Host
+}
+
+// A Counter counts. Its methods may be called by many goroutines at once.
+type Counter struct {
+	mu sync.Mutex
+	s  Snapshot
+}
+
+// New returns a counter at zero.
+func New() *Counter {
+	return &Counter{s: Snapshot{
+		Statuses: map[int]int64{}, Types: map[string]int64{}, Failures: map[string]int64{},
+		Rules: map[string]int64{}, Off: map[string]int64{}, Hosts: map[string]Host{},
+	}}
+}
+
+// Visited counts a finished URL.
+func (c *Counter) Visited(v Visit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.s.Hosts[v.Host]
+	if v.Status == 0 {
+		c.s.Failed++
+		h.Failures++
+		add(c.s.Failures, v.Failure, 1)
+	} else {
+		c.s.Pages++
+		h.Pages++
+		h.Time += v.Took
+		c.s.Statuses[v.Status]++
+		add(c.s.Types, v.Type, 1)
+	}
+	if v.Duplicate {
+		c.s.Duplicates++
+	}
+	c.s.Bytes += v.Bytes
+	h.Bytes += v.Bytes
+	c.s.Hosts[v.Host] = h
+}
+
+// RobotsFetched counts a robots.txt.
+func (c *Counter) RobotsFetched(bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.s.Robots++
+	c.s.Bytes += bytes
+}
+
+// Retried counts a visit that will be made again.
+func (c *Counter) Retried() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.s.Retries++
+}
+
+// Found counts links.
+func (c *Counter) Found(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.s.Links += int64(n)
+}
+
+// Skipped counts a URL left out by a rule.
+func (c *Counter) Skipped(rule string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.s.Skipped++
+	add(c.s.Rules, rule, 1)
+}
+
+// OffHost counts links to a host that is not the crawl's.
+func (c *Counter) OffHost(host string, n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	add(c.s.Off, host, n)
+}
+
+// add keeps the number of keys bounded: they come from the network.
+func add(m map[string]int64, key string, n int64) {
+	if _, known := m[key]; !known && len(m) >= maxKeys {
+		key = others
+	}
+	m[key] += n
+}
+
+// Pages is the number of URLs answered so far.
+func (c *Counter) Pages() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.s.Pages
+}
+
+// HostPages is the number of URLs of a host answered so far.
+func (c *Counter) HostPages(host string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.s.Hosts[host].Pages
+}
+
+// Totals is a snapshot without its maps.
+func (c *Counter) Totals() Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.s
+	s.Statuses, s.Types, s.Failures, s.Rules, s.Off, s.Hosts = nil, nil, nil, nil, nil, nil
+	return s
+}
+
+// Snapshot copies the counters.
+func (c *Counter) Snapshot() Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.s
+	s.Statuses, s.Types, s.Failures = maps.Clone(s.Statuses), maps.Clone(s.Types), maps.Clone(s.Failures)
+	s.Rules, s.Off, s.Hosts = maps.Clone(s.Rules), maps.Clone(s.Off), maps.Clone(s.Hosts)
+	return s
+}

@@ -1,0 +1,89 @@
+// Package field writes text of any origin into the lines of text files so that it can never break out of its place. All
+// functions append to dst and return it, and replace what is not UTF-8 by U+FFFD.
+package field
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+const hex = "0123456789abcdef"
+
+// JSON appends s as a JSON string, quotes included.
+func JSON(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0 // of what needs no escape and is not yet copied
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r >= utf8.RuneSelf && !mustEscape(r, size) {
+			i += size
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		dst = appendEscape(dst, r)
+		i += size
+		start = i
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+// mustEscape reports whether r, which is not ASCII, is a broken byte or ends a line in some readers' eyes.
+func mustEscape(r rune, size int) bool {
+	return r == utf8.RuneError && size == 1 || r == '\u0085' || r == '\u2028' || r == '\u2029'
+}
+
+func appendEscape(dst []byte, r rune) []byte {
+	switch r {
+	case '"', '\\':
+		return append(dst, '\\', byte(r))
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+}
+
+// Line appends s without anything that ends a line: control characters become spaces.
+func Line(dst []byte, s string) []byte {
+	for _, r := range s {
+		if control(r) {
+			r = ' '
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	return dst
+}
+
+// Token appends s without white space, for lines whose fields are separated by it: spaces and control characters are
+// percent-encoded, as in a URL. An empty s becomes "-".
+func Token(dst []byte, s string) []byte {
+	if s == "" {
+		return append(dst, '-')
+	}
+	for _, r := range s {
+		switch {
+		case r == ' ' || r < ' ' || r == 0x7f:
+			dst = append(dst, '%', hexUpper(r>>4), hexUpper(r))
+		case control(r) || unicode.IsSpace(r):
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return dst
+}
+
+func control(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029'
+}
+
+func hexUpper(r rune) byte { return "0123456789ABCDEF"[r&15] }

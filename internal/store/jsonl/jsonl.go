@@ -1,0 +1,156 @@
+// Package jsonl writes what a crawl found as JSON, a line each: pages.jsonl has the pages that gave an answer, skipped.jsonl
+// the URLs within reach that were left out, and why.
+//
+// A page's line has url, final, status, time, type, charset, title, bytes (of the payload), digest ("sha1:BASE32"), depth, from
+// and links (their number), always; warc and offset when it lies in a WARC file; truncated and malformed (the reasons) and
+// revisit (the URL that had the same payload before) when they apply. A skip's line has url, host, rule, why, from, depth and
+// time. Times are UTC with milliseconds.
+package jsonl
+
+import (
+	"encoding/base32"
+	"strconv"
+	"sync"
+	"time"
+
+	"kumo/internal/page"
+	"kumo/internal/store"
+	"kumo/internal/store/field"
+	"kumo/internal/vfs"
+)
+
+// The files, in the order in which Logs has them.
+const (
+	pages = iota
+	skipped
+)
+
+// Config says where to write.
+type Config struct {
+	Dir     string // the crawl's folder
+	NoPages bool   // write skipped.jsonl only
+}
+
+var _ store.Store = (*Store)(nil)
+
+// A Store writes pages.jsonl and skipped.jsonl.
+type Store struct {
+	*store.Logs
+	noPages bool
+	lines   sync.Pool // of *line
+}
+
+type line struct{ b []byte }
+
+// Open opens both files, cut back to marks.
+func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
+	logs, err := store.OpenLogs(disk, cfg.Dir, marks, "pages.jsonl", "skipped.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	return &Store{Logs: logs, noPages: cfg.NoPages, lines: sync.Pool{New: func() any { return new(line) }}}, nil
+}
+
+// Put writes a page's line. A visit without an answer and a robots.txt have none.
+func (s *Store) Put(rec *page.Record) error {
+	if rec.Response == nil || rec.Robots || s.noPages {
+		return nil
+	}
+	l := s.lines.Get().(*line)
+	defer s.lines.Put(l)
+	l.b = l.b[:0]
+	l.page(rec)
+	return s.Append(pages, l.b)
+}
+
+// PutSkip writes a skip's line.
+func (s *Store) PutSkip(skip *page.Skip) error {
+	l := s.lines.Get().(*line)
+	defer s.lines.Put(l)
+	l.b = l.b[:0]
+	l.skip(skip)
+	return s.Append(skipped, l.b)
+}
+
+func (l *line) page(rec *page.Record) {
+	res, read := rec.Response, rec.Page
+	if read == nil {
+		read = &page.Page{}
+	}
+	l.text("url", rec.URL)
+	l.text("final", rec.Final)
+	l.number("status", int64(res.Status))
+	l.time("time", rec.Time)
+	l.text("type", read.Type)
+	l.text("charset", read.Charset)
+	l.text("title", read.Title)
+	l.number("bytes", int64(len(res.Payload)))
+	l.digest("digest", rec.Digest)
+	l.number("depth", int64(rec.Depth))
+	l.text("from", rec.From)
+	l.number("links", int64(len(read.Links)))
+	if rec.Place.File != "" {
+		l.text("warc", rec.Place.File)
+		l.number("offset", rec.Place.Offset)
+	}
+	l.exception("truncated", string(res.Truncated))
+	l.exception("malformed", res.Malformed)
+	if rec.Revisit != nil {
+		l.text("revisit", rec.Revisit.URL)
+	}
+	l.end()
+}
+
+func (l *line) skip(skip *page.Skip) {
+	l.text("url", skip.URL)
+	l.text("host", skip.Host)
+	l.text("rule", skip.Rule)
+	l.text("why", skip.Why)
+	l.text("from", skip.From)
+	l.number("depth", int64(skip.Depth))
+	l.time("time", skip.Time)
+	l.end()
+}
+
+// key begins a member; keys are plain words.
+func (l *line) key(name string) {
+	if len(l.b) == 0 {
+		l.b = append(l.b, '{')
+	} else {
+		l.b = append(l.b, ',')
+	}
+	l.b = append(l.b, '"')
+	l.b = append(l.b, name...)
+	l.b = append(l.b, '"', ':')
+}
+
+func (l *line) text(name, value string) {
+	l.key(name)
+	l.b = field.JSON(l.b, value)
+}
+
+// exception adds a member that is there only when it has something to say.
+func (l *line) exception(name, value string) {
+	if value != "" {
+		l.text(name, value)
+	}
+}
+
+func (l *line) number(name string, n int64) {
+	l.key(name)
+	l.b = strconv.AppendInt(l.b, n, 10)
+}
+
+func (l *line) time(name string, t time.Time) {
+	l.key(name)
+	l.b = t.UTC().AppendFormat(l.b, `"2006-01-02T15:04:05.000Z"`)
+}
+
+func (l *line) digest(name string, sum page.Digest) {
+	l.key(name)
+	l.b = append(l.b, `"sha1:`...)
+	l.b = base32.StdEncoding.AppendEncode(l.b, sum[:])
+	l.b = append(l.b, '"')
+}
+
+func (l *line) end() { l.b = append(l.b, '}', '\n') }

@@ -1,0 +1,99 @@
+package jsonl
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kumo/internal/page"
+	"kumo/internal/store"
+	"kumo/internal/store/storetest"
+	"kumo/internal/vfs"
+)
+
+// lines are what a store wrote to the file called name.
+func lines(t *testing.T, name string, fill func(store.Store) error) string {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := Open(vfs.OS, Config{Dir: dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := fill(s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Mark(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+const plain = `{"url":"https://example.org/page-00001/","final":"https://example.org/page-00001/","status":200,` +
+	`"time":"2026-11-21T03:12:14.123Z","type":"text/html","charset":"utf-8","title":"A page","bytes":4000,` +
+	`"digest":"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","depth":1,"from":"https://example.org/","links":0`
+
+func TestPages(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*page.Record)
+		want   string
+	}{
+		{"plain", func(*page.Record) {}, plain + "}\n"},
+		{"stored", func(r *page.Record) { r.Place = page.Place{File: "a.warc.gz", Offset: 815} },
+			plain + `,"warc":"a.warc.gz","offset":815}` + "\n"},
+		{"truncated", func(r *page.Record) { r.Response.Truncated = page.Time }, plain + `,"truncated":"time"}` + "\n"},
+		{"malformed", func(r *page.Record) { r.Response.Malformed = "bad \"chunk\"\n\xff" },
+			plain + `,"malformed":"bad \"chunk\"\n\ufffd"}` + "\n"},
+		{"revisit", func(r *page.Record) { r.Revisit = &page.Ref{URL: "https://example.org/"} },
+			plain + `,"revisit":"https://example.org/"}` + "\n"},
+		{"robots.txt has no line", func(r *page.Record) { r.Robots = true }, ""},
+		{"a failure has no line", func(r *page.Record) { r.Response, r.Failure = nil, page.DNS }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rec := storetest.Record(1)
+			rec.Digest = page.Digest{}
+			c.change(rec)
+			if got := lines(t, "pages.jsonl", func(s store.Store) error { return s.Put(rec) }); got != c.want {
+				t.Errorf("got  %swant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestUnreadPage(t *testing.T) {
+	rec := &page.Record{URL: "http://a/", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)), Response: &page.Response{}}
+	want := `{"url":"http://a/","final":"","status":0,"time":"2026-01-02T02:04:05.000Z","type":"","charset":"","title":"","bytes":0,` +
+		`"digest":"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","depth":0,"from":"","links":0}` + "\n"
+	if got := lines(t, "pages.jsonl", func(s store.Store) error { return s.Put(rec) }); got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+}
+
+func TestSkips(t *testing.T) {
+	want := `{"url":"https://example.org/skip-00001/","host":"https://example.org","rule":"robots","why":"Disallow: /skip",` +
+		`"from":"https://example.org/","depth":1,"time":"2026-11-21T03:12:13.000Z"}` + "\n"
+	if got := lines(t, "skipped.jsonl", func(s store.Store) error { return s.PutSkip(storetest.Skip(1)) }); got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+}
+
+func BenchmarkPut(b *testing.B) {
+	s, err := Open(vfs.OS, Config{Dir: b.TempDir()}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	rec := storetest.Record(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Put(rec); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

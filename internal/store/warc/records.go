@@ -1,0 +1,199 @@
+package warc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/page"
+	"kumo/internal/store/field"
+)
+
+const (
+	fieldsType       = "application/warc-fields"
+	responseType     = "application/http;msgtype=response"
+	requestType      = "application/http;msgtype=request"
+	identicalPayload = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+)
+
+// visit drafts the records of one visit, that of the answer first, and the answer's index line. It returns that record's id
+// and length.
+func (d *draft) visit(rec *page.Record) (id string, length int64, err error) {
+	id = newID()
+	switch {
+	case rec.Response.HeadLen == 0:
+		length, err = d.resource(rec, id)
+	case rec.Revisit != nil:
+		length, err = d.revisit(rec, id)
+	default:
+		length, err = d.response(rec, id)
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	if rec.Response.HeadLen > 0 {
+		d.line = appendLine(d.line, rec, length)
+	}
+	if err := d.request(rec, id); err != nil {
+		return "", 0, err
+	}
+	return id, length, d.metadata(rec, id)
+}
+
+// capture begins a record with the fields that all records of a visit have.
+func (d *draft) capture(kind, id string, rec *page.Record) {
+	d.begin(kind, id)
+	d.url("WARC-Target-URI", rec.URL)
+	d.date("WARC-Date", began(rec))
+}
+
+// began is when the exchange began, the date of the visit's records.
+func began(rec *page.Record) time.Time {
+	if t := rec.Response.Start; !t.IsZero() {
+		return t
+	}
+	return rec.Time
+}
+
+// wire adds how the bytes travelled.
+func (d *draft) wire(res *page.Response) {
+	if addr := res.Addr.Addr(); addr.IsValid() {
+		d.field("WARC-IP-Address", addr.Unmap().WithZone("").String())
+	}
+	switch res.Proto {
+	case "HTTP/2.0":
+		d.field("WARC-Protocol", "h2")
+	case "HTTP/1.0", "HTTP/1.1":
+		d.field("WARC-Protocol", strings.ToLower(res.Proto))
+	}
+	if res.TLS != "" {
+		d.field("WARC-Protocol", strings.ToLower(strings.Replace(res.TLS, " ", "/", 1)))
+	}
+}
+
+func (d *draft) response(rec *page.Record, id string) (int64, error) {
+	res := rec.Response
+	d.capture("response", id, rec)
+	d.wire(res)
+	d.field("WARC-Truncated", string(res.Truncated))
+	if bytes.Equal(res.Payload, res.Raw[res.HeadLen:]) {
+		d.digest("WARC-Payload-Digest", rec.Digest)
+	}
+	return d.end(responseType, res.Raw)
+}
+
+// revisit keeps the head only and says where the payload lies.
+func (d *draft) revisit(rec *page.Record, id string) (int64, error) {
+	d.capture("revisit", id, rec)
+	d.wire(rec.Response)
+	d.field("WARC-Profile", identicalPayload)
+	d.ref("WARC-Refers-To", rec.Revisit.ID)
+	d.url("WARC-Refers-To-Target-URI", rec.Revisit.URL)
+	d.date("WARC-Refers-To-Date", rec.Revisit.Time)
+	d.field("WARC-Truncated", string(page.Length)) // as the standard asks for a payload left out
+	d.digest("WARC-Payload-Digest", rec.Digest)
+	return d.end(responseType, rec.Response.Raw[:rec.Response.HeadLen])
+}
+
+// resource keeps an answer without a whole head as mere bytes.
+func (d *draft) resource(rec *page.Record, id string) (int64, error) {
+	d.capture("resource", id, rec)
+	d.wire(rec.Response)
+	d.field("WARC-Truncated", string(rec.Response.Truncated))
+	return d.end("application/octet-stream", rec.Response.Raw)
+}
+
+func (d *draft) request(rec *page.Record, answer string) error {
+	if len(rec.Response.RequestRaw) == 0 {
+		return nil
+	}
+	d.capture("request", newID(), rec)
+	d.wire(rec.Response)
+	d.ref("WARC-Concurrent-To", answer)
+	_, err := d.end(requestType, rec.Response.RequestRaw)
+	return err
+}
+
+func (d *draft) metadata(rec *page.Record, answer string) error {
+	d.block = appendMetadata(d.block[:0], rec)
+	d.capture("metadata", newID(), rec)
+	d.ref("WARC-Concurrent-To", answer)
+	_, err := d.end(fieldsType, d.block)
+	return err
+}
+
+// appendMetadata writes what kumo knows of a visit beyond its bytes, in Heritrix's words where it has one.
+func appendMetadata(b []byte, rec *page.Record) []byte {
+	b = appendField(b, "seed", rec.Seed)
+	b = appendField(b, "via", rec.From)
+	b = appendField(b, "hopsFromSeed", rec.Path)
+	b = appendField(b, "fetchTimeMs", strconv.FormatInt(rec.Took.Milliseconds(), 10))
+	b = appendField(b, "malformed", rec.Response.Malformed)
+	if rec.Page == nil {
+		return b
+	}
+	b = appendField(b, "charset", rec.Page.Charset)
+	b = appendField(b, "title", rec.Page.Title)
+	for i := range rec.Page.Links {
+		b = appendOutlink(b, &rec.Page.Links[i])
+	}
+	return b
+}
+
+// appendOutlink writes a link as "outlink: URL HOP KIND".
+func appendOutlink(b []byte, link *page.Link) []byte {
+	b = append(b, "outlink: "...)
+	b = field.Token(b, link.URL)
+	b = append(b, ' ', max(link.Kind.Hop(), '-'), ' ')
+	b = append(b, link.Kind.String()...)
+	return append(b, "\r\n"...)
+}
+
+func appendField(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	b = append(b, name...)
+	b = append(b, ": "...)
+	b = field.Line(b, value)
+	return append(b, "\r\n"...)
+}
+
+// warcinfo drafts the record that a file begins with.
+func (d *draft) warcinfo(cfg *Config, fileName string) error {
+	b := appendField(d.block[:0], "software", cfg.Software)
+	b = appendField(b, "format", "WARC File Format 1.1")
+	b = appendField(b, "conformsTo", "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/")
+	b = appendField(b, "isPartOf", cfg.Name)
+	b = appendField(b, "hostname", cfg.Hostname)
+	for _, info := range cfg.Info {
+		b = appendField(b, info[0], info[1])
+	}
+	d.block = b
+	d.begin("warcinfo", newID())
+	d.date("WARC-Date", cfg.Now())
+	d.field("WARC-Filename", fileName)
+	_, err := d.end(fieldsType, b)
+	return err
+}
+
+// newID is a random UUID (version 4) as a URN. It must be unique, not secret, so the fast generator does.
+func newID() string {
+	var u [16]byte
+	binary.LittleEndian.PutUint64(u[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(u[8:], rand.Uint64())
+	u[6] = u[6]&0x0f | 0x40
+	u[8] = u[8]&0x3f | 0x80
+	b := append(make([]byte, 0, 45), "urn:uuid:"...)
+	for i, part := range [...][]byte{u[:4], u[4:6], u[6:8], u[8:10], u[10:]} {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, part)
+	}
+	return string(b)
+}

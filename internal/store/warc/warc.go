@@ -1,0 +1,125 @@
+// Package warc writes a crawl's records as WARC 1.1 (ISO 28500:2017) with a sorted CDXJ index.
+//
+// A visit becomes up to three records beside each other: response (or revisit), request and metadata. Each is a member of its
+// own in the compressed file, so that a reader can start at any of them. They are put together and compressed in the goroutine
+// that calls Put, in buffers that are reused; only appending the finished bytes is done one at a time.
+//
+// What was stored is what came over the wire: chunks, odd line ends and all. An answer whose head is broken cannot be read as
+// HTTP, so it is kept as a resource record of type application/octet-stream, which no reader tries to parse, and is left out of
+// the index. WARC-Payload-Digest is written only where block and payload have the same body: the standard means the body
+// without chunks, while readers check the body as it lies there, and a digest that one of them calls wrong helps nobody. The
+// index has the digest without chunks for all.
+//
+// A file grows under the name X.warc.gz.open beside X.cdxj.open, its index in the order of arrival. When it is full and the
+// Mark that holds its end is safe, the index is sorted into X.cdxj and both lose their ".open".
+package warc
+
+import (
+	"path/filepath"
+	"sync"
+	"time"
+
+	"kumo/internal/page"
+	"kumo/internal/store"
+	"kumo/internal/vfs"
+)
+
+// Config says where and how to write.
+type Config struct {
+	Dir         string           // the crawl's folder; files go to warc/ below it
+	Name        string           // the crawl's name, the first part of each file's
+	Hostname    string           // this machine's name, the last part of each file's
+	MaxSize     int64            // a file ends before it gets longer, unless one visit is; default 1 GB
+	Compression string           // "gzip" (default), "zstd" or "none"
+	Software    string           // for warcinfo: name and version of the program
+	Info        [][2]string      // further lines of warcinfo, without secrets
+	Now         func() time.Time // default time.Now
+}
+
+func (c *Config) setDefaults() {
+	if c.MaxSize <= 0 {
+		c.MaxSize = 1e9
+	}
+	if c.Compression == "" {
+		c.Compression = "gzip"
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+}
+
+var _ store.Store = (*Store)(nil)
+
+// A Store writes WARC files.
+type Store struct {
+	disk   vfs.FS
+	cfg    Config
+	drafts *drafts
+
+	mu     sync.Mutex // guards what follows
+	serial int        // of the next file
+	cur    *file      // that grows, nil before its first record
+	full   []*file    // that grow no more and wait for Settle
+
+	marked  []*file // whose lengths the last Mark gave
+	settled []*file // those of them that were full by then
+}
+
+// Open makes a store. What an earlier one left open is cut back to marks and gets its final form; new records go to new files.
+func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
+	cfg.setDefaults()
+	drafts, err := newDrafts(cfg.Compression)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{disk: disk, cfg: cfg, drafts: drafts}
+	if err := disk.MkdirAll(s.dir()); err != nil {
+		return nil, err
+	}
+	if err := s.recover(marks); err != nil {
+		return nil, err
+	}
+	s.serial, err = nextSerial(disk, s.dir())
+	return s, err
+}
+
+func (s *Store) dir() string { return filepath.Join(s.cfg.Dir, "warc") }
+
+// Put writes the records of a visit and sets rec.Place. A visit without an answer leaves nothing.
+func (s *Store) Put(rec *page.Record) error {
+	if rec.Response == nil || len(rec.Response.Raw) == 0 {
+		return nil
+	}
+	d := s.drafts.get()
+	defer s.drafts.put(d)
+	id, length, err := d.visit(rec)
+	if err != nil {
+		return err
+	}
+	name, offset, err := s.append(d.out.Bytes(), d.line)
+	if err != nil {
+		return err
+	}
+	rec.Place = page.Place{File: name, Offset: offset, Length: length, ID: id}
+	return nil
+}
+
+// PutSkip does nothing: WARC holds what was fetched.
+func (s *Store) PutSkip(*page.Skip) error { return nil }
+
+// append adds a visit's records and its index line, if it has one, to the current file.
+func (s *Store) append(records, line []byte) (name string, offset int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cur != nil && s.cur.records.Len()+int64(len(records)) > s.cfg.MaxSize {
+		s.full = append(s.full, s.cur)
+		s.cur = nil
+	}
+	if s.cur == nil {
+		if s.cur, err = s.newFile(); err != nil {
+			return "", 0, err
+		}
+	}
+	offset, err = s.cur.append(records, line)
+	return s.cur.name, offset, err
+}

@@ -1,0 +1,158 @@
+package synthweb
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+)
+
+// An Answer is what a server answers to a GET, before any coding of the body. A Flaky resource is as it is the second time.
+type Answer struct {
+	Ref    Ref
+	Status int // 0 when there is no answer at all, from hosts that are refused, hanging or mute
+	Header http.Header
+	Body   []byte
+}
+
+// Page is the answer to a GET of an absolute URL. Links in it have the URL's port. A host that is not of this web answers
+// 421.
+func (w *Web) Page(rawURL string) (Answer, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return Answer{}, fmt.Errorf("parsing the URL of a page: %w", err)
+	}
+	i, ok := w.hostOf(u.Host)
+	if !ok {
+		return Answer{Ref: Ref{Kind: Unknown}, Status: http.StatusMisdirectedRequest, Header: http.Header{}}, nil
+	}
+	port := 80
+	if u.Port() != "" {
+		port, _ = strconv.Atoi(u.Port())
+	}
+	t := &writer{w: w, port: port}
+	target := []byte(u.RequestURI())
+	a := t.answer(w.locate(i, target), string(target))
+	out := Answer{Ref: a.ref, Status: a.status, Header: http.Header{}}
+	if w.silent(i) {
+		return Answer{Ref: a.ref, Header: http.Header{}}, nil
+	}
+	setIf(out.Header, "Content-Type", a.contentType)
+	setIf(out.Header, "Location", a.location)
+	t.plain(func(p []byte) { out.Body = append(out.Body, p...) })
+	return out, nil
+}
+
+func setIf(h http.Header, name, value string) {
+	if value != "" {
+		h.Set(name, value)
+	}
+}
+
+// silent reports whether a host never answers.
+func (w *Web) silent(i uint32) bool {
+	t := w.hosts[i].traits
+	return t.has(Refused) || t.has(Hanging) || t.has(Mute)
+}
+
+// An answer is the head of one; its body is in the writer that made it.
+type answer struct {
+	ref         Ref
+	status      int
+	contentType string
+	location    string
+}
+
+// answer makes the answer for a resource.
+func (t *writer) answer(r Ref, target string) answer {
+	t.reset()
+	a := answer{ref: r, status: http.StatusOK}
+	if to, ok := t.w.target(r); ok {
+		a.status = [...]int{301, 302, 307, 308}[r.N%4]
+		t.from = r
+		t.addr = t.redirection(t.addr[:0], to)
+		a.location = string(t.addr)
+		return a
+	}
+	switch r.Kind {
+	case Robots:
+		status, text := t.w.robots(r.Host)
+		a.status, a.contentType = status, "text/plain"
+		t.text(text)
+		t.seal()
+	case Gone:
+		a.status, a.contentType = [...]int{404, 404, 410}[r.N%3], "text/html"
+		t.notFound(target)
+	case Unknown:
+		a.status, a.contentType = 404, "text/html"
+		t.notFound(target)
+	case Image, Style, Code:
+		a.contentType = t.part(r)
+	default:
+		a.contentType = t.document(r)
+	}
+	return a
+}
+
+// redirection appends the Location of a redirect: a path for every other one that stays on its host.
+func (t *writer) redirection(dst []byte, to Ref) []byte {
+	if to.Host == t.from.Host && t.from.N%2 == 0 {
+		return t.w.appendPath(dst, to, false)
+	}
+	return t.w.appendURL(dst, to, t.port)
+}
+
+// document writes an HTML page and returns its type.
+func (t *writer) document(r Ref) string {
+	switch r.Kind {
+	case Copy:
+		r.Kind = Page
+	case Session:
+		r.N = r.N / 4 * 4
+	}
+	t.page(r, t.w.pageSize(r))
+	if t.declaresInHeader() {
+		return "text/html; charset=" + t.host.tongue.charset
+	}
+	return "text/html"
+}
+
+// pageSize is about how many bytes a page has.
+func (w *Web) pageSize(r Ref) int {
+	switch r.Kind {
+	case Page:
+		d := w.dice(r.Host, aboutSize, r.N)
+		return int(min(d.lognormal(1, 1), 32) * float64(w.cfg.MedianSize))
+	case Large:
+		return w.cfg.LargeSize
+	}
+	return 2 << 10
+}
+
+// part writes what pages embed and returns its type.
+func (t *writer) part(r Ref) string {
+	defer t.seal()
+	switch r.Kind {
+	case Image:
+		t.made = append(t.made, picture()...)
+		return "image/png"
+	case Style:
+		t.text("body { margin: 2em } /* " + strconv.Itoa(int(r.N)) + " */\n")
+		return "text/css"
+	}
+	t.text("document.title += '" + strconv.Itoa(int(r.N)) + "'; // see /ghost/\n")
+	return "text/javascript"
+}
+
+// picture is a small PNG.
+var picture = sync.OnceValue(func() []byte {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 16, 16))); err != nil {
+		panic("synthweb: encoding a PNG into memory: " + err.Error())
+	}
+	return b.Bytes()
+})

@@ -1,0 +1,40 @@
+package synthweb
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// A bitset is a set of small numbers that many goroutines may add to at once.
+type bitset []uint64
+
+func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
+
+// add puts i in and reports whether it was there before.
+func (b bitset) add(i int) (had bool) {
+	bit := uint64(1) << (i & 63)
+	return atomic.OrUint64(&b[i>>6], bit)&bit != 0
+}
+
+func (b bitset) remove(i int) { atomic.AndUint64(&b[i>>6], ^(uint64(1) << (i & 63))) }
+
+func (b bitset) has(i int) bool { return atomic.LoadUint64(&b[i>>6])>>(i&63)&1 != 0 }
+
+func (b bitset) clear() {
+	for i := range b {
+		atomic.StoreUint64(&b[i], 0)
+	}
+}
+
+// each calls f with the numbers that pick gives for each word, in order, until f returns false.
+func (b bitset) each(pick func(word int) uint64, f func(i int) bool) {
+	for at := range b {
+		for word := pick(at); word != 0; word &= word - 1 {
+			if !f(at<<6 + bits.TrailingZeros64(word)) {
+				return
+			}
+		}
+	}
+}
+
+func (b bitset) word(at int) uint64 { return atomic.LoadUint64(&b[at]) }

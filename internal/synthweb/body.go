@@ -1,0 +1,97 @@
+package synthweb
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// A piece is a stretch of a body: a shared block, or bytes made for this answer.
+type piece struct {
+	shared   *block
+	from, to int // in body.made where shared is nil
+}
+
+const storedMost = 0xffff // bytes that a stored deflate block holds
+
+// A body is an answer's content in pieces, so that it can be sent plain or compressed without being put together first.
+type body struct {
+	pieces []piece
+	made   []byte // all that was made for this answer
+	sealed int    // how much of it is in pieces
+}
+
+func (b *body) reset() { b.pieces, b.made, b.sealed = b.pieces[:0], b.made[:0], 0 }
+
+// seal turns what was made since the last piece into one.
+func (b *body) seal() {
+	if len(b.made) > b.sealed {
+		b.pieces = append(b.pieces, piece{from: b.sealed, to: len(b.made)})
+		b.sealed = len(b.made)
+	}
+}
+
+// add appends a shared block.
+func (b *body) add(shared *block) {
+	b.seal()
+	b.pieces = append(b.pieces, piece{shared: shared})
+}
+
+func (b *body) raw(p *piece) []byte {
+	if p.shared != nil {
+		return p.shared.raw
+	}
+	return b.made[p.from:p.to]
+}
+
+// size is the number of bytes that the body has, gzipped or not.
+func (b *body) size(gzipped bool) (n int) {
+	if gzipped {
+		n = len(gzipHead) + len(gzipTail) + 8
+	}
+	for i := range b.pieces {
+		switch p := &b.pieces[i]; {
+		case gzipped && p.shared != nil:
+			n += len(p.shared.deflated)
+		case gzipped:
+			n += p.to - p.from + 5*((p.to-p.from+storedMost-1)/storedMost)
+		default:
+			n += len(b.raw(p))
+		}
+	}
+	return n
+}
+
+const (
+	gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+	gzipTail = "\x01\x00\x00\xff\xff" // an empty last block
+)
+
+// plain passes on the body.
+func (b *body) plain(emit func([]byte)) {
+	for i := range b.pieces {
+		emit(b.raw(&b.pieces[i]))
+	}
+}
+
+// gzipped passes on the body as one gzip member (RFC 1952): shared blocks as they were compressed once, the rest stored.
+func (b *body) gzipped(emit func([]byte)) {
+	emit([]byte(gzipHead))
+	crc, length := uint32(0), 0
+	for i := range b.pieces {
+		p := &b.pieces[i]
+		raw := b.raw(p)
+		crc, length = crc32.Update(crc, crc32.IEEETable, raw), length+len(raw)
+		if p.shared != nil {
+			emit(p.shared.deflated)
+			continue
+		}
+		for len(raw) > 0 {
+			n := min(len(raw), storedMost)
+			emit([]byte{0, byte(n), byte(n >> 8), ^byte(n), ^byte(n >> 8)})
+			emit(raw[:n])
+			raw = raw[n:]
+		}
+	}
+	tail := binary.LittleEndian.AppendUint32([]byte(gzipTail), crc)
+	emit(binary.LittleEndian.AppendUint32(tail, uint32(length)))
+}

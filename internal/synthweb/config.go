@@ -1,0 +1,74 @@
+package synthweb
+
+import "time"
+
+// Config describes a web. The zero value of each field gives its default; equal values give equal webs, byte for byte.
+type Config struct {
+	Seed   uint64
+	Hosts  int     // hosts that answer (1); those of the dead traits come on top
+	Pages  int     // ordinary pages over all hosts (100 a host)
+	Spread float64 // sigma of the lognormal number of pages a host (0.5); negative: all hosts alike
+
+	MedianSize int // bytes of an HTML page (27 KB); lognormal with sigma 1, at most 32 times the median
+	MeanLinks  int // links on an ordinary page (40)
+	LargeSize  int // bytes of a large page (4 MB)
+	Odd        int // pages in a thousand whose markup is odd: unquoted, entities, base, dot segments, raw non-ASCII
+
+	Kinds  map[Kind]int  // pages in a thousand that have a companion of this kind
+	Traits map[Trait]int // hosts in a thousand that have this trait; at least one host where it is not 0
+
+	Latency    time.Duration // mean time from request to answer; each host has its own between half and one and a half (0)
+	Slow       time.Duration // the same on a host of trait Slow (1s)
+	CrawlDelay time.Duration // what robots.txt asks for on a host of trait Delay (1s)
+	BurstEvery int           // answers between two bursts of 429 on a host of trait Throttle (50)
+	RetryAfter time.Duration // how long a burst lasts, cut to whole seconds (1s)
+}
+
+// Clean is a web as well-behaved as they come: ordinary pages, robots.txt with forbidden paths, gzip, redirects, missing pages.
+func Clean(seed uint64, hosts, pages int) Config {
+	return Config{
+		Seed: seed, Hosts: hosts, Pages: pages,
+		Kinds:  map[Kind]int{Hop: 40, Out: 10, Gone: 15, Private: 20, Image: 300, Style: 1000},
+		Traits: map[Trait]int{Gzip: 850},
+	}
+}
+
+// Messy is a web with everything that a crawler meets in a bad week, at a pace that
+// lets a crawl of some thousand pages end within minutes. A crawl without a rule against calendars never ends.
+func Messy(seed uint64, hosts, pages int) Config {
+	cfg := Clean(seed, hosts, pages)
+	cfg.Odd, cfg.Slow, cfg.CrawlDelay = 300, 200*time.Millisecond, 200*time.Millisecond
+	for k := range numKinds {
+		if kinds[k].dir != "" && cfg.Kinds[k] == 0 {
+			cfg.Kinds[k] = 20
+		}
+	}
+	cfg.Kinds[Copy], cfg.Kinds[Large], cfg.Kinds[Cut] = 30, 2, 5
+	for t := range numTraits {
+		cfg.Traits[t] = 30
+	}
+	cfg.Traits[Gzip], cfg.Traits[Chunked], cfg.Traits[Legacy] = 700, 300, 250
+	return cfg
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.Hosts, 1)
+	setDefault(&c.Pages, 100*c.Hosts)
+	c.Pages = max(c.Pages, c.Hosts)
+	setDefault(&c.Spread, 0.5)
+	setDefault(&c.MedianSize, 27<<10)
+	setDefault(&c.MeanLinks, 40)
+	setDefault(&c.LargeSize, 4<<20)
+	setDefault(&c.Slow, time.Second)
+	setDefault(&c.CrawlDelay, time.Second)
+	setDefault(&c.BurstEvery, 50)
+	setDefault(&c.RetryAfter, time.Second)
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,190 @@
+package synthweb
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// A conn is one client's connection. It is an HTTP/1.1 server for GET and HEAD without bodies: a general one takes several
+// times as long, and would neither hang nor lie about lengths.
+type conn struct {
+	s      *Server
+	net    net.Conn
+	buf    []byte    // what has been read and not yet used
+	since  time.Time // when the first byte of buf came
+	host   int       // the host that the connection counts for, -1 if not known yet
+	agent  []byte
+	agents *atomic.Int64 // requests of agent, in the tally's round
+	round  int64
+}
+
+// serve answers requests until the connection ends.
+func (c *conn) serve() {
+	defer c.net.Close()
+	defer func() { c.countFor(-1) }()
+	for {
+		end, err := c.readHead()
+		if err != nil {
+			return
+		}
+		var r request
+		if r.parse(c.buf[:end]) != nil {
+			io.WriteString(c.net, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			return
+		}
+		if !c.answer(&r) {
+			return
+		}
+		c.buf = c.buf[:copy(c.buf, c.buf[end:])]
+	}
+}
+
+// readHead reads until a whole head is in the buffer and returns its length.
+func (c *conn) readHead() (int, error) {
+	for {
+		if end := headEnd(c.buf); end > 0 {
+			return end, nil
+		}
+		if len(c.buf) >= headMost {
+			return 0, errBadRequest
+		}
+		if err := c.read(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (c *conn) read() error {
+	if cap(c.buf)-len(c.buf) < 1024 {
+		c.buf = append(make([]byte, 0, max(4096, 2*cap(c.buf))), c.buf...)
+	}
+	n, err := c.net.Read(c.buf[len(c.buf):cap(c.buf)])
+	if len(c.buf) == 0 {
+		c.since = time.Now()
+	}
+	c.buf = c.buf[:len(c.buf)+n]
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// wait lets d pass. It returns false as soon as the client is gone.
+func (c *conn) wait(d time.Duration) bool {
+	end := time.Now().Add(d)
+	c.net.SetReadDeadline(end)
+	defer c.net.SetReadDeadline(time.Time{})
+	for len(c.buf) < headMost {
+		if err := c.read(); err != nil {
+			return os.IsTimeout(err)
+		}
+	}
+	return false
+}
+
+// countFor makes the connection count for a host.
+func (c *conn) countFor(host int) {
+	if c.host == host {
+		return
+	}
+	now := time.Now()
+	if c.host >= 0 {
+		c.s.tally.hosts[c.host].connect(-1, now)
+	}
+	if host >= 0 {
+		c.s.tally.hosts[host].connect(1, now)
+	}
+	c.host = host
+}
+
+// answer answers one request and reports whether the connection goes on.
+func (c *conn) answer(r *request) bool {
+	if bytes.HasPrefix(r.target, []byte("/.synth/")) {
+		return c.control(r)
+	}
+	host, ok := c.s.web.hostOf(string(r.host))
+	if !ok {
+		io.WriteString(c.net, "HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n")
+		return !r.last
+	}
+	c.countFor(int(host))
+	c.countAgent(r.agent)
+	v := visit{ref: c.s.web.locate(host, r.target), target: r.target}
+	c.s.tally.begin(&v, c.since)
+	h := &c.s.web.hosts[host]
+	latency := h.latency
+	if h.traits.has(Hanging) {
+		latency = never
+	}
+	if latency > 0 && !c.wait(latency) {
+		c.s.tally.end(&v, 0, time.Now())
+		return false
+	}
+	return c.respond(r, &v, h)
+}
+
+const never = 100 * 365 * 24 * time.Hour
+
+func (c *conn) countAgent(name []byte) {
+	if round := c.s.tally.round.Load(); c.agents == nil || round != c.round || string(name) != string(c.agent) {
+		c.round, c.agent, c.agents = round, append(c.agent[:0], name...), c.s.tally.agent(name)
+	}
+	c.agents.Add(1)
+}
+
+// respond writes the answer to a request that is to have one.
+func (c *conn) respond(r *request, v *visit, h *host) bool {
+	b := c.s.benches.Get().(*bench)
+	defer c.s.benches.Put(b)
+	b.page.reset()
+	var a answer
+	retry := time.Duration(-1)
+	switch {
+	case v.verdict.throttled:
+		a, retry = answer{status: http.StatusTooManyRequests}, c.s.web.cfg.RetryAfter
+	case v.ref.Kind == Flaky && c.s.tally.firstTry(v.ref):
+		a, retry = answer{status: http.StatusServiceUnavailable}, 0
+	default:
+		a = b.page.answer(v.ref, string(v.target))
+	}
+	f := b.framing(r, v, h)
+	b.out.start(c.net, f)
+	b.head(&a, f, retry)
+	if !r.head {
+		b.body(f)
+	}
+	// All is noted before the last write: whoever has read an answer finds it in the score.
+	whole := b.out.err == nil && !r.head && f.cutAfter == 0
+	c.s.tally.served(v, a.status, whole)
+	c.s.tally.counts[bytesSent].Add(b.out.sent + int64(len(b.out.buf)))
+	c.s.tally.end(v, a.status, time.Now())
+	b.out.finish()
+	if whole && b.out.err != nil {
+		c.s.tally.torn(v)
+	}
+	return b.out.err == nil && !f.last
+}
+
+// control answers requests about the server itself, which do not count.
+func (c *conn) control(r *request) bool {
+	var out []byte
+	switch string(r.target) {
+	case "/.synth/score":
+		out, _ = json.MarshalIndent(c.s.Score(), "", "  ") // a Score has nothing that JSON lacks
+	case "/.synth/reset":
+		c.s.Reset()
+		out = []byte("{}")
+	default:
+		out = []byte(`{"error": "there are score and reset"}`)
+	}
+	head := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(out)) + "\r\n\r\n"
+	_, err := c.net.Write(append([]byte(head), out...))
+	return err == nil && !r.last
+}

@@ -1,0 +1,87 @@
+package synthweb
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+
+	"github.com/miekg/dns"
+)
+
+const ttl = 60 // seconds
+
+// A dnsServer answers questions for the addresses of a server's hosts, over UDP and TCP.
+type dnsServer struct {
+	s       *Server
+	addr    string
+	servers []*dns.Server
+	running sync.WaitGroup
+}
+
+func serveDNS(s *Server) (*dnsServer, error) {
+	udp, tcp, err := listenBoth()
+	if err != nil {
+		return nil, fmt.Errorf("serving DNS for the synthetic web: %w", err)
+	}
+	d := &dnsServer{s: s, addr: udp.LocalAddr().String()}
+	var ready sync.WaitGroup
+	for _, server := range []*dns.Server{{PacketConn: udp}, {Listener: tcp}} {
+		ready.Add(1)
+		server.Handler = dns.HandlerFunc(d.answer)
+		server.NotifyStartedFunc = ready.Done
+		d.servers = append(d.servers, server)
+		d.running.Go(func() { server.ActivateAndServe() })
+	}
+	ready.Wait()
+	return d, nil
+}
+
+// listenBoth opens the same free port for UDP and TCP.
+func listenBoth() (udp net.PacketConn, tcp net.Listener, err error) {
+	for range 10 {
+		if udp, err = net.ListenPacket("udp4", "127.0.0.1:0"); err != nil {
+			return nil, nil, err
+		}
+		if tcp, err = net.Listen("tcp4", udp.LocalAddr().String()); err == nil {
+			return udp, tcp, nil
+		}
+		udp.Close()
+	}
+	return nil, nil, err
+}
+
+func (d *dnsServer) close() {
+	for _, server := range d.servers {
+		server.Shutdown()
+	}
+	d.running.Wait()
+}
+
+func (d *dnsServer) answer(w dns.ResponseWriter, q *dns.Msg) {
+	d.s.tally.counts[questions].Add(1)
+	m := new(dns.Msg).SetReply(q)
+	m.Authoritative = true
+	if len(q.Question) != 1 {
+		m.Rcode = dns.RcodeFormatError
+	} else {
+		d.fill(m, q.Question[0])
+	}
+	w.WriteMsg(m)
+}
+
+// fill answers for addresses of version 4; hosts have no other records.
+func (d *dnsServer) fill(m *dns.Msg, q dns.Question) {
+	addr := d.s.Addr(strings.ToLower(strings.TrimSuffix(q.Name, ".")))
+	if addr.IsValid() && q.Qtype == dns.TypeA {
+		head := dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: ttl}
+		m.Answer = append(m.Answer, &dns.A{Hdr: head, A: addr.Addr().AsSlice()})
+		return
+	}
+	if !addr.IsValid() {
+		m.Rcode = dns.RcodeNameError
+	}
+	zone := strings.TrimPrefix(domain, ".") + "."
+	m.Ns = append(m.Ns, &dns.SOA{Hdr: dns.RR_Header{Name: zone, Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: ttl},
+		Ns: "ns." + zone, Mbox: "nobody." + zone, Serial: 1, Refresh: ttl, Retry: ttl, Expire: ttl, Minttl: ttl})
+}

@@ -1,0 +1,180 @@
+package synthweb
+
+import (
+	"bytes"
+	"html"
+	"strconv"
+)
+
+// A writer makes the HTML of one page. It is reused from page to page.
+type writer struct {
+	body
+	w     *Web
+	port  int
+	from  Ref
+	host  *host
+	d     dice // the page's layout
+	odd   bool
+	base  []byte // the directory against which relative addresses are read
+	links []link
+	addr  []byte // scratch for an address
+}
+
+// page writes the page at r, about size bytes long.
+func (t *writer) page(r Ref, size int) {
+	t.from, t.host = r, &t.w.hosts[r.Host]
+	t.d = t.w.dice(r.Host, r.Kind, r.N) + 1 // another stream than that of the links
+	t.odd = t.d.chance(t.w.cfg.Odd)
+	t.links = t.w.links(t.links[:0], r)
+	t.head(r)
+	filler := max(0, size-len(t.made)-90*len(t.links))
+	rest := t.links
+	for at := sizes - 1; at >= 0; at-- {
+		for ; filler >= smallest<<at; filler -= smallest << at {
+			n := len(rest) * (smallest << at) / filler
+			t.paragraph(rest[:n])
+			rest = rest[n:]
+			t.add(&t.host.tongue.blocks[at][t.d.below(variants)])
+		}
+	}
+	t.paragraph(rest)
+	t.made = append(t.made, "</body>\n</html>\n"...)
+	t.seal()
+}
+
+func (t *writer) text(s string) { t.made = append(t.made, s...) }
+
+func (t *writer) head(r Ref) {
+	t.text("<!DOCTYPE html>\n<html>\n<head>\n")
+	if r.N%3 != 0 || !t.declaresInHeader() {
+		t.text("<meta charset=\"" + t.host.tongue.charset + "\">\n")
+	}
+	t.text("<title>")
+	t.words(2)
+	t.made = strconv.AppendUint(t.made, uint64(r.N), 10)
+	t.text("</title>\n")
+	t.setBase(r)
+	if r.Kind == Refresh {
+		t.text(`<meta http-equiv="refresh" content="0; url=`)
+		t.escaped(Ref{Host: r.Host, N: r.N})
+		t.text("\">\n")
+	}
+	for _, l := range t.links {
+		if l.via == byEmbed && l.Kind != Image {
+			t.embed(l.Ref)
+		}
+	}
+	t.text("</head>\n<body>\n")
+}
+
+// declaresInHeader reports whether the Content-Type field names the charset.
+func (t *writer) declaresInHeader() bool { return t.from.N%2 == 0 }
+
+// setBase finds out the base, which on some odd pages is another page of the host.
+func (t *writer) setBase(r Ref) {
+	if t.odd && t.d.chance(300) {
+		r = Ref{Host: r.Host, N: uint32(t.d.below(t.host.pages))}
+		t.text(`<base href="`)
+		t.escaped(r)
+		t.text("\">\n")
+	}
+	t.base = t.w.appendPath(t.base[:0], r, false)
+	if end := bytes.IndexAny(t.base, "?;"); end >= 0 {
+		t.base = t.base[:end]
+	}
+	t.base = t.base[:bytes.LastIndexByte(t.base, '/')+1]
+}
+
+func (t *writer) words(n int) {
+	for range n {
+		t.made = append(append(t.made, t.host.tongue.words[t.d.ranked(len(t.host.tongue.words))]...), ' ')
+	}
+}
+
+func (t *writer) paragraph(links []link) {
+	if len(links) == 0 {
+		return
+	}
+	t.text("<p>")
+	for _, l := range links {
+		switch {
+		case l.via == byStealth:
+			t.stealth(l.Ref)
+		case l.via == byFrame:
+			t.text(`<iframe src="`)
+			t.escaped(l.Ref)
+			t.text("\"></iframe>\n")
+		case l.Kind == Image:
+			t.embed(l.Ref)
+		case l.via == byLink && t.odd:
+			t.oddAnchor(l.Ref)
+		case l.via == byLink:
+			t.anchor(l.Ref)
+		}
+	}
+	t.text("</p>\n")
+}
+
+func (t *writer) embed(r Ref) {
+	switch r.Kind {
+	case Image:
+		t.text(`<img alt="" src="`)
+		t.escaped(r)
+		t.text("\">\n")
+	case Style:
+		t.text(`<link rel="stylesheet" href="`)
+		t.escaped(r)
+		t.text("\">\n")
+	case Code:
+		t.text(`<script src="`)
+		t.escaped(r)
+		t.text("\"></script>\n")
+	}
+}
+
+func (t *writer) anchor(r Ref) {
+	t.text(`<a href="`)
+	t.escaped(r)
+	t.text(`">`)
+	t.words(2)
+	t.text("</a>\n")
+}
+
+// stealth names a resource where only a careless reader takes it for a link.
+func (t *writer) stealth(r Ref) {
+	if t.d.chance(500) {
+		t.text(`<!-- <a href="`)
+		t.escaped(r)
+		t.text("\">old</a> -->\n")
+		return
+	}
+	t.text(`<script>var more = '<a href="`)
+	t.escaped(r)
+	t.text("\">more</a>';</script>\n")
+}
+
+// escaped writes a resource's address, as short as it can be, for use within quotes.
+func (t *writer) escaped(r Ref) {
+	t.addr = t.address(t.addr[:0], r, false)
+	for _, c := range t.addr {
+		if c == '&' {
+			t.text("&amp;")
+		} else {
+			t.made = append(t.made, c)
+		}
+	}
+}
+
+// address appends the path for a resource on the same host, the URL for others.
+func (t *writer) address(dst []byte, r Ref, raw bool) []byte {
+	if r.Host != t.from.Host {
+		return t.w.appendURL(dst, r, t.port)
+	}
+	return t.w.appendPath(dst, r, raw)
+}
+
+// notFound writes the page of a missing resource.
+func (t *writer) notFound(target string) {
+	t.text("<!DOCTYPE html>\n<title>Not found</title>\n<p>There is no " + html.EscapeString(target) + ".\n")
+	t.seal()
+}

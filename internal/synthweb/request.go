@@ -1,0 +1,77 @@
+package synthweb
+
+import (
+	"bytes"
+	"errors"
+)
+
+const headMost = 16 << 10 // bytes of a request's head
+
+var errBadRequest = errors.New("not a request that this server understands")
+
+// A request is a request's head. Its slices alias the buffer that it was read from.
+type request struct {
+	head   bool // HEAD rather than GET
+	target []byte
+	host   []byte
+	agent  []byte
+	gzip   bool // accepts gzip
+	old    bool // HTTP/1.0: knows no chunks
+	last   bool // the connection is to be closed after the answer
+}
+
+// headEnd is the length of the head at the beginning of buf, 0 if it is not complete.
+func headEnd(buf []byte) int {
+	if end := bytes.Index(buf, []byte("\r\n\r\n")); end >= 0 {
+		return end + 4
+	}
+	return 0
+}
+
+// parse reads a complete head. A target in absolute form, as proxies are sent, gives the host too.
+func (r *request) parse(head []byte) error {
+	line, rest, _ := bytes.Cut(head, []byte("\r\n"))
+	method, line, _ := bytes.Cut(line, []byte(" "))
+	target, version, ok := bytes.Cut(line, []byte(" "))
+	*r = request{head: string(method) == "HEAD", target: target, old: string(version) == "HTTP/1.0"}
+	r.last = r.old
+	if !ok || !r.head && string(method) != "GET" || !bytes.HasPrefix(version, []byte("HTTP/1.")) {
+		return errBadRequest
+	}
+	for len(rest) > 2 {
+		var field []byte
+		field, rest, _ = bytes.Cut(rest, []byte("\r\n"))
+		name, value, _ := bytes.Cut(field, []byte(":"))
+		r.field(name, bytes.TrimSpace(value))
+	}
+	if url, ok := bytes.CutPrefix(target, []byte("http://")); ok {
+		slash := bytes.IndexByte(url, '/')
+		if slash < 0 {
+			return errBadRequest
+		}
+		r.host, r.target = url[:slash], url[slash:]
+	}
+	if len(r.target) == 0 || r.target[0] != '/' {
+		return errBadRequest
+	}
+	return nil
+}
+
+func (r *request) field(name, value []byte) {
+	switch len(name) {
+	case len("Host"):
+		if bytes.EqualFold(name, []byte("Host")) {
+			r.host = value
+		}
+	case len("User-Agent"): // and Connection
+		if bytes.EqualFold(name, []byte("User-Agent")) {
+			r.agent = value
+		} else if bytes.EqualFold(name, []byte("Connection")) {
+			r.last = r.last && !bytes.EqualFold(value, []byte("keep-alive")) || bytes.EqualFold(value, []byte("close"))
+		}
+	case len("Accept-Encoding"):
+		if bytes.EqualFold(name, []byte("Accept-Encoding")) {
+			r.gzip = bytes.Contains(value, []byte("gzip"))
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package synthweb
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// ServeOptions say how a web is served.
+type ServeOptions struct {
+	Addresses int          // loopback addresses over which the hosts are spread (as many as hosts, at most 256); 1: 127.0.0.1
+	Port      int          // the same on all addresses; 0: a free one
+	DNS       bool         // answer DNS questions too
+	Truth     TruthOptions // what the crawl that is judged was told to do
+}
+
+// A Server is a web being served on loopback. It runs until Close, or until the context given to Serve is done.
+type Server struct {
+	// Fallback is why all hosts share 127.0.0.1 against the options, nil if they do not: some systems have no other
+	// loopback address unless told to.
+	Fallback error
+
+	web       *Web
+	opts      ServeOptions
+	tally     *tally
+	truth     func() *Truth
+	addrs     []netip.Addr
+	port      int
+	listeners []net.Listener
+	dns       *dnsServer
+	benches   sync.Pool
+	running   sync.WaitGroup
+	closed    chan struct{}
+
+	mu    sync.Mutex // guards what follows
+	conns map[net.Conn]struct{}
+	stop  func() bool // takes back the context's hold on the server
+}
+
+// Serve starts serving w.
+func Serve(ctx context.Context, w *Web, opts ServeOptions) (*Server, error) {
+	s := &Server{web: w, opts: opts, tally: newTally(w), closed: make(chan struct{}), conns: make(map[net.Conn]struct{})}
+	s.truth = sync.OnceValue(func() *Truth { return w.Truth(opts.Truth) })
+	if err := s.listen(); err != nil {
+		return nil, err
+	}
+	s.benches.New = func() any { return &bench{page: writer{w: w, port: s.port}} }
+	if opts.DNS {
+		var err error
+		if s.dns, err = serveDNS(s); err != nil {
+			s.closeListeners()
+			return nil, err
+		}
+	}
+	for i, l := range s.listeners {
+		s.running.Go(func() { s.accept(l, s.only(i)) })
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop = context.AfterFunc(ctx, func() { s.Close() })
+	return s, nil
+}
+
+// listen opens all addresses on one port, and falls back to 127.0.0.1 where there is no other.
+func (s *Server) listen() error {
+	n := s.opts.Addresses
+	if n <= 0 {
+		n = min(len(s.web.hosts), 256)
+	}
+	var err error
+	for range 10 { // a port that is free on one address may be taken on another
+		if err = s.listenOn(n); err == nil {
+			return nil
+		}
+		if s.opts.Port != 0 {
+			break
+		}
+	}
+	if n > 1 && s.listenOn(1) == nil {
+		s.Fallback = err
+		return nil
+	}
+	return err
+}
+
+func (s *Server) listenOn(n int) error {
+	s.addrs, s.listeners, s.port = nil, nil, s.opts.Port
+	for i := range n {
+		addr := netip.AddrFrom4([4]byte{127, 77, byte(i / 250), byte(1 + i%250)})
+		if n == 1 {
+			addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		}
+		l, err := net.Listen("tcp4", netip.AddrPortFrom(addr, uint16(s.port)).String())
+		if err != nil {
+			s.closeListeners()
+			return fmt.Errorf("serving the synthetic web: %w", err)
+		}
+		s.port = l.Addr().(*net.TCPAddr).Port
+		s.addrs, s.listeners = append(s.addrs, addr), append(s.listeners, l)
+	}
+	return nil
+}
+
+func (s *Server) closeListeners() {
+	for _, l := range s.listeners {
+		l.Close()
+	}
+}
+
+// only is the one host on address i, -1 if there are several.
+func (s *Server) only(i int) int {
+	if len(s.web.hosts) > len(s.addrs) {
+		return -1
+	}
+	return i
+}
+
+func (s *Server) accept(l net.Listener, host int) {
+	for {
+		nc, err := l.Accept()
+		if err != nil {
+			select {
+			case <-s.closed:
+				return
+			case <-time.After(10 * time.Millisecond): // out of descriptors, most likely
+				continue
+			}
+		}
+		s.running.Go(func() { s.attend(nc, host) })
+	}
+}
+
+func (s *Server) attend(nc net.Conn, host int) {
+	s.mu.Lock()
+	s.conns[nc] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.conns, nc)
+		s.mu.Unlock()
+	}()
+	select {
+	case <-s.closed:
+		nc.Close()
+		return
+	default:
+	}
+	s.tally.counts[connections].Add(1)
+	c := &conn{s: s, net: nc, host: -1}
+	if host >= 0 {
+		c.countFor(host)
+	}
+	c.serve()
+}
+
+// Close ends all connections and waits for what it started. It may be called more than once.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	select {
+	case <-s.closed:
+	default:
+		close(s.closed)
+		s.closeListeners()
+		if s.dns != nil {
+			s.dns.close()
+		}
+		for nc := range s.conns {
+			nc.Close()
+		}
+	}
+	if s.stop != nil {
+		s.stop()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+	return nil
+}
+
+// Port is the port on which all hosts listen.
+func (s *Server) Port() int { return s.port }
+
+// DNS is the address and port of the DNS answerer, "" without one.
+func (s *Server) DNS() string {
+	if s.dns == nil {
+		return ""
+	}
+	return s.dns.addr
+}
+
+// SeedURLs is Web.Seeds with the server's port.
+func (s *Server) SeedURLs() []string { return []string{s.web.URL(Ref{}, s.port)} }
+
+// refusing is an address on which nothing listens.
+var refusing = netip.AddrFrom4([4]byte{127, 78, 0, 1})
+
+// Addr is the address of a host by name; it is not valid if there is no such host or its name is mute.
+func (s *Server) Addr(host string) netip.AddrPort {
+	i, ok := s.web.hostOf(host)
+	if !ok || s.web.hosts[i].traits.has(Mute) {
+		return netip.AddrPort{}
+	}
+	addr := s.addrs[int(i)%len(s.addrs)]
+	if s.web.hosts[i].traits.has(Refused) {
+		addr = refusing
+	}
+	return netip.AddrPortFrom(addr, uint16(s.port))
+}
+
+// Resolve is the address of every host that has one as HOST:PORT:ADDR.
+func (s *Server) Resolve() []string {
+	var all []string
+	for i := range s.web.hosts {
+		if addr := s.Addr(s.web.Host(i)); addr.IsValid() {
+			all = append(all, s.web.Host(i)+":"+strconv.Itoa(s.port)+":"+addr.Addr().String())
+		}
+	}
+	return all
+}
+
+// Score is what the server saw since it started or since Reset, judged by the truth of its options. The first call computes
+// that truth.
+func (s *Server) Score() Score { return s.ScoreBy(s.truth()) }
+
+// ScoreBy is the same, judged by a truth of the same web.
+func (s *Server) ScoreBy(truth *Truth) Score { return s.tally.score(truth, time.Now()) }
+
+// HostScore is the same for one host, by name; the zero value for an unknown one.
+func (s *Server) HostScore(host string) HostScore {
+	i, ok := s.web.hostOf(host)
+	if !ok {
+		return HostScore{}
+	}
+	h := s.tally.hosts[i].state(time.Now())
+	score := HostScore{Requests: h.requests, MostInFlight: h.mostIn, MostOpen: h.mostOpen, LeastGap: -1, LeastStart: -1}
+	if h.measured {
+		score.LeastGap, score.LeastStart = h.gap, h.start
+	}
+	return score
+}
+
+// Reset begins the score anew.
+func (s *Server) Reset() { s.tally.reset(time.Now()) }

@@ -1,0 +1,213 @@
+package synthweb
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	domain    = ".synth.test"
+	fanout    = 8 // children of a page in its host's tree, and of a host in the tree of hosts
+	deadPages = 4
+)
+
+// A Web is a graph of hosts, pages and links. It never changes and may be used by many goroutines at once.
+type Web struct {
+	cfg   Config
+	hosts []host // the living ones, then the dead
+	total int    // pages of all hosts, dead ones too
+	rates [numKinds]int
+}
+
+type host struct {
+	first   int // number of its first page among all pages
+	pages   int
+	traits  traits
+	dead    bool
+	tongue  *tongue
+	latency time.Duration
+}
+
+// New makes the web that cfg describes.
+func New(cfg Config) *Web {
+	w := &Web{cfg: cfg.withDefaults()}
+	for k, rate := range w.cfg.Kinds {
+		w.rates[k] = rate
+	}
+	w.addLiving()
+	w.addDead()
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		h.first = w.total
+		w.total += h.pages
+	}
+	return w
+}
+
+func (w *Web) addLiving() {
+	n := w.cfg.Hosts
+	w.hosts = make([]host, n)
+	for i, pages := range w.shares() {
+		d := w.dice(uint32(i), aboutLatency, 0)
+		latency := time.Duration((0.5 + d.unit()) * float64(w.cfg.Latency))
+		w.hosts[i] = host{pages: pages, tongue: universal(), latency: latency}
+	}
+	for t := range numTraits {
+		if t.dead() {
+			continue
+		}
+		sparse(w.count(t), n, hash(w.cfg.Seed, uint64(t)), func(i int) { w.give(&w.hosts[i], i, t) })
+	}
+}
+
+func (w *Web) give(h *host, i int, t Trait) {
+	h.traits.put(t)
+	switch t {
+	case Legacy:
+		h.tongue = legacy(i)
+	case Slow:
+		h.latency = w.cfg.Slow
+	}
+}
+
+func (w *Web) addDead() {
+	for t := range numTraits {
+		if !t.dead() {
+			continue
+		}
+		for range w.count(t) {
+			h := host{pages: deadPages, dead: true, tongue: universal()}
+			h.traits.put(t)
+			w.hosts = append(w.hosts, h)
+		}
+	}
+}
+
+// count is the number of hosts that have a trait.
+func (w *Web) count(t Trait) int { return (w.cfg.Traits[t]*w.cfg.Hosts + 999) / 1000 }
+
+// shares deals the pages out to the hosts: one each, the rest by weight.
+func (w *Web) shares() []int {
+	n := w.cfg.Hosts
+	weights, sum := make([]float64, n), 0.0
+	for i := range weights {
+		d := w.dice(uint32(i), aboutPages, 0)
+		weights[i] = math.Exp(max(w.cfg.Spread, 0) * max(-2.5, min(d.normal(), 2.5)))
+		sum += weights[i]
+	}
+	pages, rest := make([]int, n), float64(w.cfg.Pages-n)
+	before, dealt := 0.0, 0
+	for i, weight := range weights {
+		before += weight
+		upTo := int(math.Round(rest * before / sum))
+		pages[i] = 1 + upTo - dealt
+		dealt = upTo
+	}
+	return pages
+}
+
+// dice are thrown to learn something about a resource; each topic has its own.
+func (w *Web) dice(host uint32, k Kind, n uint32) dice {
+	return dice(hash(w.cfg.Seed, uint64(host)<<8|uint64(k), uint64(n)))
+}
+
+// Len is the number of living hosts: Host(0) to Host(Len()-1).
+func (w *Web) Len() int { return w.cfg.Hosts }
+
+// Host is the name of host i. Names of dead hosts, from Len() on, tell their trait.
+func (w *Web) Host(i int) string { return string(w.appendHost(nil, uint32(i))) }
+
+func (w *Web) appendHost(dst []byte, i uint32) []byte {
+	h := &w.hosts[i]
+	if !h.dead {
+		dst = append(dst, 'h')
+	} else {
+		for t := Shut; t < numTraits; t++ {
+			if h.traits.has(t) {
+				dst = append(dst, traitNames[t]...)
+			}
+		}
+	}
+	for digit := uint32(1000); digit > max(i, 1); digit /= 10 {
+		dst = append(dst, '0')
+	}
+	if i > 0 {
+		dst = strconv.AppendUint(dst, uint64(i), 10)
+	} else {
+		dst = append(dst, '0')
+	}
+	return append(dst, domain...)
+}
+
+// hostOf finds a host by its name, which may have a port.
+func (w *Web) hostOf(name string) (uint32, bool) {
+	if colon := strings.LastIndexByte(name, ':'); colon >= 0 {
+		name = name[:colon]
+	}
+	label, ok := strings.CutSuffix(name, domain)
+	if !ok {
+		label, ok = strings.CutSuffix(strings.ToLower(name), domain)
+	}
+	digits := strings.TrimLeft(label, "abcdefghijklmnopqrstuvwxyz")
+	i, err := strconv.ParseUint(digits, 10, 32)
+	if !ok || err != nil || i >= uint64(len(w.hosts)) {
+		return 0, false
+	}
+	var buf [64]byte
+	return uint32(i), string(w.appendHost(buf[:0], uint32(i))) == label+domain
+}
+
+// Seeds is the URL from which everything can be reached.
+func (w *Web) Seeds() []string { return []string{w.URL(Ref{}, 80)} }
+
+// URL is the canonical address of a resource on a server that listens on port.
+func (w *Web) URL(r Ref, port int) string { return string(w.appendURL(nil, r, port)) }
+
+func (w *Web) appendURL(dst []byte, r Ref, port int) []byte {
+	dst = append(dst, "http:"...)
+	return w.appendSchemeless(dst, r, port)
+}
+
+func (w *Web) appendSchemeless(dst []byte, r Ref, port int) []byte {
+	dst = append(dst, "//"...)
+	dst = w.appendHost(dst, r.Host)
+	if port != 80 {
+		dst = append(dst, ':')
+		dst = strconv.AppendInt(dst, int64(port), 10)
+	}
+	return w.appendPath(dst, r, false)
+}
+
+// String describes the web in a line.
+func (w *Web) String() string {
+	return fmt.Sprintf("%d pages on %d hosts (and %d dead ones), seed %d",
+		w.cfg.Pages, w.cfg.Hosts, len(w.hosts)-w.cfg.Hosts, w.cfg.Seed)
+}
+
+// id numbers all resources that have a number; -1 for those that have none.
+func (w *Web) id(r Ref) int {
+	if r.Kind >= Robots || int(r.N) >= w.hosts[r.Host].pages {
+		return -1
+	}
+	return int(r.Kind)*w.total + w.hosts[r.Host].first + int(r.N)
+}
+
+// ids is one more than the greatest id.
+func (w *Web) ids() int { return int(Robots) * w.total }
+
+// ref is the reverse of id.
+func (w *Web) ref(id int) Ref {
+	page := id % w.total
+	low, high := 0, len(w.hosts) // hosts[low].first <= page < hosts[high].first
+	for high-low > 1 {
+		if mid := (low + high) / 2; w.hosts[mid].first <= page {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return Ref{Host: uint32(low), N: uint32(page - w.hosts[low].first), Kind: Kind(id / w.total)}
+}

@@ -1,0 +1,74 @@
+// Package web serves what a running crawl shows over HTTP: Prometheus metrics and the Go profiler.
+package web
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"kumo/internal/frontier"
+	"kumo/internal/stats"
+)
+
+// A Source is what is shown.
+type Source struct {
+	Totals   func() stats.Snapshot
+	Frontier func() frontier.Counts
+	Known    func() int
+}
+
+// Serve answers at l until the context ends.
+func Serve(ctx context.Context, l net.Listener, src Source) error {
+	srv := &http.Server{Handler: handler(src), ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { srv.Close() })
+	defer stop()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func handler(src Source) http.Handler {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	register(reg, src)
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+func register(reg *prometheus.Registry, src Source) {
+	counter := func(name, help string, value func(stats.Snapshot) int64) {
+		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "kumo", Name: name, Help: help},
+			func() float64 { return float64(value(src.Totals())) }))
+	}
+	counter("pages_total", "URLs that were answered.", func(s stats.Snapshot) int64 { return s.Pages })
+	counter("bytes_total", "Bytes received over the wire.", func(s stats.Snapshot) int64 { return s.Bytes })
+	counter("failures_total", "URLs that got no answer.", func(s stats.Snapshot) int64 { return s.Failed })
+	counter("retries_total", "Visits that were made again.", func(s stats.Snapshot) int64 { return s.Retries })
+	counter("duplicates_total", "Pages with a payload seen before.", func(s stats.Snapshot) int64 { return s.Duplicates })
+	counter("skipped_total", "URLs left out by a rule.", func(s stats.Snapshot) int64 { return s.Skipped })
+	counter("links_total", "Links found.", func(s stats.Snapshot) int64 { return s.Links })
+
+	gauge := func(name, help string, value func() int) {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "kumo", Name: name, Help: help},
+			func() float64 { return float64(value()) }))
+	}
+	gauge("urls_known", "URLs met within reach.", src.Known)
+	gauge("urls_waiting", "URLs in the frontier.", func() int { return src.Frontier().URLs })
+	gauge("hosts_active", "Hosts with a request under way.", func() int { return src.Frontier().Active })
+	gauge("hosts_waiting", "Hosts whose time has not come.", func() int { return src.Frontier().Waiting })
+	gauge("hosts_backing_off", "Hosts left alone after failures or at their wish.", func() int { return src.Frontier().Backing })
+}

@@ -1,0 +1,85 @@
+package weburl
+
+import "bytes"
+
+// endsInNumber reports whether the host's last label is a number, which makes the host an IPv4 address or nothing.
+func endsInNumber(host []byte) bool {
+	label := lastLabel(host)
+	if len(label) == 0 || label[0] < '0' || '9' < label[0] {
+		return false
+	}
+	if allDigits(label) {
+		return true
+	}
+	_, ok := parseNumber(label)
+	return ok
+}
+
+// lastLabel is the host's last label, not counting an empty one after a final dot.
+func lastLabel(host []byte) []byte {
+	host = bytes.TrimSuffix(host, []byte{'.'})
+	return host[bytes.LastIndexByte(host, '.')+1:]
+}
+
+func allDigits(label []byte) bool {
+	for _, c := range label {
+		if c < '0' || '9' < c {
+			return false
+		}
+	}
+	return true
+}
+
+// parseIPv4 reads an address of one to four numbers, of which the last fills what the others leave: 127.1 is 127.0.0.1.
+func parseIPv4(host []byte) (uint32, bool) {
+	host = bytes.TrimSuffix(host, []byte{'.'})
+	var addr uint64
+	for i := range 4 {
+		label, rest, more := bytes.Cut(host, []byte{'.'})
+		n, ok := parseNumber(label)
+		if !ok {
+			return 0, false
+		}
+		if !more {
+			return uint32(addr<<(8*(4-i)) | n), n < 1<<(8*(4-i))
+		}
+		if n > 255 {
+			return 0, false
+		}
+		addr, host = addr<<8|n, rest
+	}
+	return 0, false
+}
+
+// parseNumber reads a decimal, octal (010) or hexadecimal (0x10) number. Those that are too large for an address come out as
+// some number that is too large.
+func parseNumber(label []byte) (n uint64, ok bool) {
+	if len(label) == 0 {
+		return 0, false
+	}
+	base := uint64(10)
+	switch {
+	case len(label) >= 2 && label[0] == '0' && label[1]|0x20 == 'x':
+		label, base = label[2:], 16
+	case len(label) >= 2 && label[0] == '0':
+		label, base = label[1:], 8
+	}
+	for _, c := range label {
+		d, ok := hexDigit(c)
+		if !ok || uint64(d) >= base {
+			return 0, false
+		}
+		n = min(n*base+uint64(d), 1<<32)
+	}
+	return n, true
+}
+
+func appendIPv4(dst []byte, addr uint32) []byte {
+	for shift := 24; shift >= 0; shift -= 8 {
+		dst = appendInt(dst, int(addr>>shift&255))
+		if shift > 0 {
+			dst = append(dst, '.')
+		}
+	}
+	return dst
+}

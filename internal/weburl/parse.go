@@ -1,0 +1,147 @@
+package weburl
+
+import (
+	"bytes"
+	"sync"
+)
+
+// Parse parses an absolute URL. A URL that is written as it should be keeps s rather than a copy. An error is an [*Error].
+func Parse(s string) (URL, error) { return URL{}.Resolve(s) }
+
+// Resolve parses ref as a browser does in a document at u: absolute, or relative to u. The zero URL and URLs of other
+// schemes than http, https and ftp have nothing to be relative to. An error is an [*Error].
+func (u URL) Resolve(ref string) (URL, error) {
+	room := rooms.Get().(*room)
+	defer rooms.Put(room)
+	p := parser{base: u, dst: room.out[:0], pathSet: encodePath, querySet: encodeQuery}
+	if err := p.parse(append(room.in[:0], ref...)); err != nil {
+		return URL{}, newError(ref, err)
+	}
+	v := p.url(ref)
+	if len(v.href) > MaxLength/3 && len(v.Canonical().href) > MaxLength {
+		return URL{}, newError(ref, ErrTooLong)
+	}
+	return v, nil
+}
+
+// A room is where a URL is written before its length is known.
+type room struct{ in, out [MaxLength]byte }
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// A parser appends one URL to dst, part by part, noting where each part ends.
+type parser struct {
+	base              URL
+	dst               []byte
+	start             int // where in dst the URL begins
+	at                parts
+	canonical         bool // write the canonical form, and http and https only
+	pathSet, querySet set  // what is percent-encoded there
+}
+
+// url is the URL written. It shares the text that is the same, which spares a copy of what was in order already.
+func (p *parser) url(same string) URL {
+	if string(p.dst) == same {
+		return URL{same, p.at}
+	}
+	return URL{string(p.dst), p.at}
+}
+
+// pos is the length of the URL written so far.
+func (p *parser) pos() uint16 { return uint16(len(p.dst) - p.start) }
+
+func (p *parser) parse(in []byte) error {
+	in = trimSpace(in)
+	long := len(in) > MaxLength
+	in = removeBreaks(in[:min(len(in), MaxLength)])
+	n := schemeLen(in)
+	scheme := knownScheme(in[:n])
+	switch {
+	case p.canonical && (n > 0 && scheme == "" || scheme == "ftp"):
+		return ErrScheme
+	case long:
+		return ErrTooLong
+	case n == 0 && !p.base.hierarchical():
+		return ErrRelative
+	}
+	if err := p.write(in, n, scheme); err != nil {
+		return err
+	}
+	if len(p.dst)-p.start > MaxLength {
+		return ErrTooLong
+	}
+	return nil
+}
+
+// write writes the URL of the input, whose scheme, if it names one, takes the first n bytes.
+func (p *parser) write(in []byte, n int, scheme string) error {
+	switch {
+	case n == 0:
+		return p.relative(p.base.Scheme(), in)
+	case scheme == "":
+		p.opaque(in[:n], in[n+1:])
+		return nil
+	case scheme == p.base.Scheme() && p.base.hierarchical():
+		return p.relative(scheme, in[n+1:]) // "http:page" is relative in an http document
+	default:
+		return p.authority(scheme, trimSlashes(in[n+1:]))
+	}
+}
+
+// opaque writes a URL of another scheme.
+func (p *parser) opaque(scheme, rest []byte) {
+	p.dst = append(p.dst, bytes.ToLower(scheme)...)
+	p.at.scheme = p.pos()
+	p.dst = append(p.dst, ':')
+	p.at.host, p.at.hostEnd, p.at.path = p.pos(), p.pos(), p.pos()
+	p.dst = appendEncoded(p.dst, rest, encodeControl)
+	p.at.pathEnd, p.at.queryEnd = p.pos(), p.pos()
+}
+
+// relative writes what in means in the base's document. The scheme is the base's.
+func (p *parser) relative(scheme string, in []byte) error {
+	slashes := len(in) - len(trimSlashes(in))
+	if slashes >= 2 {
+		return p.authority(scheme, in[slashes:])
+	}
+	p.baseOrigin()
+	end := pathLen(in)
+	switch {
+	case slashes == 1:
+		p.path(in[1:end])
+	case end > 0:
+		p.baseFolder()
+		p.path(in[:end])
+	default:
+		p.basePath()
+		if len(in) == 0 || in[0] != '?' {
+			p.baseQuery()
+			p.fragment(in)
+			return nil
+		}
+	}
+	p.tail(in[end:])
+	return nil
+}
+
+// tail writes a query and a fragment.
+func (p *parser) tail(in []byte) {
+	p.at.pathEnd = p.pos()
+	end := bytes.IndexByte(in, '#')
+	if end < 0 {
+		end = len(in)
+	}
+	if end > 1 || end == 1 && !p.canonical {
+		p.dst = append(p.dst, '?')
+		p.dst = appendEncoded(p.dst, in[1:end], p.querySet)
+	}
+	p.at.queryEnd = p.pos()
+	p.fragment(in[end:])
+}
+
+func (p *parser) fragment(in []byte) {
+	if len(in) > 0 && !p.canonical {
+		p.dst = append(p.dst, '#')
+		p.dst = appendEncoded(p.dst, in[1:], encodeFragment)
+	}
+}

@@ -1,0 +1,142 @@
+package weburl
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// A Mode says how far from its seeds a crawl may go.
+type Mode uint8
+
+// The modes.
+const (
+	ScopeHost   Mode = iota // the hosts of the seeds, with http and https alike
+	ScopePage               // the seeds alone
+	ScopePrefix             // what lies in or below the folders of the seeds
+	ScopeDomain             // the registered domains of the seeds
+	ScopeAny                // everything
+)
+
+var modeNames = [...]string{"host", "page", "prefix", "domain", "any"}
+
+// ParseMode reads a mode's name: host, page, prefix, domain or any.
+func ParseMode(name string) (Mode, error) {
+	for i, n := range modeNames {
+		if n == name {
+			return Mode(i), nil
+		}
+	}
+	return 0, fmt.Errorf("scope %q: not one of page, prefix, host, domain, any", name)
+}
+
+func (m Mode) String() string {
+	if int(m) < len(modeNames) {
+		return modeNames[m]
+	}
+	return "unknown"
+}
+
+// A Verdict says whether a URL is in scope, and why.
+type Verdict struct {
+	In   bool
+	Near bool   // the URL's host is one of the crawl's, even if the URL is out
+	Rule string // the reason in a few words
+}
+
+// A Scope says which URLs belong to a crawl. Its methods may be called by many goroutines at once; seeds come while the crawl
+// runs, and judging never waits for that.
+type Scope struct {
+	mode Mode
+	// hosts holds the host keys of the seeds, and marks what the mode goes by beside them: a seed as a whole, a host key with
+	// a folder, a registered domain.
+	hosts, marks sync.Map
+}
+
+// NewScope makes a scope without seeds.
+func NewScope(mode Mode) *Scope { return &Scope{mode: mode} }
+
+// AddSeed takes a seed, or what one redirects to, into the scope. URLs other than http and https are passed over.
+func (s *Scope) AddSeed(u URL) {
+	u = u.Canonical()
+	if !u.web() {
+		return
+	}
+	s.hosts.Store(u.Host(), true)
+	switch s.mode {
+	case ScopePage:
+		s.marks.Store(u.href, true)
+	case ScopePrefix:
+		s.marks.Store(u.href[u.at.host:u.at.path]+folder(u.Path()), true)
+	case ScopeDomain:
+		s.marks.Store(Domain(u.Hostname()), true)
+	}
+}
+
+func folder(path string) string { return path[:strings.LastIndexByte(path, '/')+1] }
+
+// Judge says whether a URL in canonical form is in scope.
+func (s *Scope) Judge(u URL) Verdict {
+	if !u.web() {
+		return Verdict{Rule: "not http or https"}
+	}
+	near := has(&s.hosts, u.Host())
+	switch s.mode {
+	case ScopeAny:
+		return Verdict{true, true, "any host"}
+	case ScopeDomain:
+		if near || s.related(u.Hostname()) {
+			return Verdict{true, true, "same domain as a seed"}
+		}
+		return Verdict{Rule: "another domain"}
+	}
+	if !near {
+		return Verdict{Rule: "another host"}
+	}
+	switch s.mode {
+	case ScopePage:
+		if has(&s.marks, u.href) {
+			return Verdict{true, true, "a seed"}
+		}
+		return Verdict{Near: true, Rule: "not a seed"}
+	case ScopePrefix:
+		if s.below(u) {
+			return Verdict{true, true, "below a seed's folder"}
+		}
+		return Verdict{Near: true, Rule: "not below a seed's folder"}
+	}
+	return Verdict{true, true, "same host as a seed"}
+}
+
+// related reports whether the host belongs to a seed's domain. The domain is only asked for where the name ends in a seed's,
+// since that costs more than all the rest.
+func (s *Scope) related(hostname string) bool {
+	for name := strings.TrimSuffix(hostname, "."); ; {
+		if has(&s.marks, name) {
+			return Domain(hostname) == name
+		}
+		_, parent, ok := strings.Cut(name, ".")
+		if !ok {
+			return false
+		}
+		name = parent
+	}
+}
+
+// below reports whether a seed lies in the URL's folder or one above it.
+func (s *Scope) below(u URL) bool {
+	for key := u.href[u.at.host:u.at.pathEnd]; ; key = key[:len(key)-1] {
+		i := strings.LastIndexByte(key, '/')
+		if i < 0 {
+			return false
+		}
+		if key = key[:i+1]; has(&s.marks, key) {
+			return true
+		}
+	}
+}
+
+func has(m *sync.Map, key string) bool {
+	_, ok := m.Load(key)
+	return ok
+}

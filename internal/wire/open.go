@@ -1,0 +1,215 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"kumo/internal/crawl"
+	"kumo/internal/fetch"
+	"kumo/internal/frontier"
+	"kumo/internal/journal"
+	"kumo/internal/journal/file"
+	"kumo/internal/parse"
+	"kumo/internal/robots"
+	"kumo/internal/stats"
+	"kumo/internal/store"
+	"kumo/internal/store/crawllog"
+	"kumo/internal/store/jsonl"
+	"kumo/internal/store/warc"
+	"kumo/internal/vfs"
+	"kumo/internal/weburl"
+)
+
+// A Crawl is a job with its parts, ready to run once.
+type Crawl struct {
+	Job      *Job
+	Stats    *stats.Counter
+	Frontier *frontier.Frontier
+	Resumed  bool // it goes on from an earlier run
+	Known    int  // URLs known at the start
+	Waiting  int  // URLs waiting at the start
+
+	engine  *crawl.Engine
+	state   *crawl.State
+	seeds   []weburl.URL
+	folder  *folder
+	journal journal.Journal
+	fetcher *fetch.Client
+	disk    vfs.FS
+}
+
+// Open makes a crawl of a job: it locks the folder, reads what an earlier run left there, and puts the parts together. The
+// caller closes it.
+func Open(j *Job) (*Crawl, error) { return open(j, vfs.OS) }
+
+func open(j *Job, disk vfs.FS) (_ *Crawl, err error) {
+	c := &Crawl{Job: j, journal: journal.Discard, disk: disk}
+	if c.seeds, err = j.Fix(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	if err := c.openState(); err != nil {
+		return nil, err
+	}
+	if len(c.seeds) == 0 && c.state.Fresh() {
+		return nil, ErrNoSeeds
+	}
+	if c.fetcher, err = fetch.New(j.Fetch); err != nil {
+		return nil, err
+	}
+	return c, c.assemble()
+}
+
+// ErrNoSeeds is a new crawl without a URL to begin with.
+var ErrNoSeeds = errors.New("no URL to begin with: name one, or give a file of them with --input-file")
+
+// openState opens the folder, if the crawl has one, and recovers the state.
+func (c *Crawl) openState() (err error) {
+	if c.Job.Dir != "" {
+		if c.folder, err = openFolder(c.disk, c.Job); err != nil {
+			return err
+		}
+		if c.journal, err = file.Open(c.disk, c.folder.path("state", "journal")); err != nil {
+			return err
+		}
+	}
+	if c.state, err = crawl.Recover(c.journal); err != nil {
+		return err
+	}
+	c.Stats, c.Resumed = c.state.Stats, !c.state.Fresh()
+	c.Known, c.Waiting = c.state.Known(), c.state.Waiting()
+	return nil
+}
+
+// assemble is where implementations are chosen.
+func (c *Crawl) assemble() error {
+	j := c.Job
+	stores, err := c.stores()
+	if err != nil {
+		return err
+	}
+	block, err := c.blockList()
+	if err != nil {
+		return err
+	}
+	c.Frontier = frontier.New(j.Frontier)
+	c.engine = crawl.New(j.Crawl, crawl.Parts{
+		Frontier:  c.Frontier,
+		Robots:    robots.NewCache(robots.Config{Agent: Agent, Now: j.Crawl.Now}),
+		Scope:     weburl.NewScope(j.Scope),
+		Block:     block,
+		Fetcher:   c.fetcher,
+		NewParser: func() crawl.Parser { return parse.New(parse.Config{}) },
+		Stores:    stores,
+		Journal:   c.journal,
+		Listener:  j.Listener,
+	}, c.state)
+	return nil
+}
+
+func (c *Crawl) stores() ([]store.Store, error) {
+	j := c.Job
+	if j.Dir == "" {
+		return nil, nil
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		hostname = "localhost"
+	}
+	var stores []store.Store
+	add := func(s store.Store, err error) error {
+		stores = append(stores, s)
+		return err
+	}
+	// The WARC comes first: it fills in where the record lies, which pages.jsonl names.
+	if slices.Contains(j.Formats, "warc") {
+		cfg := warc.Config{Dir: j.Dir, Name: j.Name, Hostname: nameSafe(hostname), MaxSize: j.WARCSize, Compression: j.Compress,
+			Software: Agent + "/" + Version, Info: warcInfo(j), Now: j.Crawl.Now}
+		if err := add(warc.Open(c.disk, cfg, c.state.Marks)); err != nil {
+			return nil, err
+		}
+	}
+	lines := jsonl.Config{Dir: j.Dir, NoPages: !slices.Contains(j.Formats, "jsonl")}
+	if err := add(jsonl.Open(c.disk, lines, c.state.Marks)); err != nil {
+		return nil, err
+	}
+	err = add(crawllog.Open(c.disk, crawllog.Config{Dir: j.Dir}, c.state.Marks))
+	return stores, err
+}
+
+func (c *Crawl) blockList() (*crawl.BlockList, error) {
+	if c.Job.BlockFile == "" {
+		return nil, nil
+	}
+	now := c.Job.Crawl.Now
+	if now == nil {
+		now = time.Now
+	}
+	return crawl.OpenBlockList(c.Job.BlockFile, now, c.Job.Warn)
+}
+
+// Run crawls until nothing waits, a limit is reached (an error that is crawl.ErrLimit) or ctx ends (its error), and reports
+// what the crawl has come to. There is a report also when there is an error.
+func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
+	before := c.Stats.Totals()
+	report := &stats.Report{Crawl: c.Job.Name, Started: c.Job.now(), Ended: "done"}
+	err := c.engine.Run(ctx, c.seeds, c.Job.workers())
+	switch {
+	case errors.Is(err, context.Canceled):
+		report.Ended = "interrupted"
+	case err != nil:
+		report.Ended = err.Error()
+	}
+	report.Stopped = c.Job.now()
+	report.Fill(c.Stats.Snapshot(), before.Pages, before.Bytes)
+	report.Known, report.Waiting = c.engine.Known(), c.Frontier.Counts().URLs
+	if c.folder != nil {
+		err = errors.Join(err, c.folder.writeReport(report))
+	}
+	return report, err
+}
+
+// URLsKnown is the number of URLs met within reach so far.
+func (c *Crawl) URLsKnown() int { return c.engine.Known() }
+
+// Close lets the folder go.
+func (c *Crawl) Close() error {
+	if c.fetcher != nil {
+		c.fetcher.Close()
+	}
+	err := c.journal.Close()
+	if c.folder != nil {
+		err = errors.Join(err, c.folder.close())
+	}
+	return err
+}
+
+func nameSafe(s string) string { return unsafeInNames.ReplaceAllString(s, "-") }
+
+func warcInfo(j *Job) [][2]string {
+	info := [][2]string{
+		{"http-header-user-agent", j.Fetch.UserAgent},
+		{"robots", map[bool]string{false: "obey", true: "ignore"}[j.Crawl.IgnoreRobots]},
+		{"isPartOf", j.Name},
+	}
+	if j.Contact != "" {
+		info = append(info, [2]string{"operator", j.Contact})
+	}
+	for _, s := range j.Settings {
+		for _, v := range s.Values {
+			info = append(info, [2]string{"kumo-" + s.Key, v})
+		}
+	}
+	return info
+}
+
+// DefaultDir is where a crawl lies unless the user says otherwise.
+func DefaultDir(name string) string { return filepath.Join("crawls", name) }
