@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -163,7 +164,11 @@ func (s *show) listener() crawl.Listener {
 	}
 	l := crawl.Listener{
 		Slowed: func(host string, status int, ask time.Duration) {
-			s.log.Info("host asks to be left alone", "host", host, "status", status, "retry_after", ask)
+			level := slog.LevelDebug // a single 503 is no event
+			if status == http.StatusTooManyRequests || ask > 0 {
+				level = slog.LevelInfo
+			}
+			s.log.Log(context.Background(), level, "host asks to be left alone", "host", host, "status", status, "retry_after", ask)
 		},
 		GaveUp: func(host, why string) { s.log.Warn("host given up", "host", host, "why", why) },
 	}

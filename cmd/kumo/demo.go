@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kumo/internal/synthweb"
 	"kumo/internal/weburl"
@@ -57,4 +58,13 @@ func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags) error
 	fmt.Fprintf(out, "\nWhat the servers saw:\n%s\n", server.Score())
 	fmt.Fprintf(out, "\nLook at %s: pages.jsonl, crawl.log, skipped.jsonl, report.json, warc/\n", j.Dir)
 	return nil
+}
+
+// demoSettings lists what the demo sets, for the crawl's config.yaml.
+func demoSettings(o *options) *pflag.FlagSet {
+	all := &options{}
+	f := pflag.NewFlagSet("demo", pflag.ContinueOnError)
+	all.bind(f)
+	all.job, all.depth, all.robots = o.job, noLimit, "obey"
+	return f
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"kumo/internal/synthweb"
 )
@@ -68,13 +67,4 @@ func serveWeb(ctx context.Context, out io.Writer, web *synthweb.Web, opts synthw
 	<-ctx.Done()
 	fmt.Fprintln(out, server.Score())
 	return nil
-}
-
-// demoSettings lists what the demo sets, for the crawl's config.yaml.
-func demoSettings(o *options) *pflag.FlagSet {
-	all := &options{}
-	f := pflag.NewFlagSet("demo", pflag.ContinueOnError)
-	all.bind(f)
-	all.job, all.depth, all.robots = o.job, noLimit, "obey"
-	return f
 }

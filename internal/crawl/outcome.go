@@ -82,7 +82,7 @@ func (w *worker) retry(v *frontier.Visit, rec *page.Record, f fate) error {
 	if f.outcome == frontier.Throttled {
 		w.listener.slowed(v.Host, w.resp.Status, f.ask)
 	}
-	v.Late = v.Late || f.late
+	v.Late = f.late
 	return w.done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: []frontier.Item{v.Item}})
 }
 

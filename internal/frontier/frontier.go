@@ -117,11 +117,15 @@ func (f *Frontier) host(key string) *host {
 	return h
 }
 
-// enqueue keeps an item that came before in its place.
+// enqueue keeps an item that came before in its place, unless it comes late.
 func (f *Frontier) enqueue(h *host, it Item) {
-	if it.seq == 0 {
+	if it.seq == 0 || it.Late {
 		f.seq++
-		it.seq = f.seq
+		it.seq, it.rank = f.seq, it.Depth
+		h.deepest = max(h.deepest, it.rank)
+	}
+	if it.Late {
+		it.rank, it.Late = h.deepest, false
 	}
 	f.waiting++
 	if it.Robots != "" {

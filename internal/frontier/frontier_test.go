@@ -103,12 +103,14 @@ func TestNextEnds(t *testing.T) {
 
 func TestNearerURLsGoFirstAndLateOnesLast(t *testing.T) {
 	f := New(Config{})
-	f.Push("a", Item{URL: "late", Late: true}, Item{URL: "deep", Depth: 2}, Item{URL: "near", Depth: 1}, Item{URL: "near2", Depth: 1})
-	for _, want := range []string{"near", "near2", "deep", "late"} {
+	f.Push("a", Item{URL: "deep", Depth: 2}, Item{URL: "near", Depth: 1}, Item{URL: "near2", Depth: 1})
+	f.Push("a", Item{URL: "late", Late: true})
+	for _, want := range []string{"near", "near2", "deep", "late", "deeper"} {
 		v, _ := next(t, f)
 		if v.URL != want {
 			t.Errorf("got %s, want %s", v.URL, want)
 		}
+		f.Push("a", Item{URL: "deeper", Depth: 3})
 		f.Done(v, Result{Outcome: Answered})
 	}
 }

@@ -20,12 +20,13 @@ type Item struct {
 	Tries     uint8  // visits that it had
 	Root      bool   // a seed, or where a seed redirects to
 	Robots    string // the origin whose robots.txt this is fetched for, "" for an ordinary URL
-	Late      bool   // after all others: it failed where others may not
+	Late      bool   // after all that wait now: it failed where others may not
 
-	seq uint64
+	rank int32 // its depth, or that of the deepest when it came late
+	seq  uint64
 }
 
-// queue orders items by depth, then by age; late ones last.
+// queue orders items by rank, then by age.
 type queue []*Item
 
 func (q queue) Len() int      { return len(q) }
@@ -33,11 +34,8 @@ func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q *queue) Push(x any)   { *q = append(*q, x.(*Item)) }
 func (q *queue) Pop() any     { return popLast((*[]*Item)(q)) }
 func (q queue) Less(i, j int) bool {
-	if q[i].Late != q[j].Late {
-		return q[j].Late
-	}
-	if q[i].Depth != q[j].Depth {
-		return q[i].Depth < q[j].Depth
+	if q[i].rank != q[j].rank {
+		return q[i].rank < q[j].rank
 	}
 	return q[i].seq < q[j].seq
 }
@@ -68,6 +66,7 @@ type host struct {
 	robots  []*Item // robots.txt fetches: they go first, and also while parked
 	parked  bool    // ordinary items wait for the rules
 	dead    bool    // given up
+	deepest int32   // rank that ever waited
 
 	inflight int
 	seq      uint64    // breaks ties of next, oldest first

@@ -101,7 +101,7 @@ func TestLegacyCharsets(t *testing.T) {
 		{"utf-16le", "表ソ十㰼㸾≦", "%E8%A1%A8%E3%82%BD%E5%8D%81%E3%B0%BC%E3%B8%BE%E2%89%A6"},
 		{"utf-16be", "表ソ十㰼㸾", "%E8%A1%A8%E3%82%BD%E5%8D%81%E3%B0%BC%E3%B8%BE"},
 		{"shift_jis", "表ソ十", "%95%5C%83%5C%8F%5C"},
-		{"iso-2022-jp", "室松次釈", "%1B$B%3C%3C%3E%3E%3C!%3Ca%1B(B"},
+		{"iso-2022-jp", "室松次釈Ａ", "%1B$B%3C%3C%3E%3E%3C!%3Ca%23A%1B(B"},
 		{"euc-jp", "表ソ十", "%C9%BD%A5%BD%BD%BD"},
 		{"gb18030", "表€㐂", "%B1%ED%A2%E3%819%EF1"},
 		{"big5", "功許蓋", "%A5%5C%B3%5C%BB%5C"},

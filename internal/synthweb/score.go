@@ -85,7 +85,8 @@ func (s Score) String() string {
 		fmt.Fprintf(&b, "%-12s "+format+"\n", append([]any{name}, args...)...)
 	}
 	line("requests", "%d on %d connections, %d bytes sent", s.Requests, s.Connections, s.Bytes)
-	line("coverage", "%d of %d, %d missing, %d beyond, %d into traps, %d unknown", s.Covered, s.Truth, s.Missing, s.Beyond, s.Traps, s.Unknown)
+	line("coverage", "%d of %d, %d missing, %d beyond, %d into traps, %d unknown",
+		s.Covered, s.Truth, s.Missing, s.Beyond, s.Traps, s.Unknown)
 	line("repeats", "%d pages, %d others", s.Repeats, s.RepeatsOther)
 	line("robots", "%d forbidden, %d before robots.txt, %d sooner than Crawl-delay", s.Forbidden, s.BeforeRobots, s.Hasty)
 	line("429", "%d sent, %d requests before Retry-After", s.Throttled, s.Impatient)

@@ -1,0 +1,72 @@
+package fetch
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"testing"
+
+	"kumo/internal/page"
+)
+
+// prose makes text that compresses about as well as a page does.
+func prose(n int) []byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	var b bytes.Buffer
+	for b.Len() < n {
+		fmt.Fprintf(&b, "<p class=\"c%d\"><a href=\"/page/%d\">%x</a> and more text</p>\n", r.IntN(9), r.IntN(1e6), r.Uint32())
+	}
+	return b.Bytes()[:n]
+}
+
+func BenchmarkGet(b *testing.B) {
+	body := encode(b, prose(30_000), "gzip")
+	answer := append(fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Encoding: gzip\r\n"+
+		"Date: Sat, 21 Nov 2026 03:00:00 GMT\r\nServer: bench\r\nContent-Length: %d\r\n\r\n", len(body)), body...)
+	url := "http://" + serve(b, func(_ int, conn net.Conn) {
+		request := make([]byte, 4096)
+		for {
+			if n, err := conn.Read(request); err != nil || !bytes.HasSuffix(request[:n], []byte("\r\n\r\n")) {
+				return
+			}
+			conn.Write(answer)
+		}
+	}) + "/a/page"
+	c, resp := newClient(b, Config{}), new(page.Response)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := c.Get(b.Context(), Request{URL: url}, resp); err != nil || len(resp.Payload) != len(body) {
+			b.Fatalf("%v, %d bytes", err, len(resp.Payload))
+		}
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	text := prose(30_000)
+	for _, name := range []string{"gzip", "br", "zstd"} {
+		b.Run(name, func(b *testing.B) {
+			resp := coded(encode(b, text, name), name)
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := Decode(resp, 1<<20); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkFramer(b *testing.B) {
+	raw := bytes.Repeat([]byte("1000\r\n"+string(make([]byte, 0x1000))+"\r\n"), 8)
+	raw = append([]byte("HTTP/1.1 200 OK\r\nServer: x\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"), raw...)
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		var f framer
+		if f.advance(raw) != len(raw) {
+			b.Fatal("cut short")
+		}
+	}
+}
+

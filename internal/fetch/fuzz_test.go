@@ -1,0 +1,124 @@
+package fetch
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"kumo/internal/page"
+)
+
+var answers = []string{
+	"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+	"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\nT: x\r\n\r\nmore",
+	"HTTP/1.1 103 Early\r\n\r\nHTTP/1.0 404 No\nTransfer-Encoding: chunked\n\n5\n",
+	"HTTP/1.1 200 OK\r\nContent-Length:\r\n 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	"HTTP/1.1 304 x\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n", "SSH-2.0\r\n", "",
+}
+
+// FuzzFramer: where net/http reads an answer to its end, the framer has not cut it short, and it agrees where the answer is delimited.
+func FuzzFramer(f *testing.F) {
+	for _, a := range answers {
+		f.Add([]byte(a), uint8(1))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, step uint8) {
+		var fr framer
+		end := len(raw)
+		for n := 0; n < len(raw) && end == len(raw); {
+			n = min(len(raw), n+int(step)+1)
+			if e := fr.advance(raw[:n]); e < n {
+				end = e
+			}
+		}
+		in := bytes.NewReader(raw)
+		r := bufio.NewReader(in)
+		answer, err := http.ReadResponse(r, nil)
+		for err == nil && answer.StatusCode/100 == 1 && answer.StatusCode != 101 {
+			answer, err = http.ReadResponse(r, nil)
+		}
+		if err != nil || answer.StatusCode == 101 {
+			return
+		}
+		if fr.end == 0 {
+			t.Fatalf("no end of the head in %q", raw)
+		}
+		n, err := io.Copy(io.Discard, answer.Body)
+		if err != nil {
+			return
+		}
+		used := len(raw) - in.Len() - r.Buffered()
+		if end < used {
+			t.Fatalf("cut at %d, but net/http reads %d bytes of %q", end, used, raw)
+		}
+		if fr.state == complete && end != used {
+			t.Fatalf("ends at %d, but net/http reads %d bytes (body %d) of %q", end, used, n, raw)
+		}
+	})
+}
+
+// FuzzGet: a server that sends anything, twice on one connection, into a used Response.
+func FuzzGet(f *testing.F) {
+	for _, a := range answers {
+		f.Add([]byte(a))
+	}
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		c := newClient(t, Config{Timeout: 5 * time.Second, MaxBody: 1000, MaxHeader: 2000})
+		piped(t, c, func(conn net.Conn) {
+			r := bufio.NewReader(conn)
+			for i := 0; i < 2 && readHead(r) != ""; i++ {
+				conn.Write(answer)
+			}
+		})
+		resp := new(page.Response)
+		for range 2 {
+			err := c.Get(t.Context(), Request{URL: "http://a.example/"}, resp)
+			if err != nil && resp.HeadLen != 0 || err == nil && (resp.HeadLen == 0 || resp.Status == 0) {
+				t.Fatalf("%v, but head of %d bytes, status %d", err, resp.HeadLen, resp.Status)
+			}
+			if !bytes.Contains(answer, resp.Raw) || len(resp.Payload) > 1000 || len(resp.Raw) > 2000+2*1000 {
+				t.Fatalf("raw %q, payload %q of %q", resp.Raw, resp.Payload, answer)
+			}
+			Decode(resp, 5000)
+			if len(resp.Body) > 5000 {
+				t.Fatalf("body of %d bytes", len(resp.Body))
+			}
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, name := range []string{"gzip", "deflate", "br", "zstd"} {
+		f.Add(encode(f, sample[:1000], name), name, 2000)
+	}
+	f.Add(encode(f, sample[:1000], "gzip", "br"), "gzip, br", 10)
+	f.Fuzz(func(t *testing.T, payload []byte, header string, limit int) {
+		limit &= 1<<22 - 1
+		resp := coded(payload, header)
+		if err := Decode(resp, int64(limit)); len(resp.Body) > limit {
+			t.Fatalf("%v: %d bytes, limit %d", err, len(resp.Body), limit)
+		}
+	})
+}
+
+func FuzzLoadCookies(f *testing.F) {
+	f.Add("example.com\tTRUE\t/\tFALSE\t0\ta\tb\n", "http://example.com/")
+	f.Add("#HttpOnly_.example.com\tfalse\t/a\ttrue\t1e9\ta\n# x\n\n", "https://www.example.com/a/b?c")
+	f.Fuzz(func(t *testing.T, file, url string) {
+		c, err := LoadCookies(strings.NewReader(file))
+		if err != nil {
+			return
+		}
+		tg, err := parseTarget(url)
+		if err != nil {
+			return
+		}
+		if h := c.header(tg, time.Unix(0, 0)); strings.ContainsAny(h, "\r\n\x00") {
+			t.Fatalf("field %q", h)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package parse
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"kumo/internal/page"
+)
+
+// makePage makes a page like those of the Web: a head with scripts and styles, then paragraphs of text with links in them.
+func makePage(size, links int) []byte {
+	random := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page &amp; its title</title>\n" +
+		"<link rel=\"stylesheet\" href=\"/css/site.css\"><script>var a = 1; if (a < 2 && b > 3) { f('<b>'); }</script></head><body>\n")
+	each := (size - b.Len()) / links
+	for n := range links {
+		from := b.Len()
+		fmt.Fprintf(&b, "<li class=\"item item-%d\"><a class=\"link\" href=\"/section/%d/page-%d.html?id=%d&amp;x=1\">Link %d</a></li>\n",
+			n, n%7, n, random.IntN(1e6), n)
+		for b.Len()-from < each {
+			words := strings.Repeat("lorem ipsum dolor ", 1+random.IntN(5))
+			fmt.Fprintf(&b, "<p class=\"text\">%s<b>%s</b> &ndash; <span style='color: red' data-n=%d>sit</span></p>\n", words, words[:5], n)
+		}
+	}
+	return []byte(b.String())
+}
+
+var benchPages = []struct {
+	name string
+	body []byte
+}{
+	{"ordinary", makePage(27<<10, 40)},
+	{"dense", makePage(30<<10, 400)},
+}
+
+func BenchmarkParse(b *testing.B) {
+	for _, bp := range benchPages {
+		b.Run(bp.name, func(b *testing.B) {
+			resp := &page.Response{URL: testURL, Status: 200, Body: bp.body, Header: http.Header{"Content-Type": {"text/html"}}}
+			p, pg := New(Config{}), new(page.Page)
+			b.SetBytes(int64(len(bp.body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := p.Parse(resp, pg); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkScan(b *testing.B) {
+	for _, bp := range benchPages {
+		b.Run(bp.name, func(b *testing.B) {
+			b.SetBytes(int64(len(bp.body)))
+			var s scanner
+			for b.Loop() {
+				s.reset(bp.body, false)
+				for s.next() {
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkNetTokenizer is what a loop over the tokenizer of x/net takes only to find the links.
+func BenchmarkNetTokenizer(b *testing.B) {
+	for _, bp := range benchPages {
+		b.Run(bp.name, func(b *testing.B) {
+			b.SetBytes(int64(len(bp.body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				tokenizeLinks(bp.body)
+			}
+		})
+	}
+}
+
+func tokenizeLinks(body []byte) (links int) {
+	z := html.NewTokenizer(bytes.NewReader(body))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return links
+		case html.StartTagToken, html.SelfClosingTagToken:
+			_, more := z.TagName()
+			for more {
+				var key []byte
+				key, _, more = z.TagAttr()
+				if string(key) == "href" || string(key) == "src" {
+					links++
+				}
+			}
+		}
+	}
+}

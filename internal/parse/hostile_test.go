@@ -1,0 +1,127 @@
+package parse
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"kumo/internal/page"
+	"kumo/internal/weburl"
+)
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"<title>a&amp;b</title><a href=x><base href=/y/>", "<script><!--<script></script>--></script><a href=1>",
+		"<svg><title><a href=1></title><![CDATA[x]]></svg>", "<img srcset='a 1x, b 2x'>", "<meta http-equiv=refresh content='1;url=x'>",
+		"<meta charset=iso-2022-jp><a href='?\x1B$B0^'>", "\xFF\xFE<\x00a\x00", "<?xml version='1.0' encoding='gbk'?><a href='?\x81\x30\x81\x30'>",
+	} {
+		f.Add([]byte(seed), "text/html", "</x>; rel=\"next\"")
+	}
+	f.Add([]byte("<a href='?\x83\x5C'>"), "application/xhtml+xml; charset='shift_jis'", "0;url=x")
+	p := New(Config{MaxLinks: 20, MaxTitle: 30})
+	f.Fuzz(func(t *testing.T, body []byte, contentType, field string) {
+		resp := &page.Response{URL: testURL, Status: 200, Body: body, Header: http.Header{
+			"Content-Type": {contentType}, "Link": {field}, "Refresh": {field}}}
+		var pg page.Page
+		if err := p.Parse(resp, &pg); err != nil {
+			t.Fatal(err)
+		}
+		checkPage(t, &pg)
+	})
+}
+
+// checkPage checks what holds for any page read with at most 20 links and titles of 30 bytes.
+func checkPage(t *testing.T, pg *page.Page) {
+	if len(pg.Links) > 20 || len(pg.Title) > 30 || !utf8.ValidString(pg.Title) {
+		t.Errorf("%d links, title %q", len(pg.Links), pg.Title)
+	}
+	type key struct {
+		url  string
+		kind page.Kind
+	}
+	known := make(map[key]bool)
+	for _, l := range pg.Links {
+		u, err := weburl.Parse(l.URL)
+		if err != nil || u.Canonical().String() != l.URL {
+			t.Errorf("%s: canonical %s, %v", l.URL, u.Canonical(), err)
+		}
+		if known[key{l.URL, l.Kind}] {
+			t.Errorf("%s %s twice", l.Kind, l.URL)
+		}
+		known[key{l.URL, l.Kind}] = true
+	}
+}
+
+// What a page of some megabytes can be made of to take long or to take room. The time allowed is many times what is needed,
+// and a small part of what anything quadratic takes.
+func TestHostile(t *testing.T) {
+	const size = 4 << 20
+	for name, unit := range map[string]string{
+		"anchors":               "<a href=%d>",
+		"equal anchors":         "<a href=x>",
+		"deep nesting":          "<div>",
+		"deep svg":              "<svg>",
+		"svg and math":          "<svg><title><math><mi>",
+		"svg and foreign ends":  "<svg></math>",
+		"open tags":             "<",
+		"open attributes":       "<a b=\"",
+		"attributes":            "a=b ",
+		"comment starts":        "<!--",
+		"comment ends":          "<!-- > ",
+		"script comments":       "<script><!--",
+		"script pairs":          "<!----><script></script>",
+		"raw text ends":         "<title></titl",
+		"references":            "<a href='&%d;&amp&notit;&#x;'>",
+		"srcset":                "<img srcset='a,b 1x, ((((,, c'>",
+		"metas":                 "<meta charset=gbk><meta charset=big5>",
+		"bases":                 "<a href=1><base href=%d>",
+		"long links":            "<a href='" + strings.Repeat("x", 8000) + "%d'>",
+		"long rels":             "<a href=%d rel='" + strings.Repeat("x ", 8000) + "'>",
+		"character after quote": "<a href='\xE9?\xE9%d'>",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var body strings.Builder
+			for i := 0; body.Len() < size; i++ {
+				body.WriteString(strings.ReplaceAll(unit, "%d", fmt.Sprint(i)))
+			}
+			start := time.Now()
+			for _, before := range []string{"", "<script><!--<script>", "<a href='", "<img srcset='", "<svg>", "<meta charset=iso-2022-jp><title>"} {
+				pg := parse(t, before+body.String())
+				if len(pg.Links) > 10_000 {
+					t.Errorf("%d links", len(pg.Links))
+				}
+			}
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func TestLimits(t *testing.T) {
+	var body strings.Builder
+	body.WriteString(strings.Repeat("<a href=first>", 1_000_000))
+	for i := range 10_010 {
+		fmt.Fprintf(&body, "<a href=%d><a href=first>", i)
+	}
+	pg := parse(t, body.String())
+	if len(pg.Links) != 10_000 || pg.Dropped != 11 {
+		t.Errorf("%d links, %d dropped", len(pg.Links), pg.Dropped)
+	}
+	pg = parse(t, "<a href='"+strings.Repeat("x", 1<<20)+"'><img src='data:"+strings.Repeat("x", 1<<20)+"'><a href=1>")
+	if links(pg) != "a /d/1" || pg.Dropped != 1 {
+		t.Errorf("%s, %d dropped", links(pg), pg.Dropped)
+	}
+	body.Reset()
+	body.WriteString("<base href='" + strings.Repeat("x", 8000) + "/'>")
+	for i := range 5000 {
+		fmt.Fprintf(&body, "<a href=%d>", i)
+	}
+	pg = parse(t, body.String())
+	if n := len(pg.Links); n == 0 || n*8000 > maxURLs || pg.Dropped != 5000-n {
+		t.Errorf("%d links, %d dropped", n, pg.Dropped)
+	}
+}
