@@ -67,5 +67,5 @@ func ExampleCrawler_OnError() {
 	if err := c.Run(context.Background(), s.URL); err != nil {
 		log.Fatal(err)
 	}
-	// Output: unreachable
+	// Output: refused
 }

@@ -46,6 +46,7 @@ type Engine struct {
 	shared  map[string]string
 	offs    map[string]int64
 	wanted  map[string]bool // origins whose robots.txt is on its way
+	lost    map[string]lost // hosts that were given up
 }
 
 // New makes an engine that goes on from a state.
@@ -56,6 +57,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 		newParser: p.NewParser, stats: s.Stats, listener: p.Listener,
 		quota: newQuota(cfg, s.Stats.Pages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
 		asides: s.asides, digests: s.digests, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{},
+		lost: map[string]lost{},
 	}
 	e.bytes.Store(s.Stats.Totals().Bytes)
 	e.committer = newCommitter(p, cfg.Commit, e.drainOffs)
@@ -202,7 +204,7 @@ func (e *Engine) push(found []candidate) error {
 		if e.frontier.Push(c.host, c.item) {
 			continue
 		}
-		if err := e.forsake(c.host, c.item, "its host was given up"); err != nil {
+		if err := e.forsake(c.host, c.item); err != nil {
 			return err
 		}
 	}

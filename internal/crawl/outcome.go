@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -83,32 +84,44 @@ func (w *worker) retry(v *frontier.Visit, rec *page.Record, f fate) error {
 		w.listener.slowed(v.Host, w.resp.Status, f.ask)
 	}
 	v.Late = f.late
-	return w.done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: []frontier.Item{v.Item}})
+	return w.done(v, f, v.Item)
 }
 
-// giveUp ends what waits at a host that failed too often.
-func (w *worker) giveUp(host string, last frontier.Outcome) error {
-	why := "its host failed too often"
-	if last == frontier.Throttled {
-		why = "its host asked to be left alone too often"
+// giveUp ends what waits at a host that failed too often: its URLs share the last failure.
+func (w *worker) giveUp(host string, f fate) error {
+	failure, why := f.failure, f.detail
+	if failure == page.None {
+		failure, why = page.Unreachable, "its host asked to be left alone too often"
 	}
 	items := w.frontier.Drop(host)
-	w.listener.gaveUp(host, why)
+	w.mu.Lock()
+	w.lost[host] = lost{failure, why}
+	w.mu.Unlock()
+	w.listener.gaveUp(host, fmt.Sprintf("%s: %s", failure, why))
 	for _, it := range items {
-		if err := w.forsake(host, it, why); err != nil {
+		if err := w.forsake(host, it); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// lost is why a host was given up.
+type lost struct {
+	failure page.Failure
+	why     string
+}
+
 // forsake records a URL as failed that is not tried (again), because its host was given up.
-func (e *Engine) forsake(host string, it frontier.Item, why string) error {
+func (e *Engine) forsake(host string, it frontier.Item) error {
+	e.mu.Lock()
+	l := e.lost[host]
+	e.mu.Unlock()
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
-		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: page.Unreachable, Detail: why}
-	d := &done{url: it.URL, visit: stats.Visit{Host: host, Failure: string(page.Unreachable)}}
+		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}
+	d := &done{url: it.URL, visit: stats.Visit{Host: host, Failure: string(l.failure)}}
 	b := batch{skips: []page.Skip{{URL: it.URL, Host: host, From: it.From, Depth: int(it.Depth), Time: rec.Time,
-		Rule: "failed", Why: string(page.Unreachable) + ": " + why}}}
+		Rule: "failed", Why: string(l.failure) + ": " + l.why}}}
 	if err := e.take(&b, rec, d); err != nil {
 		return err
 	}

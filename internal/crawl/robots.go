@@ -67,8 +67,13 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	if err := w.committer.put(rec, nil, func() []byte { return nil }); err != nil {
 		return err
 	}
+	if f.failure.OfHost() && v.Redirects == 0 {
+		w.forget(v.Robots) // the host itself cannot be had, which says more than that its rules cannot
+		w.frontier.Done(v, frontier.Result{Outcome: f.outcome})
+		return w.giveUp(v.Host, f)
+	}
 	w.settleRobots(v, u, f)
-	return w.done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask})
+	return w.done(v, f)
 }
 
 // settleRobots makes rules of the answer, or follows a redirect.
@@ -104,9 +109,7 @@ func (w *worker) followRobots(v *frontier.Visit, u weburl.URL) bool {
 
 // obey lets the URLs of an origin's host go, now that its rules are known.
 func (w *worker) obey(origin string, rules *robots.Rules) {
-	w.mu.Lock()
-	delete(w.wanted, origin)
-	w.mu.Unlock()
+	w.forget(origin)
 	u, err := weburl.Parse(origin)
 	if err != nil {
 		return // cannot be: origins come from parsed URLs
@@ -115,6 +118,13 @@ func (w *worker) obey(origin string, rules *robots.Rules) {
 		w.frontier.SetDelay(u.Host(), delay)
 	}
 	w.frontier.Unpark(u.Host())
+}
+
+// forget says that an origin's robots.txt is no longer on its way.
+func (w *worker) forget(origin string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.wanted, origin)
 }
 
 // namesAddress reports whether a hostname is an address, or this machine by name: a seed that says so is allowed to be there.

@@ -122,7 +122,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	if err := w.finish(rec, v.Host); err != nil {
 		return err
 	}
-	return w.done(v, frontier.Result{Outcome: fate.outcome, RetryAfter: fate.ask})
+	return w.done(v, fate)
 }
 
 func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
@@ -192,11 +192,11 @@ func (w *worker) finish(rec *page.Record, host string) error {
 }
 
 // done gives the visit back; a host that is given up loses what waits there.
-func (w *worker) done(v *frontier.Visit, r frontier.Result) error {
-	if !w.frontier.Done(v, r) {
+func (w *worker) done(v *frontier.Visit, f fate, again ...frontier.Item) error {
+	if !w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: again}) {
 		return nil
 	}
-	return w.giveUp(v.Host, r.Outcome)
+	return w.giveUp(v.Host, f)
 }
 
 // leave ends a visit that a rule forbids.
@@ -206,7 +206,7 @@ func (w *worker) leave(v *frontier.Visit, rule, why string) error {
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
 	}
-	return w.done(v, frontier.Result{Outcome: frontier.NoRequest})
+	return w.done(v, fate{outcome: frontier.NoRequest})
 }
 
 func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
@@ -228,7 +228,7 @@ func (w *worker) shed(v *frontier.Visit) error {
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
 	}
-	return w.done(v, frontier.Result{Outcome: frontier.NoRequest})
+	return w.done(v, fate{outcome: frontier.NoRequest})
 }
 
 // count adds to the bytes, and stops the crawl at their limit.

@@ -69,4 +69,3 @@ func BenchmarkFramer(b *testing.B) {
 		}
 	}
 }
-

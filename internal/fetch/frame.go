@@ -135,13 +135,14 @@ func (f *framer) takeField(line []byte) {
 
 // takeHead decides what follows a head. Interim answers (1xx) are followed by another head; 101 ends the exchange.
 func (f *framer) takeHead() {
-	if f.status >= 100 && f.status < 200 && f.status != 101 {
+	interim := f.status/100 == 1
+	if interim && f.status != 101 {
 		f.start, f.state = f.pos, statusLine
 		return
 	}
 	f.end = f.pos
 	switch {
-	case f.status < 200 || f.status == 204 || f.status == 304:
+	case interim || f.status == 204 || f.status == 304:
 		f.state = complete
 	case f.unsure:
 		f.state = untilClose

@@ -18,7 +18,7 @@ var answers = []string{
 	"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\nT: x\r\n\r\nmore",
 	"HTTP/1.1 103 Early\r\n\r\nHTTP/1.0 404 No\nTransfer-Encoding: chunked\n\n5\n",
 	"HTTP/1.1 200 OK\r\nContent-Length:\r\n 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-	"HTTP/1.1 304 x\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n", "SSH-2.0\r\n", "",
+	"HTTP/1.1 000 x\n\nbody", "HTTP/1.1 304 x\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n", "SSH-2.0\r\n", "",
 }
 
 // FuzzFramer: where net/http reads an answer to its end, the framer has not cut it short, and it agrees where the answer is delimited.
@@ -67,7 +67,7 @@ func FuzzGet(f *testing.F) {
 		f.Add([]byte(a))
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		c := newClient(t, Config{Timeout: 5 * time.Second, MaxBody: 1000, MaxHeader: 2000})
+		c := newClient(t, Config{Timeout: 10 * time.Millisecond, MaxBody: 1000, MaxHeader: 2000})
 		piped(t, c, func(conn net.Conn) {
 			r := bufio.NewReader(conn)
 			for i := 0; i < 2 && readHead(r) != ""; i++ {
@@ -77,7 +77,7 @@ func FuzzGet(f *testing.F) {
 		resp := new(page.Response)
 		for range 2 {
 			err := c.Get(t.Context(), Request{URL: "http://a.example/"}, resp)
-			if err != nil && resp.HeadLen != 0 || err == nil && (resp.HeadLen == 0 || resp.Status == 0) {
+			if err != nil && resp.HeadLen != 0 || err == nil && resp.HeadLen == 0 {
 				t.Fatalf("%v, but head of %d bytes, status %d", err, resp.HeadLen, resp.Status)
 			}
 			if !bytes.Contains(answer, resp.Raw) || len(resp.Payload) > 1000 || len(resp.Raw) > 2000+2*1000 {

@@ -91,7 +91,8 @@ func (s *dnsServer) ServeDNS(w dns.ResponseWriter, q *dns.Msg) {
 	defer s.mu.Unlock()
 	m := new(dns.Msg).SetReply(q)
 	name, known := q.Question[0].Name, false
-	for next := name; next != ""; {
+	next := name
+	for links := 0; next != "" && links < 10; links++ {
 		name, next = next, ""
 		for _, rr := range s.zone {
 			if rr.Header().Name != name {

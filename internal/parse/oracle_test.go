@@ -173,7 +173,7 @@ func TestOracle(t *testing.T) {
 		`<script>"<a href={}>"</script>`, `<script><!-- <a href={}> <script> </script> <a href={}> --></script>`, `<script><!-- </script>`,
 		`<script><!--></script>`, `<style><a href={}></style>`, `<title><a href={}></title>`, `<textarea><a href={}></textarea>`,
 		`<xmp><a href={}></xmp >`, `<noembed><a href={}></noembed>`, `<iframe><a href={}></iframe/>`, `<style></styl><a href={}></STYLE x=">">`,
-		`<template><a href={}></template>`, `<svg><a xlink:href={}></a></svg>`, `<svg><a href={} /><image href={} /></svg>`,
+		`<template><a href={}></template>`, `<noscript><a href={}></noscript>`, `<noscript><style><a href={}></noscript></style>`, `<svg><a xlink:href={}></a></svg>`, `<svg><a href={} /><image href={} /></svg>`,
 		`<svg><title><a href={}></a></title></svg>`, `<svg><style><a href={}></a></style></svg>`, `<svg><![CDATA[<a href={}>]]></svg>`,
 		`<svg><foreignObject><p><a href={}></a></p></foreignObject><a href={} /></svg>`, `<svg><script href={} /></svg>`, `<svg/>`,
 		`<math><mi><a href={}></a></mi><mo>x</mo></math>`, `<svg><path><p>`, `<math><mn>1</mn></math>`, `<svg><g><img src={}>`,

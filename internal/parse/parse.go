@@ -12,8 +12,6 @@ package parse
 
 import (
 	"fmt"
-	"net/http"
-	"strings"
 
 	"kumo/internal/page"
 	"kumo/internal/weburl"
@@ -80,15 +78,16 @@ func (p *Parser) Parse(resp *page.Response, pg *page.Page) error {
 
 // document reads an HTML body, again as long as it learns something on the way that changes what it has read.
 func (p *Parser) document(resp *page.Response, contentType string) {
-	body, again := resp.Body, true
-	p.charset, body, p.tentative = sniff(body, contentType)
-	for again {
+	var body []byte
+	p.charset, body, p.tentative = sniff(resp.Body, contentType)
+	for {
 		p.title, p.titled = nil, false
 		p.scan.reset(p.decoded(body), MediaType(contentType) == xhtml)
-		if again = p.markup(); again {
-			p.links.reset()
-			p.headers(resp)
+		if again := p.markup(); !again {
+			return
 		}
+		p.links.reset()
+		p.headers(resp)
 	}
 }
 
@@ -137,34 +136,4 @@ func (p *Parser) release() {
 	if cap(p.wide) > maxKept {
 		p.wide = nil
 	}
-}
-
-// MediaType returns the media type that a Content-Type field names, in lower case and without parameters: "text/html". It is
-// empty if the field names none.
-func MediaType(contentType string) string {
-	if i := strings.IndexAny(contentType, ";,"); i >= 0 {
-		contentType = contentType[:i]
-	}
-	contentType = strings.Trim(contentType, " \t\r\n")
-	main, sub, _ := strings.Cut(contentType, "/")
-	if main == "" || sub == "" || strings.ContainsAny(contentType, " \t\r\n") {
-		return ""
-	}
-	return strings.ToLower(contentType)
-}
-
-const xhtml = "application/xhtml+xml"
-
-// Readable reports whether a body of the media type is worth decoding and parsing: HTML and XHTML, and a body of which
-// nothing is said, since it may turn out to be HTML.
-func Readable(mediaType string) bool {
-	return mediaType == "text/html" || mediaType == xhtml || mediaType == ""
-}
-
-// isHTML reports whether a body of the declared type is HTML; where none is declared, by the body.
-func isHTML(mediaType string, body []byte) bool {
-	if mediaType == "" {
-		return len(body) > 0 && MediaType(http.DetectContentType(body)) == "text/html"
-	}
-	return Readable(mediaType)
 }

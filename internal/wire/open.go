@@ -198,7 +198,6 @@ func warcInfo(j *Job) [][2]string {
 	info := [][2]string{
 		{"http-header-user-agent", j.Fetch.UserAgent},
 		{"robots", map[bool]string{false: "obey", true: "ignore"}[j.Crawl.IgnoreRobots]},
-		{"isPartOf", j.Name},
 	}
 	if j.Contact != "" {
 		info = append(info, [2]string{"operator", j.Contact})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -25,7 +26,7 @@ func writeSettings(name string, settings []Setting) error {
 	for _, s := range settings {
 		var v any = s.Values
 		if len(s.Values) == 1 {
-			v = s.Values[0]
+			v = plain(s.Values[0])
 		}
 		line, err := yaml.Marshal(map[string]any{s.Key: v})
 		if err != nil {
@@ -34,6 +35,17 @@ func writeSettings(name string, settings []Setting) error {
 		b.Write(line)
 	}
 	return replaceFile(name, b.Bytes())
+}
+
+// plain makes a number or a truth value of a text that is one, so that it is written without quotes.
+func plain(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
+		return n
+	}
+	if text == "true" || text == "false" {
+		return text == "true"
+	}
+	return text
 }
 
 // SavedSettings reads the settings of the crawl in dir; none when there is no crawl.

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"kumo/internal/synthweb"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"kumo": main})
+}
+
+// TestStories runs testdata/*.txt. Besides kumo they may use
+//
+//	web [messy] HOSTS PAGES   serves a web that keeps score; sets $SEED, the first URL, and $WEB, the flags to crawl it with
+//	score KEY VALUE           checks a field of the servers' score
+//	exit CODE kumo ARGS...    runs kumo and checks its exit code
+//	lines FILE N              checks how many lines a file has; N may be 'score:KEY'
+func TestStories(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"web": webCmd, "score": scoreCmd, "exit": exitCmd, "lines": linesCmd,
+		},
+	})
+}
+
+func webCmd(ts *testscript.TestScript, _ bool, args []string) {
+	make := synthweb.Clean
+	if args[0] == "messy" {
+		make, args = synthweb.Messy, args[1:]
+	}
+	hosts, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	pages, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	s, err := synthweb.Serve(contextOf(ts), synthweb.New(make(1, hosts, pages)), synthweb.ServeOptions{DNS: true})
+	ts.Check(err)
+	ts.Defer(func() { s.Close() })
+	ts.Setenv("SEED", s.SeedURLs()[0])
+	ts.Setenv("DNS", s.DNS())
+	ts.Setenv("PORT", strconv.Itoa(s.Port()))
+	servers[ts.Getenv("WORK")] = s
+}
+
+func scoreOf(ts *testscript.TestScript, key string) string {
+	data, err := json.Marshal(serverOf(ts).Score())
+	ts.Check(err)
+	var fields map[string]any
+	ts.Check(json.Unmarshal(data, &fields))
+	v, ok := fields[key]
+	if !ok {
+		ts.Fatalf("the score has no field %q", key)
+	}
+	if m, ok := v.(map[string]any); ok {
+		v = m["value"]
+	}
+	return fmt.Sprint(v)
+}
+
+func scoreCmd(ts *testscript.TestScript, _ bool, args []string) {
+	if got := scoreOf(ts, args[0]); got != args[1] {
+		ts.Fatalf("%s is %s, want %s; the servers saw:\n%s", args[0], got, args[1], serverOf(ts).Score())
+	}
+}
+
+func exitCmd(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if ee, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = ee.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if want := args[0]; strconv.Itoa(code) != want {
+		ts.Fatalf("exit code %d, want %s", code, want)
+	}
+}
+
+func linesCmd(ts *testscript.TestScript, _ bool, args []string) {
+	want := args[1]
+	if key, ok := strings.CutPrefix(want, "score:"); ok {
+		want = scoreOf(ts, key)
+	}
+	if got := strconv.Itoa(strings.Count(ts.ReadFile(args[0]), "\n")); got != want {
+		ts.Fatalf("%s has %s lines, want %s", args[0], got, want)
+	}
+}
+
+// TestKill kills a crawl with SIGKILL at random instants until it is done, and then checks that nothing is missing and that the
+// files agree.
+func TestKill(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	s, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(1, 20, 1500)), synthweb.ServeOptions{DNS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	dir := filepath.Join(t.TempDir(), "crawl")
+	kills := 0
+	for {
+		cmd := exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir, "--delay", "5ms", "--scope", "any", "--allow-private",
+			"--contact", "test@example.org", "--dns-server", s.DNS(), s.SeedURLs()[0])
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(20+rng.IntN(400))*time.Millisecond, func() { cmd.Process.Kill() })
+		err := cmd.Wait()
+		timer.Stop()
+		if err == nil {
+			break
+		}
+		if kills++; cmd.ProcessState.Exited() || kills > 200 {
+			t.Fatalf("run %d: %v", kills, err)
+		}
+	}
+	score := s.Score()
+	if score.Missing > 0 || score.Forbidden > 0 || score.BeforeRobots > 0 {
+		t.Errorf("the servers saw:\n%s", score)
+	}
+	t.Logf("%d kills, %d pages fetched again", kills, score.Repeats+score.RepeatsOther)
+	data, err := os.ReadFile(filepath.Join(dir, "pages.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(data), "\n"); n != score.Truth {
+		t.Errorf("pages.jsonl has %d lines, want %d", n, score.Truth)
+	}
+}

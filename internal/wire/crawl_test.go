@@ -1,0 +1,294 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kumo/internal/crawl"
+	"kumo/internal/page"
+	"kumo/internal/synthweb"
+	"kumo/internal/vfs"
+	"kumo/internal/weburl"
+)
+
+// serve serves a web until the test ends.
+func serve(t *testing.T, cfg synthweb.Config) *synthweb.Server {
+	t.Helper()
+	s, err := synthweb.Serve(t.Context(), synthweb.New(cfg), synthweb.ServeOptions{DNS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// jobFor is a quick crawl of all that the server has.
+func jobFor(t *testing.T, s *synthweb.Server) *Job {
+	j := &Job{Dir: t.TempDir(), Name: "test", Seeds: s.SeedURLs(), Scope: weburl.ScopeAny}
+	j.Crawl.Depth = -1
+	j.Fetch.AllowPrivate, j.Fetch.DNSServer = true, s.DNS()
+	j.Fetch.ConnectTimeout, j.Fetch.Timeout = time.Second, time.Second
+	j.Frontier.RetryWait = 10 * time.Millisecond
+	return j
+}
+
+// run runs a job as a process of its own would: opens it, crawls, closes it.
+func run(t *testing.T, ctx context.Context, j *Job) error {
+	t.Helper()
+	c, err := Open(j)
+	if err != nil {
+		return err
+	}
+	_, err = c.Run(ctx)
+	return errors.Join(err, c.Close())
+}
+
+// wantWhole checks a score: all fetched, nothing twice, nothing forbidden.
+func wantWhole(t *testing.T, s *synthweb.Server) synthweb.Score {
+	t.Helper()
+	score := s.Score()
+	if !score.Perfect() {
+		t.Errorf("the servers saw:\n%s", score)
+	}
+	return score
+}
+
+func TestACrawlFetchesAllThereIs(t *testing.T) {
+	s := serve(t, synthweb.Clean(1, 20, 600))
+	j := jobFor(t, s)
+	if err := run(t, t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	score := wantWhole(t, s)
+	if score.MostInFlight.Value != 1 || score.MostOpen.Value != 1 {
+		t.Errorf("%d requests and %d connections at once to one host", score.MostInFlight.Value, score.MostOpen.Value)
+	}
+	if got := lines(t, j.Dir, "pages.jsonl"); len(got) != score.Truth {
+		t.Errorf("pages.jsonl has %d lines, want %d", len(got), score.Truth)
+	}
+}
+
+func TestABadWebIsCrawledToItsEnd(t *testing.T) {
+	cfg := synthweb.Messy(2, 30, 900)
+	cfg.RetryAfter, cfg.CrawlDelay, cfg.Slow = time.Millisecond, 20*time.Millisecond, 100*time.Millisecond
+	s := serve(t, cfg)
+	j := jobFor(t, s)
+	j.Crawl.PagesPerHost = 1000 // calendars have no end
+	if err := run(t, t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	score := s.Score()
+	if score.Missing != 0 || score.Repeats != 0 || score.Forbidden != 0 || score.BeforeRobots != 0 || score.Hasty != 0 {
+		t.Errorf("the servers saw:\n%s", score)
+	}
+}
+
+func TestDelayIsKept(t *testing.T) {
+	s := serve(t, synthweb.Clean(3, 10, 60))
+	j := jobFor(t, s)
+	j.Frontier.Delay = 100 * time.Millisecond
+	if err := run(t, t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	if score := wantWhole(t, s); score.LeastGap.Value < j.Frontier.Delay {
+		t.Errorf("a gap of %v at %s, want %v", score.LeastGap.Value, score.LeastGap.Host, j.Frontier.Delay)
+	}
+}
+
+func TestHostsAtOneAddressTakeTurns(t *testing.T) {
+	s, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(3, 6, 6)), synthweb.ServeOptions{DNS: true, Addresses: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	j := jobFor(t, s)
+	j.Frontier.AddrDelay = 20 * time.Millisecond
+	start := time.Now()
+	if err := run(t, t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	score := wantWhole(t, s)
+	if least := time.Duration(score.Requests-2) * j.Frontier.AddrDelay; time.Since(start) < least {
+		t.Errorf("%d requests to one address took %v, want at least %v", score.Requests, time.Since(start), least)
+	}
+}
+
+func TestTheSameJobGoesOn(t *testing.T) {
+	s := serve(t, synthweb.Clean(4, 20, 600))
+	j := jobFor(t, s)
+	var pages atomic.Int64
+	for runs := 1; ; runs++ {
+		ctx, stop := context.WithCancel(t.Context())
+		pages.Store(0)
+		j.Listener = crawl.Listener{Visited: func(*page.Record) {
+			if pages.Add(1) == 100 {
+				stop()
+			}
+		}}
+		err := run(t, ctx, j)
+		stop()
+		if err == nil {
+			t.Logf("%d runs", runs)
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	score := wantWhole(t, s)
+	if got := lines(t, j.Dir, "pages.jsonl"); len(got) != score.Truth {
+		t.Errorf("pages.jsonl has %d lines, want %d", len(got), score.Truth)
+	}
+	if open, _ := filepath.Glob(filepath.Join(j.Dir, "warc", "*.open")); len(open) > 0 {
+		t.Errorf("left open: %v", open)
+	}
+}
+
+func TestLimitsAreNotOvershot(t *testing.T) {
+	s := serve(t, synthweb.Clean(5, 20, 600))
+	j := jobFor(t, s)
+	for _, pages := range []int64{1, 50, 51} {
+		j.Crawl.Pages = pages
+		if err := run(t, t.Context(), j); !errors.Is(err, crawl.ErrLimit) {
+			t.Fatalf("limit %d: %v, want ErrLimit", pages, err)
+		}
+		if got := lines(t, j.Dir, "pages.jsonl"); int64(len(got)) != pages {
+			t.Errorf("limit %d: %d pages", pages, len(got))
+		}
+	}
+	j.Crawl.Pages = 0
+	if err := run(t, t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	wantWhole(t, s)
+}
+
+func TestPagesPerHost(t *testing.T) {
+	s := serve(t, synthweb.Clean(5, 10, 300))
+	j := jobFor(t, s)
+	j.Crawl.PagesPerHost = 7
+	if err := run(t, t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	perHost := map[string]int{}
+	for _, l := range lines(t, j.Dir, "pages.jsonl") {
+		u, err := weburl.Parse(l["url"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		perHost[u.Host()]++
+	}
+	for host, n := range perHost {
+		if n > 7 {
+			t.Errorf("%s: %d pages", host, n)
+		}
+	}
+	if len(perHost) == 0 {
+		t.Error("no pages")
+	}
+}
+
+// TestAFullDiskLosesNothing lets the disk fill up again and again, and cuts what was written after the last commit.
+func TestAFullDiskLosesNothing(t *testing.T) {
+	s := serve(t, synthweb.Clean(6, 10, 300))
+	j := jobFor(t, s)
+	for runs := 1; ; runs++ {
+		disk := vfs.NewFaulty(vfs.OS)
+		disk.SetRoom(1 << 20)
+		c, err := open(j, disk)
+		if err == nil {
+			_, err = c.Run(t.Context())
+			c.Close()
+		}
+		if err == nil {
+			t.Logf("%d runs", runs)
+			break
+		}
+		if !vfs.IsFull(err) {
+			t.Fatal(err)
+		}
+		if runs > 100 {
+			t.Fatal("it does not get on")
+		}
+	}
+	score := s.Score()
+	if score.Missing != 0 || score.Forbidden != 0 {
+		t.Errorf("the servers saw:\n%s", score)
+	}
+	urls := map[string]bool{}
+	for _, l := range lines(t, j.Dir, "pages.jsonl") {
+		if url := l["url"].(string); urls[url] {
+			t.Errorf("%s is listed twice", url)
+		} else {
+			urls[url] = true
+		}
+	}
+	if len(urls) != score.Truth {
+		t.Errorf("pages.jsonl has %d URLs, want %d", len(urls), score.Truth)
+	}
+}
+
+func TestASecondKumoIsRefused(t *testing.T) {
+	s := serve(t, synthweb.Clean(7, 1, 5))
+	j := jobFor(t, s)
+	c, err := Open(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := Open(j); !errors.Is(err, ErrLocked) {
+		t.Errorf("the second: %v, want ErrLocked", err)
+	}
+}
+
+func TestWhatIsLeftOutIsSaidOnce(t *testing.T) {
+	s := serve(t, synthweb.Clean(8, 10, 400))
+	j := jobFor(t, s)
+	j.Crawl.Depth = 3
+	if err := run(t, t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	fetched, rules := map[string]bool{}, map[string]int{}
+	for _, l := range lines(t, j.Dir, "pages.jsonl") {
+		fetched[l["url"].(string)] = true
+	}
+	skipped := map[string]bool{}
+	for _, l := range lines(t, j.Dir, "skipped.jsonl") {
+		url := l["url"].(string)
+		if skipped[url] || fetched[url] {
+			t.Errorf("%s: skipped twice %v, fetched %v", url, skipped[url], fetched[url])
+		}
+		skipped[url] = true
+		rules[l["rule"].(string)]++
+	}
+	for _, rule := range []string{"depth", "embed", "robots"} {
+		if rules[rule] == 0 {
+			t.Errorf("no URL was left out by %s: %v", rule, rules)
+		}
+	}
+}
+
+func lines(t *testing.T, dir, name string) []map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []map[string]any
+	for i, l := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(l), &m); err != nil {
+			t.Fatal(fmt.Errorf("%s line %d: %w", name, i+1, err))
+		}
+		all = append(all, m)
+	}
+	return all
+}
