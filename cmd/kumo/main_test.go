@@ -120,7 +120,7 @@ func TestKill(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(time.Duration(20+rng.IntN(400))*time.Millisecond, func() { cmd.Process.Kill() })
+		timer := time.AfterFunc(time.Duration(20+rng.IntN(400+20*kills))*time.Millisecond, func() { cmd.Process.Kill() })
 		err := cmd.Wait()
 		timer.Stop()
 		if err == nil {

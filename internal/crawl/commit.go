@@ -26,7 +26,7 @@ type committer struct {
 	gate    sync.RWMutex
 	mu      sync.Mutex // guards pending
 	pending []byte
-	spare   []byte
+	spare   []byte           // the buffer of the batch before, to be pending again; only the one who commits touches it
 	marked  map[string]int64 // the lengths that the journal has
 	full    chan struct{}
 }
@@ -88,8 +88,12 @@ func (c *committer) run(ctx context.Context) error {
 // commit makes durable all that was put so far.
 func (c *committer) commit() error {
 	batch, marks, err := c.cut()
-	if err != nil || len(batch) == 0 && !c.changed(marks) {
+	if err != nil {
 		return err
+	}
+	if len(batch) == 0 && !c.changed(marks) {
+		c.spare = batch
+		return nil
 	}
 	for _, s := range c.stores {
 		if err := s.Sync(); err != nil {
@@ -118,7 +122,7 @@ func (c *committer) cut() (batch []byte, marks []store.Mark, err error) {
 		}
 		marks = append(marks, m...)
 	}
-	batch, c.pending = c.pending, c.spare[:0]
+	batch, c.pending, c.spare = c.pending, c.spare[:0], nil
 	return batch, marks, nil
 }
 

@@ -67,7 +67,7 @@ func (cfg Config) headers() (public, trusted http.Header) {
 	}
 	for name, values := range cfg.Header {
 		name = http.CanonicalHeaderKey(name)
-		if isSecret(name) {
+		if IsSecret(name) {
 			secrets[name] = values
 		} else {
 			public[name] = values
@@ -84,8 +84,8 @@ func basicAuth(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
-// isSecret reports whether a header field's name says that its value is a secret.
-func isSecret(name string) bool {
+// IsSecret reports whether a header field's name says that its value is a secret.
+func IsSecret(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range [...]string{"auth", "cookie", "token", "secret", "key", "password"} {
 		if strings.Contains(name, word) {

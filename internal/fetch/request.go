@@ -101,7 +101,7 @@ func redact(dst, raw []byte) []byte {
 	first := true
 	for line := range bytes.Lines(raw) {
 		name, _, ok := bytes.Cut(line, []byte(":"))
-		if ok && !first && isSecret(string(name)) {
+		if ok && !first && IsSecret(string(name)) {
 			dst = fmt.Appendf(dst, "%s: REDACTED\r\n", name)
 		} else {
 			dst = append(dst, line...)

@@ -23,7 +23,7 @@ func makePage(size, links int) []byte {
 	for n := range links {
 		from := b.Len()
 		fmt.Fprintf(&b, "<li><a class=\"l\" href=\"/section/%d/page-%d.html?a=1&amp;b=%d\">%d</a></li>\n", n%7, n, n%9, n)
-		for b.Len()-from < each {
+		for b.Len()-from+100 < each {
 			words := strings.Repeat("lorem ipsum dolor ", 1+random.IntN(5))
 			fmt.Fprintf(&b, "<p class=\"text\">%s<b>%s</b> &ndash; <span style='color: red' data-n=%d>sit</span></p>\n", words, words[:5], n)
 		}

@@ -1,8 +1,6 @@
 package parse
 
-import (
-	"kumo/internal/page"
-)
+import "kumo/internal/page"
 
 // element takes the links of an HTML element.
 func (p *Parser) element() {

@@ -55,47 +55,50 @@ func checkPage(t *testing.T, pg *page.Page) {
 	}
 }
 
-// What a page of some megabytes can be made of to take long or to take room. The time allowed is many times what is needed,
-// and a small part of what anything quadratic takes.
+// What a large page can be made of to take long or to take room. The time allowed is many times what is needed, and a
+// part of what anything quadratic takes.
 func TestHostile(t *testing.T) {
-	const size = 4 << 20
-	for name, unit := range map[string]string{
-		"anchors":               "<a href=%d>",
-		"equal anchors":         "<a href=x>",
-		"deep nesting":          "<div>",
-		"deep svg":              "<svg>",
-		"svg and math":          "<svg><title><math><mi>",
-		"svg and foreign ends":  "<svg></math>",
-		"open tags":             "<",
-		"open attributes":       "<a b=\"",
-		"attributes":            "a=b ",
-		"comment starts":        "<!--",
-		"comment ends":          "<!-- > ",
-		"script comments":       "<script><!--",
-		"script pairs":          "<!----><script></script>",
-		"raw text ends":         "<title></titl",
-		"references":            "<a href='&%d;&amp&notit;&#x;'>",
-		"srcset":                "<img srcset='a,b 1x, ((((,, c'>",
-		"metas":                 "<meta charset=gbk><meta charset=big5>",
-		"bases":                 "<a href=1><base href=%d>",
-		"long links":            "<a href='" + strings.Repeat("x", 8000) + "%d'>",
-		"long rels":             "<a href=%d rel='" + strings.Repeat("x ", 8000) + "'>",
-		"character after quote": "<a href='\xE9?\xE9%d'>",
+	const size, allowed = 512 << 10, 10 * time.Second
+	for name, c := range map[string]struct{ before, unit string }{
+		"anchors":                {"", "<a href=%d>"},
+		"equal anchors":          {"", "<a href=x>"},
+		"one huge attribute":     {"<a href='", "&amp;%d "},
+		"deep nesting":           {"", "<div>"},
+		"deep svg":               {"", "<svg>"},
+		"svg and math":           {"", "<svg><title><math><mi>"},
+		"svg and foreign ends":   {"", "<svg></math>"},
+		"CDATA":                  {"<svg>", "<![CDATA["},
+		"open tags":              {"", "<"},
+		"open attributes":        {"", "<a b=\""},
+		"attributes":             {"<a ", "a%d=b "},
+		"comment starts":         {"", "<!--"},
+		"comment ends":           {"<!--", "-- > "},
+		"script comments":        {"<script>", "<!--"},
+		"script pairs":           {"<script><!--", "<script></script>"},
+		"script comments in all": {"<script>", "<!---->"},
+		"scripts":                {"", "<script><!----></script>"},
+		"raw text ends":          {"", "<title></titl"},
+		"references":             {"", "<a href='&%d;&amp&notit;&#x;'>"},
+		"one huge srcset":        {"<img srcset='", "a%d 1x, "},
+		"parentheses":            {"<img srcset='a ", "(("},
+		"metas":                  {"", "<meta charset=gbk><meta charset=big5>"},
+		"charset charset":        {"<meta http-equiv=content-type content='", "charset "},
+		"late bases":             {"", "<a href=1><base href=%d>"},
+		"long links":             {"", "<a href='" + strings.Repeat("x", 8000) + "%d'>"},
+		"long rels":              {"", "<a href=%d rel='" + strings.Repeat("x ", 8000) + "'>"},
+		"not UTF-8":              {"", "<a href='\xE9?\xE9%d'>"},
+		"escape sequences":       {"<meta charset=iso-2022-jp><a href='", "\x1B$B\x1B(B"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var body strings.Builder
+			body.WriteString(c.before)
 			for i := 0; body.Len() < size; i++ {
-				body.WriteString(strings.ReplaceAll(unit, "%d", fmt.Sprint(i)))
+				body.WriteString(strings.ReplaceAll(c.unit, "%d", fmt.Sprint(i)))
 			}
 			start := time.Now()
-			for _, before := range []string{"", "<script><!--<script>", "<a href='", "<img srcset='", "<svg>", "<meta charset=iso-2022-jp><title>"} {
-				pg := parse(t, before+body.String())
-				if len(pg.Links) > 10_000 {
-					t.Errorf("%d links", len(pg.Links))
-				}
-			}
-			if took := time.Since(start); took > 20*time.Second {
-				t.Errorf("took %v", took)
+			pg := parse(t, body.String()+"'>--></script>")
+			if took := time.Since(start); len(pg.Links) > 10_000 || took > allowed {
+				t.Errorf("%d links, took %v", len(pg.Links), took)
 			}
 		})
 	}
@@ -103,7 +106,7 @@ func TestHostile(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	var body strings.Builder
-	body.WriteString(strings.Repeat("<a href=first>", 1_000_000))
+	body.WriteString(strings.Repeat("<a href=first>", 200_000))
 	for i := range 10_010 {
 		fmt.Fprintf(&body, "<a href=%d><a href=first>", i)
 	}

@@ -1,8 +1,6 @@
 package parse
 
-import (
-	"bytes"
-)
+import "bytes"
 
 // prescanned is how much of a body is searched for a word on its charset, before anything else is known.
 const prescanned = 1024
