@@ -1,0 +1,72 @@
+package crawl
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kumo/internal/weburl"
+)
+
+func parseURL(t *testing.T, s string) weburl.URL {
+	t.Helper()
+	u, err := weburl.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestBlockList(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "block.txt")
+	now := time.Unix(1e9, 0)
+	var warned error
+	write := func(text string, age time.Duration) {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, now, now.Add(age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("# hosts\nbad.example\n*.worse.example\n/\\.exe$/\n", 0)
+	b, err := OpenBlockList(name, func() time.Time { return now }, func(err error) { warned = err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(url, want string) {
+		t.Helper()
+		if got := b.Match(parseURL(t, url)); got != want {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+	check("http://bad.example/x", "bad.example")
+	check("http://www.bad.example:8080/", "bad.example")
+	check("http://notbad.example/", "")
+	check("http://a.worse.example/", "*.worse.example")
+	check("http://good.example/setup.exe", `/\.exe$/`)
+
+	write("good.example\n", time.Minute)
+	check("http://good.example/", "")
+	now = now.Add(2 * time.Second)
+	check("http://good.example/", "good.example")
+	check("http://bad.example/x", "")
+
+	write("/(/\n", 2*time.Minute)
+	now = now.Add(2 * time.Second)
+	check("http://good.example/", "good.example")
+	if warned == nil {
+		t.Error("a broken file: no warning")
+	}
+	if _, err := OpenBlockList(name, time.Now, nil); err == nil {
+		t.Error("a broken file at the start: no error")
+	}
+}
+
+func TestNoBlockListBlocksNothing(t *testing.T) {
+	var b *BlockList
+	if why := b.Match(parseURL(t, "http://a.example/")); why != "" {
+		t.Errorf("blocked by %q", why)
+	}
+}

@@ -1,0 +1,73 @@
+package crawl
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+	"time"
+
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/stats"
+	"kumo/internal/store"
+)
+
+// script writes down what it is told, in the order in which it is told.
+type script []any
+
+func (s *script) found(host string, it frontier.Item) { *s = append(*s, host, it) }
+func (s *script) done(v done)                         { *s = append(*s, v) }
+func (s *script) skip(k page.Skip)                    { *s = append(*s, k) }
+func (s *script) aside(k page.Skip)                   { *s = append(*s, "aside", k) }
+func (s *script) mark(m store.Mark)                   { *s = append(*s, m) }
+func (s *script) off(host string, n int64)            { *s = append(*s, host, n) }
+
+func sampleBatch() ([]byte, script) {
+	it := frontier.Item{URL: "http://a/", From: "http://b/", Seed: "http://c/", Path: "LRE", Depth: 3, Kind: page.Redirect,
+		Redirects: 2, Root: true}
+	d := done{url: "http://a/", visit: stats.Visit{Host: "a", Status: 200, Type: "text/html", Bytes: 1 << 40, Took: time.Second},
+		digest: page.Digest{1, 2, 3}, ref: page.Ref{URL: "http://a/", Time: time.UnixMicro(1e15).UTC(), ID: "urn:uuid:1"}}
+	failed := done{url: "http://d/", visit: stats.Visit{Host: "d", Failure: "dns"}}
+	skip := page.Skip{URL: "http://e/", Host: "e", From: "http://a/", Depth: 1, Rule: "robots", Why: "Disallow: /"}
+	mark := store.Mark{Name: "pages.jsonl", Length: 77}
+	var e encoder
+	e.found("a", &it)
+	e.done(&d)
+	e.done(&failed)
+	e.skip(entrySkip, &skip)
+	e.skip(entryAside, &skip)
+	e.mark(mark)
+	e.off("elsewhere", 9)
+	return e.b, script{"a", it, d, failed, skip, "aside", skip, mark, "elsewhere", int64(9)}
+}
+
+func TestEntriesComeBack(t *testing.T) {
+	b, want := sampleBatch()
+	var got script
+	if err := read(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestABatchThatEndsEarlyIsRefused(t *testing.T) {
+	b, _ := sampleBatch()
+	var e encoder
+	e.mark(store.Mark{Name: "x", Length: 1})
+	for cut := 1; cut < len(e.b); cut++ {
+		if err := read(e.b[:cut], &script{}); err == nil {
+			t.Errorf("cut at %d of %d: no error", cut, len(e.b))
+		}
+	}
+	if err := read(append(bytes.Clone(b), '?'), &script{}); err == nil {
+		t.Error("an unknown kind of entry: no error")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	b, _ := sampleBatch()
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) { read(b, &script{}) })
+}

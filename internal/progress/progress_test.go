@@ -1,0 +1,83 @@
+package progress
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/stats"
+)
+
+func at(sec int, pages, bytes int64) Status {
+	return Status{Time: time.Unix(int64(sec), 0), Totals: stats.Snapshot{Pages: pages, Bytes: bytes}}
+}
+
+func TestMeter(t *testing.T) {
+	m := Meter{Limits: Limits{Pages: 1000, Time: time.Hour}}
+	m.Show(at(0, 100, 0))
+	r := m.Show(at(5, 150, 5000))
+	if r.Pages != 10 || r.Bytes != 1000 || r.Elapsed != 5*time.Second {
+		t.Errorf("got %+v", r)
+	}
+	if !r.HasLeft || r.Left != 85*time.Second {
+		t.Errorf("left %v, want what the pages need: 85s", r.Left)
+	}
+	for s := 6; s <= 60; s++ {
+		r = m.Show(at(s, 150, 5000))
+	}
+	if r.Pages != 0 || r.Left != time.Hour-time.Minute {
+		t.Errorf("after a standstill: %+v", r)
+	}
+}
+
+func TestLiveView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := NewLive(&out, func() int { return 40 }, "example.com", Limits{})
+		tell := l.Listener()
+		tell.Visited(&page.Record{URL: "http://example.com/\x1b[2J" + strings.Repeat("x", 100), Response: &page.Response{Status: 200}})
+		tell.Visited(&page.Record{URL: "http://b/", Failure: page.DNS, Detail: "no such host"})
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		l.Run(ctx, func() Status {
+			return Status{Time: time.Now(), Frontier: frontier.Counts{Active: 3}, Known: 7}
+		})
+		l.Write([]byte("a log line\n"))
+		text := out.String()
+		for _, want := range []string{"kumo example.com", "3 active", "7 known", "dns  http://b/", "a log line"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the view lacks %q:\n%s", want, text)
+			}
+		}
+		if strings.Contains(text, "\x1b[2J") {
+			t.Error("a URL can clear the screen")
+		}
+		for line := range strings.Lines(text) {
+			if n := len([]rune(strings.TrimPrefix(strings.TrimRight(line, "\n"), "\x1b[6A\x1b[J"))); n > 40 {
+				t.Errorf("a line of %d characters: %q", n, line)
+			}
+		}
+	})
+}
+
+func TestLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+		defer cancel()
+		pages := int64(0)
+		Log(ctx, slog.New(slog.NewTextHandler(&out, nil)), Limits{}, func() Status {
+			pages += 50
+			return Status{Time: time.Now(), Totals: stats.Snapshot{Pages: pages}}
+		})
+		if n := strings.Count(out.String(), "msg=crawling"); n != 2 || !strings.Contains(out.String(), "pages_per_s=5 ") {
+			t.Errorf("%d lines:\n%s", n, out.String())
+		}
+	})
+}

@@ -1,0 +1,54 @@
+package stats
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReport(t *testing.T) {
+	c := New()
+	c.Visited(Visit{Host: "a", Status: 200, Type: "text/html", Bytes: 1000, Took: time.Second})
+	c.Visited(Visit{Host: "a", Status: 404, Type: "text/html", Bytes: 500, Took: 3 * time.Second, Duplicate: true})
+	c.Visited(Visit{Host: "b", Failure: "dns"})
+	c.Skipped("robots")
+	c.OffHost("c", 5)
+	c.Found(7)
+	var r Report
+	r.Crawl, r.Ended = "test", "done"
+	r.Started, r.Stopped = time.Unix(0, 0), time.Unix(2, 0)
+	r.Fill(c.Snapshot(), 1, 500)
+	if r.Pages != 2 || r.PagesThisRun != 1 || r.PagesPerSecond != 0.5 || r.BytesPerSecond != 500 || r.Failed != 1 || r.Duplicates != 1 {
+		t.Errorf("%+v", r)
+	}
+	if len(r.Slowest) != 1 || r.Slowest[0] != (SlowHost{"a", 2, 2}) {
+		t.Errorf("slowest %v", r.Slowest)
+	}
+	var text strings.Builder
+	r.Print(&text)
+	for _, want := range []string{"test: done after 2s", "200 1, 404 1", "dns 1", "robots 1", "1 other hosts", "a 2.00s"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, text.String())
+		}
+	}
+}
+
+func TestKeysFromTheNetworkAreBounded(t *testing.T) {
+	c := New()
+	for i := range maxKeys + 500 {
+		c.OffHost(fmt.Sprint("host", i), 1)
+	}
+	s := c.Snapshot()
+	if len(s.Off) != maxKeys+1 || s.Off[others] != 500 {
+		t.Errorf("%d keys, %d others", len(s.Off), s.Off[others])
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 27_400_000: "27.4 MB", 5e15: "5.0 PB"} {
+		if got := Bytes(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
