@@ -21,9 +21,11 @@ import (
 
 // The files, in the order in which Logs has them.
 const (
-	pages = iota
-	skipped
+	skipped = iota
+	pages
 )
+
+var names = [...]string{skipped: "skipped.jsonl", pages: "pages.jsonl"}
 
 // Config says where to write.
 type Config struct {
@@ -42,9 +44,13 @@ type Store struct {
 
 type line struct{ b []byte }
 
-// Open opens both files, cut back to marks.
+// Open opens the files, cut back to marks.
 func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
-	logs, err := store.OpenLogs(disk, cfg.Dir, marks, "pages.jsonl", "skipped.jsonl")
+	open := names[:]
+	if cfg.NoPages {
+		open = names[:pages]
+	}
+	logs, err := store.OpenLogs(disk, cfg.Dir, marks, open...)
 	if err != nil {
 		return nil, err
 	}
