@@ -27,10 +27,12 @@ func (w *webFlags) bind(cmd *cobra.Command, hosts, pages int) {
 }
 
 func (w *webFlags) config() synthweb.Config {
-	if w.messy {
-		return synthweb.Messy(w.seed, w.hosts, w.pages)
+	if !w.messy {
+		return synthweb.Clean(w.seed, w.hosts, w.pages)
 	}
-	return synthweb.Clean(w.seed, w.hosts, w.pages)
+	cfg := synthweb.Messy(w.seed, w.hosts, w.pages)
+	cfg.BurstEvery = 20 // hosts of a small web have their bursts, too
+	return cfg
 }
 
 const synthwebLong = `Serve a made-up web on loopback until interrupted, then say what its servers saw.
