@@ -8,7 +8,8 @@ refreshes, redirects) as long as it stays on SITE's host and port, with html5lib
 Each FOLDER is a crawl of SITE: its pages.jsonl must have exactly these URLs, each once, with the same status and payload. Only a
 URL that skipped.jsonl ascribes to robots.txt may be missing. Every difference is printed, and any makes the exit status 1.
 
-No Link header and no charset but UTF-8 in queries: a file server sends none of these.
+A charset that is not declared is UTF-8. Link fields and other charsets in queries are left out: file servers and documentation
+have none.
 """
 
 import base64
@@ -111,7 +112,8 @@ def links_of(url, answer, body):
         return {resolve(url, answer.getheader("Location"))}
     if answer.headers.get_content_type() not in ("text/html", "application/xhtml+xml"):
         return set()
-    tree = html5lib.parse(body, transport_encoding=answer.headers.get_content_charset())
+    tree = html5lib.parse(body, transport_encoding=answer.headers.get_content_charset(),
+                          default_encoding="utf-8")
     bases = (b.get("href") for b in tree.iter(XHTML + "base"))
     base = resolve(url, next((b for b in bases if b is not None), "")) or url
     return {resolve(base, ref) for ref in references(tree) if ref is not None}

@@ -60,7 +60,7 @@ func crawlCommand() *cobra.Command {
 }
 
 // crawl runs the job and shows how it goes. It is also how kumo demo crawls.
-func (o *options) crawl(ctx context.Context, out io.Writer) error {
+func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	show := o.newShow(os.Stderr)
 	o.job.Listener = crawl.Tee(o.job.Listener, show.listener())
 	o.job.Warn = func(err error) { show.log.Warn(err.Error()) }
@@ -71,7 +71,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer func() { err = errors.Join(err, c.Close()) }()
 	if c.Resumed {
 		show.log.Info("continuing", "folder", o.job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known", c.Known)
 	}
@@ -95,8 +95,7 @@ func (o *options) run(ctx context.Context, c *wire.Crawl, show *show) (report *s
 		l, err := net.Listen("tcp", o.metrics)
 		if err != nil {
 			done()
-			g.Wait()
-			return nil, usagef("--metrics: %v", err)
+			return nil, errors.Join(usagef("--metrics: %v", err), g.Wait())
 		}
 		show.log.Info("metrics", "at", "http://"+l.Addr().String()+"/metrics")
 		src := web.Source{Totals: c.Stats.Totals, Frontier: c.Frontier.Counts, Known: c.URLsKnown}

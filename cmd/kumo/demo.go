@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -37,12 +38,12 @@ func demoCommand() *cobra.Command {
 }
 
 // demo crawls with settings under which everything shows within a minute.
-func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags) error {
+func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags) (err error) {
 	server, err := synthweb.Serve(ctx, synthweb.New(flags.config()), synthweb.ServeOptions{DNS: true})
 	if err != nil {
 		return err
 	}
-	defer server.Close()
+	defer func() { err = errors.Join(err, server.Close()) }()
 	j := &o.job
 	j.Name, j.Dir, j.Fresh, j.Seeds = "demo", o.out, true, server.SeedURLs()
 	j.Contact = "https://example.org/demo"

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os/exec"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -11,14 +12,14 @@ import (
 )
 
 // servers holds each story's web by its work folder.
-var servers = map[string]*synthweb.Server{}
+var servers sync.Map // string → *synthweb.Server
 
 func serverOf(ts *testscript.TestScript) *synthweb.Server {
-	s := servers[ts.Getenv("WORK")]
-	if s == nil {
+	s, ok := servers.Load(ts.Getenv("WORK"))
+	if !ok {
 		ts.Fatalf("no web is served: use the command web first")
 	}
-	return s
+	return s.(*synthweb.Server)
 }
 
 func contextOf(ts *testscript.TestScript) context.Context {

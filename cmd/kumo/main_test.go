@@ -53,7 +53,7 @@ func webCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("SEED", s.SeedURLs()[0])
 	ts.Setenv("DNS", s.DNS())
 	ts.Setenv("PORT", strconv.Itoa(s.Port()))
-	servers[ts.Getenv("WORK")] = s
+	servers.Store(ts.Getenv("WORK"), s)
 }
 
 func scoreOf(ts *testscript.TestScript, key string) string {

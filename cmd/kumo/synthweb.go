@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -55,12 +56,12 @@ func synthwebCommand() *cobra.Command {
 	return cmd
 }
 
-func serveWeb(ctx context.Context, out io.Writer, web *synthweb.Web, opts synthweb.ServeOptions) error {
+func serveWeb(ctx context.Context, out io.Writer, web *synthweb.Web, opts synthweb.ServeOptions) (err error) {
 	server, err := synthweb.Serve(ctx, web, opts)
 	if err != nil {
 		return err
 	}
-	defer server.Close()
+	defer func() { err = errors.Join(err, server.Close()) }()
 	if server.Fallback != nil {
 		fmt.Fprintf(out, "note: all hosts share one address: %v\n", server.Fallback)
 	}

@@ -84,7 +84,6 @@ func (e *Engine) offer(b *batch, path string) {
 		c.item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
 		if c.host = e.internHost(c.host); c.rule == "" {
 			c.item.Path = e.path(path, c.item.Kind)
-			e.resumeAside(c.item.URL)
 			b.entries.found(c.host, &c.item)
 			b.found = append(b.found, *c)
 			continue
@@ -137,19 +136,14 @@ const maxShared = 100_000
 
 func (e *Engine) internHost(host string) string { return e.intern(host) }
 
-// setAside remembers what was left out for now. It is written down when the crawl ends without a better link to it.
+// setAside remembers what was left out for now. It is written down when the crawl ends without a better link to it; whether
+// one came, seen knows.
 func (e *Engine) setAside(skips []page.Skip) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, s := range skips {
 		e.asides[s.URL] = s
 	}
-}
-
-func (e *Engine) resumeAside(url string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.asides, url)
 }
 
 // offHost counts a link to a host that is not the crawl's.

@@ -228,8 +228,10 @@ func (e *Engine) refer(rec *page.Record, d *done) {
 func (e *Engine) writeAsides() error {
 	e.mu.Lock()
 	asides := make([]page.Skip, 0, len(e.asides))
-	for _, s := range e.asides {
-		asides = append(asides, s)
+	for url, s := range e.asides {
+		if state, _ := e.seen.Get(url); state == seen.Aside {
+			asides = append(asides, s)
+		}
 	}
 	clear(e.asides)
 	e.mu.Unlock()

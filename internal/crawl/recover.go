@@ -72,7 +72,6 @@ func (s *State) Seeds() []string {
 func (s *State) found(host string, it frontier.Item) {
 	s.know(it.URL, it.Depth, seen.Known)
 	s.waiting[it.URL] = waiting{host, it}
-	delete(s.asides, it.URL)
 	if it.Root {
 		s.roots = append(s.roots, it)
 	}

@@ -10,6 +10,7 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/page"
 	"kumo/internal/parse"
+	"kumo/internal/seen"
 	"kumo/internal/stats"
 	"kumo/internal/weburl"
 )
@@ -29,7 +30,7 @@ const maxInflated = 64 << 20
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
-	if depth, known := w.seen.Depth(v.URL); known && v.Robots == "" {
+	if state, depth := w.seen.Get(v.URL); state != seen.Unknown && v.Robots == "" {
 		v.Depth = depth // it may have been met nearer since it was queued
 	}
 	u, err := weburl.Parse(v.URL)

@@ -42,7 +42,7 @@ var notInHead = map[string]bool{"Transfer-Encoding": true}
 func appendHead(dst []byte, answer *http.Response) []byte {
 	b := bytes.NewBuffer(dst[:0])
 	fmt.Fprintf(b, "HTTP/1.1 %03d %s\r\n", answer.StatusCode, http.StatusText(answer.StatusCode))
-	answer.Header.WriteSubset(b, notInHead)
+	_ = answer.Header.WriteSubset(b, notInHead) // a buffer takes everything
 	b.WriteString("\r\n")
 	return b.Bytes()
 }

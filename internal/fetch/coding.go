@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -58,7 +59,7 @@ type inflater struct {
 func (f *inflater) Reset(r io.Reader) error {
 	f.in.Reset(r)
 	if h, _ := f.in.Peek(2); len(h) == 2 && h[0]&0x8f == 8 && (uint(h[0])<<8|uint(h[1]))%31 == 0 && h[1]&0x20 == 0 {
-		f.in.Discard(2)
+		_, _ = f.in.Discard(2) // they were peeked at
 	}
 	if f.flate == nil {
 		f.flate = flate.NewReader(&f.in)
@@ -83,7 +84,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%s: %w", b.name, err)
 	}
 	return n, err

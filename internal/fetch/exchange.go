@@ -151,7 +151,7 @@ func (x *exchange) truncation(err error) {
 	case err == nil:
 	case errors.Is(err, errFull):
 		x.resp.Truncated = page.Length
-	case context.Cause(x.ctx) == errLate:
+	case errors.Is(context.Cause(x.ctx), errLate):
 		x.resp.Truncated = page.Time
 	default:
 		x.resp.Truncated = page.Disconnect
@@ -189,7 +189,7 @@ func (x *exchange) requestRaw() []byte {
 	raw := x.rec.out
 	if x.tap == nil && x.resp.Addr.IsValid() {
 		b := bytes.NewBuffer(raw[:0])
-		x.request.Write(b)
+		_ = x.request.Write(b) // a buffer takes everything, and the request went out before
 		raw = b.Bytes()
 	}
 	if x.secret {
@@ -210,7 +210,7 @@ func (x *exchange) fail(err error) error {
 	switch {
 	case errors.As(err, &dial):
 		return &Error{Failure: dial.Failure, Op: dial.Op, URL: resp.URL, Err: dial.Err}
-	case context.Cause(x.ctx) == errLate:
+	case errors.Is(context.Cause(x.ctx), errLate):
 		return &Error{Failure: page.Timeout, Op: "get", URL: resp.URL, Err: errLate}
 	}
 	failure := answerFailure(err, &x.rec)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -70,8 +71,7 @@ func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
 		err = p.tunnel(ctx, l.conn, t.address(), c.cfg)
 	}
 	if err != nil {
-		w.Close()
-		return link{}, proxyError(err)
+		return link{}, proxyError(errors.Join(err, w.Close()))
 	}
 	return l, nil
 }
@@ -91,7 +91,7 @@ func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address string, cfg C
 		return err
 	}
 	// What the buffer reads too much is lost, but in TLS the server speaks second.
-	answer, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, cfg.MaxHeader)), connect)
+	answer, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, cfg.MaxHeader)), connect) //nolint:bodyclose // an answer to CONNECT has none
 	if err != nil {
 		return err
 	}

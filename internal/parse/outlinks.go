@@ -2,6 +2,7 @@ package parse
 
 import (
 	"bytes"
+	"errors"
 	"hash/maphash"
 
 	"kumo/internal/page"
@@ -47,7 +48,7 @@ func (o *outlinks) add(base weburl.URL, ref []byte, kind page.Kind, rel []byte) 
 	o.touched = true
 	start := len(o.text)
 	text, err := base.AppendCanonical(o.text, ref)
-	if err == weburl.ErrScheme {
+	if errors.Is(err, weburl.ErrScheme) {
 		return
 	}
 	if err != nil || len(text) > maxURLs {

@@ -86,7 +86,7 @@ func (l *Live) draw() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.body = l.render(s, l.meter.Show(s))
-	io.WriteString(l.out, l.erase()+l.body)
+	_, _ = io.WriteString(l.out, l.erase()+l.body) // a view that cannot be shown is none
 	l.drawn = strings.Count(l.body, "\n")
 }
 

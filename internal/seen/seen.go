@@ -63,12 +63,12 @@ func (s *Set) offer(u *URL) bool {
 	return true
 }
 
-// Depth is the least depth at which a URL was met.
-func (s *Set) Depth(url string) (depth int32, known bool) {
+// Get returns what a URL is, and the least depth at which it was met as that.
+func (s *Set) Get(url string) (state State, depth int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.m[url]
-	return e.depth, e.state != Unknown
+	return e.state, e.depth
 }
 
 // Len is the number of URLs in the set.

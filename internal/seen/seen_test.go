@@ -26,12 +26,12 @@ func TestOffer(t *testing.T) {
 		if got := s.Offer([]URL{st.url}, nil); got[0] != st.fresh {
 			t.Errorf("%s: fresh = %v, want %v", st.say, got[0], st.fresh)
 		}
-		if got, _ := s.Depth(st.url.URL); got != st.depth {
+		if _, got := s.Get(st.url.URL); got != st.depth {
 			t.Errorf("%s: depth = %d, want %d", st.say, got, st.depth)
 		}
 	}
-	if _, known := s.Depth("http://c/"); known || s.Len() != 2 {
-		t.Errorf("known = %v, Len = %d", known, s.Len())
+	if state, _ := s.Get("http://c/"); state != Unknown || s.Len() != 2 {
+		t.Errorf("state = %v, Len = %d", state, s.Len())
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *conn) serve() {
 		}
 		var r request
 		if r.parse(c.buf[:end]) != nil {
-			io.WriteString(c.net, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			_, _ = io.WriteString(c.net, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 			return
 		}
 		if !c.answer(&r) {
@@ -111,8 +111,8 @@ func (c *conn) answer(r *request) bool {
 	}
 	host, ok := c.s.web.hostOf(string(r.host))
 	if !ok {
-		io.WriteString(c.net, "HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n")
-		return !r.last
+		_, err := io.WriteString(c.net, "HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\n\r\n")
+		return err == nil && !r.last
 	}
 	c.countFor(int(host))
 	c.countAgent(r.agent)

@@ -31,7 +31,7 @@ func serveDNS(s *Server) (*dnsServer, error) {
 		server.Handler = dns.HandlerFunc(d.answer)
 		server.NotifyStartedFunc = ready.Done
 		d.servers = append(d.servers, server)
-		d.running.Go(func() { server.ActivateAndServe() })
+		d.running.Go(func() { _ = server.ActivateAndServe() }) // until Shutdown
 	}
 	ready.Wait()
 	return d, nil
@@ -46,14 +46,14 @@ func listenBoth() (udp net.PacketConn, tcp net.Listener, err error) {
 		if tcp, err = net.Listen("tcp4", udp.LocalAddr().String()); err == nil {
 			return udp, tcp, nil
 		}
-		udp.Close()
+		_ = udp.Close() // its port is taken for TCP
 	}
 	return nil, nil, err
 }
 
 func (d *dnsServer) close() {
 	for _, server := range d.servers {
-		server.Shutdown()
+		_ = server.Shutdown() // there is nothing to say but that it had ended before
 	}
 	d.running.Wait()
 }
@@ -67,7 +67,7 @@ func (d *dnsServer) answer(w dns.ResponseWriter, q *dns.Msg) {
 	} else {
 		d.fill(m, q.Question[0])
 	}
-	w.WriteMsg(m)
+	_ = w.WriteMsg(m) // who asked may have gone
 }
 
 // fill answers for addresses of version 4; hosts have no other records.

@@ -61,7 +61,7 @@ func Serve(ctx context.Context, w *Web, opts ServeOptions) (*Server, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stop = context.AfterFunc(ctx, func() { s.Close() })
+	s.stop = context.AfterFunc(ctx, func() { _ = s.Close() })
 	return s, nil
 }
 

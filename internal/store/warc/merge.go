@@ -89,13 +89,12 @@ func (l *lineReader) next() (bool, error) {
 	for {
 		part, err := l.r.ReadSlice('\n')
 		l.line = append(l.line, part...)
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			return true, nil
-		case io.EOF:
+		case errors.Is(err, io.EOF):
 			return len(l.line) > 0, nil
-		case bufio.ErrBufferFull:
-		default:
+		case !errors.Is(err, bufio.ErrBufferFull):
 			return false, err
 		}
 	}

@@ -58,9 +58,9 @@ func readLines(r *bufio.Reader, room int) ([]byte, error) {
 		part, err := r.ReadSlice('\n')
 		text = append(text, part...)
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return text, nil
-		case err != nil && err != bufio.ErrBufferFull:
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		}
 	}

@@ -25,7 +25,7 @@ func appendSURT(dst []byte, url string) []byte {
 	host, port := splitPort(rest[:end])
 	dst = appendHost(dst, strings.ToLower(host))
 	if port != "" && port != defaultPorts[strings.ToLower(scheme)] {
-		dst = append(append(dst, ':'), port...)
+		dst = field.Token(append(dst, ':'), port)
 	}
 	path, query, _ := strings.Cut(rest[end:], "?")
 	dst = append(dst, ')')
