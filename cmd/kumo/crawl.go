@@ -73,6 +73,9 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if c.Resumed {
+		if c.Waiting == 0 {
+			show.log.Info("nothing waits in this crawl: it is done unless a new seed is given; --fresh begins it again")
+		}
 		show.log.Info("continuing", "folder", o.job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known", c.Known)
 	}
 	report, err := o.run(ctx, c, show)
@@ -167,14 +170,14 @@ func (s *show) listener() crawl.Listener {
 			if status == http.StatusTooManyRequests || ask > 0 {
 				level = slog.LevelInfo
 			}
-			s.log.Log(context.Background(), level, "host asks to be left alone", "host", host, "status", status, "retry_after", ask)
+			s.log.Log(context.Background(), level, "host asks to be left alone", "host", host, "status", status, "retry_after", ask.String())
 		},
 		GaveUp: func(host, why string) { s.log.Warn("host given up", "host", host, "why", why) },
 	}
 	if s.verbose {
 		l.Visited = s.visited
 		l.Retried = func(r *page.Record, ask time.Duration) {
-			s.log.Debug("again later", "url", r.URL, "tries", r.Tries, "error", r.Detail, "retry_after", ask)
+			s.log.Debug("again later", "url", r.URL, "tries", r.Tries, "error", r.Detail, "retry_after", ask.String())
 		}
 		l.Skipped = func(k *page.Skip) { s.log.Debug("left out", "url", k.URL, "rule", k.Rule, "why", k.Why) }
 	}
@@ -187,21 +190,26 @@ func (s *show) visited(r *page.Record) {
 		return
 	}
 	s.log.Debug("page", "url", r.URL, "status", r.Response.Status, "type", r.Page.Type, "bytes", len(r.Response.Raw),
-		"links", len(r.Page.Links), "took", r.Took.Round(time.Millisecond))
+		"links", len(r.Page.Links), "took", r.Took.Round(time.Millisecond).String())
 }
 
 // explain says what a crawl would do.
 func (o *options) explain(w io.Writer) error {
+	if err := wire.Check(&o.job); err != nil {
+		return err
+	}
 	seeds, err := o.job.Fix()
 	if err != nil {
-		return &usage{err}
+		return err
 	}
 	what := "A new crawl"
 	if saved, err := wire.SavedSettings(o.job.Dir); err == nil && saved != nil && !o.job.Fresh {
 		what = "The crawl there would be continued"
+	} else if len(seeds) == 0 {
+		return wire.ErrNoSeeds
 	}
 	fmt.Fprintf(w, "%s, %q, in %s, as\n  %s\n", what, o.job.Name, o.job.Dir, o.job.Fetch.UserAgent)
-	fmt.Fprintf(w, "from %d seeds:\n", len(seeds))
+	fmt.Fprintln(w, "from")
 	for i, u := range seeds {
 		if i == 20 {
 			fmt.Fprintf(w, "  and %d more\n", len(seeds)-i)

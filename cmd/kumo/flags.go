@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -60,8 +61,8 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.exclude, "exclude", nil, "never fetch URLs that match `REGEX` (repeatable)")
 	f.BoolVar(&j.Crawl.Embeds, "embeds", false, "fetch images, scripts and other parts of pages, too")
 	f.StringVar(&j.BlockFile, "block-file", "", "never fetch what `FILE` names: a host or a /regex/ a line; read again when it changes")
-	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages (0: no limit)")
-	f.Var(size{&j.Crawl.Bytes}, "size-limit", "stop after so many bytes over the wire (0: no limit)")
+	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages of all runs together, whatever their status (0: no limit)")
+	f.Var(size{&j.Crawl.Bytes}, "size-limit", "stop after so many bytes over the wire, of all runs together (0: no limit)")
 	f.DurationVar(&j.Crawl.Time, "time-limit", 0, "stop after this time (0: no limit)")
 	f.Int64Var(&j.Crawl.PagesPerHost, "max-pages-per-host", 0, "at most `N` pages of one host (0: no limit)")
 }
@@ -95,7 +96,7 @@ func (o *options) bindFetch(f *pflag.FlagSet) {
 	c.MaxBody = 32 << 20
 	f.Var(size{&c.MaxBody}, "max-body", "cut longer answers off here")
 	f.BoolVar(&c.AllowPrivate, "allow-private", false, "visit private, loopback and link-local addresses also where no seed names them")
-	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
+	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable; a * stands for every host or port)")
 	f.StringVar(&c.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
 }
 
@@ -131,10 +132,8 @@ func (o *options) finish() (err error) {
 	if j.Fetch.Cookies, err = loadCookies(o.cookies); err != nil {
 		return err
 	}
-	if o.proxy != "" {
-		if j.Fetch.Proxy, err = url.Parse(o.proxy); err != nil {
-			return usagef("--proxy: %v", err)
-		}
+	if j.Fetch.Proxy, err = parseProxy(o.proxy); err != nil {
+		return err
 	}
 	j.Crawl.IgnoreRobots = o.robots == "ignore"
 	return o.check()
@@ -144,6 +143,16 @@ func (o *options) finish() (err error) {
 func (o *options) check() error {
 	j := &o.job
 	switch {
+	case hasControl(j.Fetch.UserAgent) || hasControl(j.Contact):
+		return usagef("--user-agent and --contact cannot have control characters: they are sent in a header")
+	case j.Fetch.Password != "" && j.Fetch.User == "":
+		return usagef("--password goes with --user")
+	case j.Fetch.Timeout <= 0 || j.Fetch.ConnectTimeout <= 0:
+		return usagef("--timeout and --connect-timeout must be longer than nothing")
+	case j.Fetch.MaxBody <= 0 || j.WARCSize <= 0:
+		return usagef("--max-body and --warc-size must be more than nothing")
+	case len(j.Formats) == 0:
+		return usagef("--format is empty: name warc, jsonl or both")
 	case j.Frontier.Hosts < 1:
 		return usagef("--concurrency is %d: at least one host must be worked on", j.Frontier.Hosts)
 	case j.Frontier.PerHost < 1:
@@ -187,12 +196,26 @@ func parseHeaders(lines []string) (http.Header, error) {
 	h := http.Header{}
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
-		if !ok || strings.TrimSpace(name) == "" {
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") || hasControl(line) {
 			return nil, usagef("--header %q: a NAME: VALUE is wanted", line)
 		}
-		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+		h.Add(name, strings.TrimSpace(value))
 	}
 	return h, nil
+}
+
+func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+
+// parseProxy never repeats what it was given: that may hold a password.
+func parseProxy(s string) (*url.URL, error) {
+	if s == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
+		return nil, usagef("--proxy: a URL such as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT is wanted")
+	}
+	return u, nil
 }
 
 func loadCookies(name string) (*fetch.Cookies, error) {
@@ -201,12 +224,12 @@ func loadCookies(name string) (*fetch.Cookies, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, &usage{err}
 	}
 	defer f.Close()
 	cookies, err := fetch.LoadCookies(f)
 	if err != nil {
-		return nil, fmt.Errorf("cookie file %s: %w", name, err)
+		return nil, usagef("cookie file %s: %w", name, err)
 	}
 	return cookies, nil
 }

@@ -38,8 +38,8 @@ Exit codes:
   1    failed
   2    wrong usage, or settings that do not go together
   3    done, but nothing could be fetched
-  4    a limit was reached; the rest waits for the same command again
-  5    the disk is full; the rest waits for the same command again
+  4    a limit was reached; the rest waits for the same command with a higher one
+  5    the disk is full; the rest waits for the same command, with room made
   130  interrupted; the rest waits for the same command again`
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -56,18 +56,21 @@ func run(args []string) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !quietEnd(err) {
 		fmt.Fprintf(os.Stderr, "kumo: %v\n", err)
-		if _, ok := errors.AsType[*usage](err); ok {
+		if vfs.IsFull(err) {
+			fmt.Fprintln(os.Stderr, "the disk is full: make room and give the same command again")
+		}
+		if isUsage(err) {
 			fmt.Fprintf(os.Stderr, "see: %s --help\n", cmd.CommandPath())
 		}
 	}
 	return exitCode(err)
 }
 
-// interruptible returns a context that ends with the first SIGINT or SIGTERM; the second ends the process at once.
+// interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP; the second ends the process at once.
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-signals
 		cancel()
@@ -90,11 +93,10 @@ func usagef(format string, args ...any) error { return &usage{fmt.Errorf(format,
 var errNothing = errors.New("nothing could be fetched")
 
 func exitCode(err error) int {
-	_, isUsage := errors.AsType[*usage](err)
 	switch {
 	case err == nil:
 		return exitDone
-	case isUsage, errors.Is(err, wire.ErrNoSeeds), isCobraUsage(err):
+	case isUsage(err):
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
@@ -111,6 +113,12 @@ func exitCode(err error) int {
 // quietEnd reports whether an error needs no word, because the report has said it.
 func quietEnd(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, crawl.ErrLimit)
+}
+
+func isUsage(err error) bool {
+	_, called := errors.AsType[*usage](err)
+	_, asked := errors.AsType[*wire.JobError](err)
+	return called || asked || errors.Is(err, wire.ErrNoSeeds) || isCobraUsage(err)
 }
 
 // isCobraUsage recognises what cobra says of a verb or argument that it does not know.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -21,16 +20,15 @@ const seedsKey = "seeds"
 var (
 	// passing flags say how this run goes and are not kept with the crawl.
 	passing = []string{"input-file", "out", "fresh", "config", "metrics", "dry-run", "verbose", "quiet", "log-json", "help"}
+	// flagsOnly are those that a file would set again and again.
+	flagsOnly = []string{"config", "fresh", "dry-run"}
 	// lasting settings decide what the crawl has already left out or written; they cannot change.
-	lasting = []string{"name", "scope", "include", "exclude", "depth", "embeds", "format"}
+	lasting = []string{"name", "scope", "include", "exclude", "depth", "embeds", "format", "robots", "max-pages-per-host"}
 )
 
 // settle reads the settings from where they are given: flags, then the --config file, then the crawl in the folder.
 func (o *options) settle(f *pflag.FlagSet, args []string) error {
 	o.job.Seeds = args
-	if err := o.readInput(); err != nil {
-		return err
-	}
 	if o.config != "" {
 		settings, err := wire.ReadSettings(o.config)
 		if err != nil {
@@ -39,6 +37,12 @@ func (o *options) settle(f *pflag.FlagSet, args []string) error {
 		if err := o.apply(f, settings, o.config); err != nil {
 			return err
 		}
+	}
+	if err := o.readInput(); err != nil {
+		return err
+	}
+	if err := o.finish(); err != nil { // before anything is compared with it
+		return err
 	}
 	if err := o.findFolder(); err != nil {
 		return err
@@ -79,8 +83,12 @@ func (o *options) readInput() error {
 // apply sets the flags that were not given. Keys are checked before any is set.
 func (o *options) apply(f *pflag.FlagSet, settings []wire.Setting, source string) error {
 	for _, s := range settings {
-		if s.Key != seedsKey && (f.Lookup(s.Key) == nil || s.Key == "config") {
+		switch {
+		case s.Key == seedsKey:
+		case f.Lookup(s.Key) == nil || s.Key == "help":
 			return unknownKey(f, s.Key, source)
+		case slices.Contains(flagsOnly, s.Key):
+			return usagef("%s: %q is a flag only: it cannot be set in a file", source, s.Key)
 		}
 	}
 	for _, s := range settings {
@@ -127,7 +135,7 @@ func setFlag(f *pflag.FlagSet, s wire.Setting) error {
 func (o *options) findFolder() error {
 	dir := o.out
 	if _, err := o.job.Fix(); err != nil {
-		return &usage{err}
+		return err
 	}
 	if dir == "" {
 		if o.job.Name == "" {
@@ -164,7 +172,8 @@ func (o *options) checkSaved(f *pflag.FlagSet, s wire.Setting, now []wire.Settin
 		return nil // apply says it
 	}
 	if slices.ContainsFunc(s.Values, func(v string) bool { return strings.Contains(v, wire.Redacted) }) && !fl.Changed {
-		return usagef("the crawl in %s was begun with --%s, which is not kept on disk: give it again", o.job.Dir, s.Key)
+		return usagef("the crawl in %s has a --%s, which is not kept on disk: give it again, or an empty one to go on without",
+			o.job.Dir, s.Key)
 	}
 	if !fl.Changed || !slices.Contains(lasting, s.Key) {
 		return nil
@@ -221,9 +230,14 @@ func redact(flag, value string) string {
 			return name + ": " + wire.Redacted
 		}
 	case "proxy":
-		if u, err := url.Parse(value); err == nil && u.User != nil {
-			u.User = url.UserPassword(wire.Redacted, wire.Redacted)
-			return u.String()
+		if i := strings.LastIndexByte(value, '@'); i >= 0 {
+			scheme, _, ok := strings.Cut(value[:i], "://")
+			if ok {
+				scheme += "://"
+			} else {
+				scheme = ""
+			}
+			return scheme + wire.Redacted + value[i:]
 		}
 	}
 	return value

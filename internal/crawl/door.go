@@ -70,7 +70,7 @@ func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item) {
 		return
 	}
 	b.cands = append(b.cands, candidate{host: u.Host(), item: it, verdict: v})
-	b.urls = append(b.urls, seen.URL{URL: it.URL, Depth: it.Depth, State: v.state})
+	b.urls = append(b.urls, seen.URL{URL: it.URL, Depth: it.Depth, State: v.state()})
 }
 
 // offer asks seen which candidates are news, and sorts those.
@@ -95,12 +95,12 @@ func (e *Engine) offer(b *batch, path string) {
 func (e *Engine) leaveOut(b *batch, c *candidate) {
 	s := page.Skip{URL: c.item.URL, Host: c.host, From: c.item.From, Depth: int(c.item.Depth), Time: e.cfg.Now(),
 		Rule: c.rule, Why: c.why}
-	if c.state == seen.Aside {
+	if c.soft {
 		b.entries.skip(entryAside, &s)
 		b.asides = append(b.asides, s)
 		return
 	}
-	b.entries.skip(entrySkip, &s)
+	b.entries.skip(entryOut, &s)
 	b.skips = append(b.skips, s)
 }
 

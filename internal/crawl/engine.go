@@ -37,16 +37,18 @@ type Engine struct {
 	limiter   *rate.Limiter
 	trusted   map[string]bool // hosts of seeds: secrets may be sent there
 
-	bytes atomic.Int64 // over the wire, all runs
-	stop  context.CancelCauseFunc
+	bytes   atomic.Int64 // over the wire, all runs
+	anyLost atomic.Bool  // whether lost has any
+	stop    context.CancelCauseFunc
 
-	mu      sync.Mutex // guards all below
-	asides  map[string]page.Skip
-	digests map[page.Digest]page.Ref
-	shared  map[string]string
-	offs    map[string]int64
-	wanted  map[string]bool // origins whose robots.txt is on its way
-	lost    map[string]lost // hosts that were given up
+	mu        sync.Mutex // guards all below
+	asides    map[string]page.Skip
+	digests   map[page.Digest]page.Ref
+	shared    map[string]string
+	offs      map[string]int64
+	wanted    map[string]bool     // origins whose robots.txt is on its way
+	standings map[string]standing // of origins that failed lately
+	lost      map[string]lost     // origins that were given up
 }
 
 // New makes an engine that goes on from a state.
@@ -57,10 +59,10 @@ func New(cfg Config, p Parts, s *State) *Engine {
 		newParser: p.NewParser, stats: s.Stats, listener: p.Listener,
 		quota: newQuota(cfg, s.Stats.Pages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
 		asides: s.asides, digests: s.digests, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{},
-		lost: map[string]lost{},
+		standings: map[string]standing{}, lost: map[string]lost{},
 	}
 	e.bytes.Store(s.Stats.Totals().Bytes)
-	e.committer = newCommitter(p, cfg.Commit, e.drainOffs)
+	e.committer = newCommitter(p, cfg.Commit, e.journalCounts)
 	e.restore(s)
 	return e
 }
@@ -93,7 +95,10 @@ func (e *Engine) admit(u weburl.URL, seed bool) {
 	if !seed {
 		return
 	}
-	e.trusted[u.Host()] = true
+	e.trusted[u.Origin()] = true
+	if secure, err := weburl.Parse("https://" + u.Host()); err == nil {
+		e.trusted[secure.Origin()] = true // where the seed's host leads to TLS; never the other way round
+	}
 	if namesAddress(u.Hostname()) {
 		e.fetcher.Allow(u.Host())
 	}
@@ -117,10 +122,19 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	if err := e.seed(seeds); err != nil {
 		return err
 	}
+	e.stopAtLimits()
 	if err := e.crawl(handing, fetching, workers); err != nil {
 		return err
 	}
+	return e.end(handing)
+}
+
+// end makes the last commit. It returns why the run stopped, nil when nothing waits.
+func (e *Engine) end(handing context.Context) error {
 	stopped := context.Cause(handing)
+	if errors.Is(stopped, ErrLimit) && e.frontier.Counts().URLs == 0 {
+		stopped = nil // the limit was just enough
+	}
 	if stopped == nil {
 		if err := e.writeAsides(); err != nil {
 			return err
@@ -150,7 +164,20 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	}
 	err := crew.Wait()
 	done()
-	return errors.Join(err, all.Wait())
+	if failed := all.Wait(); err == nil {
+		err = failed
+	}
+	return err
+}
+
+// stopAtLimits stops a run at once whose limits earlier runs have used up.
+func (e *Engine) stopAtLimits() {
+	switch {
+	case e.cfg.Pages > 0 && e.stats.Pages() >= e.cfg.Pages:
+		e.stop(e.pagesReached())
+	case e.cfg.Bytes > 0 && e.bytes.Load() >= e.cfg.Bytes:
+		e.stop(e.bytesReached())
+	}
 }
 
 func (e *Engine) work(handing, fetching context.Context) error {
@@ -164,7 +191,9 @@ func (e *Engine) work(handing, fetching context.Context) error {
 			return err
 		}
 		if err := w.visit(fetching, v); err != nil {
-			return fmt.Errorf("crawl %s: %w", v.URL, err)
+			err = fmt.Errorf("crawl %s: %w", v.URL, err)
+			e.stop(err)
+			return err
 		}
 	}
 }
@@ -193,7 +222,9 @@ func (e *Engine) take(b *batch, rec *page.Record, d *done) error {
 	}
 	e.setAside(b.asides)
 	for i := range b.skips {
-		e.stats.Skipped(b.skips[i].Rule)
+		if b.skips[i].Rule != ruleFailed { // failures are counted as such
+			e.stats.Skipped(b.skips[i].Rule)
+		}
 		e.listener.skipped(&b.skips[i])
 	}
 	return e.push(b.found)
@@ -201,15 +232,21 @@ func (e *Engine) take(b *batch, rec *page.Record, d *done) error {
 
 func (e *Engine) push(found []candidate) error {
 	for _, c := range found {
-		if e.frontier.Push(c.host, c.item) {
-			continue
+		if e.anyLost.Load() {
+			if l, ok := e.isLost(originOf(c.item.URL)); ok {
+				if err := e.forsake(c.host, c.item, l); err != nil {
+					return err
+				}
+				continue
+			}
 		}
-		if err := e.forsake(c.host, c.item); err != nil {
-			return err
-		}
+		e.frontier.Push(c.host, c.item)
 	}
 	return nil
 }
+
+// ruleFailed is the rule in skipped.jsonl of what was not answered.
+const ruleFailed = "failed"
 
 // refer lets later records with the same payload refer to this one.
 func (e *Engine) refer(rec *page.Record, d *done) {
@@ -243,10 +280,11 @@ func (e *Engine) writeAsides() error {
 	return e.take(&b, nil, nil)
 }
 
-// drainOffs journals the links to foreign hosts since the last commit.
-func (e *Engine) drainOffs(enc *encoder) {
+// journalCounts journals what has been counted since the last commit and follows from no other entry.
+func (e *Engine) journalCounts(enc *encoder) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	enc.sums(e.stats.Sums())
 	for host, n := range e.offs {
 		enc.off(host, n)
 	}

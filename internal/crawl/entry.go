@@ -20,7 +20,10 @@ const (
 	entrySkip  = 's' // a URL was left out for good
 	entryAside = 'a' // a URL was set aside: a better link may bring it in
 	entryMark  = 'm' // a record file's length at this point
+	entryOut   = 'x' // a URL was left out on its way in; a seed may still name it
+	entryTold  = 't' // a URL was said to have failed with its host; it still waits
 	entryOff   = 'o' // links to a host that is not the crawl's
+	entrySums  = 'n' // counters that follow from no other entry
 )
 
 type encoder struct{ b []byte }
@@ -165,6 +168,22 @@ func (e *encoder) mark(m store.Mark) {
 
 func (d *decoder) mark() store.Mark { return store.Mark{Name: d.string(), Length: d.int()} }
 
+func (e *encoder) told(url string) {
+	e.kind(entryTold)
+	e.string(url)
+}
+
+func (e *encoder) sums(s stats.Sums) {
+	e.kind(entrySums)
+	for _, n := range []int64{s.Retries, s.Robots, s.Links, s.ExtraBytes} {
+		e.int(n)
+	}
+}
+
+func (d *decoder) sums() stats.Sums {
+	return stats.Sums{Retries: d.int(), Robots: d.int(), Links: d.int(), ExtraBytes: d.int()}
+}
+
 func (e *encoder) off(host string, n int64) {
 	e.kind(entryOff)
 	e.string(host)
@@ -176,7 +195,10 @@ type reader interface {
 	found(host string, it frontier.Item)
 	done(v done)
 	skip(s page.Skip)
+	out(s page.Skip)
 	aside(s page.Skip)
+	told(url string)
+	sums(s stats.Sums)
 	mark(m store.Mark)
 	off(host string, n int64)
 }
@@ -192,6 +214,12 @@ func read(batch []byte, r reader) error {
 			r.done(d.done())
 		case entrySkip:
 			r.skip(d.skip())
+		case entryOut:
+			r.out(d.skip())
+		case entryTold:
+			r.told(d.string())
+		case entrySums:
+			r.sums(d.sums())
 		case entryAside:
 			r.aside(d.skip())
 		case entryMark:

@@ -18,6 +18,9 @@ type script []any
 func (s *script) found(host string, it frontier.Item) { *s = append(*s, host, it) }
 func (s *script) done(v done)                         { *s = append(*s, v) }
 func (s *script) skip(k page.Skip)                    { *s = append(*s, k) }
+func (s *script) out(k page.Skip)                     { *s = append(*s, "out", k) }
+func (s *script) told(url string)                     { *s = append(*s, "told", url) }
+func (s *script) sums(n stats.Sums)                   { *s = append(*s, n) }
 func (s *script) aside(k page.Skip)                   { *s = append(*s, "aside", k) }
 func (s *script) mark(m store.Mark)                   { *s = append(*s, m) }
 func (s *script) off(host string, n int64)            { *s = append(*s, host, n) }
@@ -36,9 +39,13 @@ func sampleBatch() ([]byte, script) {
 	e.done(&failed)
 	e.skip(entrySkip, &skip)
 	e.skip(entryAside, &skip)
+	e.skip(entryOut, &skip)
+	e.told("http://f/")
+	e.sums(stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4})
 	e.mark(mark)
 	e.off("elsewhere", 9)
-	return e.b, script{"a", it, d, failed, skip, "aside", skip, mark, "elsewhere", int64(9)}
+	return e.b, script{"a", it, d, failed, skip, "aside", skip, "out", skip, "told", "http://f/",
+		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9)}
 }
 
 func TestEntriesComeBack(t *testing.T) {

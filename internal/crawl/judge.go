@@ -12,10 +12,10 @@ import (
 
 // A verdict says what becomes of a link.
 type verdict struct {
-	state seen.State // Known: to be fetched, or left out for good; Aside: left out unless a better link comes
-	rule  string     // "" when it is to be fetched
-	why   string
-	off   bool // not on the crawl's hosts: counted by host and forgotten
+	rule string // "" when it is to be fetched
+	soft bool   // the rule speaks of the link, not of the URL: a better link may bring it in
+	why  string
+	off  bool // not on the crawl's hosts: counted by host and forgotten
 }
 
 // judge decides by what does not change during a crawl and does not depend on the host's answers.
@@ -31,7 +31,7 @@ func (e *Engine) judge(u weburl.URL, it *frontier.Item) verdict {
 	case e.tooDeep(it.Depth):
 		return aside("depth", fmt.Sprintf("deeper than %d", e.cfg.Depth))
 	}
-	return verdict{state: seen.Known}
+	return verdict{}
 }
 
 // judgeURL judges the URL itself, however it was met.
@@ -40,7 +40,7 @@ func (e *Engine) judgeURL(u weburl.URL, it *frontier.Item) verdict {
 		return out("block", why)
 	}
 	if scope := e.scope.Judge(u); !scope.In {
-		return verdict{state: seen.Known, rule: "scope", why: scope.Rule, off: !scope.Near}
+		return verdict{rule: "scope", why: scope.Rule, off: !scope.Near}
 	}
 	if re := firstMatch(e.cfg.Exclude, it.URL); re != nil {
 		return out("exclude", re.String())
@@ -51,8 +51,17 @@ func (e *Engine) judgeURL(u weburl.URL, it *frontier.Item) verdict {
 	return verdict{}
 }
 
-func out(rule, why string) verdict   { return verdict{state: seen.Known, rule: rule, why: why} }
-func aside(rule, why string) verdict { return verdict{state: seen.Aside, rule: rule, why: why} }
+func out(rule, why string) verdict   { return verdict{rule: rule, why: why} }
+func aside(rule, why string) verdict { return verdict{rule: rule, why: why, soft: true} }
+
+// state is what the URL is to be known as. What is left out can still be brought in: by a seed that names it, or by a scope that
+// has grown.
+func (v verdict) state() seen.State {
+	if v.rule == "" {
+		return seen.Known
+	}
+	return seen.Aside
+}
 
 func (e *Engine) tooDeep(depth int32) bool { return e.cfg.Depth >= 0 && int(depth) > e.cfg.Depth }
 

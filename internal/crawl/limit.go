@@ -58,18 +58,19 @@ func (q *quota) take(host string, before func() int64) room {
 	return granted
 }
 
-// settle says what became of a page that take granted.
-func (q *quota) settle(host string, answered bool) {
+// settle says what became of a page that take granted, and reports whether the crawl has its pages now.
+func (q *quota) settle(host string, answered bool) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if answered {
 		q.done++
-		return
+		return q.pages > 0 && q.done >= q.pages
 	}
 	q.taken--
 	if q.perHost > 0 {
 		q.byHost[host]--
 	}
+	return false
 }
 
 func limitErr(format string, args ...any) error {

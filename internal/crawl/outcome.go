@@ -2,7 +2,6 @@ package crawl
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/page"
-	"kumo/internal/stats"
 )
 
 // A fate is what follows from one exchange.
@@ -32,7 +30,8 @@ func (w *worker) judgeAnswer(it *frontier.Item, err error) fate {
 	more := int(it.Tries) < w.cfg.Tries
 	switch s := w.resp.Status; {
 	case s == http.StatusTooManyRequests:
-		return fate{again: true, outcome: frontier.Throttled, ask: w.retryAfter()}
+		more = int(it.Tries) < max(w.cfg.Tries, maxThrottles)
+		return fate{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
 	case s == http.StatusServiceUnavailable:
 		return fate{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
 	case s == http.StatusRequestTimeout, s == http.StatusInternalServerError, s == http.StatusBadGateway,
@@ -77,7 +76,7 @@ func (w *worker) retry(v *frontier.Visit, rec *page.Record, f fate) error {
 	w.giveBack(v)
 	if f.outcome != frontier.NoRequest {
 		rec.Failure, rec.Detail = f.failure, f.detail
-		w.stats.Retried()
+		w.stats.Retried(int64(len(w.resp.Raw)))
 		w.listener.retried(rec, f.ask)
 	}
 	if f.outcome == frontier.Throttled {
@@ -85,47 +84,4 @@ func (w *worker) retry(v *frontier.Visit, rec *page.Record, f fate) error {
 	}
 	v.Late = f.late
 	return w.done(v, f, v.Item)
-}
-
-// giveUp ends what waits at a host that failed too often: its URLs share the last failure.
-func (w *worker) giveUp(host string, f fate) error {
-	failure, why := f.failure, f.detail
-	if failure == page.None {
-		failure, why = page.Unreachable, "its host asked to be left alone too often"
-	}
-	items := w.frontier.Drop(host)
-	w.mu.Lock()
-	w.lost[host] = lost{failure, why}
-	w.mu.Unlock()
-	w.listener.gaveUp(host, fmt.Sprintf("%s: %s", failure, why))
-	for _, it := range items {
-		if err := w.forsake(host, it); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lost is why a host was given up.
-type lost struct {
-	failure page.Failure
-	why     string
-}
-
-// forsake records a URL as failed that is not tried (again), because its host was given up.
-func (e *Engine) forsake(host string, it frontier.Item) error {
-	e.mu.Lock()
-	l := e.lost[host]
-	e.mu.Unlock()
-	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
-		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}
-	d := &done{url: it.URL, visit: stats.Visit{Host: host, Failure: string(l.failure)}}
-	b := batch{skips: []page.Skip{{URL: it.URL, Host: host, From: it.From, Depth: int(it.Depth), Time: rec.Time,
-		Rule: "failed", Why: string(l.failure) + ": " + l.why}}}
-	if err := e.take(&b, rec, d); err != nil {
-		return err
-	}
-	e.stats.Visited(d.visit)
-	e.listener.visited(rec)
-	return nil
 }

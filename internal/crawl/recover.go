@@ -95,6 +95,21 @@ func (s *State) skip(k page.Skip) {
 	s.Stats.Skipped(k.Rule)
 }
 
+// told keeps a URL waiting that was given up with its host.
+func (s *State) told(url string) {
+	if w, ok := s.waiting[url]; ok {
+		w.item.Told = true
+		s.waiting[url] = w
+	}
+}
+
+func (s *State) out(k page.Skip) {
+	s.know(k.URL, int32(k.Depth), seen.Aside)
+	s.Stats.Skipped(k.Rule)
+}
+
+func (s *State) sums(n stats.Sums) { s.Stats.Restore(n) }
+
 func (s *State) aside(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Aside)
 	s.asides[k.URL] = k

@@ -3,6 +3,8 @@ package crawl
 import (
 	"context"
 	"crypto/sha1"
+	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 
@@ -15,6 +17,7 @@ import (
 
 const (
 	maxRobots     = 512 << 10 // a little more than a reader takes notice of
+	robotsTries   = 5         // of a server that has trouble
 	robotsHops    = 5         // redirects that are followed, RFC 9309 2.3.1.2
 	robotsPath    = "/robots.txt"
 	robotsNowhere = "robots.txt redirects to where it cannot be fetched"
@@ -24,7 +27,7 @@ const (
 // host's queue like any other, so that politeness holds for it, too.
 func (w *worker) wantRobots(v *frontier.Visit, u weburl.URL) {
 	origin := u.Origin()
-	if w.firstToWant(origin) {
+	if w.firstToWant(origin) { // of the workers that may be at this host
 		w.frontier.Park(v.Host)
 		w.frontier.Push(v.Host, frontier.Item{URL: origin + robotsPath, Robots: origin, From: v.URL, Seed: v.Seed,
 			Path: w.intern(v.Path + "P")})
@@ -49,12 +52,12 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	}
 	start := w.cfg.Now()
 	v.Tries++
-	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusted[v.Host], MaxBody: maxRobots}, &w.resp)
+	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusted[u.Origin()], MaxBody: maxRobots}, &w.resp)
 	w.count(int64(len(w.resp.Raw)))
 	rec := w.record(v, start)
 	rec.Robots = true
-	f := w.judgeAnswer(&v.Item, err)
-	if f.again && (canceled(err) || int(v.Tries) < w.cfg.Tries) {
+	f := w.judgeRobots(&v.Item, err)
+	if f.again {
 		return w.retry(v, rec, f)
 	}
 	if rec.Failure, rec.Detail = f.failure, f.detail; f.failure == page.None {
@@ -67,20 +70,46 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	if err := w.committer.put(rec, nil, func() []byte { return nil }); err != nil {
 		return err
 	}
-	if f.failure.OfHost() && v.Redirects == 0 {
-		w.forget(v.Robots) // the host itself cannot be had, which says more than that its rules cannot
-		w.frontier.Done(v, frontier.Result{Outcome: f.outcome})
-		return w.giveUp(v.Host, f)
+	if l, bad := w.withoutRules(f); bad {
+		if u, err := weburl.Parse(v.Robots); err == nil {
+			if err := w.giveUp(v.Robots, u.Host(), l); err != nil {
+				return err
+			}
+		}
+		return w.done(v, f)
 	}
-	w.settleRobots(v, u, f)
+	w.settleRobots(v, u)
 	return w.done(v, f)
 }
 
-// settleRobots makes rules of the answer, or follows a redirect.
-func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL, f fate) {
-	switch status := w.resp.Status; {
+// judgeRobots decides what follows from an exchange for a robots.txt. No answer, or a bad one, is asked for again a few
+// times: as long as the rules are not known, nothing may be fetched.
+func (w *worker) judgeRobots(it *frontier.Item, err error) fate {
+	f := w.judgeAnswer(it, err)
+	if status := w.resp.Status; err == nil && (status >= 500 || status == http.StatusTooManyRequests) {
+		f.outcome, f.ask = frontier.Throttled, w.retryAfter()
+		f.again = int(it.Tries) < max(w.cfg.Tries, robotsTries)
+		return f
+	}
+	f.again = f.again && (canceled(err) || int(it.Tries) < w.cfg.Tries)
+	return f
+}
+
+// withoutRules says whether an exchange ends the attempts to have an origin's rules in vain. RFC 9309 2.3.1.4: what cannot be
+// had for a fault of the server forbids everything.
+func (w *worker) withoutRules(f fate) (lost, bool) {
+	switch {
 	case f.failure != page.None:
-		w.obey(v.Robots, w.rules.Answer(v.Robots, 0, nil))
+		return lost{f.failure, "robots.txt: " + f.detail}, true
+	case f.outcome == frontier.Throttled:
+		return lost{page.NoRules, fmt.Sprintf("robots.txt: status %d", w.resp.Status)}, true
+	}
+	return lost{}, false
+}
+
+// settleRobots makes rules of the answer, or follows a redirect.
+func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) {
+	switch status := w.resp.Status; {
 	case status < 300 || status >= 400:
 		w.obey(v.Robots, w.rules.Answer(v.Robots, status, w.resp.Body))
 	case !w.followRobots(v, u):
@@ -103,8 +132,9 @@ func (w *worker) followRobots(v *frontier.Visit, u weburl.URL) bool {
 	if w.block.Match(to) != "" {
 		return false
 	}
-	return w.frontier.Push(to.Host(), frontier.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed,
-		Path: v.Path, Redirects: v.Redirects + 1})
+	w.frontier.Push(to.Host(), frontier.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path,
+		Redirects: v.Redirects + 1})
+	return true
 }
 
 // obey lets the URLs of an origin's host go, now that its rules are known.

@@ -40,6 +40,12 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if v.Robots != "" {
 		return w.visitRobots(ctx, v, u)
 	}
+	if l, ok := w.isLost(u.Origin()); ok {
+		if err := w.forsake(v.Host, v.Item, l); err != nil {
+			return err
+		}
+		return w.done(v, fate{})
+	}
 	ok, err := w.allowed(v, u)
 	if err != nil || !ok || !w.turn(ctx, v, u) {
 		return err
@@ -70,7 +76,7 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		w.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
 	case used:
-		w.stop(limitErr("%d pages", w.cfg.Pages))
+		w.stop(w.pagesReached())
 		w.frontier.Postpone(v, 0)
 		return false, nil
 	case hostUsed:
@@ -105,26 +111,31 @@ func (w *worker) giveBack(v *frontier.Visit) {
 func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	start := w.cfg.Now()
 	v.Tries++
-	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusted[v.Host]}, &w.resp)
+	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusted[u.Origin()]}, &w.resp)
 	w.count(int64(len(w.resp.Raw)))
 	rec := w.record(v, start)
 	fate := w.judgeAnswer(&v.Item, err)
 	if fate.again {
 		return w.retry(v, rec, fate)
 	}
-	w.quota.settle(v.Host, fate.failure == page.None)
+	full := w.quota.settle(v.Host, fate.failure == page.None)
 	if rec.Failure, rec.Detail = fate.failure, fate.detail; rec.Failure == page.None {
 		if err := w.read(rec, &v.Item); err != nil {
 			return err
 		}
 	} else {
-		w.batch.skips = append(w.batch.skips, w.skipOf(v, "failed", string(rec.Failure)+": "+rec.Detail))
+		w.batch.skips = append(w.batch.skips, w.skipOf(v, ruleFailed, string(rec.Failure)+": "+rec.Detail))
 	}
 	if err := w.finish(rec, v.Host); err != nil {
 		return err
 	}
+	if full {
+		w.stop(w.pagesReached())
+	}
 	return w.done(v, fate)
 }
+
+func (e *Engine) pagesReached() error { return limitErr("%d pages", e.cfg.Pages) }
 
 func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 	rec := &page.Record{URL: v.URL, Final: v.URL, From: v.From, Seed: v.Seed, Path: v.Path, Depth: int(v.Depth),
@@ -192,12 +203,15 @@ func (w *worker) finish(rec *page.Record, host string) error {
 	return nil
 }
 
-// done gives the visit back; a host that is given up loses what waits there.
+// done gives the visit back; an origin that is given up loses what waits there.
 func (w *worker) done(v *frontier.Visit, f fate, again ...frontier.Item) error {
-	if !w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: again}) {
+	origin := originOf(v.URL)
+	l, tooMuch := w.judgeOrigin(origin, v, f)
+	w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: again})
+	if !tooMuch {
 		return nil
 	}
-	return w.giveUp(v.Host, f)
+	return w.giveUp(origin, v.Host, l)
 }
 
 // leave ends a visit that a rule forbids.
@@ -207,7 +221,7 @@ func (w *worker) leave(v *frontier.Visit, rule, why string) error {
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
 	}
-	return w.done(v, fate{outcome: frontier.NoRequest})
+	return w.done(v, fate{})
 }
 
 func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
@@ -222,22 +236,25 @@ func (w *worker) addSkip(s page.Skip) {
 // shed leaves out the visit's URL and all others that wait at a host which has its pages.
 func (w *worker) shed(v *frontier.Visit) error {
 	const rule = "max-pages-per-host"
-	for _, it := range w.frontier.Shed(v.Host) {
+	ordinary := func(it *frontier.Item) bool { return it.Robots == "" }
+	for _, it := range w.frontier.Take(v.Host, ordinary) {
 		w.addSkip(w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"))
 	}
 	w.addSkip(w.skipOf(v, rule, "the host has its pages"))
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
 	}
-	return w.done(v, fate{outcome: frontier.NoRequest})
+	return w.done(v, fate{})
 }
 
 // count adds to the bytes, and stops the crawl at their limit.
 func (e *Engine) count(n int64) {
 	if total := e.bytes.Add(n); e.cfg.Bytes > 0 && total >= e.cfg.Bytes {
-		e.stop(limitErr("%d bytes", e.cfg.Bytes))
+		e.stop(e.bytesReached())
 	}
 }
+
+func (e *Engine) bytesReached() error { return limitErr("%d bytes", e.cfg.Bytes) }
 
 // canceled reports whether an exchange was ended by kumo itself, because the crawl stops.
 func canceled(err error) bool { return errors.Is(err, context.Canceled) }

@@ -87,7 +87,7 @@ func basicAuth(user, password string) string {
 // IsSecret reports whether a header field's name says that its value is a secret.
 func IsSecret(name string) bool {
 	name = strings.ToLower(name)
-	for _, word := range [...]string{"auth", "cookie", "token", "secret", "key", "password"} {
+	for _, word := range [...]string{"auth", "cookie", "token", "secret", "key", "passw", "session", "credential", "signature", "jwt"} {
 		if strings.Contains(name, word) {
 			return true
 		}

@@ -18,6 +18,9 @@ func parseOverrides(entries []string) (overrides, error) {
 		if len(part) != 3 || part[0] == "" {
 			return nil, fmt.Errorf("resolve %q: want HOST:PORT:ADDR", entry)
 		}
+		if part[0] != "*" && strings.Contains(part[0], "*") {
+			return nil, fmt.Errorf("resolve %q: a * stands for all hosts, not for a part of a name", entry)
+		}
 		if _, err := strconv.ParseUint(part[1], 10, 16); err != nil && part[1] != "*" {
 			return nil, fmt.Errorf("resolve %q: port %q is neither a number nor *", entry, part[1])
 		}

@@ -22,10 +22,11 @@ func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
 	defer f.mu.Unlock()
 	h, now := v.host, f.cfg.Now()
 	a := f.at(h, addr)
+	slot := h.slot
+	h.slot = time.Time{}
 	switch {
-	case !h.slot.IsZero() && !now.Before(h.slot):
-		h.slot = time.Time{}
-		return true
+	case !slot.IsZero() && !now.Before(slot) && now.Before(slot.Add(f.cfg.AddrDelay)):
+		return true // its own turn; one that was missed is gone
 	case a.hosts < 2 || !now.Before(a.next):
 		a.next = now.Add(f.cfg.AddrDelay)
 		return true

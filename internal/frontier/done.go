@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -23,23 +24,21 @@ type Result struct {
 	Again      []Item        // items of the host that wait again: the visit's own to be retried, say
 }
 
-// Done gives a visit back. It reports whether the host is given up: it failed, or asked to be left alone, too often in a row;
-// its items are then the caller's, by Drop.
-func (f *Frontier) Done(v *Visit, r Result) (giveUp bool) {
+// Done gives a visit back.
+func (f *Frontier) Done(v *Visit, r Result) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := v.host
 	f.back(v)
 	if r.Outcome != NoRequest {
 		f.judge(h, v, r)
-	} else if h.inflight == 0 {
-		h.next = v.due
+	} else if h.next.Equal(v.set) {
+		h.next = v.due // no request was made, and no other visit has set the clock since
 	}
 	for _, it := range r.Again {
 		f.enqueue(h, it)
 	}
 	f.place(h)
-	return h.failures.n >= f.cfg.Tries || h.throttles.n >= f.cfg.Throttles
 }
 
 // judge sets the host's next time and its standing.
@@ -49,17 +48,17 @@ func (f *Frontier) judge(h *host, v *Visit, r Result) {
 	switch r.Outcome {
 	case Answered:
 		h.failures, h.throttles = backoff{}, backoff{}
-		h.doubtful = now.Sub(v.started) > f.cfg.SlowAfter
+		h.doubtful = now.Sub(v.Started) > f.cfg.SlowAfter
 	case Throttled:
 		h.failures = backoff{}
-		h.throttles.count(v.started, now)
+		h.throttles.count(v.Started, now)
 		wait = max(wait, min(r.RetryAfter, f.cfg.MaxWait))
 		if r.RetryAfter == 0 || h.throttles.n > 1 {
 			wait = max(wait, h.throttles.wait(max(f.cfg.RetryWait, f.delay(h)), f.cfg.MaxWait))
 		}
 	case Failed:
 		h.doubtful = true
-		h.failures.count(v.started, now)
+		h.failures.count(v.Started, now)
 		wait = max(wait, h.failures.wait(f.cfg.RetryWait, f.cfg.MaxWait))
 	}
 	if next := now.Add(wait); next.After(h.next) {
@@ -78,42 +77,38 @@ func (f *Frontier) Postpone(v *Visit, wait time.Duration) {
 }
 
 func (f *Frontier) postpone(v *Visit, until time.Time) {
+	h := v.host
 	f.back(v)
-	f.enqueue(v.host, v.Item)
-	v.host.next = until
-	f.place(v.host)
+	f.enqueue(h, v.Item)
+	if h.next.Equal(v.set) {
+		h.next = v.due
+	}
+	if until.After(h.next) {
+		h.next = until
+	}
+	f.place(h)
 }
 
-// Drop gives a host up: it returns the items that wait there, and Push takes no more.
-func (f *Frontier) Drop(key string) []Item {
+// Take removes the items that match from a host's queue and returns them.
+func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := f.host(key)
-	h.dead = true
-	delete(f.backing, h)
-	return f.empty(h)
-}
-
-// Shed returns the ordinary items that wait at a host, which stays as it is.
-func (f *Frontier) Shed(key string) []Item {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.empty(f.host(key))
-}
-
-func (f *Frontier) empty(h *host) []Item {
-	var items []Item
-	for len(h.waiting) > 0 {
-		items = append(items, *heap.Pop(&h.waiting).(*Item))
+	var taken []Item
+	keep := func(it *Item) bool {
+		if match(it) {
+			taken = append(taken, *it)
+			return true
+		}
+		return false
 	}
-	f.waiting -= len(items)
-	if h.dead {
-		f.waiting -= len(h.robots)
-		h.robots = nil
-	}
+	h.robots = slices.DeleteFunc(h.robots, keep)
+	h.waiting = slices.DeleteFunc(h.waiting, keep)
+	heap.Init(&h.waiting)
+	f.waiting -= len(taken)
 	f.place(h)
 	f.signal()
-	return items
+	return taken
 }
 
 // Park keeps a host's ordinary items back until Unpark: its rules are not known yet.

@@ -19,9 +19,7 @@ type Config struct {
 	PerHost   int           // connections to one host; 1
 	Delay     time.Duration // from the end of an answer to the host's next request
 	AddrDelay time.Duration // between requests to one server address that several hosts share
-	MaxDelay  time.Duration // how much of a Crawl-delay is obeyed; 30s
-	Tries     int           // failures in a row after which a host is given up; 3
-	Throttles int           // answers "too many requests" in a row after which a host is given up; 10
+	MaxDelay  time.Duration // how much of a Crawl-delay is obeyed
 	RetryWait time.Duration // the first wait after a failure, doubled with each; 1s
 	MaxWait   time.Duration // the longest wait, asked for by a server or not; 1h
 	SlowAfter time.Duration // a host whose answer took longer is a suspect; 5s
@@ -31,9 +29,6 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	def(&c.Hosts, 64)
 	def(&c.PerHost, 1)
-	def(&c.MaxDelay, 30*time.Second)
-	def(&c.Tries, 3)
-	def(&c.Throttles, 10)
 	def(&c.RetryWait, time.Second)
 	def(&c.MaxWait, time.Hour)
 	def(&c.SlowAfter, 5*time.Second)
@@ -85,25 +80,23 @@ type Visit struct {
 	Item
 	Host string
 
+	Started time.Time // when it was handed out
+
 	host    *host
 	due     time.Time // the host's next time when it was handed out
-	started time.Time
+	set     time.Time // its next time as it was set then
 	suspect bool
 }
 
-// Push adds items of one host. It returns false, and keeps none, when the host was given up.
-func (f *Frontier) Push(key string, items ...Item) bool {
+// Push adds items of one host.
+func (f *Frontier) Push(key string, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := f.host(key)
-	if h.dead {
-		return false
-	}
 	for i := range items {
 		f.enqueue(h, items[i])
 	}
 	f.place(h)
-	return true
 }
 
 func (f *Frontier) host(key string) *host {
@@ -229,7 +222,7 @@ func (f *Frontier) hasPlace(c class) bool {
 }
 
 func (f *Frontier) handOut(h *host, now time.Time) *Visit {
-	v := &Visit{Item: *h.take(), Host: h.key, host: h, due: h.next, started: now, suspect: h.in == suspect}
+	v := &Visit{Item: *h.take(), Host: h.key, host: h, due: h.next, Started: now, suspect: h.in == suspect}
 	f.waiting--
 	f.inflight++
 	if h.inflight == 0 {
@@ -241,6 +234,7 @@ func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 	h.inflight++
 	// A second connection keeps the delay, too: from the start of the request before it, as that has not ended.
 	h.next = now.Add(f.delay(h))
+	v.set = h.next
 	delete(f.backing, h)
 	f.place(h)
 	return v

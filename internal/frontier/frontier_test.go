@@ -145,25 +145,43 @@ func TestABurstIsOneEvent(t *testing.T) {
 	})
 }
 
-func TestAHostThatFailsIsGivenUp(t *testing.T) {
+func TestTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := New(Config{Tries: 3})
+		f := New(Config{})
 		f.Push("a", items(5)...)
-		for i := range 3 {
+		f.Push("a", Item{URL: "robots", Robots: "http://b"})
+		odd := func(it *Item) bool { return it.URL == "u1" || it.URL == "u3" || it.Robots != "" }
+		if taken := f.Take("a", odd); len(taken) != 3 {
+			t.Errorf("took %d items, want 3", len(taken))
+		}
+		for _, want := range []string{"u0", "u2", "u4"} {
 			v, _ := next(t, f)
-			giveUp := f.Done(v, Result{Outcome: Failed, Again: []Item{v.Item}})
-			if giveUp != (i == 2) {
-				t.Errorf("after failure %d: giveUp = %v", i+1, giveUp)
+			if v.URL != want {
+				t.Errorf("got %s, want %s", v.URL, want)
 			}
-		}
-		if left := f.Drop("a"); len(left) != 5 {
-			t.Errorf("Drop returned %d items, want 5", len(left))
-		}
-		if f.Push("a", items(1)...) {
-			t.Error("a given-up host takes items")
+			f.Done(v, Result{Outcome: Answered})
 		}
 		if _, err := f.Next(t.Context()); !errors.Is(err, ErrDry) {
 			t.Errorf("Next: %v, want ErrDry", err)
+		}
+	})
+}
+
+func TestAVisitWithoutRequestLeavesTheClockAsOthersSetIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, end := range []func(*Frontier, *Visit){
+			func(f *Frontier, v *Visit) { f.Done(v, Result{Outcome: NoRequest}) },
+			func(f *Frontier, v *Visit) { f.Postpone(v, time.Millisecond) },
+		} {
+			f := New(Config{PerHost: 2, Delay: time.Millisecond})
+			f.Push("a", items(3)...)
+			v1, _ := next(t, f)
+			v2, _ := next(t, f)
+			f.Done(v1, Result{Outcome: Throttled, RetryAfter: time.Minute})
+			end(f, v2)
+			if _, wait := next(t, f); wait < time.Minute {
+				t.Errorf("a request %v after a Retry-After of a minute", wait)
+			}
 		}
 	})
 }

@@ -21,6 +21,7 @@ type Item struct {
 	Root      bool   // a seed, or where a seed redirects to
 	Robots    string // the origin whose robots.txt this is fetched for, "" for an ordinary URL
 	Late      bool   // after all that wait now: it failed where others may not
+	Told      bool   // an earlier run has said that its host could not be had
 
 	rank int32 // its depth, or that of the deepest when it came late
 	seq  uint64
@@ -65,7 +66,6 @@ type host struct {
 	waiting queue
 	robots  []*Item // robots.txt fetches: they go first, and also while parked
 	parked  bool    // ordinary items wait for the rules
-	dead    bool    // given up
 	deepest int32   // rank that ever waited
 
 	inflight int

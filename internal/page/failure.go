@@ -15,7 +15,8 @@ const (
 	Malformed   Failure = "malformed"   // what came is not HTTP
 	Private     Failure = "private"     // a private, loopback or link-local address that the crawl may not visit
 	Proxy       Failure = "proxy"       // the proxy failed
-	Unreachable Failure = "unreachable" // given up unvisited: its host failed too often
+	Unreachable Failure = "unreachable" // given up: its host asked to be left alone too often
+	NoRules     Failure = "robots"      // its host's robots.txt cannot be had, which forbids everything for now
 	Internal    Failure = "internal"    // kumo's own fault
 )
 

@@ -95,7 +95,7 @@ func (l *Live) erase() string {
 	if l.drawn == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\x1b[%dA\x1b[J", l.drawn)
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", l.drawn) // the cursor may stand behind a ^C that the terminal wrote
 }
 
 // Write puts a log line above the view.

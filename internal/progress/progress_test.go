@@ -59,7 +59,7 @@ func TestLiveView(t *testing.T) {
 			t.Error("a URL can clear the screen")
 		}
 		for line := range strings.Lines(text) {
-			if n := len([]rune(strings.TrimPrefix(strings.TrimRight(line, "\n"), "\x1b[6A\x1b[J"))); n > 40 {
+			if n := len([]rune(strings.TrimPrefix(strings.TrimRight(line, "\n"), "\r\x1b[6A\x1b[J"))); n > 40 {
 				t.Errorf("a line of %d characters: %q", n, line)
 			}
 		}

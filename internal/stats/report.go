@@ -30,6 +30,7 @@ type Report struct {
 	Links          int64   `json:"links"`
 	Known          int     `json:"urls_known"`
 	Waiting        int     `json:"urls_waiting"`
+	Forsaken       int64   `json:"urls_given_up"` // in this run, with their hosts: they wait for the next
 	Hosts          int     `json:"hosts"`
 
 	Statuses map[int]int64    `json:"statuses"`
@@ -63,7 +64,7 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 		r.BytesPerSecond = float64(s.Bytes-bytesBefore) / r.Seconds
 	}
 	r.Duplicates, r.Failed, r.Retries, r.RobotsFetched, r.Links = s.Duplicates, s.Failed, s.Retries, s.Robots, s.Links
-	r.Hosts = len(s.Hosts)
+	r.Hosts, r.Forsaken = len(s.Hosts), s.Forsaken
 	r.Statuses, r.Types, r.Errors, r.Skipped = s.Statuses, s.Types, s.Failures, s.Rules
 	r.OffHosts, r.OffTop = len(s.Off), top(s.Off, offTop)
 	for _, n := range s.Off {
@@ -117,6 +118,9 @@ func (r *Report) Print(w io.Writer) {
 	list(row, "types", r.Types)
 	list(row, "errors", r.Errors)
 	list(row, "left out", r.Skipped)
+	if r.Forsaken > 0 {
+		row("given up", "%d URLs, with their hosts: the same command tries them again", r.Forsaken)
+	}
 	var slow []string
 	for _, h := range r.Slowest[:min(3, len(r.Slowest))] {
 		slow = append(slow, fmt.Sprintf("%s %.2fs", h.Host, h.Seconds))

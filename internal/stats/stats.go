@@ -39,6 +39,7 @@ type Snapshot struct {
 	Failed     int64 // URLs that were not
 	Retries    int64
 	Duplicates int64
+	Forsaken   int64 // URLs of this run whose host was given up: they wait for the next
 	Robots     int64 // robots.txt fetched
 	Links      int64 // links found, repeats included
 	Skipped    int64 // URLs within reach that were left out
@@ -52,8 +53,9 @@ type Snapshot struct {
 
 // A Counter counts. Its methods may be called by many goroutines at once.
 type Counter struct {
-	mu sync.Mutex
-	s  Snapshot
+	mu    sync.Mutex
+	s     Snapshot
+	extra int64 // of s.Bytes, those that Sums tells of
 }
 
 // New returns a counter at zero.
@@ -94,13 +96,44 @@ func (c *Counter) RobotsFetched(bytes int64) {
 	defer c.mu.Unlock()
 	c.s.Robots++
 	c.s.Bytes += bytes
+	c.extra += bytes
 }
 
 // Retried counts a visit that will be made again.
-func (c *Counter) Retried() {
+func (c *Counter) Retried(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.Retries++
+	c.s.Bytes += bytes
+	c.extra += bytes
+}
+
+// Forsaken counts a URL whose host was given up.
+func (c *Counter) Forsaken() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.s.Forsaken++
+}
+
+// Sums are counters that no list of visits gives back.
+type Sums struct {
+	Retries, Robots, Links int64
+	ExtraBytes             int64 // of robots.txt and of visits that were made again
+}
+
+// Sums returns them.
+func (c *Counter) Sums() Sums {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Sums{c.s.Retries, c.s.Robots, c.s.Links, c.extra}
+}
+
+// Restore sets them.
+func (c *Counter) Restore(n Sums) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.s.Bytes += n.ExtraBytes - c.extra
+	c.s.Retries, c.s.Robots, c.s.Links, c.extra = n.Retries, n.Robots, n.Links, n.ExtraBytes
 }
 
 // Found counts links.

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/gofrs/flock"
 
@@ -24,9 +25,12 @@ type folder struct {
 	lock *flock.Flock
 }
 
-// openFolder makes and locks the crawl's folder and writes the settings there.
+// openFolder makes and locks the crawl's folder.
 func openFolder(disk vfs.FS, j *Job) (*folder, error) {
 	f := &folder{dir: j.Dir, disk: disk}
+	if !f.isCrawl() && f.hasOutputs() {
+		return nil, &JobError{fmt.Errorf("%s %w", f.dir, ErrForeign)}
+	}
 	if err := disk.MkdirAll(f.path("state")); err != nil {
 		return nil, fmt.Errorf("make the crawl's folder: %w", err)
 	}
@@ -37,26 +41,65 @@ func openFolder(disk vfs.FS, j *Job) (*folder, error) {
 	case !locked:
 		return nil, fmt.Errorf("%s: %w", j.Dir, ErrLocked)
 	}
-	if j.Fresh {
-		if err := f.clear(); err != nil {
-			return f, fmt.Errorf("forget the crawl in %s: %w", j.Dir, err)
-		}
-	}
-	return f, writeSettings(f.path(settingsName), j.Settings)
+	return f, f.prepare(j.Fresh)
 }
 
 func (f *folder) path(elem ...string) string {
 	return filepath.Join(append([]string{f.dir}, elem...)...)
 }
 
-// clear removes what a crawl makes, and nothing else.
+// outputs are the files of a crawl besides those in warc and state.
+var outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "report.json", "index.cdxj"}
+
+// ErrForeign is a folder with files that a crawl would write over, and no crawl.
+var ErrForeign = errors.New("holds files that are not a crawl's: name another folder with --out")
+
+func (f *folder) isCrawl() bool { return f.hasJournal() || isSettings(f.path(settingsName)) }
+
+func (f *folder) hasJournal() bool {
+	_, err := f.disk.Size(f.path("state", "journal"))
+	return err == nil
+}
+
+// prepare makes sure that nothing in the folder is written over but by wish.
+func (f *folder) prepare(fresh bool) error {
+	switch {
+	case fresh:
+		if err := f.clear(); err != nil {
+			return fmt.Errorf("forget the crawl in %s: %w", f.dir, err)
+		}
+	case !f.hasJournal() && f.hasOutputs():
+		return &JobError{fmt.Errorf("the crawl in %s has lost its state: begin again with --fresh, or name another folder with --out", f.dir)}
+	}
+	return nil
+}
+
+func (f *folder) hasOutputs() bool {
+	warcs, _ := f.disk.List(f.path("warc"))
+	return len(warcs) > 0 || slices.ContainsFunc(outputs, func(name string) bool {
+		size, err := f.disk.Size(f.path(name))
+		return err == nil && size > 0
+	})
+}
+
+// clear removes what a crawl makes, and nothing else. The state goes first: without it the rest is no crawl that goes on.
 func (f *folder) clear() error {
-	for _, name := range []string{"state/journal", "pages.jsonl", "crawl.log", "skipped.jsonl", "report.json", "index.cdxj"} {
-		if err := os.Remove(f.path(filepath.FromSlash(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	doomed := append([]string{filepath.Join("state", "journal")}, outputs...)
+	files, err := f.disk.List(f.path("warc"))
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if strings.Contains(name, ".warc") || strings.Contains(name, ".cdxj") {
+			doomed = append(doomed, filepath.Join("warc", name))
+		}
+	}
+	for _, name := range doomed {
+		if err := f.disk.Remove(f.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return os.RemoveAll(f.path("warc"))
+	return nil
 }
 
 func (f *folder) writeReport(r *stats.Report) error {
@@ -64,16 +107,34 @@ func (f *folder) writeReport(r *stats.Report) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(f.path("report.json"), append(data, '\n'))
+	return f.replace("report.json", append(data, '\n'))
 }
 
-// replaceFile writes a file so that a reader sees the old content or the new, never a part.
-func replaceFile(name string, data []byte) error {
-	tmp := name + ".tmp"
-	if err := os.WriteFile(tmp, data, 0o644); err != nil {
+func (f *folder) writeSettings(settings []Setting) error {
+	data, err := settingsFile(settings)
+	if err != nil {
 		return err
 	}
-	return vfs.OS.Rename(tmp, name)
+	return f.replace(settingsName, data)
+}
+
+// replace writes a file so that a reader sees the old content or the new, never a part, whatever happens.
+func (f *folder) replace(name string, data []byte) error {
+	tmp := f.path(name + ".tmp")
+	if err := vfs.CutBack(f.disk, tmp, 0); err != nil {
+		return err
+	}
+	file, err := f.disk.Append(tmp)
+	if err != nil {
+		return err
+	}
+	if _, err = file.Write(data); err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, f.disk.Remove(tmp))
+	}
+	return f.disk.Rename(tmp, f.path(name))
 }
 
 func (f *folder) close() error { return f.lock.Unlock() }

@@ -5,7 +5,6 @@ package wire
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +43,14 @@ type Job struct {
 	Warn     func(error) // told what is wrong but does not stop the crawl
 }
 
+// A JobError says what is wrong with a job, before anything was done.
+type JobError struct{ err error }
+
+func (e *JobError) Error() string { return e.err.Error() }
+func (e *JobError) Unwrap() error { return e.err }
+
+func badJob(format string, args ...any) error { return &JobError{fmt.Errorf(format, args...)} }
+
 // A Setting is one of the settings in effect.
 type Setting struct {
 	Key    string
@@ -79,12 +86,13 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 	}
 	for _, f := range j.Formats {
 		if f != "warc" && f != "jsonl" {
-			return nil, fmt.Errorf("format %q: kumo writes warc and jsonl", f)
+			return nil, badJob("format %q: kumo writes warc and jsonl", f)
 		}
 	}
-	j.Frontier.PerHost = max(1, j.Frontier.PerHost)
-	j.Fetch.PerHost = j.Frontier.PerHost
-	j.Frontier.Tries = j.Crawl.Tries
+	if strings.ContainsAny(j.Name, `/\`) || strings.HasPrefix(j.Name, ".") {
+		return nil, badJob("name %q: it is part of file names, so it has no slashes and does not begin with a dot", j.Name)
+	}
+	j.Fetch.PerHost = max(1, j.Frontier.PerHost)
 	return seeds, nil
 }
 
@@ -94,7 +102,7 @@ func (j *Job) workers() int {
 	if hosts <= 0 {
 		hosts = 64
 	}
-	return min(hosts*j.Frontier.PerHost, maxWorkers)
+	return min(hosts*max(1, j.Frontier.PerHost), maxWorkers)
 }
 
 const maxWorkers = 100_000
@@ -106,25 +114,34 @@ func nameOf(seed weburl.URL) string {
 	return strings.Trim(unsafeInNames.ReplaceAllString(seed.Host(), "-"), "-.")
 }
 
-// ParseSeeds reads seeds as a user types them.
+// ParseSeeds reads seeds as a user types them, each once.
 func ParseSeeds(raw []string) ([]weburl.URL, error) {
-	var seeds []weburl.URL
+	seeds := make([]weburl.URL, 0, len(raw))
+	met := make(map[weburl.URL]bool, len(raw))
 	for _, s := range raw {
 		u, err := parseSeed(s)
 		if err != nil {
-			return nil, fmt.Errorf("seed %q: %w", s, err)
+			return nil, badJob("seed %q: %w", s, err)
 		}
-		if !slices.Contains(seeds, u) {
+		if !met[u] {
 			seeds = append(seeds, u)
 		}
+		met[u] = true
 	}
 	return seeds, nil
 }
 
-var schemeLike = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:(//|[^0-9/])`)
+var (
+	schemeLike = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:(//|[^0-9/])`)
+	localLike  = regexp.MustCompile(`^(localhost|[0-9.]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/|$)`)
+)
 
 func parseSeed(s string) (weburl.URL, error) {
-	if !schemeLike.MatchString(s) {
+	switch {
+	case schemeLike.MatchString(s):
+	case localLike.MatchString(s):
+		s = "http://" + s // few have a certificate for an address
+	default:
 		s = "https://" + s
 	}
 	u, err := weburl.Parse(s)

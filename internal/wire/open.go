@@ -39,6 +39,8 @@ type Crawl struct {
 	folder  *folder
 	journal journal.Journal
 	fetcher *fetch.Client
+	block   *crawl.BlockList
+	stores  []store.Store // until the engine has closed them
 	disk    vfs.FS
 }
 
@@ -48,24 +50,50 @@ func Open(j *Job) (*Crawl, error) { return open(j, vfs.OS) }
 
 func open(j *Job, disk vfs.FS) (_ *Crawl, err error) {
 	c := &Crawl{Job: j, journal: journal.Discard, disk: disk}
-	if c.seeds, err = j.Fix(); err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
 		}
 	}()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
 	if err := c.openState(); err != nil {
 		return nil, err
 	}
 	if len(c.seeds) == 0 && c.state.Fresh() {
 		return nil, ErrNoSeeds
 	}
-	if c.fetcher, err = fetch.New(j.Fetch); err != nil {
+	if err := c.assemble(); err != nil {
 		return nil, err
 	}
-	return c, c.assemble()
+	if c.folder == nil {
+		return c, nil
+	}
+	return c, c.folder.writeSettings(j.Settings)
+}
+
+// Check says what is wrong with a job, and touches nothing.
+func Check(j *Job) error {
+	c := &Crawl{Job: j, journal: journal.Discard}
+	return errors.Join(c.check(), c.Close())
+}
+
+// check makes the parts that a wrong job cannot have.
+func (c *Crawl) check() (err error) {
+	if c.seeds, err = c.Job.Fix(); err != nil {
+		return err
+	}
+	if len(c.seeds) == 0 && (c.Job.Fresh || c.Job.Dir == "") {
+		return ErrNoSeeds
+	}
+	if c.fetcher, err = fetch.New(c.Job.Fetch); err != nil {
+		return &JobError{err}
+	}
+	if c.block, err = c.blockList(); err != nil {
+		return &JobError{err}
+	}
+	return nil
 }
 
 // ErrNoSeeds is a new crawl without a URL to begin with.
@@ -77,9 +105,11 @@ func (c *Crawl) openState() (err error) {
 		if c.folder, err = openFolder(c.disk, c.Job); err != nil {
 			return err
 		}
-		if c.journal, err = file.Open(c.disk, c.folder.path("state", "journal")); err != nil {
+		j, err := file.Open(c.disk, c.folder.path("state", "journal"))
+		if err != nil {
 			return err
 		}
+		c.journal = j
 	}
 	if c.state, err = crawl.Recover(c.journal); err != nil {
 		return err
@@ -92,11 +122,8 @@ func (c *Crawl) openState() (err error) {
 // assemble is where implementations are chosen.
 func (c *Crawl) assemble() error {
 	j := c.Job
-	stores, err := c.stores()
-	if err != nil {
-		return err
-	}
-	block, err := c.blockList()
+	stores, err := c.openStores()
+	c.stores = stores
 	if err != nil {
 		return err
 	}
@@ -105,7 +132,7 @@ func (c *Crawl) assemble() error {
 		Frontier:  c.Frontier,
 		Robots:    robots.NewCache(robots.Config{Agent: Agent, Now: j.Crawl.Now}),
 		Scope:     weburl.NewScope(j.Scope),
-		Block:     block,
+		Block:     c.block,
 		Fetcher:   c.fetcher,
 		NewParser: func() crawl.Parser { return parse.New(parse.Config{}) },
 		Stores:    stores,
@@ -115,7 +142,7 @@ func (c *Crawl) assemble() error {
 	return nil
 }
 
-func (c *Crawl) stores() ([]store.Store, error) {
+func (c *Crawl) openStores() ([]store.Store, error) {
 	j := c.Job
 	if j.Dir == "" {
 		return nil, nil
@@ -126,7 +153,9 @@ func (c *Crawl) stores() ([]store.Store, error) {
 	}
 	var stores []store.Store
 	add := func(s store.Store, err error) error {
-		stores = append(stores, s)
+		if err == nil {
+			stores = append(stores, s)
+		}
 		return err
 	}
 	// The WARC comes first: it fills in where the record lies, which pages.jsonl names.
@@ -162,19 +191,32 @@ func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
 	before := c.Stats.Totals()
 	report := &stats.Report{Crawl: c.Job.Name, Started: c.Job.now(), Ended: "done"}
 	err := c.engine.Run(ctx, c.seeds, c.Job.workers())
-	switch {
-	case errors.Is(err, context.Canceled):
-		report.Ended = "interrupted"
-	case err != nil:
-		report.Ended = err.Error()
+	report.Ended = ended(err)
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, crawl.ErrLimit) {
+		c.stores = nil // the engine has closed them
 	}
 	report.Stopped = c.Job.now()
 	report.Fill(c.Stats.Snapshot(), before.Pages, before.Bytes)
 	report.Known, report.Waiting = c.engine.Known(), c.Frontier.Counts().URLs
-	if c.folder != nil {
+	if c.folder != nil && !vfs.IsFull(err) {
 		err = errors.Join(err, c.folder.writeReport(report))
 	}
 	return report, err
+}
+
+// ended says in a few words how a run ended.
+func ended(err error) string {
+	switch {
+	case err == nil:
+		return "done"
+	case errors.Is(err, context.Canceled):
+		return "interrupted"
+	case vfs.IsFull(err):
+		return "the disk is full"
+	case errors.Is(err, crawl.ErrLimit):
+		return err.Error()
+	}
+	return "failed"
 }
 
 // URLsKnown is the number of URLs met within reach so far.
@@ -186,6 +228,9 @@ func (c *Crawl) Close() error {
 		c.fetcher.Close()
 	}
 	err := c.journal.Close()
+	for _, s := range c.stores {
+		_ = s.Close() // its files are as the last commit left them; the next run goes on from there
+	}
 	if c.folder != nil {
 		err = errors.Join(err, c.folder.close())
 	}

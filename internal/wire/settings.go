@@ -19,10 +19,13 @@ const settingsName = "config.yaml"
 // Redacted stands for a secret.
 const Redacted = "REDACTED"
 
-// writeSettings keeps the settings in effect with the crawl. The file is one that --config reads.
-func writeSettings(name string, settings []Setting) error {
+// settingsHead begins a crawl's config.yaml, and tells it from others.
+const settingsHead = "# The settings of this crawl, for kumo crawl --config. Secrets are left out.\n"
+
+// settingsFile is config.yaml: the settings in effect, in a form that --config reads.
+func settingsFile(settings []Setting) ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString("# The settings of this crawl, for kumo crawl --config. Secrets are left out.\n")
+	b.WriteString(settingsHead)
 	for _, s := range settings {
 		var v any = s.Values
 		if len(s.Values) == 1 {
@@ -30,11 +33,17 @@ func writeSettings(name string, settings []Setting) error {
 		}
 		line, err := yaml.Marshal(map[string]any{s.Key: v})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		b.Write(line)
 	}
-	return replaceFile(name, b.Bytes())
+	return b.Bytes(), nil
+}
+
+// isSettings reports whether the file at name was written by a crawl.
+func isSettings(name string) bool {
+	data, err := os.ReadFile(name)
+	return err == nil && bytes.HasPrefix(data, []byte(settingsHead))
 }
 
 // plain makes a number or a truth value of a text that is one, so that it is written without quotes.

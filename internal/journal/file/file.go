@@ -1,8 +1,9 @@
 // Package file is a journal in one file.
 //
-// The file begins with the line "kumo journal 1". Each batch follows as a frame: its length and its CRC-32C, both four bytes,
-// little-endian, then its bytes. A process that dies while it writes leaves a torn frame at the end, and a machine that dies may
-// leave zeros there; Open cuts both off. A bad frame anywhere else means damage, and Open refuses the file.
+// The file begins with the line "kumo journal 1". Each batch follows as a frame: its length, the CRC-32C of that, and the CRC-32C of
+// the batch, four bytes each, little-endian, then the batch. A process that dies while it writes leaves a torn frame at the
+// end, and a machine that dies may leave any part of it unwritten: a bad frame that no good one follows is such an end. Open
+// cuts it off and keeps what it cut beside the journal. A bad frame before a good one means damage, and Open refuses the file.
 package file
 
 import (
@@ -21,7 +22,7 @@ import (
 const (
 	magic    = "kumo journal 1\n"
 	family   = "kumo journal "
-	frameLen = 8
+	frameLen = 12
 	maxBatch = 1 << 30
 )
 
@@ -48,11 +49,8 @@ type Journal struct {
 // Open opens the journal at name, makes it when there is none, and cuts a torn end off.
 func Open(disk vfs.FS, name string) (*Journal, error) {
 	j := &Journal{disk: disk, name: name}
-	if err := j.check(); err != nil {
+	if err := j.repair(); err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", name, err)
-	}
-	if err := vfs.CutBack(disk, name, j.size); err != nil {
-		return nil, err
 	}
 	f, err := disk.Append(name)
 	if err != nil {
@@ -65,13 +63,22 @@ func Open(disk vfs.FS, name string) (*Journal, error) {
 	return j, nil
 }
 
-// check finds where the last whole frame ends.
-func (j *Journal) check() error {
-	_, err := j.disk.Size(j.name)
+// repair finds where the last whole frame ends and cuts off what follows.
+func (j *Journal) repair() error {
+	size, err := j.disk.Size(j.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return j.scan(func([]byte) error { return nil })
+	if err != nil {
+		return err
+	}
+	if err := j.scan(func([]byte) error { return nil }); err != nil || j.size == size {
+		return err
+	}
+	if err := j.keepTorn(); err != nil {
+		return err
+	}
+	return vfs.CutBack(j.disk, j.name, j.size)
 }
 
 // Replay calls f with every batch.
@@ -98,10 +105,10 @@ func (j *Journal) scan(f func([]byte) error) error {
 	for {
 		batch, err := j.next(r)
 		switch {
+		case errors.Is(err, errBadFrame):
+			return j.checkEnd()
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.Is(err, errBadFrame):
-			return j.tornEnd(r)
 		case err != nil:
 			return err
 		}
@@ -129,44 +136,91 @@ func readMagic(r io.Reader) (torn bool, err error) {
 
 var errBadFrame = errors.New("bad frame")
 
-// next reads one frame: io.EOF at the end and within a frame, errBadFrame when its bytes are not what was written.
+// next reads one frame: io.EOF at the end of the file, errBadFrame when its bytes are not, or not all, what was written.
 func (j *Journal) next(r io.Reader) ([]byte, error) {
 	var head [frameLen]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
+	switch n, err := io.ReadFull(r, head[:]); {
+	case n == 0 && errors.Is(err, io.EOF):
 		return nil, io.EOF
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errBadFrame
+	case err != nil:
+		return nil, err
 	}
-	n := binary.LittleEndian.Uint32(head[:])
-	if n == 0 || n > maxBatch {
+	n, ok := frameSize(head[:])
+	if !ok {
 		return nil, errBadFrame
 	}
-	if cap(j.frame) < int(n) {
+	if cap(j.frame) < n {
 		j.frame = make([]byte, n)
 	}
 	batch := j.frame[:n]
-	if _, err := io.ReadFull(r, batch); err != nil {
-		return nil, io.EOF
+	switch _, err := io.ReadFull(r, batch); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errBadFrame
+	case err != nil:
+		return nil, err
 	}
-	if crc32.Checksum(batch, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
+	if checksum(batch) != binary.LittleEndian.Uint32(head[8:]) {
 		return nil, errBadFrame
 	}
 	return batch, nil
 }
 
-// tornEnd accepts a bad frame that nothing, or nothing but zeros, follows.
-func (j *Journal) tornEnd(r *bufio.Reader) error {
-	for {
-		b, err := r.ReadByte()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if b != 0 {
-			return fmt.Errorf("%w at byte %d: what follows cannot be trusted", ErrDamaged, j.size)
+// frameSize reads the length of a frame's batch.
+func frameSize(head []byte) (n int, ok bool) {
+	n = int(binary.LittleEndian.Uint32(head))
+	return n, n > 0 && n <= maxBatch && checksum(head[:4]) == binary.LittleEndian.Uint32(head[4:])
+}
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// rest reads what follows the last whole frame. It is one batch: each is durable before the next is written.
+func (j *Journal) rest() ([]byte, error) {
+	rc, err := j.disk.Open(j.name)
+	if err != nil {
+		return nil, err
+	}
+	defer rc.Close()
+	if _, err := io.CopyN(io.Discard, rc, j.size); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(rc)
+}
+
+// checkEnd accepts a bad frame that no good one follows.
+func (j *Journal) checkEnd() error {
+	rest, err := j.rest()
+	if err != nil {
+		return err
+	}
+	for i := 1; i+frameLen <= len(rest); i++ {
+		n, ok := frameSize(rest[i:])
+		if body := rest[i+frameLen:]; ok && n <= len(body) && checksum(body[:n]) == binary.LittleEndian.Uint32(rest[i+8:]) {
+			return fmt.Errorf("%w at byte %d of %d: batches that follow cannot be trusted", ErrDamaged, j.size, j.size+int64(len(rest)))
 		}
 	}
+	return nil
 }
+
+// keepTorn keeps what is cut off, should a person want to look at it.
+func (j *Journal) keepTorn() error {
+	rest, err := j.rest()
+	if err != nil {
+		return err
+	}
+	if err := vfs.CutBack(j.disk, j.name+tornSuffix, 0); err != nil {
+		return err
+	}
+	f, err := j.disk.Append(j.name + tornSuffix)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(rest)
+	return errors.Join(err, f.Close())
+}
+
+const tornSuffix = ".torn"
 
 // Append adds one batch and returns when it is durable.
 func (j *Journal) Append(batch []byte) error {
@@ -177,7 +231,8 @@ func (j *Journal) Append(batch []byte) error {
 		return fmt.Errorf("journal %s: a batch of %d bytes is too large", j.name, len(batch))
 	}
 	j.frame = binary.LittleEndian.AppendUint32(j.frame[:0], uint32(len(batch)))
-	j.frame = binary.LittleEndian.AppendUint32(j.frame, crc32.Checksum(batch, castagnoli))
+	j.frame = binary.LittleEndian.AppendUint32(j.frame, checksum(j.frame))
+	j.frame = binary.LittleEndian.AppendUint32(j.frame, checksum(batch))
 	j.frame = append(j.frame, batch...)
 	return j.write(j.frame)
 }

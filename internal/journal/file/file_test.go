@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -71,9 +72,23 @@ func TestEveryTornEndIsCutOff(t *testing.T) {
 func TestDamageInTheMiddleIsRefused(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")
 	data := write(t, name)
-	data[len("kumo journal 1\n")+10] ^= 1
-	if err := use(t, name, data); !errors.Is(err, file.ErrDamaged) {
-		t.Errorf("got %v, want ErrDamaged", err)
+	last := len(data) - len("third") - 12
+	for i := len("kumo journal 1\n"); i < last; i++ {
+		damaged := bytes.Clone(data)
+		damaged[i] ^= 1
+		if err := use(t, name, damaged); !errors.Is(err, file.ErrDamaged) {
+			t.Errorf("byte %d of %d: got %v, want ErrDamaged", i, len(data), err)
+		}
+	}
+	for i := last; i < len(data); i++ { // the last batch may have been torn in any way
+		torn := bytes.Clone(data)
+		torn[i] ^= 1
+		if err := use(t, name, torn); err != nil {
+			t.Errorf("byte %d of %d: %v", i, len(data), err)
+		}
+		if kept, err := os.ReadFile(name + ".torn"); err != nil || !bytes.Equal(kept, torn[last:]) {
+			t.Errorf("byte %d: what was cut off is not kept: %v", i, err)
+		}
 	}
 }
 

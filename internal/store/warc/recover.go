@@ -44,7 +44,7 @@ func (s *Store) recoverFile(name string, marks []store.Mark) error {
 	return f.settle()
 }
 
-// checkLost returns an error of kind fs.ErrInvalid when a file that marks name is gone or has less than they say.
+// checkLost returns an error of kind fs.ErrInvalid when a file that marks name has less than they say.
 func (s *Store) checkLost(marks []store.Mark) error {
 	for _, m := range marks {
 		final, ok := strings.CutSuffix(m.Name, open)
@@ -52,7 +52,10 @@ func (s *Store) checkLost(marks []store.Mark) error {
 			continue
 		}
 		size, err := s.disk.Size(filepath.Join(s.cfg.Dir, filepath.FromSlash(final)))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // somebody has moved the finished file elsewhere, which is what it is for
+		}
+		if err != nil {
 			return err
 		}
 		if size < m.Length {

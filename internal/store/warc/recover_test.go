@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,19 +67,28 @@ func checkRecovered(t *testing.T, dir string, marks []store.Mark) {
 	}
 }
 
-func TestMissingFileIsTold(t *testing.T) {
+// TestAFinishedFileMayBeMovedButNotShortened: moving finished files away is what an archive does with them.
+func TestAFinishedFileMayBeMovedButNotShortened(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, nil)
 	put(t, s, storetest.Record(1))
 	marks := closeTest(t, s)
-	for _, m := range marks {
-		if final := strings.TrimSuffix(m.Name, open); strings.Contains(final, ".warc") {
-			if err := vfs.OS.Remove(filepath.Join(dir, final)); err != nil {
-				t.Fatal(err)
-			}
-		}
+	i := slices.IndexFunc(marks, func(m store.Mark) bool { return strings.Contains(m.Name, ".warc") })
+	name := filepath.Join(dir, strings.TrimSuffix(marks[i].Name, open))
+	if err := vfs.OS.Truncate(name, marks[i].Length-1); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := Open(vfs.OS, Config{Dir: dir}, marks); !errors.Is(err, fs.ErrInvalid) {
-		t.Errorf("a lost file gave %v", err)
+		t.Errorf("a shortened file gave %v", err)
+	}
+	if err := vfs.OS.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(vfs.OS, Config{Dir: dir}, marks)
+	if err != nil {
+		t.Fatalf("a file that was moved away: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,0 +1,131 @@
+package crawl
+
+import (
+	"fmt"
+	"time"
+
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/stats"
+	"kumo/internal/weburl"
+)
+
+// How much in a row an origin may do before it is given up. It is the origin and not the host that is given up: where nothing
+// answers at https, http may be well.
+const (
+	maxRefusals  = 3  // could not be connected to, or not by TLS
+	maxSilences  = 10 // connected, but gave no answer: one URL, or a few, may be at fault
+	maxThrottles = 10 // answered that it wants to be left alone
+)
+
+// A standing is what an origin did in a row.
+type standing struct {
+	refusals, silences, throttles int
+	last                          time.Time // of the last event
+}
+
+// lost is why an origin was given up.
+type lost struct {
+	failure page.Failure
+	why     string
+}
+
+// judgeOrigin counts how a visit went for its origin and says whether that is too much. What was under way at the last event is
+// part of it.
+func (e *Engine) judgeOrigin(origin string, v *frontier.Visit, f fate) (lost, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if f.outcome == frontier.NoRequest {
+		return lost{}, false
+	}
+	if f.outcome == frontier.Answered {
+		delete(e.standings, origin)
+		return lost{}, false
+	}
+	s := e.standings[origin]
+	if v.Started.After(s.last) {
+		s.count(f)
+		s.last = e.cfg.Now()
+		e.standings[origin] = s
+	}
+	switch {
+	case s.refusals >= maxRefusals, s.silences >= maxSilences:
+		return lost{f.failure, f.detail}, true
+	case s.throttles >= maxThrottles:
+		return lost{page.Unreachable, "its host asked to be left alone too often"}, true
+	}
+	return lost{}, false
+}
+
+func (s *standing) count(f fate) {
+	switch {
+	case f.outcome == frontier.Throttled:
+		s.throttles++
+	case f.failure.OfHost():
+		s.refusals++
+	default:
+		s.silences++
+	}
+}
+
+// giveUp ends what waits at an origin: its URLs share the failure, and wait for another run.
+func (w *worker) giveUp(origin, host string, l lost) error {
+	w.mu.Lock()
+	w.lost[origin] = l
+	w.anyLost.Store(true)
+	w.mu.Unlock()
+	w.forget(origin)
+	w.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.failure, l.why))
+	for _, it := range w.frontier.Take(host, func(it *frontier.Item) bool { return originOf(it.URL) == origin }) {
+		if it.Robots != "" && it.Robots != origin {
+			w.obey(it.Robots, w.rules.Answer(it.Robots, 0, nil)) // another origin's rules that were to be had here
+			continue
+		}
+		if it.Robots != "" {
+			continue
+		}
+		if err := w.forsake(host, it, l); err != nil {
+			return err
+		}
+	}
+	w.frontier.Unpark(host)
+	return nil
+}
+
+func originOf(url string) string {
+	u, err := weburl.Parse(url)
+	if err != nil {
+		return ""
+	}
+	return u.Origin()
+}
+
+// isLost says whether an origin was given up, and why.
+func (e *Engine) isLost(origin string) (lost, bool) {
+	if !e.anyLost.Load() {
+		return lost{}, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l, ok := e.lost[origin]
+	return l, ok
+}
+
+// forsake records a URL as failed whose origin was given up. For the journal it still waits: the next run tries it again.
+func (e *Engine) forsake(host string, it frontier.Item, l lost) error {
+	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
+		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}
+	var b batch
+	if !it.Told {
+		b.skips = []page.Skip{{URL: it.URL, Host: host, From: it.From, Depth: int(it.Depth), Time: rec.Time,
+			Rule: ruleFailed, Why: string(l.failure) + ": " + l.why}}
+	}
+	b.entries.told(it.URL)
+	if err := e.take(&b, rec, nil); err != nil {
+		return err
+	}
+	e.stats.Visited(stats.Visit{Host: host, Failure: string(l.failure)})
+	e.stats.Forsaken()
+	e.listener.visited(rec)
+	return nil
+}
