@@ -53,15 +53,8 @@ func newDNS(t *testing.T, zone ...string) *dnsServer {
 	t.Helper()
 	s := new(dnsServer)
 	s.set(zone...)
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.addr = pc.LocalAddr().String()
-	ln, err := net.Listen("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pc, ln := listenBoth(t)
+	s.addr = ln.Addr().String()
 	for _, srv := range []*dns.Server{{PacketConn: pc, Handler: s}, {Listener: ln, Handler: s}} {
 		started, done := make(chan struct{}), make(chan struct{})
 		srv.NotifyStartedFunc = func() { close(started) }
@@ -70,6 +63,23 @@ func newDNS(t *testing.T, zone ...string) *dnsServer {
 		t.Cleanup(func() { srv.Shutdown(); <-done })
 	}
 	return s
+}
+
+// listenBoth opens one port for UDP and TCP: what is free for one may be taken for the other.
+func listenBoth(t *testing.T) (net.PacketConn, net.Listener) {
+	t.Helper()
+	for range 20 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pc, err := net.ListenPacket("udp", ln.Addr().String()); err == nil {
+			return pc, ln
+		}
+		ln.Close()
+	}
+	t.Fatal("no port is free for both UDP and TCP")
+	return nil, nil
 }
 
 func (s *dnsServer) set(zone ...string) {
