@@ -67,7 +67,7 @@ type Crawler struct {
 func New(opts ...Option) *Crawler {
 	c := &Crawler{}
 	c.job.Crawl.Depth = -1
-	c.job.Frontier.Delay, c.job.Frontier.AddrDelay, c.job.Frontier.MaxDelay = time.Second, 250*time.Millisecond, 30*time.Second
+	c.job.Frontier.Delay, c.job.Frontier.AddrDelay = time.Second, 250*time.Millisecond
 	c.job.Crawl.DecodeAll = true
 	for _, opt := range opts {
 		opt(c)

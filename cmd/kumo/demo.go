@@ -66,6 +66,6 @@ func demoSettings(o *options) *pflag.FlagSet {
 	all := &options{}
 	f := pflag.NewFlagSet("demo", pflag.ContinueOnError)
 	all.bind(f)
-	all.job, all.depth, all.robots = o.job, noLimit, "obey"
+	all.job = o.job
 	return f
 }

@@ -30,6 +30,7 @@ type options struct {
 	cookies   string
 	proxy     string
 	depth     string
+	maxDelay  time.Duration
 	metrics   string
 	dryRun    bool
 	verbose   bool
@@ -73,7 +74,7 @@ func (o *options) bindManners(f *pflag.FlagSet) {
 	f.IntVar(&j.Frontier.PerHost, "per-host", 1, "open `N` connections to one host")
 	f.DurationVar(&j.Frontier.Delay, "delay", time.Second, "wait this long from the end of an answer to the next request to that host")
 	f.DurationVar(&j.Frontier.AddrDelay, "ip-delay", 250*time.Millisecond, "wait this long between requests to an address that several hosts share")
-	f.DurationVar(&j.Frontier.MaxDelay, "max-crawl-delay", 30*time.Second, "obey a robots.txt's Crawl-delay up to this")
+	f.DurationVar(&o.maxDelay, "max-crawl-delay", 30*time.Second, "obey a robots.txt's Crawl-delay up to this (0: not at all)")
 	o.robots = "obey"
 	f.Var(choice{&o.robots, []string{"obey", "ignore"}}, "robots", "what to do with robots.txt")
 	f.Float64Var(&j.Crawl.Rate, "max-rate", 0, "at most `N` requests a second, all hosts together (0: no limit)")
@@ -136,6 +137,9 @@ func (o *options) finish() (err error) {
 		return err
 	}
 	j.Crawl.IgnoreRobots = o.robots == "ignore"
+	if j.Frontier.MaxDelay = o.maxDelay; o.maxDelay == 0 {
+		j.Frontier.MaxDelay = -1
+	}
 	return o.check()
 }
 
@@ -159,7 +163,7 @@ func (o *options) check() error {
 		return usagef("--per-host is %d: a host needs at least one connection", j.Frontier.PerHost)
 	case j.Crawl.Tries < 1:
 		return usagef("--tries is %d: a URL needs at least one", j.Crawl.Tries)
-	case j.Frontier.Delay < 0 || j.Frontier.AddrDelay < 0 || j.Frontier.MaxDelay < 0:
+	case j.Frontier.Delay < 0 || j.Frontier.AddrDelay < 0 || o.maxDelay < 0:
 		return usagef("a delay cannot be negative")
 	case j.Crawl.Pages < 0 || j.Crawl.PagesPerHost < 0 || j.Crawl.Time < 0 || j.Crawl.Rate < 0:
 		return usagef("a limit cannot be negative")

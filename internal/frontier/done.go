@@ -129,7 +129,7 @@ func (f *Frontier) setParked(key string, parked bool) {
 func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.host(key).delay = min(delay, f.cfg.MaxDelay)
+	f.host(key).delay = min(delay, max(f.cfg.MaxDelay, 0))
 }
 
 // Restore adds an item that waited when an earlier process ended. As nobody knows when the host's last request was, it owes a

@@ -19,7 +19,7 @@ type Config struct {
 	PerHost   int           // connections to one host; 1
 	Delay     time.Duration // from the end of an answer to the host's next request
 	AddrDelay time.Duration // between requests to one server address that several hosts share
-	MaxDelay  time.Duration // how much of a Crawl-delay is obeyed
+	MaxDelay  time.Duration // how much of a Crawl-delay is obeyed; 30s, negative: nothing
 	RetryWait time.Duration // the first wait after a failure, doubled with each; 1s
 	MaxWait   time.Duration // the longest wait, asked for by a server or not; 1h
 	SlowAfter time.Duration // a host whose answer took longer is a suspect; 5s
@@ -29,6 +29,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	def(&c.Hosts, 64)
 	def(&c.PerHost, 1)
+	def(&c.MaxDelay, 30*time.Second)
 	def(&c.RetryWait, time.Second)
 	def(&c.MaxWait, time.Hour)
 	def(&c.SlowAfter, 5*time.Second)

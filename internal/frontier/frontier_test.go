@@ -74,6 +74,18 @@ func TestCrawlDelayIsObeyedUpToItsBound(t *testing.T) {
 	})
 }
 
+func TestCrawlDelayCanBeLeftAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{Delay: time.Second, MaxDelay: -1})
+		f.Push("a", items(2)...)
+		f.SetDelay("a", time.Minute)
+		v, _ := next(t, f)
+		f.Done(v, Result{Outcome: Answered})
+		_, wait := next(t, f)
+		wantWait(t, "ours only", wait, time.Second)
+	})
+}
+
 func TestNextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{})

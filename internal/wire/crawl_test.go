@@ -36,7 +36,7 @@ func jobFor(t *testing.T, s *synthweb.Server) *Job {
 	j.Crawl.Depth = -1
 	j.Fetch.AllowPrivate, j.Fetch.DNSServer = true, s.DNS()
 	j.Fetch.ConnectTimeout, j.Fetch.Timeout = time.Second, time.Second
-	j.Frontier.RetryWait, j.Frontier.MaxDelay = 10*time.Millisecond, time.Minute
+	j.Frontier.RetryWait = 10 * time.Millisecond
 	return j
 }
 
