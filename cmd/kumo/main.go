@@ -34,7 +34,7 @@ const rootLong = `kumo crawls the web and keeps what it finds as WARC.
   kumo demo                           see it work on a made-up web, offline
 
 Exit codes:
-  0    done: nothing waits
+  0    done: nothing waits, but for what was given up with its host
   1    failed
   2    wrong usage, or settings that do not go together
   3    done, but nothing could be fetched

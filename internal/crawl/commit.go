@@ -19,7 +19,7 @@ type committer struct {
 	stores  []store.Store
 	journal journal.Journal
 	every   time.Duration
-	extra   func(*encoder) // adds entries that are collected elsewhere
+	extra   func(*encoder) // adds counts that are collected elsewhere, as they are when a batch is cut off
 
 	// gate is held for reading while a record and its entries are put, and for writing while a batch is cut off, so that a
 	// batch has the entries of just the records that the files have at its marks.
@@ -122,7 +122,9 @@ func (c *committer) cut() (batch []byte, marks []store.Mark, err error) {
 		}
 		marks = append(marks, m...)
 	}
-	batch, c.pending, c.spare = c.pending, c.spare[:0], nil
+	counted := encoder{c.pending}
+	c.extra(&counted)
+	batch, c.pending, c.spare = counted.b, c.spare[:0], nil
 	return batch, marks, nil
 }
 
@@ -139,7 +141,6 @@ func (c *committer) withMarks(batch []byte, marks []store.Mark) []byte {
 			c.marked[m.Name] = m.Length
 		}
 	}
-	c.extra(&e)
 	c.spare = e.b
 	return e.b
 }

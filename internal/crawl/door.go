@@ -14,7 +14,9 @@ import (
 type batch struct {
 	cands []candidate
 	urls  []seen.URL
-	fresh []bool
+	news  []seen.News
+	offs  []string // hosts of links that are not the crawl's
+	links int      // that the page has
 
 	found   []candidate // new, to be fetched
 	skips   []page.Skip // new, left out for good
@@ -34,7 +36,7 @@ func (b *batch) reset() {
 	clear(b.skips)
 	clear(b.asides)
 	b.cands, b.found, b.skips, b.asides = b.cands[:0], b.found[:0], b.skips[:0], b.asides[:0]
-	b.urls, b.fresh, b.entries.b = b.urls[:0], b.fresh[:0], b.entries.b[:0]
+	b.urls, b.news, b.offs, b.links, b.entries.b = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.b[:0]
 }
 
 // addLinks takes the links of it in.
@@ -66,7 +68,7 @@ func (e *Engine) addSeeds(b *batch, seeds []weburl.URL) {
 func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item) {
 	v := e.judge(u, &it)
 	if v.off {
-		e.offHost(u.Host())
+		b.offs = append(b.offs, e.intern(u.Host()))
 		return
 	}
 	b.cands = append(b.cands, candidate{host: u.Host(), item: it, verdict: v})
@@ -75,14 +77,17 @@ func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item) {
 
 // offer asks seen which candidates are news, and sorts those.
 func (e *Engine) offer(b *batch, path string) {
-	b.fresh = e.seen.Offer(b.urls, b.fresh[:0])
-	for i, fresh := range b.fresh {
-		if !fresh {
+	b.news = e.seen.Offer(b.urls, b.news[:0])
+	for i, news := range b.news {
+		c := &b.cands[i]
+		if news == seen.Nearer && c.rule == "" && e.cfg.Depth >= 0 {
+			b.entries.nearer(c.item.URL, c.item.Depth)
+		}
+		if news != seen.Fresh {
 			continue
 		}
-		c := &b.cands[i]
 		c.item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
-		if c.host = e.internHost(c.host); c.rule == "" {
+		if c.host = e.intern(c.host); c.rule == "" {
 			c.item.Path = e.path(path, c.item.Kind)
 			b.entries.found(c.host, &c.item)
 			b.found = append(b.found, *c)
@@ -134,8 +139,6 @@ func (e *Engine) intern(s string) string {
 
 const maxShared = 100_000
 
-func (e *Engine) internHost(host string) string { return e.intern(host) }
-
 // setAside remembers what was left out for now. It is written down when the crawl ends without a better link to it; whether
 // one came, seen knows.
 func (e *Engine) setAside(skips []page.Skip) {
@@ -146,13 +149,15 @@ func (e *Engine) setAside(skips []page.Skip) {
 	}
 }
 
-// offHost counts a link to a host that is not the crawl's.
-func (e *Engine) offHost(host string) {
-	host = e.internHost(host)
-	e.stats.OffHost(host, 1)
+// countLinks counts what a batch tells of links, when it is put.
+func (e *Engine) countLinks(b *batch) {
+	e.stats.Found(b.links)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.offs) < maxShared {
-		e.offs[host]++
+	for _, host := range b.offs {
+		e.stats.OffHost(host, 1)
+		if _, known := e.offs[host]; known || len(e.offs) < maxShared {
+			e.offs[host]++
+		}
 	}
 }

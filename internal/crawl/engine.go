@@ -46,6 +46,7 @@ type Engine struct {
 	digests   map[page.Digest]page.Ref
 	shared    map[string]string
 	offs      map[string]int64
+	sums      stats.Sums          // as the journal has them
 	wanted    map[string]bool     // origins whose robots.txt is on its way
 	standings map[string]standing // of origins that failed lately
 	lost      map[string]lost     // origins that were given up
@@ -211,6 +212,7 @@ func (e *Engine) seed(seeds []weburl.URL) error {
 // the frontier.
 func (e *Engine) take(b *batch, rec *page.Record, d *done) error {
 	err := e.committer.put(rec, b.skips, func() []byte {
+		e.countLinks(b)
 		if d != nil {
 			e.refer(rec, d)
 			b.entries.done(d)
@@ -274,7 +276,7 @@ func (e *Engine) writeAsides() error {
 	e.mu.Unlock()
 	var b batch
 	for i := range asides {
-		b.entries.skip(entrySkip, &asides[i])
+		b.entries.skip(entryOut, &asides[i])
 	}
 	b.skips = asides
 	return e.take(&b, nil, nil)
@@ -284,7 +286,10 @@ func (e *Engine) writeAsides() error {
 func (e *Engine) journalCounts(enc *encoder) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	enc.sums(e.stats.Sums())
+	if sums := e.stats.Sums(); sums != e.sums {
+		enc.sums(sums)
+		e.sums = sums
+	}
 	for host, n := range e.offs {
 		enc.off(host, n)
 	}

@@ -22,6 +22,7 @@ const (
 	entryMark  = 'm' // a record file's length at this point
 	entryOut   = 'x' // a URL was left out on its way in; a seed may still name it
 	entryTold  = 't' // a URL was said to have failed with its host; it still waits
+	entryNear  = 'r' // a URL was met nearer to a seed
 	entryOff   = 'o' // links to a host that is not the crawl's
 	entrySums  = 'n' // counters that follow from no other entry
 )
@@ -173,6 +174,12 @@ func (e *encoder) told(url string) {
 	e.string(url)
 }
 
+func (e *encoder) nearer(url string, depth int32) {
+	e.kind(entryNear)
+	e.string(url)
+	e.int(int64(depth))
+}
+
 func (e *encoder) sums(s stats.Sums) {
 	e.kind(entrySums)
 	for _, n := range []int64{s.Retries, s.Robots, s.Links, s.ExtraBytes} {
@@ -198,6 +205,7 @@ type reader interface {
 	out(s page.Skip)
 	aside(s page.Skip)
 	told(url string)
+	nearer(url string, depth int32)
 	sums(s stats.Sums)
 	mark(m store.Mark)
 	off(host string, n int64)
@@ -218,6 +226,8 @@ func read(batch []byte, r reader) error {
 			r.out(d.skip())
 		case entryTold:
 			r.told(d.string())
+		case entryNear:
+			r.nearer(d.string(), int32(d.int()))
 		case entrySums:
 			r.sums(d.sums())
 		case entryAside:

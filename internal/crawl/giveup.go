@@ -68,28 +68,51 @@ func (s *standing) count(f fate) {
 	}
 }
 
-// giveUp ends what waits at an origin: its URLs share the failure, and wait for another run.
-func (w *worker) giveUp(origin, host string, l lost) error {
-	w.mu.Lock()
-	w.lost[origin] = l
-	w.anyLost.Store(true)
-	w.mu.Unlock()
+// giveUp ends what waits at an origin: its URLs share the failure, and wait for another run. It may be called again for what has
+// come back to the queue meanwhile.
+func (w *worker) giveUp(origin string, l lost) error {
+	host := hostOf(origin)
+	if w.setLost(origin, l) {
+		w.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.failure, l.why))
+	}
 	w.forget(origin)
-	w.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.failure, l.why))
 	for _, it := range w.frontier.Take(host, func(it *frontier.Item) bool { return originOf(it.URL) == origin }) {
-		if it.Robots != "" && it.Robots != origin {
-			w.obey(it.Robots, w.rules.Answer(it.Robots, 0, nil)) // another origin's rules that were to be had here
-			continue
-		}
-		if it.Robots != "" {
-			continue
-		}
-		if err := w.forsake(host, it, l); err != nil {
-			return err
+		switch {
+		case it.Robots == "":
+			if err := w.forsake(host, it, l); err != nil {
+				return err
+			}
+		case it.Robots != origin: // another's rules were to be had here
+			if err := w.giveUp(it.Robots, lostRules(l)); err != nil {
+				return err
+			}
 		}
 	}
-	w.frontier.Unpark(host)
+	w.frontier.Unpark(host, origin)
 	return nil
+}
+
+// lostRules is why an origin is given up whose robots.txt cannot be had.
+func lostRules(l lost) lost { return lost{l.failure, "robots.txt: " + l.why} }
+
+// setLost notes that an origin is given up, and reports whether that is news.
+func (e *Engine) setLost(origin string, l lost) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, known := e.lost[origin]; known {
+		return false
+	}
+	e.lost[origin] = l
+	e.anyLost.Store(true)
+	return true
+}
+
+func hostOf(url string) string {
+	u, err := weburl.Parse(url)
+	if err != nil {
+		return ""
+	}
+	return u.Host()
 }
 
 func originOf(url string) string {

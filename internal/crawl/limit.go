@@ -16,12 +16,14 @@ type quota struct {
 	mu     sync.Mutex
 	done   int64
 	taken  int64 // done or under way
-	byHost map[string]int64
+	byHost map[string]hostQuota
 }
 
 func newQuota(cfg Config, done int64) *quota {
-	return &quota{pages: cfg.Pages, perHost: cfg.PagesPerHost, done: done, taken: done, byHost: map[string]int64{}}
+	return &quota{pages: cfg.Pages, perHost: cfg.PagesPerHost, done: done, taken: done, byHost: map[string]hostQuota{}}
 }
+
+type hostQuota struct{ done, taken int64 }
 
 // room says what the limits have to say to one page more.
 type room uint8
@@ -37,39 +39,45 @@ const (
 func (q *quota) take(host string, before func() int64) room {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.perHost > 0 {
-		if _, known := q.byHost[host]; !known {
-			q.byHost[host] = before()
-		}
-		if q.byHost[host] >= q.perHost {
-			return hostUsed
-		}
+	h, known := q.byHost[host]
+	if q.perHost > 0 && !known {
+		n := before()
+		h = hostQuota{n, n}
 	}
 	switch {
+	case q.perHost > 0 && h.done >= q.perHost:
+		return hostUsed
 	case q.pages > 0 && q.done >= q.pages:
 		return used
-	case q.pages > 0 && q.taken >= q.pages:
+	case q.perHost > 0 && h.taken >= q.perHost, q.pages > 0 && q.taken >= q.pages:
 		return notNow
 	}
 	q.taken++
-	if q.perHost > 0 {
-		q.byHost[host]++
-	}
+	h.taken++
+	q.keep(host, h)
 	return granted
+}
+
+func (q *quota) keep(host string, h hostQuota) {
+	if q.perHost > 0 {
+		q.byHost[host] = h
+	}
 }
 
 // settle says what became of a page that take granted, and reports whether the crawl has its pages now.
 func (q *quota) settle(host string, answered bool) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	h := q.byHost[host]
 	if answered {
 		q.done++
+		h.done++
+		q.keep(host, h)
 		return q.pages > 0 && q.done >= q.pages
 	}
 	q.taken--
-	if q.perHost > 0 {
-		q.byHost[host]--
-	}
+	h.taken--
+	q.keep(host, h)
 	return false
 }
 

@@ -8,7 +8,7 @@ func TestQuota(t *testing.T) {
 	steps := []struct {
 		host string
 		want room
-	}{{"a", granted}, {"a", granted}, {"a", hostUsed}, {"b", granted}, {"b", notNow}}
+	}{{"a", granted}, {"a", granted}, {"a", notNow}, {"b", granted}, {"b", notNow}}
 	for i, s := range steps {
 		if got := q.take(s.host, none); got != s.want {
 			t.Errorf("step %d: %v, want %v", i, got, s.want)
@@ -18,9 +18,13 @@ func TestQuota(t *testing.T) {
 	if got := q.take("a", none); got != granted {
 		t.Errorf("after a page was given back: %v", got)
 	}
-	for _, host := range []string{"a", "a", "b"} {
+	for _, host := range []string{"a", "a"} {
 		q.settle(host, true)
 	}
+	if got := q.take("a", none); got != hostUsed {
+		t.Errorf("a host that has its pages: %v", got)
+	}
+	q.settle("b", true)
 	if got := q.take("c", none); got != used {
 		t.Errorf("after all pages: %v", got)
 	}

@@ -105,8 +105,12 @@ func (s *State) told(url string) {
 
 func (s *State) out(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Aside)
+	delete(s.waiting, k.URL)
+	delete(s.asides, k.URL)
 	s.Stats.Skipped(k.Rule)
 }
+
+func (s *State) nearer(url string, depth int32) { s.know(url, depth, seen.Known) }
 
 func (s *State) sums(n stats.Sums) { s.Stats.Restore(n) }
 

@@ -27,26 +27,46 @@ const (
 // host's queue like any other, so that politeness holds for it, too.
 func (w *worker) wantRobots(v *frontier.Visit, u weburl.URL) {
 	origin := u.Origin()
-	if w.firstToWant(origin) { // of the workers that may be at this host
-		w.frontier.Park(v.Host)
+	w.frontier.Park(v.Host, origin)
+	switch w.firstToWant(origin) { // of the workers that may be at this host
+	case known:
+		w.frontier.Unpark(v.Host, origin)
+	case first:
 		w.frontier.Push(v.Host, frontier.Item{URL: origin + robotsPath, Robots: origin, From: v.URL, Seed: v.Seed,
 			Path: w.intern(v.Path + "P")})
 	}
 	w.frontier.Done(v, frontier.Result{Outcome: frontier.NoRequest, Again: []frontier.Item{v.Item}})
 }
 
-func (w *worker) firstToWant(origin string) bool {
+type want uint8
+
+const (
+	known   want = iota // the rules have come meanwhile, or the origin was given up
+	awaited             // they are on their way
+	first               // they are to be fetched now
+)
+
+func (w *worker) firstToWant(origin string) want {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, known := w.rules.Get(origin); known || w.wanted[origin] {
-		return false
+	_, have := w.rules.Get(origin)
+	_, gone := w.lost[origin]
+	switch {
+	case have || gone:
+		return known
+	case w.wanted[origin]:
+		return awaited
 	}
 	w.wanted[origin] = true
-	return true
+	return first
 }
 
 // visitRobots fetches a robots.txt, or the place that one redirects to.
 func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
+	if l, ok := w.isLost(u.Origin()); ok {
+		w.frontier.Done(v, frontier.Result{})
+		return w.giveUp(v.Robots, lostRules(l))
+	}
 	if !w.turn(ctx, v, u) {
 		return nil
 	}
@@ -70,15 +90,15 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	if err := w.committer.put(rec, nil, func() []byte { return nil }); err != nil {
 		return err
 	}
-	if l, bad := w.withoutRules(f); bad {
-		if u, err := weburl.Parse(v.Robots); err == nil {
-			if err := w.giveUp(v.Robots, u.Host(), l); err != nil {
-				return err
-			}
-		}
-		return w.done(v, f)
+	l, bad := w.withoutRules(f)
+	if !bad {
+		l, bad = w.settleRobots(v, u)
 	}
-	w.settleRobots(v, u)
+	if bad {
+		if err := w.giveUp(v.Robots, l); err != nil {
+			return err
+		}
+	}
 	return w.done(v, f)
 }
 
@@ -100,41 +120,45 @@ func (w *worker) judgeRobots(it *frontier.Item, err error) fate {
 func (w *worker) withoutRules(f fate) (lost, bool) {
 	switch {
 	case f.failure != page.None:
-		return lost{f.failure, "robots.txt: " + f.detail}, true
+		return lostRules(lost{f.failure, f.detail}), true
 	case f.outcome == frontier.Throttled:
 		return lost{page.NoRules, fmt.Sprintf("robots.txt: status %d", w.resp.Status)}, true
 	}
 	return lost{}, false
 }
 
-// settleRobots makes rules of the answer, or follows a redirect.
-func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) {
-	switch status := w.resp.Status; {
-	case status < 300 || status >= 400:
+// settleRobots makes rules of the answer, or follows a redirect. It reports what is lost where that leads to what was given up.
+func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (lost, bool) {
+	if status := w.resp.Status; status < 300 || status >= 400 {
 		w.obey(v.Robots, w.rules.Answer(v.Robots, status, w.resp.Body))
-	case !w.followRobots(v, u):
+		return lost{}, false
+	}
+	to, ok := w.nextHop(v, u)
+	if !ok {
 		rules := robots.AllowAll(robotsNowhere)
 		w.rules.Put(v.Robots, rules)
 		w.obey(v.Robots, rules)
+		return lost{}, false
 	}
-}
-
-// followRobots queues the next hop at the host that it leads to.
-func (w *worker) followRobots(v *frontier.Visit, u weburl.URL) bool {
-	if v.Redirects >= robotsHops {
-		return false
-	}
-	to, err := u.Resolve(w.resp.Header.Get("Location"))
-	if err != nil || to.Scheme() != "http" && to.Scheme() != "https" {
-		return false
-	}
-	to = to.Canonical()
-	if w.block.Match(to) != "" {
-		return false
+	if l, gone := w.isLost(to.Origin()); gone {
+		return lostRules(l), true
 	}
 	w.frontier.Push(to.Host(), frontier.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path,
 		Redirects: v.Redirects + 1})
-	return true
+	return lost{}, false
+}
+
+// nextHop is where a robots.txt redirects to, if that can be fetched.
+func (w *worker) nextHop(v *frontier.Visit, u weburl.URL) (weburl.URL, bool) {
+	if v.Redirects >= robotsHops {
+		return weburl.URL{}, false
+	}
+	to, err := u.Resolve(w.resp.Header.Get("Location"))
+	if err != nil || to.Scheme() != "http" && to.Scheme() != "https" {
+		return weburl.URL{}, false
+	}
+	to = to.Canonical()
+	return to, w.block.Match(to) == ""
 }
 
 // obey lets the URLs of an origin's host go, now that its rules are known.
@@ -147,7 +171,7 @@ func (w *worker) obey(origin string, rules *robots.Rules) {
 	if delay, asked := rules.Delay(); asked {
 		w.frontier.SetDelay(u.Host(), delay)
 	}
-	w.frontier.Unpark(u.Host())
+	w.frontier.Unpark(u.Host(), origin)
 }
 
 // forget says that an origin's robots.txt is no longer on its way.

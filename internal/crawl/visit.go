@@ -119,12 +119,11 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return w.retry(v, rec, fate)
 	}
 	full := w.quota.settle(v.Host, fate.failure == page.None)
-	if rec.Failure, rec.Detail = fate.failure, fate.detail; rec.Failure == page.None {
-		if err := w.read(rec, &v.Item); err != nil {
-			return err
-		}
-	} else {
-		w.batch.skips = append(w.batch.skips, w.skipOf(v, ruleFailed, string(rec.Failure)+": "+rec.Detail))
+	if rec.Failure, rec.Detail = fate.failure, fate.detail; rec.Failure != page.None {
+		return w.fail(v, rec, fate)
+	}
+	if err := w.read(rec, &v.Item); err != nil {
+		return err
 	}
 	if err := w.finish(rec, v.Host); err != nil {
 		return err
@@ -165,7 +164,7 @@ func (w *worker) read(rec *page.Record, it *frontier.Item) error {
 			rec.Final = l.URL
 		}
 	}
-	w.stats.Found(len(w.page.Links))
+	w.batch.links = len(w.page.Links)
 	w.addLinks(&w.batch, it, w.page.Links)
 	return nil
 }
@@ -203,6 +202,29 @@ func (w *worker) finish(rec *page.Record, host string) error {
 	return nil
 }
 
+// fail ends a visit that had no answer, and will have none in this run. Where that is the host's fault the URL waits for the next.
+func (w *worker) fail(v *frontier.Visit, rec *page.Record, f fate) error {
+	origin := originOf(v.URL)
+	l, tooMuch := w.judgeOrigin(origin, v, f)
+	if _, gone := w.isLost(origin); gone || tooMuch || f.failure.OfHost() {
+		if err := w.forsake(v.Host, v.Item, lost{f.failure, f.detail}); err != nil {
+			return err
+		}
+	} else {
+		if !v.Told {
+			w.batch.skips = append(w.batch.skips, w.skipOf(v, ruleFailed, string(rec.Failure)+": "+rec.Detail))
+		}
+		if err := w.finish(rec, v.Host); err != nil {
+			return err
+		}
+	}
+	w.frontier.Done(v, frontier.Result{Outcome: f.outcome})
+	if !tooMuch {
+		return nil
+	}
+	return w.giveUp(origin, l)
+}
+
 // done gives the visit back; an origin that is given up loses what waits there.
 func (w *worker) done(v *frontier.Visit, f fate, again ...frontier.Item) error {
 	origin := originOf(v.URL)
@@ -211,13 +233,13 @@ func (w *worker) done(v *frontier.Visit, f fate, again ...frontier.Item) error {
 	if !tooMuch {
 		return nil
 	}
-	return w.giveUp(origin, v.Host, l)
+	return w.giveUp(origin, l)
 }
 
 // leave ends a visit that a rule forbids.
 func (w *worker) leave(v *frontier.Visit, rule, why string) error {
 	w.batch.reset()
-	w.addSkip(w.skipOf(v, rule, why))
+	w.addSkip(entryFor(rule), w.skipOf(v, rule, why), v.Told)
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
 	}
@@ -228,9 +250,20 @@ func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
 	return page.Skip{URL: v.URL, Host: v.Host, From: v.From, Depth: int(v.Depth), Time: w.cfg.Now(), Rule: rule, Why: why}
 }
 
-func (w *worker) addSkip(s page.Skip) {
-	w.batch.entries.skip(entrySkip, &s)
-	w.batch.skips = append(w.batch.skips, s)
+// entryFor is the entry for a URL that a rule leaves out at its visit: rules of the user's own may be others in the next run.
+func entryFor(rule string) byte {
+	if rule == "block" || rule == "depth" {
+		return entryOut
+	}
+	return entrySkip
+}
+
+// addSkip leaves a URL out. What skipped.jsonl has said before, it does not say again.
+func (w *worker) addSkip(entry byte, s page.Skip, told bool) {
+	w.batch.entries.skip(entry, &s)
+	if !told {
+		w.batch.skips = append(w.batch.skips, s)
+	}
 }
 
 // shed leaves out the visit's URL and all others that wait at a host which has its pages.
@@ -238,9 +271,9 @@ func (w *worker) shed(v *frontier.Visit) error {
 	const rule = "max-pages-per-host"
 	ordinary := func(it *frontier.Item) bool { return it.Robots == "" }
 	for _, it := range w.frontier.Take(v.Host, ordinary) {
-		w.addSkip(w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"))
+		w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told)
 	}
-	w.addSkip(w.skipOf(v, rule, "the host has its pages"))
+	w.addSkip(entrySkip, w.skipOf(v, rule, "the host has its pages"), v.Told)
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
 	}

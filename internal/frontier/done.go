@@ -45,6 +45,7 @@ func (f *Frontier) Done(v *Visit, r Result) {
 func (f *Frontier) judge(h *host, v *Visit, r Result) {
 	now := f.cfg.Now()
 	wait := f.delay(h)
+	h.ended = now
 	switch r.Outcome {
 	case Answered:
 		h.failures, h.throttles = backoff{}, backoff{}
@@ -111,17 +112,24 @@ func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 	return taken
 }
 
-// Park keeps a host's ordinary items back until Unpark: its rules are not known yet.
-func (f *Frontier) Park(key string) { f.setParked(key, true) }
-
-// Unpark lets a host's items go.
-func (f *Frontier) Unpark(key string) { f.setParked(key, false) }
-
-func (f *Frontier) setParked(key string, parked bool) {
+// Park keeps a host's ordinary items back until Unpark is called for the same origin: its rules are not known yet.
+func (f *Frontier) Park(key, origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := f.host(key)
-	h.parked = parked
+	if h.parked == nil {
+		h.parked = make(map[string]bool, 1)
+	}
+	h.parked[origin] = true
+	f.place(h)
+}
+
+// Unpark lets a host's items go, unless it is parked for another origin.
+func (f *Frontier) Unpark(key, origin string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.host(key)
+	delete(h.parked, origin)
 	f.place(h)
 }
 
@@ -129,7 +137,12 @@ func (f *Frontier) setParked(key string, parked bool) {
 func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.host(key).delay = min(delay, max(f.cfg.MaxDelay, 0))
+	h := f.host(key)
+	h.delay = min(delay, max(f.cfg.MaxDelay, 0))
+	if next := h.ended.Add(f.delay(h)); !h.ended.IsZero() && next.After(h.next) {
+		h.next = next
+	}
+	f.place(h)
 }
 
 // Restore adds an item that waited when an earlier process ended. As nobody knows when the host's last request was, it owes a

@@ -228,7 +228,7 @@ func TestParkedHostsHandOutRobotsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{})
 		f.Push("a", items(2)...)
-		f.Park("a")
+		f.Park("a", "http://a")
 		f.Push("a", Item{URL: "robots", Robots: "http://a"})
 		v, _ := next(t, f)
 		if v.URL != "robots" {
@@ -243,7 +243,15 @@ func TestParkedHostsHandOutRobotsOnly(t *testing.T) {
 			t.Fatalf("a parked host handed out %s", v.URL)
 		default:
 		}
-		f.Unpark("a")
+		f.Park("a", "https://a")
+		f.Unpark("a", "http://a")
+		synctest.Wait()
+		select {
+		case v := <-got:
+			t.Fatalf("a host parked for another origin handed out %s", v.URL)
+		default:
+		}
+		f.Unpark("a", "https://a")
 		if v := <-got; v.URL != "u0" {
 			t.Errorf("got %s, want u0", v.URL)
 		}

@@ -64,13 +64,14 @@ const (
 type host struct {
 	key     string
 	waiting queue
-	robots  []*Item // robots.txt fetches: they go first, and also while parked
-	parked  bool    // ordinary items wait for the rules
-	deepest int32   // rank that ever waited
+	robots  []*Item         // robots.txt fetches: they go first, and also while parked
+	parked  map[string]bool // origins whose rules the ordinary items wait for
+	deepest int32           // rank that ever waited
 
 	inflight int
 	seq      uint64    // breaks ties of next, oldest first
 	next     time.Time // not before
+	ended    time.Time // when the last request did, zero before the first
 	delay    time.Duration
 	doubtful bool
 
@@ -106,7 +107,7 @@ func (b *backoff) wait(first, most time.Duration) time.Duration {
 // class is where the host belongs now.
 func (h *host) class(perHost int) class {
 	switch {
-	case h.inflight >= perHost || len(h.robots) == 0 && (h.parked || len(h.waiting) == 0):
+	case h.inflight >= perHost || len(h.robots) == 0 && (len(h.parked) > 0 || len(h.waiting) == 0):
 		return idle
 	case h.inflight > 0:
 		return busy

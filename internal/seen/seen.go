@@ -25,6 +25,16 @@ type URL struct {
 	State State // Known or Aside
 }
 
+// News is what an offer brought.
+type News uint8
+
+// The news.
+const (
+	Nothing News = iota
+	Nearer       // known, but met at less depth than before
+	Fresh        // not known before, or only set aside
+)
+
 type entry struct {
 	state State
 	depth int32
@@ -39,28 +49,29 @@ type Set struct {
 // New returns an empty set.
 func New() *Set { return &Set{m: make(map[string]entry)} }
 
-// Offer enters urls and reports for each, in fresh, whether that was news: the URL was not known, or was only set aside. For
-// those it replaces urls[i].URL with a copy that the caller may keep. A known URL met again at less depth takes that depth.
-func (s *Set) Offer(urls []URL, fresh []bool) []bool {
+// Offer enters urls and appends to news what each was. For those that are Fresh it replaces urls[i].URL with a copy that the caller
+// may keep. A known URL met again at less depth takes that depth.
+func (s *Set) Offer(urls []URL, news []News) []News {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range urls {
-		fresh = append(fresh, s.offer(&urls[i]))
+		news = append(news, s.offer(&urls[i]))
 	}
-	return fresh
+	return news
 }
 
-func (s *Set) offer(u *URL) bool {
+func (s *Set) offer(u *URL) News {
 	old := s.m[u.URL]
-	if old.state >= u.State {
-		if u.State == old.state && u.Depth < old.depth {
-			s.m[u.URL] = entry{old.state, u.Depth}
-		}
-		return false
+	switch {
+	case old.state < u.State:
+		u.URL = strings.Clone(u.URL)
+		s.m[u.URL] = entry{u.State, u.Depth}
+		return Fresh
+	case old.state == u.State && u.Depth < old.depth:
+		s.m[u.URL] = entry{old.state, u.Depth}
+		return Nearer
 	}
-	u.URL = strings.Clone(u.URL)
-	s.m[u.URL] = entry{u.State, u.Depth}
-	return true
+	return Nothing
 }
 
 // Get returns what a URL is, and the least depth at which it was met as that.

@@ -11,20 +11,20 @@ func TestOffer(t *testing.T) {
 	steps := []struct {
 		say   string
 		url   URL
-		fresh bool
+		news  News
 		depth int32
 	}{
-		{"a first time", URL{"http://a/", 3, Known}, true, 3},
-		{"again", URL{"http://a/", 4, Known}, false, 3},
-		{"again, nearer", URL{"http://a/", 1, Known}, false, 1},
-		{"set aside after it was known", URL{"http://a/", 0, Aside}, false, 1},
-		{"set aside first", URL{"http://b/", 9, Aside}, true, 9},
-		{"set aside twice", URL{"http://b/", 8, Aside}, false, 8},
-		{"brought in by a better link", URL{"http://b/", 2, Known}, true, 2},
+		{"a first time", URL{"http://a/", 3, Known}, Fresh, 3},
+		{"again", URL{"http://a/", 4, Known}, Nothing, 3},
+		{"again, nearer", URL{"http://a/", 1, Known}, Nearer, 1},
+		{"set aside after it was known", URL{"http://a/", 0, Aside}, Nothing, 1},
+		{"set aside first", URL{"http://b/", 9, Aside}, Fresh, 9},
+		{"set aside twice", URL{"http://b/", 8, Aside}, Nearer, 8},
+		{"brought in by a better link", URL{"http://b/", 2, Known}, Fresh, 2},
 	}
 	for _, st := range steps {
-		if got := s.Offer([]URL{st.url}, nil); got[0] != st.fresh {
-			t.Errorf("%s: fresh = %v, want %v", st.say, got[0], st.fresh)
+		if got := s.Offer([]URL{st.url}, nil); got[0] != st.news {
+			t.Errorf("%s: news = %v, want %v", st.say, got[0], st.news)
 		}
 		if _, got := s.Get(st.url.URL); got != st.depth {
 			t.Errorf("%s: depth = %d, want %d", st.say, got, st.depth)
@@ -46,7 +46,7 @@ func TestEachIsFreshOnceAmongMany(t *testing.T) {
 				batch = append(batch, URL{fmt.Sprintf("http://a/%d", i), 1, Known})
 			}
 			for _, f := range s.Offer(batch, nil) {
-				if f {
+				if f == Fresh {
 					counts[g]++
 				}
 			}
@@ -67,7 +67,7 @@ func total(ns []int) (sum int) {
 
 func BenchmarkOffer(b *testing.B) {
 	const links = 40
-	s, batch, fresh := New(), make([]URL, links), make([]bool, 0, links)
+	s, batch, fresh := New(), make([]URL, links), make([]News, 0, links)
 	urls := make([]string, 100_000)
 	for i := range urls {
 		urls[i] = fmt.Sprintf("http://h%d.example.com/some/folder/page-%d.html", i%100, i)

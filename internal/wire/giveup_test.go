@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kumo/internal/crawl"
 	"kumo/internal/journal/file"
 	"kumo/internal/page"
 	"kumo/internal/weburl"
@@ -93,8 +94,63 @@ func TestRobotsElsewhereThatCannotBeHadEndsTheCrawl(t *testing.T) {
 	})
 	j := s.job(t, "a.test/")
 	j.Seeds = append(j.Seeds, s.url("b.test/"), s.url("c.test/"), "http://dead.test:1/")
+	for range 2 {
+		c, err := Open(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := c.Run(t.Context())
+		if err := errors.Join(err, c.Close()); err != nil {
+			t.Fatal(err)
+		}
+		s.wantAsked(t)
+		if report.Forsaken != 4 || report.Waiting != 4 {
+			t.Errorf("%d given up, %d waiting, want all four seeds", report.Forsaken, report.Waiting)
+		}
+	}
+	if n := len(lines(t, j.Dir, "skipped.jsonl")); n != 4 {
+		t.Errorf("skipped.jsonl has %d lines, want 4", n)
+	}
+}
+
+func TestASeedGivenLaterMayHaveLainTooDeep(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{
+		"a.test/": html(`<a href=/1>1</a>`), "a.test/1": html(`<a href=/2>2</a>`), "a.test/2": html(`<a href=/3>3</a>`),
+		"a.test/3": html("3"),
+	})
+	j := s.job(t, "a.test/")
+	j.Crawl.Depth = 1
 	mustRun(t, j)
-	s.wantAsked(t)
+	s.wantAsked(t, "a.test/", "a.test/1")
+	j.Seeds = []string{s.url("a.test/2")}
+	mustRun(t, j)
+	s.wantAsked(t, "a.test/", "a.test/1", "a.test/2", "a.test/3")
+}
+
+// TestAServerThatStopsCostsNoURL: what was under way when a host went away waits for the next run like the rest.
+func TestAServerThatStopsCostsNoURL(t *testing.T) {
+	var links strings.Builder
+	for i := range 15 {
+		fmt.Fprintf(&links, "<a href=/%d>x</a>", i)
+	}
+	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(links.String())})
+	j := s.job(t, "a.test/")
+	j.Frontier.PerHost = 4
+	j.Listener = crawl.Listener{Visited: func(r *page.Record) {
+		if r.From == "" {
+			s.Listener.Close()
+			s.CloseClientConnections()
+		}
+	}}
+	mustRun(t, j)
+	c, err := Open(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if left := 16 - len(lines(t, j.Dir, "pages.jsonl")); c.Waiting != left || left < 10 {
+		t.Errorf("%d URLs wait, want the %d that were not fetched", c.Waiting, left)
+	}
 }
 
 // TestWhatWasGivenUpIsTriedAgainByTheNextRun: no network when a crawl is begun must not be the end of it.

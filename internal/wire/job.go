@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
@@ -89,8 +90,10 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 			return nil, badJob("format %q: kumo writes warc and jsonl", f)
 		}
 	}
-	if strings.ContainsAny(j.Name, `/\`) || strings.HasPrefix(j.Name, ".") {
-		return nil, badJob("name %q: it is part of file names, so it has no slashes and does not begin with a dot", j.Name)
+	if len(j.Name) > maxName || strings.HasPrefix(j.Name, ".") || strings.ContainsAny(j.Name, `/\`) ||
+		strings.ContainsFunc(j.Name, unicode.IsControl) {
+		return nil, badJob("name %q: it is part of file names, so it has at most %d bytes and no slashes, and does not begin with a dot",
+			j.Name, maxName)
 	}
 	j.Fetch.PerHost = max(1, j.Frontier.PerHost)
 	return seeds, nil
@@ -105,7 +108,10 @@ func (j *Job) workers() int {
 	return min(hosts*max(1, j.Frontier.PerHost), maxWorkers)
 }
 
-const maxWorkers = 100_000
+const (
+	maxWorkers = 100_000
+	maxName    = 100
+)
 
 var unsafeInNames = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 

@@ -192,12 +192,12 @@ func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
 	report := &stats.Report{Crawl: c.Job.Name, Started: c.Job.now(), Ended: "done"}
 	err := c.engine.Run(ctx, c.seeds, c.Job.workers())
 	report.Ended = ended(err)
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, crawl.ErrLimit) {
+	if err == nil || isStop(err) || errors.Is(err, crawl.ErrLimit) {
 		c.stores = nil // the engine has closed them
 	}
 	report.Stopped = c.Job.now()
 	report.Fill(c.Stats.Snapshot(), before.Pages, before.Bytes)
-	report.Known, report.Waiting = c.engine.Known(), c.Frontier.Counts().URLs
+	report.Known, report.Waiting = c.engine.Known(), c.Frontier.Counts().URLs+int(report.Forsaken)
 	if c.folder != nil && !vfs.IsFull(err) {
 		err = errors.Join(err, c.folder.writeReport(report))
 	}
@@ -209,7 +209,7 @@ func ended(err error) string {
 	switch {
 	case err == nil:
 		return "done"
-	case errors.Is(err, context.Canceled):
+	case isStop(err):
 		return "interrupted"
 	case vfs.IsFull(err):
 		return "the disk is full"
@@ -217,6 +217,11 @@ func ended(err error) string {
 		return err.Error()
 	}
 	return "failed"
+}
+
+// isStop reports whether a run ended because its context did.
+func isStop(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // URLsKnown is the number of URLs met within reach so far.
