@@ -17,9 +17,10 @@
 // that each step lives in. A room imports only rooms on floors below it, and the linter holds that:
 //
 //	wire                                configuration → objects; the only place that chooses implementations
-//	progress web                        what a person sees of a running crawl
+//	progress web check                  what a person sees of a running crawl | each reader by itself
 //	crawl                               the engine: the loop of one node
 //	frontier fetch parse store          which host next | one HTTP exchange | bytes → page | records on disk
 //	seen robots journal page            URLs ever met | robots.txt | the log that survives | plain data
-//	weburl stats vfs synthweb           URLs and scope | counters | the local disk | a made-up web that keeps score
+//	weburl mime chardet                 URLs and scope | media types | charsets
+//	stats vfs synthweb                  counters | the local disk | a made-up web that keeps score
 package kumo

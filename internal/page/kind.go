@@ -3,7 +3,8 @@ package page
 // A Kind says what sort of reference a link is.
 type Kind uint8
 
-// The kinds of link. Those for which Embed is true are parts of the page rather than places to go.
+// The kinds of link. Those for which Embed is true are parts of the page rather than places to go. Journals keep kinds as
+// numbers, so a new one goes to the end.
 const (
 	Seed      Kind = iota
 	Anchor         // a, area
@@ -13,37 +14,51 @@ const (
 	Refresh        // meta refresh, Refresh header
 	Redirect       // Location header
 	Header         // Link header
-	Image          // img, source in picture, input type=image
-	Media          // audio, video, track, source
+	Image          // img, source in picture, input type=image, svg image and use, og:image, background
+	Media          // audio, video, track, source, og:video
 	Script         // script src
-	Style          // link rel=stylesheet
+	Style          // link rel=stylesheet, @import
 	Resource       // link rel=icon, manifest, preload, ...
-	Object         // embed, object
+	Object         // embed, object, applet
+	Form           // form that sends nothing but the request for its action
+	Cite           // cite and longdesc, which no browser shows as links
+	Ping           // a ping, which a browser tells that a link was followed
+	CSS            // url() in a style
+	Meta           // og:url and the like
+	JSONLD         // a URL in JSON-LD
+	Path           // what looks like a path in a script
+	Sitemap        // a sitemap's entry, or a sitemap that an index or robots.txt names
+	Feed           // RSS, Atom, JSON feed
+	Text           // a URL in plain text
 	numKinds
 )
 
-var kindNames = [numKinds]string{"seed", "a", "link", "canonical", "frame", "refresh", "redirect", "header",
-	"img", "media", "script", "style", "resource", "object"}
+// kinds has each kind's name and its letter in a discovery path.
+var kinds = [numKinds]struct {
+	name string
+	hop  byte
+}{
+	Seed: {"seed", 0}, Anchor: {"a", 'L'}, Alternate: {"link", 'L'}, Canonical: {"canonical", 'L'}, Frame: {"frame", 'L'},
+	Refresh: {"refresh", 'L'}, Redirect: {"redirect", 'R'}, Header: {"header", 'L'}, Image: {"img", 'E'}, Media: {"media", 'E'},
+	Script: {"script", 'E'}, Style: {"style", 'E'}, Resource: {"resource", 'E'}, Object: {"object", 'E'}, Form: {"form", 'L'},
+	Cite: {"cite", 'L'}, Ping: {"ping", 'E'}, CSS: {"css", 'E'}, Meta: {"meta", 'L'}, JSONLD: {"jsonld", 'L'}, Path: {"path", 'L'},
+	Sitemap: {"sitemap", 'L'}, Feed: {"feed", 'L'}, Text: {"text", 'L'},
+}
 
 func (k Kind) String() string {
 	if k < numKinds {
-		return kindNames[k]
+		return kinds[k].name
 	}
 	return "unknown"
 }
 
 // Embed reports whether the reference is part of the page that names it.
-func (k Kind) Embed() bool { return k >= Image }
+func (k Kind) Embed() bool { return k.Hop() == 'E' }
 
 // Hop is the kind's letter in a discovery path, as Heritrix writes it: L link, R redirect, E embed; a seed has none (0).
 func (k Kind) Hop() byte {
-	switch {
-	case k == Seed:
-		return 0
-	case k == Redirect:
-		return 'R'
-	case k.Embed():
-		return 'E'
+	if k < numKinds {
+		return kinds[k].hop
 	}
-	return 'L'
+	return 'E' // of a later version: not a place to go
 }

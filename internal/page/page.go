@@ -14,6 +14,10 @@ type Link struct {
 	URL  string // canonical and absolute; may be a substring of a larger string of its page: clone it to keep it
 	Kind Kind
 	Rel  string // the rel attribute or parameter as written, "" if there is none
+	Lang string // the language of what it leads to: hreflang as written
+	Text string // an anchor's text, white space collapsed; only if the parser was asked for it
+
+	NoFollow, UGC, Sponsored bool // rel has the link type of that name
 }
 
 // A Response is one HTTP exchange as it went over the wire. The fetcher fills it and reuses its buffers, so it is valid until
@@ -59,6 +63,22 @@ type Page struct {
 	Canonical string // the page's own word for its canonical URL, "" if it has none
 	Links     []Link // in the order found, each URL and kind once
 	Dropped   int    // links left out: unusable, or beyond the limit of links a page
+
+	Sniffed      string // media type by what the body begins with: "application/pdf" for a PDF served as text/html
+	CharsetHow   string // how the charset is known: "bom", "header", "meta", "detected" or "default"
+	Refresh      string // where a refresh leads, in canonical form; "" if there is none
+	RefreshAfter int    // after how many seconds
+	Robots       Robots
+}
+
+// Robots is what a page asks of robots, in meta elements and X-Robots-Tag fields, all rules that hold for the crawl's agent
+// taken together.
+type Robots struct {
+	Meta   string // the rules of meta elements as written, joined by ", "
+	Header string // the rules of X-Robots-Tag fields as written, joined by ", ", agent names included
+
+	NoIndex, NoFollow, NoArchive bool
+	UnavailableAfter             time.Time // zero if the page does not say
 }
 
 // A Record is what is kept of one URL's visit. A visit that got no answer has a Failure and no Response.

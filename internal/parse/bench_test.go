@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	tdewolff "github.com/tdewolff/parse/v2"
+	lexer "github.com/tdewolff/parse/v2/html"
 	"golang.org/x/net/html"
 
 	"kumo/internal/page"
@@ -69,6 +71,67 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
+// BenchmarkReferences takes the references of a page as they stand there: all that a page needs but resolving them and their
+// canonical form.
+func BenchmarkReferences(b *testing.B) {
+	for _, bp := range benchPages {
+		b.Run(bp.name, func(b *testing.B) {
+			resp := &page.Response{URL: testURL, Status: 200, Body: bp.body, Header: http.Header{"Content-Type": {"text/html"}}}
+			p, pg, bytes := New(Config{}), new(page.Page), 0
+			p.raw = func(r reference) { bytes += len(r.url) }
+			b.SetBytes(int64(len(bp.body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := p.Parse(resp, pg); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if bytes == 0 {
+				b.Error("nothing found")
+			}
+		})
+	}
+}
+
+// BenchmarkLexer is what a loop over tdewolff's lexer takes to find the same references.
+func BenchmarkLexer(b *testing.B) {
+	for _, bp := range benchPages {
+		b.Run(bp.name, func(b *testing.B) {
+			b.SetBytes(int64(len(bp.body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if lexLinks(bp.body) == 0 {
+					b.Error("nothing found")
+				}
+			}
+		})
+	}
+}
+
+func lexLinks(body []byte) (bytes int) {
+	l := lexer.NewLexer(tdewolff.NewInputBytes(body))
+	for {
+		switch kind, _ := l.Next(); kind {
+		case lexer.ErrorToken:
+			return bytes
+		case lexer.AttributeToken:
+			if key := string(l.AttrKey()); key == "href" || key == "src" {
+				bytes += len(unquoted(l.AttrVal()))
+			}
+		}
+	}
+}
+
+func unquoted(value []byte) []byte {
+	if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') {
+		value = value[1 : n-1]
+	}
+	if bytes.IndexByte(value, '&') >= 0 {
+		value = []byte(html.UnescapeString(string(value)))
+	}
+	return value
+}
+
 // BenchmarkNetTokenizer is what a loop over the tokenizer of x/net takes only to find the links.
 func BenchmarkNetTokenizer(b *testing.B) {
 	for _, bp := range benchPages {
@@ -79,6 +142,24 @@ func BenchmarkNetTokenizer(b *testing.B) {
 				tokenizeLinks(bp.body)
 			}
 		})
+	}
+}
+
+// A reference takes no allocation, whatever its kind and however it is written.
+func TestReferencesAllocateNothing(t *testing.T) {
+	measure := func(n int) float64 {
+		body := []byte(strings.Repeat(`<a href="/x?a&amp;b" rel=nofollow hreflang=de ping="a b"><img srcset="i 1x, j 2x" style="x:url(y)"><q cite=z>`+
+			`<form action=/f></form><meta property=og:image content=m><script type=application/ld+json>{"url":"h"}</script>`, n))
+		resp := &page.Response{URL: testURL, Body: body, Header: http.Header{"Content-Type": {"text/html"}}}
+		p, pg := New(Config{}), new(page.Page)
+		return testing.AllocsPerRun(10, func() {
+			if err := p.Parse(resp, pg); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, many := measure(10), measure(1000); many > few {
+		t.Errorf("10 pieces take %v allocations, 1000 take %v", few, many)
 	}
 }
 

@@ -2,13 +2,15 @@ package parse
 
 import (
 	"bytes"
-	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
 	"golang.org/x/text/transform"
+
+	"kumo/internal/chardet"
 )
 
 // A charset is an encoding with its name in the WHATWG Encoding Standard.
@@ -20,6 +22,8 @@ type charset struct {
 var (
 	utf8Charset = charset{"utf-8", unicode.UTF8}
 	windows1252 = charset{"windows-1252", charmap.Windows1252}
+	utf32LE     = charset{"utf-32le", utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)}
+	utf32BE     = charset{"utf-32be", utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)}
 )
 
 // lookup finds a charset by one of its labels.
@@ -54,7 +58,7 @@ func metaLabel(label []byte) (cs charset, ok bool) {
 // always that and never part of another character: bytes below 0x30 are no part of one, and those from 0x3A to 0x3F neither.
 func (c charset) asciiBased() bool {
 	switch c.name {
-	case "utf-16le", "utf-16be", "iso-2022-jp", "replacement":
+	case "utf-16le", "utf-16be", "utf-32le", "utf-32be", "iso-2022-jp", "replacement":
 		return false
 	}
 	return true
@@ -63,7 +67,7 @@ func (c charset) asciiBased() bool {
 // isLegacy reports whether URLs in a document have their query in its charset. Otherwise it is UTF-8.
 func (c charset) isLegacy() bool {
 	switch c.name {
-	case "utf-8", "utf-16le", "utf-16be", "replacement":
+	case "utf-8", "utf-16le", "utf-16be", "utf-32le", "utf-32be", "replacement":
 		return false
 	}
 	return true
@@ -75,45 +79,131 @@ func (c charset) decode(dst, body []byte) []byte {
 	return dst
 }
 
-// sniff names the charset of a body by the HTML standard's encoding sniffing algorithm: byte order mark, Content-Type, what a
-// meta element near the beginning says. Failing these it is a guess, UTF-8 if the body is that, which a later meta element may
-// correct. The text is the body without byte order mark.
-func sniff(body []byte, contentType string) (cs charset, text []byte, tentative bool) {
-	switch {
-	case bytes.HasPrefix(body, []byte("\xEF\xBB\xBF")):
-		return utf8Charset, body[3:], false
-	case bytes.HasPrefix(body, []byte("\xFE\xFF")):
-		cs, _ = lookup([]byte("utf-16be"))
-		return cs, body[2:], false
-	case bytes.HasPrefix(body, []byte("\xFF\xFE")):
-		cs, _ = lookup([]byte("utf-16le"))
-		return cs, body[2:], false
+// How a charset is known.
+const (
+	howMark     = "bom"
+	howHeader   = "header"
+	howMeta     = "meta"
+	howDetected = "detected"
+	howDefault  = "default"
+)
+
+// A Charset is how a body is read, and how that is known.
+type Charset struct {
+	Name       string  // in the WHATWG Encoding Standard, in lower case; if that lacks what was detected, the IANA's
+	How        string  // "bom", "header", "meta", "detected" or "default"
+	Confidence float64 // from 0 to 1
+}
+
+// DetectCharset finds out the charset of an HTML body with this Content-Type field: by the standard's encoding sniffing
+// algorithm as far as it goes, then by how the text looks. A meta element behind the first kilobyte is not seen here.
+func DetectCharset(body []byte, contentType string) Charset {
+	g := sniff(body, contentType)
+	return Charset{g.charset.name, g.how, g.confidence}
+}
+
+// A guess is the charset of a text, more or less sure.
+type guess struct {
+	charset
+	how        string
+	confidence float64
+	text       []byte // the body without byte order mark
+}
+
+// tentative reports whether a later meta element may correct the guess.
+func (g guess) tentative() bool { return g.how == howDetected || g.how == howDefault }
+
+// sniff names the charset of an HTML body by the HTML standard's encoding sniffing algorithm: byte order mark, Content-Type, what
+// a meta element near the beginning says. Failing these it is a guess.
+func sniff(body []byte, contentType string) guess {
+	if g := declared(body, contentType); g.how != "" {
+		return g
+	}
+	if cs, ok := prescan(body); ok {
+		return guess{cs, howMeta, 0.95, body}
+	}
+	return detect(body)
+}
+
+// sniffPlain is sniff for what is no HTML.
+func sniffPlain(body []byte, contentType string) guess {
+	if g := declared(body, contentType); g.how != "" {
+		return g
+	}
+	return detect(body)
+}
+
+// declared names a charset by byte order mark or Content-Type.
+func declared(body []byte, contentType string) guess {
+	for _, m := range marks {
+		if bytes.HasPrefix(body, []byte(m.mark)) {
+			return guess{m.charset, howMark, 1, body[len(m.mark):]}
+		}
 	}
 	if label, ok := charsetIn([]byte(contentType)); ok {
 		if cs, ok := lookup(label); ok {
-			return cs, body, false
+			return guess{cs, howHeader, 0.95, body}
 		}
 	}
-	if cs, ok := prescan(body); ok {
-		return cs, body, false
-	}
-	if utf8.Valid(wholeRunes(body)) {
-		return utf8Charset, body, true
-	}
-	return windows1252, body, true
+	return guess{}
 }
 
-// wholeRunes is the body without a character that is cut off at its end.
-func wholeRunes(body []byte) []byte {
-	for n := 1; n < utf8.UTFMax && n <= len(body); n++ {
-		if tail := body[len(body)-n:]; utf8.RuneStart(tail[0]) {
-			if !utf8.FullRune(tail) {
-				return body[:len(body)-n]
-			}
-			break
+// marks are the byte order marks. The standard lacks those of UTF-32, since browsers do not read it; in UTF-16 they would begin a
+// text with a character that no text has.
+var marks = []struct {
+	mark    string
+	charset charset
+}{
+	{"\xEF\xBB\xBF", utf8Charset},
+	{"\xFF\xFE\x00\x00", utf32LE},
+	{"\x00\x00\xFE\xFF", utf32BE},
+	{"\xFE\xFF", charset{"utf-16be", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)}},
+	{"\xFF\xFE", charset{"utf-16le", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)}},
+}
+
+// sure is the confidence from which on a charset that looks right is taken.
+const sure = 0.4
+
+// detect names a charset by how the text looks: UTF-8 if it is that, unless it looks like one that is written in the same bytes.
+func detect(body []byte) guess {
+	valid := chardet.IsUTF8(body)
+	switch {
+	case valid && bytes.IndexByte(body, 0) < 0 && bytes.IndexByte(body, 0x1B) < 0:
+		if isASCII(body) {
+			return guess{utf8Charset, howDefault, 0, body}
 		}
+		return guess{utf8Charset, howDetected, 0.99, body}
+	case len(body) == 0:
+		return guess{utf8Charset, howDefault, 0, body}
 	}
-	return body
+	r := chardet.Detect(body)
+	switch {
+	case r.Name != "" && r.Confidence >= sure:
+		return guess{detected(r.Name), howDetected, r.Confidence, body}
+	case valid:
+		return guess{utf8Charset, howDefault, 0, body}
+	}
+	return guess{windows1252, howDefault, 0, body}
+}
+
+// detected is the charset with a name that chardet gave. What cannot be read is read so that its ASCII can be.
+func detected(name string) charset {
+	switch name {
+	case "utf-32le":
+		return utf32LE
+	case "utf-32be":
+		return utf32BE
+	case "ibm852":
+		return charset{name, charmap.CodePage852}
+	case "ibm855":
+		return charset{name, charmap.CodePage855}
+	case "iso-2022-kr", "euc-tw", "viscii":
+		return charset{name, charmap.Windows1252}
+	}
+	if cs, ok := lookup([]byte(name)); ok {
+		return cs
+	}
+	return windows1252
 }
 
 // charsetIn finds the label in text like "text/html; charset=utf-8", by the standard's "algorithm for extracting a character

@@ -93,6 +93,34 @@ func TestSniff(t *testing.T) {
 	}
 }
 
+func TestDetectCharset(t *testing.T) {
+	russian := encode(t, "koi8-r", "<p>Привет, мир! Это страница, которая о своей кодировке ничего не говорит.</p>")
+	for _, c := range []struct{ name, contentType, body, want, how string }{
+		{"mark", "text/html; charset=gbk", "\xEF\xBB\xBF", "utf-8", "bom"},
+		{"mark of UTF-32", "", "\xFF\xFE\x00\x00<\x00\x00\x00", "utf-32le", "bom"},
+		{"header", "text/html; charset=latin1", "<meta charset=gbk>", "windows-1252", "header"},
+		{"meta", "text/html", "<meta charset=gb2312>", "gbk", "meta"},
+		{"detected", "text/html", russian, "koi8-r", "detected"},
+		{"UTF-8", "", "é", "utf-8", "detected"},
+		{"ASCII", "", "<p>", "utf-8", "default"},
+		{"too little", "", "<p>\xE9", "windows-1252", "default"},
+		{"nothing", "", "", "utf-8", "default"},
+	} {
+		got := DetectCharset([]byte(c.body), c.contentType)
+		if got.Name != c.want || got.How != c.how || got.Confidence < 0 || got.Confidence > 1 || (c.how == "default") != (got.Confidence == 0) {
+			t.Errorf("%s: got %v, want %s by %s", c.name, got, c.want, c.how)
+		}
+	}
+	pg := parseAs(t, "text/html", "<title>"+russian[3:len(russian)-4]+"</title><a href='?"+encode(t, "koi8-r", "мир")+"'>")
+	if !strings.HasPrefix(pg.Title, "Привет, мир!") || links(pg) != "a /d/p.html?%CD%C9%D2" || pg.CharsetHow != "detected" {
+		t.Errorf("%s, %s, %s", pg.Title, links(pg), pg.CharsetHow)
+	}
+	wide := encode(t, "utf-16be", "<title>широкий</title><a href=1>")
+	if pg := parseAs(t, "text/html", wide); pg.Title != "широкий" || links(pg) != "a /d/1" {
+		t.Errorf("%s, %s in %s", pg.Title, links(pg), pg.Charset)
+	}
+}
+
 // Whatever the charset, the same page has the same links and title, but for the bytes in its queries. The characters are such
 // that in some charsets they hold bytes like "\", "<", "A" or "&".
 func TestLegacyCharsets(t *testing.T) {
@@ -108,6 +136,15 @@ func TestLegacyCharsets(t *testing.T) {
 		{"euc-kr", "한글", "%C7%D1%B1%DB"},
 		{"windows-1251", "ёж", "%B8%E6"},
 		{"koi8-r", "ёж", "%A3%D6"},
+		{"windows-1250", "łęž", "%B3%EA%9E"},
+		{"windows-1252", "é€", "%E9%80"},
+		{"windows-1256", "پژ", "%81%8E"},
+		{"windows-1258", "ươđ", "%FD%F5%F0"},
+		{"windows-874", "ไทย", "%E4%B7%C2"},
+		{"iso-8859-2", "łęž", "%B3%EA%BE"},
+		{"iso-8859-5", "ёж", "%F1%D6"},
+		{"iso-8859-6", "عرب", "%D9%D1%C8"},
+		{"iso-8859-15", "é€", "%E9%A4"},
 	} {
 		t.Run(c.label, func(t *testing.T) {
 			markup := `<title>` + c.word + `&amp;&#233;</title><p title="` + c.word + `>"><a href="/` + c.word + `#` + c.word + `">` + c.word +

@@ -1,6 +1,17 @@
 package parse
 
-import "kumo/internal/page"
+import (
+	"bytes"
+
+	"kumo/internal/page"
+)
+
+// A reference is a link as it stands on a page.
+type reference struct {
+	url       []byte
+	kind      page.Kind
+	rel, lang []byte
+}
 
 // element takes the links of an HTML element.
 func (p *Parser) element() {
@@ -10,38 +21,50 @@ func (p *Parser) element() {
 	case tagLink:
 		p.linkElement()
 	case tagImg, tagImage: // the standard reads image as img
-		p.embed(attrSrc, page.Image)
-		p.srcset()
+		p.image()
 	case tagScript:
 		p.embed(attrSrc, page.Script)
+		p.script()
 	case tagFrame, tagIframe:
-		p.embed(attrSrc, page.Frame)
+		p.frame()
 	case tagInput:
+		p.control()
 		if p.keyword(attrType) == "image" {
 			p.embed(attrSrc, page.Image)
 		}
+	case tagButton, tagSelect, tagTextarea:
+		p.control()
+	case tagForm:
+		p.openForm()
 	case tagSource:
 		p.embed(attrSrc, page.Media)
-		p.srcset()
+		p.srcset(attrSrcset)
 	case tagVideo:
 		p.embed(attrSrc, page.Media)
 		p.embed(attrPoster, page.Image)
-	case tagAudio, tagTrack:
+	case tagAudio, tagTrack, tagSound:
 		p.embed(attrSrc, page.Media)
 	case tagEmbed:
 		p.embed(attrSrc, page.Object)
 	case tagObject:
 		p.embed(attrData, page.Object)
-	case tagBody:
+	case tagBody, tagTable, tagCell:
 		p.embed(attrBackground, page.Image)
+	case tagBlockquote, tagCite:
+		p.embed(attrCite, page.Cite)
+	case tagRoot:
+		p.embed(attrManifest, page.Resource)
+	case tagStyle:
+		p.styles(p.scan.content)
 	case tagTitle:
-		if !p.titled {
+		if !p.titled && p.inner == 0 {
 			p.title, p.titled = p.scan.content, true
 		}
 	}
 }
 
-// svgElement takes the links of an SVG element. href has precedence over its old name.
+// svgElement takes the links of an SVG element. href has precedence over its old name. One that names only a part of the
+// document itself makes a browser fetch nothing.
 func (p *Parser) svgElement() {
 	href := attrHref
 	if _, ok := p.scan.attr(href); !ok {
@@ -50,10 +73,14 @@ func (p *Parser) svgElement() {
 	switch p.scan.tag {
 	case tagA:
 		p.anchor(href)
-	case tagImage:
-		p.embed(href, page.Image)
+	case tagImage, tagUse:
+		if raw, _ := p.scan.attr(href); !bytes.HasPrefix(trimLeft(raw), []byte("#")) {
+			p.embed(href, page.Image)
+		}
 	case tagScript:
 		p.embed(href, page.Script)
+	case tagStyle:
+		p.foreignStyle()
 	}
 }
 
@@ -68,43 +95,90 @@ func (p *Parser) value(a attr) (value []byte, ok bool) {
 
 // anchor takes a link that may be empty, as which it leads to the page itself.
 func (p *Parser) anchor(a attr) {
-	if ref, ok := p.value(a); ok {
-		rel, _ := p.value(attrRel)
-		p.link(ref, page.Anchor, rel)
+	p.closeAnchor()
+	ref, ok := p.value(a)
+	if !ok {
+		return
+	}
+	r := reference{url: ref, kind: page.Anchor}
+	more := p.scan.has(1<<attrRel | 1<<attrHrefLang | 1<<attrPing)
+	if more {
+		r.rel, _ = p.value(attrRel)
+		r.lang, _ = p.value(attrHrefLang)
+	}
+	link := p.link(r)
+	if p.scan.tag == tagA {
+		p.openAnchor(link)
+	}
+	if more && p.scan.space == inHTML {
+		p.pings()
+	}
+}
+
+func (p *Parser) pings() {
+	urls, ok := p.value(attrPing)
+	if !ok {
+		return
+	}
+	for url := range bytes.FieldsFuncSeq(urls, func(r rune) bool { return r < ' '+1 && isSpace(byte(r)) }) {
+		p.link(reference{url: url, kind: page.Ping})
 	}
 }
 
 // embed takes a link that is none when it is empty.
 func (p *Parser) embed(a attr, kind page.Kind) {
 	if ref, ok := p.value(a); ok && len(ref) > 0 {
-		p.link(ref, kind, nil)
+		p.link(reference{url: ref, kind: kind})
 	}
 }
 
-func (p *Parser) srcset() {
-	set, ok := p.value(attrSrcset)
+func (p *Parser) image() {
+	p.embed(attrSrc, page.Image)
+	p.srcset(attrSrcset)
+	p.embed(attrLowSrc, page.Image)
+	p.embed(attrDynsrc, page.Media)
+	p.embed(attrLongDesc, page.Cite)
+}
+
+func (p *Parser) frame() {
+	p.embed(attrSrc, page.Frame)
+	p.embed(attrLongDesc, page.Cite)
+	if p.scan.tag == tagIframe {
+		p.srcdoc()
+	}
+}
+
+func (p *Parser) srcset(a attr) {
+	set, ok := p.value(a)
 	if !ok {
 		return
 	}
-	for ref := range candidates(set) {
-		p.link(ref, page.Image, nil)
+	for c := range candidates(set) {
+		p.link(reference{url: c.url, kind: page.Image})
 	}
 }
 
 func (p *Parser) linkElement() {
 	ref, ok := p.value(attrHref)
-	if !ok || len(ref) == 0 {
-		return
-	}
 	rel, _ := p.value(attrRel)
-	if kind, ok := relKind(rel, page.Alternate); ok {
-		p.link(ref, kind, rel)
+	if ok && len(ref) > 0 {
+		if kind, ok := relKind(rel, page.Alternate); ok {
+			lang, _ := p.value(attrHrefLang)
+			p.link(reference{ref, kind, rel, lang})
+		}
 	}
+	p.srcset(attrImageSrcset)
 }
 
-// link takes a link in the document's markup. Where the document is not in UTF-8, its query is in the document's charset.
-func (p *Parser) link(ref []byte, kind page.Kind, rel []byte) {
-	p.links.add(p.base, p.text.query(ref), kind, rel)
+// link takes a link in the document's markup and returns its number. Where the document is not in UTF-8, its query is in the
+// document's charset.
+func (p *Parser) link(r reference) int {
+	r.url = p.text.query(r.url)
+	if p.raw != nil {
+		p.raw(r)
+		return 0
+	}
+	return p.links.add(p.base, r)
 }
 
 // baseElement takes the base URL from the first base element that has one. It holds for the links before it too, so if there
@@ -115,61 +189,10 @@ func (p *Parser) baseElement() (again bool) {
 		return false
 	}
 	p.based = true
-	base, err := p.self.Resolve(string(ref))
-	if err != nil || base == p.self || base.Scheme() == "data" || base.Scheme() == "javascript" {
+	base, err := p.fallback.Resolve(string(ref))
+	if err != nil || base == p.fallback || base.Scheme() == "data" || base.Scheme() == "javascript" {
 		return false
 	}
 	p.base = base
 	return p.links.touched
-}
-
-func (p *Parser) metaElement() (again bool) {
-	if p.tentative {
-		again = p.metaCharset()
-	}
-	if !again && p.keyword(attrHTTPEquiv) == "refresh" {
-		content, _ := p.value(attrContent)
-		if _, ref, ok := parseRefresh(content); ok && len(ref) > 0 {
-			p.link(ref, page.Refresh, nil)
-		}
-	}
-	return again
-}
-
-// metaCharset changes the charset to the one that a meta element names. That was a guess only, and everything so far may have
-// been read wrongly, the base URL too.
-func (p *Parser) metaCharset() (again bool) {
-	label, ok := p.value(attrCharset)
-	if !ok && p.keyword(attrHTTPEquiv) == "content-type" {
-		content, _ := p.value(attrContent)
-		label, ok = charsetIn(content)
-	}
-	if !ok {
-		return false
-	}
-	cs, ok := metaLabel(label)
-	if !ok {
-		return false
-	}
-	p.tentative = false
-	if cs.name == p.charset.name {
-		return false
-	}
-	p.charset, p.base, p.based = cs, p.self, false
-	return true
-}
-
-// keyword returns an attribute's value in lower case if it is short enough to be one of those compared with here.
-func (p *Parser) keyword(a attr) string {
-	value, _ := p.value(a)
-	var room [maxName]byte
-	switch string(lower(&room, value)) {
-	case "refresh":
-		return "refresh"
-	case "content-type":
-		return "content-type"
-	case "image":
-		return "image"
-	}
-	return ""
 }

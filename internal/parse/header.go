@@ -11,17 +11,24 @@ import (
 func (p *Parser) headers(resp *page.Response) {
 	if isRedirect(resp.Status) {
 		if to := resp.Header.Get("Location"); to != "" {
-			p.links.add(p.self, []byte(to), page.Redirect, nil)
+			p.links.add(p.self, reference{url: []byte(to), kind: page.Redirect})
 			p.links.redirects = true
 		}
 	}
-	if refresh := resp.Header.Get("Refresh"); refresh != "" {
-		if _, ref, ok := parseRefresh([]byte(refresh)); ok && len(ref) > 0 {
-			p.links.add(p.self, ref, page.Refresh, nil)
+	if field := resp.Header.Get("Refresh"); field != "" {
+		if seconds, ref, ok := parseRefresh([]byte(field)); ok {
+			link := 0
+			if len(ref) > 0 {
+				link = p.links.add(p.self, reference{url: ref, kind: page.Refresh})
+			}
+			p.says.refresh.set(seconds, link, len(ref) == 0)
 		}
 	}
 	for _, field := range resp.Header.Values("Link") {
 		p.linkField([]byte(field))
+	}
+	for _, field := range resp.Header.Values("X-Robots-Tag") {
+		p.says.robots.header([]byte(field), p.cfg.Agent)
 	}
 	p.links.touched = false
 }
@@ -49,21 +56,26 @@ func (p *Parser) linkField(in []byte) {
 			return
 		}
 		ref := in[1:end]
-		var rel []byte
-		var anchored bool
-		rel, anchored, in = linkParams(in[end+1:])
-		kind, ok := relKind(rel, page.Header)
-		if kind == page.Canonical && anchored {
+		var params linkParams
+		params, in = readLinkParams(in[end+1:])
+		kind, ok := relKind(params.rel, page.Header)
+		if kind == page.Canonical && params.anchored {
 			kind = page.Header
 		}
 		if ok {
-			p.links.add(p.self, ref, kind, rel)
+			p.links.add(p.self, reference{ref, kind, params.rel, params.lang})
 		}
 	}
 }
 
-// linkParams reads the parameters of one link and returns what follows the comma that ends it. The first rel counts.
-func linkParams(in []byte) (rel []byte, anchored bool, rest []byte) {
+// linkParams are the parameters of a link that matter. The first rel counts.
+type linkParams struct {
+	rel, lang []byte
+	anchored  bool
+}
+
+// readLinkParams reads the parameters of one link and returns what follows the comma that ends it.
+func readLinkParams(in []byte) (p linkParams, rest []byte) {
 	seen := false
 	for {
 		in = bytes.TrimLeft(in, " \t")
@@ -74,15 +86,17 @@ func linkParams(in []byte) (rel []byte, anchored bool, rest []byte) {
 		name, value, in = linkParam(in[1:])
 		switch {
 		case equalFold(name, "rel") && !seen:
-			rel, seen = value, true
+			p.rel, seen = value, true
+		case equalFold(name, "hreflang") && p.lang == nil:
+			p.lang = value
 		case equalFold(name, "anchor"):
-			anchored = true
+			p.anchored = true
 		}
 	}
 	if i := bytes.IndexByte(in, ','); i >= 0 {
-		return rel, anchored, in[i+1:]
+		return p, in[i+1:]
 	}
-	return rel, anchored, nil
+	return p, nil
 }
 
 // linkParam reads `name`, `name=token` or `name="quoted"`.

@@ -21,10 +21,17 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed), "text/html", "</x>; rel=\"next\"")
 	}
 	f.Add([]byte("<a href='?\x83\x5C'>"), "application/xhtml+xml; charset='shift_jis'", "0;url=x")
-	p := New(Config{MaxLinks: 20, MaxTitle: 30})
+	for _, seed := range []string{"<form action=x><button></form><iframe srcdoc='<base href=y><a href=z>'>", "<p style='x:url(y)'><style>@import 'z'</style>",
+		"<meta property=og:image content=x><meta name=robots content='unavailable_after: Mon, 1 Jan 2024'>", "\x00<\x00p", "<p>\xE9\xE8 \x93",
+		`<script type=application/ld+json>{"@id":"x","image":["\u0041"]}</script><script>'/x'</script>`, "<a ping='x y' href=z>t <img alt=u></a>"} {
+		f.Add([]byte(seed), "text/html", "kumo: noindex, unavailable_after: 2024-01-01, other: none")
+	}
+	f.Add([]byte("@import url(x); p { y: url( 'z' ) }"), "text/css", "")
+	f.Add([]byte("http://h.test/x, 'y/z.html'"), "text/plain", "")
+	p := New(Config{MaxLinks: 20, MaxTitle: 30, Agent: "kumo", AnchorText: true, Scripts: true, PlainText: true})
 	f.Fuzz(func(t *testing.T, body []byte, contentType, field string) {
 		resp := &page.Response{URL: testURL, Status: 200, Body: body, Header: http.Header{
-			"Content-Type": {contentType}, "Link": {field}, "Refresh": {field}}}
+			"Content-Type": {contentType}, "Link": {field}, "Refresh": {field}, "X-Robots-Tag": {field}}}
 		var pg page.Page
 		if err := p.Parse(resp, &pg); err != nil {
 			t.Fatal(err)
@@ -35,6 +42,9 @@ func FuzzParse(f *testing.F) {
 
 // checkPage checks what holds for any page read with at most 20 links and titles of 30 bytes.
 func checkPage(t *testing.T, pg *page.Page) {
+	if len(pg.Robots.Header) > maxRobots+2 || len(pg.Robots.Meta) > maxRobots+2 {
+		t.Errorf("robots %+v", pg.Robots)
+	}
 	if len(pg.Links) > 20 || len(pg.Title) > 30 || !utf8.ValidString(pg.Title) {
 		t.Errorf("%d links, title %q", len(pg.Links), pg.Title)
 	}
@@ -83,10 +93,32 @@ func TestHostile(t *testing.T) {
 		"parentheses":            {"<img srcset='a ", "(("},
 		"metas":                  {"", "<meta charset=gbk><meta charset=big5>"},
 		"charset charset":        {"<meta http-equiv=content-type content='", "charset "},
+		"unclosed anchors":       {"", "<a href=%d>x"},
 		"late bases":             {"", "<a href=1><base href=%d>"},
 		"long links":             {"", "<a href='" + strings.Repeat("x", 8000) + "%d'>"},
 		"long rels":              {"", "<a href=%d rel='" + strings.Repeat("x ", 8000) + "'>"},
 		"not UTF-8":              {"", "<a href='\xE9?\xE9%d'>"},
+		"pings":                  {"<a href=x ping='", "%d "},
+		"one huge style":         {"<style>", "a{b:url(%d)}"},
+		"open urls":              {"<style>", "url("},
+		"css escapes":            {"<style>url(", "\\28 "},
+		"css comments":           {"<style>", "/*"},
+		"style attributes":       {"", "<p style='x:url(%d)'>"},
+		"svg styles":             {"<svg>", "<style>"},
+		"srcdocs":                {"", "<iframe srcdoc='<a href=%d><base href=x>'></iframe>"},
+		"one huge srcdoc":        {"<iframe srcdoc='", "<a href=%d>"},
+		"srcdocs in srcdocs":     {"<iframe srcdoc=\"", "<iframe srcdoc='<iframe srcdoc=&amp;quot;<a href=%d>&amp;quot;>'>"},
+		"json":                   {"<script type=application/ld+json>", `{"url":"%d","a":[`},
+		"json strings":           {"<script type=application/ld+json>[", `"http:\/\/h.test\/%d",`},
+		"json escapes":           {"<script type=application/ld+json>\"", `\u0041`},
+		"json quotes":            {"<script type=application/ld+json>", `"`},
+		"forms":                  {"", "<form action=%d></form>"},
+		"open forms":             {"", "<form action=%d><input>"},
+		"robots":                 {"", "<meta name=robots content='noindex,unavailable_after: Monday, x'>"},
+		"one huge robots":        {"<meta name=robots content='", "unavailable_after: Monday, x, "},
+		"properties":             {"", "<meta property=og:url content=%d>"},
+		"undeclared":             {"", "<p>\xC5\x82\xE9 \xFF%d "},
+		"zeros":                  {"", "\x00<\x00a"},
 		"escape sequences":       {"<meta charset=iso-2022-jp><a href='", "\x1B$B\x1B(B"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +128,7 @@ func TestHostile(t *testing.T) {
 				body.WriteString(strings.ReplaceAll(c.unit, "%d", fmt.Sprint(i)))
 			}
 			start := time.Now()
-			pg := parse(t, body.String()+"'>--></script>")
+			pg := parseWith(t, Config{AnchorText: true, Scripts: true}, nil, body.String()+"'>--></script>")
 			if took := time.Since(start); len(pg.Links) > 10_000 || took > allowed {
 				t.Errorf("%d links, took %v", len(pg.Links), took)
 			}

@@ -1,8 +1,9 @@
 package parse
 
 import (
-	"net/http"
 	"strings"
+
+	"kumo/internal/mime"
 )
 
 // MediaType returns the media type that a Content-Type field names, in lower case and without parameters: "text/html". It is
@@ -21,16 +22,24 @@ func MediaType(contentType string) string {
 
 const xhtml = "application/xhtml+xml"
 
-// Readable reports whether a body of the media type is worth decoding and parsing: HTML and XHTML, and a body of which
-// nothing is said, since it may turn out to be HTML.
+// Readable reports whether a body of the media type is worth decoding and parsing: HTML and XHTML, style sheets, and a body of
+// which nothing is said, since it may turn out to be HTML.
 func Readable(mediaType string) bool {
-	return mediaType == "text/html" || mediaType == xhtml || mediaType == ""
+	return mediaType == "text/html" || mediaType == xhtml || mediaType == "text/css" || mediaType == ""
 }
 
-// isHTML reports whether a body of the declared type is HTML; where none is declared, by the body.
-func isHTML(mediaType string, body []byte) bool {
-	if mediaType == "" {
-		return len(body) > 0 && MediaType(http.DetectContentType(body)) == "text/html"
+// sniffed is the media type of a body, of which is declared what MediaType makes of the Content-Type field.
+func sniffed(declared, contentType string, body []byte) string {
+	if len(body) == 0 {
+		return declared
 	}
-	return Readable(mediaType)
+	if _, ok := mime.Parse(contentType); !ok {
+		contentType = declared
+	}
+	return mime.Sniff(body, contentType, false).Essence()
+}
+
+func mediaType(essence string) mime.Type {
+	main, sub, _ := strings.Cut(essence, "/")
+	return mime.Type{Main: main, Sub: sub}
 }

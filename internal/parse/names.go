@@ -6,18 +6,27 @@ type tag uint8
 const (
 	tagOther tag = iota
 	tagA
+	tagApplet
 	tagArea
 	tagAudio
 	tagBase
+	tagButton
+	tagCell // td, th, tr, thead, tbody, tfoot: which have a background
+	tagCite // q, ins, del
+	tagFont
+	tagForm
 	tagFrame
+	tagImage
 	tagInput
 	tagLink
 	tagObject
+	tagRoot // html
+	tagSelect
+	tagSound // bgsound
 	tagSource
 	tagTrack
+	tagUse // SVG's use and feImage
 	tagVideo
-	tagImage
-	tagFont
 
 	tagSVG
 	tagMath
@@ -27,9 +36,11 @@ const (
 
 	// Elements that are never SVG or MathML: their tags end these.
 	tagHTML // all those without a name of their own here
+	tagBlockquote
 	tagBody
 	tagEmbed
 	tagImg
+	tagTable
 	tagMeta
 
 	// Elements with raw text.
@@ -56,7 +67,7 @@ var rawNames = [...]string{"iframe", "noembed", "noframes", "plaintext", "script
 // name is the name of an element with raw text.
 func (t tag) name() string { return rawNames[t-firstRaw] }
 
-const maxName = 16 // no name below is longer
+const maxName = 16 // no name here is longer
 
 // lower returns the name in lower case, in room, or nothing if it is longer than any that is known.
 func lower(room *[maxName]byte, name []byte) []byte {
@@ -69,132 +80,21 @@ func lower(room *[maxName]byte, name []byte) []byte {
 	return room[:len(name)]
 }
 
-func tagOf(name []byte) tag {
-	var room [maxName]byte
-	switch string(lower(&room, name)) {
-	case "a":
-		return tagA
-	case "area":
-		return tagArea
-	case "audio":
-		return tagAudio
-	case "base":
-		return tagBase
-	case "frame":
-		return tagFrame
-	case "input":
-		return tagInput
-	case "link":
-		return tagLink
-	case "object":
-		return tagObject
-	case "source":
-		return tagSource
-	case "track":
-		return tagTrack
-	case "video":
-		return tagVideo
-	case "image":
-		return tagImage
-	case "font":
-		return tagFont
-	case "body":
-		return tagBody
-	case "embed":
-		return tagEmbed
-	case "img":
-		return tagImg
-	case "meta":
-		return tagMeta
-	case "iframe":
-		return tagIframe
-	case "noembed":
-		return tagNoembed
-	case "noframes":
-		return tagNoframes
-	case "plaintext":
-		return tagPlaintext
-	case "script":
-		return tagScript
-	case "style":
-		return tagStyle
-	case "textarea":
-		return tagTextarea
-	case "title":
-		return tagTitle
-	case "xmp":
-		return tagXmp
-	case "svg":
-		return tagSVG
-	case "math":
-		return tagMath
-	case "foreignobject", "desc":
-		return tagSVGText
-	case "mi", "mo", "mn", "ms", "mtext":
-		return tagMathText
-	case "annotation-xml":
-		return tagAnnotation
-	case "b", "big", "blockquote", "br", "center", "code", "dd", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6",
-		"head", "hr", "i", "li", "listing", "menu", "nobr", "ol", "p", "pre", "ruby", "s", "small", "span", "strong", "strike",
-		"sub", "sup", "table", "tt", "u", "ul", "var":
-		return tagHTML
-	}
-	return tagOther
-}
-
-// An attr is the name of an attribute, as far as it means something here.
-type attr uint8
-
-const (
-	attrOther attr = iota
-	attrBackground
-	attrCharset
-	attrContent
-	attrData
-	attrEncoding
-	attrFont // color, face, size: which make a font element HTML
-	attrHref
-	attrHTTPEquiv
-	attrPoster
-	attrRel
-	attrSrc
-	attrSrcset
-	attrType
-	attrXlinkHref
-	numAttrs
-)
-
-func attrOf(name []byte) attr {
-	var room [maxName]byte
-	switch string(lower(&room, name)) {
-	case "background":
-		return attrBackground
-	case "charset":
-		return attrCharset
-	case "content":
-		return attrContent
-	case "data":
-		return attrData
-	case "encoding":
-		return attrEncoding
-	case "color", "face", "size":
-		return attrFont
-	case "href":
-		return attrHref
-	case "http-equiv":
-		return attrHTTPEquiv
-	case "poster":
-		return attrPoster
-	case "rel":
-		return attrRel
-	case "src":
-		return attrSrc
-	case "srcset":
-		return attrSrcset
-	case "type":
-		return attrType
-	case "xlink:href":
-		return attrXlinkHref
-	}
-	return attrOther
-}
+var tags = newNameTable(map[string]tag{
+	"a": tagA, "applet": tagApplet, "area": tagArea, "audio": tagAudio, "base": tagBase, "button": tagButton, "form": tagForm,
+	"frame": tagFrame, "input": tagInput, "link": tagLink, "object": tagObject, "html": tagRoot, "select": tagSelect,
+	"bgsound": tagSound, "source": tagSource, "track": tagTrack, "video": tagVideo, "image": tagImage, "font": tagFont,
+	"blockquote": tagBlockquote, "body": tagBody, "embed": tagEmbed, "img": tagImg, "table": tagTable, "meta": tagMeta,
+	"iframe": tagIframe, "noembed": tagNoembed, "noframes": tagNoframes, "plaintext": tagPlaintext, "script": tagScript,
+	"style": tagStyle, "textarea": tagTextarea, "title": tagTitle, "xmp": tagXmp, "svg": tagSVG, "math": tagMath,
+	"annotation-xml": tagAnnotation,
+	"td":             tagCell, "th": tagCell, "tr": tagCell, "thead": tagCell, "tbody": tagCell, "tfoot": tagCell, "q": tagCite,
+	"ins": tagCite, "del": tagCite, "use": tagUse, "feimage": tagUse, "foreignobject": tagSVGText, "desc": tagSVGText,
+	"mi": tagMathText, "mo": tagMathText, "mn": tagMathText, "ms": tagMathText, "mtext": tagMathText, "b": tagHTML,
+	"big": tagHTML, "br": tagHTML, "center": tagHTML, "code": tagHTML, "dd": tagHTML, "div": tagHTML, "dl": tagHTML,
+	"dt": tagHTML, "em": tagHTML, "h1": tagHTML, "h2": tagHTML, "h3": tagHTML, "h4": tagHTML, "h5": tagHTML, "h6": tagHTML,
+	"head": tagHTML, "hr": tagHTML, "i": tagHTML, "li": tagHTML, "listing": tagHTML, "menu": tagHTML, "nobr": tagHTML,
+	"ol": tagHTML, "p": tagHTML, "pre": tagHTML, "ruby": tagHTML, "s": tagHTML, "small": tagHTML, "span": tagHTML,
+	"strong": tagHTML, "strike": tagHTML, "sub": tagHTML, "sup": tagHTML, "tt": tagHTML, "u": tagHTML, "ul": tagHTML,
+	"var": tagHTML,
+})

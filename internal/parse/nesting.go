@@ -37,9 +37,6 @@ func (n *nesting) foreign() bool { return n.space() != inHTML }
 
 // open follows a start tag and returns its namespace.
 func (n *nesting) open(s *scanner) namespace {
-	if n.depth == 0 && s.tag != tagSVG && s.tag != tagMath { // nearly always
-		return inHTML
-	}
 	if n.foreign() && s.breaksOut() {
 		n.leave()
 	}

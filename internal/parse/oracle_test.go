@@ -89,11 +89,16 @@ var sources = map[string][]struct {
 	kind page.Kind
 }{
 	"a": {{"href", page.Anchor}}, "area": {{"href", page.Anchor}},
-	"img": {{"src", page.Image}}, "script": {{"src", page.Script}},
-	"frame": {{"src", page.Frame}}, "iframe": {{"src", page.Frame}},
+	"img":    {{"src", page.Image}, {"lowsrc", page.Image}, {"dynsrc", page.Media}, {"longdesc", page.Cite}},
+	"script": {{"src", page.Script}},
+	"frame":  {{"src", page.Frame}, {"longdesc", page.Cite}}, "iframe": {{"src", page.Frame}, {"longdesc", page.Cite}},
 	"source": {{"src", page.Media}}, "audio": {{"src", page.Media}}, "track": {{"src", page.Media}},
 	"video": {{"src", page.Media}, {"poster", page.Image}},
 	"embed": {{"src", page.Object}}, "object": {{"data", page.Object}}, "body": {{"background", page.Image}},
+	"table": {{"background", page.Image}}, "tr": {{"background", page.Image}}, "td": {{"background", page.Image}},
+	"th": {{"background", page.Image}}, "tbody": {{"background", page.Image}}, "thead": {{"background", page.Image}},
+	"tfoot": {{"background", page.Image}}, "bgsound": {{"src", page.Media}}, "html": {{"manifest", page.Resource}},
+	"blockquote": {{"cite", page.Cite}}, "q": {{"cite", page.Cite}}, "ins": {{"cite", page.Cite}}, "del": {{"cite", page.Cite}},
 }
 
 func (o *oracle) element(n *html.Node) {
@@ -104,14 +109,23 @@ func (o *oracle) element(n *html.Node) {
 		o.svg(n)
 		return
 	}
+	o.styles(n)
 	for _, s := range sources[n.Data] {
 		o.addAttr(n, s.attr, s.kind)
 	}
 	switch n.Data {
+	case "a", "area":
+		pings, _ := get(n, "ping")
+		if _, ok := get(n, "href"); !ok {
+			break
+		}
+		for _, ping := range strings.Fields(pings) {
+			o.add(page.Ping, ping)
+		}
 	case "img", "source":
 		set, _ := get(n, "srcset")
-		for ref := range candidates([]byte(set)) {
-			o.add(page.Image, string(ref))
+		for c := range candidates([]byte(set)) {
+			o.add(page.Image, string(c.url))
 		}
 	case "input":
 		if typ, _ := get(n, "type"); strings.EqualFold(typ, "image") {
@@ -131,14 +145,32 @@ func (o *oracle) element(n *html.Node) {
 	}
 }
 
+// styles adds what the style attribute and the text of a style element name.
+func (o *oracle) styles(n *html.Node) {
+	css, _ := get(n, "style")
+	if n.Data == "style" && n.Namespace == "" && n.FirstChild != nil {
+		css += "\n}" + n.FirstChild.Data
+	}
+	for ref, kind := range cssReferences([]byte(css)) {
+		if ref := string(unescapeCSS(ref)); ref != "" && ref[0] != '#' {
+			o.add(kind, ref)
+		}
+	}
+}
+
 func (o *oracle) svg(n *html.Node) {
-	kind, ok := map[string]page.Kind{"a": page.Anchor, "image": page.Image, "script": page.Script}[n.Data]
+	o.styles(n)
+	kind, ok := map[string]page.Kind{"a": page.Anchor, "image": page.Image, "use": page.Image, "feImage": page.Image,
+		"script": page.Script}[n.Data]
 	if !ok {
 		return
 	}
 	href := "href"
 	if _, ok := get(n, href); !ok {
 		href = "xlink:href"
+	}
+	if ref, _ := get(n, href); kind == page.Image && strings.HasPrefix(strings.TrimSpace(ref), "#") {
+		return
 	}
 	o.addAttr(n, href, kind)
 }
@@ -176,6 +208,9 @@ func TestOracle(t *testing.T) {
 		`<template><a href={}></template>`, `<noscript><a href={}></noscript>`, `<noscript><style><a href={}></noscript></style>`, `<svg><a xlink:href={}></a></svg>`, `<svg><a href={} /><image href={} /></svg>`,
 		`<svg><title><a href={}></a></title></svg>`, `<svg><style><a href={}></a></style></svg>`, `<svg><![CDATA[<a href={}>]]></svg>`,
 		`<svg><foreignObject><p><a href={}></a></p></foreignObject><a href={} /></svg>`, `<svg><script href={} /></svg>`, `<svg/>`,
+		`<p style="x:url({})">`, `<a href={} style='x:url("{}")'>`, `<style>@import "{}"; a{x:url({})}</style>`, `<blockquote cite={}>`,
+		`<table background={}>`, `<table><tr><td background={}></table>`, `<svg><use href={}#x /><use xlink:href="#{}"/></svg>`, `<a href={} ping="{} {}">`,
+		`</p style="x:url({})">`, `<ins cite={}>`, `<img src={} longdesc={} lowsrc={}>`, `<svg><g style="x:url({})"></svg>`,
 		`<math><mi><a href={}></a></mi><mo>x</mo></math>`, `<svg><path><p>`, `<math><mn>1</mn></math>`, `<svg><g><img src={}>`,
 		`<p>`, `</p>`, `<div>`, `</div>`, `<b>`, `</b>`, `</a>`, `<table><tr><td>`, `</table>`, `<ul><li>`, `</ul>`, ` text `, "\n", "\x00", `=`, `"`,
 	}

@@ -12,6 +12,7 @@ import (
 const (
 	maxURLs = 8 << 20 // bytes of a page's link URLs together
 	maxRel  = 256     // bytes of a rel
+	maxLang = 35      // bytes of a language's tag
 )
 
 // outlinks collects a page's links, each URL and kind once. The text of all of them lies in one buffer, which becomes one
@@ -29,10 +30,13 @@ type outlinks struct {
 
 // An outlink is where a link's parts lie in the text.
 type outlink struct {
-	url, rel struct{ start, end uint32 }
-	hash     uint32
-	kind     page.Kind
+	url, rel, lang, text span
+	hash                 uint32
+	kind                 page.Kind
+	hints                hints
 }
+
+type span struct{ start, end uint32 }
 
 // seed makes the hash table's order unforeseeable, so that no page can be made to collide.
 var seed = maphash.MakeSeed()
@@ -43,30 +47,30 @@ func (o *outlinks) reset() {
 }
 
 // add resolves a link against base and keeps it, unless it has it already. Links of other schemes are none; other URLs that
-// cannot be used are counted.
-func (o *outlinks) add(base weburl.URL, ref []byte, kind page.Kind, rel []byte) {
+// cannot be used are counted. It returns the link's number, from 1 on, or 0 if it is not kept.
+func (o *outlinks) add(base weburl.URL, r reference) int {
 	o.touched = true
 	start := len(o.text)
-	text, err := base.AppendCanonical(o.text, ref)
-	if errors.Is(err, weburl.ErrScheme) {
-		return
-	}
+	text, err := base.AppendCanonical(o.text, r.url)
 	if err != nil || len(text) > maxURLs {
-		o.dropped++
-		return
+		if !errors.Is(err, weburl.ErrScheme) {
+			o.dropped++
+		}
+		return 0
 	}
 	o.text = text
 	url := text[start:]
-	hash := uint32(maphash.Bytes(seed, url)) + uint32(kind)
-	slot := o.find(url, kind, hash)
+	hash := uint32(maphash.Bytes(seed, url)) + uint32(r.kind)
+	slot := o.find(url, r.kind, hash)
 	if *slot == 0 {
-		*slot = o.keep(start, kind, hash, rel)
+		*slot = o.keep(start, hash, r)
 	} else {
 		o.text = text[:start]
 	}
-	if kind == page.Canonical && o.canonical == 0 {
+	if r.kind == page.Canonical && o.canonical == 0 {
 		o.canonical = *slot
 	}
+	return int(*slot)
 }
 
 // find returns the slot of a link, or the empty one where it belongs.
@@ -80,7 +84,7 @@ func (o *outlinks) find(url []byte, kind page.Kind, hash uint32) *uint32 {
 		if *slot == 0 {
 			return slot
 		}
-		if l := &o.links[*slot-1]; l.hash == hash && l.kind == kind && bytes.Equal(o.text[l.url.start:l.url.end], url) {
+		if l := &o.links[*slot-1]; l.hash == hash && l.kind == kind && bytes.Equal(o.at(l.url), url) {
 			return slot
 		}
 	}
@@ -98,27 +102,46 @@ func (o *outlinks) grow() {
 	}
 }
 
-// keep keeps the link whose URL begins at start and returns what its slot is to hold, 0 if there is no room for it. A rel like
-// that of the link before is kept once.
-func (o *outlinks) keep(start int, kind page.Kind, hash uint32, rel []byte) uint32 {
+// keep keeps the link whose URL begins at start and returns what its slot is to hold, 0 if there is no room for it.
+func (o *outlinks) keep(start int, hash uint32, r reference) uint32 {
 	if len(o.links) == o.max {
 		o.dropped++
 		o.text = o.text[:start]
 		return 0
 	}
-	l := outlink{hash: hash, kind: kind}
-	l.url.start, l.url.end = uint32(start), uint32(len(o.text))
-	if rel = cut(rel, maxRel); len(rel) > 0 {
-		l.rel.start = l.url.end
-		if n := len(o.links); n > 0 && bytes.Equal(o.text[o.links[n-1].rel.start:o.links[n-1].rel.end], rel) {
-			l.rel = o.links[n-1].rel
-		} else {
-			o.text = append(o.text, rel...)
-			l.rel.end = uint32(len(o.text))
-		}
+	l := outlink{hash: hash, kind: r.kind, url: span{uint32(start), uint32(len(o.text))}}
+	if len(r.rel) > 0 {
+		o.rel(&l, cut(r.rel, maxRel))
+	}
+	if len(r.lang) > 0 {
+		l.lang = o.piece(cut(r.lang, maxLang))
 	}
 	o.links = append(o.links, l)
 	return uint32(len(o.links))
+}
+
+// rel keeps a rel; one like that of the link before once.
+func (o *outlinks) rel(l *outlink, rel []byte) {
+	if n := len(o.links); n > 0 && bytes.Equal(o.at(o.links[n-1].rel), rel) {
+		l.rel, l.hints = o.links[n-1].rel, o.links[n-1].hints
+		return
+	}
+	l.rel, l.hints = o.piece(rel), hintsOf(rel)
+}
+
+func (o *outlinks) piece(text []byte) span {
+	start := uint32(len(o.text))
+	o.text = append(o.text, text...)
+	return span{start, uint32(len(o.text))}
+}
+
+func (o *outlinks) at(s span) []byte { return o.text[s.start:s.end] }
+
+// setText gives a link its text, unless it has one.
+func (o *outlinks) setText(number int, text string) {
+	if l := &o.links[number-1]; text != "" && l.text == (span{}) && len(o.text)+len(text) <= maxURLs {
+		l.text = o.piece([]byte(text))
+	}
 }
 
 // fill gives the links to pg.
@@ -126,9 +149,14 @@ func (o *outlinks) fill(pg *page.Page) {
 	text := string(o.text)
 	for _, l := range o.links {
 		pg.Links = append(pg.Links, page.Link{
-			URL:  text[l.url.start:l.url.end],
-			Kind: l.kind,
-			Rel:  text[l.rel.start:l.rel.end],
+			URL:       text[l.url.start:l.url.end],
+			Kind:      l.kind,
+			Rel:       text[l.rel.start:l.rel.end],
+			Lang:      text[l.lang.start:l.lang.end],
+			Text:      text[l.text.start:l.text.end],
+			NoFollow:  l.hints&noFollow != 0,
+			UGC:       l.hints&userMade != 0,
+			Sponsored: l.hints&sponsored != 0,
 		})
 	}
 	if o.canonical > 0 {

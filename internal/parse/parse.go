@@ -19,25 +19,47 @@ import (
 
 // A Config bounds what is taken from a page. The zero value gives the defaults.
 type Config struct {
-	MaxLinks int // links a page; 10,000 by default
-	MaxTitle int // bytes of a title; 1 KiB by default
+	MaxLinks   int    // links a page; 10,000 by default
+	MaxTitle   int    // bytes of a title; 1 KiB by default
+	Agent      string // the crawl's name in rules for robots ("kumo"), besides "robots", which is every crawl's
+	AnchorText bool   // keep the text of anchors
+	Scripts    bool   // take what looks like a path in scripts for a link
+	PlainText  bool   // take URLs in plain text for links
 }
 
 // A Parser reads one page after the other and reuses its buffers. It serves one goroutine at a time.
 type Parser struct {
 	cfg   Config
-	scan  scanner
 	links outlinks
-	text  text
+	raw   func(reference) // takes the references instead of links, if it is not nil
 
-	self      weburl.URL // the document's own URL
-	base      weburl.URL // what links in its markup are resolved against
-	based     bool       // a base element was seen
+	self weburl.URL // the page's own URL
+	says struct {
+		robots  robots
+		refresh refresh
+	}
+	wide   []byte // the body in UTF-8, where it could not be read as it is
+	title  []byte // the first title's text as it stands in the markup
+	titled bool
+
+	document
+	text text
+}
+
+// A document is how far an HTML document is read: that of the page, or one in an iframe's srcdoc.
+type document struct {
+	scan     scanner
+	inner    int        // how many documents are around it
+	fallback weburl.URL // its base URL if it does not say
+	base     weburl.URL // what links in its markup are resolved against
+	based    bool       // a base element was seen
+
 	charset   charset
-	tentative bool   // a meta element may still change the charset
-	wide      []byte // the body in UTF-8, where it could not be read as it is
-	title     []byte // the first title's text as it stands in the markup
-	titled    bool
+	how       string
+	tentative bool // a meta element may still change the charset
+
+	form     form
+	anchored struct{ link, start int } // the open anchor: its link's number, 0 if there is none, and where its content begins
 }
 
 // New returns a Parser with the limits in cfg.
@@ -53,8 +75,10 @@ func New(cfg Config) *Parser {
 
 // Parse fills pg with what resp says, reusing the room in pg.Links. All link URLs and rels of a page share one string.
 //
-// Only the body of an HTML page is read, and not that of a redirect, which nobody sees; of other responses the header fields
-// are. It fails if resp.URL is not a URL, and has no complaint about anything else: there is no markup that is wrong.
+// The body of an HTML page or a style sheet is read, and those of plain text and scripts if the Config says so, but not that of
+// a redirect, which nobody sees; of other responses the header fields are. What a body is, it says itself where that and the
+// declared type do not go together. Parse fails if resp.URL is not a URL, and has no complaint about anything else: there is no
+// markup that is wrong.
 func (p *Parser) Parse(resp *page.Response, pg *page.Page) error {
 	contentType := resp.Header.Get("Content-Type")
 	*pg = page.Page{Type: MediaType(contentType), Links: pg.Links[:0]}
@@ -62,33 +86,63 @@ func (p *Parser) Parse(resp *page.Response, pg *page.Page) error {
 	if err != nil {
 		return fmt.Errorf("parsing the page: %w", err)
 	}
-	p.self, p.base, p.based = self, self, false
-	p.links.reset()
-	p.headers(resp)
-	if !p.links.redirects && isHTML(pg.Type, resp.Body) {
-		p.document(resp, contentType)
-		pg.Charset = p.charset.name
-		pg.Title = collapse(p.text.content(p.title), p.cfg.MaxTitle)
+	p.self = self
+	p.document = document{fallback: self, base: self}
+	p.begin(resp)
+	pg.Sniffed = sniffed(pg.Type, contentType, resp.Body)
+	if !p.links.redirects && len(resp.Body) > 0 {
+		p.body(resp, contentType, pg)
 	}
 	pg.Base = p.base.String()
-	p.links.fill(pg)
+	p.fill(pg)
 	p.release()
 	return nil
 }
 
-// document reads an HTML body, again as long as it learns something on the way that changes what it has read.
-func (p *Parser) document(resp *page.Response, contentType string) {
-	var body []byte
-	p.charset, body, p.tentative = sniff(resp.Body, contentType)
-	for {
-		p.title, p.titled = nil, false
-		p.scan.reset(p.decoded(body), MediaType(contentType) == xhtml)
-		if again := p.markup(); !again {
-			return
-		}
-		p.links.reset()
-		p.headers(resp)
+// body reads a body of a type that may have links.
+func (p *Parser) body(resp *page.Response, contentType string, pg *page.Page) {
+	body := resp.Body
+	t := mediaType(pg.Sniffed)
+	switch {
+	case pg.Sniffed == xhtml || t.IsHTML():
+		p.html(resp, contentType, pg)
+	case pg.Sniffed == "text/css":
+		p.styles(p.plain(body, contentType))
+	case pg.Sniffed == "text/plain" && p.cfg.PlainText:
+		p.addresses(p.plain(body, contentType))
+	case t.IsJavaScript() && p.cfg.Scripts:
+		p.paths(p.plain(body, contentType))
+	default:
+		return
 	}
+	pg.Charset, pg.CharsetHow = p.charset.name, p.how
+}
+
+// begin forgets what was found, but for what is in header fields.
+func (p *Parser) begin(resp *page.Response) {
+	p.links.reset()
+	p.says.robots, p.says.refresh = robots{}, refresh{}
+	p.title, p.titled = nil, false
+	p.headers(resp)
+}
+
+// html reads an HTML body, again as long as it learns something on the way that changes what it has read.
+func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
+	g := sniff(resp.Body, contentType)
+	p.charset, p.how, p.tentative = g.charset, g.how, g.tentative()
+	for {
+		p.scan.ends = 1 << tagForm
+		if p.cfg.AnchorText {
+			p.scan.ends |= 1 << tagA
+		}
+		p.form, p.anchored.link = form{}, 0
+		p.scan.reset(p.decoded(g.text), pg.Sniffed == xhtml)
+		if again := p.markup(); !again {
+			break
+		}
+		p.begin(resp)
+	}
+	pg.Title = collapse(p.text.content(p.title), p.cfg.MaxTitle)
 }
 
 // markup reads the document's elements. It reports whether to begin again.
@@ -96,6 +150,9 @@ func (p *Parser) markup() (again bool) {
 	for p.scan.next() {
 		p.text.reset()
 		switch {
+		case p.scan.closing:
+			p.endTag()
+			continue
 		case p.scan.space == inSVG:
 			p.svgElement()
 		case p.scan.space == inMath:
@@ -109,8 +166,23 @@ func (p *Parser) markup() (again bool) {
 		if again {
 			return true
 		}
+		if p.scan.has(1 << attrStyle) {
+			p.styleAttribute()
+		}
 	}
+	p.scan.start = len(p.scan.src)
+	p.closeAnchor()
+	p.closeForm()
 	return false
+}
+
+func (p *Parser) endTag() {
+	switch p.scan.tag {
+	case tagA:
+		p.closeAnchor()
+	case tagForm:
+		p.closeForm()
+	}
 }
 
 // decoded returns the body as the scanner reads it: as it stands wherever markup can be told in it, otherwise in UTF-8.
@@ -124,13 +196,33 @@ func (p *Parser) decoded(body []byte) []byte {
 	return p.wide
 }
 
+// plain returns a body that is no markup as the parser reads it.
+func (p *Parser) plain(body []byte, contentType string) []byte {
+	g := sniffPlain(body, contentType)
+	p.charset, p.how = g.charset, g.how
+	p.text.reset()
+	return p.decoded(g.text)
+}
+
+// fill gives pg what was found.
+func (p *Parser) fill(pg *page.Page) {
+	p.links.fill(pg)
+	pg.Robots = p.says.robots.Robots
+	switch r := p.says.refresh; {
+	case r.self:
+		pg.Refresh, pg.RefreshAfter = p.self.Canonical().String(), r.seconds
+	case r.seen:
+		pg.Refresh, pg.RefreshAfter = pg.Links[r.link-1].URL, r.seconds
+	}
+}
+
 // maxKept is the room in bytes that a buffer may keep from one page to the next.
 const maxKept = 1 << 20
 
 // release lets go of the page's body and of buffers that an unusual page made large.
 func (p *Parser) release() {
 	p.scan.reset(nil, false)
-	p.title = nil
+	p.title, p.form.action = nil, nil
 	p.text.release()
 	p.links.release()
 	if cap(p.wide) > maxKept {

@@ -56,10 +56,34 @@ func TestElements(t *testing.T) {
 			"img /d/1, img /d/2, img /d/3, img /d/4, img /d/5, img /d/7"},
 		{"media", `<video src=1 poster=2><source src=3><track src=4></video><audio src=5></audio><picture><source srcset=6></picture>`,
 			"media /d/1, img /d/2, media /d/3, media /d/4, media /d/5, img /d/6"},
+		{"old images and sounds", `<img src=1 lowsrc=2 dynsrc=3 longdesc=4><bgsound src=5><table background=6><tr background=7><td background=8>`,
+			"img /d/1, img /d/2, media /d/3, cite /d/4, media /d/5, img /d/6, img /d/7, img /d/8"},
+		{"citations", `<blockquote cite=1><q cite=2><ins cite=3><del cite=4><p cite=no><iframe longdesc=5></iframe>`,
+			"cite /d/1, cite /d/2, cite /d/3, cite /d/4, cite /d/5"},
+		{"pings", "<a href=1 ping=' 2\t3\n4 '><area href=5 ping=6><a ping=no>", "a /d/1, ping /d/2, ping /d/3, ping /d/4, a /d/5, ping /d/6"},
+		{"manifests", `<html manifest=1><link rel=manifest href=2>`, "resource /d/1, resource /d/2"},
+		{"a preloaded image", `<link rel=preload as=image href=1 imagesrcset="2 1x, 3 2x"><link rel=preload imagesrcset=4>`,
+			"resource /d/1, img /d/2, img /d/3, img /d/4"},
+		{"forms", `<form action=/1></form><form action="/2?a=b#c" method=GET><button>x</button><input type=submit></form>` +
+			`<form method=post action=/no></form><form method=dialog action=/no></form><form action=/no><input name=q></form>` +
+			`<form action=/no><select></select></form><form action=/no><textarea></textarea></form><form action=/no><button name=x></form>` +
+			`<form action=/no><input type=hidden name=a value=b></form><form><p></form><form action=/3><form action=/no></form><input></form>` +
+			`<input><form action=4>`, "form /1, form /2, form /3, form /d/4"},
+		{"pages in attributes", `<iframe srcdoc="<a href=1><base href=/x/><a href='2?a&amp;amp;b'><title>no</title>` +
+			`<iframe srcdoc='<a href=3><a href=&amp;quot;4&amp;quot;>'></iframe>"></iframe><a href=5>`, "a /x/1, a /x/2?a&b, a /x/3, a /x/4, a /d/5"},
+		{"styles", `<p style="background: url(1)"><b style='color: red'><div STYLE="x:url( &quot;2&quot; )"><a href=3 style="x:url('4')">` +
+			`<style>@import "5"; @import url(6); a{b:url(7)} /* url(no) */</style><svg><style>p{x:url(8)}</style><style> <![CDATA[p{x:url(9)}]]></style><path style="fill:url(#no)"/></svg>`,
+			"css /d/1, css /d/2, a /d/3, css /d/4, style /d/5, style /d/6, css /d/7, css /d/8, css /d/9"},
+		{"properties", `<meta property=og:url content=1><meta property="og:image" content=2><meta name=twitter:image content=3>` +
+			`<meta property=og:image:width content=600><meta property=og:title content=no><meta property=article:author content=Nobody>` +
+			`<meta property=article:author content=http://h.test/4><meta property=og:video:secure_url content=5>`,
+			"meta /d/1, img /d/2, img /d/3, meta /4, media /d/5"},
 		{"objects", `<embed src=1><object data=2></object>`, "object /d/1, object /d/2"},
 		{"scripts", `<script src=1><a href=no></script><script>"<a href=no>"</script>`, "script /d/1"},
 		{"svg", `<svg><a xlink:href=1 /><a href=2 xlink:href=3></a><image href=4 /><script href=5 /><a href=6></a></svg><a href=7>`,
 			"a /d/1, a /d/2, img /d/4, script /d/5, a /d/6, a /d/7"},
+		{"more of svg", `<svg><use href=1#a /><use xlink:href="#no"/><image xlink:href=2 /><feImage href=3 /><use href=4 xlink:href=no /></svg><use href=no>`,
+			"img /d/1, img /d/2, img /d/3, img /d/4"},
 		{"meta refresh", `<meta http-equiv=Refresh content="5; URL='n'"><meta http-equiv=refresh content=5>`, "refresh /d/n"},
 		{"noscript and template are markup", `<noscript><a href=1></noscript><template><a href=2></template>`, "a /d/1, a /d/2"},
 		{"other schemes are no links", `<a href=javascript:x><a href=mailto:a@b><a href=" DATA:,x"><a href="java&#10;script:x"><a href=ftp://h/>`, ""},
@@ -219,15 +243,15 @@ func TestReuse(t *testing.T) {
 		want := page.Page{Type: "text/html", Charset: "koi8-r", Title: "t", Base: "http://h.test/b/", Canonical: "http://h.test/b/c",
 			Links: []page.Link{
 				{URL: "http://h.test/b/c", Kind: page.Canonical, Rel: "canonical"},
-				{URL: "http://h.test/b/1", Kind: page.Anchor, Rel: "nofollow ugc"},
-			}, Dropped: 1}
+				{URL: "http://h.test/b/1", Kind: page.Anchor, Rel: "nofollow ugc", NoFollow: true, UGC: true},
+			}, Dropped: 1, Sniffed: "text/html", CharsetHow: "header"}
 		if diff := cmp.Diff(want, pg); diff != "" {
 			t.Error(diff)
 		}
 		if err := p.Parse(second, &pg); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(page.Page{Type: "image/png", Base: "http://other.test/", Links: []page.Link{}}, pg); diff != "" {
+		if diff := cmp.Diff(page.Page{Type: "image/png", Base: "http://other.test/", Links: []page.Link{}, Sniffed: "image/png"}, pg); diff != "" {
 			t.Error(diff)
 		}
 	}

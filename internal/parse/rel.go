@@ -1,6 +1,10 @@
 package parse
 
-import "kumo/internal/page"
+import (
+	"iter"
+
+	"kumo/internal/page"
+)
 
 // A relClass says what a link type makes of a link. Where a link has several types, the greatest class wins.
 type relClass uint8
@@ -13,19 +17,28 @@ const (
 	relStyle
 )
 
+// linkTypes gives the link types in a rel.
+func linkTypes(rel []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(rel) > 0 {
+			n := 0
+			for n < len(rel) && !isSpace(rel[n]) {
+				n++
+			}
+			if n > 0 && !yield(rel[:n]) {
+				return
+			}
+			rel = rel[min(n+1, len(rel)):]
+		}
+	}
+}
+
 // relKind returns the kind of link that a rel makes, other being that of a reference to another document. It reports false
 // if the rel makes no link.
 func relKind(rel []byte, other page.Kind) (page.Kind, bool) {
 	best := relNone
-	for len(rel) > 0 {
-		n := 0
-		for n < len(rel) && !isSpace(rel[n]) {
-			n++
-		}
-		if n > 0 {
-			best = max(best, classOf(rel[:n]))
-		}
-		rel = rel[min(n+1, len(rel)):]
+	for linkType := range linkTypes(rel) {
+		best = max(best, classOf(linkType))
 	}
 	switch best {
 	case relStyle:
@@ -56,4 +69,27 @@ func classOf(linkType []byte) relClass {
 		return relResource
 	}
 	return relOther
+}
+
+// hints are what a rel tells search engines of a link.
+type hints uint8
+
+const (
+	noFollow hints = 1 << iota
+	userMade
+	sponsored
+)
+
+func hintsOf(rel []byte) (h hints) {
+	for linkType := range linkTypes(rel) {
+		switch {
+		case equalFold(linkType, "nofollow"):
+			h |= noFollow
+		case equalFold(linkType, "ugc"):
+			h |= userMade
+		case equalFold(linkType, "sponsored"):
+			h |= sponsored
+		}
+	}
+	return h
 }

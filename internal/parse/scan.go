@@ -8,7 +8,10 @@ type scanner struct {
 	src []byte
 	pos int
 
+	start       int // where the tag begins
 	tag         tag
+	closing     bool   // it is an end tag
+	ends        uint64 // a bit for each tag whose end is told, too
 	space       namespace
 	selfClosing bool
 	content     []byte // the raw text of a title, character references and all
@@ -20,7 +23,7 @@ type scanner struct {
 }
 
 func (s *scanner) reset(src []byte, xml bool) {
-	*s = scanner{src: src, xml: xml}
+	*s = scanner{src: src, xml: xml, ends: s.ends}
 }
 
 // attr returns the attribute's value as it stands in the markup, and whether the tag has it. An attribute without a value has
@@ -32,29 +35,44 @@ func (s *scanner) attr(a attr) (value []byte, ok bool) {
 	return s.values[a], true
 }
 
-// next goes to the next start tag with a name that is known. It reports false at the end of the document.
+// has reports whether the tag has one of the attributes in the set of bits.
+func (s *scanner) has(set uint32) bool { return s.have&set != 0 }
+
+// next goes to the next start tag with a name that is known or a style that names something, or to an end tag that is asked for.
+// It reports false at the end of the document.
 func (s *scanner) next() bool {
 	for s.skipPast('<') && s.pos < len(s.src) {
-		switch c := s.src[s.pos]; {
-		case isLetter(c):
-			if s.startTag() && s.tag.known() {
-				return true
-			}
-		case c == '/':
-			s.pos++
-			s.endTag()
-		case c == '!':
-			s.pos++
-			s.declaration()
-		case c == '?':
-			s.skipPast('>')
+		if s.construct() {
+			return true
 		}
+	}
+	return false
+}
+
+// construct reads what begins with the "<" just before. It reports whether that is a tag that matters.
+func (s *scanner) construct() bool {
+	s.start, s.closing = s.pos-1, false
+	switch c := s.src[s.pos]; {
+	case isLetter(c):
+		return s.startTag() && (s.tag.known() || s.have != 0)
+	case c == '/':
+		s.pos++
+		return s.endTag()
+	case c == '!':
+		s.pos++
+		s.declaration()
+	case c == '?':
+		s.skipPast('>')
 	}
 	return false
 }
 
 // skipPast goes behind the next c, or to the end of the document, where it reports false.
 func (s *scanner) skipPast(c byte) bool {
+	if s.pos < len(s.src) && s.src[s.pos] == c { // between two tags
+		s.pos++
+		return true
+	}
 	i := bytes.IndexByte(s.src[s.pos:], c)
 	if i < 0 {
 		s.pos = len(s.src)
@@ -67,29 +85,38 @@ func (s *scanner) skipPast(c byte) bool {
 // startTag reads a start tag and, if its element has raw text, that text and the end tag too. It reports false if the
 // document ends within the tag, which then is none.
 func (s *scanner) startTag() bool {
-	s.tag = tagOf(s.name())
+	s.tag = s.name()
 	if !s.attributes() {
 		return false
 	}
-	s.space = s.nest.open(s)
-	s.content = nil
+	s.content, s.space = nil, inHTML
+	if s.nest.depth > 0 || s.tag == tagSVG || s.tag == tagMath { // hardly ever
+		s.space = s.nest.open(s)
+	}
 	if s.space == inHTML && s.tag >= firstRaw && (!s.xml || s.tag == tagTitle && !s.selfClosing) {
 		s.rawText()
 	}
 	return true
 }
 
-func (s *scanner) endTag() {
+// endTag reads an end tag. It reports whether that was asked for.
+func (s *scanner) endTag() bool {
 	switch {
 	case s.pos == len(s.src):
 	case isLetter(s.src[s.pos]):
-		name := tagOf(s.name())
+		name := s.name()
+		s.tag = tagOther
 		if s.attributes() {
-			s.nest.close(name, s.xml)
+			s.tag, s.closing = name, true
+			if s.nest.depth > 0 {
+				s.nest.close(name, s.xml)
+			}
+			return s.ends&(1<<name) != 0
 		}
 	default:
 		s.skipPast('>')
 	}
+	return false
 }
 
 // declaration reads what begins with "<!": a comment, a CDATA section, a doctype or what counts as a comment.
@@ -121,17 +148,23 @@ func (s *scanner) comment() {
 }
 
 // name reads a tag's name.
-func (s *scanner) name() []byte {
-	start := s.pos
-	for s.pos < len(s.src) && class[s.src[s.pos]]&endsTagName == 0 {
-		s.pos++
+func (s *scanner) name() tag {
+	i, key := s.pos, uint64(0)
+	for ; i < len(s.src) && class[s.src[i]]&endsTagName == 0; i++ {
+		key = key<<8 | uint64(lowerCase[s.src[i]])
 	}
-	return s.src[start:s.pos]
+	name := s.src[s.pos:i]
+	s.pos = i
+	return tags.find(name, key)
 }
 
 // attributes reads to the end of the tag. It reports false if the document ends first.
 func (s *scanner) attributes() bool {
 	s.have, s.selfClosing = 0, false
+	if s.pos < len(s.src) && s.src[s.pos] == '>' { // nearly always
+		s.pos++
+		return true
+	}
 	for i := s.pos; i < len(s.src); {
 		switch c := s.src[i]; {
 		case c == '>':
@@ -152,24 +185,34 @@ func (s *scanner) attributes() bool {
 
 // attribute reads the attribute at i and returns where it ends. The first of several with one name counts.
 func (s *scanner) attribute(i int) int {
-	start := i
+	start, key := i, uint64(lowerCase[s.src[i]])
 	for i++; i < len(s.src) && class[s.src[i]]&endsAttrName == 0; i++ { // even a "=" can begin a name
+		key = key<<8 | uint64(lowerCase[s.src[i]])
 	}
 	name := s.src[start:i]
-	i = s.skipSpace(i)
+	if i < len(s.src) && s.src[i] != '=' {
+		i = s.skipSpace(i)
+	}
 	var value []byte
 	if i < len(s.src) && s.src[i] == '=' {
 		value, i = s.value(s.skipSpace(i + 1))
 	}
 	if !s.tag.known() {
+		if len(name) == len("style") && namesSomething(value) && equalFold(name, "style") {
+			s.have |= 1 << attrStyle
+			s.values[attrStyle] = value
+		}
 		return i
 	}
-	if a := attrOf(name); a != attrOther && s.have&(1<<a) == 0 {
+	if a := attrs.find(name, key); a != attrOther && s.have&(1<<a) == 0 {
 		s.have |= 1 << a
 		s.values[a] = value
 	}
 	return i
 }
+
+// namesSomething reports whether a style may have a url() in it.
+func namesSomething(style []byte) bool { return len(style) > 4 && bytes.IndexByte(style, '(') >= 0 }
 
 // value reads the attribute value at i and returns where it ends.
 func (s *scanner) value(i int) (value []byte, end int) {
@@ -216,6 +259,14 @@ var class = func() (t [256]uint8) {
 	t['/'] = endsTagName | endsAttrName
 	t['>'] = endsTagName | endsAttrName | endsValue
 	t['='] = endsAttrName
+	return t
+}()
+
+// lowerCase has each byte in lower case.
+var lowerCase = func() (t [256]byte) {
+	for c := range t {
+		t[c] = toLower(byte(c))
+	}
 	return t
 }()
 

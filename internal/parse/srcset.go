@@ -6,10 +6,27 @@ import (
 	"strconv"
 )
 
-// candidates gives the URLs of a srcset attribute by the HTML standard's "parse a srcset attribute". Those whose descriptors
+// A Candidate is one of the images in a srcset attribute.
+type Candidate struct {
+	URL        string // as it stands there
+	Descriptor string // "2x", "640w", "" if it has none; several with spaces between them
+}
+
+// ParseSrcset reads a srcset attribute by the HTML standard. Candidates whose descriptors are wrong are left out.
+func ParseSrcset(value string) (list []Candidate) {
+	for c := range candidates([]byte(value)) {
+		list = append(list, Candidate{string(c.url), collapse(string(c.descriptors), len(value))})
+	}
+	return list
+}
+
+// A candidate is a Candidate as it stands in the attribute.
+type candidate struct{ url, descriptors []byte }
+
+// candidates gives the images of a srcset attribute by the HTML standard's "parse a srcset attribute". Those whose descriptors
 // are wrong are left out, as a browser leaves them.
-func candidates(set []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
+func candidates(set []byte) iter.Seq[candidate] {
+	return func(yield func(candidate) bool) {
 		for {
 			set = bytes.TrimLeft(set, " \t\n\r\f,")
 			if len(set) == 0 {
@@ -19,14 +36,16 @@ func candidates(set []byte) iter.Seq[[]byte] {
 			for n < len(set) && !isSpace(set[n]) {
 				n++
 			}
-			ref, ok := set[:n], true
+			c, ok := candidate{url: set[:n]}, true
 			set = set[n:]
-			if trimmed := bytes.TrimRight(ref, ","); len(trimmed) < len(ref) {
-				ref = trimmed
+			if trimmed := bytes.TrimRight(c.url, ","); len(trimmed) < len(c.url) {
+				c.url = trimmed
 			} else {
-				set, ok = descriptors(set)
+				var rest []byte
+				rest, ok = descriptors(set)
+				c.descriptors, set = set[:len(set)-len(rest)], rest
 			}
-			if ok && !yield(ref) {
+			if ok && !yield(c) {
 				return
 			}
 		}

@@ -44,12 +44,16 @@ func (t *text) release() {
 
 // attr returns the value of an attribute.
 func (t *text) attr(raw []byte) []byte {
-	value := t.decode(raw)
-	if bytes.IndexByte(value, '&') < 0 {
+	value := raw
+	if !t.plain || len(raw) > maxValue {
+		value = t.decode(raw)
+	}
+	first := bytes.IndexByte(value, '&')
+	if first < 0 {
 		return value
 	}
 	start := len(t.buf)
-	t.buf = appendUnescaped(t.buf, value)
+	t.buf = appendUnescaped(append(t.buf, value[:first]...), value[first:])
 	return t.buf[start:]
 }
 

@@ -19,6 +19,10 @@ func appendUnescaped(dst, value []byte) []byte {
 		}
 		dst = append(dst, value[:i]...)
 		value = value[i+1:]
+		if len(value) >= 4 && value[0] == 'a' && value[1] == 'm' && value[2] == 'p' && value[3] == ';' { // nearly always
+			dst, value = append(dst, '&'), value[4:]
+			continue
+		}
 		var n int
 		if len(value) > 0 && value[0] == '#' {
 			dst, n = appendNumeric(dst, value)
@@ -46,8 +50,6 @@ func appendNamed(dst, in []byte) ([]byte, int) {
 	switch {
 	case n == 0 || n > maxEntity || !semicolon && n < len(in) && in[n] == '=':
 		return dst, 0
-	case string(in[:n]) == "amp": // nearly always
-		dst = append(dst, '&')
 	default:
 		text, ok := entity(string(in[:n]), semicolon)
 		if !ok {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"kumo/internal/page"
 	"kumo/internal/weburl"
 )
@@ -70,12 +72,26 @@ func TestSrcset(t *testing.T) {
 		"a x, b w":          "",
 	} {
 		var got []string
-		for ref := range candidates([]byte(in)) {
-			got = append(got, string(ref))
+		for _, c := range ParseSrcset(in) {
+			got = append(got, c.URL)
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q: got %q, want %s", in, got, want)
 		}
+	}
+}
+
+func TestParsed(t *testing.T) {
+	delay, url, ok := ParseRefresh("5; url='/x'")
+	if delay != 5 || url != "/x" || !ok {
+		t.Errorf("got %d, %s, %v", delay, url, ok)
+	}
+	if _, _, ok := ParseRefresh("x"); ok {
+		t.Error("nonsense is a refresh")
+	}
+	want := []Candidate{{"a.png", ""}, {"b.png", "2x"}, {"c.png", "100w 50h"}}
+	if diff := cmp.Diff(want, ParseSrcset("a.png, b.png 2x , c.png\t100w  50h, d.png no")); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -1,0 +1,154 @@
+// Package chardet finds out the charset of a text that does not say it.
+//
+// Each charset that may be meant is a model of how its texts look: how many bits a text takes by the model is how badly it
+// fits, and the charset whose model takes the fewest wins. For charsets of one byte a character the models are pairs of letters
+// in each of the languages that are written in them, counted in a sample; for those of several bytes how common the characters
+// are. The idea of choosing by pairs of letters is that of S. Li and K. Momoi, "A composite approach to language/encoding
+// detection" (2001); what differs is that all models share one unit, so that their results can be compared without thresholds.
+package chardet
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// A Result is a charset with how sure that is.
+type Result struct {
+	Name       string  // in the WHATWG Encoding Standard if it has it, otherwise the IANA's in lower case; "" if there is no evidence
+	Confidence float64 // from 0 to 1
+}
+
+// Detect finds out the charset of a text. Of a text in ASCII it says nothing.
+func Detect(text []byte) Result {
+	text = text[:min(len(text), maxText)]
+	if name := escaped(text); name != "" {
+		return Result{name, 0.95}
+	}
+	if name := wide(text); name != "" {
+		return Result{name, 0.9}
+	}
+	gist := gistOf(text)
+	if len(gist) == 0 {
+		return Result{}
+	}
+	if IsUTF8(text) {
+		return Result{"utf-8", 0.99}
+	}
+	return best(gist)
+}
+
+const (
+	maxText = 1 << 20 // bytes of a text that are looked at
+	maxGist = 4 << 10 // bytes of it that are compared with the models
+	context = 2       // bytes of ASCII beside others that belong to the gist: what may be the second of two bytes, and the next
+)
+
+// gistOf is the part of a text that depends on its charset: what is not ASCII, with a little of what stands beside it.
+func gistOf(text []byte) (gist []byte) {
+	for end := 0; end < len(text) && len(gist) < maxGist; {
+		start := end
+		for start < len(text) && text[start] < utf8.RuneSelf {
+			start++
+		}
+		if start == len(text) {
+			break
+		}
+		from := max(end, start-context)
+		if from > end {
+			gist = append(gist, ' ')
+		}
+		end = start
+		for ascii := 0; end < len(text) && ascii < context; end++ {
+			if ascii++; text[end] >= utf8.RuneSelf {
+				ascii = 0
+			}
+		}
+		gist = append(gist, text[from:end]...)
+	}
+	return gist
+}
+
+// IsUTF8 reports whether a text is UTF-8. Its last character may be cut off, if there are others that are not ASCII.
+func IsUTF8(text []byte) bool {
+	if utf8.Valid(text) {
+		return true
+	}
+	whole := wholeRunes(text)
+	return len(whole) < len(text) && utf8.Valid(whole) && len(gistOf(whole)) > 0
+}
+
+// wholeRunes is the text without a character that is cut off at its end.
+func wholeRunes(text []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				return text[:len(text)-n]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// escaped finds charsets of seven bits that change their meaning by escape sequences.
+func escaped(text []byte) string {
+	if bytes.IndexByte(text, 0x1B) < 0 {
+		return ""
+	}
+	if bytes.Contains(text, []byte("\x1B$)C")) && bytes.IndexByte(text, 0x0E) >= 0 {
+		return "iso-2022-kr"
+	}
+	for _, sequence := range []string{"\x1B$B", "\x1B$@", "\x1B$(D", "\x1B(I"} {
+		if bytes.Contains(text, []byte(sequence)) && bytes.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+			return "iso-2022-jp"
+		}
+	}
+	return ""
+}
+
+// wide finds UTF-32 and UTF-16 without byte order mark, by their zero bytes: there is white space in nearly all texts.
+func wide(text []byte) string {
+	text = text[:min(len(text), 4<<10)&^3]
+	if len(text) < 4 || bytes.IndexByte(text, 0) < 0 {
+		return ""
+	}
+	var zeros [4]int
+	for i, c := range text {
+		if c == 0 {
+			zeros[i%4]++
+		}
+	}
+	quarter := len(text) / 4
+	switch even, odd := zeros[0]+zeros[2], zeros[1]+zeros[3]; {
+	case zeros[0] == quarter && zeros[1] >= quarter*9/10 && zeros[3] <= quarter/10:
+		return "utf-32be"
+	case zeros[3] == quarter && zeros[2] >= quarter*9/10 && zeros[0] <= quarter/10:
+		return "utf-32le"
+	case even > 2*odd && inPairs(text, 0):
+		return "utf-16be"
+	case odd > 2*even && inPairs(text, 1):
+		return "utf-16le"
+	}
+	return ""
+}
+
+// inPairs reports whether a text with zeros at even (0) or odd (1) places is one in pairs of bytes: most of the zeros belong to
+// characters of ASCII, and most other pairs are not two such characters.
+func inPairs(text []byte, place int) bool {
+	ascii, other, both := 0, 0, 0
+	for i := 0; i+1 < len(text); i += 2 {
+		zero, c := text[i+place], text[i+1-place]
+		switch {
+		case zero != 0 && isASCII(zero) && isASCII(c):
+			both++
+		case zero != 0:
+		case isASCII(c):
+			ascii++
+		default:
+			other++
+		}
+	}
+	return ascii > 4*other && 200*ascii >= len(text) && 4*both < len(text)
+}
+
+func isASCII(c byte) bool { return c >= ' ' && c < 0x7F || c == '\n' || c == '\r' || c == '\t' }

@@ -1,0 +1,247 @@
+package chardet
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
+	"golang.org/x/text/transform"
+)
+
+// A double is a charset of two and more bytes a character.
+type double struct {
+	name   string
+	prior  float64
+	enc    encoding.Encoding   // nil where there is none
+	length func(in []byte) int // of the character at the beginning of in, 0 if it is none
+	rank   func(in []byte) rank
+	common map[rune]bool
+}
+
+// A rank is how often the characters of a part of a charset are met.
+type rank uint8
+
+const (
+	rankCommon     rank = iota // one of the most common of the language
+	rankLetter                 // hiragana
+	rankSign                   // punctuation, katakana
+	rankFewStrokes             // the first level of ideographs where nothing but the number of strokes is known, and that is small
+	rankFirst                  // the first level of ideographs, the syllables of everyday Korean
+	rankSecond                 // the second
+	rankRare                   // what was added later
+	rankSymbol                 // symbols, letters of other scripts
+	rankHalf                   // katakana of half width
+	rankInvalid                // none, or private
+)
+
+// rankBits are the bits of a character by its rank: of half of a text the common ones make up, and so on.
+var rankBits = [...]float64{rankCommon: 9.3, rankLetter: 6.8, rankSign: 8.5, rankFewStrokes: 11.5, rankFirst: 13, rankSecond: 18, rankRare: 20,
+	rankSymbol: 16, rankHalf: 12, rankInvalid: 32}
+
+var doubles = []double{
+	{"gb18030", 3, simplifiedchinese.GB18030, gbLength, gbRank, set(simplified)},
+	{"big5", 4, traditionalchinese.Big5, big5Length, big5Rank, set(traditional)},
+	{"shift_jis", 3.5, japanese.ShiftJIS, sjisLength, sjisRank, set(kanji)},
+	{"euc-jp", 4, japanese.EUCJP, eucJPLength, eucJPRank, set(kanji)},
+	{"euc-kr", 3.5, korean.EUCKR, eucKRLength, eucKRRank, set(hangul)},
+	{"euc-tw", 12, nil, eucTWLength, eucTWRank, nil},
+}
+
+func set(chars string) map[rune]bool {
+	m := make(map[rune]bool)
+	for _, r := range chars {
+		m[r] = true
+	}
+	return m
+}
+
+// bits is what the text takes by the charset. It may stop where that is more than limit.
+func (d *double) bits(gist []byte, limit float64) float64 {
+	total := d.prior
+	var decoder transform.Transformer
+	if d.enc != nil {
+		decoder = d.enc.NewDecoder().Transformer
+	}
+	room := make([]byte, utf8.UTFMax*2)
+	for len(gist) > 0 && total <= limit {
+		if gist[0] < utf8.RuneSelf {
+			total += asciiBits
+			gist = gist[1:]
+			continue
+		}
+		n := d.length(gist)
+		if n == 0 {
+			if len(gist) < 4 { // cut off
+				break
+			}
+			total += rankBits[rankInvalid]
+			gist = gist[1:]
+			continue
+		}
+		total += rankBits[d.rankOf(decoder, gist[:n], room)]
+		gist = gist[n:]
+	}
+	return total
+}
+
+// rankOf is the rank of a character, which is decoded into room.
+func (d *double) rankOf(decoder transform.Transformer, char, room []byte) rank {
+	r := d.rank(char)
+	if decoder == nil {
+		return r
+	}
+	decoder.Reset()
+	n, _, err := decoder.Transform(room, char, true)
+	c, size := utf8.DecodeRune(room[:n])
+	switch {
+	case err != nil || c == utf8.RuneError || size != n || unicode.Is(unicode.Co, c):
+		return rankInvalid
+	case 0x3041 <= c && c <= 0x3093:
+		return rankLetter
+	case 0x30A1 <= c && c <= 0x30FC, 0x3001 <= c && c <= 0x3011, 0xFF01 <= c && c <= 0xFF5E:
+		return rankSign
+	case d.common[c]:
+		return rankCommon
+	}
+	return r
+}
+
+func in(c, from, to byte) bool { return from <= c && c <= to }
+
+// pair is the length of a character of two bytes.
+func pair(in []byte, lead, trail func(byte) bool) int {
+	if len(in) >= 2 && lead(in[0]) && trail(in[1]) {
+		return 2
+	}
+	return 0
+}
+
+func isHighByte(c byte) bool { return in(c, 0xA1, 0xFE) }
+
+func gbLength(b []byte) int {
+	if len(b) >= 4 && in(b[0], 0x81, 0xFE) && in(b[1], '0', '9') && in(b[2], 0x81, 0xFE) && in(b[3], '0', '9') {
+		return 4
+	}
+	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) }, func(c byte) bool { return in(c, 0x40, 0xFE) && c != 0x7F })
+}
+
+func gbRank(b []byte) rank {
+	switch {
+	case len(b) == 4 || b[1] < 0xA1 || b[0] < 0xA1:
+		return rankRare
+	case b[0] < 0xB0:
+		return rankSymbol
+	case b[0] <= 0xD7:
+		return rankFirst
+	case b[0] <= 0xF7:
+		return rankSecond
+	}
+	return rankInvalid
+}
+
+func big5Length(b []byte) int {
+	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) }, func(c byte) bool { return in(c, 0x40, 0x7E) || isHighByte(c) })
+}
+
+func big5Rank(b []byte) rank {
+	switch {
+	case b[0] < 0xA1 || b[0] > 0xF9:
+		return rankRare
+	case b[0] < 0xA4:
+		return rankSymbol
+	case b[0] <= 0xC6:
+		return rankFirst
+	}
+	return rankSecond
+}
+
+func sjisLength(b []byte) int {
+	if in(b[0], 0xA1, 0xDF) {
+		return 1
+	}
+	return pair(b, func(c byte) bool { return in(c, 0x81, 0x9F) || in(c, 0xE0, 0xFC) },
+		func(c byte) bool { return in(c, 0x40, 0x7E) || in(c, 0x80, 0xFC) })
+}
+
+func sjisRank(b []byte) rank {
+	switch {
+	case len(b) == 1:
+		return rankHalf
+	case b[0] < 0x88:
+		return rankSymbol
+	case b[0] < 0x98:
+		return rankFirst
+	case b[0] <= 0xEA:
+		return rankSecond
+	}
+	return rankRare
+}
+
+func eucJPLength(b []byte) int {
+	switch {
+	case b[0] == 0x8F && len(b) >= 3 && isHighByte(b[1]) && isHighByte(b[2]):
+		return 3
+	case b[0] == 0x8E:
+		return pair(b, func(c byte) bool { return c == 0x8E }, func(c byte) bool { return in(c, 0xA1, 0xDF) })
+	}
+	return pair(b, isHighByte, isHighByte)
+}
+
+func eucJPRank(b []byte) rank {
+	switch {
+	case len(b) == 3:
+		return rankRare
+	case b[0] == 0x8E:
+		return rankHalf
+	case b[0] < 0xB0:
+		return rankSymbol
+	case b[0] <= 0xCF:
+		return rankFirst
+	case b[0] <= 0xF4:
+		return rankSecond
+	}
+	return rankRare
+}
+
+func eucKRLength(b []byte) int {
+	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) },
+		func(c byte) bool { return in(c, 'A', 'Z') || in(c, 'a', 'z') || in(c, 0x81, 0xFE) })
+}
+
+func eucKRRank(b []byte) rank {
+	switch {
+	case b[1] < 0xA1 || b[0] < 0xA1:
+		return rankRare
+	case b[0] < 0xB0:
+		return rankSymbol
+	case b[0] <= 0xC8:
+		return rankFirst
+	}
+	return rankSecond
+}
+
+func eucTWLength(b []byte) int {
+	if b[0] == 0x8E && len(b) >= 4 && in(b[1], 0xA1, 0xB0) && isHighByte(b[2]) && isHighByte(b[3]) {
+		return 4
+	}
+	return pair(b, isHighByte, isHighByte)
+}
+
+// eucTWRank goes by the strokes of the characters, by which they are ordered: those of up to twelve are the common ones.
+func eucTWRank(b []byte) rank {
+	switch {
+	case len(b) == 4:
+		return rankRare
+	case b[0] < 0xA4:
+		return rankSign
+	case b[0] < 0xC4:
+		return rankInvalid
+	case b[0] <= 0xE4:
+		return rankFewStrokes
+	}
+	return rankFirst
+}

@@ -1,0 +1,316 @@
+package chardet
+
+import (
+	"math"
+	"sync"
+	"unicode"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/unicode/norm"
+)
+
+// A table has the characters of a charset's bytes from 0x80 on.
+type table [128]rune
+
+// A single is a charset of one byte a character.
+type single struct {
+	name   string
+	table  table
+	prior  float64 // bits against it before anything is read
+	groups []group
+}
+
+func charmapTable(m *charmap.Charmap) (t table) {
+	for i := range t {
+		t[i] = m.DecodeByte(byte(0x80 + i))
+	}
+	return t
+}
+
+// singles returns the charsets of one byte. Where two read a text alike, the prior decides: names of the Web before others, but
+// ISO 8859 before the windows charset that has more, since the latter would show it.
+func singles() []single {
+	return []single{
+		{"windows-1252", charmapTable(charmap.Windows1252), 0, []group{western, celtic}},
+		{"iso-8859-15", charmapTable(charmap.ISO8859_15), 4, []group{western}},
+		{"macintosh", charmapTable(charmap.Macintosh), 10, []group{western}},
+		{"windows-1250", charmapTable(charmap.Windows1250), 4, []group{central, romanian}},
+		{"iso-8859-2", charmapTable(charmap.ISO8859_2), 3.5, []group{central, romanian}},
+		{"ibm852", charmapTable(charmap.CodePage852), 12, []group{central}},
+		{"iso-8859-16", charmapTable(charmap.ISO8859_16), 9, []group{romanian, central}},
+		{"windows-1257", charmapTable(charmap.Windows1257), 4, []group{baltic}},
+		{"iso-8859-13", charmapTable(charmap.ISO8859_13), 5, []group{baltic}},
+		{"iso-8859-4", charmapTable(charmap.ISO8859_4), 6, []group{baltic}},
+		{"iso-8859-10", charmapTable(charmap.ISO8859_10), 9, []group{baltic}},
+		{"windows-1254", charmapTable(charmap.Windows1254), 3, []group{turkish}},
+		{"iso-8859-3", charmapTable(charmap.ISO8859_3), 6, []group{southern, turkish}},
+		{"iso-8859-14", charmapTable(charmap.ISO8859_14), 12, []group{celtic}},
+		{"windows-1258", charmapTable(charmap.Windows1258), 5, []group{vietnamese}},
+		{"viscii", visciiTable(), 7, []group{vietnamese}},
+		{"windows-1251", charmapTable(charmap.Windows1251), 3, []group{cyrillic}},
+		{"koi8-r", charmapTable(charmap.KOI8R), 4, []group{cyrillic}},
+		{"koi8-u", charmapTable(charmap.KOI8U), 5, []group{cyrillic}},
+		{"iso-8859-5", charmapTable(charmap.ISO8859_5), 6, []group{cyrillic}},
+		{"ibm866", charmapTable(charmap.CodePage866), 6, []group{cyrillic}},
+		{"x-mac-cyrillic", charmapTable(charmap.MacintoshCyrillic), 7, []group{cyrillic}},
+		{"ibm855", charmapTable(charmap.CodePage855), 8, []group{cyrillic}},
+		{"windows-1253", charmapTable(charmap.Windows1253), 4, []group{greek}},
+		{"iso-8859-7", charmapTable(charmap.ISO8859_7), 3.5, []group{greek}},
+		{"windows-1255", charmapTable(charmap.Windows1255), 4, []group{hebrew}},
+		{"iso-8859-8", charmapTable(charmap.ISO8859_8), 3.5, []group{hebrew}},
+		{"windows-1256", charmapTable(charmap.Windows1256), 4, []group{arabic}},
+		{"iso-8859-6", charmapTable(charmap.ISO8859_6), 4.5, []group{arabic}},
+		{"windows-874", charmapTable(charmap.Windows874), 4, []group{thai}},
+	}
+}
+
+// A model says how well a text fits a charset and a language.
+type model struct {
+	name  string
+	prior float64
+	table *table
+	cells [256]cell
+	pairs *pairs
+}
+
+// A cell is what a byte means to a model.
+type cell struct {
+	letter uint8 // its place in the pairs' alphabet, 0 if it is none there
+	flags  uint8
+	bits   float32 // what it takes where no letter is
+}
+
+const (
+	isLetter    = 1 << iota // of any alphabet
+	isUpper                 // and upper case
+	isForeign               // and no Latin one
+	isHigh                  // not ASCII
+	isCombining             // and a mark upon another, of whatever script
+	isMark                  // a symbol that does not stand within a word
+)
+
+// Bits of what is no letter of the language.
+const (
+	commonBits  = 9  // punctuation that many texts have
+	symbolBits  = 14 // other symbols
+	strangeBits = 14 // letters of other languages
+	controlBits = 25 // what no text has
+)
+
+var singleModels = sync.OnceValue(func() (models []*model) {
+	byLanguage := make(map[string]*pairs)
+	for _, s := range singles() {
+		for _, sample := range samples {
+			if !within(sample.group, s.groups) {
+				continue
+			}
+			key := sample.lang
+			text := sample.text
+			if s.name == "windows-1258" {
+				key, text = key+" decomposed", tonesApart(text)
+			}
+			if byLanguage[key] == nil {
+				byLanguage[key] = newPairs(text)
+			}
+			models = append(models, newModel(&s, byLanguage[key]))
+		}
+	}
+	return models
+})
+
+func within(g group, groups []group) bool {
+	for _, other := range groups {
+		if g == other {
+			return true
+		}
+	}
+	return false
+}
+
+// tonesApart is Vietnamese as windows-1258 has it: the five marks of tone are characters of their own.
+func tonesApart(text string) string {
+	var out []rune
+	for _, r := range text {
+		var base, tone []rune
+		for _, part := range norm.NFD.String(string(r)) {
+			switch part {
+			case 0x300, 0x301, 0x303, 0x309, 0x323:
+				tone = append(tone, part)
+			default:
+				base = append(base, part)
+			}
+		}
+		out = append(append(out, []rune(norm.NFC.String(string(base)))...), tone...)
+	}
+	return string(out)
+}
+
+func newModel(s *single, p *pairs) *model {
+	m := &model{name: s.name, prior: s.prior, table: &s.table, pairs: p}
+	for i := range m.cells {
+		r := rune(i)
+		if i >= 0x80 {
+			r = s.table[i-0x80]
+		}
+		m.cells[i] = newCell(r, i >= 0x80, p)
+	}
+	return m
+}
+
+func newCell(r rune, high bool, p *pairs) (c cell) {
+	if high {
+		c.flags |= isHigh
+	}
+	switch {
+	case unicode.IsLetter(r) && r != 'ª' && r != 'º' || unicode.Is(unicode.Mn, r):
+		c.flags |= isLetter
+		if unicode.IsUpper(r) {
+			c.flags |= isUpper
+		}
+		switch {
+		case unicode.Is(unicode.Mn, r):
+			c.flags |= isCombining
+		case r >= 0x80 && !unicode.Is(unicode.Latin, r):
+			c.flags |= isForeign
+		}
+		c.letter, c.bits = p.index[unicode.ToLower(r)], strangeBits
+	case r < ' ' || r == unicode.ReplacementChar || 0x7F <= r && r < 0xA0:
+		c.bits = controlBits
+	case isCommon(r):
+		c.bits = commonBits
+	default:
+		c.flags |= isMark
+		c.bits = symbolBits
+	}
+	return c
+}
+
+// isCommon reports whether a symbol is often met in texts.
+func isCommon(r rune) bool {
+	for _, common := range "\u00A0\u200C\u200D«»“”„‘’‚–—…•·°§©®€£№ªº²³½´،؛؟־׳״¡¿" {
+		if r == common {
+			return true
+		}
+	}
+	return false
+}
+
+// bits is what the text takes by the model. It may stop where that is more than limit.
+func (m *model) bits(gist []byte, limit float64) float64 {
+	total := m.prior
+	prev, before := &m.cells[' '], &m.cells[' ']
+	for i, b := range gist {
+		c := &m.cells[b]
+		if (c.flags|prev.flags)&isHigh != 0 {
+			total += m.pairs.bits(prev, c) + seam(before, prev, c)
+		} else {
+			total += asciiBits
+		}
+		before, prev = prev, c
+		if i&63 == 0 && total > limit {
+			break
+		}
+	}
+	return total
+}
+
+// seam is what a letter takes more than others for where it stands: upper case within a word, one script in a word of another,
+// a symbol in a word.
+func seam(before, prev, c *cell) (bits float64) {
+	both := prev.flags & c.flags & isLetter
+	switch {
+	case both != 0 && (prev.flags^c.flags)&isForeign != 0 && (prev.flags|c.flags)&isCombining == 0:
+		bits += 8
+	case (prev.flags^c.flags)&isLetter != 0 && (prev.flags|c.flags)&isMark != 0 && (prev.flags|c.flags)&isHigh != 0 &&
+		highMark(prev, c):
+		bits += 4
+	}
+	switch upper := c.flags & isUpper; {
+	case upper != 0 && both == 0:
+		bits += 3
+	case upper != 0 && prev.flags&isUpper == 0:
+		bits += 9
+	case upper != 0:
+		bits++
+	case both != 0 && c.flags&isForeign != 0 && prev.flags&before.flags&isUpper != 0:
+		bits += 5
+	}
+	return bits
+}
+
+// highMark reports whether it is the symbol of the two that is not ASCII.
+func highMark(prev, c *cell) bool {
+	if c.flags&isMark != 0 {
+		return c.flags&isHigh != 0
+	}
+	return prev.flags&isHigh != 0
+}
+
+// pairs are the bits that each letter of a language takes behind each other one. Place 0 of the alphabet is all that is no letter.
+type pairs struct {
+	index map[rune]uint8
+	table [][]float32
+}
+
+// newPairs counts the letters of a text.
+func newPairs(text string) *pairs {
+	p := &pairs{index: make(map[rune]uint8)}
+	var places []uint8
+	places = append(places, 0)
+	for _, r := range text {
+		places = append(places, p.place(unicode.ToLower(r)))
+	}
+	n := len(p.index) + 1
+	counts := make([][]float64, n)
+	for i := range counts {
+		counts[i] = make([]float64, n)
+	}
+	single, each := make([]float64, n), make([]float64, n)
+	for i := 1; i < len(places); i++ {
+		counts[places[i-1]][places[i]]++
+		each[places[i-1]]++
+		single[places[i]]++
+	}
+	p.fill(counts, each, single, float64(len(places)))
+	return p
+}
+
+func (p *pairs) place(r rune) uint8 {
+	if !unicode.IsLetter(r) && !unicode.Is(unicode.Mn, r) {
+		return 0
+	}
+	place, ok := p.index[r]
+	if !ok {
+		place = uint8(len(p.index) + 1)
+		p.index[r] = place
+	}
+	return place
+}
+
+// fill makes bits of counts. A pair that the sample lacks is judged by its second letter, since the sample is short.
+func (p *pairs) fill(counts [][]float64, each, single []float64, total float64) {
+	p.table = make([][]float32, len(counts))
+	for i := range counts {
+		p.table[i] = make([]float32, len(counts))
+		weight := each[i] / (each[i] + 20) // of the pairs, the more of them the sample has
+		for j := range counts[i] {
+			share := (1 - weight) * (single[j] + 0.3) / (total + 0.3*float64(len(counts)))
+			if each[i] > 0 {
+				share += weight * counts[i][j] / each[i]
+			}
+			p.table[i][j] = float32(min(-math.Log2(share), 12))
+		}
+	}
+}
+
+func (p *pairs) bits(prev, c *cell) float64 {
+	switch {
+	case c.letter > 0:
+		return float64(p.table[prev.letter][c.letter])
+	case c.flags&isHigh != 0:
+		return float64(c.bits)
+	case c.flags&isLetter != 0: // of ASCII, and not in the language
+		return 8
+	}
+	return float64(p.table[prev.letter][0])
+}

@@ -1,0 +1,62 @@
+package mime
+
+import "strings"
+
+// IsHTML reports whether the type is text/html.
+func (t Type) IsHTML() bool { return t.Main == "text" && t.Sub == "html" }
+
+// IsXML reports whether the type is one of XML: text/xml, application/xml or one whose name ends with +xml.
+func (t Type) IsXML() bool {
+	return t.Sub == "xml" && (t.Main == "text" || t.Main == "application") || strings.HasSuffix(t.Sub, "+xml")
+}
+
+// IsJSON reports whether the type is one of JSON.
+func (t Type) IsJSON() bool {
+	return t.Sub == "json" && (t.Main == "text" || t.Main == "application") || strings.HasSuffix(t.Sub, "+json")
+}
+
+// IsJavaScript reports whether a browser runs bodies of the type as scripts.
+func (t Type) IsJavaScript() bool {
+	switch t.Sub {
+	case "javascript", "ecmascript", "x-javascript", "x-ecmascript":
+		return t.Main == "text" || t.Main == "application"
+	case "javascript1.0", "javascript1.1", "javascript1.2", "javascript1.3", "javascript1.4", "javascript1.5", "jscript", "livescript":
+		return t.Main == "text"
+	}
+	return false
+}
+
+// IsImage reports whether the type is one of images.
+func (t Type) IsImage() bool { return t.Main == "image" }
+
+// IsMedia reports whether the type is one of sound or video.
+func (t Type) IsMedia() bool {
+	return t.Main == "audio" || t.Main == "video" || t.Essence() == "application/ogg"
+}
+
+// IsFont reports whether the type is one of fonts.
+func (t Type) IsFont() bool {
+	switch t.Essence() {
+	case "application/font-cff", "application/font-off", "application/font-sfnt", "application/font-ttf", "application/font-woff",
+		"application/vnd.ms-fontobject", "application/vnd.ms-opentype":
+		return true
+	}
+	return t.Main == "font"
+}
+
+// IsZip reports whether bodies of the type are ZIP files.
+func (t Type) IsZip() bool {
+	return t.Essence() == "application/zip" || strings.HasSuffix(t.Sub, "+zip")
+}
+
+// IsArchive reports whether the type is one of archives.
+func (t Type) IsArchive() bool {
+	switch t.Essence() {
+	case "application/x-rar-compressed", "application/zip", "application/x-gzip":
+		return true
+	}
+	return false
+}
+
+// IsScriptable reports whether bodies of the type may hold scripts: XML, HTML, PDF.
+func (t Type) IsScriptable() bool { return t.IsXML() || t.IsHTML() || t.Essence() == "application/pdf" }

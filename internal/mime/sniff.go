@@ -1,0 +1,141 @@
+package mime
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Header is how many bytes of a body Sniff looks at: the standard's resource header.
+const Header = 1445
+
+// Sniff finds out the type of a body, of which the first Header bytes suffice, by the standard's section 7. declared is its
+// Content-Type field, "" if it has none; noSniff says that the server forbids guessing (X-Content-Type-Options: nosniff).
+func Sniff(body []byte, declared string, noSniff bool) Type {
+	body = body[:min(len(body), Header)]
+	t, known := Parse(declared)
+	switch {
+	case !known, unknownTypes[t.Essence()]:
+		return of(unknown(body, !noSniff))
+	case t.IsHTML(), t.IsXML(), t.Essence() == "text/plain":
+		if essence := mask(body); essence != "" {
+			return of(essence)
+		}
+	}
+	switch {
+	case noSniff:
+	case apacheTypes[declared]:
+		return of(textOrBinary(body))
+	case t.IsXML():
+	case t.IsHTML():
+		if essence := feed(body); essence != "" {
+			return of(essence)
+		}
+	case t.IsImage():
+		return orElse(match(images, body), t)
+	case t.IsMedia():
+		return orElse(media(body), t)
+	}
+	return t
+}
+
+var unknownTypes = map[string]bool{"unknown/unknown": true, "application/unknown": true, "*/*": true}
+
+// apacheTypes are what an old Apache says of files that it knows nothing of.
+var apacheTypes = map[string]bool{"text/plain": true, "text/plain; charset=ISO-8859-1": true,
+	"text/plain; charset=iso-8859-1": true, "text/plain; charset=UTF-8": true}
+
+func of(essence string) Type {
+	main, sub, _ := strings.Cut(essence, "/")
+	return Type{Main: main, Sub: sub}
+}
+
+func orElse(essence string, t Type) Type {
+	if essence == "" {
+		return t
+	}
+	return of(essence)
+}
+
+// unknown is the standard's section 7.1. With scriptable it also finds types that may hold scripts.
+func unknown(body []byte, scriptable bool) string {
+	if scriptable {
+		if essence := markup(body); essence != "" {
+			return essence
+		}
+	}
+	for _, essence := range []string{match(texts, body), match(images, body), media(body), match(fonts, body), match(archives, body)} {
+		if essence != "" {
+			return essence
+		}
+	}
+	return textOrBinary(body)
+}
+
+// markup finds HTML, XML and PDF.
+func markup(body []byte) string {
+	if bytes.HasPrefix(body, []byte("%PDF-")) {
+		return "application/pdf"
+	}
+	in := bytes.TrimLeft(body, "\t\n\f\r ")
+	if bytes.HasPrefix(in, []byte("<?xml")) {
+		return "text/xml"
+	}
+	if bytes.HasPrefix(in, []byte("<!--")) {
+		if len(in) > 4 && endsTag(in[4]) {
+			return "text/html"
+		}
+		return ""
+	}
+	for _, tag := range htmlTags {
+		if len(in) > len(tag) && bytes.EqualFold(in[:len(tag)], []byte(tag)) && endsTag(in[len(tag)]) {
+			return "text/html"
+		}
+	}
+	return ""
+}
+
+var htmlTags = []string{"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a", "<style",
+	"<title", "<b", "<body", "<br", "<p"}
+
+func endsTag(c byte) bool { return c == ' ' || c == '>' }
+
+// textOrBinary is the standard's section 7.2.
+func textOrBinary(body []byte) string {
+	if hasMark(body) || !isBinary(body) {
+		return "text/plain"
+	}
+	return "application/octet-stream"
+}
+
+// hasMark reports whether a body begins with a byte order mark.
+func hasMark(body []byte) bool {
+	return bytes.HasPrefix(body, []byte("\xFE\xFF")) || bytes.HasPrefix(body, []byte("\xFF\xFE")) ||
+		bytes.HasPrefix(body, []byte("\xEF\xBB\xBF"))
+}
+
+// isBinary reports whether there is a byte that no text has.
+func isBinary(body []byte) bool {
+	for _, c := range body {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\f' && c != '\r' && c != 0x1B {
+			return true
+		}
+	}
+	return false
+}
+
+// mask finds a body that is no markup or text, whatever is declared. Signatures that may begin a text count only if binary
+// bytes follow.
+func mask(body []byte) string {
+	if bytes.HasPrefix(body, []byte("%PDF-")) {
+		return "application/pdf"
+	}
+	if hasMark(body) || !isBinary(body) {
+		return ""
+	}
+	for _, essence := range []string{match(images, body), media(body), match(fonts, body), match(archives, body)} {
+		if essence != "" {
+			return essence
+		}
+	}
+	return ""
+}

@@ -1,0 +1,48 @@
+package parse
+
+import "bytes"
+
+const (
+	maxAnchorMarkup = 16 << 10 // bytes of an anchor's content that are read for its text
+	maxAnchorText   = 256      // bytes of it that are kept
+)
+
+// openAnchor marks where the content of a link's anchor begins.
+func (p *Parser) openAnchor(link int) {
+	if p.cfg.AnchorText {
+		p.anchored.link, p.anchored.start = link, p.scan.pos
+	}
+}
+
+// closeAnchor gives the anchor that is open, if one is, the text up to here.
+func (p *Parser) closeAnchor() {
+	if p.anchored.link == 0 {
+		return
+	}
+	raw := p.scan.src[p.anchored.start:max(p.anchored.start, min(p.scan.start, p.anchored.start+maxAnchorMarkup))]
+	p.links.setText(p.anchored.link, collapse(p.text.content(p.visible(raw)), maxAnchorText))
+	p.anchored.link = 0
+}
+
+// visible is markup without its tags. Images stand for their alternative text.
+func (p *Parser) visible(markup []byte) (text []byte) {
+	s := scanner{src: markup, xml: p.scan.xml}
+	for {
+		i := indexByte(markup[s.pos:], '<')
+		text = append(text, markup[s.pos:s.pos+i]...)
+		if !s.skipPast('<') || s.pos == len(markup) {
+			return text
+		}
+		before := s.pos
+		known := s.construct()
+		switch {
+		case s.pos == before:
+			text = append(text, '<')
+		case known && s.tag == tagImg:
+			alt, _ := s.attr(attrAlt)
+			text = append(append(append(text, ' '), alt...), ' ')
+		case bytes.HasPrefix(markup[s.start:], []byte("<br")):
+			text = append(text, ' ')
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package parse
+
+// An attr is the name of an attribute, as far as it means something here.
+type attr uint8
+
+const (
+	attrOther attr = iota
+	attrAction
+	attrAlt
+	attrBackground
+	attrCharset
+	attrCite
+	attrContent
+	attrData
+	attrDynsrc
+	attrEncoding
+	attrFont // color, face, size: which make a font element HTML
+	attrHref
+	attrHrefLang
+	attrHTTPEquiv
+	attrImageSrcset
+	attrLongDesc
+	attrLowSrc
+	attrManifest
+	attrMethod
+	attrName
+	attrPing
+	attrPoster
+	attrProperty
+	attrRel
+	attrSrc
+	attrSrcdoc
+	attrSrcset
+	attrStyle
+	attrType
+	attrXlinkHref
+	numAttrs
+)
+
+var attrs = newNameTable(map[string]attr{
+	"action": attrAction, "alt": attrAlt, "background": attrBackground, "charset": attrCharset, "cite": attrCite,
+	"content": attrContent, "data": attrData, "dynsrc": attrDynsrc, "encoding": attrEncoding, "color": attrFont,
+	"face": attrFont, "size": attrFont, "href": attrHref, "hreflang": attrHrefLang, "http-equiv": attrHTTPEquiv,
+	"imagesrcset": attrImageSrcset, "longdesc": attrLongDesc, "lowsrc": attrLowSrc, "manifest": attrManifest,
+	"method": attrMethod, "name": attrName, "ping": attrPing, "poster": attrPoster, "property": attrProperty, "rel": attrRel,
+	"src": attrSrc, "srcdoc": attrSrcdoc, "srcset": attrSrcset, "style": attrStyle, "type": attrType,
+	"xlink:href": attrXlinkHref,
+})

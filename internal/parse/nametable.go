@@ -1,0 +1,78 @@
+package parse
+
+// A nameTable finds what a short name in any case stands for: a perfect hash of the names' bytes, eight of which are one number.
+// Names that are longer are few and compared one by one.
+type nameTable[T ~uint8] struct {
+	factor uint64
+	keys   [tableSize]uint64
+	values [tableSize]T
+	long   []longName[T]
+}
+
+type longName[T ~uint8] struct {
+	name  string
+	value T
+}
+
+const (
+	tableBits = 10
+	tableSize = 1 << tableBits
+	keyLength = 8 // bytes of a name that fit into a key
+)
+
+// newNameTable makes a table of names, which are in lower case.
+func newNameTable[T ~uint8](names map[string]T) *nameTable[T] {
+	t := &nameTable[T]{}
+	for name, value := range names {
+		if len(name) > keyLength {
+			t.long = append(t.long, longName[T]{name, value})
+		}
+	}
+	for t.factor = 0x9E3779B97F4A7C15; !t.fill(names); t.factor = t.factor*0xD1342543DE82EF95 + 2 {
+		t.keys = [tableSize]uint64{}
+	}
+	return t
+}
+
+// fill puts the short names in. It reports false if two of them meet.
+func (t *nameTable[T]) fill(names map[string]T) bool {
+	for name, value := range names {
+		if len(name) > keyLength {
+			continue
+		}
+		key := keyOf([]byte(name))
+		slot := t.slot(key)
+		if t.keys[slot] != 0 {
+			return false
+		}
+		t.keys[slot], t.values[slot] = key, value
+	}
+	return true
+}
+
+func (t *nameTable[T]) slot(key uint64) uint64 { return key * t.factor >> (64 - tableBits) }
+
+// find returns what the name stands for, whose key is that of keyOf if it is short; zero if it is not known.
+func (t *nameTable[T]) find(name []byte, key uint64) T {
+	if len(name) > keyLength {
+		for _, l := range t.long {
+			if equalFold(name, l.name) {
+				return l.value
+			}
+		}
+		return 0
+	}
+	if slot := t.slot(key); t.keys[slot] == key && key != 0 && name[0] != 0 {
+		return t.values[slot]
+	}
+	return 0
+}
+
+// keyOf is the number that the name's bytes make in lower case. Without zero bytes at its beginning it is that of no other name
+// of at most eight bytes.
+func keyOf(name []byte) (key uint64) {
+	for _, c := range name {
+		key = key<<8 | uint64(toLower(c))
+	}
+	return key
+}

@@ -1,0 +1,41 @@
+package parse
+
+import "bytes"
+
+// maxInner bounds how deep documents lie in each other's srcdoc attributes.
+const maxInner = 3
+
+// srcdoc reads the document in an iframe's srcdoc attribute. Its base URL is that of the document around it, unless it has one
+// of its own.
+func (p *Parser) srcdoc() {
+	raw, ok := p.scan.attr(attrSrcdoc)
+	if !ok || p.inner == maxInner {
+		return
+	}
+	doc := bytes.Clone(p.text.attr(raw))
+	outer, outerText := p.document, p.text
+	p.document = document{fallback: outer.base, base: outer.base, inner: outer.inner + 1, charset: utf8Charset}
+	p.text = text{}
+	p.text.open(utf8Charset, utf8Charset, doc)
+	p.findBase(doc)
+	p.scan.reset(doc, false)
+	p.markup()
+	p.document, p.text = outer, outerText
+}
+
+// findBase finds the base URL of a short document beforehand, so that it is read once.
+func (p *Parser) findBase(doc []byte) {
+	if indexFold(doc, "<base") < 0 {
+		return
+	}
+	touched := p.links.touched
+	p.scan.reset(doc, false)
+	for p.scan.next() && !p.based {
+		if p.scan.tag == tagBase && p.scan.space == inHTML && !p.scan.closing {
+			p.text.reset()
+			p.baseElement()
+		}
+	}
+	p.links.touched = touched
+	p.based = true
+}
