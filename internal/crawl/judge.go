@@ -26,7 +26,7 @@ func (e *Engine) judge(u weburl.URL, it *frontier.Item) verdict {
 	switch {
 	case int(it.Redirects) > e.cfg.MaxRedirects:
 		return aside("redirects", fmt.Sprintf("more than %d in a row", e.cfg.MaxRedirects))
-	case it.Kind.Embed() && !e.cfg.Embeds:
+	case it.Kind == page.Ping, it.Kind.Embed() && !e.cfg.Embeds: // a ping tells of a click, and there was none
 		return aside("embed", it.Kind.String())
 	case e.tooDeep(it.Depth):
 		return aside("depth", fmt.Sprintf("deeper than %d", e.cfg.Depth))

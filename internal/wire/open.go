@@ -134,7 +134,7 @@ func (c *Crawl) assemble() error {
 		Scope:     weburl.NewScope(j.Scope),
 		Block:     c.block,
 		Fetcher:   c.fetcher,
-		NewParser: func() crawl.Parser { return parse.New(parse.Config{}) },
+		NewParser: func() crawl.Parser { return parse.New(parse.Config{Agent: Agent}) },
 		Stores:    stores,
 		Journal:   c.journal,
 		Listener:  j.Listener,

@@ -190,7 +190,7 @@ func everyByte(t *testing.T, dir string, f func(name string, data []byte)) {
 
 func TestEmbedsAreFetchedOnlyWhenAskedFor(t *testing.T) {
 	pages := map[string]http.HandlerFunc{
-		"a.test/":      html(`<img src=/i.png><script src=/s.js></script><a href=/i2.png>i2</a><img src=/i2.png>`),
+		"a.test/":      html(`<img src=/i.png><a href=/ ping=/ping>home</a><script src=/s.js></script><a href=/i2.png>i2</a><img src=/i2.png>`),
 		"a.test/i.png": html("i"), "a.test/i2.png": html("i2"), "a.test/s.js": html("s"),
 	}
 	s := newSite(t, pages)

@@ -22,7 +22,7 @@ func (s *stream) json() error {
 	j.now.entry.Priority = middle
 	for {
 		token, err := j.in.Token()
-		if err == io.EOF && len(j.keys) == 0 {
+		if errors.Is(err, io.EOF) && len(j.keys) == 0 {
 			if !j.feed {
 				return ErrFormat
 			}
