@@ -35,7 +35,7 @@ func jobFor(t *testing.T, s *synthweb.Server) *Job {
 	j := &Job{Dir: t.TempDir(), Name: "test", Seeds: s.SeedURLs(), Scope: weburl.ScopeAny}
 	j.Crawl.Depth = -1
 	j.Fetch.AllowPrivate, j.Fetch.DNSServer = true, s.DNS()
-	j.Fetch.ConnectTimeout, j.Fetch.Timeout = time.Second, time.Second
+	j.Fetch.ConnectTimeout, j.Fetch.Timeout = 5*time.Second, 5*time.Second // a loaded machine takes its time
 	j.Frontier.RetryWait = 10 * time.Millisecond
 	return j
 }
