@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kumo/internal/crawl"
 	"kumo/internal/fetch"
 	"kumo/internal/wire"
 )
@@ -24,6 +25,8 @@ type options struct {
 	config    string
 	out       string
 	robots    string
+	ignore    []string
+	sitemaps  string
 	include   []string
 	exclude   []string
 	headers   []string
@@ -61,6 +64,9 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.include, "include", nil, "fetch only URLs that match `REGEX` (repeatable; seeds need not match)")
 	f.StringArrayVar(&o.exclude, "exclude", nil, "never fetch URLs that match `REGEX` (repeatable)")
 	f.BoolVar(&j.Crawl.Embeds, "embeds", false, "fetch images, scripts and other parts of pages, too")
+	o.sitemaps = crawl.SitemapsNamed.String()
+	f.Var(choice{&o.sitemaps, crawl.SitemapsNames()}, "sitemaps", "read the sitemaps that robots.txt names; guess: and /sitemap.xml where it names none")
+	f.BoolVar(&j.ScriptPaths, "script-paths", false, "follow what looks like a path in scripts, too")
 	f.StringVar(&j.BlockFile, "block-file", "", "never fetch what `FILE` names: a host or a /regex/ a line; read again when it changes")
 	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages of all runs together, whatever their status (0: no limit)")
 	f.Var(size{&j.Crawl.Bytes}, "size-limit", "stop after so many bytes over the wire, of all runs together (0: no limit)")
@@ -77,6 +83,7 @@ func (o *options) bindManners(f *pflag.FlagSet) {
 	f.DurationVar(&o.maxDelay, "max-crawl-delay", 30*time.Second, "obey a robots.txt's Crawl-delay up to this (0: not at all)")
 	o.robots = "obey"
 	f.Var(choice{&o.robots, []string{"obey", "ignore"}}, "robots", "what to do with robots.txt")
+	f.StringSliceVar(&o.ignore, "ignore", nil, "do not obey these `DIRECTIVES` of pages: nofollow, rel-nofollow, noindex, noarchive, unavailable-after; or all")
 	f.Float64Var(&j.Crawl.Rate, "max-rate", 0, "at most `N` requests a second, all hosts together (0: no limit)")
 	f.Var(size{&j.Fetch.Bandwidth}, "bandwidth", "receive at most so many bytes a second (0: no limit)")
 	f.StringVar(&j.Contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the user agent")
@@ -137,6 +144,12 @@ func (o *options) finish() (err error) {
 		return err
 	}
 	j.Crawl.IgnoreRobots = o.robots == "ignore"
+	if j.Crawl.Ignore, err = crawl.ParseDirectives(o.ignore); err != nil {
+		return usagef("--ignore: %v", err)
+	}
+	if j.Crawl.Sitemaps, err = crawl.ParseSitemaps(o.sitemaps); err != nil {
+		return usagef("--sitemaps: %v", err)
+	}
 	if j.Frontier.MaxDelay = o.maxDelay; o.maxDelay == 0 {
 		j.Frontier.MaxDelay = -1
 	}

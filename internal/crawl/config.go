@@ -23,9 +23,11 @@ type Config struct {
 	Include      []*regexp.Regexp // a URL must match one of these, if there are any; seeds need not
 	Exclude      []*regexp.Regexp // and none of these
 	IgnoreRobots bool
-	Tries        int   // visits that a URL gets before it has failed; 3
-	MaxRedirects int   // in a row; 10
-	PagesPerHost int64 // 0: without limit
+	Ignore       Directives // that pages have, and that are not obeyed
+	Sitemaps     Sitemaps   // which are read
+	Tries        int        // visits that a URL gets before it has failed; 3
+	MaxRedirects int        // in a row; 10
+	PagesPerHost int64      // 0: without limit
 
 	Pages int64         // stop after so many pages; 0: without limit
 	Bytes int64         // stop after so many bytes over the wire
@@ -67,6 +69,7 @@ type Fetcher interface {
 // A Parser reads a response into a page. Each worker has its own.
 type Parser interface {
 	Parse(resp *page.Response, pg *page.Page) error
+	ParseList(resp *page.Response, pg *page.Page) error // of what was named as a sitemap
 }
 
 // Parts are what the engine works with.

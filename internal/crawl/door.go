@@ -40,8 +40,9 @@ func (b *batch) reset() {
 }
 
 // addLinks takes the links of it in.
-func (e *Engine) addLinks(b *batch, it *frontier.Item, links []page.Link) {
-	for _, l := range links {
+func (e *Engine) addLinks(b *batch, it *frontier.Item, pg *page.Page) {
+	for i := range pg.Links {
+		l := &pg.Links[i]
 		u, err := weburl.Parse(l.URL)
 		if err != nil {
 			continue // the parser has counted what is unusable
@@ -50,7 +51,7 @@ func (e *Engine) addLinks(b *batch, it *frontier.Item, links []page.Link) {
 		if c.Kind == page.Redirect && c.Root {
 			e.scope.AddSeed(u) // a seed that redirects takes its target into scope
 		}
-		e.consider(b, u, c)
+		e.consider(b, u, c, e.nofollow(&pg.Robots, l))
 	}
 	e.offer(b, it.Path)
 }
@@ -59,14 +60,17 @@ func (e *Engine) addLinks(b *batch, it *frontier.Item, links []page.Link) {
 func (e *Engine) addSeeds(b *batch, seeds []weburl.URL) {
 	for _, u := range seeds {
 		url := u.String()
-		e.consider(b, u, frontier.Item{URL: url, Seed: url, Kind: page.Seed, Root: true})
+		e.consider(b, u, frontier.Item{URL: url, Seed: url, Kind: page.Seed, Root: true}, "")
 	}
 	e.offer(b, "")
 }
 
-// consider judges one link. What is off the crawl's hosts ends here.
-func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item) {
+// consider judges one link; nofollow is why it is not to be followed, if so. What is off the crawl's hosts ends here.
+func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item, nofollow string) {
 	v := e.judge(u, &it)
+	if v.rule == "" && nofollow != "" {
+		v = aside("nofollow", nofollow)
+	}
 	if v.off {
 		b.offs = append(b.offs, e.intern(u.Host()))
 		return

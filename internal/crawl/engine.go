@@ -205,7 +205,10 @@ func (e *Engine) seed(seeds []weburl.URL) error {
 	}
 	var b batch
 	e.addSeeds(&b, seeds)
-	return e.take(&b, nil, nil)
+	if err := e.take(&b, nil, nil); err != nil || !e.cfg.IgnoreRobots || e.cfg.Sitemaps != SitemapsGuessed {
+		return err
+	}
+	return e.guessSitemaps(seeds)
 }
 
 // take makes a batch part of the crawl: with the record that brought it, if there is one, to the stores and the journal, then to

@@ -28,7 +28,7 @@ func (e *Engine) judge(u weburl.URL, it *frontier.Item) verdict {
 		return aside("redirects", fmt.Sprintf("more than %d in a row", e.cfg.MaxRedirects))
 	case it.Kind == page.Ping, it.Kind.Embed() && !e.cfg.Embeds: // a ping tells of a click, and there was none
 		return aside("embed", it.Kind.String())
-	case e.tooDeep(it.Depth):
+	case e.tooDeep(it.Depth), it.Kind == page.Sitemap && e.tooDeep(it.Depth+1): // its entries would be
 		return aside("depth", fmt.Sprintf("deeper than %d", e.cfg.Depth))
 	}
 	return verdict{}
@@ -39,13 +39,13 @@ func (e *Engine) judgeURL(u weburl.URL, it *frontier.Item) verdict {
 	if why := e.block.Match(u); why != "" {
 		return out("block", why)
 	}
-	if scope := e.scope.Judge(u); !scope.In {
+	if scope := e.scope.Judge(u); !scope.In && (it.Kind != page.Sitemap || !scope.Near) { // a sitemap may lie above what it lists
 		return verdict{rule: "scope", why: scope.Rule, off: !scope.Near}
 	}
 	if re := firstMatch(e.cfg.Exclude, it.URL); re != nil {
 		return out("exclude", re.String())
 	}
-	if len(e.cfg.Include) > 0 && !it.Root && firstMatch(e.cfg.Include, it.URL) == nil {
+	if len(e.cfg.Include) > 0 && !it.Root && it.Kind != page.Sitemap && firstMatch(e.cfg.Include, it.URL) == nil {
 		return out("include", "matches none of the patterns to include")
 	}
 	return verdict{}
@@ -75,13 +75,13 @@ func firstMatch(res []*regexp.Regexp, s string) *regexp.Regexp {
 }
 
 // child is the item that a link on it leads to.
-func child(it *frontier.Item, l page.Link) frontier.Item {
+func child(it *frontier.Item, l *page.Link) frontier.Item {
 	c := frontier.Item{URL: l.URL, From: it.URL, Seed: it.Seed, Kind: l.Kind, Depth: it.Depth}
 	switch {
 	case l.Kind == page.Redirect:
 		c.Redirects = it.Redirects + 1
 		c.Root = it.Root
-	case !l.Kind.Embed():
+	case !l.Kind.Embed() && l.Kind != page.Sitemap:
 		c.Depth++
 	}
 	return c

@@ -33,7 +33,7 @@ func (w *worker) wantRobots(v *frontier.Visit, u weburl.URL) {
 		w.frontier.Unpark(v.Host, origin)
 	case first:
 		w.frontier.Push(v.Host, frontier.Item{URL: origin + robotsPath, Robots: origin, From: v.URL, Seed: v.Seed,
-			Path: w.intern(v.Path + "P")})
+			Path: w.intern(v.Path + "P"), Depth: v.Depth})
 	}
 	w.frontier.Done(v, frontier.Result{Outcome: frontier.NoRequest, Again: []frontier.Item{v.Item}})
 }
@@ -99,6 +99,9 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 			return err
 		}
 	}
+	if err := w.take(&w.batch, nil, nil); err != nil {
+		return err
+	}
 	return w.done(v, f)
 }
 
@@ -127,10 +130,13 @@ func (w *worker) withoutRules(f fate) (lost, bool) {
 	return lost{}, false
 }
 
-// settleRobots makes rules of the answer, or follows a redirect. It reports what is lost where that leads to what was given up.
+// settleRobots makes rules of the answer, whose sitemaps go into the batch, or follows a redirect. It reports what is lost where
+// that leads to what was given up.
 func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (lost, bool) {
 	if status := w.resp.Status; status < 300 || status >= 400 {
-		w.obey(v.Robots, w.rules.Answer(v.Robots, status, w.resp.Body))
+		rules := w.rules.Answer(v.Robots, status, w.resp.Body)
+		w.obey(v.Robots, rules)
+		w.addSitemaps(v, u, rules)
 		return lost{}, false
 	}
 	to, ok := w.nextHop(v, u)
@@ -144,7 +150,7 @@ func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (lost, bool) {
 		return lostRules(l), true
 	}
 	w.frontier.Push(to.Host(), frontier.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path,
-		Redirects: v.Redirects + 1})
+		Depth: v.Depth, Redirects: v.Redirects + 1})
 	return lost{}, false
 }
 

@@ -111,7 +111,11 @@ func (w *worker) giveBack(v *frontier.Visit) {
 func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	start := w.cfg.Now()
 	v.Tries++
-	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusted[u.Origin()]}, &w.resp)
+	req := fetch.Request{URL: v.URL, Trusted: w.trusted[u.Origin()]}
+	if v.Kind == page.Sitemap {
+		req.MaxBody = maxSitemap
+	}
+	err := w.fetcher.Get(ctx, req, &w.resp)
 	w.count(int64(len(w.resp.Raw)))
 	rec := w.record(v, start)
 	fate := w.judgeAnswer(&v.Item, err)
@@ -147,16 +151,20 @@ func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 
 // read makes a page of the answer and takes its links in.
 func (w *worker) read(rec *page.Record, it *frontier.Item) error {
-	resp := rec.Response
-	if w.cfg.DecodeAll || parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
+	resp, parsed := rec.Response, w.parser.Parse
+	if it.Kind == page.Sitemap {
+		parsed = w.parser.ParseList
+	}
+	if w.cfg.DecodeAll || it.Kind == page.Sitemap || parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
 		if err := fetch.Decode(resp, maxInflated); err != nil && resp.Malformed == "" {
 			resp.Malformed = err.Error() // what could be decoded is read all the same
 		}
 	}
-	if err := w.parser.Parse(resp, &w.page); err != nil {
+	if err := parsed(resp, &w.page); err != nil && resp.Malformed == "" {
 		resp.Malformed = err.Error()
 	}
 	rec.Page = &w.page
+	w.heed(rec)
 	rec.Digest = sha1.Sum(resp.Payload)
 	rec.Revisit = w.earlier(rec)
 	for _, l := range w.page.Links {
@@ -165,7 +173,7 @@ func (w *worker) read(rec *page.Record, it *frontier.Item) error {
 		}
 	}
 	w.batch.links = len(w.page.Links)
-	w.addLinks(&w.batch, it, w.page.Links)
+	w.addLinks(&w.batch, it, &w.page)
 	return nil
 }
 

@@ -27,9 +27,10 @@ const (
 	Meta           // og:url and the like
 	JSONLD         // a URL in JSON-LD
 	Path           // what looks like a path in a script
-	Sitemap        // a sitemap's entry, or a sitemap that an index or robots.txt names
-	Feed           // RSS, Atom, JSON feed
+	Sitemap        // a sitemap, named by robots.txt or an index of sitemaps
+	Feed           // an entry of RSS, Atom, JSON feed
 	Text           // a URL in plain text
+	Listed         // an entry of a sitemap
 	numKinds
 )
 
@@ -42,7 +43,7 @@ var kinds = [numKinds]struct {
 	Refresh: {"refresh", 'L'}, Redirect: {"redirect", 'R'}, Header: {"header", 'L'}, Image: {"img", 'E'}, Media: {"media", 'E'},
 	Script: {"script", 'E'}, Style: {"style", 'E'}, Resource: {"resource", 'E'}, Object: {"object", 'E'}, Form: {"form", 'L'},
 	Cite: {"cite", 'L'}, Ping: {"ping", 'E'}, CSS: {"css", 'E'}, Meta: {"meta", 'L'}, JSONLD: {"jsonld", 'L'}, Path: {"path", 'L'},
-	Sitemap: {"sitemap", 'L'}, Feed: {"feed", 'L'}, Text: {"text", 'L'},
+	Sitemap: {"sitemap", 'M'}, Feed: {"feed", 'L'}, Text: {"text", 'L'}, Listed: {"listed", 'M'},
 }
 
 func (k Kind) String() string {
@@ -55,7 +56,7 @@ func (k Kind) String() string {
 // Embed reports whether the reference is part of the page that names it.
 func (k Kind) Embed() bool { return k.Hop() == 'E' }
 
-// Hop is the kind's letter in a discovery path, as Heritrix writes it: L link, R redirect, E embed; a seed has none (0).
+// Hop is the kind's letter in a discovery path, as Heritrix writes it: L link, R redirect, E embed, M by a sitemap; a seed has none (0).
 func (k Kind) Hop() byte {
 	if k < numKinds {
 		return kinds[k].hop

@@ -102,6 +102,9 @@ type Record struct {
 	Digest  Digest // SHA-1 of Response.Payload
 	Revisit *Ref   // an earlier record with the same payload, nil if there is none
 	Place   Place  // where its response lies; set by the WARC store
+
+	NoIndex   bool // the page asks to be in no index, and the crawl obeys
+	NoArchive bool // the page asks not to be archived, and the crawl obeys
 }
 
 // A Digest is a SHA-1.

@@ -22,10 +22,14 @@ func MediaType(contentType string) string {
 
 const xhtml = "application/xhtml+xml"
 
-// Readable reports whether a body of the media type is worth decoding and parsing: HTML and XHTML, style sheets, and a body of
-// which nothing is said, since it may turn out to be HTML.
-func Readable(mediaType string) bool {
-	return mediaType == "text/html" || mediaType == xhtml || mediaType == "text/css" || mediaType == ""
+// Readable reports whether a body of the media type is worth decoding and parsing: HTML and XHTML, style sheets, plain text,
+// scripts, lists for machines, and a body of which nothing is said, since it may turn out to be HTML.
+func Readable(essence string) bool {
+	switch essence {
+	case "", "text/html", xhtml, "text/css", "text/plain":
+		return true
+	}
+	return isList(essence) || mediaType(essence).IsJavaScript()
 }
 
 // sniffed is the media type of a body, of which is declared what MediaType makes of the Content-Type field.

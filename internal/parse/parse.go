@@ -75,10 +75,10 @@ func New(cfg Config) *Parser {
 
 // Parse fills pg with what resp says, reusing the room in pg.Links. All link URLs and rels of a page share one string.
 //
-// The body of an HTML page or a style sheet is read, and those of plain text and scripts if the Config says so, but not that of
-// a redirect, which nobody sees; of other responses the header fields are. What a body is, it says itself where that and the
-// declared type do not go together. Parse fails if resp.URL is not a URL, and has no complaint about anything else: there is no
-// markup that is wrong.
+// The body of an HTML page, a style sheet or a list for machines (sitemap, feed) is read, and those of plain text and scripts if
+// the Config says so, but not that of a redirect, which nobody sees; of other responses the header fields are. What a body is, it
+// says itself where that and the declared type do not go together. Parse fails if resp.URL is not a URL, and where a list is
+// broken off, whose beginning stands. It has no complaint about anything else: there is no markup that is wrong.
 func (p *Parser) Parse(resp *page.Response, pg *page.Page) error {
 	contentType := resp.Header.Get("Content-Type")
 	*pg = page.Page{Type: MediaType(contentType), Links: pg.Links[:0]}
@@ -96,6 +96,9 @@ func (p *Parser) Parse(resp *page.Response, pg *page.Page) error {
 	pg.Base = p.base.String()
 	p.fill(pg)
 	p.release()
+	if isList(pg.Sniffed) && !redirects(pg) {
+		return readList(resp, pg)
+	}
 	return nil
 }
 

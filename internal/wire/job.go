@@ -27,13 +27,14 @@ type Job struct {
 	Dir   string   // the crawl's folder; "" keeps nothing on disk
 	Seeds []string // URLs; "https://" is put before what has no scheme
 
-	Scope     weburl.Mode
-	Contact   string // a URL or mail address for the site's owner, part of the default user agent
-	BlockFile string
-	Formats   []string // "warc", "jsonl"
-	WARCSize  int64
-	Compress  string // "gzip" or "zstd"
-	Fresh     bool   // forget an earlier crawl in the same folder
+	Scope       weburl.Mode
+	ScriptPaths bool   // take what looks like a path in a script for a link
+	Contact     string // a URL or mail address for the site's owner, part of the default user agent
+	BlockFile   string
+	Formats     []string // "warc", "jsonl"
+	WARCSize    int64
+	Compress    string // "gzip" or "zstd"
+	Fresh       bool   // forget an earlier crawl in the same folder
 
 	Crawl    crawl.Config
 	Frontier frontier.Config
@@ -96,6 +97,9 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 			j.Name, maxName)
 	}
 	j.Fetch.PerHost = max(1, j.Frontier.PerHost)
+	if j.Scope == weburl.ScopePage {
+		j.Crawl.Sitemaps = crawl.SitemapsIgnored // nothing that one lists would be in scope
+	}
 	return seeds, nil
 }
 

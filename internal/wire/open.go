@@ -129,15 +129,17 @@ func (c *Crawl) assemble() error {
 	}
 	c.Frontier = frontier.New(j.Frontier)
 	c.engine = crawl.New(j.Crawl, crawl.Parts{
-		Frontier:  c.Frontier,
-		Robots:    robots.NewCache(robots.Config{Agent: Agent, Now: j.Crawl.Now}),
-		Scope:     weburl.NewScope(j.Scope),
-		Block:     c.block,
-		Fetcher:   c.fetcher,
-		NewParser: func() crawl.Parser { return parse.New(parse.Config{Agent: Agent}) },
-		Stores:    stores,
-		Journal:   c.journal,
-		Listener:  j.Listener,
+		Frontier: c.Frontier,
+		Robots:   robots.NewCache(robots.Config{Agent: Agent, Now: j.Crawl.Now}),
+		Scope:    weburl.NewScope(j.Scope),
+		Block:    c.block,
+		Fetcher:  c.fetcher,
+		NewParser: func() crawl.Parser {
+			return parse.New(parse.Config{Agent: Agent, PlainText: true, Scripts: j.ScriptPaths})
+		},
+		Stores:   stores,
+		Journal:  c.journal,
+		Listener: j.Listener,
 	}, c.state)
 	return nil
 }

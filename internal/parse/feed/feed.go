@@ -23,11 +23,10 @@ type Config struct {
 	MaxBytes int64 // of a list, unpacked; 50 MiB by default, what the sitemap protocol allows
 }
 
-// An Entry is a link in a list. Its kind is Sitemap or Feed; Image or Media for pictures, sounds and videos that belong to another
-// entry.
+// An Entry is a link in a list. Its kind is Listed or Feed by the list, Sitemap in an index of sitemaps; Image or Media for
+// pictures, sounds and videos that belong to another entry.
 type Entry struct {
 	page.Link
-	Index    bool      // it is a sitemap itself
 	Modified time.Time // when what it leads to changed last, or was published; zero if the list does not say
 	Priority float64   // among the site's pages, from 0 to 1; 0.5 if the list does not say
 }
@@ -151,7 +150,7 @@ func (s *stream) text() error {
 		line, err := s.line()
 		if ref := trim(line); isAddress(ref) {
 			found = true
-			if err := s.add(s.base, ref, Entry{Link: page.Link{Kind: page.Sitemap}, Priority: middle}); err != nil {
+			if err := s.add(s.base, ref, Entry{Link: page.Link{Kind: page.Listed}, Priority: middle}); err != nil {
 				return err
 			}
 		} else if len(ref) > 0 && !found {

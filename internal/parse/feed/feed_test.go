@@ -28,9 +28,6 @@ func read(t *testing.T, list string, cfg Config) (entries string, err error) {
 			continue
 		}
 		s := e.Kind.String() + " " + strings.TrimPrefix(e.URL, "http://h.test")
-		if e.Index {
-			s += " index"
-		}
 		if e.Lang != "" {
 			s += " " + e.Lang
 		}
@@ -53,15 +50,15 @@ func TestRead(t *testing.T) {
  <url><lastmod>2024-01-02</lastmod><loc><![CDATA[http://h.test/c?a=1&b]]></loc></url>
  <url><loc>/d</loc><priority>9</priority><lastmod>soon</lastmod></url>
  <url><loc></loc></url><url><loc>javascript:no</loc></url>
-</urlset>`, "sitemap /a?b=1&c=2 0.8 2024-01-02T02:04:05, sitemap /c?a=1&b 2024-01-02T00:00:00, sitemap /d"},
+</urlset>`, "listed /a?b=1&c=2 0.8 2024-01-02T02:04:05, listed /c?a=1&b 2024-01-02T00:00:00, listed /d"},
 		{"sitemap with all that there is", `<urlset xmlns:x="y"><x:url><image:image><image:loc>/i.png</image:loc></image:image><x:loc>/a</x:loc>` +
 			`<xhtml:link rel="alternate" hreflang="de" href="/de"/><video:video><video:thumbnail_loc>/t.png</video:thumbnail_loc>` +
 			`<video:content_loc>/v.mp4</video:content_loc></video:video></x:url><url><loc>/b</loc></url></urlset>`,
-			"img /i.png, sitemap /a, sitemap /de de, img /t.png, media /v.mp4, sitemap /b"},
+			"img /i.png, listed /a, listed /de de, img /t.png, media /v.mp4, listed /b"},
 		{"index", `<!-- x --> <sitemapindex><sitemap><loc>http://h.test/1.xml.gz</loc><lastmod>2024-05</lastmod></sitemap>` +
-			`<sitemap><loc>/2.xml</loc></sitemap></sitemapindex>`, "sitemap /1.xml.gz index 2024-05-01T00:00:00, sitemap /2.xml index"},
+			`<sitemap><loc>/2.xml</loc></sitemap></sitemapindex>`, "sitemap /1.xml.gz 2024-05-01T00:00:00, sitemap /2.xml"},
 		{"plain text", "\xEF\xBB\xBF\nhttp://h.test/a\r\n  https://other.test/b \nno\n\nHTTP://h.test/c" + strings.Repeat("x", 9999) + "\nhttp://h.test/d",
-			"sitemap /a, sitemap https://other.test/b, sitemap /d"},
+			"listed /a, listed https://other.test/b, listed /d"},
 		{"RSS", `<!DOCTYPE rss [<!ENTITY no "<item>">]><rss version="2.0"><channel><title>x</title><link>http://h.test/</link>
 <atom:link rel="self" href="/rss"/><atom:link rel="hub" href="http://hub.test/"/>
 <item><title>1 &lt; 2</title><link>http://h.test/1</link><guid>http://h.test/no</guid><pubDate>Tue, 02 Jan 2024 03:04:05 +0000</pubDate></item>
@@ -80,7 +77,7 @@ func TestRead(t *testing.T) {
 {"id":"1","url":"/1","tags":["url","no"],"image":"/i.png","date_published":"2024-01-02T03:04:05Z","n":[1,{"url":"no"}],
 "attachments":[{"url":"/1.mp3","mime_type":"audio/mpeg"},{"url":"/2.mp3"}]},{"external_url":"http://other.test/","id":null}]}`,
 			"feed /, feed /next, feed /1 2024-01-02T03:04:05, img /i.png 2024-01-02T03:04:05, media /1.mp3 2024-01-02T03:04:05, media /2.mp3 2024-01-02T03:04:05, feed http://other.test/"},
-		{"broken XML", `<urlset><url><loc>/a</url><url><LOC>/no</LOC><loc>/b</loc><url><loc>/c < d</loc><priority>0.2`, "sitemap /b, sitemap /c%20%3C%20d"},
+		{"broken XML", `<urlset><url><loc>/a</url><url><LOC>/no</LOC><loc>/b</loc><url><loc>/c < d</loc><priority>0.2`, "listed /b, listed /c%20%3C%20d"},
 		{"nothing", " \n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,7 +99,7 @@ func TestCharset(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, body := range []string{list, "<?xml version='1.0' encoding='ISO-8859-1'?>" + latin, wide, "<?xml encoding='bogus'?>" + list} {
-		if got, err := read(t, body, Config{}); got != "sitemap /%C3%A9" || err != nil {
+		if got, err := read(t, body, Config{}); got != "listed /%C3%A9" || err != nil {
 			t.Errorf("%q: got %s, %v", body, got, err)
 		}
 	}
@@ -197,10 +194,10 @@ func TestLimit(t *testing.T) {
 		t.Errorf("%d entries, %v", n, err)
 	}
 	const list = "<urlset><url><loc>/a</loc></url></urlset>"
-	if got, err := read(t, list, Config{MaxBytes: int64(len(list))}); got != "sitemap /a" || err != nil {
+	if got, err := read(t, list, Config{MaxBytes: int64(len(list))}); got != "listed /a" || err != nil {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if got, err := read(t, list, Config{MaxBytes: int64(len(list)) - 1}); got != "sitemap /a" || !errors.Is(err, ErrTooLarge) {
+	if got, err := read(t, list, Config{MaxBytes: int64(len(list)) - 1}); got != "listed /a" || !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }

@@ -48,7 +48,7 @@ type reader struct {
 
 // xml reads a list in XML. Links outside of records come when the record or the list that follows them ends.
 func (s *stream) xml() error {
-	r := &reader{stream: s, base: s.base, located: page.Sitemap}
+	r := &reader{stream: s, base: s.base}
 	r.scanner.in = s.in
 	r.now = record{entry: Entry{Priority: middle}, base: s.base}
 	for {
@@ -74,14 +74,16 @@ func (s *stream) xml() error {
 // start looks at the first element.
 func (r *reader) start() error {
 	switch strings.ToLower(r.name) {
-	case "urlset", "sitemapindex":
+	case "urlset":
+		r.kind = page.Listed
+	case "sitemapindex":
 		r.kind = page.Sitemap
 	case "rss", "rdf", "feed":
 		r.kind = page.Feed
 	default:
 		return ErrFormat
 	}
-	r.root = strings.ToLower(r.name)
+	r.root, r.located = strings.ToLower(r.name), r.kind
 	r.base = r.rebased(r.base)
 	r.now.base = r.base
 	return nil
@@ -119,7 +121,7 @@ func (r *reader) element() error {
 		r.now.base = r.rebased(r.base)
 		return nil
 	}
-	if r.kind == page.Sitemap {
+	if r.kind != page.Feed {
 		r.sitemapElement()
 	} else {
 		r.feedElement()
@@ -135,13 +137,12 @@ func (r *reader) flush() error {
 	for _, l := range r.now.links {
 		e := r.now.entry
 		e.Kind, e.Rel, e.Lang = l.kind, l.rel, l.lang
-		e.Index = r.root == "sitemapindex" && l.kind == page.Sitemap
 		if err := r.add(r.now.base, l.url, e); err != nil {
 			return err
 		}
 	}
 	r.now = record{entry: Entry{Priority: middle}, links: r.now.links[:0], base: r.base}
-	r.inside, r.located = "", page.Sitemap
+	r.inside, r.located = "", r.kind
 	return nil
 }
 
@@ -157,7 +158,7 @@ func (r *reader) sitemapElement() {
 		}
 	case "image":
 		if r.located = page.Image; r.end {
-			r.located = page.Sitemap
+			r.located = r.kind
 		}
 	case "content_loc", "player_loc":
 		if r.end {
@@ -177,7 +178,7 @@ func (r *reader) sitemapElement() {
 		}
 	case "link":
 		if !r.end {
-			r.now.add(r.attr("href"), r.attr("rel"), r.attr("hreflang"), page.Sitemap)
+			r.now.add(r.attr("href"), r.attr("rel"), r.attr("hreflang"), r.kind)
 		}
 	}
 }

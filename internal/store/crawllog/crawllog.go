@@ -112,7 +112,7 @@ func appendDigest(b []byte, rec *page.Record) []byte {
 }
 
 // appendAnnotations writes what else there is to say, separated by commas: "3t" (it took three tries), "duplicate:digest",
-// "timeTrunc", "lenTrunc", "disconnectTrunc", "malformed", "robots" (fetched for its rules), and the failure in its word.
+// "timeTrunc", "lenTrunc", "disconnectTrunc", "malformed", "robots" (fetched for its rules), "noarchive" (not kept), and the failure in its word.
 func appendAnnotations(b []byte, rec *page.Record) []byte {
 	start := len(b)
 	if rec.Tries > 1 {
@@ -123,6 +123,9 @@ func appendAnnotations(b []byte, rec *page.Record) []byte {
 	}
 	if rec.Revisit != nil {
 		b = append(b, "duplicate:digest,"...)
+	}
+	if rec.NoArchive {
+		b = append(b, "noarchive,"...)
 	}
 	if res := rec.Response; res != nil {
 		b = append(b, truncations[res.Truncated]...)

@@ -2,8 +2,9 @@
 // the URLs within reach that were left out, and why.
 //
 // A page's line has url, final, status, time, type, charset, title, bytes (of the payload), digest ("sha1:BASE32"), depth, from
-// and links (their number), always; warc and offset when it lies in a WARC file; truncated and malformed (the reasons) and
-// revisit (the URL that had the same payload before) when they apply. A skip's line has url, host, rule, why, from, depth and
+// and links (their number), always; warc and offset when it lies in a WARC file; when they apply: truncated and malformed (the
+// reasons), revisit (the URL that had the same payload before), sniffed (the media type, where it is not the declared one),
+// robots (what the page asks of robots, as written), noindex and noarchive (true, where that is obeyed). A skip's line has url, host, rule, why, from, depth and
 // time. Times are UTC with milliseconds.
 package jsonl
 
@@ -99,11 +100,15 @@ func (l *line) page(rec *page.Record) {
 		l.text("warc", rec.Place.File)
 		l.number("offset", rec.Place.Offset)
 	}
+	if read.Sniffed != read.Type {
+		l.exception("sniffed", read.Sniffed)
+	}
 	l.exception("truncated", string(res.Truncated))
 	l.exception("malformed", res.Malformed)
 	if rec.Revisit != nil {
 		l.text("revisit", rec.Revisit.URL)
 	}
+	l.asks(rec)
 	l.end()
 }
 
@@ -116,6 +121,21 @@ func (l *line) skip(skip *page.Skip) {
 	l.number("depth", int64(skip.Depth))
 	l.time("time", skip.Time)
 	l.end()
+}
+
+// asks writes what the page asks of robots, by elements and by header fields.
+func (l *line) asks(rec *page.Record) {
+	if rec.Page == nil {
+		return
+	}
+	asks := &rec.Page.Robots
+	sep := ""
+	if asks.Meta != "" && asks.Header != "" {
+		sep = "; "
+	}
+	l.exception("robots", asks.Meta+sep+asks.Header)
+	l.flag("noindex", rec.NoIndex)
+	l.flag("noarchive", rec.NoArchive)
 }
 
 // key begins a member; keys are plain words.
@@ -139,6 +159,14 @@ func (l *line) text(name, value string) {
 func (l *line) exception(name, value string) {
 	if value != "" {
 		l.text(name, value)
+	}
+}
+
+// flag adds a member only where it is true.
+func (l *line) flag(name string, value bool) {
+	if value {
+		l.key(name)
+		l.b = append(l.b, "true"...)
 	}
 }
 

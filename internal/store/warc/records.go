@@ -138,6 +138,7 @@ func appendMetadata(b []byte, rec *page.Record) []byte {
 	}
 	b = appendField(b, "charset", rec.Page.Charset)
 	b = appendField(b, "title", rec.Page.Title)
+	b = appendField(b, "robots", rec.Page.Robots.Meta)
 	for i := range rec.Page.Links {
 		b = appendOutlink(b, &rec.Page.Links[i])
 	}

@@ -85,9 +85,10 @@ func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
 
 func (s *Store) dir() string { return filepath.Join(s.cfg.Dir, "warc") }
 
-// Put writes the records of a visit and sets rec.Place. A visit without an answer leaves nothing.
+// Put writes the records of a visit and sets rec.Place. A visit without an answer leaves nothing, nor does a page that is not to be
+// archived.
 func (s *Store) Put(rec *page.Record) error {
-	if rec.Response == nil || len(rec.Response.Raw) == 0 {
+	if rec.Response == nil || len(rec.Response.Raw) == 0 || rec.NoArchive {
 		return nil
 	}
 	d := s.drafts.get()

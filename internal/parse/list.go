@@ -1,0 +1,57 @@
+package parse
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kumo/internal/page"
+	"kumo/internal/parse/feed"
+)
+
+// maxListed is how many entries of a list are taken: as many as a sitemap may have.
+const maxListed = 50_000
+
+// ParseList is Parse for what was named as a sitemap: its body is read as a list of any format, packed or not, whatever type
+// is declared. A body that is none is read as Parse does.
+func (p *Parser) ParseList(resp *page.Response, pg *page.Page) error {
+	if err := p.Parse(resp, pg); err != nil || redirects(pg) || isList(pg.Sniffed) {
+		return err
+	}
+	return readList(resp, pg)
+}
+
+// isList reports whether Parse looks for a list in a body of the type: a sitemap, RSS, Atom or a JSON feed.
+func isList(mediaType string) bool {
+	switch mediaType {
+	case "text/xml", "application/xml", "application/rss+xml", "application/atom+xml", "application/rdf+xml",
+		"application/feed+json", "application/json":
+		return true
+	}
+	return false
+}
+
+func redirects(pg *page.Page) bool {
+	return slices.ContainsFunc(pg.Links, func(l page.Link) bool { return l.Kind == page.Redirect })
+}
+
+// readList adds a list's entries to the page's links. XML or JSON that is no list has none. What is broken off is an error, and what
+// came before it stands.
+func readList(resp *page.Response, pg *page.Page) error {
+	n := 0
+	for entry, err := range feed.Read(bytes.NewReader(resp.Body), resp.URL, feed.Config{}) {
+		switch {
+		case errors.Is(err, feed.ErrFormat):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%w, after %d entries", err, n)
+		case n >= maxListed:
+			pg.Dropped++
+		default:
+			pg.Links = append(pg.Links, entry.Link)
+			n++
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package wire
+
+import (
+	"compress/gzip"
+	"net/http"
+	"slices"
+	"testing"
+
+	"kumo/internal/crawl"
+	"kumo/internal/weburl"
+)
+
+// packed answers with a gzip file, as which sitemaps often lie on a server.
+func packed(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-gzip")
+		z := gzip.NewWriter(w)
+		z.Write([]byte(withPort(body, r)))
+		z.Close()
+	}
+}
+
+// listed is a site of which a part is found by its sitemaps only.
+func listed(t *testing.T) *site {
+	end := html("end")
+	return newSite(t, map[string]http.HandlerFunc{
+		"a.test/robots.txt": body("text/plain", "Sitemap: http://a.test:PORT/maps/index.xml\nSitemap: /maps/list.txt\nSitemap: http://b.test:PORT/s.xml\n"+
+			"Sitemap: http://[\nUser-agent: *\nDisallow: /no\n"),
+		"a.test/maps/index.xml": body("application/xml", `<sitemapindex><sitemap><loc>http://a.test:PORT/maps/1.xml.gz</loc></sitemap>
+			<sitemap><loc>/maps/lost.xml</loc></sitemap></sitemapindex>`),
+		"a.test/maps/1.xml.gz": packed(`<urlset><url><loc>http://a.test:PORT/docs/1</loc></url><url><loc>/no/2</loc></url>
+			<url><loc>http://b.test:PORT/elsewhere</loc></url></urlset>`),
+		"a.test/maps/list.txt": body("text/plain", "http://a.test:PORT/docs/3\nhttp://a.test:PORT/4\n"),
+		"a.test/docs/":         html(`<a href=5>5</a>`), "a.test/": html(`<a href=/docs/>docs</a>`),
+		"a.test/docs/1": end, "a.test/docs/3": end, "a.test/4": end, "a.test/docs/5": end,
+		"c.test/": end, "c.test/sitemap.xml": body("text/xml", `<urlset><url><loc>/1</loc></url></urlset>`), "c.test/1": end,
+	})
+}
+
+func TestSitemaps(t *testing.T) {
+	maps := []string{"a.test/maps/index.xml", "a.test/maps/1.xml.gz", "a.test/maps/lost.xml", "a.test/maps/list.txt"}
+	for _, c := range []struct {
+		name, seed string
+		change     func(*Job)
+		want       []string
+	}{
+		{"all that is named", "a.test/", func(*Job) {},
+			append(maps, "a.test/", "a.test/docs/", "a.test/docs/1", "a.test/docs/3", "a.test/4", "a.test/docs/5")},
+		{"below a folder", "a.test/docs/", func(j *Job) { j.Scope = weburl.ScopePrefix },
+			append(maps, "a.test/docs/", "a.test/docs/1", "a.test/docs/3", "a.test/docs/5")},
+		{"entries are a hop away", "a.test/", func(j *Job) { j.Crawl.Depth = 1 },
+			append(maps, "a.test/", "a.test/docs/", "a.test/docs/1", "a.test/docs/3", "a.test/4")},
+		{"not worth reading", "a.test/", func(j *Job) { j.Crawl.Depth = 0 }, []string{"a.test/"}},
+		{"one page", "a.test/docs/", func(j *Job) { j.Scope = weburl.ScopePage }, []string{"a.test/docs/"}},
+		{"ignored", "a.test/", func(j *Job) { j.Crawl.Sitemaps = crawl.SitemapsIgnored }, []string{"a.test/", "a.test/docs/", "a.test/docs/5"}},
+		{"none named", "c.test/", func(*Job) {}, []string{"c.test/"}},
+		{"guessed", "c.test/", func(j *Job) { j.Crawl.Sitemaps = crawl.SitemapsGuessed }, []string{"c.test/", "c.test/sitemap.xml", "c.test/1"}},
+		{"guessed without robots.txt", "c.test/", func(j *Job) { j.Crawl.Sitemaps, j.Crawl.IgnoreRobots = crawl.SitemapsGuessed, true },
+			[]string{"c.test/", "c.test/sitemap.xml", "c.test/1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := listed(t)
+			j := s.job(t, c.seed)
+			c.change(j)
+			mustRun(t, j)
+			s.wantAsked(t, slices.Clone(c.want)...)
+			mustRun(t, j) // nothing again, and nothing new
+			s.wantAsked(t, slices.Clone(c.want)...)
+		})
+	}
+}
+
+func TestFeedsAndPlainText(t *testing.T) {
+	end := html("end")
+	s := newSite(t, map[string]http.HandlerFunc{
+		"a.test/":         html(`<link rel=alternate type=application/rss+xml href=/rss> <a href=/list.txt>t</a> <a href=/app.js>code</a>`),
+		"a.test/rss":      body("application/rss+xml", `<rss><channel><item><link>http://a.test:PORT/post</link></item></channel></rss>`),
+		"a.test/post":     html(`<link rel=alternate type=application/atom+xml href=/atom>`),
+		"a.test/atom":     body("application/atom+xml", `<feed><entry><link href="/entry"/></entry></feed>`),
+		"a.test/entry":    html(`<link rel=alternate type=application/feed+json href=/json>`),
+		"a.test/json":     body("application/json", `{"version":"https://jsonfeed.org/version/1.1","items":[{"url":"/item"}]}`),
+		"a.test/item":     end,
+		"a.test/list.txt": body("text/plain", "see http://a.test:PORT/told, and so on"), "a.test/told": end,
+		"a.test/app.js": body("text/javascript", `load("/api/data.html")`), "a.test/api/data.html": end,
+	})
+	j := s.job(t, "a.test/")
+	mustRun(t, j)
+	want := []string{"a.test/", "a.test/rss", "a.test/post", "a.test/atom", "a.test/entry", "a.test/json", "a.test/item", "a.test/list.txt",
+		"a.test/told", "a.test/app.js"}
+	s.wantAsked(t, want...)
+	j = s.job(t, "a.test/app.js")
+	j.ScriptPaths = true
+	mustRun(t, j)
+	s.wantAsked(t, append(want, "a.test/app.js", "a.test/api/data.html")...)
+}
