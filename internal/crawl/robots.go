@@ -18,7 +18,6 @@ import (
 const (
 	maxRobots     = 512 << 10 // a little more than a reader takes notice of
 	robotsTries   = 5         // of a server that has trouble
-	robotsHops    = 5         // redirects that are followed, RFC 9309 2.3.1.2
 	robotsPath    = "/robots.txt"
 	robotsNowhere = "robots.txt redirects to where it cannot be fetched"
 )
@@ -156,7 +155,7 @@ func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (lost, bool) {
 
 // nextHop is where a robots.txt redirects to, if that can be fetched.
 func (w *worker) nextHop(v *frontier.Visit, u weburl.URL) (weburl.URL, bool) {
-	if v.Redirects >= robotsHops {
+	if v.Redirects >= robots.MaxRedirects {
 		return weburl.URL{}, false
 	}
 	to, err := u.Resolve(w.resp.Header.Get("Location"))

@@ -47,6 +47,25 @@ func TestCacheExpiry(t *testing.T) {
 	}
 }
 
+// TestCacheDefaults: rules hold for a day. What cannot be had is asked for again soon, and never taken for absent.
+func TestCacheDefaults(t *testing.T) {
+	at := &clock{time.Unix(1e9, 0)}
+	c := NewCache(Config{Agent: "kumo", Now: at.now})
+	const good, bad = "https://good.example", "https://bad.example"
+	c.Answer(good, 200, nil)
+	for at.t = at.t.Add(24*time.Hour - 1); at.t.Before(time.Unix(1e9, 0).Add(31 * 24 * time.Hour)); at.t = at.t.Add(10 * time.Minute) {
+		if _, ok := c.Get(bad); ok {
+			t.Fatal("temporary rules hold for longer than ten minutes")
+		}
+		if ok, _ := c.Answer(bad, 503, nil).Allowed("/"); ok {
+			t.Fatal("what could not be had allows something")
+		}
+		if _, ok := c.Get(good); ok != at.t.Before(time.Unix(1e9, 0).Add(24*time.Hour)) {
+			t.Fatalf("after %v: rules known: %v", at.t.Sub(time.Unix(1e9, 0)), ok)
+		}
+	}
+}
+
 // TestCacheBound puts far more origins than there is room for, one of them in constant use.
 func TestCacheBound(t *testing.T) {
 	const used = "https://used.example"

@@ -14,26 +14,6 @@ func parseDelay(value string) (time.Duration, bool) {
 	return inSeconds(seconds), ok
 }
 
-// parseRate reads a Request-rate, pages/time with the time's unit s, m or h: "1/5", "30/1m". Hours of the day that follow are
-// ignored: the rate holds all day.
-func parseRate(value string) (time.Duration, bool) {
-	before, after, _ := strings.Cut(value, "/")
-	pages, _, ok := leadingNumber(before)
-	span, unit, ok2 := leadingNumber(strings.TrimSpace(after))
-	if !ok || !ok2 || pages <= 0 {
-		return 0, false
-	}
-	if unit != "" {
-		switch unit[0] {
-		case 'm', 'M':
-			span *= 60
-		case 'h', 'H':
-			span *= 3600
-		}
-	}
-	return inSeconds(span / pages), true
-}
-
 // leadingNumber reads the decimal number that s begins with, by point or comma.
 func leadingNumber(s string) (x float64, rest string, ok bool) {
 	rest = strings.TrimLeft(s, "0123456789.,")

@@ -22,6 +22,7 @@ const (
 	sitemap
 	crawlDelay
 	requestRate
+	cleanParam
 )
 
 // directives are the names by which a line's key is known: it begins with one of them, in upper or lower case.
@@ -30,7 +31,7 @@ var directives = []struct {
 	is   directive
 }{
 	{"disallow", disallow}, {"allow", allow}, {"user-agent", userAgent}, {"sitemap", sitemap},
-	{"crawl-delay", crawlDelay}, {"request-rate", requestRate},
+	{"crawl-delay", crawlDelay}, {"request-rate", requestRate}, {"clean-param", cleanParam},
 	// Frequent slips.
 	{"useragent", userAgent}, {"user agent", userAgent}, {"site-map", sitemap},
 	{"dissallow", disallow}, {"dissalow", disallow}, {"disalow", disallow}, {"diasllow", disallow}, {"disallaw", disallow},

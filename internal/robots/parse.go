@@ -29,14 +29,17 @@ type parser struct {
 	forAny    bool // the lines at hand are for "*"
 	ruled     bool // the next User-agent line begins a new group
 	sitemaps  []string
+	clean     []CleanParam
+	cleaned   int // names in clean
 }
 
 // A group is what was said to one agent.
 type group struct {
 	text     []byte
 	rules    []rule
-	delay    time.Duration
+	delay    time.Duration // by Crawl-delay
 	hasDelay bool
+	rates    []Rate
 }
 
 func (p *parser) line(line string) {
@@ -53,10 +56,15 @@ func (p *parser) line(line string) {
 	case crawlDelay:
 		p.each(func(g *group) { g.slow(parseDelay(value)) })
 	case requestRate:
-		p.each(func(g *group) { g.slow(parseRate(value)) })
+		p.each(func(g *group) { g.rate(parseRate(value)) })
 	case sitemap:
 		if value != "" {
 			p.sitemaps = append(p.sitemaps, strings.Clone(value))
+		}
+	case cleanParam:
+		if c, ok := parseCleanParam(value, maxCleanParams-p.cleaned); ok {
+			p.clean = append(p.clean, c)
+			p.cleaned += len(c.Params)
 		}
 	}
 }
@@ -84,6 +92,9 @@ func productToken(value string) string {
 	return value
 }
 
+// IsAgent reports whether a token can be met in a file: letters, "-" and "_" only.
+func IsAgent(token string) bool { return token != "" && productToken(token) == token }
+
 // each does f with the group that the lines at hand are for. One for the agent and "*" alike need be known only as the
 // agent's.
 func (p *parser) each(f func(*group)) {
@@ -101,7 +112,13 @@ func (p *parser) finish() *Rules {
 		g = &p.mine
 	}
 	slices.SortStableFunc(g.rules, byPrecedence)
-	return &Rules{text: string(g.text), rules: slices.Clone(g.rules), sitemaps: p.sitemaps, delay: g.delay, hasDelay: g.hasDelay}
+	if !g.hasDelay {
+		for _, r := range g.rates {
+			g.slow(r.Delay(), true)
+		}
+	}
+	return &Rules{text: string(g.text), rules: slices.Clone(g.rules), sitemaps: p.sitemaps, clean: p.clean,
+		delay: g.delay, hasDelay: g.hasDelay, rates: g.rates}
 }
 
 // byPrecedence puts the longest pattern first, and Allow before Disallow.
@@ -156,5 +173,14 @@ func (g *group) put(u rule, pattern string) {
 func (g *group) slow(d time.Duration, ok bool) {
 	if ok {
 		g.delay, g.hasDelay = max(g.delay, d), true
+	}
+}
+
+// maxRates bounds the Request-rate lines that are kept of a group: one for each hour of the day.
+const maxRates = 24
+
+func (g *group) rate(r Rate, ok bool) {
+	if ok && len(g.rates) < maxRates {
+		g.rates = append(g.rates, r)
 	}
 }

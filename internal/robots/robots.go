@@ -21,6 +21,8 @@ type Rules struct {
 	text      string // the lines and patterns that rules point into
 	rules     []rule // in order of precedence
 	sitemaps  []string
+	clean     []CleanParam
+	rates     []Rate
 	delay     time.Duration
 	hasDelay  bool
 	temporary bool
@@ -55,9 +57,12 @@ func (r *Rules) Match(pathAndQuery string) (ok bool, rule string) {
 	return true, ""
 }
 
-// Delay is how long the agent is asked to wait between two requests, the longest of the group's Crawl-delay and Request-rate
-// lines and at most a year; false if there is none.
+// Delay is how long the agent is asked to wait between two requests, at most a year: the longest of its Crawl-delay lines or, if
+// there is none, of its Request-rate lines, whose hours of the day do not count here. It is false if neither is there.
 func (r *Rules) Delay() (time.Duration, bool) { return r.delay, r.hasDelay }
+
+// Rates are the agent's Request-rate lines, in order. Do not change them.
+func (r *Rules) Rates() []Rate { return r.rates }
 
 // Sitemaps are the values of the Sitemap lines as written, in order. They are meant for every agent. Do not change them.
 func (r *Rules) Sitemaps() []string { return r.sitemaps }
@@ -83,9 +88,15 @@ func always(allow bool, why string) *Rules {
 
 // size is about how many bytes the rules occupy.
 func (r *Rules) size() int64 {
-	n := 128 + len(r.text) + 16*len(r.rules)
+	n := 192 + len(r.text) + 16*len(r.rules) + 32*len(r.rates)
 	for _, s := range r.sitemaps {
 		n += 16 + len(s)
+	}
+	for _, c := range r.clean {
+		n += 64 + 2*len(c.Path)
+		for _, name := range c.Params {
+			n += 16 + len(name)
+		}
 	}
 	return int64(n)
 }

@@ -146,6 +146,15 @@ var (
 	localLike  = regexp.MustCompile(`^(localhost|[0-9.]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/|$)`)
 )
 
+// ParseURL reads one URL as a user types it.
+func ParseURL(raw string) (weburl.URL, error) {
+	u, err := parseSeed(raw)
+	if err != nil {
+		return u, badJob("URL %q: %w", raw, err)
+	}
+	return u, nil
+}
+
 func parseSeed(s string) (weburl.URL, error) {
 	switch {
 	case schemeLike.MatchString(s):

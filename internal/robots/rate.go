@@ -1,0 +1,77 @@
+package robots
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A Rate is a Request-rate line: so many requests in a time, and the hours of the day in which that holds.
+type Rate struct {
+	Requests    float64       // more than 0
+	Per         time.Duration // at most a year
+	From, Until time.Duration // since midnight, UTC; both 0: all day. A span may go over midnight
+}
+
+// Delay is the time from one request to the next that makes the rate, at most a year.
+func (r Rate) Delay() time.Duration { return inSeconds(r.Per.Seconds() / r.Requests) }
+
+// String writes the rate as in a file: "1/10s 0800-1700".
+func (r Rate) String() string {
+	s := fmt.Sprintf("%v/%vs", r.Requests, r.Per.Seconds())
+	if r.From == r.Until {
+		return s
+	}
+	return s + " " + hhmm(r.From) + "-" + hhmm(r.Until)
+}
+
+func hhmm(d time.Duration) string {
+	return fmt.Sprintf("%02d%02d", d/time.Hour, d%time.Hour/time.Minute)
+}
+
+// parseRate reads a Request-rate, requests/time with the time's unit s, m or h, and hours of the day if there are any:
+// "1/5", "30/1m 0900-1700". Hours that cannot be read count as none: the rate holds all day then.
+func parseRate(value string) (r Rate, ok bool) {
+	before, after, _ := strings.Cut(value, "/")
+	requests, _, ok := leadingNumber(before)
+	span, rest, ok2 := leadingNumber(strings.TrimSpace(after))
+	if !ok || !ok2 || requests <= 0 {
+		return Rate{}, false
+	}
+	unit := strings.ToLower(strings.TrimSpace(rest))
+	switch {
+	case strings.HasPrefix(unit, "m"):
+		span *= 60
+	case strings.HasPrefix(unit, "h"):
+		span *= 3600
+	}
+	r = Rate{Requests: requests, Per: inSeconds(span)}
+	r.From, r.Until = parseHours(strings.TrimLeftFunc(unit, unicode.IsLetter))
+	return r, true
+}
+
+// parseHours reads "0800-1700"; it gives 0, 0 for what is none.
+func parseHours(s string) (from, until time.Duration) {
+	first, last, _ := strings.Cut(s, "-")
+	from, ok := timeOfDay(first)
+	until, ok2 := timeOfDay(last)
+	if !ok || !ok2 || from == until {
+		return 0, 0
+	}
+	return from, until
+}
+
+// timeOfDay reads "0800" or "08:00".
+func timeOfDay(s string) (time.Duration, bool) {
+	s = strings.TrimSpace(s)
+	if len(s) == 5 && s[2] == ':' {
+		s = s[:2] + s[3:]
+	}
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || len(s) != 4 || n > 2400 || n%100 > 59 {
+		return 0, false
+	}
+	return time.Duration(n/100)*time.Hour + time.Duration(n%100)*time.Minute, true
+}

@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+
+	"kumo/internal/fetch"
+	"kumo/internal/page"
+	"kumo/internal/weburl"
+)
+
+// A Get says how to fetch for a person who wants to look at one thing.
+type Get struct {
+	Fetch     fetch.Config // UserAgent is a crawl's by default
+	Redirects int          // how many are followed in a row
+}
+
+// URL fetches what a person typed, in the way of a crawl but for its manners: robots.txt is not asked and nothing waits. It returns
+// all answers in order, bodies decoded; the last one is a redirect only if it leads too far or to nowhere. The typed host may
+// be private, one that a redirect leads to may not, unless Fetch says so. With an error come the answers before it.
+func (g Get) URL(ctx context.Context, typed string) ([]*page.Response, error) {
+	u, err := ParseURL(typed)
+	if err != nil {
+		return nil, err
+	}
+	g.Fetch.UserAgent = cmp.Or(g.Fetch.UserAgent, UserAgent(""))
+	client, err := fetch.New(g.Fetch)
+	if err != nil {
+		return nil, &JobError{err}
+	}
+	defer client.Close()
+	client.Allow(u.Host())
+	var answers []*page.Response
+	for {
+		resp := new(page.Response)
+		if err := client.Get(ctx, fetch.Request{URL: u.String()}, resp); err != nil {
+			return answers, err
+		}
+		if err := fetch.Decode(resp, maxDecoded); err != nil {
+			resp.Malformed = err.Error()
+		}
+		answers = append(answers, resp)
+		to, ok := next(u, resp)
+		if !ok || len(answers) > g.Redirects {
+			return answers, nil
+		}
+		u = to
+	}
+}
+
+const maxDecoded = 64 << 20
+
+// next is where an answer redirects to, if it does and that can be fetched.
+func next(u weburl.URL, resp *page.Response) (weburl.URL, bool) {
+	to := resp.Header.Get("Location")
+	if resp.Status < 300 || resp.Status > 399 || to == "" {
+		return u, false
+	}
+	v, err := u.Resolve(to)
+	if err != nil || v.Scheme() != "http" && v.Scheme() != "https" {
+		return u, false
+	}
+	return v.Canonical(), true
+}

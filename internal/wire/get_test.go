@@ -1,0 +1,75 @@
+package wire
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"kumo/internal/fetch"
+	"kumo/internal/page"
+)
+
+func TestGetFollowsRedirects(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{
+		"a.test/":     redirect("/2"),
+		"a.test/2":    redirect("http://b.test:PORT/3"),
+		"b.test/3":    html("here"),
+		"a.test/mail": redirect("mailto:me"),
+		"a.test/loop": redirect("/loop"),
+	})
+	g := Get{Redirects: 2, Fetch: fetch.Config{Resolve: []string{"*:*:127.0.0.1"}}}
+	for _, c := range []struct {
+		url, last string
+		statuses  []int
+	}{
+		{"a.test/", "b.test/3", []int{302, 302, 200}},
+		{"b.test/3", "b.test/3", []int{200}},
+		{"a.test/none", "a.test/none", []int{404}},
+		{"a.test/mail", "a.test/mail", []int{302}},
+		{"a.test/loop", "a.test/loop", []int{302, 302, 302}},
+	} {
+		answers, err := g.URL(t.Context(), s.url(c.url))
+		if err != nil {
+			t.Errorf("%s: %v", c.url, err)
+			continue
+		}
+		var got []int
+		for _, a := range answers {
+			got = append(got, a.Status)
+		}
+		if last := answers[len(answers)-1]; last.URL != s.url(c.last) || len(got) != len(c.statuses) || got[0] != c.statuses[0] {
+			t.Errorf("%s: %v, the last from %s", c.url, got, last.URL)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if agent := s.heads[0].UserAgent(); agent != UserAgent("") {
+		t.Errorf("user agent %q", agent)
+	}
+}
+
+// TestGetReachesWhatWasTyped: a loopback address that a person types is meant, one that a page leads to need not be.
+func TestGetReachesWhatWasTyped(t *testing.T) {
+	other := newSite(t, map[string]http.HandlerFunc{"127.0.0.1/": html("other")})
+	s := newSite(t, map[string]http.HandlerFunc{
+		"127.0.0.1/":     html("typed"),
+		"127.0.0.1/away": redirect(other.URL + "/"),
+	})
+	answers, err := Get{Redirects: 2}.URL(t.Context(), strings.TrimPrefix(s.URL, "http://"))
+	if err != nil || string(answers[0].Body) != "typed" {
+		t.Errorf("typed: %v", err)
+	}
+	answers, err = Get{Redirects: 2}.URL(t.Context(), s.URL+"/away")
+	var e *fetch.Error
+	if !errors.As(err, &e) || e.Failure != page.Private || len(answers) != 1 {
+		t.Errorf("led to: %d answers, %v", len(answers), err)
+	}
+	answers, err = Get{Redirects: 2, Fetch: fetch.Config{AllowPrivate: true}}.URL(t.Context(), s.URL+"/away")
+	if err != nil || string(answers[len(answers)-1].Body) != "other" {
+		t.Errorf("allowed: %v", err)
+	}
+	if _, err := (Get{}).URL(t.Context(), "ftp://a.example/"); err == nil {
+		t.Error("ftp was fetched")
+	}
+}
