@@ -1,39 +1,12 @@
 // Package check shows each of kumo's readers at work: what it makes of one input, as plain data that is easy to print and to
-// compare. The functions are the crawl's own; nothing is read here in another way.
+// compare, and how that is written for people. The functions are the crawl's own; nothing is read here in another way.
 package check
 
 import (
 	"kumo/internal/mime"
 	"kumo/internal/parse"
-	"kumo/internal/robots"
 	"kumo/internal/weburl"
 )
-
-// RobotsIn asks whether an agent may fetch a URL.
-type RobotsIn struct {
-	Robots []byte `json:"robots_b64"`
-	Agent  string `json:"ua"`
-	URL    string `json:"url"`
-}
-
-// RobotsOut is the verdict.
-type RobotsOut struct {
-	Allowed    bool     `json:"allowed"`
-	Rule       string   `json:"rule"`        // the line that decided, "" if none did
-	CrawlDelay float64  `json:"crawl_delay"` // seconds, 0 if none is asked for
-	Sitemaps   []string `json:"sitemaps"`
-}
-
-// Robots reads a robots.txt.
-func Robots(in RobotsIn) (RobotsOut, error) {
-	rules := robots.Parse(in.Robots, in.Agent)
-	out := RobotsOut{Sitemaps: append([]string{}, rules.Sitemaps()...)}
-	out.Allowed, out.Rule = rules.Match(robots.Target(in.URL))
-	if delay, ok := rules.Delay(); ok {
-		out.CrawlDelay = delay.Seconds()
-	}
-	return out, nil
-}
 
 // URLIn is a reference and what it is resolved against.
 type URLIn struct {
@@ -127,22 +100,29 @@ func Srcset(in ValueIn) (SrcsetOut, error) {
 	return out, nil
 }
 
+// MIMEIn is a media type, and the body that it is said of, if there is one.
+type MIMEIn struct {
+	Value string `json:"value"`
+	Body  []byte `json:"body_b64"`
+}
+
 // MIMEOut is a media type, taken apart.
 type MIMEOut struct {
 	OK         bool              `json:"ok"`
 	Type       string            `json:"type"`
 	Parameters map[string]string `json:"parameters"`
+	Sniffed    string            `json:"sniffed,omitempty"` // what the body is, whatever is said of it
 }
 
 // MIME reads a media type.
-func MIME(in ValueIn) (MIMEOut, error) {
+func MIME(in MIMEIn) (MIMEOut, error) {
 	t, ok := mime.Parse(in.Value)
-	out := MIMEOut{OK: ok, Parameters: map[string]string{}}
-	if ok {
-		out.Type = t.Main + "/" + t.Sub
-	}
+	out := MIMEOut{OK: ok, Type: t.Essence(), Parameters: map[string]string{}}
 	for _, p := range t.Params {
 		out.Parameters[p.Name] = p.Value
+	}
+	if len(in.Body) > 0 {
+		out.Sniffed = mime.Sniff(in.Body, in.Value, false).Essence()
 	}
 	return out, nil
 }

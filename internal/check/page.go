@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"net/http"
 	"time"
 
@@ -13,6 +14,8 @@ type PageIn struct {
 	HTML        []byte `json:"html_b64"`
 	URL         string `json:"url"`
 	ContentType string `json:"content_type"`
+
+	Header http.Header `json:"-"` // the other fields that came with it, if it was fetched
 }
 
 // LinksOut is what a page says about where to go.
@@ -41,8 +44,10 @@ func Links(in PageIn) (LinksOut, error) {
 	if contentType == "" {
 		contentType = "text/html"
 	}
-	resp := page.Response{URL: in.URL, Status: http.StatusOK, Header: http.Header{"Content-Type": {contentType}}, Payload: in.HTML,
-		Body: in.HTML, Start: time.Now()}
+	header := http.Header{}
+	maps.Copy(header, in.Header)
+	header.Set("Content-Type", contentType)
+	resp := page.Response{URL: in.URL, Status: http.StatusOK, Header: header, Payload: in.HTML, Body: in.HTML, Start: time.Now()}
 	var pg page.Page
 	if err := parse.New(parse.Config{AnchorText: true}).Parse(&resp, &pg); err != nil {
 		return LinksOut{}, err

@@ -18,13 +18,12 @@ type Rate struct {
 // Delay is the time from one request to the next that makes the rate, at most a year.
 func (r Rate) Delay() time.Duration { return inSeconds(r.Per.Seconds() / r.Requests) }
 
-// String writes the rate as in a file: "1/10s 0800-1700".
-func (r Rate) String() string {
-	s := fmt.Sprintf("%v/%vs", r.Requests, r.Per.Seconds())
+// Hours are the hours of the day as in a file, "0800-1700"; "" for all day.
+func (r Rate) Hours() string {
 	if r.From == r.Until {
-		return s
+		return ""
 	}
-	return s + " " + hhmm(r.From) + "-" + hhmm(r.Until)
+	return hhmm(r.From) + "-" + hhmm(r.Until)
 }
 
 func hhmm(d time.Duration) string {

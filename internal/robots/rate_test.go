@@ -7,6 +7,15 @@ import (
 	"time"
 )
 
+// written gives rates as in a file.
+func written(rates []Rate) string {
+	var all []string
+	for _, r := range rates {
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%v/%vs %s", r.Requests, r.Per.Seconds(), r.Hours())))
+	}
+	return strings.Join(all, ", ")
+}
+
 func TestRates(t *testing.T) {
 	for line, want := range map[string]string{
 		"Request-rate: 1/5":                   "1/5s",
@@ -25,11 +34,7 @@ func TestRates(t *testing.T) {
 		"Request-rate: 1/":                    "",
 		"Request-rate:":                       "",
 	} {
-		got := ""
-		for _, r := range Parse([]byte("User-agent: *\n"+line), "kumo").Rates() {
-			got += r.String()
-		}
-		if got != want {
+		if got := written(Parse([]byte("User-agent: *\n"+line), "kumo").Rates()); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
@@ -37,7 +42,7 @@ func TestRates(t *testing.T) {
 
 func TestRatesAreOfAGroup(t *testing.T) {
 	r := Parse([]byte("User-agent: *\nRequest-rate: 1/9\n\nUser-agent: kumo\nRequest-rate: 1/2 0800-1700\nRequest-rate: 2/1 1700-0800\n"), "kumo")
-	if got := fmt.Sprint(r.Rates()); got != "[1/2s 0800-1700 2/1s 1700-0800]" {
+	if got := written(r.Rates()); got != "1/2s 0800-1700, 2/1s 1700-0800" {
 		t.Error(got)
 	}
 	if d, ok := r.Delay(); d != 2*time.Second || !ok {

@@ -1,0 +1,65 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+func (out RobotsOut) show(s *sheet) {
+	s.field("allowed", map[bool]string{false: "no", true: "yes"}[out.Allowed])
+	s.field("rule", cmp.Or(out.Rule, none))
+	if out.Status != 0 {
+		s.field("status", fmt.Sprint(out.Status))
+	}
+	delay := none
+	if out.CrawlDelay > 0 {
+		delay = fmt.Sprintf("%vs", out.CrawlDelay)
+	}
+	s.field("crawl delay", delay)
+	var rates, params []string
+	for _, r := range out.RequestRate {
+		hours := ""
+		if r.Hours != "" {
+			hours = ", " + r.Hours + " UTC"
+		}
+		rates = append(rates, fmt.Sprintf("%v in %vs%s", r.Requests, r.Seconds, hours))
+	}
+	s.field("request rate", rates...)
+	for _, c := range out.CleanParams {
+		params = append(params, strings.Join(c.Params, ", ")+" at "+c.Path)
+	}
+	s.field("clean params", params...)
+	s.field("sitemaps", out.Sitemaps...)
+}
+
+func (out LinksOut) show(s *sheet) {
+	for _, f := range [][2]string{{"title", out.Title}, {"charset", out.Charset}, {"base", out.Base}, {"canonical", out.Canonical},
+		{"robots", out.Robots}, {"refresh", out.Refresh}} {
+		s.field(f[0], cmp.Or(f[1], none))
+	}
+	s.next()
+	if len(out.Links) > 0 {
+		s.row("kind", "url", "rel", "text")
+	}
+	kinds := map[string]int{}
+	for _, l := range out.Links {
+		s.row(l.Kind, l.URL, l.Rel, l.Text)
+		kinds[l.Kind]++
+	}
+	s.next()
+	s.field("links", cmp.Or(counts(kinds), none))
+}
+
+// counts lists how often each word was met, the most frequent first: "12 a, 3 img".
+func counts(words map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(words), func(a, b string) int {
+		return cmp.Or(cmp.Compare(words[b], words[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", words[name], name)
+	}
+	return strings.Join(names, ", ")
+}
