@@ -32,6 +32,7 @@ type Page struct {
 	Body      []byte   // without transfer and content coding; in the page's own charset
 	Links     []string // absolute and canonical, in the order found
 	Truncated bool     // the answer ended early, or was longer than the limit
+	NoIndex   bool     // the page asks to be shown in no index
 	Time      time.Time
 	Took      time.Duration
 }
@@ -147,7 +148,7 @@ func (c *Crawler) visited(r *page.Record) {
 func pageOf(r *page.Record) *Page {
 	p := &Page{URL: r.URL, From: r.From, Depth: r.Depth, Status: r.Response.Status, Header: r.Response.Header.Clone(),
 		Type: r.Page.Type, Charset: r.Page.Charset, Title: strings.Clone(r.Page.Title),
-		Body: append([]byte(nil), r.Response.Body...), Truncated: r.Response.Truncated != page.Whole, Time: r.Time, Took: r.Took}
+		Body: append([]byte(nil), r.Response.Body...), Truncated: r.Response.Truncated != page.Whole, NoIndex: r.NoIndex, Time: r.Time, Took: r.Took}
 	for _, l := range r.Page.Links {
 		p.Links = append(p.Links, l.URL)
 	}
@@ -204,6 +205,23 @@ func AllowPrivate() Option { return func(c *Crawler) { c.job.Fetch.AllowPrivate 
 
 // IgnoreRobots fetches what robots.txt forbids. Do that on your own sites only.
 func IgnoreRobots() Option { return func(c *Crawler) { c.job.Crawl.IgnoreRobots = true } }
+
+// Ignore does not obey what pages ask of robots: "nofollow", "rel-nofollow", "noindex", "noarchive", "unavailable-after"; or "all".
+func Ignore(directives ...string) Option {
+	return func(c *Crawler) {
+		d, err := crawl.ParseDirectives(directives)
+		c.job.Crawl.Ignore, c.err = c.job.Crawl.Ignore|d, errors.Join(c.err, err)
+	}
+}
+
+// Sitemaps says which sitemaps are read: those that robots.txt names ("named", unless set), /sitemap.xml, too, where it names
+// none ("guess"), or none ("ignore").
+func Sitemaps(which string) Option {
+	return func(c *Crawler) {
+		s, err := crawl.ParseSitemaps(which)
+		c.job.Crawl.Sitemaps, c.err = s, errors.Join(c.err, err)
+	}
+}
 
 // Out keeps the crawl in a folder, as kumo crawl does: WARC, pages.jsonl, logs, and the state from which the same program
 // continues. Without it nothing is written.

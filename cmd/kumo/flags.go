@@ -111,6 +111,7 @@ func (o *options) bindFetch(f *pflag.FlagSet) {
 func (o *options) bindOutput(f *pflag.FlagSet) {
 	j := &o.job
 	f.StringSliceVar(&j.Formats, "format", []string{"warc", "jsonl"}, "what to write: warc, jsonl")
+	f.BoolVar(&j.Text, "text", false, "write each page's main text, headline, author and date to text.jsonl, too")
 	j.WARCSize = 1e9
 	f.Var(size{&j.WARCSize}, "warc-size", "begin a new WARC file at this size")
 	j.Compress = "gzip"

@@ -24,7 +24,7 @@ var (
 	flagsOnly = []string{"config", "fresh", "dry-run"}
 	// lasting settings decide what the crawl has already left out or written; they cannot change.
 	lasting = []string{"name", "scope", "include", "exclude", "depth", "embeds", "format", "robots", "ignore",
-		"sitemaps", "script-paths", "max-pages-per-host"}
+		"sitemaps", "script-paths", "text", "max-pages-per-host"}
 )
 
 // settle reads the settings from where they are given: flags, then the --config file, then the crawl in the folder.

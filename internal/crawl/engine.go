@@ -30,6 +30,7 @@ type Engine struct {
 	block     *BlockList
 	fetcher   Fetcher
 	newParser func() Parser
+	text      func(*page.Response) (*page.MainText, error)
 	stats     *stats.Counter
 	listener  Listener
 	committer *committer
@@ -57,7 +58,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
 		cfg: cfg, frontier: p.Frontier, seen: s.seen, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
-		newParser: p.NewParser, stats: s.Stats, listener: p.Listener,
+		newParser: p.NewParser, text: p.Text, stats: s.Stats, listener: p.Listener,
 		quota: newQuota(cfg, s.Stats.Pages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
 		asides: s.asides, digests: s.digests, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{},
 		standings: map[string]standing{}, lost: map[string]lost{},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"errors"
+	"net/http"
 	"time"
 
 	"kumo/internal/fetch"
@@ -69,6 +70,9 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		}
 		if ok, line := rules.Allowed(u.RequestURI()); !ok {
 			return false, w.leave(v, "robots", line)
+		}
+		if clean := rules.Clean(v.URL); clean != v.URL {
+			return false, w.leaveFor(v, clean)
 		}
 	}
 	switch w.quota.take(v.Host, func() int64 { return w.stats.HostPages(v.Host) }) {
@@ -165,6 +169,9 @@ func (w *worker) read(rec *page.Record, it *frontier.Item) error {
 	}
 	rec.Page = &w.page
 	w.heed(rec)
+	if err := w.readText(rec); err != nil && resp.Malformed == "" {
+		resp.Malformed = err.Error()
+	}
 	rec.Digest = sha1.Sum(resp.Payload)
 	rec.Revisit = w.earlier(rec)
 	for _, l := range w.page.Links {
@@ -175,6 +182,15 @@ func (w *worker) read(rec *page.Record, it *frontier.Item) error {
 	w.batch.links = len(w.page.Links)
 	w.addLinks(&w.batch, it, &w.page)
 	return nil
+}
+
+// readText gives the record its main text: that of an answered page, if texts are asked for and the page lets it be shown.
+func (w *worker) readText(rec *page.Record) (err error) {
+	if w.text == nil || rec.NoIndex || rec.Response.Status != http.StatusOK || !parse.IsHTML(rec.Page.Sniffed) {
+		return nil
+	}
+	rec.Text, err = w.text(rec.Response)
+	return err
 }
 
 // earlier is an earlier record with the same payload.
@@ -248,6 +264,24 @@ func (w *worker) done(v *frontier.Visit, f fate, again ...frontier.Item) error {
 func (w *worker) leave(v *frontier.Visit, rule, why string) error {
 	w.batch.reset()
 	w.addSkip(entryFor(rule), w.skipOf(v, rule, why), v.Told)
+	if err := w.take(&w.batch, nil, nil); err != nil {
+		return err
+	}
+	return w.done(v, fate{})
+}
+
+// leaveFor ends a visit whose URL has parameters without meaning. The URL without them takes its place.
+func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
+	w.batch.reset()
+	u, err := weburl.Parse(clean)
+	if err != nil {
+		return w.leave(v, "url", err.Error())
+	}
+	it := v.Item
+	it.URL = clean
+	w.consider(&w.batch, u, it, "")
+	w.offer(&w.batch, v.Path[:max(0, len(v.Path)-1)]) // which adds the last hop again
+	w.addSkip(entrySkip, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
 	}

@@ -58,6 +58,7 @@ const (
 type Page struct {
 	Type      string // media type in lower case without parameters, as declared; "" if none
 	Charset   string // the charset that the text was read with (WHATWG name), "" for what is not text
+	Lang      string // the language of its first sentences: ISO 639-1 or 639-3, "other"; "" for what is not text
 	Title     string // collapsed white space, at most 1 KiB
 	Base      string // what links were resolved against
 	Canonical string // the page's own word for its canonical URL, "" if it has none
@@ -81,6 +82,14 @@ type Robots struct {
 	UnavailableAfter             time.Time // zero if the page does not say
 }
 
+// A MainText is what a page is about, without what every page of its site has around it. "" is what the page does not say.
+type MainText struct {
+	Title, Headline, Author string
+	Text                    string // paragraphs, each on a line
+	Published               string // RFC 3339, or only the date
+	Lang                    string // as the page declares it, otherwise as it was told from the text
+}
+
 // A Record is what is kept of one URL's visit. A visit that got no answer has a Failure and no Response.
 type Record struct {
 	URL   string
@@ -97,6 +106,7 @@ type Record struct {
 	Detail   string  // the failure in words
 	Response *Response
 	Page     *Page
+	Text     *MainText // the page's main text, if the crawl was asked for texts and the page has one
 
 	Robots  bool   // this is a host's robots.txt, fetched for its rules
 	Digest  Digest // SHA-1 of Response.Payload

@@ -32,6 +32,9 @@ func Readable(essence string) bool {
 	return isList(essence) || mediaType(essence).IsJavaScript()
 }
 
+// IsHTML reports whether Parse reads a body of the media type as HTML or XHTML.
+func IsHTML(essence string) bool { return essence == "text/html" || essence == xhtml }
+
 // sniffed is the media type of a body, of which is declared what MediaType makes of the Content-Type field.
 func sniffed(declared, contentType string, body []byte) string {
 	if len(body) == 0 {

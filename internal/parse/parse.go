@@ -43,7 +43,8 @@ type Parser struct {
 	titled bool
 
 	document
-	text text
+	text  text
+	first lead
 }
 
 // A document is how far an HTML document is read: that of the page, or one in an iframe's srcdoc.

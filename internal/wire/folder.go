@@ -49,7 +49,7 @@ func (f *folder) path(elem ...string) string {
 }
 
 // outputs are the files of a crawl besides those in warc and state.
-var outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "report.json", "index.cdxj"}
+var outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", "report.json", "index.cdxj"}
 
 // ErrForeign is a folder with files that a crawl would write over, and no crawl.
 var ErrForeign = errors.New("holds files that are not a crawl's: name another folder with --out")

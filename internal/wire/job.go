@@ -32,6 +32,7 @@ type Job struct {
 	Contact     string // a URL or mail address for the site's owner, part of the default user agent
 	BlockFile   string
 	Formats     []string // "warc", "jsonl"
+	Text        bool     // write text.jsonl, too
 	WARCSize    int64
 	Compress    string // "gzip" or "zstd"
 	Fresh       bool   // forget an earlier crawl in the same folder

@@ -93,3 +93,24 @@ func TestFeedsAndPlainText(t *testing.T) {
 	mustRun(t, j)
 	s.wantAsked(t, append(want, "a.test/app.js", "a.test/api/data.html")...)
 }
+
+func TestCleanParam(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{
+		"a.test/robots.txt": body("text/plain", "User-agent: *\nDisallow:\nClean-param: ref&sid /shop/\n"),
+		"a.test/":           html(`<a href="/shop/x?ref=1&id=7">1</a> <a href="/shop/x?id=7&sid=9">2</a> <a href="/other?ref=1">3</a>`),
+		"a.test/shop/x":     html(`<a href="/shop/y?sid=9">4</a>`), "a.test/shop/y": html("y"), "a.test/other": html("z"),
+	})
+	j := s.job(t, "a.test/")
+	mustRun(t, j)
+	s.wantAsked(t, "a.test/", "a.test/shop/x?id=7", "a.test/other?ref=1", "a.test/shop/y")
+	for _, l := range lines(t, j.Dir, "skipped.jsonl") {
+		if l["rule"] != "clean-param" {
+			t.Errorf("skipped: %v", l)
+		}
+	}
+	for _, l := range lines(t, j.Dir, "pages.jsonl") {
+		if l["url"] == s.url("a.test/shop/y") && (l["depth"] != 2.0 || l["from"] != s.url("a.test/shop/x?id=7")) {
+			t.Errorf("the last page's line: %v", l)
+		}
+	}
+}

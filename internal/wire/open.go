@@ -172,6 +172,11 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 	if err := add(jsonl.Open(c.disk, lines, c.state.Marks)); err != nil {
 		return nil, err
 	}
+	if j.Text {
+		if err := add(jsonl.OpenTexts(c.disk, lines, c.state.Marks)); err != nil {
+			return nil, err
+		}
+	}
 	err = add(crawllog.Open(c.disk, crawllog.Config{Dir: j.Dir}, c.state.Marks))
 	return stores, err
 }

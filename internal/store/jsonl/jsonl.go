@@ -1,7 +1,7 @@
 // Package jsonl writes what a crawl found as JSON, a line each: pages.jsonl has the pages that gave an answer, skipped.jsonl
 // the URLs within reach that were left out, and why.
 //
-// A page's line has url, final, status, time, type, charset, title, bytes (of the payload), digest ("sha1:BASE32"), depth, from
+// A page's line has url, final, status, time, type, charset, lang, title, bytes (of the payload), digest ("sha1:BASE32"), depth, from
 // and links (their number), always; warc and offset when it lies in a WARC file; when they apply: truncated and malformed (the
 // reasons), revisit (the URL that had the same payload before), sniffed (the media type, where it is not the declared one),
 // robots (what the page asks of robots, as written), noindex and noarchive (true, where that is obeyed). A skip's line has url, host, rule, why, from, depth and
@@ -90,6 +90,7 @@ func (l *line) page(rec *page.Record) {
 	l.time("time", rec.Time)
 	l.text("type", read.Type)
 	l.text("charset", read.Charset)
+	l.text("lang", read.Lang)
 	l.text("title", read.Title)
 	l.number("bytes", int64(len(res.Payload)))
 	l.digest("digest", rec.Digest)

@@ -35,7 +35,7 @@ func lines(t *testing.T, name string, fill func(store.Store) error) string {
 }
 
 const plain = `{"url":"https://example.org/page-00001/","final":"https://example.org/page-00001/","status":200,` +
-	`"time":"2026-11-21T03:12:14.123Z","type":"text/html","charset":"utf-8","title":"A page","bytes":4000,` +
+	`"time":"2026-11-21T03:12:14.123Z","type":"text/html","charset":"utf-8","lang":"en","title":"A page","bytes":4000,` +
 	`"digest":"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","depth":1,"from":"https://example.org/","links":0`
 
 func TestPages(t *testing.T) {
@@ -52,6 +52,11 @@ func TestPages(t *testing.T) {
 			plain + `,"malformed":"bad \"chunk\"\n\ufffd"}` + "\n"},
 		{"revisit", func(r *page.Record) { r.Revisit = &page.Ref{URL: "https://example.org/"} },
 			plain + `,"revisit":"https://example.org/"}` + "\n"},
+		{"asks of robots", func(r *page.Record) {
+			r.Page.Robots = page.Robots{Meta: "noindex", Header: "kumo: noarchive"}
+			r.NoIndex, r.NoArchive = true, true
+		}, plain + `,"robots":"noindex; kumo: noarchive","noindex":true,"noarchive":true}` + "\n"},
+		{"not what it is declared as", func(r *page.Record) { r.Page.Sniffed = "application/pdf" }, plain + `,"sniffed":"application/pdf"}` + "\n"},
 		{"robots.txt has no line", func(r *page.Record) { r.Robots = true }, ""},
 		{"a failure has no line", func(r *page.Record) { r.Response, r.Failure = nil, page.DNS }, ""},
 	} {
@@ -68,7 +73,7 @@ func TestPages(t *testing.T) {
 
 func TestUnreadPage(t *testing.T) {
 	rec := &page.Record{URL: "http://a/", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)), Response: &page.Response{}}
-	want := `{"url":"http://a/","final":"","status":0,"time":"2026-01-02T02:04:05.000Z","type":"","charset":"","title":"","bytes":0,` +
+	want := `{"url":"http://a/","final":"","status":0,"time":"2026-01-02T02:04:05.000Z","type":"","charset":"","lang":"","title":"","bytes":0,` +
 		`"digest":"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","depth":0,"from":"","links":0}` + "\n"
 	if got := lines(t, "pages.jsonl", func(s store.Store) error { return s.Put(rec) }); got != want {
 		t.Errorf("got  %swant %s", got, want)

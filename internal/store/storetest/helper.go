@@ -41,7 +41,8 @@ func Record(n int) *page.Record {
 			Raw:        raw, HeadLen: len(head), Payload: raw[len(head):], Body: raw[len(head):],
 			Addr: netip.MustParseAddrPort("192.0.2.1:443"), TLS: "TLS 1.3", Start: began, Total: 45 * time.Millisecond,
 		},
-		Page:   &page.Page{Type: "text/html", Charset: "utf-8", Title: "A page"},
+		Page:   &page.Page{Type: "text/html", Charset: "utf-8", Lang: "en", Title: "A page"},
+		Text:   &page.MainText{Title: "A page", Lang: "en", Text: string(body)},
 		Digest: sha1.Sum(body),
 	}
 }

@@ -1,0 +1,44 @@
+package parse
+
+import "bytes"
+
+const (
+	maxLead     = 1 << 10   // bytes of text that are enough to tell a language by
+	leadWindow  = 256 << 10 // bytes of a document in which they are looked for
+	minSentence = 32        // bytes between two tags from which on text is more than a name or a button
+	fewWords    = 200       // bytes of sentences below which names and buttons have to do
+)
+
+// A lead is the first text of a document, for telling its language. Sentences come first, since the names and buttons that many
+// pages begin with are often in another language.
+type lead struct{ sentences, rest []byte }
+
+// lead reads the first text of the markup in src, which is the document as the parser reads it.
+func (p *Parser) lead(src []byte, xml bool) []byte {
+	l := &p.first
+	l.sentences, l.rest = l.sentences[:0], append(l.rest[:0], p.title...)
+	s := scanner{src: src[:min(len(src), leadWindow)], xml: xml}
+	for len(l.sentences) < maxLead {
+		i := indexByte(s.src[s.pos:], '<')
+		l.take(bytes.TrimSpace(s.src[s.pos : s.pos+i]))
+		if !s.skipPast('<') || s.pos == len(s.src) {
+			break
+		}
+		s.construct()
+	}
+	if len(l.sentences) < fewWords {
+		l.sentences = append(append(l.sentences, ' '), l.rest...)
+	}
+	p.text.reset()
+	return p.text.attr(cut(l.sentences, maxLead+minSentence))
+}
+
+// take takes the text between two tags.
+func (l *lead) take(text []byte) {
+	switch {
+	case len(text) >= minSentence:
+		l.sentences = append(append(l.sentences, text[:min(len(text), maxLead)]...), ' ')
+	case len(text) > 0 && len(l.rest) < maxLead:
+		l.rest = append(append(l.rest, text...), ' ')
+	}
+}

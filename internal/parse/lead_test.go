@@ -1,0 +1,49 @@
+package parse
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+func leadOf(body string) string {
+	p := New(Config{})
+	p.text.open(utf8Charset, utf8Charset, []byte(body))
+	return string(p.lead([]byte(body), false))
+}
+
+func TestLead(t *testing.T) {
+	const long = "A sentence that is long enough to count as one."
+	for _, c := range []struct{ name, body, want string }{
+		{"sentences only", "<nav><a href=x>Home</a></nav><p>" + strings.Repeat(long+" ", 5) + "</p><script>var no = 'a long text that nobody sees'</script>",
+			strings.Repeat(long+" ", 5)},
+		{"few words", "<ul><li>Eins<li>Zwei</ul><!-- a comment that is long enough to count --><p>" + long, long + "  Eins Zwei "},
+		{"references", "<p>K&auml;se &amp; Brot, und noch ein paar W&#246;rter mehr", "Käse & Brot, und noch ein paar Wörter mehr  "},
+		{"no end", "<p", " "},
+	} {
+		if got := leadOf(c.body); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	if n := len(leadOf(strings.Repeat("<p>"+long, 1000))); n < maxLead || n > maxLead+100 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
+func TestLeadOfLegacyPages(t *testing.T) {
+	const text = "Библиотека закрывается каждый вечер в девять часов, кроме воскресенья."
+	body, err := charmap.Windows1251.NewEncoder().String("<meta charset=windows-1251><p>" + text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(Config{})
+	cs, ok := lookup([]byte("windows-1251"))
+	if !ok {
+		t.Fatal("no windows-1251")
+	}
+	p.text.open(cs, cs, []byte(body))
+	if got := string(p.lead([]byte(body), false)); strings.TrimSpace(got) != text {
+		t.Errorf("%q", got)
+	}
+}
