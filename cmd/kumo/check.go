@@ -36,6 +36,7 @@ func checkCommand() *cobra.Command {
 		example(canonExample, reader("canon URL", "What is a URL's canonical form?", check.Canon, canonArgs)),
 		example(linksExample, reader("links FILE|URL [BASE]", "Which links has a page?", check.Links, src.links)),
 		example(charsetExample, reader("charset FILE|URL [CONTENT-TYPE]", "Which charset has a body?", check.Charset, src.charset)),
+		example(langExample, reader("lang FILE", "Which language is a text in?", check.Lang, langArgs)),
 		example(refreshExample, reader("refresh VALUE", "What does a meta refresh say?", check.Refresh, valueArgs)),
 		example(srcsetExample, reader("srcset VALUE", "Which images has a srcset?", check.Srcset, valueArgs)),
 		example(mimeExample, reader("mime VALUE|FILE|URL [CONTENT-TYPE]", "What is a media type made of, and what is a body?", check.MIME, src.mime)),
@@ -51,6 +52,8 @@ const (
   kumo check links page.html https://example.com/dir/    # as if it had been found there`
 	charsetExample = `  kumo check charset https://example.com/
   kumo check charset page.html 'text/html; charset=koi8-r'`
+	langExample = `  kumo check lang text.txt
+  echo 'Der Zug fährt erst um halb neun.' | kumo check lang -`
 	refreshExample = `  kumo check refresh '5; url=/next'`
 	srcsetExample  = `  kumo check srcset 'a.png 1x, b.png 2x'`
 	mimeExample    = `  kumo check mime 'Text/HTML; Charset="UTF-8"'

@@ -68,6 +68,19 @@ func (s *source) charset(ctx context.Context, args []string) (in check.CharsetIn
 	return check.CharsetIn{Body: doc.body, ContentType: cmp.Or(declared, doc.contentType())}, nil
 }
 
+// langArgs reads the argument of check lang: a text, which a page is not.
+func langArgs(_ context.Context, args []string) (in check.LangIn, err error) {
+	name, err := only(args)
+	if err != nil {
+		return in, err
+	}
+	if isURL(name) {
+		return in, usagef("%q is a URL: the language is told of plain text, in a file or on standard input (-)", name)
+	}
+	text, err := readFile(name)
+	return check.LangIn{Text: string(text)}, err
+}
+
 // mime reads the arguments of check mime. What is neither a URL nor a file is a media type.
 func (s *source) mime(ctx context.Context, args []string) (in check.MIMEIn, err error) {
 	name, declared, err := oneOrTwo(args)

@@ -69,3 +69,10 @@ func TestLinksOfAHeader(t *testing.T) {
 		t.Errorf("%v, %v", out.Links, err)
 	}
 }
+
+func TestLang(t *testing.T) {
+	const want = `{"lang":"other","script":"Thai","confidence":1}`
+	if got := asJSON(t, Lang, LangIn{Text: "ห้องสมุดปิดเวลาสามทุ่ม"}); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

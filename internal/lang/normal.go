@@ -1,0 +1,78 @@
+package lang
+
+import (
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// normal appends the text in NFC to buf, or returns the text itself if it is in NFC already. Most text has only letters that
+// need no look at Unicode's tables, which would take a third of a detection. The iterator is only lent: it is large, and
+// norm.NFC.Append would allocate one.
+func normal(iter *norm.Iter, buf, text []byte) []byte {
+	done := span(text)
+	if done == len(text) {
+		return text
+	}
+	for {
+		buf = append(buf, text[:done]...)
+		if text = text[done:]; len(text) == 0 {
+			return buf
+		}
+		iter.Init(norm.NFC, text)
+		buf = append(buf, iter.Next()...)
+		text = text[iter.Pos():]
+		done = span(text)
+	}
+}
+
+// span measures the beginning of a text that is in NFC already.
+func span(text []byte) int {
+	n := plain(text)
+	if n < len(text) {
+		n += norm.NFC.QuickSpan(text[n:])
+	}
+	return n
+}
+
+// plain measures the beginning of a text that is in NFC whatever follows: runes that neither combine nor decompose, but for
+// the last before one that may.
+func plain(text []byte) int {
+	last := 0
+	for i := 0; i < len(text); {
+		r, n := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(text[i:])
+			if !inert(r) {
+				return last
+			}
+		}
+		if r != virama {
+			last = i
+		}
+		i += n
+	}
+	return len(text)
+}
+
+const virama = 0x94D
+
+// inert is true of the letters and the punctuation that make up nearly all text in the scripts that have a model. The one
+// mark with a combining class among them is the virama: alone it is always in order.
+func inert(r rune) bool {
+	switch {
+	case r < 0x300, r >= 0x1EA0 && r <= 0x1EFF: // Latin
+		return true
+	case r >= 0x400 && r <= 0x481, r >= 0x48A && r <= 0x52F: // Cyrillic
+		return true
+	case r >= 0x60C && r <= 0x64A, r >= 0x660 && r <= 0x66F, r >= 0x671 && r <= 0x6D4: // Arabic
+		return true
+	case r >= 0x904 && r <= 0x950 && r != 0x93C, r >= 0x964 && r <= 0x97F: // Devanagari
+		return true
+	case r >= 0x200C && r <= 0x2027, r >= 0x20A0 && r <= 0x20BF, r == utf8.RuneError: // punctuation, currencies
+		return true
+	case r >= 0x3001 && r <= 0x3011, r >= 0x4E00 && r <= 0x9FFF, r >= 0xFF01 && r <= 0xFF5E: // Han
+		return true
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+)
+
+// A frequency says how often a word occurs in a million.
+type frequency struct {
+	word  string
+	often float64
+}
+
+// lists are the word lists of the languages that are told apart by words, the most frequent first.
+type lists map[string][]frequency
+
+// loadLists reads the lists for every finer plan.
+func loadLists(dir string) (lists, error) {
+	out := lists{}
+	for _, p := range plans {
+		for _, lang := range p.known {
+			if !p.finer {
+				continue
+			}
+			path := filepath.Join(dir, "wordfreq", "small_"+lang+".msgpack.gz")
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return nil, fmt.Errorf("reading the words of %s: %w", lang, err)
+			}
+			if out[lang], err = frequencies(data); err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+		}
+	}
+	return out, nil
+}
+
+// frequencies reads a list of the Python package wordfreq: MessagePack, a header, then lists of words. Those in list n occur
+// with a frequency of n centibels below 1.
+func frequencies(data []byte) ([]frequency, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("unpacking a word list: %w", err)
+	}
+	unpacked, err := io.ReadAll(z)
+	if err != nil {
+		return nil, fmt.Errorf("unpacking a word list: %w", err)
+	}
+	p := &packed{rest: unpacked}
+	bins := p.length(0x90, 0xdc)
+	if p.skip("\x82\xa6format\xa2cB\xa7version\x01"); p.err != nil {
+		return nil, p.err
+	}
+	var out []frequency
+	for n := range bins - 1 {
+		often := 1e6 * math.Pow(10, -float64(n)/100)
+		for range p.length(0x90, 0xdc) {
+			out = append(out, frequency{p.str(), often})
+		}
+	}
+	return out, p.err
+}
+
+var errList = errors.New("not a list of word frequencies, version 1 in centibels")
+
+// packed reads the little of MessagePack that lists have. The first error stays.
+type packed struct {
+	rest []byte
+	err  error
+}
+
+// take cuts off n bytes; they are 0 once there was an error.
+func (p *packed) take(n int) []byte {
+	if p.err != nil || n > len(p.rest) {
+		p.err = errList
+		return make([]byte, min(n, 2))
+	}
+	out := p.rest[:n]
+	p.rest = p.rest[n:]
+	return out
+}
+
+func (p *packed) skip(want string) {
+	if string(p.take(len(want))) != want {
+		p.err = errList
+	}
+}
+
+// length reads the head of a list or string: up to 15 items in the byte itself, or 16 bits behind it.
+func (p *packed) length(short, long byte) int {
+	switch b := p.take(1)[0]; {
+	case b&0xf0 == short:
+		return int(b & 0x0f)
+	case b == long:
+		return int(binary.BigEndian.Uint16(p.take(2)))
+	}
+	p.err = errList
+	return 0
+}
+
+// str reads a string of up to 255 bytes.
+func (p *packed) str() string {
+	n := p.take(1)[0]
+	switch {
+	case n&0xe0 == 0xa0:
+		return string(p.take(int(n & 0x1f)))
+	case n == 0xd9:
+		return string(p.take(int(p.take(1)[0])))
+	}
+	p.err = errList
+	return ""
+}
