@@ -28,6 +28,7 @@ type Page struct {
 	Header    http.Header
 	Type      string // media type without parameters, in lower case
 	Charset   string // that text was read with, "" for other types
+	Lang      string // of the first sentences: ISO 639-1 or 639-3, "other"; "" for other types
 	Title     string
 	Body      []byte   // without transfer and content coding; in the page's own charset
 	Links     []string // absolute and canonical, in the order found
@@ -147,7 +148,7 @@ func (c *Crawler) visited(r *page.Record) {
 // pageOf copies what the engine will use again.
 func pageOf(r *page.Record) *Page {
 	p := &Page{URL: r.URL, From: r.From, Depth: r.Depth, Status: r.Response.Status, Header: r.Response.Header.Clone(),
-		Type: r.Page.Type, Charset: r.Page.Charset, Title: strings.Clone(r.Page.Title),
+		Type: r.Page.Type, Charset: r.Page.Charset, Lang: r.Page.Lang, Title: strings.Clone(r.Page.Title),
 		Body: append([]byte(nil), r.Response.Body...), Truncated: r.Response.Truncated != page.Whole, NoIndex: r.NoIndex, Time: r.Time, Took: r.Took}
 	for _, l := range r.Page.Links {
 		p.Links = append(p.Links, l.URL)

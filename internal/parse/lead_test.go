@@ -1,10 +1,13 @@
 package parse
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"kumo/internal/page"
 )
 
 func leadOf(body string) string {
@@ -46,4 +49,30 @@ func TestLeadOfLegacyPages(t *testing.T) {
 	if got := string(p.lead([]byte(body), false)); strings.TrimSpace(got) != text {
 		t.Errorf("%q", got)
 	}
+}
+
+func TestLanguage(t *testing.T) {
+	for _, c := range []struct{ contentType, body, want string }{
+		{"text/html", "<title>Start</title><nav>Home About Contact</nav><p>Die Bibliothek schließt jeden Abend um neun Uhr, nur sonntags nicht.", "de"},
+		{"text/html; charset=koi8-r", koi8(t, "<p>Библиотека закрывается каждый вечер в девять часов, кроме воскресенья."), "ru"},
+		{"text/plain", "La bibliothèque ferme à neuf heures, sauf les jours fériés.", "fr"},
+		{"text/html", "<p>Biblioteket stänger klockan nio varje kväll, utom på söndagar.", "other"},
+		{"text/html", "<p>404", ""},
+		{"image/png", "\x89PNG\r\n\x1a\nThe library closes at nine every evening, but not on Sundays.", ""},
+	} {
+		resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(c.body), Header: http.Header{"Content-Type": {c.contentType}}}
+		var pg page.Page
+		if err := New(Config{Language: true}).Parse(resp, &pg); err != nil || pg.Lang != c.want {
+			t.Errorf("%.60s: %q, want %q (%v)", c.body, pg.Lang, c.want, err)
+		}
+	}
+}
+
+func koi8(t *testing.T, text string) string {
+	t.Helper()
+	out, err := charmap.KOI8R.NewEncoder().String(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -25,6 +25,7 @@ type Config struct {
 	AnchorText bool   // keep the text of anchors
 	Scripts    bool   // take what looks like a path in scripts for a link
 	PlainText  bool   // take URLs in plain text for links
+	Language   bool   // tell the language of HTML pages and plain text
 }
 
 // A Parser reads one page after the other and reuses its buffers. It serves one goroutine at a time.
@@ -112,8 +113,12 @@ func (p *Parser) body(resp *page.Response, contentType string, pg *page.Page) {
 		p.html(resp, contentType, pg)
 	case pg.Sniffed == "text/css":
 		p.styles(p.plain(body, contentType))
-	case pg.Sniffed == "text/plain" && p.cfg.PlainText:
-		p.addresses(p.plain(body, contentType))
+	case pg.Sniffed == "text/plain" && (p.cfg.PlainText || p.cfg.Language):
+		text := p.plain(body, contentType)
+		pg.Lang = p.language(p.text.attr(text[:min(len(text), maxLead)]))
+		if p.cfg.PlainText {
+			p.addresses(text)
+		}
 	case t.IsJavaScript() && p.cfg.Scripts:
 		p.paths(p.plain(body, contentType))
 	default:
@@ -147,6 +152,7 @@ func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 		p.begin(resp)
 	}
 	pg.Title = collapse(p.text.content(p.title), p.cfg.MaxTitle)
+	pg.Lang = p.language(p.lead(p.scan.src, p.scan.xml))
 }
 
 // markup reads the document's elements. It reports whether to begin again.

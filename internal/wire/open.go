@@ -135,7 +135,7 @@ func (c *Crawl) assemble() error {
 		Block:    c.block,
 		Fetcher:  c.fetcher,
 		NewParser: func() crawl.Parser {
-			return parse.New(parse.Config{Agent: Agent, PlainText: true, Scripts: j.ScriptPaths})
+			return parse.New(parse.Config{Agent: Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths})
 		},
 		Stores:   stores,
 		Journal:  c.journal,

@@ -137,6 +137,7 @@ func appendMetadata(b []byte, rec *page.Record) []byte {
 		return b
 	}
 	b = appendField(b, "charset", rec.Page.Charset)
+	b = appendField(b, "languages", rec.Page.Lang)
 	b = appendField(b, "title", rec.Page.Title)
 	b = appendField(b, "robots", rec.Page.Robots.Meta)
 	for i := range rec.Page.Links {
