@@ -1,0 +1,115 @@
+package maintext
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Weights of a block that is worth keeping: a sentence, or where no block has one, a few words.
+const (
+	sentence = 30
+	words    = 8
+)
+
+// A passage is the text between two edges of blocks.
+type passage struct {
+	text  strings.Builder
+	links int // weight of its text inside links
+}
+
+// blocks is the main text of a page too short for the library: its passages that are long enough and mostly not links,
+// outside of what calls itself something else. It is "" if there is none.
+func blocks(doc *html.Node) string {
+	c := &collector{all: []*passage{{}}, prose: prose(doc)}
+	c.walk(doc, false)
+	for _, least := range []int{sentence, words} {
+		var lines []string
+		for _, p := range c.all {
+			line := tidy(unline.Replace(p.text.String()))
+			if w := weigh(line); w >= least && p.links*3 < w {
+				lines = append(lines, line)
+			}
+		}
+		if len(lines) > 0 {
+			return strings.Join(lines, "\n")
+		}
+	}
+	return ""
+}
+
+type collector struct {
+	all   []*passage
+	prose int // weight of the page's prose: what holds most of it is no aside, whatever it calls itself
+}
+
+// prose weighs the paragraphs below n, links left out.
+func prose(n *html.Node) (sum int) {
+	for d := range n.Descendants() {
+		if d.DataAtom == atom.P {
+			total, links := weighNode(d, false)
+			sum += total - links
+		}
+	}
+	return sum
+}
+
+func (c *collector) walk(n *html.Node, link bool) {
+	switch {
+	case n.Type == html.TextNode:
+		p := c.all[len(c.all)-1]
+		p.text.WriteString(n.Data)
+		if link {
+			p.links += weigh(n.Data)
+		}
+		return
+	case n.Type == html.ElementNode && isAside(n) && 2*prose(n) <= c.prose:
+		return
+	}
+	edge := n.Type == html.ElementNode && !inline[n.Data]
+	if edge {
+		c.all = append(c.all, &passage{})
+	}
+	for child := range n.ChildNodes() {
+		c.walk(child, link || n.Data == "a")
+	}
+	if edge {
+		c.all = append(c.all, &passage{})
+	}
+}
+
+var asideTags = map[string]bool{
+	"head": true, "script": true, "nav": true, "header": true, "footer": true, "aside": true, "form": true, "button": true,
+	"select": true, "menu": true, "figure": true, "object": true, "rt": true, "rp": true, "h1": true,
+}
+
+var asideRoles = map[string]bool{
+	"navigation": true, "banner": true, "contentinfo": true, "complementary": true, "dialog": true, "alertdialog": true,
+	"search": true, "menu": true, "menubar": true, "form": true, "note": true,
+}
+
+// asideNames are words in a class or an id that say what an element is for.
+var asideNames = map[string]bool{
+	"nav": true, "navbar": true, "navigation": true, "menu": true, "sidebar": true, "footer": true, "cookie": true, "cookies": true,
+	"consent": true, "banner": true, "breadcrumb": true, "breadcrumbs": true, "share": true, "social": true, "comments": true,
+	"related": true, "ad": true, "ads": true, "advert": true, "popup": true, "modal": true, "newsletter": true, "byline": true,
+}
+
+// isAside reports whether an element says by its name, role, class or id that it is not the main text.
+func isAside(n *html.Node) bool {
+	if asideTags[n.Data] || asideRoles[attr(n, "role")] {
+		return true
+	}
+	if n.Data == "body" || n.Data == "html" || n.Data == "main" || n.Data == "article" {
+		return false
+	}
+	names := strings.ToLower(attr(n, "class") + " " + attr(n, "id"))
+	for name := range strings.FieldsFuncSeq(names, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if asideNames[name] {
+			return true
+		}
+	}
+	return false
+}

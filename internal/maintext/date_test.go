@@ -1,0 +1,65 @@
+package maintext
+
+import "testing"
+
+// TestPublished gives the day of publication in each way a page may name it.
+func TestPublished(t *testing.T) {
+	ld := func(date string) string {
+		return `<script type="application/ld+json">{"@type":"NewsArticle","datePublished":"` + date + `","dateModified":"2025-01-02"}</script>`
+	}
+	const (
+		meta     = `<meta property="article:published_time" content="2024-05-17T10:11:12.345Z">`
+		modified = `<meta property="article:modified_time" content="2025-01-02T03:04:05Z">`
+	)
+	tests := []struct{ name, html, url, want string }{
+		{"JSON-LD", ld("2024-05-17T10:11:12+02:00"), "", "2024-05-17T10:11:12+02:00"},
+		{"JSON-LD, no zone", ld("2024-05-17 10:11"), "", "2024-05-17"},
+		{"JSON-LD, day", ld("2024-05-17"), "", "2024-05-17"},
+		{"JSON-LD before meta", meta + ld("2024-05-16"), "", "2024-05-16"},
+		{"JSON-LD without sense", ld("soon") + meta, "", "2024-05-17T10:11:12Z"},
+		{"JSON-LD in a graph", `<script type="application/ld+json">{"@graph":[{"@type":"Article","datePublished":"2024-05-17T10:11Z"}]}</script>`,
+			"", "2024-05-17T10:11:00Z"},
+		{"Open Graph", meta, "", "2024-05-17T10:11:12Z"},
+		{"Open Graph, zone without colon", `<meta property="article:published_time" content="2024-05-17T10:11:12+0200">`, "",
+			"2024-05-17T10:11:12+02:00"},
+		{"a change comes first", modified + meta, "", "2024-05-17T10:11:12Z"},
+		{"only a change", modified, "", ""},
+		{"Dublin Core", `<meta name="DC.date.issued" content="2024-05-17">`, "", "2024-05-17"},
+		{"Dublin Core, plain", `<meta name="DC.date" content="2024-05-17">`, "", "2024-05-17"},
+		{"Dublin Core terms", `<meta name="dcterms.created" content="2024-05-17">`, "", "2024-05-17"},
+		{"citation", `<meta name="citation_publication_date" content="2024/05/17">`, "", "2024-05-17"},
+		{"HTTP date", `<meta name="date" content="Fri, 17 May 2024 10:11:12 GMT">`, "", "2024-05-17T10:11:12Z"},
+		{"microdata", `<span itemprop="datePublished" content="2024-05-17T10:11:12Z">last May</span>`, "", "2024-05-17T10:11:12Z"},
+		{"time", `<p>By me, <time datetime="2024-05-17T10:11:12+09:00">in May</time>`, "", "2024-05-17T10:11:12+09:00"},
+		{"time, day", `<p>By me, <time datetime="2024-05-17">in May</time>`, "", "2024-05-17"},
+		{"URL", "<p>x", "https://example.org/2024/05/17/x", "2024-05-17"},
+		{"URL with hyphens", "<p>x", "https://example.org/2024-05-17-x.html", "2024-05-17"},
+		{"URL in eight digits", "<p>x", "https://example.org/a/t20240517_9.html", "2024-05-17"},
+		{"URL in year and day", "<p>x", "https://example.org/n1/2024/0517/c1-2.html", "2024-05-17"},
+		{"URL with a number", "<p>x", "https://example.org/12345678/2024/", ""},
+		{"URL of a month", "<p>x", "https://example.org/2024/05/", ""},
+		{"digits", `<div class=date>17.05.2024`, "", "2024-05-17"},
+		{"English", `<div class=date>May 17, 2024`, "", "2024-05-17"},
+		{"German", `<div class=date>17. Mai 2024`, "", "2024-05-17"},
+		{"French", `<div class=date>17 mai 2024`, "", "2024-05-17"},
+		{"Chinese", `<div class=c12>来源:新报 2024年5月17日 10:11`, "", "2024-05-17"},
+		{"Japanese", `<div class=c12>2024年05月17日(金)`, "", "2024-05-17"},
+		{"Korean", `<div class=c12>입력 2024년 5월 17일`, "", "2024-05-17"},
+		{"Korean in digits", `<div class=c12>2024. 5. 17.`, "", "2024-05-17"},
+		{"first of a month", `<div class=date>1 May 2024`, "", "2024-05-01"},
+		{"first of a month in the URL", "<p>x", "https://example.org/2024/05/01/x", "2024-05-01"},
+		{"month", `<meta name="date" content="2024-05">`, "", ""},
+		{"no such day", `<div class=c12>2024年2月31日`, "", ""},
+		{"a day that a text tells of", "<p>" + long + long + "2001年9月1日", "", ""},
+		{"the future", `<meta property="article:published_time" content="2026-03-03T00:00:00Z">`, "", ""},
+		{"never set", ld("1970-01-01T00:00:00Z"), "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := extract([]byte("<title>T</title>"+tt.html), tt.url, now)
+			if err != nil || got.Published != tt.want {
+				t.Errorf("published %q, %v; want %q", got.Published, err, tt.want)
+			}
+		})
+	}
+}

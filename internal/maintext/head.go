@@ -1,0 +1,124 @@
+package maintext
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+	"golang.org/x/text/language"
+)
+
+// A head is what a page says about itself, before anything is made of it.
+type head struct {
+	title, ogTitle, dataTitle           string
+	htmlLang, xmlLang, metaLang, locale string
+	published, dataPublished            string // as written
+	authors, h1                         []string
+}
+
+// readHead reads title, language, author and date, and the headline where title and h1 agree on it.
+func readHead(doc *html.Node, now time.Time) Text {
+	var h head
+	for n := range doc.Descendants() {
+		h.read(n)
+	}
+	return Text{
+		Title: h.title, Headline: h.headline(), Author: collapse(strings.Join(h.authors, "; "), maxField),
+		Published: firstDate(now, h.dataPublished, h.published),
+		Lang:      firstLang(h.htmlLang, h.xmlLang, h.metaLang, h.locale),
+	}
+}
+
+func (h *head) read(n *html.Node) {
+	if attr(n, "itemprop") == "datePublished" {
+		h.addDate(attr(n, "datetime") + attr(n, "content"))
+	}
+	switch n.DataAtom {
+	case atom.Html:
+		h.htmlLang, h.xmlLang = attr(n, "lang"), attr(n, "xml:lang")
+	case atom.Title:
+		if h.title == "" {
+			h.title = textOf(n)
+		}
+	case atom.H1:
+		if text := textOf(n); text != "" && len(h.h1) < 8 {
+			h.h1 = append(h.h1, text)
+		}
+	case atom.Meta:
+		h.readMeta(n)
+	case atom.Script:
+		h.readData(n)
+	}
+}
+
+func (h *head) readMeta(n *html.Node) {
+	content := collapse(attr(n, "content"), maxField)
+	switch strings.ToLower(attr(n, "name") + attr(n, "property") + attr(n, "http-equiv")) {
+	case "og:title":
+		h.ogTitle = content
+	case "og:locale":
+		h.locale = content
+	case "content-language":
+		h.metaLang = content
+	case "article:published_time", "dc.date.issued", "dcterms.issued", "citation_publication_date":
+		h.addDate(content)
+	case "author", "article:author", "dc.creator", "citation_author":
+		h.addAuthor(content)
+	}
+}
+
+// addDate takes the first date.
+func (h *head) addDate(s string) {
+	if h.published == "" {
+		h.published = s
+	}
+}
+
+// addAuthor takes a name once, and no address of a profile.
+func (h *head) addAuthor(name string) {
+	name = collapse(name, maxField)
+	if name != "" && len(h.authors) < 8 && !strings.Contains(name, "://") && !slices.Contains(h.authors, name) {
+		h.authors = append(h.authors, name)
+	}
+}
+
+// headline is what JSON-LD calls so, or the longest h1 that is og:title or begins a title: a site's own name mostly ends it.
+func (h *head) headline() string {
+	best := collapse(h.dataTitle, maxField)
+	if best != "" {
+		return best
+	}
+	for _, text := range h.h1 {
+		whole := text == h.ogTitle || strings.HasPrefix(h.title, text) || strings.HasPrefix(h.ogTitle, text)
+		if whole && len(text) > len(best) {
+			best = text
+		}
+	}
+	return best
+}
+
+func textOf(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode && b.Len() < 2*maxField {
+			b.WriteString(d.Data)
+		}
+	}
+	return collapse(b.String(), maxField)
+}
+
+// firstLang is the first tag that is well formed, in canonical form.
+func firstLang(tags ...string) string {
+	for _, s := range tags {
+		s, _, _ = strings.Cut(s, ",")
+		if s = strings.TrimSpace(s); s == "" || len(s) > 35 {
+			continue
+		}
+		if tag, err := language.Parse(s); err == nil && tag != language.Und {
+			return tag.String()
+		}
+	}
+	return ""
+}

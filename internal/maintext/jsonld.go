@@ -1,0 +1,74 @@
+package maintext
+
+import (
+	"encoding/json"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// maxNesting bounds how deep JSON-LD is looked into.
+const maxNesting = 8
+
+// readData reads headline, date and authors from a JSON-LD script. The library does so too, but takes no name without a space in it.
+func (h *head) readData(script *html.Node) {
+	if script.FirstChild == nil {
+		return
+	}
+	var v any
+	if json.Unmarshal([]byte(script.FirstChild.Data), &v) == nil {
+		h.readValue(v, maxNesting)
+	}
+}
+
+func (h *head) readValue(v any, depth int) {
+	if depth == 0 {
+		return
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			h.readValue(e, depth-1)
+		}
+	case map[string]any:
+		if isArticle(v["@type"]) {
+			h.dataTitle, _ = v["headline"].(string)
+			h.dataPublished, _ = v["datePublished"].(string)
+			h.readAuthors(v["author"], depth-1)
+			return
+		}
+		h.readValue(v["@graph"], depth-1)
+		h.readValue(v["mainEntity"], depth-1)
+	}
+}
+
+// isArticle reports whether a schema.org type, or one of a list of them, is a kind of article.
+func isArticle(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.HasSuffix(v, "Article") || strings.HasSuffix(v, "Posting") || v == "Report"
+	case []any:
+		for _, e := range v {
+			if s, ok := e.(string); ok && isArticle(s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (h *head) readAuthors(v any, depth int) {
+	if depth == 0 {
+		return
+	}
+	switch v := v.(type) {
+	case string:
+		h.addAuthor(v)
+	case []any:
+		for _, e := range v {
+			h.readAuthors(e, depth-1)
+		}
+	case map[string]any:
+		h.readAuthors(v["name"], depth-1)
+	}
+}

@@ -1,0 +1,73 @@
+package maintext
+
+import (
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// paragraphs puts a p around each run of prose that stands bare in a container, between other blocks or double line breaks:
+// the library looks for paragraphs, and many pages have none. Runs of links stay as they are.
+func paragraphs(doc *html.Node) {
+	var boxes []*html.Node
+	for n := range doc.Descendants() {
+		switch n.DataAtom {
+		case atom.Div, atom.Section, atom.Article, atom.Main, atom.Body, atom.Center:
+			boxes = append(boxes, n)
+		}
+	}
+	for _, box := range boxes {
+		wrapRuns(box)
+	}
+}
+
+func wrapRuns(box *html.Node) {
+	var run []*html.Node
+	for n := box.FirstChild; n != nil; {
+		next := n.NextSibling
+		if isInline(n) {
+			run = append(run, n)
+		} else {
+			wrap(box, run, n)
+			run = run[:0]
+		}
+		n = next
+	}
+	wrap(box, run, nil)
+}
+
+func isInline(n *html.Node) bool {
+	return n.Type == html.TextNode || n.Type == html.ElementNode && inline[n.Data] && n.FirstChild != nil
+}
+
+// wrap moves a run of siblings into a p before the node that ended it, if the run is prose.
+func wrap(box *html.Node, run []*html.Node, before *html.Node) {
+	total, links := 0, 0
+	for _, n := range run {
+		t, l := weighNode(n, false)
+		total, links = total+t, links+l
+	}
+	if total < words || links*2 > total {
+		return
+	}
+	p := &html.Node{Type: html.ElementNode, Data: "p", DataAtom: atom.P}
+	for _, n := range run {
+		box.RemoveChild(n)
+		p.AppendChild(n)
+	}
+	box.InsertBefore(p, before)
+}
+
+func weighNode(n *html.Node, link bool) (total, links int) {
+	if n.Type == html.TextNode {
+		total = weigh(n.Data)
+		if link {
+			links = total
+		}
+		return total, links
+	}
+	for c := range n.ChildNodes() {
+		t, l := weighNode(c, link || n.DataAtom == atom.A)
+		total, links = total+t, links+l
+	}
+	return total, links
+}

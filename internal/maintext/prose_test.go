@@ -1,0 +1,144 @@
+package maintext
+
+import (
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+)
+
+// A tongue is what the pages of one language are made of.
+type tongue struct {
+	lang, script                          string
+	headlines, sentences, labels, authors []string
+}
+
+func loadTongues(t testing.TB) []tongue {
+	data, err := os.ReadFile("testdata/prose.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []tongue
+	for line := range strings.Lines(string(data)) {
+		key, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if key == "lang" {
+			lang, script, _ := strings.Cut(rest, " ")
+			all = append(all, tongue{lang: lang, script: script})
+			continue
+		}
+		if len(all) == 0 {
+			continue
+		}
+		w := &all[len(all)-1]
+		switch key {
+		case "h":
+			w.headlines = strings.Split(rest, "|")
+		case "s":
+			w.sentences = append(w.sentences, rest)
+		case "l":
+			w.labels = strings.Split(rest, "|")
+		case "a":
+			w.authors = strings.Split(rest, "|")
+		}
+	}
+	return all
+}
+
+// A block is one piece of a page's main text, as HTML and as words.
+type block struct{ html, text string }
+
+// A writer makes a page's words: everything random on it comes from dice.
+type writer struct {
+	tongue
+	dice *rand.Rand
+}
+
+func (w *writer) pick(from []string) string { return from[w.dice.IntN(len(from))] }
+
+// space is what stands between two sentences.
+func (w *writer) space() string {
+	switch w.script {
+	case "Hans", "Hant", "Jpan":
+		return ""
+	}
+	return " "
+}
+
+func (w *writer) prose(sentences int) string {
+	order := w.dice.Perm(len(w.sentences))
+	var parts []string
+	for i := range sentences {
+		parts = append(parts, w.sentences[order[i%len(order)]])
+	}
+	return strings.Join(parts, w.space())
+}
+
+// paragraph is a p with now and then inline markup in it.
+func (w *writer) paragraph() block {
+	text := w.prose(2 + w.dice.IntN(4))
+	runes := []rune(text)
+	from := w.dice.IntN(len(runes) / 2)
+	to := from + 1 + w.dice.IntN(8)
+	open, shut := "", ""
+	switch w.dice.IntN(5) {
+	case 0:
+		open, shut = "<b>", "</b>"
+	case 1:
+		open, shut = `<a href="/topic/12">`, "</a>"
+	case 2:
+		open, shut = `<span class="hl">`, "</span>"
+	}
+	return block{"<p>" + string(runes[:from]) + open + string(runes[from:to]) + shut + string(runes[to:]) + "</p>\n", text}
+}
+
+func (w *writer) list() block {
+	var html, text strings.Builder
+	for range 3 + w.dice.IntN(3) {
+		s := w.pick(w.sentences)
+		html.WriteString("<li>" + s + "</li>\n")
+		text.WriteString(s + "\n")
+	}
+	return block{"<ul>\n" + html.String() + "</ul>\n", text.String()}
+}
+
+func (w *writer) table() block {
+	var html, text strings.Builder
+	for range 3 {
+		a, b := w.pick(w.headlines), w.pick(w.sentences)
+		html.WriteString("<tr><td>" + a + "</td><td>" + b + "</td></tr>\n")
+		text.WriteString(a + "\n" + b + "\n")
+	}
+	return block{"<table class=\"data\">\n" + html.String() + "</table>\n", text.String()}
+}
+
+// body is the main text: paragraphs, with a subheading, a quotation, a list or a table among them.
+func (w *writer) body(paragraphs int) []block {
+	var out []block
+	for i := range paragraphs {
+		if i > 0 && i < paragraphs-1 {
+			switch w.dice.IntN(9) {
+			case 0:
+				h := w.pick(w.headlines)
+				out = append(out, block{"<h2>" + h + "</h2>\n", h})
+			case 1:
+				q := w.prose(1)
+				out = append(out, block{"<blockquote><p>" + q + "</p></blockquote>\n", q})
+			case 2:
+				out = append(out, w.list())
+			case 3:
+				out = append(out, w.table())
+			}
+		}
+		out = append(out, w.paragraph())
+	}
+	return out
+}
+
+func join(blocks []block) (html, text string) {
+	var h, t strings.Builder
+	for _, b := range blocks {
+		h.WriteString(b.html)
+		t.WriteString(b.text + "\n")
+	}
+	return h.String(), t.String()
+}

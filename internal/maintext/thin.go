@@ -1,0 +1,184 @@
+package maintext
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// A fate is what becomes of a tag on the way to the tree.
+type fate uint8
+
+const (
+	keep    fate = iota
+	drop         // the tag goes, its content stays
+	erase        // its raw text goes with it
+	foreign      // all goes until it ends or HTML sets in again
+	bare         // stays without its attributes
+	once         // only the first stays
+	closes       // stays, and is not counted as depth: it closes by itself
+	void         // stays, and has no end
+)
+
+// fates names the tags that are not simply kept. Inline markup goes because no reader of words needs it, and because a tree
+// builder opens it again in each new paragraph: a few bytes a paragraph would make a tree of any size.
+var fates = map[atom.Atom]fate{
+	atom.B: drop, atom.Big: drop, atom.Em: drop, atom.Font: drop, atom.I: drop, atom.Nobr: drop, atom.S: drop,
+	atom.Small: drop, atom.Strike: drop, atom.Strong: drop, atom.Tt: drop, atom.U: drop, atom.Ins: drop, atom.Mark: drop,
+	atom.Img: drop, atom.Source: drop, atom.Track: drop, atom.Link: drop, atom.Input: drop, atom.Wbr: drop, atom.Col: drop,
+
+	atom.Script: erase, atom.Style: erase, atom.Iframe: erase, atom.Noembed: erase, atom.Noframes: erase,
+	atom.Noscript: erase, atom.Textarea: erase,
+	atom.Svg: foreign, atom.Math: foreign,
+
+	atom.Code: bare,
+	atom.Html: once, atom.Head: once, atom.Body: once, atom.Title: once,
+
+	atom.P: closes, atom.Li: closes, atom.Dt: closes, atom.Dd: closes, atom.Tr: closes, atom.Td: closes, atom.Th: closes,
+	atom.Tbody: closes, atom.Thead: closes, atom.Tfoot: closes, atom.Option: closes,
+
+	atom.Meta: void, atom.Br: void, atom.Hr: void, atom.Base: void, atom.Area: void, atom.Embed: void, atom.Param: void,
+}
+
+// breakout are the tags that end an unclosed svg or math element.
+var breakout = map[atom.Atom]bool{
+	atom.Body: true, atom.Div: true, atom.P: true, atom.Ul: true, atom.Ol: true, atom.Li: true, atom.Table: true, atom.Span: true,
+	atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.Br: true, atom.Img: true,
+}
+
+// A thinner copies those tokens of a page that matter for its text, up to the limits.
+type thinner struct {
+	tokens  *html.Tokenizer
+	out     bytes.Buffer
+	tags    int
+	open    map[atom.Atom]int // kept start tags less kept end tags
+	depth   int               // elements open
+	deeper  int               // elements open beyond the limit
+	erasing bool              // the next text belongs to an erased tag
+	foreign bool              // inside svg or math
+}
+
+// thin gives the part of a page from which a tree is built, in time linear in the body. The error is an ErrTooLarge where that
+// is not all of it.
+func thin(body []byte) (*bytes.Buffer, error) {
+	whole := len(body)
+	body = bytes.ToValidUTF8(body[:min(whole, maxBody)], []byte("\uFFFD"))
+	t := &thinner{tokens: html.NewTokenizer(bytes.NewReader(body)), open: map[atom.Atom]int{}}
+	t.tokens.SetMaxBuf(maxToken)
+	for t.next() {
+		switch {
+		case t.out.Len() >= maxThin:
+			return &t.out, fmt.Errorf("%w: more than %d bytes without scripts, styles and inline markup", ErrTooLarge, maxThin)
+		case t.tags >= maxTags:
+			return &t.out, fmt.Errorf("%w: more than %d tags", ErrTooLarge, maxTags)
+		}
+	}
+	switch {
+	case errors.Is(t.tokens.Err(), html.ErrBufferExceeded):
+		return &t.out, fmt.Errorf("%w: a tag, script or text of more than %d bytes", ErrTooLarge, maxToken)
+	case whole > maxBody:
+		return &t.out, fmt.Errorf("%w: %d bytes, %d are read", ErrTooLarge, whole, maxBody)
+	}
+	return &t.out, nil
+}
+
+// next takes one token and reports whether there was one.
+func (t *thinner) next() bool {
+	kind, raw := t.tokens.Next(), t.tokens.Raw()
+	switch kind {
+	case html.ErrorToken:
+		return false
+	case html.TextToken:
+		if !t.erasing && !t.foreign {
+			t.out.Write(raw[:min(len(raw), maxThin-t.out.Len())])
+		}
+	case html.DoctypeToken:
+		t.out.Write(raw[:min(len(raw), maxTag)])
+	case html.StartTagToken, html.SelfClosingTagToken:
+		t.start(raw)
+		return true
+	case html.EndTagToken:
+		t.end(raw)
+	}
+	t.erasing = false
+	return true
+}
+
+func (t *thinner) start(raw []byte) {
+	name, attrs := t.tokens.TagName()
+	a := atom.Lookup(name)
+	t.foreign = t.foreign && !breakout[a]
+	if t.foreign {
+		t.tokens.NextIsNotRawText() // title and style are no raw text there
+		return
+	}
+	f := fates[a]
+	switch f {
+	case drop:
+		return
+	case foreign:
+		t.foreign = true
+		return
+	case erase:
+		if a != atom.Script || !attrs || !t.isData() {
+			t.erasing = true
+			return
+		}
+	case once:
+		if t.open[a] > 0 {
+			t.erasing = a == atom.Title
+			return
+		}
+	case keep, bare:
+		if t.depth >= maxDepth {
+			t.deeper++
+			return
+		}
+		t.depth++
+	}
+	t.open[a]++
+	t.tags++
+	if f == bare || len(raw) > maxTag {
+		raw = []byte("<" + string(name[:min(len(name), maxTag)]) + ">")
+	}
+	t.out.Write(raw)
+}
+
+func (t *thinner) end(raw []byte) {
+	name, _ := t.tokens.TagName()
+	a := atom.Lookup(name)
+	f := fates[a]
+	switch {
+	case t.foreign:
+		t.foreign = f != foreign
+		return
+	case f == once && a != atom.Title && a != atom.Head, t.open[a] == 0:
+		return
+	case f == keep || f == bare:
+		if t.deeper > 0 {
+			t.deeper--
+			return
+		}
+		t.depth = max(t.depth-1, 0)
+	}
+	if f != once {
+		t.open[a]--
+	}
+	t.tags++
+	t.out.Write(raw[:min(len(raw), maxTag)])
+}
+
+// isData reports whether the script at hand is JSON-LD, which the library reads.
+func (t *thinner) isData() bool {
+	for more := true; more; {
+		var key, val []byte
+		key, val, more = t.tokens.TagAttr()
+		if string(key) == "type" {
+			return bytes.EqualFold(bytes.TrimSpace(val), []byte("application/ld+json"))
+		}
+	}
+	return false
+}

@@ -1,0 +1,102 @@
+package maintext
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// clean takes out of the tree what a reader never sees, dates of changes and the readings of ruby, marks the lines of pre, and turns layout
+// tables into divs.
+func clean(doc *html.Node) {
+	var gone, tables []*html.Node
+	for n := range doc.Descendants() {
+		switch {
+		case isUnseen(n):
+			gone = append(gone, n)
+		case n.DataAtom == atom.Pre:
+			markLines(n)
+		case n.DataAtom == atom.Table && isLayout(n):
+			tables = append(tables, n)
+		}
+	}
+	for _, n := range gone {
+		if n.Parent != nil {
+			n.Parent.RemoveChild(n)
+		}
+	}
+	for _, n := range tables {
+		toDivs(n)
+	}
+}
+
+func isUnseen(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Template, atom.Dialog, atom.Rt, atom.Rp:
+		return true
+	case atom.A: // a heading's link to itself
+		c := n.FirstChild
+		return c != nil && c == n.LastChild && (c.Data == "¶" || c.Data == "#" || c.Data == "§")
+	case atom.Meta: // a change is not taken for the day of publication
+		name := strings.ToLower(attr(n, "name") + attr(n, "property") + attr(n, "itemprop"))
+		return strings.Contains(name, "modified") || strings.Contains(name, "updated")
+	}
+	return n.Type == html.CommentNode || has(n, "hidden")
+}
+
+func markLines(pre *html.Node) {
+	for n := range pre.Descendants() {
+		if n.Type == html.TextNode {
+			n.Data = strings.ReplaceAll(n.Data, "\n", lineMark)
+		}
+	}
+}
+
+// isLayout reports whether a table lays out a page rather than showing data: a cell of it holds headings, paragraphs or tables.
+func isLayout(table *html.Node) bool {
+	if role := attr(table, "role"); role == "presentation" || role == "none" {
+		return true
+	}
+	for n := range table.Descendants() {
+		switch n.DataAtom {
+		case atom.H1, atom.H2, atom.P, atom.Table, atom.Article, atom.Hr:
+			return true
+		}
+	}
+	return false
+}
+
+// toDivs renames a table and its own rows and cells, not those of tables inside.
+func toDivs(n *html.Node) {
+	n.Data, n.DataAtom = "div", atom.Div
+	for c := range n.ChildNodes() {
+		switch c.DataAtom {
+		case atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption:
+			toDivs(c)
+		}
+	}
+}
+
+func attr(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key && a.Namespace == "" {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func has(n *html.Node, key string) bool {
+	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key })
+}
+
+// collapse joins words by single spaces, drops soft hyphens, and cuts at a rune near max bytes.
+func collapse(s string, max int) string {
+	s = strings.Join(strings.Fields(strings.ReplaceAll(s, "\u00AD", "")), " ")
+	if len(s) <= max {
+		return s
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(s[:max], ""))
+}
