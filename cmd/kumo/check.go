@@ -37,6 +37,7 @@ func checkCommand() *cobra.Command {
 		example(linksExample, reader("links FILE|URL [BASE]", "Which links has a page?", check.Links, src.links)),
 		example(charsetExample, reader("charset FILE|URL [CONTENT-TYPE]", "Which charset has a body?", check.Charset, src.charset)),
 		example(langExample, reader("lang FILE", "Which language is a text in?", check.Lang, langArgs)),
+		example(textExample, reader("text FILE|URL [BASE]", textLong, check.Text, src.links)),
 		example(refreshExample, reader("refresh VALUE", "What does a meta refresh say?", check.Refresh, valueArgs)),
 		example(srcsetExample, reader("srcset VALUE", "Which images has a srcset?", check.Srcset, valueArgs)),
 		example(mimeExample, reader("mime VALUE|FILE|URL [CONTENT-TYPE]", "What is a media type made of, and what is a body?", check.MIME, src.mime)),
@@ -54,6 +55,9 @@ const (
   kumo check charset page.html 'text/html; charset=koi8-r'`
 	langExample = `  kumo check lang text.txt
   echo 'Der Zug fährt erst um halb neun.' | kumo check lang -`
+	textExample = `  kumo check text https://example.com/article
+  kumo check text page.html https://example.com/2024/05/17/    # the URL may name the day
+  kumo check text --json page.html | jq -r .text`
 	refreshExample = `  kumo check refresh '5; url=/next'`
 	srcsetExample  = `  kumo check srcset 'a.png 1x, b.png 2x'`
 	mimeExample    = `  kumo check mime 'Text/HTML; Charset="UTF-8"'
@@ -63,6 +67,11 @@ const (
   kumo check robots robots.txt https://example.com/private/ --agent Googlebot
   kumo check robots --json https://example.com/private/ | jq -e .allowed`
 )
+
+const textLong = `What is a page about?
+
+Menus, comments and the like are left out of the text; it has a line for each paragraph. The day and the language are those
+that the page names.`
 
 const robotsLong = `May a URL be fetched, by its host's robots.txt or by the one in a file?
 

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"time"
@@ -40,16 +41,8 @@ type Link struct {
 
 // Links reads a page's links.
 func Links(in PageIn) (LinksOut, error) {
-	contentType := in.ContentType
-	if contentType == "" {
-		contentType = "text/html"
-	}
-	header := http.Header{}
-	maps.Copy(header, in.Header)
-	header.Set("Content-Type", contentType)
-	resp := page.Response{URL: in.URL, Status: http.StatusOK, Header: header, Payload: in.HTML, Body: in.HTML, Start: time.Now()}
-	var pg page.Page
-	if err := parse.New(parse.Config{AnchorText: true}).Parse(&resp, &pg); err != nil {
+	pg, err := readPage(in)
+	if err != nil {
 		return LinksOut{}, err
 	}
 	out := LinksOut{Links: []Link{}, Base: pg.Base, Canonical: pg.Canonical, Robots: pg.Robots.Meta, Refresh: pg.Refresh,
@@ -58,6 +51,16 @@ func Links(in PageIn) (LinksOut, error) {
 		out.Links = append(out.Links, Link{URL: l.URL, Kind: l.Kind.String(), Rel: l.Rel, NoFollow: l.NoFollow, Text: l.Text})
 	}
 	return out, nil
+}
+
+// readPage parses a page, as HTML if its type is not given.
+func readPage(in PageIn) (pg page.Page, err error) {
+	header := http.Header{}
+	maps.Copy(header, in.Header)
+	header.Set("Content-Type", cmp.Or(in.ContentType, "text/html"))
+	resp := page.Response{URL: in.URL, Status: http.StatusOK, Header: header, Payload: in.HTML, Body: in.HTML, Start: time.Now()}
+	err = parse.New(parse.Config{AnchorText: true}).Parse(&resp, &pg)
+	return pg, err
 }
 
 // CharsetIn is a body as it was served.

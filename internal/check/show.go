@@ -53,6 +53,17 @@ func (out LinksOut) show(s *sheet) {
 	s.field("links", cmp.Or(counts(kinds), none))
 }
 
+func (out TextOut) show(s *sheet) {
+	for _, f := range [][2]string{{"title", out.Title}, {"headline", out.Headline}, {"published", out.Published}, {"author", out.Author},
+		{"lang", out.Lang}} {
+		s.field(f[0], cmp.Or(f[1], none))
+	}
+	s.next()
+	for line := range strings.Lines(out.Text) {
+		s.row(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "  "))
+	}
+}
+
 // counts lists how often each word was met, the most frequent first: "12 a, 3 img".
 func counts(words map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(words), func(a, b string) int {

@@ -79,6 +79,15 @@ func (c charset) decode(dst, body []byte) []byte {
 	return dst
 }
 
+// UTF8 returns a body in UTF-8, read with the charset by the name that a [page.Page] has for it. A byte order mark goes, and what
+// is wrong is replaced. The result has at most three times the body's bytes.
+func UTF8(body []byte, name string) []byte {
+	if g := declared(body, ""); g.how == howMark {
+		return g.decode(nil, g.text)
+	}
+	return detected(name).decode(nil, body)
+}
+
 // How a charset is known.
 const (
 	howMark     = "bom"

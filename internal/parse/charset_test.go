@@ -168,6 +168,28 @@ func TestLegacyCharsets(t *testing.T) {
 	}
 }
 
+// TestUTF8 reads each body with the charset that the parser found for it.
+func TestUTF8(t *testing.T) {
+	tests := []struct{ name, body, want string }{
+		{"meta", "<meta charset=shift_jis><p>" + encode(t, "shift_jis", "日本語"), "<meta charset=shift_jis><p>日本語"},
+		{"late meta", "<!--" + strings.Repeat("x", 2000) + "--><meta charset=koi8-r><p>" + encode(t, "koi8-r", "привет"), "привет"},
+		{"mark, against meta", "\xEF\xBB\xBF<meta charset=koi8-r><p>привет", "<meta charset=koi8-r><p>привет"},
+		{"UTF-16", "\xFF\xFE" + encode(t, "utf-16le", "<p>привет"), "<p>привет"},
+		{"not in the standard", "<p>" + strings.Repeat("\x1B$)C\x0E0!Dz\x0F ", 9), "<p>"},
+		{"nothing wrong", "<p>word", "<p>word"},
+		{"nothing", "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pg := parseAs(t, "text/html", tt.body)
+			got := string(UTF8([]byte(tt.body), pg.Charset))
+			if !strings.HasSuffix(got, tt.want) && !strings.HasPrefix(got, tt.want) {
+				t.Errorf("charset %s: got %q, want %q", pg.Charset, got, tt.want)
+			}
+		})
+	}
+}
+
 func TestUnencodableQuery(t *testing.T) {
 	pg := parseAs(t, "text/html; charset=koi8-r", "<a href='/?a=&#x20AC;\xD6\xD6&euro;b#&euro;'>")
 	if got, want := links(pg), "a /?a=%26%238364%3B%D6%D6%26%238364%3Bb"; got != want {
