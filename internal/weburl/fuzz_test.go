@@ -42,6 +42,7 @@ func FuzzResolve(f *testing.F) {
 		{"mailto:a@b", "javascript:void(0)"},
 		{"http://a/", "%2%45/%%341/.%2%65"},
 		{"http://xn--nxa/", "http://xn--NXA./"},
+		{"http://xn--a/", "//ｘn--\u1e9e－a\u2061\u3002\u2135/"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

@@ -4,21 +4,6 @@ import (
 	"bytes"
 	"net/netip"
 	"strconv"
-	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/net/idna"
-)
-
-// maxHost bounds the length in bytes of a host name that needs IDNA processing, whose cost grows faster than the name. DNS
-// itself ends at 253.
-const maxHost = 1024
-
-// profile is the standard's "domain to ASCII": UTS 46, non-transitional, with CheckJoiners and CheckBidi, without
-// CheckHyphens, UseSTD3ASCIIRules and VerifyDnsLength.
-var profile = idna.New(
-	idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.ValidateLabels(true),
-	idna.CheckHyphens(false), idna.CheckJoiners(true), idna.BidiRule(), idna.VerifyDNSLength(false),
 )
 
 // host writes a host: a name or an IP address in any of its forms.
@@ -30,8 +15,7 @@ func (p *parser) host(in []byte) error {
 		return p.ipv6(in)
 	}
 	mark := len(p.dst)
-	simple := p.simpleHost(in)
-	if name := p.dst[mark:]; !simple || hasALabel(name) && string(name) != p.base.Hostname() {
+	if !p.simpleHost(in) {
 		name, err := domainToASCII(in)
 		if err != nil {
 			return err
@@ -49,7 +33,7 @@ func (p *parser) host(in []byte) error {
 	return nil
 }
 
-// simpleHost writes the host name in lower case and reports whether that was all there is to do, but for A-labels.
+// simpleHost writes the host name in lower case and reports whether that was all there is to do.
 func (p *parser) simpleHost(in []byte) bool {
 	for _, c := range in {
 		if sets[c]&complexHost != 0 {
@@ -63,37 +47,7 @@ func (p *parser) simpleHost(in []byte) bool {
 	return true
 }
 
-// hasALabel reports whether a label of the name, which is in lower case, may be Punycode.
-func hasALabel(name []byte) bool { return bytes.Contains(name, []byte("xn--")) }
-
-// domainToASCII decodes percent-encoding and applies IDNA.
-func domainToASCII(in []byte) (string, error) {
-	raw := decode(in)
-	if len(raw) > maxHost || !utf8.Valid(raw) {
-		return "", ErrHost
-	}
-	name, err := toASCII(string(raw))
-	if err != nil || name == "" {
-		return "", ErrHost
-	}
-	for _, c := range []byte(name) {
-		if sets[c]&forbiddenHost != 0 {
-			return "", ErrHost
-		}
-	}
-	return name, nil
-}
-
-// toASCII leaves ASCII names without A-labels to the standard's shortcut: they need no validation.
-func toASCII(name string) (string, error) {
-	lower := strings.ToLower(name)
-	ascii := strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
-	if ascii && !hasALabel([]byte(lower)) {
-		return lower, nil
-	}
-	return profile.ToASCII(name)
-}
-
+// decode undoes percent-encoding.
 func decode(in []byte) []byte {
 	out := make([]byte, 0, len(in))
 	for i := 0; i < len(in); i++ {
