@@ -48,3 +48,19 @@ func BenchmarkJudge(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkRules(b *testing.B) {
+	for _, link := range []struct{ name, href string }{
+		{"plain", "https://example.com/articles/2024/05/some-title.html"},
+		{"query", "https://example.com/articles/2024/05/some-title.html?a=1&page=2"},
+		{"changed", "https://example.com/articles/index.html;jsessionid=1A2B3C?utm_source=feed&page=2&a=1"},
+	} {
+		u, _ := Parse(link.href)
+		b.Run(link.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				allRules.Apply(u)
+			}
+		})
+	}
+}

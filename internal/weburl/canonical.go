@@ -8,7 +8,7 @@ package weburl
 // server. Beyond what parsing does (lower case and IDNA for the host, no default port, no dot segments, "/" for an empty
 // path), user, password, fragment and an empty query are dropped, and percent-encoding is normalised after RFC 3986:
 // unreserved characters are decoded, reserved ones stay as they are, all others are encoded, a percent sign that begins no
-// escape among them, with hexadecimal digits in upper case. It is its own canonical form.
+// escape among them, with hexadecimal digits in upper case. It is its own canonical form. What goes further than that is for [Rules] to do.
 func (u URL) AppendCanonical(dst, ref []byte) ([]byte, error) {
 	p := parser{base: u, dst: dst, start: len(dst), canonical: true, pathSet: canonicalPath, querySet: canonicalQuery}
 	if err := p.parse(ref); err != nil {

@@ -42,6 +42,7 @@ func FuzzResolve(f *testing.F) {
 		{"mailto:a@b", "javascript:void(0)"},
 		{"http://a/", "%2%45/%%341/.%2%65"},
 		{"http://xn--nxa/", "http://xn--NXA./"},
+		{"http://www.h.test/", "/a;jsessionid=1/.;jsessionid=2/index.html?utm_id=a&&sid=0123456789abcdef;b&a"},
 		{"http://xn--a/", "//ｘn--\u1e9e－a\u2061\u3002\u2135/"},
 	} {
 		f.Add(seed[0], seed[1])
@@ -75,4 +76,5 @@ func checkParsed(t *testing.T, u URL) {
 		t.Errorf("%q in itself is %q, %v", u, again, err)
 	}
 	checkCanonical(t, u)
+	checkRules(t, u.Canonical())
 }

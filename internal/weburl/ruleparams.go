@@ -1,0 +1,96 @@
+package weburl
+
+import "strings"
+
+// A paramKind says what a parameter is by its name.
+type paramKind uint8
+
+const (
+	ordinary paramKind = iota
+	tracking
+	session      // a session id and nothing else
+	maybeSession // often one; but a conference has sessions, and a story an id, too
+	coldFusion   // half of a session id: CFID or CFTOKEN
+)
+
+// paramKinds goes by the documentation of those who add the parameters, and was held against the lists by which browsers take them
+// out of links. What a site of its own might mean something by ("ref", "source", "cid", "pk_id") is not there.
+var paramKinds = func() map[string]paramKind {
+	kinds := map[string]paramKind{}
+	add := func(kind paramKind, names string) {
+		for _, name := range strings.Fields(names) {
+			kinds[name] = kind
+		}
+	}
+	add(tracking, "gclid gclsrc dclid gbraid wbraid gad_source gad_campaignid srsltid _ga _gl _gac") // Google
+	add(tracking, "fbclid fb_action_ids fb_action_types fb_ref fb_source igsh igshid")               // Facebook, Instagram
+	add(tracking, "yclid ymclid ysclid yadclid yadordid _openstat")                                  // Yandex
+	add(tracking, "msclkid twclid ttclid li_fat_id epik sccid rdt_cid")                              // Bing and other networks
+	add(tracking, "mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id vero_id vero_conv __s _kx")          // mail services
+	add(tracking, "_hsenc _hsmi __hsfp __hssc __hstc hsctatracking")                                 // HubSpot
+	add(tracking, "wickedid _branch_match_id irclickid")
+	add(tracking, "pk_campaign pk_kwd pk_keyword pk_source pk_medium pk_content pk_cid piwik_campaign piwik_kwd piwik_keyword") // Matomo
+	add(session, "jsessionid phpsessid asp.net_sessionid oscsid zenid xtcsid")
+	add(maybeSession, "sid sessid sessionid session_id")
+	add(coldFusion, "cfid cftoken")
+	return kinds
+}()
+
+// trackingFamilies begin the names of parameters of Google Analytics (utm_source, utm_medium ...), Matomo and HubSpot.
+var trackingFamilies = [...]string{"utm_", "mtm_", "hsa_"}
+
+// aspSession begins the name of a session id of ASP; eight letters follow, which differ from server to server.
+const aspSession = "aspsessionid"
+
+// kindOf looks a parameter's name up, in whatever case it is written.
+func kindOf(name string) paramKind {
+	var room [20]byte
+	key := lower(name, &room)
+	if kind, ok := paramKinds[string(key)]; ok {
+		return kind
+	}
+	for _, family := range trackingFamilies {
+		if strings.HasPrefix(string(key), family) {
+			return tracking
+		}
+	}
+	if len(name) == len(aspSession)+8 && string(key[:len(aspSession)]) == aspSession {
+		return session
+	}
+	return ordinary
+}
+
+// lower writes as much of a word as there is room for in lower case. There is room for more than any word of the tables has.
+func lower[T string | []byte](word T, room *[20]byte) []byte {
+	n := copy(room[:], word)
+	for i, c := range room[:n] {
+		if 'A' <= c && c <= 'Z' {
+			room[i] = c | 0x20
+		}
+	}
+	return room[:n]
+}
+
+// isSession reports whether a parameter is a session id on its own.
+func isSession(name, value string) bool {
+	kind := kindOf(name)
+	return kind == session || kind == maybeSession && looksRandom(value)
+}
+
+const (
+	digits       = "0123456789"
+	letters      = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	alphanumeric = digits + letters
+)
+
+// looksRandom reports whether a value looks like an id that a program drew: 16 letters and digits or more, with some of
+// both, and nothing else but the hyphens of a UUID.
+func looksRandom(value string) bool {
+	if len(value) == 36 && value[8] == '-' && value[13] == '-' && value[18] == '-' && value[23] == '-' {
+		return only(value, alphanumeric+"-")
+	}
+	return len(value) >= 16 && only(value, alphanumeric) && strings.ContainsAny(value, digits) && strings.ContainsAny(value, letters)
+}
+
+// only reports whether a value has no other characters than these.
+func only(value, chars string) bool { return strings.Trim(value, chars) == "" }

@@ -1,0 +1,110 @@
+package weburl
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// appendQuery appends what the rules leave of a query, with its question mark. Both "&" and ";" end a parameter that is dropped;
+// only "&" does where parameters are sorted, for what ";" means there, the server alone knows.
+func (r Rules) appendQuery(dst []byte, query string, scratch []byte) []byte {
+	if query == "" {
+		return dst
+	}
+	mark := len(dst)
+	dst = append(dst, '?')
+	if r&(DropTracking|DropSession) != 0 {
+		dst = r.appendKept(dst, query)
+	} else {
+		dst = append(dst, query...)
+	}
+	if r&SortQuery != 0 {
+		dst = append(dst[:mark+1], sorted(dst[mark+1:], scratch)...)
+	}
+	if len(dst) == mark+1 {
+		return dst[:mark]
+	}
+	return dst
+}
+
+// appendKept appends the parameters that no rule drops, each but the first with the separator before it.
+func (r Rules) appendKept(dst []byte, query string) []byte {
+	first, pair := true, r&DropSession != 0 && hasColdFusion(query)
+	for at := 0; at <= len(query); {
+		param := query[at : at+paramLen(query[at:])]
+		if !r.drops(param, pair) {
+			if !first {
+				dst = append(dst, query[at-1])
+			}
+			first = false
+			dst = append(dst, param...)
+		}
+		at += len(param) + 1
+	}
+	return dst
+}
+
+// paramLen is the length of the parameter that a query begins with.
+func paramLen(query string) int {
+	for i := range len(query) {
+		if query[i] == '&' || query[i] == ';' {
+			return i
+		}
+	}
+	return len(query)
+}
+
+// drops reports whether a rule drops a parameter. The pair says whether the query has a session id in two parts.
+func (r Rules) drops(param string, pair bool) bool {
+	name, value, _ := strings.Cut(param, "=")
+	switch kindOf(name) {
+	case tracking:
+		return r&DropTracking != 0
+	case session:
+		return r&DropSession != 0
+	case maybeSession:
+		return r&DropSession != 0 && looksRandom(value)
+	case coldFusion:
+		return pair
+	}
+	return false
+}
+
+// hasColdFusion reports whether a query has both parts of a ColdFusion session id, in whatever order. Alone either may be anything.
+func hasColdFusion(query string) bool {
+	id, token := false, false
+	for at := 0; at < len(query); {
+		n := paramLen(query[at:])
+		if name, _, _ := strings.Cut(query[at:at+n], "="); len(name) > 0 && name[0]|0x20 == 'c' {
+			id = id || strings.EqualFold(name, "cfid")
+			token = token || strings.EqualFold(name, "cftoken")
+		}
+		at += n + 1
+	}
+	return id && token
+}
+
+// sorted puts the parameters in the order of their names, and leaves empty ones out. What it returns lies in scratch or in the query.
+func sorted(query, scratch []byte) []byte {
+	var few [32][]byte
+	params := few[:0]
+	for param := range bytes.SplitSeq(query, []byte{'&'}) {
+		if len(param) > 0 {
+			params = append(params, param)
+		}
+	}
+	slices.SortStableFunc(params, func(a, b []byte) int { return bytes.Compare(nameOf(a), nameOf(b)) })
+	for i, param := range params {
+		if i > 0 {
+			scratch = append(scratch, '&')
+		}
+		scratch = append(scratch, param...)
+	}
+	return scratch
+}
+
+func nameOf(param []byte) []byte {
+	name, _, _ := bytes.Cut(param, []byte{'='})
+	return name
+}
