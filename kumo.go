@@ -179,6 +179,16 @@ func Scope(name string) Option {
 	}
 }
 
+// Canon has URLs rewritten before they are known, so that spellings of one page are fetched once, by a list of rules: "tracking" and
+// "session" drop query parameters that say where a visitor came from or who he is, "sort" sorts the query, "index" drops
+// "index.html" and the like, "www" drops that from hosts. On some sites they lose pages; without Canon no rule holds.
+func Canon(rules string) Option {
+	return func(c *Crawler) {
+		set, err := weburl.ParseRules(rules)
+		c.job.Crawl.Canon, c.err = set, errors.Join(c.err, err)
+	}
+}
+
 // Include fetches only URLs that match one of the expressions, besides the seeds.
 func Include(res ...*regexp.Regexp) Option {
 	return func(c *Crawler) { c.job.Crawl.Include = append(c.job.Crawl.Include, res...) }

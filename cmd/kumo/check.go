@@ -33,7 +33,7 @@ func checkCommand() *cobra.Command {
 	cmd.AddCommand(
 		checkRobots(src),
 		example(urlExample, reader("url INPUT [BASE]", "What URL is this?", check.URL, urlArgs)),
-		example(canonExample, reader("canon URL", "What is a URL's canonical form?", check.Canon, canonArgs)),
+		checkCanon(),
 		example(linksExample, reader("links FILE|URL [BASE]", "Which links has a page?", check.Links, src.links)),
 		example(charsetExample, reader("charset FILE|URL [CONTENT-TYPE]", "Which charset has a body?", check.Charset, src.charset)),
 		example(langExample, reader("lang FILE", "Which language is a text in?", check.Lang, langArgs)),
@@ -48,7 +48,8 @@ func checkCommand() *cobra.Command {
 const (
 	urlExample = `  kumo check url ../b?x#y https://example.com/a/c
   kumo check url http://bücher.example/`
-	canonExample = `  kumo check canon 'HTTP://EXAMPLE.com:80/%7ea/../b?#x'`
+	canonExample = `  kumo check canon 'HTTP://EXAMPLE.com:80/%7ea/../b?#x'
+  kumo check canon --rules tracking,sort 'https://example.com/?b&a&utm_source=mail'`
 	linksExample = `  kumo check links https://example.com/
   kumo check links page.html https://example.com/dir/    # as if it had been found there`
 	charsetExample = `  kumo check charset https://example.com/

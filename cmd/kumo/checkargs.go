@@ -18,11 +18,6 @@ func urlArgs(_ context.Context, args []string) (in check.URLIn, err error) {
 	return in, err
 }
 
-func canonArgs(_ context.Context, args []string) (in check.CanonIn, err error) {
-	in.URL, err = only(args)
-	return in, err
-}
-
 func valueArgs(_ context.Context, args []string) (in check.ValueIn, err error) {
 	in.Value, err = only(args)
 	return in, err

@@ -63,6 +63,7 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.Var(scope{&j.Scope}, "scope", "which URLs belong to the crawl, seen from its seeds")
 	f.StringArrayVar(&o.include, "include", nil, "fetch only URLs that match `REGEX` (repeatable; seeds need not match)")
 	f.StringArrayVar(&o.exclude, "exclude", nil, "never fetch URLs that match `REGEX` (repeatable)")
+	f.Var(&rules{&j.Crawl.Canon}, "canon", "also drop from URLs: tracking, session (parameters), index (pages), www; sort (the query); or none")
 	f.BoolVar(&j.Crawl.Embeds, "embeds", false, "fetch images, scripts and other parts of pages, too")
 	o.sitemaps = crawl.SitemapsNamed.String()
 	f.Var(choice{&o.sitemaps, crawl.SitemapsNames()}, "sitemaps", "read the sitemaps that robots.txt names; guess: and /sitemap.xml where it names none")

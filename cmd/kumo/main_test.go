@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +27,7 @@ func TestMain(m *testing.M) {
 // TestStories runs testdata/*.txt. Besides kumo they may use
 //
 //	web [messy] HOSTS PAGES   serves a web that keeps score; sets $SEED, the first URL, and $WEB, the flags to crawl it with
+//	site FOLDER               serves a folder's files as a site at $SITE
 //	score KEY VALUE           checks a field of the servers' score
 //	exit CODE kumo ARGS...    runs kumo and checks its exit code
 //	lines FILE N              checks how many lines a file has; N may be 'score:KEY'
@@ -33,7 +36,7 @@ func TestStories(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"web": webCmd, "score": scoreCmd, "exit": exitCmd, "lines": linesCmd,
+			"web": webCmd, "site": siteCmd, "score": scoreCmd, "exit": exitCmd, "lines": linesCmd,
 		},
 	})
 }
@@ -54,6 +57,12 @@ func webCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("DNS", s.DNS())
 	ts.Setenv("PORT", strconv.Itoa(s.Port()))
 	servers.Store(ts.Getenv("WORK"), s)
+}
+
+func siteCmd(ts *testscript.TestScript, _ bool, args []string) {
+	s := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
+	ts.Defer(s.Close)
+	ts.Setenv("SITE", s.URL)
 }
 
 func scoreOf(ts *testscript.TestScript, key string) string {

@@ -23,7 +23,7 @@ var (
 	// flagsOnly are those that a file would set again and again.
 	flagsOnly = []string{"config", "fresh", "dry-run"}
 	// lasting settings decide what the crawl has already left out or written; they cannot change.
-	lasting = []string{"name", "scope", "include", "exclude", "depth", "embeds", "format", "robots", "ignore",
+	lasting = []string{"name", "scope", "include", "exclude", "depth", "canon", "embeds", "format", "robots", "ignore",
 		"sitemaps", "script-paths", "text", "max-pages-per-host"}
 )
 
@@ -158,6 +158,11 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	if len(saved) > 0 {
+		if err := o.checkUnsaved(f, saved); err != nil {
+			return err
+		}
+	}
 	now := o.settings(f)
 	for _, s := range saved {
 		if err := o.checkSaved(f, s, now); err != nil {
@@ -184,6 +189,19 @@ func (o *options) checkSaved(f *pflag.FlagSet, s wire.Setting, now []wire.Settin
 	}
 	return usagef("the crawl in %s was begun with --%s %s, and that cannot change: name another folder with --out, or begin again with --fresh",
 		o.job.Dir, s.Key, strings.Join(s.Values, ","))
+}
+
+// checkUnsaved refuses lasting settings that the crawl was begun without.
+func (o *options) checkUnsaved(f *pflag.FlagSet, saved []wire.Setting) error {
+	for _, key := range lasting {
+		fl := f.Lookup(key)
+		known := slices.ContainsFunc(saved, func(s wire.Setting) bool { return s.Key == key })
+		if !known && fl.Changed && fl.Value.String() != fl.DefValue {
+			return usagef("the crawl in %s was begun without --%s, and that cannot change: name another folder with --out, or begin again with --fresh",
+				o.job.Dir, key)
+		}
+	}
+	return nil
 }
 
 // settings are the flags' values, without those that are only for this run and without secrets.

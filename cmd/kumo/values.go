@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"kumo/internal/weburl"
 )
 
@@ -69,6 +71,39 @@ func (s scope) Set(text string) (err error) {
 	*s.mode, err = weburl.ParseMode(text)
 	return err
 }
+
+// rules is a flag for a set of weburl.Rules: a list, with commas or given several times.
+type rules struct{ set *weburl.Rules }
+
+var _ pflag.SliceValue = (*rules)(nil)
+
+func (r *rules) Type() string { return "RULES" }
+
+func (r *rules) String() string {
+	if r.set == nil {
+		return weburl.Rules(0).String()
+	}
+	return r.set.String()
+}
+
+// Set adds to the rules.
+func (r *rules) Set(text string) error {
+	more, err := weburl.ParseRules(text)
+	*r.set |= more
+	return err
+}
+
+// Append is Set.
+func (r *rules) Append(text string) error { return r.Set(text) }
+
+// Replace sets the rules.
+func (r *rules) Replace(names []string) (err error) {
+	*r.set, err = weburl.ParseRules(strings.Join(names, ","))
+	return err
+}
+
+// GetSlice is the rules' names, or "none", which is a setting, too.
+func (r *rules) GetSlice() []string { return strings.Split(r.set.String(), ",") }
 
 // A choice is a flag with a few words for values.
 type choice struct {

@@ -43,9 +43,10 @@ func resolve(in URLIn) (weburl.URL, error) {
 	return base.Resolve(in.Input)
 }
 
-// CanonIn is a URL.
+// CanonIn is a URL, and optional rules by which it is rewritten further.
 type CanonIn struct {
-	URL string `json:"url"`
+	URL   string `json:"url"`
+	Rules string `json:"rules,omitempty"` // separated by commas
 }
 
 // CanonOut is its canonical form.
@@ -55,11 +56,15 @@ type CanonOut struct {
 
 // Canon gives a URL's canonical form.
 func Canon(in CanonIn) (CanonOut, error) {
+	rules, err := weburl.ParseRules(in.Rules)
+	if err != nil {
+		return CanonOut{}, err
+	}
 	u, err := weburl.Parse(in.URL)
 	if err != nil {
 		return CanonOut{}, err
 	}
-	return CanonOut{u.Canonical().String()}, nil
+	return CanonOut{rules.Apply(u.Canonical()).String()}, nil
 }
 
 // ValueIn is the value of an attribute or a field.

@@ -19,6 +19,7 @@ import (
 // Config sets what is crawled, and how far.
 type Config struct {
 	Depth        int              // hops from a seed; negative: without limit
+	Canon        weburl.Rules     // by which URLs are rewritten before they are known
 	Embeds       bool             // fetch images, scripts and the like, too
 	Include      []*regexp.Regexp // a URL must match one of these, if there are any; seeds need not
 	Exclude      []*regexp.Regexp // and none of these

@@ -47,13 +47,28 @@ func (e *Engine) addLinks(b *batch, it *frontier.Item, pg *page.Page) {
 		if err != nil {
 			continue // the parser has counted what is unusable
 		}
+		u = e.rewritten(it, l.Kind, u)
 		c := child(it, l)
+		c.URL = u.String() // the link itself stays as the page has it
 		if c.Kind == page.Redirect && c.Root {
 			e.scope.AddSeed(u) // a seed that redirects takes its target into scope
 		}
 		e.consider(b, u, c, e.nofollow(&pg.Robots, l))
 	}
 	e.offer(b, it.Path)
+}
+
+// rewritten is a link's URL as the crawl's rules have it. A redirect to what is the same page by the rules ("www." put before the
+// host, a session id behind the path) is followed as it stands: the server has no page at the URL that was asked for.
+func (e *Engine) rewritten(it *frontier.Item, kind page.Kind, u weburl.URL) weburl.URL {
+	v := e.cfg.Canon.Apply(u)
+	if v == u || kind != page.Redirect {
+		return v
+	}
+	if from, err := weburl.Parse(it.URL); err == nil && e.cfg.Canon.Apply(from) == v {
+		return u
+	}
+	return v
 }
 
 // addSeeds takes seeds in.

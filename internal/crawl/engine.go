@@ -200,16 +200,20 @@ func (e *Engine) work(handing, fetching context.Context) error {
 	}
 }
 
+// seed takes the seeds in, as the crawl's rules have them. Where a redirect leads back to how the user wrote them, that is in scope.
 func (e *Engine) seed(seeds []weburl.URL) error {
-	for _, u := range seeds {
+	known := make([]weburl.URL, len(seeds))
+	for i, u := range seeds {
+		known[i] = e.cfg.Canon.Apply(u)
 		e.admit(u, true)
+		e.admit(known[i], true)
 	}
 	var b batch
-	e.addSeeds(&b, seeds)
+	e.addSeeds(&b, known)
 	if err := e.take(&b, nil, nil); err != nil || !e.cfg.IgnoreRobots || e.cfg.Sitemaps != SitemapsGuessed {
 		return err
 	}
-	return e.guessSitemaps(seeds)
+	return e.guessSitemaps(known)
 }
 
 // take makes a batch part of the crawl: with the record that brought it, if there is one, to the stores and the journal, then to
