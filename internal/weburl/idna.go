@@ -40,11 +40,19 @@ func domainToASCII(in []byte) (string, error) {
 // toASCII is the standard's domain to ASCII. A name in ASCII is put in lower case and nothing else, whatever its A-labels hold:
 // there are too many of them on the web that no U-label would become.
 func toASCII(name string) (string, error) {
-	if isASCII(name) {
+	ascii, hyphen, late := true, false, false
+	for _, r := range name {
+		ascii = ascii && r < utf8.RuneSelf
+		hyphen = hyphen || r == '-' || r == '\ufe63' || r == '\uff0d'
+		late = late || r >= firstLate
+	}
+	if ascii {
 		return strings.ToLower(name), nil
 	}
-	name = strings.Map(mapLately, name)
-	if strings.ContainsAny(name, "-\ufe63\uff0d") && hasBadALabel(name) {
+	if late {
+		name = strings.Map(mapLately, name)
+	}
+	if hyphen && hasBadALabel(name) {
 		return "", ErrHost
 	}
 	return profile.ToASCII(name)
@@ -72,8 +80,6 @@ func isDot(r rune) bool { return r == '.' || r == '\u3002' || r == '\uff0e' || r
 // Go 1.27. Characters that are allowed only since then are not known.
 func mapLately(r rune) rune {
 	switch {
-	case r < 0x4c0: // most
-		return r
 	case 0x10a0 <= r && r <= 0x10c5:
 		return r - 0x10a0 + 0x2d00
 	case 0x2135 <= r && r <= 0x2138: // the profile does not see that these are written from right to left
@@ -86,6 +92,8 @@ func mapLately(r rune) rune {
 	}
 	return r
 }
+
+const firstLate = 0x4c0
 
 var mappedLately = map[rune]rune{
 	0x4c0: 0x4cf, 0x1e9e: 0xdf, 0x2132: 0x214e, 0x2183: 0x2184,
