@@ -29,6 +29,7 @@ const crawlLong = `Crawl from the given URLs and keep what is found in a folder 
   warc/            requests and answers as WARC 1.1, with a CDXJ index beside each file
   index.cdxj       the index of them all
   pages.jsonl      a line a page
+  text.jsonl       with --text: a line for each page with a main text
   crawl.log        a line a visit, in Heritrix's twelve fields
   skipped.jsonl    a line for each URL within reach that was left out, with the rule
   report.json      what the crawl came to

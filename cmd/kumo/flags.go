@@ -27,6 +27,7 @@ type options struct {
 	robots    string
 	ignore    []string
 	sitemaps  string
+	text      bool
 	include   []string
 	exclude   []string
 	headers   []string
@@ -112,7 +113,7 @@ func (o *options) bindFetch(f *pflag.FlagSet) {
 func (o *options) bindOutput(f *pflag.FlagSet) {
 	j := &o.job
 	f.StringSliceVar(&j.Formats, "format", []string{"warc", "jsonl"}, "what to write: warc, jsonl")
-	f.BoolVar(&j.Text, "text", false, "write each page's main text, headline, author and date to text.jsonl, too")
+	f.BoolVar(&o.text, "text", false, "write each page's main text, headline, author and date to text.jsonl, too")
 	j.WARCSize = 1e9
 	f.Var(size{&j.WARCSize}, "warc-size", "begin a new WARC file at this size")
 	j.Compress = "gzip"
@@ -151,6 +152,9 @@ func (o *options) finish() (err error) {
 	}
 	if j.Crawl.Sitemaps, err = crawl.ParseSitemaps(o.sitemaps); err != nil {
 		return usagef("--sitemaps: %v", err)
+	}
+	if o.text {
+		j.Text = mainTexts()
 	}
 	if j.Frontier.MaxDelay = o.maxDelay; o.maxDelay == 0 {
 		j.Frontier.MaxDelay = -1

@@ -33,5 +33,7 @@ func Text(in PageIn) (TextOut, error) {
 	if err != nil {
 		return TextOut{}, err
 	}
-	return TextOut(t), nil
+	out := TextOut(t)
+	out.Lang = t.Language()
+	return out, nil
 }

@@ -81,7 +81,7 @@ type Parts struct {
 	Block     *BlockList // may be nil
 	Fetcher   Fetcher
 	NewParser func() Parser
-	Text      func(resp *page.Response) (*page.MainText, error) // gives a page's main text; nil if nobody asked for texts
+	Text      func(*page.Response, *page.Page) (*page.MainText, error) // gives a page's main text; nil if nobody asked for texts
 	Stores    []store.Store
 	Journal   journal.Journal
 	Stats     *stats.Counter

@@ -30,7 +30,7 @@ type Engine struct {
 	block     *BlockList
 	fetcher   Fetcher
 	newParser func() Parser
-	text      func(*page.Response) (*page.MainText, error)
+	text      func(*page.Response, *page.Page) (*page.MainText, error)
 	stats     *stats.Counter
 	listener  Listener
 	committer *committer

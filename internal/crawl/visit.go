@@ -189,7 +189,9 @@ func (w *worker) readText(rec *page.Record) (err error) {
 	if w.text == nil || rec.NoIndex || rec.Response.Status != http.StatusOK || !parse.IsHTML(rec.Page.Sniffed) {
 		return nil
 	}
-	rec.Text, err = w.text(rec.Response)
+	if rec.Text, err = w.text(rec.Response, rec.Page); rec.Text != nil {
+		return nil // what was found before a bound is worth more than that there is one
+	}
 	return err
 }
 

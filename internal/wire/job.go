@@ -12,6 +12,7 @@ import (
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
+	"kumo/internal/page"
 	"kumo/internal/weburl"
 )
 
@@ -32,7 +33,6 @@ type Job struct {
 	Contact     string // a URL or mail address for the site's owner, part of the default user agent
 	BlockFile   string
 	Formats     []string // "warc", "jsonl"
-	Text        bool     // write text.jsonl, too
 	WARCSize    int64
 	Compress    string // "gzip" or "zstd"
 	Fresh       bool   // forget an earlier crawl in the same folder
@@ -40,6 +40,10 @@ type Job struct {
 	Crawl    crawl.Config
 	Frontier frontier.Config
 	Fetch    fetch.Config
+
+	// Text gives a page's main text for text.jsonl; nil if nobody wants it. It is the caller's, so that a program that imports kumo
+	// and wants no texts does not carry what finds them.
+	Text func(*page.Response, *page.Page) (*page.MainText, error)
 
 	Settings []Setting // in effect, without secrets, for config.yaml and warcinfo
 	Listener crawl.Listener

@@ -137,6 +137,7 @@ func (c *Crawl) assemble() error {
 		NewParser: func() crawl.Parser {
 			return parse.New(parse.Config{Agent: Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths})
 		},
+		Text:     j.Text,
 		Stores:   stores,
 		Journal:  c.journal,
 		Listener: j.Listener,
@@ -172,7 +173,7 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 	if err := add(jsonl.Open(c.disk, lines, c.state.Marks)); err != nil {
 		return nil, err
 	}
-	if j.Text {
+	if j.Text != nil {
 		if err := add(jsonl.OpenTexts(c.disk, lines, c.state.Marks)); err != nil {
 			return nil, err
 		}
