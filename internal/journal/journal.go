@@ -1,14 +1,28 @@
 // Package journal is the family of logs from which a node's state can be rebuilt. What a batch says is the engine's business;
-// a journal keeps batches whole, in order and, once Append has returned, for good.
+// a journal keeps batches whole, in order and, once Append has returned, for good, or until they are dropped because a
+// checkpoint has what they said.
 package journal
+
+import "errors"
+
+// A Position is a place between two batches: how much was appended before it, in all runs together. 0 is the beginning.
+type Position uint64
+
+// ErrDropped is a replay from before what the journal still has.
+var ErrDropped = errors.New("the journal no longer goes back so far")
 
 // A Journal keeps batches. Its methods are called by one goroutine at a time.
 type Journal interface {
 	// Append adds one batch and returns when it is durable. After an error nothing more may be appended: the batch may be
-	// there in part, and opening the journal again cuts that part off.
+	// there in part, and opening the journal again cuts that part off. An empty batch is none.
 	Append(batch []byte) error
-	// Replay calls f with every batch, oldest first; f must not keep the slice. It is called before the first Append.
-	Replay(f func(batch []byte) error) error
+	// End is the position after the last batch.
+	End() Position
+	// Replay calls f with every batch behind from, oldest first, and the position after it; f must not keep the slice. It is
+	// called before the first Append.
+	Replay(from Position, f func(batch []byte, end Position) error) error
+	// Drop lets go of batches that end at or before a position. It may keep some of them: where they share a file with later ones.
+	Drop(before Position) error
 	Close() error
 }
 
@@ -17,6 +31,8 @@ var Discard Journal = discard{}
 
 type discard struct{}
 
-func (discard) Append([]byte) error             { return nil }
-func (discard) Replay(func([]byte) error) error { return nil }
-func (discard) Close() error                    { return nil }
+func (discard) Append([]byte) error                                 { return nil }
+func (discard) End() Position                                       { return 0 }
+func (discard) Replay(Position, func([]byte, Position) error) error { return nil }
+func (discard) Drop(Position) error                                 { return nil }
+func (discard) Close() error                                        { return nil }

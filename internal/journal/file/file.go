@@ -1,29 +1,37 @@
-// Package file is a journal in one file.
+// Package file is a journal in a folder of segment files.
 //
-// The file begins with the line "kumo journal 1". Each batch follows as a frame: its length, the CRC-32C of that, and the CRC-32C of
-// the batch, four bytes each, little-endian, then the batch. A process that dies while it writes leaves a torn frame at the
-// end, and a machine that dies may leave any part of it unwritten: a bad frame that no good one follows is such an end. Open
-// cuts it off and keeps what it cut beside the journal. A bad frame before a good one means damage, and Open refuses the file.
+// A segment's name is the position at which it begins, in 16 hexadecimal digits, and its first line says that again, behind the
+// format's version. Each batch follows as a frame: its length, the CRC-32C of that, and the CRC-32C of the batch, four bytes
+// each, little-endian, then the batch. A position counts the bytes of frames, those of dropped segments included.
+//
+// A process that dies while it writes leaves a torn frame at the end of the last segment, and a machine that dies may leave any
+// part of it unwritten: a bad frame that no good one follows is such an end. Open cuts it off and keeps what it cut beside
+// the segment. A bad frame before a good one, or a segment that does not begin where the one before it ends, means damage,
+// and is refused.
 package file
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"kumo/internal/journal"
 	"kumo/internal/vfs"
 )
 
 const (
-	magic    = "kumo journal 1\n"
 	family   = "kumo journal "
+	version  = family + "2 "
+	headLen  = len(version) + 16 + 1
 	frameLen = 12
 	maxBatch = 1 << 30
+	suffix   = ".log"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -31,196 +39,132 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 var (
 	// ErrVersion is a journal written by another version of kumo, or no journal at all.
 	ErrVersion = errors.New("not a journal that this version of kumo reads")
-	// ErrDamaged is a bad frame that is not the last one.
+	// ErrDamaged is a journal that lacks batches between others.
 	ErrDamaged = errors.New("the journal is damaged")
 )
 
 var _ journal.Journal = (*Journal)(nil)
 
-// A Journal is a journal in one file.
-type Journal struct {
-	disk  vfs.FS
-	name  string
-	file  vfs.File
-	size  int64 // of the file's whole frames
-	frame []byte
+// Config says how a journal is kept.
+type Config struct {
+	Segment int64 // bytes after which the next segment begins; 64 MiB
 }
 
-// Open opens the journal at name, makes it when there is none, and cuts a torn end off.
-func Open(disk vfs.FS, name string) (*Journal, error) {
-	j := &Journal{disk: disk, name: name}
-	if err := j.repair(); err != nil {
-		return nil, fmt.Errorf("open journal %s: %w", name, err)
+// A Journal is a journal in a folder.
+type Journal struct {
+	disk     vfs.FS
+	dir      string
+	max      int64
+	segments []segment // oldest first; the last is appended to
+	file     vfs.File
+	frame    []byte
+}
+
+// Open opens the journal in dir, makes it when there is none, and cuts a torn end off.
+func Open(disk vfs.FS, dir string, cfg Config) (*Journal, error) {
+	j := &Journal{disk: disk, dir: dir, max: cfg.Segment}
+	if j.max <= 0 {
+		j.max = 64 << 20
 	}
-	f, err := disk.Append(name)
-	if err != nil {
-		return nil, err
-	}
-	j.file = f
-	if j.size == 0 {
-		return j, j.write([]byte(magic))
+	if err := j.open(); err != nil {
+		return nil, fmt.Errorf("open journal %s: %w", dir, err)
 	}
 	return j, nil
 }
 
-// repair finds where the last whole frame ends and cuts off what follows.
-func (j *Journal) repair() error {
-	size, err := j.disk.Size(j.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+func (j *Journal) open() error {
+	if err := j.refuseFile(); err != nil {
+		return err
 	}
+	if err := j.disk.MkdirAll(j.dir); err != nil {
+		return err
+	}
+	if err := j.list(); err != nil {
+		return err
+	}
+	if len(j.segments) == 0 {
+		return j.begin(0)
+	}
+	last := &j.segments[len(j.segments)-1]
+	whole, err := j.repair(last)
 	if err != nil {
 		return err
 	}
-	if err := j.scan(func([]byte) error { return nil }); err != nil || j.size == size {
-		return err
+	if !whole {
+		start := last.start
+		j.segments = j.segments[:len(j.segments)-1]
+		return j.begin(start)
 	}
-	if err := j.keepTorn(); err != nil {
-		return err
-	}
-	return vfs.CutBack(j.disk, j.name, j.size)
+	j.file, err = j.disk.Append(j.name(last.start))
+	return err
 }
 
-// Replay calls f with every batch.
-func (j *Journal) Replay(f func(batch []byte) error) error {
-	if err := j.scan(f); err != nil {
-		return fmt.Errorf("replay journal %s: %w", j.name, err)
+// refuseFile says so where an older kumo left its journal in one file.
+func (j *Journal) refuseFile() error {
+	rc, err := j.disk.Open(j.dir)
+	if err != nil {
+		return nil //nolint:nilerr // there is nothing yet
+	}
+	defer rc.Close()
+	head := make([]byte, len(family)+1)
+	if n, err := io.ReadFull(rc, head); err == nil || n > 0 {
+		return fmt.Errorf("%w: it is one file that begins with %q", ErrVersion, head[:n])
 	}
 	return nil
 }
 
-// scan reads frames up to the first that is not whole, sets size to where that begins, and fails unless it is the torn end.
-func (j *Journal) scan(f func([]byte) error) error {
-	rc, err := j.disk.Open(j.name)
+// list finds the segments, each of which must begin where the one before it ends.
+func (j *Journal) list() error {
+	names, err := j.disk.List(j.dir)
 	if err != nil {
 		return err
 	}
-	defer rc.Close()
-	r := bufio.NewReaderSize(rc, 1<<20)
-	if torn, err := readMagic(r); torn || err != nil {
-		j.size = 0
-		return err
-	}
-	j.size = int64(len(magic))
-	for {
-		batch, err := j.next(r)
-		switch {
-		case errors.Is(err, errBadFrame):
-			return j.checkEnd()
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
+	for _, name := range names {
+		digits, ok := strings.CutSuffix(name, suffix)
+		start, err := strconv.ParseUint(digits, 16, 64)
+		if !ok || len(digits) != 16 || err != nil {
+			continue
+		}
+		size, err := j.disk.Size(filepath.Join(j.dir, name))
+		if err != nil {
 			return err
 		}
-		if err := f(batch); err != nil {
-			return err
-		}
-		j.size += frameLen + int64(len(batch))
+		j.segments = append(j.segments, segment{start: journal.Position(start), frames: size - int64(headLen)})
 	}
-}
-
-// readMagic reads the first line. A file that ends within it was torn when it was made.
-func readMagic(r io.Reader) (torn bool, err error) {
-	head := make([]byte, len(magic))
-	n, err := io.ReadFull(r, head)
-	switch {
-	case err == nil && string(head) == magic:
-		return false, nil
-	case err != nil && string(head[:n]) == magic[:n]:
-		return true, nil
-	case n >= len(family) && string(head[:len(family)]) == family:
-		return false, fmt.Errorf("%w: its first line is %q, not %q", ErrVersion, head[:n], magic)
-	}
-	return false, fmt.Errorf("%w: it does not begin with %q", ErrVersion, magic)
-}
-
-var errBadFrame = errors.New("bad frame")
-
-// next reads one frame: io.EOF at the end of the file, errBadFrame when its bytes are not, or not all, what was written.
-func (j *Journal) next(r io.Reader) ([]byte, error) {
-	var head [frameLen]byte
-	switch n, err := io.ReadFull(r, head[:]); {
-	case n == 0 && errors.Is(err, io.EOF):
-		return nil, io.EOF
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errBadFrame
-	case err != nil:
-		return nil, err
-	}
-	n, ok := frameSize(head[:])
-	if !ok {
-		return nil, errBadFrame
-	}
-	if cap(j.frame) < n {
-		j.frame = make([]byte, n)
-	}
-	batch := j.frame[:n]
-	switch _, err := io.ReadFull(r, batch); {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errBadFrame
-	case err != nil:
-		return nil, err
-	}
-	if checksum(batch) != binary.LittleEndian.Uint32(head[8:]) {
-		return nil, errBadFrame
-	}
-	return batch, nil
-}
-
-// frameSize reads the length of a frame's batch.
-func frameSize(head []byte) (n int, ok bool) {
-	n = int(binary.LittleEndian.Uint32(head))
-	return n, n > 0 && n <= maxBatch && checksum(head[:4]) == binary.LittleEndian.Uint32(head[4:])
-}
-
-func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
-
-// rest reads what follows the last whole frame. It is one batch: each is durable before the next is written.
-func (j *Journal) rest() ([]byte, error) {
-	rc, err := j.disk.Open(j.name)
-	if err != nil {
-		return nil, err
-	}
-	defer rc.Close()
-	if _, err := io.CopyN(io.Discard, rc, j.size); err != nil {
-		return nil, err
-	}
-	return io.ReadAll(rc)
-}
-
-// checkEnd accepts a bad frame that no good one follows.
-func (j *Journal) checkEnd() error {
-	rest, err := j.rest()
-	if err != nil {
-		return err
-	}
-	for i := 1; i+frameLen <= len(rest); i++ {
-		n, ok := frameSize(rest[i:])
-		if body := rest[i+frameLen:]; ok && n <= len(body) && checksum(body[:n]) == binary.LittleEndian.Uint32(rest[i+8:]) {
-			return fmt.Errorf("%w at byte %d of %d: batches that follow cannot be trusted", ErrDamaged, j.size, j.size+int64(len(rest)))
+	slices.SortFunc(j.segments, func(a, b segment) int { return strings.Compare(j.name(a.start), j.name(b.start)) })
+	for i := 1; i < len(j.segments); i++ {
+		if before, s := j.segments[i-1], j.segments[i]; before.end() != s.start {
+			return fmt.Errorf("%w: after the segment at %x, which ends at %x, comes one at %x", ErrDamaged, before.start, before.end(), s.start)
 		}
 	}
 	return nil
 }
 
-// keepTorn keeps what is cut off, should a person want to look at it.
-func (j *Journal) keepTorn() error {
-	rest, err := j.rest()
-	if err != nil {
-		return err
-	}
-	if err := vfs.CutBack(j.disk, j.name+tornSuffix, 0); err != nil {
-		return err
-	}
-	f, err := j.disk.Append(j.name + tornSuffix)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(rest)
-	return errors.Join(err, f.Close())
+func (j *Journal) name(start journal.Position) string {
+	return filepath.Join(j.dir, fmt.Sprintf("%016x%s", uint64(start), suffix))
 }
 
-const tornSuffix = ".torn"
+// begin begins a segment.
+func (j *Journal) begin(start journal.Position) error {
+	if err := vfs.CutBack(j.disk, j.name(start), 0); err != nil { // what a crash left of its first line
+		return err
+	}
+	f, err := j.disk.Append(j.name(start))
+	if err != nil {
+		return err
+	}
+	if err := write(f, []byte(headOf(start))); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if j.file != nil {
+		if err := j.file.Close(); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	}
+	j.file = f
+	j.segments = append(j.segments, segment{start: start})
+	return nil
+}
 
 // Append adds one batch and returns when it is durable.
 func (j *Journal) Append(batch []byte) error {
@@ -228,25 +172,46 @@ func (j *Journal) Append(batch []byte) error {
 		return nil
 	}
 	if len(batch) > maxBatch {
-		return fmt.Errorf("journal %s: a batch of %d bytes is too large", j.name, len(batch))
+		return fmt.Errorf("journal %s: a batch of %d bytes is too large", j.dir, len(batch))
+	}
+	if last := j.segments[len(j.segments)-1]; last.frames >= j.max {
+		if err := j.begin(last.end()); err != nil {
+			return err
+		}
 	}
 	j.frame = binary.LittleEndian.AppendUint32(j.frame[:0], uint32(len(batch)))
 	j.frame = binary.LittleEndian.AppendUint32(j.frame, checksum(j.frame))
 	j.frame = binary.LittleEndian.AppendUint32(j.frame, checksum(batch))
 	j.frame = append(j.frame, batch...)
-	return j.write(j.frame)
-}
-
-func (j *Journal) write(p []byte) error {
-	if _, err := j.file.Write(p); err != nil {
+	if err := write(j.file, j.frame); err != nil {
 		return err
 	}
-	if err := j.file.Sync(); err != nil {
-		return err
-	}
-	j.size += int64(len(p))
+	j.segments[len(j.segments)-1].frames += int64(len(j.frame))
 	return nil
 }
 
-// Close closes the file.
+func write(f vfs.File, p []byte) error {
+	if _, err := f.Write(p); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// End is the position after the last batch.
+func (j *Journal) End() journal.Position { return j.segments[len(j.segments)-1].end() }
+
+// Drop removes the segments that end at or before a position, but never the last.
+func (j *Journal) Drop(before journal.Position) error {
+	for len(j.segments) > 1 && j.segments[0].end() <= before {
+		if err := j.disk.Remove(j.name(j.segments[0].start)); err != nil {
+			return fmt.Errorf("drop a segment of journal %s: %w", j.dir, err)
+		}
+		j.segments = j.segments[1:]
+	}
+	return nil
+}
+
+// Close closes the segment that is appended to.
 func (j *Journal) Close() error { return j.file.Close() }
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }

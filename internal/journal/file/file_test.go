@@ -3,6 +3,7 @@ package file_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,16 +15,35 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	journaltest.Run(t, func(t *testing.T) journaltest.Open {
-		name := filepath.Join(t.TempDir(), "journal")
-		return func(disk vfs.FS) (journal.Journal, error) { return file.Open(disk, name) }
-	})
+	for _, segment := range []int64{1, 300, 0} { // a batch a segment; a few; all in one
+		t.Run(fmt.Sprint("segments of ", segment), func(t *testing.T) {
+			journaltest.Run(t, func(t *testing.T) journaltest.Open {
+				dir := filepath.Join(t.TempDir(), "journal")
+				return func(disk vfs.FS) (journal.Journal, error) { return file.Open(disk, dir, file.Config{Segment: segment}) }
+			})
+		})
+	}
 }
 
-// write makes a journal of three batches and returns its bytes.
-func write(t *testing.T, name string) []byte {
+const headLen = len("kumo journal 2 0000000000000000\n")
+
+// first is the name of a journal's first segment.
+func first(dir string) string { return filepath.Join(dir, "0000000000000000.log") }
+
+// write makes a journal of three batches in one segment and returns its bytes.
+func write(t *testing.T, dir string) []byte {
 	t.Helper()
-	j, err := file.Open(vfs.OS, name)
+	fill(t, dir, file.Config{})
+	data, err := os.ReadFile(first(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func fill(t *testing.T, dir string, cfg file.Config) {
+	t.Helper()
+	j, err := file.Open(vfs.OS, dir, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,76 +55,134 @@ func write(t *testing.T, name string) []byte {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
-// use opens a journal of these bytes, replays it and appends to it.
-func use(t *testing.T, name string, data []byte) error {
+// use opens a journal whose first segment has these bytes, replays it and appends to it.
+func use(t *testing.T, dir string, data []byte) error {
 	t.Helper()
-	if err := os.WriteFile(name, data, 0o644); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(first(dir), data, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	j, err := file.Open(vfs.OS, name)
+	return open(dir)
+}
+
+func open(dir string) error {
+	j, err := file.Open(vfs.OS, dir, file.Config{})
 	if err != nil {
 		return err
 	}
 	defer j.Close()
-	return errors.Join(j.Replay(func([]byte) error { return nil }), j.Append([]byte("more")))
+	return errors.Join(j.Replay(0, func([]byte, journal.Position) error { return nil }), j.Append([]byte("more")))
 }
 
 func TestEveryTornEndIsCutOff(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "journal")
-	data := write(t, name)
+	dir := t.TempDir()
+	data := write(t, dir)
 	for cut := range len(data) {
-		if err := use(t, name, data[:cut]); err != nil {
+		if err := use(t, dir, data[:cut]); err != nil {
 			t.Errorf("cut at %d of %d: %v", cut, len(data), err)
 		}
 	}
-	if err := use(t, name, append(data[:len(data)-3:len(data)-3], make([]byte, 5000)...)); err != nil {
+	if err := use(t, dir, append(data[:len(data)-3:len(data)-3], make([]byte, 5000)...)); err != nil {
 		t.Errorf("zeros at the end: %v", err)
+	}
+	if err := use(t, dir, make([]byte, 4096)); err != nil {
+		t.Errorf("zeros alone: %v", err)
 	}
 }
 
 func TestDamageInTheMiddleIsRefused(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "journal")
-	data := write(t, name)
+	dir := t.TempDir()
+	data := write(t, dir)
 	last := len(data) - len("third") - 12
-	for i := len("kumo journal 1\n"); i < last; i++ {
+	for i := headLen; i < last; i++ {
 		damaged := bytes.Clone(data)
 		damaged[i] ^= 1
-		if err := use(t, name, damaged); !errors.Is(err, file.ErrDamaged) {
+		if err := use(t, dir, damaged); !errors.Is(err, file.ErrDamaged) {
 			t.Errorf("byte %d of %d: got %v, want ErrDamaged", i, len(data), err)
 		}
 	}
 	for i := last; i < len(data); i++ { // the last batch may have been torn in any way
 		torn := bytes.Clone(data)
 		torn[i] ^= 1
-		if err := use(t, name, torn); err != nil {
+		if err := use(t, dir, torn); err != nil {
 			t.Errorf("byte %d of %d: %v", i, len(data), err)
 		}
-		if kept, err := os.ReadFile(name + ".torn"); err != nil || !bytes.Equal(kept, torn[last:]) {
+		if kept, err := os.ReadFile(first(dir) + ".torn"); err != nil || !bytes.Equal(kept, torn[last:]) {
 			t.Errorf("byte %d: what was cut off is not kept: %v", i, err)
 		}
 	}
 }
 
-func TestOtherVersionsAreRefused(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "journal")
-	for _, data := range []string{"kumo journal 2\nabc", "something else altogether"} {
-		if err := use(t, name, []byte(data)); !errors.Is(err, file.ErrVersion) {
-			t.Errorf("%q: got %v, want ErrVersion", data, err)
+func TestDamageInAnEarlierSegmentIsRefused(t *testing.T) {
+	for name, harm := range map[string]func(dir string, segments []string) error{
+		"cut":     func(_ string, s []string) error { return os.Truncate(s[1], int64(headLen)+5) },
+		"gone":    func(_ string, s []string) error { return os.Remove(s[1]) },
+		"flipped": func(_ string, s []string) error { return flip(s[1], headLen+14) },
+		"renamed": func(dir string, s []string) error { return os.Rename(s[0], filepath.Join(dir, "0000000000000001.log")) },
+	} {
+		dir := t.TempDir()
+		fill(t, dir, file.Config{Segment: 1})
+		segments, err := filepath.Glob(filepath.Join(dir, "*.log"))
+		if err != nil || len(segments) != 3 {
+			t.Fatal(segments, err)
+		}
+		if err := harm(dir, segments); err != nil {
+			t.Fatal(err)
+		}
+		if err := open(dir); !errors.Is(err, file.ErrDamaged) {
+			t.Errorf("%s: got %v, want ErrDamaged", name, err)
 		}
 	}
 }
 
+func flip(name string, at int) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	data[at] ^= 1
+	return os.WriteFile(name, data, 0o644)
+}
+
+func TestOtherVersionsAreRefused(t *testing.T) {
+	for _, data := range []string{"kumo journal 3 0000000000000000\nabc", "something else altogether, and long enough"} {
+		if err := use(t, t.TempDir(), []byte(data)); !errors.Is(err, file.ErrVersion) {
+			t.Errorf("%q: got %v, want ErrVersion", data, err)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "journal")
+	if err := os.WriteFile(name, []byte("kumo journal 1\nabc"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(name); !errors.Is(err, file.ErrVersion) {
+		t.Errorf("one file: got %v, want ErrVersion", err)
+	}
+}
+
+func TestDropRemovesFiles(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, file.Config{Segment: 1})
+	j, err := file.Open(vfs.OS, dir, file.Config{Segment: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Drop(j.End()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*.log")); err != nil || len(left) != 1 {
+		t.Errorf("left: %v (%v)", left, err)
+	}
+	if err := j.Replay(0, func([]byte, journal.Position) error { return nil }); !errors.Is(err, journal.ErrDropped) {
+		t.Errorf("replay from the beginning: %v", err)
+	}
+}
+
 func FuzzOpen(f *testing.F) {
-	f.Add([]byte("kumo journal 1\n\x03\x00\x00\x00\x00\x00\x00\x00abc"))
+	f.Add([]byte("kumo journal 2 0000000000000000\n\x03\x00\x00\x00\x00\x00\x00\x00abc"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		name := filepath.Join(t.TempDir(), "journal")
-		use(t, name, data)
+		dir := t.TempDir()
+		use(t, dir, data)
 	})
 }
