@@ -40,7 +40,7 @@ func Recover(j journal.Journal) (*State, error) {
 		digests: map[page.Digest]page.Ref{},
 		marks:   map[string]int64{},
 	}
-	if err := j.Replay(func(batch []byte) error { return read(batch, s) }); err != nil {
+	if err := j.Replay(0, func(batch []byte, _ journal.Position) error { return read(batch, s) }); err != nil {
 		return nil, err
 	}
 	for name, length := range s.marks {

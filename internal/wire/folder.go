@@ -84,7 +84,7 @@ func (f *folder) hasOutputs() bool {
 
 // clear removes what a crawl makes, and nothing else. The state goes first: without it the rest is no crawl that goes on.
 func (f *folder) clear() error {
-	doomed := append([]string{filepath.Join("state", "journal")}, outputs...)
+	doomed := append(f.stateFiles(), outputs...)
 	files, err := f.disk.List(f.path("warc"))
 	if err != nil {
 		return err
@@ -100,6 +100,17 @@ func (f *folder) clear() error {
 		}
 	}
 	return nil
+}
+
+// stateFiles are the files and folders of the state, each folder after what is in it.
+func (f *folder) stateFiles() []string {
+	var all []string
+	dir := filepath.Join("state", "journal")
+	names, _ := f.disk.List(f.path(dir)) // where it is no folder, it goes as a file
+	for _, name := range names {
+		all = append(all, filepath.Join(dir, name))
+	}
+	return append(all, dir)
 }
 
 func (f *folder) writeReport(r *stats.Report) error {

@@ -285,7 +285,7 @@ func TestADamagedJournalIsRefused(t *testing.T) {
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
 	j := s.job(t, "a.test/")
 	mustRun(t, j)
-	name := filepath.Join(j.Dir, "state", "journal")
+	name := filepath.Join(j.Dir, "state", "journal", "0000000000000000.log")
 	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

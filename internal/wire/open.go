@@ -105,7 +105,7 @@ func (c *Crawl) openState() (err error) {
 		if c.folder, err = openFolder(c.disk, c.Job); err != nil {
 			return err
 		}
-		j, err := file.Open(c.disk, c.folder.path("state", "journal"))
+		j, err := file.Open(c.disk, c.folder.path("state", "journal"), file.Config{})
 		if err != nil {
 			return err
 		}
