@@ -49,7 +49,7 @@ func positions(t *testing.T, j journal.Journal) []journal.Position {
 func fromAnywhere(t *testing.T, open Open) {
 	want := fill(t, open, 30)
 	j := must(t, open, vfs.OS)
-	defer j.Close()
+	defer func() { check(t, j.Close()) }()
 	ends := positions(t, j)
 	if len(ends) != len(want)+1 || ends[len(want)] != j.End() {
 		t.Fatalf("%d positions, the last is not the end %d: %v", len(ends), j.End(), ends)
@@ -74,7 +74,7 @@ func dropped(t *testing.T, open Open) {
 	check(t, j.Append([]byte("more")))
 	check(t, j.Close())
 	j = must(t, open, vfs.OS)
-	defer j.Close()
+	defer func() { check(t, j.Close()) }()
 	last := ends[len(want)-1]
 	if got := replayFrom(t, j, last); !slices.Equal(got, []string{want[len(want)-1], "more"}) {
 		t.Errorf("opened again: %q", got)
