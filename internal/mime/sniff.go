@@ -2,6 +2,7 @@ package mime
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 )
 
@@ -113,12 +114,21 @@ func hasMark(body []byte) bool {
 		bytes.HasPrefix(body, []byte("\xEF\xBB\xBF"))
 }
 
-// isBinary reports whether there is a byte that no text has.
+// isBinary reports whether there is a byte that no text has. It passes over eight bytes at a time where all are above the control
+// characters.
 func isBinary(body []byte) bool {
-	for _, c := range body {
-		if c < ' ' && c != '\t' && c != '\n' && c != '\f' && c != '\r' && c != 0x1B {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for len(body) > 0 {
+		if len(body) >= 8 {
+			if v := binary.LittleEndian.Uint64(body); (v-' '*ones)&^v&highs == 0 {
+				body = body[8:]
+				continue
+			}
+		}
+		if c := body[0]; c < ' ' && c != '\t' && c != '\n' && c != '\f' && c != '\r' && c != 0x1B {
 			return true
 		}
+		body = body[1:]
 	}
 	return false
 }

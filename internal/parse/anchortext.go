@@ -27,22 +27,23 @@ func (p *Parser) closeAnchor() {
 // visible is markup without its tags. Images stand for their alternative text.
 func (p *Parser) visible(markup []byte) (text []byte) {
 	s := scanner{src: markup, xml: p.scan.xml}
-	for {
-		i := indexByte(markup[s.pos:], '<')
-		text = append(text, markup[s.pos:s.pos+i]...)
-		if !s.skipPast('<') || s.pos == len(markup) {
-			return text
+	for i := 0; ; {
+		from := i
+		i = past(markup, i, '<')
+		if i == len(markup) {
+			return append(text, bytes.TrimSuffix(markup[from:], []byte("<"))...)
 		}
-		before := s.pos
-		known := s.construct()
+		text = append(text, markup[from:i-1]...)
+		end, known := s.construct(i)
 		switch {
-		case s.pos == before:
+		case end == i:
 			text = append(text, '<')
-		case known && s.tag == tagImg:
+		case known && s.tag == tagImg && !s.closing:
 			alt, _ := s.attr(attrAlt)
 			text = append(append(append(text, ' '), alt...), ' ')
-		case bytes.HasPrefix(markup[s.start:], []byte("<br")):
+		case bytes.HasPrefix(markup[i:], []byte("br")):
 			text = append(text, ' ')
 		}
+		i = end
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	tdewolff "github.com/tdewolff/parse/v2"
-	lexer "github.com/tdewolff/parse/v2/html"
 	"golang.org/x/net/html"
 
 	"kumo/internal/page"
@@ -78,7 +76,7 @@ func BenchmarkReferences(b *testing.B) {
 		b.Run(bp.name, func(b *testing.B) {
 			resp := &page.Response{URL: testURL, Status: 200, Body: bp.body, Header: http.Header{"Content-Type": {"text/html"}}}
 			p, pg, bytes := New(Config{}), new(page.Page), 0
-			p.raw = func(r reference) { bytes += len(r.url) }
+			p.raw = func(url []byte) { bytes += len(url) }
 			b.SetBytes(int64(len(bp.body)))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -91,45 +89,6 @@ func BenchmarkReferences(b *testing.B) {
 			}
 		})
 	}
-}
-
-// BenchmarkLexer is what a loop over tdewolff's lexer takes to find the same references.
-func BenchmarkLexer(b *testing.B) {
-	for _, bp := range benchPages {
-		b.Run(bp.name, func(b *testing.B) {
-			b.SetBytes(int64(len(bp.body)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if lexLinks(bp.body) == 0 {
-					b.Error("nothing found")
-				}
-			}
-		})
-	}
-}
-
-func lexLinks(body []byte) (bytes int) {
-	l := lexer.NewLexer(tdewolff.NewInputBytes(body))
-	for {
-		switch kind, _ := l.Next(); kind {
-		case lexer.ErrorToken:
-			return bytes
-		case lexer.AttributeToken:
-			if key := string(l.AttrKey()); key == "href" || key == "src" {
-				bytes += len(unquoted(l.AttrVal()))
-			}
-		}
-	}
-}
-
-func unquoted(value []byte) []byte {
-	if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') {
-		value = value[1 : n-1]
-	}
-	if bytes.IndexByte(value, '&') >= 0 {
-		value = []byte(html.UnescapeString(string(value)))
-	}
-	return value
 }
 
 // BenchmarkNetTokenizer is what a loop over the tokenizer of x/net takes only to find the links.

@@ -13,7 +13,7 @@ func (p *Parser) styles(css []byte) {
 	for ref, kind := range cssReferences(css) {
 		ref = unescapeCSS(p.text.decode(ref))
 		if len(ref) > 0 && ref[0] != '#' {
-			p.link(reference{url: ref, kind: kind})
+			p.link(&reference{url: ref, kind: kind})
 		}
 	}
 }

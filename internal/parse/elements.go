@@ -95,12 +95,14 @@ func (p *Parser) value(a attr) (value []byte, ok bool) {
 
 // anchor takes a link that may be empty, as which it leads to the page itself.
 func (p *Parser) anchor(a attr) {
-	p.closeAnchor()
+	if p.anchored.link != 0 {
+		p.closeAnchor()
+	}
 	ref, ok := p.value(a)
 	if !ok {
 		return
 	}
-	r := reference{url: ref, kind: page.Anchor}
+	r := &reference{url: ref, kind: page.Anchor}
 	more := p.scan.has(1<<attrRel | 1<<attrHrefLang | 1<<attrPing)
 	if more {
 		r.rel, _ = p.value(attrRel)
@@ -121,14 +123,14 @@ func (p *Parser) pings() {
 		return
 	}
 	for url := range bytes.FieldsFuncSeq(urls, func(r rune) bool { return r < ' '+1 && isSpace(byte(r)) }) {
-		p.link(reference{url: url, kind: page.Ping})
+		p.link(&reference{url: url, kind: page.Ping})
 	}
 }
 
 // embed takes a link that is none when it is empty.
 func (p *Parser) embed(a attr, kind page.Kind) {
 	if ref, ok := p.value(a); ok && len(ref) > 0 {
-		p.link(reference{url: ref, kind: kind})
+		p.link(&reference{url: ref, kind: kind})
 	}
 }
 
@@ -154,7 +156,7 @@ func (p *Parser) srcset(a attr) {
 		return
 	}
 	for c := range candidates(set) {
-		p.link(reference{url: c.url, kind: page.Image})
+		p.link(&reference{url: c.url, kind: page.Image})
 	}
 }
 
@@ -164,7 +166,7 @@ func (p *Parser) linkElement() {
 	if ok && len(ref) > 0 {
 		if kind, ok := relKind(rel, page.Alternate); ok {
 			lang, _ := p.value(attrHrefLang)
-			p.link(reference{ref, kind, rel, lang})
+			p.link(&reference{ref, kind, rel, lang})
 		}
 	}
 	p.srcset(attrImageSrcset)
@@ -172,10 +174,12 @@ func (p *Parser) linkElement() {
 
 // link takes a link in the document's markup and returns its number. Where the document is not in UTF-8, its query is in the
 // document's charset.
-func (p *Parser) link(r reference) int {
-	r.url = p.text.query(r.url)
+func (p *Parser) link(r *reference) int {
+	if p.text.encoder != nil {
+		r.url = p.text.query(r.url)
+	}
 	if p.raw != nil {
-		p.raw(r)
+		p.raw(r.url)
 		return 0
 	}
 	return p.links.add(p.base, r)

@@ -44,6 +44,6 @@ func (p *Parser) closeForm() {
 	action := bytes.Trim(p.text.attr(f.action), " \t\n\r\f")
 	action = action[:indexByte(action, '#')]
 	if action = action[:indexByte(action, '?')]; len(action) > 0 {
-		p.link(reference{url: action, kind: page.Form})
+		p.link(&reference{url: action, kind: page.Form})
 	}
 }

@@ -11,7 +11,7 @@ import (
 func (p *Parser) headers(resp *page.Response) {
 	if isRedirect(resp.Status) {
 		if to := resp.Header.Get("Location"); to != "" {
-			p.links.add(p.self, reference{url: []byte(to), kind: page.Redirect})
+			p.links.add(p.self, &reference{url: []byte(to), kind: page.Redirect})
 			p.links.redirects = true
 		}
 	}
@@ -19,7 +19,7 @@ func (p *Parser) headers(resp *page.Response) {
 		if seconds, ref, ok := parseRefresh([]byte(field)); ok {
 			link := 0
 			if len(ref) > 0 {
-				link = p.links.add(p.self, reference{url: ref, kind: page.Refresh})
+				link = p.links.add(p.self, &reference{url: ref, kind: page.Refresh})
 			}
 			p.says.refresh.set(seconds, link, len(ref) == 0)
 		}
@@ -63,7 +63,7 @@ func (p *Parser) linkField(in []byte) {
 			kind = page.Header
 		}
 		if ok {
-			p.links.add(p.self, reference{ref, kind, params.rel, params.lang})
+			p.links.add(p.self, &reference{ref, kind, params.rel, params.lang})
 		}
 	}
 }

@@ -157,7 +157,7 @@ func (d *linkedData) judge(raw []byte, escaped bool, prop property) {
 	case propertyMedia:
 		kind = page.Media
 	}
-	d.link(reference{url: value, kind: kind})
+	d.link(&reference{url: value, kind: kind})
 }
 
 // propertyOf says what the value of a key is. The names are those of schema.org.

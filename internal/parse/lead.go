@@ -31,13 +31,13 @@ func (p *Parser) lead(src []byte, xml bool) []byte {
 	l := &p.first
 	l.sentences, l.rest = l.sentences[:0], append(l.rest[:0], p.title...)
 	s := scanner{src: src[:min(len(src), leadWindow)], xml: xml}
-	for len(l.sentences) < maxLead {
-		i := indexByte(s.src[s.pos:], '<')
-		l.take(bytes.TrimSpace(s.src[s.pos : s.pos+i]))
-		if !s.skipPast('<') || s.pos == len(s.src) {
+	for i := 0; len(l.sentences) < maxLead; {
+		tag := index(s.src, i, '<')
+		l.take(bytes.TrimSpace(s.src[i:tag]))
+		if tag+1 >= len(s.src) {
 			break
 		}
-		s.construct()
+		i, _ = s.construct(tag + 1)
 	}
 	if len(l.sentences) < fewWords {
 		l.sentences = append(append(l.sentences, ' '), l.rest...)

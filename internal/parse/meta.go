@@ -34,7 +34,7 @@ func (p *Parser) named(name, content []byte) {
 		return
 	}
 	if kind, absolute, ok := propertyKind(name); ok && len(content) > 0 && (!absolute || isAbsolute(content)) {
-		p.link(reference{url: content, kind: kind})
+		p.link(&reference{url: content, kind: kind})
 	}
 }
 
@@ -80,7 +80,7 @@ func (p *Parser) refresh(content []byte) {
 	}
 	link := 0
 	if len(ref) > 0 {
-		link = p.link(reference{url: ref, kind: page.Refresh})
+		link = p.link(&reference{url: ref, kind: page.Refresh})
 	}
 	if p.inner == 0 {
 		p.says.refresh.set(seconds, link, len(ref) == 0)

@@ -1,6 +1,8 @@
 package parse
 
-// A nameTable finds what a short name in any case stands for: a perfect hash of the names' bytes, eight of which are one number.
+import "encoding/binary"
+
+// A nameTable finds what a name in any case stands for: a perfect hash of the names' bytes, eight of which are one number.
 // Names that are longer are few and compared one by one.
 type nameTable[T ~uint8] struct {
 	factor uint64
@@ -52,27 +54,47 @@ func (t *nameTable[T]) fill(names map[string]T) bool {
 
 func (t *nameTable[T]) slot(key uint64) uint64 { return key * t.factor >> (64 - tableBits) }
 
-// find returns what the name stands for, whose key is that of keyOf if it is short; zero if it is not known.
-func (t *nameTable[T]) find(name []byte, key uint64) T {
-	if len(name) > keyLength {
-		for _, l := range t.long {
-			if equalFold(name, l.name) {
-				return l.value
-			}
-		}
-		return 0
+// find returns what the name from start to end, which is not empty, stands for; zero if it is not known.
+func (t *nameTable[T]) find(src []byte, start, end int) T {
+	n := end - start
+	if n > keyLength {
+		return t.findLong(src[start:end])
 	}
-	if slot := t.slot(key); t.keys[slot] == key && key != 0 && name[0] != 0 {
+	var key uint64
+	if start+keyLength <= len(src) {
+		key = firstKey(src[start:], n)
+	} else {
+		key = keyOf(src[start:end])
+	}
+	if slot := t.slot(key); t.keys[slot] == key && src[end-1] != 0 {
 		return t.values[slot]
 	}
 	return 0
 }
 
-// keyOf is the number that the name's bytes make in lower case. Without zero bytes at its beginning it is that of no other name
-// of at most eight bytes.
+func (t *nameTable[T]) findLong(name []byte) T {
+	for _, l := range t.long {
+		if equalFold(name, l.name) {
+			return l.value
+		}
+	}
+	return 0
+}
+
+// keyOf is the number that the name's bytes make in lower case, the first of them the lowest. If the name does not end with a
+// zero byte, it is that of no other name of at most eight bytes.
 func keyOf(name []byte) (key uint64) {
-	for _, c := range name {
-		key = key<<8 | uint64(toLower(c))
+	for i, c := range name {
+		key |= uint64(toLower(c)) << (8 * i)
 	}
 	return key
+}
+
+// firstKey is the key of the first n bytes of text, which has eight at least. It makes "lower case" of six characters that are no
+// letters, too; they are in no name.
+func firstKey(text []byte, n int) uint64 {
+	key := binary.LittleEndian.Uint64(text)
+	key |= key >> 1 & 0x2020202020202020
+	unused := 8 * (keyLength - n)
+	return key << unused >> unused
 }

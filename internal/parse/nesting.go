@@ -12,24 +12,25 @@ const (
 // maxNesting bounds how deep SVG, MathML and HTML are followed into each other.
 const maxNesting = 100
 
-// A nesting is the stack of open elements at which the namespace changes: svg, math and, within those, the elements that hold
+// A nesting is the stack of open elements at which the namespace may change: svg, math and, within those, the elements that hold
 // HTML (the standard's integration points). It stands for the whole stack of the standard's tree construction.
 type nesting struct {
-	stack [maxNesting]tag
+	stack [maxNesting]nested
 	depth int
+}
+
+// A nested is an open element and the namespace of what is in it.
+type nested struct {
+	tag   tag
+	space namespace
 }
 
 // space is the namespace at the top.
 func (n *nesting) space() namespace {
-	if n.depth > 0 {
-		switch n.stack[n.depth-1] {
-		case tagSVG:
-			return inSVG
-		case tagMath:
-			return inMath
-		}
+	if n.depth == 0 {
+		return inHTML
 	}
-	return inHTML
+	return n.stack[n.depth-1].space
 }
 
 // foreign reports whether the text at this point is SVG or MathML.
@@ -41,18 +42,29 @@ func (n *nesting) open(s *scanner) namespace {
 		n.leave()
 	}
 	space := n.space()
+	noted := space == inMath && n.stack[n.depth-1].tag == tagAnnotation
+	within := space
 	switch s.tag {
 	case tagSVG:
-		space = inSVG
+		if space == inHTML || noted { // elsewhere in MathML it is an element of that
+			space, within = inSVG, inSVG
+		}
 	case tagMath:
-		space = inMath
-	default:
-		if !s.holdsHTML(space) {
+		if space == inHTML {
+			space, within = inMath, inMath
+		}
+	case tagTitle, tagSVGText, tagMathText, tagAnnotation:
+		switch {
+		case s.holdsHTML(space):
+			within = inHTML
+		case s.tag != tagAnnotation || space != inMath:
 			return space
 		}
+	default:
+		return space
 	}
 	if !s.selfClosing && n.depth < maxNesting {
-		n.stack[n.depth] = s.tag
+		n.stack[n.depth] = nested{s.tag, within}
 		n.depth++
 	}
 	return space
@@ -61,7 +73,7 @@ func (n *nesting) open(s *scanner) namespace {
 // close follows an end tag. That of an element which cannot be open in SVG or MathML closes them.
 func (n *nesting) close(t tag, xml bool) {
 	for i := n.depth; i > 0; i-- {
-		if n.stack[i-1] == t {
+		if n.stack[i-1].tag == t {
 			n.depth = i - 1
 			return
 		}
@@ -94,9 +106,8 @@ func (s *scanner) holdsHTML(in namespace) bool {
 	case tagMathText:
 		return in == inMath
 	case tagAnnotation:
-		encoding := s.values[attrEncoding]
-		return in == inMath && s.have&(1<<attrEncoding) != 0 &&
-			(equalFold(encoding, "text/html") || equalFold(encoding, xhtml))
+		encoding, _ := s.attr(attrEncoding)
+		return in == inMath && (equalFold(encoding, "text/html") || equalFold(encoding, xhtml))
 	}
 	return false
 }

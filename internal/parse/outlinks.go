@@ -48,7 +48,7 @@ func (o *outlinks) reset() {
 
 // add resolves a link against base and keeps it, unless it has it already. Links of other schemes are none; other URLs that
 // cannot be used are counted. It returns the link's number, from 1 on, or 0 if it is not kept.
-func (o *outlinks) add(base weburl.URL, r reference) int {
+func (o *outlinks) add(base weburl.URL, r *reference) int {
 	o.touched = true
 	start := len(o.text)
 	text, err := base.AppendCanonical(o.text, r.url)
@@ -103,7 +103,7 @@ func (o *outlinks) grow() {
 }
 
 // keep keeps the link whose URL begins at start and returns what its slot is to hold, 0 if there is no room for it.
-func (o *outlinks) keep(start int, hash uint32, r reference) uint32 {
+func (o *outlinks) keep(start int, hash uint32, r *reference) uint32 {
 	if len(o.links) == o.max {
 		o.dropped++
 		o.text = o.text[:start]

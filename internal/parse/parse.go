@@ -32,7 +32,7 @@ type Config struct {
 type Parser struct {
 	cfg   Config
 	links outlinks
-	raw   func(reference) // takes the references instead of links, if it is not nil
+	raw   func(url []byte) // takes the references instead of links, if it is not nil
 
 	self weburl.URL // the page's own URL
 	says struct {
@@ -140,10 +140,6 @@ func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 	g := sniff(resp.Body, contentType)
 	p.charset, p.how, p.tentative = g.charset, g.how, g.tentative()
 	for {
-		p.scan.ends = 1 << tagForm
-		if p.cfg.AnchorText {
-			p.scan.ends |= 1 << tagA
-		}
 		p.form, p.anchored.link = form{}, 0
 		p.scan.reset(p.decoded(g.text), pg.Sniffed == xhtml)
 		if again := p.markup(); !again {
@@ -157,6 +153,10 @@ func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 
 // markup reads the document's elements. It reports whether to begin again.
 func (p *Parser) markup() (again bool) {
+	p.scan.askEnd(tagForm, 'f')
+	if p.cfg.AnchorText {
+		p.scan.askEnd(tagA, 'a')
+	}
 	for p.scan.next() {
 		p.text.reset()
 		switch {

@@ -69,6 +69,7 @@ func TestElements(t *testing.T) {
 			`<form action=/no><select></select></form><form action=/no><textarea></textarea></form><form action=/no><button name=x></form>` +
 			`<form action=/no><input type=hidden name=a value=b></form><form><p></form><form action=/3><form action=/no></form><input></form>` +
 			`<input><form action=4>`, "form /1, form /2, form /3, form /d/4"},
+		{"forms in attributes", `<iframe srcdoc="<form action=1></form><form action=2></form>"></iframe>`, "form /d/1, form /d/2"},
 		{"pages in attributes", `<iframe srcdoc="<a href=1><base href=/x/><a href='2?a&amp;amp;b'><title>no</title>` +
 			`<iframe srcdoc='<a href=3><a href=&amp;quot;4&amp;quot;>'></iframe>"></iframe><a href=5>`, "a /x/1, a /x/2?a&b, a /x/3, a /x/4, a /d/5"},
 		{"styles", `<p style="background: url(1)"><b style='color: red'><div STYLE="x:url( &quot;2&quot; )"><a href=3 style="x:url('4')">` +
@@ -147,7 +148,7 @@ func TestCharacterReferences(t *testing.T) {
 		"&ampx;&amp=&amp.":                 "&ampx;&amp=&.",
 		"&AMP;&lt;&quot;":                  `&<"`,
 	} {
-		if got := string(appendUnescaped(nil, []byte(in))); got != want {
+		if got := string(appendUnescaped(nil, []byte(in), strings.IndexByte(in, '&'))); got != want {
 			t.Errorf("%s: got %s, want %s", in, got, want)
 		}
 	}
@@ -280,5 +281,46 @@ func TestNoAllocationPerLink(t *testing.T) {
 	}
 	if few, many := measure(10), measure(1000); many > few {
 		t.Errorf("10 links take %v allocations, 1000 take %v", few, many)
+	}
+}
+
+// Names are compared eight bytes at a time; what is no name must not pass for one.
+func TestNames(t *testing.T) {
+	for body, want := range map[string]string{
+		"<A HREF=1>":                             "a /d/1",
+		"<a href=1":                              "",
+		"<a href=1 >":                            "a /d/1",
+		"<a\x00 href=1>":                         "",
+		"<a \x00href=1>":                         "",
+		"<a href\x00=1>":                         "",
+		"<\x00a href=1>":                         "",
+		"<A href@=1 hre=2 ref=3>":                "",
+		"<ahref=1>":                              "",
+		"<link rel=next HREF='1'>":               "link /d/1",
+		"<svg><h\x11><link rel=next href=1>":     "",
+		"<svg><h1><link rel=next href=1>":        "link /d/1",
+		"<BLOCKQUOTE CITE=1>":                    "cite /d/1",
+		"<blockquotes cite=1><blockquot cite=2>": "",
+		"<q cite=1><q\xe3 cite=2>":               "cite /d/1",
+		"<video poster=1 posterx=2>":             "img /d/1",
+	} {
+		if got := links(parse(t, body)); got != want {
+			t.Errorf("%q: got %q, want %q", body, got, want)
+		}
+	}
+}
+
+// svg within MathML and math within SVG are elements of what is around them.
+func TestNamespaces(t *testing.T) {
+	for body, want := range map[string]string{
+		"<math><svg><a href=1></svg><image href=2></math><image src=3>":                           "img /d/3",
+		"<math><annotation-xml><svg><image href=1></svg></annotation-xml></math>":                 "img /d/1",
+		"<math><annotation-xml encoding=text/html><a href=1><svg><image href=2></svg></math>":     "a /d/1, img /d/2",
+		"<svg><math><image href=1></math><image href=2></svg>":                                    "img /d/1, img /d/2",
+		"<svg><foreignObject><math><svg></svg><iframe src=1></iframe></math><iframe src=2></svg>": "frame /d/2",
+	} {
+		if got := links(parse(t, body)); got != want {
+			t.Errorf("%s: got %q, want %q", body, got, want)
+		}
 	}
 }

@@ -17,7 +17,7 @@ func (p *Parser) paths(script []byte) {
 	for literal := range literals(script) {
 		p.text.reset()
 		if value := bytes.ReplaceAll(p.text.decode(literal), []byte(`\/`), []byte("/")); isPath(value) {
-			p.link(reference{url: value, kind: page.Path})
+			p.link(&reference{url: value, kind: page.Path})
 		}
 	}
 }
@@ -84,7 +84,7 @@ func isFile(s []byte) bool {
 func (p *Parser) addresses(body []byte) {
 	for url := range TextLinks(body) {
 		p.text.reset()
-		p.link(reference{url: p.text.decode(url), kind: page.Text})
+		p.link(&reference{url: p.text.decode(url), kind: page.Text})
 	}
 }
 

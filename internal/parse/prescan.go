@@ -16,8 +16,7 @@ func prescan(body []byte) (cs charset, ok bool) {
 		return lookup([]byte("utf-16be"))
 	}
 	s := scanner{src: head}
-	for s.skipPast('<') && s.pos < len(head) {
-		s.pos--
+	for s.pos = index(head, 0, '<'); s.pos+1 < len(head); s.pos = index(head, s.pos, '<') {
 		if cs, ok := s.prescanTag(); ok {
 			return cs, true
 		}
@@ -35,27 +34,28 @@ func (s *scanner) prescanTag() (cs charset, ok bool) {
 		s.prescanComment()
 	case len(rest) > 5 && equalFold(rest[:5], "<meta") && (isSpace(rest[5]) || rest[5] == '/'):
 		s.pos += len("meta")
-		s.tag = tagMeta
-		if s.attributes() {
+		whole := false
+		if s.pos, whole = s.attributes(s.pos, tagMeta); whole {
 			return s.metaCharset()
 		}
 	case isLetter(rest[1]) || rest[1] == '/' && len(rest) > 2 && isLetter(rest[2]):
-		s.tag = tagOther
 		s.pos++
 		for s.pos < len(s.src) && !isSpace(s.src[s.pos]) && s.src[s.pos] != '>' {
 			s.pos++
 		}
-		s.attributes()
+		s.pos, _ = s.attributes(s.pos, tagOther)
 	case rest[1] == '!' || rest[1] == '/' || rest[1] == '?':
-		s.skipPast('>')
+		s.pos = past(s.src, s.pos, '>')
 	}
 	return charset{}, false
 }
 
 // prescanComment reads to the next "-->", whose dashes may be those of the beginning.
 func (s *scanner) prescanComment() {
-	for start := s.pos; s.skipPast('>'); {
-		if bytes.HasSuffix(s.src[start:s.pos-1], []byte("--")) {
+	for start := s.pos; s.pos < len(s.src); {
+		end := index(s.src, s.pos, '>')
+		s.pos = min(end+1, len(s.src))
+		if bytes.HasSuffix(s.src[start:end], []byte("--")) {
 			return
 		}
 	}

@@ -6,12 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// query returns ref with the query in the document's charset, percent-encoded, as the URL standard wants it for pages that
+// query returns ref with the query in the document's charset, which is not in Unicode, percent-encoded, as the URL standard wants it for pages that
 // are not in Unicode: their servers expect it so. Characters which that charset lacks become numeric character references.
 func (t *text) query(ref []byte) []byte {
-	if t.encoder == nil {
-		return ref
-	}
 	end := indexByte(ref, '#')
 	mark := indexByte(ref[:end], '?')
 	if isASCII(ref[mark:end]) {

@@ -2,27 +2,24 @@ package parse
 
 import "bytes"
 
-// rawText reads the text of an element in which only its own end tag is markup, and that end tag.
-func (s *scanner) rawText() {
-	start, end := s.pos, len(s.src)
+// rawText reads the text from i on of an element in which only its own end tag is markup, and that end tag.
+func (s *scanner) rawText(i int) (end int) {
+	end = len(s.src)
 	switch s.tag {
 	case tagPlaintext:
 	case tagScript:
-		end = s.scriptEnd(start)
+		end = s.scriptEnd(i)
 	default:
-		end = s.rawEnd(start, s.tag.name())
+		end = s.rawEnd(i, s.tag.name())
 	}
-	s.content = s.src[start:end]
-	s.pos = end
+	s.content = s.src[i:end]
 	if end == len(s.src) {
-		return
+		return end
 	}
 	have := s.have
-	s.pos += len("</") + len(s.tag.name())
-	tag := s.tag
-	s.tag = tagOther // the end tag's attributes are not the element's
-	s.attributes()
-	s.tag, s.have = tag, have
+	end, _ = s.attributes(end+len("</")+len(s.tag.name()), tagOther) // they are not the element's
+	s.have = have
+	return end
 }
 
 // rawEnd returns where the next end tag of the name begins, or the document's end.

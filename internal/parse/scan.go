@@ -1,6 +1,10 @@
 package parse
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+)
 
 // A scanner finds the start tags that mean something to a crawl. It follows the tokenizer of the HTML standard
 // (section 13.2.5), whose states are laid out here as a function for each thing that markup can be.
@@ -12,18 +16,22 @@ type scanner struct {
 	tag         tag
 	closing     bool   // it is an end tag
 	ends        uint64 // a bit for each tag whose end is told, too
+	initials    uint32 // a bit for each letter with which the name of such a tag begins
 	space       namespace
 	selfClosing bool
 	content     []byte // the raw text of a title, character references and all
 	have        uint32 // a bit for each attribute that the tag has
-	values      [numAttrs][]byte
+	values      [numAttrs]extent
 
 	nest nesting
 	xml  bool // the document is XHTML, where every element may close itself and no text is raw
 }
 
+// An extent is where a text lies in the document.
+type extent struct{ start, end int }
+
 func (s *scanner) reset(src []byte, xml bool) {
-	*s = scanner{src: src, xml: xml, ends: s.ends}
+	*s = scanner{src: src, xml: xml, ends: s.ends, initials: s.initials}
 }
 
 // attr returns the attribute's value as it stands in the markup, and whether the tag has it. An attribute without a value has
@@ -32,7 +40,7 @@ func (s *scanner) attr(a attr) (value []byte, ok bool) {
 	if s.have&(1<<a) == 0 {
 		return nil, false
 	}
-	return s.values[a], true
+	return s.src[s.values[a].start:s.values[a].end], true
 }
 
 // has reports whether the tag has one of the attributes in the set of bits.
@@ -41,196 +49,217 @@ func (s *scanner) has(set uint32) bool { return s.have&set != 0 }
 // next goes to the next start tag with a name that is known or a style that names something, or to an end tag that is asked for.
 // It reports false at the end of the document.
 func (s *scanner) next() bool {
-	for s.skipPast('<') && s.pos < len(s.src) {
-		if s.construct() {
+	src := s.src
+	for i := s.pos; ; {
+		if i < len(src) && src[i] == '<' { // between two tags
+			i++
+		} else {
+			i = index(src, i, '<') + 1
+		}
+		if i >= len(src) {
+			s.pos = len(src)
+			return false
+		}
+		matters := false
+		switch c := src[i]; { // as construct does, without calling it for every tag
+		case isLetter(c):
+			i, matters = s.startTag(i)
+		case c == '/':
+			i, matters = s.endTag(i + 1)
+		default:
+			i, matters = s.construct(i)
+		}
+		if matters {
+			s.pos = i
 			return true
 		}
 	}
-	return false
 }
 
-// construct reads what begins with the "<" just before. It reports whether that is a tag that matters.
-func (s *scanner) construct() bool {
-	s.start, s.closing = s.pos-1, false
-	switch c := s.src[s.pos]; {
+// Where the reading goes on is passed from one of the functions below to the other rather than kept in the scanner: what a
+// processor has to store and to load again before it knows the next byte, it waits for.
+
+// construct reads what begins with the "<" just before i. It returns where that ends, and whether it is a tag that matters.
+func (s *scanner) construct(i int) (end int, matters bool) {
+	switch c := s.src[i]; {
 	case isLetter(c):
-		return s.startTag() && (s.tag.known() || s.have != 0)
+		return s.startTag(i)
 	case c == '/':
-		s.pos++
-		return s.endTag()
+		return s.endTag(i + 1)
 	case c == '!':
-		s.pos++
-		s.declaration()
+		return s.declaration(i + 1), false
 	case c == '?':
-		s.skipPast('>')
+		return past(s.src, i, '>'), false
 	}
-	return false
+	return i, false
 }
 
-// skipPast goes behind the next c, or to the end of the document, where it reports false.
-func (s *scanner) skipPast(c byte) bool {
-	if s.pos < len(s.src) && s.src[s.pos] == c { // between two tags
-		s.pos++
-		return true
-	}
-	i := bytes.IndexByte(s.src[s.pos:], c)
-	if i < 0 {
-		s.pos = len(s.src)
-		return false
-	}
-	s.pos += i + 1
-	return true
+// past is where the text behind the first c from i on begins, or the end of the document.
+func past(src []byte, i int, c byte) int {
+	return min(index(src, i, c)+1, len(src))
 }
 
-// startTag reads a start tag and, if its element has raw text, that text and the end tag too. It reports false if the
-// document ends within the tag, which then is none.
-func (s *scanner) startTag() bool {
-	s.tag = s.name()
-	if !s.attributes() {
-		return false
+// index is where the first c from i on stands in src, or the length of src. Most are so near that they are among the first eight
+// bytes, which are looked at as one number: those that equal c become zero, and the highest bit of the first zero is set.
+func index(src []byte, i int, c byte) int {
+	if i+8 <= len(src) {
+		const ones, highs = 0x0101010101010101, 0x8080808080808080
+		x := binary.LittleEndian.Uint64(src[i:]) ^ ones*uint64(c)
+		if zeros := (x - ones) &^ x & highs; zeros != 0 {
+			return i + bits.TrailingZeros64(zeros)/8
+		}
+		i += 8
 	}
-	s.content, s.space = nil, inHTML
+	if n := bytes.IndexByte(src[i:], c); n >= 0 {
+		return i + n
+	}
+	return len(src)
+}
+
+// startTag reads a start tag and, if its element has raw text, that text and the end tag too. If the document ends within the
+// tag, it is none.
+func (s *scanner) startTag(i int) (end int, matters bool) {
+	s.start, s.closing = i-1, false
+	end = nameEnd(s.src, i, endsTagName)
+	s.tag = tags.find(s.src, i, end)
+	end, whole := s.attributes(end, s.tag)
+	if !whole {
+		return end, false
+	}
+	s.space = inHTML
 	if s.nest.depth > 0 || s.tag == tagSVG || s.tag == tagMath { // hardly ever
 		s.space = s.nest.open(s)
 	}
-	if s.space == inHTML && s.tag >= firstRaw && (!s.xml || s.tag == tagTitle && !s.selfClosing) {
-		s.rawText()
+	if s.tag >= firstRaw {
+		s.content = nil
+		if s.space == inHTML && (!s.xml || s.tag == tagTitle && !s.selfClosing) {
+			end = s.rawText(end)
+		}
 	}
-	return true
+	return end, s.tag.known() || s.have != 0
 }
 
-// endTag reads an end tag. It reports whether that was asked for.
-func (s *scanner) endTag() bool {
-	switch {
-	case s.pos == len(s.src):
-	case isLetter(s.src[s.pos]):
-		name := s.name()
-		s.tag = tagOther
-		if s.attributes() {
-			s.tag, s.closing = name, true
-			if s.nest.depth > 0 {
-				s.nest.close(name, s.xml)
-			}
-			return s.ends&(1<<name) != 0
-		}
-	default:
-		s.skipPast('>')
+// endTag reads an end tag, whose name would be at i. It matters if it was asked for.
+func (s *scanner) endTag(i int) (end int, matters bool) {
+	if i == len(s.src) || !isLetter(s.src[i]) {
+		return past(s.src, i, '>'), false
 	}
-	return false
+	end = nameEnd(s.src, i, endsTagName)
+	if s.nest.depth == 0 && s.initials&initialBit(s.src[i]) == 0 { // nearly always
+		if end == len(s.src) || s.src[end] != '>' {
+			end, _ = s.attributes(end, tagOther)
+			return end, false
+		}
+		return end + 1, false
+	}
+	s.start, s.closing, s.tag = i-len("</"), true, tags.find(s.src, i, end)
+	end, whole := s.attributes(end, tagOther)
+	if !whole {
+		return end, false
+	}
+	if s.nest.depth > 0 {
+		s.nest.close(s.tag, s.xml)
+	}
+	return end, s.ends&(1<<s.tag) != 0
 }
+
+// askEnd makes the ends of an element be told, whose name begins with that letter.
+func (s *scanner) askEnd(t tag, initial byte) {
+	s.ends |= 1 << t
+	s.initials |= initialBit(initial)
+}
+
+func initialBit(letter byte) uint32 { return 1 << (letter & 31) }
 
 // declaration reads what begins with "<!": a comment, a CDATA section, a doctype or what counts as a comment.
-func (s *scanner) declaration() {
-	rest := s.src[s.pos:]
+func (s *scanner) declaration(i int) (end int) {
+	rest := s.src[i:]
 	switch {
 	case bytes.HasPrefix(rest, []byte("--")):
-		s.comment()
+		return s.comment(i)
 	case (s.xml || s.nest.foreign()) && bytes.HasPrefix(rest, []byte("[CDATA[")):
-		if i := bytes.Index(rest, []byte("]]>")); i >= 0 {
-			s.pos += i + 3
-		} else {
-			s.pos = len(s.src)
+		if n := bytes.Index(rest, []byte("]]>")); n >= 0 {
+			return i + n + 3
 		}
-	default:
-		s.skipPast('>')
+		return len(s.src)
 	}
+	return past(s.src, i, '>')
 }
 
 // comment reads to the end of a comment: "-->" or "--!>", where the dashes of "-->" may be those of the beginning.
-func (s *scanner) comment() {
-	start := s.pos
-	for s.skipPast('>') {
-		text := s.src[start : s.pos-1]
+func (s *scanner) comment(start int) (end int) {
+	for end = index(s.src, start, '>'); end < len(s.src); end = index(s.src, end+1, '>') {
+		text := s.src[start:end]
 		if bytes.HasSuffix(text, []byte("--")) || len(text) >= 5 && bytes.HasSuffix(text, []byte("--!")) {
-			return
+			return end + 1
 		}
 	}
+	return end
 }
 
-// name reads a tag's name.
-func (s *scanner) name() tag {
-	i, key := s.pos, uint64(0)
-	for ; i < len(s.src) && class[s.src[i]]&endsTagName == 0; i++ {
-		key = key<<8 | uint64(lowerCase[s.src[i]])
+// nameEnd is where the name at i ends: before the first byte whose class is in ends, but not before the second one.
+func nameEnd(src []byte, i int, ends uint8) int {
+	for i++; i < len(src) && class[src[i]]&ends == 0; i++ {
 	}
-	name := s.src[s.pos:i]
-	s.pos = i
-	return tags.find(name, key)
+	return i
 }
 
-// attributes reads to the end of the tag. It reports false if the document ends first.
-func (s *scanner) attributes() bool {
+// attributes reads to the end of a tag of that name. It reports false if the document ends first.
+func (s *scanner) attributes(i int, of tag) (end int, whole bool) {
 	s.have, s.selfClosing = 0, false
-	if s.pos < len(s.src) && s.src[s.pos] == '>' { // nearly always
-		s.pos++
-		return true
-	}
-	for i := s.pos; i < len(s.src); {
-		switch c := s.src[i]; {
+	for src := s.src; i < len(src); {
+		switch c := src[i]; {
 		case c == '>':
-			s.pos = i + 1
-			return true
-		case c == '/':
-			i++
-			s.selfClosing = i < len(s.src) && s.src[i] == '>'
+			return i + 1, true
 		case isSpace(c):
 			i++
+		case c == '/':
+			i++
+			s.selfClosing = i < len(src) && src[i] == '>'
 		default:
-			i = s.attribute(i)
+			i = s.attribute(i, of)
 		}
 	}
-	s.pos = len(s.src)
-	return false
+	return i, false
 }
 
-// attribute reads the attribute at i and returns where it ends. The first of several with one name counts.
-func (s *scanner) attribute(i int) int {
-	start, key := i, uint64(lowerCase[s.src[i]])
-	for i++; i < len(s.src) && class[s.src[i]]&endsAttrName == 0; i++ { // even a "=" can begin a name
-		key = key<<8 | uint64(lowerCase[s.src[i]])
+// attribute reads the attribute at start of a tag of that name and returns where it ends. The first of several with one name
+// counts.
+func (s *scanner) attribute(start int, of tag) (end int) {
+	src := s.src
+	end = nameEnd(src, start, endsAttrName) // even a "=" can begin a name
+	a := attrs.find(src, start, end)
+	if end < len(src) && src[end] != '=' {
+		end = s.skipSpace(end)
 	}
-	name := s.src[start:i]
-	if i < len(s.src) && s.src[i] != '=' {
-		i = s.skipSpace(i)
+	var value extent
+	if end < len(src) && src[end] == '=' {
+		value, end = s.value(s.skipSpace(end + 1))
 	}
-	var value []byte
-	if i < len(s.src) && s.src[i] == '=' {
-		value, i = s.value(s.skipSpace(i + 1))
+	if a == attrOther || s.have&(1<<a) != 0 {
+		return end
 	}
-	if !s.tag.known() {
-		if len(name) == len("style") && namesSomething(value) && equalFold(name, "style") {
-			s.have |= 1 << attrStyle
-			s.values[attrStyle] = value
-		}
-		return i
-	}
-	if a := attrs.find(name, key); a != attrOther && s.have&(1<<a) == 0 {
+	if of.known() || a == attrStyle && namesSomething(src[value.start:value.end]) {
 		s.have |= 1 << a
 		s.values[a] = value
 	}
-	return i
+	return end
 }
 
 // namesSomething reports whether a style may have a url() in it.
 func namesSomething(style []byte) bool { return len(style) > 4 && bytes.IndexByte(style, '(') >= 0 }
 
 // value reads the attribute value at i and returns where it ends.
-func (s *scanner) value(i int) (value []byte, end int) {
-	if i == len(s.src) {
-		return nil, i
+func (s *scanner) value(i int) (value extent, end int) {
+	src := s.src
+	if i < len(src) && (src[i] == '"' || src[i] == '\'') {
+		end = index(src, i+1, src[i])
+		return extent{i + 1, end}, min(end+1, len(src))
 	}
-	if quote := s.src[i]; quote == '"' || quote == '\'' {
-		n := bytes.IndexByte(s.src[i+1:], quote)
-		if n < 0 {
-			return nil, len(s.src)
-		}
-		return s.src[i+1 : i+1+n], i + n + 2
+	for end = i; end < len(src) && class[src[end]]&endsValue == 0; {
+		end++
 	}
-	start := i
-	for i < len(s.src) && class[s.src[i]]&endsValue == 0 {
-		i++
-	}
-	return s.src[start:i], i
+	return extent{i, end}, end
 }
 
 func (s *scanner) skipSpace(i int) int {
@@ -259,14 +288,6 @@ var class = func() (t [256]uint8) {
 	t['/'] = endsTagName | endsAttrName
 	t['>'] = endsTagName | endsAttrName | endsValue
 	t['='] = endsAttrName
-	return t
-}()
-
-// lowerCase has each byte in lower case.
-var lowerCase = func() (t [256]byte) {
-	for c := range t {
-		t[c] = toLower(byte(c))
-	}
 	return t
 }()
 

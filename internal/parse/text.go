@@ -53,7 +53,7 @@ func (t *text) attr(raw []byte) []byte {
 		return value
 	}
 	start := len(t.buf)
-	t.buf = appendUnescaped(append(t.buf, value[:first]...), value[first:])
+	t.buf = appendUnescaped(t.buf, value, first)
 	return t.buf[start:]
 }
 

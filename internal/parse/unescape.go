@@ -9,20 +9,16 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// appendUnescaped appends an attribute value with its character references replaced. In attributes a named reference
-// without a semicolon is none if a letter, a digit or "=" follows, so that "?a=1&copy=2" stays as it is.
-func appendUnescaped(dst, value []byte) []byte {
-	for {
-		i := bytes.IndexByte(value, '&')
-		if i < 0 {
-			return append(dst, value...)
-		}
-		dst = append(dst, value[:i]...)
-		value = value[i+1:]
-		if len(value) >= 4 && value[0] == 'a' && value[1] == 'm' && value[2] == 'p' && value[3] == ';' { // nearly always
-			dst, value = append(dst, '&'), value[4:]
+// appendUnescaped appends an attribute value with its character references replaced, the first "&" being at i. In attributes a
+// named reference without a semicolon is none if a letter, a digit or "=" follows, so that "?a=1&copy=2" stays as it is.
+func appendUnescaped(dst, value []byte, i int) []byte {
+	for ; i >= 0; i = bytes.IndexByte(value, '&') {
+		end := i + len("&amp;")
+		if end <= len(value) && string(value[i:end]) == "&amp;" { // nearly always
+			dst, value = append(dst, value[:i+1]...), value[end:]
 			continue
 		}
+		dst, value = append(dst, value[:i]...), value[i+1:]
 		var n int
 		if len(value) > 0 && value[0] == '#' {
 			dst, n = appendNumeric(dst, value)
@@ -34,6 +30,7 @@ func appendUnescaped(dst, value []byte) []byte {
 		}
 		value = value[n:]
 	}
+	return append(dst, value...)
 }
 
 // maxEntity is longer than any name of a character.
