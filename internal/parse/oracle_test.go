@@ -127,6 +127,8 @@ func (o *oracle) element(n *html.Node) {
 		for c := range candidates([]byte(set)) {
 			o.add(page.Image, string(c.url))
 		}
+	case "form":
+		o.form(n)
 	case "input":
 		if typ, _ := get(n, "type"); strings.EqualFold(typ, "image") {
 			o.addAttr(n, "src", page.Image)
@@ -142,6 +144,29 @@ func (o *oracle) element(n *html.Node) {
 		if _, ref, ok := parseRefresh([]byte(content)); ok && len(ref) > 0 && strings.EqualFold(equiv, "refresh") {
 			o.add(page.Refresh, string(ref))
 		}
+	}
+}
+
+// form adds a form that is sent by GET and has nothing to send.
+func (o *oracle) form(n *html.Node) {
+	method, _ := get(n, "method")
+	action, _ := get(n, "action")
+	fields := false
+	for d := range n.Descendants() {
+		_, named := get(d, "name")
+		typ, _ := get(d, "type")
+		switch d.Data {
+		case "button":
+			fields = fields || named
+		case "input":
+			fields = fields || named || !slices.Contains([]string{"submit", "button", "reset"}, strings.ToLower(typ))
+		case "select", "textarea":
+			fields = true
+		}
+	}
+	action, _, _ = strings.Cut(strings.TrimSpace(action), "#")
+	if action, _, _ = strings.Cut(action, "?"); action != "" && !fields && !slices.Contains([]string{"post", "dialog"}, strings.ToLower(method)) {
+		o.add(page.Form, action)
 	}
 }
 
