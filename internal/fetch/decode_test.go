@@ -167,6 +167,19 @@ func TestDecodeConformance(t *testing.T) {
 	}
 }
 
+// A bomb of each coding, and of one in the other, is cut where its ratio gives it away.
+func TestBombs(t *testing.T) {
+	zeros := make([]byte, 64<<20)
+	for _, codings := range [][]string{{"gzip"}, {"deflate"}, {"raw"}, {"br"}, {"zstd"}, {"gzip", "gzip"}, {"zstd", "br"}} {
+		resp := coded(encode(t, zeros, codings...), strings.Replace(strings.Join(codings, ", "), "raw", "deflate", 1))
+		if limit := max(ratioFloor, maxRatio*len(resp.Payload)); limit >= len(zeros) {
+			t.Fatalf("%s: %d bytes are no bomb", codings, len(resp.Payload))
+		} else if err := Decode(resp, 256<<20); !errors.Is(err, ErrBomb) || len(resp.Body) > limit {
+			t.Errorf("%s: %v, %d bytes of %d", codings, err, len(resp.Body), len(resp.Payload))
+		}
+	}
+}
+
 // The bomb is in the middle: its decoded form is a small answer's coded one.
 func TestHiddenBomb(t *testing.T) {
 	empty := encode(t, nil, "gzip")
