@@ -59,7 +59,7 @@ func readPage(in PageIn) (pg page.Page, err error) {
 	maps.Copy(header, in.Header)
 	header.Set("Content-Type", cmp.Or(in.ContentType, "text/html"))
 	resp := page.Response{URL: in.URL, Status: http.StatusOK, Header: header, Payload: in.HTML, Body: in.HTML, Start: time.Now()}
-	err = parse.New(parse.Config{AnchorText: true}).Parse(&resp, &pg)
+	err = parse.New(parse.Config{AnchorText: true, Agent: "kumo"}).Parse(&resp, &pg)
 	return pg, err
 }
 
