@@ -148,7 +148,9 @@ func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 		p.begin(resp)
 	}
 	pg.Title = collapse(p.text.content(p.title), p.cfg.MaxTitle)
-	pg.Lang = p.language(p.lead(p.scan.src, p.scan.xml))
+	if p.cfg.Language {
+		pg.Lang = p.language(p.lead(p.scan.src, p.scan.xml))
+	}
 }
 
 // markup reads the document's elements. It reports whether to begin again.
