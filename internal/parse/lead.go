@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	maxLead     = 1 << 10   // bytes of text that are enough to tell a language by
-	leadWindow  = 256 << 10 // bytes of a document in which they are looked for
-	minSentence = 32        // bytes between two tags from which on text is more than a name or a button
-	fewWords    = 200       // bytes of sentences below which names and buttons have to do
-	fewLetters  = 20        // bytes of text that say nothing of a language
+	maxLead     = 1 << 10  // bytes of text that are enough to tell a language by
+	leadWindow  = 64 << 10 // bytes of a document in which they are looked for
+	minSentence = 32       // bytes between two tags from which on text is more than a name or a button
+	fewWords    = 200      // bytes of sentences below which names and buttons have to do
+	fewLetters  = 20       // bytes of text that say nothing of a language
 )
 
 // language tells the language of a document's first text, "" where there is hardly any.

@@ -66,6 +66,7 @@ func (o *outlinks) add(base weburl.URL, r *reference) int {
 		*slot = o.keep(start, hash, r)
 	} else {
 		o.text = text[:start]
+		o.again(&o.links[*slot-1], cut(r.rel, maxRel))
 	}
 	if r.kind == page.Canonical && o.canonical == 0 {
 		o.canonical = *slot
@@ -127,6 +128,16 @@ func (o *outlinks) rel(l *outlink, rel []byte) {
 		return
 	}
 	l.rel, l.hints = o.piece(rel), hintsOf(rel)
+}
+
+// again meets a link once more. It may be followed if it may be followed anywhere on the page.
+func (o *outlinks) again(l *outlink, rel []byte) {
+	if l.hints&noFollow == 0 {
+		return
+	}
+	if hints := hintsOf(rel); hints&noFollow == 0 {
+		l.rel, l.hints = o.piece(rel), hints
+	}
 }
 
 func (o *outlinks) piece(text []byte) span {

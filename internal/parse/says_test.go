@@ -173,3 +173,18 @@ func TestSniffed(t *testing.T) {
 		t.Errorf("scripts are read unasked: %s", links(pg))
 	}
 }
+
+// A link may be followed if it may be followed anywhere on its page.
+func TestNofollowOfALinkMetAgain(t *testing.T) {
+	for body, want := range map[string]string{
+		`<a href=/x rel=nofollow><a href=/x>`:                  "",
+		`<a href=/x><a href=/x rel=nofollow>`:                  "",
+		`<a href=/x rel=nofollow><a href=/x rel=ugc>`:          "ugc",
+		`<a href=/x rel="a nofollow"><a href=/x rel=nofollow>`: "a nofollow",
+	} {
+		pg := parseWith(t, Config{}, nil, body)
+		if l := pg.Links[0]; len(pg.Links) != 1 || l.Rel != want || l.NoFollow != strings.Contains(want, "nofollow") {
+			t.Errorf("%s: %+v", body, pg.Links)
+		}
+	}
+}
