@@ -150,6 +150,7 @@ func (o *options) finish() (err error) {
 	if j.Crawl.Ignore, err = crawl.ParseDirectives(o.ignore); err != nil {
 		return usagef("--ignore: %v", err)
 	}
+	o.ignore = j.Crawl.Ignore.Names() // in one order, to be compared with what was saved
 	if j.Crawl.Sitemaps, err = crawl.ParseSitemaps(o.sitemaps); err != nil {
 		return usagef("--sitemaps: %v", err)
 	}

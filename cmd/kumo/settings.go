@@ -120,7 +120,11 @@ func setFlag(f *pflag.FlagSet, s wire.Setting) error {
 		return nil
 	}
 	if list, ok := fl.Value.(pflag.SliceValue); ok {
-		if err := list.Replace(s.Values); err != nil {
+		values := s.Values
+		if fl.Value.Type() == "stringSlice" { // as on the command line
+			values = strings.Split(strings.Join(values, ","), ",")
+		}
+		if err := list.Replace(values); err != nil {
 			return err
 		}
 		fl.Changed = true
@@ -184,7 +188,7 @@ func (o *options) checkSaved(f *pflag.FlagSet, s wire.Setting, now []wire.Settin
 	if !fl.Changed || !slices.Contains(lasting, s.Key) {
 		return nil
 	}
-	if i := slices.IndexFunc(now, func(t wire.Setting) bool { return t.Key == s.Key }); i < 0 || now[i].Same(s) {
+	if i := slices.IndexFunc(now, func(t wire.Setting) bool { return t.Key == s.Key }); i >= 0 && now[i].Same(s) {
 		return nil
 	}
 	return usagef("the crawl in %s was begun with --%s %s, and that cannot change: name another folder with --out, or begin again with --fresh",

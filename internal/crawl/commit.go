@@ -12,7 +12,11 @@ import (
 	"kumo/internal/store"
 )
 
-const commitBytes = 256 << 10 // of journal entries: a batch that is larger does not wait for its time
+const (
+	commitBytes = 256 << 10 // of journal entries: a batch that is larger does not wait for its time
+	maxPending  = 64 << 20  // of entries that wait to be committed, before workers do
+	keepPending = 4 << 20   // of a buffer that is used again
+)
 
 // A committer is the group commit: it collects what workers put, and makes it durable in batches, records before the journal.
 type committer struct {
@@ -24,20 +28,25 @@ type committer struct {
 	// gate is held for reading while a record and its entries are put, and for writing while a batch is cut off, so that a
 	// batch has the entries of just the records that the files have at its marks.
 	gate    sync.RWMutex
-	mu      sync.Mutex // guards pending
+	mu      sync.Mutex // guards pending and idle
 	pending []byte
+	drained *sync.Cond       // on mu: pending was cut off, or nobody will
+	idle    bool             // nobody commits on the way: run has not begun, or has ended
 	spare   []byte           // the buffer of the batch before, to be pending again; only the one who commits touches it
 	marked  map[string]int64 // the lengths that the journal has
 	full    chan struct{}
 }
 
 func newCommitter(p Parts, every time.Duration, extra func(*encoder)) *committer {
-	return &committer{stores: p.Stores, journal: p.Journal, every: every, extra: extra,
-		marked: map[string]int64{}, full: make(chan struct{}, 1)}
+	c := &committer{stores: p.Stores, journal: p.Journal, every: every, extra: extra,
+		marked: map[string]int64{}, full: make(chan struct{}, 1), idle: true}
+	c.drained = sync.NewCond(&c.mu)
+	return c
 }
 
 // put stores a record, if there is one, and what was left out, then queues the entries that finish makes of it.
 func (c *committer) put(rec *page.Record, skips []page.Skip, finish func() []byte) error {
+	c.waitForRoom()
 	c.gate.RLock()
 	defer c.gate.RUnlock()
 	for _, s := range c.stores {
@@ -56,6 +65,15 @@ func (c *committer) put(rec *page.Record, skips []page.Skip, finish func() []byt
 	return nil
 }
 
+// waitForRoom holds a worker back while the disk does not keep up.
+func (c *committer) waitForRoom() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.pending) > maxPending && !c.idle {
+		c.drained.Wait()
+	}
+}
+
 func (c *committer) enqueue(entries []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,6 +88,8 @@ func (c *committer) enqueue(entries []byte) {
 
 // run commits until the context ends. It does not make the last commit.
 func (c *committer) run(ctx context.Context) error {
+	c.setIdle(false)
+	defer c.setIdle(true)
 	tick := time.NewTicker(c.every)
 	defer tick.Stop()
 	for {
@@ -83,6 +103,13 @@ func (c *committer) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+func (c *committer) setIdle(idle bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = idle
+	c.drained.Broadcast()
 }
 
 // commit makes durable all that was put so far.
@@ -122,9 +149,12 @@ func (c *committer) cut() (batch []byte, marks []store.Mark, err error) {
 		}
 		marks = append(marks, m...)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	counted := encoder{c.pending}
 	c.extra(&counted)
 	batch, c.pending, c.spare = counted.b, c.spare[:0], nil
+	c.drained.Broadcast()
 	return batch, marks, nil
 }
 
@@ -141,7 +171,9 @@ func (c *committer) withMarks(batch []byte, marks []store.Mark) []byte {
 			c.marked[m.Name] = m.Length
 		}
 	}
-	c.spare = e.b
+	if cap(e.b) <= keepPending {
+		c.spare = e.b
+	}
 	return e.b
 }
 

@@ -26,6 +26,7 @@ type Config struct {
 	IgnoreRobots bool
 	Ignore       Directives // that pages have, and that are not obeyed
 	Sitemaps     Sitemaps   // which are read
+	MaxSitemap   int64      // bytes of a sitemap's body, as transferred; 50 MiB
 	Tries        int        // visits that a URL gets before it has failed; 3
 	MaxRedirects int        // in a row; 10
 	PagesPerHost int64      // 0: without limit
@@ -44,6 +45,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Tries = orDefault(c.Tries, 3)
 	c.MaxRedirects = orDefault(c.MaxRedirects, 10)
+	c.MaxSitemap = orDefault(c.MaxSitemap, 50<<20)
 	c.Grace = orDefault(c.Grace, 5*time.Second)
 	c.Commit = orDefault(c.Commit, 50*time.Millisecond)
 	if c.Now == nil {

@@ -26,7 +26,7 @@ var directiveNames = []string{"nofollow", "rel-nofollow", "noindex", "noarchive"
 func ParseDirectives(names []string) (Directives, error) {
 	var d Directives
 	for _, name := range names {
-		i := slices.Index(directiveNames, name)
+		i := slices.Index(directiveNames, strings.ReplaceAll(name, "_", "-"))
 		switch {
 		case name == "all":
 			d = 1<<len(directiveNames) - 1
@@ -39,31 +39,60 @@ func ParseDirectives(names []string) (Directives, error) {
 	return d, nil
 }
 
+// Names are the names of the directives in d, in a fixed order.
+func (d Directives) Names() []string {
+	var names []string
+	for i, name := range directiveNames {
+		if d&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (e *Engine) obeys(d Directives) bool { return e.cfg.Ignore&d == 0 }
 
-// nofollow says why a link of a page is not to be followed, "" if it may be. Where a browser goes without being asked, which is
-// to redirects and parts of the page, a directive about links does not hold.
-func (e *Engine) nofollow(asks *page.Robots, l *page.Link) string {
+// asks is what a page asks for its links, as far as the crawl obeys.
+type asks struct {
+	page string // why none is followed, "" if they are
+	rel  bool   // rel=nofollow counts
+}
+
+func (e *Engine) asks(r *page.Robots) asks {
+	a := asks{rel: e.obeys(RelNoFollow)}
+	if r.NoFollow && e.obeys(NoFollow) {
+		a.page = asWritten(r)
+	}
+	return a
+}
+
+// nofollow says why a link is not to be followed, "" if it may be. Where a browser goes without being asked, which is to
+// redirects and parts of the page, a directive about links does not hold.
+func (a asks) nofollow(l *page.Link) string {
 	switch {
 	case l.Kind.Embed(), l.Kind == page.Redirect, l.Kind == page.Refresh:
-	case asks.NoFollow && e.obeys(NoFollow):
-		return asWritten(asks)
-	case l.NoFollow && e.obeys(RelNoFollow):
+	case a.page != "":
+		return a.page
+	case l.NoFollow && a.rel:
 		return "rel=" + l.Rel
 	}
 	return ""
 }
 
+// maxWritten bounds what is quoted of a page's directives: each of its links has that in its line.
+const maxWritten = 200
+
 // asWritten are a page's directives in its own words.
-func asWritten(asks *page.Robots) string {
+func asWritten(r *page.Robots) string {
 	var all []string
-	if asks.Meta != "" {
-		all = append(all, "robots meta element: "+asks.Meta)
+	if r.Meta != "" {
+		all = append(all, "robots meta element: "+r.Meta)
 	}
-	if asks.Header != "" {
-		all = append(all, "X-Robots-Tag: "+asks.Header)
+	if r.Header != "" {
+		all = append(all, "X-Robots-Tag: "+r.Header)
 	}
-	return strings.Join(all, "; ")
+	text := strings.Join(all, "; ")
+	return strings.ToValidUTF8(text[:min(len(text), maxWritten)], "")
 }
 
 // heed marks a record with what its page asks for and the crawl obeys.

@@ -30,7 +30,14 @@ type candidate struct {
 	verdict
 }
 
+// maxKept is how many links a batch may have that keeps its room for the next.
+const maxKept = 4096
+
 func (b *batch) reset() {
+	if cap(b.cands) > maxKept || cap(b.skips) > maxKept {
+		*b = batch{}
+		return
+	}
 	clear(b.cands)
 	clear(b.found)
 	clear(b.skips)
@@ -41,10 +48,11 @@ func (b *batch) reset() {
 
 // addLinks takes the links of it in.
 func (e *Engine) addLinks(b *batch, it *frontier.Item, pg *page.Page) {
+	asks := e.asks(&pg.Robots)
 	for i := range pg.Links {
 		l := &pg.Links[i]
 		u, err := weburl.Parse(l.URL)
-		if err != nil {
+		if err != nil || e.cfg.Sitemaps == SitemapsIgnored && (l.Kind == page.Sitemap || l.Kind == page.Listed) {
 			continue // the parser has counted what is unusable
 		}
 		u = e.rewritten(it, l.Kind, u)
@@ -53,7 +61,11 @@ func (e *Engine) addLinks(b *batch, it *frontier.Item, pg *page.Page) {
 		if c.Kind == page.Redirect && c.Root {
 			e.scope.AddSeed(u) // a seed that redirects takes its target into scope
 		}
-		e.consider(b, u, c, e.nofollow(&pg.Robots, l))
+		rule, why := "nofollow", asks.nofollow(l)
+		if l.Kind == page.Sitemap && strings.Count(it.Path, "M") >= maxNested {
+			rule, why = "sitemap", "an index in an index in an index"
+		}
+		e.consider(b, u, c, rule, why)
 	}
 	e.offer(b, it.Path)
 }
@@ -75,16 +87,17 @@ func (e *Engine) rewritten(it *frontier.Item, kind page.Kind, u weburl.URL) webu
 func (e *Engine) addSeeds(b *batch, seeds []weburl.URL) {
 	for _, u := range seeds {
 		url := u.String()
-		e.consider(b, u, frontier.Item{URL: url, Seed: url, Kind: page.Seed, Root: true}, "")
+		e.consider(b, u, frontier.Item{URL: url, Seed: url, Kind: page.Seed, Root: true}, "", "")
 	}
 	e.offer(b, "")
 }
 
-// consider judges one link; nofollow is why it is not to be followed, if so. What is off the crawl's hosts ends here.
-func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item, nofollow string) {
+// consider judges one link. A rule about the link that its page has is told with why it says so, "" if it does not. What is off
+// the crawl's hosts ends here.
+func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item, rule, why string) {
 	v := e.judge(u, &it)
-	if v.rule == "" && nofollow != "" {
-		v = aside("nofollow", nofollow)
+	if v.rule == "" && why != "" {
+		v = aside(rule, why)
 	}
 	if v.off {
 		b.offs = append(b.offs, e.intern(u.Host()))

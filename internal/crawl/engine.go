@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,7 @@ type Engine struct {
 	shared    map[string]string
 	offs      map[string]int64
 	sums      stats.Sums          // as the journal has them
+	listed    map[string]int32    // how deep the visits were for which the sitemaps of origins were taken in
 	wanted    map[string]bool     // origins whose robots.txt is on its way
 	standings map[string]standing // of origins that failed lately
 	lost      map[string]lost     // origins that were given up
@@ -60,7 +62,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 		cfg: cfg, frontier: p.Frontier, seen: s.seen, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
 		newParser: p.NewParser, text: p.Text, stats: s.Stats, listener: p.Listener,
 		quota: newQuota(cfg, s.Stats.Pages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
-		asides: s.asides, digests: s.digests, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{},
+		asides: s.asides, digests: s.digests, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{}, listed: map[string]int32{},
 		standings: map[string]standing{}, lost: map[string]lost{},
 	}
 	e.bytes.Store(s.Stats.Totals().Bytes)
@@ -206,14 +208,21 @@ func (e *Engine) seed(seeds []weburl.URL) error {
 	for i, u := range seeds {
 		known[i] = e.cfg.Canon.Apply(u)
 		e.admit(u, true)
-		e.admit(known[i], true)
+		e.scope.AddSeed(known[i]) // without the trust: it may be another host than the user named
 	}
-	var b batch
-	e.addSeeds(&b, known)
-	if err := e.take(&b, nil, nil); err != nil || !e.cfg.IgnoreRobots || e.cfg.Sitemaps != SitemapsGuessed {
-		return err
+	for part := range slices.Chunk(known, maxKept) {
+		var b batch
+		e.addSeeds(&b, part)
+		if err := e.take(&b, nil, nil); err != nil {
+			return err
+		}
+		if e.cfg.IgnoreRobots && e.cfg.Sitemaps == SitemapsGuessed {
+			if err := e.guessSitemaps(part); err != nil {
+				return err
+			}
+		}
 	}
-	return e.guessSitemaps(known)
+	return nil
 }
 
 // take makes a batch part of the crawl: with the record that brought it, if there is one, to the stores and the journal, then to
@@ -282,12 +291,17 @@ func (e *Engine) writeAsides() error {
 	}
 	clear(e.asides)
 	e.mu.Unlock()
-	var b batch
-	for i := range asides {
-		b.entries.skip(entryOut, &asides[i])
+	for part := range slices.Chunk(asides, maxKept) {
+		var b batch
+		for i := range part {
+			b.entries.skip(entryOut, &part[i])
+		}
+		b.skips = part
+		if err := e.take(&b, nil, nil); err != nil {
+			return err
+		}
 	}
-	b.skips = asides
-	return e.take(&b, nil, nil)
+	return nil
 }
 
 // journalCounts journals what has been counted since the last commit and follows from no other entry.

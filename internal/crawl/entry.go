@@ -21,6 +21,7 @@ const (
 	entryAside = 'a' // a URL was set aside: a better link may bring it in
 	entryMark  = 'm' // a record file's length at this point
 	entryOut   = 'x' // a URL was left out on its way in; a seed may still name it
+	entryGone  = 'g' // a URL was left out that had waited; a seed may still name it
 	entryTold  = 't' // a URL was said to have failed with its host; it still waits
 	entryNear  = 'r' // a URL was met nearer to a seed
 	entryOff   = 'o' // links to a host that is not the crawl's
@@ -203,6 +204,7 @@ type reader interface {
 	done(v done)
 	skip(s page.Skip)
 	out(s page.Skip)
+	gone(s page.Skip)
 	aside(s page.Skip)
 	told(url string)
 	nearer(url string, depth int32)
@@ -224,6 +226,8 @@ func read(batch []byte, r reader) error {
 			r.skip(d.skip())
 		case entryOut:
 			r.out(d.skip())
+		case entryGone:
+			r.gone(d.skip())
 		case entryTold:
 			r.told(d.string())
 		case entryNear:

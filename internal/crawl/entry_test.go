@@ -19,6 +19,7 @@ func (s *script) found(host string, it frontier.Item) { *s = append(*s, host, it
 func (s *script) done(v done)                         { *s = append(*s, v) }
 func (s *script) skip(k page.Skip)                    { *s = append(*s, k) }
 func (s *script) out(k page.Skip)                     { *s = append(*s, "out", k) }
+func (s *script) gone(k page.Skip)                    { *s = append(*s, "gone", k) }
 func (s *script) told(url string)                     { *s = append(*s, "told", url) }
 func (s *script) nearer(url string, depth int32)      { *s = append(*s, url, depth) }
 func (s *script) sums(n stats.Sums)                   { *s = append(*s, n) }
@@ -41,12 +42,13 @@ func sampleBatch() ([]byte, script) {
 	e.skip(entrySkip, &skip)
 	e.skip(entryAside, &skip)
 	e.skip(entryOut, &skip)
+	e.skip(entryGone, &skip)
 	e.told("http://f/")
 	e.nearer("http://g/", 2)
 	e.sums(stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4})
 	e.mark(mark)
 	e.off("elsewhere", 9)
-	return e.b, script{"a", it, d, failed, skip, "aside", skip, "out", skip, "told", "http://f/", "http://g/", int32(2),
+	return e.b, script{"a", it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/", int32(2),
 		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9)}
 }
 

@@ -3,6 +3,7 @@ package crawl
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
@@ -28,7 +29,7 @@ func (e *Engine) judge(u weburl.URL, it *frontier.Item) verdict {
 		return aside("redirects", fmt.Sprintf("more than %d in a row", e.cfg.MaxRedirects))
 	case it.Kind == page.Ping, it.Kind.Embed() && !e.cfg.Embeds: // a ping tells of a click, and there was none
 		return aside("embed", it.Kind.String())
-	case e.tooDeep(it.Depth), it.Kind == page.Sitemap && e.tooDeep(it.Depth+1): // its entries would be
+	case e.tooDeep(it.Depth):
 		return aside("depth", fmt.Sprintf("deeper than %d", e.cfg.Depth))
 	}
 	return verdict{}
@@ -39,7 +40,7 @@ func (e *Engine) judgeURL(u weburl.URL, it *frontier.Item) verdict {
 	if why := e.block.Match(u); why != "" {
 		return out("block", why)
 	}
-	if scope := e.scope.Judge(u); !scope.In && (it.Kind != page.Sitemap || !scope.Near) { // a sitemap may lie above what it lists
+	if scope := e.scope.Judge(u); !scope.In && !trustedList(u, it) {
 		return verdict{rule: "scope", why: scope.Rule, off: !scope.Near}
 	}
 	if re := firstMatch(e.cfg.Exclude, it.URL); re != nil {
@@ -49,6 +50,12 @@ func (e *Engine) judgeURL(u weburl.URL, it *frontier.Item) verdict {
 		return out("include", "matches none of the patterns to include")
 	}
 	return verdict{}
+}
+
+// trustedList reports whether a URL out of scope is that of a sitemap which may list what is in scope: one that robots.txt names,
+// wherever it lies, and those on the same host that an index names.
+func trustedList(u weburl.URL, it *frontier.Item) bool {
+	return it.Kind == page.Sitemap && (strings.HasSuffix(it.From, robotsPath) || originOf(it.From) == u.Origin())
 }
 
 func out(rule, why string) verdict   { return verdict{rule: rule, why: why} }
@@ -74,14 +81,18 @@ func firstMatch(res []*regexp.Regexp, s string) *regexp.Regexp {
 	return nil
 }
 
-// child is the item that a link on it leads to.
+// child is the item that a link on it leads to. A sitemap lies as deep as its entries, so that it is read when they are due, and
+// only if they are.
 func child(it *frontier.Item, l *page.Link) frontier.Item {
 	c := frontier.Item{URL: l.URL, From: it.URL, Seed: it.Seed, Kind: l.Kind, Depth: it.Depth}
 	switch {
 	case l.Kind == page.Redirect:
 		c.Redirects = it.Redirects + 1
 		c.Root = it.Root
-	case !l.Kind.Embed() && l.Kind != page.Sitemap:
+		if it.Kind == page.Sitemap {
+			c.Kind = page.Sitemap // and is read as one
+		}
+	case !l.Kind.Embed() && it.Kind != page.Sitemap:
 		c.Depth++
 	}
 	return c

@@ -103,11 +103,16 @@ func (s *State) told(url string) {
 	}
 }
 
+// out does not touch what waits: another link may have brought the URL in at the same time.
 func (s *State) out(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Aside)
-	delete(s.waiting, k.URL)
 	delete(s.asides, k.URL)
 	s.Stats.Skipped(k.Rule)
+}
+
+func (s *State) gone(k page.Skip) {
+	delete(s.waiting, k.URL)
+	s.out(k)
 }
 
 func (s *State) nearer(url string, depth int32) { s.know(url, depth, seen.Known) }

@@ -98,9 +98,6 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 			return err
 		}
 	}
-	if err := w.take(&w.batch, nil, nil); err != nil {
-		return err
-	}
 	return w.done(v, f)
 }
 
@@ -129,13 +126,10 @@ func (w *worker) withoutRules(f fate) (lost, bool) {
 	return lost{}, false
 }
 
-// settleRobots makes rules of the answer, whose sitemaps go into the batch, or follows a redirect. It reports what is lost where
-// that leads to what was given up.
+// settleRobots makes rules of the answer, or follows a redirect. It reports what is lost where that leads to what was given up.
 func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (lost, bool) {
 	if status := w.resp.Status; status < 300 || status >= 400 {
-		rules := w.rules.Answer(v.Robots, status, w.resp.Body)
-		w.obey(v.Robots, rules)
-		w.addSitemaps(v, u, rules)
+		w.obey(v.Robots, w.rules.Answer(v.Robots, status, w.resp.Body))
 		return lost{}, false
 	}
 	to, ok := w.nextHop(v, u)

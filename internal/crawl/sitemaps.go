@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"fmt"
+	"strings"
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
@@ -38,26 +39,54 @@ func (s Sitemaps) String() string { return sitemapsNames[s] }
 
 const (
 	guessedSitemap = "/sitemap.xml"
-	maxSitemaps    = 1000     // that a robots.txt names
-	maxSitemap     = 50 << 20 // bytes, as the sitemap protocol has it
+	maxSitemaps    = 1000 // that a robots.txt names
+	maxNested      = 4    // lists on the way to a list, redirects among them
 )
 
-// addSitemaps takes in the sitemaps of the host whose rules came from v, which is at u.
-func (w *worker) addSitemaps(v *frontier.Visit, u weburl.URL, rules *robots.Rules) {
+// addSitemaps takes in the sitemaps that the rules of an origin name, for the visit that is about to obey them. That is done once,
+// and again for a visit that lies nearer to its seed, from where more entries are within reach.
+func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rules) error {
+	if w.cfg.Sitemaps == SitemapsIgnored || v.Kind == page.Sitemap || !w.nearest(origin, v.Depth) {
+		return nil
+	}
+	base, err := weburl.Parse(origin + robotsPath)
+	if err != nil {
+		return nil //nolint:nilerr // cannot be: origins come from parsed URLs
+	}
 	named := rules.Sitemaps()
 	if len(named) == 0 && w.cfg.Sitemaps == SitemapsGuessed {
-		named = []string{v.Robots + guessedSitemap}
+		named = []string{guessedSitemap}
 	}
-	if w.cfg.Sitemaps == SitemapsIgnored {
-		return
+	if len(named) == 0 {
+		return nil
 	}
 	var links []page.Link
 	for _, ref := range named[:min(len(named), maxSitemaps)] {
-		if to, err := u.Resolve(ref); err == nil {
+		if to, err := base.Resolve(ref); err == nil {
 			links = append(links, page.Link{URL: to.Canonical().String(), Kind: page.Sitemap})
 		}
 	}
-	w.addLinks(&w.batch, &v.Item, &page.Page{Links: links})
+	from := frontier.Item{URL: base.String(), Seed: v.Seed, Path: w.intern(v.Path + "P"), Depth: v.Depth}
+	w.addLinks(&w.batch, &from, &page.Page{Links: links})
+	if err := w.take(&w.batch, nil, nil); err != nil {
+		return err
+	}
+	w.batch.reset()
+	return nil
+}
+
+// nearest reports whether no visit of an origin lay as near before.
+func (e *Engine) nearest(origin string, depth int32) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	least, known := e.listed[origin]
+	if known && (depth >= least || e.cfg.Depth < 0) {
+		return false
+	}
+	if known || len(e.listed) < maxShared {
+		e.listed[strings.Clone(origin)] = depth
+	}
+	return true
 }
 
 // guessSitemaps takes in /sitemap.xml of the seeds' hosts, for a crawl that reads no robots.txt.
@@ -66,7 +95,7 @@ func (e *Engine) guessSitemaps(seeds []weburl.URL) error {
 	for _, u := range seeds {
 		if to, err := u.Resolve(guessedSitemap); err == nil {
 			seed := u.String()
-			e.consider(&b, to, frontier.Item{URL: to.String(), From: seed, Seed: seed, Kind: page.Sitemap}, "")
+			e.consider(&b, to, frontier.Item{URL: to.String(), From: seed, Seed: seed, Kind: page.Sitemap, Depth: 1}, "", "")
 		}
 	}
 	e.offer(&b, "")

@@ -31,6 +31,9 @@ const maxInflated = 64 << 20
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
+	if cap(w.page.Links) > maxKept {
+		w.page.Links = nil
+	}
 	if state, depth := w.seen.Get(v.URL); state != seen.Unknown && v.Robots == "" {
 		v.Depth = depth // it may have been met nearer since it was queued
 	}
@@ -71,8 +74,11 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		if ok, line := rules.Allowed(u.RequestURI()); !ok {
 			return false, w.leave(v, "robots", line)
 		}
-		if clean := rules.Clean(v.URL); clean != v.URL {
-			return false, w.leaveFor(v, clean)
+		if err := w.addSitemaps(v, u.Origin(), rules); err != nil {
+			return false, err
+		}
+		if clean := rules.Clean(v.URL); clean != v.URL && !(v.Redirects > 0 && rules.Clean(v.From) == clean) {
+			return false, w.leaveFor(v, clean) // but where the site redirects to the longer form, that is its page
 		}
 	}
 	switch w.quota.take(v.Host, func() int64 { return w.stats.HostPages(v.Host) }) {
@@ -117,7 +123,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	v.Tries++
 	req := fetch.Request{URL: v.URL, Trusted: w.trusted[u.Origin()]}
 	if v.Kind == page.Sitemap {
-		req.MaxBody = maxSitemap
+		req.MaxBody = w.cfg.MaxSitemap
 	}
 	err := w.fetcher.Get(ctx, req, &w.resp)
 	w.count(int64(len(w.resp.Raw)))
@@ -186,7 +192,7 @@ func (w *worker) read(rec *page.Record, it *frontier.Item) error {
 
 // readText gives the record its main text: that of an answered page, if texts are asked for and the page lets it be shown.
 func (w *worker) readText(rec *page.Record) (err error) {
-	if w.text == nil || rec.NoIndex || rec.Response.Status != http.StatusOK || !parse.IsHTML(rec.Page.Sniffed) {
+	if w.text == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK || !parse.IsHTML(rec.Page.Sniffed) {
 		return nil
 	}
 	if rec.Text, err = w.text(rec.Response, rec.Page); rec.Text != nil {
@@ -280,8 +286,11 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 		return w.leave(v, "url", err.Error())
 	}
 	it := v.Item
-	it.URL = clean
-	w.consider(&w.batch, u, it, "")
+	it.URL, it.Tries, it.Told = clean, 0, false
+	if it.Root {
+		w.scope.AddSeed(u)
+	}
+	w.consider(&w.batch, u, it, "", "")
 	w.offer(&w.batch, v.Path[:max(0, len(v.Path)-1)]) // which adds the last hop again
 	w.addSkip(entrySkip, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
 	if err := w.take(&w.batch, nil, nil); err != nil {
@@ -297,7 +306,7 @@ func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
 // entryFor is the entry for a URL that a rule leaves out at its visit: rules of the user's own may be others in the next run.
 func entryFor(rule string) byte {
 	if rule == "block" || rule == "depth" {
-		return entryOut
+		return entryGone
 	}
 	return entrySkip
 }

@@ -11,15 +11,44 @@ const (
 	leadWindow  = 64 << 10 // bytes of a document in which they are looked for
 	minSentence = 32       // bytes between two tags from which on text is more than a name or a button
 	fewWords    = 200      // bytes of sentences below which names and buttons have to do
-	fewLetters  = 20       // bytes of text that say nothing of a language
 )
 
-// language tells the language of a document's first text, "" where there is hardly any.
-func (p *Parser) language(text []byte) string {
-	if !p.cfg.Language || len(text) < fewLetters {
+// language tells the language of a document's first text, for which the document may declare one; "" where neither tells.
+func (p *Parser) language(text []byte, declared string) string {
+	if !p.cfg.Language {
 		return ""
 	}
-	return lang.Detect(text).Lang
+	return lang.Of(text, declared)
+}
+
+// declaredLanguage is the lang attribute of the html element.
+func declaredLanguage(markup []byte) string {
+	head := markup[:min(len(markup), 4<<10)]
+	at := bytes.Index(head, []byte("<html"))
+	if at < 0 {
+		at = bytes.Index(head, []byte("<HTML"))
+	}
+	if at < 0 {
+		return ""
+	}
+	tag := head[at:]
+	tag = tag[:indexByte(tag, '>')]
+	for {
+		i := bytes.Index(tag, []byte("lang"))
+		if i < 0 {
+			return ""
+		}
+		value := bytes.TrimLeft(tag[i+len("lang"):], " \t\r\n")
+		if isSpace(tag[i-1]) && len(value) > 0 && value[0] == '=' { // not xml:lang, which browsers pass over
+			value = bytes.TrimLeft(value[1:], " \t\r\n\"'")
+			end := bytes.IndexFunc(value, func(r rune) bool { return r != '-' && !isLetter(byte(r)) })
+			if end >= 0 {
+				value = value[:end]
+			}
+			return string(cut(value, maxLang))
+		}
+		tag = tag[i+len("lang"):]
+	}
 }
 
 // A lead is the first text of a document, for telling its language. Sentences come first, since the names and buttons that many

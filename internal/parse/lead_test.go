@@ -58,6 +58,9 @@ func TestLanguage(t *testing.T) {
 		{"text/plain", "La bibliothèque ferme à neuf heures, sauf les jours fériés.", "fr"},
 		{"text/html", "<p>Biblioteket stänger klockan nio varje kväll, utom på söndagar.", "other"},
 		{"text/html", "<p>404", ""},
+		{"text/html", "<!doctype html>\n<html xml:lang=en class='lang=x' data-lang=y lang = \"pt-BR\"><p>404", "pt"},
+		{"text/html", "<html lang=en><p>" + strings.Repeat("Die Bibliothek schließt jeden Abend um neun. ", 3), "de"},
+		{"text/html", "<html lang", ""},
 		{"image/png", "\x89PNG\r\n\x1a\nThe library closes at nine every evening, but not on Sundays.", ""},
 	} {
 		resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(c.body), Header: http.Header{"Content-Type": {c.contentType}}}

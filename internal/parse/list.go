@@ -10,13 +10,22 @@ import (
 	"kumo/internal/parse/feed"
 )
 
-// maxListed is how many entries of a list are taken: as many as a sitemap may have.
-const maxListed = 50_000
+const (
+	maxListed     = 50_000   // entries of a list that are taken: as many as a sitemap may have
+	maxListedURLs = 16 << 20 // bytes of their URLs together
+)
+
+// errMore is a list that goes on behind what is taken of one.
+var errMore = errors.New("the list goes on")
 
 // ParseList is Parse for what was named as a sitemap: its body is read as a list of any format, packed or not, whatever type
 // is declared. A body that is none is read as Parse does.
 func (p *Parser) ParseList(resp *page.Response, pg *page.Page) error {
-	if err := p.Parse(resp, pg); err != nil || redirects(pg) || isList(pg.Sniffed) {
+	plain := p.cfg.PlainText
+	p.cfg.PlainText = false // its URLs are the list's entries
+	err := p.Parse(resp, pg)
+	p.cfg.PlainText = plain
+	if err != nil || redirects(pg) || isList(pg.Sniffed) {
 		return err
 	}
 	return readList(resp, pg)
@@ -36,22 +45,23 @@ func redirects(pg *page.Page) bool {
 	return slices.ContainsFunc(pg.Links, func(l page.Link) bool { return l.Kind == page.Redirect })
 }
 
-// readList adds a list's entries to the page's links. XML or JSON that is no list has none. What is broken off is an error, and what
-// came before it stands.
+// readList adds a list's entries to the page's links. XML or JSON that is no list has none. What is broken off is an error, and
+// what came before it stands.
 func readList(resp *page.Response, pg *page.Page) error {
-	n := 0
+	n, size := 0, 0
 	for entry, err := range feed.Read(bytes.NewReader(resp.Body), resp.URL, feed.Config{}) {
-		switch {
-		case errors.Is(err, feed.ErrFormat):
+		if errors.Is(err, feed.ErrFormat) {
 			return nil
-		case err != nil:
-			return fmt.Errorf("%w, after %d entries", err, n)
-		case n >= maxListed:
-			pg.Dropped++
-		default:
-			pg.Links = append(pg.Links, entry.Link)
-			n++
 		}
+		if size += len(entry.URL); err == nil && (n == maxListed || size > maxListedURLs) {
+			pg.Dropped++
+			err = errMore
+		}
+		if err != nil {
+			return fmt.Errorf("%w, after %d entries", err, n)
+		}
+		pg.Links = append(pg.Links, entry.Link)
+		n++
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package parse
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -34,7 +35,7 @@ func TestLists(t *testing.T) {
 		{"sitemap", "application/xml", sitemap, "listed /1, listed /2", "listed /1, listed /2"},
 		{"sitemap as HTML", "text/html", sitemap, "", "listed /1, listed /2"},
 		{"packed sitemap", "application/x-gzip", packed(t, sitemap), "", "listed /1, listed /2"},
-		{"plain text", "text/plain", "http://h.test/1\nhttp://h.test/2\n", "", "listed /1, listed /2"},
+		{"plain text", "text/plain", "http://h.test/1\nhttp://h.test/2,\n", "", "listed /1, listed /2,"},
 		{"index", "text/xml", `<sitemapindex><sitemap><loc>/s.xml</loc></sitemap></sitemapindex>`, "sitemap /s.xml", "sitemap /s.xml"},
 		{"RSS", "application/rss+xml", rss, "feed /1", "feed /1"},
 		{"RSS as HTML", "text/html", rss, "feed /1", "feed /1"},
@@ -73,11 +74,22 @@ func TestBrokenLists(t *testing.T) {
 	resp := &page.Response{URL: "http://h.test/s.xml.gz", Status: 200, Header: http.Header{"Content-Type": {"application/gzip"}}}
 	p, pg := New(Config{}), &page.Page{}
 	resp.Body = []byte(whole)
-	if err := p.ParseList(resp, pg); err != nil || len(pg.Links) != maxListed || pg.Dropped != 10 {
+	if err := p.ParseList(resp, pg); !errors.Is(err, errMore) || len(pg.Links) != maxListed || pg.Dropped != 1 {
 		t.Errorf("%d links, %d dropped, %v", len(pg.Links), pg.Dropped, err)
 	}
 	resp.Body = []byte(whole[:len(whole)/2])
 	if err := p.ParseList(resp, pg); err == nil || len(pg.Links) < maxListed/4 {
 		t.Errorf("cut off: %d links, %v", len(pg.Links), err)
+	}
+}
+
+// A short list must not become long by a long base.
+func TestListsOfLongURLs(t *testing.T) {
+	list := `<urlset>` + strings.Repeat("<url><loc>x</loc></url>", 10_000)
+	resp := &page.Response{URL: "http://h.test/" + strings.Repeat("d", 8000) + "/s.xml", Status: 200, Body: []byte(list),
+		Header: http.Header{"Content-Type": {"text/xml"}}}
+	pg := &page.Page{}
+	if err := New(Config{}).ParseList(resp, pg); !errors.Is(err, errMore) || len(pg.Links)*8000 > maxListedURLs {
+		t.Errorf("%d links, %v", len(pg.Links), err)
 	}
 }

@@ -115,7 +115,7 @@ func (p *Parser) body(resp *page.Response, contentType string, pg *page.Page) {
 		p.styles(p.plain(body, contentType))
 	case pg.Sniffed == "text/plain" && (p.cfg.PlainText || p.cfg.Language):
 		text := p.plain(body, contentType)
-		pg.Lang = p.language(p.text.attr(text[:min(len(text), maxLead)]))
+		pg.Lang = p.language(p.text.attr(text[:min(len(text), maxLead)]), "")
 		if p.cfg.PlainText {
 			p.addresses(text)
 		}
@@ -149,7 +149,7 @@ func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 	}
 	pg.Title = collapse(p.text.content(p.title), p.cfg.MaxTitle)
 	if p.cfg.Language {
-		pg.Lang = p.language(p.lead(p.scan.src, p.scan.xml))
+		pg.Lang = p.language(p.lead(p.scan.src, p.scan.xml), declaredLanguage(p.scan.src))
 	}
 }
 

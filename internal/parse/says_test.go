@@ -88,6 +88,13 @@ func TestRobotsHeader(t *testing.T) {
 		{[]string{"otherbot: unavailable_after: 25 Jun 2010 15:00:00 GMT, noindex"}, ""},
 		{[]string{"unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, noindex, max-image-preview: large"}, "noindex until 2010-06-25 15:00:00"},
 		{[]string{"unavailable_after"}, ""},
+		{[]string{"unavailable_after: Jun 25, 2010 15:00:00 PST, noindex"}, "noindex until 2010-06-25 23:00:00"},
+		{[]string{"unavailable_after: 25 June 2010, noindex"}, "noindex until 2010-06-25 00:00:00"},
+		{[]string{"unavailable_after: 25-Jun-2010 15:00 CET"}, "until 2010-06-25 14:00:00"},
+		{[]string{`unavailable_after: "2010-06-25T15:00:00+0100"`}, "until 2010-06-25 14:00:00"},
+		{[]string{"since 2010 15: no, noindex"}, "noindex"},
+		{[]string{"kumo/1.0: noarchive", "other/2: none"}, "noarchive"},
+		{[]string{"noindex nofollow; noarchive"}, "noindex nofollow noarchive"},
 		{[]string{":", ",,:,", " : noindex"}, "noindex"},
 	} {
 		pg := parseWith(t, Config{Agent: "kumo"}, http.Header{"X-Robots-Tag": c.fields}, "")

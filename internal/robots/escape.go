@@ -76,3 +76,47 @@ func upper(c byte) byte {
 	}
 	return c
 }
+
+// unescaped replaces the escapes of octets that need none (RFC 3986, 2.3) in what is in normal form. It allocates only when there
+// are some.
+func unescaped(s string) string {
+	if !escapesPlain(s) {
+		return s
+	}
+	dst := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if c, ok := plainOctet(s[i:]); ok {
+			dst = append(dst, c)
+			i += 2
+			continue
+		}
+		dst = append(dst, s[i])
+	}
+	return string(dst)
+}
+
+// escapesPlain reports whether s escapes an octet that needs no escape.
+func escapesPlain(s string) bool {
+	for i := strings.IndexByte(s, '%'); i >= 0 && i < len(s); i++ {
+		if _, ok := plainOctet(s[i:]); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// plainOctet is the octet that s begins with as an escape, if it is a letter, a digit, or one of "-._~".
+func plainOctet(s string) (c byte, ok bool) {
+	if s[0] != '%' || !isEscape(s) {
+		return 0, false
+	}
+	c = digit(s[1])<<4 | digit(s[2])
+	return c, isLower(c|0x20) || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+}
+
+func digit(c byte) byte {
+	if c >= 'A' {
+		return upper(c) - 'A' + 10
+	}
+	return c - '0'
+}

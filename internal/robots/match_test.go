@@ -130,3 +130,29 @@ func TestAllowedAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// The table of RFC 9309, 2.2.2, whose last row Google's parser reads otherwise, and what goes with it.
+func TestEscapesThatNeedNone(t *testing.T) {
+	for _, c := range []struct {
+		rule, path     string
+		allowed, match bool // by the RFC, by Google's reading
+	}{
+		{"/foo/bar?baz=quz", "/foo/bar?baz=quz", false, false},
+		{"/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https://foo.bar", false, false},
+		{"/foo/bar/ツ", "/foo/bar/%E3%83%84", false, false},
+		{"/foo/bar/%E3%83%84", "/foo/bar/%e3%83%84", false, false},
+		{"/foo/bar/%62%61%7A", "/foo/bar/baz", false, true},
+		{"/foo/bar/%62%61%7A", "/foo/bar/%62%61%7a", false, false},
+		{"/foo/bar/baz", "/foo/bar/%62az", false, true},
+		{"/a%2Fb", "/a/b", true, true},
+		{"/%2A", "/x", true, true},
+	} {
+		r := Parse([]byte("User-agent: *\nDisallow: "+c.rule+"\n"), "kumo")
+		if got, _ := r.Allowed(c.path); got != c.allowed {
+			t.Errorf("%s, %s: allowed %v", c.rule, c.path, got)
+		}
+		if got, _ := r.Match(c.path); got != c.match {
+			t.Errorf("%s, %s: matched as %v", c.rule, c.path, got)
+		}
+	}
+}

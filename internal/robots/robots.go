@@ -4,8 +4,8 @@
 // misspelt directives, missing colons, byte order marks, "index.html" for a folder. [Parse] keeps only the lines meant for
 // one agent, sorted so that the first rule that matches decides.
 //
-// One thing is as Google has it and not as the RFC: an escaped letter or digit is not the same as the plain one, so a rule
-// for /%62 says nothing of /b. Three things are as the RFC has them and not as Google: %c3 equals %C3 and %7E equals ~ on
+// One thing Google reads otherwise than the RFC: an escaped letter or digit is not the same as the plain one, so that a rule for /%62
+// says nothing of /b. [Rules.Match] reads so, too; [Rules.Allowed], by which a crawl goes, does as the RFC says. Three things are as the RFC has them and not as Google: %c3 equals %C3 and %7E equals ~ on
 // both sides, "%2A" and "%24" in a rule mean the characters themselves, and /robots.txt may always be fetched. Who wants
 // the lines' bare verdict on /robots.txt asks [Rules.Match].
 package robots
@@ -34,6 +34,7 @@ type rule struct {
 	lineLen, patternLen uint16
 	priority            uint16 // octets of the pattern as written, non-ASCII ones escaped
 	allow               bool
+	escaped             bool // the pattern has escaped letters or digits
 }
 
 // Allowed says whether the agent may fetch a URL, given as its path and query in escaped form, "/a?b" (see [Target]). rule
@@ -42,15 +43,22 @@ func (r *Rules) Allowed(pathAndQuery string) (ok bool, rule string) {
 	if pathAndQuery == "/robots.txt" {
 		return true, ""
 	}
-	return r.Match(pathAndQuery)
+	return r.match(unescaped(normalTarget(pathAndQuery)), true)
 }
 
-// Match is Allowed without the exception for /robots.txt: what the lines say.
+// Match is Allowed without the exception for /robots.txt, and with escaped letters and digits as they stand: what the lines say.
 func (r *Rules) Match(pathAndQuery string) (ok bool, rule string) {
-	target := normalTarget(pathAndQuery)
+	return r.match(normalTarget(pathAndQuery), false)
+}
+
+func (r *Rules) match(target string, plain bool) (ok bool, rule string) {
 	for i := range r.rules {
 		u := &r.rules[i]
-		if matches(r.text[u.pattern:u.pattern+uint32(u.patternLen)], target) {
+		pattern := r.text[u.pattern : u.pattern+uint32(u.patternLen)]
+		if plain && u.escaped {
+			pattern = unescaped(pattern)
+		}
+		if matches(pattern, target) {
 			return u.allow, r.text[u.line : u.line+uint32(u.lineLen)]
 		}
 	}

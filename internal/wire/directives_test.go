@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"kumo/internal/crawl"
+	"kumo/internal/page"
 )
 
 // tagged answers with a page and an X-Robots-Tag field.
@@ -97,6 +99,9 @@ func TestNoArchiveLeavesNothing(t *testing.T) {
 	const secret = "a sentence that must not be kept"
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": tagged("noarchive", secret+`<a href=/b>b</a>`), "a.test/b": tagged("noarchive", secret)})
 	j := s.job(t, "a.test/")
+	j.Text = func(resp *page.Response, _ *page.Page) (*page.MainText, error) {
+		return &page.MainText{Text: string(resp.Body)}, nil
+	}
 	mustRun(t, j)
 	s.wantAsked(t, "a.test/", "a.test/b")
 	everyByte(t, j.Dir, func(name string, data []byte) {
@@ -115,5 +120,23 @@ func body(mediaType, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", mediaType)
 		io.WriteString(w, withPort(text, r))
+	}
+}
+
+// What a page says of all its links is kept once for each, and must not be long.
+func TestLongDirectivesOfManyLinks(t *testing.T) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<meta name=robots content='nofollow, %s'>", strings.Repeat("x", 900))
+	for i := range 9000 {
+		fmt.Fprintf(&b, "<a href=%d>", i)
+	}
+	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(b.String())})
+	j := s.job(t, "a.test/")
+	mustRun(t, j)
+	if n := len(lines(t, j.Dir, "skipped.jsonl")); n != 9000 {
+		t.Errorf("%d lines", n)
+	}
+	if info, err := os.Stat(filepath.Join(j.Dir, "skipped.jsonl")); err != nil || info.Size() > 9000*500 {
+		t.Errorf("%d bytes (%v)", info.Size(), err)
 	}
 }

@@ -56,9 +56,15 @@ var ErrForeign = errors.New("holds files that are not a crawl's: name another fo
 
 func (f *folder) isCrawl() bool { return f.hasJournal() || isSettings(f.path(settingsName)) }
 
+// hasJournal reports whether the folder has a journal, an older kumo's, in one file, among them. A folder without segments is none.
 func (f *folder) hasJournal() bool {
-	_, err := f.disk.Size(f.path("state", "journal"))
-	return err == nil
+	name := f.path("state", "journal")
+	segments, err := f.disk.List(name)
+	if err != nil {
+		_, err = f.disk.Size(name)
+		return err == nil
+	}
+	return len(segments) > 0
 }
 
 // prepare makes sure that nothing in the folder is written over but by wish.

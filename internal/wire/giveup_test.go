@@ -308,3 +308,18 @@ func TestFailuresAreNamed(t *testing.T) {
 		t.Errorf("skipped: %v", skipped)
 	}
 }
+
+func TestAFolderThatLostItsJournalIsLeftAlone(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
+	j := s.job(t, "a.test/")
+	mustRun(t, j)
+	if err := os.Remove(filepath.Join(j.Dir, "state", "journal", "0000000000000000.log")); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t, t.Context(), j); err == nil || !strings.Contains(err.Error(), "has lost its state") {
+		t.Errorf("got %v", err)
+	}
+	if n := len(lines(t, j.Dir, "pages.jsonl")); n != 1 {
+		t.Errorf("%d lines are left", n)
+	}
+}

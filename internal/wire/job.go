@@ -102,6 +102,9 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 			j.Name, maxName)
 	}
 	j.Fetch.PerHost = max(1, j.Frontier.PerHost)
+	if ordinary := int64(32 << 20); j.Fetch.MaxBody > 0 && j.Fetch.MaxBody != ordinary {
+		j.Crawl.MaxSitemap = j.Fetch.MaxBody // as the user has it
+	}
 	if j.Scope == weburl.ScopePage {
 		j.Crawl.Sitemaps = crawl.SitemapsIgnored // nothing that one lists would be in scope
 	}

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"kumo/internal/crawl"
@@ -38,7 +39,7 @@ func listed(t *testing.T) *site {
 }
 
 func TestSitemaps(t *testing.T) {
-	maps := []string{"a.test/maps/index.xml", "a.test/maps/1.xml.gz", "a.test/maps/lost.xml", "a.test/maps/list.txt"}
+	maps := []string{"a.test/maps/index.xml", "a.test/maps/1.xml.gz", "a.test/maps/lost.xml", "a.test/maps/list.txt", "b.test/s.xml"}
 	for _, c := range []struct {
 		name, seed string
 		change     func(*Job)
@@ -113,4 +114,77 @@ func TestCleanParam(t *testing.T) {
 			t.Errorf("the last page's line: %v", l)
 		}
 	}
+}
+
+func TestSitemapsElsewhere(t *testing.T) {
+	entries := body("text/xml", `<urlset><url><loc>http://a.test:PORT/1</loc></url><url><loc>http://b.test:PORT/2</loc></url></urlset>`)
+	for _, c := range []struct {
+		name  string
+		pages map[string]http.HandlerFunc
+		want  []string
+	}{
+		{"behind a redirect", map[string]http.HandlerFunc{"a.test/s.xml.gz": redirect("/new"),
+			"a.test/new": packed(`<urlset><url><loc>/1</loc></url></urlset>`)},
+			[]string{"a.test/s.xml.gz", "a.test/new", "a.test/1"}},
+		{"on another host, whose pages are not the crawl's", map[string]http.HandlerFunc{
+			"a.test/robots.txt": body("text/plain", "Sitemap: http://b.test:PORT/index.xml"),
+			"b.test/index.xml":  body("text/xml", `<sitemapindex><sitemap><loc>/s.xml</loc></sitemap><sitemap><loc>http://c.test:PORT/s.xml</loc></sitemap></sitemapindex>`),
+			"b.test/s.xml":      entries, "c.test/s.xml": entries},
+			[]string{"b.test/index.xml", "b.test/s.xml", "a.test/1"}},
+		{"in indexes without end", map[string]http.HandlerFunc{"a.test/s.xml.gz": func(w http.ResponseWriter, r *http.Request) {
+			body("text/xml", "<sitemapindex><sitemap><loc>/s.xml.gz?"+r.URL.RawQuery+"x</loc></sitemap></sitemapindex>")(w, r)
+		}}, []string{"a.test/s.xml.gz", "a.test/s.xml.gz?x", "a.test/s.xml.gz?xx", "a.test/s.xml.gz?xxx"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pages := map[string]http.HandlerFunc{"a.test/robots.txt": body("text/plain", "Sitemap: /s.xml.gz"), "a.test/": html("seed"), "a.test/1": html("1")}
+			for at, h := range c.pages {
+				pages[at] = h
+			}
+			s := newSite(t, pages)
+			mustRun(t, s.job(t, "a.test/"))
+			s.wantAsked(t, append(c.want, "a.test/")...)
+		})
+	}
+}
+
+// A host that is met first from far away is met again from nearer by: more of its sitemap is within reach then.
+func TestSitemapsOfAHostThatComesNearer(t *testing.T) {
+	var asked atomic.Bool
+	s := newSite(t, map[string]http.HandlerFunc{
+		"a.test/": html(`<a href="http://c.test:PORT/">1</a> <a href="/slow">2</a>`), "c.test/": html(`<a href="http://b.test:PORT/far">3</a>`),
+		"a.test/slow": func(w http.ResponseWriter, r *http.Request) {
+			if asked.Swap(true) {
+				redirect("http://b.test:PORT/near")(w, r)
+				return
+			}
+			w.Header().Set("Retry-After", "1") // by then b.test is known
+			w.WriteHeader(http.StatusServiceUnavailable)
+		},
+		"b.test/robots.txt": body("text/plain", "Sitemap: /s.xml"), "b.test/far": html("x"), "b.test/near": html("y"), "b.test/1": html("1"),
+		"b.test/s.xml": body("text/xml", "<urlset><url><loc>/1</loc></url></urlset>"),
+	})
+	j := s.job(t, "a.test/")
+	j.Scope, j.Crawl.Depth = weburl.ScopeAny, 2
+	mustRun(t, j)
+	s.wantAsked(t, "a.test/", "c.test/", "a.test/slow", "a.test/slow", "b.test/far", "b.test/near", "b.test/s.xml", "b.test/1")
+}
+
+func TestCleanParamOfRedirectsAndSeeds(t *testing.T) {
+	robots := body("text/plain", "User-agent: *\nDisallow:\nClean-param: sid /\n")
+	home := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery == "" {
+			redirect("/?sid=1")(w, r)
+			return
+		}
+		html("home")(w, r)
+	}
+	s := newSite(t, map[string]http.HandlerFunc{"a.test/robots.txt": robots, "a.test/": home})
+	mustRun(t, s.job(t, "a.test/"))
+	s.wantAsked(t, "a.test/", "a.test/?sid=1")
+
+	s = newSite(t, map[string]http.HandlerFunc{"a.test/robots.txt": robots, "a.test/x": html("x")})
+	j := s.job(t, "a.test/x?sid=1")
+	j.Scope = weburl.ScopePage
+	mustRun(t, j)
+	s.wantAsked(t, "a.test/x")
 }

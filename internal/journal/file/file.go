@@ -31,6 +31,7 @@ const (
 	headLen  = len(version) + 16 + 1
 	frameLen = 12
 	maxBatch = 1 << 30
+	maxKept  = 4 << 20 // bytes of a buffer that is used again
 	suffix   = ".log"
 )
 
@@ -187,6 +188,9 @@ func (j *Journal) Append(batch []byte) error {
 		return err
 	}
 	j.segments[len(j.segments)-1].frames += int64(len(j.frame))
+	if cap(j.frame) > maxKept {
+		j.frame = nil
+	}
 	return nil
 }
 

@@ -86,10 +86,14 @@ func size(rec *page.Record) int64 {
 }
 
 func mime(rec *page.Record) string {
-	if rec.Page == nil {
-		return ""
+	switch {
+	case rec.Page != nil:
+		return rec.Page.Type
+	case rec.Response != nil: // robots.txt
+		t, _, _ := strings.Cut(rec.Response.Header.Get("Content-Type"), ";")
+		return strings.ToLower(strings.TrimSpace(t))
 	}
-	return rec.Page.Type
+	return ""
 }
 
 // appendBegin writes when the visit began in 17 digits and the milliseconds that it took: 20261121031213123+45.
