@@ -1,7 +1,9 @@
 package vfs
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"sync"
 	"syscall"
 )
@@ -9,12 +11,15 @@ import (
 // Faulty is a disk that fails on demand: the error-injecting twin of the one below it.
 type Faulty struct {
 	FS
-	mu   sync.Mutex
-	room int64 // bytes that can still be written; negative: without limit
+	mu     sync.Mutex
+	room   int64            // bytes that can still be written; negative: without limit
+	mortal bool             // the process dies,
+	life   int64            // when so many more bytes were written
+	synced map[string]int64 // how much of each file that was written to is durable; negative: not even its name
 }
 
 // NewFaulty puts a disk over below that is healthy until told otherwise.
-func NewFaulty(below FS) *Faulty { return &Faulty{FS: below, room: -1} }
+func NewFaulty(below FS) *Faulty { return &Faulty{FS: below, room: -1, synced: map[string]int64{}} }
 
 // SetRoom lets n more bytes be written; the write that goes beyond is torn there and fails with ENOSPC. A negative n takes
 // the limit away.
@@ -24,39 +29,75 @@ func (d *Faulty) SetRoom(n int64) {
 	d.room = n
 }
 
-// Append opens a file whose writes obey the limit.
+// Append opens a file whose writes obey the limits.
 func (d *Faulty) Append(name string) (File, error) {
+	if err := d.alive(); err != nil {
+		return nil, err
+	}
+	size, err := d.FS.Size(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		size = -1
+	}
 	f, err := d.FS.Append(name)
 	if err != nil {
 		return nil, err
 	}
-	return &faultyFile{File: f, disk: d}, nil
-}
-
-// take returns how many of n bytes may be written.
-func (d *Faulty) take(n int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.room < 0 {
-		return n
+	if _, ok := d.synced[name]; !ok {
+		d.synced[name] = size
 	}
-	got := int(min(int64(n), d.room))
-	d.room -= int64(got)
-	return got
+	return &faultyFile{File: f, disk: d, name: name}, nil
+}
+
+// take returns how many of n bytes may be written, and the error for the rest.
+func (d *Faulty) take(n int) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	got, err := n, error(nil)
+	if d.mortal && d.life < int64(n) {
+		got, err = int(max(d.life, 0)), ErrDead
+	}
+	if d.room >= 0 && d.room < int64(got) {
+		got, err = int(d.room), syscall.ENOSPC
+	}
+	d.life -= int64(n)
+	if d.room >= 0 {
+		d.room -= int64(got)
+	}
+	return got, err
 }
 
 type faultyFile struct {
 	File
 	disk *Faulty
+	name string
 }
 
 var _ io.Writer = (*faultyFile)(nil)
 
 func (f *faultyFile) Write(p []byte) (int, error) {
-	n := f.disk.take(len(p))
+	n, fault := f.disk.take(len(p))
 	wrote, err := f.File.Write(p[:n])
-	if err == nil && n < len(p) {
-		err = syscall.ENOSPC
+	if err == nil {
+		err = fault
 	}
 	return wrote, err
+}
+
+func (f *faultyFile) Sync() error {
+	if err := f.disk.alive(); err != nil {
+		return err
+	}
+	if err := f.File.Sync(); err != nil {
+		return err
+	}
+	size, err := f.disk.FS.Size(f.name)
+	if err != nil {
+		return err
+	}
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	f.disk.synced[f.name] = size
+	return nil
 }

@@ -18,6 +18,8 @@ type FS interface {
 	Append(name string) (File, error)
 	// Open opens a file for reading.
 	Open(name string) (io.ReadCloser, error)
+	// OpenAt opens a file for reading anywhere in it, by several goroutines at once.
+	OpenAt(name string) (ReaderAt, error)
 	// Rename gives a file another name in the same folder, durably, and replaces what has that name.
 	Rename(from, to string) error
 	// Truncate cuts a file to size.
@@ -37,6 +39,12 @@ type File interface {
 	io.WriteCloser
 	// Sync returns when all that was written is durable, the file's name included.
 	Sync() error
+}
+
+// A ReaderAt is open for reading anywhere.
+type ReaderAt interface {
+	io.ReaderAt
+	io.Closer
 }
 
 // OS is the disk of this machine.
@@ -62,6 +70,7 @@ func newDir(isNew bool, name string) string {
 }
 
 func (osFS) Open(name string) (io.ReadCloser, error) { return os.Open(name) }
+func (osFS) OpenAt(name string) (ReaderAt, error)    { return os.Open(name) }
 func (osFS) Truncate(name string, size int64) error  { return os.Truncate(name, size) }
 func (osFS) Remove(name string) error                { return os.Remove(name) }
 func (osFS) MkdirAll(name string) error              { return os.MkdirAll(name, 0o755) }
