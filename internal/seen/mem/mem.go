@@ -1,0 +1,151 @@
+// Package mem is a table of keys and what is known of them, made to be filled, sorted once and thrown away: the part of a
+// late merge that is in memory.
+//
+// It is a hash table over an arena of records, where Igloo has a trie. A trie on the disk compresses prefixes and is in
+// order; in memory both cost more than they give. A radix trie, adaptive or not, finds a URL by one pointer after the
+// other, each perhaps a cache miss, where a hash table has a slot and a record. What it saves in prefixes it spends on
+// nodes, which the collector has to follow. And order is wanted once in a table's life, when it is merged: then keys are sorted.
+//
+// A slot has 32 bits of the key's hash, so that a table grows without looking at its keys, and 32 bits that say where the
+// record lies. Slots are in 256 tables that grow each for itself, so that no call has to wait for all of them. There is no
+// pointer in any of it but those to the arena's pieces of 1 MiB, which are used again after Reset.
+package mem
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+)
+
+const (
+	pieceSize = 1 << 20
+	unit      = 8 // a Ref counts these
+	perPiece  = pieceSize / unit
+	subs      = 256
+	words     = 4
+	headLen   = 4 + 4*words
+	maxKey    = 1<<24 - 1
+)
+
+// A Ref says where a record, or a string, lies. Zero is none.
+type Ref uint32
+
+// A Table holds keys, each with a byte of flags and four words that belong to the caller. It is for one goroutine at a time.
+type Table struct {
+	seed   maphash.Seed
+	subs   [subs]sub
+	pieces [][]byte
+	at     int // the next free byte, counted over all pieces
+	n      int
+	slots  int // in all tables
+}
+
+// New returns an empty table.
+func New() *Table {
+	return &Table{seed: maphash.MakeSeed(), at: unit} // so that no Ref is 0
+}
+
+// Reset empties the table, which keeps its memory. What was read of it may change from now on.
+func (t *Table) Reset() {
+	for i := range t.subs {
+		clear(t.subs[i].slots)
+		t.subs[i].n = 0
+	}
+	t.at, t.n = unit, 0
+}
+
+// Len is the number of keys.
+func (t *Table) Len() int { return t.n }
+
+// Bytes is the memory in use.
+func (t *Table) Bytes() int64 { return int64(t.at) + 8*int64(t.slots) }
+
+// Find returns the record of key, 0 when there is none.
+func (t *Table) Find(key string) Ref {
+	h := maphash.String(t.seed, key)
+	s := &t.subs[h>>56]
+	if s.n == 0 {
+		return 0
+	}
+	mask := uint32(len(s.slots) - 1)
+	for i := uint32(h) & mask; s.slots[i] != 0; i = (i + 1) & mask {
+		if slot := s.slots[i]; uint32(slot>>32) == uint32(h) && string(t.Key(Ref(slot))) == key {
+			return Ref(slot)
+		}
+	}
+	return 0
+}
+
+// Add adds key, which must not be there, and returns its record: all flags and words 0.
+func (t *Table) Add(key string) Ref {
+	if len(key) > maxKey {
+		panic("mem: a key of more than 16 MiB")
+	}
+	ref, b := t.alloc(headLen + len(key))
+	clear(b[:headLen])
+	binary.LittleEndian.PutUint32(b, uint32(len(key))<<8)
+	copy(b[headLen:], key)
+	h := maphash.String(t.seed, key)
+	t.slots += t.subs[h>>56].add(uint64(uint32(h))<<32 | uint64(ref))
+	t.n++
+	return ref
+}
+
+// Keep copies b into the arena. Nothing is not kept: its Ref is 0.
+func (t *Table) Keep(b []byte) Ref {
+	if len(b) == 0 {
+		return 0
+	}
+	ref, to := t.alloc(4 + len(b))
+	binary.LittleEndian.PutUint32(to, uint32(len(b)))
+	copy(to[4:], b)
+	return ref
+}
+
+// Kept returns what was kept.
+func (t *Table) Kept(r Ref) []byte {
+	if r == 0 {
+		return nil
+	}
+	b := t.record(r)
+	return b[4 : 4+binary.LittleEndian.Uint32(b)]
+}
+
+// Key is a record's key.
+func (t *Table) Key(r Ref) []byte {
+	b := t.record(r)
+	return b[headLen : headLen+binary.LittleEndian.Uint32(b)>>8]
+}
+
+// Flags are a record's flags.
+func (t *Table) Flags(r Ref) uint8 { return t.record(r)[0] }
+
+// SetFlags changes a record's flags.
+func (t *Table) SetFlags(r Ref, f uint8) { t.record(r)[0] = f }
+
+// Word is word i of a record.
+func (t *Table) Word(r Ref, i int) uint32 { return binary.LittleEndian.Uint32(t.record(r)[4+4*i:]) }
+
+// SetWord changes word i of a record.
+func (t *Table) SetWord(r Ref, i int, v uint32) {
+	binary.LittleEndian.PutUint32(t.record(r)[4+4*i:], v)
+}
+
+func (t *Table) record(r Ref) []byte { return t.pieces[r/perPiece][r%perPiece*unit:] }
+
+// alloc finds room for n bytes in one piece. What is longer than a piece gets one of its own, which stands for several.
+func (t *Table) alloc(n int) (Ref, []byte) {
+	n = (n + unit - 1) / unit * unit
+	if left := pieceSize - t.at%pieceSize; n > left {
+		t.at += left
+	}
+	i := t.at / pieceSize
+	ref, off := Ref(t.at/unit), t.at%pieceSize
+	t.at += n
+	for len(t.pieces) < (t.at+pieceSize-1)/pieceSize {
+		t.pieces = append(t.pieces, nil)
+	}
+	if len(t.pieces[i]) < off+n {
+		t.pieces[i] = make([]byte, max(n, pieceSize))
+	}
+	return ref, t.pieces[i][off : off+n]
+}

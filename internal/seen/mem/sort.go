@@ -1,0 +1,111 @@
+package mem
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// An Item is a record to be sorted. Its cache has eight bytes of the key from where the sort has come to.
+type Item struct {
+	cache uint64
+	Ref   Ref
+}
+
+// Sorted appends all records to items, in the order of their keys. It only reads.
+func (t *Table) Sorted(items []Item) []Item {
+	from := len(items)
+	items = slices.Grow(items, t.n)
+	for i := range t.subs {
+		for ref := range t.Group(i) {
+			items = append(items, Item{Ref: ref})
+		}
+	}
+	s := sorter{t}
+	s.load(items[from:], 0)
+	s.sort(items[from:], 0)
+	return items
+}
+
+// A sorter is a caching multikey quicksort (Ng and Kakehi, "Cache Efficient Radix Sort for String Sorting", 2007): it parts
+// items by eight bytes of their keys, and goes to the arena for the next eight only for those that are alike so far.
+type sorter struct{ t *Table }
+
+const small = 12
+
+// sort sorts items that are alike in their first depth bytes and have the next eight cached.
+func (s sorter) sort(items []Item, depth int) {
+	for len(items) > small {
+		lt, gt := part(items, pivot(items))
+		s.sort(items[:lt], depth)
+		s.alike(items[lt:gt], depth)
+		items = items[gt:]
+	}
+	s.insertion(items, depth)
+}
+
+// alike sorts items with the same cache: first those that end in it, the shorter first, then the rest by what follows.
+func (s sorter) alike(items []Item, depth int) {
+	ended := 0
+	for i := range items {
+		if len(s.t.Key(items[i].Ref)) <= depth+8 {
+			items[i], items[ended] = items[ended], items[i]
+			ended++
+		}
+	}
+	slices.SortFunc(items[:ended], func(a, b Item) int { return len(s.t.Key(a.Ref)) - len(s.t.Key(b.Ref)) })
+	s.load(items[ended:], depth+8)
+	s.sort(items[ended:], depth+8)
+}
+
+func (s sorter) load(items []Item, depth int) {
+	for i := range items {
+		key := s.t.Key(items[i].Ref)
+		if len(key) >= depth+8 {
+			items[i].cache = binary.BigEndian.Uint64(key[depth:])
+			continue
+		}
+		var pad [8]byte
+		copy(pad[:], key[min(depth, len(key)):])
+		items[i].cache = binary.BigEndian.Uint64(pad[:])
+	}
+}
+
+func (s sorter) insertion(items []Item, depth int) {
+	for i := 1; i < len(items); i++ {
+		for j := i; j > 0 && s.less(items[j], items[j-1], depth); j-- {
+			items[j], items[j-1] = items[j-1], items[j]
+		}
+	}
+}
+
+func (s sorter) less(a, b Item, depth int) bool {
+	if a.cache != b.cache {
+		return a.cache < b.cache
+	}
+	return string(s.t.Key(a.Ref)[depth:]) < string(s.t.Key(b.Ref)[depth:])
+}
+
+func pivot(items []Item) uint64 {
+	a, b, c := items[len(items)/4].cache, items[len(items)/2].cache, items[len(items)*3/4].cache
+	return max(min(a, b), min(max(a, b), c))
+}
+
+// part puts items less than p before lt, and those greater from gt on.
+func part(items []Item, p uint64) (lt, gt int) {
+	gt = len(items)
+	for i := 0; i < gt; {
+		switch cmp.Compare(items[i].cache, p) {
+		case -1:
+			items[i], items[lt] = items[lt], items[i]
+			lt++
+			i++
+		case 1:
+			gt--
+			items[i], items[gt] = items[gt], items[i]
+		default:
+			i++
+		}
+	}
+	return lt, gt
+}

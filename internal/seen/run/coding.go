@@ -1,0 +1,79 @@
+package run
+
+import (
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Bits of a block's first byte: what of it is a zstd frame.
+const (
+	keysZipped = 1 << iota
+	valuesZipped
+)
+
+// A coder writes blocks.
+type coder struct {
+	zip  *zstd.Encoder // nil without compression
+	room block         // for frames
+}
+
+func newCoder(compress bool) (c coder, err error) {
+	if compress {
+		c.zip, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderCRC(false), zstd.WithWindowSize(4*blockSize), zstd.WithLowerEncoderMem(true))
+	}
+	return c, err
+}
+
+// encode appends a block as it is written.
+func (c *coder) encode(to []byte, b *block) []byte {
+	keys, values, how := b.keys, b.values, byte(0)
+	if c.zip != nil {
+		c.room.keys = c.zip.EncodeAll(keys, c.room.keys[:0])
+		c.room.values = c.zip.EncodeAll(values, c.room.values[:0])
+		if len(c.room.keys) < len(keys) {
+			keys, how = c.room.keys, how|keysZipped
+		}
+		if len(c.room.values) < len(values) {
+			values, how = c.room.values, how|valuesZipped
+		}
+	}
+	to = appendBytes(append(to, how), keys)
+	return append(to, values...)
+}
+
+// decoder has no state but its buffers, and serves all runs.
+var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(4), zstd.WithDecoderMaxMemory(maxBlock))
+})
+
+// decode returns a block's entries: parts of b, or put into room, which it may make larger.
+func decode(room *block, b []byte) (out block, err error) {
+	if len(b) == 0 || b[0] > keysZipped|valuesZipped {
+		return out, ErrDamaged
+	}
+	in := bytesReader{b: b[1:]}
+	out.keys = in.bytes()
+	if out.values = in.b; in.err != nil {
+		return out, in.err
+	}
+	if b[0]&keysZipped != 0 {
+		out.keys, err = unzip(&room.keys, out.keys)
+	}
+	if b[0]&valuesZipped != 0 && err == nil {
+		out.values, err = unzip(&room.values, out.values)
+	}
+	return out, err
+}
+
+func unzip(room *[]byte, b []byte) ([]byte, error) {
+	d, err := decoder()
+	if err != nil {
+		return nil, err
+	}
+	if *room, err = d.DecodeAll(b, (*room)[:0]); err != nil {
+		return nil, ErrDamaged
+	}
+	return *room, nil
+}

@@ -1,0 +1,66 @@
+package run
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/FastFilter/xorfilter"
+)
+
+const filterHead = 8 + 3*4
+
+// A shard is the filter of the keys from its first one up to the next shard's.
+type shard struct {
+	first  []byte
+	filter xorfilter.BinaryFuse[uint8]
+}
+
+// sharder builds filters as keys come.
+type sharder struct {
+	builder xorfilter.BinaryFuseBuilder
+	hashes  []uint64
+	first   []byte
+	buf     []byte
+}
+
+func (s *sharder) add(key []byte) {
+	if len(s.hashes) == 0 {
+		s.first = append(s.first[:0], key...)
+	}
+	s.hashes = append(s.hashes, Hash(key))
+}
+
+func (s *sharder) full() bool { return len(s.hashes) >= shardKeys }
+
+// build returns the filter's bytes, valid until the next call.
+func (s *sharder) build() ([]byte, error) {
+	f, err := xorfilter.BuildBinaryFuse[uint8](&s.builder, s.hashes)
+	if err != nil {
+		return nil, err
+	}
+	s.hashes = s.hashes[:0]
+	b := binary.LittleEndian.AppendUint64(s.buf[:0], f.Seed)
+	b = binary.LittleEndian.AppendUint32(b, f.SegmentLength)
+	b = binary.LittleEndian.AppendUint32(b, f.SegmentCount)
+	b = binary.LittleEndian.AppendUint32(b, f.SegmentCountLength)
+	s.buf = seal(append(b, f.Fingerprints...))
+	return s.buf, nil
+}
+
+// readFilter makes sure that no look-up can reach beyond the fingerprints.
+func readFilter(b []byte) (f xorfilter.BinaryFuse[uint8], err error) {
+	if b, err = unseal(b); err != nil || len(b) < filterHead {
+		return f, ErrDamaged
+	}
+	f.Seed = binary.LittleEndian.Uint64(b)
+	f.SegmentLength = binary.LittleEndian.Uint32(b[8:])
+	f.SegmentCount = binary.LittleEndian.Uint32(b[12:])
+	f.SegmentCountLength = binary.LittleEndian.Uint32(b[16:])
+	f.SegmentLengthMask = f.SegmentLength - 1
+	f.Fingerprints = b[filterHead:]
+	if bits.OnesCount32(f.SegmentLength) != 1 || f.SegmentCountLength == 0 ||
+		uint64(len(f.Fingerprints)) < uint64(f.SegmentCountLength)+2*uint64(f.SegmentLength) {
+		return f, ErrDamaged
+	}
+	return f, nil
+}

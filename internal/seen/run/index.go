@@ -1,0 +1,107 @@
+package run
+
+import (
+	"encoding/binary"
+	"sort"
+)
+
+// An index knows where each block lies and by which key to find it: the key is greater than the last of the block before,
+// and not greater than the block's first.
+type index struct {
+	keys []byte   // all separators, one after the other
+	ends []uint32 // where each separator ends in keys
+	at   []int64  // where each block begins
+	size []uint32 // of each block, checksum included
+}
+
+func (x *index) add(separator []byte, at int64, size int) {
+	x.keys = append(x.keys, separator...)
+	x.ends = append(x.ends, uint32(len(x.keys)))
+	x.at = append(x.at, at)
+	x.size = append(x.size, uint32(size))
+}
+
+func (x *index) len() int { return len(x.at) }
+
+func (x *index) separator(i int) []byte {
+	from := uint32(0)
+	if i > 0 {
+		from = x.ends[i-1]
+	}
+	return x.keys[from:x.ends[i]]
+}
+
+// find returns the last block that can hold key; -1 when key is before all of them.
+func (x *index) find(key []byte) int {
+	return sort.Search(x.len(), func(i int) bool { return string(x.separator(i)) > string(key) }) - 1
+}
+
+func (x *index) bytes() int64 {
+	return int64(len(x.keys)) + 4*int64(len(x.ends)+len(x.size)) + 8*int64(len(x.at))
+}
+
+// append appends the index in its form on disk.
+func (x *index) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(x.len()))
+	var last []byte
+	for i := range x.at {
+		sep := x.separator(i)
+		shared := common(last, sep)
+		b = binary.AppendUvarint(b, uint64(shared))
+		b = appendBytes(b, sep[shared:])
+		b = binary.AppendUvarint(b, uint64(x.at[i]))
+		b = binary.AppendUvarint(b, uint64(x.size[i]))
+		last = sep
+	}
+	return b
+}
+
+// read reads n blocks' entries; all must lie before end.
+func (x *index) read(r *bytesReader, end int64) {
+	var key []byte
+	for n := r.count(); n > 0 && r.err == nil; n-- {
+		shared := r.uvarint(uint64(len(key)))
+		key = append(key[:shared], r.bytes()...)
+		at := r.uvarint(uint64(end))
+		size := r.uvarint(min(uint64(end)-at, maxBlock))
+		if size < 4 {
+			r.err = ErrDamaged
+		}
+		x.add(key, int64(at), int(size))
+	}
+}
+
+func appendBytes(b, s []byte) []byte { return append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+
+// A bytesReader reads varints and strings. After its first error all that it reads is zero.
+type bytesReader struct {
+	b   []byte
+	err error
+}
+
+// uvarint reads a number that must not be greater than most.
+func (r *bytesReader) uvarint(most uint64) uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || v > most || r.err != nil {
+		r.err = ErrDamaged
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+// count reads how many things follow; each has a byte at least.
+func (r *bytesReader) count() int { return int(r.uvarint(uint64(len(r.b)))) }
+
+func (r *bytesReader) bytes() []byte {
+	n := r.count()
+	if n > len(r.b) {
+		r.err = ErrDamaged
+	}
+	if r.err != nil {
+		return nil
+	}
+	s := r.b[:n]
+	r.b = r.b[n:]
+	return s
+}

@@ -1,0 +1,74 @@
+// Package run keeps sorted keys with their values in files that never change once written: what a late merge writes and reads.
+//
+// A run is written from its beginning to its end in one pass over sorted input, with memory that does not grow with it:
+//
+//	"kumo run 1\n"
+//	blocks of about 16 KiB       what of them is a zstd frame (a byte), length of the keys, keys, values, CRC-32C
+//	filters, among the blocks    one for each half a million keys
+//	index                        a separator, place and length for each block; place and length of each filter
+//	footer, 48 bytes             place and length of the index, counts, CRC-32C
+//
+// A key is a byte (lengths of suffix and value, four bits each, 15 meaning that the rest follows), the length shared with
+// the key before, the rest of the suffix's and of the value's length, suffix; lengths are varints. The first key of a
+// block shares nothing. The shared length is always the longest possible, which lets a look-up pass over most keys without
+// comparing anything.
+//
+// Index and filters are in memory while a run is open: 9 bits a key for the filter, about half a bit for the index. A filter
+// is a binary fuse filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022), which tells
+// with 1 error in 256 that a key is in the run, and without error that it is not. Each covers a range of keys, so that it
+// can be built as they come.
+package run
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+const (
+	magic     = "kumo run 1\n"
+	family    = "kumo run "
+	footerLen = 48
+	blockSize = 16 << 10
+	maxBlock  = 1 << 30
+	shardKeys = 1 << 19 // keys a filter: 16 MB of memory while one is built
+)
+
+var (
+	// ErrVersion is a run written by another version of kumo, or no run at all.
+	ErrVersion = errors.New("not a run that this version of kumo reads")
+	// ErrDamaged is a run whose bytes are not those that were written.
+	ErrDamaged = errors.New("the run is damaged")
+	// ErrOrder is a key that is not greater than the one before.
+	ErrOrder = errors.New("keys must ascend")
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Hash is what filters know a key by. It is part of the format.
+func Hash(key []byte) uint64 { return xxhash.Sum64(key) }
+
+// HashString is Hash of a string.
+func HashString(key string) uint64 { return xxhash.Sum64String(key) }
+
+// A Source gives keys in ascending order with their values. Key and Value are valid until the next call of Next.
+type Source interface {
+	Next() bool
+	Key() []byte
+	Value() []byte
+	Err() error // why Next returned false, nil at the end
+}
+
+// seal appends the checksum of b to it.
+func seal(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)) }
+
+// unseal returns b without its checksum.
+func unseal(b []byte) ([]byte, error) {
+	n := len(b) - 4
+	if n < 0 || binary.LittleEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {
+		return nil, ErrDamaged
+	}
+	return b[:n], nil
+}

@@ -1,0 +1,67 @@
+package run
+
+// maxAhead is how much is read at once where blocks are wanted one after the other.
+const maxAhead = 256 << 10
+
+// A window is a part of the file in memory, whole blocks of it. It grows while blocks are wanted in order, and is one block
+// again after a leap.
+type window struct {
+	r        *Reader
+	buf      []byte
+	at       int64 // where buf begins
+	from, to int   // blocks in buf
+	ahead    int64
+	block    block // the entries of one of them
+	have     int   // which one, plus 1
+	room     block // where blocks are decoded
+}
+
+// entries returns the entries of block i, valid until the next call.
+func (w *window) entries(i int) (block, error) {
+	if w.have == i+1 {
+		return w.block, nil
+	}
+	if i < w.from || i >= w.to {
+		if err := w.fill(i); err != nil {
+			return block{}, w.r.damaged(err)
+		}
+	}
+	x := &w.r.index
+	off := x.at[i] - w.at
+	b := w.buf[off : off+int64(x.size[i])]
+	w.have = 0
+	b, err := unseal(b)
+	if err == nil {
+		w.block, err = decode(&w.room, b)
+	}
+	if err != nil {
+		return block{}, w.r.damaged(err)
+	}
+	w.have = i + 1
+	return w.block, nil
+}
+
+func (w *window) fill(i int) error {
+	x := &w.r.index
+	if i == w.to && w.to > 0 {
+		w.ahead = min(2*max(w.ahead, blockSize), maxAhead)
+	} else {
+		w.ahead = 0
+	}
+	start, end, to := x.at[i], x.at[i]+int64(x.size[i]), i+1
+	for to < x.len() && x.at[to] >= end && x.at[to]+int64(x.size[to])-start <= w.ahead {
+		end = x.at[to] + int64(x.size[to])
+		to++
+	}
+	w.from, w.to, w.have = 0, 0, 0
+	if n := int(end - start); cap(w.buf) < n {
+		w.buf = make([]byte, n)
+	} else {
+		w.buf = w.buf[:n]
+	}
+	if err := w.r.readInto(w.buf, start); err != nil {
+		return err
+	}
+	w.at, w.from, w.to = start, i, to
+	return nil
+}

@@ -1,0 +1,93 @@
+package tier
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"strings"
+
+	"kumo/internal/seen/run"
+	"kumo/internal/vfs"
+)
+
+const (
+	manifestName = "manifest"
+	newSuffix    = ".new"
+	runSuffix    = ".run"
+	magic        = "kumo runs 1"
+	family       = "kumo runs "
+)
+
+// A Manifest says what is on the disk. Its file is a line with the version and a checksum, then JSON.
+type Manifest struct {
+	Position uint64 // of the journal: all up to there is in the runs
+	Keys     int64  // as the owner counts them
+	Born     int64  // when the owner began, in Unix seconds
+	Runs     []Run  // the newest first
+}
+
+// A Run is one file.
+type Run struct {
+	ID   uint64
+	Tier int
+}
+
+func (r Run) file() string { return fmt.Sprintf("%08d%s", r.ID, runSuffix) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// readManifest reads the manifest at name; the zero one when there is none.
+func readManifest(disk vfs.FS, name string) (m Manifest, err error) {
+	f, err := disk.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 1<<24))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return m, fmt.Errorf("read %s: %w", name, err)
+	}
+	head, body, _ := strings.Cut(string(b), "\n")
+	switch {
+	case strings.HasPrefix(head, magic+" "):
+	case strings.HasPrefix(head, family):
+		return m, fmt.Errorf("%s begins with %q, this kumo knows %q: %w", name, head, magic, run.ErrVersion)
+	default:
+		return m, fmt.Errorf("%s does not begin with %q: %w", name, magic, run.ErrVersion)
+	}
+	if head != heading(body) || json.Unmarshal([]byte(body), &m) != nil {
+		return m, fmt.Errorf("%s: %w", name, run.ErrDamaged)
+	}
+	return m, nil
+}
+
+func heading(body string) string {
+	return fmt.Sprintf("%s %08x", magic, crc32.Checksum([]byte(body), castagnoli))
+}
+
+func writeManifest(disk vfs.FS, name string, m Manifest) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := vfs.CutBack(disk, name+newSuffix, 0); err != nil {
+		return err
+	}
+	f, err := disk.Append(name + newSuffix)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte(heading(string(body)) + "\n" + string(body)))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return disk.Rename(name+newSuffix, name)
+}

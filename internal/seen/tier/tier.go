@@ -1,0 +1,217 @@
+// Package tier keeps the runs of one folder: those that a late merge has written, the newest first, and the manifest that
+// names them. A new manifest replaces the old one in a single step, so that a process killed at any byte leaves the old
+// state or the new one; files that no manifest names are removed by the next Open.
+//
+// A new run is of tier 0. As soon as a tier has Ratio runs they are merged into one of the next tier, so an entry is written
+// about log(n)/log(Ratio) times and a look-up asks at most Ratio-1 filters a tier.
+package tier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"kumo/internal/seen/run"
+	"kumo/internal/vfs"
+)
+
+// Config says how runs are merged.
+type Config struct {
+	Fold  run.Fold // makes one value of two
+	Ratio int      // runs of one tier that are merged into one of the next; default 4
+	Rate  int64    // bytes a second that merges may write; default without limit
+}
+
+// A Set is the runs of one folder. Its methods may be called by many goroutines at once.
+type Set struct {
+	disk vfs.FS
+	dir  string
+	cfg  Config
+	pace *rate.Limiter
+
+	compact sync.Mutex // held while runs are merged
+	commit  sync.Mutex // held while a manifest is written
+
+	mu       sync.Mutex // guards what follows, and the handles' refs
+	next     uint64
+	manifest Manifest
+	view     *View
+}
+
+// Open opens the runs of dir, which it makes when it is not there.
+func Open(disk vfs.FS, dir string, cfg Config) (*Set, error) {
+	if cfg.Ratio < 2 {
+		cfg.Ratio = 4
+	}
+	s := &Set{disk: disk, dir: dir, cfg: cfg, view: &View{}}
+	if cfg.Rate > 0 {
+		s.pace = rate.NewLimiter(rate.Limit(cfg.Rate), int(max(cfg.Rate/10, 1<<20)))
+	}
+	if err := disk.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	m, err := readManifest(disk, s.path(manifestName))
+	if err != nil {
+		return nil, err
+	}
+	s.manifest = m
+	if err := s.sweep(); err != nil {
+		return nil, err
+	}
+	s.view.set = s
+	for _, r := range m.Runs {
+		h, err := s.open(r)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		s.view.runs = append(s.view.runs, h)
+	}
+	return s, nil
+}
+
+// sweep removes what no manifest names, and takes care that no name is used twice.
+func (s *Set) sweep() error {
+	names, err := s.disk.List(s.dir)
+	if err != nil {
+		return err
+	}
+	keep := map[string]bool{manifestName: true}
+	for _, r := range s.manifest.Runs {
+		keep[r.file()] = true
+		s.next = max(s.next, r.ID)
+	}
+	for _, name := range names {
+		mine := strings.HasSuffix(name, runSuffix) || name == manifestName+newSuffix
+		if mine && !keep[name] {
+			err = errors.Join(err, s.disk.Remove(s.path(name)))
+		}
+	}
+	return err
+}
+
+func (s *Set) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *Set) open(r Run) (*handle, error) {
+	rd, err := run.Open(s.disk, s.path(r.file()))
+	if err != nil {
+		return nil, err
+	}
+	return &handle{Reader: rd, run: r, refs: 1}, nil
+}
+
+// Add writes what src gives as the newest run; nothing when it gives nothing. Then it writes a manifest, as which change may have
+// altered it: together they are a checkpoint.
+func (s *Set) Add(ctx context.Context, src run.Source, change func(*Manifest)) error {
+	h, err := s.write(ctx, src, 0)
+	if err != nil {
+		return err
+	}
+	return s.install(h, nil, change)
+}
+
+// write writes a run and opens it; nil when src has nothing.
+func (s *Set) write(ctx context.Context, src run.Source, tier int) (h *handle, err error) {
+	s.mu.Lock()
+	s.next++
+	r := Run{ID: s.next, Tier: tier}
+	s.mu.Unlock()
+	name := s.path(r.file())
+	w, err := run.Create(s.disk, name, run.Options{
+		Compress: tier > 0, // a new run is soon merged with others
+		Pace:     func(n int) error { return s.wait(ctx, n) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(w, src); err != nil || w.Count() == 0 {
+		return nil, errors.Join(wrap(name, err), w.Close(), s.disk.Remove(name))
+	}
+	return s.open(r)
+}
+
+func wrap(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("write run %s: %w", name, err)
+	}
+	return nil
+}
+
+func fill(w *run.Writer, src run.Source) error {
+	for src.Next() {
+		if err := w.Add(src.Key(), src.Value()); err != nil {
+			return err
+		}
+	}
+	if err := src.Err(); err != nil || w.Count() == 0 {
+		return err
+	}
+	return w.Finish()
+}
+
+func (s *Set) wait(ctx context.Context, n int) error {
+	if err := ctx.Err(); err != nil || s.pace == nil {
+		return err
+	}
+	for ; n > 0; n -= s.pace.Burst() {
+		if err := s.pace.WaitN(ctx, min(n, s.pace.Burst())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// install puts h in the place of old, or before all when there is no old, in the manifest and then in memory. When the manifest
+// fails, which one is on the disk is not known, so h's file stays; the next Open knows.
+func (s *Set) install(h *handle, old []*handle, change func(*Manifest)) error {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	runs := replace(s.view.runs, old, h)
+	m := s.Manifest()
+	change(&m)
+	m.Runs = nil
+	for _, h := range runs {
+		m.Runs = append(m.Runs, h.run)
+	}
+	if err := writeManifest(s.disk, s.path(manifestName), m); err != nil {
+		if h != nil {
+			err = errors.Join(err, h.Close())
+		}
+		return err
+	}
+	s.mu.Lock()
+	s.manifest = m
+	s.view = &View{set: s, runs: runs}
+	s.mu.Unlock()
+	var err error
+	for _, h := range old {
+		err = errors.Join(err, s.release(h, true))
+	}
+	return err
+}
+
+// Manifest is what the newest manifest says. Its runs must not be changed.
+func (s *Set) Manifest() Manifest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.manifest
+}
+
+// Close closes all runs. Those that somebody has pinned are closed when they are released.
+func (s *Set) Close() error {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	s.mu.Lock()
+	v := s.view
+	s.view = &View{set: s}
+	s.mu.Unlock()
+	var err error
+	for _, h := range v.runs {
+		err = errors.Join(err, s.release(h, false))
+	}
+	return err
+}

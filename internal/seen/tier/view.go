@@ -1,0 +1,152 @@
+package tier
+
+import (
+	"errors"
+	"iter"
+
+	"kumo/internal/seen/run"
+)
+
+// A handle is an open run and the number of those who hold it: the set, as long as the manifest names it, and views.
+type handle struct {
+	*run.Reader
+	run  Run
+	refs int
+	gone bool // no manifest names it any more
+}
+
+// A View is the runs at one moment. A view that is not pinned only answers May.
+type View struct {
+	set  *Set
+	runs []*handle
+}
+
+// View is the runs as they are now, not pinned.
+func (s *Set) View() *View {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view
+}
+
+// Pin is the runs as they are now; they stay open until they are released.
+func (s *Set) Pin() *View {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.view.runs {
+		h.refs++
+	}
+	return &View{set: s, runs: s.view.runs}
+}
+
+// Release ends the use of a pinned view.
+func (v *View) Release() error {
+	var err error
+	for _, h := range v.runs {
+		err = errors.Join(err, v.set.release(h, false))
+	}
+	return err
+}
+
+// release closes a run that nobody holds any more, and removes it when no manifest names it.
+func (s *Set) release(h *handle, gone bool) error {
+	s.mu.Lock()
+	h.refs--
+	h.gone = h.gone || gone
+	last := h.refs == 0
+	s.mu.Unlock()
+	if !last {
+		return nil
+	}
+	err := h.Close()
+	if h.gone {
+		err = errors.Join(err, s.disk.Remove(s.path(h.run.file())))
+	}
+	return err
+}
+
+// May reports whether a run may hold key; hash is run.HashString of it. False is certain.
+func (v *View) May(key string, hash uint64) bool {
+	for _, h := range v.runs {
+		if h.May(key, hash) {
+			return true
+		}
+	}
+	return false
+}
+
+// Get gives the values of key, the newest first.
+func (v *View) Get(key string) iter.Seq2[[]byte, error] { return v.Finder().Find([]byte(key)) }
+
+// A Finder looks up keys that come in ascending order, in one pass over the blocks that can hold them.
+type Finder struct {
+	runs    []*handle
+	finders []*run.Finder
+}
+
+// Finder returns a finder, for one goroutine and as long as the view is pinned.
+func (v *View) Finder() *Finder {
+	f := &Finder{runs: v.runs}
+	for _, h := range v.runs {
+		f.finders = append(f.finders, h.Finder())
+	}
+	return f
+}
+
+// Find gives the values of key, the newest first, each valid until the next.
+func (f *Finder) Find(key []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		hash, name := run.Hash(key), string(key)
+		for i, h := range f.runs {
+			if !h.May(name, hash) {
+				continue
+			}
+			value, ok, err := f.finders[i].Find(key)
+			if (ok || err != nil) && !yield(value, err) {
+				return
+			}
+		}
+	}
+}
+
+// Scan returns one source a run, the newest first, each beginning with the first key that is not less than from.
+func (v *View) Scan(from []byte) []run.Source {
+	var all []run.Source
+	for _, h := range v.runs {
+		all = append(all, &seeker{Iter: h.Iter(), from: from})
+	}
+	return all
+}
+
+// A seeker seeks with the first Next.
+type seeker struct {
+	*run.Iter
+	from []byte
+	used bool
+}
+
+func (s *seeker) Next() bool {
+	if s.used {
+		return s.Iter.Next()
+	}
+	s.used = true
+	return s.Seek(s.from)
+}
+
+// Stats are sums over the runs.
+type Stats struct {
+	Runs    int
+	Entries int64 // a key counts in each run that has it
+	Disk    int64 // bytes
+	Memory  int64 // bytes of filters and indexes
+}
+
+// Stats adds up what the runs take.
+func (v *View) Stats() (st Stats) {
+	st.Runs = len(v.runs)
+	for _, h := range v.runs {
+		st.Entries += h.Len()
+		st.Disk += h.Size()
+		st.Memory += h.Memory()
+	}
+	return st
+}

@@ -1,0 +1,157 @@
+// Package urlgen makes URLs as a crawl meets them, for benchmarks: from a seed, as many as wanted, without keeping any.
+// Sites have sizes by Zipf's law and a style each (blog, news, shop, forum, wiki, manual), pages of a site share folders,
+// paths have dates, slugs and numbers, and some have queries. The new links of one page are on one site. A share of what
+// comes was there before, and the more likely the less long ago.
+package urlgen
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// Repeats is the share of URLs that were there before.
+const Repeats = 0.6
+
+const (
+	sites    = 1 << 20
+	together = 16 // new URLs in a row that are on one site
+)
+
+// A Stream gives URLs, 80 bytes long on average.
+type Stream struct {
+	dice *rand.Rand
+	seed uint64
+	n    uint64 // new ones so far
+}
+
+// New returns the stream that belongs to seed.
+func New(seed uint64) *Stream { return &Stream{dice: rand.New(rand.NewPCG(seed, 1)), seed: seed} }
+
+// Append appends the next URL to b.
+func (s *Stream) Append(b []byte) []byte {
+	if s.n > 0 && s.dice.Float64() < Repeats {
+		age := math.Exp(s.dice.Float64() * math.Log(float64(s.n))) // as many between 1 and 10 ago as between 1,000 and 10,000
+		return s.url(b, s.n-uint64(age))
+	}
+	s.n++
+	return s.url(b, s.n-1)
+}
+
+// New is how many of the URLs so far were meant to be new. A few of them were there before by chance.
+func (s *Stream) New() uint64 { return s.n }
+
+func (s *Stream) url(b []byte, i uint64) []byte {
+	page := bag{mix(s.seed + i/together)}
+	rank := math.Exp(float64(page.take(1<<30)) / (1 << 30) * math.Log(sites)) // the k-th site has 1/k of what the first has
+	site := bag{mix(s.seed ^ uint64(rank)<<20)}
+	b = append(b, "https://"...)
+	if site.take(2) == 0 {
+		b = append(b, "www."...)
+	}
+	b = site.slug(b, '-', 2)
+	if site.take(3) == 0 {
+		b = strconv.AppendUint(b, site.take(100), 10)
+	}
+	b = append(b, tops[site.take(uint64(len(tops)))]...)
+	link := bag{mix(s.seed + mix(i))}
+	return styles[site.take(uint64(len(styles)))](b, &page, &link)
+}
+
+var tops = []string{".com", ".com", ".com", ".org", ".net", ".de", ".co.uk", ".jp", ".fr", ".info"}
+
+// A style makes the path of one kind of site: page says where the links of a page lead, link is the one link.
+var styles = []func(b []byte, page, link *bag) []byte{blog, news, shop, forum, wiki, manual}
+
+func blog(b []byte, page, link *bag) []byte {
+	b = append(b, '/')
+	b = strconv.AppendUint(b, 2005+page.take(20), 10)
+	b = append(b, '/', '0'+byte(page.take(2)), '1'+byte(page.take(9)), '/')
+	return append(link.slug(b, '-', 5+int(link.take(3))), '/')
+}
+
+func news(b []byte, page, link *bag) []byte {
+	b = page.slug(append(b, '/'), '/', 2)
+	b = link.slug(append(b, '/'), '-', 4+int(link.take(3)))
+	b = strconv.AppendUint(append(b, '-'), 1e6+link.take(8e6), 10)
+	return append(b, ".html"...)
+}
+
+func shop(b []byte, page, link *bag) []byte {
+	b = page.slug(append(b, "/shop/"...), '/', 2)
+	b = link.slug(append(b, '/'), '-', 3)
+	b = strconv.AppendUint(append(b, "-p"...), link.take(1e7), 10)
+	if link.take(3) == 0 {
+		b = link.slug(append(b, "?color="...), '-', 1)
+		b = strconv.AppendUint(append(b, "&size="...), link.take(50), 10)
+	}
+	return b
+}
+
+func forum(b []byte, page, link *bag) []byte {
+	b = strconv.AppendUint(append(b, "/community/forum/viewtopic.php?f="...), page.take(90), 10)
+	b = strconv.AppendUint(append(b, "&t="...), 1e5+link.take(2e6), 10)
+	return strconv.AppendUint(append(b, "&start="...), 20*link.take(9), 10)
+}
+
+func wiki(b []byte, page, link *bag) []byte {
+	b = link.slug(append(b, "/wiki/"...), '_', 3)
+	b = append(page.slug(append(b, "_("...), '_', 1), ')')
+	return strconv.AppendUint(append(b, "?oldid="...), 1e7+link.take(8e7), 10)
+}
+
+func manual(b []byte, page, link *bag) []byte {
+	b = strconv.AppendUint(append(b, "/docs/en/v"...), page.take(9), 10)
+	b = page.slug(append(b, '/'), '/', 3)
+	b = link.slug(append(b, '/'), '/', 2)
+	b = strconv.AppendUint(append(b, '-'), link.take(1e4), 10)
+	return append(b, ".html"...)
+}
+
+var words = strings.Fields(`
+	about account action after again air album animal answer area army art author autumn bank base beach bed bell bird
+	black blue board body book bottle box bread bridge brother building business camera capital car care case castle cat
+	chair change child church city class clock cloud coast coffee color company computer concert cook corner country
+	course cross culture dance data day design desk dinner doctor dog door dream dress drive early earth east economy edge
+	education egg energy engine evening event eye face family farm fashion father festival field film finance fire fish
+	flight floor flower food football forest friend fruit future game garden gas gift girl glass global gold government
+	grass great green group guide hair hall hand harbor head health heart hill history holiday home horse hospital hotel
+	house human ice idea image industry insurance island job journey judge kitchen knowledge lake land language law leader
+	library life light line little local love machine market match medicine meeting memory metal milk minute mobile model
+	money month moon morning mother mountain music name nature network night north number ocean office oil open orange
+	paper park party people phone photo picture plan planet plant player poem police power price project question radio
+	rain record report restaurant review river road room school science sea season secret service ship shop silver simple
+	small snow social software song south space sport spring square star station stone story street student summer sun
+	table teacher team technology theater time town travel tree university valley video village voice water week west
+	white wind winter wood world year young`)
+
+// A bag is a number that others are taken out of.
+type bag struct{ v uint64 }
+
+// take returns a number less than n.
+func (b *bag) take(n uint64) uint64 {
+	hi, _ := bits.Mul64(b.v, n)
+	b.v = mix(b.v)
+	return hi
+}
+
+// slug appends n words.
+func (b *bag) slug(to []byte, sep byte, n int) []byte {
+	for i := range n {
+		if i > 0 {
+			to = append(to, sep)
+		}
+		to = append(to, words[b.take(uint64(len(words)))]...)
+	}
+	return to
+}
+
+// mix is the step of SplitMix64.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
