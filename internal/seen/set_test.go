@@ -14,13 +14,13 @@ func TestOffer(t *testing.T) {
 		news  News
 		depth int32
 	}{
-		{"a first time", URL{"http://a/", 3, Known}, Fresh, 3},
-		{"again", URL{"http://a/", 4, Known}, Nothing, 3},
-		{"again, nearer", URL{"http://a/", 1, Known}, Nearer, 1},
-		{"set aside after it was known", URL{"http://a/", 0, Aside}, Nothing, 1},
-		{"set aside first", URL{"http://b/", 9, Aside}, Fresh, 9},
-		{"set aside twice", URL{"http://b/", 8, Aside}, Nearer, 8},
-		{"brought in by a better link", URL{"http://b/", 2, Known}, Fresh, 2},
+		{"a first time", URL{URL: "http://a/", Depth: 3, State: Known}, Fresh, 3},
+		{"again", URL{URL: "http://a/", Depth: 4, State: Known}, Nothing, 3},
+		{"again, nearer", URL{URL: "http://a/", Depth: 1, State: Known}, Nearer, 1},
+		{"set aside after it was known", URL{URL: "http://a/", Depth: 0, State: Aside}, Nothing, 1},
+		{"set aside first", URL{URL: "http://b/", Depth: 9, State: Aside}, Fresh, 9},
+		{"set aside twice", URL{URL: "http://b/", Depth: 8, State: Aside}, Nearer, 8},
+		{"brought in by a better link", URL{URL: "http://b/", Depth: 2, State: Known}, Fresh, 2},
 	}
 	for _, st := range steps {
 		if got := s.Offer([]URL{st.url}, nil); got[0] != st.news {
@@ -43,7 +43,7 @@ func TestEachIsFreshOnceAmongMany(t *testing.T) {
 		wg.Go(func() {
 			var batch []URL
 			for i := range 1000 {
-				batch = append(batch, URL{fmt.Sprintf("http://a/%d", i), 1, Known})
+				batch = append(batch, URL{URL: fmt.Sprintf("http://a/%d", i), Depth: 1, State: Known})
 			}
 			for _, f := range s.Offer(batch, nil) {
 				if f == Fresh {
@@ -75,7 +75,7 @@ func BenchmarkOffer(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		for j := range batch {
-			batch[j] = URL{urls[(i*links+j*j)%len(urls)], 1, Known}
+			batch[j] = URL{URL: urls[(i*links+j*j)%len(urls)], Depth: 1, State: Known}
 		}
 		fresh = s.Offer(batch, fresh[:0])
 	}

@@ -1,5 +1,3 @@
-// Package seen knows every URL that a crawl has met, so that each is fetched once. This one keeps the URLs themselves in
-// memory and is exact; the engine rebuilds it from the journal.
 package seen
 
 import (
@@ -23,6 +21,8 @@ type URL struct {
 	URL   string // canonical
 	Depth int32
 	State State // Known or Aside
+
+	Payload []byte // comes back if a later merge finds that the URL is news; a [Set] ignores it
 }
 
 // News is what an offer brought.
@@ -33,6 +33,7 @@ const (
 	Nothing News = iota
 	Nearer       // known, but met at less depth than before
 	Fresh        // not known before, or only set aside
+	Later        // perhaps known: the next merge decides; a [Set] always knows
 )
 
 type entry struct {
@@ -40,7 +41,18 @@ type entry struct {
 	depth int32
 }
 
-// A Set is a set of URLs. Its methods may be called by many goroutines at once.
+// judge is the news of an offer about what is known.
+func (e entry) judge(state State, depth int32) News {
+	switch {
+	case e.state < state:
+		return Fresh
+	case e.state == state && depth < e.depth:
+		return Nearer
+	}
+	return Nothing
+}
+
+// A Set is a set of URLs in memory. Its methods may be called by many goroutines at once.
 type Set struct {
 	mu sync.Mutex
 	m  map[string]entry
@@ -49,8 +61,8 @@ type Set struct {
 // New returns an empty set.
 func New() *Set { return &Set{m: make(map[string]entry)} }
 
-// Offer enters urls and appends to news what each was. For those that are Fresh it replaces urls[i].URL with a copy that the caller
-// may keep. A known URL met again at less depth takes that depth.
+// Offer enters urls and appends to news what each was. For those that are Fresh it replaces urls[i].URL with a copy that the
+// caller may keep. A known URL met again at less depth takes that depth.
 func (s *Set) Offer(urls []URL, news []News) []News {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,16 +74,14 @@ func (s *Set) Offer(urls []URL, news []News) []News {
 
 func (s *Set) offer(u *URL) News {
 	old := s.m[u.URL]
-	switch {
-	case old.state < u.State:
+	news := old.judge(u.State, u.Depth)
+	if news == Fresh {
 		u.URL = strings.Clone(u.URL)
-		s.m[u.URL] = entry{u.State, u.Depth}
-		return Fresh
-	case old.state == u.State && u.Depth < old.depth:
-		s.m[u.URL] = entry{old.state, u.Depth}
-		return Nearer
 	}
-	return Nothing
+	if news != Nothing {
+		s.m[u.URL] = entry{u.State, u.Depth}
+	}
+	return news
 }
 
 // Get returns what a URL is, and the least depth at which it was met as that.

@@ -1,0 +1,89 @@
+package seen
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"kumo/internal/seen/run"
+	"kumo/internal/seen/tier"
+	"kumo/internal/vfs"
+)
+
+// Config is how a database works.
+type Config struct {
+	Memory int64            // bytes for what is not yet on the disk; default 256 MiB. Filters, 1.2 bytes a URL, come on top
+	Rate   int64            // bytes a second that merges may write; default without limit
+	Ratio  int              // files of about one size before they are merged into one; default 4
+	Depths bool             // depths matter: a URL met at less depth is news
+	Now    func() time.Time // default time.Now
+}
+
+// A DB is the URL database. Its methods may be called by many goroutines at once.
+//
+// One goroutine looks after it: when it is Full, or the frontier has run dry, it calls Freeze, Merge, and then Compact until
+// there is nothing left to do. While the merge of a frozen part is not done and the database is Full again, URLs should
+// wait.
+type DB struct {
+	parts
+	cfg     Config
+	tiers   *tier.Set
+	born    int64 // Unix seconds
+	known   int64 // guarded by parts.mu
+	handed  int   // how many of the frozen part's URLs were handed out as decided; guarded by merging
+	merging sync.Mutex
+	merges  int64 // guarded by parts.mu
+}
+
+// Open opens the database in dir, which it makes when there is none.
+func Open(disk vfs.FS, dir string, cfg Config) (*DB, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	tiers, err := tier.Open(disk, dir, tier.Config{Fold: fold, Ratio: cfg.Ratio, Rate: cfg.Rate})
+	if err != nil {
+		return nil, fmt.Errorf("open URL database %s: %w", dir, err)
+	}
+	m := tiers.Manifest()
+	if m.Born == 0 {
+		m.Born = cfg.Now().Unix()
+	}
+	return &DB{parts: newParts(cfg.Memory), cfg: cfg, tiers: tiers, born: m.Born, known: m.Keys}, nil
+}
+
+// Close closes the database's files. What is only in memory is not written: the journal has it.
+func (d *DB) Close() error {
+	d.merging.Lock()
+	defer d.merging.Unlock()
+	return d.tiers.Close()
+}
+
+// Position is the journal position that the disk includes.
+func (d *DB) Position() uint64 { return d.tiers.Manifest().Position }
+
+// Len is the number of URLs that were offered, but for those that a merge has yet to decide.
+func (d *DB) Len() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.known
+}
+
+// Stats is what the database takes and has done.
+type Stats struct {
+	tier.Stats
+	Parts  int64 // bytes of memory for what is not yet on the disk
+	Merges int64 // since Open
+}
+
+// Stats counts.
+func (d *DB) Stats() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return Stats{d.tiers.View().Stats(), d.bytes(), d.merges}
+}
+
+// minutes is the time in minutes since the database was made.
+func (d *DB) minutes() uint32 { return uint32(max(d.cfg.Now().Unix()-d.born, 0) / 60) }
+
+// damaged is the error for a value that nobody has written.
+func damaged(key []byte) error { return fmt.Errorf("the value of %q: %w", key, run.ErrDamaged) }

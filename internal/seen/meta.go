@@ -1,0 +1,150 @@
+package seen
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// A Meta's value: a byte that says which fields follow, and the fields. Times are signed seconds from when the database was made.
+const (
+	hasFetched = 1 << iota
+	hasDue
+	hasStatus
+	hasChanges
+	hasDigest
+	hasModified
+	hasETag
+)
+
+// appendMeta appends m; nothing when m says nothing.
+func appendMeta(b []byte, m *Meta, born int64) []byte {
+	at := len(b)
+	b = append(b, 0)
+	has := func(bit byte, yes bool) bool {
+		if yes {
+			b[at] |= bit
+		}
+		return yes
+	}
+	if has(hasFetched, !m.Fetched.IsZero()) {
+		b = binary.AppendVarint(b, m.Fetched.Unix()-born)
+	}
+	if has(hasDue, !m.Due.IsZero()) {
+		b = binary.AppendVarint(b, m.Due.Unix()-born)
+	}
+	if has(hasStatus, m.Status > 0) {
+		b = binary.AppendUvarint(b, uint64(m.Status))
+	}
+	if has(hasChanges, m.Changes > 0) {
+		b = binary.AppendUvarint(b, uint64(m.Changes))
+	}
+	if has(hasDigest, m.Digest != [20]byte{}) {
+		b = append(b, m.Digest[:]...)
+	}
+	if has(hasModified, !m.Modified.IsZero()) {
+		b = binary.AppendVarint(b, m.Modified.Unix()-born)
+	}
+	if has(hasETag, m.ETag != "") {
+		b = append(b, m.ETag...)
+	}
+	if b[at] == 0 {
+		return b[:at]
+	}
+	return b
+}
+
+// readMeta reads what appendMeta wrote.
+func readMeta(b []byte, born int64) (m Meta, ok bool) {
+	if len(b) == 0 {
+		return m, true
+	}
+	has, in := b[0], decoder{b: b[1:]}
+	if has&hasFetched != 0 {
+		m.Fetched = in.time(born)
+	}
+	if has&hasDue != 0 {
+		m.Due = in.time(born)
+	}
+	if has&hasStatus != 0 {
+		m.Status = int(in.uvarint())
+	}
+	if has&hasChanges != 0 {
+		m.Changes = int(in.uvarint())
+	}
+	if has&hasDigest != 0 {
+		in.bad = in.bad || len(in.b) < len(m.Digest)
+		in.b = in.b[copy(m.Digest[:], in.b):]
+	}
+	if has&hasModified != 0 {
+		m.Modified = in.time(born)
+	}
+	if has&hasETag != 0 {
+		m.ETag = string(in.b)
+	}
+	return m, !in.bad
+}
+
+// joinMeta is newer, with what only older has. It returns one of the two or a new slice.
+func joinMeta(newer, older []byte) []byte {
+	switch {
+	case len(older) == 0:
+		return newer
+	case len(newer) == 0:
+		return older
+	}
+	a, okA := readMeta(newer, 0)
+	b, okB := readMeta(older, 0)
+	if !okA || !okB {
+		return newer
+	}
+	return appendMeta(nil, a.join(&b), 0)
+}
+
+func (m *Meta) join(older *Meta) *Meta {
+	keep(&m.Fetched, older.Fetched)
+	keep(&m.Due, older.Due)
+	keep(&m.Status, older.Status)
+	keep(&m.Changes, older.Changes)
+	if m.Digest == [20]byte{} {
+		m.Digest = older.Digest
+		keep(&m.Modified, older.Modified)
+		keep(&m.ETag, older.ETag)
+	}
+	return m
+}
+
+// keep sets what is zero to what it was.
+func keep[T comparable](v *T, was T) {
+	var zero T
+	if *v == zero {
+		*v = was
+	}
+}
+
+// A decoder reads numbers; it is bad once there was none.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) time(born int64) time.Time { return time.Unix(born+d.varint(), 0).UTC() }

@@ -1,0 +1,159 @@
+package seen
+
+import (
+	"strings"
+
+	"kumo/internal/seen/mem"
+	"kumo/internal/seen/run"
+	"kumo/internal/seen/tier"
+)
+
+// Flags of a record in memory, beside its state.
+const (
+	pending   = 1 << (2 + iota) // a Later: what is on the disk decides, and news is to be told
+	uncounted                   // known to be news, but whether the disk has it is not: it counts when that is
+	counted                     // nowhere else: it is in known
+)
+
+// Words of a record in memory.
+const (
+	wordDepth = iota
+	wordFirst
+	wordPayload
+	wordMeta
+)
+
+// Offer enters urls and appends to news what each was. For those that are Fresh it replaces urls[i].URL with a copy that the
+// caller may keep. A known URL met again at less depth takes that depth.
+//
+// Where news is Later, the URL may be known on the disk. The next merge decides, and then tells the best of all offers, with its
+// Payload; offers that are no better than the ones that wait are Nothing.
+func (d *DB) Offer(urls []URL, news []News) []News {
+	now := d.minutes()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	view := d.tiers.View()
+	for i := range urls {
+		n := d.offer(view, &urls[i], now)
+		if n == Fresh {
+			urls[i].URL = strings.Clone(urls[i].URL)
+		}
+		news = append(news, n)
+	}
+	return news
+}
+
+func (d *DB) offer(view *tier.View, u *URL, now uint32) News {
+	ref, old, flags := d.lookUp(u.URL)
+	news := d.judge(old, u)
+	switch {
+	case news == Nothing:
+		return Nothing
+	case old.state == Unknown && view.May(u.URL, run.HashString(u.URL)):
+		flags = pending
+	case old.state == Unknown:
+		flags = counted
+	}
+	d.enter(ref, u, flags, now)
+	if flags&pending != 0 {
+		return Later
+	}
+	return news
+}
+
+// lookUp finds what memory knows of url, and where the active part has it.
+func (d *DB) lookUp(url string) (ref mem.Ref, e entry, flags uint8) {
+	ref = d.active.Find(url)
+	e, flags = read(d.active, ref)
+	if e.state == Unknown && d.frozen != nil {
+		e, flags = read(d.frozen, d.frozen.Find(url))
+		flags &= pending // it is the frozen part that counts
+	}
+	return ref, e, flags
+}
+
+// judge is the news of an offer about what is known.
+func (d *DB) judge(old entry, u *URL) News {
+	if news := old.judge(u.State, u.Depth); news != Nearer || d.cfg.Depths {
+		return news
+	}
+	return Nothing
+}
+
+// enter writes an offer into the active part, at ref if the URL is there.
+func (d *DB) enter(ref mem.Ref, u *URL, flags uint8, now uint32) {
+	t := d.active
+	if ref == 0 {
+		ref = t.Add(u.URL)
+		t.SetWord(ref, wordFirst, now)
+	}
+	if flags&counted != 0 && t.Flags(ref)&counted == 0 {
+		d.known++
+	}
+	t.SetFlags(ref, flags|uint8(u.State))
+	t.SetWord(ref, wordDepth, uint32(u.Depth))
+	if flags&pending != 0 {
+		t.SetWord(ref, wordPayload, uint32(t.Keep(u.Payload)))
+	}
+}
+
+// read is what a record says of a URL; nothing where there is none.
+func read(t *mem.Table, ref mem.Ref) (e entry, flags uint8) {
+	if ref == 0 {
+		return e, 0
+	}
+	flags = t.Flags(ref)
+	return entry{State(flags & stateBits), int32(t.Word(ref, wordDepth))}, flags &^ stateBits
+}
+
+// Know enters URLs whose news was told before: what a journal says of the time after the database's position, before the
+// next Freeze. No merge tells them again, unless a better offer waits.
+func (d *DB) Know(urls []URL) {
+	now := d.minutes()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	view := d.tiers.View()
+	for i := range urls {
+		d.know(view, &urls[i], now)
+	}
+}
+
+func (d *DB) know(view *tier.View, u *URL, now uint32) {
+	ref, old, flags := d.lookUp(u.URL)
+	told := entry{u.State, u.Depth}
+	switch {
+	case flags&pending != 0 && d.judge(told, &URL{State: old.state, Depth: old.depth}) != Nothing:
+		return
+	case flags&counted != 0:
+	case old.state != Unknown || view.May(u.URL, run.HashString(u.URL)):
+		flags = uncounted
+	default:
+		flags = counted
+	}
+	best := *u
+	if d.judge(old, u) == Nothing {
+		best.State, best.Depth = old.state, old.depth
+	}
+	d.enter(ref, &best, flags, now)
+}
+
+// Note adds what a visit has found. An ETag of more than 256 bytes is not kept.
+func (d *DB) Note(url string, m Meta) {
+	if len(m.ETag) > maxETag {
+		m.ETag = ""
+	}
+	now := d.minutes()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.active
+	ref := t.Find(url)
+	if ref == 0 {
+		ref = t.Add(url)
+		t.SetWord(ref, wordFirst, now)
+	}
+	var buf [maxETag + 128]byte
+	meta := joinMeta(appendMeta(buf[:0], &m, d.born), t.Kept(mem.Ref(t.Word(ref, wordMeta))))
+	t.SetWord(ref, wordMeta, uint32(t.Keep(meta)))
+}
+
+const maxETag = 256
