@@ -1,0 +1,210 @@
+// Seen measures the URL database against Pebble, a store that keeps the same in a log-structured merge tree: who offers so
+// many URLs, 60 % of them repeats, in batches as a page has links, and asks of each whether it is new?
+//
+//	go run . -n 10000000 -memory 256MB            kumo's
+//	go run . -n 10000000 -memory 256MB -pebble    Pebble, insert if absent
+//
+// Both make durable what they have when memory is full, without a log of their own: a crawl has its journal. Pebble's cache gets
+// in addition to the budget what kumo's filters take beyond it.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/seen/urlgen"
+)
+
+func main() {
+	var cfg config
+	memory := flag.String("memory", "256MB", "budget of memory")
+	flag.Int64Var(&cfg.n, "n", 10_000_000, "how many URLs are to be known in the end; 2.5 times as many are offered")
+	flag.StringVar(&cfg.dir, "dir", "", "folder for the files (default: a temporary one)")
+	flag.IntVar(&cfg.batch, "batch", 40, "URLs an Offer")
+	flag.IntVar(&cfg.payload, "payload", 0, "bytes that come with a URL and come back when its news was late")
+	flag.IntVar(&cfg.ratio, "ratio", 4, "files of a tier that are merged into one")
+	flag.Uint64Var(&cfg.seed, "seed", 1, "seed of the URLs")
+	usePebble := flag.Bool("pebble", false, "measure Pebble")
+	profile := flag.String("cpuprofile", "", "file for a profile of the processor's time")
+	flag.Parse()
+	var err error
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "seen:", err)
+			os.Exit(1)
+		}
+		if pprof.StartCPUProfile(f) == nil {
+			defer pprof.StopCPUProfile()
+		}
+	}
+	if cfg.memory, err = megabytes(*memory); err == nil {
+		err = run(cfg, *usePebble)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "seen:", err)
+		os.Exit(1)
+	}
+}
+
+type config struct {
+	n, memory             int64
+	dir                   string
+	batch, payload, ratio int
+	seed                  uint64
+}
+
+func megabytes(s string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSuffix(s, "MB"), 10, 64)
+	return n << 20, err
+}
+
+// A database is what is measured.
+type database interface {
+	offer(urls []string) error
+	tend() error   // called after each offer
+	busy() bool    // whether files are being merged
+	finish() error // returns when all is durable
+	report() error
+	close() error
+}
+
+func run(cfg config, usePebble bool) error {
+	if cfg.dir == "" {
+		dir, err := os.MkdirTemp("", "kumo-seen-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		cfg.dir = dir
+	}
+	open := openKumo
+	if usePebble {
+		open = openPebble
+	}
+	db, err := open(cfg)
+	if err != nil {
+		return err
+	}
+	if err := measure(cfg, db); err != nil {
+		return err
+	}
+	fmt.Printf("peak RSS                  %.0f MB\n", peak())
+	return db.close()
+}
+
+// measure offers URLs until as many as wanted are new.
+func measure(cfg config, db database) error {
+	debug.SetGCPercent(30) // for both: what they keep is large and lives long
+	stream := urlgen.New(cfg.seed)
+	var buf []byte
+	ends, urls := make([]int, cfg.batch), make([]string, cfg.batch)
+	var all, merging histogram
+	var tenths []time.Duration
+	var generating time.Duration
+	offers, start := 0, time.Now()
+	lap := start
+	for int64(stream.New()) < cfg.n {
+		begin := time.Now()
+		buf = buf[:0]
+		for i := range ends {
+			buf = stream.Append(buf)
+			ends[i] = len(buf)
+		}
+		text, from := string(buf), 0
+		for i, end := range ends {
+			urls[i], from = text[from:end], end
+		}
+		generated := time.Now()
+		busy := db.busy()
+		if err := db.offer(urls); err != nil {
+			return err
+		}
+		done := time.Now()
+		if err := db.tend(); err != nil {
+			return err
+		}
+		generating += generated.Sub(begin)
+		all.add(done.Sub(generated))
+		if busy {
+			merging.add(done.Sub(generated))
+		}
+		offers += cfg.batch
+		if int64(stream.New()) >= int64(len(tenths)+1)*cfg.n/10 {
+			tenths, lap = append(tenths, done.Sub(lap)), done
+		}
+	}
+	offered := time.Since(start)
+	if err := db.finish(); err != nil {
+		return err
+	}
+	total := time.Since(start)
+	rate := func(d time.Duration, n float64) float64 { return n / d.Seconds() }
+	tenth := float64(offers) / 10
+	fmt.Printf("offered                   %d URLs in batches of %d, %d meant to be new\n", offers, cfg.batch, stream.New())
+	fmt.Printf("URLs a second             %.0f overall, %.0f in the first tenth, %.0f in the last, %.0f until all was on the disk\n",
+		rate(offered, float64(offers)), rate(tenths[0], tenth), rate(tenths[len(tenths)-1], tenth), rate(total, float64(offers)))
+	fmt.Printf("  of that the generator   %.0f %%; without it %.0f URLs a second\n",
+		100*generating.Seconds()/offered.Seconds(), rate(offered-generating, float64(offers)))
+	fmt.Printf("tenths, seconds           %.1f\n", seconds(tenths))
+	fmt.Printf("an Offer                  p50 %v, p99 %v, p99.9 %v, most %v\n", all.at(.5), all.at(.99), all.at(.999), all.at(1))
+	fmt.Printf("an Offer beside a merge   p50 %v, p99 %v, p99.9 %v (%d of them)\n",
+		merging.at(.5), merging.at(.99), merging.at(.999), merging.len())
+	return db.report()
+}
+
+func seconds(all []time.Duration) (out []float64) {
+	for _, d := range all {
+		out = append(out, d.Seconds())
+	}
+	return out
+}
+
+// A histogram keeps times in microseconds, long ones apart.
+type histogram struct {
+	short [2000]int
+	long  []time.Duration
+	n     int
+}
+
+func (h *histogram) add(d time.Duration) {
+	h.n++
+	if i := d.Microseconds(); i < int64(len(h.short)) {
+		h.short[i]++
+		return
+	}
+	h.long = append(h.long, d)
+}
+
+func (h *histogram) len() int { return h.n }
+
+// at is a time that the share q did not exceed.
+func (h *histogram) at(q float64) time.Duration {
+	rest := int(q * float64(h.n))
+	for i, n := range h.short {
+		if rest -= n; rest <= 0 {
+			return time.Duration(i+1) * time.Microsecond
+		}
+	}
+	slices.Sort(h.long)
+	return h.long[min(rest, len(h.long))-1].Round(10 * time.Microsecond)
+}
+
+// peak is the most memory that the process had, in MB; 0 where the system does not say.
+func peak() float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	kb, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	n, _ := strconv.ParseFloat(kb, 64)
+	return n / 1024
+}
