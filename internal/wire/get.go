@@ -3,6 +3,9 @@ package wire
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 
 	"kumo/internal/fetch"
 	"kumo/internal/page"
@@ -16,8 +19,9 @@ type Get struct {
 }
 
 // URL fetches what a person typed, in the way of a crawl but for its manners: robots.txt is not asked and nothing waits. It returns
-// all answers in order, bodies decoded; the last one is a redirect only if it leads too far or to nowhere. The typed host may
-// be private, one that a redirect leads to may not, unless Fetch says so. With an error come the answers before it.
+// all answers in order, bodies decoded; the last one is a redirect only if it leads to nowhere, or too far, which is ErrRedirects.
+// The typed host may be private, one that a redirect leads to may not, unless Fetch says so. With an error come the answers
+// before it.
 func (g Get) URL(ctx context.Context, typed string) ([]*page.Response, error) {
 	u, err := ParseURL(typed)
 	if err != nil {
@@ -41,11 +45,27 @@ func (g Get) URL(ctx context.Context, typed string) ([]*page.Response, error) {
 		}
 		answers = append(answers, resp)
 		to, ok := next(u, resp)
-		if !ok || len(answers) > g.Redirects {
+		switch {
+		case !ok:
 			return answers, nil
+		case len(answers) > g.Redirects:
+			return answers, tooFar(answers, to)
 		}
 		u = to
 	}
+}
+
+// ErrRedirects is the error of a URL that redirects too often.
+var ErrRedirects = errors.New("too many redirects")
+
+// tooFar is the error of redirects that lead on, and says so if they lead back. A circle is not the end before: a cookie may lead
+// out of one.
+func tooFar(answers []*page.Response, to weburl.URL) error {
+	last := answers[len(answers)-1].URL
+	if slices.ContainsFunc(answers, func(a *page.Response) bool { return a.URL == to.String() }) {
+		return fmt.Errorf("%w: a loop, %s leads back to %s", ErrRedirects, last, to)
+	}
+	return fmt.Errorf("%w: %d in a row, and %s leads on to %s", ErrRedirects, len(answers)-1, last, to)
 }
 
 const maxDecoded = 64 << 20

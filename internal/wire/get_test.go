@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -17,20 +18,23 @@ func TestGetFollowsRedirects(t *testing.T) {
 		"b.test/3":    html("here"),
 		"a.test/mail": redirect("mailto:me"),
 		"a.test/loop": redirect("/loop"),
+		"a.test/1":    redirect("/"),
 	})
 	g := Get{Redirects: 2, Fetch: fetch.Config{Resolve: []string{"*:*:127.0.0.1"}}}
 	for _, c := range []struct {
 		url, last string
 		statuses  []int
+		wrong     string
 	}{
-		{"a.test/", "b.test/3", []int{302, 302, 200}},
-		{"b.test/3", "b.test/3", []int{200}},
-		{"a.test/none", "a.test/none", []int{404}},
-		{"a.test/mail", "a.test/mail", []int{302}},
-		{"a.test/loop", "a.test/loop", []int{302, 302, 302}},
+		{"a.test/", "b.test/3", []int{302, 302, 200}, ""},
+		{"b.test/3", "b.test/3", []int{200}, ""},
+		{"a.test/none", "a.test/none", []int{404}, ""},
+		{"a.test/mail", "a.test/mail", []int{302}, ""},
+		{"a.test/loop", "a.test/loop", []int{302, 302, 302}, "a loop"},
+		{"a.test/1", "a.test/2", []int{302, 302, 302}, "2 in a row"},
 	} {
 		answers, err := g.URL(t.Context(), s.url(c.url))
-		if err != nil {
+		if wrong := fmt.Sprint(err); errors.Is(err, ErrRedirects) != (c.wrong != "") || !strings.Contains(wrong, c.wrong) {
 			t.Errorf("%s: %v", c.url, err)
 			continue
 		}
