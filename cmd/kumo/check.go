@@ -10,14 +10,17 @@ import (
 	"kumo/internal/wire"
 )
 
-const checkLong = `Show what one of kumo's readers makes of an input. A crawl reads in the same way.
+const checkLong = `Show what one of kumo's readers makes of an input. It is the code by which a crawl
+reads; where a verb does more or less than a crawl, its help says so.
 
 A FILE may also be - for standard input. A URL is fetched as a crawl would fetch it, but without asking robots.txt and without
-waiting; what came is told on standard error.
+waiting; what came is told on standard error. A FILE is of the type that --content-type or else its name (.html, .xhtml, .xml,
+.txt, .css, .js, .json) says.
 
-The answer is written for people. With --json it is one indented object. With --jsonl each line of standard input is an
-object with the fields that the verb's help names, and each line of output is the object for it; what cannot be read has a
-field "error".
+The answer is written for people. With --json it is one indented object. With --jsonl each line of standard input is an object
+with the fields that the verb's help names, and each line of output is the object for it; a field with a name in _b64 holds
+base64. What a line lacks is as the verb's flags have it. What cannot be read has the fields "error" and "line", its number
+from 1. An empty line has no answer.
 
 Exit codes are those of kumo --help: 0 for an answer, whatever it says; 1 for an input that cannot be read; 2 for wrong
 usage; 3 when nothing could be fetched.`
@@ -27,68 +30,118 @@ const checkExample = `  kumo check robots https://example.com/private/
   echo '{"url": "HTTP://EXAMPLE.com:80/a/../b"}' | kumo check canon --jsonl`
 
 func checkCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "check", Short: "Show what a reader makes of an input", Long: checkLong, Example: checkExample}
-	src := &source{}
-	src.bind(cmd.PersistentFlags())
-	cmd.AddCommand(
-		checkRobots(src),
-		example(urlExample, reader("url INPUT [BASE]", "What URL is this?", check.URL, urlArgs)),
-		checkCanon(),
-		example(linksExample, reader("links FILE|URL [BASE]", "Which links has a page?", check.Links, src.links)),
-		example(charsetExample, reader("charset FILE|URL [CONTENT-TYPE]", "Which charset has a body?", check.Charset, src.charset)),
-		example(langExample, reader("lang FILE", "Which language is a text in?", check.Lang, langArgs)),
-		example(textExample, reader("text FILE|URL [BASE]", textLong, check.Text, src.links)),
-		example(refreshExample, reader("refresh VALUE", "What does a meta refresh say?", check.Refresh, valueArgs)),
-		example(srcsetExample, reader("srcset VALUE", "Which images has a srcset?", check.Srcset, valueArgs)),
-		example(mimeExample, reader("mime VALUE|FILE|URL [CONTENT-TYPE]", "What is a media type made of, and what is a body?", check.MIME, src.mime)),
-	)
+	cmd := &cobra.Command{Use: "check", Short: "Show what a reader makes of an input", Long: checkLong, Example: checkExample,
+		Args: cobra.ArbitraryArgs, RunE: noVerb, DisableFlagsInUseLine: true}
+	cmd.AddCommand(checkRobots(), checkURL(), checkCanon(), checkLinks(), checkSitemap(), checkCharset(), checkLang(), checkText(),
+		checkRefresh(), checkSrcset(), checkMIME())
 	return cmd
 }
 
-const (
-	urlExample = `  kumo check url ../b?x#y https://example.com/a/c
-  kumo check url http://bücher.example/`
-	canonExample = `  kumo check canon 'HTTP://EXAMPLE.com:80/%7ea/../b?#x'
-  kumo check canon --rules tracking,sort 'https://example.com/?b&a&utm_source=mail'`
-	linksExample = `  kumo check links https://example.com/
-  kumo check links page.html https://example.com/dir/    # as if it had been found there`
-	charsetExample = `  kumo check charset https://example.com/
-  kumo check charset page.html 'text/html; charset=koi8-r'`
-	langExample = `  kumo check lang text.txt
-  echo 'Der Zug fährt erst um halb neun.' | kumo check lang -`
-	textExample = `  kumo check text https://example.com/article
-  kumo check text page.html https://example.com/2024/05/17/    # the URL may name the day
-  kumo check text --json page.html | jq -r .text`
-	refreshExample = `  kumo check refresh '5; url=/next'`
-	srcsetExample  = `  kumo check srcset 'a.png 1x, b.png 2x'`
-	mimeExample    = `  kumo check mime 'Text/HTML; Charset="UTF-8"'
-  kumo check mime https://example.com/report.pdf    # what is it called, what is it?
-  kumo check mime report.pdf text/html`
-	robotsExample = `  kumo check robots https://example.com/private/
-  kumo check robots robots.txt https://example.com/private/ --agent Googlebot
-  kumo check robots --json https://example.com/private/ | jq -e .allowed`
-)
+// noVerb is for a command that does nothing but by its verbs.
+func noVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	meant := ""
+	for _, name := range cmd.SuggestionsFor(args[0]) {
+		meant += "\n\t" + name
+	}
+	if meant != "" {
+		meant = "\n\nDid you mean this?" + meant + "\n"
+	}
+	return usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), meant)
+}
 
-const textLong = `What is a page about?
+func checkURL() *cobra.Command {
+	v := &verb[check.URLIn, check.URLOut]{use: "url INPUT [BASE]", about: "What URL is this?", examples: urlExample,
+		read: check.URL, args: urlArgs}
+	return v.command()
+}
 
-Menus, comments and the like are left out of the text; it has a line for each paragraph. The day and the language are those
-that the page names.`
-
-const robotsLong = `May a URL be fetched, by its host's robots.txt or by the one in a file?
-
-The exit code is 0 for yes and for no: both are answers. Where no robots.txt can be had for a fault of the server (a status
-of 5xx or 429) the answer is no, as RFC 9309 has it; where nothing answers, the exit code is 3, and a crawl would fetch
-nothing either.`
-
-func checkRobots(src *source) *cobra.Command {
-	agent := wire.Agent
-	cmd := example(robotsExample,
-		reader("robots URL | robots FILE URL", robotsLong, check.Robots, func(ctx context.Context, args []string) (in check.RobotsIn, err error) {
-			if !robots.IsAgent(agent) {
-				return in, usagef("--agent is %q: the name by which robots.txt files know a crawler is wanted, such as kumo or Googlebot", agent)
-			}
-			return src.robots(ctx, agent, args)
-		}))
-	cmd.Flags().StringVar(&agent, "agent", agent, "read robots.txt as this `NAME` of a crawler")
+func checkLinks() *cobra.Command {
+	v := &verb[check.LinksIn, check.LinksOut]{use: "links FILE|URL [BASE]", about: linksLong, examples: linksExample,
+		read: check.Links}
+	src := new(source)
+	v.args = src.links
+	cmd := src.bind(v.command())
+	contentType(cmd, &v.in.ContentType)
+	cmd.Flags().BoolVar(&v.in.ScriptPaths, "script-paths", false, "take what looks like a path in scripts for a link")
 	return cmd
+}
+
+func checkSitemap() *cobra.Command {
+	src := new(source)
+	v := &verb[check.SitemapIn, check.SitemapOut]{use: "sitemap FILE|URL [BASE]", about: sitemapLong, examples: sitemapExample,
+		read: check.Sitemap, args: src.sitemap}
+	return src.bind(v.command())
+}
+
+func checkCharset() *cobra.Command {
+	src := new(source)
+	v := &verb[check.CharsetIn, check.CharsetOut]{use: "charset FILE|URL [CONTENT-TYPE]", about: charsetLong, examples: charsetExample,
+		read: check.Charset, args: src.charset}
+	return src.bind(v.command())
+}
+
+func checkLang() *cobra.Command {
+	v := &verb[check.LangIn, check.LangOut]{use: "lang FILE|URL", about: langLong, examples: langExample, read: check.Lang}
+	src := new(source)
+	var declared string
+	v.args = func(ctx context.Context, args []string, in *check.LangIn) error {
+		return src.lang(ctx, declared, args, in)
+	}
+	cmd := src.bind(v.command())
+	contentType(cmd, &declared)
+	return cmd
+}
+
+func checkText() *cobra.Command {
+	v := &verb[check.PageIn, check.TextOut]{use: "text FILE|URL [BASE]", about: textLong, examples: textExample,
+		read: check.Text}
+	src := new(source)
+	v.args = src.page
+	cmd := src.bind(v.command())
+	contentType(cmd, &v.in.ContentType)
+	return cmd
+}
+
+func checkRefresh() *cobra.Command {
+	v := &verb[check.ValueIn, check.RefreshOut]{use: "refresh VALUE", about: "What does a meta refresh say?", examples: refreshExample,
+		read: check.Refresh, args: valueArgs}
+	return v.command()
+}
+
+func checkSrcset() *cobra.Command {
+	v := &verb[check.ValueIn, check.SrcsetOut]{use: "srcset VALUE", about: "Which images has a srcset?", examples: srcsetExample,
+		read: check.Srcset, args: valueArgs}
+	return v.command()
+}
+
+func checkMIME() *cobra.Command {
+	src := new(source)
+	v := &verb[check.MIMEIn, check.MIMEOut]{use: "mime VALUE|FILE|URL [CONTENT-TYPE]", about: mimeLong, examples: mimeExample,
+		read: check.MIME, args: src.mime}
+	return src.bind(v.command())
+}
+
+func checkRobots() *cobra.Command {
+	v := &verb[check.RobotsIn, check.RobotsOut]{use: "robots URL | robots FILE URL", about: robotsLong, examples: robotsExample,
+		read: check.Robots}
+	src := new(source)
+	v.args = src.robots
+	cmd := src.bind(v.command())
+	agent := &v.in.Agent
+	cmd.Flags().StringVar(agent, "agent", wire.Agent, "read robots.txt as this `NAME` of a crawler")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if !robots.IsAgent(*agent) {
+			return usagef("--agent is %q: the name by which robots.txt files know a crawler is wanted, such as kumo or Googlebot", *agent)
+		}
+		return nil
+	}
+	return cmd
+}
+
+func contentType(cmd *cobra.Command, value *string) {
+	cmd.Flags().StringVar(value, "content-type", "", "read the body as if it had come with this `CONTENT-TYPE`")
 }

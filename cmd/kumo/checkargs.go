@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 
 	"kumo/internal/check"
@@ -13,83 +15,104 @@ import (
 
 // Each verb of kumo check reads its arguments here.
 
-func urlArgs(_ context.Context, args []string) (in check.URLIn, err error) {
+func urlArgs(_ context.Context, args []string, in *check.URLIn) (err error) {
 	in.Input, in.Base, err = oneOrTwo(args)
-	return in, err
+	return err
 }
 
-func valueArgs(_ context.Context, args []string) (in check.ValueIn, err error) {
+func valueArgs(_ context.Context, args []string, in *check.ValueIn) (err error) {
 	in.Value, err = only(args)
-	return in, err
+	return err
 }
 
 // robots reads the arguments of check robots: the URL alone, or what is to be taken for its robots.txt before it.
-func (s *source) robots(ctx context.Context, agent string, args []string) (in check.RobotsIn, err error) {
+func (s *source) robots(ctx context.Context, args []string, in *check.RobotsIn) error {
 	if _, _, err := oneOrTwo(args); err != nil {
-		return in, err
+		return err
 	}
 	typed := args[len(args)-1]
-	if strings.HasPrefix(typed, "/") {
-		return in, usagef("%q is a path: a whole URL is wanted", typed)
+	switch {
+	case len(args) == 1 && (typed == "-" || isFile(typed)):
+		return usagef("a URL is wanted after the file %s", typed)
+	case strings.HasPrefix(typed, "/"):
+		return usagef("%q is a path: a whole URL is wanted", typed)
 	}
 	u, err := wire.ParseURL(typed)
 	if err != nil {
-		return in, err
+		return err
 	}
 	file := u.Origin() + "/robots.txt"
 	if len(args) == 2 {
 		file = args[0]
 	}
 	doc, err := s.open(ctx, file, robots.MaxRedirects)
-	if err != nil {
-		return in, err
+	switch {
+	case errors.Is(err, wire.ErrRedirects): // to a crawl, too, that is no robots.txt
+		fmt.Fprintf(os.Stderr, "%v: taken as if there were no robots.txt\n", err)
+	case err != nil:
+		return err
 	}
-	return check.RobotsIn{Robots: doc.body, Agent: agent, URL: u.String(), Status: doc.status, Exempt: true}, nil
+	in.Robots, in.URL, in.Status, in.Exempt = doc.body, u.String(), doc.status, true
+	return nil
 }
 
-func (s *source) links(ctx context.Context, args []string) (in check.PageIn, err error) {
-	doc, url, err := s.openFirst(ctx, args)
+// page reads the arguments of verbs that read a page.
+func (s *source) page(ctx context.Context, args []string, in *check.PageIn) error {
+	doc, base, err := s.openFirst(ctx, args)
 	if err != nil {
-		return in, err
+		return err
 	}
-	return check.PageIn{HTML: doc.body, URL: cmp.Or(url, doc.url), ContentType: doc.contentType(), Header: doc.header}, nil
+	in.HTML, in.URL, in.Status, in.Header = doc.body, cmp.Or(base, doc.url), doc.status, doc.header
+	in.ContentType = cmp.Or(in.ContentType, doc.contentType)
+	return nil
 }
 
-func (s *source) charset(ctx context.Context, args []string) (in check.CharsetIn, err error) {
+func (s *source) links(ctx context.Context, args []string, in *check.LinksIn) error {
+	return s.page(ctx, args, &in.PageIn)
+}
+
+func (s *source) sitemap(ctx context.Context, args []string, in *check.SitemapIn) error {
+	doc, base, err := s.openFirst(ctx, args)
+	if err != nil {
+		return err
+	}
+	in.Body, in.URL = doc.body, cmp.Or(base, doc.url)
+	return nil
+}
+
+func (s *source) charset(ctx context.Context, args []string, in *check.CharsetIn) error {
 	doc, declared, err := s.openFirst(ctx, args)
 	if err != nil {
-		return in, err
+		return err
 	}
-	return check.CharsetIn{Body: doc.body, ContentType: cmp.Or(declared, doc.contentType())}, nil
+	in.Body, in.ContentType = doc.body, cmp.Or(declared, doc.contentType)
+	return nil
 }
 
-// langArgs reads the argument of check lang: a text, which a page is not.
-func langArgs(_ context.Context, args []string) (in check.LangIn, err error) {
-	name, err := only(args)
-	if err != nil {
-		return in, err
+func (s *source) lang(ctx context.Context, declared string, args []string, in *check.LangIn) error {
+	if _, err := only(args); err != nil {
+		return err
 	}
-	if isURL(name) {
-		return in, usagef("%q is a URL: the language is told of plain text, in a file or on standard input (-)", name)
-	}
-	text, err := readFile(name)
-	return check.LangIn{Text: string(text)}, err
+	in.Page = &check.PageIn{ContentType: declared}
+	return s.page(ctx, args, in.Page)
 }
 
-// mime reads the arguments of check mime. What is neither a URL nor a file is a media type.
-func (s *source) mime(ctx context.Context, args []string) (in check.MIMEIn, err error) {
+// mime reads the arguments of check mime. The name of a file says nothing of its type here.
+func (s *source) mime(ctx context.Context, args []string, in *check.MIMEIn) error {
 	name, declared, err := oneOrTwo(args)
 	if err != nil {
-		return in, err
+		return err
 	}
-	if declared == "" && strings.Contains(name, "/") && !isURL(name) && !isFile(name) {
-		return check.MIMEIn{Value: name}, nil
+	if declared == "" && check.IsMediaType(name) && !isFile(name) {
+		in.Value = name
+		return nil
 	}
 	doc, err := s.open(ctx, name, maxRedirects)
 	if err != nil {
-		return in, err
+		return err
 	}
-	return check.MIMEIn{Value: cmp.Or(declared, doc.contentType()), Body: doc.body}, nil
+	in.Value, in.Body = cmp.Or(declared, doc.header.Get("Content-Type")), doc.body
+	return nil
 }
 
 // openFirst opens the first argument and gives the second, if there is one.

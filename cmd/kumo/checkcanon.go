@@ -2,20 +2,28 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"kumo/internal/check"
+	"kumo/internal/weburl"
 )
 
 func checkCanon() *cobra.Command {
-	var rules string
-	cmd := example(canonExample,
-		reader("canon URL", "What is a URL's canonical form?", check.Canon, func(_ context.Context, args []string) (in check.CanonIn, err error) {
-			in.Rules = rules
+	v := &verb[check.CanonIn, check.CanonOut]{use: "canon URL", about: "What is a URL's canonical form?", examples: canonExample,
+		read: check.Canon,
+		args: func(_ context.Context, args []string, in *check.CanonIn) (err error) {
 			in.URL, err = only(args)
-			return in, err
-		}))
-	cmd.Flags().StringVar(&rules, "rules", "none", "rewrite it further by these `RULES`, as kumo crawl --canon does")
+			return err
+		}}
+	cmd := v.command()
+	cmd.Flags().StringVar(&v.in.Rules, "rules", "none", "rewrite it further by these `RULES`, as kumo crawl --canon does")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if _, err := weburl.ParseRules(v.in.Rules); err != nil {
+			return &usage{fmt.Errorf("--rules: %w", err)}
+		}
+		return nil
+	}
 	return cmd
 }

@@ -6,10 +6,11 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"kumo/internal/page"
 	"kumo/internal/parse"
@@ -27,27 +28,28 @@ type source struct {
 	timeout time.Duration
 }
 
-func (s *source) bind(f *pflag.FlagSet) {
-	c := &s.get.Fetch
+// bind gives a command the flags for fetching.
+func (s *source) bind(cmd *cobra.Command) *cobra.Command {
+	f, c := cmd.Flags(), &s.get.Fetch
 	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "give a URL up after this time, redirects and all")
 	f.StringVar(&c.UserAgent, "user-agent", "", "fetch with this User-Agent (default: kumo's)")
 	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
 	f.BoolVar(&c.AllowPrivate, "allow-private", false, "follow redirects to private addresses, too; a URL that is given may be private anyway")
 	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&c.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
+	return cmd
 }
 
-// A document is what was to be read. Of a file nothing but the body is known, and it lies nowhere.
+// A document is what was to be read.
 type document struct {
-	body   []byte
-	url    string
-	status int // 0 for a file
-	header http.Header
+	body        []byte
+	contentType string      // of a file by its name; "" if not known
+	url         string      // "" for a file, which lies nowhere
+	status      int         // 0 for a file
+	header      http.Header // nil for a file
 }
 
-func (d *document) contentType() string { return d.header.Get("Content-Type") }
-
-// open reads a document. Redirects are followed so many times.
+// open reads a document. Redirects are followed so many times; more are wire.ErrRedirects, which comes with the last answer.
 func (s *source) open(ctx context.Context, name string, redirects int) (*document, error) {
 	if isURL(name) {
 		return s.fetch(ctx, name, redirects)
@@ -56,8 +58,12 @@ func (s *source) open(ctx context.Context, name string, redirects int) (*documen
 	if err != nil {
 		return nil, err
 	}
-	return &document{body: body, url: "http://localhost/"}, nil
+	return &document{body: body, contentType: fileTypes[strings.ToLower(filepath.Ext(name))]}, nil
 }
+
+// fileTypes are what servers say of files by their names.
+var fileTypes = map[string]string{".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".txt": "text/plain",
+	".xml": "application/xml", ".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript", ".json": "application/json"}
 
 func (s *source) fetch(ctx context.Context, url string, redirects int) (*document, error) {
 	within, cancel := context.WithTimeout(ctx, s.timeout)
@@ -69,16 +75,18 @@ func (s *source) fetch(ctx context.Context, url string, redirects int) (*documen
 		fmt.Fprintln(os.Stderr, came(a))
 	}
 	switch {
-	case err == nil:
-	case ctx.Err() == nil && within.Err() != nil:
-		return nil, fmt.Errorf("%w: no answer from %s within %v; --timeout gives it longer", errNothing, url, s.timeout)
-	case isUsage(err) || ctx.Err() != nil:
-		return nil, err
+	case err == nil || isUsage(err) || ctx.Err() != nil:
+	case within.Err() != nil:
+		err = fmt.Errorf("%w: no answer from %s within %v; --timeout gives it longer", errNothing, url, s.timeout)
 	default:
-		return nil, fmt.Errorf("%w: %w", errNothing, err)
+		err = fmt.Errorf("%w: %w", errNothing, err)
+	}
+	if len(answers) == 0 {
+		return nil, err
 	}
 	last := answers[len(answers)-1]
-	return &document{body: last.Body, url: last.URL, status: last.Status, header: last.Header}, nil
+	return &document{body: last.Body, contentType: last.Header.Get("Content-Type"), url: last.URL, status: last.Status,
+		header: last.Header}, err
 }
 
 // came says in a line what a URL answered.

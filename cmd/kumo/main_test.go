@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 // TestStories runs testdata/*.txt. Besides kumo they may use
 //
 //	web [messy] HOSTS PAGES   serves a web that keeps score; sets $SEED, the first URL, and $WEB, the flags to crawl it with
-//	site FOLDER               serves a folder's files as a site at $SITE
+//	site FOLDER               serves a folder's files as a site at $SITE; ?header=NAME:VALUE adds a field to an answer, and
+//	                          Location makes it a redirect
 //	score KEY VALUE           checks a field of the servers' score
 //	exit CODE kumo ARGS...    runs kumo and checks its exit code
 //	lines FILE N              checks how many lines a file has; N may be 'score:KEY'
@@ -60,7 +61,18 @@ func webCmd(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func siteCmd(ts *testscript.TestScript, _ bool, args []string) {
-	s := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
+	files := http.FileServer(http.Dir(ts.MkAbs(args[0])))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, field := range r.URL.Query()["header"] {
+			name, value, _ := strings.Cut(field, ":")
+			w.Header().Set(name, value)
+		}
+		if w.Header().Get("Location") != "" {
+			w.WriteHeader(http.StatusFound)
+			return
+		}
+		files.ServeHTTP(w, r)
+	}))
 	ts.Defer(s.Close)
 	ts.Setenv("SITE", s.URL)
 }

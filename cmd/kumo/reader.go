@@ -1,54 +1,72 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"reflect"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kumo/internal/check"
 )
 
-// reader makes a command of a reader: its input comes from arguments, or as JSON Lines. about begins with a line that says it all.
-func reader[In, Out any](use, about string, read func(In) (Out, error), fromArgs func(context.Context, []string) (In, error)) *cobra.Command {
+// A verb is a reader as a command: its input comes from arguments, or as JSON Lines.
+type verb[In, Out any] struct {
+	use, about, examples string // about begins with a line that says it all
+	read                 func(In) (Out, error)
+	args                 func(context.Context, []string, *In) error // reads arguments into what the flags gave
+	in                   In                                         // holds what the flags give: what a line has if it does not say
+}
+
+func (v *verb[In, Out]) command() *cobra.Command {
 	var asJSON, lines bool
-	short, _, _ := strings.Cut(about, "\n")
-	cmd := &cobra.Command{Use: use, Short: short,
-		Long: fmt.Sprintf("%s\n\nAs JSON Lines: in %s, out %s.", about, fields[In](), fields[Out]()),
+	short, _, _ := strings.Cut(v.about, "\n")
+	cmd := &cobra.Command{Use: v.use, Short: short, Example: v.examples,
+		Long: fmt.Sprintf("%s\n\nAs JSON Lines: %s.", v.about, fields[In, Out]()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case lines && (asJSON || len(args) > 0):
 				return usagef("--jsonl reads standard input: it goes with neither arguments nor --json")
 			case lines:
-				return readLines(cmd.InOrStdin(), cmd.OutOrStdout(), read)
+				return readLines(cmd.InOrStdin(), cmd.OutOrStdout(), v.in, v.read)
 			}
-			in, err := fromArgs(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
-			out, err := read(in)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), out)
-			}
-			return check.Print(cmd.OutOrStdout(), out)
+			return v.answer(cmd, args, asJSON)
 		}}
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write the answer as indented JSON")
 	cmd.Flags().BoolVar(&lines, "jsonl", false, "read and write JSON Lines")
 	return cmd
 }
 
-// example puts examples into a command's help.
-func example(text string, cmd *cobra.Command) *cobra.Command {
-	cmd.Example = text
-	return cmd
+// answer answers for people, or in JSON that is indented for them.
+func (v *verb[In, Out]) answer(cmd *cobra.Command, args []string, asJSON bool) error {
+	if err := v.args(cmd.Context(), args, &v.in); err != nil {
+		return err
+	}
+	out, err := v.read(v.in)
+	if err != nil {
+		return err
+	}
+	if note := check.Note(out); note != "" {
+		fmt.Fprintln(os.Stderr, note)
+	}
+	if asJSON {
+		return writeJSON(cmd.OutOrStdout(), out)
+	}
+	return check.Print(cmd.OutOrStdout(), out)
+}
+
+// flagError also tells who gave a value that looks like a flag how to give it.
+func flagError(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() != "" {
+		err = fmt.Errorf("%w (a value that begins with - comes after --: %s -- -VALUE)", err, cmd.CommandPath())
+	}
+	return usageError(cmd, err)
 }
 
 func writeJSON(w io.Writer, out any) error {
@@ -58,45 +76,13 @@ func writeJSON(w io.Writer, out any) error {
 	return enc.Encode(out)
 }
 
-const maxLine = 64 << 20
-
-// readLines answers each line. A line that cannot be read is answered with an error, and is never the end.
-func readLines[In, Out any](r io.Reader, w io.Writer, read func(In) (Out, error)) error {
-	sc := bufio.NewScanner(r)
-	sc.Buffer(make([]byte, 64<<10), maxLine)
-	out := bufio.NewWriter(w)
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	for sc.Scan() {
-		var in In
-		if len(strings.TrimSpace(sc.Text())) == 0 {
-			continue
-		}
-		err := json.Unmarshal(sc.Bytes(), &in)
-		var answer any
-		if err == nil {
-			answer, err = read(in)
-		}
-		if err != nil {
-			answer = map[string]string{"error": err.Error()}
-		}
-		if err := enc.Encode(answer); err != nil {
-			return err
-		}
-		if err := out.Flush(); err != nil {
-			return err
-		}
+// fields names the fields of input and output.
+func fields[In, Out any]() string {
+	needed, others := check.Fields[In]()
+	_, out := check.Fields[Out]()
+	in := strings.Join(needed, ", ")
+	if len(others) > 0 {
+		in += ", and if you like " + strings.Join(others, ", ")
 	}
-	return sc.Err()
-}
-
-// fields lists a struct's names in JSON.
-func fields[T any]() string {
-	var names []string
-	for f := range reflect.TypeFor[T]().Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
+	return fmt.Sprintf("in %s; out %s", in, strings.Join(out, ", "))
 }

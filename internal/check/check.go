@@ -3,14 +3,13 @@
 package check
 
 import (
-	"kumo/internal/mime"
 	"kumo/internal/parse"
 	"kumo/internal/weburl"
 )
 
 // URLIn is a reference and what it is resolved against.
 type URLIn struct {
-	Input string `json:"input"`
+	Input string `json:"input" need:"input"`
 	Base  string `json:"base"`
 }
 
@@ -45,7 +44,7 @@ func resolve(in URLIn) (weburl.URL, error) {
 
 // CanonIn is a URL, and optional rules by which it is rewritten further.
 type CanonIn struct {
-	URL   string `json:"url"`
+	URL   string `json:"url" need:"url"`
 	Rules string `json:"rules,omitempty"` // separated by commas
 }
 
@@ -69,7 +68,7 @@ func Canon(in CanonIn) (CanonOut, error) {
 
 // ValueIn is the value of an attribute or a field.
 type ValueIn struct {
-	Value string `json:"value"`
+	Value string `json:"value" need:"value"`
 }
 
 // RefreshOut is what a refresh says.
@@ -101,33 +100,6 @@ func Srcset(in ValueIn) (SrcsetOut, error) {
 	out := SrcsetOut{Candidates: []Candidate{}}
 	for _, c := range parse.ParseSrcset(in.Value) {
 		out.Candidates = append(out.Candidates, Candidate(c))
-	}
-	return out, nil
-}
-
-// MIMEIn is a media type, and the body that it is said of, if there is one.
-type MIMEIn struct {
-	Value string `json:"value"`
-	Body  []byte `json:"body_b64"`
-}
-
-// MIMEOut is a media type, taken apart.
-type MIMEOut struct {
-	OK         bool              `json:"ok"`
-	Type       string            `json:"type"`
-	Parameters map[string]string `json:"parameters"`
-	Sniffed    string            `json:"sniffed,omitempty"` // what the body is, whatever is said of it
-}
-
-// MIME reads a media type.
-func MIME(in MIMEIn) (MIMEOut, error) {
-	t, ok := mime.Parse(in.Value)
-	out := MIMEOut{OK: ok, Type: t.Essence(), Parameters: map[string]string{}}
-	for _, p := range t.Params {
-		out.Parameters[p.Name] = p.Value
-	}
-	if len(in.Body) > 0 {
-		out.Sniffed = mime.Sniff(in.Body, in.Value, false).Essence()
 	}
 	return out, nil
 }

@@ -63,10 +63,11 @@ func TestMIME(t *testing.T) {
 
 // TestLinksOfAHeader: of a page that was fetched, the fields of its head have links, too.
 func TestLinksOfAHeader(t *testing.T) {
-	in := PageIn{URL: "http://a.example/", Header: http.Header{"Link": {"</next>; rel=next"}, "Content-Type": {"text/html"}}}
+	in := LinksIn{PageIn: PageIn{URL: "http://a.example/",
+		Header: http.Header{"Link": {"</next>; rel=next"}, "Content-Type": {"text/html"}, "X-Robots-Tag": {"noindex"}}}}
 	out, err := Links(in)
-	if err != nil || len(out.Links) != 1 || out.Links[0].URL != "http://a.example/next" {
-		t.Errorf("%v, %v", out.Links, err)
+	if err != nil || len(out.Links) != 1 || out.Links[0].URL != "http://a.example/next" || out.XRobotsTag != "noindex" {
+		t.Errorf("%+v, %v", out, err)
 	}
 }
 

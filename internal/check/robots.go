@@ -4,9 +4,9 @@ import "kumo/internal/robots"
 
 // RobotsIn asks whether an agent may fetch a URL.
 type RobotsIn struct {
-	Robots []byte `json:"robots_b64"`
+	Robots []byte `json:"robots_b64" need:"robots_b64"`
 	Agent  string `json:"ua"`
-	URL    string `json:"url"`
+	URL    string `json:"url" need:"url"`
 
 	Status int  `json:"-"` // what /robots.txt was answered with, 0 for a file, which is as good as 200
 	Exempt bool `json:"-"` // /robots.txt itself is always allowed, as a crawl has it; otherwise the lines alone decide

@@ -85,8 +85,8 @@ empty  none
 }
 
 func TestPrintLinks(t *testing.T) {
-	out, err := Links(PageIn{URL: "http://a.example/d/", HTML: []byte(
-		`<title>T</title><meta name=robots content=noindex><a href=x rel=nofollow>one</a><a href=/y>two</a><img src=z>`)})
+	out, err := Links(LinksIn{PageIn: PageIn{URL: "http://a.example/d/", HTML: []byte(
+		`<title>T</title><meta name=robots content=noindex><a href=x rel=nofollow>one</a><a href=/y>two</a><img src=z>`)}})
 	if err != nil {
 		t.Fatal(err)
 	}

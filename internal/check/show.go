@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -40,6 +41,9 @@ func (out LinksOut) show(s *sheet) {
 		{"robots", out.Robots}, {"refresh", out.Refresh}} {
 		s.field(f[0], cmp.Or(f[1], none))
 	}
+	if out.XRobotsTag != "" {
+		s.field("x-robots-tag", out.XRobotsTag)
+	}
 	s.next()
 	if len(out.Links) > 0 {
 		s.row("kind", "url", "rel", "text")
@@ -64,6 +68,21 @@ func (out TextOut) show(s *sheet) {
 	}
 }
 
+func (out MIMEOut) show(s *sheet) {
+	switch {
+	case out.undeclared:
+		s.field("declared", none)
+	case !out.OK:
+		s.field("ok", "no: not a media type")
+	default:
+		s.field("type", out.Type)
+		s.field("parameters", values(reflect.ValueOf(out.Parameters))...)
+	}
+	if out.Sniffed != "" {
+		s.field("sniffed", out.Sniffed)
+	}
+}
+
 // counts lists how often each word was met, the most frequent first: "12 a, 3 img".
 func counts(words map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(words), func(a, b string) int {
@@ -74,3 +93,15 @@ func counts(words map[string]int) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// Note says what a person should know of an answer besides what it holds; "" for nothing.
+func Note(answer any) string {
+	if a, ok := answer.(interface{ note() string }); ok {
+		return a.note()
+	}
+	return ""
+}
+
+func (out LinksOut) note() string { return cmp.Or(out.Malformed, out.unread) }
+
+func (out SitemapOut) note() string { return out.Malformed }

@@ -20,16 +20,14 @@ type TextOut struct {
 
 // Text finds a page's main text. The URL may be "".
 func Text(in PageIn) (TextOut, error) {
-	self := in.URL
-	in.URL = cmp.Or(in.URL, "http://localhost/")
-	pg, err := readPage(in)
-	if err != nil {
+	pg, err := readPage(in, parse.Config{})
+	if err != nil && pg.Base == "" {
 		return TextOut{}, err
 	}
 	if pg.Sniffed != "text/html" && pg.Sniffed != "application/xhtml+xml" {
-		return TextOut{}, fmt.Errorf("main text of %q: the body is %s, not HTML", in.URL, pg.Sniffed)
+		return TextOut{}, fmt.Errorf("main text of %q: the body is %s, not HTML", cmp.Or(in.URL, nowhere), pg.Sniffed)
 	}
-	t, err := maintext.Extract(parse.UTF8(in.HTML, pg.Charset), self)
+	t, err := maintext.Extract(parse.UTF8(in.HTML, pg.Charset), in.URL)
 	if err != nil {
 		return TextOut{}, err
 	}
