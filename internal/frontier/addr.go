@@ -7,8 +7,9 @@ import (
 
 // An address is a server's, with the clock that the hosts there share.
 type address struct {
-	hosts int
-	next  time.Time // of the next free turn
+	hosts  int       // in memory
+	ghosts int       // hosts that left memory while the clock ran
+	next   time.Time // of the next free turn
 }
 
 // Reserve asks for the visit's turn at the address its host resolves to. Hosts that share an address take turns,
@@ -27,7 +28,8 @@ func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
 	switch {
 	case !slot.IsZero() && !now.Before(slot) && now.Before(slot.Add(f.cfg.AddrDelay)):
 		return true // its own turn; one that was missed is gone
-	case a.hosts < 2 || !now.Before(a.next):
+	case a.hosts+a.ghosts < 2 || !now.Before(a.next):
+		a.ghosts = 0
 		a.next = now.Add(f.cfg.AddrDelay)
 		return true
 	}
@@ -42,15 +44,45 @@ func (f *Frontier) at(h *host, addr netip.Addr) *address {
 	if h.addr == addr {
 		return f.addrs[addr]
 	}
-	if old := f.addrs[h.addr]; old != nil {
-		old.hosts--
-	}
+	f.leave(h)
 	a := f.addrs[addr]
 	if a == nil {
 		a = &address{}
 		f.addrs[addr] = a
 	}
 	a.hosts++
-	h.addr, h.slot = addr, time.Time{}
+	if h.addr.IsValid() {
+		h.slot = time.Time{}
+	}
+	h.addr = addr
 	return a
+}
+
+// leave takes the host from its address.
+func (f *Frontier) leave(h *host) {
+	a := f.addrs[h.addr]
+	if a == nil {
+		return
+	}
+	a.hosts--
+	switch {
+	case f.cfg.Now().Before(a.next):
+		a.ghosts++
+	case a.hosts == 0:
+		delete(f.addrs, h.addr)
+	}
+	if len(f.addrs) > 2*f.swept+1000 {
+		f.sweepAddrs()
+	}
+}
+
+// sweepAddrs forgets the addresses where nobody is and whose clocks have run out.
+func (f *Frontier) sweepAddrs() {
+	now := f.cfg.Now()
+	for addr, a := range f.addrs {
+		if a.hosts == 0 && !now.Before(a.next) {
+			delete(f.addrs, addr)
+		}
+	}
+	f.swept = len(f.addrs)
 }

@@ -13,11 +13,14 @@ type Counts struct {
 func (f *Frontier) Counts() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := Counts{URLs: f.waiting, Active: f.active, Backing: len(f.backing), Hosts: len(f.hosts)}
+	c := Counts{URLs: f.waiting, Active: f.active, Backing: f.backing, Hosts: f.known}
 	for cl := range f.heaps {
 		if class(cl) != busy {
 			c.Waiting += len(f.heaps[cl])
 		}
+	}
+	if f.disk != nil {
+		c.Waiting += f.disk.eligible
 	}
 	c.Waiting = max(0, c.Waiting-c.Backing)
 	return c

@@ -39,6 +39,7 @@ func (f *Frontier) Done(v *Visit, r Result) {
 		f.enqueue(h, it)
 	}
 	f.place(h)
+	f.shrink()
 }
 
 // judge sets the host's next time and its standing.
@@ -66,7 +67,7 @@ func (f *Frontier) judge(h *host, v *Visit, r Result) {
 		h.next = next
 	}
 	if r.Outcome >= Throttled {
-		f.backing[h] = struct{}{}
+		f.setBacking(h, true)
 	}
 }
 
@@ -90,25 +91,36 @@ func (f *Frontier) postpone(v *Visit, until time.Time) {
 	f.place(h)
 }
 
-// Take removes the items that match from a host's queue and returns them.
+// maxTake is how many items of a host Take looks at.
+const maxTake = 10_000
+
+// Take removes items that match from a host's queue and returns them. It looks at the 10,000 that go first; the caller meets
+// what may match beyond them when they are handed out.
 func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := f.host(key)
+	f.fail(f.gather(h, maxTake))
 	var taken []Item
-	keep := func(it *Item) bool {
-		if match(it) {
-			taken = append(taken, *it)
-			return true
+	before := len(h.waiting)
+	h.waiting = slices.DeleteFunc(h.waiting, func(it *Item) bool {
+		if !match(it) {
+			return false
 		}
-		return false
+		if !f.isGone(it.URL) {
+			taken = append(taken, *it)
+		}
+		f.disk.charge(h, -itemCost(it))
+		return true
+	})
+	if len(h.waiting) < before {
+		f.soil(h)
+		f.waiting -= before - len(h.waiting)
 	}
-	h.robots = slices.DeleteFunc(h.robots, keep)
-	h.waiting = slices.DeleteFunc(h.waiting, keep)
 	heap.Init(&h.waiting)
-	f.waiting -= len(taken)
 	f.place(h)
 	f.signal()
+	f.shrink()
 	return taken
 }
 
@@ -121,7 +133,9 @@ func (f *Frontier) Park(key, origin string) {
 		h.parked = make(map[string]bool, 1)
 	}
 	h.parked[origin] = true
+	f.soil(h)
 	f.place(h)
+	f.shrink()
 }
 
 // Unpark lets a host's items go, unless it is parked for another origin.
@@ -129,8 +143,12 @@ func (f *Frontier) Unpark(key, origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := f.host(key)
-	delete(h.parked, origin)
+	if h.parked[origin] {
+		delete(h.parked, origin)
+		f.soil(h)
+	}
 	f.place(h)
+	f.shrink()
 }
 
 // SetDelay sets the delay that a host asks for; Config.MaxDelay bounds it, and Config.Delay holds where it is longer.
@@ -143,6 +161,7 @@ func (f *Frontier) SetDelay(key string, delay time.Duration) {
 		h.next = next
 	}
 	f.place(h)
+	f.shrink()
 }
 
 // Restore adds an item that waited when an earlier process ended. As nobody knows when the host's last request was, it owes a
@@ -154,4 +173,5 @@ func (f *Frontier) Restore(key string, it Item) {
 	h.next = f.cfg.Now().Add(f.delay(h))
 	f.enqueue(h, it)
 	f.place(h)
+	f.shrink()
 }

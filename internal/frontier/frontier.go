@@ -2,12 +2,13 @@ package frontier
 
 import (
 	"container/heap"
-	"context"
 	"errors"
 	"net/netip"
 	"strings"
 	"sync"
 	"time"
+
+	"kumo/internal/vfs"
 )
 
 // ErrDry is what Next returns when nothing waits and nothing is under way.
@@ -24,6 +25,10 @@ type Config struct {
 	MaxWait   time.Duration // the longest wait, asked for by a server or not; 1h
 	SlowAfter time.Duration // a host whose answer took longer is a suspect; 5s
 	Now       func() time.Time
+
+	Dir    string // a folder of the frontier's own for what does not fit into memory, see Open; "": all stays in memory
+	Disk   vfs.FS // where Dir is; vfs.OS
+	Memory int64  // bytes to be used about, with Dir; 256 MiB
 }
 
 func (c Config) withDefaults() Config {
@@ -33,6 +38,8 @@ func (c Config) withDefaults() Config {
 	def(&c.RetryWait, time.Second)
 	def(&c.MaxWait, time.Hour)
 	def(&c.SlowAfter, 5*time.Second)
+	def(&c.Memory, 256<<20)
+	def(&c.Disk, vfs.OS)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -56,23 +63,28 @@ type Frontier struct {
 	hosts    map[string]*host
 	heaps    [numClasses]hostHeap
 	addrs    map[netip.Addr]*address
+	swept    int // addresses that the last sweep left
 	seq      uint64
+	known    int // hosts ever met
 	waiting  int // items
 	inflight int // visits
 	active   int // hosts with visits
 	doubtful int // of these, suspects
-	backing  map[*host]struct{}
+	backing  int // hosts
+	gone     map[goneKey]int
+	disk     *virtualizer // nil: all stays in memory
+	err      error        // of the disk, not yet overcome
 }
 
-// New returns an empty frontier.
+// New returns an empty frontier that stays in memory. Open makes one that needs not.
 func New(cfg Config) *Frontier {
 	return &Frontier{
-		cfg:     cfg.withDefaults(),
-		lead:    make(chan struct{}, 1),
-		wake:    make(chan struct{}, 1),
-		hosts:   make(map[string]*host),
-		addrs:   make(map[netip.Addr]*address),
-		backing: make(map[*host]struct{}),
+		cfg:   cfg.withDefaults(),
+		lead:  make(chan struct{}, 1),
+		wake:  make(chan struct{}, 1),
+		hosts: make(map[string]*host),
+		addrs: make(map[netip.Addr]*address),
+		gone:  make(map[goneKey]int),
 	}
 }
 
@@ -84,12 +96,13 @@ type Visit struct {
 	Started time.Time // when it was handed out
 
 	host    *host
+	item    *Item     // as it waited
 	due     time.Time // the host's next time when it was handed out
 	set     time.Time // its next time as it was set then
 	suspect bool
 }
 
-// Push adds items of one host.
+// Push adds items of one host. It cannot fail: where the disk fails they stay in memory, and Next says so.
 func (f *Frontier) Push(key string, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,35 +111,58 @@ func (f *Frontier) Push(key string, items ...Item) {
 		f.enqueue(h, items[i])
 	}
 	f.place(h)
+	f.shrink()
 }
 
+// host returns a host that may be changed.
 func (f *Frontier) host(key string) *host {
 	h := f.hosts[key]
-	if h == nil {
-		f.seq++
-		h = &host{key: strings.Clone(key), in: idle, seq: f.seq, next: f.cfg.Now()}
-		key = h.key
-		f.hosts[key] = h
+	if h == nil && f.disk != nil {
+		h = f.recall(key)
 	}
+	if h == nil {
+		f.known++
+		h = f.newHost(strings.Clone(key))
+		h.next = f.cfg.Now()
+	}
+	f.touch(h)
+	return h
+}
+
+func (f *Frontier) newHost(key string) *host {
+	f.seq++
+	h := f.disk.blank()
+	h.key, h.in, h.seq = key, idle, f.seq
+	f.hosts[key] = h
+	f.disk.admit(h)
 	return h
 }
 
 // enqueue keeps an item that came before in its place, unless it comes late.
 func (f *Frontier) enqueue(h *host, it Item) {
-	if it.seq == 0 || it.Late {
+	if it.seq == 0 || it.Late || it.Robots != "" {
 		f.seq++
-		it.seq, it.rank = f.seq, it.Depth
+		it.key = key{max(it.Depth, 0), f.seq}
 		h.deepest = max(h.deepest, it.rank)
 	}
 	if it.Late {
 		it.rank, it.Late = h.deepest, false
 	}
-	f.waiting++
 	if it.Robots != "" {
-		h.robots = append(h.robots, &it)
-		return
+		it.rank = robotsRank
 	}
-	heap.Push(&h.waiting, &it)
+	f.waiting++
+	f.keep(h, &it)
+}
+
+// keep puts an item into a host's queue in memory.
+func (f *Frontier) keep(h *host, it *Item) {
+	f.soil(h)
+	heap.Push(&h.waiting, it)
+	f.disk.charge(h, itemCost(it))
+	if f.disk != nil && h.bytes > f.disk.window {
+		f.fail(f.spill(h, len(h.waiting)/2))
+	}
 }
 
 // place puts a host where it belongs after a change, and wakes the leader if that may matter to it.
@@ -135,126 +171,24 @@ func (f *Frontier) place(h *host) {
 		heap.Remove(&f.heaps[h.in], h.index)
 	}
 	h.in = h.class(f.cfg.PerHost)
+	if h.in == idle && h.inflight == 0 {
+		f.setBacking(h, false)
+	}
+	f.disk.settle(h)
 	if h.in == idle {
-		if h.inflight == 0 {
-			delete(f.backing, h)
-		}
 		return
 	}
 	heap.Push(&f.heaps[h.in], h)
 	f.signal()
 }
 
-func (f *Frontier) signal() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
+func (f *Frontier) setBacking(h *host, on bool) {
+	if h.backing == on {
+		return
+	}
+	if h.backing = on; on {
+		f.backing++
+	} else {
+		f.backing--
 	}
 }
-
-// Next waits for a host whose time has come and hands out a URL of it. It returns ErrDry when there is nothing more to come,
-// or the context's error.
-func (f *Frontier) Next(ctx context.Context) (*Visit, error) {
-	select {
-	case f.lead <- struct{}{}:
-		defer func() { <-f.lead }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		v, wait, err := f.poll()
-		if v != nil || err != nil {
-			return v, err
-		}
-		timer.Reset(wait)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		case <-f.wake:
-		}
-	}
-}
-
-// poll hands out a visit, or says how long to wait for one.
-func (f *Frontier) poll() (*Visit, time.Duration, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.waiting == 0 && f.inflight == 0 {
-		return nil, 0, ErrDry
-	}
-	h := f.first()
-	if h == nil {
-		return nil, time.Hour, nil
-	}
-	now := f.cfg.Now()
-	if wait := h.next.Sub(now); wait > 0 {
-		return nil, wait, nil
-	}
-	return f.handOut(h, now), 0, nil
-}
-
-// first is the host with the least next time in the classes that may have a place.
-func (f *Frontier) first() *host {
-	var best *host
-	for c, q := range f.heaps {
-		if len(q) == 0 || !f.hasPlace(class(c)) {
-			continue
-		}
-		if best == nil || q[0].next.Before(best.next) {
-			best = q[0]
-		}
-	}
-	return best
-}
-
-func (f *Frontier) hasPlace(c class) bool {
-	switch c {
-	case sound:
-		return f.active < f.cfg.Hosts
-	case suspect:
-		return f.active < f.cfg.Hosts && f.doubtful < max(1, f.cfg.Hosts/4)
-	}
-	return true
-}
-
-func (f *Frontier) handOut(h *host, now time.Time) *Visit {
-	v := &Visit{Item: *h.take(), Host: h.key, host: h, due: h.next, Started: now, suspect: h.in == suspect}
-	f.waiting--
-	f.inflight++
-	if h.inflight == 0 {
-		f.active++
-	}
-	if v.suspect {
-		f.doubtful++
-	}
-	h.inflight++
-	// A second connection keeps the delay, too: from the start of the request before it, as that has not ended.
-	h.next = now.Add(f.delay(h))
-	v.set = h.next
-	delete(f.backing, h)
-	f.place(h)
-	return v
-}
-
-// back ends a visit; the caller places the host afterwards.
-func (f *Frontier) back(v *Visit) {
-	h := v.host
-	f.inflight--
-	h.inflight--
-	if h.inflight == 0 {
-		f.active--
-	}
-	if v.suspect {
-		f.doubtful--
-	}
-	f.seq++
-	h.seq = f.seq
-	f.signal()
-}
-
-func (f *Frontier) delay(h *host) time.Duration { return max(f.cfg.Delay, h.delay) }

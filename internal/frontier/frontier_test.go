@@ -360,19 +360,39 @@ func (c *crew) work(rng *rand.Rand) {
 	}
 }
 
+func (c *crew) saveOften() {
+	for c.f.Counts().URLs > 0 {
+		if err := c.f.Checkpoint(nil); err != nil {
+			c.t.Error(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
 func TestManyWorkersKeepTheManners(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	for _, perHost := range []int{1, 2} {
+	for _, c := range []struct {
+		perHost int
+		onDisk  bool
+	}{{1, false}, {2, false}, {1, true}, {2, true}} {
 		synctest.Test(t, func(t *testing.T) {
 			const hosts, each = 40, 25
-			cfg := Config{Hosts: 16, PerHost: perHost, Delay: 50 * time.Millisecond}
-			c := &crew{t: t, cfg: cfg, f: New(cfg), lock: make(chan struct{}, 1), host: map[string]*view{}, seen: map[string]bool{}}
+			cfg := Config{Hosts: 16, PerHost: c.perHost, Delay: 50 * time.Millisecond, Memory: 8 << 10}
+			if c.onDisk {
+				cfg.Dir = t.TempDir()
+			}
+			f := open(t, cfg)
+			defer f.Close()
+			c := &crew{t: t, cfg: cfg, f: f, lock: make(chan struct{}, 1), host: map[string]*view{}, seen: map[string]bool{}}
 			for h := range hosts {
 				c.f.Push(fmt.Sprint("h", h), items(each)...)
 			}
 			var wg sync.WaitGroup
-			for w := range cfg.Hosts * perHost {
+			if cfg.Dir != "" {
+				wg.Go(func() { c.saveOften() })
+			}
+			for w := range cfg.Hosts * cfg.PerHost {
 				wg.Go(func() { c.work(rand.New(rand.NewPCG(seed, uint64(w)))) })
 			}
 			wg.Wait()

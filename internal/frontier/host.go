@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"container/heap"
 	"net/netip"
 	"time"
 
@@ -23,23 +22,20 @@ type Item struct {
 	Late      bool   // after all that wait now: it failed where others may not
 	Told      bool   // an earlier run has said that its host could not be had
 
-	rank int32 // its depth, or that of the deepest when it came late
-	seq  uint64
+	key // its rank is its depth, or that of the deepest when it came late; its seq its age
 }
+
+// robotsRank is before those of all ordinary items.
+const robotsRank = -1
 
 // queue orders items by rank, then by age.
 type queue []*Item
 
-func (q queue) Len() int      { return len(q) }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(*Item)) }
-func (q *queue) Pop() any     { return popLast((*[]*Item)(q)) }
-func (q queue) Less(i, j int) bool {
-	if q[i].rank != q[j].rank {
-		return q[i].rank < q[j].rank
-	}
-	return q[i].seq < q[j].seq
-}
+func (q queue) Len() int           { return len(q) }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)        { *q = append(*q, x.(*Item)) }
+func (q *queue) Pop() any          { return popLast((*[]*Item)(q)) }
+func (q queue) Less(i, j int) bool { return q[i].less(q[j].key) }
 
 func popLast[T any](s *[]*T) *T {
 	last := len(*s) - 1
@@ -63,8 +59,8 @@ const (
 // A host is the queue of one host and its politeness clock.
 type host struct {
 	key     string
-	waiting queue
-	robots  []*Item         // robots.txt fetches: they go first, and also while parked
+	waiting queue           // in memory; robots.txt fetches go first, and also while parked
+	links   []link          // to the rest on disk, sorted
 	parked  map[string]bool // origins whose rules the ordinary items wait for
 	deepest int32           // rank that ever waited
 
@@ -81,8 +77,11 @@ type host struct {
 	addr netip.Addr
 	slot time.Time // its turn at a shared address, zero if it has none
 
-	in    class // the heap it is in
-	index int
+	in      class // the heap it is in
+	index   int
+	backing bool // left alone after a failure or at its own wish
+
+	virtual
 }
 
 // backoff counts events in a row. Answers to requests that were under way when the last event was counted are the same event.
@@ -106,8 +105,9 @@ func (b *backoff) wait(first, most time.Duration) time.Duration {
 
 // class is where the host belongs now.
 func (h *host) class(perHost int) class {
+	first := h.first()
 	switch {
-	case h.inflight >= perHost || len(h.robots) == 0 && (len(h.parked) > 0 || len(h.waiting) == 0):
+	case h.inflight >= perHost, first == lastKey, len(h.parked) > 0 && first.rank != robotsRank:
 		return idle
 	case h.inflight > 0:
 		return busy
@@ -117,14 +117,16 @@ func (h *host) class(perHost int) class {
 	return sound
 }
 
-// take removes the item that goes first. It is called on an eligible host only.
-func (h *host) take() *Item {
-	if len(h.robots) > 0 {
-		it := h.robots[0]
-		h.robots = h.robots[1:]
-		return it
+// first is the key of the item that goes first, lastKey if there is none. That of a link that was not followed yet may be too low.
+func (h *host) first() key {
+	k := lastKey
+	if len(h.waiting) > 0 {
+		k = h.waiting[0].key
 	}
-	return heap.Pop(&h.waiting).(*Item)
+	if len(h.links) > 0 && h.links[0].key.less(k) {
+		k = h.links[0].key
+	}
+	return k
 }
 
 // hostHeap orders hosts by their next time.

@@ -1,0 +1,284 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"path/filepath"
+	"slices"
+
+	"kumo/internal/vfs"
+)
+
+const (
+	checkpointMagic = "kumo frontier 1\n"
+	checkpointName  = "checkpoint"
+	checkpointTemp  = "checkpoint.new"
+	cutStep         = 16 // hosts saved in one go
+)
+
+// The sections of a checkpoint: a byte, the length and the CRC-32C of what follows, four bytes each, little-endian.
+const (
+	sectionBegin   = 'B' // the process's number, and the Unix time of tick 0 in ms
+	sectionRecords = 'R' // of cold hosts; others among them are marked as hot and mean nothing
+	sectionHost    = 'H' // a record of a host that was in memory; a block with what was under way
+	sectionGone    = 'G' // keys of URLs that are not to be handed out, 16 bytes each
+	sectionEnd     = 'E' // the segments, the last item's age, the caller's note
+)
+
+// ErrInMemory is what a frontier says that has no folder for a checkpoint.
+var ErrInMemory = errors.New("the frontier is in memory only")
+
+// A Cut is the frontier as it was at one moment, of which a checkpoint is made while it goes on. What changes meanwhile is
+// saved first.
+type Cut struct {
+	f      *Frontier
+	file   vfs.File
+	buf    []byte
+	chunks []bool // saved
+	hosts  []*host
+	err    error
+}
+
+// Cut begins a checkpoint: all that was pushed, and all that is under way, will be in it. The caller sees to it that at this moment
+// nothing is on its way from the journal to Push. It takes a short time; Write does the work, and must be called before the
+// next Cut.
+func (f *Frontier) Cut() (*Cut, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d := f.disk
+	if d == nil {
+		return nil, ErrInMemory
+	}
+	s := d.segments
+	if s.broken != nil || s.cutting {
+		return nil, fmt.Errorf("begin a checkpoint of the frontier: %w", errors.Join(s.broken, busyErr(s.cutting)))
+	}
+	name := filepath.Join(s.dir, checkpointTemp)
+	if err := vfs.CutBack(s.disk, name, 0); err != nil {
+		return nil, fmt.Errorf("begin a checkpoint of the frontier: %w", err)
+	}
+	file, err := s.disk.Append(name)
+	if err != nil {
+		return nil, fmt.Errorf("begin a checkpoint of the frontier: %w", err)
+	}
+	c := &Cut{f: f, file: file, chunks: make([]bool, len(d.table.chunks)), hosts: make([]*host, 0, len(f.hosts))}
+	for _, h := range f.hosts {
+		c.hosts = append(c.hosts, h)
+	}
+	d.era++
+	d.cut = c
+	s.begin()
+	c.buf = append(c.buf, checkpointMagic...)
+	c.section(sectionBegin, binary.AppendVarint(binary.AppendUvarint(nil, d.run), d.base.UnixMilli()))
+	c.saveGone()
+	return c, nil
+}
+
+// saveGone saves at once what there is only between a crash and the time when all that was gone has come up.
+func (c *Cut) saveGone() {
+	var body []byte
+	for k, n := range c.f.gone {
+		for range n {
+			body = append(body, k[:]...)
+		}
+	}
+	c.section(sectionGone, body)
+}
+
+func busyErr(busy bool) error {
+	if busy {
+		return errors.New("another one is being written")
+	}
+	return nil
+}
+
+// begin notes what the segments hold at the moment of a cut.
+func (s *segments) begin() {
+	s.cutting, s.cutLive = true, make(map[uint32]int64, len(s.all))
+	for id, seg := range s.all {
+		s.cutLive[id] = seg.live
+	}
+}
+
+// end says whether the checkpoint is durable.
+func (s *segments) end(durable bool) {
+	if durable {
+		s.kept = s.era
+	}
+	s.era++
+	s.cutting, s.cutLive = false, nil
+	s.bury()
+}
+
+func (c *Cut) section(kind byte, body []byte) {
+	c.buf = append(c.buf, kind)
+	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(len(body)))
+	c.buf = binary.LittleEndian.AppendUint32(c.buf, crc32.Checksum(body, castagnoli))
+	c.buf = append(c.buf, body...)
+	if len(c.buf) >= writeBuffer {
+		c.flush()
+	}
+}
+
+func (c *Cut) flush() {
+	if c.err == nil {
+		_, c.err = c.file.Write(c.buf)
+	}
+	c.buf = c.buf[:0]
+}
+
+// saveChunk saves a chunk of records before one of them changes.
+func (c *Cut) saveChunk(i uint32) {
+	if int(i) >= len(c.chunks) || c.chunks[i] || c.err != nil {
+		return
+	}
+	c.chunks[i] = true
+	t := &c.f.disk.table
+	n := min(chunkLen, int(t.n)-int(i)*chunkLen)
+	body := make([]byte, 0, n*recordLen)
+	for k := range n {
+		body = t.chunks[i][k].append(body)
+	}
+	c.section(sectionRecords, body)
+}
+
+// saveHost saves a host in memory before it changes.
+func (c *Cut) saveHost(h *host) {
+	d := c.f.disk
+	h.era = d.era
+	if c.err != nil {
+		return
+	}
+	d.segments.saving = true
+	c.err = c.f.write(h)
+	d.segments.saving = false
+	if c.err != nil {
+		return
+	}
+	var r record
+	r.hi, r.lo = d.table.identity(h.key)
+	c.f.describe(h, &r, 0)
+	body := r.append(nil)
+	if len(h.flying) > 0 {
+		w := writer{body}
+		w.block(&block{run: d.run, host: h.key}, h.flying)
+		body = w.b
+	}
+	c.section(sectionHost, body)
+}
+
+// Write makes the checkpoint of a cut, with a note that Open gives back: how far the caller's journal was then, say. When it
+// returns without error, the checkpoint is durable; after an error the one before holds.
+func (c *Cut) Write(note []byte) error {
+	f := c.f
+	err := c.save(note)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.disk.cut = nil
+	f.disk.segments.end(err == nil)
+	if err != nil {
+		return fmt.Errorf("write a checkpoint of the frontier: %w", err)
+	}
+	return nil
+}
+
+func (c *Cut) save(note []byte) error {
+	for hosts := range slices.Chunk(c.hosts, cutStep) {
+		c.locked(func() {
+			for _, h := range hosts {
+				if c.f.hosts[h.key] == h {
+					c.f.touch(h)
+				}
+			}
+		})
+	}
+	for i := range c.chunks {
+		c.locked(func() { c.saveChunk(uint32(i)) })
+	}
+	var full, all []vfs.File
+	c.locked(func() { full, all = c.finish(note) })
+	if c.err != nil {
+		return errors.Join(c.err, c.file.Close())
+	}
+	for i, file := range all {
+		if err := file.Sync(); err != nil {
+			c.locked(func() { c.f.disk.segments.broken = err }) // what is on disk is anybody's guess
+			return errors.Join(err, c.file.Close())
+		}
+		if i < len(full) {
+			c.err = errors.Join(c.err, file.Close())
+		}
+	}
+	if err := errors.Join(c.err, c.file.Sync(), c.file.Close()); err != nil {
+		return err
+	}
+	s := c.f.disk.segments
+	return s.disk.Rename(filepath.Join(s.dir, checkpointTemp), filepath.Join(s.dir, checkpointName))
+}
+
+func (c *Cut) locked(do func()) {
+	c.f.mu.Lock()
+	defer c.f.mu.Unlock()
+	do()
+}
+
+// finish writes the end of the checkpoint. Nothing has to be saved after it. It returns the files to be synced: those that are full,
+// and with them the current one.
+func (c *Cut) finish(note []byte) (full, all []vfs.File) {
+	d := c.f.disk
+	s := d.segments
+	if c.err == nil {
+		c.err = s.flush()
+	}
+	d.cut = nil
+	if c.err != nil {
+		return nil, nil
+	}
+	w := writer{}
+	w.uint(c.f.seq)
+	named := s.named()
+	w.uint(uint64(len(named)))
+	for _, seg := range named {
+		w.uint(uint64(seg.id))
+		w.uint(uint64(seg.size))
+		w.uint(uint64(s.cutLive[seg.id]))
+	}
+	w.string(string(note))
+	c.section(sectionEnd, w.b)
+	c.flush()
+	all = slices.Clone(s.unsynced)
+	if s.current != nil {
+		full, s.unsynced = all[:len(all)-1], all[len(all)-1:]
+	} else {
+		full, s.unsynced = all, nil
+	}
+	return full, all
+}
+
+// named are the segments that a checkpoint needs.
+func (s *segments) named() []*segment {
+	var named []*segment
+	for _, seg := range s.all {
+		if s.cutLive[seg.id] > 0 {
+			named = append(named, seg)
+		}
+	}
+	for _, seg := range s.dead {
+		if s.cutLive[seg.id] > 0 {
+			named = append(named, seg)
+		}
+	}
+	slices.SortFunc(named, func(a, b *segment) int { return int(a.id) - int(b.id) })
+	return named
+}
+
+// Checkpoint makes a checkpoint of this moment: Cut and Write in one.
+func (f *Frontier) Checkpoint(note []byte) error {
+	c, err := f.Cut()
+	if err != nil {
+		return err
+	}
+	return c.Write(note)
+}

@@ -1,0 +1,182 @@
+package frontier
+
+import (
+	"cmp"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A model is the frontier's rules in their simplest form, for one connection a host: lists and maps, looked through each time.
+type model struct {
+	cfg   Config
+	hosts map[string]*modelHost
+	seq   int
+}
+
+type modelHost struct {
+	items    []modelItem
+	flying   []modelItem
+	next     time.Time
+	ended    time.Time
+	delay    time.Duration
+	parked   map[string]bool
+	deepest  int
+	failures int
+	throttle int
+}
+
+type modelItem struct {
+	url       string
+	rank, seq int
+	robots    bool
+}
+
+func (m *model) host(key string) *modelHost {
+	h := m.hosts[key]
+	if h == nil {
+		h = &modelHost{next: time.Now(), parked: map[string]bool{}}
+		m.hosts[key] = h
+	}
+	return h
+}
+
+func (m *model) push(key string, it Item) {
+	h := m.host(key)
+	m.seq++
+	h.deepest = max(h.deepest, int(it.Depth))
+	h.add(modelItem{it.URL, int(it.Depth), m.seq, it.Robots != ""})
+}
+
+func (h *modelHost) add(it modelItem) {
+	if it.robots {
+		it.rank = -1
+	}
+	i, _ := slices.BinarySearchFunc(h.items, it, func(a, b modelItem) int {
+		return cmp.Or(a.rank-b.rank, a.seq-b.seq)
+	})
+	h.items = slices.Insert(h.items, i, it)
+}
+
+func (h *modelHost) eligible() bool {
+	return len(h.flying) == 0 && len(h.items) > 0 && (len(h.parked) == 0 || h.items[0].robots)
+}
+
+func (m *model) wait(h *modelHost) time.Duration { return max(m.cfg.Delay, h.delay) }
+
+// done says how a visit ended; again is the item when it waits again.
+func (m *model) done(key string, r Result, late bool) {
+	h := m.hosts[key]
+	it := h.flying[0]
+	h.flying = nil
+	wait := m.wait(h)
+	if r.Outcome != NoRequest {
+		h.ended = time.Now()
+	}
+	switch r.Outcome {
+	case Answered:
+		h.failures, h.throttle = 0, 0
+	case Failed:
+		h.failures++
+		wait = max(wait, min(time.Second<<(h.failures-1), m.cfg.MaxWait))
+	case Throttled:
+		h.failures = 0
+		h.throttle++
+		wait = max(wait, r.RetryAfter)
+		if r.RetryAfter == 0 || h.throttle > 1 {
+			wait = max(wait, min(max(time.Second, m.wait(h))<<(h.throttle-1), m.cfg.MaxWait))
+		}
+	}
+	if r.Outcome != NoRequest {
+		h.next = time.Now().Add(wait)
+	}
+	if len(r.Again) == 0 {
+		return
+	}
+	if late || it.robots {
+		m.seq++
+		it.seq = m.seq
+	}
+	if late {
+		it.rank = h.deepest
+	}
+	h.add(it)
+}
+
+func (m *model) clone() *model {
+	c := &model{cfg: m.cfg, hosts: map[string]*modelHost{}, seq: m.seq}
+	for key, h := range m.hosts {
+		copied := *h
+		copied.items, copied.flying, copied.parked = slices.Clone(h.items), slices.Clone(h.flying), maps.Clone(h.parked)
+		c.hosts[key] = &copied
+	}
+	return c
+}
+
+// reopen is what opening a checkpoint does.
+func (m *model) reopen() {
+	for _, h := range m.hosts {
+		for _, it := range h.flying {
+			h.add(it)
+		}
+		h.flying = nil
+		clear(h.parked)
+		h.items = slices.DeleteFunc(h.items, func(it modelItem) bool { return it.robots })
+		h.next = time.Now().Add(m.wait(h)) // at the least
+	}
+}
+
+// earliest is when the next visit is due.
+func (m *model) earliest() (at time.Time, some bool) {
+	for _, h := range m.hosts {
+		if h.eligible() && (!some || h.next.Before(at)) {
+			at, some = h.next, true
+		}
+	}
+	return at, some
+}
+
+func TestAgainstTheModel(t *testing.T) {
+	for name, memory := range map[string]int64{"memory": 0, "tiny": 8 << 10, "small": 256 << 10} {
+		t.Run(name, func(t *testing.T) {
+			for range 4 {
+				seed := rand.Uint64()
+				synctest.Test(t, func(t *testing.T) {
+					cfg := Config{Hosts: 400, Delay: time.Second, Memory: memory}
+					if memory > 0 {
+						cfg.Dir = t.TempDir()
+					}
+					t.Logf("seed %d", seed)
+					d := newDuel(t, seed, cfg)
+					for range 1500 {
+						d.step()
+					}
+					d.drain()
+				})
+			}
+		})
+	}
+}
+
+func TestACrashGoesBackToTheCheckpoint(t *testing.T) {
+	for range 8 {
+		seed := rand.Uint64()
+		synctest.Test(t, func(t *testing.T) {
+			t.Logf("seed %d", seed)
+			cfg := Config{Hosts: 400, Delay: time.Second, Memory: []int64{8 << 10, 128 << 10}[seed%2], Dir: t.TempDir()}
+			d := newDuel(t, seed, cfg)
+			for range 20 {
+				for range d.rng.IntN(200) {
+					if d.step(); d.rng.IntN(40) == 0 {
+						d.checkpoint()
+					}
+				}
+				d.crash()
+			}
+			d.drain()
+		})
+	}
+}

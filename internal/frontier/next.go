@@ -1,0 +1,164 @@
+package frontier
+
+import (
+	"container/heap"
+	"context"
+	"time"
+)
+
+func (f *Frontier) signal() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for a host whose time has come and hands out a URL of it. It returns ErrDry when there is nothing more to come,
+// the context's error, or that of a failing disk: nothing is lost then, but memory grows with each Push. Next may be called again
+// when there is room, say.
+func (f *Frontier) Next(ctx context.Context) (*Visit, error) {
+	select {
+	case f.lead <- struct{}{}:
+		defer func() { <-f.lead }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		v, wait, err := f.poll()
+		if v != nil || err != nil {
+			return v, err
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-f.wake:
+		}
+	}
+}
+
+// poll hands out a visit, or says how long to wait for one.
+func (f *Frontier) poll() (*Visit, time.Duration, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.cfg.Now()
+	f.err = nil // it may have been overcome: what failed is tried again
+	for {
+		if f.shrink(); f.err != nil {
+			return nil, 0, f.err
+		}
+		if f.waiting == 0 && f.inflight == 0 {
+			return nil, 0, ErrDry
+		}
+		idle := f.recallDue(now)
+		h := f.first()
+		switch {
+		case f.err != nil:
+			return nil, 0, f.err
+		case h == nil:
+			return nil, idle, nil
+		case h.next.After(now):
+			return nil, min(idle, h.next.Sub(now)), nil
+		}
+		if v := f.handOut(h, now); v != nil {
+			return v, 0, nil
+		}
+	}
+}
+
+// first is the host with the least next time in the classes that may have a place.
+func (f *Frontier) first() *host {
+	var best *host
+	for c, q := range f.heaps {
+		if len(q) == 0 || !f.hasPlace(class(c)) {
+			continue
+		}
+		if best == nil || q[0].next.Before(best.next) {
+			best = q[0]
+		}
+	}
+	return best
+}
+
+func (f *Frontier) hasPlace(c class) bool {
+	switch c {
+	case sound:
+		return f.active < f.cfg.Hosts
+	case suspect:
+		return f.active < f.cfg.Hosts && f.doubtful < max(1, f.cfg.Hosts/4)
+	}
+	return true
+}
+
+// handOut takes the host's first item; nil if it has none that is wanted, or if the disk fails.
+func (f *Frontier) handOut(h *host, now time.Time) *Visit {
+	f.touch(h)
+	it := f.take(h)
+	if it == nil {
+		f.place(h)
+		return nil
+	}
+	v := &Visit{Item: *it, Host: h.key, host: h, item: it, due: h.next, Started: now, suspect: h.in == suspect}
+	f.inflight++
+	if h.inflight == 0 {
+		f.active++
+	}
+	if v.suspect {
+		f.doubtful++
+	}
+	h.inflight++
+	f.disk.launch(h, it)
+	// A second connection keeps the delay, too: from the start of the request before it, as that has not ended.
+	h.next = now.Add(f.delay(h))
+	v.set = h.next
+	f.setBacking(h, false)
+	f.place(h)
+	return v
+}
+
+// take removes the item that goes first.
+func (f *Frontier) take(h *host) *Item {
+	for {
+		if err := f.follow(h); err != nil {
+			f.fail(err)
+			return nil
+		}
+		if h.class(f.cfg.PerHost) == idle {
+			return nil
+		}
+		it := heap.Pop(&h.waiting).(*Item)
+		f.disk.charge(h, -itemCost(it))
+		f.waiting--
+		if len(h.waiting) == 0 {
+			f.soil(h) // the block is used up
+		}
+		if it.Robots != "" || !f.isGone(it.URL) {
+			return it
+		}
+	}
+}
+
+// back ends a visit; the caller places the host afterwards.
+func (f *Frontier) back(v *Visit) {
+	h := v.host
+	f.touch(h)
+	f.disk.land(h, v.item)
+	f.inflight--
+	h.inflight--
+	if h.inflight == 0 {
+		f.active--
+	}
+	if v.suspect {
+		f.doubtful--
+	}
+	f.seq++
+	h.seq = f.seq
+	f.signal()
+}
+
+func (f *Frontier) delay(h *host) time.Duration { return max(f.cfg.Delay, h.delay) }

@@ -1,0 +1,85 @@
+package frontier
+
+import "encoding/binary"
+
+// A record is all that is in memory of a cold host: 40 bytes without a pointer. Its name is with its items on disk. A host is
+// known by 96 bits of its name's SHA-256: that two of a billion hosts share them has a probability of 10^-11, and nobody can
+// make a name that shares them with another's.
+type record struct {
+	hi    uint64
+	state uint64
+	top   loc // the block that its queue begins with
+	lo    uint32
+	link  uint32 // the next in a list, see list
+	count uint32 // items on disk
+	delay uint32 // that it asks for, in ms
+}
+
+const recordLen = 40
+
+// A status is what a record's state unpacks to.
+type status struct {
+	next                int64 // tick before which it owes nothing a visit
+	failures, throttles int
+	deepest             int32
+	flags               uint64
+}
+
+const (
+	isDoubtful = 1 << iota
+	isBacking
+	hasTurn   // next is its turn at a shared address
+	isParked  // for an origin at least
+	hasRobots // fetches of robots.txt, which go first
+	isHot     // in memory as a host; the record says nothing
+	isQueued  // in the wheel or a list
+
+	flagBits   = 7
+	countBits  = 4
+	rankBits   = 9
+	maxCount   = 1<<countBits - 1
+	maxDeepest = 1<<rankBits - 1
+)
+
+func (s status) pack() uint64 {
+	u := uint64(max(s.next, 0))
+	u = u<<rankBits | uint64(min(max(s.deepest, 0), maxDeepest))
+	u = u<<countBits | uint64(min(s.failures, maxCount))
+	u = u<<countBits | uint64(min(s.throttles, maxCount))
+	return u<<flagBits | s.flags
+}
+
+func unpack(u uint64) (s status) {
+	s.flags = u & (1<<flagBits - 1)
+	u >>= flagBits
+	s.throttles = int(u & maxCount)
+	u >>= countBits
+	s.failures = int(u & maxCount)
+	u >>= countBits
+	s.deepest = int32(u & maxDeepest)
+	s.next = int64(u >> rankBits)
+	return s
+}
+
+func (r *record) next() int64         { return int64(r.state >> (flagBits + 2*countBits + rankBits)) }
+func (r *record) is(flag uint64) bool { return r.state&flag != 0 }
+func (r *record) set(flag uint64)     { r.state |= flag }
+func (r *record) unset(flag uint64)   { r.state &^= flag }
+func (r *record) eligible() bool      { return r.count > 0 && (!r.is(isParked) || r.is(hasRobots)) }
+
+func (r *record) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, r.hi)
+	b = binary.LittleEndian.AppendUint64(b, r.state)
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.top))
+	b = binary.LittleEndian.AppendUint32(b, r.lo)
+	b = binary.LittleEndian.AppendUint32(b, r.link)
+	b = binary.LittleEndian.AppendUint32(b, r.count)
+	return binary.LittleEndian.AppendUint32(b, r.delay)
+}
+
+func (r *record) parse(b []byte) {
+	r.hi, r.state = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+	r.top, r.lo = loc(binary.LittleEndian.Uint64(b[16:])), binary.LittleEndian.Uint32(b[24:])
+	r.link, r.count = binary.LittleEndian.Uint32(b[28:]), binary.LittleEndian.Uint32(b[32:])
+	r.delay = binary.LittleEndian.Uint32(b[36:])
+}

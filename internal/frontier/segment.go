@@ -1,0 +1,283 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kumo/internal/vfs"
+)
+
+const (
+	segmentPrefix = "queue-"
+	frameLen      = 8
+	writeBuffer   = 256 << 10
+	readAhead     = 1 << 10 // most blocks are shorter: one read is enough
+	maxUnsynced   = 32      // files
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// A segment is a file of blocks. It only grows, until it is full.
+type segment struct {
+	id    uint32
+	size  int64
+	live  int64 // bytes of blocks that are in use
+	era   int   // of checkpoints, when it was made
+	died  int   // the era when its last block went
+	stuck bool  // compaction did not empty it
+	src   interface {
+		io.ReaderAt
+		io.Closer
+	}
+}
+
+// segments are the files below a folder that hold blocks.
+type segments struct {
+	disk vfs.FS
+	dir  string
+	full int64 // bytes at which a segment is
+	era  int   // counts checkpoints
+
+	all      map[uint32]*segment
+	dead     []*segment // without blocks in use, but named by a checkpoint
+	last     uint32     // segment made
+	current  *segment
+	file     vfs.File
+	buf      []byte           // the end of the current segment, not yet in the file
+	unsynced []vfs.File       // full ones, and the current
+	kept     int              // the last era whose checkpoint is durable, 0 if none is
+	broken   error            // an fsync failed: no checkpoint can be trusted any more
+	cutting  bool             // a checkpoint is being written
+	saving   bool             // what is counted is so for the checkpoint, too
+	cutLive  map[uint32]int64 // bytes in use for the checkpoint, by segment
+
+	size, live int64 // of all
+	written    int64 // since the compactor last asked
+	enc        writer
+	dec        reader
+	scratch    []byte
+}
+
+func newSegments(disk vfs.FS, dir string, full int64) *segments {
+	return &segments{disk: disk, dir: dir, full: full, era: 1, all: map[uint32]*segment{}}
+}
+
+func (s *segments) name(id uint32) string {
+	return filepath.Join(s.dir, segmentPrefix+strconv.FormatUint(uint64(id), 10))
+}
+
+// append writes a block and returns where it is and how long. After an error it may be called again: nothing is lost or torn.
+func (s *segments) append(b *block, items []*Item) (loc, int64, error) {
+	s.enc.b = append(s.enc.b[:0], make([]byte, frameLen)...)
+	s.enc.block(b, items)
+	frame := s.enc.b
+	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-frameLen))
+	binary.LittleEndian.PutUint32(frame[4:], crc32.Checksum(frame[frameLen:], castagnoli))
+	if err := s.makeRoom(len(frame)); err != nil {
+		return 0, 0, err
+	}
+	at, n := newLoc(s.current.id, s.current.size), int64(len(frame))
+	s.buf = append(s.buf, frame...)
+	s.current.size += n
+	s.size += n
+	s.written += n
+	s.count(at, n)
+	return at, n, nil
+}
+
+// makeRoom sees to it that a frame fits into the current segment and its buffer.
+func (s *segments) makeRoom(n int) error {
+	if s.current != nil && s.current.size > 0 && s.current.size+int64(n) > s.full {
+		if err := s.flush(); err != nil {
+			return err
+		}
+		done := s.current
+		s.current, s.file = nil, nil
+		s.retire(done)
+	}
+	if s.current == nil {
+		return s.roll()
+	}
+	if len(s.buf) > 0 && len(s.buf)+n > writeBuffer {
+		return s.flush()
+	}
+	return nil
+}
+
+func (s *segments) roll() error {
+	id := s.last + 1
+	f, err := s.disk.Append(s.name(id))
+	if err != nil {
+		return fmt.Errorf("make a segment of the frontier: %w", err)
+	}
+	s.last = id
+	s.current, s.file = &segment{id: id, era: s.era}, f
+	s.all[id] = s.current
+	s.unsynced = append(s.unsynced, f)
+	if len(s.unsynced) <= maxUnsynced || s.cutting {
+		return nil
+	}
+	first := s.unsynced[0] // nobody makes checkpoints
+	s.unsynced = slices.Delete(s.unsynced, 0, 1)
+	return errors.Join(first.Sync(), first.Close())
+}
+
+// flush hands the buffer to the file. What of it a failing write took is not written again.
+func (s *segments) flush() error {
+	if len(s.buf) == 0 {
+		return nil
+	}
+	n, err := s.file.Write(s.buf)
+	s.buf = s.buf[:copy(s.buf, s.buf[n:])]
+	if err != nil {
+		return fmt.Errorf("write %s: %w", s.name(s.current.id), err)
+	}
+	return nil
+}
+
+// read returns a block. Its items' count that are gone is the caller's business.
+func (s *segments) read(at loc) (block, error) {
+	body, err := s.body(at)
+	if err != nil {
+		return block{}, err
+	}
+	b, err := s.dec.parse(body)
+	if err != nil {
+		return b, damaged(s.name(at.segment()), at.offset(), err)
+	}
+	b.size = int64(len(body) + frameLen)
+	return b, nil
+}
+
+// body returns a block's bytes; they hold until the next call.
+func (s *segments) body(at loc) ([]byte, error) {
+	seg := s.all[at.segment()]
+	if seg == nil {
+		return nil, fmt.Errorf("read the frontier: no segment %d", at.segment())
+	}
+	head, err := s.bytes(seg, at.offset(), readAhead)
+	if err == nil && len(head) < frameLen {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, damaged(s.name(seg.id), at.offset(), err)
+	}
+	n, sum := int(binary.LittleEndian.Uint32(head)), binary.LittleEndian.Uint32(head[4:])
+	if n > maxBlock {
+		return nil, damaged(s.name(seg.id), at.offset(), errBlock)
+	}
+	if len(head) < frameLen+n {
+		if head, err = s.bytes(seg, at.offset(), frameLen+n); err == nil && len(head) < frameLen+n {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return nil, damaged(s.name(seg.id), at.offset(), err)
+		}
+	}
+	body := head[frameLen : frameLen+n]
+	if crc32.Checksum(body, castagnoli) != sum {
+		return nil, damaged(s.name(seg.id), at.offset(), errBlock)
+	}
+	return body, nil
+}
+
+// bytes reads up to n bytes at an offset: from the buffer, or from the file.
+func (s *segments) bytes(seg *segment, offset int64, n int) ([]byte, error) {
+	inFile := seg.size
+	if seg == s.current {
+		inFile -= int64(len(s.buf))
+		if offset >= inFile {
+			b := s.buf[offset-inFile:]
+			return b[:min(n, len(b))], nil
+		}
+	}
+	if seg.src == nil {
+		src, err := s.disk.OpenAt(s.name(seg.id))
+		if err != nil {
+			return nil, err
+		}
+		seg.src = src
+	}
+	s.scratch = slices.Grow(s.scratch[:0], n)[:min(int64(n), inFile-offset)]
+	_, err := seg.src.ReadAt(s.scratch, offset)
+	if more := n - len(s.scratch); more > 0 && seg == s.current {
+		s.scratch = append(s.scratch, s.buf[:min(more, len(s.buf))]...)
+	}
+	return s.scratch, err
+}
+
+// count notes that n bytes at a place came into use, or went out of it.
+func (s *segments) count(at loc, n int64) {
+	seg := s.all[at.segment()]
+	seg.live += n
+	s.live += n
+	if s.saving {
+		s.cutLive[seg.id] += n
+	}
+	s.retire(seg)
+}
+
+// retire lets a segment go that is not in use: at once, or when no durable checkpoint names it.
+func (s *segments) retire(seg *segment) {
+	if seg.live > 0 || seg == s.current || s.all[seg.id] != seg {
+		return
+	}
+	delete(s.all, seg.id)
+	s.size -= seg.size
+	if seg.died = s.era; s.cutting {
+		seg.died++ // after the cut
+	}
+	s.dead = append(s.dead, seg)
+	s.bury()
+}
+
+// namedBy reports whether the checkpoint that ended an era may name the segment.
+func (s *segment) namedBy(era int) bool { return s.era <= era && s.died > era }
+
+// bury removes dead segments that no checkpoint names.
+func (s *segments) bury() {
+	s.dead = slices.DeleteFunc(s.dead, func(seg *segment) bool {
+		if seg.namedBy(s.kept) || s.cutting && seg.namedBy(s.era) {
+			return false
+		}
+		if seg.src != nil {
+			_ = seg.src.Close() // it was only read
+			seg.src = nil
+		}
+		return s.disk.Remove(s.name(seg.id)) == nil
+	})
+}
+
+// clear removes the folder's files that are not known.
+func (s *segments) clear() error {
+	names, err := s.disk.List(s.dir)
+	for _, name := range names {
+		digits, ours := strings.CutPrefix(name, segmentPrefix)
+		id, bad := strconv.ParseUint(digits, 10, 32)
+		if !ours || bad != nil || s.all[uint32(id)] != nil {
+			continue
+		}
+		err = errors.Join(err, s.disk.Remove(filepath.Join(s.dir, name)))
+	}
+	return err
+}
+
+func (s *segments) close() error {
+	err := s.flush()
+	for _, f := range s.unsynced {
+		err = errors.Join(err, f.Close())
+	}
+	for _, seg := range s.all {
+		if seg.src != nil {
+			err = errors.Join(err, seg.src.Close())
+		}
+	}
+	return err
+}

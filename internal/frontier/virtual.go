@@ -1,0 +1,196 @@
+package frontier
+
+import "time"
+
+// virtual is what a host has for the sake of its queue's part on disk.
+type virtual struct {
+	id     uint32 // of its record, 0 if it has none yet
+	bytes  int64  // of memory, about
+	era    int    // of checkpoints, that it was made or saved in
+	flying []*Item
+
+	// While nothing came to its queue since a block was read, what is in memory is that block's end, and nothing has to be
+	// written when the host leaves memory.
+	top      loc
+	topSize  int64
+	topItems int
+
+	ahead        bool  // read before its time and not yet handed out
+	aheadAs      int   // 1: as a suspect
+	older, newer *host // in the order in which hosts leave memory
+}
+
+const (
+	hostCost   = 600 // bytes in memory, about
+	maxAhead   = 1000 * time.Millisecond
+	minStock   = 1024 // hosts read ahead
+	stockCost  = 4 << 10
+	recallStep = 16 // hosts read in one go
+)
+
+func itemCost(it *Item) int64 { return int64(176 + len(it.URL) + len(it.From)) }
+
+// A virtualizer keeps what does not fit into memory: cold hosts, each of which is a record, and the queues' parts on disk. The
+// names are BUbiNG's: there the workbench holds the hosts in memory, and the virtualizer the rest of their queues.
+type virtualizer struct {
+	table    table
+	wheel    wheel
+	due      list // cold hosts whose time has come or is near
+	suspects list // of these, those that wait for a place among the suspects
+	segments *segments
+
+	rest     host  // the ring of hosts that may leave memory, oldest first
+	bytes    int64 // of hosts in memory
+	window   int64 // bytes that one host may have in memory
+	limit    int64
+	stock    int                        // hosts to be read ahead
+	ahead    [2]int                     // hosts that are, the second: suspects
+	eligible int                        // cold hosts with a URL to hand out
+	parked   map[uint32]map[string]bool // of cold hosts
+	free     []*host
+
+	base   time.Time // tick 0
+	run    uint64    // counts processes
+	era    int
+	cut    *Cut // a checkpoint being made
+	victim *victim
+}
+
+func newVirtualizer(cfg Config) *virtualizer {
+	d := &virtualizer{
+		segments: newSegments(cfg.Disk, cfg.Dir, min(max(cfg.Memory/16, 4<<10), 64<<20)),
+		window:   max(cfg.Memory/64, 4<<10),
+		limit:    cfg.Memory,
+		stock:    int(min(int64(max(minStock, 4*cfg.Hosts)), max(4, cfg.Memory/4/stockCost))),
+		base:     cfg.Now(),
+		parked:   make(map[uint32]map[string]bool),
+	}
+	d.rest.older, d.rest.newer = &d.rest, &d.rest
+	return d
+}
+
+// tick is a time in whole milliseconds, rounded up: nobody is visited early.
+func (d *virtualizer) tick(t time.Time) int64 {
+	return int64((t.Sub(d.base) + time.Millisecond - 1) / time.Millisecond)
+}
+
+func (d *virtualizer) time(tick int64) time.Time {
+	return d.base.Add(time.Duration(tick) * time.Millisecond)
+}
+
+// blank returns a host without anything.
+func (d *virtualizer) blank() *host {
+	if d == nil {
+		return &host{}
+	}
+	if n := len(d.free); n > 0 {
+		h := d.free[n-1]
+		d.free = d.free[:n-1]
+		return h
+	}
+	return &host{}
+}
+
+// admit counts a host that has come into memory.
+func (d *virtualizer) admit(h *host) {
+	if d == nil {
+		return
+	}
+	h.era = d.era
+	d.charge(h, hostCost+int64(len(h.key)))
+}
+
+func (d *virtualizer) charge(h *host, n int64) {
+	if d == nil {
+		return
+	}
+	h.bytes += n
+	d.bytes += n
+}
+
+// launch notes an item that is under way: it still waits for whoever opens a checkpoint.
+func (d *virtualizer) launch(h *host, it *Item) {
+	if d != nil {
+		d.stop(h)
+		h.flying = append(h.flying, it)
+	}
+}
+
+func (d *virtualizer) land(h *host, it *Item) {
+	if d == nil {
+		return
+	}
+	for i, other := range h.flying {
+		if other == it {
+			last := len(h.flying) - 1
+			h.flying[i], h.flying[last] = h.flying[last], nil
+			h.flying = h.flying[:last]
+			return
+		}
+	}
+}
+
+// stop ends a host's being read ahead.
+func (d *virtualizer) stop(h *host) {
+	if h.ahead {
+		h.ahead = false
+		d.ahead[h.aheadAs]--
+	}
+}
+
+// settle puts a host into the ring of those that may leave memory, or takes it out.
+func (d *virtualizer) settle(h *host) {
+	if d == nil {
+		return
+	}
+	if h.in == idle {
+		d.stop(h)
+	}
+	stays := h.inflight > 0 || h.ahead
+	switch inRing := h.older != nil; {
+	case stays && inRing:
+		d.unring(h)
+	case !stays && !inRing:
+		h.older, h.newer = d.rest.older, &d.rest
+		h.older.newer, h.newer.older = h, h
+	}
+}
+
+func (d *virtualizer) unring(h *host) {
+	if h.older != nil {
+		h.older.newer, h.newer.older = h.newer, h.older
+		h.older, h.newer = nil, nil
+	}
+}
+
+// allowance is how much memory hosts may take: what the records leave, an eighth of all at least.
+func (d *virtualizer) allowance() int64 { return max(d.limit-d.table.memory, d.limit/8) }
+
+// shrink brings memory below its limit: it sends away the hosts that nobody has touched for longest.
+func (f *Frontier) shrink() {
+	d := f.disk
+	if d == nil {
+		return
+	}
+	for d.bytes > d.allowance() && d.rest.newer != &d.rest {
+		if err := f.sendAway(d.rest.newer); err != nil {
+			f.fail(err)
+			return
+		}
+	}
+	f.fail(f.compact())
+}
+
+func (f *Frontier) fail(err error) {
+	if err != nil {
+		f.err = err
+	}
+}
+
+// Err is the disk's error since the last call of Next, nil if there was none. Nothing was lost by it, but memory holds more than
+// it should.
+func (f *Frontier) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
