@@ -1,6 +1,7 @@
 package maintext
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -8,16 +9,18 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Weights of a block that is worth keeping: a sentence, or where no block has one, a few words.
+// Weights of a block that is worth keeping: a sentence, or where no block has one, a few words, or where no block has them
+// either, anything.
 const (
 	sentence = 30
 	words    = 8
+	letter   = 1
 )
 
 // A passage is the text between two edges of blocks.
 type passage struct {
-	text  strings.Builder
-	links int // weight of its text inside links
+	text          strings.Builder
+	weight, links int // of its text, and of what is inside links
 }
 
 // blocks is the main text of a page too short for the library: its passages that are long enough and mostly not links,
@@ -25,24 +28,28 @@ type passage struct {
 func blocks(doc *html.Node) string {
 	c := &collector{all: []*passage{{}}, prose: prose(doc)}
 	c.walk(doc, false)
-	for _, least := range []int{sentence, words} {
-		var lines []string
+	levels := []int{sentence, words}
+	if 2*c.links < c.weight { // beside a menu a few letters are a label of it
+		levels = append(levels, letter)
+	}
+	for _, least := range levels {
+		var kept []string
 		for _, p := range c.all {
-			line := tidy(unline.Replace(p.text.String()))
-			if w := weigh(line); w >= least && p.links*3 < w {
-				lines = append(lines, line)
+			if p.weight >= least && p.links*3 < p.weight {
+				kept = slices.AppendSeq(kept, linesOf(unline.Replace(p.text.String())))
 			}
 		}
-		if len(lines) > 0 {
-			return strings.Join(lines, "\n")
+		if len(kept) > 0 {
+			return strings.Join(kept, "\n")
 		}
 	}
 	return ""
 }
 
 type collector struct {
-	all   []*passage
-	prose int // weight of the page's prose: what holds most of it is no aside, whatever it calls itself
+	all           []*passage
+	weight, links int // of all passages
+	prose         int // weight of the page's prose: what holds most of it is no aside, whatever it calls itself
 }
 
 // prose weighs the paragraphs below n, links left out.
@@ -59,11 +66,7 @@ func prose(n *html.Node) (sum int) {
 func (c *collector) walk(n *html.Node, link bool) {
 	switch {
 	case n.Type == html.TextNode:
-		p := c.all[len(c.all)-1]
-		p.text.WriteString(n.Data)
-		if link {
-			p.links += weigh(n.Data)
-		}
+		c.add(n.Data, link)
 		return
 	case n.Type == html.ElementNode && isAside(n) && 2*prose(n) <= c.prose:
 		return
@@ -73,16 +76,29 @@ func (c *collector) walk(n *html.Node, link bool) {
 		c.all = append(c.all, &passage{})
 	}
 	for child := range n.ChildNodes() {
-		c.walk(child, link || n.Data == "a")
+		c.walk(child, link || n.DataAtom == atom.A)
 	}
 	if edge {
 		c.all = append(c.all, &passage{})
 	}
 }
 
+// add puts text at the end of the last passage.
+func (c *collector) add(text string, link bool) {
+	p := c.all[len(c.all)-1]
+	p.text.WriteString(text)
+	w := weigh(text)
+	p.weight += w
+	c.weight += w
+	if link {
+		p.links += w
+		c.links += w
+	}
+}
+
 var asideTags = map[string]bool{
 	"head": true, "script": true, "nav": true, "header": true, "footer": true, "aside": true, "form": true, "button": true,
-	"select": true, "menu": true, "figure": true, "object": true, "rt": true, "rp": true, "h1": true,
+	"select": true, "menu": true, "figure": true, "object": true, "address": true, "rt": true, "rp": true, "h1": true,
 }
 
 var asideRoles = map[string]bool{

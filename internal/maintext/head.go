@@ -12,20 +12,20 @@ import (
 
 // A head is what a page says about itself, before anything is made of it.
 type head struct {
-	title, ogTitle, dataTitle           string
+	title, ogTitle, dataTitle, dataText string
 	htmlLang, xmlLang, metaLang, locale string
 	published, dataPublished            string // as written
 	authors, h1                         []string
 }
 
-// readHead reads title, language, author and date, and the headline where title and h1 agree on it.
+// readHead reads title, language, author and date, the headline where title and h1 agree on it, and the text that JSON-LD holds.
 func readHead(doc *html.Node, now time.Time) Text {
 	var h head
 	for n := range doc.Descendants() {
 		h.read(n)
 	}
 	return Text{
-		Title: h.title, Headline: h.headline(), Author: collapse(strings.Join(h.authors, "; "), maxField),
+		Title: h.title, Headline: h.headline(), Text: h.dataText, Author: collapse(strings.Join(h.authors, "; "), maxField),
 		Published: firstDate(now, h.dataPublished, h.published),
 		Lang:      firstLang(h.htmlLang, h.xmlLang, h.metaLang, h.locale),
 	}

@@ -2,6 +2,7 @@ package maintext
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -10,7 +11,8 @@ import (
 // maxNesting bounds how deep JSON-LD is looked into.
 const maxNesting = 8
 
-// readData reads headline, date and authors from a JSON-LD script. The library does so too, but takes no name without a space in it.
+// readData reads headline, date, authors and text from a JSON-LD script. The library does so too, but takes no name without a
+// space in it.
 func (h *head) readData(script *html.Node) {
 	if script.FirstChild == nil {
 		return
@@ -33,6 +35,7 @@ func (h *head) readValue(v any, depth int) {
 	case map[string]any:
 		if isArticle(v["@type"]) {
 			h.dataTitle, _ = v["headline"].(string)
+			h.dataText, _ = v["articleBody"].(string)
 			h.dataPublished, _ = v["datePublished"].(string)
 			h.readAuthors(v["author"], depth-1)
 			return
@@ -71,4 +74,14 @@ func (h *head) readAuthors(v any, depth int) {
 	case map[string]any:
 		h.readAuthors(v["name"], depth-1)
 	}
+}
+
+// plain is the text of an articleBody, which is mostly plain with a line a paragraph, and sometimes HTML.
+func plain(body string) string {
+	small, _ := thin([]byte(strings.ReplaceAll(body, "\n", lineMark)))
+	doc, err := html.Parse(small)
+	if err != nil {
+		return ""
+	}
+	return strings.Join(slices.Collect(linesOf(textOfBlocks(doc))), "\n")
 }

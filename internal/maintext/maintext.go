@@ -7,18 +7,20 @@
 //     stays. What lies beyond is left unread. A panic in the library becomes an error.
 //   - Measure. The library counts runes and takes 250 of them for the least that an article has, which is right for Latin
 //     letters; a Chinese page says as much in 80. Here letters are weighed by script.
-//   - Short pages and forums. Where the library finds less than a few sentences it takes the whole page, menus and all, and of
-//     a thread it takes one post. Here a plain classifier of blocks by length and share of links steps in where the library finds
-//     little, or less than half of what it finds itself (Kohlschütter, Fankhauser, Nejdl: "Boilerplate Detection using Shallow
-//     Text Features", WSDM 2010; two of its features, with thresholds in letters instead of words).
+//   - Short pages and forums. Where the library finds less than a few sentences it adds the whole page, title, menus and all,
+//     to what it has found, and of a thread it takes one post. Here it adds nothing, and a plain classifier of blocks by length
+//     and share of links steps in where the library finds little, or less than half of what it finds itself (Kohlschütter,
+//     Fankhauser, Nejdl: "Boilerplate Detection using Shallow Text Features", WSDM 2010; two of its features, with thresholds in
+//     letters instead of words). No line comes oftener than on the page, and a page of links only has no text: its words are
+//     the names of other pages.
 //   - Layout. Tables that lay out a page are read as divs, prose that stands bare or between line breaks as paragraphs, and the
 //     element that holds most of the paragraphs is marked as the article where nothing says so.
-//   - Lines. The text keeps one line a paragraph, and no space is put where inline markup splits a word, which matters in
-//     scripts without spaces.
+//   - Lines. The text keeps one line a paragraph, code samples keep their lines and indentation, and no space is put where
+//     inline markup splits a word, which matters in scripts without spaces.
 //   - Dates. What a page declares as its day of publication comes first, a change is not taken for it, and days as they are
 //     written in East Asia are read.
 //
-// An ordinary page costs one or two milliseconds, so this stays off the path of fetching. The worst page known costs two
+// An ordinary page costs one or two milliseconds, so this stays off the path of fetching. The worst page known costs three
 // seconds and 200 MB.
 package maintext
 
@@ -51,7 +53,7 @@ var ErrPanic = errors.New("library panicked")
 type Text struct {
 	Title     string // the title element, white space collapsed, at most 1 KiB
 	Headline  string // the article's own heading, without the site's name
-	Text      string // the main text below the headline, a line for each paragraph, subheading or list item; tabs between table cells
+	Text      string // the main text below the headline, a line for each paragraph, subheading, list item or row; tabs between cells; pre as it is
 	Published string // RFC 3339 where the page gives time and zone, otherwise a date, 2006-01-02; never before 1995
 	Author    string // as the page writes it; several are separated by "; "
 	Lang      string // the language that the page declares, a canonical BCP 47 tag; not guessed from the text

@@ -68,7 +68,7 @@ func TestLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := long + "\nSub\none thing\nanother thing\n" + strings.ToUpper(long) + "\nleft\tright\nline 1;\nline 2;\nEnd of it."
+	want := long + "\nSub\none thing\nanother thing\n" + strings.ToUpper(long) + "\nleft\tright\nline 1;\n  line 2;\nEnd of it."
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got.Text, "\n")); diff != "" {
 		t.Error(diff)
 	}

@@ -57,7 +57,11 @@ func wrap(box *html.Node, run []*html.Node, before *html.Node) {
 	box.InsertBefore(p, before)
 }
 
+// weighNode weighs the text below n, and what of it is in links.
 func weighNode(n *html.Node, link bool) (total, links int) {
+	if n.DataAtom == atom.Head || n.DataAtom == atom.Script {
+		return 0, 0
+	}
 	if n.Type == html.TextNode {
 		total = weigh(n.Data)
 		if link {

@@ -1,9 +1,11 @@
 package maintext
 
 import (
+	"iter"
 	"strings"
 
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // inline are the elements that do not break a line.
@@ -13,30 +15,42 @@ var inline = map[string]bool{
 	"sup": true, "time": true, "var": true,
 }
 
-// lineMark stands for a line break inside pre on its way through the library, which collapses white space.
-const lineMark = "\uE000"
-
-// unline makes text's own white space plain and its marked line breaks real.
-var unline = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ", "\f", " ", lineMark, "\n")
-
-// render writes a tree as text: a line for each block, in pre a line for each line, white space collapsed, empty lines left out.
-// Of a sentence that comes twice in a row one is left: the library finds the only paragraph of a page by two of its rules.
-func render(n *html.Node) string {
-	if n == nil {
+// render writes the part of a page that the library has found as text. A line comes no oftener than on the page: the library
+// finds the only paragraph of a page, or its only list, by two of its rules.
+func render(found, page *html.Node) string {
+	if found == nil {
 		return ""
 	}
-	var raw, out strings.Builder
-	write(&raw, n)
-	last := ""
-	for line := range strings.Lines(raw.String()) {
-		if line = tidy(line); line == "" || line == last && weigh(line) >= sentence {
-			continue
-		}
-		out.WriteString(line)
-		out.WriteByte('\n')
-		last = line
+	left := map[string]int{}
+	for line := range linesOf(textOfBlocks(page)) {
+		left[line]++
 	}
-	return strings.TrimSuffix(out.String(), "\n")
+	var kept []string
+	for line := range linesOf(textOfBlocks(found)) {
+		if n, ok := left[line]; !ok || n > 0 {
+			left[line] = n - 1
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
+// linesOf gives the lines of a text as they are shown: a line for each block, in pre a line for each line, white space collapsed
+// outside of pre, empty lines left out.
+func linesOf(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(text) {
+			if line = tidy(line); line != "" && !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+func textOfBlocks(n *html.Node) string {
+	var b strings.Builder
+	write(&b, n)
+	return b.String()
 }
 
 func write(b *strings.Builder, n *html.Node) {
@@ -44,6 +58,8 @@ func write(b *strings.Builder, n *html.Node) {
 	switch {
 	case n.Type == html.TextNode:
 		b.WriteString(unline.Replace(n.Data))
+		return
+	case n.DataAtom == atom.Head, n.DataAtom == atom.Script:
 		return
 	case n.Data == "td", n.Data == "th":
 		edge = "\t"
@@ -61,7 +77,7 @@ func write(b *strings.Builder, n *html.Node) {
 func tidy(line string) string {
 	var cells []string
 	for cell := range strings.SplitSeq(line, "\t") {
-		if cell = collapse(cell, len(cell)); cell != "" {
+		if cell = strings.TrimRight(unmark.Replace(squeeze(cell)), " \t"); cell != "" {
 			cells = append(cells, cell)
 		}
 	}

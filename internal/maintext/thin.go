@@ -18,6 +18,7 @@ const (
 	erase        // its raw text goes with it
 	foreign      // all goes until it ends or HTML sets in again
 	bare         // stays without its attributes
+	link         // goes where it has a name and leads nowhere: left open, it would make a link of the rest of the page
 	once         // only the first stays
 	closes       // stays, and is not counted as depth: it closes by itself
 	void         // stays, and has no end
@@ -35,6 +36,7 @@ var fates = map[atom.Atom]fate{
 	atom.Svg: foreign, atom.Math: foreign,
 
 	atom.Code: bare,
+	atom.A:    link,
 	atom.Html: once, atom.Head: once, atom.Body: once, atom.Title: once,
 
 	atom.P: closes, atom.Li: closes, atom.Dt: closes, atom.Dd: closes, atom.Tr: closes, atom.Td: closes, atom.Th: closes,
@@ -123,6 +125,7 @@ func (t *thinner) start(raw []byte) {
 		t.foreign = true
 		return
 	case erase:
+		raw = bytes.Clone(raw) // isData unescapes attributes in place
 		if a != atom.Script || !attrs || !t.isData() {
 			t.erasing = true
 			return
@@ -132,6 +135,12 @@ func (t *thinner) start(raw []byte) {
 			t.erasing = a == atom.Title
 			return
 		}
+	case link:
+		raw = bytes.Clone(raw) // so does isPlace
+		if t.isPlace() {
+			return
+		}
+		fallthrough
 	case keep, bare:
 		if t.depth >= maxDepth {
 			t.deeper++
@@ -157,7 +166,7 @@ func (t *thinner) end(raw []byte) {
 		return
 	case f == once && a != atom.Title && a != atom.Head, t.open[a] == 0:
 		return
-	case f == keep || f == bare:
+	case f == keep || f == bare || f == link:
 		if t.deeper > 0 {
 			t.deeper--
 			return
@@ -181,4 +190,20 @@ func (t *thinner) isData() bool {
 		}
 	}
 	return false
+}
+
+// isPlace reports whether the a at hand marks a place of the page and is no link.
+func (t *thinner) isPlace() bool {
+	named := false
+	for more := true; more; {
+		var key []byte
+		key, _, more = t.tokens.TagAttr()
+		switch string(key) {
+		case "href":
+			return false
+		case "name", "id":
+			named = true
+		}
+	}
+	return named
 }

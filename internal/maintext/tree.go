@@ -8,8 +8,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// clean takes out of the tree what a reader never sees, dates of changes and the readings of ruby, marks the lines of pre, and turns layout
-// tables into divs.
+// clean takes out of the tree what a reader never sees, dates of changes and the readings of ruby, marks the white space of pre,
+// and
+// turns layout tables into divs.
 func clean(doc *html.Node) {
 	var gone, tables []*html.Node
 	for n := range doc.Descendants() {
@@ -17,7 +18,7 @@ func clean(doc *html.Node) {
 		case isUnseen(n):
 			gone = append(gone, n)
 		case n.DataAtom == atom.Pre:
-			markLines(n)
+			markSpace(n)
 		case n.DataAtom == atom.Table && isLayout(n):
 			tables = append(tables, n)
 		}
@@ -44,14 +45,6 @@ func isUnseen(n *html.Node) bool {
 		return strings.Contains(name, "modified") || strings.Contains(name, "updated")
 	}
 	return n.Type == html.CommentNode || has(n, "hidden")
-}
-
-func markLines(pre *html.Node) {
-	for n := range pre.Descendants() {
-		if n.Type == html.TextNode {
-			n.Data = strings.ReplaceAll(n.Data, "\n", lineMark)
-		}
-	}
 }
 
 // isLayout reports whether a table lays out a page rather than showing data: a cell of it holds headings, paragraphs or tables.
@@ -92,9 +85,14 @@ func has(n *html.Node, key string) bool {
 	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key })
 }
 
-// collapse joins words by single spaces, drops soft hyphens, and cuts at a rune near max bytes.
+// squeeze joins words by single spaces and drops soft hyphens.
+func squeeze(s string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(s, "\u00AD", "")), " ")
+}
+
+// collapse squeezes what is to stand in one line and cuts it at a rune near max bytes.
 func collapse(s string, max int) string {
-	s = strings.Join(strings.Fields(strings.ReplaceAll(s, "\u00AD", "")), " ")
+	s = squeeze(unmark.Replace(unline.Replace(s)))
 	if len(s) <= max {
 		return s
 	}

@@ -1,10 +1,6 @@
 package maintext
 
-import (
-	"unicode"
-
-	"golang.org/x/net/html"
-)
+import "unicode"
 
 // weight is how many Latin letters say as much as r does: 3 for an ideograph, 2 for a syllable, 1 for a letter or a mark (the
 // vowels of Indic scripts are marks), none for the rest.
@@ -31,21 +27,4 @@ func weigh(s string) (sum int) {
 		sum += weight(r)
 	}
 	return sum
-}
-
-// lightness is how many runes of a page's script say as much as one Latin letter: 1 down to a third.
-func lightness(doc *html.Node) float64 {
-	letters, sum := 1, 1
-	for n := range doc.Descendants() {
-		if n.Type != html.TextNode {
-			continue
-		}
-		for _, r := range n.Data {
-			if w := weight(r); w > 0 {
-				letters++
-				sum += w
-			}
-		}
-	}
-	return float64(letters) / float64(sum)
 }
