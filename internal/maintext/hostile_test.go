@@ -36,7 +36,7 @@ func TestHostile(t *testing.T) {
 		{"lines of pre", "<pre>", "  word\n\tword  word\n"},
 		{"spaces of pre", "<pre>", " "},
 		{"places", "", "<a name=%d>word"},
-		{"article in data", `<script type="application/ld+json">{"@type":"Article","articleBody":"` + fill("<div>", 2<<20) + `"}</script>`, "<p>"},
+		{"article in data", `<script type="application/ld+json">{"@type":"Article","articleBody":"` + fill("<div>", hostileSize) + `"}</script>`, "<p>"},
 		{"code", "", "<pre><code>word <span class=hljs>"},
 		{"formatting reopened", fill("<font size=%d>", 8<<10), "<p>x"},
 		{"links reopened", "", "<a href=%d><p>x"},
@@ -65,7 +65,7 @@ func TestHostile(t *testing.T) {
 	for _, p := range pages {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			body := append([]byte(p.head), fill(p.piece, 2<<20)...)
+			body := append([]byte(p.head), fill(p.piece, hostileSize)...)
 			start := time.Now()
 			text, err := Extract(body, "https://example.org/")
 			took := time.Since(start)

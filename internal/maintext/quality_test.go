@@ -92,7 +92,7 @@ func TestQuality(t *testing.T) {
 	seed := uint64(20260101)
 	for _, w := range loadTongues(t) {
 		for _, tpl := range templates {
-			for range 3 {
+			for range samples {
 				seed++
 				s := makeSample(w, tpl, seed)
 				got, err := Extract([]byte(s.html), s.url)
