@@ -118,6 +118,9 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	f.Var(size{&j.WARCSize}, "warc-size", "begin a new WARC file at this size")
 	j.Compress = "gzip"
 	f.Var(choice{&j.Compress, []string{"gzip", "zstd"}}, "compress", "how WARC files are compressed")
+	f.Var(size{&j.Memory}, "memory", "keep queues and known URLs in so much memory, the rest on disk (0: a third of the machine's)")
+	j.Crawl.Checkpoint = 64 << 20
+	f.Var(size{&j.Crawl.Checkpoint}, "checkpoint", "make a checkpoint after so much journal; more makes the start after a crash slower")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`, e.g. localhost:9090")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log every URL")

@@ -124,6 +124,12 @@ func linesCmd(ts *testscript.TestScript, _ bool, args []string) {
 // TestKill kills a crawl with SIGKILL at random instants until it is done, and then checks that nothing is missing and that the
 // files agree.
 func TestKill(t *testing.T) {
+	for _, checkpoint := range []string{"64MiB", "1KiB"} { // only at the end of a run; all the time
+		t.Run("checkpoints of "+checkpoint, func(t *testing.T) { killUntilDone(t, checkpoint) })
+	}
+}
+
+func killUntilDone(t *testing.T, checkpoint string) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -136,7 +142,7 @@ func TestKill(t *testing.T) {
 	kills := 0
 	for {
 		cmd := exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir, "--delay", "5ms", "--scope", "any", "--allow-private",
-			"--contact", "test@example.org", "--dns-server", s.DNS(), s.SeedURLs()[0])
+			"--contact", "test@example.org", "--checkpoint", checkpoint, "--dns-server", s.DNS(), s.SeedURLs()[0])
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/journal"
@@ -28,8 +29,10 @@ type committer struct {
 	// gate is held for reading while a record and its entries are put, and for writing while a batch is cut off, so that a
 	// batch has the entries of just the records that the files have at its marks.
 	gate    sync.RWMutex
+	one     sync.Mutex // held by the one who commits; taken before gate
 	mu      sync.Mutex // guards pending and idle
 	pending []byte
+	since   atomic.Int64     // bytes journalled since the last drop
 	drained *sync.Cond       // on mu: pending was cut off, or nobody will
 	idle    bool             // nobody commits on the way: run has not begun, or has ended
 	spare   []byte           // the buffer of the batch before, to be pending again; only the one who commits touches it
@@ -44,11 +47,16 @@ func newCommitter(p Parts, every time.Duration, extra func(*encoder)) *committer
 	return c
 }
 
-// put stores a record, if there is one, and what was left out, then queues the entries that finish makes of it.
-func (c *committer) put(rec *page.Record, skips []page.Skip, finish func() []byte) error {
+// within does f while nothing is cut off: what f does to the views of the journal is in the same batch as its entries.
+func (c *committer) within(f func() error) error {
 	c.waitForRoom()
 	c.gate.RLock()
 	defer c.gate.RUnlock()
+	return f()
+}
+
+// put stores a record, if there is one, and what was left out, then queues the entries that finish makes of it. It is called within.
+func (c *committer) put(rec *page.Record, skips []page.Skip, finish func() []byte) error {
 	for _, s := range c.stores {
 		if rec != nil {
 			if err := s.Put(rec); err != nil {
@@ -114,10 +122,44 @@ func (c *committer) setIdle(idle bool) {
 
 // commit makes durable all that was put so far.
 func (c *committer) commit() error {
+	c.one.Lock()
+	defer c.one.Unlock()
 	batch, marks, err := c.cut()
 	if err != nil {
 		return err
 	}
+	return c.write(batch, marks)
+}
+
+// pause commits, and calls f while nothing is put, with the journal's position and the files' lengths.
+func (c *committer) pause(f func(at journal.Position, marks []store.Mark) error) error {
+	c.one.Lock()
+	defer c.one.Unlock()
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	batch, marks, err := c.cutAlone()
+	if err != nil {
+		return err
+	}
+	if err := c.write(batch, marks); err != nil {
+		return err
+	}
+	return f(c.journal.End(), marks)
+}
+
+// drop lets go of what checkpoints have.
+func (c *committer) drop(before journal.Position) error {
+	c.one.Lock()
+	defer c.one.Unlock()
+	c.since.Store(0)
+	return c.journal.Drop(before)
+}
+
+// written is how many bytes were journalled since the last checkpoint.
+func (c *committer) written() int64 { return c.since.Load() }
+
+// write makes a batch durable, after the records that its marks speak of.
+func (c *committer) write(batch []byte, marks []store.Mark) error {
 	if len(batch) == 0 && !c.changed(marks) {
 		c.spare = batch
 		return nil
@@ -130,6 +172,7 @@ func (c *committer) commit() error {
 	if err := c.journal.Append(c.withMarks(batch, marks)); err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}
+	c.since.Add(int64(len(batch)))
 	for _, s := range c.stores {
 		if err := s.Settle(); err != nil {
 			return fmt.Errorf("close a record file: %w", err)
@@ -142,6 +185,10 @@ func (c *committer) commit() error {
 func (c *committer) cut() (batch []byte, marks []store.Mark, err error) {
 	c.gate.Lock()
 	defer c.gate.Unlock()
+	return c.cutAlone()
+}
+
+func (c *committer) cutAlone() (batch []byte, marks []store.Mark, err error) {
 	for _, s := range c.stores {
 		m, err := s.Mark()
 		if err != nil {

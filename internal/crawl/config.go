@@ -11,6 +11,7 @@ import (
 	"kumo/internal/journal"
 	"kumo/internal/page"
 	"kumo/internal/robots"
+	"kumo/internal/seen"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/weburl"
@@ -35,11 +36,12 @@ type Config struct {
 	Bytes int64         // stop after so many bytes over the wire
 	Time  time.Duration // stop after so long
 
-	Rate      float64       // requests a second, all hosts together; 0: without limit
-	Grace     time.Duration // how long requests under way may go on after a stop; 5s
-	Commit    time.Duration // between two commits; 50ms
-	DecodeAll bool          // take the content coding off every body, not only off those that are read for links
-	Now       func() time.Time
+	Rate       float64       // requests a second, all hosts together; 0: without limit
+	Grace      time.Duration // how long requests under way may go on after a stop; 5s
+	Commit     time.Duration // between two commits; 50ms
+	Checkpoint int64         // bytes of journal after which the next checkpoint is made; 64 MiB
+	DecodeAll  bool          // take the content coding off every body, not only off those that are read for links
+	Now        func() time.Time
 }
 
 func (c Config) withDefaults() Config {
@@ -47,6 +49,7 @@ func (c Config) withDefaults() Config {
 	c.MaxRedirects = orDefault(c.MaxRedirects, 10)
 	c.MaxSitemap = orDefault(c.MaxSitemap, 50<<20)
 	c.Grace = orDefault(c.Grace, 5*time.Second)
+	c.Checkpoint = orDefault(c.Checkpoint, 64<<20)
 	c.Commit = orDefault(c.Commit, 50*time.Millisecond)
 	if c.Now == nil {
 		c.Now = time.Now
@@ -75,9 +78,31 @@ type Parser interface {
 	ParseList(resp *page.Response, pg *page.Page) error // of what was named as a sitemap
 }
 
+// Seen knows which URLs were met: a [seen.DB], or a [seen.Set] for a crawl that keeps nothing.
+type Seen interface {
+	Offer(urls []seen.URL, news []seen.News) []seen.News
+	Know(urls []seen.URL)
+	Look(url string) (seen.State, int32, error)
+	Len() int64
+}
+
+// Digests knows what was stored, by the digest of its payload.
+type Digests interface {
+	Put(digest [20]byte, ref seen.Ref)
+	Get(digest [20]byte) (seen.Ref, bool, error)
+}
+
+// Views are what the journal's entries have come to, in memory and on the disk.
+type Views struct {
+	Seen     Seen
+	Digests  Digests
+	Frontier *frontier.Frontier
+	Note     []byte // that the frontier's checkpoint has; nil if it has none
+}
+
 // Parts are what the engine works with.
 type Parts struct {
-	Frontier  *frontier.Frontier
+	Asides    *Asides // may be nil: what was set aside is not written down then
 	Robots    *robots.Cache
 	Scope     *weburl.Scope
 	Block     *BlockList // may be nil

@@ -4,7 +4,7 @@
 //
 //	Add        door.go    seeds come in here; links by the same way, from step 8
 //	judge      judge.go   scope, filters, block list, depth: out → counted or skipped, with the rule kept
-//	seen       door.go    met before → dropped; new → on
+//	seen       door.go    met before → dropped; new → on; perhaps met before → decided by its next merge (checkpoint.go)
 //	frontier   package    to its host's queue; handed to a worker when the host's time has come
 //	visit      visit.go   its host's robots.txt first (robots.go), its turn at the server's address, the limits (limit.go)
 //	fetch      visit.go   one exchange; no answer, or a bad one → back to the queue or given up (outcome.go)
@@ -15,8 +15,13 @@
 //
 // # How nothing gets lost
 //
-// A URL is in one of three places: in the frontier or under way, and then the journal has its found entry and no done entry;
-// or done. Group commit makes record files durable first, then writes the batch that marks their URLs as done and names the
-// files' lengths. [Recover] reads the journal back; what has no done entry waits again. So a crash loses no URL; what
-// was under way, or finished since the last commit, is fetched again.
+// A URL is in one of four places: in the frontier or under way, and then the journal has its found entry and no done entry;
+// done; set aside or left out; or it may have been met before, and waits for seen to decide (its later entry). Group commit makes
+// record files durable first, then writes the batch that marks their URLs as done and names the files' lengths. What a batch
+// says and what it does to seen, the digests and the frontier happens within one hold of the committer's gate, so that at
+// any moment between two batches these are what the journal says.
+//
+// At such a moment a checkpoint (checkpoint.go) freezes them and brings them to the disk while the crawl goes on, and the
+// journal's part before is dropped. [Recover] opens them and reads the journal's rest back. So a crash loses no URL; what was
+// under way, or finished since the last commit, is fetched again.
 package crawl

@@ -17,6 +17,9 @@ type batch struct {
 	news  []seen.News
 	offs  []string // hosts of links that are not the crawl's
 	links int      // that the page has
+	path  string   // of what has the links
+
+	payloads []byte // of candidates that a merge may have to decide
 
 	found   []candidate // new, to be fetched
 	skips   []page.Skip // new, left out for good
@@ -44,6 +47,7 @@ func (b *batch) reset() {
 	clear(b.asides)
 	b.cands, b.found, b.skips, b.asides = b.cands[:0], b.found[:0], b.skips[:0], b.asides[:0]
 	b.urls, b.news, b.offs, b.links, b.entries.b = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.b[:0]
+	b.path, b.payloads = "", b.payloads[:0]
 }
 
 // addLinks takes the links of it in.
@@ -67,7 +71,7 @@ func (e *Engine) addLinks(b *batch, it *frontier.Item, pg *page.Page) {
 		}
 		e.consider(b, u, c, rule, why)
 	}
-	e.offer(b, it.Path)
+	b.path = it.Path
 }
 
 // rewritten is a link's URL as the crawl's rules have it. A redirect to what is the same page by the rules ("www." put before the
@@ -89,7 +93,6 @@ func (e *Engine) addSeeds(b *batch, seeds []weburl.URL) {
 		url := u.String()
 		e.consider(b, u, frontier.Item{URL: url, Seed: url, Kind: page.Seed, Root: true}, "", "")
 	}
-	e.offer(b, "")
 }
 
 // consider judges one link. A rule about the link that its page has is told with why it says so, "" if it does not. What is off
@@ -107,25 +110,54 @@ func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item, rule, why st
 	b.urls = append(b.urls, seen.URL{URL: it.URL, Depth: it.Depth, State: v.state()})
 }
 
-// offer asks seen which candidates are news, and sorts those.
-func (e *Engine) offer(b *batch, path string) {
+// offer asks seen which candidates are news, and sorts those. It is called within the committer's gate, so that what seen has taken is
+// in the journal's same batch.
+func (e *Engine) offer(b *batch) {
+	e.addPayloads(b)
 	b.news = e.seen.Offer(b.urls, b.news[:0])
 	for i, news := range b.news {
 		c := &b.cands[i]
-		if news == seen.Nearer && c.rule == "" && e.cfg.Depth >= 0 {
+		switch {
+		case news == seen.Nearer && c.rule == "" && e.cfg.Depth >= 0:
 			b.entries.nearer(c.item.URL, c.item.Depth)
+		case news == seen.Fresh:
+			c.item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
+			e.sort(b, c, b.path)
+		case news == seen.Later:
+			b.entries.later(b.urls[i].Payload)
+			e.undecided.Add(1)
 		}
-		if news != seen.Fresh {
-			continue
-		}
-		c.item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
-		if c.host = e.intern(c.host); c.rule == "" {
-			c.item.Path = e.path(path, c.item.Kind)
-			b.entries.found(c.host, &c.item)
-			b.found = append(b.found, *c)
-			continue
-		}
+	}
+}
+
+// sort sorts a candidate that is news, by its verdict.
+func (e *Engine) sort(b *batch, c *candidate, path string) {
+	c.host = e.intern(c.host)
+	if c.rule != "" {
 		e.leaveOut(b, c)
+		return
+	}
+	c.item.Path = e.path(path, c.item.Kind)
+	b.entries.found(c.host, &c.item)
+	b.found = append(b.found, *c)
+}
+
+// addPayloads gives candidates along what is to be known of them if a merge finds later that they are news.
+func (e *Engine) addPayloads(b *batch) {
+	if e.db == nil {
+		return
+	}
+	ends := make([]int, len(b.cands))
+	enc := encoder{b.payloads[:0]}
+	for i := range b.cands {
+		enc.candidate(&b.cands[i], b.path)
+		ends[i] = len(enc.b)
+	}
+	b.payloads = enc.b
+	start := 0
+	for i, end := range ends {
+		b.urls[i].Payload = b.payloads[start:end]
+		start = end
 	}
 }
 
@@ -170,16 +202,6 @@ func (e *Engine) intern(s string) string {
 }
 
 const maxShared = 100_000
-
-// setAside remembers what was left out for now. It is written down when the crawl ends without a better link to it; whether
-// one came, seen knows.
-func (e *Engine) setAside(skips []page.Skip) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, s := range skips {
-		e.asides[s.URL] = s
-	}
-}
 
 // countLinks counts what a batch tells of links, when it is put.
 func (e *Engine) countLinks(b *batch) {

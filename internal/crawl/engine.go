@@ -25,7 +25,10 @@ import (
 type Engine struct {
 	cfg       Config
 	frontier  *frontier.Frontier
-	seen      *seen.Set
+	seen      Seen
+	digests   Digests
+	asides    *Asides
+	db        *seen.DB // seen, if that is on the disk
 	rules     *robots.Cache
 	scope     *weburl.Scope
 	block     *BlockList
@@ -41,11 +44,17 @@ type Engine struct {
 
 	bytes   atomic.Int64 // over the wire, all runs
 	anyLost atomic.Bool  // whether lost has any
-	stop    context.CancelCauseFunc
 
-	mu        sync.Mutex // guards all below
-	asides    map[string]page.Skip
-	digests   map[page.Digest]page.Ref
+	undecided atomic.Int64 // URLs that wait for a merge
+	stop      context.CancelCauseFunc
+
+	checking sync.Mutex      // held by the one who makes a checkpoint
+	asked    int64           // how much of the file of set-aside URLs has been written down
+	roots    []frontier.Item // seeds, and where they redirect to; appended to with mu held
+
+	mu        sync.Mutex         // guards all below
+	shelf     map[string]waiting // what was given up with its origin, by URL: for the journal it waits
+	told      map[string]bool    // URLs of which an earlier run has said that their host could not be had
 	shared    map[string]string
 	offs      map[string]int64
 	sums      stats.Sums          // as the journal has them
@@ -59,12 +68,15 @@ type Engine struct {
 func New(cfg Config, p Parts, s *State) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
-		cfg: cfg, frontier: p.Frontier, seen: s.seen, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
+		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
 		newParser: p.NewParser, text: p.Text, stats: s.Stats, listener: p.Listener,
 		quota: newQuota(cfg, s.Stats.Pages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
-		asides: s.asides, digests: s.digests, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{}, listed: map[string]int32{},
+		shelf: map[string]waiting{}, told: s.toldOf, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{}, listed: map[string]int32{},
 		standings: map[string]standing{}, lost: map[string]lost{},
 	}
+	e.db, _ = e.seen.(*seen.DB)
+	e.asked, e.roots = s.askedTo, s.roots
+	e.undecided.Store(s.undecided)
 	e.bytes.Store(s.Stats.Totals().Bytes)
 	e.committer = newCommitter(p, cfg.Commit, e.journalCounts)
 	e.restore(s)
@@ -144,6 +156,9 @@ func (e *Engine) end(handing context.Context) error {
 			return err
 		}
 	}
+	if err := e.checkpoint(context.Background()); err != nil { // so that the next run begins soon
+		return err
+	}
 	if err := e.committer.close(); err != nil {
 		return err
 	}
@@ -156,22 +171,39 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	defer done()
 	all, _ := errgroup.WithContext(fetching)
 	all.Go(func() error {
+		err := e.keepUp(committing)
+		if err != nil {
+			e.stop(err)
+		}
+		return err
+	})
+	all.Go(func() error {
 		err := e.committer.run(committing)
 		if err != nil {
 			e.stop(err)
 		}
 		return err
 	})
-	crew, working := errgroup.WithContext(handing)
-	for range workers {
-		crew.Go(func() error { return e.work(working, fetching) })
+	err := e.employ(handing, fetching, workers)
+	for err == nil && handing.Err() == nil && e.undecided.Load() > 0 { // the frontier is dry, but for what a merge decides
+		if err = e.checkpoint(fetching); err == nil {
+			err = e.employ(handing, fetching, workers)
+		}
 	}
-	err := crew.Wait()
 	done()
 	if failed := all.Wait(); err == nil {
 		err = failed
 	}
 	return err
+}
+
+// employ lets workers work until the frontier is dry, handing ends, or one of them fails.
+func (e *Engine) employ(handing, fetching context.Context, workers int) error {
+	crew, working := errgroup.WithContext(handing)
+	for range workers {
+		crew.Go(func() error { return e.work(working, fetching) })
+	}
+	return crew.Wait()
 }
 
 // stopAtLimits stops a run at once whose limits earlier runs have used up.
@@ -225,9 +257,24 @@ func (e *Engine) seed(seeds []weburl.URL) error {
 	return nil
 }
 
-// take makes a batch part of the crawl: with the record that brought it, if there is one, to the stores and the journal, then to
-// the frontier.
+// take makes a batch part of the crawl: what is news of it is found out, then it goes with the record that brought it, if there is
+// one, to the stores and the journal, and to the frontier.
 func (e *Engine) take(b *batch, rec *page.Record, d *done) error {
+	err := e.committer.within(func() error { return e.put(b, rec, d) })
+	if err != nil {
+		return err
+	}
+	for i := range b.skips {
+		if b.skips[i].Rule != ruleFailed { // failures are counted as such
+			e.stats.Skipped(b.skips[i].Rule)
+		}
+		e.listener.skipped(&b.skips[i])
+	}
+	return e.forsakeLost(b.found)
+}
+
+func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
+	e.offer(b)
 	err := e.committer.put(rec, b.skips, func() []byte {
 		e.countLinks(b)
 		if d != nil {
@@ -239,27 +286,33 @@ func (e *Engine) take(b *batch, rec *page.Record, d *done) error {
 	if err != nil {
 		return err
 	}
-	e.setAside(b.asides)
-	for i := range b.skips {
-		if b.skips[i].Rule != ruleFailed { // failures are counted as such
-			e.stats.Skipped(b.skips[i].Rule)
+	for i := range b.found {
+		if b.found[i].item.Root {
+			e.addRoot(b.found[i].item)
 		}
-		e.listener.skipped(&b.skips[i])
+		e.frontier.Push(b.found[i].host, b.found[i].item)
 	}
-	return e.push(b.found)
+	return e.asides.add(b.asides)
 }
 
-func (e *Engine) push(found []candidate) error {
-	for _, c := range found {
-		if e.anyLost.Load() {
-			if l, ok := e.isLost(originOf(c.item.URL)); ok {
-				if err := e.forsake(c.host, c.item, l); err != nil {
-					return err
-				}
-				continue
+func (e *Engine) addRoot(it frontier.Item) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.roots = append(e.roots, it)
+}
+
+// forsakeLost takes back what was found at origins that were given up.
+func (e *Engine) forsakeLost(found []candidate) error {
+	if !e.anyLost.Load() {
+		return nil
+	}
+	for i := range found {
+		origin := originOf(found[i].item.URL)
+		if l, ok := e.isLost(origin); ok {
+			if err := e.giveUp(origin, l); err != nil {
+				return err
 			}
 		}
-		e.frontier.Push(c.host, c.item)
 	}
 	return nil
 }
@@ -273,35 +326,7 @@ func (e *Engine) refer(rec *page.Record, d *done) {
 		return
 	}
 	d.digest, d.ref = rec.Digest, page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, known := e.digests[rec.Digest]; !known {
-		e.digests[rec.Digest] = d.ref
-	}
-}
-
-// writeAsides says of what was set aside that no better link came.
-func (e *Engine) writeAsides() error {
-	e.mu.Lock()
-	asides := make([]page.Skip, 0, len(e.asides))
-	for url, s := range e.asides {
-		if state, _ := e.seen.Get(url); state == seen.Aside {
-			asides = append(asides, s)
-		}
-	}
-	clear(e.asides)
-	e.mu.Unlock()
-	for part := range slices.Chunk(asides, maxKept) {
-		var b batch
-		for i := range part {
-			b.entries.skip(entryOut, &part[i])
-		}
-		b.skips = part
-		if err := e.take(&b, nil, nil); err != nil {
-			return err
-		}
-	}
-	return nil
+	e.digests.Put(rec.Digest, seen.Ref(d.ref))
 }
 
 // journalCounts journals what has been counted since the last commit and follows from no other entry.
@@ -319,4 +344,4 @@ func (e *Engine) journalCounts(enc *encoder) {
 }
 
 // Known is the number of URLs met within reach so far.
-func (e *Engine) Known() int { return e.seen.Len() }
+func (e *Engine) Known() int { return int(e.seen.Len()) }

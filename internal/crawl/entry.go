@@ -19,6 +19,8 @@ const (
 	entryDone  = 'd' // a URL was answered, or failed for good
 	entrySkip  = 's' // a URL was left out for good
 	entryAside = 'a' // a URL was set aside: a better link may bring it in
+	entryLater = 'l' // a URL was met that may be known: the next merge of seen decides
+	entryAsked = 'q' // how much of the file of set-aside URLs has been written down
 	entryMark  = 'm' // a record file's length at this point
 	entryOut   = 'x' // a URL was left out on its way in; a seed may still name it
 	entryGone  = 'g' // a URL was left out that had waited; a seed may still name it
@@ -108,6 +110,39 @@ func (d *decoder) found() (host string, it frontier.Item) {
 	it = frontier.Item{URL: d.string(), From: d.string(), Seed: d.string(), Path: d.string(), Depth: int32(d.int()),
 		Kind: page.Kind(d.int()), Redirects: uint8(d.int()), Root: d.bool()}
 	return host, it
+}
+
+// candidate is a URL that seen has yet to decide about, with its verdict. The path is that of the page that has the link.
+func (e *encoder) candidate(c *candidate, path string) {
+	e.string(c.host)
+	e.string(c.item.URL)
+	e.string(c.item.From)
+	e.string(c.item.Seed)
+	e.string(path)
+	e.int(int64(c.item.Depth))
+	e.int(int64(c.item.Kind))
+	e.int(int64(c.item.Redirects))
+	e.bool(c.item.Root)
+	e.string(c.rule)
+	e.string(c.why)
+	e.bool(c.soft)
+}
+
+func (d *decoder) candidate() candidate {
+	var c candidate
+	c.host, c.item = d.found()
+	c.rule, c.why, c.soft = d.string(), d.string(), d.bool()
+	return c
+}
+
+func (e *encoder) later(payload []byte) {
+	e.kind(entryLater)
+	e.string(string(payload))
+}
+
+func (e *encoder) asked(upTo int64) {
+	e.kind(entryAsked)
+	e.int(upTo)
 }
 
 // done is what the journal keeps of a visit: enough to count it and to refer to its record.
@@ -201,6 +236,8 @@ func (e *encoder) off(host string, n int64) {
 // A reader is told the entries of a batch.
 type reader interface {
 	found(host string, it frontier.Item)
+	later(payload string)
+	asked(upTo int64)
 	done(v done)
 	skip(s page.Skip)
 	out(s page.Skip)
@@ -220,6 +257,10 @@ func read(batch []byte, r reader) error {
 		switch k := d.byte(); k {
 		case entryFound:
 			r.found(d.found())
+		case entryLater:
+			r.later(d.string())
+		case entryAsked:
+			r.asked(d.int())
 		case entryDone:
 			r.done(d.done())
 		case entrySkip:

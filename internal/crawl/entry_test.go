@@ -18,6 +18,8 @@ type script []any
 func (s *script) found(host string, it frontier.Item) { *s = append(*s, host, it) }
 func (s *script) done(v done)                         { *s = append(*s, v) }
 func (s *script) skip(k page.Skip)                    { *s = append(*s, k) }
+func (s *script) later(payload string)                { *s = append(*s, "later", payload) }
+func (s *script) asked(upTo int64)                    { *s = append(*s, "asked", upTo) }
 func (s *script) out(k page.Skip)                     { *s = append(*s, "out", k) }
 func (s *script) gone(k page.Skip)                    { *s = append(*s, "gone", k) }
 func (s *script) told(url string)                     { *s = append(*s, "told", url) }
@@ -48,8 +50,10 @@ func sampleBatch() ([]byte, script) {
 	e.sums(stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4})
 	e.mark(mark)
 	e.off("elsewhere", 9)
+	e.later([]byte("payload"))
+	e.asked(7)
 	return e.b, script{"a", it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/", int32(2),
-		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9)}
+		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked", int64(7)}
 }
 
 func TestEntriesComeBack(t *testing.T) {

@@ -70,26 +70,48 @@ func (s *standing) count(f fate) {
 
 // giveUp ends what waits at an origin: its URLs share the failure, and wait for another run. It may be called again for what has
 // come back to the queue meanwhile.
-func (w *worker) giveUp(origin string, l lost) error {
+func (e *Engine) giveUp(origin string, l lost) error {
 	host := hostOf(origin)
-	if w.setLost(origin, l) {
-		w.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.failure, l.why))
+	if e.setLost(origin, l) {
+		e.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.failure, l.why))
 	}
-	w.forget(origin)
-	for _, it := range w.frontier.Take(host, func(it *frontier.Item) bool { return originOf(it.URL) == origin }) {
+	e.forget(origin)
+	for _, it := range e.takeAll(host, origin) {
 		switch {
 		case it.Robots == "":
-			if err := w.forsake(host, it, l); err != nil {
+			if err := e.forsake(host, it, l); err != nil {
 				return err
 			}
 		case it.Robots != origin: // another's rules were to be had here
-			if err := w.giveUp(it.Robots, lostRules(l)); err != nil {
+			if err := e.giveUp(it.Robots, lostRules(l)); err != nil {
 				return err
 			}
 		}
 	}
-	w.frontier.Unpark(host, origin)
+	e.frontier.Unpark(host, origin)
 	return nil
+}
+
+// takeAll takes what waits at an origin out of the frontier and onto the shelf, so that a checkpoint has it in one or the other.
+func (e *Engine) takeAll(host, origin string) (items []frontier.Item) {
+	_ = e.committer.within(func() error { // which has no error of its own
+		items = e.frontier.Take(host, func(it *frontier.Item) bool { return originOf(it.URL) == origin })
+		e.shelve(host, items...)
+		return nil
+	})
+	return items
+}
+
+// shelve keeps items that wait for the next run.
+func (e *Engine) shelve(host string, items ...frontier.Item) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, it := range items {
+		if it.Robots == "" {
+			it.Told = true
+			e.shelf[it.URL] = waiting{host, it}
+		}
+	}
 }
 
 // lostRules is why an origin is given up whose robots.txt cannot be had.
@@ -139,11 +161,12 @@ func (e *Engine) forsake(host string, it frontier.Item, l lost) error {
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
 		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}
 	var b batch
-	if !it.Told {
+	if !it.Told && !e.wasTold(it.URL) {
 		b.skips = []page.Skip{{URL: it.URL, Host: host, From: it.From, Depth: int(it.Depth), Time: rec.Time,
 			Rule: ruleFailed, Why: string(l.failure) + ": " + l.why}}
 	}
 	b.entries.told(it.URL)
+	e.shelve(host, it)
 	if err := e.take(&b, rec, nil); err != nil {
 		return err
 	}
@@ -151,4 +174,11 @@ func (e *Engine) forsake(host string, it frontier.Item, l lost) error {
 	e.stats.Forsaken()
 	e.listener.visited(rec)
 	return nil
+}
+
+// wasTold reports whether an earlier run has said of a URL that its host could not be had.
+func (e *Engine) wasTold(url string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.told[url]
 }

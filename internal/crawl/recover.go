@@ -1,6 +1,9 @@
 package crawl
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,17 +15,20 @@ import (
 	"kumo/internal/store"
 )
 
-// A State is a crawl as its journal has it. The engine goes on from it.
+// A State is a crawl as its checkpoint and the journal's rest have it. The engine goes on from it.
 type State struct {
 	Marks []store.Mark // lengths of the record files
 	Stats *stats.Counter
 
-	seen    *seen.Set
-	waiting map[string]waiting
-	asides  map[string]page.Skip
-	digests map[page.Digest]page.Ref
-	roots   []frontier.Item // seeds, and where they redirect to
+	views   Views
+	behind  bool               // the entry at hand is older than the checkpoint: only seen and the digests may lack it
+	waiting map[string]waiting // found since the checkpoint
+	toldOf  map[string]bool    // what earlier runs have said to have failed with its host
+	roots   []frontier.Item    // seeds, and where they redirect to
 	marks   map[string]int64
+	askedTo int64
+
+	undecided int64 // URLs that wait for a merge of seen
 }
 
 type waiting struct {
@@ -30,17 +36,25 @@ type waiting struct {
 	item frontier.Item
 }
 
-// Recover reads a journal back.
-func Recover(j journal.Journal) (*State, error) {
-	s := &State{
-		Stats:   stats.New(),
-		seen:    seen.New(),
-		waiting: map[string]waiting{},
-		asides:  map[string]page.Skip{},
-		digests: map[page.Digest]page.Ref{},
-		marks:   map[string]int64{},
+// Recover reads what the views do not have from the journal, into them.
+func Recover(j journal.Journal, v Views) (*State, error) {
+	s := &State{Stats: stats.New(), views: v, waiting: map[string]waiting{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
+	at, err := s.readNote(v.Note)
+	if err != nil {
+		return nil, err
 	}
-	if err := j.Replay(0, func(batch []byte, _ journal.Position) error { return read(batch, s) }); err != nil {
+	from := at
+	if db, ok := v.Seen.(*seen.DB); ok {
+		from = min(from, journal.Position(db.Position()))
+	}
+	if d, ok := v.Digests.(*seen.Digests); ok {
+		from = min(from, journal.Position(d.Position()))
+	}
+	err = j.Replay(from, func(batch []byte, end journal.Position) error {
+		s.behind = end <= at
+		return read(batch, s)
+	})
+	if err != nil {
 		return nil, err
 	}
 	for name, length := range s.marks {
@@ -49,11 +63,34 @@ func Recover(j journal.Journal) (*State, error) {
 	return s, nil
 }
 
+// readNote begins with the checkpoint's note, and returns its position.
+func (s *State) readNote(text []byte) (journal.Position, error) {
+	if len(text) == 0 {
+		return 0, nil
+	}
+	var n note
+	if err := json.Unmarshal(text, &n); err != nil {
+		return 0, fmt.Errorf("read the checkpoint: %w", err)
+	}
+	if n.Version != noteVersion {
+		return 0, fmt.Errorf("the checkpoint has version %d: another kumo wrote it", n.Version)
+	}
+	s.Stats = stats.From(n.Stats, n.Sums)
+	s.roots, s.askedTo = n.Roots, n.Asked
+	for _, m := range n.Marks {
+		s.marks[m.Name] = m.Length
+	}
+	for _, w := range n.Shelf {
+		s.waiting[w.Item.URL] = waiting{w.Host, w.Item}
+	}
+	return n.Position, nil
+}
+
 // Waiting is the number of URLs that wait.
-func (s *State) Waiting() int { return len(s.waiting) }
+func (s *State) Waiting() int { return len(s.waiting) + s.views.Frontier.Counts().URLs }
 
 // Known is the number of URLs ever met within reach.
-func (s *State) Known() int { return s.seen.Len() }
+func (s *State) Known() int { return int(s.views.Seen.Len()) }
 
 // Fresh reports whether the crawl has not begun.
 func (s *State) Fresh() bool { return len(s.roots) == 0 }
@@ -71,28 +108,69 @@ func (s *State) Seeds() []string {
 
 func (s *State) found(host string, it frontier.Item) {
 	s.know(it.URL, it.Depth, seen.Known)
+	if s.behind {
+		return
+	}
 	s.waiting[it.URL] = waiting{host, it}
 	if it.Root {
 		s.roots = append(s.roots, it)
 	}
 }
 
+// later offers again what a merge has yet to decide, or has decided in words of the journal that follow.
+func (s *State) later(payload string) {
+	d := decoder{b: []byte(payload)}
+	c := d.candidate()
+	if d.err != nil {
+		return // of an entry that is whole, it is whole
+	}
+	u := []seen.URL{{URL: c.item.URL, Depth: c.item.Depth, State: c.state(), Payload: []byte(payload)}}
+	switch news := s.views.Seen.Offer(u, nil); {
+	case news[0] == seen.Later:
+		s.undecided++
+	case news[0] == seen.Fresh && c.rule == "": // no checkpoint of the frontier has it, as it was not decided
+		if hop := c.item.Kind.Hop(); hop != 0 && len(c.item.Path) < maxPath {
+			c.item.Path += string(hop)
+		}
+		s.waiting[c.item.URL] = waiting{c.host, c.item}
+	}
+}
+
 func (s *State) know(url string, depth int32, state seen.State) {
-	s.seen.Offer([]seen.URL{{URL: url, Depth: depth, State: state}}, nil)
+	s.views.Seen.Know([]seen.URL{{URL: url, Depth: depth, State: state}})
+}
+
+// leave takes a URL out of what waits, in the frontier's checkpoint or behind it.
+func (s *State) leave(url string) {
+	if s.behind {
+		return
+	}
+	if _, ok := s.waiting[url]; ok {
+		delete(s.waiting, url)
+		return
+	}
+	s.views.Frontier.Gone(url)
 }
 
 func (s *State) done(v done) {
-	delete(s.waiting, v.url)
-	s.Stats.Visited(v.visit)
 	if v.ref.ID != "" {
-		s.digests[v.digest] = v.ref
+		s.views.Digests.Put(v.digest, seen.Ref(v.ref))
+	}
+	if s.leave(v.url); !s.behind {
+		s.Stats.Visited(v.visit)
 	}
 }
 
 func (s *State) skip(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Known)
-	delete(s.waiting, k.URL)
-	s.Stats.Skipped(k.Rule)
+	s.leave(k.URL)
+	s.skipped(k)
+}
+
+func (s *State) skipped(k page.Skip) {
+	if !s.behind {
+		s.Stats.Skipped(k.Rule)
+	}
 }
 
 // told keeps a URL waiting that was given up with its host.
@@ -100,44 +178,58 @@ func (s *State) told(url string) {
 	if w, ok := s.waiting[url]; ok {
 		w.item.Told = true
 		s.waiting[url] = w
+	} else if !s.behind {
+		s.toldOf[url] = true
 	}
 }
 
 // out does not touch what waits: another link may have brought the URL in at the same time.
 func (s *State) out(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Aside)
-	delete(s.asides, k.URL)
-	s.Stats.Skipped(k.Rule)
+	s.skipped(k)
 }
 
 func (s *State) gone(k page.Skip) {
-	delete(s.waiting, k.URL)
+	s.leave(k.URL)
 	s.out(k)
 }
 
 func (s *State) nearer(url string, depth int32) { s.know(url, depth, seen.Known) }
 
-func (s *State) sums(n stats.Sums) { s.Stats.Restore(n) }
-
-func (s *State) aside(k page.Skip) {
-	s.know(k.URL, int32(k.Depth), seen.Aside)
-	s.asides[k.URL] = k
+func (s *State) sums(n stats.Sums) {
+	if !s.behind {
+		s.Stats.Restore(n)
+	}
 }
 
-func (s *State) mark(m store.Mark)        { s.marks[m.Name] = m.Length }
-func (s *State) off(host string, n int64) { s.Stats.OffHost(host, n) }
+func (s *State) aside(k page.Skip) { s.know(k.URL, int32(k.Depth), seen.Aside) }
 
-// queue is what waits, in an order that does not depend on chance.
+func (s *State) asked(upTo int64) {
+	if !s.behind {
+		s.askedTo = upTo
+	}
+}
+
+func (s *State) mark(m store.Mark) {
+	if !s.behind {
+		s.marks[m.Name] = m.Length
+	}
+}
+
+func (s *State) off(host string, n int64) {
+	if !s.behind {
+		s.Stats.OffHost(host, n)
+	}
+}
+
+// queue is what was found since the checkpoint and waits, in an order that does not depend on chance.
 func (s *State) queue() []waiting {
 	all := make([]waiting, 0, len(s.waiting))
 	for _, w := range s.waiting {
 		all = append(all, w)
 	}
 	slices.SortFunc(all, func(a, b waiting) int {
-		if a.item.Depth != b.item.Depth {
-			return int(a.item.Depth - b.item.Depth)
-		}
-		return strings.Compare(a.item.URL, b.item.URL)
+		return cmp.Or(cmp.Compare(a.item.Depth, b.item.Depth), strings.Compare(a.item.URL, b.item.URL))
 	})
 	return all
 }

@@ -86,7 +86,8 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 		}
 		rec.Digest = sha1.Sum(w.resp.Payload)
 	}
-	if err := w.committer.put(rec, nil, func() []byte { return nil }); err != nil {
+	err = w.committer.within(func() error { return w.committer.put(rec, nil, func() []byte { return nil }) })
+	if err != nil {
 		return err
 	}
 	l, bad := w.withoutRules(f)
@@ -174,10 +175,10 @@ func (w *worker) obey(origin string, rules *robots.Rules) {
 }
 
 // forget says that an origin's robots.txt is no longer on its way.
-func (w *worker) forget(origin string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.wanted, origin)
+func (e *Engine) forget(origin string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.wanted, origin)
 }
 
 // namesAddress reports whether a hostname is an address, or this machine by name: a seed that says so is allowed to be there.

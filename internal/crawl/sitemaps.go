@@ -98,6 +98,5 @@ func (e *Engine) guessSitemaps(seeds []weburl.URL) error {
 			e.consider(&b, to, frontier.Item{URL: to.String(), From: seed, Seed: seed, Kind: page.Sitemap, Depth: 1}, "", "")
 		}
 	}
-	e.offer(&b, "")
 	return e.take(&b, nil, nil)
 }

@@ -34,8 +34,14 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if cap(w.page.Links) > maxKept {
 		w.page.Links = nil
 	}
-	if state, depth := w.seen.Get(v.URL); state != seen.Unknown && v.Robots == "" {
-		v.Depth = depth // it may have been met nearer since it was queued
+	if w.cfg.Depth >= 0 && v.Robots == "" { // it may have been met nearer since it was queued
+		state, depth, err := w.seen.Look(v.URL)
+		if err != nil {
+			return err
+		}
+		if state != seen.Unknown {
+			v.Depth = depth
+		}
 	}
 	u, err := weburl.Parse(v.URL)
 	if err != nil {
@@ -179,7 +185,11 @@ func (w *worker) read(rec *page.Record, it *frontier.Item) error {
 		resp.Malformed = err.Error()
 	}
 	rec.Digest = sha1.Sum(resp.Payload)
-	rec.Revisit = w.earlier(rec)
+	ref, err := w.earlier(rec)
+	if err != nil {
+		return err
+	}
+	rec.Revisit = ref
 	for _, l := range w.page.Links {
 		if l.Kind == page.Redirect {
 			rec.Final = l.URL
@@ -202,17 +212,16 @@ func (w *worker) readText(rec *page.Record) (err error) {
 }
 
 // earlier is an earlier record with the same payload.
-func (w *worker) earlier(rec *page.Record) *page.Ref {
+func (w *worker) earlier(rec *page.Record) (*page.Ref, error) {
 	if len(rec.Response.Payload) == 0 {
-		return nil
+		return nil, nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ref, known := w.digests[rec.Digest]
-	if !known {
-		return nil
+	ref, known, err := w.digests.Get(rec.Digest)
+	if err != nil || !known {
+		return nil, err
 	}
-	return &ref
+	r := page.Ref(ref)
+	return &r, nil
 }
 
 // finish commits a record with all that it brings, and counts it.
@@ -291,7 +300,7 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 		w.scope.AddSeed(u)
 	}
 	w.consider(&w.batch, u, it, "", "")
-	w.offer(&w.batch, v.Path[:max(0, len(v.Path)-1)]) // which adds the last hop again
+	w.batch.path = v.Path[:max(0, len(v.Path)-1)] // to which the last hop is added again
 	w.addSkip(entrySkip, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err

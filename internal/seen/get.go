@@ -135,3 +135,9 @@ func (p *pairs) Next() bool {
 func (p *pairs) Key() []byte   { return []byte(p.now.key) }
 func (p *pairs) Value() []byte { return p.now.value }
 func (p *pairs) Err() error    { return nil }
+
+// Look is what a URL is, and the least depth at which it was met as that. It is Get for those who need no more.
+func (d *DB) Look(url string) (State, int32, error) {
+	e, _, err := d.Get(url)
+	return e.State, e.Depth, err
+}

@@ -93,8 +93,17 @@ func (s *Set) Get(url string) (state State, depth int32) {
 }
 
 // Len is the number of URLs in the set.
-func (s *Set) Len() int {
+func (s *Set) Len() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.m)
+	return int64(len(s.m))
+}
+
+// Know enters URLs whose news was told before.
+func (s *Set) Know(urls []URL) { s.Offer(urls, nil) }
+
+// Look is Get for those who may have a [DB] in its place.
+func (s *Set) Look(url string) (State, int32, error) {
+	state, depth := s.Get(url)
+	return state, depth, nil
 }

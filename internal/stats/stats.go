@@ -66,6 +66,26 @@ func New() *Counter {
 	}}
 }
 
+// From returns a counter that goes on from a snapshot and the sums of the same moment.
+func From(s Snapshot, n Sums) *Counter {
+	c := New()
+	fill(c.s.Statuses, &s.Statuses)
+	fill(c.s.Types, &s.Types)
+	fill(c.s.Failures, &s.Failures)
+	fill(c.s.Rules, &s.Rules)
+	fill(c.s.Off, &s.Off)
+	fill(c.s.Hosts, &s.Hosts)
+	c.s, c.extra = s, n.ExtraBytes
+	return c
+}
+
+// fill makes a map that JSON has left out.
+func fill[K comparable, V any](empty map[K]V, m *map[K]V) {
+	if *m == nil {
+		*m = empty
+	}
+}
+
 // Visited counts a finished URL.
 func (c *Counter) Visited(v Visit) {
 	c.mu.Lock()

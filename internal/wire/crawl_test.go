@@ -14,6 +14,7 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/page"
+	"kumo/internal/seen"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
@@ -291,4 +292,36 @@ func lines(t *testing.T, dir, name string) []map[string]any {
 		all = append(all, m)
 	}
 	return all
+}
+
+// TestCheckpoints: all the time something is brought to the disk, and what seen is not sure of is decided by merges.
+func TestCheckpoints(t *testing.T) {
+	s := serve(t, synthweb.Clean(1, 10, 800))
+	j := jobFor(t, s)
+	j.Crawl.Checkpoint = 1
+	c, err := Open(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if db := c.views.Seen.(*seen.DB); db.Stats().Merges < 3 || db.Len() == 0 {
+		t.Errorf("%+v", db.Stats())
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	score := wantWhole(t, s)
+	c, err = Open(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if c.Waiting != 0 || c.Known < score.Truth || c.Stats.Pages() != int64(score.Truth) {
+		t.Errorf("opened again: %d wait, %d are known, %d were answered of %d", c.Waiting, c.Known, c.Stats.Pages(), score.Truth)
+	}
+	if len(c.views.Note) == 0 {
+		t.Error("there is no checkpoint")
+	}
 }

@@ -110,13 +110,16 @@ func (f *folder) clear() error {
 
 // stateFiles are the files and folders of the state, each folder after what is in it.
 func (f *folder) stateFiles() []string {
-	var all []string
-	dir := filepath.Join("state", "journal")
-	names, _ := f.disk.List(f.path(dir)) // where it is no folder, it goes as a file
-	for _, name := range names {
-		all = append(all, filepath.Join(dir, name))
+	all := []string{filepath.Join("state", "asides")}
+	for _, room := range []string{"frontier", "seen", "digests", "journal"} {
+		dir := filepath.Join("state", room)
+		names, _ := f.disk.List(f.path(dir)) // where it is no folder, it goes as a file
+		for _, name := range names {
+			all = append(all, filepath.Join(dir, name))
+		}
+		all = append(all, dir)
 	}
-	return append(all, dir)
+	return all
 }
 
 func (f *folder) writeReport(r *stats.Report) error {

@@ -37,6 +37,7 @@ type Job struct {
 	Compress    string // "gzip" or "zstd"
 	Fresh       bool   // forget an earlier crawl in the same folder
 
+	Memory   int64 // bytes for queues and known URLs, of which there may be more on the disk; a third of the machine's
 	Crawl    crawl.Config
 	Frontier frontier.Config
 	Fetch    fetch.Config

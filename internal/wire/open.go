@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"kumo/internal/journal/file"
 	"kumo/internal/parse"
 	"kumo/internal/robots"
+	"kumo/internal/seen"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/store/crawllog"
@@ -38,6 +40,9 @@ type Crawl struct {
 	seeds   []weburl.URL
 	folder  *folder
 	journal journal.Journal
+	views   crawl.Views
+	asides  *crawl.Asides
+	closers []io.Closer // of the views
 	fetcher *fetch.Client
 	block   *crawl.BlockList
 	stores  []store.Store // until the engine has closed them
@@ -111,11 +116,44 @@ func (c *Crawl) openState() (err error) {
 		}
 		c.journal = j
 	}
-	if c.state, err = crawl.Recover(c.journal); err != nil {
+	if err := c.openViews(); err != nil {
+		return err
+	}
+	if c.state, err = crawl.Recover(c.journal, c.views); err != nil {
 		return err
 	}
 	c.Stats, c.Resumed = c.state.Stats, !c.state.Fresh()
 	c.Known, c.Waiting = c.state.Known(), c.state.Waiting()
+	return nil
+}
+
+// openViews opens what the journal's entries have come to: on the disk, if the crawl has a folder.
+func (c *Crawl) openViews() (err error) {
+	j := c.Job
+	if c.folder == nil {
+		c.views = crawl.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(j.Frontier)}
+		return nil
+	}
+	memory := j.memory()
+	cfg := seen.Config{Memory: memory / 2, Depths: j.Crawl.Depth >= 0, Now: j.Crawl.Now}
+	db, err := seen.Open(c.disk, c.folder.path("state", "seen"), cfg)
+	if err != nil {
+		return err
+	}
+	c.closers = append(c.closers, db)
+	cfg.Memory = memory / 8
+	digests, err := seen.OpenDigests(c.disk, c.folder.path("state", "digests"), cfg)
+	if err != nil {
+		return err
+	}
+	c.closers = append(c.closers, digests)
+	j.Frontier.Disk, j.Frontier.Dir, j.Frontier.Memory = c.disk, c.folder.path("state", "frontier"), memory/4
+	f, note, err := frontier.Open(j.Frontier)
+	if err != nil {
+		return err
+	}
+	c.closers = append(c.closers, f)
+	c.views = crawl.Views{Seen: db, Digests: digests, Frontier: f, Note: note}
 	return nil
 }
 
@@ -127,13 +165,13 @@ func (c *Crawl) assemble() error {
 	if err != nil {
 		return err
 	}
-	c.Frontier = frontier.New(j.Frontier)
+	c.Frontier = c.views.Frontier
 	c.engine = crawl.New(j.Crawl, crawl.Parts{
-		Frontier: c.Frontier,
-		Robots:   robots.NewCache(robots.Config{Agent: Agent, Now: j.Crawl.Now}),
-		Scope:    weburl.NewScope(j.Scope),
-		Block:    c.block,
-		Fetcher:  c.fetcher,
+		Asides:  c.asides,
+		Robots:  robots.NewCache(robots.Config{Agent: Agent, Now: j.Crawl.Now}),
+		Scope:   weburl.NewScope(j.Scope),
+		Block:   c.block,
+		Fetcher: c.fetcher,
 		NewParser: func() crawl.Parser {
 			return parse.New(parse.Config{Agent: Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths})
 		},
@@ -169,6 +207,11 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 			return nil, err
 		}
 	}
+	asides, err := crawl.OpenAsides(c.disk, j.Dir, c.state.Marks)
+	if err := add(asides, err); err != nil {
+		return nil, err
+	}
+	c.asides = asides
 	lines := jsonl.Config{Dir: j.Dir, NoPages: !slices.Contains(j.Formats, "jsonl")}
 	if err := add(jsonl.Open(c.disk, lines, c.state.Marks)); err != nil {
 		return nil, err
@@ -241,6 +284,9 @@ func (c *Crawl) Close() error {
 		c.fetcher.Close()
 	}
 	err := c.journal.Close()
+	for _, closer := range c.closers {
+		err = errors.Join(err, closer.Close())
+	}
 	for _, s := range c.stores {
 		_ = s.Close() // its files are as the last commit left them; the next run goes on from there
 	}

@@ -1,0 +1,136 @@
+package crawl
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"kumo/internal/page"
+	"kumo/internal/seen"
+	"kumo/internal/store"
+	"kumo/internal/vfs"
+)
+
+// asidesName is the file's name in the crawl's folder.
+var asidesName = filepath.Join("state", "asides")
+
+// Asides are the URLs that were set aside, in a file, in the order in which they were: a better link may still come to each. It is
+// a store like others, so that the file agrees with the journal after a crash.
+type Asides struct {
+	*store.Logs
+	disk vfs.FS
+	dir  string
+}
+
+var _ store.Store = (*Asides)(nil)
+
+// OpenAsides opens the file of the crawl in dir, cut back to marks.
+func OpenAsides(disk vfs.FS, dir string, marks []store.Mark) (*Asides, error) {
+	if err := disk.MkdirAll(filepath.Join(dir, "state")); err != nil {
+		return nil, err
+	}
+	logs, err := store.OpenLogs(disk, dir, marks, asidesName)
+	if err != nil {
+		return nil, err
+	}
+	return &Asides{logs, disk, dir}, nil
+}
+
+// Put does nothing: what was fetched is not set aside.
+func (a *Asides) Put(*page.Record) error { return nil }
+
+// PutSkip does nothing: what is written down is not set aside any more.
+func (a *Asides) PutSkip(*page.Skip) error { return nil }
+
+// add keeps skips. A nil Asides keeps nothing.
+func (a *Asides) add(skips []page.Skip) error {
+	if a == nil || len(skips) == 0 {
+		return nil
+	}
+	var body, all encoder
+	for i := range skips {
+		body.b = body.b[:0]
+		body.skip(entryAside, &skips[i])
+		body.int(skips[i].Time.UnixMicro())
+		all.b = append(binary.AppendUvarint(all.b, uint64(len(body.b))), body.b...)
+	}
+	return a.Append(0, all.b)
+}
+
+// read gives the skips from an offset on, each with the offset behind it. All was handed to the operating system before.
+func (a *Asides) read(from int64, f func(s page.Skip, end int64) error) error {
+	src, err := a.disk.Open(filepath.Join(a.dir, asidesName))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = src.Close() }() // it is only read
+	if _, err := io.CopyN(io.Discard, src, from); err != nil {
+		return fmt.Errorf("read what was set aside: %w", err)
+	}
+	in := bufio.NewReaderSize(src, 1<<20)
+	for end := from; ; {
+		n, err := binary.ReadUvarint(in)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil || n > maxAside {
+			return fmt.Errorf("read what was set aside: %w", errors.Join(err, errShort))
+		}
+		body := make([]byte, n)
+		if _, err := io.ReadFull(in, body); err != nil {
+			return fmt.Errorf("read what was set aside: %w", err)
+		}
+		d := decoder{b: body[1:]}
+		s := d.skip()
+		s.Time = time.UnixMicro(d.int()).UTC()
+		end += int64(n) + int64(len(binary.AppendUvarint(nil, n)))
+		if err := errors.Join(d.err, f(s, end)); err != nil {
+			return err
+		}
+	}
+}
+
+const maxAside = 1 << 20 // bytes of an entry
+
+// writeAsides says of what was set aside that no better link came.
+func (e *Engine) writeAsides() error {
+	if e.asides == nil {
+		return nil
+	}
+	if err := e.committer.commit(); err != nil { // which hands all to the operating system
+		return err
+	}
+	var b batch
+	upTo := e.asked
+	put := func() error {
+		b.entries.asked(upTo)
+		if err := e.take(&b, nil, nil); err != nil {
+			return err
+		}
+		e.asked = upTo
+		b.reset()
+		return nil
+	}
+	err := e.asides.read(e.asked, func(s page.Skip, end int64) error {
+		state, _, err := e.seen.Look(s.URL)
+		if err != nil {
+			return err
+		}
+		if upTo = end; state == seen.Aside {
+			b.entries.skip(entryOut, &s)
+			b.skips = append(b.skips, s)
+		}
+		if len(b.skips) < maxKept {
+			return nil
+		}
+		return put()
+	})
+	if err != nil || upTo == e.asked {
+		return err
+	}
+	return put()
+}

@@ -1,0 +1,61 @@
+package crawl
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"kumo/internal/page"
+	"kumo/internal/store"
+	"kumo/internal/vfs"
+)
+
+func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
+	dir := t.TempDir()
+	a, err := OpenAsides(vfs.OS, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []page.Skip
+	for i := range 10 {
+		s := page.Skip{URL: fmt.Sprintf("http://a/%d", i), Host: "a", From: "http://a/", Depth: i, Rule: "depth", Why: "deeper than 0",
+			Time: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}
+		want = append(want, s)
+		if err := a.add(want[i:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	marks, err := a.Mark()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []page.Skip
+	ends := []int64{0}
+	collect := func(s page.Skip, end int64) error {
+		got, ends = append(got, s), append(ends, end)
+		return nil
+	}
+	if err := a.read(0, collect); err != nil || !reflect.DeepEqual(got, want) || ends[10] != marks[0].Length {
+		t.Fatalf("%v\n%v, ends %v (%v)", got, want, ends, err)
+	}
+	got = nil
+	if err := a.read(ends[7], collect); err != nil || !reflect.DeepEqual(got, want[7:]) {
+		t.Errorf("from the eighth on: %v (%v)", got, err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a, err = OpenAsides(vfs.OS, dir, []store.Mark{{Name: marks[0].Name, Length: ends[3]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if got = nil; a.read(0, collect) != nil || !reflect.DeepEqual(got, want[:3]) {
+		t.Errorf("cut back: %v", got)
+	}
+	var none *Asides
+	if err := none.add(want); err != nil {
+		t.Error(err)
+	}
+}

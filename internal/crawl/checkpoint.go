@@ -1,0 +1,170 @@
+package crawl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"kumo/internal/frontier"
+	"kumo/internal/journal"
+	"kumo/internal/seen"
+	"kumo/internal/stats"
+	"kumo/internal/store"
+)
+
+// A note is the engine's part of a checkpoint. The frontier keeps it with its own; seen and the digests have their positions
+// themselves.
+type note struct {
+	Version  int
+	Position journal.Position // up to which the journal is in the checkpoint
+	Marks    []store.Mark
+	Stats    stats.Snapshot
+	Sums     stats.Sums
+	Roots    []frontier.Item
+	Shelf    []shelved
+	Asked    int64 // how much of the file of set-aside URLs has been written down
+}
+
+// A shelved item was given up with its origin, and waits for another run.
+type shelved struct {
+	Host string
+	Item frontier.Item
+}
+
+const noteVersion = 1
+
+// checkpoint makes the journal's past unneeded: the views of it are brought to the disk as they are at one moment, while the
+// crawl goes on. What seen was not sure of is decided on the way.
+func (e *Engine) checkpoint(ctx context.Context) error {
+	if e.db == nil {
+		return nil
+	}
+	e.checking.Lock()
+	defer e.checking.Unlock()
+	if err := e.merge(ctx); err != nil { // what an earlier one that was broken off has frozen
+		return err
+	}
+	var cut *frontier.Cut
+	var n note
+	err := e.committer.pause(func(at journal.Position, marks []store.Mark) (err error) {
+		e.db.Freeze(uint64(at))
+		if d, ok := e.digests.(*seen.Digests); ok {
+			d.Freeze(uint64(at))
+		}
+		e.undecided.Store(0)
+		n = e.note(at, marks)
+		cut, err = e.frontier.Cut()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("begin a checkpoint: %w", err)
+	}
+	text, err := json.Marshal(n)
+	if err = errors.Join(err, cut.Write(text)); err != nil {
+		return fmt.Errorf("write a checkpoint: %w", err)
+	}
+	if err := e.merge(ctx); err != nil {
+		return err
+	}
+	return e.committer.drop(n.Position)
+}
+
+// merge brings what is frozen of seen and the digests to the disk.
+func (e *Engine) merge(ctx context.Context) error {
+	if err := e.db.Merge(ctx, e.release); err != nil {
+		return err
+	}
+	if err := compact(ctx, e.db); err != nil {
+		return err
+	}
+	d, ok := e.digests.(*seen.Digests)
+	if !ok {
+		return nil
+	}
+	if err := d.Merge(ctx); err != nil {
+		return err
+	}
+	return compact(ctx, d)
+}
+
+func compact(ctx context.Context, c interface {
+	Compact(context.Context) (bool, error)
+}) error {
+	for more := true; more; {
+		var err error
+		if more, err = c.Compact(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note is called while nothing is put.
+func (e *Engine) note(at journal.Position, marks []store.Mark) note {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := note{Version: noteVersion, Position: at, Marks: marks, Stats: e.stats.Snapshot(), Sums: e.stats.Sums(), Roots: slices.Clone(e.roots),
+		Asked: e.asked}
+	n.Stats.Forsaken = 0
+	for _, url := range slices.Sorted(maps.Keys(e.shelf)) {
+		n.Shelf = append(n.Shelf, shelved{e.shelf[url].host, e.shelf[url].item})
+	}
+	return n
+}
+
+// release takes in what seen has found to be news in a merge. It is durable when it returns, as the merge's outcome will be.
+func (e *Engine) release(decided []seen.Decided) error {
+	var b batch
+	err := e.committer.within(func() error {
+		for i := range decided {
+			d := decoder{b: decided[i].Payload}
+			c := d.candidate()
+			if d.err != nil {
+				return fmt.Errorf("a decided URL: %w", d.err)
+			}
+			if decided[i].News == seen.Nearer {
+				b.entries.nearer(c.item.URL, c.item.Depth)
+				continue
+			}
+			e.sort(&b, &c, c.item.Path)
+		}
+		return e.put(&b, nil, nil)
+	})
+	if err != nil {
+		return err
+	}
+	for i := range b.skips {
+		e.stats.Skipped(b.skips[i].Rule)
+		e.listener.skipped(&b.skips[i])
+	}
+	if err := e.forsakeLost(b.found); err != nil {
+		return err
+	}
+	return e.committer.commit()
+}
+
+// keepUp makes checkpoints when they are due, until the context ends.
+func (e *Engine) keepUp(ctx context.Context) error {
+	if e.db == nil {
+		return nil
+	}
+	tick := time.NewTicker(e.cfg.Commit)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if !e.db.Full() && e.committer.written() < e.cfg.Checkpoint {
+			continue
+		}
+		if err := e.checkpoint(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}

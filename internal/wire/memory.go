@@ -1,0 +1,36 @@
+package wire
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+)
+
+const (
+	leastMemory = 64 << 20
+	guess       = 4 << 30 // of a machine that does not say
+)
+
+// memory is what queues and known URLs may take.
+func (j *Job) memory() int64 {
+	if j.Memory > 0 {
+		return max(j.Memory, leastMemory)
+	}
+	return max(machineMemory()/3, leastMemory)
+}
+
+// machineMemory is what the machine has, as far as it can be known.
+func machineMemory() int64 {
+	f, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return guess
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var kib int64
+		if _, err := fmt.Sscanf(lines.Text(), "MemTotal: %d kB", &kib); err == nil {
+			return kib << 10
+		}
+	}
+	return guess
+}
