@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
 
@@ -58,6 +59,13 @@ func crawlCommand() *cobra.Command {
 	}
 	o.bind(cmd.Flags())
 	return cmd
+}
+
+// crawlFlags are kumo crawl's flags, for who needs them without the command.
+func crawlFlags(o *options) *pflag.FlagSet {
+	f := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
+	o.bind(f)
+	return f
 }
 
 // crawl runs the job and shows how it goes. It is also how kumo demo crawls.

@@ -75,6 +75,7 @@ func siteCmd(ts *testscript.TestScript, _ bool, args []string) {
 	}))
 	ts.Defer(s.Close)
 	ts.Setenv("SITE", s.URL)
+	ts.Setenv("HOST", strings.TrimPrefix(s.URL, "http://"))
 }
 
 func scoreOf(ts *testscript.TestScript, key string) string {

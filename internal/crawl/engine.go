@@ -279,6 +279,9 @@ func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
 		e.countLinks(b)
 		if d != nil {
 			e.refer(rec, d)
+			if e.db != nil {
+				e.db.Note(d.url, d.meta)
+			}
 			b.entries.done(d)
 		}
 		return b.entries.b
@@ -325,7 +328,7 @@ func (e *Engine) refer(rec *page.Record, d *done) {
 	if rec.Place.ID == "" || rec.Revisit != nil || rec.Response == nil || len(rec.Response.Payload) == 0 {
 		return
 	}
-	d.digest, d.ref = rec.Digest, page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID}
+	d.ref = page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID}
 	e.digests.Put(rec.Digest, seen.Ref(d.ref))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
+	"kumo/internal/seen"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 )
@@ -147,10 +148,10 @@ func (e *encoder) asked(upTo int64) {
 
 // done is what the journal keeps of a visit: enough to count it and to refer to its record.
 type done struct {
-	url    string
-	visit  stats.Visit
-	digest page.Digest
-	ref    page.Ref // where the payload lies, if this record has it
+	url   string
+	visit stats.Visit
+	meta  seen.Meta // what the URL database keeps of it
+	ref   page.Ref  // where the payload lies, if this record has it
 }
 
 func (e *encoder) done(v *done) {
@@ -163,10 +164,13 @@ func (e *encoder) done(v *done) {
 	e.int(v.visit.Bytes)
 	e.int(int64(v.visit.Took))
 	e.bool(v.visit.Duplicate)
+	e.int(v.meta.Fetched.Unix())
+	e.int(max(v.meta.Modified.Unix(), 0))
+	e.string(v.meta.ETag)
+	e.b = append(e.b, v.meta.Digest[:]...)
 	e.string(v.ref.ID)
 	if v.ref.ID != "" {
 		e.int(v.ref.Time.UnixMicro())
-		e.b = append(e.b, v.digest[:]...)
 	}
 }
 
@@ -174,11 +178,16 @@ func (d *decoder) done() (v done) {
 	v.url = d.string()
 	v.visit = stats.Visit{Host: d.string(), Status: int(d.int()), Failure: d.string(), Type: d.string(), Bytes: d.int(),
 		Took: time.Duration(d.int()), Duplicate: d.bool()}
+	v.meta = seen.Meta{Status: v.visit.Status, Fetched: time.Unix(d.int(), 0).UTC()}
+	if modified := d.int(); modified > 0 {
+		v.meta.Modified = time.Unix(modified, 0).UTC()
+	}
+	v.meta.ETag = d.string()
+	for i := range v.meta.Digest {
+		v.meta.Digest[i] = d.byte()
+	}
 	if v.ref.ID = d.string(); v.ref.ID != "" {
 		v.ref.URL, v.ref.Time = v.url, time.UnixMicro(d.int()).UTC()
-		for i := range v.digest {
-			v.digest[i] = d.byte()
-		}
 	}
 	return v
 }

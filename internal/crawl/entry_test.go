@@ -8,6 +8,7 @@ import (
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
+	"kumo/internal/seen"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 )
@@ -33,8 +34,9 @@ func sampleBatch() ([]byte, script) {
 	it := frontier.Item{URL: "http://a/", From: "http://b/", Seed: "http://c/", Path: "LRE", Depth: 3, Kind: page.Redirect,
 		Redirects: 2, Root: true}
 	d := done{url: "http://a/", visit: stats.Visit{Host: "a", Status: 200, Type: "text/html", Bytes: 1 << 40, Took: time.Second},
-		digest: page.Digest{1, 2, 3}, ref: page.Ref{URL: "http://a/", Time: time.UnixMicro(1e15).UTC(), ID: "urn:uuid:1"}}
-	failed := done{url: "http://d/", visit: stats.Visit{Host: "d", Failure: "dns"}}
+		meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Modified: time.Unix(9e8, 0).UTC(), ETag: `"x"`, Digest: page.Digest{1, 2, 3}},
+		ref:  page.Ref{URL: "http://a/", Time: time.UnixMicro(1e15).UTC(), ID: "urn:uuid:1"}}
+	failed := done{url: "http://d/", visit: stats.Visit{Host: "d", Failure: "dns"}, meta: seen.Meta{Fetched: time.Unix(1e9, 0).UTC()}}
 	skip := page.Skip{URL: "http://e/", Host: "e", From: "http://a/", Depth: 1, Rule: "robots", Why: "Disallow: /"}
 	mark := store.Mark{Name: "pages.jsonl", Length: 77}
 	var e encoder

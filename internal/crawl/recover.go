@@ -154,7 +154,10 @@ func (s *State) leave(url string) {
 
 func (s *State) done(v done) {
 	if v.ref.ID != "" {
-		s.views.Digests.Put(v.digest, seen.Ref(v.ref))
+		s.views.Digests.Put(v.meta.Digest, seen.Ref(v.ref))
+	}
+	if db, ok := s.views.Seen.(*seen.DB); ok {
+		db.Note(v.url, v.meta)
 	}
 	if s.leave(v.url); !s.behind {
 		s.Stats.Visited(v.visit)

@@ -224,16 +224,25 @@ func (w *worker) earlier(rec *page.Record) (*page.Ref, error) {
 	return &r, nil
 }
 
+const maxETag = 256 // bytes; a longer one is not kept
+
 // finish commits a record with all that it brings, and counts it.
 func (w *worker) finish(rec *page.Record, host string) error {
 	d := &done{url: rec.URL, visit: stats.Visit{Host: host, Failure: string(rec.Failure), Took: rec.Took,
 		Duplicate: rec.Revisit != nil}}
+	d.meta.Fetched = rec.Time
 	if rec.Response != nil {
 		d.visit.Bytes = int64(len(rec.Response.Raw))
 	}
 	if rec.Failure == page.None {
-		d.visit.Status = rec.Response.Status
-		d.visit.Type = rec.Page.Type
+		d.visit.Status, d.visit.Type = rec.Response.Status, rec.Page.Type
+		d.meta.Status, d.meta.Digest, d.meta.ETag = rec.Response.Status, rec.Digest, rec.Response.Header.Get("ETag")
+		if len(d.meta.ETag) > maxETag {
+			d.meta.ETag = ""
+		}
+		if modified, err := http.ParseTime(rec.Response.Header.Get("Last-Modified")); err == nil && modified.Unix() > 0 {
+			d.meta.Modified = modified
+		}
 	}
 	if err := w.take(&w.batch, rec, d); err != nil {
 		return err
