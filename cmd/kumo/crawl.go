@@ -174,6 +174,10 @@ func (s *show) listener() crawl.Listener {
 		return s.live.Listener()
 	}
 	l := crawl.Listener{
+		Paused: func(free uint64) {
+			s.log.Warn("paused: the disk is nearly full; make room, or continue with a lower --min-free-disk", "free", stats.Bytes(int64(free)))
+		},
+		Resumed: func(free uint64) { s.log.Info("the disk has room again", "free", stats.Bytes(int64(free))) },
 		Slowed: func(host string, status int, ask time.Duration) {
 			level := slog.LevelDebug // a single 503 is no event
 			if status == http.StatusTooManyRequests || ask > 0 {

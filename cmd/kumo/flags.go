@@ -28,6 +28,7 @@ type options struct {
 	ignore    []string
 	sitemaps  string
 	text      bool
+	minFree   int64
 	include   []string
 	exclude   []string
 	headers   []string
@@ -121,6 +122,8 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	f.Var(size{&j.Memory}, "memory", "keep queues and known URLs in so much memory, the rest on disk (0: a third of the machine's)")
 	j.Crawl.Checkpoint = 64 << 20
 	f.Var(size{&j.Crawl.Checkpoint}, "checkpoint", "make a checkpoint after so much journal; more makes the start after a crash slower")
+	o.minFree = 1e9
+	f.Var(size{&o.minFree}, "min-free-disk", "fetch nothing while the disk has less room than this (0: whatever it has)")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`, e.g. localhost:9090")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log every URL")
@@ -157,6 +160,7 @@ func (o *options) finish() (err error) {
 	if j.Crawl.Sitemaps, err = crawl.ParseSitemaps(o.sitemaps); err != nil {
 		return usagef("--sitemaps: %v", err)
 	}
+	j.Crawl.MinFree = uint64(o.minFree)
 	if o.text {
 		j.Text = mainTexts()
 	}

@@ -134,7 +134,7 @@ func killUntilDone(t *testing.T, checkpoint string) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	s, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(1, 20, 1500)), synthweb.ServeOptions{DNS: true})
+	s, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(1, 20, 800)), synthweb.ServeOptions{DNS: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,8 @@ type Config struct {
 	Rate       float64       // requests a second, all hosts together; 0: without limit
 	Grace      time.Duration // how long requests under way may go on after a stop; 5s
 	Commit     time.Duration // between two commits; 50ms
+	MinFree    uint64        // bytes that the disk must have left; with less nothing is fetched. 0: whatever it has
+	LookSpace  time.Duration // how often is looked; 2s
 	Checkpoint int64         // bytes of journal after which the next checkpoint is made; 64 MiB
 	DecodeAll  bool          // take the content coding off every body, not only off those that are read for links
 	Now        func() time.Time
@@ -49,6 +51,7 @@ func (c Config) withDefaults() Config {
 	c.MaxRedirects = orDefault(c.MaxRedirects, 10)
 	c.MaxSitemap = orDefault(c.MaxSitemap, 50<<20)
 	c.Grace = orDefault(c.Grace, 5*time.Second)
+	c.LookSpace = orDefault(c.LookSpace, 2*time.Second)
 	c.Checkpoint = orDefault(c.Checkpoint, 64<<20)
 	c.Commit = orDefault(c.Commit, 50*time.Millisecond)
 	if c.Now == nil {
@@ -111,6 +114,7 @@ type Parts struct {
 	Text      func(*page.Response, *page.Page) (*page.MainText, error) // gives a page's main text; nil if nobody asked for texts
 	Stores    []store.Store
 	Journal   journal.Journal
+	Free      func() (uint64, error) // room on the crawl's disk; asked if Config.MinFree is set
 	Stats     *stats.Counter
 	Listener  Listener
 }

@@ -46,6 +46,7 @@ type Engine struct {
 	anyLost atomic.Bool  // whether lost has any
 
 	undecided atomic.Int64 // URLs that wait for a merge
+	space     space
 	stop      context.CancelCauseFunc
 
 	checking sync.Mutex      // held by the one who makes a checkpoint
@@ -77,6 +78,9 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	e.db, _ = e.seen.(*seen.DB)
 	e.asked, e.roots = s.askedTo, s.roots
 	e.undecided.Store(s.undecided)
+	if e.space.free = p.Free; p.Free != nil {
+		e.space.least = cfg.MinFree
+	}
 	e.bytes.Store(s.Stats.Totals().Bytes)
 	e.committer = newCommitter(p, cfg.Commit, e.journalCounts)
 	e.restore(s)
@@ -139,6 +143,11 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 		return err
 	}
 	e.stopAtLimits()
+	if e.space.least > 0 {
+		if err := e.space.look(e.listener); err != nil {
+			return err
+		}
+	}
 	if err := e.crawl(handing, fetching, workers); err != nil {
 		return err
 	}
@@ -172,6 +181,13 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	all, _ := errgroup.WithContext(fetching)
 	all.Go(func() error {
 		err := e.keepUp(committing)
+		if err != nil {
+			e.stop(err)
+		}
+		return err
+	})
+	all.Go(func() error {
+		err := e.watchSpace(committing)
 		if err != nil {
 			e.stop(err)
 		}
@@ -219,6 +235,7 @@ func (e *Engine) stopAtLimits() {
 func (e *Engine) work(handing, fetching context.Context) error {
 	w := &worker{Engine: e, parser: e.newParser()}
 	for {
+		e.space.await(handing)
 		v, err := e.frontier.Next(handing)
 		switch {
 		case errors.Is(err, frontier.ErrDry), handing.Err() != nil && v == nil:

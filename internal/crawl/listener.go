@@ -14,6 +14,8 @@ type Listener struct {
 	Skipped func(*page.Skip)                                 // it was left out
 	Slowed  func(host string, status int, ask time.Duration) // a host asked to be left alone; ask is its Retry-After
 	GaveUp  func(host, why string)                           // a host is given up
+	Paused  func(free uint64)                                // the disk has less room than it should: nothing is fetched
+	Resumed func(free uint64)                                // it has room again
 }
 
 // Tee returns a listener that tells all of them, in order.
@@ -42,6 +44,16 @@ func Tee(ls ...Listener) Listener {
 		GaveUp: func(host, why string) {
 			for _, l := range ls {
 				l.gaveUp(host, why)
+			}
+		},
+		Paused: func(free uint64) {
+			for _, l := range ls {
+				l.paused(free)
+			}
+		},
+		Resumed: func(free uint64) {
+			for _, l := range ls {
+				l.resumed(free)
 			}
 		},
 	}
@@ -74,5 +86,17 @@ func (l Listener) slowed(host string, status int, ask time.Duration) {
 func (l Listener) gaveUp(host, why string) {
 	if l.GaveUp != nil {
 		l.GaveUp(host, why)
+	}
+}
+
+func (l Listener) paused(free uint64) {
+	if l.Paused != nil {
+		l.Paused(free)
+	}
+}
+
+func (l Listener) resumed(free uint64) {
+	if l.Resumed != nil {
+		l.Resumed(free)
 	}
 }

@@ -62,6 +62,10 @@ func (l *Live) Listener() crawl.Listener {
 			l.add(fmt.Sprintf("%d  %s asks to be left alone (%v)", status, host, ask))
 		},
 		GaveUp: func(host, why string) { l.add(fmt.Sprintf("gave up %s: %s", host, why)) },
+		Paused: func(free uint64) {
+			l.add(fmt.Sprintf("paused: the disk has %s left; make room, or continue with a lower --min-free-disk", stats.Bytes(int64(free))))
+		},
+		Resumed: func(free uint64) { l.add(fmt.Sprintf("the disk has %s of room again", stats.Bytes(int64(free)))) },
 	}
 }
 

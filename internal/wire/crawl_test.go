@@ -325,3 +325,40 @@ func TestCheckpoints(t *testing.T) {
 		t.Error("there is no checkpoint")
 	}
 }
+
+// A roomy disk says how much room it has.
+type roomy struct {
+	vfs.FS
+	free atomic.Uint64
+}
+
+func (d *roomy) Free(string) (uint64, error) { return d.free.Load(), nil }
+
+func TestNothingIsFetchedWhileTheDiskIsNearlyFull(t *testing.T) {
+	s := serve(t, synthweb.Clean(1, 3, 60))
+	j := jobFor(t, s)
+	j.Crawl.MinFree, j.Crawl.LookSpace = 1000, time.Millisecond
+	disk := &roomy{FS: vfs.OS}
+	disk.free.Store(999)
+	var resumed atomic.Bool
+	j.Listener = crawl.Listener{
+		Paused:  func(uint64) { disk.free.Store(1000) },
+		Resumed: func(uint64) { resumed.Store(true) },
+		Visited: func(*page.Record) {
+			if !resumed.Load() {
+				t.Error("fetched without room")
+			}
+		},
+	}
+	c, err := open(j, disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantWhole(t, s)
+}

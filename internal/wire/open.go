@@ -176,11 +176,20 @@ func (c *Crawl) assemble() error {
 			return parse.New(parse.Config{Agent: Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths})
 		},
 		Text:     j.Text,
+		Free:     c.free(),
 		Stores:   stores,
 		Journal:  c.journal,
 		Listener: j.Listener,
 	}, c.state)
 	return nil
+}
+
+// free asks for the room on the crawl's disk; nil where it keeps nothing.
+func (c *Crawl) free() func() (uint64, error) {
+	if c.folder == nil {
+		return nil
+	}
+	return func() (uint64, error) { return c.disk.Free(c.Job.Dir) }
 }
 
 func (c *Crawl) openStores() ([]store.Store, error) {

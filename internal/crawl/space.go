@@ -1,0 +1,76 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A space holds workers back while the disk has too little room.
+type space struct {
+	least uint64
+	free  func() (uint64, error)
+
+	mu   sync.Mutex
+	wait chan struct{} // closed when there is room again; nil while there is
+}
+
+// look asks the disk, and tells the listener what has changed.
+func (s *space) look(l Listener) error {
+	free, err := s.free()
+	if err != nil {
+		return fmt.Errorf("ask how much room the disk has: %w", err)
+	}
+	s.mu.Lock()
+	was := s.wait
+	switch {
+	case free < s.least && was == nil:
+		s.wait = make(chan struct{})
+	case free >= s.least && was != nil:
+		close(was)
+		s.wait = nil
+	}
+	now := s.wait
+	s.mu.Unlock()
+	switch {
+	case was == nil && now != nil:
+		l.paused(free)
+	case was != nil && now == nil:
+		l.resumed(free)
+	}
+	return nil
+}
+
+// await waits until there is room, or the context ends.
+func (s *space) await(ctx context.Context) {
+	s.mu.Lock()
+	wait := s.wait
+	s.mu.Unlock()
+	if wait == nil {
+		return
+	}
+	select {
+	case <-wait:
+	case <-ctx.Done():
+	}
+}
+
+// watchSpace looks again and again, until the context ends.
+func (e *Engine) watchSpace(ctx context.Context) error {
+	if e.space.least == 0 {
+		return nil
+	}
+	tick := time.NewTicker(e.cfg.LookSpace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := e.space.look(e.listener); err != nil {
+			return err
+		}
+	}
+}
