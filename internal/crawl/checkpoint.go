@@ -26,7 +26,8 @@ type note struct {
 	Sums     stats.Sums
 	Roots    []frontier.Item
 	Shelf    []shelved
-	Asked    int64 // how much of the file of set-aside URLs has been written down
+	Settled  []string // URLs whose end is in the journal, and whose visit the frontier still had under way
+	Asked    int64    // how much of the file of set-aside URLs has been written down
 }
 
 // A shelved item was given up with its origin, and waits for another run.
@@ -50,12 +51,13 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	}
 	var cut *frontier.Cut
 	var n note
+	var frozen int64 // URLs that the merge decides
 	err := e.committer.pause(func(at journal.Position, marks []store.Mark) (err error) {
 		e.db.Freeze(uint64(at))
 		if d, ok := e.digests.(*seen.Digests); ok {
 			d.Freeze(uint64(at))
 		}
-		e.undecided.Store(0)
+		frozen = e.undecided.Load()
 		n = e.note(at, marks)
 		cut, err = e.frontier.Cut()
 		return err
@@ -70,6 +72,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	if err := e.merge(ctx); err != nil {
 		return err
 	}
+	e.undecided.Add(-frozen) // only now, when what it has released is in the frontier
 	return e.committer.drop(n.Position)
 }
 
@@ -107,9 +110,14 @@ func compact(ctx context.Context, c interface {
 func (e *Engine) note(at journal.Position, marks []store.Mark) note {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	n := note{Version: noteVersion, Position: at, Marks: marks, Stats: e.stats.Snapshot(), Sums: e.stats.Sums(), Roots: slices.Clone(e.roots),
+	for _, m := range e.marks {
+		if _, open := store.Find(marks, m.Name); !open {
+			marks = append(marks, m)
+		}
+	}
+	n := note{Version: noteVersion, Position: at, Marks: marks, Stats: e.stats.Lasting(), Sums: e.stats.Sums(), Roots: slices.Clone(e.roots),
 		Asked: e.asked}
-	n.Stats.Forsaken = 0
+	n.Settled = slices.Collect(maps.Keys(e.settled))
 	for _, url := range slices.Sorted(maps.Keys(e.shelf)) {
 		n.Shelf = append(n.Shelf, shelved{e.shelf[url].host, e.shelf[url].item})
 	}
@@ -126,21 +134,18 @@ func (e *Engine) release(decided []seen.Decided) error {
 			if d.err != nil {
 				return fmt.Errorf("a decided URL: %w", d.err)
 			}
-			if decided[i].News == seen.Nearer {
+			if decided[i].News == seen.Fresh {
+				e.sort(&b, &c, c.item.Path)
+			} else if c.rule == "" {
 				b.entries.nearer(c.item.URL, c.item.Depth)
-				continue
 			}
-			e.sort(&b, &c, c.item.Path)
 		}
 		return e.put(&b, nil, nil)
 	})
 	if err != nil {
 		return err
 	}
-	for i := range b.skips {
-		e.stats.Skipped(b.skips[i].Rule)
-		e.listener.skipped(&b.skips[i])
-	}
+	e.tellSkips(&b)
 	if err := e.forsakeLost(b.found); err != nil {
 		return err
 	}
@@ -163,7 +168,7 @@ func (e *Engine) keepUp(ctx context.Context) error {
 		if !e.db.Full() && e.committer.written() < e.cfg.Checkpoint {
 			continue
 		}
-		if err := e.checkpoint(ctx); err != nil && ctx.Err() == nil {
+		if err := e.checkpoint(ctx); err != nil && !canceled(err) {
 			return err
 		}
 	}

@@ -32,6 +32,7 @@ type committer struct {
 	one     sync.Mutex // held by the one who commits; taken before gate
 	mu      sync.Mutex // guards pending and idle
 	pending []byte
+	failed  error            // of a commit: nothing more may follow it; guarded by one
 	since   atomic.Int64     // bytes journalled since the last drop
 	drained *sync.Cond       // on mu: pending was cut off, or nobody will
 	idle    bool             // nobody commits on the way: run has not begun, or has ended
@@ -124,24 +125,31 @@ func (c *committer) setIdle(idle bool) {
 func (c *committer) commit() error {
 	c.one.Lock()
 	defer c.one.Unlock()
-	batch, marks, err := c.cut()
-	if err != nil {
-		return err
+	if c.failed != nil {
+		return c.failed
 	}
-	return c.write(batch, marks)
+	batch, marks, err := c.cut()
+	if err == nil {
+		err = c.write(batch, marks)
+	}
+	c.failed = err
+	return err
 }
 
 // pause commits, and calls f while nothing is put, with the journal's position and the files' lengths.
 func (c *committer) pause(f func(at journal.Position, marks []store.Mark) error) error {
 	c.one.Lock()
 	defer c.one.Unlock()
+	if c.failed != nil {
+		return c.failed
+	}
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	batch, marks, err := c.cutAlone()
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.write(batch, marks)
 	}
-	if err := c.write(batch, marks); err != nil {
+	if c.failed = err; err != nil {
 		return err
 	}
 	return f(c.journal.End(), marks)
@@ -151,6 +159,9 @@ func (c *committer) pause(f func(at journal.Position, marks []store.Mark) error)
 func (c *committer) drop(before journal.Position) error {
 	c.one.Lock()
 	defer c.one.Unlock()
+	if c.failed != nil {
+		return c.failed
+	}
 	c.since.Store(0)
 	return c.journal.Drop(before)
 }

@@ -19,6 +19,8 @@ type batch struct {
 	links int      // that the page has
 	path  string   // of what has the links
 
+	settles string // the URL whose visit ends with the batch
+
 	payloads []byte // of candidates that a merge may have to decide
 
 	found   []candidate // new, to be fetched
@@ -47,7 +49,7 @@ func (b *batch) reset() {
 	clear(b.asides)
 	b.cands, b.found, b.skips, b.asides = b.cands[:0], b.found[:0], b.skips[:0], b.asides[:0]
 	b.urls, b.news, b.offs, b.links, b.entries.b = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.b[:0]
-	b.path, b.payloads = "", b.payloads[:0]
+	b.path, b.settles, b.payloads = "", "", b.payloads[:0]
 }
 
 // addLinks takes the links of it in.

@@ -18,6 +18,7 @@ import (
 	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
+	"kumo/internal/store"
 	"kumo/internal/weburl"
 )
 
@@ -51,10 +52,12 @@ type Engine struct {
 
 	checking sync.Mutex      // held by the one who makes a checkpoint
 	asked    int64           // how much of the file of set-aside URLs has been written down
+	marks    []store.Mark    // of all record files as the run found them, those of stores that are not open now among them
 	roots    []frontier.Item // seeds, and where they redirect to; appended to with mu held
 
 	mu        sync.Mutex         // guards all below
 	shelf     map[string]waiting // what was given up with its origin, by URL: for the journal it waits
+	settled   map[string]bool    // URLs whose end is journalled, and whose visit is not given back yet
 	told      map[string]bool    // URLs of which an earlier run has said that their host could not be had
 	shared    map[string]string
 	offs      map[string]int64
@@ -72,11 +75,11 @@ func New(cfg Config, p Parts, s *State) *Engine {
 		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
 		newParser: p.NewParser, text: p.Text, stats: s.Stats, listener: p.Listener,
 		quota: newQuota(cfg, s.Stats.Pages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
-		shelf: map[string]waiting{}, told: s.toldOf, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{}, listed: map[string]int32{},
+		shelf: map[string]waiting{}, settled: map[string]bool{}, told: s.toldOf, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{}, listed: map[string]int32{},
 		standings: map[string]standing{}, lost: map[string]lost{},
 	}
 	e.db, _ = e.seen.(*seen.DB)
-	e.asked, e.roots = s.askedTo, s.roots
+	e.asked, e.roots, e.marks = s.askedTo, s.roots, s.Marks
 	e.undecided.Store(s.undecided)
 	if e.space.free = p.Free; p.Free != nil {
 		e.space.least = cfg.MinFree
@@ -157,7 +160,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 // end makes the last commit. It returns why the run stopped, nil when nothing waits.
 func (e *Engine) end(handing context.Context) error {
 	stopped := context.Cause(handing)
-	if errors.Is(stopped, ErrLimit) && e.frontier.Counts().URLs == 0 {
+	if errors.Is(stopped, ErrLimit) && e.frontier.Counts().URLs == 0 && e.undecided.Load() == 0 {
 		stopped = nil // the limit was just enough
 	}
 	if stopped == nil {
@@ -201,8 +204,13 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 		return err
 	})
 	err := e.employ(handing, fetching, workers)
-	for err == nil && handing.Err() == nil && e.undecided.Load() > 0 { // the frontier is dry, but for what a merge decides
-		if err = e.checkpoint(fetching); err == nil {
+	for err == nil && handing.Err() == nil && (e.undecided.Load() > 0 || e.frontier.Counts().URLs > 0) {
+		// The frontier was dry, but for what a merge decides.
+		if err = e.checkpoint(fetching); canceled(err) {
+			err = nil
+			break
+		}
+		if err == nil {
 			err = e.employ(handing, fetching, workers)
 		}
 	}
@@ -281,13 +289,27 @@ func (e *Engine) take(b *batch, rec *page.Record, d *done) error {
 	if err != nil {
 		return err
 	}
+	e.tellSkips(b)
+	return e.forsakeLost(b.found)
+}
+
+func (e *Engine) tellSkips(b *batch) {
 	for i := range b.skips {
-		if b.skips[i].Rule != ruleFailed { // failures are counted as such
-			e.stats.Skipped(b.skips[i].Rule)
-		}
 		e.listener.skipped(&b.skips[i])
 	}
-	return e.forsakeLost(b.found)
+}
+
+// settle notes that a URL's end is journalled. Until the visit is given back a checkpoint has it among those under way.
+func (e *Engine) settle(url string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.settled[url] = true
+}
+
+func (e *Engine) unsettle(url string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.settled, url)
 }
 
 func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
@@ -305,6 +327,17 @@ func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
 	})
 	if err != nil {
 		return err
+	}
+	if b.settles != "" {
+		e.settle(b.settles)
+	}
+	if d != nil {
+		e.stats.Visited(d.visit)
+	}
+	for i := range b.skips {
+		if b.skips[i].Rule != ruleFailed { // failures are counted as such
+			e.stats.Skipped(b.skips[i].Rule)
+		}
 	}
 	for i := range b.found {
 		if b.found[i].item.Root {

@@ -79,7 +79,7 @@ func (e *Engine) giveUp(origin string, l lost) error {
 	for _, it := range e.takeAll(host, origin) {
 		switch {
 		case it.Robots == "":
-			if err := e.forsake(host, it, l); err != nil {
+			if err := e.forsake(host, it, l, ""); err != nil {
 				return err
 			}
 		case it.Robots != origin: // another's rules were to be had here
@@ -156,8 +156,8 @@ func (e *Engine) isLost(origin string) (lost, bool) {
 	return l, ok
 }
 
-// forsake records a URL as failed whose origin was given up. For the journal it still waits: the next run tries it again.
-func (e *Engine) forsake(host string, it frontier.Item, l lost) error {
+// forsake records a URL as failed whose origin was given up; settles is the URL if its visit is under way. For the journal it still waits: the next run tries it again.
+func (e *Engine) forsake(host string, it frontier.Item, l lost, settles string) error {
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
 		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}
 	var b batch
@@ -166,12 +166,12 @@ func (e *Engine) forsake(host string, it frontier.Item, l lost) error {
 			Rule: ruleFailed, Why: string(l.failure) + ": " + l.why}}
 	}
 	b.entries.told(it.URL)
+	b.settles = settles
 	e.shelve(host, it)
 	if err := e.take(&b, rec, nil); err != nil {
 		return err
 	}
-	e.stats.Visited(stats.Visit{Host: host, Failure: string(l.failure)})
-	e.stats.Forsaken()
+	e.stats.Forsaken(stats.Visit{Host: host, Failure: string(l.failure)})
 	e.listener.visited(rec)
 	return nil
 }

@@ -80,6 +80,9 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	for _, m := range n.Marks {
 		s.marks[m.Name] = m.Length
 	}
+	for _, url := range n.Settled {
+		s.views.Frontier.Gone(url)
+	}
 	for _, w := range n.Shelf {
 		s.waiting[w.Item.URL] = waiting{w.Host, w.Item}
 	}

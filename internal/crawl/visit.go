@@ -43,6 +43,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 			v.Depth = depth
 		}
 	}
+	v.Told = v.Told || w.wasTold(v.URL)
 	u, err := weburl.Parse(v.URL)
 	if err != nil {
 		return w.leave(v, "url", err.Error())
@@ -51,7 +52,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 		return w.visitRobots(ctx, v, u)
 	}
 	if l, ok := w.isLost(u.Origin()); ok {
-		if err := w.forsake(v.Host, v.Item, l); err != nil {
+		if err := w.forsake(v.Host, v.Item, l, v.URL); err != nil {
 			return err
 		}
 		return w.done(v, fate{})
@@ -244,10 +245,10 @@ func (w *worker) finish(rec *page.Record, host string) error {
 			d.meta.Modified = modified
 		}
 	}
+	w.batch.settles = rec.URL
 	if err := w.take(&w.batch, rec, d); err != nil {
 		return err
 	}
-	w.stats.Visited(d.visit)
 	w.listener.visited(rec)
 	return nil
 }
@@ -257,7 +258,7 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f fate) error {
 	origin := originOf(v.URL)
 	l, tooMuch := w.judgeOrigin(origin, v, f)
 	if _, gone := w.isLost(origin); gone || tooMuch || f.failure.OfHost() {
-		if err := w.forsake(v.Host, v.Item, lost{f.failure, f.detail}); err != nil {
+		if err := w.forsake(v.Host, v.Item, lost{f.failure, f.detail}, v.URL); err != nil {
 			return err
 		}
 	} else {
@@ -269,6 +270,7 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f fate) error {
 		}
 	}
 	w.frontier.Done(v, frontier.Result{Outcome: f.outcome})
+	w.unsettle(v.URL)
 	if !tooMuch {
 		return nil
 	}
@@ -280,6 +282,7 @@ func (w *worker) done(v *frontier.Visit, f fate, again ...frontier.Item) error {
 	origin := originOf(v.URL)
 	l, tooMuch := w.judgeOrigin(origin, v, f)
 	w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: again})
+	w.unsettle(v.URL)
 	if !tooMuch {
 		return nil
 	}
@@ -289,6 +292,7 @@ func (w *worker) done(v *frontier.Visit, f fate, again ...frontier.Item) error {
 // leave ends a visit that a rule forbids.
 func (w *worker) leave(v *frontier.Visit, rule, why string) error {
 	w.batch.reset()
+	w.batch.settles = v.URL
 	w.addSkip(entryFor(rule), w.skipOf(v, rule, why), v.Told)
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
@@ -309,6 +313,7 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 		w.scope.AddSeed(u)
 	}
 	w.consider(&w.batch, u, it, "", "")
+	w.batch.settles = v.URL
 	w.batch.path = v.Path[:max(0, len(v.Path)-1)] // to which the last hop is added again
 	w.addSkip(entrySkip, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
 	if err := w.take(&w.batch, nil, nil); err != nil {
@@ -341,13 +346,18 @@ func (w *worker) addSkip(entry byte, s page.Skip, told bool) {
 func (w *worker) shed(v *frontier.Visit) error {
 	const rule = "max-pages-per-host"
 	ordinary := func(it *frontier.Item) bool { return it.Robots == "" }
-	for _, it := range w.frontier.Take(v.Host, ordinary) {
-		w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told)
-	}
-	w.addSkip(entrySkip, w.skipOf(v, rule, "the host has its pages"), v.Told)
-	if err := w.take(&w.batch, nil, nil); err != nil {
+	w.batch.settles = v.URL
+	err := w.committer.within(func() error {
+		for _, it := range w.frontier.Take(v.Host, ordinary) {
+			w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told)
+		}
+		w.addSkip(entrySkip, w.skipOf(v, rule, "the host has its pages"), v.Told)
+		return w.put(&w.batch, nil, nil)
+	})
+	if err != nil {
 		return err
 	}
+	w.tellSkips(&w.batch)
 	return w.done(v, fate{})
 }
 

@@ -113,6 +113,9 @@ func (s *segments) end(durable bool) {
 }
 
 func (c *Cut) section(kind byte, body []byte) {
+	if len(body) > maxSection && c.err == nil {
+		c.err = fmt.Errorf("a section of %d bytes is too large to be read again", len(body))
+	}
 	c.buf = append(c.buf, kind)
 	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(len(body)))
 	c.buf = binary.LittleEndian.AppendUint32(c.buf, crc32.Checksum(body, castagnoli))

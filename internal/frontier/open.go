@@ -61,7 +61,8 @@ func (f *Frontier) load() ([]byte, error) {
 	}
 	defer func() { _ = src.Close() }() // it was only read
 	l := loader{f: f, src: bufio.NewReaderSize(src, writeBuffer)}
-	return l.note, l.read()
+	err = l.read()
+	return l.note, err
 }
 
 // A loader reads a checkpoint.

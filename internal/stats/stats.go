@@ -56,11 +56,15 @@ type Counter struct {
 	mu    sync.Mutex
 	s     Snapshot
 	extra int64 // of s.Bytes, those that Sums tells of
+	lost  map[lostVisit]int64
 }
+
+// A lostVisit is what forsaken URLs are counted by.
+type lostVisit struct{ host, failure string }
 
 // New returns a counter at zero.
 func New() *Counter {
-	return &Counter{s: Snapshot{
+	return &Counter{lost: map[lostVisit]int64{}, s: Snapshot{
 		Statuses: map[int]int64{}, Types: map[string]int64{}, Failures: map[string]int64{},
 		Rules: map[string]int64{}, Off: map[string]int64{}, Hosts: map[string]Host{},
 	}}
@@ -128,11 +132,29 @@ func (c *Counter) Retried(bytes int64) {
 	c.extra += bytes
 }
 
-// Forsaken counts a URL whose host was given up.
-func (c *Counter) Forsaken() {
+// Forsaken counts a URL of this run whose host was given up: it has failed, but for the crawl it still waits.
+func (c *Counter) Forsaken(v Visit) {
+	c.Visited(v)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.Forsaken++
+	c.lost[lostVisit{v.Host, v.Failure}]++
+}
+
+// Lasting is a snapshot without what was forsaken: that is counted when it is done.
+func (c *Counter) Lasting() Snapshot {
+	s := c.Snapshot()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for v, n := range c.lost {
+		s.Forsaken -= n
+		s.Failed -= n
+		add(s.Failures, v.failure, -n)
+		h := s.Hosts[v.host]
+		h.Failures -= n
+		s.Hosts[v.host] = h
+	}
+	return s
 }
 
 // Sums are counters that no list of visits gives back.

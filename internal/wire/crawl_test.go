@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -361,4 +362,44 @@ func TestNothingIsFetchedWhileTheDiskIsNearlyFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantWhole(t, s)
+}
+
+// What a run does not write, it leaves as the run before has.
+func TestFormatsMayChangeBetweenRuns(t *testing.T) {
+	s := serve(t, synthweb.Clean(5, 5, 100))
+	j := jobFor(t, s)
+	for i, formats := range [][]string{{"warc", "jsonl"}, {"warc"}, {"warc", "jsonl"}} {
+		k := *j
+		k.Formats = formats
+		k.Crawl.Pages = int64(20 * (i + 1))
+		if err := run(t, t.Context(), &k); !errors.Is(err, crawl.ErrLimit) {
+			t.Fatal(err)
+		}
+	}
+	if n := len(lines(t, j.Dir, "pages.jsonl")); n != 40 {
+		t.Errorf("%d lines, want 40", n)
+	}
+}
+
+// A URL that lay at a host that is given up has failed once, however many runs try it.
+func TestForsakenURLsAreCountedOnce(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
+	j := s.job(t, "a.test/")
+	j.Crawl.Tries = 1
+	s.Close()
+	for i := range 3 {
+		c, err := Open(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if failed := c.Stats.Totals().Failed; failed != 1 {
+			t.Errorf("run %d: %d have failed", i+1, failed)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -1,0 +1,208 @@
+package wire
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kumo/internal/crawl"
+	"kumo/internal/page"
+	"kumo/internal/seen"
+	"kumo/internal/synthweb"
+	"kumo/internal/vfs"
+)
+
+// TestACrawlSurvivesCrashes kills a crawl that makes checkpoints all the time, again and again: at any byte it writes, with or
+// without the machine, by a full disk, or by a stop or a limit at any page. What it comes to in the end is what a crawl without trouble comes to.
+func TestACrawlSurvivesCrashes(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { crashes(t, seed) })
+	}
+}
+
+const maxRuns = 400
+
+func crashes(t *testing.T, seed uint64) {
+	cfg := synthweb.Clean(seed, 12, 400)
+	cfg.MedianSize = 1 << 10 // so that much of what is written is state
+	s := serve(t, cfg)
+	j := jobFor(t, s)
+	j.Crawl.Checkpoint, j.Crawl.Commit, j.WARCSize = 1, 5*time.Millisecond, 64<<10
+	dice := rand.New(rand.NewPCG(seed, 1))
+	if seed%2 == 1 {
+		doubt(t, j)
+	}
+	ends := map[string]int{}
+	for runs := 1; ; runs++ {
+		end, err := oneLife(t, j, dice)
+		if err != nil {
+			t.Fatalf("run %d, %s: %v", runs, end, err)
+		}
+		if ends[end]++; end == "done" {
+			break
+		}
+		if runs == maxRuns {
+			t.Fatalf("it does not get on: %v", ends)
+		}
+	}
+	score := s.Score()
+	t.Logf("%v; %d repeats", ends, score.Repeats) // a crawl that doubts has had one before
+	if score.Missing != 0 || score.Forbidden != 0 {
+		t.Errorf("the servers saw:\n%s", score)
+	}
+	wantExact(t, j.Dir, score.Truth)
+}
+
+// doubt makes seen unsure of every URL that a crawl meets: all of them are decided by merges.
+func doubt(t *testing.T, j *Job) {
+	t.Helper()
+	job := *j
+	job.Dir = t.TempDir()
+	if err := run(t, t.Context(), &job); err != nil {
+		t.Fatal(err)
+	}
+	db, err := seen.Open(vfs.OS, filepath.Join(j.Dir, "state", "seen"), seen.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lines(t, job.Dir, "pages.jsonl") {
+		db.Note(l["url"].(string), seen.Meta{Status: 200}) // the filter of the disk's part has it, and no more is known
+	}
+	db.Freeze(0)
+	if err := errors.Join(db.Merge(t.Context(), nil), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// oneLife opens the crawl and lets it run to one of the ends that chance has for it.
+func oneLife(t *testing.T, j *Job, dice *rand.Rand) (end string, err error) {
+	job := *j
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	disk := vfs.NewFaulty(vfs.OS)
+	job.Listener.Visited = func(*page.Record) { dawdle() }
+	// Many deaths come soon: while it opens, or with its first checkpoints.
+	switch n := dice.Int64N(8 << 10 << (2 * dice.IntN(4))); dice.IntN(7) {
+	case 0:
+		var left atomic.Int64
+		left.Store(dice.Int64N(60))
+		job.Listener.Visited = func(*page.Record) {
+			dawdle()
+			if left.Add(-1) < 0 {
+				cancel()
+			}
+		}
+	case 1:
+		if c, err := Open(&job); err == nil { // which is a life, too: nothing is done in it
+			job.Crawl.Pages = c.Stats.Pages() + 1 + dice.Int64N(60)
+			if err := c.Close(); err != nil {
+				return "open and close", err
+			}
+		}
+	case 2:
+		end = "full disk"
+		disk.SetRoom(n)
+	case 3, 4:
+		end = "power loss"
+		disk.DieAfter(n)
+	default:
+		end = "kill"
+		disk.DieAfter(n)
+	}
+	c, err := open(&job, disk)
+	if err == nil {
+		_, err = c.Run(ctx)
+		err = errors.Join(err, c.Close())
+	}
+	switch {
+	case disk.Dead():
+		if end == "power loss" {
+			return end, disk.PowerLoss(dice)
+		}
+		return end, nil
+	case err == nil:
+		return "done", nil
+	case errors.Is(err, crawl.ErrLimit):
+		return "limit", nil
+	case vfs.IsFull(err):
+		return "full disk", nil
+	case errors.Is(err, context.Canceled):
+		return "stop", nil
+	}
+	return end, err
+}
+
+// dawdle lets others go first: a checkpoint may begin while a page is committed and its visit has not ended.
+func dawdle() {
+	for range 200 {
+		runtime.Gosched()
+	}
+}
+
+// wantExact checks that the record files name each URL once, agree with each other, and name as many as there are.
+func wantExact(t *testing.T, dir string, truth int) {
+	t.Helper()
+	urls := map[string]int{}
+	for _, l := range lines(t, dir, "pages.jsonl") {
+		url := l["url"].(string)
+		urls[url]++
+		if name, ok := l["warc"].(string); ok {
+			if err := liesAt(filepath.Join(dir, "warc", name), int64(l["offset"].(float64)), url); err != nil {
+				t.Errorf("%s: %v", url, err)
+			}
+		}
+	}
+	if len(urls) != truth {
+		t.Errorf("pages.jsonl has %d URLs, want %d", len(urls), truth)
+	}
+	for url, n := range urls {
+		if n > 1 {
+			t.Errorf("%s is listed %d times", url, n)
+		}
+	}
+	skipped := map[string]bool{}
+	for _, l := range lines(t, dir, "skipped.jsonl") {
+		url := l["url"].(string)
+		if skipped[url] || urls[url] > 0 {
+			t.Errorf("%s: skipped twice %v, fetched %v", url, skipped[url], urls[url] > 0)
+		}
+		skipped[url] = true
+	}
+	open, err := filepath.Glob(filepath.Join(dir, "warc", "*.open"))
+	if err != nil || len(open) > 0 {
+		t.Errorf("left open: %v %v", open, err)
+	}
+}
+
+// liesAt checks that a WARC file has a record of a URL at an offset.
+func liesAt(name string, offset int64, url string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return err
+	}
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	for in := bufio.NewScanner(z); in.Scan() && in.Text() != ""; {
+		if strings.TrimSpace(strings.TrimPrefix(in.Text(), "WARC-Target-URI:")) == url {
+			return nil
+		}
+	}
+	return errors.New("its WARC record is another's")
+}
