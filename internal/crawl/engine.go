@@ -97,11 +97,13 @@ func newLimiter(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond/10))))
 }
 
-// restore puts what waits back into the frontier. Hosts owe their full delay again: nobody knows when their last request was.
+// restore puts what waits back into the frontier. Hosts owe their full delay again: nobody knows when their last request was. Where
+// the rules may have made another host of a seed's, only Run's seeds, as the user wrote them, are trusted.
 func (e *Engine) restore(s *State) {
+	asWritten := e.cfg.Canon&weburl.DropWWW == 0
 	for _, it := range s.roots {
 		if u, err := weburl.Parse(it.URL); err == nil {
-			e.admit(u, it.Kind == page.Seed)
+			e.admit(u, it.Kind == page.Seed && asWritten)
 		}
 	}
 	for _, w := range s.queue() {
@@ -177,32 +179,20 @@ func (e *Engine) end(handing context.Context) error {
 	return stopped
 }
 
-// crawl runs the workers and the committer until the frontier is dry, handing ends, or one of them fails.
+// crawl runs the workers, and beside them the committer, checkpoints and the look at the disk, until the frontier is dry, handing ends, or one of them fails.
 func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	committing, done := context.WithCancel(context.WithoutCancel(handing))
 	defer done()
 	all, _ := errgroup.WithContext(fetching)
-	all.Go(func() error {
-		err := e.keepUp(committing)
-		if err != nil {
-			e.stop(err)
-		}
-		return err
-	})
-	all.Go(func() error {
-		err := e.watchSpace(committing)
-		if err != nil {
-			e.stop(err)
-		}
-		return err
-	})
-	all.Go(func() error {
-		err := e.committer.run(committing)
-		if err != nil {
-			e.stop(err)
-		}
-		return err
-	})
+	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.committer.run} {
+		all.Go(func() error {
+			err := watch(committing)
+			if err != nil {
+				e.stop(err)
+			}
+			return err
+		})
+	}
 	err := e.employ(handing, fetching, workers)
 	for err == nil && handing.Err() == nil && (e.undecided.Load() > 0 || e.frontier.Counts().URLs > 0) {
 		// The frontier was dry, but for what a merge decides.
@@ -280,106 +270,6 @@ func (e *Engine) seed(seeds []weburl.URL) error {
 		}
 	}
 	return nil
-}
-
-// take makes a batch part of the crawl: what is news of it is found out, then it goes with the record that brought it, if there is
-// one, to the stores and the journal, and to the frontier.
-func (e *Engine) take(b *batch, rec *page.Record, d *done) error {
-	err := e.committer.within(func() error { return e.put(b, rec, d) })
-	if err != nil {
-		return err
-	}
-	e.tellSkips(b)
-	return e.forsakeLost(b.found)
-}
-
-func (e *Engine) tellSkips(b *batch) {
-	for i := range b.skips {
-		e.listener.skipped(&b.skips[i])
-	}
-}
-
-// settle notes that a URL's end is journalled. Until the visit is given back a checkpoint has it among those under way.
-func (e *Engine) settle(url string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.settled[url] = true
-}
-
-func (e *Engine) unsettle(url string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.settled, url)
-}
-
-func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
-	e.offer(b)
-	err := e.committer.put(rec, b.skips, func() []byte {
-		e.countLinks(b)
-		if d != nil {
-			e.refer(rec, d)
-			if e.db != nil {
-				e.db.Note(d.url, d.meta)
-			}
-			b.entries.done(d)
-		}
-		return b.entries.b
-	})
-	if err != nil {
-		return err
-	}
-	if b.settles != "" {
-		e.settle(b.settles)
-	}
-	if d != nil {
-		e.stats.Visited(d.visit)
-	}
-	for i := range b.skips {
-		if b.skips[i].Rule != ruleFailed { // failures are counted as such
-			e.stats.Skipped(b.skips[i].Rule)
-		}
-	}
-	for i := range b.found {
-		if b.found[i].item.Root {
-			e.addRoot(b.found[i].item)
-		}
-		e.frontier.Push(b.found[i].host, b.found[i].item)
-	}
-	return e.asides.add(b.asides)
-}
-
-func (e *Engine) addRoot(it frontier.Item) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.roots = append(e.roots, it)
-}
-
-// forsakeLost takes back what was found at origins that were given up.
-func (e *Engine) forsakeLost(found []candidate) error {
-	if !e.anyLost.Load() {
-		return nil
-	}
-	for i := range found {
-		origin := originOf(found[i].item.URL)
-		if l, ok := e.isLost(origin); ok {
-			if err := e.giveUp(origin, l); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// ruleFailed is the rule in skipped.jsonl of what was not answered.
-const ruleFailed = "failed"
-
-// refer lets later records with the same payload refer to this one.
-func (e *Engine) refer(rec *page.Record, d *done) {
-	if rec.Place.ID == "" || rec.Revisit != nil || rec.Response == nil || len(rec.Response.Payload) == 0 {
-		return
-	}
-	d.ref = page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID}
-	e.digests.Put(rec.Digest, seen.Ref(d.ref))
 }
 
 // journalCounts journals what has been counted since the last commit and follows from no other entry.

@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
 
+	"kumo/internal/crawl"
 	"kumo/internal/weburl"
 )
 
@@ -46,4 +48,23 @@ func TestRulesWithASessionInEachRedirect(t *testing.T) {
 	mustRun(t, j)
 	s.wantAsked(t, "h.test/", "h.test/once", "h.test/once;jsessionid=1", "h.test/two",
 		"h.test/ever", "h.test/ever?PHPSESSID=1", "h.test/ever?PHPSESSID=2", "h.test/ever?PHPSESSID=3")
+}
+
+// The rules may make another host of a seed's: what is secret goes to the one that the user named, in later runs, too.
+func TestRulesDoNotSendSecretsElsewhere(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{"h.test/": html(`<a href="/2">2</a>`), "h.test/2": html(`<a href="/3">3</a>`), "h.test/3": html("end")})
+	j := s.job(t, "www.h.test/")
+	j.Crawl.Canon, j.Crawl.Pages = weburl.DropWWW, 1
+	j.Fetch.User, j.Fetch.Password = "me", "hunter2"
+	if err := run(t, t.Context(), j); !errors.Is(err, crawl.ErrLimit) {
+		t.Fatal(err)
+	}
+	j.Crawl.Pages = 0
+	mustRun(t, j)
+	s.wantAsked(t, "h.test/", "h.test/2", "h.test/3")
+	for _, r := range s.heads {
+		if _, _, auth := r.BasicAuth(); auth {
+			t.Errorf("%s%s was told the password", r.Host, r.URL)
+		}
+	}
 }
