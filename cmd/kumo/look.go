@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kumo/internal/seen"
+	"kumo/internal/weburl"
 	"kumo/internal/wire"
 )
 
@@ -20,9 +20,12 @@ import (
 func explainCommand() *cobra.Command {
 	cmd := lookCommand("explain URL", "Say why a URL was, or was not, crawled", cobra.ExactArgs(1),
 		func(w io.Writer, c *wire.Crawl, args []string) error {
+			if _, err := weburl.Parse(args[0]); err != nil {
+				return usagef("%q: %v", args[0], err)
+			}
 			x, err := c.Explain(args[0])
 			if err != nil {
-				return &usage{err}
+				return err
 			}
 			return printExplanation(w, x)
 		})
@@ -96,7 +99,7 @@ func lookCommand(use, short string, args cobra.PositionalArgs, look func(io.Writ
 		return nil
 	}}
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		c, err := openCrawl(cmd.Context(), dir)
+		c, err := openCrawl(dir)
 		if err != nil {
 			return err
 		}
@@ -108,7 +111,7 @@ func lookCommand(use, short string, args cobra.PositionalArgs, look func(io.Writ
 }
 
 // openCrawl opens a crawl as kumo crawl -o DIR would, and does not run it.
-func openCrawl(ctx context.Context, dir string) (*wire.Crawl, error) {
+func openCrawl(dir string) (*wire.Crawl, error) {
 	if dir == "" {
 		return nil, usagef("which crawl? name its folder with --out")
 	}

@@ -12,7 +12,7 @@ import (
 // An Explanation is what a crawl knows of one URL.
 type Explanation struct {
 	URL   string      // as the crawl has it, canonical and by its rules
-	Known bool        // it was met within reach; what follows is zero if it was not
+	Known bool        // it was met within reach
 	Entry *seen.Entry // what the URL database has; nil if it was not met, or the crawl keeps nothing
 
 	Aside *page.Skip // why it is set aside, if it is: a better link may still bring it in

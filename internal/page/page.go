@@ -87,7 +87,7 @@ type MainText struct {
 	Title, Headline, Author string
 	Text                    string // paragraphs, each on a line
 	Published               string // RFC 3339, or only the date
-	Lang                    string // as the page declares it, otherwise as it was told from the text
+	Lang                    string // that the text is in, as far as it can be told, otherwise as the page declares it
 }
 
 // A Record is what is kept of one URL's visit. A visit that got no answer has a Failure and no Response.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/page"
-	"kumo/internal/seen"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
@@ -293,113 +291,4 @@ func lines(t *testing.T, dir, name string) []map[string]any {
 		all = append(all, m)
 	}
 	return all
-}
-
-// TestCheckpoints: all the time something is brought to the disk, and what seen is not sure of is decided by merges.
-func TestCheckpoints(t *testing.T) {
-	s := serve(t, synthweb.Clean(1, 10, 800))
-	j := jobFor(t, s)
-	j.Crawl.Checkpoint = 1
-	c, err := Open(j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = c.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if db := c.views.Seen.(*seen.DB); db.Stats().Merges < 3 || db.Len() == 0 {
-		t.Errorf("%+v", db.Stats())
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	score := wantWhole(t, s)
-	c, err = Open(j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if c.Waiting != 0 || c.Known < score.Truth || c.Stats.Pages() != int64(score.Truth) {
-		t.Errorf("opened again: %d wait, %d are known, %d were answered of %d", c.Waiting, c.Known, c.Stats.Pages(), score.Truth)
-	}
-	if len(c.views.Note) == 0 {
-		t.Error("there is no checkpoint")
-	}
-}
-
-// A roomy disk says how much room it has.
-type roomy struct {
-	vfs.FS
-	free atomic.Uint64
-}
-
-func (d *roomy) Free(string) (uint64, error) { return d.free.Load(), nil }
-
-func TestNothingIsFetchedWhileTheDiskIsNearlyFull(t *testing.T) {
-	s := serve(t, synthweb.Clean(1, 3, 60))
-	j := jobFor(t, s)
-	j.Crawl.MinFree, j.Crawl.LookSpace = 1000, time.Millisecond
-	disk := &roomy{FS: vfs.OS}
-	disk.free.Store(999)
-	var resumed atomic.Bool
-	j.Listener = crawl.Listener{
-		Paused:  func(uint64) { disk.free.Store(1000) },
-		Resumed: func(uint64) { resumed.Store(true) },
-		Visited: func(*page.Record) {
-			if !resumed.Load() {
-				t.Error("fetched without room")
-			}
-		},
-	}
-	c, err := open(j, disk)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	wantWhole(t, s)
-}
-
-// What a run does not write, it leaves as the run before has.
-func TestFormatsMayChangeBetweenRuns(t *testing.T) {
-	s := serve(t, synthweb.Clean(5, 5, 100))
-	j := jobFor(t, s)
-	for i, formats := range [][]string{{"warc", "jsonl"}, {"warc"}, {"warc", "jsonl"}} {
-		k := *j
-		k.Formats = formats
-		k.Crawl.Pages = int64(20 * (i + 1))
-		if err := run(t, t.Context(), &k); !errors.Is(err, crawl.ErrLimit) {
-			t.Fatal(err)
-		}
-	}
-	if n := len(lines(t, j.Dir, "pages.jsonl")); n != 40 {
-		t.Errorf("%d lines, want 40", n)
-	}
-}
-
-// A URL that lay at a host that is given up has failed once, however many runs try it.
-func TestForsakenURLsAreCountedOnce(t *testing.T) {
-	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
-	j := s.job(t, "a.test/")
-	j.Crawl.Tries = 1
-	s.Close()
-	for i := range 3 {
-		c, err := Open(j)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if failed := c.Stats.Totals().Failed; failed != 1 {
-			t.Errorf("run %d: %d have failed", i+1, failed)
-		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
