@@ -52,6 +52,7 @@ const (
 	flagTold
 	flagRobots
 	flagTried // has redirects or tries
+	flagRecrawl
 )
 
 // key orders the items of a host.

@@ -76,7 +76,7 @@ func (w *writer) item(it, before *Item) {
 }
 
 func (it *Item) flags() (f byte) {
-	for i, set := range []bool{it.Root, it.Told, it.Robots != "", it.Redirects > 0 || it.Tries > 0} {
+	for i, set := range []bool{it.Root, it.Told, it.Robots != "", it.Redirects > 0 || it.Tries > 0, it.Recrawl} {
 		if set {
 			f |= 1 << i
 		}
@@ -211,6 +211,7 @@ func (r *reader) parse(body []byte) (block, error) {
 func (r *reader) item(it *Item, last fields, seq uint64) (fields, uint64) {
 	flags := r.byte()
 	it.Kind, it.Root, it.Told = page.Kind(r.byte()), flags&flagRoot != 0, flags&flagTold != 0
+	it.Recrawl = flags&flagRecrawl != 0
 	if flags&flagTried != 0 {
 		it.Redirects, it.Tries = r.byte(), r.byte()
 	}

@@ -21,6 +21,7 @@ type Item struct {
 	Robots    string // the origin whose robots.txt this is fetched for, "" for an ordinary URL
 	Late      bool   // after all that wait now: it failed where others may not
 	Told      bool   // an earlier run has said that its host could not be had
+	Recrawl   bool   // it was visited before, and its time has come again
 
 	key // its rank is its depth, or that of the deepest when it came late; its seq its age
 }
