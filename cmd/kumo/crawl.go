@@ -37,11 +37,17 @@ const crawlLong = `Crawl from the given URLs and keep what is found in a folder 
   config.yaml      the settings in effect
 
 The same command again continues where the crawl stopped, also after Ctrl-C or a crash. Settings that are not given
-again stay as they were; seeds that are given in addition are added.`
+again stay as they were; seeds that are given in addition are added.
+
+With --recrawl the crawl goes on when all is fetched: it visits each page again when its time has come, asks servers only for what
+has changed, and adapts the time to how often that is the case. With --due it does so once, for what is due now, and ends.
+A page that is gone (404, 410) is retired after five visits, each after twice the time.`
 
 const crawlExample = `  kumo crawl https://example.com/
   kumo crawl --contact https://me.example/bot -d 2 --limit 1000 https://example.com/docs/ --scope prefix
-  kumo crawl -i seeds.txt --name news --concurrency 200 --out /data/news`
+  kumo crawl -i seeds.txt --name news --concurrency 200 --out /data/news
+  kumo crawl --recrawl 24h --recrawl '/news/=1h,10m,12h' --recrawl '/archive/=never' https://example.com/
+  kumo crawl --due -o crawls/example.com`
 
 func crawlCommand() *cobra.Command {
 	o := &options{}
@@ -82,7 +88,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if c.Resumed {
-		if c.Waiting == 0 {
+		if c.Waiting == 0 && len(o.job.Crawl.Recrawl.Intervals) == 0 {
 			show.log.Info("nothing waits in this crawl: it is done unless a new seed is given; --fresh begins it again")
 		}
 		show.log.Info("continuing", "folder", o.job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known", c.Known)
@@ -186,6 +192,9 @@ func (s *show) listener() crawl.Listener {
 			s.log.Log(context.Background(), level, "host asks to be left alone", "host", host, "status", status, "retry_after", ask.String())
 		},
 		GaveUp: func(host, why string) { s.log.Warn("host given up", "host", host, "why", why) },
+		Idle: func(next time.Time) {
+			s.log.Info("nothing waits; Ctrl-C stops", "next_recrawl", next.UTC().Format(time.RFC3339))
+		},
 	}
 	if s.verbose {
 		l.Visited = s.visited
@@ -202,8 +211,14 @@ func (s *show) visited(r *page.Record) {
 		s.log.Debug("failed", "url", r.URL, "failure", string(r.Failure), "error", r.Detail)
 		return
 	}
-	s.log.Debug("page", "url", r.URL, "status", r.Response.Status, "type", r.Page.Type, "bytes", len(r.Response.Raw),
-		"links", len(r.Page.Links), "took", r.Took.Round(time.Millisecond).String())
+	args := []any{"url", r.URL, "status", r.Response.Status, "bytes", len(r.Response.Raw), "took", r.Took.Round(time.Millisecond).String()}
+	if r.Page != nil {
+		args = append(args, "type", r.Page.Type, "links", len(r.Page.Links))
+	}
+	if r.Recrawl != page.First {
+		args = append(args, "recrawl", string(r.Recrawl))
+	}
+	s.log.Debug("page", args...)
 }
 
 // explain says what a crawl would do.

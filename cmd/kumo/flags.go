@@ -31,6 +31,8 @@ type options struct {
 	minFree   int64
 	include   []string
 	exclude   []string
+	recrawl   []string
+	due       bool
 	headers   []string
 	cookies   string
 	proxy     string
@@ -74,6 +76,8 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages of all runs together, whatever their status (0: no limit)")
 	f.Var(size{&j.Crawl.Bytes}, "size-limit", "stop after so many bytes over the wire, of all runs together (0: no limit)")
 	f.DurationVar(&j.Crawl.Time, "time-limit", 0, "stop after this time (0: no limit)")
+	f.StringArrayVar(&o.recrawl, "recrawl", nil, "visit URLs again: EVERY, or EVERY,LEAST,MOST, or never; 'REGEX=EVERY' for those that match (`INTERVAL`, repeatable)")
+	f.BoolVar(&o.due, "due", false, "visit what is due again, and end (without --recrawl: what was visited 7 days ago)")
 	f.Int64Var(&j.Crawl.PagesPerHost, "max-pages-per-host", 0, "at most `N` pages of one host (0: no limit)")
 }
 
@@ -152,6 +156,9 @@ func (o *options) finish() (err error) {
 	if j.Fetch.Proxy, err = parseProxy(o.proxy); err != nil {
 		return err
 	}
+	if j.Crawl.Recrawl, err = parseRecrawl(o.recrawl, o.due); err != nil {
+		return err
+	}
 	j.Crawl.IgnoreRobots = o.robots == "ignore"
 	if j.Crawl.Ignore, err = crawl.ParseDirectives(o.ignore); err != nil {
 		return usagef("--ignore: %v", err)
@@ -209,6 +216,21 @@ func parseDepth(s string) (int, error) {
 		return 0, usagef("--depth is %q: a number of hops is wanted, 0 for the seeds only", s)
 	}
 	return n, nil
+}
+
+func parseRecrawl(intervals []string, due bool) (r crawl.Recrawl, err error) {
+	for _, text := range intervals {
+		i, err := crawl.ParseInterval(text)
+		if err != nil {
+			return r, usagef("--recrawl: %v", err)
+		}
+		r.Intervals = append(r.Intervals, i)
+	}
+	r.Keep = len(intervals) > 0 && !due
+	if due && len(intervals) == 0 {
+		r.Intervals = []crawl.Interval{crawl.DefaultInterval()}
+	}
+	return r, nil
 }
 
 func compile(flag string, patterns []string) ([]*regexp.Regexp, error) {

@@ -19,9 +19,9 @@ const seedsKey = "seeds"
 
 var (
 	// passing flags say how this run goes and are not kept with the crawl.
-	passing = []string{"input-file", "out", "fresh", "config", "metrics", "dry-run", "verbose", "quiet", "log-json", "help"}
+	passing = []string{"input-file", "out", "fresh", "config", "metrics", "dry-run", "verbose", "quiet", "log-json", "help", "due"}
 	// flagsOnly are those that a file would set again and again.
-	flagsOnly = []string{"config", "fresh", "dry-run"}
+	flagsOnly = []string{"config", "fresh", "dry-run", "due"}
 	// lasting settings decide what the crawl has already left out or written; they cannot change.
 	lasting = []string{"name", "scope", "include", "exclude", "depth", "canon", "embeds", "format", "robots", "ignore",
 		"sitemaps", "script-paths", "text", "max-pages-per-host"}

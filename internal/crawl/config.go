@@ -36,6 +36,8 @@ type Config struct {
 	Bytes int64         // stop after so many bytes over the wire
 	Time  time.Duration // stop after so long
 
+	Recrawl Recrawl // needs a URL database
+
 	Rate       float64       // requests a second, all hosts together; 0: without limit
 	Grace      time.Duration // how long requests under way may go on after a stop; 5s
 	Commit     time.Duration // between two commits; 50ms
@@ -114,6 +116,7 @@ type Parts struct {
 	Text      func(*page.Response, *page.Page) (*page.MainText, error) // gives a page's main text; nil if nobody asked for texts
 	Stores    []store.Store
 	Journal   journal.Journal
+	Archive   bool                   // one of the stores is a WARC, to which an unchanged page's record can refer
 	Free      func() (uint64, error) // room on the crawl's disk; asked if Config.MinFree is set
 	Stats     *stats.Counter
 	Listener  Listener

@@ -19,7 +19,8 @@ type batch struct {
 	links int      // that the page has
 	path  string   // of what has the links
 
-	settles string // the URL whose visit ends with the batch
+	settles string    // the URL whose visit ends with the batch
+	plan    seen.Meta // when it is visited again, if that is to be noted and the visit brought no record
 
 	payloads []byte // of candidates that a merge may have to decide
 
@@ -49,7 +50,7 @@ func (b *batch) reset() {
 	clear(b.asides)
 	b.cands, b.found, b.skips, b.asides = b.cands[:0], b.found[:0], b.skips[:0], b.asides[:0]
 	b.urls, b.news, b.offs, b.links, b.entries.b = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.b[:0]
-	b.path, b.settles, b.payloads = "", "", b.payloads[:0]
+	b.path, b.settles, b.plan, b.payloads = "", "", seen.Meta{}, b.payloads[:0]
 }
 
 // addLinks takes the links of it in.

@@ -41,6 +41,8 @@ type Engine struct {
 	committer *committer
 	quota     *quota
 	limiter   *rate.Limiter
+	archive   bool
+	schedule  schedule
 	trusted   map[string]bool // hosts of seeds: secrets may be sent there
 
 	bytes   atomic.Int64 // over the wire, all runs
@@ -74,10 +76,11 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	e := &Engine{
 		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
 		newParser: p.NewParser, text: p.Text, stats: s.Stats, listener: p.Listener,
-		quota: newQuota(cfg, s.Stats.Pages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
+		quota: newQuota(cfg, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
 		shelf: map[string]waiting{}, settled: map[string]bool{}, told: s.toldOf, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{}, listed: map[string]int32{},
 		standings: map[string]standing{}, lost: map[string]lost{},
 	}
+	e.archive, e.schedule = p.Archive, newSchedule()
 	e.db, _ = e.seen.(*seen.DB)
 	e.asked, e.roots, e.marks = s.askedTo, s.roots, s.Marks
 	e.undecided.Store(s.undecided)
@@ -162,7 +165,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 // end makes the last commit. It returns why the run stopped, nil when nothing waits.
 func (e *Engine) end(handing context.Context) error {
 	stopped := context.Cause(handing)
-	if errors.Is(stopped, ErrLimit) && e.frontier.Counts().URLs == 0 && e.undecided.Load() == 0 {
+	if errors.Is(stopped, ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && e.undecided.Load() == 0 {
 		stopped = nil // the limit was just enough
 	}
 	if stopped == nil {
@@ -184,7 +187,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	committing, done := context.WithCancel(context.WithoutCancel(handing))
 	defer done()
 	all, _ := errgroup.WithContext(fetching)
-	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.committer.run} {
+	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.keepDue, e.committer.run} {
 		all.Go(func() error {
 			err := watch(committing)
 			if err != nil {
@@ -194,9 +197,14 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 		})
 	}
 	err := e.employ(handing, fetching, workers)
-	for err == nil && handing.Err() == nil && (e.undecided.Load() > 0 || e.frontier.Counts().URLs > 0) {
-		// The frontier was dry, but for what a merge decides.
-		if err = e.checkpoint(fetching); canceled(err) {
+	for err == nil && handing.Err() == nil {
+		// The frontier was dry, but for what a merge decides, and what is to be visited again.
+		if e.undecided.Load() > 0 || e.frontier.Counts().URLs > 0 {
+			err = e.checkpoint(fetching)
+		} else if !e.awaitDue(handing) {
+			break
+		}
+		if canceled(err) {
 			err = nil
 			break
 		}
@@ -223,7 +231,7 @@ func (e *Engine) employ(handing, fetching context.Context, workers int) error {
 // stopAtLimits stops a run at once whose limits earlier runs have used up.
 func (e *Engine) stopAtLimits() {
 	switch {
-	case e.cfg.Pages > 0 && e.stats.Pages() >= e.cfg.Pages:
+	case e.cfg.Pages > 0 && e.stats.NewPages() >= e.cfg.Pages:
 		e.stop(e.pagesReached())
 	case e.cfg.Bytes > 0 && e.bytes.Load() >= e.cfg.Bytes:
 		e.stop(e.bytesReached())

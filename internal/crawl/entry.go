@@ -29,6 +29,8 @@ const (
 	entryNear  = 'r' // a URL was met nearer to a seed
 	entryOff   = 'o' // links to a host that is not the crawl's
 	entrySums  = 'n' // counters that follow from no other entry
+	entryAgain = 'w' // a URL was taken for a recrawl
+	entryDue   = 'u' // when a URL is to be visited again
 )
 
 type encoder struct{ b []byte }
@@ -46,6 +48,17 @@ func (e *encoder) bool(v bool) {
 	} else {
 		e.b = append(e.b, 0)
 	}
+}
+
+// flags writes up to eight bools, the first as the lowest bit.
+func (e *encoder) flags(all ...bool) {
+	var f byte
+	for i, set := range all {
+		if set {
+			f |= 1 << i
+		}
+	}
+	e.b = append(e.b, f)
 }
 
 var errShort = errors.New("an entry ends early")
@@ -163,7 +176,7 @@ func (e *encoder) done(v *done) {
 	e.string(v.visit.Type)
 	e.int(v.visit.Bytes)
 	e.int(int64(v.visit.Took))
-	e.bool(v.visit.Duplicate)
+	e.flags(v.visit.Duplicate, v.visit.Recrawl)
 	e.int(v.meta.Fetched.Unix())
 	e.int(max(v.meta.Modified.Unix(), 0))
 	e.string(v.meta.ETag)
@@ -177,7 +190,9 @@ func (e *encoder) done(v *done) {
 func (d *decoder) done() (v done) {
 	v.url = d.string()
 	v.visit = stats.Visit{Host: d.string(), Status: int(d.int()), Failure: d.string(), Type: d.string(), Bytes: d.int(),
-		Took: time.Duration(d.int()), Duplicate: d.bool()}
+		Took: time.Duration(d.int())}
+	flags := d.byte()
+	v.visit.Duplicate, v.visit.Recrawl = flags&1 != 0, flags&2 != 0
 	v.meta = seen.Meta{Status: v.visit.Status, Fetched: time.Unix(d.int(), 0).UTC()}
 	if modified := d.int(); modified > 0 {
 		v.meta.Modified = time.Unix(modified, 0).UTC()
@@ -236,6 +251,38 @@ func (d *decoder) sums() stats.Sums {
 	return stats.Sums{Retries: d.int(), Robots: d.int(), Links: d.int(), ExtraBytes: d.int()}
 }
 
+// again is found for a recrawl.
+func (e *encoder) again(host string, it *frontier.Item, queued time.Time) {
+	e.kind(entryAgain)
+	e.int(queued.Unix())
+	e.string(host)
+	e.string(it.URL)
+	e.int(int64(it.Depth))
+	e.int(int64(it.Kind))
+	e.bool(it.Root)
+}
+
+func (d *decoder) again() (host string, it frontier.Item, queued time.Time) {
+	queued = time.Unix(d.int(), 0).UTC()
+	host = d.string()
+	it = frontier.Item{URL: d.string(), Depth: int32(d.int()), Kind: page.Kind(d.int()), Root: d.bool(), Recrawl: true}
+	return host, it, queued
+}
+
+func (e *encoder) due(url string, m *seen.Meta) {
+	e.kind(entryDue)
+	e.string(url)
+	e.int(m.Due.Unix())
+	e.int(int64(m.Every / time.Second))
+	e.int(int64(m.Missing))
+	e.int(int64(m.Kind))
+}
+
+func (d *decoder) due() (url string, m seen.Meta) {
+	return d.string(), seen.Meta{Due: time.Unix(d.int(), 0).UTC(), Every: time.Duration(d.int()) * time.Second,
+		Missing: int(d.int()), Kind: uint8(d.int())}
+}
+
 func (e *encoder) off(host string, n int64) {
 	e.kind(entryOff)
 	e.string(host)
@@ -257,6 +304,8 @@ type reader interface {
 	sums(s stats.Sums)
 	mark(m store.Mark)
 	off(host string, n int64)
+	again(host string, it frontier.Item, queued time.Time)
+	due(url string, m seen.Meta)
 }
 
 // read tells r the entries of a batch.
@@ -288,6 +337,10 @@ func read(batch []byte, r reader) error {
 			r.aside(d.skip())
 		case entryMark:
 			r.mark(d.mark())
+		case entryAgain:
+			r.again(d.again())
+		case entryDue:
+			r.due(d.due())
 		case entryOff:
 			r.off(d.string(), d.int())
 		default:

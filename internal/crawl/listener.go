@@ -16,6 +16,7 @@ type Listener struct {
 	GaveUp  func(host, why string)                           // a host is given up
 	Paused  func(free uint64)                                // the disk has less room than it should: nothing is fetched
 	Resumed func(free uint64)                                // it has room again
+	Idle    func(next time.Time)                             // nothing waits; something is to be visited again then
 }
 
 // Tee returns a listener that tells all of them, in order.
@@ -54,6 +55,11 @@ func Tee(ls ...Listener) Listener {
 		Resumed: func(free uint64) {
 			for _, l := range ls {
 				l.resumed(free)
+			}
+		},
+		Idle: func(next time.Time) {
+			for _, l := range ls {
+				l.idle(next)
 			}
 		},
 	}
@@ -98,5 +104,11 @@ func (l Listener) paused(free uint64) {
 func (l Listener) resumed(free uint64) {
 	if l.Resumed != nil {
 		l.Resumed(free)
+	}
+}
+
+func (l Listener) idle(next time.Time) {
+	if l.Idle != nil {
+		l.Idle(next)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
@@ -176,6 +177,20 @@ func (s *State) skip(k page.Skip) {
 func (s *State) skipped(k page.Skip) {
 	if !s.behind {
 		s.Stats.Skipped(k.Rule)
+	}
+}
+
+// again puts a URL that was visited back among those that wait.
+func (s *State) again(host string, it frontier.Item, queued time.Time) {
+	s.due(it.URL, seen.Meta{Queued: queued})
+	if !s.behind {
+		s.waiting[it.URL] = waiting{host, it}
+	}
+}
+
+func (s *State) due(url string, m seen.Meta) {
+	if db, ok := s.views.Seen.(*seen.DB); ok {
+		db.Note(url, m)
 	}
 }
 

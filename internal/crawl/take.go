@@ -42,11 +42,9 @@ func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
 		e.countLinks(b)
 		if d != nil {
 			e.refer(rec, d)
-			if e.db != nil {
-				e.db.Note(d.url, d.meta)
-			}
 			b.entries.done(d)
 		}
+		e.noteVisit(b, d)
 		return b.entries.b
 	})
 	if err != nil {
@@ -70,6 +68,21 @@ func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
 		e.frontier.Push(b.found[i].host, b.found[i].item)
 	}
 	return e.asides.add(b.asides)
+}
+
+// noteVisit keeps what a visit has found, and when the next is to be.
+func (e *Engine) noteVisit(b *batch, d *done) {
+	url, meta := b.settles, &b.plan
+	if d != nil {
+		url, meta = d.url, &d.meta
+	}
+	if e.db == nil || d == nil && meta.Due.IsZero() {
+		return
+	}
+	e.db.Note(url, *meta)
+	if !meta.Due.IsZero() {
+		b.entries.due(url, meta)
+	}
 }
 
 func (e *Engine) addRoot(it frontier.Item) {

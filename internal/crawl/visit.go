@@ -23,6 +23,7 @@ type worker struct {
 	resp   page.Response
 	page   page.Page
 	batch  batch
+	was    was
 }
 
 // maxInflated bounds a body without its content coding: four times what an answer may have over the wire, at least this.
@@ -31,6 +32,7 @@ const maxInflated = 64 << 20
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
+	w.was = was{}
 	if cap(w.page.Links) > maxKept {
 		w.page.Links = nil
 	}
@@ -88,6 +90,9 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 			return false, w.leaveFor(v, clean) // but where the site redirects to the longer form, that is its page
 		}
 	}
+	if v.Recrawl {
+		return true, nil // limits count pages, not visits
+	}
 	switch w.quota.take(v.Host, func() int64 { return w.stats.HostPages(v.Host) }) {
 	case notNow:
 		w.frontier.Postpone(v, 50*time.Millisecond)
@@ -119,7 +124,7 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 }
 
 func (w *worker) giveBack(v *frontier.Visit) {
-	if v.Robots == "" {
+	if v.Robots == "" && !v.Recrawl {
 		w.quota.settle(v.Host, false)
 	}
 }
@@ -132,6 +137,9 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	if v.Kind == page.Sitemap {
 		req.MaxBody = w.cfg.MaxSitemap
 	}
+	if err := w.recall(v, &req); err != nil {
+		return err
+	}
 	err := w.fetcher.Get(ctx, req, &w.resp)
 	w.count(int64(len(w.resp.Raw)))
 	rec := w.record(v, start)
@@ -139,14 +147,16 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	if fate.again {
 		return w.retry(v, rec, fate)
 	}
-	full := w.quota.settle(v.Host, fate.failure == page.None)
+	full := !v.Recrawl && w.quota.settle(v.Host, fate.failure == page.None)
 	if rec.Failure, rec.Detail = fate.failure, fate.detail; rec.Failure != page.None {
 		return w.fail(v, rec, fate)
 	}
-	if err := w.read(rec, &v.Item); err != nil {
+	if w.unmodified() {
+		w.keep(rec)
+	} else if err := w.read(rec, &v.Item); err != nil {
 		return err
 	}
-	if err := w.finish(rec, v.Host); err != nil {
+	if err := w.finish(rec, v); err != nil {
 		return err
 	}
 	if full {
@@ -225,25 +235,22 @@ func (w *worker) earlier(rec *page.Record) (*page.Ref, error) {
 	return &r, nil
 }
 
-const maxETag = 256 // bytes; a longer one is not kept
-
 // finish commits a record with all that it brings, and counts it.
-func (w *worker) finish(rec *page.Record, host string) error {
-	d := &done{url: rec.URL, visit: stats.Visit{Host: host, Failure: string(rec.Failure), Took: rec.Took,
-		Duplicate: rec.Revisit != nil}}
+func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
+	rec.Recrawl = w.found(rec, v)
+	d := &done{url: rec.URL, visit: stats.Visit{Host: v.Host, Failure: string(rec.Failure), Took: rec.Took,
+		Duplicate: rec.Revisit != nil, Recrawl: v.Recrawl}}
+	d.meta = w.plan(v, rec.Recrawl)
 	d.meta.Fetched = rec.Time
 	if rec.Response != nil {
 		d.visit.Bytes = int64(len(rec.Response.Raw))
 	}
 	if rec.Failure == page.None {
-		d.visit.Status, d.visit.Type = rec.Response.Status, rec.Page.Type
-		d.meta.Status, d.meta.Digest, d.meta.ETag = rec.Response.Status, rec.Digest, rec.Response.Header.Get("ETag")
-		if len(d.meta.ETag) > maxETag {
-			d.meta.ETag = ""
+		d.visit.Status = rec.Response.Status
+		if rec.Page != nil {
+			d.visit.Type = rec.Page.Type
 		}
-		if modified, err := http.ParseTime(rec.Response.Header.Get("Last-Modified")); err == nil && modified.Unix() > 0 {
-			d.meta.Modified = modified
-		}
+		w.learn(&d.meta, rec)
 	}
 	w.batch.settles = rec.URL
 	if err := w.take(&w.batch, rec, d); err != nil {
@@ -265,7 +272,7 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f fate) error {
 		if !v.Told {
 			w.batch.skips = append(w.batch.skips, w.skipOf(v, ruleFailed, string(rec.Failure)+": "+rec.Detail))
 		}
-		if err := w.finish(rec, v.Host); err != nil {
+		if err := w.finish(rec, v); err != nil {
 			return err
 		}
 	}
@@ -292,7 +299,7 @@ func (w *worker) done(v *frontier.Visit, f fate, again ...frontier.Item) error {
 // leave ends a visit that a rule forbids.
 func (w *worker) leave(v *frontier.Visit, rule, why string) error {
 	w.batch.reset()
-	w.batch.settles = v.URL
+	w.settleBy(v)
 	w.addSkip(entryFor(rule), w.skipOf(v, rule, why), v.Told)
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
@@ -309,11 +316,12 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 	}
 	it := v.Item
 	it.URL, it.Tries, it.Told = clean, 0, false
+	it.Recrawl = false
 	if it.Root {
 		w.scope.AddSeed(u)
 	}
 	w.consider(&w.batch, u, it, "", "")
-	w.batch.settles = v.URL
+	w.settleBy(v)
 	w.batch.path = v.Path[:max(0, len(v.Path)-1)] // to which the last hop is added again
 	w.addSkip(entrySkip, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
 	if err := w.take(&w.batch, nil, nil); err != nil {
@@ -345,7 +353,7 @@ func (w *worker) addSkip(entry byte, s page.Skip, told bool) {
 // shed leaves out the visit's URL and all others that wait at a host which has its pages.
 func (w *worker) shed(v *frontier.Visit) error {
 	const rule = "max-pages-per-host"
-	ordinary := func(it *frontier.Item) bool { return it.Robots == "" }
+	ordinary := func(it *frontier.Item) bool { return it.Robots == "" && !it.Recrawl }
 	w.batch.settles = v.URL
 	err := w.committer.within(func() error {
 		for _, it := range w.frontier.Take(v.Host, ordinary) {

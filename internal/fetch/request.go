@@ -91,9 +91,23 @@ func (c *Client) newRequest(ctx context.Context, req Request, t target) *http.Re
 		header = header.Clone()
 		header.Set("Proxy-Authorization", c.proxy.auth)
 	}
+	if req.ETag != "" || !req.Modified.IsZero() {
+		header = req.condition(header.Clone())
+	}
 	r := &http.Request{Method: http.MethodGet, URL: t.url(absolute), Host: t.host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	return r.WithContext(context.WithValue(ctx, targetKey{}, t))
+}
+
+// condition asks for the body only if it is another than the one known. RFC 9110 13.1.3: who sends both fields is answered by the tag.
+func (req *Request) condition(h http.Header) http.Header {
+	if req.ETag != "" {
+		h.Set("If-None-Match", req.ETag)
+	}
+	if !req.Modified.IsZero() {
+		h.Set("If-Modified-Since", req.Modified.UTC().Format(http.TimeFormat))
+	}
+	return h
 }
 
 // redact copies a request to dst with the values of secret fields replaced.

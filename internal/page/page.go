@@ -111,11 +111,24 @@ type Record struct {
 	Robots  bool   // this is a host's robots.txt, fetched for its rules
 	Digest  Digest // SHA-1 of Response.Payload
 	Revisit *Ref   // an earlier record with the same payload, nil if there is none
-	Place   Place  // where its response lies; set by the WARC store
+	Recrawl Recrawl
+	Place   Place // where its response lies; set by the WARC store
 
 	NoIndex   bool // the page asks to be in no index, and the crawl obeys
 	NoArchive bool // the page asks not to be archived, and the crawl obeys
 }
+
+// A Recrawl is what a visit found at a URL that was visited before.
+type Recrawl string
+
+// What it found.
+const (
+	First     Recrawl = "" // it was not
+	Changed   Recrawl = "changed"
+	Unchanged Recrawl = "unchanged" // the same payload, or the server says so (304)
+	Gone      Recrawl = "gone"      // 404 or 410
+	Trouble   Recrawl = "trouble"   // another error, or no answer: nothing was learnt of the page
+)
 
 // A Digest is a SHA-1.
 type Digest [20]byte

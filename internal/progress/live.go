@@ -65,6 +65,9 @@ func (l *Live) Listener() crawl.Listener {
 		Paused: func(free uint64) {
 			l.add(fmt.Sprintf("paused: the disk has %s left; make room, or continue with a lower --min-free-disk", stats.Bytes(int64(free))))
 		},
+		Idle: func(next time.Time) {
+			l.add("nothing waits; something is to be visited again at " + next.Local().Format(time.DateTime))
+		},
 		Resumed: func(free uint64) { l.add(fmt.Sprintf("the disk has %s of room again", stats.Bytes(int64(free)))) },
 	}
 }

@@ -15,17 +15,24 @@ type Entry struct {
 }
 
 // Meta is what visits have found, in whole seconds. A field that is zero says nothing, and leaves what an earlier visit
-// said; but Modified and ETag go with Digest, the body that they speak of: where that is given, they replace what was known
-// even if they are zero.
+// said; but Modified and ETag go with Digest, the body that they speak of, and Every and Missing with Due: where that is given,
+// they replace what was known even if they are zero.
 type Meta struct {
 	Fetched  time.Time // the last visit
 	Due      time.Time // the next one
 	Modified time.Time // Last-Modified
 	ETag     string
-	Digest   [20]byte // of the body
-	Status   int      // HTTP status
-	Changes  int      // how often the body was another one than before
+	Digest   [20]byte      // of the body
+	Status   int           // HTTP status
+	Changes  int           // how often the body was another one than before
+	Every    time.Duration // from the last visit to the next
+	Missing  int           // visits in a row that found nothing there
+	Queued   time.Time     // when it was last taken for a recrawl
+	Kind     uint8         // of the link that led to it, a page.Kind
 }
+
+// Waits reports whether a recrawl that the URL was taken for is still to come.
+func (m *Meta) Waits() bool { return !m.Queued.IsZero() && !m.Due.After(m.Queued) }
 
 // What an entry's value begins with: two bits for the state, one that says whether there is meta, five for the depth; then
 // what is left of the depth, the minute of First, and the meta.

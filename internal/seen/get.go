@@ -12,18 +12,8 @@ import (
 
 // Get returns what is known of url, in memory and on the disk; false when that is nothing.
 func (d *DB) Get(url string) (Entry, bool, error) {
-	all := nobody()
 	d.mu.Lock()
-	for _, t := range []*mem.Table{d.active, d.frozen} {
-		if t == nil {
-			continue
-		}
-		if ref := t.Find(url); ref != 0 {
-			r := load(t, ref)
-			r.meta = slices.Clone(r.meta)
-			all.join(r)
-		}
-	}
+	all := d.find(url)
 	view := d.tiers.Pin()
 	d.mu.Unlock()
 	for value, err := range view.Get(url) {
@@ -43,6 +33,22 @@ func (d *DB) Get(url string) (Entry, bool, error) {
 	}
 	e, err := d.entry(url, all)
 	return e, err == nil && all.first != nobody().first, err
+}
+
+// find is what memory has of a URL. It is called with d.mu held.
+func (d *DB) find(url string) record {
+	all := nobody()
+	for _, t := range []*mem.Table{d.active, d.frozen} {
+		if t == nil {
+			continue
+		}
+		if ref := t.Find(url); ref != 0 {
+			r := load(t, ref)
+			r.meta = slices.Clone(r.meta)
+			all.join(r)
+		}
+	}
+	return all
 }
 
 func (d *DB) entry(url string, r record) (Entry, error) {
@@ -80,20 +86,28 @@ func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] {
 
 // collect copies what memory has below prefix, the newest first.
 func (d *DB) collect(prefix string) []run.Source {
-	d.mu.Lock()
-	tables := []*mem.Table{d.active, d.frozen}
-	d.pins++
-	d.mu.Unlock()
 	var sources []run.Source
-	for _, t := range tables {
+	for _, t := range d.pinTables() {
 		if t != nil {
 			sources = append(sources, d.copyOf(t, prefix))
 		}
 	}
-	d.mu.Lock()
-	d.pins--
-	d.mu.Unlock()
+	d.unpinTables()
 	return sources
+}
+
+// pinTables are the tables in memory, which stay until unpinTables.
+func (d *DB) pinTables() [2]*mem.Table {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pins++
+	return [2]*mem.Table{d.active, d.frozen}
+}
+
+func (d *DB) unpinTables() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pins--
 }
 
 // copyOf holds the lock for one group of records at a time.

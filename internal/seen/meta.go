@@ -14,12 +14,24 @@ const (
 	hasDigest
 	hasModified
 	hasETag
+	hasMore // a second byte of this kind follows
+)
+
+const (
+	hasEvery = 1 << iota
+	hasMissing
+	hasQueued
+	hasKind
 )
 
 // appendMeta appends m; nothing when m says nothing.
 func appendMeta(b []byte, m *Meta, born int64) []byte {
 	at := len(b)
 	b = append(b, 0)
+	if more := m.more(); more != 0 {
+		b[at] = hasMore
+		b = append(b, more)
+	}
 	has := func(bit byte, yes bool) bool {
 		if yes {
 			b[at] |= bit
@@ -44,6 +56,7 @@ func appendMeta(b []byte, m *Meta, born int64) []byte {
 	if has(hasModified, !m.Modified.IsZero()) {
 		b = binary.AppendVarint(b, m.Modified.Unix()-born)
 	}
+	b = m.appendMore(b, born)
 	if has(hasETag, m.ETag != "") {
 		b = append(b, m.ETag...)
 	}
@@ -53,12 +66,56 @@ func appendMeta(b []byte, m *Meta, born int64) []byte {
 	return b
 }
 
+// more says which of the fields there are that only a crawl with recrawls has.
+func (m *Meta) more() (has byte) {
+	for i, there := range []bool{m.Every > 0, m.Missing > 0, !m.Queued.IsZero(), m.Kind > 0} {
+		if there {
+			has |= 1 << i
+		}
+	}
+	return has
+}
+
+func (m *Meta) appendMore(b []byte, born int64) []byte {
+	if m.Every > 0 {
+		b = binary.AppendUvarint(b, uint64(m.Every/time.Second))
+	}
+	if m.Missing > 0 {
+		b = binary.AppendUvarint(b, uint64(m.Missing))
+	}
+	if !m.Queued.IsZero() {
+		b = binary.AppendVarint(b, m.Queued.Unix()-born)
+	}
+	if m.Kind > 0 {
+		b = append(b, m.Kind)
+	}
+	return b
+}
+
+func (m *Meta) readMore(in *decoder, has byte, born int64) {
+	if has&hasEvery != 0 {
+		m.Every = time.Duration(in.uvarint()) * time.Second
+	}
+	if has&hasMissing != 0 {
+		m.Missing = int(in.uvarint())
+	}
+	if has&hasQueued != 0 {
+		m.Queued = in.time(born)
+	}
+	if has&hasKind != 0 {
+		m.Kind = in.byte()
+	}
+}
+
 // readMeta reads what appendMeta wrote.
 func readMeta(b []byte, born int64) (m Meta, ok bool) {
 	if len(b) == 0 {
 		return m, true
 	}
-	has, in := b[0], decoder{b: b[1:]}
+	has, more, in := b[0], byte(0), decoder{b: b[1:]}
+	if has&hasMore != 0 {
+		more = in.byte()
+	}
 	if has&hasFetched != 0 {
 		m.Fetched = in.time(born)
 	}
@@ -78,6 +135,7 @@ func readMeta(b []byte, born int64) (m Meta, ok bool) {
 	if has&hasModified != 0 {
 		m.Modified = in.time(born)
 	}
+	m.readMore(&in, more, born)
 	if has&hasETag != 0 {
 		m.ETag = string(in.b)
 	}
@@ -102,7 +160,11 @@ func joinMeta(newer, older []byte) []byte {
 
 func (m *Meta) join(older *Meta) *Meta {
 	keep(&m.Fetched, older.Fetched)
-	keep(&m.Due, older.Due)
+	if m.Due.IsZero() {
+		m.Due, m.Every, m.Missing = older.Due, older.Every, older.Missing
+	}
+	keep(&m.Queued, older.Queued)
+	keep(&m.Kind, older.Kind)
 	keep(&m.Status, older.Status)
 	keep(&m.Changes, older.Changes)
 	if m.Digest == [20]byte{} {
@@ -145,6 +207,16 @@ func (d *decoder) varint() int64 {
 	}
 	d.b = d.b[n:]
 	return v
+}
+
+func (d *decoder) byte() byte {
+	if len(d.b) == 0 {
+		d.bad = true
+		return 0
+	}
+	c := d.b[0]
+	d.b = d.b[1:]
+	return c
 }
 
 func (d *decoder) time(born int64) time.Time { return time.Unix(born+d.varint(), 0).UTC() }

@@ -24,6 +24,7 @@ type Report struct {
 	PagesPerSecond float64 `json:"pages_per_second"`
 	BytesPerSecond float64 `json:"bytes_per_second"`
 	Duplicates     int64   `json:"duplicates"`
+	Recrawls       int64   `json:"recrawls"` // of pages, those that were visited before
 	Failed         int64   `json:"failed"`
 	Retries        int64   `json:"retries"`
 	RobotsFetched  int64   `json:"robots_fetched"`
@@ -63,6 +64,7 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 		r.PagesPerSecond = float64(r.PagesThisRun) / r.Seconds
 		r.BytesPerSecond = float64(s.Bytes-bytesBefore) / r.Seconds
 	}
+	r.Recrawls = s.Recrawls
 	r.Duplicates, r.Failed, r.Retries, r.RobotsFetched, r.Links = s.Duplicates, s.Failed, s.Retries, s.Robots, s.Links
 	r.Hosts, r.Forsaken = len(s.Hosts), s.Forsaken
 	r.Statuses, r.Types, r.Errors, r.Skipped = s.Statuses, s.Types, s.Failures, s.Rules
@@ -111,6 +113,9 @@ func (r *Report) Print(w io.Writer) {
 		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	row("pages", "%d (%d in this run, %.1f/s), %d with a payload seen before", r.Pages, r.PagesThisRun, r.PagesPerSecond, r.Duplicates)
+	if r.Recrawls > 0 {
+		row("recrawls", "%d of the pages", r.Recrawls)
+	}
 	row("bytes", "%s (%s/s)", Bytes(r.Bytes), Bytes(int64(r.BytesPerSecond)))
 	row("hosts", "%d; %d other hosts linked to", r.Hosts, r.OffHosts)
 	row("URLs", "%d known, %d waiting, %d links found", r.Known, r.Waiting, r.Links)

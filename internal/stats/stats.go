@@ -22,11 +22,12 @@ type Visit struct {
 	Bytes     int64  // over the wire
 	Took      time.Duration
 	Duplicate bool // same payload as an earlier one
+	Recrawl   bool // not the URL's first
 }
 
 // A Host is what was counted of one host.
 type Host struct {
-	Pages    int64
+	Pages    int64 // without recrawls, as Time
 	Bytes    int64
 	Failures int64
 	Time     time.Duration // that answers took, added up
@@ -39,6 +40,7 @@ type Snapshot struct {
 	Failed     int64 // URLs that were not
 	Retries    int64
 	Duplicates int64
+	Recrawls   int64 // of Pages, those of URLs that were visited before
 	Forsaken   int64 // URLs of this run whose host was given up: they wait for the next
 	Robots     int64 // robots.txt fetched
 	Links      int64 // links found, repeats included
@@ -101,8 +103,12 @@ func (c *Counter) Visited(v Visit) {
 		add(c.s.Failures, v.Failure, 1)
 	} else {
 		c.s.Pages++
-		h.Pages++
-		h.Time += v.Took
+		if v.Recrawl {
+			c.s.Recrawls++
+		} else {
+			h.Pages++
+			h.Time += v.Took
+		}
 		c.s.Statuses[v.Status]++
 		add(c.s.Types, v.Type, 1)
 	}
@@ -213,6 +219,13 @@ func (c *Counter) Pages() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.s.Pages
+}
+
+// NewPages is the number of URLs answered so far, each once.
+func (c *Counter) NewPages() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.s.Pages - c.s.Recrawls
 }
 
 // HostPages is the number of URLs of a host answered so far.

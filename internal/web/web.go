@@ -59,6 +59,7 @@ func register(reg *prometheus.Registry, src Source) {
 	counter("failures_total", "URLs that got no answer.", func(s stats.Snapshot) int64 { return s.Failed })
 	counter("retries_total", "Visits that were made again.", func(s stats.Snapshot) int64 { return s.Retries })
 	counter("duplicates_total", "Pages with a payload seen before.", func(s stats.Snapshot) int64 { return s.Duplicates })
+	counter("recrawls_total", "Answers of URLs that were visited before.", func(s stats.Snapshot) int64 { return s.Recrawls })
 	counter("skipped_total", "URLs left out by a rule.", func(s stats.Snapshot) int64 { return s.Skipped })
 	counter("links_total", "Links found.", func(s stats.Snapshot) int64 { return s.Links })
 

@@ -92,6 +92,9 @@ func (c *Crawl) check() (err error) {
 	if len(c.seeds) == 0 && (c.Job.Fresh || c.Job.Dir == "") {
 		return ErrNoSeeds
 	}
+	if c.Job.Dir == "" && len(c.Job.Crawl.Recrawl.Intervals) > 0 {
+		return badJob("what was visited is known from a crawl's folder: recrawls need one")
+	}
 	if c.fetcher, err = fetch.New(c.Job.Fetch); err != nil {
 		return &JobError{err}
 	}
@@ -176,6 +179,7 @@ func (c *Crawl) assemble() error {
 			return parse.New(parse.Config{Agent: Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths})
 		},
 		Text:     j.Text,
+		Archive:  slices.Contains(j.Formats, "warc"),
 		Free:     c.free(),
 		Stores:   stores,
 		Journal:  c.journal,

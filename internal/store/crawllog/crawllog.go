@@ -8,6 +8,7 @@ package crawllog
 
 import (
 	"encoding/base32"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -115,8 +116,8 @@ func appendDigest(b []byte, rec *page.Record) []byte {
 	return base32.StdEncoding.AppendEncode(append(b, "sha1:"...), rec.Digest[:])
 }
 
-// appendAnnotations writes what else there is to say, separated by commas: "3t" (it took three tries), "duplicate:digest",
-// "timeTrunc", "lenTrunc", "disconnectTrunc", "malformed", "robots" (fetched for its rules), "noarchive" (not kept), and the failure in its word.
+// appendAnnotations writes what else there is to say, separated by commas: "3t" (it took three tries),
+// "duplicate:digest", "duplicate:notModified" (the server said so), "timeTrunc", "lenTrunc", "disconnectTrunc", "malformed", "robots" (fetched for its rules), "noarchive" (not kept), and the failure in its word.
 func appendAnnotations(b []byte, rec *page.Record) []byte {
 	start := len(b)
 	if rec.Tries > 1 {
@@ -125,7 +126,10 @@ func appendAnnotations(b []byte, rec *page.Record) []byte {
 	if rec.Robots {
 		b = append(b, "robots,"...)
 	}
-	if rec.Revisit != nil {
+	switch {
+	case rec.Response != nil && rec.Response.Status == http.StatusNotModified:
+		b = append(b, "duplicate:notModified,"...)
+	case rec.Revisit != nil:
 		b = append(b, "duplicate:digest,"...)
 	}
 	if rec.NoArchive {

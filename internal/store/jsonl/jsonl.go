@@ -109,6 +109,7 @@ func (l *line) page(rec *page.Record) {
 	if rec.Revisit != nil {
 		l.text("revisit", rec.Revisit.URL)
 	}
+	l.exception("recrawl", string(rec.Recrawl))
 	l.asks(rec)
 	l.end()
 }

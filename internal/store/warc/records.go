@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ const (
 	responseType     = "application/http;msgtype=response"
 	requestType      = "application/http;msgtype=request"
 	identicalPayload = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+	notModified      = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 )
 
 // visit drafts the records of one visit, that of the answer first, and the answer's index line. It returns that record's id
@@ -90,11 +92,18 @@ func (d *draft) response(rec *page.Record, id string) (int64, error) {
 func (d *draft) revisit(rec *page.Record, id string) (int64, error) {
 	d.capture("revisit", id, rec)
 	d.wire(rec.Response)
-	d.field("WARC-Profile", identicalPayload)
+	unmodified := rec.Response.Status == http.StatusNotModified
+	if unmodified {
+		d.field("WARC-Profile", notModified)
+	} else {
+		d.field("WARC-Profile", identicalPayload)
+	}
 	d.ref("WARC-Refers-To", rec.Revisit.ID)
 	d.url("WARC-Refers-To-Target-URI", rec.Revisit.URL)
 	d.date("WARC-Refers-To-Date", rec.Revisit.Time)
-	d.field("WARC-Truncated", string(page.Length)) // as the standard asks for a payload left out
+	if !unmodified {
+		d.field("WARC-Truncated", string(page.Length)) // as the standard asks for a payload left out
+	}
 	d.digest("WARC-Payload-Digest", rec.Digest)
 	return d.end(responseType, rec.Response.Raw[:rec.Response.HeadLen])
 }

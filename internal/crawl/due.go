@@ -1,0 +1,189 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/seen"
+	"kumo/internal/weburl"
+)
+
+// A schedule is when recrawls are.
+type schedule struct {
+	added chan struct{} // something was taken for a recrawl
+	ended chan struct{} // closed when nothing more will be
+	next  time.Time     // when something is due, as the last look has it; guarded by Engine.mu
+}
+
+func newSchedule() schedule {
+	return schedule{added: make(chan struct{}, 1), ended: make(chan struct{})}
+}
+
+const (
+	leastLook = time.Second
+	lookShare = 20 // a look for what is due may take this part of the time
+)
+
+// keepDue hands what is due to the frontier: once, or again and again until the context ends.
+func (e *Engine) keepDue(ctx context.Context) error {
+	if e.db == nil || !e.cfg.Recrawl.on() {
+		return nil
+	}
+	for {
+		began := time.Now()
+		next, err := e.requeue(ctx)
+		if canceled(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("look for what is to be visited again: %w", err)
+		}
+		if !e.cfg.Recrawl.Keep {
+			close(e.schedule.ended)
+			return nil
+		}
+		wait := max(next.Sub(e.cfg.Now()), leastLook, lookShare*time.Since(began))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// awaitDue waits, when nothing else waits, until something is due. It returns false when nothing will be.
+func (e *Engine) awaitDue(handing context.Context) bool {
+	if e.db == nil || !e.cfg.Recrawl.on() {
+		return false
+	}
+	e.mu.Lock()
+	next := e.schedule.next
+	e.mu.Unlock()
+	if e.cfg.Recrawl.Keep && !next.IsZero() {
+		e.listener.idle(next)
+	}
+	select {
+	case <-handing.Done():
+		return false
+	case <-e.schedule.added:
+		return true
+	case <-e.schedule.ended:
+		return e.frontier.Counts().URLs > 0
+	}
+}
+
+// requeue takes what is due, and what the crawl's rules still let in, into the frontier. It returns when the next is due.
+func (e *Engine) requeue(ctx context.Context) (next time.Time, err error) {
+	now, r := e.cfg.Now(), &e.cfg.Recrawl
+	next = now.Add(r.soonest())
+	like := func(m *seen.Meta) bool {
+		switch {
+		case m.Waits(), m.Due.Equal(never) && m.Missing >= mostMissing:
+			return false
+		case m.Due.IsZero(), !m.Due.After(now), m.Due.Sub(m.Fetched) > r.tightest():
+			return true
+		}
+		next = earlier(next, m.Due)
+		return false
+	}
+	again := requeuing{Engine: e, roots: e.rootURLs(), now: now}
+	for entry, err := range e.db.Visited(like) {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return next, err
+		}
+		if entry.Waits() {
+			continue
+		}
+		if due := r.of(entry.URL).due(&entry.Meta); due.After(now) {
+			next = earlier(next, due)
+		} else if err := again.add(&entry); err != nil {
+			return next, err
+		}
+	}
+	err = again.flush()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.schedule.next = next
+	return next, err
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// A requeuing collects what is due.
+type requeuing struct {
+	*Engine
+	roots map[string]bool
+	now   time.Time
+	due   []candidate
+}
+
+func (r *requeuing) add(entry *seen.Entry) error {
+	u, err := weburl.Parse(entry.URL)
+	if err != nil {
+		return nil // it was visited, so it was one
+	}
+	it := frontier.Item{URL: entry.URL, Depth: entry.Depth, Kind: page.Kind(entry.Kind), Root: r.roots[entry.URL], Recrawl: true}
+	if it.Kind == page.Seed && !it.Root {
+		it.Kind = page.Anchor
+	}
+	if v := r.judgeURL(u, &it); v.rule != "" || v.off || r.tooDeep(it.Depth) {
+		return nil // a rule of today leaves it out
+	}
+	r.due = append(r.due, candidate{host: u.Host(), item: it})
+	if len(r.due) < maxKept {
+		return nil
+	}
+	return r.flush()
+}
+
+func (r *requeuing) flush() error {
+	if len(r.due) == 0 {
+		return nil
+	}
+	err := r.committer.within(func() error {
+		var enc encoder
+		for i := range r.due {
+			c := &r.due[i]
+			c.host = r.intern(c.host)
+			enc.again(c.host, &c.item, r.now)
+			r.db.Note(c.item.URL, seen.Meta{Queued: r.now})
+		}
+		r.committer.enqueue(enc.b)
+		for i := range r.due {
+			r.frontier.Push(r.due[i].host, r.due[i].item)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case r.schedule.added <- struct{}{}:
+	default:
+	}
+	lost := r.due
+	r.due = nil
+	return r.forsakeLost(lost)
+}
+
+// rootURLs are the crawl's roots.
+func (e *Engine) rootURLs() map[string]bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make(map[string]bool, len(e.roots))
+	for i := range e.roots {
+		all[e.roots[i].URL] = true
+	}
+	return all
+}

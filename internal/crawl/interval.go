@@ -1,0 +1,171 @@
+package crawl
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/page"
+	"kumo/internal/seen"
+)
+
+// Recrawl says when URLs are visited again.
+type Recrawl struct {
+	Intervals []Interval // the first that matches a URL is its own; one that matches all counts last. None: no recrawl
+	Keep      bool       // when nothing waits, sleep until something is due; otherwise what is due at the start is taken, and no more
+}
+
+// An Interval is how often what it matches is visited again. After each visit the time to the next is adapted: two thirds of the last
+// where the page had changed, half as much again where it had not, so that it settles where every second visit finds a change.
+type Interval struct {
+	Match    *regexp.Regexp // nil: any URL
+	Every    time.Duration  // after the first visit; 0: never
+	Min, Max time.Duration  // what it stays within
+}
+
+// DefaultInterval is that of a crawl for which none was given, when it is asked for what is due.
+func DefaultInterval() Interval { return every(7 * 24 * time.Hour) }
+
+func every(d time.Duration) Interval {
+	return Interval{Every: d, Min: max(d/bounds, time.Second), Max: d * bounds}
+}
+
+// bounds is how many times shorter and longer than at first an interval becomes, unless it says otherwise.
+const bounds = 8
+
+// ParseInterval reads "EVERY", "EVERY,MIN,MAX" or "never", each with "REGEX=" before it or not. Times are those of Go, and days
+// (7d) and weeks (2w).
+func ParseInterval(text string) (i Interval, err error) {
+	times := text
+	if at := strings.LastIndexByte(text, '='); at >= 0 {
+		times = text[at+1:]
+		if i.Match, err = regexp.Compile(text[:at]); err != nil {
+			return i, err
+		}
+	}
+	if times == "never" {
+		return i, nil
+	}
+	parts := strings.Split(times, ",")
+	if len(parts) != 1 && len(parts) != 3 {
+		return i, fmt.Errorf("%q: a time, or three as in 24h,1h,30d (at first, least, most), or never is wanted", times)
+	}
+	var all [3]time.Duration
+	for n, p := range parts {
+		if all[n], err = parseDays(strings.TrimSpace(p)); err != nil {
+			return i, err
+		}
+	}
+	match := i.Match
+	if i = every(all[0]); len(parts) == 3 {
+		i.Min, i.Max = all[1], all[2]
+	}
+	i.Match = match
+	if i.Every < i.Min || i.Every > i.Max {
+		return i, fmt.Errorf("%q: the interval is to be between its least and its most", times)
+	}
+	return i, nil
+}
+
+// longest is the longest interval.
+const longest = 100 * 365 * 24 * time.Hour / bounds
+
+func parseDays(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if number, ok := strings.CutSuffix(s, unit); ok {
+			var n float64
+			n, err = strconv.ParseFloat(number, 64)
+			d = time.Duration(min(n, float64(longest/length)+1) * float64(length))
+		}
+	}
+	if err != nil || d < time.Second || d > longest {
+		return 0, fmt.Errorf("%q is no interval: write 90m, 24h, 7d or 2w, at least 1s and at most %d years", s, longest/(365*24*time.Hour))
+	}
+	return d, nil
+}
+
+// of is the interval of a URL.
+func (r *Recrawl) of(url string) Interval {
+	var any Interval
+	for _, i := range r.Intervals {
+		switch {
+		case i.Match == nil && any.Every == 0:
+			any = i
+		case i.Match != nil && i.Match.MatchString(url):
+			return i
+		}
+	}
+	return any
+}
+
+// soonest is the shortest time after which a visit can be followed by another.
+func (r *Recrawl) soonest() time.Duration {
+	return r.least(func(i Interval) time.Duration { return i.Min })
+}
+
+// tightest is the least of the intervals' bounds above.
+func (r *Recrawl) tightest() time.Duration {
+	return r.least(func(i Interval) time.Duration { return i.Max })
+}
+
+func (r *Recrawl) least(of func(Interval) time.Duration) time.Duration {
+	d := longest
+	for _, i := range r.Intervals {
+		if i.Every > 0 {
+			d = min(d, of(i))
+		}
+	}
+	return d
+}
+
+// on reports whether there are recrawls at all.
+func (r *Recrawl) on() bool { return len(r.Intervals) > 0 }
+
+// never is when a URL is due that is not visited again.
+var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// mostMissing is how many visits in a row may find nothing before a URL is retired. The time between them doubles.
+const mostMissing = 5
+
+// plan says when a URL is visited again, after a visit that has found what; was is what was known before.
+func (i Interval) plan(was *seen.Meta, found page.Recrawl, now time.Time) (m seen.Meta) {
+	if i.Every == 0 {
+		return seen.Meta{Due: never}
+	}
+	every := cmp.Or(was.Every, i.Every)
+	switch found {
+	case page.Unchanged:
+		every += every / 2
+	case page.Changed:
+		every = every * 2 / 3
+	case page.Gone:
+		every *= 2
+		m.Missing = was.Missing + 1
+	case page.Trouble:
+		m.Missing = was.Missing
+	}
+	m.Every = min(max(every, i.Min), i.Max).Truncate(time.Second)
+	m.Due = now.Add(max(m.Every, time.Second))
+	if m.Missing >= mostMissing {
+		m.Due = never
+	}
+	return m
+}
+
+// due is when a URL is due that was visited. A shorter interval than the one it was planned by holds at once.
+func (i Interval) due(m *seen.Meta) time.Time {
+	switch {
+	case i.Every == 0, m.Missing >= mostMissing:
+		return never
+	case m.Due.IsZero():
+		return m.Fetched.Add(i.Every)
+	}
+	if latest := m.Fetched.Add(i.Max); m.Due.After(latest) {
+		return latest
+	}
+	return m.Due
+}

@@ -1,0 +1,122 @@
+package crawl
+
+import (
+	"cmp"
+	"net/http"
+
+	"kumo/internal/fetch"
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/seen"
+)
+
+// was is what was known of a URL before its recrawl.
+type was struct {
+	seen.Meta
+	asked bool      // the server is asked whether that still holds
+	body  *page.Ref // where the body lies
+}
+
+// recall makes a recrawl's request one for what has changed, if enough is known of the last answer. Where records are
+// archived, the body must be: otherwise nobody could say later what had not changed.
+func (w *worker) recall(v *frontier.Visit, req *fetch.Request) error {
+	if !v.Recrawl || w.db == nil {
+		return nil
+	}
+	e, _, err := w.db.Get(v.URL)
+	w.was.Meta = e.Meta
+	if err != nil || e.ETag == "" && e.Modified.IsZero() {
+		return err
+	}
+	ref, known, err := w.digests.Get(e.Digest)
+	if err != nil || !known && w.archive {
+		return err
+	}
+	if known {
+		w.was.body = &page.Ref{URL: ref.URL, Time: ref.Time, ID: ref.ID}
+	}
+	req.ETag, req.Modified, w.was.asked = e.ETag, e.Modified, true
+	return nil
+}
+
+// unmodified reports whether the server says that the page is as it was.
+func (w *worker) unmodified() bool { return w.was.asked && w.resp.Status == http.StatusNotModified }
+
+// keep makes a record of an answer without a body: the earlier one still holds.
+func (w *worker) keep(rec *page.Record) {
+	rec.Digest, rec.Revisit = w.was.Digest, w.was.body
+}
+
+// found is what a recrawl has found.
+func (w *worker) found(rec *page.Record, v *frontier.Visit) page.Recrawl {
+	switch {
+	case !v.Recrawl:
+		return page.First
+	case rec.Failure != page.None:
+		return page.Trouble
+	case isGone(rec.Response.Status):
+		return page.Gone
+	case w.unmodified(), rec.Digest == w.was.Digest && (rec.Response.Status < 400 || rec.Response.Status == w.was.Status):
+		return page.Unchanged
+	case rec.Response.Status >= 400:
+		return page.Trouble
+	}
+	return page.Changed
+}
+
+func isGone(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
+
+const maxETag = 256 // bytes; a longer one is not kept
+
+// learn keeps what an answer says of itself. What an error says of the page that was there before is nothing.
+func (w *worker) learn(m *seen.Meta, rec *page.Record) {
+	m.Status = rec.Response.Status
+	switch {
+	case w.unmodified():
+		m.Status = http.StatusOK
+	case rec.Recrawl == page.Trouble, rec.Recrawl == page.Gone:
+		return
+	case rec.Recrawl == page.Changed:
+		m.Changes = w.was.Changes + 1
+	}
+	m.Digest, m.ETag = rec.Digest, rec.Response.Header.Get("ETag")
+	if len(m.ETag) > maxETag {
+		m.ETag = ""
+	}
+	if modified, err := http.ParseTime(rec.Response.Header.Get("Last-Modified")); err == nil && modified.Unix() > 0 {
+		m.Modified = modified
+	}
+	if w.unmodified() { // whose answer need not repeat them
+		m.ETag = cmp.Or(m.ETag, w.was.ETag)
+		if m.Modified.IsZero() {
+			m.Modified = w.was.Modified
+		}
+	}
+}
+
+// plan says when the visit's URL is visited again; nothing in a crawl without recrawls.
+func (w *worker) plan(v *frontier.Visit, found page.Recrawl) seen.Meta {
+	if w.db == nil || !w.cfg.Recrawl.on() && !v.Recrawl {
+		return seen.Meta{}
+	}
+	if found == page.First && isGone(w.resp.Status) {
+		found = page.Gone
+	}
+	now := w.cfg.Now()
+	if w.was.Queued.After(now) {
+		now = w.was.Queued // the clock was set back
+	}
+	m := w.cfg.Recrawl.of(v.URL).plan(&w.was.Meta, found, now)
+	if v.Kind != page.Seed && v.Kind != page.Anchor {
+		m.Kind = uint8(v.Kind)
+	}
+	return m
+}
+
+// settleBy ends a visit that brings no record.
+func (w *worker) settleBy(v *frontier.Visit) {
+	w.batch.settles = v.URL
+	if v.Recrawl {
+		w.batch.plan = w.plan(v, page.Trouble)
+	}
+}
