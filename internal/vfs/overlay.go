@@ -1,0 +1,230 @@
+package vfs
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// An Overlay is a disk whose changes stay in memory: what lies below is only read. What opens a folder for writing, and repairs
+// it on the way, can so be asked what it would make of it.
+type Overlay struct {
+	FS
+	mu    sync.Mutex // guards files, and what is in them
+	files map[string]*overlaid
+}
+
+// An overlaid file was changed: what is left of the one below, then what was appended.
+type overlaid struct {
+	kept int64 // bytes of the file below
+	more []byte
+	gone bool
+}
+
+var _ FS = (*Overlay)(nil)
+
+// NewOverlay lays an overlay over a disk.
+func NewOverlay(below FS) *Overlay { return &Overlay{FS: below, files: map[string]*overlaid{}} }
+
+// A Cut is a file of which the overlay hides a part.
+type Cut struct {
+	Name   string
+	Length int64 // what is left
+	Lost   int64 // bytes behind that
+}
+
+// Cuts are the files that were truncated and not removed, in the order of their names.
+func (o *Overlay) Cuts() (cuts []Cut) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for name, f := range o.files {
+		if size, err := o.FS.Size(name); err == nil && !f.gone && size > f.kept {
+			cuts = append(cuts, Cut{name, f.kept, size - f.kept})
+		}
+	}
+	slices.SortFunc(cuts, func(a, b Cut) int { return strings.Compare(a.Name, b.Name) })
+	return cuts
+}
+
+// change returns a file's changes. It is called with mu held.
+func (o *Overlay) change(name string) (*overlaid, error) {
+	if f := o.files[name]; f != nil {
+		return f, nil
+	}
+	size, err := o.FS.Size(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f := &overlaid{kept: size, gone: err != nil}
+	o.files[name] = f
+	return f, nil
+}
+
+// Append opens a file whose writes stay in memory.
+func (o *Overlay) Append(name string) (File, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f, err := o.change(name)
+	if err != nil {
+		return nil, err
+	}
+	f.gone = false
+	return &overlayFile{o, f}, nil
+}
+
+// Truncate hides the end of a file.
+func (o *Overlay) Truncate(name string, size int64) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f, err := o.change(name)
+	switch {
+	case err != nil:
+		return err
+	case f.gone:
+		return notThere("truncate", name)
+	case size <= f.kept:
+		f.kept, f.more = size, nil
+	case size < f.kept+int64(len(f.more)):
+		f.more = f.more[:size-f.kept]
+	}
+	return nil
+}
+
+// Remove hides a file.
+func (o *Overlay) Remove(name string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f, err := o.change(name)
+	if err != nil {
+		return err
+	}
+	if f.gone {
+		return notThere("remove", name)
+	}
+	*f = overlaid{gone: true}
+	return nil
+}
+
+// Rename is refused: nobody needs it to open a folder.
+func (o *Overlay) Rename(from, _ string) error {
+	return &fs.PathError{Op: "rename", Path: from, Err: errors.ErrUnsupported}
+}
+
+// MkdirAll does nothing: a folder that is not there has no files.
+func (o *Overlay) MkdirAll(string) error { return nil }
+
+// Size is the file's length as it would be.
+func (o *Overlay) Size(name string) (int64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f := o.files[name]
+	switch {
+	case f == nil:
+		return o.FS.Size(name)
+	case f.gone:
+		return 0, notThere("stat", name)
+	}
+	return f.kept + int64(len(f.more)), nil
+}
+
+// List names the files that would be there.
+func (o *Overlay) List(dir string) ([]string, error) {
+	names, err := o.FS.List(dir)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for name, f := range o.files {
+		if base := filepath.Base(name); filepath.Dir(name) == filepath.Clean(dir) && !f.gone {
+			names = append(names, base)
+		}
+	}
+	slices.Sort(names)
+	names = slices.DeleteFunc(slices.Compact(names), func(base string) bool {
+		f := o.files[filepath.Join(dir, base)]
+		return f != nil && f.gone
+	})
+	return names, err
+}
+
+// Open opens a file as it would be now.
+func (o *Overlay) Open(name string) (io.ReadCloser, error) {
+	f, err := o.OpenAt(name)
+	if err != nil {
+		return nil, err
+	}
+	size, err := o.Size(name)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(f, 0, size), f}, nil
+}
+
+// OpenAt opens a file that may still grow.
+func (o *Overlay) OpenAt(name string) (ReaderAt, error) {
+	o.mu.Lock()
+	f := o.files[name]
+	o.mu.Unlock()
+	if f == nil {
+		return o.FS.OpenAt(name)
+	}
+	if f.gone {
+		return nil, notThere("open", name)
+	}
+	below, err := o.FS.OpenAt(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return &overlayReader{o, f, below}, nil
+}
+
+func notThere(op, name string) error { return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist} }
+
+type overlayFile struct {
+	o *Overlay
+	f *overlaid
+}
+
+func (w *overlayFile) Write(p []byte) (int, error) {
+	w.o.mu.Lock()
+	defer w.o.mu.Unlock()
+	w.f.more = append(w.f.more, p...)
+	return len(p), nil
+}
+
+func (w *overlayFile) Sync() error  { return nil }
+func (w *overlayFile) Close() error { return nil }
+
+type overlayReader struct {
+	o     *Overlay
+	f     *overlaid
+	below ReaderAt // nil if there is no file below
+}
+
+// ReadAt reads below up to what is kept, and behind that in memory.
+func (r *overlayReader) ReadAt(p []byte, off int64) (n int, err error) {
+	r.o.mu.Lock()
+	kept, more := r.f.kept, r.f.more
+	r.o.mu.Unlock()
+	if off < kept {
+		n, err = r.below.ReadAt(p[:min(int64(len(p)), kept-off)], off)
+		if err != nil && !errors.Is(err, io.EOF) || n == len(p) || off+int64(n) < kept {
+			return n, err
+		}
+	}
+	m, err := bytes.NewReader(more).ReadAt(p[n:], off+int64(n)-kept)
+	return n + m, err
+}
+
+func (r *overlayReader) Close() error {
+	if r.below == nil {
+		return nil
+	}
+	return r.below.Close()
+}
