@@ -1,0 +1,28 @@
+package jsonl
+
+import (
+	"testing"
+
+	"kumo/internal/store/storetest"
+)
+
+func TestLinesComeBack(t *testing.T) {
+	rec, skip := storetest.Record(1), storetest.Skip(2)
+	var l line
+	l.page(rec)
+	p, err := ParsePage(l.b)
+	if err != nil || p.URL != rec.URL || p.Status != rec.Response.Status || p.Bytes != int64(len(rec.Response.Payload)) || p.From != rec.From {
+		t.Errorf("%s came back as %+v, %v", l.b, p, err)
+	}
+	l.b = nil
+	l.skip(skip)
+	s, err := ParseSkip(l.b)
+	if err != nil || s.URL != skip.URL || s.Rule != skip.Rule || s.Why != skip.Why || s.Depth != skip.Depth {
+		t.Errorf("%s came back as %+v, %v", l.b, s, err)
+	}
+	for _, bad := range []string{``, `{`, `{"url":"a"} x`, `{"url":1}`, `{"uri":"a"}`} {
+		if _, err := ParsePage([]byte(bad)); err == nil {
+			t.Errorf("%q is taken for a line", bad)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package warc
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An IndexLine is what a CDXJ line says of a record.
+type IndexLine struct {
+	URL, MIME, Digest, File string // Digest with its "sha1:"
+	Time                    time.Time
+	Status                  int
+	Offset, Length          int64
+}
+
+// ParseIndexLine reads a line as the store writes it, without its end. The key must be the URL's.
+func ParseIndexLine(line []byte) (x IndexLine, err error) {
+	key, rest, _ := strings.Cut(string(line), " ")
+	stamp, text, _ := strings.Cut(rest, " ")
+	var v struct{ URL, MIME, Status, Digest, Length, Offset, Filename string }
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		return x, fmt.Errorf("not a CDXJ line: %w", err)
+	}
+	if want := string(appendSURT(nil, v.URL)); key != want {
+		return x, fmt.Errorf("its key is %q, that of its URL is %q", key, want)
+	}
+	x = IndexLine{URL: v.URL, MIME: v.MIME, Digest: v.Digest, File: v.Filename}
+	if x.Time, err = time.Parse("20060102150405", stamp); err != nil {
+		return x, fmt.Errorf("not a CDXJ line: %w", err)
+	}
+	for text, n := range map[string]*int64{v.Length: &x.Length, v.Offset: &x.Offset} {
+		if *n, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return x, fmt.Errorf("not a CDXJ line: %w", err)
+		}
+	}
+	if x.Status, err = strconv.Atoi(v.Status); err != nil {
+		return x, fmt.Errorf("not a CDXJ line: %w", err)
+	}
+	return x, nil
+}
