@@ -63,7 +63,11 @@ func (a *Asides) add(skips []page.Skip) error {
 
 // read gives the skips from an offset on, each with the offset behind it. All was handed to the operating system before.
 func (a *Asides) read(from int64, f func(s page.Skip, end int64) error) error {
-	src, err := a.disk.Open(filepath.Join(a.dir, asidesName))
+	return readAsides(a.disk, filepath.Join(a.dir, asidesName), from, f)
+}
+
+func readAsides(disk vfs.FS, name string, from int64, f func(s page.Skip, end int64) error) error {
+	src, err := disk.Open(name)
 	if err != nil {
 		return err
 	}
@@ -77,7 +81,7 @@ func (a *Asides) read(from int64, f func(s page.Skip, end int64) error) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil || n > maxAside {
+		if err != nil || n == 0 || n > maxAside {
 			return fmt.Errorf("read what was set aside: %w", errors.Join(err, errShort))
 		}
 		body := make([]byte, n)
@@ -88,6 +92,9 @@ func (a *Asides) read(from int64, f func(s page.Skip, end int64) error) error {
 		s := d.skip()
 		s.Time = time.UnixMicro(d.int()).UTC()
 		end += int64(n) + int64(len(binary.AppendUvarint(nil, n)))
+		if len(d.b) > 0 {
+			return fmt.Errorf("read what was set aside: %s is followed by %d bytes more", s.URL, len(d.b))
+		}
 		if err := errors.Join(d.err, f(s, end)); err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	e.archive, e.schedule = p.Archive, newSchedule()
 	e.db, _ = e.seen.(*seen.DB)
 	e.asked, e.roots, e.marks = s.askedTo, s.roots, s.Marks
-	e.undecided.Store(s.undecided)
+	e.undecided.Store(int64(len(s.undecided)))
 	if e.space.free = p.Free; p.Free != nil {
 		e.space.least = cfg.MinFree
 	}

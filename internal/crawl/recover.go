@@ -29,7 +29,7 @@ type State struct {
 	marks   map[string]int64
 	askedTo int64
 
-	undecided int64 // URLs that wait for a merge of seen
+	undecided []string // URLs that wait for a merge of seen
 }
 
 type waiting struct {
@@ -131,7 +131,7 @@ func (s *State) later(payload string) {
 	u := []seen.URL{{URL: c.item.URL, Depth: c.item.Depth, State: c.state(), Payload: []byte(payload)}}
 	switch news := s.views.Seen.Offer(u, nil); {
 	case news[0] == seen.Later:
-		s.undecided++
+		s.undecided = append(s.undecided, c.item.URL)
 	case news[0] == seen.Fresh && c.rule == "": // no checkpoint of the frontier has it, as it was not decided
 		if hop := c.item.Kind.Hop(); hop != 0 && len(c.item.Path) < maxPath {
 			c.item.Path += string(hop)

@@ -204,6 +204,9 @@ func write(f vfs.File, p []byte) error {
 // End is the position after the last batch.
 func (j *Journal) End() journal.Position { return j.segments[len(j.segments)-1].end() }
 
+// Begin is where the oldest segment begins, the least position from which there is a replay.
+func (j *Journal) Begin() journal.Position { return j.segments[0].start }
+
 // Drop removes the segments that end at or before a position, but never the last.
 func (j *Journal) Drop(before journal.Position) error {
 	for len(j.segments) > 1 && j.segments[0].end() <= before {

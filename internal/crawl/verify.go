@@ -1,0 +1,35 @@
+package crawl
+
+import (
+	"path/filepath"
+
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/store"
+	"kumo/internal/vfs"
+)
+
+// What a state holds is told here to those who compare it with a crawl's files.
+
+// Each calls f with every URL that waits, as the journal's rest and the frontier have it. What of the frontier's files is not
+// as it was written is told to bad.
+func (s *State) Each(f func(url string, again bool) error, bad func(error)) error {
+	for url, w := range s.waiting {
+		if err := f(url, w.item.Recrawl); err != nil {
+			return err
+		}
+	}
+	return s.views.Frontier.Walk(frontier.Walker{Bad: bad, Item: func(_ string, it *frontier.Item) error { return f(it.URL, it.Recrawl) }})
+}
+
+// Undecided are the URLs of which the next merge of seen says whether they are news.
+func (s *State) Undecided() []string { return s.undecided }
+
+// ReadAsides calls f with every URL that was ever set aside by the crawl in dir, and the offset behind it in the file: what the
+// state's marks say is there.
+func (s *State) ReadAsides(disk vfs.FS, dir string, f func(skip *page.Skip, end int64) error) error {
+	if length, _ := store.Find(s.Marks, asidesName); length == 0 {
+		return nil
+	}
+	return readAsides(disk, filepath.Join(dir, asidesName), 0, func(skip page.Skip, end int64) error { return f(&skip, end) })
+}
