@@ -51,7 +51,7 @@ func run(args []string) int {
 	root := &cobra.Command{Use: "kumo", Short: "A distributed web crawler", Long: rootLong, Version: wire.Version,
 		SilenceErrors: true, SilenceUsage: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true}}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
-	root.AddCommand(crawlCommand(), checkCommand(), explainCommand(), hostsCommand(), queueCommand(), seenCommand(), demoCommand(), synthwebCommand(), versionCommand())
+	root.AddCommand(crawlCommand(), checkCommand(), explainCommand(), hostsCommand(), queueCommand(), seenCommand(), verifyCommand(), demoCommand(), synthwebCommand(), versionCommand())
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !quietEnd(err) {

@@ -32,12 +32,16 @@ func TestMain(m *testing.M) {
 //	score KEY VALUE           checks a field of the servers' score
 //	exit CODE kumo ARGS...    runs kumo and checks its exit code
 //	lines FILE N              checks how many lines a file has; N may be 'score:KEY'
+//	cut FILE N                takes N bytes off a file's end
+//	append FILE TEXT          adds text to a file
+//	move PATTERN FOLDER       moves files
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"web": webCmd, "site": siteCmd, "score": scoreCmd, "exit": exitCmd, "lines": linesCmd,
+			"cut": cutCmd, "append": appendCmd, "move": moveCmd,
 		},
 	})
 }
@@ -122,8 +126,8 @@ func linesCmd(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// TestKill kills a crawl with SIGKILL at random instants until it is done, and then checks that nothing is missing and that the
-// files agree.
+// TestKill kills a crawl with SIGKILL at random instants until it is done. Nothing may be missing then, and the files must agree after
+// each kill.
 func TestKill(t *testing.T) {
 	for _, checkpoint := range []string{"64MiB", "1KiB"} { // only at the end of a run; all the time
 		t.Run("checkpoints of "+checkpoint, func(t *testing.T) { killUntilDone(t, checkpoint) })
@@ -151,6 +155,7 @@ func killUntilDone(t *testing.T, checkpoint string) {
 		timer := time.AfterFunc(time.Duration(20+rng.IntN(400+20*kills))*time.Millisecond, func() { cmd.Process.Kill() })
 		err := cmd.Wait()
 		timer.Stop()
+		wantVerified(t, dir)
 		if err == nil {
 			break
 		}
@@ -169,5 +174,15 @@ func killUntilDone(t *testing.T, checkpoint string) {
 	}
 	if n := strings.Count(string(data), "\n"); n != score.Truth {
 		t.Errorf("pages.jsonl has %d lines, want %d", n, score.Truth)
+	}
+}
+
+// wantVerified checks that a crawl's files agree, if it got as far as to be one.
+func wantVerified(t *testing.T, dir string) {
+	t.Helper()
+	cmd := exec.Command(kumoProgram(t), "verify", "-q", dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState.ExitCode() != exitUsage {
+		t.Fatalf("kumo verify: %v\n%s", err, out)
 	}
 }

@@ -14,7 +14,9 @@ func TestEachDigestComesOnceWithItsLastRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := func(first byte, id string) { d.Put([20]byte{first}, Ref{URL: "http://a/", Time: time.Unix(1, 0).UTC(), ID: id}) }
+	put := func(first byte, id string) {
+		d.Put([20]byte{first}, Ref{URL: "http://a/", Time: time.Unix(1, 0).UTC(), ID: id})
+	}
 	for _, id := range []string{"1", "2"} { // each on the disk
 		put(7, id)
 		put(id[0], id)

@@ -89,7 +89,7 @@ func TestFormatsMayChangeBetweenRuns(t *testing.T) {
 	j := jobFor(t, s)
 	for i, formats := range [][]string{{"warc", "jsonl"}, {"warc"}, {"warc", "jsonl"}} {
 		k := *j
-		k.Formats = formats
+		k.Formats, k.Settings = formats, []Setting{{Key: "format", Values: formats}} // which each WARC file says
 		k.Crawl.Pages = int64(20 * (i + 1))
 		if err := run(t, t.Context(), &k); !errors.Is(err, crawl.ErrLimit) {
 			t.Fatal(err)

@@ -1,17 +1,12 @@
 package wire
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,19 +38,7 @@ func crashes(t *testing.T, seed uint64) {
 	if seed%2 == 1 {
 		doubt(t, j)
 	}
-	ends := map[string]int{}
-	for runs := 1; ; runs++ {
-		end, err := oneLife(t, j, dice)
-		if err != nil {
-			t.Fatalf("run %d, %s: %v", runs, end, err)
-		}
-		if ends[end]++; end == "done" {
-			break
-		}
-		if runs == maxRuns {
-			t.Fatalf("it does not get on: %v", ends)
-		}
-	}
+	ends := livesUntilDone(t, j, dice)
 	score := s.Score()
 	t.Logf("%v; %d repeats", ends, score.Repeats) // a crawl that doubts has had one before
 	if score.Missing != 0 || score.Forbidden != 0 {
@@ -150,59 +133,25 @@ func dawdle() {
 	}
 }
 
-// wantExact checks that the record files name each URL once, agree with each other, and name as many as there are.
+// wantExact checks that the record files agree, and name each URL once, and as many as there are.
 func wantExact(t *testing.T, dir string, truth int) {
 	t.Helper()
-	urls := map[string]int{}
-	for _, l := range lines(t, dir, "pages.jsonl") {
-		url := l["url"].(string)
-		urls[url]++
-		if name, ok := l["warc"].(string); ok {
-			if err := liesAt(filepath.Join(dir, "warc", name), int64(l["offset"].(float64)), url); err != nil {
-				t.Errorf("%s: %v", url, err)
+	wantVerified(t, dir)
+	urls := map[string]bool{}
+	for _, name := range []string{"pages.jsonl", "skipped.jsonl"} {
+		for _, l := range lines(t, dir, name) {
+			url := l["url"].(string)
+			if urls[url] {
+				t.Errorf("%s is named twice, the second time in %s", url, name)
 			}
+			urls[url] = true
 		}
-	}
-	if len(urls) != truth {
-		t.Errorf("pages.jsonl has %d URLs, want %d", len(urls), truth)
-	}
-	for url, n := range urls {
-		if n > 1 {
-			t.Errorf("%s is listed %d times", url, n)
+		if name == "pages.jsonl" && len(urls) != truth {
+			t.Errorf("%s has %d URLs, want %d", name, len(urls), truth)
 		}
-	}
-	skipped := map[string]bool{}
-	for _, l := range lines(t, dir, "skipped.jsonl") {
-		url := l["url"].(string)
-		if skipped[url] || urls[url] > 0 {
-			t.Errorf("%s: skipped twice %v, fetched %v", url, skipped[url], urls[url] > 0)
-		}
-		skipped[url] = true
 	}
 	open, err := filepath.Glob(filepath.Join(dir, "warc", "*.open"))
 	if err != nil || len(open) > 0 {
 		t.Errorf("left open: %v %v", open, err)
 	}
-}
-
-// liesAt checks that a WARC file has a record of a URL at an offset.
-func liesAt(name string, offset int64, url string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		return err
-	}
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return err
-	}
-	for in := bufio.NewScanner(z); in.Scan() && in.Text() != ""; {
-		if strings.TrimSpace(strings.TrimPrefix(in.Text(), "WARC-Target-URI:")) == url {
-			return nil
-		}
-	}
-	return errors.New("its WARC record is another's")
 }

@@ -48,7 +48,11 @@ func run(t *testing.T, ctx context.Context, j *Job) error {
 		return err
 	}
 	_, err = c.Run(ctx)
-	return errors.Join(err, c.Close())
+	err = errors.Join(err, c.Close())
+	if j.Dir != "" {
+		wantVerified(t, j.Dir)
+	}
+	return err
 }
 
 // wantWhole checks a score: all fetched, nothing twice, nothing forbidden.

@@ -35,13 +35,21 @@ func openFolder(disk vfs.FS, j *Job) (*folder, error) {
 		return nil, fmt.Errorf("make the crawl's folder: %w", err)
 	}
 	f.lock = flock.New(f.path("state", "lock"))
-	switch locked, err := f.lock.TryLock(); {
-	case err != nil:
-		return nil, fmt.Errorf("lock %s: %w", j.Dir, err)
-	case !locked:
-		return nil, fmt.Errorf("%s: %w", j.Dir, ErrLocked)
+	if err := f.locked(f.lock.TryLock()); err != nil {
+		return nil, err
 	}
 	return f, f.prepare(j.Fresh)
+}
+
+// locked says what came of locking the folder.
+func (f *folder) locked(ok bool, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("lock %s: %w", f.dir, err)
+	case !ok:
+		return fmt.Errorf("%s: %w", f.dir, ErrLocked)
+	}
+	return nil
 }
 
 func (f *folder) path(elem ...string) string {

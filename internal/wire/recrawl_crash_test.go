@@ -41,6 +41,9 @@ func livesUntilDone(t *testing.T, j *Job, dice *rand.Rand) map[string]int {
 		if err != nil {
 			t.Fatalf("run %d, %s: %v", runs, end, err)
 		}
+		if wantVerified(t, j.Dir); t.Failed() {
+			t.Fatalf("after run %d, %s", runs, end)
+		}
 		if ends[end]++; end == "done" {
 			return ends
 		}

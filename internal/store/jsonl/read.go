@@ -13,6 +13,7 @@ type PageLine struct {
 	Status, Depth, Links                                 int
 	Bytes, Offset                                        int64
 	WARC, Truncated, Malformed, Revisit, Sniffed, Robots string
+	Recrawl                                              string
 	NoIndex, NoArchive                                   bool
 	Time                                                 time.Time
 }

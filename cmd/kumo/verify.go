@@ -1,0 +1,190 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kumo/internal/verify"
+	"kumo/internal/wire"
+)
+
+const verifyLong = `Check all files of the crawl in DIR (default: this folder) against each other, and say what is wrong where.
+
+  journal    every batch is whole; the files have the lengths that the last one names
+  seen       the URL database: checksums, order, filters; what was fetched is known with its status and digest
+  digests    the index of digests: the same; each record that it names is in a WARC file
+  frontier   the queues are whole; what waits is known and was not fetched
+  warc       every record can be read to its last byte and has its digests; request, answer and metadata belong together;
+             what a revisit refers to is there
+  cdxj       every record has its line, every line its record; lines are sorted; index.cdxj has them all
+  pages      every line of pages.jsonl names its record, with its digest, status and title; every record has its line
+  text       every line of text.jsonl is of a page
+  crawl.log  every fetch has one line, with the time, size and digest of its page
+  skipped    what was left out was not fetched, and is known
+  asides     the same for what was set aside
+  urls       every known URL was fetched, was left out, or waits: none is lost
+  report     the counters of the state and of report.json are what the files count
+  settings   config.yaml can be read
+
+What a killed crawl leaves behind the last commit is no fault: it is noted, and the crawl's next start cuts it off. Files
+are read once, from beginning to end; what does not fit into memory is sorted in a temporary folder, which takes about half
+of the size of pages.jsonl and crawl.log. Nothing in the crawl's folder changes. The crawl must not be running.
+
+Exit codes: 0 nothing is wrong, 1 something is, or the folder could not be read, 2 wrong usage.`
+
+type verifyOptions struct {
+	all, json, quiet bool
+	cfg              verify.Config
+}
+
+func verifyCommand() *cobra.Command {
+	o := &verifyOptions{}
+	cmd := &cobra.Command{Use: "verify [DIR]", Short: "Check all files of a crawl against each other", Long: verifyLong,
+		Example: "  kumo verify crawls/example.com\n  kumo verify --json --all crawls/example.com | jq .faults",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("one crawl at a time: name one folder, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, append(args, ".")[0]) }}
+	f := cmd.Flags()
+	f.BoolVar(&o.all, "all", false, fmt.Sprintf("say every fault (default: %d of each check)", faultsSaid))
+	f.BoolVar(&o.json, "json", false, "answer with one JSON object")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not say how far it is")
+	f.BoolVar(&o.cfg.Moved, "moved", false, "WARC files that are not here were moved on purpose: verify the rest")
+	f.StringVar(&o.cfg.Temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
+	return cmd
+}
+
+const faultsSaid = 20
+
+var errFaults = errors.New("the crawl's files do not agree")
+
+func (o *verifyOptions) run(cmd *cobra.Command, dir string) error {
+	out := &faultPrinter{w: cmd.OutOrStdout(), most: faultsSaid, said: map[string]int{}}
+	if o.all {
+		out.most = 0
+	}
+	out.collect = o.json
+	o.cfg.Fault = out.fault
+	clear := func() {}
+	if term.IsTerminal(int(os.Stderr.Fd())) && !o.quiet {
+		o.cfg.Progress, clear = showProgress(os.Stderr)
+		out.before = clear
+	}
+	report, err := wire.Verify(cmd.Context(), dir, o.cfg)
+	clear()
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = out.printJSON(dir, report)
+	} else {
+		err = out.print(report)
+	}
+	if err == nil && report.Faults > 0 {
+		err = errFaults
+	}
+	return err
+}
+
+// showProgress writes over one line.
+func showProgress(w io.Writer) (show func(verify.Progress), clear func()) {
+	shown := false
+	show = func(p verify.Progress) {
+		shown = true
+		if p.Total > 0 {
+			fmt.Fprintf(w, "\r\x1b[K%s: %d of %d MB", p.Check, p.Done>>20, p.Total>>20)
+		} else {
+			fmt.Fprintf(w, "\r\x1b[K%s", p.Check)
+		}
+	}
+	return show, func() {
+		if shown {
+			fmt.Fprint(w, "\r\x1b[K")
+		}
+		shown = false
+	}
+}
+
+// A faultPrinter says faults as they are found, or collects them.
+type faultPrinter struct {
+	w       io.Writer
+	most    int // of a check, 0 for all
+	said    map[string]int
+	collect bool
+	faults  []verify.Fault
+	before  func()
+}
+
+func (p *faultPrinter) fault(f verify.Fault) {
+	p.said[f.Check]++
+	n := p.said[f.Check]
+	if p.most > 0 && n > p.most {
+		return
+	}
+	if p.collect {
+		p.faults = append(p.faults, f)
+		return
+	}
+	if p.before != nil {
+		p.before()
+	}
+	fmt.Fprintf(p.w, "fault: %s\n", &f)
+	if n == p.most {
+		fmt.Fprintf(p.w, "more faults of %s are counted only: --all says them\n", f.Check)
+	}
+}
+
+func (p *faultPrinter) print(r *verify.Report) error {
+	tab := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
+	for _, c := range r.Checks {
+		var counts []string
+		for _, n := range c.Counts {
+			counts = append(counts, grouped(n.N)+" "+n.Unit)
+		}
+		result := "ok"
+		if c.Faults > 0 {
+			result = grouped(c.Faults) + " faults"
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s\n", c.Name, strings.Join(counts, ", "), result)
+	}
+	err := tab.Flush()
+	for _, c := range r.Checks {
+		for i := range c.Notes {
+			fmt.Fprintf(p.w, "note: %s\n", &c.Notes[i])
+		}
+	}
+	return err
+}
+
+func (p *faultPrinter) printJSON(dir string, r *verify.Report) error {
+	enc := json.NewEncoder(p.w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(struct {
+		Folder string          `json:"folder"`
+		OK     bool            `json:"ok"`
+		Faults int64           `json:"faults"`
+		First  []verify.Fault  `json:"first"` // of each check, or all
+		Checks []*verify.Check `json:"checks"`
+	}{dir, r.Faults == 0, r.Faults, p.faults, r.Checks})
+}
+
+// grouped writes 12034 as 12,034.
+func grouped(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

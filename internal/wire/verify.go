@@ -1,0 +1,121 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/gofrs/flock"
+
+	"kumo/internal/crawl"
+	"kumo/internal/frontier"
+	"kumo/internal/journal/file"
+	"kumo/internal/seen"
+	"kumo/internal/verify"
+	"kumo/internal/vfs"
+)
+
+// Verify checks all files of the crawl in dir against each other. Nothing in the folder changes. The crawl must not be running;
+// several may verify it at once.
+func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Report, err error) {
+	f := &folder{dir: dir, disk: vfs.OS}
+	if !f.isCrawl() {
+		return nil, &JobError{fmt.Errorf("%s: there is no crawl", dir)}
+	}
+	if err := f.share(); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	o := &onlooker{folder: f, parts: verify.Parts{Dir: dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS)}}
+	defer func() { err = errors.Join(err, o.close()) }()
+	o.open()
+	o.readSettings()
+	return verify.Run(ctx, o.parts, cfg)
+}
+
+// share locks the folder against a crawl, without writing into it.
+func (f *folder) share() error {
+	name := f.path("state", "lock")
+	f.lock = flock.New(name, flock.SetFlag(os.O_RDONLY))
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil // no crawl has the folder that has not made it
+	}
+	return f.locked(f.lock.TryRLock())
+}
+
+// An onlooker opens a crawl's state on a disk that keeps all changes to itself.
+type onlooker struct {
+	folder  *folder
+	parts   verify.Parts
+	closers []io.Closer
+}
+
+// open opens what can be opened; of the rest it says what is broken.
+func (o *onlooker) open() {
+	p, path := &o.parts, o.folder.path
+	if !o.folder.hasJournal() && o.folder.hasOutputs() {
+		o.broken("journal", "state/journal", errors.New("the crawl has lost its state: there is no journal"))
+		return
+	}
+	if j, err := file.Open(p.View, path("state", "journal"), file.Config{}); o.opened(j, "journal", "state/journal", err) {
+		p.Journal = j
+	}
+	if db, err := seen.Open(p.View, path("state", "seen"), seen.Config{}); o.opened(db, "seen", "state/seen", err) {
+		p.Seen = db
+	}
+	if d, err := seen.OpenDigests(p.View, path("state", "digests"), seen.Config{}); o.opened(d, "digests", "state/digests", err) {
+		p.Digests = d
+	}
+	f, note, err := frontier.Open(frontier.Config{Disk: p.View, Dir: path("state", "frontier")})
+	if !o.opened(f, "frontier", "state/frontier", err) || len(p.Broken) > 0 {
+		return
+	}
+	state, err := crawl.Recover(p.Journal, crawl.Views{Seen: p.Seen, Digests: p.Digests, Frontier: f, Note: note})
+	if err != nil {
+		o.broken("journal", "state", err)
+		return
+	}
+	p.State = state
+	o.openAsides()
+}
+
+// readSettings makes sure that the next start can.
+func (o *onlooker) readSettings() {
+	if _, err := SavedSettings(o.parts.Dir); err != nil {
+		o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: "settings", File: settingsName, Offset: -1, What: err.Error(),
+			Remedy: "put it right, or remove it and give all flags again"})
+	}
+}
+
+// openAsides cuts the file off behind what is committed.
+func (o *onlooker) openAsides() {
+	p := &o.parts
+	if a, err := crawl.OpenAsides(p.View, p.Dir, p.State.Marks); err == nil { // what is wrong with it the verifier says itself
+		o.closers = append(o.closers, a)
+	}
+}
+
+// opened keeps what is to be closed, or says what kept it from being opened.
+func (o *onlooker) opened(c io.Closer, check, name string, err error) bool {
+	if err != nil {
+		o.broken(check, name, err)
+		return false
+	}
+	o.closers = append(o.closers, c)
+	return true
+}
+
+func (o *onlooker) broken(check, name string, err error) {
+	o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: check, File: name, Offset: -1, What: err.Error(),
+		Remedy: "the crawl cannot go on from it: bring the folder back from a copy, or begin again with --fresh"})
+}
+
+func (o *onlooker) close() (err error) {
+	for _, c := range o.closers {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}

@@ -1,0 +1,272 @@
+package wire
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kumo/internal/crawl"
+	"kumo/internal/synthweb"
+	"kumo/internal/verify"
+)
+
+// wantVerified checks a folder that must be without faults, and that verifying changes nothing in it.
+func wantVerified(t *testing.T, dir string) *verify.Report {
+	t.Helper()
+	before := contentsOf(t, dir)
+	r, err := Verify(t.Context(), dir, verify.Config{Temp: t.TempDir(), Memory: 64 << 10, // so that it sorts outside of memory
+		Fault: func(f verify.Fault) { t.Errorf("%s: %s", f.Check, &f) }})
+	if isJobError(err) {
+		return nil // it died before it was a crawl
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := contentsOf(t, dir)
+	for name, text := range before {
+		if after[name] != text {
+			t.Errorf("%s was changed", name)
+		}
+		delete(after, name)
+	}
+	for name := range after {
+		t.Errorf("%s was made", name)
+	}
+	return r
+}
+
+// contentsOf are a folder's files by their names in it.
+func contentsOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		short, _ := filepath.Rel(dir, name)
+		all[filepath.ToSlash(short)] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// faultsOf verifies a folder.
+func faultsOf(t *testing.T, dir string) (faults []verify.Fault) {
+	t.Helper()
+	_, err := Verify(t.Context(), dir, verify.Config{Fault: func(f verify.Fault) { faults = append(faults, f) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return faults
+}
+
+// stopped is the folder of a crawl that a limit has ended, with something of everything.
+func stopped(t *testing.T) string {
+	t.Helper()
+	cfg := synthweb.Messy(3, 6, 200)
+	j := jobFor(t, serve(t, cfg))
+	j.Crawl.Pages, j.Crawl.Tries, j.Crawl.Depth = 40, 1, 6
+	j.WARCSize = 128 << 10
+	j.Fetch.ConnectTimeout, j.Fetch.Timeout = time.Second, time.Second
+	for range 2 { // the second one's state begins with a checkpoint
+		if err := run(t, t.Context(), j); err != nil && !errors.Is(err, crawl.ErrLimit) {
+			t.Fatal(err)
+		}
+		j.Crawl.Pages += 20
+	}
+	return j.Dir
+}
+
+func TestVerifyFindsNothingWrongWithACrawl(t *testing.T) {
+	for _, c := range wantVerified(t, stopped(t)).Checks {
+		if len(c.Notes) > 0 {
+			t.Errorf("%s: %v", c.Name, c.Notes)
+		}
+	}
+}
+
+func TestVerifyRefusesACrawlThatRuns(t *testing.T) {
+	s := serve(t, synthweb.Clean(1, 2, 20))
+	j := jobFor(t, s)
+	c, err := Open(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(t.Context(), j.Dir, verify.Config{}); !errors.Is(err, ErrLocked) {
+		t.Errorf("verified while it runs: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantVerified(t, j.Dir)
+	if _, err := Verify(t.Context(), t.TempDir(), verify.Config{}); !isJobError(err) {
+		t.Errorf("verified what is no crawl: %v", err)
+	}
+}
+
+func isJobError(err error) bool {
+	_, ok := errors.AsType[*JobError](err)
+	return ok
+}
+
+// without is a text without its n-th line, from 0.
+func without(n int) func(string) string {
+	return func(text string) string {
+		l := strings.SplitAfter(text, "\n")
+		return strings.Join(slices.Delete(l, n, n+1), "")
+	}
+}
+
+// lost is what becomes of a file that is removed.
+func lost(string) string { return "" }
+
+func short(text string) string { return text[:len(text)-100] }
+
+func half(text string) string { return text[:len(text)/2] }
+
+// withoutPage is a log without the line of a visit that was for a page.
+func withoutPage(text string) string {
+	l := strings.SplitAfter(text, "\n")
+	return without(slices.IndexFunc(l, func(s string) bool { return strings.HasSuffix(s, " -\n") && strings.Contains(s, "   200 ") }))(text)
+}
+
+// blank clears a third in the middle.
+func blank(text string) string {
+	n := len(text) / 3
+	return text[:n] + strings.Repeat("\x00", n) + text[2*n:]
+}
+
+// swapped are two lines in the other's place.
+func swapped(text string) string {
+	l := strings.SplitAfter(text, "\n")
+	l[2], l[3] = l[3], l[2]
+	return strings.Join(l, "")
+}
+
+func TestVerifyNamesWhatIsWrong(t *testing.T) {
+	dir := stopped(t)
+	kept := contentsOf(t, dir)
+	for _, c := range []struct {
+		about, file string // the first that begins so
+		change      func(string) string
+		check, what string // of one fault at least
+	}{
+		{"a WARC file cut short", "warc/test", short, "warc", "the file ends within a record"},
+		{"a hole in a WARC file", "warc/test", blank, "warc", ""},
+		{"a hole in a WARC file, for who named its records", "warc/test", blank, "pages", "has no record of it at byte"},
+		{"a page's line lost", "pages.jsonl", without(4), "warc", "no line of pages.jsonl names the record"},
+		{"a page's line lost, for its visit", "pages.jsonl", without(4), "crawl.log", "pages.jsonl has no line of this visit"},
+		{"a visit's line lost", "crawl.log", withoutPage, "pages", "crawl.log has no line of this visit"},
+		{"a visit's line lost, for the database", "crawl.log", withoutPage, "seen", "but crawl.log has no visit then"},
+		{"a skip's line lost", "skipped.jsonl", without(0), "urls", "it is lost"},
+		{"a skip's line lost, for the counters", "skipped.jsonl", without(0), "report", "skipped by"},
+		{"an index line lost", "index.cdxj", without(3), "cdxj", "the record has no line in index.cdxj"},
+		{"an index not sorted", "index.cdxj", swapped, "cdxj", "is not sorted"},
+		{"the set-aside URLs lost", "state/asides", lost, "asides", "the journal says that"},
+		{"a run lost", "state/seen/00", lost, "seen", ""},
+		{"a hole in a run", "state/seen/00", blank, "seen", "damaged"},
+		{"a hole in the digests", "state/digests/00", blank, "digests", "damaged"},
+		{"a queue lost", "state/frontier/queue", lost, "frontier", ""},
+		{"a hole in a queue", "state/frontier/queue", blank, "frontier", "damaged block"},
+		{"a checkpoint cut short", "state/frontier/checkpoint", short, "frontier", "damaged"},
+		{"the journal's end lost", "state/journal", half, "journal", "it ends at"},
+		{"the journal lost", "state/journal", lost, "journal", "has lost its state"},
+		{"settings that cannot be read", "config.yaml", func(s string) string { return s + "depth: [" }, "settings", "config.yaml"},
+		{"another count", "report.json", func(s string) string { return strings.Replace(s, `"pages": 60`, `"pages": 61`, 1) }, "report",
+			"pages: it says 61, but it is 60"},
+	} {
+		t.Run(c.about, func(t *testing.T) {
+			name := firstOf(kept, c.file)
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			if text := c.change(kept[name]); text != "" {
+				write(t, path, text)
+			} else if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			faults := faultsOf(t, dir)
+			write(t, path, kept[name])
+			if !slices.ContainsFunc(faults, func(f verify.Fault) bool { return f.Check == c.check && strings.Contains(f.What, c.what) }) {
+				t.Errorf("%s changed: no fault of %s says %q", name, c.check, c.what)
+				for _, f := range faults {
+					t.Logf("%s: %s", f.Check, &f)
+				}
+			}
+		})
+	}
+	wantVerified(t, dir)
+}
+
+func firstOf(files map[string]string, prefix string) string {
+	names := slices.Sorted(maps.Keys(files))
+	i, _ := slices.BinarySearch(names, prefix)
+	for strings.HasSuffix(names[i], ".cdxj") && !strings.HasPrefix(prefix, "index") {
+		i++
+	}
+	return names[i]
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestVerifyFindsFlippedBytes changes one byte at a time. It may be missed only where no other file says the same, nor a checksum.
+func TestVerifyFindsFlippedBytes(t *testing.T) {
+	dir := stopped(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	for name, text := range contentsOf(t, dir) {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		for range min(len(text), 4) {
+			at, by := dice.IntN(len(text)), byte(1+dice.IntN(255))
+			flipped := []byte(text)
+			flipped[at] ^= by
+			write(t, path, string(flipped))
+			if faults := faultsOf(t, dir); len(faults) == 0 && !saidOnce(name, text, at) {
+				t.Errorf("%s: byte %d ^ %#x of %d is not found: %q", name, at, by, len(text), text[max(0, at-60):min(at+30, len(text))])
+			}
+		}
+		write(t, path, text)
+	}
+}
+
+// once are the parts of files that no other file says, by the file's name.
+var once = map[string]*regexp.Regexp{
+	"config.yaml":   regexp.MustCompile(`(?s).*`),
+	"pages.jsonl":   regexp.MustCompile(`"(final|truncated|malformed|sniffed|robots|revisit)":"[^"]*"|"(depth)":\d+`),
+	"skipped.jsonl": regexp.MustCompile(`"why":"([^"\\]|\\.)*","from":"[^"]*","depth":\d+,"time":"[^"]*"|"host":"[^"]*"`),
+	"crawl.log":     regexp.MustCompile(`(?m)[^ \n]+$|^\S+ +-\d+ .*$|^.* robots$`), // annotations, and all of a visit without an answer
+	"report.json":   regexp.MustCompile(`(?m)^.*(crawl|ended|started|stopped|seconds|_per_second|this_run|given_up|hosts?"|errors|slowest|mean).*$|(?s)"errors".*?}|"slowest_hosts.*|"off_links_by_host.*`),
+	"state/asides":  regexp.MustCompile(`(?s).*`),               // but for lengths, URLs and hosts, which have their tests
+	".gz":           regexp.MustCompile(`(?s)\x1f\x8b\x08.{7}`), // times and systems in gzip's heads
+}
+
+func saidOnce(name, text string, at int) bool {
+	if strings.HasSuffix(name, ".gz") {
+		name = ".gz"
+	}
+	re := once[name]
+	if re == nil {
+		return false
+	}
+	if name == ".gz" { // Go's regular expressions match UTF-8
+		i := strings.LastIndex(text[:at], "\x1f\x8b\x08")
+		return i >= 0 && at-i < 10 && at-i > 3
+	}
+	return slices.ContainsFunc(re.FindAllStringIndex(text, -1), func(m []int) bool { return m[0] <= at && at < m[1] })
+}
