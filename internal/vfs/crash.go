@@ -6,13 +6,17 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"path/filepath"
 )
 
 // ErrDead is what every call returns after the instant that [Faulty.DieAfter] chose.
 var ErrDead = errors.New("the process is dead")
 
-// DieAfter lets n more bytes be written. The write that goes beyond is torn there, and from then on every call fails, as if
-// the process had been killed.
+// step is what a call that changes no bytes takes of a process's life, so that death comes between such calls, too.
+const step = 256
+
+// DieAfter lets n more bytes be written; a sync, and a change of names or lengths, counts as 256. The write that goes beyond is
+// torn there, and from then on every call fails, as if the process had been killed.
 func (d *Faulty) DieAfter(n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -20,10 +24,36 @@ func (d *Faulty) DieAfter(n int64) {
 }
 
 // Dead reports whether the instant has come.
-func (d *Faulty) Dead() bool { return d.alive() != nil }
+func (d *Faulty) Dead() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.dead()
+}
+
+func (d *Faulty) dead() bool { return d.mortal && d.life <= 0 }
+
+// live takes a step; the caller holds mu. Where it is the last, the call fails half-way: done may have been done when the
+// machine goes down with the process.
+func (d *Faulty) live(done func() error) error {
+	if d.dead() {
+		return ErrDead
+	}
+	if d.life -= step; d.dead() {
+		d.doubtful = done
+		return ErrDead
+	}
+	return nil
+}
+
+// A ghost is a file that was removed, and whose removal is not durable.
+type ghost struct {
+	name string
+	data []byte
+}
 
 // PowerLoss leaves below what a machine may find after its power failed: of what was written and not synced each file keeps as
-// much as chance will have it, with pieces of that never written; a file that was never synced may be gone.
+// much as chance will have it, with pieces of that never written; a file that was never synced may be gone, one that was removed may
+// be back, and the rename that the process died in may have been done.
 func (d *Faulty) PowerLoss(dice *rand.Rand) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -33,6 +63,32 @@ func (d *Faulty) PowerLoss(dice *rand.Rand) error {
 		}
 	}
 	clear(d.synced)
+	if d.doubtful != nil && dice.IntN(2) == 0 {
+		if err := d.doubtful(); err != nil {
+			return fmt.Errorf("do what was half done: %w", err)
+		}
+	}
+	d.doubtful = nil
+	return d.haunt(dice)
+}
+
+// haunt brings some of the removed files back.
+func (d *Faulty) haunt(dice *rand.Rand) error {
+	ghosts := d.ghosts
+	d.ghosts = nil
+	for _, g := range ghosts {
+		if _, err := d.FS.Size(g.name); err == nil || dice.IntN(2) == 0 {
+			continue
+		}
+		f, err := d.FS.Append(g.name)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(g.data)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -47,12 +103,12 @@ func (d *Faulty) lose(dice *rand.Rand, name string, synced int64) error {
 		return d.FS.Remove(name)
 	}
 	synced = max(synced, 0)
-	tail, err := d.tail(name, synced, size)
+	tail, err := d.bytes(name, synced, size)
 	if err != nil {
 		return err
 	}
 	tail = tail[:dice.IntN(len(tail)+1)]
-	if len(tail) > 0 && dice.IntN(2) == 0 {
+	for holes := dice.IntN(4); holes > 0 && len(tail) > 0; holes-- {
 		from := dice.IntN(len(tail))
 		clear(tail[from : from+dice.IntN(len(tail)-from)]) // a later page was written, this one was not
 	}
@@ -67,7 +123,8 @@ func (d *Faulty) lose(dice *rand.Rand, name string, synced int64) error {
 	return errors.Join(err, f.Close())
 }
 
-func (d *Faulty) tail(name string, from, to int64) ([]byte, error) {
+// bytes are those of a file from one offset to another.
+func (d *Faulty) bytes(name string, from, to int64) ([]byte, error) {
 	f, err := d.FS.OpenAt(name)
 	if err != nil {
 		return nil, err
@@ -80,40 +137,31 @@ func (d *Faulty) tail(name string, from, to int64) ([]byte, error) {
 	return b, errors.Join(err, f.Close())
 }
 
-// alive is ErrDead once the process is dead.
-func (d *Faulty) alive() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.mortal && d.life <= 0 {
-		return ErrDead
-	}
-	return nil
-}
-
 // Rename gives a file another name.
 func (d *Faulty) Rename(from, to string) error {
-	if err := d.alive(); err != nil {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.live(func() error { return d.FS.Rename(from, to) }); err != nil {
 		return err
 	}
 	if err := d.FS.Rename(from, to); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if n, ok := d.synced[from]; ok {
 		d.synced[to] = max(n, 0) // the name is durable now, what is in it is not
 		delete(d.synced, from)
 	}
+	d.lay(filepath.Dir(to))
 	return nil
 }
 
 // Truncate cuts a file to size.
 func (d *Faulty) Truncate(name string, size int64) error {
-	if err := d.alive(); err != nil {
-		return err
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.live(nil); err != nil {
+		return err
+	}
 	if n, ok := d.synced[name]; ok {
 		d.synced[name] = min(n, size)
 	}
@@ -122,11 +170,55 @@ func (d *Faulty) Truncate(name string, size int64) error {
 
 // Remove removes a file.
 func (d *Faulty) Remove(name string) error {
-	if err := d.alive(); err != nil {
-		return err
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.live(nil); err != nil {
+		return err
+	}
+	if durable, written := d.synced[name]; d.mortal && (!written || durable >= 0) {
+		if err := d.remember(name, durable, written); err != nil {
+			return err
+		}
+	}
 	delete(d.synced, name)
 	return d.FS.Remove(name)
+}
+
+// remember keeps what was durable of a file that is removed.
+func (d *Faulty) remember(name string, durable int64, written bool) error {
+	size, err := d.FS.Size(name)
+	if err != nil {
+		return err
+	}
+	if written {
+		size = min(size, durable)
+	}
+	data, err := d.bytes(name, 0, size)
+	if err != nil {
+		return nil //nolint:nilerr // it is a folder
+	}
+	d.ghosts = append(d.ghosts, ghost{name, data})
+	return nil
+}
+
+// SyncDir makes removals durable.
+func (d *Faulty) SyncDir(dir string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.live(nil); err != nil {
+		return err
+	}
+	d.lay(dir)
+	return d.FS.SyncDir(dir)
+}
+
+// lay lets a folder's ghosts rest: what was removed there is gone for good.
+func (d *Faulty) lay(dir string) {
+	rest := d.ghosts[:0]
+	for _, g := range d.ghosts {
+		if filepath.Dir(g.name) != filepath.Clean(dir) {
+			rest = append(rest, g)
+		}
+	}
+	d.ghosts = rest
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -50,6 +51,41 @@ func TestTheDeadDoNothing(t *testing.T) {
 	check(t, f.Close())
 	if got, _ := os.ReadFile(name); string(got) != "abcde" {
 		t.Errorf("the file holds %q", got)
+	}
+}
+
+// A removed file may be back after a power cut, and a rename done in whose midst the machine died; not once a folder was synced.
+func TestPowerLossOfNames(t *testing.T) {
+	back, renamed := 0, 0
+	for seed := range uint64(100) {
+		dir := t.TempDir()
+		name := func(s string) string { return filepath.Join(dir, s) }
+		for _, file := range []string{"first", "second", "old"} {
+			put(t, OS, name(file), file, true)
+		}
+		disk := NewFaulty(OS)
+		disk.DieAfter(4 * step)
+		check(t, disk.Remove(name("first")))
+		check(t, disk.SyncDir(dir))
+		check(t, disk.Remove(name("second")))
+		if err := disk.Rename(name("old"), name("new")); !errors.Is(err, ErrDead) {
+			t.Fatalf("the last step: %v", err)
+		}
+		check(t, disk.PowerLoss(rand.New(rand.NewPCG(seed, 0))))
+		names, err := OS.List(dir)
+		check(t, err)
+		if slices.Contains(names, "first") || slices.Contains(names, "old") == slices.Contains(names, "new") {
+			t.Fatalf("seed %d: there is %v", seed, names)
+		}
+		if slices.Contains(names, "second") {
+			back++
+		}
+		if slices.Contains(names, "new") {
+			renamed++
+		}
+	}
+	if back == 0 || back == 100 || renamed == 0 || renamed == 100 {
+		t.Errorf("of a hundred times the file was back %d times, and renamed %d times", back, renamed)
 	}
 }
 

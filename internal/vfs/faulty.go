@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"sync"
 	"syscall"
 )
@@ -16,6 +17,9 @@ type Faulty struct {
 	mortal bool             // the process dies,
 	life   int64            // when so many more bytes were written
 	synced map[string]int64 // how much of each file that was written to is durable; negative: not even its name
+
+	ghosts   []ghost      // removed files that may come back
+	doubtful func() error // what the process died in
 }
 
 // NewFaulty puts a disk over below that is healthy until told otherwise.
@@ -31,8 +35,8 @@ func (d *Faulty) SetRoom(n int64) {
 
 // Append opens a file whose writes obey the limits.
 func (d *Faulty) Append(name string) (File, error) {
-	if err := d.alive(); err != nil {
-		return nil, err
+	if d.Dead() {
+		return nil, ErrDead
 	}
 	size, err := d.FS.Size(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,18 +90,25 @@ func (f *faultyFile) Write(p []byte) (int, error) {
 }
 
 func (f *faultyFile) Sync() error {
-	if err := f.disk.alive(); err != nil {
+	d := f.disk
+	d.mu.Lock()
+	err := d.live(nil)
+	d.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	size, err := d.FS.Size(f.name) // before: others may write meanwhile
+	if err != nil {
 		return err
 	}
 	if err := f.File.Sync(); err != nil {
 		return err
 	}
-	size, err := f.disk.FS.Size(f.name)
-	if err != nil {
-		return err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.synced[f.name] < 0 {
+		d.lay(filepath.Dir(f.name))
 	}
-	f.disk.mu.Lock()
-	defer f.disk.mu.Unlock()
-	f.disk.synced[f.name] = size
+	d.synced[f.name] = size
 	return nil
 }

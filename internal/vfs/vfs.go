@@ -24,7 +24,11 @@ type FS interface {
 	Rename(from, to string) error
 	// Truncate cuts a file to size.
 	Truncate(name string, size int64) error
+	// Remove removes a file. It may be there again after a power cut, unless its folder was synced.
 	Remove(name string) error
+	// SyncDir makes durable what was removed from a folder.
+	SyncDir(dir string) error
+	// MkdirAll makes a folder, and those above it, durably.
 	MkdirAll(name string) error
 	// List returns the names of a folder's files, sorted; none when there is no such folder.
 	List(dir string) ([]string, error)
@@ -73,8 +77,26 @@ func (osFS) Open(name string) (io.ReadCloser, error) { return os.Open(name) }
 func (osFS) OpenAt(name string) (ReaderAt, error)    { return os.Open(name) }
 func (osFS) Truncate(name string, size int64) error  { return os.Truncate(name, size) }
 func (osFS) Remove(name string) error                { return os.Remove(name) }
-func (osFS) MkdirAll(name string) error              { return os.MkdirAll(name, 0o755) }
+func (osFS) SyncDir(dir string) error                { return syncDir(dir) }
 func (osFS) Free(dir string) (uint64, error)         { return free(dir) }
+
+func (d osFS) MkdirAll(name string) error {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil
+	}
+	above := filepath.Dir(name)
+	if above != name {
+		if err := d.MkdirAll(above); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(name, 0o755); errors.Is(err, fs.ErrExist) {
+		return os.MkdirAll(name, 0o755) // somebody else was quicker, or it is a file
+	} else if err != nil {
+		return err
+	}
+	return syncDir(above)
+}
 
 func (osFS) Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
