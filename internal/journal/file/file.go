@@ -213,6 +213,9 @@ func (j *Journal) Drop(before journal.Position) error {
 		if err := j.disk.Remove(j.name(j.segments[0].start)); err != nil {
 			return fmt.Errorf("drop a segment of journal %s: %w", j.dir, err)
 		}
+		if err := j.disk.SyncDir(j.dir); err != nil { // before the next goes: no gap may be left
+			return fmt.Errorf("drop a segment of journal %s: %w", j.dir, err)
+		}
 		j.segments = j.segments[1:]
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -88,6 +89,49 @@ func TestEveryTornEndIsCutOff(t *testing.T) {
 	}
 	if err := use(t, dir, make([]byte, 4096)); err != nil {
 		t.Errorf("zeros alone: %v", err)
+	}
+}
+
+// A page may have what looks like a frame in a header that the journal keeps. That a torn batch holds one is no damage.
+func TestAFrameWithinATornBatchIsItsOwn(t *testing.T) {
+	frame := write(t, t.TempDir())[headLen : headLen+12+len("first")]
+	dir := t.TempDir()
+	j, err := file.Open(vfs.OS, dir, file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(j.Append([]byte("before")), j.Append(append(append([]byte("etag: "), frame...), "and more"...)), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(first(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := use(t, dir, data[:len(data)-1]); err != nil {
+		t.Error(err)
+	}
+}
+
+// A power cut while segments are dropped leaves no gap between those that are there after it.
+func TestDropSurvivesAPowerCut(t *testing.T) {
+	for seed := range uint64(60) {
+		dir := t.TempDir()
+		fill(t, dir, file.Config{Segment: 1})
+		disk := vfs.NewFaulty(vfs.OS)
+		dice := rand.New(rand.NewPCG(seed, 0))
+		disk.DieAfter(1 + dice.Int64N(1200))
+		if j, err := file.Open(disk, dir, file.Config{Segment: 1}); err == nil {
+			_ = j.Drop(j.End()) // it may die in there
+			_ = j.Close()
+		}
+		if err := disk.PowerLoss(dice); err != nil {
+			t.Fatal(err)
+		}
+		j, err := file.Open(vfs.OS, dir, file.Config{Segment: 1})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		_ = j.Close()
 	}
 }
 

@@ -51,15 +51,24 @@ func (j *Journal) rest(s segment) ([]byte, error) {
 	return io.ReadAll(rc)
 }
 
-// hasFrame reports whether a whole frame begins anywhere in rest but at its beginning.
+// hasFrame reports whether a whole frame follows the bad one that rest begins with. Where the bad one still says how long it is, the
+// next can only be behind it: what looks like a frame within is a batch's own bytes, which others may have chosen.
 func hasFrame(rest []byte) bool {
-	for i := 1; i+frameLen <= len(rest); i++ {
-		n, ok := frameSize(rest[i:])
-		if body := rest[i+frameLen:]; ok && n <= len(body) && checksum(body[:n]) == binary.LittleEndian.Uint32(rest[i+8:]) {
+	if n, ok := frameSize(rest); ok {
+		return frameLen+n <= len(rest) && isFrame(rest[frameLen+n:])
+	}
+	for i := 1; i < len(rest); i++ {
+		if isFrame(rest[i:]) {
 			return true
 		}
 	}
 	return false
+}
+
+// isFrame reports whether b begins with a whole frame.
+func isFrame(b []byte) bool {
+	n, ok := frameSize(b)
+	return ok && frameLen+n <= len(b) && checksum(b[frameLen:][:n]) == binary.LittleEndian.Uint32(b[8:])
 }
 
 // keepTorn keeps what is cut off, should a person want to look at it.

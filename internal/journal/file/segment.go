@@ -141,6 +141,9 @@ func (j *Journal) next(r io.Reader) ([]byte, error) {
 
 // frameSize reads the length of a frame's batch.
 func frameSize(head []byte) (n int, ok bool) {
+	if len(head) < frameLen {
+		return 0, false
+	}
 	n = int(binary.LittleEndian.Uint32(head))
 	return n, n > 0 && n <= maxBatch && checksum(head[:4]) == binary.LittleEndian.Uint32(head[4:])
 }
