@@ -218,7 +218,11 @@ func (c *Cut) save(note []byte) error {
 		return err
 	}
 	s := c.f.disk.segments
-	return s.disk.Rename(filepath.Join(s.dir, checkpointTemp), filepath.Join(s.dir, checkpointName))
+	err := s.disk.Rename(filepath.Join(s.dir, checkpointTemp), filepath.Join(s.dir, checkpointName))
+	if err != nil {
+		c.locked(func() { s.broken = err }) // either checkpoint may be the one that is found
+	}
+	return err
 }
 
 func (c *Cut) locked(do func()) {

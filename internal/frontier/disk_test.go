@@ -356,3 +356,63 @@ func FuzzBlock(f *testing.F) {
 		}
 	})
 }
+
+// A host that never answers would else be waited for longer with each run, for hours soon.
+func TestANewProcessBeginsWithShortWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := Config{Dir: t.TempDir(), RetryWait: time.Second}
+		f := open(t, cfg)
+		f.Push("a", Item{URL: "http://a/"})
+		for run := range 4 {
+			for range 4 {
+				v, err := f.Next(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.Done(v, Result{Outcome: Failed, Again: []Item{v.Item}})
+			}
+			if err := errors.Join(f.Checkpoint(nil), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			f = open(t, cfg)
+			if _, err := f.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(began); waited > 8*time.Second {
+				t.Errorf("run %d: it waits %v", run, waited)
+			}
+			f = open(t, cfg)
+		}
+	})
+}
+
+// Two hosts after a crash: one that the checkpoint knows to owe more than its delay, and one that it does not know.
+func TestAHostOwesItsDelayAfterACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := Config{Dir: t.TempDir(), Delay: time.Second}
+		f := open(t, cfg)
+		f.Push("a", Item{URL: "http://a/"})
+		v, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Done(v, Result{Outcome: Throttled, RetryAfter: time.Minute, Again: []Item{v.Item}})
+		if err := errors.Join(f.Checkpoint(nil), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		f = open(t, cfg)
+		f.Restore("a", Item{URL: "http://a/2"})
+		f.Push("b", Item{URL: "http://b/"})
+		for _, want := range []struct {
+			host string
+			wait time.Duration
+		}{{"b", time.Second}, {"a", time.Minute}} {
+			v, err := f.Next(t.Context())
+			if err != nil || v.Host != want.host || time.Since(began) < want.wait {
+				t.Errorf("%v after %v (%v), want %v", v, time.Since(began), err, want)
+			}
+		}
+	})
+}

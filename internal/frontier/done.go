@@ -164,14 +164,21 @@ func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	f.shrink()
 }
 
-// Restore adds an item that waited when an earlier process ended. As nobody knows when the host's last request was, it owes a
-// full delay from now.
-func (f *Frontier) Restore(key string, it Item) {
+// Restore adds items that waited when an earlier process ended. As nobody knows when the host's last request was, it owes a
+// full delay from now, and so does a host that is met for the first time meanwhile.
+func (f *Frontier) Restore(key string, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.resumed.IsZero() {
+		f.resumed = f.cfg.Now()
+	}
 	h := f.host(key)
-	h.next = f.cfg.Now().Add(f.delay(h))
-	f.enqueue(h, it)
+	if next := f.cfg.Now().Add(f.delay(h)); next.After(h.next) { // a longer wait may be known from the checkpoint
+		h.next = next
+	}
+	for i := range items {
+		f.enqueue(h, items[i])
+	}
 	f.place(h)
 	f.shrink()
 }

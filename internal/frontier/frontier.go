@@ -74,6 +74,7 @@ type Frontier struct {
 	gone     map[goneKey]int
 	disk     *virtualizer // nil: all stays in memory
 	err      error        // of the disk, not yet overcome
+	resumed  time.Time    // when it was opened with what an earlier process left; zero if nothing was
 }
 
 // New returns an empty frontier that stays in memory. Open makes one that needs not.
@@ -123,10 +124,19 @@ func (f *Frontier) host(key string) *host {
 	if h == nil {
 		f.known++
 		h = f.newHost(strings.Clone(key))
-		h.next = f.cfg.Now()
+		h.next = f.earliest()
 	}
 	f.touch(h)
 	return h
+}
+
+// earliest is when a host may be asked that is not known: now, unless an earlier process may just have done so.
+func (f *Frontier) earliest() time.Time {
+	now := f.cfg.Now()
+	if f.resumed.IsZero() || now.Sub(f.resumed) > f.cfg.Delay {
+		return now
+	}
+	return f.resumed.Add(f.cfg.Delay)
 }
 
 func (f *Frontier) newHost(key string) *host {

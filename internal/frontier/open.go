@@ -154,13 +154,15 @@ func (l *loader) begin() error {
 	return nil
 }
 
-// record takes a host in. It owes its delay, and the rest of a longer wait, bounded as the clock may have been set.
+// record takes a host in. It owes its delay, and the rest of a longer wait, bounded as the clock may have been set. How often it has failed
+// in a row is the last process's business: waits that double from run to run would soon be hours.
 func (l *loader) record(r *record) {
 	f, d := l.f, l.f.disk
 	delay := max(f.cfg.Delay, time.Duration(r.delay)*time.Millisecond)
 	s := unpack(r.state)
 	rest := min(time.Duration(s.next-l.since)*time.Millisecond, f.cfg.MaxWait)
 	s.next = d.tick(d.base.Add(max(delay, rest)))
+	s.failures, s.throttles = 0, 0
 	s.flags &^= isQueued | isParked | hasTurn
 	if s.flags&isBacking != 0 {
 		f.backing++
@@ -223,6 +225,7 @@ func (l *loader) end() error {
 		s.live += seg.live
 	}
 	l.note = []byte(r.string())
+	l.f.resumed = l.f.cfg.Now()
 	s.kept = s.era
 	s.era++
 	if r.bad {

@@ -243,6 +243,9 @@ func (s *segment) namedBy(era int) bool { return s.era <= era && s.died > era }
 
 // bury removes dead segments that no checkpoint names.
 func (s *segments) bury() {
+	if s.broken != nil {
+		return // nobody knows which checkpoint holds
+	}
 	s.dead = slices.DeleteFunc(s.dead, func(seg *segment) bool {
 		if seg.namedBy(s.kept) || s.cutting && seg.namedBy(s.era) {
 			return false
