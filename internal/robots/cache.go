@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"kumo/internal/vfs"
 )
 
 // Config says how a cache keeps rules.
@@ -15,6 +17,9 @@ type Config struct {
 	Max      int              // origins kept; default 50,000
 	MaxBytes int64            // about how much memory the rules may take; default 64 MiB
 	Now      func() time.Time // default time.Now
+
+	Dir  string // where [Open] keeps answers
+	Disk vfs.FS // on which Dir is
 }
 
 func (cfg Config) withDefaults() Config {
@@ -35,7 +40,8 @@ func (cfg Config) withDefaults() Config {
 // old one, and what nobody used in the meantime is forgotten. So a lookup of what is in use changes nothing, and needs no more
 // than a read lock.
 type Cache struct {
-	cfg Config
+	cfg    Config
+	keeper *keeper // nil: nothing outlives the process
 
 	mu         sync.RWMutex // guards young and old
 	young, old generation
@@ -90,7 +96,21 @@ func (c *Cache) Put(origin string, r *Rules) {
 func (c *Cache) Answer(origin string, status int, body []byte) *Rules {
 	r := FromStatus(status, body, c.cfg.Agent)
 	c.Put(origin, r)
+	if !r.temporary {
+		c.keeper.keep(origin, status, body, c.cfg.Now().Add(c.cfg.TTL))
+	}
 	return r
+}
+
+// Each calls f with all rules that the cache has, which f must not ask for more.
+func (c *Cache) Each(f func(origin string, r *Rules)) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, g := range []generation{c.old, c.young} {
+		for origin, e := range g.entries {
+			f(origin, e.rules)
+		}
+	}
 }
 
 // keepUsed moves an entry from the old generation to the young one, unless something has happened to it since.
