@@ -27,6 +27,7 @@ type note struct {
 	Roots    []frontier.Item
 	Shelf    []shelved
 	Settled  []string // URLs whose end is in the journal, and whose visit the frontier still had under way
+	Told     []string // URLs in the frontier of which skipped.jsonl has said that their host could not be had
 	Asked    int64    // how much of the file of set-aside URLs has been written down
 }
 
@@ -118,6 +119,7 @@ func (e *Engine) note(at journal.Position, marks []store.Mark) note {
 	n := note{Version: noteVersion, Position: at, Marks: marks, Stats: e.stats.Lasting(), Sums: e.stats.Sums(), Roots: slices.Clone(e.roots),
 		Asked: e.asked}
 	n.Settled = slices.Collect(maps.Keys(e.settled))
+	n.Told = slices.Collect(maps.Keys(e.told))
 	for _, url := range slices.Sorted(maps.Keys(e.shelf)) {
 		n.Shelf = append(n.Shelf, shelved{e.shelf[url].host, e.shelf[url].item})
 	}

@@ -100,7 +100,7 @@ func newLimiter(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond/10))))
 }
 
-// restore puts what waits back into the frontier. Hosts owe their full delay again: nobody knows when their last request was. Where
+// restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full delay again: nobody knows when their last request was. Where
 // the rules may have made another host of a seed's, only Run's seeds, as the user wrote them, are trusted.
 func (e *Engine) restore(s *State) {
 	asWritten := e.cfg.Canon&weburl.DropWWW == 0
@@ -109,6 +109,12 @@ func (e *Engine) restore(s *State) {
 			e.admit(u, it.Kind == page.Seed && asWritten)
 		}
 	}
+	e.rules.Each(func(origin string, r *robots.Rules) { // of hosts that no checkpoint knows
+		if delay, asked := r.Delay(); asked {
+			e.frontier.SetDelay(hostOf(origin), delay)
+			e.frontier.Restore(hostOf(origin))
+		}
+	})
 	for _, w := range s.queue() {
 		host := e.intern(w.host)
 		w.item.Path = e.intern(w.item.Path)
@@ -159,11 +165,11 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	if err := e.crawl(handing, fetching, workers); err != nil {
 		return err
 	}
-	return e.end(handing)
+	return e.end(ctx, handing)
 }
 
 // end makes the last commit. It returns why the run stopped, nil when nothing waits.
-func (e *Engine) end(handing context.Context) error {
+func (e *Engine) end(ctx, handing context.Context) error {
 	stopped := context.Cause(handing)
 	if errors.Is(stopped, ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && e.undecided.Load() == 0 {
 		stopped = nil // the limit was just enough
@@ -173,13 +179,28 @@ func (e *Engine) end(handing context.Context) error {
 			return err
 		}
 	}
-	if err := e.checkpoint(context.Background()); err != nil { // so that the next run begins soon
+	if err := e.lastCheckpoint(ctx); err != nil {
 		return err
 	}
 	if err := e.committer.close(); err != nil {
 		return err
 	}
 	return stopped
+}
+
+// lastCheckpoint lets the next run begin soon. Who has stopped the run does not wait for it longer than for requests under way: what is
+// not in a checkpoint is in the journal.
+func (e *Engine) lastCheckpoint(ctx context.Context) error {
+	if ctx.Err() != nil {
+		patient, done := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.Grace)
+		defer done()
+		ctx = patient
+	}
+	err := e.checkpoint(ctx)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
 }
 
 // crawl runs the workers, and beside them the committer, checkpoints and the look at the disk, until the frontier is dry, handing ends, or one of them fails.

@@ -167,10 +167,14 @@ func (e *Engine) forsake(host string, it frontier.Item, l lost, settles string) 
 	}
 	b.entries.told(it.URL)
 	b.settles = settles
-	e.shelve(host, it)
-	if err := e.take(&b, rec, nil); err != nil {
+	err := e.committer.within(func() error {
+		e.shelve(host, it) // as its visit ends: a checkpoint has one or the other
+		return e.put(&b, rec, nil)
+	})
+	if err != nil {
 		return err
 	}
+	e.tellSkips(&b)
 	e.stats.Forsaken(stats.Visit{Host: host, Failure: string(l.failure)})
 	e.listener.visited(rec)
 	return nil

@@ -24,6 +24,7 @@ type State struct {
 	views   Views
 	behind  bool               // the entry at hand is older than the checkpoint: only seen and the digests may lack it
 	waiting map[string]waiting // found since the checkpoint
+	guessed map[string]bool    // of these, that nobody had decided when they were met
 	toldOf  map[string]bool    // what earlier runs have said to have failed with its host
 	roots   []frontier.Item    // seeds, and where they redirect to
 	marks   map[string]int64
@@ -39,7 +40,7 @@ type waiting struct {
 
 // Recover reads what the views do not have from the journal, into them.
 func Recover(j journal.Journal, v Views) (*State, error) {
-	s := &State{Stats: stats.New(), views: v, waiting: map[string]waiting{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
+	s := &State{Stats: stats.New(), views: v, waiting: map[string]waiting{}, guessed: map[string]bool{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
 	at, err := s.readNote(v.Note)
 	if err != nil {
 		return nil, err
@@ -84,6 +85,9 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	for _, url := range n.Settled {
 		s.views.Frontier.Gone(url)
 	}
+	for _, url := range n.Told {
+		s.toldOf[url] = true
+	}
 	for _, w := range n.Shelf {
 		s.waiting[w.Item.URL] = waiting{w.Host, w.Item}
 	}
@@ -113,6 +117,9 @@ func (s *State) Seeds() []string {
 func (s *State) found(host string, it frontier.Item) {
 	s.know(it.URL, it.Depth, seen.Known)
 	if s.behind {
+		if s.guessed[it.URL] { // it was decided: the frontier's checkpoint has it, or it is done
+			delete(s.waiting, it.URL)
+		}
 		return
 	}
 	s.waiting[it.URL] = waiting{host, it}
@@ -121,7 +128,8 @@ func (s *State) found(host string, it frontier.Item) {
 	}
 }
 
-// later offers again what a merge has yet to decide, or has decided in words of the journal that follow.
+// later offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge may have been broken
+// off after these, once or more often, and then seen is behind the frontier's checkpoint.
 func (s *State) later(payload string) {
 	d := decoder{b: []byte(payload)}
 	c := d.candidate()
@@ -136,7 +144,11 @@ func (s *State) later(payload string) {
 		if hop := c.item.Kind.Hop(); hop != 0 && len(c.item.Path) < maxPath {
 			c.item.Path += string(hop)
 		}
+		if _, shelved := s.waiting[c.item.URL]; shelved {
+			return
+		}
 		s.waiting[c.item.URL] = waiting{c.host, c.item}
+		s.guessed[c.item.URL] = true
 	}
 }
 

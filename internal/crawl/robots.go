@@ -16,10 +16,9 @@ import (
 )
 
 const (
-	maxRobots     = 512 << 10 // a little more than a reader takes notice of
-	robotsTries   = 5         // of a server that has trouble
-	robotsPath    = "/robots.txt"
-	robotsNowhere = "robots.txt redirects to where it cannot be fetched"
+	maxRobots   = 512 << 10 // a little more than a reader takes notice of
+	robotsTries = 5         // of a server that has trouble
+	robotsPath  = "/robots.txt"
 )
 
 // wantRobots parks the visit's host until its rules are known, and sees to it that they are fetched. robots.txt is an item of the
@@ -135,9 +134,7 @@ func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (lost, bool) {
 	}
 	to, ok := w.nextHop(v, u)
 	if !ok {
-		rules := robots.AllowAll(robotsNowhere)
-		w.rules.Put(v.Robots, rules)
-		w.obey(v.Robots, rules)
+		w.obey(v.Robots, w.rules.Answer(v.Robots, w.resp.Status, nil)) // leads nowhere
 		return lost{}, false
 	}
 	if l, gone := w.isLost(to.Origin()); gone {
