@@ -242,5 +242,13 @@ func (s *Server) HostScore(host string) HostScore {
 	return score
 }
 
+// Requests is how many requests there were since then, at little cost.
+func (s *Server) Requests() (n int64) {
+	for i := range s.tally.kinds {
+		n += s.tally.kinds[i].Load()
+	}
+	return n
+}
+
 // Reset begins the score anew.
 func (s *Server) Reset() { s.tally.reset(time.Now()) }
