@@ -126,6 +126,7 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	f.Var(size{&j.Memory}, "memory", "keep queues and known URLs in so much memory, the rest on disk (0: a third of the machine's)")
 	j.Crawl.Checkpoint = 64 << 20
 	f.Var(size{&j.Crawl.Checkpoint}, "checkpoint", "make a checkpoint after so much journal; more makes the start after a crash slower")
+	f.DurationVar(&j.Crawl.Commit, "commit", 50*time.Millisecond, "make what was fetched durable this often; a crash costs what came after")
 	o.minFree = 1e9
 	f.Var(size{&o.minFree}, "min-free-disk", "fetch nothing while the disk has less room than this (0: whatever it has)")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`, e.g. localhost:9090")
@@ -189,6 +190,8 @@ func (o *options) check() error {
 		return usagef("--timeout and --connect-timeout must be longer than nothing")
 	case j.Fetch.MaxBody <= 0 || j.WARCSize <= 0:
 		return usagef("--max-body and --warc-size must be more than nothing")
+	case j.Crawl.Commit <= 0:
+		return usagef("--commit must be longer than nothing")
 	case len(j.Formats) == 0:
 		return usagef("--format is empty: name warc, jsonl or both")
 	case j.Frontier.Hosts < 1:

@@ -4,16 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -123,57 +119,6 @@ func linesCmd(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if got := strconv.Itoa(strings.Count(ts.ReadFile(args[0]), "\n")); got != want {
 		ts.Fatalf("%s has %s lines, want %s", args[0], got, want)
-	}
-}
-
-// TestKill kills a crawl with SIGKILL at random instants until it is done. Nothing may be missing then, and the files must agree after
-// each kill.
-func TestKill(t *testing.T) {
-	for _, checkpoint := range []string{"64MiB", "1KiB"} { // only at the end of a run; all the time
-		t.Run("checkpoints of "+checkpoint, func(t *testing.T) { killUntilDone(t, checkpoint) })
-	}
-}
-
-func killUntilDone(t *testing.T, checkpoint string) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	s, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(1, 20, 800)), synthweb.ServeOptions{DNS: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	dir := filepath.Join(t.TempDir(), "crawl")
-	kills := 0
-	for {
-		cmd := exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir, "--delay", "5ms", "--scope", "any", "--allow-private",
-			"--contact", "test@example.org", "--checkpoint", checkpoint, "--dns-server", s.DNS(), s.SeedURLs()[0])
-		cmd.Stderr = os.Stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		timer := time.AfterFunc(time.Duration(20+rng.IntN(400+20*kills))*time.Millisecond, func() { cmd.Process.Kill() })
-		err := cmd.Wait()
-		timer.Stop()
-		wantVerified(t, dir)
-		if err == nil {
-			break
-		}
-		if kills++; cmd.ProcessState.Exited() || kills > 200 {
-			t.Fatalf("run %d: %v", kills, err)
-		}
-	}
-	score := s.Score()
-	if score.Missing > 0 || score.Forbidden > 0 || score.BeforeRobots > 0 {
-		t.Errorf("the servers saw:\n%s", score)
-	}
-	t.Logf("%d kills, %d pages fetched again", kills, score.Repeats+score.RepeatsOther)
-	data, err := os.ReadFile(filepath.Join(dir, "pages.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(data), "\n"); n != score.Truth {
-		t.Errorf("pages.jsonl has %d lines, want %d", n, score.Truth)
 	}
 }
 

@@ -97,11 +97,8 @@ func (f *faultyFile) Sync() error {
 	if err != nil {
 		return err
 	}
-	size, err := d.FS.Size(f.name) // before: others may write meanwhile
-	if err != nil {
-		return err
-	}
-	if err := f.File.Sync(); err != nil {
+	size, gone := d.FS.Size(f.name)                      // before: others may write meanwhile
+	if err := f.File.Sync(); err != nil || gone != nil { // it was removed while it was open
 		return err
 	}
 	d.mu.Lock()

@@ -98,7 +98,13 @@ func (f *folder) hasOutputs() bool {
 
 // clear removes what a crawl makes, and nothing else. The state goes first: without it the rest is no crawl that goes on.
 func (f *folder) clear() error {
-	doomed := append(f.stateFiles(), outputs...)
+	if err := f.removeAll(f.stateFiles()); err != nil {
+		return err
+	}
+	if err := f.disk.SyncDir(f.path("state")); err != nil { // none of it may come back when the rest is gone
+		return err
+	}
+	doomed := slices.Clone(outputs)
 	files, err := f.disk.List(f.path("warc"))
 	if err != nil {
 		return err
@@ -108,7 +114,11 @@ func (f *folder) clear() error {
 			doomed = append(doomed, filepath.Join("warc", name))
 		}
 	}
-	for _, name := range doomed {
+	return f.removeAll(doomed)
+}
+
+func (f *folder) removeAll(names []string) error {
+	for _, name := range names {
 		if err := f.disk.Remove(f.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -119,7 +129,7 @@ func (f *folder) clear() error {
 // stateFiles are the files and folders of the state, each folder after what is in it.
 func (f *folder) stateFiles() []string {
 	all := []string{filepath.Join("state", "asides")}
-	for _, room := range []string{"frontier", "seen", "digests", "journal"} {
+	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal"} {
 		dir := filepath.Join("state", room)
 		names, _ := f.disk.List(f.path(dir)) // where it is no folder, it goes as a file
 		for _, name := range names {

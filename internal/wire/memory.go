@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	leastMemory = 64 << 20
-	guess       = 4 << 30 // of a machine that does not say
+	leastMemory = 256 << 10 // of what a user asks for: less would be buffers only
+	ordinary    = 64 << 20  // the least where nobody asks
+	guess       = 4 << 30   // of a machine that does not say
 )
 
 // memory is what queues and known URLs may take.
@@ -16,7 +17,7 @@ func (j *Job) memory() int64 {
 	if j.Memory > 0 {
 		return max(j.Memory, leastMemory)
 	}
-	return max(machineMemory()/3, leastMemory)
+	return max(machineMemory()/3, ordinary)
 }
 
 // machineMemory is what the machine has, as far as it can be known.

@@ -169,9 +169,13 @@ func (c *Crawl) assemble() error {
 		return err
 	}
 	c.Frontier = c.views.Frontier
+	rules, err := c.openRules()
+	if err != nil {
+		return err
+	}
 	c.engine = crawl.New(j.Crawl, crawl.Parts{
 		Asides:  c.asides,
-		Robots:  robots.NewCache(robots.Config{Agent: Agent, Now: j.Crawl.Now}),
+		Robots:  rules,
 		Scope:   weburl.NewScope(j.Scope),
 		Block:   c.block,
 		Fetcher: c.fetcher,
@@ -186,6 +190,20 @@ func (c *Crawl) assemble() error {
 		Listener: j.Listener,
 	}, c.state)
 	return nil
+}
+
+// openRules opens the cache of what robots.txt files say, with what an earlier run was told.
+func (c *Crawl) openRules() (*robots.Cache, error) {
+	cfg := robots.Config{Agent: Agent, Now: c.Job.Crawl.Now}
+	if c.folder == nil {
+		return robots.NewCache(cfg), nil
+	}
+	cfg.Disk, cfg.Dir = c.disk, c.folder.path("state", "robots")
+	rules, err := robots.Open(cfg)
+	if err == nil {
+		c.closers = append(c.closers, rules)
+	}
+	return rules, err
 }
 
 // free asks for the room on the crawl's disk; nil where it keeps nothing.

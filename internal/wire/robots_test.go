@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"kumo/internal/crawl"
 )
 
 // TestRobotsRedirectsAreCounted: five are followed, whatever lies behind a sixth is not asked for and counts as no robots.txt.
@@ -78,5 +81,37 @@ func TestRobotsAreReadAgainAfterADay(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A crawl that goes on knows what it was told, and obeys it.
+func TestRobotsTxtIsAskedForOnceOverRuns(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{
+		"a.test/robots.txt": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "User-agent: *\nDisallow: /no") },
+		"a.test/":           html(`<a href=/1>1</a><a href=/no>no</a><a href=/2>2</a>`), "a.test/1": html("1"), "a.test/2": html("2"),
+	})
+	j := s.job(t, "a.test/")
+	for pages := range int64(3) {
+		k := *j
+		k.Crawl.Pages = pages + 1
+		if err := run(t, t.Context(), &k); err != nil && !errors.Is(err, crawl.ErrLimit) {
+			t.Fatal(err)
+		}
+	}
+	mustRun(t, j)
+	s.wantAsked(t, "a.test/", "a.test/1", "a.test/2")
+	asked := 0
+	for _, a := range s.asked {
+		if strings.HasSuffix(a, "/robots.txt") {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("robots.txt was asked for %d times", asked)
+	}
+	j.Fresh = true
+	mustRun(t, j)
+	if n := len(s.asked); s.asked[n-4] != "a.test/robots.txt" {
+		t.Errorf("begun afresh, it asked for %v", s.asked[n-4:])
 	}
 }

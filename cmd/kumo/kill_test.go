@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"kumo/internal/store/storetest"
+	"kumo/internal/synthweb"
+)
+
+// TestKill ends crawls at random instants, most of them by SIGKILL, until it has done so KUMO_KILLS times (20), and then lets the last
+// go on until it is done. Each process has settings of its own. Then nothing may be missing, no file may contradict another,
+// and the servers may have seen no more twice than the kills account for. KUMO_SEED replays the choices of a run.
+func TestKill(t *testing.T) {
+	want, seed := int(number("KUMO_KILLS", 20)), number("KUMO_SEED", rand.Uint64()>>1)
+	t.Logf("KUMO_SEED=%d", seed)
+	for n, ended := uint64(0), 0; ended < want; n++ {
+		k := newKiller(t, seed+n, want-ended)
+		k.crawl()
+		k.judge()
+		ended += len(k.lives) - 1
+	}
+}
+
+func number(env string, otherwise uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv(env), 10, 64); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+const (
+	killDelay = 25 * time.Millisecond
+	forDisk   = 200 * time.Millisecond // that it may take for a commit
+)
+
+// A killer runs one crawl in many processes.
+type killer struct {
+	*testing.T
+	dice   *rand.Rand
+	server *synthweb.Server
+	hosts  int
+	kills  int // after so many a process is let alone
+	dir    string
+	lives  []life
+	bound  int64 // of what may be fetched twice
+
+	mu    sync.Mutex // guards what follows
+	beats []beat
+}
+
+// A life is one process.
+type life struct {
+	end   string
+	start time.Duration // until its first request
+}
+
+// A beat is how many requests there were at a time.
+type beat struct {
+	at time.Time
+	n  int64
+}
+
+func newKiller(t *testing.T, seed uint64, kills int) *killer {
+	k := &killer{T: t, dice: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(t.TempDir(), "crawl"), hosts: 25 + kills/4, kills: kills}
+	cfg := synthweb.Clean(seed, k.hosts, 80*kills)
+	cfg.MedianSize, cfg.Latency, cfg.Spread = 4<<10, 4*time.Millisecond, -1
+	for kind, n := range map[synthweb.Kind]int{synthweb.Copy: 50, synthweb.Flaky: 10, synthweb.Lure: 10, synthweb.Script: 10, synthweb.Open: 10,
+		synthweb.Hop2: 20, synthweb.Loop: 5, synthweb.Session: 10, synthweb.Image: 100, synthweb.Style: 100} {
+		cfg.Kinds[kind] = n
+	}
+	cfg.Slow, cfg.CrawlDelay = 60*time.Millisecond, 80*time.Millisecond
+	cfg.Traits = map[synthweb.Trait]int{synthweb.Gzip: 700, synthweb.Chunked: 300, synthweb.Closing: 100, synthweb.Delay: 100,
+		synthweb.Slow: 100, synthweb.Refused: 1}
+	s, err := synthweb.Serve(t.Context(), synthweb.New(cfg), synthweb.ServeOptions{DNS: true, Truth: synthweb.TruthOptions{Embeds: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	k.server = s
+	return k
+}
+
+// crawl runs process after process until one comes to the crawl's end.
+func (k *killer) crawl() {
+	stop := make(chan struct{})
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer close(stop)
+	watch.Go(func() { k.watch(stop) })
+	for !k.live() {
+	}
+}
+
+// watch notes the pace of requests.
+func (k *killer) watch(stop <-chan struct{}) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case now := <-tick.C:
+			k.mu.Lock()
+			k.beats = append(k.beats, beat{now, k.server.Requests()})
+			k.mu.Unlock()
+		}
+	}
+}
+
+// between is how many requests there were from one time to another.
+func (k *killer) between(from, to time.Time) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	first, last := int64(-1), int64(0)
+	for _, b := range k.beats {
+		if b.at.Before(from) {
+			first = b.n
+		}
+		if last = b.n; b.at.After(to) {
+			break
+		}
+	}
+	return last - max(first, 0)
+}
+
+// firstAfter is how long after a time the first request came.
+func (k *killer) firstAfter(at time.Time, n int64) time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	i := slices.IndexFunc(k.beats, func(b beat) bool { return b.at.After(at) && b.n > n })
+	if i < 0 {
+		return 0
+	}
+	return k.beats[i].at.Sub(at)
+}
+
+func pick[T any](dice *rand.Rand, of ...T) T { return of[dice.IntN(len(of))] }
+
+// live runs one process to its end, and reports whether the crawl is done.
+func (k *killer) live() (done bool) {
+	connections := pick(k.dice, 8, 16, 32)
+	commit := time.Duration(1+k.dice.IntN(pick(k.dice, 10, 100))) * time.Millisecond
+	args := []string{"crawl", "-q", "-o", k.dir, "--delay", killDelay.String(), "--ip-delay", "0", "--scope", "any", "--allow-private", "--embeds",
+		"--contact", "test@example.org", "--dns-server", k.server.DNS(), "-c", strconv.Itoa(connections), "--commit", commit.String(),
+		"--checkpoint", pick(k.dice, "1KiB", "16KiB", "256KiB", "64MiB"), "--memory", pick(k.dice, "1MiB", "2MiB", "64MiB"),
+		"--warc-size", pick(k.dice, "100KB", "1MB", "1GB"), k.server.SeedURLs()[0]}
+	cmd := exec.Command(kumoProgram(k.T), args...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	before, began := k.server.Requests(), time.Now()
+	if err := cmd.Start(); err != nil {
+		k.Fatal(err)
+	}
+	end, times := k.ending()
+	over := make(chan struct{})
+	var ending sync.WaitGroup
+	var struck time.Time
+	ending.Go(func() { struck = strike(cmd.Process, times, end, over) })
+	err := cmd.Wait()
+	ended := time.Now()
+	close(over)
+	ending.Wait()
+	wantVerified(k.T, k.dir)
+	if err == nil {
+		end = "done"
+	}
+	k.lives = append(k.lives, life{end, k.firstAfter(began, before)})
+	code := cmd.ProcessState.ExitCode()
+	switch {
+	case code >= 0 && code != exitDone && (code != exitInterrupted || end == "none"):
+		k.Fatalf("process %d, %q, to be ended by %s: exit code %d\n%s", len(k.lives), args, end, code, said.String())
+	case end == "kill" || end == "twice":
+		// In flight, and finished since the last commit: one may have begun that the disk had not ended yet.
+		since := struck.Add(-2*commit - forDisk)
+		if since.Before(began) {
+			since = began
+		}
+		k.bound += int64(connections) + k.between(since, ended)
+	}
+	return err == nil
+}
+
+// ending is how a process is to end, and when its signals come.
+func (k *killer) ending() (end string, at []time.Duration) {
+	end = pick(k.dice, "kill", "kill", "kill", "kill", "terminate", "interrupt", "twice")
+	if runtime.GOOS == "windows" {
+		end = "kill"
+	}
+	if len(k.lives) >= k.kills {
+		return "none", nil
+	}
+	reach := pick(k.dice, 100, 400, 800) // in starting, often
+	at = append(at, time.Duration(10+k.dice.IntN(reach))*time.Millisecond)
+	if end == "twice" {
+		at = append(at, time.Duration(k.dice.IntN(60))*time.Millisecond)
+	}
+	return end, at
+}
+
+// strike sends a process its signals, unless it is over before, and returns when it sent the first.
+func strike(p *os.Process, after []time.Duration, end string, over <-chan struct{}) (first time.Time) {
+	signal := map[string]os.Signal{"kill": os.Kill, "terminate": syscall.SIGTERM, "interrupt": os.Interrupt, "twice": os.Interrupt}[end]
+	for _, d := range after {
+		select {
+		case <-over:
+			return first
+		case <-time.After(d):
+		}
+		if first.IsZero() {
+			first = time.Now()
+		}
+		_ = p.Signal(signal) // it may just have ended
+	}
+	return first
+}
+
+// judge checks what the crawl has come to, by its files and by what the servers saw.
+func (k *killer) judge() {
+	k.Helper()
+	ends := map[string]int{}
+	var starts []time.Duration
+	for _, l := range k.lives {
+		ends[l.end]++
+		if l.start > 0 {
+			starts = append(starts, l.start)
+		}
+	}
+	slices.Sort(starts)
+	score := k.server.Score()
+	twice := score.Repeats + score.RepeatsOther
+	k.Logf("ended %v; %d pages fetched, %d twice, at most %d may be; %d requests for robots.txt of %d hosts; least gap %v; "+
+		"from start to first request: median %v, most %v", fmt.Sprint(ends)[3:], score.Covered, twice, k.bound, score.Robots, k.hosts,
+		score.LeastGap.Value, starts[len(starts)/2].Round(time.Millisecond), starts[len(starts)-1].Round(time.Millisecond))
+	if score.Missing > 0 || score.Beyond > 0 || score.Forbidden > 0 || score.BeforeRobots > 0 || score.Hasty > 0 {
+		k.Errorf("the servers saw:\n%s", score)
+	}
+	if twice > k.bound {
+		k.Errorf("%d were fetched twice, at most %d may be", twice, k.bound)
+	}
+	if gap := score.LeastGap; gap.Value < killDelay-5*time.Millisecond {
+		k.Errorf("%s was asked after %v", gap.Host, gap.Value)
+	}
+	if most := int64(2*k.hosts + len(k.lives)); score.Robots > most {
+		k.Errorf("%d requests for robots.txt, at most %d should be", score.Robots, most)
+	}
+	storetest.Agree(k.T, k.dir)
+}
