@@ -60,14 +60,17 @@ func readable(body []byte) string {
 	return string(body)
 }
 
-// nextLine cuts the first line off text, which may end with LF, CR or CRLF: the empty line that CRLF seems to make is as
-// good as none.
+// nextLine cuts the first line off text, which may end with LF, CR or CRLF.
 func nextLine(text string) (line, rest string) {
 	end := strings.IndexAny(text, "\r\n")
 	if end < 0 {
 		return text, ""
 	}
-	return text[:end], text[end+1:]
+	line, rest = text[:end], text[end+1:]
+	if text[end] == '\r' && rest != "" && rest[0] == '\n' {
+		rest = rest[1:]
+	}
+	return line, rest
 }
 
 // splitLine gives a line without its comment and the key and value it consists of; false if it has none. Of a line that is

@@ -15,6 +15,7 @@ func Parse(body []byte, agent string) *Rules {
 	p := parser{agent: agent}
 	for line, rest := "", readable(body); rest != ""; {
 		line, rest = nextLine(rest)
+		p.number++
 		p.line(line)
 	}
 	return p.finish()
@@ -24,10 +25,11 @@ func Parse(body []byte, agent string) *Rules {
 type parser struct {
 	agent     string
 	mine, any group
-	named     bool // a line named the agent
-	forMine   bool // the lines at hand are for the agent
-	forAny    bool // the lines at hand are for "*"
-	ruled     bool // the next User-agent line begins a new group
+	number    uint32 // of the line at hand
+	named     bool   // a line named the agent
+	forMine   bool   // the lines at hand are for the agent
+	forAny    bool   // the lines at hand are for "*"
+	ruled     bool   // the next User-agent line begins a new group
 	sitemaps  []string
 	clean     []CleanParam
 	cleaned   int // names in clean
@@ -52,7 +54,7 @@ func (p *parser) line(line string) {
 		p.begin(value)
 	case allow, disallow:
 		p.ruled = p.forMine || p.forAny
-		p.each(func(g *group) { g.add(line, value, is == allow) })
+		p.each(func(g *group) { g.add(rule{number: p.number, allow: is == allow}, line, value) })
 	case crawlDelay:
 		p.each(func(g *group) { g.slow(parseDelay(value)) })
 	case requestRate:
@@ -134,19 +136,20 @@ func byPrecedence(a, b rule) int {
 	return 1
 }
 
-// add takes in a rule; line ends with the pattern as written. A pattern that is empty, or begins with what no path begins
+// add takes in a rule of a line, which ends with the pattern as written. A pattern that is empty, or begins with what no path begins
 // with, says nothing.
-func (g *group) add(line, pattern string, allow bool) {
+func (g *group) add(u rule, line, pattern string) {
 	if pattern == "" || pattern[0] != '/' && pattern[0] != '*' {
 		return
 	}
 	at := len(g.text)
 	g.text = append(g.text, line...)
-	g.put(rule{line: uint32(at), lineLen: uint16(len(line)), allow: allow}, pattern)
+	u.line, u.lineLen = uint32(at), uint16(len(line))
+	g.put(u, pattern)
 
-	if slash := strings.LastIndexByte(pattern, '/'); allow && slash >= 0 && strings.HasPrefix(pattern[slash:], "/index.htm") {
+	if slash := strings.LastIndexByte(pattern, '/'); u.allow && slash >= 0 && strings.HasPrefix(pattern[slash:], "/index.htm") {
 		// Who allows a folder's index page means the folder's own URL too.
-		g.put(rule{line: uint32(at), lineLen: uint16(len(line)), allow: allow}, pattern[:slash+1]+"$")
+		g.put(u, pattern[:slash+1]+"$")
 	}
 }
 

@@ -31,6 +31,7 @@ type Rules struct {
 // A rule is one Allow or Disallow line, as offsets so that thousands of them are one object to the garbage collector.
 type rule struct {
 	line, pattern       uint32
+	number              uint32 // of the line in its file, from 1
 	lineLen, patternLen uint16
 	priority            uint16 // octets of the pattern as written, non-ASCII ones escaped
 	allow               bool
@@ -40,18 +41,25 @@ type rule struct {
 // Allowed says whether the agent may fetch a URL, given as its path and query in escaped form, "/a?b" (see [Target]). rule
 // is the line that decided, "Disallow: /private/", without its comment; "" if none did. /robots.txt is always allowed.
 func (r *Rules) Allowed(pathAndQuery string) (ok bool, rule string) {
+	ok, by := r.Decide(pathAndQuery)
+	return ok, by.Text
+}
+
+// Decide is Allowed with the number of the line that decided.
+func (r *Rules) Decide(pathAndQuery string) (ok bool, by Line) {
 	if pathAndQuery == "/robots.txt" {
-		return true, ""
+		return true, Line{}
 	}
 	return r.match(unescaped(normalTarget(pathAndQuery)), true)
 }
 
 // Match is Allowed without the exception for /robots.txt, and with escaped letters and digits as they stand: what the lines say.
 func (r *Rules) Match(pathAndQuery string) (ok bool, rule string) {
-	return r.match(normalTarget(pathAndQuery), false)
+	ok, by := r.match(normalTarget(pathAndQuery), false)
+	return ok, by.Text
 }
 
-func (r *Rules) match(target string, plain bool) (ok bool, rule string) {
+func (r *Rules) match(target string, plain bool) (ok bool, by Line) {
 	for i := range r.rules {
 		u := &r.rules[i]
 		pattern := r.text[u.pattern : u.pattern+uint32(u.patternLen)]
@@ -59,10 +67,10 @@ func (r *Rules) match(target string, plain bool) (ok bool, rule string) {
 			pattern = unescaped(pattern)
 		}
 		if matches(pattern, target) {
-			return u.allow, r.text[u.line : u.line+uint32(u.lineLen)]
+			return u.allow, r.lineOf(u)
 		}
 	}
-	return true, ""
+	return true, Line{}
 }
 
 // Delay is how long the agent is asked to wait between two requests, at most a year: the longest of its Crawl-delay lines or, if
@@ -96,7 +104,7 @@ func always(allow bool, why string) *Rules {
 
 // size is about how many bytes the rules occupy.
 func (r *Rules) size() int64 {
-	n := 192 + len(r.text) + 16*len(r.rules) + 32*len(r.rates)
+	n := 192 + len(r.text) + 20*len(r.rules) + 32*len(r.rates)
 	for _, s := range r.sitemaps {
 		n += 16 + len(s)
 	}

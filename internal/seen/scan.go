@@ -1,0 +1,133 @@
+package seen
+
+import (
+	"cmp"
+	"container/heap"
+	"iter"
+	"slices"
+	"strings"
+
+	"kumo/internal/seen/mem"
+	"kumo/internal/seen/run"
+)
+
+// scanPage is how many URLs of a part in memory are copied in one go.
+const scanPage = 1 << 16
+
+// Scan gives all URLs that begin with prefix, in order: what was there at its beginning, and perhaps some of what came
+// since. It reads the disk as it goes, and copies what memory has of them, some at a time.
+func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for from, more := prefix, true; more; {
+			from, more = d.scanPage(prefix, from, yield)
+		}
+	}
+}
+
+// scanPage gives the URLs from one on, as far as the parts in memory were copied. It returns where the next page begins, and
+// whether there may be one.
+func (d *DB) scanPage(prefix, from string, yield func(Entry, error) bool) (next string, more bool) {
+	sources, last := d.collect(prefix, from)
+	view := d.tiers.Pin()
+	defer view.Release() //nolint:errcheck // what was read is right all the same
+	all := run.Merge(fold, append(sources, view.Scan([]byte(from))...)...)
+	for all.Next() {
+		key := string(all.Key())
+		if !strings.HasPrefix(key, prefix) {
+			return "", false
+		}
+		if last != "" && key > last {
+			break
+		}
+		r, ok := readRecord(all.Value())
+		e, err := d.entry(key, r)
+		if !ok {
+			err = damaged(all.Key())
+		}
+		if !yield(e, err) || err != nil {
+			return "", false
+		}
+	}
+	if err := all.Err(); err != nil {
+		yield(Entry{}, err)
+		return "", false
+	}
+	return last + "\x00", last != ""
+}
+
+// collect copies what memory has below prefix from a URL on, the newest first. last is the URL up to which that is all; "" if it is
+// all there is.
+func (d *DB) collect(prefix, from string) (sources []run.Source, last string) {
+	defer d.unpinTables()
+	for _, t := range d.pinTables() {
+		if t == nil {
+			continue
+		}
+		p := d.copyOf(t, prefix, from)
+		if n := len(p.all); n == scanPage && (last == "" || p.all[n-1].key < last) {
+			last = p.all[n-1].key
+		}
+		sources = append(sources, &p.pairs)
+	}
+	return sources, last
+}
+
+// copyOf holds the lock for one group of records at a time.
+func (d *DB) copyOf(t *mem.Table, prefix, from string) *least {
+	p := &least{}
+	for i := range mem.Groups {
+		d.mu.Lock()
+		for ref := range t.Group(i) {
+			if key := t.Key(ref); string(key) >= from && strings.HasPrefix(string(key), prefix) && p.wants(key) {
+				r := load(t, ref)
+				p.add(pair{string(key), r.append(nil)})
+			}
+		}
+		d.mu.Unlock()
+	}
+	slices.SortFunc(p.all, func(a, b pair) int { return cmp.Compare(a.key, b.key) })
+	return p
+}
+
+// least keeps the first pairs of all that it is given, as a heap with the last on top.
+type least struct{ pairs }
+
+func (l *least) wants(key []byte) bool { return len(l.all) < scanPage || string(key) < l.all[0].key }
+
+func (l *least) add(p pair) {
+	if len(l.all) < scanPage {
+		heap.Push(l, p)
+		return
+	}
+	l.all[0] = p
+	heap.Fix(l, 0)
+}
+
+func (l *least) Len() int           { return len(l.all) }
+func (l *least) Less(i, j int) bool { return l.all[i].key > l.all[j].key }
+func (l *least) Swap(i, j int)      { l.all[i], l.all[j] = l.all[j], l.all[i] }
+func (l *least) Push(x any)         { l.all = append(l.all, x.(pair)) }
+func (l *least) Pop() any           { panic("nobody takes") }
+
+// pairs are a source in memory.
+type pairs struct {
+	all []pair
+	now pair
+}
+
+type pair struct {
+	key   string
+	value []byte
+}
+
+func (p *pairs) Next() bool {
+	if len(p.all) == 0 {
+		return false
+	}
+	p.now, p.all = p.all[0], p.all[1:]
+	return true
+}
+
+func (p *pairs) Key() []byte   { return []byte(p.now.key) }
+func (p *pairs) Value() []byte { return p.now.value }
+func (p *pairs) Err() error    { return nil }
