@@ -1,97 +1,99 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/seen"
+	"kumo/internal/look"
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
 )
 
-// The verbs that look into a crawl that is not running.
+// The verbs that look into a crawl, whether it runs or not.
+
+const lookLong = `
+
+It asks the crawl if it runs, which goes on undisturbed, and opens its folder if not.`
 
 func explainCommand() *cobra.Command {
 	cmd := lookCommand("explain URL", "Say why a URL was, or was not, crawled", cobra.ExactArgs(1),
-		func(w io.Writer, c *wire.Crawl, args []string) error {
+		func(l *lookup, args []string) error {
 			if _, err := weburl.Parse(args[0]); err != nil {
 				return usagef("%q: %v", args[0], err)
 			}
-			x, err := c.Explain(args[0])
+			x, err := l.look.Explain(l.ctx, args[0])
 			if err != nil {
 				return err
 			}
-			return printExplanation(w, x)
+			if l.json {
+				return l.printJSON(x)
+			}
+			return printExplanation(l.w, x)
 		})
-	cmd.Long = `Say what became of a URL in a crawl: whether it was met and when, which rule holds for it, where it waits and
-what its host waits for, when it was fetched and where its record lies. The crawl must not be running.`
+	cmd.Long = `Say what became of a URL in a crawl: whether it was met, when and where, which rule and which line of robots.txt hold for it, where
+it waits and what its host waits for, when it was fetched and where its record lies, or why it was left out.` + lookLong
 	cmd.Example = "  kumo explain https://example.com/a -o crawls/example.com"
 	return cmd
 }
 
 func hostsCommand() *cobra.Command {
 	var n int
-	cmd := lookCommand("hosts", "List the hosts of a crawl where URLs wait", cobra.NoArgs, func(w io.Writer, c *wire.Crawl, _ []string) error {
-		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(tab, "waiting\thost\tnext\tfor\tfailures")
-		for h, err := range c.Hosts(n) {
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(tab, "%d\t%s\t%s\t%s\t%d\n", h.Waiting, h.Key, when(h.Next), h.Why, h.Failures)
-		}
-		return tab.Flush()
+	cmd := lookCommand("hosts", "List the hosts of a crawl where URLs wait", cobra.NoArgs, func(l *lookup, _ []string) error {
+		return list(l, l.look.Hosts(l.ctx, n), "waiting\thost\tnext\tfor\tfailures", func(h *look.Host) string {
+			return fmt.Sprintf("%d\t%s\t%s\t%s\t%d", h.Waiting, h.Key, when(h.Next), h.For, h.Failures)
+		})
 	})
 	cmd.Flags().IntVarP(&n, "number", "n", 20, "list this many, those with most URLs first")
+	cmd.Long = "List the hosts of a crawl where URLs wait, with their next time and what they wait for." + lookLong
 	return cmd
 }
 
 func queueCommand() *cobra.Command {
 	var n int
-	cmd := lookCommand("queue HOST", "List the URLs that wait at a host", cobra.ExactArgs(1), func(w io.Writer, c *wire.Crawl, args []string) error {
-		items, err := c.Queue(args[0], n)
-		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(tab, "depth\tpath\ttries\turl\tfrom")
-		for _, it := range items {
-			fmt.Fprintf(tab, "%d\t%s\t%d\t%s\t%s\n", it.Depth, it.Path, it.Tries, it.URL, it.From)
-		}
-		return errors.Join(tab.Flush(), err)
+	cmd := lookCommand("queue HOST", "List the URLs that wait at a host", cobra.ExactArgs(1), func(l *lookup, args []string) error {
+		return list(l, l.look.Queue(l.ctx, args[0], n), "depth\tpath\ttries\turl\tfrom", func(it *look.Item) string {
+			return fmt.Sprintf("%d\t%s\t%d\t%s\t%s", it.Depth, it.Path, it.Tries, it.URL, it.From)
+		})
 	})
 	cmd.Flags().IntVarP(&n, "number", "n", 20, "list this many, 10,000 at most, in the order in which they are to be fetched")
-	cmd.Long = "List the URLs that wait at a host: example.com, or example.com:8080. The crawl must not be running."
+	cmd.Long = "List the URLs that wait at a host: example.com, or example.com:8080." + lookLong
 	return cmd
 }
 
 func seenCommand() *cobra.Command {
 	var n int
-	cmd := lookCommand("seen PREFIX", "List the known URLs that begin with a prefix", cobra.MaximumNArgs(1),
-		func(w io.Writer, c *wire.Crawl, args []string) error {
-			left := n
-			for e, err := range c.Seen(strings.Join(args, "")) {
-				if err != nil {
-					return err
-				}
-				if left--; left < 0 {
-					break
-				}
-				fmt.Fprintln(w, entryLine(&e))
-			}
-			return nil
+	var prefix string
+	cmd := lookCommand("seen [--prefix URL]", "List the known URLs that begin with a prefix", cobra.MaximumNArgs(1),
+		func(l *lookup, args []string) error {
+			return list(l, l.look.Seen(l.ctx, prefix+strings.Join(args, ""), n), "", knownLine)
 		})
+	cmd.Flags().StringVar(&prefix, "prefix", "", "list those that begin with `URL`; it may stand without the flag, too")
 	cmd.Flags().IntVarP(&n, "number", "n", 100, "list this many, in order")
-	cmd.Long = "List the URLs that a crawl has met and that begin with a prefix, each with its state, depth, status and time. The crawl must\nnot be running."
+	cmd.Long = "List the URLs that a crawl has met and that begin with a prefix, each with its state, depth, status and time." + lookLong
 	return cmd
 }
 
+// A lookup is what a verb needs to answer.
+type lookup struct {
+	ctx  context.Context
+	w    io.Writer
+	json bool
+	look *wire.Look
+}
+
 // lookCommand makes a verb that looks into the crawl that --out names.
-func lookCommand(use, short string, args cobra.PositionalArgs, look func(io.Writer, *wire.Crawl, []string) error) *cobra.Command {
+func lookCommand(use, short string, args cobra.PositionalArgs, run func(*lookup, []string) error) *cobra.Command {
 	var dir string
+	l := &lookup{}
 	cmd := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, given []string) error {
 		if err := args(cmd, given); err != nil {
 			return &usage{err}
@@ -99,19 +101,20 @@ func lookCommand(use, short string, args cobra.PositionalArgs, look func(io.Writ
 		return nil
 	}}
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		c, err := openCrawl(dir)
-		if err != nil {
+		l.ctx, l.w = cmd.Context(), cmd.OutOrStdout()
+		if l.look, err = openLook(l.ctx, dir); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, c.Close()) }()
-		return look(cmd.OutOrStdout(), c, args)
+		defer func() { err = errors.Join(err, l.look.Close()) }()
+		return run(l, args)
 	}
 	cmd.Flags().StringVarP(&dir, "out", "o", "", "the crawl's `FOLDER` (needed)")
+	cmd.Flags().BoolVar(&l.json, "json", false, "answer in JSON, a line for each that is listed")
 	return cmd
 }
 
-// openCrawl opens a crawl as kumo crawl -o DIR would, and does not run it.
-func openCrawl(dir string) (*wire.Crawl, error) {
+// openLook asks the crawl in dir, or opens it as kumo crawl -o DIR would, and does not run it.
+func openLook(ctx context.Context, dir string) (*wire.Look, error) {
 	if dir == "" {
 		return nil, usagef("which crawl? name its folder with --out")
 	}
@@ -122,73 +125,48 @@ func openCrawl(dir string) (*wire.Crawl, error) {
 	if len(saved) == 0 {
 		return nil, usagef("%s: there is no crawl", dir)
 	}
-	o := &options{}
-	flags := crawlFlags(o)
-	if err := flags.Parse([]string{"--out", dir}); err != nil {
-		return nil, err
-	}
-	if err := o.settle(flags, nil); err != nil {
-		return nil, err
-	}
-	return wire.Open(&o.job)
+	return wire.OpenLook(ctx, dir, func() (*wire.Job, error) {
+		o := &options{}
+		flags := crawlFlags(o)
+		if err := flags.Parse([]string{"--out", dir}); err != nil {
+			return nil, err
+		}
+		return &o.job, o.settle(flags, nil)
+	})
 }
 
-func printExplanation(w io.Writer, x *wire.Explanation) error {
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(tab, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+// list prints values as they come, or as a table below a head, which has to wait for the last.
+func list[T any](l *lookup, values iter.Seq2[T, error], head string, row func(*T) string) (err error) {
+	w := l.w
+	if head != "" && !l.json {
+		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		defer func() { err = errors.Join(err, tab.Flush()) }()
+		fmt.Fprintln(tab, head)
+		w = tab
 	}
-	row("url", "%s", x.URL)
-	switch {
-	case !x.Known:
-		row("known", "no: no page within reach has linked to it, or it is out of scope")
-	case x.Entry.State == seen.Aside:
-		row("known", "since %s, and left out so far", when(x.Entry.First))
-	default:
-		row("known", "since %s, at depth %d", when(x.Entry.First), x.Entry.Depth)
-	}
-	if x.Rule == "" {
-		row("rules", "would let it in")
-	} else {
-		row("rules", "%s: %s", x.Rule, x.Why)
-	}
-	if x.Aside != nil {
-		row("set aside", "by %s: %s (linked from %s); a better link may still bring it in", x.Aside.Rule, x.Aside.Why, x.Aside.From)
-	}
-	if x.Skipped != nil {
-		row("left out", "%v by %v: %v (linked from %v)", x.Skipped["time"], x.Skipped["rule"], x.Skipped["why"], x.Skipped["from"])
-	}
-	if x.Waiting != nil {
-		row("waits", "at place %d of %d of its host, linked from %s, tried %d times", x.Place, x.Host.Waiting, x.Waiting.From, x.Waiting.Tries)
-	}
-	if x.HostMet {
-		row("host", "%d URLs wait; next not before %s (%s); delay %v; %d failures in a row", x.Host.Waiting, when(x.Host.Next), x.Host.Why, x.Host.Delay,
-			x.Host.Failures)
-	}
-	if x.Page != nil {
-		row("fetched", "%v, status %v, %v, %v bytes", x.Page["time"], x.Page["status"], x.Page["type"], x.Page["bytes"])
-		if from := x.Page["from"]; from != "" {
-			row("from", "%v, depth %v", from, x.Page["depth"])
-		} else {
-			row("from", "the user: it is a seed")
+	for v, err := range values {
+		if err == nil && l.json {
+			err = l.printJSON(v)
+		} else if err == nil {
+			_, err = fmt.Fprintln(w, row(&v))
 		}
-		if x.Page["warc"] != nil {
-			row("record", "%v at byte %.0f", x.Page["warc"], x.Page["offset"])
+		if err != nil {
+			return err
 		}
-	} else if x.Entry != nil && !x.Entry.Fetched.IsZero() {
-		row("tried", "%s, without an answer", when(x.Entry.Fetched))
 	}
-	return tab.Flush()
+	return nil
 }
 
-func entryLine(e *seen.Entry) string {
-	state := "known"
-	if e.State == seen.Aside {
-		state = "left out"
-	}
-	line := fmt.Sprintf("%s  %s, depth %d, since %s", e.URL, state, e.Depth, when(e.First))
-	if !e.Fetched.IsZero() {
-		line += fmt.Sprintf(", status %d at %s", e.Status, when(e.Fetched))
+func (l *lookup) printJSON(v any) error {
+	enc := json.NewEncoder(l.w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+func knownLine(k *look.Known) string {
+	line := fmt.Sprintf("%s  %s, depth %d, since %s", k.URL, k.State, k.Depth, when(k.Since))
+	if !k.Fetched.IsZero() {
+		line += fmt.Sprintf(", status %d at %s", k.Status, when(k.Fetched))
 	}
 	return line
 }

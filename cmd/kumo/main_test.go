@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,8 +26,10 @@ func TestMain(m *testing.M) {
 // TestStories runs testdata/*.txt. Besides kumo they may use
 //
 //	web [messy] HOSTS PAGES   serves a web that keeps score; sets $SEED, the first URL, and $WEB, the flags to crawl it with
-//	site FOLDER               serves a folder's files as a site at $SITE; ?header=NAME:VALUE adds a field to an answer, and
-//	                          Location makes it a redirect
+//	site FOLDER [NAME]        serves a folder's files as a site at $SITE, or $NAME; ?header=NAME:VALUE adds a field to an answer,
+//	                          Location makes it a redirect, and ?status=CODE an error; while there is a file FILE.hold, who asks
+//	                          for FILE waits
+//	until PATTERN kumo ARGS.. runs kumo again and again until what it prints matches
 //	score KEY VALUE           checks a field of the servers' score
 //	exit CODE kumo ARGS...    runs kumo and checks its exit code
 //	lines FILE N              checks how many lines a file has; N may be 'score:KEY'
@@ -36,7 +41,7 @@ func TestStories(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"web": webCmd, "site": siteCmd, "score": scoreCmd, "exit": exitCmd, "lines": linesCmd,
+			"web": webCmd, "site": siteCmd, "score": scoreCmd, "until": untilCmd, "exit": exitCmd, "lines": linesCmd,
 			"cut": cutCmd, "append": appendCmd, "move": moveCmd,
 		},
 	})
@@ -61,8 +66,16 @@ func webCmd(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func siteCmd(ts *testscript.TestScript, _ bool, args []string) {
-	files := http.FileServer(http.Dir(ts.MkAbs(args[0])))
+	dir, name := ts.MkAbs(args[0]), "SITE"
+	if len(args) > 1 {
+		name = args[1]
+	}
+	files := http.FileServer(http.Dir(dir))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(r.URL.Path)+".hold")); err == nil {
+			<-r.Context().Done()
+			return
+		}
 		for _, field := range r.URL.Query()["header"] {
 			name, value, _ := strings.Cut(field, ":")
 			w.Header().Set(name, value)
@@ -71,11 +84,29 @@ func siteCmd(ts *testscript.TestScript, _ bool, args []string) {
 			w.WriteHeader(http.StatusFound)
 			return
 		}
+		if status, err := strconv.Atoi(r.FormValue("status")); err == nil {
+			w.WriteHeader(status)
+			return
+		}
 		files.ServeHTTP(w, r)
 	}))
 	ts.Defer(s.Close)
-	ts.Setenv("SITE", s.URL)
-	ts.Setenv("HOST", strings.TrimPrefix(s.URL, "http://"))
+	ts.Setenv(name, s.URL)
+	if name == "SITE" {
+		ts.Setenv("HOST", strings.TrimPrefix(s.URL, "http://"))
+	}
+}
+
+func untilCmd(ts *testscript.TestScript, _ bool, args []string) {
+	want := regexp.MustCompile("(?m)" + args[0])
+	var out string
+	for begin := time.Now(); time.Since(begin) < 20*time.Second; {
+		err := ts.Exec(args[1], args[2:]...)
+		if out = ts.ReadFile("stdout"); err == nil && want.MatchString(out) {
+			return
+		}
+	}
+	ts.Fatalf("no match for %s in 20s, but\n%s", args[0], out)
 }
 
 func scoreOf(ts *testscript.TestScript, key string) string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -17,6 +18,21 @@ import (
 
 // asidesName is the file's name in the crawl's folder.
 var asidesName = filepath.Join("state", "asides")
+
+// FindAside returns the last word on a URL that was set aside, nil if there is none. It may be called while a crawl runs in dir.
+func FindAside(disk vfs.FS, dir, url string) (found *page.Skip, err error) {
+	a := &Asides{disk: disk, dir: dir}
+	err = a.read(0, func(s page.Skip, _ int64) error {
+		if s.URL == url {
+			found = &s
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // there is no such file yet, or its end is just being written
+	}
+	return found, err
+}
 
 // Asides are the URLs that were set aside, in a file, in the order in which they were: a better link may still come to each. It is
 // a store like others, so that the file agrees with the journal after a crash.

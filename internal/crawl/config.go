@@ -107,7 +107,8 @@ type Views struct {
 
 // Parts are what the engine works with.
 type Parts struct {
-	Asides    *Asides // may be nil: what was set aside is not written down then
+	Asides    *Asides  // may be nil: what was set aside is not written down then
+	Answers   *Answers // may be nil, likewise: what robots.txt files said
 	Robots    *robots.Cache
 	Scope     *weburl.Scope
 	Block     *BlockList // may be nil

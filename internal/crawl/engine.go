@@ -29,6 +29,7 @@ type Engine struct {
 	seen      Seen
 	digests   Digests
 	asides    *Asides
+	answers   *Answers
 	db        *seen.DB // seen, if that is on the disk
 	rules     *robots.Cache
 	scope     *weburl.Scope
@@ -74,7 +75,7 @@ type Engine struct {
 func New(cfg Config, p Parts, s *State) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
-		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
+		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, answers: p.Answers, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
 		newParser: p.NewParser, text: p.Text, stats: s.Stats, listener: p.Listener,
 		quota: newQuota(cfg, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
 		shelf: map[string]waiting{}, settled: map[string]bool{}, told: s.toldOf, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{}, listed: map[string]int32{},

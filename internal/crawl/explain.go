@@ -5,72 +5,100 @@ import (
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
+	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/weburl"
 )
 
-// An Explanation is what a crawl knows of one URL.
+// An Explanation is what the engine knows of one URL. What became of it is in the crawl's files, too.
 type Explanation struct {
-	URL   string      // as the crawl has it, canonical and by its rules
-	Known bool        // it was met within reach
+	URL   weburl.URL  // as the crawl has it, canonical and by its rules
 	Entry *seen.Entry // what the URL database has; nil if it was not met, or the crawl keeps nothing
+	State seen.State
 
-	Aside *page.Skip // why it is set aside, if it is: a better link may still bring it in
-
-	Rule string // the rule that would leave it out if a link to it were found on a seed now, "" if none
+	In   bool   // a link to it that is found on a seed now would bring it in
+	Rule string // the rule that would leave it out; "scope" where it is in
 	Why  string // in the rule's words
 
+	IgnoresRobots bool
+	Allowed       bool // by its host's robots.txt
+	By            robots.Line
+	RobotsKnown   bool // the three above hold
+
+	Found   *frontier.Found // where it waits, or that it is under way; nil if neither, or behind the first 10,000 of its host
 	Host    frontier.HostInfo
 	HostMet bool
-	Waiting *frontier.Item // if it waits
-	Place   int            // in its host's queue, from 1; 0 if it is not among the first
-	Shelved bool           // it was given up with its origin, and waits for another run
+	Pages   int64 // that the host has given
+	Most    int64 // that it may give, 0: without limit
+
+	Shelved *frontier.Item // it was given up with its origin, and waits for another run
+	GivenUp string         // why its origin was given up, "" if it was not
+	Pending *frontier.Item // the next merge decides whether it is news
+	Left    string         // the rule by which Pending is left out then, "" if it is not
 }
 
-// queueLooked is how far a host's queue is looked through.
-const queueLooked = 10_000
-
-// Explain says what became of a URL. The crawl must not be running.
+// Explain says what became of a URL. It may be called while the crawl runs: then it is what is so at one moment or the next.
 func (e *Engine) Explain(url string) (*Explanation, error) {
 	u, err := weburl.Parse(url)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", url, err)
 	}
 	u = e.cfg.Canon.Apply(u.Canonical())
-	x := &Explanation{URL: u.String()}
-	if err := e.look(x); err != nil {
-		return nil, err
-	}
-	v := e.judge(u, &frontier.Item{URL: x.URL, Kind: page.Anchor, Depth: 1})
-	x.Rule, x.Why = v.rule, v.why
+	x := &Explanation{URL: u, IgnoresRobots: e.cfg.IgnoreRobots, Pages: e.stats.HostPages(u.Host()), Most: e.cfg.PagesPerHost}
+	e.explainRules(x)
 	x.Host, x.HostMet = e.frontier.Host(u.Host())
-	items, err := e.frontier.Queue(u.Host(), queueLooked)
-	for i := range items {
-		if items[i].URL == x.URL {
-			x.Waiting, x.Place = &items[i], i+1
-			break
-		}
+	if x.Found, err = e.frontier.Find(u.Host(), u.String()); err != nil {
+		return nil, fmt.Errorf("look for %s in the frontier: %w", u, err)
 	}
-	return x, err
+	e.explainEnd(x) // after the frontier: what is done meanwhile is met here
+	return x, e.explainSeen(x)
 }
 
-func (e *Engine) look(x *Explanation) error {
+// explainRules judges a link to the URL as if a seed had it.
+func (e *Engine) explainRules(x *Explanation) {
+	v := e.judge(x.URL, &frontier.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: 1})
+	x.Rule, x.Why, x.In = v.rule, v.why, v.rule == ""
+	if x.In {
+		x.Rule, x.Why = "scope", e.scope.Judge(x.URL).Rule
+	}
+	if rules, known := e.rules.Get(x.URL.Origin()); known && !x.IgnoresRobots {
+		x.RobotsKnown = true
+		x.Allowed, x.By = rules.Decide(x.URL.RequestURI())
+	}
+}
+
+// explainEnd says whether the URL is done though its visit is not given back, or given up.
+func (e *Engine) explainEnd(x *Explanation) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	url := x.URL.String()
+	if x.Found != nil && x.Found.UnderWay && e.settled[url] {
+		x.Found = nil
+	}
+	if w, ok := e.shelf[url]; ok {
+		x.Shelved = &w.item
+	}
+	if l, ok := e.lost[x.URL.Origin()]; ok {
+		x.GivenUp = fmt.Sprintf("%s: %s", l.failure, l.why)
+	}
+}
+
+func (e *Engine) explainSeen(x *Explanation) (err error) {
+	url := x.URL.String()
 	if e.db == nil {
-		state, _, err := e.seen.Look(x.URL)
-		x.Known = state != seen.Unknown
+		x.State, _, err = e.seen.Look(url)
 		return err
 	}
-	entry, known, err := e.db.Get(x.URL)
+	payload, waits := e.db.Pending(url)
+	entry, known, err := e.db.Get(url)
 	if known {
-		x.Known, x.Entry = entry.State != seen.Unknown, &entry
+		x.Entry, x.State = &entry, entry.State
 	}
-	if err != nil || entry.State != seen.Aside || e.asides == nil {
+	if !waits || err != nil {
 		return err
 	}
-	return e.asides.read(e.asked, func(s page.Skip, _ int64) error {
-		if s.URL == x.URL {
-			x.Aside = &s
-		}
-		return nil
-	})
+	d := decoder{b: payload}
+	c := d.candidate()
+	x.Pending, x.Left = &c.item, c.rule
+	return d.err
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
@@ -92,6 +93,9 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	l, bad := w.withoutRules(f)
 	if !bad {
 		l, bad = w.settleRobots(v, u)
+		if err := w.keepAnswer(v, start); err != nil {
+			return err
+		}
 	}
 	if bad {
 		if err := w.giveUp(v.Robots, l); err != nil {
@@ -99,6 +103,16 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 		}
 	}
 	return w.done(v, f)
+}
+
+// keepAnswer writes down what an origin's robots.txt says, if this was the answer and no redirect.
+func (w *worker) keepAnswer(v *frontier.Visit, at time.Time) error {
+	rules, known := w.rules.Get(v.Robots)
+	if !known || w.answers == nil {
+		return nil
+	}
+	a := Answer{Origin: v.Robots, URL: v.URL, Time: at.UTC(), Status: w.resp.Status, Lines: rules.Lines()}
+	return w.committer.within(func() error { return w.answers.add(&a) })
 }
 
 // judgeRobots decides what follows from an exchange for a robots.txt. No answer, or a bad one, is asked for again a few

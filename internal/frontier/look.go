@@ -16,6 +16,7 @@ type HostInfo struct {
 	Asked    time.Duration // of Delay, what its robots.txt asks for
 	Failures int           // in a row
 	Suspect  bool          // failed or was slow lately
+	Parked   bool          // for a robots.txt: what waits for that stays
 }
 
 // Why says what a host waits for.
@@ -53,29 +54,29 @@ func (f *Frontier) Host(key string) (HostInfo, bool) {
 
 func (f *Frontier) info(h *host) HostInfo {
 	i := HostInfo{Key: h.key, Next: h.next, Waiting: int(h.count()), Active: h.inflight, Delay: f.delay(h), Asked: h.delay,
-		Failures: h.failures.n, Suspect: h.doubtful}
+		Failures: h.failures.n, Suspect: h.doubtful, Parked: len(h.parked) > 0}
 	turn := !h.slot.IsZero() && h.slot.Equal(h.next)
-	i.Why = f.why(&i, len(h.parked) > 0, turn, h.backing, h.throttles.n)
+	i.Why = f.why(&i, turn, h.backing, h.throttles.n)
 	return i
 }
 
 func (f *Frontier) coldInfo(key string, id uint32) HostInfo {
 	r := f.disk.table.at(id)
 	s := unpack(r.state)
-	i := HostInfo{Key: key, Next: f.disk.time(s.next), Waiting: int(r.count), Failures: s.failures, Suspect: r.is(isDoubtful),
+	i := HostInfo{Key: key, Next: f.disk.time(s.next), Waiting: int(r.count), Failures: s.failures, Suspect: r.is(isDoubtful), Parked: r.is(isParked),
 		Asked: time.Duration(r.delay) * time.Millisecond}
 	i.Delay = max(f.cfg.Delay, i.Asked)
-	i.Why = f.why(&i, r.is(isParked), r.is(hasTurn), r.is(isBacking), s.throttles)
+	i.Why = f.why(&i, r.is(hasTurn), r.is(isBacking), s.throttles)
 	return i
 }
 
-func (f *Frontier) why(i *HostInfo, parked, turn, backing bool, throttles int) Why {
+func (f *Frontier) why(i *HostInfo, turn, backing bool, throttles int) Why {
 	switch {
 	case i.Active > 0:
 		return WhyActive
 	case i.Waiting == 0:
 		return WhyNothing
-	case parked:
+	case i.Parked:
 		return WhyParked
 	case !i.Next.After(f.cfg.Now()):
 		return WhyPlace

@@ -1,93 +1,141 @@
 package wire
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
+	"context"
+	"encoding/base32"
 	"iter"
 
 	"kumo/internal/crawl"
 	"kumo/internal/frontier"
+	"kumo/internal/look"
 	"kumo/internal/seen"
 )
 
-// An Explanation is what a crawl knows of a URL, with its lines in the crawl's files.
-type Explanation struct {
-	*crawl.Explanation
-	Page    map[string]any // its line in pages.jsonl, nil if there is none
-	Skipped map[string]any // its last line in skipped.jsonl
+var _ look.Source = source{}
+
+// A source answers for a crawl that is open in this process. What the crawl's files say, the one who asks reads, see [Look]: a crawl
+// that runs has other things to do.
+type source struct{ *Crawl }
+
+// Explain is Source's.
+func (c source) Explain(_ context.Context, url string) (*look.Explanation, error) {
+	e, err := c.engine.Explain(url)
+	if err != nil {
+		return nil, err
+	}
+	x := &look.Explanation{URL: e.URL.String(), Scope: look.Scope{In: e.In, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp}
+	if e.Entry != nil && e.State != seen.Unknown {
+		k := knownOf(e.Entry)
+		x.Known = &k
+	}
+	if e.Entry != nil && !e.Entry.Fetched.IsZero() {
+		x.Page = pageOf(e.Entry)
+	}
+	if e.HostMet {
+		h := hostOf(&e.Host)
+		h.Pages, h.Most = e.Pages, e.Most
+		x.Host = &h
+	}
+	explainRobots(x, e)
+	explainWait(x, e)
+	return x, nil
 }
 
-// Explain says what became of a URL.
-func (c *Crawl) Explain(url string) (*Explanation, error) {
-	x, err := c.engine.Explain(url)
-	if err != nil {
-		return nil, err
+func explainRobots(x *look.Explanation, e *crawl.Explanation) {
+	switch {
+	case e.IgnoresRobots:
+		x.Robots = &look.Robots{Ignored: true, Allowed: true}
+	case e.RobotsKnown:
+		x.Robots = &look.Robots{Allowed: e.Allowed, Line: e.By.Number, Text: e.By.Text}
 	}
-	all := &Explanation{Explanation: x}
-	if all.Page, err = c.lastLine("pages.jsonl", x.URL); err != nil {
-		return nil, err
-	}
-	all.Skipped, err = c.lastLine("skipped.jsonl", x.URL)
-	return all, err
 }
 
-// lastLine is the last line of a file in JSON that speaks of a URL.
-func (c *Crawl) lastLine(name, url string) (map[string]any, error) {
-	f, err := c.disk.Open(c.folder.path(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// explainWait says where the URL waits, if it does.
+func explainWait(x *look.Explanation, e *crawl.Explanation) {
+	switch {
+	case e.Found != nil:
+		it := itemOf(&e.Found.Item)
+		x.Waits, x.Place, x.Active = &it, e.Found.Place, e.Found.UnderWay
+	case e.Shelved != nil:
+		it := itemOf(e.Shelved)
+		x.Waits = &it
 	}
-	if err != nil {
-		return nil, err
+	if p := e.Pending; p != nil {
+		x.Merge = &look.Skip{Rule: e.Left, From: p.From, Depth: int(p.Depth)}
 	}
-	defer func() { _ = f.Close() }() // it is only read
-	text, err := json.Marshal(url)
-	if err != nil {
-		return nil, err
+}
+
+// pageOf is what the URL database has of a page.
+func pageOf(e *seen.Entry) *look.Page {
+	p := &look.Page{Time: e.Fetched, Status: e.Status, Depth: int(e.Depth)}
+	if e.Digest != [20]byte{} {
+		p.Digest = "sha1:" + base32.StdEncoding.EncodeToString(e.Digest[:])
 	}
-	begin := append([]byte(`{"url":`), append(text, ',')...)
-	var found []byte
-	in := bufio.NewReaderSize(f, 1<<20)
-	for {
-		line, err := in.ReadBytes('\n')
-		if bytes.HasPrefix(line, begin) {
-			found = line
-		}
-		if errors.Is(err, io.EOF) {
-			break
+	return p
+}
+
+// Hosts is Source's.
+func (c source) Hosts(_ context.Context, n int) iter.Seq2[look.Host, error] {
+	return convert(c.Frontier.Hosts(n, frontier.ByWaiting), hostOf)
+}
+
+// Queue is Source's.
+func (c source) Queue(_ context.Context, host string, n int) iter.Seq2[look.Item, error] {
+	return func(yield func(look.Item, error) bool) {
+		items, err := c.Frontier.Queue(host, n)
+		for i := range items {
+			if !yield(itemOf(&items[i]), nil) {
+				return
+			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
+			yield(look.Item{}, err)
 		}
 	}
-	if found == nil {
-		return nil, nil
-	}
-	var fields map[string]any
-	if err := json.Unmarshal(found, &fields); err != nil {
-		return nil, fmt.Errorf("%s: the line of %s: %w", name, url, err)
-	}
-	return fields, nil
 }
 
-// Hosts are the first n hosts where something waits, those with the most first.
-func (c *Crawl) Hosts(n int) iter.Seq2[frontier.HostInfo, error] {
-	return c.Frontier.Hosts(n, frontier.ByWaiting)
-}
-
-// Queue are the first n items that wait at a host.
-func (c *Crawl) Queue(host string, n int) ([]frontier.Item, error) { return c.Frontier.Queue(host, n) }
-
-// Seen are the known URLs that begin with a prefix.
-func (c *Crawl) Seen(prefix string) iter.Seq2[seen.Entry, error] {
+// Seen is Source's.
+func (c source) Seen(_ context.Context, prefix string, n int) iter.Seq2[look.Known, error] {
 	db, ok := c.views.Seen.(*seen.DB)
 	if !ok {
-		return func(func(seen.Entry, error) bool) {}
+		return func(func(look.Known, error) bool) {}
 	}
-	return db.Scan(prefix)
+	return first(n, convert(db.Scan(prefix), knownOf))
+}
+
+func convert[In, Out any](values iter.Seq2[In, error], to func(*In) Out) iter.Seq2[Out, error] {
+	return func(yield func(Out, error) bool) {
+		for v, err := range values {
+			if !yield(to(&v), err) {
+				return
+			}
+		}
+	}
+}
+
+func first[T any](n int, values iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for v, err := range values {
+			if n--; n < 0 || !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+func hostOf(h *frontier.HostInfo) look.Host {
+	return look.Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked, Delay: h.Delay,
+		CrawlDelay: min(h.Asked, h.Delay), Failures: h.Failures}
+}
+
+func itemOf(it *frontier.Item) look.Item {
+	return look.Item{URL: it.URL, From: it.From, Path: it.Path, Depth: int(it.Depth), Tries: int(it.Tries)}
+}
+
+func knownOf(e *seen.Entry) look.Known {
+	k := look.Known{URL: e.URL, State: "known", Depth: int(e.Depth), Since: e.First, Fetched: e.Fetched, Status: e.Status}
+	if e.State == seen.Aside {
+		k.State = "left out"
+	}
+	return k
 }

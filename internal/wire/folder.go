@@ -11,6 +11,8 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"kumo/internal/crawl"
+	"kumo/internal/look"
 	"kumo/internal/stats"
 	"kumo/internal/vfs"
 )
@@ -38,6 +40,9 @@ func openFolder(disk vfs.FS, j *Job) (*folder, error) {
 	if err := f.locked(f.lock.TryLock()); err != nil {
 		return nil, err
 	}
+	if err := look.Withdraw(f.path(deskName)); err != nil { // one that was killed has left it
+		return nil, errors.Join(err, f.close())
+	}
 	return f, f.prepare(j.Fresh)
 }
 
@@ -51,6 +56,9 @@ func (f *folder) locked(ok bool, err error) error {
 	}
 	return nil
 }
+
+// deskName is the file that says where a crawl that runs can be asked.
+var deskName = filepath.Join("state", "desk")
 
 func (f *folder) path(elem ...string) string {
 	return filepath.Join(append([]string{f.dir}, elem...)...)
@@ -128,7 +136,7 @@ func (f *folder) removeAll(names []string) error {
 
 // stateFiles are the files and folders of the state, each folder after what is in it.
 func (f *folder) stateFiles() []string {
-	all := []string{filepath.Join("state", "asides")}
+	all := []string{filepath.Join("state", "asides"), crawl.AnswersName}
 	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal"} {
 		dir := filepath.Join("state", room)
 		names, _ := f.disk.List(f.path(dir)) // where it is no folder, it goes as a file

@@ -42,6 +42,7 @@ type Crawl struct {
 	journal journal.Journal
 	views   crawl.Views
 	asides  *crawl.Asides
+	answers *crawl.Answers
 	closers []io.Closer // of the views
 	fetcher *fetch.Client
 	block   *crawl.BlockList
@@ -175,6 +176,7 @@ func (c *Crawl) assemble() error {
 	}
 	c.engine = crawl.New(j.Crawl, crawl.Parts{
 		Asides:  c.asides,
+		Answers: c.answers,
 		Robots:  rules,
 		Scope:   weburl.NewScope(j.Scope),
 		Block:   c.block,
@@ -243,6 +245,10 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 		return nil, err
 	}
 	c.asides = asides
+	c.answers, err = crawl.OpenAnswers(c.disk, j.Dir, c.state.Marks)
+	if err := add(c.answers, err); err != nil {
+		return nil, err
+	}
 	lines := jsonl.Config{Dir: j.Dir, NoPages: !slices.Contains(j.Formats, "jsonl")}
 	if err := add(jsonl.Open(c.disk, lines, c.state.Marks)); err != nil {
 		return nil, err
@@ -272,7 +278,9 @@ func (c *Crawl) blockList() (*crawl.BlockList, error) {
 func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
 	before := c.Stats.Totals()
 	report := &stats.Report{Crawl: c.Job.Name, Started: c.Job.now(), Ended: "done"}
+	away := c.answerLooks()
 	err := c.engine.Run(ctx, c.seeds, c.Job.workers())
+	away()
 	report.Ended = ended(err)
 	if err == nil || isStop(err) || errors.Is(err, crawl.ErrLimit) {
 		c.stores = nil // the engine has closed them

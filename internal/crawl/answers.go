@@ -1,0 +1,66 @@
+package crawl
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"kumo/internal/page"
+	"kumo/internal/robots"
+	"kumo/internal/store"
+	"kumo/internal/vfs"
+)
+
+// AnswersName is the name of the file in the crawl's folder that says what robots.txt files said: a line of JSON for each that was
+// had, an [Answer]. The record with the whole of it is in the WARC; here is what explains why a URL was left out when the rules are no
+// longer in memory, and the WARC may be elsewhere.
+var AnswersName = filepath.Join("state", "robots.jsonl")
+
+// An Answer is what an origin's robots.txt said.
+type Answer struct {
+	Origin string        `json:"origin"` // first, so that lines are found by it
+	URL    string        `json:"url"`    // that answered, after redirects
+	Time   time.Time     `json:"time"`
+	Status int           `json:"status"`
+	Lines  []robots.Line `json:"lines"` // that are meant for this crawler
+}
+
+// Rules are the rules that the answer makes.
+func (a *Answer) Rules() *robots.Rules {
+	if a.Status < 200 || a.Status > 299 {
+		return robots.FromStatus(a.Status, nil, "")
+	}
+	return robots.FromLines(a.Lines)
+}
+
+// Answers is the file of them. It is a store like others, so that it agrees with the journal after a crash.
+type Answers struct{ *store.Logs }
+
+var _ store.Store = (*Answers)(nil)
+
+// OpenAnswers opens the file of the crawl in dir, cut back to marks.
+func OpenAnswers(disk vfs.FS, dir string, marks []store.Mark) (*Answers, error) {
+	if err := disk.MkdirAll(filepath.Join(dir, "state")); err != nil {
+		return nil, err
+	}
+	logs, err := store.OpenLogs(disk, dir, marks, AnswersName)
+	if err != nil {
+		return nil, err
+	}
+	return &Answers{logs}, nil
+}
+
+// Put does nothing: a record has all that was answered, and no rules.
+func (a *Answers) Put(*page.Record) error { return nil }
+
+// PutSkip does nothing.
+func (a *Answers) PutSkip(*page.Skip) error { return nil }
+
+func (a *Answers) add(answer *Answer) error {
+	line, err := json.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("keep the rules of %s: %w", answer.Origin, err)
+	}
+	return a.Append(0, append(line, '\n'))
+}

@@ -1,0 +1,169 @@
+package look
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxCard = 4 << 10 // bytes of the file
+	maxLine = 1 << 20 // bytes of a line of an answer
+)
+
+var (
+	// ErrGone is a desk that is not there, or not any more: its crawl is just starting or ending, or was killed.
+	ErrGone = errors.New("the crawl does not answer")
+	// ErrElsewhere is a desk on another machine.
+	ErrElsewhere = errors.New("the crawl runs on another machine: look from there")
+)
+
+var _ Source = (*Client)(nil)
+
+// A Client asks a crawl that runs.
+type Client struct {
+	card card
+	http *http.Client
+}
+
+// Dial reads the file of a desk and sees whether it answers. The error is ErrGone where it is worth asking again in a moment.
+func Dial(ctx context.Context, file string) (*Client, error) {
+	c := &Client{http: &http.Client{Transport: &http.Transport{DisableCompression: true,
+		DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, ResponseHeaderTimeout: time.Minute}}} // no proxy
+	if err := c.card.read(file); err != nil {
+		return nil, err
+	}
+	resp, err := c.get(ctx, "", nil)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, resp.Body.Close()
+}
+
+// Close lets the connection go.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// read reads the file. It may have been written by a crawl on another machine, or by nobody who knows how.
+func (c *card) read(name string) error {
+	f, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return ErrGone
+	}
+	if err != nil {
+		return fmt.Errorf("read where the crawl can be asked: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxCard))
+	if err != nil {
+		return fmt.Errorf("read where the crawl can be asked: %w", err)
+	}
+	if err := json.Unmarshal(text, c); err != nil {
+		return fmt.Errorf("%s does not say where the crawl can be asked: %w", name, err)
+	}
+	if c.Version != version {
+		return fmt.Errorf("%s: version %d: the crawl is another kumo's; look with that one", name, c.Version)
+	}
+	if host, err := os.Hostname(); err == nil && host != c.Host {
+		return fmt.Errorf("%w: on %s", ErrElsewhere, c.Host)
+	}
+	if a, err := netip.ParseAddrPort(c.Address); err != nil || !a.Addr().IsLoopback() {
+		return fmt.Errorf("%s: %q is no address of this machine", name, c.Address)
+	}
+	return nil
+}
+
+// Explain is Source's.
+func (c *Client) Explain(ctx context.Context, u string) (*Explanation, error) {
+	for x, err := range ask[*Explanation](ctx, c, "explain", "url", u) {
+		return x, err
+	}
+	return nil, ErrGone
+}
+
+// Hosts is Source's.
+func (c *Client) Hosts(ctx context.Context, n int) iter.Seq2[Host, error] {
+	return ask[Host](ctx, c, "hosts", "n", strconv.Itoa(n))
+}
+
+// Queue is Source's.
+func (c *Client) Queue(ctx context.Context, host string, n int) iter.Seq2[Item, error] {
+	return ask[Item](ctx, c, "queue", "host", host, "n", strconv.Itoa(n))
+}
+
+// Seen is Source's.
+func (c *Client) Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known, error] {
+	return ask[Known](ctx, c, "seen", "prefix", prefix, "n", strconv.Itoa(n))
+}
+
+// ask sends a question, whose fields are names and values in turn, and gives the answer's values as they come.
+func ask[T any](ctx context.Context, c *Client, verb string, fields ...string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		resp, err := c.get(ctx, verb, fields)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		defer resp.Body.Close()
+		in := bufio.NewScanner(resp.Body)
+		in.Buffer(make([]byte, 0, 64<<10), maxLine)
+		for in.Scan() {
+			var l line[T]
+			err := json.Unmarshal(in.Bytes(), &l)
+			switch {
+			case err != nil:
+				err = fmt.Errorf("what answers at %s is not a crawl: %w", c.card.Address, err)
+			case l.Error != "":
+				err = errors.New(l.Error)
+			case l.End:
+				return
+			}
+			if !yield(l.Value, err) || err != nil {
+				return
+			}
+		}
+		yield(none, fmt.Errorf("%w: it ended while it was asked", ErrGone))
+	}
+}
+
+func (c *Client) get(ctx context.Context, verb string, fields []string) (*http.Response, error) {
+	query := url.Values{}
+	for i := 0; i+1 < len(fields); i += 2 {
+		query.Set(fields[i], fields[i+1])
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.card.Address+"/"+verb+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.card.Token)
+	resp, err := c.http.Do(req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrGone, err)
+	case resp.StatusCode == http.StatusOK:
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // it is only for the message
+	if resp.StatusCode == http.StatusUnauthorized {         // the file is of the moment before
+		return nil, fmt.Errorf("%w: what listens at %s says: %s", ErrGone, c.card.Address, strings.TrimSpace(string(text)))
+	}
+	return nil, fmt.Errorf("ask the crawl: %s: %s", resp.Status, strings.TrimSpace(string(text)))
+}

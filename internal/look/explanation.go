@@ -1,0 +1,162 @@
+package look
+
+import "time"
+
+// An Explanation is what became of one URL. What is not known, or does not apply, is left out.
+type Explanation struct {
+	URL     string `json:"url"` // as the crawl has it: canonical, by its rules
+	Fate    Fate   `json:"fate"`
+	Running bool   `json:"running"` // the crawl runs
+	Known   *Known `json:"known,omitempty"`
+	From    string `json:"from,omitempty"` // the page whose link brought it in
+	Seed    bool   `json:"seed,omitempty"` // the user named it
+
+	Scope  Scope   `json:"scope"`
+	Robots *Robots `json:"robots,omitempty"`
+
+	Waits   *Item  `json:"waits,omitempty"`
+	Place   int    `json:"place,omitempty"` // in its host's queue, from 1; 0 if it is under way, or behind the first 10,000
+	Active  bool   `json:"active,omitempty"`
+	Host    *Host  `json:"host,omitempty"`
+	GivenUp string `json:"given_up,omitempty"` // why its host was given up for this run
+
+	Page    *Page `json:"page,omitempty"`
+	Skipped *Skip `json:"skipped,omitempty"` // its last line in skipped.jsonl
+	Aside   *Skip `json:"aside,omitempty"`   // why it is set aside
+	Merge   *Skip `json:"merge,omitempty"`   // what the next merge takes in or, with a rule, sets aside, if it is news
+}
+
+// A Fate is how things stand with a URL.
+type Fate string
+
+// The fates.
+const (
+	Unknown     Fate = "unknown"       // nobody has met it
+	OutOfScope  Fate = "out of scope"  // links to it are only counted
+	Waiting     Fate = "waiting"       // for its turn at its host
+	Parked      Fate = "parked"        // its host's robots.txt comes first
+	Retry       Fate = "to be retried" // it was visited, without success
+	UnderWay    Fate = "under way"     // just being visited
+	Undecided   Fate = "undecided"     // it may have been met before: the next merge of known URLs tells
+	Fetched     Fate = "fetched"
+	Redirected  Fate = "redirected" // fetched, and leads elsewhere
+	Duplicate   Fate = "duplicate"  // fetched, and the same as a page before, which it refers to
+	Failed      Fate = "failed"     // for good
+	GivenUp     Fate = "given up"   // with its host, until the next run
+	SetAside    Fate = "set aside"  // by a rule that speaks of links: a better one may still bring it in
+	LeftOut     Fate = "left out"   // by a rule
+	Unaccounted Fate = "in between" // known, and no file or queue has it at this moment
+)
+
+// A Scope is what the crawl's rules say of a URL that a seed links to now.
+type Scope struct {
+	In   bool   `json:"in"`
+	Rule string `json:"rule"`
+	Why  string `json:"why"`
+}
+
+// Robots is what robots.txt says of a URL.
+type Robots struct {
+	Ignored bool      `json:"ignored,omitempty"` // the crawl does not ask
+	File    string    `json:"file,omitempty"`    // after redirects
+	Time    time.Time `json:"time,omitzero"`     // when it was fetched
+	Allowed bool      `json:"allowed"`
+	Line    int       `json:"line,omitempty"` // the number of the line that decides
+	Text    string    `json:"text,omitempty"` // that line
+}
+
+// A Page is what was fetched. All but time, status and digest are those of its line in pages.jsonl, and lack without.
+type Page struct {
+	Time    time.Time `json:"time"`
+	Status  int       `json:"status"` // 0: there was no answer
+	Type    string    `json:"type,omitempty"`
+	Bytes   int64     `json:"bytes,omitempty"`
+	Digest  string    `json:"digest,omitempty"`
+	Final   string    `json:"final,omitempty"`   // where it redirects to
+	Revisit string    `json:"revisit,omitempty"` // the URL whose record has the same payload
+	From    string    `json:"from,omitempty"`
+	Depth   int       `json:"depth"`
+	WARC    string    `json:"warc,omitempty"` // file below warc/, ".open" behind its name until it is closed
+	Offset  int64     `json:"offset"`
+}
+
+// A Skip is why a URL was left out.
+type Skip struct {
+	Rule  string    `json:"rule,omitempty"`
+	Why   string    `json:"why,omitempty"`
+	From  string    `json:"from,omitempty"`
+	Depth int       `json:"depth"`
+	Time  time.Time `json:"time,omitzero"`
+}
+
+// Settle sets the fate, which follows from the rest, and who brought the URL in.
+func (x *Explanation) Settle() {
+	x.Fate = x.fate()
+	switch {
+	case x.Waits != nil:
+		x.From, x.Seed = x.Waits.From, x.Waits.From == ""
+	case x.Page != nil && x.Page.WARC+x.Page.Type+x.Page.From != "":
+		x.From, x.Seed = x.Page.From, x.Page.From == ""
+	case x.Skipped != nil:
+		x.From, x.Seed = x.Skipped.From, x.Skipped.From == ""
+	case x.Merge != nil:
+		x.From = x.Merge.From
+	case x.Aside != nil:
+		x.From = x.Aside.From
+	}
+}
+
+func (x *Explanation) fate() Fate {
+	switch {
+	case x.Active:
+		return UnderWay
+	case x.Waits != nil && (x.Place == 0 || x.GivenUp != "" || !x.Running && x.Skipped.failed()):
+		return GivenUp
+	case x.Waits != nil && x.Waits.Tries > 0:
+		return Retry
+	case x.Waits != nil && x.Host != nil && x.Host.Parked:
+		return Parked
+	case x.Waits != nil:
+		return Waiting
+	case x.Page != nil:
+		return x.Page.fate()
+	case x.Skipped.failed():
+		return Failed
+	case x.Skipped != nil:
+		return LeftOut
+	case x.Merge != nil:
+		return Undecided
+	case x.Aside != nil:
+		return SetAside
+	}
+	return x.unmet()
+}
+
+// unmet is the fate of what no queue and no file has.
+func (x *Explanation) unmet() Fate {
+	switch {
+	case x.Known == nil && x.Scope.Rule == "scope" && !x.Scope.In:
+		return OutOfScope
+	case x.Known == nil:
+		return Unknown
+	case x.Place == 0 && x.Host != nil && x.Host.Waiting > maxPlace:
+		return Waiting
+	}
+	return Unaccounted
+}
+
+const maxPlace = 10_000
+
+func (s *Skip) failed() bool { return s != nil && s.Rule == "failed" }
+
+func (p *Page) fate() Fate {
+	switch {
+	case p.Status == 0:
+		return Failed
+	case p.Status >= 300 && p.Status < 400 && p.Final != "":
+		return Redirected
+	case p.Revisit != "":
+		return Duplicate
+	}
+	return Fetched
+}

@@ -1,0 +1,56 @@
+// Package look is what can be asked of a crawl: what became of a URL, which hosts wait and for what, which URLs are known.
+//
+// A [Source] answers. A crawl that does not run is one once its folder is opened; nobody else can open the folder of one that runs,
+// so it answers itself, at a [Desk], and a [Client] asks there. The desk is a port of the loopback address, which every system has,
+// where a socket in the crawl's folder would fail on long paths and shared disks. A file in the folder, for the crawl's user alone,
+// says which port, and has a token made for this run, without which nobody is answered.
+package look
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// A Source answers. Its methods may be called while the crawl runs, by many goroutines at once. A sequence ends with an error if
+// there is one.
+type Source interface {
+	Explain(ctx context.Context, url string) (*Explanation, error)
+	Hosts(ctx context.Context, n int) iter.Seq2[Host, error]                // the first n, those with most URLs first
+	Queue(ctx context.Context, host string, n int) iter.Seq2[Item, error]   // the first n that wait, 10,000 at most
+	Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known, error] // the first n that begin with prefix, in order
+}
+
+// An Item is a URL that waits.
+type Item struct {
+	URL   string `json:"url"`
+	From  string `json:"from,omitempty"` // the page that named it, "" for a seed
+	Path  string `json:"path,omitempty"` // a letter a hop from the seed, as in crawl.log
+	Depth int    `json:"depth"`
+	Tries int    `json:"tries,omitempty"` // visits that it had
+}
+
+// A Host is a host as the frontier has it.
+type Host struct {
+	Key        string        `json:"host"`
+	Waiting    int           `json:"waiting"`          // URLs
+	Active     int           `json:"active"`           // visits under way
+	Next       time.Time     `json:"next"`             // no visit before
+	For        string        `json:"for"`              // what it waits for
+	Parked     bool          `json:"parked,omitempty"` // what waits stays until robots.txt is there
+	Delay      time.Duration `json:"delay"`            // between visits, in nanoseconds
+	CrawlDelay time.Duration `json:"crawl_delay"`      // of it, what robots.txt asks for
+	Failures   int           `json:"failures"`         // in a row
+	Pages      int64         `json:"pages,omitempty"`  // that it has given; only where Most bounds them, and for one URL's host
+	Most       int64         `json:"most,omitempty"`
+}
+
+// Known is a URL that was met.
+type Known struct {
+	URL     string    `json:"url"`
+	State   string    `json:"state"` // "known", or "left out" if so far only by links that did not bring it in
+	Depth   int       `json:"depth"`
+	Since   time.Time `json:"since"` // to the minute
+	Fetched time.Time `json:"fetched,omitzero"`
+	Status  int       `json:"status,omitempty"`
+}
