@@ -1,0 +1,246 @@
+package look
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A fake knows URLs without end, until it fails.
+type fake struct{ failAt int }
+
+func (f fake) Explain(_ context.Context, url string) (*Explanation, error) {
+	if url == "bad" {
+		return nil, errors.New("no URL")
+	}
+	return &Explanation{URL: url, Known: &Known{URL: url, Since: time.Unix(1, 0).UTC()}}, nil
+}
+
+func (f fake) Hosts(_ context.Context, n int) iter.Seq2[Host, error] {
+	return func(yield func(Host, error) bool) {
+		for i := range n {
+			if !yield(Host{Key: fmt.Sprint("h", i)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f fake) Queue(_ context.Context, host string, n int) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) { yield(Item{URL: fmt.Sprint(host, " ", n)}, nil) }
+}
+
+func (f fake) Seen(_ context.Context, prefix string, _ int) iter.Seq2[Known, error] {
+	return func(yield func(Known, error) bool) {
+		for i := 0; ; i++ {
+			if i == f.failAt {
+				yield(Known{}, errors.New("the disk is broken"))
+				return
+			}
+			if !yield(Known{URL: fmt.Sprint(prefix, i)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func openDesk(t *testing.T, src Source) (*Desk, string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "desk")
+	d, err := Open(file, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- d.Serve() }()
+	t.Cleanup(func() {
+		if err := errors.Join(d.Close(), <-served); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the file is left: %v", err)
+		}
+	})
+	return d, file
+}
+
+func dial(t *testing.T, file string) *Client {
+	t.Helper()
+	c, err := Dial(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestAnswersComeAsTheyAreGiven(t *testing.T) {
+	_, file := openDesk(t, fake{failAt: 2000})
+	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v, %v", info.Mode(), err)
+	}
+	c := dial(t, file)
+	const url = "https://h.example/?a=1&b=<2>"
+	if x, err := c.Explain(t.Context(), url); err != nil || x.URL != url || !x.Known.Since.Equal(time.Unix(1, 0)) || x.Page != nil {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if _, err := c.Explain(t.Context(), "bad"); err == nil || err.Error() != "no URL" {
+		t.Errorf("error %v", err)
+	}
+	n := 0
+	for h, err := range c.Hosts(t.Context(), 3) {
+		if err != nil || h.Key != fmt.Sprint("h", n) {
+			t.Errorf("%+v, %v", h, err)
+		}
+		n++
+	}
+	for it, err := range c.Queue(t.Context(), "h.example:80", 7) {
+		if err != nil || it.URL != "h.example:80 7" {
+			t.Errorf("%+v, %v", it, err)
+		}
+		n++
+	}
+	var last error
+	for _, err := range c.Seen(t.Context(), "x", 1) {
+		last = err
+		n++
+	}
+	if n != 3+1+2001 || last == nil || last.Error() != "the disk is broken" {
+		t.Errorf("%d values, %v", n, last)
+	}
+}
+
+func TestWithoutTheTokenNobodyIsAnswered(t *testing.T) {
+	d, file := openDesk(t, fake{})
+	for _, token := range []string{"", "Bearer ", "Bearer x" + d.token} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+d.listen.Addr().String()+"/hosts?n=1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", token)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%q: status %d", token, resp.StatusCode)
+		}
+	}
+	rewrite(t, file, func(c *card) { c.Token = "another" })
+	if _, err := Dial(t.Context(), file); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "token") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func rewrite(t *testing.T, file string, change func(*card)) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c card
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	change(&c)
+	if text, err = json.Marshal(c); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFilesThatSayNothing(t *testing.T) {
+	_, file := openDesk(t, fake{})
+	for _, c := range []struct {
+		say    string
+		change func(*card)
+		want   error
+		words  string
+	}{
+		{"another machine's", func(c *card) { c.Host = "elsewhere" }, ErrElsewhere, "on elsewhere"},
+		{"another kumo's", func(c *card) { c.Version = 9 }, nil, "version 9"},
+		{"an address elsewhere", func(c *card) { c.Address = "192.0.2.1:80" }, nil, "no address of this machine"},
+		{"a name", func(c *card) { c.Address = "localhost:80" }, nil, "no address of this machine"},
+		{"nobody there", func(c *card) { c.Address = "127.0.0.1:1" }, ErrGone, "127.0.0.1:1"},
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rewrite(t, file, c.change)
+		if _, err := Dial(t.Context(), file); err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%s: %v", c.say, err)
+		}
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Dial(t.Context(), file+"x"); !errors.Is(err, ErrGone) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// A crawl may end while it answers; whoever asks knows that something is missing, and the crawl does not wait for slow readers.
+func TestTheCrawlEndsWhileItIsAsked(t *testing.T) {
+	d, file := openDesk(t, fake{failAt: -1})
+	c := dial(t, file)
+	n := 0
+	var last error
+	for _, err := range c.Seen(t.Context(), "x", 1) {
+		if n++; n == 1000 {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		last = err
+	}
+	if last == nil {
+		t.Error("the end was not told from all there is")
+	}
+	if _, err := c.Explain(t.Context(), "x"); !errors.Is(err, ErrGone) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestFates(t *testing.T) {
+	known, waits, host := &Known{State: "known"}, &Item{}, &Host{Waiting: 1}
+	for _, c := range []struct {
+		x    Explanation
+		want Fate
+	}{
+		{Explanation{Scope: Scope{In: true, Rule: "scope"}}, Unknown},
+		{Explanation{Scope: Scope{Rule: "scope"}}, OutOfScope},
+		{Explanation{Known: known, Waits: waits, Active: true}, UnderWay},
+		{Explanation{Known: known, Waits: waits, Place: 1, Host: host}, Waiting},
+		{Explanation{Known: known, Waits: waits, Place: 1, Host: &Host{Parked: true}}, Parked},
+		{Explanation{Known: known, Waits: &Item{Tries: 1}, Place: 1}, Retry},
+		{Explanation{Known: known, Waits: waits, Running: true}, GivenUp},
+		{Explanation{Known: known, Waits: waits, Place: 1, GivenUp: "refused"}, GivenUp},
+		{Explanation{Known: known, Waits: waits, Place: 1, Skipped: &Skip{Rule: "failed"}}, GivenUp},
+		{Explanation{Known: known, Waits: waits, Place: 1, Skipped: &Skip{Rule: "failed"}, Running: true}, Waiting},
+		{Explanation{Known: known, Host: &Host{Waiting: 20_000}}, Waiting},
+		{Explanation{Known: known, Page: &Page{Status: 200}}, Fetched},
+		{Explanation{Known: known, Page: &Page{Status: 301, Final: "x"}}, Redirected},
+		{Explanation{Known: known, Page: &Page{Status: 200, Revisit: "x"}}, Duplicate},
+		{Explanation{Known: known, Page: &Page{}, Skipped: &Skip{Rule: "failed"}}, Failed},
+		{Explanation{Known: known, Skipped: &Skip{Rule: "robots"}}, LeftOut},
+		{Explanation{Known: known, Merge: &Skip{}, Aside: &Skip{}}, Undecided},
+		{Explanation{Known: known, Aside: &Skip{Rule: "depth"}}, SetAside},
+		{Explanation{Known: known}, Unaccounted},
+	} {
+		if c.x.Settle(); c.x.Fate != c.want {
+			t.Errorf("%+v: %s, want %s", c.x, c.x.Fate, c.want)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kumo/internal/look"
+	"kumo/internal/page"
+	"kumo/internal/seen"
+	"kumo/internal/synthweb"
+	"kumo/internal/vfs"
+)
+
+// background runs a job until the test ends it.
+func background(t *testing.T, j *Job) (end func() error) {
+	t.Helper()
+	c, err := Open(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Run(ctx)
+		done <- errors.Join(err, c.Close())
+	}()
+	return func() error { cancel(); return <-done }
+}
+
+func openTestLook(t *testing.T, j *Job) *Look {
+	t.Helper()
+	l, err := OpenLook(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Looks at a crawl at full speed, with checkpoints all the time, give answers that make sense, and it fetches all there is.
+func TestLooksWhileACrawlRuns(t *testing.T) {
+	s := serve(t, synthweb.Clean(1, 10, 600))
+	j := jobFor(t, s)
+	j.Crawl.Checkpoint = 1
+	met := make(chan string, 1000)
+	j.Listener.Visited = func(r *page.Record) {
+		select {
+		case met <- r.URL:
+		default:
+		}
+	}
+	c, err := Open(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Run(t.Context())
+		done <- err
+	}()
+	looks := 0
+	for url := range met {
+		ended, err := lookAround(t, c, j, url)
+		if err != nil {
+			t.Error(err)
+		}
+		if looks++; ended || looks == 60 || t.Failed() {
+			break
+		}
+	}
+	if err := errors.Join(<-done, c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d looks", looks)
+	wantWhole(t, s)
+	l := openTestLook(t, j)
+	defer l.Close()
+	for k, err := range l.Seen(t.Context(), "", 1_000_000) { // at rest everything has an end
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x, err := l.Explain(t.Context(), k.URL); err != nil || x.Fate == look.Unaccounted || x.Fate == look.Waiting {
+			t.Fatalf("%s: %+v, %v", k.URL, x, err)
+		}
+	}
+}
+
+// lookAround makes one look of each kind. It reports whether the crawl has ended meanwhile.
+func lookAround(t *testing.T, c *Crawl, j *Job, url string) (ended bool, err error) {
+	client, err := look.Dial(t.Context(), c.folder.path(deskName))
+	if errors.Is(err, look.ErrGone) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	l := &Look{client, j.Dir, true, client.Close}
+	defer l.Close()
+	x, err := l.Explain(t.Context(), url)
+	if errors.Is(err, look.ErrGone) {
+		return true, nil
+	}
+	if err != nil || x.Page == nil || x.Page.Status == 0 || x.Robots == nil {
+		return false, fmt.Errorf("%s was visited, and a look says %+v: %w", url, x, err)
+	}
+	for h, err := range l.Hosts(t.Context(), 5) {
+		if err != nil {
+			return errors.Is(err, look.ErrGone), nil
+		}
+		for it, err := range l.Queue(t.Context(), h.Key, 5) {
+			if err != nil {
+				return errors.Is(err, look.ErrGone), nil
+			}
+			if !strings.Contains(it.URL, h.Key) {
+				return false, fmt.Errorf("%s waits at %s", it.URL, h.Key)
+			}
+			if x, err := l.Explain(t.Context(), it.URL); err == nil && x.Fate == look.Unknown {
+				return false, fmt.Errorf("%s waited: %+v", it.URL, x)
+			}
+		}
+	}
+	n, last := 0, ""
+	for k, err := range l.Seen(t.Context(), "", 1000) {
+		if err != nil {
+			return errors.Is(err, look.ErrGone), nil
+		}
+		if n++; k.URL <= last {
+			return false, fmt.Errorf("%s after %s", k.URL, last)
+		}
+		last = k.URL
+	}
+	return false, nil
+}
+
+// What seen is not sure of waits for its next merge, and a look says so.
+func TestALookAtWhatAMergeDecides(t *testing.T) {
+	asked := make(chan struct{})
+	s := newSite(t, map[string]http.HandlerFunc{
+		"a.test/":     html(`<a href="/later">later</a> <a href="/held">held</a>`),
+		"a.test/held": func(_ http.ResponseWriter, r *http.Request) { close(asked); <-r.Context().Done() },
+	})
+	j := s.job(t, "a.test/")
+	db, err := seen.Open(vfs.OS, filepath.Join(j.Dir, "state", "seen"), seen.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Note(s.url("a.test/later"), seen.Meta{Modified: time.Unix(1, 0)}) // the filter of the disk's part has it, and no more is known
+	db.Freeze(0)
+	if err := errors.Join(db.Merge(t.Context(), nil), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	j.Crawl.Grace = time.Millisecond
+	end := background(t, j)
+	<-asked
+	l := openTestLook(t, j)
+	x, err := l.Explain(t.Context(), s.url("a.test/later"))
+	if err != nil || x.Fate != look.Undecided || x.From != s.url("a.test/") || x.Merge.Rule != "" {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if x, err = l.Explain(t.Context(), s.url("a.test/held")); err != nil || x.Fate != look.UnderWay {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if err := errors.Join(l.Close(), end()); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// Between a crawl's lock and its word where it can be asked, and behind it, a look waits a little and then says what is.
+func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
+	j := s.job(t, "a.test/")
+	c, err := Open(j) // and does not run it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = OpenLook(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
+	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "just starting or ending") {
+		t.Errorf("error %v", err)
+	}
+	if err := os.WriteFile(c.folder.path(deskName), []byte(`{"version":1,"host":"elsewhere","address":"127.0.0.1:1"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenLook(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
+	if !errors.Is(err, look.ErrElsewhere) || !strings.Contains(err.Error(), "on elsewhere") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What robots.txt said is kept for the time when the crawl does not run, in a line of the state.
+func TestALookKnowsWhatRobotsSaid(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{
+		"a.test/robots.txt": redirect("http://b.test:PORT/rules"),
+		"b.test/rules":      html("User-agent: *\n\nAllow: /a\nDisallow: /\n"),
+		"b.test/robots.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+		"a.test/a":          html(`<a href="/no">no</a>`),
+		"b.test/":           html("b"),
+	})
+	j := s.job(t, "a.test/a")
+	j.Seeds = append(j.Seeds, s.url("b.test/"))
+	j.Formats = []string{"jsonl"}
+	mustRun(t, j)
+	l := openTestLook(t, j)
+	defer l.Close()
+	for path, want := range map[string]look.Robots{
+		"a.test/a":  {Allowed: true, Line: 3, Text: "Allow: /a", File: s.url("b.test/rules")},
+		"a.test/no": {Line: 4, Text: "Disallow: /", File: s.url("b.test/rules")},
+		"b.test/":   {Allowed: true, Text: "robots.txt: status 404", File: s.url("b.test/robots.txt")},
+	} {
+		x, err := l.Explain(t.Context(), s.url(path))
+		if err != nil || x.Robots == nil {
+			t.Fatalf("%s: %+v, %v", path, x, err)
+		}
+		if x.Robots.Time = (time.Time{}); *x.Robots != want {
+			t.Errorf("%s: %+v, want %+v", path, *x.Robots, want)
+		}
+	}
+}
