@@ -92,7 +92,7 @@ func lastLine(dir, name, member, value string, into any) (bool, error) {
 	defer f.Close()
 	begin := append(field.JSON([]byte(`{"`+member+`":`), value), ',')
 	var found []byte
-	for in := bufio.NewReaderSize(f, 1<<20); ; {
+	for in := bufio.NewReaderSize(f, 256<<10); ; {
 		line, err := in.ReadSlice('\n')
 		if bytes.HasPrefix(line, begin) {
 			found = append(found[:0], line...)

@@ -47,7 +47,7 @@ func OpenLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look,
 	patience, done := context.WithTimeout(ctx, lookPatience)
 	defer done()
 	for {
-		l, err := openLook(patience, dir, job)
+		l, err := openLook(ctx, dir, job)
 		if !errors.Is(err, ErrLocked) || errors.Is(err, look.ErrElsewhere) {
 			return l, err
 		}
