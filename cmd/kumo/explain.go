@@ -36,6 +36,9 @@ func printExplanation(w io.Writer, x *look.Explanation) error {
 	if x.Page != nil {
 		s.page(x.Page)
 	}
+	if x.Known != nil && !x.Known.Due.IsZero() {
+		s.row("due", "again at %s", when(x.Known.Due))
+	}
 	return s.Flush()
 }
 
@@ -157,6 +160,9 @@ func (s sheet) page(p *look.Page) {
 		s.row("fetched", "%s, status %d", when(p.Time), p.Status)
 	} else {
 		s.row("fetched", "%s, status %d, %s, %d bytes", when(p.Time), p.Status, p.Type, p.Bytes)
+	}
+	if p.Recrawl != "" {
+		s.row("recrawl", "%s", p.Recrawl)
 	}
 	if p.Final != "" {
 		s.row("leads to", "%s", p.Final)

@@ -74,6 +74,7 @@ type Page struct {
 	Digest  string    `json:"digest,omitempty"`
 	Final   string    `json:"final,omitempty"`   // where it redirects to
 	Revisit string    `json:"revisit,omitempty"` // the URL whose record has the same payload
+	Recrawl string    `json:"recrawl,omitempty"` // what a visit after the first has found: changed, unchanged, gone, trouble
 	From    string    `json:"from,omitempty"`
 	Depth   int       `json:"depth"`
 	WARC    string    `json:"warc,omitempty"` // file below warc/, ".open" behind its name until it is closed
@@ -119,7 +120,7 @@ func (x *Explanation) fate() Fate {
 	case x.Waits != nil:
 		return Waiting
 	case x.Page != nil:
-		return x.Page.fate()
+		return x.Page.fate(x.URL)
 	case x.Skipped.failed():
 		return Failed
 	case x.Skipped != nil:
@@ -149,13 +150,13 @@ const maxPlace = 10_000
 
 func (s *Skip) failed() bool { return s != nil && s.Rule == "failed" }
 
-func (p *Page) fate() Fate {
+func (p *Page) fate(url string) Fate {
 	switch {
 	case p.Status == 0:
 		return Failed
 	case p.Status >= 300 && p.Status < 400 && p.Final != "":
 		return Redirected
-	case p.Revisit != "":
+	case p.Revisit != "" && p.Revisit != url:
 		return Duplicate
 	}
 	return Fetched

@@ -53,4 +53,5 @@ type Known struct {
 	Since   time.Time `json:"since"` // to the minute
 	Fetched time.Time `json:"fetched,omitzero"`
 	Status  int       `json:"status,omitempty"`
+	Due     time.Time `json:"due,omitzero"` // its next visit, in a crawl with recrawls
 }

@@ -133,7 +133,7 @@ func itemOf(it *frontier.Item) look.Item {
 }
 
 func knownOf(e *seen.Entry) look.Known {
-	k := look.Known{URL: e.URL, State: "known", Depth: int(e.Depth), Since: e.First, Fetched: e.Fetched, Status: e.Status}
+	k := look.Known{URL: e.URL, State: "known", Depth: int(e.Depth), Since: e.First, Fetched: e.Fetched, Status: e.Status, Due: e.Due}
 	if e.State == seen.Aside {
 		k.State = "left out"
 	}
