@@ -80,33 +80,6 @@ func longer(b []byte, at int) (length uint64, next int) {
 	return v + 15, next
 }
 
-// search looks for target in a block without putting keys together. same is how much of target the last key has in common
-// with it; that key is less than target. So an entry that shares more with the last key is less, too, and one that shares
-// less is greater.
-func search(b block, target []byte) (value []byte, ok bool, err error) {
-	same, c := 0, cursor{block: b}
-	for len(c.keys) > 0 {
-		if err := c.next(); err != nil {
-			return nil, false, err
-		}
-		switch {
-		case c.shared > same:
-			continue
-		case c.shared < same:
-			return nil, false, nil
-		}
-		more := common(c.suffix, target[same:])
-		same += more
-		switch {
-		case more == len(c.suffix) && same == len(target):
-			return c.value, true, nil
-		case same == len(target) || more < len(c.suffix) && c.suffix[more] > target[same]:
-			return nil, false, nil
-		}
-	}
-	return nil, false, nil
-}
-
 // common is the length of what a and b begin with alike.
 func common(a, b []byte) int {
 	n := min(len(a), len(b))

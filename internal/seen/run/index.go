@@ -36,6 +36,20 @@ func (x *index) find(key []byte) int {
 	return sort.Search(x.len(), func(i int) bool { return string(x.separator(i)) > string(key) }) - 1
 }
 
+// next is find for one who is at block i, -1 for nowhere, and mostly wants that or one soon after.
+func (x *index) next(i int, key []byte) int {
+	const near = 4
+	if i < 0 || string(x.separator(i)) > string(key) {
+		return x.find(key)
+	}
+	for end := min(i+near, x.len()); i < end; i++ {
+		if i+1 == x.len() || string(x.separator(i+1)) > string(key) {
+			return i
+		}
+	}
+	return x.find(key)
+}
+
 func (x *index) bytes() int64 {
 	return int64(len(x.keys)) + 4*int64(len(x.ends)+len(x.size)) + 8*int64(len(x.at))
 }

@@ -69,6 +69,29 @@ func TestRunKeepsAll(t *testing.T) {
 	}
 }
 
+// TestFinderInAnyOrder looks up keys that are there and keys that are not, mostly in order, some with leaps.
+func TestFinderInAnyOrder(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	pairs := sample(20_000)
+	r := open(t, write(t, Options{Compress: true}, pairs))
+	keys, f := sorted(pairs), r.Finder()
+	for i, n := 0, 0; n < 50_000; n++ {
+		if i += 1 + dice.IntN(1<<dice.IntN(12)); dice.IntN(100) == 0 || i >= len(keys) {
+			i = dice.IntN(len(keys))
+		}
+		key := keys[i][:max(0, len(keys[i])-dice.IntN(2))] + strings.Repeat("!", dice.IntN(2))
+		want, known := pairs[key]
+		for range 1 + dice.IntN(2) {
+			value, ok, err := f.Find([]byte(key))
+			if ok != known || err != nil || ok && string(value) != want {
+				t.Fatalf("Find(%.40q) = %.40q, %v, %v, want %.40q, %v", key, value, ok, err, want, known)
+			}
+		}
+	}
+}
+
 func TestRunKnowsWhatItHasNot(t *testing.T) {
 	pairs := sample(20_000)
 	r := open(t, write(t, Options{Compress: true}, pairs))
@@ -192,7 +215,9 @@ func FuzzBlock(f *testing.F) {
 	f.Add(new(coder).encode(nil, &b), []byte("abd"))
 	f.Fuzz(func(_ *testing.T, in, key []byte) {
 		if b, err := decode(new(block), in); err == nil {
-			_, _, _ = search(b, key)
+			find := Finder{rest: cursor{block: b}}
+			_, _ = find.search(key, 0)
+			_, _ = find.search(key, 0)
 		}
 		_, _ = readFilter(in)
 		var x index
