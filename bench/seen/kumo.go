@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -77,10 +78,7 @@ func (k *kumo) freeze() error {
 
 func (k *kumo) merging() {
 	for range k.frozen {
-		err := k.db.Merge(context.Background(), func(all []seen.Decided) error {
-			k.late += len(all)
-			return nil
-		})
+		err := k.db.Merge(context.Background(), k.hear)
 		k.working.Add(-1)
 		select {
 		case k.grown <- true:
@@ -89,6 +87,11 @@ func (k *kumo) merging() {
 		k.merged <- err
 	}
 	close(k.grown)
+}
+
+func (k *kumo) hear(all []seen.Decided) error {
+	k.late += len(all)
+	return nil
 }
 
 func (k *kumo) compacting() {
@@ -113,7 +116,13 @@ func (k *kumo) finish() error {
 		return err
 	}
 	close(k.frozen)
-	return <-k.compact
+	return errors.Join(k.db.Settle(context.Background(), k.hear), k.merge(), <-k.compact)
+}
+
+// merge writes what the last decisions have brought.
+func (k *kumo) merge() error {
+	k.db.Freeze(k.pos)
+	return k.db.Merge(context.Background(), k.hear)
 }
 
 func (k *kumo) report() error {

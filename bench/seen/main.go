@@ -107,10 +107,10 @@ func measure(cfg config, db database) error {
 	var buf []byte
 	ends, urls := make([]int, cfg.batch), make([]string, cfg.batch)
 	var all, merging histogram
-	var tenths []time.Duration
+	var tenths, cpus []time.Duration
 	var generating time.Duration
 	offers, start := 0, time.Now()
-	lap := start
+	lap, used := start, cpu()
 	for int64(stream.New()) < cfg.n {
 		begin := time.Now()
 		buf = buf[:0]
@@ -138,7 +138,9 @@ func measure(cfg config, db database) error {
 		}
 		offers += cfg.batch
 		if int64(stream.New()) >= int64(len(tenths)+1)*cfg.n/10 {
+			now := cpu()
 			tenths, lap = append(tenths, done.Sub(lap)), done
+			cpus, used = append(cpus, now-used), now
 		}
 	}
 	offered := time.Since(start)
@@ -154,6 +156,7 @@ func measure(cfg config, db database) error {
 	fmt.Printf("  of that the generator   %.0f %%; without it %.0f URLs a second\n",
 		100*generating.Seconds()/offered.Seconds(), rate(offered-generating, float64(offers)))
 	fmt.Printf("tenths, seconds           %.1f\n", seconds(tenths))
+	fmt.Printf("  of processors' time     %.1f, all goroutines\n", seconds(cpus))
 	fmt.Printf("an Offer                  p50 %v, p99 %v, p99.9 %v, most %v\n", all.at(.5), all.at(.99), all.at(.999), all.at(1))
 	fmt.Printf("an Offer beside a merge   p50 %v, p99 %v, p99.9 %v (%d of them)\n",
 		merging.at(.5), merging.at(.99), merging.at(.999), merging.len())
@@ -195,6 +198,20 @@ func (h *histogram) at(q float64) time.Duration {
 	}
 	slices.Sort(h.long)
 	return h.long[min(rest, len(h.long))-1].Round(10 * time.Microsecond)
+}
+
+// cpu is the processors' time that the process has used; 0 where the system does not say.
+func cpu() (d time.Duration) {
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ") // after the name
+	for _, ticks := range strings.Fields(rest)[11:13] {
+		n, _ := strconv.Atoi(ticks)
+		d += time.Duration(n) * time.Second / 100
+	}
+	return d
 }
 
 // peak is the most memory that the process had, in MB; 0 where the system does not say.

@@ -89,7 +89,10 @@ func (e *Engine) explainSeen(x *Explanation) (err error) {
 		x.State, _, err = e.seen.Look(url)
 		return err
 	}
-	payload, waits := e.db.Pending(url)
+	payload, waits, err := e.db.Pending(url)
+	if err != nil {
+		return err
+	}
 	entry, known, err := e.db.Get(url)
 	if known {
 		x.Entry, x.State = &entry, entry.State

@@ -16,29 +16,34 @@ type Config struct {
 	Rate   int64            // bytes a second that merges may write; default without limit
 	Ratio  int              // files of about one size before they are merged into one; default 4
 	Depths bool             // depths matter: a URL met at less depth is news
+	Share  int              // what is Later is decided when there is one on the disk for each Share of what is known; default 32
 	Now    func() time.Time // default time.Now
 }
 
 // A DB is the URL database. Its methods may be called by many goroutines at once.
 //
-// One goroutine looks after it: when it is Full, or the frontier has run dry, it calls Freeze, Merge, and then Compact until
-// there is nothing left to do. While the merge of a frozen part is not done and the database is Full again, URLs should
-// wait.
+// One goroutine looks after it: when it is Full it calls Freeze, Merge, and then Compact until there is nothing left to do;
+// when the frontier has run dry, Freeze and Settle. Those who offer call Room before, which keeps memory within its bound.
 type DB struct {
 	parts
-	cfg     Config
-	tiers   *tier.Set
-	born    int64 // Unix seconds
-	known   int64 // guarded by parts.mu
-	handed  int   // how many of the frozen part's URLs were handed out as decided; guarded by merging
-	merging sync.Mutex
-	merges  int64 // guarded by parts.mu
+	cfg    Config
+	tiers  *tier.Set
+	born   int64       // Unix seconds
+	known  int64       // guarded by parts.mu
+	may    []maybe     // of one Offer; guarded by parts.mu
+	probes []run.Probe // of one Offer; guarded by parts.mu
+	merges int64       // guarded by parts.mu
+	busy   sync.Mutex
+	untold []Decided // entered as known, and not yet accepted by whom it is told; guarded by busy
 }
 
 // Open opens the database in dir, which it makes when there is none.
 func Open(disk vfs.FS, dir string, cfg Config) (*DB, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Share < 1 {
+		cfg.Share = 32
 	}
 	tiers, err := tier.Open(disk, dir, tier.Config{Fold: fold, Ratio: cfg.Ratio, Rate: cfg.Rate})
 	if err != nil {
@@ -53,8 +58,8 @@ func Open(disk vfs.FS, dir string, cfg Config) (*DB, error) {
 
 // Close closes the database's files. What is only in memory is not written: the journal has it.
 func (d *DB) Close() error {
-	d.merging.Lock()
-	defer d.merging.Unlock()
+	d.busy.Lock()
+	defer d.busy.Unlock()
 	return d.tiers.Close()
 }
 

@@ -45,13 +45,17 @@ type model struct {
 	db      *DB
 	depths  bool
 	now     time.Time
-	journal []any // URL or note
+	journal []any // URL, note or told
 
-	known          map[string]entry
-	meta           map[string]Meta
-	active, frozen map[string]waiting
-	told           map[string]News // by the merge that is tried
+	known                map[string]entry
+	meta                 map[string]Meta
+	active, frozen, late map[string]waiting            // late wait on the disk
+	lates                map[uint64]map[string]waiting // what was late at a position, before it was decided
+	told                 map[string]News               // since late was empty
 }
+
+// A told URL is one that a merge has decided.
+type told URL
 
 type note struct {
 	url  string
@@ -60,7 +64,8 @@ type note struct {
 
 func newModel(t *testing.T, seed uint64) *model {
 	m := &model{t: t, dice: rand.New(rand.NewPCG(seed, 0)), dir: t.TempDir(), now: time.Unix(1_700_000_000, 0),
-		known: map[string]entry{}, meta: map[string]Meta{}, active: map[string]waiting{}, told: map[string]News{}}
+		known: map[string]entry{}, meta: map[string]Meta{}, active: map[string]waiting{}, late: map[string]waiting{},
+		lates: map[uint64]map[string]waiting{}, told: map[string]News{}}
 	m.depths = m.dice.IntN(3) > 0
 	m.open()
 	return m
@@ -68,7 +73,7 @@ func newModel(t *testing.T, seed uint64) *model {
 
 func (m *model) open() {
 	m.disk = vfs.NewFaulty(vfs.OS)
-	db, err := Open(m.disk, m.dir, Config{Memory: 1 << 16, Ratio: 2 + m.dice.IntN(3), Depths: m.depths,
+	db, err := Open(m.disk, m.dir, Config{Memory: 1 << 16, Ratio: 2 + m.dice.IntN(3), Depths: m.depths, Share: 1 << m.dice.IntN(6),
 		Now: func() time.Time { return m.now }})
 	m.check(err)
 	m.db = db
@@ -86,10 +91,16 @@ func (m *model) live() {
 			m.get(m.url())
 		case k < 85:
 			m.scan("https://h0.example/x")
-		case k < 90 && m.db.Freeze(uint64(len(m.journal))):
-			m.frozen, m.active = m.active, map[string]waiting{}
-		case k < 97 && m.frozen != nil && !m.merge():
-			return
+		case k < 90:
+			m.freeze()
+		case k < 96:
+			if m.frozen != nil && !m.merge(m.db.Merge) {
+				return
+			}
+		case k < 97:
+			if !m.merge(m.db.Settle) {
+				return
+			}
 		default:
 			if _, err := m.db.Compact(context.Background()); !m.fine(err) {
 				return
@@ -121,6 +132,7 @@ func (m *model) offered(u URL, got News) {
 	m.t.Helper()
 	old, offered := m.known[u.URL], entry{u.State, u.Depth}
 	w, waits := m.active[u.URL]
+	l, late := m.late[u.URL]
 	switch want := m.judge(old, offered); {
 	case got == Later && waits:
 		if m.judge(w.best, offered) == Nothing {
@@ -129,19 +141,26 @@ func (m *model) offered(u URL, got News) {
 		m.active[u.URL] = waiting{w.before, offered, string(u.Payload)}
 	case got == Later:
 		m.active[u.URL] = waiting{old, offered, string(u.Payload)}
+	case late && got == m.judge(l.before, offered): // a filter has changed its mind
+		l.before = better(l.before, offered)
+		m.late[u.URL] = l
 	case got != want:
 		m.t.Fatalf("%v is %v, want %v: known as %v", u, got, want, old)
 	}
 	m.know(u.URL, offered)
 }
 
-func (m *model) know(url string, e entry) {
-	switch old := m.known[url]; {
-	case old.state < e.state:
-		m.known[url] = e
-	case old.state == e.state:
-		m.known[url] = entry{old.state, min(old.depth, e.depth)}
+func (m *model) know(url string, e entry) { m.known[url] = better(m.known[url], e) }
+
+// better is what two entries say together.
+func better(a, b entry) entry {
+	switch {
+	case a.state < b.state:
+		return b
+	case a.state == b.state:
+		a.depth = min(a.depth, b.depth)
 	}
+	return a
 }
 
 func (m *model) judge(old, e entry) News {
@@ -178,31 +197,85 @@ func (m *model) time() time.Time {
 	return m.now.Add(time.Duration(m.dice.IntN(1e6)-5e5) * time.Second).UTC()
 }
 
+// freeze tries to.
+func (m *model) freeze() {
+	pos := uint64(len(m.journal))
+	if !m.db.Freeze(pos) {
+		return
+	}
+	m.frozen, m.active = m.active, map[string]waiting{}
+	m.lates[pos] = m.joined()
+}
+
+// joined is what is late once the frozen part is.
+func (m *model) joined() map[string]waiting {
+	late := maps.Clone(m.late)
+	for url, w := range m.frozen {
+		old, ok := late[url]
+		switch {
+		case !ok:
+			late[url] = w
+		case m.judge(old.best, w.best) != Nothing:
+			late[url] = waiting{old.before, w.best, w.payload}
+		}
+	}
+	return late
+}
+
 // merge merges the frozen part, and reports whether the process is still alive.
-func (m *model) merge() bool {
-	err := m.db.Merge(context.Background(), func(all []Decided) error {
+func (m *model) merge(merge func(context.Context, func([]Decided) error) error) bool {
+	late, merges := m.joined(), m.db.Stats().Merges
+	want := map[string]waiting{}
+	for url, w := range late {
+		if a, ok := m.active[url]; ok && m.judge(w.before, w.best) != Nothing && m.judge(w.best, a.best) != Nothing {
+			w.best, w.payload = a.best, a.payload
+		}
+		want[url] = w
+	}
+	err := merge(context.Background(), func(all []Decided) error {
 		for _, d := range all {
-			w, ok := m.frozen[d.URL.URL]
-			if _, twice := m.told[d.URL.URL]; !ok || twice {
-				m.t.Fatalf("%v is told; it waited: %v, told before: %v", d, ok, twice)
-			}
-			if (entry{d.State, d.Depth}) != w.best || string(d.Payload) != w.payload {
-				m.t.Fatalf("%v %v %q is told, the best offer was %v", d.State, d.Depth, d.Payload, w)
-			}
-			m.told[d.URL.URL] = d.News
+			m.hear(d, want)
 		}
 		return nil
 	})
+	if m.db.Stats().Merges > merges {
+		m.frozen, m.late = nil, late
+	}
 	if err != nil {
 		return m.fine(err)
 	}
-	for url, w := range m.frozen {
-		if want := m.judge(w.before, w.best); m.told[url] != want {
-			m.t.Fatalf("%s: merge says %v, want %v: %v", url, m.told[url], want, w)
+	if m.db.Waiting() == 0 {
+		m.decided(want)
+	}
+	return true
+}
+
+func (m *model) hear(d Decided, want map[string]waiting) {
+	w, ok := want[d.URL.URL]
+	if _, twice := m.told[d.URL.URL]; !ok || twice {
+		m.t.Fatalf("%v is told; it waited: %v, told before: %v", d, ok, twice)
+	}
+	if (entry{d.State, d.Depth}) != w.best || string(d.Payload) != w.payload {
+		m.t.Fatalf("%v %v %q is told, the best offer was %v", d.State, d.Depth, d.Payload, w)
+	}
+	m.told[d.URL.URL] = d.News
+	d.Payload = nil
+	m.journal = append(m.journal, told(d.URL))
+}
+
+// decided holds what was told against what should have been.
+func (m *model) decided(want map[string]waiting) {
+	for url, w := range want {
+		news := m.judge(w.before, w.best)
+		if m.told[url] != news {
+			m.t.Fatalf("%s: merge says %v, want %v: %v", url, m.told[url], news, w)
+		}
+		if a, ok := m.active[url]; ok && news != Nothing {
+			a.before = better(a.before, w.best)
+			m.active[url] = a
 		}
 	}
-	m.frozen, m.told = nil, map[string]News{}
-	return true
+	m.late, m.told = map[string]waiting{}, map[string]News{}
 }
 
 // fine reports whether the process is alive. Then there must be no error.
@@ -266,24 +339,39 @@ func (m *model) reopen() {
 	pos := m.db.Position()
 	rest := m.journal[pos:]
 	m.known, m.meta = map[string]entry{}, map[string]Meta{}
-	m.active, m.frozen, m.told = map[string]waiting{}, nil, map[string]News{}
+	m.active, m.frozen, m.late, m.told = map[string]waiting{}, nil, map[string]waiting{}, map[string]News{}
+	for url, w := range m.lates[pos] { // if it was decided, the journal's rest says so
+		if m.db.Waiting() > 0 || slices.ContainsFunc(rest, func(x any) bool { u, ok := x.(told); return ok && u.URL == url }) {
+			m.late[url] = w
+		}
+	}
 	for _, x := range m.journal[:pos] {
 		m.apply(x)
 	}
-	if n := int64(len(m.known)); m.db.Len() != n {
-		m.t.Fatalf("Len = %d after it was opened, want %d", m.db.Len(), n)
+	for _, x := range rest {
+		switch x := x.(type) {
+		case note:
+			m.db.Note(x.url, x.meta)
+			m.noted(x)
+		case URL:
+			m.offered(x, m.db.Offer([]URL{x}, nil)[0])
+		case told:
+			m.knows(URL(x))
+		}
 	}
 	m.look()
-	for _, x := range rest {
-		if n, ok := x.(note); ok {
-			m.db.Note(n.url, n.meta)
-			m.noted(n)
-			continue
-		}
-		u := x.(URL)
-		m.offered(u, m.db.Offer([]URL{u}, nil)[0])
-	}
 	m.settle()
+}
+
+// knows has the database know what was told before its process died.
+func (m *model) knows(u URL) {
+	m.db.Know([]URL{u})
+	for _, all := range []map[string]waiting{m.late, m.active} {
+		if w, ok := all[u.URL]; ok {
+			w.before = better(w.before, entry{u.State, u.Depth})
+			all[u.URL] = w
+		}
+	}
 }
 
 func (m *model) apply(x any) {
@@ -297,11 +385,8 @@ func (m *model) apply(x any) {
 
 // settle merges all there is and looks at everything.
 func (m *model) settle() {
-	for range 2 {
-		if m.db.Freeze(uint64(len(m.journal))) {
-			m.frozen, m.active = m.active, map[string]waiting{}
-		}
-		if m.frozen != nil && !m.merge() {
+	for range 3 {
+		if m.freeze(); !m.merge(m.db.Settle) {
 			m.t.Fatal("a healthy disk fails")
 		}
 	}

@@ -26,8 +26,8 @@ type Ref struct {
 // checkpoint. Its methods may be called by many goroutines at once.
 type Digests struct {
 	parts
-	tiers   *tier.Set
-	merging sync.Mutex
+	tiers *tier.Set
+	busy  sync.Mutex
 }
 
 // OpenDigests opens the index in dir, which it makes when there is none. Depths and Now of cfg say nothing here.
@@ -107,14 +107,14 @@ func readRef(b []byte) (Ref, bool) {
 
 // Merge writes the frozen part to the disk, after which Position is the frozen part's.
 func (d *Digests) Merge(ctx context.Context) error {
-	d.merging.Lock()
-	defer d.merging.Unlock()
+	d.busy.Lock()
+	defer d.busy.Unlock()
 	t, pos := d.waiting()
 	if t == nil {
 		return nil
 	}
 	src := &values{table: t, items: d.sorted(t)}
-	if err := d.tiers.Add(ctx, src, func(m *tier.Manifest) { m.Position = pos }); err != nil {
+	if err := d.tiers.Add(ctx, src, nil, func(m *tier.Manifest) { m.Position = pos }); err != nil {
 		return fmt.Errorf("merge the index of digests: %w", err)
 	}
 	d.parts.merged(func() {})
@@ -136,8 +136,8 @@ func (d *Digests) Stats() Stats {
 
 // Close closes the files. What is only in memory is not written: the journal has it.
 func (d *Digests) Close() error {
-	d.merging.Lock()
-	defer d.merging.Unlock()
+	d.busy.Lock()
+	defer d.busy.Unlock()
 	return d.tiers.Close()
 }
 

@@ -1,10 +1,13 @@
 package seen
 
 import (
+	"cmp"
+	"errors"
 	"slices"
 	"time"
 
 	"kumo/internal/seen/mem"
+	"kumo/internal/seen/tier"
 )
 
 // Get returns what is known of url, in memory and on the disk; false when that is nothing.
@@ -13,19 +16,7 @@ func (d *DB) Get(url string) (Entry, bool, error) {
 	all := d.find(url)
 	view := d.tiers.Pin()
 	d.mu.Unlock()
-	for value, err := range view.Get(url) {
-		r, ok := readRecord(value)
-		if err == nil && !ok {
-			err = damaged([]byte(url))
-		}
-		if err != nil {
-			_ = view.Release()
-			return Entry{}, false, err
-		}
-		r.meta = slices.Clone(r.meta)
-		all.join(r)
-	}
-	if err := view.Release(); err != nil {
+	if err := errors.Join(all.joinDisk(view, url), view.Release()); err != nil {
 		return Entry{}, false, err
 	}
 	e, err := d.entry(url, all)
@@ -46,6 +37,26 @@ func (d *DB) find(url string) record {
 		}
 	}
 	return all
+}
+
+// joinDisk adds what the disk says of url, what waits there included.
+func (r *record) joinDisk(view *tier.View, url string) error {
+	for value, err := range view.Waiting().Get(url) {
+		_, late, ok := readLate(value)
+		if err != nil || !ok {
+			return cmp.Or(err, damaged([]byte(url)))
+		}
+		r.join(late)
+	}
+	for value, err := range view.Get(url) {
+		older, ok := readRecord(value)
+		if err != nil || !ok {
+			return cmp.Or(err, damaged([]byte(url)))
+		}
+		older.meta = slices.Clone(older.meta)
+		r.join(older)
+	}
+	return nil
 }
 
 func (d *DB) entry(url string, r record) (Entry, error) {
@@ -77,10 +88,29 @@ func (d *DB) Look(url string) (State, int32, error) {
 	return e.State, e.Depth, err
 }
 
-// Pending returns the payload of an offer of url that waits for a merge to decide; false if none does.
-func (d *DB) Pending(url string) ([]byte, bool) {
+// Pending returns the payload of an offer of url that waits to be decided, in memory or on the disk; false if none does.
+func (d *DB) Pending(url string) ([]byte, bool, error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	payload, waits := d.pendingInMemory(url)
+	view := d.tiers.Pin()
+	d.mu.Unlock()
+	var err error
+	for value, failed := range view.Waiting().Get(url) {
+		late, _, ok := readLate(value)
+		if err = failed; err != nil || waits {
+			break
+		}
+		if !ok {
+			err = damaged([]byte(url))
+			break
+		}
+		payload, waits = slices.Clone(late), true
+	}
+	return payload, waits, errors.Join(err, view.Release())
+}
+
+// pendingInMemory is called with d.mu held.
+func (d *DB) pendingInMemory(url string) ([]byte, bool) {
 	for _, t := range []*mem.Table{d.active, d.frozen} {
 		if t == nil {
 			continue

@@ -9,41 +9,60 @@ import (
 	"kumo/internal/seen/tier"
 )
 
-// A Decided is a URL whose news was Later.
-type Decided struct {
-	URL       // State and Depth are the best offered; Payload is valid until the call that hands it out returns
-	News News // Fresh or Nearer
+// Merge writes the frozen part to the disk, in one sequential pass, and makes the new state durable: Position becomes the
+// frozen part's. URLs whose news was Later are put aside there, until they are so many that it is worth while to read all of
+// the disk for them; then Merge does what Settle does. A merge that fails or is cancelled can be tried again.
+func (d *DB) Merge(ctx context.Context, decided func([]Decided) error) error {
+	return d.tend(ctx, decided, false)
 }
 
-// chunk is how many decided URLs are handed out at once.
-const chunk = 1024
+// Settle is a Merge that decides all that it finds waiting: for when there is nothing else to do.
+//
+// It calls decided with what of it is news, in order, and only when that has been accepted does it forget on the disk that the URLs
+// waited. What decided has accepted is not handed out again, but for a new process, to which Know has not told it.
+func (d *DB) Settle(ctx context.Context, decided func([]Decided) error) error {
+	return d.tend(ctx, decided, true)
+}
 
-// Merge writes the frozen part to the disk, in one sequential pass that decides what was Later. It calls decided with what
-// of it is news, in order; only when that has been accepted does it make the new state durable, and Position becomes the
-// frozen part's. A merge that fails or is cancelled can be tried again, and does not hand out again what decided has
-// accepted.
-func (d *DB) Merge(ctx context.Context, decided func([]Decided) error) error {
-	d.merging.Lock()
-	defer d.merging.Unlock()
+func (d *DB) tend(ctx context.Context, decided func([]Decided) error, all bool) error {
+	d.busy.Lock()
+	defer d.busy.Unlock()
+	defer d.begin()()
+	err := d.hand(decided)
+	if err == nil {
+		err = d.write(ctx)
+	}
+	if st := d.tiers.View().Stats(); err == nil && (all || st.Waiting*int64(d.cfg.Share) >= st.Entries) {
+		err = d.settle(ctx, decided)
+	}
+	if err != nil {
+		return fmt.Errorf("merge the URL database: %w", err)
+	}
+	return nil
+}
+
+// write brings the frozen part to the disk.
+func (d *DB) write(ctx context.Context) error {
 	t, pos := d.waiting()
 	if t == nil {
 		return nil
 	}
 	view := d.tiers.Pin()
-	j := &joiner{ctx: ctx, db: d, table: t, items: d.sorted(t), disk: view.Finder(), decided: decided, handed: d.handed}
-	err := d.tiers.Add(ctx, j, func(m *tier.Manifest) {
+	items := d.sorted(t)
+	news := &joiner{ctx: ctx, table: t, items: items, disk: view.Finder()}
+	late := &putAside{ctx: ctx, table: t, items: items}
+	err := d.tiers.Add(ctx, news, late, func(m *tier.Manifest) {
 		m.Position, m.Born = pos, d.born
-		m.Keys += j.counted + j.found
+		m.Keys += news.counted + news.found
 	})
 	if closeErr := view.Release(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
-		return fmt.Errorf("merge the URL database: %w", err)
+		return err
 	}
-	d.handed = 0
 	d.parts.merged(func() {
-		d.known += j.found
+		d.known += news.found
 		d.merges++
 	})
 	return nil
@@ -53,18 +72,17 @@ func (d *DB) Merge(ctx context.Context, decided func([]Decided) error) error {
 // beside Merge.
 func (d *DB) Compact(ctx context.Context) (bool, error) { return d.tiers.Compact(ctx) }
 
+// chunk is how many URLs are gone through between two looks at the context, and how many decided ones are handed out at once.
+const chunk = 1024
+
 var _ run.Source = (*joiner)(nil)
 
-// A joiner is the frozen part as a source for a run: it decides as it goes, and leaves out what the disk has already.
+// A joiner is what a frozen part says for certain, as a source for a run.
 type joiner struct {
-	ctx     context.Context
-	db      *DB
-	table   *mem.Table
-	items   []mem.Item
-	disk    *tier.Finder
-	decided func([]Decided) error
-	news    []Decided
-	handed  int // how many an earlier attempt has handed out
+	ctx   context.Context
+	table *mem.Table
+	items []mem.Item
+	disk  *tier.Finder
 
 	counted int64 // keys that were known to be new
 	found   int64 // keys that turned out to be
@@ -82,74 +100,31 @@ func (j *joiner) Next() bool {
 			j.err = j.ctx.Err()
 		}
 		j.key = j.table.Key(ref)
-		e, flags := read(j.table, ref)
-		if j.says(ref, e, flags) && j.err == nil {
-			r := load(j.table, ref)
+		r := load(j.table, ref)
+		flags := j.table.Flags(ref)
+		j.count(flags)
+		if flags&pending != 0 {
+			r.entry = entry{}
+		}
+		if j.err == nil && (flags&pending == 0 || len(r.meta) > 0) {
 			j.value = r.append(j.value[:0])
 			return true
 		}
 	}
-	j.hand()
 	return false
 }
 
-// says counts and decides a record, and reports whether it says more than the disk does.
-func (j *joiner) says(ref mem.Ref, e entry, flags uint8) bool {
+func (j *joiner) count(flags uint8) {
 	if flags&counted != 0 {
 		j.counted++
 	}
-	if flags&(pending|uncounted) == 0 {
-		return true
+	if flags&uncounted == 0 {
+		return
 	}
-	old := nobody()
-	for value, err := range j.disk.Find(j.key) {
-		if err != nil {
-			j.err = err
-			return false
-		}
-		older, ok := readRecord(value)
-		if !ok {
-			j.err = damaged(j.key)
-			return false
-		}
-		old.join(older)
-	}
-	if old.state == Unknown {
+	old, err := look(j.disk, j.key)
+	if j.err = err; old.state == Unknown {
 		j.found++
 	}
-	if flags&pending == 0 {
-		return true
-	}
-	u := URL{State: e.state, Depth: e.depth}
-	news := j.db.judge(old.entry, &u)
-	if news == Nothing {
-		return j.table.Word(ref, wordMeta) != 0
-	}
-	j.tell(ref, u, news)
-	return true
-}
-
-// tell hands a URL out, unless an attempt before has.
-func (j *joiner) tell(ref mem.Ref, u URL, news News) {
-	if j.handed > 0 {
-		j.handed--
-		return
-	}
-	u.URL, u.Payload = string(j.key), j.table.Kept(mem.Ref(j.table.Word(ref, wordPayload)))
-	if j.news = append(j.news, Decided{u, news}); len(j.news) == chunk {
-		j.hand()
-	}
-}
-
-func (j *joiner) hand() {
-	if len(j.news) == 0 || j.err != nil {
-		return
-	}
-	if j.err = j.decided(j.news); j.err == nil {
-		j.db.handed += len(j.news)
-	}
-	clear(j.news)
-	j.news = j.news[:0]
 }
 
 func (j *joiner) Key() []byte   { return j.key }
@@ -160,4 +135,21 @@ func (j *joiner) Err() error    { return j.err }
 func load(t *mem.Table, ref mem.Ref) record {
 	e, _ := read(t, ref)
 	return record{e, t.Word(ref, wordFirst), t.Kept(mem.Ref(t.Word(ref, wordMeta)))}
+}
+
+// look is what the disk says of a key. Its meta is not to be used.
+func look(disk *tier.Finder, key []byte) (record, error) {
+	old := nobody()
+	for value, err := range disk.Find(key) {
+		if err != nil {
+			return old, err
+		}
+		older, ok := readRecord(value)
+		if !ok {
+			return old, damaged(key)
+		}
+		older.meta = nil
+		old.join(older)
+	}
+	return old, nil
 }

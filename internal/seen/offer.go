@@ -26,15 +26,15 @@ const (
 // Offer enters urls and appends to news what each was. For those that are Fresh it replaces urls[i].URL with a copy that the
 // caller may keep. A known URL met again at less depth takes that depth.
 //
-// Where news is Later, the URL may be known on the disk. The next merge decides, and then tells the best of all offers, with its
-// Payload; offers that are no better than the ones that wait are Nothing.
+// Where news is Later, the URL may be known on the disk. A later merge decides, and then tells the best of all offers, with its
+// Payload; offers that are no better than one that waits in memory are Nothing.
 func (d *DB) Offer(urls []URL, news []News) []News {
 	now := d.minutes()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	view := d.tiers.View()
+	may := d.probe(urls)
 	for i := range urls {
-		n := d.offer(view, &urls[i], now)
+		n := d.offer(&urls[i], may[i], now)
 		if n == Fresh {
 			urls[i].URL = strings.Clone(urls[i].URL)
 		}
@@ -43,13 +43,37 @@ func (d *DB) Offer(urls []URL, news []News) []News {
 	return news
 }
 
-func (d *DB) offer(view *tier.View, u *URL, now uint32) News {
+// maybe says whether the disk may have a URL: asked of those alone that memory does not know.
+type maybe bool
+
+// probe asks for all URLs at once what memory knows, and then what filters say of the rest.
+func (d *DB) probe(urls []URL) []maybe {
+	d.may, d.probes = d.may[:0], d.probes[:0]
+	for i := range urls {
+		_, old, _ := d.lookUp(urls[i].URL)
+		d.may = append(d.may, maybe(old.state == Unknown))
+		if old.state == Unknown {
+			d.probes = append(d.probes, run.Probe{Key: urls[i].URL, Hash: run.HashString(urls[i].URL)})
+		}
+	}
+	d.tiers.View().Probe(d.probes)
+	asked := d.probes
+	for i := range d.may {
+		if d.may[i] {
+			d.may[i], asked = maybe(asked[0].May), asked[1:]
+		}
+	}
+	clear(d.probes)
+	return d.may
+}
+
+func (d *DB) offer(u *URL, may maybe, now uint32) News {
 	ref, old, flags := d.lookUp(u.URL)
 	news := d.judge(old, u)
 	switch {
 	case news == Nothing:
 		return Nothing
-	case old.state == Unknown && view.May(u.URL, run.HashString(u.URL)):
+	case old.state == Unknown && bool(may):
 		flags = pending
 	case old.state == Unknown:
 		flags = counted
@@ -80,12 +104,14 @@ func (d *DB) judge(old entry, u *URL) News {
 	return Nothing
 }
 
-// enter writes an offer into the active part, at ref if the URL is there.
-func (d *DB) enter(ref mem.Ref, u *URL, flags uint8, now uint32) {
+// enter writes an offer into the active part, at ref if the URL is there; first is the minute in which it was made.
+func (d *DB) enter(ref mem.Ref, u *URL, flags uint8, first uint32) {
 	t := d.active
 	if ref == 0 {
 		ref = t.Add(u.URL)
-		t.SetWord(ref, wordFirst, now)
+		t.SetWord(ref, wordFirst, first)
+	} else if first < t.Word(ref, wordFirst) {
+		t.SetWord(ref, wordFirst, first)
 	}
 	if flags&counted != 0 && t.Flags(ref)&counted == 0 {
 		d.known++

@@ -1,6 +1,7 @@
 package seen
 
 import (
+	"context"
 	"sync"
 
 	"kumo/internal/seen/mem"
@@ -12,13 +13,15 @@ const defaultMemory = 256 << 20
 // Parts are what of a late merge is in memory: a part that takes, and one that is frozen and waits to be merged, or is just being
 // merged. A frozen part does not change.
 type parts struct {
-	mu             sync.Mutex // guards all of this, and the active table
-	active, frozen *mem.Table // frozen is nil when all is on the disk but active
-	spare          *mem.Table // empty
-	pins           int        // who reads tables without the lock
-	position       uint64     // of frozen
-	full           int64      // bytes
-	items          []mem.Item // for sorting
+	mu             sync.Mutex    // guards all of this, and the active table
+	active, frozen *mem.Table    // frozen is nil when all is on the disk but active
+	spare          *mem.Table    // empty
+	merging        bool          // a merge runs: nothing can be frozen
+	pins           int           // who reads tables without the lock
+	position       uint64        // of frozen
+	full           int64         // bytes
+	frees          chan struct{} // closed by the next Freeze
+	items          []mem.Item    // for sorting
 }
 
 // newParts shares out a budget: to two tables, and to the sort that needs 16 bytes a record of 110 at least.
@@ -26,7 +29,7 @@ func newParts(memory int64) parts {
 	if memory <= 0 {
 		memory = defaultMemory
 	}
-	return parts{active: mem.New(), full: memory * 7 / 16}
+	return parts{active: mem.New(), full: memory * 7 / 16, frees: make(chan struct{})}
 }
 
 // Full reports whether the part that takes has had its share of memory.
@@ -36,19 +39,51 @@ func (p *parts) Full() bool {
 	return p.active.Bytes() >= p.full
 }
 
+// Room waits while the part that takes is full, until a Freeze: who calls it before an Offer keeps memory within its bound,
+// however long a merge takes. Its error is the context's.
+func (p *parts) Room(ctx context.Context) error {
+	for {
+		p.mu.Lock()
+		full, frees := p.active.Bytes() >= p.full, p.frees
+		p.mu.Unlock()
+		if !full {
+			return ctx.Err()
+		}
+		select {
+		case <-frees:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // Freeze makes all that is in memory what the next merge takes; pos is the position of the journal that it includes. It
-// returns false, and does nothing, while an earlier part has not been merged.
+// returns false, and does nothing, while an earlier part has not been merged, or a merge runs.
 func (p *parts) Freeze(pos uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.frozen != nil {
+	if p.frozen != nil || p.merging {
 		return false
 	}
+	close(p.frees)
+	p.frees = make(chan struct{})
 	p.frozen, p.active, p.spare, p.position = p.active, p.spare, nil, pos
 	if p.active == nil {
 		p.active = mem.New()
 	}
 	return true
+}
+
+// begin keeps parts from being frozen until end is called.
+func (p *parts) begin() (end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.merging = true
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.merging = false
+	}
 }
 
 // waiting returns the frozen part and its position.

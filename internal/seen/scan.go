@@ -30,6 +30,9 @@ func (d *DB) scanPage(prefix, from string, yield func(Entry, error) bool) (next 
 	sources, last := d.collect(prefix, from)
 	view := d.tiers.Pin()
 	defer view.Release() //nolint:errcheck // what was read is right all the same
+	for _, s := range view.Waiting().Scan([]byte(from)) {
+		sources = append(sources, bare{s})
+	}
 	all := run.Merge(fold, append(sources, view.Scan([]byte(from))...)...)
 	for all.Next() {
 		key := string(all.Key())

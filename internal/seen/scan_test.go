@@ -54,14 +54,14 @@ func TestPendingIsWhatAMergeDecides(t *testing.T) {
 	if err := db.Merge(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, waits := db.Pending(url); waits {
+	if _, waits, err := db.Pending(url); waits || err != nil {
 		t.Error("it waits before it was offered")
 	}
 	if news := db.Offer([]URL{{URL: url, State: Known, Payload: []byte("from here")}}, nil); news[0] != Later {
 		t.Fatalf("news %v", news[0])
 	}
 	for range 2 {
-		if payload, waits := db.Pending(url); !waits || string(payload) != "from here" {
+		if payload, waits, err := db.Pending(url); err != nil || !waits || string(payload) != "from here" {
 			t.Errorf("waits %v, %q", waits, payload)
 		}
 		db.Freeze(1)
@@ -69,7 +69,7 @@ func TestPendingIsWhatAMergeDecides(t *testing.T) {
 	if err := db.Merge(t.Context(), func([]Decided) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, waits := db.Pending(url); waits {
+	if _, waits, err := db.Pending(url); waits || err != nil {
 		t.Error("it waits after the merge")
 	}
 }

@@ -3,6 +3,8 @@ package run
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
+	"sort"
 
 	"github.com/FastFilter/xorfilter"
 )
@@ -11,7 +13,7 @@ const filterHead = 8 + 3*4
 
 // A shard is the filter of the keys from its first one up to the next shard's.
 type shard struct {
-	first  []byte
+	first  string
 	filter xorfilter.BinaryFuse[uint8]
 }
 
@@ -45,6 +47,42 @@ func (s *sharder) build() ([]byte, error) {
 	b = binary.LittleEndian.AppendUint32(b, f.SegmentCountLength)
 	s.buf = seal(append(b, f.Fingerprints...))
 	return s.buf, nil
+}
+
+// A Probe asks filters whether a key may be there. They answer by setting May, or leave it as it is.
+type Probe struct {
+	Key  string
+	Hash uint64 // HashString of Key
+	May  bool
+}
+
+// Probe answers all whose May is not yet set. That takes a few cache misses each, which the processor waits for together.
+func (r *Reader) Probe(all []Probe) {
+	var filters [32]*xorfilter.BinaryFuse[uint8]
+	last := 0
+	for part := range slices.Chunk(all, len(filters)) {
+		for i := range part {
+			if filters[i] = nil; !part[i].May {
+				last, filters[i] = r.shard(last, part[i].Key)
+			}
+		}
+		for i, f := range filters[:len(part)] {
+			if f != nil && f.Contains(part[i].Hash) {
+				part[i].May = true
+			}
+		}
+	}
+}
+
+// shard finds the filter for key, where i is where the one before was, often the same.
+func (r *Reader) shard(i int, key string) (int, *xorfilter.BinaryFuse[uint8]) {
+	n := len(r.shards)
+	if i >= n || r.shards[i].first > key || i+1 < n && r.shards[i+1].first <= key {
+		if i = sort.Search(n, func(i int) bool { return r.shards[i].first > key }) - 1; i < 0 {
+			return 0, nil
+		}
+	}
+	return i, &r.shards[i].filter
 }
 
 // readFilter makes sure that no look-up can reach beyond the fingerprints.

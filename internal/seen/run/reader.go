@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sort"
 	"strings"
 
 	"kumo/internal/vfs"
@@ -83,7 +82,7 @@ func (r *Reader) loadFilters(in *bytesReader, end uint64) error {
 		if err != nil {
 			return err
 		}
-		r.shards = append(r.shards, shard{append([]byte(nil), first...), f})
+		r.shards = append(r.shards, shard{string(first), f})
 		r.memory += int64(size) + int64(len(first))
 	}
 	r.memory += r.index.bytes()
@@ -120,8 +119,8 @@ func (r *Reader) sealed(at, n int64) ([]byte, error) {
 
 // May reports whether the run may hold key; hash is the key's. False is certain.
 func (r *Reader) May(key string, hash uint64) bool {
-	i := sort.Search(len(r.shards), func(i int) bool { return string(r.shards[i].first) > key }) - 1
-	return i >= 0 && r.shards[i].filter.Contains(hash)
+	_, f := r.shard(0, key)
+	return f != nil && f.Contains(hash)
 }
 
 // Get returns the value of key.

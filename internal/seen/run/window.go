@@ -1,5 +1,7 @@
 package run
 
+import "runtime"
+
 // maxAhead is how much is read at once where blocks are wanted one after the other.
 const maxAhead = 256 << 10
 
@@ -21,6 +23,7 @@ func (w *window) entries(i int) (block, error) {
 	if w.have == i+1 {
 		return w.block, nil
 	}
+	runtime.Gosched() // who offers must not wait for a merge, where all processors merge
 	if i < w.from || i >= w.to {
 		if err := w.fill(i); err != nil {
 			return block{}, w.r.damaged(err)

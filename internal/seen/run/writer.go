@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"kumo/internal/vfs"
 )
@@ -88,6 +89,7 @@ func (w *Writer) endBlock() error {
 	if w.block.len() == 0 {
 		return nil
 	}
+	runtime.Gosched()
 	w.coded = seal(w.coder.encode(w.coded[:0], &w.block))
 	w.block.reset()
 	w.index.add(w.sep, w.at, len(w.coded))

@@ -21,11 +21,11 @@ func (s *Set) Compact(ctx context.Context) (done bool, err error) {
 	for i, h := range old {
 		sources[i] = h.Iter()
 	}
-	h, err := s.write(ctx, run.Merge(s.cfg.Fold, sources...), old[len(old)-1].run.Tier+1)
+	h, err := s.write(ctx, run.Merge(s.cfg.Fold, sources...), old[len(old)-1].run.Tier+1, true)
 	if err != nil {
 		return false, err
 	}
-	return true, s.install(h, old, func(*Manifest) {})
+	return true, s.install(func(v *View) { v.runs = replace(v.runs, old, h) }, func(*Manifest) {}, []*handle{h}, old)
 }
 
 // full returns the runs of the lowest full tier, and those of the tiers that it would fill in turn.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -64,14 +65,21 @@ func Open(disk vfs.FS, dir string, cfg Config) (*Set, error) {
 		return nil, err
 	}
 	s.view.set = s
-	for _, r := range m.Runs {
-		h, err := s.open(r)
-		if err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-		s.view.runs = append(s.view.runs, h)
+	if err := errors.Join(s.openAll(&s.view.runs, m.Runs), s.openAll(&s.view.waiting, m.Waiting)); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+func (s *Set) openAll(to *[]*handle, runs []Run) error {
+	for _, r := range runs {
+		h, err := s.open(r)
+		if err != nil {
+			return err
+		}
+		*to = append(*to, h)
+	}
+	return nil
 }
 
 // sweep removes what no manifest names, and takes care that no name is used twice.
@@ -81,7 +89,7 @@ func (s *Set) sweep() error {
 		return err
 	}
 	keep := map[string]bool{manifestName: true}
-	for _, r := range s.manifest.Runs {
+	for _, r := range append(slices.Clone(s.manifest.Runs), s.manifest.Waiting...) {
 		keep[r.file()] = true
 		s.next = max(s.next, r.ID)
 	}
@@ -104,25 +112,51 @@ func (s *Set) open(r Run) (*handle, error) {
 	return &handle{Reader: rd, run: r, refs: 1}, nil
 }
 
-// Add writes what src gives as the newest run; nothing when it gives nothing. Then it writes a manifest, as which change may have
-// altered it: together they are a checkpoint.
-func (s *Set) Add(ctx context.Context, src run.Source, change func(*Manifest)) error {
-	h, err := s.write(ctx, src, 0)
+// Add writes what src gives as the newest run, and what waiting gives, which may be nil, as a run that waits beside the
+// others; nothing where one gives nothing. Then it writes a manifest, as which change may have altered it: together they are a
+// checkpoint.
+func (s *Set) Add(ctx context.Context, src, waiting run.Source, change func(*Manifest)) error {
+	h, err := s.write(ctx, src, 0, false) // without compression: it is soon merged with others
 	if err != nil {
 		return err
 	}
-	return s.install(h, nil, change)
+	var w *handle
+	if waiting != nil {
+		if w, err = s.write(ctx, waiting, 0, true); err != nil {
+			return errors.Join(err, s.drop(h))
+		}
+	}
+	return s.install(func(v *View) {
+		v.runs, v.waiting = replace(v.runs, nil, h), replace(v.waiting, nil, w)
+	}, change, []*handle{h, w}, nil)
+}
+
+// Settle drops what waits.
+func (s *Set) Settle() error {
+	waiting := s.View().waiting
+	if len(waiting) == 0 {
+		return nil
+	}
+	return s.install(func(v *View) { v.waiting = nil }, func(*Manifest) {}, nil, waiting)
+}
+
+// drop removes a run that no manifest names.
+func (s *Set) drop(h *handle) error {
+	if h == nil {
+		return nil
+	}
+	return s.release(h, true)
 }
 
 // write writes a run and opens it; nil when src has nothing.
-func (s *Set) write(ctx context.Context, src run.Source, tier int) (h *handle, err error) {
+func (s *Set) write(ctx context.Context, src run.Source, tier int, compress bool) (h *handle, err error) {
 	s.mu.Lock()
 	s.next++
 	r := Run{ID: s.next, Tier: tier}
 	s.mu.Unlock()
 	name := s.path(r.file())
 	w, err := run.Create(s.disk, name, run.Options{
-		Compress: tier > 0, // a new run is soon merged with others
+		Compress: compress,
 		Pace:     func(n int) error { return s.wait(ctx, n) },
 	})
 	if err != nil {
@@ -165,33 +199,39 @@ func (s *Set) wait(ctx context.Context, n int) error {
 	return nil
 }
 
-// install puts h in the place of old, or before all when there is no old, in the manifest and then in memory. When the manifest
-// fails, which one is on the disk is not known, so h's file stays; the next Open knows.
-func (s *Set) install(h *handle, old []*handle, change func(*Manifest)) error {
+// install makes the runs what edit makes of them, in the manifest and then in memory: the fresh ones come, the old ones go.
+// When the manifest fails, which one is on the disk is not known, so that fresh files stay; the next Open knows.
+func (s *Set) install(edit func(*View), change func(*Manifest), fresh, old []*handle) error {
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	runs := replace(s.view.runs, old, h)
+	v := *s.View()
+	edit(&v)
 	m := s.Manifest()
 	change(&m)
-	m.Runs = nil
-	for _, h := range runs {
-		m.Runs = append(m.Runs, h.run)
-	}
+	m.Runs, m.Waiting = named(v.runs), named(v.waiting)
 	if err := writeManifest(s.disk, s.path(manifestName), m); err != nil {
-		if h != nil {
-			err = errors.Join(err, h.Close())
+		for _, h := range fresh {
+			if h != nil {
+				err = errors.Join(err, h.Close())
+			}
 		}
 		return err
 	}
 	s.mu.Lock()
-	s.manifest = m
-	s.view = &View{set: s, runs: runs}
+	s.manifest, s.view = m, &v
 	s.mu.Unlock()
 	var err error
 	for _, h := range old {
 		err = errors.Join(err, s.release(h, true))
 	}
 	return err
+}
+
+func named(handles []*handle) (runs []Run) {
+	for _, h := range handles {
+		runs = append(runs, h.run)
+	}
+	return runs
 }
 
 // Manifest is what the newest manifest says. Its runs must not be changed.
@@ -210,7 +250,7 @@ func (s *Set) Close() error {
 	s.view = &View{set: s}
 	s.mu.Unlock()
 	var err error
-	for _, h := range v.runs {
+	for _, h := range v.all() {
 		err = errors.Join(err, s.release(h, false))
 	}
 	return err

@@ -28,7 +28,7 @@ func TestTiers(t *testing.T) {
 	s, err := Open(vfs.OS, dir, Config{Fold: concat, Ratio: 3})
 	check(t, err)
 	for i := range 26 {
-		check(t, s.Add(t.Context(), &one{"key", string(rune('a' + i))}, func(m *Manifest) { m.Position = uint64(i) }))
+		check(t, s.Add(t.Context(), &one{"key", string(rune('a' + i))}, nil, func(m *Manifest) { m.Position = uint64(i) }))
 		_, err := s.Compact(t.Context())
 		check(t, err)
 	}
@@ -67,7 +67,7 @@ func TestPinned(t *testing.T) {
 	s, err := Open(vfs.OS, dir, Config{Fold: concat, Ratio: 2})
 	check(t, err)
 	for i := range 2 {
-		check(t, s.Add(t.Context(), &one{fmt.Sprint(i), "v"}, func(*Manifest) {}))
+		check(t, s.Add(t.Context(), &one{fmt.Sprint(i), "v"}, nil, func(*Manifest) {}))
 	}
 	v := s.Pin()
 	done, err := s.Compact(t.Context())

@@ -8,7 +8,7 @@ import (
 // Verify reads all runs. What is wrong with one does not keep it from the others.
 func (s *Set) Verify(ctx context.Context) (err error) {
 	view := s.Pin()
-	for _, h := range view.runs {
+	for _, h := range view.all() {
 		err = errors.Join(err, h.Verify(ctx))
 	}
 	return errors.Join(err, view.Release())

@@ -17,9 +17,14 @@ type handle struct {
 
 // A View is the runs at one moment. A view that is not pinned only answers May.
 type View struct {
-	set  *Set
-	runs []*handle
+	set           *Set
+	runs, waiting []*handle
 }
+
+func (v *View) all() []*handle { return append(v.runs[:len(v.runs):len(v.runs)], v.waiting...) }
+
+// Waiting is a view of the runs that wait, and of no others. It holds as long as v.
+func (v *View) Waiting() *View { return &View{runs: v.waiting} }
 
 // View is the runs as they are now, not pinned.
 func (s *Set) View() *View {
@@ -32,16 +37,17 @@ func (s *Set) View() *View {
 func (s *Set) Pin() *View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, h := range s.view.runs {
+	for _, h := range s.view.all() {
 		h.refs++
 	}
-	return &View{set: s, runs: s.view.runs}
+	v := *s.view
+	return &v
 }
 
 // Release ends the use of a pinned view.
 func (v *View) Release() error {
 	var err error
-	for _, h := range v.runs {
+	for _, h := range v.all() {
 		err = errors.Join(err, v.set.release(h, false))
 	}
 	return err
@@ -72,6 +78,13 @@ func (v *View) May(key string, hash uint64) bool {
 		}
 	}
 	return false
+}
+
+// Probe answers probes: those that a run may hold.
+func (v *View) Probe(all []run.Probe) {
+	for _, h := range v.runs {
+		h.Probe(all)
+	}
 }
 
 // Get gives the values of key, the newest first.
@@ -136,6 +149,7 @@ func (s *seeker) Next() bool {
 type Stats struct {
 	Runs    int
 	Entries int64 // a key counts in each run that has it
+	Waiting int64 // entries of the runs that wait, which are not among Entries
 	Disk    int64 // bytes
 	Memory  int64 // bytes of filters and indexes
 }
@@ -143,8 +157,13 @@ type Stats struct {
 // Stats adds up what the runs take.
 func (v *View) Stats() (st Stats) {
 	st.Runs = len(v.runs)
+	for _, h := range v.waiting {
+		st.Waiting += h.Len()
+	}
 	for _, h := range v.runs {
 		st.Entries += h.Len()
+	}
+	for _, h := range v.all() {
 		st.Disk += h.Size()
 		st.Memory += h.Memory()
 	}
