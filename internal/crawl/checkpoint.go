@@ -40,7 +40,7 @@ type shelved struct {
 const noteVersion = 1
 
 // checkpoint makes the journal's past unneeded: the views of it are brought to the disk as they are at one moment, while the
-// crawl goes on. What seen was not sure of is decided on the way.
+// crawl goes on. What seen was not sure of may be decided on the way.
 func (e *Engine) checkpoint(ctx context.Context) error {
 	if e.db == nil {
 		return nil
@@ -73,8 +73,28 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	if err := e.merge(ctx); err != nil {
 		return err
 	}
-	e.undecided.Add(-frozen) // only now, when what it has released is in the frontier
+	e.undecided.Add(-frozen) // only now, when what it has released is in the frontier, or waits on the disk
 	return e.committer.drop(n.Position)
+}
+
+// wavers reports whether seen has yet to decide of some URLs whether they are news.
+func (e *Engine) wavers() bool { return e.undecided.Load() > 0 || e.db != nil && e.db.Waiting() > 0 }
+
+// decide is a checkpoint in which seen decides all that it was not sure of.
+func (e *Engine) decide(ctx context.Context) error {
+	if err := e.checkpoint(ctx); err != nil || e.db == nil {
+		return err
+	}
+	e.checking.Lock()
+	defer e.checking.Unlock()
+	return e.db.Settle(ctx, e.release)
+}
+
+// await waits while seen has had its share of memory and a checkpoint still writes an earlier one.
+func (e *Engine) await(ctx context.Context) {
+	if e.db != nil {
+		_ = e.db.Room(ctx) // who asks looks at the context
+	}
 }
 
 // merge brings what is frozen of seen and the digests to the disk.

@@ -49,7 +49,7 @@ type Engine struct {
 	bytes   atomic.Int64 // over the wire, all runs
 	anyLost atomic.Bool  // whether lost has any
 
-	undecided atomic.Int64 // URLs that wait for a merge
+	undecided atomic.Int64 // URLs that wait in memory for a merge
 	space     space
 	stop      context.CancelCauseFunc
 
@@ -172,7 +172,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 // end makes the last commit. It returns why the run stopped, nil when nothing waits.
 func (e *Engine) end(ctx, handing context.Context) error {
 	stopped := context.Cause(handing)
-	if errors.Is(stopped, ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && e.undecided.Load() == 0 {
+	if errors.Is(stopped, ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.wavers() {
 		stopped = nil // the limit was just enough
 	}
 	if stopped == nil {
@@ -221,8 +221,8 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	err := e.employ(handing, fetching, workers)
 	for err == nil && handing.Err() == nil {
 		// The frontier was dry, but for what a merge decides, and what is to be visited again.
-		if e.undecided.Load() > 0 || e.frontier.Counts().URLs > 0 {
-			err = e.checkpoint(fetching)
+		if e.wavers() || e.frontier.Counts().URLs > 0 {
+			err = e.decide(fetching)
 		} else if !e.awaitDue(handing) {
 			break
 		}
@@ -264,6 +264,7 @@ func (e *Engine) work(handing, fetching context.Context) error {
 	w := &worker{Engine: e, parser: e.newParser()}
 	for {
 		e.space.await(handing)
+		e.await(handing)
 		v, err := e.frontier.Next(handing)
 		switch {
 		case errors.Is(err, frontier.ErrDry), handing.Err() != nil && v == nil:
