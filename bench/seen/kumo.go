@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -133,7 +134,63 @@ func (k *kumo) report() error {
 	fmt.Printf("on disk                   %.1f bytes a URL, %d files, %d merges, waited %.1f s for them\n",
 		float64(st.Disk)/known, st.Runs, st.Merges, k.waited.Seconds())
 	fmt.Printf("memory beyond the budget  %.2f bytes a URL for filters and indexes\n", float64(st.Memory)/known)
+	if k.cfg.fetched {
+		return k.fetch()
+	}
 	return nil
+}
+
+// fetch notes a visit for each URL, in parts that fit into memory, and brings all into as few files as tiers have.
+func (k *kumo) fetch() error {
+	dice, n := rand.New(rand.NewPCG(k.cfg.seed, 2)), 0
+	for e, err := range k.db.Scan("") {
+		if err != nil {
+			return err
+		}
+		k.db.Note(e.URL, visit(dice, n))
+		if n++; k.db.Full() {
+			if err := k.merge(); err != nil {
+				return err
+			}
+			if err := k.tidy(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(k.merge(), k.tidy()); err != nil {
+		return err
+	}
+	st := k.db.Stats()
+	fmt.Printf("on disk, fetched          %.1f bytes a URL, %d files, %.2f entries a URL\n",
+		float64(st.Disk)/float64(n), st.Runs, float64(st.Entries)/float64(n))
+	return nil
+}
+
+func (k *kumo) tidy() (err error) {
+	for more := true; more && err == nil; {
+		more, err = k.db.Compact(context.Background())
+	}
+	return err
+}
+
+// visit is what the n-th visit may find, ten a second: digests and ETags do not compress; half of the pages have an ETag, half a
+// date, nine in ten are 200.
+func visit(dice *rand.Rand, n int) seen.Meta {
+	now := time.Now().Add(time.Duration(n) * time.Second / 10)
+	m := seen.Meta{Fetched: now, Due: now.Add(time.Duration(dice.IntN(1e6)) * time.Second), Status: 200, Changes: dice.IntN(3)}
+	for i := range m.Digest {
+		m.Digest[i] = byte(dice.Uint32())
+	}
+	if dice.IntN(10) == 0 {
+		m.Status = 404
+	}
+	if dice.IntN(2) == 0 {
+		m.ETag = fmt.Sprintf(`"%x-%x"`, dice.Uint32N(1<<18), dice.Uint64N(1<<52))
+	}
+	if dice.IntN(2) == 0 {
+		m.Modified = now.Add(-time.Duration(dice.IntN(1e8)) * time.Second)
+	}
+	return m
 }
 
 func (k *kumo) close() error { return k.db.Close() }

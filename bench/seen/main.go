@@ -31,6 +31,7 @@ func main() {
 	flag.IntVar(&cfg.payload, "payload", 0, "bytes that come with a URL and come back when its news was late")
 	flag.IntVar(&cfg.ratio, "ratio", 4, "files of a tier that are merged into one")
 	flag.Uint64Var(&cfg.seed, "seed", 1, "seed of the URLs")
+	flag.BoolVar(&cfg.fetched, "fetched", false, "in the end, note a visit for every URL, and measure the disk again (kumo's only)")
 	usePebble := flag.Bool("pebble", false, "measure Pebble")
 	profile := flag.String("cpuprofile", "", "file for a profile of the processor's time")
 	flag.Parse()
@@ -59,6 +60,7 @@ type config struct {
 	dir                   string
 	batch, payload, ratio int
 	seed                  uint64
+	fetched               bool
 }
 
 func megabytes(s string) (int64, error) {

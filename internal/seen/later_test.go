@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"kumo/internal/seen/urlgen"
@@ -124,6 +125,65 @@ func TestFull(t *testing.T) {
 		if db.Offer([]URL{{URL: string(stream.Append(nil)), State: Known}}, nil); db.Stats().Parts > 1<<20 {
 			t.Fatalf("%d bytes are in memory after %d URLs", db.Stats().Parts, n)
 		}
+	}
+}
+
+func TestRoom(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := Open(vfs.OS, dir, Config{Memory: 1 << 16})
+		check(t, err)
+		defer db.Close()
+		check(t, db.Room(t.Context()))
+		for n := 0; !db.Full(); n++ {
+			db.Offer([]URL{{URL: fmt.Sprint("https://h.example/", n), State: Known}}, nil)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		given, got := make(chan error), make(chan error, 1)
+		go func() { given <- db.Room(ctx) }()
+		go func() { got <- db.Room(t.Context()) }()
+		synctest.Wait()
+		cancel()
+		if err := <-given; !errors.Is(err, context.Canceled) {
+			t.Errorf("Room = %v", err)
+		}
+		if len(got) > 0 {
+			t.Error("Room does not wait")
+		}
+		db.Freeze(1)
+		check(t, <-got)
+	})
+}
+
+// TestLateWaits has few URLs wait on the disk, until they are asked for, or have company.
+func TestLateWaits(t *testing.T) {
+	db, urls := lateDB(t, vfs.OS, 1000)
+	db.Offer(urls[:20], nil)
+	db.Freeze(2)
+	told := 0
+	hear := func(all []Decided) error { told += len(all); return nil }
+	check(t, db.Merge(t.Context(), hear))
+	if told != 0 || db.Waiting() != 20 || db.Len() != 0 {
+		t.Errorf("%d told, %d wait, Len = %d", told, db.Waiting(), db.Len())
+	}
+	if e, _, err := db.Get(urls[7].URL); err != nil || e.State != Known || e.Depth != 3 || e.Status != 200 {
+		t.Errorf("Get = %v, %v", e, err)
+	}
+	check(t, db.Settle(t.Context(), hear))
+	if told != 20 || db.Waiting() != 0 || db.Len() != 20 {
+		t.Errorf("%d told, %d wait, Len = %d", told, db.Waiting(), db.Len())
+	}
+	if news := db.Offer(urls[:20], nil); slices.ContainsFunc(news, func(n News) bool { return n != Nothing }) {
+		t.Errorf("what was told is %v", news)
+	}
+	db.Offer(urls[:40], nil)
+	db.Freeze(3)
+	check(t, db.Merge(t.Context(), hear))
+	db.Offer(urls[40:60], nil)
+	db.Freeze(4)
+	if check(t, db.Merge(t.Context(), hear)); told != 60 { // one for 32 that are known
+		t.Errorf("%d told, %d wait", told, db.Waiting())
 	}
 }
 

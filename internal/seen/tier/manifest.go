@@ -27,7 +27,7 @@ type Manifest struct {
 	Keys     int64  // as the owner counts them
 	Born     int64  // when the owner began, in Unix seconds
 	Runs     []Run  // the newest first
-	Waiting  []Run  // what Settle has yet to drop, the newest first
+	Waiting  []Run  // the newest first
 }
 
 // A Run is one file.

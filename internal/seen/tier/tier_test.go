@@ -84,6 +84,38 @@ func TestPinned(t *testing.T) {
 	check(t, s.Close())
 }
 
+// TestWaiting has a run wait over a restart, apart from the others, until it is settled.
+func TestWaiting(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(vfs.OS, dir, Config{Fold: concat, Ratio: 2})
+	check(t, err)
+	for _, v := range []string{"a", "b"} {
+		check(t, s.Add(t.Context(), &one{"key", v}, &one{"late", v}, func(*Manifest) {}))
+	}
+	_, err = s.Compact(t.Context())
+	check(t, err)
+	check(t, s.Close())
+	s, err = Open(vfs.OS, dir, Config{Fold: concat})
+	check(t, err)
+	v := s.Pin()
+	files(t, dir, 4)
+	if st := v.Stats(); st.Entries != 1 || st.Waiting != 2 || v.May("late", run.HashString("late")) {
+		t.Errorf("%+v", st)
+	}
+	check(t, s.Settle())
+	files(t, dir, 4) // v has them
+	all := run.Merge(concat, v.Waiting().Scan(nil)...)
+	if !all.Next() || string(all.Key()) != "late" || string(all.Value()) != "ba" || all.Next() {
+		t.Errorf("%q, %q wait: %v", all.Key(), all.Value(), all.Err())
+	}
+	check(t, v.Release())
+	files(t, dir, 2)
+	if n := s.View().Stats().Waiting; n != 0 {
+		t.Errorf("%d wait", n)
+	}
+	check(t, s.Close())
+}
+
 func TestOpenRefuses(t *testing.T) {
 	for text, want := range map[string]error{
 		"kumo runs 2 00000000\n{}": run.ErrVersion,
