@@ -90,11 +90,20 @@ func (e *Engine) decide(ctx context.Context) error {
 	return e.db.Settle(ctx, e.release)
 }
 
-// await waits while seen has had its share of memory and a checkpoint still writes an earlier one.
+// await waits while seen, or the digests, have had their share of memory and no checkpoint has set it aside. Who asks looks
+// at the context.
 func (e *Engine) await(ctx context.Context) {
 	if e.db != nil {
-		_ = e.db.Room(ctx) // who asks looks at the context
+		_ = e.db.Room(ctx)
 	}
+	if d, ok := e.digests.(*seen.Digests); ok {
+		_ = d.Room(ctx)
+	}
+}
+
+func (e *Engine) full() bool {
+	d, ok := e.digests.(*seen.Digests)
+	return e.db.Full() || ok && d.Full()
 }
 
 // merge brings what is frozen of seen and the digests to the disk.
@@ -187,7 +196,7 @@ func (e *Engine) keepUp(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if !e.db.Full() && e.committer.written() < e.cfg.Checkpoint {
+		if !e.full() && e.committer.written() < e.cfg.Checkpoint {
 			continue
 		}
 		if err := e.checkpoint(ctx); err != nil && !canceled(err) {

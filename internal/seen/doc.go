@@ -7,8 +7,8 @@
 // disk part is several sorted, prefix-compressed runs in tiers instead of one trie, so that a merge costs what it brings,
 // and not what is known ([kumo/internal/seen/run], [kumo/internal/seen/tier]).
 //
-// What waits is not decided by each merge: a pass over all of the disk is worth while for many URLs only, so they wait there, sorted,
-// until there is one for each [Config].Share of what is known.
+// What waits is not decided by each merge: a pass over all of the disk is worth while for many URLs only, so they wait
+// there, sorted, until there is one for each [Config].Share of what is known.
 //
 // A filter errs on one side only, so a URL may be decided late, but never wrongly and never lost. Each merge is a
 // checkpoint: the database on the disk is as it was at a position of the journal, and offering it what the journal has from

@@ -145,8 +145,8 @@ func (d *DB) decide(ctx context.Context, view *tier.View, decided func([]Decided
 	return errors.Join(all.Err(), d.hand(decided))
 }
 
-// claim enters a waiting offer, which is news to the disk, if it is to memory, too, and has it told. From here on memory knows it, so
-// that no other offer brings the same news; a better one that waits in memory is told in its place.
+// claim enters a waiting offer, which is news to the disk, if it is to memory, too, and has it told. From here on memory
+// knows it, so that no other offer brings the same news; a better one that waits in memory is told in its place.
 func (d *DB) claim(u *URL, disk entry, first uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
