@@ -229,7 +229,7 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 	<-done
 	db.Freeze(99)
-	check(t, db.Merge(t.Context(), func(all []Decided) error { told += len(all); return nil }))
+	check(t, db.Settle(t.Context(), func(all []Decided) error { told += len(all); return nil }))
 	if n := total(fresh) + told; n != 2000 || db.Len() != 2000 {
 		t.Errorf("%d were Fresh, Len = %d", n, db.Len())
 	}
