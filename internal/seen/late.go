@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"slices"
 
 	"kumo/internal/seen/mem"
@@ -104,6 +105,23 @@ type Decided struct {
 
 // Waiting is the number of offers that wait on the disk to be decided.
 func (d *DB) Waiting() int64 { return d.tiers.View().Stats().Waiting }
+
+// Late gives the URLs that wait on the disk to be decided, in order. It reads the disk as it goes.
+func (d *DB) Late() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		view := d.tiers.Pin()
+		defer view.Release() //nolint:errcheck // what was read is right all the same
+		all := run.Merge(d.foldLate, view.Waiting().Scan(nil)...)
+		for all.Next() {
+			if !yield(string(all.Key()), nil) {
+				return
+			}
+		}
+		if err := all.Err(); err != nil {
+			yield("", err)
+		}
+	}
+}
 
 // settle decides what waits on the disk.
 func (d *DB) settle(ctx context.Context, decided func([]Decided) error) error {

@@ -170,6 +170,14 @@ func TestLateWaits(t *testing.T) {
 	if e, _, err := db.Get(urls[7].URL); err != nil || e.State != Known || e.Depth != 3 || e.Status != 200 {
 		t.Errorf("Get = %v, %v", e, err)
 	}
+	var late []string
+	for url, err := range db.Late() {
+		check(t, err)
+		late = append(late, url)
+	}
+	if len(late) != 20 || late[7] != urls[7].URL {
+		t.Errorf("late: %v", late)
+	}
 	check(t, db.Settle(t.Context(), hear))
 	if told != 20 || db.Waiting() != 0 || db.Len() != 20 {
 		t.Errorf("%d told, %d wait, Len = %d", told, db.Waiting(), db.Len())

@@ -159,10 +159,28 @@ func (v *verifier) readFrontier() error {
 			return err
 		}
 	}
+	late, err := v.readLate()
 	v.tally.waiting = n
 	v.counted(checkFrontier, n, "URLs waiting")
-	v.counted(checkFrontier, int64(len(v.State.Undecided())), "undecided")
-	return nil
+	v.counted(checkFrontier, int64(len(v.State.Undecided()))+late, "undecided")
+	return err
+}
+
+// readLate claims what waits in the URL database to be decided.
+func (v *verifier) readLate() (n int64, err error) {
+	if v.Seen == nil {
+		return 0, nil
+	}
+	for url, err := range v.Seen.Late() {
+		if err != nil {
+			return n, nil //nolint:nilerr // readSeen has told of it
+		}
+		n++
+		if err := v.claim(url, kindUndecided, fact{}); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 func (v *verifier) readAsides() error {
