@@ -8,6 +8,7 @@ import (
 
 	"kumo/internal/frontier"
 	"kumo/internal/journal/memory"
+	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/vfs"
 )
@@ -62,5 +63,5 @@ func onDisk(t *testing.T, dir string) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{}, Parts{Journal: j}, state)
+	return New(Config{}, Parts{Journal: j, Robots: robots.NewCache(robots.Config{})}, state)
 }
