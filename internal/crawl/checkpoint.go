@@ -78,7 +78,16 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 }
 
 // wavers reports whether seen has yet to decide of some URLs whether they are news.
-func (e *Engine) wavers() bool { return e.undecided.Load() > 0 || e.db != nil && e.db.Waiting() > 0 }
+func (e *Engine) wavers() bool { return e.Undecided() > 0 }
+
+// Undecided is the number of URLs that may have been met before, as far as seen has yet to decide.
+func (e *Engine) Undecided() int {
+	n := e.undecided.Load()
+	if e.db != nil {
+		n += e.db.Waiting()
+	}
+	return int(n)
+}
 
 // decide is a checkpoint in which seen decides all that it was not sure of.
 func (e *Engine) decide(ctx context.Context) error {

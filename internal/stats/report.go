@@ -31,8 +31,11 @@ type Report struct {
 	Links          int64   `json:"links"`
 	Known          int     `json:"urls_known"`
 	Waiting        int     `json:"urls_waiting"`
+	Undecided      int     `json:"urls_undecided"` // that may have been met before: a merge of the known URLs decides
 	Forsaken       int64   `json:"urls_given_up"` // in this run, with their hosts: they wait for the next
 	Hosts          int     `json:"hosts"`
+
+	Journal uint64 `json:"journal"` // where the journal ended: the counts are of that moment
 
 	Statuses map[int]int64    `json:"statuses"`
 	Types    map[string]int64 `json:"types"`

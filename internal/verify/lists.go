@@ -48,7 +48,6 @@ func (v *verifier) pageLine(l line) error {
 	if p.Revisit != "" {
 		f.Flags |= flagRevisit
 	}
-	v.tally.latest(p.Time)
 	return must(v.claim(p.URL, kindPage, f))
 }
 
@@ -82,7 +81,6 @@ func (v *verifier) visitLine(l line) error {
 	} else {
 		v.tally.visit(&e)
 	}
-	v.tally.latest(e.Time)
 	return must(v.claim(e.URL, kindVisit, f))
 }
 
@@ -116,7 +114,6 @@ func (v *verifier) skipLine(l line) error {
 		f.Flags |= flagForGood
 	}
 	v.tally.skip(s.Rule)
-	v.tally.latest(s.Time)
 	return must(v.claim(s.URL, kindSkip, f))
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"time"
 
 	"kumo/internal/journal"
 	"kumo/internal/seen"
@@ -25,9 +24,8 @@ type tally struct {
 	known             int64 // entries of seen
 	urls              int64 // that were compared
 	compared          int64 // counters
-	last              time.Time
-	unlisted          bool // a run wrote no pages.jsonl
-	seenRead          bool // to its end
+	unlisted          bool  // a run wrote no pages.jsonl
+	seenRead          bool  // to its end
 }
 
 func newTally() tally { return tally{statuses: map[int]int64{}, rules: map[string]int64{}} }
@@ -49,12 +47,6 @@ func (t *tally) visit(e *crawllog.Entry) {
 func (t *tally) skip(rule string) {
 	if rule != ruleFailed { // failures are counted as such
 		t.rules[rule]++
-	}
-}
-
-func (t *tally) latest(at time.Time) {
-	if at.After(t.last) {
-		t.last = at
 	}
 }
 
@@ -81,7 +73,7 @@ func (v *verifier) counters() error {
 	if r == nil || err != nil {
 		return err
 	}
-	if !v.tally.last.Before(r.Stopped.Truncate(time.Millisecond)) || r.Ended == "failed" || v.State == nil {
+	if v.State == nil || r.Ended == "failed" || r.Journal != uint64(v.Journal.End()) {
 		v.note(Fault{Check: checkReport, File: reportName, Offset: -1, What: "it is older than the files: the next run writes it anew"})
 		return nil
 	}
@@ -93,15 +85,17 @@ func (v *verifier) counters() error {
 	waiting := v.tally.waiting
 	if more := int64(r.Waiting) - waiting; more > 0 && more <= int64(r.Hosts) {
 		waiting += more // rules to be fetched, which the next start asks for anew
+	} else if more < 0 && -more <= int64(r.Undecided) {
+		waiting += more // what the start has found to be news
 	}
 	v.same(reportName, "urls_waiting", int64(r.Waiting), waiting)
 	return nil
 }
 
 // counts reports whether the URL database has counted all that it knows: what the journal says behind its last merge may be known to
-// it, and is counted by the next.
+// it, and is counted by the next, as is what waits to be decided.
 func (v *verifier) counts() bool {
-	return v.tally.seenRead && journal.Position(v.Seen.Position()) == v.Journal.End()
+	return v.tally.seenRead && v.Seen.Waiting() == 0 && journal.Position(v.Seen.Position()) == v.Journal.End()
 }
 
 // report reads report.json; nil if there is none that can be read.
