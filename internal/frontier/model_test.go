@@ -126,6 +126,7 @@ func (m *model) reopen() {
 		clear(h.parked)
 		h.items = slices.DeleteFunc(h.items, func(it modelItem) bool { return it.robots })
 		h.next = time.Now().Add(m.wait(h)) // at the least
+		h.failures, h.throttle = 0, 0
 	}
 }
 
