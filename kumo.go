@@ -97,7 +97,7 @@ func (c *Crawler) Run(ctx context.Context, seeds ...string) error {
 	defer c.Stop()
 	c.job.Seeds = seeds
 	c.job.Listener = crawl.Listener{Visited: c.visited}
-	run, err := wire.Open(&c.job)
+	run, err := wire.Open(ctx, &c.job)
 	if err != nil {
 		return err
 	}

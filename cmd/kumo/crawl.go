@@ -82,7 +82,7 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if o.job.Contact == "" && !strings.Contains(o.job.Fetch.UserAgent, "://") && !strings.Contains(o.job.Fetch.UserAgent, "@") {
 		show.log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
 	}
-	c, err := wire.Open(&o.job)
+	c, err := wire.Open(ctx, &o.job)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,8 @@ import (
 
 const lookLong = `
 
-It asks the crawl if it runs, which goes on undisturbed, and opens its folder if not.`
+It asks the crawl if it runs, which goes on undisturbed, and reads its folder if not; a crawl that is started
+meanwhile waits.`
 
 func explainCommand() *cobra.Command {
 	cmd := lookCommand("explain URL", "Say why a URL was, or was not, crawled", cobra.ExactArgs(1),

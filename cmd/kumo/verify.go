@@ -36,7 +36,8 @@ const verifyLong = `Check all files of the crawl in DIR (default: this folder) a
 
 What a killed crawl leaves behind the last commit is no fault: it is noted, and the crawl's next start cuts it off. Files
 are read once, from beginning to end; what does not fit into memory is sorted in a temporary folder, which takes about half
-of the size of pages.jsonl and crawl.log. Nothing in the crawl's folder changes. The crawl must not be running.
+of the size of pages.jsonl and crawl.log. Nothing in the crawl's folder changes. The crawl must not be running;
+if it is started meanwhile, it waits.
 
 Exit codes: 0 nothing is wrong, 1 something is, or the folder could not be read, 2 wrong usage.`
 

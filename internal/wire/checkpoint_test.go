@@ -19,7 +19,7 @@ func TestCheckpoints(t *testing.T) {
 	s := serve(t, synthweb.Clean(1, 10, 800))
 	j := jobFor(t, s)
 	j.Crawl.Checkpoint = 1
-	c, err := Open(j)
+	c, err := Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	score := wantWhole(t, s)
-	c, err = Open(j)
+	c, err = Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestNothingIsFetchedWhileTheDiskIsNearlyFull(t *testing.T) {
 			}
 		},
 	}
-	c, err := open(j, disk)
+	c, err := open(t.Context(), j, disk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestForsakenURLsAreCountedOnce(t *testing.T) {
 	j.Crawl.Tries = 1
 	s.Close()
 	for i := range 3 {
-		c, err := Open(j)
+		c, err := Open(t.Context(), j)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -84,6 +85,26 @@ func doubt(t *testing.T, j *Job) {
 	}
 }
 
+// lookBefore looks into a folder, whatever was done to it, and sees that it is as it was.
+func lookBefore(t *testing.T, j *Job) (known, waiting int) {
+	t.Helper()
+	before := contentsOf(t, j.Dir)
+	l := openTestLook(t, j)
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	after := contentsOf(t, j.Dir)
+	for _, name := range []string{"state/lock", "state/gate"} {
+		delete(before, name)
+		delete(after, name)
+	}
+	if !maps.Equal(before, after) {
+		t.Error("a look has changed the folder")
+	}
+	c := l.Source.(source)
+	return c.Known, c.Waiting
+}
+
 // oneLife opens the crawl and lets it run to one of the ends that chance has for it.
 func oneLife(t *testing.T, j *Job, dice *rand.Rand) (end string, err error) {
 	job := *j
@@ -108,7 +129,11 @@ func oneLife(t *testing.T, j *Job, dice *rand.Rand) (end string, err error) {
 			}
 		}
 	case 1:
-		if c, err := Open(&job); err == nil { // which is a life, too: nothing is done in it
+		known, waiting := lookBefore(t, &job)
+		if c, err := Open(t.Context(), &job); err == nil { // which is a life, too: nothing is done in it
+			if c.Known != known || c.Waiting != waiting {
+				t.Errorf("a look found %d known and %d waiting, the crawl %d and %d", known, waiting, c.Known, c.Waiting)
+			}
 			job.Crawl.Pages = c.Stats.Pages() + 1 + dice.Int64N(60)
 			if err := c.Close(); err != nil {
 				return "open and close", err
@@ -124,7 +149,7 @@ func oneLife(t *testing.T, j *Job, dice *rand.Rand) (end string, err error) {
 		end = "kill"
 		disk.DieAfter(n)
 	}
-	c, err := open(&job, disk)
+	c, err := open(t.Context(), &job, disk)
 	if err == nil {
 		_, err = c.Run(ctx)
 		err = errors.Join(err, c.Close())

@@ -43,7 +43,7 @@ func jobFor(t *testing.T, s *synthweb.Server) *Job {
 // run runs a job as a process of its own would: opens it, crawls, closes it.
 func run(t *testing.T, ctx context.Context, j *Job) error {
 	t.Helper()
-	c, err := Open(j)
+	c, err := Open(t.Context(), j)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	for runs := 1; ; runs++ {
 		disk := vfs.NewFaulty(vfs.OS)
 		disk.SetRoom(int64(runs) << 19) // a fast machine fills little room before its first commit
-		c, err := open(j, disk)
+		c, err := open(t.Context(), j, disk)
 		if err == nil {
 			_, err = c.Run(t.Context())
 			c.Close()
@@ -243,12 +243,12 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 func TestASecondKumoIsRefused(t *testing.T) {
 	s := serve(t, synthweb.Clean(7, 1, 5))
 	j := jobFor(t, s)
-	c, err := Open(j)
+	c, err := Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := Open(j); !errors.Is(err, ErrLocked) {
+	if _, err := Open(t.Context(), j); !errors.Is(err, ErrLocked) {
 		t.Errorf("the second: %v, want ErrLocked", err)
 	}
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,18 +18,16 @@ import (
 	"kumo/internal/vfs"
 )
 
-// ErrLocked is a folder that another kumo works on.
-var ErrLocked = errors.New("another kumo is working on it")
-
 // A folder is a crawl's place on disk, held by this process.
 type folder struct {
 	dir  string
 	disk vfs.FS
+	gate *flock.Flock
 	lock *flock.Flock
 }
 
-// openFolder makes and locks the crawl's folder.
-func openFolder(disk vfs.FS, j *Job) (*folder, error) {
+// openFolder makes and locks the crawl's folder. It waits for who looks into it.
+func openFolder(ctx context.Context, disk vfs.FS, j *Job) (*folder, error) {
 	f := &folder{dir: j.Dir, disk: disk}
 	if !f.isCrawl() && f.hasOutputs() {
 		return nil, &JobError{fmt.Errorf("%s %w", f.dir, ErrForeign)}
@@ -36,25 +35,13 @@ func openFolder(disk vfs.FS, j *Job) (*folder, error) {
 	if err := disk.MkdirAll(f.path("state")); err != nil {
 		return nil, fmt.Errorf("make the crawl's folder: %w", err)
 	}
-	f.lock = flock.New(f.path("state", "lock"))
-	if err := f.locked(f.lock.TryLock()); err != nil {
+	if err := f.hold(ctx, j.Warn); err != nil {
 		return nil, err
 	}
 	if err := look.Withdraw(f.path(deskName)); err != nil { // one that was killed has left it
 		return nil, errors.Join(err, f.close())
 	}
 	return f, f.prepare(j.Fresh)
-}
-
-// locked says what came of locking the folder.
-func (f *folder) locked(ok bool, err error) error {
-	switch {
-	case err != nil:
-		return fmt.Errorf("lock %s: %w", f.dir, err)
-	case !ok:
-		return fmt.Errorf("%s: %w", f.dir, ErrLocked)
-	}
-	return nil
 }
 
 // deskName is the file that says where a crawl that runs can be asked.
@@ -182,5 +169,3 @@ func (f *folder) replace(name string, data []byte) error {
 	}
 	return f.disk.Rename(tmp, f.path(name))
 }
-
-func (f *folder) close() error { return f.lock.Unlock() }

@@ -95,7 +95,7 @@ func TestRobotsElsewhereThatCannotBeHadEndsTheCrawl(t *testing.T) {
 	j := s.job(t, "a.test/")
 	j.Seeds = append(j.Seeds, s.url("b.test/"), s.url("c.test/"), "http://dead.test:1/")
 	for range 2 {
-		c, err := Open(j)
+		c, err := Open(t.Context(), j)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestAServerThatStopsCostsNoURL(t *testing.T) {
 		}
 	}}
 	mustRun(t, j)
-	c, err := Open(j)
+	c, err := Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}

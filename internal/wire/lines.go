@@ -8,23 +8,22 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"kumo/internal/crawl"
 	"kumo/internal/look"
 	"kumo/internal/store/field"
-	"kumo/internal/vfs"
 	"kumo/internal/weburl"
 )
 
-// addFiles adds what the crawl's files say of a URL. They only grow, so it does not matter whether the crawl runs.
+// addFiles adds what the crawl's files say of a URL. They only grow, so it does not matter whether the crawl runs; what a killed one
+// has not committed is not read.
 func (l *Look) addFiles(x *look.Explanation) error {
 	if x.Known == nil && x.Page == nil {
 		return l.addAnswer(x)
 	}
 	page := look.Page{}
-	switch found, err := lastLine(l.dir, "pages.jsonl", "url", x.URL, &page); {
+	switch found, err := l.lastLine("pages.jsonl", "url", x.URL, &page); {
 	case err != nil:
 		return err
 	case found && (x.Page == nil || x.Page.Status != 0):
@@ -32,19 +31,19 @@ func (l *Look) addFiles(x *look.Explanation) error {
 		if page.Final == x.URL {
 			page.Final = ""
 		}
-		if name := filepath.Join(l.dir, "warc", page.WARC); page.WARC != "" && isThere(name+".open") {
+		if name := filepath.Join(l.dir, "warc", page.WARC); page.WARC != "" && l.isThere(name+".open") {
 			page.WARC += ".open"
 		}
 	}
 	skip := look.Skip{}
-	found, err := lastLine(l.dir, "skipped.jsonl", "url", x.URL, &skip)
+	found, err := l.lastLine("skipped.jsonl", "url", x.URL, &skip)
 	if err != nil {
 		return err
 	}
 	if found {
 		x.Skipped = &skip
 	}
-	aside, err := crawl.FindAside(vfs.OS, l.dir, x.URL)
+	aside, err := crawl.FindAside(l.disk, l.dir, x.URL)
 	if err != nil {
 		return err
 	}
@@ -54,8 +53,8 @@ func (l *Look) addFiles(x *look.Explanation) error {
 	return l.addAnswer(x)
 }
 
-func isThere(name string) bool {
-	_, err := os.Stat(name)
+func (l *Look) isThere(name string) bool {
+	_, err := l.disk.Size(name)
 	return err == nil
 }
 
@@ -66,7 +65,7 @@ func (l *Look) addAnswer(x *look.Explanation) error {
 		return err
 	}
 	var a crawl.Answer
-	found, err := lastLine(l.dir, crawl.AnswersName, "origin", u.Origin(), &a)
+	found, err := l.lastLine(crawl.AnswersName, "origin", u.Origin(), &a)
 	if err != nil || !found {
 		return err
 	}
@@ -81,8 +80,8 @@ func (l *Look) addAnswer(x *look.Explanation) error {
 
 // lastLine reads the last line of a file in a crawl's folder whose first member has a value; false if there is none. A line
 // that is just being written is none.
-func lastLine(dir, name, member, value string, into any) (bool, error) {
-	f, err := os.Open(filepath.Join(dir, name))
+func (l *Look) lastLine(name, member, value string, into any) (bool, error) {
+	f, err := l.disk.Open(filepath.Join(l.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"kumo/internal/look"
+	"kumo/internal/vfs"
 )
 
 const (
@@ -38,11 +40,13 @@ func (c *Crawl) answerLooks() (away func()) {
 type Look struct {
 	look.Source
 	dir     string
+	disk    vfs.FS // with the crawl's files as they count
 	running bool
 	close   func() error
 }
 
-// OpenLook opens a look into the crawl in dir: it asks the crawl if it runs, and opens the job's folder if not.
+// OpenLook opens a look into the crawl in dir: it reads the folder, with the job's settings, and changes nothing there. A crawl that
+// has the folder is asked instead.
 func OpenLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look, error) {
 	patience, done := context.WithTimeout(ctx, lookPatience)
 	defer done()
@@ -53,31 +57,36 @@ func OpenLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look,
 		}
 		select {
 		case <-patience.Done():
-			return nil, fmt.Errorf("a crawl is just starting or ending there, or another look goes on: try again in a moment (%w)", err)
+			return nil, fmt.Errorf("a crawl is just starting or ending there, or waits for another look to end: try again in a moment (%w)", err)
 		case <-time.After(lookAgain):
 		}
 	}
 }
 
-// openLook asks where the folder says that somebody answers. Nobody may: a crawl that was killed leaves that word, and then the
-// folder can be opened.
+// openLook asks for the folder first: only where a crawl has it, there is somebody to answer. A crawl that was killed leaves word, too.
 func openLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look, error) {
-	client, silent := look.Dial(ctx, (&folder{dir: dir}).path(deskName))
-	if silent == nil {
-		return &Look{client, dir, true, client.Close}, nil
-	}
-	j, err := job()
-	if err != nil {
-		return nil, err
-	}
-	c, err := Open(j)
+	f := &folder{dir: dir, disk: vfs.NewOverlay(vfs.OS)}
+	err := f.share(os.O_CREATE)
 	if errors.Is(err, ErrLocked) {
-		err = fmt.Errorf("%w: %w", err, silent)
+		return dialLook(ctx, f, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Look{source{c}, dir, false, c.Close}, nil
+	c, err := openShared(f, job)
+	if err != nil {
+		return nil, err
+	}
+	return &Look{source{c}, dir, f.disk, false, c.Close}, nil
+}
+
+// dialLook asks the crawl that has locked the folder. It may not answer yet, or not any more.
+func dialLook(ctx context.Context, f *folder, locked error) (*Look, error) {
+	client, err := look.Dial(ctx, f.path(deskName))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", locked, err)
+	}
+	return &Look{client, f.dir, vfs.OS, true, client.Close}, nil
 }
 
 // Close ends the look.

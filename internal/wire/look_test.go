@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/crawl"
 	"kumo/internal/look"
 	"kumo/internal/page"
 	"kumo/internal/seen"
@@ -21,7 +23,7 @@ import (
 // background runs a job until the test ends it.
 func background(t *testing.T, j *Job) (end func() error) {
 	t.Helper()
-	c, err := Open(j)
+	c, err := Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func TestLooksWhileACrawlRuns(t *testing.T) {
 		default:
 		}
 	}
-	c, err := Open(j)
+	c, err := Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,7 @@ func lookAround(t *testing.T, c *Crawl, j *Job, url string) (ended bool, err err
 	if err != nil {
 		return false, err
 	}
-	l := &Look{client, j.Dir, true, client.Close}
+	l := &Look{client, j.Dir, vfs.OS, true, client.Close}
 	defer l.Close()
 	x, err := l.Explain(t.Context(), url)
 	if errors.Is(err, look.ErrGone) {
@@ -179,7 +181,7 @@ func TestALookAtWhatAMergeDecides(t *testing.T) {
 func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
 	j := s.job(t, "a.test/")
-	c, err := Open(j) // and does not run it
+	c, err := Open(t.Context(), j) // and does not run it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,5 +228,61 @@ func TestALookKnowsWhatRobotsSaid(t *testing.T) {
 		if x.Robots.Time = (time.Time{}); *x.Robots != want {
 			t.Errorf("%s: %+v, want %+v", path, *x.Robots, want)
 		}
+	}
+}
+
+// A folder that a kill has left as it is: what it has not committed is not told, and looks beside each other change nothing.
+func TestLooksOnlyRead(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`<a href="/b">b</a>`), "a.test/b": html("b")})
+	j := s.job(t, "a.test/")
+	j.Crawl.Pages = 1
+	if err := run(t, t.Context(), j); !errors.Is(err, crawl.ErrLimit) {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"pages.jsonl":            fmt.Sprintf(`{"url":%q,"status":200}`+"\n", s.url("a.test/b")),
+		"skipped.jsonl":          fmt.Sprintf(`{"url":%q,"rule":"failed"}`+"\n", s.url("a.test/b")),
+		"warc/late.warc.gz.open": "torn",
+		deskName:                 "{",
+		firstJournal(t, j.Dir):   "torn",
+	} {
+		appendTo(t, filepath.Join(j.Dir, filepath.FromSlash(name)), text)
+	}
+	before := contentsOf(t, j.Dir)
+	l, beside := openTestLook(t, j), openTestLook(t, j)
+	wantVerified(t, j.Dir)
+	x, err := l.Explain(t.Context(), s.url("a.test/b"))
+	if err != nil || x.Fate != look.Waiting || x.Page != nil || x.Skipped != nil {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if x, err = beside.Explain(t.Context(), s.url("a.test/")); err != nil || x.Fate != look.Fetched || x.Page.WARC == "" {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if err := errors.Join(l.Close(), beside.Close()); err != nil {
+		t.Error(err)
+	}
+	if after := contentsOf(t, j.Dir); !maps.Equal(before, after) {
+		t.Errorf("before %q\nafter %q", before, after)
+	}
+	j.Crawl.Pages = 0
+	mustRun(t, j)
+}
+
+func firstJournal(t *testing.T, dir string) string {
+	names, err := vfs.OS.List(filepath.Join(dir, "state", "journal"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%v, %v", names, err)
+	}
+	return "state/journal/" + names[0]
+}
+
+func appendTo(t *testing.T, name, text string) {
+	t.Helper()
+	f, err := vfs.OS.Append(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = f.Write([]byte(text)); errors.Join(err, f.Close()) != nil {
+		t.Fatal(err)
 	}
 }

@@ -50,11 +50,11 @@ type Crawl struct {
 	disk    vfs.FS
 }
 
-// Open makes a crawl of a job: it locks the folder, reads what an earlier run left there, and puts the parts together. The
-// caller closes it.
-func Open(j *Job) (*Crawl, error) { return open(j, vfs.OS) }
+// Open makes a crawl of a job: it locks the folder, reads what an earlier run left there, and puts the parts together. It waits,
+// until ctx ends, for who just looks into the folder. The caller closes the crawl.
+func Open(ctx context.Context, j *Job) (*Crawl, error) { return open(ctx, j, vfs.OS) }
 
-func open(j *Job, disk vfs.FS) (_ *Crawl, err error) {
+func open(ctx context.Context, j *Job, disk vfs.FS) (_ *Crawl, err error) {
 	c := &Crawl{Job: j, journal: journal.Discard, disk: disk}
 	defer func() {
 		if err != nil {
@@ -64,19 +64,49 @@ func open(j *Job, disk vfs.FS) (_ *Crawl, err error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if err := c.openState(); err != nil {
+	if j.Dir == "" {
+		return c, c.build()
+	}
+	if c.folder, err = openFolder(ctx, disk, j); err != nil {
 		return nil, err
 	}
-	if len(c.seeds) == 0 && c.state.Fresh() {
-		return nil, ErrNoSeeds
-	}
-	if err := c.assemble(); err != nil {
+	if err := c.build(); err != nil {
 		return nil, err
-	}
-	if c.folder == nil {
-		return c, nil
 	}
 	return c, c.folder.writeSettings(j.Settings)
+}
+
+// openShared makes a crawl to look into, and not to run, in a folder that is shared: its disk keeps all changes to itself. The folder
+// is let go with the crawl, and with an error.
+func openShared(f *folder, job func() (*Job, error)) (_ *Crawl, err error) {
+	c := &Crawl{journal: journal.Discard, disk: f.disk, folder: f}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	if c.Job, err = job(); err != nil {
+		return nil, err
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if err := f.prepare(false); err != nil {
+		return nil, err
+	}
+	c.Job.Formats = slices.DeleteFunc(slices.Clone(c.Job.Formats), isWARC) // a file that a kill has left open stays so
+	return c, c.build()
+}
+
+// build reads the state and puts the parts together.
+func (c *Crawl) build() error {
+	if err := c.openState(); err != nil {
+		return err
+	}
+	if len(c.seeds) == 0 && c.state.Fresh() {
+		return ErrNoSeeds
+	}
+	return c.assemble()
 }
 
 // Check says what is wrong with a job, and touches nothing.
@@ -108,12 +138,9 @@ func (c *Crawl) check() (err error) {
 // ErrNoSeeds is a new crawl without a URL to begin with.
 var ErrNoSeeds = errors.New("no URL to begin with: name one, or give a file of them with --input-file")
 
-// openState opens the folder, if the crawl has one, and recovers the state.
+// openState recovers the state from the folder, if the crawl has one.
 func (c *Crawl) openState() (err error) {
-	if c.Job.Dir != "" {
-		if c.folder, err = openFolder(c.disk, c.Job); err != nil {
-			return err
-		}
+	if c.folder != nil {
 		j, err := file.Open(c.disk, c.folder.path("state", "journal"), file.Config{})
 		if err != nil {
 			return err
@@ -185,7 +212,7 @@ func (c *Crawl) assemble() error {
 			return parse.New(parse.Config{Agent: Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths})
 		},
 		Text:     j.Text,
-		Archive:  slices.Contains(j.Formats, "warc"),
+		Archive:  slices.ContainsFunc(j.Formats, isWARC),
 		Free:     c.free(),
 		Stores:   stores,
 		Journal:  c.journal,
@@ -216,6 +243,8 @@ func (c *Crawl) free() func() (uint64, error) {
 	return func() (uint64, error) { return c.disk.Free(c.Job.Dir) }
 }
 
+func isWARC(format string) bool { return format == "warc" }
+
 func (c *Crawl) openStores() ([]store.Store, error) {
 	j := c.Job
 	if j.Dir == "" {
@@ -233,7 +262,7 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 		return err
 	}
 	// The WARC comes first: it fills in where the record lies, which pages.jsonl names.
-	if slices.Contains(j.Formats, "warc") {
+	if slices.ContainsFunc(j.Formats, isWARC) {
 		cfg := warc.Config{Dir: j.Dir, Name: j.Name, Hostname: nameSafe(hostname), MaxSize: j.WARCSize, Compression: j.Compress,
 			Software: Agent + "/" + Version, Info: warcInfo(j), Now: j.Crawl.Now}
 		if err := add(warc.Open(c.disk, cfg, c.state.Marks)); err != nil {

@@ -264,7 +264,7 @@ func TestRecrawlsSurviveAStop(t *testing.T) {
 }
 
 func (j *Job) seen(t *testing.T) (*seen.DB, bool) {
-	c, err := Open(j)
+	c, err := Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}

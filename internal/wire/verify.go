@@ -5,10 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-
-	"github.com/gofrs/flock"
 
 	"kumo/internal/crawl"
 	"kumo/internal/frontier"
@@ -19,13 +15,13 @@ import (
 )
 
 // Verify checks all files of the crawl in dir against each other. Nothing in the folder changes. The crawl must not be running;
-// several may verify it at once.
+// several may verify it, and look into it, at once.
 func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Report, err error) {
 	f := &folder{dir: dir, disk: vfs.OS}
 	if !f.isCrawl() {
 		return nil, &JobError{fmt.Errorf("%s: there is no crawl", dir)}
 	}
-	if err := f.share(); err != nil {
+	if err := f.share(0); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
@@ -34,16 +30,6 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 	o.open()
 	o.readSettings()
 	return verify.Run(ctx, o.parts, cfg)
-}
-
-// share locks the folder against a crawl, without writing into it.
-func (f *folder) share() error {
-	name := f.path("state", "lock")
-	f.lock = flock.New(name, flock.SetFlag(os.O_RDONLY))
-	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		return nil // no crawl has the folder that has not made it
-	}
-	return f.locked(f.lock.TryRLock())
 }
 
 // An onlooker opens a crawl's state on a disk that keeps all changes to itself.

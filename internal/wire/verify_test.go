@@ -100,7 +100,7 @@ func TestVerifyFindsNothingWrongWithACrawl(t *testing.T) {
 func TestVerifyRefusesACrawlThatRuns(t *testing.T) {
 	s := serve(t, synthweb.Clean(1, 2, 20))
 	j := jobFor(t, s)
-	c, err := Open(j)
+	c, err := Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// ErrLocked is a folder that another kumo works on.
+var ErrLocked = errors.New("another kumo is working on it")
+
+// Two locks in a folder keep those who use it apart: one crawl, or any number of looks, which only read. A crawl that finds looks
+// there waits for them, and a second crawl is refused at once. Locks go with their process, however it ends.
+const (
+	lockName = "lock" // of a crawl alone, or of looks together: who is in
+	gateName = "gate" // of a crawl alone, from before it waits for the lock; a look passes through, so that none overtakes the crawl
+)
+
+const (
+	lockAgain = 20 * time.Millisecond // until a crawl tries again to get in
+	lockSay   = time.Second           // until it says what it waits for
+)
+
+func (f *folder) flock(name string, opts ...flock.Option) *flock.Flock {
+	return flock.New(f.path("state", name), opts...)
+}
+
+// hold takes the folder for a crawl. It says so when it has to wait long.
+func (f *folder) hold(ctx context.Context, warn func(error)) error {
+	f.gate, f.lock = f.flock(gateName), f.flock(lockName)
+	for begin, said := time.Now(), false; ; {
+		if ok, err := f.tryHold(); ok || err != nil {
+			return err
+		}
+		if !said && time.Since(begin) >= lockSay {
+			warn(fmt.Errorf("waiting for a look into %s to end: kumo explain, hosts, queue, seen or verify", f.dir))
+			said = true
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), f.close())
+		case <-time.After(lockAgain):
+		}
+	}
+}
+
+// tryHold reports false where looks are in the way. Who has the gate has it still when it tries again.
+func (f *folder) tryHold() (bool, error) {
+	ok, err := f.gate.TryLock()
+	if err == nil && !ok {
+		return false, f.passing()
+	}
+	if err == nil {
+		ok, err = f.lock.TryLock()
+	}
+	if err != nil {
+		err = errors.Join(fmt.Errorf("lock %s: %w", f.dir, err), f.close())
+	}
+	return ok, err
+}
+
+// passing returns ErrLocked if it is a crawl that has the gate, and not a look that is just passing.
+func (f *folder) passing() error {
+	gate := f.flock(gateName)
+	if err := f.locked(gate.TryRLock()); err != nil {
+		return err
+	}
+	return gate.Unlock()
+}
+
+// share takes the folder for a look, if no crawl has it or waits for it. Nothing is written unless flag is os.O_CREATE.
+func (f *folder) share(flag int) error {
+	gate := f.flock(gateName, flock.SetFlag(os.O_RDONLY)) // where there is none, no crawl waits
+	if ok, err := gate.TryRLock(); !errors.Is(err, fs.ErrNotExist) && f.locked(ok, err) != nil {
+		return f.locked(ok, err)
+	}
+	f.lock = f.flock(lockName, flock.SetFlag(os.O_RDONLY|flag))
+	err := f.locked(f.lock.TryRLock())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // no crawl has the folder that has not made it
+	}
+	return errors.Join(err, gate.Unlock())
+}
+
+// locked says what came of locking the folder.
+func (f *folder) locked(ok bool, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("lock %s: %w", f.dir, err)
+	case !ok:
+		return fmt.Errorf("%s: %w", f.dir, ErrLocked)
+	}
+	return nil
+}
+
+// close lets the folder go.
+func (f *folder) close() (err error) {
+	for _, l := range []*flock.Flock{f.lock, f.gate} { // nobody passes the gate before the lock is free
+		if l != nil {
+			err = errors.Join(err, l.Unlock())
+		}
+	}
+	return err
+}
