@@ -247,14 +247,15 @@ func TestVerifyFindsFlippedBytes(t *testing.T) {
 
 // once are the parts of files that no other file says, by the file's name.
 var once = map[string]*regexp.Regexp{
-	"config.yaml":        regexp.MustCompile(`(?s).*`),
-	"pages.jsonl":        regexp.MustCompile(`"(final|truncated|malformed|sniffed|robots|revisit)":"[^"]*"|"(depth)":\d+`),
-	"skipped.jsonl":      regexp.MustCompile(`"why":"([^"\\]|\\.)*","from":"[^"]*","depth":\d+,"time":"[^"]*"|"host":"[^"]*"`),
-	"crawl.log":          regexp.MustCompile(`(?m)[^ \n]+$|^\S+ +-\d+ .*$|^.* robots$`), // annotations, and all of a visit without an answer
-	"report.json":        regexp.MustCompile(`(?m)^.*(crawl|ended|started|stopped|seconds|_per_second|this_run|given_up|hosts?"|errors|slowest|mean).*$|(?s)"errors".*?}|"slowest_hosts.*|"off_links_by_host.*`),
-	"state/asides":       regexp.MustCompile(`(?s).*`),               // but for lengths, URLs and hosts, which have their tests
-	"state/robots.jsonl": regexp.MustCompile(`(?s).*`),               // which only explains; the WARC has the files themselves
-	".gz":                regexp.MustCompile(`(?s)\x1f\x8b\x08.{7}`), // times and systems in gzip's heads
+	"config.yaml":         regexp.MustCompile(`(?s).*`),
+	"pages.jsonl":         regexp.MustCompile(`"(final|truncated|malformed|sniffed|robots|revisit)":"[^"]*"|"(depth)":\d+`),
+	"skipped.jsonl":       regexp.MustCompile(`"why":"([^"\\]|\\.)*","from":"[^"]*","depth":\d+,"time":"[^"]*"|"host":"[^"]*"`),
+	"crawl.log":           regexp.MustCompile(`(?m)[^ \n]+$|^\S+ +-\d+ .*$|^.* robots$`), // annotations, and all of a visit without an answer
+	"report.json":         regexp.MustCompile(`(?m)^.*(crawl|ended|started|stopped|seconds|_per_second|this_run|given_up|hosts?"|errors|slowest|mean).*$|(?s)"errors".*?}|"slowest_hosts.*|"off_links_by_host.*`),
+	"state/asides":        regexp.MustCompile(`(?s).*`),               // but for lengths, URLs and hosts, which have their tests
+	"state/robots.jsonl":  regexp.MustCompile(`(?s).*`),               // which only explains; the WARC has the files themselves
+	"state/robots/robots": regexp.MustCompile(`(?s).*`),               // a cache: what is damaged is asked again
+	".gz":                 regexp.MustCompile(`(?s)\x1f\x8b\x08.{7}`), // times and systems in gzip's heads
 }
 
 func saidOnce(name, text string, at int) bool {
