@@ -37,7 +37,8 @@ type shelved struct {
 	Item frontier.Item
 }
 
-const noteVersion = 1
+// noteVersion is the version that is written. The first had the pages of all hosts in Stats; what reads the second reads it, too.
+const noteVersion = 2
 
 // checkpoint makes the journal's past unneeded: the views of it are brought to the disk as they are at one moment, while the
 // crawl goes on. What seen was not sure of may be decided on the way.

@@ -154,6 +154,9 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	defer abort()
 	defer context.AfterFunc(handing, func() { time.AfterFunc(e.cfg.Grace, abort) })()
 
+	if err := e.recallHosts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
+		return err
+	}
 	if err := e.seed(seeds); err != nil {
 		return err
 	}

@@ -44,7 +44,10 @@ func (e *Engine) Explain(url string) (*Explanation, error) {
 		return nil, fmt.Errorf("%q: %w", url, err)
 	}
 	u = e.cfg.Canon.Apply(u.Canonical())
-	x := &Explanation{URL: u, IgnoresRobots: e.cfg.IgnoreRobots, Pages: e.stats.HostPages(u.Host()), Most: e.cfg.PagesPerHost}
+	x := &Explanation{URL: u, IgnoresRobots: e.cfg.IgnoreRobots, Most: e.cfg.PagesPerHost}
+	if x.Pages, err = e.hostPages(u.Host()); err != nil {
+		return nil, err
+	}
 	e.explainRules(x)
 	x.Host, x.HostMet = e.frontier.Host(u.Host())
 	if x.Found, err = e.frontier.Find(u.Host(), u.String()); err != nil {

@@ -3,6 +3,7 @@ package crawl
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 )
 
@@ -13,17 +14,51 @@ var ErrLimit = errors.New("limit reached")
 type quota struct {
 	pages, perHost int64 // 0: without limit
 
-	mu     sync.Mutex
-	done   int64
-	taken  int64 // done or under way
-	byHost map[string]hostQuota
+	mu       sync.Mutex
+	done     int64
+	taken    int64            // done or under way
+	byHost   *counts          // done, by host; nil without a limit
+	complete bool             // byHost has the pages of earlier runs
+	underWay map[string]int64 // by host
 }
 
 func newQuota(cfg Config, done int64) *quota {
-	return &quota{pages: cfg.Pages, perHost: cfg.PagesPerHost, done: done, taken: done, byHost: map[string]hostQuota{}}
+	q := &quota{pages: cfg.Pages, perHost: cfg.PagesPerHost, done: done, taken: done, underWay: map[string]int64{}}
+	if q.perHost > 0 {
+		q.byHost = newCounts()
+	}
+	return q
 }
 
-type hostQuota struct{ done, taken int64 }
+// before adds pages that a host has given in earlier runs.
+func (q *quota) before(host string, pages int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.add(host, pages)
+}
+
+// setComplete says that all was told that before is to be told.
+func (q *quota) setComplete() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.complete = true
+}
+
+// ofHost is how many pages a host has given; false if that is not known.
+func (q *quota) ofHost(host string) (int64, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.complete {
+		return 0, false
+	}
+	return int64(q.byHost.get(host)), true
+}
+
+func (q *quota) add(host string, pages int64) {
+	if q.perHost > 0 {
+		q.byHost.set(host, uint32(min(int64(q.byHost.get(host))+pages, math.MaxUint32)))
+	}
+}
 
 // room says what the limits have to say to one page more.
 type room uint8
@@ -35,32 +70,34 @@ const (
 	hostUsed      // the host has its pages
 )
 
-// take asks for one page of a host, which had so many pages in earlier runs.
-func (q *quota) take(host string, before func() int64) room {
+// take asks for one page of a host.
+func (q *quota) take(host string) room {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	h, known := q.byHost[host]
-	if q.perHost > 0 && !known {
-		n := before()
-		h = hostQuota{n, n}
+	var ofHost int64
+	if q.perHost > 0 {
+		ofHost = int64(q.byHost.get(host))
 	}
 	switch {
-	case q.perHost > 0 && h.done >= q.perHost:
+	case q.perHost > 0 && ofHost >= q.perHost:
 		return hostUsed
 	case q.pages > 0 && q.done >= q.pages:
 		return used
-	case q.perHost > 0 && h.taken >= q.perHost, q.pages > 0 && q.taken >= q.pages:
+	case q.perHost > 0 && ofHost+q.underWay[host] >= q.perHost, q.pages > 0 && q.taken >= q.pages:
 		return notNow
 	}
 	q.taken++
-	h.taken++
-	q.keep(host, h)
+	q.begin(host, 1)
 	return granted
 }
 
-func (q *quota) keep(host string, h hostQuota) {
-	if q.perHost > 0 {
-		q.byHost[host] = h
+// begin counts a host's pages under way.
+func (q *quota) begin(host string, n int64) {
+	if q.perHost == 0 {
+		return
+	}
+	if q.underWay[host] += n; q.underWay[host] == 0 {
+		delete(q.underWay, host)
 	}
 }
 
@@ -68,17 +105,14 @@ func (q *quota) keep(host string, h hostQuota) {
 func (q *quota) settle(host string, answered bool) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	h := q.byHost[host]
-	if answered {
-		q.done++
-		h.done++
-		q.keep(host, h)
-		return q.pages > 0 && q.done >= q.pages
+	q.begin(host, -1)
+	if !answered {
+		q.taken--
+		return false
 	}
-	q.taken--
-	h.taken--
-	q.keep(host, h)
-	return false
+	q.done++
+	q.add(host, 1)
+	return q.pages > 0 && q.done >= q.pages
 }
 
 func limitErr(format string, args ...any) error {

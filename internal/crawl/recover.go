@@ -74,7 +74,7 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	if err := json.Unmarshal(text, &n); err != nil {
 		return 0, fmt.Errorf("read the checkpoint: %w", err)
 	}
-	if n.Version != noteVersion {
+	if n.Version < 1 || n.Version > noteVersion {
 		return 0, fmt.Errorf("the checkpoint has version %d: another kumo wrote it", n.Version)
 	}
 	s.Stats = stats.From(n.Stats, n.Sums)

@@ -93,7 +93,7 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if v.Recrawl {
 		return true, nil // limits count pages, not visits
 	}
-	switch w.quota.take(v.Host, func() int64 { return w.stats.HostPages(v.Host) }) {
+	switch w.quota.take(v.Host) {
 	case notNow:
 		w.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil

@@ -32,8 +32,8 @@ type Report struct {
 	Known          int     `json:"urls_known"`
 	Waiting        int     `json:"urls_waiting"`
 	Undecided      int     `json:"urls_undecided"` // that may have been met before: a merge of the known URLs decides
-	Forsaken       int64   `json:"urls_given_up"` // in this run, with their hosts: they wait for the next
-	Hosts          int     `json:"hosts"`
+	Forsaken       int64   `json:"urls_given_up"`  // in this run, with their hosts: they wait for the next
+	Hosts          int     `json:"hosts"`          // that the frontier has met
 
 	Journal uint64 `json:"journal"` // where the journal ended: the counts are of that moment
 
@@ -47,7 +47,8 @@ type Report struct {
 	Slowest  []SlowHost       `json:"slowest_hosts"`
 }
 
-// A SlowHost is a host by the mean time of its answers.
+// A SlowHost is a host by the mean time of its answers. In a crawl of more hosts than are counted apart its pages are those since it was
+// counted among the slow.
 type SlowHost struct {
 	Host    string  `json:"host"`
 	Pages   int64   `json:"pages"`
@@ -59,7 +60,7 @@ const (
 	offTop  = 1000
 )
 
-// Fill sets all that the counters say; pagesBefore is how many pages earlier runs had, bytesBefore how many bytes.
+// Fill sets all that the counters say, which is not how much is known or waits; pagesBefore is how many pages earlier runs had, bytesBefore how many bytes.
 func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	r.Seconds = r.Stopped.Sub(r.Started).Seconds()
 	r.Pages, r.PagesThisRun, r.Bytes = s.Pages, s.Pages-pagesBefore, s.Bytes
@@ -69,7 +70,7 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	}
 	r.Recrawls = s.Recrawls
 	r.Duplicates, r.Failed, r.Retries, r.RobotsFetched, r.Links = s.Duplicates, s.Failed, s.Retries, s.Robots, s.Links
-	r.Hosts, r.Forsaken = len(s.Hosts), s.Forsaken
+	r.Forsaken = s.Forsaken
 	r.Statuses, r.Types, r.Errors, r.Skipped = s.Statuses, s.Types, s.Failures, s.Rules
 	r.OffHosts, r.OffTop = len(s.Off), top(s.Off, offTop)
 	for _, n := range s.Off {
@@ -82,7 +83,7 @@ func slowHosts(hosts map[string]Host) []SlowHost {
 	var all []SlowHost
 	for name, h := range hosts {
 		if h.Pages > 0 {
-			all = append(all, SlowHost{name, h.Pages, h.Time.Seconds() / float64(h.Pages)})
+			all = append(all, SlowHost{name, h.Pages, h.mean()})
 		}
 	}
 	slices.SortFunc(all, func(a, b SlowHost) int {

@@ -25,14 +25,6 @@ type Visit struct {
 	Recrawl   bool // not the URL's first
 }
 
-// A Host is what was counted of one host.
-type Host struct {
-	Pages    int64 // without recrawls, as Time
-	Bytes    int64
-	Failures int64
-	Time     time.Duration // that answers took, added up
-}
-
 // A Snapshot is the counters at one time. Its maps are its own.
 type Snapshot struct {
 	Pages      int64 // URLs that were answered
@@ -50,23 +42,21 @@ type Snapshot struct {
 	Failures   map[string]int64
 	Rules      map[string]int64 // skips by rule
 	Off        map[string]int64 // links to hosts that are not the crawl's, by host
-	Hosts      map[string]Host
+	Hosts      map[string]Host  // that gave pages, see Partial
+	Partial    bool             // there were more: Hosts has those that were slow to answer, as counted since they came in last
 }
 
 // A Counter counts. Its methods may be called by many goroutines at once.
 type Counter struct {
 	mu    sync.Mutex
 	s     Snapshot
-	extra int64 // of s.Bytes, those that Sums tells of
-	lost  map[lostVisit]int64
+	extra int64            // of s.Bytes, those that Sums tells of
+	lost  map[string]int64 // forsaken URLs, by failure
 }
-
-// A lostVisit is what forsaken URLs are counted by.
-type lostVisit struct{ host, failure string }
 
 // New returns a counter at zero.
 func New() *Counter {
-	return &Counter{lost: map[lostVisit]int64{}, s: Snapshot{
+	return &Counter{lost: map[string]int64{}, s: Snapshot{
 		Statuses: map[int]int64{}, Types: map[string]int64{}, Failures: map[string]int64{},
 		Rules: map[string]int64{}, Off: map[string]int64{}, Hosts: map[string]Host{},
 	}}
@@ -81,7 +71,9 @@ func From(s Snapshot, n Sums) *Counter {
 	fill(c.s.Rules, &s.Rules)
 	fill(c.s.Off, &s.Off)
 	fill(c.s.Hosts, &s.Hosts)
+	maps.DeleteFunc(s.Hosts, func(_ string, h Host) bool { return h.Pages == 0 }) // which kumo once kept
 	c.s, c.extra = s, n.ExtraBytes
+	c.thin()
 	return c
 }
 
@@ -96,18 +88,15 @@ func fill[K comparable, V any](empty map[K]V, m *map[K]V) {
 func (c *Counter) Visited(v Visit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := c.s.Hosts[v.Host]
 	if v.Status == 0 {
 		c.s.Failed++
-		h.Failures++
 		add(c.s.Failures, v.Failure, 1)
 	} else {
 		c.s.Pages++
 		if v.Recrawl {
 			c.s.Recrawls++
 		} else {
-			h.Pages++
-			h.Time += v.Took
+			c.answered(v.Host, v.Took)
 		}
 		c.s.Statuses[v.Status]++
 		add(c.s.Types, v.Type, 1)
@@ -116,8 +105,6 @@ func (c *Counter) Visited(v Visit) {
 		c.s.Duplicates++
 	}
 	c.s.Bytes += v.Bytes
-	h.Bytes += v.Bytes
-	c.s.Hosts[v.Host] = h
 }
 
 // RobotsFetched counts a robots.txt.
@@ -144,7 +131,7 @@ func (c *Counter) Forsaken(v Visit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.Forsaken++
-	c.lost[lostVisit{v.Host, v.Failure}]++
+	c.lost[v.Failure]++
 }
 
 // Lasting is a snapshot without what was forsaken: that is counted when it is done.
@@ -152,13 +139,10 @@ func (c *Counter) Lasting() Snapshot {
 	s := c.Snapshot()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for v, n := range c.lost {
+	for failure, n := range c.lost {
 		s.Forsaken -= n
 		s.Failed -= n
-		add(s.Failures, v.failure, -n)
-		h := s.Hosts[v.host]
-		h.Failures -= n
-		s.Hosts[v.host] = h
+		add(s.Failures, failure, -n)
 	}
 	return s
 }
@@ -226,13 +210,6 @@ func (c *Counter) NewPages() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.s.Pages - c.s.Recrawls
-}
-
-// HostPages is the number of URLs of a host answered so far.
-func (c *Counter) HostPages(host string) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.s.Hosts[host].Pages
 }
 
 // Totals is a snapshot without its maps.

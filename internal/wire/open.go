@@ -317,7 +317,8 @@ func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
 	report.Stopped = c.Job.now()
 	report.Fill(c.Stats.Snapshot(), before.Pages, before.Bytes)
 	report.Journal, report.Undecided = uint64(c.journal.End()), c.engine.Undecided()
-	report.Known, report.Waiting = c.engine.Known(), c.Frontier.Counts().URLs+int(report.Forsaken)
+	counts := c.Frontier.Counts()
+	report.Known, report.Waiting, report.Hosts = c.engine.Known(), counts.URLs+int(report.Forsaken), counts.Hosts
 	if c.folder != nil && !vfs.IsFull(err) {
 		err = errors.Join(err, c.folder.writeReport(report))
 	}

@@ -1,0 +1,74 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+
+	"kumo/internal/seen"
+	"kumo/internal/weburl"
+)
+
+// Pages by host are counted exactly as long as there are not too many hosts. Beyond, only a limit needs them: who crawls with one
+// counts them in this run, and takes those of earlier runs from the URL database, which is read once for that.
+
+// recallHosts tells the quota what hosts have given in earlier runs.
+func (e *Engine) recallHosts(ctx context.Context) error {
+	if e.cfg.PagesPerHost == 0 {
+		return nil
+	}
+	s := e.stats.Snapshot()
+	if s.Partial && e.db != nil {
+		if err := e.countHosts(ctx); err != nil {
+			return fmt.Errorf("count the pages of hosts: %w", err)
+		}
+	} else {
+		for host, h := range s.Hosts {
+			e.quota.before(host, h.Pages)
+		}
+	}
+	e.quota.setComplete()
+	return nil
+}
+
+func (e *Engine) countHosts(ctx context.Context) error {
+	for entry, err := range e.db.Scan("") {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if !answered(&entry) {
+			continue
+		}
+		if u, err := weburl.Parse(entry.URL); err == nil {
+			e.quota.before(u.Host(), 1)
+		}
+	}
+	return nil
+}
+
+// answered reports whether a URL is a page that counts.
+func answered(entry *seen.Entry) bool { return !entry.Fetched.IsZero() && entry.Status > 0 }
+
+// hostPages is how many pages a host has given.
+func (e *Engine) hostPages(host string) (int64, error) {
+	if n, known := e.stats.HostPages(host); known {
+		return n, nil
+	}
+	if n, known := e.quota.ofHost(host); known || e.db == nil {
+		return n, nil
+	}
+	var n int64
+	for _, scheme := range []string{"http://", "https://"} {
+		for entry, err := range e.db.Scan(scheme + host + "/") {
+			if err != nil {
+				return 0, fmt.Errorf("count the pages of %s: %w", host, err)
+			}
+			if answered(&entry) {
+				n++
+			}
+		}
+	}
+	return n, nil
+}

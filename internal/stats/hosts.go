@@ -1,0 +1,56 @@
+package stats
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxHosts is of how many hosts the pages are counted apart. When there are more, those that answer soonest are left out, half of
+// them at a time: what the report names are the slowest.
+const maxHosts = 1 << 15
+
+// A Host is what was counted of one host.
+type Host struct {
+	Pages int64         // without recrawls
+	Time  time.Duration // that their answers took, added up
+}
+
+func (h Host) mean() float64 { return h.Time.Seconds() / float64(h.Pages) }
+
+// answered counts a page of a host.
+func (c *Counter) answered(host string, took time.Duration) {
+	h, known := c.s.Hosts[host]
+	if !known {
+		host = strings.Clone(host)
+	}
+	h.Pages++
+	h.Time += took
+	c.s.Hosts[host] = h
+	c.thin()
+}
+
+// thin keeps the number of hosts bounded.
+func (c *Counter) thin() {
+	if len(c.s.Hosts) <= maxHosts {
+		return
+	}
+	bySlowness := slices.SortedFunc(maps.Keys(c.s.Hosts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.s.Hosts[b].mean(), c.s.Hosts[a].mean()), cmp.Compare(a, b))
+	})
+	kept := make(map[string]Host, maxHosts)
+	for _, host := range bySlowness[:maxHosts/2] {
+		kept[host] = c.s.Hosts[host]
+	}
+	c.s.Hosts, c.s.Partial = kept, true
+}
+
+// HostPages is the number of URLs of a host answered so far; false if it is not known, since too many hosts are.
+func (c *Counter) HostPages(host string) (n int64, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.s.Hosts[host].Pages, !c.s.Partial
+}
+
