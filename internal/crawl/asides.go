@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"kumo/internal/page"
@@ -91,27 +92,39 @@ func readAsides(disk vfs.FS, name string, from int64, f func(s page.Skip, end in
 	if _, err := io.CopyN(io.Discard, src, from); err != nil {
 		return fmt.Errorf("read what was set aside: %w", err)
 	}
+	err = readFrames(src, func(body []byte, end int64) error {
+		d := decoder{b: body[1:]}
+		s := d.skip()
+		s.Time = time.UnixMicro(d.int()).UTC()
+		if len(d.b) > 0 {
+			return fmt.Errorf("%s is followed by %d bytes more", s.URL, len(d.b))
+		}
+		return errors.Join(d.err, f(s, from+end))
+	})
+	if err != nil {
+		return fmt.Errorf("read what was set aside: %w", err)
+	}
+	return nil
+}
+
+// readFrames calls f with bodies that have their lengths before them, and with the offset behind each. A body holds until f returns.
+func readFrames(src io.Reader, f func(body []byte, end int64) error) error {
 	in := bufio.NewReaderSize(src, 1<<20)
-	for end := from; ; {
+	var body []byte
+	for end := int64(0); ; {
 		n, err := binary.ReadUvarint(in)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil || n == 0 || n > maxAside {
-			return fmt.Errorf("read what was set aside: %w", errors.Join(err, errShort))
+			return errors.Join(err, errShort)
 		}
-		body := make([]byte, n)
+		body = slices.Grow(body[:0], int(n))[:n]
 		if _, err := io.ReadFull(in, body); err != nil {
-			return fmt.Errorf("read what was set aside: %w", err)
+			return err
 		}
-		d := decoder{b: body[1:]}
-		s := d.skip()
-		s.Time = time.UnixMicro(d.int()).UTC()
-		end += int64(n) + int64(len(binary.AppendUvarint(nil, n)))
-		if len(d.b) > 0 {
-			return fmt.Errorf("read what was set aside: %s is followed by %d bytes more", s.URL, len(d.b))
-		}
-		if err := errors.Join(d.err, f(s, end)); err != nil {
+		end += int64(len(binary.AppendUvarint(nil, n))) + int64(n)
+		if err := f(body, end); err != nil {
 			return err
 		}
 	}

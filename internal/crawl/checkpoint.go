@@ -25,10 +25,11 @@ type note struct {
 	Stats    stats.Snapshot
 	Sums     stats.Sums
 	Roots    []frontier.Item
-	Shelf    []shelved
-	Settled  []string // URLs whose end is in the journal, and whose visit the frontier still had under way
-	Told     []string // URLs in the frontier of which skipped.jsonl has said that their host could not be had
-	Asked    int64    // how much of the file of set-aside URLs has been written down
+	Shelved  shelfMark // what was given up with its origin, and waits for another run
+	Shelf    []shelved `json:",omitempty"` // the same, in the first version
+	Settled  []string  // URLs whose end is in the journal, and whose visit the frontier still had under way
+	Told     []string  // URLs in the frontier of which skipped.jsonl has said that their host could not be had
+	Asked    int64     // how much of the file of set-aside URLs has been written down
 }
 
 // A shelved item was given up with its origin, and waits for another run.
@@ -54,13 +55,18 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	var cut *frontier.Cut
 	var n note
 	var frozen int64 // URLs that the merge decides
-	err := e.committer.pause(func(at journal.Position, marks []store.Mark) (err error) {
+	err := e.committer.pause(func(at journal.Position, marks []store.Mark) error {
+		shelf, err := e.shelf.mark()
+		if err != nil {
+			return err
+		}
 		e.db.Freeze(uint64(at))
 		if d, ok := e.digests.(*seen.Digests); ok {
 			d.Freeze(uint64(at))
 		}
 		frozen = e.undecided.Load()
 		n = e.note(at, marks)
+		n.Shelved = shelf
 		cut, err = e.frontier.Cut()
 		return err
 	})
@@ -68,7 +74,10 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 		return fmt.Errorf("begin a checkpoint: %w", err)
 	}
 	text, err := json.Marshal(n)
-	if err = errors.Join(err, cut.Write(text)); err != nil {
+	if err = errors.Join(err, cut.Write(text)); err == nil {
+		err = e.shelf.settle()
+	}
+	if err != nil {
 		return fmt.Errorf("write a checkpoint: %w", err)
 	}
 	if err := e.merge(ctx); err != nil {
@@ -159,9 +168,6 @@ func (e *Engine) note(at journal.Position, marks []store.Mark) note {
 		Asked: e.asked}
 	n.Settled = slices.Collect(maps.Keys(e.settled))
 	n.Told = slices.Collect(maps.Keys(e.told))
-	for _, url := range slices.Sorted(maps.Keys(e.shelf)) {
-		n.Shelf = append(n.Shelf, shelved{e.shelf[url].host, e.shelf[url].item})
-	}
 	return n
 }
 

@@ -102,6 +102,7 @@ type Views struct {
 	Seen     Seen
 	Digests  Digests
 	Frontier *frontier.Frontier
+	Shelf    *Shelf // for a crawl that goes on; nil for one that keeps nothing
 	Note     []byte // that the frontier's checkpoint has; nil if it has none
 }
 

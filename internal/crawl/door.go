@@ -194,17 +194,18 @@ func (e *Engine) path(parent string, k page.Kind) string {
 func (e *Engine) intern(s string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if kept, ok := e.shared[s]; ok {
+	if kept, ok := e.shared.get(s); ok {
 		return kept
 	}
 	s = strings.Clone(s)
-	if len(e.shared) < maxShared {
-		e.shared[s] = s
-	}
+	e.shared.put(s, s)
 	return s
 }
 
-const maxShared = 100_000
+const (
+	maxShared = 50_000
+	maxOffs   = 100_000 // other hosts that a commit tells of
+)
 
 // countLinks counts what a batch tells of links, when it is put.
 func (e *Engine) countLinks(b *batch) {
@@ -213,7 +214,7 @@ func (e *Engine) countLinks(b *batch) {
 	defer e.mu.Unlock()
 	for _, host := range b.offs {
 		e.stats.OffHost(host, 1)
-		if _, known := e.offs[host]; known || len(e.offs) < maxShared {
+		if _, known := e.offs[host]; known || len(e.offs) < maxOffs {
 			e.offs[host]++
 		}
 	}

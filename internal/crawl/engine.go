@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"sync"
@@ -29,6 +30,7 @@ type Engine struct {
 	seen      Seen
 	digests   Digests
 	asides    *Asides
+	shelf     *Shelf // what was given up with its origin: for the journal it waits
 	answers   *Answers
 	db        *seen.DB // seen, if that is on the disk
 	rules     *robots.Cache
@@ -49,6 +51,8 @@ type Engine struct {
 	bytes   atomic.Int64 // over the wire, all runs
 	anyLost atomic.Bool  // whether lost has any
 
+	broken    error // of what earlier runs have left
+	salt      maphash.Seed
 	undecided atomic.Int64 // URLs that wait in memory for a merge
 	space     space
 	stop      context.CancelCauseFunc
@@ -58,17 +62,16 @@ type Engine struct {
 	marks    []store.Mark    // of all record files as the run found them, those of stores that are not open now among them
 	roots    []frontier.Item // seeds, and where they redirect to; appended to with mu held
 
-	mu        sync.Mutex         // guards all below
-	shelf     map[string]waiting // what was given up with its origin, by URL: for the journal it waits
-	settled   map[string]bool    // URLs whose end is journalled, and whose visit is not given back yet
-	told      map[string]bool    // URLs of which an earlier run has said that their host could not be had
-	shared    map[string]string
+	mu        sync.Mutex      // guards all below
+	settled   map[string]bool // URLs whose end is journalled, and whose visit is not given back yet
+	told      map[string]bool // URLs of which an earlier run has said that their host could not be had
+	shared    *recent[string, string]
 	offs      map[string]int64
-	sums      stats.Sums          // as the journal has them
-	listed    map[string]int32    // how deep the visits were for which the sitemaps of origins were taken in
-	wanted    map[string]bool     // origins whose robots.txt is on its way
-	standings map[string]standing // of origins that failed lately
-	lost      map[string]lost     // origins that were given up
+	sums      stats.Sums                // as the journal has them
+	listed    *recent[uint64, int32]    // how deep the visits were for which the sitemaps of origins were taken in
+	wanted    *recent[uint64, bool]     // origins whose robots.txt is on its way
+	standings *recent[uint64, standing] // of origins that failed lately
+	lost      *losses
 }
 
 // New makes an engine that goes on from a state.
@@ -78,8 +81,9 @@ func New(cfg Config, p Parts, s *State) *Engine {
 		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, answers: p.Answers, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
 		newParser: p.NewParser, text: p.Text, stats: s.Stats, listener: p.Listener,
 		quota: newQuota(cfg, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
-		shelf: map[string]waiting{}, settled: map[string]bool{}, told: s.toldOf, shared: map[string]string{}, offs: map[string]int64{}, wanted: map[string]bool{}, listed: map[string]int32{},
-		standings: map[string]standing{}, lost: map[string]lost{},
+		shelf: s.views.Shelf, settled: map[string]bool{}, told: s.toldOf, offs: map[string]int64{}, lost: newLosses(),
+		shared: newRecent[string, string](maxShared), wanted: newRecent[uint64, bool](maxWanted), listed: newRecent[uint64, int32](maxListed),
+		standings: newRecent[uint64, standing](maxStandings), salt: maphash.MakeSeed(),
 	}
 	e.archive, e.schedule = p.Archive, newSchedule()
 	e.db, _ = e.seen.(*seen.DB)
@@ -90,7 +94,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	}
 	e.bytes.Store(s.Stats.Totals().Bytes)
 	e.committer = newCommitter(p, cfg.Commit, e.journalCounts)
-	e.restore(s)
+	e.broken = e.restore(s)
 	return e
 }
 
@@ -103,7 +107,7 @@ func newLimiter(perSecond float64) *rate.Limiter {
 
 // restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full delay again: nobody knows when their last request was. Where
 // the rules may have made another host of a seed's, only Run's seeds, as the user wrote them, are trusted.
-func (e *Engine) restore(s *State) {
+func (e *Engine) restore(s *State) error {
 	asWritten := e.cfg.Canon&weburl.DropWWW == 0
 	for _, it := range s.roots {
 		if u, err := weburl.Parse(it.URL); err == nil {
@@ -121,7 +125,13 @@ func (e *Engine) restore(s *State) {
 		w.item.Path = e.intern(w.item.Path)
 		e.frontier.Restore(host, w.item)
 	}
-	s.waiting = nil
+	err := s.shelved(func(host string, it frontier.Item) error {
+		it.Path = e.intern(it.Path)
+		e.frontier.Restore(e.intern(host), it)
+		return nil
+	})
+	s.waiting, s.guessed, s.undecided, s.offShelf, s.onShelf = nil, nil, nil, nil, 0 // they are large, and the state may live on
+	return err
 }
 
 // admit takes a root into scope. A seed, which the user named, is trusted and may be at a private address.
@@ -154,6 +164,9 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	defer abort()
 	defer context.AfterFunc(handing, func() { time.AfterFunc(e.cfg.Grace, abort) })()
 
+	if e.broken != nil {
+		return e.broken
+	}
 	if err := e.recallHosts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
 		return err
 	}

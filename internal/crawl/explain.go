@@ -54,6 +54,11 @@ func (e *Engine) Explain(url string) (*Explanation, error) {
 		return nil, fmt.Errorf("look for %s in the frontier: %w", u, err)
 	}
 	e.explainEnd(x) // after the frontier: what is done meanwhile is met here
+	if x.Found == nil {
+		if x.Shelved, err = e.shelf.find(u.String()); err != nil {
+			return nil, err
+		}
+	}
 	return x, e.explainSeen(x)
 }
 
@@ -78,10 +83,7 @@ func (e *Engine) explainEnd(x *Explanation) {
 	if x.Found != nil && x.Found.UnderWay && e.settled[url] {
 		x.Found = nil
 	}
-	if w, ok := e.shelf[url]; ok {
-		x.Shelved = &w.item
-	}
-	if l, ok := e.lost[x.URL.Origin()]; ok {
+	if l, ok := e.lost.of(x.URL.Origin()); ok {
 		x.GivenUp = fmt.Sprintf("%s: %s", l.failure, l.why)
 	}
 }

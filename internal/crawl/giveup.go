@@ -2,6 +2,8 @@ package crawl
 
 import (
 	"fmt"
+	"hash/maphash"
+	"strings"
 	"time"
 
 	"kumo/internal/frontier"
@@ -18,16 +20,20 @@ const (
 	maxThrottles = 10 // answered that it wants to be left alone
 )
 
+// What is kept by origin is bounded; forgetting costs this:
+const (
+	maxStandings = 1 << 14 // a few requests more, until an origin is given up
+	maxWanted    = 1 << 15 // a robots.txt that is asked for twice
+	maxListed    = 1 << 15 // sitemaps that are offered again, though seen knows them
+)
+
+// hash is a name as the maps of what was met lately have it.
+func (e *Engine) hash(name string) uint64 { return maphash.String(e.salt, name) }
+
 // A standing is what an origin did in a row.
 type standing struct {
 	refusals, silences, throttles int
 	last                          time.Time // of the last event
-}
-
-// lost is why an origin was given up.
-type lost struct {
-	failure page.Failure
-	why     string
 }
 
 // judgeOrigin counts how a visit went for its origin and says whether that is too much. What was under way at the last event is
@@ -39,14 +45,14 @@ func (e *Engine) judgeOrigin(origin string, v *frontier.Visit, f fate) (lost, bo
 		return lost{}, false
 	}
 	if f.outcome == frontier.Answered {
-		delete(e.standings, origin)
+		e.standings.drop(e.hash(origin))
 		return lost{}, false
 	}
-	s := e.standings[origin]
+	s, _ := e.standings.get(e.hash(origin))
 	if v.Started.After(s.last) {
 		s.count(f)
 		s.last = e.cfg.Now()
-		e.standings[origin] = s
+		e.standings.put(e.hash(origin), s)
 	}
 	switch {
 	case s.refusals >= maxRefusals, s.silences >= maxSilences:
@@ -76,7 +82,11 @@ func (e *Engine) giveUp(origin string, l lost) error {
 		e.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.failure, l.why))
 	}
 	e.forget(origin)
-	for _, it := range e.takeAll(host, origin) {
+	all, err := e.takeAll(host, origin)
+	if err != nil {
+		return err
+	}
+	for _, it := range all {
 		switch {
 		case it.Robots == "":
 			if err := e.forsake(host, it, l, ""); err != nil {
@@ -93,25 +103,28 @@ func (e *Engine) giveUp(origin string, l lost) error {
 }
 
 // takeAll takes what waits at an origin out of the frontier and onto the shelf, so that a checkpoint has it in one or the other.
-func (e *Engine) takeAll(host, origin string) (items []frontier.Item) {
-	_ = e.committer.within(func() error { // which has no error of its own
+func (e *Engine) takeAll(host, origin string) (items []frontier.Item, err error) {
+	err = e.committer.within(func() error {
 		items = e.frontier.Take(host, func(it *frontier.Item) bool { return originOf(it.URL) == origin })
-		e.shelve(host, items...)
+		for i := range items {
+			it := &items[i]
+			it.Told = it.Told || e.endTold(it.URL)
+			if err := e.shelve(host, *it); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
-	return items
+	return items, err
 }
 
-// shelve keeps items that wait for the next run.
-func (e *Engine) shelve(host string, items ...frontier.Item) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, it := range items {
-		if it.Robots == "" {
-			it.Told = true
-			e.shelf[it.URL] = waiting{host, it}
-		}
+// shelve keeps an item that waits for the next run.
+func (e *Engine) shelve(host string, it frontier.Item) error {
+	if it.Robots != "" {
+		return nil
 	}
+	it.Told = true
+	return e.shelf.put(host, &it)
 }
 
 // lostRules is why an origin is given up whose robots.txt cannot be had.
@@ -121,10 +134,10 @@ func lostRules(l lost) lost { return lost{l.failure, "robots.txt: " + l.why} }
 func (e *Engine) setLost(origin string, l lost) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, known := e.lost[origin]; known {
+	if !e.lost.add(strings.Clone(origin), l) {
 		return false
 	}
-	e.lost[origin] = l
+	e.standings.drop(e.hash(origin))
 	e.anyLost.Store(true)
 	return true
 }
@@ -152,23 +165,26 @@ func (e *Engine) isLost(origin string) (lost, bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l, ok := e.lost[origin]
-	return l, ok
+	return e.lost.of(origin)
 }
 
-// forsake records a URL as failed whose origin was given up; settles is the URL if its visit is under way. For the journal it still waits: the next run tries it again.
+// forsake records a URL as failed whose origin was given up; settles is the URL if its visit is under way, "" if it is on the shelf. For the journal it still waits: the next run tries it again.
 func (e *Engine) forsake(host string, it frontier.Item, l lost, settles string) error {
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
 		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}
 	var b batch
-	if !it.Told && !e.wasTold(it.URL) {
+	if !it.Told {
 		b.skips = []page.Skip{{URL: it.URL, Host: host, From: it.From, Depth: int(it.Depth), Time: rec.Time,
 			Rule: ruleFailed, Why: string(l.failure) + ": " + l.why}}
 	}
 	b.entries.told(it.URL)
 	b.settles = settles
 	err := e.committer.within(func() error {
-		e.shelve(host, it) // as its visit ends: a checkpoint has one or the other
+		if settles != "" { // as its visit ends: a checkpoint has one or the other
+			if err := e.shelve(host, it); err != nil {
+				return err
+			}
+		}
 		return e.put(&b, rec, nil)
 	})
 	if err != nil {
@@ -185,4 +201,13 @@ func (e *Engine) wasTold(url string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.told[url]
+}
+
+// endTold is wasTold for a URL that leaves the frontier, or keeps it in mind itself.
+func (e *Engine) endTold(url string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	told := e.told[url]
+	delete(e.told, url)
+	return told
 }

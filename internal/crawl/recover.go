@@ -3,6 +3,7 @@ package crawl
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,14 +22,17 @@ type State struct {
 	Marks []store.Mark // lengths of the record files
 	Stats *stats.Counter
 
-	views   Views
-	behind  bool               // the entry at hand is older than the checkpoint: only seen and the digests may lack it
-	waiting map[string]waiting // found since the checkpoint
-	guessed map[string]bool    // of these, that nobody had decided when they were met
-	toldOf  map[string]bool    // what earlier runs have said to have failed with its host
-	roots   []frontier.Item    // seeds, and where they redirect to
-	marks   map[string]int64
-	askedTo int64
+	views    Views
+	behind   bool               // the entry at hand is older than the checkpoint: only seen and the digests may lack it
+	waiting  map[string]waiting // found since the checkpoint
+	guessed  map[string]bool    // of these, that nobody had decided when they were met
+	left     map[string]int     // what left the shelf, or else the frontier's checkpoint, since; nil where nothing is on the shelf
+	offShelf map[string]bool    // what is in the shelf's file and left
+	onShelf  int                // what is there and did not
+	toldOf   map[string]bool    // what earlier runs have said to have failed with its host
+	roots    []frontier.Item    // seeds, and where they redirect to
+	marks    map[string]int64
+	askedTo  int64
 
 	undecided []string // URLs that wait for a merge of seen
 }
@@ -56,6 +60,9 @@ func Recover(j journal.Journal, v Views) (*State, error) {
 		s.behind = end <= at
 		return read(batch, s)
 	})
+	if err == nil {
+		err = s.sortLeft()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +98,61 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	for _, w := range n.Shelf {
 		s.waiting[w.Item.URL] = waiting{w.Host, w.Item}
 	}
+	if s.views.Shelf != nil {
+		s.views.Shelf.begin(n.Shelved)
+	}
+	if n.Shelved.Length > 0 {
+		if s.views.Shelf == nil {
+			return 0, errors.New("the checkpoint wants what was given up")
+		}
+		s.left = map[string]int{}
+	}
 	return n.Position, nil
 }
 
+// sortLeft finds out which URLs left the shelf. The others left the frontier's checkpoint.
+func (s *State) sortLeft() error {
+	if s.left == nil {
+		return nil
+	}
+	s.offShelf = map[string]bool{}
+	err := s.views.Shelf.each(func(_ string, it frontier.Item) error {
+		switch s.left[it.URL] {
+		case 0:
+			s.onShelf++
+			return nil
+		case 1:
+			delete(s.left, it.URL)
+		default:
+			s.left[it.URL]--
+		}
+		s.offShelf[it.URL] = true
+		return nil
+	})
+	for url, n := range s.left {
+		for range n {
+			s.views.Frontier.Gone(url)
+		}
+	}
+	s.left = nil
+	return err
+}
+
+// shelved calls f with what is on the shelf.
+func (s *State) shelved(f func(host string, it frontier.Item) error) error {
+	if s.onShelf == 0 {
+		return nil
+	}
+	return s.views.Shelf.each(func(host string, it frontier.Item) error {
+		if s.offShelf[it.URL] {
+			return nil
+		}
+		return f(host, it)
+	})
+}
+
 // Waiting is the number of URLs that wait.
-func (s *State) Waiting() int { return len(s.waiting) + s.views.Frontier.Counts().URLs }
+func (s *State) Waiting() int { return len(s.waiting) + s.onShelf + s.views.Frontier.Counts().URLs }
 
 // Known is the number of URLs ever met within reach.
 func (s *State) Known() int { return int(s.views.Seen.Len()) }
@@ -163,6 +220,10 @@ func (s *State) leave(url string) {
 	}
 	if _, ok := s.waiting[url]; ok {
 		delete(s.waiting, url)
+		return
+	}
+	if s.left != nil {
+		s.left[url]++
 		return
 	}
 	s.views.Frontier.Gone(url)

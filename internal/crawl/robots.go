@@ -49,14 +49,15 @@ func (w *worker) firstToWant(origin string) want {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, have := w.rules.Get(origin)
-	_, gone := w.lost[origin]
+	_, gone := w.lost.of(origin)
+	_, wanted := w.wanted.get(w.hash(origin))
 	switch {
 	case have || gone:
 		return known
-	case w.wanted[origin]:
+	case wanted:
 		return awaited
 	}
-	w.wanted[origin] = true
+	w.wanted.put(w.hash(origin), true)
 	return first
 }
 
@@ -189,7 +190,7 @@ func (w *worker) obey(origin string, rules *robots.Rules) {
 func (e *Engine) forget(origin string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.wanted, origin)
+	e.wanted.drop(e.hash(origin))
 }
 
 // namesAddress reports whether a hostname is an address, or this machine by name: a seed that says so is allowed to be there.

@@ -40,7 +40,7 @@ func TestWorkersWaitWhileSeenIsFull(t *testing.T) {
 }
 
 // onDisk makes an engine with little memory for the URLs that it knows.
-func onDisk(t *testing.T, dir string) *Engine {
+func onDisk(t testing.TB, dir string) *Engine {
 	t.Helper()
 	db, err := seen.Open(vfs.OS, filepath.Join(dir, "seen"), seen.Config{Memory: 1 << 16})
 	if err != nil {
@@ -59,7 +59,7 @@ func onDisk(t *testing.T, dir string) *Engine {
 		}
 	})
 	j := memory.New()
-	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Note: note})
+	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Shelf: OpenShelf(vfs.OS, dir), Note: note})
 	if err != nil {
 		t.Fatal(err)
 	}

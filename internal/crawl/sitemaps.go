@@ -2,7 +2,6 @@ package crawl
 
 import (
 	"fmt"
-	"strings"
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
@@ -79,13 +78,11 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 func (e *Engine) nearest(origin string, depth int32) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	least, known := e.listed[origin]
+	least, known := e.listed.get(e.hash(origin))
 	if known && (depth >= least || e.cfg.Depth < 0) {
 		return false
 	}
-	if known || len(e.listed) < maxShared {
-		e.listed[strings.Clone(origin)] = depth
-	}
+	e.listed.put(e.hash(origin), depth)
 	return true
 }
 

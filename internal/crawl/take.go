@@ -34,6 +34,7 @@ func (e *Engine) unsettle(url string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.settled, url)
+	delete(e.told, url) // if it waits again, it says so itself
 }
 
 func (e *Engine) put(b *batch, rec *page.Record, d *done) error {

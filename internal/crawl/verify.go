@@ -19,6 +19,9 @@ func (s *State) Each(f func(url string, again bool) error, bad func(error)) erro
 			return err
 		}
 	}
+	if err := s.shelved(func(_ string, it frontier.Item) error { return f(it.URL, it.Recrawl) }); err != nil {
+		return err
+	}
 	return s.views.Frontier.Walk(frontier.Walker{Bad: bad, Item: func(_ string, it *frontier.Item) error { return f(it.URL, it.Recrawl) }})
 }
 

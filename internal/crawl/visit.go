@@ -357,7 +357,7 @@ func (w *worker) shed(v *frontier.Visit) error {
 	w.batch.settles = v.URL
 	err := w.committer.within(func() error {
 		for _, it := range w.frontier.Take(v.Host, ordinary) {
-			w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told || w.wasTold(it.URL))
+			w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told || w.endTold(it.URL))
 		}
 		w.addSkip(entrySkip, w.skipOf(v, rule, "the host has its pages"), v.Told)
 		return w.put(&w.batch, nil, nil)

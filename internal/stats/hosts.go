@@ -1,8 +1,6 @@
 package stats
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,12 +35,14 @@ func (c *Counter) thin() {
 	if len(c.s.Hosts) <= maxHosts {
 		return
 	}
-	bySlowness := slices.SortedFunc(maps.Keys(c.s.Hosts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(c.s.Hosts[b].mean(), c.s.Hosts[a].mean()), cmp.Compare(a, b))
-	})
+	all := make([]SlowHost, 0, len(c.s.Hosts))
+	for name, h := range c.s.Hosts {
+		all = append(all, SlowHost{Host: name, Seconds: h.mean()})
+	}
+	slices.SortFunc(all, bySlowness)
 	kept := make(map[string]Host, maxHosts)
-	for _, host := range bySlowness[:maxHosts/2] {
-		kept[host] = c.s.Hosts[host]
+	for _, h := range all[:maxHosts/2] {
+		kept[h.Host] = c.s.Hosts[h.Host]
 	}
 	c.s.Hosts, c.s.Partial = kept, true
 }
@@ -53,4 +53,3 @@ func (c *Counter) HostPages(host string) (n int64, known bool) {
 	defer c.mu.Unlock()
 	return c.s.Hosts[host].Pages, !c.s.Partial
 }
-

@@ -86,10 +86,12 @@ func slowHosts(hosts map[string]Host) []SlowHost {
 			all = append(all, SlowHost{name, h.Pages, h.mean()})
 		}
 	}
-	slices.SortFunc(all, func(a, b SlowHost) int {
-		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Host, b.Host))
-	})
+	slices.SortFunc(all, bySlowness)
 	return all[:min(len(all), slowest)]
+}
+
+func bySlowness(a, b SlowHost) int {
+	return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Host, b.Host))
 }
 
 // top keeps the n largest.

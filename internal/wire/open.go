@@ -184,7 +184,9 @@ func (c *Crawl) openViews() (err error) {
 		return err
 	}
 	c.closers = append(c.closers, f)
-	c.views = crawl.Views{Seen: db, Digests: digests, Frontier: f, Note: note}
+	shelf := crawl.OpenShelf(c.disk, j.Dir)
+	c.closers = append(c.closers, shelf)
+	c.views = crawl.Views{Seen: db, Digests: digests, Frontier: f, Shelf: shelf, Note: note}
 	return nil
 }
 

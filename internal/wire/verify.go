@@ -59,7 +59,8 @@ func (o *onlooker) open() {
 	if !o.opened(f, "frontier", "state/frontier", err) || len(p.Broken) > 0 {
 		return
 	}
-	state, err := crawl.Recover(p.Journal, crawl.Views{Seen: p.Seen, Digests: p.Digests, Frontier: f, Note: note})
+	state, err := crawl.Recover(p.Journal, crawl.Views{Seen: p.Seen, Digests: p.Digests, Frontier: f, Note: note,
+		Shelf: crawl.OpenShelf(p.View, o.parts.Dir)})
 	if err != nil {
 		o.broken("journal", "state", err)
 		return

@@ -1,0 +1,55 @@
+package crawl
+
+import (
+	"slices"
+
+	"kumo/internal/page"
+)
+
+// lost is why an origin was given up.
+type lost struct {
+	failure page.Failure
+	why     string
+}
+
+// losses are the origins that this run has given up: all of them, as none is to be asked again. Why, in the words of the failure, is
+// known of those that were asked for lately.
+type losses struct {
+	origins  *counts // place in failures, from 1
+	failures []page.Failure
+	whys     *recent[string, string]
+}
+
+const maxWhys = 1 << 12
+
+func newLosses() *losses {
+	return &losses{origins: newCounts(), whys: newRecent[string, string](maxWhys)}
+}
+
+// add notes that an origin is given up, and reports whether that is news.
+func (ls *losses) add(origin string, l lost) bool {
+	if ls.origins.get(origin) != 0 {
+		return false
+	}
+	i := slices.Index(ls.failures, l.failure)
+	if i < 0 {
+		i = len(ls.failures)
+		ls.failures = append(ls.failures, l.failure)
+	}
+	ls.origins.set(origin, uint32(i+1))
+	ls.whys.put(origin, l.why)
+	return true
+}
+
+// of says whether an origin was given up, and why.
+func (ls *losses) of(origin string) (lost, bool) {
+	i := ls.origins.get(origin)
+	if i == 0 {
+		return lost{}, false
+	}
+	l := lost{failure: ls.failures[i-1], why: "given up earlier in this run"}
+	if why, known := ls.whys.get(origin); known {
+		l.why = why
+	}
+	return l, true
+}

@@ -1,0 +1,215 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/vfs"
+)
+
+// A Shelf keeps on the disk what was given up with its origin, for the next run: a file a run. What counts of it is what a checkpoint
+// names; what was put there later, the frontier's part of that checkpoint or the journal's rest has. A nil Shelf keeps nothing.
+type Shelf struct {
+	disk vfs.FS
+	dir  string
+	last shelfMark // what the run began with
+
+	mu   sync.Mutex // guards below
+	log  *vfs.Log   // of this run; nil until something is put
+	now  shelfMark
+	err  error // what is missing in log is in no checkpoint that follows
+	tidy bool  // what earlier runs had is gone
+}
+
+// A shelfMark is what a checkpoint names.
+type shelfMark struct {
+	Run    uint64
+	Length int64
+	Sum    uint32 // CRC-32C
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// OpenShelf opens the shelf of the crawl in dir.
+func OpenShelf(disk vfs.FS, dir string) *Shelf {
+	return &Shelf{disk: disk, dir: filepath.Join(dir, "state", "shelf")}
+}
+
+// Close closes the file. What no checkpoint has is not kept.
+func (s *Shelf) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.log == nil {
+		return nil
+	}
+	err := s.log.Close()
+	s.log = nil
+	return err
+}
+
+// begin begins a run, behind what a checkpoint names.
+func (s *Shelf) begin(last shelfMark) {
+	s.last, s.now = last, shelfMark{Run: last.Run + 1}
+}
+
+// put keeps an item.
+func (s *Shelf) put(host string, it *frontier.Item) error {
+	if s == nil {
+		return nil
+	}
+	var body encoder
+	body.shelved(host, it)
+	frame := append(binary.AppendUvarint(nil, uint64(len(body.b))), body.b...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil && s.log == nil {
+		s.err = s.create()
+	}
+	if s.err == nil {
+		_, s.err = s.log.Append(frame)
+	}
+	s.now.Length += int64(len(frame))
+	s.now.Sum = crc32.Update(s.now.Sum, castagnoli, frame)
+	return s.failed()
+}
+
+func (s *Shelf) create() (err error) {
+	if err = s.disk.MkdirAll(s.dir); err == nil {
+		s.log, err = vfs.OpenLog(s.disk, s.name(s.now.Run), 0)
+	}
+	return err
+}
+
+func (s *Shelf) name(run uint64) string { return filepath.Join(s.dir, strconv.FormatUint(run, 10)) }
+
+func (s *Shelf) failed() error {
+	if s.err == nil {
+		return nil
+	}
+	return fmt.Errorf("keep what is given up: %w", s.err)
+}
+
+// mark makes durable what was put, and returns what a checkpoint of this moment is to name.
+func (s *Shelf) mark() (shelfMark, error) {
+	to, err := s.flush()
+	if err != nil || to.Length == 0 {
+		return to, err
+	}
+	err = s.log.Sync()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = errors.Join(s.err, err)
+	return to, s.failed()
+}
+
+// flush hands all to the operating system.
+func (s *Shelf) flush() (shelfMark, error) {
+	if s == nil {
+		return shelfMark{}, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.log != nil && s.err == nil {
+		_, s.err = s.log.Mark()
+	}
+	return s.now, s.failed()
+}
+
+// settle removes what earlier runs had, when a checkpoint of this one is durable.
+func (s *Shelf) settle() error {
+	if s == nil || s.tidy {
+		return nil
+	}
+	names, err := s.disk.List(s.dir)
+	for _, name := range names {
+		if name != filepath.Base(s.name(s.now.Run)) {
+			err = errors.Join(err, s.disk.Remove(filepath.Join(s.dir, name)))
+		}
+	}
+	s.tidy = err == nil
+	return err
+}
+
+// each calls f with what the run began with.
+func (s *Shelf) each(f func(host string, it frontier.Item) error) error {
+	if s == nil {
+		return nil
+	}
+	return s.read(s.last, f)
+}
+
+// find looks for a URL among what this run has given up.
+func (s *Shelf) find(url string) (found *frontier.Item, err error) {
+	to, err := s.flush()
+	if err != nil || s == nil {
+		return nil, err
+	}
+	err = s.read(to, func(_ string, it frontier.Item) error {
+		if it.URL == url {
+			found = &it
+		}
+		return nil
+	})
+	return found, err
+}
+
+var errShelf = errors.New("it is not as it was written")
+
+// read reads a file up to a mark.
+func (s *Shelf) read(to shelfMark, f func(host string, it frontier.Item) error) error {
+	if to.Length == 0 {
+		return nil
+	}
+	src, err := s.disk.Open(s.name(to.Run))
+	if err == nil {
+		defer func() { _ = src.Close() }() // it is only read
+		sum := crc32.New(castagnoli)
+		var read int64
+		err = readFrames(io.TeeReader(io.LimitReader(src, to.Length), sum), func(body []byte, end int64) error {
+			read = end
+			d := decoder{b: body}
+			host, it := d.shelved()
+			if d.err != nil {
+				return d.err
+			}
+			return f(host, it)
+		})
+		if err == nil && (read != to.Length || sum.Sum32() != to.Sum) {
+			err = errShelf
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("read what was given up from %s: %w", s.name(to.Run), err)
+	}
+	return nil
+}
+
+// shelved is an item with all that is known of it.
+func (e *encoder) shelved(host string, it *frontier.Item) {
+	e.string(host)
+	e.string(it.URL)
+	e.string(it.From)
+	e.string(it.Seed)
+	e.string(it.Path)
+	for _, n := range []int64{int64(it.Depth), int64(it.Kind), int64(it.Redirects), int64(it.Tries)} {
+		e.int(n)
+	}
+	e.flags(it.Root, it.Told, it.Recrawl)
+}
+
+func (d *decoder) shelved() (host string, it frontier.Item) {
+	host = d.string()
+	it = frontier.Item{URL: d.string(), From: d.string(), Seed: d.string(), Path: d.string(), Depth: int32(d.int()),
+		Kind: page.Kind(d.int()), Redirects: uint8(d.int()), Tries: uint8(d.int())}
+	flags := d.byte()
+	it.Root, it.Told, it.Recrawl = flags&1 != 0, flags&2 != 0, flags&4 != 0
+	return host, it
+}
