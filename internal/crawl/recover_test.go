@@ -3,6 +3,7 @@ package crawl
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"kumo/internal/frontier"
@@ -55,4 +56,30 @@ func noteAt(t *testing.T, at journal.Position) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// TestVersionsOfTheNote: the first version, which had in itself what was given up, is read; one to come is refused.
+func TestVersionsOfTheNote(t *testing.T) {
+	const url = "http://a.test/"
+	for text, want := range map[string]int{
+		`{"Version":1,"Stats":{"Pages":3,"Hosts":{"a.test":{"Pages":3,"Bytes":7,"Failures":1,"Time":5},"b.test":{"Failures":2}}},
+			"Shelf":[{"Host":"a.test","Item":{"URL":"` + url + `","Told":true}}]}`: 1,
+		`{"Version":3}`: -1,
+	} {
+		s, err := Recover(memory.New(), Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
+			Shelf: OpenShelf(vfs.OS, t.TempDir()), Note: []byte(text)})
+		switch {
+		case want < 0 && (err == nil || !strings.Contains(err.Error(), "another kumo wrote it")):
+			t.Errorf("a version to come: %v", err)
+		case want < 0:
+		case err != nil:
+			t.Error(err)
+		case s.Waiting() != want || s.waiting[url].host != "a.test":
+			t.Errorf("%d URLs wait, want %d", s.Waiting(), want)
+		default:
+			if n, known := s.Stats.HostPages("a.test"); n != 3 || !known {
+				t.Errorf("%d pages, %v", n, known)
+			}
+		}
+	}
 }
