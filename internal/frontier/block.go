@@ -3,21 +3,16 @@ package frontier
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 )
 
-// A block is a part of one host's queue on disk: items in their order, and links to the blocks that hold the rest. A link knows
-// the key of the first item below it, so that a queue is a heap of blocks: a block is read only when what it holds is next.
-//
-// In a file a block is its length and the CRC-32C of its body, four bytes each, little-endian, then the body: the run of the
-// process that wrote it, the host, the links, the items. Strings leave out what they share with the same field of the
-// item before.
+// A block is a part of one host's queue that is too long for memory: items in their order, and links to the blocks that hold the
+// rest. A link knows the key of the first item below it, so that a queue is a heap of blocks: a block is read only when what it
+// holds is next.
 type block struct {
-	run   uint64 // the process that wrote it: what it waited for, a later one asks for again
 	host  string
 	links []link
-	items []Item
+	items []entry
 	size  int64 // in the file
 }
 
@@ -26,55 +21,45 @@ type link struct {
 	at     loc
 	key    key    // of the first item there and below
 	count  uint32 // items there and below
-	oldest uint32 // the first segment that any of them is in
+	oldest uint32 // the first segment that any of them is in; 0 if nobody knows
 }
 
 const (
-	maxBlockItems = 64 // so that a count fits into a loc
+	maxBlockItems = 64
 	maxBlockLinks = 64
-	maxBlock      = 64 << 20 // bytes: more is damage
+	maxFrame      = 64 << 20 // bytes: more is damage
 )
 
-// A loc says where a block is, and how many of its items are gone: 26 bits of segment, 30 of offset, 8 of items. 0 is nowhere.
+// A loc says where a frame is: 26 bits of segment, 38 of offset. 0 is nowhere.
 type loc uint64
 
-func newLoc(segment uint32, offset int64) loc { return loc(uint64(segment)<<38 | uint64(offset)<<8) }
+func newLoc(segment uint32, offset int64) loc { return loc(uint64(segment)<<38 | uint64(offset)) }
 
-func (l loc) segment() uint32    { return uint32(l >> 38) }
-func (l loc) offset() int64      { return int64(l >> 8 & (1<<30 - 1)) }
-func (l loc) skip() int          { return int(l & 0xff) }
-func (l loc) skipping(n int) loc { return l&^0xff | loc(n) }
+func (l loc) segment() uint32 { return uint32(l >> 38) }
+func (l loc) offset() int64   { return int64(l & (1<<38 - 1)) }
 
 var errBlock = errors.New("damaged block")
 
-const (
-	flagRoot = 1 << iota
-	flagTold
-	flagRobots
-	flagTried // has redirects or tries
-	flagRecrawl
-)
-
-// key orders the items of a host.
-type key struct {
-	rank int32
-	seq  uint64
+// block encodes a block's frame.
+func (w *writer) block(b *block) {
+	w.b = append(w.b, frameBlock)
+	w.string(b.host)
+	w.links(b.links)
+	w.entries(b.items)
 }
 
-func (k key) less(o key) bool { return k.rank < o.rank || k.rank == o.rank && k.seq < o.seq }
-
-func (k key) compare(o key) int {
-	switch {
-	case k.less(o):
-		return -1
-	case o.less(k):
-		return 1
+// block decodes a block's frame. The items keep the bytes.
+func (r *reader) block(frame []byte) (block, error) {
+	r.b, r.bad = frame, false
+	if r.byte() != frameBlock {
+		return block{}, errBlock
 	}
-	return 0
+	b := block{host: r.string(), links: r.links(), items: r.entries(nil)}
+	if r.bad || len(r.b) > 0 {
+		return block{}, errBlock
+	}
+	return b, nil
 }
-
-// lastKey comes after all others.
-var lastKey = key{math.MaxInt32, math.MaxUint64}
 
 // directory is the link to a block that holds links.
 func directory(at loc, links []link) link {

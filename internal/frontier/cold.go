@@ -2,35 +2,155 @@ package frontier
 
 import (
 	"container/heap"
+	"strings"
 	"time"
 )
 
-// manyItems is the length of a queue from which its first block is read as soon as its host is in memory. A block that is put before
-// one that was not read does not know what is below, and all such blocks have to be read when the host's time comes.
-const manyItems = 4 * maxBlockItems
+const (
+	maxFront = 64       // items of a cold host in its bucket; what is more goes into blocks
+	bigFront = 16 << 10 // bytes there from which they may be more
+)
 
-// recall brings a cold host back as a host, without reading its queue if that is short: nil if there is none of that name.
+// asleep returns the number of a cold host's record if it waits for its time, else 0.
+func (f *Frontier) asleep(key string) uint32 {
+	if f.disk == nil || f.hosts[key] != nil {
+		return 0
+	}
+	id := f.disk.table.find(f.disk.table.identity(key))
+	if id == 0 || f.disk.table.at(id).bucket == 0 {
+		return 0
+	}
+	return id
+}
+
+// pushCold adds items to the queue of a host that is asleep, without reading it.
+func (f *Frontier) pushCold(id uint32, key string, items []Item) {
+	if len(items) == 0 {
+		return
+	}
+	d := f.disk
+	w := &d.enc
+	w.b = append(w.b[:0], putItems)
+	f.reckon(id, func(r *record) {
+		s := unpack(r.state)
+		for i := range items {
+			it := items[i]
+			s.deepest = f.rank(&it, s.deepest)
+			if it.Robots != "" {
+				s.flags |= hasRobots
+			}
+			f.enc.b = f.enc.b[:0]
+			f.enc.item(key, &it)
+			w.entry(&entry{it.key, f.enc.b})
+		}
+		r.state = s.pack()
+		r.count += uint32(len(items))
+	})
+	f.waiting += len(items)
+	b := d.buckets[d.table.at(id).bucket]
+	f.put(b, id, w.b)
+	if b.size > 4*d.bucketSize {
+		f.fail(f.load(b, never)) // much was pushed: its hosts need more buckets, or blocks
+	}
+}
+
+// reckon changes the record of a cold host, and the count of those that can be handed out with it.
+func (f *Frontier) reckon(id uint32, change func(*record)) {
+	r := f.changed(id)
+	if r.eligible() {
+		f.disk.eligible--
+	}
+	change(r)
+	if r.eligible() {
+		f.disk.eligible++
+	}
+}
+
+func (f *Frontier) parkCold(id uint32, origin string) {
+	parked := f.disk.parked[id]
+	if parked == nil {
+		parked = make(map[string]bool, 1)
+		f.disk.parked[id] = parked
+	}
+	parked[origin] = true
+	f.reckon(id, func(r *record) { r.set(isParked) })
+}
+
+func (f *Frontier) unparkCold(id uint32, origin string) {
+	parked := f.disk.parked[id]
+	delete(parked, origin)
+	if len(parked) == 0 {
+		delete(f.disk.parked, id)
+		f.reckon(id, func(r *record) { r.unset(isParked) })
+	}
+}
+
+// delayCold sets what a host that is asleep asks for. If its next time is later now, its bucket's comes first, and it is put off then.
+func (f *Frontier) delayCold(id uint32, delay time.Duration) {
+	r := f.changed(id)
+	s := unpack(r.state)
+	was := max(f.cfg.Delay, r.wish())
+	r.delay = uint32((delay + time.Millisecond - 1) / time.Millisecond)
+	if more := max(f.cfg.Delay, delay) - was; s.next > 0 && more > 0 {
+		s.next += int64(more / time.Millisecond)
+		r.state = s.pack()
+	}
+}
+
+// putOff lets a host that is asleep owe its full delay from now.
+func (f *Frontier) putOff(id uint32, now time.Time) {
+	r := f.changed(id)
+	s := unpack(r.state)
+	s.next = max(s.next, f.disk.tick(now.Add(max(f.cfg.Delay, r.wish()))))
+	r.state = s.pack()
+}
+
+// recall brings a cold host into memory that is not asleep: nil if there is none of that name.
 func (f *Frontier) recall(key string) *host {
 	id := f.disk.table.find(f.disk.table.identity(key))
 	if id == 0 {
 		return nil
 	}
-	h := f.revive(id, key)
-	if len(h.links) > 0 && h.links[0].count > manyItems {
-		f.fail(f.expand(h, 0))
-	}
-	f.disk.settle(h)
-	return h
+	return f.revive(id, strings.Clone(key), link{})
 }
 
-// revive makes a host of a record. Of its queue it knows where on disk it begins.
-func (f *Frontier) revive(id uint32, key string) *host {
+// call brings a host that is asleep into memory before its time. What its bucket has of it counts no longer, and the bucket takes no
+// more hosts: it could be this one again.
+func (f *Frontier) call(id uint32) error {
+	b := f.disk.buckets[f.disk.table.at(id).bucket]
+	s, err := f.sleeping(b, id)
+	if err != nil {
+		return err
+	}
+	b.closed = true
+	f.place(f.rouse(id, &s))
+	return nil
+}
+
+// sleeping is what a bucket has of a host.
+func (f *Frontier) sleeping(b *bucket, id uint32) (sleeper, error) {
+	parts, err := f.parts(b)
+	if err != nil {
+		return sleeper{}, err
+	}
+	for len(parts) > 0 {
+		n := sameHost(parts)
+		if parts[0].id == id {
+			return f.sleeper(parts[:n], nil)
+		}
+		parts = parts[n:]
+	}
+	return sleeper{}, errBlock
+}
+
+// revive makes a host of a record. Of the part of its queue that is in blocks it knows where it begins; the rest is the caller's to add.
+func (f *Frontier) revive(id uint32, key string, l link) *host {
 	d := f.disk
 	r := d.table.at(id)
-	h := f.newHost(string([]byte(key)))
+	h := f.newHost(key)
 	s := unpack(r.state)
 	h.id, h.next, h.deepest = id, d.time(s.next), s.deepest
-	h.delay = time.Duration(r.delay) * time.Millisecond
+	h.delay = r.wish()
 	h.failures.n, h.throttles.n = s.failures, s.throttles
 	h.doubtful, h.backing = r.is(isDoubtful), r.is(isBacking)
 	if s.next > 0 { // it had a request, or may have had
@@ -43,18 +163,40 @@ func (f *Frontier) revive(id uint32, key string) *host {
 		h.parked = d.parked[id]
 		delete(d.parked, id)
 	}
-	if r.top != 0 {
-		l := link{at: r.top, count: r.count}
-		if r.is(hasRobots) {
-			l.key.rank = robotsRank
+	if l.at = r.top; l.at != 0 {
+		if r.bucket == 0 {
+			l.count = r.count
 		}
 		h.links = append(h.links, l)
 	}
 	if r.eligible() {
 		d.eligible--
 	}
-	f.changed(id).set(isHot)
+	r = f.changed(id)
+	r.set(isHot)
+	r.bucket = 0
 	h.in = idle
+	d.settle(h)
+	return h
+}
+
+// rouse makes a host of what its bucket has of it.
+func (f *Frontier) rouse(id uint32, s *sleeper) *host {
+	h := f.revive(id, s.name, link{key: s.key, count: s.rest})
+	size := 0
+	for i := range s.items {
+		size += len(s.items[i].data)
+	}
+	data := make([]byte, 0, size)
+	for _, e := range s.items {
+		n := len(data)
+		data = append(data, e.data...)
+		e.data = data[n:len(data):len(data)]
+		h.waiting = append(h.waiting, e)
+	}
+	h.waiting.init()
+	f.disk.charge(h, int64(size+entryCost*len(s.items)))
+	f.waiting -= s.gone
 	return h
 }
 
@@ -73,11 +215,12 @@ func (f *Frontier) touch(h *host) {
 	}
 }
 
-// sendAway makes a host cold.
+// sendAway makes a host cold. If it has something to hand out it goes to a bucket, if it is parked into blocks.
 func (f *Frontier) sendAway(h *host) error {
 	d := f.disk
 	f.touch(h)
-	if err := f.write(h); err != nil {
+	waits := h.class(f.cfg.PerHost) != idle
+	if err := f.store(h, waits); err != nil {
 		return err
 	}
 	if h.id == 0 {
@@ -88,16 +231,20 @@ func (f *Frontier) sendAway(h *host) error {
 	}
 	f.leave(h)
 	r := f.changed(h.id)
-	f.describe(h, r, r.state&isQueued)
+	f.describe(h, r)
 	if len(h.parked) > 0 {
 		d.parked[h.id] = h.parked
 	}
 	if h.in != idle {
 		heap.Remove(&f.heaps[h.in], h.index)
 	}
-	if r.eligible() {
+	if waits {
+		s := sleeper{name: h.key, items: h.waiting}
+		if len(h.links) > 0 {
+			s.key, s.rest = h.links[0].key, h.links[0].count
+		}
+		f.lay(h.id, r, &s)
 		d.eligible++
-		d.enqueue(h.id)
 	}
 	delete(f.hosts, h.key)
 	d.charge(h, -h.bytes)
@@ -107,21 +254,51 @@ func (f *Frontier) sendAway(h *host) error {
 	return nil
 }
 
+// store puts into blocks what does not go into a bucket, so that one link leads to all of them.
+func (f *Frontier) store(h *host, waits bool) error {
+	most := len(h.waiting)
+	if !waits {
+		most = 0
+	} else if most > maxFront {
+		most = maxFront / 2
+	}
+	if err := f.spill(h, most); err != nil {
+		return err
+	}
+	return f.pack(h, 1)
+}
+
+// lay puts what a host has for a bucket into that of its time.
+func (f *Frontier) lay(id uint32, r *record, s *sleeper) {
+	w := &f.disk.enc
+	w.b = append(w.b[:0], putHost)
+	w.string(s.name)
+	if w.uint(uint64(s.rest)); s.rest > 0 {
+		w.key(s.key)
+	}
+	for i := range s.items {
+		w.entry(&s.items[i])
+	}
+	b := f.bucketFor(classOf(r.is(isDoubtful)), r.next())
+	r.bucket = b.id
+	f.put(b, id, w.b)
+}
+
 // forget keeps a host's room for another.
 func (d *virtualizer) forget(h *host) {
 	clear(h.waiting)
 	waiting, links, flying := h.waiting[:0], h.links[:0], h.flying[:0]
 	*h = host{}
-	if cap(waiting) <= maxBlockItems && cap(links) <= maxBlockLinks && len(d.free) < 1<<14 {
+	if cap(waiting) <= 2*maxFront && cap(links) <= maxBlockLinks && len(d.free) < minStock {
 		h.waiting, h.links, h.flying = waiting, links, flying
 		d.free = append(d.free, h)
 	}
 }
 
-// describe writes a host that was written to disk into a record.
-func (f *Frontier) describe(h *host, r *record, flags uint64) {
-	s := status{next: f.disk.tick(h.next), failures: h.failures.n, throttles: h.throttles.n, deepest: h.deepest, flags: flags}
-	for _, c := range []struct {
+// describe writes a host into a record. That it is in a bucket is the caller's to note.
+func (f *Frontier) describe(h *host, r *record) {
+	s := status{next: f.disk.tick(h.next), failures: h.failures.n, throttles: h.throttles.n, deepest: h.deepest}
+	for _, c := range [...]struct {
 		is   bool
 		flag uint64
 	}{{h.doubtful, isDoubtful}, {h.backing, isBacking}, {!h.slot.IsZero() && h.slot.Equal(h.next), hasTurn},
@@ -132,90 +309,160 @@ func (f *Frontier) describe(h *host, r *record, flags uint64) {
 	}
 	r.state = s.pack()
 	r.delay = uint32((h.delay + time.Millisecond - 1) / time.Millisecond)
-	r.count, r.top = h.count(), h.place()
-}
-
-// enqueue lets a cold host wait for its time.
-func (d *virtualizer) enqueue(id uint32) {
-	r := d.table.at(id)
-	if r.is(isQueued) {
-		return
-	}
-	r.set(isQueued)
-	if next := r.next(); next < d.wheel.turn*turnTicks {
-		d.due.push(&d.table, id)
-	} else {
-		d.wheel.add(&d.table, id, next)
+	r.count, r.top, r.bucket = h.count(), 0, 0
+	if len(h.links) > 0 {
+		r.top = h.links[0].at
 	}
 }
 
-// recallDue reads the queues of cold hosts whose time has come or is near, and says after which time to look again.
-func (f *Frontier) recallDue(now time.Time) time.Duration {
+// never is before all ticks.
+const never = -1 << 62
+
+// load ends a bucket: hosts whose time comes until a tick come into memory, the others are put where their time is. It may be called
+// again after an error.
+func (f *Frontier) load(b *bucket, soon int64) error {
+	d := f.disk
+	parts, err := f.parts(b)
+	if err != nil {
+		return err
+	}
+	b.closed = true
+	for len(parts) > 0 {
+		n := sameHost(parts)
+		if err := f.loadHost(parts[:n], soon); err != nil {
+			return err
+		}
+		parts = parts[n:]
+	}
+	d.drop(b)
+	return nil
+}
+
+func (f *Frontier) loadHost(parts []part, soon int64) error {
+	d, id := f.disk, parts[0].id
+	size, old := 0, false
+	for i := range parts {
+		size += len(parts[i].data)
+		old = old || parts[i].old
+	}
+	due := d.table.at(id).next() <= soon
+	if !due && !old && size <= bigFront {
+		f.move(id, parts)
+		return nil
+	}
+	s, err := f.sleeper(parts, d.items[:0])
+	if err != nil {
+		return err
+	}
+	d.items = s.items[:0]
+	if !due && size <= bigFront {
+		f.renew(id, &s)
+		return nil
+	}
+	h := f.rouse(id, &s)
+	if due {
+		d.lead(h)
+	}
+	f.place(h)
+	return nil
+}
+
+// move puts a cold host where its time is, as it is.
+func (f *Frontier) move(id uint32, parts []part) {
+	r := f.changed(id)
+	b := f.bucketFor(classOf(r.is(isDoubtful)), r.next())
+	r.bucket = b.id
+	for i := range parts {
+		f.put(b, id, parts[i].data)
+	}
+}
+
+// renew puts a cold host where its time is, without what an earlier process waited for.
+func (f *Frontier) renew(id uint32, s *sleeper) {
+	f.waiting -= s.gone
+	f.reckon(id, func(r *record) {
+		r.count -= uint32(s.gone)
+		r.unset(hasRobots)
+		if r.bucket = 0; r.count > 0 {
+			f.lay(id, r, s)
+		}
+	})
+}
+
+// wakeUp reads what cold hosts have whose time has come or is near, a bucket of each class at most, and says after which time to look
+// again.
+func (f *Frontier) wakeUp(now time.Time) time.Duration {
 	d := f.disk
 	if d == nil {
 		return time.Hour
 	}
-	d.wheel.advance(&d.table, d.tick(now.Add(maxAhead)), &d.due)
-	for range recallStep {
-		l := d.nextDue()
-		if l == nil {
-			break
-		}
-		if err := f.recallOne(l); err != nil {
+	tick, wait := d.tick(now), time.Hour
+	for c := range d.calendars {
+		cal := &d.calendars[c]
+		cal.advance(tick, maxAhead.Milliseconds())
+		if err := f.wakeClass(class(c), tick); err != nil {
 			f.fail(err)
-			break
+			return 0
+		}
+		if at, some := d.nextWake(class(c)); some {
+			wait = min(wait, max(0, d.time(at).Sub(now)))
 		}
 	}
-	switch {
-	case d.nextDue() != nil:
-		return 0
-	case d.wheel.n == 0:
-		return time.Hour
-	}
-	return d.time(d.wheel.turn * turnTicks).Add(-maxAhead).Sub(now)
+	return wait
 }
 
-// nextDue is the list that the next host to be read is in, nil if none is to be.
-func (d *virtualizer) nextDue() *list {
-	switch {
-	case d.suspects.n > 0 && d.ahead[1] < max(1, d.stock/4):
-		return &d.suspects
-	case d.due.n > 0 && d.ahead[0] < d.stock:
-		return &d.due
+func (f *Frontier) wakeClass(c class, tick int64) error {
+	cal, soon := &f.disk.calendars[c], tick+maxAhead.Milliseconds()
+	if len(cal.early) > 0 && tick >= cal.nextSplit() {
+		if err := f.loadIf(cal.early[0].bucket, soon); err != nil {
+			return err
+		}
+		cal.early, cal.last = cal.early[1:], tick
+	}
+	if len(cal.due) > 0 && f.disk.wants(c) {
+		if err := f.loadIf(cal.due[0], soon); err != nil {
+			return err
+		}
+		cal.due = cal.due[1:]
 	}
 	return nil
 }
 
-// recallOne reads the first host of a list, if it is cold and its time has come or is near.
-func (f *Frontier) recallOne(l *list) error {
-	d := f.disk
-	id := l.pop(&d.table)
-	r := d.table.at(id)
-	r.unset(isQueued)
-	switch {
-	case r.is(isHot) || !r.eligible():
-		return nil
-	case r.next() >= d.wheel.turn*turnTicks:
-		d.enqueue(id)
-		return nil
-	case r.is(isDoubtful) && l == &d.due:
-		r.set(isQueued)
-		d.suspects.push(&d.table, id)
+// loadIf loads a bucket that is still there.
+func (f *Frontier) loadIf(b *bucket, soon int64) error {
+	if f.disk.buckets[b.id] != b {
 		return nil
 	}
-	b, err := d.segments.read(r.top)
-	if err != nil {
-		r.set(isQueued)
-		l.push(&d.table, id)
-		return err
+	return f.load(b, soon)
+}
+
+// wants says whether more hosts of a class are to be read ahead.
+func (d *virtualizer) wants(c class) bool {
+	if c == suspect {
+		return d.ahead[c] < max(1, d.stock/4)
 	}
-	h := f.revive(id, b.host)
-	f.install(h, 0, &b)
-	h.ahead, h.aheadAs = true, 0
-	if h.doubtful {
-		h.aheadAs = 1
+	return d.ahead[c] < d.stock
+}
+
+// nextWake is the tick at which there is something to do for a class, if there is.
+func (d *virtualizer) nextWake(c class) (at int64, some bool) {
+	cal := &d.calendars[c]
+	at = 1<<63 - 1
+	if len(cal.slots) > 0 {
+		at = cal.look - maxAhead.Milliseconds()
 	}
-	d.ahead[h.aheadAs]++
-	f.place(h)
-	return nil
+	if len(cal.early) > 0 {
+		at = min(at, cal.nextSplit())
+	}
+	if len(cal.due) > 0 && d.wants(c) {
+		at = 0
+	}
+	return at, at < 1<<63-1
+}
+
+func classOf(doubtful bool) class {
+	if doubtful {
+		return suspect
+	}
+	return sound
 }

@@ -3,7 +3,7 @@ package frontier
 // A victim is a segment that is being emptied, so that its room can be given back.
 type victim struct {
 	segment *segment
-	offset  int64 // of the next block to be looked at
+	offset  int64 // of the next frame to be looked at
 }
 
 const (
@@ -51,7 +51,8 @@ func (f *Frontier) compact() error {
 	return nil
 }
 
-// empty looks at the victim's next block, and moves what its host has in the segment.
+// empty looks at the victim's next frame, and moves it if it is in use: a chunk as it is, of a block all that its host has in the
+// segment.
 func (f *Frontier) empty(v *victim) (int64, error) {
 	s := f.disk.segments
 	if s.all[v.segment.id] != v.segment || v.offset >= v.segment.size {
@@ -59,46 +60,83 @@ func (f *Frontier) empty(v *victim) (int64, error) {
 		f.disk.victim = nil
 		return 0, nil
 	}
-	body, err := s.body(newLoc(v.segment.id, v.offset))
+	at := newLoc(v.segment.id, v.offset)
+	frame, err := s.frame(at, readAhead)
 	if err != nil {
 		return 0, err
 	}
-	s.dec.b, s.dec.bad = body, false
-	_, name := s.dec.uint(), s.dec.string()
-	n := int64(len(body) + frameLen)
-	if err := f.pull(name, v.segment.id); err != nil {
+	n := int64(len(frame) + frameLen)
+	f.dec.b, f.dec.bad = frame, false
+	switch f.dec.byte() {
+	case frameChunk:
+		err = f.moveChunk(uint32(f.dec.uint()), at, frame)
+	case frameBlock:
+		err = f.pull(f.dec.string(), v.segment.id)
+	default:
+		err = damaged(s.name(at.segment()), at.offset(), errBlock)
+	}
+	if err != nil {
 		return 0, err
 	}
 	v.offset += n
 	return n, nil
 }
 
-// pull takes all that a host has in a segment out of it.
-func (f *Frontier) pull(name string, segment uint32) error {
-	h, cold := f.hosts[name], false
-	if h == nil {
-		id := f.disk.table.find(f.disk.table.identity(name))
-		if id == 0 || f.disk.table.at(id).top == 0 {
-			return nil
+// moveChunk copies a chunk to the current segment, if its bucket is still there.
+func (f *Frontier) moveChunk(id uint32, at loc, frame []byte) error {
+	d := f.disk
+	b := d.buckets[id]
+	if b == nil {
+		return nil
+	}
+	for i := range b.chunks {
+		if b.chunks[i].at != at {
+			continue
 		}
-		h, cold = f.revive(id, name), true
+		d.save(b)
+		to, n, err := d.segments.append(func(w *writer) { w.b = append(w.b, frame...) })
+		if err != nil {
+			return err
+		}
+		b.chunks[i] = chunk{to, n}
+		d.segments.count(at, -n)
+		return nil
 	}
-	f.touch(h)
-	err := f.pullBlocks(h, segment)
-	if err == nil && cold {
-		err = f.sendAway(h)
-	}
-	if err != nil || !cold {
+	return nil
+}
+
+// pull takes all blocks that a host has in a segment out of it.
+func (f *Frontier) pull(name string, segment uint32) error {
+	if h := f.hosts[name]; h != nil {
+		f.touch(h)
+		err := f.pullBlocks(h, segment)
 		f.place(h)
+		return err
 	}
-	return err
+	d := f.disk
+	id := d.table.find(d.table.identity(name))
+	if id == 0 || d.table.at(id).top == 0 {
+		return nil
+	}
+	// Only the blocks of a cold host move. What its bucket knows of them, the first key and how many items there are, stays true.
+	var spent []chunk
+	h := &host{key: name, links: []link{{at: d.table.at(id).top}}, virtual: virtual{spent: &spent}}
+	defer func() { d.charge(h, -h.bytes) }()
+	if err := f.pullBlocks(h, segment); err != nil {
+		return err
+	}
+	if err := f.store(h, false); err != nil {
+		return err // the record leads to the old blocks
+	}
+	f.changed(id).top = h.links[0].at
+	for _, c := range spent {
+		d.segments.count(c.at, -c.size)
+	}
+	return nil
 }
 
 func (f *Frontier) pullBlocks(h *host, segment uint32) error {
 	for {
-		if h.top.segment() == segment {
-			f.soil(h)
-		}
 		i := oldLink(h.links, segment)
 		if i < 0 {
 			return nil

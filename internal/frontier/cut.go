@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 )
 
 const (
-	checkpointMagic = "kumo frontier 1\n"
+	checkpointMagic = "kumo frontier 2\n"
 	checkpointName  = "checkpoint"
 	checkpointTemp  = "checkpoint.new"
 	cutStep         = 16 // hosts saved in one go
@@ -21,8 +22,9 @@ const (
 // The sections of a checkpoint: a byte, the length and the CRC-32C of what follows, four bytes each, little-endian.
 const (
 	sectionBegin   = 'B' // the process's number, and the Unix time of tick 0 in ms
-	sectionRecords = 'R' // of cold hosts; others among them are marked as hot and mean nothing
-	sectionHost    = 'H' // a record of a host that was in memory; a block with what was under way
+	sectionRecords = 'R' // the first one's number, four bytes; those of cold hosts, others among them are marked as hot
+	sectionHost    = 'H' // a record of a host that was in memory; its name, links, what waited in memory, what was under way
+	sectionBucket  = 'C' // a bucket's number, class and time; its chunks
 	sectionGone    = 'G' // keys of URLs that are not to be handed out, 16 bytes each
 	sectionEnd     = 'E' // the segments, the last item's age, the caller's note
 )
@@ -33,12 +35,14 @@ var ErrInMemory = errors.New("the frontier is in memory only")
 // A Cut is the frontier as it was at one moment, of which a checkpoint is made while it goes on. What changes meanwhile is
 // saved first.
 type Cut struct {
-	f      *Frontier
-	file   vfs.File
-	buf    []byte
-	chunks []bool // saved
-	hosts  []*host
-	err    error
+	f       *Frontier
+	file    vfs.File
+	buf     []byte
+	chunks  []bool // saved
+	hosts   []*host
+	buckets []*bucket
+	enc     writer
+	err     error
 }
 
 // Cut begins a checkpoint: all that was pushed, and all that is under way, will be in it. The caller sees to it that at this moment
@@ -66,6 +70,9 @@ func (f *Frontier) Cut() (*Cut, error) {
 	c := &Cut{f: f, file: file, chunks: make([]bool, len(d.table.chunks)), hosts: make([]*host, 0, len(f.hosts))}
 	for _, h := range f.hosts {
 		c.hosts = append(c.hosts, h)
+	}
+	for _, b := range d.buckets {
+		c.buckets = append(c.buckets, b)
 	}
 	d.era++
 	d.cut = c
@@ -140,7 +147,8 @@ func (c *Cut) saveChunk(i uint32) {
 	c.chunks[i] = true
 	t := &c.f.disk.table
 	n := min(chunkLen, int(t.n)-int(i)*chunkLen)
-	body := make([]byte, 0, n*recordLen)
+	body := make([]byte, 0, 4+n*recordLen)
+	body = binary.LittleEndian.AppendUint32(body, i<<chunkBits+1)
 	for k := range n {
 		body = t.chunks[i][k].append(body)
 	}
@@ -154,22 +162,41 @@ func (c *Cut) saveHost(h *host) {
 	if c.err != nil {
 		return
 	}
-	d.segments.saving = true
-	c.err = c.f.write(h)
-	d.segments.saving = false
-	if c.err != nil {
-		return
-	}
 	var r record
 	r.hi, r.lo = d.table.identity(h.key)
-	c.f.describe(h, &r, 0)
-	body := r.append(nil)
-	if len(h.flying) > 0 {
-		w := writer{body}
-		w.block(&block{run: d.run, host: h.key}, h.flying)
-		body = w.b
+	c.f.describe(h, &r)
+	w := &c.enc
+	w.b = r.append(w.b[:0])
+	w.string(h.key)
+	w.links(h.links)
+	w.entries(h.waiting)
+	w.uint(uint64(len(h.flying)))
+	for _, it := range h.flying {
+		e := c.f.entry(h.key, it)
+		w.entry(&e)
 	}
-	c.section(sectionHost, body)
+	c.section(sectionHost, w.b)
+}
+
+// saveBucket saves a bucket before it changes.
+func (c *Cut) saveBucket(b *bucket) {
+	d := c.f.disk
+	err := d.flush(b)
+	b.era = d.era
+	if c.err = cmp.Or(c.err, err); c.err != nil {
+		return
+	}
+	w := &c.enc
+	w.b = w.b[:0]
+	w.uint(uint64(b.id))
+	w.uint(uint64(b.class))
+	w.int(b.from)
+	w.uint(uint64(len(b.chunks)))
+	for _, chunk := range b.chunks {
+		w.uint(uint64(chunk.at))
+		w.uint(uint64(chunk.size))
+	}
+	c.section(sectionBucket, w.b)
 }
 
 // Write makes the checkpoint of a cut, with a note that Open gives back: how far the caller's journal was then, say. When it
@@ -197,27 +224,31 @@ func (c *Cut) save(note []byte) error {
 			}
 		})
 	}
+	for _, b := range c.buckets {
+		c.locked(func() {
+			if c.f.disk.buckets[b.id] == b {
+				c.f.disk.save(b)
+			}
+		})
+	}
 	for i := range c.chunks {
 		c.locked(func() { c.saveChunk(uint32(i)) })
 	}
-	var full, all []vfs.File
-	c.locked(func() { full, all = c.finish(note) })
+	s := c.f.disk.segments
+	var unsynced []uint32
+	c.locked(func() { unsynced = c.finish(note) })
 	if c.err != nil {
 		return errors.Join(c.err, c.file.Close())
 	}
-	for i, file := range all {
-		if err := file.Sync(); err != nil {
-			c.locked(func() { c.f.disk.segments.broken = err }) // what is on disk is anybody's guess
+	for _, id := range unsynced {
+		if err := s.sync(id); err != nil {
+			c.locked(func() { s.broken = err }) // what is on disk is anybody's guess
 			return errors.Join(err, c.file.Close())
 		}
-		if i < len(full) {
-			c.err = errors.Join(c.err, file.Close())
-		}
 	}
-	if err := errors.Join(c.err, c.file.Sync(), c.file.Close()); err != nil {
+	if err := errors.Join(c.file.Sync(), c.file.Close()); err != nil {
 		return err
 	}
-	s := c.f.disk.segments
 	err := s.disk.Rename(filepath.Join(s.dir, checkpointTemp), filepath.Join(s.dir, checkpointName))
 	if err != nil {
 		c.locked(func() { s.broken = err }) // either checkpoint may be the one that is found
@@ -231,9 +262,8 @@ func (c *Cut) locked(do func()) {
 	do()
 }
 
-// finish writes the end of the checkpoint. Nothing has to be saved after it. It returns the files to be synced: those that are full,
-// and with them the current one.
-func (c *Cut) finish(note []byte) (full, all []vfs.File) {
+// finish writes the end of the checkpoint. Nothing has to be saved after it. It returns the segments to be synced.
+func (c *Cut) finish(note []byte) (unsynced []uint32) {
 	d := c.f.disk
 	s := d.segments
 	if c.err == nil {
@@ -241,7 +271,7 @@ func (c *Cut) finish(note []byte) (full, all []vfs.File) {
 	}
 	d.cut = nil
 	if c.err != nil {
-		return nil, nil
+		return nil
 	}
 	w := writer{}
 	w.uint(c.f.seq)
@@ -251,17 +281,26 @@ func (c *Cut) finish(note []byte) (full, all []vfs.File) {
 		w.uint(uint64(seg.id))
 		w.uint(uint64(seg.size))
 		w.uint(uint64(s.cutLive[seg.id]))
+		if s.unsynced[seg.id] {
+			unsynced = append(unsynced, seg.id)
+			if seg != s.current {
+				delete(s.unsynced, seg.id) // if it cannot be synced, no checkpoint is trusted any more
+			}
+		}
 	}
 	w.string(string(note))
 	c.section(sectionEnd, w.b)
 	c.flush()
-	all = slices.Clone(s.unsynced)
-	if s.current != nil {
-		full, s.unsynced = all[:len(all)-1], all[len(all)-1:]
-	} else {
-		full, s.unsynced = all, nil
+	return unsynced
+}
+
+// sync makes a segment durable.
+func (s *segments) sync(id uint32) error {
+	f, err := s.disk.Append(s.name(id))
+	if err != nil {
+		return err
 	}
-	return full, all
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // named are the segments that a checkpoint needs.

@@ -63,7 +63,7 @@ func fill(f *Frontier, hosts, each int) {
 func TestAFullDiskLosesNothing(t *testing.T) {
 	disk := vfs.NewFaulty(vfs.OS)
 	f := open(t, Config{Dir: t.TempDir(), Disk: disk, Memory: 64 << 10})
-	disk.SetRoom(100 << 10)
+	disk.SetRoom(20 << 10)
 	fill(f, 300, 20)
 	if f.Err() == nil {
 		t.Fatal("the disk is full, but nobody says so")
@@ -168,7 +168,7 @@ func TestADamagedFolderIsRefused(t *testing.T) {
 		content []byte
 		want    error
 	}{
-		"another version": {append([]byte("kumo frontier 2\n"), whole[len(checkpointMagic):]...), ErrVersion},
+		"another version": {append([]byte("kumo frontier 9\n"), whole[len(checkpointMagic):]...), ErrVersion},
 		"cut off":         {whole[:len(whole)-1], ErrDamaged},
 		"a flipped bit":   {flipped, ErrDamaged},
 	} {
@@ -295,37 +295,64 @@ func TestHostsAreListed(t *testing.T) {
 	}
 }
 
-func TestTheWheel(t *testing.T) {
-	var tb table
-	var w wheel
-	const n = 5000
-	for i := range n {
-		w.add(&tb, tb.add(tb.identity(fmt.Sprint(i))), int64(i)*1000)
+// Hosts that wait from no time to weeks come out of the calendar when they are due, each bucket split a few times at the most.
+func TestTheCalendar(t *testing.T) {
+	const n, step = 5000, 1000 * 1000 // hosts, and ticks between two
+	var c calendar
+	at := map[*bucket][]int64{}
+	splits := 0
+	put := func(tick, now int64) {
+		s := c.at(tick, now)
+		if tick < s.from || tick >= s.to || s.to-s.from > max(turn, (tick-now)/wideness*2) {
+			t.Fatalf("%d is put into %d to %d at %d", tick, s.from, s.to, now)
+		}
+		if len(s.buckets) == 0 {
+			s.buckets = append(s.buckets, &bucket{})
+		}
+		at[s.buckets[0]] = append(at[s.buckets[0]], tick)
+	}
+	for i := range int64(n) {
+		put(i*step, 0)
 	}
 	got := 0
-	for tick := int64(0); got < n; tick += 100 {
-		var due list
-		w.advance(&tb, tick, &due)
-		for due.n > 0 {
-			id := due.pop(&tb)
-			if at := int64(id-1) * 1000; at > tick+turnTicks { // its bucket came round before its time
-				w.add(&tb, id, at)
-			} else if got++; tick-at > turnTicks {
-				t.Fatalf("%d is due at %d, came at %d", id, at, tick)
+	for now := int64(0); got < n; {
+		c.advance(now, 1000)
+		for len(c.early) > 0 && c.nextSplit() <= now {
+			b := c.early[0]
+			c.early, c.last = c.early[1:], now
+			for _, tick := range at[b.bucket] {
+				splits++
+				put(tick, now)
 			}
 		}
+		for _, b := range c.due {
+			for _, tick := range at[b] {
+				if got++; tick > now+1000 || tick < now+1000-2*turn && now > 0 {
+					t.Fatalf("%d comes at %d", tick, now)
+				}
+			}
+		}
+		c.due = nil
+		look := int64(1 << 62)
+		if len(c.early) > 0 {
+			look = c.nextSplit()
+		}
+		if len(c.slots) > 0 {
+			look = min(look, c.look-1000)
+		}
+		now = max(now+1, look)
 	}
-	if w.n != 0 {
-		t.Errorf("%d are left", w.n)
+	if len(c.slots) > 0 || splits > 6*n {
+		t.Errorf("%d slots are left, hosts were put into finer ones %d times", len(c.slots), splits)
 	}
 }
 
 func TestRecordsKeepWhatTheyAreTold(t *testing.T) {
-	s := status{next: 1 << 39, failures: 7, throttles: 9, deepest: 300, flags: isDoubtful | hasTurn}
+	s := status{next: 1 << 39, failures: 7, throttles: 9, deepest: 1000, flags: isDoubtful | hasTurn}
 	if got := unpack(s.pack()); got != s {
 		t.Errorf("%+v became %+v", s, got)
 	}
-	r := record{hi: 1, state: s.pack(), top: newLoc(1<<26-1, 1<<30-1).skipping(255), lo: 2, link: 3, count: 4, delay: 5}
+	r := record{hi: 1, state: s.pack(), top: newLoc(1<<26-1, 1<<38-1), lo: 2, bucket: 3, count: 4, delay: 5}
 	b := r.append(nil)
 	var back record
 	if back.parse(b); back != r || len(b) != recordLen {
@@ -335,24 +362,50 @@ func TestRecordsKeepWhatTheyAreTold(t *testing.T) {
 
 func FuzzBlock(f *testing.F) {
 	var w writer
-	it := Item{URL: "https://h/a", From: "https://h/", Seed: "https://s/", Path: "L", Depth: 2, Tries: 1, Robots: "https://h", key: key{1, 5}}
-	w.block(&block{run: 1, host: "h", links: []link{{at: 1, count: 2}}}, []*Item{&it, &it})
+	items := []entry{{key{1, 5}, []byte("a")}, {key{2, 3}, nil}}
+	w.block(&block{host: "h", links: []link{{at: 1, count: 2}}, items: items})
 	f.Add(w.b)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var r reader
-		b, err := r.parse(body)
+		b, err := r.block(body)
 		if err != nil {
 			return
 		}
-		items := make([]*Item, len(b.items))
-		for i := range b.items {
-			items[i] = &b.items[i]
-		}
 		var w writer
-		w.block(&b, items)
-		again, err := r.parse(w.b)
+		w.block(&b)
+		again, err := r.block(w.b)
 		if err != nil || fmt.Sprint(again) != fmt.Sprint(b) {
 			t.Errorf("%+v became %+v: %v", b, again, err)
+		}
+	})
+}
+
+func FuzzItem(f *testing.F) {
+	for _, it := range []Item{
+		{URL: "https://h/a", From: "https://h/", Seed: "https://s/", Path: "L", Depth: 2, Tries: 1, Robots: "https://h"},
+		{URL: "http://h/a/b?c", From: "http://h/a/", Seed: "http://h/", Root: true, Told: true, Recrawl: true},
+		{URL: "no URL"}, {},
+	} {
+		var w writer
+		w.item("h", &it)
+		var r reader
+		got, err := r.item("h", &entry{data: w.b})
+		if err != nil || got != it {
+			f.Errorf("%+v became %+v: %v", it, got, err)
+		}
+		f.Add(w.b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var r reader
+		it, err := r.item("h", &entry{data: data})
+		if err != nil {
+			return
+		}
+		var w writer
+		w.item("h", &it)
+		again, err := r.item("h", &entry{data: w.b})
+		if err != nil || again != it {
+			t.Errorf("%+v became %+v: %v", it, again, err)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"container/heap"
 	"slices"
 	"time"
 )
@@ -99,25 +98,29 @@ const maxTake = 10_000
 func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if id := f.asleep(key); id != 0 {
+		if err := f.call(id); err != nil {
+			f.fail(err)
+			return nil
+		}
+	}
 	h := f.host(key)
 	f.fail(f.gather(h, maxTake))
 	var taken []Item
 	before := len(h.waiting)
-	h.waiting = slices.DeleteFunc(h.waiting, func(it *Item) bool {
-		if !match(it) {
-			return false
+	h.waiting = slices.DeleteFunc(h.waiting, func(e entry) bool {
+		it, err := f.dec.item(key, &e)
+		if err != nil || !match(&it) {
+			return false // what cannot be read is said when its turn comes
 		}
 		if !f.isGone(it.URL) {
-			taken = append(taken, *it)
+			taken = append(taken, it)
 		}
-		f.disk.charge(h, -itemCost(it))
+		f.disk.charge(h, -e.cost())
 		return true
 	})
-	if len(h.waiting) < before {
-		f.soil(h)
-		f.waiting -= before - len(h.waiting)
-	}
-	heap.Init(&h.waiting)
+	f.waiting -= before - len(h.waiting)
+	h.waiting.init()
 	f.place(h)
 	f.signal()
 	f.shrink()
@@ -128,12 +131,15 @@ func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 func (f *Frontier) Park(key, origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if id := f.asleep(key); id != 0 {
+		f.parkCold(id, origin)
+		return
+	}
 	h := f.host(key)
 	if h.parked == nil {
 		h.parked = make(map[string]bool, 1)
 	}
 	h.parked[origin] = true
-	f.soil(h)
 	f.place(h)
 	f.shrink()
 }
@@ -142,11 +148,12 @@ func (f *Frontier) Park(key, origin string) {
 func (f *Frontier) Unpark(key, origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	h := f.host(key)
-	if h.parked[origin] {
-		delete(h.parked, origin)
-		f.soil(h)
+	if id := f.asleep(key); id != 0 {
+		f.unparkCold(id, origin)
+		return
 	}
+	h := f.host(key)
+	delete(h.parked, origin)
 	f.place(h)
 	f.shrink()
 }
@@ -155,8 +162,13 @@ func (f *Frontier) Unpark(key, origin string) {
 func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	delay = min(delay, max(f.cfg.MaxDelay, 0))
+	if id := f.asleep(key); id != 0 {
+		f.delayCold(id, delay)
+		return
+	}
 	h := f.host(key)
-	h.delay = min(delay, max(f.cfg.MaxDelay, 0))
+	h.delay = delay
 	if next := h.ended.Add(f.delay(h)); !h.ended.IsZero() && next.After(h.next) {
 		h.next = next
 	}
@@ -169,16 +181,19 @@ func (f *Frontier) SetDelay(key string, delay time.Duration) {
 func (f *Frontier) Restore(key string, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	now := f.cfg.Now()
 	if f.resumed.IsZero() {
-		f.resumed = f.cfg.Now()
+		f.resumed = now
 	}
-	h := f.host(key)
-	if next := f.cfg.Now().Add(f.delay(h)); next.After(h.next) { // a longer wait may be known from the checkpoint
-		h.next = next
+	if id := f.asleep(key); id != 0 {
+		f.putOff(id, now)
+		f.pushCold(id, key, items)
+	} else {
+		h := f.host(key)
+		if next := now.Add(f.delay(h)); next.After(h.next) { // a longer wait may be known from the checkpoint
+			h.next = next
+		}
+		f.pushHot(h, items)
 	}
-	for i := range items {
-		f.enqueue(h, items[i])
-	}
-	f.place(h)
 	f.shrink()
 }

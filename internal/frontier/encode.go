@@ -6,8 +6,8 @@ import (
 	"kumo/internal/page"
 )
 
-// A writer encodes blocks; its buffer is used again.
-type writer struct{ b []byte }
+// A writer encodes what goes into files, and items as they wait; its buffer is used again.
+type writer struct{ b, root []byte }
 
 func (w *writer) uint(n uint64) { w.b = binary.AppendUvarint(w.b, n) }
 func (w *writer) int(n int64)   { w.b = binary.AppendVarint(w.b, n) }
@@ -17,7 +17,7 @@ func (w *writer) string(s string) {
 }
 
 // rest writes s without what it shares with the beginning of before.
-func (w *writer) rest(s, before string) {
+func (w *writer) rest(s string, before []byte) {
 	n := 0
 	for n < len(s) && n < len(before) && s[n] == before[n] {
 		n++
@@ -26,57 +26,79 @@ func (w *writer) rest(s, before string) {
 	w.string(s[n:])
 }
 
-// block encodes a block with these items.
-func (w *writer) block(b *block, items []*Item) {
-	w.uint(b.run)
-	w.string(b.host)
-	w.uint(uint64(len(b.links)))
-	for i := range b.links {
-		w.link(&b.links[i])
-	}
-	w.uint(uint64(len(items)))
-	before := firstItem(b.host)
-	for _, it := range items {
-		w.item(it, &before)
-		before = *it
-	}
-}
-
-const rootScheme = "https://"
-
-// firstItem is what the first item of a block is compared with.
-func firstItem(host string) Item {
-	root := rootScheme + host + "/"
-	return Item{URL: root, From: root, Seed: root}
+func (w *writer) key(k key) {
+	w.int(int64(k.rank))
+	w.uint(k.seq)
 }
 
 func (w *writer) link(l *link) {
 	w.b = binary.LittleEndian.AppendUint64(w.b, uint64(l.at))
-	w.int(int64(l.key.rank))
-	w.uint(l.key.seq)
+	w.key(l.key)
 	w.uint(uint64(l.count))
 	w.uint(uint64(l.oldest))
 }
 
-func (w *writer) item(it, before *Item) {
-	w.b = append(w.b, it.flags(), byte(it.Kind))
-	if it.Redirects > 0 || it.Tries > 0 {
+func (w *writer) links(links []link) {
+	w.uint(uint64(len(links)))
+	for i := range links {
+		w.link(&links[i])
+	}
+}
+
+func (w *writer) entry(e *entry) {
+	w.key(e.key)
+	w.uint(uint64(len(e.data)))
+	w.b = append(w.b, e.data...)
+}
+
+func (w *writer) entries(entries []entry) {
+	w.uint(uint64(len(entries)))
+	for i := range entries {
+		w.entry(&entries[i])
+	}
+}
+
+const (
+	flagRoot = 1 << iota
+	flagTold
+	flagRobots
+	flagTried // has redirects or tries
+	flagRecrawl
+	flagPlain // http, not https
+)
+
+// appendRoot appends the URL of a host's root, with which an item's URL and seed share what can be left out.
+func appendRoot(b []byte, host string, flags byte) []byte {
+	if flags&flagPlain != 0 {
+		b = append(b, "http://"...)
+	} else {
+		b = append(b, "https://"...)
+	}
+	return append(append(b, host...), '/')
+}
+
+// item encodes an item of a host but for its key. The page that named it is told by what it does not share with the URL.
+func (w *writer) item(host string, it *Item) {
+	flags := it.flags()
+	w.root = appendRoot(w.root[:0], host, flags)
+	w.b = append(w.b, flags, byte(it.Kind))
+	if flags&flagTried != 0 {
 		w.b = append(w.b, it.Redirects, it.Tries)
 	}
-	w.int(int64(it.rank))
-	w.int(int64(it.seq - before.seq))
-	w.int(int64(it.Depth) - int64(it.rank))
-	w.rest(it.URL, before.URL)
-	w.rest(it.From, before.From)
-	w.rest(it.Seed, before.Seed)
-	w.rest(it.Path, before.Path)
+	w.int(int64(it.Depth))
+	w.rest(it.URL, w.root)
+	w.rest(it.Seed, w.root)
+	w.root = append(w.root[:0], it.URL...)
+	w.rest(it.From, w.root)
+	w.string(it.Path)
 	if it.Robots != "" {
 		w.string(it.Robots)
 	}
 }
 
 func (it *Item) flags() (f byte) {
-	for i, set := range []bool{it.Root, it.Told, it.Robots != "", it.Redirects > 0 || it.Tries > 0, it.Recrawl} {
+	plain := len(it.URL) > 4 && it.URL[4] == ':'
+	for i, set := range [...]bool{it.Root, it.Told, it.Robots != "", it.Redirects > 0 || it.Tries > 0, it.Recrawl, plain} {
 		if set {
 			f |= 1 << i
 		}
@@ -84,12 +106,11 @@ func (it *Item) flags() (f byte) {
 	return f
 }
 
-// A reader decodes blocks. After the first error it reads zeros.
+// A reader decodes. After the first error it reads zeros.
 type reader struct {
-	b     []byte
-	text  []byte // the items' strings, one after the other
-	spans []fields
-	bad   bool
+	b    []byte
+	text []byte // an item's strings, one after the other
+	bad  bool
 }
 
 func (r *reader) uint() uint64 {
@@ -117,7 +138,7 @@ func (r *reader) bytes(n uint64) []byte {
 		r.bad, r.b = true, nil
 		return nil
 	}
-	b := r.b[:n]
+	b := r.b[:n:n]
 	r.b = r.b[n:]
 	return b
 }
@@ -141,95 +162,72 @@ func (r *reader) count() int {
 	return int(n)
 }
 
-// A span is a string of a block while its text still grows.
-type span struct{ from, to int }
-
-func (r *reader) rest(before span) span {
-	shared := r.uint()
-	rest := r.bytes(r.uint())
-	if shared > uint64(before.to-before.from) {
-		r.bad = true
-		return span{}
-	}
-	if len(rest) == 0 && int(shared) == before.to-before.from {
-		return before
-	}
-	s := span{from: len(r.text)}
-	r.text = append(r.text, r.text[before.from:before.from+int(shared)]...)
-	r.text = append(r.text, rest...)
-	s.to = len(r.text)
-	return s
-}
-
-func (r *reader) head() block {
-	b := block{run: r.uint(), host: r.string()}
-	if n := r.count(); n > 0 {
-		b.links = make([]link, n)
-		for i := range b.links {
-			b.links[i] = r.link()
-		}
-	}
-	return b
-}
+func (r *reader) key() key { return key{int32(r.int()), r.uint()} }
 
 func (r *reader) link() link {
 	var at uint64
 	if b := r.bytes(8); b != nil {
 		at = binary.LittleEndian.Uint64(b)
 	}
-	return link{at: loc(at), key: key{int32(r.int()), r.uint()}, count: uint32(r.uint()), oldest: uint32(r.uint())}
+	return link{at: loc(at), key: r.key(), count: uint32(r.uint()), oldest: uint32(r.uint())}
 }
 
-// fields are the strings that items of a block share parts of.
-type fields struct{ url, from, seed, path span }
-
-// parse decodes a block's body.
-func (r *reader) parse(body []byte) (block, error) {
-	r.b, r.text, r.bad = body, r.text[:0], false
-	b := r.head()
+func (r *reader) links() []link {
 	n := r.count()
-	b.items = make([]Item, n)
-	spans := r.spans[:0]
-	r.text = append(append(append(r.text, rootScheme...), b.host...), '/') // as firstItem has it
-	root := span{0, len(r.text)}
-	last, seq := fields{root, root, root, span{}}, uint64(0)
-	for i := range b.items {
-		last, seq = r.item(&b.items[i], last, seq)
-		if r.bad {
-			return block{}, errBlock
-		}
-		spans = append(spans, last)
+	if n == 0 {
+		return nil
 	}
-	if r.bad || len(r.b) > 0 {
-		return block{}, errBlock
+	links := make([]link, n)
+	for i := range links {
+		links[i] = r.link()
 	}
-	r.spans = spans
-	b.settle(string(r.text), spans)
-	return b, nil
+	return links
 }
 
-func (r *reader) item(it *Item, last fields, seq uint64) (fields, uint64) {
+// entry reads an entry, whose data stays part of what is read.
+func (r *reader) entry() entry { return entry{key: r.key(), data: r.bytes(r.uint())} }
+
+// entries appends as many entries as are said to follow.
+func (r *reader) entries(to []entry) []entry {
+	for n := r.count(); n > 0 && !r.bad; n-- {
+		to = append(to, r.entry())
+	}
+	return to
+}
+
+// rest appends to the text a string that was written without what it shares with before; it returns where it ends.
+func (r *reader) rest(before []byte) int {
+	shared, rest := r.uint(), r.bytes(r.uint())
+	if shared > uint64(len(before)) {
+		r.bad, shared = true, 0
+	}
+	r.text = append(append(r.text, before[:shared]...), rest...)
+	return len(r.text)
+}
+
+// item decodes what waits at a host. All its strings but that of the robots are parts of one.
+func (r *reader) item(host string, e *entry) (it Item, err error) {
+	r.b, r.bad = e.data, false
 	flags := r.byte()
-	it.Kind, it.Root, it.Told = page.Kind(r.byte()), flags&flagRoot != 0, flags&flagTold != 0
-	it.Recrawl = flags&flagRecrawl != 0
+	it.key = e.key
+	it.Kind, it.Root, it.Told, it.Recrawl = page.Kind(r.byte()), flags&flagRoot != 0, flags&flagTold != 0, flags&flagRecrawl != 0
 	if flags&flagTried != 0 {
 		it.Redirects, it.Tries = r.byte(), r.byte()
 	}
-	it.rank = int32(r.int())
-	it.seq = seq + uint64(r.int())
-	it.Depth = int32(int64(it.rank) + r.int())
-	f := fields{r.rest(last.url), r.rest(last.from), r.rest(last.seed), r.rest(last.path)}
+	it.Depth = int32(r.int())
+	r.text = appendRoot(r.text[:0], host, flags)
+	root := len(r.text)
+	url := r.rest(r.text[:root])
+	seed := r.rest(r.text[:root])
+	from := r.rest(r.text[root:url])
+	r.text = append(r.text, r.bytes(r.uint())...)
 	if flags&flagRobots != 0 {
 		it.Robots = r.string()
 	}
-	return f, it.seq
-}
-
-// settle gives the items their strings: parts of one text.
-func (b *block) settle(text string, spans []fields) {
-	for i, f := range spans {
-		it := &b.items[i]
-		it.URL, it.From = text[f.url.from:f.url.to], text[f.from.from:f.from.to]
-		it.Seed, it.Path = text[f.seed.from:f.seed.to], text[f.path.from:f.path.to]
+	if r.bad || len(r.b) > 0 {
+		return Item{}, errBlock
 	}
+	text := string(r.text[root:])
+	it.URL, it.Seed, it.From, it.Path = text[:url-root], text[url-root:seed-root], text[seed-root:from-root], text[from-root:]
+	return it, nil
 }

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"bytes"
 	"container/heap"
 	"errors"
 	"net/netip"
@@ -75,6 +76,8 @@ type Frontier struct {
 	disk     *virtualizer // nil: all stays in memory
 	err      error        // of the disk, not yet overcome
 	resumed  time.Time    // when it was opened with what an earlier process left; zero if nothing was
+	enc      writer
+	dec      reader
 }
 
 // New returns an empty frontier that stays in memory. Open makes one that needs not.
@@ -107,15 +110,22 @@ type Visit struct {
 func (f *Frontier) Push(key string, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	h := f.host(key)
+	if id := f.asleep(key); id != 0 {
+		f.pushCold(id, key, items)
+	} else {
+		f.pushHot(f.host(key), items)
+	}
+	f.shrink()
+}
+
+func (f *Frontier) pushHot(h *host, items []Item) {
 	for i := range items {
 		f.enqueue(h, items[i])
 	}
 	f.place(h)
-	f.shrink()
 }
 
-// host returns a host that may be changed.
+// host returns a host in memory, that may be changed.
 func (f *Frontier) host(key string) *host {
 	h := f.hosts[key]
 	if h == nil && f.disk != nil {
@@ -148,28 +158,40 @@ func (f *Frontier) newHost(key string) *host {
 	return h
 }
 
-// enqueue keeps an item that came before in its place, unless it comes late.
 func (f *Frontier) enqueue(h *host, it Item) {
+	h.deepest = f.rank(&it, h.deepest)
+	f.waiting++
+	f.keep(h, f.entry(h.key, &it))
+}
+
+// rank gives an item its key, but leaves one that came before in its place, unless it comes late. It takes and returns the deepest rank
+// that ever waited at the host.
+func (f *Frontier) rank(it *Item, deepest int32) int32 {
 	if it.seq == 0 || it.Late || it.Robots != "" {
 		f.seq++
 		it.key = key{max(it.Depth, 0), f.seq}
-		h.deepest = max(h.deepest, it.rank)
+		deepest = max(deepest, it.rank)
 	}
 	if it.Late {
-		it.rank, it.Late = h.deepest, false
+		it.rank, it.Late = deepest, false
 	}
 	if it.Robots != "" {
 		it.rank = robotsRank
 	}
-	f.waiting++
-	f.keep(h, &it)
+	return deepest
 }
 
-// keep puts an item into a host's queue in memory.
-func (f *Frontier) keep(h *host, it *Item) {
-	f.soil(h)
-	heap.Push(&h.waiting, it)
-	f.disk.charge(h, itemCost(it))
+// entry encodes an item.
+func (f *Frontier) entry(host string, it *Item) entry {
+	f.enc.b = f.enc.b[:0]
+	f.enc.item(host, it)
+	return entry{it.key, bytes.Clone(f.enc.b)}
+}
+
+// keep puts an entry into a host's queue in memory.
+func (f *Frontier) keep(h *host, e entry) {
+	h.waiting.push(e)
+	f.disk.charge(h, e.cost())
 	if f.disk != nil && h.bytes > f.disk.window {
 		f.fail(f.spill(h, len(h.waiting)/2))
 	}

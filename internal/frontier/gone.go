@@ -21,6 +21,15 @@ func (f *Frontier) Gone(url string) {
 // willGo says of a URL that it will not be handed out.
 func (f *Frontier) willGo(url string) bool { return len(f.gone) > 0 && f.gone[goneKeyOf(url)] > 0 }
 
+// entryGone is willGo for what waits at a host.
+func (f *Frontier) entryGone(host string, e *entry) bool {
+	if len(f.gone) == 0 {
+		return false
+	}
+	it, err := f.dec.item(host, e)
+	return err == nil && f.willGo(it.URL)
+}
+
 // isGone says it once for each time that Gone was called.
 func (f *Frontier) isGone(url string) bool {
 	if len(f.gone) == 0 {

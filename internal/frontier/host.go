@@ -29,15 +29,6 @@ type Item struct {
 // robotsRank is before those of all ordinary items.
 const robotsRank = -1
 
-// queue orders items by rank, then by age.
-type queue []*Item
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)        { *q = append(*q, x.(*Item)) }
-func (q *queue) Pop() any          { return popLast((*[]*Item)(q)) }
-func (q queue) Less(i, j int) bool { return q[i].less(q[j].key) }
-
 func popLast[T any](s *[]*T) *T {
 	last := len(*s) - 1
 	x := (*s)[last]
@@ -60,8 +51,8 @@ const (
 // A host is the queue of one host and its politeness clock.
 type host struct {
 	key     string
-	waiting queue           // in memory; robots.txt fetches go first, and also while parked
-	links   []link          // to the rest on disk, sorted
+	waiting queue           // the front: in memory; robots.txt fetches go first, and also while parked
+	links   []link          // to the rest of the queue on disk, sorted
 	parked  map[string]bool // origins whose rules the ordinary items wait for
 	deepest int32           // rank that ever waited
 

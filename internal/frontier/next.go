@@ -1,8 +1,8 @@
 package frontier
 
 import (
-	"container/heap"
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -23,8 +23,7 @@ func (f *Frontier) Next(ctx context.Context) (*Visit, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+	var timer *time.Timer // most calls have nothing to wait for
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -33,7 +32,12 @@ func (f *Frontier) Next(ctx context.Context) (*Visit, error) {
 		if v != nil || err != nil {
 			return v, err
 		}
-		timer.Reset(wait)
+		if timer == nil {
+			timer = time.NewTimer(wait)
+			defer timer.Stop()
+		} else {
+			timer.Reset(wait)
+		}
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
@@ -55,7 +59,7 @@ func (f *Frontier) poll() (*Visit, time.Duration, error) {
 		if f.waiting == 0 && f.inflight == 0 {
 			return nil, 0, ErrDry
 		}
-		idle := f.recallDue(now)
+		idle := f.wakeUp(now)
 		h := f.first()
 		switch {
 		case f.err != nil:
@@ -131,14 +135,16 @@ func (f *Frontier) take(h *host) *Item {
 		if h.class(f.cfg.PerHost) == idle {
 			return nil
 		}
-		it := heap.Pop(&h.waiting).(*Item)
-		f.disk.charge(h, -itemCost(it))
+		e := h.waiting.pop()
+		f.disk.charge(h, -e.cost())
 		f.waiting--
-		if len(h.waiting) == 0 {
-			f.soil(h) // the block is used up
+		it, err := f.dec.item(h.key, &e)
+		if err != nil {
+			f.fail(fmt.Errorf("an item of %s: %w", h.key, err))
+			return nil
 		}
 		if it.Robots != "" || !f.isGone(it.URL) {
-			return it
+			return &it
 		}
 	}
 }

@@ -2,6 +2,8 @@ package frontier
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -30,7 +33,7 @@ func Open(cfg Config) (*Frontier, []byte, error) {
 		return f, nil, nil
 	}
 	f.disk = newVirtualizer(f.cfg)
-	note, err := f.load()
+	note, err := f.reopen()
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the frontier %s: %w", f.cfg.Dir, err)
 	}
@@ -47,7 +50,7 @@ func (f *Frontier) Close() error {
 	return f.disk.segments.close()
 }
 
-func (f *Frontier) load() ([]byte, error) {
+func (f *Frontier) reopen() ([]byte, error) {
 	s := f.disk.segments
 	if err := s.disk.MkdirAll(s.dir); err != nil {
 		return nil, err
@@ -70,8 +73,10 @@ type loader struct {
 	f      *Frontier
 	src    *bufio.Reader
 	body   []byte
-	since  int64 // what a tick of the checkpoint is less than one of now
-	strays []block
+	since  int64 // what a tick of the checkpoint is more than one of now
+	strays []stray
+	sleep  []dormant
+	parked []uint32 // hosts that were
 	note   []byte
 	ended  bool
 }
@@ -93,10 +98,7 @@ func (l *loader) read() error {
 	if err := l.f.disk.segments.clear(); err != nil {
 		return err
 	}
-	for i := range l.strays {
-		l.stray(&l.strays[i])
-	}
-	return nil
+	return l.wake()
 }
 
 func (l *loader) section() (byte, error) {
@@ -123,13 +125,7 @@ func (l *loader) take(kind byte) error {
 	case sectionBegin:
 		return l.begin()
 	case sectionRecords:
-		for b := l.body; len(b) >= recordLen; b = b[recordLen:] {
-			var r record
-			if r.parse(b); !r.is(isHot) {
-				l.record(&r)
-			}
-		}
-		return nil
+		return l.records()
 	case sectionGone:
 		for b := l.body; len(b) >= len(goneKey{}); b = b[len(goneKey{}):] {
 			l.f.gone[goneKey(b[:len(goneKey{})])]++
@@ -137,6 +133,8 @@ func (l *loader) take(kind byte) error {
 		return nil
 	case sectionHost:
 		return l.host()
+	case sectionBucket:
+		return l.bucket()
 	case sectionEnd:
 		l.ended = true
 		return l.end()
@@ -154,56 +152,153 @@ func (l *loader) begin() error {
 	return nil
 }
 
-// record takes a host in. It owes its delay, and the rest of a longer wait, bounded as the clock may have been set. How often it has failed
-// in a row is the last process's business: waits that double from run to run would soon be hours.
-func (l *loader) record(r *record) {
-	f, d := l.f, l.f.disk
-	delay := max(f.cfg.Delay, time.Duration(r.delay)*time.Millisecond)
-	s := unpack(r.state)
-	rest := min(time.Duration(s.next-l.since)*time.Millisecond, f.cfg.MaxWait)
-	s.next = d.tick(d.base.Add(max(delay, rest)))
-	s.failures, s.throttles = 0, 0
-	s.flags &^= isQueued | isParked | hasTurn
-	if s.flags&isBacking != 0 {
-		f.backing++
-	}
-	id := d.table.add(r.hi, r.lo)
-	to := d.table.at(id)
-	to.state, to.top, to.count, to.delay = s.pack(), r.top, r.count, r.delay
-	f.known++
-	f.waiting += int(r.count)
-	if to.eligible() {
-		d.eligible++
-		d.enqueue(id)
-	}
-}
-
-func (l *loader) host() error {
-	if len(l.body) < recordLen {
+// records takes records in under the numbers that buckets know them by.
+func (l *loader) records() error {
+	if len(l.body) < 4 {
 		return ErrDamaged
 	}
-	var r record
-	r.parse(l.body)
-	l.record(&r)
-	if len(l.body) == recordLen {
-		return nil
-	}
-	dec := reader{}
-	b, err := dec.parse(l.body[recordLen:])
-	if err != nil {
+	id := binary.LittleEndian.Uint32(l.body)
+	if id == 0 || uint64(id)+uint64(len(l.body)/recordLen) > 1<<32-1 || (id-1)%chunkLen != 0 {
 		return ErrDamaged
 	}
-	l.strays = append(l.strays, b)
+	for b := l.body[4:]; len(b) >= recordLen; b, id = b[recordLen:], id+1 {
+		var r record
+		r.parse(b)
+		if !r.is(isHot) {
+			l.record(id, &r)
+		}
+		l.f.disk.table.set(id, &r)
+	}
 	return nil
 }
 
-// stray lets wait again what was under way.
-func (l *loader) stray(b *block) {
-	for _, it := range b.items {
-		if it.Robots == "" {
-			l.f.Restore(b.host, it)
+// record takes a cold host in. It owes its delay, and the rest of a longer wait, bounded as the clock may have been set. How often it has
+// failed in a row is the last process's business: waits that double from run to run would soon be hours.
+func (l *loader) record(id uint32, r *record) {
+	f, d := l.f, l.f.disk
+	s := unpack(r.state)
+	s.next = d.tick(l.next(r))
+	s.failures, s.throttles = 0, 0
+	s.flags &^= isParked | hasTurn
+	if s.flags&isBacking != 0 {
+		f.backing++
+	}
+	r.state = s.pack()
+	f.known++
+	f.waiting += int(r.count)
+	if r.eligible() {
+		d.eligible++
+	}
+	if r.count > 0 && r.bucket == 0 {
+		l.parked = append(l.parked, id)
+	}
+}
+
+// next is when a host may be asked.
+func (l *loader) next(r *record) time.Time {
+	f := l.f
+	rest := min(time.Duration(r.next()-l.since)*time.Millisecond, f.cfg.MaxWait)
+	return f.disk.base.Add(max(f.cfg.Delay, r.wish(), rest))
+}
+
+// A stray is what was under way at a host.
+type stray struct {
+	host  string
+	items []entry
+}
+
+// A dormant bucket is one that is not in the calendar yet.
+type dormant struct {
+	*bucket
+	from int64
+}
+
+// host takes a host in that was in memory, and is again.
+func (l *loader) host() error {
+	f := l.f
+	if len(l.body) < recordLen {
+		return ErrDamaged
+	}
+	var rec record
+	rec.parse(l.body)
+	r := reader{b: bytes.Clone(l.body[recordLen:])}
+	h := f.newHost(r.string())
+	h.links = append(h.links, r.links()...)
+	for _, e := range r.entries(nil) {
+		if e.rank != robotsRank { // it is asked for anew
+			h.waiting.push(e)
+			f.disk.charge(h, e.cost())
 		}
 	}
+	if flying := r.entries(nil); len(flying) > 0 {
+		l.strays = append(l.strays, stray{h.key, flying})
+	}
+	if r.bad || len(r.b) > 0 {
+		return ErrDamaged
+	}
+	s := unpack(rec.state)
+	h.next, h.delay, h.deepest = l.next(&rec), rec.wish(), s.deepest
+	h.ended = h.next.Add(-f.delay(h))
+	h.doubtful = s.flags&isDoubtful != 0
+	f.known++
+	f.waiting += int(h.count())
+	f.setBacking(h, s.flags&isBacking != 0)
+	f.place(h)
+	return nil
+}
+
+func (l *loader) bucket() error {
+	d := l.f.disk
+	r := reader{b: l.body}
+	b := &bucket{id: uint32(r.uint()), class: class(r.uint()), era: d.era, closed: true}
+	from := r.int()
+	b.chunks = make([]chunk, r.count())
+	for i := range b.chunks {
+		b.chunks[i] = chunk{loc(r.uint()), int64(r.uint())}
+		b.size += b.chunks[i].size
+	}
+	if r.bad || b.class > suspect {
+		return ErrDamaged
+	}
+	d.buckets[b.id] = b
+	d.lastBucket = max(d.lastBucket, b.id)
+	// None of its hosts is due before: see next.
+	wait := min(time.Duration(from-l.since)*time.Millisecond, l.f.cfg.MaxWait)
+	l.sleep = append(l.sleep, dormant{b, d.tick(d.base.Add(max(l.f.cfg.Delay, wait)))})
+	return nil
+}
+
+// wake lets all wait for its time: buckets, what was parked, what was under way.
+func (l *loader) wake() error {
+	f, d := l.f, l.f.disk
+	for _, h := range f.hosts {
+		h.id = d.table.find(d.table.identity(h.key))
+	}
+	slices.SortStableFunc(l.sleep, func(a, b dormant) int { return cmp.Compare(a.from, b.from) })
+	for _, b := range l.sleep {
+		b.bucket.from = b.from
+		d.calendars[b.class].restore(b.bucket, b.from)
+	}
+	for _, id := range l.parked {
+		b, err := f.block(d.table.at(id).top)
+		if err != nil {
+			return err
+		}
+		f.place(f.revive(id, b.host, link{}))
+		f.shrink()
+	}
+	for _, s := range l.strays {
+		for i := range s.items {
+			it, err := f.dec.item(s.host, &s.items[i])
+			if err != nil {
+				return err
+			}
+			if it.Robots == "" {
+				f.Restore(s.host, it)
+			}
+		}
+	}
+	return nil
 }
 
 func (l *loader) end() error {

@@ -1,9 +1,6 @@
 package frontier
 
-import (
-	"container/heap"
-	"slices"
-)
+import "slices"
 
 // maxLook is how many items of a host a look goes through.
 const maxLook = 10_000
@@ -12,27 +9,38 @@ const maxLook = 10_000
 // forgets again.
 type peek struct {
 	f     *Frontier
+	host  string
 	items queue
 	links []link
 }
 
-// peek begins with what is in memory, or where the queue of a cold host begins. It ends with the caller's hold of the lock.
-func (f *Frontier) peek(key string) *peek {
+// peek begins with what is in memory, or in the bucket of a cold host. It ends with the caller's hold of the lock.
+func (f *Frontier) peek(key string) (*peek, error) {
 	if h := f.hosts[key]; h != nil {
-		return &peek{f, slices.Clone(h.waiting), slices.Clone(h.links)}
+		return &peek{f, key, slices.Clone(h.waiting), slices.Clone(h.links)}, nil
 	}
-	w := &peek{f: f}
+	p := &peek{f: f, host: key}
 	if f.disk == nil {
-		return w
+		return p, nil
 	}
-	if id := f.disk.table.find(f.disk.table.identity(key)); id != 0 && f.disk.table.at(id).top != 0 {
-		w.links = []link{{at: f.disk.table.at(id).top, key: key0}}
+	id := f.disk.table.find(f.disk.table.identity(key))
+	if id == 0 {
+		return p, nil
 	}
-	return w
+	r := f.disk.table.at(id)
+	if r.top != 0 {
+		p.links = []link{{at: r.top, key: key0}}
+	}
+	b := f.disk.buckets[r.bucket]
+	if b == nil {
+		return p, nil
+	}
+	s, err := f.sleeping(b, id)
+	for _, e := range s.items {
+		p.items.push(e)
+	}
+	return p, err
 }
-
-// key0 comes before all others.
-var key0 = key{rank: robotsRank}
 
 // next is the item that comes next, nil after the last.
 func (p *peek) next() (*Item, error) {
@@ -45,16 +53,20 @@ func (p *peek) next() (*Item, error) {
 		if len(p.items) == 0 {
 			return nil, nil
 		}
-		if it := heap.Pop(&p.items).(*Item); !p.f.willGo(it.URL) {
-			return it, nil
+		e := p.items.pop()
+		it, err := p.f.dec.item(p.host, &e)
+		if err != nil {
+			return nil, err
+		}
+		if !p.f.willGo(it.URL) {
+			return &it, nil
 		}
 	}
 }
 
-// expand replaces the first link by what is in its block, but for what an earlier process waited for.
+// expand replaces the first link by what is in its block.
 func (p *peek) expand() error {
-	at := p.links[0].at
-	b, err := p.f.disk.segments.read(at)
+	b, err := p.f.block(p.links[0].at)
 	if err != nil {
 		return err
 	}
@@ -62,11 +74,8 @@ func (p *peek) expand() error {
 	for _, l := range b.links {
 		p.links = insertLink(p.links, l)
 	}
-	items := b.items[min(at.skip(), len(b.items)):]
-	for i := range items {
-		if items[i].Robots == "" || b.run == p.f.disk.run {
-			heap.Push(&p.items, &items[i])
-		}
+	for _, e := range b.items {
+		p.items.push(e)
 	}
 	return nil
 }
@@ -75,8 +84,12 @@ func (p *peek) expand() error {
 func (f *Frontier) Queue(key string, n int) ([]Item, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	w, err := f.peek(key)
+	if err != nil {
+		return nil, err
+	}
 	var items []Item
-	for w := f.peek(key); len(items) < min(n, maxLook); {
+	for len(items) < min(n, maxLook) {
 		it, err := w.next()
 		if it == nil || err != nil {
 			return items, err
@@ -104,7 +117,10 @@ func (f *Frontier) Find(key, url string) (*Found, error) {
 			}
 		}
 	}
-	w := f.peek(key)
+	w, err := f.peek(key)
+	if err != nil {
+		return nil, err
+	}
 	for place := 1; place <= maxLook; place++ {
 		it, err := w.next()
 		if it == nil || err != nil {

@@ -1,18 +1,21 @@
 package frontier
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"time"
+)
 
-// A record is all that is in memory of a cold host: 40 bytes without a pointer. Its name is with its items on disk. A host is
+// A record is all that is in memory of a cold host: 40 bytes without a pointer. Its name is with its items, in a bucket. A host is
 // known by 96 bits of its name's SHA-256: that two of a billion hosts share them has a probability of 10^-11, and nobody can
 // make a name that shares them with another's.
 type record struct {
-	hi    uint64
-	state uint64
-	top   loc // the block that its queue begins with
-	lo    uint32
-	link  uint32 // the next in a list, see list
-	count uint32 // items on disk
-	delay uint32 // that it asks for, in ms
+	hi     uint64
+	state  uint64
+	top    loc // the block that the part of its queue behind its front begins with
+	lo     uint32
+	bucket uint32 // where the front of its queue is, 0 if it does not wait for its time
+	count  uint32 // items
+	delay  uint32 // that it asks for, in ms
 }
 
 const recordLen = 40
@@ -32,11 +35,10 @@ const (
 	isParked  // for an origin at least
 	hasRobots // fetches of robots.txt, which go first
 	isHot     // in memory as a host; the record says nothing
-	isQueued  // in the wheel or a list
 
-	flagBits   = 7
+	flagBits   = 6
 	countBits  = 4
-	rankBits   = 9
+	rankBits   = 10
 	maxCount   = 1<<countBits - 1
 	maxDeepest = 1<<rankBits - 1
 )
@@ -61,6 +63,7 @@ func unpack(u uint64) (s status) {
 	return s
 }
 
+func (r *record) wish() time.Duration { return time.Duration(r.delay) * time.Millisecond }
 func (r *record) next() int64         { return int64(r.state >> (flagBits + 2*countBits + rankBits)) }
 func (r *record) is(flag uint64) bool { return r.state&flag != 0 }
 func (r *record) set(flag uint64)     { r.state |= flag }
@@ -72,7 +75,7 @@ func (r *record) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, r.state)
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.top))
 	b = binary.LittleEndian.AppendUint32(b, r.lo)
-	b = binary.LittleEndian.AppendUint32(b, r.link)
+	b = binary.LittleEndian.AppendUint32(b, r.bucket)
 	b = binary.LittleEndian.AppendUint32(b, r.count)
 	return binary.LittleEndian.AppendUint32(b, r.delay)
 }
@@ -80,6 +83,6 @@ func (r *record) append(b []byte) []byte {
 func (r *record) parse(b []byte) {
 	r.hi, r.state = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 	r.top, r.lo = loc(binary.LittleEndian.Uint64(b[16:])), binary.LittleEndian.Uint32(b[24:])
-	r.link, r.count = binary.LittleEndian.Uint32(b[28:]), binary.LittleEndian.Uint32(b[32:])
+	r.bucket, r.count = binary.LittleEndian.Uint32(b[28:]), binary.LittleEndian.Uint32(b[32:])
 	r.delay = binary.LittleEndian.Uint32(b[36:])
 }

@@ -18,19 +18,19 @@ const (
 	segmentPrefix = "queue-"
 	frameLen      = 8
 	writeBuffer   = 256 << 10
-	readAhead     = 1 << 10 // most blocks are shorter: one read is enough
-	maxUnsynced   = 32      // files
+	readAhead     = 1 << 10 // most blocks are shorter
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A segment is a file of blocks. It only grows, until it is full.
+// A segment is a file of frames: blocks, and chunks of buckets. A frame is its length and the CRC-32C of its body, four bytes each,
+// little-endian, then the body, whose first byte is its kind. A segment only grows, until it is full.
 type segment struct {
 	id    uint32
 	size  int64
-	live  int64 // bytes of blocks that are in use
+	live  int64 // bytes of frames that are in use
 	era   int   // of checkpoints, when it was made
-	died  int   // the era when its last block went
+	died  int   // the era when its last frame went
 	stuck bool  // compaction did not empty it
 	src   interface {
 		io.ReaderAt
@@ -38,7 +38,7 @@ type segment struct {
 	}
 }
 
-// segments are the files below a folder that hold blocks.
+// segments are the files below a folder that hold frames.
 type segments struct {
 	disk vfs.FS
 	dir  string
@@ -46,12 +46,12 @@ type segments struct {
 	era  int   // counts checkpoints
 
 	all      map[uint32]*segment
-	dead     []*segment // without blocks in use, but named by a checkpoint
+	dead     []*segment // without frames in use, but named by a checkpoint
 	last     uint32     // segment made
 	current  *segment
 	file     vfs.File
 	buf      []byte           // the end of the current segment, not yet in the file
-	unsynced []vfs.File       // full ones, and the current
+	unsynced map[uint32]bool  // whose ends may not be durable
 	kept     int              // the last era whose checkpoint is durable, 0 if none is
 	broken   error            // an fsync failed: no checkpoint can be trusted any more
 	cutting  bool             // a checkpoint is being written
@@ -61,22 +61,21 @@ type segments struct {
 	size, live int64 // of all
 	written    int64 // since the compactor last asked
 	enc        writer
-	dec        reader
 	scratch    []byte
 }
 
 func newSegments(disk vfs.FS, dir string, full int64) *segments {
-	return &segments{disk: disk, dir: dir, full: full, era: 1, all: map[uint32]*segment{}}
+	return &segments{disk: disk, dir: dir, full: full, era: 1, all: map[uint32]*segment{}, unsynced: map[uint32]bool{}}
 }
 
 func (s *segments) name(id uint32) string {
 	return filepath.Join(s.dir, segmentPrefix+strconv.FormatUint(uint64(id), 10))
 }
 
-// append writes a block and returns where it is and how long. After an error it may be called again: nothing is lost or torn.
-func (s *segments) append(b *block, items []*Item) (loc, int64, error) {
+// append writes a frame and returns where it is and how long. After an error it may be called again: nothing is lost or torn.
+func (s *segments) append(encode func(*writer)) (loc, int64, error) {
 	s.enc.b = append(s.enc.b[:0], make([]byte, frameLen)...)
-	s.enc.block(b, items)
+	encode(&s.enc)
 	frame := s.enc.b
 	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-frameLen))
 	binary.LittleEndian.PutUint32(frame[4:], crc32.Checksum(frame[frameLen:], castagnoli))
@@ -98,9 +97,12 @@ func (s *segments) makeRoom(n int) error {
 		if err := s.flush(); err != nil {
 			return err
 		}
-		done := s.current
+		done, file := s.current, s.file
 		s.current, s.file = nil, nil
 		s.retire(done)
+		if err := file.Close(); err != nil {
+			return err
+		}
 	}
 	if s.current == nil {
 		return s.roll()
@@ -120,13 +122,8 @@ func (s *segments) roll() error {
 	s.last = id
 	s.current, s.file = &segment{id: id, era: s.era}, f
 	s.all[id] = s.current
-	s.unsynced = append(s.unsynced, f)
-	if len(s.unsynced) <= maxUnsynced || s.cutting {
-		return nil
-	}
-	first := s.unsynced[0] // nobody makes checkpoints
-	s.unsynced = slices.Delete(s.unsynced, 0, 1)
-	return errors.Join(first.Sync(), first.Close())
+	s.unsynced[id] = true
+	return nil
 }
 
 // flush hands the buffer to the file. What of it a failing write took is not written again.
@@ -142,27 +139,13 @@ func (s *segments) flush() error {
 	return nil
 }
 
-// read returns a block. Its items' count that are gone is the caller's business.
-func (s *segments) read(at loc) (block, error) {
-	body, err := s.body(at)
-	if err != nil {
-		return block{}, err
-	}
-	b, err := s.dec.parse(body)
-	if err != nil {
-		return b, damaged(s.name(at.segment()), at.offset(), err)
-	}
-	b.size = int64(len(body) + frameLen)
-	return b, nil
-}
-
-// body returns a block's bytes; they hold until the next call.
-func (s *segments) body(at loc) ([]byte, error) {
+// frame returns a frame's body, which holds until the next call. The hint is how long the frame may be, so that one read is enough.
+func (s *segments) frame(at loc, hint int64) ([]byte, error) {
 	seg := s.all[at.segment()]
 	if seg == nil {
 		return nil, fmt.Errorf("read the frontier: no segment %d", at.segment())
 	}
-	head, err := s.bytes(seg, at.offset(), readAhead)
+	head, err := s.bytes(seg, at.offset(), int(min(hint, seg.size-at.offset())))
 	if err == nil && len(head) < frameLen {
 		err = io.ErrUnexpectedEOF
 	}
@@ -170,7 +153,7 @@ func (s *segments) body(at loc) ([]byte, error) {
 		return nil, damaged(s.name(seg.id), at.offset(), err)
 	}
 	n, sum := int(binary.LittleEndian.Uint32(head)), binary.LittleEndian.Uint32(head[4:])
-	if n > maxBlock {
+	if n > maxFrame {
 		return nil, damaged(s.name(seg.id), at.offset(), errBlock)
 	}
 	if len(head) < frameLen+n {
@@ -254,6 +237,7 @@ func (s *segments) bury() {
 			_ = seg.src.Close() // it was only read
 			seg.src = nil
 		}
+		delete(s.unsynced, seg.id)
 		return s.disk.Remove(s.name(seg.id)) == nil
 	})
 }
@@ -274,8 +258,8 @@ func (s *segments) clear() error {
 
 func (s *segments) close() error {
 	err := s.flush()
-	for _, f := range s.unsynced {
-		err = errors.Join(err, f.Close())
+	if s.file != nil {
+		err = errors.Join(err, s.file.Close())
 	}
 	for _, seg := range s.all {
 		if seg.src != nil {

@@ -1,7 +1,7 @@
 package frontier
 
 import (
-	"container/heap"
+	"bytes"
 	"slices"
 )
 
@@ -12,25 +12,6 @@ func (h *host) count() uint32 {
 		n += h.links[i].count
 	}
 	return n
-}
-
-// place is where the queue of a host that was written begins.
-func (h *host) place() loc {
-	switch {
-	case h.top != 0:
-		return h.top.skipping(h.topItems - len(h.waiting))
-	case len(h.links) == 1:
-		return h.links[0].at
-	}
-	return 0
-}
-
-// soil notes that what is in memory will no longer be what a block says.
-func (f *Frontier) soil(h *host) {
-	if h.top != 0 {
-		f.disk.segments.count(h.top, -h.topSize)
-		h.top = 0
-	}
 }
 
 // follow reads blocks until the item that goes first is in memory.
@@ -50,8 +31,8 @@ func (f *Frontier) follow(h *host) error {
 func (f *Frontier) gather(h *host, n int) error {
 	for len(h.links) > 0 {
 		before := 0
-		for _, it := range h.waiting {
-			if it.less(h.links[0].key) && !f.willGo(it.URL) {
+		for i := range h.waiting {
+			if h.waiting[i].less(h.links[0].key) && !f.entryGone(h.key, &h.waiting[i]) {
 				before++
 			}
 		}
@@ -67,78 +48,58 @@ func (f *Frontier) gather(h *host, n int) error {
 
 // expand replaces a link of the host by what is in the block.
 func (f *Frontier) expand(h *host, i int) error {
-	b, err := f.disk.segments.read(h.links[i].at)
+	at := h.links[i].at
+	b, err := f.block(at)
 	if err != nil {
 		return err
 	}
-	f.install(h, i, &b)
-	return nil
-}
-
-// install replaces a link of the host by its block. If that is all the host has, it need not be written again.
-func (f *Frontier) install(h *host, i int, b *block) {
-	at := h.links[i].at
-	h.links = slices.Delete(h.links, i, i+1)
-	whole := len(h.links) == 0 && len(h.waiting) == 0 && h.top == 0
-	f.soil(h)
-	for _, l := range b.links {
-		h.links = insertLink(h.links, l)
-	}
-	items, dropped := f.current(b, b.items[min(at.skip(), len(b.items)):])
-	for i := range items {
-		heap.Push(&h.waiting, &items[i])
-		f.disk.charge(h, itemCost(&items[i]))
-	}
-	if whole && len(items) > 0 && !dropped {
-		h.top, h.topSize, h.topItems = at, b.size, len(b.items)
+	if h.spent != nil {
+		*h.spent = append(*h.spent, chunk{at, b.size})
 	} else {
 		f.disk.segments.count(at, -b.size)
 	}
-}
-
-// current leaves out what an earlier process waited for: it fetched robots.txt, and this one asks anew.
-func (f *Frontier) current(b *block, items []Item) ([]Item, bool) {
-	if b.run == f.disk.run {
-		return items, false
+	h.links = slices.Delete(h.links, i, i+1)
+	for _, l := range b.links {
+		h.links = insertLink(h.links, l)
 	}
-	n := len(items)
-	items = slices.DeleteFunc(items, func(it Item) bool { return it.Robots != "" })
-	f.waiting -= n - len(items)
-	return items, n > len(items)
-}
-
-// write puts what a host has in memory and not on disk into blocks. Of the items those of the first block stay in memory.
-func (f *Frontier) write(h *host) error {
-	if len(h.waiting) > 0 && h.top != 0 {
-		return nil
+	for _, e := range b.items {
+		h.waiting.push(e)
+		f.disk.charge(h, e.cost())
 	}
-	f.soil(h)
-	if len(h.waiting) == 0 && len(h.links) <= 1 {
-		return nil
-	}
-	if err := f.spill(h, maxBlockItems); err != nil {
-		return err
-	}
-	if err := f.pack(h, maxBlockLinks); err != nil {
-		return err
-	}
-	slices.SortFunc(h.waiting, func(a, b *Item) int { return a.compare(b.key) })
-	at, size, err := f.disk.segments.append(&block{run: f.disk.run, host: h.key, links: h.links}, h.waiting)
-	if err != nil {
-		return err
-	}
-	h.top, h.topSize, h.topItems = at, size, len(h.waiting)
 	return nil
 }
 
-// spill writes all but the first items, sorted, to disk. Where ranks differ it begins a new chain of blocks, so that chains written
-// at different times need not be read in turns.
+// block reads a block.
+func (f *Frontier) block(at loc) (block, error) {
+	s := f.disk.segments
+	frame, err := s.frame(at, readAhead)
+	if err != nil {
+		return block{}, err
+	}
+	b, err := f.dec.block(bytes.Clone(frame))
+	if err != nil {
+		return b, damaged(s.name(at.segment()), at.offset(), err)
+	}
+	b.size = int64(len(frame) + frameLen)
+	return b, nil
+}
+
+// writeBlock writes a block.
+func (f *Frontier) writeBlock(b *block) (loc, error) {
+	at, _, err := f.disk.segments.append(func(w *writer) { w.block(b) })
+	return at, err
+}
+
+// spill writes all but the first items, sorted, to disk; fetches of robots.txt stay. Where ranks differ it begins a new chain of
+// blocks, so that chains written at different times need not be read in turns.
 func (f *Frontier) spill(h *host, most int) error {
 	if len(h.waiting) <= most {
 		return nil
 	}
-	f.soil(h)
-	slices.SortFunc(h.waiting, func(a, b *Item) int { return a.compare(b.key) })
+	slices.SortFunc(h.waiting, func(a, b entry) int { return a.compare(b.key) })
+	for most < len(h.waiting) && h.waiting[most].rank == robotsRank {
+		most++
+	}
 	for len(h.waiting) > most {
 		end := len(h.waiting)
 		begin := end - 1
@@ -151,8 +112,8 @@ func (f *Frontier) spill(h *host, most int) error {
 		if err := f.chain(h, h.waiting[begin:end]); err != nil {
 			return err
 		}
-		for _, it := range h.waiting[begin:end] {
-			f.disk.charge(h, -itemCost(it))
+		for i := range h.waiting[begin:end] {
+			f.disk.charge(h, -h.waiting[begin+i].cost())
 		}
 		clear(h.waiting[begin:end])
 		h.waiting = h.waiting[:begin]
@@ -161,13 +122,13 @@ func (f *Frontier) spill(h *host, most int) error {
 }
 
 // chain writes sorted items as blocks, each with a link to the next, and gives the host the link to the first.
-func (f *Frontier) chain(h *host, items []*Item) error {
+func (f *Frontier) chain(h *host, items []entry) error {
 	var rest []link
-	b := block{run: f.disk.run, host: h.key}
+	b := block{host: h.key}
 	for end := len(items); end > 0; {
 		begin := (end - 1) / maxBlockItems * maxBlockItems
-		b.links = rest
-		at, _, err := f.disk.segments.append(&b, items[begin:end])
+		b.links, b.items = rest, items[begin:end]
+		at, err := f.writeBlock(&b)
 		if err != nil {
 			f.drop(rest)
 			return err
@@ -185,7 +146,7 @@ func (f *Frontier) chain(h *host, items []*Item) error {
 // drop gives up a chain of blocks that could not be finished; its items are still in memory.
 func (f *Frontier) drop(chain []link) {
 	for len(chain) > 0 {
-		b, err := f.disk.segments.read(chain[0].at)
+		b, err := f.block(chain[0].at)
 		if err != nil {
 			return // the room is lost, nothing else
 		}
@@ -197,8 +158,8 @@ func (f *Frontier) drop(chain []link) {
 // pack brings a host's links below a number: those that come last go into blocks of links.
 func (f *Frontier) pack(h *host, most int) error {
 	for len(h.links) > most {
-		group := h.links[len(h.links)-maxBlockLinks:]
-		at, _, err := f.disk.segments.append(&block{run: f.disk.run, host: h.key, links: group}, nil)
+		group := h.links[max(0, len(h.links)-maxBlockLinks):]
+		at, err := f.writeBlock(&block{host: h.key, links: group})
 		if err != nil {
 			return err
 		}

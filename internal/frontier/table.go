@@ -55,19 +55,26 @@ func (t *table) find(hi uint64, lo uint32) uint32 {
 
 // add makes a record of a host that has none.
 func (t *table) add(hi uint64, lo uint32) uint32 {
-	if t.n%chunkLen == 0 {
-		t.chunks = append(t.chunks, make([]record, chunkLen))
+	t.set(t.n+1, &record{hi: hi, lo: lo})
+	return t.n
+}
+
+// set gives a record a number that none has.
+func (t *table) set(id uint32, r *record) {
+	for int(id-1)>>chunkBits >= len(t.chunks) {
+		t.chunks = append(t.chunks, nil)
+	}
+	if c := &t.chunks[(id-1)>>chunkBits]; *c == nil {
+		*c = make([]record, chunkLen)
 		t.memory += chunkLen * recordLen
 	}
-	t.n++
-	r := t.at(t.n)
-	r.hi, r.lo = hi, lo
-	s := &t.shards[hi>>56]
+	t.n = max(t.n, id)
+	*t.at(id) = *r
+	s := &t.shards[r.hi>>56]
 	if s.n++; 4*s.n > 3*len(s.slots) {
 		t.grow(s)
 	}
-	s.put(hi, t.n)
-	return t.n
+	s.put(r.hi, id)
 }
 
 func (t *table) grow(s *shard) {

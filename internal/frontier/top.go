@@ -73,7 +73,7 @@ func (f *Frontier) lookAtCold(s *selection) {
 	}
 }
 
-// named reads a cold host's name from its queue. It has none if it is in memory by now and nothing says under which.
+// named reads a cold host's name from its bucket, or its queue. It has none if it is in memory by now and nothing says under which.
 func (f *Frontier) named(c selected) (HostInfo, error) {
 	if c.id == 0 {
 		return c.HostInfo, nil
@@ -81,12 +81,19 @@ func (f *Frontier) named(c selected) (HostInfo, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.disk.table.at(c.id)
-	if r.is(isHot) || r.top == 0 {
+	switch bucket := f.disk.buckets[r.bucket]; {
+	case r.is(isHot):
 		return HostInfo{}, nil
+	case bucket != nil:
+		s, err := f.sleeping(bucket, c.id)
+		c.Key = s.name
+		return c.HostInfo, err
+	case r.top != 0:
+		b, err := f.block(r.top)
+		c.Key = b.host
+		return c.HostInfo, err
 	}
-	b, err := f.disk.segments.read(r.top)
-	c.Key = b.host
-	return c.HostInfo, err
+	return HostInfo{}, nil
 }
 
 // A selection keeps the first n hosts, and twice as many while it looks.

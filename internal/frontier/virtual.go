@@ -8,43 +8,41 @@ type virtual struct {
 	bytes  int64  // of memory, about
 	era    int    // of checkpoints, that it was made or saved in
 	flying []*Item
-
-	// While nothing came to its queue since a block was read, what is in memory is that block's end, and nothing has to be
-	// written when the host leaves memory.
-	top      loc
-	topSize  int64
-	topItems int
+	spent  *[]chunk // blocks read that stay in use until the caller says so; nil: none does
 
 	ahead        bool  // read before its time and not yet handed out
-	aheadAs      int   // 1: as a suspect
+	aheadAs      class // sound or suspect
 	older, newer *host // in the order in which hosts leave memory
 }
 
 const (
-	hostCost   = 600 // bytes in memory, about
-	maxAhead   = 1000 * time.Millisecond
-	minStock   = 1024 // hosts read ahead
-	stockCost  = 4 << 10
-	recallStep = 16 // hosts read in one go
+	hostCost  = 600 // bytes in memory, about
+	maxAhead  = 1000 * time.Millisecond
+	minStock  = 1024 // hosts read ahead
+	stockCost = 4 << 10
 )
 
-func itemCost(it *Item) int64 { return int64(176 + len(it.URL) + len(it.From)) }
-
-// A virtualizer keeps what does not fit into memory: cold hosts, each of which is a record, and the queues' parts on disk. The
-// names are BUbiNG's: there the workbench holds the hosts in memory, and the virtualizer the rest of their queues.
+// A virtualizer keeps what does not fit into memory: cold hosts, each of which is a record, the fronts of their queues, which are in
+// buckets by time, and the rests of long queues, which are in blocks. The names are BUbiNG's: there the workbench holds the hosts
+// in memory, and the virtualizer the rest of their queues.
 type virtualizer struct {
-	table    table
-	wheel    wheel
-	due      list // cold hosts whose time has come or is near
-	suspects list // of these, those that wait for a place among the suspects
-	segments *segments
+	table     table
+	calendars [2]calendar // of cold hosts that are sound, and of suspects
+	buckets   map[uint32]*bucket
+	segments  *segments
+
+	lastBucket  uint32    // that was made
+	bucketSize  int64     // bytes from which a bucket takes no more hosts
+	line        []*bucket // with an end in memory, in the order in which they are written
+	buffered    int64     // bytes of these ends
+	bufferLimit int64
 
 	rest     host  // the ring of hosts that may leave memory, oldest first
 	bytes    int64 // of hosts in memory
 	window   int64 // bytes that one host may have in memory
 	limit    int64
 	stock    int                        // hosts to be read ahead
-	ahead    [2]int                     // hosts that are, the second: suspects
+	ahead    [2]int                     // hosts that are: sound ones, suspects
 	eligible int                        // cold hosts with a URL to hand out
 	parked   map[uint32]map[string]bool // of cold hosts
 	free     []*host
@@ -54,16 +52,24 @@ type virtualizer struct {
 	era    int
 	cut    *Cut // a checkpoint being made
 	victim *victim
+
+	enc   writer
+	parts []part // used again, as the next
+	text  []byte
+	items []entry
 }
 
 func newVirtualizer(cfg Config) *virtualizer {
 	d := &virtualizer{
-		segments: newSegments(cfg.Disk, cfg.Dir, min(max(cfg.Memory/16, 4<<10), 64<<20)),
-		window:   max(cfg.Memory/64, 4<<10),
-		limit:    cfg.Memory,
-		stock:    int(min(int64(max(minStock, 4*cfg.Hosts)), max(4, cfg.Memory/4/stockCost))),
-		base:     cfg.Now(),
-		parked:   make(map[uint32]map[string]bool),
+		segments:    newSegments(cfg.Disk, cfg.Dir, min(max(cfg.Memory/16, 16<<10), 64<<20)),
+		buckets:     make(map[uint32]*bucket),
+		bucketSize:  min(max(cfg.Memory/128, 2<<10), 1<<20),
+		bufferLimit: max(cfg.Memory/8, 2<<10),
+		window:      max(cfg.Memory/64, 4<<10),
+		limit:       cfg.Memory,
+		stock:       int(min(int64(max(minStock, 4*cfg.Hosts)), max(4, cfg.Memory/4/stockCost))),
+		base:        cfg.Now(),
+		parked:      make(map[uint32]map[string]bool),
 	}
 	d.rest.older, d.rest.newer = &d.rest, &d.rest
 	return d
@@ -130,6 +136,12 @@ func (d *virtualizer) land(h *host, it *Item) {
 	}
 }
 
+// lead notes that a host was read before its time.
+func (d *virtualizer) lead(h *host) {
+	h.ahead, h.aheadAs = true, classOf(h.doubtful)
+	d.ahead[h.aheadAs]++
+}
+
 // stop ends a host's being read ahead.
 func (d *virtualizer) stop(h *host) {
 	if h.ahead {
@@ -163,8 +175,10 @@ func (d *virtualizer) unring(h *host) {
 	}
 }
 
-// allowance is how much memory hosts may take: what the records leave, an eighth of all at least.
-func (d *virtualizer) allowance() int64 { return max(d.limit-d.table.memory, d.limit/8) }
+// allowance is how much memory hosts may take: what the records and the ends of buckets leave, an eighth of all at least.
+func (d *virtualizer) allowance() int64 {
+	return max(d.limit-d.table.memory-d.bufferLimit, d.limit/8)
+}
 
 // shrink brings memory below its limit: it sends away the hosts that nobody has touched for longest.
 func (f *Frontier) shrink() {
@@ -177,7 +191,14 @@ func (f *Frontier) shrink() {
 			f.fail(err)
 			return
 		}
+		if d.buffered > d.bufferLimit {
+			if err := d.flushSome(); err != nil {
+				f.fail(err)
+				return
+			}
+		}
 	}
+	f.fail(d.flushSome())
 	f.fail(f.compact())
 }
 

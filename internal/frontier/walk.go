@@ -31,9 +31,14 @@ func (f *Frontier) Walk(told Walker) error {
 	if f.disk == nil {
 		return nil
 	}
+	for _, id := range slices.Sorted(maps.Keys(f.disk.buckets)) {
+		if err := w.bucket(f.disk.buckets[id]); err != nil {
+			return err
+		}
+	}
 	for id := uint32(1); id <= f.disk.table.n; id++ {
-		if r := f.disk.table.at(id); r.top != 0 && !r.is(isHot) {
-			if err := w.cold(r); err != nil {
+		if r := f.disk.table.at(id); r.count > 0 && r.bucket == 0 && !r.is(isHot) {
+			if err := w.parked(r); err != nil {
 				return err
 			}
 		}
@@ -55,27 +60,72 @@ func (w *walk) segments() {
 	for _, id := range slices.Sorted(maps.Keys(s.all)) {
 		seg, at := s.all[id], int64(0)
 		for at < seg.size {
-			body, err := s.body(newLoc(id, at))
+			frame, err := s.frame(newLoc(id, at), readAhead)
 			if err != nil {
 				w.Bad(err)
 				break
 			}
-			at += int64(len(body) + frameLen)
+			at += int64(len(frame) + frameLen)
 		}
 	}
 }
 
 func (w *walk) hot(h *host) error {
-	for _, it := range h.waiting {
-		if err := w.tell(h.key, it); err != nil {
-			return err
-		}
+	if err := w.tell(h.key, h.waiting); err != nil {
+		return err
 	}
 	w.todo = append(w.todo[:0], h.links...)
 	return w.blocks(func(b *block) bool { return b.host == h.key })
 }
 
-func (w *walk) cold(r *record) error {
+// bucket looks at the hosts that a bucket has, and at the rest of their queues.
+func (w *walk) bucket(b *bucket) error {
+	parts, err := w.f.parts(b)
+	if err != nil {
+		w.Bad(err)
+		return nil
+	}
+	parts = slices.Clone(parts)
+	for len(parts) > 0 {
+		n := sameHost(parts)
+		s, err := w.f.sleeper(parts[:n], nil)
+		r := w.f.disk.table.at(parts[0].id)
+		parts = parts[n:]
+		if err == nil {
+			err = w.f.disk.suits(r, &s)
+		}
+		if err != nil {
+			w.Bad(fmt.Errorf("bucket %d: %w", b.id, err))
+			continue
+		}
+		if err := w.tell(s.name, s.items); err != nil {
+			return err
+		}
+		if w.todo = w.todo[:0]; s.rest > 0 {
+			w.todo = append(w.todo, link{at: r.top, count: s.rest})
+		}
+		if err := w.blocks(func(b *block) bool { return b.host == s.name }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// suits says whether what a bucket has of a host is what the record says.
+func (d *virtualizer) suits(r *record, s *sleeper) error {
+	hi, lo := d.table.identity(s.name)
+	switch n := len(s.items) + s.gone + int(s.rest); {
+	case hi != r.hi || lo != r.lo:
+		return fmt.Errorf("%w: %s is where another host should be", errQueue, s.name)
+	case n != int(r.count):
+		return fmt.Errorf("%w: %s has %d items, not %d", errQueue, s.name, n, r.count)
+	case (s.rest > 0) != (r.top != 0):
+		return fmt.Errorf("%w: nobody knows where the rest of that of %s is", errQueue, s.name)
+	}
+	return nil
+}
+
+func (w *walk) parked(r *record) error {
 	w.todo = append(w.todo[:0], link{at: r.top, count: r.count})
 	return w.blocks(func(b *block) bool {
 		hi, lo := w.f.disk.table.identity(b.host)
@@ -88,20 +138,17 @@ func (w *walk) blocks(own func(*block) bool) error {
 	for len(w.todo) > 0 {
 		l := w.todo[len(w.todo)-1]
 		w.todo = w.todo[:len(w.todo)-1]
-		b, err := w.f.disk.segments.read(l.at)
+		b, err := w.f.block(l.at)
 		if err != nil {
 			w.Bad(err)
 			continue
 		}
-		items := b.items[min(l.at.skip(), len(b.items)):]
-		if err := fits(&l, &b, items, own); err != nil {
+		if err := fits(&l, &b, own); err != nil {
 			w.Bad(damaged(w.f.disk.segments.name(l.at.segment()), l.at.offset(), err))
 			continue
 		}
-		for i := range items {
-			if err := w.tell(b.host, &items[i]); err != nil {
-				return err
-			}
+		if err := w.tell(b.host, b.items); err != nil {
+			return err
 		}
 		w.todo = append(w.todo, b.links...)
 	}
@@ -109,8 +156,8 @@ func (w *walk) blocks(own func(*block) bool) error {
 }
 
 // fits says whether a block is the one that a link leads to.
-func fits(l *link, b *block, items []Item, own func(*block) bool) error {
-	n := uint32(len(items))
+func fits(l *link, b *block, own func(*block) bool) error {
+	n := uint32(len(b.items))
 	for i := range b.links {
 		n += b.links[i].count
 	}
@@ -119,15 +166,25 @@ func fits(l *link, b *block, items []Item, own func(*block) bool) error {
 		return fmt.Errorf("%w: the block is that of %s, which is another host", errQueue, b.host)
 	case n != l.count:
 		return fmt.Errorf("%w: %d items are there and below, not %d", errQueue, n, l.count)
-	case !slices.IsSortedFunc(items, func(a, b Item) int { return a.compare(b.key) }):
+	case !slices.IsSortedFunc(b.items, func(a, b entry) int { return a.compare(b.key) }):
 		return fmt.Errorf("%w: its items are not in order", errQueue)
 	}
 	return nil
 }
 
-func (w *walk) tell(host string, it *Item) error {
-	if it.Robots != "" || w.f.willGo(it.URL) {
-		return nil
+func (w *walk) tell(host string, entries []entry) error {
+	for i := range entries {
+		it, err := w.f.dec.item(host, &entries[i])
+		if err != nil {
+			w.Bad(fmt.Errorf("an item of %s: %w", host, err))
+			continue
+		}
+		if it.Robots != "" || w.f.willGo(it.URL) {
+			continue
+		}
+		if err := w.Item(host, &it); err != nil {
+			return err
+		}
 	}
-	return w.Item(host, it)
+	return nil
 }

@@ -1,0 +1,242 @@
+package frontier
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A bucket holds the fronts of cold hosts' queues whose times are near each other, in the order in which they came: an entry for
+// a host that was put there, and one for each push to it since. So a push to a cold host reads nothing, and hosts come back by the
+// thousand with a few long reads. Only its end is in memory.
+//
+// An entry is the number of a host's record, its own length, and a kind: a host has its name, what is known of the rest of its queue,
+// and items; a push has only items. An entry counts if the record names the bucket.
+type bucket struct {
+	id     uint32
+	class  class
+	from   int64   // of its slot, in ticks
+	buf    []byte  // its end
+	chunks []chunk // the rest, on disk
+	size   int64   // of all, in bytes
+	closed bool    // it takes no more hosts
+	lined  bool    // in the line of those to be written
+	era    int     // of checkpoints, that it was made or saved in
+}
+
+// A chunk is a part of a bucket on disk.
+type chunk struct {
+	at   loc
+	size int64 // of its frame
+}
+
+// The kinds of entries.
+const (
+	putHost  = 'h'
+	putItems = 'i'
+)
+
+// The kinds of frames in segments.
+const (
+	frameBlock = 'q'
+	frameChunk = 'b'
+)
+
+// bucketFor returns the bucket that takes a host of a class with this time.
+func (f *Frontier) bucketFor(c class, tick int64) *bucket {
+	d := f.disk
+	s := d.calendars[c].at(tick, d.tick(f.cfg.Now()))
+	if n := len(s.buckets); n > 0 {
+		if b := s.buckets[n-1]; !b.closed && b.size < d.bucketSize {
+			return b
+		}
+	}
+	d.lastBucket++
+	b := &bucket{id: d.lastBucket, class: c, from: s.from, era: d.era}
+	d.buckets[b.id] = b
+	s.buckets = append(s.buckets, b)
+	return b
+}
+
+// put adds an entry of a host to a bucket.
+func (f *Frontier) put(b *bucket, id uint32, data []byte) {
+	f.disk.save(b)
+	was := cap(b.buf)
+	w := writer{b: b.buf}
+	before := len(w.b)
+	w.uint(uint64(id))
+	w.uint(uint64(len(data)))
+	b.buf = append(w.b, data...)
+	b.size += int64(len(b.buf) - before)
+	f.disk.buffered += int64(cap(b.buf) - was)
+	if !b.lined {
+		b.lined = true
+		f.disk.line = append(f.disk.line, b)
+	}
+}
+
+// save lets a checkpoint being made have the bucket as it is.
+func (d *virtualizer) save(b *bucket) {
+	if d.cut != nil && b.era < d.era {
+		d.cut.saveBucket(b)
+	}
+}
+
+// flush writes the end of a bucket to disk.
+func (d *virtualizer) flush(b *bucket) error {
+	if len(b.buf) == 0 {
+		return nil
+	}
+	s := d.segments
+	s.saving = d.cut != nil && b.era < d.era // what it has is what it had at the cut
+	defer func() { s.saving = false }()
+	at, n, err := s.append(func(w *writer) {
+		w.b = append(w.b, frameChunk)
+		w.uint(uint64(b.id))
+		w.uint(d.run)
+		w.b = append(w.b, b.buf...)
+	})
+	if err != nil {
+		return err
+	}
+	d.buffered -= int64(cap(b.buf))
+	b.buf = nil
+	b.chunks = append(b.chunks, chunk{at, n})
+	return nil
+}
+
+// flushSome writes ends of buckets, those first that began first, until they take no more memory than they may.
+func (d *virtualizer) flushSome() error {
+	for d.buffered > d.bufferLimit && len(d.line) > 0 {
+		b := d.line[0]
+		if err := d.flush(b); err != nil {
+			return err
+		}
+		b.lined = false
+		d.line = d.line[1:]
+	}
+	return nil
+}
+
+// drop forgets a bucket.
+func (d *virtualizer) drop(b *bucket) {
+	d.save(b)
+	for _, c := range b.chunks {
+		d.segments.count(c.at, -c.size)
+	}
+	d.buffered -= int64(cap(b.buf))
+	b.buf, b.chunks = nil, nil
+	delete(d.buckets, b.id)
+}
+
+// A part is what a bucket has of one host: an entry's kind and data.
+type part struct {
+	id   uint32
+	at   uint32 // its place among all, to sort by
+	old  bool   // of an earlier process: what that waited for is asked for again
+	data []byte // the kind is its first byte
+}
+
+// parts reads all entries of a bucket that count, sorted by host, in their order. They hold until the next call.
+func (f *Frontier) parts(b *bucket) ([]part, error) {
+	d := f.disk
+	d.parts, d.text = d.parts[:0], slices.Grow(d.text[:0], int(b.size)+16*len(b.chunks))
+	for _, c := range b.chunks {
+		frame, err := d.segments.frame(c.at, c.size)
+		if err == nil {
+			d.text = append(d.text, frame...)
+			err = f.chunk(b, d.text[len(d.text)-len(frame):])
+		}
+		if err != nil {
+			return nil, damaged(d.segments.name(c.at.segment()), c.at.offset(), err)
+		}
+	}
+	if err := f.divide(b, b.buf, false); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(d.parts, func(a, b part) int {
+		if a.id != b.id {
+			return int(a.id) - int(b.id)
+		}
+		return int(a.at) - int(b.at)
+	})
+	return d.parts, nil
+}
+
+func (f *Frontier) chunk(b *bucket, frame []byte) error {
+	r := &f.dec
+	r.b, r.bad = frame, false
+	if r.byte() != frameChunk || r.uint() != uint64(b.id) {
+		return errBlock
+	}
+	run := r.uint()
+	return f.divide(b, r.b, run != f.disk.run)
+}
+
+// divide appends the entries that count.
+func (f *Frontier) divide(b *bucket, entries []byte, old bool) error {
+	d, r := f.disk, &f.dec
+	r.b, r.bad = entries, false
+	for len(r.b) > 0 {
+		id, data := r.uint(), r.bytes(r.uint())
+		if r.bad || len(data) == 0 || id == 0 || id > uint64(d.table.n) {
+			return fmt.Errorf("bucket %d: %w", b.id, errBlock)
+		}
+		if rec := d.table.at(uint32(id)); rec.bucket == b.id && !rec.is(isHot) {
+			d.parts = append(d.parts, part{uint32(id), uint32(len(d.parts)), old, data})
+		}
+	}
+	if r.bad {
+		return fmt.Errorf("bucket %d: %w", b.id, errBlock)
+	}
+	return nil
+}
+
+// A sleeper is what a bucket has of a host.
+type sleeper struct {
+	name  string
+	key   key    // of the first item in blocks
+	rest  uint32 // how many are there
+	items []entry
+	gone  int // fetches of robots.txt that an earlier process waited for
+}
+
+// sleeper decodes the parts of one host; its items are parts of those.
+func (f *Frontier) sleeper(parts []part, items []entry) (sleeper, error) {
+	s := sleeper{items: items}
+	r := &f.dec
+	for i := range parts {
+		p := &parts[i]
+		r.b, r.bad = p.data, false
+		kind := r.byte()
+		if (kind == putHost) != (i == 0) {
+			return s, errBlock
+		}
+		if kind == putHost {
+			s.name = r.string()
+			if s.rest = uint32(r.uint()); s.rest > 0 {
+				s.key = r.key()
+			}
+		}
+		for len(r.b) > 0 {
+			e := r.entry()
+			if p.old && e.rank == robotsRank {
+				s.gone++
+				continue
+			}
+			s.items = append(s.items, e)
+		}
+		if r.bad {
+			return s, errBlock
+		}
+	}
+	return s, nil
+}
+
+// sameHost is how many of the parts are of the first one's host.
+func sameHost(parts []part) int {
+	n := 1
+	for n < len(parts) && parts[n].id == parts[0].id {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,92 @@
+package frontier
+
+import "math"
+
+// An entry is an item as it waits: its key, and the rest of it encoded, a quarter of what the item would take.
+type entry struct {
+	key
+	data []byte
+}
+
+const entryCost = 56 // bytes in memory, about, besides the data
+
+func (e *entry) cost() int64 { return entryCost + int64(len(e.data)) }
+
+// key orders the items of a host.
+type key struct {
+	rank int32
+	seq  uint64
+}
+
+func (k key) less(o key) bool { return k.rank < o.rank || k.rank == o.rank && k.seq < o.seq }
+
+func (k key) compare(o key) int {
+	switch {
+	case k.less(o):
+		return -1
+	case o.less(k):
+		return 1
+	}
+	return 0
+}
+
+var (
+	key0    = key{rank: robotsRank}              // comes before all others
+	lastKey = key{math.MaxInt32, math.MaxUint64} // comes after all others
+)
+
+// queue is a heap of entries, by rank, then by age.
+type queue []entry
+
+func (q *queue) push(e entry) {
+	*q = append(*q, e)
+	h := *q
+	i := len(h) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if !e.less(h[up].key) {
+			break
+		}
+		h[i] = h[up]
+		i = up
+	}
+	h[i] = e
+}
+
+func (q *queue) pop() entry {
+	h := *q
+	first, last := h[0], len(h)-1
+	h[0] = h[last]
+	h[last] = entry{}
+	*q = h[:last]
+	q.down(0)
+	return first
+}
+
+func (q queue) init() {
+	for i := len(q)/2 - 1; i >= 0; i-- {
+		q.down(i)
+	}
+}
+
+func (q queue) down(i int) {
+	if i >= len(q) {
+		return
+	}
+	e := q[i]
+	for {
+		next := 2*i + 1
+		if next >= len(q) {
+			break
+		}
+		if next+1 < len(q) && q[next+1].less(q[next].key) {
+			next++
+		}
+		if !q[next].less(e.key) {
+			break
+		}
+		q[i] = q[next]
+		i = next
+	}
+	q[i] = e
+}
