@@ -1,7 +1,9 @@
 package frontier
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 )
 
@@ -59,18 +61,17 @@ func (f *Frontier) bucketFor(c class, tick int64) *bucket {
 
 // put adds an entry of a host to a bucket.
 func (f *Frontier) put(b *bucket, id uint32, data []byte) {
-	f.disk.save(b)
-	was := cap(b.buf)
-	w := writer{b: b.buf}
-	before := len(w.b)
-	w.uint(uint64(id))
-	w.uint(uint64(len(data)))
-	b.buf = append(w.b, data...)
+	d := f.disk
+	d.save(b)
+	before := len(b.buf)
+	b.buf = d.room.grow(b.buf, 2*binary.MaxVarintLen32+len(data))
+	b.buf = binary.AppendUvarint(b.buf, uint64(id))
+	b.buf = binary.AppendUvarint(b.buf, uint64(len(data)))
+	b.buf = append(b.buf, data...)
 	b.size += int64(len(b.buf) - before)
-	f.disk.buffered += int64(cap(b.buf) - was)
 	if !b.lined {
 		b.lined = true
-		f.disk.line = append(f.disk.line, b)
+		d.line = append(d.line, b)
 	}
 }
 
@@ -98,7 +99,7 @@ func (d *virtualizer) flush(b *bucket) error {
 	if err != nil {
 		return err
 	}
-	d.buffered -= int64(cap(b.buf))
+	d.room.free(b.buf)
 	b.buf = nil
 	b.chunks = append(b.chunks, chunk{at, n})
 	return nil
@@ -106,7 +107,7 @@ func (d *virtualizer) flush(b *bucket) error {
 
 // flushSome writes ends of buckets, those first that began first, until they take no more memory than they may.
 func (d *virtualizer) flushSome() error {
-	for d.buffered > d.bufferLimit && len(d.line) > 0 {
+	for d.room.used > d.bufferLimit && len(d.line) > 0 {
 		b := d.line[0]
 		if err := d.flush(b); err != nil {
 			return err
@@ -123,7 +124,7 @@ func (d *virtualizer) drop(b *bucket) {
 	for _, c := range b.chunks {
 		d.segments.count(c.at, -c.size)
 	}
-	d.buffered -= int64(cap(b.buf))
+	d.room.free(b.buf)
 	b.buf, b.chunks = nil, nil
 	delete(d.buckets, b.id)
 }
@@ -131,7 +132,6 @@ func (d *virtualizer) drop(b *bucket) {
 // A part is what a bucket has of one host: an entry's kind and data.
 type part struct {
 	id   uint32
-	at   uint32 // its place among all, to sort by
 	old  bool   // of an earlier process: what that waited for is asked for again
 	data []byte // the kind is its first byte
 }
@@ -139,7 +139,7 @@ type part struct {
 // parts reads all entries of a bucket that count, sorted by host, in their order. They hold until the next call.
 func (f *Frontier) parts(b *bucket) ([]part, error) {
 	d := f.disk
-	d.parts, d.text = d.parts[:0], slices.Grow(d.text[:0], int(b.size)+16*len(b.chunks))
+	d.parts, d.order, d.text = d.parts[:0], d.order[:0], slices.Grow(d.text[:0], int(b.size)+16*len(b.chunks))
 	for _, c := range b.chunks {
 		frame, err := d.segments.frame(c.at, c.size)
 		if err == nil {
@@ -153,13 +153,12 @@ func (f *Frontier) parts(b *bucket) ([]part, error) {
 	if err := f.divide(b, b.buf, false); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(d.parts, func(a, b part) int {
-		if a.id != b.id {
-			return int(a.id) - int(b.id)
-		}
-		return int(a.at) - int(b.at)
-	})
-	return d.parts, nil
+	slices.Sort(d.order)
+	d.sorted = d.sorted[:0]
+	for _, o := range d.order {
+		d.sorted = append(d.sorted, d.parts[uint32(o)])
+	}
+	return d.sorted, nil
 }
 
 func (f *Frontier) chunk(b *bucket, frame []byte) error {
@@ -182,7 +181,8 @@ func (f *Frontier) divide(b *bucket, entries []byte, old bool) error {
 			return fmt.Errorf("bucket %d: %w", b.id, errBlock)
 		}
 		if rec := d.table.at(uint32(id)); rec.bucket == b.id && !rec.is(isHot) {
-			d.parts = append(d.parts, part{uint32(id), uint32(len(d.parts)), old, data})
+			d.order = append(d.order, id<<32|uint64(len(d.parts)))
+			d.parts = append(d.parts, part{uint32(id), old, data})
 		}
 	}
 	if r.bad {
@@ -239,4 +239,45 @@ func sameHost(parts []part) int {
 		n++
 	}
 	return n
+}
+
+// room is the memory that ends of buckets take, in pieces that are used again.
+type room struct {
+	used, spare int64
+	pieces      [26][][]byte // by the logarithm of their length
+}
+
+const leastPiece = 7 // 128 bytes
+
+// grow returns a piece with what b has and room for more bytes.
+func (r *room) grow(b []byte, more int) []byte {
+	if len(b)+more <= cap(b) {
+		return b
+	}
+	class := max(leastPiece, bits.Len(uint(max(len(b)+more, 2*cap(b))-1)))
+	if class >= len(r.pieces) {
+		class = len(r.pieces) - 1
+	}
+	var piece []byte
+	if free := r.pieces[class]; len(free) > 0 && len(b)+more <= 1<<class {
+		piece = free[len(free)-1]
+		r.pieces[class] = free[:len(free)-1]
+		r.spare -= int64(cap(piece))
+	} else {
+		piece = make([]byte, 0, max(1<<class, len(b)+more))
+	}
+	r.used += int64(cap(piece))
+	piece = append(piece, b...)
+	r.free(b)
+	return piece
+}
+
+// free takes a piece back. A quarter as much as is in use is kept.
+func (r *room) free(b []byte) {
+	n := int64(cap(b))
+	r.used -= n
+	if class := bits.Len(uint(n)) - 1; n > 0 && n == 1<<class && class < len(r.pieces) && 4*(r.spare+n) <= r.used {
+		r.spare += n
+		r.pieces[class] = append(r.pieces[class], b[:0])
+	}
 }

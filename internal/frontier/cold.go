@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"container/heap"
+	"slices"
 	"strings"
 	"time"
 )
@@ -187,13 +188,14 @@ func (f *Frontier) rouse(id uint32, s *sleeper) *host {
 	for i := range s.items {
 		size += len(s.items[i].data)
 	}
-	data := make([]byte, 0, size)
+	data := slices.Grow(h.data[:0], size)
 	for _, e := range s.items {
 		n := len(data)
 		data = append(data, e.data...)
 		e.data = data[n:len(data):len(data)]
 		h.waiting = append(h.waiting, e)
 	}
+	h.data = data
 	h.waiting.init()
 	f.disk.charge(h, int64(size+entryCost*len(s.items)))
 	f.waiting -= s.gone
@@ -287,10 +289,10 @@ func (f *Frontier) lay(id uint32, r *record, s *sleeper) {
 // forget keeps a host's room for another.
 func (d *virtualizer) forget(h *host) {
 	clear(h.waiting)
-	waiting, links, flying := h.waiting[:0], h.links[:0], h.flying[:0]
+	waiting, links, flying, data := h.waiting[:0], h.links[:0], h.flying[:0], h.data[:0]
 	*h = host{}
-	if cap(waiting) <= 2*maxFront && cap(links) <= maxBlockLinks && len(d.free) < minStock {
-		h.waiting, h.links, h.flying = waiting, links, flying
+	if cap(waiting) <= 2*maxFront && cap(links) <= maxBlockLinks && cap(data) <= bigFront && len(d.free) < minStock {
+		h.waiting, h.links, h.flying, h.data = waiting, links, flying, data
 		d.free = append(d.free, h)
 	}
 }

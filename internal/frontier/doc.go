@@ -9,14 +9,19 @@
 //
 // With a folder ([Open]) the frontier stays within a budget of memory, as BUbiNG's does (Boldi, Marino, Santini, Vigna: BUbiNG,
 // Massive Crawling for the Masses, 2014), whose workbench and virtualizer these are. A host that nobody has touched for long
-// becomes cold: 40 bytes in memory, its queue on disk. It comes back a second before its time. A queue on disk is a tree of
-// blocks, each sorted, whose links know the first key below them, so that the order within a host is exact however large its
-// queue is; BUbiNG's is first in, first out. Segments of blocks only grow; one that is mostly out of use is emptied and removed.
+// becomes cold: 40 bytes in memory, its queue on disk. It comes back a second before its time.
+//
+// Where BUbiNG keeps a queue on disk for each host, here the fronts of cold hosts' queues are in buckets by time: all hosts that come due
+// together come back with a few long reads, and what is pushed to a cold host is appended to its bucket, without reading anything. What
+// does not fit into a front, 64 items, is in a tree of sorted blocks, whose links know the first key below them, so that the order
+// within a host is exact however large its queue is; BUbiNG's is first in, first out. Buckets and blocks are in segments, files
+// that only grow; one that is mostly out of use is emptied and removed.
 //
 // What survives a crash is the last checkpoint ([Frontier.Cut]); what came after it is the caller's journal to bring back, with
 // Restore for what was found and Gone for what was done. No segment that the last checkpoint names is changed or removed.
 //
-// What is not exact: among cold hosts those with the least next time come back first only to a quarter of a second, and where
-// times are equal the order is not by age; a Late item of a host that was cold goes behind rank 511 at most; a host's address is
-// forgotten when it becomes cold, so that one alone at its address may have to wait for a turn that it takes from itself.
+// What is not exact: among cold hosts those with the least next time come back first only to a quarter of a second, or a sixteenth of
+// what the frontier is behind, and where times are equal the order is not by age; a Late item of a host that was cold goes behind
+// rank 1023 at most; a host's address is forgotten when it becomes cold, so that one alone at its address may have to wait for a
+// turn that it takes from itself.
 package frontier

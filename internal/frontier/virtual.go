@@ -8,6 +8,7 @@ type virtual struct {
 	bytes  int64  // of memory, about
 	era    int    // of checkpoints, that it was made or saved in
 	flying []*Item
+	data   []byte   // what of the queue came from a bucket
 	spent  *[]chunk // blocks read that stay in use until the caller says so; nil: none does
 
 	ahead        bool  // read before its time and not yet handed out
@@ -34,8 +35,8 @@ type virtualizer struct {
 	lastBucket  uint32    // that was made
 	bucketSize  int64     // bytes from which a bucket takes no more hosts
 	line        []*bucket // with an end in memory, in the order in which they are written
-	buffered    int64     // bytes of these ends
-	bufferLimit int64
+	room        room      // of these ends
+	bufferLimit int64     // bytes that they may take
 
 	rest     host  // the ring of hosts that may leave memory, oldest first
 	bytes    int64 // of hosts in memory
@@ -53,10 +54,12 @@ type virtualizer struct {
 	cut    *Cut // a checkpoint being made
 	victim *victim
 
-	enc   writer
-	parts []part // used again, as the next
-	text  []byte
-	items []entry
+	enc    writer
+	parts  []part // used again, as the next
+	sorted []part
+	order  []uint64
+	text   []byte
+	items  []entry
 }
 
 func newVirtualizer(cfg Config) *virtualizer {
@@ -191,11 +194,9 @@ func (f *Frontier) shrink() {
 			f.fail(err)
 			return
 		}
-		if d.buffered > d.bufferLimit {
-			if err := d.flushSome(); err != nil {
-				f.fail(err)
-				return
-			}
+		if err := d.flushSome(); err != nil {
+			f.fail(err)
+			return
 		}
 	}
 	f.fail(d.flushSome())
