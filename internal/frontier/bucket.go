@@ -260,8 +260,9 @@ func (r *room) grow(b []byte, more int) []byte {
 	}
 	var piece []byte
 	if free := r.pieces[class]; len(free) > 0 && len(b)+more <= 1<<class {
-		piece = free[len(free)-1]
-		r.pieces[class] = free[:len(free)-1]
+		last := len(free) - 1
+		piece, free[last] = free[last], nil
+		r.pieces[class] = free[:last]
 		r.spare -= int64(cap(piece))
 	} else {
 		piece = make([]byte, 0, max(1<<class, len(b)+more))
