@@ -178,7 +178,10 @@ func (c *Crawl) openViews() (err error) {
 		return err
 	}
 	c.closers = append(c.closers, digests)
-	j.Frontier.Disk, j.Frontier.Dir, j.Frontier.Memory = c.disk, c.folder.path("state", "frontier"), memory/4
+	j.Frontier.Disk, j.Frontier.Dir = c.disk, c.folder.path("state", "frontier")
+	if j.Frontier.Memory == 0 {
+		j.Frontier.Memory = memory / 4
+	}
 	f, note, err := frontier.Open(j.Frontier)
 	if err != nil {
 		return err
