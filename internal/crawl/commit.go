@@ -32,12 +32,13 @@ type committer struct {
 	one     sync.Mutex // held by the one who commits; taken before gate
 	mu      sync.Mutex // guards pending and idle
 	pending []byte
-	failed  error            // of a commit: nothing more may follow it; guarded by one
-	since   atomic.Int64     // bytes journalled since the last drop
-	drained *sync.Cond       // on mu: pending was cut off, or nobody will
-	idle    bool             // nobody commits on the way: run has not begun, or has ended
-	spare   []byte           // the buffer of the batch before, to be pending again; only the one who commits touches it
-	marked  map[string]int64 // the lengths that the journal has
+	failed  error                 // of a commit: nothing more may follow it; guarded by one
+	torn    atomic.Pointer[error] // what was put last is only in part where it belongs: nothing more may be committed
+	since   atomic.Int64          // bytes journalled since the last drop
+	drained *sync.Cond            // on mu: pending was cut off, or nobody will
+	idle    bool                  // nobody commits on the way: run has not begun, or has ended
+	spare   []byte                // the buffer of the batch before, to be pending again; only the one who commits touches it
+	marked  map[string]int64      // the lengths that the journal has
 	full    chan struct{}
 }
 
@@ -53,7 +54,11 @@ func (c *committer) within(f func() error) error {
 	c.waitForRoom()
 	c.gate.RLock()
 	defer c.gate.RUnlock()
-	return f()
+	err := f()
+	if err != nil {
+		c.torn.CompareAndSwap(nil, &err)
+	}
+	return err
 }
 
 // put stores a record, if there is one, and what was left out, then queues the entries that finish makes of it. It is called within.
@@ -200,6 +205,9 @@ func (c *committer) cut() (batch []byte, marks []store.Mark, err error) {
 }
 
 func (c *committer) cutAlone() (batch []byte, marks []store.Mark, err error) {
+	if err := c.torn.Load(); err != nil {
+		return nil, nil, *err
+	}
 	for _, s := range c.stores {
 		m, err := s.Mark()
 		if err != nil {

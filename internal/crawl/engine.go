@@ -70,6 +70,7 @@ type Engine struct {
 	sums      stats.Sums                // as the journal has them
 	listed    *recent[uint64, int32]    // how deep the visits were for which the sitemaps of origins were taken in
 	wanted    *recent[uint64, bool]     // origins whose robots.txt is on its way
+	idle      []*worker                 // between visits
 	standings *recent[uint64, standing] // of origins that failed lately
 	lost      *losses
 }
@@ -277,7 +278,6 @@ func (e *Engine) stopAtLimits() {
 }
 
 func (e *Engine) work(handing, fetching context.Context) error {
-	w := &worker{Engine: e, parser: e.newParser()}
 	for {
 		e.space.await(handing)
 		e.await(handing)
@@ -288,12 +288,32 @@ func (e *Engine) work(handing, fetching context.Context) error {
 		case err != nil:
 			return err
 		}
-		if err := w.visit(fetching, v); err != nil {
+		w := e.worker()
+		err = w.visit(fetching, v)
+		if e.rest(w); err != nil {
 			err = fmt.Errorf("crawl %s: %w", v.URL, err)
 			e.stop(err)
 			return err
 		}
 	}
+}
+
+// worker takes a worker for a visit, the one that was used last: so only as many have buffers as visits are under way at once.
+func (e *Engine) worker() *worker {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if last := len(e.idle) - 1; last >= 0 {
+		w := e.idle[last]
+		e.idle = e.idle[:last]
+		return w
+	}
+	return &worker{Engine: e, parser: e.newParser()}
+}
+
+func (e *Engine) rest(w *worker) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = append(e.idle, w)
 }
 
 // seed takes the seeds in, as the crawl's rules have them. Where a redirect leads back to how the user wrote them, that is in scope.
