@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -81,6 +82,9 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	o.job.Warn = func(err error) { show.log.Warn(err.Error()) }
 	if o.job.Contact == "" && !strings.Contains(o.job.Fetch.UserAgent, "://") && !strings.Contains(o.job.Fetch.UserAgent, "@") {
 		show.log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(o.job.MemoryLimit())
 	}
 	c, err := wire.Open(ctx, &o.job)
 	if err != nil {

@@ -10,6 +10,8 @@ const (
 	leastMemory = 256 << 10 // of what a user asks for: less would be buffers only
 	ordinary    = 64 << 20  // the least where nobody asks
 	guess       = 4 << 30   // of a machine that does not say
+	handCost    = 2 << 20   // of a page in hand, with its buffers
+	base        = 64 << 20  // of the program itself
 )
 
 // memory is what queues and known URLs may take.
@@ -18,6 +20,12 @@ func (j *Job) memory() int64 {
 		return max(j.Memory, leastMemory)
 	}
 	return max(machineMemory()/3, ordinary)
+}
+
+// MemoryLimit is what the whole process should stay below: queues and known URLs, half as much again for the garbage of them, and
+// what pages in hand take. The collector works harder when it comes near.
+func (j *Job) MemoryLimit() int64 {
+	return j.memory()*3/2 + int64(max(j.Frontier.Hosts, 64))*handCost + base
 }
 
 // machineMemory is what the machine has, as far as it can be known.
