@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,6 +61,7 @@ type Engine struct {
 
 	checking sync.Mutex      // held by the one who makes a checkpoint
 	asked    int64           // how much of the file of set-aside URLs has been written down
+	unsaid   []candidate     // left out, and what is to be said of that before a run
 	marks    []store.Mark    // of all record files as the run found them, those of stores that are not open now among them
 	roots    []frontier.Item // seeds, and where they redirect to; appended to with mu held
 
@@ -131,7 +134,8 @@ func (e *Engine) restore(s *State) error {
 		e.frontier.Restore(e.intern(host), it)
 		return nil
 	})
-	s.waiting, s.guessed, s.undecided, s.offShelf, s.onShelf = nil, nil, nil, nil, 0 // they are large, and the state may live on
+	e.unsaid = slices.SortedFunc(maps.Values(s.unsaid), func(a, b candidate) int { return strings.Compare(a.item.URL, b.item.URL) })
+	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf = nil, nil, nil, nil, nil, 0 // they are large, and the state may live on
 	return err
 }
 
@@ -172,6 +176,9 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 		return err
 	}
 	if err := e.seed(seeds); err != nil {
+		return err
+	}
+	if err := e.sayLeftOut(); err != nil {
 		return err
 	}
 	e.stopAtLimits()
@@ -314,6 +321,21 @@ func (e *Engine) rest(w *worker) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.idle = append(e.idle, w)
+}
+
+// sayLeftOut says of URLs why they are left out that a merge had to decide when the last process ended, and that are news without one.
+func (e *Engine) sayLeftOut() error {
+	for part := range slices.Chunk(e.unsaid, maxKept) {
+		var b batch
+		for i := range part {
+			e.sort(&b, &part[i], part[i].item.Path)
+		}
+		if err := e.take(&b, nil, nil); err != nil {
+			return err
+		}
+	}
+	e.unsaid = nil
+	return nil
 }
 
 // seed takes the seeds in, as the crawl's rules have them. Where a redirect leads back to how the user wrote them, that is in scope.

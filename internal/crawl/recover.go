@@ -23,14 +23,15 @@ type State struct {
 	Stats *stats.Counter
 
 	views    Views
-	behind   bool               // the entry at hand is older than the checkpoint: only seen and the digests may lack it
-	waiting  map[string]waiting // found since the checkpoint
-	guessed  map[string]bool    // of these, that nobody had decided when they were met
-	left     map[string]int     // what left the shelf, or else the frontier's checkpoint, since; nil where nothing is on the shelf
-	offShelf map[string]bool    // what is in the shelf's file and left
-	onShelf  int                // what is there and did not
-	toldOf   map[string]bool    // what earlier runs have said to have failed with its host
-	roots    []frontier.Item    // seeds, and where they redirect to
+	behind   bool                 // the entry at hand is older than the checkpoint: only seen and the digests may lack it
+	waiting  map[string]waiting   // found since the checkpoint
+	guessed  map[string]bool      // of these, that nobody had decided when they were met
+	unsaid   map[string]candidate // URLs that are left out, but nobody had decided that when they were met, nor said why
+	left     map[string]int       // what left the shelf, or else the frontier's checkpoint, since; nil where nothing is on the shelf
+	offShelf map[string]bool      // what is in the shelf's file and left
+	onShelf  int                  // what is there and did not
+	toldOf   map[string]bool      // what earlier runs have said to have failed with its host
+	roots    []frontier.Item      // seeds, and where they redirect to
 	marks    map[string]int64
 	askedTo  int64
 
@@ -44,7 +45,7 @@ type waiting struct {
 
 // Recover reads what the views do not have from the journal, into them.
 func Recover(j journal.Journal, v Views) (*State, error) {
-	s := &State{Stats: stats.New(), views: v, waiting: map[string]waiting{}, guessed: map[string]bool{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
+	s := &State{Stats: stats.New(), views: v, waiting: map[string]waiting{}, guessed: map[string]bool{}, unsaid: map[string]candidate{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
 	at, err := s.readNote(v.Note)
 	if err != nil {
 		return nil, err
@@ -173,6 +174,7 @@ func (s *State) Seeds() []string {
 
 func (s *State) found(host string, it frontier.Item) {
 	s.know(it.URL, it.Depth, seen.Known)
+	delete(s.unsaid, it.URL)
 	if s.behind {
 		if s.guessed[it.URL] { // it was decided: the frontier's checkpoint has it, or it is done
 			delete(s.waiting, it.URL)
@@ -197,7 +199,9 @@ func (s *State) later(payload string) {
 	switch news := s.views.Seen.Offer(u, nil); {
 	case news[0] == seen.Later:
 		s.undecided = append(s.undecided, c.item.URL)
-	case news[0] == seen.Fresh && c.rule == "": // no checkpoint of the frontier has it, as it was not decided
+	case news[0] == seen.Fresh && c.rule != "":
+		s.unsaid[c.item.URL] = c
+	case news[0] == seen.Fresh: // no checkpoint of the frontier has it, as it was not decided
 		if hop := c.item.Kind.Hop(); hop != 0 && len(c.item.Path) < maxPath {
 			c.item.Path += string(hop)
 		}
@@ -243,6 +247,7 @@ func (s *State) done(v done) {
 
 func (s *State) skip(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Known)
+	delete(s.unsaid, k.URL)
 	s.leave(k.URL)
 	s.skipped(k)
 }
@@ -279,7 +284,7 @@ func (s *State) told(url string) {
 
 // out does not touch what waits: another link may have brought the URL in at the same time.
 func (s *State) out(k page.Skip) {
-	s.know(k.URL, int32(k.Depth), seen.Aside)
+	s.aside(k)
 	s.skipped(k)
 }
 
@@ -296,7 +301,10 @@ func (s *State) sums(n stats.Sums) {
 	}
 }
 
-func (s *State) aside(k page.Skip) { s.know(k.URL, int32(k.Depth), seen.Aside) }
+func (s *State) aside(k page.Skip) {
+	s.know(k.URL, int32(k.Depth), seen.Aside)
+	delete(s.unsaid, k.URL)
+}
 
 func (s *State) asked(upTo int64) {
 	if !s.behind {

@@ -1,7 +1,9 @@
 package crawl
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
@@ -26,7 +28,9 @@ func (s *State) Each(f func(url string, again bool) error, bad func(error)) erro
 }
 
 // Undecided are the URLs of which the next merge of seen says whether they are news.
-func (s *State) Undecided() []string { return s.undecided }
+func (s *State) Undecided() []string {
+	return slices.AppendSeq(slices.Clone(s.undecided), maps.Keys(s.unsaid))
+}
 
 // ReadAsides calls f with every URL that was ever set aside by the crawl in dir, and the offset behind it in the file: what the
 // state's marks say is there.

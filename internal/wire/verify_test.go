@@ -261,7 +261,7 @@ var once = map[string]*regexp.Regexp{
 	"pages.jsonl":         regexp.MustCompile(`"(final|truncated|malformed|sniffed|robots|revisit)":"[^"]*"|"(depth)":\d+`),
 	"skipped.jsonl":       regexp.MustCompile(`"why":"([^"\\]|\\.)*","from":"[^"]*","depth":\d+,"time":"[^"]*"|"host":"[^"]*"`),
 	"crawl.log":           regexp.MustCompile(`(?m)[^ \n]+$|^\S+ +-\d+ .*$|^.* robots$`), // annotations, and all of a visit without an answer
-	"report.json":         regexp.MustCompile(`(?m)^.*(crawl|ended|started|stopped|seconds|_per_second|this_run|given_up|hosts?"|errors|slowest|mean).*$|"host": "[^}]*}|(?s)"errors".*?}|"slowest_hosts.*|"off_links_by_host.*`),
+	"report.json":         regexp.MustCompile(`(?m)^.*(crawl|ended|started|stopped|seconds|_per_second|this_run|given_up|hosts?"|errors|slowest|mean).*$|^ {6}"pages": .*$|(?s)"errors".*?}|"slowest_hosts.*|"off_links_by_host.*`),
 	"state/asides":        regexp.MustCompile(`(?s).*`),               // but for lengths, URLs and hosts, which have their tests
 	"state/robots.jsonl":  regexp.MustCompile(`(?s).*`),               // which only explains; the WARC has the files themselves
 	"state/robots/robots": regexp.MustCompile(`(?s).*`),               // a cache: what is damaged is asked again
