@@ -9,7 +9,7 @@ import (
 )
 
 // maxKept is the largest buffer that a Response takes along to its next exchange.
-const maxKept = 1 << 20
+const maxKept = 256 << 10
 
 // reset clears resp but for the buffers that it owns.
 func reset(resp *page.Response) {

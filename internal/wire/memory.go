@@ -10,7 +10,7 @@ const (
 	leastMemory = 256 << 10 // of what a user asks for: less would be buffers only
 	ordinary    = 64 << 20  // the least where nobody asks
 	guess       = 4 << 30   // of a machine that does not say
-	handCost    = 2 << 20   // of a page in hand, with its buffers
+	handCost    = 1 << 20   // of a page in hand, with its buffers
 	base        = 64 << 20  // of the program itself
 )
 
