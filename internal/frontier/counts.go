@@ -2,7 +2,7 @@ package frontier
 
 // Counts is the frontier at a glance.
 type Counts struct {
-	URLs    int // that wait
+	URLs    int // that wait, but for those that are Gone
 	Active  int // hosts with a request under way
 	Waiting int // hosts with URLs whose time has not come, or that have no place yet
 	Backing int // hosts that are left alone after failures or at their own wish
@@ -13,7 +13,7 @@ type Counts struct {
 func (f *Frontier) Counts() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := Counts{URLs: f.waiting, Active: f.active, Backing: f.backing, Hosts: f.known}
+	c := Counts{URLs: max(0, f.waiting-f.going), Active: f.active, Backing: f.backing, Hosts: f.known}
 	for cl := range f.heaps {
 		if class(cl) != busy {
 			c.Waiting += len(f.heaps[cl])

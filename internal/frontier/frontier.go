@@ -73,6 +73,7 @@ type Frontier struct {
 	doubtful int // of these, suspects
 	backing  int // hosts
 	gone     map[goneKey]int
+	going    int          // the sum of it
 	disk     *virtualizer // nil: all stays in memory
 	err      error        // of the disk, not yet overcome
 	resumed  time.Time    // when it was opened with what an earlier process left; zero if nothing was

@@ -16,6 +16,7 @@ func (f *Frontier) Gone(url string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.gone[goneKeyOf(url)]++
+	f.going++
 }
 
 // willGo says of a URL that it will not be handed out.
@@ -37,6 +38,9 @@ func (f *Frontier) isGone(url string) bool {
 	}
 	k := goneKeyOf(url)
 	n := f.gone[k]
+	if n > 0 {
+		f.going--
+	}
 	if n == 1 {
 		delete(f.gone, k)
 	} else if n > 1 {

@@ -129,6 +129,7 @@ func (l *loader) take(kind byte) error {
 	case sectionGone:
 		for b := l.body; len(b) >= len(goneKey{}); b = b[len(goneKey{}):] {
 			l.f.gone[goneKey(b[:len(goneKey{})])]++
+			l.f.going++
 		}
 		return nil
 	case sectionHost:
