@@ -2,6 +2,7 @@ package warc
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,10 +34,11 @@ func ParseIndexLine(line []byte) (x IndexLine, err error) {
 	if x.Time, err = time.Parse("20060102150405", stamp); err != nil {
 		return x, fmt.Errorf("not a CDXJ line: %w", err)
 	}
-	for text, n := range map[string]*int64{v.Length: &x.Length, v.Offset: &x.Offset} {
-		if *n, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return x, fmt.Errorf("not a CDXJ line: %w", err)
-		}
+	var errLength, errOffset error
+	x.Length, errLength = strconv.ParseInt(v.Length, 10, 64)
+	x.Offset, errOffset = strconv.ParseInt(v.Offset, 10, 64)
+	if err := errors.Join(errLength, errOffset); err != nil {
+		return x, fmt.Errorf("not a CDXJ line: %w", err)
 	}
 	if x.Status, err = strconv.Atoi(v.Status); err != nil {
 		return x, fmt.Errorf("not a CDXJ line: %w", err)
