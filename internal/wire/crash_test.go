@@ -180,26 +180,3 @@ func dawdle() {
 		runtime.Gosched()
 	}
 }
-
-// wantExact checks that the record files agree, and name each URL once, and as many as there are.
-func wantExact(t *testing.T, dir string, truth int) {
-	t.Helper()
-	wantVerified(t, dir)
-	urls := map[string]bool{}
-	for _, name := range []string{"pages.jsonl", "skipped.jsonl"} {
-		for _, l := range lines(t, dir, name) {
-			url := l["url"].(string)
-			if urls[url] {
-				t.Errorf("%s is named twice, the second time in %s", url, name)
-			}
-			urls[url] = true
-		}
-		if name == "pages.jsonl" && len(urls) != truth {
-			t.Errorf("%s has %d URLs, want %d", name, len(urls), truth)
-		}
-	}
-	open, err := filepath.Glob(filepath.Join(dir, "warc", "*.open"))
-	if err != nil || len(open) > 0 {
-		t.Errorf("left open: %v %v", open, err)
-	}
-}
