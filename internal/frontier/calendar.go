@@ -41,7 +41,7 @@ type calendar struct {
 // An early bucket is one whose hosts are to be put into finer slots before a time.
 type early struct {
 	*bucket
-	before int64
+	before, to int64 // the slot's end
 }
 
 // at returns the slot that a tick is in, or makes one; now is the tick at present.
@@ -92,6 +92,10 @@ func (c *calendar) restore(b *bucket, from int64) {
 
 // advance finds the slots that are to be looked at.
 func (c *calendar) advance(now, ahead int64) {
+	for len(c.early) > 0 && c.early[0].to <= now+ahead { // nobody came in time: all its hosts are due
+		c.due = append(c.due, c.early[0].bucket)
+		c.early = c.early[1:]
+	}
 	if len(c.slots) == 0 || now+ahead < c.look {
 		return
 	}
@@ -106,7 +110,7 @@ func (c *calendar) advance(now, ahead int64) {
 				c.last = now
 			}
 			for _, b := range s.buckets {
-				c.early = append(c.early, early{b, s.from - ahead})
+				c.early = append(c.early, early{b, s.from - ahead, s.to})
 			}
 			return true
 		}

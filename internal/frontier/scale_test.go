@@ -77,6 +77,9 @@ func (r *scaleRun) fill() {
 		r.clock = r.clock.Add(time.Millisecond)
 		key, it := r.url(host)
 		r.f.Restore(key, it)
+		r.f.mu.Lock()
+		r.f.wakeUp(r.clock) // as Next does, which nobody calls yet
+		r.f.mu.Unlock()
 	}
 	for i := *scaleHosts; i < *scaleURLs; i++ {
 		r.push()
