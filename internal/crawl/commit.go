@@ -24,6 +24,7 @@ type committer struct {
 	stores  []store.Store
 	journal journal.Journal
 	every   time.Duration
+	now     func() time.Time
 	extra   func(*encoder) // adds counts that are collected elsewhere, as they are when a batch is cut off
 
 	// gate is held for reading while a record and its entries are put, and for writing while a batch is cut off, so that a
@@ -42,8 +43,8 @@ type committer struct {
 	full    chan struct{}
 }
 
-func newCommitter(p Parts, every time.Duration, extra func(*encoder)) *committer {
-	c := &committer{stores: p.Stores, journal: p.Journal, every: every, extra: extra,
+func newCommitter(p Parts, every time.Duration, now func() time.Time, extra func(*encoder)) *committer {
+	c := &committer{stores: p.Stores, journal: p.Journal, every: every, now: now, extra: extra,
 		marked: map[string]int64{}, full: make(chan struct{}, 1), idle: true}
 	c.drained = sync.NewCond(&c.mu)
 	return c
@@ -91,6 +92,11 @@ func (c *committer) waitForRoom() {
 func (c *committer) enqueue(entries []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.pending) == 0 && len(entries) > 0 {
+		begin := encoder{c.pending}
+		begin.time(c.now())
+		c.pending = begin.b
+	}
 	c.pending = append(c.pending, entries...)
 	if len(c.pending) >= commitBytes {
 		select {

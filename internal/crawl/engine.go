@@ -97,7 +97,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 		e.space.least = cfg.MinFree
 	}
 	e.bytes.Store(s.Stats.Totals().Bytes)
-	e.committer = newCommitter(p, cfg.Commit, e.journalCounts)
+	e.committer = newCommitter(p, cfg.Commit, cfg.Now, e.journalCounts)
 	e.broken = e.restore(s)
 	return e
 }
@@ -294,6 +294,10 @@ func (e *Engine) work(handing, fetching context.Context) error {
 			return nil
 		case err != nil:
 			return err
+		}
+		if e.space.short() { // since it began to wait for a host
+			e.frontier.Postpone(v, 0)
+			continue
 		}
 		w := e.worker()
 		err = w.visit(fetching, v)

@@ -31,6 +31,7 @@ const (
 	entrySums  = 'n' // counters that follow from no other entry
 	entryAgain = 'w' // a URL was taken for a recrawl
 	entryDue   = 'u' // when a URL is to be visited again
+	entryTime  = 'c' // when what follows was put
 )
 
 type encoder struct{ b []byte }
@@ -289,8 +290,14 @@ func (e *encoder) off(host string, n int64) {
 	e.int(n)
 }
 
+func (e *encoder) time(t time.Time) {
+	e.kind(entryTime)
+	e.int(t.Unix())
+}
+
 // A reader is told the entries of a batch.
 type reader interface {
+	time(t time.Time)
 	found(host string, it frontier.Item)
 	later(payload string)
 	asked(upTo int64)
@@ -343,6 +350,8 @@ func read(batch []byte, r reader) error {
 			r.due(d.due())
 		case entryOff:
 			r.off(d.string(), d.int())
+		case entryTime:
+			r.time(time.Unix(d.int(), 0))
 		default:
 			return fmt.Errorf("the journal has an entry of kind %q: a newer kumo wrote it", k)
 		}

@@ -29,6 +29,7 @@ func (s *script) sums(n stats.Sums)                   { *s = append(*s, n) }
 func (s *script) aside(k page.Skip)                   { *s = append(*s, "aside", k) }
 func (s *script) mark(m store.Mark)                   { *s = append(*s, m) }
 func (s *script) off(host string, n int64)            { *s = append(*s, host, n) }
+func (s *script) time(t time.Time)                    { *s = append(*s, t) }
 func (s *script) again(host string, it frontier.Item, queued time.Time) {
 	*s = append(*s, "again", host, it, queued)
 }
@@ -62,9 +63,10 @@ func sampleBatch() ([]byte, script) {
 	again := frontier.Item{URL: "http://h/", Depth: 3, Kind: page.Sitemap, Root: true, Recrawl: true}
 	e.again("h", &again, due)
 	e.due("http://h/", &seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9})
+	e.time(due)
 	return e.b, script{"a", it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/", int32(2),
 		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked", int64(7), "again", "h", again, due,
-		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}}
+		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, due.Local()}
 }
 
 func TestEntriesComeBack(t *testing.T) {

@@ -61,6 +61,7 @@ func Recover(j journal.Journal, v Views) (*State, error) {
 		s.behind = end <= at
 		return read(batch, s)
 	})
+	s.time(time.Time{})
 	if err == nil {
 		err = s.sortLeft()
 	}
@@ -170,6 +171,12 @@ func (s *State) Seeds() []string {
 		}
 	}
 	return urls
+}
+
+func (s *State) time(t time.Time) {
+	if db, ok := s.views.Seen.(*seen.DB); ok {
+		db.Replay(t)
+	}
 }
 
 func (s *State) found(host string, it frontier.Item) {

@@ -42,11 +42,19 @@ func (s *space) look(l Listener) error {
 	return nil
 }
 
+// full is closed when there is room again; nil while there is.
+func (s *space) full() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wait
+}
+
+// short reports whether there is too little room.
+func (s *space) short() bool { return s.full() != nil }
+
 // await waits until there is room, or the context ends.
 func (s *space) await(ctx context.Context) {
-	s.mu.Lock()
-	wait := s.wait
-	s.mu.Unlock()
+	wait := s.full()
 	if wait == nil {
 		return
 	}

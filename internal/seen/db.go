@@ -29,6 +29,8 @@ type DB struct {
 	cfg    Config
 	tiers  *tier.Set
 	born   int64       // Unix seconds
+	unborn bool        // no manifest has said so yet
+	past   time.Time   // of what is replayed; zero: now
 	known  int64       // guarded by parts.mu
 	may    []maybe     // of one Offer; guarded by parts.mu
 	probes []run.Probe // of one Offer; guarded by parts.mu
@@ -50,10 +52,11 @@ func Open(disk vfs.FS, dir string, cfg Config) (*DB, error) {
 		return nil, fmt.Errorf("open URL database %s: %w", dir, err)
 	}
 	m := tiers.Manifest()
-	if m.Born == 0 {
+	unborn := m.Born == 0
+	if unborn {
 		m.Born = cfg.Now().Unix()
 	}
-	return &DB{parts: newParts(cfg.Memory), cfg: cfg, tiers: tiers, born: m.Born, known: m.Keys}, nil
+	return &DB{parts: newParts(cfg.Memory), cfg: cfg, tiers: tiers, born: m.Born, unborn: unborn, known: m.Keys}, nil
 }
 
 // Close closes the database's files. What is only in memory is not written: the journal has it.
@@ -87,8 +90,22 @@ func (d *DB) Stats() Stats {
 	return Stats{d.tiers.View().Stats(), d.bytes(), d.merges}
 }
 
+// Replay lets what follows have been met at an earlier time, which a journal tells; a zero time ends that. Nobody else may use the
+// database meanwhile.
+func (d *DB) Replay(past time.Time) {
+	if d.past = past; d.unborn && !past.IsZero() {
+		d.born, d.unborn = min(d.born, past.Unix()), false
+	}
+}
+
 // minutes is the time in minutes since the database was made.
-func (d *DB) minutes() uint32 { return uint32(max(d.cfg.Now().Unix()-d.born, 0) / 60) }
+func (d *DB) minutes() uint32 {
+	now := d.past
+	if now.IsZero() {
+		now = d.cfg.Now()
+	}
+	return uint32(max(now.Unix()-d.born, 0) / 60)
+}
 
 // damaged is the error for a value that nobody has written.
 func damaged(key []byte) error { return fmt.Errorf("the value of %q: %w", key, run.ErrDamaged) }

@@ -332,3 +332,25 @@ func (m *model) check(err error) {
 		m.t.Fatal(err)
 	}
 }
+
+// What a journal brings back was met when it was met, also where no manifest has said yet when the database was made.
+func TestWhatIsReplayedKeepsItsTime(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0).UTC()
+	db, err := Open(vfs.OS, t.TempDir(), Config{Memory: 1 << 20, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	want := map[string]time.Time{"http://a/": now.Add(-time.Hour), "http://b/": now.Add(-time.Minute), "http://c/": now}
+	for _, url := range slices.Sorted(maps.Keys(want)) {
+		if db.Replay(time.Time{}); want[url] != now {
+			db.Replay(want[url])
+		}
+		db.Know([]URL{{URL: url, State: Known}})
+	}
+	for url, at := range want {
+		if e, _, err := db.Get(url); err != nil || !e.First.Equal(at) {
+			t.Errorf("%s was met at %v, not %v (%v)", url, e.First, at, err)
+		}
+	}
+}

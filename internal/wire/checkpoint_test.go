@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,6 +80,60 @@ func TestNothingIsFetchedWhileTheDiskIsNearlyFull(t *testing.T) {
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
+	}
+	wantWhole(t, s)
+}
+
+// An ebbing disk has no room for two hundred looks, from a moment on.
+type ebbing struct {
+	vfs.FS
+	looks atomic.Int64 // that are still without room
+}
+
+func (d *ebbing) Free(string) (uint64, error) {
+	if d.looks.Add(-1) >= 0 {
+		return 999, nil
+	}
+	d.looks.Store(0)
+	return 1000, nil
+}
+
+// Workers that wait for a host when the crawl pauses do not fetch from it either.
+func TestAPauseHoldsForHostsThatAreWaitedFor(t *testing.T) {
+	s := serve(t, synthweb.Clean(1, 6, 120))
+	j := jobFor(t, s)
+	j.Frontier.Delay = 10 * time.Millisecond
+	j.Crawl.MinFree, j.Crawl.LookSpace = 1000, time.Millisecond
+	disk := &ebbing{FS: vfs.OS}
+	var visits, pauses atomic.Int64
+	var paused atomic.Bool
+	var mu sync.Mutex
+	during := 0 // visits that ended while it was paused
+	j.Listener = crawl.Listener{
+		Paused:  func(uint64) { paused.Store(true); pauses.Add(1) },
+		Resumed: func(uint64) { paused.Store(false) },
+		Visited: func(*page.Record) {
+			if visits.Add(1) == 20 {
+				disk.looks.Store(200)
+			}
+			if mu.Lock(); paused.Load() {
+				during++
+			}
+			mu.Unlock()
+		},
+	}
+	c, err := open(t.Context(), j, disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if pauses.Load() == 0 || during > 6 {
+		t.Errorf("%d pauses, and %d visits ended in them, more than hosts can have had under way", pauses.Load(), during)
 	}
 	wantWhole(t, s)
 }
