@@ -22,10 +22,12 @@ the servers say what they saw: how much of the web was fetched, what twice, and 
 
 func demoCommand() *cobra.Command {
 	o := &options{}
+	all := crawlFlags(o)
+	o.minFree = 0 // what it keeps is small
 	w := webFlags{messy: true}
 	cmd := &cobra.Command{Use: "demo", Short: "Crawl a made-up web on this machine", Long: demoLong, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.demo(cmd.Context(), cmd.OutOrStdout(), w)
+			return o.demo(cmd.Context(), cmd.OutOrStdout(), w, all)
 		}}
 	w.bind(cmd, 24, 1200)
 	f := cmd.Flags()
@@ -37,8 +39,11 @@ func demoCommand() *cobra.Command {
 	return cmd
 }
 
-// demo crawls with settings under which everything shows within a minute.
-func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags) (err error) {
+// demo crawls with settings under which everything shows within a minute; all are the flags of a crawl, which tell the others.
+func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags, all *pflag.FlagSet) (err error) {
+	if err := o.finish(); err != nil {
+		return err
+	}
 	server, err := synthweb.Serve(ctx, synthweb.New(flags.config()), synthweb.ServeOptions{DNS: true})
 	if err != nil {
 		return err
@@ -48,24 +53,15 @@ func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags) (err 
 	j.Name, j.Dir, j.Fresh, j.Seeds = "demo", o.out, true, server.SeedURLs()
 	j.Contact = "https://example.org/demo"
 	j.Scope = weburl.ScopeAny
-	j.Crawl.Depth, j.Crawl.PagesPerHost = -1, 400
+	j.Crawl.PagesPerHost = 400
 	j.Frontier.AddrDelay = j.Frontier.Delay
 	j.Fetch.AllowPrivate, j.Fetch.DNSServer = true, server.DNS()
 	j.Fetch.ConnectTimeout, j.Fetch.Timeout = 2*time.Second, 3*time.Second
-	j.Settings = o.settings(demoSettings(o))
+	j.Settings = o.settings(all)
 	if err := o.crawl(ctx, out); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "\nWhat the servers saw:\n%s\n", server.Score())
 	fmt.Fprintf(out, "\nLook at %s: pages.jsonl, crawl.log, skipped.jsonl, report.json, warc/\n", j.Dir)
 	return nil
-}
-
-// demoSettings lists what the demo sets, for the crawl's config.yaml.
-func demoSettings(o *options) *pflag.FlagSet {
-	all := &options{}
-	f := pflag.NewFlagSet("demo", pflag.ContinueOnError)
-	all.bind(f)
-	all.job = o.job
-	return f
 }
