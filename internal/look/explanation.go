@@ -21,6 +21,7 @@ type Explanation struct {
 	GivenUp string `json:"given_up,omitempty"` // why its host was given up for this run
 
 	Page    *Page `json:"page,omitempty"`
+	First   *Page `json:"-"`                 // its first visit's, which says who brought it in where a later one's does not
 	Skipped *Skip `json:"skipped,omitempty"` // its last line in skipped.jsonl
 	Aside   *Skip `json:"aside,omitempty"`   // why it is set aside
 	Merge   *Skip `json:"merge,omitempty"`   // what the next merge takes in or, with a rule, sets aside, if it is news
@@ -93,18 +94,31 @@ type Skip struct {
 // Settle sets the fate, which follows from the rest, and who brought the URL in.
 func (x *Explanation) Settle() {
 	x.Fate = x.fate()
+	named := true // what is met without a page that names it is a seed
 	switch {
 	case x.Waits != nil:
-		x.From, x.Seed = x.Waits.From, x.Waits.From == ""
+		x.From = x.Waits.From
 	case x.Page != nil && x.Page.WARC+x.Page.Type+x.Page.From != "":
-		x.From, x.Seed = x.Page.From, x.Page.From == ""
+		x.From = x.Page.From
 	case x.Skipped != nil:
-		x.From, x.Seed = x.Skipped.From, x.Skipped.From == ""
+		x.From = x.Skipped.From
 	case x.Merge != nil:
-		x.From = x.Merge.From
+		x.From, named = x.Merge.From, false
 	case x.Aside != nil:
-		x.From = x.Aside.From
+		x.From, named = x.Aside.From, false
+	default:
+		named = false
 	}
+	if x.From == "" && x.First != nil {
+		x.From = x.First.From
+	}
+	x.Seed = named && x.From == "" && x.mayBeSeed()
+}
+
+// mayBeSeed is false where a visit that was made again hides who brought the URL in.
+func (x *Explanation) mayBeSeed() bool {
+	answered := x.Page != nil && x.Page.Status != 0
+	return (x.First != nil || !answered) && (x.Known == nil || x.Known.Depth == 0)
 }
 
 func (x *Explanation) fate() Fate {

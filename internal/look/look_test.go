@@ -244,3 +244,29 @@ func TestFates(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoBroughtItIn(t *testing.T) {
+	again := &Page{Status: 304, Type: "text/html", Recrawl: "unchanged"}
+	linked := &Page{Status: 200, From: "http://a/", Depth: 1}
+	top, deep := &Known{}, &Known{Depth: 1}
+	for _, c := range []struct {
+		x    Explanation
+		from string
+		seed bool
+	}{
+		{Explanation{Known: top, Waits: &Item{}}, "", true},
+		{Explanation{Known: top, Page: &Page{Status: 200, Type: "text/html"}, First: &Page{Status: 200}}, "", true},
+		{Explanation{Known: top, Page: again, First: &Page{Status: 200}}, "", true},
+		{Explanation{Known: deep, Page: again, First: linked}, "http://a/", false},
+		{Explanation{Known: top, Page: again, First: &Page{Status: 200, From: "http://b/"}}, "http://b/", false}, // a redirect's target
+		{Explanation{Known: deep, Page: again, First: linked, Waits: &Item{Depth: 1}}, "http://a/", false},
+		{Explanation{Known: deep, Page: again}, "", false},
+		{Explanation{Known: top, Page: again}, "", false},
+		{Explanation{Known: top, Page: &Page{}, Skipped: &Skip{Rule: "failed"}}, "", true},
+		{Explanation{Known: deep, Aside: &Skip{From: "http://a/"}}, "http://a/", false},
+	} {
+		if c.x.Settle(); c.x.From != c.from || c.x.Seed != c.seed {
+			t.Errorf("%+v: from %q, seed %v; want %q, %v", c.x, c.x.From, c.x.Seed, c.from, c.seed)
+		}
+	}
+}

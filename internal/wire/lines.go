@@ -22,18 +22,8 @@ func (l *Look) addFiles(x *look.Explanation) error {
 	if x.Known == nil && x.Page == nil {
 		return l.addAnswer(x)
 	}
-	page := look.Page{}
-	switch found, err := l.lastLine("pages.jsonl", "url", x.URL, &page); {
-	case err != nil:
+	if err := l.addPage(x); err != nil {
 		return err
-	case found && (x.Page == nil || x.Page.Status != 0):
-		x.Page = &page
-		if page.Final == x.URL {
-			page.Final = ""
-		}
-		if name := filepath.Join(l.dir, "warc", page.WARC); page.WARC != "" && l.isThere(name+".open") {
-			page.WARC += ".open"
-		}
 	}
 	skip := look.Skip{}
 	found, err := l.lastLine("skipped.jsonl", "url", x.URL, &skip)
@@ -51,6 +41,36 @@ func (l *Look) addFiles(x *look.Explanation) error {
 		x.Aside = &look.Skip{Rule: aside.Rule, Why: aside.Why, From: aside.From, Depth: aside.Depth, Time: aside.Time}
 	}
 	return l.addAnswer(x)
+}
+
+// addPage adds the last visit's line, and the first visit's.
+func (l *Look) addPage(x *look.Explanation) error {
+	const name = "pages.jsonl"
+	lines, err := l.findLines(name, "url", x.URL)
+	if err != nil || lines.last == nil {
+		return err
+	}
+	page, first := look.Page{}, look.Page{}
+	if err := readLine(name, x.URL, lines.last, &page); err != nil {
+		return err
+	}
+	if err := readLine(name, x.URL, lines.first, &first); err != nil {
+		return err
+	}
+	if first.Recrawl == "" {
+		x.First = &first
+	}
+	if x.Page != nil && x.Page.Status == 0 {
+		return nil
+	}
+	x.Page = &page
+	if page.Final == x.URL {
+		page.Final = ""
+	}
+	if warc := filepath.Join(l.dir, "warc", page.WARC); page.WARC != "" && l.isThere(warc+".open") {
+		page.WARC += ".open"
+	}
+	return nil
 }
 
 func (l *Look) isThere(name string) bool {
@@ -78,42 +98,67 @@ func (l *Look) addAnswer(x *look.Explanation) error {
 	return nil
 }
 
-// lastLine reads the last line of a file in a crawl's folder whose first member has a value; false if there is none. A line
-// that is just being written is none.
+// lastLine reads the last line of a file in a crawl's folder whose first member has a value; false if there is none.
 func (l *Look) lastLine(name, member, value string, into any) (bool, error) {
+	lines, err := l.findLines(name, member, value)
+	if err != nil || lines.last == nil {
+		return false, err
+	}
+	return true, readLine(name, value, lines.last, into)
+}
+
+func readLine(name, value string, line []byte, into any) error {
+	if err := json.Unmarshal(line, into); err != nil {
+		return fmt.Errorf("%s: the line of %s: %w", name, value, err)
+	}
+	return nil
+}
+
+// ends are the first and the last of some lines, both nil if there are none.
+type ends struct{ first, last []byte }
+
+// findLines goes through the lines of a file in a crawl's folder whose first member has a value. A line that is just being written is
+// none.
+func (l *Look) findLines(name, member, value string) (e ends, err error) {
 	f, err := l.disk.Open(filepath.Join(l.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return e, nil
 	}
 	if err != nil {
-		return false, err
+		return e, err
 	}
 	defer f.Close()
 	begin := append(field.JSON([]byte(`{"`+member+`":`), value), ',')
-	var found []byte
 	for in := bufio.NewReaderSize(f, 256<<10); ; {
-		line, err := in.ReadSlice('\n')
-		if bytes.HasPrefix(line, begin) {
-			found = append(found[:0], line...)
-		}
+		part, err := in.ReadSlice('\n')
+		ours := bytes.HasPrefix(part, begin)
+		line := keep(nil, part, ours)
 		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line
-			line, err = in.ReadSlice('\n')
-			if len(found) > 0 && found[len(found)-1] != '\n' {
-				found = append(found, line...)
-			}
+			part, err = in.ReadSlice('\n')
+			line = keep(line, part, ours)
 		}
 		if errors.Is(err, io.EOF) {
-			break
+			return e, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("read %s: %w", name, err)
+			return e, fmt.Errorf("read %s: %w", name, err)
+		}
+		if ours {
+			e.add(line)
 		}
 	}
-	if len(found) == 0 || found[len(found)-1] != '\n' {
-		return false, nil
+}
+
+func keep(line, part []byte, wanted bool) []byte {
+	if !wanted {
+		return nil
 	}
-	if err := json.Unmarshal(found, into); err != nil {
-		return false, fmt.Errorf("%s: the line of %s: %w", name, value, err)
+	return append(line, part...)
+}
+
+func (e *ends) add(line []byte) {
+	if e.first == nil {
+		e.first = line
 	}
-	return true, nil
+	e.last = line
 }
