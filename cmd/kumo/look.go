@@ -28,10 +28,11 @@ meanwhile waits.`
 func explainCommand() *cobra.Command {
 	cmd := lookCommand("explain URL", "Say why a URL was, or was not, crawled", cobra.ExactArgs(1),
 		func(l *lookup, args []string) error {
-			if _, err := weburl.Parse(args[0]); err != nil {
-				return usagef("%q: %v", args[0], err)
+			u, err := wire.ParseURL(args[0])
+			if err != nil {
+				return err
 			}
-			x, err := l.look.Explain(l.ctx, args[0])
+			x, err := l.look.Explain(l.ctx, u.String())
 			if err != nil {
 				return err
 			}
@@ -49,11 +50,12 @@ it waits and what its host waits for, when it was fetched and where its record l
 func hostsCommand() *cobra.Command {
 	var n int
 	cmd := lookCommand("hosts", "List the hosts of a crawl where URLs wait", cobra.NoArgs, func(l *lookup, _ []string) error {
-		return list(l, l.look.Hosts(l.ctx, n), "waiting\thost\tnext\tfor\tfailures", func(h *look.Host) string {
+		_, err := list(l, l.look.Hosts(l.ctx, n), "waiting\thost\tnext\tfor\tfailures", func(h *look.Host) string {
 			return fmt.Sprintf("%d\t%s\t%s\t%s\t%d", h.Waiting, h.Key, when(h.Next), h.For, h.Failures)
 		})
+		return err
 	})
-	cmd.Flags().IntVarP(&n, "number", "n", 20, "list this many, those with most URLs first")
+	cmd.Flags().VarP(counted(&n, 20), "number", "n", "list this many, those with most URLs first")
 	cmd.Long = "List the hosts of a crawl where URLs wait, with their next time and what they wait for." + lookLong
 	return cmd
 }
@@ -61,11 +63,19 @@ func hostsCommand() *cobra.Command {
 func queueCommand() *cobra.Command {
 	var n int
 	cmd := lookCommand("queue HOST", "List the URLs that wait at a host", cobra.ExactArgs(1), func(l *lookup, args []string) error {
-		return list(l, l.look.Queue(l.ctx, args[0], n), "depth\tpath\ttries\turl\tfrom", func(it *look.Item) string {
+		host, err := hostArg(args[0])
+		if err != nil {
+			return err
+		}
+		if err := l.knowHost(host); err != nil {
+			return err
+		}
+		_, err = list(l, l.look.Queue(l.ctx, host, n), "depth\tpath\ttries\turl\tfrom", func(it *look.Item) string {
 			return fmt.Sprintf("%d\t%s\t%d\t%s\t%s", it.Depth, it.Path, it.Tries, it.URL, it.From)
 		})
+		return err
 	})
-	cmd.Flags().IntVarP(&n, "number", "n", 20, "list this many, 10,000 at most, in the order in which they are to be fetched")
+	cmd.Flags().VarP(counted(&n, 20), "number", "n", "list this many, 10,000 at most, in the order in which they are to be fetched")
 	cmd.Long = "List the URLs that wait at a host: example.com, or example.com:8080." + lookLong
 	return cmd
 }
@@ -73,14 +83,46 @@ func queueCommand() *cobra.Command {
 func seenCommand() *cobra.Command {
 	var n int
 	var prefix string
-	cmd := lookCommand("seen [--prefix URL]", "List the known URLs that begin with a prefix", cobra.MaximumNArgs(1),
+	var cmd *cobra.Command
+	cmd = lookCommand("seen [--prefix URL]", "List the known URLs that begin with a prefix", cobra.MaximumNArgs(1),
 		func(l *lookup, args []string) error {
-			return list(l, l.look.Seen(l.ctx, prefix+strings.Join(args, ""), n), "", knownLine)
+			prefix += strings.Join(args, "")
+			listed, err := list(l, l.look.Seen(l.ctx, prefix, n), "", knownLine)
+			if err == nil && listed == 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "kumo: the crawl knows no URL that begins with %q\n", prefix)
+			}
+			return err
 		})
 	cmd.Flags().StringVar(&prefix, "prefix", "", "list those that begin with `URL`; it may stand without the flag, too")
-	cmd.Flags().IntVarP(&n, "number", "n", 100, "list this many, in order")
+	cmd.Flags().VarP(counted(&n, 100), "number", "n", "list this many, in order")
 	cmd.Long = "List the URLs that a crawl has met and that begin with a prefix, each with its state, depth, status and time." + lookLong
 	return cmd
+}
+
+// hostArg reads a host as it is in the crawl: with the port, unless it is the scheme's own. A URL means its host.
+func hostArg(arg string) (string, error) {
+	raw := arg
+	if !strings.Contains(raw, "://") {
+		raw = "http://" + raw
+	}
+	u, err := weburl.Parse(raw)
+	if err != nil || u.Host() == "" {
+		return "", usagef("%q is no host: name it as kumo hosts lists it, such as example.com or example.com:8080", arg)
+	}
+	return u.Canonical().Host(), nil
+}
+
+// knowHost ends with an error if the crawl has met no URL of a host.
+func (l *lookup) knowHost(host string) error {
+	for _, scheme := range []string{"http", "https"} {
+		for _, err := range l.look.Seen(l.ctx, scheme+"://"+host+"/", 1) {
+			return err
+		}
+	}
+	for _, err := range l.look.Queue(l.ctx, host, 1) {
+		return err
+	}
+	return fmt.Errorf("the crawl does not know the host %q: name it as kumo hosts lists it, with its port if it has one", host)
 }
 
 // A lookup is what a verb needs to answer.
@@ -136,8 +178,8 @@ func openLook(ctx context.Context, dir string) (*wire.Look, error) {
 	})
 }
 
-// list prints values as they come, or as a table below a head, which has to wait for the last.
-func list[T any](l *lookup, values iter.Seq2[T, error], head string, row func(*T) string) (err error) {
+// list prints values as they come, or as a table below a head, which has to wait for the last. It returns how many there were.
+func list[T any](l *lookup, values iter.Seq2[T, error], head string, row func(*T) string) (n int, err error) {
 	w := l.w
 	if head != "" && !l.json {
 		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -152,10 +194,11 @@ func list[T any](l *lookup, values iter.Seq2[T, error], head string, row func(*T
 			_, err = fmt.Fprintln(w, row(&v))
 		}
 		if err != nil {
-			return err
+			return n, err
 		}
+		n++
 	}
-	return nil
+	return n, nil
 }
 
 func (l *lookup) printJSON(v any) error {

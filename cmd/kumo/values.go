@@ -129,3 +129,30 @@ func (c choice) Set(text string) error {
 	}
 	return fmt.Errorf("%q is not one of %s", text, strings.Join(c.words, ", "))
 }
+
+// A count is a flag for how many are to be listed.
+type count struct{ n *int }
+
+// counted sets n to what is listed unless the user says otherwise, and returns its flag.
+func counted(n *int, ordinary int) count {
+	*n = ordinary
+	return count{n}
+}
+
+func (c count) Type() string { return "int" }
+
+func (c count) String() string {
+	if c.n == nil {
+		return "0"
+	}
+	return strconv.Itoa(*c.n)
+}
+
+func (c count) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is no number of things to list: 0 or more is wanted", text)
+	}
+	*c.n = n
+	return nil
+}
