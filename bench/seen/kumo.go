@@ -30,7 +30,7 @@ type kumo struct {
 }
 
 func openKumo(cfg config) (database, error) {
-	db, err := seen.Open(vfs.OS, cfg.dir, seen.Config{Memory: cfg.memory, Ratio: cfg.ratio})
+	db, err := seen.Open(vfs.OS, cfg.dir, seen.Config{Memory: cfg.memory, Ratio: cfg.ratio, Share: cfg.share})
 	if err != nil {
 		return nil, err
 	}

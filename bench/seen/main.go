@@ -30,6 +30,7 @@ func main() {
 	flag.IntVar(&cfg.batch, "batch", 40, "URLs an Offer")
 	flag.IntVar(&cfg.payload, "payload", 0, "bytes that come with a URL and come back when its news was late")
 	flag.IntVar(&cfg.ratio, "ratio", 4, "files of a tier that are merged into one")
+	flag.IntVar(&cfg.share, "share", 0, "what is Later is decided when there is one for so many that are known (default: the database's own)")
 	flag.Uint64Var(&cfg.seed, "seed", 1, "seed of the URLs")
 	flag.BoolVar(&cfg.fetched, "fetched", false, "in the end, note a visit for every URL, and measure the disk again (kumo's only)")
 	usePebble := flag.Bool("pebble", false, "measure Pebble")
@@ -59,6 +60,7 @@ type config struct {
 	n, memory             int64
 	dir                   string
 	batch, payload, ratio int
+	share                 int
 	seed                  uint64
 	fetched               bool
 }
