@@ -238,7 +238,7 @@ func (o *options) explain(w io.Writer) error {
 	if saved, err := wire.SavedSettings(o.job.Dir); err == nil && saved != nil && !o.job.Fresh {
 		what = "The crawl there would be continued"
 	} else if len(seeds) == 0 {
-		return wire.ErrNoSeeds
+		return wire.NoCrawl(o.job.Dir)
 	}
 	fmt.Fprintf(w, "%s, %q, in %s, as\n  %s\n", what, o.job.Name, o.job.Dir, o.job.Fetch.UserAgent)
 	fmt.Fprintln(w, "from")

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -66,6 +67,9 @@ func open(ctx context.Context, j *Job, disk vfs.FS) (_ *Crawl, err error) {
 	}
 	if j.Dir == "" {
 		return c, c.build()
+	}
+	if len(c.seeds) == 0 && !(&folder{dir: j.Dir, disk: disk}).isCrawl() {
+		return nil, NoCrawl(j.Dir)
 	}
 	if c.folder, err = openFolder(ctx, disk, j); err != nil {
 		return nil, err
@@ -137,6 +141,9 @@ func (c *Crawl) check() (err error) {
 
 // ErrNoSeeds is a new crawl without a URL to begin with.
 var ErrNoSeeds = errors.New("no URL to begin with: name one, or give a file of them with --input-file")
+
+// NoCrawl is ErrNoSeeds for a folder in which there is no crawl to go on with.
+func NoCrawl(dir string) error { return fmt.Errorf("there is no crawl in %s, and %w", dir, ErrNoSeeds) }
 
 // openState recovers the state from the folder, if the crawl has one.
 func (c *Crawl) openState() (err error) {

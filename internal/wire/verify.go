@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"kumo/internal/crawl"
@@ -19,7 +18,7 @@ import (
 func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Report, err error) {
 	f := &folder{dir: dir, disk: vfs.OS}
 	if !f.isCrawl() {
-		return nil, &JobError{fmt.Errorf("%s: there is no crawl", dir)}
+		return nil, nothingIn(dir)
 	}
 	if err := f.share(0); err != nil {
 		return nil, err
@@ -28,8 +27,19 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 	o := &onlooker{folder: f, parts: verify.Parts{Dir: dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS)}}
 	defer func() { err = errors.Join(err, o.close()) }()
 	o.open()
+	if o.sawNothing() {
+		return nil, nothingIn(dir)
+	}
 	o.readSettings()
 	return verify.Run(ctx, o.parts, cfg)
+}
+
+func nothingIn(dir string) error { return badJob("%s: there is no crawl", dir) }
+
+// sawNothing reports whether somebody made the folder and then no crawl: its journal is empty, and there is nothing else.
+func (o *onlooker) sawNothing() bool {
+	j := o.parts.Journal
+	return j != nil && j.End() == 0 && !isSettings(o.folder.path(settingsName)) && !o.folder.hasOutputs()
 }
 
 // An onlooker opens a crawl's state on a disk that keeps all changes to itself.
