@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -178,11 +179,34 @@ func (s *show) run(ctx context.Context, c *wire.Crawl) {
 	progress.Log(ctx, s.log, s.limits, status)
 }
 
-// listener logs what happens: hosts always, URLs when asked to.
+// listener shows what happens.
 func (s *show) listener() crawl.Listener {
 	if s.live != nil {
-		return s.live.Listener()
+		return idleOnce(s.live.Listener())
 	}
+	return idleOnce(s.logging())
+}
+
+// idleOnce tells a listener that nothing waits once, until something was visited again.
+func idleOnce(l crawl.Listener) crawl.Listener {
+	var told atomic.Bool
+	visited, idle := l.Visited, l.Idle
+	l.Visited = func(r *page.Record) {
+		told.Store(false)
+		if visited != nil {
+			visited(r)
+		}
+	}
+	l.Idle = func(next time.Time) {
+		if !told.Swap(true) {
+			idle(next)
+		}
+	}
+	return l
+}
+
+// logging is a listener that logs what happens: hosts always, URLs when asked to.
+func (s *show) logging() crawl.Listener {
 	l := crawl.Listener{
 		Paused: func(free uint64) {
 			s.log.Warn("paused: the disk is nearly full; make room, or continue with a lower --min-free-disk", "free", stats.Bytes(int64(free)))

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"kumo/internal/crawl"
+	"kumo/internal/page"
+)
+
+func TestIdleOnce(t *testing.T) {
+	idle, visited := 0, 0
+	l := idleOnce(crawl.Listener{Idle: func(time.Time) { idle++ }, Visited: func(*page.Record) { visited++ }})
+	for range 3 {
+		l.Idle(time.Now())
+	}
+	if idle != 1 {
+		t.Errorf("told %d times that nothing waits, want once", idle)
+	}
+	l.Visited(&page.Record{})
+	for range 2 {
+		l.Idle(time.Now())
+	}
+	if idle != 2 || visited != 1 {
+		t.Errorf("told %d times after %d visits, want twice after one", idle, visited)
+	}
+	idleOnce(crawl.Listener{}).Visited(&page.Record{}) // nobody wants to know
+}
