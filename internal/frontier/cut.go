@@ -19,7 +19,7 @@ const (
 	cutStep         = 16 // hosts saved in one go
 )
 
-// The sections of a checkpoint: a byte, the length and the CRC-32C of what follows, four bytes each, little-endian.
+// The sections of a checkpoint: a byte, the length of what follows and the CRC-32C of it and of that byte, four bytes each, little-endian.
 const (
 	sectionBegin   = 'B' // the process's number, and the Unix time of tick 0 in ms
 	sectionRecords = 'R' // the first one's number, four bytes; those of cold hosts, others among them are marked as hot
@@ -125,11 +125,15 @@ func (c *Cut) section(kind byte, body []byte) {
 	}
 	c.buf = append(c.buf, kind)
 	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(len(body)))
-	c.buf = binary.LittleEndian.AppendUint32(c.buf, crc32.Checksum(body, castagnoli))
+	c.buf = binary.LittleEndian.AppendUint32(c.buf, sectionSum(kind, body))
 	c.buf = append(c.buf, body...)
 	if len(c.buf) >= writeBuffer {
 		c.flush()
 	}
+}
+
+func sectionSum(kind byte, body []byte) uint32 {
+	return crc32.Update(crc32.Checksum([]byte{kind}, castagnoli), castagnoli, body)
 }
 
 func (c *Cut) flush() {

@@ -164,6 +164,8 @@ func TestADamagedFolderIsRefused(t *testing.T) {
 	}
 	flipped := []byte(string(whole))
 	flipped[len(flipped)/2] ^= 1
+	mistaken := []byte(string(whole))
+	mistaken[len(checkpointMagic)] = sectionGone
 	for say, c := range map[string]struct {
 		content []byte
 		want    error
@@ -171,6 +173,7 @@ func TestADamagedFolderIsRefused(t *testing.T) {
 		"another version": {append([]byte("kumo frontier 9\n"), whole[len(checkpointMagic):]...), ErrVersion},
 		"cut off":         {whole[:len(whole)-1], ErrDamaged},
 		"a flipped bit":   {flipped, ErrDamaged},
+		"another kind":    {mistaken, ErrDamaged},
 	} {
 		if err := os.WriteFile(name, c.content, 0o600); err != nil {
 			t.Fatal(err)
