@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,18 +180,6 @@ func (r *scaleRun) report() {
 	if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok {
 		kb, _ := strconv.Atoi(strings.Fields(rest)[0])
 		r.b.ReportMetric(float64(kb)/1024, "peak-RSS-MB")
-	}
-	if name := os.Getenv("HEAP"); name != "" {
-		runtime.GC()
-		o, _ := os.Create(name)
-		pprof.WriteHeapProfile(o)
-		o.Close()
-		d := r.f.disk
-		n := 0
-		for _, b := range d.buckets {
-			n += len(b.chunks)
-		}
-		r.b.Logf("bytes %d buffered %d hosts %d table %d buckets %d chunks %d ahead %v due %d early %d slots %d", d.bytes, d.room.used, len(r.f.hosts), d.table.memory, len(d.buckets), n, d.ahead, len(d.calendars[0].due), len(d.calendars[0].early), len(d.calendars[0].slots))
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
