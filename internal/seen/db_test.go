@@ -52,6 +52,7 @@ type model struct {
 	active, frozen, late map[string]waiting            // late wait on the disk
 	lates                map[uint64]map[string]waiting // what was late at a position, before it was decided
 	told                 map[string]News               // since late was empty
+	passed               map[string]bool               // told by an offer while an earlier one was late
 }
 
 // A told URL is one that a merge has decided.
@@ -65,7 +66,8 @@ type note struct {
 func newModel(t *testing.T, seed uint64) *model {
 	m := &model{t: t, dice: rand.New(rand.NewPCG(seed, 0)), dir: t.TempDir(), now: time.Unix(1_700_000_000, 0),
 		known: map[string]entry{}, meta: map[string]Meta{}, active: map[string]waiting{}, late: map[string]waiting{},
-		lates: map[uint64]map[string]waiting{}, told: map[string]News{}}
+		lates: map[uint64]map[string]waiting{}, told: map[string]News{},
+		passed: map[string]bool{}}
 	m.depths = m.dice.IntN(3) > 0
 	m.open()
 	return m
@@ -143,7 +145,7 @@ func (m *model) offered(u URL, got News) {
 		m.active[u.URL] = waiting{old, offered, string(u.Payload)}
 	case late && got == m.judge(l.before, offered): // a filter has changed its mind
 		l.before = better(l.before, offered)
-		m.late[u.URL] = l
+		m.late[u.URL], m.passed[u.URL] = l, true
 	case got != want:
 		m.t.Fatalf("%v is %v, want %v: known as %v", u, got, want, old)
 	}
@@ -260,7 +262,7 @@ func (m *model) reopen() {
 	m.known, m.meta = map[string]entry{}, map[string]Meta{}
 	m.active, m.frozen, m.late, m.told = map[string]waiting{}, nil, map[string]waiting{}, map[string]News{}
 	for url, w := range m.lates[pos] { // if it was decided, the journal's rest says so
-		if m.db.Waiting() > 0 || slices.ContainsFunc(rest, func(x any) bool { u, ok := x.(told); return ok && u.URL == url }) {
+		if m.db.Waiting() > 0 || m.passed[url] || slices.ContainsFunc(rest, func(x any) bool { u, ok := x.(told); return ok && u.URL == url }) {
 			m.late[url] = w
 		}
 	}

@@ -168,6 +168,11 @@ func (d *DB) Note(url string, m Meta) {
 	if len(m.ETag) > maxETag {
 		m.ETag = ""
 	}
+	var buf [maxETag + 128]byte
+	meta := appendMeta(buf[:0], &m, d.born)
+	if len(meta) == 0 {
+		return
+	}
 	now := d.minutes()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -177,8 +182,7 @@ func (d *DB) Note(url string, m Meta) {
 		ref = t.Add(url)
 		t.SetWord(ref, wordFirst, now)
 	}
-	var buf [maxETag + 128]byte
-	meta := joinMeta(appendMeta(buf[:0], &m, d.born), t.Kept(mem.Ref(t.Word(ref, wordMeta))))
+	meta = joinMeta(meta, t.Kept(mem.Ref(t.Word(ref, wordMeta))))
 	t.SetWord(ref, wordMeta, uint32(t.Keep(meta)))
 }
 
