@@ -73,6 +73,11 @@ func (v *verifier) counters() error {
 	if r == nil || err != nil {
 		return err
 	}
+	if v.State != nil && r.Journal > uint64(v.Journal.End()) {
+		v.fault(Fault{Check: checkReport, File: reportName, Offset: -1,
+			What: fmt.Sprintf("journal: it says %d, but that ends at %d", r.Journal, uint64(v.Journal.End()))})
+		return nil
+	}
 	if v.State == nil || r.Ended == "failed" || r.Journal != uint64(v.Journal.End()) {
 		v.note(Fault{Check: checkReport, File: reportName, Offset: -1, What: "it is older than the files: the next run writes it anew"})
 		return nil
@@ -108,7 +113,9 @@ func (v *verifier) report() (*stats.Report, error) {
 		return nil, err
 	}
 	r := &stats.Report{}
-	err = json.NewDecoder(f).Decode(r)
+	in := json.NewDecoder(f)
+	in.DisallowUnknownFields() // a field by another name would be one that is missing
+	err = in.Decode(r)
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
