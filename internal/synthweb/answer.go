@@ -30,7 +30,7 @@ func (w *Web) Page(rawURL string) (Answer, error) {
 	if !ok {
 		return Answer{Ref: Ref{Kind: Unknown}, Status: http.StatusMisdirectedRequest, Header: http.Header{}}, nil
 	}
-	port := 80
+	port := w.usualPort()
 	if u.Port() != "" {
 		port, _ = strconv.Atoi(u.Port())
 	}

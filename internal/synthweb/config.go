@@ -9,6 +9,9 @@ type Config struct {
 	Pages  int     // ordinary pages over all hosts (100 a host)
 	Spread float64 // sigma of the lognormal number of pages a host (0.5); negative: all hosts alike
 
+	ByAddress bool // hosts have no names: each has a loopback address of its own, and URLs have that
+	TLS       bool // URLs are https ones
+
 	MedianSize int // bytes of an HTML page (27 KB); lognormal with sigma 1, at most 32 times the median
 	MeanLinks  int // links on an ordinary page (40)
 	LargeSize  int // bytes of a large page (4 MB)
@@ -18,6 +21,7 @@ type Config struct {
 	Traits map[Trait]int // hosts in a thousand that have this trait; at least one host where it is not 0
 
 	Latency    time.Duration // mean time from request to answer; each host has its own between half and one and a half (0)
+	Slowest    time.Duration // where not 0, each host's latency is between Latency and this, drawn evenly
 	Slow       time.Duration // the same on a host of trait Slow (1s)
 	CrawlDelay time.Duration // what robots.txt asks for on a host of trait Delay (1s)
 	BurstEvery int           // answers between two bursts of 429 on a host of trait Throttle (50)
@@ -49,6 +53,12 @@ func Messy(seed uint64, hosts, pages int) Config {
 	}
 	cfg.Traits[Gzip], cfg.Traits[Chunked], cfg.Traits[Legacy] = 700, 300, 250
 	return cfg
+}
+
+// MedianSize is the Config.MedianSize of pages that are of a mean size.
+func MedianSize(mean int) int {
+	const meanOfMedian = 1.646 // of a lognormal with sigma 1, cut at 32 medians
+	return max(1, int(float64(mean)/meanOfMedian))
 }
 
 func (c Config) withDefaults() Config {

@@ -20,6 +20,7 @@ type conn struct {
 	buf    []byte    // what has been read and not yet used
 	since  time.Time // when the first byte of buf came
 	host   int       // the host that the connection counts for, -1 if not known yet
+	served int       // answers given
 	agent  []byte
 	agents *atomic.Int64 // requests of agent, in the tally's round
 	round  int64
@@ -155,6 +156,9 @@ func (c *conn) respond(r *request, v *visit, h *host) bool {
 		a = b.page.answer(v.ref, string(v.target))
 	}
 	f := b.framing(r, v, h)
+	if c.served++; c.served == c.s.opts.PerConnection {
+		f.last = true
+	}
 	b.out.start(c.net, f)
 	b.head(&a, f, retry)
 	if !r.head {

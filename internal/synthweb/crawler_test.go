@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 type walker struct {
 	t      *testing.T
 	client *http.Client
+	scheme string
 	embeds bool
 	polite bool
 	robots map[string][]rule
@@ -43,14 +45,15 @@ func newClient(s *Server) *http.Client {
 		return new(net.Dialer).DialContext(ctx, network, addr.String())
 	}
 	return &http.Client{
-		Timeout:       3 * time.Second,
-		Transport:     &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 1, ResponseHeaderTimeout: time.Second},
+		Timeout: 3 * time.Second,
+		Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 1, ResponseHeaderTimeout: time.Second,
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
 func walk(t *testing.T, s *Server, embeds bool) *walker {
-	w := &walker{t: t, client: newClient(s), embeds: embeds, polite: true, robots: map[string][]rule{}, found: map[string]int{}}
+	w := &walker{t: t, client: newClient(s), scheme: s.web.scheme(), embeds: embeds, polite: true, robots: map[string][]rule{}, found: map[string]int{}}
 	defer w.client.CloseIdleConnections()
 	for _, seed := range s.SeedURLs() {
 		w.add(seed)
@@ -70,7 +73,7 @@ func (w *walker) add(rawURL string) {
 		return
 	}
 	u.Fragment, u.RawFragment = "", ""
-	if _, known := w.found[u.String()]; known || u.Scheme != "http" || strings.HasPrefix(u.Path, "/calendar/") {
+	if _, known := w.found[u.String()]; known || u.Scheme != w.scheme || strings.HasPrefix(u.Path, "/calendar/") {
 		return
 	}
 	w.found[u.String()] = 0
@@ -105,7 +108,7 @@ func matches(pattern, path string) bool {
 }
 
 func (w *walker) readRobots(host string) (rules []rule) {
-	status, _, body := w.get("http://" + host + "/robots.txt")
+	status, _, body := w.get(w.scheme + "://" + host + "/robots.txt")
 	if status == 0 || status >= 500 {
 		return []rule{{false, "/"}}
 	}

@@ -2,7 +2,7 @@ package synthweb
 
 import (
 	"context"
-	"fmt"
+	"crypto/tls"
 	"net"
 	"net/netip"
 	"strconv"
@@ -12,10 +12,11 @@ import (
 
 // ServeOptions say how a web is served.
 type ServeOptions struct {
-	Addresses int          // loopback addresses over which the hosts are spread (as many as hosts, at most 256); 1: 127.0.0.1
-	Port      int          // the same on all addresses; 0: a free one
-	DNS       bool         // answer DNS questions too
-	Truth     TruthOptions // what the crawl that is judged was told to do
+	Addresses     int          // loopback addresses over which hosts with names are spread (as many as hosts, at most 256); 1: 127.0.0.1
+	Port          int          // the same on all addresses; 0: a free one
+	DNS           bool         // answer DNS questions too
+	PerConnection int          // answers after which a connection is closed; 0: never
+	Truth         TruthOptions // what the crawl that is judged was told to do
 }
 
 // A Server is a web being served on loopback. It runs until Close, or until the context given to Serve is done.
@@ -24,17 +25,18 @@ type Server struct {
 	// loopback address unless told to.
 	Fallback error
 
-	web       *Web
-	opts      ServeOptions
-	tally     *tally
-	truth     func() *Truth
-	addrs     []netip.Addr
-	port      int
-	listeners []net.Listener
-	dns       *dnsServer
-	benches   sync.Pool
-	running   sync.WaitGroup
-	closed    chan struct{}
+	web     *Web
+	opts    ServeOptions
+	tally   *tally
+	truth   func() *Truth
+	addrs   []netip.Addr
+	port    int
+	doors   []door
+	tls     *tls.Config // nil without
+	dns     *dnsServer
+	benches sync.Pool
+	running sync.WaitGroup
+	closed  chan struct{}
 
 	mu    sync.Mutex // guards what follows
 	conns map[net.Conn]struct{}
@@ -45,6 +47,12 @@ type Server struct {
 func Serve(ctx context.Context, w *Web, opts ServeOptions) (*Server, error) {
 	s := &Server{web: w, opts: opts, tally: newTally(w), closed: make(chan struct{}), conns: make(map[net.Conn]struct{})}
 	s.truth = sync.OnceValue(func() *Truth { return w.Truth(opts.Truth) })
+	if w.cfg.TLS {
+		var err error
+		if s.tls, err = serverTLS(); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
@@ -52,12 +60,12 @@ func Serve(ctx context.Context, w *Web, opts ServeOptions) (*Server, error) {
 	if opts.DNS {
 		var err error
 		if s.dns, err = serveDNS(s); err != nil {
-			s.closeListeners()
+			s.closeDoors()
 			return nil, err
 		}
 	}
-	for i, l := range s.listeners {
-		s.running.Go(func() { s.accept(l, s.only(i)) })
+	for _, d := range s.doors {
+		s.running.Go(func() { s.accept(d) })
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,63 +73,9 @@ func Serve(ctx context.Context, w *Web, opts ServeOptions) (*Server, error) {
 	return s, nil
 }
 
-// listen opens all addresses on one port, and falls back to 127.0.0.1 where there is no other.
-func (s *Server) listen() error {
-	n := s.opts.Addresses
-	if n <= 0 {
-		n = min(len(s.web.hosts), 256)
-	}
-	var err error
-	for range 10 { // a port that is free on one address may be taken on another
-		if err = s.listenOn(n); err == nil {
-			return nil
-		}
-		if s.opts.Port != 0 {
-			break
-		}
-	}
-	if n > 1 && s.listenOn(1) == nil {
-		s.Fallback = err
-		return nil
-	}
-	return err
-}
-
-func (s *Server) listenOn(n int) error {
-	s.addrs, s.listeners, s.port = nil, nil, s.opts.Port
-	for i := range n {
-		addr := netip.AddrFrom4([4]byte{127, 77, byte(i / 250), byte(1 + i%250)})
-		if n == 1 {
-			addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-		}
-		l, err := net.Listen("tcp4", netip.AddrPortFrom(addr, uint16(s.port)).String())
-		if err != nil {
-			s.closeListeners()
-			return fmt.Errorf("serving the synthetic web: %w", err)
-		}
-		s.port = l.Addr().(*net.TCPAddr).Port
-		s.addrs, s.listeners = append(s.addrs, addr), append(s.listeners, l)
-	}
-	return nil
-}
-
-func (s *Server) closeListeners() {
-	for _, l := range s.listeners {
-		l.Close()
-	}
-}
-
-// only is the one host on address i, -1 if there are several.
-func (s *Server) only(i int) int {
-	if len(s.web.hosts) > len(s.addrs) {
-		return -1
-	}
-	return i
-}
-
-func (s *Server) accept(l net.Listener, host int) {
+func (s *Server) accept(d door) {
 	for {
-		nc, err := l.Accept()
+		nc, err := d.Accept()
 		if err != nil {
 			select {
 			case <-s.closed:
@@ -130,7 +84,7 @@ func (s *Server) accept(l net.Listener, host int) {
 				continue
 			}
 		}
-		s.running.Go(func() { s.attend(nc, host) })
+		s.running.Go(func() { s.attend(nc, d.host) })
 	}
 }
 
@@ -151,6 +105,9 @@ func (s *Server) attend(nc net.Conn, host int) {
 	}
 	s.tally.counts[connections].Add(1)
 	c := &conn{s: s, net: nc, host: -1}
+	if s.tls != nil {
+		c.net = tls.Server(nc, s.tls)
+	}
 	if host >= 0 {
 		c.countFor(host)
 	}
@@ -164,7 +121,7 @@ func (s *Server) Close() error {
 	case <-s.closed:
 	default:
 		close(s.closed)
-		s.closeListeners()
+		s.closeDoors()
 		if s.dns != nil {
 			s.dns.close()
 		}
@@ -183,6 +140,9 @@ func (s *Server) Close() error {
 // Port is the port on which all hosts listen.
 func (s *Server) Port() int { return s.port }
 
+// TLS reports whether the server speaks TLS, with a certificate that no client can check.
+func (s *Server) TLS() bool { return s.tls != nil }
+
 // DNS is the address and port of the DNS answerer, "" without one.
 func (s *Server) DNS() string {
 	if s.dns == nil {
@@ -193,22 +153,6 @@ func (s *Server) DNS() string {
 
 // SeedURLs is Web.Seeds with the server's port.
 func (s *Server) SeedURLs() []string { return []string{s.web.URL(Ref{}, s.port)} }
-
-// refusing is an address on which nothing listens.
-var refusing = netip.AddrFrom4([4]byte{127, 78, 0, 1})
-
-// Addr is the address of a host by name; it is not valid if there is no such host or its name is mute.
-func (s *Server) Addr(host string) netip.AddrPort {
-	i, ok := s.web.hostOf(host)
-	if !ok || s.web.hosts[i].traits.has(Mute) {
-		return netip.AddrPort{}
-	}
-	addr := s.addrs[int(i)%len(s.addrs)]
-	if s.web.hosts[i].traits.has(Refused) {
-		addr = refusing
-	}
-	return netip.AddrPortFrom(addr, uint16(s.port))
-}
 
 // Resolve is the address of every host that has one as HOST:PORT:ADDR.
 func (s *Server) Resolve() []string {

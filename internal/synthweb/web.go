@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 )
 
 const (
-	domain    = ".synth.test"
 	fanout    = 8 // children of a page in its host's tree, and of a host in the tree of hosts
 	deadPages = 4
 )
@@ -52,8 +50,7 @@ func (w *Web) addLiving() {
 	w.hosts = make([]host, n)
 	for i, pages := range w.shares() {
 		d := w.dice(uint32(i), aboutLatency, 0)
-		latency := time.Duration((0.5 + d.unit()) * float64(w.cfg.Latency))
-		w.hosts[i] = host{pages: pages, tongue: universal(), latency: latency}
+		w.hosts[i] = host{pages: pages, tongue: universal(), latency: w.latency(&d)}
 	}
 	for t := range numTraits {
 		if t.dead() {
@@ -61,6 +58,14 @@ func (w *Web) addLiving() {
 		}
 		sparse(w.count(t), n, hash(w.cfg.Seed, uint64(t)), func(i int) { w.give(&w.hosts[i], i, t) })
 	}
+}
+
+func (w *Web) latency(d *dice) time.Duration {
+	least, span := float64(w.cfg.Latency)/2, float64(w.cfg.Latency)
+	if w.cfg.Slowest > 0 {
+		least, span = float64(w.cfg.Latency), float64(w.cfg.Slowest-w.cfg.Latency)
+	}
+	return time.Duration(least + d.unit()*span)
 }
 
 func (w *Web) give(h *host, i int, t Trait) {
@@ -117,64 +122,39 @@ func (w *Web) dice(host uint32, k Kind, n uint32) dice {
 // Len is the number of living hosts: Host(0) to Host(Len()-1).
 func (w *Web) Len() int { return w.cfg.Hosts }
 
-// Host is the name of host i. Names of dead hosts, from Len() on, tell their trait.
-func (w *Web) Host(i int) string { return string(w.appendHost(nil, uint32(i))) }
-
-func (w *Web) appendHost(dst []byte, i uint32) []byte {
-	h := &w.hosts[i]
-	if !h.dead {
-		dst = append(dst, 'h')
-	} else {
-		for t := Shut; t < numTraits; t++ {
-			if h.traits.has(t) {
-				dst = append(dst, traitNames[t]...)
-			}
-		}
-	}
-	for digit := uint32(1000); digit > max(i, 1); digit /= 10 {
-		dst = append(dst, '0')
-	}
-	if i > 0 {
-		dst = strconv.AppendUint(dst, uint64(i), 10)
-	} else {
-		dst = append(dst, '0')
-	}
-	return append(dst, domain...)
-}
-
-// hostOf finds a host by its name, which may have a port.
-func (w *Web) hostOf(name string) (uint32, bool) {
-	if colon := strings.LastIndexByte(name, ':'); colon >= 0 {
-		name = name[:colon]
-	}
-	label, ok := strings.CutSuffix(name, domain)
-	if !ok {
-		label, ok = strings.CutSuffix(strings.ToLower(name), domain)
-	}
-	digits := strings.TrimLeft(label, "abcdefghijklmnopqrstuvwxyz")
-	i, err := strconv.ParseUint(digits, 10, 32)
-	if !ok || err != nil || i >= uint64(len(w.hosts)) {
-		return 0, false
-	}
-	var buf [64]byte
-	return uint32(i), string(w.appendHost(buf[:0], uint32(i))) == label+domain
-}
+// Latency is the time that host i takes to answer a request.
+func (w *Web) Latency(i int) time.Duration { return w.hosts[i].latency }
 
 // Seeds is the URL from which everything can be reached.
-func (w *Web) Seeds() []string { return []string{w.URL(Ref{}, 80)} }
+func (w *Web) Seeds() []string { return []string{w.URL(Ref{}, w.usualPort())} }
+
+func (w *Web) scheme() string {
+	if w.cfg.TLS {
+		return "https"
+	}
+	return "http"
+}
+
+// usualPort is the port that URLs leave out.
+func (w *Web) usualPort() int {
+	if w.cfg.TLS {
+		return 443
+	}
+	return 80
+}
 
 // URL is the canonical address of a resource on a server that listens on port.
 func (w *Web) URL(r Ref, port int) string { return string(w.appendURL(nil, r, port)) }
 
 func (w *Web) appendURL(dst []byte, r Ref, port int) []byte {
-	dst = append(dst, "http:"...)
+	dst = append(append(dst, w.scheme()...), ':')
 	return w.appendSchemeless(dst, r, port)
 }
 
 func (w *Web) appendSchemeless(dst []byte, r Ref, port int) []byte {
 	dst = append(dst, "//"...)
 	dst = w.appendHost(dst, r.Host)
-	if port != 80 {
+	if port != w.usualPort() {
 		dst = append(dst, ':')
 		dst = strconv.AppendInt(dst, int64(port), 10)
 	}

@@ -1,0 +1,101 @@
+package synthweb
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// A door is a listener and the one host that it is for, -1 if there are several.
+type door struct {
+	net.Listener
+	host int
+}
+
+// listen opens all addresses on one port, and falls back to 127.0.0.1 where there is no other and hosts have names.
+func (s *Server) listen() error {
+	n := s.opts.Addresses
+	switch {
+	case s.web.cfg.ByAddress && n > 0:
+		return errors.New("serving the synthetic web: its hosts have an address each, and cannot be spread over fewer")
+	case s.web.cfg.ByAddress:
+		n = len(s.web.hosts)
+	case n <= 0:
+		n = min(len(s.web.hosts), 256)
+	}
+	if n > mostAddresses {
+		return fmt.Errorf("serving the synthetic web: there are %d addresses, not %d", mostAddresses, n)
+	}
+	var err error
+	for range 10 { // a port that is free on one address may be taken on another
+		if err = s.listenOn(n); err == nil {
+			return nil
+		}
+		if s.opts.Port != 0 {
+			break
+		}
+	}
+	if n > 1 && !s.web.cfg.ByAddress && s.listenOn(1) == nil {
+		s.Fallback = err
+		return nil
+	}
+	return err
+}
+
+func (s *Server) listenOn(n int) error {
+	s.addrs, s.doors, s.port = nil, nil, s.opts.Port
+	for i := range n {
+		addr := loopback(i)
+		if n == 1 && !s.web.cfg.ByAddress {
+			addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		}
+		s.addrs = append(s.addrs, addr)
+		if s.web.cfg.ByAddress && s.web.closed(i) {
+			continue
+		}
+		l, err := net.Listen("tcp4", netip.AddrPortFrom(addr, uint16(s.port)).String())
+		if err != nil {
+			s.closeDoors()
+			return fmt.Errorf("serving the synthetic web: %w", err)
+		}
+		s.port = l.Addr().(*net.TCPAddr).Port
+		s.doors = append(s.doors, door{l, s.only(i, n)})
+	}
+	return nil
+}
+
+// closed reports whether nothing listens for a host that has an address.
+func (w *Web) closed(i int) bool {
+	return w.hosts[i].traits.has(Refused) || w.hosts[i].traits.has(Mute)
+}
+
+// only is the one host on address i of n, -1 if there are several.
+func (s *Server) only(i, n int) int {
+	if len(s.web.hosts) > n {
+		return -1
+	}
+	return i
+}
+
+func (s *Server) closeDoors() {
+	for _, d := range s.doors {
+		d.Close()
+	}
+}
+
+// refusing is an address on which nothing listens.
+var refusing = netip.AddrFrom4([4]byte{127, 78, 0, 1})
+
+// Addr is the address of a host by name; it is not valid if there is no such host or its name is mute.
+func (s *Server) Addr(host string) netip.AddrPort {
+	i, ok := s.web.hostOf(host)
+	if !ok || s.web.hosts[i].traits.has(Mute) && !s.web.cfg.ByAddress {
+		return netip.AddrPort{}
+	}
+	addr := s.addrs[int(i)%len(s.addrs)]
+	if s.web.hosts[i].traits.has(Refused) && !s.web.cfg.ByAddress {
+		addr = refusing
+	}
+	return netip.AddrPortFrom(addr, uint16(s.port))
+}
