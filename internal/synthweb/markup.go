@@ -156,13 +156,12 @@ func (t *writer) stealth(r Ref) {
 // escaped writes a resource's address, as short as it can be, for use within quotes.
 func (t *writer) escaped(r Ref) {
 	t.addr = t.address(t.addr[:0], r, false)
-	for _, c := range t.addr {
-		if c == '&' {
-			t.text("&amp;")
-		} else {
-			t.made = append(t.made, c)
-		}
+	rest := t.addr
+	for at := bytes.IndexByte(rest, '&'); at >= 0; at = bytes.IndexByte(rest, '&') {
+		t.made = append(append(t.made, rest[:at]...), "&amp;"...)
+		rest = rest[at+1:]
 	}
+	t.made = append(t.made, rest...)
 }
 
 // address appends the path for a resource on the same host, the URL for others.
