@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"testing"
 
 	"kumo/internal/page"
@@ -62,10 +63,13 @@ func BenchmarkFramer(b *testing.B) {
 	raw := bytes.Repeat([]byte("1000\r\n"+string(make([]byte, 0x1000))+"\r\n"), 8)
 	raw = append([]byte("HTTP/1.1 200 OK\r\nServer: x\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"), raw...)
 	b.SetBytes(int64(len(raw)))
+	fields, chunks := http.Header{}, []byte(nil)
 	for b.Loop() {
-		var f framer
-		if f.advance(raw) != len(raw) {
-			b.Fatal("cut short")
+		f := framer{maxHead: 1 << 20, maxBody: 1 << 20, fields: fields, chunks: chunks[:0]}
+		if n, err := f.advance(raw); n != len(raw) || err != nil {
+			b.Fatal("cut short", err)
 		}
+		chunks = f.chunks
+		clear(fields)
 	}
 }

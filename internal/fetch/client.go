@@ -17,16 +17,18 @@ import (
 // A Client fetches. Its methods may be called by many goroutines at once.
 type Client struct {
 	cfg       Config
-	public    http.Header // shared by all requests
-	trusted   http.Header // shared by the requests to trusted hosts
-	secrets   bool        // trusted hosts are sent some
+	public    fields // shared by all requests
+	trusted   fields // shared by the requests to trusted hosts
+	secrets   bool   // trusted hosts are sent some
 	resolver  *resolver
 	fixed     overrides
 	limit     *rate.Limiter // nil for no limit
 	proxy     *proxy        // nil for none
 	tls       *tls.Config
-	transport *http.Transport
-	allowed   sync.Map // host key → true, see Allow
+	conns     *pool           // for HTTP/1
+	transport *http.Transport // for HTTP/2
+	seconds   seconds         // who speaks that
+	allowed   sync.Map        // host key → true, see Allow
 
 	// reach opens a connection to a target; a test may put another network in its place.
 	reach func(context.Context, target) (link, error)
@@ -57,44 +59,22 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c.ctx, c.close = context.WithCancel(context.Background())
-	c.public, c.trusted = c.cfg.headers()
-	c.secrets = len(c.trusted) > len(c.public) || cfg.Cookies != nil
+	public, trusted := c.cfg.headers()
+	c.public, c.trusted = newFields(public), newFields(trusted)
+	c.secrets = len(trusted) > len(public) || cfg.Cookies != nil
 	c.resolver = newResolver(c.ctx, c.cfg)
 	c.limit = newLimit(cfg.Bandwidth)
 	c.reach = c.reachNet
 	c.tls = &tls.Config{InsecureSkipVerify: cfg.InsecureTLS, ClientSessionCache: tls.NewLRUClientSessionCache(1024)}
+	c.conns = newPool(c.cfg.PerHost, c.cfg.MaxIdle)
 	c.transport = c.newTransport()
 	return c, nil
-}
-
-func (c *Client) newTransport() *http.Transport {
-	perHost := c.cfg.PerHost
-	if perHost == 0 {
-		perHost = 8
-	}
-	return &http.Transport{
-		DialContext:            c.dialPlain,
-		DialTLSContext:         c.dialTLS,
-		ForceAttemptHTTP2:      true, // needed with dialling of our own
-		DisableCompression:     true,
-		MaxConnsPerHost:        c.cfg.PerHost,
-		MaxIdleConnsPerHost:    perHost,
-		MaxIdleConns:           c.cfg.MaxIdle,
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: c.cfg.MaxHeader,
-		ReadBufferSize:         readBuffer,
-		HTTP2: &http.HTTP2Config{
-			SendPingTimeout:               15 * time.Second, // finds dead connections
-			PingTimeout:                   10 * time.Second,
-			MaxReceiveBufferPerStream:     1 << 20,
-			MaxReceiveBufferPerConnection: 4 << 20,
-		},
-	}
 }
 
 // Close ends what the client does in the background. Exchanges under way fail or run to their end.
 func (c *Client) Close() {
 	c.close()
+	c.conns.close()
 	c.transport.CloseIdleConnections()
 }
 
@@ -112,8 +92,9 @@ func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) erro
 		return &Error{Failure: page.Internal, Op: "get", URL: req.URL, Err: err}
 	}
 	x := newExchange(ctx, c, req, t, resp)
-	defer x.end()
-	return x.run()
+	err = x.run()
+	resp.Total = time.Since(x.begin)
+	return err
 }
 
 // Resolve returns the address that Get would try first for a host, looked up if need be. Behind a proxy it is not known: the

@@ -27,7 +27,7 @@ type Config struct {
 	MaxHeader      int64         // bytes of an answer's head, interim answers included; default 256 KiB
 
 	PerHost int // connections to a host; 0 for no limit
-	MaxIdle int // idle connections kept, all hosts together; default 256
+	MaxIdle int // idle connections kept, all hosts together; default a quarter of the files that may be open, at most 16,384
 
 	AllowPrivate bool     // dial private addresses too
 	Resolve      []string // HOST:PORT:ADDR[,ADDR] as curl has it; HOST and PORT may be *
@@ -41,6 +41,7 @@ const (
 	accept         = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 	acceptEncoding = "gzip, deflate, br, zstd"
 	idleTimeout    = 90 * time.Second
+	fewFiles       = 1024 // where the system does not say how many may be open
 )
 
 func (cfg Config) withDefaults() Config {
@@ -49,7 +50,7 @@ func (cfg Config) withDefaults() Config {
 	cfg.MaxTime = cmp.Or(cfg.MaxTime, 10*cfg.Timeout)
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 32<<20)
 	cfg.MaxHeader = cmp.Or(cfg.MaxHeader, 256<<10)
-	cfg.MaxIdle = cmp.Or(cfg.MaxIdle, 256)
+	cfg.MaxIdle = cmp.Or(cfg.MaxIdle, min(files()/4, 1<<14))
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, "kumo")
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -3,7 +3,6 @@ package fetch
 import (
 	"context"
 	"crypto/tls"
-	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -14,42 +13,7 @@ import (
 // address).
 const headStart = 300 * time.Millisecond
 
-// dialPlain is the transport's way to http URLs. The context's target says where to go; it tells a proxied host from its proxy.
-func (c *Client) dialPlain(ctx context.Context, _, _ string) (net.Conn, error) {
-	ctx, cancel := c.dialContext(ctx)
-	defer cancel()
-	l, err := c.reach(ctx, ctx.Value(targetKey{}).(target))
-	if err != nil {
-		return nil, err
-	}
-	return newTap(l), nil
-}
-
-// dialTLS is the transport's way to https URLs. For HTTP/2 it returns the *tls.Conn that net/http looks for; for HTTP/1 a tap
-// that hides it.
-func (c *Client) dialTLS(ctx context.Context, _, _ string) (net.Conn, error) {
-	ctx, cancel := c.dialContext(ctx)
-	defer cancel()
-	t := ctx.Value(targetKey{}).(target)
-	l, err := c.reach(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	begin := time.Now()
-	conn, err := c.handshake(ctx, l, t.hostname, "h2", "http/1.1")
-	if err != nil {
-		return nil, dialError("handshake", err)
-	}
-	l.wire.handshake = time.Since(begin)
-	state := conn.ConnectionState()
-	l.wire.tls = tls.VersionName(state.Version)
-	if state.NegotiatedProtocol == "h2" {
-		return conn, nil
-	}
-	return newTap(link{conn, l.wire}), nil
-}
-
-// dialContext ends with the client too: net/http lets a dial go on after its request has ended.
+// dialContext ends with the client too.
 func (c *Client) dialContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.ctx, cancel)

@@ -1,14 +1,12 @@
 package fetch
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"strings"
 	"syscall"
 
 	"kumo/internal/page"
@@ -24,8 +22,6 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.URL, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
-
-var errLate = errors.New("no answer within the time limit")
 
 // refusedOnWindows is WSAECONNREFUSED, which package syscall does not name.
 const refusedOnWindows = syscall.Errno(10061)
@@ -55,20 +51,6 @@ func isTimeout(err error) bool {
 	var ne net.Error
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, &ne) && ne.Timeout()
-}
-
-// answerFailure classes what went wrong on a connection before the answer's head was complete; rec says what came.
-func answerFailure(err error, rec *recording) page.Failure {
-	magic := []byte("HTTP/")
-	switch n := min(len(rec.in), len(magic)); {
-	case !bytes.Equal(rec.in[:n], magic[:n]):
-		return page.Malformed
-	case isBroken(err), rec.ended && rec.frame.end == 0:
-		return page.Reset
-	case n > 0, strings.Contains(err.Error(), "malformed"), strings.Contains(err.Error(), "header list larger"):
-		return page.Malformed
-	}
-	return page.Reset
 }
 
 // isBroken reports whether err speaks of the connection rather than of what came through it.

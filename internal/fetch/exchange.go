@@ -1,182 +1,238 @@
 package fetch
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"kumo/internal/page"
 )
 
+// readSize is the least room that a read is given.
+const readSize = 16 << 10
+
+// maxTrust is how much room is made at once because an answer says that it is so long.
+const maxTrust = 1 << 20
+
+var (
+	errLate  = errors.New("no answer within the time limit")
+	errStale = errors.New("the idle connection was closed")
+)
+
 // An exchange is one request under way.
 type exchange struct {
 	client  *Client
+	asked   Request
 	target  target
+	site    site
 	secret  bool  // the request carries secrets
-	max     int64 // bytes of body
-	request *http.Request
+	maxBody int64 // bytes of body
+	maxRaw  int   // bytes of the answer, chunks and interim answers included
 	resp    *page.Response
-	payload []byte // buffer for a body that is not as in Raw
 
 	parent   context.Context
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
 	begin    time.Time
 	deadline time.Time
-	timer    *time.Timer // cancels ctx when a phase takes too long
 
-	firstByte atomic.Int64 // time.Duration from begin, set by net/http's goroutine
-
-	rec recording
-	tap *tap // the connection in use; nil for HTTP/2
+	out, raw []byte // what was sent and what has come
+	frame    framer // of raw
 }
 
 func newExchange(ctx context.Context, c *Client, req Request, t target, resp *page.Response) *exchange {
-	x := &exchange{client: c, target: t, resp: resp, parent: ctx, begin: time.Now(), max: c.cfg.MaxBody, payload: resp.Payload}
+	x := &exchange{client: c, asked: req, target: t, site: siteOf(t), resp: resp, parent: ctx, begin: time.Now(), maxBody: c.cfg.MaxBody,
+		out: resp.RequestRaw, raw: resp.Raw}
 	if req.MaxBody > 0 {
-		x.max = req.MaxBody
+		x.maxBody = req.MaxBody
 	}
-	x.rec = recording{in: resp.Raw, out: resp.RequestRaw, max: int(c.cfg.MaxHeader + 2*x.max)}
+	x.maxRaw = int(c.cfg.MaxHeader + 2*x.maxBody)
 	x.secret = req.Trusted && c.secrets || c.proxy.forwards(t)
 	x.deadline = x.begin.Add(c.cfg.MaxTime)
-	x.ctx, x.cancel = context.WithCancelCause(ctx)
-	x.timer = time.AfterFunc(c.cfg.MaxTime, func() { x.cancel(errLate) })
-	x.request = c.newRequest(httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{
-		GotConn:              x.gotConn,
-		GotFirstResponseByte: func() { x.firstByte.Store(int64(time.Since(x.begin))) },
-	}), req, t)
+	fields := resp.Header
+	if fields == nil {
+		fields = make(http.Header, 16)
+	}
+	x.frame = framer{maxHead: c.cfg.MaxHeader, maxBody: x.maxBody, fields: fields, chunks: resp.Payload}
+	resp.Header, resp.Payload = nil, nil
 	return x
 }
 
-// end takes the last times and frees what the exchange holds. The connection stays usable if the answer was read to its end.
-func (x *exchange) end() {
-	x.resp.FirstByte, x.resp.Total = time.Duration(x.firstByte.Load()), time.Since(x.begin)
-	x.timer.Stop()
-	x.cancel(nil)
-}
-
-// arm gives the phase that begins now its time.
-func (x *exchange) arm() { x.timer.Reset(min(x.client.cfg.Timeout, time.Until(x.deadline))) }
-
-// gotConn turns the recording to the connection that net/http has chosen. It is called again for another connection when the
-// first turns out to have been closed while idle.
-func (x *exchange) gotConn(info httptrace.GotConnInfo) {
-	x.detach()
-	x.rec.restart(info.Reused)
-	if w := wireOf(info.Conn); w != nil {
-		x.resp.Addr, x.resp.TLS = w.addr, w.tls
-		if !info.Reused {
-			x.resp.DNS, x.resp.Connect, x.resp.Handshake = w.dns, w.connect, w.handshake
-		}
-	}
-	if x.tap, _ = info.Conn.(*tap); x.tap != nil {
-		x.tap.attach(&x.rec)
-	}
-	x.arm()
-}
-
-func (x *exchange) detach() {
-	if x.tap != nil {
-		x.tap.detach(&x.rec)
-	}
-}
+func siteOf(t target) site { return site{t.scheme == "https", t.host} }
 
 // run sends the request and reads the answer.
 func (x *exchange) run() error {
-	answer, err := x.client.transport.RoundTrip(x.request)
-	if err != nil {
-		return x.fail(err)
+	if x.site.tls && x.client.seconds.has(x.site) {
+		if err := x.runSecond(nil); !errors.Is(err, errFirst) {
+			return err
+		}
+		x.client.seconds.set(x.site, false)
 	}
-	defer answer.Body.Close()
-	chunked := slices.Contains(answer.TransferEncoding, "chunked")
-	var keep *[]byte
-	switch {
-	case x.tap == nil:
-		x.rec.in = appendHead(x.rec.in, answer)
-		x.resp.HeadLen = len(x.rec.in)
-		keep = &x.rec.in
-	case chunked:
-		x.payload = x.payload[:0]
-		keep = &x.payload
-	}
-	n, err := x.readBody(answer, keep)
-	x.detach()
-	if ctxErr := x.parent.Err(); err != nil && ctxErr != nil {
-		return x.cancelled(ctxErr)
-	}
-	x.truncation(err)
-	return x.finish(answer, int(n), chunked)
-}
-
-var scratch = sync.Pool{New: func() any { return new([2 * readBuffer]byte) }}
-
-// readBody reads the body, appending it to keep unless that is nil. It returns how many bytes came, at most x.max; errFull
-// if there are more.
-func (x *exchange) readBody(answer *http.Response, keep *[]byte) (n int64, err error) {
-	if answer.StatusCode == http.StatusSwitchingProtocols {
-		x.resp.Malformed = "switches protocols unasked"
-		return 0, nil
-	}
-	buf := scratch.Get().(*[2 * readBuffer]byte)
-	defer scratch.Put(buf)
 	for {
-		x.arm()
-		got, err := answer.Body.Read(buf[:min(int64(len(buf)), x.max-n+1)])
-		fits := min(int64(got), x.max-n)
-		if n += fits; keep != nil {
-			*keep = append(*keep, buf[:fits]...)
+		c, second, err := x.open()
+		if err != nil {
+			return x.failed(err)
 		}
-		switch {
-		case int64(got) > fits:
-			return n, errFull
-		case err == io.EOF:
-			return n, nil
-		case err != nil:
-			return n, err
+		if second {
+			x.client.seconds.set(x.site, true)
+			x.client.conns.drop(x.site) // the transport counts it
+			return x.runSecond(c)
+		}
+		if err := x.speak(c); !errors.Is(err, errStale) {
+			return err
 		}
 	}
 }
 
-// truncation notes why the body ended early, if it did.
+// open returns an idle connection that can be used, or a new one; second says that HTTP/2 is to be spoken there.
+func (x *exchange) open() (c *conn, second bool, err error) {
+	conns := x.client.conns
+	for {
+		if c, err = conns.take(x.parent, x.site, x.deadline); err != nil {
+			return nil, false, err
+		}
+		if c == nil {
+			break
+		}
+		x.arm(c) // an old time limit would answer for it
+		if c.quiet() {
+			return c, false, nil
+		}
+		c.Close()
+		conns.drop(x.site)
+	}
+	ctx, cancel := context.WithDeadlineCause(x.parent, x.deadline, errLate)
+	defer cancel()
+	if c, second, err = x.client.connect(ctx, x.target); err != nil {
+		conns.drop(x.site)
+		if errors.Is(context.Cause(ctx), errLate) {
+			err = errLate
+		}
+	}
+	return c, second, err
+}
+
+// met notes what is known of the connection in use.
+func (x *exchange) met(w *wire, reused bool) {
+	x.resp.Addr, x.resp.TLS = w.addr, w.tls
+	if !reused {
+		x.resp.DNS, x.resp.Connect, x.resp.Handshake = w.dns, w.connect, w.handshake
+	}
+}
+
+// arm gives the phase that begins now its time.
+func (x *exchange) arm(c *conn) {
+	now := time.Now()
+	_ = c.SetDeadline(now.Add(min(x.client.cfg.Timeout, x.deadline.Sub(now)))) // where it fails, so does what follows
+}
+
+// speak sends the request over c and reads the answer. Its error is errStale where the server had closed an idle connection before it
+// could see the request.
+func (x *exchange) speak(c *conn) error {
+	x.met(c.wire, c.reused)
+	x.out, x.raw = x.client.appendRequest(x.out[:0], &x.asked, x.target), x.raw[:0]
+	stop := context.AfterFunc(x.parent, c.abort)
+	surplus, err := x.converse(c)
+	conns := x.client.conns
+	if stop() && err == nil && !surplus && !x.frame.head.last && x.frame.head.status != http.StatusSwitchingProtocols {
+		conns.put(c)
+	} else {
+		c.Close()
+		conns.drop(x.site)
+	}
+	switch ctxErr := x.parent.Err(); {
+	case err == nil:
+	case ctxErr != nil:
+		x.keep()
+		return x.cancelled(ctxErr)
+	case x.frame.end > 0:
+		x.truncation(err)
+	case c.reused && len(x.raw) == 0 && isBroken(err) && !isTimeout(err):
+		return errStale
+	default:
+		return x.failed(err)
+	}
+	return x.finish()
+}
+
+// converse writes the request and reads until the answer ends. It reports whether more came than the answer.
+func (x *exchange) converse(c *conn) (surplus bool, err error) {
+	x.arm(c)
+	if err := x.parent.Err(); err != nil { // it may have ended before the time limit was set anew
+		return false, err
+	}
+	// Whatever becomes of the request, the server may have said something.
+	if _, err := c.Write(x.out); isTimeout(err) {
+		return false, err
+	}
+	for {
+		x.makeRoom()
+		n, err := c.Read(x.raw[len(x.raw):min(cap(x.raw), x.maxRaw)])
+		if len(x.raw) == 0 {
+			x.resp.FirstByte = time.Since(x.begin)
+		}
+		x.raw = x.raw[:len(x.raw)+n]
+		end, bad := x.frame.advance(x.raw)
+		surplus, x.raw = end < len(x.raw), x.raw[:end]
+		switch {
+		case bad != nil:
+			return surplus, bad
+		case x.frame.state == complete, errors.Is(err, io.EOF) && x.frame.state == untilClose:
+			return surplus, nil
+		case err != nil:
+			return surplus, err
+		case len(x.raw) == x.maxRaw:
+			return surplus, errFull
+		case x.frame.end == 0:
+			continue
+		}
+		x.arm(c)
+		if err := x.parent.Err(); err != nil {
+			return surplus, err
+		}
+	}
+}
+
+// makeRoom makes room for the next read: for the rest of the body where that is known, in steps if it is said to be huge.
+func (x *exchange) makeRoom() {
+	room := 0
+	if x.frame.state == plainBody {
+		room = int(min(x.frame.left, maxTrust))
+	}
+	if free := cap(x.raw) - len(x.raw); free < max(room, readSize/4) {
+		x.raw = slices.Grow(x.raw, max(room, readSize))
+	}
+}
+
+// truncation notes why the body ended early.
 func (x *exchange) truncation(err error) {
 	switch {
-	case err == nil:
 	case errors.Is(err, errFull):
 		x.resp.Truncated = page.Length
-	case errors.Is(context.Cause(x.ctx), errLate):
+	case isTimeout(err):
 		x.resp.Truncated = page.Time
 	default:
 		x.resp.Truncated = page.Disconnect
-		if x.tap != nil && !isBroken(err) {
+		if errors.Is(err, errSyntax) {
 			x.resp.Malformed = err.Error()
 		}
 	}
 }
 
-// finish fills the response from the recording; n bytes of body came.
-func (x *exchange) finish(answer *http.Response, n int, chunked bool) error {
-	resp, raw := x.resp, x.rec.in
-	if x.tap != nil {
-		f := &x.rec.frame
-		raw = raw[:copy(raw, raw[f.start:])]
-		resp.HeadLen = f.end - f.start
-		if !chunked {
-			raw = raw[:min(len(raw), resp.HeadLen+n)]
-		}
+// finish fills the response.
+func (x *exchange) finish() error {
+	resp, f := x.resp, &x.frame
+	x.raw = x.raw[:copy(x.raw, x.raw[f.start:])]
+	x.keep()
+	resp.HeadLen = f.end - f.start
+	resp.Status, resp.Proto, resp.Header = f.head.status, f.head.proto, f.fields
+	if resp.Payload = resp.Raw[resp.HeadLen:]; f.head.chunked {
+		resp.Payload = f.chunks
 	}
-	resp.Raw, resp.RequestRaw = raw, x.requestRaw()
-	resp.Status, resp.Proto, resp.Header = answer.StatusCode, answer.Proto, answer.Header
-	resp.Payload = resp.Raw[resp.HeadLen:]
-	if chunked && x.tap != nil {
-		resp.Payload = x.payload
+	if resp.Status == http.StatusSwitchingProtocols {
+		resp.Malformed = "switches protocols unasked"
 	}
 	if resp.Status == http.StatusProxyAuthRequired && x.client.proxy.forwards(x.target) {
 		return &Error{Failure: page.Proxy, Op: "proxy", URL: resp.URL, Err: errors.New("it asks for a user and password")}
@@ -184,25 +240,18 @@ func (x *exchange) finish(answer *http.Response, n int, chunked bool) error {
 	return nil
 }
 
-// requestRaw returns the request as it was sent, for HTTP/2 as it would have been with HTTP/1.
-func (x *exchange) requestRaw() []byte {
-	raw := x.rec.out
-	if x.tap == nil && x.resp.Addr.IsValid() {
-		b := bytes.NewBuffer(raw[:0])
-		_ = x.request.Write(b) // a buffer takes everything, and the request went out before
-		raw = b.Bytes()
-	}
+// keep gives the response what was sent and what has come.
+func (x *exchange) keep() {
+	x.resp.Raw, x.resp.RequestRaw = x.raw, x.out
 	if x.secret {
-		return redact(nil, raw)
+		x.resp.RequestRaw = redact(nil, x.out)
 	}
-	return raw
 }
 
-// fail keeps what came and classes the error of an exchange without a complete head.
-func (x *exchange) fail(err error) error {
-	x.detach()
+// failed keeps what came and classes the error of an exchange without a complete head.
+func (x *exchange) failed(err error) error {
+	x.keep()
 	resp := x.resp
-	resp.Raw, resp.RequestRaw = x.rec.in, x.requestRaw()
 	if ctxErr := x.parent.Err(); ctxErr != nil {
 		return x.cancelled(ctxErr)
 	}
@@ -210,14 +259,22 @@ func (x *exchange) fail(err error) error {
 	switch {
 	case errors.As(err, &dial):
 		return &Error{Failure: dial.Failure, Op: dial.Op, URL: resp.URL, Err: dial.Err}
-	case errors.Is(context.Cause(x.ctx), errLate):
+	case errors.Is(err, errLate), isTimeout(err):
 		return &Error{Failure: page.Timeout, Op: "get", URL: resp.URL, Err: errLate}
 	}
-	failure := answerFailure(err, &x.rec)
+	failure := x.failure(err)
 	if failure == page.Malformed {
 		resp.Malformed = err.Error()
 	}
 	return &Error{Failure: failure, Op: "get", URL: resp.URL, Err: err}
+}
+
+// failure classes what went wrong on a connection before the answer's head was complete.
+func (x *exchange) failure(err error) page.Failure {
+	if errors.Is(err, errSyntax) || errors.Is(err, errLongHead) || !isHTTP(x.raw) {
+		return page.Malformed
+	}
+	return page.Reset
 }
 
 func (x *exchange) cancelled(err error) error { return fmt.Errorf("get %s: %w", x.resp.URL, err) }

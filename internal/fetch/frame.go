@@ -2,30 +2,33 @@ package fetch
 
 import (
 	"bytes"
+	"errors"
+	"net/http"
 	"strconv"
 )
 
-// A framer follows an HTTP/1 answer as its bytes arrive and knows where it ends. It reads framing as net/http does, but for what
-// it is unsure of, which it takes to last until the connection closes: then net/http decides alone.
+// A framer follows an HTTP/1 answer as its bytes arrive: it reads the head, takes the body out of its chunks, and knows where the answer
+// ends. It holds no bytes but those of chunks.
 type framer struct {
+	maxHead int64 // interim answers included
+	maxBody int64
+
 	state frameState
 	pos   int // all before it is understood
 	seen  int // no line ends between pos and here
 
 	start, end int // the final answer's head; end is 0 until it is complete
-	status     int
-	version1   bool // HTTP/1.1, where chunks are known
-	length     int64
-	chunked    bool
-	unsure     bool
-	left       int64 // bytes of body or chunk to come
+	head       head
+	fields     http.Header // reused: empty at the beginning
+	left       int64       // bytes of body or chunk to come
+	body       int64       // bytes of body, at most maxBody
+	chunks     []byte      // the body, when it is chunked
 }
 
 type frameState uint8
 
 const (
-	statusLine frameState = iota
-	fields
+	inHead frameState = iota
 	plainBody
 	untilClose
 	chunkHead
@@ -33,42 +36,81 @@ const (
 	chunkTail
 	trailers
 	complete
+	broken
+)
+
+// maxChunkLine bounds a chunk's size with its extensions, as net/http does.
+const maxChunkLine = 4096
+
+var (
+	errFull     = errors.New("answer is longer than the limit")
+	errLongHead = errors.New("head is longer than the limit")
 )
 
 // advance looks at what has arrived since the last call, raw being all of the answer so far, and returns where the answer ends:
-// len(raw), or less if there is more in raw than that.
-func (f *framer) advance(raw []byte) int {
-	for f.step(raw) {
+// len(raw), or less if there is more in raw than that. An error is errFull, or says what is malformed; it is final.
+func (f *framer) advance(raw []byte) (end int, err error) {
+	for more := true; more && err == nil; {
+		more, err = f.step(raw)
 	}
-	if f.state == complete {
-		return f.pos
+	switch {
+	case err != nil:
+		f.state = broken
+	case f.state == complete:
+		return f.pos, nil
+	case f.end == 0 && int64(len(raw)) >= f.maxHead:
+		return len(raw), errLongHead
 	}
-	return len(raw)
+	if errors.Is(err, errFull) && !f.head.chunked {
+		return f.pos, err
+	}
+	return len(raw), err
 }
 
-// step reads one line or one stretch of body. It reports whether to go on.
-func (f *framer) step(raw []byte) bool {
+// step reads one line, one head or one stretch of body. It reports whether to go on.
+func (f *framer) step(raw []byte) (more bool, err error) {
 	switch f.state {
-	case complete, untilClose:
-		return false
-	case plainBody, chunkData:
-		n := min(f.left, int64(len(raw)-f.pos))
-		f.pos += int(n)
-		if f.left -= n; f.left > 0 {
-			return false
-		}
-		if f.state == plainBody {
-			f.state = complete
-		} else {
-			f.state = chunkTail
-		}
-		return true
+	case complete, broken:
+		return false, nil
+	case plainBody, chunkData, untilClose:
+		return f.stretch(raw)
+	case inHead:
+		return f.readHead(raw)
 	}
 	line, ok := f.line(raw)
-	if ok {
-		f.take(line)
+	switch {
+	case ok:
+		return true, f.take(line)
+	case f.state != trailers && len(raw)-f.pos > maxChunkLine, int64(len(raw)-f.pos) > f.maxHead:
+		return false, malformed("chunk", string(raw[f.pos:f.pos+quoted]))
 	}
-	return ok
+	return false, nil
+}
+
+// stretch takes what there is of a body or chunk.
+func (f *framer) stretch(raw []byte) (more bool, err error) {
+	n := int64(len(raw) - f.pos)
+	if f.state != untilClose {
+		n = min(n, f.left)
+	}
+	fits := min(n, f.maxBody-f.body)
+	if f.state == chunkData {
+		f.chunks = append(f.chunks, raw[f.pos:f.pos+int(fits)]...)
+	}
+	f.pos += int(fits)
+	f.body += fits
+	f.left -= n
+	switch {
+	case fits < n:
+		return false, errFull
+	case f.state == untilClose || f.left > 0:
+		return false, nil
+	case f.state == plainBody:
+		f.state = complete
+	default:
+		f.state = chunkTail
+	}
+	return true, nil
 }
 
 // line returns the next line without its end.
@@ -84,86 +126,76 @@ func (f *framer) line(raw []byte) ([]byte, bool) {
 	return bytes.TrimSuffix(line, []byte("\r")), true
 }
 
-func (f *framer) take(line []byte) {
+// readHead reads the head once it is complete, or as soon as its first line shows that it is none.
+func (f *framer) readHead(raw []byte) (more bool, err error) {
+	for {
+		begin := f.pos
+		line, ok := f.line(raw)
+		switch {
+		case !ok:
+			return false, nil
+		case begin == f.start && !isHTTP(line), begin == f.start && len(line) < len("HTTP/"):
+			return false, malformed("status line", string(line))
+		case begin > f.start && len(line) == 0:
+			return true, f.takeHead(raw[f.start:f.pos])
+		}
+	}
+}
+
+// takeHead reads a head and decides what follows it. Interim answers (1xx) are followed by another; 101 ends the exchange.
+func (f *framer) takeHead(raw []byte) (err error) {
+	if int64(f.pos) > f.maxHead {
+		return errLongHead
+	}
+	clear(f.fields)
+	if f.head, err = parseHead(raw, f.fields); err != nil {
+		return err
+	}
+	if f.head.status/100 == 1 && f.head.status != http.StatusSwitchingProtocols {
+		f.start = f.pos
+		return nil
+	}
+	f.end = f.pos
+	switch {
+	case f.head.chunked:
+		f.state = chunkHead
+	case f.head.length == 0:
+		f.state = complete
+	case f.head.length > 0:
+		f.state, f.left = plainBody, f.head.length
+	default:
+		f.state, f.head.last = untilClose, true
+	}
+	return nil
+}
+
+func (f *framer) take(line []byte) error {
 	switch f.state {
-	case statusLine:
-		f.takeStatus(line)
-	case fields:
-		f.takeField(line)
 	case chunkHead:
-		f.takeChunk(line)
+		return f.takeChunk(line)
 	case chunkTail:
 		f.state = chunkHead
 		if len(line) > 0 {
-			f.state = untilClose // damaged: net/http will say so
+			return malformed("end of a chunk", string(line))
 		}
 	case trailers:
 		if len(line) == 0 {
 			f.state = complete
 		}
 	}
+	return nil
 }
 
-func (f *framer) takeStatus(line []byte) {
-	version, status, _ := bytes.Cut(line, []byte(" "))
-	status, _, _ = bytes.Cut(bytes.TrimLeft(status, " "), []byte(" "))
-	f.version1 = string(version) == "HTTP/1.1"
-	f.status, _ = strconv.Atoi(string(status))
-	f.length, f.chunked, f.unsure = -1, false, false
-	f.state = fields
-}
-
-func (f *framer) takeField(line []byte) {
-	if len(line) == 0 {
-		f.takeHead()
-		return
-	}
-	name, value, _ := bytes.Cut(line, []byte(":"))
-	value = bytes.TrimSpace(value)
-	switch {
-	case line[0] == ' ' || line[0] == '\t':
-		f.unsure = true // a folded field; it might be one of those below
-	case bytes.EqualFold(name, []byte("Content-Length")):
-		n, err := strconv.ParseUint(string(value), 10, 63)
-		f.unsure = f.unsure || err != nil || f.length >= 0 && f.length != int64(n)
-		f.length = int64(n)
-	case bytes.EqualFold(name, []byte("Transfer-Encoding")):
-		f.unsure = f.unsure || f.chunked || !bytes.EqualFold(value, []byte("chunked"))
-		f.chunked = true
-	}
-}
-
-// takeHead decides what follows a head. Interim answers (1xx) are followed by another head; 101 ends the exchange.
-func (f *framer) takeHead() {
-	interim := f.status/100 == 1
-	if interim && f.status != 101 {
-		f.start, f.state = f.pos, statusLine
-		return
-	}
-	f.end = f.pos
-	switch {
-	case interim || f.status == 204 || f.status == 304:
-		f.state = complete
-	case f.unsure:
-		f.state = untilClose
-	case f.chunked && f.version1:
-		f.state = chunkHead
-	case f.length >= 0:
-		f.state, f.left = plainBody, f.length
-	default:
-		f.state = untilClose
-	}
-}
-
-func (f *framer) takeChunk(line []byte) {
-	line, _, _ = bytes.Cut(line, []byte(";"))
-	size, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 16, 62)
+func (f *framer) takeChunk(line []byte) error {
+	text, _, _ := bytes.Cut(line, []byte(";"))
+	size, err := strconv.ParseUint(string(bytes.TrimRight(text, " \t\r")), 16, 62)
 	switch {
 	case err != nil:
-		f.state = untilClose // damaged: net/http will say so
+		return malformed("size of a chunk", string(line))
 	case size == 0:
 		f.state = trailers
 	default:
 		f.state, f.left = chunkData, int64(size)
 	}
+	return nil
 }

@@ -56,58 +56,104 @@ func notVisible(r rune) bool { return r <= ' ' || r >= 0x7f }
 // address is what to dial, host:port.
 func (t target) address() string { return net.JoinHostPort(t.hostname, t.port) }
 
-// url returns a URL that net/http writes into the request line without touching the path. A path with two leading slashes
-// would be taken for an authority: such a request falls back to the absolute form, which servers must accept, unless net/url
-// happens to leave the path alone.
-func (t target) url(absolute bool) *url.URL {
+// url returns a URL that net/http asks for without touching the path. A path with two leading slashes would be taken for an authority:
+// such a request falls back to the absolute form, which servers must accept, unless net/url happens to leave the path alone.
+func (t target) url() *url.URL {
 	u := &url.URL{Scheme: t.scheme, Host: t.host, Opaque: t.path}
-	if !strings.HasPrefix(t.path, "//") && !absolute {
+	if !strings.HasPrefix(t.path, "//") {
 		return u
 	}
 	path, query, ok := strings.Cut(t.path, "?")
 	plain, err := url.PathUnescape(path)
 	split := &url.URL{Scheme: t.scheme, Host: t.host, Path: plain, RawPath: path, RawQuery: query, ForceQuery: ok}
-	if !absolute && err == nil && split.RequestURI() == t.path {
+	if err == nil && split.RequestURI() == t.path {
 		return split
 	}
 	u.Opaque = "//" + t.host + t.path
 	return u
 }
 
-type targetKey struct{}
-
-// newRequest makes the request for t. Its context carries t to the dialling functions.
-func (c *Client) newRequest(ctx context.Context, req Request, t target) *http.Request {
-	absolute := c.proxy.forwards(t)
-	header := c.public
-	if req.Trusted {
-		header = c.trusted
-		if cookies := c.cfg.Cookies.header(t, c.cfg.Now()); cookies != "" {
-			header = header.Clone()
-			header.Add("Cookie", cookies)
-		}
-	}
-	if absolute && c.proxy.auth != "" {
-		header = header.Clone()
-		header.Set("Proxy-Authorization", c.proxy.auth)
-	}
-	if req.ETag != "" || !req.Modified.IsZero() {
-		header = req.condition(header.Clone())
-	}
-	r := &http.Request{Method: http.MethodGet, URL: t.url(absolute), Host: t.host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	return r.WithContext(context.WithValue(ctx, targetKey{}, t))
+// Fields are what requests have in common: for net/http, and as they are sent.
+type fields struct {
+	header http.Header
+	lines  []byte
 }
 
-// condition asks for the body only if it is another than the one known. RFC 9110 13.1.3: who sends both fields is answered by the tag.
-func (req *Request) condition(h http.Header) http.Header {
-	if req.ETag != "" {
-		h.Set("If-None-Match", req.ETag)
+func newFields(h http.Header) fields {
+	var b bytes.Buffer
+	if agent := h["User-Agent"]; len(agent) > 0 { // first, where browsers have it; a buffer takes everything
+		_ = http.Header{"User-Agent": agent[:1]}.Write(&b)
 	}
+	_ = h.WriteSubset(&b, notSent)
+	return fields{h, b.Bytes()}
+}
+
+// notSent are fields that have their place, or that a request without a body must not have.
+var notSent = map[string]bool{"Host": true, "User-Agent": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true}
+
+// appendRequest appends the request for t as HTTP/1.1 sends it.
+func (c *Client) appendRequest(b []byte, req *Request, t target) []byte {
+	b = append(b, "GET "...)
+	forwarded := c.proxy.forwards(t)
+	if forwarded {
+		b = append(append(append(b, t.scheme...), "://"...), t.host...)
+	}
+	b = append(append(b, t.path...), " HTTP/1.1"...)
+	b = appendField(b, "Host", t.host)
+	b = append(b, "\r\n"...)
+	if !req.Trusted {
+		b = append(b, c.public.lines...)
+	} else {
+		b = append(b, c.trusted.lines...)
+	}
+	b = b[:len(b)-len("\r\n")]
+	for _, f := range c.ownFields(req, t) {
+		b = appendField(b, f.name, f.value)
+	}
+	return append(b, "\r\n\r\n"...)
+}
+
+func appendField(b []byte, name, value string) []byte {
+	b = append(append(b, "\r\n"...), name...)
+	return append(append(b, ": "...), value...)
+}
+
+type nameValue struct{ name, value string }
+
+// ownFields are the fields of this request alone.
+func (c *Client) ownFields(req *Request, t target) (own []nameValue) {
+	add := func(name, value string) {
+		if value != "" {
+			own = append(own, nameValue{name, value})
+		}
+	}
+	if req.Trusted {
+		add("Cookie", c.cfg.Cookies.header(t, c.cfg.Now()))
+	}
+	if c.proxy.forwards(t) {
+		add("Proxy-Authorization", c.proxy.auth)
+	}
+	add("If-None-Match", req.ETag) // who sends both is answered by the tag, RFC 9110 13.1.3
 	if !req.Modified.IsZero() {
-		h.Set("If-Modified-Since", req.Modified.UTC().Format(http.TimeFormat))
+		add("If-Modified-Since", req.Modified.UTC().Format(http.TimeFormat))
 	}
-	return h
+	return own
+}
+
+// newRequest makes the request for t as net/http wants it.
+func (c *Client) newRequest(ctx context.Context, req Request, t target) *http.Request {
+	header := c.public.header
+	if req.Trusted {
+		header = c.trusted.header
+	}
+	if own := c.ownFields(&req, t); len(own) > 0 {
+		header = header.Clone()
+		for _, f := range own {
+			header.Add(f.name, f.value)
+		}
+	}
+	r := &http.Request{Method: http.MethodGet, URL: t.url(), Host: t.host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	return r.WithContext(ctx)
 }
 
 // redact copies a request to dst with the values of secret fields replaced.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
+	"os"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -16,6 +17,7 @@ type wire struct {
 	limit  *rate.Limiter // nil for no limit
 	ctx    context.Context
 	cancel context.CancelFunc // ends a wait for the limiter
+	until  time.Time          // reads may take
 
 	addr                    netip.AddrPort
 	tls                     string    // version, "" without
@@ -53,10 +55,39 @@ func (w *wire) Read(p []byte) (int, error) {
 		return w.Conn.Read(p)
 	}
 	n, err := w.Conn.Read(p[:min(len(p), w.limit.Burst())])
-	if n > 0 && w.limit.WaitN(w.ctx, n) != nil && err == nil {
-		err = net.ErrClosed
+	if n > 0 {
+		if late := w.wait(n); late != nil && err == nil {
+			err = late
+		}
 	}
 	return n, err
+}
+
+// wait waits for the limiter, as long as a read may take.
+func (w *wire) wait(n int) error {
+	ctx := w.ctx
+	if !w.until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, w.until)
+		defer cancel()
+	}
+	switch err := w.limit.WaitN(ctx, n); {
+	case err == nil:
+		return nil
+	case w.ctx.Err() != nil:
+		return net.ErrClosed
+	}
+	return os.ErrDeadlineExceeded
+}
+
+func (w *wire) SetDeadline(t time.Time) error {
+	w.until = t
+	return w.Conn.SetDeadline(t)
+}
+
+func (w *wire) SetReadDeadline(t time.Time) error {
+	w.until = t
+	return w.Conn.SetReadDeadline(t)
 }
 
 func (w *wire) Close() error {
@@ -69,8 +100,6 @@ func wireOf(conn net.Conn) *wire {
 	switch c := conn.(type) {
 	case *wire:
 		return c
-	case *tap:
-		return c.wire
 	case *tls.Conn:
 		return wireOf(c.NetConn())
 	}

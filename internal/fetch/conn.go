@@ -1,0 +1,45 @@
+package fetch
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+// A conn is an HTTP/1 connection: what is spoken over, and the wire below.
+type conn struct {
+	net.Conn // the wire, or TLS on it
+	wire     *wire
+	site     site
+	reused   bool // it had an earlier exchange
+
+	// quiet reports whether an idle connection is as it was left: the server has neither closed it nor said anything unasked, which must
+	// not pass for the next answer. A session ticket that comes late costs its connection, too.
+	quiet func() bool
+
+	idle       time.Time // since when; in the pool
+	prev, next *conn     // neighbours in the pool
+}
+
+// connect opens a connection to a target. For HTTP/2 it returns the connection with its protocol unspoken.
+func (c *Client) connect(ctx context.Context, t target) (_ *conn, second bool, err error) {
+	ctx, cancel := c.dialContext(ctx)
+	defer cancel()
+	l, err := c.reach(ctx, t)
+	if err != nil {
+		return nil, false, err
+	}
+	quiet := quietness(l.wire.Conn)
+	if t.scheme == "https" {
+		if second, err = c.encrypt(ctx, &l, t); err != nil {
+			return nil, false, err
+		}
+	}
+	return &conn{Conn: l.conn, wire: l.wire, site: siteOf(t), quiet: quiet}, second, nil
+}
+
+// abort ends what is under way on the connection, which is not used again.
+func (c *conn) abort() {
+	c.wire.cancel()
+	_ = c.wire.Conn.SetDeadline(time.Unix(1, 0)) // it fails where the connection has ended already
+}

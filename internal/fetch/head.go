@@ -1,0 +1,195 @@
+package fetch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"strconv"
+	"strings"
+)
+
+// A head is what an answer's status line and fields say of how it travels.
+type head struct {
+	proto   string // as in "HTTP/1.1"
+	status  int
+	length  int64 // of the body; -1 where it ends with the connection
+	chunked bool
+	last    bool // the connection ends with this answer
+}
+
+const quoted = 80 // bytes of a bad line that an error shows
+
+var errSyntax = errors.New("malformed answer")
+
+func malformed(what string, line string) error {
+	return fmt.Errorf("%w: %s: %.*q", errSyntax, what, quoted, line)
+}
+
+// parseHead reads a complete head, lines ended by CRLF or LF. The fields go into h, which is empty: their names in canonical form, their
+// values parts of one string. Syntax is judged as net/http does: what a proxy and a server could read in two ways is refused.
+func parseHead(raw []byte, h http.Header) (head, error) {
+	text := string(raw)
+	line, rest, _ := strings.Cut(text, "\n")
+	hd, err := readStatus(strings.TrimSuffix(line, "\r"))
+	if err != nil {
+		return hd, err
+	}
+	if err := readFields(rest, h); err != nil {
+		return hd, err
+	}
+	return hd, hd.frame(h)
+}
+
+// readStatus reads a status line, RFC 9112 4.
+func readStatus(line string) (head, error) {
+	proto, status, ok := strings.Cut(line, " ")
+	major, minor, known := http.ParseHTTPVersion(proto)
+	if !ok || !known {
+		return head{}, malformed("status line", line)
+	}
+	code, _, _ := strings.Cut(strings.TrimLeft(status, " "), " ")
+	n, err := strconv.ParseUint(code, 10, 16)
+	if len(code) != 3 || err != nil {
+		return head{}, malformed("status", line)
+	}
+	return head{proto: proto, status: int(n), length: -1, last: major < 1 || major == 1 && minor == 0}, nil
+}
+
+// readFields reads field lines and the empty line behind them.
+func readFields(text string, h http.Header) error {
+	if text != "" && isBlank(text[0]) {
+		return malformed("first field", firstLine(text))
+	}
+	values := make([]string, 0, strings.Count(text, "\n"))
+	for {
+		var line string
+		if line, text = nextField(text); line == "" {
+			return nil
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || !validName(name) || !validValue(value) {
+			return malformed("field", line)
+		}
+		if !strings.Contains(name, " ") {
+			name = textproto.CanonicalMIMEHeaderKey(name)
+		}
+		value = strings.TrimLeft(value, " \t")
+		if had := h[name]; had != nil {
+			h[name] = append(had, value)
+			continue
+		}
+		values = append(values, value)
+		n := len(values)
+		h[name] = values[n-1 : n : n] // appending to it must not reach the next
+	}
+}
+
+// nextField cuts off a field with the lines that continue it, joined by spaces; "" at the empty line.
+func nextField(text string) (line, rest string) {
+	line, rest = cutLine(text)
+	for line != "" && rest != "" && isBlank(rest[0]) {
+		var more string
+		more, rest = cutLine(rest)
+		line += " " + more
+	}
+	return line, rest
+}
+
+func cutLine(text string) (line, rest string) {
+	line, rest, _ = strings.Cut(text, "\n")
+	return strings.Trim(strings.TrimSuffix(line, "\r"), " \t"), rest
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// validName reports whether a field's name is a token; spaces are let through, with which it is none that kumo knows.
+func validName(name string) bool {
+	for i := range len(name) {
+		if !inName[name[i]] {
+			return false
+		}
+	}
+	return name != ""
+}
+
+var inName = func() (ok [256]bool) {
+	for c := byte('!'); c < 0x7f; c++ {
+		ok[c] = !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, rune(c))
+	}
+	ok[' '] = true
+	return ok
+}()
+
+// validValue reports whether a value has no control characters but tabs.
+func validValue(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// frame takes from the fields how long the body is and whether the connection goes on, RFC 9112 6.3 and 9.3.
+func (hd *head) frame(h http.Header) error {
+	if hasToken(h["Connection"], "close") {
+		hd.last = true
+	} else if hd.proto == "HTTP/1.0" && hasToken(h["Connection"], "keep-alive") {
+		hd.last = false
+	}
+	if codings, ok := h["Transfer-Encoding"]; ok {
+		delete(h, "Transfer-Encoding")
+		if hd.proto != "HTTP/1.0" && hd.proto[:6] != "HTTP/0" { // who speaks 1.0 knows none
+			if len(codings) != 1 || !strings.EqualFold(codings[0], "chunked") {
+				return malformed("transfer coding", strings.Join(codings, ", "))
+			}
+			hd.chunked = true
+		}
+	}
+	for i, value := range h["Content-Length"] {
+		n, err := strconv.ParseUint(value, 10, 63)
+		if err != nil || i > 0 && int64(n) != hd.length {
+			return malformed("Content-Length", strings.Join(h["Content-Length"], ", "))
+		}
+		hd.length = int64(n)
+	}
+	if all := h["Content-Length"]; len(all) > 1 {
+		h["Content-Length"] = all[:1]
+	}
+	if hd.status/100 == 1 || hd.status == http.StatusNoContent || hd.status == http.StatusNotModified {
+		hd.length, hd.chunked = 0, false
+	}
+	if hd.chunked {
+		hd.length = -1
+		delete(h, "Content-Length") // the chunks count, RFC 9112 6.3
+	}
+	return nil
+}
+
+// hasToken reports whether one of the comma-separated lists has the token, which is in lower case.
+func hasToken(lists []string, token string) bool {
+	for _, list := range lists {
+		for list != "" {
+			var one string
+			one, list, _ = strings.Cut(list, ",")
+			if strings.EqualFold(strings.Trim(one, " \t"), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isHTTP reports whether an answer begins, as far as it has come, as HTTP/1 does.
+func isHTTP(raw []byte) bool {
+	magic := []byte("HTTP/")
+	n := min(len(raw), len(magic))
+	return bytes.Equal(raw[:n], magic[:n])
+}

@@ -1,0 +1,240 @@
+package fetch
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A site is whom connections are kept for: a host key and whether TLS is spoken.
+type site struct {
+	tls  bool
+	host string
+}
+
+// A pool keeps idle connections, and keeps to the number that a host may have.
+type pool struct {
+	perHost int // open at once; 0 for no limit
+	maxIdle int // all hosts together
+
+	mu     sync.Mutex
+	hosts  map[site]*siteConns
+	oldest *conn // idle longest; a list by prev and next
+	newest *conn
+	idle   int
+	timer  *time.Timer // fires when the oldest has been idle for too long
+	closed bool
+}
+
+// siteConns are a site's connections. It is forgotten when there are none.
+type siteConns struct {
+	idle    []*conn // the last one was used last
+	open    int     // idle, in use or being opened
+	waiting []chan *conn
+}
+
+// idlePerHost is how many idle connections of a host are kept where it may have any number.
+const idlePerHost = 8
+
+func newPool(perHost, maxIdle int) *pool {
+	return &pool{perHost: perHost, maxIdle: maxIdle, hosts: make(map[site]*siteConns)}
+}
+
+// take returns an idle connection, or nil for leave to open one. It waits, until the deadline, where the site has all that it
+// may have. The caller ends with
+// put or drop.
+func (p *pool) take(ctx context.Context, s site, deadline time.Time) (*conn, error) {
+	p.mu.Lock()
+	h := p.hosts[s]
+	if h == nil {
+		h = &siteConns{}
+		p.hosts[s] = h
+	}
+	if n := len(h.idle); n > 0 {
+		c := h.idle[n-1]
+		h.idle = h.idle[:n-1]
+		p.unlist(c)
+		p.mu.Unlock()
+		return c, nil
+	}
+	if p.perHost == 0 || h.open < p.perHost {
+		h.open++
+		p.mu.Unlock()
+		return nil, nil
+	}
+	turn := make(chan *conn, 1)
+	h.waiting = append(h.waiting, turn)
+	p.mu.Unlock()
+	late := time.NewTimer(time.Until(deadline))
+	defer late.Stop()
+	select {
+	case c := <-turn:
+		return c, nil
+	case <-late.C:
+		p.leave(s, turn)
+		return nil, errLate
+	case <-ctx.Done():
+		p.leave(s, turn)
+		return nil, ctx.Err()
+	}
+}
+
+// leave ends a wait. What has been given meanwhile is passed on.
+func (p *pool) leave(s site, turn chan *conn) {
+	p.mu.Lock()
+	h := p.hosts[s]
+	if h != nil {
+		if i := slices.Index(h.waiting, turn); i >= 0 {
+			h.waiting = slices.Delete(h.waiting, i, i+1)
+			p.mu.Unlock()
+			return
+		}
+	}
+	p.mu.Unlock()
+	if c := <-turn; c != nil {
+		p.put(c)
+	} else {
+		p.drop(s)
+	}
+}
+
+// put gives a connection back that can be used again.
+func (p *pool) put(c *conn) {
+	c.reused = true
+	p.mu.Lock()
+	h := p.hosts[c.site]
+	most := p.perHost
+	if most == 0 {
+		most = idlePerHost
+	}
+	switch {
+	case len(h.waiting) > 0 && !p.closed:
+		turn := h.waiting[0]
+		h.waiting = slices.Delete(h.waiting, 0, 1)
+		p.mu.Unlock()
+		turn <- c
+		return
+	case p.closed || len(h.idle) >= most || p.maxIdle <= 0:
+		p.mu.Unlock()
+		c.Close()
+		p.drop(c.site)
+		return
+	}
+	h.idle = append(h.idle, c)
+	p.list(c)
+	var surplus *conn
+	if p.idle > p.maxIdle {
+		surplus = p.evict()
+	}
+	p.mu.Unlock()
+	closeAll(surplus)
+}
+
+// drop says that one connection fewer is open.
+func (p *pool) drop(s site) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropped(s, p.hosts[s])
+}
+
+func (p *pool) dropped(s site, h *siteConns) {
+	if len(h.waiting) > 0 {
+		turn := h.waiting[0]
+		h.waiting = slices.Delete(h.waiting, 0, 1)
+		turn <- nil // it has room
+		return
+	}
+	if h.open--; h.open == 0 {
+		delete(p.hosts, s)
+	}
+}
+
+// list adds an idle connection as the newest.
+func (p *pool) list(c *conn) {
+	c.idle = time.Now()
+	c.prev = p.newest
+	if p.newest != nil {
+		p.newest.next = c
+	} else {
+		p.oldest = c
+		p.arm()
+	}
+	p.newest = c
+	p.idle++
+}
+
+func (p *pool) unlist(c *conn) {
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		p.oldest = c.next
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	} else {
+		p.newest = c.prev
+	}
+	c.prev, c.next = nil, nil
+	p.idle--
+}
+
+// evict takes the oldest out of the pool.
+func (p *pool) evict() *conn {
+	c := p.oldest
+	h := p.hosts[c.site]
+	h.idle = slices.DeleteFunc(h.idle, func(other *conn) bool { return other == c })
+	p.unlist(c)
+	p.dropped(c.site, h)
+	return c
+}
+
+// arm has the timer fire when the oldest has been idle for too long.
+func (p *pool) arm() {
+	left := time.Until(p.oldest.idle.Add(idleTimeout))
+	if p.timer == nil {
+		p.timer = time.AfterFunc(left, p.expire)
+	} else {
+		p.timer.Reset(left)
+	}
+}
+
+// expire closes what has been idle for too long.
+func (p *pool) expire() {
+	p.mu.Lock()
+	var old []*conn
+	for p.oldest != nil && time.Since(p.oldest.idle) >= idleTimeout {
+		old = append(old, p.evict())
+	}
+	if p.oldest != nil {
+		p.arm()
+	}
+	p.mu.Unlock()
+	closeAll(old...)
+}
+
+// close closes what is idle, now and later.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	var all []*conn
+	for p.oldest != nil {
+		all = append(all, p.evict())
+	}
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.mu.Unlock()
+	closeAll(all...)
+}
+
+func closeAll(conns ...*conn) {
+	for _, c := range conns {
+		if c != nil {
+			c.Close()
+		}
+	}
+}
+
+var _ net.Conn = (*conn)(nil)
