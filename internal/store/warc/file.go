@@ -22,6 +22,7 @@ type file struct {
 	index   string // final base name of its index
 	records *vfs.Log
 	lines   *vfs.Log // the index in the order of arrival
+	place   []byte   // the end of the index line that is being added
 	marked  int64    // the length of records at the last Mark
 	safe    int64    // the same, once the mark was journalled
 	closed  bool
@@ -47,15 +48,13 @@ func (s *Store) newFile() (*file, error) {
 	name := s.cfg.fileName(s.serial)
 	d := s.drafts.get()
 	defer s.drafts.put(d)
-	if err := d.warcinfo(&s.cfg, name); err != nil {
-		return nil, err
-	}
+	d.warcinfo(&s.cfg, name)
 	f, err := openFile(s.disk, s.dir(), name, 0, 0)
 	if err != nil {
 		return nil, err
 	}
 	s.serial++
-	_, err = f.records.Append(d.out.Bytes())
+	_, err = f.records.Append(d.out)
 	return f, err
 }
 
@@ -67,7 +66,12 @@ func (f *file) append(records, line []byte) (offset int64, err error) {
 	if err != nil || len(line) == 0 {
 		return offset, err
 	}
-	_, err = f.lines.Append(line, fmt.Appendf(nil, `,"offset":"%d","filename":"%s"}`+"\n", offset, f.name))
+	f.place = append(f.place[:0], `,"offset":"`...)
+	f.place = strconv.AppendInt(f.place, offset, 10)
+	f.place = append(f.place, `","filename":"`...)
+	f.place = append(f.place, f.name...)
+	f.place = append(f.place, "\"}\n"...)
+	_, err = f.lines.Append(line, f.place)
 	return offset, err
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"kumo/internal/page"
-	"kumo/internal/store/field"
 )
 
 const (
@@ -24,33 +23,46 @@ const (
 
 // visit drafts the records of one visit, that of the answer first, and the answer's index line. It returns that record's id
 // and length.
-func (d *draft) visit(rec *page.Record) (id string, length int64, err error) {
+func (d *draft) visit(rec *page.Record) (id string, length int64) {
+	d.share(rec)
 	id = newID()
 	switch {
 	case rec.Response.HeadLen == 0:
-		length, err = d.resource(rec, id)
+		length = d.resource(rec, id)
 	case rec.Revisit != nil:
-		length, err = d.revisit(rec, id)
+		length = d.revisit(rec, id)
 	default:
-		length, err = d.response(rec, id)
-	}
-	if err != nil {
-		return "", 0, err
+		length = d.response(rec, id)
 	}
 	if rec.Response.HeadLen > 0 {
 		d.line = appendLine(d.line, rec, length)
 	}
-	if err := d.request(rec, id); err != nil {
-		return "", 0, err
-	}
-	return id, length, d.metadata(rec, id)
+	d.request(rec, id)
+	d.metadata(rec, id)
+	return id, length
 }
 
-// capture begins a record with the fields that all records of a visit have.
-func (d *draft) capture(kind, id string, rec *page.Record) {
-	d.begin(kind, id)
+// share writes once what several records of a visit have.
+func (d *draft) share(rec *page.Record) {
+	d.head = d.head[:0]
 	d.url("WARC-Target-URI", rec.URL)
 	d.date("WARC-Date", began(rec))
+	d.capture = append(d.capture[:0], d.head...)
+	d.head = d.head[:0]
+	d.travel(rec.Response)
+	d.wire = append(d.wire[:0], d.head...)
+}
+
+// fields begins a record with the fields that all records of a visit have.
+func (d *draft) fields(kind, id string) {
+	d.begin(kind, id)
+	d.head = append(d.head, d.capture...)
+}
+
+// exchange begins a record of what went over the wire.
+func (d *draft) exchange(kind, id string) {
+	d.fields(kind, id)
+	d.head = append(d.head, d.wire...)
 }
 
 // began is when the exchange began, the date of the visit's records.
@@ -61,26 +73,34 @@ func began(rec *page.Record) time.Time {
 	return rec.Time
 }
 
-// wire adds how the bytes travelled.
-func (d *draft) wire(res *page.Response) {
+// travel adds how the bytes travelled.
+func (d *draft) travel(res *page.Response) {
 	if addr := res.Addr.Addr(); addr.IsValid() {
-		d.field("WARC-IP-Address", addr.Unmap().WithZone("").String())
+		d.head = append(d.head, "WARC-IP-Address: "...)
+		d.head = addr.Unmap().WithZone("").AppendTo(d.head)
+		d.head = append(d.head, "\r\n"...)
 	}
 	switch res.Proto {
 	case "HTTP/2.0":
 		d.field("WARC-Protocol", "h2")
-	case "HTTP/1.0", "HTTP/1.1":
-		d.field("WARC-Protocol", strings.ToLower(res.Proto))
+	case "HTTP/1.1":
+		d.field("WARC-Protocol", "http/1.1")
+	case "HTTP/1.0":
+		d.field("WARC-Protocol", "http/1.0")
 	}
-	if res.TLS != "" {
+	switch res.TLS {
+	case "TLS 1.3":
+		d.field("WARC-Protocol", "tls/1.3")
+	case "TLS 1.2":
+		d.field("WARC-Protocol", "tls/1.2")
+	default:
 		d.field("WARC-Protocol", strings.ToLower(strings.Replace(res.TLS, " ", "/", 1)))
 	}
 }
 
-func (d *draft) response(rec *page.Record, id string) (int64, error) {
+func (d *draft) response(rec *page.Record, id string) int64 {
 	res := rec.Response
-	d.capture("response", id, rec)
-	d.wire(res)
+	d.exchange("response", id)
 	d.field("WARC-Truncated", string(res.Truncated))
 	if bytes.Equal(res.Payload, res.Raw[res.HeadLen:]) {
 		d.digest("WARC-Payload-Digest", rec.Digest)
@@ -89,9 +109,8 @@ func (d *draft) response(rec *page.Record, id string) (int64, error) {
 }
 
 // revisit keeps the head only and says where the payload lies.
-func (d *draft) revisit(rec *page.Record, id string) (int64, error) {
-	d.capture("revisit", id, rec)
-	d.wire(rec.Response)
+func (d *draft) revisit(rec *page.Record, id string) int64 {
+	d.exchange("revisit", id)
 	unmodified := rec.Response.Status == http.StatusNotModified
 	if unmodified {
 		d.field("WARC-Profile", notModified)
@@ -109,30 +128,25 @@ func (d *draft) revisit(rec *page.Record, id string) (int64, error) {
 }
 
 // resource keeps an answer without a whole head as mere bytes.
-func (d *draft) resource(rec *page.Record, id string) (int64, error) {
-	d.capture("resource", id, rec)
-	d.wire(rec.Response)
+func (d *draft) resource(rec *page.Record, id string) int64 {
+	d.exchange("resource", id)
 	d.field("WARC-Truncated", string(rec.Response.Truncated))
 	return d.end("application/octet-stream", rec.Response.Raw)
 }
 
-func (d *draft) request(rec *page.Record, answer string) error {
-	if len(rec.Response.RequestRaw) == 0 {
-		return nil
+func (d *draft) request(rec *page.Record, answer string) {
+	if len(rec.Response.RequestRaw) > 0 {
+		d.exchange("request", "")
+		d.ref("WARC-Concurrent-To", answer)
+		d.end(requestType, rec.Response.RequestRaw)
 	}
-	d.capture("request", newID(), rec)
-	d.wire(rec.Response)
-	d.ref("WARC-Concurrent-To", answer)
-	_, err := d.end(requestType, rec.Response.RequestRaw)
-	return err
 }
 
-func (d *draft) metadata(rec *page.Record, answer string) error {
+func (d *draft) metadata(rec *page.Record, answer string) {
 	d.block = appendMetadata(d.block[:0], rec)
-	d.capture("metadata", newID(), rec)
+	d.fields("metadata", "")
 	d.ref("WARC-Concurrent-To", answer)
-	_, err := d.end(fieldsType, d.block)
-	return err
+	d.end(fieldsType, d.block)
 }
 
 // appendMetadata writes what kumo knows of a visit beyond its bytes, in Heritrix's words where it has one.
@@ -140,7 +154,9 @@ func appendMetadata(b []byte, rec *page.Record) []byte {
 	b = appendField(b, "seed", rec.Seed)
 	b = appendField(b, "via", rec.From)
 	b = appendField(b, "hopsFromSeed", rec.Path)
-	b = appendField(b, "fetchTimeMs", strconv.FormatInt(rec.Took.Milliseconds(), 10))
+	b = append(b, "fetchTimeMs: "...)
+	b = strconv.AppendInt(b, rec.Took.Milliseconds(), 10)
+	b = append(b, "\r\n"...)
 	b = appendField(b, "malformed", rec.Response.Malformed)
 	if rec.Page == nil {
 		return b
@@ -158,7 +174,7 @@ func appendMetadata(b []byte, rec *page.Record) []byte {
 // appendOutlink writes a link as "outlink: URL HOP KIND".
 func appendOutlink(b []byte, link *page.Link) []byte {
 	b = append(b, "outlink: "...)
-	b = field.Token(b, link.URL)
+	b = appendToken(b, link.URL)
 	b = append(b, ' ', max(link.Kind.Hop(), '-'), ' ')
 	b = append(b, link.Kind.String()...)
 	return append(b, "\r\n"...)
@@ -170,12 +186,12 @@ func appendField(b []byte, name, value string) []byte {
 	}
 	b = append(b, name...)
 	b = append(b, ": "...)
-	b = field.Line(b, value)
+	b = appendText(b, value)
 	return append(b, "\r\n"...)
 }
 
 // warcinfo drafts the record that a file begins with.
-func (d *draft) warcinfo(cfg *Config, fileName string) error {
+func (d *draft) warcinfo(cfg *Config, fileName string) {
 	b := appendField(d.block[:0], "software", cfg.Software)
 	b = appendField(b, "format", "WARC File Format 1.1")
 	b = appendField(b, "conformsTo", "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/")
@@ -185,26 +201,27 @@ func (d *draft) warcinfo(cfg *Config, fileName string) error {
 		b = appendField(b, info[0], info[1])
 	}
 	d.block = b
-	d.begin("warcinfo", newID())
+	d.begin("warcinfo", "")
 	d.date("WARC-Date", cfg.Now())
 	d.field("WARC-Filename", fileName)
-	_, err := d.end(fieldsType, b)
-	return err
+	d.end(fieldsType, b)
 }
 
-// newID is a random UUID (version 4) as a URN. It must be unique, not secret, so the fast generator does.
-func newID() string {
+func newID() string { return string(appendID(make([]byte, 0, len("urn:uuid:")+36))) }
+
+// appendID writes a random UUID (version 4) as a URN. It must be unique, not secret, so the fast generator does.
+func appendID(dst []byte) []byte {
 	var u [16]byte
 	binary.LittleEndian.PutUint64(u[:8], rand.Uint64())
 	binary.LittleEndian.PutUint64(u[8:], rand.Uint64())
 	u[6] = u[6]&0x0f | 0x40
 	u[8] = u[8]&0x3f | 0x80
-	b := append(make([]byte, 0, 45), "urn:uuid:"...)
+	dst = append(dst, "urn:uuid:"...)
 	for i, part := range [...][]byte{u[:4], u[4:6], u[6:8], u[8:10], u[10:]} {
 		if i > 0 {
-			b = append(b, '-')
+			dst = append(dst, '-')
 		}
-		b = hex.AppendEncode(b, part)
+		dst = hex.AppendEncode(dst, part)
 	}
-	return string(b)
+	return dst
 }

@@ -2,7 +2,9 @@
 //
 // A visit becomes up to three records beside each other: response (or revisit), request and metadata. Each is a member of its
 // own in the compressed file, so that a reader can start at any of them. They are put together and compressed in the goroutine
-// that calls Put, in buffers that are reused; only appending the finished bytes is done one at a time.
+// that calls Put, in buffers that are reused; only appending the finished bytes is done one at a time. Most bodies come
+// compressed and most other records are small: for both, building Huffman codes would cost much and save little, so that only
+// long texts get codes of their own.
 //
 // What was stored is what came over the wire: chunks, odd line ends and all. An answer whose head is broken cannot be read as
 // HTTP, so it is kept as a resource record of type application/octet-stream, which no reader tries to parse, and is left out of
@@ -93,11 +95,8 @@ func (s *Store) Put(rec *page.Record) error {
 	}
 	d := s.drafts.get()
 	defer s.drafts.put(d)
-	id, length, err := d.visit(rec)
-	if err != nil {
-		return err
-	}
-	name, offset, err := s.append(d.out.Bytes(), d.line)
+	id, length := d.visit(rec)
+	name, offset, err := s.append(d.out, d.line)
 	if err != nil {
 		return err
 	}
