@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// A bench is where runs are made.
+type bench struct {
+	options
+	tools tools
+	kumo  string // the command
+	dir   string // for what is crawled
+}
+
+func newBench(ctx context.Context, o options) (*bench, error) {
+	b := &bench{options: o}
+	var err error
+	if b.tools, err = newTools(ctx, o.cache); err != nil {
+		return nil, err
+	}
+	if b.kumo, err = b.tools.build(ctx, "kumo", b.tools.root, "./cmd/kumo"); err != nil {
+		return nil, err
+	}
+	b.dir, err = outDir(o.out)
+	return b, err
+}
+
+// defaults fills in what no flag gave.
+func (b *bench) defaults(hosts, pages, concurrency int) {
+	for field, value := range map[*int]int{&b.hosts: hosts, &b.pages: pages, &b.concurrency: concurrency} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+}
+
+// webFlags are the flags of kumo synthweb for a web of this size.
+func (b *bench) webFlags(hosts, pages int, more ...string) []string {
+	return append([]string{"synthweb", "--seed", fmt.Sprint(b.seed), "--hosts", fmt.Sprint(hosts), "--pages", fmt.Sprint(pages)}, more...)
+}
+
+// A result is what came of one run.
+type result struct {
+	used
+	score   score
+	server  time.Duration // CPU of the server meanwhile
+	stopped bool          // before its end
+}
+
+// perCPU is the pages fetched in a second of CPU time.
+func (r result) perCPU() float64 { return float64(r.score.Covered) / r.cpu.Seconds() }
+
+// perPage is the reverse, in microseconds.
+func (r result) perPage() float64 { return 1e6 / r.perCPU() }
+
+func (r result) perSecond() float64 { return float64(r.score.Covered) / r.wall.Seconds() }
+
+// crawl runs a peer on a web that is served for it alone.
+func (b *bench) crawl(ctx context.Context, p *peer, concurrency int, limit time.Duration, web []string, env ...string) (result, error) {
+	w, err := startWeb(ctx, b.kumo, web)
+	if err != nil {
+		return result{}, err
+	}
+	defer w.stop()
+	dir := filepath.Join(b.dir, p.name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return result{}, err
+	}
+	defer os.RemoveAll(dir)
+	before := w.cpu()
+	argv := p.command(p.path, job{web: w, dir: dir, concurrency: concurrency})
+	var r result
+	r.used, r.stopped, err = execute(ctx, argv, dir, env, limit)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && slices.Contains(p.fine, exit.ExitCode()) {
+		err = nil
+	}
+	if err != nil {
+		return r, fmt.Errorf("running %s: %w", p.name, err)
+	}
+	r.server = w.cpu() - before
+	if r.score, err = w.score(ctx); err == nil && r.score.Covered == 0 {
+		err = fmt.Errorf("running %s: it fetched nothing with %q", p.name, argv)
+	}
+	return r, err
+}

@@ -1,0 +1,17 @@
+module kumo/bench/peers
+
+go 1.26.0
+
+require (
+	github.com/klauspost/compress v1.20.3
+	golang.org/x/net v0.62.0
+	kumo v0.0.0
+)
+
+require (
+	github.com/miekg/dns v1.1.73 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)
+
+replace kumo => ../..

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Tools are the programs that are built, in a folder that is kept.
+type tools struct {
+	cache string
+	here  string // the folder of this module
+	root  string // and of kumo's
+}
+
+func newTools(ctx context.Context, cache string) (t tools, err error) {
+	if t.cache, err = filepath.Abs(cache); err != nil {
+		return t, err
+	}
+	if err := os.MkdirAll(t.cache, 0o755); err != nil {
+		return t, err
+	}
+	for module, dir := range map[string]*string{"kumo/bench/peers": &t.here, "kumo": &t.root} {
+		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+		if err != nil {
+			return t, fmt.Errorf("finding module %s: run this in its folder: %w", module, err)
+		}
+		*dir = strings.TrimSpace(string(out))
+	}
+	return t, nil
+}
+
+// build compiles a package of the module in dir and returns the program's path.
+func (t tools) build(ctx context.Context, name, dir, pkg string) (string, error) {
+	path := filepath.Join(t.cache, name)
+	return path, quietly(ctx, dir, nil, "go", "build", "-o", path, pkg)
+}
+
+// install has the go command fetch and compile a program by its version, unless the cache has it.
+func (t tools) install(ctx context.Context, name, pkg string) (string, error) {
+	path := filepath.Join(t.cache, name)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	return path, quietly(ctx, t.cache, []string{"GOBIN=" + t.cache}, "go", "install", pkg)
+}
+
+// debian finds a program of a Debian package, which root installs where it is missing.
+func (t tools) debian(ctx context.Context, name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
+		return "", fmt.Errorf("there is no %s on this machine, and none can be installed", name)
+	}
+	env := []string{"DEBIAN_FRONTEND=noninteractive"}
+	if err := quietly(ctx, t.cache, env, "apt-get", "install", "-y", name); err != nil {
+		return "", err
+	}
+	return exec.LookPath(name)
+}
+
+// quietly runs a command whose output is of interest only when it fails.
+func quietly(ctx context.Context, dir string, env []string, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, lastLines(string(out), 5))
+	}
+	return nil
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
