@@ -39,13 +39,18 @@ func (t tools) build(ctx context.Context, name, dir, pkg string) (string, error)
 	return path, quietly(ctx, dir, nil, "go", "build", "-o", path, pkg)
 }
 
-// install has the go command fetch and compile a program by its version, unless the cache has it.
+// install has the go command fetch and compile a program by its version, unless the cache has it. Where it cannot, one that is
+// on the machine will do.
 func (t tools) install(ctx context.Context, name, pkg string) (string, error) {
 	path := filepath.Join(t.cache, name)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	return path, quietly(ctx, t.cache, []string{"GOBIN=" + t.cache}, "go", "install", pkg)
+	err := quietly(ctx, t.cache, []string{"GOBIN=" + t.cache}, "go", "install", pkg)
+	if own, none := exec.LookPath(name); err != nil && none == nil {
+		return own, nil
+	}
+	return path, err
 }
 
 // debian finds a program of a Debian package, which root installs where it is missing.

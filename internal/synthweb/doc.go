@@ -7,6 +7,6 @@
 // On top lie links drawn with a power law, most of them within the host. Each page may also have companions: a redirect, a
 // missing page, a forbidden one, a copy of itself and so on; [Kind] lists them, and a new one is a row in its table.
 //
-// [Web] is the graph, [Truth] what a right crawler fetches of it, [Server] the web over HTTP and DNS, [Score] its judgement.
+// [Web] is the graph, [Truth] what a right crawler fetches of it, [Server] the web over HTTP or HTTPS, and DNS, [Score] its judgement.
 // Where time or order is in doubt the score gives the client the benefit, so that a violation is always one.
 package synthweb
