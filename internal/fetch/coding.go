@@ -11,16 +11,21 @@ import (
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"kumo/internal/inflate"
 )
 
 // maxWindow bounds a zstd decoder's memory. RFC 9659 allows servers no more.
 const maxWindow = 8 << 20
 
-// A coding is a content coding and its decoders at rest.
+// A coding is a content coding and its decoders at rest. It may also be known how to decode it without a reader.
 type coding struct {
-	name string
-	pool *sync.Pool
+	name  string
+	pool  *sync.Pool
+	whole func(d *inflate.Decoder, dst, src []byte, limit int) ([]byte, error)
 }
+
+var inflaters = sync.Pool{New: func() any { return new(inflate.Decoder) }}
 
 type decoder interface {
 	io.Reader
@@ -29,14 +34,16 @@ type decoder interface {
 
 var knownCodings = func() map[string]coding {
 	gz := newCoding("gzip", func() decoder { return new(gzip.Reader) })
-	inflate := newCoding("deflate", func() decoder { return new(inflater) })
+	gz.whole = (*inflate.Decoder).Gzip
+	deflate := newCoding("deflate", func() decoder { return new(inflater) })
+	deflate.whole = (*inflate.Decoder).Zlib
 	br := newCoding("br", func() decoder { return brotli.NewReader(nil) })
 	zst := newCoding("zstd", newZstd)
-	return map[string]coding{"gzip": gz, "x-gzip": gz, "deflate": inflate, "br": br, "zstd": zst}
+	return map[string]coding{"gzip": gz, "x-gzip": gz, "deflate": deflate, "br": br, "zstd": zst}
 }()
 
 func newCoding(name string, make func() decoder) coding {
-	return coding{name, &sync.Pool{New: func() any { return make() }}}
+	return coding{name: name, pool: &sync.Pool{New: func() any { return make() }}}
 }
 
 // newZstd makes a decoder without goroutines, which can be left to the garbage collector.
@@ -49,7 +56,7 @@ func newZstd() decoder {
 	return d
 }
 
-// An inflater reads what servers send as deflate: zlib's format, as the standard says, or the bare stream. zlib's checksum is not
+// An inflater reads, among other codings, what servers send as deflate: zlib's format, as the standard says, or the bare stream. zlib's checksum is not
 // looked at; browsers do not either.
 type inflater struct {
 	in    bufio.Reader

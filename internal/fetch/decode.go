@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
 
+	"kumo/internal/inflate"
 	"kumo/internal/page"
 )
 
@@ -76,6 +78,30 @@ func decode(dst, payload []byte, codings []coding, most int64) ([]byte, error) {
 	if ratio := max(maxRatio*int64(len(payload)), ratioFloor); ratio < most {
 		limit, excess = ratio, ErrBomb
 	}
+	if len(codings) == 1 && codings[0].whole != nil {
+		return decodeWhole(dst, payload, codings[0], limit, excess)
+	}
+	return decodeLayers(dst, payload, codings, limit, excess)
+}
+
+// decodeWhole appends to dst what payload holds under a coding that needs no reader, as nearly all answers have it.
+func decodeWhole(dst, payload []byte, c coding, limit int64, excess error) ([]byte, error) {
+	d := inflaters.Get().(*inflate.Decoder)
+	defer inflaters.Put(d)
+	dst, err := c.whole(d, dst, payload, int(min(limit, math.MaxInt)))
+	switch {
+	case err == nil:
+		return dst, nil
+	case errors.Is(err, inflate.ErrLimit):
+		return dst, excess
+	case errors.Is(err, inflate.ErrHeader):
+		dst = append(dst, payload[:min(int64(len(payload)), limit)]...)
+	}
+	return dst, fmt.Errorf("%s: %w", c.name, err)
+}
+
+// decodeLayers appends to dst what payload holds under codings of which each reads from the one around it.
+func decodeLayers(dst, payload []byte, codings []coding, limit int64, excess error) ([]byte, error) {
 	bytesIn := bytes.NewReader(payload)
 	defer bytesIn.Reset(nil) // a decoder at rest holds on to it
 	var src io.Reader = bytesIn

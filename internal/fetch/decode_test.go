@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
+	"kumo/internal/inflate"
 	"kumo/internal/page"
 )
 
@@ -113,6 +114,34 @@ func TestDecodeBroken(t *testing.T) {
 	}
 	if err := Decode(coded(nil, "gzip"), 1<<20); err != nil {
 		t.Errorf("empty: %v", err)
+	}
+}
+
+// What follows a gzip member and is none costs the answer nothing but a word; nor does a bad end. What is no gzip at all is kept as it
+// is, as far as allowed.
+func TestDecodeGzipEnds(t *testing.T) {
+	whole, empty := encode(t, sample, "gzip"), encode(t, nil, "gzip")
+	broken := bytes.Clone(whole)
+	broken[len(broken)-5] ^= 1
+	for name, tt := range map[string]struct {
+		payload, body []byte
+		limit         int
+		err           error
+	}{
+		"garbage":               {append(bytes.Clone(whole), "<!-- cached -->"...), sample, 1 << 20, inflate.ErrGarbage},
+		"garbage at the limit":  {append(bytes.Clone(whole), "<!-- cached -->"...), sample, len(sample), inflate.ErrGarbage},
+		"garbage after nothing": {append(bytes.Clone(empty), "<!-- cached -->"...), nil, 1 << 20, inflate.ErrGarbage},
+		"a few bytes more":      {append(bytes.Clone(whole), 0, 0), sample, 1 << 20, io.ErrUnexpectedEOF},
+		"wrong checksum":        {broken, sample, len(sample), inflate.ErrChecksum},
+		"wrong, but too long":   {broken, sample[:100], 100, ErrTooLong},
+		"no checksum":           {whole[:len(whole)-8], sample, 1 << 20, io.ErrUnexpectedEOF},
+		"plain text":            {sample, sample[:100], 100, inflate.ErrHeader},
+		"empty":                 {empty, nil, 0, nil},
+	} {
+		resp := coded(tt.payload, "gzip")
+		if err := Decode(resp, int64(tt.limit)); !errors.Is(err, tt.err) || !bytes.Equal(resp.Body, tt.body) {
+			t.Errorf("%s: %v, %d bytes", name, err, len(resp.Body))
+		}
 	}
 }
 

@@ -1,0 +1,154 @@
+package inflate
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+const (
+	roundMost = 3 + 258 // bytes of output of a round of the fast loop: three literals and a match
+	overshoot = 16      // bytes behind a match that it may overwrite
+	roundIn   = 7 + 8   // bytes of input that it may need: two refills, of which the first moves on by 7 at most
+)
+
+// codes decodes a block's symbols until its end.
+func (d *Decoder) codes(t *tables) error {
+	for {
+		if len(d.buf) < min(d.pos+roundMost+overshoot, d.end) {
+			d.grow()
+		}
+		if most := min(d.end, len(d.buf)-overshoot) - roundMost; d.pos <= most && d.next <= len(d.src)-roundIn {
+			if done, err := d.fast(t, most); done {
+				return err
+			}
+			continue
+		}
+		if done, err := d.symbol(t); done {
+			return err
+		}
+	}
+}
+
+// fast decodes symbols as long as there is input enough and pos is not beyond most. What it works on are local variables, as few as
+// can be, so that they stay in registers: limits are told by the lengths of slices, and have is used without masking off the rest of
+// the entries that were subtracted. A round takes 50 bits at most until its second refill: three literals of the first table (30)
+// and a length (20). The next entry is on its way while a match is copied. Slices have a constant capacity where that saves the
+// compiler a case.
+func (d *Decoder) fast(t *tables, most int) (done bool, err error) {
+	src, buf, base := slices.Clip(d.src), slices.Clip(d.buf[:most+roundMost+overshoot]), d.base
+	next, hold, have, pos := d.next, d.hold, uint32(d.have), d.pos
+
+	next, hold, have = filled(src, next, hold, have)
+	e := t.lit[hold&(1<<litBits-1)]
+	for next <= len(src)-roundIn && pos <= len(buf)-(roundMost+overshoot) {
+		if int32(e) < 0 {
+			hold, have = hold>>(e&takesMask), have-e
+			buf[pos] = byte(e >> valueShift)
+			pos++
+			e = t.lit[hold&(1<<litBits-1)]
+			if int32(e) < 0 {
+				hold, have = hold>>(e&takesMask), have-e
+				buf[pos] = byte(e >> valueShift)
+				pos++
+				e = t.lit[hold&(1<<litBits-1)]
+				if int32(e) < 0 {
+					hold, have = hold>>(e&takesMask), have-e
+					buf[pos] = byte(e >> valueShift)
+					pos++
+					e = t.lit[hold&(1<<litBits-1)]
+					if int32(e) < 0 {
+						next, hold, have = filled(src, next, hold, have)
+						continue
+					}
+				}
+			}
+		}
+		if e&special != 0 {
+			if e&further != 0 {
+				hold, have = hold>>(e&takesMask), have-e
+				e = t.lit[second(e, hold)%litEntries]
+				if int32(e) < 0 {
+					buf[pos] = byte(e >> valueShift)
+					pos++
+					hold, have = hold>>(e&takesMask), have-e
+					next, hold, have = filled(src, next, hold, have)
+					e = t.lit[hold&(1<<litBits-1)]
+					continue
+				}
+			}
+			if e&special != 0 {
+				hold, have = hold>>(e&takesMask), have-e
+				done = true
+				if e&endOfBlock == 0 {
+					err = ErrCorrupt
+				}
+				break
+			}
+		}
+		length := sum(e, hold)
+		hold, have = hold>>(e&takesMask), have-e
+		next, hold, have = filled(src, next, hold, have)
+
+		e = t.dist[hold&(1<<distBits-1)]
+		if e&special != 0 {
+			if e&further != 0 {
+				hold, have = hold>>(e&takesMask), have-e
+				e = t.dist[second(e, hold)%distEntries]
+			}
+			if e&special != 0 {
+				done, err = true, ErrCorrupt
+				break
+			}
+		}
+		distance := sum(e, hold)
+		hold, have = hold>>(e&takesMask), have-e
+		next, hold, have = filled(src, next, hold, have)
+		e = t.lit[hold&(1<<litBits-1)]
+
+		from := pos - distance
+		if from < base {
+			done, err = true, ErrCorrupt
+			break
+		}
+		end := pos + length
+		if distance >= 16 {
+			copy16(buf, pos, from)
+			for pos += 16; pos < end; pos += 16 {
+				copy16(buf, pos, pos-distance)
+			}
+		} else {
+			// Each word has as many good bytes as the distance; the rest is overwritten.
+			for ; pos < end; pos += min(distance, 8) {
+				store64(buf, pos, load64(buf, pos-distance))
+			}
+		}
+		pos = end
+	}
+	d.next, d.hold, d.have, d.pos = next, hold, uint(have&63), pos
+	return done, err
+}
+
+// filled adds what fits in whole bytes. Bytes above them are added too, and again the next time, which changes nothing. Of have only
+// the lowest 6 bits count.
+func filled(src []byte, next int, hold uint64, have uint32) (int, uint64, uint32) {
+	return next + int(63-have&63)>>3, hold | load64(src, next)<<(have&63), have | 56
+}
+
+// sum is the value of an entry and the extra bits in hold.
+func sum(e entry, hold uint64) int {
+	return int(e>>valueShift) + int(hold&(1<<(e&takesMask)-1)>>(e>>codeShift&codeMask))
+}
+
+// second is where in its table an entry for longer codes points.
+func second(e entry, hold uint64) uint64 {
+	return uint64(e>>valueShift) + hold&(1<<(e>>codeShift&codeMask)-1)
+}
+
+func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i : i+8 : i+8]) }
+
+func store64(b []byte, i int, v uint64) { binary.LittleEndian.PutUint64(b[i:i+8:i+8], v) }
+
+// copy16 copies bytes that do not overlap.
+func copy16(b []byte, to, from int) {
+	*(*[16]byte)(b[to : to+16 : to+16]) = *(*[16]byte)(b[from : from+16 : from+16])
+}

@@ -1,0 +1,70 @@
+package inflate
+
+import "io"
+
+// symbol decodes one, where input or room may not be enough for more.
+func (d *Decoder) symbol(t *tables) (done bool, err error) {
+	d.refill()
+	e := t.lit[d.hold&(1<<litBits-1)]
+	if e&further != 0 && e&special != 0 {
+		e = d.further(e, t.lit[:])
+	}
+	switch takes := uint(e & takesMask); {
+	case takes > d.have:
+		return true, io.ErrUnexpectedEOF
+	case e&endOfBlock != 0 && e&special != 0:
+		d.take(takes)
+		return true, nil
+	case e&special != 0:
+		return true, ErrCorrupt
+	case e&literal != 0:
+		d.take(takes)
+		if d.pos == d.end {
+			return true, ErrLimit
+		}
+		d.buf[d.pos] = byte(e >> valueShift)
+		d.pos++
+		return false, nil
+	}
+	length := d.value(e)
+	e = t.dist[d.hold&(1<<distBits-1)]
+	if e&further != 0 && e&special != 0 {
+		e = d.further(e, t.dist[:])
+	}
+	if uint(e&takesMask) > d.have {
+		return true, io.ErrUnexpectedEOF
+	}
+	if e&special != 0 {
+		return true, ErrCorrupt
+	}
+	distance := d.value(e)
+	if distance > d.pos-d.base {
+		return true, ErrCorrupt
+	}
+	for range min(length, d.end-d.pos) {
+		d.buf[d.pos] = d.buf[d.pos-distance]
+		d.pos++
+		length--
+	}
+	if length > 0 {
+		return true, ErrLimit
+	}
+	return false, nil
+}
+
+// further looks up, in a second table, what follows on the bits that e takes.
+func (d *Decoder) further(e entry, table []entry) entry {
+	takes := uint(e & takesMask)
+	if takes > d.have {
+		return takesMask // more than there is
+	}
+	d.take(takes)
+	return table[second(e, d.hold)]
+}
+
+// value takes an entry's bits, and adds up its value and the extra ones.
+func (d *Decoder) value(e entry) int {
+	n := sum(e, d.hold)
+	d.take(uint(e & takesMask))
+	return n
+}
