@@ -88,7 +88,8 @@ func bigRecord(coding string) *page.Record {
 		"User-Agent: Mozilla/5.0 (compatible; kumo/0.1.0; +https://example.org/bot)\r\n" +
 		"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\r\n")
 	for i := range 40 {
-		rec.Page.Links = append(rec.Page.Links, page.Link{URL: fmt.Sprintf("https://example.org/section/%d/page-%x.html", i/5, i*i*77), Kind: page.Anchor})
+		url := fmt.Sprintf("https://example.org/section/%d/page-%x.html", i/5, i*i*77)
+		rec.Page.Links = append(rec.Page.Links, page.Link{URL: url, Kind: page.Anchor})
 	}
 	return rec
 }

@@ -95,8 +95,9 @@ func (d *draft) digest(name string, sum [sha1.Size]byte) {
 	d.head = append(d.head, "\r\n"...)
 }
 
-// end completes the record with its block, packs it to out and returns its length there.
-func (d *draft) end(contentType string, block []byte) (length int64) {
+// end completes the record with its block, packs it to out and returns its length there. A block of up to small bytes is packed
+// in the cheap way, whatever it is.
+func (d *draft) end(contentType string, block []byte, small int) (length int64) {
 	d.digest("WARC-Block-Digest", sha1.Sum(block))
 	d.field("Content-Type", contentType)
 	d.head = append(d.head, "Content-Length: "...)
@@ -104,7 +105,7 @@ func (d *draft) end(contentType string, block []byte) (length int64) {
 	d.head = append(d.head, "\r\n\r\n"...)
 
 	start := len(d.out)
-	d.out = d.pack(d.out, d.head, block)
+	d.out = d.pack(d.out, d.head, block, len(block) > small && isText(block))
 	return int64(len(d.out) - start)
 }
 

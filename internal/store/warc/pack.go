@@ -13,8 +13,8 @@ import (
 
 // A packer makes a record of its head and its block.
 type packer interface {
-	// pack appends the record to dst, as one member (gzip) or frame (zstd).
-	pack(dst, head, block []byte) []byte
+	// pack appends the record to dst, as one member (gzip) or frame (zstd). Long texts are worth Huffman codes of their own.
+	pack(dst, head, block []byte, longText bool) []byte
 }
 
 var packers = map[string]func() packer{
@@ -27,7 +27,7 @@ var recordEnd = []byte("\r\n\r\n")
 
 type plainPacker struct{}
 
-func (plainPacker) pack(dst, head, block []byte) []byte {
+func (plainPacker) pack(dst, head, block []byte, _ bool) []byte {
 	return append(append(append(dst, head...), block...), recordEnd...)
 }
 
@@ -55,9 +55,9 @@ func newGzipPacker() packer {
 // gzipHead has no flags, no time and no system; 4 says that speed mattered (RFC 1952).
 const gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 
-func (g *gzipPacker) pack(dst, head, block []byte) []byte {
+func (g *gzipPacker) pack(dst, head, block []byte, longText bool) []byte {
 	dst = append(dst, gzipHead...)
-	if isLongText(block) {
+	if longText {
 		dst = g.packText(dst, head, block)
 	} else {
 		n := min(len(block), maxJoined)
@@ -87,17 +87,18 @@ func (g *gzipPacker) packText(dst, head, block []byte) []byte {
 	return dst
 }
 
+const maxJoined = 32 << 10 // bytes of a block that are copied behind its head
+
+// The sizes up to which codes of its own make a block shorter by a few hundred bytes at most.
 const (
-	smallBlock = 8 << 10  // bytes up to which a text is not worth codes of its own
-	maxJoined  = 32 << 10 // bytes of a block that are copied behind its head
+	smallText = 2 << 10 // of prose
+	smallList = 8 << 10 // of what repeats itself, as links do, or is said to come compressed
 )
 
-// isLongText reports whether letters alone would compress most of a block that is not small: in a sample over all of it, equal bytes meet far more
-// often than among bytes at random. What came compressed is not like that, whatever its Content-Type and Content-Encoding say.
-func isLongText(block []byte) bool {
-	if len(block) <= smallBlock {
-		return false
-	}
+// isText reports whether letters alone would compress most of a block (of 32 bytes or more): in a sample over all of it, equal
+// bytes meet far more often than among bytes at random. What came compressed is not like that, whatever its Content-Type and
+// Content-Encoding say.
+func isText(block []byte) bool {
 	const runs, run = 16, 32
 	var counts [256]uint16
 	for i := range runs {
@@ -129,10 +130,10 @@ func newZstd(cheap bool) *zstd.Encoder {
 	return z
 }
 
-func (p *zstdPacker) pack(dst, head, block []byte) []byte {
+func (p *zstdPacker) pack(dst, head, block []byte, longText bool) []byte {
 	p.record = append(append(append(p.record[:0], head...), block...), recordEnd...)
 	z := cheapZstd()
-	if isLongText(block) {
+	if longText {
 		z = fullZstd()
 	}
 	dst = z.EncodeAll(p.record, dst)

@@ -105,7 +105,10 @@ func (d *draft) response(rec *page.Record, id string) int64 {
 	if bytes.Equal(res.Payload, res.Raw[res.HeadLen:]) {
 		d.digest("WARC-Payload-Digest", rec.Digest)
 	}
-	return d.end(responseType, res.Raw)
+	if res.Header.Get("Content-Encoding") != "" {
+		return d.end(responseType, res.Raw, smallList)
+	}
+	return d.end(responseType, res.Raw, smallText)
 }
 
 // revisit keeps the head only and says where the payload lies.
@@ -124,21 +127,21 @@ func (d *draft) revisit(rec *page.Record, id string) int64 {
 		d.field("WARC-Truncated", string(page.Length)) // as the standard asks for a payload left out
 	}
 	d.digest("WARC-Payload-Digest", rec.Digest)
-	return d.end(responseType, rec.Response.Raw[:rec.Response.HeadLen])
+	return d.end(responseType, rec.Response.Raw[:rec.Response.HeadLen], smallList)
 }
 
 // resource keeps an answer without a whole head as mere bytes.
 func (d *draft) resource(rec *page.Record, id string) int64 {
 	d.exchange("resource", id)
 	d.field("WARC-Truncated", string(rec.Response.Truncated))
-	return d.end("application/octet-stream", rec.Response.Raw)
+	return d.end("application/octet-stream", rec.Response.Raw, smallText)
 }
 
 func (d *draft) request(rec *page.Record, answer string) {
 	if len(rec.Response.RequestRaw) > 0 {
 		d.exchange("request", "")
 		d.ref("WARC-Concurrent-To", answer)
-		d.end(requestType, rec.Response.RequestRaw)
+		d.end(requestType, rec.Response.RequestRaw, smallList)
 	}
 }
 
@@ -146,7 +149,7 @@ func (d *draft) metadata(rec *page.Record, answer string) {
 	d.block = appendMetadata(d.block[:0], rec)
 	d.fields("metadata", "")
 	d.ref("WARC-Concurrent-To", answer)
-	d.end(fieldsType, d.block)
+	d.end(fieldsType, d.block, smallList)
 }
 
 // appendMetadata writes what kumo knows of a visit beyond its bytes, in Heritrix's words where it has one.
@@ -204,7 +207,7 @@ func (d *draft) warcinfo(cfg *Config, fileName string) {
 	d.begin("warcinfo", "")
 	d.date("WARC-Date", cfg.Now())
 	d.field("WARC-Filename", fileName)
-	d.end(fieldsType, b)
+	d.end(fieldsType, b, smallList)
 }
 
 func newID() string { return string(appendID(make([]byte, 0, len("urn:uuid:")+36))) }

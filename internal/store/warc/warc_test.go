@@ -282,7 +282,7 @@ func TestFileNamesCountOn(t *testing.T) {
 	dir := t.TempDir()
 	var serials []string
 	for run := range 2 {
-		s := openTest(t, dir, func(c *Config) { c.MaxSize = 12_000 })
+		s := openTest(t, dir, func(c *Config) { c.MaxSize = 9_000 })
 		for n := range 5 {
 			rec := storetest.Record(run*5 + n)
 			put(t, s, rec)
@@ -300,7 +300,7 @@ func TestFileNamesCountOn(t *testing.T) {
 	names, _ := vfs.OS.List(filepath.Join(dir, "warc"))
 	for _, name := range names {
 		size, _ := vfs.OS.Size(filepath.Join(dir, "warc", name))
-		if size > 12_000 {
+		if size > 9_000 {
 			t.Errorf("%s has %d bytes", name, size)
 		}
 	}

@@ -3,7 +3,7 @@
 // It finds repetitions with a small hash table and writes them in the fixed code, so that nothing is counted and no code is
 // built, which is most of the work where a text has a few kilobytes. What does not repeat for a while is stored: the fixed
 // code makes literals no shorter. A text whose letters alone would shrink in a code of its own becomes larger than with other
-// compressors, by some 10 % at 1 KB and 25 % at 20 KB.
+// compressors, by some 15 % at 1 KB and 25 % at 20 KB.
 package deflate
 
 import (
@@ -57,9 +57,9 @@ func (e *Encoder) Append(dst []byte, parts ...[]byte) []byte {
 func (e *Encoder) compress(src []byte) {
 	clear(e.table[:])
 	done := 0 // bytes that are written
-	for at := 1; at+8 <= len(src); {
+	for at := 1; at+minMatch <= len(src); {
 		v := binary.LittleEndian.Uint32(src[at:])
-		slot := &e.table[v*0x9e3779b1>>(32-tableBits)]
+		slot := &e.table[hash(v)]
 		from := int(*slot)
 		*slot = uint16(at)
 		if at-from > maxDistance || binary.LittleEndian.Uint32(src[from:]) != v {
@@ -75,12 +75,15 @@ func (e *Encoder) compress(src []byte) {
 		e.match(length, at-from)
 		at += length
 		done = at
-		if at+2 <= len(src) {
-			e.table[binary.LittleEndian.Uint32(src[at-2:])*0x9e3779b1>>(32-tableBits)] = uint16(at - 2)
+		if at+2 <= len(src) { // the next repetition may begin within this one
+			e.table[hash(binary.LittleEndian.Uint32(src[at-2:]))] = uint16(at - 2)
 		}
 	}
 	e.literals(src[done:])
 }
+
+// hash takes four bytes. It multiplies by 2³² divided by the golden ratio, as Knuth has it (TAOCP 3, section 6.4).
+func hash(v uint32) uint32 { return v * 0x9e3779b1 >> (32 - tableBits) }
 
 // same is the number of bytes in which b, the shorter one, begins like a.
 func same(a, b []byte) int {
