@@ -50,10 +50,10 @@ type Result struct {
 
 const (
 	prefix = 4 << 10 // bytes of a text that are looked at
-	window = 1 << 10 // letters of them that are scored
+	window = 1 << 9 // letters of them that are scored
 
 	// Most texts show what they are in their first words.
-	quickPrefix = 1 << 10
+	quickPrefix = 1 << 9
 	quickWindow = 1 << 8
 	sure        = 0.97
 )
