@@ -129,6 +129,8 @@ func compareReader(t *testing.T, payload []byte, codings []coding, limit int64) 
 	switch {
 	case err != nil && wantErr == nil:
 		return
+	case errors.Is(err, ErrTooLong) && errors.Is(wantErr, io.ErrUnexpectedEOF) && bytes.HasPrefix(body, want):
+		return // the last bits of a cut stream went beyond the limit
 	case (err == nil) != (wantErr == nil), errors.Is(err, ErrTooLong) != errors.Is(wantErr, ErrTooLong):
 	case bytes.Equal(body, want), err != nil && bytes.HasPrefix(body, want):
 		return

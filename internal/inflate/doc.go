@@ -2,7 +2,8 @@
 // memory, as the bodies of a crawl do. That is what it is fast by: no reader that may run dry, no window beside the output.
 //
 // A Decoder's methods take a coded stream and append what it says to a slice, at most limit bytes of it. Lengths and limits are in
-// bytes. What lies between the slice's length and its capacity may be overwritten beyond the output's end. When something is wrong they return what could be decoded until there, and one of
+// bytes. What lies between the slice's length and its capacity may be overwritten, beyond the output's end too. When something is
+// wrong they return what could be decoded until there, and one of
 //
 //   - ErrCorrupt: the stream breaks the rules of DEFLATE,
 //   - ErrHeader: it does not begin as gzip does, and nothing was decoded,

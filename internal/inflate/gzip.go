@@ -3,6 +3,7 @@ package inflate
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"io"
 	"slices"
@@ -31,7 +32,7 @@ func (d *Decoder) Gzip(dst, src []byte, limit int) (out []byte, err error) {
 	d.begin(slices.Grow(dst, expected(src, limit)), src, limit)
 	err = d.member()
 	for err == nil && d.next < len(src) {
-		if err = d.member(); err == ErrHeader {
+		if err = d.member(); errors.Is(err, ErrHeader) {
 			err = ErrGarbage
 		}
 	}

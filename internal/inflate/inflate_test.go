@@ -3,6 +3,7 @@ package inflate
 import (
 	"bytes"
 	stdflate "compress/flate"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -22,7 +23,7 @@ func TestEdges(t *testing.T) {
 	var d Decoder
 	for _, e := range edges() {
 		streams := [][]byte{exact(e.stream)}
-		if e.err != io.ErrUnexpectedEOF { // what follows makes another loop decode it
+		if !errors.Is(e.err, io.ErrUnexpectedEOF) { // what follows makes another loop decode it
 			streams = append(streams, append(bytes.Clone(e.stream), make([]byte, 40)...))
 		}
 		for _, src := range streams {
@@ -32,7 +33,7 @@ func TestEdges(t *testing.T) {
 					limit += 1000
 				}
 				got, used, err := d.Deflate(make([]byte, 0, room), src, limit)
-				if err != e.err || string(got) != e.want {
+				if !errors.Is(err, e.err) || string(got) != e.want {
 					t.Errorf("%s: %v, %d bytes, %.100q", e.name, err, len(got), got)
 				}
 				if err == nil && used != len(e.stream) {
@@ -42,7 +43,7 @@ func TestEdges(t *testing.T) {
 					continue
 				}
 				got, _, err = d.Deflate(make([]byte, 0, room), src, limit-1)
-				if err != ErrLimit || string(got) != e.want[:limit-1] {
+				if !errors.Is(err, ErrLimit) || string(got) != e.want[:limit-1] {
 					t.Errorf("%s: one byte too long: %v, %d bytes", e.name, err, len(got))
 				}
 			}
@@ -126,7 +127,7 @@ func TestWriters(t *testing.T) {
 						continue
 					}
 					got, _, err := d.Deflate(nil, src, limit)
-					if err != ErrLimit || !bytes.Equal(got, want[:limit]) {
+					if !errors.Is(err, ErrLimit) || !bytes.Equal(got, want[:limit]) {
 						t.Fatalf("%s: %v, %d bytes of %d", name, err, len(got), limit)
 					}
 				}
@@ -142,7 +143,7 @@ func TestCuts(t *testing.T) {
 	whole := gzipped(t, text, 6)
 	for n := range whole {
 		out, err := d.Gzip(nil, exact(whole[:n]), 1<<20)
-		if err != io.ErrUnexpectedEOF || !bytes.HasPrefix(text, out) {
+		if !errors.Is(err, io.ErrUnexpectedEOF) || !bytes.HasPrefix(text, out) {
 			t.Fatalf("%d bytes of %d: %v, %d bytes", n, len(whole), err, len(out))
 		}
 		compare(t, whole[:n], 1<<20, "gzip")
@@ -199,20 +200,20 @@ func TestGzip(t *testing.T) {
 	var d Decoder
 	for _, tt := range tests {
 		got, err := d.Gzip([]byte("x"), exact(tt.src), 1<<20)
-		if err != tt.err || string(got) != "x"+tt.want {
+		if !errors.Is(err, tt.err) || string(got) != "x"+tt.want {
 			t.Errorf("%s: %v, %q", tt.name, err, got)
 		}
 		compare(t, tt.src, 1<<20, "gzip")
 		for limit := range tt.want {
 			got, err := d.Gzip(nil, tt.src, limit)
-			if err != ErrLimit || string(got) != tt.want[:limit] {
+			if !errors.Is(err, ErrLimit) || string(got) != tt.want[:limit] {
 				t.Errorf("%s, limit %d: %v, %q", tt.name, limit, err, got)
 			}
 		}
 	}
 	// Nothing of one member can be copied from the one before.
 	back := stream().fixed(1).match(257, 0, 0, 0, 0, 0).lit(256).b
-	if got, err := d.Gzip(nil, slices.Concat(a, a[:headerLen], back, make([]byte, 50)), 1<<20); err != ErrCorrupt || string(got) != "hello" {
+	if got, err := d.Gzip(nil, slices.Concat(a, a[:headerLen], back, make([]byte, 50)), 1<<20); !errors.Is(err, ErrCorrupt) || string(got) != "hello" {
 		t.Errorf("a distance into another member: %v, %q", err, got)
 	}
 }
@@ -243,11 +244,11 @@ func TestMemory(t *testing.T) {
 	var d Decoder
 	liar := gzipped(t, []byte("hello"), 6)
 	copy(liar[len(liar)-4:], "\xff\xff\xff\x7f")
-	if got, err := d.Gzip(nil, liar, 1<<30); err != ErrChecksum || cap(got) > 4096 {
+	if got, err := d.Gzip(nil, liar, 1<<30); !errors.Is(err, ErrChecksum) || cap(got) > 4096 {
 		t.Errorf("%v, capacity %d", err, cap(got))
 	}
 	zeros := gzipped(t, make([]byte, 1<<20), 6)
-	if got, err := d.Gzip(nil, zeros, 100_000); err != ErrLimit || cap(got) > 120_000 {
+	if got, err := d.Gzip(nil, zeros, 100_000); !errors.Is(err, ErrLimit) || cap(got) > 120_000 {
 		t.Errorf("%v, capacity %d", err, cap(got))
 	}
 	text := newPages(6).page(40_000)
