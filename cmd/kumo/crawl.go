@@ -84,6 +84,13 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if o.job.Contact == "" && !strings.Contains(o.job.Fetch.UserAgent, "://") && !strings.Contains(o.job.Fetch.UserAgent, "@") {
 		show.log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
 	}
+	if o.profile != "" {
+		stop, profileErr := startProfile(o.profile)
+		if profileErr != nil {
+			return profileErr
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(o.job.MemoryLimit())
 	}

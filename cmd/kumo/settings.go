@@ -19,7 +19,7 @@ const seedsKey = "seeds"
 
 var (
 	// passing flags say how this run goes and are not kept with the crawl.
-	passing = []string{"input-file", "out", "fresh", "config", "metrics", "dry-run", "verbose", "quiet", "log-json", "help", "due"}
+	passing = []string{"input-file", "out", "fresh", "config", "metrics", "profile", "dry-run", "verbose", "quiet", "log-json", "help", "due"}
 	// flagsOnly are those that a file would set again and again.
 	flagsOnly = []string{"config", "fresh", "dry-run", "due"}
 	// lasting settings decide what the crawl has already left out or written; they cannot change.
