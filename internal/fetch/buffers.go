@@ -8,21 +8,16 @@ const (
 	maxFields = 100       // of a header
 )
 
-// reset clears resp but for the buffers that it owns.
+// reset clears resp but for its buffers, unless they have become huge.
 func reset(resp *page.Response) {
-	raw, out, payload, body := resp.Raw, resp.RequestRaw, resp.Payload, resp.Body
-	if overlap(body, payload) || overlap(body, raw) {
-		body = nil
-	}
-	if overlap(payload, raw) {
-		payload = nil
-	}
-	fields := resp.Header
+	b := &resp.Buffers
+	fields := b.Header
 	if len(fields) > maxFields {
 		fields = nil
 	}
 	clear(fields)
-	*resp = page.Response{Raw: kept(raw), RequestRaw: kept(out), Payload: kept(payload), Body: kept(body), Header: fields}
+	*resp = page.Response{Buffers: page.Buffers{Raw: kept(b.Raw), Request: kept(b.Request), Chunks: kept(b.Chunks), Body: kept(b.Body),
+		Header: fields}}
 }
 
 func kept(b []byte) []byte {
@@ -30,9 +25,4 @@ func kept(b []byte) []byte {
 		return nil
 	}
 	return b[:0]
-}
-
-// overlap reports whether two slices lie in the same buffer. It relies on all of them reaching to the buffer's end.
-func overlap(a, b []byte) bool {
-	return cap(a) > 0 && cap(b) > 0 && &a[:cap(a)][cap(a)-1] == &b[:cap(b)][cap(b)-1]
 }

@@ -93,6 +93,7 @@ func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) erro
 	}
 	x := newExchange(ctx, c, req, t, resp)
 	err = x.run()
+	x.rest()
 	resp.Total = time.Since(x.begin)
 	return err
 }

@@ -34,15 +34,12 @@ const (
 // something is wrong it keeps what could be read and returns an *Error with one of the errors above or the decoder's. A payload
 // whose coding is not known, or that does not even begin like its coding, is kept as it is.
 func Decode(resp *page.Response, limit int64) error {
-	body := resp.Body
-	if overlap(body, resp.Payload) || overlap(body, resp.Raw) {
-		body = nil
-	}
 	resp.Body = resp.Payload
 	codings, err := contentCodings(resp.Header)
 	switch {
 	case err == nil && len(codings) > 0 && len(resp.Payload) > 0:
-		resp.Body, err = decode(body[:0], resp.Payload, codings, limit)
+		resp.Body, err = decode(resp.Buffers.Body[:0], resp.Payload, codings, limit)
+		resp.Buffers.Body = resp.Body
 	case int64(len(resp.Payload)) > limit:
 		resp.Body = resp.Payload[:limit]
 		err = cmp.Or(err, ErrTooLong)

@@ -44,19 +44,17 @@ type exchange struct {
 
 func newExchange(ctx context.Context, c *Client, req Request, t target, resp *page.Response) *exchange {
 	x := &exchange{client: c, asked: req, target: t, site: siteOf(t), resp: resp, parent: ctx, begin: time.Now(), maxBody: c.cfg.MaxBody,
-		out: resp.RequestRaw, raw: resp.Raw}
+		out: resp.Buffers.Request, raw: resp.Buffers.Raw}
 	if req.MaxBody > 0 {
 		x.maxBody = req.MaxBody
 	}
 	x.maxRaw = int(c.cfg.MaxHeader + 2*x.maxBody)
 	x.secret = req.Trusted && c.secrets || c.proxy.forwards(t)
 	x.deadline = x.begin.Add(c.cfg.MaxTime)
-	fields := resp.Header
-	if fields == nil {
-		fields = make(http.Header, 16)
+	if resp.Buffers.Header == nil {
+		resp.Buffers.Header = make(http.Header, 16)
 	}
-	x.frame = framer{maxHead: c.cfg.MaxHeader, maxBody: x.maxBody, fields: fields, chunks: resp.Payload}
-	resp.Header, resp.Payload = nil, nil
+	x.frame = framer{maxHead: c.cfg.MaxHeader, maxBody: x.maxBody, fields: resp.Buffers.Header, chunks: resp.Buffers.Chunks}
 	return x
 }
 
@@ -219,6 +217,12 @@ func (x *exchange) truncation(err error) {
 			x.resp.Malformed = err.Error()
 		}
 	}
+}
+
+// rest gives the buffers back, which may have grown.
+func (x *exchange) rest() {
+	b := &x.resp.Buffers
+	b.Raw, b.Request, b.Chunks = x.raw, x.out, x.frame.chunks
 }
 
 // finish fills the response.

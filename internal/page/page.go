@@ -41,6 +41,14 @@ type Response struct {
 	TLS                                       string         // "TLS 1.3", or "" without TLS
 	Start                                     time.Time      // when the exchange began
 	DNS, Connect, Handshake, FirstByte, Total time.Duration  // spent in each phase; FirstByte and Total count from Start
+
+	Buffers Buffers // the fetcher's
+}
+
+// Buffers are the room that a Response takes along from one fetch to the next. What it holds lies in them.
+type Buffers struct {
+	Raw, Request, Chunks, Body []byte
+	Header                     http.Header
 }
 
 // A Truncation is a reason in the words of WARC's WARC-Truncated field.
