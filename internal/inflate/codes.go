@@ -52,9 +52,9 @@ func (d *Decoder) fast(t *tables, most int) (done bool, err error) {
 				pos++
 				e = t.lit[hold&(1<<litBits-1)]
 				if int32(e) < 0 {
-					hold, have = hold>>(e&takesMask), have-e
 					buf[pos] = byte(e >> valueShift)
 					pos++
+					hold, have = hold>>(e&takesMask), have-e
 					e = t.lit[hold&(1<<litBits-1)]
 					if int32(e) < 0 {
 						next, hold, have = filled(src, next, hold, have)
@@ -102,8 +102,8 @@ func (d *Decoder) fast(t *tables, most int) (done bool, err error) {
 		}
 		distance := sum(e, hold)
 		hold, have = hold>>(e&takesMask), have-e
-		next, hold, have = filled(src, next, hold, have)
 		e = t.lit[hold&(1<<litBits-1)]
+		next, hold, have = filled(src, next, hold, have)
 
 		from := pos - distance
 		if from < base {
