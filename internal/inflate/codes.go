@@ -31,9 +31,10 @@ func (d *Decoder) codes(t *tables) error {
 
 // fast decodes symbols as long as there is input enough and pos is not beyond most. What it works on are local variables, as few as
 // can be, so that they stay in registers: limits are told by the lengths of slices, and have is used without masking off the rest of
-// the entries that were subtracted. A round takes 50 bits at most until its second refill: three literals of the first table (30)
-// and a length (20). The next entry is on its way while a match is copied. Slices have a constant capacity where that saves the
-// compiler a case.
+// the entries that were subtracted. Slices have a constant capacity where that saves the compiler a case.
+//
+// A refill makes 56 bits. A round takes 50 at most until it needs another: three literals of the first table (30) and a length (20).
+// Then a distance takes 28, which leaves enough to look up the next entry before the refill and the copy.
 func (d *Decoder) fast(t *tables, most int) (done bool, err error) {
 	src, buf, base := slices.Clip(d.src), slices.Clip(d.buf[:most+roundMost+overshoot]), d.base
 	next, hold, have, pos := d.next, d.hold, uint32(d.have), d.pos
