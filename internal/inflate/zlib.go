@@ -10,8 +10,8 @@ func (d *Decoder) Zlib(dst, src []byte, limit int) (out []byte, err error) {
 	return out, err
 }
 
-// zlibHeader is true for that of RFC 1950 without a dictionary. A bare stream that begins so would be a stored block, but for one
-// that makes little sense.
+// zlibHeader is true for that of RFC 1950 without a dictionary. A bare stream that begins so would be a stored block with bits set in
+// its padding, which no writer makes.
 func zlibHeader(src []byte) bool {
 	return len(src) >= 2 && src[0]&0x8f == 8 && (int(src[0])<<8|int(src[1]))%31 == 0 && src[1]&0x20 == 0
 }
