@@ -50,12 +50,11 @@ type Result struct {
 
 const (
 	prefix = 4 << 10 // bytes of a text that are looked at
-	window = 1 << 9 // letters of them that are scored
+	window = 1 << 9  // letters of them that are scored
 
-	// Most texts show what they are in their first words.
-	quickPrefix = 1 << 9
-	quickWindow = 1 << 8
-	sure        = 0.97
+	// Most texts show what they are in their first letters: the rest is scored where the model is less sure than this.
+	quick = window / 2
+	sure  = 0.97
 )
 
 // Detect tells the language of a text from its first 4 KiB. Bytes that are not UTF-8 count as spaces. It may be called from
@@ -106,19 +105,9 @@ func (s *scratch) detect() Result {
 	return named(class, most, p)
 }
 
-// classify asks the model for the most likely class of a text in a script, and its probability. The text's beginning will do if that leaves
-// no doubt.
+// classify asks the model for the most likely class of a text in a script, and its probability.
 func (s *scratch) classify(in script) (class string, p float64) {
-	if len(s.text) > quickPrefix {
-		if class, p = s.classifyPart(in, s.text[:quickPrefix], quickWindow); p >= sure {
-			return class, p
-		}
-	}
-	return s.classifyPart(in, s.text, window)
-}
-
-func (s *scratch) classifyPart(in script, text []byte, most int) (class string, p float64) {
-	letters := ngram.Fold(s.letters[:0:most], normal(&s.iter, s.composed[:0], text), in.Script)
+	letters := ngram.Fold(s.letters[:0], normal(&s.iter, s.composed[:0], s.text), in.Script)
 	class, p = s.ask(in.Classifier, letters)
 	for _, c := range in.finer {
 		if slices.Contains(c.Classes, class) {
@@ -130,13 +119,26 @@ func (s *scratch) classifyPart(in script, text []byte, most int) (class string, 
 	return class, p
 }
 
-// ask fills probs with what a classifier makes of the letters and returns the most likely class. The other languages are one.
+// ask fills probs with what a classifier makes of the letters and returns the most likely class: of the first letters, and of all where
+// these leave doubt.
 func (s *scratch) ask(c *ngram.Classifier, letters []rune) (class string, p float64) {
-	s.grams = c.Shape.Grams(s.grams[:0], letters)
 	var sums [ngram.MaxClasses]int32
-	c.Sum(&sums, s.grams)
-	s.probs = c.Probabilities(s.probs[:0], &sums, len(s.grams))
-	class, p, rest := "", 0.0, 0.0
+	grams := 0
+	for len(letters) > 0 && p < sure {
+		part := letters[:min(quick, len(letters))]
+		letters = letters[len(part):]
+		s.grams = c.Shape.Grams(s.grams[:0], part)
+		c.Sum(&sums, s.grams)
+		grams += len(s.grams)
+		s.probs = c.Probabilities(s.probs[:0], &sums, grams)
+		class, p = s.best(c)
+	}
+	return class, p
+}
+
+// best is the most likely class. The other languages are one.
+func (s *scratch) best(c *ngram.Classifier) (class string, p float64) {
+	rest := 0.0
 	for i, q := range s.probs {
 		switch {
 		case c.Classes[i] == Other:
