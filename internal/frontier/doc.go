@@ -4,8 +4,9 @@
 // after the end of an answer, the time a Retry-After names, or a wait that doubles with each failure. Hosts whose time has
 // come are handed out in the order of their times; within a host, URLs nearer to a seed go first.
 //
-// Hosts fall into classes. A suspect is a host that failed or was slow; suspects together get at most a quarter of the
-// places, so that dead hosts, each of which holds a place for a whole time limit, leave the others' places free.
+// Hosts fall into classes. A suspect is a host that failed or was slow. Suspects together get a quarter of the places, so that dead hosts,
+// each of which holds a place for a whole time limit, leave the others' places free; beyond that they get what no sound host has come for,
+// all but a sixteenth.
 //
 // With a folder ([Open]) the frontier stays within a budget of memory, as BUbiNG's does (Boldi, Marino, Santini, Vigna: BUbiNG,
 // Massive Crawling for the Masses, 2014), whose workbench and virtualizer these are. A host that nobody has touched for long

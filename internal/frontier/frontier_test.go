@@ -224,6 +224,35 @@ func TestDeadHostsLeaveOthersTheirPlaces(t *testing.T) {
 	})
 }
 
+// What others do not need suspects may have, but for a sixteenth: a sound host finds a place at once.
+func TestSuspectsTakeWhatIsLeftOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{Hosts: 16})
+		for i := range 40 {
+			f.Push(fmt.Sprint("dead", i), items(9)...)
+		}
+		for range 40 {
+			v, _ := next(t, f)
+			f.Done(v, Result{Outcome: Failed, Again: []Item{v.Item}})
+		}
+		time.Sleep(time.Minute)
+		for i := range 15 {
+			if _, wait := next(t, f); wait > 0 {
+				t.Errorf("suspect %d had to wait for %v", i, wait)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if v, err := f.Next(ctx); err == nil {
+			t.Errorf("%s has the last place", v.Host)
+		}
+		f.Push("live", items(1)...)
+		if v, wait := next(t, f); v.Host != "live" || wait > 0 {
+			t.Errorf("%s has the last place, after %v", v.Host, wait)
+		}
+	})
+}
+
 func TestParkedHostsHandOutRobotsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{})

@@ -60,7 +60,7 @@ func (f *Frontier) poll() (*Visit, time.Duration, error) {
 			return nil, 0, ErrDry
 		}
 		idle := f.wakeUp(now)
-		h := f.first()
+		h := f.first(now)
 		switch {
 		case f.err != nil:
 			return nil, 0, f.err
@@ -76,10 +76,10 @@ func (f *Frontier) poll() (*Visit, time.Duration, error) {
 }
 
 // first is the host with the least next time in the classes that may have a place.
-func (f *Frontier) first() *host {
+func (f *Frontier) first(now time.Time) *host {
 	var best *host
 	for c, q := range f.heaps {
-		if len(q) == 0 || !f.hasPlace(class(c)) {
+		if len(q) == 0 || !f.hasPlace(class(c), now) {
 			continue
 		}
 		if best == nil || q[0].next.Before(best.next) {
@@ -89,15 +89,24 @@ func (f *Frontier) first() *host {
 	return best
 }
 
-func (f *Frontier) hasPlace(c class) bool {
+func (f *Frontier) hasPlace(c class, now time.Time) bool {
 	switch c {
 	case sound:
 		return f.active < f.cfg.Hosts
 	case suspect:
-		return f.active < f.cfg.Hosts && f.doubtful < max(1, f.cfg.Hosts/4)
+		return f.active < f.cfg.Hosts && (f.doubtful < max(1, f.cfg.Hosts/4) || f.leftOver(now))
 	}
 	return true
 }
+
+// leftOver reports whether there is a place that no sound host wants now, nor is likely to want soon.
+func (f *Frontier) leftOver(now time.Time) bool {
+	q := f.heaps[sound]
+	return f.active < f.cfg.Hosts-f.cfg.Hosts/spare && (len(q) == 0 || q[0].next.After(now))
+}
+
+// spare is the part of the places, one in so many, that suspects leave free beyond their quarter.
+const spare = 16
 
 // handOut takes the host's first item; nil if it has none that is wanted, or if the disk fails.
 func (f *Frontier) handOut(h *host, now time.Time) *Visit {
