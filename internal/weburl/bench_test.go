@@ -20,6 +20,7 @@ func BenchmarkAppendCanonical(b *testing.B) {
 		{"relative", "../06/some-title.html?page=2"},
 		{"rooted", "/articles/2024/06/some-title.html"},
 		{"absolute", "https://www.example.org/articles/2024/06/some-title.html?page=2"},
+		{"escaped", "/%D0%BD%D0%BE%D0%B2%D0%BE%D1%81%D1%82%D0%B8/12.html"},
 		{"messy", " HTTPS://User@WWW.Example.ORG:443/a/./b%7e/../c d/%e4%bd%a0?q=a|b&c=100%#top\n"},
 		{"idna", "https://bücher.example/straße"},
 		{"mailto", "mailto:someone@example.com"},

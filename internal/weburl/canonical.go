@@ -11,6 +11,9 @@ package weburl
 // escape among them, with hexadecimal digits in upper case. It is its own canonical form. What goes further than that is for [Rules] to do.
 func (u URL) AppendCanonical(dst, ref []byte) ([]byte, error) {
 	p := parser{base: u, dst: dst, start: len(dst), canonical: true, pathSet: canonicalPath, querySet: canonicalQuery}
+	if p.appendPlain(ref) {
+		return p.dst, nil
+	}
 	if err := p.parse(ref); err != nil {
 		return dst, err
 	}

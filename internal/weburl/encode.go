@@ -18,6 +18,8 @@ const (
 	complexHost                    // what makes a host name need more than lower case, or is forbidden there
 	forbiddenHost                  // the forbidden domain code points
 	backslash                      // the backslash alone
+	upper                          // capital letters
+	upperHex                       // hexadecimal digits, letters among them in upper case
 )
 
 const (
@@ -49,6 +51,8 @@ func makeSets() (t [256]set) {
 	add("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~", unreserved)
 	add(" #/:<>?@[\\]^|%", complexHost|forbiddenHost)
 	add("\\", backslash)
+	add("ABCDEFGHIJKLMNOPQRSTUVWXYZ", upper)
+	add("0123456789ABCDEF", upperHex)
 	return t
 }
 

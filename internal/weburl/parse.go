@@ -11,6 +11,9 @@ func Parse(s string) (URL, error) { return URL{}.Resolve(s) }
 // Resolve parses ref as a browser does in a document at u: absolute, or relative to u. The zero URL and URLs of other
 // schemes than http, https and ftp have nothing to be relative to. An error is an [*Error].
 func (u URL) Resolve(ref string) (URL, error) {
+	if at, ok := plainAbsolute(ref, encodePath, encodeQuery); ok && at.pathEnd > at.path && int(at.queryEnd) == len(ref) {
+		return URL{ref, at}, nil
+	}
 	room := rooms.Get().(*room)
 	defer rooms.Put(room)
 	p := parser{base: u, dst: room.out[:0], pathSet: encodePath, querySet: encodeQuery}
