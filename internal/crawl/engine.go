@@ -39,7 +39,7 @@ type Engine struct {
 	scope     *weburl.Scope
 	block     *BlockList
 	fetcher   Fetcher
-	newParser func() Parser
+	office    *office
 	text      func(*page.Response, *page.Page) (*page.MainText, error)
 	stats     *stats.Counter
 	listener  Listener
@@ -83,7 +83,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
 		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, answers: p.Answers, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
-		newParser: p.NewParser, text: p.Text, stats: s.Stats, listener: p.Listener,
+		office: newOffice(p.NewParser), text: p.Text, stats: s.Stats, listener: p.Listener,
 		quota: newQuota(cfg, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
 		shelf: s.views.Shelf, settled: map[string]bool{}, told: s.toldOf, offs: map[string]int64{}, lost: newLosses(),
 		shared: newRecent[string, string](maxShared), wanted: newRecent[uint64, bool](maxWanted), listed: newRecent[uint64, int32](maxListed),
@@ -318,7 +318,7 @@ func (e *Engine) worker() *worker {
 		e.idle = e.idle[:last]
 		return w
 	}
-	return &worker{Engine: e, parser: e.newParser()}
+	return &worker{Engine: e}
 }
 
 func (e *Engine) rest(w *worker) {

@@ -16,14 +16,13 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A worker visits one URL at a time. Its buffers are used again for each.
+// A worker visits one URL at a time.
 type worker struct {
 	*Engine
-	parser Parser
-	resp   page.Response
-	page   page.Page
-	batch  batch
-	was    was
+	*desk // nil unless there is an answer to be read
+	resp  page.Response
+	batch batch
+	was   was
 }
 
 // maxInflated bounds a body without its content coding: four times what an answer may have over the wire, at least this.
@@ -33,9 +32,7 @@ const maxInflated = 64 << 20
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
 	w.was = was{}
-	if cap(w.page.Links) > maxKept {
-		w.page.Links = nil
-	}
+	defer w.rise()
 	if w.cfg.Depth >= 0 && v.Robots == "" { // it may have been met nearer since it was queued
 		state, depth, err := w.seen.Look(v.URL)
 		if err != nil {
@@ -133,7 +130,7 @@ func (w *worker) giveBack(v *frontier.Visit) {
 func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	start := w.cfg.Now()
 	v.Tries++
-	req := fetch.Request{URL: v.URL, Trusted: w.trusted[u.Origin()]}
+	req := fetch.Request{URL: v.URL, Trusted: w.trusted[u.Origin()], Arrives: w.receive}
 	if v.Kind == page.Sitemap {
 		req.MaxBody = w.cfg.MaxSitemap
 	}
@@ -178,6 +175,7 @@ func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 
 // read makes a page of the answer and takes its links in.
 func (w *worker) read(rec *page.Record, it *frontier.Item) error {
+	w.sit()
 	resp, parsed := rec.Response, w.parser.Parse
 	if it.Kind == page.Sitemap {
 		parsed = w.parser.ParseList

@@ -46,6 +46,9 @@ type Request struct {
 	// What an earlier answer said of itself: the server may say that it still holds (304).
 	ETag     string
 	Modified time.Time // Last-Modified
+
+	// Arrives, unless nil, is called when an answer begins to come, and the Response needs Buffers: many wait, few are read at once.
+	Arrives func()
 }
 
 // New returns a Client. The caller closes it.
@@ -85,8 +88,8 @@ func (c *Client) Allow(host string) { c.allowed.Store(host, true) }
 // Get does one exchange and fills resp, reusing its buffers. It returns nil when an answer came, be it cut short or damaged after
 // its head: resp says so. Otherwise the error is an *Error, and resp holds the bytes that came; or it wraps ctx.Err().
 func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) error {
-	reset(resp)
-	resp.URL, resp.Start = req.URL, c.cfg.Now()
+	*resp = page.Response{URL: req.URL, Start: c.cfg.Now(), Buffers: resp.Buffers}
+	resp.Buffers.Empty()
 	t, err := parseTarget(req.URL)
 	if err != nil {
 		return &Error{Failure: page.Internal, Op: "get", URL: req.URL, Err: err}

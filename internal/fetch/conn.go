@@ -13,9 +13,9 @@ type conn struct {
 	site     site
 	reused   bool // it had an earlier exchange
 
-	// quiet reports whether an idle connection is as it was left: the server has neither closed it nor said anything unasked, which must
-	// not pass for the next answer. A session ticket that comes late costs its connection, too.
-	quiet func() bool
+	// An idle connection that is not quiet is not as it was left: the server has closed it or said something unasked, which must not pass for
+	// the next answer. A session ticket that comes late costs its connection, too.
+	socket *socket
 
 	idle       time.Time // since when; in the pool
 	prev, next *conn     // neighbours in the pool
@@ -29,13 +29,12 @@ func (c *Client) connect(ctx context.Context, t target) (_ *conn, second bool, e
 	if err != nil {
 		return nil, false, err
 	}
-	quiet := quietness(l.wire.Conn)
 	if t.scheme == "https" {
 		if second, err = c.encrypt(ctx, &l, t); err != nil {
 			return nil, false, err
 		}
 	}
-	return &conn{Conn: l.conn, wire: l.wire, site: siteOf(t), quiet: quiet}, second, nil
+	return &conn{Conn: l.conn, wire: l.wire, site: siteOf(t), socket: newSocket(l.wire.Conn)}, second, nil
 }
 
 // abort ends what is under way on the connection, which is not used again.

@@ -38,24 +38,39 @@ type exchange struct {
 	begin    time.Time
 	deadline time.Time
 
-	out, raw []byte // what was sent and what has come
-	frame    framer // of raw
+	out   []byte // what was sent
+	here  bool   // an answer has begun to come; before that there is no room for it
+	raw   []byte // what has come
+	frame framer // of raw
 }
 
 func newExchange(ctx context.Context, c *Client, req Request, t target, resp *page.Response) *exchange {
 	x := &exchange{client: c, asked: req, target: t, site: siteOf(t), resp: resp, parent: ctx, begin: time.Now(), maxBody: c.cfg.MaxBody,
-		out: resp.Buffers.Request, raw: resp.Buffers.Raw}
+		out: resp.Buffers.Request}
 	if req.MaxBody > 0 {
 		x.maxBody = req.MaxBody
 	}
 	x.maxRaw = int(c.cfg.MaxHeader + 2*x.maxBody)
 	x.secret = req.Trusted && c.secrets || c.proxy.forwards(t)
 	x.deadline = x.begin.Add(c.cfg.MaxTime)
-	if resp.Buffers.Header == nil {
-		resp.Buffers.Header = make(http.Header, 16)
-	}
-	x.frame = framer{maxHead: c.cfg.MaxHeader, maxBody: x.maxBody, fields: resp.Buffers.Header, chunks: resp.Buffers.Chunks}
 	return x
+}
+
+// arrive makes ready for an answer that begins to come.
+func (x *exchange) arrive() {
+	if x.here {
+		return
+	}
+	x.here = true
+	if x.asked.Arrives != nil {
+		x.asked.Arrives()
+	}
+	b := &x.resp.Buffers
+	if b.Header == nil {
+		b.Header = make(http.Header, 16)
+	}
+	x.raw = b.Raw[:0]
+	x.frame = framer{maxHead: x.client.cfg.MaxHeader, maxBody: x.maxBody, fields: b.Header, chunks: b.Chunks[:0]}
 }
 
 func siteOf(t target) site { return site{t.scheme == "https", t.host} }
@@ -95,7 +110,7 @@ func (x *exchange) open() (c *conn, second bool, err error) {
 			break
 		}
 		x.arm(c) // an old time limit would answer for it
-		if c.quiet() {
+		if c.socket.quiet() {
 			return c, false, nil
 		}
 		c.Close()
@@ -161,10 +176,14 @@ func (x *exchange) converse(c *conn) (surplus bool, err error) {
 	if err := x.parent.Err(); err != nil { // it may have ended before the time limit was set anew
 		return false, err
 	}
-	// Whatever becomes of the request, the server may have said something.
+	// Whatever becomes of the request, the server may have said something. No room is taken before it does.
 	if _, err := c.Write(x.out); isTimeout(err) {
 		return false, err
 	}
+	if err := c.socket.wait(); err != nil {
+		return false, err
+	}
+	x.arrive()
 	for {
 		x.makeRoom()
 		n, err := c.Read(x.raw[len(x.raw):min(cap(x.raw), x.maxRaw)])
@@ -222,7 +241,9 @@ func (x *exchange) truncation(err error) {
 // rest gives the buffers back, which may have grown.
 func (x *exchange) rest() {
 	b := &x.resp.Buffers
-	b.Raw, b.Request, b.Chunks = x.raw, x.out, x.frame.chunks
+	if b.Request = x.out; x.here {
+		b.Raw, b.Chunks = x.raw, x.frame.chunks
+	}
 }
 
 // finish fills the response.

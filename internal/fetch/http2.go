@@ -153,6 +153,7 @@ func (s *stream) arm() { s.timer.Reset(min(s.client.cfg.Timeout, time.Until(s.de
 
 func (s *stream) read(answer *http.Response) error {
 	resp := s.resp
+	s.arrive()
 	s.raw = appendHead(s.raw, answer)
 	headLen := len(s.raw)
 	err := s.readBody(answer.Body)

@@ -4,5 +4,10 @@ package fetch
 
 import "net"
 
-// quietness cannot be asked for without waiting here. What a server has said unasked is noticed only if it came with the answer before.
-func quietness(net.Conn) func() bool { return func() bool { return true } }
+// A socket cannot be asked here whether it can be read. What a server has said unasked is noticed only if it came with the answer before,
+// and a buffer is taken before the answer comes.
+type socket struct{}
+
+func newSocket(net.Conn) *socket { return &socket{} }
+func (s *socket) quiet() bool    { return true }
+func (s *socket) wait() error    { return nil }

@@ -7,22 +7,36 @@ import (
 	"syscall"
 )
 
-// quietness returns a function that reports whether there is nothing to be read from a connection, not even its end. It does not wait.
-func quietness(c net.Conn) func() bool {
-	s, ok := c.(syscall.Conn)
-	if !ok {
-		return func() bool { return true } // not a socket, in tests
-	}
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return func() bool { return false }
-	}
-	var nothing bool
-	var b [1]byte
-	peek := func(fd uintptr) bool {
-		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		nothing = err == syscall.EAGAIN || err == syscall.EWOULDBLOCK
+// A socket is asked whether it can be read, without reading.
+type socket struct {
+	raw   syscall.RawConn // nil for what is no socket, in tests
+	byte  [1]byte
+	empty bool // there was nothing to be read
+	peek  func(fd uintptr) bool
+	await func(fd uintptr) bool
+}
+
+func newSocket(c net.Conn) *socket {
+	s := &socket{}
+	s.peek = func(fd uintptr) bool {
+		_, _, err := syscall.Recvfrom(int(fd), s.byte[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		s.empty = err == syscall.EAGAIN || err == syscall.EWOULDBLOCK || err == syscall.EINTR
 		return true
 	}
-	return func() bool { return raw.Read(peek) == nil && nothing }
+	s.await = func(fd uintptr) bool { return s.peek(fd) && !s.empty }
+	if c, ok := c.(syscall.Conn); ok {
+		s.raw, _ = c.SyscallConn() // where it fails, so does reading
+	}
+	return s
+}
+
+// quiet reports whether there is nothing to be read, not even the connection's end. It does not wait.
+func (s *socket) quiet() bool { return s.raw == nil || s.raw.Read(s.peek) == nil && s.empty }
+
+// wait waits until there is something to be read, or the read deadline.
+func (s *socket) wait() error {
+	if s.raw == nil {
+		return nil
+	}
+	return s.raw.Read(s.await)
 }

@@ -51,6 +51,25 @@ type Buffers struct {
 	Header                     http.Header
 }
 
+// What of a Response is kept for the next fetch.
+const (
+	maxRoom   = 64 << 10 // bytes of a buffer; few answers are longer
+	maxFields = 100      // of a header
+)
+
+// Empty empties the buffers, and lets go of those that have become huge.
+func (b *Buffers) Empty() {
+	for _, room := range []*[]byte{&b.Raw, &b.Request, &b.Chunks, &b.Body} {
+		if *room = (*room)[:0]; cap(*room) > maxRoom {
+			*room = nil
+		}
+	}
+	if len(b.Header) > maxFields {
+		b.Header = nil
+	}
+	clear(b.Header)
+}
+
 // A Truncation is a reason in the words of WARC's WARC-Truncated field.
 type Truncation string
 
