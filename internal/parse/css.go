@@ -22,10 +22,11 @@ func (p *Parser) styles(css []byte) {
 func (p *Parser) styleAttribute() {
 	if raw, ok := p.scan.attr(attrStyle); ok && namesSomething(raw) {
 		p.text.reset()
-		css, plain := p.text.attr(raw), p.text.plain
-		p.text.plain = true // it is UTF-8 now
+		css := p.text.attr(raw)
+		state := p.text.state
+		p.text.state = plain // it is UTF-8 now
 		p.styles(css)
-		p.text.plain = plain
+		p.text.state = state
 	}
 }
 

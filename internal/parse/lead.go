@@ -62,7 +62,7 @@ func (p *Parser) lead(src []byte, xml bool) []byte {
 	s := scanner{src: src[:min(len(src), leadWindow)], xml: xml}
 	for i := 0; len(l.sentences) < maxLead; {
 		tag := index(s.src, i, '<')
-		l.take(bytes.TrimSpace(s.src[i:tag]))
+		l.take(bytes.TrimSpace(s.src[i:tag]), &p.text)
 		if tag+1 >= len(s.src) {
 			break
 		}
@@ -76,10 +76,10 @@ func (p *Parser) lead(src []byte, xml bool) []byte {
 }
 
 // take takes the text between two tags.
-func (l *lead) take(text []byte) {
+func (l *lead) take(text []byte, t *text) {
 	switch {
 	case len(text) >= minSentence:
-		l.sentences = append(append(l.sentences, text[:min(len(text), maxLead)]...), ' ')
+		l.sentences = append(append(l.sentences, t.cut(text, maxLead)...), ' ')
 	case len(text) > 0 && len(l.rest) < maxLead:
 		l.rest = append(append(l.rest, text...), ' ')
 	}

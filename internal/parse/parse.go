@@ -115,7 +115,7 @@ func (p *Parser) body(resp *page.Response, contentType string, pg *page.Page) {
 		p.styles(p.plain(body, contentType))
 	case pg.Sniffed == "text/plain" && (p.cfg.PlainText || p.cfg.Language):
 		text := p.plain(body, contentType)
-		pg.Lang = p.language(p.text.attr(text[:min(len(text), maxLead)]), "")
+		pg.Lang = p.language(p.text.attr(p.text.cut(text, maxLead)), "")
 		if p.cfg.PlainText {
 			p.addresses(text)
 		}

@@ -99,11 +99,13 @@ func past(src []byte, i int, c byte) int {
 	return min(index(src, i, c)+1, len(src))
 }
 
+// ones and highs are the lowest and the highest bits of eight bytes.
+const ones, highs = 0x0101010101010101, 0x8080808080808080
+
 // index is where the first c from i on stands in src, or the length of src. Most are so near that they are among the first eight
 // bytes, which are looked at as one number: those that equal c become zero, and the highest bit of the first zero is set.
 func index(src []byte, i int, c byte) int {
 	if i+8 <= len(src) {
-		const ones, highs = 0x0101010101010101, 0x8080808080808080
 		x := binary.LittleEndian.Uint64(src[i:]) ^ ones*uint64(c)
 		if zeros := (x - ones) &^ x & highs; zeros != 0 {
 			return i + bits.TrailingZeros64(zeros)/8

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"bytes"
+	"encoding/binary"
 	"html"
 	"unicode/utf8"
 
@@ -14,29 +15,74 @@ const maxValue = 256 << 10
 
 // text makes UTF-8 of pieces of the markup. What it returns is valid until the next reset.
 type text struct {
-	plain   bool // the document is UTF-8 without flaws: its pieces can be used as they are
+	state   textState
+	body    []byte // the document, if it should be UTF-8
 	decoder transform.Transformer
 	encoder *encoding.Encoder // for queries; nil where they are UTF-8
 	buf     []byte            // only grows until reset, so that pieces in it stay
 }
 
+// A textState is what is known of a document. Most of one is never used, and to see whether a whole document is UTF-8 takes as long
+// as to find its links; so that is put off until a piece has a flaw, which may be just that it was cut within a character.
+type textState uint8
+
+const (
+	foreign textState = iota // it is in another charset or has flaws: pieces beyond ASCII are decoded
+	assumed                  // it should be UTF-8: pieces are looked at one by one
+	plain                    // it is UTF-8 without flaws: its pieces can be used as they are
+)
+
 // open begins a document that is to be read as in, and whose own charset is cs.
 func (t *text) open(cs, in charset, body []byte) {
-	t.plain, t.encoder, t.decoder = false, nil, nil
+	t.state, t.body, t.encoder, t.decoder = foreign, nil, nil, nil
 	if cs.isLegacy() {
 		t.encoder = cs.enc.NewEncoder()
 	}
-	if in == utf8Charset && bytes.IndexByte(body, 0) < 0 && utf8.Valid(body) {
-		t.plain = true
+	if in == utf8Charset {
+		t.state, t.body = assumed, body
 	} else {
 		t.decoder = in.enc.NewDecoder().Transformer
 	}
 }
 
+// asIs reports whether a piece of the document can be used as it stands.
+func (t *text) asIs(raw []byte) bool {
+	switch {
+	case t.state == plain || isASCII(raw):
+		return true
+	case t.state == foreign:
+		return false
+	case isText(raw):
+		return true
+	}
+	t.settle()
+	return t.state == plain
+}
+
+// settle looks at all of a document that should be UTF-8.
+func (t *text) settle() {
+	if isText(t.body) {
+		t.state = plain
+		return
+	}
+	t.state, t.decoder = foreign, utf8Charset.enc.NewDecoder().Transformer
+}
+
+// cut cuts a piece of the document to at most max bytes. In UTF-8 it leaves no flaw.
+func (t *text) cut(raw []byte, max int) []byte {
+	if t.body != nil {
+		return cut(raw, max)
+	}
+	return raw[:min(len(raw), max)]
+}
+
+// isText reports whether the text is UTF-8 without NUL.
+func isText(text []byte) bool { return bytes.IndexByte(text, 0) < 0 && utf8.Valid(text) }
+
 func (t *text) reset() { t.buf = t.buf[:0] }
 
 func (t *text) release() {
-	t.decoder, t.encoder = nil, nil
+	t.body, t.decoder, t.encoder = nil, nil, nil
 	if cap(t.buf) > maxKept {
 		t.buf = nil
 	}
@@ -44,10 +90,7 @@ func (t *text) release() {
 
 // attr returns the value of an attribute.
 func (t *text) attr(raw []byte) []byte {
-	value := raw
-	if !t.plain || len(raw) > maxValue {
-		value = t.decode(raw)
-	}
+	value := t.decode(raw)
 	first := bytes.IndexByte(value, '&')
 	if first < 0 {
 		return value
@@ -63,7 +106,7 @@ func (t *text) content(raw []byte) string { return html.UnescapeString(string(t.
 // decode returns a piece of the document in UTF-8. NUL is not a character in HTML.
 func (t *text) decode(raw []byte) []byte {
 	raw = raw[:min(len(raw), maxValue)]
-	if t.plain || isASCII(raw) {
+	if t.asIs(raw) {
 		return raw
 	}
 	start := len(t.buf)
@@ -77,6 +120,11 @@ func (t *text) decode(raw []byte) []byte {
 
 // isASCII reports whether the text is ASCII without NUL.
 func isASCII(text []byte) bool {
+	for ; len(text) >= 8; text = text[8:] {
+		if x := binary.LittleEndian.Uint64(text); (x|(x-ones))&highs != 0 { // NUL borrows, and so may what is above it
+			return false
+		}
+	}
 	for _, c := range text {
 		if c-1 >= 0x7F {
 			return false
