@@ -1,6 +1,9 @@
 package parse
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // A nameTable finds what a name in any case stands for: a perfect hash of the names' bytes, eight of which are one number.
 // Names that are longer are few and compared one by one.
@@ -54,6 +57,25 @@ func (t *nameTable[T]) fill(names map[string]T) bool {
 
 func (t *nameTable[T]) slot(key uint64) uint64 { return key * t.factor >> (64 - tableBits) }
 
+// read reads the name at i, which ends before the first byte whose class is in ends, but not before the second one. It returns what
+// the name stands for, zero if it is not known, and where it ends.
+func (t *nameTable[T]) read(src []byte, i int, ends uint8) (value T, end int) {
+	if i+keyLength < len(src) {
+		// What ends a name is below 0x40. Letters are not: most names end before the first such byte of the eight.
+		word := binary.LittleEndian.Uint64(src[i:])
+		n := bits.TrailingZeros64(^(word|word<<1)&highs) / 8
+		if class[src[i+n]]&ends != 0 && n > 0 {
+			key := lowerKey(word & (1<<(8*n) - 1))
+			if slot := t.slot(key); t.keys[slot] == key {
+				value = t.values[slot]
+			}
+			return value, i + n
+		}
+	}
+	end = nameEnd(src, i, ends)
+	return t.find(src, i, end), end
+}
+
 // find returns what the name from start to end, which is not empty, stands for; zero if it is not known.
 func (t *nameTable[T]) find(src []byte, start, end int) T {
 	n := end - start
@@ -93,8 +115,9 @@ func keyOf(name []byte) (key uint64) {
 // firstKey is the key of the first n bytes of text, which has eight at least. It makes "lower case" of six characters that are no
 // letters, too; they are in no name.
 func firstKey(text []byte, n int) uint64 {
-	key := binary.LittleEndian.Uint64(text)
-	key |= key >> 1 & 0x2020202020202020
 	unused := 8 * (keyLength - n)
-	return key << unused >> unused
+	return lowerKey(binary.LittleEndian.Uint64(text) << unused >> unused)
 }
+
+// lowerKey is the key in lower case.
+func lowerKey(key uint64) uint64 { return key | key>>1&0x2020202020202020 }

@@ -122,8 +122,7 @@ func index(src []byte, i int, c byte) int {
 // tag, it is none.
 func (s *scanner) startTag(i int) (end int, matters bool) {
 	s.start, s.closing = i-1, false
-	end = nameEnd(s.src, i, endsTagName)
-	s.tag = tags.find(s.src, i, end)
+	s.tag, end = tags.read(s.src, i, endsTagName)
 	end, whole := s.attributes(end, s.tag)
 	if !whole {
 		return end, false
@@ -229,8 +228,7 @@ func (s *scanner) attributes(i int, of tag) (end int, whole bool) {
 // counts.
 func (s *scanner) attribute(start int, of tag) (end int) {
 	src := s.src
-	end = nameEnd(src, start, endsAttrName) // even a "=" can begin a name
-	a := attrs.find(src, start, end)
+	a, end := attrs.read(src, start, endsAttrName) // even a "=" can begin a name
 	if end < len(src) && src[end] != '=' {
 		end = s.skipSpace(end)
 	}
