@@ -1,0 +1,5 @@
+//go:build race
+
+package main
+
+const raced = true // the race detector allocates, and has pools forget
