@@ -18,7 +18,7 @@ type setup struct {
 
 // measureScale tells whether a page costs more where more is done at once, where there are more hosts, on more processors.
 func measureScale(ctx context.Context, b *bench) error {
-	b.defaults(2000, 40_000, 64)
+	b.defaults(2000, 40_000, 64, 3)
 	web := b.webFlags(b.hosts, b.pages, "--addresses", "64")
 	few, many := b.webFlags(100, 2000, "--addresses", "64"), b.webFlags(b.scaleHosts, 20*b.scaleHosts, "--addresses", "64")
 	at := func(n int) string { return fmt.Sprintf("%d at once", n) }
@@ -64,14 +64,14 @@ func (b *bench) pair(ctx context.Context, sides [2]setup) (first, second []resul
 
 // measureTLS is about large pages and many handshakes.
 func measureTLS(ctx context.Context, b *bench) error {
-	b.defaults(100, 5000, 64)
+	b.defaults(100, 5000, 64, 3)
 	return b.alone(ctx, "242-KB pages over TLS 1.3, 10 a connection",
 		b.webFlags(b.hosts, b.pages, "--tls", "--page-size", "242KB", "--per-connection", "10"))
 }
 
 // measureMemory is about what a crawl keeps in memory.
 func measureMemory(ctx context.Context, b *bench) error {
-	b.defaults(100, 100_000, 64)
+	b.defaults(100, 100_000, 64, 3)
 	return b.alone(ctx, "memory", b.webFlags(b.hosts, b.pages))
 }
 

@@ -33,8 +33,8 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 }
 
 // defaults fills in what no flag gave.
-func (b *bench) defaults(hosts, pages, concurrency int) {
-	for field, value := range map[*int]int{&b.hosts: hosts, &b.pages: pages, &b.concurrency: concurrency} {
+func (b *bench) defaults(hosts, pages, concurrency, rounds int) {
+	for field, value := range map[*int]int{&b.hosts: hosts, &b.pages: pages, &b.concurrency: concurrency, &b.rounds: rounds} {
 		if *field == 0 {
 			*field = value
 		}

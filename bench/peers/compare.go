@@ -18,7 +18,7 @@ type duel struct {
 
 // comparePeers runs kumo and each peer in turn on webs whose hosts go by addresses, which all crawlers can find.
 func comparePeers(ctx context.Context, b *bench) error {
-	b.defaults(100, 20_000, 64)
+	b.defaults(100, 20_000, 64, 3)
 	chosen, err := choose(ctx, b.tools, b.peers, b.say)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@
 //	go run -C bench/peers .                          kumo and all its peers
 //	go run -C bench/peers . -peers loop,wget2        kumo and these
 //	go run -C bench/peers . -case scale              kumo alone: scale, tls, slow, memory
+//	go run -C bench/peers . -case ci                 fails when a page has become dearer than baseline.json says
 package main
 
 import (
@@ -28,6 +29,7 @@ type options struct {
 	pages       int
 	concurrency int
 	scaleHosts  int
+	renew       bool
 	seed        uint64
 	limit       time.Duration
 	window      time.Duration
@@ -37,17 +39,19 @@ type options struct {
 // cases are what can be measured.
 var cases = map[string]func(context.Context, *bench) error{
 	"peers": comparePeers, "scale": measureScale, "tls": measureTLS, "slow": measureSlow, "memory": measureMemory,
+	"ci": checkCost,
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.what, "case", "peers", "what to measure: "+strings.Join(slices.Sorted(maps.Keys(cases)), ", "))
 	flag.StringVar(&o.peers, "peers", "", "compare kumo with these, with commas (default: all that can be had)")
-	flag.IntVar(&o.rounds, "rounds", 3, "run each this often, in turn")
+	flag.IntVar(&o.rounds, "rounds", 0, "run each this often, in turn (default: by the case; 3)")
 	flag.IntVar(&o.hosts, "hosts", 0, "hosts of the web (default: by the case; 100)")
 	flag.IntVar(&o.pages, "pages", 0, "pages of the web (default: by the case; 20000)")
 	flag.IntVar(&o.concurrency, "concurrency", 0, "URLs worked on at once (default: by the case; 64)")
 	flag.IntVar(&o.scaleHosts, "scale-hosts", 10_000, "hosts of the large web in the case scale, 20 pages each")
+	flag.BoolVar(&o.renew, "renew", false, "record what the case ci measures, rather than compare it with what is recorded")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the web")
 	flag.DurationVar(&o.limit, "limit-time", 2*time.Minute, "end a peer's run after this time and count what it had fetched")
 	flag.DurationVar(&o.window, "window", time.Minute, "how long the case slow warms up, and then measures")
@@ -69,7 +73,7 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("there is no case %q", o.what)
 	case flag.NArg() > 0:
 		return fmt.Errorf("%q is not a flag", flag.Arg(0))
-	case o.rounds < 1:
+	case o.rounds < 0:
 		return fmt.Errorf("-rounds %d: at least one is needed", o.rounds)
 	}
 	b, err := newBench(ctx, o)

@@ -21,7 +21,7 @@ const (
 // measureSlow lets hosts wait before each answer, some for ever, and compares the rate of answers with what those waits allow:
 // after a time to warm up, in which the hosts are found, and before any of them has no pages left.
 func measureSlow(ctx context.Context, b *bench) error {
-	b.defaults(900, 450_000, 1000)
+	b.defaults(900, 450_000, 1000, 3)
 	allowed := b.allowed()
 	var t table
 	t.add("answers/s", "delays allow", "achieved", "CPU ms an answer", "peak MB")
