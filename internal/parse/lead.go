@@ -52,35 +52,55 @@ func declaredLanguage(markup []byte) string {
 }
 
 // A lead is the first text of a document, for telling its language. Sentences come first, since the names and buttons that many
-// pages begin with are often in another language.
-type lead struct{ sentences, rest []byte }
+// pages begin with are often in another language. The scanner gathers it on its way.
+type lead struct {
+	of              *text
+	sentences, rest []byte
+	ends            []int // of the pieces in the rest
+}
 
-// lead reads the first text of the markup in src, which is the document as the parser reads it.
-func (p *Parser) lead(src []byte, xml bool) []byte {
-	l := &p.first
-	l.sentences, l.rest = l.sentences[:0], append(l.rest[:0], p.title...)
-	s := scanner{src: src[:min(len(src), leadWindow)], xml: xml}
-	for i := 0; len(l.sentences) < maxLead; {
-		tag := index(s.src, i, '<')
-		l.take(bytes.TrimSpace(s.src[i:tag]), &p.text)
-		if tag+1 >= len(s.src) {
-			break
-		}
-		i, _ = s.construct(tag + 1)
+func (l *lead) reset(of *text) {
+	*l = lead{of: of, sentences: l.sentences[:0], rest: l.rest[:0], ends: l.ends[:0]}
+}
+
+// gather takes the text between two tags, until there is enough.
+func (s *scanner) gather(from, to int) {
+	if from >= leadWindow || !s.lead.take(bytes.TrimSpace(s.src[from:min(to, leadWindow)])) {
+		s.lead = nil
 	}
+}
+
+// take takes the text between two tags. It reports whether it wants more.
+func (l *lead) take(text []byte) (more bool) {
+	switch {
+	case len(text) >= minSentence:
+		l.sentences = append(append(l.sentences, l.of.cut(text, maxLead)...), ' ')
+	case len(text) > 0 && len(l.rest) < maxLead:
+		l.rest = append(append(l.rest, text...), ' ')
+		l.ends = append(l.ends, len(l.rest))
+	}
+	return len(l.sentences) < maxLead
+}
+
+// lead is the first text of the document that was read, and of its title where there are few sentences.
+func (p *Parser) lead() []byte {
+	l := &p.first
 	if len(l.sentences) < fewWords {
-		l.sentences = append(append(l.sentences, ' '), l.rest...)
+		l.sentences = append(append(l.sentences, ' '), p.title...)
+		l.sentences = append(l.sentences, l.behind(p.title)...)
 	}
 	p.text.reset()
 	return p.text.attr(cut(l.sentences, maxLead+minSentence))
 }
 
-// take takes the text between two tags.
-func (l *lead) take(text []byte, t *text) {
-	switch {
-	case len(text) >= minSentence:
-		l.sentences = append(append(l.sentences, t.cut(text, maxLead)...), ' ')
-	case len(text) > 0 && len(l.rest) < maxLead:
-		l.rest = append(append(l.rest, text...), ' ')
+// behind is as much of the rest as there is room for behind the title.
+func (l *lead) behind(title []byte) []byte {
+	n := 0
+	for _, end := range l.ends {
+		if len(title)+n >= maxLead {
+			break
+		}
+		n = end
 	}
+	return l.rest[:n]
 }

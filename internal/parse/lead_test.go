@@ -1,6 +1,8 @@
 package parse
 
 import (
+	"bytes"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,7 +15,15 @@ import (
 func leadOf(body string) string {
 	p := New(Config{})
 	p.text.open(utf8Charset, utf8Charset, []byte(body))
-	return string(p.lead([]byte(body), false))
+	return p.leadIn([]byte(body))
+}
+
+func (p *Parser) leadIn(body []byte) string {
+	p.scan.reset(body, false)
+	p.first.reset(&p.text)
+	for p.scan.lead = &p.first; p.scan.next(); {
+	}
+	return string(p.lead())
 }
 
 func TestLead(t *testing.T) {
@@ -34,6 +44,56 @@ func TestLead(t *testing.T) {
 	}
 }
 
+// leadAlone is the lead by a way of its own over the beginning of a document.
+func (p *Parser) leadAlone(src []byte) string {
+	var sentences []byte
+	rest := bytes.Clone(p.title)
+	s := scanner{src: src[:min(len(src), leadWindow)]}
+	for i := 0; len(sentences) < maxLead; {
+		tag := index(s.src, i, '<')
+		text := bytes.TrimSpace(s.src[i:tag])
+		if len(text) >= minSentence {
+			sentences = append(append(sentences, p.text.cut(text, maxLead)...), ' ')
+		} else if len(text) > 0 && len(rest) < maxLead {
+			rest = append(append(rest, text...), ' ')
+		}
+		if tag+1 >= len(s.src) {
+			break
+		}
+		i, _ = s.construct(tag + 1)
+	}
+	if len(sentences) < fewWords {
+		sentences = append(append(sentences, ' '), rest...)
+	}
+	p.text.reset()
+	return string(p.text.attr(cut(sentences, maxLead+minSentence)))
+}
+
+// What is gathered on the way through all of a document is what its beginning alone gives, wherever that is cut off.
+func TestLeadGathered(t *testing.T) {
+	const seed = 1
+	random := rand.New(rand.NewPCG(seed, 0))
+	parts := []string{"<b>", "</b>", "<!--", "-->", "<script>", "</script>", "<style>", "</style>", "<title>", "</title>", "<svg>", "</svg>",
+		"<![CDATA[", "]]>", "<a href='x'>", "<p class=\"", "\"", "'", ">", "<", "</", " ", "\n", "word", "käse", "語", "&amp;", "\x00", "\xff",
+		"some words more than ten", "a sentence which has more than thirty-two bytes", "<textarea>", "</textarea>", "<br/>", "<form>", "</form>"}
+	p := New(Config{Language: true})
+	for range 4000 {
+		var body []byte
+		if random.IntN(2) == 0 {
+			body = append(body, []string{"<i>", "<!--x-->", "<p>ab "}[random.IntN(3)]...)
+			body = bytes.Repeat(body, (leadWindow-random.IntN(300))/len(body))
+		}
+		for range random.IntN(100) {
+			body = append(body, parts[random.IntN(len(parts))]...)
+		}
+		p.title = bytes.Repeat([]byte("t"), random.IntN(3)*random.IntN(600))
+		p.text.open(utf8Charset, utf8Charset, body)
+		if got, want := p.leadIn(body), p.leadAlone(body); got != want {
+			t.Fatalf("seed %d: the lead of %q is %q, want %q", seed, body[max(0, len(body)-2000):], got, want)
+		}
+	}
+}
+
 func TestLeadOfLegacyPages(t *testing.T) {
 	const text = "Библиотека закрывается каждый вечер в девять часов, кроме воскресенья."
 	body, err := charmap.Windows1251.NewEncoder().String("<meta charset=windows-1251><p>" + text)
@@ -46,7 +106,7 @@ func TestLeadOfLegacyPages(t *testing.T) {
 		t.Fatal("no windows-1251")
 	}
 	p.text.open(cs, cs, []byte(body))
-	if got := string(p.lead([]byte(body), false)); strings.TrimSpace(got) != text {
+	if got := p.leadIn([]byte(body)); strings.TrimSpace(got) != text {
 		t.Errorf("%q", got)
 	}
 }

@@ -142,6 +142,10 @@ func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 	for {
 		p.form, p.anchored.link = form{}, 0
 		p.scan.reset(p.decoded(g.text), pg.Sniffed == xhtml)
+		if p.cfg.Language {
+			p.first.reset(&p.text)
+			p.scan.lead = &p.first
+		}
 		if again := p.markup(); !again {
 			break
 		}
@@ -149,7 +153,7 @@ func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 	}
 	pg.Title = collapse(p.text.content(p.title), p.cfg.MaxTitle)
 	if p.cfg.Language {
-		pg.Lang = p.language(p.lead(p.scan.src, p.scan.xml), declaredLanguage(p.scan.src))
+		pg.Lang = p.language(p.lead(), declaredLanguage(p.scan.src))
 	}
 }
 

@@ -23,6 +23,7 @@ type scanner struct {
 	have        uint32 // a bit for each attribute that the tag has
 	values      [numAttrs]extent
 
+	lead *lead // gets the text between the tags as long as it needs some
 	nest nesting
 	xml  bool // the document is XHTML, where every element may close itself and no text is raw
 }
@@ -54,7 +55,11 @@ func (s *scanner) next() bool {
 		if i < len(src) && src[i] == '<' { // between two tags
 			i++
 		} else {
+			from := i
 			i = index(src, i, '<') + 1
+			if s.lead != nil {
+				s.gather(from, i-1)
+			}
 		}
 		if i >= len(src) {
 			s.pos = len(src)
