@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"hash/maphash"
+	"slices"
 
 	"kumo/internal/page"
 	"kumo/internal/weburl"
@@ -158,8 +159,11 @@ func (o *outlinks) setText(number int, text string) {
 // fill gives the links to pg.
 func (o *outlinks) fill(pg *page.Page) {
 	text := string(o.text)
-	for _, l := range o.links {
-		pg.Links = append(pg.Links, page.Link{
+	first := len(pg.Links)
+	pg.Links = slices.Grow(pg.Links, len(o.links))[:first+len(o.links)]
+	for i := range o.links {
+		l := &o.links[i]
+		pg.Links[first+i] = page.Link{
 			URL:       text[l.url.start:l.url.end],
 			Kind:      l.kind,
 			Rel:       text[l.rel.start:l.rel.end],
@@ -168,7 +172,7 @@ func (o *outlinks) fill(pg *page.Page) {
 			NoFollow:  l.hints&noFollow != 0,
 			UGC:       l.hints&userMade != 0,
 			Sponsored: l.hints&sponsored != 0,
-		})
+		}
 	}
 	if o.canonical > 0 {
 		pg.Canonical = pg.Links[o.canonical-1].URL

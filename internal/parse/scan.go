@@ -238,7 +238,11 @@ func (s *scanner) attribute(start int, of tag) (end int) {
 		end = s.skipSpace(end)
 	}
 	var value extent
-	if end < len(src) && src[end] == '=' {
+	if end+1 < len(src) && src[end] == '=' && src[end+1] == '"' { // nearly always
+		value.start = end + 2
+		value.end = index(src, value.start, '"')
+		end = min(value.end+1, len(src))
+	} else if end < len(src) && src[end] == '=' {
 		value, end = s.value(s.skipSpace(end + 1))
 	}
 	if a == attrOther || s.have&(1<<a) != 0 {
