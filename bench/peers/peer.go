@@ -54,7 +54,7 @@ var peers = []*peer{
 			"--ignore-tags=img,link", "--compression=gzip", "--check-certificate=off", "--tries=1", "-P", j.dir, j.web.seed}
 	}, fine: []int{8}}, // a server has answered with an error: 404, say
 	{name: "katana", does: "nothing", get: func(ctx context.Context, t tools) (string, error) {
-		return t.install(ctx, "katana", "github.com/projectdiscovery/katana/cmd/katana@latest")
+		return t.pinned(ctx, "github.com/projectdiscovery/katana", "v1.2.2", "cmd/katana")
 	}, command: func(path string, j job) []string {
 		return []string{path, "-u", j.web.seed, "-no-scope", "-depth", "1000", "-concurrency", fmt.Sprint(j.concurrency),
 			"-rate-limit", "100000", "-disable-update-check", "-silent", "-omit-raw", "-omit-body", "-output", filepath.Join(j.dir, "urls")}

@@ -53,6 +53,25 @@ func (t tools) install(ctx context.Context, name, pkg string) (string, error) {
 	return path, err
 }
 
+// pinned compiles a program of a module's version, unless the cache has it. It does so in a module of its own, as go install asks for
+// all versions, which the module proxy does not list for each module whose versions it gives.
+func (t tools) pinned(ctx context.Context, module, version, pkg string) (string, error) {
+	path := filepath.Join(t.cache, filepath.Base(pkg)+"-"+version)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	dir, err := os.MkdirTemp(t.cache, "module-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	mod := fmt.Sprintf("module pinned\n\nrequire %s %s\n", module, version)
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644); err != nil {
+		return "", err
+	}
+	return path, quietly(ctx, dir, nil, "go", "build", "-mod=mod", "-o", path, module+"/"+pkg)
+}
+
 // debian finds a program of a Debian package, which root installs where it is missing.
 func (t tools) debian(ctx context.Context, name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
