@@ -18,7 +18,7 @@ func TestHalfSettled(t *testing.T) {
 	for name, crash := range map[string]func(f *file) error{
 		"nothing done": func(*file) error { return nil },
 		"half an index": func(f *file) error {
-			return writeSorted(vfs.OS, f.path(f.index+".run0"+temporary), []byte("b\na"))
+			return writeSorted(vfs.OS, f.path(f.index+".run0"+temporary), [][]byte{[]byte("b\n"), []byte("a")})
 		},
 		"index sorted": func(f *file) error {
 			return sortLines(vfs.OS, f.path(f.index+open), f.path(f.index), sortRoom)

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	temporary = ".tmp"   // the ending of files that mean nothing after a crash
-	sortRoom  = 16 << 20 // bytes of lines sorted at once
-	maxFanIn  = 128      // files merged at once
+	temporary = ".tmp"  // the ending of files that mean nothing after a crash
+	sortRoom  = 4 << 20 // bytes of lines sorted at once
+	maxFanIn  = 128     // files merged at once
 )
 
 // sortLines sorts the lines of the file at from, bytewise, into a file at to. Files larger than room are sorted in runs that
@@ -28,8 +28,10 @@ func sortLines(disk vfs.FS, from, to string, room int) error {
 	defer in.Close()
 	r := bufio.NewReaderSize(in, 64<<10)
 	var runs []string
+	var text []byte
+	var lines [][]byte
 	for {
-		text, err := readLines(r, room)
+		text, err = readLines(r, text[:0], room)
 		if err != nil {
 			return err
 		}
@@ -37,7 +39,8 @@ func sortLines(disk vfs.FS, from, to string, room int) error {
 			break
 		}
 		run := fmt.Sprintf("%s.run%d%s", to, len(runs), temporary)
-		if err := writeSorted(disk, run, text); err != nil {
+		lines = slices.AppendSeq(lines[:0], bytes.Lines(text))
+		if err := writeSorted(disk, run, lines); err != nil {
 			return err
 		}
 		runs = append(runs, run)
@@ -51,9 +54,8 @@ func sortLines(disk vfs.FS, from, to string, room int) error {
 	return errors.Join(mergeLines(disk, runs, to, maxFanIn), removeAll(disk, runs))
 }
 
-// readLines reads whole lines until there are room bytes of them, or all when there are fewer.
-func readLines(r *bufio.Reader, room int) ([]byte, error) {
-	var text []byte
+// readLines appends whole lines to text until that has room bytes, or all when there are fewer.
+func readLines(r *bufio.Reader, text []byte, room int) ([]byte, error) {
 	for len(text) < room {
 		part, err := r.ReadSlice('\n')
 		text = append(text, part...)
@@ -71,8 +73,7 @@ func readLines(r *bufio.Reader, room int) ([]byte, error) {
 	return append(text, rest...), err
 }
 
-func writeSorted(disk vfs.FS, name string, text []byte) error {
-	lines := slices.Collect(bytes.Lines(text))
+func writeSorted(disk vfs.FS, name string, lines [][]byte) error {
 	slices.SortFunc(lines, bytes.Compare)
 	return writeFile(disk, name, func(w *bufio.Writer) error {
 		for _, line := range lines {
