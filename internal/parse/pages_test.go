@@ -119,6 +119,9 @@ func BenchmarkPage(b *testing.B) {
 		b.Run(wp.name, func(b *testing.B) {
 			resp := &page.Response{URL: testURL, Status: 200, Body: wp.body, Header: http.Header{"Content-Type": {"text/html"}}}
 			p, pg := New(crawlConfig), new(page.Page)
+			if err := p.Parse(resp, pg); err != nil { // the first page in the process unpacks the model of languages
+				b.Fatal(err)
+			}
 			b.SetBytes(int64(len(wp.body)))
 			b.ReportAllocs()
 			for b.Loop() {
