@@ -91,7 +91,9 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	o.tuneCollector()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(o.job.MemoryLimit())
+	}
 	c, err := wire.Open(ctx, &o.job)
 	if err != nil {
 		return err
@@ -114,25 +116,12 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	return err
 }
 
-// garbage is how much of it there may be, in percent of what lives. Most of what lives is without pointers, so that a collection is cheap,
-// and there is little garbage: a third of the room that Go takes by default costs no CPU that can be measured.
-const garbage = 30
-
-// tuneCollector sets what the user has not.
-func (o *options) tuneCollector() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(o.job.MemoryLimit())
-	}
-}
-
 // run crawls, with the view and the metrics beside it.
 func (o *options) run(ctx context.Context, c *wire.Crawl, show *show) (report *stats.Report, err error) {
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g := errgroup.Group{}
 	g.Go(func() error { show.run(beside, c); return nil })
+	g.Go(func() error { tuneCollector(beside); return nil })
 	if o.metrics != "" {
 		l, err := net.Listen("tcp", o.metrics)
 		if err != nil {

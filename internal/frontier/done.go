@@ -62,12 +62,28 @@ func (f *Frontier) judge(h *host, v *Visit, r Result) {
 		h.failures.count(v.Started, now)
 		wait = max(wait, h.failures.wait(f.cfg.RetryWait, f.cfg.MaxWait))
 	}
-	if next := now.Add(wait); next.After(h.next) {
+	if next := now.Add(wait); f.staysFirst(h, wait) {
+		h.next = v.due
+	} else if next.After(h.next) {
 		h.next = next
 	}
 	if r.Outcome >= Throttled {
 		f.setBacking(h, true)
 	}
+}
+
+// burst is how many visits in a row a host may have that owes no delay.
+const burst = 8
+
+// staysFirst reports whether a host that has just been visited goes before the others once more. Without a delay all hosts are due
+// at all times; if they took turns for each URL, the connection to one would be gone by the time that it is its turn again.
+func (f *Frontier) staysFirst(h *host, wait time.Duration) bool {
+	if wait > 0 || f.delay(h) > 0 || h.inflight > 0 || h.row == burst-1 {
+		h.row = 0
+		return false
+	}
+	h.row++
+	return true
 }
 
 // Postpone gives a visit back untouched, to be handed out again after wait.

@@ -224,6 +224,35 @@ func TestDeadHostsLeaveOthersTheirPlaces(t *testing.T) {
 	})
 }
 
+// Hosts that owe no delay take turns after eight visits, those that owe one after each.
+func TestVisitsInARow(t *testing.T) {
+	for _, tt := range []struct {
+		delay time.Duration
+		want  string
+	}{
+		{0, "aaaaaaaabbbbbbbbaaaabbbb"},
+		{time.Second, "abababababababababababab"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := New(Config{Delay: tt.delay})
+			for _, host := range []string{"a", "b"} {
+				f.Push(host, items(12)...)
+				time.Sleep(time.Millisecond)
+			}
+			got := ""
+			for range 24 {
+				v, _ := next(t, f)
+				got += v.Host
+				time.Sleep(time.Millisecond)
+				f.Done(v, Result{Outcome: Answered})
+			}
+			if got != tt.want {
+				t.Errorf("delay %v: %s, want %s", tt.delay, got, tt.want)
+			}
+		})
+	}
+}
+
 // What others do not need suspects may have, but for a sixteenth: a sound host finds a place at once.
 func TestSuspectsTakeWhatIsLeftOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -61,6 +61,7 @@ type host struct {
 	next     time.Time // not before
 	ended    time.Time // when the last request did, zero before the first
 	delay    time.Duration
+	row      int8 // visits that it had before others' turn
 	doubtful bool
 
 	failures  backoff // in a row
