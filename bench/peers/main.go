@@ -39,7 +39,7 @@ type options struct {
 // cases are what can be measured.
 var cases = map[string]func(context.Context, *bench) error{
 	"peers": comparePeers, "scale": measureScale, "tls": measureTLS, "slow": measureSlow, "memory": measureMemory,
-	"ci": checkCost,
+	"ci": checkCost, "steps": measureSteps,
 }
 
 func main() {
