@@ -93,4 +93,4 @@ func (w *worker) rise() {
 }
 
 // maxBody is how large a body's buffer may be that is used again.
-const maxBody = 256 << 10
+const maxBody = 512 << 10

@@ -83,8 +83,10 @@ func (w *worker) learn(m *seen.Meta, rec *page.Record) {
 	if len(m.ETag) > maxETag {
 		m.ETag = ""
 	}
-	if modified, err := http.ParseTime(rec.Response.Header.Get("Last-Modified")); err == nil && modified.Unix() > 0 {
-		m.Modified = modified
+	if field := rec.Response.Header.Get("Last-Modified"); field != "" {
+		if modified, err := http.ParseTime(field); err == nil && modified.Unix() > 0 {
+			m.Modified = modified
+		}
 	}
 	if w.unmodified() { // whose answer need not repeat them
 		m.ETag = cmp.Or(m.ETag, w.was.ETag)

@@ -77,9 +77,16 @@ func (c *Client) addresses(ctx context.Context, hostname, port string) (addrs []
 	if addrs = c.fixed.lookup(hostname, port); addrs != nil {
 		return addrs, true, nil
 	}
-	if a, err := netip.ParseAddr(hostname); err == nil {
-		return []netip.Addr{a}, false, nil
+	if mayBeAddress(hostname) {
+		if a, err := netip.ParseAddr(hostname); err == nil {
+			return []netip.Addr{a}, false, nil
+		}
 	}
 	addrs, err = c.resolver.resolve(ctx, hostname)
 	return addrs, false, err
+}
+
+// mayBeAddress spares names the error of not being one.
+func mayBeAddress(hostname string) bool {
+	return strings.Contains(hostname, ":") || hostname != "" && hostname[len(hostname)-1] >= '0' && hostname[len(hostname)-1] <= '9'
 }

@@ -177,7 +177,7 @@ func (x *exchange) converse(c *conn) (surplus bool, err error) {
 		return false, err
 	}
 	// Whatever becomes of the request, the server may have said something. No room is taken before it does.
-	if _, err := c.Write(x.out); isTimeout(err) {
+	if _, err := c.Write(x.out); err != nil && isTimeout(err) {
 		return false, err
 	}
 	if err := c.socket.wait(); err != nil {

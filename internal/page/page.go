@@ -53,8 +53,8 @@ type Buffers struct {
 
 // What of a Response is kept for the next fetch.
 const (
-	maxRoom   = 64 << 10 // bytes of a buffer; few answers are longer
-	maxFields = 100      // of a header
+	maxRoom   = 128 << 10 // bytes of a buffer; few answers are longer
+	maxFields = 100       // of a header
 )
 
 // Empty empties the buffers, and lets go of those that have become huge.
