@@ -60,7 +60,16 @@ func (w *worker) sit() {
 	if w.desk == nil {
 		w.desk = &desk{parser: o.newParser()}
 	}
+	w.seated = true
 	w.resp.Buffers.Body = w.body
+}
+
+// stand leaves the place at a desk, but not yet what lies on it: what follows may take its time without a processor.
+func (w *worker) stand() {
+	if w.seated {
+		w.seated = false
+		<-w.office.places
+	}
 }
 
 // rise gives back what the visit has used.
@@ -82,14 +91,12 @@ func (w *worker) rise() {
 	if cap(room.Raw) > 0 && len(o.rooms) < maxRooms {
 		o.rooms = append(o.rooms, room)
 	}
-	if w.desk != nil {
+	if w.desk != nil && len(o.desks) < cap(o.places) {
 		o.desks = append(o.desks, w.desk)
 	}
 	o.mu.Unlock()
-	if w.desk != nil {
-		w.desk = nil
-		<-o.places
-	}
+	w.desk = nil
+	w.stand()
 }
 
 // maxBody is how large a body's buffer may be that is used again.

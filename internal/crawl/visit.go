@@ -19,10 +19,11 @@ import (
 // A worker visits one URL at a time.
 type worker struct {
 	*Engine
-	*desk // nil unless there is an answer to be read
-	resp  page.Response
-	batch batch
-	was   was
+	*desk  // nil unless there is an answer to be read
+	seated bool
+	resp   page.Response
+	batch  batch
+	was    was
 }
 
 // maxInflated bounds a body without its content coding: four times what an answer may have over the wire, at least this.
@@ -254,6 +255,7 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	if err := w.take(&w.batch, rec, d); err != nil {
 		return err
 	}
+	w.stand()
 	w.listener.visited(rec)
 	return nil
 }

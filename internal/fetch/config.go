@@ -3,6 +3,7 @@ package fetch
 import (
 	"cmp"
 	"encoding/base64"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -37,6 +38,9 @@ type Config struct {
 	Now func() time.Time // default time.Now
 }
 
+// maxLength keeps sums of limits within an int.
+const maxLength = math.MaxInt / 4
+
 const (
 	accept         = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 	acceptEncoding = "gzip, deflate, br, zstd"
@@ -48,8 +52,8 @@ func (cfg Config) withDefaults() Config {
 	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, 10*time.Second)
 	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
 	cfg.MaxTime = cmp.Or(cfg.MaxTime, 10*cfg.Timeout)
-	cfg.MaxBody = cmp.Or(cfg.MaxBody, 32<<20)
-	cfg.MaxHeader = cmp.Or(cfg.MaxHeader, 256<<10)
+	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 32<<20), maxLength)
+	cfg.MaxHeader = min(cmp.Or(cfg.MaxHeader, 256<<10), maxLength)
 	cfg.MaxIdle = cmp.Or(cfg.MaxIdle, min(files()/4, 1<<14))
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, "kumo")
 	if cfg.Now == nil {

@@ -13,13 +13,29 @@ type conn struct {
 	site     site
 	reused   bool // it had an earlier exchange
 
-	// An idle connection that is not quiet is not as it was left: the server has closed it or said something unasked, which must not pass for
-	// the next answer. A session ticket that comes late costs its connection, too.
 	socket *socket
 
 	idle       time.Time // since when; in the pool
 	prev, next *conn     // neighbours in the pool
 }
+
+// quiet reports whether an idle connection is as it was left: the server has neither closed it nor said anything unasked, which must not
+// pass for the next answer. A session ticket that comes late costs its connection, too. The read deadline is over afterwards.
+func (c *conn) quiet() bool {
+	if !c.socket.quiet() {
+		return false
+	}
+	if _, plain := c.Conn.(*wire); plain {
+		return true
+	}
+	// TLS may have read on behind the answer. What it holds comes although time is over; a timeout does not spoil it.
+	_ = c.SetReadDeadline(longAgo)
+	var b [1]byte
+	n, err := c.Read(b[:])
+	return n == 0 && isTimeout(err)
+}
+
+var longAgo = time.Unix(1, 0)
 
 // connect opens a connection to a target. For HTTP/2 it returns the connection with its protocol unspoken.
 func (c *Client) connect(ctx context.Context, t target) (_ *conn, second bool, err error) {
@@ -40,5 +56,5 @@ func (c *Client) connect(ctx context.Context, t target) (_ *conn, second bool, e
 // abort ends what is under way on the connection, which is not used again.
 func (c *conn) abort() {
 	c.wire.cancel()
-	_ = c.wire.Conn.SetDeadline(time.Unix(1, 0)) // it fails where the connection has ended already
+	_ = c.wire.Conn.SetDeadline(longAgo) // it fails where the connection has ended already
 }

@@ -48,7 +48,7 @@ func newExchange(ctx context.Context, c *Client, req Request, t target, resp *pa
 	x := &exchange{client: c, asked: req, target: t, site: siteOf(t), resp: resp, parent: ctx, begin: time.Now(), maxBody: c.cfg.MaxBody,
 		out: resp.Buffers.Request}
 	if req.MaxBody > 0 {
-		x.maxBody = req.MaxBody
+		x.maxBody = min(req.MaxBody, maxLength)
 	}
 	x.maxRaw = int(c.cfg.MaxHeader + 2*x.maxBody)
 	x.secret = req.Trusted && c.secrets || c.proxy.forwards(t)
@@ -83,21 +83,31 @@ func (x *exchange) run() error {
 		}
 		x.client.seconds.set(x.site, false)
 	}
-	for {
+	for minds := 0; ; {
 		c, second, err := x.open()
 		if err != nil {
 			return x.failed(err)
 		}
-		if second {
-			x.client.seconds.set(x.site, true)
-			x.client.conns.drop(x.site) // the transport counts it
-			return x.runSecond(c)
+		if !second {
+			if err := x.speak(c); !errors.Is(err, errStale) {
+				return err
+			}
+			continue
 		}
-		if err := x.speak(c); !errors.Is(err, errStale) {
+		x.client.seconds.set(x.site, true)
+		x.client.conns.drop(x.site) // the transport counts it
+		if err = x.runSecond(c); !errors.Is(err, errFirst) {
 			return err
+		}
+		x.client.seconds.set(x.site, false)
+		if minds++; minds == maxMinds {
+			return x.failed(err)
 		}
 	}
 }
+
+// maxMinds is how often a site may choose HTTP/2 and then not speak it.
+const maxMinds = 3
 
 // open returns an idle connection that can be used, or a new one; second says that HTTP/2 is to be spoken there.
 func (x *exchange) open() (c *conn, second bool, err error) {
@@ -110,7 +120,7 @@ func (x *exchange) open() (c *conn, second bool, err error) {
 			break
 		}
 		x.arm(c) // an old time limit would answer for it
-		if c.socket.quiet() {
+		if c.quiet() {
 			return c, false, nil
 		}
 		c.Close()
@@ -242,7 +252,7 @@ func (x *exchange) truncation(err error) {
 func (x *exchange) rest() {
 	b := &x.resp.Buffers
 	if b.Request = x.out; x.here {
-		b.Raw, b.Chunks = x.raw, x.frame.chunks
+		b.Raw, b.Chunks, b.Header = x.raw, x.frame.chunks, x.frame.fields
 	}
 }
 

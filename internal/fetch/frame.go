@@ -39,6 +39,9 @@ const (
 	broken
 )
 
+// maxInterim is how many fields of an interim answer leave their map fit for the final one.
+const maxInterim = 32
+
 // maxChunkLine bounds a chunk's size with its extensions, as net/http does.
 const maxChunkLine = 4096
 
@@ -153,6 +156,9 @@ func (f *framer) takeHead(raw []byte) (err error) {
 	}
 	if f.head.status/100 == 1 && f.head.status != http.StatusSwitchingProtocols {
 		f.start = f.pos
+		if len(f.fields) > maxInterim {
+			f.fields = make(http.Header) // a map keeps its size for ever
+		}
 		return nil
 	}
 	f.end = f.pos

@@ -89,12 +89,17 @@ func readFields(text string, h http.Header) error {
 // nextField cuts off a field with the lines that continue it, joined by spaces; "" at the empty line.
 func nextField(text string) (line, rest string) {
 	line, rest = cutLine(text)
-	for line != "" && rest != "" && isBlank(rest[0]) {
-		var more string
-		more, rest = cutLine(rest)
-		line += " " + more
+	if line == "" || rest == "" || !isBlank(rest[0]) {
+		return line, rest
 	}
-	return line, rest
+	var whole strings.Builder
+	whole.WriteString(line)
+	for rest != "" && isBlank(rest[0]) {
+		line, rest = cutLine(rest)
+		whole.WriteByte(' ')
+		whole.WriteString(line)
+	}
+	return whole.String(), rest
 }
 
 func cutLine(text string) (line, rest string) {

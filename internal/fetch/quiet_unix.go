@@ -19,8 +19,11 @@ type socket struct {
 func newSocket(c net.Conn) *socket {
 	s := &socket{}
 	s.peek = func(fd uintptr) bool {
-		_, _, err := syscall.Recvfrom(int(fd), s.byte[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		s.empty = err == syscall.EAGAIN || err == syscall.EWOULDBLOCK || err == syscall.EINTR
+		err := error(syscall.EINTR)
+		for err == syscall.EINTR {
+			_, _, err = syscall.Recvfrom(int(fd), s.byte[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		}
+		s.empty = err == syscall.EAGAIN || err == syscall.EWOULDBLOCK
 		return true
 	}
 	s.await = func(fd uintptr) bool { return s.peek(fd) && !s.empty }

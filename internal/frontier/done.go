@@ -62,7 +62,7 @@ func (f *Frontier) judge(h *host, v *Visit, r Result) {
 		h.failures.count(v.Started, now)
 		wait = max(wait, h.failures.wait(f.cfg.RetryWait, f.cfg.MaxWait))
 	}
-	if next := now.Add(wait); f.staysFirst(h, wait) {
+	if next := now.Add(wait); h.next.Equal(v.set) && f.staysFirst(h, wait) { // no other visit has set the clock since
 		h.next = v.due
 	} else if next.After(h.next) {
 		h.next = next

@@ -253,6 +253,51 @@ func TestVisitsInARow(t *testing.T) {
 	}
 }
 
+// A Retry-After outlasts the answer to a request that was under way, also where there is no delay.
+func TestRetryAfterOutlastsAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{PerHost: 2})
+		f.Push("a", items(5)...)
+		a, _ := next(t, f)
+		b, _ := next(t, f)
+		f.Done(a, Result{Outcome: Throttled, RetryAfter: time.Minute})
+		f.Done(b, Result{Outcome: Answered})
+		_, wait := next(t, f)
+		wantWait(t, "after Retry-After", wait, time.Minute)
+	})
+}
+
+// While sound hosts only wait for their delay, suspects have their quarter and no more.
+func TestSuspectsLeaveWhatIsSoonWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{Hosts: 8, Delay: time.Second, RetryWait: time.Millisecond})
+		for i := range 20 {
+			f.Push(fmt.Sprint("dead", i), items(50)...)
+		}
+		for range 20 {
+			v, _ := next(t, f)
+			f.Done(v, Result{Outcome: Failed})
+		}
+		f.Push("sound", items(50)...)
+		v, _ := next(t, f)
+		f.Done(v, Result{Outcome: Answered})
+		time.Sleep(time.Minute)
+		for v, _ = next(t, f); v.Host != "sound"; v, _ = next(t, f) {
+			f.Done(v, Result{Outcome: Failed})
+		}
+		time.Sleep(time.Millisecond)
+		f.Done(v, Result{Outcome: Answered}) // it comes again in a second, and all the others are due
+		hosts := ""
+		for range 3 {
+			v, _ := next(t, f)
+			hosts += v.Host[:4] + " "
+		}
+		if want := "dead dead soun "; hosts != want {
+			t.Errorf("places go to %s, want %s", hosts, want)
+		}
+	})
+}
+
 // What others do not need suspects may have, but for a sixteenth: a sound host finds a place at once.
 func TestSuspectsTakeWhatIsLeftOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

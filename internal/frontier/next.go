@@ -99,10 +99,10 @@ func (f *Frontier) hasPlace(c class, now time.Time) bool {
 	return true
 }
 
-// leftOver reports whether there is a place that no sound host wants now, nor is likely to want soon.
+// leftOver reports whether there is a place that no sound host wants now, nor will within the time that makes a suspect.
 func (f *Frontier) leftOver(now time.Time) bool {
 	q := f.heaps[sound]
-	return f.active < f.cfg.Hosts-f.cfg.Hosts/spare && (len(q) == 0 || q[0].next.After(now))
+	return f.active < f.cfg.Hosts-max(1, f.cfg.Hosts/spare) && (len(q) == 0 || q[0].next.After(now.Add(f.cfg.SlowAfter)))
 }
 
 // spare is the part of the places, one in so many, that suspects leave free beyond their quarter.

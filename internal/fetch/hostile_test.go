@@ -1,0 +1,158 @@
+package fetch
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+
+	"kumo/internal/page"
+)
+
+// together writes what is written while it is held in one piece, so that TLS records come in one segment.
+type together struct {
+	net.Conn
+	held bool
+	b    []byte
+}
+
+func (g *together) Write(p []byte) (int, error) {
+	if g.held {
+		g.b = append(g.b, p...)
+		return len(p), nil
+	}
+	return g.Conn.Write(p)
+}
+
+func (g *together) release() {
+	g.held = false
+	g.Conn.Write(g.b)
+	g.b = nil
+}
+
+func testCertificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS()
+	defer s.Close()
+	return s.TLS.Certificates[0]
+}
+
+// What TLS has read behind an answer, in a record of its own, must not pass for the next answer.
+func TestSurplusRecordIsNoAnswer(t *testing.T) {
+	cert := testCertificate(t)
+	for _, surplus := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison", "\n"} {
+		addr := serve(t, func(n int, raw net.Conn) {
+			g := &together{Conn: raw}
+			c := tls.Server(g, &tls.Config{Certificates: []tls.Certificate{cert}})
+			r := bufio.NewReader(c)
+			for head := readHead(r); head != ""; head = readHead(r) {
+				path := strings.Fields(head)[1]
+				g.held = true
+				fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(path), path)
+				if n == 0 {
+					io.WriteString(c, surplus)
+				}
+				g.release()
+			}
+		})
+		c := newClient(t, Config{InsecureTLS: true, PerHost: 1})
+		for _, path := range []string{"/one", "/two", "/three"} {
+			if resp := get(t, c, "https://"+addr+path); string(resp.Payload) != path {
+				t.Errorf("surplus %q: %s answers %q", surplus, path, resp.Payload)
+			}
+		}
+	}
+}
+
+// A server that chooses HTTP/2, says goodbye, and chooses HTTP/1 for the next connection is asked over that.
+func TestHTTP2Taken(t *testing.T) {
+	cert := testCertificate(t)
+	addr := serve(t, func(n int, raw net.Conn) {
+		protocol := "http/1.1"
+		if n == 0 {
+			protocol = "h2"
+		}
+		c := tls.Server(raw, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{protocol}})
+		if c.Handshake() != nil {
+			return
+		}
+		r := bufio.NewReader(c)
+		if n == 0 {
+			c.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0}) // settings
+			r.Discard(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+			for frame := make([]byte, 9); frame[3] != 1; { // until the request's fields have come
+				if _, err := io.ReadFull(r, frame); err != nil {
+					return
+				}
+				r.Discard(int(frame[1])<<8 | int(frame[2]))
+			}
+			c.Write([]byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}) // nothing was processed, goodbye
+			io.Copy(io.Discard, r)
+			return
+		}
+		for readHead(r) != "" {
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+		}
+	})
+	c := newClient(t, Config{InsecureTLS: true, PerHost: 1})
+	for range 2 {
+		if resp := get(t, c, "https://"+addr+"/"); string(resp.Payload) != "hi" || resp.Proto != "HTTP/1.1" {
+			t.Errorf("%s, %q", resp.Proto, resp.Payload)
+		}
+	}
+}
+
+// A head of continuation lines must not cost the square of its length.
+func TestFoldedHead(t *testing.T) {
+	head := []byte("HTTP/1.1 200 OK\r\nA: b\n" + strings.Repeat(" \n", 64<<10) + "\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := parseHead(head, http.Header{}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
+		t.Errorf("%d bytes for a head of %d", n, len(head))
+	}
+}
+
+// Many fields of an interim answer must not stay in what is used again.
+func TestInterimFieldsAreNotKept(t *testing.T) {
+	var interim strings.Builder
+	interim.WriteString("HTTP/1.1 103 Early Hints\r\n")
+	for i := range 5000 {
+		fmt.Fprintf(&interim, "f%x:\n", i)
+	}
+	const final = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+	c, resp := newClient(t, Config{}), &page.Response{}
+	resp.Buffers.Header = http.Header{}
+	mine := resp.Buffers.Header
+	if err := c.Get(t.Context(), Request{URL: answering(t, interim.String()+"\n"+final, false)}, resp); err != nil || string(resp.Raw) != final {
+		t.Fatalf("%v, %q", err, resp.Raw)
+	}
+	mine["X"] = nil
+	if _, same := resp.Buffers.Header["X"]; same {
+		t.Error("the map that had thousands of fields is used again")
+	}
+}
+
+func TestEndlessLimits(t *testing.T) {
+	body := strings.Repeat("x", 1<<20)
+	url := answering(t, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body), false)
+	for _, most := range []int64{math.MaxInt64, 1 << 62} {
+		for _, c := range []*Client{newClient(t, Config{MaxBody: most}), newClient(t, Config{MaxHeader: most})} {
+			resp := new(page.Response)
+			if err := c.Get(t.Context(), Request{URL: url, MaxBody: most}, resp); err != nil || len(resp.Payload) != len(body) {
+				t.Errorf("limit %d: %d bytes, %v", most, len(resp.Payload), err)
+			}
+		}
+	}
+}
