@@ -3,6 +3,7 @@
 package fetch
 
 import (
+	"errors"
 	"net"
 	"syscall"
 )
@@ -19,11 +20,13 @@ type socket struct {
 func newSocket(c net.Conn) *socket {
 	s := &socket{}
 	s.peek = func(fd uintptr) bool {
-		err := error(syscall.EINTR)
-		for err == syscall.EINTR {
-			_, _, err = syscall.Recvfrom(int(fd), s.byte[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		for {
+			_, _, err := syscall.Recvfrom(int(fd), s.byte[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+			if !errors.Is(err, syscall.EINTR) {
+				s.empty = errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EWOULDBLOCK)
+				break
+			}
 		}
-		s.empty = err == syscall.EAGAIN || err == syscall.EWOULDBLOCK
 		return true
 	}
 	s.await = func(fd uintptr) bool { return s.peek(fd) && !s.empty }
