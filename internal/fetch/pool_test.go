@@ -109,14 +109,14 @@ func TestIdleConnections(t *testing.T) {
 	for name, unasked := range map[string]string{"closed": "", "stray answer": answer + "!"} {
 		t.Run(name, func(t *testing.T) {
 			var requests atomic.Int32
-			said := make(chan bool, 1)
+			speak, said := make(chan bool), make(chan bool)
 			addr := serve(t, func(n int, conn net.Conn) {
 				r := bufio.NewReader(conn)
 				for readHead(r) != "" {
 					requests.Add(1)
 					fmt.Fprint(conn, answer, n)
 					if n == 0 {
-						<-said
+						<-speak
 						io.WriteString(conn, unasked)
 						if unasked == "" {
 							conn.(*net.TCPConn).CloseWrite()
@@ -131,7 +131,7 @@ func TestIdleConnections(t *testing.T) {
 					t.Errorf("%d: %v, %q, want %q", i, err, resp.Payload, want)
 				}
 				if i == 0 {
-					said <- true
+					speak <- true
 					<-said
 				}
 			}

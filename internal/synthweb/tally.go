@@ -102,7 +102,7 @@ func (t *tally) countIf(c counter, yes bool) {
 
 func (t *tally) policy(i uint32) (p policy) {
 	h := &t.w.hosts[i]
-	if h.traits.has(Delay) {
+	if h.traits.has(Delay) && !h.traits.has(NoRobots) && !h.traits.has(Forbidden) { // who has no rules asks for nothing
 		p.delay = t.w.cfg.CrawlDelay
 	}
 	if h.traits.has(Throttle) {
