@@ -309,7 +309,7 @@ func (e *Engine) work(handing, fetching context.Context) error {
 	}
 }
 
-// worker takes a worker for a visit, the one that was used last: so only as many have buffers as visits are under way at once.
+// worker takes a worker for a visit, the one that was used last: so only as many keep a batch as visits are under way at once.
 func (e *Engine) worker() *worker {
 	e.mu.Lock()
 	defer e.mu.Unlock()

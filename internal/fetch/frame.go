@@ -85,7 +85,7 @@ func (f *framer) step(raw []byte) (more bool, err error) {
 	case ok:
 		return true, f.take(line)
 	case f.state != trailers && len(raw)-f.pos > maxChunkLine, int64(len(raw)-f.pos) > f.maxHead:
-		return false, malformed("chunk", string(raw[f.pos:f.pos+quoted]))
+		return false, malformed("chunk", string(raw[f.pos:min(len(raw), f.pos+quoted)]))
 	}
 	return false, nil
 }

@@ -156,3 +156,12 @@ func TestEndlessLimits(t *testing.T) {
 		}
 	}
 }
+
+// A bad line near the end of what has come is quoted no further than it goes.
+func TestEndlessTrailer(t *testing.T) {
+	raw := []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("x", 70))
+	f := framer{maxHead: 60, maxBody: 100, fields: http.Header{}}
+	if _, err := f.advance(raw[:len(raw):len(raw)]); err == nil {
+		t.Error("a trailer longer than the limit is taken")
+	}
+}
