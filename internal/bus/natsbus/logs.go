@@ -1,0 +1,140 @@
+package natsbus
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"kumo/internal/bus"
+)
+
+// readBytes is about how much is asked for at once.
+const readBytes = 4 << 20
+
+// Append adds an entry if the log's last one is number after.
+func (b *Bus) Append(ctx context.Context, log string, data []byte, after uint64) (uint64, error) {
+	if err := bus.CheckSize(data); err != nil {
+		return 0, fmt.Errorf("append to %s: %w", log, err)
+	}
+	if err := bus.CheckKey(log); err != nil {
+		return 0, err
+	}
+	latest := func(ctx context.Context) (stored, error) { return b.last(ctx, log) }
+	number, err := b.write(ctx, &nats.Msg{Subject: b.cluster.names.log(log), Data: data}, after, latest)
+	if err != nil {
+		return 0, fmt.Errorf("append to %s after %d: %w", log, after, err)
+	}
+	return number, nil
+}
+
+func (b *Bus) last(ctx context.Context, log string) (stored, error) {
+	n := b.cluster.names
+	return b.latest(ctx, n.logs(), n.logMark(), n.log(log))
+}
+
+// Last returns the log's last entry.
+func (b *Bus) Last(ctx context.Context, log string) (uint64, []byte, error) {
+	if err := bus.CheckKey(log); err != nil {
+		return 0, nil, err
+	}
+	if b.isClosed() {
+		return 0, nil, bus.ErrClosed
+	}
+	m, err := b.last(ctx, log)
+	if err != nil {
+		return 0, nil, fmt.Errorf("last of %s: %w", log, err)
+	}
+	return m.number, m.data, nil
+}
+
+// Read calls f with the entries after a number. Each entry names the one before it, so that none can be missing unseen.
+func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number uint64, data []byte) error) error {
+	for moved := time.Now(); ; {
+		end, _, err := b.Last(ctx, log)
+		if err != nil || end <= after {
+			return err
+		}
+		next, err := b.readTo(ctx, log, after, end, f)
+		if err != nil || next >= end {
+			return err
+		}
+		if next > after {
+			after, moved = next, time.Now()
+		}
+		if time.Since(moved) > b.cluster.cfg.Timings.Request {
+			return fmt.Errorf("read %s: what follows on entry %d is missing: %w", log, after, bus.ErrUnavailable)
+		}
+		if err := b.rest(ctx); err != nil { // the log was dropped, or a server lags behind
+			return fmt.Errorf("read %s: %w: %w", log, bus.ErrUnavailable, err)
+		}
+	}
+}
+
+// readTo reads up to number end, or as far as the server that answers has it.
+func (b *Bus) readTo(ctx context.Context, log string, after, end uint64, f func(uint64, []byte) error) (uint64, error) {
+	for after < end {
+		all, err := b.piece(ctx, log, after, end)
+		if err != nil {
+			return after, fmt.Errorf("read %s: %w", log, err)
+		}
+		if len(all) == 0 {
+			return after, nil
+		}
+		for _, m := range all {
+			if err := f(m.number, m.data); err != nil {
+				return after, err
+			}
+			after = m.number
+		}
+	}
+	return after, nil
+}
+
+// piece returns entries after a number and up to another, without a gap.
+func (b *Bus) piece(ctx context.Context, log string, after, end uint64) (all []stored, err error) {
+	c := b.cluster
+	q := query{From: after + 1, Next: c.names.log(log), Batch: 1024, MaxBytes: readBytes}
+	err = c.attempt(ctx, b.closed, func(ctx context.Context) error {
+		last := after
+		all = all[:0]
+		return c.ask(ctx, c.names.logs(), q, func(m stored) error {
+			if m.number > last && m.number <= end && follows(m, last, after) {
+				all, last = append(all, m), m.number
+			}
+			return nil
+		})
+	})
+	return all, err
+}
+
+// follows reports that there is nothing between an entry and the last one, which for the first need not be one of the log's.
+func follows(m stored, last, asked uint64) bool {
+	previous, err := strconv.ParseUint(m.header.Get(headExpected), 10, 64)
+	return err == nil && (previous == last || last == asked && previous < asked)
+}
+
+// Drop removes a log.
+func (b *Bus) Drop(ctx context.Context, log string) error {
+	if err := bus.CheckKey(log); err != nil {
+		return err
+	}
+	if b.isClosed() {
+		return bus.ErrClosed
+	}
+	c := b.cluster
+	err := c.attempt(ctx, b.closed, func(ctx context.Context) error {
+		stream, err := c.js.Stream(ctx, c.names.logs())
+		if err != nil {
+			return err
+		}
+		return stream.Purge(ctx, jetstream.WithPurgeSubject(c.names.log(log)))
+	})
+	if err != nil {
+		return fmt.Errorf("drop %s: %w", log, err)
+	}
+	return nil
+}
