@@ -12,8 +12,16 @@ type address struct {
 	next   time.Time // of the next free turn
 }
 
+// ShareAddresses says that n frontiers have hosts that may be at the same addresses: turns are n times as far apart then, so that the
+// servers see no more of all together.
+func (f *Frontier) ShareAddresses(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.addrDelay = f.cfg.AddrDelay * time.Duration(max(n, 1))
+}
+
 // Reserve asks for the visit's turn at the address its host resolves to. Hosts that share an address take turns,
-// Config.AddrDelay apart from start to start; a host alone at its address has no turns to take. When it returns false, the turn
+// Config.AddrDelay apart from start to start, or a multiple of it (ShareAddresses); a host alone at its address has no turns to take. When it returns false, the turn
 // is later: the visit is over, and its item is handed out again at its turn.
 func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
 	if f.cfg.AddrDelay <= 0 || !addr.IsValid() {
@@ -26,15 +34,15 @@ func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
 	slot := h.slot
 	h.slot = time.Time{}
 	switch {
-	case !slot.IsZero() && !now.Before(slot) && now.Before(slot.Add(f.cfg.AddrDelay)):
+	case !slot.IsZero() && !now.Before(slot) && now.Before(slot.Add(f.addrDelay)):
 		return true // its own turn; one that was missed is gone
 	case a.hosts+a.ghosts < 2 || !now.Before(a.next):
 		a.ghosts = 0
-		a.next = now.Add(f.cfg.AddrDelay)
+		a.next = now.Add(f.addrDelay)
 		return true
 	}
 	h.slot = a.next
-	a.next = a.next.Add(f.cfg.AddrDelay)
+	a.next = a.next.Add(f.addrDelay)
 	f.postpone(v, h.slot)
 	return false
 }

@@ -39,6 +39,8 @@ func (f *Frontier) pushCold(id uint32, key string, items []Item) {
 			s.deepest = f.rank(&it, s.deepest)
 			if it.Robots != "" {
 				s.flags |= hasRobots
+			} else {
+				r.setWish(r.wish(), false)
 			}
 			f.enc.b = f.enc.b[:0]
 			f.enc.item(key, &it)
@@ -91,7 +93,7 @@ func (f *Frontier) delayCold(id uint32, delay time.Duration) {
 	r := f.changed(id)
 	s := unpack(r.state)
 	was := max(f.cfg.Delay, r.wish())
-	r.delay = uint32((delay + time.Millisecond - 1) / time.Millisecond)
+	r.setWish(delay, r.away())
 	if more := max(f.cfg.Delay, delay) - was; s.next > 0 && more > 0 {
 		s.next += int64(more / time.Millisecond)
 		r.state = s.pack()
@@ -151,7 +153,7 @@ func (f *Frontier) revive(id uint32, key string, l link) *host {
 	h := f.newHost(key)
 	s := unpack(r.state)
 	h.id, h.next, h.deepest = id, d.time(s.next), s.deepest
-	h.delay = r.wish()
+	h.delay, h.away = r.wish(), r.away()
 	h.failures.n, h.throttles.n = s.failures, s.throttles
 	h.doubtful, h.backing = r.is(isDoubtful), r.is(isBacking)
 	if s.next > 0 { // it had a request, or may have had
@@ -310,7 +312,7 @@ func (f *Frontier) describe(h *host, r *record) {
 		}
 	}
 	r.state = s.pack()
-	r.delay = uint32((h.delay + time.Millisecond - 1) / time.Millisecond)
+	r.setWish(h.delay, h.away)
 	r.count, r.top, r.bucket = h.count(), 0, 0
 	if len(h.links) > 0 {
 		r.top = h.links[0].at

@@ -35,10 +35,17 @@ func (f *Frontier) Done(v *Visit, r Result) {
 		h.next = v.due // no request was made, and no other visit has set the clock since
 	}
 	for _, it := range r.Again {
-		f.enqueue(h, it)
+		f.enqueueAgain(v, it)
 	}
 	f.place(h)
 	f.shrink()
+}
+
+// enqueueAgain puts an item of a visit back, unless the host was removed meanwhile.
+func (f *Frontier) enqueueAgain(v *Visit, it Item) {
+	if v.life == v.host.life {
+		f.enqueue(v.host, it)
+	}
 }
 
 // judge sets the host's next time and its standing.
@@ -96,7 +103,7 @@ func (f *Frontier) Postpone(v *Visit, wait time.Duration) {
 func (f *Frontier) postpone(v *Visit, until time.Time) {
 	h := v.host
 	f.back(v)
-	f.enqueue(h, v.Item)
+	f.enqueueAgain(v, v.Item)
 	if h.next.Equal(v.set) {
 		h.next = v.due
 	}

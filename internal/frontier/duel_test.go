@@ -20,8 +20,9 @@ type duel struct {
 	m      *model
 	urls   int
 	flying []*Visit
-	loose  bool // hosts may be due later than the model says
-	gone   bool // after a restart, what is gone counts until it comes up
+	loose  bool                  // hosts may be due later than the model says
+	gone   bool                  // after a restart, what is gone counts until it comes up
+	spared func(key string) bool // hosts where nothing is done: a tour sees them
 	saved  *model
 	cut    *Cut
 	cutAs  *model
@@ -43,7 +44,13 @@ func (d *duel) open() {
 	d.f = f
 }
 
-func (d *duel) key() string { return fmt.Sprintf("h%d.example", d.rng.IntN(40)) }
+func (d *duel) key() string {
+	for {
+		if key := fmt.Sprintf("h%d.example", d.rng.IntN(40)); d.spared == nil || !d.spared(key) {
+			return key
+		}
+	}
+}
 
 func (d *duel) item(key string) Item {
 	d.urls++
@@ -53,7 +60,7 @@ func (d *duel) item(key string) Item {
 
 func (d *duel) step() {
 	key := d.key()
-	switch d.rng.IntN(20) {
+	switch d.rng.IntN(22) {
 	case 0, 1, 2, 3:
 		d.push(key, 1+d.rng.IntN(4))
 	case 4:
@@ -76,6 +83,10 @@ func (d *duel) step() {
 		d.look(key)
 	case 19:
 		time.Sleep(time.Duration(d.rng.IntN(3000)) * time.Millisecond)
+	case 20:
+		d.remove(key)
+	case 21:
+		d.tour()
 	}
 	d.same()
 }
@@ -130,7 +141,7 @@ func (d *duel) end() {
 	v := d.flying[i]
 	d.flying = slices.Delete(d.flying, i, i+1)
 	r := Result{Outcome: Outcome(d.rng.IntN(4))}
-	if d.rng.IntN(6) == 0 {
+	if d.rng.IntN(6) == 0 || d.spared != nil && d.spared(v.Host) {
 		wait := time.Duration(d.rng.IntN(2000)) * time.Millisecond
 		d.f.Postpone(v, wait)
 		d.m.done(v.Host, Result{Outcome: NoRequest, Again: []Item{v.Item}}, false)
@@ -204,7 +215,7 @@ func (d *duel) look(key string) {
 	if d.gone {
 		return
 	}
-	if !ok || info.Waiting != len(d.m.hosts[key].items) {
+	if !ok || info.Waiting != len(d.m.hosts[key].items) || info.Away != d.m.hosts[key].away {
 		d.t.Fatalf("%s: %+v, want %d", key, info, len(d.m.hosts[key].items))
 	}
 }

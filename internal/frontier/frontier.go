@@ -60,36 +60,39 @@ type Frontier struct {
 	lead chan struct{} // held by the one caller of Next that waits for a time to come; the others wait for it
 	wake chan struct{} // tells the leader to look again
 
-	mu       sync.Mutex // guards all below
-	hosts    map[string]*host
-	heaps    [numClasses]hostHeap
-	addrs    map[netip.Addr]*address
-	swept    int // addresses that the last sweep left
-	seq      uint64
-	known    int // hosts ever met
-	waiting  int // items
-	inflight int // visits
-	active   int // hosts with visits
-	doubtful int // of these, suspects
-	backing  int // hosts
-	gone     map[goneKey]int
-	going    int          // the sum of it
-	disk     *virtualizer // nil: all stays in memory
-	err      error        // of the disk, not yet overcome
-	resumed  time.Time    // when it was opened with what an earlier process left; zero if nothing was
-	enc      writer
-	dec      reader
+	mu        sync.Mutex // guards all below
+	hosts     map[string]*host
+	heaps     [numClasses]hostHeap
+	addrs     map[netip.Addr]*address
+	addrDelay time.Duration
+	swept     int // addresses that the last sweep left
+	seq       uint64
+	known     int // hosts ever met
+	waiting   int // items
+	inflight  int // visits
+	active    int // hosts with visits
+	doubtful  int // of these, suspects
+	backing   int // hosts
+	gone      map[goneKey]int
+	going     int          // the sum of it
+	stays     bool         // Next waits when there is nothing to come
+	disk      *virtualizer // nil: all stays in memory
+	err       error        // of the disk, not yet overcome
+	resumed   time.Time    // when it was opened with what an earlier process left; zero if nothing was
+	enc       writer
+	dec       reader
 }
 
 // New returns an empty frontier that stays in memory. Open makes one that needs not.
 func New(cfg Config) *Frontier {
 	return &Frontier{
-		cfg:   cfg.withDefaults(),
-		lead:  make(chan struct{}, 1),
-		wake:  make(chan struct{}, 1),
-		hosts: make(map[string]*host),
-		addrs: make(map[netip.Addr]*address),
-		gone:  make(map[goneKey]int),
+		cfg:       cfg.withDefaults(),
+		addrDelay: cfg.AddrDelay,
+		lead:      make(chan struct{}, 1),
+		wake:      make(chan struct{}, 1),
+		hosts:     make(map[string]*host),
+		addrs:     make(map[netip.Addr]*address),
+		gone:      make(map[goneKey]int),
 	}
 }
 
@@ -104,6 +107,7 @@ type Visit struct {
 	item    *Item     // as it waited
 	due     time.Time // the host's next time when it was handed out
 	set     time.Time // its next time as it was set then
+	life    int       // the host's then
 	suspect bool
 }
 
@@ -160,6 +164,7 @@ func (f *Frontier) newHost(key string) *host {
 }
 
 func (f *Frontier) enqueue(h *host, it Item) {
+	h.away = h.away && it.Robots != "" // which is another host's business
 	h.deepest = f.rank(&it, h.deepest)
 	f.waiting++
 	f.keep(h, f.entry(h.key, &it))

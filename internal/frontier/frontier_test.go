@@ -394,6 +394,31 @@ func TestHostsAtOneAddressTakeTurns(t *testing.T) {
 	})
 }
 
+// TestFrontiersShareAddresses: three of them leave an address as much alone together as one does.
+func TestFrontiersShareAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const turn = 100 * time.Millisecond
+		f := New(Config{AddrDelay: turn, Hosts: 10})
+		f.ShareAddresses(3)
+		shared := netip.MustParseAddr("192.0.2.1")
+		for i := range 10 {
+			f.Push(fmt.Sprint("h", i), items(1)...)
+		}
+		var last time.Time
+		for range 10 {
+			v, _ := next(t, f)
+			for !f.Reserve(v, shared) {
+				v, _ = next(t, f)
+			}
+			f.Done(v, Result{Outcome: Answered})
+			if gap := time.Since(last); !last.IsZero() && gap < 3*turn {
+				t.Fatalf("two requests to one address within %v", gap)
+			}
+			last = time.Now()
+		}
+	})
+}
+
 // crew lets workers loose on a frontier and checks what hosts see.
 type crew struct {
 	t    *testing.T

@@ -17,6 +17,7 @@ type HostInfo struct {
 	Failures int           // in a row
 	Suspect  bool          // failed or was slow lately
 	Parked   bool          // for a robots.txt: what waits for that stays
+	Away     bool          // it was removed, and nothing has come back since
 }
 
 // Why says what a host waits for.
@@ -54,7 +55,7 @@ func (f *Frontier) Host(key string) (HostInfo, bool) {
 
 func (f *Frontier) info(h *host) HostInfo {
 	i := HostInfo{Key: h.key, Next: h.next, Waiting: int(h.count()), Active: h.inflight, Delay: f.delay(h), Asked: h.delay,
-		Failures: h.failures.n, Suspect: h.doubtful, Parked: len(h.parked) > 0}
+		Failures: h.failures.n, Suspect: h.doubtful, Parked: len(h.parked) > 0, Away: h.away}
 	turn := !h.slot.IsZero() && h.slot.Equal(h.next)
 	i.Why = f.why(&i, turn, h.backing, h.throttles.n)
 	return i
@@ -64,7 +65,7 @@ func (f *Frontier) coldInfo(key string, id uint32) HostInfo {
 	r := f.disk.table.at(id)
 	s := unpack(r.state)
 	i := HostInfo{Key: key, Next: f.disk.time(s.next), Waiting: int(r.count), Failures: s.failures, Suspect: r.is(isDoubtful), Parked: r.is(isParked),
-		Asked: time.Duration(r.delay) * time.Millisecond}
+		Asked: r.wish(), Away: r.away()}
 	i.Delay = max(f.cfg.Delay, i.Asked)
 	i.Why = f.why(&i, r.is(hasTurn), r.is(isBacking), s.throttles)
 	return i

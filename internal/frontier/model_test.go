@@ -27,12 +27,14 @@ type modelHost struct {
 	deepest  int
 	failures int
 	throttle int
+	away     bool
 }
 
 type modelItem struct {
 	url       string
 	rank, seq int
 	robots    bool
+	void      bool // under way at a host that was removed
 }
 
 func (m *model) host(key string) *modelHost {
@@ -48,10 +50,11 @@ func (m *model) push(key string, it Item) {
 	h := m.host(key)
 	m.seq++
 	h.deepest = max(h.deepest, int(it.Depth))
-	h.add(modelItem{it.URL, int(it.Depth), m.seq, it.Robots != ""})
+	h.add(modelItem{url: it.URL, rank: int(it.Depth), seq: m.seq, robots: it.Robots != ""})
 }
 
 func (h *modelHost) add(it modelItem) {
+	h.away = h.away && it.robots
 	if it.robots {
 		it.rank = -1
 	}
@@ -93,7 +96,7 @@ func (m *model) done(key string, r Result, late bool) {
 	if r.Outcome != NoRequest {
 		h.next = time.Now().Add(wait)
 	}
-	if len(r.Again) == 0 {
+	if len(r.Again) == 0 || it.void {
 		return
 	}
 	if late || it.robots {
@@ -120,7 +123,9 @@ func (m *model) clone() *model {
 func (m *model) reopen() {
 	for _, h := range m.hosts {
 		for _, it := range h.flying {
-			h.add(it)
+			if !it.void {
+				h.add(it)
+			}
 		}
 		h.flying = nil
 		clear(h.parked)

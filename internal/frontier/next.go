@@ -57,6 +57,9 @@ func (f *Frontier) poll() (*Visit, time.Duration, error) {
 			return nil, 0, f.err
 		}
 		if f.waiting == 0 && f.inflight == 0 {
+			if f.stays {
+				return nil, time.Hour, nil
+			}
 			return nil, 0, ErrDry
 		}
 		idle := f.wakeUp(now)
@@ -116,7 +119,7 @@ func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 		f.place(h)
 		return nil
 	}
-	v := &Visit{Item: *it, Host: h.key, host: h, item: it, due: h.next, Started: now, suspect: h.in == suspect}
+	v := &Visit{Item: *it, Host: h.key, host: h, item: it, due: h.next, Started: now, life: h.life, suspect: h.in == suspect}
 	f.inflight++
 	if h.inflight == 0 {
 		f.active++

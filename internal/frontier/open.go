@@ -237,7 +237,7 @@ func (l *loader) host() error {
 		return ErrDamaged
 	}
 	s := unpack(rec.state)
-	h.next, h.delay, h.deepest = l.next(&rec), rec.wish(), s.deepest
+	h.next, h.delay, h.away, h.deepest = l.next(&rec), rec.wish(), rec.away(), s.deepest
 	h.ended = h.next.Add(-f.delay(h))
 	h.doubtful = s.flags&isDoubtful != 0
 	f.known++

@@ -45,23 +45,28 @@ func (f *Frontier) peek(key string) (*peek, error) {
 // next is the item that comes next, nil after the last.
 func (p *peek) next() (*Item, error) {
 	for {
-		for len(p.links) > 0 && (len(p.items) == 0 || p.links[0].key.less(p.items[0].key)) {
-			if err := p.expand(); err != nil {
-				return nil, err
-			}
-		}
-		if len(p.items) == 0 {
-			return nil, nil
-		}
-		e := p.items.pop()
-		it, err := p.f.dec.item(p.host, &e)
-		if err != nil {
-			return nil, err
-		}
-		if !p.f.willGo(it.URL) {
-			return &it, nil
+		if it, err := p.any(); it == nil || err != nil || !p.f.willGo(it.URL) {
+			return it, err
 		}
 	}
+}
+
+// any is the item that comes next, even if it is gone.
+func (p *peek) any() (*Item, error) {
+	for len(p.links) > 0 && (len(p.items) == 0 || p.links[0].key.less(p.items[0].key)) {
+		if err := p.expand(); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.items) == 0 {
+		return nil, nil
+	}
+	e := p.items.pop()
+	it, err := p.f.dec.item(p.host, &e)
+	if err != nil {
+		return nil, err
+	}
+	return &it, nil
 }
 
 // expand replaces the first link by what is in its block.

@@ -15,7 +15,7 @@ type record struct {
 	lo     uint32
 	bucket uint32 // where the front of its queue is, 0 if it does not wait for its time
 	count  uint32 // items
-	delay  uint32 // that it asks for, in ms
+	delay  uint32 // that it asks for, in ms; and isAway
 }
 
 const recordLen = 40
@@ -35,6 +35,8 @@ const (
 	isParked  // for an origin at least
 	hasRobots // fetches of robots.txt, which go first
 	isHot     // in memory as a host; the record says nothing
+
+	isAway = 1 << 31 // in delay: the host was removed, and nothing has come back since
 
 	flagBits   = 6
 	countBits  = 4
@@ -63,7 +65,16 @@ func unpack(u uint64) (s status) {
 	return s
 }
 
-func (r *record) wish() time.Duration { return time.Duration(r.delay) * time.Millisecond }
+func (r *record) wish() time.Duration { return time.Duration(r.delay&^isAway) * time.Millisecond }
+func (r *record) away() bool          { return r.delay&isAway != 0 }
+
+// setWish keeps a delay that is asked for, and that of a host that is away.
+func (r *record) setWish(d time.Duration, away bool) {
+	r.delay = min(uint32((d+time.Millisecond-1)/time.Millisecond), isAway-1)
+	if away {
+		r.delay |= isAway
+	}
+}
 func (r *record) next() int64         { return int64(r.state >> (flagBits + 2*countBits + rankBits)) }
 func (r *record) is(flag uint64) bool { return r.state&flag != 0 }
 func (r *record) set(flag uint64)     { r.state |= flag }

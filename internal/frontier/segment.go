@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -57,6 +58,7 @@ type segments struct {
 	cutting  bool             // a checkpoint is being written
 	saving   bool             // what is counted is so for the checkpoint, too
 	cutLive  map[uint32]int64 // bytes in use for the checkpoint, by segment
+	pins     int              // tours, for which dead segments stay
 
 	size, live int64 // of all
 	written    int64 // since the compactor last asked
@@ -141,7 +143,7 @@ func (s *segments) flush() error {
 
 // frame returns a frame's body, which holds until the next call. The hint is how long the frame may be, so that one read is enough.
 func (s *segments) frame(at loc, hint int64) ([]byte, error) {
-	seg := s.all[at.segment()]
+	seg := s.find(at.segment())
 	if seg == nil {
 		return nil, fmt.Errorf("read the frontier: no segment %d", at.segment())
 	}
@@ -169,6 +171,19 @@ func (s *segments) frame(at loc, hint int64) ([]byte, error) {
 		return nil, damaged(s.name(seg.id), at.offset(), errBlock)
 	}
 	return body, nil
+}
+
+// find is a segment, or one that is dead and was kept for a tour.
+func (s *segments) find(id uint32) *segment {
+	if seg := s.all[id]; seg != nil || s.pins == 0 {
+		return seg
+	}
+	for _, seg := range s.dead {
+		if seg.id == id {
+			return seg
+		}
+	}
+	return nil
 }
 
 // bytes reads up to n bytes at an offset: from the buffer, or from the file.
@@ -226,8 +241,8 @@ func (s *segment) namedBy(era int) bool { return s.era <= era && s.died > era }
 
 // bury removes dead segments that no checkpoint names.
 func (s *segments) bury() {
-	if s.broken != nil {
-		return // nobody knows which checkpoint holds
+	if s.broken != nil || s.pins > 0 {
+		return // nobody knows which checkpoint holds, or what is read
 	}
 	s.dead = slices.DeleteFunc(s.dead, func(seg *segment) bool {
 		if seg.namedBy(s.kept) || s.cutting && seg.namedBy(s.era) {
@@ -261,7 +276,7 @@ func (s *segments) close() error {
 	if s.file != nil {
 		err = errors.Join(err, s.file.Close())
 	}
-	for _, seg := range s.all {
+	for _, seg := range slices.AppendSeq(slices.Clone(s.dead), maps.Values(s.all)) {
 		if seg.src != nil {
 			err = errors.Join(err, seg.src.Close())
 		}

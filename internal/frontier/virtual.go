@@ -7,6 +7,7 @@ type virtual struct {
 	id     uint32 // of its record, 0 if it has none yet
 	bytes  int64  // of memory, about
 	era    int    // of checkpoints, that it was made or saved in
+	life   int    // how often it was removed
 	flying []*Item
 	data   []byte   // what of the queue came from a bucket
 	spent  *[]chunk // blocks read that stay in use until the caller says so; nil: none does
@@ -121,14 +122,11 @@ func (d *virtualizer) charge(h *host, n int64) {
 func (d *virtualizer) launch(h *host, it *Item) {
 	if d != nil {
 		d.stop(h)
-		h.flying = append(h.flying, it)
 	}
+	h.flying = append(h.flying, it)
 }
 
 func (d *virtualizer) land(h *host, it *Item) {
-	if d == nil {
-		return
-	}
 	for i, other := range h.flying {
 		if other == it {
 			last := len(h.flying) - 1

@@ -5,7 +5,6 @@ import (
 
 	"kumo/internal/seen/mem"
 	"kumo/internal/seen/run"
-	"kumo/internal/seen/tier"
 )
 
 // Flags of a record in memory, beside its state.
@@ -140,18 +139,19 @@ func (d *DB) Know(urls []URL) {
 	defer d.mu.Unlock()
 	view := d.tiers.View()
 	for i := range urls {
-		d.know(view, &urls[i], now)
+		d.know(&urls[i], func(url string) bool { return view.May(url, run.HashString(url)) }, now)
 	}
 }
 
-func (d *DB) know(view *tier.View, u *URL, now uint32) {
+// know enters a URL; may says whether the disk has it, and is asked only if memory has not.
+func (d *DB) know(u *URL, may func(url string) bool, now uint32) {
 	ref, old, flags := d.lookUp(u.URL)
 	told := entry{u.State, u.Depth}
 	switch {
 	case flags&pending != 0 && d.judge(told, &URL{State: old.state, Depth: old.depth}) != Nothing:
 		return
 	case flags&counted != 0:
-	case old.state != Unknown || view.May(u.URL, run.HashString(u.URL)):
+	case old.state != Unknown || may(u.URL):
 		flags = uncounted
 	default:
 		flags = counted
@@ -176,11 +176,18 @@ func (d *DB) Note(url string, m Meta) {
 	now := d.minutes()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.note(url, meta, now)
+}
+
+// note adds meta that was found at a time, in minutes.
+func (d *DB) note(url string, meta []byte, at uint32) {
 	t := d.active
 	ref := t.Find(url)
 	if ref == 0 {
 		ref = t.Add(url)
-		t.SetWord(ref, wordFirst, now)
+		t.SetWord(ref, wordFirst, at)
+	} else if at < t.Word(ref, wordFirst) {
+		t.SetWord(ref, wordFirst, at)
 	}
 	meta = joinMeta(meta, t.Kept(mem.Ref(t.Word(ref, wordMeta))))
 	t.SetWord(ref, wordMeta, uint32(t.Keep(meta)))

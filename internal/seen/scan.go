@@ -1,6 +1,7 @@
 package seen
 
 import (
+	"bytes"
 	"cmp"
 	"container/heap"
 	"iter"
@@ -16,18 +17,26 @@ const scanPage = 1 << 16
 
 // Scan gives all URLs that begin with prefix, in order: what was there at its beginning, and perhaps some of what came
 // since. It reads the disk as it goes, and copies what memory has of them, some at a time.
-func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] {
+func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] { return d.scan(prefix, every) }
+
+// Select is a Scan of all URLs for which want is true. It is asked about each place that has a URL, often with the database locked, and
+// must not keep it.
+func (d *DB) Select(want func(url []byte) bool) iter.Seq2[Entry, error] { return d.scan("", want) }
+
+func every([]byte) bool { return true }
+
+func (d *DB) scan(prefix string, want func([]byte) bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for from, more := prefix, true; more; {
-			from, more = d.scanPage(prefix, from, yield)
+			from, more = d.scanPage(prefix, from, want, yield)
 		}
 	}
 }
 
 // scanPage gives the URLs from one on, as far as the parts in memory were copied. It returns where the next page begins, and
 // whether there may be one.
-func (d *DB) scanPage(prefix, from string, yield func(Entry, error) bool) (next string, more bool) {
-	sources, last := d.collect(prefix, from)
+func (d *DB) scanPage(prefix, from string, want func([]byte) bool, yield func(Entry, error) bool) (next string, more bool) {
+	sources, last := d.collect(prefix, from, want)
 	view := d.tiers.Pin()
 	defer view.Release() //nolint:errcheck // what was read is right all the same
 	for _, s := range view.Waiting().Scan([]byte(from)) {
@@ -35,13 +44,16 @@ func (d *DB) scanPage(prefix, from string, yield func(Entry, error) bool) (next 
 	}
 	all := run.Merge(fold, append(sources, view.Scan([]byte(from))...)...)
 	for all.Next() {
-		key := string(all.Key())
-		if !strings.HasPrefix(key, prefix) {
+		if !bytes.HasPrefix(all.Key(), []byte(prefix)) {
 			return "", false
 		}
-		if last != "" && key > last {
+		if last != "" && string(all.Key()) > last {
 			break
 		}
+		if !want(all.Key()) {
+			continue
+		}
+		key := string(all.Key())
 		r, ok := readRecord(all.Value())
 		e, err := d.entry(key, r)
 		if !ok {
@@ -60,13 +72,13 @@ func (d *DB) scanPage(prefix, from string, yield func(Entry, error) bool) (next 
 
 // collect copies what memory has below prefix from a URL on, the newest first. last is the URL up to which that is all; "" if it is
 // all there is.
-func (d *DB) collect(prefix, from string) (sources []run.Source, last string) {
+func (d *DB) collect(prefix, from string, want func([]byte) bool) (sources []run.Source, last string) {
 	defer d.unpinTables()
 	for _, t := range d.pinTables() {
 		if t == nil {
 			continue
 		}
-		p := d.copyOf(t, prefix, from)
+		p := d.copyOf(t, prefix, from, want)
 		if n := len(p.all); n == scanPage && (last == "" || p.all[n-1].key < last) {
 			last = p.all[n-1].key
 		}
@@ -76,12 +88,12 @@ func (d *DB) collect(prefix, from string) (sources []run.Source, last string) {
 }
 
 // copyOf holds the lock for one group of records at a time.
-func (d *DB) copyOf(t *mem.Table, prefix, from string) *least {
+func (d *DB) copyOf(t *mem.Table, prefix, from string, want func([]byte) bool) *least {
 	p := &least{}
 	for i := range mem.Groups {
 		d.mu.Lock()
 		for ref := range t.Group(i) {
-			if key := t.Key(ref); string(key) >= from && strings.HasPrefix(string(key), prefix) && p.wants(key) {
+			if key := t.Key(ref); string(key) >= from && strings.HasPrefix(string(key), prefix) && p.wants(key) && want(key) {
 				r := load(t, ref)
 				p.add(pair{string(key), r.append(nil)})
 			}

@@ -1,0 +1,42 @@
+package frontier
+
+import "time"
+
+// Arrive adds items, perhaps none, of a host that was somebody else's, in their order, and with them what that knew of it: the delay that
+// the host asks for, and how long it owes nothing a visit yet.
+func (f *Frontier) Arrive(key string, asked, wait time.Duration, items ...Item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	asked = min(asked, max(f.cfg.MaxDelay, 0))
+	next := f.cfg.Now().Add(min(max(wait, 0), f.cfg.MaxWait))
+	for i := range items {
+		f.ungone(items[i].URL)
+	}
+	if id := f.asleep(key); id != 0 {
+		f.delayCold(id, asked)
+		r := f.changed(id)
+		r.setWish(r.wish(), false)
+		s := unpack(r.state)
+		s.next = max(s.next, f.disk.tick(next))
+		r.state = s.pack()
+		f.pushCold(id, key, items)
+	} else {
+		h := f.host(key)
+		h.delay, h.away = asked, false
+		if next.After(h.next) {
+			h.next = next
+		}
+		f.pushHot(h, items)
+	}
+	f.shrink()
+}
+
+// ungone ends what Gone said of a URL: of an item that was at the host before it was somebody else's.
+func (f *Frontier) ungone(url string) {
+	if len(f.gone) == 0 {
+		return
+	}
+	k := goneKeyOf(url)
+	f.going -= f.gone[k]
+	delete(f.gone, k)
+}
