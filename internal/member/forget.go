@@ -1,0 +1,116 @@
+package member
+
+import (
+	"slices"
+
+	"kumo/internal/strategy"
+)
+
+// oneOf is a function that says of which hosts the given transfers were.
+func (m *Member) oneOf(gone []Transfer) func(string) bool {
+	gone = slices.Clone(gone)
+	views := make([]strategy.View, len(gone))
+	for i, t := range gone {
+		views[i] = m.places[t.Epoch]
+	}
+	return func(host string) bool {
+		for i, v := range views {
+			if owner, state := v.Owner(host); state == strategy.Owned && owner == gone[i].To {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// forget forgets what is not the exporting node's, now that all of it came whole.
+func (m *Member) forget(e *export) Forget {
+	f := Forget{From: e.from, Epoch: e.epoch}
+	for _, to := range sortedNodes(e.flows) {
+		f.Whole = append(f.Whole, Transfer{From: e.from, To: to, Epoch: e.epoch})
+	}
+	if owner := m.ownerOf(e); e.moved {
+		f.Gone = func(host string) bool { return owner(host) != "" }
+	}
+	return f
+}
+
+// ownerOf is a function that says to whom hosts go that an export has; "" where they stay.
+func (m *Member) ownerOf(e *export) func(string) strategy.Node {
+	view, from := m.places[e.epoch], e.from
+	return func(host string) strategy.Node {
+		if owner, state := view.Owner(host); state == strategy.Owned && owner != from {
+			return owner
+		}
+		return ""
+	}
+}
+
+func (m *Member) forgotten(f Forgotten) {
+	e := m.exports[f.From]
+	if e == nil || e.epoch != f.Epoch {
+		return
+	}
+	switch e.stage {
+	case clearing:
+		m.note(e.from, e.gone)
+		e.gone, e.stage = nil, reading
+	case forgetting:
+		m.note(e.from, m.forget(e).Whole)
+		e.stage = releasing
+	}
+}
+
+// note keeps which transfers are done with: what came later to the one who forgot is not meant when they are heard of again.
+func (m *Member) note(from strategy.Node, whole []Transfer) {
+	if g := m.ghosts[from]; g != nil {
+		g.forgot = append(g.forgot, whole...)
+	} else {
+		m.forgot = append(m.forgot, whole...)
+	}
+}
+
+// isDone is a function that says which transfers from the exporting node are done with.
+func (m *Member) isDone(e *export) func(Transfer) bool {
+	forgot := m.forgot
+	if g := m.ghosts[e.from]; g != nil {
+		forgot = g.forgot
+	}
+	return func(t Transfer) bool { return slices.Contains(forgot, t) }
+}
+
+// release ends an export.
+func (m *Member) release(e *export) {
+	g := m.ghosts[e.from]
+	switch {
+	case g != nil && !g.released:
+		e.stage = awaiting
+		m.do(Release{e.from})
+	case g == nil && m.table.leaves(e.from):
+		e.stage = awaiting
+		m.do(Flush{e.epoch})
+	default:
+		e.stage = finished
+	}
+}
+
+func (m *Member) released(r Released) {
+	if g := m.ghosts[r.Node]; g != nil {
+		g.released = true
+	}
+	if e := m.exports[r.Node]; e != nil && e.stage == awaiting {
+		e.stage = finished
+	}
+}
+
+func (m *Member) flushed(f Flushed) {
+	if e := m.exports[m.cfg.Self]; e != nil && e.epoch == f.Epoch && e.stage == awaiting {
+		e.stage = finished
+	}
+}
+
+func (m *Member) folded(f Folded) {
+	if g := m.ghosts[f.Node]; g != nil {
+		g.folded, g.arrived, g.forgot = true, f.Arrived, f.Forgot
+	}
+}

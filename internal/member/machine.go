@@ -1,0 +1,250 @@
+package member
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"kumo/internal/strategy"
+)
+
+// ErrStale is the error of a Write that expected another revision than there is.
+var ErrStale = errors.New("somebody else has changed it")
+
+type phase uint8
+
+const (
+	starting  phase = iota // the registry has not been read
+	acquiring              // the lease is asked for
+	entering               // the holder notes that there will be a member
+	joining                // the table is to have the node
+	in
+	over
+)
+
+// A Member is a node's part in a crawl. It is not safe for concurrent use.
+type Member struct {
+	cfg    Config
+	jitter float64 // this node's share of what is spread over time
+	now    time.Time
+	out    []Action
+	phase  phase
+
+	lease  own
+	peers  map[strategy.Node]*peer // whose leases are watched
+	guard  bool                    // the leases of all are
+	scanAt time.Time               // when the next of them may be over
+	sound  time.Time               // since when the registry has answered in time
+	dead   map[strategy.Node]bool  // of the table, their leases revoked
+	behind map[strategy.Node]bool  // members and leaving ones that are not done with the epoch, as a guard knows them
+
+	table     *Table
+	tableRev  uint64
+	tableBusy bool
+	proposeAt time.Time // not before, so that not all propose at once
+	late      int       // proposals that came after those of others
+	leaving   bool      // asked to leave
+
+	view    *View
+	places  map[uint64]strategy.View // placements by epoch, from the last settled one
+	has     uint64                   // the last epoch of which all that is this node's own has come
+	done    uint64                   // and nothing of others' is left
+	unsure  bool                     // what an earlier process has transferred under epochs not settled is not known
+	arrived []Transfer               // whole, since the last settled epoch
+	forgot  []Transfer               // of this node's, done with since then
+	owed    map[strategy.Node]bool   // from these something may yet come under the epoch
+	coming  map[strategy.Node]*arrival
+	olds    []*arrival                // of earlier epochs, not yet whole or dropped
+	exports map[strategy.Node]*export // by who held it
+	ghosts  map[strategy.Node]*ghost
+	drained bool // no request is under way to a host that is another's under the epoch
+	wake    time.Time
+}
+
+// New returns a member that has not begun: Start makes it.
+func New(cfg Config) *Member {
+	m := &Member{cfg: cfg, jitter: rand.New(rand.NewPCG(cfg.Seed, cfg.Instance)).Float64(), peers: map[strategy.Node]*peer{}, view: &View{self: cfg.Self},
+		places: map[uint64]strategy.View{}, coming: map[strategy.Node]*arrival{}, exports: map[strategy.Node]*export{}, ghosts: map[strategy.Node]*ghost{},
+		behind: map[strategy.Node]bool{}, dead: map[strategy.Node]bool{}, arrived: slices.Clone(cfg.Arrived), forgot: slices.Clone(cfg.Forgot)}
+	if m.cfg.Parse == nil {
+		m.cfg.Parse = ParseTable
+	}
+	return m
+}
+
+// Start appends what is to be done first.
+func (m *Member) Start(out []Action) []Action {
+	return append(out, Watch{Nodes: []strategy.Node{m.cfg.Self}})
+}
+
+// View is whose hosts are, as this node knows it now.
+func (m *Member) View() *View { return m.view }
+
+// Table is the table as this node knows it; nil before it does. It must not be changed.
+func (m *Member) Table() *Table { return m.table }
+
+// Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out. It keeps neither slice.
+func (m *Member) Step(now time.Time, events []Event, out []Action) []Action {
+	m.now, m.out = now, out
+	for _, e := range events {
+		if m.phase == over {
+			break
+		}
+		m.take(e)
+	}
+	if m.phase != over {
+		m.advance()
+	}
+	out, m.out = m.out, nil
+	return out
+}
+
+func (m *Member) do(a Action) { m.out = append(m.out, a) }
+
+func (m *Member) take(e Event) {
+	switch e := e.(type) {
+	case Entry:
+		m.entry(e)
+	case Synced:
+		m.synced()
+	case Wrote:
+		m.wrote(e)
+	case Entered:
+		m.phase = joining
+		m.guardUp()
+	case Message:
+		m.message(e)
+	case Drained:
+		m.drained = m.drained || m.table != nil && e.Epoch == m.table.Epoch
+	case Chunk:
+		m.chunk(e)
+	case Taken:
+		m.taken(e)
+	case Dropped:
+		m.dropped(e)
+	case Forgotten:
+		m.forgotten(e)
+	case Folded:
+		m.folded(e)
+	case Flushed:
+		m.flushed(e)
+	case Released:
+		m.released(e)
+	case Leave:
+		m.leaving = true
+	case Report:
+		m.lease.report = e.Data
+	case Tick:
+	}
+}
+
+// advance does what is due, whatever has happened.
+func (m *Member) advance() {
+	m.renew()
+	if m.phase == in || m.phase == joining {
+		m.watchOthers()
+		m.propose()
+	}
+	if m.phase == in {
+		m.driveAll()
+		m.finish()
+	}
+	if m.phase != over {
+		m.plan()
+	}
+}
+
+// end is the member's last word.
+func (m *Member) end(a Action) {
+	m.phase = over
+	m.view = &View{self: m.cfg.Self, epoch: m.view.epoch}
+	m.do(Publish{m.view})
+	m.do(a)
+}
+
+func (m *Member) fail(format string, args ...any) { m.end(Failed{fmt.Errorf(format, args...)}) }
+
+func (m *Member) lost(why string) { m.end(Lost{why}) }
+
+// part reports whether the table has this node as a member or as one that leaves.
+func (m *Member) part() bool {
+	return m.table != nil && m.table.part(m.cfg.Self)
+}
+
+// synced begins: all that the registry has of the table and the own lease is known.
+func (m *Member) synced() {
+	if m.phase != starting {
+		return
+	}
+	if m.cfg.Joined && !m.part() {
+		m.lost("the cluster has given this node up, or is another one")
+		return
+	}
+	m.phase = acquiring
+	m.sound = m.now
+	m.lease.next = m.now
+}
+
+func (m *Member) entry(e Entry) {
+	switch node, isLease := nodeOf(e.Key); {
+	case e.Key == TableKey:
+		m.tableEntry(e)
+	case isLease && node == m.cfg.Self:
+		m.ownEntry(e)
+	case isLease:
+		m.peerEntry(node, e)
+	}
+}
+
+func (m *Member) wrote(w Wrote) {
+	switch node, isLease := nodeOf(w.Key); {
+	case w.Key == TableKey:
+		m.wroteTable(w)
+	case isLease && node == m.cfg.Self:
+		m.wroteOwn(w)
+	case isLease:
+		if p := m.peers[node]; p != nil {
+			p.revoking = false
+			if w.Err == nil {
+				p.rev, p.lease.Revoked = w.Revision, true
+				m.mourn(node)
+			}
+		}
+	}
+}
+
+// plan asks to be woken when something is due.
+func (m *Member) plan() {
+	at := m.lease.next
+	if m.lease.busy {
+		at = m.now.Add(m.cfg.Timing.Beat)
+	}
+	if m.phase == in || m.phase == joining {
+		if m.lease.until.After(m.now) {
+			at = earlier(at, m.scanAt) // a node whose own lease is over judges nobody
+		}
+		if !m.tableBusy && m.proposeAt.After(m.now) {
+			at = earlier(at, m.proposeAt)
+		}
+	}
+	for _, e := range m.exports {
+		at = earlier(at, e.due())
+	}
+	if !at.IsZero() && !at.After(m.now) {
+		at = m.now.Add(m.cfg.Timing.Beat / 8) // what is due and was not done waits for something else
+	}
+	if !at.Equal(m.wake) {
+		m.wake = at
+		m.do(Wake{at})
+	}
+}
+
+// earlier is the earlier of two times, of which the zero one is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,343 @@
+package member
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kumo/internal/strategy"
+)
+
+// A world is a registry, a net and holders, all of which answer in an order that a seed decides. It is smaller than the simulator: hosts
+// have no URLs.
+type world struct {
+	t      *testing.T
+	rng    *rand.Rand
+	now    time.Time
+	keys   map[string]Entry
+	rev    uint64
+	nodes  map[strategy.Node]*testNode
+	shared map[strategy.Node]map[string]bool // what each node's log says that it holds
+	came   map[strategy.Node][]Transfer      // and what came whole to it
+	forgot map[strategy.Node][]Transfer
+	todo   []func()
+	lossy  bool
+	slot   func([]strategy.Member, strategy.Node) int
+	story  []string
+}
+
+type testNode struct {
+	w      *world
+	id     strategy.Node
+	m      *Member
+	dead   bool
+	wake   time.Time
+	inbox  []Event
+	held   []func()
+	part   map[Transfer]map[string]bool // of transfers that have not come whole
+	reads  map[strategy.Node][]Chunk
+	ends   []Action
+	view   *View
+	all    bool
+	watch  map[string]bool
+	joined bool
+}
+
+// modulo places hosts by the highest hash.
+type modulo struct{ strategy.Placer }
+
+type moduloView []strategy.Member
+
+func (modulo) Place(members []strategy.Member) strategy.View {
+	return moduloView(slices.Clone(members))
+}
+func (modulo) Minimal() bool { return true }
+
+func (v moduloView) Owner(host string) (strategy.Node, strategy.State) {
+	var t Table
+	t.Members = v
+	if n := t.executor(strategy.Node(host)); n != "" {
+		return n, strategy.Owned
+	}
+	return "", strategy.Unknown
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	return &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1e9, 0), keys: map[string]Entry{}, nodes: map[strategy.Node]*testNode{},
+		shared: map[strategy.Node]map[string]bool{}, came: map[strategy.Node][]Transfer{}, forgot: map[strategy.Node][]Transfer{}}
+}
+
+func (w *world) add(id strategy.Node, joined bool) *testNode {
+	n := &testNode{w: w, id: id, part: map[Transfer]map[string]bool{}, reads: map[strategy.Node][]Chunk{}, watch: map[string]bool{TableKey: true}, view: &View{}, joined: joined}
+	if w.shared[id] == nil {
+		w.shared[id] = map[string]bool{}
+	}
+	n.m = New(Config{Self: id, Instance: w.rng.Uint64() | 1, Joined: joined, Arrived: w.came[id], Forgot: w.forgot[id], Place: modulo{}, Slot: w.slot, Layout: "test", Timing: LAN(), Seed: w.rng.Uint64()})
+	w.nodes[id] = n
+	w.tell("%s begins", id)
+	for _, a := range n.m.Start(nil) {
+		n.carryOut(a)
+	}
+	for _, k := range slices.Sorted(maps.Keys(w.keys)) {
+		if n.wants(k) {
+			n.inbox = append(n.inbox, w.keys[k])
+		}
+	}
+	n.inbox = append(n.inbox, Synced{})
+	return n
+}
+
+func (w *world) tell(format string, args ...any) {
+	w.story = append(w.story, w.now.UTC().Format("04:05.0 ")+fmt.Sprintf(format, args...))
+}
+
+func (w *world) soon(f func()) { w.todo = append(w.todo, f) }
+
+// hold does what the holder is asked for, in order.
+func (n *testNode) hold(f func()) {
+	n.held = append(n.held, f)
+	n.w.soon(func() {
+		f := n.held[0]
+		n.held = n.held[1:]
+		if !n.dead {
+			f()
+		}
+	})
+}
+
+func (n *testNode) later(e Event) { n.w.soon(func() { n.inbox = append(n.inbox, e) }) }
+
+func (n *testNode) carryOut(a Action) {
+	w := n.w
+	switch a := a.(type) {
+	case Watch:
+		n.all = a.All
+		for _, node := range a.Nodes {
+			n.watch[leaseKey(node)] = true
+		}
+		for _, k := range slices.Sorted(maps.Keys(w.keys)) {
+			if n.wants(k) {
+				n.later(w.keys[k])
+			}
+		}
+	case Write:
+		w.soon(func() { w.write(n, a) })
+	case Send:
+		if w.lossy && w.rng.IntN(4) == 0 {
+			return
+		}
+		w.soon(func() {
+			if to := w.nodes[a.To]; to != nil && !to.dead {
+				to.inbox = append(to.inbox, Message{From: n.id, Data: a.Data})
+			}
+		})
+	case Publish:
+		n.view = a.View
+	case Wake:
+		n.wake = a.At
+	case Enter:
+		n.joined = true
+		n.later(Entered{})
+	case Drain:
+		n.later(Drained(a))
+	case Read:
+		n.hold(func() { n.read(a) })
+	case Take:
+		n.hold(func() { n.take(a) })
+	case Drop:
+		n.hold(func() {
+			for h := range n.part[a.Transfer] {
+				w.tell("%s drops %s of %v", n.id, h, a.Transfer)
+				delete(w.shared[n.id], h)
+			}
+			delete(n.part, a.Transfer)
+			n.inbox = append(n.inbox, Dropped(a))
+		})
+	case Forget:
+		n.hold(func() {
+			maps.DeleteFunc(w.shared[a.From], func(h string, _ bool) bool {
+				gone := a.Gone != nil && a.Gone(h)
+				if gone {
+					w.tell("%s forgets %s of %s, epoch %d, %v", n.id, h, a.From, a.Epoch, a.Whole)
+				}
+				return gone
+			})
+			if a.From == n.id {
+				w.forgot[n.id] = append(w.forgot[n.id], a.Whole...)
+			}
+			n.inbox = append(n.inbox, Forgotten{a.From, a.Epoch})
+		})
+	case Fold:
+		w.tell("%s folds %s", n.id, a.Node)
+		n.hold(func() {
+			n.inbox = append(n.inbox, Folded{a.Node, slices.Clone(w.came[a.Node]), slices.Clone(w.forgot[a.Node])})
+		})
+	case Flush:
+		n.later(Flushed(a))
+	case Release:
+		n.later(Released(a))
+	case Lost, Left, Failed:
+		w.tell("%s ends: %T %+v", n.id, a, a)
+		n.ends = append(n.ends, a)
+		n.dead = true
+	}
+}
+
+func (n *testNode) wants(key string) bool {
+	return n.watch[key] || n.all && strings.HasPrefix(key, LeasePrefix)
+}
+
+func (w *world) write(n *testNode, a Write) {
+	if n.dead {
+		return
+	}
+	if w.keys[a.Key].Revision != a.Revision && w.keys[a.Key].Value != nil || w.keys[a.Key].Value == nil && a.Revision != 0 {
+		n.inbox = append(n.inbox, Wrote{Key: a.Key, Err: ErrStale})
+		return
+	}
+	w.rev++
+	if a.Key == TableKey {
+		w.tell("%s writes %s", n.id, a.Value)
+	}
+	e := Entry{a.Key, a.Value, w.rev}
+	w.keys[a.Key] = e
+	n.inbox = append(n.inbox, Wrote{Key: a.Key, Revision: w.rev})
+	for _, id := range sortedNodes(w.nodes) {
+		if o := w.nodes[id]; o.wants(a.Key) {
+			o.later(e)
+		}
+	}
+}
+
+// read gives one host a chunk.
+func (n *testNode) read(a Read) {
+	key := strategy.Node(fmt.Sprint(a.From, a.Epoch, a.Attempt))
+	if _, begun := n.reads[key]; !begun {
+		n.reads[key] = []Chunk{}
+		for _, h := range slices.Sorted(maps.Keys(n.w.shared[a.From])) {
+			if to := a.Owner(h); to != "" {
+				n.reads[key] = append(n.reads[key], Chunk{From: a.From, Epoch: a.Epoch, Attempt: a.Attempt, To: to, Data: []byte(h)})
+			}
+		}
+	}
+	c := Chunk{From: a.From, Epoch: a.Epoch, Attempt: a.Attempt}
+	if all := n.reads[key]; len(all) > 0 {
+		c, n.reads[key] = all[0], all[1:]
+	}
+	n.inbox = append(n.inbox, c)
+}
+
+func (n *testNode) take(a Take) {
+	if n.part[a.Transfer] == nil {
+		n.part[a.Transfer] = map[string]bool{}
+	}
+	if h := string(a.Data); h != "" {
+		n.w.tell("%s takes %s of %v", n.id, h, a.Transfer)
+		n.part[a.Transfer][h] = true
+		n.w.shared[n.id][h] = true
+	}
+	if a.Last {
+		n.w.tell("%s has the whole of %v", n.id, a.Transfer)
+		delete(n.part, a.Transfer)
+		n.w.came[n.id] = append(n.w.came[n.id], a.Transfer)
+	}
+	n.inbox = append(n.inbox, Taken{a.Transfer, a.Seq})
+}
+
+// kill ends a node; what its log says of transfers that did not come whole is dropped when it is folded, or when it comes back.
+func (n *testNode) kill() {
+	n.dead = true
+	n.w.tell("%s is killed", n.id)
+	for _, hosts := range n.part {
+		for h := range hosts {
+			n.w.tell("%s drops %s", n.id, h)
+			delete(n.w.shared[n.id], h)
+		}
+	}
+	clear(n.part)
+}
+
+// run lets d pass.
+func (w *world) run(d time.Duration) {
+	for end := w.now.Add(d); w.now.Before(end); {
+		for len(w.todo) > 0 || w.pendingEvents() {
+			if len(w.todo) > 0 {
+				i := 0
+				if w.rng.IntN(3) == 0 { // mostly in order
+					i = w.rng.IntN(min(len(w.todo), 8))
+				}
+				f := w.todo[i]
+				w.todo = slices.Delete(w.todo, i, i+1)
+				f()
+			}
+			w.step(false)
+		}
+		w.now = w.now.Add(100 * time.Millisecond)
+		w.step(true)
+	}
+}
+
+func (w *world) pendingEvents() bool {
+	for _, n := range w.nodes {
+		if !n.dead && len(n.inbox) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) step(ticks bool) {
+	for _, id := range sortedNodes(w.nodes) {
+		n := w.nodes[id]
+		if n.dead || len(n.inbox) == 0 && !(ticks && !n.wake.After(w.now)) {
+			continue
+		}
+		events := n.inbox
+		n.inbox = nil
+		for _, a := range n.m.Step(w.now, events, nil) {
+			n.carryOut(a)
+		}
+	}
+}
+
+// check says what is wrong at rest: each host is held by its owner, and by nobody else.
+func (w *world) check(hosts []string) error {
+	var all []error
+	var table *Table
+	for _, id := range sortedNodes(w.nodes) {
+		if n := w.nodes[id]; !n.dead {
+			if !n.m.table.settled() || !n.m.table.has(id) {
+				all = append(all, fmt.Errorf("%s: the table is not settled: %+v", id, n.m.table))
+			}
+			table = n.m.table
+		}
+	}
+	if table == nil {
+		for _, id := range sortedNodes(w.nodes) {
+			n := w.nodes[id]
+			all = append(all, fmt.Errorf("%s: dead %v, joined %v, ended by %+v", id, n.dead, n.joined, n.ends))
+		}
+		return errors.Join(append(all, fmt.Errorf("nobody is alive: %s", w.keys[TableKey].Value))...)
+	}
+	for _, h := range hosts {
+		owner, _ := moduloView(table.Members).Owner(h)
+		for _, id := range sortedNodes(w.nodes) {
+			n := w.nodes[id]
+			if n.dead && !table.has(id) {
+				continue // what it had was folded
+			}
+			if holds := w.shared[id][h]; holds != (id == owner) {
+				all = append(all, fmt.Errorf("%s is %s's; %s has it: %v", h, owner, id, holds))
+			}
+			if !n.dead && n.view.Ours(h) != (id == owner) {
+				all = append(all, fmt.Errorf("%s is %s's; %s says that it is its own: %v", h, owner, id, id != owner))
+			}
+		}
+	}
+	return errors.Join(all...)
+}
