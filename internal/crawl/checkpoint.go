@@ -30,6 +30,7 @@ type note struct {
 	Settled  []string  // URLs whose end is in the journal, and whose visit the frontier still had under way
 	Told     []string  // URLs in the frontier of which skipped.jsonl has said that their host could not be had
 	Asked    int64     // how much of the file of set-aside URLs has been written down
+	Arrivals *arrivals `json:",omitempty"` // of hosts, from other nodes
 }
 
 // A shelved item was given up with its origin, and waits for another run.
@@ -55,6 +56,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	var cut *frontier.Cut
 	var n note
 	var frozen int64 // URLs that the merge decides
+	var bound []uint64
 	err := e.committer.pause(func(at journal.Position, marks []store.Mark) error {
 		shelf, err := e.shelf.mark()
 		if err != nil {
@@ -65,12 +67,16 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 			d.Freeze(uint64(at))
 		}
 		frozen = e.undecided.Load()
+		bound = e.out.numbers()
 		n = e.note(at, marks)
 		n.Shelved = shelf
 		cut, err = e.frontier.Cut()
 		return err
 	})
 	if err != nil {
+		return fmt.Errorf("begin a checkpoint: %w", err)
+	}
+	if err := e.rewrite(bound); err != nil {
 		return fmt.Errorf("begin a checkpoint: %w", err)
 	}
 	text, err := json.Marshal(n)
@@ -168,6 +174,11 @@ func (e *Engine) note(at journal.Position, marks []store.Mark) note {
 		Asked: e.asked}
 	n.Settled = slices.Collect(maps.Keys(e.settled))
 	n.Told = slices.Collect(maps.Keys(e.told))
+	e.hand.mu.Lock()
+	defer e.hand.mu.Unlock()
+	if a := e.hand.arrivals.copy(); len(a.Coming)+len(a.Whole)+len(a.Went) > 0 {
+		n.Arrivals = &a
+	}
 	return n
 }
 

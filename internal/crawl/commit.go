@@ -40,6 +40,7 @@ type committer struct {
 	idle    bool                  // nobody commits on the way: run has not begun, or has ended
 	spare   []byte                // the buffer of the batch before, to be pending again; only the one who commits touches it
 	marked  map[string]int64      // the lengths that the journal has
+	landing                       // guarded by mu
 	full    chan struct{}
 }
 
@@ -144,6 +145,7 @@ func (c *committer) commit() error {
 		err = c.write(batch, marks)
 	}
 	c.failed = err
+	c.land(err)
 	return err
 }
 
@@ -160,6 +162,7 @@ func (c *committer) pause(f func(at journal.Position, marks []store.Mark) error)
 	if err == nil {
 		err = c.write(batch, marks)
 	}
+	c.land(err)
 	if c.failed = err; err != nil {
 		return err
 	}
@@ -226,6 +229,7 @@ func (c *committer) cutAlone() (batch []byte, marks []store.Mark, err error) {
 	counted := encoder{c.pending}
 	c.extra(&counted)
 	batch, c.pending, c.spare = counted.b, c.spare[:0], nil
+	c.cuts++
 	c.drained.Broadcast()
 	return batch, marks, nil
 }

@@ -9,6 +9,7 @@ import (
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
+	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
@@ -38,13 +39,16 @@ type Config struct {
 
 	Recrawl Recrawl // needs a URL database
 
-	Rate       float64       // requests a second, all hosts together; 0: without limit
-	Grace      time.Duration // how long requests under way may go on after a stop; 5s
-	Commit     time.Duration // between two commits; 50ms
-	MinFree    uint64        // bytes that the disk must have left; with less nothing is fetched. 0: whatever it has
-	LookSpace  time.Duration // how often is looked; 2s
-	Checkpoint int64         // bytes of journal after which the next checkpoint is made; 64 MiB
-	DecodeAll  bool          // take the content coding off every body, not only off those that are read for links
+	Rate       float64             // requests a second, all hosts together; 0: without limit
+	Grace      time.Duration       // how long requests under way may go on after a stop; 5s
+	Commit     time.Duration       // between two commits; 50ms
+	MinFree    uint64              // bytes that the disk must have left; with less nothing is fetched. 0: whatever it has
+	LookSpace  time.Duration       // how often is looked; 2s
+	Checkpoint int64               // bytes of journal after which the next checkpoint is made; 64 MiB
+	Outbox     int64               // bytes of links for other nodes, beyond which no new URL is taken; 64 MiB
+	Links      member.OutboxConfig // how they go there; its First is not used
+	Stay       bool                // do not end when nothing waits; see Engine.Finish
+	DecodeAll  bool                // take the content coding off every body, not only off those that are read for links
 	Now        func() time.Time
 }
 
@@ -55,6 +59,7 @@ func (c Config) withDefaults() Config {
 	c.Grace = orDefault(c.Grace, 5*time.Second)
 	c.LookSpace = orDefault(c.LookSpace, 2*time.Second)
 	c.Checkpoint = orDefault(c.Checkpoint, 64<<20)
+	c.Outbox = orDefault(c.Outbox, 64<<20)
 	c.Commit = orDefault(c.Commit, 50*time.Millisecond)
 	if c.Now == nil {
 		c.Now = time.Now
@@ -118,6 +123,8 @@ type Parts struct {
 	Text      func(*page.Response, *page.Page) (*page.MainText, error) // gives a page's main text; nil if nobody asked for texts
 	Stores    []store.Store
 	Journal   journal.Journal
+	Router    Router                 // whose hosts are, where several nodes share a crawl; nil: all are this node's
+	NewRoot   func(u weburl.URL)     // is told what seeds redirect to, so that other nodes have it in scope: once or more often, and must be quick; may be nil
 	Archive   bool                   // one of the stores is a WARC, to which an unchanged page's record can refer
 	Free      func() (uint64, error) // room on the crawl's disk; asked if Config.MinFree is set
 	Stats     *stats.Counter

@@ -24,4 +24,16 @@
 // At such a moment a checkpoint (checkpoint.go) freezes them and brings them to the disk while the crawl goes on, and the
 // journal's part before is dropped. [Recover] opens them and reads the journal's rest back. So a crash loses no URL; what was
 // under way, or finished since the last commit, is fetched again.
+//
+// # Where several nodes share a crawl
+//
+// A [Router] says whose hosts are. A link to a host of another node is not offered to seen but put into the outbox (outbox.go), in the
+// journal's same batch as the page that has it; [Engine.Batches] hands it out until [Engine.Answered] says that the host's owner has it, and a
+// checkpoint journals anew what waits there. The owner takes it in with [Engine.TakeLinks] (incoming.go), which returns when it is in the
+// journal, and that is shipped. So a link is always in at least one node's keeping, and where it is in two, seen knows it the second
+// time. While the outbox is full, workers take no new URL.
+//
+// Before each request the router is asked whether the lease holds (router.go). A run that stays (stay.go) waits when it has nothing to do.
+//
+// A host that gets another owner is handed over (handover.go): what waits there is held by one node at any time, whoever dies in between.
 package crawl

@@ -24,6 +24,9 @@ type batch struct {
 
 	payloads []byte // of candidates that a merge may have to decide
 
+	foreign bool // the links come from elsewhere: each has the path of its page, and its payload
+	routed  bool // nothing of it goes to other nodes
+
 	found   []candidate // new, to be fetched
 	skips   []page.Skip // new, left out for good
 	asides  []page.Skip // new, set aside
@@ -51,6 +54,15 @@ func (b *batch) reset() {
 	b.cands, b.found, b.skips, b.asides = b.cands[:0], b.found[:0], b.skips[:0], b.asides[:0]
 	b.urls, b.news, b.offs, b.links, b.entries.b = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.b[:0]
 	b.path, b.settles, b.plan, b.payloads = "", "", seen.Meta{}, b.payloads[:0]
+	b.foreign, b.routed = false, false
+}
+
+// pathOf is the path of the page that has a candidate's link.
+func (b *batch) pathOf(c *candidate) string {
+	if b.foreign {
+		return c.item.Path
+	}
+	return b.path
 }
 
 // addLinks takes the links of it in.
@@ -125,7 +137,7 @@ func (e *Engine) offer(b *batch) {
 			b.entries.nearer(c.item.URL, c.item.Depth)
 		case news == seen.Fresh:
 			c.item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
-			e.sort(b, c, b.path)
+			e.sort(b, c, b.pathOf(c))
 		case news == seen.Later:
 			b.entries.later(b.urls[i].Payload)
 			e.undecided.Add(1)
@@ -147,7 +159,7 @@ func (e *Engine) sort(b *batch, c *candidate, path string) {
 
 // addPayloads gives candidates along what is to be known of them if a merge finds later that they are news.
 func (e *Engine) addPayloads(b *batch) {
-	if e.db == nil {
+	if e.db == nil || b.foreign {
 		return
 	}
 	ends := make([]int, len(b.cands))

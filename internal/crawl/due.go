@@ -3,6 +3,7 @@ package crawl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"kumo/internal/frontier"
@@ -56,7 +57,7 @@ func (e *Engine) keepDue(ctx context.Context) error {
 
 // awaitDue waits, when nothing else waits, until something is due. It returns false when nothing will be.
 func (e *Engine) awaitDue(handing context.Context) bool {
-	if e.db == nil || !e.cfg.Recrawl.on() {
+	if e.db == nil || !e.cfg.Recrawl.on() || e.cfg.Stay {
 		return false
 	}
 	e.mu.Lock()
@@ -153,6 +154,7 @@ func (r *requeuing) flush() error {
 	}
 	err := r.committer.within(func() error {
 		var enc encoder
+		r.due = slices.DeleteFunc(r.due, func(c candidate) bool { return !r.ours(c.host) })
 		for i := range r.due {
 			c := &r.due[i]
 			c.host = r.intern(c.host)

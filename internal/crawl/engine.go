@@ -40,6 +40,7 @@ type Engine struct {
 	block     *BlockList
 	fetcher   Fetcher
 	office    *office
+	shift     shift
 	text      func(*page.Response, *page.Page) (*page.MainText, error)
 	stats     *stats.Counter
 	listener  Listener
@@ -48,7 +49,15 @@ type Engine struct {
 	limiter   *rate.Limiter
 	archive   bool
 	schedule  schedule
-	trusted   map[string]bool // hosts of seeds: secrets may be sent there
+	trusted   trust // hosts of seeds: secrets may be sent there
+
+	router  Router  // nil: all hosts are this node's
+	out     *outbox // nil without a router
+	left    *State  // of which the outbox is to be taken in, without a router; nil if there is nothing
+	newRoot func(weburl.URL)
+	pause   gate
+	came    atomic.Int64 // links, seeds and hosts, in how many goes
+	hand    handing
 
 	bytes   atomic.Int64 // over the wire, all runs
 	anyLost atomic.Bool  // whether lost has any
@@ -60,6 +69,8 @@ type Engine struct {
 	stop      context.CancelCauseFunc
 
 	checking sync.Mutex      // held by the one who makes a checkpoint
+	isRoot   map[string]bool // of roots; nil until somebody asks; guarded by mu
+	finished bool            // a run that stays is to end; guarded by mu
 	asked    int64           // how much of the file of set-aside URLs has been written down
 	unsaid   []candidate     // left out, and what is to be said of that before a run
 	marks    []store.Mark    // of all record files as the run found them, those of stores that are not open now among them
@@ -74,6 +85,7 @@ type Engine struct {
 	listed    *recent[uint64, int32]    // how deep the visits were for which the sitemaps of origins were taken in
 	wanted    *recent[uint64, bool]     // origins whose robots.txt is on its way
 	idle      []*worker                 // between visits
+	visits    map[*worker]visiting      // under way, where hosts may be other nodes'
 	standings *recent[uint64, standing] // of origins that failed lately
 	lost      *losses
 }
@@ -84,12 +96,13 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	e := &Engine{
 		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, answers: p.Answers, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
 		office: newOffice(p.NewParser), text: p.Text, stats: s.Stats, listener: p.Listener,
-		quota: newQuota(cfg, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), trusted: map[string]bool{},
+		quota: newQuota(cfg, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), router: p.Router, newRoot: p.NewRoot,
 		shelf: s.views.Shelf, settled: map[string]bool{}, told: s.toldOf, offs: map[string]int64{}, lost: newLosses(),
 		shared: newRecent[string, string](maxShared), wanted: newRecent[uint64, bool](maxWanted), listed: newRecent[uint64, int32](maxListed),
 		standings: newRecent[uint64, standing](maxStandings), salt: maphash.MakeSeed(),
 	}
 	e.archive, e.schedule = p.Archive, newSchedule()
+	e.hand.arrivals = s.arrivals.copy()
 	e.db, _ = e.seen.(*seen.DB)
 	e.asked, e.roots, e.marks = s.askedTo, s.roots, s.Marks
 	e.undecided.Store(int64(len(s.undecided)))
@@ -98,6 +111,11 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	}
 	e.bytes.Store(s.Stats.Totals().Bytes)
 	e.committer = newCommitter(p, cfg.Commit, cfg.Now, e.journalCounts)
+	if e.router != nil {
+		e.out = newOutbox(cfg, s)
+	} else if len(s.outbox) > 0 {
+		e.left = &State{outbox: s.outbox}
+	}
 	e.broken = e.restore(s)
 	return e
 }
@@ -112,7 +130,7 @@ func newLimiter(perSecond float64) *rate.Limiter {
 // restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full delay again: nobody knows when their last request was. Where
 // the rules may have made another host of a seed's, only Run's seeds, as the user wrote them, are trusted.
 func (e *Engine) restore(s *State) error {
-	asWritten := e.cfg.Canon&weburl.DropWWW == 0
+	asWritten := e.asWritten()
 	for _, it := range s.roots {
 		if u, err := weburl.Parse(it.URL); err == nil {
 			e.admit(u, it.Kind == page.Seed && asWritten)
@@ -135,7 +153,7 @@ func (e *Engine) restore(s *State) error {
 		return nil
 	})
 	e.unsaid = slices.SortedFunc(maps.Values(s.unsaid), func(a, b candidate) int { return strings.Compare(a.item.URL, b.item.URL) })
-	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf = nil, nil, nil, nil, nil, 0 // they are large, and the state may live on
+	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf, s.outbox, s.isRoot = nil, nil, nil, nil, nil, 0, nil, nil // they are large, and the state may live on
 	return err
 }
 
@@ -145,9 +163,9 @@ func (e *Engine) admit(u weburl.URL, seed bool) {
 	if !seed {
 		return
 	}
-	e.trusted[u.Origin()] = true
+	e.trusted.add(u.Origin())
 	if secure, err := weburl.Parse("https://" + u.Host()); err == nil {
-		e.trusted[secure.Origin()] = true // where the seed's host leads to TLS; never the other way round
+		e.trusted.add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
 	}
 	if namesAddress(u.Hostname()) {
 		e.fetcher.Allow(u.Host())
@@ -165,6 +183,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 		t := time.AfterFunc(e.cfg.Time, func() { stop(limitErr("%v", e.cfg.Time)) })
 		defer t.Stop()
 	}
+	defer e.committer.end()
 	fetching, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	defer context.AfterFunc(handing, func() { time.AfterFunc(e.cfg.Grace, abort) })()
@@ -175,6 +194,10 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	if err := e.recallHosts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
 		return err
 	}
+	if err := e.takeLeft(); err != nil {
+		return err
+	}
+	e.tellRoots()
 	if err := e.seed(seeds); err != nil {
 		return err
 	}
@@ -233,7 +256,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	committing, done := context.WithCancel(context.WithoutCancel(handing))
 	defer done()
 	all, _ := errgroup.WithContext(fetching)
-	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.keepDue, e.committer.run} {
+	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.keepDue, e.keepDeciding, e.committer.run} {
 		all.Go(func() error {
 			err := watch(committing)
 			if err != nil {
@@ -242,6 +265,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 			return err
 		})
 	}
+	e.stay()
 	err := e.employ(handing, fetching, workers)
 	for err == nil && handing.Err() == nil {
 		// The frontier was dry, but for what a merge decides, and what is to be visited again.
@@ -288,6 +312,7 @@ func (e *Engine) work(handing, fetching context.Context) error {
 	for {
 		e.space.await(handing)
 		e.await(handing)
+		e.hold(handing)
 		v, err := e.frontier.Next(handing)
 		switch {
 		case errors.Is(err, frontier.ErrDry), handing.Err() != nil && v == nil:
@@ -295,12 +320,13 @@ func (e *Engine) work(handing, fetching context.Context) error {
 		case err != nil:
 			return err
 		}
-		if e.space.short() { // since it began to wait for a host
+		if e.space.short() || e.held() { // since it began to wait for a host
 			e.frontier.Postpone(v, 0)
 			continue
 		}
 		w := e.worker()
-		err = w.visit(fetching, v)
+		e.begin(w, v.Host, asker(v))
+		err = w.visit(e.shift.join(fetching), v)
 		if e.rest(w); err != nil {
 			err = fmt.Errorf("crawl %s: %w", v.URL, err)
 			e.stop(err)
@@ -324,6 +350,7 @@ func (e *Engine) worker() *worker {
 func (e *Engine) rest(w *worker) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.ended(w)
 	e.idle = append(e.idle, w)
 }
 
@@ -346,10 +373,20 @@ func (e *Engine) sayLeftOut() error {
 func (e *Engine) seed(seeds []weburl.URL) error {
 	known := make([]weburl.URL, len(seeds))
 	for i, u := range seeds {
-		known[i] = e.cfg.Canon.Apply(u)
-		e.admit(u, true)
-		e.scope.AddSeed(known[i]) // without the trust: it may be another host than the user named
+		known[i] = e.admitSeed(u)
 	}
+	return e.takeSeeds(known)
+}
+
+// admitSeed takes a seed into scope, and returns it as the crawl's rules have it.
+func (e *Engine) admitSeed(u weburl.URL) weburl.URL {
+	known := e.cfg.Canon.Apply(u)
+	e.admit(u, true)
+	e.scope.AddSeed(known) // without the trust: it may be another host than the user named
+	return known
+}
+
+func (e *Engine) takeSeeds(known []weburl.URL) error {
 	for part := range slices.Chunk(known, maxKept) {
 		var b batch
 		e.addSeeds(&b, part)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kumo/internal/frontier"
+	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
@@ -32,6 +33,15 @@ const (
 	entryAgain = 'w' // a URL was taken for a recrawl
 	entryDue   = 'u' // when a URL is to be visited again
 	entryTime  = 'c' // when what follows was put
+	entryBound = 'b' // a link is bound for another node
+	entryTaken = 'k' // links that were bound for other nodes have come there
+	entryRoot  = 'R' // a root of the crawl that is not fetched here, or not yet
+
+	entryCame    = 'h' // a chunk of a transfer of hosts to this node
+	entryDropped = 'y' // a transfer did not come whole, and is undone
+	entryForgot  = 'z' // hosts have gone to other nodes
+	entryWent    = 'Z' // transfers that are done with: they went whole, and their hosts are forgotten
+	entryEpoch   = 'e' // which transfers came or went whole need not be known any more, up to an epoch
 )
 
 type encoder struct{ b []byte }
@@ -68,6 +78,7 @@ var errShort = errors.New("an entry ends early")
 type decoder struct {
 	b   []byte
 	err error
+	all string // what b was at first, if strings are to be parts of it; else they are copies
 }
 
 func (d *decoder) byte() byte {
@@ -93,7 +104,12 @@ func (d *decoder) string() string {
 		d.err = errShort
 		return ""
 	}
-	s := string(d.b[:n])
+	var s string
+	if at := len(d.all) - len(d.b); d.all != "" {
+		s = d.all[at : at+int(n)]
+	} else {
+		s = string(d.b[:n])
+	}
 	d.b = d.b[n:]
 	return s
 }
@@ -295,6 +311,29 @@ func (e *encoder) time(t time.Time) {
 	e.int(t.Unix())
 }
 
+func (e *encoder) bound(number uint64, link string) {
+	e.kind(entryBound)
+	e.int(int64(number))
+	e.string(link)
+}
+
+func (e *encoder) taken(first, last uint64) {
+	e.kind(entryTaken)
+	e.int(int64(first))
+	e.int(int64(last))
+}
+
+func (e *encoder) root(it *frontier.Item) {
+	e.kind(entryRoot)
+	e.string(it.URL)
+	e.string(it.Seed)
+	e.int(int64(it.Kind))
+}
+
+func (d *decoder) root() frontier.Item {
+	return frontier.Item{URL: d.string(), Seed: d.string(), Kind: page.Kind(d.int()), Root: true}
+}
+
 // A reader is told the entries of a batch.
 type reader interface {
 	time(t time.Time)
@@ -313,6 +352,14 @@ type reader interface {
 	off(host string, n int64)
 	again(host string, it frontier.Item, queued time.Time)
 	due(url string, m seen.Meta)
+	bound(number uint64, link string)
+	taken(first, last uint64)
+	root(it frontier.Item)
+	came(c came)
+	dropped(t member.Transfer)
+	forgot(hosts []string)
+	went(whole []member.Transfer)
+	epoch(settled uint64)
 }
 
 // read tells r the entries of a batch.
@@ -348,6 +395,22 @@ func read(batch []byte, r reader) error {
 			r.again(d.again())
 		case entryDue:
 			r.due(d.due())
+		case entryBound:
+			r.bound(uint64(d.int()), d.string())
+		case entryTaken:
+			r.taken(uint64(d.int()), uint64(d.int()))
+		case entryRoot:
+			r.root(d.root())
+		case entryCame:
+			r.came(d.came())
+		case entryDropped:
+			r.dropped(d.transfer())
+		case entryForgot:
+			r.forgot(d.forgot())
+		case entryWent:
+			r.went(d.went())
+		case entryEpoch:
+			r.epoch(uint64(d.int()))
 		case entryOff:
 			r.off(d.string(), d.int())
 		case entryTime:

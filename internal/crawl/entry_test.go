@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kumo/internal/frontier"
+	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
@@ -33,6 +34,14 @@ func (s *script) time(t time.Time)                    { *s = append(*s, t) }
 func (s *script) again(host string, it frontier.Item, queued time.Time) {
 	*s = append(*s, "again", host, it, queued)
 }
+func (s *script) bound(n uint64, link string) { *s = append(*s, "bound", n, link) }
+func (s *script) taken(first, last uint64)    { *s = append(*s, "taken", first, last) }
+func (s *script) root(it frontier.Item)       { *s = append(*s, "root", it) }
+func (s *script) came(c came)                 { *s = append(*s, c) }
+func (s *script) dropped(t member.Transfer)   { *s = append(*s, "dropped", t) }
+func (s *script) forgot(hosts []string)       { *s = append(*s, "forgot", hosts) }
+func (s *script) went(all []member.Transfer)  { *s = append(*s, "went", all) }
+func (s *script) epoch(settled uint64)        { *s = append(*s, "epoch", settled) }
 func (s *script) due(url string, m seen.Meta) { *s = append(*s, "due", url, m) }
 
 func sampleBatch() ([]byte, script) {
@@ -63,10 +72,21 @@ func sampleBatch() ([]byte, script) {
 	again := frontier.Item{URL: "http://h/", Depth: 3, Kind: page.Sitemap, Root: true, Recrawl: true}
 	e.again("h", &again, due)
 	e.due("http://h/", &seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9})
+	root := frontier.Item{URL: "http://i/", Seed: "http://j/", Kind: page.Redirect, Root: true}
+	e.bound(8, "link")
+	e.taken(3, 1<<63-1)
+	e.root(&root)
+	t := member.Transfer{From: "a~1", To: "b~2", Epoch: 7, Attempt: 9}
+	e.came(came{t, 3, true, "chunk"})
+	e.dropped(t)
+	e.forgot([]string{"a", "ab", "b"})
+	e.went([]member.Transfer{t, t})
+	e.epoch(6)
 	e.time(due)
 	return e.b, script{"a", it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/", int32(2),
 		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked", int64(7), "again", "h", again, due,
-		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, due.Local()}
+		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, "bound", uint64(8), "link", "taken", uint64(3), uint64(1<<63 - 1), "root", root,
+		came{t, 3, true, "chunk"}, "dropped", t, "forgot", []string{"a", "ab", "b"}, "went", []member.Transfer{t, t}, "epoch", uint64(6), due.Local()}
 }
 
 func TestEntriesComeBack(t *testing.T) {

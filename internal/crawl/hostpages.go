@@ -17,7 +17,7 @@ func (e *Engine) recallHosts(ctx context.Context) error {
 		return nil
 	}
 	s := e.stats.Snapshot()
-	if s.Partial && e.db != nil {
+	if (s.Partial || e.router != nil) && e.db != nil { // other nodes may have fetched some
 		if err := e.countHosts(ctx); err != nil {
 			return fmt.Errorf("count the pages of hosts: %w", err)
 		}
@@ -53,7 +53,7 @@ func answered(entry *seen.Entry) bool { return !entry.Fetched.IsZero() && entry.
 
 // hostPages is how many pages a host has given.
 func (e *Engine) hostPages(host string) (int64, error) {
-	if n, known := e.stats.HostPages(host); known {
+	if n, known := e.stats.HostPages(host); known && e.router == nil {
 		return n, nil
 	}
 	if n, known := e.quota.ofHost(host); known || e.db == nil {

@@ -36,6 +36,15 @@ type State struct {
 	askedTo  int64
 
 	undecided []string // URLs that wait for a merge of seen
+
+	isRoot map[string]bool   // of roots; nil until it is needed
+	outbox map[uint64]string // links bound for other nodes
+
+	arrivals arrivals        // of hosts, from other nodes
+	offHosts map[string]bool // hosts that were forgotten, so that what the shelf's file has of them counts no longer
+	at       time.Time       // when the entries at hand were put
+	unpack   *unpacker
+	fault    error // why the entry at hand cannot be replayed
 }
 
 type waiting struct {
@@ -45,6 +54,11 @@ type waiting struct {
 
 // Recover reads what the views do not have from the journal, into them.
 func Recover(j journal.Journal, v Views) (*State, error) {
+	return recoverBy(j, v, func(*State, journal.Position) error { return nil })
+}
+
+// recoverBy calls after with the position behind each batch that is read.
+func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) error) (*State, error) {
 	s := &State{Stats: stats.New(), views: v, waiting: map[string]waiting{}, guessed: map[string]bool{}, unsaid: map[string]candidate{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
 	at, err := s.readNote(v.Note)
 	if err != nil {
@@ -59,7 +73,10 @@ func Recover(j journal.Journal, v Views) (*State, error) {
 	}
 	err = j.Replay(from, func(batch []byte, end journal.Position) error {
 		s.behind = end <= at
-		return read(batch, s)
+		if err := cmp.Or(read(batch, s), s.fault); err != nil {
+			return err
+		}
+		return after(s, end)
 	})
 	s.time(time.Time{})
 	if err == nil {
@@ -88,6 +105,9 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	}
 	s.Stats = stats.From(n.Stats, n.Sums)
 	s.roots, s.askedTo = n.Roots, n.Asked
+	if n.Arrivals != nil {
+		s.arrivals = *n.Arrivals
+	}
 	for _, m := range n.Marks {
 		s.marks[m.Name] = m.Length
 	}
@@ -118,7 +138,10 @@ func (s *State) sortLeft() error {
 		return nil
 	}
 	s.offShelf = map[string]bool{}
-	err := s.views.Shelf.each(func(_ string, it frontier.Item) error {
+	err := s.views.Shelf.each(func(host string, it frontier.Item) error {
+		if s.offHosts[host] {
+			return nil
+		}
 		switch s.left[it.URL] {
 		case 0:
 			s.onShelf++
@@ -146,7 +169,7 @@ func (s *State) shelved(f func(host string, it frontier.Item) error) error {
 		return nil
 	}
 	return s.views.Shelf.each(func(host string, it frontier.Item) error {
-		if s.offShelf[it.URL] {
+		if s.offShelf[it.URL] || s.offHosts[host] {
 			return nil
 		}
 		return f(host, it)
@@ -158,6 +181,12 @@ func (s *State) Waiting() int { return len(s.waiting) + s.onShelf + s.views.Fron
 
 // Known is the number of URLs ever met within reach.
 func (s *State) Known() int { return int(s.views.Seen.Len()) }
+
+// Away reports whether a host has gone to another node. What is still known of it is that node's to say.
+func (s *State) Away(host string) bool {
+	info, met := s.views.Frontier.Host(host)
+	return met && info.Away
+}
 
 // Fresh reports whether the crawl has not begun.
 func (s *State) Fresh() bool { return len(s.roots) == 0 }
@@ -174,6 +203,7 @@ func (s *State) Seeds() []string {
 }
 
 func (s *State) time(t time.Time) {
+	s.at = t
 	if db, ok := s.views.Seen.(*seen.DB); ok {
 		db.Replay(t)
 	}
@@ -189,8 +219,9 @@ func (s *State) found(host string, it frontier.Item) {
 		return
 	}
 	s.waiting[it.URL] = waiting{host, it}
+	delete(s.guessed, it.URL)
 	if it.Root {
-		s.roots = append(s.roots, it)
+		s.root(it)
 	}
 }
 

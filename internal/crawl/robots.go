@@ -72,11 +72,11 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	}
 	start := w.cfg.Now()
 	v.Tries++
-	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusted[u.Origin()], MaxBody: maxRobots, Arrives: w.receive}, &w.resp)
+	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusted.has(u.Origin()), MaxBody: maxRobots, Arrives: w.receive}, &w.resp)
 	w.count(int64(len(w.resp.Raw)))
 	rec := w.record(v, start)
 	rec.Robots = true
-	f := w.judgeRobots(&v.Item, err)
+	f := w.judgeRobots(&v.Item, err).brokenOff(ctx)
 	if f.again {
 		return w.retry(v, rec, f)
 	}

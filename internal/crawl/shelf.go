@@ -163,8 +163,40 @@ func (s *Shelf) find(url string) (found *frontier.Item, err error) {
 
 var errShelf = errors.New("it is not as it was written")
 
-// read reads a file up to a mark.
+// void lets what was put of a host so far count no longer.
+func (s *Shelf) void(host string) error { return s.put(host, &frontier.Item{}) }
+
+// here calls f with what this run has given up.
+func (s *Shelf) here(f func(host string, it frontier.Item) error) error {
+	to, err := s.flush()
+	if err != nil || s == nil {
+		return err
+	}
+	return s.read(to, f)
+}
+
+// read calls f with what a file has up to a mark, and that counts.
 func (s *Shelf) read(to shelfMark, f func(host string, it frontier.Item) error) error {
+	void := map[string]int64{} // where hosts begin to count
+	err := s.frames(to, func(host string, it frontier.Item, end int64) error {
+		if it.URL == "" {
+			void[host] = end
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.frames(to, func(host string, it frontier.Item, end int64) error {
+		if it.URL == "" || end < void[host] {
+			return nil
+		}
+		return f(host, it)
+	})
+}
+
+// frames calls f with all that is in a file up to a mark, and with the offset behind it.
+func (s *Shelf) frames(to shelfMark, f func(host string, it frontier.Item, end int64) error) error {
 	if to.Length == 0 {
 		return nil
 	}
@@ -180,7 +212,7 @@ func (s *Shelf) read(to shelfMark, f func(host string, it frontier.Item) error) 
 			if d.err != nil {
 				return d.err
 			}
-			return f(host, it)
+			return f(host, it, end)
 		})
 		if err == nil && (read != to.Length || sum.Sum32() != to.Sum) {
 			err = errShelf

@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"kumo/internal/frontier"
 	"kumo/internal/page"
 	"kumo/internal/seen"
 )
@@ -38,6 +37,7 @@ func (e *Engine) unsettle(url string) {
 }
 
 func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
+	e.divert(b)
 	e.offer(b)
 	err := e.committer.put(rec, b.skips, func() []byte {
 		e.countLinks(b)
@@ -84,12 +84,6 @@ func (e *Engine) noteVisit(b *batch, d *done) {
 	if !meta.Due.IsZero() {
 		b.entries.due(url, meta)
 	}
-}
-
-func (e *Engine) addRoot(it frontier.Item) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.roots = append(e.roots, it)
 }
 
 // forsakeLost takes back what was found at origins that were given up.

@@ -34,6 +34,9 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
 	w.was = was{}
 	defer w.rise()
+	if !w.isOurs(v) {
+		return nil
+	}
 	if w.cfg.Depth >= 0 && v.Robots == "" { // it may have been met nearer since it was queued
 		state, depth, err := w.seen.Look(v.URL)
 		if err != nil {
@@ -118,7 +121,7 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 		w.frontier.Postpone(v, 0)
 		return false
 	}
-	return true
+	return w.may(v)
 }
 
 func (w *worker) giveBack(v *frontier.Visit) {
@@ -131,7 +134,7 @@ func (w *worker) giveBack(v *frontier.Visit) {
 func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	start := w.cfg.Now()
 	v.Tries++
-	req := fetch.Request{URL: v.URL, Trusted: w.trusted[u.Origin()], Arrives: w.receive}
+	req := fetch.Request{URL: v.URL, Trusted: w.trusted.has(u.Origin()), Arrives: w.receive}
 	if v.Kind == page.Sitemap {
 		req.MaxBody = w.cfg.MaxSitemap
 	}
@@ -141,7 +144,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	err := w.fetcher.Get(ctx, req, &w.resp)
 	w.count(int64(len(w.resp.Raw)))
 	rec := w.record(v, start)
-	fate := w.judgeAnswer(&v.Item, err)
+	fate := w.judgeAnswer(&v.Item, err).brokenOff(ctx)
 	if fate.again {
 		return w.retry(v, rec, fate)
 	}

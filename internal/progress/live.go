@@ -24,6 +24,7 @@ type Live struct {
 	out    io.Writer
 	width  func() int
 	title  string
+	hint   string // how it can be ended
 	status func() Status
 
 	mu    sync.Mutex // guards all below
@@ -35,8 +36,11 @@ type Live struct {
 
 // NewLive makes a view; width asks the terminal how wide it is.
 func NewLive(out io.Writer, width func() int, title string, limits Limits) *Live {
-	return &Live{out: out, width: width, title: title, meter: Meter{Limits: limits}}
+	return &Live{out: out, width: width, title: title, hint: "Ctrl-C stops, the same command goes on", meter: Meter{Limits: limits}}
 }
+
+// Hint says how what is shown can be ended, where that is not as for a crawl of one node. It is called before Run.
+func (l *Live) Hint(text string) { l.hint = text }
 
 // Run redraws the view until the context ends, then leaves its last state on the screen.
 func (l *Live) Run(ctx context.Context, status func() Status) {
@@ -124,7 +128,7 @@ func (l *Live) render(s Status, r Rates) string {
 	if r.HasLeft {
 		left = ", " + clock(r.Left) + " left"
 	}
-	row("kumo %s  %s%s  (Ctrl-C stops, the same command goes on)", l.title, clock(r.Elapsed), left)
+	row("kumo %s  %s%s  (%s)", l.title, clock(r.Elapsed), left, l.hint)
 	row("  pages  %d  (%.1f/s)   %s  (%s/s)   errors %d", s.Totals.Pages, r.Pages, stats.Bytes(s.Totals.Bytes),
 		stats.Bytes(int64(r.Bytes)), s.Totals.Failed)
 	row("  hosts  %d active, %d waiting, %d backing off", s.Frontier.Active, s.Frontier.Waiting, s.Frontier.Backing)

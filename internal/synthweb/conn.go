@@ -117,7 +117,7 @@ func (c *conn) answer(r *request) bool {
 	}
 	c.countFor(int(host))
 	c.countAgent(r.agent)
-	v := visit{ref: c.s.web.locate(host, r.target), target: r.target}
+	v := visit{ref: c.s.web.locate(host, r.target), target: r.target, at: c.since}
 	c.s.tally.begin(&v, c.since)
 	h := &c.s.web.hosts[host]
 	latency := h.latency
@@ -125,7 +125,9 @@ func (c *conn) answer(r *request) bool {
 		latency = never
 	}
 	if latency > 0 && !c.wait(latency) {
-		c.s.tally.end(&v, 0, time.Now())
+		now := time.Now()
+		c.s.tally.end(&v, 0, now)
+		c.log(&v, 0, false, now)
 		return false
 	}
 	return c.respond(r, &v, h)
@@ -168,11 +170,13 @@ func (c *conn) respond(r *request, v *visit, h *host) bool {
 	whole := b.out.err == nil && !r.head && f.cutAfter == 0
 	c.s.tally.served(v, a.status, whole)
 	c.s.tally.counts[bytesSent].Add(b.out.sent + int64(len(b.out.buf)))
-	c.s.tally.end(v, a.status, time.Now())
+	now := time.Now()
+	c.s.tally.end(v, a.status, now)
 	b.out.finish()
 	if whole && b.out.err != nil {
 		c.s.tally.torn(v)
 	}
+	c.log(v, a.status, whole && b.out.err == nil, now)
 	return b.out.err == nil && !f.last
 }
 

@@ -3,6 +3,7 @@ package synthweb
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 
@@ -19,8 +20,11 @@ type dnsServer struct {
 	running sync.WaitGroup
 }
 
-func serveDNS(s *Server) (*dnsServer, error) {
-	udp, tcp, err := listenBoth()
+func serveDNS(s *Server, on netip.Addr) (*dnsServer, error) {
+	if on.IsLoopback() {
+		on = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	udp, tcp, err := listenBoth(on)
 	if err != nil {
 		return nil, fmt.Errorf("serving DNS for the synthetic web: %w", err)
 	}
@@ -37,10 +41,10 @@ func serveDNS(s *Server) (*dnsServer, error) {
 	return d, nil
 }
 
-// listenBoth opens the same free port for UDP and TCP.
-func listenBoth() (udp net.PacketConn, tcp net.Listener, err error) {
+// listenBoth opens the same free port of an address for UDP and TCP.
+func listenBoth(on netip.Addr) (udp net.PacketConn, tcp net.Listener, err error) {
 	for range 10 {
-		if udp, err = net.ListenPacket("udp4", "127.0.0.1:0"); err != nil {
+		if udp, err = net.ListenPacket("udp4", netip.AddrPortFrom(on, 0).String()); err != nil {
 			return nil, nil, err
 		}
 		if tcp, err = net.Listen("tcp4", udp.LocalAddr().String()); err == nil {

@@ -16,6 +16,9 @@ type door struct {
 // listen opens all addresses on one port, and falls back to 127.0.0.1 where there is no other and hosts have names.
 func (s *Server) listen() error {
 	n := s.opts.Addresses
+	if len(s.opts.On) > 0 {
+		n = len(s.opts.On)
+	}
 	switch {
 	case s.web.cfg.ByAddress && n > 0:
 		return errors.New("serving the synthetic web: its hosts have an address each, and cannot be spread over fewer")
@@ -36,7 +39,7 @@ func (s *Server) listen() error {
 			break
 		}
 	}
-	if n > 1 && !s.web.cfg.ByAddress && s.listenOn(1) == nil {
+	if n > 1 && !s.web.cfg.ByAddress && len(s.opts.On) == 0 && s.listenOn(1) == nil {
 		s.Fallback = err
 		return nil
 	}
@@ -46,10 +49,7 @@ func (s *Server) listen() error {
 func (s *Server) listenOn(n int) error {
 	s.addrs, s.doors, s.port = nil, nil, s.opts.Port
 	for i := range n {
-		addr := loopback(i)
-		if n == 1 && !s.web.cfg.ByAddress {
-			addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-		}
+		addr := s.address(i, n)
 		s.addrs = append(s.addrs, addr)
 		if s.web.cfg.ByAddress && s.web.closed(i) {
 			continue
@@ -63,6 +63,17 @@ func (s *Server) listenOn(n int) error {
 		s.doors = append(s.doors, door{l, s.only(i, n)})
 	}
 	return nil
+}
+
+// address is the i-th of n addresses on which the server listens.
+func (s *Server) address(i, n int) netip.Addr {
+	switch {
+	case len(s.opts.On) > 0:
+		return s.opts.On[i]
+	case n == 1 && !s.web.cfg.ByAddress:
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return loopback(i)
 }
 
 // closed reports whether nothing listens for a host that has an address.

@@ -17,6 +17,9 @@ type ServeOptions struct {
 	DNS           bool         // answer DNS questions too
 	PerConnection int          // answers after which a connection is closed; 0: never
 	Truth         TruthOptions // what the crawl that is judged was told to do
+
+	On  []netip.Addr // addresses to serve on, DNS on the first, instead of loopback ones; not for hosts that go by addresses
+	Log bool         // keep each request, for Server.Log; some hundred bytes each
 }
 
 // A Server is a web being served on loopback. It runs until Close, or until the context given to Serve is done.
@@ -35,6 +38,7 @@ type Server struct {
 	tls     *tls.Config // nil without
 	dns     *dnsServer
 	benches sync.Pool
+	log     *requestLog // nil without
 	running sync.WaitGroup
 	closed  chan struct{}
 
@@ -53,13 +57,16 @@ func Serve(ctx context.Context, w *Web, opts ServeOptions) (*Server, error) {
 			return nil, err
 		}
 	}
+	if opts.Log {
+		s.log = new(requestLog)
+	}
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
 	s.benches.New = func() any { return &bench{page: writer{w: w, port: s.port}} }
 	if opts.DNS {
 		var err error
-		if s.dns, err = serveDNS(s); err != nil {
+		if s.dns, err = serveDNS(s, s.addrs[0]); err != nil {
 			s.closeDoors()
 			return nil, err
 		}

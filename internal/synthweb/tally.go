@@ -75,6 +75,7 @@ func (t *tally) reset(now time.Time) {
 type visit struct {
 	ref     Ref
 	target  []byte
+	at      time.Time // its arrival
 	verdict verdict
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kumo/internal/seen"
+	"kumo/internal/weburl"
 )
 
 // page compares a line of pages.jsonl with its record.
@@ -170,6 +171,12 @@ func (g *group) remembered(e *seen.Entry) bool {
 	return e.Status == last.Status && (e.Digest == last.Digest || g.again && last.Status >= 400)
 }
 
+// away reports whether the URL's host has gone to another node, with all that waits.
+func (g *group) away() bool {
+	u, err := weburl.Parse(g.url)
+	return err == nil && g.v.Shared && g.v.State != nil && g.v.State.Away(u.Host())
+}
+
 // judgeEntry compares what the URL database says with what became of the URL.
 func (g *group) judgeEntry() {
 	const name = "state/seen"
@@ -183,14 +190,21 @@ func (g *group) judgeEntry() {
 	g.v.tally.entry(e)
 	fetched := !e.Fetched.IsZero()
 	switch {
+	case fetched && !g.noted && g.v.Shared:
+		// by another node, which had the host then
 	case fetched && !g.noted:
 		g.fault(checkSeen, name, -1, "it was fetched at %v, says the URL database, but crawl.log has no visit then", e.Fetched)
 	case g.answered.Status > 0 && !g.remembered(e):
 		g.fault(checkSeen, name, -1, "crawl.log at byte %d has status %d and sha1:%v, the URL database %d and sha1:%v", g.answered.At,
 			g.answered.Status, g.answered.Digest, e.Status, digest(e.Digest))
+	case e.State == seen.Known && !fetched && !g.waits && !g.skipped && !g.undecided && g.v.Shared:
+		if !g.away() {
+			g.v.note(Fault{Check: checkURLs, File: name, Offset: -1, URL: g.url,
+				What: "it is known, and nothing here says what became of it: another node may have left it out, and says so in its skipped.jsonl"})
+		}
 	case e.State == seen.Known && !fetched && !g.waits && !g.skipped && !g.undecided:
 		g.fault(checkURLs, name, -1, "it is known, but was neither fetched nor left out, and does not wait: it is lost")
-	case e.State == seen.Aside && !g.skipped && !g.aside && !g.undecided:
+	case e.State == seen.Aside && !g.skipped && !g.aside && !g.undecided && !g.v.Shared:
 		g.fault(checkURLs, name, -1, "it is known as left out, but neither skipped.jsonl nor state/asides says why")
 	}
 }

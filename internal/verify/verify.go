@@ -23,6 +23,7 @@ type Parts struct {
 	Seen    *seen.DB
 	Digests *seen.Digests
 	State   *crawl.State // nil: what is committed is not known, so all that is there counts
+	Shared  bool         // the folder is that of one node of several: hosts come from others, and go to them
 	Broken  []Fault
 }
 

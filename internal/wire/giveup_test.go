@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"kumo/internal/crawl"
 	"kumo/internal/journal/file"
 	"kumo/internal/page"
 	"kumo/internal/weburl"
@@ -133,15 +132,14 @@ func TestAServerThatStopsCostsNoURL(t *testing.T) {
 	for i := range 15 {
 		fmt.Fprintf(&links, "<a href=/%d>x</a>", i)
 	}
-	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(links.String())})
+	var s *site
+	s = newSite(t, map[string]http.HandlerFunc{"a.test/": func(w http.ResponseWriter, r *http.Request) {
+		s.Listener.Close()
+		w.Header().Set("Connection", "close")
+		html(links.String())(w, r)
+	}})
 	j := s.job(t, "a.test/")
 	j.Frontier.PerHost = 4
-	j.Listener = crawl.Listener{Visited: func(r *page.Record) {
-		if r.From == "" {
-			s.Listener.Close()
-			s.CloseClientConnections()
-		}
-	}}
 	mustRun(t, j)
 	c, err := Open(t.Context(), j)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
+	"kumo/internal/node"
 	"kumo/internal/parse"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
@@ -49,6 +50,7 @@ type Crawl struct {
 	block   *crawl.BlockList
 	stores  []store.Store // until the engine has closed them
 	disk    vfs.FS
+	share   *share // in a crawl of several nodes; nil for one alone
 }
 
 // Open makes a crawl of a job: it locks the folder, reads what an earlier run left there, and puts the parts together. It waits,
@@ -70,6 +72,9 @@ func open(ctx context.Context, j *Job, disk vfs.FS) (_ *Crawl, err error) {
 	}
 	if len(c.seeds) == 0 && !(&folder{dir: j.Dir, disk: disk}).isCrawl() {
 		return nil, NoCrawl(j.Dir)
+	}
+	if _, err := disk.Size(filepath.Join(j.Dir, "state", node.IdentityName)); err == nil {
+		return nil, badJob("%s belongs to a node of a cluster: kumo node --crawl %s goes on there", j.Dir, j.Name)
 	}
 	if c.folder, err = openFolder(ctx, disk, j); err != nil {
 		return nil, err
@@ -153,6 +158,13 @@ func (c *Crawl) openState() (err error) {
 			return err
 		}
 		c.journal = j
+		if c.share != nil {
+			shipped, err := c.share.ship(j)
+			if err != nil {
+				return err
+			}
+			c.journal = shipped
+		}
 	}
 	if err := c.openViews(); err != nil {
 		return err
@@ -213,7 +225,7 @@ func (c *Crawl) assemble() error {
 	if err != nil {
 		return err
 	}
-	c.engine = crawl.New(j.Crawl, crawl.Parts{
+	parts := crawl.Parts{
 		Asides:  c.asides,
 		Answers: c.answers,
 		Robots:  rules,
@@ -229,7 +241,11 @@ func (c *Crawl) assemble() error {
 		Stores:   stores,
 		Journal:  c.journal,
 		Listener: j.Listener,
-	}, c.state)
+	}
+	if c.share != nil {
+		c.share.join(&parts)
+	}
+	c.engine = crawl.New(j.Crawl, parts, c.state)
 	return nil
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 
 	"kumo/internal/crawl"
 	"kumo/internal/frontier"
 	"kumo/internal/journal/file"
+	"kumo/internal/node"
 	"kumo/internal/seen"
 	"kumo/internal/verify"
 	"kumo/internal/vfs"
@@ -26,6 +28,8 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 	defer func() { err = errors.Join(err, f.close()) }()
 	o := &onlooker{folder: f, parts: verify.Parts{Dir: dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS)}}
 	defer func() { err = errors.Join(err, o.close()) }()
+	_, alone := os.Stat(f.path("state", node.IdentityName))
+	o.parts.Shared = alone == nil
 	o.open()
 	if o.sawNothing() {
 		return nil, nothingIn(dir)

@@ -1,0 +1,197 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/frontier"
+	"kumo/internal/journal"
+	"kumo/internal/member"
+	"kumo/internal/seen"
+)
+
+// came replays a chunk. What waits is restored with what was found; hosts owe what they owed when it came, and their full delay.
+func (s *State) came(c came) {
+	if s.fault != nil {
+		return
+	}
+	var p *parcel
+	if s.unpack == nil {
+		s.unpack, s.fault = newUnpacker()
+	}
+	if s.fault == nil {
+		p, s.fault = s.unpack.read([]byte(c.data))
+	}
+	if s.fault != nil {
+		s.fault = fmt.Errorf("replay a chunk from %s: %w", c.transfer.From, s.fault)
+		return
+	}
+	if db, ok := s.views.Seen.(*seen.DB); ok {
+		for i := range p.known {
+			db.Learn(p.known[i].entries)
+		}
+	}
+	if s.behind {
+		return
+	}
+	s.arrivals.take(c.transfer, p, c.last)
+	for i := range p.waiting {
+		a := &p.waiting[i]
+		s.arrive(a.host, a.clock)
+		for _, it := range a.items {
+			s.waiting[it.URL] = waiting{a.host, it}
+		}
+	}
+	for i := range p.known {
+		s.arrive(p.known[i].host, p.known[i].clock)
+	}
+}
+
+func (s *State) arrive(host string, c clock) {
+	s.views.Frontier.Arrive(host, c.asked, c.wait-max(time.Since(s.at), 0))
+	s.views.Frontier.Restore(host)
+}
+
+func (s *State) dropped(t member.Transfer) {
+	if !s.behind {
+		s.forgot(s.arrivals.drop(t))
+	}
+}
+
+// forgot takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the shelf.
+func (s *State) forgot(hosts []string) {
+	if s.behind || s.fault != nil || len(hosts) == 0 {
+		return
+	}
+	if _, s.fault = s.views.Frontier.Remove(hosts...); s.fault != nil {
+		return
+	}
+	gone := make(map[string]bool, len(hosts))
+	for _, host := range hosts {
+		gone[host] = true
+	}
+	maps.DeleteFunc(s.waiting, func(_ string, w waiting) bool { return gone[w.host] })
+	maps.DeleteFunc(s.unsaid, func(_ string, c candidate) bool { return gone[c.host] })
+	maps.DeleteFunc(s.toldOf, func(url string, _ bool) bool { return gone[hostOfURL(url)] })
+	maps.DeleteFunc(s.left, func(url string, _ int) bool { return gone[hostOfURL(url)] })
+	if s.left != nil { // something is on the shelf
+		if s.offHosts == nil {
+			s.offHosts = map[string]bool{}
+		}
+		maps.Copy(s.offHosts, gone)
+	}
+}
+
+func (s *State) epoch(settled uint64) {
+	if !s.behind {
+		s.arrivals.settle(settled)
+	}
+}
+
+// Arrived are the transfers that came whole since an epoch was settled.
+func (s *State) Arrived() []member.Transfer { return slices.Clone(s.arrivals.Whole) }
+
+// Partial are the transfers of which something has come, and that have not come whole.
+func (s *State) Partial() []member.Transfer { return s.arrivals.partial() }
+
+// RecoverEstate is Recover for views that have nothing and a journal that is read from its beginning, as that of a dead node is: what
+// would not fit into memory goes to the views' disks on the way. memory is for what waits, in bytes, and no hard bound.
+func RecoverEstate(ctx context.Context, j journal.Journal, v Views, memory int64) (*State, error) {
+	most := int(memory / (2 * itemWeight))
+	return recoverBy(j, v, func(s *State, end journal.Position) error { return s.relieve(ctx, end, most) })
+}
+
+// relieve is what a checkpoint is for an engine: it makes room in memory.
+func (s *State) relieve(ctx context.Context, at journal.Position, most int) error {
+	s.undecided = nil
+	if db, ok := s.views.Seen.(*seen.DB); ok && db.Full() {
+		db.Freeze(uint64(at))
+		if err := db.Merge(ctx, s.guess); err != nil {
+			return err
+		}
+		if err := compact(ctx, db); err != nil {
+			return err
+		}
+	}
+	if len(s.waiting)-len(s.guessed) <= most {
+		return nil
+	}
+	maps.DeleteFunc(s.guessed, func(url string, _ bool) bool { _, waits := s.waiting[url]; return !waits })
+	for _, w := range s.queue() {
+		if !s.guessed[w.item.URL] { // the journal may yet say that it was found
+			s.views.Frontier.Restore(w.host, w.item)
+			delete(s.waiting, w.item.URL)
+		}
+	}
+	return s.views.Frontier.Err()
+}
+
+// guess takes in what a merge has decided before the journal says what the dead node's merge did.
+func (s *State) guess(all []seen.Decided) error {
+	return s.news(all, func(host string, it frontier.Item) {
+		s.waiting[it.URL] = waiting{host, it}
+		s.guessed[it.URL] = true
+	})
+}
+
+// Fold makes a holding of a state that no engine goes on from: that of a dead node. What came by transfers that did not come whole is
+// dropped, and what nobody had decided is. Frontier and URL database stay open, and are the caller's to close.
+func (s *State) Fold(ctx context.Context) (*Holding, error) {
+	db, ok := s.views.Seen.(*seen.DB)
+	if !ok {
+		return nil, errNoDB
+	}
+	s.behind = false
+	for _, t := range s.Partial() {
+		s.dropped(t)
+	}
+	if s.fault != nil {
+		return nil, s.fault
+	}
+	for _, w := range s.queue() {
+		s.views.Frontier.Restore(w.host, w.item)
+	}
+	err := s.shelved(func(host string, it frontier.Item) error {
+		s.views.Frontier.Restore(host, it)
+		return nil
+	})
+	if err == nil {
+		db.Freeze(db.Position())
+		err = db.Settle(ctx, s.decided)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fold what a node held: %w", err)
+	}
+	s.waiting = map[string]waiting{}
+	nothing := func(func(string, frontier.Item) error) error { return nil }
+	return &Holding{frontier: s.views.Frontier, db: db, shelf: nothing, told: func(url string) bool { return s.toldOf[url] },
+		except: func(string) bool { return false }, now: time.Now}, nil
+}
+
+// decided restores what seen has found to be news.
+func (s *State) decided(all []seen.Decided) error {
+	return s.news(all, func(host string, it frontier.Item) { s.views.Frontier.Restore(host, it) })
+}
+
+// news calls f with what is to be fetched of what was decided.
+func (s *State) news(all []seen.Decided, f func(host string, it frontier.Item)) error {
+	for i := range all {
+		d := decoder{b: all[i].Payload}
+		c := d.candidate()
+		if d.err != nil {
+			return fmt.Errorf("a decided URL: %w", d.err)
+		}
+		if all[i].News != seen.Fresh || c.rule != "" {
+			continue
+		}
+		if hop := c.item.Kind.Hop(); hop != 0 && len(c.item.Path) < maxPath {
+			c.item.Path += string(hop)
+		}
+		f(strings.Clone(c.host), c.item)
+	}
+	return nil
+}

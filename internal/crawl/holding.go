@@ -1,0 +1,269 @@
+package crawl
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/frontier"
+	"kumo/internal/seen"
+	"kumo/internal/strategy"
+)
+
+// A Holding is what a node holds of hosts: an engine's, or what was folded of a dead node's.
+type Holding struct {
+	frontier *frontier.Frontier
+	db       *seen.DB
+	shelf    func(f func(host string, it frontier.Item) error) error // calls f with what was given up and counts
+	told     func(url string) bool                                   // of which skipped.jsonl has said that its host could not be had
+	except   func(host string) bool                                  // hosts that are not held
+	now      func() time.Time
+}
+
+// Holding is what the engine holds at present. Hosts of transfers under way are not among it.
+func (e *Engine) Holding() *Holding {
+	e.hand.mu.Lock()
+	came := e.hand.arrivals.hosts()
+	e.hand.mu.Unlock()
+	return &Holding{frontier: e.frontier, db: e.db, shelf: e.shelf.here, told: e.wasTold, now: e.cfg.Now,
+		except: func(host string) bool { return came[host] }}
+}
+
+// Export begins to read what the engine holds of hosts that have other owners; see [Holding.Export].
+func (e *Engine) Export(owner func(host string) strategy.Node) (*Export, error) {
+	if e.db == nil {
+		return nil, errNoDB
+	}
+	return e.Holding().Export(owner)
+}
+
+// Forget leaves hosts out of what is exported from now on.
+func (h *Holding) Forget(gone func(host string) bool) {
+	except := h.except
+	h.except = func(host string) bool { return except(host) || gone(host) }
+}
+
+// An Export reads what is held of some hosts, in chunks that [Engine.Take] understands: first what waits, from the frontier and the shelf,
+// then, in one pass, what is known. It changes nothing. One goroutine uses it.
+type Export struct {
+	*Holding
+	sizes
+	owner   func(host string) strategy.Node
+	tour    *frontier.Tour
+	packers map[strategy.Node]*packer
+	yield   func(packed, error) bool
+	ended   bool // by who reads
+
+	next func() (packed, error, bool)
+	stop func()
+}
+
+// packed is a chunk, and whose it is.
+type packed struct {
+	to   strategy.Node
+	data []byte
+}
+
+// Export begins to read what is held of hosts that have other owners: owner says whose a host is, "" where it stays. Nothing may be added
+// to these hosts, nor done, until it is closed; see Drain.
+func (h *Holding) Export(owner func(host string) strategy.Node) (*Export, error) {
+	x := &Export{Holding: h, sizes: sizes{sheetBytes, chunkBytes}, packers: map[strategy.Node]*packer{}}
+	x.owner = func(host string) strategy.Node {
+		if h.except(host) {
+			return ""
+		}
+		return owner(host)
+	}
+	x.tour = h.frontier.Tour(func(host string) bool { return x.owner(host) != "" })
+	x.next, x.stop = iter.Pull2(x.all)
+	return x, nil
+}
+
+// Next returns the next chunk, and whose it is; "" if there is no more.
+func (x *Export) Next() (to strategy.Node, data []byte, err error) {
+	p, err, _ := x.next()
+	return p.to, p.data, err
+}
+
+// Close ends the reading.
+func (x *Export) Close() error {
+	x.stop()
+	x.tour.Close()
+	return nil
+}
+
+// all yields all chunks.
+func (x *Export) all(yield func(packed, error) bool) {
+	x.yield = yield
+	for _, part := range []func() error{x.waiting, x.shelved, x.known} {
+		if err := part(); err != nil && !x.ended {
+			yield(packed{}, err)
+			return
+		}
+		if x.ended {
+			return
+		}
+	}
+	for _, to := range x.nodes() {
+		if p := x.packers[to]; !p.empty() && !x.send(to, p) {
+			return
+		}
+	}
+}
+
+func (x *Export) nodes() []strategy.Node {
+	all := make([]strategy.Node, 0, len(x.packers))
+	for n := range x.packers {
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// maxPackers is how many chunks are begun at once.
+const maxPackers = 128
+
+// packer is the chunk at hand of a node.
+func (x *Export) packer(to strategy.Node) (*packer, error) {
+	if p := x.packers[to]; p != nil {
+		return p, nil
+	}
+	if len(x.packers) >= maxPackers { // the fullest goes
+		all := x.nodes()
+		fullest := slices.MaxFunc(all, func(a, b strategy.Node) int { return x.packers[a].size() - x.packers[b].size() })
+		x.send(fullest, x.packers[fullest])
+		delete(x.packers, fullest)
+	}
+	zip, err := newZip()
+	if err != nil {
+		return nil, err
+	}
+	p := &packer{sizes: x.sizes, zip: zip, now: x.now()}
+	x.packers[to] = p
+	return p, nil
+}
+
+// send yields a chunk, and reports whether there are to be more.
+func (x *Export) send(to strategy.Node, p *packer) bool {
+	if !x.ended {
+		x.ended = !x.yield(packed{to, p.chunk()}, nil)
+	}
+	return !x.ended
+}
+
+// turn ends a sheet that is full, and a chunk that is. It reports whether the group at hand is to be begun again.
+func (x *Export) turn(to strategy.Node, p *packer) bool {
+	if !p.full() {
+		return false
+	}
+	if p.endSheet() {
+		x.send(to, p)
+	}
+	return true
+}
+
+func (x *Export) waiting() error {
+	for !x.ended {
+		s, err := x.tour.Next()
+		if s == nil || err != nil {
+			return err
+		}
+		to := x.owner(s.Key)
+		p, err := x.packer(to)
+		if err != nil {
+			return err
+		}
+		begun := false // where only a robots.txt of another host is to be fetched, nothing is held
+		for !x.ended {
+			it, err := s.Next()
+			if err != nil {
+				return err
+			}
+			if it == nil {
+				break
+			}
+			if !begun {
+				p.waiting(s.Key, clock{s.Asked, s.Wait})
+			}
+			it.Told = it.Told || x.told(it.URL)
+			p.item(it)
+			begun = !x.turn(to, p)
+		}
+	}
+	return nil
+}
+
+// clock is what a host owes.
+func (x *Export) clock(host string) (clock, frontier.HostInfo) {
+	i, met := x.frontier.Host(host)
+	if !met {
+		return clock{}, i
+	}
+	return clock{i.Asked, i.Next.Sub(x.now())}, i
+}
+
+func (x *Export) shelved() error {
+	last := map[strategy.Node]string{} // hosts at hand
+	return x.shelf(func(host string, it frontier.Item) error {
+		to := x.owner(host)
+		if to == "" || x.ended {
+			return nil
+		}
+		p, err := x.packer(to)
+		if err != nil {
+			return err
+		}
+		if last[to] != host || len(p.group) == 0 {
+			c, _ := x.clock(host)
+			p.waiting(host, c)
+			last[to] = host
+		}
+		p.item(&it)
+		if x.turn(to, p) {
+			delete(last, to)
+		}
+		return nil
+	})
+}
+
+func (x *Export) known() error {
+	owners, origins := byOrigin[strategy.Node]{of: x.owner}, byOrigin[strategy.Node]{}
+	var (
+		to     strategy.Node
+		origin string
+		c      clock
+		p      *packer
+	)
+	for entry, err := range x.db.Select(owners.isOf) {
+		if err != nil {
+			return err
+		}
+		if host, news := origins.next(entry.URL); news {
+			host, origin = strings.Clone(host), strings.Clone(origins.given)
+			var i frontier.HostInfo
+			if c, i = x.clock(host); i.Away {
+				to = ""
+				continue
+			}
+			if to = x.owner(host); to == "" {
+				continue
+			}
+			if p, err = x.packer(to); err != nil {
+				return err
+			}
+			p.known(origin, c)
+		}
+		if to == "" {
+			continue
+		}
+		p.entry(entry.URL[len(origin):], &entry)
+		if x.turn(to, p) {
+			p.known(origin, c)
+		}
+		if x.ended {
+			return nil
+		}
+	}
+	return nil
+}

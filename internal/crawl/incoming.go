@@ -1,0 +1,167 @@
+package crawl
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kumo/internal/member"
+	"kumo/internal/page"
+	"kumo/internal/seen"
+	"kumo/internal/weburl"
+)
+
+// TakeLinks takes links in that another node has found, a [member.Batch]'s data. It returns which of them, counted from 0, it
+// refuses because their hosts are not this node's; the others are in its journal, and that is shipped, when it returns. The same
+// links may come again. data that is no batch is an error and changes nothing; after another error nobody knows, and the links are
+// to be sent again. It waits for room, and needs a Run to commit. Calls at the same time share their commits.
+func (e *Engine) TakeLinks(ctx context.Context, data []byte) (refused []int, err error) {
+	return e.takeFrom(ctx, data, true)
+}
+
+// Inherit is TakeLinks for links that a dead node had for others: those whose hosts are not this node's go into its outbox.
+func (e *Engine) Inherit(ctx context.Context, data []byte) error {
+	_, err := e.takeFrom(ctx, data, false)
+	return err
+}
+
+func (e *Engine) takeFrom(ctx context.Context, data []byte, refuses bool) ([]int, error) {
+	w := e.worker()
+	defer e.rest(w)
+	w.batch.reset()
+	defer w.batch.reset() // its strings are parts of data
+	if err := w.batch.read(data); err != nil {
+		return nil, fmt.Errorf("take links from another node: %w", err)
+	}
+	e.space.await(ctx)
+	e.await(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all := len(w.batch.cands)
+	e.came.Add(1)
+	refused, ticket, err := e.takeIn(&w.batch, refuses, nil)
+	if err == nil && len(refused) < all {
+		err = e.safe(ctx, ticket)
+	}
+	return refused, err
+}
+
+// takeIn takes links in that come from elsewhere. It returns the ticket of their batch, to which also may add.
+func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refused []int, ticket uint64, err error) {
+	err = e.committer.within(func() error {
+		if refuses {
+			refused = e.refuse(b)
+		}
+		e.admitRoots(b)
+		if err := e.put(b, nil, nil); err != nil {
+			return err
+		}
+		if also != nil {
+			also(refused)
+		}
+		ticket = e.committer.ticket()
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	e.tellSkips(b)
+	return refused, ticket, e.forsakeLost(b.found)
+}
+
+// refuse takes those out of a batch that are not this node's. It is called within the committer's gate: who waits, after the owners
+// have changed, for what is put there, knows that nothing of others' is put any more.
+func (e *Engine) refuse(b *batch) (refused []int) {
+	b.routed = true
+	kept := 0
+	for i := range b.cands {
+		if !e.ours(b.cands[i].host) {
+			refused = append(refused, i)
+			continue
+		}
+		b.cands[kept], b.urls[kept] = b.cands[i], b.urls[i]
+		kept++
+	}
+	clear(b.cands[kept:])
+	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+	return refused
+}
+
+// admitRoots takes the seeds of other nodes, and where such have redirected to, into scope.
+func (e *Engine) admitRoots(b *batch) {
+	for i := range b.cands {
+		if it := &b.cands[i].item; it.Root && b.cands[i].rule == "" {
+			if u, err := weburl.Parse(strings.Clone(it.URL)); err == nil {
+				e.admit(u, it.Kind == page.Seed && e.asWritten())
+			}
+		}
+	}
+}
+
+var errLinks = errors.New("these are no links that this version of kumo understands")
+
+// read fills a batch with links that outboxes have written. Strings are parts of one copy of data.
+func (b *batch) read(data []byte) error {
+	if len(data) == 0 || data[0] != member.LinksVersion {
+		return errLinks
+	}
+	b.foreign = true
+	defer func() { b.entries.b = b.entries.b[:0] }() // where isWhole writes
+	d := decoder{b: data[1:], all: string(data[1:])}
+	for len(d.b) > 0 {
+		n, size := binary.Uvarint(d.b)
+		if size <= 0 || n > uint64(len(d.b)-size) {
+			return errLinks
+		}
+		link := d.b[size : size+int(n)]
+		d.b = d.b[size:]
+		rest := len(d.b) - len(link)
+		c := d.candidate()
+		if d.err != nil || len(d.b) != rest || !b.isWhole(&c, link) {
+			return errLinks
+		}
+		b.cands = append(b.cands, c)
+		b.urls = append(b.urls, seen.URL{URL: c.item.URL, Depth: c.item.Depth, State: c.state(), Payload: link})
+	}
+	return nil
+}
+
+// isWhole reports whether a candidate is one that a node could have found: its host is that of its URL, which is in its one form, and
+// it would be written as it was read.
+func (b *batch) isWhole(c *candidate, link []byte) bool {
+	b.entries.b = b.entries.b[:0]
+	b.entries.candidate(c, c.item.Path)
+	u, err := weburl.Parse(c.item.URL)
+	return err == nil && u.String() == c.item.URL && u.Host() == c.host && bytes.Equal(b.entries.b, link) &&
+		c.item.Depth >= 0 && len(c.item.Path) <= maxPath && (c.rule != "" || c.why == "" && !c.soft)
+}
+
+// takeLeft takes in what an earlier run, which had others beside it, has left for them.
+func (e *Engine) takeLeft() error {
+	if e.left == nil {
+		return nil
+	}
+	err := e.left.Bound(func(data []byte) error {
+		var b batch
+		if err := b.read(data); err != nil {
+			return err
+		}
+		_, _, err := e.takeIn(&b, false, nil)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	numbers := e.left.boundNumbers()
+	e.left = nil
+	return e.committer.within(func() error {
+		var enc encoder
+		enc.taken(numbers[0], numbers[len(numbers)-1])
+		e.committer.enqueue(enc.b)
+		return nil
+	})
+}

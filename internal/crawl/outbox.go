@@ -1,0 +1,287 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"kumo/internal/member"
+	"kumo/internal/seen"
+	"kumo/internal/strategy"
+)
+
+// An outbox is what this node has found and others are to fetch. What is put there is in the journal's same batch as the done mark of
+// the page that has the link, and stays there until the answer of the host's owner is journalled.
+type outbox struct {
+	most int64 // bytes, beyond which workers wait
+	gate gate  // shut while there are more
+
+	mu     sync.Mutex // guards below
+	box    *member.Outbox
+	sent   *recent[[2]uint64, offer]
+	seeds  [2]maphash.Seed // of the hashes in sent
+	depths bool            // a link that lies nearer than an earlier one is news
+	data   encoder
+}
+
+// An offer is the best that was ever sent of a URL.
+type offer struct {
+	depth int32
+	state seen.State
+}
+
+const maxSent = 1 << 17 // URLs in a generation of what was sent; who is forgotten is sent again
+
+func newOutbox(cfg Config, s *State) *outbox {
+	cfg.Links.First = rand.Uint64() >> 1
+	o := &outbox{most: cfg.Outbox, box: member.NewOutbox(cfg.Links), depths: cfg.Depth >= 0,
+		sent: newRecent[[2]uint64, offer](maxSent), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	for _, n := range s.boundNumbers() {
+		o.box.Restore(n, hostOfLink(s.outbox[n]), s.outbox[n])
+	}
+	o.weigh()
+	return o
+}
+
+// hostOfLink is the host of a link as encoder.candidate writes it: its first field.
+func hostOfLink(link string) string {
+	n, size := binary.Uvarint([]byte(link[:min(len(link), binary.MaxVarintLen64)]))
+	if size <= 0 || n > uint64(len(link)-size) {
+		return ""
+	}
+	return link[size : size+int(n)]
+}
+
+// weigh holds workers back, or no longer. The caller holds mu.
+func (o *outbox) weigh() { o.gate.set(o.box.Bytes() > o.most) }
+
+// news reports whether a candidate says more than what was sent before. It is exact but for 128 bits of hashes that nobody can
+// choose; the caller holds mu.
+func (o *outbox) news(c *candidate) bool {
+	k := [2]uint64{maphash.String(o.seeds[0], c.item.URL), maphash.String(o.seeds[1], c.item.URL)}
+	now := offer{c.item.Depth, c.state()}
+	was, known := o.sent.get(k)
+	if known && (now.state < was.state || now.state == was.state && (now.depth >= was.depth || !o.depths)) {
+		return false
+	}
+	o.sent.put(k, now)
+	return true
+}
+
+// divert takes the candidates out of a batch that are other nodes' business and puts them into the outbox. It is called within the
+// committer's gate.
+func (e *Engine) divert(b *batch) {
+	if e.router == nil || b.routed {
+		return
+	}
+	kept := 0
+	for i := range b.cands {
+		c := &b.cands[i]
+		if e.router.Ours(c.host) {
+			b.cands[kept], b.urls[kept] = *c, b.urls[i]
+			kept++
+			continue
+		}
+		e.out.put(e, b, c)
+	}
+	clear(b.cands[kept:])
+	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+}
+
+func (o *outbox) put(e *Engine, b *batch, c *candidate) {
+	if c.item.Root && c.rule == "" {
+		e.divertRoot(&b.entries, c.item)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.news(c) {
+		return
+	}
+	o.data.b = o.data.b[:0]
+	o.data.candidate(c, b.pathOf(c))
+	data := string(o.data.b)
+	b.entries.bound(o.box.Put(hostOfLink(data), data), data)
+	o.weigh()
+}
+
+// Batches returns the links that are to be sent now to those who own their hosts, in batches that their TakeLinks understands, and
+// first those that have had no answer for too long. owner says who that is; it is not asked for hosts that are this node's, and
+// false, as for hosts that will be, lets links wait. It is called again and again; the more seldom, the fuller are the batches.
+func (e *Engine) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
+	if e.out == nil {
+		return nil
+	}
+	all := e.out.batches(now, func(host string) (strategy.Node, bool) {
+		if e.ours(host) {
+			return here, true
+		}
+		return owner(host)
+	})
+	return slices.DeleteFunc(all, func(b member.Batch) bool {
+		if b.To == here {
+			_ = e.takeBack(b, now) // after an error nothing more is committed, and the run ends with it
+		}
+		return b.To == here
+	})
+}
+
+// here is the owner of hosts that became this node's while links to them waited.
+const here strategy.Node = ""
+
+func (o *outbox) batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.box.Batches(now, owner)
+}
+
+// Answered tells what a node answered to a batch: the links that it refused are sent again, by and by; it has journalled the others.
+func (e *Engine) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
+	if e.out != nil && from != here {
+		e.out.answered(e.committer, from, batch, refused, now)
+	}
+}
+
+func (o *outbox) answered(c *committer, from strategy.Node, batch uint64, refused []int, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var enc encoder
+	for _, r := range o.box.Answered(from, batch, refused, now) {
+		enc.taken(r.First, r.Last)
+	}
+	o.weigh()
+	c.enqueue(enc.b)
+}
+
+// takeBack takes links in that have turned out to be this node's.
+func (e *Engine) takeBack(from member.Batch, now time.Time) error {
+	var b batch
+	if err := b.read(from.Data); err != nil {
+		return err
+	}
+	_, _, err := e.takeIn(&b, true, func(refused []int) { e.out.answered(e.committer, here, from.Number, refused, now) })
+	return err
+}
+
+// empty reports whether nothing is in the outbox.
+func (o *outbox) empty() bool {
+	if o == nil {
+		return true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.box.Len() == 0
+}
+
+// Outbox is how many links wait for other nodes to take them, and the memory that they take, about.
+func (e *Engine) Outbox() (links int, bytes int64) {
+	if e.out == nil {
+		return 0, 0
+	}
+	e.out.mu.Lock()
+	defer e.out.mu.Unlock()
+	return e.out.box.Len(), e.out.box.Bytes()
+}
+
+// numbers are those of all links that wait.
+func (o *outbox) numbers() []uint64 {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.box.Numbers()
+}
+
+// rewrite journals anew, and makes durable, what a checkpoint found in the outbox: it is nowhere else when the journal before it is
+// dropped.
+func (e *Engine) rewrite(numbers []uint64) error {
+	if len(numbers) == 0 {
+		return nil
+	}
+	slices.Sort(numbers)
+	for len(numbers) > 0 {
+		numbers = e.out.rewrite(e.committer, numbers)
+		if err := e.committer.commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewrite journals a part, and returns the rest.
+func (o *outbox) rewrite(c *committer, numbers []uint64) []uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var enc encoder
+	for len(numbers) > 0 && len(enc.b) < rewriteBytes {
+		if link, waits := o.box.Data(numbers[0]); waits {
+			enc.bound(numbers[0], link)
+		}
+		numbers = numbers[1:]
+	}
+	c.enqueue(enc.b)
+	return numbers
+}
+
+const rewriteBytes = 4 << 20
+
+// bound is told of links that were put into the outbox. Those that a checkpoint found there come again behind it.
+func (s *State) bound(number uint64, link string) {
+	if s.behind {
+		return
+	}
+	if s.outbox == nil {
+		s.outbox = map[uint64]string{}
+	}
+	s.outbox[number] = link
+}
+
+func (s *State) taken(first, last uint64) {
+	if s.behind {
+		return
+	}
+	if last-first > uint64(len(s.outbox)) {
+		for n := range s.outbox {
+			if first <= n && n <= last {
+				delete(s.outbox, n)
+			}
+		}
+		return
+	}
+	for n := first; n <= last; n++ {
+		delete(s.outbox, n)
+	}
+}
+
+func (s *State) boundNumbers() []uint64 {
+	all := make([]uint64, 0, len(s.outbox))
+	for n := range s.outbox {
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Bound gives the links that wait for other nodes, in batches that [Engine.TakeLinks] and [Engine.Inherit] understand.
+func (s *State) Bound(f func(data []byte) error) error {
+	data := []byte{member.LinksVersion}
+	for _, n := range s.boundNumbers() {
+		data = append(binary.AppendUvarint(data, uint64(len(s.outbox[n]))), s.outbox[n]...)
+		if len(data) < boundBytes {
+			continue
+		}
+		if err := f(data); err != nil {
+			return err
+		}
+		data = data[:1]
+	}
+	if len(data) == 1 {
+		return nil
+	}
+	return f(data)
+}
+
+const boundBytes = 256 << 10

@@ -1,0 +1,47 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"kumo/internal/frontier"
+)
+
+// A shift is what the visits under way have in common that began since the last Interrupt.
+type shift struct {
+	mu  sync.Mutex // guards below
+	ctx context.Context
+	end context.CancelCauseFunc
+}
+
+// errInterrupted is why requests end that others would not wait for.
+var errInterrupted = errors.New("interrupted")
+
+// Interrupt breaks off all requests under way: the node's lease has ended, and another may be about to ask the same hosts. Their URLs wait again.
+func (e *Engine) Interrupt() {
+	e.shift.mu.Lock()
+	defer e.shift.mu.Unlock()
+	if e.shift.end != nil {
+		e.shift.end(errInterrupted)
+		e.shift.ctx, e.shift.end = nil, nil
+	}
+}
+
+// join is the context of a visit that begins now.
+func (s *shift) join(fetching context.Context) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx == nil {
+		s.ctx, s.end = context.WithCancelCause(fetching)
+	}
+	return s.ctx
+}
+
+// brokenOff has a host owe its delay after a request that was interrupted: it may have seen it.
+func (f fate) brokenOff(ctx context.Context) fate {
+	if f.again && f.outcome == frontier.NoRequest && errors.Is(context.Cause(ctx), errInterrupted) {
+		f.outcome = frontier.Answered
+	}
+	return f
+}

@@ -1,0 +1,71 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A run that stays does not end when nothing waits: links may come from other nodes, and seeds from a person. Its workers sleep in the
+// frontier then.
+
+// stay begins a run that stays, unless it is to end already.
+func (e *Engine) stay() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.frontier.Stay(e.cfg.Stay && !e.finished)
+}
+
+// Finish lets a run end that stays, when nothing waits any more. It does not wait for links that other nodes have yet to take; they are
+// kept for the next run.
+func (e *Engine) Finish() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.finished = true
+	e.frontier.Stay(false)
+}
+
+// Idle reports whether nothing waits, is under way, is undecided or is in the outbox. A link that is on its way from one node to another
+// is in the outbox of the first until the second has it.
+//
+// So a crawl of several nodes is done when all were idle, and all were idle still when each was asked again after that, and nothing came
+// to any of them in between: [Engine.Came] was the same.
+func (e *Engine) Idle() bool {
+	dry, moves := e.frontier.Dry()
+	// What leaves the outbox becomes undecided, or waits; what is decided waits. What waits when it has been looked for makes a move.
+	if !dry || !e.out.empty() || e.wavers() {
+		return false
+	}
+	dry, now := e.frontier.Dry()
+	return dry && now == moves
+}
+
+// Came is how often links or seeds were brought to this engine.
+func (e *Engine) Came() int64 { return e.came.Load() }
+
+// decideShare bounds how much of the time a run that stays may have seen decide, when nothing else is to be done.
+const decideShare = 10
+
+// keepDeciding has seen decide what it is not sure of whenever nothing else waits in a run that stays, until the context ends.
+func (e *Engine) keepDeciding(ctx context.Context) error {
+	if e.db == nil || !e.cfg.Stay {
+		return nil
+	}
+	tick := time.NewTicker(e.cfg.Commit)
+	defer tick.Stop()
+	for next := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if dry, _ := e.frontier.Dry(); !dry || !e.wavers() || time.Now().Before(next) {
+			continue
+		}
+		began := time.Now()
+		if err := e.decide(ctx); err != nil && !canceled(err) {
+			return fmt.Errorf("decide what is news: %w", err)
+		}
+		next = time.Now().Add(decideShare * time.Since(began))
+	}
+}

@@ -1,0 +1,45 @@
+package crawl
+
+import (
+	"context"
+	"slices"
+
+	"kumo/internal/member"
+)
+
+// DoneWith forgets the hosts that have come whole to other nodes, as Forget does (nil: none), and then notes, durably, which transfers
+// are done with: what comes back from there is not to be forgotten again.
+func (e *Engine) DoneWith(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error {
+	if gone != nil {
+		if err := e.Forget(ctx, gone); err != nil {
+			return err
+		}
+	}
+	if len(whole) == 0 {
+		return nil
+	}
+	var ticket uint64
+	err := e.committer.within(func() error {
+		var enc encoder
+		enc.went(whole)
+		e.committer.enqueue(enc.b)
+		ticket = e.committer.ticket()
+		e.hand.mu.Lock()
+		defer e.hand.mu.Unlock()
+		e.hand.arrivals.Went = append(e.hand.arrivals.Went, whole...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.safe(ctx, ticket)
+}
+
+func (s *State) went(all []member.Transfer) {
+	if !s.behind {
+		s.arrivals.Went = append(s.arrivals.Went, all...)
+	}
+}
+
+// Went are the transfers that DoneWith was told of since an epoch was settled.
+func (s *State) Went() []member.Transfer { return slices.Clone(s.arrivals.Went) }

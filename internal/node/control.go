@@ -1,0 +1,232 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/bus"
+)
+
+// A State is what all nodes are to do.
+type State string
+
+// The states. A crawl without a record waits.
+const (
+	Waiting  State = "waiting"  // for a start
+	Running  State = "running"  // fetch
+	Paused   State = "paused"   // fetch nothing, and stay
+	Stopping State = "stopping" // end; a later start goes on
+	Done     State = "done"     // nothing is left to fetch
+)
+
+const (
+	recordKey   = "crawl"
+	seedsPrefix = "seeds/"
+	takenSuffix = "/taken"
+	rootsPrefix = "roots/"
+)
+
+// A Record is what all nodes must know of a crawl. It changes by compare-and-set alone.
+type Record struct {
+	State    State               `json:"state"`
+	Why      string              `json:"why,omitempty"` // of a stop that nobody asked for
+	Changed  time.Time           `json:"changed"`       // the state, by the clock of who did
+	Settings map[string][]string `json:"settings,omitempty"`
+	Seeds    uint64              `json:"seeds"` // chunks of seeds that there are
+}
+
+// A Control changes and reads a crawl's record. It needs no node.
+type Control struct{ Registry bus.Registry }
+
+// ErrState is a wish that does not go with the crawl's state.
+var ErrState = errors.New("that cannot be done now")
+
+// Record reads the record, and its revision; 0 if there is none yet.
+func (c Control) Record(ctx context.Context) (Record, uint64, error) {
+	e, err := c.Registry.Get(ctx, recordKey)
+	if err != nil {
+		return Record{}, 0, fmt.Errorf("read the crawl's record: %w", err)
+	}
+	r, err := parseRecord(e.Value)
+	return r, e.Revision, err
+}
+
+func parseRecord(value []byte) (Record, error) {
+	r := Record{State: Waiting}
+	if value == nil {
+		return r, nil
+	}
+	if err := json.Unmarshal(value, &r); err != nil {
+		return r, fmt.Errorf("read the crawl's record: %w", err)
+	}
+	return r, nil
+}
+
+// write writes the record at a revision.
+func (c Control) write(ctx context.Context, r Record, rev uint64) error {
+	value, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = c.Registry.Put(ctx, recordKey, value, rev)
+	return err
+}
+
+// change changes the record until that is done, or ctx ends. What f changes may be changed already: by an earlier try.
+func (c Control) change(ctx context.Context, f func(*Record) error) error {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		r, rev, err := c.Record(ctx)
+		if err == nil {
+			if err := f(&r); err != nil {
+				return err
+			}
+			err = c.write(ctx, r, rev)
+		}
+		if !errors.Is(err, bus.ErrStale) && !errors.Is(err, bus.ErrUnavailable) {
+			return err
+		}
+		if !pause(ctx, wait) {
+			return fmt.Errorf("change the crawl's record: %w", errors.Join(context.Cause(ctx), err))
+		}
+	}
+}
+
+// turn changes the state.
+func (r *Record) turn(to State, why string) { r.State, r.Why, r.Changed = to, why, time.Now() }
+
+// Start lets the crawl begin with seeds, or go on. The settings are those of the first start; of a later one the given ones are changed, which
+// must be some that nodes look up in the record while they run.
+func (c Control) Start(ctx context.Context, settings map[string][]string, seeds []string) error {
+	if len(seeds) > 0 {
+		if err := c.addChunks(ctx, seeds); err != nil {
+			return err
+		}
+	}
+	return c.change(ctx, func(r *Record) error {
+		switch {
+		case r.State == Done && len(seeds) == 0:
+			return fmt.Errorf("%w: the crawl is done; add seeds to go on with it", ErrState)
+		case r.State == Waiting && r.Seeds == 0:
+			return fmt.Errorf("%w: the crawl has no seeds yet", ErrState)
+		case r.Settings == nil:
+			r.Settings = settings
+		default:
+			maps.Copy(r.Settings, settings)
+		}
+		r.turn(Running, "")
+		return nil
+	})
+}
+
+// Set changes the state: to Paused, Running (of one that is paused), or Stopping.
+func (c Control) Set(ctx context.Context, to State) error {
+	return c.change(ctx, func(r *Record) error {
+		if r.State != to && !allowed(r.State, to) {
+			return fmt.Errorf("%w: the crawl is %s", ErrState, r.State)
+		}
+		r.turn(to, "")
+		return nil
+	})
+}
+
+// WhyLimit is why a crawl was stopped that has the pages it was to have.
+const WhyLimit = "limit"
+
+// Full stops a crawl that runs because it has the pages it was to have.
+func (c Control) Full(ctx context.Context) error {
+	return c.change(ctx, func(r *Record) error {
+		if r.State == Running {
+			r.turn(Stopping, WhyLimit)
+		}
+		return nil
+	})
+}
+
+func allowed(from, to State) bool {
+	switch to {
+	case Paused:
+		return from == Running
+	case Running:
+		return from == Paused
+	case Stopping:
+		return from != Stopping // nodes may wait for a start of one that is done
+	}
+	return false
+}
+
+// Add adds seeds to a crawl that is not done.
+func (c Control) Add(ctx context.Context, seeds []string) error {
+	if r, _, err := c.Record(ctx); err != nil {
+		return err
+	} else if r.State == Done {
+		return fmt.Errorf("%w: the crawl is done; start it with these URLs", ErrState)
+	}
+	return c.addChunks(ctx, seeds)
+}
+
+// chunkBytes is how large a chunk of seeds is, about.
+const chunkBytes = 128 << 10
+
+func (c Control) addChunks(ctx context.Context, seeds []string) error {
+	for len(seeds) > 0 {
+		n, size := 0, 0
+		for n < len(seeds) && size < chunkBytes {
+			size += len(seeds[n]) + 1
+			n++
+		}
+		if err := c.addChunk(ctx, strings.Join(seeds[:n], "\n")); err != nil {
+			return fmt.Errorf("add seeds: %w", err)
+		}
+		seeds = seeds[n:]
+	}
+	return nil
+}
+
+// addChunk puts a chunk behind those there are, then counts it. What is there and is not counted was left by one who died in between;
+// it is counted, too.
+func (c Control) addChunk(ctx context.Context, lines string) error {
+	for {
+		r, _, err := c.Record(ctx)
+		if err != nil {
+			return err
+		}
+		number := r.Seeds
+		_, err = c.Registry.Put(ctx, seedsKey(number), []byte(lines), 0)
+		switch {
+		case errors.Is(err, bus.ErrStale), errors.Is(err, bus.ErrUnavailable):
+			e, failed := c.Registry.Get(ctx, seedsKey(number))
+			if failed != nil {
+				return failed
+			}
+			if e.Value == nil {
+				continue
+			}
+			if err := c.count(ctx, number); err != nil {
+				return err
+			}
+			if string(e.Value) == lines { // an earlier try of this one, or the very same
+				return nil
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		return c.count(ctx, number)
+	}
+}
+
+// count makes the record say that there is a chunk. A crawl that was done has something to do again once it is started.
+func (c Control) count(ctx context.Context, number uint64) error {
+	return c.change(ctx, func(r *Record) error {
+		r.Seeds = max(r.Seeds, number+1)
+		return nil
+	})
+}
+
+func seedsKey(chunk uint64) string { return seedsPrefix + strconv.FormatUint(chunk, 10) }

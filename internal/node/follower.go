@@ -1,0 +1,310 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"kumo/internal/bus"
+	"kumo/internal/crawl"
+	"kumo/internal/strategy"
+	"kumo/internal/weburl"
+)
+
+// errDone ends a node whose crawl is done.
+var errDone = errors.New("the crawl is done")
+
+// A follower does what the crawl's record says: it runs or pauses the engine, and takes seeds and roots in. All of it but what is
+// said to be otherwise is the loop's.
+type follower struct {
+	n      *Node
+	record Record
+	rev    uint64
+	known  bool  // the record, or that there is none
+	ran    bool  // this process has seen it run
+	why    error // that the node is about to end
+	chunks map[uint64]*chunk
+	came   int64        // seeds and roots that were given to the engine
+	busy   atomic.Int64 // of these, not yet taken in
+
+	kick chan struct{}
+	mu   sync.Mutex          // guards below
+	news []string            // roots that the engine has found and others do not know
+	said map[string]struct{} // roots in the registry
+}
+
+// A chunk is one of seeds.
+type chunk struct {
+	urls     []string
+	admitted bool // to the scope
+	taken    bool // for good, by the node whose task it was
+	taking   bool // by this one
+}
+
+// tidy forgets the seeds of a chunk that nobody needs any more.
+func (c *chunk) tidy() {
+	if c.admitted && c.taken {
+		c.urls = nil
+	}
+}
+
+func newFollower(n *Node) *follower {
+	return &follower{n: n, record: Record{State: Waiting}, chunks: map[uint64]*chunk{}, kick: make(chan struct{}, 1), said: map[string]struct{}{}}
+}
+
+func (f *follower) start() {
+	f.n.cfg.Engine.Pause(true)
+	follow := func(key string, synced func(), told func(bus.Entry)) {
+		f.n.tasks.go1(func(ctx context.Context) {
+			f.n.follow(ctx, key, func() { f.n.call(ctx, synced) }, func(e bus.Entry) { f.n.call(ctx, func() { told(e) }) })
+		})
+	}
+	follow(recordKey, func() { f.known = true; f.look() }, f.toldRecord)
+	follow(seedsPrefix, func() {}, f.toldSeeds)
+	follow(rootsPrefix, func() {}, f.toldRoots)
+	f.n.tasks.go1(f.sayRoots)
+}
+
+func (f *follower) toldRecord(e bus.Entry) {
+	if e.Revision <= f.rev {
+		return
+	}
+	r, err := parseRecord(e.Value)
+	if err != nil {
+		f.n.fail(err)
+		return
+	}
+	if r.State != f.record.State {
+		f.n.log.Info("the crawl is "+string(r.State), "was", f.record.State)
+	}
+	f.record, f.rev = r, e.Revision
+	f.look()
+}
+
+func (f *follower) toldSeeds(e bus.Entry) {
+	name, taken := strings.CutSuffix(strings.TrimPrefix(e.Key, seedsPrefix), takenSuffix)
+	number, err := strconv.ParseUint(name, 10, 64)
+	if err != nil || e.Value == nil {
+		return
+	}
+	c := f.chunks[number]
+	if c == nil {
+		c = new(chunk)
+		f.chunks[number] = c
+	}
+	if taken {
+		c.taken = true
+	} else if c.urls == nil && !c.admitted {
+		c.urls = strings.Split(string(e.Value), "\n")
+	}
+	c.tidy()
+	f.look()
+}
+
+// look does what is to be done, whatever has changed.
+func (f *follower) look() {
+	for number, c := range f.chunks {
+		mine := !c.taken && f.mine(number)
+		if c.urls != nil && !c.taking && (!c.admitted || mine) {
+			c.taking = true
+			f.take(number, c, mine)
+		}
+	}
+	if !f.known || f.why != nil {
+		return
+	}
+	running := f.record.State == Running
+	f.ran = f.ran || running
+	f.n.cfg.Engine.Pause(!running || !f.allAdmitted())
+	switch {
+	case f.record.State == Done:
+		f.end(errDone)
+		f.n.cfg.Engine.Finish()
+	case f.record.State == Stopping && f.ran && f.record.Why == WhyLimit:
+		f.end(fmt.Errorf("%w: %w", ErrStopped, crawl.ErrLimit))
+	case f.record.State == Stopping && f.ran:
+		f.end(ErrStopped)
+	}
+}
+
+// end ends the node, a little later: others who reach the registry through this process are to hear of it, too.
+func (f *follower) end(why error) {
+	f.why = why
+	f.n.tasks.go1(func(ctx context.Context) {
+		if pause(ctx, 2*f.n.cfg.Timing.Beat) {
+			f.n.fail(why)
+		}
+	})
+}
+
+// allAdmitted reports whether all seeds are in scope. A link that is met before would be taken for one that leads away.
+func (f *follower) allAdmitted() bool {
+	for number := range f.record.Seeds {
+		if c := f.chunks[number]; c == nil || !c.admitted {
+			return false
+		}
+	}
+	return true
+}
+
+// allTaken reports whether some node has taken each of the seeds in.
+func (f *follower) allTaken() bool {
+	for number := range f.record.Seeds {
+		if c := f.chunks[number]; c == nil || !c.taken {
+			return false
+		}
+	}
+	return true
+}
+
+// mine reports whether it is this node's task to take a chunk in: it has the greatest hash with it. If it dies before it is done,
+// another has.
+func (f *follower) mine(number uint64) bool {
+	if !f.n.isMember() {
+		return false
+	}
+	key := seedsKey(number)
+	hash := func(m strategy.Member) uint64 { return xxhash.Sum64String(string(m.Node) + "\x00" + key) }
+	taker := slices.MaxFunc(f.n.member.Table().Members, func(a, b strategy.Member) int { return cmp.Compare(hash(a), hash(b)) })
+	return taker.Node == f.n.self
+}
+
+// take takes a chunk in: into scope, and where it is this node's task all of it, through the door by which links come, so that what is
+// others' goes there.
+func (f *follower) take(number uint64, c *chunk, mine bool) {
+	seeds := make([]weburl.URL, 0, len(c.urls))
+	for _, s := range c.urls {
+		u, err := weburl.Parse(s)
+		if err != nil {
+			f.n.log.Warn("a seed is left out", "seed", s, "why", err)
+			continue
+		}
+		seeds = append(seeds, u)
+	}
+	f.came++
+	f.busy.Add(1)
+	f.n.inLane("seeds", "take seeds in", func(ctx context.Context) error {
+		defer f.busy.Add(-1)
+		if err := f.n.cfg.Engine.AddSeeds(ctx, seeds, func(string) bool { return mine }); err != nil {
+			return err
+		}
+		if mine {
+			f.mark(ctx, seedsKey(number)+takenSuffix)
+		}
+		f.n.tasks.go1(func(ctx context.Context) {
+			f.n.call(ctx, func() {
+				c.admitted, c.taking, c.taken = true, false, c.taken || mine
+				c.tidy()
+				f.look()
+			})
+		})
+		return nil
+	})
+}
+
+// mark writes a key that says no more than that it is there.
+func (f *follower) mark(ctx context.Context, key string) {
+	f.persist(ctx, key, []byte(f.n.self))
+}
+
+// persist writes a key that, if it is there, is as it should be. It tries until ctx ends.
+func (f *follower) persist(ctx context.Context, key string, value []byte) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		one, cancel := context.WithTimeout(ctx, 5*time.Second)
+		_, err := f.n.cfg.Bus.Put(one, key, value, 0)
+		cancel()
+		if err == nil || errors.Is(err, bus.ErrStale) || ctx.Err() != nil {
+			return
+		}
+		f.n.log.Debug("a write is tried again", "key", key, "err", err)
+		if !pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+// newRoot is told what a seed redirects to, by any goroutine.
+func (f *follower) newRoot(url string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, known := f.said[url]; known {
+		return
+	}
+	f.said[url] = struct{}{}
+	f.news = append(f.news, url)
+	f.busy.Add(1)
+	select {
+	case f.kick <- struct{}{}:
+	default:
+	}
+}
+
+// gather is how long new roots are gathered before others are told.
+const gather = 200 * time.Millisecond
+
+// sayRoots puts new roots into the registry until the node ends.
+func (f *follower) sayRoots(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.kick:
+		}
+		if !pause(ctx, gather) {
+			return
+		}
+		f.mu.Lock()
+		news := f.news[:min(len(f.news), 1000)]
+		if f.news = f.news[len(news):]; len(f.news) > 0 {
+			select {
+			case f.kick <- struct{}{}:
+			default:
+			}
+		}
+		f.mu.Unlock()
+		lines := strings.Join(slices.Sorted(slices.Values(news)), "\n")
+		sum := sha256.Sum256([]byte(lines))
+		f.persist(ctx, rootsPrefix+hex.EncodeToString(sum[:12]), []byte(lines))
+		f.busy.Add(-int64(len(news)))
+	}
+}
+
+func (f *follower) toldRoots(e bus.Entry) {
+	var urls []weburl.URL
+	f.mu.Lock()
+	for line := range strings.SplitSeq(string(e.Value), "\n") {
+		if _, known := f.said[line]; known || line == "" {
+			continue
+		}
+		if u, err := weburl.Parse(line); err == nil {
+			f.said[line] = struct{}{}
+			urls = append(urls, u)
+		}
+	}
+	f.mu.Unlock()
+	if len(urls) == 0 {
+		return
+	}
+	f.came++
+	f.busy.Add(1)
+	f.n.inLane("seeds", "take in where seeds redirect to", func(context.Context) error {
+		defer f.busy.Add(-1)
+		for _, u := range urls {
+			if err := f.n.cfg.Engine.AddRoot(u); err != nil {
+				return fmt.Errorf("%s: %w", u, err)
+			}
+		}
+		return nil
+	})
+}

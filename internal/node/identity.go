@@ -1,0 +1,99 @@
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+
+	"kumo/internal/bus"
+	"kumo/internal/strategy"
+	"kumo/internal/vfs"
+)
+
+// An Identity is who a node is for as long as it has its state.
+type Identity struct {
+	Name   string `json:"name"`
+	Life   string `json:"life"`   // tells apart the lives under one name
+	Joined bool   `json:"joined"` // it was, or was about to be, a member
+}
+
+// Node is the identity as others know it.
+func (i Identity) Node() strategy.Node { return strategy.Node(i.Name + "~" + i.Life) }
+
+// IdentityName is the identity's file in a folder of state.
+const IdentityName = "node.json"
+
+// OpenIdentity reads who a folder's node is, and makes it one if it is nobody yet. A folder belongs to one name.
+func OpenIdentity(disk vfs.FS, dir, name string) (Identity, error) {
+	var id Identity
+	r, err := disk.Open(filepath.Join(dir, IdentityName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		id = Identity{Name: name, Life: fmt.Sprintf("%08x", rand.Uint32())}
+		if err := id.check(); err != nil {
+			return id, err
+		}
+		return id, id.Save(disk, dir)
+	case err != nil:
+		return id, fmt.Errorf("read who this node is: %w", err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err == nil {
+		err = json.Unmarshal(data, &id)
+	}
+	switch {
+	case err != nil:
+		return id, fmt.Errorf("read who this node is from %s: %w", filepath.Join(dir, IdentityName), err)
+	case name != "" && id.Name != name:
+		return id, fmt.Errorf("the folder belongs to the node %q: call this one the same, or give it another folder", id.Name)
+	}
+	return id, id.check()
+}
+
+func (i Identity) check() error {
+	if i.Name == "" || strings.Contains(i.Name, "~") {
+		return fmt.Errorf("a node cannot be called %q: its name is a word of letters, digits, - and _", i.Name)
+	}
+	return bus.CheckNode(i.Node())
+}
+
+// Save writes the identity durably.
+func (i Identity) Save(disk vfs.FS, dir string) error {
+	data, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	if err := disk.MkdirAll(dir); err != nil {
+		return fmt.Errorf("write who this node is: %w", err)
+	}
+	name := filepath.Join(dir, IdentityName)
+	if err := replace(disk, name, append(data, '\n')); err != nil {
+		return fmt.Errorf("write who this node is: %w", err)
+	}
+	return nil
+}
+
+// replace writes a file so that it is the old or the new one, whatever happens.
+func replace(disk vfs.FS, name string, data []byte) error {
+	tmp := name + ".tmp"
+	if err := vfs.CutBack(disk, tmp, 0); err != nil {
+		return err
+	}
+	f, err := disk.Append(tmp)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return disk.Rename(tmp, name)
+}

@@ -1,0 +1,241 @@
+// Package node is an engine as a member of a cluster: it carries out over a bus what a member wants done, takes the engine's links to
+// the nodes that own their hosts, and follows the crawl's record in the registry.
+//
+// One goroutine, Run's loop, tells the member what happened and has its actions carried out. Nothing in it waits: what takes
+// time is done beside it, in order for each transfer, and comes back as an event.
+//
+// # In the registry
+//
+//	table, lease/NODE    the member's
+//	crawl                the crawl's record: its settings, and whether it runs
+//	seeds/N              seeds, by chunks; seeds/N/taken once the node whose task that is has them for good
+//	roots/N              where seeds have redirected to, so that all have it in scope
+//	journal/NODE         a log: the node's journal, as shipped
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"kumo/internal/bus"
+	"kumo/internal/member"
+	"kumo/internal/strategy"
+)
+
+var (
+	// ErrLost says that this node was given up for dead: others have what it held. Its state is worth nothing any more, and its process
+	// may begin again as another node.
+	ErrLost = errors.New("this node was given up for dead: what it held belongs to others now")
+	// ErrLeft says that the node has handed over all it had, as it was asked to.
+	ErrLeft = errors.New("the node has left the cluster")
+	// ErrStopped says that the crawl was stopped for all nodes. It can go on later.
+	ErrStopped = errors.New("the crawl was stopped")
+)
+
+// Config is what a node is made of.
+type Config struct {
+	Crawl    string // its name
+	Identity Identity
+	Arrived  []member.Transfer // as the engine's journal has it: what came whole since the last settled epoch,
+	Forgot   []member.Transfer // what went whole and was forgotten since then,
+	Partial  []member.Transfer // and what came in part
+	Place    strategy.Placer
+	Slot     func(members []strategy.Member, node strategy.Node) int // may be nil
+	Layout   string                                                  // what all nodes must agree on, in words
+	Timing   member.Timing
+
+	Bus     bus.Bus
+	Engine  Engine
+	Router  *Router
+	Estates Estates
+	Enter   func() error   // notes durably that the identity is a member's from now on
+	Figures func() Figures // what the lease tells others of this node; may be nil
+	Ending  func()         // called when the node ends, before it waits for what is under way; may be nil
+	Version string         // of kumo
+	Address string         // where this node can be asked; may be empty
+	Log     *slog.Logger
+}
+
+// A Node is a member of a cluster. It is used for one Run.
+type Node struct {
+	cfg    Config
+	member *member.Member
+	self   strategy.Node
+	log    *slog.Logger
+
+	events  chan member.Event
+	calls   chan func()   // done by the loop
+	wake    *time.Timer   // of the member's
+	lapse   *time.Timer   // for the lease's end
+	leave   chan struct{} // closed when the node is to leave
+	once    sync.Once
+	stop    context.CancelCauseFunc
+	tasks   *tasks
+	watch   *watches
+	hands   *hands
+	links   *links
+	crawl   *follower
+	ending  *ending
+	refused map[strategy.Node]bool // senders of messages; the receiving goroutine's
+}
+
+// New makes a node.
+func New(cfg Config) *Node {
+	n := &Node{cfg: cfg, self: cfg.Identity.Node(), log: cfg.Log, events: make(chan member.Event, 256), calls: make(chan func(), 16),
+		leave: make(chan struct{}), refused: map[strategy.Node]bool{}}
+	if n.log == nil {
+		n.log = slog.New(slog.DiscardHandler)
+	}
+	if n.cfg.Ending == nil {
+		n.cfg.Ending = func() {}
+	}
+	if n.cfg.Figures == nil {
+		n.cfg.Figures = func() Figures { return Figures{} }
+	}
+	n.member = member.New(member.Config{Self: n.self, Instance: rand.Uint64() | 1, Joined: cfg.Identity.Joined, Arrived: cfg.Arrived,
+		Forgot: cfg.Forgot, Partial: cfg.Partial, Place: cfg.Place, Slot: cfg.Slot, Layout: cfg.Layout, Timing: cfg.Timing, Seed: rand.Uint64()})
+	n.watch, n.hands, n.links, n.crawl, n.ending = newWatches(n), newHands(n), newLinks(n), newFollower(n), newEnding(n)
+	return n
+}
+
+// NewRoot has other nodes take in scope what a seed redirects to. It is the engine's to call, and quick.
+func (n *Node) NewRoot(url string) { n.crawl.newRoot(url) }
+
+// Leave asks the node to hand over all it has, and to leave. Run returns ErrLeft then.
+func (n *Node) Leave() { n.once.Do(func() { close(n.leave) }) }
+
+// Run is a member's life. The engine's Run goes on beside it, and has begun; it is paused until the crawl's record says otherwise. Run
+// returns nil when the crawl is done, one of this package's errors, the error that ended it, or ctx's.
+func (n *Node) Run(ctx context.Context) error {
+	defer n.hands.close()
+	ctx, n.stop = context.WithCancelCause(ctx)
+	n.tasks = newTasks(ctx)
+	defer n.tasks.wait()
+	defer n.stop(nil)
+	defer n.cfg.Ending()
+	defer n.cfg.Router.publish(nil) // no request is begun any more
+	n.wake = time.NewTimer(time.Hour)
+	defer n.wake.Stop()
+	n.lapse = time.NewTimer(time.Hour)
+	defer n.lapse.Stop()
+	n.tasks.go1(n.receive)
+	n.tasks.go1(n.links.pump)
+	n.crawl.start()
+	err := n.loop(ctx)
+	if n.crawl.why != nil { // whatever has come in between
+		err = n.crawl.why
+	}
+	if errors.Is(err, errDone) {
+		return nil
+	}
+	return err
+}
+
+// members is how many nodes the table has; at least this one.
+func (n *Node) members() int {
+	if t := n.member.Table(); t != nil {
+		return max(len(t.Members), 1)
+	}
+	return 1
+}
+
+// isMember reports whether the table has this node.
+func (n *Node) isMember() bool {
+	t := n.member.Table()
+	return t != nil && slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == n.self })
+}
+
+// fail ends the node.
+func (n *Node) fail(err error) {
+	if err != nil {
+		n.stop(err)
+	}
+}
+
+// maxEvents is how many events the member is told at once, at most.
+const maxEvents = 256
+
+func (n *Node) loop(ctx context.Context) error {
+	n.carryOut(n.member.Start(nil))
+	beat := time.NewTicker(n.cfg.Timing.Beat / 2)
+	defer beat.Stop()
+	leave := n.leave
+	events := make([]member.Event, 0, maxEvents)
+	var actions []member.Action
+	for {
+		events = events[:0]
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case e := <-n.events:
+			events = n.more(append(events, e))
+		case f := <-n.calls:
+			f()
+			continue
+		case <-n.wake.C:
+			events = append(events, member.Tick{})
+		case <-n.lapse.C:
+			n.lapsed()
+			continue
+		case <-leave:
+			leave = nil
+			events = append(events, member.Leave{})
+		case <-beat.C:
+			events = append(events, member.Report{Data: n.report()})
+			n.ending.look()
+		}
+		actions = n.member.Step(time.Now(), events, actions[:0])
+		n.carryOut(actions)
+	}
+}
+
+// lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for a slow server.
+func (n *Node) lapsed() {
+	if until := n.cfg.Router.Until(); !holds(until, time.Now()) {
+		n.log.Warn("the lease has ended, and could not be renewed: nothing is fetched until it is")
+		n.cfg.Engine.Interrupt()
+	}
+}
+
+// more adds the events that are there already.
+func (n *Node) more(events []member.Event) []member.Event {
+	for len(events) < maxEvents {
+		select {
+		case e := <-n.events:
+			events = append(events, e)
+		default:
+			return events
+		}
+	}
+	return events
+}
+
+// tell tells the member something. Who is not the loop may wait for it.
+func (n *Node) tell(ctx context.Context, e member.Event) {
+	select {
+	case n.events <- e:
+	case <-ctx.Done():
+	}
+}
+
+// call has the loop do something.
+func (n *Node) call(ctx context.Context, f func()) {
+	select {
+	case n.calls <- f:
+	case <-ctx.Done():
+	}
+}
+
+// receive takes messages in until the node ends.
+func (n *Node) receive(ctx context.Context) {
+	err := n.cfg.Bus.Receive(ctx, func(from strategy.Node, data []byte) { n.message(ctx, from, data) })
+	if ctx.Err() == nil {
+		n.fail(fmt.Errorf("receive messages: %w", err))
+	}
+}

@@ -1,0 +1,99 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kumo/internal/bus"
+	"kumo/internal/member"
+	"kumo/internal/strategy"
+)
+
+// A Status is what the registry has of a node.
+type Status struct {
+	Node    strategy.Node
+	Member  bool // it is in the table
+	Leaving bool // it hands over what it has
+	Dead    bool // its lease is revoked, or it has none
+	Slot    int  // in the table of logical nodes; -1: none
+	Epoch   uint64
+	Settled bool // the table is: all have what is theirs
+	Report
+}
+
+// Status reads the crawl's record, and what there is of all nodes.
+func (c Control) Status(ctx context.Context) (Record, []Status, error) {
+	r, _, err := c.Record(ctx)
+	if err != nil {
+		return r, nil, err
+	}
+	e, err := c.Registry.Get(ctx, member.TableKey)
+	if err != nil {
+		return r, nil, fmt.Errorf("read the table of members: %w", err)
+	}
+	table := new(member.Table)
+	if e.Value != nil {
+		if table, err = member.ParseTable(e.Value); err != nil {
+			return r, nil, err
+		}
+	}
+	leases, err := c.leases(ctx)
+	if err != nil {
+		return r, nil, err
+	}
+	var all []Status
+	add := func(n strategy.Node, s Status) {
+		lease, alive := leases[n]
+		delete(leases, n)
+		s.Node, s.Epoch, s.Settled, s.Dead = n, table.Epoch, table.Settled == table.Epoch, !alive || lease.Revoked
+		s.Report, _ = ParseReport(lease.Report) // of another version, or none yet
+		all = append(all, s)
+	}
+	for _, m := range table.Members {
+		add(m.Node, Status{Member: true, Slot: m.Slot})
+	}
+	for _, n := range table.Leaving {
+		add(n, Status{Leaving: true, Slot: -1})
+	}
+	for _, n := range table.Estates {
+		add(n, Status{Slot: -1})
+	}
+	for n, l := range leases {
+		if !l.Revoked { // it is about to join
+			add(n, Status{Slot: -1})
+		}
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(string(a.Node), string(b.Node)) })
+	return r, all, nil
+}
+
+// leases reads all leases.
+func (c Control) leases(ctx context.Context) (map[strategy.Node]member.Lease, error) {
+	all := map[strategy.Node]member.Lease{}
+	ctx, enough := context.WithCancelCause(ctx)
+	defer enough(nil)
+	err := c.Registry.Watch(ctx, member.LeasePrefix, func(e bus.Entry) {
+		if e.Key == "" {
+			enough(errEnough)
+			return
+		}
+		if context.Cause(ctx) != nil {
+			return
+		}
+		n := strategy.Node(strings.TrimPrefix(e.Key, member.LeasePrefix))
+		if l, err := member.ParseLease(e.Value); err == nil {
+			all[n] = l
+		} else {
+			delete(all, n)
+		}
+	})
+	if !errors.Is(context.Cause(ctx), errEnough) {
+		return nil, fmt.Errorf("read the leases: %w", err)
+	}
+	return all, nil
+}
+
+var errEnough = errors.New("that was all")

@@ -1,0 +1,388 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"kumo/internal/bus"
+	"kumo/internal/crawl"
+	"kumo/internal/journal"
+	"kumo/internal/journal/stream"
+	"kumo/internal/member"
+	"kumo/internal/node"
+	"kumo/internal/page"
+	"kumo/internal/stats"
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/shard"
+	"kumo/internal/weburl"
+)
+
+// A life is a node for as long as it has its place: its identity, its part of the crawl, and its membership.
+type life struct {
+	n       *ClusterNode
+	id      node.Identity
+	bus     *meter
+	crawl   *Crawl
+	journal *stream.Journal
+	router  *node.Router
+	node    *node.Node
+	engine  *engine
+
+	mu   sync.Mutex // guards below
+	last pace
+}
+
+// A pace is how many pages there were at a time.
+type pace struct {
+	pages int64
+	when  time.Time
+	rate  float64
+}
+
+// A share is what makes a crawl a node's part of one.
+type share struct {
+	ship func(local journal.Journal) (journal.Journal, error)
+	join func(*crawl.Parts)
+}
+
+// open makes the node that the folder belongs to, or a new one. What others have taken over by now is node.ErrLost.
+func (n *ClusterNode) open(ctx context.Context) (_ *life, err error) {
+	l := &life{n: n, router: node.NewRouter(), engine: new(engine)}
+	job := *n.job
+	l.crawl = &Crawl{Job: &job, journal: journal.Discard, disk: n.disk}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.close())
+		}
+	}()
+	c := l.crawl
+	if c.folder, err = openFolder(ctx, n.disk, &Job{Dir: job.Dir, Warn: n.warn}); err != nil {
+		return nil, err
+	}
+	if l.id, err = node.OpenIdentity(n.disk, c.folder.path("state"), n.opts.Name); err != nil {
+		return nil, err
+	}
+	if c.folder.hasJournal() && !l.id.Joined {
+		return nil, badJob("%s has a crawl of one node alone, which cannot become a part of another: name another folder", job.Dir)
+	}
+	joined, err := n.join(l.id.Node())
+	if err != nil {
+		return nil, err
+	}
+	l.bus = &meter{Bus: joined}
+	if err := l.awaitSettings(ctx); err != nil {
+		return nil, err
+	}
+	for err = l.stillIn(ctx); errors.Is(err, bus.ErrUnavailable); err = l.stillIn(ctx) {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(lookAtState):
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(c.folder.path("state", "estates")); err != nil { // of a process that died while it folded them
+		return nil, err
+	}
+	return l, l.build(ctx)
+}
+
+func (n *ClusterNode) warn(err error) { n.opts.Log.Warn(err.Error()) }
+
+// awaitSettings waits until the crawl has settings, if they matter, and makes them the job's.
+func (l *life) awaitSettings(ctx context.Context) error {
+	settle := l.n.opts.Settle
+	if settle == nil {
+		return nil
+	}
+	r, err := l.await(ctx, func(r *node.Record) bool {
+		return r.State != node.Waiting && (len(r.Settings) > 0 || r.State != node.Stopping)
+	})
+	if err != nil {
+		return err
+	}
+	return settle(l.crawl.Job, settingsOf(r))
+}
+
+// awaitStart waits until the crawl goes on, if it was stopped or is done: then all nodes come at once, with what they have ready. Who came
+// while others are not there would take them for dead.
+func (l *life) awaitStart(ctx context.Context) (node.Record, error) {
+	return l.await(ctx, func(r *node.Record) bool { return r.State != node.Stopping && r.State != node.Done })
+}
+
+const lookAtState = time.Second // how often
+
+// await waits until the crawl's record is as it should be, or says meanwhile that nodes are to end. Others see the node wait.
+func (l *life) await(ctx context.Context, is func(*node.Record) bool) (node.Record, error) {
+	var was node.State
+	w := waiter{l: l}
+	defer w.gone(ctx)
+	for {
+		r, _, err := (node.Control{Registry: l.bus}).Record(ctx)
+		switch {
+		case err == nil && is(&r) || err != nil && !errors.Is(err, bus.ErrUnavailable):
+			return r, err
+		case l.n.leaving.Load():
+			return r, context.Canceled
+		case err == nil && r.State == node.Stopping && was != "" && was != r.State:
+			return r, node.ErrStopped
+		case was == "":
+			l.n.opts.Log.Info("waiting for the crawl to be started", "state", r.State)
+		}
+		if err == nil {
+			was = r.State
+		}
+		if err := w.here(ctx); err != nil {
+			return r, err
+		}
+		select {
+		case <-ctx.Done():
+			return r, context.Cause(ctx)
+		case <-time.After(lookAtState):
+		}
+	}
+}
+
+func settingsOf(r node.Record) []Setting {
+	var all []Setting
+	for key, values := range r.Settings {
+		all = append(all, Setting{Key: key, Values: values})
+	}
+	slices.SortFunc(all, func(a, b Setting) int { return compare(a.Key, b.Key) })
+	return all
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// stillIn returns node.ErrLost if the node was a member, and is none any more.
+func (l *life) stillIn(ctx context.Context) error {
+	if !l.id.Joined {
+		return nil
+	}
+	e, err := l.bus.Get(ctx, member.TableKey)
+	if err != nil {
+		return err
+	}
+	t := new(member.Table)
+	if e.Value != nil {
+		if t, err = member.ParseTable(e.Value); err != nil {
+			return err
+		}
+	}
+	self := l.id.Node()
+	if slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == self }) || slices.Contains(t.Leaving, self) {
+		return nil
+	}
+	return fmt.Errorf("%w: it is not in the cluster's table", node.ErrLost)
+}
+
+// build makes the crawl's parts, and the node.
+func (l *life) build(ctx context.Context) error {
+	c, n := l.crawl, l.n
+	c.share = &share{ship: func(local journal.Journal) (journal.Journal, error) { return l.ship(ctx, local) }, join: l.join}
+	c.Job.Crawl.Stay = true
+	if err := c.check(); err != nil {
+		return err
+	}
+	if err := c.openState(); err != nil {
+		return err
+	}
+	l.node = node.New(node.Config{
+		Crawl: CrawlWord(c.Job.Name), Identity: l.id, Arrived: c.state.Arrived(), Forgot: c.state.Went(), Partial: c.state.Partial(),
+		Place: shard.New(n.shard), Slot: n.shard.FreeSlot, Layout: n.layout(), Timing: n.timing,
+		Bus: l.bus, Engine: l.engine, Router: l.router, Estates: l.estates(), Enter: l.enter, Figures: l.figures, Ending: l.journal.Ending,
+		Version: Version, Address: n.opts.Address, Log: n.opts.Log,
+	})
+	if err := c.assemble(); err != nil {
+		return err
+	}
+	l.engine.Engine = c.engine
+	return c.folder.writeSettings(c.Job.Settings)
+}
+
+// ship has the journal shipped.
+func (l *life) ship(ctx context.Context, local journal.Journal) (journal.Journal, error) {
+	j, err := stream.Open(ctx, local, l.bus, logOf(l.id.Node()), stream.Config{Warn: l.n.warn})
+	if errors.Is(err, stream.ErrSealed) {
+		return nil, fmt.Errorf("%w: %w", node.ErrLost, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.journal = j
+	return j, nil
+}
+
+// logOf is the log to which a node's journal is shipped.
+func logOf(n strategy.Node) string { return "journal/" + string(n) }
+
+// A prompt router lets no request be made while the log is late. What a node fetches while it can tell nobody is fetched again if it is taken for
+// dead, and it could do so for as long as its lease lasts.
+type prompt struct {
+	crawl.Router
+	log interface{ Late() bool }
+}
+
+func (p prompt) May(host string) bool { return p.Router.May(host) && !p.log.Late() }
+
+// join makes the engine's parts those of a node.
+func (l *life) join(p *crawl.Parts) {
+	p.Router = prompt{l.router, l.journal}
+	p.NewRoot = func(u weburl.URL) { l.node.NewRoot(u.String()) }
+	p.Listener = crawl.Tee(p.Listener, crawl.Listener{Visited: func(*page.Record) { l.router.Ended() },
+		Retried: func(*page.Record, time.Duration) { l.router.Ended() }})
+}
+
+func (l *life) enter() error {
+	l.id.Joined = true
+	return l.id.Save(l.n.disk, l.crawl.folder.path("state"))
+}
+
+// run is the node's life.
+func (l *life) run(ctx context.Context) (*stats.Report, error) {
+	l.engine.Pause(true)
+	record, err := l.awaitStart(ctx)
+	if err != nil {
+		return nil, err
+	}
+	crawling, stop := context.WithCancel(ctx)
+	defer stop()
+	taking, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	counted := l.keepLimit(crawling, record.Settings)
+	defer func() { stop(); <-counted }()
+	var report *stats.Report
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		report, err = l.crawl.Run(crawling)
+		if err != nil { // otherwise the crawl is done, and the node ends in its time
+			leave(errors.Join(errEnded, err))
+		}
+		ended <- err
+	}()
+	err = l.node.Run(taking)
+	if err == nil { // nothing is left to do, and the engine was told so
+		defer time.AfterFunc(patience, stop).Stop()
+	} else {
+		stop()
+	}
+	failed := <-ended
+	l.shipRest(ctx)
+	if errors.Is(err, node.ErrLeft) {
+		l.dropLog(ctx)
+	}
+	switch {
+	case errors.Is(err, stream.ErrSealed), errors.Is(failed, stream.ErrSealed): // whoever has met it first
+		return report, fmt.Errorf("%w: %w", node.ErrLost, errors.Join(err, failed))
+	case errors.Is(err, errEnded):
+		return report, failed
+	case isStop(failed):
+		return report, err
+	}
+	return report, errors.Join(err, failed)
+}
+
+var errEnded = errors.New("the engine has ended")
+
+const patience = 5 * time.Second
+
+// shipRest gives the log some time to have all, so that nothing is missing there if the node does not come back.
+func (l *life) shipRest(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err := l.journal.Ship(ctx, l.journal.End()); err != nil {
+		l.n.opts.Log.Debug("the log does not have all", "err", err)
+	}
+}
+
+// dropLog removes the log of a node that has nothing any more. One that was the last of its cluster stays in the table, and keeps its own.
+func (l *life) dropLog(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err := l.stillIn(ctx); !errors.Is(err, node.ErrLost) {
+		return
+	}
+	if err := l.bus.Drop(ctx, logOf(l.id.Node())); err != nil {
+		l.n.opts.Log.Warn("the log of this node stays", "err", err)
+	}
+}
+
+// figures are what others are told of the node's work.
+func (l *life) figures() node.Figures {
+	c := l.crawl
+	pages, counts := c.Stats.Pages(), c.Frontier.Counts()
+	outbox, _ := l.engine.Outbox()
+	f := node.Figures{Pages: pages, Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs, Known: c.URLsKnown(), Outbox: outbox, InFlight: counts.Active,
+		Lag: l.journal.Lag(), MessageBytes: l.bus.sent.Load(), ShippedBytes: l.bus.logged.Load(), RegistryBytes: l.bus.put.Load()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if d := now.Sub(l.last.when); l.last.when.IsZero() {
+		l.last = pace{pages: pages, when: now}
+	} else if d >= paceTime {
+		l.last = pace{pages, now, float64(pages-l.last.pages) / d.Seconds()}
+	}
+	f.Rate = l.last.rate
+	return f
+}
+
+const paceTime = 3 * time.Second // over which a rate is taken
+
+// close lets all go.
+func (l *life) close() error {
+	err := l.crawl.Close()
+	if l.bus != nil {
+		err = errors.Join(err, l.bus.Close())
+	}
+	return err
+}
+
+// estates are where the node folds what the dead have left.
+func (l *life) estates() node.Estates {
+	return &estates{disk: l.n.disk, dir: l.crawl.folder.path("state", "estates"), bus: l.bus, job: l.crawl.Job}
+}
+
+// An engine is a crawl's engine as a node wants it.
+type engine struct{ *crawl.Engine }
+
+var _ node.Engine = (*engine)(nil)
+
+func (e *engine) Export(owner func(host string) strategy.Node) (node.Export, error) {
+	return asExport(e.Engine.Export(owner))
+}
+
+// asExport keeps a nil pointer from becoming an interface that is not nil.
+func asExport(x *crawl.Export, err error) (node.Export, error) {
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+func (e *engine) Take(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) (func(context.Context) error, error) {
+	return e.TakeChunk(ctx, t, seq, last, data)
+}
+
+func (e *engine) Forget(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error {
+	return e.DoneWith(ctx, gone, whole)
+}
+
+// asideName is where the folder keeps what nodes had that lost their place.
+func asideName(life string) string { return filepath.Join("lost", life) }

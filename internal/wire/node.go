@@ -1,0 +1,218 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"kumo/internal/bus"
+	"kumo/internal/bus/natsbus"
+	"kumo/internal/member"
+	"kumo/internal/node"
+	"kumo/internal/secret"
+	"kumo/internal/stats"
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/shard"
+	"kumo/internal/vfs"
+)
+
+// NodeOptions say what a node is in its cluster.
+type NodeOptions struct {
+	Name     string   // one word, unlike those of the other nodes
+	Listen   string   // "host:port" of the server that runs in this process; "": none does
+	Join     []string // addresses of any of the servers
+	Servers  []string // addresses of all of them: 1, 3 or 5
+	NATS     string   // or the URL of a NATS that is there already
+	Secret   secret.Secret
+	Replicas int    // with NATS: on how many of its servers things are kept; 0: one
+	Preset   string // "lan" or "wan"; "": lan
+	// Strategy says who crawls what: "shard", or with the way of its second level behind it, as "shard/ring". Settings of it are in the
+	// crawl's, so that all nodes have the same.
+	Strategy string
+	Slots    int    // the largest number of nodes ever planned; 0: DefaultSlots
+	Address  string // where this node can be asked; may be empty
+	// Settle makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are some.
+	Settle func(j *Job, settings []Setting) error
+	Log    *slog.Logger // may be nil
+
+	join   joiner         // in tests: another bus
+	timing *member.Timing // likewise
+}
+
+// A joiner gives a node its bus.
+type joiner func(strategy.Node) (bus.Bus, error)
+
+// A ClusterNode is a process that takes part in a crawl, as one node after the other if it loses its place.
+type ClusterNode struct {
+	job     *Job
+	opts    NodeOptions
+	disk    vfs.FS
+	join    joiner
+	cluster *natsbus.Cluster // nil in tests
+	timing  member.Timing
+	shard   shard.Config
+	life    atomic.Pointer[life]
+	leaving atomic.Bool
+}
+
+// OpenNode connects a process to its cluster, and starts the server that it runs for it, if any. It waits for the other servers until
+// ctx ends. The caller closes the node.
+func OpenNode(ctx context.Context, j *Job, o NodeOptions) (*ClusterNode, error) {
+	n := &ClusterNode{job: j, opts: o, disk: vfs.OS, join: o.join}
+	if n.opts.Log == nil {
+		n.opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	if n.join != nil {
+		return n, nil
+	}
+	cfg := o.bus(CrawlWord(j.Name), n.opts.Log)
+	cfg.Dir = (&folder{dir: j.Dir}).path("cluster")
+	var err error
+	if n.cluster, err = natsbus.Open(ctx, cfg); err != nil {
+		return nil, err
+	}
+	n.join = func(node strategy.Node) (bus.Bus, error) { return n.cluster.Join(node) }
+	return n, nil
+}
+
+// bus is the configuration of the bus.
+func (o *NodeOptions) bus(crawl string, log *slog.Logger) natsbus.Config {
+	return natsbus.Config{Name: o.Name, Crawl: crawl, Listen: o.Listen, Servers: o.Servers, Join: o.Join, Secret: o.Secret, NATS: o.NATS, Replicas: o.Replicas,
+		Log: func(s string) { log.Info(s) }}
+}
+
+var unsafeInWords = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// CrawlWord is a crawl's name as the cluster has it: one word.
+func CrawlWord(name string) string { return unsafeInWords.ReplaceAllString(name, "-") }
+
+// check says what is wrong with the options.
+func (n *ClusterNode) check() (err error) {
+	switch {
+	case n.job.Name == "":
+		return badJob("a crawl of several nodes needs a name")
+	case n.job.Dir == "":
+		return badJob("a node keeps its part of the crawl in a folder: name one")
+	}
+	if n.timing, err = timing(n.opts.Preset); err != nil {
+		return err
+	}
+	if n.opts.timing != nil {
+		n.timing = *n.opts.timing
+	}
+	if n.shard, err = parseStrategy(n.opts.Strategy); err != nil {
+		return err
+	}
+	if n.opts.Slots < 0 || n.opts.Slots > maxSlots {
+		return badJob("%d slots: there may be up to %d", n.opts.Slots, maxSlots)
+	}
+	n.shard.Slots = cmp.Or(n.opts.Slots, DefaultSlots)
+	return nil
+}
+
+// DefaultSlots is the largest number of nodes if nothing else is planned.
+const DefaultSlots = shard.DefaultSlots
+
+const maxSlots = 1 << 20
+
+// Presets are the names that NodeOptions.Preset may have.
+func Presets() []string { return []string{"lan", "wan"} }
+
+func timing(preset string) (member.Timing, error) {
+	switch preset {
+	case "", "lan":
+		return member.LAN(), nil
+	case "wan":
+		return member.WAN(), nil
+	}
+	return member.Timing{}, badJob("preset %q: there are lan and wan", preset)
+}
+
+// parseStrategy reads the name of a strategy.
+func parseStrategy(name string) (cfg shard.Config, err error) {
+	name, second, _ := strings.Cut(name, "/")
+	if name != "" && name != "shard" {
+		return cfg, badJob("strategy %q: a cluster has shard", name)
+	}
+	if second != "" {
+		if cfg.Second, err = shard.ParseSecond(second); err != nil {
+			return cfg, &JobError{err}
+		}
+	}
+	return cfg, nil
+}
+
+// layout is what all nodes of the cluster must agree on.
+func (n *ClusterNode) layout() string {
+	return fmt.Sprintf("protocol %d, shard %v of %d slots, preset %s", node.Protocol, n.shard.Second, n.shard.Slots, cmp.Or(n.opts.Preset, "lan"))
+}
+
+// Run takes part in the crawl until it is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft), or ctx ends. If
+// the node is given up for dead, it begins again as another one; what it had is put aside. The report is that of its last life; nil if it
+// had none.
+func (n *ClusterNode) Run(ctx context.Context) (*stats.Report, error) {
+	var report *stats.Report
+	for ctx.Err() == nil {
+		l, err := n.open(ctx)
+		if err == nil {
+			n.life.Store(l)
+			if n.leaving.Load() {
+				l.node.Leave()
+			}
+			report, err = l.run(ctx)
+			n.life.Store(nil)
+			err = errors.Join(err, l.close())
+		}
+		if !errors.Is(err, node.ErrLost) {
+			return report, err
+		}
+		n.opts.Log.Warn("this node begins again as another one", "why", err)
+		if err := n.putAside(ctx); err != nil {
+			return report, err
+		}
+	}
+	return report, context.Cause(ctx)
+}
+
+// Leave asks the node to hand over all it has, and to leave.
+func (n *ClusterNode) Leave() {
+	n.leaving.Store(true)
+	if l := n.life.Load(); l != nil {
+		l.node.Leave()
+	}
+}
+
+// Status is what the node knows of itself.
+func (n *ClusterNode) Status() NodeStatus {
+	l := n.life.Load()
+	if l == nil {
+		return NodeStatus{Report: node.Report{Name: n.opts.Name, Version: Version, State: node.Waiting, Clock: time.Now().UTC()}}
+	}
+	return NodeStatus{Node: l.id.Node(), Member: l.router.Until().After(time.Now()), Report: node.Report{Name: l.id.Name, Version: Version,
+		Address: n.opts.Address, Epoch: l.router.Epoch(), Slips: l.router.Slips(), Figures: l.figures(), Clock: time.Now().UTC()}}
+}
+
+// Crawl is the crawl as this node has it at present; nil before it takes part.
+func (n *ClusterNode) Crawl() *Crawl {
+	if l := n.life.Load(); l != nil {
+		return l.crawl
+	}
+	return nil
+}
+
+// Close ends the connection, and the server.
+func (n *ClusterNode) Close() error {
+	if n.cluster == nil {
+		return nil
+	}
+	return n.cluster.Close()
+}

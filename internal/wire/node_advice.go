@@ -1,0 +1,58 @@
+package wire
+
+import (
+	"errors"
+
+	"kumo/internal/bus/natsbus"
+	"kumo/internal/node"
+)
+
+// What a person can do about what goes wrong between nodes. The errors say what is wrong; they are made where it is found.
+var advice = []struct {
+	is error
+	do string
+}{
+	{natsbus.ErrSecret, "copy the secret from a node that runs, and name it with --secret-file or in KUMO_SECRET; or check the address"},
+	{natsbus.ErrNoSecret, "start all nodes with the same secret, or this one without"},
+	{natsbus.ErrWantsSecret, "name the cluster's secret with --secret-file or in KUMO_SECRET"},
+	{natsbus.ErrOtherCrawl, "name that crawl with --crawl, or give this one other addresses with --listen and --join: each server takes two ports, the one named and the next"},
+	{natsbus.ErrStranger, "check the address: --join wants one of a node that runs a server"},
+	{natsbus.ErrServers, "which nodes run servers is fixed when a cluster is made: give each node the --servers, and the first addresses in --join, that it was made with"},
+	{natsbus.ErrNoAnswer, "check that a node with a server runs there, the address, and the firewall; other nodes join where the first one listens"},
+	{node.ErrState, "kumo status says how it is with the crawl"},
+}
+
+// An advised error says what to do about it.
+type advised struct {
+	error
+	do string
+}
+
+func (e *advised) Unwrap() error { return e.error }
+
+// Advise adds to an error what a person can do about it, if that is known and nothing is said yet.
+func Advise(err error) error {
+	if err == nil || Advice(err) != "" {
+		return err
+	}
+	for _, a := range advice {
+		if errors.Is(err, a.is) {
+			return AdviseTo(err, a.do)
+		}
+	}
+	return err
+}
+
+// AdviseTo adds to an error what to do about it.
+func AdviseTo(err error, do string) error { return &advised{err, do} }
+
+// Advice is what can be done about an error, "" if nobody knows.
+func Advice(err error) string {
+	if a, ok := errors.AsType[*advised](err); ok {
+		return a.do
+	}
+	return ""
+}
+
+// IsNobody reports that no server of a cluster answers.
+func IsNobody(err error) bool { return errors.Is(err, natsbus.ErrNoAnswer) }

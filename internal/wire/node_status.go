@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"kumo/internal/look"
+	"kumo/internal/node"
+)
+
+// Look is the cluster of a crawl as the registry has it.
+func (c *Control) Look(ctx context.Context, crawl string) (*look.Cluster, error) {
+	r, nodes, err := c.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := c.waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := clusterOf(crawl, r, nodes, time.Now())
+	for i := range waiting {
+		addWaiting(all, nodeOf(&waiting[i], all.Time))
+	}
+	for i := range all.Nodes {
+		if n := &all.Nodes[i]; n.Is == look.NodeLeft {
+			n.Load = look.Load{Pages: n.Pages} // the rest is others' now
+		}
+		all.Totals.Add(all.Nodes[i].Load)
+	}
+	slices.SortFunc(all.Nodes, func(a, b look.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node)) })
+	return all, nil
+}
+
+// addWaiting adds a node that waits. It may be a member, whose lease tells of an earlier process.
+func addWaiting(all *look.Cluster, w look.Node) {
+	i := slices.IndexFunc(all.Nodes, func(n look.Node) bool { return n.Node == w.Node })
+	if i < 0 {
+		w.Is = look.NodeWaiting
+		all.Nodes = append(all.Nodes, w)
+		return
+	}
+	if n := &all.Nodes[i]; n.Clock.Before(w.Clock) {
+		n.Is, n.Age, n.Clock, n.Version, n.Rate, n.InFlight = look.NodeWaiting, w.Age, w.Clock, w.Version, 0, 0
+	}
+}
+
+func clusterOf(crawl string, r node.Record, nodes []NodeStatus, now time.Time) *look.Cluster {
+	all := &look.Cluster{Crawl: crawl, State: string(r.State), Why: r.Why, Since: r.Changed.UTC(), Time: now.UTC(), Settings: r.Settings, Nodes: []look.Node{}}
+	if r.Changed.IsZero() {
+		all.Since = time.Time{}
+	}
+	for i := range nodes {
+		s := &nodes[i]
+		n := nodeOf(s, now)
+		all.Epoch, all.Settled = s.Epoch, s.Settled
+		all.Nodes = append(all.Nodes, n)
+	}
+	return all
+}
+
+func nodeOf(s *NodeStatus, now time.Time) look.Node {
+	n := look.Node{Node: string(s.Node), Name: s.Node.Name(), Is: standing(s), Slot: s.Slot, Clock: s.Clock, Version: s.Version,
+		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips,
+		Load: look.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known, Outbox: s.Outbox,
+			InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes, RegistryBytes: s.RegistryBytes}}
+	if !s.Clock.IsZero() {
+		n.Age = tenths(now.Sub(s.Clock).Seconds())
+	}
+	return n
+}
+
+func tenths(f float64) float64 { return math.Round(f*10) / 10 }
+
+func standing(s *NodeStatus) look.Standing {
+	switch {
+	case s.Dead:
+		return look.NodeDead
+	case s.Leaving:
+		return look.NodeLeaving
+	case s.Member:
+		return look.NodeMember
+	case s.Known > 0: // who is new knows nothing
+		return look.NodeLeft
+	}
+	return look.NodeJoining
+}

@@ -1,0 +1,141 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/bus"
+	"kumo/internal/node"
+	"kumo/internal/strategy"
+)
+
+// waitingPrefix is what keys in the registry begin with that say of a node that it waits for the crawl's start: it is no member yet, and has
+// no lease. Nothing depends on them but what people see.
+const waitingPrefix = "waiting/"
+
+// A waiter says that a node waits.
+type waiter struct {
+	l      *life
+	rev    uint64
+	said   time.Time
+	rivals map[string]uint64 // revisions of what others of the same name had said when this one came
+}
+
+func (w *waiter) key() string { return waitingPrefix + string(w.l.id.Node()) }
+
+// here says it again when it is time. It returns an error if another process of the same name was there first, and is there still.
+func (w *waiter) here(ctx context.Context) error {
+	if time.Since(w.said) < w.l.n.timing.Beat {
+		return nil
+	}
+	if err := w.alone(ctx); err != nil {
+		return err
+	}
+	w.say(ctx)
+	return nil
+}
+
+// alone looks for others of the same name.
+func (w *waiter) alone(ctx context.Context) error {
+	now, err := entries(ctx, w.l.bus, waitingPrefix)
+	if err != nil {
+		return nil // it is seen the next time
+	}
+	self := w.l.id.Node()
+	others := map[string]uint64{}
+	for _, e := range now {
+		n := strategy.Node(strings.TrimPrefix(e.Key, waitingPrefix))
+		if n.Name() == self.Name() && n != self {
+			others[e.Key] = e.Revision
+		}
+	}
+	if w.rivals == nil {
+		w.rivals = others
+	}
+	for key, was := range w.rivals {
+		if is, there := others[key]; there && is != was {
+			return fmt.Errorf("a node named %s waits in this cluster already: give this one another name", self.Name())
+		}
+	}
+	return nil
+}
+
+func (w *waiter) say(ctx context.Context) {
+	data, err := json.Marshal(node.Report{Name: w.l.id.Name, Version: Version, Address: w.l.n.opts.Address, State: node.Waiting, Clock: time.Now().UTC()})
+	if err != nil {
+		return // of plain fields
+	}
+	w.said = time.Now()
+	rev, err := w.l.bus.Put(ctx, w.key(), data, w.rev)
+	if errors.Is(err, bus.ErrStale) { // an earlier process of this node's has said it, or a try whose end is not known
+		if e, err := w.l.bus.Get(ctx, w.key()); err == nil {
+			w.rev = e.Revision
+		}
+		return
+	}
+	if err == nil {
+		w.rev = rev
+	}
+}
+
+// goneWait is how long a node tries to say that it does not wait any more.
+const goneWait = 2 * time.Second
+
+func (w *waiter) gone(ctx context.Context) {
+	if w.rev == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goneWait)
+	defer cancel()
+	if err := w.l.bus.Delete(ctx, w.key(), w.rev); err != nil {
+		w.l.n.opts.Log.Debug("a write is in doubt", "key", w.key(), "err", err)
+	}
+}
+
+// staleWait is after how long it is not believed any more that a node waits, its own clock taken for right.
+const staleWait = time.Minute
+
+// waiting reads which nodes wait.
+func (c *Control) waiting(ctx context.Context) (all []NodeStatus, err error) {
+	found, err := entries(ctx, c.bus, waitingPrefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range found {
+		r, err := node.ParseReport(e.Value)
+		if err == nil && time.Since(r.Clock) < staleWait {
+			all = append(all, NodeStatus{Node: strategy.Node(strings.TrimPrefix(e.Key, waitingPrefix)), Slot: -1, Report: r})
+		}
+	}
+	return all, nil
+}
+
+// entries reads what there is with a prefix.
+func entries(ctx context.Context, r bus.Registry, prefix string) ([]bus.Entry, error) {
+	ctx, enough := context.WithCancelCause(ctx)
+	defer enough(nil)
+	found := map[string]bus.Entry{}
+	err := r.Watch(ctx, prefix, func(e bus.Entry) {
+		switch {
+		case e.Key == "":
+			enough(errEnough)
+		case context.Cause(ctx) != nil:
+		case e.Value == nil:
+			delete(found, e.Key)
+		default:
+			found[e.Key] = e
+		}
+	})
+	if !errors.Is(context.Cause(ctx), errEnough) {
+		return nil, fmt.Errorf("read %s from the registry: %w", prefix, err)
+	}
+	return slices.Collect(maps.Values(found)), nil
+}
+
+var errEnough = errors.New("that was all")
