@@ -1,0 +1,120 @@
+package netlab
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// A Lab is a network of hosts. Its methods may be called by several goroutines at once.
+type Lab struct {
+	prefix string // of all its namespaces
+	hub    string // the namespace of bridge and proxy
+	proxy  *proxy
+
+	mu    sync.Mutex // guards what follows
+	hosts []*Host
+	ways  map[pair]way // those that are not plain
+}
+
+// A pair is two addresses, in one direction.
+type pair struct{ from, to netip.Addr }
+
+// labs numbers the labs of this process.
+var labs atomic.Int64
+
+// Open makes a lab without hosts. It first removes what runs that were killed have left.
+func Open(seed uint64) (l *Lab, err error) {
+	if err := sweep(); err != nil {
+		return nil, err
+	}
+	began, err := beginning(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	prefix := fmt.Sprintf("%s%d-%s-%d-", family, os.Getpid(), began, labs.Add(1))
+	l = &Lab{prefix: prefix, hub: prefix + "hub", ways: make(map[pair]way)}
+	defer func() {
+		if err != nil {
+			_ = l.Close() // what went wrong first is what counts
+		}
+	}()
+	for _, args := range [][]string{
+		{"netns", "add", l.hub},
+		{"-n", l.hub, "link", "add", "br0", "type", "bridge", "stp_state", "0", "forward_delay", "0", "mcast_snooping", "0"},
+		{"-n", l.hub, "link", "set", "br0", "up"},
+		{"-n", l.hub, "link", "add", "port0", "type", "veth", "peer", "name", "proxy0", "address", proxyMAC.String()},
+		{"-n", l.hub, "link", "set", "port0", "master", "br0", "up"},
+		{"-n", l.hub, "link", "set", "proxy0", "up"},
+	} {
+		if err := ip(args...); err != nil {
+			return nil, err
+		}
+	}
+	return l, in(l.hub, func() (err error) {
+		l.proxy, err = openProxy("proxy0", seed)
+		return err
+	})
+}
+
+// Host adds a host with n addresses in a row: 10.77.0.1 for the first host's first. There is room for 250 on the whole network.
+func (l *Lab) Host(name string, n int) (*Host, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := &Host{lab: l, Name: name, space: l.prefix + name, port: "port" + strconv.Itoa(len(l.hosts)+1)}
+	next := 1
+	for _, o := range l.hosts {
+		next += len(o.Addrs)
+	}
+	if next+n > 251 {
+		return nil, fmt.Errorf("add host %s: there is no room for %d more addresses", name, n)
+	}
+	for i := range n {
+		h.Addrs = append(h.Addrs, netip.AddrFrom4([4]byte{10, 77, 0, byte(next + i)}))
+	}
+	h.mac = hostMAC(byte(next))
+	l.hosts = append(l.hosts, h)
+	return h, h.wire()
+}
+
+// wire makes the host's namespace and connects it.
+func (h *Host) wire() error {
+	hub := h.lab.hub
+	todo := [][]string{
+		{"netns", "add", h.space},
+		{"-n", hub, "link", "add", h.port, "type", "veth", "peer", "name", "eth0", "address", h.mac.String(), "netns", h.space},
+		{"-n", hub, "link", "set", h.port, "master", "br0", "up"},
+		{"-n", h.space, "link", "set", "lo", "up"},
+		{"-n", h.space, "link", "set", "eth0", "up"},
+	}
+	for _, addr := range h.Addrs {
+		todo = append(todo, []string{"-n", h.space, "addr", "add", addr.String() + "/24", "dev", "eth0"})
+	}
+	for _, args := range todo {
+		if err := ip(args...); err != nil {
+			return fmt.Errorf("add host %s: %w", h.Name, err)
+		}
+	}
+	h.lab.proxy.learn(h.Addrs, h.mac)
+	return nil
+}
+
+// Close ends what runs in the lab and removes it. It may be called again.
+func (l *Lab) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.proxy != nil {
+		l.proxy.close()
+	}
+	l.hosts = nil
+	return remove(func(space string) bool { return len(space) > len(l.prefix) && space[:len(l.prefix)] == l.prefix })
+}
+
+// others are all hosts but those given.
+func (l *Lab) others(hosts []*Host) []*Host {
+	return slices.DeleteFunc(slices.Clone(l.hosts), func(h *Host) bool { return slices.Contains(hosts, h) })
+}

@@ -1,0 +1,338 @@
+package netlab
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// pairOf is a lab with two hosts.
+func pairOf(t *testing.T) (l *Lab, a, b *Host) {
+	t.Helper()
+	l = ForTest(t, 1)
+	return l, l.Add(t, "a"), l.Add(t, "b")
+}
+
+// echo sends back what comes, over TCP and, packet by packet, over UDP, on port 7 of a host.
+func echo(t *testing.T, h *Host) {
+	t.Helper()
+	var tcp net.Listener
+	var udp net.PacketConn
+	err := h.Do(func() (err error) {
+		if tcp, err = net.Listen("tcp4", ":7"); err == nil {
+			udp, err = net.ListenPacket("udp4", ":7")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tcp.Close(); udp.Close() })
+	go func() {
+		for {
+			c, err := tcp.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(c, c); c.Close() }()
+		}
+	}()
+	go func() {
+		buf := make([]byte, 2000)
+		for {
+			n, from, err := udp.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			_, _ = udp.WriteTo(buf[:n], from)
+		}
+	}()
+}
+
+func dial(t *testing.T, h *Host, network string, to netip.Addr) (c net.Conn, err error) {
+	t.Helper()
+	err = h.Do(func() (err error) {
+		c, err = net.DialTimeout(network, netip.AddrPortFrom(to, 7).String(), time.Second)
+		return err
+	})
+	if err == nil {
+		t.Cleanup(func() { c.Close() })
+	}
+	return c, err
+}
+
+func mustDial(t *testing.T, h *Host, network string, to netip.Addr) net.Conn {
+	t.Helper()
+	c, err := dial(t, h, network, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// ping is how long a byte takes there and back.
+func ping(c net.Conn, most time.Duration) (time.Duration, error) {
+	began := time.Now()
+	c.SetDeadline(began.Add(most))
+	if _, err := c.Write([]byte{1}); err != nil {
+		return 0, err
+	}
+	_, err := io.ReadFull(c, make([]byte, 1))
+	return time.Since(began), err
+}
+
+func mustPing(t *testing.T, c net.Conn) time.Duration {
+	t.Helper()
+	d, err := ping(c, 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestHostsReachEachOther(t *testing.T) {
+	l, a, b := pairOf(t)
+	many, err := l.Host("many", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo(t, b)
+	echo(t, many)
+	for _, addr := range append(many.Addrs, b.Addr()) {
+		c := mustDial(t, a, "tcp4", addr)
+		mustPing(t, c)
+		if from := c.LocalAddr().(*net.TCPAddr).AddrPort().Addr(); from != a.Addr() {
+			t.Errorf("%v reaches %v from %v", a.Addr(), addr, from)
+		}
+	}
+}
+
+func TestCutAndHeal(t *testing.T) {
+	l, a, b := pairOf(t)
+	c := l.Add(t, "c")
+	for _, h := range []*Host{a, b, c} {
+		echo(t, h)
+	}
+	open, past := mustDial(t, a, "tcp4", b.Addr()), mustDial(t, a, "tcp4", c.Addr())
+	mustPing(t, open)
+	if err := l.Cut([]*Host{b}, []*Host{a}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ping(open, 300*time.Millisecond); !os.IsTimeout(err) {
+		t.Errorf("over a cut the answer is %v, not silence", err)
+	}
+	if _, err := dial(t, b, "tcp4", a.Addr()); !os.IsTimeout(err) {
+		t.Errorf("over a cut the other way: %v", err)
+	}
+	mustPing(t, past)
+	mustPing(t, mustDial(t, b, "tcp4", c.Addr()))
+	if err := l.Heal(); err != nil {
+		t.Fatal(err)
+	}
+	open.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := io.ReadFull(open, make([]byte, 1)); err != nil {
+		t.Errorf("what was on its way when the network was cut has not come after all: %v", err)
+	}
+	mustPing(t, open)
+	mustPing(t, mustDial(t, b, "tcp4", a.Addr()))
+}
+
+func TestCutOneWay(t *testing.T) {
+	l, a, b := pairOf(t)
+	echo(t, a)
+	got := make(chan netip.Addr, 10)
+	var inbox net.PacketConn
+	if err := b.Do(func() (err error) { inbox, err = net.ListenPacket("udp4", ":7"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	defer inbox.Close()
+	go func() {
+		buf := make([]byte, 10)
+		for {
+			_, from, err := inbox.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			got <- from.(*net.UDPAddr).AddrPort().Addr()
+		}
+	}()
+	if err := l.CutOneWay([]*Host{b}, []*Host{a}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ping(mustDial(t, b, "udp4", a.Addr()), 300*time.Millisecond); !os.IsTimeout(err) {
+		t.Errorf("what is cut: %v", err)
+	}
+	_, _ = ping(mustDial(t, a, "udp4", b.Addr()), time.Millisecond)
+	select {
+	case from := <-got:
+		if from != a.Addr() {
+			t.Errorf("a packet from %v", from)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("the other way is cut, too")
+	}
+}
+
+func TestDelay(t *testing.T) {
+	l, a, b := pairOf(t)
+	echo(t, b)
+	direct := mustDial(t, a, "tcp4", b.Addr())
+	mustPing(t, direct)
+	near := mustPing(t, direct)
+	there := Path{Delay: 80 * time.Millisecond}
+	back := Path{Delay: 20 * time.Millisecond, Jitter: 10 * time.Millisecond}
+	if err := l.SetPaths([]*Host{a, b}, [][]Path{{{}, there}, {back, {}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []net.Conn{direct, mustDial(t, a, "tcp4", b.Addr()), mustDial(t, a, "udp4", b.Addr())} {
+		if far := mustPing(t, c); far < 100*time.Millisecond || far > 500*time.Millisecond {
+			t.Errorf("there and back in %v, want 100 to 110 ms (%v without delay)", far, near)
+		}
+	}
+	// Much at once: packets that the kernel has joined, and whose checksums it has yet to compute, come through as they are.
+	much := make([]byte, 4<<20)
+	for i := range much {
+		much[i] = byte(i * i >> 7)
+	}
+	go func() { _, _ = direct.Write(much) }()
+	direct.SetReadDeadline(time.Now().Add(20 * time.Second))
+	came := make([]byte, len(much))
+	if _, err := io.ReadFull(direct, came); err != nil || string(came) != string(much) {
+		t.Errorf("4 MB through the proxy: %v, equal %v", err, string(came) == string(much))
+	}
+	if err := l.SetPath(a, b, Path{}); err != nil {
+		t.Fatal(err)
+	}
+	if half := mustPing(t, direct); half > 80*time.Millisecond {
+		t.Errorf("%v after one delay of 80 ms was taken back", half)
+	}
+}
+
+func TestLoss(t *testing.T) {
+	l, a, b := pairOf(t)
+	echo(t, b)
+	if err := l.SetPath(a, b, Path{Loss: 0.3}); err != nil {
+		t.Fatal(err)
+	}
+	udp := mustDial(t, a, "udp4", b.Addr())
+	came := 0
+	for range 200 {
+		if _, err := ping(udp, 20*time.Millisecond); err == nil {
+			came++
+		}
+	}
+	if lost := l.proxy.lost.Load(); came < 100 || came > 180 || lost < 20 {
+		t.Errorf("of 200 packets %d came back, %d were lost; want about 140 and 60", came, lost)
+	}
+	tcp := mustDial(t, a, "tcp4", b.Addr())
+	for range 6 {
+		mustPing(t, tcp)
+	}
+}
+
+func TestBandwidth(t *testing.T) {
+	_, a, b := pairOf(t)
+	echo(t, b)
+	if err := a.Bandwidth(8_000_000); err != nil {
+		t.Fatal(err)
+	}
+	c := mustDial(t, a, "tcp4", b.Addr())
+	const size = 1 << 20
+	began := time.Now()
+	go func() { _, _ = c.Write(make([]byte, size)) }()
+	c.SetReadDeadline(began.Add(20 * time.Second))
+	if _, err := io.ReadFull(c, make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 700*time.Millisecond || took > 4*time.Second {
+		t.Errorf("a megabyte at a megabyte a second took %v", took)
+	}
+	if err := a.Bandwidth(0); err != nil {
+		t.Fatal(err)
+	}
+	began = time.Now()
+	go func() { _, _ = c.Write(make([]byte, size)) }()
+	if _, err := io.ReadFull(c, make([]byte, size)); err != nil || time.Since(began) > 600*time.Millisecond {
+		t.Errorf("without a limit it took %v: %v", time.Since(began), err)
+	}
+}
+
+func TestProcessesEndWithTheLab(t *testing.T) {
+	l, a, _ := pairOf(t)
+	p, err := a.Start(exec.Command("sh", "-c", "sleep 1000 & exec sleep 1000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("ip", "netns", "pids", a.space).Output(); err != nil || len(strings.Fields(string(out))) == 0 {
+		t.Fatalf("what runs there: %q, %v", out, err)
+	}
+	if len(living(t, p.Pid())) == 0 || p.Code() != -1 || p.Signal(syscall.SIGSTOP) != nil {
+		t.Error("it does not run")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(5 * time.Second); err == nil {
+		t.Error("it has ended by itself")
+	}
+	if left := living(t, p.Pid()); len(left) > 0 {
+		t.Errorf("some of its group are left: %v", left)
+	}
+	if left, _ := filepath.Glob(filepath.Join(spaces, l.prefix+"*")); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
+// living are the processes of a group that have not ended.
+func living(t *testing.T, group int) (found []string) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		data, _ := os.ReadFile(path) // it may have ended
+		_, rest, _ := strings.Cut(string(data), ") ")
+		if f := strings.Fields(rest); len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "Z" && f[0] != "X" {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// TestLeftoversAreSwept has a namespace that belongs to a process that is no more, one of a living process, and one that is no lab's.
+func TestLeftoversAreSwept(t *testing.T) {
+	ForTest(t, 1) // or skip
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	began, err := beginning(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := strconv.Itoa(os.Getpid())
+	dead, reused, alive, strange := family+strconv.Itoa(ended.Process.Pid)+"-5-1-x", family+pid+"-5-1-x", family+pid+"-"+began+"-999-x", "kumotest-"+pid
+	for _, space := range []string{dead, reused, alive, strange} {
+		if err := ip("netns", "add", space); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = ip("netns", "del", space) }() // most are gone
+	}
+	if err := sweep(); err != nil {
+		t.Fatal(err)
+	}
+	for space, want := range map[string]bool{dead: false, reused: false, alive: true, strange: true} {
+		if _, err := os.Stat(filepath.Join(spaces, space)); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", space, err == nil, want)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package netlab
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// A Process runs on a host, with all that it starts in a group of its own.
+type Process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
+}
+
+// Start starts a command on the host. It ends with this process, or with the lab.
+func (h *Host) Start(cmd *exec.Cmd) (*Process, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := h.Do(cmd.Start); err != nil {
+		return nil, fmt.Errorf("start %s on %s: %w", cmd.Path, h.Name, err)
+	}
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// Signal sends a signal to the process and all that it has started.
+func (p *Process) Signal(s syscall.Signal) error {
+	select {
+	case <-p.done:
+		return errors.New("the process has ended")
+	default:
+		return syscall.Kill(-p.cmd.Process.Pid, s)
+	}
+}
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Pid is the process's number.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Code is the exit code, -1 while it runs and for one that a signal ended.
+func (p *Process) Code() int {
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode()
+	default:
+		return -1
+	}
+}
+
+// Wait waits until the process has ended, and returns an error if it has not within that time, or has failed.
+func (p *Process) Wait(most time.Duration) error {
+	select {
+	case <-p.done:
+		return p.err
+	case <-time.After(most):
+		return fmt.Errorf("%s has not ended within %v", p.cmd.Path, most)
+	}
+}

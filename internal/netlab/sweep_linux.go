@@ -1,0 +1,81 @@
+package netlab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// family begins the names of all labs' namespaces; the number of the process that made the lab follows, and when that began.
+const family = "kumolab-"
+
+const spaces = "/run/netns"
+
+// ip runs the program of that name.
+func ip(args ...string) error { return program("ip", args...) }
+
+func program(name string, args ...string) error {
+	var said bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, bytes.TrimSpace(said.Bytes()))
+	}
+	return nil
+}
+
+// beginning is when a process began, in ticks of the system: with the number it tells it from all others.
+func beginning(pid int) (string, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "", err
+	}
+	_, rest, _ := bytes.Cut(data, []byte(") ")) // the name before it may have spaces
+	fields := bytes.Fields(rest)
+	if len(fields) < 20 {
+		return "", fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	return string(fields[19]), nil
+}
+
+// sweep removes the labs of processes that are no more.
+func sweep() error {
+	return remove(func(space string) bool {
+		parts := strings.SplitN(strings.TrimPrefix(space, family), "-", 4)
+		pid, err := strconv.Atoi(parts[0])
+		if !strings.HasPrefix(space, family) || len(parts) < 4 || err != nil {
+			return false
+		}
+		began, err := beginning(pid)
+		return err != nil || began != parts[1]
+	})
+}
+
+// remove ends what runs in some namespaces, and removes them.
+func remove(which func(space string) bool) error {
+	found, err := filepath.Glob(filepath.Join(spaces, family+"*"))
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, path := range found {
+		space := filepath.Base(path)
+		if !which(space) {
+			continue
+		}
+		out, _ := exec.Command("ip", "netns", "pids", space).Output() // who is gone needs no end
+		for field := range strings.FieldsSeq(string(out)) {
+			if pid, err := strconv.Atoi(field); err == nil && pid != os.Getpid() {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may just have ended
+			}
+		}
+		failed = append(failed, ip("netns", "del", space))
+	}
+	return errors.Join(failed...)
+}

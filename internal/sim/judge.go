@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"fmt"
+	"math/bits"
+
+	"kumo/internal/member"
+	"kumo/internal/strategy"
+)
+
+// unrest says what is still to be done; "" if nothing is.
+func (w *world) unrest() string {
+	t, err := w.table()
+	if err != nil {
+		return err.Error()
+	}
+	if t.Settled != t.Epoch {
+		return fmt.Sprintf("epoch %d is not settled", t.Epoch)
+	}
+	for _, m := range w.machines {
+		if s := w.busy(m, t); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// table is the table of members as the registry has it.
+func (w *world) table() (*member.Table, error) {
+	e := w.reg.values[member.TableKey]
+	if e.Value == nil {
+		return nil, fmt.Errorf("there is no table of members")
+	}
+	return w.parse(e.Value)
+}
+
+// busy says what a machine has yet to do.
+func (w *world) busy(m *machine, t *member.Table) string {
+	p := m.proc
+	switch {
+	case p == nil && (!m.wanted || m.gone):
+		return ""
+	case p == nil:
+		return fmt.Sprintf("n%d does not run", m.index)
+	case p.view.Epoch() != t.Epoch:
+		return fmt.Sprintf("%s knows of epoch %d, not %d", p.node, p.view.Epoch(), t.Epoch)
+	case p.out.Len() > 0:
+		return fmt.Sprintf("%s has %d links for others", p.node, p.out.Len())
+	case len(p.visits) > 0:
+		return fmt.Sprintf("%s asks %s", p.node, p.visits[0].site().name)
+	case p.journal.shipped < len(p.journal.entries):
+		return fmt.Sprintf("%s has a journal that is not shipped", p.node)
+	}
+	for _, n := range p.state.order() {
+		if h := p.state.hosts[n]; h.waiting != 0 {
+			return fmt.Sprintf("%s has %d pages of %s to fetch", p.node, bits.OnesCount64(h.waiting), w.web.hosts[n].name)
+		}
+	}
+	return ""
+}
+
+// A finding is what is not as it must be at rest.
+type finding struct {
+	host int32
+	what string
+}
+
+// judge counts what is not as it must be at rest, and with report it notes that as violations.
+func (w *world) judge(report bool) int {
+	var found []finding
+	if n, one := w.score.missing(); n > 0 {
+		w.figures.Lost += n
+		if !report {
+			w.figures.Lost -= n
+		}
+		found = append(found, finding{one.host(), fmt.Sprintf("%d pages are lost, %s for one", n, w.web.name(one))})
+	}
+	found = w.owners(found)
+	if report {
+		for _, f := range found {
+			w.violateOf(f.host, "%s", f.what)
+		}
+	}
+	return len(found)
+}
+
+// judged is how many hosts times nodes are judged, at most.
+const judged = 5_000_000
+
+// owners finds hosts whose owner is not agreed upon, or does not have them, or not alone.
+func (w *world) owners(found []finding) []finding {
+	holders := make([][]strategy.Node, len(w.web.hosts))
+	running := w.processes()
+	for _, p := range running {
+		for _, n := range p.state.order() {
+			holders[n] = append(holders[n], p.node)
+		}
+	}
+	for n := range w.web.hosts {
+		h := int32(n)
+		if w.score.sites[n].fetched != 0 && len(holders[n]) != 1 {
+			found = append(found, finding{h, fmt.Sprintf("%s is held by %v", w.web.hosts[n].name, holders[n])})
+		}
+	}
+	step := max(1, len(running)*len(w.web.hosts)/judged)
+	for n := 0; n < len(w.web.hosts); n += step {
+		if what := w.disagreed(running, n, holders[n]); what != "" {
+			found = append(found, finding{int32(n), what})
+		}
+	}
+	return found
+}
+
+// disagreed says where nodes do not agree on a host's owner.
+func (w *world) disagreed(running []*process, n int, holders []strategy.Node) string {
+	name := w.web.hosts[n].name
+	var owner strategy.Node
+	for _, p := range running {
+		o, state := p.view.Owner(name)
+		switch {
+		case state != strategy.Owned:
+			return fmt.Sprintf("%s knows no owner of %s", p.node, name)
+		case owner != "" && o != owner:
+			return fmt.Sprintf("%s holds %s for the owner of %s, others %s", p.node, o, name, owner)
+		case p.view.Ours(name) != (o == p.node):
+			return fmt.Sprintf("%s is the owner of %s by %s's view, which holds it for its own: %v", o, name, p.node, p.view.Ours(name))
+		}
+		owner = o
+	}
+	if len(holders) == 1 && holders[0] != owner {
+		return fmt.Sprintf("%s is %s's, but %s holds it", name, owner, holders[0])
+	}
+	return ""
+}

@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Matrix is measured latency between places. Machines are put on its places in turn, the registry on the first.
+type Matrix struct{ oneWay [][]time.Duration }
+
+var _ latency = (*Matrix)(nil)
+
+func (m *Matrix) between(from, to int) time.Duration {
+	return m.oneWay[(from+1)%len(m.oneWay)][(to+1)%len(m.oneWay)]
+}
+
+// ReadMatrix reads a file of round-trip times, a row a line, separated by tabs or spaces: in milliseconds, or in seconds if none is
+// above 30. Where a time is missing (0, or less) it is a typical one, as is that of a place to itself.
+func ReadMatrix(file string) (*Matrix, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var rows [][]float64
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		row, err := readRow(lines.Text())
+		if err != nil {
+			return nil, fmt.Errorf("read the latencies of %s, line %d: %w", file, len(rows)+1, err)
+		}
+		if len(row) > 0 {
+			rows = append(rows, row)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read the latencies of %s: %w", file, err)
+	}
+	m, err := newMatrix(rows)
+	if err != nil {
+		return nil, fmt.Errorf("read the latencies of %s: %w", file, err)
+	}
+	return m, nil
+}
+
+func readRow(line string) ([]float64, error) {
+	var row []float64
+	for _, field := range strings.Fields(line) {
+		v, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return nil, err
+		}
+		row = append(row, v)
+	}
+	return row, nil
+}
+
+func newMatrix(rows [][]float64) (*Matrix, error) {
+	var sum, most float64
+	n := 0
+	for _, row := range rows {
+		if len(row) != len(rows) {
+			return nil, fmt.Errorf("%d lines, but one has %d numbers: the matrix is not square", len(rows), len(row))
+		}
+		for _, v := range row {
+			most = max(most, v)
+			if v > 0 {
+				sum, n = sum+v, n+1
+			}
+		}
+	}
+	if n == 0 {
+		return nil, errors.New("no latency is above 0")
+	}
+	unit := float64(time.Millisecond)
+	if most <= 30 {
+		unit = float64(time.Second)
+	}
+	m := &Matrix{}
+	for i, row := range rows {
+		times := make([]time.Duration, len(row))
+		for j, v := range row {
+			if v <= 0 || i == j {
+				v = sum / float64(n)
+			}
+			times[j] = time.Duration(v * unit / 2)
+		}
+		m.oneWay = append(m.oneWay, times)
+	}
+	return m, nil
+}

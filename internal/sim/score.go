@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// A score is what the web's hosts see of the crawl, over all nodes, and what they may see.
+type score struct {
+	w          *world
+	sites      []tally
+	requests   [][]uint8 // by host and page
+	excused    [][]uint8 // how often a page may be asked for again, because it is forgotten that it was done
+	count      int       // requests
+	duplicates int
+	slips      int
+	stall      time.Duration // the longest
+}
+
+// A tally is what one host has seen.
+type tally struct {
+	last    *visit // whose request was the last
+	linked  uint64 // pages that have been linked to
+	fetched uint64
+	since   moment // when there was something to do
+}
+
+func newScore(w *world) *score {
+	s := &score{w: w, sites: make([]tally, len(w.web.hosts))}
+	for _, h := range w.web.hosts {
+		both := make([]uint8, 2*h.pages)
+		s.requests, s.excused = append(s.requests, both[:h.pages]), append(s.excused, both[h.pages:])
+	}
+	return s
+}
+
+// excuse allows that a page is fetched once more.
+func (s *score) excuse(u url) { s.excused[u.host()][u&63]++ }
+
+// request judges a request.
+func (s *score) request(v *visit) {
+	w, n := s.w, v.page.host()
+	t, now := &s.sites[n], w.k.now
+	v.slipped = v.p.slept(v.checked, now)
+	w.tellOf(n, "%s asks for %s", v.p.node, w.web.name(v.page))
+	s.polite(v, t.last)
+	s.leased(v)
+	if t.last == nil || t.last.ends <= now {
+		begin := t.since
+		if t.last != nil {
+			begin = max(begin, t.last.ends+v.site().delay)
+		}
+		s.stall = max(s.stall, now-begin)
+	}
+	t.last = v
+	s.count++
+	if s.requests[n][v.page&63]++; s.requests[n][v.page&63] > 1 {
+		s.duplicates++
+	}
+	t.fetched |= v.page.bit()
+	if t.fetched&t.linked == t.linked {
+		t.since = forever
+	}
+}
+
+// polite holds a request to the host's delay after the last one.
+func (s *score) polite(v, last *visit) {
+	now := s.w.k.now
+	if last == nil || now >= last.ends+v.site().delay {
+		return
+	}
+	last.slipped = last.slipped || last.p.slept(last.checked, last.ends)
+	if v.p != last.p && (v.slipped || last.slipped) {
+		s.slip(v, last)
+		return
+	}
+	how := "is still under way"
+	if ago := now - last.ends; ago >= 0 {
+		how = fmt.Sprintf("ended %v ago", ago)
+	}
+	s.w.violateOf(v.page.host(), "%s asks %s, where a request of %s %s: the delay is %v", v.p.node, v.site().name, last.p.node, how, v.site().delay)
+}
+
+// slip counts a request that is due to a process that stood still: one a worker after each such time, at most.
+func (s *score) slip(v, last *visit) {
+	s.slips++
+	p := v.p
+	if !v.slipped {
+		p = last.p
+	}
+	if p.slips++; p.slips > s.w.cfg.Workers {
+		s.w.violateOf(v.page.host(), "%s slips %d times after it stood still, with %d workers", p.node, p.slips, s.w.cfg.Workers)
+	}
+}
+
+// leased holds a node that cannot reach the registry to the end of the last lease it can have.
+func (s *score) leased(v *visit) {
+	m, t := v.p.m, s.w.cfg.Timing
+	if over := s.w.k.now - m.cutAt; !v.slipped && over > t.TTL+t.TTL/50 {
+		s.w.violateOf(v.page.host(), "%s asks %s though the registry is out of its reach for %v", v.p.node, v.site().name, over)
+	}
+}
+
+// found notes that pages are known to exist.
+func (s *score) found(links []url) {
+	for _, u := range links {
+		t := &s.sites[u.host()]
+		if t.linked |= u.bit(); t.linked&^t.fetched == u.bit() {
+			t.since = s.w.k.now
+		}
+	}
+}
+
+// missing counts pages that can be reached and were not fetched, and names one.
+func (s *score) missing() (n int, one url) {
+	for h, t := range s.sites {
+		if m := s.w.web.reach[h] &^ t.fetched; m != 0 {
+			n += bits.OnesCount64(m)
+			one = at(int32(h), lowest(m))
+		}
+	}
+	return n, one
+}
+
+// repeated reports pages that were asked for more often than is explained by what was forgotten.
+func (s *score) repeated() {
+	for h, pages := range s.requests {
+		for page, n := range pages {
+			if excused := s.excused[h][page]; n > 1+excused {
+				s.w.violateOf(int32(h), "%s is asked for %d times, and forgotten only %d times", s.w.web.name(at(int32(h), page)), n, excused)
+			}
+		}
+	}
+}

@@ -1,0 +1,134 @@
+// Package sim runs the cluster in virtual time: the very members (kumo/internal/member) and strategies that nodes run, over a network,
+// a registry and a web that are made from a seed, and that fail as the seed says. After each run it checks what must always hold:
+//
+//   - no URL is lost: each page that can be reached is fetched at least once;
+//   - a page is fetched again only where it was forgotten that it was done: by a crash, before its done mark was durable, or shipped;
+//   - at rest, each host has one owner, all nodes agree on it, and that node holds the host's state, and nobody else;
+//   - politeness: never are two nodes' requests under way to one host, nor does one begin within the host's delay after another's end. After
+//     a process stood still between the look at its lease and the end of its request it may slip: once a worker at most, which is counted;
+//   - a node that the registry is out of reach of stops to fetch when its last lease has ended.
+//
+// What is around members is a model: the registry (registry.go), the journal with its commits and its copy (journal.go), what a node holds
+// (holding.go, holder.go), workers (visit.go), links for others (links.go), hosts and pages (web.go). What members
+// and strategies do is no model. Two runs of one seed are the same to the last event; so a failure is a seed, and its story can be told afterwards.
+package sim
+
+import (
+	"time"
+
+	"kumo/internal/member"
+	"kumo/internal/strategy"
+)
+
+// Config says what is run.
+type Config struct {
+	Strategy func() strategy.Placer // what is run on each node
+	Slot     func(members []strategy.Member, node strategy.Node) int
+	Nodes    int           // at the start; 50
+	Hosts    int           // of the web; 3 a node
+	Pages    int           // of a host, on average; 16, at most 32
+	Delay    time.Duration // of a host, on average; 2s
+	Workers  int           // of a node; 4
+	Timing   member.Timing // LAN's
+	Formed   bool          // the cluster begins as one whose nodes have all joined
+
+	FaultEvery time.Duration // between two faults, on average; 6s. Negative: there are none
+	Quiet      time.Duration // until the first; 20s
+	Turmoil    time.Duration // how long faults go on; 4m
+	Limit      time.Duration // until all must be at rest after that; 30m
+
+	Spread    time.Duration // within which nodes are started; 10s
+	Latency   time.Duration // across the map, one way; 2ms
+	Bandwidth float64       // bytes a second between two nodes; 100e6
+	Loss      float64       // share of messages that are lost, and of those that come twice; 0.001
+	Commit    time.Duration // about a quarter of the time until what is journalled is durable; 8ms
+	Matrix    *Matrix       // latency as measured, instead
+
+	Seeds int    // runs; 1
+	First uint64 // seed; 1
+	Jobs  int    // runs at once; as many as there are processors
+
+	parts parts
+}
+
+// parts are what runs of broken variants replace.
+type parts struct {
+	machine func(p *process, cfg member.Config) Machine
+	router  func(p *process, v *member.View) Router
+	outbox  func(p *process, old []sent) outbox
+	placer  func(p *process, s strategy.Placer) strategy.Placer
+	dawdle  time.Duration // of a worker between the look at the lease and the request, on average; 1ms
+}
+
+// A Machine is a member.Member.
+type Machine interface {
+	Start(out []member.Action) []member.Action
+	Step(now time.Time, events []member.Event, out []member.Action) []member.Action
+}
+
+var _ Machine = (*member.Member)(nil)
+
+// LAN is a cluster in one building.
+func LAN() Config { return Config{}.withDefaults() }
+
+// WAN is one whose nodes are far from each other: LAN but for latencies, losses and the times of leases.
+func WAN() Config {
+	return Config{Timing: member.WAN(), Latency: 120 * time.Millisecond, Bandwidth: 5e6, Loss: 0.005, Turmoil: 8 * time.Minute,
+		FaultEvery: 12 * time.Second, Spread: time.Minute, Quiet: time.Minute}.withDefaults()
+}
+
+func (c Config) withDefaults() Config {
+	or := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	count := func(v *int, n int) {
+		if *v == 0 {
+			*v = n
+		}
+	}
+	count(&c.Nodes, 50)
+	count(&c.Hosts, 3*c.Nodes)
+	count(&c.Pages, 16)
+	count(&c.Workers, 4)
+	count(&c.Seeds, 1)
+	or(&c.Delay, 2*time.Second)
+	or(&c.FaultEvery, 6*time.Second)
+	or(&c.Quiet, 20*time.Second)
+	or(&c.Turmoil, 4*time.Minute)
+	or(&c.Limit, 30*time.Minute)
+	or(&c.Spread, 10*time.Second)
+	or(&c.Latency, 2*time.Millisecond)
+	or(&c.Commit, 8*time.Millisecond)
+	if c.Timing.Beat == 0 {
+		c.Timing = member.LAN()
+	}
+	if c.Bandwidth == 0 {
+		c.Bandwidth, c.Loss = 100e6, max(c.Loss, 0.001)
+	}
+	if c.First == 0 {
+		c.First = 1
+	}
+	c.parts = c.parts.withDefaults()
+	return c
+}
+
+func (s parts) withDefaults() parts {
+	if s.dawdle == 0 {
+		s.dawdle = time.Millisecond
+	}
+	if s.machine == nil {
+		s.machine = func(_ *process, cfg member.Config) Machine { return member.New(cfg) }
+	}
+	if s.router == nil {
+		s.router = func(_ *process, v *member.View) Router { return v }
+	}
+	if s.outbox == nil {
+		s.outbox = newOutbox
+	}
+	if s.placer == nil {
+		s.placer = func(_ *process, s strategy.Placer) strategy.Placer { return s }
+	}
+	return s
+}

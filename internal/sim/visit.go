@@ -1,0 +1,173 @@
+package sim
+
+import (
+	"time"
+
+	"kumo/internal/member"
+	"kumo/internal/strategy"
+)
+
+// A Router says whose hosts are: a member's View.
+type Router interface {
+	Epoch() uint64
+	Until() time.Time
+	Owner(host string) (strategy.Node, strategy.State)
+	Ours(host string) bool
+	May(host string, now time.Time) bool
+}
+
+var _ Router = (*member.View)(nil)
+
+// nowhere is the router of a node that is no member yet.
+type nowhere struct{}
+
+func (nowhere) Epoch() uint64                                { return 0 }
+func (nowhere) Until() time.Time                             { return time.Time{} }
+func (nowhere) Owner(string) (strategy.Node, strategy.State) { return "", strategy.Unknown }
+func (nowhere) Ours(string) bool                             { return false }
+func (nowhere) May(string, time.Time) bool                   { return false }
+
+// A visit is a worker's way with one URL, from the look at the lease to the end of the request.
+type visit struct {
+	p       *process
+	hold    *hold
+	page    url
+	checked moment // when the lease was looked at
+	sent    bool   // the request is
+	ends    moment // of the request, as the host sees it
+	over    bool   // it has ended, or was given up
+	slipped bool   // the process stood still between the look and the end
+}
+
+func (v *visit) site() *site { return &v.p.w.web.hosts[v.page.host()] }
+
+// postpone is how long a host waits that may not be asked now.
+const postpone = time.Second
+
+// arm gives a host its place in the order of requests, if something of it waits.
+func (p *process) arm(h *hold) {
+	if h.armed || h.visiting || h.waiting == 0 {
+		return
+	}
+	h.armed = true
+	p.w.k.within(p, max(0, h.due-p.w.k.now), func() { p.turn(h) })
+}
+
+// turn is the time of a host: a worker takes one of its URLs, looks whether it may be asked for, and a moment later sends the request.
+func (p *process) turn(h *hold) {
+	if p.busy >= p.w.cfg.Workers {
+		p.queue = append(p.queue, h)
+		return
+	}
+	h.armed = false
+	if p.state.hosts[h.host] != h || h.waiting == 0 {
+		return
+	}
+	if !p.view.May(p.w.web.hosts[h.host].name, p.now()) {
+		h.due = p.w.k.now + postpone
+		p.arm(h)
+		return
+	}
+	h.visiting = true
+	p.busy++
+	v := &visit{p: p, hold: h, page: at(h.host, lowest(h.waiting)), checked: p.w.k.now}
+	p.visits = append(p.visits, v)
+	p.w.k.within(p, p.w.k.about(p.w.cfg.parts.dawdle), func() { p.request(v) })
+}
+
+func (p *process) request(v *visit) {
+	if v.over {
+		return
+	}
+	v.sent = true
+	took := p.w.fetchTime(p.m.index, v.page.host())
+	v.ends = p.w.k.now + took
+	p.w.score.request(v)
+	p.w.k.within(p, took, func() { p.answered(v) })
+}
+
+// answered is the end of a request: the page is done, and its links are entered with that.
+func (p *process) answered(v *visit) {
+	if !p.done(v) {
+		return
+	}
+	e := &entry{kind: entryDone, page: v.page}
+	p.links = p.w.web.linksOf(v.page, p.links[:0])
+	p.w.score.found(p.links)
+	p.route(e, p.links)
+	p.enter(e)
+	p.offered(e.links)
+	p.arm(v.hold)
+	p.drained()
+}
+
+// done takes a visit off the list, and lets the worker take the next host; false if it was given up before.
+func (p *process) done(v *visit) bool {
+	v.over = true
+	for i, x := range p.visits {
+		if x != v {
+			continue
+		}
+		last := len(p.visits) - 1
+		p.visits[i] = p.visits[last]
+		p.visits = p.visits[:last]
+		p.busy--
+		v.hold.visiting = false
+		v.hold.due = p.w.k.now + v.site().delay
+		if len(p.queue) > 0 {
+			h := p.queue[0]
+			p.queue = p.queue[1:]
+			p.w.k.within(p, 0, func() { p.turn(h) })
+		}
+		return true
+	}
+	return false
+}
+
+// expire cuts requests off that are under way when the lease ends.
+func (p *process) expire() {
+	if p.expiring {
+		return
+	}
+	p.expiring = true
+	p.w.k.within(p, p.until(p.view.Until()), func() {
+		p.expiring = false
+		if p.view.Until().After(p.now()) {
+			p.expire()
+			return
+		}
+		for len(p.visits) > 0 {
+			v := p.visits[0]
+			p.done(v)
+			p.w.abandon(v)
+			p.arm(v.hold)
+		}
+		p.drained()
+	})
+}
+
+// abandon ends a request whose answer nobody reads.
+func (w *world) abandon(v *visit) {
+	if v.sent {
+		w.score.excuse(v.page)
+		v.ends = min(v.ends, w.k.now)
+	}
+}
+
+// offered gives hosts their place that have come to something.
+func (p *process) offered(links []url) {
+	for _, u := range links {
+		if h := p.state.hosts[u.host()]; h != nil {
+			p.arm(h)
+		}
+	}
+}
+
+// fetchTime draws how long a host takes to answer a machine: most answer soon, some take seconds.
+func (w *world) fetchTime(machine int, host int32) time.Duration {
+	base := 20*time.Millisecond + time.Duration(hash(w.web.seed, 4, uint64(host), uint64(machine))%uint64(200*time.Millisecond))
+	if w.k.chance(0.01) {
+		return base + w.k.about(5*time.Second)
+	}
+	return base + w.k.about(50*time.Millisecond)
+}
