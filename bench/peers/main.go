@@ -4,6 +4,7 @@
 //	go run -C bench/peers .                          kumo and all its peers
 //	go run -C bench/peers . -peers loop,wget2        kumo and these
 //	go run -C bench/peers . -case scale              kumo alone: scale, tls, slow, memory
+//	go run -C bench/peers . -case cluster            kumo crawl beside clusters of 1, 2 and 4 nodes on this machine
 //	go run -C bench/peers . -case ci                 fails when a page has become dearer than baseline.json says
 package main
 
@@ -39,7 +40,7 @@ type options struct {
 // cases are what can be measured.
 var cases = map[string]func(context.Context, *bench) error{
 	"peers": comparePeers, "scale": measureScale, "tls": measureTLS, "slow": measureSlow, "memory": measureMemory,
-	"ci": checkCost, "steps": measureSteps,
+	"ci": checkCost, "steps": measureSteps, "cluster": measureCluster,
 }
 
 func main() {

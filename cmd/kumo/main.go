@@ -32,9 +32,10 @@ const rootLong = `kumo crawls the web and keeps what it finds as WARC.
 
   kumo crawl https://example.com/     one site, politely, into crawls/example.com
   kumo demo                           see it work on a made-up web, offline
+  kumo cluster demo                   the same with several nodes, of which one dies
 
 Exit codes:
-  0    done: nothing waits, but for what was given up with its host
+  0    done: nothing waits, but for what was given up with its host; a node also when it has left, or the crawl was stopped
   1    failed
   2    wrong usage, or settings that do not go together
   3    done, but nothing could be fetched
@@ -51,7 +52,7 @@ func run(args []string) int {
 	root := &cobra.Command{Use: "kumo", Short: "A distributed web crawler", Long: rootLong, Version: wire.Version,
 		SilenceErrors: true, SilenceUsage: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true}}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
-	root.AddCommand(crawlCommand(), checkCommand(), explainCommand(), hostsCommand(), queueCommand(), seenCommand(), verifyCommand(), demoCommand(), synthwebCommand(), versionCommand())
+	addVerbs(root)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !quietEnd(err) {
@@ -59,11 +60,31 @@ func run(args []string) int {
 		if vfs.IsFull(err) {
 			fmt.Fprintln(os.Stderr, "the disk is full: make room and give the same command again")
 		}
+		if do := wire.Advice(err); do != "" {
+			fmt.Fprintln(os.Stderr, do)
+		}
 		if isUsage(err) {
 			fmt.Fprintf(os.Stderr, "see: %s --help\n", cmd.CommandPath())
 		}
 	}
 	return exitCode(err)
+}
+
+// addVerbs gives the root command its verbs, by what they are for.
+func addVerbs(root *cobra.Command) {
+	group := func(id, title string, verbs ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: id, Title: title})
+		for _, v := range verbs {
+			v.GroupID = id
+			root.AddCommand(v)
+		}
+	}
+	group("one", "Crawl on one machine:", crawlCommand(), demoCommand())
+	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), statusCommand(), addCommand(), pauseCommand(), resumeCommand(),
+		stopCommand(), secretCommand(), clusterCommand())
+	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), verifyCommand())
+	group("try", "Try out:", checkCommand(), synthwebCommand(), simCommand(), versionCommand())
+	root.SetHelpCommandGroupID("try")
 }
 
 // interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP; the second ends the process at once.

@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 //	                          for FILE waits
 //	until PATTERN kumo ARGS.. runs kumo again and again until what it prints matches
 //	score KEY VALUE           checks a field of the servers' score
+//	addresses NAME...         sets each to an address of this machine whose port, and the next one, are free
+//	nats NAME                 runs a NATS server with JetStream, and sets NAME to its URL
+//	foreign JOIN CRAWL WHAT   writes into a cluster's registry what another version or a wrong clock would; see foreignCmd
 //	exit CODE kumo ARGS...    runs kumo and checks its exit code
 //	lines FILE N              checks how many lines a file has; N may be 'score:KEY'
 //	cut FILE N                takes N bytes off a file's end
@@ -43,7 +46,7 @@ func TestStories(t *testing.T) {
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"web": webCmd, "site": siteCmd, "score": scoreCmd, "until": untilCmd, "exit": exitCmd, "lines": linesCmd,
-			"cut": cutCmd, "append": appendCmd, "move": moveCmd,
+			"addresses": addressesCmd, "foreign": foreignCmd, "nats": natsCmd, "cut": cutCmd, "append": appendCmd, "move": moveCmd,
 		},
 	})
 }

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/synthweb"
+)
+
+// judge checks what the crawl has come to, by what the server saw and by all records, and adds it to the sum.
+func (r *round) judge(sum tallies) {
+	r.Helper()
+	r.server.Close()
+	score := r.server.Score()
+	e := &evidence{log: r.server.Log(), delay: clusterDelay}
+	for _, f := range r.faults {
+		if !f.began.IsZero() {
+			e.faults = append(e.faults, f)
+		}
+	}
+	r.keep(e)
+	r.add(sum, e, score)
+	r.wantCovered(score)
+	r.wantPolite(e)
+	r.wantFewTwice(e, score)
+	r.wantRecords(e)
+}
+
+// keep writes down what the server saw, where files are kept.
+func (r *round) keep(e *evidence) {
+	if os.Getenv("KUMO_KEEP") == "" {
+		return
+	}
+	var b strings.Builder
+	for _, q := range e.log {
+		fmt.Fprintf(&b, "%.4f %.4f %s %s %d %v %s\n", q.At.Sub(r.began).Seconds(), q.End.Sub(r.began).Seconds(), q.Client, q.Host, q.Status, q.Whole, q.Target)
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, "requests"), []byte(b.String()), 0o666); err != nil {
+		r.Error(err)
+	}
+}
+
+// add puts down to each fault what belongs to it, and says it.
+func (r *round) add(sum tallies, e *evidence, score synthweb.Score) {
+	r.Helper()
+	slips, violations := e.meetings()
+	twice := e.causes()
+	var said strings.Builder
+	for i, f := range e.faults {
+		x := sum.of(f.kind)
+		x.runs++
+		x.lost += score.Missing
+		until := e.end()
+		if i+1 < len(e.faults) {
+			until = e.faults[i+1].began
+		}
+		_, stall := e.log.Stall(f.began, until)
+		silent := e.silence(f)
+		x.stall, x.taken = max(x.stall, stall), max(x.taken, silent)
+		fmt.Fprintf(&said, "\n  %v; no request at all for %v, none to one of its hosts for %v", f, stall.Round(time.Millisecond), silent.Round(time.Millisecond))
+	}
+	for k, l := range twice {
+		sum.of(k).twice += len(l)
+		fmt.Fprintf(&said, "\n  twice, put down to %q: %d", k, len(l))
+	}
+	sum.of(pause).slips += len(slips) + len(e.strays())
+	for _, m := range violations {
+		sum.of(e.blame(m)).violations++
+	}
+	by := map[string]int{}
+	for _, q := range e.log {
+		by[q.Client.String()]++
+	}
+	var shares []string
+	for _, n := range r.nodes {
+		shares = append(shares, fmt.Sprintf("%s %d", n.name, by[n.host.Addr().String()]))
+	}
+	r.Logf("seed %d: %s; a cluster after %v, done in %v; %d requests (%s), %d of %d covered, %d pages and %d others twice, %d slips and %d more that nobody met, %d violations%s",
+		r.seed, r.network, r.forming.Round(time.Millisecond), r.since(r.ended), score.Requests, strings.Join(shares, ", "), score.Covered, score.Truth, score.Repeats, score.RepeatsOther,
+		len(slips), len(e.strays()), len(violations), said.String())
+}
+
+// blame is the kind of the last fault before a meeting.
+func (e *evidence) blame(m synthweb.Meeting) (why kind) {
+	for _, f := range e.faults {
+		if f.began.Before(m.Request.At) {
+			why = f.kind
+		}
+	}
+	return why
+}
+
+func (r *round) wantCovered(score synthweb.Score) {
+	r.Helper()
+	if score.Missing > 0 || score.Beyond > 0 || score.Forbidden > 0 || score.Unknown > 0 {
+		r.Errorf("the servers saw:\n%s", score)
+	}
+}
+
+// wantPolite checks that one node at a time asks a host, with the delay in between. A node that was paused may find out a request too late, on each
+// of its connections.
+func (r *round) wantPolite(e *evidence) {
+	r.Helper()
+	slips, violations := e.meetings()
+	for i, m := range violations {
+		if i == 5 {
+			r.Errorf("and %d more", len(violations)-i)
+			break
+		}
+		r.Errorf("at %v %s asked %s for %s %v after %s had (%v to %v)", r.since(m.Request.At), m.Request.Client, m.Request.Host, m.Request.Target, m.Gap,
+			m.Before.Client, r.since(m.Before.At), r.since(m.Before.End))
+	}
+	for _, f := range e.faults {
+		n := 0
+		for _, m := range slips {
+			if e.slipped(m.Request) == f {
+				n++
+			}
+		}
+		if held := e.held(f); f.kind == pause && n > held {
+			r.Errorf("%v: it made %d requests too many, and was on %d hosts", f, n, held)
+		}
+	}
+}
+
+// behind is how long what a node fetches may be known to it alone.
+const behind = 6 * time.Second
+
+// wantFewTwice allows what was under way when a node was ended, stopped or cut off, and what it fetched before that or, where it was cut off, after that
+// and could tell nobody; and 1 % of the pages.
+func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
+	r.Helper()
+	most := score.Truth / 100
+	for _, f := range e.faults {
+		from, until := f.began.Add(-time.Second), f.began
+		if e.electing(f) {
+			from = f.began.Add(-behind)
+		}
+		switch f.kind {
+		case join, leave:
+			continue
+		case partition:
+			until = until.Add(behind)
+		}
+		for _, q := range e.log {
+			if f.by(q) && q.At.After(from) && q.At.Before(until) {
+				most++
+			}
+		}
+		most += e.held(f)
+	}
+	if n := int(score.Repeats + score.RepeatsOther); n > most {
+		r.Errorf("%d were fetched twice, at most %d may be", n, most)
+	}
+	if without := e.causes()[""]; len(without) > 0 {
+		r.Errorf("%d were fetched twice before there was any fault, as %+v", len(without), without[0])
+	}
+}
+
+// electing reports whether a server had gone shortly before a fault: until the others have agreed who goes on, no log can be written.
+func (e *evidence) electing(f *fault) bool {
+	return slices.ContainsFunc(e.faults, func(o *fault) bool {
+		return o != f && o.node < clusterServers && !o.began.After(f.began) && f.began.Sub(o.began) < 12*time.Second
+	})
+}
+
+// wantRecords checks the files of each node against each other, and those of all against what the server saw.
+func (r *round) wantRecords(e *evidence) {
+	r.Helper()
+	var dirs []string
+	for _, n := range r.nodes {
+		for _, dir := range append(n.lost, n.dir) {
+			lives, err := filepath.Glob(filepath.Join(dir, "lost", "*")) // of nodes that had lost their place
+			if err != nil {
+				r.Error(err)
+			}
+			dirs = append(append(dirs, dir), lives...)
+		}
+	}
+	r.wantVerified(dirs)
+	wrong, err := e.compare(r.web.Truth(synthweb.TruthOptions{}), r.server.Port(), dirs)
+	if err != nil {
+		r.Error(err)
+	}
+	for i, s := range wrong {
+		if i == 5 {
+			r.Errorf("and %d more", len(wrong)-i)
+			break
+		}
+		r.Error(s)
+	}
+}
+
+// waitless is what kumo verify says of a URL that no visit to is known, and that does not wait.
+var waitless = regexp.MustCompile(`^note: state/seen: (\S+): it is known, and nothing here says what became of it`)
+
+// wantVerified checks that the files of each node agree. What is left out is written down by the node that its host belonged to then.
+func (r *round) wantVerified(dirs []string) {
+	r.Helper()
+	var skipped strings.Builder
+	for _, dir := range dirs {
+		data, _ := os.ReadFile(filepath.Join(dir, "skipped.jsonl")) // there may be none
+		skipped.Write(data)
+	}
+	for _, dir := range dirs {
+		cmd := exec.Command(kumoProgram(r.T), "verify", "--all", dir)
+		out, err := cmd.CombinedOutput()
+		faults := 0
+		for line := range strings.Lines(string(out)) {
+			m := waitless.FindStringSubmatch(line)
+			switch {
+			case strings.HasPrefix(line, "fault: "):
+				faults++
+			case m == nil || strings.Contains(skipped.String(), strconv.Quote(m[1])):
+				continue
+			}
+			r.Errorf("kumo verify %s: %s", dir, line)
+		}
+		if code := cmd.ProcessState.ExitCode(); err != nil && code != exitUsage && faults == 0 { // of usage: it got not as far as to be a crawl
+			r.Errorf("kumo verify %s: %v: %s", dir, err, out)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCluster has five nodes, each on a host of its own, crawl a synthetic web while they are killed, paused, cut off, replaced, leave
+// and join: KUMO_ROUNDS times (none unless it is set), with seeds from KUMO_SEED on. Of three rounds with seeds in a row, the first
+// divisible by three, each kind of fault comes once or more. Nothing may be missing, hosts are asked by one node at a time, and what all nodes have
+// written down is what the server saw. KUMO_KEEP is a folder for what the nodes wrote.
+func TestCluster(t *testing.T) {
+	rounds := number("KUMO_ROUNDS", 0)
+	if rounds == 0 {
+		t.Skip("SKIPPED: it takes a minute a round; set KUMO_ROUNDS to run it")
+	}
+	seed := number("KUMO_SEED", rand.Uint64N(1<<40)*3)
+	t.Logf("KUMO_SEED=%d", seed)
+	sum := tallies{}
+	for n := range rounds {
+		t.Run(fmt.Sprint(seed+n), func(t *testing.T) {
+			r := newRound(t, seed+n)
+			r.crawl()
+			r.judge(sum)
+		})
+	}
+	t.Logf("%d rounds from seed %d:\n%s", rounds, seed, sum)
+}
+
+// A kind is something that happens to a node, or to the cluster.
+type kind string
+
+const (
+	kill      kind = "kill"      // SIGKILL; it is started again, before its lease has ended or after
+	pause     kind = "pause"     // SIGSTOP for longer than a lease
+	partition kind = "partition" // it reaches the web, but no other node
+	join      kind = "join"      // a new node comes
+	leave     kind = "leave"     // SIGINT
+	replace   kind = "replace"   // SIGKILL and its disk thrown away; a new node of that name begins
+)
+
+var kinds = []kind{kill, pause, partition, join, leave, replace}
+
+// A fault is one of them at a time.
+type fault struct {
+	kind    kind
+	node    int           // index of the node
+	with    int           // of another that is cut off together with it, or -1
+	after   time.Duration // from the start of the crawl
+	lasts   time.Duration
+	began   time.Time // zero if the crawl was over before
+	back    time.Time // when it was undone
+	clients []string  // addresses of the nodes that lose their place by it, or may
+}
+
+const (
+	clusterNodes   = 5
+	clusterServers = 3 // the first of them run servers; two must be there
+)
+
+// plan is which faults come in the round of a seed. At most one of them is of a server.
+func plan(seed uint64) (faults []*fault) {
+	deck := rand.New(rand.NewPCG(seed/3, 1)).Perm(len(kinds))
+	dice := rand.New(rand.NewPCG(seed, 2))
+	todo := []kind{kinds[deck[seed%3*2]], kinds[deck[seed%3*2+1]]}
+	if dice.IntN(4) == 0 {
+		todo = append(todo, kinds[dice.IntN(len(kinds))])
+	}
+	victims, served := dice.Perm(clusterNodes), false
+	at := seconds(dice, 4, 10)
+	for _, k := range todo {
+		f := &fault{kind: k, with: -1, after: at, lasts: lengthOf(dice, k)}
+		at += seconds(dice, 3, 20)
+		if k == join {
+			f.node = clusterNodes + len(slices.DeleteFunc(slices.Clone(faults), func(f *fault) bool { return f.kind != join }))
+			faults = append(faults, f)
+			continue
+		}
+		i := slices.IndexFunc(victims, func(v int) bool { return v >= clusterServers || !served && k != leave })
+		if i < 0 {
+			continue // everybody has had his share
+		}
+		f.node = victims[i]
+		served = served || f.node < clusterServers
+		victims = slices.Delete(victims, i, i+1)
+		if k == partition && dice.IntN(2) == 0 { // two together: without servers, or with two, so that they are the ones who go on
+			f.with = slices.IndexFunc(victims, func(v int) bool { return (v < clusterServers) == (f.node < clusterServers) })
+			if f.with >= 0 {
+				f.with = victims[f.with]
+			}
+		}
+		faults = append(faults, f)
+	}
+	return faults
+}
+
+// lengthOf is how long a fault lasts: a lease, of 14 seconds, ends in the meantime, or not.
+func lengthOf(dice *rand.Rand, k kind) time.Duration {
+	switch k {
+	case pause:
+		return 30 * time.Second
+	case replace:
+		return seconds(dice, 0, 3)
+	case partition, kill:
+		if dice.IntN(2) == 0 {
+			return seconds(dice, 1, 8)
+		}
+		return seconds(dice, 18, 24)
+	}
+	return 0
+}
+
+func seconds(dice *rand.Rand, least, most int) time.Duration {
+	return time.Duration(least)*time.Second + time.Duration(dice.IntN((most-least)*1000))*time.Millisecond
+}
+
+func (f *fault) String() string {
+	s := fmt.Sprintf("%s of n%d", f.kind, f.node+1)
+	if f.with >= 0 {
+		s += fmt.Sprintf(" and n%d", f.with+1)
+	}
+	if f.began.IsZero() {
+		return s + " not carried out"
+	}
+	s += fmt.Sprintf(" at %v", f.after.Round(100*time.Millisecond))
+	if f.lasts > 0 {
+		s += fmt.Sprintf(" for %v", f.back.Sub(f.began).Round(100*time.Millisecond))
+	}
+	return s
+}
+
+// Tallies are what came of faults, by kind.
+type tallies map[kind]*tally
+
+type tally struct {
+	runs, lost, twice, slips, violations int
+	stall                                time.Duration // the longest in which no request came at all
+	taken                                time.Duration // the longest until somebody went on with a host of the node's
+}
+
+func (t tallies) of(k kind) *tally {
+	if t[k] == nil {
+		t[k] = new(tally)
+	}
+	return t[k]
+}
+
+func (t tallies) String() string {
+	var b strings.Builder
+	row := func(cells ...any) { fmt.Fprintf(&b, "%-10s%6v%6v%12v%15v%15v%7v%12v\n", cells...) }
+	row("fault", "runs", "lost", "duplicates", "longest stall", "host silent", "slips", "violations")
+	for _, k := range append(slices.Clone(kinds), "") {
+		if x := t[k]; x != nil {
+			name := k
+			if k == "" {
+				name = "(none)"
+			}
+			row(name, x.runs, x.lost, x.twice, x.stall.Round(10*time.Millisecond), x.taken.Round(10*time.Millisecond), x.slips, x.violations)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"kumo/internal/wire"
+)
+
+// clusterFlags say which crawl of several nodes is meant, and where it is reached.
+type clusterFlags struct {
+	crawl      string
+	join       []string
+	nats       string
+	secretFile string
+	wait       time.Duration // for the cluster to answer
+}
+
+// defaultAddress is where a node listens that is told nothing else, and where commands look for one.
+const defaultAddress = "127.0.0.1:7070"
+
+func (c *clusterFlags) bind(f *pflag.FlagSet, join string) {
+	f.StringVar(&c.crawl, "crawl", "", "the crawl's `NAME`: letters, digits, - and _ (needed)")
+	f.StringSliceVar(&c.join, "join", nil, join)
+	f.StringVar(&c.nats, "nats", "", "reach the crawl through the NATS at this `URL`, which somebody else runs, instead of nodes' own servers")
+	f.StringVar(&c.secretFile, "secret-file", "", "read the cluster's secret from `FILE` (default: the environment variable "+secretVariable+"; neither: this machine only)")
+}
+
+// bindCommand binds the flags of a command that is given to the nodes.
+func (c *clusterFlags) bindCommand(f *pflag.FlagSet) {
+	c.bind(f, joinUsage)
+	f.DurationVar(&c.wait, "wait", clusterWait, "wait this long for the cluster to answer; while it elects a new leader it does not for some seconds")
+}
+
+// options are how the cluster is reached.
+func (c *clusterFlags) options(warn func(string)) (o wire.NodeOptions, err error) {
+	if err := checkCrawlName(c.crawl); err != nil {
+		return o, err
+	}
+	if c.nats != "" && len(c.join) > 0 {
+		return o, usagef("--join names nodes that run servers, and with --nats none does: give one of them")
+	}
+	o.Secret, err = readSecret(c.secretFile, warn)
+	o.NATS, o.Join = c.nats, c.join
+	return o, err
+}
+
+// checkCrawlName refuses what is not one word: the name is part of what nodes call each other by.
+func checkCrawlName(name string) error {
+	switch {
+	case name == "":
+		return usagef("which crawl? name it with --crawl")
+	case wire.CrawlWord(name) != name || len(name) > 64:
+		return usagef("--crawl %q: a name of up to 64 letters, digits, - and _ is wanted", name)
+	}
+	return nil
+}
+
+// clusterWait is how long a command waits for somebody to answer.
+const clusterWait = 12 * time.Second
+
+// control connects to the cluster, calls f, and lets it go.
+func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(context.Context, *wire.Control) error) (err error) {
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	o, err := c.options(func(s string) { log.Warn(s) })
+	if err != nil {
+		return err
+	}
+	if o.NATS == "" && len(o.Join) == 0 {
+		o.Join = []string{defaultAddress}
+	}
+	o.Log = log
+	ctx, cancel := context.WithTimeout(ctx, c.wait)
+	defer cancel()
+	control, err := wire.OpenControl(ctx, c.crawl, o)
+	if err != nil {
+		return c.unreached(err, o.Join)
+	}
+	defer func() { err = errors.Join(err, control.Close()) }()
+	return f(ctx, control)
+}
+
+// unreached adds to an error what to do where simply nobody is there.
+func (c *clusterFlags) unreached(err error, join []string) error {
+	if !wire.IsNobody(err) {
+		return wire.Advise(err)
+	}
+	return wire.AdviseTo(err, fmt.Sprintf("nobody runs the crawl %q at %s: begin with kumo node --crawl %s, or name a node with a server by --join",
+		c.crawl, strings.Join(join, ", "), c.crawl))
+}
+
+// serversOf are the addresses of the nodes with servers: the first n of join, or listen alone. It is nil for a node that only knows whom
+// to join.
+func serversOf(listen string, join []string, n int) ([]string, error) {
+	switch {
+	case n != 0 && !slices.Contains([]int{1, 3, 5}, n):
+		return nil, usagef("--servers is %d: there must be 1, 3 or 5, so that a majority is told from the rest", n)
+	case len(join) == 0 && n > 1:
+		return nil, usagef("--servers %d: name the addresses of all %d with --join, in the same order on all nodes", n, n)
+	case len(join) == 0:
+		return []string{listen}, nil
+	case n > len(join):
+		return nil, usagef("--servers %d: --join names only %d: name the addresses of all %d there, in the same order on all nodes", n, len(join), n)
+	case n > 0:
+		return join[:n], nil
+	case listen == join[0]:
+		return join[:1], nil
+	}
+	return nil, nil
+}
+
+// hostName is this machine's name as a node's.
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "node"
+	}
+	name, _, _ = strings.Cut(name, ".")
+	return wire.CrawlWord(name)
+}

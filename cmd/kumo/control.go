@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/node"
+	"kumo/internal/wire"
+)
+
+// The verbs that steer a crawl of several nodes. They may be given on any machine that reaches a node with a server.
+
+const joinUsage = "reach the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers (default " + defaultAddress + ")"
+
+const startLong = `Let the nodes of a crawl begin, from the given URLs; or go on, with or without more URLs, after kumo stop or when it was done. The
+nodes must run: kumo node.
+
+The flags are those of kumo crawl that say what is crawled and how politely. All nodes have the same, from the first start on. Flags that
+speak of a machine, such as --memory and --concurrency, and secrets, such as --header, are kumo node's.
+
+--limit may be another one with each start. It counts the pages of all nodes together, as they report them every few seconds; so a few more are fetched than it says.`
+
+const startExample = `  kumo start --crawl news --contact https://me.example/bot https://example.com/
+  kumo start --crawl news --join a.internal:7070 --secret-file cluster.secret --scope domain -i seeds.txt`
+
+func startCommand() *cobra.Command {
+	o, c := &options{}, &clusterFlags{}
+	all := crawlFlags(o)
+	cmd := &cobra.Command{Use: "start --crawl NAME [flags] URL...", Short: "Let the nodes of a crawl begin, or go on", Long: startLong, Example: startExample,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.readStart(all, args); err != nil {
+				return err
+			}
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+				r, _, err := control.Status(ctx)
+				if err != nil {
+					return err
+				}
+				if err := mayStart(c.crawl, r, len(o.job.Seeds)); err != nil {
+					return err
+				}
+				settings := o.shared(all)
+				if r.Settings != nil {
+					if settings, err = o.changes(all, c.crawl, r.Settings); err != nil {
+						return err
+					}
+				}
+				if err := control.Start(ctx, settings, o.job.Seeds); err != nil {
+					return wire.Advise(err)
+				}
+				return c.done(cmd.OutOrStdout(), "started"+withSeeds(len(o.job.Seeds)))
+			})
+		}}
+	f := cmd.Flags()
+	c.bindCommand(f)
+	borrow(f, all, startFlags)
+	f.Lookup("limit").Usage = "stop after about `N` pages of all nodes together, whatever their status (0: no limit)"
+	f.SortFlags = false
+	return cmd
+}
+
+// mayStart says why a crawl cannot be started.
+func mayStart(crawl string, r node.Record, seeds int) error {
+	switch {
+	case r.State == node.Running:
+		return wire.AdviseTo(fmt.Errorf("the crawl %q runs already, since %s", crawl, when(r.Changed)),
+			"kumo add adds URLs to it, kumo status says how it goes, kumo stop ends it")
+	case r.State == node.Paused:
+		return wire.AdviseTo(fmt.Errorf("the crawl %q is paused, since %s", crawl, when(r.Changed)), "kumo resume lets it go on, kumo add adds URLs to it")
+	case seeds == 0 && r.Seeds == 0:
+		return wire.ErrNoSeeds
+	case seeds == 0 && r.State == node.Done:
+		return wire.AdviseTo(fmt.Errorf("the crawl %q is done, since %s: nothing waits in it", crawl, when(r.Changed)), "name more URLs to begin with")
+	}
+	return nil
+}
+
+func withSeeds(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", with %d %s", n, plural(n, "URL", "URLs"))
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// done says what was done, and how to see what comes of it.
+func (c *clusterFlags) done(w io.Writer, what string) error {
+	where := ""
+	if len(c.join) > 0 {
+		where = " --join " + strings.Join(c.join, ",")
+	}
+	if c.nats != "" {
+		where = " --nats " + c.nats
+	}
+	_, err := fmt.Fprintf(w, "%s: %s; see: kumo status --crawl %s%s\n", c.crawl, what, c.crawl, where)
+	return err
+}
+
+func addCommand() *cobra.Command {
+	o, c := &options{}, &clusterFlags{}
+	cmd := &cobra.Command{Use: "add --crawl NAME [flags] URL...", Short: "Add URLs to a crawl of several nodes", DisableFlagsInUseLine: true,
+		Long: `Add URLs to a crawl of several nodes, as more to begin with. They are within its scope then, and so are the links on them as the
+crawl's --scope has it.`,
+		Example: "  kumo add --crawl news https://example.org/",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.job.Seeds = args
+			if err := o.readInput(); err != nil {
+				return err
+			}
+			if len(o.job.Seeds) == 0 {
+				return usagef("no URL to add: name one, or give a file of them with --input-file")
+			}
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+				if err := control.Add(ctx, o.job.Seeds); err != nil {
+					return wire.Advise(err)
+				}
+				return c.done(cmd.OutOrStdout(), fmt.Sprintf("%d %s added", len(o.job.Seeds), plural(len(o.job.Seeds), "URL", "URLs")))
+			})
+		}}
+	c.bindCommand(cmd.Flags())
+	borrow(cmd.Flags(), crawlFlags(o), []string{"input-file"})
+	cmd.Flags().SortFlags = false
+	return cmd
+}
+
+// stateCommand makes a verb that changes what all nodes do.
+func stateCommand(name, short, long, done string, change func(*wire.Control, context.Context) error) *cobra.Command {
+	c := &clusterFlags{}
+	cmd := &cobra.Command{Use: name + " --crawl NAME", Short: short, Long: long, Args: cobra.NoArgs, Example: "  kumo " + name + " --crawl news",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+				if err := change(control, ctx); err != nil {
+					return wire.Advise(err)
+				}
+				return c.done(cmd.OutOrStdout(), done)
+			})
+		}}
+	c.bindCommand(cmd.Flags())
+	cmd.Flags().SortFlags = false
+	return cmd
+}
+
+func pauseCommand() *cobra.Command {
+	return stateCommand("pause", "Let the nodes of a crawl fetch nothing for a while",
+		"Let the nodes of a crawl fetch nothing, and stay, until kumo resume. Requests that are under way are finished.", "paused", (*wire.Control).Pause)
+}
+
+func resumeCommand() *cobra.Command {
+	return stateCommand("resume", "Let a crawl go on that was paused", "Let the nodes of a crawl go on that kumo pause has paused.", "goes on",
+		(*wire.Control).Resume)
+}
+
+func stopCommand() *cobra.Command {
+	return stateCommand("stop", "End all nodes of a crawl, to go on later", `End all nodes of a crawl: they finish what is under way, write down where they are, keep their place, and their processes end. The same
+kumo node commands, and then kumo start, go on.`, "the nodes end", (*wire.Control).Stop)
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A demoNode is a process of kumo cluster demo.
+type demoNode struct {
+	name   string
+	log    *os.File
+	cmd    *exec.Cmd
+	ended  chan struct{} // closed when it has
+	err    error         // then
+	killed bool
+}
+
+// startNode starts one node more: the first three run servers.
+func (d *clusterShow) startNode() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	i := len(d.procs)
+	p := &demoNode{name: "node-" + strconv.Itoa(i+1), ended: make(chan struct{})}
+	args := []string{"node", "--crawl", demoCrawl, "--name", p.name, "--out", filepath.Join(d.out, p.name), "--strategy", d.strategy,
+		"--servers", strconv.Itoa(len(d.servers)), "--join", strings.Join(d.servers, ","), "--dns-server", d.server.DNS(),
+		"--memory", "64MB", "--min-free-disk", "0"}
+	if i < len(d.servers) {
+		args = append(args, "--listen", d.servers[i])
+	}
+	if p.log, err = os.Create(filepath.Join(d.out, p.name+".log")); err != nil {
+		return err
+	}
+	p.cmd = exec.Command(self, args...)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.Env = append(os.Environ(), secretVariable+"="+d.secret.Text())
+	if err := p.cmd.Start(); err != nil {
+		return errors.Join(err, p.log.Close())
+	}
+	d.procs = append(d.procs, p)
+	go func() {
+		p.err = errors.Join(p.cmd.Wait(), p.log.Close())
+		close(p.ended)
+	}()
+	return nil
+}
+
+// kill ends a node as a power cut would.
+func (p *demoNode) kill() error {
+	p.killed = true
+	return p.cmd.Process.Kill()
+}
+
+// failed returns why a node has ended that should not have.
+func (p *demoNode) failed() error {
+	select {
+	case <-p.ended:
+	default:
+		return nil
+	}
+	if p.killed || p.err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s has ended: %w: see %s", p.name, p.err, p.log.Name())
+}
+
+// wait waits for a node's end.
+func (p *demoNode) wait(ctx context.Context) error {
+	select {
+	case <-p.ended:
+		return p.failed()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// end ends the nodes that still run.
+func (d *clusterShow) end() {
+	for _, p := range d.procs {
+		_ = p.cmd.Process.Kill() // it may have ended
+		<-p.ended
+	}
+}
+
+// freeAddresses are addresses of this machine whose ports are free, and the next ones, too.
+func freeAddresses(n int) ([]string, error) {
+	var all []string
+	for tries := 0; len(all) < n; tries++ {
+		if tries > 100*n {
+			return nil, errors.New("no free ports are found on 127.0.0.1")
+		}
+		first, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer first.Close() // until all are found, so that none is found twice
+		port := first.Addr().(*net.TCPAddr).Port
+		second, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1))
+		if err != nil {
+			continue
+		}
+		defer second.Close()
+		all = append(all, first.Addr().String())
+	}
+	return all, nil
+}

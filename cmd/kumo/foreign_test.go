@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"kumo/internal/bus/natsbus"
+	"kumo/internal/member"
+	"kumo/internal/node"
+)
+
+// addressesCmd finds addresses for servers.
+func addressesCmd(ts *testscript.TestScript, _ bool, names []string) {
+	all, err := freeAddresses(len(names))
+	ts.Check(err)
+	for i, name := range names {
+		ts.Setenv(name, all[i])
+	}
+}
+
+// natsCmd runs a NATS that is nobody's node.
+func natsCmd(ts *testscript.TestScript, _ bool, args []string) {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: ts.MkAbs("nats"),
+		MaxPayload: 8 << 20, NoSigs: true, NoLog: true})
+	ts.Check(err)
+	go s.Start()
+	ts.Defer(s.Shutdown)
+	if !s.ReadyForConnections(20 * time.Second) {
+		ts.Fatalf("the NATS server does not start")
+	}
+	ts.Setenv(args[0], s.ClientURL())
+}
+
+// foreignCmd writes into the registry of the crawl CRAWL, of which a server is at JOIN, what no kumo of this version and machine would:
+//
+//	foreign JOIN CRAWL table LAYOUT         a cluster that works otherwise
+//	foreign JOIN CRAWL lease NAME SECONDS   a node whose clock is ahead
+//	foreign JOIN CRAWL settings KEY VALUE   a crawl that was started with a setting that this kumo does not know
+func foreignCmd(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(contextOf(ts), 20*time.Second)
+	defer cancel()
+	cluster, err := natsbus.Open(ctx, natsbus.Config{Name: "foreign", Crawl: args[1], Join: args[:1]})
+	ts.Check(err)
+	defer cluster.Close()
+	b, err := cluster.Join("foreign~1")
+	ts.Check(err)
+	var key string
+	var value []byte
+	switch args[2] {
+	case "table":
+		key, value = member.TableKey, (&member.Table{Epoch: 1, Settled: 1, Layout: args[3]}).Encode()
+	case "lease":
+		key = member.LeasePrefix + args[3] + "~1"
+		seconds, err := strconv.Atoi(args[4])
+		ts.Check(err)
+		report, err := json.Marshal(node.Report{Name: args[3], Version: "0.0.9", Clock: time.Now().Add(time.Duration(seconds) * time.Second)})
+		ts.Check(err)
+		value = (&member.Lease{Instance: 1, Beat: 1, Report: report}).Encode()
+	case "settings":
+		key, value = "crawl", fmt.Appendf(nil, `{"state":"running","settings":{%q:[%q]}}`, args[3], args[4])
+	}
+	_, err = b.Put(ctx, key, value, 0)
+	ts.Check(err)
+}

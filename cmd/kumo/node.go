@@ -1,0 +1,317 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+
+	"kumo/internal/crawl"
+	"kumo/internal/frontier"
+	"kumo/internal/node"
+	"kumo/internal/progress"
+	"kumo/internal/stats"
+	"kumo/internal/web"
+	"kumo/internal/wire"
+)
+
+const nodeLong = `Run one node of a crawl that several nodes share. It joins the others, waits for kumo start, crawls the hosts that are its own, and
+keeps what it finds in a folder like that of kumo crawl.
+
+The first node makes the cluster: with nothing but --crawl it serves other processes of this machine at ` + defaultAddress + `. The others
+name it with --join. Between machines a secret is needed: kumo secret new.
+
+With --servers 3 (or 5) the crawl goes on, and loses no URL, if one (or two) of these machines are lost with their disks: the first three
+(or five) addresses in --join, the same on all nodes, are those of the nodes that run servers. Which ones do is fixed when the cluster is
+made. A server listens on two ports: that of --listen for nodes, and the next one for other servers. What was fetched lies on the disk of
+the node that fetched it.
+
+Ctrl-C, or SIGTERM, lets the node hand over all it has to the others, and leave; but the one with the only server just ends, and the others
+wait until it is back. The second one ends it at once. After kill -9 or a power cut the
+same command goes on where it was, or, if the others have taken over by then, as a new node. kumo stop ends all nodes, which keep their
+place for the same commands again.`
+
+const nodeExample = `  kumo node --crawl news                                            # the first one on this machine; then, in other terminals:
+  kumo node --crawl news --name b --join 127.0.0.1:7070
+  kumo start --crawl news https://example.com/
+
+  kumo node --crawl news --secret-file cluster.secret --servers 3 \
+    --listen a.internal:7070 --join a.internal:7070,b.internal:7070,c.internal:7070`
+
+// A noder is kumo node's flags.
+type noder struct {
+	clusterFlags
+	o       *options // those of a crawl that are a machine's
+	given   *pflag.FlagSet
+	name    string
+	listen  string
+	servers int
+	preset  string
+	place   string
+	slots   int
+	out     string
+	alone   bool // it runs the only server
+}
+
+func nodeCommand() *cobra.Command {
+	n := &noder{o: &options{}, preset: "lan", place: "shard"}
+	cmd := &cobra.Command{Use: "node --crawl NAME [flags]", Short: "Run a node of a crawl", Long: nodeLong, Example: nodeExample, Args: cobra.NoArgs,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			n.given = cmd.Flags()
+			return n.run(cmd.Context(), cmd.OutOrStdout())
+		}}
+	f := cmd.Flags()
+	n.bind(f, "join the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers")
+	f.StringVar(&n.name, "name", "", "the node's `NAME`, unlike those of the others: letters, digits, - and _ (default: this machine's)")
+	f.StringVar(&n.listen, "listen", "", "run a server at `ADDR`, as others reach it, if it is one of the cluster's (default without --join: "+defaultAddress+")")
+	f.IntVar(&n.servers, "servers", 0, "the first `N` addresses in --join are those of all servers: 1, 3 or 5")
+	f.Var(choice{&n.preset, wire.Presets()}, "preset", "how far the nodes are from each other; the same on all")
+	f.StringVar(&n.place, "strategy", n.place, "how hosts are shared among the nodes, the same on all: shard, or shard/jump, shard/paper, shard/ring")
+	f.IntVar(&n.slots, "slots", wire.DefaultSlots, "plan for at most `M` nodes; the same on all")
+	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with --name)")
+	borrow(f, crawlFlags(n.o), nodeFlags)
+	f.SortFlags = false
+	return cmd
+}
+
+// run is a node's life, from its command to its end.
+func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
+	opts, err := n.settle()
+	if err != nil {
+		return err
+	}
+	n.o.job.Name = n.crawl + ", node " + n.name // as the view has it
+	show := n.o.newShow(os.Stderr)
+	if show.live != nil {
+		show.live.Hint("Ctrl-C leaves the others to it; kumo stop ends all")
+	}
+	job := &wire.Job{Name: n.crawl, Dir: n.out, Listener: show.listener(), Warn: func(err error) { show.log.Warn(err.Error()) }}
+	opts.Log = show.log
+	opts.Settle = func(j *wire.Job, settings []wire.Setting) error { return n.o.settleNode(n.given, j, settings) }
+	if opts.Secret, err = readSecret(n.secretFile, func(s string) { show.log.Warn(s) }); err != nil {
+		return err
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(n.o.job.MemoryLimit())
+	}
+	n.say(show, &opts)
+	late := time.AfterFunc(lateJoin, func() { show.log.Warn(hint(&opts)) })
+	cluster, err := wire.OpenNode(ctx, job, opts)
+	late.Stop()
+	if err != nil && ctx.Err() != nil {
+		return n.ended(context.Canceled, show)
+	}
+	if err != nil {
+		return n.advise(err)
+	}
+	defer func() { err = errors.Join(err, cluster.Close()) }()
+	report, err := n.crawlAll(ctx, cluster, show)
+	if report != nil && !n.o.quiet {
+		report.Print(out)
+		fmt.Fprintf(out, "  %-9s %s\n", "folder", n.out)
+	}
+	return n.advise(n.ended(err, show))
+}
+
+// lateJoin is after how long a node that waits for others says what could be wrong.
+const lateJoin = 8 * time.Second
+
+func hint(o *wire.NodeOptions) string {
+	switch {
+	case o.NATS != "":
+		return "not joined yet: check the URL in --nats, and that it is reached from here"
+	case len(o.Servers) > 1:
+		return fmt.Sprintf("not joined yet: a majority of the servers %s must run and reach each other, on the ports named and the next ones", strings.Join(o.Servers, ", "))
+	}
+	return fmt.Sprintf("not joined yet: check that a node with a server runs at %s, the address, and the firewall", strings.Join(o.Join, ", "))
+}
+
+// settle reads the flags.
+func (n *noder) settle() (o wire.NodeOptions, err error) {
+	if err := checkCrawlName(n.crawl); err != nil {
+		return o, err
+	}
+	n.settleNames()
+	if wire.CrawlWord(n.name) != n.name {
+		return o, usagef("--name %q: letters, digits, - and _ are wanted", n.name)
+	}
+	o = wire.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, NATS: n.nats, Preset: n.preset, Strategy: n.place, Slots: n.slots}
+	switch {
+	case n.nats != "" && len(n.join)+len(n.listen) > 0:
+		return o, usagef("with --nats no node runs a server: leave --listen and --join out")
+	case n.nats != "":
+		o.Replicas = n.servers
+	default:
+		o.Servers, err = serversOf(n.listen, n.join, n.servers)
+	}
+	if err != nil {
+		return o, err
+	}
+	if err := n.checkFolder(); err != nil {
+		return o, err
+	}
+	// The machine's flags are checked now, and not when the crawl is started.
+	return o, n.o.settleNode(n.given, &wire.Job{Name: n.crawl, Dir: n.out}, nil)
+}
+
+// settleNames fills in what nobody has named.
+func (n *noder) settleNames() {
+	if n.out == "" {
+		n.out = wire.DefaultDir(n.crawl)
+		if n.name != "" {
+			n.out += "-" + n.name
+		}
+	}
+	if n.name == "" {
+		n.name = hostName()
+	}
+	if n.listen == "" && len(n.join) == 0 && n.nats == "" {
+		n.listen = defaultAddress
+	}
+}
+
+// checkFolder refuses a folder of another crawl.
+func (n *noder) checkFolder() error {
+	saved, err := wire.SavedSettings(n.out)
+	if err != nil {
+		return err
+	}
+	for _, s := range saved {
+		if s.Key == "name" && !slices.Equal(s.Values, []string{n.crawl}) {
+			return usagef("%s belongs to the crawl %q, not to %q: name another folder with --out", n.out, strings.Join(s.Values, ","), n.crawl)
+		}
+	}
+	return nil
+}
+
+// say says what is worth knowing before it begins.
+func (n *noder) say(show *show, o *wire.NodeOptions) {
+	serves := slices.Contains(o.Servers, o.Listen) && o.NATS == ""
+	n.alone = serves && len(o.Servers) == 1
+	switch {
+	case o.NATS != "" && o.Replicas < 3:
+		show.log.Info("what the nodes know is kept in one copy by that NATS: if its disk is lost, so is the crawl; --servers 3 keeps it on three of its servers")
+	case n.alone:
+		show.log.Info("this is the cluster's only server: if its disk is lost, the crawl cannot go on, and URLs that wait on other nodes, too, have to be found again; " +
+			"with --servers 3 one of three disks may be lost without a URL")
+	case !serves && n.listen != "" && o.NATS == "":
+		show.log.Info("this node runs no server: --listen is none of the cluster's servers'", "listen", n.listen, "servers", strings.Join(o.Servers, ","))
+	}
+	show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then", "folder", n.out)
+	args := []any{"crawl", n.crawl, "node", n.name, "strategy", n.place, "preset", n.preset}
+	if serves {
+		args = append(args, "listen", n.listen)
+	}
+	show.log.Info("joining", args...)
+}
+
+// crawlAll takes part in the crawl, with the view and the metrics beside it. It leaves when ctx ends.
+func (n *noder) crawlAll(ctx context.Context, cluster *wire.ClusterNode, show *show) (report *stats.Report, err error) {
+	g := errgroup.Group{}
+	beside, done := context.WithCancel(context.WithoutCancel(ctx))
+	g.Go(func() error { n.watch(beside, cluster, show); return nil })
+	g.Go(func() error { tuneCollector(beside); return nil })
+	running, cut := context.WithCancel(beside)
+	defer cut()
+	leave := context.AfterFunc(ctx, func() {
+		if n.alone {
+			show.log.Info("ending: the other nodes, if there are any, wait for this one's server; kumo stop ends them all")
+			cut()
+			return
+		}
+		show.log.Info("leaving: what this node has is handed over to the others; a second signal ends it at once, and keeps its place")
+		cluster.Leave()
+	})
+	defer leave()
+	if n.o.metrics != "" {
+		l, err := net.Listen("tcp", n.o.metrics)
+		if err != nil {
+			done()
+			return nil, errors.Join(usagef("--metrics: %v", err), g.Wait())
+		}
+		show.log.Info("metrics", "at", "http://"+l.Addr().String()+"/metrics")
+		p := parts{cluster}
+		src := web.Source{Totals: p.totals, Frontier: p.frontier, Known: p.known}
+		g.Go(func() error { return web.Serve(beside, l, src) })
+	}
+	report, err = cluster.Run(running)
+	done()
+	return report, errors.Join(err, g.Wait())
+}
+
+// watch shows how the node's part goes.
+func (n *noder) watch(ctx context.Context, cluster *wire.ClusterNode, show *show) {
+	p := parts{cluster}
+	status := func() progress.Status {
+		return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known()}
+	}
+	if show.live != nil {
+		show.live.Run(ctx, status)
+		return
+	}
+	progress.Log(ctx, show.log, show.limits, status)
+}
+
+// parts are what is shown of a node's part in a crawl, which is another one after the node has lost its place.
+type parts struct{ cluster *wire.ClusterNode }
+
+func (p parts) totals() (s stats.Snapshot) {
+	if c := p.cluster.Crawl(); c != nil {
+		return c.Stats.Totals()
+	}
+	return s
+}
+
+func (p parts) frontier() (f frontier.Counts) {
+	if c := p.cluster.Crawl(); c != nil {
+		return c.Frontier.Counts()
+	}
+	return f
+}
+
+func (p parts) known() int {
+	if c := p.cluster.Crawl(); c != nil {
+		return c.URLsKnown()
+	}
+	return 0
+}
+
+// ended says why the node has ended, and which of the reasons is none to worry about.
+func (n *noder) ended(err error, show *show) error {
+	switch {
+	case err == nil:
+		show.log.Info("the crawl is done")
+	case errors.Is(err, crawl.ErrLimit):
+		show.log.Info("the crawl has the pages it was to have: the same command, and kumo start with a higher --limit, go on")
+	case errors.Is(err, node.ErrStopped):
+		show.log.Info("stopped: the same command, and kumo start, go on")
+		return nil
+	case errors.Is(err, node.ErrLeft):
+		show.log.Info("left: the other nodes, if there are any, have what this one had to do; its records stay in its folder", "folder", n.out)
+		return nil
+	case errors.Is(err, context.Canceled):
+		show.log.Info("ended: the same command goes on")
+		return nil
+	}
+	return err
+}
+
+// advise says of an error what can be done about it.
+func (n *noder) advise(err error) error {
+	switch {
+	case errors.Is(err, wire.ErrLocked):
+		return wire.AdviseTo(err, fmt.Sprintf("for another node on this machine, give it a name: kumo node --crawl %s --name b --join %s", n.crawl, defaultAddress))
+	}
+	return wire.Advise(err)
+}

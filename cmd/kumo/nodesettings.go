@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"kumo/internal/wire"
+)
+
+// A crawl of several nodes has the settings of kumo crawl, in two hands. What is crawled, and how politely, is the same for all
+// nodes: kumo start puts it into the crawl's record, by the keys of a configuration file, and the nodes take it from there. What one
+// machine can bear, and where it reaches the web from, is told to kumo node, and so are secrets: they are not to lie in the registry.
+var (
+	startFlags = []string{"input-file", "config", "depth", "scope", "include", "exclude", "canon", "embeds", "sitemaps", "script-paths",
+		"limit", "max-pages-per-host", "per-host", "delay", "ip-delay", "max-crawl-delay", "robots", "ignore", "contact", "user-agent",
+		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size", "compress"}
+	nodeFlags = []string{"concurrency", "memory", "min-free-disk", "max-rate", "bandwidth", "block-file", "header", "cookies", "user",
+		"password", "proxy", "resolve", "dns-server", "checkpoint", "commit", "metrics", "verbose", "quiet", "log-json"}
+	// aloneFlags have no meaning, or not yet, where several nodes crawl.
+	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run"}
+)
+
+// borrow gives a command some of a crawl's flags.
+func borrow(to, from *pflag.FlagSet, names []string) {
+	for _, name := range names {
+		to.AddFlag(from.Lookup(name))
+	}
+}
+
+// readStart reads what kumo start was told: flags, then the --config file; and the seeds.
+func (o *options) readStart(all *pflag.FlagSet, args []string) error {
+	o.job.Seeds = args
+	if o.config != "" {
+		settings, err := wire.ReadSettings(o.config)
+		if err != nil {
+			return &usage{err}
+		}
+		for _, s := range settings {
+			if s.Key != seedsKey && all.Lookup(s.Key) != nil && !slices.Contains(startFlags, s.Key) {
+				return notShared(s.Key, o.config)
+			}
+		}
+		if err := o.apply(all, settings, o.config); err != nil {
+			return err
+		}
+	}
+	if err := o.readInput(); err != nil {
+		return err
+	}
+	if err := o.finish(); err != nil {
+		return err
+	}
+	_, err := o.job.Fix()
+	return err
+}
+
+// notShared says why kumo start does not take a setting of kumo crawl.
+func notShared(key, source string) error {
+	if slices.Contains(nodeFlags, key) {
+		return usagef("%s: %q speaks of one machine: give --%s to kumo node", source, key, key)
+	}
+	return usagef("%s: %q is for a crawl of one node alone", source, key)
+}
+
+// shared are the settings that all nodes must have, whether the user has given them or not.
+func (o *options) shared(all *pflag.FlagSet) []wire.Setting {
+	return slices.DeleteFunc(o.settings(all), func(s wire.Setting) bool { return !slices.Contains(startFlags, s.Key) })
+}
+
+// changes are the settings with which a crawl goes on: only --limit may be another one. Flags by which it would become another crawl are
+// refused.
+func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]string) (changed []wire.Setting, err error) {
+	for _, s := range o.shared(all) {
+		switch {
+		case !all.Lookup(s.Key).Changed:
+			continue
+		case s.Key == "limit":
+			changed = append(changed, s)
+			continue
+		}
+		if !s.Same(wire.Setting{Key: s.Key, Values: was[s.Key]}) {
+			return nil, usagef("the crawl %q was started %s, and what its nodes share does not change: leave --%s out, or begin another crawl",
+				crawl, with(s.Key, was[s.Key]), s.Key)
+		}
+	}
+	return changed, nil
+}
+
+func with(key string, values []string) string {
+	if len(values) == 0 {
+		return "without --" + key
+	}
+	return fmt.Sprintf("with --%s %s", key, strings.Join(values, ","))
+}
+
+// settleNode makes of a node's flags and of the settings that all nodes share the job of this node.
+func (o *options) settleNode(given *pflag.FlagSet, j *wire.Job, settings []wire.Setting) error {
+	mine := &options{}
+	all := crawlFlags(mine)
+	err := error(nil)
+	given.Visit(func(fl *pflag.Flag) {
+		if slices.Contains(nodeFlags, fl.Name) && err == nil {
+			err = setFlag(all, settingOf(fl))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	const source = "the settings of the crawl"
+	if err := mine.apply(all, settings, source); err != nil {
+		return wire.AdviseTo(err, fmt.Sprintf("the crawl was started by another version of kumo, and this is %s: use the same on all machines", wire.Version))
+	}
+	if err := mine.finish(); err != nil {
+		return err
+	}
+	mine.job.Name, mine.job.Dir, mine.job.Listener, mine.job.Warn = j.Name, j.Dir, j.Listener, j.Warn
+	mine.job.Crawl.Pages = 0 // all nodes together are counted
+	mine.job.Settings = mine.settings(all)
+	*j = mine.job
+	return nil
+}
+
+// settingOf is a flag's value as a setting.
+func settingOf(fl *pflag.Flag) wire.Setting {
+	if list, ok := fl.Value.(pflag.SliceValue); ok {
+		return wire.Setting{Key: fl.Name, Values: list.GetSlice()}
+	}
+	return wire.Setting{Key: fl.Name, Values: []string{fl.Value.String()}}
+}

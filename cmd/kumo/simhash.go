@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/sim/experiments"
+)
+
+const simHashLong = `Compare ways to place hosts on equal nodes.
+
+Igloo (Ye, Yu and Ma, 2002) has a table of M slots, --slots, as many as nodes were ever planned. A first hash of a host names a
+slot; if a node has it, the host is that node's. The hosts of empty slots are spread over all nodes by a second level:
+
+  paper        a second hash mod N, the number of nodes, as in the paper
+  rendezvous   the node whose hash with the host is greatest: what a crawl does
+  jump         jump hash, by the node's number in the list
+  ring         the next of 128 points of each node on a circle
+  ring alone   the same without a table: consistent hashing as it is mostly done
+
+Each takes the same made-up hosts, whose names differ in a few digits. For each way and number of nodes the table says
+
+  max/mean     the largest share of the hosts, divided by the mean
+  deviation    the standard deviation of shares, in percent of the mean
+  p            the chance that an even spread is as uneven as this, by a chi-square test: below 0.001 it is not even
+  join         which part of the hosts moves to another node when one comes, behind the others in the list
+  leave        which part moves when the node in the middle of the list goes
+  least        which part must move then, so that shares can be even
+  in vain      which part moves between nodes that were there before and are there after
+  ns           what a look-up takes, with --cost
+
+The table is the same for the same flags, but for ns.`
+
+const simHashExample = `  kumo sim hash                                  # M = 16; from 4 to 5 nodes the paper's form moves 61 %
+  kumo sim hash --slots 1024 --nodes 10,100,1000 --cost
+  kumo sim hash --slots 8 --nodes 2,4,6,8 --csv hash.csv`
+
+func simHash() *cobra.Command {
+	h := experiments.Hash{}
+	var file string
+	var cost bool
+	cmd := &cobra.Command{Use: "hash", Short: "Compare ways to place hosts on nodes", Long: simHashLong, Example: simHashExample,
+		Args: cobra.NoArgs}
+	f := cmd.Flags()
+	f.IntVar(&h.Slots, "slots", 16, "have a table of `M` slots, the largest number of nodes")
+	f.IntSliceVar(&h.Nodes, "nodes", []int{2, 3, 4, 5, 8, 12, 16}, "compare for these numbers of nodes, `N,N,...`, none above M")
+	f.IntVar(&h.Hosts, "hosts", 100_000, "place `K` hosts")
+	f.Uint64Var(&h.Seed, "seed", 1, "take the hashes that belong to this `NUMBER`")
+	f.StringVar(&file, "csv", "", "write the table to `FILE`, too, with all digits, and shares from 0 to 1")
+	f.BoolVar(&cost, "cost", false, "measure what a look-up takes")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !f.Changed("nodes") {
+			h.Nodes = slices.DeleteFunc(h.Nodes, func(n int) bool { return n > max(h.Slots, 2) })
+		}
+		if err := checkHash(&h); err != nil {
+			return err
+		}
+		if cost {
+			h.Now = time.Now
+		}
+		rows, err := h.Rows(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if err := printHash(cmd.OutOrStdout(), &h, rows); err != nil || file == "" {
+			return err
+		}
+		return writeHash(file, rows)
+	}
+	return cmd
+}
+
+// Beyond these the table would take minutes, or gigabytes.
+const (
+	mostSimSlots = 10_000
+	mostSimHosts = 10_000_000
+)
+
+func checkHash(h *experiments.Hash) error {
+	if h.Slots < 1 || h.Slots > mostSimSlots {
+		return usagef("--slots is %d: from 1 to %d are possible", h.Slots, mostSimSlots)
+	}
+	if len(h.Nodes) == 0 {
+		return usagef("--nodes is empty: name numbers of nodes, such as 4,5,8")
+	}
+	most := 0
+	for _, n := range h.Nodes {
+		if n < 1 || n > h.Slots {
+			return usagef("--nodes: %d nodes are not possible with %d slots: each needs one", n, h.Slots)
+		}
+		most = max(most, n)
+	}
+	if h.Hosts < 5*most || h.Hosts > mostSimHosts {
+		return usagef("--hosts is %d: from 5 for each node, %d, to %d are possible", h.Hosts, 5*most, mostSimHosts)
+	}
+	return nil
+}
+
+// printHash prints the table for people, with an empty line between numbers of nodes.
+func printHash(w io.Writer, h *experiments.Hash, rows []experiments.HashRow) error {
+	fmt.Fprintf(w, "%d slots, %d hosts, seed %d\n\n", h.Slots, h.Hosts, h.Seed)
+	var b strings.Builder
+	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	head := "nodes\tway\tmax/mean\tdeviation\tp\tjoin\tleast\tin vain\tleave\tleast\tin vain\t"
+	if h.Now != nil {
+		head += "ns\t"
+	}
+	fmt.Fprintln(tab, head)
+	for i, r := range rows {
+		if i > 0 && rows[i-1].Nodes != r.Nodes {
+			fmt.Fprintln(tab, strings.Repeat("\t", strings.Count(head, "\t"))) // a line without cells would end the columns
+		}
+		fmt.Fprintf(tab, "%d\t%s\t%.3f\t%s\t%.2g\t%s\t%s\t", r.Nodes, r.Way, r.MaxMean, percent(r.Deviation), r.P, moves(r.Join), moves(r.Leave))
+		if h.Now != nil {
+			fmt.Fprintf(tab, "%d\t", r.Cost.Nanoseconds())
+		}
+		fmt.Fprintln(tab)
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + " %" }
+
+// moves are three cells; dashes if there was no change to look at.
+func moves(m experiments.Moves) string {
+	if m == (experiments.Moves{}) {
+		return "-\t-\t-"
+	}
+	return percent(m.All) + "\t" + percent(m.Least) + "\t" + percent(m.InVain)
+}
+
+// writeHash writes the table for programs.
+func writeHash(file string, rows []experiments.HashRow) error {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	lines := [][]string{{"nodes", "way", "max_mean", "deviation", "p", "join", "join_least", "join_in_vain", "leave", "leave_least",
+		"leave_in_vain", "ns"}}
+	for _, r := range rows {
+		line := []string{strconv.Itoa(r.Nodes), r.Way}
+		for _, x := range []float64{r.MaxMean, r.Deviation, r.P, r.Join.All, r.Join.Least, r.Join.InVain, r.Leave.All, r.Leave.Least, r.Leave.InVain} {
+			line = append(line, strconv.FormatFloat(x, 'g', -1, 64))
+		}
+		lines = append(lines, append(line, strconv.FormatInt(r.Cost.Nanoseconds(), 10)))
+	}
+	if err := w.WriteAll(lines); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("--csv: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kumo/internal/sim"
+)
+
+const simSoakLong = `Run a cluster through faults in virtual time, once for each seed, and check after each run what must always hold:
+
+  no URL is lost             every page that can be reached is fetched at least once
+  few are fetched twice      only those whose done mark a crash has lost
+  one owner, one holder      at rest, for every host; all nodes agree on it
+  politeness                 never two nodes at one host at once, nor within its delay; after a process stood still, a request
+                             a worker may slip, which is counted
+  a minority stops           a node that the registry is out of reach of stops when its lease ends
+
+Nodes are killed, lose their disks, stand still, are cut off, one way or both, leave and join; the registry loses its leader;
+messages are lost, doubled and late. What decides is a node's own code; disk, network, registry and web are modelled. Each run
+is the same for the same seed and flags. The last line says what all runs came to. Where something is not as it must be, the
+seed and its story are printed, and kumo ends with 1.`
+
+const simSoakExample = `  kumo sim soak --nodes 50 --seeds 1000
+  kumo sim soak --preset wan --latency ../shared/data/latency/PlanetLabData_1 --seeds 20
+  kumo sim soak --story 17                                       # what happened under one seed
+  kumo sim soak --nodes 10000 --formed --time 1h --faults 10m --seeds 1`
+
+// A soak is the command's flags.
+type soak struct {
+	cfg      sim.Config
+	strategy string
+	preset   string
+	latency  string
+	faults   time.Duration
+	story    uint64
+}
+
+func simSoak() *cobra.Command {
+	s := soak{strategy: "shard", preset: "lan"}
+	cmd := &cobra.Command{Use: "soak", Short: "Run a cluster through faults, again and again", Long: simSoakLong, Example: simSoakExample,
+		Args: cobra.NoArgs}
+	f := cmd.Flags()
+	f.Var(choice{&s.strategy, sim.Strategies()}, "strategy", "how hosts are shared among nodes")
+	f.IntVar(&s.cfg.Nodes, "nodes", 50, "begin with `N` nodes")
+	f.IntVar(&s.cfg.Seeds, "seeds", 100, "run `K` seeds")
+	f.Uint64Var(&s.cfg.First, "seed", 1, "the first seed's `NUMBER`")
+	f.IntVar(&s.cfg.Hosts, "hosts", 0, "make a web of `N` hosts (0: three a node)")
+	f.Var(choice{&s.preset, []string{"lan", "wan"}}, "preset", "how far nodes are from each other")
+	f.StringVar(&s.latency, "latency", "", "take the latency between nodes from `FILE`: a matrix of round-trip times")
+	f.DurationVar(&s.faults, "faults", 0, "let something go wrong once in this time, on average (0: the preset's; below 0: never)")
+	f.DurationVar(&s.cfg.Turmoil, "time", 0, "let things go wrong for this long (0: the preset's)")
+	f.BoolVar(&s.cfg.Formed, "formed", false, "begin with a cluster that all nodes have joined")
+	f.Uint64Var(&s.story, "story", 0, "run this `SEED` alone, and tell what happened")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return s.run(cmd) }
+	return cmd
+}
+
+func (s *soak) run(cmd *cobra.Command) error {
+	cfg, err := s.config()
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if cmd.Flags().Changed("story") {
+		report := sim.Report{Seeds: 1}
+		var told sim.Failure
+		report.Figures, told = sim.Story(cfg, s.story, -1)
+		if len(told.Violations) > 0 { // again, with what became of the host
+			report.Figures, told = sim.Story(cfg, s.story, told.Violations[0].Host)
+			report.Failed = []sim.Failure{told}
+		}
+		return s.print(out, told.Story, report)
+	}
+	report := sim.Soak(cmd.Context(), cfg, s.progress())
+	var story []string
+	if len(report.Failed) > 0 {
+		story = report.Failed[0].Story
+	}
+	if err := s.print(out, story, report); err != nil {
+		return err
+	}
+	return cmd.Context().Err()
+}
+
+// config is what the flags describe.
+func (s *soak) config() (sim.Config, error) {
+	cfg := sim.LAN()
+	if s.preset == "wan" {
+		cfg = sim.WAN()
+	}
+	if s.cfg.Nodes < 1 || s.cfg.Seeds < 1 || s.cfg.First < 1 || s.cfg.Hosts < 0 || s.cfg.Turmoil < 0 {
+		return cfg, usagef("--nodes, --seeds and --seed must be 1 or more, and --hosts and --time not below 0")
+	}
+	cfg.Nodes, cfg.Seeds, cfg.First, cfg.Formed = s.cfg.Nodes, s.cfg.Seeds, s.cfg.First, s.cfg.Formed
+	cfg.Hosts = s.cfg.Hosts
+	if s.cfg.Turmoil > 0 {
+		cfg.Turmoil = s.cfg.Turmoil
+	}
+	if s.faults != 0 {
+		cfg.FaultEvery = s.faults
+	}
+	cfg.Use(s.strategy)
+	if s.latency != "" {
+		m, err := sim.ReadMatrix(s.latency)
+		if err != nil {
+			return cfg, fmt.Errorf("--latency: %w", err)
+		}
+		cfg.Matrix = m
+	}
+	return cfg, nil
+}
+
+// errViolated is what the report has told already.
+var errViolated = errors.New("something was not as it must be")
+
+// print writes a story, what was violated, and the figures in the last line.
+func (s *soak) print(w io.Writer, story []string, report sim.Report) error {
+	for _, line := range story {
+		fmt.Fprintln(w, line)
+	}
+	for _, f := range report.Failed {
+		for _, v := range f.Violations[:min(len(f.Violations), 10)] {
+			fmt.Fprintf(w, "seed %d, at %v: %s\n", f.Seed, v.At.Round(time.Millisecond), v.What)
+		}
+	}
+	if _, err := fmt.Fprintln(w, report); err != nil {
+		return err
+	}
+	if len(report.Failed) > 0 {
+		return fmt.Errorf("seed %d of --strategy %s --nodes %d: %w", report.Failed[0].Seed, s.strategy, s.cfg.Nodes, errViolated)
+	}
+	return nil
+}
+
+// progress shows on a terminal how far the soak is.
+func (s *soak) progress() func(sim.Report) {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		return nil
+	}
+	return func(r sim.Report) {
+		fmt.Fprintf(os.Stderr, "\r%s\r%d of %d, %d failed", strings.Repeat(" ", 40), r.Seeds, s.cfg.Seeds, len(r.Failed))
+		if r.Seeds == s.cfg.Seeds {
+			fmt.Fprintln(os.Stderr)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kumo/internal/look"
+	"kumo/internal/stats"
+	"kumo/internal/wire"
+)
+
+const statusLong = `Say how a crawl of several nodes goes: what it does, and of each node what it is to the others, how many hosts it owns, what waits there,
+what it fetches, which links it has for others, how much of its journal is not shipped yet, and when it was last heard of.
+
+A node tells this every few seconds, with its lease; --json gives the same as one object, the fields of which docs/cluster.md
+explains. With --watch it is shown again and again until Ctrl-C, or until the nodes end.`
+
+func statusCommand() *cobra.Command {
+	c := &clusterFlags{}
+	s := &statusView{}
+	cmd := &cobra.Command{Use: "status --crawl NAME", Short: "Say how a crawl of several nodes goes", Long: statusLong, Args: cobra.NoArgs,
+		Example: "  kumo status --crawl news\n  kumo status --crawl news --watch\n  kumo status --crawl news --json | jq .totals.pages",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s.out = cmd.OutOrStdout()
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+				if s.watch {
+					return s.follow(context.WithoutCancel(ctx), cmd.Context(), control, c.crawl)
+				}
+				all, err := control.Look(ctx, c.crawl)
+				if err != nil {
+					return wire.Advise(err)
+				}
+				return s.show(all)
+			})
+		}}
+	f := cmd.Flags()
+	c.bindCommand(f)
+	f.BoolVarP(&s.watch, "watch", "w", false, "show it again and again")
+	f.DurationVar(&s.every, "every", 2*time.Second, "with --watch: this often")
+	f.BoolVar(&s.json, "json", false, "answer in JSON, an object a line")
+	f.SortFlags = false
+	return cmd
+}
+
+// A statusView shows a cluster.
+type statusView struct {
+	out   io.Writer
+	watch bool
+	json  bool
+	every time.Duration
+	drawn int // lines on the terminal, to be drawn over
+}
+
+// follow shows the cluster until the user has seen enough, or there is nobody to ask any more.
+func (s *statusView) follow(ctx, enough context.Context, control *wire.Control, crawl string) error {
+	tick := time.NewTicker(max(s.every, 100*time.Millisecond))
+	defer tick.Stop()
+	ends := false // the nodes do, as far as was seen
+	for {
+		one, cancel := context.WithTimeout(ctx, clusterWait)
+		all, err := control.Look(one, crawl)
+		cancel()
+		switch {
+		case err != nil && ends:
+			return nil
+		case err != nil:
+			return wire.Advise(err)
+		}
+		ends = all.State == "stopping" || all.State == "done"
+		if err := s.show(all); err != nil {
+			return err
+		}
+		select {
+		case <-enough.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *statusView) show(all *look.Cluster) error {
+	if s.json {
+		enc := json.NewEncoder(s.out)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(all)
+	}
+	var b strings.Builder
+	printCluster(&b, all)
+	text := b.String()
+	if s.watch && isTerminal(s.out) {
+		text = clipped(text, terminalWidth())
+		if s.drawn > 0 {
+			text = fmt.Sprintf("\r\x1b[%dA\x1b[J", s.drawn) + text
+		}
+		s.drawn = strings.Count(b.String(), "\n")
+	}
+	_, err := io.WriteString(s.out, text)
+	return err
+}
+
+// clipped cuts lines that a terminal would break: what is drawn over is counted in lines.
+func clipped(text string, width int) string {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		if runes := []rune(line); width > 1 && len(runes) > width {
+			lines[i] = string(runes[:width-2]) + "…\n"
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// terminalWidth is how many columns the terminal has; 0 if that is not known.
+func terminalWidth() int {
+	width, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// printCluster is a cluster for people.
+func printCluster(w io.Writer, c *look.Cluster) {
+	fmt.Fprintf(w, "%s: %s", c.Crawl, c.State)
+	if c.Why != "" {
+		fmt.Fprintf(w, " (%s)", c.Why)
+	}
+	if !c.Since.IsZero() {
+		fmt.Fprintf(w, " since %s", when(c.Since))
+	}
+	fmt.Fprintf(w, ", %d %s", len(c.Nodes), plural(len(c.Nodes), "node", "nodes"))
+	if c.Epoch > 0 {
+		fmt.Fprintf(w, ", epoch %d %s", c.Epoch, map[bool]string{true: "settled", false: "being settled: hosts change owner"}[c.Settled])
+	}
+	fmt.Fprintln(w)
+	if len(c.Nodes) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "pages\t/s\thosts\twaiting\tknown\toutbox\tin flight\tunshipped\tslot\theard\t  node")
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t  %s\n", loadLine(n.Load), slotOf(n.Slot), heard(n), nodeLine(n))
+	}
+	if len(c.Nodes) > 1 {
+		fmt.Fprintf(t, "%s\t\t\t  %s\n", loadLine(c.Totals), "all")
+	}
+	_ = t.Flush() // into a builder
+	for _, note := range notes(c) {
+		fmt.Fprintf(w, "note: %s\n", note)
+	}
+}
+
+func loadLine(l look.Load) string {
+	return fmt.Sprintf("%d\t%.1f\t%d\t%d\t%d\t%d\t%d\t%s", l.Pages, l.Rate, l.Hosts, l.Waiting, l.Known, l.Outbox, l.InFlight, stats.Bytes(l.Lag))
+}
+
+func slotOf(slot int) string {
+	if slot < 0 {
+		return "-"
+	}
+	return fmt.Sprint(slot)
+}
+
+func heard(n *look.Node) string {
+	if n.Clock.IsZero() {
+		return "-"
+	}
+	return fmt.Sprintf("%.0fs ago", max(n.Age, 0))
+}
+
+func nodeLine(n *look.Node) string {
+	line := n.Name
+	if n.Is != look.NodeMember {
+		line += " (" + string(n.Is) + ")"
+	}
+	if n.Idle {
+		line += " idle"
+	}
+	return line
+}
+
+const (
+	skewed = 5  // seconds that clocks may differ by
+	silent = 20 // seconds after which a node that was not heard of is worth a word
+)
+
+// notes are what is out of the ordinary.
+func notes(c *look.Cluster) (all []string) {
+	versions := map[string]bool{}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.Version != "" {
+			versions[n.Version] = true
+		}
+		switch {
+		case n.Is == look.NodeLeft:
+		case n.Is == look.NodeDead:
+			all = append(all, fmt.Sprintf("%s was given up: the others take over what it had", n.Node))
+		case n.Clock.IsZero():
+		case n.Age < -skewed:
+			all = append(all, fmt.Sprintf("the clock of %s is %.0f s ahead of this machine's: let all machines ask a time server", n.Name, -n.Age))
+		case n.Age > silent:
+			all = append(all, fmt.Sprintf("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind this machine's", n.Name, n.Age))
+		}
+		if n.Slips > 0 {
+			all = append(all, fmt.Sprintf("%s has ended %d requests later than its lease", n.Name, n.Slips))
+		}
+	}
+	if len(versions) > 1 {
+		all = append(all, "the nodes are of several versions of kumo: "+joined(versions))
+	}
+	return all
+}
+
+func joined(words map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(words)), ", ") }

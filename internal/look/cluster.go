@@ -1,0 +1,79 @@
+package look
+
+import "time"
+
+// A Cluster is a crawl that several nodes share, as its registry has it at one time. Its fields in JSON stay what they are; there may
+// be more of them one day.
+type Cluster struct {
+	Crawl    string              `json:"crawl"`
+	State    string              `json:"state"`          // waiting, running, paused, stopping or done
+	Why      string              `json:"why,omitempty"`  // of a stop that nobody asked for: limit
+	Since    time.Time           `json:"since,omitzero"` // the state, by the clock of who changed it
+	Time     time.Time           `json:"time"`           // of this answer, by the clock of who asks
+	Epoch    uint64              `json:"epoch"`          // one more with each change of members
+	Settled  bool                `json:"settled"`        // all members have all that is theirs
+	Totals   Load                `json:"totals"`         // of all nodes
+	Nodes    []Node              `json:"nodes"`          // by name
+	Settings map[string][]string `json:"settings,omitempty"`
+}
+
+// A Node is one of a cluster's nodes, as it has told with its lease.
+type Node struct {
+	Node    string    `json:"node"` // its identity: the name, "~" and its life
+	Name    string    `json:"name"`
+	Is      Standing  `json:"is"`
+	Slot    int       `json:"slot"` // in the table of logical nodes; -1: none
+	Age     float64   `json:"age"`  // seconds since it has told this, if its clock is right
+	Clock   time.Time `json:"clock,omitzero"`
+	Version string    `json:"version,omitempty"`
+	Address string    `json:"address,omitempty"`
+	Epoch   uint64    `json:"epoch"` // that it knows
+	Idle    bool      `json:"idle"`  // it has nothing to fetch
+	Slips   int64     `json:"slips"` // requests to whose end its lease did not last, since its start
+	Load
+}
+
+// A Standing is what a node is to the others.
+type Standing string
+
+// The standings.
+const (
+	NodeWaiting Standing = "waiting" // for the start of the crawl
+	NodeJoining Standing = "joining" // others know of it, and nothing is its own yet
+	NodeMember  Standing = "member"
+	NodeLeaving Standing = "leaving" // it hands over what it has
+	NodeDead    Standing = "dead"    // others hand over what it had
+	NodeLeft    Standing = "left"    // it has handed over all it had; its lease has not ended yet
+)
+
+// A Load is what nodes have to do, and have done.
+type Load struct {
+	Pages    int64   `json:"pages"`     // since the identity began, all runs
+	Rate     float64 `json:"rate"`      // pages a second, over the last seconds
+	Hosts    int     `json:"hosts"`     // owned, where URLs wait or are under way
+	Waiting  int     `json:"waiting"`   // URLs
+	Known    int     `json:"known"`     // URLs
+	Outbox   int     `json:"outbox"`    // links that other nodes have yet to take
+	InFlight int     `json:"in_flight"` // requests
+	Lag      int64   `json:"lag"`       // bytes of the journal that are not shipped
+
+	// Bytes that went over the bus since the process began: messages to other nodes, the shipped journal, leases and the like.
+	MessageBytes  int64 `json:"message_bytes"`
+	ShippedBytes  int64 `json:"shipped_bytes"`
+	RegistryBytes int64 `json:"registry_bytes"`
+}
+
+// Add adds another's.
+func (l *Load) Add(o Load) {
+	l.Pages += o.Pages
+	l.Rate += o.Rate
+	l.Hosts += o.Hosts
+	l.Waiting += o.Waiting
+	l.Known += o.Known
+	l.Outbox += o.Outbox
+	l.InFlight += o.InFlight
+	l.Lag += o.Lag
+	l.MessageBytes += o.MessageBytes
+	l.ShippedBytes += o.ShippedBytes
+	l.RegistryBytes += o.RegistryBytes
+}
