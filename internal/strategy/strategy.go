@@ -33,8 +33,9 @@ type State uint8
 
 // The states.
 const (
-	Unknown State = iota // nobody owns the key yet, or it is not known who does: what belongs to it waits
+	Unknown State = iota // nobody owns the host yet, or it is not known who does: what belongs to it waits
 	Owned                // the node named owns it
+	Parked               // the node named owns it, and asks nothing of it for now: it is not known to reach it
 )
 
 // A View is what a strategy has decided, at one moment. It does not change, and may be used by many goroutines at once.
@@ -67,22 +68,42 @@ type Placer interface {
 	Minimal() bool
 }
 
+// A Move is one host that goes from one node to another, though both stay.
+type Move struct {
+	Host string `json:"host"`
+	From Node   `json:"from"`
+	To   Node   `json:"to"`
+}
+
 // An Event is something that a strategy is told: one of the types below.
 type Event interface{ event() }
 
 // An Action is something that a strategy wants done: one of the types below.
 type Action interface{ action() }
 
-// Members says who takes part, from now on. Epochs grow; a list that was skipped does not come later.
+// Members says who takes part, from now on. Epochs grow; a list that was skipped does not come later. It is told again when the epoch
+// is settled: all have what is theirs under it, and of those who went nothing is left.
 type Members struct {
 	Epoch   uint64
+	Settled uint64   // the last epoch that was
 	Members []Member // sorted by Node
+	Moves   []Move   // since Settled
 }
 
-// Wanted says that links to these hosts wait, and that View does not know their owners.
+// Wanted says that links to these hosts wait: View does not know their owners, or those whom it names refuse the links.
 type Wanted struct{ Hosts []string }
 
-// Reached says how a host answered to this node.
+// Held says that this node holds these hosts, URLs that wait or are known, though View did not name it as their owner when that was looked at:
+// they have come from another node, or a Survey has found them.
+type Held struct{ Hosts []string }
+
+// Surveyed says that all has been told that a Survey has found.
+type Surveyed struct{}
+
+// Whole says that all has come to this node that comes to it under an epoch, and that Held has told of it. Booked answers.
+type Whole struct{ Epoch uint64 }
+
+// Reached says how a host answered to this node, as Probe has asked.
 type Reached struct {
 	Host    string
 	OK      bool          // a connection was made
@@ -95,8 +116,31 @@ type Message struct {
 	Data []byte
 }
 
-// Persisted says that what a Persist asked for is durable.
-type Persisted struct{ ID uint64 }
+// Persisted answers Persist.
+type Persisted struct {
+	ID     uint64
+	Number uint64 // the entry's
+	State  Persistence
+}
+
+// A Persistence says what became of a Persist.
+type Persistence uint8
+
+// What may become of it.
+const (
+	Durable Persistence = iota // it is in the log, on a quorum of servers
+	Stale                      // it is not: the log's last entry is another
+	Doubt                      // nobody knows: it may be there, or may yet come
+)
+
+// Logged is an entry of the log, as Read has asked.
+type Logged struct {
+	Number uint64
+	Data   []byte
+}
+
+// AtEnd says that all has been told that the log had when Read was asked for.
+type AtEnd struct{ Last uint64 } // number of its last entry; 0: it is empty
 
 // Fired says that a timer's time has come.
 type Fired struct{ Timer uint64 }
@@ -111,9 +155,14 @@ type Load struct {
 
 func (Members) event()   {}
 func (Wanted) event()    {}
+func (Held) event()      {}
+func (Surveyed) event()  {}
+func (Whole) event()     {}
 func (Reached) event()   {}
 func (Message) event()   {}
 func (Persisted) event() {}
+func (Logged) event()    {}
+func (AtEnd) event()     {}
 func (Fired) event()     {}
 func (Load) event()      {}
 
@@ -123,19 +172,41 @@ type Send struct {
 	Data []byte
 }
 
-// Persist makes data durable, and that it is so is told by Persisted. What follows in the same answer may be done before.
+// Persist adds an entry to the strategy's log, which all nodes share, if the last one there has the number After (0: it is empty). What
+// became of that is told by Persisted, and what follows in the same answer may be done before. So who has not read all that others have
+// written can write nothing.
 type Persist struct {
-	ID   uint64
-	Data []byte
+	ID    uint64
+	After uint64
+	Data  []byte
 }
+
+// Read asks for the log's entries whose numbers are greater than After: each is told by Logged, the end by AtEnd.
+type Read struct{ After uint64 }
+
+// Trim drops the log's entries before a number; they are not needed any more.
+type Trim struct{ Before uint64 }
 
 // Changed says that View is another one now.
 type Changed struct{}
 
-// HandOver moves single hosts of this node to another one, with all that is known of them.
+// Survey asks to be told, by Held and then Surveyed, of hosts that this node holds and that View does not name as its own.
+type Survey struct{}
+
+// Booked answers Whole: the strategy knows of all that has come. Before, the epoch is not settled.
+type Booked struct{ Epoch uint64 }
+
+// HandOver moves single hosts of this node to another one, with all that is known of them: by a new epoch, as Members will say. Where
+// that cannot be done, because the node is none any more, nothing is.
 type HandOver struct {
 	Hosts []string
 	To    Node
+}
+
+// Probe asks whether a host can be reached: a connection is made and closed, and nothing asked. Reached answers.
+type Probe struct {
+	Host    string
+	Timeout time.Duration
 }
 
 // Timer asks for Fired at a time. A timer that is set again is moved.
@@ -144,12 +215,13 @@ type Timer struct {
 	At    time.Time
 }
 
-// ConnectTimeout changes how long this node waits for a connection.
-type ConnectTimeout struct{ Timeout time.Duration }
-
-func (Send) action()           {}
-func (Persist) action()        {}
-func (Changed) action()        {}
-func (HandOver) action()       {}
-func (Timer) action()          {}
-func (ConnectTimeout) action() {}
+func (Send) action()     {}
+func (Persist) action()  {}
+func (Read) action()     {}
+func (Trim) action()     {}
+func (Changed) action()  {}
+func (Survey) action()   {}
+func (Booked) action()   {}
+func (HandOver) action() {}
+func (Probe) action()    {}
+func (Timer) action()    {}
