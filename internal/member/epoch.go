@@ -81,7 +81,7 @@ func (m *Member) settled() {
 	}
 	clear(m.exports)
 	clear(m.ghosts)
-	m.has = max(m.has, s)
+	m.has, m.booked = max(m.has, s), max(m.booked, s)
 	m.do(Settled{s})
 	m.sweep()
 }
@@ -109,10 +109,11 @@ func (m *Member) newEpoch() {
 	t := m.table
 	for e := t.Settled; e <= t.Epoch; e++ {
 		if m.places[e] == nil {
-			m.places[e] = m.cfg.Place.Place(t.membersAt(e))
+			m.places[e] = m.place(e)
 		}
 	}
 	m.has = max(m.has, t.Settled)
+	m.moved()
 	m.outdate()
 	m.nextExports()
 	m.guardUp()
@@ -219,6 +220,8 @@ func (m *Member) wanted() *Table {
 		t := m.table.clone()
 		t.settle()
 		return t
+	case m.phase == in && len(m.moves) > 0 && m.table.has(m.cfg.Self):
+		return m.withMoves()
 	case m.phase == in && m.leaving && m.table.has(m.cfg.Self) && len(m.table.Members) > 1:
 		t := m.table.clone()
 		t.remove(m.cfg.Self)
@@ -270,13 +273,19 @@ func (m *Member) publish() {
 	if m.table == nil || m.phase != in {
 		return
 	}
-	v := &View{self: m.cfg.Self, epoch: m.table.Epoch, until: m.lease.until, owner: m.places[m.table.Epoch], in: m.table.has(m.cfg.Self)}
-	for e := m.has; e < m.table.Epoch; e++ {
-		v.past = append(v.past, m.places[e])
+	v := &View{self: m.cfg.Self, epoch: m.table.Epoch, until: m.lease.until, owner: m.route, in: m.table.has(m.cfg.Self)}
+	if m.cfg.Place != nil {
+		v.owner = m.views(m.table.Epoch)
+		for e := m.has; e < m.table.Epoch; e++ {
+			v.past = append(v.past, m.views(e))
+		}
 	}
 	m.view = v
 	m.do(Publish{v})
 }
+
+// views is a Placer's view of an epoch.
+func (m *Member) views(epoch uint64) strategy.View { return m.places[epoch].(placed).view }
 
 // sortedNodes are the keys of a map, so that what is done does not depend on chance.
 func sortedNodes[V any](all map[strategy.Node]V) []strategy.Node {

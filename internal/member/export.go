@@ -84,7 +84,7 @@ func (m *Member) nextExports() {
 // nextExport begins an export. Of one who is unsure, an earlier process may have transferred something under an epoch that is not settled.
 func (m *Member) nextExport(from strategy.Node, last *export, unsure bool) {
 	e := &export{from: from, epoch: m.table.Epoch, attempt: m.lease.rev << 16, asks: map[strategy.Node]bool{}, flows: map[strategy.Node]*flow{}}
-	for _, to := range m.table.receivers(from, m.cfg.Place.Minimal()) {
+	for _, to := range m.table.receivers(from, m.cfg.shift()) {
 		e.flows[to] = &flow{}
 	}
 	if unsure {
@@ -164,7 +164,7 @@ func (m *Member) prepared(e *export) bool {
 
 // complete notes that this node is done with the epoch.
 func (m *Member) complete() {
-	if m.done == m.table.Epoch || m.has < m.table.Epoch && m.table.has(m.cfg.Self) {
+	if m.done == m.table.Epoch || min(m.has, m.bookings()) < m.table.Epoch && m.table.has(m.cfg.Self) {
 		return
 	}
 	for _, e := range m.exports {

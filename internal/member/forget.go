@@ -9,13 +9,13 @@ import (
 // oneOf is a function that says of which hosts the given transfers were.
 func (m *Member) oneOf(gone []Transfer) func(string) bool {
 	gone = slices.Clone(gone)
-	views := make([]strategy.View, len(gone))
+	places := make([]placement, len(gone))
 	for i, t := range gone {
-		views[i] = m.places[t.Epoch]
+		places[i] = m.places[t.Epoch]
 	}
 	return func(host string) bool {
-		for i, v := range views {
-			if owner, state := v.Owner(host); state == strategy.Owned && owner == gone[i].To {
+		for i, p := range places {
+			if p.to(gone[i].From, host) == gone[i].To {
 				return true
 			}
 		}
@@ -37,13 +37,8 @@ func (m *Member) forget(e *export) Forget {
 
 // ownerOf is a function that says to whom hosts go that an export has; "" where they stay.
 func (m *Member) ownerOf(e *export) func(string) strategy.Node {
-	view, from := m.places[e.epoch], e.from
-	return func(host string) strategy.Node {
-		if owner, state := view.Owner(host); state == strategy.Owned && owner != from {
-			return owner
-		}
-		return ""
-	}
+	p, from := m.places[e.epoch], e.from
+	return func(host string) strategy.Node { return p.to(from, host) }
 }
 
 func (m *Member) forgotten(f Forgotten) {

@@ -97,7 +97,7 @@ func (m *Member) enter() {
 		m.retire(&arrival{t: t})
 	}
 	m.cfg.Partial = nil
-	m.has = m.table.Settled
+	m.has, m.booked = m.table.Settled, m.table.Settled
 	m.newEpoch()
 	m.publish()
 }

@@ -48,8 +48,11 @@ type Member struct {
 	leaving   bool      // asked to leave
 
 	view    *View
-	places  map[uint64]strategy.View // placements by epoch, from the last settled one
+	route   strategy.View            // whose hosts are, where that does not follow from the members alone
+	moves   map[string]strategy.Node // hosts that are to move to others
+	places  map[uint64]placement     // by epoch, from the last settled one
 	has     uint64                   // the last epoch of which all that is this node's own has come
+	booked  uint64                   // and the strategy has been told and knows of it
 	done    uint64                   // and nothing of others' is left
 	unsure  bool                     // what an earlier process has transferred under epochs not settled is not known
 	arrived []Transfer               // whole, since the last settled epoch
@@ -66,7 +69,7 @@ type Member struct {
 // New returns a member that has not begun: Start makes it.
 func New(cfg Config) *Member {
 	m := &Member{cfg: cfg, jitter: rand.New(rand.NewPCG(cfg.Seed, cfg.Instance)).Float64(), peers: map[strategy.Node]*peer{}, view: &View{self: cfg.Self},
-		places: map[uint64]strategy.View{}, coming: map[strategy.Node]*arrival{}, exports: map[strategy.Node]*export{}, ghosts: map[strategy.Node]*ghost{},
+		places: map[uint64]placement{}, coming: map[strategy.Node]*arrival{}, exports: map[strategy.Node]*export{}, ghosts: map[strategy.Node]*ghost{},
 		behind: map[strategy.Node]bool{}, dead: map[strategy.Node]bool{}, arrived: slices.Clone(cfg.Arrived), forgot: slices.Clone(cfg.Forgot)}
 	if m.cfg.Parse == nil {
 		m.cfg.Parse = ParseTable
@@ -136,6 +139,13 @@ func (m *Member) take(e Event) {
 		m.leaving = true
 	case Report:
 		m.lease.report = e.Data
+	case Route:
+		m.route = e.View
+		m.publish()
+	case Booked:
+		m.booked = max(m.booked, e.Epoch)
+	case HandOver:
+		m.handOver(e)
 	case Tick:
 	}
 }

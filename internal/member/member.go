@@ -124,6 +124,18 @@ type Leave struct{}
 // Report gives what the lease tells others of this node beside the lease itself. It goes with the next renewal.
 type Report struct{ Data []byte }
 
+// Route says whose hosts are from now on, where the strategy is no Placer.
+type Route struct{ View strategy.View }
+
+// Booked answers Whole.
+type Booked struct{ Epoch uint64 }
+
+// HandOver wants single hosts of this node to move to another one, by a new epoch.
+type HandOver struct {
+	Hosts []string
+	To    strategy.Node
+}
+
 // Tick says that time has passed: after Wake.
 type Tick struct{}
 
@@ -142,6 +154,9 @@ func (Released) event()  {}
 func (Entered) event()   {}
 func (Leave) event()     {}
 func (Report) event()    {}
+func (Route) event()     {}
+func (Booked) event()    {}
+func (HandOver) event()  {}
 func (Tick) event()      {}
 
 // Watch says of which keys of the registry the member wants to be told: the table's always, and the leases of the nodes named, or of
@@ -224,6 +239,10 @@ type Release struct{ Node strategy.Node }
 // Settled says that all nodes have what is theirs under an epoch: which transfers came whole need not be remembered any more.
 type Settled struct{ Epoch uint64 }
 
+// Whole says that all has come to this node that comes to it under an epoch, and asks to be told, by Booked, when the strategy knows of it. Before,
+// the epoch is not settled. Where the strategy is a Placer there is none.
+type Whole struct{ Epoch uint64 }
+
 // Wake asks for a Tick at a time; an earlier wish is replaced.
 type Wake struct{ At time.Time }
 
@@ -252,6 +271,7 @@ func (Fold) action()    {}
 func (Flush) action()   {}
 func (Release) action() {}
 func (Settled) action() {}
+func (Whole) action()   {}
 func (Wake) action()    {}
 func (Lost) action()    {}
 func (Left) action()    {}

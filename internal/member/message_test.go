@@ -79,14 +79,14 @@ func TestTableRemembersMembers(t *testing.T) {
 			t.Errorf("epoch %d had %v, not %v", epoch, got, want)
 		}
 	}
-	if !tab.expects("b~1", "c~1", true) || tab.expects("c~1", "b~1", true) || !tab.expects("c~1", "b~1", false) {
+	if !tab.expects("b~1", "c~1", shiftsLeast) || tab.expects("c~1", "b~1", shiftsLeast) || !tab.expects("c~1", "b~1", shiftsAny) {
 		t.Error("who came expects something of all, others of those that went; all of all, where members that come and go move any host")
 	}
 	read, err := ParseTable(tab.Encode())
 	if err != nil || !reflect.DeepEqual(read, tab) {
 		t.Errorf("%+v came back as %+v, %v", tab, read, err)
 	}
-	if tab.settle(); tab.expects("b~1", "c~1", true) || len(tab.membersAt(4)) != 3 {
+	if tab.settle(); tab.expects("b~1", "c~1", shiftsLeast) || len(tab.membersAt(4)) != 3 {
 		t.Error("a settled table expects nothing")
 	}
 }

@@ -42,7 +42,7 @@ func (m *Member) comes(from strategy.Node, c chunkMsg) {
 	if t.To != m.cfg.Self || t.Epoch != m.table.Epoch || !m.table.has(m.cfg.Self) {
 		return
 	}
-	if m.cameUnder(t.From, t.Epoch) {
+	if !m.owed[t.From] || m.cameUnder(t.From, t.Epoch) { // it came, perhaps long ago: the epoch may be settled, and this one late
 		m.do(Send{To: from, Data: ackMsg{t: t, whole: true}.encode()})
 		return
 	}
@@ -107,12 +107,20 @@ func (m *Member) taken(e Taken) {
 // expect notes from whom something may come under a new epoch.
 func (m *Member) expect() {
 	m.owed = map[strategy.Node]bool{}
-	for _, n := range m.table.senders(m.cfg.Self, m.cfg.Place.Minimal()) {
+	for _, n := range m.table.senders(m.cfg.Self, m.cfg.shift()) {
 		m.owed[n] = true
 	}
 	for _, t := range m.arrived {
 		m.came(t)
 	}
+}
+
+// bookings is up to which epoch the strategy knows of all that has come; a Placer need not.
+func (m *Member) bookings() uint64 {
+	if m.cfg.Place != nil {
+		return m.table.Epoch
+	}
+	return m.booked
 }
 
 // came notes that a transfer came whole.
@@ -127,6 +135,9 @@ func (m *Member) arrive() {
 	if m.has < m.table.Epoch && m.table.has(m.cfg.Self) && len(m.owed) == 0 {
 		m.has = m.table.Epoch
 		m.publish()
+		if m.cfg.Place == nil {
+			m.do(Whole{m.has})
+		}
 	}
 }
 

@@ -27,6 +27,13 @@ type Table struct {
 	Leaving []strategy.Node   `json:"leaving,omitempty"` // alive, and handing over what they have
 	Estates []strategy.Node   `json:"estates,omitempty"` // dead: what they held is handed over by others
 	Changes []Change          `json:"changes,omitempty"` // since Settled, in order
+	Moves   []MoveAt          `json:"moves,omitempty"`   // of single hosts, since Settled
+}
+
+// A MoveAt is a host that moves from one member to another, from an epoch on.
+type MoveAt struct {
+	Epoch uint64 `json:"epoch"`
+	strategy.Move
 }
 
 // A Change is one member more, or one less, from an epoch on.
@@ -57,7 +64,7 @@ func (t *Table) Encode() []byte {
 func (t *Table) clone() *Table {
 	c := *t
 	c.Members, c.Leaving = slices.Clone(t.Members), slices.Clone(t.Leaving)
-	c.Estates, c.Changes = slices.Clone(t.Estates), slices.Clone(t.Changes)
+	c.Estates, c.Changes, c.Moves = slices.Clone(t.Estates), slices.Clone(t.Changes), slices.Clone(t.Moves)
 	return &c
 }
 
@@ -94,7 +101,7 @@ func (t *Table) remove(nodes ...strategy.Node) {
 // settle forgets earlier epochs, and who has handed over all it had.
 func (t *Table) settle() {
 	t.Settled = t.Epoch
-	t.Leaving, t.Estates, t.Changes = nil, nil, nil
+	t.Leaving, t.Estates, t.Changes, t.Moves = nil, nil, nil, nil
 }
 
 // membersAt are the members of an epoch from Settled on. They must not be changed.
@@ -133,24 +140,28 @@ func (t *Table) part(n strategy.Node) bool { return t.has(n) || t.leaves(n) }
 
 // expects reports whether what is to's under the table's epoch may be held by from. Where members that come and go move no hosts but
 // theirs, only who came since the last settled epoch can be missing something that a member has.
-func (t *Table) expects(to, from strategy.Node, minimal bool) bool {
+func (t *Table) expects(to, from strategy.Node, s shift) bool {
 	if to == from || t.settled() || !t.has(to) {
 		return false
 	}
 	if t.went(from) {
 		return true
 	}
-	return t.has(from) && (!minimal || t.came(to))
+	return t.has(from) && (s == shiftsAny || s == shiftsLeast && t.came(to))
 }
 
 // receivers are those who expect something from a node. Most nodes have few: then it does not matter how many members there are.
-func (t *Table) receivers(from strategy.Node, minimal bool) (to []strategy.Node) {
+func (t *Table) receivers(from strategy.Node, s shift) (to []strategy.Node) {
 	note := func(n strategy.Node) {
-		if t.expects(n, from, minimal) {
+		if t.expects(n, from, s) {
 			to = append(to, n)
 		}
 	}
-	if minimal && !t.went(from) {
+	switch {
+	case t.went(from) || s == shiftsAny:
+	case s == shiftsNone:
+		return t.moveTargets(from)
+	default:
 		for _, c := range t.Changes {
 			if c.Came {
 				note(c.Member.Node)
@@ -165,18 +176,21 @@ func (t *Table) receivers(from strategy.Node, minimal bool) (to []strategy.Node)
 }
 
 // senders are those from whom a node expects something.
-func (t *Table) senders(to strategy.Node, minimal bool) (from []strategy.Node) {
+func (t *Table) senders(to strategy.Node, s shift) (from []strategy.Node) {
 	note := func(n strategy.Node) {
-		if t.expects(to, n, minimal) {
+		if t.expects(to, n, s) {
 			from = append(from, n)
 		}
 	}
-	if !minimal || t.came(to) {
+	if s == shiftsAny || s == shiftsLeast && t.came(to) {
 		t.each(note)
 		return from
 	}
 	for _, n := range slices.Concat(t.Leaving, t.Estates) {
 		note(n)
+	}
+	if s == shiftsNone && t.has(to) {
+		from = append(from, t.moveSources(to)...)
 	}
 	return from
 }

@@ -30,9 +30,9 @@ func (v *View) Owner(host string) (strategy.Node, strategy.State) {
 	return v.owner.Owner(host)
 }
 
-// Ours reports whether this node owns a host and has all that is known of it.
+// Ours reports whether this node owns a host and has all that is known of it. It may be parked.
 func (v *View) Ours(host string) bool {
-	if !v.in || !v.owns(v.owner, host) {
+	if !v.in || v.owner == nil || !v.owns(v.owner, host) {
 		return false
 	}
 	for _, earlier := range v.past {
@@ -45,8 +45,14 @@ func (v *View) Ours(host string) bool {
 
 func (v *View) owns(view strategy.View, host string) bool {
 	owner, state := view.Owner(host)
-	return state == strategy.Owned && owner == v.self
+	return state != strategy.Unknown && owner == v.self
 }
 
 // May reports whether this node may send a request to a host now.
-func (v *View) May(host string, now time.Time) bool { return now.Before(v.until) && v.Ours(host) }
+func (v *View) May(host string, now time.Time) bool {
+	if !now.Before(v.until) || !v.Ours(host) {
+		return false
+	}
+	_, state := v.owner.Owner(host)
+	return state == strategy.Owned
+}

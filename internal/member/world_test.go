@@ -26,6 +26,9 @@ type world struct {
 	came   map[strategy.Node][]Transfer      // and what came whole to it
 	forgot map[strategy.Node][]Transfer
 	todo   []func()
+	late   []echo // messages that will come a second time
+	keeps  bool   // the strategy is no Placer: hosts stay, but for those that are moved
+	moved  int    // hosts that were to
 	lossy  bool
 	slot   func([]strategy.Member, strategy.Node) int
 	story  []string
@@ -46,6 +49,12 @@ type testNode struct {
 	all    bool
 	watch  map[string]bool
 	joined bool
+}
+
+// An echo is a message that comes again.
+type echo struct {
+	at time.Time
+	do func()
 }
 
 // modulo places hosts by the highest hash.
@@ -77,7 +86,11 @@ func (w *world) add(id strategy.Node, joined bool) *testNode {
 	if w.shared[id] == nil {
 		w.shared[id] = map[string]bool{}
 	}
-	n.m = New(Config{Self: id, Instance: w.rng.Uint64() | 1, Joined: joined, Arrived: w.came[id], Forgot: w.forgot[id], Place: modulo{}, Slot: w.slot, Layout: "test", Timing: LAN(), Seed: w.rng.Uint64()})
+	var place strategy.Placer = modulo{}
+	if w.keeps {
+		place = nil
+	}
+	n.m = New(Config{Self: id, Instance: w.rng.Uint64() | 1, Joined: joined, Arrived: w.came[id], Forgot: w.forgot[id], Place: place, Slot: w.slot, Layout: "test", Timing: LAN(), Seed: w.rng.Uint64()})
 	w.nodes[id] = n
 	w.tell("%s begins", id)
 	for _, a := range n.m.Start(nil) {
@@ -131,11 +144,15 @@ func (n *testNode) carryOut(a Action) {
 		if w.lossy && w.rng.IntN(4) == 0 {
 			return
 		}
-		w.soon(func() {
+		deliver := func() {
 			if to := w.nodes[a.To]; to != nil && !to.dead {
 				to.inbox = append(to.inbox, Message{From: n.id, Data: a.Data})
 			}
-		})
+		}
+		w.soon(deliver)
+		if w.rng.IntN(8) == 0 {
+			w.late = append(w.late, echo{w.now.Add(time.Duration(w.rng.IntN(30_000)) * time.Millisecond), deliver})
+		}
 	case Publish:
 		n.view = a.View
 	case Wake:
@@ -179,6 +196,8 @@ func (n *testNode) carryOut(a Action) {
 		})
 	case Flush:
 		n.later(Flushed(a))
+	case Whole:
+		n.later(Booked(a))
 	case Release:
 		n.later(Released(a))
 	case Lost, Left, Failed:
@@ -278,6 +297,13 @@ func (w *world) run(d time.Duration) {
 			w.step(false)
 		}
 		w.now = w.now.Add(100 * time.Millisecond)
+		w.late = slices.DeleteFunc(w.late, func(e echo) bool {
+			due := !e.at.After(w.now)
+			if due {
+				w.todo = append(w.todo, e.do)
+			}
+			return due
+		})
 		w.step(true)
 	}
 }

@@ -1,0 +1,102 @@
+package member
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMoves is TestMembers for strategies that are no Placers: who stays keeps what it holds, single hosts move where they are told to, and what
+// the dead and those who leave have held goes to somebody. At rest each host is held by just one.
+func TestMoves(t *testing.T) {
+	moved := 0
+	for seed := range seeds() {
+		w := newWorld(t, seed)
+		w.lossy, w.keeps = seed%3 == 0, true
+		all := hosts(40)
+		w.add(node(0), false)
+		w.run(10 * time.Second)
+		for _, h := range all {
+			w.shared[node(0)][h] = true
+		}
+		next := 1
+		for range 16 {
+			id := node(w.rng.IntN(next))
+			n := w.nodes[id]
+			switch op := w.rng.IntN(14); {
+			case op < 4 && next < 7:
+				w.add(node(next), false)
+				next++
+			case op < 6 && !n.dead && alive(w) > 1:
+				n.kill()
+			case op < 8 && n.dead && n.joined && len(n.ends) == 0:
+				w.add(id, true)
+			case op < 9 && !n.dead:
+				n.inbox = append(n.inbox, Leave{})
+			case !n.dead:
+				w.move(n, next)
+			}
+			w.run(time.Duration(w.rng.IntN(40)) * time.Second / 4)
+		}
+		var err error
+		for range 20 {
+			w.revive(node(next))
+			w.run(30 * time.Second)
+			if err = w.checkKept(all); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			t.Log(strings.Join(w.story, "\n"))
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		moved += w.moved
+	}
+	if t.Logf("%d hosts were to move", moved); moved == 0 {
+		t.Error("nothing ever moved")
+	}
+}
+
+// move wants some of what a node holds to go to one that may be a member, or none any more.
+func (w *world) move(n *testNode, nodes int) {
+	var some []string
+	for _, h := range slices.Sorted(maps.Keys(w.shared[n.id])) {
+		if w.rng.IntN(3) == 0 {
+			some = append(some, h)
+		}
+	}
+	to := node(w.rng.IntN(nodes))
+	w.tell("%s is to hand over %v to %s", n.id, some, to)
+	n.inbox = append(n.inbox, HandOver{Hosts: some, To: to})
+	w.moved += len(some)
+}
+
+// checkKept says what is wrong at rest: a host that nobody holds, or more than one.
+func (w *world) checkKept(hosts []string) error {
+	var all []error
+	table, err := ParseTable(w.keys[TableKey].Value)
+	if err != nil || !table.settled() {
+		return fmt.Errorf("the table is %+v: %w", table, err)
+	}
+	for _, h := range hosts {
+		var by []string
+		for _, m := range table.Members {
+			if w.shared[m.Node][h] {
+				by = append(by, string(m.Node))
+			}
+		}
+		if len(by) != 1 {
+			all = append(all, fmt.Errorf("%s is held by %v", h, by))
+		}
+	}
+	for _, id := range sortedNodes(w.nodes) {
+		if n := w.nodes[id]; !n.dead && len(n.m.moves) > 0 {
+			all = append(all, fmt.Errorf("%s has yet to hand over %v", id, n.m.moves))
+		}
+	}
+	return errors.Join(all...)
+}
