@@ -5,7 +5,9 @@
 // All hosts hang on one bridge. Which way the packets of a pair take is decided by the sender's entry for the receiver's address in its table
 // of neighbours: the receiver's own MAC address; one that nobody has, and they are lost without a word, as on a cable that was cut;
 // or that of the proxy, a port of the bridge from which this process reads packets and to which it writes them back, later or never.
-// So a partition need not be in both directions, and programs need not know of the proxy, whatever they speak.
+// So a partition need not be in both directions, and programs need not know of the proxy, whatever they speak. The proxy looks up both
+// addresses of a packet, so that one host of many addresses can stand for as many, each as far from another host as it is to be.
+// It is one thread, and takes about a hundredth of a processor for a thousand packets a second.
 //
 // A lab leaves nothing behind: processes end with the one that started them, and the namespaces of a run that was killed are
 // removed by the next.

@@ -26,6 +26,16 @@ type Host struct {
 // Addr is the first of its addresses.
 func (h *Host) Addr() netip.Addr { return h.Addrs[0] }
 
+// within are those of its addresses that a prefix contains.
+func (h *Host) within(prefix netip.Prefix) (found []netip.Addr) {
+	for _, addr := range h.Addrs {
+		if prefix.Contains(addr) {
+			found = append(found, addr)
+		}
+	}
+	return found
+}
+
 // Do calls f on the host: sockets that f opens, in its own goroutine, belong to the host for good, and so do processes that it starts.
 func (h *Host) Do(f func() error) error { return in(h.space, f) }
 

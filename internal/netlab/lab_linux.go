@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,11 +17,9 @@ type Lab struct {
 
 	mu    sync.Mutex // guards what follows
 	hosts []*Host
-	ways  map[pair]way // those that are not plain
+	paths map[pair]Path // those that are not plain
+	hops  map[hop]*entry
 }
-
-// A pair is two addresses, in one direction.
-type pair struct{ from, to netip.Addr }
 
 // labs numbers the labs of this process.
 var labs atomic.Int64
@@ -37,7 +34,7 @@ func Open(seed uint64) (l *Lab, err error) {
 		return nil, err
 	}
 	prefix := fmt.Sprintf("%s%d-%s-%d-", family, os.Getpid(), began, labs.Add(1))
-	l = &Lab{prefix: prefix, hub: prefix + "hub", ways: make(map[pair]way)}
+	l = &Lab{prefix: prefix, hub: prefix + "hub", paths: make(map[pair]Path), hops: make(map[hop]*entry)}
 	defer func() {
 		if err != nil {
 			_ = l.Close() // what went wrong first is what counts
@@ -61,7 +58,7 @@ func Open(seed uint64) (l *Lab, err error) {
 	})
 }
 
-// Host adds a host with n addresses in a row: 10.77.0.1 for the first host's first. There is room for 250 on the whole network.
+// Host adds a host with n addresses in a row: 10.77.0.1 for the first host's first. There is room for 65,000 on the whole network.
 func (l *Lab) Host(name string, n int) (*Host, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,13 +67,13 @@ func (l *Lab) Host(name string, n int) (*Host, error) {
 	for _, o := range l.hosts {
 		next += len(o.Addrs)
 	}
-	if next+n > 251 {
+	if next+n > 65_001 {
 		return nil, fmt.Errorf("add host %s: there is no room for %d more addresses", name, n)
 	}
 	for i := range n {
-		h.Addrs = append(h.Addrs, netip.AddrFrom4([4]byte{10, 77, 0, byte(next + i)}))
+		h.Addrs = append(h.Addrs, netip.AddrFrom4([4]byte{10, 77, byte((next + i) >> 8), byte(next + i)}))
 	}
-	h.mac = hostMAC(byte(next))
+	h.mac = hostMAC(next)
 	l.hosts = append(l.hosts, h)
 	return h, h.wire()
 }
@@ -91,13 +88,17 @@ func (h *Host) wire() error {
 		{"-n", h.space, "link", "set", "lo", "up"},
 		{"-n", h.space, "link", "set", "eth0", "up"},
 	}
-	for _, addr := range h.Addrs {
-		todo = append(todo, []string{"-n", h.space, "addr", "add", addr.String() + "/24", "dev", "eth0"})
-	}
 	for _, args := range todo {
 		if err := ip(args...); err != nil {
 			return fmt.Errorf("add host %s: %w", h.Name, err)
 		}
+	}
+	var addrs []string
+	for _, addr := range h.Addrs {
+		addrs = append(addrs, "addr add "+addr.String()+"/16 dev eth0")
+	}
+	if err := ipAll(h.space, addrs); err != nil {
+		return fmt.Errorf("add host %s: %w", h.Name, err)
 	}
 	h.lab.proxy.learn(h.Addrs, h.mac)
 	return nil
@@ -112,9 +113,4 @@ func (l *Lab) Close() error {
 	}
 	l.hosts = nil
 	return remove(func(space string) bool { return len(space) > len(l.prefix) && space[:len(l.prefix)] == l.prefix })
-}
-
-// others are all hosts but those given.
-func (l *Lab) others(hosts []*Host) []*Host {
-	return slices.DeleteFunc(slices.Clone(l.hosts), func(h *Host) bool { return slices.Contains(hosts, h) })
 }

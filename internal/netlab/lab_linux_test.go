@@ -229,7 +229,7 @@ func TestLoss(t *testing.T) {
 			came++
 		}
 	}
-	if lost := l.proxy.lost.Load(); came < 100 || came > 180 || lost < 20 {
+	if lost := l.Traffic().Lost; came < 100 || came > 180 || lost < 20 {
 		t.Errorf("of 200 packets %d came back, %d were lost; want about 140 and 60", came, lost)
 	}
 	tcp := mustDial(t, a, "tcp4", b.Addr())

@@ -3,6 +3,8 @@ package netlab
 import (
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -11,25 +13,54 @@ import (
 type Path struct {
 	Delay  time.Duration
 	Jitter time.Duration // up to so much more, drawn for each; packets stay in order
-	Loss   float64       // share of the packets that are lost
+	Loss   float64       // share of the packets that are lost; 1: all
 }
 
-// A way is how packets of a pair go.
-type way struct {
-	cut  bool
-	path Path
+// A Route is the path from some addresses to others: hosts of many addresses are many places.
+type Route struct {
+	From, To netip.Prefix
+	Path     Path
 }
 
-func hostMAC(n byte) net.HardwareAddr { return net.HardwareAddr{2, 'k', 'u', 0, 0, n} }
+// Between are the routes there and back of a pair of prefixes, each with half of a round trip.
+func Between(a, b netip.Prefix, roundTrip time.Duration, loss float64) []Route {
+	p := Path{Delay: roundTrip / 2, Loss: loss}
+	return []Route{{a, b, p}, {b, a, p}}
+}
+
+// One is the prefix of one address.
+func One(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, addr.BitLen()) }
+
+// A pair is two addresses, in one direction.
+type pair struct{ from, to netip.Addr }
+
+// A hop is what a host sends to an address.
+type hop struct {
+	from *Host
+	to   netip.Addr
+}
+
+// An entry is what the host's table of neighbours has to say of it.
+type entry struct {
+	owner *Host // of the address
+	cut   bool
+	paths int              // how many of the sender's addresses have a path there that is not plain
+	says  net.HardwareAddr // nil: the host finds out itself
+}
+
+func hostMAC(n int) net.HardwareAddr { return net.HardwareAddr{2, 'k', 'u', 0, byte(n >> 8), byte(n)} }
 
 var (
-	proxyMAC  = net.HardwareAddr{2, 'k', 'u', 0, 1, 0}
-	nobodyMAC = net.HardwareAddr{2, 'k', 'u', 0, 2, 0}
+	proxyMAC  = net.HardwareAddr{2, 'k', 'u', 1, 0, 0}
+	nobodyMAC = net.HardwareAddr{2, 'k', 'u', 2, 0, 0}
 )
 
 // SetPath sends what goes from one host to another through the proxy; the zero Path, past it.
 func (l *Lab) SetPath(from, to *Host, p Path) error {
-	return l.change([]*Host{from}, []*Host{to}, func(w *way) { w.path = p })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.setPath(from, from.Addrs, to, to.Addrs, p)
+	return l.tell(from)
 }
 
 // SetPaths sets the paths between all hosts given, by a matrix: paths[i][j] from hosts[i] to hosts[j].
@@ -47,6 +78,86 @@ func (l *Lab) SetPaths(hosts []*Host, paths [][]Path) error {
 	return nil
 }
 
+// SetRoutes sets paths by address, between the hosts that are there: of several that fit the last counts.
+func (l *Lab) SetRoutes(routes ...Route) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range routes {
+		for _, a := range l.hosts {
+			from := a.within(r.From)
+			if len(from) == 0 {
+				continue
+			}
+			for _, b := range l.hosts {
+				if a != b {
+					l.setPath(a, from, b, b.within(r.To), r.Path)
+				}
+			}
+		}
+	}
+	return l.tell(l.hosts...)
+}
+
+// setPath notes a path for some addresses of two hosts; mu is held.
+func (l *Lab) setPath(a *Host, from []netip.Addr, b *Host, to []netip.Addr, p Path) {
+	for _, dest := range to {
+		e := l.hop(a, b, dest)
+		for _, source := range from {
+			key := pair{source, dest}
+			_, was := l.paths[key]
+			switch is := p != (Path{}); {
+			case is && !was:
+				e.paths++
+			case !is && was:
+				e.paths--
+			}
+			l.paths[key] = p
+			if p == (Path{}) {
+				delete(l.paths, key)
+			}
+			l.proxy.set(key, p)
+		}
+	}
+}
+
+// hop is the entry for an address of b in the table of a; mu is held.
+func (l *Lab) hop(a, b *Host, to netip.Addr) *entry {
+	e := l.hops[hop{a, to}]
+	if e == nil {
+		e = &entry{owner: b}
+		l.hops[hop{a, to}] = e
+	}
+	return e
+}
+
+// tell writes what has changed into the hosts' tables of neighbours; mu is held.
+func (l *Lab) tell(hosts ...*Host) error {
+	todo := make(map[*Host][]string)
+	for h, e := range l.hops {
+		mac := e.owner.mac
+		switch {
+		case !slices.Contains(hosts, h.from):
+			continue
+		case e.cut:
+			mac = nobodyMAC
+		case e.paths > 0:
+			mac = proxyMAC
+		case e.says == nil:
+			continue
+		}
+		if !slices.Equal(mac, e.says) {
+			todo[h.from] = append(todo[h.from], fmt.Sprintf("neigh replace %v lladdr %v nud permanent dev eth0", h.to, mac))
+			e.says = mac
+		}
+	}
+	for host, lines := range todo {
+		if err := ipAll(host.space, lines); err != nil {
+			return fmt.Errorf("tell %s where to send: %w", host.Name, err)
+		}
+	}
+	return nil
+}
+
 // Cut loses whatever goes from one of some hosts to one of others, and back.
 func (l *Lab) Cut(some, others []*Host) error {
 	if err := l.CutOneWay(some, others); err != nil {
@@ -57,59 +168,29 @@ func (l *Lab) Cut(some, others []*Host) error {
 
 // CutOneWay loses whatever goes from one of some hosts to one of others, and nothing that comes back.
 func (l *Lab) CutOneWay(some, others []*Host) error {
-	return l.change(some, others, func(w *way) { w.cut = true })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range some {
+		for _, b := range others {
+			if a == b {
+				continue
+			}
+			for _, to := range b.Addrs {
+				l.hop(a, b, to).cut = true
+			}
+		}
+	}
+	return l.tell(some...)
 }
 
 // Heal takes all cuts back.
 func (l *Lab) Heal() error {
 	l.mu.Lock()
-	hosts := l.others(nil)
-	l.mu.Unlock()
-	return l.change(hosts, hosts, func(w *way) { w.cut = false })
-}
-
-// change changes the ways from each of some hosts to each of others.
-func (l *Lab) change(from, to []*Host, f func(w *way)) error {
-	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, a := range from {
-		for _, b := range to {
-			if a == b {
-				continue
-			}
-			if err := l.route(a, b, f); err != nil {
-				return err
-			}
-		}
+	for _, e := range l.hops {
+		e.cut = false
 	}
-	return nil
-}
-
-func (l *Lab) route(a, b *Host, f func(w *way)) error {
-	for _, dest := range b.Addrs {
-		key := pair{a.Addr(), dest}
-		before := l.ways[key]
-		w := before
-		f(&w)
-		if w == before {
-			continue
-		}
-		l.ways[key] = w
-		mac := b.mac
-		switch {
-		case w.cut:
-			mac = nobodyMAC
-		case w.path != Path{}:
-			mac = proxyMAC
-		}
-		for _, source := range a.Addrs {
-			l.proxy.set(pair{source, dest}, w.path)
-		}
-		if err := ip("-n", a.space, "neigh", "replace", dest.String(), "lladdr", mac.String(), "nud", "permanent", "dev", "eth0"); err != nil {
-			return fmt.Errorf("from %s to %s: %w", a.Name, b.Name, err)
-		}
-	}
-	return nil
+	return l.tell(l.hosts...)
 }
 
 // Bandwidth limits what the host sends and what it receives, each to so many bits a second; 0 takes that back.

@@ -2,11 +2,13 @@ package netlab
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,46 +16,85 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A proxy is a port of the bridge that passes packets on, later or never.
+// A proxy is a port of the bridge that passes packets on, later or never. One thread does it all, so that what it costs is known.
 type proxy struct {
-	file    *os.File // a packet socket
+	socket  int // a packet socket
+	bell    int // an eventfd that ends the thread
 	running sync.WaitGroup
-	closed  chan struct{}
-	lost    atomic.Int64 // as was asked for
+	traffic struct{ passed, lost, dropped, busy atomic.Int64 }
 
-	mu    sync.Mutex // guards what follows
+	mu     sync.Mutex // guards what follows
+	closed bool
+	macs   map[netip.Addr]net.HardwareAddr
+	lines  map[uint64]*line // by lineKey
+
+	// The thread's own.
 	dice  *rand.Rand
-	macs  map[netip.Addr]net.HardwareAddr
-	paths map[pair]Path
-	lines map[pair]chan parcel
+	queue parcels
+	spare [][]byte // buffers of one size
 }
 
-// A parcel is a packet that is on its way.
-type parcel struct {
-	due  time.Time
-	data []byte
+// A line is all that goes from one address to another.
+type line struct {
+	path    Path
+	mac     net.HardwareAddr // the receiver's
+	last    time.Time        // when the last packet on the line is due
+	waiting int
+}
+
+// Traffic is what a lab's proxy has done.
+type Traffic struct {
+	Passed  int64         // packets
+	Lost    int64         // as was asked for
+	Dropped int64         // because there were too many
+	Busy    time.Duration // time of a processor that it took, the kernel's work for it included
+}
+
+// Sub is what was done since an earlier one.
+func (t Traffic) Sub(o Traffic) Traffic {
+	return Traffic{t.Passed - o.Passed, t.Lost - o.Lost, t.Dropped - o.Dropped, t.Busy - o.Busy}
+}
+
+// Traffic says what went through the proxy so far.
+func (l *Lab) Traffic() Traffic {
+	t := &l.proxy.traffic
+	return Traffic{t.passed.Load(), t.lost.Load(), t.dropped.Load(), time.Duration(t.busy.Load())}
 }
 
 const (
 	// offload is the size of what the kernel puts before a packet to say that its checksum is yet to be computed, or that it is to
 	// be split. It is handed back as it was got.
-	offload = 10
+	offload  = 10
+	ethernet = 14
+	header   = 20 // of IP, at least
 	// onTheWay is how many packets of a pair the proxy keeps; it drops what comes beyond, as a router does.
 	onTheWay = 4096
+	common   = 2048 // size of the buffers that are kept
+	atOnce   = 256  // packets that are read before it looks what is due
 )
 
 // openProxy is to be called in the namespace of the device.
-func openProxy(device string, seed uint64) (*proxy, error) {
+func openProxy(device string, seed uint64) (p *proxy, err error) {
 	dev, err := net.InterfaceByName(device)
 	if err != nil {
 		return nil, err
 	}
-	ipv4 := uint16(unix.ETH_P_IP>>8 | unix.ETH_P_IP<<8&0xff00) // in the order of the network
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open a packet socket: %w", err)
+	p = &proxy{macs: make(map[netip.Addr]net.HardwareAddr), lines: make(map[uint64]*line), dice: rand.New(rand.NewPCG(seed, 77))}
+	if p.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("open an eventfd: %w", err)
 	}
-	file := os.NewFile(uintptr(fd), "the proxy's port")
+	if p.socket, err = openPort(dev.Index); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen to packets of %s: %w", device, err), unix.Close(p.bell))
+	}
+	p.running.Go(p.run)
+	return p, nil
+}
+
+func openPort(device int) (fd int, err error) {
+	ipv4 := uint16(unix.ETH_P_IP>>8 | unix.ETH_P_IP<<8&0xff00) // in the order of the network
+	if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, err
+	}
 	for _, option := range []int{unix.PACKET_VNET_HDR, unix.PACKET_IGNORE_OUTGOING} {
 		if err = unix.SetsockoptInt(fd, unix.SOL_PACKET, option, 1); err != nil {
 			break
@@ -63,31 +104,26 @@ func openProxy(device string, seed uint64) (*proxy, error) {
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20)
 	}
 	if err == nil {
-		err = unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: ipv4, Ifindex: dev.Index})
+		err = unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: ipv4, Ifindex: device})
 	}
 	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("listen to packets of %s: %w", device, err)
+		return -1, errors.Join(err, unix.Close(fd))
 	}
-	p := &proxy{file: file, closed: make(chan struct{}), dice: rand.New(rand.NewPCG(seed, 77)),
-		macs: make(map[netip.Addr]net.HardwareAddr), paths: make(map[pair]Path), lines: make(map[pair]chan parcel)}
-	p.running.Go(p.read)
-	return p, nil
+	return fd, nil
 }
 
 func (p *proxy) close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	select {
-	case <-p.closed:
-		return
-	default:
-	}
-	close(p.closed)
-	p.file.Close()
+	was := p.closed
+	p.closed = true
 	p.mu.Unlock()
+	if was {
+		return
+	}
+	_, _ = unix.Write(p.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // an eventfd takes that
 	p.running.Wait()
-	p.mu.Lock()
+	_ = unix.Close(p.socket) // nothing is kept in them
+	_ = unix.Close(p.bell)
 }
 
 func (p *proxy) learn(addrs []netip.Addr, mac net.HardwareAddr) {
@@ -101,29 +137,57 @@ func (p *proxy) learn(addrs []netip.Addr, mac net.HardwareAddr) {
 func (p *proxy) set(way pair, path Path) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.paths[way] = path
+	from, to := way.from.As4(), way.to.As4()
+	p.line(binary.BigEndian.Uint64(append(from[:], to[:]...))).path = path
 }
 
-// read takes packets until the proxy is closed.
-func (p *proxy) read() {
+// line is the line of two addresses, the sender's before the receiver's, as in a packet; mu is held.
+func (p *proxy) line(key uint64) *line {
+	l := p.lines[key]
+	if l == nil {
+		var b [8]byte
+		binary.BigEndian.PutUint64(b[:], key)
+		l = &line{mac: p.macs[netip.AddrFrom4([4]byte(b[4:]))]}
+		p.lines[key] = l
+	}
+	return l
+}
+
+// run passes packets on until the proxy is closed.
+func (p *proxy) run() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	buf := make([]byte, 128<<10)
+	fds := []unix.PollFd{{Fd: int32(p.socket), Events: unix.POLLIN}, {Fd: int32(p.bell), Events: unix.POLLIN}}
 	for {
-		n, err := p.file.Read(buf)
-		if err != nil {
-			select {
-			case <-p.closed:
-				return
-			default:
-				continue // the device was down
-			}
+		var used unix.Timespec
+		if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &used) == nil {
+			p.traffic.busy.Store(used.Nano())
 		}
-		p.accept(append([]byte(nil), buf[:n]...))
+		_, _ = unix.Ppoll(fds, p.queue.wait(time.Now()), nil) // what an interruption leaves undone the next round does
+		if fds[1].Revents != 0 {
+			return
+		}
+		p.read(buf)
+		p.write(time.Now())
 	}
 }
 
-// accept puts a packet on its line, unless it is lost.
+// read takes packets that are there.
+func (p *proxy) read(buf []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for range atOnce {
+		n, err := unix.Read(p.socket, buf)
+		if err != nil {
+			return // there are no more, or the device is down
+		}
+		p.accept(buf[:n])
+	}
+}
+
+// accept puts a packet on its line, unless it is lost; mu is held.
 func (p *proxy) accept(data []byte) {
-	const ethernet, header = 14, 20
 	if len(data) < offload+ethernet+header {
 		return
 	}
@@ -131,55 +195,59 @@ func (p *proxy) accept(data []byte) {
 	if !bytes.Equal(frame[:6], proxyMAC) {
 		return // the bridge sends packets for nobody to all ports
 	}
-	from, _ := netip.AddrFromSlice(frame[ethernet+12 : ethernet+16])
-	to, _ := netip.AddrFromSlice(frame[ethernet+16 : ethernet+20])
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	way := pair{from, to}
-	mac, path := p.macs[to], p.paths[way]
-	if mac == nil {
+	l := p.line(binary.BigEndian.Uint64(frame[ethernet+12:]))
+	switch {
+	case l.mac == nil:
+		return
+	case p.dice.Float64() < l.path.Loss:
+		p.traffic.lost.Add(1)
+		return
+	case l.waiting == onTheWay:
+		p.traffic.dropped.Add(1)
 		return
 	}
-	if p.dice.Float64() < path.Loss {
-		p.lost.Add(1)
-		return
-	}
-	copy(frame, mac)
+	copy(frame, l.mac)
 	copy(frame[6:], proxyMAC)
-	due := time.Now().Add(path.Delay)
-	if path.Jitter > 0 {
-		due = due.Add(time.Duration(p.dice.Int64N(int64(path.Jitter))))
+	due := time.Now().Add(l.path.Delay)
+	if l.path.Jitter > 0 {
+		due = due.Add(time.Duration(p.dice.Int64N(int64(l.path.Jitter))))
 	}
-	select {
-	case p.line(way) <- parcel{due, data}:
-	default:
+	if due.Before(l.last) {
+		due = l.last // packets stay in order
 	}
+	l.last = due
+	l.waiting++
+	p.queue.push(parcel{due: due, line: l, data: append(p.buffer(len(data)), data...)})
 }
 
-// line is the queue of a pair; mu is held.
-func (p *proxy) line(way pair) chan parcel {
-	line := p.lines[way]
-	if line == nil {
-		line = make(chan parcel, onTheWay)
-		p.lines[way] = line
-		p.running.Go(func() { p.deliver(line) })
+// buffer is an empty one with room for n bytes.
+func (p *proxy) buffer(n int) []byte {
+	if n > common {
+		return make([]byte, 0, n)
 	}
-	return line
+	last := len(p.spare) - 1
+	if last < 0 {
+		return make([]byte, 0, common)
+	}
+	buf := p.spare[last]
+	p.spare = p.spare[:last]
+	return buf
 }
 
-// deliver passes on what is on a line, in order.
-func (p *proxy) deliver(line chan parcel) {
-	for {
-		select {
-		case <-p.closed:
-			return
-		case next := <-line:
-			select {
-			case <-p.closed:
-				return
-			case <-time.After(time.Until(next.due)):
-			}
-			_, _ = p.file.Write(next.data) // one that does not fit is lost, as others are
+// write passes on what is due.
+func (p *proxy) write(now time.Time) {
+	for !p.queue.empty() && !p.queue.first().After(now) {
+		next := p.queue.pop()
+		if _, err := unix.Write(p.socket, next.data); err != nil {
+			p.traffic.dropped.Add(1) // one that does not fit is lost, as others are
+		} else {
+			p.traffic.passed.Add(1)
+		}
+		p.mu.Lock()
+		next.line.waiting--
+		p.mu.Unlock()
+		if cap(next.data) == common {
+			p.spare = append(p.spare, next.data[:0])
 		}
 	}
 }

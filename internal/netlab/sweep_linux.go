@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,9 +21,20 @@ const spaces = "/run/netns"
 // ip runs the program of that name.
 func ip(args ...string) error { return program("ip", args...) }
 
-func program(name string, args ...string) error {
+// ipAll does many commands of the program at once in a namespace; what it costs to start it would be the most of it.
+func ipAll(space string, commands []string) error {
+	if len(commands) == 0 {
+		return nil
+	}
+	return programWith(strings.NewReader(strings.Join(commands, "\n")+"\n"), "ip", "-n", space, "-batch", "-")
+}
+
+func program(name string, args ...string) error { return programWith(nil, name, args...) }
+
+func programWith(input io.Reader, name string, args ...string) error {
 	var said bytes.Buffer
 	cmd := exec.Command(name, args...)
+	cmd.Stdin = input
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, bytes.TrimSpace(said.Bytes()))
