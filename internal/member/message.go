@@ -1,10 +1,10 @@
 package member
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"kumo/internal/strategy"
+	"kumo/internal/varint"
 )
 
 // Messages between members, each a byte that says which, then its fields: numbers as varints, strings and lists with their length
@@ -45,111 +45,66 @@ type answerMsg struct {
 	epochs []uint64 // under which something came whole
 }
 
-type writer []byte
+// A writer writes the fields that only members have.
+type writer struct{ varint.Writer }
 
-func (w *writer) uint(n uint64) { *w = binary.AppendUvarint(*w, n) }
-func (w *writer) bytes(b []byte) {
-	w.uint(uint64(len(b)))
-	*w = append(*w, b...)
-}
-func (w *writer) node(n strategy.Node) { w.bytes([]byte(n)) }
-func (w *writer) bool(v bool) {
-	b := byte(0)
-	if v {
-		b = 1
-	}
-	*w = append(*w, b)
-}
+func (w *writer) node(n strategy.Node) { w.String(string(n)) }
 
 func (w *writer) transfer(t Transfer) {
 	w.node(t.From)
 	w.node(t.To)
-	w.uint(t.Epoch)
-	w.uint(t.Attempt)
+	w.Uint(t.Epoch)
+	w.Uint(t.Attempt)
 }
 
-// A reader reads fields; after the first that is not there all are zero and bad is set.
-type reader struct {
-	b   []byte
-	bad bool
-}
+// A reader reads them.
+type reader struct{ varint.Reader }
 
-func (r *reader) uint() uint64 {
-	n, size := binary.Uvarint(r.b)
-	if size <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[size:]
-	return n
-}
-
-func (r *reader) bytes() []byte {
-	n := r.uint()
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	b := r.b[:n:n]
-	r.b = r.b[n:]
-	return b
-}
-
-func (r *reader) node() strategy.Node { return strategy.Node(r.bytes()) }
-
-func (r *reader) bool() bool {
-	if len(r.b) == 0 {
-		r.bad = true
-		return false
-	}
-	v := r.b[0] != 0
-	r.b = r.b[1:]
-	return v
-}
+func (r *reader) node() strategy.Node { return strategy.Node(r.Bytes()) }
 
 func (r *reader) transfer() Transfer {
-	return Transfer{From: r.node(), To: r.node(), Epoch: r.uint(), Attempt: r.uint()}
+	return Transfer{From: r.node(), To: r.node(), Epoch: r.Uint(), Attempt: r.Uint()}
 }
 
 func (m chunkMsg) encode() []byte {
-	w := make(writer, 0, len(m.data)+len(m.t.From)+len(m.t.To)+32)
-	w = append(w, msgChunk)
+	w := writer{make(varint.Writer, 0, len(m.data)+len(m.t.From)+len(m.t.To)+32)}
+	w.Byte(msgChunk)
 	w.transfer(m.t)
-	w.uint(m.seq)
-	w.bool(m.last)
-	w.bytes(m.data)
-	return w
+	w.Uint(m.seq)
+	w.Bool(m.last)
+	w.Bytes(m.data)
+	return w.Writer
 }
 
 func (m ackMsg) encode() []byte {
-	w := writer{msgAck}
+	w := writer{varint.Writer{msgAck}}
 	w.transfer(m.t)
-	w.uint(m.next)
-	w.bool(m.whole)
-	w.uint(m.process)
-	return w
+	w.Uint(m.next)
+	w.Bool(m.whole)
+	w.Uint(m.process)
+	return w.Writer
 }
 
 func (m askMsg) encode() []byte {
-	w := writer{msgAsk}
+	w := writer{varint.Writer{msgAsk}}
 	m.fields(&w)
-	return w
+	return w.Writer
 }
 
 func (m askMsg) fields(w *writer) {
 	w.node(m.from)
 	w.node(m.to)
-	w.uint(m.epoch)
+	w.Uint(m.epoch)
 }
 
 func (m answerMsg) encode() []byte {
-	w := writer{msgAnswer}
+	w := writer{varint.Writer{msgAnswer}}
 	m.fields(&w)
-	w.uint(uint64(len(m.epochs)))
+	w.Uint(uint64(len(m.epochs)))
 	for _, e := range m.epochs {
-		w.uint(e)
+		w.Uint(e)
 	}
-	return w
+	return w.Writer
 }
 
 // decode reads a message: one of the four types.
@@ -157,13 +112,13 @@ func decode(data []byte) (any, error) {
 	if len(data) == 0 {
 		return nil, errMessage
 	}
-	r := reader{b: data[1:]}
+	r := reader{varint.Reader{Rest: data[1:]}}
 	var msg any
 	switch data[0] {
 	case msgChunk:
-		msg = chunkMsg{t: r.transfer(), seq: r.uint(), last: r.bool(), data: r.bytes()}
+		msg = chunkMsg{t: r.transfer(), seq: r.Uint(), last: r.Bool(), data: r.Bytes()}
 	case msgAck:
-		msg = ackMsg{t: r.transfer(), next: r.uint(), whole: r.bool(), process: r.uint()}
+		msg = ackMsg{t: r.transfer(), next: r.Uint(), whole: r.Bool(), process: r.Uint()}
 	case msgAsk:
 		msg = r.ask()
 	case msgAnswer:
@@ -171,23 +126,23 @@ func decode(data []byte) (any, error) {
 	default:
 		return nil, errMessage
 	}
-	if r.bad || len(r.b) > 0 {
+	if !r.Whole() {
 		return nil, errMessage
 	}
 	return msg, nil
 }
 
-func (r *reader) ask() askMsg { return askMsg{from: r.node(), to: r.node(), epoch: r.uint()} }
+func (r *reader) ask() askMsg { return askMsg{from: r.node(), to: r.node(), epoch: r.Uint()} }
 
 func (r *reader) answer() answerMsg {
 	m := answerMsg{askMsg: r.ask()}
-	n := r.uint()
-	if n > uint64(len(r.b)) { // each has a byte or more
-		r.bad = true
+	n := r.Uint()
+	if n > uint64(len(r.Rest)) { // each has a byte or more
+		r.Bad = true
 		return m
 	}
 	for range n {
-		m.epochs = append(m.epochs, r.uint())
+		m.epochs = append(m.epochs, r.Uint())
 	}
 	return m
 }
@@ -203,25 +158,25 @@ type Lease struct {
 
 // Encode is the lease as the registry has it.
 func (l *Lease) Encode() []byte {
-	w := make(writer, 0, len(l.Report)+40)
-	w = append(w, 1) // the version
-	w.uint(l.Instance)
-	w.uint(l.Beat)
-	w.uint(l.Done)
-	w.bool(l.Revoked)
-	w.bytes(l.Report)
-	return w
+	w := writer{make(varint.Writer, 0, len(l.Report)+40)}
+	w.Byte(1) // the version
+	w.Uint(l.Instance)
+	w.Uint(l.Beat)
+	w.Uint(l.Done)
+	w.Bool(l.Revoked)
+	w.Bytes(l.Report)
+	return w.Writer
 }
 
 // ParseLease reads a lease as the registry has it.
 func ParseLease(value []byte) (Lease, error) {
-	r := reader{b: value}
+	r := reader{varint.Reader{Rest: value}}
 	if len(value) == 0 || value[0] != 1 {
 		return Lease{}, errMessage
 	}
-	r.b = r.b[1:]
-	l := Lease{Instance: r.uint(), Beat: r.uint(), Done: r.uint(), Revoked: r.bool(), Report: r.bytes()}
-	if r.bad || len(r.b) > 0 {
+	r.Rest = r.Rest[1:]
+	l := Lease{Instance: r.Uint(), Beat: r.Uint(), Done: r.Uint(), Revoked: r.Bool(), Report: r.Bytes()}
+	if !r.Whole() {
 		return Lease{}, errMessage
 	}
 	return l, nil

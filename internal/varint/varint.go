@@ -1,0 +1,84 @@
+// Package varint writes and reads what nodes say to each other: fields one after the other, numbers as varints, strings and bytes with their
+// length before them.
+package varint
+
+import "encoding/binary"
+
+// A Writer is what was written so far.
+type Writer []byte
+
+// Uint writes a number.
+func (w *Writer) Uint(n uint64) { *w = binary.AppendUvarint(*w, n) }
+
+// Byte writes one byte.
+func (w *Writer) Byte(b byte) { *w = append(*w, b) }
+
+// Bytes writes bytes and their number.
+func (w *Writer) Bytes(b []byte) {
+	w.Uint(uint64(len(b)))
+	*w = append(*w, b...)
+}
+
+// String writes a string.
+func (w *Writer) String(s string) {
+	w.Uint(uint64(len(s)))
+	*w = append(*w, s...)
+}
+
+// Bool writes a byte, 0 or 1.
+func (w *Writer) Bool(v bool) {
+	b := byte(0)
+	if v {
+		b = 1
+	}
+	w.Byte(b)
+}
+
+// A Reader reads fields from the front of Rest. After the first that is not there all are zero, and Bad is set.
+type Reader struct {
+	Rest []byte
+	Bad  bool
+}
+
+// Uint reads a number.
+func (r *Reader) Uint() uint64 {
+	n, size := binary.Uvarint(r.Rest)
+	if size <= 0 {
+		r.Bad, r.Rest = true, nil
+		return 0
+	}
+	r.Rest = r.Rest[size:]
+	return n
+}
+
+// Byte reads one byte.
+func (r *Reader) Byte() byte {
+	if len(r.Rest) == 0 {
+		r.Bad = true
+		return 0
+	}
+	b := r.Rest[0]
+	r.Rest = r.Rest[1:]
+	return b
+}
+
+// Bytes reads bytes; they are a part of Rest.
+func (r *Reader) Bytes() []byte {
+	n := r.Uint()
+	if n > uint64(len(r.Rest)) {
+		r.Bad, r.Rest = true, nil
+		return nil
+	}
+	b := r.Rest[:n:n]
+	r.Rest = r.Rest[n:]
+	return b
+}
+
+// String reads a string.
+func (r *Reader) String() string { return string(r.Bytes()) }
+
+// Bool reads a byte that is true unless it is 0.
+func (r *Reader) Bool() bool { return r.Byte() != 0 }
+
+// Whole reports whether all fields were there, and nothing is left.
+func (r *Reader) Whole() bool { return !r.Bad && len(r.Rest) == 0 }
