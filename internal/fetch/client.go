@@ -29,6 +29,7 @@ type Client struct {
 	transport *http.Transport // for HTTP/2
 	seconds   seconds         // who speaks that
 	allowed   sync.Map        // host key → true, see Allow
+	ports     [2]string       // that Probe tries of hosts which name none
 
 	// reach opens a connection to a target; a test may put another network in its place.
 	reach func(context.Context, target) (link, error)
@@ -67,7 +68,7 @@ func New(cfg Config) (*Client, error) {
 	c.secrets = len(trusted) > len(public) || cfg.Cookies != nil
 	c.resolver = newResolver(c.ctx, c.cfg)
 	c.limit = newLimit(cfg.Bandwidth)
-	c.reach = c.reachNet
+	c.reach, c.ports = c.reachNet, [2]string{"80", "443"}
 	c.tls = &tls.Config{InsecureSkipVerify: cfg.InsecureTLS, ClientSessionCache: tls.NewLRUClientSessionCache(1024)}
 	c.conns = newPool(c.cfg.PerHost, c.cfg.MaxIdle)
 	c.transport = c.newTransport()

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"crypto/tls"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -47,29 +48,36 @@ func (c *Client) reachNet(ctx context.Context, t target) (link, error) {
 // dial looks a name up and connects to one of its addresses. If free, private ones will do.
 func (c *Client) dial(ctx context.Context, hostname, port string, free bool) (*wire, error) {
 	begin := time.Now()
+	conn, found, err := c.dialHost(ctx, hostname, port, free, c.cfg.ConnectTimeout)
+	if err != nil {
+		return nil, err
+	}
+	w := c.newWire(conn)
+	w.dns, w.connect, w.due = found.Sub(begin), time.Since(found), found.Add(c.cfg.ConnectTimeout)
+	return w, nil
+}
+
+// dialHost is dial without what follows a connection: limit is for the connection alone, and found is when the name was known.
+func (c *Client) dialHost(ctx context.Context, hostname, port string, free bool, limit time.Duration) (conn net.Conn, found time.Time, err error) {
 	addrs, fixed, err := c.addresses(ctx, hostname, port)
 	if err != nil {
-		return nil, dialError("resolve", err)
+		return nil, found, dialError("resolve", err)
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return nil, dialError("dial", err)
+		return nil, found, dialError("dial", err)
 	}
-	found := time.Now()
-	due := found.Add(c.cfg.ConnectTimeout)
-	ctx, cancel := context.WithDeadline(ctx, due)
+	found = time.Now()
+	ctx, cancel := context.WithDeadline(ctx, found.Add(limit))
 	defer cancel()
 	d := dialer{port: uint16(number)}
 	if !free && !fixed {
 		d.net.ControlContext = guard
 	}
-	conn, err := d.race(ctx, addrs)
-	if err != nil {
-		return nil, dialError("dial", err)
+	if conn, err = d.race(ctx, addrs); err != nil {
+		return nil, found, dialError("dial", err)
 	}
-	w := c.newWire(conn)
-	w.dns, w.connect, w.due = found.Sub(begin), time.Since(found), due
-	return w, nil
+	return conn, found, nil
 }
 
 // addresses returns where a host is to be found, in the order to try. fixed tells that the Config says so.
