@@ -69,8 +69,11 @@ type Logs interface {
 	// Last returns the number of the log's last entry and the entry; 0 and nil if it is empty.
 	Last(ctx context.Context, log string) (uint64, []byte, error)
 	// Read calls f with the entries of a log whose numbers are greater than after, in order, up to the one that is last when
-	// it begins. f must not keep data. An error of f ends it and is returned.
+	// it begins. f must not keep data. An error of f ends it and is returned. Of what Trim was asked to drop it may tell any part.
 	Read(ctx context.Context, log string, after uint64, f func(number uint64, data []byte) error) error
+	// Trim drops entries of a log whose numbers are less than before: as many as it likes, but never the last one, so that for Append and
+	// Last nothing is changed. After ErrUnavailable they may have been dropped, or may yet be. It can be done again.
+	Trim(ctx context.Context, log string, before uint64) error
 	// Drop removes a log.
 	Drop(ctx context.Context, log string) error
 }

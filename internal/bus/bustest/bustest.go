@@ -38,6 +38,8 @@ func Run(t *testing.T, join Join) {
 		{"a log has its entries in order", appended},
 		{"only one of two writers appends", fenced},
 		{"logs are apart, and can be dropped", dropped},
+		{"a log can be trimmed, and goes on", trimmed},
+		{"a log is read and written while it is trimmed", trimmedAmid},
 		{"what is as large as may be goes through", large},
 		{"keys that are none are refused", badKeys},
 		{"calls end with their context", ended},
@@ -233,7 +235,7 @@ func badKeys(t *testing.T, join Join) {
 	for _, key := range []string{"", "a b", "a.b", "a*", ">", "a//b", "/a", "a/", "ä", strings.Repeat("x", 201)} {
 		_, getting := b.Get(ctx, key)
 		_, appending := b.Append(ctx, key, nil, 0)
-		if put(ctx, b, key, "x", 0) == nil || getting == nil || appending == nil || b.Drop(ctx, key) == nil {
+		if put(ctx, b, key, "x", 0) == nil || getting == nil || appending == nil || b.Drop(ctx, key) == nil || b.Trim(ctx, key, 1) == nil {
 			t.Errorf("the key %q is taken", key)
 		}
 	}
@@ -278,6 +280,7 @@ func closed(t *testing.T, join Join) {
 	for what, err := range map[string]error{
 		"Watch": wait(t, watching, "the watch's end"), "Receive": wait(t, receiving, "the end of Receive"),
 		"Put": put(ctx, b, "closed", "x", 0), "Get": getting, "Append": appending, "Send": b.Send("closed~1", nil),
+		"Trim": b.Trim(ctx, "closed", 1),
 	} {
 		if !errors.Is(err, bus.ErrClosed) {
 			t.Errorf("%s of a closed bus: %v", what, err)

@@ -64,6 +64,25 @@ func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number 
 	return nil
 }
 
+// Trim drops the entries before a number, but for the last one.
+func (b *Bus) Trim(ctx context.Context, log string, before uint64) error {
+	unlock, err := b.open(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	all := b.hub.logs[log]
+	before = min(before, last(all).number)
+	gone := 0
+	for gone < len(all) && all[gone].number < before {
+		gone++
+	}
+	if gone > 0 {
+		b.hub.logs[log] = slices.Clone(all[gone:])
+	}
+	return b.hub.doubt()
+}
+
 // Drop removes a log.
 func (b *Bus) Drop(ctx context.Context, log string) error {
 	unlock, err := b.open(ctx, log)

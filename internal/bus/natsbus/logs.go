@@ -51,7 +51,8 @@ func (b *Bus) Last(ctx context.Context, log string) (uint64, []byte, error) {
 	return m.number, m.data, nil
 }
 
-// Read calls f with the entries after a number. Each entry names the one before it, so that none can be missing unseen.
+// Read calls f with the entries after a number. Each entry names the one before it, so that none can be missing unseen but those that
+// were trimmed: it is looked up how far that goes where one is missing.
 func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number uint64, data []byte) error) error {
 	for moved := time.Now(); ; {
 		end, _, err := b.Last(ctx, log)
@@ -62,8 +63,16 @@ func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number 
 		if err != nil || next >= end {
 			return err
 		}
+		if next == after {
+			note, err := b.trimmed(ctx, log)
+			if err != nil {
+				return fmt.Errorf("read %s: %w", log, err)
+			}
+			next = max(after, min(note.to, end)-1)
+		}
 		if next > after {
 			after, moved = next, time.Now()
+			continue
 		}
 		if time.Since(moved) > b.cluster.cfg.Timings.Request {
 			return fmt.Errorf("read %s: what follows on entry %d is missing: %w", log, after, bus.ErrUnavailable)
@@ -117,7 +126,7 @@ func follows(m stored, last, asked uint64) bool {
 	return err == nil && (previous == last || last == asked && previous < asked)
 }
 
-// Drop removes a log.
+// Drop removes a log, and then the note of how far it is trimmed, which does no harm if it stays.
 func (b *Bus) Drop(ctx context.Context, log string) error {
 	if err := bus.CheckKey(log); err != nil {
 		return err
@@ -125,16 +134,22 @@ func (b *Bus) Drop(ctx context.Context, log string) error {
 	if b.isClosed() {
 		return bus.ErrClosed
 	}
+	for _, subject := range []string{b.cluster.names.log(log), b.cluster.names.trim(log)} {
+		if err := b.purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+			return fmt.Errorf("drop %s: %w", log, err)
+		}
+	}
+	return nil
+}
+
+// purge removes stored entries from the logs.
+func (b *Bus) purge(ctx context.Context, which ...jetstream.StreamPurgeOpt) error {
 	c := b.cluster
-	err := c.attempt(ctx, b.closed, func(ctx context.Context) error {
+	return c.attempt(ctx, b.closed, func(ctx context.Context) error {
 		stream, err := c.js.Stream(ctx, c.names.logs())
 		if err != nil {
 			return err
 		}
-		return stream.Purge(ctx, jetstream.WithPurgeSubject(c.names.log(log)))
+		return stream.Purge(ctx, which...)
 	})
-	if err != nil {
-		return fmt.Errorf("drop %s: %w", log, err)
-	}
-	return nil
 }

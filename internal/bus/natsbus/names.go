@@ -14,13 +14,14 @@ func (n names) logs() string     { return "kumo-" + n.crawl + "-logs" }
 
 func (n names) prefix() string { return "kumo." + n.crawl + "." }
 
-// In each stream there are data and a mark.
-func (n names) key(key string) string { return n.prefix() + "r.d." + tokens(key) }
-func (n names) log(log string) string { return n.prefix() + "l.d." + tokens(log) }
-func (n names) registryMark() string  { return n.prefix() + "r.mark" }
-func (n names) logMark() string       { return n.prefix() + "l.mark" }
-func (n names) allRegistry() string   { return n.prefix() + "r.>" }
-func (n names) allLogs() string       { return n.prefix() + "l.>" }
+// In each stream there are data and a mark; with logs, also how far each is trimmed.
+func (n names) key(key string) string  { return n.prefix() + "r.d." + tokens(key) }
+func (n names) log(log string) string  { return n.prefix() + "l.d." + tokens(log) }
+func (n names) trim(log string) string { return n.prefix() + "l.t." + tokens(log) }
+func (n names) registryMark() string   { return n.prefix() + "r.mark" }
+func (n names) logMark() string        { return n.prefix() + "l.mark" }
+func (n names) allRegistry() string    { return n.prefix() + "r.>" }
+func (n names) allLogs() string        { return n.prefix() + "l.>" }
 
 // news is where the servers repeat what was written to the registry.
 func (n names) news() string { return n.prefix() + "n.>" }

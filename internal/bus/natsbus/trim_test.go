@@ -1,0 +1,71 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"kumo/internal/bus"
+)
+
+// TestTrimmed: what is trimmed leaves the servers, and only that is not missed by who reads.
+func TestTrimmed(t *testing.T) {
+	c := open(t, Config{Crawl: "trim", Listen: addresses(t, 1)[0], Dir: t.TempDir(), Timings: Timings{Request: time.Second}})
+	b := inTurn(c)(t, "a~1")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var numbers []uint64
+	last := uint64(0)
+	for range 10 {
+		n, err := b.Append(ctx, "log", []byte("x"), last)
+		must(t, err)
+		last, numbers = n, append(numbers, n)
+	}
+	must(t, b.Trim(ctx, "log", numbers[4]))
+	must(t, b.Trim(ctx, "log", numbers[2]))
+	if n := countStored(t, c, c.names.log("log")); n != 6 {
+		t.Errorf("%d entries are left of a log of 10 of which 4 were trimmed", n)
+	}
+	if n := countStored(t, c, c.names.trim("log")); n != 1 {
+		t.Errorf("%d notes about a log that was trimmed twice", n)
+	}
+	for i, after := range append([]uint64{0}, numbers...) { // from wherever one reads
+		var got []uint64
+		must(t, b.Read(ctx, "log", after, func(n uint64, _ []byte) error { got = append(got, n); return nil }))
+		if want := numbers[max(4, i):]; !slices.Equal(got, want) {
+			t.Errorf("after %d of %d Read tells %d, want %d", after, numbers, got, want)
+		}
+	}
+
+	stream, err := c.js.Stream(ctx, c.names.logs())
+	must(t, err)
+	must(t, stream.DeleteMsg(ctx, numbers[6]))
+	if err := b.Read(ctx, "log", 0, func(uint64, []byte) error { return nil }); !errors.Is(err, bus.ErrUnavailable) {
+		t.Errorf("of a log with a hole Read says %v", err)
+	}
+	must(t, b.Drop(ctx, "log"))
+	if n := countStored(t, c, c.names.trim("log")); n != 0 {
+		t.Errorf("%d notes about a log that was dropped", n)
+	}
+}
+
+// countStored is how many messages of a subject a server has.
+func countStored(t *testing.T, c *Cluster, subject string) uint64 {
+	t.Helper()
+	stream, err := c.js.Stream(t.Context(), c.names.logs())
+	must(t, err)
+	info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(subject))
+	must(t, err)
+	return info.State.Subjects[subject]
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
