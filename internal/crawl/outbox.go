@@ -165,6 +165,26 @@ func (e *Engine) takeBack(from member.Batch, now time.Time) error {
 	return err
 }
 
+// Wanted are the hosts whose owners are to be found out, as a [member.Outbox] has them.
+func (e *Engine) Wanted() []string {
+	if e.out == nil {
+		return nil
+	}
+	e.out.mu.Lock()
+	defer e.out.mu.Unlock()
+	return e.out.box.Wanted()
+}
+
+// Wake lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them if hosts is nil.
+func (e *Engine) Wake(hosts []string) {
+	if e.out == nil {
+		return
+	}
+	e.out.mu.Lock()
+	defer e.out.mu.Unlock()
+	e.out.box.Wake(hosts)
+}
+
 // empty reports whether nothing is in the outbox.
 func (o *outbox) empty() bool {
 	if o == nil {

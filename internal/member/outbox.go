@@ -57,6 +57,7 @@ type Outbox struct {
 	flights []*flight // by number
 	next    uint64    // flight
 	resting []rest    // by time
+	wanted  wanted
 }
 
 type link struct {
@@ -215,6 +216,7 @@ func (o *Outbox) lay(links []*link, now time.Time) {
 		wait = max(wait, doubled(o.cfg.Wait, k.tries, o.cfg.MaxWait))
 		k.tries = inc(k.tries)
 	}
+	o.wanted.note(links)
 	r := rest{now.Add(wait), links}
 	at, _ := slices.BinarySearchFunc(o.resting, r, func(a, b rest) int { return cmp.Or(a.until.Compare(b.until), -1) })
 	o.resting = slices.Insert(o.resting, at, r)

@@ -85,7 +85,7 @@ func (p *post) open(first uint64) {
 }
 
 func (p *post) step() {
-	switch p.dice.IntN(12) {
+	switch p.dice.IntN(13) {
 	case 0, 1, 2:
 		host := fmt.Sprintf("host%d", p.dice.IntN(12))
 		data := fmt.Sprintf("%s/%d%s", host, p.puts, strings.Repeat("x", p.dice.IntN(40)))
@@ -107,6 +107,10 @@ func (p *post) step() {
 	case 10:
 		p.move()
 	case 11:
+		if hosts := p.box.Wanted(); p.dice.IntN(2) == 0 {
+			p.box.Wake(hosts)
+		}
+	case 12:
 		if p.dice.IntN(10) == 0 {
 			p.open(p.cfg.First + 1000)
 		}
@@ -348,4 +352,140 @@ func BenchmarkOutbox(b *testing.B) {
 			o.Answered(batch.To, batch.Number, nil, now)
 		}
 	}
+}
+
+// Hosts are wanted whose links found no owner or were refused, each once, from the first call on.
+func TestWantedHosts(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	o := NewOutbox(OutboxConfig{})
+	owners := map[string]strategy.Node{"owned": "a~1"}
+	owner := func(host string) (strategy.Node, bool) { to, ok := owners[host]; return to, ok }
+	want := func(hosts ...string) {
+		t.Helper()
+		if got := o.Wanted(); !slices.Equal(got, hosts) {
+			t.Fatalf("%q are wanted, not %q", got, hosts)
+		}
+	}
+	for _, host := range []string{"x", "owned", "x", "y", "x"} {
+		o.Put(host, host+"/")
+	}
+	batch := o.Batches(now, owner)
+	want()
+	now = now.Add(time.Second) // what rests is routed anew
+	o.Batches(now, owner)
+	want("x", "y")
+	want()
+	if o.Answered("a~1", batch[0].Number, []int{0}, now) != nil {
+		t.Fatal("a refused link is gone")
+	}
+	want("owned")
+	now = now.Add(10 * time.Second)
+	o.Batches(now, owner)
+	want("x", "y") // the other is owned, as far as is known
+}
+
+// Where more hosts are wanted than are kept, all of them are named in turn.
+func TestWantedHostsAreBounded(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	o := NewOutbox(OutboxConfig{})
+	o.Wanted()
+	for i := range 25_000 {
+		host := fmt.Sprint("h", i)
+		o.Put(host, host)
+		o.Put(host, host)
+	}
+	named := map[string]bool{}
+	for i := range 3 {
+		o.Batches(now, nobody)
+		hosts := o.Wanted()
+		if len(hosts) != maxWanted {
+			t.Errorf("%d are named", len(hosts))
+		}
+		for _, host := range hosts {
+			named[host] = true
+		}
+		now = now.Add(time.Minute)
+		if want := min(25_000, (i+1)*maxWanted); len(named) != want {
+			t.Errorf("after %d routes %d have been named, not %d", i+1, len(named), want)
+		}
+	}
+}
+
+func nobody(string) (strategy.Node, bool) { return "", false }
+
+// What rests for a host whose owner has become known is sent at once; other links go on resting.
+func TestWakeRoutesAtOnce(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	o := NewOutbox(OutboxConfig{})
+	for range 10 {
+		for _, host := range []string{"x", "y", "z"} {
+			o.Put(host, host)
+		}
+		o.Batches(now, nobody)
+		now = now.Add(time.Millisecond)
+	}
+	owners := map[string]int{"x": 10, "y": 10, "z": 10}
+	sent := func(want ...string) {
+		t.Helper()
+		got := ""
+		for _, b := range o.Batches(now, func(host string) (strategy.Node, bool) { owners[host]--; return strategy.Node(host), true }) {
+			got += string(b.To)
+			if want := 1 + 10*2; len(b.Data) != want {
+				t.Errorf("%d bytes go to %s, not %d", len(b.Data), b.To, want)
+			}
+		}
+		if got != strings.Join(want, "") {
+			t.Fatalf("%q are sent, not %q", got, want)
+		}
+	}
+	sent()
+	o.Wake([]string{"y", "elsewhere"})
+	sent("y")
+	if owners["x"] != 10 || owners["z"] != 10 {
+		t.Errorf("others are routed: %v", owners)
+	}
+	o.Wake([]string{})
+	sent()
+	o.Wake(nil)
+	sent("x", "z")
+	if len(o.resting) > 0 {
+		t.Errorf("%d groups of links rest", len(o.resting))
+	}
+}
+
+// BenchmarkRoute routes links that find no owner, with their hosts wanted or not; BenchmarkWake wakes one host of many.
+func BenchmarkRoute(b *testing.B) {
+	for _, asked := range []bool{false, true} {
+		b.Run(fmt.Sprint("wanted=", asked), func(b *testing.B) {
+			o, now := restingBox(10_000), time.Unix(1e9, 0)
+			b.ReportAllocs()
+			for b.Loop() {
+				now = now.Add(time.Minute)
+				o.Batches(now, nobody)
+				if asked {
+					o.Wanted()
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkWake(b *testing.B) {
+	o, host := restingBox(10_000), []string{"h7"}
+	b.ReportAllocs()
+	for b.Loop() {
+		o.Wake(host)
+		o.Batches(time.Unix(1e9, 0), nobody)
+	}
+}
+
+// restingBox has links to a thousand hosts, all of which rest.
+func restingBox(links int) *Outbox {
+	o := NewOutbox(OutboxConfig{})
+	for i := range links {
+		host := fmt.Sprint("h", i%1000)
+		o.Put(host, host)
+	}
+	o.Batches(time.Unix(1e9, 0), nobody)
+	return o
 }
