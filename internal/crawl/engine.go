@@ -53,7 +53,8 @@ type Engine struct {
 
 	router  Router  // nil: all hosts are this node's
 	out     *outbox // nil without a router
-	left    *State  // of which the outbox is to be taken in, without a router; nil if there is nothing
+	putOffs *putOffs
+	left    *State // of which the outbox is to be taken in, without a router; nil if there is nothing
 	newRoot func(weburl.URL)
 	pause   gate
 	came    atomic.Int64 // links, seeds and hosts, in how many goes
@@ -102,6 +103,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 		standings: newRecent[uint64, standing](maxStandings), salt: maphash.MakeSeed(),
 	}
 	e.archive, e.schedule = p.Archive, newSchedule()
+	e.putOffs = newPutOffs()
 	e.hand.arrivals = s.arrivals.copy()
 	e.db, _ = e.seen.(*seen.DB)
 	e.asked, e.roots, e.marks = s.askedTo, s.roots, s.Marks

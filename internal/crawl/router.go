@@ -2,6 +2,8 @@ package crawl
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/frontier"
@@ -11,11 +13,53 @@ import (
 // request.
 type Router interface {
 	Ours(host string) bool // this node is the host's owner and has all that is known of it: links to it are taken in here
-	May(host string) bool  // and its lease holds: a request may be sent to it now
+	May(host string) bool  // and its lease holds, and the host is not to be left alone: a request may be sent to it now
 }
 
-// putOff is how long a host waits that is not, or just now, this node's to ask.
-const putOff = time.Second
+// A host that is not, or not now, this node's to ask, because it is on its way between nodes, the lease is over, or nobody is to ask it, is
+// put off by a quarter of the time for which that has been so. So it waits little longer
+// than it must, and 100,000 hosts that have long been left alone are looked at 3333 times a second.
+const (
+	minPutOff  = time.Second
+	maxPutOff  = 30 * time.Second
+	maxPutOffs = 1 << 17 // hosts; who is forgotten begins anew
+)
+
+// putOffs are the hosts that were put off lately.
+type putOffs struct {
+	some atomic.Bool // there are any
+
+	mu    sync.Mutex // guards below
+	hosts *recent[uint64, offTime]
+}
+
+// An offTime is when a host was put off for the first time in a row, and for the last, in Unix milliseconds.
+type offTime struct{ first, last int64 }
+
+func newPutOffs() *putOffs { return &putOffs{hosts: newRecent[uint64, offTime](maxPutOffs)} }
+
+// next is how long a host is to be put off now.
+func (p *putOffs) next(host uint64, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := now.UnixMilli()
+	t, met := p.hosts.get(host)
+	if !met || at-t.last > 4*maxPutOff.Milliseconds() || at < t.last {
+		t.first = at
+	}
+	t.last = at
+	p.hosts.put(host, t)
+	p.some.Store(true)
+	return min(max(time.Duration(at-t.first)*time.Millisecond/4, minPutOff), maxPutOff)
+}
+
+// end is told of a host that may be asked.
+func (p *putOffs) end(host uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hosts.drop(host)
+	p.some.Store(len(p.hosts.young)+len(p.hosts.old) > 0)
+}
 
 func (e *Engine) ours(host string) bool { return e.router == nil || e.router.Ours(host) }
 
@@ -29,29 +73,44 @@ func asker(v *frontier.Visit) string {
 	return hostOf(v.Robots)
 }
 
-// isOurs reports whether a visit is this node's to make. If not, its host is on the way to another node, or from one: the visit is put
-// off before anything is done.
+// isOurs reports whether a visit is this node's to make now. If not, it is put off before anything is done: its host is on the way to another
+// node, or from one, or is not to be asked.
 func (w *worker) isOurs(v *frontier.Visit) bool {
 	host := asker(v)
-	if w.ours(host) {
+	if w.mayAsk(host) {
 		return true
 	}
-	if v.Robots != "" && w.isAway(host) { // nobody here waits for it any more
+	if v.Robots != "" && !w.ours(host) && w.isAway(host) { // nobody here waits for it any more
 		w.frontier.Done(v, frontier.Result{})
 		return false
 	}
-	w.frontier.Postpone(v, putOff)
+	w.putOff(v)
 	return false
 }
 
 // may is asked immediately before a request: if the lease is over, the visit is put off.
 func (w *worker) may(v *frontier.Visit) bool {
-	if w.router == nil || w.router.May(asker(v)) {
+	if w.mayAsk(asker(v)) {
 		return true
 	}
 	w.giveBack(v)
-	w.frontier.Postpone(v, putOff)
+	w.putOff(v)
 	return false
+}
+
+func (w *worker) mayAsk(host string) bool {
+	if w.router == nil {
+		return true
+	}
+	may := w.router.May(host)
+	if may && w.putOffs.some.Load() {
+		w.putOffs.end(w.hash(host))
+	}
+	return may
+}
+
+func (w *worker) putOff(v *frontier.Visit) {
+	w.frontier.Postpone(v, w.putOffs.next(w.hash(asker(v)), w.cfg.Now()))
 }
 
 // hold waits while the engine is paused, or has more links for other nodes than it may keep.
