@@ -142,6 +142,9 @@ func (p *process) export(s *holding, owner func(string) strategy.Node) []chunk {
 }
 
 func (p *process) take(a member.Take) {
+	if a.Last && p.mind != nil {
+		p.mind.arrived(p.state.known(a))
+	}
 	p.enter(&entry{kind: entryChunk, transfer: a.Transfer, seq: a.Seq, last: a.Last, data: a.Data})
 	for _, it := range parseChunk(a.Data) {
 		if h := p.state.hosts[it.host]; it.whole && h != nil {

@@ -53,7 +53,8 @@ type holding struct {
 	number  uint64                      // the last of out
 	arrived []member.Transfer           // that came whole, since the last settled epoch
 	forgot  []member.Transfer           // that went whole
-	coming  map[member.Transfer][]int32 // hosts of transfers that are not whole
+	coming  map[member.Transfer][]int32 // hosts of transfers that are not whole, but for those that were held before
+	came    map[member.Transfer][]int32 // all of them
 	joined  bool
 }
 
@@ -67,7 +68,7 @@ type hold struct {
 }
 
 func newHolding(w *web) *holding {
-	return &holding{web: w, hosts: map[int32]*hold{}, seen: map[int32]uint64{}, out: map[uint64]url{}, coming: map[member.Transfer][]int32{}}
+	return &holding{web: w, hosts: map[int32]*hold{}, seen: map[int32]uint64{}, out: map[uint64]url{}, coming: map[member.Transfer][]int32{}, came: map[member.Transfer][]int32{}}
 }
 
 // replay is what a journal's entries sum up to. Hosts owe their full delay.
@@ -142,20 +143,50 @@ func (s *holding) host(n int32) *hold {
 func (s *holding) take(e *entry, now moment) {
 	for _, it := range parseChunk(e.data) {
 		if it.whole {
+			if !s.kept(it.host) {
+				s.coming[e.transfer] = append(s.coming[e.transfer], it.host)
+			}
 			h := s.host(it.host)
 			h.waiting |= it.pages
 			h.due = max(h.due, now+it.owes)
-			s.coming[e.transfer] = append(s.coming[e.transfer], it.host)
+			s.came[e.transfer] = append(s.came[e.transfer], it.host)
 		}
 		s.seen[it.host] |= it.pages
 	}
+	if _, begun := s.coming[e.transfer]; !begun {
+		s.coming[e.transfer] = nil
+	}
 	if e.last {
+		delete(s.came, e.transfer)
 		s.arrived = append(s.arrived, e.transfer)
 		delete(s.coming, e.transfer)
 	}
 }
 
+// kept reports whether a host is held whatever becomes of the transfers under way.
+func (s *holding) kept(n int32) bool {
+	for _, hosts := range s.coming {
+		if slices.Contains(hosts, n) {
+			return false
+		}
+	}
+	return s.hosts[n] != nil
+}
+
+// known are the hosts of a transfer of which this is the last chunk.
+func (s *holding) known(a member.Take) []int32 {
+	hosts := slices.Clone(s.came[a.Transfer])
+	for _, it := range parseChunk(a.Data) {
+		if it.whole {
+			hosts = append(hosts, it.host)
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
 func (s *holding) drop(t member.Transfer) {
+	delete(s.came, t)
 	for _, h := range s.coming[t] {
 		delete(s.hosts, h)
 	}

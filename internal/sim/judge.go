@@ -118,6 +118,8 @@ func (w *world) disagreed(running []*process, n int, holders []strategy.Node) st
 	for _, p := range running {
 		o, state := p.view.Owner(name)
 		switch {
+		case state == strategy.Unknown && p.mind != nil:
+			continue // it would ask
 		case state != strategy.Owned:
 			return fmt.Sprintf("%s knows no owner of %s", p.node, name)
 		case owner != "" && o != owner:

@@ -87,7 +87,10 @@ func (p *process) pump() {
 
 func (p *process) owner(host string) (strategy.Node, bool) {
 	n, state := p.view.Owner(host)
-	return n, state == strategy.Owned
+	if state == strategy.Unknown && p.mind != nil {
+		p.mind.want(host)
+	}
+	return n, state != strategy.Unknown
 }
 
 // deliver carries a batch to its node and the answer back.
@@ -135,6 +138,12 @@ func (p *process) takeLinks(links []url, answer func(refused []int)) {
 // taken notes that a node has links of the outbox for good.
 func (p *process) taken(b member.Batch, refused []int) {
 	e := &entry{kind: entryGone}
+	if p.mind != nil && len(refused) > 0 {
+		links := decode(b.Data)
+		for _, i := range refused {
+			p.mind.want(p.w.web.hosts[links[i].host()].name)
+		}
+	}
 	for _, r := range p.out.Answered(b.To, b.Number, refused, p.now()) {
 		for n := r.First; n <= r.Last; n++ {
 			e.gone = append(e.gone, n)

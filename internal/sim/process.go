@@ -39,6 +39,7 @@ type process struct {
 	slips    int      // requests that were due to that
 
 	machine  Machine
+	mind     *mind // nil if the strategy is a Placer
 	inbox    []member.Event
 	stepping bool
 	actions  []member.Action
@@ -159,6 +160,9 @@ func (p *process) step() {
 	out := p.machine.Step(p.now(), events, p.actions[:0])
 	p.do(out)
 	p.actions = out[:0]
+	if p.mind != nil && !p.ended {
+		p.mind.learn(p.machine.Table())
+	}
 }
 
 // do carries out what a member wants done.
@@ -183,6 +187,8 @@ func (p *process) carry(a member.Action) {
 		p.wake(a.At)
 	case member.Publish:
 		p.publish(a.View)
+	case member.Whole:
+		p.mind.tell(strategy.Whole(a))
 	case member.Lost:
 		p.w.tell("%s is lost: %s", p.node, a.Why)
 		p.over(true)

@@ -22,7 +22,7 @@ import (
 
 // Config says what is run.
 type Config struct {
-	Strategy func() strategy.Placer // what is run on each node
+	Strategy func(self strategy.Node) strategy.Strategy // what is run on each node
 	Slot     func(members []strategy.Member, node strategy.Node) int
 	Nodes    int           // at the start; 50
 	Hosts    int           // of the web; 3 a node
@@ -40,6 +40,7 @@ type Config struct {
 	Spread    time.Duration // within which nodes are started; 10s
 	Latency   time.Duration // across the map, one way; 2ms
 	Bandwidth float64       // bytes a second between two nodes; 100e6
+	Apart     float64       // share of pairs of a node and a host that do not reach each other
 	Loss      float64       // share of messages that are lost, and of those that come twice; 0.001
 	Commit    time.Duration // about a quarter of the time until what is journalled is durable; 8ms
 	Matrix    *Matrix       // latency as measured, instead
@@ -64,6 +65,7 @@ type parts struct {
 type Machine interface {
 	Start(out []member.Action) []member.Action
 	Step(now time.Time, events []member.Event, out []member.Action) []member.Action
+	Table() *member.Table
 }
 
 var _ Machine = (*member.Member)(nil)

@@ -1,15 +1,31 @@
 package sim
 
 import (
+	"kumo/internal/member"
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/hub"
 	"kumo/internal/strategy/shard"
 )
 
-// Strategies are the names that Use knows: Igloo's two-level hash, with each of its second levels.
-func Strategies() []string { return []string{"shard", "shard/paper", "shard/jump", "shard/ring"} }
+// Strategies are the names that Use knows: Igloo's two-level hash, with each of its second levels, and DSpider's control unit, with what of the
+// paper's ways differs from kumo's.
+func Strategies() []string {
+	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper"}
+}
 
 // Use sets the strategy by its name, with twice as many slots as there are nodes at the start. It panics if the name is none of Strategies.
 func (c *Config) Use(name string) {
+	if name == "hub" || name == "hub/paper" {
+		c.Strategy, c.Slot = func(self strategy.Node) strategy.Strategy {
+			cfg := hub.LAN()
+			if c.Timing.Beat > member.LAN().Beat {
+				cfg = hub.WAN()
+			}
+			cfg.Self, cfg.FetchFirst, cfg.AskAll = self, name == "hub/paper", name == "hub/paper"
+			return hub.New(cfg)
+		}, nil
+		return
+	}
 	cfg := shard.Config{Slots: 2 * max(c.Nodes, 1)}
 	if second := name[min(len(name), len("shard/")):]; second != "" {
 		var err error
@@ -17,6 +33,6 @@ func (c *Config) Use(name string) {
 			panic(err)
 		}
 	}
-	c.Strategy = func() strategy.Placer { return shard.New(cfg) }
+	c.Strategy = func(strategy.Node) strategy.Strategy { return shard.New(cfg) }
 	c.Slot = cfg.FreeSlot
 }

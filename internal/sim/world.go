@@ -20,6 +20,7 @@ type world struct {
 	net       *network
 	reg       *registry
 	logs      map[strategy.Node]*shipped
+	ledger    ledger // of a strategy that keeps one
 	machines  []*machine
 	place     map[strategy.Node]int // the machine of each identity
 	instances uint64
@@ -138,9 +139,15 @@ func (w *world) rested(idle *moment) bool {
 	return true
 }
 
-// placer is the strategy's placement, remembered for the other nodes.
+// placer is the strategy's placement, remembered for the other nodes; nil if it is none that follows from the list of members.
 func (w *world) placer(p *process) strategy.Placer {
-	return w.cfg.parts.placer(p, &sharedPlacer{Placer: w.cfg.Strategy(), w: w})
+	s := w.cfg.Strategy(p.node)
+	placer, ok := s.(strategy.Placer)
+	if !ok {
+		p.think(s)
+		return nil
+	}
+	return w.cfg.parts.placer(p, &sharedPlacer{Placer: placer, w: w})
 }
 
 // A placement is a list of members, which nobody changes, and the view that follows from it.

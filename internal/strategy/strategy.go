@@ -108,6 +108,7 @@ type Reached struct {
 	Host    string
 	OK      bool          // a connection was made
 	Connect time.Duration // how long that took, or was waited for
+	Network string        // its address's, in some words, as far as it was found: hosts of one network are near each other
 }
 
 // Message is what another node's strategy has sent. It may be lost, come twice, or late.

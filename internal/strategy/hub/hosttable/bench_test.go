@@ -3,8 +3,13 @@ package hosttable
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"kumo/internal/strategy"
 )
 
 // times are how long many calls took.
@@ -23,6 +28,32 @@ func (m *times) String() string {
 	return fmt.Sprintf("one: %v in the middle, %v of 99.9 %%, %v of 99.999 %%, %v at most; %d took more than a millisecond",
 		at(0.5), at(0.999), at(0.99999), at(1), len(m.all)-slow)
 }
+
+// A naming makes names as they are met: words, often with www in front, no two alike.
+type naming struct{ buf []byte }
+
+func (n *naming) name(i int) []byte {
+	const letters = "etaoinshrdlucmfwypvbgkjqxz"
+	tops := [...]string{".com", ".com", ".com", ".org", ".net", ".de", ".co.uk", ".fr", ".it", ".com.br", ".info", ".jp"}
+	fronts := [...]string{"www.", "www.", "", "", "blog.", "shop.", "m."}
+	x := uint64(i)*0x9e3779b97f4a7c15 + 1
+	x ^= x >> 29
+	b := append(n.buf[:0], fronts[x%uint64(len(fronts))]...)
+	for range 5 + x>>8%10 {
+		x = x*6364136223846793005 + 1442695040888963407
+		b = append(b, letters[min(x>>40%26, x>>50%26)])
+	}
+	for v := uint64(i) + 1; v > 0; v /= 24 { // what makes it one of its own
+		b = append(b, letters[v%24])
+	}
+	if x>>33%4 == 0 {
+		b = append(b, '-', letters[x>>20%26], letters[x>>25%26], letters[x>>15%26])
+	}
+	n.buf = append(b, tops[x>>35%uint64(len(tops))]...)
+	return n.buf
+}
+
+func testNode(i int) strategy.Node { return strategy.Node("node" + strconv.Itoa(i%40) + "~1700000000") }
 
 const benchHosts = 1_000_000
 
@@ -48,8 +79,9 @@ func BenchmarkGet(b *testing.B) {
 
 func BenchmarkSetChange(b *testing.B) {
 	tab, all := benchTable(b)
+	owners := [3]strategy.Node{testNode(1), testNode(2), "c~1"}
 	for i := range b.N {
-		tab.Set(all[i*101%len(all)], Row{Owner: testNode(i % 3), Since: uint32(i)})
+		tab.Set(all[i*101%len(all)], Row{Owner: owners[i%3], Since: uint32(i)})
 	}
 }
 
@@ -97,4 +129,18 @@ func BenchmarkLoadPart(b *testing.B) {
 	for range b.N {
 		must(b, tab.LoadPart(buf))
 	}
+}
+
+func BenchmarkHash(b *testing.B) {
+	name, sum := []byte("www.some-example.com"), uint64(0)
+	b.Run("sip", func(b *testing.B) {
+		for range b.N {
+			sum += testKey.sum(name)
+		}
+	})
+	b.Run("xx", func(b *testing.B) {
+		for range b.N {
+			sum += xxhash.Sum64(name)
+		}
+	})
 }

@@ -1,0 +1,28 @@
+package sim
+
+import (
+	"cmp"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestHub soaks the control unit's strategy where nodes reach different parts of the web: KUMO_SEEDS times, or a few.
+func TestHub(t *testing.T) {
+	seeds, _ := strconv.Atoi(os.Getenv("KUMO_SEEDS"))
+	first, _ := strconv.ParseUint(os.Getenv("KUMO_FIRST"), 10, 64)
+	cfg := small()
+	cfg.Use(cmp.Or(os.Getenv("KUMO_STRATEGY"), "hub"))
+	cfg.Apart, cfg.Seeds, cfg.First = 0.3, cmp.Or(seeds, 20), first
+	if os.Getenv("KUMO_CALM") != "" {
+		cfg.FaultEvery = -1
+	}
+	r := Soak(t.Context(), cfg, nil)
+	t.Log(r)
+	for i, f := range r.Failed {
+		if t.Errorf("seed %d: %v", f.Seed, f.Violations[:min(len(f.Violations), 5)]); i == 0 {
+			t.Log(strings.Join(f.Story, "\n"))
+		}
+	}
+}

@@ -1,0 +1,33 @@
+// Package hub places hosts by a control unit, as the crawler DSpider does: Wu, Ke, He and Liu. The unit of work is the host. Whoever can connect to
+// a host within a time crawls it, so that each host ends at a node that is near it: in a LAN all nodes are, and across a WAN each is to some.
+// One node is the control unit, and has a table that says which node owns which host.
+//
+// # A host's way
+//
+// A node that finds a link to a host it knows no owner of asks the control unit. If the host is nobody's, the control unit has it probed: by the node
+// that asks, or by one that has reached its neighbours. Who reaches it within its timeout claims it, and the first claim is granted. Who does not says so,
+// and another one is asked, those first that reached hosts of the same domain or network. When all have failed, the host is parked: the node that
+// wanted it first owns it, keeps its links, and asks nothing of it. It is tried again, by all, after growing times and with growing timeouts; after some
+// rounds its owner is left alone with it, and crawls it as a single node would.
+//
+// # What differs from the paper
+//
+//   - The paper's node begins to fetch from a host before it is granted, which makes duplicates where two do. Here only a connection is made
+//     and closed. The paper's way is there, as FetchFirst; a node that loses such a race hands over what it has.
+//   - The paper drops links to hosts of others. Here they go to the owner.
+//   - The paper sends a host that one does not reach to all others at once. Here they are asked one by one; AskAll is the paper's way. It
+//     would send a host that nobody reaches round for ever; here it is parked.
+//   - The paper's control unit is a single point of failure. Here it is elected: three members follow its log (see log.go), and one takes its place when
+//     it is silent. The log takes an entry only from who has read all others, so a control unit of the past can decide nothing, and no answer leaves before
+//     what it says is in the log, on a quorum of servers. Nodes go on with what they own meanwhile.
+//   - Read literally, the paper's owner is shut out of its own host. Here each claim is answered: yours, or another's.
+//   - Its conclusion's advice, larger timeouts for nodes that have little to do, is carried out.
+//
+// # What is held
+//
+// A host's owner is who crawls it; its holder has what is known of it, and the two are one but for a while. What a dead node held comes to heirs
+// (kumo/internal/member), who tell the control unit: then it is theirs, if nobody else's, and they see whether they reach it. Until all have told,
+// nobody is given a host that was the dead one's. Who holds a host that another owns hands it over.
+//
+// All of this is one state machine a node, a [strategy.Strategy]: clock, network, log and connections are its caller's.
+package hub

@@ -1,0 +1,225 @@
+package hub
+
+import (
+	"io"
+	"slices"
+	"time"
+
+	"kumo/internal/strategy"
+)
+
+// A Hub is the strategy of one node. It is not safe for concurrent use; its views are.
+type Hub struct {
+	cfg     Config
+	now     time.Time
+	out     []strategy.Action
+	mails   []mail
+	mailAt  map[mailKey]int
+	posted  uint64 // mails
+	epoch   uint64
+	settled uint64
+	members []strategy.Node          // sorted
+	alive   map[strategy.Node]bool   // the same
+	gone    map[strategy.Node]uint64 // who is none any more, by the epoch under which that was first so
+
+	term    uint64        // the highest control unit's that was heard of
+	control strategy.Node // whom to ask
+	seq     uint64        // of the last answer in that term
+
+	node
+	unit *unit // this node's part as control unit or as one who would be; nil if it is neither
+	wake [lastTimer]time.Time
+}
+
+// Timers.
+const (
+	nodeTimer uint64 = iota
+	unitTimer
+	lastTimer
+)
+
+var _ strategy.Strategy = (*Hub)(nil)
+
+// New returns the strategy of a node that knows nothing yet. What it owned in an earlier process the control unit tells it.
+func New(cfg Config) *Hub {
+	h := &Hub{cfg: cfg.withDefaults(), mailAt: map[mailKey]int{}, alive: map[strategy.Node]bool{}, gone: map[strategy.Node]uint64{}}
+	h.node = newNode(h)
+	return h
+}
+
+// Step takes the events since the last call and appends the actions that it wants done.
+func (h *Hub) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+	h.now, h.out = now, out
+	for _, e := range in {
+		h.take(e)
+	}
+	h.advance()
+	for range 16 { // words to itself come back in the same step, and may be answered there
+		if !h.deliver() {
+			break
+		}
+		h.advance()
+	}
+	h.publish()
+	h.plan()
+	out, h.out = h.out, nil
+	return out
+}
+
+func (h *Hub) do(a strategy.Action) { h.out = append(h.out, a) }
+
+func (h *Hub) take(e strategy.Event) {
+	switch e := e.(type) {
+	case strategy.Members:
+		h.setMembers(e)
+	case strategy.Wanted:
+		h.wanted(e.Hosts)
+	case strategy.Held:
+		h.held(e.Hosts)
+	case strategy.Surveyed:
+		h.surveyed = true
+	case strategy.Whole:
+		h.whole = e.Epoch
+	case strategy.Reached:
+		h.reached(e)
+	case strategy.Load:
+		h.load(e)
+	case strategy.Message:
+		h.message(e)
+	case strategy.Fired:
+		if e.Timer < lastTimer {
+			h.wake[e.Timer] = time.Time{}
+		}
+	case strategy.Persisted, strategy.Logged, strategy.AtEnd:
+		if h.unit != nil {
+			h.unit.told(e)
+		}
+	}
+}
+
+// setMembers takes a new list of members in.
+func (h *Hub) setMembers(e strategy.Members) {
+	if e.Epoch < h.epoch {
+		return
+	}
+	h.epoch, h.settled = e.Epoch, max(e.Settled, h.settled)
+	was := h.alive
+	h.members, h.alive = h.members[:0:0], make(map[strategy.Node]bool, len(e.Members))
+	for _, m := range e.Members {
+		h.members = append(h.members, m.Node)
+		h.alive[m.Node] = true
+		delete(h.gone, m.Node)
+	}
+	for n := range was {
+		if !h.alive[n] {
+			h.gone[n] = e.Epoch
+			h.bury(n)
+		}
+	}
+	h.moved(e.Moves)
+	h.elect()
+}
+
+// elect sees to it that this node has a part as control unit if it is one of those who would be.
+func (h *Hub) elect() {
+	switch rank := slices.Index(h.members[:min(len(h.members), standbys)], h.cfg.Self); {
+	case rank >= 0 && h.unit == nil:
+		h.unit = newUnit(h, rank)
+	case rank >= 0:
+		h.unit.rank = rank
+	case h.unit != nil && !h.unit.leading:
+		h.unit = nil
+	}
+	if h.unit != nil && !h.alive[h.cfg.Self] {
+		h.unit = nil // given up for dead, or leaving: another one does it
+	}
+	if !h.alive[h.control] {
+		h.control = ""
+	}
+}
+
+// standbys is how many members keep the control unit's table, one of which is it.
+const standbys = 3
+
+func (h *Hub) message(e strategy.Message) {
+	m, err := parseMessage(e.Data)
+	if err != nil {
+		return
+	}
+	switch m.kind {
+	case msgAsk:
+		if h.unit != nil && h.unit.leading {
+			h.unit.asked(e.From, m.items)
+		} else if h.control != "" && h.control != h.cfg.Self {
+			h.post(e.From, msgNotMe, item{kind: itemOwner, node: h.control})
+		}
+	case msgAnswer:
+		if m.term < h.term || m.term == h.term && m.seq <= h.seq { // what an earlier control unit has said the present one says again
+			return
+		}
+		h.follow(e.From, m.term)
+		h.seq = m.seq
+		h.answered(m.items)
+	case msgBeat:
+		if m.term >= h.term {
+			h.follow(e.From, m.term)
+			if h.unit != nil {
+				h.unit.heard = h.now
+			}
+		}
+	case msgNotMe:
+		if m.term >= h.term && len(m.items) == 1 && h.alive[m.items[0].node] {
+			h.follow(m.items[0].node, m.term)
+		}
+	}
+}
+
+// follow notes who is the control unit.
+func (h *Hub) follow(n strategy.Node, term uint64) {
+	if h.control == n && h.term == term {
+		return
+	}
+	if h.unit != nil && h.unit.leading && term > h.unit.led {
+		h.unit.depose()
+	}
+	if term > h.term {
+		h.seq = 0
+	}
+	h.control, h.term = n, term
+	h.soon()
+}
+
+func (h *Hub) advance() {
+	if h.unit != nil {
+		h.unit.advance()
+	}
+	h.advanceNode()
+}
+
+// plan asks to be woken when something is due.
+func (h *Hub) plan() {
+	h.wakeAt(nodeTimer, h.dueNode())
+	if h.unit != nil {
+		h.wakeAt(unitTimer, h.unit.due())
+	}
+}
+
+func (h *Hub) wakeAt(timer uint64, at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	if least := h.now.Add(5 * time.Millisecond); at.Before(least) {
+		at = least
+	}
+	if w := h.wake[timer]; !w.IsZero() && w.After(h.now) && !at.Before(w) {
+		return // it is woken before
+	}
+	h.wake[timer] = at
+	h.do(strategy.Timer{Timer: timer, At: at})
+}
+
+// Snapshot writes nothing: a new process asks the control unit, and that reads its log.
+func (h *Hub) Snapshot(io.Writer) error { return nil }
+
+// Restore reads nothing.
+func (h *Hub) Restore(io.Reader) error { return nil }

@@ -1,0 +1,121 @@
+package hub
+
+import (
+	"errors"
+
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/varint"
+)
+
+// The log is the control unit's memory, which outlives it. An entry begins with the term and the node that wrote it; then come records.
+// A new control unit's first entry has none: because who writes must have read all that is there, nobody of an earlier term can
+// write anything after it.
+//
+// There is no snapshot beside the log. Instead each entry carries, beside what has changed, some parts of the table as they are then, about
+// as many bytes as the changes have, one part after the other in a circle. Whoever reads from the beginning of a whole circle has the table.
+// What is older is trimmed. So the log is never longer than a few times the table, and nothing ever stops to write it down.
+const (
+	recordRow  = 'r' // one host's row
+	recordPart = 'p' // a part of the table
+)
+
+var errLog = errors.New("an entry of the control unit's log that cannot be read")
+
+// A batch is rows that are written together, and what is answered when they are durable.
+type batch struct {
+	rows    map[string]hosttable.Row
+	order   []string
+	answers []answer
+	sealed  bool // it was written, or tried to be
+}
+
+// An answer waits for a batch to be durable.
+type answer struct {
+	to strategy.Node
+	it item
+}
+
+// maxBatch is how many rows an entry has at most: less than half of what a log's entry may have, with the longest of names.
+const maxBatch = 4000
+
+// entry is what is written for a batch; nil: for a new term.
+func (u *unit) entry(b *batch, term uint64) []byte {
+	var w varint.Writer
+	w.Uint(term)
+	w.String(string(u.cfg.Self))
+	if b == nil {
+		return w
+	}
+	for _, host := range b.order {
+		appendRow(&w, host, b.rows[host])
+	}
+	for size := len(w); ; {
+		before := len(w)
+		w.Byte(recordPart)
+		w.Uint(uint64(u.part))
+		w.Bytes(u.table.AppendPart(nil, u.part))
+		u.part = (u.part + 1) % hosttable.Parts
+		if size -= len(w) - before; size <= 0 || len(w) > maxEntry {
+			return w
+		}
+	}
+}
+
+const maxEntry = 2 << 20
+
+func appendRow(w *varint.Writer, host string, r hosttable.Row) {
+	w.Byte(recordRow)
+	w.String(host)
+	w.String(string(r.Owner))
+	w.Byte(r.State)
+	w.Byte(r.Round)
+	w.Uint(uint64(r.Since))
+}
+
+// A header says who wrote an entry.
+type header struct {
+	term uint64
+	by   strategy.Node
+}
+
+// apply takes an entry of the log in.
+func (u *unit) apply(number uint64, data []byte) (header, error) {
+	r := varint.Reader{Rest: data}
+	h := header{r.Uint(), strategy.Node(r.String())}
+	for !r.Bad && len(r.Rest) > 0 {
+		switch r.Byte() {
+		case recordRow:
+			host := r.String()
+			row := hosttable.Row{Owner: strategy.Node(r.String()), State: r.Byte(), Round: r.Byte(), Since: uint32(r.Uint())}
+			if !r.Bad {
+				u.table.Set(host, row)
+			}
+		case recordPart:
+			part, rows := r.Uint(), r.Bytes()
+			if r.Bad || part >= hosttable.Parts || u.table.LoadPart(rows) != nil {
+				return h, errLog
+			}
+			u.written[part] = number
+			u.part = int(part+1) % hosttable.Parts
+		default:
+			return h, errLog
+		}
+	}
+	if r.Bad {
+		return h, errLog
+	}
+	return h, nil
+}
+
+// trim drops what nobody needs any more, once a circle.
+func (u *unit) trim() {
+	least := u.written[0]
+	for _, n := range u.written {
+		least = min(least, n)
+	}
+	if least > u.trimmed {
+		u.trimmed = least
+		u.do(strategy.Trim{Before: least})
+	}
+}

@@ -1,0 +1,131 @@
+package hub
+
+import (
+	"slices"
+	"strings"
+
+	"kumo/internal/strategy"
+)
+
+// near remembers which nodes reached hosts of a domain and of a network, and which did not: neighbours are likely to be reached from the same
+// nodes. It is two generations of bounded size, and lost with its control unit: it decides only who is asked first.
+type near struct {
+	young, old map[string]map[strategy.Node]*sight
+}
+
+// A sight is how one node sees the hosts of a domain or network.
+type sight struct {
+	reached, failed uint32
+	took            int64 // microseconds, the mean of those reached
+}
+
+// maxNear is how many domains and networks a generation has.
+const maxNear = 1 << 15
+
+func newNear() near { return near{young: map[string]map[strategy.Node]*sight{}} }
+
+// neighbourhood is the last two labels of a name, a rough domain, and a host's network.
+func neighbourhood(host, network string) []string {
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		host = host[:i]
+	}
+	domain := host
+	if last := strings.LastIndexByte(host, '.'); last > 0 {
+		domain = host[strings.LastIndexByte(host[:last], '.')+1:]
+	}
+	if network == "" {
+		return []string{domain}
+	}
+	return []string{domain, "net " + network}
+}
+
+func (n *near) learn(host, network string, by strategy.Node, ok bool, micros int64) {
+	for _, k := range neighbourhood(host, network) {
+		all := n.young[k]
+		if all == nil {
+			if len(n.young) >= maxNear {
+				n.old, n.young = n.young, map[string]map[strategy.Node]*sight{}
+			}
+			if all = n.old[k]; all == nil {
+				all = map[strategy.Node]*sight{}
+			}
+			n.young[k] = all
+		}
+		s := all[by]
+		if s == nil {
+			if len(all) >= 16 {
+				continue
+			}
+			s = &sight{}
+			all[by] = s
+		}
+		if !ok {
+			s.failed++
+			continue
+		}
+		s.reached++
+		s.took += (micros - s.took) / int64(min(s.reached, 16))
+	}
+}
+
+// cost is how far a node is likely to be from a host: microseconds, and what failures add; known says whether that is more than a guess.
+func (n *near) cost(node strategy.Node, host, network string) (cost float64, known bool) {
+	const guess = 1e6
+	cost, sights := guess, 0
+	for _, k := range neighbourhood(host, network) {
+		all := n.young[k]
+		if all == nil {
+			all = n.old[k]
+		}
+		if s := all[node]; s != nil {
+			total := float64(s.reached + s.failed)
+			c := (float64(s.reached)*float64(s.took) + float64(s.failed)*5*guess) / total
+			if sights++; sights == 1 || c < cost {
+				cost = c
+			}
+			known = true
+		}
+	}
+	return cost, known
+}
+
+// sorted are nodes, those likely to be nearest first; the others in an order that depends on the host.
+func (n *near) sorted(nodes []strategy.Node, host, network string) []strategy.Node {
+	type far struct {
+		node strategy.Node
+		cost float64
+	}
+	all := make([]far, len(nodes))
+	start := 0
+	if len(nodes) > 0 {
+		start = spread(host) % len(nodes)
+	}
+	for i := range nodes {
+		node := nodes[(start+i)%len(nodes)]
+		c, _ := n.cost(node, host, network)
+		all[i] = far{node, c}
+	}
+	slices.SortStableFunc(all, func(a, b far) int {
+		switch {
+		case a.cost < b.cost:
+			return -1
+		case a.cost > b.cost:
+			return 1
+		}
+		return 0
+	})
+	out := make([]strategy.Node, len(all))
+	for i := range all {
+		out[i] = all[i].node
+	}
+	return out
+}
+
+// spread is a number that follows from a name, the same in each run.
+func spread(host string) int {
+	h := uint32(2166136261)
+	for i := range len(host) {
+		h = (h ^ uint32(host[i])) * 16777619
+	}
+	return int(h >> 1)
+}

@@ -1,0 +1,353 @@
+package hub
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/varint"
+)
+
+// A trial is the search for a node that reaches a host. It is lost with its control unit; nodes ask again, and it begins anew.
+type trial struct {
+	host    string
+	network string
+	owner   strategy.Node   // holds it and does not reach it; "": nobody does
+	round   uint8           // that have failed
+	wants   []strategy.Node // who waits to hear of it
+	asked   []question
+	failed  []strategy.Node
+	begun   time.Time
+}
+
+// A question is a node that was asked to probe.
+type question struct {
+	to    strategy.Node
+	until time.Time
+	again int
+}
+
+// maxWants is how many nodes are told of a decision without asking again.
+const maxWants = 32
+
+func (t *trial) want(n strategy.Node) {
+	if len(t.wants) < maxWants && !slices.Contains(t.wants, n) {
+		t.wants = append(t.wants, n)
+	}
+}
+
+// asked answers what a node asks.
+func (u *unit) asked(from strategy.Node, items []item) {
+	if !u.alive[from] {
+		return // it will ask again when this node knows that it has joined, if it has
+	}
+	for i := range items {
+		switch it := &items[i]; it.kind {
+		case itemSync:
+			u.list(from, it.number)
+		case itemWant:
+			u.wants(from, it)
+		case itemClaim:
+			u.claims(from, it)
+		case itemFail:
+			u.fails(from, it)
+		case itemHold:
+			u.holds(from, it)
+		}
+	}
+}
+
+// maxList is how many hosts of a node it is told at once.
+const maxList = 1000
+
+func (u *unit) list(to strategy.Node, cursor uint64) {
+	var w varint.Writer
+	next, done := u.table.Each(to, cursor, maxList, func(host string, r hosttable.Row) {
+		if r.State == rowPromised {
+			return // it will come, or be asked for
+		}
+		w.String(host)
+		w.Bool(r.State == rowParked)
+		w.Byte(r.Round)
+	})
+	if done {
+		next = 0
+	}
+	u.post(to, msgAnswer, item{kind: itemList, number: next, text: string(w)})
+}
+
+// owner is who owns a host; free says that it may be given to somebody. What was a node's that is none any more is free once all that it
+// held is in others' hands, and they have said so.
+func (u *unit) owner(r hosttable.Row) (owner strategy.Node, free bool) {
+	switch {
+	case r.Owner == "":
+		return "", true
+	case u.alive[r.Owner]:
+		return r.Owner, false
+	}
+	since, known := u.gone[r.Owner]
+	if !known {
+		u.gone[r.Owner] = u.epoch // before this node knew of members
+		since = u.epoch
+	}
+	return "", u.settled >= since
+}
+
+func (u *unit) tellOwner(to strategy.Node, host string, owner strategy.Node, r hosttable.Row) {
+	it := item{kind: itemOwner, host: host, node: owner}
+	if owner == to {
+		switch r.State {
+		case rowParked:
+			it = item{kind: itemProve, host: host, number: uint64(r.Round)}
+		case rowPromised:
+			if u.now.Sub(time.Unix(int64(r.Since), 0)) < 2*movePatience {
+				it = item{kind: itemWait, host: host, number: uint64(u.cfg.Wait.Milliseconds())}
+			} else { // nothing came: nobody had it
+				r.State = rowReached
+				u.set(host, r)
+			}
+		}
+	}
+	u.answer(to, it)
+}
+
+func (u *unit) wait(to strategy.Node, host string) {
+	u.post(to, msgAnswer, item{kind: itemWait, host: host, number: uint64(u.cfg.Wait.Milliseconds())})
+}
+
+func (u *unit) wants(from strategy.Node, it *item) {
+	r := u.row(it.host)
+	owner, free := u.owner(r)
+	switch {
+	case owner != "":
+		u.tellOwner(from, it.host, owner, r)
+	case !free:
+		u.wait(from, it.host)
+	default:
+		t := u.trial(it.host, "", r)
+		t.want(from)
+		if len(t.asked) == 0 {
+			u.askSomebody(t, from)
+		}
+		if i := t.question(from); i >= 0 {
+			u.post(from, msgAnswer, item{kind: itemProbe, host: it.host, number: uint64(t.round)}) // once more, if it was lost
+		} else {
+			u.wait(from, it.host)
+		}
+	}
+}
+
+func (t *trial) question(n strategy.Node) int {
+	return slices.IndexFunc(t.asked, func(q question) bool { return q.to == n })
+}
+
+func (u *unit) trial(host string, owner strategy.Node, r hosttable.Row) *trial {
+	t := u.trials[host]
+	if t == nil {
+		t = &trial{host: host, owner: owner, round: r.Round, begun: u.now}
+		u.trials[host] = t
+		u.lookAt = u.now.Add(u.cfg.Wait / 2)
+	}
+	return t
+}
+
+// askSomebody asks the node that is likely to be nearest of those that have not failed, or all of them: first rather than others if nothing is
+// known of any. It reports whether there is one.
+func (u *unit) askSomebody(t *trial, first strategy.Node) bool {
+	var left []strategy.Node
+	for _, n := range u.members {
+		if !slices.Contains(t.failed, n) && t.question(n) < 0 {
+			left = append(left, n)
+		}
+	}
+	if len(left) == 0 {
+		return len(t.asked) > 0
+	}
+	if u.cfg.AskAll && first == "" {
+		for _, n := range left {
+			u.question(t, n)
+		}
+		return true
+	}
+	left = u.near.sorted(left, t.host, t.network)
+	best := left[0]
+	if _, known := u.near.cost(best, t.host, t.network); first != "" && (!known || u.cfg.AskAll) && slices.Contains(left, first) {
+		best = first
+	}
+	u.question(t, best)
+	return true
+}
+
+func (u *unit) question(t *trial, n strategy.Node) {
+	t.asked = append(t.asked, question{to: n, until: u.deadline(t)})
+	u.post(n, msgAnswer, item{kind: itemProbe, host: t.host, number: uint64(t.round)})
+}
+
+// deadline is until when a node should have said whether it reaches a host.
+func (u *unit) deadline(t *trial) time.Time {
+	return u.now.Add(min(2*u.cfg.Timeout<<min(t.round, 10), u.cfg.Most) + 8*u.cfg.Retry)
+}
+
+func (u *unit) claims(from strategy.Node, it *item) {
+	u.near.learn(it.host, it.text, from, true, int64(it.number))
+	r := u.row(it.host)
+	owner, free := u.owner(r)
+	switch {
+	case owner == from:
+		if r.State == rowParked {
+			r.State, r.Round = rowReached, 0
+			u.set(it.host, r)
+			u.conclude(it.host, from)
+		}
+		u.tellOwner(from, it.host, owner, r)
+	case owner != "" && r.State == rowParked: // who owns it does not reach it
+		u.set(it.host, hosttable.Row{Owner: from, State: rowPromised})
+		u.conclude(it.host, from)
+		u.answer(owner, item{kind: itemOwner, host: it.host, node: from})
+		u.answer(from, item{kind: itemWait, host: it.host, number: uint64(u.cfg.Wait.Milliseconds())})
+	case owner != "":
+		u.tellOwner(from, it.host, owner, r)
+	case !free:
+		u.wait(from, it.host)
+	default:
+		u.set(it.host, hosttable.Row{Owner: from})
+		u.answer(from, item{kind: itemYours, host: it.host})
+		u.conclude(it.host, from)
+	}
+}
+
+// conclude ends a trial, and tells those who wait.
+func (u *unit) conclude(host string, owner strategy.Node) {
+	t := u.trials[host]
+	if t == nil {
+		return
+	}
+	delete(u.trials, host)
+	for _, n := range t.wants {
+		if n != owner && n != t.owner {
+			u.answer(n, item{kind: itemOwner, host: host, node: owner})
+		}
+	}
+}
+
+func (u *unit) fails(from strategy.Node, it *item) {
+	u.near.learn(it.host, it.text, from, false, 0)
+	r := u.row(it.host)
+	owner, free := u.owner(r)
+	switch {
+	case owner != "" && owner != from && r.State != rowParked:
+		u.tellOwner(from, it.host, owner, r)
+		return
+	case owner == from && r.State != rowParked:
+		u.tellOwner(from, it.host, owner, r)
+		return
+	case owner == "" && !free:
+		u.wait(from, it.host)
+		return
+	}
+	t := u.trial(it.host, owner, r)
+	if t.network == "" {
+		t.network = it.text
+	}
+	if owner == "" || owner == from {
+		t.want(from)
+	}
+	if i := t.question(from); i >= 0 {
+		t.asked = slices.Delete(t.asked, i, i+1)
+	}
+	if !slices.Contains(t.failed, from) {
+		t.failed = append(t.failed, from)
+	}
+	if owner != "" && owner != from {
+		u.answer(from, item{kind: itemOwner, host: it.host, node: owner}) // it need not do more
+	} else {
+		u.wait(from, it.host)
+	}
+	u.goOn(t)
+}
+
+// goOn asks the next one if nobody is being asked; if none is left, the host is parked, or its owner left alone with it.
+func (u *unit) goOn(t *trial) {
+	if len(t.asked) > 0 || u.askSomebody(t, "") {
+		return
+	}
+	owner := t.owner
+	if owner != "" && !u.alive[owner] {
+		delete(u.trials, t.host) // its heirs will ask
+		return
+	}
+	if owner == "" {
+		i := slices.IndexFunc(t.wants, func(n strategy.Node) bool { return u.alive[n] })
+		if i < 0 {
+			delete(u.trials, t.host) // who wanted it is gone, and its heirs will ask
+			return
+		}
+		owner = t.wants[i]
+	}
+	r := hosttable.Row{Owner: owner, State: rowParked, Round: t.round + 1}
+	it := item{kind: itemRest, host: t.host, number: uint64((u.cfg.Rest << min(t.round, 10)).Milliseconds())}
+	if int(r.Round) >= u.cfg.Rounds {
+		r.State = rowReached
+		it = item{kind: itemYours, host: t.host}
+	}
+	u.set(t.host, r)
+	u.answer(owner, it)
+	t.owner = owner
+	u.conclude(t.host, owner)
+}
+
+func (u *unit) holds(from strategy.Node, it *item) {
+	r := u.row(it.host)
+	owner, _ := u.owner(r)
+	switch {
+	case owner == from && r.State == rowPromised:
+		r.State = rowReached
+		u.set(it.host, r)
+		u.answer(from, item{kind: itemYours, host: it.host})
+	case owner != "":
+		u.tellOwner(from, it.host, owner, r)
+	default: // it comes from one who is none any more
+		u.set(it.host, hosttable.Row{Owner: from, State: rowParked})
+		u.conclude(it.host, from)
+		u.answer(from, item{kind: itemProve, host: it.host})
+	}
+}
+
+// judge looks for nodes that were asked and have not answered: they are asked once more, then given up.
+func (u *unit) judge() {
+	if u.lookAt.After(u.now) || len(u.trials) == 0 {
+		return
+	}
+	u.lookAt = u.now.Add(u.cfg.Wait / 2)
+	var late []*trial
+	for _, t := range u.trials {
+		if slices.ContainsFunc(t.asked, func(q question) bool { return !q.until.After(u.now) || !u.alive[q.to] }) {
+			late = append(late, t)
+		}
+	}
+	slices.SortFunc(late, func(a, b *trial) int { return strings.Compare(a.host, b.host) })
+	for _, t := range late {
+		u.hurry(t)
+		u.goOn(t)
+	}
+}
+
+func (u *unit) hurry(t *trial) {
+	t.asked = slices.DeleteFunc(t.asked, func(q question) bool {
+		return !u.alive[q.to] || !q.until.After(u.now) && q.again > 0 && u.giveUp(t, q.to)
+	})
+	for i := range t.asked {
+		if q := &t.asked[i]; !q.until.After(u.now) {
+			q.again++
+			q.until = u.deadline(t)
+			u.post(q.to, msgAnswer, item{kind: itemProbe, host: t.host, number: uint64(t.round)})
+		}
+	}
+}
+
+func (u *unit) giveUp(t *trial, n strategy.Node) bool {
+	t.failed = append(t.failed, n)
+	return true
+}

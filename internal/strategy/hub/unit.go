@@ -1,0 +1,253 @@
+package hub
+
+import (
+	"time"
+
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/hub/hosttable"
+)
+
+// A unit is the control unit, or one that would take its place: it reads what the control unit writes.
+type unit struct {
+	*Hub
+	rank  int // among those who would be
+	table *hosttable.Table
+	last  uint64 // number of the last entry read or written
+	wrote header // of it
+	heard time.Time
+
+	reading bool
+	readAt  time.Time // when it is looked for more
+	readTo  bool      // all has been read at least once
+
+	leading    bool
+	led        uint64 // the term that it leads, or tries to
+	campaign   bool   // to be the control unit is what was written last
+	persisting bool   // what was written is not known to be durable
+	doubt      bool   // nobody knows
+	id         uint64 // of the last Persist
+	batches    []*batch
+	beatAt     time.Time
+	lookAt     time.Time // for trials that have waited too long
+
+	trials  map[string]*trial
+	near    near
+	part    int // the next to be written
+	written [hosttable.Parts]uint64
+	trimmed uint64
+}
+
+// States of a row.
+const (
+	rowReached  uint8 = iota // its owner reaches the host, or has been left alone with it
+	rowParked                // its owner is not known to
+	rowPromised              // its owner reaches it, and gets it from another that holds it
+)
+
+func newUnit(h *Hub, rank int) *unit {
+	return &unit{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now, trials: map[string]*trial{}, near: newNear()}
+}
+
+// told is told what came of reading and writing.
+func (u *unit) told(e strategy.Event) {
+	switch e := e.(type) {
+	case strategy.Logged:
+		if e.Number > u.last {
+			u.logged(e)
+		}
+	case strategy.AtEnd:
+		u.atEnd()
+	case strategy.Persisted:
+		u.persisted(e)
+	}
+}
+
+func (u *unit) logged(e strategy.Logged) {
+	w, err := u.apply(e.Number, e.Data)
+	if err != nil {
+		return // of another version: nobody who cannot read it becomes the control unit
+	}
+	u.last, u.wrote = e.Number, w
+	if u.leading && (w.by != u.cfg.Self || w.term != u.led) {
+		u.depose()
+	}
+	if w.by == u.cfg.Self && u.persisting && u.doubt { // what was in doubt was written after all
+		u.durable()
+	}
+}
+
+func (u *unit) atEnd() {
+	u.reading, u.readTo = false, true
+	u.readAt = u.now.Add(u.cfg.Beat)
+	if u.persisting && u.doubt { // it was not, and if it comes yet, what is written next will not: then it is read
+		u.persisting, u.doubt, u.campaign = false, false, u.campaign && u.leading
+	}
+}
+
+func (u *unit) persisted(e strategy.Persisted) {
+	if !u.persisting || e.ID != u.id {
+		return
+	}
+	if e.State != strategy.Durable {
+		u.doubt = true
+		u.readAt = u.now
+		if e.State == strategy.Doubt {
+			u.readAt = u.now.Add(u.cfg.Retry)
+		}
+		return
+	}
+	u.last = e.Number
+	u.durable()
+}
+
+// durable goes on when what was written is.
+func (u *unit) durable() {
+	u.persisting, u.doubt = false, false
+	if u.campaign {
+		u.campaign = false
+		u.lead()
+		return
+	}
+	if !u.leading || len(u.batches) == 0 {
+		return
+	}
+	b := u.batches[0]
+	u.batches = u.batches[1:]
+	for _, host := range b.order {
+		u.table.Set(host, b.rows[host])
+	}
+	for _, a := range b.answers {
+		u.post(a.to, msgAnswer, a.it)
+	}
+	u.trim()
+}
+
+// lead begins a term.
+func (u *unit) lead() {
+	u.leading = true
+	u.wrote = header{u.led, u.cfg.Self}
+	u.follow(u.cfg.Self, u.led)
+	u.beatAt = u.now
+}
+
+// depose ends a term that another node has ended.
+func (u *unit) depose() {
+	u.leading, u.campaign, u.persisting, u.doubt = false, false, false, false
+	u.batches = nil
+	u.trials = map[string]*trial{}
+	u.heard = u.now
+}
+
+func (u *unit) advance() {
+	if !u.reading && !u.readAt.After(u.now) && (!u.leading || u.doubt) {
+		u.reading = true
+		u.do(strategy.Read{After: u.last})
+	}
+	if u.leading {
+		u.beat()
+		u.judge()
+		u.commit()
+		return
+	}
+	if u.readTo && !u.persisting && !u.reading && u.vacant() {
+		u.campaign = true
+		u.persist(nil)
+	}
+}
+
+// vacant reports whether nobody is the control unit, as far as this node knows.
+func (u *unit) vacant() bool {
+	if u.wrote.by == u.cfg.Self {
+		return true
+	}
+	patience := u.cfg.Silence + time.Duration(u.rank)*u.cfg.Silence/2
+	if !u.alive[u.wrote.by] { // gone, or there has been none
+		patience = time.Duration(u.rank) * u.cfg.Silence / 4
+	}
+	return u.now.Sub(u.heard) >= patience
+}
+
+func (u *unit) beat() {
+	if u.beatAt.After(u.now) {
+		return
+	}
+	u.beatAt = u.now.Add(u.cfg.Beat)
+	for _, n := range u.members[:min(len(u.members), standbys)] {
+		if n != u.cfg.Self {
+			u.post(n, msgBeat, item{})
+		}
+	}
+}
+
+// commit writes the first batch that waits.
+func (u *unit) commit() {
+	if !u.persisting && len(u.batches) > 0 {
+		u.persist(u.batches[0])
+	}
+}
+
+func (u *unit) persist(b *batch) {
+	u.id++
+	u.persisting = true
+	if b == nil {
+		u.led = max(u.wrote.term+1, u.term)
+	} else {
+		b.sealed = true
+	}
+	u.do(strategy.Persist{ID: u.id, After: u.last, Data: u.entry(b, u.led)})
+}
+
+// due is when something is.
+func (u *unit) due() (at time.Time) {
+	if !u.reading && (!u.leading || u.doubt) {
+		at = u.readAt
+	}
+	if u.leading {
+		if at.IsZero() || u.beatAt.Before(at) {
+			at = u.beatAt
+		}
+		if len(u.trials) > 0 && u.lookAt.Before(at) {
+			at = u.lookAt
+		}
+	}
+	return at
+}
+
+// row is what the table will say of a host when all is written.
+func (u *unit) row(host string) hosttable.Row {
+	for i := len(u.batches) - 1; i >= 0; i-- {
+		if r, ok := u.batches[i].rows[host]; ok {
+			return r
+		}
+	}
+	r, _ := u.table.Get(host)
+	return r
+}
+
+// set changes a host's row.
+func (u *unit) set(host string, r hosttable.Row) {
+	var b *batch
+	if n := len(u.batches); n > 0 {
+		b = u.batches[n-1]
+	}
+	if b == nil || b.sealed || len(b.order) >= maxBatch {
+		b = &batch{rows: map[string]hosttable.Row{}}
+		u.batches = append(u.batches, b)
+	}
+	if _, there := b.rows[host]; !there {
+		b.order = append(b.order, host)
+	}
+	r.Since = uint32(u.now.Unix())
+	b.rows[host] = r
+}
+
+// answer answers when all that is said of the host is durable: at once, mostly.
+func (u *unit) answer(to strategy.Node, it item) {
+	for i := len(u.batches) - 1; i >= 0; i-- {
+		if _, there := u.batches[i].rows[it.host]; there {
+			u.batches[i].answers = append(u.batches[i].answers, answer{to, it})
+			return
+		}
+	}
+	u.post(to, msgAnswer, it)
+}
