@@ -86,6 +86,13 @@ func (p *process) pump() {
 }
 
 func (p *process) owner(host string) (strategy.Node, bool) {
+	if p.flush.Epoch != 0 { // it leaves: whoever owns the hosts, another node sees to it
+		t := p.machine.Table()
+		if len(t.Members) == 0 {
+			return "", false
+		}
+		return t.Members[p.m.index%len(t.Members)].Node, true
+	}
 	n, state := p.view.Owner(host)
 	if state == strategy.Unknown && p.mind != nil {
 		p.mind.want(host)
@@ -99,13 +106,14 @@ func (p *process) deliver(b member.Batch) {
 	if !ok {
 		return
 	}
+	leaves := p.flush.Epoch != 0
 	p.w.net.send(p.m.index, to, len(b.Data), func() {
 		q := p.w.machines[to].proc
-		if q == nil || q.node != b.To {
+		if q == nil || q.node != b.To || leaves && q.flush.Epoch != 0 {
 			return
 		}
 		p.w.k.within(q, 0, func() {
-			q.takeLinks(decode(b.Data), func(refused []int) {
+			q.takeLinks(decode(b.Data), leaves, func(refused []int) {
 				p.w.net.send(to, p.m.index, 20, func() {
 					p.w.k.within(p, 0, func() { p.taken(b, refused) })
 				})
@@ -114,12 +122,15 @@ func (p *process) deliver(b member.Batch) {
 	})
 }
 
-// takeLinks takes links in from another node; answer is called with those refused when the others are durable and shipped.
-func (p *process) takeLinks(links []url, answer func(refused []int)) {
+// takeLinks takes links in from another node; answer is called with those refused when the others are durable and shipped. With all, those of
+// others' hosts are taken in, too, into the outbox.
+func (p *process) takeLinks(links []url, all bool, answer func(refused []int)) {
 	e := &entry{kind: entryLinks}
 	var refused []int
 	for i, u := range links {
 		switch {
+		case all && !p.view.Ours(p.w.web.hosts[u.host()].name):
+			e.out = append(e.out, p.put(u))
 		case !p.view.Ours(p.w.web.hosts[u.host()].name):
 			refused = append(refused, i)
 			p.w.tellOf(u.host(), "%s refuses a link to %s", p.node, p.w.web.name(u))
@@ -128,9 +139,10 @@ func (p *process) takeLinks(links []url, answer func(refused []int)) {
 			p.w.tellOf(u.host(), "%s takes a link to %s in", p.node, p.w.web.name(u))
 		}
 	}
-	if len(e.links) > 0 {
+	if len(e.links)+len(e.out) > 0 {
 		p.enter(e)
 		p.offered(e.links)
+		p.pump()
 	}
 	p.whenShipped(func() { answer(refused) })
 }

@@ -39,6 +39,14 @@ func (p *process) think(s strategy.Strategy) {
 	p.mind.weigh()
 }
 
+// strategy is what the process thinks with; nil for a Placer.
+func (p *process) strategy() strategy.Strategy {
+	if p.mind == nil {
+		return nil
+	}
+	return p.mind.s
+}
+
 func (m *mind) tell(e strategy.Event) {
 	m.inbox = append(m.inbox, e)
 	if !m.stepping {
@@ -159,7 +167,7 @@ func (m *mind) survey() {
 	p := m.p
 	var found []string
 	for _, h := range p.state.order() {
-		if name := p.w.web.hosts[h].name; !p.view.Ours(name) {
+		if name := p.w.web.hosts[h].name; !p.view.Ours(name) && p.state.kept(h) {
 			found = append(found, name)
 		}
 	}

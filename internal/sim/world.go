@@ -120,6 +120,11 @@ func (w *world) rested(idle *moment) bool {
 	now := w.k.now
 	switch {
 	case now > w.cfg.Turmoil+w.cfg.Limit:
+		for _, p := range w.processes() {
+			if s, ok := p.strategy().(fmt.Stringer); ok && w.telling {
+				w.tell("%v", s)
+			}
+		}
 		w.violate("no rest %v after the faults: %s", w.cfg.Limit, w.unrest())
 		w.judge(true)
 		return true

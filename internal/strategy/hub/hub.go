@@ -1,8 +1,11 @@
 package hub
 
 import (
+	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"kumo/internal/strategy"
@@ -18,6 +21,7 @@ type Hub struct {
 	posted  uint64 // mails
 	epoch   uint64
 	settled uint64
+	calm    time.Time                // since when the epoch is settled
 	members []strategy.Node          // sorted
 	alive   map[strategy.Node]bool   // the same
 	gone    map[strategy.Node]uint64 // who is none any more, by the epoch under which that was first so
@@ -102,6 +106,9 @@ func (h *Hub) setMembers(e strategy.Members) {
 	if e.Epoch < h.epoch {
 		return
 	}
+	if was := h.epoch == h.settled; e.Epoch == e.Settled && (!was || e.Epoch != h.epoch) {
+		h.calm = h.now
+	}
 	h.epoch, h.settled = e.Epoch, max(e.Settled, h.settled)
 	was := h.alive
 	h.members, h.alive = h.members[:0:0], make(map[strategy.Node]bool, len(e.Members))
@@ -115,6 +122,9 @@ func (h *Hub) setMembers(e strategy.Members) {
 			h.gone[n] = e.Epoch
 			h.bury(n)
 		}
+	}
+	if was[h.cfg.Self] != h.alive[h.cfg.Self] {
+		h.begin()
 	}
 	h.moved(e.Moves)
 	h.elect()
@@ -223,3 +233,20 @@ func (h *Hub) Snapshot(io.Writer) error { return nil }
 
 // Restore reads nothing.
 func (h *Hub) Restore(io.Reader) error { return nil }
+
+// String says what the node has not settled, for who looks for the reason why.
+func (h *Hub) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: control unit %s, term %d, synced %v, surveyed %v, whole %d, booked %d, unbooked %d, probing %d\n", h.cfg.Self, h.control, h.term,
+		h.synced, h.surveyed, h.whole, h.booked, h.unbooked, h.probing)
+	for _, host := range slices.Sorted(maps.Keys(h.pending)) {
+		p := h.pending[host]
+		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, books %v, round %d, tries %d, to %s, moved %d, in %v\n", host, p.phase, p.holds, p.owned, p.books, p.round,
+			p.tries, p.to, p.moved, p.at.Sub(h.now))
+	}
+	if u := h.unit; u != nil {
+		fmt.Fprintf(&b, "  unit: leading %v, led %d, last %d by %v, reading %v, persisting %v, doubt %v, batches %d, trials %d\n", u.leading, u.led, u.last, u.wrote,
+			u.reading, u.persisting, u.doubt, len(u.batches), len(u.trials))
+	}
+	return b.String()
+}

@@ -15,7 +15,7 @@ type node struct {
 	view    *view
 	own     *trie
 	foreign [2]*trie
-	young   int // hosts in the younger of the two
+	young   int             // hosts in the younger of the two
 	nodes   []strategy.Node // by number; "" if it is none any more. Views share it: it is changed as a copy
 	numbers map[strategy.Node]uint32
 	dirty   bool // the view is an old one
@@ -146,6 +146,9 @@ func (h *Hub) disown(host string) {
 
 // wanted is told of hosts to which links wait.
 func (h *Hub) wanted(hosts []string) {
+	if !h.alive[h.cfg.Self] {
+		return // it is told again
+	}
 	for _, host := range hosts {
 		if _, mine := h.own.get(key(host)); mine || h.pending[host] != nil {
 			continue
@@ -162,6 +165,9 @@ func (h *Hub) wanted(hosts []string) {
 
 // held is told of hosts that this node holds and does not own.
 func (h *Hub) held(hosts []string) {
+	if !h.alive[h.cfg.Self] {
+		return // its heirs will say so
+	}
 	for _, host := range hosts {
 		if v, mine := h.own.get(key(host)); mine && v == ownGranted {
 			continue
@@ -327,20 +333,37 @@ func (h *Hub) movingHosts() (all []string) {
 	return all
 }
 
-// advance does what is due.
+// begin forgets what is this node's, which has become a member, or is none any more: what it owned others own then.
+func (h *Hub) begin() {
+	for _, p := range h.pending {
+		if p.index >= 0 {
+			heap.Remove(&h.queue, p.index)
+		}
+	}
+	clear(h.pending)
+	h.own, h.dirty = nil, true
+	h.probes, h.probing, h.unbooked = nil, 0, 0
+	h.synced, h.cursor, h.syncAt, h.survey, h.surveyed = false, 0, h.now, false, false
+}
+
+// advanceNode does what is due.
 func (h *Hub) advanceNode() {
 	if !h.alive[h.cfg.Self] {
 		return
 	}
 	h.seek()
-	if !h.synced && !h.syncAt.After(h.now) {
-		h.syncAt = h.now.Add(4 * h.cfg.Retry)
-		h.question(item{kind: itemSync, number: h.cursor})
-	}
+	h.advanceMember()
 	for len(h.queue) > 0 && !h.queue[0].at.After(h.now) {
 		h.due(h.queue[0])
 	}
 	h.startProbes()
+}
+
+func (h *Hub) advanceMember() {
+	if !h.synced && !h.syncAt.After(h.now) {
+		h.syncAt = h.now.Add(4 * h.cfg.Retry)
+		h.question(item{kind: itemSync, number: h.cursor})
+	}
 	if h.synced && !h.survey {
 		h.survey = true
 		h.do(strategy.Survey{})
@@ -427,6 +450,9 @@ func (h *Hub) dueNode() (at time.Time) {
 // answered takes the control unit's answers in.
 func (h *Hub) answered(items []item) {
 	h.askedAt, h.tries = time.Time{}, 0
+	if !h.alive[h.cfg.Self] {
+		return
+	}
 	var lost map[strategy.Node][]string
 	for i := range items {
 		it := &items[i]

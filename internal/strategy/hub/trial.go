@@ -45,10 +45,10 @@ func (u *unit) asked(from strategy.Node, items []item) {
 	}
 	for i := range items {
 		switch it := &items[i]; it.kind {
-		case itemSync:
-			u.list(from, it.number)
 		case itemWant:
 			u.wants(from, it)
+		case itemSync:
+			u.list(from, it.number)
 		case itemClaim:
 			u.claims(from, it)
 		case itemFail:
@@ -102,15 +102,25 @@ func (u *unit) tellOwner(to strategy.Node, host string, owner strategy.Node, r h
 		case rowParked:
 			it = item{kind: itemProve, host: host, number: uint64(r.Round)}
 		case rowPromised:
-			if u.now.Sub(time.Unix(int64(r.Since), 0)) < 2*movePatience {
+			if u.onItsWay(r) {
 				it = item{kind: itemWait, host: host, number: uint64(u.cfg.Wait.Milliseconds())}
-			} else { // nothing came: nobody had it
+			} else { // nobody had anything of it
 				r.State = rowReached
 				u.set(host, r)
 			}
 		}
 	}
 	u.answer(to, it)
+}
+
+// onItsWay reports whether a host may yet come that was promised: as long as members change, nothing moves, and what is to move does so
+// soon after.
+func (u *unit) onItsWay(r hosttable.Row) bool {
+	since := time.Unix(int64(r.Since), 0)
+	if u.calm.After(since) {
+		since = u.calm
+	}
+	return u.epoch != u.settled || u.now.Sub(since) < 2*movePatience
 }
 
 func (u *unit) wait(to strategy.Node, host string) {
@@ -279,12 +289,7 @@ func (u *unit) goOn(t *trial) {
 		return
 	}
 	if owner == "" {
-		i := slices.IndexFunc(t.wants, func(n strategy.Node) bool { return u.alive[n] })
-		if i < 0 {
-			delete(u.trials, t.host) // who wanted it is gone, and its heirs will ask
-			return
-		}
-		owner = t.wants[i]
+		owner = u.custodian(t)
 	}
 	r := hosttable.Row{Owner: owner, State: rowParked, Round: t.round + 1}
 	it := item{kind: itemRest, host: t.host, number: uint64((u.cfg.Rest << min(t.round, 10)).Milliseconds())}
@@ -296,6 +301,14 @@ func (u *unit) goOn(t *trial) {
 	u.answer(owner, it)
 	t.owner = owner
 	u.conclude(t.host, owner)
+}
+
+// custodian is who owns a host that nobody reaches: who wanted it first, if it is a member still.
+func (u *unit) custodian(t *trial) strategy.Node {
+	if i := slices.IndexFunc(t.wants, func(n strategy.Node) bool { return u.alive[n] }); i >= 0 {
+		return t.wants[i]
+	}
+	return u.members[spread(t.host)%len(u.members)]
 }
 
 func (u *unit) holds(from strategy.Node, it *item) {

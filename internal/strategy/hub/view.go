@@ -11,7 +11,7 @@ import (
 type view struct {
 	self    strategy.Node
 	own     *trie
-	foreign [2]*trie // the younger, and the one before
+	foreign [2]*trie        // the younger, and the one before
 	nodes   []strategy.Node // by number; "" if it is none any more
 }
 

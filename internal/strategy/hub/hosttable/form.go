@@ -76,7 +76,7 @@ func (t *Table) LoadPart(b []byte) error {
 		return fmt.Errorf("%w: their checksum is another", ErrDamaged)
 	}
 	l := loader{in: b[:len(b)-8]}
-	if v := l.number(math.MaxUint8); v != version {
+	if v := l.take(1); len(v) == 0 || v[0] != version {
 		return fmt.Errorf("%w: version %d", ErrDamaged, v)
 	}
 	l.part = int(l.number(Parts - 1))

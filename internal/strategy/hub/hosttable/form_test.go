@@ -78,6 +78,7 @@ func TestDamaged(t *testing.T) {
 		"a zero":            make([]byte, 8),
 		"cut short":         good[:len(good)-1],
 		"another version":   sealed([]byte("\x02\x00\x00\x00")),
+		"a long version":    sealed([]byte("\x81\x00\x00\x00\x00")),
 		"no such part":      sealed([]byte("\x01" + uvarint(Parts) + "\x00\x00")),
 		"too much":          sealed([]byte("\x01\x00\x00\x00\x00")),
 		"too little":        sealed([]byte("\x01\x00\x00")),
