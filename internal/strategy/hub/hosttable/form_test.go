@@ -71,7 +71,8 @@ func TestDamaged(t *testing.T) {
 	for _, host := range names {
 		other.Set(host, Row{Owner: "c~1"})
 	}
-	twin := "\x02" + string(rune(len(names[1]))) + names[1] + "\x00\x00\x00\x00\x00\x00\x00" + string(rune(len(names[1]))) + names[1] + "\x00\x00\x00\x00\x00\x00\x00"
+	const nobodys = "\x00\x00\x00\x00\x00\x00\x00"
+	named := string(appendBytes(nil, names[1]))
 	uvarint := func(x uint64) string { return string(binary.AppendUvarint(nil, x)) }
 	cases := map[string][]byte{
 		"nothing":           nil,
@@ -87,8 +88,8 @@ func TestDamaged(t *testing.T) {
 		"a long name":       sealed([]byte("\x01\x00\x00\x01" + uvarint(1<<30) + "aaaaaaaaaaaaaaaa")),
 		"a node twice":      sealed([]byte("\x01\x00\x02\x01a\x01a\x00")),
 		"a node of no name": sealed([]byte("\x01\x00\x01\x00\x00")),
-		"a host twice":      sealed([]byte("\x01\x00\x00" + twin)),
-		"no such owner":     sealed(bytes.Replace([]byte("\x01\x00\x00"+twin), []byte("\x00\x00\x00\x00\x00\x00\x00"), []byte("\x01\x00\x00\x00\x00\x00\x00"), 1)),
+		"a host twice":      sealed([]byte("\x01\x00\x00\x02" + named + nobodys + named + nobodys)),
+		"no such owner":     sealed([]byte("\x01\x00\x00\x01" + named + "\x01\x00\x00\x00\x00\x00\x00")),
 		"another part":      sealed(append([]byte{1, 1}, good[2:len(good)-8]...)),
 	}
 	for i := range good {
