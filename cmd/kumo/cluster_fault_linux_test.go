@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -16,30 +17,71 @@ func (r *round) carryOut(f *fault, over <-chan struct{}) {
 		return
 	case <-time.After(time.Until(r.began.Add(f.after))):
 	}
+	if f.kind == control && !r.findControl(f) {
+		return
+	}
 	f.began = time.Now()
-	n := r.nodes[f.node]
-	if err := r.harm(f, n); err != nil {
+	if err := r.harm(f); err != nil {
 		r.trouble <- fmt.Errorf("%v: %w", f, err)
 		return
 	}
 	if f.lasts > 0 {
 		select {
 		case <-over:
-			if f.kind == kill || f.kind == replace {
+			if f.kind == kill || f.kind == replace || f.kind == control {
 				return
 			}
 		case <-time.After(f.lasts):
 		}
 	}
 	f.back = time.Now()
-	if err := r.heal(f, n); err != nil {
+	if err := r.heal(f); err != nil {
 		r.trouble <- fmt.Errorf("end %v: %w", f, err)
 	}
 }
 
-func (r *round) harm(f *fault, n *clusterNode) error {
+// findControl names the node that is the control unit as the fault's. It is none if nobody is, or if it is away already.
+func (r *round) findControl(f *fault) bool {
+	is, err := r.status()
+	i := slices.IndexFunc(r.nodes, func(n *clusterNode) bool { return err == nil && n.name == is.control() })
+	if i < 0 || slices.ContainsFunc(r.faults, func(o *fault) bool { return o.node == i || o.with == i }) {
+		return false
+	}
+	f.node = i
+	r.affect(f)
+	return true
+}
+
+// By a fault of kind loss this share of packets is lost, for so long.
+const (
+	manyLost    = 0.3
+	manyLostFor = 20 * time.Second
+)
+
+// lose changes what share of the packets between nodes is lost; 0: as it was before.
+func (r *round) lose(share float64) error {
+	for _, a := range r.nodes {
+		for _, b := range r.nodes {
+			if a == b {
+				continue
+			}
+			path := r.paths[[2]*netlab.Host{a.host, b.host}]
+			path.Loss = max(path.Loss, share)
+			if err := r.lab.SetPath(a.host, b.host, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *round) harm(f *fault) error {
+	if f.kind == loss {
+		return r.lose(manyLost)
+	}
+	n := r.nodes[f.node]
 	switch f.kind {
-	case kill:
+	case kill, control:
 		return n.end()
 	case pause:
 		return n.life.Signal(syscall.SIGSTOP)
@@ -50,7 +92,8 @@ func (r *round) harm(f *fault, n *clusterNode) error {
 	case leave:
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		return n.life.Signal(syscall.SIGINT) // lookAfter sees how it ends
+		n.leaving = true // lookAfter sees how it ends
+		return n.life.Signal(syscall.SIGINT)
 	case replace:
 		if err := n.end(); err != nil {
 			return err
@@ -61,28 +104,19 @@ func (r *round) harm(f *fault, n *clusterNode) error {
 	return fmt.Errorf("there is no fault %q", f.kind)
 }
 
-func (r *round) heal(f *fault, n *clusterNode) error {
+func (r *round) heal(f *fault) error {
+	if f.kind == loss {
+		return r.lose(0)
+	}
+	n := r.nodes[f.node]
 	switch f.kind {
-	case kill, replace:
+	case kill, replace, control:
 		return r.start(n)
 	case pause:
 		return n.life.Signal(syscall.SIGCONT)
 	case partition:
 		return r.lab.Heal()
 	}
-	return nil
-}
-
-// end ends a node's process without warning.
-func (n *clusterNode) end() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	p := n.life
-	n.life = nil // its end is no surprise
-	if err := p.Signal(syscall.SIGKILL); err != nil {
-		return err
-	}
-	<-p.Done()
 	return nil
 }
 

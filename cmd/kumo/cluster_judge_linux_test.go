@@ -30,21 +30,7 @@ func (r *round) judge(sum tallies) {
 	r.wantCovered(score)
 	r.wantPolite(e)
 	r.wantFewTwice(e, score)
-	r.wantRecords(e)
-}
-
-// keep writes down what the server saw, where files are kept.
-func (r *round) keep(e *evidence) {
-	if os.Getenv("KUMO_KEEP") == "" {
-		return
-	}
-	var b strings.Builder
-	for _, q := range e.log {
-		fmt.Fprintf(&b, "%.4f %.4f %s %s %d %v %s\n", q.At.Sub(r.began).Seconds(), q.End.Sub(r.began).Seconds(), q.Client, q.Host, q.Status, q.Whole, q.Target)
-	}
-	if err := os.WriteFile(filepath.Join(r.dir, "requests"), []byte(b.String()), 0o666); err != nil {
-		r.Error(err)
-	}
+	r.wantRecords(e, r.web.Truth(synthweb.TruthOptions{}))
 }
 
 // add puts down to each fault what belongs to it, and says it.
@@ -106,16 +92,16 @@ func (r *round) wantCovered(score synthweb.Score) {
 
 // wantPolite checks that one node at a time asks a host, with the delay in between. A node that was paused may find out a request too late, on each
 // of its connections.
-func (r *round) wantPolite(e *evidence) {
-	r.Helper()
+func (c *labCluster) wantPolite(e *evidence) {
+	c.Helper()
 	slips, violations := e.meetings()
 	for i, m := range violations {
 		if i == 5 {
-			r.Errorf("and %d more", len(violations)-i)
+			c.Errorf("and %d more", len(violations)-i)
 			break
 		}
-		r.Errorf("at %v %s asked %s for %s %v after %s had (%v to %v)", r.since(m.Request.At), m.Request.Client, m.Request.Host, m.Request.Target, m.Gap,
-			m.Before.Client, r.since(m.Before.At), r.since(m.Before.End))
+		c.Errorf("at %v %s asked %s for %s %v after %s had (%v to %v)", c.since(m.Request.At), m.Request.Client, m.Request.Host, m.Request.Target, m.Gap,
+			m.Before.Client, c.since(m.Before.At), c.since(m.Before.End))
 	}
 	for _, f := range e.faults {
 		n := 0
@@ -125,7 +111,7 @@ func (r *round) wantPolite(e *evidence) {
 			}
 		}
 		if held := e.held(f); f.kind == pause && n > held {
-			r.Errorf("%v: it made %d requests too many, and was on %d hosts", f, n, held)
+			c.Errorf("%v: it made %d requests too many, and was on %d hosts", f, n, held)
 		}
 	}
 }
@@ -134,7 +120,7 @@ func (r *round) wantPolite(e *evidence) {
 const behind = 6 * time.Second
 
 // wantFewTwice allows what was under way when a node was ended, stopped or cut off, and what it fetched before that or, where it was cut off, after that
-// and could tell nobody; and 1 % of the pages.
+// and could tell nobody; and 1 % of the pages. Where many packets are lost, the nodes that were given up for dead meanwhile are as if cut off.
 func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
 	r.Helper()
 	most := score.Truth / 100
@@ -148,6 +134,9 @@ func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
 			continue
 		case partition:
 			until = until.Add(behind)
+		case loss:
+			f = &fault{kind: loss, began: f.began, clients: r.givenUp()}
+			until = until.Add(manyLostFor + behind)
 		}
 		for _, q := range e.log {
 			if f.by(q) && q.At.After(from) && q.At.Before(until) {
@@ -164,37 +153,52 @@ func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
 	}
 }
 
-// electing reports whether a server had gone shortly before a fault: until the others have agreed who goes on, no log can be written.
+// givenUp are the addresses of nodes that have lost a place.
+func (r *round) givenUp() (clients []string) {
+	for _, n := range r.nodes {
+		if lives, err := filepath.Glob(filepath.Join(n.dir, "lost", "*")); err == nil && len(lives) > 0 {
+			clients = append(clients, n.host.Addr().String())
+		}
+	}
+	return clients
+}
+
+// electing reports whether a server had gone shortly before a fault, or hardly heard the others: until they have agreed who goes on, no log can be
+// written.
 func (e *evidence) electing(f *fault) bool {
 	return slices.ContainsFunc(e.faults, func(o *fault) bool {
-		return o != f && o.node < clusterServers && !o.began.After(f.began) && f.began.Sub(o.began) < 12*time.Second
+		until := o.began.Add(12 * time.Second)
+		if o.kind == loss {
+			until = until.Add(manyLostFor)
+		}
+		return o != f && o.node < clusterServers && !o.began.After(f.began) && f.began.Before(until)
 	})
 }
 
 // wantRecords checks the files of each node against each other, and those of all against what the server saw.
-func (r *round) wantRecords(e *evidence) {
-	r.Helper()
+func (c *labCluster) wantRecords(e *evidence, truth *synthweb.Truth) {
+	c.Helper()
 	var dirs []string
-	for _, n := range r.nodes {
+	for _, n := range c.nodes {
 		for _, dir := range append(n.lost, n.dir) {
 			lives, err := filepath.Glob(filepath.Join(dir, "lost", "*")) // of nodes that had lost their place
 			if err != nil {
-				r.Error(err)
+				c.Error(err)
 			}
 			dirs = append(append(dirs, dir), lives...)
 		}
 	}
-	r.wantVerified(dirs)
-	wrong, err := e.compare(r.web.Truth(synthweb.TruthOptions{}), r.server.Port(), dirs)
+	c.wantVerified(dirs)
+	wrong, err := e.compare(truth, c.server.Port(), dirs)
 	if err != nil {
-		r.Error(err)
+		c.Error(err)
 	}
 	for i, s := range wrong {
 		if i == 5 {
-			r.Errorf("and %d more", len(wrong)-i)
+			c.Errorf("and %d more", len(wrong)-i)
 			break
 		}
-		r.Error(s)
+		c.Error(s)
 	}
 }
 
@@ -202,15 +206,15 @@ func (r *round) wantRecords(e *evidence) {
 var waitless = regexp.MustCompile(`^note: state/seen: (\S+): it is known, and nothing here says what became of it`)
 
 // wantVerified checks that the files of each node agree. What is left out is written down by the node that its host belonged to then.
-func (r *round) wantVerified(dirs []string) {
-	r.Helper()
+func (c *labCluster) wantVerified(dirs []string) {
+	c.Helper()
 	var skipped strings.Builder
 	for _, dir := range dirs {
 		data, _ := os.ReadFile(filepath.Join(dir, "skipped.jsonl")) // there may be none
 		skipped.Write(data)
 	}
 	for _, dir := range dirs {
-		cmd := exec.Command(kumoProgram(r.T), "verify", "--all", dir)
+		cmd := exec.Command(kumoProgram(c.T), "verify", "--all", dir)
 		out, err := cmd.CombinedOutput()
 		faults := 0
 		for line := range strings.Lines(string(out)) {
@@ -221,10 +225,10 @@ func (r *round) wantVerified(dirs []string) {
 			case m == nil || strings.Contains(skipped.String(), strconv.Quote(m[1])):
 				continue
 			}
-			r.Errorf("kumo verify %s: %s", dir, line)
+			c.Errorf("kumo verify %s: %s", dir, line)
 		}
 		if code := cmd.ProcessState.ExitCode(); err != nil && code != exitUsage && faults == 0 { // of usage: it got not as far as to be a crawl
-			r.Errorf("kumo verify %s: %v: %s", dir, err, out)
+			c.Errorf("kumo verify %s: %v: %s", dir, err, out)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,16 +11,16 @@ import (
 )
 
 // TestCluster has five nodes, each on a host of its own, crawl a synthetic web while they are killed, paused, cut off, replaced, leave
-// and join: KUMO_ROUNDS times (none unless it is set), with seeds from KUMO_SEED on. Of three rounds with seeds in a row, the first
-// divisible by three, each kind of fault comes once or more. Nothing may be missing, hosts are asked by one node at a time, and what all nodes have
-// written down is what the server saw. KUMO_KEEP is a folder for what the nodes wrote.
+// and join, and lose what they say to each other: KUMO_ROUNDS times (none unless it is set), with seeds from KUMO_SEED on. Of three rounds with
+// seeds in a row, the first divisible by three, each kind of fault comes once or more. Nothing may be missing, hosts are asked by one node at a time,
+// and what all nodes have written down is what the server saw. KUMO_STRATEGY is the strategy, KUMO_KEEP a folder for what the nodes wrote.
 func TestCluster(t *testing.T) {
 	rounds := number("KUMO_ROUNDS", 0)
 	if rounds == 0 {
 		t.Skip("SKIPPED: it takes a minute a round; set KUMO_ROUNDS to run it")
 	}
 	seed := number("KUMO_SEED", rand.Uint64N(1<<40)*3)
-	t.Logf("KUMO_SEED=%d", seed)
+	t.Logf("KUMO_SEED=%d, strategy %s", seed, strategyOf("KUMO_STRATEGY", "shard"))
 	sum := tallies{}
 	for n := range rounds {
 		t.Run(fmt.Sprint(seed+n), func(t *testing.T) {
@@ -41,14 +42,16 @@ const (
 	join      kind = "join"      // a new node comes
 	leave     kind = "leave"     // SIGINT
 	replace   kind = "replace"   // SIGKILL and its disk thrown away; a new node of that name begins
+	loss      kind = "loss"      // of the packets between nodes, all of them, many are lost
+	control   kind = "control"   // SIGKILL of the control unit, one of the servers; where the strategy has none, nothing
 )
 
-var kinds = []kind{kill, pause, partition, join, leave, replace}
+var kinds = []kind{kill, pause, partition, join, leave, replace, loss, control}
 
 // A fault is one of them at a time.
 type fault struct {
 	kind    kind
-	node    int           // index of the node
+	node    int           // index of the node; -1: of none, or not known yet
 	with    int           // of another that is cut off together with it, or -1
 	after   time.Duration // from the start of the crawl
 	lasts   time.Duration
@@ -66,36 +69,58 @@ const (
 func plan(seed uint64) (faults []*fault) {
 	deck := rand.New(rand.NewPCG(seed/3, 1)).Perm(len(kinds))
 	dice := rand.New(rand.NewPCG(seed, 2))
-	todo := []kind{kinds[deck[seed%3*2]], kinds[deck[seed%3*2+1]]}
-	if dice.IntN(4) == 0 {
-		todo = append(todo, kinds[dice.IntN(len(kinds))])
+	var todo []kind
+	for i := int(seed % 3); i < len(deck); i += 3 {
+		todo = append(todo, kinds[deck[i]])
 	}
-	victims, served := dice.Perm(clusterNodes), false
+	if extra := kinds[dice.IntN(len(kinds))]; len(todo) < 3 && dice.IntN(4) == 0 && !slices.Contains(todo, extra) {
+		todo = append(todo, extra)
+	}
 	at := seconds(dice, 4, 10)
 	for _, k := range todo {
-		f := &fault{kind: k, with: -1, after: at, lasts: lengthOf(dice, k)}
+		faults = append(faults, &fault{kind: k, node: -1, with: -1, after: at, lasts: lengthOf(dice, k)})
 		at += seconds(dice, 3, 20)
-		if k == join {
-			f.node = clusterNodes + len(slices.DeleteFunc(slices.Clone(faults), func(f *fault) bool { return f.kind != join }))
-			faults = append(faults, f)
+	}
+	cast(faults, dice)
+	return slices.DeleteFunc(faults, func(f *fault) bool { return f.node < 0 && f.kind != loss && f.kind != control }) // everybody has had his share
+}
+
+// cast chooses the nodes. Who is to leave is chosen first: it cannot be a server.
+func cast(faults []*fault, dice *rand.Rand) {
+	victims, joined := dice.Perm(clusterNodes), 0
+	served := slices.ContainsFunc(faults, func(f *fault) bool { return f.kind == control })
+	inTurn := slices.Clone(faults)
+	slices.SortStableFunc(inTurn, func(a, b *fault) int { return cmp.Compare(turn(a), turn(b)) })
+	for _, f := range inTurn {
+		switch f.kind {
+		case loss, control:
+			continue
+		case join:
+			f.node = clusterNodes + joined
+			joined++
 			continue
 		}
-		i := slices.IndexFunc(victims, func(v int) bool { return v >= clusterServers || !served && k != leave })
+		i := slices.IndexFunc(victims, func(v int) bool { return v >= clusterServers || !served && f.kind != leave })
 		if i < 0 {
-			continue // everybody has had his share
+			continue
 		}
 		f.node = victims[i]
 		served = served || f.node < clusterServers
 		victims = slices.Delete(victims, i, i+1)
-		if k == partition && dice.IntN(2) == 0 { // two together: without servers, or with two, so that they are the ones who go on
+		if f.kind == partition && dice.IntN(2) == 0 { // two together: without servers, or with two, so that they are the ones who go on
 			f.with = slices.IndexFunc(victims, func(v int) bool { return (v < clusterServers) == (f.node < clusterServers) })
 			if f.with >= 0 {
 				f.with = victims[f.with]
 			}
 		}
-		faults = append(faults, f)
 	}
-	return faults
+}
+
+func turn(f *fault) int {
+	if f.kind == leave {
+		return 0
+	}
+	return 1
 }
 
 // lengthOf is how long a fault lasts: a lease, of 14 seconds, ends in the meantime, or not.
@@ -105,7 +130,9 @@ func lengthOf(dice *rand.Rand, k kind) time.Duration {
 		return 30 * time.Second
 	case replace:
 		return seconds(dice, 0, 3)
-	case partition, kill:
+	case loss:
+		return manyLostFor
+	case partition, kill, control:
 		if dice.IntN(2) == 0 {
 			return seconds(dice, 1, 8)
 		}
@@ -119,7 +146,10 @@ func seconds(dice *rand.Rand, least, most int) time.Duration {
 }
 
 func (f *fault) String() string {
-	s := fmt.Sprintf("%s of n%d", f.kind, f.node+1)
+	s := string(f.kind)
+	if f.node >= 0 {
+		s += fmt.Sprintf(" of n%d", f.node+1)
+	}
 	if f.with >= 0 {
 		s += fmt.Sprintf(" and n%d", f.with+1)
 	}

@@ -1,0 +1,306 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"kumo/internal/look"
+	"kumo/internal/netlab"
+	"kumo/internal/secret"
+	"kumo/internal/synthweb"
+)
+
+// A labCluster is the nodes of one crawl, each on a host of its own, and a web for them.
+type labCluster struct {
+	*testing.T
+	dir      string
+	strategy string
+	flags    []string // that kumo node is given besides
+	first    int      // how many of the nodes are there from the beginning
+	lab      *netlab.Lab
+	secret   string
+	desk     *netlab.Host // where commands are given
+	web      *synthweb.Web
+	server   *synthweb.Server
+	nodes    []*clusterNode
+	forming  time.Duration // from the start of the crawl until all nodes were members
+	began    time.Time     // when they were
+	ended    time.Time
+}
+
+// A clusterNode is one place for a node: a host with a disk.
+type clusterNode struct {
+	name    string
+	host    *netlab.Host
+	dir     string
+	lost    []string // disks thrown away
+	mu      sync.Mutex
+	life    *netlab.Process // nil: not started, or gone for good
+	lives   int
+	leaving bool // it was told to
+}
+
+// newLabCluster makes hosts for n nodes, of which first are there from the beginning. KUMO_KEEP is a folder for what they write.
+func newLabCluster(t *testing.T, name string, seed uint64, strategy string, first, n int) *labCluster {
+	t.Helper()
+	c := &labCluster{T: t, dir: t.TempDir(), strategy: strategy, first: first, secret: secret.New().Text(), lab: netlab.ForTest(t, seed)}
+	if keep := os.Getenv("KUMO_KEEP"); keep != "" {
+		c.dir = filepath.Join(keep, name)
+		if err := errors.Join(os.RemoveAll(c.dir), os.MkdirAll(c.dir, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		name := fmt.Sprintf("n%d", i+1)
+		c.nodes = append(c.nodes, &clusterNode{name: name, host: c.lab.Add(t, name), dir: filepath.Join(c.dir, name)})
+	}
+	c.desk = c.lab.Add(t, "desk")
+	return c
+}
+
+// serve serves a web of small pages in the lab.
+func (c *labCluster) serve(cfg synthweb.Config) {
+	c.Helper()
+	cfg.MedianSize, cfg.Spread, cfg.Latency = 4<<10, -1, 10*time.Millisecond
+	cfg.Kinds[synthweb.Image], cfg.Kinds[synthweb.Style] = 0, 0
+	c.web = synthweb.New(cfg)
+	c.server = serveInLab(c.T, c.lab, c.web)
+}
+
+func serveInLab(t *testing.T, lab *netlab.Lab, web *synthweb.Web) (server *synthweb.Server) {
+	t.Helper()
+	host, err := lab.Host("web", web.Len())
+	if err == nil {
+		err = host.Do(func() (err error) {
+			server, err = synthweb.Serve(t.Context(), web, synthweb.ServeOptions{On: host.Addrs, DNS: true, Log: true})
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return server
+}
+
+// servers are the addresses of those who run servers.
+func (c *labCluster) servers() string {
+	var all []string
+	for _, n := range c.nodes[:clusterServers] {
+		all = append(all, clusterAddr(n.host))
+	}
+	return strings.Join(all, ",")
+}
+
+func clusterAddr(h *netlab.Host) string { return netip.AddrPortFrom(h.Addr(), 7070).String() }
+
+// start starts a node's process.
+func (c *labCluster) start(n *clusterNode) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lives++
+	out, err := os.OpenFile(filepath.Join(c.dir, n.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	fmt.Fprintf(out, "--- life %d, at %v of the crawl\n", n.lives, c.since(time.Now()))
+	args := []string{"node", "--crawl", "lab", "--name", n.name, "--strategy", c.strategy, "--listen", clusterAddr(n.host), "--join", c.servers(),
+		"--servers", strconv.Itoa(clusterServers), "--out", n.dir, "--memory", "64MiB", "--min-free-disk", "0", "--dns-server", c.server.DNS()}
+	cmd := exec.Command(kumoProgram(c.T), append(args, c.flags...)...)
+	cmd.Env = append(os.Environ(), secretVariable+"="+c.secret)
+	cmd.Stdout, cmd.Stderr = out, out
+	n.life, err = n.host.Start(cmd)
+	return err
+}
+
+func (c *labCluster) since(at time.Time) time.Duration {
+	if c.began.IsZero() {
+		return 0
+	}
+	return at.Sub(c.began).Round(time.Millisecond)
+}
+
+// command runs kumo on the desk.
+func (c *labCluster) command(most time.Duration, args ...string) (string, error) {
+	var out, said bytes.Buffer
+	cmd := exec.Command(kumoProgram(c.T), args...)
+	cmd.Env = append(os.Environ(), secretVariable+"="+c.secret)
+	cmd.Stdout, cmd.Stderr = &out, &said
+	p, err := c.desk.Start(cmd)
+	if err == nil {
+		if err = p.Wait(most); p.Code() == -1 {
+			_ = p.Signal(syscall.SIGKILL)
+			<-p.Done()
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("kumo %s: %w: %s", strings.Join(args, " "), err, said.String())
+	}
+	return out.String(), err
+}
+
+// tell gives a command that speaks of the crawl; without it there is nothing to test.
+func (c *labCluster) tell(verb string, args ...string) {
+	c.Helper()
+	if _, err := c.command(time.Minute, append([]string{verb, "--crawl", "lab", "--join", c.servers(), "--wait", "50s"}, args...)...); err != nil {
+		c.Error(err)
+		c.why()
+		c.FailNow()
+	}
+}
+
+// begin starts the first nodes, and the crawl.
+func (c *labCluster) begin(delay time.Duration, flags ...string) {
+	c.Helper()
+	for _, n := range c.nodes[:c.first] {
+		if err := c.start(n); err != nil {
+			c.Fatal(err)
+		}
+	}
+	c.tell("start", append([]string{"--scope", "any", "--allow-private", "--contact", "test@example.org", "--delay", delay.String(), "--ip-delay", "0",
+		c.server.SeedURLs()[0]}, flags...)...)
+}
+
+// A labStatus is what kumo status says.
+type labStatus struct {
+	look.Cluster
+	Control any `json:"control"`
+}
+
+// control is the name of the node that is the control unit, "" where none is named.
+func (s labStatus) control() string {
+	identity, _ := s.Control.(string)
+	name, _, _ := strings.Cut(identity, "~")
+	return name
+}
+
+func (c *labCluster) status() (is labStatus, err error) {
+	out, err := c.command(10*time.Second, "status", "--crawl", "lab", "--join", c.servers(), "--json")
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &is)
+	}
+	return is, err
+}
+
+// settle waits until the first nodes are members and have what is theirs: what happens before is not what is tested.
+func (c *labCluster) settle(most time.Duration) {
+	c.Helper()
+	began := time.Now()
+	for time.Since(began) < most {
+		is, err := c.status()
+		members := 0
+		for _, n := range is.Nodes {
+			if n.Is == look.NodeMember {
+				members++
+			}
+		}
+		if err == nil && is.Settled && members == c.first {
+			c.forming = time.Since(began)
+			return
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	c.Errorf("%d nodes are not a cluster after %v", c.first, most)
+	c.why()
+	c.FailNow()
+}
+
+// lookAfter returns the nodes that run, and complains of those that have failed. The first that ends because the crawl is done tells when it was.
+func (c *labCluster) lookAfter() (running []*clusterNode) {
+	for _, n := range c.nodes {
+		n.mu.Lock()
+		if p := n.life; p != nil {
+			select {
+			case <-p.Done():
+				if p.Code() != exitDone {
+					c.Errorf("%s has ended by itself, with exit code %d", n.name, p.Code())
+				}
+				if c.ended.IsZero() && !n.leaving {
+					c.ended = time.Now()
+				}
+				n.life = nil
+			default:
+				running = append(running, n)
+			}
+		}
+		n.mu.Unlock()
+	}
+	return running
+}
+
+// stop ends what has not ended by itself.
+func (c *labCluster) stop(done bool) {
+	c.Helper()
+	if !done {
+		c.why()
+	}
+	for _, n := range c.nodes {
+		if n.life == nil {
+			continue
+		}
+		_ = n.life.Signal(syscall.SIGKILL) // where it has not ended
+		<-n.life.Done()
+	}
+}
+
+// why says what is known of a crawl that came to no end.
+func (c *labCluster) why() {
+	c.Helper()
+	all, err := c.command(10*time.Second, "status", "--crawl", "lab", "--join", c.servers(), "--json")
+	c.Logf("status: %s %v\n%s", all, err, c.server.Score())
+	for _, n := range c.nodes {
+		text, _ := os.ReadFile(filepath.Join(c.dir, n.name+".log"))
+		c.Logf("%s said:\n%s", n.name, text[max(0, len(text)-2000):])
+		if n.life != nil && os.Getenv("KUMO_KEEP") != "" {
+			_ = n.life.Signal(syscall.SIGQUIT) // its stacks are in the log
+		}
+	}
+}
+
+// keep writes down what the server saw, where files are kept.
+func (c *labCluster) keep(e *evidence) {
+	if os.Getenv("KUMO_KEEP") == "" {
+		return
+	}
+	var b strings.Builder
+	for _, q := range e.log {
+		at, end := q.At.Sub(c.began).Seconds(), q.End.Sub(c.began).Seconds()
+		fmt.Fprintf(&b, "%.4f %.4f %s %s %d %v %s\n", at, end, q.Client, q.Host, q.Status, q.Whole, q.Target)
+	}
+	if err := os.WriteFile(filepath.Join(c.dir, "requests"), []byte(b.String()), 0o666); err != nil {
+		c.Error(err)
+	}
+}
+
+// end ends a node's process without warning.
+func (n *clusterNode) end() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.life
+	if p == nil {
+		return fmt.Errorf("%s does not run", n.name)
+	}
+	n.life = nil // its end is no surprise
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-p.Done()
+	return nil
+}
+
+// strategyOf is the strategy that an environment variable names.
+func strategyOf(variable, otherwise string) string { return cmp.Or(os.Getenv(variable), otherwise) }
