@@ -18,6 +18,11 @@ func TestHub(t *testing.T) {
 	if os.Getenv("KUMO_CALM") != "" {
 		cfg.FaultEvery = -1
 	}
+	if host, err := strconv.Atoi(os.Getenv("KUMO_HOST")); err == nil {
+		_, f := Story(cfg, first, host)
+		t.Log(strings.Join(f.Story, "\n"))
+		return
+	}
 	r := Soak(t.Context(), cfg, nil)
 	t.Log(r)
 	for i, f := range r.Failed {

@@ -110,6 +110,8 @@ func (j *judge) direction(text string, measure int, p Place, sign, least, most f
 	numbers := fmt.Sprintf("%s: %s", ends(c, m), t)
 	way := t.way()
 	switch {
+	case t.none:
+		j.find(text, false, numbers, "there is none")
 	case way != sign:
 		j.find(text, false, numbers, fmt.Sprintf("it %s; %s", t.verb(), account(c)))
 	case math.Abs(t.part) > most:
@@ -172,6 +174,7 @@ type trend struct {
 	slope  float64   // their mean
 	part   float64   // from end to end of the axis, divided by the measure's mean
 	sure   float64   // less than this part is no trend
+	none   bool      // all is 0
 }
 
 func trendOf(c []Point, m Measure) (t trend) {
@@ -192,7 +195,7 @@ func trendOf(c []Point, m Measure) (t trend) {
 	var deviation float64
 	t.slope, deviation = meanAndDeviation(t.slopes)
 	t.sure = flatly
-	if sum > 0 {
+	if t.none = sum == 0; !t.none {
 		t.part = t.slope * span / sum
 		t.sure = max(flatly, 2*deviation/math.Sqrt(float64(len(t.slopes)))*span/sum)
 	}

@@ -47,19 +47,19 @@ func (u *unit) entry(b *batch, term uint64) []byte {
 	if b == nil {
 		return w
 	}
+	var rows varint.Writer
 	for _, host := range b.order {
-		appendRow(&w, host, b.rows[host])
+		appendRow(&rows, host, b.rows[host])
 	}
-	for size := len(w); ; {
+	for left := len(rows); left > 0 && len(w) < maxEntry; { // parts first: they do not have these rows yet
 		before := len(w)
 		w.Byte(recordPart)
 		w.Uint(uint64(u.part))
 		w.Bytes(u.table.AppendPart(nil, u.part))
 		u.part = (u.part + 1) % hosttable.Parts
-		if size -= len(w) - before; size <= 0 || len(w) > maxEntry {
-			return w
-		}
+		left -= len(w) - before
 	}
+	return append(w, rows...)
 }
 
 const maxEntry = 2 << 20

@@ -111,8 +111,8 @@ func (h *Hub) yield(host string, to strategy.Node) {
 	if h.own, was = h.own.without(k); was {
 		h.dirty = true
 	}
-	if to == "" {
-		return
+	if !h.alive[to] {
+		return // or this node does not know it yet: it will ask again
 	}
 	n, known := h.numbers[to]
 	if !known {
@@ -173,15 +173,13 @@ func (h *Hub) held(hosts []string) {
 			continue
 		}
 		p := h.pending[host]
-		switch {
-		case p == nil:
+		if p == nil {
 			p = h.add(host, holding)
-		case p.phase == probing:
-		default:
+		} else { // whatever was under way: what the control unit must know first is that it is held here
 			h.turn(p, holding)
 		}
 		p.holds, p.moved = true, 0
-		if !p.books && p.phase == holding {
+		if !p.books {
 			p.books = true
 			h.unbooked++
 		}
@@ -316,7 +314,9 @@ func (h *Hub) moved(moves []strategy.Move) {
 	for _, host := range h.movingHosts() {
 		switch p := h.pending[host]; {
 		case p.moved > 0 && h.settled >= p.moved:
-			h.drop(p)
+			if h.drop(p); !h.alive[p.to] { // it went to an heir, or stays
+				h.survey, h.surveyed = false, false
+			}
 		case p.moved == 0 && !h.alive[p.to]:
 			h.turn(p, holding)
 		}
