@@ -9,11 +9,12 @@ made-up hosts, made-up nodes and, where time matters, a clock that does not wait
 comes within seconds, and the same flags give the same answer, on any machine: what a random choice decides comes from --seed.
 
   kumo sim hash       how evenly Igloo's two-level hash spreads hosts, and how many move when a node comes or goes
-  kumo sim soak       whether a cluster loses nothing, and stays polite, whatever fails`
+  kumo sim soak       whether a cluster loses nothing, and stays polite, whatever fails
+  kumo sim dspider    DSpider's experiments with a control unit again, and how many nodes one can serve`
 
 func simCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sim", Short: "Try out what a cluster does", Long: simLong, Args: cobra.ArbitraryArgs, RunE: noVerb,
 		DisableFlagsInUseLine: true}
-	cmd.AddCommand(simHash(), simSoak())
+	cmd.AddCommand(simHash(), simSoak(), simDSpider())
 	return cmd
 }

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kumo/internal/sim/experiments"
+)
+
+const simDSpiderLong = `Make the two experiments again by which DSpider (Wu, Ke, He and Liu, 2011) was judged, in virtual time.
+
+DSpider has nodes that fetch, and a control unit that notes whose each host is: whoever can connect within a timeout. The paper had 3 to
+7 nodes fetch 200,000 files from 400 hosts, in one network (LAN) and in as many as nodes (WAN); then 3 nodes with a timeout of 3 to 7 T.
+
+  paper   its rules: fetch from a host at once, claim it then, drop it if it is another's; what a node cannot reach is sent to all others
+  kumo    kumo's: ask, probe, claim, and fetch what was granted; links go to the owner; a host that nobody reaches is parked, and tried
+          again with a longer timeout
+
+Each for nodes that fetch one file after another, and for nodes that fetch so many at once that their links are saturated. Measures, in
+the paper's units: speed of all nodes (f/T), srcuse of one (f/10T), communicate, messages in and out of the control unit (per 100 T), and
+duplicate, files fetched in vain (per 10,000). f is a unit of size and T one of time. Then each of the paper's statements is judged by the
+numbers: seen, or not seen, with what the figures say of why.
+
+What the paper does not say is assumed, and a flag: how files follow each other at a node, how a LAN's bandwidth is shared, how long
+messages take, and whether nodes reach the hosts that they begin with. docs/dspider.md argues for each.
+
+With --scale another question: at how many nodes is the control unit the limit? It is a queue for one processor that takes a time for each
+message and each claim, and a log that takes a time for each entry. Nodes want owners as their fetching finds hosts. Compared are one
+claim at a time, batches, and batches to several control units that have a part of the hosts each.
+
+The same flags give the same bytes, in tables and pictures alike.`
+
+const simDSpiderExample = `  kumo sim dspider                                  # the tables and what is seen, in about a minute
+  kumo sim dspider --out dspider                    # and CSV, PNG and SVG
+  kumo sim dspider --share running                  # a LAN's bandwidth is that of those who transfer just then
+  kumo sim dspider --scale --out dspider --persist-time 10ms`
+
+// A dspider is the command's flags.
+type dspider struct {
+	world   experiments.DSpider
+	scale   experiments.Scale
+	scaling bool
+	share   string
+	order   string
+	out     string
+}
+
+func simDSpider() *cobra.Command {
+	d := dspider{world: experiments.Paper(), scale: experiments.ScaleOfPaper(), share: "parts", order: "host"}
+	cmd := &cobra.Command{Use: "dspider", Short: "Make DSpider's experiments again", Long: simDSpiderLong, Example: simDSpiderExample,
+		Args: cobra.NoArgs}
+	d.flags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d.world.OwnPart, d.world.Turns = d.share == "parts", d.order == "turns"
+		if err := d.check(cmd); err != nil {
+			return err
+		}
+		if err := d.folder(); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		if d.scaling {
+			return d.runScale(cmd)
+		}
+		return d.run(cmd)
+	}
+	return cmd
+}
+
+func (d *dspider) flags(cmd *cobra.Command) {
+	f, w := cmd.Flags(), &d.world
+	f.StringVar(&d.out, "out", "", "write tables as CSV and pictures as PNG and SVG into `DIR`")
+	f.IntVar(&w.Runs, "runs", w.Runs, "make each run with `K` seeds; tables have mean and standard deviation")
+	f.Uint64Var(&w.Seed, "seed", w.Seed, "the first seed's `NUMBER`")
+	f.IntVar(&w.Files, "files", w.Files, "have `K` files")
+	f.IntVar(&w.Hosts, "hosts", w.Hosts, "on `N` hosts, evenly")
+	f.IntVar(&w.Classes, "sizes", w.Classes, "a file has 1 to `K` f, all as likely")
+	f.IntVar(&w.Delays, "delays", w.Delays, "a connection takes 1 to `K` T, all as likely")
+	f.IntVar(&w.Start, "start", w.Start, "each node knows `M` hosts at the beginning")
+	f.BoolVar(&w.Near, "near", w.Near, "of those only such as it reaches")
+	f.Float64Var(&w.Link, "link", w.Link, "the chance `P` that a file names another host")
+	f.Float64Var(&w.Timeout, "timeout", w.Timeout, "`T` that a connection may take in experiment 1")
+	f.Float64Var(&w.LAN.Bandwidth, "lan-bandwidth", w.LAN.Bandwidth, "`F/T` of all nodes of the LAN together")
+	f.Float64Var(&w.WAN.Bandwidth, "wan-bandwidth", w.WAN.Bandwidth, "`F/T` of each node of the WAN")
+	f.Float64Var(&w.LAN.Message, "lan-message", w.LAN.Message, "`T` that a message takes in the LAN")
+	f.Float64Var(&w.WAN.Message, "wan-message", w.WAN.Message, "`T` that a message takes in the WAN: what a connection takes on average")
+	f.Var(choice{&d.share, []string{"parts", "running"}}, "share", "a LAN node has its part of the bandwidth, or those that transfer share it")
+	f.Var(choice{&d.order, []string{"host", "turns"}}, "order", "a node finishes a host before the next, or hosts take turns by file")
+	f.Float64Var(&w.Persist, "persist", w.Persist, "`T` until kumo's control unit has an entry on disk")
+	f.IntVar(&w.Places, "places", w.Places, "fetch `K` files at once where links are to be saturated")
+	f.IntSliceVar(&w.Nodes, "nodes", w.Nodes, "nodes of experiment 1, or of --scale, `N,N,...`")
+	f.Float64SliceVar(&w.Timeouts, "timeouts", w.Timeouts, "timeouts of experiment 2, `T,T,...`")
+	f.IntVar(&w.Few, "few", w.Few, "`N` nodes in experiment 2")
+	d.scaleFlags(cmd)
+}
+
+// mostDSpiderNodes is beyond what the paper's world makes sense with.
+const mostDSpiderNodes = 1000
+
+func (d *dspider) check(cmd *cobra.Command) error {
+	if d.scaling {
+		return d.checkScale(cmd)
+	}
+	w, most := &d.world, d.world.Few
+	for _, n := range w.Nodes {
+		most = max(most, n)
+		if n < 1 || n > mostDSpiderNodes {
+			return usagef("--nodes: from 1 to %d nodes are possible, not %d", mostDSpiderNodes, n)
+		}
+	}
+	if len(w.Nodes) == 0 || len(w.Timeouts) == 0 || w.Few < 1 || w.Few > mostDSpiderNodes {
+		return usagef("--nodes and --timeouts need at least one value, and --few from 1 to %d", mostDSpiderNodes)
+	}
+	for _, t := range append([]float64{w.Timeout}, w.Timeouts...) {
+		if !(t > 0 && t <= 1e6) {
+			return usagef("a timeout of %gT is not possible", t)
+		}
+	}
+	switch {
+	case w.Runs < 1 || w.Runs > 1000 || w.Seed < 1:
+		return usagef("--runs must be from 1 to 1000, and --seed 1 or more")
+	case w.Start < 1 || w.Hosts < 2 || w.Hosts < w.Start*most:
+		return usagef("--hosts is %d: %d nodes that begin with %d each need as many, and at least 2", w.Hosts, most, w.Start)
+	case w.Files < w.Hosts || w.Files > 5_000_000:
+		return usagef("--files is %d: from one for each host, %d, to 5000000 are possible", w.Files, w.Hosts)
+	case w.Classes < 1 || w.Classes > 255 || w.Delays < 1 || w.Delays > 255:
+		return usagef("--sizes and --delays must be from 1 to 255")
+	case !(w.Link >= 0 && w.Link <= 0.5):
+		return usagef("--link is %g: a chance from 0 to 0.5 is possible", w.Link)
+	case !(w.LAN.Bandwidth > 0 && w.WAN.Bandwidth > 0 && w.LAN.Bandwidth < 1e9 && w.WAN.Bandwidth < 1e9):
+		return usagef("--lan-bandwidth and --wan-bandwidth must be above 0")
+	case !(w.LAN.Message >= 0 && w.WAN.Message >= 0 && w.Persist >= 0 && w.LAN.Message+w.WAN.Message+w.Persist < 1e6):
+		return usagef("--lan-message, --wan-message and --persist must be 0 or more")
+	case w.Places < 1 || w.Places > 1000:
+		return usagef("--places must be from 1 to 1000")
+	}
+	return nil
+}
+
+// folder makes the folder and tries whether it can be written to, before the work is done.
+func (d *dspider) folder() error {
+	if d.out == "" {
+		return nil
+	}
+	if err := os.MkdirAll(d.out, 0o777); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(d.out, ".kumo-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+func (d *dspider) run(cmd *cobra.Command) error {
+	points, err := d.world.Run(cmd.Context(), showRuns())
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	w := &d.world
+	fmt.Fprintf(out, "%d files on %d hosts, %d runs from seed %d; mean ± standard deviation\n", w.Files, w.Hosts, w.Runs, w.Seed)
+	for _, figure := range experiments.InFigures(points) {
+		if err := printFigure(out, figure); err != nil {
+			return err
+		}
+		if d.out == "" {
+			continue
+		}
+		name := experiments.FigureName(figure[0].Setting)
+		if err := d.table(name, func(w io.Writer) error { return experiments.WriteCSV(w, figure) }); err != nil {
+			return err
+		}
+		if err := d.picture(name, experiments.Figure(figure)); err != nil {
+			return err
+		}
+	}
+	printJudgement(out, experiments.Judge(points))
+	return nil
+}
+
+var loadings = map[experiments.Loading]string{experiments.OneByOne: "one file after another", experiments.Saturated: "links saturated"}
+
+func printFigure(w io.Writer, points []experiments.Point) error {
+	s := points[0].Setting
+	what := fmt.Sprintf("nodes, timeout %gT", s.Timeout)
+	if s.Experiment == 2 {
+		what = fmt.Sprintf("timeouts, %d nodes", s.Nodes)
+	}
+	fmt.Fprintf(w, "\nExperiment %d (%s), mode %v, %s\n", s.Experiment, what, s.Mode, loadings[s.Loading])
+	var b strings.Builder
+	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(tab, map[int]string{1: "nodes", 2: "timeout"}[s.Experiment], "\tplace\t")
+	for _, m := range experiments.Measures {
+		fmt.Fprintf(tab, "%s %s\t", m.Name, m.Unit)
+	}
+	fmt.Fprintln(tab, "not fetched\t")
+	for i := range points {
+		p := &points[i]
+		fmt.Fprintf(tab, "%g\t%v\t", p.X(), p.Place)
+		for _, m := range experiments.Measures {
+			mean, deviation := p.Mean(m)
+			fmt.Fprintf(tab, "%.2f ± %.2f\t", mean, deviation)
+		}
+		missed := 0.0
+		for _, f := range p.Runs {
+			missed += f.Missed / float64(len(p.Runs))
+		}
+		fmt.Fprintf(tab, "%s\t\n", percent(missed))
+	}
+	return flush(w, tab, &b)
+}
+
+// flush writes a table without blanks at the end of lines.
+func flush(w io.Writer, tab *tabwriter.Writer, b *strings.Builder) error {
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printJudgement(w io.Writer, all []experiments.Statement) {
+	fmt.Fprintln(w, "\nWhat the paper states. Changes are from one end of the axis to the other, in percent of the mean, ± two standard errors.")
+	var last experiments.Statement
+	for i, s := range all {
+		if i == 0 || s.Mode != last.Mode || s.Loading != last.Loading || s.Experiment != last.Experiment {
+			fmt.Fprintf(w, "\nOf experiment %d, mode %v, %s\n", s.Experiment, s.Mode, loadings[s.Loading])
+		}
+		last = s
+		seen := map[bool]string{true: "seen    ", false: "not seen"}[s.Seen]
+		fmt.Fprintf(w, "  %s  %s: %s\n", seen, s.Text, s.Numbers)
+		if s.Why != "" {
+			fmt.Fprintf(w, "            %s\n", s.Why)
+		}
+	}
+}
+
+func (d *dspider) table(name string, write func(io.Writer) error) error {
+	return d.write(name+".csv", write)
+}
+
+func (d *dspider) picture(name string, pic *experiments.Picture) error {
+	for _, format := range experiments.Formats {
+		if err := d.write(name+"."+format, func(w io.Writer) error { return pic.Write(w, format) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *dspider) write(name string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := os.WriteFile(filepath.Join(d.out, name), b.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// showRuns shows on a terminal how far long work is, a few times a second.
+func showRuns() func(done, of int) {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		return func(int, int) {}
+	}
+	var shown time.Time
+	return func(done, of int) {
+		if now := time.Now(); done == of || now.Sub(shown) > 200*time.Millisecond {
+			shown = now
+			fmt.Fprintf(os.Stderr, "\r%d of %d runs", done, of)
+		}
+		if done == of {
+			fmt.Fprint(os.Stderr, "\r"+strings.Repeat(" ", 40)+"\r")
+		}
+	}
+}

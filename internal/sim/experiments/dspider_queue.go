@@ -1,0 +1,293 @@
+package experiments
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// A scaleRun is one run of Scale.
+type scaleRun struct {
+	Scale
+	variant Variant
+	agenda  agenda[scaleEvent]
+	now     time.Duration
+	rng     *rand.Rand
+	nodes   []scaleNode
+	units   []controlUnit
+	owned   []bool // hosts
+	from    time.Duration
+	until   time.Duration
+	offers  int
+	delays  []time.Duration // of the answers
+	pages   float64         // fetched while figures are taken
+}
+
+// A scaleNode fetches.
+type scaleNode struct {
+	stock  int      // pages that it owns and has not fetched
+	before int      // pages to fetch before one names a host; fetching has stopped if none is in stock
+	idle   bool     //
+	asks   [][]want // by control unit, that are being gathered
+}
+
+// A want is a host that a node wants to know the owner of.
+type want struct {
+	node, host int32
+	found      time.Duration
+	granted    bool
+}
+
+// A controlUnit is a processor with a line of jobs before it, and a log with a line of claims.
+type controlUnit struct {
+	jobs    []job
+	head    int
+	working bool
+	claims  []want
+	next    int // of claims
+	writing int // how many are being written
+	worked  time.Duration
+	wrote   time.Duration
+}
+
+// A job is a message that comes or goes.
+type job struct {
+	wants  []want
+	answer bool
+}
+
+// A scaleEvent is something that is due.
+type scaleEvent struct {
+	what  uint8
+	who   int32 // a node or a control unit
+	unit  int32
+	wants []want
+}
+
+const (
+	eFound    uint8 = iota // a node has fetched a page that names a host
+	eDry                   // a node has fetched all it had
+	eAsk                   // it asks what it has gathered
+	eCome                  // that comes to the control unit
+	eWorked                // the processor has done a job
+	eWritten               // the log has an entry
+	eAnswered              // an answer comes to a node
+)
+
+func (s Scale) row(ctx context.Context, nodes int, v Variant) (ScaleRow, error) {
+	r := &scaleRun{Scale: s, variant: v, rng: rand.New(rand.NewPCG(s.Seed, uint64(nodes))), nodes: make([]scaleNode, nodes),
+		units: make([]controlUnit, 1), owned: make([]bool, s.Hosts), from: s.Warm, until: s.Warm + s.Time}
+	if v == Sharded {
+		r.units = make([]controlUnit, s.Shards)
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		n.asks, n.stock = make([][]want, len(r.units)), s.Start*s.Pages
+		for range s.Start {
+			r.owned[r.rng.IntN(s.Hosts)] = true
+		}
+		n.before = r.gap()
+		r.fetch(int32(i))
+	}
+	for i := 0; r.agenda.next() <= r.until; i++ {
+		if i%65536 == 0 && ctx.Err() != nil {
+			return ScaleRow{}, ctx.Err()
+		}
+		r.now = r.agenda.next()
+		r.happen(r.agenda.take())
+	}
+	return r.result(), nil
+}
+
+// gap draws how many pages there are until one names a host.
+func (r *scaleRun) gap() int {
+	return 1 + int(r.rng.ExpFloat64()*max(0, 1/r.Found-1))
+}
+
+// fetch lets a node fetch on until a page names a host, or it has none left.
+func (r *scaleRun) fetch(node int32) {
+	n := &r.nodes[node]
+	take, what := n.before, eFound
+	if n.stock < take {
+		take, what = n.stock, eDry
+	}
+	n.stock -= take
+	n.before -= take
+	n.idle = take == 0
+	if n.idle {
+		return
+	}
+	end := r.now + time.Duration(float64(take)/r.Speed*float64(time.Second))
+	r.pages += r.within(r.now, end).Seconds() * r.Speed
+	r.agenda.put(end, scaleEvent{what: what, who: node})
+}
+
+// within is how much of a time lies where figures are taken.
+func (r *scaleRun) within(from, to time.Duration) time.Duration {
+	return max(0, min(to, r.until)-max(from, r.from))
+}
+
+func (r *scaleRun) happen(e scaleEvent) {
+	switch e.what {
+	case eFound:
+		r.found(e.who)
+		r.nodes[e.who].before = r.gap()
+		r.fetch(e.who)
+	case eDry:
+		r.fetch(e.who)
+	case eAsk:
+		n := &r.nodes[e.who]
+		r.send(e.unit, n.asks[e.unit])
+		n.asks[e.unit] = nil
+	case eCome:
+		r.enqueue(e.unit, job{wants: e.wants})
+	case eWorked:
+		r.worked(e.unit)
+	case eWritten:
+		r.written(e.unit)
+	case eAnswered:
+		r.answered(e.wants)
+	}
+}
+
+// found has a node ask for a host: at once, or with what it finds until it asks.
+func (r *scaleRun) found(node int32) {
+	host := int32(r.rng.IntN(r.Hosts))
+	w := want{node: node, host: host, found: r.now}
+	unit := host % int32(len(r.units))
+	if r.now >= r.from {
+		r.offers++
+	}
+	if r.variant == Single {
+		r.send(unit, []want{w})
+		return
+	}
+	asks := &r.nodes[node].asks[unit]
+	*asks = append(*asks, w)
+	if len(*asks) == 1 {
+		r.agenda.put(r.now+r.Gather, scaleEvent{what: eAsk, who: node, unit: unit})
+	}
+}
+
+func (r *scaleRun) send(unit int32, wants []want) {
+	r.agenda.put(r.now+r.Delay, scaleEvent{what: eCome, unit: unit, wants: wants})
+}
+
+func (r *scaleRun) enqueue(unit int32, j job) {
+	u := &r.units[unit]
+	u.jobs = append(u.jobs, j)
+	r.work(unit)
+}
+
+// work begins the next job, if there is one and the processor is free.
+func (r *scaleRun) work(unit int32) {
+	u := &r.units[unit]
+	if u.working || u.head == len(u.jobs) {
+		return
+	}
+	j := &u.jobs[u.head]
+	cost := r.Message
+	if !j.answer {
+		cost += time.Duration(len(j.wants)) * r.Claim
+	}
+	u.working = true
+	u.worked += r.within(r.now, r.now+cost)
+	r.agenda.put(r.now+cost, scaleEvent{what: eWorked, unit: unit})
+}
+
+// worked sends an answer, or looks in the table: what has an owner is answered, the rest written down first.
+func (r *scaleRun) worked(unit int32) {
+	u := &r.units[unit]
+	j := u.jobs[u.head]
+	u.jobs[u.head] = job{}
+	if u.head++; u.head == len(u.jobs) {
+		u.jobs, u.head = u.jobs[:0], 0
+	}
+	u.working = false
+	if j.answer {
+		r.agenda.put(r.now+r.Delay, scaleEvent{what: eAnswered, wants: j.wants})
+		r.work(unit)
+		return
+	}
+	var known []want
+	for _, w := range j.wants {
+		if r.owned[w.host] {
+			known = append(known, w)
+			continue
+		}
+		r.owned[w.host], w.granted = true, true
+		u.claims = append(u.claims, w)
+	}
+	if known != nil {
+		r.enqueue(unit, job{known, true})
+	}
+	r.write(unit)
+	r.work(unit)
+}
+
+// write begins an entry of the log, if something waits for it and none is under way.
+func (r *scaleRun) write(unit int32) {
+	u := &r.units[unit]
+	waiting := len(u.claims) - u.next
+	if u.writing > 0 || waiting == 0 {
+		return
+	}
+	u.writing = waiting
+	if r.variant == Single {
+		u.writing = 1
+	}
+	u.wrote += r.within(r.now, r.now+r.Persist)
+	r.agenda.put(r.now+r.Persist, scaleEvent{what: eWritten, unit: unit})
+}
+
+// written answers the claims of an entry, each node in one message.
+func (r *scaleRun) written(unit int32) {
+	u := &r.units[unit]
+	done := slices.Clone(u.claims[u.next : u.next+u.writing])
+	if u.next += u.writing; u.next == len(u.claims) {
+		u.claims, u.next = u.claims[:0], 0
+	}
+	u.writing = 0
+	slices.SortStableFunc(done, func(a, b want) int { return int(a.node - b.node) })
+	for len(done) > 0 {
+		end := slices.IndexFunc(done, func(w want) bool { return w.node != done[0].node })
+		if end < 0 {
+			end = len(done)
+		}
+		r.enqueue(unit, job{done[:end:end], true})
+		done = done[end:]
+	}
+	r.write(unit)
+}
+
+// answered gives a node what was granted.
+func (r *scaleRun) answered(wants []want) {
+	for _, w := range wants {
+		if r.now >= r.from {
+			r.delays = append(r.delays, r.now-w.found)
+		}
+		if w.granted {
+			r.nodes[w.node].stock += r.Pages
+		}
+	}
+	if node := wants[0].node; r.nodes[node].idle && r.nodes[node].stock > 0 {
+		r.fetch(node)
+	}
+}
+
+func (r *scaleRun) result() ScaleRow {
+	seconds := r.Time.Seconds()
+	row := ScaleRow{Nodes: len(r.nodes), Variant: r.variant, Offered: float64(r.offers) / seconds, Answered: float64(len(r.delays)) / seconds,
+		Behind: r.offers - len(r.delays), Capacity: math.Min(1, r.pages/(r.Speed*seconds*float64(len(r.nodes))))}
+	for i := range r.units {
+		row.Processor += r.units[i].worked.Seconds() / seconds / float64(len(r.units))
+		row.Log += r.units[i].wrote.Seconds() / seconds / float64(len(r.units))
+	}
+	slices.Sort(r.delays)
+	if n := len(r.delays); n > 0 {
+		row.Median, row.P99 = r.delays[n/2], r.delays[min(n-1, n*99/100)]
+	}
+	return row
+}
