@@ -156,7 +156,7 @@ func (c *labCluster) command(most time.Duration, args ...string) (string, error)
 // tell gives a command that speaks of the crawl; without it there is nothing to test.
 func (c *labCluster) tell(verb string, args ...string) {
 	c.Helper()
-	if _, err := c.command(time.Minute, append([]string{verb, "--crawl", "lab", "--join", c.servers(), "--wait", "50s"}, args...)...); err != nil {
+	if _, err := c.command(2*time.Minute, append([]string{verb, "--crawl", "lab", "--join", c.servers(), "--wait", "100s"}, args...)...); err != nil {
 		c.Error(err)
 		c.why()
 		c.FailNow()
