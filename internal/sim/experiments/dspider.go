@@ -3,9 +3,6 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"time"
-
-	"kumo/internal/strategy"
 )
 
 // DSpider is a simulation of the two experiments by which DSpider (Wu, Ke, He and Liu, 2011) was judged: nodes that fetch and a
@@ -23,6 +20,7 @@ type DSpider struct {
 	LAN, WAN Net
 	OwnPart  bool    // a node of the LAN has its part of the bandwidth and no more, also while others fetch nothing
 	Persist  float64 // T until what kumo's control unit decides is on its servers' disks
+	Decider  Decider // of kumo's mode
 	Turns    bool    // hosts take turns at a node, file by file, instead of one being finished before the next
 
 	Places   int       // files that a node fetches at once where links are to be saturated
@@ -187,21 +185,4 @@ func (d *DSpider) places(l Loading) int {
 		return 1
 	}
 	return d.Places
-}
-
-// deciders are the strategies of a setting's nodes; the control unit's is the last.
-func (d *DSpider) deciders(s Setting, names []strategy.Node) []strategy.Strategy {
-	all := make([]strategy.Strategy, 0, len(names))
-	nodes, control, timeout := names[:s.Nodes], names[s.Nodes], time.Duration(s.Timeout*float64(tick))
-	for _, self := range nodes {
-		if s.Mode == AsPaper {
-			all = append(all, newPaperNode(self, control, timeout))
-		} else {
-			all = append(all, newAskingNode(self, control))
-		}
-	}
-	if s.Mode == AsPaper {
-		return append(all, newPaperControl(nodes))
-	}
-	return append(all, newAskedControl(nodes, timeout))
 }

@@ -71,6 +71,7 @@ type askedControl struct {
 	open    map[string]*openHost
 	number  map[uint64]string // what timers and entries of the log are about
 	last    uint64
+	entries uint64 // of the log
 	owns    map[strategy.Node]int
 }
 
@@ -86,7 +87,7 @@ type openHost struct {
 }
 
 func newAskedControl(nodes []strategy.Node, timeout time.Duration) *askedControl {
-	return &askedControl{knownOwners{}, nodes, timeout, map[string]*openHost{}, map[uint64]string{}, 0, map[strategy.Node]int{}}
+	return &askedControl{knownOwners{}, nodes, timeout, map[string]*openHost{}, map[uint64]string{}, 0, 0, map[strategy.Node]int{}}
 }
 
 func (a *askedControl) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
@@ -122,7 +123,8 @@ func (a *askedControl) receive(now time.Time, from strategy.Node, r hostRequest,
 		return a.ask(now, r.host, out)
 	}
 	o.claimed = from
-	return append(out, strategy.Persist{ID: a.about(r.host)})
+	a.entries++
+	return append(out, strategy.Persist{ID: a.about(r.host), After: a.entries - 1})
 }
 
 // about makes a number for what is to come back about a host.

@@ -68,10 +68,11 @@ func (w *spiderWorld) meet(n *spiderNode, h int32) {
 // route gives a host to its owner, if it is known who that is.
 func (w *spiderWorld) route(n *spiderNode, h int32) bool {
 	owner, state := w.parties[n.id].strategy.View().Owner(w.web.names[h])
-	if state != strategy.Owned {
+	to := w.index[owner]
+	if state == strategy.Unknown || state == strategy.Parked && to == n.id {
 		return false
 	}
-	if to := w.index[owner]; to == n.id {
+	if to == n.id {
 		n.list.push(h)
 	} else if w.set.Mode == AsKumo {
 		w.sum.links++
@@ -148,7 +149,7 @@ func (w *spiderWorld) connect(n *spiderNode, place int) {
 	h := n.places[place].host
 	delay, limit := ticks(float64(w.web.delay[n.id][h])), ticks(w.set.Timeout)
 	next := happening{what: hConnected, party: int32(n.id), place: int32(place)}
-	if delay > limit && !n.reached[h] {
+	if delay > limit && !n.reached[h] && w.set.Mode == AsPaper {
 		delay, next.what = limit, hTimedOut
 	}
 	w.after(delay, next)

@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -25,6 +24,8 @@ type spiderWorld struct {
 	persist time.Duration
 	fetched []uint8 // how often each file was, up to 255
 	sum     tally
+	log     [][]byte
+	member  membership
 	ended   time.Duration // when something was last fetched, or could not be
 }
 
@@ -41,7 +42,6 @@ type party struct {
 	strategy strategy.Strategy
 	events   []strategy.Event
 	actions  []strategy.Action
-	log      uint64 // number of the last entry that it wrote
 }
 
 // A happening is something that is due.
@@ -58,6 +58,7 @@ const (
 	hConnected              // place has a connection
 	hTimedOut               // place has none
 	hLink                   // a link to host comes to a node from another
+	hMoved                  // a host comes to a node from the one that place says
 )
 
 var errTooLong = errors.New("it does not come to an end")
@@ -73,18 +74,16 @@ func newSpiderWorld(d *DSpider, s Setting, web *seenWeb) *spiderWorld {
 		w.hosts[name] = int32(h)
 	}
 	var names []strategy.Node
-	var members []strategy.Member
 	for i := range s.Nodes {
-		names = append(names, strategy.Node(fmt.Sprintf("node%04d~1", i)))
-		members = append(members, strategy.Member{Node: names[i], Slot: i})
+		names = append(names, nodeName(i))
 		w.nodes = append(w.nodes, newSpiderNode(i, d.places(s.Loading), d.Turns, len(web.names)))
 	}
 	w.layPipes(net, s, d.OwnPart)
-	names = append(names, "control~1")
-	for i, decider := range d.deciders(s, names) {
-		w.index[names[i]] = i
+	w.member = newMembership(names)
+	for i, decider := range d.deciders(s, names, controlName) {
 		w.parties = append(w.parties, &party{strategy: decider})
-		w.tell(i, strategy.Members{Epoch: 1, Settled: 1, Members: members})
+		w.index[w.name(i)] = i
+		w.tell(i, w.member.event())
 	}
 	return w
 }
@@ -165,6 +164,8 @@ func (w *spiderWorld) happen(h happening) {
 		w.meet(n, h.host)
 		w.decide(n.id)
 		w.fetch(n)
+	case hMoved:
+		w.moved(w.nodes[h.place], w.nodes[h.party], h.host)
 	}
 }
 
@@ -182,12 +183,12 @@ func (w *spiderWorld) decide(who int) {
 		p.actions = p.strategy.Step(time.Unix(0, int64(w.now)), p.events, p.actions[:0])
 		p.events = p.events[:0]
 		for _, a := range p.actions {
-			w.do(who, p, a)
+			w.do(who, a)
 		}
 	}
 }
 
-func (w *spiderWorld) do(who int, p *party, a strategy.Action) {
+func (w *spiderWorld) do(who int, a strategy.Action) {
 	switch a := a.(type) {
 	case strategy.Send:
 		w.sum.hostRequests++
@@ -195,8 +196,15 @@ func (w *spiderWorld) do(who int, p *party, a strategy.Action) {
 	case strategy.Probe:
 		w.probe(who, a)
 	case strategy.Persist:
-		p.log++
-		w.after(w.persist, happening{what: hTold, party: int32(who), event: strategy.Persisted{ID: a.ID, Number: p.log}})
+		w.write(who, a)
+	case strategy.Read:
+		w.read(who, a.After)
+	case strategy.Survey:
+		w.tell(who, strategy.Surveyed{})
+	case strategy.HandOver:
+		w.handOver(who, a)
+	case strategy.Booked:
+		w.booking(a.Epoch)
 	case strategy.Timer:
 		at := max(0, time.Duration(a.At.UnixNano())-w.now)
 		w.after(at, happening{what: hTold, party: int32(who), event: strategy.Fired{Timer: a.Timer}})
@@ -209,9 +217,9 @@ func (w *spiderWorld) do(who int, p *party, a strategy.Action) {
 
 func (w *spiderWorld) name(who int) strategy.Node {
 	if who == len(w.nodes) {
-		return "control~1"
+		return controlName
 	}
-	return strategy.Node(fmt.Sprintf("node%04d~1", who))
+	return w.member.members[who].Node
 }
 
 // probe opens a connection and closes it, beside what the node fetches. In the paper's mode a node learns whether it reaches a host by

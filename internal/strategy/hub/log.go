@@ -8,9 +8,10 @@ import (
 	"kumo/internal/varint"
 )
 
-// The log is the control unit's memory, which outlives it. An entry begins with the term and the node that wrote it; then come records.
+// The log is the control unit's memory, which outlives it. An entry begins with the term, the epoch and the node that wrote it; then come records.
 // A new control unit's first entry has none: because who writes must have read all that is there, nobody of an earlier term can
-// write anything after it.
+// write anything after it. Nor may who knows only of an earlier epoch than there is: a node that was given up for dead may find out late, and takes
+// those who came since for nobody.
 //
 // There is no snapshot beside the log. Instead each entry carries, beside what has changed, some parts of the table as they are then, about
 // as many bytes as the changes have, one part after the other in a circle. Whoever reads from the beginning of a whole circle has the table.
@@ -43,6 +44,7 @@ const maxBatch = 4000
 func (u *unit) entry(b *batch, term uint64) []byte {
 	var w varint.Writer
 	w.Uint(term)
+	w.Uint(u.epoch)
 	w.String(string(u.cfg.Self))
 	if b == nil {
 		return w
@@ -75,14 +77,15 @@ func appendRow(w *varint.Writer, host string, r hosttable.Row) {
 
 // A header says who wrote an entry.
 type header struct {
-	term uint64
-	by   strategy.Node
+	term  uint64
+	epoch uint64
+	by    strategy.Node
 }
 
 // apply takes an entry of the log in.
 func (u *unit) apply(number uint64, data []byte) (header, error) {
 	r := varint.Reader{Rest: data}
-	h := header{r.Uint(), strategy.Node(r.String())}
+	h := header{r.Uint(), r.Uint(), strategy.Node(r.String())}
 	for !r.Bad && len(r.Rest) > 0 {
 		switch r.Byte() {
 		case recordRow:

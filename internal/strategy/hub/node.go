@@ -538,7 +538,7 @@ func (h *Hub) askedToProbe(p *pending, it *item) {
 		}
 		p = h.add(it.host, asking)
 	}
-	if p.phase == asking || p.phase == holding {
+	if p.phase == asking {
 		h.toProbe(p, uint8(min(it.number, 20)))
 	}
 }

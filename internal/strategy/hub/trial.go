@@ -92,6 +92,9 @@ func (u *unit) owner(r hosttable.Row) (owner strategy.Node, free bool) {
 		u.gone[r.Owner] = u.epoch // before this node knew of members
 		since = u.epoch
 	}
+	if r.State == rowPromised && u.onItsWay(r) {
+		return "", false // who has it yet will say so
+	}
 	return "", u.settled >= since
 }
 

@@ -125,7 +125,7 @@ func (u *unit) durable() {
 // lead begins a term.
 func (u *unit) lead() {
 	u.leading = true
-	u.wrote = header{u.led, u.cfg.Self}
+	u.wrote = header{u.led, u.epoch, u.cfg.Self}
 	u.follow(u.cfg.Self, u.led)
 	u.beatAt = u.now
 }
@@ -149,7 +149,7 @@ func (u *unit) advance() {
 		u.commit()
 		return
 	}
-	if u.readTo && !u.persisting && !u.reading && u.vacant() {
+	if u.readTo && !u.persisting && !u.reading && u.epoch >= u.wrote.epoch && u.vacant() {
 		u.campaign = true
 		u.persist(nil)
 	}
