@@ -23,6 +23,9 @@ type arrival struct {
 	Transfer member.Transfer
 	Next     uint64 // number of the chunk that comes next
 	Hosts    []byte // names of those that came with it, each with its length before it; some more than once
+	// Kept are names, sorted, of others that came with it and stay if it is dropped: this node had them, or another transfer under way had
+	// brought them, when they came.
+	Kept []string `json:",omitempty"`
 }
 
 // errOrder is a chunk that cannot be the next one.
@@ -49,57 +52,155 @@ func (a *arrivals) expects(t member.Transfer, seq uint64) (bool, error) {
 	return seq == next, nil
 }
 
-// take notes that the next chunk of a transfer has come.
-func (a *arrivals) take(t member.Transfer, p *parcel, last bool) {
+// keeps are the hosts of a transfer that stay if it is dropped, with some that are added.
+func (a *arrivals) keeps(t member.Transfer, more []string) []string {
+	i := a.find(t)
+	if i < 0 {
+		return more
+	}
+	if len(more) == 0 {
+		return a.Coming[i].Kept
+	}
+	return union(a.Coming[i].Kept, more)
+}
+
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func isIn(sorted []string, host string) bool {
+	if len(sorted) == 0 {
+		return false
+	}
+	_, is := slices.BinarySearch(sorted, host)
+	return is
+}
+
+// take notes that the next chunk of a transfer has come, and which hosts of the transfer are kept. If it is the last one, it returns all
+// that came.
+func (a *arrivals) take(t member.Transfer, p *parcel, keeps []string, last bool) (whole *arrival) {
 	i := a.find(t)
 	if i < 0 {
 		i = len(a.Coming)
 		a.Coming = append(a.Coming, arrival{Transfer: t})
 	}
-	a.Coming[i].Next++
-	a.Coming[i].add(p)
-	if last {
-		a.Coming = slices.Delete(a.Coming, i, i+1)
-		a.Whole = append(a.Whole, t)
+	c := &a.Coming[i]
+	c.Next++
+	c.Kept = keeps
+	c.add(p)
+	if !last {
+		return nil
 	}
+	w := *c
+	a.Coming = slices.Delete(a.Coming, i, i+1)
+	a.Whole = append(a.Whole, t)
+	for i := range a.Coming { // what came is this node's now, whoever brought it first
+		a.Coming[i].keep(w.Kept)
+	}
+	return &w
 }
 
 // add adds the names of hosts. What is there does not change, so that a checkpoint may have it as it is.
 func (a *arrival) add(p *parcel) {
 	last := ""
-	add := func(host string) {
-		if host != last {
+	p.hosts(func(host string) {
+		if host != last && !isIn(a.Kept, host) {
 			a.Hosts = append(binary.AppendUvarint(a.Hosts, uint64(len(host))), host...)
-			last = host
 		}
-	}
+		last = host
+	})
+}
+
+// hosts calls f with the host of each group.
+func (p *parcel) hosts(f func(host string)) {
 	for i := range p.waiting {
-		add(p.waiting[i].host)
+		f(p.waiting[i].host)
 	}
 	for i := range p.known {
-		add(p.known[i].host)
+		f(p.known[i].host)
 	}
 }
 
-// drop ends a transfer that did not come whole, and returns the hosts that came with it.
-func (a *arrivals) drop(t member.Transfer) []string {
+// keep keeps those of some hosts that came with a transfer if that is dropped.
+func (a *arrival) keep(hosts []string) {
+	if len(hosts) == 0 {
+		return
+	}
+	var rest []byte
+	var kept []string
+	for host := range a.each {
+		if isIn(hosts, host) {
+			kept = append(kept, host)
+		} else {
+			rest = append(binary.AppendUvarint(rest, uint64(len(host))), host...)
+		}
+	}
+	if len(kept) > 0 {
+		a.Hosts, a.Kept = rest, union(a.Kept, kept)
+	}
+}
+
+// own takes upon a transfer those of some hosts that it keeps because another had brought them, and returns them: they go if it is dropped.
+func (a *arrival) own(hosts []string) (owned []string) {
+	var kept []string
+	for _, host := range a.Kept {
+		if isIn(hosts, host) {
+			owned = append(owned, host)
+			a.Hosts = append(binary.AppendUvarint(a.Hosts, uint64(len(host))), host...)
+		} else {
+			kept = append(kept, host)
+		}
+	}
+	if len(owned) > 0 {
+		a.Kept = kept
+	}
+	return owned
+}
+
+// drop ends a transfer that did not come whole, and returns the hosts that go with it. Others that came with it go with transfers that have
+// brought them, too.
+func (a *arrivals) drop(t member.Transfer) (gone []string, passed map[member.Transfer][]string) {
 	i := a.find(t)
 	if i < 0 {
-		return nil
+		return nil, nil
 	}
-	hosts := a.Coming[i].names()
+	gone = a.Coming[i].names()
 	a.Coming = slices.Delete(a.Coming, i, i+1)
-	return hosts
+	for i := range a.Coming {
+		owned := a.Coming[i].own(gone)
+		if len(owned) == 0 {
+			continue
+		}
+		if passed == nil {
+			passed = map[member.Transfer][]string{}
+		}
+		passed[a.Coming[i].Transfer] = owned
+		gone = slices.DeleteFunc(gone, func(host string) bool { return isIn(owned, host) })
+	}
+	return gone, passed
 }
 
-func (a *arrival) names() []string {
+// each yields the names of hosts that go if the transfer is dropped, some more than once.
+func (a *arrival) each(yield func(host string) bool) {
 	d := decoder{b: a.Hosts}
-	var all []string
-	for len(d.b) > 0 && d.err == nil {
-		all = append(all, d.string())
+	for len(d.b) > 0 && d.err == nil && yield(d.string()) {
 	}
-	slices.Sort(all)
+}
+
+// names are those hosts, sorted, each once.
+func (a *arrival) names() []string {
+	all := slices.Sorted(a.each)
 	return slices.Compact(all)
+}
+
+// all are the hosts that came with the transfer, sorted, each once.
+func (a *arrival) all() []string {
+	if len(a.Kept) == 0 {
+		return a.names()
+	}
+	return union(a.names(), a.Kept)
 }
 
 // settle forgets transfers that came or went whole, under epochs up to one.
@@ -120,11 +221,11 @@ func (a *arrivals) partial() (all []member.Transfer) {
 	return all
 }
 
-// hosts are those of transfers under way; nil if there are none.
+// hosts are those of transfers under way that are not held yet; nil if there are none.
 func (a *arrivals) hosts() map[string]bool {
 	var all map[string]bool
 	for i := range a.Coming {
-		for _, host := range a.Coming[i].names() {
+		for host := range a.Coming[i].each {
 			if all == nil {
 				all = map[string]bool{}
 			}
@@ -134,12 +235,14 @@ func (a *arrivals) hosts() map[string]bool {
 	return all
 }
 
-// came is a chunk as the journal has it.
+// came is a chunk as the journal has it, with what was decided when it came.
 type came struct {
 	transfer member.Transfer
 	seq      uint64
 	last     bool
 	data     string
+	kept     []string // hosts, sorted, that the chunk has and that stay if the transfer is dropped
+	left     []int    // waiting URLs of these, by their place in the chunk, that were not taken in
 }
 
 func (e *encoder) transfer(t member.Transfer) {
@@ -154,7 +257,18 @@ func (d *decoder) transfer() member.Transfer {
 }
 
 func (e *encoder) came(c came) {
-	e.kind(entryCame)
+	if len(c.kept) == 0 {
+		e.kind(entryCame)
+	} else {
+		e.kind(entryMerged)
+		e.hosts(c.kept)
+		e.int(int64(len(c.left)))
+		before := 0
+		for _, n := range c.left {
+			e.int(int64(n - before))
+			before = n
+		}
+	}
 	e.transfer(c.transfer)
 	e.int(int64(c.seq))
 	e.bool(c.last)
@@ -165,6 +279,19 @@ func (d *decoder) came() came {
 	return came{transfer: d.transfer(), seq: uint64(d.int()), last: d.bool(), data: d.string()}
 }
 
+// merged is came of a chunk that has hosts which are kept.
+func (d *decoder) merged() came {
+	kept, at := d.hosts(), 0
+	var left []int
+	for n := d.int(); n > 0 && d.err == nil; n-- {
+		at += int(d.int())
+		left = append(left, at)
+	}
+	c := d.came()
+	c.kept, c.left = kept, left
+	return c
+}
+
 func (e *encoder) dropped(t member.Transfer) {
 	e.kind(entryDropped)
 	e.transfer(t)
@@ -172,6 +299,11 @@ func (e *encoder) dropped(t member.Transfer) {
 
 func (e *encoder) forgot(hosts []string) {
 	e.kind(entryForgot)
+	e.hosts(hosts)
+}
+
+// hosts writes names, each by what it does not share with the one before.
+func (e *encoder) hosts(hosts []string) {
 	e.int(int64(len(hosts)))
 	before := ""
 	for _, host := range hosts {
@@ -180,7 +312,7 @@ func (e *encoder) forgot(hosts []string) {
 	}
 }
 
-func (d *decoder) forgot() (hosts []string) {
+func (d *decoder) hosts() (hosts []string) {
 	before := ""
 	for n := d.int(); n > 0 && d.err == nil; n-- {
 		before = d.rest(before)

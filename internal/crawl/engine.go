@@ -17,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"kumo/internal/frontier"
+	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
@@ -56,6 +57,7 @@ type Engine struct {
 	putOffs *putOffs
 	left    *State // of which the outbox is to be taken in, without a router; nil if there is nothing
 	newRoot func(weburl.URL)
+	arrived func(t member.Transfer, hosts []string)
 	pause   gate
 	came    atomic.Int64 // links, seeds and hosts, in how many goes
 	hand    handing
@@ -97,7 +99,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	e := &Engine{
 		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, answers: p.Answers, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
 		office: newOffice(p.NewParser), text: p.Text, stats: s.Stats, listener: p.Listener,
-		quota: newQuota(cfg, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), router: p.Router, newRoot: p.NewRoot,
+		quota: newQuota(cfg, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), router: p.Router, newRoot: p.NewRoot, arrived: p.Arrived,
 		shelf: s.views.Shelf, settled: map[string]bool{}, told: s.toldOf, offs: map[string]int64{}, lost: newLosses(),
 		shared: newRecent[string, string](maxShared), wanted: newRecent[uint64, bool](maxWanted), listed: newRecent[uint64, int32](maxListed),
 		standings: newRecent[uint64, standing](maxStandings), salt: maphash.MakeSeed(),

@@ -38,6 +38,7 @@ const (
 	entryRoot  = 'R' // a root of the crawl that is not fetched here, or not yet
 
 	entryCame    = 'h' // a chunk of a transfer of hosts to this node
+	entryMerged  = 'H' // the same, of hosts some of which this node has
 	entryDropped = 'y' // a transfer did not come whole, and is undone
 	entryForgot  = 'z' // hosts have gone to other nodes
 	entryWent    = 'Z' // transfers that are done with: they went whole, and their hosts are forgotten
@@ -403,10 +404,12 @@ func read(batch []byte, r reader) error {
 			r.root(d.root())
 		case entryCame:
 			r.came(d.came())
+		case entryMerged:
+			r.came(d.merged())
 		case entryDropped:
 			r.dropped(d.transfer())
 		case entryForgot:
-			r.forgot(d.forgot())
+			r.forgot(d.hosts())
 		case entryWent:
 			r.went(d.went())
 		case entryEpoch:

@@ -77,7 +77,11 @@ func sampleBatch() ([]byte, script) {
 	e.taken(3, 1<<63-1)
 	e.root(&root)
 	t := member.Transfer{From: "a~1", To: "b~2", Epoch: 7, Attempt: 9}
-	e.came(came{t, 3, true, "chunk"})
+	chunk := came{transfer: t, seq: 3, last: true, data: "chunk"}
+	merged := chunk
+	merged.kept, merged.left = []string{"a", "ab"}, []int{0, 5, 7}
+	e.came(chunk)
+	e.came(merged)
 	e.dropped(t)
 	e.forgot([]string{"a", "ab", "b"})
 	e.went([]member.Transfer{t, t})
@@ -86,7 +90,7 @@ func sampleBatch() ([]byte, script) {
 	return e.b, script{"a", it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/", int32(2),
 		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked", int64(7), "again", "h", again, due,
 		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, "bound", uint64(8), "link", "taken", uint64(3), uint64(1<<63 - 1), "root", root,
-		came{t, 3, true, "chunk"}, "dropped", t, "forgot", []string{"a", "ab", "b"}, "went", []member.Transfer{t, t}, "epoch", uint64(6), due.Local()}
+		chunk, merged, "dropped", t, "forgot", []string{"a", "ab", "b"}, "went", []member.Transfer{t, t}, "epoch", uint64(6), due.Local()}
 }
 
 func TestEntriesComeBack(t *testing.T) {

@@ -35,30 +35,41 @@ func (s *State) came(c came) {
 			db.Learn(p.known[i].entries)
 		}
 	}
+	p.leaveOut(c.left)
+	for i := range p.waiting {
+		if isIn(c.kept, p.waiting[i].host) {
+			s.views.Seen.Know(asKnown(p.waiting[i].items))
+		}
+	}
 	if s.behind {
 		return
 	}
-	s.arrivals.take(c.transfer, p, c.last)
+	s.arrivals.take(c.transfer, p, s.arrivals.keeps(c.transfer, c.kept), c.last)
 	for i := range p.waiting {
 		a := &p.waiting[i]
-		s.arrive(a.host, a.clock)
+		s.arrive(a.host, a.clock, isIn(c.kept, a.host))
 		for _, it := range a.items {
 			s.waiting[it.URL] = waiting{a.host, it}
+			delete(s.guessed, it.URL)
 		}
 	}
 	for i := range p.known {
-		s.arrive(p.known[i].host, p.known[i].clock)
+		s.arrive(p.known[i].host, p.known[i].clock, isIn(c.kept, p.known[i].host))
 	}
 }
 
-func (s *State) arrive(host string, c clock) {
+func (s *State) arrive(host string, c clock, kept bool) {
+	if kept {
+		c = c.beside(s.views.Frontier, host)
+	}
 	s.views.Frontier.Arrive(host, c.asked, c.wait-max(time.Since(s.at), 0))
 	s.views.Frontier.Restore(host)
 }
 
 func (s *State) dropped(t member.Transfer) {
 	if !s.behind {
-		s.forgot(s.arrivals.drop(t))
+		gone, _ := s.arrivals.drop(t)
+		s.forgot(gone)
 	}
 }
 

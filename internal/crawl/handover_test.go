@@ -38,6 +38,7 @@ type trade struct {
 	epoch  uint64
 	deaths int
 	moved  int
+	strays int
 }
 
 // A fact is what must be true of a URL, of which somebody has journalled that it was found.
@@ -322,6 +323,10 @@ func (x *trade) handOver() {
 			gone[host] = true
 		}
 	}
+	strays := x.dice.IntN(3) == 0
+	if strays {
+		x.stray(from, to, gone)
+	}
 	for host := range gone {
 		x.owner[host] = -1
 	}
@@ -332,7 +337,7 @@ func (x *trade) handOver() {
 			break
 		}
 		to.try(func(ctx context.Context, e *Engine) error { return e.Drop(ctx, t) })
-		if x.dice.IntN(4) == 0 { // it is given up
+		if !strays && x.dice.IntN(4) == 0 { // it is given up
 			for host := range gone {
 				x.owner[host] = from.id
 			}
@@ -351,6 +356,25 @@ func (x *trade) handOver() {
 		n.try(func(ctx context.Context, e *Engine) error { return e.Settled(ctx, x.epoch) })
 		if len(n.e.Arrived()) > 0 {
 			x.t.Fatalf("%v is remembered", n.e.Arrived())
+		}
+	}
+}
+
+// stray lets the receiver of some hosts hold some of them already, with URLs of its own and others that wait at both.
+func (x *trade) stray(from, to *trader, gone map[string]bool) {
+	for _, host := range slices.Sorted(maps.Keys(gone)) {
+		if _, lost := to.e.isLost("http://" + host); lost {
+			continue // what it finds there is on its shelf
+		}
+		for i := range x.dice.IntN(5) {
+			x.strays++
+			url := fmt.Sprintf("http://%s/stray/%d", host, x.strays)
+			x.urls[url] = &fact{host: host}
+			for _, n := range []*trader{to, from}[:1+i%2] {
+				x.owner[host] = n.id
+				n.try(func(context.Context, *Engine) error { return n.link(url) })
+			}
+			x.owner[host] = from.id
 		}
 	}
 }
@@ -574,6 +598,13 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 		if err != nil || len(p.waiting) != 1 || p.waiting[0].host != "goes.test" || len(p.known) != 1 {
 			t.Errorf("once here: %v; %+v goes, %v", once, p, err)
 		}
+		comes := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
+		if err := errors.Join(n.e.Take(t.Context(), comes, 0, false, waitingChunk(t, "http://theirs.test/")), n.e.Drop(t.Context(), comes)); err != nil {
+			t.Fatal(err)
+		}
+		if waits, err := waitingAt(n.e); err != nil || len(waits) != 1 || !n.e.isAway("theirs.test") {
+			t.Errorf("once here: %v; %v wait after a transfer was dropped, %v", once, waits, err)
+		}
 	}
 }
 
@@ -793,6 +824,16 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	}
 	if n := e.quota.byHost.get("h.test"); n != 4 {
 		t.Errorf("%d pages", n)
+	}
+	pack.known("http://h.test", clock{}) // now it is held here: what is news is added
+	for _, i := range []int{0, 9} {
+		pack.entry(fmt.Sprint("/", i), &seen.Entry{URL: fmt.Sprint("http://h.test/", i), State: seen.Known, First: pack.now, Meta: seen.Meta{Fetched: pack.now, Status: 200}})
+	}
+	if err := e.Take(t.Context(), member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
+		t.Fatal(err)
+	}
+	if n := e.quota.byHost.get("h.test"); n != 5 {
+		t.Errorf("%d pages, with one more", n)
 	}
 }
 

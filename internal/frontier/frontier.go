@@ -139,7 +139,7 @@ func (f *Frontier) host(key string) *host {
 	if h == nil {
 		f.known++
 		h = f.newHost(strings.Clone(key))
-		h.next = f.earliest()
+		h.next, h.away = f.earliest(), true
 	}
 	f.touch(h)
 	return h

@@ -63,7 +63,7 @@ type host struct {
 	delay    time.Duration
 	row      int8 // visits that it had before others' turn
 	doubtful bool
-	away     bool // it was removed, and nothing has come back since
+	away     bool // nothing of its own was ever added, or it was removed, and nothing has come back since
 
 	failures  backoff // in a row
 	throttles backoff

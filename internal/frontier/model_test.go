@@ -40,7 +40,7 @@ type modelItem struct {
 func (m *model) host(key string) *modelHost {
 	h := m.hosts[key]
 	if h == nil {
-		h = &modelHost{next: time.Now(), parked: map[string]bool{}}
+		h = &modelHost{next: time.Now(), parked: map[string]bool{}, away: true}
 		m.hosts[key] = h
 	}
 	return h

@@ -1,0 +1,296 @@
+package crawl
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"kumo/internal/frontier"
+	"kumo/internal/member"
+	"kumo/internal/seen"
+	"kumo/internal/strategy"
+)
+
+// waitingChunk is a chunk with URLs that wait, in their order, and are known.
+func waitingChunk(t testing.TB, urls ...string) []byte {
+	t.Helper()
+	pack := testPacker(t)
+	for _, url := range urls {
+		pack.waiting(hostOfURL(url), clock{})
+		pack.item(&frontier.Item{URL: url, Seed: "http://elsewhere.test/"})
+		origin := originOfURL(url)
+		pack.known(origin, clock{})
+		pack.entry(url[len(origin):], &seen.Entry{URL: url, State: seen.Known, First: pack.now})
+	}
+	return pack.chunk()
+}
+
+// wantWaiting checks what waits, each once, and which hosts are away.
+func (n *trader) wantWaiting(when string, urls []string, away ...string) {
+	n.t.Helper()
+	want := map[string]int{}
+	for _, url := range urls {
+		want[url]++
+	}
+	if waits, err := waitingAt(n.e); err != nil || !maps.Equal(waits, want) {
+		n.t.Errorf("%s %v wait, not %v; %v", when, waits, want, err)
+	}
+	for host := range n.owner {
+		if n.e.isAway(host) != slices.Contains(away, host) {
+			n.t.Errorf("%s %s is away: %v", when, host, n.e.isAway(host))
+		}
+	}
+}
+
+// sameState checks that the journal says of transfers what the engine does, and as much waits.
+func (n *trader) sameState(when string, waiting int) {
+	n.t.Helper()
+	live := n.e.hand.arrivals.copy()
+	n.close()
+	var closers []func() error
+	_, s, err := n.recall(&closers)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	if !reflect.DeepEqual(s.arrivals, live) || s.Waiting() != waiting {
+		n.t.Errorf("%s %d wait, not %d; the journal says %+v, and the engine %+v", when, s.Waiting(), waiting, s.arrivals, live)
+	}
+	for _, c := range closers {
+		err = errors.Join(err, c())
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.open()
+}
+
+// What comes of a host that is held here is merged: what waits here or was visited here does not come in again, the host goes on meanwhile, and
+// stays if the transfer is dropped: while this node lives, in its next life, and in what is folded of it. Other hosts that came with it go.
+func TestAHostThatIsHeldIsKept(t *testing.T) {
+	for _, points := range []string{"", "before", "after", "before, after"} {
+		for _, how := range []string{"dropped", "replayed", "folded", "whole"} {
+			t.Run(fmt.Sprintf("checkpoint %s/%s", points, how), func(t *testing.T) { keptHost(t, points, how) })
+		}
+	}
+}
+
+func keptHost(t *testing.T, points, how string) {
+	x := newTrade(t, 1, false)
+	n := x.nodes[0]
+	x.owner = map[string]int{"held.test": 0, "comes.test": 1}
+	point := func(name string) {
+		if (points == name || points == "before, after") && n.e.checkpoint(t.Context()) != nil {
+			t.Fatal("no checkpoint")
+		}
+	}
+	x.urls["http://held.test/done"] = &fact{host: "held.test"}
+	if err := n.link("http://held.test/done"); err != nil {
+		t.Fatal(err)
+	}
+	for !x.urls["http://held.test/done"].done {
+		n.visit()
+	}
+	held := []string{"http://held.test/1", "http://held.test/2"}
+	for _, url := range held {
+		if err := n.link(url); err != nil {
+			t.Fatal(err)
+		}
+	}
+	point("before")
+	var arrived []string
+	n.e.arrived = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
+	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
+	merged := append(held, "http://held.test/3", "http://held.test/4")
+	for seq, urls := range [][]string{{"http://comes.test/", "http://held.test/2", "http://held.test/done", "http://held.test/3"}, {"http://held.test/4", "http://held.test/3"}} {
+		if err := n.e.Take(t.Context(), from, uint64(seq), false, waitingChunk(t, urls...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.wantWaiting("under way", append(merged, "http://comes.test/"))
+	for host := range x.owner {
+		if i, _ := n.e.frontier.Host(host); i.Parked != (host == "comes.test") {
+			t.Errorf("%s is parked: %v", host, i.Parked)
+		}
+	}
+	if err := n.link("http://held.test/4"); err != nil || len(arrived) > 0 {
+		t.Fatal(arrived, err)
+	}
+	point("after")
+	switch how {
+	case "dropped":
+		if err := n.e.Drop(t.Context(), from); err != nil {
+			t.Fatal(err)
+		}
+		n.wantWaiting("dropped", merged, "comes.test")
+		n.sameState("dropped", len(merged))
+		n.wantWaiting("in the next life", merged, "comes.test")
+	case "replayed":
+		n.sameState("under way", len(merged)+1)
+		n.wantWaiting("in the next life", merged, "comes.test")
+		n.again()
+		n.wantWaiting("in the one after", merged, "comes.test")
+	case "folded":
+		x.wantFolded(n, merged)
+	case "whole":
+		if err := n.e.Take(t.Context(), from, 2, true, nil); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(arrived, []string{"comes.test", "held.test"}) {
+			t.Errorf("%q have arrived", arrived)
+		}
+		if err := n.e.Take(t.Context(), from, 2, true, nil); err != nil || len(arrived) > 2 {
+			t.Error("the last chunk is taken twice", err)
+		}
+		if i, _ := n.e.frontier.Host("comes.test"); i.Parked {
+			t.Error("it is parked for good")
+		}
+		n.sameState("whole", len(merged)+1)
+		n.wantWaiting("in the next life", append(merged, "http://comes.test/"))
+	}
+}
+
+// wantFolded checks what is folded of a node.
+func (x *trade) wantFolded(n *trader, urls []string) {
+	n.close()
+	n.close = func() {}
+	var closers []func() error
+	_, s, err := n.recall(&closers)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	estate, err := s.Fold(x.t.Context())
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	export, err := estate.Export(func(string) strategy.Node { return "heir" })
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	var got []string
+	for to := strategy.Node("heir"); to != ""; {
+		var data []byte
+		if to, data, err = export.Next(); err != nil {
+			x.t.Fatal(err)
+		}
+		p, err := testUnpacker(x.t).read(data)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		for _, a := range p.waiting {
+			for _, it := range a.items {
+				got = append(got, it.URL)
+			}
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, urls) {
+		x.t.Errorf("%v were folded, not %v", got, urls)
+	}
+	err = export.Close()
+	for _, c := range closers {
+		err = errors.Join(err, c())
+	}
+	if err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// Two transfers at once bring the same host. It goes when both are dropped, and stays with all that came as soon as one is whole.
+func TestTwoTransfersBringAHost(t *testing.T) {
+	one, two := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}, member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3, Attempt: 1}
+	for _, c := range []struct {
+		first, second member.Transfer
+		whole         [2]bool
+	}{
+		{one, two, [2]bool{true, true}}, {one, two, [2]bool{true, false}}, {one, two, [2]bool{false, true}}, {one, two, [2]bool{false, false}},
+		{two, one, [2]bool{true, true}}, {two, one, [2]bool{true, false}}, {two, one, [2]bool{false, true}}, {two, one, [2]bool{false, false}},
+	} {
+		for _, more := range []bool{false, true} { // comes between the two ends
+			name := fmt.Sprintf("%s ends first/whole %v/more %v", c.first.From, c.whole, more)
+			t.Run(name, func(t *testing.T) {
+				x := newTrade(t, 1, false)
+				n := x.nodes[0]
+				x.owner = map[string]int{"both.test": 1, "one.test": 1, "two.test": 1}
+				var want []string
+				take := func(tr member.Transfer, seq uint64, last bool, urls ...string) {
+					t.Helper()
+					if err := n.e.Take(t.Context(), tr, seq, last, waitingChunk(t, urls...)); err != nil {
+						t.Fatal(err)
+					}
+					want = append(want, urls...)
+				}
+				take(one, 0, false, "http://both.test/1", "http://one.test/")
+				take(two, 0, false, "http://both.test/2", "http://two.test/")
+				if all := n.e.hand.arrivals.hosts(); len(all) != 3 {
+					t.Errorf("%v are on their way", all)
+				}
+				end := func(tr member.Transfer, seq uint64, whole bool) {
+					if whole {
+						take(tr, seq, true)
+					} else if err := n.e.Drop(t.Context(), tr); err != nil {
+						t.Fatal(err)
+					}
+				}
+				end(c.first, 1, c.whole[0])
+				seq := uint64(1)
+				if more {
+					take(c.second, seq, false, "http://both.test/3")
+					seq++
+				}
+				if i, _ := n.e.frontier.Host("both.test"); i.Parked == c.whole[0] {
+					t.Errorf("after the first end it is parked: %v", i.Parked)
+				}
+				end(c.second, seq, c.whole[1])
+				i, _ := n.e.frontier.Host("both.test")
+				if i.Parked {
+					t.Error("it is parked for good")
+				}
+				var away []string
+				ends := map[string]bool{hostOfTransfer(c.first): c.whole[0], hostOfTransfer(c.second): c.whole[1], "both.test": c.whole[0] || c.whole[1]}
+				for host, stays := range ends {
+					if !stays {
+						away = append(away, host)
+						want = slices.DeleteFunc(want, func(url string) bool { return hostOfURL(url) == host })
+					}
+				}
+				n.wantWaiting("in the end", want, away...)
+				n.sameState("in the end", len(want))
+				n.wantWaiting("in the next life", want, away...)
+			})
+		}
+	}
+}
+
+func hostOfTransfer(t member.Transfer) string {
+	if t.From == "n1~1" {
+		return "one.test"
+	}
+	return "two.test"
+}
+
+// A host that is kept owes what it is asked for by either, and is not left alone for less than it was.
+func TestAKeptHostHasBothClocks(t *testing.T) {
+	x := newTrade(t, 1, false)
+	n := x.nodes[0]
+	x.owner = map[string]int{"a.test": 0, "b.test": 0}
+	pack := testPacker(t)
+	for host, asked := range map[string]time.Duration{"a.test": 0, "b.test": 9 * time.Second} {
+		if err := n.link("http://" + host + "/"); err != nil {
+			t.Fatal(err)
+		}
+		n.e.frontier.SetDelay(host, 5*time.Second)
+		pack.waiting(host, clock{asked: asked, wait: time.Minute})
+		pack.item(&frontier.Item{URL: "http://" + host + "/new"})
+	}
+	if err := n.e.Take(t.Context(), member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]time.Duration{"a.test": 5 * time.Second, "b.test": 9 * time.Second} {
+		if i, _ := n.e.frontier.Host(host); i.Asked != want || time.Until(i.Next) < 50*time.Second {
+			t.Errorf("%+v", i)
+		}
+	}
+}

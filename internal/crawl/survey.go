@@ -1,0 +1,87 @@
+package crawl
+
+import (
+	"context"
+
+	"kumo/internal/frontier"
+)
+
+// surveyed is how many hosts a survey tells of at once.
+const surveyed = 1000
+
+// Survey calls f with the hosts that this node holds something waiting of, in the frontier or on the shelf, and that are not its own: each once,
+// a thousand at a time. Those of transfers under way are not among them. It may be called while the crawl runs; of a host that comes or goes
+// meanwhile it may tell or not. f may keep what it is given.
+func (e *Engine) Survey(ctx context.Context, f func(hosts []string) error) error {
+	if e.router == nil {
+		return nil
+	}
+	e.hand.mu.Lock()
+	came := e.hand.arrivals.hosts()
+	e.hand.mu.Unlock()
+	s := survey{ctx: ctx, tell: f, shelf: map[string]bool{}, strange: func(host string) bool { return !came[host] && !e.ours(host) }}
+	err := e.shelf.here(func(host string, _ frontier.Item) error {
+		if !s.shelf[host] && s.strange(host) {
+			s.shelf[host] = true
+		}
+		return ctx.Err()
+	})
+	if err == nil {
+		err = s.waiting(e.frontier)
+	}
+	for host := range s.shelf {
+		if err == nil {
+			err = s.add(host)
+		}
+	}
+	if err == nil {
+		err = s.flush()
+	}
+	return err
+}
+
+type survey struct {
+	ctx     context.Context
+	tell    func(hosts []string) error
+	strange func(host string) bool
+	shelf   map[string]bool // hosts of which something was given up, and nobody has been told
+	hosts   []string
+}
+
+// waiting finds hosts where something waits, not only the robots.txt of another.
+func (s *survey) waiting(f *frontier.Frontier) error {
+	tour := f.Tour(s.strange)
+	defer tour.Close()
+	for {
+		stay, err := tour.Next()
+		if stay == nil || err != nil {
+			return err
+		}
+		it, err := stay.Next()
+		if it != nil && err == nil {
+			delete(s.shelf, stay.Key)
+			err = s.add(stay.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *survey) add(host string) error {
+	if s.hosts = append(s.hosts, host); len(s.hosts) < surveyed {
+		return s.ctx.Err()
+	}
+	return s.flush()
+}
+
+func (s *survey) flush() error {
+	hosts := s.hosts
+	if s.hosts = nil; len(hosts) == 0 {
+		return s.ctx.Err()
+	}
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	return s.tell(hosts)
+}
