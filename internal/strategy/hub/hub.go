@@ -158,7 +158,7 @@ func (h *Hub) message(e strategy.Message) {
 	}
 	switch m.kind {
 	case msgAsk:
-		if h.unit != nil && h.unit.leading {
+		if h.unit != nil && h.unit.sure() {
 			h.unit.asked(e.From, m.items)
 		} else if h.control != "" && h.control != h.cfg.Self {
 			h.post(e.From, msgNotMe, item{kind: itemOwner, node: h.control})

@@ -19,6 +19,7 @@ type unit struct {
 	reading bool
 	readAt  time.Time // when it is looked for more
 	readTo  bool      // all has been read at least once
+	sureAt  time.Time // when nobody else had written anything
 
 	leading    bool
 	led        uint64 // the term that it leads, or tries to
@@ -79,6 +80,9 @@ func (u *unit) logged(e strategy.Logged) {
 func (u *unit) atEnd() {
 	u.reading, u.readTo = false, true
 	u.readAt = u.now.Add(u.cfg.Beat)
+	if u.leading { // who has nothing to write would not learn that another one leads
+		u.readAt, u.sureAt = u.now.Add(u.cfg.Silence/2), u.now
+	}
 	if u.persisting && u.doubt { // it was not, and if it comes yet, what is written next will not: then it is read
 		u.persisting, u.doubt, u.campaign = false, false, u.campaign && u.leading
 	}
@@ -96,7 +100,7 @@ func (u *unit) persisted(e strategy.Persisted) {
 		}
 		return
 	}
-	u.last = e.Number
+	u.last, u.sureAt = e.Number, u.now
 	u.durable()
 }
 
@@ -127,7 +131,7 @@ func (u *unit) lead() {
 	u.leading = true
 	u.wrote = header{u.led, u.epoch, u.cfg.Self}
 	u.follow(u.cfg.Self, u.led)
-	u.beatAt = u.now
+	u.beatAt, u.sureAt = u.now, u.now
 }
 
 // depose ends a term that another node has ended.
@@ -139,7 +143,7 @@ func (u *unit) depose() {
 }
 
 func (u *unit) advance() {
-	if !u.reading && !u.readAt.After(u.now) && (!u.leading || u.doubt) {
+	if !u.reading && !u.readAt.After(u.now) {
 		u.reading = true
 		u.do(strategy.Read{After: u.last})
 	}
@@ -154,6 +158,9 @@ func (u *unit) advance() {
 		u.persist(nil)
 	}
 }
+
+// sure reports whether this is the control unit, and was not long ago.
+func (u *unit) sure() bool { return u.leading && u.now.Sub(u.sureAt) < 2*u.cfg.Silence }
 
 // vacant reports whether nobody is the control unit, as far as this node knows.
 func (u *unit) vacant() bool {
@@ -199,7 +206,7 @@ func (u *unit) persist(b *batch) {
 
 // due is when something is.
 func (u *unit) due() (at time.Time) {
-	if !u.reading && (!u.leading || u.doubt) {
+	if !u.reading {
 		at = u.readAt
 	}
 	if u.leading {
