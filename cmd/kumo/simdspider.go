@@ -24,7 +24,7 @@ DSpider has nodes that fetch, and a control unit that notes whose each host is: 
 
   paper   its rules: fetch from a host at once, claim it then, drop it if it is another's; what a node cannot reach is sent to all others
   kumo    kumo's: ask, probe, claim, and fetch what was granted; links go to the owner; a host that nobody reaches is parked, and tried
-          again with a longer timeout
+          again with a longer timeout. It is the code of a crawl, --strategy hub, that decides here
 
 Each for nodes that fetch one file after another, and for nodes that fetch so many at once that their links are saturated. Measures, in
 the paper's units: speed of all nodes (f/T), srcuse of one (f/10T), communicate, messages in and out of the control unit (per 100 T), and
@@ -52,16 +52,21 @@ type dspider struct {
 	scaling bool
 	share   string
 	order   string
+	decider string
 	out     string
 }
 
 func simDSpider() *cobra.Command {
-	d := dspider{world: experiments.Paper(), scale: experiments.ScaleOfPaper(), share: "parts", order: "host"}
+	d := dspider{world: experiments.Paper(), scale: experiments.ScaleOfPaper(), share: "parts", order: "host",
+		decider: "hub"}
 	cmd := &cobra.Command{Use: "dspider", Short: "Make DSpider's experiments again", Long: simDSpiderLong, Example: simDSpiderExample,
 		Args: cobra.NoArgs}
 	d.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		d.world.OwnPart, d.world.Turns = d.share == "parts", d.order == "turns"
+		if d.decider == "plain" {
+			d.world.Decider = experiments.ByPlain
+		}
 		if err := d.check(cmd); err != nil {
 			return err
 		}
@@ -95,6 +100,7 @@ func (d *dspider) flags(cmd *cobra.Command) {
 	f.Float64Var(&w.WAN.Message, "wan-message", w.WAN.Message, "`T` that a message takes in the WAN: what a connection takes on average")
 	f.Var(choice{&d.share, []string{"parts", "running"}}, "share", "a LAN node has its part of the bandwidth, or those that transfer share it")
 	f.Var(choice{&d.order, []string{"host", "turns"}}, "order", "a node finishes a host before the next, or hosts take turns by file")
+	f.Var(choice{&d.decider, []string{"hub", "plain"}}, "decider", "what decides in kumo's mode: the code of a crawl, or the plainest form of its rules")
 	f.Float64Var(&w.Persist, "persist", w.Persist, "`T` until kumo's control unit has an entry on disk")
 	f.IntVar(&w.Places, "places", w.Places, "fetch `K` files at once where links are to be saturated")
 	f.IntSliceVar(&w.Nodes, "nodes", w.Nodes, "nodes of experiment 1, or of --scale, `N,N,...`")

@@ -7,12 +7,15 @@ import (
 	"math"
 	"reflect"
 	"testing"
+	"time"
+
+	"kumo/internal/strategy"
 )
 
 // small is the paper's world with a tenth of its files.
 func small() DSpider {
 	d := Paper()
-	d.Files, d.Link, d.Runs = 20_000, 0.1, 2
+	d.Files, d.Link, d.Runs, d.Nodes, d.Timeouts = 20_000, 0.1, 2, []int{3, 5, 7}, []float64{3, 6}
 	return d
 }
 
@@ -30,8 +33,8 @@ func allRuns(t *testing.T, d DSpider) []Point {
 func TestDSpiderConserves(t *testing.T) {
 	d := small()
 	d.Seed = 11
-	for _, turns := range []bool{false, true} {
-		d.Turns = turns
+	for _, decider := range []Decider{ByHub, ByPlain} {
+		d.Decider, d.Turns = decider, decider == ByPlain
 		for _, p := range allRuns(t, d) {
 			for i, f := range p.Runs {
 				seed := d.Seed + uint64(i)
@@ -39,7 +42,7 @@ func TestDSpiderConserves(t *testing.T) {
 				case f.Downloads < f.Distinct || f.Distinct == 0:
 					t.Errorf("seed %d, %+v: %+v", seed, p.Setting, f)
 				case p.Mode == AsKumo && (f.Missed != 0 || f.Duplicate != 0):
-					t.Errorf("seed %d, %+v: missed %v, fetched in vain %v", seed, p.Setting, f.Missed, f.Duplicate)
+					t.Errorf("%v, seed %d, %+v: missed %v, fetched in vain %v", decider, seed, p.Setting, f.Missed, f.Duplicate)
 				case p.Mode == AsPaper && math.Abs(f.Missed-f.Unnear-f.Unfound) > 1e-9:
 					t.Errorf("seed %d, %+v: missed %v, though out of reach are %v and unnamed %v", seed, p.Setting, f.Missed, f.Unnear, f.Unfound)
 				}
@@ -54,7 +57,7 @@ func TestDSpiderConserves(t *testing.T) {
 // TestDSpiderOutOfReach: with a timeout of 5T each of n nodes of a WAN fails four ninths of the hosts, and all nodes of a LAN the same.
 func TestDSpiderOutOfReach(t *testing.T) {
 	d := small()
-	d.Hosts, d.Files, d.Runs, d.Nodes, d.Timeouts = 2000, 20_000, 3, []int{1, 2, 3, 5}, []float64{5}
+	d.Hosts, d.Files, d.Runs, d.Nodes, d.Timeouts, d.Decider = 2000, 20_000, 3, []int{1, 2, 3, 5}, []float64{5}, ByPlain
 	for _, p := range allRuns(t, d) {
 		want := 4. / 9
 		if p.Place == WAN {
@@ -164,5 +167,51 @@ func TestAgenda(t *testing.T) {
 	}
 	if a.next() != forever {
 		t.Error("something is left")
+	}
+}
+
+// TestPaperDecides: the paper's algorithm, message by message.
+func TestPaperDecides(t *testing.T) {
+	nodes := []strategy.Node{"a", "b", "c"}
+	u := newPaperControl(nodes)
+	ask := func(from strategy.Node, kind byte) []strategy.Action {
+		data := hostRequest{kind: kind, host: "h"}.to("control").Data
+		return u.Step(time.Time{}, []strategy.Event{strategy.Message{From: from, Data: data}}, nil)
+	}
+	for i, c := range []struct {
+		from strategy.Node
+		kind byte
+		want []strategy.Action
+	}{
+		{"b", reqFailed, []strategy.Action{hostRequest{kind: reqTry, host: "h"}.to("a"), hostRequest{kind: reqTry, host: "h"}.to("c")}},
+		{"c", reqClaim, []strategy.Action{hostRequest{reqOwner, "h", "c"}.to("c")}}, // granted
+		{"a", reqClaim, []strategy.Action{hostRequest{reqOwner, "h", "c"}.to("a")}}, // refused
+		{"b", reqFailed, []strategy.Action{hostRequest{reqOwner, "h", "c"}.to("b")}},
+	} {
+		if got := ask(c.from, c.kind); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%d: %v, want %v", i, got, c.want)
+		}
+	}
+	n := newPaperNode("a", "control", tick)
+	told := func(e strategy.Event) []strategy.Action { return n.Step(time.Time{}, []strategy.Event{e}, nil) }
+	probe, changed := strategy.Probe{Host: "h", Timeout: tick}, strategy.Changed{}
+	for i, c := range []struct {
+		told  strategy.Event
+		want  []strategy.Action
+		owner strategy.Node
+	}{
+		{strategy.Wanted{Hosts: []string{"h"}}, []strategy.Action{probe, changed}, "a"}, // provisionally
+		{strategy.Message{Data: hostRequest{kind: reqTry, host: "h"}.to("a").Data}, []strategy.Action{changed}, "a"},
+		{strategy.Reached{Host: "h", OK: true}, []strategy.Action{hostRequest{kind: reqClaim, host: "h"}.to("control"), changed}, "a"},
+		{strategy.Message{Data: hostRequest{reqOwner, "h", "c"}.to("a").Data}, []strategy.Action{changed}, "c"},
+	} {
+		got := told(c.told)
+		if owner, _ := n.View().Owner("h"); !reflect.DeepEqual(got, c.want) || owner != c.owner {
+			t.Errorf("%d: %v of %s, want %v of %s", i, got, owner, c.want, c.owner)
+		}
+	}
+	told(strategy.Reached{Host: "f"})
+	if got := told(strategy.Wanted{Hosts: []string{"f"}}); len(got) != 1 {
+		t.Errorf("a host that failed is tried again: %v", got)
 	}
 }
