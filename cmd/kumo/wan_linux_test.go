@@ -97,7 +97,7 @@ func (w *wanRun) crawl(seed uint64) {
 	w.flags = []string{"--preset", "wan", "--concurrency", fmt.Sprint(wanAtOnce)}
 	w.begin(wanDelay, "--connect-timeout", "4s", "--tries", "2")
 	w.tell("pause") // what is compared begins when all nodes are there
-	w.settle(2 * time.Minute)
+	w.settle(4 * time.Minute)
 	w.began = time.Now()
 	before := w.lab.Traffic()
 	w.tell("resume")
@@ -151,14 +151,15 @@ func (w *wanRun) judge() {
 		float64(w.traffic.Passed)/w.took.Seconds(), w.traffic.Lost, w.traffic.Dropped, 100*w.traffic.Busy.Seconds()/w.took.Seconds())
 }
 
-// reachable is what must be fetched. A strategy that looks at no delays may give a host to a node that does not reach it.
+// reachable is what must be fetched. A strategy that looks at no delays may give a host to a node that does not reach it, even one that was asked
+// while the nodes became a cluster.
 func (w *wanRun) reachable(e *evidence) (o synthweb.TruthOptions) {
 	if !strings.HasPrefix(w.strategy, "shard") {
 		return o
 	}
 	asked, hosts := map[string]bool{}, w.hosts()
 	for _, q := range e.log {
-		asked[q.Host] = true
+		asked[q.Host] = asked[q.Host] || q.At.After(w.began)
 	}
 	o.Within = func(host string) bool { return asked[host] || !w.far.split(placeOf(hosts[host])) }
 	return o

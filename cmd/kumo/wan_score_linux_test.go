@@ -42,14 +42,16 @@ func leastGap(log synthweb.Log) time.Duration {
 	return least
 }
 
-// pace is how fast pages came that were news.
+// pace is how fast pages came that were news, from when all nodes were there.
 func (w *wanRun) pace(e *evidence) {
 	seen := map[string]bool{}
 	var ends []time.Time
 	for _, q := range e.log {
 		if key := q.Host + q.Target; q.Whole && q.Target != "/robots.txt" && !seen[key] {
 			seen[key] = true
-			ends = append(ends, q.End)
+			if q.End.After(w.began) {
+				ends = append(ends, q.End)
+			}
 		}
 	}
 	if len(ends) < 10 {
