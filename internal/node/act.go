@@ -26,9 +26,17 @@ func (n *Node) carryOut(actions []member.Action) {
 		case member.Publish:
 			n.cfg.Router.publish(a.View)
 			n.cfg.Engine.Share(n.members())
+			if n.isMember() {
+				n.hands.heir.Store(nil)
+			}
 			n.lapse.Reset(time.Until(a.View.Until()))
+			if n.mind != nil {
+				n.cfg.Engine.Wake(nil)
+			}
 			n.links.look()
 			n.crawl.look()
+		case member.Whole:
+			n.tasks.go1(func(ctx context.Context) { n.mind.tell(ctx, strategy.Whole(a)) })
 		case member.Wake:
 			n.wake.Reset(time.Until(a.At))
 		case member.Lost:

@@ -13,6 +13,7 @@ import (
 type Engine interface {
 	Links
 	Holder
+	Strategist
 	// AddSeeds takes seeds in: all into scope, and those to be fetched of whose hosts take is true. It returns when that is durable.
 	AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error
 	AddRoot(u weburl.URL) error // takes in scope what a seed has redirected to

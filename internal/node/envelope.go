@@ -13,11 +13,13 @@ const Protocol = 1
 const version = Protocol
 
 const (
-	kindMember = 'm' // a member's
-	kindLinks  = 'l' // links for the receiver
-	kindTaken  = 't' // what became of links
-	kindAsk    = 'q' // are you idle?
-	kindTally  = 'r' // the answer
+	kindMember   = 'm' // a member's
+	kindLinks    = 'l' // links for the receiver
+	kindTaken    = 't' // what became of links
+	kindAsk      = 'q' // are you idle?
+	kindTally    = 'r' // the answer
+	kindStrategy = 's' // a strategy's
+	kindLegacy   = 'i' // links of one that leaves, whoever owns their hosts
 )
 
 func envelope(crawl string, kind byte, data []byte) []byte {

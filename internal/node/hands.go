@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -14,11 +15,12 @@ import (
 // these, and for each from whom something comes, things are done one after the other.
 type hands struct {
 	n      *Node
-	undo   context.CancelFunc      // ends the last Drain
-	stop   context.CancelFunc      // and the last Flush
-	of     map[strategy.Node]*hand // by who held; the loop's
-	buried []strategy.Node         // released, and not settled yet; the loop's
-	taking atomic.Int64            // bytes of chunks that are being taken in
+	undo   context.CancelFunc            // ends the last Drain
+	stop   context.CancelFunc            // and the last Flush
+	of     map[strategy.Node]*hand       // by who held; the loop's
+	buried []strategy.Node               // released, and not settled yet; the loop's
+	heir   atomic.Pointer[strategy.Node] // who is given the links that are left, while this node leaves and has nothing else any more
+	taking atomic.Int64                  // bytes of chunks that are being taken in
 }
 
 // maxTakingBytes is how many bytes of chunks may be on their way into the engine: to a node that has just joined all others send at once.
@@ -97,6 +99,14 @@ func (n *Node) inLane(lane, what string, f func(context.Context) error) {
 	})
 }
 
+// leaveTo chooses who is given the links that are left: whoever owns their hosts, if anybody does, that node will see to it.
+func (h *hands) leaveTo(t *member.Table) {
+	if t != nil && len(t.Members) > 0 {
+		heir := t.Members[rand.IntN(len(t.Members))].Node
+		h.heir.Store(&heir)
+	}
+}
+
 // drain waits beside all else; only the last one answers.
 func (h *hands) drain(a member.Drain) {
 	h.undo()
@@ -120,6 +130,7 @@ func (h *hands) flush(a member.Flush) {
 	h.stop()
 	ctx, cancel := context.WithCancel(h.n.tasks.ctx)
 	h.stop = cancel
+	h.leaveTo(h.n.member.Table())
 	h.n.tasks.go1(func(context.Context) {
 		for pause(ctx, pumpEvery) {
 			if h.n.crawl.busy.Load() > 0 { // seeds may yet go there, and roots are to be said

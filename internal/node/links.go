@@ -52,9 +52,18 @@ func (l *links) pump(ctx context.Context) {
 	tick := time.NewTicker(pumpEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		for _, b := range l.n.cfg.Engine.Batches(time.Now(), l.n.cfg.Router.owner(l.n.self)) {
-			l.n.send(b.To, kindLinks, append(binary.AppendUvarint(nil, b.Number), b.Data...))
+		owner, kind := l.n.cfg.Router.owner(l.n.self), byte(kindLinks)
+		if heir := l.n.hands.heir.Load(); heir != nil {
+			owner, kind = func(string) (strategy.Node, bool) { return *heir, true }, kindLegacy
+		}
+		for _, b := range l.n.cfg.Engine.Batches(time.Now(), owner) {
+			l.n.send(b.To, kind, append(binary.AppendUvarint(nil, b.Number), b.Data...))
 			l.sent.Add(1)
+		}
+		if l.n.mind != nil {
+			if hosts := l.n.cfg.Engine.Wanted(); len(hosts) > 0 {
+				l.n.mind.tell(ctx, strategy.Wanted{Hosts: hosts})
+			}
 		}
 		if !pause(ctx, pumpLeast) {
 			return
@@ -67,8 +76,9 @@ func (l *links) pump(ctx context.Context) {
 	}
 }
 
-// take takes a batch in, beside others, and answers. Where this cannot be done the batch will come again.
-func (l *links) take(from strategy.Node, data []byte) {
+// take takes a batch in, beside others, and answers. Where this cannot be done the batch will come again. A legacy is links of one that leaves:
+// none is refused.
+func (l *links) take(from strategy.Node, data []byte, legacy bool) {
 	number, size := binary.Uvarint(data)
 	if size <= 0 || !l.begin(flight{from, number}) {
 		return
@@ -77,7 +87,13 @@ func (l *links) take(from strategy.Node, data []byte) {
 	batch := bytes.Clone(data[size:])
 	l.n.tasks.go1(func(ctx context.Context) {
 		defer l.end(flight{from, number})
-		refused, err := l.n.cfg.Engine.TakeLinks(ctx, batch)
+		var refused []int
+		var err error
+		if legacy {
+			err = l.n.cfg.Engine.Inherit(ctx, batch)
+		} else {
+			refused, err = l.n.cfg.Engine.TakeLinks(ctx, batch)
+		}
 		if err != nil {
 			if ctx.Err() == nil {
 				l.n.log.Warn("links of another node are not taken", "from", from, "err", err)

@@ -21,8 +21,16 @@ func (n *Node) message(ctx context.Context, from strategy.Node, data []byte) {
 			return
 		}
 		n.tell(ctx, member.Message{From: from, Data: bytes.Clone(data)})
+	case kindStrategy:
+		if n.mind != nil {
+			n.mind.tell(ctx, strategy.Message{From: from, Data: bytes.Clone(data)})
+		}
 	case kindLinks:
-		n.links.take(from, data)
+		n.links.take(from, data, false)
+	case kindLegacy:
+		if n.hands.heir.Load() == nil { // who leaves, too, takes nothing any more
+			n.links.take(from, data, true)
+		}
 	case kindTaken:
 		n.links.answered(from, data)
 	case kindAsk:

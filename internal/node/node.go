@@ -42,10 +42,11 @@ var (
 type Config struct {
 	Crawl    string // its name
 	Identity Identity
-	Arrived  []member.Transfer // as the engine's journal has it: what came whole since the last settled epoch,
-	Forgot   []member.Transfer // what went whole and was forgotten since then,
-	Partial  []member.Transfer // and what came in part
-	Place    strategy.Placer
+	Arrived  []member.Transfer                                       // as the engine's journal has it: what came whole since the last settled epoch,
+	Forgot   []member.Transfer                                       // what went whole and was forgotten since then,
+	Partial  []member.Transfer                                       // and what came in part
+	Place    strategy.Placer                                         // nil: the strategy decides host by host
+	Strategy strategy.Strategy                                       // then; nil else
 	Slot     func(members []strategy.Member, node strategy.Node) int // may be nil
 	Layout   string                                                  // what all nodes must agree on, in words
 	Timing   member.Timing
@@ -82,6 +83,7 @@ type Node struct {
 	links   *links
 	crawl   *follower
 	ending  *ending
+	mind    *mind                  // nil for Placers
 	refused map[strategy.Node]bool // senders of messages; the receiving goroutine's
 }
 
@@ -101,6 +103,7 @@ func New(cfg Config) *Node {
 	n.member = member.New(member.Config{Self: n.self, Instance: rand.Uint64() | 1, Joined: cfg.Identity.Joined, Arrived: cfg.Arrived,
 		Forgot: cfg.Forgot, Partial: cfg.Partial, Place: cfg.Place, Slot: cfg.Slot, Layout: cfg.Layout, Timing: cfg.Timing, Seed: rand.Uint64()})
 	n.watch, n.hands, n.links, n.crawl, n.ending = newWatches(n), newHands(n), newLinks(n), newFollower(n), newEnding(n)
+	n.mind = newMind(n, cfg.Strategy)
 	return n
 }
 
@@ -189,10 +192,29 @@ func (n *Node) loop(ctx context.Context) error {
 		case <-beat.C:
 			events = append(events, member.Report{Data: n.report()})
 			n.ending.look()
+			if n.mind != nil {
+				events = append(events, n.mind.think(n.load())...)
+			}
+		case e := <-n.mind.thoughts():
+			events = append(events, n.mind.think(e)...)
+		case <-n.mind.alarm():
+			events = append(events, n.mind.ring()...)
 		}
-		actions = n.member.Step(time.Now(), events, actions[:0])
-		n.carryOut(actions)
+		for again := true; again; {
+			actions = n.member.Step(time.Now(), events, actions[:0])
+			n.carryOut(actions)
+			if events = events[:0]; n.mind != nil {
+				events = append(events, n.mind.learn()...)
+			}
+			again = len(events) > 0
+		}
 	}
+}
+
+// load is how much the node has to do.
+func (n *Node) load() strategy.Load {
+	f := n.cfg.Figures()
+	return strategy.Load{Node: n.self, Waiting: int64(f.Waiting), Rate: f.Rate, Busy: f.Busy}
 }
 
 // lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for a slow server.

@@ -14,6 +14,7 @@ type Figures struct {
 	Known    int     `json:"known"`     // URLs
 	Outbox   int     `json:"outbox"`    // links for others
 	InFlight int     `json:"in_flight"` // requests
+	Busy     float64 `json:"busy"`      // share of its workers that are at work, from 0 to 1
 	Lag      int64   `json:"lag"`       // bytes of the journal that are not shipped
 
 	// Bytes that this process gave to the bus: messages to other nodes, the shipped journal, leases and

@@ -28,7 +28,8 @@ func (r *Router) Ours(host string) bool {
 // May reports whether this node may send a request to a host now.
 func (r *Router) May(host string) bool {
 	v := r.view.Load()
-	return v != nil && holds(v.Until(), time.Now()) && v.Ours(host)
+	now := time.Now()
+	return v != nil && holds(v.Until(), now) && v.May(host, now)
 }
 
 // holds reports whether a lease holds by both clocks: while a machine is suspended the monotonic one stands still, and others have
@@ -72,6 +73,6 @@ func (r *Router) owner(self strategy.Node) func(host string) (strategy.Node, boo
 			return "", false
 		}
 		to, state := v.Owner(host)
-		return to, state == strategy.Owned && to != self
+		return to, state != strategy.Unknown && to != self
 	}
 }

@@ -36,6 +36,8 @@ type world struct {
 	shared  map[strategy.Node]*holding // what each node's log says
 	tally   map[string]bool            // roots that were told, by node and URL
 	spoilt  int                        // attempts to fold that are to fail
+	apart   func(node, host string) bool
+	mind    func(strategy.Node) strategy.Strategy // nil: shard is what nodes have
 }
 
 type fetched struct {
@@ -129,8 +131,13 @@ func (w *world) start(name, life string) *testNode {
 	for n, link := range h.outbox {
 		x.box.Restore(n, hostOf(link), link)
 	}
-	x.n = node.New(node.Config{Crawl: "test", Identity: id, Arrived: h.arrived, Forgot: h.forgot, Partial: slices.Collect(maps.Keys(h.part)),
-		Place: shard.New(shard.Config{}), Layout: "test 1", Timing: member.LAN(), Bus: bus, Engine: x, Router: x.router, Estates: x,
+	var placer strategy.Placer = shard.New(shard.Config{})
+	var mind strategy.Strategy
+	if w.mind != nil {
+		placer, mind = nil, w.mind(id.Node())
+	}
+	x.n = node.New(node.Config{Crawl: "test", Identity: id, Strategy: mind, Arrived: h.arrived, Forgot: h.forgot, Partial: slices.Collect(maps.Keys(h.part)),
+		Place: placer, Layout: "test 1", Timing: member.LAN(), Bus: bus, Engine: x, Router: x.router, Estates: x,
 		Enter: x.enter, Version: "test", Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)).With("node", name)})
 	x.wg.Go(func() { x.crawl(ctx) })
 	go func() {
@@ -305,6 +312,40 @@ func (x *testNode) AddRoot(u weburl.URL) error {
 	return nil
 }
 
+func (x *testNode) Probe(ctx context.Context, host string, timeout time.Duration) (time.Duration, error) {
+	took := 20 * time.Millisecond
+	if x.w.apart != nil && x.w.apart(x.id.Name, host) {
+		took = timeout
+	}
+	select {
+	case <-time.After(took):
+	case <-ctx.Done():
+	}
+	if took == timeout {
+		return took, errors.New("no answer")
+	}
+	return took, nil
+}
+
+func (x *testNode) Survey(_ context.Context, f func([]string) error) error {
+	hosts := map[string]bool{}
+	_ = x.do(func() {
+		for url := range x.waiting {
+			if !x.router.Ours(hostOf(url)) {
+				hosts[hostOf(url)] = true
+			}
+		}
+	})
+	return f(slices.Sorted(maps.Keys(hosts)))
+}
+
+func (x *testNode) Wanted() (hosts []string) {
+	_ = x.do(func() { hosts = x.box.Wanted() })
+	return hosts
+}
+
+func (x *testNode) Wake(hosts []string) { _ = x.do(func() { x.box.Wake(hosts) }) }
+
 func (x *testNode) Pause(on bool) { _ = x.do(func() { x.paused = on }) }
 func (x *testNode) Share(n int)   { x.nodes.Store(int64(n)) }
 func (x *testNode) Interrupt()    { x.breaks.Add(1) }
@@ -379,7 +420,8 @@ func (x *testNode) Export(owner func(string) strategy.Node) (e node.Export, err 
 }
 
 func (x *testNode) Take(_ context.Context, t member.Transfer, _ uint64, last bool, data []byte) (func(context.Context) error, error) {
-	return func(context.Context) error { return nil }, x.do(func() {
+	var came []string
+	err := x.do(func() {
 		if len(data) > 0 {
 			var p piece
 			if err := json.Unmarshal(data, &p); err != nil {
@@ -394,10 +436,13 @@ func (x *testNode) Take(_ context.Context, t member.Transfer, _ uint64, last boo
 			}
 		}
 		if last {
+			came = x.part[t]
 			x.arrived = append(x.arrived, t)
 			delete(x.part, t)
 		}
 	})
+	x.n.Arrived(t, came)
+	return func(context.Context) error { return nil }, err
 }
 
 func (x *testNode) Drop(_ context.Context, t member.Transfer) error {

@@ -1,0 +1,86 @@
+package node_test
+
+import (
+	"hash/fnv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/bus/inproc"
+	"kumo/internal/node"
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/hub"
+)
+
+// withHub has nodes ask a control unit, each of which reaches two thirds of the hosts.
+func withHub(w *world) {
+	w.mind = func(self strategy.Node) strategy.Strategy {
+		cfg := hub.LAN()
+		cfg.Self = self
+		return hub.New(cfg)
+	}
+	w.apart = func(node, host string) bool {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(node + " " + host))
+		return h.Sum32()%3 == 0
+	}
+}
+
+func TestHubCrawls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 40, 20)
+		withHub(w)
+		nodes := together(t, w, "a", "b", "c")
+		must(t, w.control.Start(t.Context(), nil, w.seeds(3)))
+		ends(t, nil, nodes...)
+		w.check(1)
+		wrong := 0
+		for url, all := range w.fetched {
+			if by := all[0].by.Name(); w.apart(by, hostOf(url)) {
+				wrong++
+			}
+		}
+		if few := 800 / 27 * 3; wrong > few { // a host of 27 is reached by nobody
+			t.Errorf("%d of 800 pages were fetched by nodes that do not reach their hosts", wrong)
+		}
+	})
+}
+
+func TestHubOverABusThatLosesAndDelays(t *testing.T) {
+	for seed := range uint64(3) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 20, 10)
+			withHub(w)
+			w.hub = inproc.New(seed)
+			b, err := w.hub.Join("control")
+			must(t, err)
+			w.control = node.Control{Registry: b}
+			w.hub.SetFaults(inproc.Faults{Drop: 0.3, Twice: 0.1, Late: 0.3, Delay: time.Second, Doubt: 0.1})
+			nodes := []*testNode{w.start("a", "1"), w.start("b", "1")}
+			must(t, w.control.Start(t.Context(), nil, w.seeds(2)))
+			eventually(t, "half of it is fetched", func() bool { return w.count() > 100 })
+			nodes = append(nodes, w.start("c", "1"))
+			ends(t, nil, nodes...)
+			w.check(1)
+		})
+	}
+}
+
+// TestTheControlUnitDies ends the node that is the control unit, and another that comes in its place leaves.
+func TestTheControlUnitDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 100, 80)
+		withHub(w)
+		nodes := together(t, w, "a", "b", "c")
+		a, b, c := nodes[0], nodes[1], nodes[2]
+		must(t, w.control.Start(t.Context(), nil, w.seeds(3)))
+		eventually(t, "a third of it is fetched", func() bool { return w.count() > 600 })
+		a.crash()
+		anew := w.start("a", "2")
+		eventually(t, "two thirds of it are fetched", func() bool { return w.count() > 1200 })
+		b.n.Leave()
+		ends(t, node.ErrLeft, b)
+		ends(t, nil, c, anew)
+		w.check(1)
+	})
+}

@@ -1,0 +1,232 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"kumo/internal/bus"
+	"kumo/internal/member"
+	"kumo/internal/strategy"
+)
+
+// A Strategist is the engine's part in strategies that decide host by host.
+type Strategist interface {
+	// Probe makes a connection to a host and closes it, and says how long that took.
+	Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, err error)
+	// Survey calls f with hosts that the engine has something of and that are not its own, some at a time.
+	Survey(ctx context.Context, f func(hosts []string) error) error
+	Wanted() []string    // hosts of links whose owners are not known, or refuse them, since it was called last
+	Wake(hosts []string) // lets links be routed that rest; nil: all
+}
+
+// StrategyLog is the log that all nodes' strategies share.
+const StrategyLog = "strategy"
+
+// A mind carries out what a strategy wants done that is no Placer. It is the loop's.
+type mind struct {
+	n      *Node
+	s      strategy.Strategy
+	events chan strategy.Event
+	timer  *time.Timer // for the first of wake
+	wake   map[uint64]time.Time
+	table  *member.Table // that it knows
+	out    []strategy.Action
+	batch  []strategy.Event
+	done   []member.Event // for the member, from what was carried out
+}
+
+func newMind(n *Node, s strategy.Strategy) *mind {
+	if s == nil {
+		return nil
+	}
+	return &mind{n: n, s: s, events: make(chan strategy.Event, 1024), timer: time.NewTimer(time.Hour), wake: map[uint64]time.Time{}}
+}
+
+// thoughts is what the strategy is told; nil if there is none.
+func (m *mind) thoughts() <-chan strategy.Event {
+	if m == nil {
+		return nil
+	}
+	return m.events
+}
+
+func (m *mind) alarm() <-chan time.Time {
+	if m == nil {
+		return nil
+	}
+	return m.timer.C
+}
+
+// tell tells the strategy something. Who is not the loop may wait for it.
+func (m *mind) tell(ctx context.Context, e strategy.Event) {
+	select {
+	case m.events <- e:
+	case <-ctx.Done():
+	}
+}
+
+// think tells the strategy events, and has done what it wants. It returns what that is to the member.
+func (m *mind) think(first ...strategy.Event) []member.Event {
+	m.batch = append(m.batch[:0], first...)
+	for len(m.batch) < maxEvents {
+		select {
+		case e := <-m.events:
+			m.batch = append(m.batch, e)
+			continue
+		default:
+		}
+		break
+	}
+	m.done = m.done[:0]
+	m.out = m.s.Step(time.Now(), m.batch, m.out[:0])
+	for _, a := range m.out {
+		m.carryOut(a)
+	}
+	return m.done
+}
+
+// ring is told that a timer's time may have come.
+func (m *mind) ring() []member.Event {
+	var fired []strategy.Event
+	now := time.Now()
+	for t, at := range m.wake {
+		if !at.After(now) {
+			fired = append(fired, strategy.Fired{Timer: t})
+			delete(m.wake, t)
+		}
+	}
+	m.rearm()
+	if len(fired) == 0 {
+		return nil
+	}
+	return m.think(fired...)
+}
+
+func (m *mind) rearm() {
+	next := time.Now().Add(time.Hour)
+	for _, at := range m.wake {
+		if at.Before(next) {
+			next = at
+		}
+	}
+	m.timer.Reset(time.Until(next))
+}
+
+// learn tells the strategy of the table, if it is another than it knows.
+func (m *mind) learn() []member.Event {
+	t := m.n.member.Table()
+	if t == nil || t == m.table {
+		return nil
+	}
+	news := m.table == nil || t.Epoch != m.table.Epoch || t.Settled != m.table.Settled
+	if m.table = t; !news {
+		return nil
+	}
+	e := strategy.Members{Epoch: t.Epoch, Settled: t.Settled, Members: slices.Clone(t.Members)}
+	for _, v := range t.Moves {
+		e.Moves = append(e.Moves, v.Move)
+	}
+	return m.think(e)
+}
+
+func (m *mind) carryOut(a strategy.Action) {
+	n := m.n
+	switch a := a.(type) {
+	case strategy.Send:
+		n.send(a.To, kindStrategy, a.Data)
+	case strategy.Persist:
+		n.tasks.inLane("strategy", func(ctx context.Context) { m.persist(ctx, a) })
+	case strategy.Read:
+		n.tasks.inLane("strategy", func(ctx context.Context) { m.read(ctx, a.After) })
+	case strategy.Trim:
+		n.tasks.inLane("strategy", func(ctx context.Context) {
+			if err := n.cfg.Bus.Trim(ctx, StrategyLog, a.Before); err != nil && ctx.Err() == nil {
+				n.log.Debug("the strategy's log is not trimmed", "err", err)
+			}
+		})
+	case strategy.Changed:
+		m.done = append(m.done, member.Route{View: m.s.View()})
+	case strategy.Booked:
+		m.done = append(m.done, member.Booked(a))
+	case strategy.HandOver:
+		m.done = append(m.done, member.HandOver(a))
+	case strategy.Survey:
+		n.inLane("survey", "look for hosts that others may own", m.survey)
+	case strategy.Probe:
+		n.tasks.go1(func(ctx context.Context) { m.probe(ctx, a) })
+	case strategy.Timer:
+		m.wake[a.Timer] = a.At
+		m.rearm()
+	}
+}
+
+// persistPatience bounds how long a write to the log is waited for.
+const persistPatience = 10 * time.Second
+
+// persist writes to the log, unless this node's lease is over: then others may be about to decide without it.
+func (m *mind) persist(ctx context.Context, a strategy.Persist) {
+	e := strategy.Persisted{ID: a.ID, State: strategy.Doubt}
+	if holds(m.n.cfg.Router.Until(), time.Now()) {
+		one, cancel := context.WithTimeout(ctx, persistPatience)
+		number, err := m.n.cfg.Bus.Append(one, StrategyLog, a.Data, a.After)
+		cancel()
+		switch {
+		case err == nil:
+			e.Number, e.State = number, strategy.Durable
+		case errors.Is(err, bus.ErrStale):
+			e.State = strategy.Stale
+		default:
+			m.n.log.Debug("a write to the strategy's log is in doubt", "err", err)
+		}
+	}
+	m.tell(ctx, e)
+}
+
+// read tells of all that the log has, however long the registry is away.
+func (m *mind) read(ctx context.Context, after uint64) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		err := m.n.cfg.Bus.Read(ctx, StrategyLog, after, func(number uint64, data []byte) error {
+			m.tell(ctx, strategy.Logged{Number: number, Data: bytes.Clone(data)})
+			after = number
+			return ctx.Err()
+		})
+		if err == nil {
+			m.tell(ctx, strategy.AtEnd{Last: after})
+			return
+		}
+		m.n.log.Debug("the strategy's log cannot be read", "err", err)
+		if !pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+func (m *mind) survey(ctx context.Context) error {
+	err := m.n.cfg.Engine.Survey(ctx, func(hosts []string) error {
+		m.tell(ctx, strategy.Held{Hosts: hosts})
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	m.tell(ctx, strategy.Surveyed{})
+	return nil
+}
+
+func (m *mind) probe(ctx context.Context, a strategy.Probe) {
+	took, err := m.n.cfg.Engine.Probe(ctx, a.Host, a.Timeout)
+	if err != nil {
+		m.n.log.Debug("a host is not reached", "host", a.Host, "in", a.Timeout, "err", err)
+	}
+	m.tell(ctx, strategy.Reached{Host: a.Host, OK: err == nil, Connect: took})
+}
+
+// Arrived tells the strategy which hosts have come with a transfer. It is the engine's to call, and quick.
+func (n *Node) Arrived(_ member.Transfer, hosts []string) {
+	if n.mind != nil && len(hosts) > 0 { // at once: Whole comes after it
+		n.mind.tell(n.tasks.ctx, strategy.Held{Hosts: hosts})
+	}
+}
