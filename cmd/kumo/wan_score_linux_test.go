@@ -64,12 +64,17 @@ func (w *wanRun) pace(e *evidence) {
 	r.middle = float64(n*9/10-n/10) / ends[n*9/10].Sub(ends[n/10]).Seconds()
 }
 
-// closeness is how far from each host those were who asked it.
+// closeness is how far from each host those were who asked it, from when all nodes were there.
 func (w *wanRun) closeness(e *evidence) {
 	var connect, best, mean time.Duration
 	hosts, r := w.hosts(), &w.result
 	by, near := map[string]map[int]bool{}, map[string]bool{}
+	n := time.Duration(0)
 	for _, q := range e.log {
+		if q.At.Before(w.began) {
+			continue
+		}
+		n++
 		place := placeOf(hosts[q.Host])
 		node := slices.IndexFunc(w.nodes, func(n *clusterNode) bool { return n.host.Addr() == q.Client })
 		nearest, typical, _ := w.far.of(place)
@@ -80,7 +85,6 @@ func (w *wanRun) closeness(e *evidence) {
 		by[q.Host][node] = true
 		near[q.Host] = w.far.hosts[node][place] == nearest
 	}
-	n := time.Duration(len(e.log))
 	r.connect, r.best, r.mean, r.hosts = connect/n, best/n, mean/n, len(by)
 	for host, nodes := range by {
 		if len(nodes) > 1 {
