@@ -94,6 +94,10 @@ func (w *spiderWorld) announce(e strategy.Event, after time.Duration) {
 func (w *spiderWorld) moved(from, to *spiderNode, h int32) {
 	from.waiting = slices.DeleteFunc(from.waiting, func(o int32) bool { return o == h })
 	to.met[h] = true
+	if to.listed[h] {
+		return // it had the host already
+	}
+	to.files[h] = max(to.files[h], from.files[h])
 	if !slices.Contains(to.waiting, h) {
 		to.waiting = append(to.waiting, h)
 	}

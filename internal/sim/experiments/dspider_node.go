@@ -12,6 +12,7 @@ type spiderNode struct {
 	list    hostList
 	turns   bool
 	met     []bool  // hosts that it knows the names of
+	listed  []bool  // hosts that are in the list, or were until all was fetched
 	reached []bool  // hosts that it had a connection to
 	files   []int32 // that it took of each host
 	waiting []int32 // hosts that nobody is known to own
@@ -26,7 +27,7 @@ type fetching struct {
 }
 
 func newSpiderNode(id, places int, turns bool, hosts int) *spiderNode {
-	n := &spiderNode{id: id, turns: turns, met: make([]bool, hosts), reached: make([]bool, hosts), files: make([]int32, hosts),
+	n := &spiderNode{id: id, turns: turns, met: make([]bool, hosts), listed: make([]bool, hosts), reached: make([]bool, hosts), files: make([]int32, hosts),
 		places: make([]fetching, places)}
 	for i := range places {
 		n.idle = append(n.idle, places-1-i)
@@ -65,6 +66,14 @@ func (w *spiderWorld) meet(n *spiderNode, h int32) {
 	}
 }
 
+// enlist puts a host in turn, unless it is: what comes to a node that has it is a stray copy.
+func (n *spiderNode) enlist(h int32) {
+	if !n.listed[h] {
+		n.listed[h] = true
+		n.list.push(h)
+	}
+}
+
 // route gives a host to its owner, if it is known who that is.
 func (w *spiderWorld) route(n *spiderNode, h int32) bool {
 	owner, state := w.parties[n.id].strategy.View().Owner(w.web.names[h])
@@ -73,7 +82,7 @@ func (w *spiderWorld) route(n *spiderNode, h int32) bool {
 		return false
 	}
 	if to == n.id {
-		n.list.push(h)
+		n.enlist(h)
 	} else if w.set.Mode == AsKumo {
 		w.sum.links++
 		w.after(w.message, happening{what: hLink, party: int32(to), host: h})
@@ -116,6 +125,7 @@ func (w *spiderWorld) pick(n *spiderNode) (f fetching, ok bool) {
 	for !n.list.empty() {
 		h := n.list.pop()
 		if !w.mine(n, h) {
+			w.release(n, h)
 			continue
 		}
 		f = fetching{host: h, file: w.web.first[h] + n.files[h]}
@@ -128,7 +138,16 @@ func (w *spiderWorld) pick(n *spiderNode) (f fetching, ok bool) {
 	return f, false
 }
 
-// mine reports whether a host is still the node's; in the paper's mode what is left of it is dropped otherwise.
+// release has a host that is not the node's any more wait to be handed over. In the paper's mode what is left of it is dropped.
+func (w *spiderWorld) release(n *spiderNode, h int32) {
+	n.listed[h] = false
+	if w.set.Mode == AsKumo {
+		n.waiting = append(n.waiting, h)
+		w.tell(n.id, strategy.Held{Hosts: []string{w.web.names[h]}})
+	}
+}
+
+// mine reports whether a host is still the node's.
 func (w *spiderWorld) mine(n *spiderNode, h int32) bool {
 	owner, state := w.parties[n.id].strategy.View().Owner(w.web.names[h])
 	return state == strategy.Owned && w.index[owner] == n.id

@@ -54,6 +54,19 @@ func TestDSpiderConserves(t *testing.T) {
 	}
 }
 
+// TestDSpiderMoves: nothing is lost where messages are so slow that hosts come to nodes that have them already.
+func TestDSpiderMoves(t *testing.T) {
+	d := small()
+	d.WAN.Message, d.Timeouts, d.Nodes, d.Runs = 20, []float64{2, 3}, []int{5}, 3
+	for _, p := range allRuns(t, d) {
+		for i, f := range p.Runs {
+			if p.Mode == AsKumo && f.Missed != 0 {
+				t.Errorf("seed %d, %+v: missed %v", d.Seed+uint64(i), p.Setting, f.Missed)
+			}
+		}
+	}
+}
+
 // TestDSpiderOutOfReach: with a timeout of 5T each of n nodes of a WAN fails four ninths of the hosts, and all nodes of a LAN the same.
 func TestDSpiderOutOfReach(t *testing.T) {
 	d := small()

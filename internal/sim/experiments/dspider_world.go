@@ -228,7 +228,7 @@ func (w *spiderWorld) probe(who int, a strategy.Probe) {
 	n, h := w.nodes[who], w.hosts[a.Host]
 	if w.set.Mode == AsPaper {
 		n.met[h] = true
-		n.list.push(h)
+		n.enlist(h)
 		w.fetch(n)
 		return
 	}
