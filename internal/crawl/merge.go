@@ -84,7 +84,9 @@ func (e *Engine) leftOut(kept []string, p *parcel) (left []int) {
 		waits := map[string]bool{}
 		queue, _ := e.frontier.Queue(a.host, maxMerge)
 		for k := range queue {
-			waits[queue[k].URL] = true
+			if queue[k].Robots == "" {
+				waits[queue[k].URL] = true
+			}
 		}
 		for k := range a.items {
 			if it := &a.items[k]; waits[it.URL] || !it.Recrawl && e.wasVisited(it.URL) {

@@ -101,12 +101,19 @@ func keptHost(t *testing.T, points, how string) {
 		}
 	}
 	point("before")
+	n.e.frontier.Push("held.test", frontier.Item{URL: "http://held.test/robots.txt", Robots: "http://held.test"}) // which is no page
 	var arrived []string
 	n.e.arrived = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
-	merged := append(held, "http://held.test/3", "http://held.test/4")
-	for seq, urls := range [][]string{{"http://comes.test/", "http://held.test/2", "http://held.test/done", "http://held.test/3"}, {"http://held.test/4", "http://held.test/3"}} {
-		if err := n.e.Take(t.Context(), from, uint64(seq), false, waitingChunk(t, urls...)); err != nil {
+	merged := append(held, "http://held.test/3", "http://held.test/4", "http://held.test/robots.txt")
+	pack := testPacker(t) // its known URLs are yet to come
+	pack.waiting("held.test", clock{})
+	for _, path := range []string{"4", "3", "robots.txt"} {
+		pack.item(&frontier.Item{URL: "http://held.test/" + path})
+	}
+	first := waitingChunk(t, "http://comes.test/", "http://held.test/2", "http://held.test/done", "http://held.test/3")
+	for seq, chunk := range [][]byte{first, pack.chunk()} {
+		if err := n.e.Take(t.Context(), from, uint64(seq), false, chunk); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,6 +126,7 @@ func keptHost(t *testing.T, points, how string) {
 	if err := n.link("http://held.test/4"); err != nil || len(arrived) > 0 {
 		t.Fatal(arrived, err)
 	}
+	n.wantWaiting("after a link that is known", append(merged, "http://comes.test/"))
 	point("after")
 	switch how {
 	case "dropped":
@@ -130,6 +138,9 @@ func keptHost(t *testing.T, points, how string) {
 		n.wantWaiting("in the next life", merged, "comes.test")
 	case "replayed":
 		n.sameState("under way", len(merged)+1)
+		if err := errors.Join(n.link("http://held.test/robots.txt"), n.e.decide(t.Context())); err != nil {
+			t.Fatal(err)
+		}
 		n.wantWaiting("in the next life", merged, "comes.test")
 		n.again()
 		n.wantWaiting("in the one after", merged, "comes.test")
@@ -239,6 +250,9 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 				if more {
 					take(c.second, seq, false, "http://both.test/3")
 					seq++
+					if kept := n.e.hand.arrivals.Coming[0].Kept; isIn(kept, "both.test") != c.whole[0] {
+						t.Errorf("%v are kept", kept)
+					}
 				}
 				if i, _ := n.e.frontier.Host("both.test"); i.Parked == c.whole[0] {
 					t.Errorf("after the first end it is parked: %v", i.Parked)

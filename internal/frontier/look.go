@@ -17,7 +17,7 @@ type HostInfo struct {
 	Failures int           // in a row
 	Suspect  bool          // failed or was slow lately
 	Parked   bool          // for a robots.txt: what waits for that stays
-	Away     bool          // it was removed, and nothing has come back since
+	Away     bool          // nothing of its own was ever added, or it was removed, and nothing has come back since
 }
 
 // Why says what a host waits for.
