@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -145,6 +146,18 @@ func TestPlansHaveAllKinds(t *testing.T) {
 		}
 		if len(seen) < len(kinds) {
 			t.Errorf("seeds from %d: only %v", seed, seen)
+		}
+	}
+}
+
+func TestStatusNamesTheControlUnit(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"control":"n2~34ca7fdf","crawl":"lab"}`: "n2",
+		`{"control":"n3"}`:                        "n3", `{"crawl":"lab"}`: "", `{"control":true}`: "",
+	} {
+		var is labStatus
+		if err := json.Unmarshal([]byte(text), &is); err != nil || is.control() != want {
+			t.Errorf("%s: %q, want %q (%v)", text, is.control(), want, err)
 		}
 	}
 }
