@@ -56,7 +56,7 @@ func clusterDemo() *cobra.Command {
 	d.web.bind(cmd, 40, 1500)
 	f := cmd.Flags()
 	f.IntVar(&d.nodes, "nodes", 5, "run `N` nodes, 4 to 20")
-	f.StringVar(&d.strategy, "strategy", d.strategy, "how hosts are shared among the nodes")
+	f.Var(choice{&d.strategy, wire.Strategies()}, "strategy", "how hosts are shared among the nodes")
 	f.DurationVar(&d.delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next request to that host")
 	f.StringVarP(&d.out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; what an earlier demo left there is removed")
 	f.DurationVar(&d.most, "time-limit", 75*time.Second, "give up after this time")

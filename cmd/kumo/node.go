@@ -77,7 +77,7 @@ func nodeCommand() *cobra.Command {
 	f.StringVar(&n.listen, "listen", "", "run a server at `ADDR`, as others reach it, if it is one of the cluster's (default without --join: "+defaultAddress+")")
 	f.IntVar(&n.servers, "servers", 0, "the first `N` addresses in --join are those of all servers: 1, 3 or 5")
 	f.Var(choice{&n.preset, wire.Presets()}, "preset", "how far the nodes are from each other; the same on all")
-	f.StringVar(&n.place, "strategy", n.place, "how hosts are shared among the nodes, the same on all: shard, or shard/jump, shard/paper, shard/ring")
+	f.Var(choice{&n.place, wire.Strategies()}, "strategy", "how hosts are shared among the nodes, the same on all: by a hash (shard), or by who reaches them (hub)")
 	f.IntVar(&n.slots, "slots", wire.DefaultSlots, "plan for at most `M` nodes; the same on all")
 	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with --name)")
 	borrow(f, crawlFlags(n.o), nodeFlags)

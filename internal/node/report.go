@@ -3,6 +3,8 @@ package node
 import (
 	"encoding/json"
 	"time"
+
+	"kumo/internal/strategy"
 )
 
 // Figures are what others are told of a node's work.
@@ -24,6 +26,30 @@ type Figures struct {
 	RegistryBytes int64 `json:"registry_bytes"`
 }
 
+// Facts are what a strategy tells of itself.
+type Facts struct {
+	Control   string  `json:"control,omitempty"`   // the node that decides, as this one knows
+	Leads     bool    `json:"leads,omitempty"`     // this node does
+	TimeoutMS float64 `json:"timeout_ms"`          // for a connection to a host that is tried for the first time
+	Owned     int     `json:"owned"`               // hosts
+	Parked    int     `json:"parked"`              // of these, those that the node is not known to reach
+	Unsettled int     `json:"unsettled,omitempty"` // hosts of which it is not settled whose they are
+}
+
+// facts are the strategy's; nil if it has none.
+func (n *Node) facts() *Facts {
+	if n.mind == nil {
+		return nil
+	}
+	t, tells := n.mind.s.(strategy.Teller)
+	if !tells {
+		return nil
+	}
+	f := t.Facts()
+	return &Facts{Control: f.Control.Name(), Leads: f.Leads, TimeoutMS: float64(f.Timeout.Microseconds()) / 1000, Owned: f.Owned, Parked: f.Parked,
+		Unsettled: f.Unsettled}
+}
+
 // A Report is what a node's lease tells of it.
 type Report struct {
 	Name     string `json:"name"`
@@ -36,7 +62,8 @@ type Report struct {
 	Received int64  `json:"received"` // likewise
 	Slips    int64  `json:"slips"`    // requests to whose end the lease did not last
 	Figures
-	Clock time.Time `json:"clock"` // of the node
+	*Facts           // of strategies that decide host by host
+	Clock  time.Time `json:"clock"` // of the node
 }
 
 // report is what the lease tells.
@@ -44,7 +71,7 @@ func (n *Node) report() []byte {
 	t := n.tally()
 	data, err := json.Marshal(Report{Name: n.cfg.Identity.Name, Version: n.cfg.Version, Address: n.cfg.Address, Epoch: t.Epoch,
 		State: n.crawl.record.State, Idle: t.Idle, Sent: n.links.sent.Load(), Received: n.links.received.Load(),
-		Slips: n.cfg.Router.Slips(), Figures: n.cfg.Figures(), Clock: time.Now().UTC()})
+		Slips: n.cfg.Router.Slips(), Figures: n.cfg.Figures(), Facts: n.facts(), Clock: time.Now().UTC()})
 	if err != nil {
 		return nil // of plain fields
 	}

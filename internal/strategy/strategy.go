@@ -58,6 +58,19 @@ type Strategy interface {
 	Restore(r io.Reader) error
 }
 
+// Facts are what a strategy tells people of itself and its node.
+type Facts struct {
+	Control   Node          // who decides, as far as this node knows
+	Leads     bool          // this node does
+	Timeout   time.Duration // for a connection to a host that is tried for the first time
+	Owned     int           // hosts
+	Parked    int           // of these, those that the node is not known to reach
+	Unsettled int           // hosts of which it is not settled whose they are
+}
+
+// A Teller is a strategy that has facts to tell. The method is called as the others are.
+type Teller interface{ Facts() Facts }
+
 // A Placer is a strategy whose decision follows from the list of members alone, so that every node computes it and nobody has to
 // be asked.
 type Placer interface {

@@ -19,7 +19,6 @@ import (
 	"kumo/internal/page"
 	"kumo/internal/stats"
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/shard"
 	"kumo/internal/weburl"
 )
 
@@ -203,12 +202,14 @@ func (l *life) build(ctx context.Context) error {
 	if err := c.openState(); err != nil {
 		return err
 	}
-	l.node = node.New(node.Config{
+	cfg := node.Config{
 		Crawl: CrawlWord(c.Job.Name), Identity: l.id, Arrived: c.state.Arrived(), Forgot: c.state.Went(), Partial: c.state.Partial(),
-		Place: shard.New(n.shard), Slot: n.shard.FreeSlot, Layout: n.layout(), Timing: n.timing,
+		Layout: n.layout(), Timing: n.timing,
 		Bus: l.bus, Engine: l.engine, Router: l.router, Estates: l.estates(), Enter: l.enter, Figures: l.figures, Ending: l.journal.Ending,
 		Version: Version, Address: n.opts.Address, Log: n.opts.Log,
-	})
+	}
+	n.placing.place(&cfg)
+	l.node = node.New(cfg)
 	if err := c.assemble(); err != nil {
 		return err
 	}
@@ -244,6 +245,7 @@ func (p prompt) May(host string) bool { return p.Router.May(host) && !p.log.Late
 // join makes the engine's parts those of a node.
 func (l *life) join(p *crawl.Parts) {
 	p.Router = prompt{l.router, l.journal}
+	p.Arrived = func(t member.Transfer, hosts []string) { l.node.Arrived(t, hosts) }
 	p.NewRoot = func(u weburl.URL) { l.node.NewRoot(u.String()) }
 	p.Listener = crawl.Tee(p.Listener, crawl.Listener{Visited: func(*page.Record) { l.router.Ended() },
 		Retried: func(*page.Record, time.Duration) { l.router.Ended() }})
@@ -340,6 +342,7 @@ func (l *life) figures() node.Figures {
 		l.last = pace{pages, now, float64(pages-l.last.pages) / d.Seconds()}
 	}
 	f.Rate = l.last.rate
+	f.Busy = float64(f.InFlight) / float64(max(c.Job.Frontier.Hosts, 1))
 	return f
 }
 

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"regexp"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -32,8 +30,8 @@ type NodeOptions struct {
 	Secret   secret.Secret
 	Replicas int    // with NATS: on how many of its servers things are kept; 0: one
 	Preset   string // "lan" or "wan"; "": lan
-	// Strategy says who crawls what: "shard", or with the way of its second level behind it, as "shard/ring". Settings of it are in the
-	// crawl's, so that all nodes have the same.
+	// Strategy says who crawls what: "shard", or with the way of its second level behind it, as "shard/ring"; "hub", or "hub/paper". It is the
+	// same on all nodes.
 	Strategy string
 	Slots    int    // the largest number of nodes ever planned; 0: DefaultSlots
 	Address  string // where this node can be asked; may be empty
@@ -56,7 +54,7 @@ type ClusterNode struct {
 	join    joiner
 	cluster *natsbus.Cluster // nil in tests
 	timing  member.Timing
-	shard   shard.Config
+	placing placing
 	life    atomic.Pointer[life]
 	leaving atomic.Bool
 }
@@ -109,13 +107,13 @@ func (n *ClusterNode) check() (err error) {
 	if n.opts.timing != nil {
 		n.timing = *n.opts.timing
 	}
-	if n.shard, err = parseStrategy(n.opts.Strategy); err != nil {
+	if n.placing, err = parseStrategy(n.opts.Strategy, n.opts.Preset, n.opts.Secret); err != nil {
 		return err
 	}
 	if n.opts.Slots < 0 || n.opts.Slots > maxSlots {
 		return badJob("%d slots: there may be up to %d", n.opts.Slots, maxSlots)
 	}
-	n.shard.Slots = cmp.Or(n.opts.Slots, DefaultSlots)
+	n.placing.shard.Slots = cmp.Or(n.opts.Slots, DefaultSlots)
 	return nil
 }
 
@@ -135,25 +133,6 @@ func timing(preset string) (member.Timing, error) {
 		return member.WAN(), nil
 	}
 	return member.Timing{}, badJob("preset %q: there are lan and wan", preset)
-}
-
-// parseStrategy reads the name of a strategy.
-func parseStrategy(name string) (cfg shard.Config, err error) {
-	name, second, _ := strings.Cut(name, "/")
-	if name != "" && name != "shard" {
-		return cfg, badJob("strategy %q: a cluster has shard", name)
-	}
-	if second != "" {
-		if cfg.Second, err = shard.ParseSecond(second); err != nil {
-			return cfg, &JobError{err}
-		}
-	}
-	return cfg, nil
-}
-
-// layout is what all nodes of the cluster must agree on.
-func (n *ClusterNode) layout() string {
-	return fmt.Sprintf("protocol %d, shard %v of %d slots, preset %s", node.Protocol, n.shard.Second, n.shard.Slots, cmp.Or(n.opts.Preset, "lan"))
 }
 
 // Run takes part in the crawl until it is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft), or ctx ends. If

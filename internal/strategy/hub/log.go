@@ -2,6 +2,8 @@ package hub
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub/hosttable"
@@ -19,6 +21,7 @@ import (
 const (
 	recordRow  = 'r' // one host's row
 	recordPart = 'p' // a part of the table
+	recordNote = 'n' // why a host is parked
 )
 
 var errLog = errors.New("an entry of the control unit's log that cannot be read")
@@ -26,6 +29,7 @@ var errLog = errors.New("an entry of the control unit's log that cannot be read"
 // A batch is rows that are written together, and what is answered when they are durable.
 type batch struct {
 	rows    map[string]hosttable.Row
+	notes   map[string]note
 	order   []string
 	answers []answer
 	sealed  bool // it was written, or tried to be
@@ -52,12 +56,18 @@ func (u *unit) entry(b *batch, term uint64) []byte {
 	var rows varint.Writer
 	for _, host := range b.order {
 		appendRow(&rows, host, b.rows[host])
+		if n, noted := b.notes[host]; noted {
+			appendNote(&rows, host, n)
+		}
 	}
 	for left := len(rows); left > 0 && len(w) < maxEntry; { // parts first: they do not have these rows yet
 		before := len(w)
 		w.Byte(recordPart)
 		w.Uint(uint64(u.part))
 		w.Bytes(u.table.AppendPart(nil, u.part))
+		for _, host := range slices.Sorted(maps.Keys(u.notes[u.part])) {
+			appendNote(&w, host, u.notes[u.part][host])
+		}
 		u.part = (u.part + 1) % hosttable.Parts
 		left -= len(w) - before
 	}
@@ -92,7 +102,12 @@ func (u *unit) apply(number uint64, data []byte) (header, error) {
 			host := r.String()
 			row := hosttable.Row{Owner: strategy.Node(r.String()), State: r.Byte(), Round: r.Byte(), Since: uint32(r.Uint())}
 			if !r.Bad {
-				u.table.Set(host, row)
+				u.enter(host, row, nil)
+			}
+		case recordNote:
+			host, n := r.String(), readNote(&r)
+			if !r.Bad {
+				u.note(host, &n)
 			}
 		case recordPart:
 			part, rows := r.Uint(), r.Bytes()
@@ -100,6 +115,7 @@ func (u *unit) apply(number uint64, data []byte) (header, error) {
 				return h, errLog
 			}
 			u.written[part] = number
+			delete(u.notes, int(part)) // those that there are follow
 			u.part = int(part+1) % hosttable.Parts
 		default:
 			return h, errLog
@@ -120,5 +136,51 @@ func (u *unit) trim() {
 	if least > u.trimmed {
 		u.trimmed = least
 		u.do(strategy.Trim{Before: least})
+	}
+}
+
+// A note says why a host is parked: who has failed to reach it, and when it will be tried again.
+type note struct {
+	failed []strategy.Node
+	again  uint64 // seconds of Unix time
+}
+
+func appendNote(w *varint.Writer, host string, n note) {
+	w.Byte(recordNote)
+	w.String(host)
+	w.Uint(n.again)
+	w.Uint(uint64(len(n.failed)))
+	for _, f := range n.failed {
+		w.String(string(f))
+	}
+}
+
+func readNote(r *varint.Reader) (n note) {
+	n.again = r.Uint()
+	for left := r.Uint(); left > 0 && !r.Bad; left-- {
+		n.failed = append(n.failed, strategy.Node(r.String()))
+	}
+	return n
+}
+
+// enter changes a host's row in the table.
+func (u *unit) enter(host string, r hosttable.Row, n *note) {
+	u.table.Set(host, r)
+	if r.State != rowParked {
+		n = nil
+	}
+	u.note(host, n)
+}
+
+// note notes why a host is parked; nil: it is not.
+func (u *unit) note(host string, n *note) {
+	part := u.table.Part(host)
+	switch {
+	case n == nil:
+		delete(u.notes[part], host)
+	case u.notes[part] == nil:
+		u.notes[part] = map[string]note{host: *n}
+	default:
+		u.notes[part][host] = *n
 	}
 }

@@ -20,6 +20,8 @@ type node struct {
 	numbers map[strategy.Node]uint32
 	dirty   bool // the view is an old one
 
+	granted int // own hosts, and those of them that are parked
+	parked  int
 	pending map[string]*pending
 	queue   byTime
 	probes  []*pending // that wait for their turn
@@ -83,8 +85,11 @@ func newNode(h *Hub) node {
 // View is whose hosts are, as this node knows it.
 func (h *Hub) View() strategy.View { return h.view }
 
-// Timeout is how long this node waits for a connection when it probes a host for the first time.
-func (h *Hub) Timeout() time.Duration { return h.timeout }
+// Facts are what the node tells people.
+func (h *Hub) Facts() strategy.Facts {
+	return strategy.Facts{Control: h.control, Leads: h.unit != nil && h.unit.leading, Timeout: h.timeout, Owned: h.granted, Parked: h.parked,
+		Unsettled: len(h.pending)}
+}
 
 func (h *Hub) publish() {
 	if h.dirty {
@@ -100,15 +105,27 @@ func (h *Hub) grant(host string, value uint32) {
 	if was, known := h.own.get(k); known && was == value {
 		return
 	}
-	h.own, _ = h.own.set(k, value)
+	if was, known := h.own.get(k); known && was == ownParked {
+		h.parked--
+	}
+	if value == ownParked {
+		h.parked++
+	}
+	var added bool
+	if h.own, added = h.own.set(k, value); added {
+		h.granted++
+	}
 	h.dirty = true
 }
 
 // yield makes a host another's.
 func (h *Hub) yield(host string, to strategy.Node) {
 	k := key(host)
-	var was bool
-	if h.own, was = h.own.without(k); was {
+	if value, mine := h.own.get(k); mine {
+		if h.granted--; value == ownParked {
+			h.parked--
+		}
+		h.own, _ = h.own.without(k)
 		h.dirty = true
 	}
 	if !h.alive[to] {
@@ -341,7 +358,7 @@ func (h *Hub) begin() {
 		}
 	}
 	clear(h.pending)
-	h.own, h.dirty = nil, true
+	h.own, h.granted, h.parked, h.dirty = nil, 0, 0, true
 	h.probes, h.probing, h.unbooked = nil, 0, 0
 	h.synced, h.cursor, h.syncAt, h.survey, h.surveyed = false, 0, h.now, false, false
 }

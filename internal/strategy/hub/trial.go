@@ -295,12 +295,15 @@ func (u *unit) goOn(t *trial) {
 		owner = u.custodian(t)
 	}
 	r := hosttable.Row{Owner: owner, State: rowParked, Round: t.round + 1}
-	it := item{kind: itemRest, host: t.host, number: uint64((u.cfg.Rest << min(t.round, 10)).Milliseconds())}
+	rest := u.cfg.Rest << min(t.round, 10)
+	it := item{kind: itemRest, host: t.host, number: uint64(rest.Milliseconds())}
 	if int(r.Round) >= u.cfg.Rounds {
 		r.State = rowReached
 		it = item{kind: itemYours, host: t.host}
 	}
-	u.set(t.host, r)
+	if u.set(t.host, r); r.State == rowParked {
+		u.remark(t.host, note{t.failed, uint64(u.now.Add(rest).Unix())})
+	}
 	u.answer(owner, it)
 	t.owner = owner
 	u.conclude(t.host, owner)

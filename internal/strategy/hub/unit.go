@@ -31,6 +31,7 @@ type unit struct {
 	beatAt     time.Time
 	lookAt     time.Time // for trials that have waited too long
 
+	notes   map[int]map[string]note // by part
 	trials  map[string]*trial
 	near    near
 	part    int // the next to be written
@@ -46,7 +47,7 @@ const (
 )
 
 func newUnit(h *Hub, rank int) *unit {
-	return &unit{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now, trials: map[string]*trial{}, near: newNear()}
+	return &unit{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now, notes: map[int]map[string]note{}, trials: map[string]*trial{}, near: newNear()}
 }
 
 // told is told what came of reading and writing.
@@ -118,7 +119,10 @@ func (u *unit) durable() {
 	b := u.batches[0]
 	u.batches = u.batches[1:]
 	for _, host := range b.order {
-		u.table.Set(host, b.rows[host])
+		n, noted := b.notes[host]
+		if u.enter(host, b.rows[host], &n); !noted {
+			u.note(host, nil)
+		}
 	}
 	for _, a := range b.answers {
 		u.post(a.to, msgAnswer, a.it)
@@ -246,6 +250,16 @@ func (u *unit) set(host string, r hosttable.Row) {
 	}
 	r.Since = uint32(u.now.Unix())
 	b.rows[host] = r
+	delete(b.notes, host)
+}
+
+// remark notes, with the row that was set last, why a host is parked.
+func (u *unit) remark(host string, n note) {
+	b := u.batches[len(u.batches)-1]
+	if b.notes == nil {
+		b.notes = map[string]note{}
+	}
+	b.notes[host] = n
 }
 
 // answer answers when all that is said of the host is durable: at once, mostly.

@@ -1,0 +1,53 @@
+package hub
+
+import (
+	"time"
+
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/hub/hosttable"
+)
+
+// A Host is what the control unit's table says of one.
+type Host struct {
+	Name   string
+	Owner  strategy.Node
+	Since  time.Time // when that was last changed
+	State  string    // "reached"; "parked": nobody reaches it; "promised": it is on its way to its owner
+	Round  int       // how often all nodes have failed
+	Failed []strategy.Node
+	Again  time.Time // when a parked host is tried again
+}
+
+// Look reads a control unit's log, as it is now, and calls f with the hosts of its table, in no order, until f returns false. read
+// calls its argument with all entries of the log.
+func Look(key hosttable.Key, read func(func(number uint64, data []byte) error) error, f func(Host) bool) error {
+	u := &unit{table: hosttable.New(key), notes: map[int]map[string]note{}}
+	err := read(func(number uint64, data []byte) error {
+		_, err := u.apply(number, data)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	enough := false
+	for cursor, done := uint64(0), false; !done && !enough; {
+		cursor, done = u.table.All(cursor, 1000, func(name string, r hosttable.Row) {
+			enough = enough || !f(u.host(name, r))
+		})
+	}
+	return nil
+}
+
+func (u *unit) host(name string, r hosttable.Row) Host {
+	h := Host{Name: name, Owner: r.Owner, Since: time.Unix(int64(r.Since), 0).UTC(), Round: int(r.Round), State: "reached"}
+	switch r.State {
+	case rowParked:
+		h.State = "parked"
+		if n, noted := u.notes[u.table.Part(name)][name]; noted {
+			h.Failed, h.Again = n.failed, time.Unix(int64(n.again), 0).UTC()
+		}
+	case rowPromised:
+		h.State = "promised"
+	}
+	return h
+}

@@ -1,0 +1,98 @@
+package wire
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"kumo/internal/node"
+	"kumo/internal/secret"
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/hub"
+	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/strategy/shard"
+)
+
+// A placing is the strategy that a node has: shard's, or a hub's if there is one.
+type placing struct {
+	shard shard.Config
+	hub   *hub.Config
+}
+
+// Strategies are the names that NodeOptions.Strategy may have.
+func Strategies() []string {
+	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper"}
+}
+
+// parseStrategy reads the name of a strategy.
+func parseStrategy(name, preset string, s secret.Secret) (p placing, err error) {
+	name, way, _ := strings.Cut(cmp.Or(name, "shard"), "/")
+	switch name {
+	case "hub":
+		if p.hub, err = parseHub(way, preset); err != nil {
+			return p, err
+		}
+		p.hub.Key, err = tableKey(s)
+	case "shard":
+		if way != "" {
+			if p.shard.Second, err = shard.ParseSecond(way); err != nil {
+				return p, &JobError{err}
+			}
+		}
+	default:
+		return p, badJob("strategy %q: a cluster has %s", name, strings.Join(Strategies(), ", "))
+	}
+	return p, err
+}
+
+func parseHub(way, preset string) (*hub.Config, error) {
+	cfg := hub.LAN()
+	if preset == "wan" {
+		cfg = hub.WAN()
+	}
+	switch way {
+	case "":
+	case "paper":
+		cfg.FetchFirst, cfg.AskAll = true, true
+	default:
+		return nil, badJob("strategy hub/%s: there are hub and hub/paper", way)
+	}
+	return &cfg, nil
+}
+
+// tableKey keys the control unit's table: nobody who does not know the cluster's secret can choose names that crowd it. A cluster without a secret is one
+// machine's.
+func tableKey(s secret.Secret) (key hosttable.Key, err error) {
+	if s.IsZero() {
+		return key, nil
+	}
+	b, err := s.Derive("host table", len(key))
+	copy(key[:], b)
+	return key, err
+}
+
+// layout is what all nodes of the cluster must agree on.
+func (n *ClusterNode) layout() string {
+	preset := cmp.Or(n.opts.Preset, "lan")
+	if h := n.placing.hub; h != nil {
+		way := "hub"
+		if h.FetchFirst {
+			way = "hub/paper"
+		}
+		return fmt.Sprintf("protocol %d, %s, preset %s", node.Protocol, way, preset)
+	}
+	return fmt.Sprintf("protocol %d, shard %v of %d slots, preset %s", node.Protocol, n.placing.shard.Second, n.placing.shard.Slots, preset)
+}
+
+// place gives a node its strategy.
+func (p *placing) place(cfg *node.Config) {
+	if p.hub == nil {
+		cfg.Place, cfg.Slot = shard.New(p.shard), p.shard.FreeSlot
+		return
+	}
+	h := *p.hub
+	h.Self = cfg.Identity.Node()
+	cfg.Strategy = hub.New(h)
+}
+
+var _ strategy.Teller = (*hub.Hub)(nil)
