@@ -86,12 +86,12 @@ func (d *dspider) flags(cmd *cobra.Command) {
 	f.StringVar(&d.out, "out", "", "write tables as CSV and pictures as PNG and SVG into `DIR`")
 	f.IntVar(&w.Runs, "runs", w.Runs, "make each run with `K` seeds; tables have mean and standard deviation")
 	f.Uint64Var(&w.Seed, "seed", w.Seed, "the first seed's `NUMBER`")
-	f.IntVar(&w.Files, "files", w.Files, "have `K` files")
-	f.IntVar(&w.Hosts, "hosts", w.Hosts, "on `N` hosts, evenly")
+	f.IntVar(&w.Files, "files", w.Files, "make a web of `K` files")
+	f.IntVar(&w.Hosts, "hosts", w.Hosts, "put them on `N` hosts, evenly")
 	f.IntVar(&w.Classes, "sizes", w.Classes, "a file has 1 to `K` f, all as likely")
 	f.IntVar(&w.Delays, "delays", w.Delays, "a connection takes 1 to `K` T, all as likely")
 	f.IntVar(&w.Start, "start", w.Start, "each node knows `M` hosts at the beginning")
-	f.BoolVar(&w.Near, "near", w.Near, "of those only such as it reaches")
+	f.BoolVar(&w.Near, "near", w.Near, "nodes begin only with hosts that they reach within the timeout")
 	f.Float64Var(&w.Link, "link", w.Link, "the chance `P` that a file names another host")
 	f.Float64Var(&w.Timeout, "timeout", w.Timeout, "`T` that a connection may take in experiment 1")
 	f.Float64Var(&w.LAN.Bandwidth, "lan-bandwidth", w.LAN.Bandwidth, "`F/T` of all nodes of the LAN together")
@@ -106,6 +106,8 @@ func (d *dspider) flags(cmd *cobra.Command) {
 	f.IntSliceVar(&w.Nodes, "nodes", w.Nodes, "nodes of experiment 1, or of --scale, `N,N,...`")
 	f.Float64SliceVar(&w.Timeouts, "timeouts", w.Timeouts, "timeouts of experiment 2, `T,T,...`")
 	f.IntVar(&w.Few, "few", w.Few, "`N` nodes in experiment 2")
+	f.Lookup("timeouts").DefValue = "[3,4,5,6,7]"
+	f.SortFlags = false // the order says what belongs together
 	d.scaleFlags(cmd)
 }
 
@@ -113,6 +115,9 @@ func (d *dspider) flags(cmd *cobra.Command) {
 const mostDSpiderNodes = 1000
 
 func (d *dspider) check(cmd *cobra.Command) error {
+	if err := d.checkTogether(cmd); err != nil {
+		return err
+	}
 	if d.scaling {
 		return d.checkScale(cmd)
 	}

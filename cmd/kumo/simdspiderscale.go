@@ -3,30 +3,46 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kumo/internal/sim/experiments"
 )
 
 func (d *dspider) scaleFlags(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &d.scale
-	f.BoolVar(&d.scaling, "scale", false, "look at how many nodes the control unit is the limit instead; what follows is for this")
-	f.DurationVar(&s.Claim, "claim-cost", s.Claim, "`TIME` of the control unit's processor for a claim")
-	f.DurationVar(&s.Message, "message-cost", s.Message, "`TIME` of it for a message that comes or goes")
-	f.DurationVar(&s.Persist, "persist-time", s.Persist, "`TIME` until an entry is in the log; the next begins then")
-	f.DurationVar(&s.Delay, "delay", s.Delay, "`TIME` that a message is on its way")
-	f.DurationVar(&s.Gather, "gather", s.Gather, "`TIME` that a node waits for more to ask, with batches")
-	f.IntVar(&s.Shards, "shards", s.Shards, "have `K` control units where there are several")
-	f.Float64Var(&s.Speed, "speed", s.Speed, "a node fetches `P` pages a second, if it has them")
-	f.IntVar(&s.Pages, "pages", s.Pages, "a host has `K` pages")
-	f.Float64Var(&s.Found, "found", s.Found, "a page names `X` hosts whose owners its node does not know, on average")
-	f.IntVar(&s.Hosts, "web", s.Hosts, "have a web of `N` hosts")
-	f.DurationVar(&s.Warm, "warm", s.Warm, "take no figures for a `TIME`")
-	f.DurationVar(&s.Time, "time", s.Time, "then take them for a `TIME`")
+	f.BoolVar(&d.scaling, "scale", false, "look at how many nodes the control unit is the limit instead")
+	f.DurationVar(&s.Claim, "claim-cost", s.Claim, "with --scale, `TIME` of the control unit's processor for a claim")
+	f.DurationVar(&s.Message, "message-cost", s.Message, "with --scale, `TIME` of it for a message that comes or goes")
+	f.DurationVar(&s.Persist, "persist-time", s.Persist, "with --scale, `TIME` until an entry is in the log; the next begins then")
+	f.DurationVar(&s.Delay, "delay", s.Delay, "with --scale, `TIME` that a message is on its way")
+	f.DurationVar(&s.Gather, "gather", s.Gather, "with --scale, `TIME` that a node waits for more to ask, with batches")
+	f.IntVar(&s.Shards, "shards", s.Shards, "with --scale, have `K` control units where there are several")
+	f.Float64Var(&s.Speed, "speed", s.Speed, "with --scale, a node fetches `P` pages a second, if it has them")
+	f.IntVar(&s.Pages, "pages", s.Pages, "with --scale, a host has `K` pages")
+	f.Float64Var(&s.Found, "found", s.Found, "with --scale, a page names `X` hosts whose owners its node does not know, on average")
+	f.IntVar(&s.Hosts, "web", s.Hosts, "with --scale, there are `N` hosts")
+	f.DurationVar(&s.Warm, "warm", s.Warm, "with --scale, take no figures for a `TIME`")
+	f.DurationVar(&s.Time, "time", s.Time, "with --scale, then take them for a `TIME`")
+}
+
+// checkTogether refuses flags that say nothing of what is asked for.
+func (d *dspider) checkTogether(cmd *cobra.Command) (err error) {
+	both := []string{"out", "seed", "nodes", "start", "scale"}
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if of := strings.HasPrefix(f.Usage, "with --scale, "); f.Changed && of != d.scaling && !slices.Contains(both, f.Name) {
+			err = usagef("--%s says nothing with --scale", f.Name)
+			if of {
+				err = usagef("--%s says something only with --scale", f.Name)
+			}
+		}
+	})
+	return err
 }
 
 // Beyond these a run would take minutes, or gigabytes.

@@ -27,8 +27,8 @@ type fetching struct {
 }
 
 func newSpiderNode(id, places int, turns bool, hosts int) *spiderNode {
-	n := &spiderNode{id: id, turns: turns, met: make([]bool, hosts), listed: make([]bool, hosts), reached: make([]bool, hosts), files: make([]int32, hosts),
-		places: make([]fetching, places)}
+	n := &spiderNode{id: id, turns: turns, met: make([]bool, hosts), listed: make([]bool, hosts), reached: make([]bool, hosts),
+		files: make([]int32, hosts), places: make([]fetching, places)}
 	for i := range places {
 		n.idle = append(n.idle, places-1-i)
 	}
