@@ -120,7 +120,7 @@ func (w *world) disagreed(running []*process, n int, holders []strategy.Node) st
 		switch {
 		case state == strategy.Unknown && p.mind != nil:
 			continue // it would ask
-		case state != strategy.Owned:
+		case state == strategy.Unknown:
 			return fmt.Sprintf("%s knows no owner of %s", p.node, name)
 		case owner != "" && o != owner:
 			return fmt.Sprintf("%s holds %s for the owner of %s, others %s", p.node, o, name, owner)

@@ -67,7 +67,7 @@ func (s *score) request(v *visit) {
 // polite holds a request to the host's delay after the last one.
 func (s *score) polite(v, last *visit) {
 	now := s.w.k.now
-	if last == nil || now >= last.ends+v.site().delay {
+	if last == nil || now >= last.ends+v.site().delay || s.w.cfg.Rude {
 		return
 	}
 	last.slipped = last.slipped || last.p.slept(last.checked, last.ends)
@@ -125,6 +125,9 @@ func (s *score) missing() (n int, one url) {
 
 // repeated reports pages that were asked for more often than is explained by what was forgotten.
 func (s *score) repeated() {
+	if s.w.cfg.Rude {
+		return
+	}
 	for h, pages := range s.requests {
 		for page, n := range pages {
 			if excused := s.excused[h][page]; n > 1+excused {

@@ -41,6 +41,7 @@ type Config struct {
 	Latency   time.Duration // across the map, one way; 2ms
 	Bandwidth float64       // bytes a second between two nodes; 100e6
 	Apart     float64       // share of pairs of a node and a host that do not reach each other
+	Rude      bool          // duplicates and politeness are counted and not judged: a strategy that promises neither
 	Loss      float64       // share of messages that are lost, and of those that come twice; 0.001
 	Commit    time.Duration // about a quarter of the time until what is journalled is durable; 8ms
 	Matrix    *Matrix       // latency as measured, instead

@@ -15,7 +15,7 @@ func Strategies() []string {
 
 // Use sets the strategy by its name, with twice as many slots as there are nodes at the start. It panics if the name is none of Strategies.
 func (c *Config) Use(name string) {
-	if name == "hub" || name == "hub/paper" {
+	if c.Rude = name == "hub/paper"; c.Rude || name == "hub" {
 		c.Strategy, c.Slot = func(self strategy.Node) strategy.Strategy {
 			cfg := hub.LAN()
 			if c.Timing.Beat > member.LAN().Beat {

@@ -429,7 +429,11 @@ func (h *Hub) due(p *pending) {
 	case resting, probing:
 		h.toProbe(p, p.round)
 	case moving:
-		h.turn(p, holding)
+		if p.moved == 0 {
+			h.turn(p, holding)
+		} else { // it may be gone already: what became of it is known when the epoch is settled
+			h.schedule(p, h.now.Add(movePatience))
+		}
 	case queued:
 		heap.Remove(&h.queue, p.index)
 	}
