@@ -173,7 +173,9 @@ func (d *dspider) folder() error {
 }
 
 func (d *dspider) run(cmd *cobra.Command) error {
-	points, err := d.world.Run(cmd.Context(), showRuns())
+	show, hide := showRuns()
+	points, err := d.world.Run(cmd.Context(), show)
+	hide()
 	if err != nil {
 		return err
 	}
@@ -284,19 +286,17 @@ func (d *dspider) write(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// showRuns shows on a terminal how far long work is, a few times a second.
-func showRuns() func(done, of int) {
+// showRuns shows on a terminal how far long work is, a few times a second, until it is hidden.
+func showRuns() (show func(done, of int), hide func()) {
 	if !term.IsTerminal(int(os.Stderr.Fd())) {
-		return func(int, int) {}
+		return func(int, int) {}, func() {}
 	}
 	var shown time.Time
-	return func(done, of int) {
-		if now := time.Now(); done == of || now.Sub(shown) > 200*time.Millisecond {
+	show = func(done, of int) {
+		if now := time.Now(); now.Sub(shown) > 200*time.Millisecond {
 			shown = now
 			fmt.Fprintf(os.Stderr, "\r%d of %d runs", done, of)
 		}
-		if done == of {
-			fmt.Fprint(os.Stderr, "\r"+strings.Repeat(" ", 40)+"\r")
-		}
 	}
+	return show, func() { fmt.Fprint(os.Stderr, "\r"+strings.Repeat(" ", 40)+"\r") }
 }

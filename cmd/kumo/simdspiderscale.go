@@ -86,11 +86,13 @@ func (d *dspider) checkScale(cmd *cobra.Command) error {
 
 func (d *dspider) runScale(cmd *cobra.Command) error {
 	s := d.scale
-	rows, err := s.Rows(cmd.Context(), showRuns())
-	if err != nil {
-		return err
+	show, hide := showRuns()
+	rows, err := s.Rows(cmd.Context(), show)
+	var limits []experiments.Limit
+	if err == nil {
+		limits, err = s.Limits(cmd.Context())
 	}
-	limits, err := s.Limits(cmd.Context())
+	hide()
 	if err != nil {
 		return err
 	}
