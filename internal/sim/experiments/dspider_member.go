@@ -44,7 +44,7 @@ func (m *membership) event() strategy.Members {
 	return strategy.Members{Epoch: m.epoch, Settled: m.settled, Members: m.members, Moves: m.moves}
 }
 
-// persist adds an entry to the log, if the writer has read all that is there.
+// write adds an entry to the log, if the writer has read all that is there.
 func (w *spiderWorld) write(who int, a strategy.Persist) {
 	e := strategy.Persisted{ID: a.ID, State: strategy.Stale}
 	if a.After == uint64(len(w.log)) {

@@ -37,7 +37,7 @@ func readRequest(data []byte) hostRequest {
 	return hostRequest{data[0], host, strategy.Node(node)}
 }
 
-// An owners table is a view, and answers for a strategy what it does not need.
+// knownOwners is a view, and answers for a strategy what that does not need.
 type knownOwners map[string]strategy.Node
 
 func (k knownOwners) Owner(host string) (strategy.Node, strategy.State) {

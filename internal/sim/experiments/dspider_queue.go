@@ -27,9 +27,9 @@ type scaleRun struct {
 
 // A scaleNode fetches.
 type scaleNode struct {
-	stock  int      // pages that it owns and has not fetched
-	before int      // pages to fetch before one names a host; fetching has stopped if none is in stock
-	idle   bool     //
+	stock  int // pages that it owns and has not fetched
+	before int // pages to fetch before one names a host; fetching has stopped if none is in stock
+	idle   bool
 	asks   [][]want // by control unit, that are being gathered
 }
 

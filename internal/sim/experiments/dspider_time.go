@@ -89,9 +89,9 @@ func (a *agenda[E]) sink(e entry[E]) {
 // A pipe is a link whose bandwidth is shared evenly by the transfers that run over it. What each of them has got since it began is the
 // growth of one sum, so that a transfer that comes or goes costs no look at the others.
 type pipe struct {
-	width float64       // f a T
-	got   float64       // f that a transfer has got that ran from the beginning until at
-	at    time.Duration //
+	width float64 // f a T
+	got   float64 // f that a transfer has got that ran from the beginning until at
+	at    time.Duration
 	runs  []transfer    // a heap by end
 	ends  time.Duration // when the first of them ends, as things are
 	moved float64       // f in all

@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"kumo/internal/strategy"
@@ -237,5 +236,5 @@ func (w *spiderWorld) probe(who int, a strategy.Probe) {
 	ok := delay <= a.Timeout
 	n.reached[h] = n.reached[h] || ok
 	delay = min(delay, a.Timeout)
-	w.after(delay, happening{what: hTold, party: int32(who), event: strategy.Reached{Host: strings.Clone(a.Host), OK: ok, Connect: delay}})
+	w.after(delay, happening{what: hTold, party: int32(who), event: strategy.Reached{Host: a.Host, OK: ok, Connect: delay}})
 }
