@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"time"
 
@@ -156,7 +157,10 @@ func (s *holding) take(e *entry, now moment) {
 	if _, begun := s.coming[e.transfer]; !begun {
 		s.coming[e.transfer] = nil
 	}
-	if e.last {
+	if e.last { // what another transfer brings of its hosts is kept from now on
+		for t, hosts := range s.coming {
+			s.coming[t] = slices.DeleteFunc(hosts, func(h int32) bool { return t != e.transfer && slices.Contains(s.came[e.transfer], h) })
+		}
 		delete(s.came, e.transfer)
 		s.arrived = append(s.arrived, e.transfer)
 		delete(s.coming, e.transfer)
@@ -187,10 +191,13 @@ func (s *holding) known(a member.Take) []int32 {
 
 func (s *holding) drop(t member.Transfer) {
 	delete(s.came, t)
-	for _, h := range s.coming[t] {
-		delete(s.hosts, h)
-	}
+	hosts := s.coming[t]
 	delete(s.coming, t)
+	for _, h := range hosts {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(s.coming)), func(others []int32) bool { return slices.Contains(others, h) }) {
+			delete(s.hosts, h)
+		}
+	}
 }
 
 // order gives the hosts held, in the order of their numbers.

@@ -172,7 +172,7 @@ func (h *Hub) wanted(hosts []string) {
 		}
 		h.disown(host)
 		p := h.add(host, asking)
-		if h.cfg.FetchFirst {
+		if h.cfg.FetchFirst && h.epoch == h.settled { // else it may be on its way from here
 			p.holds = true
 			h.grant(host, ownAsked)
 			h.toProbe(p, 0)

@@ -119,9 +119,12 @@ func (u *unit) tellOwner(to strategy.Node, host string, owner strategy.Node, r h
 // onItsWay reports whether a host may yet come that was promised: as long as members change, nothing moves, and what is to move does so
 // soon after.
 func (u *unit) onItsWay(r hosttable.Row) bool {
-	since := time.Unix(int64(r.Since), 0)
-	if u.calm.After(since) {
-		since = u.calm
+	since := u.calm
+	if u.leadAt.After(since) {
+		since = u.leadAt
+	}
+	if set := time.Unix(int64(r.Since), 0); set.After(since) && !set.After(u.now) { // by this clock, or one that is as right
+		since = set
 	}
 	return u.epoch != u.settled || u.now.Sub(since) < 2*movePatience
 }

@@ -22,11 +22,12 @@ type unit struct {
 	sureAt  time.Time // when nobody else had written anything
 
 	leading    bool
-	led        uint64 // the term that it leads, or tries to
-	campaign   bool   // to be the control unit is what was written last
-	persisting bool   // what was written is not known to be durable
-	doubt      bool   // nobody knows
-	id         uint64 // of the last Persist
+	leadAt     time.Time // since when
+	led        uint64    // the term that it leads, or tries to
+	campaign   bool      // to be the control unit is what was written last
+	persisting bool      // what was written is not known to be durable
+	doubt      bool      // nobody knows
+	id         uint64    // of the last Persist
 	batches    []*batch
 	beatAt     time.Time
 	lookAt     time.Time // for trials that have waited too long
@@ -132,7 +133,7 @@ func (u *unit) durable() {
 
 // lead begins a term.
 func (u *unit) lead() {
-	u.leading = true
+	u.leading, u.leadAt = true, u.now
 	u.wrote = header{u.led, u.epoch, u.cfg.Self}
 	u.follow(u.cfg.Self, u.led)
 	u.beatAt, u.sureAt = u.now, u.now
