@@ -59,6 +59,7 @@ type parts struct {
 	router  func(p *process, v *member.View) Router
 	outbox  func(p *process, old []sent) outbox
 	placer  func(p *process, s strategy.Placer) strategy.Placer
+	mind    func(p *process, s strategy.Strategy) strategy.Strategy
 	dawdle  time.Duration // of a worker between the look at the lease and the request, on average; 1ms
 }
 
@@ -132,6 +133,9 @@ func (s parts) withDefaults() parts {
 	}
 	if s.placer == nil {
 		s.placer = func(_ *process, s strategy.Placer) strategy.Placer { return s }
+	}
+	if s.mind == nil {
+		s.mind = func(_ *process, s strategy.Strategy) strategy.Strategy { return s }
 	}
 	return s
 }

@@ -149,7 +149,7 @@ func (w *world) placer(p *process) strategy.Placer {
 	s := w.cfg.Strategy(p.node)
 	placer, ok := s.(strategy.Placer)
 	if !ok {
-		p.think(s)
+		p.think(w.cfg.parts.mind(p, s))
 		return nil
 	}
 	return w.cfg.parts.placer(p, &sharedPlacer{Placer: placer, w: w})

@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kumo/internal/strategy"
+)
+
+// hasteful says that what is to be persisted is, before it is.
+type hasteful struct{ strategy.Strategy }
+
+func (h hasteful) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+	from := len(out)
+	out = h.Strategy.Step(now, in, out)
+	for i := from; i < len(out); i++ {
+		if p, ok := out[i].(strategy.Persist); ok && len(p.Data) > 32 { // what a new control unit writes first is short
+			out = slices.Delete(out, i, i+1)
+			i--
+			out = h.Strategy.Step(now, []strategy.Event{strategy.Persisted{ID: p.ID, Number: p.After}}, out)
+		}
+	}
+	return out
+}
+
+// heedless books what has come without telling the control unit.
+type heedless struct{ strategy.Strategy }
+
+func (h heedless) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+	for _, e := range in {
+		if w, ok := e.(strategy.Whole); ok {
+			out = append(out, strategy.Booked(w))
+		}
+	}
+	return h.Strategy.Step(now, in, out)
+}
+
+// early takes what a dead node had for free as soon as it is dead.
+type early struct{ strategy.Strategy }
+
+func (h early) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+	in = slices.Clone(in)
+	for i, e := range in {
+		if m, ok := e.(strategy.Members); ok {
+			m.Settled = m.Epoch
+			in[i] = m
+		}
+	}
+	return h.Strategy.Step(now, in, out)
+}
+
+// deaf does not hear that a host it holds is another's: it keeps it.
+type deaf struct{ strategy.Strategy }
+
+func (h deaf) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
+	out = h.Strategy.Step(now, in, out)
+	return slices.DeleteFunc(out, func(a strategy.Action) bool { _, is := a.(strategy.HandOver); return is })
+}
+
+// TestBrokenHubsAreCaught breaks one part of the control unit's protocol after the other: soaking must find it.
+func TestBrokenHubsAreCaught(t *testing.T) {
+	for name, broken := range map[string]func(strategy.Strategy) strategy.Strategy{
+		"an answer leaves before it is in the log":      func(s strategy.Strategy) strategy.Strategy { return hasteful{s} },
+		"what has come is not told to the control unit": func(s strategy.Strategy) strategy.Strategy { return heedless{s} },
+		"a dead node's hosts are given away at once":    func(s strategy.Strategy) strategy.Strategy { return early{s} },
+		"what another owns is not handed over":          func(s strategy.Strategy) strategy.Strategy { return deaf{s} },
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			cfg := small()
+			cfg.Use("hub")
+			cfg.Apart = 0.3
+			cfg.parts.mind = func(_ *process, s strategy.Strategy) strategy.Strategy { return broken(s) }
+			for seed := uint64(1); seed <= 200; seed++ {
+				if _, violations := Run(cfg, seed); len(violations) > 0 {
+					t.Logf("seed %d: %s", seed, violations[0].What)
+					return
+				}
+			}
+			t.Error("200 seeds have not found it")
+		})
+	}
+}
