@@ -29,6 +29,7 @@ is the same for the same seed and flags. The last line says what all runs came t
 seed and its story are printed, and kumo ends with 1.`
 
 const simSoakExample = `  kumo sim soak --nodes 50 --seeds 1000
+  kumo sim soak --strategy hub --apart 0.3 --nodes 50 --seeds 200
   kumo sim soak --preset wan --latency ../shared/data/latency/PlanetLabData_1 --seeds 20
   kumo sim soak --story 17                                       # what happened under one seed
   kumo sim soak --nodes 10000 --formed --time 1h --faults 10m --seeds 1`
@@ -57,6 +58,7 @@ func simSoak() *cobra.Command {
 	f.StringVar(&s.latency, "latency", "", "take the latency between nodes from `FILE`: a matrix of round-trip times")
 	f.DurationVar(&s.faults, "faults", 0, "let something go wrong once in this time, on average (0: the preset's; below 0: never)")
 	f.DurationVar(&s.cfg.Turmoil, "time", 0, "let things go wrong for this long (0: the preset's)")
+	f.Float64Var(&s.cfg.Apart, "apart", 0, "let this `SHARE` of the pairs of a node and a host not reach each other, 0 to 1; only hub cares")
 	f.BoolVar(&s.cfg.Formed, "formed", false, "begin with a cluster that all nodes have joined")
 	f.Uint64Var(&s.story, "story", 0, "run this `SEED` alone, and tell what happened")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return s.run(cmd) }
@@ -100,7 +102,10 @@ func (s *soak) config() (sim.Config, error) {
 		return cfg, usagef("--nodes, --seeds and --seed must be 1 or more, and --hosts and --time not below 0")
 	}
 	cfg.Nodes, cfg.Seeds, cfg.First, cfg.Formed = s.cfg.Nodes, s.cfg.Seeds, s.cfg.First, s.cfg.Formed
-	cfg.Hosts = s.cfg.Hosts
+	if s.cfg.Apart < 0 || s.cfg.Apart > 1 {
+		return cfg, usagef("--apart is a share, from 0 to 1")
+	}
+	cfg.Hosts, cfg.Apart = s.cfg.Hosts, s.cfg.Apart
 	if s.cfg.Turmoil > 0 {
 		cfg.Turmoil = s.cfg.Turmoil
 	}
