@@ -23,6 +23,9 @@ type Config struct {
 	Most    time.Duration // what a lightly loaded one goes up to, and what hosts that nobody has reached are given in the end; four times Timeout
 	Probes  int           // under way at once; 64
 
+	Ask    int           // how many nodes are asked at once for a host that nobody owns: the nearest of them gets it; 1
+	Window time.Duration // how long those that are farther than the first are waited for: one that has fewer hosts may be chosen; 250ms
+
 	Rounds int           // how often all nodes try a host before its owner is left alone with it; 3
 	Rest   time.Duration // after the first of them, doubled after each; 10s
 
@@ -36,13 +39,14 @@ func LAN() Config { return Config{}.withDefaults() }
 // WAN is for nodes that are far from each other and from parts of the web: a short timeout leaves hosts to those who are near them.
 func WAN() Config {
 	return Config{Retry: 2 * time.Second, Beat: 2 * time.Second, Silence: 7 * time.Second, Wait: 5 * time.Second,
-		Timeout: 150 * time.Millisecond, Most: 5 * time.Second}.withDefaults()
+		Timeout: 200 * time.Millisecond, Most: 5 * time.Second, Ask: 4}.withDefaults()
 }
 
 func (c Config) withDefaults() Config {
 	c.Retry, c.Beat, c.Silence = cmp.Or(c.Retry, 500*time.Millisecond), cmp.Or(c.Beat, time.Second), cmp.Or(c.Silence, 4*time.Second)
 	c.Wait, c.Timeout = cmp.Or(c.Wait, 2*time.Second), cmp.Or(c.Timeout, 2*time.Second)
 	c.Least, c.Most = cmp.Or(c.Least, c.Timeout/4), cmp.Or(c.Most, 4*c.Timeout)
+	c.Ask, c.Window = cmp.Or(c.Ask, 1), cmp.Or(c.Window, 250*time.Millisecond)
 	c.Probes, c.Rounds, c.Rest = cmp.Or(c.Probes, 64), cmp.Or(c.Rounds, 3), cmp.Or(c.Rest, 10*time.Second)
 	return c
 }

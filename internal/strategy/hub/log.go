@@ -32,7 +32,8 @@ type batch struct {
 	notes   map[string]note
 	order   []string
 	answers []answer
-	sealed  bool // it was written, or tried to be
+	sealed  bool  // it was written, or tried to be
+	parts   []int // of the table, that were written with it
 }
 
 // An answer waits for a batch to be durable.
@@ -65,6 +66,7 @@ func (u *unit) entry(b *batch, term uint64) []byte {
 		w.Byte(recordPart)
 		w.Uint(uint64(u.part))
 		w.Bytes(u.table.AppendPart(nil, u.part))
+		b.parts = append(b.parts, u.part)
 		for _, host := range slices.Sorted(maps.Keys(u.notes[u.part])) {
 			appendNote(&w, host, u.notes[u.part][host])
 		}

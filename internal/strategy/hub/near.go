@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"slices"
 	"strings"
 
 	"kumo/internal/strategy"
@@ -87,38 +86,6 @@ func (n *near) cost(node strategy.Node, host, network string) (cost float64, kno
 		}
 	}
 	return cost, known
-}
-
-// sorted are nodes, those likely to be nearest first; the others in an order that depends on the host.
-func (n *near) sorted(nodes []strategy.Node, host, network string) []strategy.Node {
-	type far struct {
-		node strategy.Node
-		cost float64
-	}
-	all := make([]far, len(nodes))
-	start := 0
-	if len(nodes) > 0 {
-		start = spread(host) % len(nodes)
-	}
-	for i := range nodes {
-		node := nodes[(start+i)%len(nodes)]
-		c, _ := n.cost(node, host, network)
-		all[i] = far{node, c}
-	}
-	slices.SortStableFunc(all, func(a, b far) int {
-		switch {
-		case a.cost < b.cost:
-			return -1
-		case a.cost > b.cost:
-			return 1
-		}
-		return 0
-	})
-	out := make([]strategy.Node, len(all))
-	for i := range all {
-		out[i] = all[i].node
-	}
-	return out
 }
 
 // spread is a number that follows from a name, the same in each run.

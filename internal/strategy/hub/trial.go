@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +19,15 @@ type trial struct {
 	round   uint8           // that have failed
 	wants   []strategy.Node // who waits to hear of it
 	asked   []question
+	claims  []claim   // of which one is chosen
+	until   time.Time // when that is done at the latest
 	failed  []strategy.Node
-	begun   time.Time
+}
+
+// A claim is a node that reaches a host.
+type claim struct {
+	by   strategy.Node
+	took time.Duration
 }
 
 // A question is a node that was asked to probe.
@@ -144,8 +152,8 @@ func (u *unit) wants(from strategy.Node, it *item) {
 	default:
 		t := u.trial(it.host, "", r)
 		t.want(from)
-		if len(t.asked) == 0 {
-			u.askSomebody(t, from)
+		if len(t.asked)+len(t.claims) == 0 {
+			u.askFirst(t, from)
 		}
 		if i := t.question(from); i >= 0 {
 			u.post(from, msgAnswer, item{kind: itemProbe, host: it.host, number: uint64(t.round)}) // once more, if it was lost
@@ -162,7 +170,7 @@ func (t *trial) question(n strategy.Node) int {
 func (u *unit) trial(host string, owner strategy.Node, r hosttable.Row) *trial {
 	t := u.trials[host]
 	if t == nil {
-		t = &trial{host: host, owner: owner, round: r.Round, begun: u.now}
+		t = &trial{host: host, owner: owner, round: r.Round}
 		u.trials[host] = t
 		u.lookAt = u.now.Add(u.cfg.Wait / 2)
 	}
@@ -187,13 +195,62 @@ func (u *unit) askSomebody(t *trial, first strategy.Node) bool {
 		}
 		return true
 	}
-	left = u.near.sorted(left, t.host, t.network)
-	best := left[0]
-	if _, known := u.near.cost(best, t.host, t.network); first != "" && (!known || u.cfg.AskAll) && slices.Contains(left, first) {
-		best = first
+	if u.cfg.AskAll && slices.Contains(left, first) {
+		u.question(t, first)
+		return true
 	}
-	u.question(t, best)
+	u.question(t, u.sorted(left, t)[0])
 	return true
+}
+
+// askFirst asks some nodes at once for a host that nobody owns.
+func (u *unit) askFirst(t *trial, first strategy.Node) {
+	for range max(1, min(u.cfg.Ask, len(u.members))) {
+		u.askSomebody(t, first)
+		if u.cfg.AskAll {
+			return
+		}
+	}
+}
+
+// sorted are nodes in the order in which they are asked: those that are likely to be near first, and of those alike who has the fewest hosts.
+func (u *unit) sorted(nodes []strategy.Node, t *trial) []strategy.Node {
+	cost := make(map[strategy.Node]float64, len(nodes))
+	for _, n := range nodes {
+		c, _ := u.near.cost(n, t.host, t.network)
+		cost[n] = c * u.burden(n)
+	}
+	start := spread(t.host) % len(nodes)
+	nodes = append(slices.Clone(nodes[start:]), nodes[:start]...)
+	slices.SortStableFunc(nodes, func(a, b strategy.Node) int { return cmp.Compare(cost[a], cost[b]) })
+	return nodes
+}
+
+// burden is how many hosts a node has, as a share of the mean, and how many it is being asked for; never 0.
+func (u *unit) burden(n strategy.Node) float64 {
+	mean := float64(u.table.Len()+len(u.trials)) / float64(max(1, len(u.members)))
+	return (float64(u.table.Count(n)+u.promised[n]) + 1) / (mean + 1)
+}
+
+// choose grants a host to the claimant that is nearest, or has less to do: who has more than its share of the hosts counts as farther away.
+func (u *unit) choose(t *trial) {
+	t.claims = slices.DeleteFunc(t.claims, func(c claim) bool { return !u.alive[c.by] })
+	if len(t.claims) == 0 {
+		u.goOn(t)
+		return
+	}
+	best := slices.MinFunc(t.claims, func(a, b claim) int { return cmp.Compare(u.distance(a), u.distance(b)) })
+	u.set(t.host, hosttable.Row{Owner: best.by})
+	u.promised[best.by]++
+	u.answer(best.by, item{kind: itemYours, host: t.host})
+	for _, c := range t.claims {
+		t.want(c.by)
+	}
+	u.conclude(t.host, best.by)
+}
+
+func (u *unit) distance(c claim) float64 {
+	return (c.took + 5*time.Millisecond).Seconds() * max(1, u.burden(c.by))
 }
 
 func (u *unit) question(t *trial, n strategy.Node) {
@@ -228,10 +285,37 @@ func (u *unit) claims(from strategy.Node, it *item) {
 	case !free:
 		u.wait(from, it.host)
 	default:
-		u.set(it.host, hosttable.Row{Owner: from})
-		u.answer(from, item{kind: itemYours, host: it.host})
-		u.conclude(it.host, from)
+		t := u.trial(it.host, "", r)
+		if !slices.ContainsFunc(t.claims, func(c claim) bool { return c.by == from }) {
+			t.claims = append(t.claims, claim{from, time.Duration(it.number) * time.Microsecond})
+		}
+		if i := t.question(from); i >= 0 {
+			t.asked = slices.Delete(t.asked, i, i+1)
+		}
+		if len(t.claims) == 1 {
+			t.until = u.now.Add(u.cfg.Window)
+			u.deciding = append(u.deciding, t)
+		}
+		if len(t.asked) == 0 {
+			u.choose(t)
+			return
+		}
+		u.post(from, msgAnswer, item{kind: itemWait, host: it.host, number: uint64(2 * u.cfg.Window.Milliseconds())})
 	}
+}
+
+// decide chooses where those who are farther away were waited for long enough.
+func (u *unit) decide() {
+	u.deciding = slices.DeleteFunc(u.deciding, func(t *trial) bool {
+		if u.trials[t.host] != t {
+			return true // it is over
+		}
+		due := !t.until.After(u.now)
+		if due {
+			u.choose(t)
+		}
+		return due
+	})
 }
 
 // conclude ends a trial, and tells those who wait.
@@ -286,7 +370,13 @@ func (u *unit) fails(from strategy.Node, it *item) {
 
 // goOn asks the next one if nobody is being asked; if none is left, the host is parked, or its owner left alone with it.
 func (u *unit) goOn(t *trial) {
-	if len(t.asked) > 0 || u.askSomebody(t, "") {
+	switch {
+	case len(t.asked) > 0:
+		return
+	case len(t.claims) > 0:
+		u.choose(t)
+		return
+	case u.askSomebody(t, ""):
 		return
 	}
 	owner := t.owner
@@ -312,12 +402,16 @@ func (u *unit) goOn(t *trial) {
 	u.conclude(t.host, owner)
 }
 
-// custodian is who owns a host that nobody reaches: who wanted it first, if it is a member still.
+// custodian is who owns a host that nobody reaches: of those who wanted it, who has the fewest hosts.
 func (u *unit) custodian(t *trial) strategy.Node {
-	if i := slices.IndexFunc(t.wants, func(n strategy.Node) bool { return u.alive[n] }); i >= 0 {
-		return t.wants[i]
+	wants := slices.DeleteFunc(slices.Clone(t.wants), func(n strategy.Node) bool { return !u.alive[n] })
+	if len(wants) == 0 {
+		wants = u.members
 	}
-	return u.members[spread(t.host)%len(u.members)]
+	if u.cfg.FetchFirst {
+		return wants[0] // who wanted it has something of it
+	}
+	return slices.MinFunc(wants, func(a, b strategy.Node) int { return cmp.Compare(u.burden(a), u.burden(b)) })
 }
 
 func (u *unit) holds(from strategy.Node, it *item) {

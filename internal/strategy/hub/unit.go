@@ -32,12 +32,14 @@ type unit struct {
 	beatAt     time.Time
 	lookAt     time.Time // for trials that have waited too long
 
-	notes   map[int]map[string]note // by part
-	trials  map[string]*trial
-	near    near
-	part    int // the next to be written
-	written [hosttable.Parts]uint64
-	trimmed uint64
+	notes    map[int]map[string]note // by part
+	trials   map[string]*trial
+	deciding []*trial              // that have a claim, in the order of their time
+	promised map[strategy.Node]int // hosts that are granted and not in the table yet
+	near     near
+	part     int // the next to be written
+	written  [hosttable.Parts]uint64
+	trimmed  uint64
 }
 
 // States of a row.
@@ -48,7 +50,8 @@ const (
 )
 
 func newUnit(h *Hub, rank int) *unit {
-	return &unit{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now, notes: map[int]map[string]note{}, trials: map[string]*trial{}, near: newNear()}
+	return &unit{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now, notes: map[int]map[string]note{}, trials: map[string]*trial{},
+		promised: map[strategy.Node]int{}, near: newNear()}
 }
 
 // told is told what came of reading and writing.
@@ -119,11 +122,17 @@ func (u *unit) durable() {
 	}
 	b := u.batches[0]
 	u.batches = u.batches[1:]
+	for _, part := range b.parts {
+		u.written[part] = u.last
+	}
 	for _, host := range b.order {
 		n, noted := b.notes[host]
 		if u.enter(host, b.rows[host], &n); !noted {
 			u.note(host, nil)
 		}
+	}
+	if len(u.batches) == 0 {
+		clear(u.promised)
 	}
 	for _, a := range b.answers {
 		u.post(a.to, msgAnswer, a.it)
@@ -143,7 +152,8 @@ func (u *unit) lead() {
 func (u *unit) depose() {
 	u.leading, u.campaign, u.persisting, u.doubt = false, false, false, false
 	u.batches = nil
-	u.trials = map[string]*trial{}
+	u.trials, u.deciding = map[string]*trial{}, nil
+	clear(u.promised)
 	u.heard = u.now
 }
 
@@ -154,6 +164,7 @@ func (u *unit) advance() {
 	}
 	if u.leading {
 		u.beat()
+		u.decide()
 		u.judge()
 		u.commit()
 		return
@@ -220,6 +231,9 @@ func (u *unit) due() (at time.Time) {
 		}
 		if len(u.trials) > 0 && u.lookAt.Before(at) {
 			at = u.lookAt
+		}
+		if len(u.deciding) > 0 && u.deciding[0].until.Before(at) {
+			at = u.deciding[0].until
 		}
 	}
 	return at

@@ -65,8 +65,10 @@ func (t *trie) get(k uint64) (uint32, bool) {
 		bit := uint16(1) << (k >> shift & (1<<trieBits - 1))
 		switch {
 		case t.leaves&bit != 0:
-			l := t.keys[bits.OnesCount16(t.leaves&(bit-1))]
-			return l.value, l.key == k
+			if l := t.keys[bits.OnesCount16(t.leaves&(bit-1))]; l.key == k {
+				return l.value, true
+			}
+			return 0, false
 		case t.branches&bit == 0:
 			return 0, false
 		}
