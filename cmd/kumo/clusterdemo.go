@@ -25,24 +25,30 @@ another one joins: no network is needed, and nothing leaves this machine.
 Three of the nodes run the cluster's servers. The last one joins when the crawl is under way; then one of the first is killed (SIGKILL), with
 its server. The others notice when its lease ends, some 16 seconds later, and take over what it had. In the end the servers of
 the made-up web say what they saw. The exit code is 0 only if all that can be reached was fetched, and no host saw more than one request at
-a time, nor two sooner than its delay. What each node said is in its log.`
+a time, nor two sooner than its delay. What each node said is in its log.
+
+With --strategy hub each node is kept from half of the hosts (--apart), and each host goes to one that reaches it, as the control unit decides; and it is
+the control unit that is killed.`
 
 // A clusterShow is kumo cluster demo.
 type clusterShow struct {
 	web      webFlags
 	nodes    int
 	strategy string
+	apart    float64 // share of the hosts that a node does not reach
 	out      string
 	delay    time.Duration
 	most     time.Duration // it may take
 
 	w       io.Writer
 	server  *synthweb.Server
+	made    *synthweb.Web
 	secret  secret.Secret
 	servers []string
 	procs   []*demoNode
 	begun   time.Time // of the crawl
 	before  string    // the last line on members
+	control string    // the control unit, as it was seen last
 	said    time.Time // when the last line was
 }
 
@@ -51,30 +57,47 @@ func clusterDemo() *cobra.Command {
 	cmd := &cobra.Command{Use: "demo", Short: "See several nodes crawl a made-up web on this machine", Long: clusterDemoLong, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.w = cmd.OutOrStdout()
+			if err := d.check(cmd.Flags().Changed("apart")); err != nil {
+				return err
+			}
 			return d.run(cmd.Context())
 		}}
 	d.web.bind(cmd, 40, 1500)
 	f := cmd.Flags()
 	f.IntVar(&d.nodes, "nodes", 5, "run `N` nodes, 4 to 20")
 	f.Var(choice{&d.strategy, wire.Strategies()}, "strategy", "how hosts are shared among the nodes")
+	f.Float64Var(&d.apart, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of the first nodes reach each host")
 	f.DurationVar(&d.delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next request to that host")
 	f.StringVarP(&d.out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; what an earlier demo left there is removed")
 	f.DurationVar(&d.most, "time-limit", 75*time.Second, "give up after this time")
 	return cmd
 }
 
+// check refuses what cannot be shown.
+func (d *clusterShow) check(apart bool) error {
+	switch {
+	case d.nodes < 4 || d.nodes > 20:
+		return usagef("--nodes is %d: 4 to 20 are possible", d.nodes)
+	case apart && !d.hub():
+		return usagef("--apart: with the strategy %s it does not matter who reaches a host: try it with --strategy hub", d.strategy)
+	case !(d.apart >= 0 && d.apart <= 0.9):
+		return usagef("--apart is %v: a share from 0 to 0.9 is possible", d.apart)
+	}
+	return nil
+}
+
+func (d *clusterShow) hub() bool { return strings.HasPrefix(d.strategy, "hub") }
+
 // run shows all.
 func (d *clusterShow) run(ctx context.Context) (err error) {
-	if d.nodes < 4 || d.nodes > 20 {
-		return usagef("--nodes is %d: 4 to 20 are possible", d.nodes)
-	}
 	if err := clearDemo(d.out); err != nil {
 		return err
 	}
 	begun := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, d.most, fmt.Errorf("the demo has taken longer than %v: what the nodes said is in %s", d.most, filepath.Join(d.out, "*.log")))
 	defer cancel()
-	d.server, err = synthweb.Serve(ctx, synthweb.New(d.web.config()), synthweb.ServeOptions{DNS: true})
+	d.made = synthweb.New(d.web.config())
+	d.server, err = synthweb.Serve(ctx, d.made, synthweb.ServeOptions{DNS: true})
 	if err != nil {
 		return err
 	}
@@ -147,13 +170,16 @@ func (d *clusterShow) joined(ctx context.Context, control *wire.Control) error {
 	return d.until(ctx, control, func(c *look.Cluster) bool { return c.Settled && members(c) == d.nodes })
 }
 
-// killed kills a node that runs a server.
+// killed kills a node that runs a server: the control unit, if it does.
 func (d *clusterShow) killed(ctx context.Context, control *wire.Control) error {
-	const second = 1 // of those with servers
-	if err := d.procs[second].kill(); err != nil {
+	victim, what := d.procs[1], ""
+	if i := slices.IndexFunc(d.procs[:len(d.servers)], func(p *demoNode) bool { return p.name == d.control }); i >= 0 {
+		victim, what = d.procs[i], ", the control unit,"
+	}
+	if err := victim.kill(); err != nil {
 		return err
 	}
-	d.say("%s is killed, with the server that it ran", d.procs[second].name)
+	d.say("%s%s is killed, with the server that it ran", victim.name, what)
 	return d.until(ctx, control, func(c *look.Cluster) bool { return c.Settled && members(c) == d.nodes-1 })
 }
 
@@ -211,8 +237,29 @@ func (d *clusterShow) follow(c *look.Cluster) {
 		d.before = line
 		d.say("%s", line)
 	case time.Since(d.said) >= 5*time.Second:
-		d.say("%.0f pages/s, %d URLs wait", c.Totals.Rate, c.Totals.Waiting)
+		d.say("%.0f pages/s, %d URLs wait%s", c.Totals.Rate, c.Totals.Waiting, ownedWords(c))
 	}
+	d.control = c.Control
+}
+
+// ownedWords says how many hosts each node was given, where a control unit does that.
+func ownedWords(c *look.Cluster) string {
+	var each []string
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.Facts == nil || n.Is != look.NodeMember {
+			continue
+		}
+		words := fmt.Sprintf("%s %d", n.Name, n.Owned)
+		if n.Parked > 0 {
+			words += fmt.Sprintf(" (%d parked)", n.Parked)
+		}
+		each = append(each, words)
+	}
+	if each == nil {
+		return ""
+	}
+	return "; hosts: " + strings.Join(each, ", ")
 }
 
 // membersLine says who is what.
@@ -230,6 +277,9 @@ func membersLine(c *look.Cluster) string {
 	}
 	if !c.Settled {
 		line += "; hosts change owner"
+	}
+	if c.Control != "" {
+		line += "; control unit: " + c.Control
 	}
 	return line
 }

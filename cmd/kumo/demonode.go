@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net"
 	"os"
 	"os/exec"
@@ -36,6 +37,7 @@ func (d *clusterShow) startNode() error {
 	if i < len(d.servers) {
 		args = append(args, "--listen", d.servers[i])
 	}
+	args = append(args, d.shutOut(i)...)
 	if p.log, err = os.Create(filepath.Join(d.out, p.name+".log")); err != nil {
 		return err
 	}
@@ -51,6 +53,28 @@ func (d *clusterShow) startNode() error {
 		close(p.ended)
 	}()
 	return nil
+}
+
+// nobody is an address of this machine where nothing listens.
+const nobody = "127.78.0.1"
+
+// shutOut are flags that keep a node from its share of the hosts. Two of the nodes that are there from the beginning reach each host, so that one may die.
+func (d *clusterShow) shutOut(node int) (args []string) {
+	if !d.hub() {
+		return nil
+	}
+	first := d.nodes - 1
+	for i := range d.made.Len() {
+		if node == i%first || node == (i+1)%first {
+			continue
+		}
+		h := fnv.New32a()
+		fmt.Fprintf(h, "%d %d", i, node)
+		if float64(h.Sum32()%1000) < 1000*d.apart {
+			args = append(args, "--resolve", d.made.Host(i)+":*:"+nobody)
+		}
+	}
+	return args
 }
 
 // kill ends a node as a power cut would.

@@ -1,12 +1,224 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"strings"
 	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"kumo/internal/look"
+	"kumo/internal/wire"
 )
+
+const explainLong = `Say what became of a URL in a crawl: whether it was met, when and where, which rule and which line of robots.txt hold for it, where
+it waits and what its host waits for, when it was fetched and where its record lies, or why it was left out.` + lookLong + `
+
+In a crawl of several nodes it also says which node owns the URL's host, since when, and, with the strategy hub, who has failed to reach it and when
+it is tried again. The node that owns it knows what became of the URL: look into that node's folder. With --crawl and without --out only the
+owner is asked for, from any machine that reaches the cluster.`
+
+const explainExample = `  kumo explain https://example.com/a -o crawls/example.com
+  kumo explain https://example.com/a -o crawls/news-b --join a.internal:7070 --secret-file cluster.secret
+  kumo explain https://example.com/a --crawl news`
+
+// An explainer is kumo explain.
+type explainer struct {
+	lookup
+	clusterFlags
+	dir  string
+	self string // the identity of the node whose folder it is
+}
+
+func explainCommand() *cobra.Command {
+	e := &explainer{}
+	cmd := &cobra.Command{Use: "explain URL", Short: "Say why a URL was, or was not, crawled", Long: explainLong, Example: explainExample, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e.ctx, e.w = cmd.Context(), cmd.OutOrStdout()
+			return e.run(cmd.ErrOrStderr(), args[0])
+		}}
+	f := cmd.Flags()
+	f.StringVarP(&e.dir, "out", "o", "", "the crawl's `FOLDER` (needed without --crawl)")
+	f.BoolVar(&e.json, "json", false, "answer in JSON")
+	e.bindCommand(f)
+	f.Lookup("crawl").Usage = "the `NAME` of a crawl of several nodes (default: that of the folder, if it is a node's)"
+	f.SortFlags = false
+	return cmd
+}
+
+// run says what the folder knows of the URL, and what the cluster knows of its host.
+func (e *explainer) run(stderr io.Writer, url string) (err error) {
+	u, err := wire.ParseURL(url)
+	if err != nil {
+		return err
+	}
+	if e.dir == "" && e.crawl == "" {
+		return usagef("which crawl? name its folder with --out, or a crawl of several nodes with --crawl")
+	}
+	x := &explained{URL: u.String()}
+	host := u.Canonical().Host()
+	if e.dir != "" {
+		if x.Explanation, err = e.folder(u.String()); err != nil {
+			return err
+		}
+		x.URL = x.Explanation.URL
+		if u, err = wire.ParseURL(x.URL); err == nil { // as the crawl has it
+			host = u.Canonical().Host()
+		}
+	}
+	if err := e.askOwner(stderr, x, host); err != nil {
+		return err
+	}
+	if e.json {
+		return e.printJSON(x)
+	}
+	return printExplained(e.w, x)
+}
+
+// folder is what the crawl in the folder knows.
+func (e *explainer) folder(url string) (x *look.Explanation, err error) {
+	if e.look, err = openLook(e.ctx, e.dir); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.look.Close()) }()
+	return e.look.Explain(e.ctx, url)
+}
+
+// askOwner asks the cluster whose the host is, if the user names one, or the folder is a node's. Then that it cannot be asked is no error.
+func (e *explainer) askOwner(stderr io.Writer, x *explained, host string) (err error) {
+	named := e.crawl != "" || e.nats != "" || len(e.join) > 0
+	if e.dir != "" {
+		if e.self, err = wire.FolderNode(e.dir); err != nil {
+			return err
+		}
+		if e.self == "" && named {
+			return usagef("%s is the folder of a crawl of one node alone, which no cluster knows of", e.dir)
+		}
+		if e.self == "" {
+			return nil
+		}
+		if err := e.crawlOf(); err != nil {
+			return err
+		}
+	}
+	x.asked = true
+	if !named {
+		e.wait = min(e.wait, shortWait)
+		if err := somebody(defaultAddress); err != nil {
+			x.unasked = err
+			return nil
+		}
+	}
+	err = e.control(e.ctx, stderr, func(_ context.Context, control *wire.Control) (err error) {
+		x.Owner, err = control.Owner(e.ctx, host, e.self, e.wait)
+		return err
+	})
+	if err != nil && !named {
+		x.unasked = err
+		return nil
+	}
+	return wire.Advise(err)
+}
+
+// crawlOf finds out the name of the crawl that the folder belongs to.
+func (e *explainer) crawlOf() error {
+	saved, err := wire.SavedSettings(e.dir)
+	for _, s := range saved {
+		if name := strings.Join(s.Values, ","); s.Key == "name" && e.crawl == "" {
+			e.crawl = name
+		} else if s.Key == "name" && e.crawl != name {
+			return usagef("%s belongs to the crawl %q, not to %q", e.dir, name, e.crawl)
+		}
+	}
+	return err
+}
+
+// shortWait is how long is waited for a cluster that nobody has named.
+const shortWait = 4 * time.Second
+
+// somebody returns an error if nobody listens at an address of this machine.
+func somebody(address string) error {
+	c, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return fmt.Errorf("no node with a server is at %s", address)
+	}
+	return c.Close()
+}
+
+// explained is what is known of a URL in the folder, if one was named, and of its host in the cluster, if there is one.
+type explained struct {
+	URL string `json:"url"`
+	*look.Explanation
+	Owner *look.Owned `json:"owner,omitempty"`
+
+	asked   bool
+	unasked error // why the cluster was not asked
+}
+
+// fate is the URL's, in view of whose its host is.
+func (x *explained) fate() string {
+	o, fate := x.Owner, x.Explanation.Fate
+	switch {
+	case o != nil && !o.Here && fate == look.Unknown:
+		return "not known here: another node owns its host"
+	case o != nil && o.Here && o.State == look.HostParked && fate == look.Waiting:
+		return "waiting: no node reaches its host"
+	}
+	return fateLine(x.Explanation)
+}
+
+func printExplained(w io.Writer, x *explained) error {
+	s := sheet{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
+	s.row("url", "%s", x.URL)
+	if x.Explanation != nil {
+		s.explanation(x.Explanation, x.fate())
+	}
+	if x.asked {
+		s.owner(x)
+	}
+	return s.Flush()
+}
+
+// owner says whose the host is.
+func (s sheet) owner(x *explained) {
+	o := x.Owner
+	switch {
+	case x.unasked != nil:
+		s.row("owner", "not known: %v: name one with --join, and the cluster's secret with --secret-file", x.unasked)
+		return
+	case o == nil:
+		s.row("owner", "nobody yet: no node has met a link to its host, or it is just being found out who reaches it")
+		return
+	case o.Gone:
+		s.row("owner", "%s, which is no member any more: others take over what it had", o.Node)
+	case o.Here:
+		s.row("owner", "%s, this node%s", o.Owner, ownedSince(o))
+	default:
+		s.row("owner", "%s%s", o.Owner, ownedSince(o))
+	}
+	if o.State != look.HostReached || o.Rounds > 0 {
+		s.row("", "%s", stateLine(o))
+	}
+	if !o.Here && !o.Gone {
+		at := ""
+		if o.Address != "" {
+			at = " (" + o.Address + ")"
+		}
+		s.row("", "what became of the URL that node knows: kumo explain with its folder, on its machine%s", at)
+	}
+}
+
+func ownedSince(o *look.Owned) string {
+	if o.Since.IsZero() {
+		return ""
+	}
+	return ", since " + when(o.Since)
+}
 
 // A sheet prints rows of a name and what there is to say.
 type sheet struct{ *tabwriter.Writer }
@@ -15,10 +227,9 @@ func (s sheet) row(name, format string, args ...any) {
 	fmt.Fprintf(s, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 }
 
-func printExplanation(w io.Writer, x *look.Explanation) error {
-	s := sheet{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-	s.row("url", "%s", x.URL)
-	s.row("fate", "%s", fateLine(x))
+// explanation says what a crawl's folder knows.
+func (s sheet) explanation(x *look.Explanation, fate string) {
+	s.row("fate", "%s", fate)
 	s.met(x)
 	if x.Scope.In {
 		s.row("rules", "let it in: %s", x.Scope.Why)
@@ -39,7 +250,6 @@ func printExplanation(w io.Writer, x *look.Explanation) error {
 	if x.Known != nil && !x.Known.Due.IsZero() {
 		s.row("due", "again at %s", when(x.Known.Due))
 	}
-	return s.Flush()
 }
 
 // fateWords say more of fates that do not speak for themselves.

@@ -25,28 +25,6 @@ const lookLong = `
 It asks the crawl if it runs, which goes on undisturbed, and reads its folder if not; a crawl that is started
 meanwhile waits.`
 
-func explainCommand() *cobra.Command {
-	cmd := lookCommand("explain URL", "Say why a URL was, or was not, crawled", cobra.ExactArgs(1),
-		func(l *lookup, args []string) error {
-			u, err := wire.ParseURL(args[0])
-			if err != nil {
-				return err
-			}
-			x, err := l.look.Explain(l.ctx, u.String())
-			if err != nil {
-				return err
-			}
-			if l.json {
-				return l.printJSON(x)
-			}
-			return printExplanation(l.w, x)
-		})
-	cmd.Long = `Say what became of a URL in a crawl: whether it was met, when and where, which rule and which line of robots.txt hold for it, where
-it waits and what its host waits for, when it was fetched and where its record lies, or why it was left out.` + lookLong
-	cmd.Example = "  kumo explain https://example.com/a -o crawls/example.com"
-	return cmd
-}
-
 func hostsCommand() *cobra.Command {
 	var n int
 	cmd := lookCommand("hosts", "List the hosts of a crawl where URLs wait", cobra.NoArgs, func(l *lookup, _ []string) error {

@@ -24,16 +24,32 @@ const statusLong = `Say how a crawl of several nodes goes: what it does, and of 
 what it fetches, which links it has for others, how much of its journal is not shipped yet, and when it was last heard of.
 
 A node tells this every few seconds, with its lease; --json gives the same as one object, the fields of which docs/cluster.md
-explains. With --watch it is shown again and again until Ctrl-C, or until the nodes end.`
+explains. With --watch it is shown again and again until Ctrl-C, or until the nodes end.
+
+With the strategy hub it says which node is the control unit, how many hosts each node was given, how many of them are parked because nobody
+reaches them, and how long it waits for a connection to a new host. --hosts lists whose the hosts are, since when, and of those that are parked
+who has failed to reach them and when they are tried again. With the strategy shard it says of hosts that are named whose they are.`
+
+const statusExample = `  kumo status --crawl news
+  kumo status --crawl news --watch
+  kumo status --crawl news --json | jq .totals.pages
+  kumo status --crawl news --hosts --parked
+  kumo status --crawl news --hosts example.com www.example.org`
 
 func statusCommand() *cobra.Command {
 	c := &clusterFlags{}
-	s := &statusView{}
-	cmd := &cobra.Command{Use: "status --crawl NAME", Short: "Say how a crawl of several nodes goes", Long: statusLong, Args: cobra.NoArgs,
-		Example: "  kumo status --crawl news\n  kumo status --crawl news --watch\n  kumo status --crawl news --json | jq .totals.pages",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s.out = cmd.OutOrStdout()
+	s, h := &statusView{}, &hostsView{}
+	cmd := &cobra.Command{Use: "status --crawl NAME [--hosts [HOST|DOMAIN...]]", Short: "Say how a crawl of several nodes goes", Long: statusLong,
+		Example: statusExample, DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := h.check(cmd.Flags(), args, s.watch); err != nil {
+				return err
+			}
+			s.out, s.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+				if h.on {
+					return h.show(cmd.Context(), s, control, c, args)
+				}
 				if s.watch {
 					return s.follow(context.WithoutCancel(ctx), cmd.Context(), control, c.crawl)
 				}
@@ -49,6 +65,7 @@ func statusCommand() *cobra.Command {
 	f.BoolVarP(&s.watch, "watch", "w", false, "show it again and again")
 	f.DurationVar(&s.every, "every", 2*time.Second, "with --watch: this often")
 	f.BoolVar(&s.json, "json", false, "answer in JSON, an object a line")
+	h.bind(f)
 	f.SortFlags = false
 	return cmd
 }
@@ -56,6 +73,7 @@ func statusCommand() *cobra.Command {
 // A statusView shows a cluster.
 type statusView struct {
 	out   io.Writer
+	err   io.Writer
 	watch bool
 	json  bool
 	every time.Duration
@@ -147,23 +165,59 @@ func printCluster(w io.Writer, c *look.Cluster) {
 	if c.Epoch > 0 {
 		fmt.Fprintf(w, ", epoch %d %s", c.Epoch, map[bool]string{true: "settled", false: "being settled: hosts change owner"}[c.Settled])
 	}
+	hub := hasHub(c)
+	if hub && c.Control != "" {
+		fmt.Fprintf(w, ", control unit %s", c.Control)
+	}
 	fmt.Fprintln(w)
 	if len(c.Nodes) == 0 {
 		return
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "pages\t/s\thosts\twaiting\tknown\toutbox\tin flight\tunshipped\tslot\theard\t  node")
-	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t  %s\n", loadLine(n.Load), slotOf(n.Slot), heard(n), nodeLine(n))
-	}
-	if len(c.Nodes) > 1 {
-		fmt.Fprintf(t, "%s\t\t\t  %s\n", loadLine(c.Totals), "all")
-	}
-	_ = t.Flush() // into a builder
+	printNodes(w, c, hub)
 	for _, note := range notes(c) {
 		fmt.Fprintf(w, "note: %s\n", note)
 	}
+}
+
+// hasHub reports whether a control unit says whose hosts are.
+func hasHub(c *look.Cluster) bool {
+	return slices.ContainsFunc(c.Nodes, func(n look.Node) bool { return n.Facts != nil })
+}
+
+// printNodes is the table of nodes. What their strategy has to say of them is in the columns before the last two.
+func printNodes(w io.Writer, c *look.Cluster, hub bool) {
+	head, own, sum := "slot", func(n *look.Node) string { return slotOf(n.Slot) }, ""
+	if hub {
+		head, own, sum = "owned\tparked\ttimeout", ownLine, ownSum(c)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "pages\t/s\thosts\twaiting\tknown\toutbox\tin flight\tunshipped\t%s\theard\t  node\n", head)
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t  %s\n", loadLine(n.Load), own(n), heard(n), nodeLine(n))
+	}
+	if len(c.Nodes) > 1 {
+		fmt.Fprintf(t, "%s\t%s\t\t  %s\n", loadLine(c.Totals), sum, "all")
+	}
+	_ = t.Flush() // into a builder
+}
+
+// ownLine says what a node owns, and how long it waits for a host.
+func ownLine(n *look.Node) string {
+	if n.Facts == nil {
+		return "-\t-\t-"
+	}
+	return fmt.Sprintf("%d\t%d\t%v", n.Owned, n.Parked, time.Duration(n.TimeoutMS*float64(time.Millisecond)).Round(time.Millisecond))
+}
+
+func ownSum(c *look.Cluster) string {
+	owned, parked := 0, 0
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; n.Facts != nil && n.Is != look.NodeDead {
+			owned, parked = owned+n.Owned, parked+n.Parked
+		}
+	}
+	return fmt.Sprintf("%d\t%d\t", owned, parked)
 }
 
 func loadLine(l look.Load) string {
@@ -221,6 +275,9 @@ func notes(c *look.Cluster) (all []string) {
 		if n.Slips > 0 {
 			all = append(all, fmt.Sprintf("%s has ended %d requests later than its lease", n.Name, n.Slips))
 		}
+	}
+	if hasHub(c) && c.Control == "" {
+		all = append(all, "no node is known to be the control unit: one of the first three members takes its place within seconds; new hosts wait until then")
 	}
 	if len(versions) > 1 {
 		all = append(all, "the nodes are of several versions of kumo: "+joined(versions))

@@ -6,14 +6,15 @@ import "time"
 // be more of them one day.
 type Cluster struct {
 	Crawl    string              `json:"crawl"`
-	State    string              `json:"state"`          // waiting, running, paused, stopping or done
-	Why      string              `json:"why,omitempty"`  // of a stop that nobody asked for: limit
-	Since    time.Time           `json:"since,omitzero"` // the state, by the clock of who changed it
-	Time     time.Time           `json:"time"`           // of this answer, by the clock of who asks
-	Epoch    uint64              `json:"epoch"`          // one more with each change of members
-	Settled  bool                `json:"settled"`        // all members have all that is theirs
-	Totals   Load                `json:"totals"`         // of all nodes
-	Nodes    []Node              `json:"nodes"`          // by name
+	State    string              `json:"state"`             // waiting, running, paused, stopping or done
+	Why      string              `json:"why,omitempty"`     // of a stop that nobody asked for: limit
+	Since    time.Time           `json:"since,omitzero"`    // the state, by the clock of who changed it
+	Time     time.Time           `json:"time"`              // of this answer, by the clock of who asks
+	Epoch    uint64              `json:"epoch"`             // one more with each change of members
+	Settled  bool                `json:"settled"`           // all members have all that is theirs
+	Control  string              `json:"control,omitempty"` // the node that is the control unit, where there is to be one
+	Totals   Load                `json:"totals"`            // of all nodes
+	Nodes    []Node              `json:"nodes"`             // by name
 	Settings map[string][]string `json:"settings,omitempty"`
 }
 
@@ -31,6 +32,16 @@ type Node struct {
 	Idle    bool      `json:"idle"`  // it has nothing to fetch
 	Slips   int64     `json:"slips"` // requests to whose end its lease did not last, since its start
 	Load
+	*Facts // where a control unit says whose hosts are
+}
+
+// Facts are what a node tells of hosts where a control unit says whose they are.
+type Facts struct {
+	Leads     bool    `json:"leads"`      // it is the control unit
+	TimeoutMS float64 `json:"timeout_ms"` // for a connection to a host that is tried for the first time
+	Owned     int     `json:"owned"`      // hosts
+	Parked    int     `json:"parked"`     // of these, those that it is not known to reach
+	Unsettled int     `json:"unsettled"`  // hosts of which it does not know yet whose they are, or that it tries
 }
 
 // A Standing is what a node is to the others.

@@ -11,6 +11,7 @@ import (
 	"kumo/internal/bus"
 	"kumo/internal/bus/natsbus"
 	"kumo/internal/node"
+	"kumo/internal/secret"
 	"kumo/internal/strategy"
 )
 
@@ -22,6 +23,7 @@ type Control struct {
 	control node.Control
 	bus     bus.Bus
 	cluster *natsbus.Cluster
+	secret  secret.Secret
 }
 
 // OpenControl connects to the cluster of a crawl. Of the options those that lead there matter. The caller closes it.
@@ -29,7 +31,7 @@ func OpenControl(ctx context.Context, crawl string, o NodeOptions) (_ *Control, 
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := new(Control)
+	c := &Control{secret: o.Secret}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())

@@ -27,7 +27,7 @@ func (c *Control) Look(ctx context.Context, crawl string) (*look.Cluster, error)
 	}
 	for i := range all.Nodes {
 		if n := &all.Nodes[i]; n.Is == look.NodeLeft {
-			n.Load = look.Load{Pages: n.Pages} // the rest is others' now
+			n.Load, n.Facts = look.Load{Pages: n.Pages}, nil // the rest is others' now
 		}
 		all.Totals.Add(all.Nodes[i].Load)
 	}
@@ -59,7 +59,25 @@ func clusterOf(crawl string, r node.Record, nodes []NodeStatus, now time.Time) *
 		all.Epoch, all.Settled = s.Epoch, s.Settled
 		all.Nodes = append(all.Nodes, n)
 	}
+	all.Control = controlUnit(nodes)
 	return all
+}
+
+// controlUnit is the name of the member that says that it is the control unit. One whose time is over may not know yet: most nodes do.
+func controlUnit(nodes []NodeStatus) (name string) {
+	said := map[string]int{}
+	for i := range nodes {
+		if s := &nodes[i]; standing(s) == look.NodeMember && s.Facts != nil {
+			said[s.Control]++
+		}
+	}
+	most := -1
+	for i := range nodes {
+		if s := &nodes[i]; standing(s) == look.NodeMember && s.Facts != nil && s.Leads && said[s.Node.Name()] > most {
+			name, most = s.Node.Name(), said[s.Node.Name()]
+		}
+	}
+	return name
 }
 
 func nodeOf(s *NodeStatus, now time.Time) look.Node {
@@ -69,6 +87,9 @@ func nodeOf(s *NodeStatus, now time.Time) look.Node {
 			InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes, RegistryBytes: s.RegistryBytes}}
 	if !s.Clock.IsZero() {
 		n.Age = tenths(now.Sub(s.Clock).Seconds())
+	}
+	if f := s.Facts; f != nil {
+		n.Facts = &look.Facts{Leads: f.Leads && n.Is == look.NodeMember, TimeoutMS: f.TimeoutMS, Owned: f.Owned, Parked: f.Parked, Unsettled: f.Unsettled}
 	}
 	return n
 }

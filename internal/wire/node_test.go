@@ -28,6 +28,8 @@ type cluster struct {
 	dir     string
 	control *Control
 	tune    func(*Job) // may be nil
+
+	strategy string // "": shard
 }
 
 func newCluster(t *testing.T, web *synthweb.Server) *cluster {
@@ -46,7 +48,7 @@ func quick() *member.Timing {
 }
 
 func (c *cluster) options(name string) NodeOptions {
-	return NodeOptions{Name: name, timing: quick(), join: func(n strategy.Node) (bus.Bus, error) { return c.hub.Join(n) },
+	return NodeOptions{Name: name, Strategy: c.strategy, timing: quick(), join: func(n strategy.Node) (bus.Bus, error) { return c.hub.Join(n) },
 		Log: slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", name)}
 }
 

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"kumo/internal/look"
+)
+
+var at0 = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+
+// A cluster with a control unit shows what its nodes own, one without shows slots.
+func TestHubForPeople(t *testing.T) {
+	c := &look.Cluster{Crawl: "news", State: "running", Since: at0, Time: at0, Epoch: 3, Settled: true, Control: "b", Nodes: []look.Node{
+		{Node: "a~1", Name: "a", Is: look.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &look.Facts{TimeoutMS: 2125.4, Owned: 7, Parked: 2, Unsettled: 3}},
+		{Node: "b~1", Name: "b", Is: look.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &look.Facts{Leads: true, TimeoutMS: 150, Owned: 5}},
+		{Node: "c~1", Name: "c", Is: look.NodeDead, Slot: -1, Age: 1, Clock: at0, Facts: &look.Facts{TimeoutMS: 150, Owned: 90}},
+		{Node: "d~1", Name: "d", Is: look.NodeWaiting, Slot: -1, Age: 1, Clock: at0},
+	}}
+	var b strings.Builder
+	printCluster(&b, c)
+	const want = `news: running since 2026-11-22T09:00:00Z, 4 nodes, epoch 3 settled, control unit b
+  pages   /s  hosts  waiting  known  outbox  in flight  unshipped  owned  parked  timeout   heard  node
+      0  0.0      0        0      0       0          0        0 B      7       2   2.125s  1s ago  a
+      0  0.0      0        0      0       0          0        0 B      5       0    150ms  1s ago  b
+      0  0.0      0        0      0       0          0        0 B     90       0    150ms  1s ago  c (dead)
+      0  0.0      0        0      0       0          0        0 B      -       -        -  1s ago  d (waiting)
+      0  0.0      0        0      0       0          0        0 B     12       2                   all
+note: c~1 was given up: the others take over what it had
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	b.Reset()
+	c.Control = ""
+	printCluster(&b, c)
+	if !strings.Contains(b.String(), "settled\n") || !strings.Contains(b.String(), "note: no node is known to be the control unit") {
+		t.Errorf("without one:\n%s", b.String())
+	}
+	text, err := json.Marshal(look.Node{Name: "a"})
+	if err != nil || strings.Contains(string(text), "owned") {
+		t.Errorf("of a node without facts: %s, %v", text, err)
+	}
+}
+
+func TestOwnersForPeople(t *testing.T) {
+	all := &look.Owners{Moving: true, More: 3, Missing: []string{"x.example"},
+		By: []look.OwnedBy{{Owner: "a", Node: "a~1", Hosts: 12, Parked: 2}, {Owner: "b", Node: "b~1", Hosts: 1, Gone: true}},
+		Hosts: []look.Owned{
+			{Host: "a.example", Owner: "a", Node: "a~1", State: look.HostReached, Since: at0},
+			{Host: "b.example", Owner: "a", Node: "a~1", State: look.HostParked, Since: at0, Rounds: 2, Failed: []string{"a", "b"}, Again: at0.Add(time.Minute)},
+			{Host: "c.example", Owner: "a", Node: "a~1", State: look.HostParked, Since: at0},
+			{Host: "d.example", Owner: "a", Node: "a~1", State: look.HostReached, Since: at0, Rounds: 3},
+			{Host: "e.example", Owner: "b", Node: "b~1", State: look.HostPromised, Since: at0, Gone: true},
+			{Host: "f.example", Owner: "b", Node: "b~2", State: look.HostHashed},
+		}}
+	var b strings.Builder
+	if err := printOwners(&b, all); err != nil {
+		t.Fatal(err)
+	}
+	const want = `  hosts  parked  owner
+     12       2  a
+      1       0  b~1 (gone)
+
+owner       host       since                 state
+a           a.example  2026-11-22T09:00:00Z  reached
+a           b.example  2026-11-22T09:00:00Z  parked: nobody reaches it, tried 2 times by all, last by a b; again at 2026-11-22T09:01:00Z
+a           c.example  2026-11-22T09:00:00Z  parked: it has come from another node, and is tried now
+a           d.example  2026-11-22T09:00:00Z  left to its owner: nobody has reached it, tried 3 times by all
+b~1 (gone)  e.example  2026-11-22T09:00:00Z  on its way there from the node that had it
+b           f.example  -                     by its hash
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	if notes := strings.Join(ownerNotes(all), "\n"); !strings.Contains(notes, "3 more hosts are not listed: --limit 0") ||
+		!strings.Contains(notes, "x.example is nobody's yet") || !strings.Contains(notes, "members change just now") {
+		t.Errorf("notes:\n%s", notes)
+	}
+	b.Reset()
+	if err := writeOwners(&b, all); err != nil || strings.Count(b.String(), "\n") != 8 {
+		t.Errorf("in JSON: %v\n%s", err, b.String())
+	}
+}
+
+var spaces = regexp.MustCompile(` +`)
+
+func TestExplainedForPeople(t *testing.T) {
+	here := look.Owned{Host: "h.example", Owner: "a", Node: "a~1", Here: true, State: look.HostReached, Since: at0}
+	parked, other := here, here
+	parked.State, parked.Rounds = look.HostParked, 1
+	other.Here, other.Address = false, "a.internal:7071"
+	gone := other
+	gone.Gone = true
+	waits := &look.Explanation{Fate: look.Waiting, Host: &look.Host{Waiting: 1}, Waits: &look.Item{}, Scope: look.Scope{In: true, Why: "any host"}}
+	unmet := &look.Explanation{Fate: look.Unknown, Scope: look.Scope{In: true, Why: "any host"}}
+	for _, c := range []struct {
+		x    explained
+		want string // "!" before a part: it is not there
+	}{
+		{explained{Explanation: waits, Owner: &here, asked: true}, "fate waiting\n|owner a, this node, since 2026-11-22T09:00:00Z\n|!that node knows"},
+		{explained{Explanation: waits, Owner: &parked, asked: true}, "fate waiting: no node reaches its host\n| parked: nobody reaches it, tried once by all\n"},
+		{explained{Explanation: unmet, Owner: &other, asked: true}, "not known here: another node owns its host\n|owner a, since|that node knows: kumo explain with its folder, on its machine (a.internal:7071)\n"},
+		{explained{Explanation: unmet, asked: true}, "unknown: no page within reach|owner nobody yet"},
+		{explained{Explanation: unmet}, "unknown: no page within reach|!owner"},
+		{explained{Owner: &gone, asked: true}, "owner a~1, which is no member any more|!fate|!that node knows"},
+		{explained{Explanation: unmet, asked: true, unasked: somebody("127.0.0.1:1")}, "owner not known: no node with a server is at 127.0.0.1:1: name one with --join"},
+	} {
+		var b strings.Builder
+		if err := printExplained(&b, &c.x); err != nil {
+			t.Fatal(err)
+		}
+		got := spaces.ReplaceAllString(b.String(), " ")
+		for _, part := range strings.Split(c.want, "|") {
+			part, not := strings.CutPrefix(part, "!")
+			if strings.Contains(got, part) == not {
+				t.Errorf("%q is there: %v, in\n%s", part, !not, got)
+			}
+		}
+	}
+}
