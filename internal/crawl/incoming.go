@@ -80,6 +80,7 @@ func (e *Engine) refuse(b *batch) (refused []int) {
 	kept := 0
 	for i := range b.cands {
 		if !e.ours(b.cands[i].host) {
+			e.out.want(b.cands[i].host)
 			refused = append(refused, i)
 			continue
 		}

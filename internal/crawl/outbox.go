@@ -175,6 +175,16 @@ func (e *Engine) Wanted() []string {
 	return e.out.box.Wanted()
 }
 
+// want has Wanted name a host that others take for this node's.
+func (o *outbox) want(host string) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.box.Want(host)
+}
+
 // Wake lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them if hosts is nil.
 func (e *Engine) Wake(hosts []string) {
 	if e.out == nil {

@@ -13,6 +13,9 @@ const maxWanted = 10_000
 // first time is found when that is routed anew.
 func (o *Outbox) Wanted() []string { return o.wanted.take() }
 
+// Want has Wanted name a host. It is for hosts that another node takes for this one's, which does not know that they are.
+func (o *Outbox) Want(host string) { o.wanted.note([]*link{{host: host}}) }
+
 // Wake lets links that rest be routed at once: those to hosts whose owners have become known; all of them if hosts is nil. It goes through
 // all that rest, so that it is better called for many hosts than often.
 func (o *Outbox) Wake(hosts []string) {

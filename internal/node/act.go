@@ -30,7 +30,8 @@ func (n *Node) carryOut(actions []member.Action) {
 				n.hands.heir.Store(nil)
 			}
 			n.lapse.Reset(time.Until(a.View.Until()))
-			if n.mind != nil {
+			if n.mind != nil && n.mind.news {
+				n.mind.news = false
 				n.cfg.Engine.Wake(nil)
 			}
 			n.links.look()

@@ -33,6 +33,7 @@ type mind struct {
 	timer  *time.Timer // for the first of wake
 	wake   map[uint64]time.Time
 	table  *member.Table // that it knows
+	news   bool          // the view is another one: links that rest may have owners
 	out    []strategy.Action
 	batch  []strategy.Event
 	done   []member.Event // for the member, from what was carried out
@@ -148,6 +149,7 @@ func (m *mind) carryOut(a strategy.Action) {
 			}
 		})
 	case strategy.Changed:
+		m.news = true
 		m.done = append(m.done, member.Route{View: m.s.View()})
 	case strategy.Booked:
 		m.done = append(m.done, member.Booked(a))

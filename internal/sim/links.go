@@ -133,6 +133,9 @@ func (p *process) takeLinks(links []url, all bool, answer func(refused []int)) {
 			e.out = append(e.out, p.put(u))
 		case !p.view.Ours(p.w.web.hosts[u.host()].name):
 			refused = append(refused, i)
+			if p.mind != nil { // others hold it for the owner: is it?
+				p.mind.want(p.w.web.hosts[u.host()].name)
+			}
 			p.w.tellOf(u.host(), "%s refuses a link to %s", p.node, p.w.web.name(u))
 		case p.state.seen[u.host()]&u.bit() == 0:
 			e.links = append(e.links, u)

@@ -113,7 +113,7 @@ func (w *world) start() {
 func (w *world) broken() bool { return len(w.violations) > 0 }
 
 // patienceAtRest is how long a crawl may do nothing, and not be at rest.
-const patienceAtRest = 5 * time.Minute
+const patienceAtRest = 12 * time.Minute
 
 // rested reports whether all is over: nothing waits, and nothing has for a while. What must hold at rest is judged then.
 func (w *world) rested(idle *moment) bool {

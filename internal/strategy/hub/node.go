@@ -16,6 +16,7 @@ type node struct {
 	own     *trie
 	foreign [2]*trie
 	young   int             // hosts in the younger of the two
+	agesAt  time.Time       // when that becomes the elder; zero while there are none
 	nodes   []strategy.Node // by number; "" if it is none any more. Views share it: it is changed as a copy
 	numbers map[strategy.Node]uint32
 	dirty   bool // the view is an old one
@@ -74,6 +75,9 @@ type pending struct {
 
 // maxForeign is how many hosts of others a generation has, of which there are two.
 const maxForeign = 1 << 16
+
+// foreignAge is how long a generation takes at most.
+const foreignAge = 5 * time.Minute
 
 // movePatience is how long is waited for a host to move.
 const movePatience = time.Minute
@@ -141,13 +145,29 @@ func (h *Hub) yield(host string, to strategy.Node) {
 		return
 	}
 	if h.young >= maxForeign {
-		h.foreign[1], h.foreign[0], h.young = h.foreign[0], nil, 0
+		h.age()
+	}
+	if h.agesAt.IsZero() {
+		h.agesAt = h.now.Add(foreignAge)
 	}
 	var added bool
 	if h.foreign[0], added = h.foreign[0].set(k, n); added {
 		h.young++
 	}
 	h.dirty = true
+}
+
+// age begins a new generation of what is known of others' hosts. Who has no links to a host is not told that it has another owner; in the end
+// nobody believes in the one before.
+func (h *Hub) age() {
+	if h.foreign[0] != nil || h.foreign[1] != nil {
+		h.dirty = true
+	}
+	h.foreign[1], h.foreign[0], h.young = h.foreign[0], nil, 0
+	h.agesAt = time.Time{}
+	if h.foreign[1] != nil {
+		h.agesAt = h.now.Add(foreignAge)
+	}
 }
 
 // disown forgets whose a host is that is another's.
@@ -370,6 +390,9 @@ func (h *Hub) advanceNode() {
 	}
 	h.seek()
 	h.advanceMember()
+	if !h.agesAt.IsZero() && !h.agesAt.After(h.now) {
+		h.age()
+	}
 	for len(h.queue) > 0 && !h.queue[0].at.After(h.now) {
 		h.due(h.queue[0])
 	}
@@ -461,6 +484,9 @@ func (h *Hub) dueNode() (at time.Time) {
 	}
 	if len(h.queue) > 0 {
 		at = h.queue[0].at
+	}
+	if at.IsZero() || !h.agesAt.IsZero() && h.agesAt.Before(at) {
+		at = h.agesAt
 	}
 	if !h.synced && (at.IsZero() || h.syncAt.Before(at)) {
 		at = h.syncAt
