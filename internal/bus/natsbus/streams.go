@@ -14,8 +14,10 @@ import (
 
 // makeStreams makes the registry and the logs if they are not there yet, and waits until they can be written.
 func (c *Cluster) makeStreams(ctx context.Context) error {
+	most := time.Second // of an attempt: while there is no leader nobody answers; but who is far away needs longer
 	err := c.patiently(ctx, func() error {
-		err := c.tryStreams(ctx)
+		err := c.tryStreams(ctx, most)
+		most = min(2*most, c.cfg.Timings.Request)
 		if err == nil || c.cfg.NATS != "" {
 			return err
 		}
@@ -28,8 +30,8 @@ func (c *Cluster) makeStreams(ctx context.Context) error {
 }
 
 // tryStreams does one attempt, and ends it in time.
-func (c *Cluster) tryStreams(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second) // while there is no leader nobody answers
+func (c *Cluster) tryStreams(ctx context.Context, most time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	for _, s := range []jetstream.StreamConfig{c.registryConfig(), c.logsConfig()} {
 		if err := c.makeStream(ctx, s); err != nil {
