@@ -131,10 +131,12 @@ func (w *world) start(name, life string) *testNode {
 	for n, link := range h.outbox {
 		x.box.Restore(n, hostOf(link), link)
 	}
-	var placer strategy.Placer = shard.New(shard.Config{})
+	var placer strategy.Placer
 	var mind strategy.Strategy
 	if w.mind != nil {
-		placer, mind = nil, w.mind(id.Node())
+		mind = w.mind(id.Node())
+	} else {
+		placer = shard.New(shard.Config{})
 	}
 	x.n = node.New(node.Config{Crawl: "test", Identity: id, Strategy: mind, Arrived: h.arrived, Forgot: h.forgot, Partial: slices.Collect(maps.Keys(h.part)),
 		Place: placer, Layout: "test 1", Timing: member.LAN(), Bus: bus, Engine: x, Router: x.router, Estates: x,

@@ -188,7 +188,7 @@ func (m *mind) probe(a strategy.Probe) {
 func (w *world) connect(machine int, host int32) time.Duration {
 	h := hash(w.web.seed, 5, uint64(host), uint64(machine))
 	if float64(h%1000)/1000 < w.cfg.Apart {
-		return time.Duration(forever)
+		return forever
 	}
 	return 5*time.Millisecond + time.Duration(h>>10%uint64(400*time.Millisecond))
 }
