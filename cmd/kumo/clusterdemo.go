@@ -27,7 +27,7 @@ its server. The others notice when its lease ends, some 16 seconds later, and ta
 the made-up web say what they saw. The exit code is 0 only if all that can be reached was fetched, and no host saw more than one request at
 a time, nor two sooner than its delay. What each node said is in its log.
 
-With --strategy hub each node is kept from half of the hosts (--apart), and each host goes to one that reaches it, as the control unit decides; and it is
+With --strategy hub each node is kept from half of the hosts (--apart), and each host goes to one that reaches it, as the control unit decides; it is
 the control unit that is killed.`
 
 // A clusterShow is kumo cluster demo.
@@ -60,6 +60,9 @@ func clusterDemo() *cobra.Command {
 			if err := d.check(cmd.Flags().Changed("apart")); err != nil {
 				return err
 			}
+			if d.hub() && !cmd.Flags().Changed("delay") {
+				d.delay = hubDelay
+			}
 			return d.run(cmd.Context())
 		}}
 	d.web.bind(cmd, 40, 1500)
@@ -67,7 +70,7 @@ func clusterDemo() *cobra.Command {
 	f.IntVar(&d.nodes, "nodes", 5, "run `N` nodes, 4 to 20")
 	f.Var(choice{&d.strategy, wire.Strategies()}, "strategy", "how hosts are shared among the nodes")
 	f.Float64Var(&d.apart, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of the first nodes reach each host")
-	f.DurationVar(&d.delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next request to that host")
+	f.DurationVar(&d.delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next request to that host (with hub 200ms)")
 	f.StringVarP(&d.out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; what an earlier demo left there is removed")
 	f.DurationVar(&d.most, "time-limit", 75*time.Second, "give up after this time")
 	return cmd
@@ -85,6 +88,9 @@ func (d *clusterShow) check(apart bool) error {
 	}
 	return nil
 }
+
+// hubDelay makes up for the time that it takes to find out who reaches the hosts of the node that is killed.
+const hubDelay = 200 * time.Millisecond
 
 func (d *clusterShow) hub() bool { return strings.HasPrefix(d.strategy, "hub") }
 

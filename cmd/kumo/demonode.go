@@ -58,7 +58,8 @@ func (d *clusterShow) startNode() error {
 // nobody is an address of this machine where nothing listens.
 const nobody = "127.78.0.1"
 
-// shutOut are flags that keep a node from its share of the hosts. Two of the nodes that are there from the beginning reach each host, so that one may die.
+// shutOut are flags that keep a node from its share of the hosts. Two of the nodes that are there from the beginning reach each host, so that
+// one may die.
 func (d *clusterShow) shutOut(node int) (args []string) {
 	if !d.hub() {
 		return nil

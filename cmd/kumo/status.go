@@ -276,8 +276,9 @@ func notes(c *look.Cluster) (all []string) {
 			all = append(all, fmt.Sprintf("%s has ended %d requests later than its lease", n.Name, n.Slips))
 		}
 	}
-	if hasHub(c) && c.Control == "" {
-		all = append(all, "no node is known to be the control unit: one of the first three members takes its place within seconds; new hosts wait until then")
+	atWork := func(n look.Node) bool { return n.Facts != nil && n.Is == look.NodeMember }
+	if c.Control == "" && slices.ContainsFunc(c.Nodes, atWork) {
+		all = append(all, "no node is known to be the control unit: one of three members takes its place within seconds; new hosts wait until then")
 	}
 	if len(versions) > 1 {
 		all = append(all, "the nodes are of several versions of kumo: "+joined(versions))

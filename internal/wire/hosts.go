@@ -158,12 +158,13 @@ func parseLayout(layout string) (*placing, error) {
 	var protocol int
 	var way, preset string
 	p := new(placing)
-	if n, _ := fmt.Sscanf(layout, "protocol %d, shard %s of %d slots, preset %s", &protocol, &way, &p.shard.Slots, &preset); n == 4 && protocol == node.Protocol {
+	n, _ := fmt.Sscanf(layout, "protocol %d, shard %s of %d slots, preset %s", &protocol, &way, &p.shard.Slots, &preset) // n says it all
+	if n == 4 && protocol == node.Protocol {
 		var err error
 		p.shard.Second, err = shard.ParseSecond(way)
 		return p, err
 	}
-	if n, _ := fmt.Sscanf(layout, "protocol %d, %s preset %s", &protocol, &way, &preset); n == 3 && protocol == node.Protocol {
+	if n, _ = fmt.Sscanf(layout, "protocol %d, %s preset %s", &protocol, &way, &preset); n == 3 && protocol == node.Protocol {
 		if name, way, _ := strings.Cut(strings.TrimSuffix(way, ","), "/"); name == "hub" {
 			var err error
 			p.hub, err = parseHub(way, preset)
@@ -177,9 +178,11 @@ func parseLayout(layout string) (*placing, error) {
 func (p *placing) hashed(t *member.Table, q *HostQuery) (*look.Owners, error) {
 	switch {
 	case q.Parked:
-		return nil, AdviseTo(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed), "kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
+		return nil, AdviseTo(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed),
+			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
 	case len(q.Names) == 0:
-		return nil, AdviseTo(fmt.Errorf("the strategy is shard: %w", ErrHashed), "name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
+		return nil, AdviseTo(fmt.Errorf("the strategy is shard: %w", ErrHashed),
+			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
 	}
 	all := &look.Owners{Moving: t.Epoch != t.Settled}
 	for _, host := range q.Names {
@@ -195,8 +198,8 @@ func (p *placing) owned(t *member.Table, host string) *look.Owned {
 
 // ownedOf is a host of the control unit's table as people see it.
 func ownedOf(h hub.Host, t *member.Table) *look.Owned {
-	o := &look.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t), State: look.HostState(h.State), Since: h.Since, Rounds: h.Round,
-		Again: h.Again}
+	o := &look.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t), State: look.HostState(h.State),
+		Since: h.Since, Rounds: h.Round, Again: h.Again}
 	for _, n := range h.Failed {
 		o.Failed = append(o.Failed, n.Name())
 	}

@@ -45,6 +45,9 @@ func addWaiting(all *look.Cluster, w look.Node) {
 	}
 	if n := &all.Nodes[i]; n.Clock.Before(w.Clock) {
 		n.Is, n.Age, n.Clock, n.Version, n.Rate, n.InFlight = look.NodeWaiting, w.Age, w.Clock, w.Version, 0, 0
+		if n.Facts != nil && n.Leads { // it did
+			n.Leads, all.Control = false, ""
+		}
 	}
 }
 

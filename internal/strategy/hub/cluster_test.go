@@ -146,7 +146,7 @@ func TestNearest(t *testing.T) {
 	c := newCluster(t, "a~1", "b~1", "c~1", "d~1")
 	c.reach = func(n strategy.Node, host string) time.Duration {
 		if n == "c~1" {
-			return 10 * time.Millisecond
+			return time.Millisecond
 		}
 		return 0
 	}

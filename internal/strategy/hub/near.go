@@ -67,10 +67,16 @@ func (n *near) learn(host, network string, by strategy.Node, ok bool, micros int
 	}
 }
 
-// cost is how far a node is likely to be from a host: microseconds, and what failures add; known says whether that is more than a guess.
-func (n *near) cost(node strategy.Node, host, network string) (cost float64, known bool) {
-	const guess = 1e6
-	cost, sights := guess, 0
+// What is not known, in microseconds: of a node that has met no neighbour of a host it is hoped that it is near, so that it is asked, too; and
+// what a node that did not reach one counts for.
+const (
+	hoped  = 5_000
+	failed = 5_000_000
+)
+
+// cost is how far a node is likely to be from a host, in microseconds.
+func (n *near) cost(node strategy.Node, host, network string) (cost float64) {
+	cost, sights := float64(hoped), 0
 	for _, k := range neighbourhood(host, network) {
 		all := n.young[k]
 		if all == nil {
@@ -78,14 +84,13 @@ func (n *near) cost(node strategy.Node, host, network string) (cost float64, kno
 		}
 		if s := all[node]; s != nil {
 			total := float64(s.reached + s.failed)
-			c := (float64(s.reached)*float64(s.took) + float64(s.failed)*5*guess) / total
+			c := (float64(s.reached)*float64(s.took) + float64(s.failed)*failed) / total
 			if sights++; sights == 1 || c < cost {
 				cost = c
 			}
-			known = true
 		}
 	}
-	return cost, known
+	return cost
 }
 
 // spread is a number that follows from a name, the same in each run.

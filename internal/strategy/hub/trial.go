@@ -213,12 +213,14 @@ func (u *unit) askFirst(t *trial, first strategy.Node) {
 	}
 }
 
+// alike is how little a difference between two connections means, in microseconds: within it, who has fewer hosts is asked.
+const alike = 5000
+
 // sorted are nodes in the order in which they are asked: those that are likely to be near first, and of those alike who has the fewest hosts.
 func (u *unit) sorted(nodes []strategy.Node, t *trial) []strategy.Node {
 	cost := make(map[strategy.Node]float64, len(nodes))
 	for _, n := range nodes {
-		c, _ := u.near.cost(n, t.host, t.network)
-		cost[n] = c * u.burden(n)
+		cost[n] = (u.near.cost(n, t.host, t.network) + alike) * u.burden(n)
 	}
 	start := spread(t.host) % len(nodes)
 	nodes = append(slices.Clone(nodes[start:]), nodes[:start]...)
@@ -226,10 +228,13 @@ func (u *unit) sorted(nodes []strategy.Node, t *trial) []strategy.Node {
 	return nodes
 }
 
+// few is how many hosts are so few that it does not matter whose they are.
+const few = 8
+
 // burden is how many hosts a node has, as a share of the mean, and how many it is being asked for; never 0.
 func (u *unit) burden(n strategy.Node) float64 {
 	mean := float64(u.table.Len()+len(u.trials)) / float64(max(1, len(u.members)))
-	return (float64(u.table.Count(n)+u.promised[n]) + 1) / (mean + 1)
+	return (float64(u.table.Count(n)+u.promised[n]) + few) / (mean + few)
 }
 
 // choose grants a host to the claimant that is nearest, or has less to do: who has more than its share of the hosts counts as farther away.
@@ -250,7 +255,7 @@ func (u *unit) choose(t *trial) {
 }
 
 func (u *unit) distance(c claim) float64 {
-	return (c.took + 5*time.Millisecond).Seconds() * max(1, u.burden(c.by))
+	return (c.took + alike*time.Microsecond).Seconds() * max(1, u.burden(c.by))
 }
 
 func (u *unit) question(t *trial, n strategy.Node) {
