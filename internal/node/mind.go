@@ -14,8 +14,8 @@ import (
 
 // A Strategist is the engine's part in strategies that decide host by host.
 type Strategist interface {
-	// Probe makes a connection to a host and closes it, and says how long that took.
-	Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, err error)
+	// Probe makes a connection to a host and closes it, and says how long that took, and in which network the host is, if that is known.
+	Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, network string, err error)
 	// Survey calls f with hosts that the engine has something of and that are not its own, some at a time.
 	Survey(ctx context.Context, f func(hosts []string) error) error
 	Wanted() []string    // hosts of links whose owners are not known, or refuse them, since it was called last
@@ -219,11 +219,11 @@ func (m *mind) survey(ctx context.Context) error {
 }
 
 func (m *mind) probe(ctx context.Context, a strategy.Probe) {
-	took, err := m.n.cfg.Engine.Probe(ctx, a.Host, a.Timeout)
+	took, network, err := m.n.cfg.Engine.Probe(ctx, a.Host, a.Timeout)
 	if err != nil {
 		m.n.log.Debug("a host is not reached", "host", a.Host, "in", a.Timeout, "err", err)
 	}
-	m.tell(ctx, strategy.Reached{Host: a.Host, OK: err == nil, Connect: took})
+	m.tell(ctx, strategy.Reached{Host: a.Host, OK: err == nil, Connect: took, Network: network})
 }
 
 // Arrived tells the strategy which hosts have come with a transfer. It is the engine's to call, and quick.

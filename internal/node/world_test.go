@@ -314,7 +314,7 @@ func (x *testNode) AddRoot(u weburl.URL) error {
 	return nil
 }
 
-func (x *testNode) Probe(ctx context.Context, host string, timeout time.Duration) (time.Duration, error) {
+func (x *testNode) Probe(ctx context.Context, host string, timeout time.Duration) (time.Duration, string, error) {
 	took := 20 * time.Millisecond
 	if x.w.apart != nil && x.w.apart(x.id.Name, host) {
 		took = timeout
@@ -324,9 +324,9 @@ func (x *testNode) Probe(ctx context.Context, host string, timeout time.Duration
 	case <-ctx.Done():
 	}
 	if took == timeout {
-		return took, errors.New("no answer")
+		return took, "", errors.New("no answer")
 	}
-	return took, nil
+	return took, "", nil
 }
 
 func (x *testNode) Survey(_ context.Context, f func([]string) error) error {
