@@ -36,7 +36,8 @@ func measureCluster(ctx context.Context, b *bench) error {
 			clusters[i] = append(clusters[i], r)
 		}
 	}
-	fmt.Printf("\n%d pages on %d hosts, %d at once a node, one server, rounds: %d; median (least-greatest)\n\n", b.pages, b.hosts, b.concurrency, b.rounds)
+	fmt.Printf("\nstrategy %s: %d pages on %d hosts, %d at once a node, one server, rounds: %d; median (least-greatest)\n\n", b.strategy, b.pages, b.hosts,
+		b.concurrency, b.rounds)
 	var t table
 	t.add("nodes", "µs CPU a page", "alone is 1", "pages/s", "peak MB of one", "coverage", "repeats", "message bytes a page", "shipped", "registry")
 	t.add("kumo crawl", spread(each(alone, result.perPage)), "1", spread(each(alone, result.perSecond)), spread(each(alone, peakMB)),
@@ -94,7 +95,7 @@ func (b *bench) share(ctx context.Context, n int, web []string) (r shared, err e
 			return r, err
 		}
 		argv := []string{b.kumo, "node", "-q", "--crawl", "bench", "--name", fmt.Sprintf("n%d", i), "--join", address, "--out", filepath.Join(own, "crawl"),
-			"-c", fmt.Sprint(b.concurrency), "--min-free-disk", "0"}
+			"-c", fmt.Sprint(b.concurrency), "--min-free-disk", "0", "--strategy", b.strategy}
 		argv = append(argv, nodeFlags...)
 		if i == 0 {
 			argv = append(argv, "--listen", address)

@@ -31,6 +31,7 @@ type options struct {
 	concurrency int
 	scaleHosts  int
 	renew       bool
+	strategy    string
 	seed        uint64
 	limit       time.Duration
 	window      time.Duration
@@ -51,6 +52,7 @@ func main() {
 	flag.IntVar(&o.hosts, "hosts", 0, "hosts of the web (default: by the case; 100)")
 	flag.IntVar(&o.pages, "pages", 0, "pages of the web (default: by the case; 20000)")
 	flag.IntVar(&o.concurrency, "concurrency", 0, "URLs worked on at once (default: by the case; 64)")
+	flag.StringVar(&o.strategy, "strategy", "shard", "how the nodes of the case cluster share the hosts")
 	flag.IntVar(&o.scaleHosts, "scale-hosts", 10_000, "hosts of the large web in the case scale, 20 pages each")
 	flag.BoolVar(&o.renew, "renew", false, "record what the case ci measures, rather than compare it with what is recorded")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the web")
