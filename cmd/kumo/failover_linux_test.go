@@ -1,0 +1,404 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"kumo/internal/look"
+	"kumo/internal/secret"
+	"kumo/internal/synthweb"
+	"kumo/internal/wire"
+)
+
+const (
+	failOverDelay  = time.Second // between requests to a host
+	failOverSites  = 10          // webs to begin with, which know nothing of each other, so that each node comes to own hosts
+	failOverHosts  = 3           // of a web; each is a seed by itself, taken in by a node that its hash names: one dead node has hardly all
+	failOverPages  = 8           // of a host to begin with, a kill, which takes longer, with all that belongs to it; and some more
+	failOverFresh  = 20          // of a host that comes when the control unit is away
+	failOverPoll   = 200 * time.Millisecond
+	failOverMost   = time.Minute      // that is waited for a new control unit
+	failOverMedian = 10 * time.Second // until a node leads
+	failOverLimit  = 20 * time.Second // likewise, the greatest: a leader among the servers may have to be found before
+	failOverQuiet  = 5 * time.Second  // without a request from anybody, while others than the killed node have something to fetch
+)
+
+// TestFailOver kills the control unit of a cluster of five processes KUMO_KILLS times (none unless it is set), each time starts it again in its
+// folder, and says how long it took until another one led, until a third one believed it, and until a host was fetched that was met after the kill. The
+// first three by name may be control units; two of them run servers, and one does not. KUMO_KEEP is a folder for what the nodes wrote.
+func TestFailOver(t *testing.T) {
+	kills := number("KUMO_KILLS", 0)
+	if kills == 0 {
+		t.Skip("SKIPPED: it takes a quarter of a minute a kill; set KUMO_KILLS to run it")
+	}
+	f := newFailOver(t, number("KUMO_SEED", rand.Uint64N(1<<40)), int(kills))
+	t.Cleanup(f.end)
+	f.form()
+	for range kills {
+		f.killControl()
+	}
+	f.finish()
+	f.judge()
+}
+
+// A failOver is a cluster whose control unit is killed again and again.
+type failOver struct {
+	*testing.T
+	clusterShow // follows the cluster
+	seed        uint64
+	client      *wire.Control
+	sites       []*site
+	killings    []*killing
+}
+
+// A site is one of the webs.
+type site struct {
+	*synthweb.Server
+	web *synthweb.Web
+}
+
+// A killing is one kill of the control unit. Times are from the kill on; zero: it did not come to that.
+type killing struct {
+	at       time.Time
+	victim   string
+	server   bool // it ran one
+	next     string
+	leads    time.Duration // until another said that it leads
+	believed time.Duration // until a third one said so: those that have nothing to ask the control unit learn of it later
+	added    time.Duration // until the first new seed was accepted
+	granted  time.Duration // until a new host saw a request
+	waiting  int           // the least number of URLs that waited at the others
+	silent   time.Duration // the longest without a request, until it was started again; 0 if the others had nothing to fetch
+	back     time.Time     // when the killed one was started again
+	settled  time.Duration // until all was as before
+}
+
+func newFailOver(t *testing.T, seed uint64, kills int) *failOver {
+	f := &failOver{T: t, seed: seed}
+	t.Logf("KUMO_SEED=%d", seed)
+	dir := t.TempDir()
+	if keep := os.Getenv("KUMO_KEEP"); keep != "" {
+		dir = keep
+	}
+	said, err := os.Create(filepath.Join(dir, "test.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { said.Close() })
+	f.clusterShow = clusterShow{nodes: clusterNodes, strategy: "hub", out: dir, delay: failOverDelay, w: said, secret: secret.New()}
+	for i := range clusterServers { // no port that a connection to somebody else may have got meanwhile
+		f.servers = append(f.servers, fmt.Sprintf("127.%d.%d.%d:7070", 100+os.Getpid()%100, os.Getpid()/100%250, i+1))
+	}
+	for range failOverSites {
+		f.serve(40 + kills*failOverPages)
+	}
+	f.server = f.sites[0].Server
+	return f
+}
+
+// serve serves another web, whose hosts have addresses and no names.
+func (f *failOver) serve(pages int) *site {
+	cfg := synthweb.Clean(f.seed+uint64(len(f.sites)), failOverHosts, failOverHosts*pages)
+	cfg.ByAddress, cfg.MedianSize, cfg.Spread, cfg.Latency = true, 4<<10, -1, 10*time.Millisecond
+	cfg.Kinds[synthweb.Image], cfg.Kinds[synthweb.Style] = 0, 0
+	s := &site{web: synthweb.New(cfg)}
+	var err error
+	if s.Server, err = synthweb.Serve(f.Context(), s.web, synthweb.ServeOptions{Log: true}); err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { s.Close() })
+	f.sites = append(f.sites, s)
+	return s
+}
+
+// start starts the process of a node, again if it has been there.
+func (f *failOver) startNode(i int) {
+	name := fmt.Sprintf("n%d", i+1)
+	args := []string{"node", "--crawl", demoCrawl, "--name", name, "--out", filepath.Join(f.out, name), "--strategy", f.strategy, "--servers", fmt.Sprint(clusterServers),
+		"--join", strings.Join(f.servers, ","), "--memory", "64MB", "--min-free-disk", "0", "--concurrency", "16"}
+	if serves(i) {
+		args = append(args, "--listen", f.servers[i/2])
+	}
+	p := &demoNode{name: name, ended: make(chan struct{})}
+	var err error
+	if p.log, err = os.OpenFile(filepath.Join(f.out, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err != nil {
+		f.Fatal(err)
+	}
+	p.cmd = exec.Command(kumoProgram(f.T), args...)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.Env = append(os.Environ(), secretVariable+"="+f.secret.Text())
+	if err := p.cmd.Start(); err != nil {
+		f.Fatal(err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		p.log.Close()
+		close(p.ended)
+	}()
+	if i == len(f.procs) {
+		f.procs = append(f.procs, p)
+	} else {
+		f.procs[i] = p
+	}
+}
+
+// serves reports whether a node runs a server: not the second, which may be the control unit.
+func serves(i int) bool { return i%2 == 0 }
+
+// form has the nodes become a cluster that crawls.
+func (f *failOver) form() {
+	for i := range clusterNodes {
+		f.startNode(i)
+	}
+	ctx, cancel := context.WithTimeout(f.Context(), failOverMost)
+	defer cancel()
+	var err error
+	if f.client, err = wire.OpenControl(ctx, demoCrawl, wire.NodeOptions{Join: f.servers, Secret: f.secret}); err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { f.client.Close() })
+	if err := f.start(ctx, f.client); err != nil {
+		f.Fatal(err)
+	}
+	f.begun = time.Now()
+	f.settle(time.Time{})
+	for _, s := range f.sites {
+		f.add(ctx, s, func() {})
+	}
+	f.settle(time.Now())
+}
+
+// add adds each host of a web as a seed, and calls first when one was accepted.
+func (f *failOver) add(ctx context.Context, s *site, first func()) {
+	for i := range s.web.Len() {
+		seed := s.web.URL(synthweb.Ref{Host: uint32(i)}, s.Port())
+		for {
+			one, cancel := context.WithTimeout(ctx, clusterWait)
+			err := f.client.Add(one, []string{seed})
+			cancel()
+			if err == nil {
+				break
+			}
+			f.Logf("a seed is added again: %v", err)
+			if ctx.Err() != nil {
+				f.Error(err)
+				return
+			}
+		}
+		if i == 0 {
+			first()
+		}
+	}
+}
+
+// settle waits until all nodes have told since a time that they are members and have what is theirs, and one that it is the control unit.
+func (f *failOver) settle(since time.Time) {
+	f.Helper()
+	ctx, cancel := context.WithTimeoutCause(f.Context(), 2*failOverMost, fmt.Errorf("no settled cluster of %d nodes after %v", clusterNodes, 2*failOverMost))
+	defer cancel()
+	if err := f.until(ctx, f.client, func(c *look.Cluster) bool {
+		untold := slices.ContainsFunc(c.Nodes, func(n look.Node) bool { return n.Is == look.NodeMember && !n.Clock.After(since) })
+		return c.Settled && members(c) == clusterNodes && c.Control != "" && !untold
+	}); err != nil {
+		f.fail(err)
+	}
+}
+
+// fail ends the test, and says what is known.
+func (f *failOver) fail(err error) {
+	f.Helper()
+	f.Error(err)
+	for _, p := range f.procs {
+		text, _ := os.ReadFile(p.log.Name())
+		f.Logf("%s said:\n%s", p.name, text[max(0, len(text)-2000):])
+	}
+	f.FailNow()
+}
+
+// killControl kills the control unit, and starts it again when another one has taken its place.
+func (f *failOver) killControl() {
+	victim := slices.IndexFunc(f.procs, func(p *demoNode) bool { return p.name == f.control })
+	if victim < 0 {
+		f.fail(fmt.Errorf("%q is said to be the control unit", f.control))
+	}
+	fresh := f.serve(failOverFresh)
+	k := &killing{at: time.Now(), victim: f.control, server: serves(victim), waiting: 1 << 30}
+	f.killings = append(f.killings, k)
+	if err := f.procs[victim].kill(); err != nil {
+		f.fail(err)
+	}
+	<-f.procs[victim].ended
+	ctx, cancel := context.WithTimeout(f.Context(), failOverMost)
+	defer cancel()
+	var adding sync.WaitGroup
+	adding.Go(func() { f.add(ctx, fresh, func() { k.added = time.Since(k.at) }) })
+	f.watch(ctx, k, fresh)
+	k.back = time.Now()
+	f.startNode(victim)
+	adding.Wait()
+	f.settle(k.back)
+	k.settled = time.Since(k.back)
+	f.say("%v", k)
+}
+
+// watch waits until another node is the control unit, as others believe, too, and a new host is granted.
+func (f *failOver) watch(ctx context.Context, k *killing, fresh *site) {
+	poll := time.NewTicker(failOverPoll)
+	defer poll.Stop()
+	for k.leads == 0 || k.believed == 0 || fresh.Requests() == 0 {
+		select {
+		case <-ctx.Done():
+			f.Errorf("after %v: %v", failOverMost, k)
+			return
+		case <-poll.C:
+		}
+		if _, all, err := f.client.Status(ctx); err == nil {
+			k.see(time.Since(k.at), all)
+		}
+	}
+	if log := fresh.Log(); len(log) > 0 { // it is there when it is answered
+		k.granted = log[0].At.Sub(k.at)
+	} else {
+		k.granted = time.Since(k.at)
+	}
+}
+
+// see takes in what the others say at a time.
+func (k *killing) see(at time.Duration, all []wire.NodeStatus) {
+	said, waiting := map[string]int{}, 0
+	for i := range all {
+		s := &all[i]
+		if s.Node.Name() == k.victim || s.Facts == nil {
+			continue
+		}
+		waiting += s.Waiting
+		said[s.Control]++
+		if s.Leads && k.leads == 0 {
+			k.leads, k.next = at, s.Node.Name()
+		}
+	}
+	k.waiting = min(k.waiting, waiting)
+	if k.leads > 0 && k.believed == 0 && said[k.next] > 1 {
+		k.believed = at
+	}
+}
+
+func (k *killing) String() string {
+	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+	return fmt.Sprintf("%s (server %v) killed, then %s: leads after %v, believed after %v; a seed accepted after %v, a host fetched after %v; "+
+		"no request for %v, %d URLs or more waited at the others; back after %v, settled %v later", k.victim, k.server, k.next, ms(k.leads), ms(k.believed), ms(k.added), ms(k.granted),
+		ms(k.silent), k.waiting, ms(k.back.Sub(k.at)), ms(k.settled))
+}
+
+// finish lets the crawl come to its end, and its processes.
+func (f *failOver) finish() {
+	ctx, cancel := context.WithTimeoutCause(f.Context(), 10*failOverMost, fmt.Errorf("the crawl has no end after %v", 10*failOverMost))
+	defer cancel()
+	if err := f.ended(ctx, f.client); err != nil {
+		f.fail(err)
+	}
+}
+
+// judge says what was measured, and checks it and what the servers of all webs saw.
+func (f *failOver) judge() {
+	var log synthweb.Log
+	var truth, covered, twice int
+	for _, s := range f.sites {
+		s.Close()
+		log = append(log, s.Log()...)
+		score := s.Score()
+		truth, covered, twice = truth+score.Truth, covered+score.Covered, twice+int(score.Repeats+score.RepeatsOther)
+		if faults := demoFaults(&score, f.delay); len(faults) > 0 {
+			f.Errorf("%s: %s:\n%s", s.web, strings.Join(faults, ", "), score)
+		}
+	}
+	slices.SortStableFunc(log, func(a, b synthweb.Request) int { return a.At.Compare(b.At) })
+	for _, k := range f.killings {
+		if _, k.silent = log.Stall(k.at, k.back); k.waiting == 0 {
+			k.silent = 0
+		}
+		f.Logf("at %v %v", k.at.Sub(f.begun).Round(time.Second), k)
+	}
+	f.Logf("KUMO_SEED=%d: %d requests in %v, %d of %d reachable URLs fetched, %d fetched again\n%s", f.seed, len(log), time.Since(f.begun).Round(time.Second),
+		covered, truth, twice, f.table())
+	leads, silent := f.measured(nil, (*killing).untilLed), f.measured(nil, (*killing).silence)
+	if leads.median > failOverMedian || leads.most > failOverLimit {
+		f.Errorf("until another node led: %v; the median may be %v, the greatest %v", leads, failOverMedian, failOverLimit)
+	}
+	if silent.most > failOverQuiet {
+		f.Errorf("no request came for %v while other nodes than the killed one had something to fetch; %v is allowed", silent.most, failOverQuiet)
+	}
+	if most := truth/100 + 16*len(f.killings); twice > most {
+		f.Errorf("%d were fetched twice, at most %d may be", twice, most)
+	}
+}
+
+func (k *killing) untilLed() time.Duration      { return k.leads }
+func (k *killing) untilBelieved() time.Duration { return k.believed }
+func (k *killing) untilAdded() time.Duration    { return k.added }
+func (k *killing) untilGranted() time.Duration  { return k.granted }
+func (k *killing) silence() time.Duration       { return k.silent }
+func (k *killing) untilSettled() time.Duration  { return k.settled }
+
+// A spread is how durations are spread.
+type spread struct {
+	n                  int
+	median, tail, most time.Duration // tail: nine tenths are not longer
+}
+
+func (s spread) String() string {
+	if s.n == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f / %.1f / %.1f", s.median.Seconds(), s.tail.Seconds(), s.most.Seconds())
+}
+
+// measured is how what was measured is spread, of those kills that are meant; where it did not come to that it is left out.
+func (f *failOver) measured(of func(*killing) bool, what func(*killing) time.Duration) spread {
+	var all []time.Duration
+	for _, k := range f.killings {
+		if d := what(k); d > 0 && (of == nil || of(k)) {
+			all = append(all, d)
+		}
+	}
+	if len(all) == 0 {
+		return spread{}
+	}
+	slices.Sort(all)
+	return spread{len(all), all[(len(all)-1)/2], all[(len(all)*9+9)/10-1], all[len(all)-1]}
+}
+
+// table is what was measured, in seconds.
+func (f *failOver) table() string {
+	kinds := []struct {
+		name string
+		of   func(*killing) bool
+	}{
+		{"with a server", func(k *killing) bool { return k.server }},
+		{"without", func(k *killing) bool { return !k.server }},
+		{"all", nil},
+	}
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "median / 90 % / greatest, s\tkills\tanother leads\ta third believes it\tseed accepted\tnew host fetched\tno request\tsettled again\t")
+	for _, kind := range kinds {
+		row := []any{f.measured(kind.of, func(k *killing) time.Duration { return k.back.Sub(k.at) }).n}
+		for _, what := range []func(*killing) time.Duration{(*killing).untilLed, (*killing).untilBelieved, (*killing).untilAdded, (*killing).untilGranted,
+			(*killing).silence, (*killing).untilSettled} {
+			row = append(row, f.measured(kind.of, what))
+		}
+		fmt.Fprintf(t, "%s\t%d\t%v\t%v\t%v\t%v\t%v\t%v\t\n", append([]any{kind.name}, row...)...)
+	}
+	t.Flush()
+	return b.String()
+}
