@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"kumo/internal/look"
+)
+
+// A sheet prints rows of a name and what there is to say.
+type sheet struct{ *tabwriter.Writer }
+
+func (s sheet) row(name, format string, args ...any) {
+	fmt.Fprintf(s, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+}
+
+// explanation says what a crawl's folder knows.
+func (s sheet) explanation(x *look.Explanation, fate string) {
+	s.row("fate", "%s", fate)
+	s.met(x)
+	if x.Scope.In {
+		s.row("rules", "let it in: %s", x.Scope.Why)
+	} else {
+		s.row("rules", "%s: %s", x.Scope.Rule, x.Scope.Why)
+	}
+	switch {
+	case x.Robots != nil:
+		s.row("robots", "%s", robotsLine(x.Robots))
+	case x.Host != nil:
+		s.row("robots", "not known: the host's robots.txt was not had")
+	}
+	s.waits(x)
+	s.left(x)
+	if x.Page != nil {
+		s.page(x.Page)
+	}
+	if x.Known != nil && !x.Known.Due.IsZero() {
+		s.row("due", "again at %s", when(x.Known.Due))
+	}
+}
+
+// fateWords say more of fates that do not speak for themselves.
+var fateWords = map[look.Fate]string{
+	look.OutOfScope:  "links to it are only counted, by host",
+	look.Unknown:     "no page within reach has linked to it",
+	look.Parked:      "its host's robots.txt comes first",
+	look.Undecided:   "it may have been met before: the next merge of known URLs tells",
+	look.GivenUp:     "with its host, until the next run",
+	look.SetAside:    "a better link may still bring it in",
+	look.Unaccounted: "it is just going from one place to another: ask again",
+}
+
+func fateLine(x *look.Explanation) string {
+	if words := fateWords[x.Fate]; words != "" {
+		return string(x.Fate) + ": " + words
+	}
+	return string(x.Fate)
+}
+
+// met says since when the URL is known, and from where.
+func (s sheet) met(x *look.Explanation) {
+	switch {
+	case x.Known == nil:
+		s.row("known", "no")
+		return
+	case x.Known.State == "left out":
+		s.row("known", "since %s, and left out so far", when(x.Known.Since))
+	default:
+		s.row("known", "since %s, at depth %d", when(x.Known.Since), x.Known.Depth)
+	}
+	if x.Seed {
+		s.row("from", "the user: it is a seed")
+	} else if x.From != "" {
+		s.row("from", "%s", x.From)
+	}
+}
+
+func robotsLine(r *look.Robots) string {
+	verdict := "forbids it"
+	if r.Allowed {
+		verdict = "allows it"
+	}
+	by := ": no line speaks of it"
+	switch {
+	case r.Ignored:
+		return "not asked"
+	case r.Line > 0:
+		by = fmt.Sprintf(" by line %d: %s", r.Line, r.Text)
+	case r.Text != "":
+		by = ": " + r.Text
+	}
+	if r.File == "" {
+		return "robots.txt " + verdict + by
+	}
+	return fmt.Sprintf("%s %s%s (of %s)", r.File, verdict, by, when(r.Time))
+}
+
+// waits says where the URL waits, and how its host stands.
+func (s sheet) waits(x *look.Explanation) {
+	switch it := x.Waits; {
+	case x.Active:
+		s.row("waits", "not any more: it is being visited, for the %d. time", it.Tries+1)
+	case it == nil && x.Fate == look.Waiting:
+		s.row("waits", "behind the first 10,000 of %d of its host", x.Host.Waiting)
+	case it == nil:
+	case x.Place > 0:
+		s.row("waits", "at place %d of %d of its host, tried %d times", x.Place, x.Host.Waiting, it.Tries)
+	default:
+		s.row("waits", "for the next run, tried %d times", it.Tries)
+	}
+	if x.GivenUp != "" {
+		s.row("given up", "%s", x.GivenUp)
+	}
+	h := x.Host
+	if h == nil {
+		return
+	}
+	why := h.For
+	if why == "" {
+		why = "it has nothing that waits"
+	}
+	s.row("host", "%d URLs wait; next not before %s (%s); delay %v; %d failures in a row", h.Waiting, when(h.Next), why, h.Delay, h.Failures)
+	if h.CrawlDelay > 0 {
+		s.row("", "its robots.txt asks for a delay of %v", h.CrawlDelay)
+	}
+	if h.Most > 0 {
+		s.row("", "it has given %d of the %d pages that a host may give", h.Pages, h.Most)
+	}
+}
+
+// left says why the URL was left out, or may be.
+func (s sheet) left(x *look.Explanation) {
+	if m := x.Merge; m != nil {
+		s.row("merge", "takes it in, if it was not met before%s", except(m))
+	}
+	if a := x.Aside; a != nil && x.Fate == look.SetAside {
+		s.row("set aside", "%s by %s: %s", when(a.Time), a.Rule, a.Why)
+	}
+	if k := x.Skipped; k != nil && (x.Page == nil || x.Page.Status == 0) {
+		s.row("left out", "%s by %s: %s", when(k.Time), k.Rule, k.Why)
+	}
+}
+
+func except(m *look.Skip) string {
+	if m.Rule == "" {
+		return ""
+	}
+	return ", and then sets it aside by " + m.Rule
+}
+
+func (s sheet) page(p *look.Page) {
+	if p.Status == 0 {
+		s.row("tried", "%s, without an answer", when(p.Time))
+		return
+	}
+	if p.Type == "" {
+		s.row("fetched", "%s, status %d", when(p.Time), p.Status)
+	} else {
+		s.row("fetched", "%s, status %d, %s, %d bytes", when(p.Time), p.Status, p.Type, p.Bytes)
+	}
+	if p.Recrawl != "" {
+		s.row("recrawl", "%s", p.Recrawl)
+	}
+	if p.Final != "" {
+		s.row("leads to", "%s", p.Final)
+	}
+	if p.Digest != "" {
+		s.row("digest", "%s", p.Digest)
+	}
+	if p.Revisit != "" {
+		s.row("same as", "%s: its record has the bytes, this one refers to it", p.Revisit)
+	}
+	if p.WARC != "" {
+		s.row("record", "warc/%s at byte %d", p.WARC, p.Offset)
+	}
+}
