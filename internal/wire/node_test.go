@@ -139,9 +139,22 @@ func (c *cluster) ends(want error, nodes ...*running) {
 	}
 }
 
-func TestThreeNodesFetchAllThereIs(t *testing.T) {
+// underEach tests nodes with each strategy that a cluster may have.
+func underEach(t *testing.T, test func(t *testing.T, strategy string)) {
+	for _, strategy := range []string{"shard", "hub"} {
+		if testing.Short() && strategy != "hub" {
+			continue
+		}
+		t.Run(strategy, func(t *testing.T) { test(t, strategy) })
+	}
+}
+
+func TestThreeNodesFetchAllThereIs(t *testing.T) { underEach(t, threeNodesFetchAllThereIs) }
+
+func threeNodesFetchAllThereIs(t *testing.T, strategy string) {
 	web := serve(t, synthweb.Clean(11, 40, 1200))
 	c := newCluster(t, web)
+	c.strategy = strategy
 	a, b, d := c.start("a"), c.start("b"), c.start("d")
 	c.members(3)
 	c.begin()
@@ -194,9 +207,12 @@ func TestANodeRestartsWhileTheRegistryIsAway(t *testing.T) {
 }
 
 // A node dies, and its folder is gone; another joins under its name. All is fetched, what had not been shipped perhaps twice.
-func TestANodeIsLostWithItsDisk(t *testing.T) {
+func TestANodeIsLostWithItsDisk(t *testing.T) { underEach(t, aNodeIsLostWithItsDisk) }
+
+func aNodeIsLostWithItsDisk(t *testing.T, strategy string) {
 	web := serve(t, synthweb.Clean(12, 40, 2400))
 	c := newCluster(t, web)
+	c.strategy = strategy
 	c.tune = func(j *Job) { j.Frontier.Delay = 30 * time.Millisecond }
 	a, b, d := c.start("a"), c.start("b"), c.start("d")
 	c.members(3)
@@ -215,9 +231,12 @@ func TestANodeIsLostWithItsDisk(t *testing.T) {
 	}
 }
 
-func TestANodeRestartsInItsFolder(t *testing.T) {
+func TestANodeRestartsInItsFolder(t *testing.T) { underEach(t, aNodeRestartsInItsFolder) }
+
+func aNodeRestartsInItsFolder(t *testing.T, strategy string) {
 	web := serve(t, synthweb.Clean(13, 40, 1200))
 	c := newCluster(t, web)
+	c.strategy = strategy
 	a, b := c.start("a"), c.start("b")
 	c.members(2)
 	c.begin()
@@ -256,9 +275,12 @@ func TestANodeThatWasGivenUp(t *testing.T) {
 	}
 }
 
-func TestANodeLeavesAndStops(t *testing.T) {
+func TestANodeLeavesAndStops(t *testing.T) { underEach(t, aNodeLeavesAndStops) }
+
+func aNodeLeavesAndStops(t *testing.T, strategy string) {
 	web := serve(t, synthweb.Clean(15, 40, 2400))
 	c := newCluster(t, web)
+	c.strategy = strategy
 	c.tune = func(j *Job) { j.Frontier.Delay = 30 * time.Millisecond }
 	a, b := c.start("a"), c.start("b")
 	c.members(2)

@@ -234,7 +234,7 @@ const few = 8
 // burden is how many hosts a node has, as a share of the mean, and how many it is being asked for; never 0.
 func (u *unit) burden(n strategy.Node) float64 {
 	mean := float64(u.table.Len()+len(u.trials)) / float64(max(1, len(u.members)))
-	return (float64(u.table.Count(n)+u.promised[n]) + few) / (mean + few)
+	return (float64(u.table.Count(n)+u.promised[n]+u.asking[n]) + few) / (mean + few)
 }
 
 // choose grants a host to the claimant that is nearest, or has less to do: who has more than its share of the hosts counts as farther away.
@@ -260,6 +260,7 @@ func (u *unit) distance(c claim) float64 {
 
 func (u *unit) question(t *trial, n strategy.Node) {
 	t.asked = append(t.asked, question{to: n, until: u.deadline(t)})
+	u.asking[n]++
 	u.post(n, msgAnswer, item{kind: itemProbe, host: t.host, number: uint64(t.round)})
 }
 
@@ -294,9 +295,7 @@ func (u *unit) claims(from strategy.Node, it *item) {
 		if !slices.ContainsFunc(t.claims, func(c claim) bool { return c.by == from }) {
 			t.claims = append(t.claims, claim{from, time.Duration(it.number) * time.Microsecond})
 		}
-		if i := t.question(from); i >= 0 {
-			t.asked = slices.Delete(t.asked, i, i+1)
-		}
+		u.unask(t, from)
 		if len(t.claims) == 1 {
 			t.until = u.now.Add(u.cfg.Window)
 			u.deciding = append(u.deciding, t)
@@ -329,7 +328,7 @@ func (u *unit) conclude(host string, owner strategy.Node) {
 	if t == nil {
 		return
 	}
-	delete(u.trials, host)
+	u.end(t)
 	for _, n := range t.wants {
 		if n != owner && n != t.owner {
 			u.answer(n, item{kind: itemOwner, host: host, node: owner})
@@ -359,9 +358,7 @@ func (u *unit) fails(from strategy.Node, it *item) {
 	if owner == "" || owner == from {
 		t.want(from)
 	}
-	if i := t.question(from); i >= 0 {
-		t.asked = slices.Delete(t.asked, i, i+1)
-	}
+	u.unask(t, from)
 	if !slices.Contains(t.failed, from) {
 		t.failed = append(t.failed, from)
 	}
@@ -386,7 +383,7 @@ func (u *unit) goOn(t *trial) {
 	}
 	owner := t.owner
 	if owner != "" && !u.alive[owner] {
-		delete(u.trials, t.host) // its heirs will ask
+		u.end(t) // its heirs will ask
 		return
 	}
 	if owner == "" {
@@ -456,9 +453,15 @@ func (u *unit) judge() {
 }
 
 func (u *unit) hurry(t *trial) {
-	t.asked = slices.DeleteFunc(t.asked, func(q question) bool {
-		return !u.alive[q.to] || !q.until.After(u.now) && q.again > 0 && u.giveUp(t, q.to)
-	})
+	for _, q := range slices.Clone(t.asked) {
+		late := !q.until.After(u.now) && q.again > 0
+		if late {
+			t.failed = append(t.failed, q.to)
+		}
+		if late || !u.alive[q.to] {
+			u.unask(t, q.to)
+		}
+	}
 	for i := range t.asked {
 		if q := &t.asked[i]; !q.until.After(u.now) {
 			q.again++
@@ -468,7 +471,20 @@ func (u *unit) hurry(t *trial) {
 	}
 }
 
-func (u *unit) giveUp(t *trial, n strategy.Node) bool {
-	t.failed = append(t.failed, n)
-	return true
+// unask notes that a node's answer is not waited for any more.
+func (u *unit) unask(t *trial, n strategy.Node) {
+	if i := t.question(n); i >= 0 {
+		t.asked = slices.Delete(t.asked, i, i+1)
+		if u.asking[n]--; u.asking[n] <= 0 {
+			delete(u.asking, n)
+		}
+	}
+}
+
+// end ends a trial.
+func (u *unit) end(t *trial) {
+	for _, q := range slices.Clone(t.asked) {
+		u.unask(t, q.to)
+	}
+	delete(u.trials, t.host)
 }

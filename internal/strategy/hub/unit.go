@@ -36,6 +36,7 @@ type unit struct {
 	trials   map[string]*trial
 	deciding []*trial              // that have a claim, in the order of their time
 	promised map[strategy.Node]int // hosts that are granted and not in the table yet
+	asking   map[strategy.Node]int // hosts that a node is being asked for
 	near     near
 	part     int // the next to be written
 	written  [hosttable.Parts]uint64
@@ -51,7 +52,7 @@ const (
 
 func newUnit(h *Hub, rank int) *unit {
 	return &unit{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now, notes: map[int]map[string]note{}, trials: map[string]*trial{},
-		promised: map[strategy.Node]int{}, near: newNear()}
+		promised: map[strategy.Node]int{}, asking: map[strategy.Node]int{}, near: newNear()}
 }
 
 // told is told what came of reading and writing.
@@ -154,6 +155,7 @@ func (u *unit) depose() {
 	u.batches = nil
 	u.trials, u.deciding = map[string]*trial{}, nil
 	clear(u.promised)
+	clear(u.asking)
 	u.heard = u.now
 }
 
