@@ -8,7 +8,6 @@ import (
 
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub/hosttable"
-	"kumo/internal/varint"
 )
 
 // A trial is the search for a node that reaches a host. It is lost with its control unit; nodes ask again, and it begins anew.
@@ -43,123 +42,6 @@ const maxWants = 32
 func (t *trial) want(n strategy.Node) {
 	if len(t.wants) < maxWants && !slices.Contains(t.wants, n) {
 		t.wants = append(t.wants, n)
-	}
-}
-
-// asked answers what a node asks.
-func (u *unit) asked(from strategy.Node, items []item) {
-	if !u.alive[from] {
-		return // it will ask again when this node knows that it has joined, if it has
-	}
-	for i := range items {
-		switch it := &items[i]; it.kind {
-		case itemWant:
-			u.wants(from, it)
-		case itemSync:
-			u.list(from, it.number)
-		case itemClaim:
-			u.claims(from, it)
-		case itemFail:
-			u.fails(from, it)
-		case itemHold:
-			u.holds(from, it)
-		}
-	}
-}
-
-// maxList is how many hosts of a node it is told at once.
-const maxList = 1000
-
-func (u *unit) list(to strategy.Node, cursor uint64) {
-	var w varint.Writer
-	next, done := u.table.Each(to, cursor, maxList, func(host string, r hosttable.Row) {
-		if r.State == rowPromised {
-			return // it will come, or be asked for
-		}
-		w.String(host)
-		w.Bool(r.State == rowParked)
-		w.Byte(r.Round)
-	})
-	if done {
-		next = 0
-	}
-	u.post(to, msgAnswer, item{kind: itemList, number: next, text: string(w)})
-}
-
-// owner is who owns a host; free says that it may be given to somebody. What was a node's that is none any more is free once all that it
-// held is in others' hands, and they have said so.
-func (u *unit) owner(r hosttable.Row) (owner strategy.Node, free bool) {
-	switch {
-	case r.Owner == "":
-		return "", true
-	case u.alive[r.Owner]:
-		return r.Owner, false
-	}
-	since, known := u.gone[r.Owner]
-	if !known {
-		u.gone[r.Owner] = u.epoch // before this node knew of members
-		since = u.epoch
-	}
-	if r.State == rowPromised && u.onItsWay(r) {
-		return "", false // who has it yet will say so
-	}
-	return "", u.settled >= since
-}
-
-func (u *unit) tellOwner(to strategy.Node, host string, owner strategy.Node, r hosttable.Row) {
-	it := item{kind: itemOwner, host: host, node: owner}
-	if owner == to {
-		switch r.State {
-		case rowParked:
-			it = item{kind: itemProve, host: host, number: uint64(r.Round)}
-		case rowPromised:
-			if u.onItsWay(r) {
-				it = item{kind: itemWait, host: host, number: uint64(u.cfg.Wait.Milliseconds())}
-			} else { // nobody had anything of it
-				r.State = rowReached
-				u.set(host, r)
-			}
-		}
-	}
-	u.answer(to, it)
-}
-
-// onItsWay reports whether a host may yet come that was promised: as long as members change, nothing moves, and what is to move does so
-// soon after.
-func (u *unit) onItsWay(r hosttable.Row) bool {
-	since := u.calm
-	if u.leadAt.After(since) {
-		since = u.leadAt
-	}
-	if set := time.Unix(int64(r.Since), 0); set.After(since) && !set.After(u.now) { // by this clock, or one that is as right
-		since = set
-	}
-	return u.epoch != u.settled || u.now.Sub(since) < 2*movePatience
-}
-
-func (u *unit) wait(to strategy.Node, host string) {
-	u.post(to, msgAnswer, item{kind: itemWait, host: host, number: uint64(u.cfg.Wait.Milliseconds())})
-}
-
-func (u *unit) wants(from strategy.Node, it *item) {
-	r := u.row(it.host)
-	owner, free := u.owner(r)
-	switch {
-	case owner != "":
-		u.tellOwner(from, it.host, owner, r)
-	case !free:
-		u.wait(from, it.host)
-	default:
-		t := u.trial(it.host, "", r)
-		t.want(from)
-		if len(t.asked)+len(t.claims) == 0 {
-			u.askFirst(t, from)
-		}
-		if i := t.question(from); i >= 0 {
-			u.post(from, msgAnswer, item{kind: itemProbe, host: it.host, number: uint64(t.round)}) // once more, if it was lost
-		} else {
-			u.wait(from, it.host)
-		}
 	}
 }
 
@@ -269,45 +151,6 @@ func (u *unit) deadline(t *trial) time.Time {
 	return u.now.Add(min(2*u.cfg.Timeout<<min(t.round, 10), u.cfg.Most) + 8*u.cfg.Retry)
 }
 
-func (u *unit) claims(from strategy.Node, it *item) {
-	u.near.learn(it.host, it.text, from, true, int64(it.number))
-	r := u.row(it.host)
-	owner, free := u.owner(r)
-	switch {
-	case owner == from:
-		if r.State == rowParked {
-			r.State, r.Round = rowReached, 0
-			u.set(it.host, r)
-			u.conclude(it.host, from)
-		}
-		u.tellOwner(from, it.host, owner, r)
-	case owner != "" && r.State == rowParked: // who owns it does not reach it
-		u.set(it.host, hosttable.Row{Owner: from, State: rowPromised})
-		u.conclude(it.host, from)
-		u.answer(owner, item{kind: itemOwner, host: it.host, node: from})
-		u.answer(from, item{kind: itemWait, host: it.host, number: uint64(u.cfg.Wait.Milliseconds())})
-	case owner != "":
-		u.tellOwner(from, it.host, owner, r)
-	case !free:
-		u.wait(from, it.host)
-	default:
-		t := u.trial(it.host, "", r)
-		if !slices.ContainsFunc(t.claims, func(c claim) bool { return c.by == from }) {
-			t.claims = append(t.claims, claim{from, time.Duration(it.number) * time.Microsecond})
-		}
-		u.unask(t, from)
-		if len(t.claims) == 1 {
-			t.until = u.now.Add(u.cfg.Window)
-			u.deciding = append(u.deciding, t)
-		}
-		if len(t.asked) == 0 {
-			u.choose(t)
-			return
-		}
-		u.post(from, msgAnswer, item{kind: itemWait, host: it.host, number: uint64(2 * u.cfg.Window.Milliseconds())})
-	}
-}
-
 // decide chooses where those who are farther away were waited for long enough.
 func (u *unit) decide() {
 	u.deciding = slices.DeleteFunc(u.deciding, func(t *trial) bool {
@@ -334,40 +177,6 @@ func (u *unit) conclude(host string, owner strategy.Node) {
 			u.answer(n, item{kind: itemOwner, host: host, node: owner})
 		}
 	}
-}
-
-func (u *unit) fails(from strategy.Node, it *item) {
-	u.near.learn(it.host, it.text, from, false, 0)
-	r := u.row(it.host)
-	owner, free := u.owner(r)
-	switch {
-	case owner != "" && owner != from && r.State != rowParked:
-		u.tellOwner(from, it.host, owner, r)
-		return
-	case owner == from && r.State != rowParked:
-		u.tellOwner(from, it.host, owner, r)
-		return
-	case owner == "" && !free:
-		u.wait(from, it.host)
-		return
-	}
-	t := u.trial(it.host, owner, r)
-	if t.network == "" {
-		t.network = it.text
-	}
-	if owner == "" || owner == from {
-		t.want(from)
-	}
-	u.unask(t, from)
-	if !slices.Contains(t.failed, from) {
-		t.failed = append(t.failed, from)
-	}
-	if owner != "" && owner != from {
-		u.answer(from, item{kind: itemOwner, host: it.host, node: owner}) // it need not do more
-	} else {
-		u.wait(from, it.host)
-	}
-	u.goOn(t)
 }
 
 // goOn asks the next one if nobody is being asked; if none is left, the host is parked, or its owner left alone with it.
@@ -414,23 +223,6 @@ func (u *unit) custodian(t *trial) strategy.Node {
 		return wants[0] // who wanted it has something of it
 	}
 	return slices.MinFunc(wants, func(a, b strategy.Node) int { return cmp.Compare(u.burden(a), u.burden(b)) })
-}
-
-func (u *unit) holds(from strategy.Node, it *item) {
-	r := u.row(it.host)
-	owner, _ := u.owner(r)
-	switch {
-	case owner == from && r.State == rowPromised:
-		r.State = rowReached
-		u.set(it.host, r)
-		u.answer(from, item{kind: itemYours, host: it.host})
-	case owner != "":
-		u.tellOwner(from, it.host, owner, r)
-	default: // it comes from one who is none any more
-		u.set(it.host, hosttable.Row{Owner: from, State: rowParked})
-		u.conclude(it.host, from)
-		u.answer(from, item{kind: itemProve, host: it.host})
-	}
 }
 
 // judge looks for nodes that were asked and have not answered: they are asked once more, then given up.
