@@ -4,9 +4,7 @@ import (
 	"hash/fnv"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"kumo/internal/bus/inproc"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub"
@@ -46,25 +44,7 @@ func TestHubCrawls(t *testing.T) {
 	})
 }
 
-func TestHubOverABusThatLosesAndDelays(t *testing.T) {
-	for seed := range uint64(3) {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, 20, 10)
-			withHub(w)
-			w.hub = inproc.New(seed)
-			b, err := w.hub.Join("control")
-			must(t, err)
-			w.control = node.Control{Registry: b}
-			w.hub.SetFaults(inproc.Faults{Drop: 0.3, Twice: 0.1, Late: 0.3, Delay: time.Second, Doubt: 0.1})
-			nodes := []*testNode{w.start("a", "1"), w.start("b", "1")}
-			must(t, w.control.Start(t.Context(), nil, w.seeds(2)))
-			eventually(t, "half of it is fetched", func() bool { return w.count() > 100 })
-			nodes = append(nodes, w.start("c", "1"))
-			ends(t, nil, nodes...)
-			w.check(1)
-		})
-	}
-}
+func TestHubOverABusThatLosesAndDelays(t *testing.T) { overABadBus(t, 0.3, withHub) }
 
 // TestTheControlUnitDies ends the node that is the control unit, and another that comes in its place leaves.
 func TestTheControlUnitDies(t *testing.T) {
