@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"kumo/internal/look"
@@ -30,12 +29,13 @@ const (
 	failOverMost   = time.Minute      // that is waited for a new control unit
 	failOverMedian = 10 * time.Second // until a node leads
 	failOverLimit  = 20 * time.Second // likewise, the greatest: a leader among the servers may have to be found before
+	failOverGrant  = 30 * time.Second // until a new host is fetched: a node that is dead may be asked about it until it is given up
 	failOverQuiet  = 5 * time.Second  // without a request from anybody, while others than the killed node have something to fetch
 )
 
 // TestFailOver kills the control unit of a cluster of five processes KUMO_KILLS times (none unless it is set), each time starts it again in its
-// folder, and says how long it took until another one led, until a third one believed it, and until a host was fetched that was met after the kill. The
-// first three by name may be control units; two of them run servers, and one does not. KUMO_KEEP is a folder for what the nodes wrote.
+// folder, and says how long it took until another one led, until a third one believed it, and until a host was fetched that was met after the
+// kill. The first three by name may be control units; two of them run servers, and one does not. KUMO_KEEP is a folder for what the nodes wrote.
 func TestFailOver(t *testing.T) {
 	kills := number("KUMO_KILLS", 0)
 	if kills == 0 {
@@ -124,8 +124,8 @@ func (f *failOver) serve(pages int) *site {
 // start starts the process of a node, again if it has been there.
 func (f *failOver) startNode(i int) {
 	name := fmt.Sprintf("n%d", i+1)
-	args := []string{"node", "--crawl", demoCrawl, "--name", name, "--out", filepath.Join(f.out, name), "--strategy", f.strategy, "--servers", fmt.Sprint(clusterServers),
-		"--join", strings.Join(f.servers, ","), "--memory", "64MB", "--min-free-disk", "0", "--concurrency", "16"}
+	args := []string{"node", "--crawl", demoCrawl, "--name", name, "--out", filepath.Join(f.out, name), "--strategy", f.strategy,
+		"--servers", fmt.Sprint(clusterServers), "--join", strings.Join(f.servers, ","), "--memory", "64MB", "--min-free-disk", "0", "--concurrency", "16"}
 	if serves(i) {
 		args = append(args, "--listen", f.servers[i/2])
 	}
@@ -204,7 +204,8 @@ func (f *failOver) add(ctx context.Context, s *site, first func()) {
 // settle waits until all nodes have told since a time that they are members and have what is theirs, and one that it is the control unit.
 func (f *failOver) settle(since time.Time) {
 	f.Helper()
-	ctx, cancel := context.WithTimeoutCause(f.Context(), 2*failOverMost, fmt.Errorf("no settled cluster of %d nodes after %v", clusterNodes, 2*failOverMost))
+	late := fmt.Errorf("no settled cluster of %d nodes after %v", clusterNodes, 2*failOverMost)
+	ctx, cancel := context.WithTimeoutCause(f.Context(), 2*failOverMost, late)
 	defer cancel()
 	if err := f.until(ctx, f.client, func(c *look.Cluster) bool {
 		untold := slices.ContainsFunc(c.Nodes, func(n look.Node) bool { return n.Is == look.NodeMember && !n.Clock.After(since) })
@@ -293,13 +294,6 @@ func (k *killing) see(at time.Duration, all []wire.NodeStatus) {
 	}
 }
 
-func (k *killing) String() string {
-	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
-	return fmt.Sprintf("%s (server %v) killed, then %s: leads after %v, believed after %v; a seed accepted after %v, a host fetched after %v; "+
-		"no request for %v, %d URLs or more waited at the others; back after %v, settled %v later", k.victim, k.server, k.next, ms(k.leads), ms(k.believed), ms(k.added), ms(k.granted),
-		ms(k.silent), k.waiting, ms(k.back.Sub(k.at)), ms(k.settled))
-}
-
 // finish lets the crawl come to its end, and its processes.
 func (f *failOver) finish() {
 	ctx, cancel := context.WithTimeoutCause(f.Context(), 10*failOverMost, fmt.Errorf("the crawl has no end after %v", 10*failOverMost))
@@ -307,98 +301,4 @@ func (f *failOver) finish() {
 	if err := f.ended(ctx, f.client); err != nil {
 		f.fail(err)
 	}
-}
-
-// judge says what was measured, and checks it and what the servers of all webs saw.
-func (f *failOver) judge() {
-	var log synthweb.Log
-	var truth, covered, twice int
-	for _, s := range f.sites {
-		s.Close()
-		log = append(log, s.Log()...)
-		score := s.Score()
-		truth, covered, twice = truth+score.Truth, covered+score.Covered, twice+int(score.Repeats+score.RepeatsOther)
-		if faults := demoFaults(&score, f.delay); len(faults) > 0 {
-			f.Errorf("%s: %s:\n%s", s.web, strings.Join(faults, ", "), score)
-		}
-	}
-	slices.SortStableFunc(log, func(a, b synthweb.Request) int { return a.At.Compare(b.At) })
-	for _, k := range f.killings {
-		if _, k.silent = log.Stall(k.at, k.back); k.waiting == 0 {
-			k.silent = 0
-		}
-		f.Logf("at %v %v", k.at.Sub(f.begun).Round(time.Second), k)
-	}
-	f.Logf("KUMO_SEED=%d: %d requests in %v, %d of %d reachable URLs fetched, %d fetched again\n%s", f.seed, len(log), time.Since(f.begun).Round(time.Second),
-		covered, truth, twice, f.table())
-	leads, silent := f.measured(nil, (*killing).untilLed), f.measured(nil, (*killing).silence)
-	if leads.median > failOverMedian || leads.most > failOverLimit {
-		f.Errorf("until another node led: %v; the median may be %v, the greatest %v", leads, failOverMedian, failOverLimit)
-	}
-	if silent.most > failOverQuiet {
-		f.Errorf("no request came for %v while other nodes than the killed one had something to fetch; %v is allowed", silent.most, failOverQuiet)
-	}
-	if most := truth/100 + 16*len(f.killings); twice > most {
-		f.Errorf("%d were fetched twice, at most %d may be", twice, most)
-	}
-}
-
-func (k *killing) untilLed() time.Duration      { return k.leads }
-func (k *killing) untilBelieved() time.Duration { return k.believed }
-func (k *killing) untilAdded() time.Duration    { return k.added }
-func (k *killing) untilGranted() time.Duration  { return k.granted }
-func (k *killing) silence() time.Duration       { return k.silent }
-func (k *killing) untilSettled() time.Duration  { return k.settled }
-
-// A spread is how durations are spread.
-type spread struct {
-	n                  int
-	median, tail, most time.Duration // tail: nine tenths are not longer
-}
-
-func (s spread) String() string {
-	if s.n == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f / %.1f / %.1f", s.median.Seconds(), s.tail.Seconds(), s.most.Seconds())
-}
-
-// measured is how what was measured is spread, of those kills that are meant; where it did not come to that it is left out.
-func (f *failOver) measured(of func(*killing) bool, what func(*killing) time.Duration) spread {
-	var all []time.Duration
-	for _, k := range f.killings {
-		if d := what(k); d > 0 && (of == nil || of(k)) {
-			all = append(all, d)
-		}
-	}
-	if len(all) == 0 {
-		return spread{}
-	}
-	slices.Sort(all)
-	return spread{len(all), all[(len(all)-1)/2], all[(len(all)*9+9)/10-1], all[len(all)-1]}
-}
-
-// table is what was measured, in seconds.
-func (f *failOver) table() string {
-	kinds := []struct {
-		name string
-		of   func(*killing) bool
-	}{
-		{"with a server", func(k *killing) bool { return k.server }},
-		{"without", func(k *killing) bool { return !k.server }},
-		{"all", nil},
-	}
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "median / 90 % / greatest, s\tkills\tanother leads\ta third believes it\tseed accepted\tnew host fetched\tno request\tsettled again\t")
-	for _, kind := range kinds {
-		row := []any{f.measured(kind.of, func(k *killing) time.Duration { return k.back.Sub(k.at) }).n}
-		for _, what := range []func(*killing) time.Duration{(*killing).untilLed, (*killing).untilBelieved, (*killing).untilAdded, (*killing).untilGranted,
-			(*killing).silence, (*killing).untilSettled} {
-			row = append(row, f.measured(kind.of, what))
-		}
-		fmt.Fprintf(t, "%s\t%d\t%v\t%v\t%v\t%v\t%v\t%v\t\n", append([]any{kind.name}, row...)...)
-	}
-	t.Flush()
-	return b.String()
 }
