@@ -125,7 +125,7 @@ type Parts struct {
 	Journal   journal.Journal
 	Router    Router                                  // whose hosts are, where several nodes share a crawl; nil: all are this node's
 	NewRoot   func(u weburl.URL)                      // is told what seeds redirect to, so that other nodes have it in scope: once or more often, and must be quick; may be nil
-	Arrived   func(t member.Transfer, hosts []string) // is told which hosts have come with a transfer, sorted, when that has come whole and may not be durable yet: once, but not again after a crash. It must be quick; may be nil
+	Arrived   func(t member.Transfer, hosts []string) // is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after a crash. It must be quick; may be nil
 	Archive   bool                                    // one of the stores is a WARC, to which an unchanged page's record can refer
 	Free      func() (uint64, error)                  // room on the crawl's disk; asked if Config.MinFree is set
 	Stats     *stats.Counter

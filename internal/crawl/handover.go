@@ -61,10 +61,13 @@ func (e *Engine) TakeChunk(ctx context.Context, t member.Transfer, seq uint64, l
 	if err != nil {
 		return nil, fmt.Errorf("take a chunk from %s: %w", t.From, err)
 	}
-	if whole != nil && e.arrived != nil {
-		e.arrived(t, whole.all())
-	}
-	return func(ctx context.Context) error { return e.sure(ctx, ticket) }, nil
+	return func(ctx context.Context) error {
+		err := e.sure(ctx, ticket)
+		if err == nil && whole != nil && e.arrived != nil {
+			e.arrived(t, whole.all())
+		}
+		return err
+	}, nil
 }
 
 // sure is safe without waiting for the next commit's time: who hands over waits for each answer.

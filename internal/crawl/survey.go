@@ -2,6 +2,8 @@ package crawl
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"kumo/internal/frontier"
 )
@@ -9,8 +11,8 @@ import (
 // surveyed is how many hosts a survey tells of at once.
 const surveyed = 1000
 
-// Survey calls f with the hosts that this node holds something waiting of, in the frontier or on the shelf, and that are not its own: each once,
-// a thousand at a time. Those of transfers under way are not among them. It may be called while the crawl runs; of a host that comes or goes
+// Survey calls f with the hosts that this node holds something of, waiting in the frontier or on the shelf or known, and that are not its own: a
+// thousand at a time, some twice. Those of transfers under way are not among them. It may be called while the crawl runs; of a host that comes or goes
 // meanwhile it may tell or not. f may keep what it is given.
 func (e *Engine) Survey(ctx context.Context, f func(hosts []string) error) error {
 	if e.router == nil {
@@ -33,6 +35,9 @@ func (e *Engine) Survey(ctx context.Context, f func(hosts []string) error) error
 		if err == nil {
 			err = s.add(host)
 		}
+	}
+	if err == nil {
+		err = s.known(e)
 	}
 	if err == nil {
 		err = s.flush()
@@ -66,6 +71,25 @@ func (s *survey) waiting(f *frontier.Frontier) error {
 			return err
 		}
 	}
+}
+
+// known finds hosts of which only is known what was there.
+func (s *survey) known(e *Engine) error {
+	if e.db == nil {
+		return nil
+	}
+	hosts := byOrigin[bool]{of: func(host string) bool { return s.strange(host) && !e.isAway(host) }}
+	for entry, err := range e.db.Select(hosts.isOf) {
+		if err = errors.Join(err, s.ctx.Err()); err != nil {
+			return err
+		}
+		if host, news := hosts.next(entry.URL); news {
+			if err := s.add(strings.Clone(host)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (s *survey) add(host string) error {

@@ -251,6 +251,12 @@ func (m *Member) plan() {
 	}
 }
 
+// Exporting reports whether it is not settled what this node holds: it is about to hand over, and to forget.
+func (m *Member) Exporting() bool {
+	e := m.exports[m.cfg.Self]
+	return m.phase != in || e != nil && e.stage != finished
+}
+
 // earlier is the earlier of two times, of which the zero one is none.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {

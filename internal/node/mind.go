@@ -27,16 +27,17 @@ const StrategyLog = "strategy"
 
 // A mind carries out what a strategy wants done that is no Placer. It is the loop's.
 type mind struct {
-	n      *Node
-	s      strategy.Strategy
-	events chan strategy.Event
-	timer  *time.Timer // for the first of wake
-	wake   map[uint64]time.Time
-	table  *member.Table // that it knows
-	news   bool          // the view is another one: links that rest may have owners
-	out    []strategy.Action
-	batch  []strategy.Event
-	done   []member.Event // for the member, from what was carried out
+	n       *Node
+	s       strategy.Strategy
+	events  chan strategy.Event
+	timer   *time.Timer // for the first of wake
+	wake    map[uint64]time.Time
+	table   *member.Table // that it knows
+	surveys bool          // one is wanted
+	news    bool          // the view is another one: links that rest may have owners
+	out     []strategy.Action
+	batch   []strategy.Event
+	done    []member.Event // for the member, from what was carried out
 }
 
 func newMind(n *Node, s strategy.Strategy) *mind {
@@ -116,8 +117,12 @@ func (m *mind) rearm() {
 	m.timer.Reset(time.Until(next))
 }
 
-// learn tells the strategy of the table, if it is another than it knows.
+// learn tells the strategy of the table, if it is another than it knows. A survey waits until what this node is handing over has gone.
 func (m *mind) learn() []member.Event {
+	if m.surveys && !m.n.member.Exporting() {
+		m.surveys = false
+		m.n.inLane("survey", "look for hosts that others may own", m.survey)
+	}
 	t := m.n.member.Table()
 	if t == nil || t == m.table {
 		return nil
@@ -156,7 +161,7 @@ func (m *mind) carryOut(a strategy.Action) {
 	case strategy.HandOver:
 		m.done = append(m.done, member.HandOver(a))
 	case strategy.Survey:
-		n.inLane("survey", "look for hosts that others may own", m.survey)
+		m.surveys = true
 	case strategy.Probe:
 		n.tasks.go1(func(ctx context.Context) { m.probe(ctx, a) })
 	case strategy.Timer:

@@ -142,8 +142,9 @@ func (p *process) export(s *holding, owner func(string) strategy.Node) []chunk {
 }
 
 func (p *process) take(a member.Take) {
+	var came []int32
 	if a.Last && p.mind != nil {
-		p.mind.arrived(p.state.known(a))
+		came = p.state.known(a)
 	}
 	p.enter(&entry{kind: entryChunk, transfer: a.Transfer, seq: a.Seq, last: a.Last, data: a.Data})
 	for _, it := range parseChunk(a.Data) {
@@ -152,7 +153,12 @@ func (p *process) take(a member.Take) {
 			p.arm(h)
 		}
 	}
-	p.whenShipped(func() { p.tell(member.Taken{Transfer: a.Transfer, Seq: a.Seq}) })
+	p.whenShipped(func() {
+		if len(came) > 0 {
+			p.mind.arrived(came)
+		}
+		p.tell(member.Taken{Transfer: a.Transfer, Seq: a.Seq})
+	})
 }
 
 func (p *process) forget(a member.Forget) {

@@ -165,6 +165,10 @@ func (m *mind) read(a strategy.Read) {
 
 func (m *mind) survey() {
 	p := m.p
+	if p.machine.Exporting() {
+		p.w.k.within(p, 50*time.Millisecond, m.survey)
+		return
+	}
 	var found []string
 	for _, h := range p.state.order() {
 		if name := p.w.web.hosts[h].name; !p.view.Ours(name) && p.state.kept(h) {

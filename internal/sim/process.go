@@ -90,12 +90,21 @@ func (w *world) begin(m *machine) {
 	p.machine = w.cfg.parts.machine(p, member.Config{Self: p.node, Instance: p.instance, Joined: p.state.joined, Arrived: slices.Clone(p.state.arrived), Forgot: slices.Clone(p.state.forgot),
 		Place: w.placer(p), Slot: w.cfg.Slot, Partial: p.state.unfinished(),
 		Parse: w.parse, Layout: layout, Timing: w.cfg.Timing, Seed: w.k.rng.Uint64()})
-	p.do(p.machine.Start(nil))
 	p.ship()
+	p.start()
 	for _, h := range p.state.order() {
 		p.arm(p.state.hosts[h])
 	}
 	p.pump()
+}
+
+// start begins what is the member's when all that is on the disk is shipped: what came whole is what the log says.
+func (p *process) start() {
+	if j := p.journal; j.shipped < j.durable && !j.log.closed {
+		p.w.k.within(p, 20*time.Millisecond, p.start)
+		return
+	}
+	p.do(p.machine.Start(nil))
 }
 
 // identify gives a machine an identity, unless its disk has one.

@@ -68,6 +68,7 @@ type Machine interface {
 	Start(out []member.Action) []member.Action
 	Step(now time.Time, events []member.Event, out []member.Action) []member.Action
 	Table() *member.Table
+	Exporting() bool
 }
 
 var _ Machine = (*member.Member)(nil)

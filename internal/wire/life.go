@@ -226,6 +226,14 @@ func (l *life) ship(ctx context.Context, local journal.Journal) (journal.Journal
 	if err != nil {
 		return nil, err
 	}
+	// What came whole from others before is told to them as such: the log must say so, too, should this process die at once.
+	if err := j.Ship(ctx, j.End()); err != nil {
+		err = errors.Join(err, j.Close())
+		if errors.Is(err, stream.ErrSealed) {
+			return nil, fmt.Errorf("%w: %w", node.ErrLost, err)
+		}
+		return nil, err
+	}
 	l.journal = j
 	return j, nil
 }

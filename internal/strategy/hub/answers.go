@@ -55,6 +55,11 @@ func (h *Hub) settle(it *item) bool {
 		if p == nil {
 			return false
 		}
+		if !h.alive[it.node] && p.holds { // one of the two does not know of an epoch yet
+			h.turn(p, holding)
+			h.schedule(p, h.now.Add(h.cfg.Retry))
+			return false
+		}
 		h.book(p)
 		if !p.holds {
 			h.drop(p)

@@ -31,8 +31,9 @@ type Hub struct {
 	seq     uint64        // of the last answer in that term
 
 	node
-	unit *unit // this node's part as control unit or as one who would be; nil if it is neither
-	wake [lastTimer]time.Time
+	reads int   // that were asked for, and whose end was not told
+	unit  *unit // this node's part as control unit or as one who would be; nil if it is neither
+	wake  [lastTimer]time.Time
 }
 
 // Timers.
@@ -83,7 +84,7 @@ func (h *Hub) take(e strategy.Event) {
 	case strategy.Surveyed:
 		h.surveyed = true
 	case strategy.Whole:
-		h.whole = e.Epoch
+		h.whole = max(h.whole, e.Epoch)
 	case strategy.Reached:
 		h.reached(e)
 	case strategy.Load:
@@ -95,6 +96,9 @@ func (h *Hub) take(e strategy.Event) {
 			h.wake[e.Timer] = time.Time{}
 		}
 	case strategy.Persisted, strategy.Logged, strategy.AtEnd:
+		if _, end := e.(strategy.AtEnd); end {
+			h.reads--
+		}
 		if h.unit != nil {
 			h.unit.told(e)
 		}

@@ -42,8 +42,8 @@ type answer struct {
 	it item
 }
 
-// maxBatch is how many rows an entry has at most: less than half of what a log's entry may have, with the longest of names.
-const maxBatch = 4000
+// maxBatch is how many rows an entry has at most: less than half of what a log's entry may have, with the longest of names and notes.
+const maxBatch = 2000
 
 // entry is what is written for a batch; nil: for a new term.
 func (u *unit) entry(b *batch, term uint64) []byte {
@@ -53,6 +53,9 @@ func (u *unit) entry(b *batch, term uint64) []byte {
 	w.String(string(u.cfg.Self))
 	if b == nil {
 		return w
+	}
+	if len(b.parts) > 0 { // it is written once more, as it was
+		u.part, b.parts = b.parts[0], nil
 	}
 	var rows varint.Writer
 	for _, host := range b.order {
@@ -76,7 +79,7 @@ func (u *unit) entry(b *batch, term uint64) []byte {
 	return append(w, rows...)
 }
 
-const maxEntry = 2 << 20
+const maxEntry = 3 << 19
 
 func appendRow(w *varint.Writer, host string, r hosttable.Row) {
 	w.Byte(recordRow)

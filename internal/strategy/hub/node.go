@@ -129,7 +129,7 @@ func (h *Hub) moved(moves []strategy.Move) {
 		}
 	}
 	for _, m := range moves {
-		if p := h.pending[m.Host]; m.From == h.cfg.Self && p != nil && p.phase == moving && p.moved == 0 {
+		if p := h.pending[m.Host]; m.From == h.cfg.Self && p != nil && p.phase == moving && p.moved == 0 && m.To == p.to {
 			p.moved = h.epoch
 		}
 	}
@@ -230,6 +230,9 @@ func (h *Hub) due(p *pending) {
 		it := item{kind: itemFail, number: uint64(p.took.Microseconds()), text: p.net}
 		if p.ok {
 			it.kind = itemClaim
+		}
+		if p.owned { // and held: if the control unit does not know that, it is told now
+			it.node = h.cfg.Self
 		}
 		h.ask(p, it)
 	case holding:

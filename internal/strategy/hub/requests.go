@@ -14,6 +14,9 @@ func (u *unit) asked(from strategy.Node, items []item) {
 	if !u.alive[from] {
 		return // it will ask again when this node knows that it has joined, if it has
 	}
+	if from == u.mute {
+		u.mute = ""
+	}
 	for i := range items {
 		switch it := &items[i]; it.kind {
 		case itemWant:
@@ -130,6 +133,10 @@ func (u *unit) claims(from strategy.Node, it *item) {
 	u.near.learn(it.host, it.text, from, true, int64(it.number))
 	r := u.row(it.host)
 	owner, free := u.owner(r)
+	if owner == "" && it.node == from {
+		u.holds(from, it)
+		return
+	}
 	switch {
 	case owner == from:
 		if r.State == rowParked {
@@ -169,6 +176,10 @@ func (u *unit) fails(from strategy.Node, it *item) {
 	u.near.learn(it.host, it.text, from, false, 0)
 	r := u.row(it.host)
 	owner, free := u.owner(r)
+	if owner == "" && it.node == from {
+		u.holds(from, it)
+		return
+	}
 	switch {
 	case owner != "" && owner != from && r.State != rowParked:
 		u.tellOwner(from, it.host, owner, r)

@@ -54,7 +54,9 @@ func (u *unit) trial(host string, owner strategy.Node, r hosttable.Row) *trial {
 	if t == nil {
 		t = &trial{host: host, owner: owner, round: r.Round}
 		u.trials[host] = t
-		u.lookAt = u.now.Add(u.cfg.Wait / 2)
+		if len(u.trials) == 1 {
+			u.lookAt = u.now.Add(u.cfg.Wait / 2)
+		}
 	}
 	return t
 }
@@ -70,6 +72,9 @@ func (u *unit) askSomebody(t *trial, first strategy.Node) bool {
 	}
 	if len(left) == 0 {
 		return len(t.asked) > 0
+	}
+	if i := slices.Index(left, u.mute); i >= 0 && len(left) > 1 {
+		left = slices.Delete(left, i, i+1) // it was silent: its lease will tell whether it is dead
 	}
 	if u.cfg.AskAll && first == "" {
 		for _, n := range left {
@@ -246,7 +251,7 @@ func (u *unit) judge() {
 
 func (u *unit) hurry(t *trial) {
 	for _, q := range slices.Clone(t.asked) {
-		late := !q.until.After(u.now) && q.again > 0
+		late := !q.until.After(u.now) && q.again >= patient // it has much to probe; who is dead is none of the members soon
 		if late {
 			t.failed = append(t.failed, q.to)
 		}
@@ -262,6 +267,9 @@ func (u *unit) hurry(t *trial) {
 		}
 	}
 }
+
+// patient is how often a node is asked again for one host.
+const patient = 20
 
 // unask notes that a node's answer is not waited for any more.
 func (u *unit) unask(t *trial, n strategy.Node) {

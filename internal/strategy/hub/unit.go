@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"slices"
 	"time"
 
 	"kumo/internal/strategy"
@@ -22,12 +23,15 @@ type unit struct {
 	sureAt  time.Time // when nobody else had written anything
 
 	leading    bool
-	leadAt     time.Time // since when
-	led        uint64    // the term that it leads, or tries to
-	campaign   bool      // to be the control unit is what was written last
-	persisting bool      // what was written is not known to be durable
-	doubt      bool      // nobody knows
-	id         uint64    // of the last Persist
+	leadAt     time.Time     // since when
+	behind     int           // readings that an earlier part of this node's has asked for
+	mute       strategy.Node // who led before, and was not heard since
+	before     strategy.Node // who has led before that
+	led        uint64        // the term that it leads, or tries to
+	campaign   bool          // to be the control unit is what was written last
+	persisting bool          // what was written is not known to be durable
+	doubt      bool          // nobody knows
+	id         uint64        // of the last Persist
 	batches    []*batch
 	beatAt     time.Time
 	lookAt     time.Time // for trials that have waited too long
@@ -52,11 +56,17 @@ const (
 
 func newUnit(h *Hub, rank int) *unit {
 	return &unit{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now, notes: map[int]map[string]note{}, trials: map[string]*trial{},
-		promised: map[strategy.Node]int{}, asking: map[strategy.Node]int{}, near: newNear()}
+		promised: map[strategy.Node]int{}, asking: map[strategy.Node]int{}, near: newNear(), behind: h.reads}
 }
 
 // told is told what came of reading and writing.
 func (u *unit) told(e strategy.Event) {
+	if u.behind > 0 {
+		if _, end := e.(strategy.AtEnd); end {
+			u.behind--
+		}
+		return
+	}
 	switch e := e.(type) {
 	case strategy.Logged:
 		if e.Number > u.last {
@@ -144,6 +154,9 @@ func (u *unit) durable() {
 // lead begins a term.
 func (u *unit) lead() {
 	u.leading, u.leadAt = true, u.now
+	if u.before != u.cfg.Self {
+		u.mute = u.before
+	}
 	u.wrote = header{u.led, u.epoch, u.cfg.Self}
 	u.follow(u.cfg.Self, u.led)
 	u.beatAt, u.sureAt = u.now, u.now
@@ -162,6 +175,7 @@ func (u *unit) depose() {
 func (u *unit) advance() {
 	if !u.reading && !u.readAt.After(u.now) {
 		u.reading = true
+		u.reads++
 		u.do(strategy.Read{After: u.last})
 	}
 	if u.leading {
@@ -185,9 +199,13 @@ func (u *unit) vacant() bool {
 	if u.wrote.by == u.cfg.Self {
 		return true
 	}
-	patience := u.cfg.Silence + time.Duration(u.rank)*u.cfg.Silence/2
+	rank := time.Duration(u.rank)
+	if slices.Contains(u.members[:min(u.rank, len(u.members))], u.wrote.by) {
+		rank-- // who is silent is not waited for
+	}
+	patience := u.cfg.Silence + rank*u.cfg.Silence/2
 	if !u.alive[u.wrote.by] { // gone, or there has been none
-		patience = time.Duration(u.rank) * u.cfg.Silence / 4
+		patience = rank * u.cfg.Silence / 4
 	}
 	return u.now.Sub(u.heard) >= patience
 }
@@ -215,6 +233,7 @@ func (u *unit) persist(b *batch) {
 	u.id++
 	u.persisting = true
 	if b == nil {
+		u.before = u.wrote.by
 		u.led = max(u.wrote.term+1, u.term)
 	} else {
 		b.sealed = true
@@ -276,8 +295,12 @@ func (u *unit) remark(host string, n note) {
 	if b.notes == nil {
 		b.notes = map[string]note{}
 	}
+	n.failed = n.failed[:min(len(n.failed), maxFailed)]
 	b.notes[host] = n
 }
+
+// maxFailed is how many nodes a note names.
+const maxFailed = 8
 
 // answer answers when all that is said of the host is durable: at once, mostly.
 func (u *unit) answer(to strategy.Node, it item) {
