@@ -34,19 +34,7 @@ func TestMembers(t *testing.T) {
 		}
 		next := 1
 		for range 12 {
-			id := node(w.rng.IntN(next))
-			n := w.nodes[id]
-			switch op := w.rng.IntN(10); {
-			case op < 4 && next < 7:
-				w.add(node(next), false)
-				next++
-			case op < 6 && !n.dead && alive(w) > 1:
-				n.kill()
-			case op < 8 && n.dead && n.joined && len(n.ends) == 0:
-				w.add(id, true)
-			case op < 9 && !n.dead:
-				n.inbox = append(n.inbox, Leave{})
-			}
+			w.upset(w.nodes[node(w.rng.IntN(next))], &next, w.rng.IntN(10))
 			w.run(time.Duration(w.rng.IntN(40)) * time.Second / 2)
 		}
 		for range 20 {
@@ -60,6 +48,24 @@ func TestMembers(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
+}
+
+// upset has a node join, or does something to one: it dies, comes back or leaves. It reports whether op names something that can be done.
+func (w *world) upset(n *testNode, next *int, op int) bool {
+	switch {
+	case op < 4 && *next < 7:
+		w.add(node(*next), false)
+		*next++
+	case op < 6 && !n.dead && alive(w) > 1:
+		n.kill()
+	case op < 8 && n.dead && n.joined && len(n.ends) == 0:
+		w.add(n.id, true)
+	case op < 9 && !n.dead:
+		n.inbox = append(n.inbox, Leave{})
+	default:
+		return false
+	}
+	return true
 }
 
 // seeds is how many are tried: KUMO_SEEDS, or a few.

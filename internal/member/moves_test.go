@@ -25,19 +25,8 @@ func TestMoves(t *testing.T) {
 		}
 		next := 1
 		for range 16 {
-			id := node(w.rng.IntN(next))
-			n := w.nodes[id]
-			switch op := w.rng.IntN(14); {
-			case op < 4 && next < 7:
-				w.add(node(next), false)
-				next++
-			case op < 6 && !n.dead && alive(w) > 1:
-				n.kill()
-			case op < 8 && n.dead && n.joined && len(n.ends) == 0:
-				w.add(id, true)
-			case op < 9 && !n.dead:
-				n.inbox = append(n.inbox, Leave{})
-			case !n.dead:
+			n := w.nodes[node(w.rng.IntN(next))]
+			if !w.upset(n, &next, w.rng.IntN(14)) && !n.dead {
 				w.move(n, next)
 			}
 			w.run(time.Duration(w.rng.IntN(40)) * time.Second / 4)
