@@ -4,9 +4,10 @@
 //
 // # A host's way
 //
-// A node that finds a link to a host it knows no owner of asks the control unit. If the host is nobody's, the control unit has it probed: by the node
-// that asks, or by one that has reached its neighbours. Who reaches it within its timeout claims it, and the first claim is granted. Who does not says so,
-// and another one is asked, those first that reached hosts of the same domain or network. When all have failed, the host is parked: the node that
+// A node that finds a link to a host it knows no owner of asks the control unit. If the host is nobody's, the control unit has it probed: by nodes that
+// have reached hosts of the same domain or network fast, and of those alike by who has fewer hosts; by one in a LAN, by several at once across a WAN. Who
+// reaches it within its timeout claims it, and the nearest of them gets it, unless it has far more than its share. Who does not says so, and others
+// are asked. When all have failed, the host is parked: the node that
 // wanted it first owns it, keeps its links, and asks nothing of it. It is tried again, by all, after growing times and with growing timeouts; after some
 // rounds its owner is left alone with it, and crawls it as a single node would.
 //
@@ -16,10 +17,12 @@
 //     and closed. The paper's way is there, as FetchFirst; a node that loses such a race hands over what it has.
 //   - The paper drops links to hosts of others. Here they go to the owner.
 //   - The paper sends a host that one does not reach to all others at once. Here they are asked one by one; AskAll is the paper's way. It
-//     would send a host that nobody reaches round for ever; here it is parked.
+//     would send a host that nobody reaches round for ever; here it is parked. And it gives a host to whoever claims it first, which is the node that
+//     found the first link to it; here all nodes may be asked first.
 //   - The paper's control unit is a single point of failure. Here it is elected: three members follow its log (see log.go), and one takes its place when
 //     it is silent. The log takes an entry only from who has read all others, so a control unit of the past can decide nothing, and no answer leaves before
 //     what it says is in the log, on a quorum of servers. Nodes go on with what they own meanwhile.
+//   - What is near is learned: a rough domain, the last two labels of a name, and a network, 24 bits of an IPv4 address and 48 of an IPv6 one.
 //   - Read literally, the paper's owner is shut out of its own host. Here each claim is answered: yours, or another's.
 //   - Its conclusion's advice, larger timeouts for nodes that have little to do, is carried out.
 //
