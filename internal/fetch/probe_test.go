@@ -17,7 +17,7 @@ func listen(t *testing.T) (addr string, sent chan int64) {
 	sent = make(chan int64, 8)
 	return serve(t, func(_ int, conn net.Conn) {
 		n, err := io.Copy(io.Discard, conn)
-		if err != nil {
+		if err != nil && !errors.Is(err, net.ErrClosed) { // the test may end before the probe's connection is known to
 			t.Error(err)
 		}
 		sent <- n

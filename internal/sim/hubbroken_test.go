@@ -25,15 +25,11 @@ func (h hasteful) Step(now time.Time, in []strategy.Event, out []strategy.Action
 	return out
 }
 
-// heedless books what has come without telling the control unit.
+// heedless tells the control unit nothing of what has come.
 type heedless struct{ strategy.Strategy }
 
 func (h heedless) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
-	for _, e := range in {
-		if w, ok := e.(strategy.Whole); ok {
-			out = append(out, strategy.Booked(w))
-		}
-	}
+	in = slices.DeleteFunc(slices.Clone(in), func(e strategy.Event) bool { _, is := e.(strategy.Held); return is })
 	return h.Strategy.Step(now, in, out)
 }
 
