@@ -46,6 +46,9 @@ func FuzzFramer(f *testing.F) {
 		for err == nil && answer.StatusCode/100 == 1 && answer.StatusCode != 101 {
 			answer, err = http.ReadResponse(r, nil)
 		}
+		if bytes.Contains(raw, []byte(" +")) && fr.end == 0 {
+			return // net/http takes "+00" for a status of three digits
+		}
 		if (err == nil) != (fr.end > 0) {
 			t.Fatalf("net/http says %v, but the head ends at %d (%v) of %q", err, fr.end, bad, raw)
 		}

@@ -199,13 +199,13 @@ func (u *unit) vacant() bool {
 	if u.wrote.by == u.cfg.Self {
 		return true
 	}
-	rank := time.Duration(u.rank)
+	rank := u.rank
 	if slices.Contains(u.members[:min(u.rank, len(u.members))], u.wrote.by) {
 		rank-- // who is silent is not waited for
 	}
-	patience := u.cfg.Silence + rank*u.cfg.Silence/2
+	patience := u.cfg.Silence + time.Duration(rank)*u.cfg.Silence/2
 	if !u.alive[u.wrote.by] { // gone, or there has been none
-		patience = rank * u.cfg.Silence / 4
+		patience = time.Duration(rank) * u.cfg.Silence / 4
 	}
 	return u.now.Sub(u.heard) >= patience
 }
