@@ -38,7 +38,7 @@ func TestSettingsTravel(t *testing.T) {
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.readStart(flags, []string{"http://a.example/"}); err != nil {
+	if err := o.readStart(t.Context(), flags, []string{"http://a.example/"}); err != nil {
 		t.Fatal(err)
 	}
 	shared := o.shared(flags)
@@ -90,6 +90,7 @@ func TestClusterForPeople(t *testing.T) {
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	c := &look.Cluster{Crawl: "news", State: "running", Since: at, Time: at, Epoch: 7, Nodes: []look.Node{
 		{Node: "a~1", Name: "a", Is: look.NodeMember, Slot: 12, Age: 1.4, Clock: at, Version: "0.1.0",
+			CutOff: 12, CutOffWhy: "dial: refused",
 			Load: look.Load{Pages: 1234, Rate: 12.34, Hosts: 5, Waiting: 6, Known: 7, Outbox: 8, InFlight: 9, Lag: 1500}},
 		{Node: "b~1", Name: "b", Is: look.NodeDead, Slot: -1, Age: 44, Clock: at, Version: "0.1.0"},
 		{Node: "c~1", Name: "c", Is: look.NodeJoining, Slot: -1},
@@ -97,7 +98,7 @@ func TestClusterForPeople(t *testing.T) {
 		{Node: "e~1", Name: "e", Is: look.NodeMember, Slot: 4, Age: 60, Clock: at, Version: "0.2.0"},
 	}, Totals: look.Load{Pages: 1234}}
 	var b strings.Builder
-	printCluster(&b, c)
+	printCluster(&b, c, 0)
 	const want = `news: running since 2026-11-22T09:00:00Z, 5 nodes, epoch 7 being settled: hosts change owner
   pages    /s  hosts  waiting  known  outbox  in flight  unshipped  slot    heard  node
    1234  12.3      5        6      7       8          9     1.5 kB    12   1s ago  a
@@ -106,6 +107,7 @@ func TestClusterForPeople(t *testing.T) {
       0   0.0      0        0      0       0          0        0 B     3   0s ago  d idle
       0   0.0      0        0      0       0          0        0 B     4  60s ago  e
    1234   0.0      0        0      0       0          0        0 B                 all
+note: a reaches nothing on the web for 12 s, waits, and fetches nothing until it does: dial: refused
 note: b~1 was given up: the others take over what it had
 note: the clock of d is 60 s ahead of this machine's: let all machines ask a time server
 note: d has ended 2 requests later than its lease
@@ -116,7 +118,7 @@ note: the nodes are of several versions of kumo: 0.1.0, 0.2.0
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 	b.Reset()
-	printCluster(&b, &look.Cluster{Crawl: "news", State: "waiting"})
+	printCluster(&b, &look.Cluster{Crawl: "news", State: "waiting"}, 0)
 	if got := b.String(); got != "news: waiting, 0 nodes\n" {
 		t.Errorf("of an empty one: %q", got)
 	}
@@ -148,11 +150,31 @@ func TestDemoFaults(t *testing.T) {
 	}
 }
 
-func TestClipped(t *testing.T) {
-	if got := clipped("äbcdef\nabc\n", 5); got != "äbc…\nabc\n" {
-		t.Errorf("%q", got)
+// Where a terminal is narrow columns are left out, and names stay whole.
+func TestNamesAreNotCut(t *testing.T) {
+	name := strings.Repeat("long-name-", 6)
+	for _, hub := range []bool{false, true} {
+		c := &look.Cluster{Crawl: "news", State: "running", Gone: look.Gone{Nodes: 1, Pages: 5}}
+		for _, n := range []string{name + "1", "b"} {
+			one := look.Node{Node: n + "~1", Name: n, Is: look.NodeLeaving, Load: look.Load{Pages: 1234567, Known: 123456789}}
+			if hub {
+				one.Facts = &look.Facts{Owned: 3}
+			}
+			c.Nodes = append(c.Nodes, one)
+		}
+		for width := range 200 {
+			var b strings.Builder
+			printNodes(&b, c, width)
+			got := b.String()
+			if !strings.Contains(got, name+"1 (leaving)\n") || !strings.Contains(got, "1234567") || !strings.Contains(got, "(1 that has gone)\n") {
+				t.Fatalf("in %d columns:\n%s", width, got)
+			}
+			if most := widest(got); width >= 100 && most > width {
+				t.Fatalf("in %d columns %d are used:\n%s", width, most, got)
+			}
+		}
 	}
-	if got := clipped("abcdef\n", 0); got != "abcdef\n" {
-		t.Errorf("without a terminal's width: %q", got)
+	if got := rows("abcdef\nabc\n\n", 3); got != 4 {
+		t.Errorf("%d rows, want 4", got)
 	}
 }

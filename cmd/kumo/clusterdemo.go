@@ -70,9 +70,9 @@ func clusterDemo() *cobra.Command {
 	f.IntVar(&d.nodes, "nodes", 5, "run `N` nodes, 4 to 20")
 	f.Var(choice{&d.strategy, wire.Strategies()}, "strategy", "how hosts are shared among the nodes")
 	f.Float64Var(&d.apart, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of the first nodes reach each host")
-	f.DurationVar(&d.delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next request to that host (with hub 200ms)")
+	durationVar(f, &d.delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next request to that host (with hub 200ms)")
 	f.StringVarP(&d.out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; what an earlier demo left there is removed")
-	f.DurationVar(&d.most, "time-limit", 75*time.Second, "give up after this time")
+	durationVar(f, &d.most, "time-limit", 75*time.Second, "give up after this time")
 	return cmd
 }
 
@@ -96,6 +96,9 @@ func (d *clusterShow) hub() bool { return strings.HasPrefix(d.strategy, "hub") }
 
 // run shows all.
 func (d *clusterShow) run(ctx context.Context) (err error) {
+	if err := checkFolder("--out", d.out); err != nil {
+		return err
+	}
 	if err := clearDemo(d.out); err != nil {
 		return err
 	}
@@ -156,7 +159,7 @@ func (d *clusterShow) start(ctx context.Context, control *wire.Control) error {
 	if err := all.Parse(args); err != nil {
 		return err
 	}
-	if err := o.readStart(all, d.server.SeedURLs()); err != nil {
+	if err := o.readStart(ctx, all, d.server.SeedURLs()); err != nil {
 		return err
 	}
 	return control.Start(ctx, o.shared(all), o.job.Seeds)

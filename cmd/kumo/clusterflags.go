@@ -38,7 +38,7 @@ func (c *clusterFlags) bind(f *pflag.FlagSet, join string) {
 // bindCommand binds the flags of a command that is given to the nodes.
 func (c *clusterFlags) bindCommand(f *pflag.FlagSet) {
 	c.bind(f, joinUsage)
-	f.DurationVar(&c.wait, "wait", clusterWait, "wait this long for the cluster to answer; while it elects a new leader it does not for some seconds")
+	durationVar(f, &c.wait, "wait", clusterWait, "wait this long for the cluster to answer; while it elects a new leader it does not for some seconds")
 }
 
 // options are how the cluster is reached.
@@ -68,8 +68,25 @@ func checkCrawlName(name string) error {
 // clusterWait is how long a command waits for somebody to answer.
 const clusterWait = 12 * time.Second
 
+// viewPatience is how long a command that only looks waits for a majority of the servers.
+const viewPatience = 3 * time.Second
+
 // control connects to the cluster, calls f, and lets it go.
-func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(context.Context, *wire.Control) error) (err error) {
+func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(context.Context, *wire.Control) error) error {
+	return c.connect(ctx, stderr, wire.OpenControl, f)
+}
+
+// view is control for what can be looked at while too few servers run, too.
+func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(context.Context, *wire.Control) error) error {
+	open := func(ctx context.Context, crawl string, o wire.NodeOptions) (*wire.Control, error) {
+		return wire.OpenView(ctx, crawl, o, viewPatience)
+	}
+	return c.connect(ctx, stderr, open, f)
+}
+
+type opener func(ctx context.Context, crawl string, o wire.NodeOptions) (*wire.Control, error)
+
+func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opener, f func(context.Context, *wire.Control) error) (err error) {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	o, err := c.options(func(s string) { log.Warn(s) })
 	if err != nil {
@@ -81,21 +98,24 @@ func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(con
 	o.Log = log
 	ctx, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
-	control, err := wire.OpenControl(ctx, c.crawl, o)
+	control, err := open(ctx, c.crawl, o)
 	if err != nil {
-		return c.unreached(err, o.Join)
+		return c.unreached(err, &o)
 	}
 	defer func() { err = errors.Join(err, control.Close()) }()
 	return f(ctx, control)
 }
 
 // unreached adds to an error what to do where simply nobody is there.
-func (c *clusterFlags) unreached(err error, join []string) error {
-	if !wire.IsNobody(err) {
+func (c *clusterFlags) unreached(err error, o *wire.NodeOptions) error {
+	switch {
+	case !wire.IsNobody(err):
 		return wire.Advise(err)
+	case o.NATS != "":
+		return wire.AdviseTo(err, "check that it runs, the URL in --nats, and the firewall")
 	}
 	return wire.AdviseTo(err, fmt.Sprintf("nobody runs the crawl %q at %s: begin with kumo node --crawl %s, or name a node with a server by --join",
-		c.crawl, strings.Join(join, ", "), c.crawl))
+		c.crawl, strings.Join(o.Join, ", "), c.crawl))
 }
 
 // serversOf are the addresses of the nodes with servers: the first n of join, or listen alone. It is nil for a node that only knows whom

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kumo/internal/node"
+	"kumo/internal/stats"
 	"kumo/internal/wire"
 )
 
@@ -22,7 +24,9 @@ nodes must run: kumo node.
 The flags are those of kumo crawl that say what is crawled and how politely. All nodes have the same, from the first start on. Flags that
 speak of a machine, such as --memory and --concurrency, and secrets, such as --header, are kumo node's.
 
---limit may be another one with each start. It counts the pages of all nodes together, as they report them every few seconds; so a few more are fetched than it says.`
+With a later start those may be given again that do not make another crawl of it; kumo set says which, and changes some of them while it runs.
+
+--limit counts the pages of all nodes together, as they report them every few seconds; so a few more are fetched than it says.`
 
 const startExample = `  kumo start --crawl news --contact https://me.example/bot https://example.com/
   kumo start --crawl news --join a.internal:7070 --secret-file cluster.secret --scope domain -i seeds.txt`
@@ -32,16 +36,19 @@ func startCommand() *cobra.Command {
 	all := crawlFlags(o)
 	cmd := &cobra.Command{Use: "start --crawl NAME [flags] URL...", Short: "Let the nodes of a crawl begin, or go on", Long: startLong, Example: startExample,
 		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.readStart(all, args); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			defer func() { err = errors.Join(err, o.closeInput()) }()
+			if err := o.readStart(cmd.Context(), all, args); err != nil {
 				return err
 			}
+			o.warn(cmd.ErrOrStderr())
+			c.wait += o.seedTime()
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
 				r, _, err := control.Status(ctx)
 				if err != nil {
 					return err
 				}
-				if err := mayStart(c.crawl, r, len(o.job.Seeds)); err != nil {
+				if err := mayStart(c.crawl, r, o.seedCount()); err != nil {
 					return err
 				}
 				settings := o.shared(all)
@@ -50,10 +57,10 @@ func startCommand() *cobra.Command {
 						return err
 					}
 				}
-				if err := control.Start(ctx, settings, o.job.Seeds); err != nil {
+				if err := control.Start(ctx, settings, o.job.Seeds, o.job.File); err != nil {
 					return wire.Advise(err)
 				}
-				return c.done(cmd.OutOrStdout(), "started"+withSeeds(len(o.job.Seeds)))
+				return c.done(cmd.OutOrStdout(), "started"+withSeeds(o.seedCount()))
 			})
 		}}
 	f := cmd.Flags()
@@ -69,7 +76,7 @@ func mayStart(crawl string, r node.Record, seeds int) error {
 	switch {
 	case r.State == node.Running:
 		return wire.AdviseTo(fmt.Errorf("the crawl %q runs already, since %s", crawl, when(r.Changed)),
-			"kumo add adds URLs to it, kumo status says how it goes, kumo stop ends it")
+			"kumo add adds URLs to it, kumo set changes settings, kumo status says how it goes, kumo stop ends it")
 	case r.State == node.Paused:
 		return wire.AdviseTo(fmt.Errorf("the crawl %q is paused, since %s", crawl, when(r.Changed)), "kumo resume lets it go on, kumo add adds URLs to it")
 	case seeds == 0 && r.Seeds == 0:
@@ -111,28 +118,66 @@ func addCommand() *cobra.Command {
 	o, c := &options{}, &clusterFlags{}
 	cmd := &cobra.Command{Use: "add --crawl NAME [flags] URL...", Short: "Add URLs to a crawl of several nodes", DisableFlagsInUseLine: true,
 		Long: `Add URLs to a crawl of several nodes, as more to begin with. They are within its scope then, and so are the links on them as the
-crawl's --scope has it.`,
+crawl's --scope has it. The answer says how many were new; what is known already is not fetched again for that.`,
 		Example: "  kumo add --crawl news https://example.org/",
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			defer func() { err = errors.Join(err, o.closeInput()) }()
 			o.job.Seeds = args
-			if err := o.readInput(); err != nil {
+			if err := o.readInput(cmd.Context()); err != nil {
 				return err
 			}
-			if len(o.job.Seeds) == 0 {
+			o.warn(cmd.ErrOrStderr())
+			c.wait += o.seedTime()
+			if !o.job.HasSeeds() {
 				return usagef("no URL to add: name one, or give a file of them with --input-file")
 			}
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
-				if err := control.Add(ctx, o.job.Seeds); err != nil {
+				known, err := control.Known(ctx, o.job.Seeds) // before they are added
+				if err != nil {
 					return wire.Advise(err)
 				}
-				return c.done(cmd.OutOrStdout(), fmt.Sprintf("%d %s added", len(o.job.Seeds), plural(len(o.job.Seeds), "URL", "URLs")))
+				if err := control.Add(ctx, o.job.Seeds, o.job.File); err != nil {
+					return wire.Advise(err)
+				}
+				return c.done(cmd.OutOrStdout(), addedAll(known, o.job.File))
 			})
 		}}
 	c.bindCommand(cmd.Flags())
-	borrow(cmd.Flags(), crawlFlags(o), []string{"input-file"})
+	borrow(cmd.Flags(), crawlFlags(o), []string{"input-file", "skip-bad-seeds"})
 	cmd.Flags().SortFlags = false
 	return cmd
 }
+
+// added says what came of URLs that were added.
+func added(k wire.Known) string {
+	all := k.New + k.Known + k.Unsure
+	urls := fmt.Sprintf("%d %s", all, plural(all, "URL", "URLs"))
+	switch {
+	case all == k.New:
+		return fmt.Sprintf("%d new %s added", k.New, plural(k.New, "URL", "URLs"))
+	case all == k.Unsure:
+		return urls + " added, of which no node has said yet whether they were known"
+	case all == k.Known:
+		return fmt.Sprintf("nothing new: %s known already, and %s or %s visited", are(all, urls), plural(all, "waits", "wait"), plural(all, "was", "were"))
+	case k.Unsure == 0:
+		return fmt.Sprintf("%d new %s added; %s known already", k.New, plural(k.New, "URL", "URLs"), are(k.Known, fmt.Sprint(k.Known)))
+	}
+	return fmt.Sprintf("of %s %d new and %d known already; of %d no node has said yet which they are", urls, k.New, k.Known, k.Unsure)
+}
+
+// addedAll says what was added when a file of many URLs is among it, of which the nodes find out themselves what is new.
+func addedAll(k wire.Known, file *wire.SeedFile) string {
+	if file == nil || file.Few() {
+		return added(k)
+	}
+	text := fmt.Sprintf("%s of %s added; those that are known already are not fetched again", stats.Count(file.Count, "URLs"), file.Title())
+	if k != (wire.Known{}) {
+		text = added(k) + "; " + text
+	}
+	return text
+}
+
+func are(n int, what string) string { return what + plural(n, " is", " are") }
 
 // stateCommand makes a verb that changes what all nodes do.
 func stateCommand(name, short, long, done string, change func(*wire.Control, context.Context) error) *cobra.Command {

@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,6 +26,7 @@ import (
 	"kumo/internal/progress"
 	"kumo/internal/stats"
 	"kumo/internal/web"
+	"kumo/internal/weburl"
 	"kumo/internal/wire"
 )
 
@@ -39,7 +42,15 @@ const crawlLong = `Crawl from the given URLs and keep what is found in a folder 
   config.yaml      the settings in effect
 
 The same command again continues where the crawl stopped, also after Ctrl-C or a crash. Settings that are not given
-again stay as they were; seeds that are given in addition are added.
+again stay as they were; seeds that are given in addition are added. kumo snapshot copies a crawl, also while it runs; kumo repair
+makes one go on whose files are damaged.
+
+While it runs, a terminal shows what was fetched and what waits:
+
+  pages    URLs that were answered, whatever with; and how many a second. errors: URLs that got no answer
+  hosts    active: with a request under way; waiting: whose delay has not passed, or for whom no worker is free;
+           backing off: left alone for longer, after failures or at their own wish
+  URLs     waiting: in the queues of their hosts; known: met within reach, fetched or not
 
 With --recrawl the crawl goes on when all is fetched: it visits each page again when its time has come, asks servers only for what
 has changed, and adapts the time to how often that is the case. With --due it does so once, for what is due now, and ends.
@@ -55,8 +66,9 @@ func crawlCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use: "crawl [flags] URL...", Short: "Crawl from the given URLs", Long: crawlLong, Example: crawlExample,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.settle(cmd.Flags(), args); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			defer func() { err = errors.Join(err, o.closeInput()) }()
+			if err := o.settle(cmd.Context(), cmd.Flags(), args); err != nil {
 				return err
 			}
 			if o.dryRun {
@@ -81,7 +93,10 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	show := o.newShow(os.Stderr)
 	o.job.Listener = crawl.Tee(o.job.Listener, show.listener())
 	o.job.Warn = func(err error) { show.log.Warn(err.Error()) }
-	if o.job.Contact == "" && !strings.Contains(o.job.Fetch.UserAgent, "://") && !strings.Contains(o.job.Fetch.UserAgent, "@") {
+	for _, w := range o.warnings {
+		show.log.Warn(w)
+	}
+	if o.job.Contact == "" && !strings.Contains(o.job.Fetch.UserAgent, "://") && !strings.Contains(o.job.Fetch.UserAgent, "@") && !o.staysHere() {
 		show.log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
 	}
 	if o.profile != "" {
@@ -94,6 +109,13 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(o.job.MemoryLimit())
 	}
+	metrics, err := o.listen() // before anything is begun
+	if err != nil {
+		return err
+	}
+	if metrics != nil {
+		defer metrics.Close()
+	}
 	c, err := wire.Open(ctx, &o.job)
 	if err != nil {
 		return err
@@ -105,36 +127,77 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		}
 		show.log.Info("continuing", "folder", o.job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known", c.Known)
 	}
-	report, err := o.run(ctx, c, show)
+	report, err := o.run(ctx, c, show, metrics)
+	if taken, all := c.Seeds(); taken < all {
+		show.log.Info("not all seeds are taken in: the same command takes in the rest", "taken_in", taken, "seeds", all)
+	}
 	if report != nil && !o.quiet {
 		report.Print(out)
 		fmt.Fprintf(out, "  %-9s %s\n", "folder", o.job.Dir)
 	}
-	if err == nil && report.Pages == 0 {
+	switch {
+	case err != nil:
+		return err
+	case report.Pages == 0:
 		return errNothing
+	case report.GaveUpMany():
+		return fmt.Errorf("%d of %d hosts were %w", report.HostsGivenUp, report.HostsAnswered+report.HostsGivenUp-report.HostsFell, errGaveUp)
 	}
-	return err
+	return nil
+}
+
+// listen listens where metrics are to be served; nil if nowhere.
+func (o *options) listen() (net.Listener, error) {
+	if o.metrics == "" {
+		return nil, nil
+	}
+	if _, _, err := net.SplitHostPort(o.metrics); err != nil {
+		return nil, usagef("--metrics is %q: a host and a port are wanted, as in localhost:9090", o.metrics)
+	}
+	l, err := net.Listen("tcp", o.metrics)
+	if err != nil {
+		return nil, usagef("--metrics: %v", err)
+	}
+	return l, nil
+}
+
+// staysHere reports whether the crawl begins on this machine only, whose owner needs nobody's address: a server that is tried out.
+func (o *options) staysHere() bool {
+	seeds, err := wire.ParseSeeds(o.job.Seeds)
+	if err != nil || len(seeds) == 0 || o.job.File != nil && !o.job.File.Few() {
+		return false
+	}
+	return !slices.ContainsFunc(seeds, func(u weburl.URL) bool {
+		name := u.Hostname()
+		addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
+		return name != "localhost" && !strings.HasSuffix(name, ".localhost") && (err != nil || !addr.IsLoopback())
+	})
 }
 
 // run crawls, with the view and the metrics beside it.
-func (o *options) run(ctx context.Context, c *wire.Crawl, show *show) (report *stats.Report, err error) {
+func (o *options) run(ctx context.Context, c *wire.Crawl, show *show, metrics net.Listener) (report *stats.Report, err error) {
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g := errgroup.Group{}
 	g.Go(func() error { show.run(beside, c); return nil })
 	g.Go(func() error { tuneCollector(beside); return nil })
-	if o.metrics != "" {
-		l, err := net.Listen("tcp", o.metrics)
-		if err != nil {
-			done()
-			return nil, errors.Join(usagef("--metrics: %v", err), g.Wait())
-		}
-		show.log.Info("metrics", "at", "http://"+l.Addr().String()+"/metrics")
-		src := web.Source{Totals: c.Stats.Totals, Frontier: c.Frontier.Counts, Known: c.URLsKnown}
-		g.Go(func() error { return web.Serve(beside, l, src) })
+	if metrics != nil {
+		show.metrics(metrics.Addr())
+		src := web.Source{Name: o.job.Name, Totals: c.Stats.Totals, Answers: c.Stats.Answers, Frontier: c.Frontier.Counts, Known: c.URLsKnown, Outage: c.Outage}
+		g.Go(func() error { return web.Serve(beside, metrics, src) })
 	}
 	report, err = c.Run(ctx)
 	done()
 	return report, errors.Join(err, g.Wait())
+}
+
+// metrics says where the metrics are, and who can read them.
+func (s *show) metrics(at net.Addr) {
+	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		s.log.Warn("metrics and profiles can be read by anyone who reaches this address, without a password; "+
+			"--metrics localhost:PORT keeps them to this machine", "at", "http://"+at.String()+"/metrics")
+		return
+	}
+	s.log.Info("metrics", "at", "http://"+at.String()+"/metrics")
 }
 
 // A show is what a person sees of a crawl while it runs.
@@ -178,7 +241,9 @@ func (o *options) newShow(stderr *os.File) *show {
 
 func (s *show) run(ctx context.Context, c *wire.Crawl) {
 	status := func() progress.Status {
-		return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(), Known: c.URLsKnown()}
+		taken, all := c.Seeds()
+		return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(), Known: c.URLsKnown(),
+			Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage()}
 	}
 	if s.live != nil {
 		s.live.Run(ctx, status)
@@ -217,7 +282,8 @@ func idleOnce(l crawl.Listener) crawl.Listener {
 func (s *show) logging() crawl.Listener {
 	l := crawl.Listener{
 		Paused: func(free uint64) {
-			s.log.Warn("paused: the disk is nearly full; make room, or continue with a lower --min-free-disk", "free", stats.Bytes(int64(free)))
+			// An error, so that it is said with --quiet, too: nothing goes on until somebody does something.
+			s.log.Error("paused: the disk is nearly full; make room, or continue with a lower --min-free-disk", "free", stats.Bytes(int64(free)))
 		},
 		Resumed: func(free uint64) { s.log.Info("the disk has room again", "free", stats.Bytes(int64(free))) },
 		Slowed: func(host string, status int, ask time.Duration) {
@@ -226,6 +292,21 @@ func (s *show) logging() crawl.Listener {
 				level = slog.LevelInfo
 			}
 			s.log.Log(context.Background(), level, "host asks to be left alone", "host", host, "status", status, "retry_after", ask.String())
+		},
+		CutOff: func(since time.Time, why string) {
+			s.log.Error("cut off from the web: none of the hosts that worked can be reached; the crawl waits, tries a few of them now and then, and goes on by itself",
+				"since", since.UTC().Format(time.RFC3339), "why", why)
+		},
+		Back: func(after time.Duration, reached bool) {
+			if reached {
+				s.log.Warn("the web is reached again: the crawl goes on", "cut_off_for", after.Round(time.Second).String())
+				return
+			}
+			s.log.Warn("the few hosts that worked are not reached again: they are no longer waited for", "waited", after.Round(time.Second).String())
+		},
+		Scarce: func(why string) {
+			s.log.Error("this machine has no file descriptor, port or buffer left for a connection: connecting waits; see ulimit -n, or lower --concurrency",
+				"why", why)
 		},
 		GaveUp: func(host, why string) { s.log.Warn("host given up", "host", host, "why", why) },
 		Idle: func(next time.Time) {
@@ -247,7 +328,7 @@ func (s *show) visited(r *page.Record) {
 		s.log.Debug("failed", "url", r.URL, "failure", string(r.Failure), "error", r.Detail)
 		return
 	}
-	args := []any{"url", r.URL, "status", r.Response.Status, "bytes", len(r.Response.Raw), "took", r.Took.Round(time.Millisecond).String()}
+	args := []any{"url", r.URL, "status", r.Response.Status, "bytes", r.Response.RawLen(), "took", r.Took.Round(time.Millisecond).String()}
 	if r.Page != nil {
 		args = append(args, "type", r.Page.Type, "links", len(r.Page.Links))
 	}
@@ -269,10 +350,11 @@ func (o *options) explain(w io.Writer) error {
 	what := "A new crawl"
 	if saved, err := wire.SavedSettings(o.job.Dir); err == nil && saved != nil && !o.job.Fresh {
 		what = "The crawl there would be continued"
-	} else if len(seeds) == 0 {
+	} else if !o.job.HasSeeds() {
 		return wire.NoCrawl(o.job.Dir)
 	}
-	fmt.Fprintf(w, "%s, %q, in %s, as\n  %s\n", what, o.job.Name, o.job.Dir, o.job.Fetch.UserAgent)
+	o.warn(w)
+	fmt.Fprintf(w, "%s, %q, in %s, as\n  %s\n", what, o.job.Name, o.job.Dir, o.job.UserAgent())
 	fmt.Fprintln(w, "from")
 	for i, u := range seeds {
 		if i == 20 {
@@ -280,6 +362,9 @@ func (o *options) explain(w io.Writer) error {
 			break
 		}
 		fmt.Fprintf(w, "  %s\n", u)
+	}
+	if f := o.job.File; f != nil && !f.Few() {
+		fmt.Fprintf(w, "  %d URLs of %s\n", f.Count, f.Title())
 	}
 	fmt.Fprintln(w, "with these settings:")
 	for _, s := range o.job.Settings {

@@ -32,7 +32,7 @@ func demoCommand() *cobra.Command {
 	w.bind(cmd, 24, 1200)
 	f := cmd.Flags()
 	f.StringVarP(&o.out, "out", "o", "crawls/demo", "the crawl's folder; what an earlier demo left there is removed")
-	f.DurationVar(&o.job.Frontier.Delay, "delay", 20*time.Millisecond, "wait this long from the end of an answer to the next request to that host")
+	durationVar(f, &o.job.Frontier.Delay, "delay", 20*time.Millisecond, "wait this long from the end of an answer to the next request to that host")
 	f.IntVarP(&o.job.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log every URL")
@@ -50,6 +50,9 @@ func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags, all *
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
 	j := &o.job
+	if err := checkFolder("--out", o.out); err != nil {
+		return err
+	}
 	j.Name, j.Dir, j.Fresh, j.Seeds = "demo", o.out, true, server.SeedURLs()
 	j.Contact = "https://example.org/demo"
 	j.Scope = weburl.ScopeAny

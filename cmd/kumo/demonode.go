@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -115,19 +116,20 @@ func (d *clusterShow) end() {
 	}
 }
 
-// freeAddresses are addresses of this machine whose ports are free, and the next ones, too.
+// freeAddresses are addresses of this machine whose ports are free, and the next ones, too. They lie below the ports that systems give to
+// connections: one of those could take a port before it is listened to.
 func freeAddresses(n int) ([]string, error) {
 	var all []string
 	for tries := 0; len(all) < n; tries++ {
 		if tries > 100*n {
 			return nil, errors.New("no free ports are found on 127.0.0.1")
 		}
-		first, err := net.Listen("tcp", "127.0.0.1:0")
+		port := 15000 + 2*rand.IntN(8000)
+		first, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err != nil {
-			return nil, err
+			continue
 		}
 		defer first.Close() // until all are found, so that none is found twice
-		port := first.Addr().(*net.TCPAddr).Port
 		second, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1))
 		if err != nil {
 			continue

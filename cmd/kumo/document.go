@@ -14,6 +14,7 @@ import (
 
 	"kumo/internal/page"
 	"kumo/internal/parse"
+	"kumo/internal/stats"
 	"kumo/internal/wire"
 )
 
@@ -31,7 +32,7 @@ type source struct {
 // bind gives a command the flags for fetching.
 func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 	f, c := cmd.Flags(), &s.get.Fetch
-	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "give a URL up after this time, redirects and all")
+	durationVar(f, &s.timeout, "timeout", 30*time.Second, "give a URL up after this time, redirects and all")
 	f.StringVar(&c.UserAgent, "user-agent", "", "fetch with this User-Agent (default: kumo's)")
 	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
 	f.BoolVar(&c.AllowPrivate, "allow-private", false, "follow redirects to private addresses, too; a URL that is given may be private anyway")
@@ -98,7 +99,7 @@ func came(a *page.Response) string {
 	if t := parse.MediaType(a.Header.Get("Content-Type")); t != "" {
 		line += ", " + t
 	}
-	line += fmt.Sprintf(", %d bytes", len(a.Body))
+	line += ", " + stats.Count(len(a.Body), "bytes")
 	if a.Truncated != page.Whole {
 		line += fmt.Sprintf(", cut short (%s)", a.Truncated)
 	}

@@ -202,7 +202,7 @@ func (s sheet) owner(x *explained) {
 	default:
 		s.row("owner", "%s%s", o.Owner, ownedSince(o))
 	}
-	if o.State != look.HostReached || o.Rounds > 0 {
+	if o.State != look.HostReached || o.Rounds > 0 || o.Moved {
 		s.row("", "%s", stateLine(o))
 	}
 	if !o.Here && !o.Gone {

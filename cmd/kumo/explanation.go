@@ -5,6 +5,7 @@ import (
 	"text/tabwriter"
 
 	"kumo/internal/look"
+	"kumo/internal/stats"
 )
 
 // A sheet prints rows of a name and what there is to say.
@@ -47,6 +48,7 @@ var fateWords = map[look.Fate]string{
 	look.Undecided:   "it may have been met before: the next merge of known URLs tells",
 	look.GivenUp:     "with its host, until the next run",
 	look.SetAside:    "a better link may still bring it in",
+	look.Error:       "the server answered, and not with a page",
 	look.Unaccounted: "it is just going from one place to another: ask again",
 }
 
@@ -104,9 +106,9 @@ func (s sheet) waits(x *look.Explanation) {
 		s.row("waits", "behind the first 10,000 of %d of its host", x.Host.Waiting)
 	case it == nil:
 	case x.Place > 0:
-		s.row("waits", "at place %d of %d of its host, tried %d times", x.Place, x.Host.Waiting, it.Tries)
+		s.row("waits", "at place %d of %d of its host, tried %s", x.Place, x.Host.Waiting, stats.Count(it.Tries, "times"))
 	default:
-		s.row("waits", "for the next run, tried %d times", it.Tries)
+		s.row("waits", "for the next run, tried %s", stats.Count(it.Tries, "times"))
 	}
 	if x.GivenUp != "" {
 		s.row("given up", "%s", x.GivenUp)
@@ -119,12 +121,13 @@ func (s sheet) waits(x *look.Explanation) {
 	if why == "" {
 		why = "it has nothing that waits"
 	}
-	s.row("host", "%d URLs wait; next not before %s (%s); delay %v; %d failures in a row", h.Waiting, when(h.Next), why, h.Delay, h.Failures)
+	s.row("host", "%s; next not before %s (%s); delay %v; %s in a row", stats.Count(h.Waiting, "URLs")+stats.Either(h.Waiting, " waits", " wait"),
+		when(h.Next), why, h.Delay, stats.Count(h.Failures, "failures"))
 	if h.CrawlDelay > 0 {
 		s.row("", "its robots.txt asks for a delay of %v", h.CrawlDelay)
 	}
 	if h.Most > 0 {
-		s.row("", "it has given %d of the %d pages that a host may give", h.Pages, h.Most)
+		s.row("", "it has given %d of the %s that a host may give", h.Pages, stats.Count(h.Most, "pages"))
 	}
 }
 
@@ -156,7 +159,7 @@ func (s sheet) page(p *look.Page) {
 	if p.Type == "" {
 		s.row("fetched", "%s, status %d", when(p.Time), p.Status)
 	} else {
-		s.row("fetched", "%s, status %d, %s, %d bytes", when(p.Time), p.Status, p.Type, p.Bytes)
+		s.row("fetched", "%s, status %d, %s, %s", when(p.Time), p.Status, p.Type, stats.Count(p.Bytes, "bytes"))
 	}
 	if p.Recrawl != "" {
 		s.row("recrawl", "%s", p.Recrawl)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -19,9 +20,13 @@ import (
 
 // options are kumo crawl's flags: those that are a job's are bound to it, the others are kept here until they can be read.
 type options struct {
-	job wire.Job
+	job  wire.Job
+	idle bool // nothing is to be fetched, so that secrets are not needed
 
 	inputFile string
+	skipBad   bool
+	seedFiles []string // what earlier runs' seeds came from
+	warnings  []string // of how the settings were read
 	config    string
 	out       string
 	robots    string
@@ -59,7 +64,8 @@ func (o *options) bind(f *pflag.FlagSet) {
 
 func (o *options) bindCrawl(f *pflag.FlagSet) {
 	j := &o.job
-	f.StringVarP(&o.inputFile, "input-file", "i", "", "read seeds from `FILE`, a URL a line; - is standard input")
+	f.StringVarP(&o.inputFile, "input-file", "i", "", "read seeds from `FILE`, a URL a line, comments behind a #; - is standard input; millions are fine")
+	f.BoolVar(&o.skipBad, "skip-bad-seeds", false, "go on without lines of the input file that are no URLs")
 	f.StringVar(&j.Name, "name", "", "the crawl's name (default: the first seed's host)")
 	f.StringVarP(&o.out, "out", "o", "", "the crawl's folder (default: crawls/NAME)")
 	f.BoolVar(&j.Fresh, "fresh", false, "forget the crawl that is in the folder and begin again")
@@ -76,7 +82,7 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.StringVar(&j.BlockFile, "block-file", "", "never fetch what `FILE` names: a host or a /regex/ a line; read again when it changes")
 	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages of all runs together, whatever their status (0: no limit)")
 	f.Var(size{&j.Crawl.Bytes}, "size-limit", "stop after so many bytes over the wire, of all runs together (0: no limit)")
-	f.DurationVar(&j.Crawl.Time, "time-limit", 0, "stop after this time (0: no limit)")
+	durationVar(f, &j.Crawl.Time, "time-limit", 0, "stop after this time (0: no limit)")
 	f.StringArrayVar(&o.recrawl, "recrawl", nil, "visit URLs again: EVERY, or EVERY,LEAST,MOST, or never; 'REGEX=EVERY' for those that match (`INTERVAL`, repeatable)")
 	f.BoolVar(&o.due, "due", false, "visit what is due again, and end (without --recrawl: what was visited 7 days ago)")
 	f.Int64Var(&j.Crawl.PagesPerHost, "max-pages-per-host", 0, "at most `N` pages of one host (0: no limit)")
@@ -86,9 +92,9 @@ func (o *options) bindManners(f *pflag.FlagSet) {
 	j := &o.job
 	f.IntVarP(&j.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
 	f.IntVar(&j.Frontier.PerHost, "per-host", 1, "open `N` connections to one host")
-	f.DurationVar(&j.Frontier.Delay, "delay", time.Second, "wait this long from the end of an answer to the next request to that host")
-	f.DurationVar(&j.Frontier.AddrDelay, "ip-delay", 250*time.Millisecond, "wait this long between requests to an address that several hosts share")
-	f.DurationVar(&o.maxDelay, "max-crawl-delay", 30*time.Second, "obey a robots.txt's Crawl-delay up to this (0: not at all)")
+	durationVar(f, &j.Frontier.Delay, "delay", time.Second, "wait this long from the end of an answer to the next request to that host")
+	durationVar(f, &j.Frontier.AddrDelay, "ip-delay", 250*time.Millisecond, "wait this long between requests to an address that several hosts share")
+	durationVar(f, &o.maxDelay, "max-crawl-delay", 30*time.Second, "obey a robots.txt's Crawl-delay up to this (0: not at all)")
 	o.robots = "obey"
 	f.Var(choice{&o.robots, []string{"obey", "ignore"}}, "robots", "what to do with robots.txt")
 	f.StringSliceVar(&o.ignore, "ignore", nil, "do not obey these `DIRECTIVES` of pages: nofollow, rel-nofollow, noindex, noarchive, unavailable-after; or all")
@@ -100,15 +106,16 @@ func (o *options) bindManners(f *pflag.FlagSet) {
 
 func (o *options) bindFetch(f *pflag.FlagSet) {
 	c := &o.job.Fetch
-	f.StringArrayVar(&o.headers, "header", nil, "send `'NAME: VALUE'` with each request (repeatable); secret ones go to the seeds' hosts only")
+	f.StringArrayVar(&o.headers, "header", nil, "send `'NAME: VALUE'` with each request (repeatable); secret ones go to the seeds' hosts only; not Host, see --resolve")
 	f.StringVar(&o.cookies, "cookies", "", "send the cookies of this Netscape cookie `FILE` to the seeds' hosts")
 	f.StringVar(&c.User, "user", "", "log in at the seeds' hosts with this name (Basic)")
 	f.StringVar(&c.Password, "password", "", "and this password")
-	f.StringVar(&o.proxy, "proxy", "", "fetch through a proxy: http://, https:// or socks5:// `URL`")
+	f.StringVar(&o.proxy, "proxy", "", "fetch through a proxy: http://, https://, socks5:// or socks5h:// `URL`; names are looked up here, too, to keep private addresses out, but for socks5h")
 	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
-	f.DurationVar(&c.ConnectTimeout, "connect-timeout", 10*time.Second, "give up a connection after this time")
-	f.DurationVar(&c.Timeout, "timeout", 30*time.Second, "give up an answer that brings nothing for this time")
+	durationVar(f, &c.ConnectTimeout, "connect-timeout", 10*time.Second, "give up a connection after this time")
+	durationVar(f, &c.Timeout, "timeout", 30*time.Second, "give up an answer that brings nothing for this time")
 	f.IntVar(&o.job.Crawl.Tries, "tries", 3, "visit a URL up to `N` times before it has failed")
+	f.DurationVar(&o.job.Crawl.OutageWait, "outage-wait", 24*time.Hour, "when nothing is reached any more, wait this long for the web to come back, then end (0: without end)")
 	c.MaxBody = 32 << 20
 	f.Var(size{&c.MaxBody}, "max-body", "cut longer answers off here")
 	f.BoolVar(&c.AllowPrivate, "allow-private", false, "visit private, loopback and link-local addresses also where no seed names them")
@@ -122,12 +129,13 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	f.BoolVar(&o.text, "text", false, "write each page's main text, headline, author and date to text.jsonl, too")
 	j.WARCSize = 1e9
 	f.Var(size{&j.WARCSize}, "warc-size", "begin a new WARC file at this size")
+	f.BoolVar(&j.Moved, "moved", false, "finished WARC files that are no longer in the folder were moved away on purpose")
 	j.Compress = "gzip"
 	f.Var(choice{&j.Compress, []string{"gzip", "zstd"}}, "compress", "how WARC files are compressed")
-	f.Var(size{&j.Memory}, "memory", "keep queues and known URLs in so much memory, the rest on disk (0: a third of the machine's)")
+	f.Var(size{&j.Memory}, "memory", "take so much memory for queues, known URLs and pages under way, the rest on disk (0: a third of the machine's)")
 	j.Crawl.Checkpoint = 64 << 20
 	f.Var(size{&j.Crawl.Checkpoint}, "checkpoint", "make a checkpoint after so much journal; more makes the start after a crash slower")
-	f.DurationVar(&j.Crawl.Commit, "commit", 50*time.Millisecond, "make what was fetched durable this often; a crash costs what came after")
+	durationVar(f, &j.Crawl.Commit, "commit", 50*time.Millisecond, "make what was fetched durable this often; a crash costs what came after")
 	o.minFree = 1e9
 	f.Var(size{&o.minFree}, "min-free-disk", "fetch nothing while the disk has less room than this (0: whatever it has)")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`, e.g. localhost:9090")
@@ -172,7 +180,7 @@ func (o *options) finish() (err error) {
 	}
 	j.Crawl.MinFree = uint64(o.minFree)
 	if o.text {
-		j.Text = mainTexts()
+		j.Text = mainTexts(o.job.Shares)
 	}
 	if j.Frontier.MaxDelay = o.maxDelay; o.maxDelay == 0 {
 		j.Frontier.MaxDelay = -1
@@ -204,6 +212,8 @@ func (o *options) check() error {
 		return usagef("--tries is %d: a URL needs at least one", j.Crawl.Tries)
 	case j.Frontier.Delay < 0 || j.Frontier.AddrDelay < 0 || o.maxDelay < 0:
 		return usagef("a delay cannot be negative")
+	case j.Crawl.OutageWait < 0:
+		return usagef("--outage-wait cannot be negative")
 	case j.Crawl.Pages < 0 || j.Crawl.PagesPerHost < 0 || j.Crawl.Time < 0 || j.Crawl.Rate < 0:
 		return usagef("a limit cannot be negative")
 	case o.verbose && o.quiet:
@@ -257,6 +267,9 @@ func parseHeaders(lines []string) (http.Header, error) {
 		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") || hasControl(line) {
 			return nil, usagef("--header %q: a NAME: VALUE is wanted", line)
 		}
+		if err := fetch.CheckField(name, strings.TrimSpace(value)); err != nil {
+			return nil, usagef("--header %s: %v", name, err)
+		}
 		h.Add(name, strings.TrimSpace(value))
 	}
 	return h, nil
@@ -270,8 +283,8 @@ func parseProxy(s string) (*url.URL, error) {
 		return nil, nil
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-		return nil, usagef("--proxy: a URL such as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT is wanted")
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		return nil, usagef("--proxy: a URL such as http://HOST:PORT, https://HOST:PORT, socks5://HOST:PORT or socks5h://HOST:PORT is wanted")
 	}
 	return u, nil
 }

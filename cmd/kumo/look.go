@@ -147,12 +147,12 @@ func openLook(ctx context.Context, dir string) (*wire.Look, error) {
 		return nil, usagef("%s: there is no crawl", dir)
 	}
 	return wire.OpenLook(ctx, dir, func() (*wire.Job, error) {
-		o := &options{}
+		o := &options{idle: true}
 		flags := crawlFlags(o)
 		if err := flags.Parse([]string{"--out", dir}); err != nil {
 			return nil, err
 		}
-		return &o.job, o.settle(flags, nil)
+		return &o.job, o.settle(ctx, flags, nil)
 	})
 }
 

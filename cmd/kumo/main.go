@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ const (
 	exitNothing     = 3
 	exitLimit       = 4
 	exitDiskFull    = 5
+	exitUnreached   = 6
 	exitInterrupted = 130
 )
 
@@ -35,12 +37,14 @@ const rootLong = `kumo crawls the web and keeps what it finds as WARC.
   kumo cluster demo                   the same with several nodes, of which one dies
 
 Exit codes:
-  0    done: nothing waits, but for what was given up with its host; a node also when it has left, or the crawl was stopped
+  0    done: nothing waits, but for what was given up with a few hosts; a node also when it has left, or the crawl was stopped
   1    failed
   2    wrong usage, or settings that do not go together
   3    done, but nothing could be fetched
   4    a limit was reached; the rest waits for the same command with a higher one
   5    the disk is full; the rest waits for the same command, with room made
+  6    hosts were given up in numbers (more than a tenth of those that had answered, or more than half of all), or the crawl was cut
+       off from the web for longer than --outage-wait; the rest waits for the same command
   130  interrupted; the rest waits for the same command again`
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -80,12 +84,16 @@ func addVerbs(root *cobra.Command) {
 		}
 	}
 	group("one", "Crawl on one machine:", crawlCommand(), demoCommand())
-	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), statusCommand(), addCommand(), pauseCommand(), resumeCommand(),
+	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), statusCommand(), addCommand(), setCommand(), pauseCommand(), resumeCommand(),
 		stopCommand(), secretCommand(), clusterCommand())
 	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), verifyCommand())
+	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
 	group("try", "Try out:", checkCommand(), synthwebCommand(), simCommand(), versionCommand())
 	root.SetHelpCommandGroupID("try")
 }
+
+// oneSignal is how long after the first signal another one is taken for the same: some programs signal a process and its group.
+const oneSignal = 500 * time.Millisecond
 
 // interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP; the second ends the process at once.
 func interruptible() (context.Context, func()) {
@@ -95,8 +103,13 @@ func interruptible() (context.Context, func()) {
 	go func() {
 		<-signals
 		cancel()
-		<-signals
-		os.Exit(exitInterrupted)
+		for first := time.Now(); ; {
+			<-signals
+			if time.Since(first) > oneSignal {
+				fmt.Fprintln(os.Stderr, "kumo: ended at once by a second signal; the same command goes on")
+				os.Exit(exitInterrupted)
+			}
+		}
 	}()
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
@@ -111,7 +124,10 @@ func usageError(_ *cobra.Command, err error) error { return &usage{err} }
 
 func usagef(format string, args ...any) error { return &usage{fmt.Errorf(format, args...)} }
 
-var errNothing = errors.New("nothing could be fetched")
+var (
+	errNothing = errors.New("nothing could be fetched")
+	errGaveUp  = errors.New("given up: the same command tries them again")
+)
 
 func exitCode(err error) int {
 	switch {
@@ -127,6 +143,8 @@ func exitCode(err error) int {
 		return exitDiskFull
 	case errors.Is(err, errNothing):
 		return exitNothing
+	case errors.Is(err, errGaveUp), errors.Is(err, crawl.ErrCutOff):
+		return exitUnreached
 	}
 	return exitFailed
 }

@@ -125,7 +125,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 }
 
 // lateJoin is after how long a node that waits for others says what could be wrong.
-const lateJoin = 8 * time.Second
+const lateJoin = 5 * time.Second
 
 func hint(o *wire.NodeOptions) string {
 	switch {
@@ -140,6 +140,9 @@ func hint(o *wire.NodeOptions) string {
 // settle reads the flags.
 func (n *noder) settle() (o wire.NodeOptions, err error) {
 	if err := checkCrawlName(n.crawl); err != nil {
+		return o, err
+	}
+	if err := checkFolder("--out", n.out); err != nil {
 		return o, err
 	}
 	n.settleNames()
@@ -232,6 +235,10 @@ func (n *noder) crawlAll(ctx context.Context, cluster *wire.ClusterNode, show *s
 		}
 		show.log.Info("leaving: what this node has is handed over to the others; a second signal ends it at once, and keeps its place")
 		cluster.Leave()
+		if !n.handsOver(beside, cluster) {
+			show.log.Warn("the cluster cannot be reached, so nothing can be handed over: this node ends and keeps its place")
+			cut()
+		}
 	})
 	defer leave()
 	if n.o.metrics != "" {
@@ -242,7 +249,7 @@ func (n *noder) crawlAll(ctx context.Context, cluster *wire.ClusterNode, show *s
 		}
 		show.log.Info("metrics", "at", "http://"+l.Addr().String()+"/metrics")
 		p := parts{cluster}
-		src := web.Source{Totals: p.totals, Frontier: p.frontier, Known: p.known}
+		src := web.Source{Totals: p.totals, Frontier: p.frontier, Known: p.known, Outage: p.outage}
 		g.Go(func() error { return web.Serve(beside, l, src) })
 	}
 	report, err = cluster.Run(running)
@@ -250,11 +257,33 @@ func (n *noder) crawlAll(ctx context.Context, cluster *wire.ClusterNode, show *s
 	return report, errors.Join(err, g.Wait())
 }
 
+// leavePatience is how long a node that leaves waits for a cluster in which it holds no lease any more.
+const leavePatience = 15 * time.Second
+
+// handsOver waits for a node that leaves until ctx ends. It returns false if the node can do nothing for that: the servers are away.
+func (n *noder) handsOver(ctx context.Context, cluster *wire.ClusterNode) bool {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	since := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return true
+		case now := <-tick.C:
+			if cluster.Member() {
+				since = now
+			} else if now.Sub(since) > leavePatience {
+				return false
+			}
+		}
+	}
+}
+
 // watch shows how the node's part goes.
 func (n *noder) watch(ctx context.Context, cluster *wire.ClusterNode, show *show) {
 	p := parts{cluster}
 	status := func() progress.Status {
-		return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known()}
+		return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(), Outage: p.outage()}
 	}
 	if show.live != nil {
 		show.live.Run(ctx, status)
@@ -285,6 +314,13 @@ func (p parts) known() int {
 		return c.URLsKnown()
 	}
 	return 0
+}
+
+func (p parts) outage() (o crawl.Outage) {
+	if c := p.cluster.Crawl(); c != nil {
+		return c.Outage()
+	}
+	return o
 }
 
 // ended says why the node has ended, and which of the reasons is none to worry about.

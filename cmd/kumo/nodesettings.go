@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,13 +15,13 @@ import (
 // nodes: kumo start puts it into the crawl's record, by the keys of a configuration file, and the nodes take it from there. What one
 // machine can bear, and where it reaches the web from, is told to kumo node, and so are secrets: they are not to lie in the registry.
 var (
-	startFlags = []string{"input-file", "config", "depth", "scope", "include", "exclude", "canon", "embeds", "sitemaps", "script-paths",
+	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon", "embeds", "sitemaps", "script-paths",
 		"limit", "max-pages-per-host", "per-host", "delay", "ip-delay", "max-crawl-delay", "robots", "ignore", "contact", "user-agent",
 		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size", "compress"}
 	nodeFlags = []string{"concurrency", "memory", "min-free-disk", "max-rate", "bandwidth", "block-file", "header", "cookies", "user",
-		"password", "proxy", "resolve", "dns-server", "checkpoint", "commit", "metrics", "verbose", "quiet", "log-json"}
+		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "metrics", "verbose", "quiet", "log-json"}
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.
-	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run"}
+	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run", "moved"}
 )
 
 // borrow gives a command some of a crawl's flags.
@@ -31,7 +32,7 @@ func borrow(to, from *pflag.FlagSet, names []string) {
 }
 
 // readStart reads what kumo start was told: flags, then the --config file; and the seeds.
-func (o *options) readStart(all *pflag.FlagSet, args []string) error {
+func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []string) error {
 	o.job.Seeds = args
 	if o.config != "" {
 		settings, err := wire.ReadSettings(o.config)
@@ -39,7 +40,7 @@ func (o *options) readStart(all *pflag.FlagSet, args []string) error {
 			return &usage{err}
 		}
 		for _, s := range settings {
-			if s.Key != seedsKey && all.Lookup(s.Key) != nil && !slices.Contains(startFlags, s.Key) {
+			if s.Key != seedsKey && s.Key != filesKey && all.Lookup(s.Key) != nil && !slices.Contains(startFlags, s.Key) {
 				return notShared(s.Key, o.config)
 			}
 		}
@@ -47,7 +48,7 @@ func (o *options) readStart(all *pflag.FlagSet, args []string) error {
 			return err
 		}
 	}
-	if err := o.readInput(); err != nil {
+	if err := o.readInput(ctx); err != nil {
 		return err
 	}
 	if err := o.finish(); err != nil {
@@ -70,14 +71,19 @@ func (o *options) shared(all *pflag.FlagSet) []wire.Setting {
 	return slices.DeleteFunc(o.settings(all), func(s wire.Setting) bool { return !slices.Contains(startFlags, s.Key) })
 }
 
-// changes are the settings with which a crawl goes on: only --limit may be another one. Flags by which it would become another crawl are
-// refused.
+// changes are the settings with which a crawl goes on that has been stopped. Flags by which it would become another crawl are refused.
 func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]string) (changed []wire.Setting, err error) {
-	for _, s := range o.shared(all) {
-		switch {
-		case !all.Lookup(s.Key).Changed:
+	shared := o.shared(all)
+	for _, key := range settable() { // taken back by an empty value
+		if all.Lookup(key).Changed && !slices.ContainsFunc(shared, func(s wire.Setting) bool { return s.Key == key }) {
+			shared = append(shared, wire.Setting{Key: key})
+		}
+	}
+	for _, s := range shared {
+		if !all.Lookup(s.Key).Changed {
 			continue
-		case s.Key == "limit":
+		}
+		if may, _ := mayChange(s.Key); may != mayNever {
 			changed = append(changed, s)
 			continue
 		}
@@ -86,7 +92,7 @@ func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]str
 				crawl, with(s.Key, was[s.Key]), s.Key)
 		}
 	}
-	return changed, nil
+	return withAgent(changed, was), nil
 }
 
 func with(key string, values []string) string {

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -14,12 +12,15 @@ import (
 	"kumo/internal/wire"
 )
 
-// seedsKey is the key of a configuration file that is not a flag.
-const seedsKey = "seeds"
+// The keys of a configuration file that are no flags: seeds, and what files more of them came from, which only says so.
+const (
+	seedsKey = "seeds"
+	filesKey = "seed-files"
+)
 
 var (
 	// passing flags say how this run goes and are not kept with the crawl.
-	passing = []string{"input-file", "out", "fresh", "config", "metrics", "profile", "dry-run", "verbose", "quiet", "log-json", "help", "due"}
+	passing = []string{"input-file", "skip-bad-seeds", "out", "fresh", "config", "metrics", "profile", "dry-run", "verbose", "quiet", "log-json", "help", "due"}
 	// flagsOnly are those that a file would set again and again.
 	flagsOnly = []string{"config", "fresh", "dry-run", "due"}
 	// lasting settings decide what the crawl has already left out or written; they cannot change.
@@ -28,7 +29,7 @@ var (
 )
 
 // settle reads the settings from where they are given: flags, then the --config file, then the crawl in the folder.
-func (o *options) settle(f *pflag.FlagSet, args []string) error {
+func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) error {
 	o.job.Seeds = args
 	if o.config != "" {
 		settings, err := wire.ReadSettings(o.config)
@@ -39,7 +40,7 @@ func (o *options) settle(f *pflag.FlagSet, args []string) error {
 			return err
 		}
 	}
-	if err := o.readInput(); err != nil {
+	if err := o.readInput(ctx); err != nil {
 		return err
 	}
 	if err := o.finish(); err != nil { // before anything is compared with it
@@ -58,34 +59,11 @@ func (o *options) settle(f *pflag.FlagSet, args []string) error {
 	return nil
 }
 
-// readInput adds the seeds of the input file.
-func (o *options) readInput() error {
-	if o.inputFile == "" {
-		return nil
-	}
-	in := io.Reader(os.Stdin)
-	if o.inputFile != "-" {
-		f, err := os.Open(o.inputFile)
-		if err != nil {
-			return &usage{err}
-		}
-		defer f.Close()
-		in = f
-	}
-	sc := bufio.NewScanner(in)
-	for sc.Scan() {
-		if line := strings.TrimSpace(sc.Text()); line != "" && line[0] != '#' {
-			o.job.Seeds = append(o.job.Seeds, line)
-		}
-	}
-	return sc.Err()
-}
-
 // apply sets the flags that were not given. Keys are checked before any is set.
 func (o *options) apply(f *pflag.FlagSet, settings []wire.Setting, source string) error {
 	for _, s := range settings {
 		switch {
-		case s.Key == seedsKey:
+		case s.Key == seedsKey, s.Key == filesKey:
 		case f.Lookup(s.Key) == nil || s.Key == "help":
 			return unknownKey(f, s.Key, source)
 		case slices.Contains(flagsOnly, s.Key):
@@ -95,6 +73,10 @@ func (o *options) apply(f *pflag.FlagSet, settings []wire.Setting, source string
 	for _, s := range settings {
 		if s.Key == seedsKey {
 			o.job.Seeds = append(o.job.Seeds, s.Values...)
+			continue
+		}
+		if s.Key == filesKey {
+			o.seedFiles = append(o.seedFiles, s.Values...)
 			continue
 		}
 		if err := setFlag(f, s); err != nil {
@@ -139,6 +121,9 @@ func setFlag(f *pflag.FlagSet, s wire.Setting) error {
 // findFolder sets the crawl's name and folder.
 func (o *options) findFolder() error {
 	dir := o.out
+	if err := checkFolder("--out", dir); err != nil {
+		return err
+	}
 	if _, err := o.job.Fix(); err != nil {
 		return err
 	}
@@ -149,6 +134,18 @@ func (o *options) findFolder() error {
 		dir = wire.DefaultDir(o.job.Name)
 	}
 	o.job.Dir = dir
+	return nil
+}
+
+// checkFolder refuses what is plainly meant for something else than a folder of this machine.
+func checkFolder(flag, dir string) error {
+	switch {
+	case dir == "-":
+		return usagef("%s is -: a crawl is a folder of files and cannot go to standard output; name a folder, and follow its pages.jsonl", flag)
+	case strings.Contains(dir, "://"):
+		return usagef("%s is %s: a crawl is kept in a folder of this machine, other places are not known; name a folder, and copy its closed files there",
+			flag, dir)
+	}
 	return nil
 }
 
@@ -173,7 +170,7 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 			return err
 		}
 	}
-	return o.apply(f, saved, o.job.Dir)
+	return wire.ToRepair(o.apply(f, saved, o.job.Dir), o.job.Dir)
 }
 
 func (o *options) checkSaved(f *pflag.FlagSet, s wire.Setting, now []wire.Setting) error {
@@ -181,7 +178,7 @@ func (o *options) checkSaved(f *pflag.FlagSet, s wire.Setting, now []wire.Settin
 	if fl == nil {
 		return nil // apply says it
 	}
-	if slices.ContainsFunc(s.Values, func(v string) bool { return strings.Contains(v, wire.Redacted) }) && !fl.Changed {
+	if slices.ContainsFunc(s.Values, func(v string) bool { return strings.Contains(v, wire.Redacted) }) && !fl.Changed && !o.idle {
 		return usagef("the crawl in %s has a --%s, which is not kept on disk: give it again, or an empty one to go on without",
 			o.job.Dir, s.Key)
 	}
@@ -210,7 +207,13 @@ func (o *options) checkUnsaved(f *pflag.FlagSet, saved []wire.Setting) error {
 
 // settings are the flags' values, without those that are only for this run and without secrets.
 func (o *options) settings(f *pflag.FlagSet) []wire.Setting {
-	all := []wire.Setting{{Key: seedsKey, Values: canonical(o.job.Seeds)}}
+	var all []wire.Setting
+	if seeds := canonical(o.job.Seeds); len(seeds) > 0 {
+		all = append(all, wire.Setting{Key: seedsKey, Values: seeds})
+	}
+	if files := o.fromFiles(); len(files) > 0 {
+		all = append(all, wire.Setting{Key: filesKey, Values: files})
+	}
 	f.VisitAll(func(fl *pflag.Flag) {
 		if slices.Contains(passing, fl.Name) {
 			return

@@ -41,7 +41,7 @@ claim at a time, batches, and batches to several control units that have a part 
 The same flags give the same bytes, in tables and pictures alike.`
 
 const simDSpiderExample = `  kumo sim dspider                                  # the tables and what is seen, in about a minute
-  kumo sim dspider --out dspider                    # and CSV, PNG and SVG
+  kumo sim dspider --out dspider                    # and CSV, and what bench/plot draws as PNG and SVG
   kumo sim dspider --share running                  # a LAN's bandwidth is that of those who transfer just then
   kumo sim dspider --scale --out dspider --persist-time 10ms`
 
@@ -83,7 +83,7 @@ func simDSpider() *cobra.Command {
 
 func (d *dspider) flags(cmd *cobra.Command) {
 	f, w := cmd.Flags(), &d.world
-	f.StringVar(&d.out, "out", "", "write tables as CSV and pictures as PNG and SVG into `DIR`")
+	f.StringVar(&d.out, "out", "", "write tables as CSV into `DIR`, and pictures as JSON, which go run -C bench/plot . DIR draws")
 	f.IntVar(&w.Runs, "runs", w.Runs, "make each run with `K` seeds; tables have mean and standard deviation")
 	f.Uint64Var(&w.Seed, "seed", w.Seed, "the first seed's `NUMBER`")
 	f.IntVar(&w.Files, "files", w.Files, "make a web of `K` files")
@@ -267,12 +267,7 @@ func (d *dspider) table(name string, write func(io.Writer) error) error {
 }
 
 func (d *dspider) picture(name string, pic *experiments.Picture) error {
-	for _, format := range experiments.Formats {
-		if err := d.write(name+"."+format, func(w io.Writer) error { return pic.Write(w, format) }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.write(name+".plot.json", pic.Write)
 }
 
 func (d *dspider) write(name string, write func(io.Writer) error) error {

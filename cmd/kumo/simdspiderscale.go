@@ -17,18 +17,18 @@ import (
 func (d *dspider) scaleFlags(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &d.scale
 	f.BoolVar(&d.scaling, "scale", false, "look at how many nodes the control unit is the limit instead")
-	f.DurationVar(&s.Claim, "claim-cost", s.Claim, "with --scale, `TIME` of the control unit's processor for a claim")
-	f.DurationVar(&s.Message, "message-cost", s.Message, "with --scale, `TIME` of it for a message that comes or goes")
-	f.DurationVar(&s.Persist, "persist-time", s.Persist, "with --scale, `TIME` until an entry is in the log; the next begins then")
-	f.DurationVar(&s.Delay, "delay", s.Delay, "with --scale, `TIME` that a message is on its way")
-	f.DurationVar(&s.Gather, "gather", s.Gather, "with --scale, `TIME` that a node waits for more to ask, with batches")
+	durationVar(f, &s.Claim, "claim-cost", s.Claim, "with --scale, `TIME` of the control unit's processor for a claim")
+	durationVar(f, &s.Message, "message-cost", s.Message, "with --scale, `TIME` of it for a message that comes or goes")
+	durationVar(f, &s.Persist, "persist-time", s.Persist, "with --scale, `TIME` until an entry is in the log; the next begins then")
+	durationVar(f, &s.Delay, "delay", s.Delay, "with --scale, `TIME` that a message is on its way")
+	durationVar(f, &s.Gather, "gather", s.Gather, "with --scale, `TIME` that a node waits for more to ask, with batches")
 	f.IntVar(&s.Shards, "shards", s.Shards, "with --scale, have `K` control units where there are several")
 	f.Float64Var(&s.Speed, "speed", s.Speed, "with --scale, a node fetches `P` pages a second, if it has them")
 	f.IntVar(&s.Pages, "pages", s.Pages, "with --scale, a host has `K` pages")
 	f.Float64Var(&s.Found, "found", s.Found, "with --scale, a page names `X` hosts whose owners its node does not know, on average")
 	f.IntVar(&s.Hosts, "web", s.Hosts, "with --scale, there are `N` hosts")
-	f.DurationVar(&s.Warm, "warm", s.Warm, "with --scale, take no figures for a `TIME`")
-	f.DurationVar(&s.Time, "time", s.Time, "with --scale, then take them for a `TIME`")
+	durationVar(f, &s.Warm, "warm", s.Warm, "with --scale, take no figures for a `TIME`")
+	durationVar(f, &s.Time, "time", s.Time, "with --scale, then take them for a `TIME`")
 }
 
 // checkTogether refuses flags that say nothing of what is asked for.

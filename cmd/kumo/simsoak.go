@@ -21,6 +21,7 @@ const simSoakLong = `Run a cluster through faults in virtual time, once for each
   one owner, one holder      at rest, for every host; all nodes agree on it
   politeness                 never two nodes at one host at once, nor within its delay; after a process stood still, a request
                              a worker may slip, which is counted
+  nothing goes to and fro    a host that has moved to a node with less to do stays there (hub)
   a minority stops           a node that the registry is out of reach of stops when its lease ends
 
 Nodes are killed, lose their disks, stand still, are cut off, one way or both, leave and join; the registry loses its leader;
@@ -56,8 +57,8 @@ func simSoak() *cobra.Command {
 	f.IntVar(&s.cfg.Hosts, "hosts", 0, "make a web of `N` hosts (0: three a node)")
 	f.Var(choice{&s.preset, []string{"lan", "wan"}}, "preset", "how far nodes are from each other")
 	f.StringVar(&s.latency, "latency", "", "take the latency between nodes from `FILE`: a matrix of round-trip times")
-	f.DurationVar(&s.faults, "faults", 0, "let something go wrong once in this time, on average (0: the preset's; below 0: never)")
-	f.DurationVar(&s.cfg.Turmoil, "time", 0, "let things go wrong for this long (0: the preset's)")
+	durationVar(f, &s.faults, "faults", 0, "let something go wrong once in this time, on average (0: the preset's; below 0: never)")
+	durationVar(f, &s.cfg.Turmoil, "time", 0, "let things go wrong for this long (0: the preset's)")
 	f.Float64Var(&s.cfg.Apart, "apart", 0, "let this `SHARE` of the pairs of a node and a host not reach each other, 0 to 1; only hub cares")
 	f.BoolVar(&s.cfg.Formed, "formed", false, "begin with a cluster that all nodes have joined")
 	f.Uint64Var(&s.story, "story", 0, "run this `SEED` alone, and tell what happened")

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,10 +13,12 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"kumo/internal/bus"
 	"kumo/internal/look"
 	"kumo/internal/stats"
 	"kumo/internal/wire"
@@ -24,7 +28,10 @@ const statusLong = `Say how a crawl of several nodes goes: what it does, and of 
 what it fetches, which links it has for others, how much of its journal is not shipped yet, and when it was last heard of.
 
 A node tells this every few seconds, with its lease; --json gives the same as one object, the fields of which docs/cluster.md
-explains. With --watch it is shown again and again until Ctrl-C, or until the nodes end.
+explains. With --watch it is shown again and again until Ctrl-C, or until the nodes end. The pages of all nodes are also those of nodes that
+have gone. On a narrow terminal some columns are left out.
+
+While too few of the cluster's servers run it shows, after 3 s, what those that run knew last, says which are away, and exits with 1.
 
 With the strategy hub it says which node is the control unit, how many hosts each node was given, how many of them are parked because nobody
 reaches them, and how long it waits for a connection to a new host. --hosts lists whose the hosts are, since when, and of those that are parked
@@ -46,7 +53,11 @@ func statusCommand() *cobra.Command {
 				return err
 			}
 			s.out, s.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+			open := c.view
+			if h.on {
+				open = c.control
+			}
+			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
 				if h.on {
 					return h.show(cmd.Context(), s, control, c, args)
 				}
@@ -57,13 +68,13 @@ func statusCommand() *cobra.Command {
 				if err != nil {
 					return wire.Advise(err)
 				}
-				return s.show(all)
+				return errors.Join(s.show(all), wire.Advise(control.Trouble()))
 			})
 		}}
 	f := cmd.Flags()
 	c.bindCommand(f)
 	f.BoolVarP(&s.watch, "watch", "w", false, "show it again and again")
-	f.DurationVar(&s.every, "every", 2*time.Second, "with --watch: this often")
+	durationVar(f, &s.every, "every", 2*time.Second, "with --watch: this often")
 	f.BoolVar(&s.json, "json", false, "answer in JSON, an object a line")
 	h.bind(f)
 	f.SortFlags = false
@@ -92,12 +103,17 @@ func (s *statusView) follow(ctx, enough context.Context, control *wire.Control, 
 		switch {
 		case err != nil && ends:
 			return nil
+		case errors.Is(err, bus.ErrUnavailable): // it is shown again when they are back
+			fmt.Fprintf(s.err, "%s %v: too few servers answer; kumo status without --watch says which\n", time.Now().UTC().Format(time.TimeOnly), err)
+			s.drawn = 0
 		case err != nil:
 			return wire.Advise(err)
 		}
-		ends = all.State == "stopping" || all.State == "done"
-		if err := s.show(all); err != nil {
-			return err
+		if err == nil {
+			ends = all.State == "stopping" || all.State == "done"
+			if err := s.show(all); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-enough.Done():
@@ -113,29 +129,33 @@ func (s *statusView) show(all *look.Cluster) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(all)
 	}
+	width := 0
+	if isTerminal(s.out) {
+		width = terminalWidth()
+	}
 	var b strings.Builder
-	printCluster(&b, all)
+	printCluster(&b, all, width)
 	text := b.String()
 	if s.watch && isTerminal(s.out) {
-		text = clipped(text, terminalWidth())
+		drawn := rows(text, width)
 		if s.drawn > 0 {
 			text = fmt.Sprintf("\r\x1b[%dA\x1b[J", s.drawn) + text
 		}
-		s.drawn = strings.Count(b.String(), "\n")
+		s.drawn = drawn
 	}
 	_, err := io.WriteString(s.out, text)
 	return err
 }
 
-// clipped cuts lines that a terminal would break: what is drawn over is counted in lines.
-func clipped(text string, width int) string {
-	lines := strings.SplitAfter(text, "\n")
-	for i, line := range lines {
-		if runes := []rune(line); width > 1 && len(runes) > width {
-			lines[i] = string(runes[:width-2]) + "…\n"
+// rows is how many rows of a terminal a text takes, which breaks lines that are longer than it is wide.
+func rows(text string, width int) (n int) {
+	for line := range strings.Lines(text) {
+		n++
+		if long := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); width > 0 && long > width {
+			n += (long - 1) / width
 		}
 	}
-	return strings.Join(lines, "")
+	return n
 }
 
 // terminalWidth is how many columns the terminal has; 0 if that is not known.
@@ -152,8 +172,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// printCluster is a cluster for people.
-func printCluster(w io.Writer, c *look.Cluster) {
+// printCluster is a cluster for people, for a terminal of so many columns; 0: as many as it needs.
+func printCluster(w io.Writer, c *look.Cluster, width int) {
 	fmt.Fprintf(w, "%s: %s", c.Crawl, c.State)
 	if c.Why != "" {
 		fmt.Fprintf(w, " (%s)", c.Why)
@@ -165,18 +185,37 @@ func printCluster(w io.Writer, c *look.Cluster) {
 	if c.Epoch > 0 {
 		fmt.Fprintf(w, ", epoch %d %s", c.Epoch, map[bool]string{true: "settled", false: "being settled: hosts change owner"}[c.Settled])
 	}
-	hub := hasHub(c)
-	if hub && c.Control != "" {
+	if hasHub(c) && c.Control != "" {
 		fmt.Fprintf(w, ", control unit %s", c.Control)
 	}
 	fmt.Fprintln(w)
-	if len(c.Nodes) == 0 {
+	if c.Trouble != "" {
+		fmt.Fprintf(w, "too few servers run, and nothing goes on; this is how it was %s:\n", lastHeard(c))
+	}
+	if line := settingsLine(c.Settings); line != "" {
+		fmt.Fprintf(w, "settings: %s\n", line)
+	}
+	if len(c.Nodes) == 0 && c.Gone.Nodes == 0 {
 		return
 	}
-	printNodes(w, c, hub)
+	printNodes(w, c, width)
 	for _, note := range notes(c) {
 		fmt.Fprintf(w, "note: %s\n", note)
 	}
+}
+
+// lastHeard says when a node was heard of last.
+func lastHeard(c *look.Cluster) string {
+	age := -1.0
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; !n.Clock.IsZero() && (age < 0 || n.Age < age) {
+			age = max(n.Age, 0)
+		}
+	}
+	if age < 0 {
+		return "when they still did"
+	}
+	return fmt.Sprintf("%.0f s ago", age)
 }
 
 // hasHub reports whether a control unit says whose hosts are.
@@ -184,44 +223,118 @@ func hasHub(c *look.Cluster) bool {
 	return slices.ContainsFunc(c.Nodes, func(n look.Node) bool { return n.Facts != nil })
 }
 
-// printNodes is the table of nodes. What their strategy has to say of them is in the columns before the last two.
-func printNodes(w io.Writer, c *look.Cluster, hub bool) {
-	head, own, sum := "slot", func(n *look.Node) string { return slotOf(n.Slot) }, ""
-	if hub {
-		head, own, sum = "owned\tparked\ttimeout", ownLine, ownSum(c)
+// A column is one of the table of nodes.
+type column struct {
+	head string
+	of   func(n *look.Node) string
+	sum  func(c *look.Cluster) string // nil: none
+	less int                          // of columns that do not fit, those with the greatest number are left out first; 0: stays
+}
+
+// loadColumn is a column of what there is a sum of.
+func loadColumn(head string, less int, of func(l *look.Load) string) column {
+	return column{head, func(n *look.Node) string { return of(&n.Load) }, func(c *look.Cluster) string { return of(&c.Totals) }, less}
+}
+
+func columns(c *look.Cluster) []column {
+	all := []column{
+		loadColumn("pages", 0, func(l *look.Load) string { return fmt.Sprint(l.Pages) }),
+		loadColumn("/s", 0, func(l *look.Load) string { return fmt.Sprintf("%.1f", l.Rate) }),
+		loadColumn("hosts", 3, func(l *look.Load) string { return fmt.Sprint(l.Hosts) }),
+		loadColumn("waiting", 1, func(l *look.Load) string { return fmt.Sprint(l.Waiting) }),
+		loadColumn("known", 4, func(l *look.Load) string { return fmt.Sprint(l.Known) }),
+		loadColumn("outbox", 7, func(l *look.Load) string { return fmt.Sprint(l.Outbox) }),
+		loadColumn("in flight", 6, func(l *look.Load) string { return fmt.Sprint(l.InFlight) }),
+		loadColumn("unshipped", 8, func(l *look.Load) string { return stats.Bytes(l.Lag) }),
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "pages\t/s\thosts\twaiting\tknown\toutbox\tin flight\tunshipped\t%s\theard\t  node\n", head)
+	if !hasHub(c) {
+		all = append(all, column{"slot", func(n *look.Node) string { return slotOf(n.Slot) }, nil, 9})
+	} else {
+		all = append(all, factColumn("owned", 2, func(f *look.Facts) int { return f.Owned }), factColumn("parked", 5, func(f *look.Facts) int { return f.Parked }),
+			column{"timeout", timeoutOf, nil, 10})
+	}
+	return append(all, column{"heard", heard, nil, 4})
+}
+
+// factColumn is a column of what a strategy tells; of those that are dead nothing is true any more.
+func factColumn(head string, less int, of func(f *look.Facts) int) column {
+	one := func(n *look.Node) string {
+		if n.Facts == nil {
+			return "-"
+		}
+		return fmt.Sprint(of(n.Facts))
+	}
+	return column{head, one, func(c *look.Cluster) string {
+		sum := 0
+		for i := range c.Nodes {
+			if n := &c.Nodes[i]; n.Facts != nil && n.Is != look.NodeDead {
+				sum += of(n.Facts)
+			}
+		}
+		return fmt.Sprint(sum)
+	}, less}
+}
+
+func timeoutOf(n *look.Node) string {
+	if n.Facts == nil {
+		return "-"
+	}
+	return time.Duration(n.TimeoutMS * float64(time.Millisecond)).Round(time.Millisecond).String()
+}
+
+// printNodes is the table of nodes. Where the terminal is too narrow for it, columns are left out, and never a part of a name.
+func printNodes(w io.Writer, c *look.Cluster, width int) {
+	all := columns(c)
+	table := nodeTable(c, all)
+	for width > 0 && widest(table) > width {
+		least := slices.MaxFunc(all, func(a, b column) int { return cmp.Compare(a.less, b.less) })
+		if least.less == 0 {
+			break
+		}
+		all = slices.DeleteFunc(all, func(col column) bool { return col.head == least.head })
+		table = nodeTable(c, all)
+	}
+	_, _ = io.WriteString(w, table) // into a builder
+}
+
+func nodeTable(c *look.Cluster, all []column) string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(cell func(column) string, name string) {
+		for _, col := range all {
+			fmt.Fprintf(t, "%s\t", cell(col))
+		}
+		fmt.Fprintf(t, "  %s\n", name)
+	}
+	line(func(col column) string { return col.head }, "node")
 	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t  %s\n", loadLine(n.Load), own(n), heard(n), nodeLine(n))
+		line(func(col column) string { return col.of(&c.Nodes[i]) }, nodeLine(&c.Nodes[i]))
 	}
-	if len(c.Nodes) > 1 {
-		fmt.Fprintf(t, "%s\t%s\t\t  %s\n", loadLine(c.Totals), sum, "all")
+	if c.Gone.Nodes > 0 {
+		line(func(col column) string {
+			if col.head == "pages" {
+				return fmt.Sprint(c.Gone.Pages)
+			}
+			return ""
+		}, fmt.Sprintf("(%d %s gone)", c.Gone.Nodes, plural(c.Gone.Nodes, "that has", "that have")))
+	}
+	if len(c.Nodes)+c.Gone.Nodes > 1 {
+		line(func(col column) string {
+			if col.sum == nil {
+				return ""
+			}
+			return col.sum(c)
+		}, "all")
 	}
 	_ = t.Flush() // into a builder
+	return b.String()
 }
 
-// ownLine says what a node owns, and how long it waits for a host.
-func ownLine(n *look.Node) string {
-	if n.Facts == nil {
-		return "-\t-\t-"
+func widest(text string) (n int) {
+	for line := range strings.Lines(text) {
+		n = max(n, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
 	}
-	return fmt.Sprintf("%d\t%d\t%v", n.Owned, n.Parked, time.Duration(n.TimeoutMS*float64(time.Millisecond)).Round(time.Millisecond))
-}
-
-func ownSum(c *look.Cluster) string {
-	owned, parked := 0, 0
-	for i := range c.Nodes {
-		if n := &c.Nodes[i]; n.Facts != nil && n.Is != look.NodeDead {
-			owned, parked = owned+n.Owned, parked+n.Parked
-		}
-	}
-	return fmt.Sprintf("%d\t%d\t", owned, parked)
-}
-
-func loadLine(l look.Load) string {
-	return fmt.Sprintf("%d\t%.1f\t%d\t%d\t%d\t%d\t%d\t%s", l.Pages, l.Rate, l.Hosts, l.Waiting, l.Known, l.Outbox, l.InFlight, stats.Bytes(l.Lag))
+	return n
 }
 
 func slotOf(slot int) string {
@@ -269,8 +382,11 @@ func notes(c *look.Cluster) (all []string) {
 		case n.Clock.IsZero():
 		case n.Age < -skewed:
 			all = append(all, fmt.Sprintf("the clock of %s is %.0f s ahead of this machine's: let all machines ask a time server", n.Name, -n.Age))
-		case n.Age > silent:
+		case n.Age > silent && c.Trouble == "": // then nobody is heard of
 			all = append(all, fmt.Sprintf("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind this machine's", n.Name, n.Age))
+		}
+		if n.CutOff > 0 && n.Is != look.NodeDead {
+			all = append(all, fmt.Sprintf("%s reaches nothing on the web for %.0f s, waits, and fetches nothing until it does: %s", n.Name, n.CutOff, n.CutOffWhy))
 		}
 		if n.Slips > 0 {
 			all = append(all, fmt.Sprintf("%s has ended %d requests later than its lease", n.Name, n.Slips))

@@ -130,6 +130,8 @@ func stateLine(o *look.Owned) string {
 	switch {
 	case o.State == look.HostHashed:
 		return "by its hash"
+	case o.State == look.HostPromised && o.Moved:
+		return "on its way there for load: the node that had it has more to do"
 	case o.State == look.HostPromised:
 		return "on its way there from the node that had it"
 	case o.State == look.HostParked && o.Rounds == 0:
@@ -138,6 +140,8 @@ func stateLine(o *look.Owned) string {
 		return fmt.Sprintf("parked: nobody reaches it, tried %s by all%s", times(o.Rounds), retryOf(o))
 	case o.Rounds > 0:
 		return fmt.Sprintf("left to its owner: nobody has reached it, tried %s by all", times(o.Rounds))
+	case o.Moved:
+		return "reached; moved there for load, from a node that had more to do"
 	}
 	return string(o.State)
 }

@@ -21,7 +21,7 @@ func TestHubForPeople(t *testing.T) {
 		{Node: "d~1", Name: "d", Is: look.NodeWaiting, Slot: -1, Age: 1, Clock: at0},
 	}}
 	var b strings.Builder
-	printCluster(&b, c)
+	printCluster(&b, c, 0)
 	const want = `news: running since 2026-11-22T09:00:00Z, 4 nodes, epoch 3 settled, control unit b
   pages   /s  hosts  waiting  known  outbox  in flight  unshipped  owned  parked  timeout   heard  node
       0  0.0      0        0      0       0          0        0 B      7       2   2.125s  1s ago  a
@@ -36,7 +36,7 @@ note: c~1 was given up: the others take over what it had
 	}
 	b.Reset()
 	c.Control = ""
-	printCluster(&b, c)
+	printCluster(&b, c, 0)
 	if !strings.Contains(b.String(), "settled\n") || !strings.Contains(b.String(), "note: no node is known to be the control unit") {
 		t.Errorf("without one:\n%s", b.String())
 	}
@@ -56,6 +56,8 @@ func TestOwnersForPeople(t *testing.T) {
 			{Host: "d.example", Owner: "a", Node: "a~1", State: look.HostReached, Since: at0, Rounds: 3},
 			{Host: "e.example", Owner: "b", Node: "b~1", State: look.HostPromised, Since: at0, Gone: true},
 			{Host: "f.example", Owner: "b", Node: "b~2", State: look.HostHashed},
+			{Host: "g.example", Owner: "a", Node: "a~1", State: look.HostReached, Since: at0, Moved: true},
+			{Host: "h.example", Owner: "a", Node: "a~1", State: look.HostPromised, Since: at0, Moved: true},
 		}}
 	var b strings.Builder
 	if err := printOwners(&b, all); err != nil {
@@ -72,6 +74,8 @@ a           c.example  2026-11-22T09:00:00Z  parked: it has come from another no
 a           d.example  2026-11-22T09:00:00Z  left to its owner: nobody has reached it, tried 3 times by all
 b~1 (gone)  e.example  2026-11-22T09:00:00Z  on its way there from the node that had it
 b           f.example  -                     by its hash
+a           g.example  2026-11-22T09:00:00Z  reached; moved there for load, from a node that had more to do
+a           h.example  2026-11-22T09:00:00Z  on its way there for load: the node that had it has more to do
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
@@ -81,7 +85,7 @@ b           f.example  -                     by its hash
 		t.Errorf("notes:\n%s", notes)
 	}
 	b.Reset()
-	if err := writeOwners(&b, all); err != nil || strings.Count(b.String(), "\n") != 8 {
+	if err := writeOwners(&b, all); err != nil || strings.Count(b.String(), "\n") != 10 {
 		t.Errorf("in JSON: %v\n%s", err, b.String())
 	}
 }
@@ -90,7 +94,8 @@ var spaces = regexp.MustCompile(` +`)
 
 func TestExplainedForPeople(t *testing.T) {
 	here := look.Owned{Host: "h.example", Owner: "a", Node: "a~1", Here: true, State: look.HostReached, Since: at0}
-	parked, other := here, here
+	parked, other, moved := here, here, here
+	moved.Moved = true
 	parked.State, parked.Rounds = look.HostParked, 1
 	other.Here, other.Address = false, "a.internal:7071"
 	gone := other
@@ -102,6 +107,7 @@ func TestExplainedForPeople(t *testing.T) {
 		want string // "!" before a part: it is not there
 	}{
 		{explained{Explanation: waits, Owner: &here, asked: true}, "fate waiting\n|owner a, this node, since 2026-11-22T09:00:00Z\n|!that node knows"},
+		{explained{Explanation: waits, Owner: &moved, asked: true}, "this node, since 2026-11-22T09:00:00Z\n|reached; moved there for load, from a node that had more to do"},
 		{explained{Explanation: waits, Owner: &parked, asked: true}, "fate waiting: no node reaches its host\n| parked: nobody reaches it, tried once by all\n"},
 		{explained{Explanation: unmet, Owner: &other, asked: true}, "not known here: another node owns its host\n|owner a, since|that node knows: kumo explain with its folder, on its machine (a.internal:7071)\n"},
 		{explained{Explanation: unmet, asked: true}, "unknown: no page within reach|owner nobody yet"},

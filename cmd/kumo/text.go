@@ -1,21 +1,41 @@
 package main
 
 import (
-	"runtime"
+	"fmt"
+	"sync"
 
+	"kumo/internal/crawl"
 	"kumo/internal/maintext"
 	"kumo/internal/page"
 	"kumo/internal/parse"
 )
 
-// mainTexts finds the main texts of a crawl's pages, of no more at once than there are processors: a hostile page may take much
-// memory. It is here and not in wire because the library that it needs has its cost even when it is not used.
-func mainTexts() func(*page.Response, *page.Page) (*page.MainText, error) {
-	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+// What is read of a page for its main text.
+const (
+	leastTextBody = 2 << 20  // bytes, where memory is scarce
+	mostTextBody  = 16 << 20 // and where it is not
+)
+
+// mainTexts finds the main texts of a crawl's pages, of no more at once than there are processors and memory for. Large pages are read by few
+// workers, which do not wait here, and for which nobody waits. It is here and not in wire because the library that it needs has its cost
+// even when it is not used.
+func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*page.MainText, error) {
+	places := sync.OnceValue(func() chan struct{} { return make(chan struct{}, shares().Texts()) })
+	most := sync.OnceValue(func() int { return int(min(max(shares()/16, leastTextBody), mostTextBody)) })
 	return func(resp *page.Response, pg *page.Page) (*page.MainText, error) {
-		places <- struct{}{}
-		defer func() { <-places }()
-		t, err := maintext.Extract(parse.UTF8(resp.Body, pg.Charset), resp.URL)
+		body := resp.Body
+		if int64(len(body)) <= shares().DeskRoom() {
+			places() <- struct{}{}
+			defer func() { <-places() }()
+		}
+		cut := len(body) > most()
+		if cut {
+			body = body[:most()]
+		}
+		t, err := maintext.Extract(parse.UTF8(body, pg.Charset), resp.URL)
+		if cut && err == nil {
+			err = fmt.Errorf("main text of %q: %w: %d bytes, %d are read", resp.URL, maintext.ErrTooLarge, len(resp.Body), len(body))
+		}
 		if t.Text == "" {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"kumo/internal/stats"
 	"kumo/internal/verify"
 	"kumo/internal/wire"
 )
@@ -151,11 +152,11 @@ func (p *faultPrinter) print(r *verify.Report) error {
 	for _, c := range r.Checks {
 		var counts []string
 		for _, n := range c.Counts {
-			counts = append(counts, grouped(n.N)+" "+n.Unit)
+			counts = append(counts, grouped(n.N)+" "+stats.Unit(n.N, n.Unit))
 		}
 		result := "ok"
 		if c.Faults > 0 {
-			result = grouped(c.Faults) + " faults"
+			result = grouped(c.Faults) + " " + stats.Unit(c.Faults, "faults")
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%s\n", c.Name, strings.Join(counts, ", "), result)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"kumo/internal/store/field"
 )
 
 // Print writes an answer of a reader for people: a line a field, then a table for each list. An answer that is one text is
@@ -189,5 +191,5 @@ func printable(s string) string {
 
 // acts reports whether a character is a control, a line's end or one that overrides the writing's direction.
 func acts(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || field.Directs(r)
 }

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -83,6 +84,9 @@ func (a *Asides) read(from int64, f func(s page.Skip, end int64) error) error {
 	return readAsides(a.disk, filepath.Join(a.dir, asidesName), from, f)
 }
 
+// ErrAsides is a file of what was set aside that is damaged.
+var ErrAsides = errors.New("it is not as it was written")
+
 func readAsides(disk vfs.FS, name string, from int64, f func(s page.Skip, end int64) error) error {
 	src, err := disk.Open(name)
 	if err != nil {
@@ -92,6 +96,7 @@ func readAsides(disk vfs.FS, name string, from int64, f func(s page.Skip, end in
 	if _, err := io.CopyN(io.Discard, src, from); err != nil {
 		return fmt.Errorf("read what was set aside: %w", err)
 	}
+	var failed error // of who reads, not of the file
 	err = readFrames(src, func(body []byte, end int64) error {
 		d := decoder{b: body[1:]}
 		s := d.skip()
@@ -99,12 +104,19 @@ func readAsides(disk vfs.FS, name string, from int64, f func(s page.Skip, end in
 		if len(d.b) > 0 {
 			return fmt.Errorf("%s is followed by %d bytes more", s.URL, len(d.b))
 		}
-		return errors.Join(d.err, f(s, from+end))
+		if d.err != nil {
+			return d.err
+		}
+		failed = f(s, from+end)
+		return failed
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+		return nil
+	case failed != nil:
 		return fmt.Errorf("read what was set aside: %w", err)
 	}
-	return nil
+	return fmt.Errorf("read what was set aside: %w: %w", ErrAsides, err)
 }
 
 // readFrames calls f with bodies that have their lengths before them, and with the offset behind each. A body holds until f returns.
@@ -133,7 +145,7 @@ func readFrames(src io.Reader, f func(body []byte, end int64) error) error {
 const maxAside = 1 << 20 // bytes of an entry
 
 // writeAsides says of what was set aside that no better link came.
-func (e *Engine) writeAsides() error {
+func (e *Engine) writeAsides(ctx context.Context) error {
 	if e.asides == nil {
 		return nil
 	}
@@ -153,6 +165,9 @@ func (e *Engine) writeAsides() error {
 	}
 	err := e.asides.read(e.asked, func(s page.Skip, end int64) error {
 		state, _, err := e.seen.Look(s.URL)
+		if err == nil {
+			err = ctx.Err() // there may be very many
+		}
 		if err != nil {
 			return err
 		}

@@ -24,23 +24,17 @@ type note struct {
 	Marks    []store.Mark
 	Stats    stats.Snapshot
 	Sums     stats.Sums
-	Roots    []frontier.Item
-	Shelved  shelfMark // what was given up with its origin, and waits for another run
-	Shelf    []shelved `json:",omitempty"` // the same, in the first version
-	Settled  []string  // URLs whose end is in the journal, and whose visit the frontier still had under way
-	Told     []string  // URLs in the frontier of which skipped.jsonl has said that their host could not be had
-	Asked    int64     // how much of the file of set-aside URLs has been written down
-	Arrivals *arrivals `json:",omitempty"` // of hosts, from other nodes
+	Lists    []ListMark `json:",omitempty"` // of seeds
+	Shelved  shelfMark  // what was given up with its origin, and waits for another run
+	Settled  []string   // URLs whose end is in the journal, and whose visit the frontier still had under way
+	Told     []string   // URLs in the frontier of which skipped.jsonl has said that their host could not be had
+	Asked    int64      // how much of the file of set-aside URLs has been written down
+	Arrivals *arrivals  `json:",omitempty"` // of hosts, from other nodes
 }
 
-// A shelved item was given up with its origin, and waits for another run.
-type shelved struct {
-	Host string
-	Item frontier.Item
-}
-
-// noteVersion is the version that is written. The first had the pages of all hosts in Stats; what reads the second reads it, too.
-const noteVersion = 2
+// noteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names every record file that
+// the crawl has ever written.
+const noteVersion = 4
 
 // checkpoint makes the journal's past unneeded: the views of it are brought to the disk as they are at one moment, while the
 // crawl goes on. What seen was not sure of may be decided on the way.
@@ -68,9 +62,11 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 		}
 		frozen = e.undecided.Load()
 		bound = e.out.numbers()
-		n = e.note(at, marks)
+		n = e.note(at, e.committer.withClosed(marks))
 		n.Shelved = shelf
-		cut, err = e.frontier.Cut()
+		if cut, err = e.frontier.Cut(); err == nil { // a visit may have been given back since it was settled
+			n.Settled = slices.DeleteFunc(n.Settled, func(url string) bool { return !cut.UnderWay(url) })
+		}
 		return err
 	})
 	if err != nil {
@@ -165,12 +161,7 @@ func compact(ctx context.Context, c interface {
 func (e *Engine) note(at journal.Position, marks []store.Mark) note {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, m := range e.marks {
-		if _, open := store.Find(marks, m.Name); !open {
-			marks = append(marks, m)
-		}
-	}
-	n := note{Version: noteVersion, Position: at, Marks: marks, Stats: e.stats.Lasting(), Sums: e.stats.Sums(), Roots: slices.Clone(e.roots),
+	n := note{Version: noteVersion, Position: at, Marks: e.allMarks(marks), Stats: e.stats.Lasting(), Sums: e.stats.Sums(), Lists: e.fed.marks(),
 		Asked: e.asked}
 	n.Settled = slices.Collect(maps.Keys(e.settled))
 	n.Told = slices.Collect(maps.Keys(e.told))
@@ -207,7 +198,11 @@ func (e *Engine) release(decided []seen.Decided) error {
 	if err := e.forsakeLost(b.found); err != nil {
 		return err
 	}
-	return e.committer.commit()
+	at, err := e.committer.commitTo()
+	if err == nil && e.db != nil {
+		e.db.Rely(uint64(at))
+	}
+	return err
 }
 
 // keepUp makes checkpoints when they are due, until the context ends.

@@ -321,7 +321,9 @@ func (d *decoder) items(p *parcel, host string, n int) (items []frontier.Item) {
 		if p.weigh(d, len(it.URL)+len(it.From)+len(it.Seed)+len(it.Path)); d.err != nil {
 			return nil
 		}
-		items = append(items, it)
+		if isCanonical(host, it.URL) { // an earlier version may have let others in
+			items = append(items, it)
+		}
 		before = it
 	}
 	return items

@@ -41,13 +41,13 @@ func randomText(dice *rand.Rand, n int) string {
 func randomParcel(dice *rand.Rand, pack *packer) *parcel {
 	p := &parcel{}
 	for range dice.IntN(20) {
-		host := fmt.Sprintf("h%d.example:80", dice.IntN(100))
+		host := fmt.Sprintf("h%d.example:8080", dice.IntN(100))
 		c := clock{time.Duration(dice.IntN(1e6)) * time.Millisecond, time.Duration(dice.IntN(1e6)) * time.Millisecond}
 		if dice.IntN(2) == 0 {
 			a := arrived{host: host, clock: c}
 			pack.waiting(host, c)
 			for range dice.IntN(10) {
-				it := frontier.Item{URL: "http://u:p@" + host + "/" + randomText(dice, 300), From: randomText(dice, 5), Seed: randomText(dice, 5), Path: randomText(dice, 50),
+				it := frontier.Item{URL: "http://" + host + "/" + randomText(dice, 300), From: randomText(dice, 5), Seed: randomText(dice, 5), Path: randomText(dice, 50),
 					Depth: dice.Int32N(9), Kind: page.Kind(dice.IntN(5)), Redirects: uint8(dice.IntN(3)), Tries: uint8(dice.IntN(3)),
 					Root: dice.IntN(2) == 0, Told: dice.IntN(2) == 0, Recrawl: dice.IntN(2) == 0, Late: dice.IntN(2) == 0}
 				pack.item(&it)

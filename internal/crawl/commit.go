@@ -3,6 +3,7 @@ package crawl
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,7 @@ import (
 
 const (
 	commitBytes = 256 << 10 // of journal entries: a batch that is larger does not wait for its time
-	maxPending  = 64 << 20  // of entries that wait to be committed, before workers do
+	maxPending  = 64 << 20  // of entries that wait to be committed, where there is memory
 	keepPending = 4 << 20   // of a buffer that is used again
 )
 
@@ -24,6 +25,7 @@ type committer struct {
 	stores  []store.Store
 	journal journal.Journal
 	every   time.Duration
+	room    int // of entries that wait to be committed, before workers do
 	now     func() time.Time
 	extra   func(*encoder) // adds counts that are collected elsewhere, as they are when a batch is cut off
 
@@ -33,6 +35,7 @@ type committer struct {
 	one     sync.Mutex // held by the one who commits; taken before gate
 	mu      sync.Mutex // guards pending and idle
 	pending []byte
+	still   bool                  // files keep their names for a while; guarded by one
 	failed  error                 // of a commit: nothing more may follow it; guarded by one
 	torn    atomic.Pointer[error] // what was put last is only in part where it belongs: nothing more may be committed
 	since   atomic.Int64          // bytes journalled since the last drop
@@ -44,8 +47,8 @@ type committer struct {
 	full    chan struct{}
 }
 
-func newCommitter(p Parts, every time.Duration, now func() time.Time, extra func(*encoder)) *committer {
-	c := &committer{stores: p.Stores, journal: p.Journal, every: every, now: now, extra: extra,
+func newCommitter(p Parts, cfg Config, extra func(*encoder)) *committer {
+	c := &committer{stores: p.Stores, journal: p.Journal, every: cfg.Commit, now: cfg.Now, extra: extra, room: cfg.Shares.pending(),
 		marked: map[string]int64{}, full: make(chan struct{}, 1), idle: true}
 	c.drained = sync.NewCond(&c.mu)
 	return c
@@ -85,7 +88,7 @@ func (c *committer) put(rec *page.Record, skips []page.Skip, finish func() []byt
 func (c *committer) waitForRoom() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.pending) > maxPending && !c.idle {
+	for len(c.pending) > c.room && !c.idle {
 		c.drained.Wait()
 	}
 }
@@ -149,6 +152,16 @@ func (c *committer) commit() error {
 	return err
 }
 
+// commitTo makes durable all that was put so far, and returns the journal's position behind it.
+func (c *committer) commitTo() (journal.Position, error) {
+	if err := c.commit(); err != nil {
+		return 0, err
+	}
+	c.one.Lock()
+	defer c.one.Unlock()
+	return c.journal.End(), nil
+}
+
 // pause commits, and calls f while nothing is put, with the journal's position and the files' lengths.
 func (c *committer) pause(f func(at journal.Position, marks []store.Mark) error) error {
 	c.one.Lock()
@@ -198,6 +211,9 @@ func (c *committer) write(batch []byte, marks []store.Mark) error {
 		return fmt.Errorf("write the journal: %w", err)
 	}
 	c.since.Add(int64(len(batch)))
+	if c.still {
+		return nil // the next commit does it
+	}
 	for _, s := range c.stores {
 		if err := s.Settle(); err != nil {
 			return fmt.Errorf("close a record file: %w", err)
@@ -236,6 +252,17 @@ func (c *committer) cutAlone() (batch []byte, marks []store.Mark, err error) {
 
 func (c *committer) changed(marks []store.Mark) bool {
 	return slices.ContainsFunc(marks, func(m store.Mark) bool { return c.marked[m.Name] != m.Length })
+}
+
+// withClosed adds the lengths of the files that were closed since the run began. It is called with one held.
+func (c *committer) withClosed(marks []store.Mark) []store.Mark {
+	all := slices.Clone(marks)
+	for _, name := range slices.Sorted(maps.Keys(c.marked)) {
+		if _, open := store.Find(marks, name); !open {
+			all = append(all, store.Mark{Name: name, Length: c.marked[name]})
+		}
+	}
+	return all
 }
 
 // withMarks adds the marks that have changed, and keeps the buffer for the batch after the next.

@@ -19,7 +19,7 @@ func TestNothingFollowsAFailedCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCommitter(Parts{Journal: j}, time.Second, time.Now, func(*encoder) {})
+	c := newCommitter(Parts{Journal: j}, Config{Commit: time.Second, Now: time.Now}.withDefaults(), func(*encoder) {})
 	commit := func(b byte) error {
 		if err := c.put(nil, nil, func() []byte { return bytes.Repeat([]byte{b}, 16) }); err != nil {
 			t.Fatal(err)

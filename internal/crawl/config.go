@@ -33,6 +33,9 @@ type Config struct {
 	MaxRedirects int        // in a row; 10
 	PagesPerHost int64      // 0: without limit
 
+	Patience   time.Duration // how long a host that has answered may be out of reach until it is given up; 2m, negative: no time
+	OutageWait time.Duration // how long the crawl waits when it is cut off from the web; then Run ends with ErrCutOff. 0: without end
+
 	Pages int64         // stop after so many pages; 0: without limit
 	Bytes int64         // stop after so many bytes over the wire
 	Time  time.Duration // stop after so long
@@ -47,6 +50,7 @@ type Config struct {
 	Checkpoint int64               // bytes of journal after which the next checkpoint is made; 64 MiB
 	Outbox     int64               // bytes of links for other nodes, beyond which no new URL is taken; 64 MiB
 	Links      member.OutboxConfig // how they go there; its First is not used
+	Shares     Shares              // memory for pages under way; 1 GiB
 	Stay       bool                // do not end when nothing waits; see Engine.Finish
 	DecodeAll  bool                // take the content coding off every body, not only off those that are read for links
 	Now        func() time.Time
@@ -54,6 +58,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Tries = orDefault(c.Tries, 3)
+	c.Patience = orDefault(c.Patience, 2*time.Minute)
 	c.MaxRedirects = orDefault(c.MaxRedirects, 10)
 	c.MaxSitemap = orDefault(c.MaxSitemap, 50<<20)
 	c.Grace = orDefault(c.Grace, 5*time.Second)
@@ -61,6 +66,7 @@ func (c Config) withDefaults() Config {
 	c.Checkpoint = orDefault(c.Checkpoint, 64<<20)
 	c.Outbox = orDefault(c.Outbox, 64<<20)
 	c.Commit = orDefault(c.Commit, 50*time.Millisecond)
+	c.Shares = orDefault(c.Shares, defaultShares)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -82,7 +88,7 @@ type Fetcher interface {
 	Allow(host string)
 }
 
-// A Parser reads a response into a page. Each worker has its own.
+// A Parser reads a response into a page, and says by Page.Cut if its room is too small. Each worker has its own.
 type Parser interface {
 	Parse(resp *page.Response, pg *page.Page) error
 	ParseList(resp *page.Response, pg *page.Page) error // of what was named as a sitemap
@@ -115,11 +121,14 @@ type Views struct {
 type Parts struct {
 	Asides    *Asides  // may be nil: what was set aside is not written down then
 	Answers   *Answers // may be nil, likewise: what robots.txt files said
+	Roots     *Roots   // may be nil, likewise: what the crawl's seeds are
+	Seeds     SeedList // may be nil: more seeds than those that Run is given
+	NoSecrets bool     // the Fetcher has nothing that is for the seeds' servers alone
 	Robots    *robots.Cache
 	Scope     *weburl.Scope
 	Block     *BlockList // may be nil
 	Fetcher   Fetcher
-	NewParser func() Parser
+	NewParser func(room int64) Parser                                  // which reads up to so much of a body, and has room for as much of its links
 	Text      func(*page.Response, *page.Page) (*page.MainText, error) // gives a page's main text; nil if nobody asked for texts
 	Stores    []store.Store
 	Journal   journal.Journal

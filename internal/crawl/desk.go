@@ -1,39 +1,49 @@
 package crawl
 
 import (
-	"runtime"
+	"context"
 	"sync"
+	"sync/atomic"
 
 	"kumo/internal/page"
 )
 
 // Most workers wait for a server. What it takes to receive an answer they get when one begins to come, and what it takes to read it when a
 // processor is free: a thousand at work need little more memory than ten.
+//
+// Memory is never held for what a server may still send: an answer that outgrows its share is on the disk until it is read. Who reads holds a
+// place, and needs nothing but processors and disks to finish; so who waits for one gets it. A page for which an ordinary place is too small is
+// read again from its beginning at a large one, of which there are few, and its first place is free meanwhile: pages that are large wait
+// for each other, small ones do not wait for them.
 
 // A desk is where answers are read, one after the other.
 type desk struct {
 	parser Parser
 	page   page.Page
 	body   []byte
+	room   int64 // bytes of a body without its content coding that are read
+	large  bool
 }
 
 // An office has the desks, and the room for answers that come.
 type office struct {
-	newParser func() Parser
+	newParser func(room int64) Parser
+	shares    Shares
 	places    chan struct{} // held by who sits at a desk
+	large     chan *desk    // that nobody sits at; nil for one that was not used yet
+	waiting   atomic.Int32  // for a large one
 
 	mu    sync.Mutex
 	desks []*desk        // free ones; the last was used last
 	rooms []page.Buffers // the same
 }
 
-const (
-	desksPerProcessor = 4   // readers wait for locks and disks at times
-	maxRooms          = 128 // at rest
-)
-
-func newOffice(newParser func() Parser) *office {
-	return &office{newParser: newParser, places: make(chan struct{}, desksPerProcessor*runtime.GOMAXPROCS(0))}
+func newOffice(newParser func(room int64) Parser, s Shares) *office {
+	o := &office{newParser: newParser, shares: s, places: make(chan struct{}, s.desks()), large: make(chan *desk, s.largeDesks())}
+	for range cap(o.large) {
+		o.large <- nil
+	}
+	return o
 }
 
 // receive makes room for an answer.
@@ -52,16 +62,44 @@ func (w *worker) receive() {
 func (w *worker) sit() {
 	o := w.office
 	o.places <- struct{}{}
+	w.seated = true
 	o.mu.Lock()
 	if last := len(o.desks) - 1; last >= 0 {
 		w.desk, o.desks = o.desks[last], o.desks[:last]
 	}
 	o.mu.Unlock()
 	if w.desk == nil {
-		w.desk = &desk{parser: o.newParser()}
+		room := o.shares.DeskRoom()
+		w.desk = &desk{parser: o.newParser(room), room: room}
 	}
+	w.resp.Buffers.Body = w.body
+}
+
+// move leaves the ordinary desk, and waits for a large one. It reports false if ctx ends before there is one.
+func (w *worker) move(ctx context.Context) bool {
+	o := w.office
+	w.clear()
+	w.stand()
+	o.waiting.Add(1)
+	defer o.waiting.Add(-1)
+	var d *desk
+	select {
+	case d = <-o.large:
+	case <-ctx.Done():
+		return false
+	}
+	if d == nil {
+		room := o.shares.largeRoom()
+		d = &desk{parser: o.newParser(room), room: room, large: true}
+	}
+	if d.body == nil {
+		d.body = make([]byte, 0, d.room+1<<10) // it would grow to that, and take more than twice as much on the way
+	}
+	w.desk = d
+	o.places <- struct{}{}
 	w.seated = true
 	w.resp.Buffers.Body = w.body
+	return true
 }
 
 // stand leaves the place at a desk, but not yet what lies on it: what follows may take its time without a processor.
@@ -72,31 +110,47 @@ func (w *worker) stand() {
 	}
 }
 
+// clear gives the desk back.
+func (w *worker) clear() {
+	d, o := w.desk, w.office
+	if d == nil {
+		return
+	}
+	w.desk = nil
+	d.body, w.resp.Buffers.Body, w.resp.Body = w.resp.Buffers.Body, nil, nil
+	if cap(d.page.Links) > maxKept {
+		d.page.Links = nil
+	}
+	if d.large {
+		if o.waiting.Load() == 0 {
+			d = nil // it is long until the next
+		}
+		o.large <- d
+		return
+	}
+	if cap(d.body) > maxBody {
+		d.body = nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.desks) < cap(o.places) {
+		o.desks = append(o.desks, d)
+	}
+}
+
 // rise gives back what the visit has used.
 func (w *worker) rise() {
+	w.clear()
+	w.stand()
 	o, room := w.office, w.resp.Buffers
-	if w.desk != nil {
-		w.body, room.Body = room.Body, nil
-		if cap(w.body) > maxBody {
-			w.body = nil
-		}
-		if cap(w.page.Links) > maxKept {
-			w.page.Links = nil
-		}
-	}
 	room.Empty()
 	w.resp = page.Response{Buffers: page.Buffers{Request: room.Request}}
 	room.Request = nil
 	o.mu.Lock()
-	if cap(room.Raw) > 0 && len(o.rooms) < maxRooms {
+	defer o.mu.Unlock()
+	if cap(room.Raw) > 0 && len(o.rooms) < o.shares.rooms() {
 		o.rooms = append(o.rooms, room)
 	}
-	if w.desk != nil && len(o.desks) < cap(o.places) {
-		o.desks = append(o.desks, w.desk)
-	}
-	o.mu.Unlock()
-	w.desk = nil
-	w.stand()
 }
 
 // maxBody is how large a body's buffer may be that is used again.

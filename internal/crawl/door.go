@@ -26,6 +26,7 @@ type batch struct {
 
 	foreign bool // the links come from elsewhere: each has the path of its page, and its payload
 	routed  bool // nothing of it goes to other nodes
+	rooted  bool // its roots are kept already
 
 	found   []candidate // new, to be fetched
 	skips   []page.Skip // new, left out for good
@@ -54,7 +55,7 @@ func (b *batch) reset() {
 	b.cands, b.found, b.skips, b.asides = b.cands[:0], b.found[:0], b.skips[:0], b.asides[:0]
 	b.urls, b.news, b.offs, b.links, b.entries.b = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.b[:0]
 	b.path, b.settles, b.plan, b.payloads = "", "", seen.Meta{}, b.payloads[:0]
-	b.foreign, b.routed = false, false
+	b.foreign, b.routed, b.rooted = false, false, false
 }
 
 // pathOf is the path of the page that has a candidate's link.
@@ -106,13 +107,16 @@ func (e *Engine) rewritten(it *frontier.Item, kind page.Kind, u weburl.URL) webu
 func (e *Engine) addSeeds(b *batch, seeds []weburl.URL) {
 	for _, u := range seeds {
 		url := u.String()
-		e.consider(b, u, frontier.Item{URL: url, Seed: url, Kind: page.Seed, Root: true}, "", "")
+		e.consider(b, u, seedItem(url), "", "")
 	}
 }
 
 // consider judges one link. A rule about the link that its page has is told with why it says so, "" if it does not. What is off
 // the crawl's hosts ends here.
 func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item, rule, why string) {
+	if !u.Web() {
+		return // mailto:, data: and the like are nobody's to fetch
+	}
 	v := e.judge(u, &it)
 	if v.rule == "" && why != "" {
 		v = aside(rule, why)
@@ -153,7 +157,11 @@ func (e *Engine) sort(b *batch, c *candidate, path string) {
 		return
 	}
 	c.item.Path = e.path(path, c.item.Kind)
-	b.entries.found(c.host, &c.item)
+	if c.item.Root && c.item == seedItem(c.item.URL) {
+		b.entries.seed(c.item.URL)
+	} else {
+		b.entries.found(c.host, &c.item)
+	}
 	b.found = append(b.found, *c)
 }
 

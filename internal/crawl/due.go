@@ -30,7 +30,7 @@ const (
 
 // keepDue hands what is due to the frontier: once, or again and again until the context ends.
 func (e *Engine) keepDue(ctx context.Context) error {
-	if e.db == nil || !e.cfg.Recrawl.on() {
+	if e.db == nil || !e.cfg.Recrawl.on() || !e.fed.scoped(ctx) {
 		return nil
 	}
 	for {
@@ -90,7 +90,7 @@ func (e *Engine) requeue(ctx context.Context) (next time.Time, err error) {
 		next = earlier(next, m.Due)
 		return false
 	}
-	again := requeuing{Engine: e, roots: e.rootURLs(), now: now}
+	again := requeuing{Engine: e, now: now}
 	for entry, err := range e.db.Visited(like) {
 		if err == nil {
 			err = context.Cause(ctx)
@@ -124,17 +124,16 @@ func earlier(a, b time.Time) time.Time {
 // A requeuing collects what is due.
 type requeuing struct {
 	*Engine
-	roots map[string]bool
-	now   time.Time
-	due   []candidate
+	now time.Time
+	due []candidate
 }
 
 func (r *requeuing) add(entry *seen.Entry) error {
 	u, err := weburl.Parse(entry.URL)
-	if err != nil {
-		return nil // it was visited, so it was one
+	if err != nil || !u.Web() {
+		return nil //nolint:nilerr // it was visited, so it was one
 	}
-	it := frontier.Item{URL: entry.URL, Depth: entry.Depth, Kind: page.Kind(entry.Kind), Root: r.roots[entry.URL], Recrawl: true}
+	it := frontier.Item{URL: entry.URL, Depth: entry.Depth, Kind: page.Kind(entry.Kind), Root: r.isRoot.Has(entry.URL), Recrawl: true}
 	if it.Kind == page.Seed && !it.Root {
 		it.Kind = page.Anchor
 	}
@@ -177,15 +176,4 @@ func (r *requeuing) flush() error {
 	lost := r.due
 	r.due = nil
 	return r.forsakeLost(lost)
-}
-
-// rootURLs are the crawl's roots.
-func (e *Engine) rootURLs() map[string]bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	all := make(map[string]bool, len(e.roots))
-	for i := range e.roots {
-		all[e.roots[i].URL] = true
-	}
-	return all
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
+	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/member"
 	"kumo/internal/page"
@@ -41,7 +42,9 @@ type Engine struct {
 	block     *BlockList
 	fetcher   Fetcher
 	office    *office
+	decoder   *fetch.Decoder
 	shift     shift
+	line      *line
 	text      func(*page.Response, *page.Page) (*page.MainText, error)
 	stats     *stats.Counter
 	listener  Listener
@@ -50,7 +53,8 @@ type Engine struct {
 	limiter   *rate.Limiter
 	archive   bool
 	schedule  schedule
-	trusted   trust // hosts of seeds: secrets may be sent there
+	tries     atomic.Int64 // visits that a URL gets before it has failed
+	trusted   *weburl.Set  // origins of seeds: secrets may be sent there; nil if there are none
 
 	router  Router  // nil: all hosts are this node's
 	out     *outbox // nil without a router
@@ -65,19 +69,23 @@ type Engine struct {
 	bytes   atomic.Int64 // over the wire, all runs
 	anyLost atomic.Bool  // whether lost has any
 
-	broken    error // of what earlier runs have left
+	refused   int        // URLs of earlier runs
+	stuck     stuckTally // of keepMoving
+	broken    error      // of what earlier runs have left
 	salt      maphash.Seed
 	undecided atomic.Int64 // URLs that wait in memory for a merge
 	space     space
 	stop      context.CancelCauseFunc
 
-	checking sync.Mutex      // held by the one who makes a checkpoint
-	isRoot   map[string]bool // of roots; nil until somebody asks; guarded by mu
-	finished bool            // a run that stays is to end; guarded by mu
-	asked    int64           // how much of the file of set-aside URLs has been written down
-	unsaid   []candidate     // left out, and what is to be said of that before a run
-	marks    []store.Mark    // of all record files as the run found them, those of stores that are not open now among them
-	roots    []frontier.Item // seeds, and where they redirect to; appended to with mu held
+	checking sync.Mutex    // held by the one who makes a checkpoint, or a snapshot
+	ending   chan struct{} // closed when the run comes to its last checkpoint
+	finished bool          // a run that stays is to end; guarded by mu
+	asked    int64         // how much of the file of set-aside URLs has been written down
+	unsaid   []candidate   // left out, and what is to be said of that before a run
+	marks    []store.Mark  // of all record files as the run found them, those of stores that are not open now among them
+	roots    *Roots        // seeds, and where they redirect to
+	isRoot   *weburl.Set   // those, by the crawl's rules; nil where all are new and nobody will ask
+	fed      *feed         // the list of seeds of this run
 
 	mu        sync.Mutex      // guards all below
 	settled   map[string]bool // URLs whose end is journalled, and whose visit is not given back yet
@@ -91,6 +99,7 @@ type Engine struct {
 	visits    map[*worker]visiting      // under way, where hosts may be other nodes'
 	standings *recent[uint64, standing] // of origins that failed lately
 	lost      *losses
+	reach     Reach
 }
 
 // New makes an engine that goes on from a state.
@@ -98,23 +107,30 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
 		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, answers: p.Answers, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
-		office: newOffice(p.NewParser), text: p.Text, stats: s.Stats, listener: p.Listener,
+		trusted: weburl.NewSet(), office: newOffice(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
+		text: p.Text, stats: s.Stats, listener: p.Listener,
 		quota: newQuota(cfg, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), router: p.Router, newRoot: p.NewRoot, arrived: p.Arrived,
 		shelf: s.views.Shelf, settled: map[string]bool{}, told: s.toldOf, offs: map[string]int64{}, lost: newLosses(),
 		shared: newRecent[string, string](maxShared), wanted: newRecent[uint64, bool](maxWanted), listed: newRecent[uint64, int32](maxListed),
 		standings: newRecent[uint64, standing](maxStandings), salt: maphash.MakeSeed(),
 	}
-	e.archive, e.schedule = p.Archive, newSchedule()
+	e.tries.Store(int64(cfg.Tries))
+	e.archive, e.schedule, e.ending = p.Archive, newSchedule(), make(chan struct{})
+	e.line = newLine(p.Fetcher, cfg.OutageWait)
 	e.putOffs = newPutOffs()
 	e.hand.arrivals = s.arrivals.copy()
 	e.db, _ = e.seen.(*seen.DB)
-	e.asked, e.roots, e.marks = s.askedTo, s.roots, s.Marks
+	e.asked, e.roots, e.marks, e.refused = s.askedTo, p.Roots, s.Marks, s.refused
+	if e.fed = newFeed(p.Seeds, s.lists); p.NoSecrets {
+		e.trusted = nil
+	}
+	e.knowRoots()
 	e.undecided.Store(int64(len(s.undecided)))
 	if e.space.free = p.Free; p.Free != nil {
 		e.space.least = cfg.MinFree
 	}
 	e.bytes.Store(s.Stats.Totals().Bytes)
-	e.committer = newCommitter(p, cfg.Commit, cfg.Now, e.journalCounts)
+	e.committer = newCommitter(p, cfg, e.journalCounts)
 	if e.router != nil {
 		e.out = newOutbox(cfg, s)
 	} else if len(s.outbox) > 0 {
@@ -131,14 +147,11 @@ func newLimiter(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond/10))))
 }
 
-// restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full delay again: nobody knows when their last request was. Where
-// the rules may have made another host of a seed's, only Run's seeds, as the user wrote them, are trusted.
+// restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full delay again: nobody
+// knows when their last request was.
 func (e *Engine) restore(s *State) error {
-	asWritten := e.asWritten()
-	for _, it := range s.roots {
-		if u, err := weburl.Parse(it.URL); err == nil {
-			e.admit(u, it.Kind == page.Seed && asWritten)
-		}
+	if err := e.recallRoots(); err != nil {
+		return err
 	}
 	e.rules.Each(func(origin string, r *robots.Rules) { // of hosts that no checkpoint knows
 		if delay, asked := r.Delay(); asked {
@@ -146,18 +159,23 @@ func (e *Engine) restore(s *State) error {
 			e.frontier.Restore(hostOf(origin))
 		}
 	})
+	var decided encoder
 	for _, w := range s.queue() {
 		host := e.intern(w.host)
 		w.item.Path = e.intern(w.item.Path)
+		if s.guessed[w.item.URL] { // or else the next process may decide it again, with the frontier having it from this one
+			decided.found(host, &w.item)
+		}
 		e.frontier.Restore(host, w.item)
 	}
+	e.committer.enqueue(decided.b)
 	err := s.shelved(func(host string, it frontier.Item) error {
 		it.Path = e.intern(it.Path)
 		e.frontier.Restore(e.intern(host), it)
 		return nil
 	})
 	e.unsaid = slices.SortedFunc(maps.Values(s.unsaid), func(a, b candidate) int { return strings.Compare(a.item.URL, b.item.URL) })
-	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf, s.outbox, s.isRoot = nil, nil, nil, nil, nil, 0, nil, nil // they are large, and the state may live on
+	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf, s.outbox = nil, nil, nil, nil, nil, 0, nil // they are large, and the state may live on
 	return err
 }
 
@@ -167,9 +185,11 @@ func (e *Engine) admit(u weburl.URL, seed bool) {
 	if !seed {
 		return
 	}
-	e.trusted.add(u.Origin())
-	if secure, err := weburl.Parse("https://" + u.Host()); err == nil {
-		e.trusted.add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
+	if e.trusted != nil {
+		e.trusted.Add(u.Origin())
+		if secure, err := weburl.Parse("https://" + u.Host()); err == nil {
+			e.trusted.Add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
+		}
 	}
 	if namesAddress(u.Hostname()) {
 		e.fetcher.Allow(u.Host())
@@ -201,7 +221,9 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	if err := e.takeLeft(); err != nil {
 		return err
 	}
-	e.tellRoots()
+	if err := e.tellRoots(); err != nil {
+		return err
+	}
 	if err := e.seed(seeds); err != nil {
 		return err
 	}
@@ -210,7 +232,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	}
 	e.stopAtLimits()
 	if e.space.least > 0 {
-		if err := e.space.look(e.listener); err != nil {
+		if err := e.space.look(e.cfg.Now(), e.listener); err != nil {
 			return err
 		}
 	}
@@ -223,12 +245,15 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 // end makes the last commit. It returns why the run stopped, nil when nothing waits.
 func (e *Engine) end(ctx, handing context.Context) error {
 	stopped := context.Cause(handing)
-	if errors.Is(stopped, ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.wavers() {
+	if errors.Is(stopped, ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.wavers() && e.fed.ended() {
 		stopped = nil // the limit was just enough
 	}
 	if stopped == nil {
-		if err := e.writeAsides(); err != nil {
-			return err
+		if err := e.writeAsides(handing); err != nil {
+			if handing.Err() == nil {
+				return err
+			}
+			stopped = context.Cause(handing) // the next run goes on with it
 		}
 	}
 	if err := e.lastCheckpoint(ctx); err != nil {
@@ -237,12 +262,16 @@ func (e *Engine) end(ctx, handing context.Context) error {
 	if err := e.committer.close(); err != nil {
 		return err
 	}
+	if stopped == nil {
+		return e.stuck.err()
+	}
 	return stopped
 }
 
 // lastCheckpoint lets the next run begin soon. Who has stopped the run does not wait for it longer than for requests under way: what is
 // not in a checkpoint is in the journal.
 func (e *Engine) lastCheckpoint(ctx context.Context) error {
+	close(e.ending) // a snapshot does not keep it waiting
 	if ctx.Err() != nil {
 		patient, done := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.Grace)
 		defer done()
@@ -260,9 +289,20 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	committing, done := context.WithCancel(context.WithoutCancel(handing))
 	defer done()
 	all, _ := errgroup.WithContext(fetching)
-	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.keepDue, e.keepDeciding, e.committer.run} {
+	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.keepDue, e.keepDeciding, e.keepMoving, e.keepLine, e.committer.run} {
 		all.Go(func() error {
 			err := watch(committing)
+			if err != nil {
+				e.stop(err)
+			}
+			return err
+		})
+	}
+	feeding, enough := context.WithCancel(handing)
+	defer enough()
+	for _, take := range []func(context.Context) error{e.admitList, e.feed} {
+		all.Go(func() error {
+			err := take(feeding)
 			if err != nil {
 				e.stop(err)
 			}
@@ -287,6 +327,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 		}
 	}
 	done()
+	enough()
 	if failed := all.Wait(); err == nil {
 		err = failed
 	}
@@ -379,7 +420,13 @@ func (e *Engine) seed(seeds []weburl.URL) error {
 	for i, u := range seeds {
 		known[i] = e.admitSeed(u)
 	}
-	return e.takeSeeds(known)
+	for from := 0; from < len(seeds); from += maxKept {
+		to := min(from+maxKept, len(seeds))
+		if err := e.takeSeeds(seeds[from:to], known[from:to], nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // admitSeed takes a seed into scope, and returns it as the crawl's rules have it.
@@ -388,22 +435,6 @@ func (e *Engine) admitSeed(u weburl.URL) weburl.URL {
 	e.admit(u, true)
 	e.scope.AddSeed(known) // without the trust: it may be another host than the user named
 	return known
-}
-
-func (e *Engine) takeSeeds(known []weburl.URL) error {
-	for part := range slices.Chunk(known, maxKept) {
-		var b batch
-		e.addSeeds(&b, part)
-		if err := e.take(&b, nil, nil); err != nil {
-			return err
-		}
-		if e.cfg.IgnoreRobots && e.cfg.Sitemaps == SitemapsGuessed {
-			if err := e.guessSitemaps(part); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // journalCounts journals what has been counted since the last commit and follows from no other entry.

@@ -35,7 +35,8 @@ const (
 	entryTime  = 'c' // when what follows was put
 	entryBound = 'b' // a link is bound for another node
 	entryTaken = 'k' // links that were bound for other nodes have come there
-	entryRoot  = 'R' // a root of the crawl that is not fetched here, or not yet
+	entrySeed  = 'S' // a seed entered the frontier
+	entryList  = 'L' // how far a list of seeds was taken in
 
 	entryCame    = 'h' // a chunk of a transfer of hosts to this node
 	entryMerged  = 'H' // the same, of hosts some of which this node has
@@ -202,6 +203,11 @@ func (e *encoder) done(v *done) {
 	e.string(v.ref.ID)
 	if v.ref.ID != "" {
 		e.int(v.ref.Time.UnixMicro())
+		if chunked := v.ref.Chunked != [20]byte{}; chunked {
+			e.string(string(v.ref.Chunked[:]))
+		} else {
+			e.string("")
+		}
 	}
 }
 
@@ -221,6 +227,7 @@ func (d *decoder) done() (v done) {
 	}
 	if v.ref.ID = d.string(); v.ref.ID != "" {
 		v.ref.URL, v.ref.Time = v.url, time.UnixMicro(d.int()).UTC()
+		copy(v.ref.Chunked[:], d.string())
 	}
 	return v
 }
@@ -324,15 +331,19 @@ func (e *encoder) taken(first, last uint64) {
 	e.int(int64(last))
 }
 
-func (e *encoder) root(it *frontier.Item) {
-	e.kind(entryRoot)
-	e.string(it.URL)
-	e.string(it.Seed)
-	e.int(int64(it.Kind))
+// seed is found for a seed as it comes from the user: there may be millions, and all follows from the URL.
+func (e *encoder) seed(url string) {
+	e.kind(entrySeed)
+	e.string(url)
 }
 
-func (d *decoder) root() frontier.Item {
-	return frontier.Item{URL: d.string(), Seed: d.string(), Kind: page.Kind(d.int()), Root: true}
+func (d *decoder) seed() (host string, it frontier.Item) {
+	url := d.string()
+	return hostOfURL(url), seedItem(url)
+}
+
+func seedItem(url string) frontier.Item {
+	return frontier.Item{URL: url, Seed: url, Kind: page.Seed, Root: true}
 }
 
 // A reader is told the entries of a batch.
@@ -355,7 +366,7 @@ type reader interface {
 	due(url string, m seen.Meta)
 	bound(number uint64, link string)
 	taken(first, last uint64)
-	root(it frontier.Item)
+	list(m ListMark)
 	came(c came)
 	dropped(t member.Transfer)
 	forgot(hosts []string)
@@ -400,8 +411,10 @@ func read(batch []byte, r reader) error {
 			r.bound(uint64(d.int()), d.string())
 		case entryTaken:
 			r.taken(uint64(d.int()), uint64(d.int()))
-		case entryRoot:
-			r.root(d.root())
+		case entrySeed:
+			r.found(d.seed())
+		case entryList:
+			r.list(d.list())
 		case entryCame:
 			r.came(d.came())
 		case entryMerged:

@@ -36,7 +36,7 @@ func (s *script) again(host string, it frontier.Item, queued time.Time) {
 }
 func (s *script) bound(n uint64, link string) { *s = append(*s, "bound", n, link) }
 func (s *script) taken(first, last uint64)    { *s = append(*s, "taken", first, last) }
-func (s *script) root(it frontier.Item)       { *s = append(*s, "root", it) }
+func (s *script) list(m ListMark)             { *s = append(*s, m) }
 func (s *script) came(c came)                 { *s = append(*s, c) }
 func (s *script) dropped(t member.Transfer)   { *s = append(*s, "dropped", t) }
 func (s *script) forgot(hosts []string)       { *s = append(*s, "forgot", hosts) }
@@ -72,10 +72,11 @@ func sampleBatch() ([]byte, script) {
 	again := frontier.Item{URL: "http://h/", Depth: 3, Kind: page.Sitemap, Root: true, Recrawl: true}
 	e.again("h", &again, due)
 	e.due("http://h/", &seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9})
-	root := frontier.Item{URL: "http://i/", Seed: "http://j/", Kind: page.Redirect, Root: true}
+	list := ListMark{Digest: "sha256:1", Name: "seeds.txt", Seeds: 9, Taken: 3, Offset: 1 << 40, Done: true}
 	e.bound(8, "link")
 	e.taken(3, 1<<63-1)
-	e.root(&root)
+	e.list(&list)
+	e.seed("http://i.test:8080/x")
 	t := member.Transfer{From: "a~1", To: "b~2", Epoch: 7, Attempt: 9}
 	chunk := came{transfer: t, seq: 3, last: true, data: "chunk"}
 	merged := chunk
@@ -89,7 +90,7 @@ func sampleBatch() ([]byte, script) {
 	e.time(due)
 	return e.b, script{"a", it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/", int32(2),
 		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked", int64(7), "again", "h", again, due,
-		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, "bound", uint64(8), "link", "taken", uint64(3), uint64(1<<63 - 1), "root", root,
+		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, "bound", uint64(8), "link", "taken", uint64(3), uint64(1<<63 - 1), list, "i.test:8080", seedItem("http://i.test:8080/x"),
 		chunk, merged, "dropped", t, "forgot", []string{"a", "ab", "b"}, "went", []member.Transfer{t, t}, "epoch", uint64(6), due.Local()}
 }
 

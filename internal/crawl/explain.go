@@ -64,7 +64,11 @@ func (e *Engine) Explain(url string) (*Explanation, error) {
 
 // explainRules judges a link to the URL as if a seed had it.
 func (e *Engine) explainRules(x *Explanation) {
-	v := e.judge(x.URL, &frontier.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: 1})
+	it := frontier.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: 1}
+	if state, depth, err := e.seen.Look(it.URL); err == nil && state != seen.Unknown {
+		it.Depth = depth
+	}
+	v := e.judge(x.URL, &it)
 	x.Rule, x.Why, x.In = v.rule, v.why, v.rule == ""
 	if x.In {
 		x.Rule, x.Why = "scope", e.scope.Judge(x.URL).Rule

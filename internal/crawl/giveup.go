@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"strings"
-	"time"
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
@@ -15,7 +14,7 @@ import (
 // How much in a row an origin may do before it is given up. It is the origin and not the host that is given up: where nothing
 // answers at https, http may be well.
 const (
-	maxRefusals  = 3  // could not be connected to, or not by TLS
+	maxRefusals  = 3  // could not be connected to, or not by TLS; where it had answered, also for as long as Config.Patience
 	maxSilences  = 10 // connected, but gave no answer: one URL, or a few, may be at fault
 	maxThrottles = 10 // answered that it wants to be left alone
 )
@@ -32,8 +31,43 @@ func (e *Engine) hash(name string) uint64 { return maphash.String(e.salt, name) 
 
 // A standing is what an origin did in a row.
 type standing struct {
-	refusals, silences, throttles int
-	last                          time.Time // of the last event
+	refusals, silences, throttles uint16
+	answered                      bool  // before
+	since, last                   int64 // of the first event and the last, in Unix nanoseconds
+}
+
+func (e *Engine) standingOf(origin string) standing {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s, _ := e.standings.get(e.hash(origin))
+	return s
+}
+
+// answered notes that an origin has answered. The engine's lock is held.
+func (e *Engine) answered(origin string) {
+	h := e.hash(origin)
+	was, known := e.standings.get(h)
+	if fresh := (standing{answered: true}); !known || was != fresh {
+		e.standings.put(h, fresh)
+	}
+	if !was.answered {
+		e.reach.Answered++
+	}
+	e.line.worked(e.cfg.Now(), origin, h)
+}
+
+// A Reach is how many origins, a scheme and a host each, a run has reached, and not.
+type Reach struct {
+	Answered int64
+	GaveUp   int64 // given up
+	Fell     int64 // of these, had answered before
+}
+
+// Reach is what this run has reached so far.
+func (e *Engine) Reach() Reach {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reach
 }
 
 // judgeOrigin counts how a visit went for its origin and says whether that is too much. What was under way at the last event is
@@ -45,16 +79,20 @@ func (e *Engine) judgeOrigin(origin string, v *frontier.Visit, f fate) (lost, bo
 		return lost{}, false
 	}
 	if f.outcome == frontier.Answered {
-		e.standings.drop(e.hash(origin))
+		e.answered(origin)
 		return lost{}, false
 	}
 	s, _ := e.standings.get(e.hash(origin))
-	if v.Started.After(s.last) {
+	if v.Started.UnixNano() > s.last {
 		s.count(f)
-		s.last = e.cfg.Now()
+		s.last = e.cfg.Now().UnixNano()
+		if s.since == 0 {
+			s.since = s.last
+		}
 		e.standings.put(e.hash(origin), s)
 	}
 	switch {
+	case f.excused:
 	case s.refusals >= maxRefusals, s.silences >= maxSilences:
 		return lost{f.failure, f.detail}, true
 	case s.throttles >= maxThrottles:
@@ -104,8 +142,12 @@ func (e *Engine) giveUp(origin string, l lost) error {
 
 // takeAll takes what waits at an origin out of the frontier and onto the shelf, so that a checkpoint has it in one or the other.
 func (e *Engine) takeAll(host, origin string) (items []frontier.Item, err error) {
+	return e.takeMatching(host, func(it *frontier.Item) bool { return originOf(it.URL) == origin })
+}
+
+func (e *Engine) takeMatching(host string, match func(*frontier.Item) bool) (items []frontier.Item, err error) {
 	err = e.committer.within(func() error {
-		items = e.frontier.Take(host, func(it *frontier.Item) bool { return originOf(it.URL) == origin })
+		items = e.frontier.Take(host, match)
 		for i := range items {
 			it := &items[i]
 			it.Told = it.Told || e.endTold(it.URL)
@@ -137,7 +179,14 @@ func (e *Engine) setLost(origin string, l lost) bool {
 	if !e.lost.add(strings.Clone(origin), l) {
 		return false
 	}
+	if l.failure != page.Private { // that is the crawl's own rule, and no host's doing
+		e.reach.GaveUp++
+	}
+	if s, _ := e.standings.get(e.hash(origin)); s.answered {
+		e.reach.Fell++
+	}
 	e.standings.drop(e.hash(origin))
+	e.line.gone(e.hash(origin))
 	e.anyLost.Store(true)
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kumo/internal/frontier"
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/seen"
@@ -56,6 +57,7 @@ func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refus
 		if refuses {
 			refused = e.refuse(b)
 		}
+		b.dropStrange()
 		e.admitRoots(b)
 		if err := e.put(b, nil, nil); err != nil {
 			return err
@@ -79,7 +81,7 @@ func (e *Engine) refuse(b *batch) (refused []int) {
 	b.routed = true
 	kept := 0
 	for i := range b.cands {
-		if !e.ours(b.cands[i].host) {
+		if c := &b.cands[i]; frontier.Belongs(c.host, c.item.URL) && !e.ours(c.host) {
 			e.out.want(b.cands[i].host)
 			refused = append(refused, i)
 			continue

@@ -43,7 +43,7 @@ func inMemory(t testing.TB, j journal.Journal, r Router) *Engine {
 	}
 	m := &maze{asked: map[string][]int{}, answer: func(string, *page.Response) bool { return true }}
 	return New(Config{Depth: -1, IgnoreRobots: true, Stay: true}, Parts{Journal: j, Router: r, Scope: weburl.NewScope(weburl.ScopeAny),
-		Robots: robots.NewCache(robots.Config{}), Fetcher: &mazeClient{m, 0}, NewParser: func() Parser { return mazeParser{} }}, s)
+		Robots: robots.NewCache(robots.Config{}), Fetcher: &mazeClient{m, 0}, NewParser: func(int64) Parser { return mazeParser{} }}, s)
 }
 
 // linksTo is a batch of links to URLs.
@@ -226,7 +226,7 @@ func TestAVisitToAnothersHostDoesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := inMemory(t, memory.New(), mine)
 		e.listener.Skipped = func(s *page.Skip) { t.Errorf("left out: %+v", s) }
-		e.frontier.Push("other.test", frontier.Item{URL: "no URL"})
+		e.frontier.Push("other.test", frontier.Item{URL: "http://other.test/"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := e.Run(ctx, nil, 2); !errors.Is(err, context.DeadlineExceeded) || e.frontier.Counts().URLs != 1 {

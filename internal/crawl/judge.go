@@ -37,6 +37,9 @@ func (e *Engine) judge(u weburl.URL, it *frontier.Item) verdict {
 
 // judgeURL judges the URL itself, however it was met.
 func (e *Engine) judgeURL(u weburl.URL, it *frontier.Item) verdict {
+	if !u.Web() {
+		return verdict{rule: "scope", why: "not http or https", off: true}
+	}
 	if why := e.block.Match(u); why != "" {
 		return out("block", why)
 	}

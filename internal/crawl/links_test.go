@@ -234,7 +234,9 @@ func TestRootsComeToAllNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.tellRoots()
+		if err := e.tellRoots(); err != nil {
+			t.Fatal(err)
+		}
 		u, _ := weburl.Parse("http://" + far + "/3")
 		if !e.scope.Judge(u).In || !slices.Equal(n.roots, []string{"http://" + far + "/"}) {
 			t.Errorf("node %d: in scope %v, told %q", n.id, e.scope.Judge(u), n.roots)

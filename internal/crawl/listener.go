@@ -14,9 +14,12 @@ type Listener struct {
 	Skipped func(*page.Skip)                                 // it was left out
 	Slowed  func(host string, status int, ask time.Duration) // a host asked to be left alone; ask is its Retry-After
 	GaveUp  func(host, why string)                           // a host is given up
-	Paused  func(free uint64)                                // the disk has less room than it should: nothing is fetched
+	Paused  func(free uint64)                                // the disk has less room than it should: nothing is fetched; told once a minute
 	Resumed func(free uint64)                                // it has room again
 	Idle    func(next time.Time)                             // nothing waits; something is to be visited again then
+	CutOff  func(since time.Time, why string)                // nothing is reached any more: the crawl waits. Told again every minute
+	Back    func(after time.Duration, reached bool)          // it goes on: a host was reached, or it does not wait for those any longer
+	Scarce  func(why string)                                 // this machine has no socket for a connection; told once a minute at most
 }
 
 // Tee returns a listener that tells all of them, in order.
@@ -62,6 +65,21 @@ func Tee(ls ...Listener) Listener {
 				l.idle(next)
 			}
 		},
+		CutOff: func(since time.Time, why string) {
+			for _, l := range ls {
+				l.cutOff(since, why)
+			}
+		},
+		Back: func(after time.Duration, reached bool) {
+			for _, l := range ls {
+				l.back(after, reached)
+			}
+		},
+		Scarce: func(why string) {
+			for _, l := range ls {
+				l.scarce(why)
+			}
+		},
 	}
 }
 
@@ -104,6 +122,24 @@ func (l Listener) paused(free uint64) {
 func (l Listener) resumed(free uint64) {
 	if l.Resumed != nil {
 		l.Resumed(free)
+	}
+}
+
+func (l Listener) cutOff(since time.Time, why string) {
+	if l.CutOff != nil {
+		l.CutOff(since, why)
+	}
+}
+
+func (l Listener) back(after time.Duration, reached bool) {
+	if l.Back != nil {
+		l.Back(after, reached)
+	}
+}
+
+func (l Listener) scarce(why string) {
+	if l.Scarce != nil {
+		l.Scarce(why)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"kumo/internal/page"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
+	"kumo/internal/store"
 	"kumo/internal/strategy"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
@@ -271,13 +272,17 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 	if err != nil {
 		return nil, closeAll, err
 	}
+	roots, err := OpenRoots(disk, n.dir, state.Marks)
+	if err != nil {
+		return nil, closeAll, err
+	}
 	cfg := n.cfg
 	if n.tune != nil {
 		n.tune(&cfg)
 	}
 	return New(cfg, Parts{Journal: j, Robots: robots.NewCache(robots.Config{}), Scope: weburl.NewScope(n.mode), Router: n,
-		Fetcher: &mazeClient{n.maze, n.id}, NewParser: func() Parser { return mazeParser{} },
-		NewRoot: n.tell}, state), closeAll, nil
+		Fetcher: &mazeClient{n.maze, n.id}, NewParser: func(int64) Parser { return mazeParser{} },
+		NewRoot: n.tell, Roots: roots, Stores: []store.Store{roots}}, state), closeAll, nil
 }
 
 // tell tells all others of a root.

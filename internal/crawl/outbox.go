@@ -40,7 +40,9 @@ func newOutbox(cfg Config, s *State) *outbox {
 	o := &outbox{most: cfg.Outbox, box: member.NewOutbox(cfg.Links), depths: cfg.Depth >= 0,
 		sent: newRecent[[2]uint64, offer](maxSent), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 	for _, n := range s.boundNumbers() {
-		o.box.Restore(n, hostOfLink(s.outbox[n]), s.outbox[n])
+		if host := hostOfLink(s.outbox[n]); host != "" { // an earlier version may have kept links to no host
+			o.box.Restore(n, host, s.outbox[n])
+		}
 	}
 	o.weigh()
 	return o
@@ -92,8 +94,8 @@ func (e *Engine) divert(b *batch) {
 }
 
 func (o *outbox) put(e *Engine, b *batch, c *candidate) {
-	if c.item.Root && c.rule == "" {
-		e.divertRoot(&b.entries, c.item)
+	if c.item.Root && c.rule == "" && !b.rooted {
+		e.divertRoot(&c.item)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

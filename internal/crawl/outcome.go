@@ -18,6 +18,8 @@ type fate struct {
 	late    bool             // after the host's other URLs, as it may be at fault alone
 	outcome frontier.Outcome // for the host
 	ask     time.Duration    // Retry-After
+	own     bool             // it is this machine's fault, or its proxy's
+	excused bool             // and not to be held against the host
 	failure page.Failure
 	detail  string
 }
@@ -27,10 +29,10 @@ func (w *worker) judgeAnswer(it *frontier.Item, err error) fate {
 	if err != nil {
 		return w.judgeFailure(it, err)
 	}
-	more := int(it.Tries) < w.cfg.Tries
+	more := int(it.Tries) < w.mostTries()
 	switch s := w.resp.Status; {
 	case s == http.StatusTooManyRequests:
-		more = int(it.Tries) < max(w.cfg.Tries, maxThrottles)
+		more = int(it.Tries) < max(w.mostTries(), maxThrottles)
 		return fate{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
 	case s == http.StatusServiceUnavailable:
 		return fate{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
@@ -48,13 +50,13 @@ func (w *worker) judgeFailure(it *frontier.Item, err error) fate {
 	}
 	f := fate{outcome: frontier.Failed, failure: page.Internal, detail: err.Error()}
 	if fe, ok := errors.AsType[*fetch.Error](err); ok {
-		f.failure = fe.Failure
+		f.failure, f.own = fe.Failure, fe.OfLine()
 	}
 	if f.failure == page.Private {
 		f.outcome = frontier.NoRequest
 		return f
 	}
-	f.again = int(it.Tries) < w.cfg.Tries
+	f.again = int(it.Tries) < w.mostTries()
 	f.late = !f.failure.OfHost()
 	return f
 }
@@ -76,7 +78,7 @@ func (w *worker) retry(v *frontier.Visit, rec *page.Record, f fate) error {
 	w.giveBack(v)
 	if f.outcome != frontier.NoRequest {
 		rec.Failure, rec.Detail = f.failure, f.detail
-		w.stats.Retried(int64(len(w.resp.Raw)))
+		w.stats.Retried(w.resp.RawLen())
 		w.listener.retried(rec, f.ask)
 	}
 	if f.outcome == frontier.Throttled {

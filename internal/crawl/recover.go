@@ -30,14 +30,14 @@ type State struct {
 	left     map[string]int       // what left the shelf, or else the frontier's checkpoint, since; nil where nothing is on the shelf
 	offShelf map[string]bool      // what is in the shelf's file and left
 	onShelf  int                  // what is there and did not
+	refused  int                  // what waited, and nobody can fetch
 	toldOf   map[string]bool      // what earlier runs have said to have failed with its host
-	roots    []frontier.Item      // seeds, and where they redirect to
+	lists    []ListMark           // of seeds, and how far they were taken in
 	marks    map[string]int64
 	askedTo  int64
 
 	undecided []string // URLs that wait for a merge of seen
 
-	isRoot map[string]bool   // of roots; nil until it is needed
 	outbox map[uint64]string // links bound for other nodes
 
 	arrivals arrivals        // of hosts, from other nodes
@@ -64,12 +64,9 @@ func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) 
 	if err != nil {
 		return nil, err
 	}
-	from := at
-	if db, ok := v.Seen.(*seen.DB); ok {
-		from = min(from, journal.Position(db.Position()))
-	}
-	if d, ok := v.Digests.(*seen.Digests); ok {
-		from = min(from, journal.Position(d.Position()))
+	from, err := replayFrom(j.End(), at, v)
+	if err != nil {
+		return nil, err
 	}
 	err = j.Replay(from, func(batch []byte, end journal.Position) error {
 		s.behind = end <= at
@@ -91,6 +88,30 @@ func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) 
 	return s, nil
 }
 
+// ErrState is a state whose parts are not of one crawl at one moment: files of it were lost, or copied while it ran.
+var ErrState = errors.New("the parts of the crawl's state do not fit together")
+
+// replayFrom is where the replay begins: at the least of the positions of what the journal is to be read into. What is ahead of the
+// journal's end knows of URLs that the journal does not, so that they would never be fetched.
+func replayFrom(end, checkpoint journal.Position, v Views) (journal.Position, error) {
+	ahead := func(what string, at journal.Position) error {
+		if at <= end {
+			return nil
+		}
+		return fmt.Errorf("%w: %s include the journal up to byte %d, but it ends at %d", ErrState, what, at, end)
+	}
+	from, err := checkpoint, ahead("the queues (state/frontier)", checkpoint)
+	if db, ok := v.Seen.(*seen.DB); ok {
+		from = min(from, journal.Position(db.Position()))
+		err = errors.Join(err, ahead("the known URLs (state/seen)", journal.Position(db.Relies())))
+	}
+	if d, ok := v.Digests.(*seen.Digests); ok {
+		from = min(from, journal.Position(d.Position()))
+		err = errors.Join(err, ahead("the digests (state/digests)", journal.Position(d.Position())))
+	}
+	return from, err
+}
+
 // readNote begins with the checkpoint's note, and returns its position.
 func (s *State) readNote(text []byte) (journal.Position, error) {
 	if len(text) == 0 {
@@ -100,11 +121,14 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	if err := json.Unmarshal(text, &n); err != nil {
 		return 0, fmt.Errorf("read the checkpoint: %w", err)
 	}
-	if n.Version < 1 || n.Version > noteVersion {
-		return 0, fmt.Errorf("the checkpoint has version %d: another kumo wrote it", n.Version)
+	switch {
+	case n.Version < noteVersion:
+		return 0, fmt.Errorf("the checkpoint has version %d: %w", n.Version, ErrOlder)
+	case n.Version > noteVersion:
+		return 0, fmt.Errorf("the checkpoint has version %d: a newer kumo wrote it, which must go on with it", n.Version)
 	}
 	s.Stats = stats.From(n.Stats, n.Sums)
-	s.roots, s.askedTo = n.Roots, n.Asked
+	s.lists, s.askedTo = n.Lists, n.Asked
 	if n.Arrivals != nil {
 		s.arrivals = *n.Arrivals
 	}
@@ -116,9 +140,6 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	}
 	for _, url := range n.Told {
 		s.toldOf[url] = true
-	}
-	for _, w := range n.Shelf {
-		s.waiting[w.Item.URL] = waiting{w.Host, w.Item}
 	}
 	if s.views.Shelf != nil {
 		s.views.Shelf.begin(n.Shelved)
@@ -188,18 +209,21 @@ func (s *State) Away(host string) bool {
 	return met && info.Away
 }
 
-// Fresh reports whether the crawl has not begun.
-func (s *State) Fresh() bool { return len(s.roots) == 0 }
+// Fresh reports whether the crawl has not begun: it has no seeds.
+func (s *State) Fresh() bool {
+	length, _ := store.Find(s.Marks, rootsName)
+	return length == 0
+}
 
-// Seeds are the seeds that the crawl was given so far.
-func (s *State) Seeds() []string {
-	var urls []string
-	for _, it := range s.roots {
-		if it.Kind == page.Seed {
-			urls = append(urls, it.URL)
-		}
+// ErrOlder is a state that an older version of kumo wrote, which this one cannot go on from.
+var ErrOlder = errors.New("an older kumo wrote this crawl's state, and this one cannot go on from it: begin again with --fresh, or in another folder")
+
+// CheckAge returns ErrOlder for a crawl that has begun without a file of its seeds.
+func (s *State) CheckAge() error {
+	if _, known := store.Find(s.Marks, rootsName); !known && len(s.Marks) > 0 {
+		return ErrOlder
 	}
-	return urls
+	return nil
 }
 
 func (s *State) time(t time.Time) {
@@ -210,6 +234,9 @@ func (s *State) time(t time.Time) {
 }
 
 func (s *State) found(host string, it frontier.Item) {
+	if s.isStrange(host, it.URL) {
+		return
+	}
 	s.know(it.URL, it.Depth, seen.Known)
 	delete(s.unsaid, it.URL)
 	if s.behind {
@@ -220,9 +247,6 @@ func (s *State) found(host string, it frontier.Item) {
 	}
 	s.waiting[it.URL] = waiting{host, it}
 	delete(s.guessed, it.URL)
-	if it.Root {
-		s.root(it)
-	}
 }
 
 // later offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge may have been broken
@@ -230,7 +254,7 @@ func (s *State) found(host string, it frontier.Item) {
 func (s *State) later(payload string) {
 	d := decoder{b: []byte(payload)}
 	c := d.candidate()
-	if d.err != nil {
+	if d.err != nil || s.isStrange(c.host, c.item.URL) {
 		return // of an entry that is whole, it is whole
 	}
 	u := []seen.URL{{URL: c.item.URL, Depth: c.item.Depth, State: c.state(), Payload: []byte(payload)}}
@@ -258,6 +282,10 @@ func (s *State) know(url string, depth int32, state seen.State) {
 // leave takes a URL out of what waits, in the frontier's checkpoint or behind it.
 func (s *State) leave(url string) {
 	if s.behind {
+		if s.guessed[url] { // it was decided, and is done
+			delete(s.waiting, url)
+			delete(s.guessed, url)
+		}
 		return
 	}
 	if _, ok := s.waiting[url]; ok {
@@ -298,6 +326,9 @@ func (s *State) skipped(k page.Skip) {
 
 // again puts a URL that was visited back among those that wait.
 func (s *State) again(host string, it frontier.Item, queued time.Time) {
+	if s.isStrange(host, it.URL) {
+		return
+	}
 	s.due(it.URL, seen.Meta{Queued: queued})
 	if !s.behind {
 		s.waiting[it.URL] = waiting{host, it}

@@ -3,6 +3,7 @@ package crawl
 import (
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"kumo/internal/journal"
 	"kumo/internal/journal/memory"
 	"kumo/internal/page"
+	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
 	"kumo/internal/vfs"
@@ -58,28 +60,179 @@ func noteAt(t *testing.T, at journal.Position) []byte {
 	return text
 }
 
-// TestVersionsOfTheNote: the first version, which had in itself what was given up, is read; one to come is refused.
+// TestVersionsOfTheNote: older versions, and those to come, are refused with a word that says which it is.
 func TestVersionsOfTheNote(t *testing.T) {
-	const url = "http://a.test/"
-	for text, want := range map[string]int{
-		`{"Version":1,"Stats":{"Pages":3,"Hosts":{"a.test":{"Pages":3,"Bytes":7,"Failures":1,"Time":5},"b.test":{"Failures":2}}},
-			"Shelf":[{"Host":"a.test","Item":{"URL":"` + url + `","Told":true}}]}`: 1,
-		`{"Version":3}`: -1,
+	for text, want := range map[string]string{
+		`{"Version":2,"Roots":[{"URL":"http://a.test/","Kind":1,"Root":true}]}`: "an older kumo wrote this crawl's state",
+		`{"Version":3}`: "an older kumo wrote this crawl's state",
+		`{"Version":5}`: "a newer kumo wrote it",
 	} {
-		s, err := Recover(memory.New(), Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
+		_, err := Recover(memory.New(), Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
 			Shelf: OpenShelf(vfs.OS, t.TempDir()), Note: []byte(text)})
-		switch {
-		case want < 0 && (err == nil || !strings.Contains(err.Error(), "another kumo wrote it")):
-			t.Errorf("a version to come: %v", err)
-		case want < 0:
-		case err != nil:
-			t.Error(err)
-		case s.Waiting() != want || s.waiting[url].host != "a.test":
-			t.Errorf("%d URLs wait, want %d", s.Waiting(), want)
-		default:
-			if n, known := s.Stats.HostPages("a.test"); n != 3 || !known {
-				t.Errorf("%d pages, %v", n, known)
-			}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
+}
+
+// TestWhatRecoveryHasDecidedIsKnownToTheNext: what seen was not sure of when a process was killed the next one's seen decides when it begins. That
+// one makes a checkpoint, of which only the frontier's part becomes durable, and is killed, too. The URL waits once then, or is done.
+func TestWhatRecoveryHasDecidedIsKnownToTheNext(t *testing.T) {
+	const url = "http://a.test/"
+	for _, done := range []bool{false, true} {
+		dir, log, disk := t.TempDir(), memory.New(), vfs.NewFaulty(vfs.OS)
+		var met, payload encoder
+		payload.candidate(&candidate{host: "a.test", item: frontier.Item{URL: url, Kind: page.Anchor}}, "")
+		met.later(payload.b)
+		if err := log.Append(met.b); err != nil {
+			t.Fatal(err)
+		}
+		s, end := recoverIn(t, dir, disk, log)
+		e := New(Config{}, Parts{Journal: log, Robots: robots.NewCache(robots.Config{})}, s)
+		if done {
+			visitFirst(t, e)
+		}
+		disk.SetRoom(0)
+		if err := e.checkpoint(t.Context()); !vfs.IsFull(err) {
+			t.Fatalf("the URL database's part was to fail: %v", err)
+		}
+		end()
+
+		disk.SetRoom(-1)
+		s, end = recoverIn(t, dir, disk, log)
+		waits := map[string]int{}
+		if err := s.Each(func(url string, _ bool) error { waits[url]++; return nil }, func(err error) { t.Error(err) }); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]int{true: 0, false: 1}[done]; waits[url] != want {
+			t.Errorf("done: %v; it waits %d times, want %d", done, waits[url], want)
+		}
+		end()
+	}
+}
+
+// recoverIn recovers the state in dir, whose URL database is on a disk of its own.
+func recoverIn(t *testing.T, dir string, disk vfs.FS, log journal.Journal) (s *State, end func()) {
+	t.Helper()
+	db, err := seen.Open(disk, filepath.Join(dir, "seen"), seen.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front, note, err := frontier.Open(frontier.Config{Dir: filepath.Join(dir, "frontier")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err = Recover(log, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Shelf: OpenShelf(vfs.OS, dir), Note: note})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, func() {
+		t.Helper()
+		if err := errors.Join(db.Close(), front.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// visitFirst has what goes first visited and answered.
+func visitFirst(t *testing.T, e *Engine) {
+	t.Helper()
+	v, err := e.frontier.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := batch{settles: v.URL}
+	if err := e.take(&b, &page.Record{URL: v.URL}, &done{url: v.URL, visit: stats.Visit{Host: v.Host, Status: 200}}); err != nil {
+		t.Fatal(err)
+	}
+	e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
+	e.unsettle(v.URL)
+}
+
+// TestAVisitThatIsGivenBackIsNotUnderWay: a checkpoint comes between the end of a visit and the moment when the engine forgets it. The next time that
+// its URL waits, it is handed out.
+func TestAVisitThatIsGivenBackIsNotUnderWay(t *testing.T) {
+	dir, log := t.TempDir(), memory.New()
+	s, end := recoverIn(t, dir, vfs.OS, log)
+	e := New(Config{}, Parts{Journal: log, Robots: robots.NewCache(robots.Config{})}, s)
+	e.frontier.Push("a.test", frontier.Item{URL: "http://a.test/"})
+	visitFirst(t, e)
+	e.settle("http://a.test/") // as if unsettle had not been called yet
+	if err := e.checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	s, end = recoverIn(t, dir, vfs.OS, log)
+	defer end()
+	s.views.Frontier.Restore("a.test", frontier.Item{URL: "http://a.test/", Recrawl: true})
+	if v, err := s.views.Frontier.Next(t.Context()); err != nil || v.URL != "http://a.test/" {
+		t.Errorf("%v, %v", v, err)
+	}
+}
+
+// TestStateAheadOfTheJournalIsRefused: what the journal does not have, nobody would fetch.
+func TestStateAheadOfTheJournalIsRefused(t *testing.T) {
+	log := memory.New()
+	if err := log.Append([]byte{entryAsked, 0}); err != nil {
+		t.Fatal(err)
+	}
+	end := uint64(log.End())
+	for _, c := range []struct {
+		what                      string
+		note, known, relies, sums uint64
+		refused                   bool
+	}{
+		{"all at the end", end, end, end, end, false},
+		{"all at the beginning", 0, 0, 0, 0, false},
+		{"queues", end + 1, 0, 0, 0, true},
+		{"known URLs", 0, end + 1, 0, 0, true},
+		{"what was decided", 0, 0, end + 1, 0, true},
+		{"digests", 0, 0, 0, end + 1, true},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			db := aheadDB(t, c.known, c.relies)
+			digests, err := seen.OpenDigests(vfs.OS, t.TempDir(), seen.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer digests.Close()
+			digests.Put([20]byte{1}, seen.Ref{URL: "http://a/"})
+			digests.Freeze(c.sums)
+			if err := digests.Merge(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			_, err = Recover(log, Views{Seen: db, Digests: digests, Frontier: frontier.New(frontier.Config{}), Note: noteAt(t, journal.Position(c.note))})
+			if refused := errors.Is(err, ErrState); refused != c.refused || !refused && err != nil {
+				t.Errorf("refused: %v, want %v: %v", refused, c.refused, err)
+			}
+		})
+	}
+}
+
+// aheadDB is a database at a position, whose news was told up to another.
+func aheadDB(t *testing.T, at, relies uint64) *seen.DB {
+	t.Helper()
+	db, err := seen.Open(vfs.OS, t.TempDir(), seen.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	tell := func([]seen.Decided) error {
+		db.Rely(relies)
+		return nil
+	}
+	// A URL that was only visited is in the filter, so that an offer of it has to wait to be decided.
+	db.Note("http://a/", seen.Meta{Status: 200})
+	db.Freeze(0)
+	if err := db.Merge(t.Context(), tell); err != nil {
+		t.Fatal(err)
+	}
+	if news := db.Offer([]seen.URL{{URL: "http://a/", State: seen.Known}}, nil); news[0] != seen.Later {
+		t.Fatalf("the news is %v", news)
+	}
+	db.Freeze(at)
+	if err := db.Settle(t.Context(), tell); err != nil {
+		t.Fatal(err)
+	}
+	return db
 }

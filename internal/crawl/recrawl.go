@@ -25,15 +25,16 @@ func (w *worker) recall(v *frontier.Visit, req *fetch.Request) error {
 	}
 	e, _, err := w.db.Get(v.URL)
 	w.was.Meta = e.Meta
-	if err != nil || e.ETag == "" && e.Modified.IsZero() {
-		return err
+	if err != nil || e.Status != http.StatusOK || e.ETag == "" && e.Modified.IsZero() {
+		return err // of a page alone can be said that it is as it was: what stands for it later has its status
 	}
 	ref, known, err := w.digests.Get(e.Digest)
 	if err != nil || !known && w.archive {
 		return err
 	}
 	if known {
-		w.was.body = &page.Ref{URL: ref.URL, Time: ref.Time, ID: ref.ID}
+		body := page.Ref(ref)
+		w.was.body = &body
 	}
 	req.ETag, req.Modified, w.was.asked = e.ETag, e.Modified, true
 	return nil

@@ -2,7 +2,7 @@ package crawl
 
 import (
 	"context"
-	"crypto/sha1"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -72,20 +72,25 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	}
 	start := w.cfg.Now()
 	v.Tries++
-	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusted.has(u.Origin()), MaxBody: maxRobots, Arrives: w.receive}, &w.resp)
-	w.count(int64(len(w.resp.Raw)))
+	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusts(u), MaxBody: maxRobots, Arrives: w.receive}, &w.resp)
+	w.count(w.resp.RawLen())
 	rec := w.record(v, start)
 	rec.Robots = true
-	f := w.judgeRobots(&v.Item, err).brokenOff(ctx)
+	f := w.excuse(v, w.judgeRobots(&v.Item, err).brokenOff(ctx))
 	if f.again {
 		return w.retry(v, rec, f)
 	}
 	if rec.Failure, rec.Detail = f.failure, f.detail; f.failure == page.None {
-		w.stats.RobotsFetched(int64(len(w.resp.Raw)))
-		if err := fetch.Decode(&w.resp, maxRobots); err != nil {
+		w.stats.RobotsFetched(w.resp.RawLen())
+		w.sit()
+		if err := w.decoder.Decode(&w.resp, maxRobots); errors.Is(err, fetch.ErrDisk) {
+			return err
+		} else if err != nil {
 			w.resp.Malformed = err.Error()
 		}
-		rec.Digest = sha1.Sum(w.resp.Payload)
+		if rec.Digest, err = digest(&w.resp); err != nil {
+			return err
+		}
 	}
 	err = w.committer.within(func() error { return w.committer.put(rec, nil, func() []byte { return nil }) })
 	if err != nil {
@@ -122,10 +127,10 @@ func (w *worker) judgeRobots(it *frontier.Item, err error) fate {
 	f := w.judgeAnswer(it, err)
 	if status := w.resp.Status; err == nil && (status >= 500 || status == http.StatusTooManyRequests) {
 		f.outcome, f.ask = frontier.Throttled, w.retryAfter()
-		f.again = int(it.Tries) < max(w.cfg.Tries, robotsTries)
+		f.again = int(it.Tries) < max(w.mostTries(), robotsTries)
 		return f
 	}
-	f.again = f.again && (canceled(err) || int(it.Tries) < w.cfg.Tries)
+	f.again = f.again && (canceled(err) || int(it.Tries) < w.mostTries())
 	return f
 }
 
@@ -166,7 +171,7 @@ func (w *worker) nextHop(v *frontier.Visit, u weburl.URL) (weburl.URL, bool) {
 		return weburl.URL{}, false
 	}
 	to, err := u.Resolve(w.resp.Header.Get("Location"))
-	if err != nil || to.Scheme() != "http" && to.Scheme() != "https" {
+	if err != nil || !to.Web() {
 		return weburl.URL{}, false
 	}
 	to = to.Canonical()

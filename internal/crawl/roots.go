@@ -2,40 +2,164 @@ package crawl
 
 import (
 	"context"
-	"slices"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"path/filepath"
 	"strings"
-	"sync"
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
+	"kumo/internal/store"
+	"kumo/internal/vfs"
 	"kumo/internal/weburl"
 )
 
-// A root takes its host into scope. In a crawl of several nodes each has all roots in its scope, those too that others fetch: they
-// come with AddSeeds and AddRoot.
-
-// trust is whom secrets may be sent to: the hosts of seeds.
-type trust struct {
-	mu      sync.RWMutex
-	origins map[string]bool
+// A root takes its host into scope: a seed, or what a seed redirects to. In a crawl of several nodes each has all roots in its scope,
+// those too that others fetch: they come with AddSeeds and AddRoot.
+type root struct {
+	url      string
+	seed     bool // the user named it, as it is written here: it is trusted, and may be at a private address
+	redirect bool // a redirect led there: other nodes are told
 }
 
-func (t *trust) add(origins ...string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.origins == nil {
-		t.origins = map[string]bool{}
+// rootsName is the file's name in the crawl's folder.
+var rootsName = filepath.Join("state", "roots")
+
+// Roots are the crawl's roots in a file, in the order in which they came. There may be millions: memory has hashes of them, and a
+// checkpoint names the file's length alone. It is a store like others, so that the file agrees with the journal after a crash.
+type Roots struct {
+	*store.Logs
+	disk vfs.FS
+	dir  string
+}
+
+var _ store.Store = (*Roots)(nil)
+
+// OpenRoots opens the file of the crawl in dir, cut back to marks.
+func OpenRoots(disk vfs.FS, dir string, marks []store.Mark) (*Roots, error) {
+	if err := disk.MkdirAll(filepath.Join(dir, "state")); err != nil {
+		return nil, err
 	}
-	for _, o := range origins {
-		t.origins[o] = true
+	logs, err := store.OpenLogs(disk, dir, marks, rootsName)
+	if err != nil {
+		return nil, err
+	}
+	return &Roots{logs, disk, dir}, nil
+}
+
+// Put does nothing: a root is known before it is fetched.
+func (r *Roots) Put(*page.Record) error { return nil }
+
+// PutSkip does nothing: a root that is left out stays one.
+func (r *Roots) PutSkip(*page.Skip) error { return nil }
+
+// add keeps a root. A nil Roots keeps nothing.
+func (r *Roots) add(b root) error {
+	if r == nil {
+		return nil
+	}
+	var body encoder
+	body.flags(b.seed, b.redirect)
+	body.b = append(body.b, b.url...)
+	body.b = binary.LittleEndian.AppendUint32(body.b, crc32.Checksum(body.b, castagnoli))
+	return r.Append(0, append(binary.AppendUvarint(nil, uint64(len(body.b))), body.b...))
+}
+
+// each calls f with all roots so far.
+func (r *Roots) each(f func(root) error) error {
+	if r == nil {
+		return nil
+	}
+	marks, err := r.Mark() // hands all to the operating system
+	if err != nil {
+		return err
+	}
+	return readRoots(r.disk, filepath.Join(r.dir, rootsName), marks[0].Length, f)
+}
+
+func readRoots(disk vfs.FS, name string, length int64, f func(root) error) error {
+	if length == 0 {
+		return nil
+	}
+	src, err := disk.Open(name)
+	if err != nil {
+		return fmt.Errorf("read the crawl's seeds: %w", err)
+	}
+	defer func() { _ = src.Close() }() // it is only read
+	var read int64
+	err = readFrames(io.LimitReader(src, length), func(body []byte, end int64) error {
+		read = end
+		r, err := parseRoot(body)
+		if err != nil {
+			return err
+		}
+		return f(r)
+	})
+	if err == nil && read != length || errors.Is(err, errShort) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = ErrRoots
+	}
+	if err != nil {
+		return fmt.Errorf("read the crawl's seeds from %s: %w", name, err)
+	}
+	return nil
+}
+
+// parseRoot reads the body of an entry.
+func parseRoot(body []byte) (root, error) {
+	text := len(body) - crc32.Size
+	if text < 1 || crc32.Checksum(body[:text], castagnoli) != binary.LittleEndian.Uint32(body[text:]) {
+		return root{}, ErrRoots
+	}
+	body = body[:text]
+	return root{url: string(body[1:]), seed: body[0]&1 != 0, redirect: body[0]&2 != 0}, nil
+}
+
+// ErrRoots is a file of roots that is damaged.
+var ErrRoots = errors.New("it is not as it was written")
+
+// recallRoots takes the roots of earlier runs into scope.
+func (e *Engine) recallRoots() error {
+	return e.roots.each(func(r root) error {
+		u, err := weburl.Parse(r.url)
+		if err != nil {
+			return fmt.Errorf("%q: %w", r.url, err)
+		}
+		if r.seed {
+			u = e.admitSeed(u)
+		} else {
+			e.scope.AddSeed(u)
+		}
+		if e.isRoot != nil {
+			e.isRoot.Add(u.String())
+		}
+		return nil
+	})
+}
+
+// fewRoots is a length of the file in which some seeds more or less, which a run brings again, matter; of a larger one they do not.
+const fewRoots = 8 << 20
+
+// knowRoots has the engine keep apart the roots that it has from those that come again, where that is worth its memory.
+func (e *Engine) knowRoots() {
+	length, _ := store.Find(e.marks, rootsName)
+	if e.router != nil || e.cfg.Recrawl.on() || length > 0 && (length < fewRoots || e.fed.src != nil && e.fed.from == 0) {
+		e.isRoot = weburl.NewSet()
 	}
 }
 
-func (t *trust) has(origin string) bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.origins[origin]
+// enterRoot keeps a root, if that is news. u is r's URL as the crawl's rules have it. It is called within the committer's gate.
+func (e *Engine) enterRoot(u string, r root) (news bool, err error) {
+	if e.isRoot != nil && !e.isRoot.Add(u) {
+		return false, nil
+	}
+	return true, e.roots.add(r)
 }
+
+// trusts reports whether secrets may be sent to a URL's server: that of a seed.
+func (e *Engine) trusts(u weburl.URL) bool { return e.trusted != nil && e.trusted.Has(u.Origin()) }
 
 // asWritten reports whether the crawl's rules leave the hosts of seeds as the user wrote them.
 func (e *Engine) asWritten() bool { return e.cfg.Canon&weburl.DropWWW == 0 }
@@ -45,19 +169,15 @@ func (e *Engine) asWritten() bool { return e.cfg.Canon&weburl.DropWWW == 0 }
 // shipped, there. The same seeds may come again.
 func (e *Engine) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error {
 	e.came.Add(1)
-	roots, mine := make([]frontier.Item, len(seeds)), make([]weburl.URL, 0, len(seeds))
+	known := make([]weburl.URL, len(seeds))
 	for i, u := range seeds {
-		known := e.admitSeed(u)
-		roots[i] = frontier.Item{URL: known.String(), Seed: known.String(), Kind: page.Seed, Root: true}
-		if take(known.Host()) {
-			mine = append(mine, known)
+		known[i] = e.admitSeed(u)
+	}
+	for from := 0; from < len(seeds); from += maxKept {
+		to := min(from+maxKept, len(seeds))
+		if err := e.takeSeeds(seeds[from:to], known[from:to], take, nil); err != nil {
+			return err
 		}
-	}
-	if err := e.enterRoots(roots...); err != nil {
-		return err
-	}
-	if err := e.takeSeeds(mine); err != nil {
-		return err
 	}
 	return e.Land(ctx)
 }
@@ -66,94 +186,46 @@ func (e *Engine) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(hos
 // is durable with the next commit.
 func (e *Engine) AddRoot(u weburl.URL) error {
 	e.scope.AddSeed(u)
-	return e.enterRoots(frontier.Item{URL: u.String(), Kind: page.Redirect, Root: true})
-}
-
-func (e *Engine) enterRoots(roots ...frontier.Item) error {
 	return e.committer.within(func() error {
-		var enc encoder
-		for i := range roots {
-			if e.isNewRoot(&roots[i]) {
-				enc.root(&roots[i])
-			}
-		}
-		e.committer.enqueue(enc.b)
-		return nil
+		_, err := e.enterRoot(u.String(), root{url: u.String(), redirect: true})
+		return err
 	})
 }
 
-// isNewRoot adds a root that may be known already. Who asks once has the others of the engine asked for as well.
-func (e *Engine) isNewRoot(it *frontier.Item) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.isRoot == nil {
-		e.isRoot = make(map[string]bool, len(e.roots))
-		for i := range e.roots {
-			e.isRoot[e.roots[i].URL] = true
-		}
+// addRoot adds a root that a page, or another node, has led to, and tells others of it if a redirect did.
+func (e *Engine) addRoot(it *frontier.Item) error {
+	r := root{url: it.URL, redirect: it.Kind == page.Redirect, seed: it.Kind == page.Seed && e.asWritten()}
+	news, err := e.enterRoot(it.URL, r)
+	if news && err == nil {
+		e.tellRoot(&r)
 	}
-	if e.isRoot[it.URL] {
-		return false
-	}
-	e.isRoot[it.URL] = true
-	e.roots = append(e.roots, *it)
-	return true
-}
-
-// addRoot adds a root that is found, and says so if a redirect led to it.
-func (e *Engine) addRoot(it frontier.Item) {
-	e.mu.Lock()
-	if e.isRoot == nil || !e.isRoot[it.URL] {
-		e.roots = append(e.roots, it)
-	}
-	if e.isRoot != nil {
-		e.isRoot[it.URL] = true
-	}
-	e.mu.Unlock()
-	e.tellRoot(&it)
+	return err
 }
 
 // divertRoot adds a root that goes to another node.
-func (e *Engine) divertRoot(enc *encoder, it frontier.Item) {
-	it.URL, it.From, it.Seed, it.Path = strings.Clone(it.URL), "", strings.Clone(it.Seed), ""
-	if e.isNewRoot(&it) {
-		enc.root(&it)
-		e.tellRoot(&it)
+func (e *Engine) divertRoot(it *frontier.Item) {
+	root := frontier.Item{URL: strings.Clone(it.URL), Kind: it.Kind}
+	if err := e.addRoot(&root); err != nil {
+		e.committer.torn.CompareAndSwap(nil, &err)
 	}
 }
 
-func (e *Engine) tellRoot(it *frontier.Item) {
-	if e.newRoot == nil || it.Kind != page.Redirect {
+func (e *Engine) tellRoot(r *root) {
+	if e.newRoot == nil || !r.redirect {
 		return
 	}
-	if u, err := weburl.Parse(it.URL); err == nil {
+	if u, err := weburl.Parse(r.url); err == nil {
 		e.newRoot(u)
 	}
 }
 
 // tellRoots tells what an earlier run may have died before it could.
-func (e *Engine) tellRoots() {
-	e.mu.Lock()
-	roots := slices.Clone(e.roots)
-	e.mu.Unlock()
-	for i := range roots {
-		e.tellRoot(&roots[i])
+func (e *Engine) tellRoots() error {
+	if e.newRoot == nil {
+		return nil
 	}
-}
-
-// root is told of a root, once or more often.
-func (s *State) root(it frontier.Item) {
-	if s.behind {
-		return
-	}
-	if s.isRoot == nil {
-		s.isRoot = make(map[string]bool, len(s.roots))
-		for i := range s.roots {
-			s.isRoot[s.roots[i].URL] = true
-		}
-	}
-	if !s.isRoot[it.URL] {
-		s.isRoot[it.URL] = true
-		s.roots = append(s.roots, it)
-	}
+	return e.roots.each(func(r root) error {
+		e.tellRoot(&r)
+		return nil
+	})
 }

@@ -113,10 +113,11 @@ func (w *worker) putOff(v *frontier.Visit) {
 	w.frontier.Postpone(v, w.putOffs.next(w.hash(asker(v)), w.cfg.Now()))
 }
 
-// hold waits while the engine is paused, or has more links for other nodes than it may keep.
+// hold waits while the engine is paused, or cut off from the web, or has more links for other nodes than it may keep.
 func (e *Engine) hold(ctx context.Context) {
 	for e.held() && ctx.Err() == nil {
 		e.pause.await(ctx)
+		e.line.gate.await(ctx)
 		if e.out != nil {
 			e.out.gate.await(ctx)
 		}
@@ -124,7 +125,9 @@ func (e *Engine) hold(ctx context.Context) {
 }
 
 // held reports whether no new URL is to be taken.
-func (e *Engine) held() bool { return e.pause.shut() || e.out != nil && e.out.gate.shut() }
+func (e *Engine) held() bool {
+	return e.pause.shut() || e.line.gate.shut() || e.out != nil && e.out.gate.shut()
+}
 
 // Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than of one.
 func (e *Engine) Share(nodes int) { e.frontier.ShareAddresses(nodes) }

@@ -61,7 +61,7 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 	}
 	var links []page.Link
 	for _, ref := range named[:min(len(named), maxSitemaps)] {
-		if to, err := base.Resolve(ref); err == nil {
+		if to, err := base.Resolve(ref); err == nil && to.Web() {
 			links = append(links, page.Link{URL: to.Canonical().String(), Kind: page.Sitemap})
 		}
 	}
@@ -86,14 +86,12 @@ func (e *Engine) nearest(origin string, depth int32) bool {
 	return true
 }
 
-// guessSitemaps takes in /sitemap.xml of the seeds' hosts, for a crawl that reads no robots.txt.
-func (e *Engine) guessSitemaps(seeds []weburl.URL) error {
-	var b batch
+// addGuesses takes in /sitemap.xml of the seeds' hosts, for a crawl that reads no robots.txt.
+func (e *Engine) addGuesses(b *batch, seeds []weburl.URL) {
 	for _, u := range seeds {
 		if to, err := u.Resolve(guessedSitemap); err == nil {
 			seed := u.String()
-			e.consider(&b, to, frontier.Item{URL: to.String(), From: seed, Seed: seed, Kind: page.Sitemap, Depth: 1}, "", "")
+			e.consider(b, to, frontier.Item{URL: to.String(), From: seed, Seed: seed, Kind: page.Sitemap, Depth: 1}, "", "")
 		}
 	}
-	return e.take(&b, nil, nil)
 }

@@ -14,10 +14,13 @@ type space struct {
 
 	mu   sync.Mutex
 	wait chan struct{} // closed when there is room again; nil while there is
+	said time.Time     // when the listener was told last that there is too little
 }
 
+const sayAgain = time.Minute // while there is too little room
+
 // look asks the disk, and tells the listener what has changed.
-func (s *space) look(l Listener) error {
+func (s *space) look(now time.Time, l Listener) error {
 	free, err := s.free()
 	if err != nil {
 		return fmt.Errorf("ask how much room the disk has: %w", err)
@@ -31,12 +34,16 @@ func (s *space) look(l Listener) error {
 		close(was)
 		s.wait = nil
 	}
-	now := s.wait
+	short := s.wait != nil
+	say := short && (was == nil || now.Sub(s.said) >= sayAgain)
+	if say {
+		s.said = now
+	}
 	s.mu.Unlock()
 	switch {
-	case was == nil && now != nil:
+	case say:
 		l.paused(free)
-	case was != nil && now == nil:
+	case was != nil && !short:
 		l.resumed(free)
 	}
 	return nil
@@ -77,7 +84,7 @@ func (e *Engine) watchSpace(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := e.space.look(e.listener); err != nil {
+		if err := e.space.look(e.cfg.Now(), e.listener); err != nil {
 			return err
 		}
 	}

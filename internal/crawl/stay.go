@@ -9,11 +9,11 @@ import (
 // A run that stays does not end when nothing waits: links may come from other nodes, and seeds from a person. Its workers sleep in the
 // frontier then.
 
-// stay begins a run that stays, unless it is to end already.
+// stay begins a run that stays, unless it is to end already. While seeds are taken in, every run does.
 func (e *Engine) stay() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.frontier.Stay(e.cfg.Stay && !e.finished)
+	e.frontier.Stay(e.cfg.Stay && !e.finished || !e.fed.ended())
 }
 
 // Finish lets a run end that stays, when nothing waits any more. It does not wait for links that other nodes have yet to take; they are
@@ -22,7 +22,7 @@ func (e *Engine) Finish() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.finished = true
-	e.frontier.Stay(false)
+	e.frontier.Stay(!e.fed.ended())
 }
 
 // Idle reports whether nothing waits, is under way, is undecided or is in the outbox. A link that is on its way from one node to another

@@ -63,8 +63,10 @@ func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
 		}
 	}
 	for i := range b.found {
-		if b.found[i].item.Root {
-			e.addRoot(b.found[i].item)
+		if it := &b.found[i].item; it.Root && !b.rooted {
+			if err := e.addRoot(it); err != nil {
+				return err
+			}
 		}
 		e.frontier.Push(b.found[i].host, b.found[i].item)
 	}
@@ -107,9 +109,9 @@ const ruleFailed = "failed"
 
 // refer lets later records with the same payload refer to this one.
 func (e *Engine) refer(rec *page.Record, d *done) {
-	if rec.Place.ID == "" || rec.Revisit != nil || rec.Response == nil || len(rec.Response.Payload) == 0 {
+	if rec.Place.ID == "" || rec.Revisit != nil || rec.Response == nil || rec.Response.PayloadLen() == 0 {
 		return
 	}
-	d.ref = page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID}
+	d.ref = page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID, Chunked: rec.Place.Chunked}
 	e.digests.Put(rec.Digest, seen.Ref(d.ref))
 }

@@ -40,3 +40,10 @@ func (s *State) ReadAsides(disk vfs.FS, dir string, f func(skip *page.Skip, end 
 	}
 	return readAsides(disk, filepath.Join(dir, asidesName), 0, func(skip page.Skip, end int64) error { return f(&skip, end) })
 }
+
+// ReadRoots reads the crawl's seeds, and what they redirect to: what the state's marks say is there. It returns how many there are.
+func (s *State) ReadRoots(disk vfs.FS, dir string) (n int64, err error) {
+	length, _ := store.Find(s.Marks, rootsName)
+	err = readRoots(disk, filepath.Join(dir, rootsName), length, func(root) error { n++; return nil })
+	return n, err
+}

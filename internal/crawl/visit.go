@@ -1,9 +1,11 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 
@@ -26,9 +28,6 @@ type worker struct {
 	was    was
 }
 
-// maxInflated bounds a body without its content coding: four times what an answer may have over the wire, at least this.
-const maxInflated = 64 << 20
-
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
@@ -50,6 +49,9 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	u, err := weburl.Parse(v.URL)
 	if err != nil {
 		return w.leave(v, "url", err.Error())
+	}
+	if !u.Web() || u.Host() != v.Host { // its rules would be asked for, and awaited, at another host
+		return w.leave(v, "url", "not a URL of "+v.Host)
 	}
 	if v.Robots != "" {
 		return w.visitRobots(ctx, v, u)
@@ -134,7 +136,7 @@ func (w *worker) giveBack(v *frontier.Visit) {
 func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	start := w.cfg.Now()
 	v.Tries++
-	req := fetch.Request{URL: v.URL, Trusted: w.trusted.has(u.Origin()), Arrives: w.receive}
+	req := fetch.Request{URL: v.URL, Trusted: w.trusts(u), Arrives: w.receive}
 	if v.Kind == page.Sitemap {
 		req.MaxBody = w.cfg.MaxSitemap
 	}
@@ -142,20 +144,32 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return err
 	}
 	err := w.fetcher.Get(ctx, req, &w.resp)
-	w.count(int64(len(w.resp.Raw)))
+	if !w.fed.scoped(ctx) { // nor will it be in this run: the answer's links cannot be judged
+		w.giveBack(v)
+		w.frontier.Postpone(v, 0)
+		return nil
+	}
+	w.count(w.resp.RawLen())
 	rec := w.record(v, start)
-	fate := w.judgeAnswer(&v.Item, err).brokenOff(ctx)
+	fate := w.excuse(v, w.judgeAnswer(&v.Item, err).brokenOff(ctx))
 	if fate.again {
 		return w.retry(v, rec, fate)
 	}
-	full := !v.Recrawl && w.quota.settle(v.Host, fate.failure == page.None)
-	if rec.Failure, rec.Detail = fate.failure, fate.detail; rec.Failure != page.None {
+	answered := fate.failure == page.None
+	if answered && !w.unmodified() {
+		switch err := w.read(ctx, rec, &v.Item); {
+		case errors.Is(err, errNoTime):
+			return w.retry(v, rec, w.judgeFailure(&v.Item, context.Canceled).brokenOff(ctx))
+		case err != nil:
+			return err
+		}
+	}
+	full := !v.Recrawl && w.quota.settle(v.Host, answered)
+	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
 		return w.fail(v, rec, fate)
 	}
 	if w.unmodified() {
 		w.keep(rec)
-	} else if err := w.read(rec, &v.Item); err != nil {
-		return err
 	}
 	if err := w.finish(rec, v); err != nil {
 		return err
@@ -166,38 +180,42 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	return w.done(v, fate)
 }
 
-func (e *Engine) pagesReached() error { return limitErr("%d pages", e.cfg.Pages) }
+func (e *Engine) pagesReached() error { return limitErr("%s", stats.Count(e.cfg.Pages, "pages")) }
 
 func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 	rec := &page.Record{URL: v.URL, Final: v.URL, From: v.From, Seed: v.Seed, Path: v.Path, Depth: int(v.Depth),
 		Time: start, Took: w.cfg.Now().Sub(start), Tries: int(v.Tries)}
-	if len(w.resp.Raw) > 0 || w.resp.Status != 0 {
+	if w.resp.RawLen() > 0 || w.resp.Status != 0 {
 		rec.Response = &w.resp
 	}
 	return rec
 }
 
-// read makes a page of the answer and takes its links in.
-func (w *worker) read(rec *page.Record, it *frontier.Item) error {
+// errNoTime is a page that is not read because the crawl stops.
+var errNoTime = errors.New("the crawl stops before a large page's turn")
+
+// read makes a page of the answer and takes its links in. The error is errNoTime, with nothing done, where it had to wait for a large desk
+// until the crawl had stopped.
+func (w *worker) read(ctx context.Context, rec *page.Record, it *frontier.Item) error {
 	w.sit()
-	resp, parsed := rec.Response, w.parser.Parse
-	if it.Kind == page.Sitemap {
-		parsed = w.parser.ParseList
-	}
-	if w.cfg.DecodeAll || it.Kind == page.Sitemap || parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
-		if err := fetch.Decode(resp, maxInflated); err != nil && resp.Malformed == "" {
-			resp.Malformed = err.Error() // what could be decoded is read all the same
+	fits, err := w.parse(rec.Response, it)
+	if !fits && err == nil {
+		if !w.move(ctx) {
+			return errNoTime
 		}
+		_, err = w.parse(rec.Response, it)
 	}
-	if err := parsed(resp, &w.page); err != nil && resp.Malformed == "" {
-		resp.Malformed = err.Error()
+	if err != nil {
+		return err
 	}
 	rec.Page = &w.page
 	w.heed(rec)
-	if err := w.readText(rec); err != nil && resp.Malformed == "" {
-		resp.Malformed = err.Error()
+	if err := w.readText(rec); err != nil && rec.Response.Malformed == "" {
+		rec.Response.Malformed = err.Error()
 	}
-	rec.Digest = sha1.Sum(resp.Payload)
+	if rec.Digest, err = digest(rec.Response); err != nil {
+		return err
+	}
 	ref, err := w.earlier(rec)
 	if err != nil {
 		return err
@@ -208,9 +226,73 @@ func (w *worker) read(rec *page.Record, it *frontier.Item) error {
 			rec.Final = l.URL
 		}
 	}
+	if err := w.takeLinks(it); err != nil {
+		return err
+	}
 	w.batch.links = len(w.page.Links)
-	w.addLinks(&w.batch, it, &w.page)
 	return nil
+}
+
+// parse reads the answer at the desk. It reports false, with nothing done, where that is an ordinary one and has not the room.
+func (w *worker) parse(resp *page.Response, it *frontier.Item) (fits bool, err error) {
+	read := w.parser.Parse
+	if it.Kind == page.Sitemap {
+		read = w.parser.ParseList
+	}
+	malformed := ""
+	if w.cfg.DecodeAll || it.Kind == page.Sitemap || parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
+		switch err := w.decoder.Decode(resp, w.room); {
+		case errors.Is(err, fetch.ErrDisk):
+			return false, err
+		case errors.Is(err, fetch.ErrTooLong) && !w.large:
+			return false, nil
+		case err != nil:
+			malformed = err.Error() // what could be decoded is read all the same
+		}
+	}
+	err = read(resp, &w.page)
+	if w.page.Cut && !w.large {
+		return false, nil
+	}
+	if resp.Whole != nil && (it.Kind == page.Sitemap || parse.IsList(w.page.Sniffed)) {
+		malformed = "" // it was read to its end
+	}
+	if err != nil {
+		malformed = cmp.Or(malformed, err.Error())
+	}
+	resp.Malformed = cmp.Or(resp.Malformed, malformed)
+	return true, nil
+}
+
+// takeLinks takes the page's links in. Where there are many, most go before the page itself is done, in batches of their own.
+func (w *worker) takeLinks(it *frontier.Item) error {
+	some := w.office.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
+	rest := w.page.Links
+	for ; len(rest) > some; rest = rest[some:] {
+		w.addLinks(&w.batch, it, &page.Page{Links: rest[:some], Robots: w.page.Robots})
+		if err := w.take(&w.batch, nil, nil); err != nil {
+			return err
+		}
+		w.batch.reset()
+	}
+	if len(rest) == len(w.page.Links) {
+		w.addLinks(&w.batch, it, &w.page)
+	} else {
+		w.addLinks(&w.batch, it, &page.Page{Links: rest, Robots: w.page.Robots})
+	}
+	return nil
+}
+
+// linkCost is about what a link takes on its way in, without the page that it is on.
+const linkCost = 800
+
+func digest(resp *page.Response) (page.Digest, error) {
+	if resp.Far == nil {
+		return sha1.Sum(resp.Payload), nil
+	}
+	h := sha1.New()
+	_, err := io.Copy(h, resp.PayloadReader())
+	return page.Digest(h.Sum(nil)), err
 }
 
 // readText gives the record its main text: that of an answered page, if texts are asked for and the page lets it be shown.
@@ -226,26 +308,39 @@ func (w *worker) readText(rec *page.Record) (err error) {
 
 // earlier is an earlier record with the same payload.
 func (w *worker) earlier(rec *page.Record) (*page.Ref, error) {
-	if len(rec.Response.Payload) == 0 {
-		return nil, nil
+	if res := rec.Response; res.PayloadLen() == 0 || res.Status/100 == 3 {
+		return nil, nil // what replays an archive shows redirects that are revisits without their bodies
 	}
 	ref, known, err := w.digests.Get(rec.Digest)
 	if err != nil || !known {
 		return nil, err
 	}
 	r := page.Ref(ref)
+	if inChunks := rec.Response.PayloadLen() != rec.Response.RawLen()-int64(rec.Response.HeadLen); inChunks != (r.Chunked != [20]byte{}) {
+		return nil, nil // replayed with the head of this answer, that body would not be read as it is framed
+	}
 	return &r, nil
+}
+
+// isDuplicate reports whether a record counts as a page that was met before: what came with an error or a redirect is no page, even if its
+// record need not have the bytes again.
+func isDuplicate(rec *page.Record) bool {
+	if rec.Revisit == nil || rec.Response == nil {
+		return false
+	}
+	status := rec.Response.Status
+	return status >= 200 && status < 300 || status == http.StatusNotModified
 }
 
 // finish commits a record with all that it brings, and counts it.
 func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	rec.Recrawl = w.found(rec, v)
 	d := &done{url: rec.URL, visit: stats.Visit{Host: v.Host, Failure: string(rec.Failure), Took: rec.Took,
-		Duplicate: rec.Revisit != nil, Recrawl: v.Recrawl}}
+		Duplicate: isDuplicate(rec), Recrawl: v.Recrawl}}
 	d.meta = w.plan(v, rec.Recrawl)
 	d.meta.Fetched = rec.Time
 	if rec.Response != nil {
-		d.visit.Bytes = int64(len(rec.Response.Raw))
+		d.visit.Bytes = rec.Response.RawLen()
 	}
 	if rec.Failure == page.None {
 		d.visit.Status = rec.Response.Status
@@ -379,7 +474,7 @@ func (e *Engine) count(n int64) {
 	}
 }
 
-func (e *Engine) bytesReached() error { return limitErr("%d bytes", e.cfg.Bytes) }
+func (e *Engine) bytesReached() error { return limitErr("%s", stats.Count(e.cfg.Bytes, "bytes")) }
 
 // canceled reports whether an exchange was ended by kumo itself, because the crawl stops.
 func canceled(err error) bool { return errors.Is(err, context.Canceled) }

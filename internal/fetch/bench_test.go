@@ -43,6 +43,26 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
+// The same page over HTTP/2. The server reads no more of a request than where it ends.
+func BenchmarkGetHTTP2(b *testing.B) {
+	body := encode(b, prose(30_000), "gzip")
+	url := "https://" + serveSecond(b, func(_ int, p *peer) {
+		p.WriteSettings()
+		for stream := p.request(); stream != 0; stream = p.request() {
+			p.head(stream, false, ":status", "200", "content-type", "text/html; charset=utf-8", "content-encoding", "gzip",
+				"date", "Sat, 21 Nov 2026 03:00:00 GMT", "server", "bench", "content-length", fmt.Sprint(len(body)))
+			p.WriteData(stream, true, body)
+		}
+	}) + "/a/page"
+	c, resp := newClient(b, Config{InsecureTLS: true}), new(page.Response)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := c.Get(b.Context(), Request{URL: url}, resp); err != nil || len(resp.Payload) != len(body) || resp.Proto != "HTTP/2.0" {
+			b.Fatalf("%v, %d bytes, %s", err, len(resp.Payload), resp.Proto)
+		}
+	}
+}
+
 func BenchmarkDecode(b *testing.B) {
 	text := prose(30_000)
 	for _, name := range []string{"gzip", "br", "zstd"} {

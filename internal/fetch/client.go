@@ -4,35 +4,40 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net/http"
 	"net/netip"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"kumo/internal/page"
+	"kumo/internal/vfs"
+	"kumo/internal/weburl"
 )
 
 // A Client fetches. Its methods may be called by many goroutines at once.
 type Client struct {
-	cfg       Config
-	public    fields // shared by all requests
-	trusted   fields // shared by the requests to trusted hosts
-	secrets   bool   // trusted hosts are sent some
-	resolver  *resolver
-	fixed     overrides
-	limit     *rate.Limiter // nil for no limit
-	proxy     *proxy        // nil for none
-	tls       *tls.Config
-	conns     *pool           // for HTTP/1
-	transport *http.Transport // for HTTP/2
-	seconds   seconds         // who speaks that
-	allowed   sync.Map        // host key → true, see Allow
-	ports     [2]string       // that Probe tries of hosts which name none
+	cfg      Config
+	given    Config // without defaults
+	manners  atomic.Pointer[manners]
+	secrets  bool // trusted hosts are sent some
+	resolver *resolver
+	fixed    overrides
+	limit    *rate.Limiter // nil for no limit
+	proxy    *proxy        // nil for none
+	tls      *tls.Config
+	conns    *pool
+	sockets  *sockets // for all connections
+	scarcity scarcity
+	allowed  *weburl.Set // host keys, see Allow
+	ports    [2]string   // that Probe tries of hosts which name none
 
 	// reach opens a connection to a target; a test may put another network in its place.
 	reach func(context.Context, target) (link, error)
+
+	budget     *budget
+	scratch    *vfs.Scratch
+	ownScratch bool // to be closed
 
 	ctx   context.Context // ends with Close; dialling and looking up names outlive the request that began them
 	close context.CancelFunc
@@ -54,8 +59,11 @@ type Request struct {
 
 // New returns a Client. The caller closes it.
 func New(cfg Config) (*Client, error) {
-	c := &Client{cfg: cfg.withDefaults()}
-	var err error
+	c := &Client{cfg: cfg.withDefaults(), given: cfg, allowed: weburl.NewSet()}
+	err := checkFields(cfg.Header)
+	if err != nil {
+		return nil, err
+	}
 	if c.fixed, err = parseOverrides(cfg.Resolve); err != nil {
 		return nil, err
 	}
@@ -63,15 +71,21 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c.ctx, c.close = context.WithCancel(context.Background())
-	public, trusted := c.cfg.headers()
-	c.public, c.trusted = newFields(public), newFields(trusted)
-	c.secrets = len(trusted) > len(public) || cfg.Cookies != nil
+	m := newManners(c.cfg)
+	c.manners.Store(m)
+	c.secrets = len(m.trusted.lines) > len(m.public.lines) || cfg.Cookies != nil
 	c.resolver = newResolver(c.ctx, c.cfg)
+	c.resolver.relieve = c.relieve
+	c.sockets = newSockets(c.cfg.Sockets, c.spareSocket)
 	c.limit = newLimit(cfg.Bandwidth)
 	c.reach, c.ports = c.reachNet, [2]string{"80", "443"}
 	c.tls = &tls.Config{InsecureSkipVerify: cfg.InsecureTLS, ClientSessionCache: tls.NewLRUClientSessionCache(1024)}
+	c.budget, c.scratch = &budget{all: c.cfg.Memory}, c.cfg.Scratch
+	if c.scratch == nil {
+		c.scratch, c.ownScratch = vfs.NewScratch("", nil, 0), true
+	}
 	c.conns = newPool(c.cfg.PerHost, c.cfg.MaxIdle)
-	c.transport = c.newTransport()
+	c.conns.short = c.sockets.short
 	return c, nil
 }
 
@@ -79,12 +93,17 @@ func New(cfg Config) (*Client, error) {
 func (c *Client) Close() {
 	c.close()
 	c.conns.close()
-	c.transport.CloseIdleConnections()
+	if c.ownScratch {
+		_ = c.scratch.Close() // nothing in it is needed
+	}
 }
 
 // Allow lets the client dial a host although its address is private. It is meant for seeds that name such an address
 // themselves; host is a host key, as in 127.0.0.1:8080 or localhost.
-func (c *Client) Allow(host string) { c.allowed.Store(host, true) }
+func (c *Client) Allow(host string) { c.allowed.Add(host) }
+
+// HasSecrets reports whether trusted hosts are sent anything that others are not.
+func (c *Client) HasSecrets() bool { return c.secrets }
 
 // Get does one exchange and fills resp, reusing its buffers. It returns nil when an answer came, be it cut short or damaged after
 // its head: resp says so. Otherwise the error is an *Error, and resp holds the bytes that came; or it wraps ctx.Err().

@@ -22,6 +22,7 @@ const maxWindow = 8 << 20
 type coding struct {
 	name  string
 	pool  *sync.Pool
+	wide  bool // its decoder has a window of many megabytes
 	whole func(d *inflate.Decoder, dst, src []byte, limit int) ([]byte, error)
 }
 
@@ -39,6 +40,7 @@ var knownCodings = func() map[string]coding {
 	deflate.whole = (*inflate.Decoder).Zlib
 	br := newCoding("br", func() decoder { return brotli.NewReader(nil) })
 	zst := newCoding("zstd", newZstd)
+	br.wide, zst.wide = true, true
 	return map[string]coding{"gzip": gz, "x-gzip": gz, "deflate": deflate, "br": br, "zstd": zst}
 }()
 

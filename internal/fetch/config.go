@@ -3,17 +3,21 @@ package fetch
 import (
 	"cmp"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"kumo/internal/vfs"
 )
 
 // A Config says how to fetch. Its zero value works.
 type Config struct {
 	UserAgent string
-	Header    http.Header // further fields; those with a secret's name are sent to trusted hosts only
+	Header    http.Header // further fields, see CheckField; those with a secret's name are sent to trusted hosts only
 	User      string      // for Basic authentication, sent to trusted hosts only; "" for none
 	Password  string
 	Cookies   *Cookies // sent to trusted hosts only; nil for none
@@ -29,6 +33,11 @@ type Config struct {
 
 	PerHost int // connections to a host; 0 for no limit
 	MaxIdle int // idle connections kept, all hosts together; default a quarter of the files that may be open, at most 16,384
+	Sockets int // connections open at once, idle ones among them; 0 for no limit
+	Lookups int // names looked up at once, each with up to two sockets; 0 for no limit
+
+	Memory  int64        // bytes of answers under way that are held in memory, all together, beyond 32 KiB of each; default 64 MiB
+	Scratch *vfs.Scratch // where what is beyond lies; default a temporary file
 
 	AllowPrivate bool     // dial private addresses too
 	Resolve      []string // HOST:PORT:ADDR[,ADDR] as curl has it; HOST and PORT may be *
@@ -54,6 +63,7 @@ func (cfg Config) withDefaults() Config {
 	cfg.MaxTime = cmp.Or(cfg.MaxTime, 10*cfg.Timeout)
 	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 32<<20), maxLength)
 	cfg.MaxHeader = min(cmp.Or(cfg.MaxHeader, 256<<10), maxLength)
+	cfg.Memory = max(cmp.Or(cfg.Memory, 64<<20), 4*min(cfg.MaxHeader, 1<<20)) // a head must fit
 	cfg.MaxIdle = cmp.Or(cfg.MaxIdle, min(files()/4, 1<<14))
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, "kumo")
 	if cfg.Now == nil {
@@ -62,8 +72,7 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// headers builds the fields sent to everyone and those sent to trusted hosts. They are shared by all requests: net/http does not
-// write to a request's header.
+// headers builds the fields sent to everyone and those sent to trusted hosts.
 func (cfg Config) headers() (public, trusted http.Header) {
 	public = http.Header{"User-Agent": {cfg.UserAgent}, "Accept": {accept}, "Accept-Encoding": {acceptEncoding}}
 	secrets := make(http.Header)
@@ -83,6 +92,37 @@ func (cfg Config) headers() (public, trusted http.Header) {
 		trusted[name] = values
 	}
 	return public, trusted
+}
+
+// CheckField reports why a header field cannot be in [Config.Header]: an error that names what there is in its place.
+func CheckField(name, value string) error {
+	lower := strings.ToLower(name)
+	switch {
+	case !validName(name) || strings.Contains(name, " "):
+		return fmt.Errorf("%q is no field name", name)
+	case !validValue(value):
+		return fmt.Errorf("the value of %s has a control character", name)
+	case lower == "host":
+		return errors.New("the field follows from each URL; --resolve HOST:PORT:ADDR sends the requests for a host to another address")
+	case lower == "proxy-authorization":
+		return errors.New("user and password for a proxy belong into --proxy")
+	case lower == "content-length" || lower == "expect" || lower == "trailer":
+		return errors.New("the field speaks of a request's body, and requests have none")
+	case notOverHTTP2[lower] || lower == "te" || lower == "http2-settings":
+		return errors.New("the field speaks of the connection, which is for kumo to manage")
+	}
+	return nil
+}
+
+func checkFields(h http.Header) error {
+	for name, values := range h {
+		for _, value := range values {
+			if err := CheckField(name, value); err != nil {
+				return fmt.Errorf("header field: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 func basicAuth(user, password string) string {

@@ -4,19 +4,23 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"kumo/internal/weburl"
 )
 
-// A conn is an HTTP/1 connection: what is spoken over, and the wire below.
+// A conn is a connection to a server: what is spoken over, and the wire below.
 type conn struct {
 	net.Conn // the wire, or TLS on it
 	wire     *wire
 	site     site
-	reused   bool // it had an earlier exchange
+	session  *session // for HTTP/2; nil where HTTP/1 is spoken
+	reused   bool     // it had an earlier exchange
 
 	socket *socket
 
-	idle       time.Time // since when; in the pool
-	prev, next *conn     // neighbours in the pool
+	domain string                // registered, of the host
+	idle   time.Time             // since when; in the pool
+	in     [idleLists]neighbours // in the lists of the pool
 }
 
 // quiet reports whether an idle connection is as it was left: the server has neither closed it nor said anything unasked, which must not
@@ -37,20 +41,25 @@ func (c *conn) quiet() bool {
 
 var longAgo = time.Unix(1, 0)
 
-// connect opens a connection to a target. For HTTP/2 it returns the connection with its protocol unspoken.
-func (c *Client) connect(ctx context.Context, t target) (_ *conn, second bool, err error) {
+// connect opens a connection to a target. HTTP/2 is offered if second.
+func (c *Client) connect(ctx context.Context, t target, second bool) (*conn, error) {
 	ctx, cancel := c.dialContext(ctx)
 	defer cancel()
 	l, err := c.reach(ctx, t)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
+	var chosen bool
 	if t.scheme == "https" {
-		if second, err = c.encrypt(ctx, &l, t); err != nil {
-			return nil, false, err
+		if chosen, err = c.encrypt(ctx, &l, t, second); err != nil {
+			return nil, err
 		}
 	}
-	return &conn{Conn: l.conn, wire: l.wire, site: siteOf(t), socket: newSocket(l.wire.Conn)}, second, nil
+	conn := &conn{Conn: l.conn, wire: l.wire, site: siteOf(t), domain: weburl.Domain(t.hostname), socket: newSocket(l.wire.Conn)}
+	if chosen {
+		conn.session = newSession(c.cfg.MaxHeader)
+	}
+	return conn, nil
 }
 
 // abort ends what is under way on the connection, which is not used again.

@@ -40,7 +40,7 @@ func (c *Client) reachNet(ctx context.Context, t target) (link, error) {
 	if c.proxy != nil {
 		return c.proxy.reach(ctx, c, t)
 	}
-	_, allowed := c.allowed.Load(t.host)
+	allowed := c.allowed.Has(t.host)
 	w, err := c.dial(ctx, t.hostname, t.port, allowed || c.cfg.AllowPrivate)
 	return link{w, w}, err
 }
@@ -48,16 +48,19 @@ func (c *Client) reachNet(ctx context.Context, t target) (link, error) {
 // dial looks a name up and connects to one of its addresses. If free, private ones will do.
 func (c *Client) dial(ctx context.Context, hostname, port string, free bool) (*wire, error) {
 	begin := time.Now()
-	conn, found, err := c.dialHost(ctx, hostname, port, free, c.cfg.ConnectTimeout)
+	limit := c.manners.Load().connect
+	conn, found, err := c.dialHost(ctx, hostname, port, free, limit)
 	if err != nil {
 		return nil, err
 	}
 	w := c.newWire(conn)
-	w.dns, w.connect, w.due = found.Sub(begin), time.Since(found), found.Add(c.cfg.ConnectTimeout)
+	w.slot = c.sockets
+	w.dns, w.connect, w.due = found.Sub(begin), time.Since(found), found.Add(limit)
 	return w, nil
 }
 
-// dialHost is dial without what follows a connection: limit is for the connection alone, and found is when the name was known.
+// dialHost is dial without what follows a connection: limit is for the connection alone, and found is when the name was known. With
+// the connection the caller has a socket, to be released when that is closed.
 func (c *Client) dialHost(ctx context.Context, hostname, port string, free bool, limit time.Duration) (conn net.Conn, found time.Time, err error) {
 	addrs, fixed, err := c.addresses(ctx, hostname, port)
 	if err != nil {
@@ -70,7 +73,7 @@ func (c *Client) dialHost(ctx context.Context, hostname, port string, free bool,
 	found = time.Now()
 	ctx, cancel := context.WithDeadline(ctx, found.Add(limit))
 	defer cancel()
-	d := dialer{port: uint16(number)}
+	d := dialer{client: c, port: uint16(number)}
 	if !free && !fixed {
 		d.net.ControlContext = guard
 	}

@@ -15,7 +15,7 @@ import (
 // An Error says why there is no answer.
 type Error struct {
 	Failure page.Failure
-	Op      string // "resolve", "dial", "handshake", "proxy", "get" or "decode"
+	Op      string // "resolve", "dial", "handshake", "proxy", "tunnel", "get" or "decode"
 	URL     string
 	Err     error
 }
@@ -33,6 +33,8 @@ func dialError(op string, err error) *Error {
 	switch {
 	case errors.As(err, &earlier):
 		return earlier
+	case isScarce(err):
+		failure = page.Local
 	case errors.Is(err, ErrPrivate):
 		failure = page.Private
 	case op == "proxy":

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"kumo/internal/page"
@@ -34,14 +33,15 @@ type exchange struct {
 	maxRaw  int   // bytes of the answer, chunks and interim answers included
 	resp    *page.Response
 
+	manners  *manners
 	parent   context.Context
 	begin    time.Time
 	deadline time.Time
 
+	first bool   // HTTP/2 is not offered any more
 	out   []byte // what was sent
 	here  bool   // an answer has begun to come; before that there is no room for it
-	raw   []byte // what has come
-	frame framer // of raw
+	intake
 }
 
 func newExchange(ctx context.Context, c *Client, req Request, t target, resp *page.Response) *exchange {
@@ -52,7 +52,8 @@ func newExchange(ctx context.Context, c *Client, req Request, t target, resp *pa
 	}
 	x.maxRaw = int(c.cfg.MaxHeader + 2*x.maxBody)
 	x.secret = req.Trusted && c.secrets || c.proxy.forwards(t)
-	x.deadline = x.begin.Add(c.cfg.MaxTime)
+	x.manners = c.manners.Load()
+	x.deadline = x.begin.Add(x.manners.maxTime)
 	return x
 }
 
@@ -65,76 +66,63 @@ func (x *exchange) arrive() {
 	if x.asked.Arrives != nil {
 		x.asked.Arrives()
 	}
-	b := &x.resp.Buffers
-	if b.Header == nil {
-		b.Header = make(http.Header, 16)
-	}
-	x.raw = b.Raw[:0]
-	x.frame = framer{maxHead: x.client.cfg.MaxHeader, maxBody: x.maxBody, fields: b.Header, chunks: b.Chunks[:0]}
+	x.openIntake()
 }
 
 func siteOf(t target) site { return site{t.scheme == "https", t.host} }
 
+// maxRefusals is how often a request that a server has not looked at is sent again at once.
+const maxRefusals = 3
+
 // run sends the request and reads the answer.
 func (x *exchange) run() error {
-	if x.site.tls && x.client.seconds.has(x.site) {
-		if err := x.runSecond(nil); !errors.Is(err, errFirst) {
-			return err
-		}
-		x.client.seconds.set(x.site, false)
-	}
-	for minds := 0; ; {
-		c, second, err := x.open()
+	for refusals := 0; ; {
+		c, err := x.open()
 		if err != nil {
 			return x.failed(err)
 		}
-		if !second {
-			if err := x.speak(c); !errors.Is(err, errStale) {
-				return err
-			}
+		switch err = x.speak(c); {
+		case errors.Is(err, errStale):
 			continue
-		}
-		x.client.seconds.set(x.site, true)
-		x.client.conns.drop(x.site) // the transport counts it
-		if err = x.runSecond(c); !errors.Is(err, errFirst) {
+		case errors.Is(err, errFirst):
+			x.first = true
+		case !errors.Is(err, errRefused):
 			return err
 		}
-		x.client.seconds.set(x.site, false)
-		if minds++; minds == maxMinds {
+		if refusals++; refusals == maxRefusals {
 			return x.failed(err)
 		}
 	}
 }
 
-// maxMinds is how often a site may choose HTTP/2 and then not speak it.
-const maxMinds = 3
-
-// open returns an idle connection that can be used, or a new one; second says that HTTP/2 is to be spoken there.
-func (x *exchange) open() (c *conn, second bool, err error) {
+// open returns an idle connection that can be used, or a new one.
+func (x *exchange) open() (*conn, error) {
 	conns := x.client.conns
 	for {
-		if c, err = conns.take(x.parent, x.site, x.deadline); err != nil {
-			return nil, false, err
+		c, err := conns.take(x.parent, x.site, x.deadline)
+		if err != nil {
+			return nil, err
 		}
 		if c == nil {
 			break
 		}
 		x.arm(c) // an old time limit would answer for it
-		if c.quiet() {
-			return c, false, nil
+		if c.session == nil && c.quiet() || c.session != nil && !x.first && c.catchUp() {
+			return c, nil
 		}
-		c.Close()
+		c.wire.Close() // whoever has left hears no last word
 		conns.drop(x.site)
 	}
 	ctx, cancel := context.WithDeadlineCause(x.parent, x.deadline, errLate)
 	defer cancel()
-	if c, second, err = x.client.connect(ctx, x.target); err != nil {
+	c, err := x.client.connect(ctx, x.target, !x.first)
+	if err != nil {
 		conns.drop(x.site)
 		if errors.Is(context.Cause(ctx), errLate) {
 			err = errLate
 		}
 	}
-	return c, second, err
+	return c, err
 }
 
 // met notes what is known of the connection in use.
@@ -148,20 +136,25 @@ func (x *exchange) met(w *wire, reused bool) {
 // arm gives the phase that begins now its time.
 func (x *exchange) arm(c *conn) {
 	now := time.Now()
-	_ = c.SetDeadline(now.Add(min(x.client.cfg.Timeout, x.deadline.Sub(now)))) // where it fails, so does what follows
+	_ = c.SetDeadline(now.Add(min(x.manners.timeout, x.deadline.Sub(now)))) // where it fails, so does what follows
 }
 
-// speak sends the request over c and reads the answer. Its error is errStale where the server had closed an idle connection before it
-// could see the request.
+// speak sends the request over c and reads the answer. Its error is errStale where the server had closed an idle
+// connection before it could see the request, errRefused where it says that it has not looked at it, errFirst where it
+// wants to be asked otherwise.
 func (x *exchange) speak(c *conn) error {
 	x.met(c.wire, c.reused)
-	x.out, x.raw = x.client.appendRequest(x.out[:0], &x.asked, x.target), x.raw[:0]
+	x.out, x.raw = x.client.appendRequest(x.out[:0], x.manners, &x.asked, x.target), x.raw[:0]
 	stop := context.AfterFunc(x.parent, c.abort)
-	surplus, err := x.converse(c)
+	reusable, err := x.converse(c)
 	conns := x.client.conns
-	if stop() && err == nil && !surplus && !x.frame.head.last && x.frame.head.status != http.StatusSwitchingProtocols {
+	switch alive := stop(); {
+	case alive && reusable && err == nil:
 		conns.put(c)
-	} else {
+	case err != nil:
+		c.wire.Close() // without TLS's last word, which might have to wait
+		conns.drop(x.site)
+	default:
 		c.Close()
 		conns.drop(x.site)
 	}
@@ -170,9 +163,15 @@ func (x *exchange) speak(c *conn) error {
 	case ctxErr != nil:
 		x.keep()
 		return x.cancelled(ctxErr)
+	case isDiskFault(err):
+		return x.failed(err)
 	case x.frame.end > 0:
 		x.truncation(err)
-	case c.reused && len(x.raw) == 0 && isBroken(err) && !isTimeout(err):
+	case errors.Is(err, errFirst):
+		return err
+	case errors.Is(err, errRefused) && !c.reused:
+		return err
+	case errors.Is(err, errRefused), c.reused && !x.heard(c) && isBroken(err) && !isTimeout(err):
 		return errStale
 	default:
 		return x.failed(err)
@@ -180,8 +179,20 @@ func (x *exchange) speak(c *conn) error {
 	return x.finish()
 }
 
-// converse writes the request and reads until the answer ends. It reports whether more came than the answer.
-func (x *exchange) converse(c *conn) (surplus bool, err error) {
+// heard reports whether an answer had begun.
+func (x *exchange) heard(c *conn) bool { return x.total() > 0 || c.session != nil && c.session.heard }
+
+// converse writes the request and reads until the answer ends. It reports whether the connection can be used again.
+func (x *exchange) converse(c *conn) (reusable bool, err error) {
+	if c.session != nil {
+		return x.converseFrames(c)
+	}
+	surplus, err := x.converseBytes(c)
+	return !surplus && !x.frame.head.last && x.frame.head.status != http.StatusSwitchingProtocols, err
+}
+
+// converseBytes is converse for HTTP/1. It reports whether more came than the answer.
+func (x *exchange) converseBytes(c *conn) (surplus bool, err error) {
 	x.arm(c)
 	if err := x.parent.Err(); err != nil { // it may have ended before the time limit was set anew
 		return false, err
@@ -195,9 +206,15 @@ func (x *exchange) converse(c *conn) (surplus bool, err error) {
 	}
 	x.arrive()
 	for {
-		x.makeRoom()
-		n, err := c.Read(x.raw[len(x.raw):min(cap(x.raw), x.maxRaw)])
-		if len(x.raw) == 0 {
+		if err := x.makeRoom(x.frame.room()); err != nil {
+			return surplus, err
+		}
+		if x.paused {
+			x.paused = false
+			x.arm(c)
+		}
+		n, err := c.Read(x.raw[len(x.raw):min(cap(x.raw), x.maxRaw-x.gone)])
+		if x.total() == 0 {
 			x.resp.FirstByte = time.Since(x.begin)
 		}
 		x.raw = x.raw[:len(x.raw)+n]
@@ -210,7 +227,7 @@ func (x *exchange) converse(c *conn) (surplus bool, err error) {
 			return surplus, nil
 		case err != nil:
 			return surplus, err
-		case len(x.raw) == x.maxRaw:
+		case x.total() == x.maxRaw:
 			return surplus, errFull
 		case x.frame.end == 0:
 			continue
@@ -222,23 +239,12 @@ func (x *exchange) converse(c *conn) (surplus bool, err error) {
 	}
 }
 
-// makeRoom makes room for the next read: for the rest of the body where that is known, in steps if it is said to be huge.
-func (x *exchange) makeRoom() {
-	room := 0
-	if x.frame.state == plainBody {
-		room = int(min(x.frame.left, maxTrust))
-	}
-	if free := cap(x.raw) - len(x.raw); free < max(room, readSize/4) {
-		x.raw = slices.Grow(x.raw, max(room, readSize))
-	}
-}
-
 // truncation notes why the body ended early.
 func (x *exchange) truncation(err error) {
 	switch {
 	case errors.Is(err, errFull):
 		x.resp.Truncated = page.Length
-	case isTimeout(err):
+	case isTimeout(err), errors.Is(err, errLate):
 		x.resp.Truncated = page.Time
 	default:
 		x.resp.Truncated = page.Disconnect
@@ -259,25 +265,25 @@ func (x *exchange) rest() {
 // finish fills the response.
 func (x *exchange) finish() error {
 	resp, f := x.resp, &x.frame
-	x.raw = x.raw[:copy(x.raw, x.raw[f.start:])]
 	x.keep()
-	resp.HeadLen = f.end - f.start
-	resp.Status, resp.Proto, resp.Header = f.head.status, f.head.proto, f.fields
-	if resp.Payload = resp.Raw[resp.HeadLen:]; f.head.chunked {
-		resp.Payload = f.chunks
+	if err := x.settle(); err != nil {
+		return x.failed(err)
 	}
+	resp.Status, resp.Proto, resp.Header = f.head.status, f.head.proto, f.fields
 	if resp.Status == http.StatusSwitchingProtocols {
 		resp.Malformed = "switches protocols unasked"
 	}
 	if resp.Status == http.StatusProxyAuthRequired && x.client.proxy.forwards(x.target) {
-		return &Error{Failure: page.Proxy, Op: "proxy", URL: resp.URL, Err: errors.New("it asks for a user and password")}
+		return &Error{Failure: page.Proxy, Op: "tunnel", URL: resp.URL, Err: errors.New("it asks for a user and password")}
 	}
 	return nil
 }
 
-// keep gives the response what was sent and what has come.
+// keep gives the response what was sent, and what has come, unless that is so long that it lies on the disk.
 func (x *exchange) keep() {
-	x.resp.Raw, x.resp.RequestRaw = x.raw, x.out
+	if x.resp.RequestRaw = x.out; x.raws == nil {
+		x.resp.Raw = x.raw
+	}
 	if x.secret {
 		x.resp.RequestRaw = redact(nil, x.out)
 	}
@@ -292,6 +298,8 @@ func (x *exchange) failed(err error) error {
 	}
 	var dial *Error
 	switch {
+	case isDiskFault(err):
+		return &Error{Failure: page.Internal, Op: "get", URL: resp.URL, Err: err}
 	case errors.As(err, &dial):
 		return &Error{Failure: dial.Failure, Op: dial.Op, URL: resp.URL, Err: dial.Err}
 	case errors.Is(err, errLate), isTimeout(err):

@@ -30,6 +30,8 @@ func TestExactBytes(t *testing.T) {
 		{"trailers", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nDigest: x\r\n\r\n", "", "a"},
 		{"no body", "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n", "", ""},
 		{"folded field", "HTTP/1.1 200 OK\r\nA: b\r\n \r\n c\r\nContent-Length: 1\r\n\r\nx", "", "x"},
+		{"lengths in a list", "HTTP/1.1 200 OK\r\nContent-Length: 5, 5,5 \r\n\r\nhello", "", "hello"},
+		{"lengths in fields", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nA: b\r\nContent-Length: 5 , 5\r\n\r\nhello", "", "hello"},
 		{"interim", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
 			"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x"},
 		{"surplus", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\n\r\n",
@@ -57,6 +59,26 @@ func TestExactBytes(t *testing.T) {
 				t.Errorf("truncated %q, malformed %q", resp.Truncated, resp.Malformed)
 			}
 		})
+	}
+}
+
+// Whose length is said twice is followed by the next answer on the same connection, and the field has one value.
+func TestRepeatedLengthKeepsTheConnection(t *testing.T) {
+	var conns atomic.Int32
+	addr := serve(t, func(_ int, conn net.Conn) {
+		conns.Add(1)
+		for r := bufio.NewReader(conn); readHead(r) != ""; {
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello")
+		}
+	})
+	c := newClient(t, Config{})
+	for range 3 {
+		if resp := get(t, c, "http://"+addr+"/"); string(resp.Payload) != "hello" || fmt.Sprint(resp.Header["Content-Length"]) != "[5]" {
+			t.Errorf("payload %q, fields %v", resp.Payload, resp.Header)
+		}
+	}
+	if n := conns.Load(); n != 1 {
+		t.Errorf("%d connections, want 1", n)
 	}
 }
 
@@ -240,8 +262,15 @@ func TestMalformed(t *testing.T) {
 		{"other protocol", "220 mail.example ESMTP\r\n", page.Malformed},
 		{"only a body", "<html><title>HTTP/0.9</title>", page.Malformed},
 		{"bad status", "HTTP/1.1 2OO OK\r\n\r\n", page.Malformed},
+		{"no status", "HTTP/1.1 000 OK\r\n\r\n", page.Malformed},
+		{"low status", "HTTP/1.1 099 OK\r\n\r\n", page.Malformed},
 		{"bad field", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n", page.Malformed},
 		{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", page.Malformed},
+		{"two lengths in a list", "HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\nab", page.Malformed},
+		{"two lengths in all", "HTTP/1.1 200 OK\r\nContent-Length: 1,1\r\nContent-Length: 2\r\n\r\nab", page.Malformed},
+		{"half a list of lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1,\r\n\r\nab", page.Malformed},
+		{"a length that is none", "HTTP/1.1 200 OK\r\nContent-Length: 1 1\r\n\r\nab", page.Malformed},
+		{"no length", "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\nab", page.Malformed},
 		{"unknown transfer coding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", page.Malformed},
 		{"long head", "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", 5000) + "\r\n\r\n", page.Malformed},
 		{"many fields", "HTTP/1.1 200 OK\r\n" + strings.Repeat("a:\r\n", 2000) + "\r\n", page.Malformed},

@@ -156,11 +156,38 @@ func (f *framer) takeHead(raw []byte) (err error) {
 	}
 	if f.head.status/100 == 1 && f.head.status != http.StatusSwitchingProtocols {
 		f.start = f.pos
-		if len(f.fields) > maxInterim {
-			f.fields = make(http.Header) // a map keeps its size for ever
-		}
+		f.forget()
 		return nil
 	}
+	f.settle()
+	return nil
+}
+
+// begin takes a head that is not read here: over HTTP/2 it has no such form. It ends where the body begins. An interim
+// one is passed over.
+func (f *framer) begin(hd head, end int) error {
+	if hd.status/100 == 1 {
+		f.forget()
+		return nil
+	}
+	f.head, f.pos = hd, end
+	if err := f.head.frame(f.fields); err != nil {
+		return err
+	}
+	f.settle()
+	return nil
+}
+
+// forget lets go of an interim answer's fields.
+func (f *framer) forget() {
+	if len(f.fields) > maxInterim {
+		f.fields = make(http.Header) // a map keeps its size for ever
+	}
+	clear(f.fields)
+}
+
+// settle decides what follows the head.
+func (f *framer) settle() {
 	f.end = f.pos
 	switch {
 	case f.head.chunked:
@@ -172,7 +199,6 @@ func (f *framer) takeHead(raw []byte) (err error) {
 	default:
 		f.state, f.head.last = untilClose, true
 	}
-	return nil
 }
 
 func (f *framer) take(line []byte) error {

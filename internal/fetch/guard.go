@@ -11,17 +11,20 @@ import (
 // ErrPrivate says that an address is not one of the public Internet.
 var ErrPrivate = errors.New("private address, not visited without --allow-private")
 
-// reserved are the networks that no public server is in, from the IANA registries of special-purpose addresses.
+// reserved are the networks that no public server is in, from the IANA registries of special-purpose addresses. Of IPv6
+// they are those within what is given out at all.
 var reserved = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
 	"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
 	"224.0.0.0/4", "240.0.0.0/4",
-	"::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16",
-	"fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+	"2001::/23" /* Teredo among them */, "2001:db8::/32", "3fff::/20",
 )
 
-// nat64 and sixToFour hold an IPv4 address, which is the one that counts.
+// global is all that IANA gives out of IPv6 for the public Internet, and nat64 the one network outside it that leads
+// there. What lies elsewhere (loopback, local, IPv4 in its compatible and translated forms, NAT64 of local use,
+// multicast) is not public.
 var (
+	global    = netip.MustParsePrefix("2000::/3")
 	nat64     = netip.MustParsePrefix("64:ff9b::/96")
 	sixToFour = netip.MustParsePrefix("2002::/16")
 )
@@ -37,25 +40,37 @@ func prefixes(list ...string) []netip.Prefix {
 // isPrivate reports whether a is loopback, private, link-local or otherwise not of the public Internet, in whatever form it is
 // wrapped.
 func isPrivate(a netip.Addr) bool {
-	a = embedded(a.WithZone("").Unmap())
+	a = a.WithZone("").Unmap()
+	switch {
+	case !a.IsValid(), isReserved(a):
+		return true
+	case a.Is4():
+		return false
+	}
+	return !global.Contains(a) && !nat64.Contains(a) || leadsToReserved(a)
+}
+
+func isReserved(a netip.Addr) bool {
 	for _, p := range reserved {
 		if p.Contains(a) {
 			return true
 		}
 	}
-	return !a.IsValid()
+	return false
 }
 
-// embedded returns the IPv4 address inside a translated or tunnelled one, otherwise a.
-func embedded(a netip.Addr) netip.Addr {
+// leadsToReserved reports whether a tunnel or translator would send what is sent to an IPv6 address to a reserved IPv4
+// address.
+func leadsToReserved(a netip.Addr) bool {
 	b := a.As16()
-	switch {
-	case nat64.Contains(a):
-		return netip.AddrFrom4([4]byte(b[12:]))
-	case sixToFour.Contains(a):
-		return netip.AddrFrom4([4]byte(b[2:]))
-	}
-	return a
+	return (nat64.Contains(a) || isISATAP(b)) && isReserved(netip.AddrFrom4([4]byte(b[12:16]))) ||
+		sixToFour.Contains(a) && isReserved(netip.AddrFrom4([4]byte(b[2:6])))
+}
+
+// isISATAP reports whether an address's interface is named by an IPv4 address, in whatever network (RFC 5214).
+func isISATAP(b [16]byte) bool {
+	const universal, group = 2, 1 // bits that may be set
+	return b[8]&^(universal|group) == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
 // guard is a net.Dialer's ControlContext. It sees the very address that the socket is about to connect to.

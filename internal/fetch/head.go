@@ -19,6 +19,9 @@ type head struct {
 	last    bool // the connection ends with this answer
 }
 
+// maxFields bounds the fields of a head. In a map a field takes many times what it takes over the wire.
+const maxFields = 512
+
 const quoted = 80 // bytes of a bad line that an error shows
 
 var errSyntax = errors.New("malformed answer")
@@ -42,6 +45,9 @@ func parseHead(raw []byte, h http.Header) (head, error) {
 	return hd, hd.frame(h)
 }
 
+// leastStatus is the least that is a status: nobody could tell 000 from no answer.
+const leastStatus = 100
+
 // readStatus reads a status line, RFC 9112 4.
 func readStatus(line string) (head, error) {
 	proto, status, ok := strings.Cut(line, " ")
@@ -51,7 +57,7 @@ func readStatus(line string) (head, error) {
 	}
 	code, _, _ := strings.Cut(strings.TrimLeft(status, " "), " ")
 	n, err := strconv.ParseUint(code, 10, 16)
-	if len(code) != 3 || err != nil {
+	if len(code) != 3 || err != nil || n < leastStatus {
 		return head{}, malformed("status", line)
 	}
 	return head{proto: proto, status: int(n), length: -1, last: major < 1 || major == 1 && minor == 0}, nil
@@ -62,11 +68,14 @@ func readFields(text string, h http.Header) error {
 	if text != "" && isBlank(text[0]) {
 		return malformed("first field", firstLine(text))
 	}
-	values := make([]string, 0, strings.Count(text, "\n"))
-	for {
+	values := make([]string, 0, min(strings.Count(text, "\n"), maxFields))
+	for n := 0; ; n++ {
 		var line string
 		if line, text = nextField(text); line == "" {
 			return nil
+		}
+		if n == maxFields {
+			return fmt.Errorf("%w: more than %d fields", errSyntax, maxFields)
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || !validName(name) || !validValue(value) {
@@ -158,15 +167,8 @@ func (hd *head) frame(h http.Header) error {
 			hd.chunked = true
 		}
 	}
-	for i, value := range h["Content-Length"] {
-		n, err := strconv.ParseUint(value, 10, 63)
-		if err != nil || i > 0 && int64(n) != hd.length {
-			return malformed("Content-Length", strings.Join(h["Content-Length"], ", "))
-		}
-		hd.length = int64(n)
-	}
-	if all := h["Content-Length"]; len(all) > 1 {
-		h["Content-Length"] = all[:1]
+	if err := hd.readLength(h); err != nil {
+		return err
 	}
 	if hd.status/100 == 1 || hd.status == http.StatusNoContent || hd.status == http.StatusNotModified {
 		hd.length, hd.chunked = 0, false
@@ -174,6 +176,28 @@ func (hd *head) frame(h http.Header) error {
 	if hd.chunked {
 		hd.length = -1
 		delete(h, "Content-Length") // the chunks count, RFC 9112 6.3
+	}
+	return nil
+}
+
+// readLength takes the body's length from the fields. It may be said several times, in fields or in a list, as long as
+// it is the same (RFC 9110 8.6): what is put together from copies of an answer has it so. Lengths that differ could be
+// read in two ways.
+func (hd *head) readLength(h http.Header) error {
+	all, said := h["Content-Length"], false
+	for _, list := range all {
+		for value := range strings.SplitSeq(list, ",") {
+			n, err := strconv.ParseUint(strings.Trim(value, " \t"), 10, 63)
+			if err != nil || said && int64(n) != hd.length {
+				return malformed("Content-Length", strings.Join(all, ", "))
+			}
+			hd.length, said = int64(n), true
+		}
+	}
+	if said {
+		first, _, _ := strings.Cut(all[0], ",")
+		all[0] = strings.TrimRight(first, " \t")
+		h["Content-Length"] = all[:1]
 	}
 	return nil
 }

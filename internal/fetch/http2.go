@@ -1,229 +1,30 @@
 package fetch
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptrace"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"kumo/internal/page"
 )
 
-// HTTP/2 is net/http's. It begins on a connection that was opened for HTTP/1 and whose server chose otherwise; from then on its site is
-// known to speak it.
+// HTTP/2 is spoken as HTTP/1 is: by the goroutine that asked, one exchange at a time on a connection, with the
+// connection's deadlines for time limits. So nothing that a server sends can outlive them, and an abandoned exchange
+// leaves nothing behind. A site that may have several connections has its requests on those, not on streams of one.
 
-// errFirst says that a server which spoke HTTP/2 has chosen HTTP/1 for a new connection.
-var errFirst = errors.New("the server has gone back to HTTP/1")
+// smallRead is for the first reads of an exchange, which may wait long. What comes before an answer is short.
+const smallRead = 256
 
-// A handover is where the transport finds the connection that was opened for a request, and the way to others.
-type handover struct {
-	target target
-	conn   atomic.Pointer[conn]
-}
+// inputs are buffers for frames, out of which bodies are taken.
+var inputs = sync.Pool{New: func() any { return new([maxFrame + frameHeader]byte) }}
 
-type handoverKey struct{}
-
-func (c *Client) newTransport() *http.Transport {
-	perHost := c.cfg.PerHost
-	if perHost == 0 {
-		perHost = idlePerHost
-	}
-	return &http.Transport{
-		DialTLSContext:         c.dialSecond,
-		ForceAttemptHTTP2:      true, // needed with dialling of our own
-		DisableCompression:     true,
-		MaxConnsPerHost:        c.cfg.PerHost,
-		MaxIdleConnsPerHost:    perHost,
-		MaxIdleConns:           c.cfg.MaxIdle,
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: c.cfg.MaxHeader,
-		HTTP2: &http.HTTP2Config{
-			SendPingTimeout:               15 * time.Second, // finds dead connections
-			PingTimeout:                   10 * time.Second,
-			MaxReceiveBufferPerStream:     1 << 20,
-			MaxReceiveBufferPerConnection: 4 << 20,
-		},
-	}
-}
-
-// dialSecond is the transport's way to a connection: the one that is handed over, or a new one.
-func (c *Client) dialSecond(ctx context.Context, _, _ string) (net.Conn, error) {
-	h := ctx.Value(handoverKey{}).(*handover)
-	if conn := h.conn.Swap(nil); conn != nil {
-		return conn.Conn, nil
-	}
-	conn, second, err := c.connect(ctx, h.target)
-	if err == nil && !second {
-		err = errors.Join(errFirst, conn.Close())
-	}
-	if err != nil {
-		return nil, err
-	}
-	return conn.Conn, nil
-}
-
-// seconds remembers the sites that speak HTTP/2; when there are very many it begins anew, which costs a connection each.
-type seconds struct {
-	mu    sync.Mutex
-	sites map[site]bool
-}
-
-const maxSeconds = 1 << 16
-
-func (s *seconds) has(of site) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sites[of]
-}
-
-func (s *seconds) set(of site, second bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !second {
-		delete(s.sites, of)
-		return
-	}
-	if s.sites == nil || len(s.sites) == maxSeconds {
-		s.sites = make(map[site]bool)
-	}
-	s.sites[of] = true
-}
-
-// A stream is an exchange over HTTP/2.
-type stream struct {
-	*exchange
-	request *http.Request
-	ctx     context.Context
-	timer   *time.Timer  // cancels ctx when a phase takes too long
-	first   atomic.Int64 // time.Duration from begin, set by net/http's goroutine
-	sent    bool         // there was a connection
-}
-
-// runSecond sends the request over HTTP/2, for which c has just been opened unless it is nil, and reads the answer. Its error is errFirst
-// where the server does not speak it any more.
-func (x *exchange) runSecond(c *conn) error {
-	ctx, cancel := context.WithCancelCause(x.parent)
-	defer cancel(nil)
-	s := &stream{exchange: x, ctx: ctx}
-	s.timer = time.AfterFunc(time.Until(x.deadline), func() { cancel(errLate) })
-	defer s.timer.Stop()
-	h := &handover{target: x.target}
-	h.conn.Store(c)
-	s.request = x.client.newRequest(httptrace.WithClientTrace(context.WithValue(ctx, handoverKey{}, h), &httptrace.ClientTrace{
-		GotConn:              s.gotConn,
-		GotFirstResponseByte: func() { s.first.Store(int64(time.Since(x.begin))) },
-	}), x.asked, x.target)
-	answer, err := x.client.transport.RoundTrip(s.request)
-	if unused := h.conn.Swap(nil); unused != nil { // another request's connection did
-		unused.Close()
-	}
-	if err == nil {
-		defer answer.Body.Close()
-		return s.read(answer)
-	}
-	if errors.Is(err, errFirst) {
-		return errFirst
-	}
-	s.resp.RequestRaw = s.requestRaw()
-	if errors.Is(context.Cause(ctx), errLate) {
-		err = errLate
-	}
-	return s.failed(err)
-}
-
-func (s *stream) gotConn(info httptrace.GotConnInfo) {
-	if w := wireOf(info.Conn); w != nil {
-		s.met(w, info.Reused)
-	}
-	s.sent = true
-	s.arm()
-}
-
-// arm gives the phase that begins now its time.
-func (s *stream) arm() { s.timer.Reset(min(s.client.cfg.Timeout, time.Until(s.deadline))) }
-
-func (s *stream) read(answer *http.Response) error {
-	resp := s.resp
-	s.arrive()
-	s.raw = appendHead(s.raw, answer)
-	headLen := len(s.raw)
-	err := s.readBody(answer.Body)
-	if ctxErr := s.parent.Err(); err != nil && ctxErr != nil {
-		return s.cancelled(ctxErr)
-	}
-	switch {
-	case err == nil:
-	case errors.Is(err, errFull):
-		resp.Truncated = page.Length
-	case errors.Is(context.Cause(s.ctx), errLate):
-		resp.Truncated = page.Time
-	default:
-		resp.Truncated = page.Disconnect
-	}
-	resp.FirstByte = time.Duration(s.first.Load())
-	resp.Raw, resp.HeadLen, resp.Payload = s.raw, headLen, s.raw[headLen:]
-	resp.RequestRaw = s.requestRaw()
-	resp.Status, resp.Proto, resp.Header = answer.StatusCode, answer.Proto, answer.Header
-	return nil
-}
-
-// readBody appends the body to raw, at most maxBody bytes: errFull if there are more.
-func (s *stream) readBody(body io.Reader) error {
-	for n := int64(0); ; {
-		s.arm()
-		s.raw = slices.Grow(s.raw, readSize)
-		got, err := body.Read(s.raw[len(s.raw):cap(s.raw)])
-		fits := min(int64(got), s.maxBody-n)
-		s.raw, n = s.raw[:len(s.raw)+int(fits)], n+fits
-		switch {
-		case int64(got) > fits:
-			return errFull
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
-	}
-}
-
-// requestRaw returns the request as it would have been over HTTP/1; nothing before there was a connection.
-func (s *stream) requestRaw() []byte {
-	if !s.sent {
-		return s.out[:0]
-	}
-	b := bytes.NewBuffer(s.out[:0])
-	_ = s.request.Write(b) // a buffer takes everything, and the request went out before
-	if s.secret {
-		return redact(nil, b.Bytes())
-	}
-	return b.Bytes()
-}
-
-// appendHead makes a head out of an HTTP/2 answer's fields, in the form of HTTP/1.1, which readers of WARC files expect. Names are
-// sorted: net/http does not keep their order.
-func appendHead(dst []byte, answer *http.Response) []byte {
-	b := bytes.NewBuffer(dst[:0])
-	fmt.Fprintf(b, "HTTP/1.1 %03d %s\r\n", answer.StatusCode, http.StatusText(answer.StatusCode))
-	_ = answer.Header.WriteSubset(b, notInHead) // a buffer takes everything
-	b.WriteString("\r\n")
-	return b.Bytes()
-}
-
-var notInHead = map[string]bool{"Transfer-Encoding": true}
-
-// encrypt speaks TLS over a link, and reports whether the server has chosen HTTP/2.
-func (c *Client) encrypt(ctx context.Context, l *link, t target) (second bool, err error) {
+// encrypt speaks TLS over a link, and reports whether the server has chosen HTTP/2, which is offered if second.
+func (c *Client) encrypt(ctx context.Context, l *link, t target, second bool) (chosen bool, err error) {
 	begin := time.Now()
-	conn, err := c.handshake(ctx, *l, t.hostname, "h2", "http/1.1")
+	protocols := []string{"h2", "http/1.1"}
+	if !second {
+		protocols = protocols[1:]
+	}
+	conn, err := c.handshake(ctx, *l, t.hostname, protocols...)
 	if err != nil {
 		return false, dialError("handshake", err)
 	}
@@ -232,4 +33,173 @@ func (c *Client) encrypt(ctx context.Context, l *link, t target) (second bool, e
 	l.wire.tls = tls.VersionName(state.Version)
 	l.conn = conn
 	return state.NegotiatedProtocol == "h2", nil
+}
+
+// catchUp reads what TLS has read behind the last answer, and reports whether the connection can be used for another:
+// over HTTP/2 a server may say something between two answers. What still lies in the socket is read with the next
+// answer. The read deadline is over afterwards.
+func (c *conn) catchUp() bool {
+	s := c.session
+	_ = c.SetReadDeadline(longAgo) // what TLS holds comes although time is over; a timeout does not spoil it
+	for {
+		n, err := c.Read(s.small[:])
+		if _, _, _, bad := s.step(s.small[:n]); bad != nil {
+			return false
+		}
+		if err != nil {
+			return isTimeout(err) && s.reusable()
+		}
+	}
+}
+
+// converseFrames is converse for HTTP/2. It reports whether the connection can be used again.
+func (x *exchange) converseFrames(c *conn) (reusable bool, err error) {
+	x.arm(c)
+	if err := x.parent.Err(); err != nil { // it may have ended before the time limit was set anew
+		return false, err
+	}
+	s := c.session
+	s.begin()
+	// The frames are built behind the request as it is recorded, in the same buffer.
+	n := len(x.out)
+	b := x.client.appendFrames(x.out, s, x.manners, &x.asked, x.target)
+	x.out = b[:n]
+	if _, err := c.Write(b[n:]); err != nil && isTimeout(err) {
+		return false, err
+	}
+	if err := c.socket.wait(); err != nil {
+		return false, err
+	}
+	return x.readFrames(c, s)
+}
+
+// readFrames reads until the answer ends.
+func (x *exchange) readFrames(c *conn, s *session) (reusable bool, err error) {
+	in := s.small[:]
+	for read := 0; ; {
+		if x.paused { // the server was not read for a while
+			x.paused = false
+			x.arm(c)
+		}
+		n, err := c.Read(in)
+		read += n
+		had := x.frame.body
+		if bad := x.takeFrames(s, in[:n]); bad != nil {
+			return false, bad
+		}
+		if err == nil {
+			err = x.reply(c, s)
+		}
+		switch {
+		case s.state == ended:
+			return err == nil && s.reusable(), x.whole()
+		case err != nil:
+			return false, err
+		case read > x.maxRaw:
+			return false, errFull
+		case x.frame.end == 0:
+			continue
+		}
+		if len(in) == smallRead {
+			room := inputs.Get().(*[maxFrame + frameHeader]byte)
+			defer inputs.Put(room)
+			in = room[:]
+		}
+		if x.frame.body > had { // what brings nothing must not hold the exchange up
+			x.arm(c)
+		}
+		if err := x.parent.Err(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// reply sends what the session has to say.
+func (x *exchange) reply(c *conn, s *session) error {
+	if len(s.out) == 0 {
+		return nil
+	}
+	_, err := c.Write(s.out)
+	s.out = s.out[:0]
+	return err
+}
+
+// takeFrames reads what has come.
+func (x *exchange) takeFrames(s *session, in []byte) error {
+	for {
+		over := s.state == ended
+		e, what, rest, err := s.step(in)
+		if over && err != nil {
+			s.leaving = true // what is wrong behind an answer is the connection's concern
+			return nil
+		}
+		if s.heard && x.resp.FirstByte == 0 {
+			x.resp.FirstByte = time.Since(x.begin)
+		}
+		switch {
+		case err != nil:
+			return err
+		case e == starved:
+			return nil
+		case e == fieldBlock:
+			err = x.takeFields(s, what)
+		case e == bodyPart:
+			err = x.takeBody(what)
+		}
+		if err != nil {
+			return err
+		}
+		in = rest
+	}
+}
+
+// takeFields reads an interim answer, the head, or trailers.
+func (x *exchange) takeFields(s *session, block []byte) error {
+	x.arrive()
+	sec := section{raw: x.raw, fields: x.frame.fields, room: x.headRoom}
+	if err := s.decode(block, &sec); err != nil || sec.trailers {
+		return err
+	}
+	if x.raw = sec.raw; sec.status/100 == 1 {
+		x.raw = x.raw[:0]
+	}
+	if sec.odd != "" {
+		x.resp.Malformed = protocolError("%s in an answer", sec.odd).Error()
+	}
+	return x.frame.begin(head{proto: "HTTP/2.0", status: sec.status, length: -1}, len(x.raw))
+}
+
+// headRoom gives a head that grows more room: memory from the budget, for which it waits.
+func (x *exchange) headRoom(raw []byte, want int) ([]byte, error) {
+	x.raw = raw
+	err := x.awaitRoom(want)
+	return x.raw, err
+}
+
+// takeBody adds to the body, as much at once as there is room for.
+func (x *exchange) takeBody(part []byte) error {
+	for {
+		if err := x.makeRoom(max(len(part), x.frame.room())); err != nil {
+			return err
+		}
+		n := min(len(part), cap(x.raw)-len(x.raw))
+		x.raw = append(x.raw, part[:n]...)
+		end, err := x.frame.advance(x.raw)
+		surplus := end < len(x.raw)
+		x.raw = x.raw[:end]
+		if err == nil && surplus {
+			err = protocolError("more DATA than the Content-Length of %s", x.frame.fields.Get("Content-Length"))
+		}
+		if part = part[n:]; err != nil || len(part) == 0 {
+			return err
+		}
+	}
+}
+
+// whole reports an answer that has ended before its body did.
+func (x *exchange) whole() error {
+	if x.frame.state == plainBody {
+		return errShort
+	}
+	return nil
 }

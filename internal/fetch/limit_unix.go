@@ -4,11 +4,11 @@ package fetch
 
 import "syscall"
 
-// files is how many files this process may have open.
-func files() int {
+// openFiles asks for the soft limit, which package os has raised to the hard one when the program began.
+func openFiles() int {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
-		return fewFiles
+		return 0
 	}
 	return int(min(uint64(r.Cur), 1<<20)) //nolint:unconvert // its type differs between systems
 }

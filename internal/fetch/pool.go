@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -16,16 +17,17 @@ type site struct {
 
 // A pool keeps idle connections, and keeps to the number that a host may have.
 type pool struct {
-	perHost int // open at once; 0 for no limit
-	maxIdle int // all hosts together
+	perHost int         // open at once; 0 for no limit
+	maxIdle int         // all hosts together
+	short   func() bool // somebody waits for a socket, so that none is kept idle
 
-	mu     sync.Mutex
-	hosts  map[site]*siteConns
-	oldest *conn // idle longest; a list by prev and next
-	newest *conn
-	idle   int
-	timer  *time.Timer // fires when the oldest has been idle for too long
-	closed bool
+	mu      sync.Mutex
+	hosts   map[site]*siteConns
+	idle    idleList
+	domains crowds[string]
+	addrs   crowds[netip.Addr]
+	timer   *time.Timer // fires when the oldest has been idle for too long
+	closed  bool
 }
 
 // siteConns are a site's connections. It is forgotten when there are none.
@@ -39,7 +41,8 @@ type siteConns struct {
 const idlePerHost = 8
 
 func newPool(perHost, maxIdle int) *pool {
-	return &pool{perHost: perHost, maxIdle: maxIdle, hosts: make(map[site]*siteConns)}
+	return &pool{perHost: perHost, maxIdle: maxIdle, short: func() bool { return false }, hosts: make(map[site]*siteConns),
+		domains: newCrowds[string](ofDomain), addrs: newCrowds[netip.Addr](ofAddr)}
 }
 
 // take returns an idle connection, or nil for leave to open one. It waits, until the deadline, where the site has all that it
@@ -116,20 +119,28 @@ func (p *pool) put(c *conn) {
 		p.mu.Unlock()
 		turn <- c
 		return
-	case p.closed || len(h.idle) >= most || p.maxIdle <= 0:
+	case p.closed || len(h.idle) >= most || p.maxIdle <= 0 || p.short():
 		p.mu.Unlock()
 		c.Close()
 		p.drop(c.site)
 		return
 	}
 	h.idle = append(h.idle, c)
-	p.list(c)
-	var surplus *conn
-	if p.idle > p.maxIdle {
-		surplus = p.evict()
+	surplus := p.list(c)
+	p.mu.Unlock()
+	closeAll(surplus...)
+}
+
+// spare closes the connection that has been idle longest, and reports whether there was one.
+func (p *pool) spare() bool {
+	p.mu.Lock()
+	c := p.idle.oldest
+	if c != nil {
+		p.evict(c)
 	}
 	p.mu.Unlock()
-	closeAll(surplus)
+	closeAll(c)
+	return c != nil
 }
 
 // drop says that one connection fewer is open.
@@ -151,38 +162,34 @@ func (p *pool) dropped(s site, h *siteConns) {
 	}
 }
 
-// list adds an idle connection as the newest.
-func (p *pool) list(c *conn) {
+// list adds an idle connection as the newest. It takes out and returns those that are too many: of its domain, of its server, or of all.
+func (p *pool) list(c *conn) (surplus []*conn) {
 	c.idle = time.Now()
-	c.prev = p.newest
-	if p.newest != nil {
-		p.newest.next = c
-	} else {
-		p.oldest = c
+	p.idle.push(c)
+	if p.idle.n == 1 {
 		p.arm()
 	}
-	p.newest = c
-	p.idle++
+	domain, addr := p.domains.add(c.domain, c), p.addrs.add(c.server(), c)
+	if domain.n > maxIdlePer {
+		surplus = append(surplus, p.evict(domain.oldest))
+	}
+	if addr.n > maxIdlePer {
+		surplus = append(surplus, p.evict(addr.oldest))
+	}
+	if p.idle.n > p.maxIdle {
+		surplus = append(surplus, p.evict(p.idle.oldest))
+	}
+	return surplus
 }
 
 func (p *pool) unlist(c *conn) {
-	if c.prev != nil {
-		c.prev.next = c.next
-	} else {
-		p.oldest = c.next
-	}
-	if c.next != nil {
-		c.next.prev = c.prev
-	} else {
-		p.newest = c.prev
-	}
-	c.prev, c.next = nil, nil
-	p.idle--
+	p.idle.remove(c)
+	p.domains.remove(c.domain, c)
+	p.addrs.remove(c.server(), c)
 }
 
-// evict takes the oldest out of the pool.
-func (p *pool) evict() *conn {
-	c := p.oldest
+// evict takes an idle connection out of the pool.
+func (p *pool) evict(c *conn) *conn {
 	h := p.hosts[c.site]
 	h.idle = slices.DeleteFunc(h.idle, func(other *conn) bool { return other == c })
 	p.unlist(c)
@@ -192,7 +199,7 @@ func (p *pool) evict() *conn {
 
 // arm has the timer fire when the oldest has been idle for too long.
 func (p *pool) arm() {
-	left := time.Until(p.oldest.idle.Add(idleTimeout))
+	left := time.Until(p.idle.oldest.idle.Add(idleTimeout))
 	if p.timer == nil {
 		p.timer = time.AfterFunc(left, p.expire)
 	} else {
@@ -204,10 +211,10 @@ func (p *pool) arm() {
 func (p *pool) expire() {
 	p.mu.Lock()
 	var old []*conn
-	for p.oldest != nil && time.Since(p.oldest.idle) >= idleTimeout {
-		old = append(old, p.evict())
+	for p.idle.oldest != nil && time.Since(p.idle.oldest.idle) >= idleTimeout {
+		old = append(old, p.evict(p.idle.oldest))
 	}
-	if p.oldest != nil {
+	if p.idle.oldest != nil {
 		p.arm()
 	}
 	p.mu.Unlock()
@@ -219,8 +226,8 @@ func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
 	var all []*conn
-	for p.oldest != nil {
-		all = append(all, p.evict())
+	for p.idle.oldest != nil {
+		all = append(all, p.evict(p.idle.oldest))
 	}
 	if p.timer != nil {
 		p.timer.Stop()

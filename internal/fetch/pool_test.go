@@ -30,7 +30,7 @@ func (c closing) SetDeadline(time.Time) error { return nil }
 
 func testConn(s site, open *atomic.Int32) *conn {
 	open.Add(1)
-	return &conn{Conn: closing{open: open}, site: s}
+	return &conn{Conn: closing{open: open}, site: s, wire: &wire{}}
 }
 
 // Many take, put and drop: never are more open than allowed, nobody waits for ever, and in the end nothing is left.
@@ -74,14 +74,14 @@ func TestPoolKeepsToTheNumber(t *testing.T) {
 				}
 				wg.Wait()
 				p.mu.Lock()
-				if n := int(all.Load()); n != p.idle || n > 5 {
-					t.Errorf("%d are open, %d idle; at most 5 may be", n, p.idle)
+				if n := int(all.Load()); n != p.idle.n || n > 5 {
+					t.Errorf("%d are open, %d idle; at most 5 may be", n, p.idle.n)
 				}
 				p.mu.Unlock()
 				time.Sleep(idleTimeout + time.Second) // virtual
 				synctest.Wait()
 				p.mu.Lock()
-				if n := all.Load(); n != 0 || len(p.hosts) != 0 || p.oldest != nil {
+				if n := all.Load(); n != 0 || len(p.hosts) != 0 || p.idle.oldest != nil {
 					t.Errorf("%d are open after their time, %d hosts known", n, len(p.hosts))
 				}
 				p.mu.Unlock()
@@ -153,7 +153,8 @@ func TestBackToHTTP1(t *testing.T) {
 		switch i {
 		case 2:
 			srv.TLS.NextProtos = []string{"http/1.1"}
-			c.transport.CloseIdleConnections()
+			c.conns.close()
+			c.conns = newPool(1, 10)
 		case 4:
 			srv.TLS.NextProtos = []string{"h2"}
 			c.conns.close()

@@ -47,7 +47,7 @@ func (c *Client) doors(host string) []door {
 	if c.proxy != nil {
 		return []door{{c.proxy.hostname, c.proxy.port, true}}
 	}
-	_, allowed := c.allowed.Load(host)
+	allowed := c.allowed.Has(host)
 	free := allowed || c.cfg.AllowPrivate
 	if name, port, err := net.SplitHostPort(host); err == nil {
 		return []door{{name, port, free}}
@@ -67,5 +67,6 @@ func (c *Client) knock(ctx context.Context, d door, limit time.Duration) error {
 		return err
 	}
 	_ = conn.Close() // it was there
+	c.sockets.release()
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,10 +16,11 @@ import (
 	"kumo/internal/page"
 )
 
-// A proxy stands between the client and all targets. The name lookup of a target is the proxy's, and so is the choice of whom
-// to talk to: only the proxy's own address is dialled, and it may be private.
+// A proxy stands between the client and all targets. The choice of an address to talk to is the proxy's: only its own is dialled, and
+// that may be private. It is asked for no target that is private as far as can be told here, see admit.
 type proxy struct {
 	scheme, hostname, port string
+	remote                 bool   // the proxy alone looks names up: socks5h
 	auth                   string // for Proxy-Authorization, "" for none
 	socks                  *xproxy.Auth
 }
@@ -34,9 +34,9 @@ func newProxy(u *url.URL) (*proxy, error) {
 	}
 	port, ok := proxyPorts[u.Scheme]
 	if !ok || u.Hostname() == "" {
-		return nil, fmt.Errorf("proxy %s: want http://, https:// or socks5:// and a host", u.Redacted())
+		return nil, fmt.Errorf("proxy %s: want http://, https://, socks5:// or socks5h:// and a host", u.Redacted())
 	}
-	p := &proxy{scheme: strings.TrimSuffix(u.Scheme, "h"), hostname: u.Hostname(), port: cmp.Or(u.Port(), port)}
+	p := &proxy{scheme: strings.TrimSuffix(u.Scheme, "h"), remote: u.Scheme == "socks5h", hostname: u.Hostname(), port: cmp.Or(u.Port(), port)}
 	if u.User != nil {
 		password, _ := u.User.Password()
 		p.auth = basicAuth(u.User.Username(), password)
@@ -52,7 +52,13 @@ func (p *proxy) forwards(t target) bool {
 
 // reach connects to t through the proxy, or to the proxy where that forwards.
 func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
+	if err := p.admit(ctx, c, t); err != nil {
+		return link{}, dialError("proxy", err)
+	}
 	w, err := c.dial(ctx, p.hostname, p.port, true)
+	if err != nil && isScarce(err) {
+		return link{}, err
+	}
 	if err != nil {
 		return link{}, proxyError(err)
 	}
@@ -68,21 +74,23 @@ func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
 	case p.scheme == "socks5":
 		err = p.sock(ctx, w, t)
 	case t.scheme == "https":
-		err = p.tunnel(ctx, l.conn, t.address(), c.cfg)
+		err = p.tunnel(ctx, l.conn, t.address(), c.manners.Load().agent, c.cfg.MaxHeader)
 	}
 	if err != nil {
-		return link{}, proxyError(errors.Join(err, w.Close()))
+		w.Close()
+		return link{}, &Error{Failure: page.Proxy, Op: "tunnel", Err: err} // it may be the target that is at fault
 	}
 	return l, nil
 }
 
+// proxyError says that the proxy itself cannot be had, whatever target was meant.
 func proxyError(err error) error { return &Error{Failure: page.Proxy, Op: "proxy", Err: err} }
 
 // tunnel asks the proxy for a connection to address.
-func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address string, cfg Config) error {
+func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string, maxHeader int64) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	header := http.Header{"User-Agent": {cfg.UserAgent}}
+	header := http.Header{"User-Agent": {agent}}
 	if p.auth != "" {
 		header.Set("Proxy-Authorization", p.auth)
 	}
@@ -91,7 +99,7 @@ func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address string, cfg C
 		return err
 	}
 	// What the buffer reads too much is lost, but in TLS the server speaks second.
-	answer, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, cfg.MaxHeader)), connect) //nolint:bodyclose // an answer to CONNECT has none
+	answer, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, maxHeader)), connect) //nolint:bodyclose // an answer to CONNECT has none
 	if err != nil {
 		return err
 	}

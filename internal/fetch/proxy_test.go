@@ -78,7 +78,8 @@ func TestWebProxy(t *testing.T) {
 		defer srv.Close()
 		u := mustURL(t, srv.URL)
 		u.User = url.UserPassword("u", "pw")
-		c := newGuarded(t, Config{Proxy: u, InsecureTLS: true})
+		names := newDNS(t).addr
+		c := newGuarded(t, Config{Proxy: u, InsecureTLS: true, DNSServer: names})
 		auth := basicAuth("u", "pw")
 
 		resp := get(t, c, "http://plain.example/a|b?c")
@@ -101,7 +102,7 @@ func TestWebProxy(t *testing.T) {
 			t.Errorf("the proxy's target has address %v, %v", a, err)
 		}
 
-		anonymous := newGuarded(t, Config{Proxy: mustURL(t, srv.URL), InsecureTLS: true})
+		anonymous := newGuarded(t, Config{Proxy: mustURL(t, srv.URL), InsecureTLS: true, DNSServer: names})
 		failure(t, anonymous, "http://plain.example/", page.Proxy)
 		failure(t, anonymous, "https://secret.example/", page.Proxy)
 	}
@@ -140,7 +141,7 @@ func TestSOCKS(t *testing.T) {
 	defer site.Close()
 	asked := make(chan string, 2)
 	addr := socksServer(t, site.Listener.Addr().String(), asked)
-	c := newGuarded(t, Config{Proxy: mustURL(t, "socks5://u:pw@"+addr)})
+	c := newGuarded(t, Config{Proxy: mustURL(t, "socks5://u:pw@"+addr), DNSServer: newDNS(t).addr})
 	resp := get(t, c, "http://hidden.example:8080/x")
 	if got, want := <-asked, "u:pw type 3 hidden.example:8080"; got != want {
 		t.Errorf("the proxy was asked for %q, want %q", got, want)
@@ -162,7 +163,7 @@ func TestBadProxy(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("got %v", err)
 	}
-	dead := newGuarded(t, Config{Proxy: mustURL(t, "http://127.0.0.1:1")})
+	dead := newGuarded(t, Config{Proxy: mustURL(t, "http://127.0.0.1:1"), DNSServer: newDNS(t).addr})
 	failure(t, dead, "http://a.example/", page.Proxy)
 	failure(t, dead, "https://a.example/", page.Proxy)
 }

@@ -3,6 +3,8 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"time"
@@ -10,8 +12,9 @@ import (
 
 // A dialer connects to one of several addresses of a host.
 type dialer struct {
-	net  net.Dialer
-	port uint16
+	client *Client
+	net    net.Dialer
+	port   uint16
 }
 
 type dialResult struct {
@@ -44,7 +47,7 @@ func (d *dialer) race(ctx context.Context, addrs []netip.Addr) (net.Conn, error)
 			running--
 			if r.err == nil {
 				cancel()
-				closeLate(results, running)
+				d.closeLate(results, running)
 				return r.conn, nil
 			}
 			failed = cmp.Or(failed, r.err)
@@ -59,10 +62,11 @@ func (d *dialer) race(ctx context.Context, addrs []netip.Addr) (net.Conn, error)
 }
 
 // closeLate waits for the losers, whose dialling has been cancelled, and closes what they may yet have got.
-func closeLate(results <-chan dialResult, running int) {
+func (d *dialer) closeLate(results <-chan dialResult, running int) {
 	for range running {
 		if r := <-results; r.conn != nil {
 			r.conn.Close()
+			d.client.sockets.release()
 		}
 	}
 }
@@ -81,10 +85,29 @@ func (d *dialer) inTurn(ctx context.Context, addrs []netip.Addr) (conn net.Conn,
 	return nil, failed
 }
 
+// one tries an address, again and again while this machine has not what it takes. With the connection there is a socket to release.
 func (d *dialer) one(ctx context.Context, a netip.Addr, limit time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return d.net.DialContext(ctx, "tcp", netip.AddrPortFrom(a, d.port).String())
+	for wait := firstWant; ; wait = min(2*wait, mostWant) {
+		if err := d.client.sockets.acquire(ctx); err != nil {
+			if !errors.Is(err, context.Canceled) {
+				d.client.scarcity.note(errNoSocket)
+			}
+			return nil, errNoSocket
+		}
+		conn, err := d.net.DialContext(ctx, "tcp", netip.AddrPortFrom(a, d.port).String())
+		if err == nil {
+			return conn, nil
+		}
+		d.client.sockets.release()
+		if !isScarceAt(a, err) {
+			return nil, err
+		}
+		if !d.client.relieve(ctx, err, wait) {
+			return nil, fmt.Errorf("%w: %w", errNoSocket, err)
+		}
+	}
 }
 
 // families parts addrs, which is not empty, by family. The first address's comes first.

@@ -2,12 +2,10 @@ package fetch
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -56,27 +54,10 @@ func notVisible(r rune) bool { return r <= ' ' || r >= 0x7f }
 // address is what to dial, host:port.
 func (t target) address() string { return net.JoinHostPort(t.hostname, t.port) }
 
-// url returns a URL that net/http asks for without touching the path. A path with two leading slashes would be taken for an authority:
-// such a request falls back to the absolute form, which servers must accept, unless net/url happens to leave the path alone.
-func (t target) url() *url.URL {
-	u := &url.URL{Scheme: t.scheme, Host: t.host, Opaque: t.path}
-	if !strings.HasPrefix(t.path, "//") {
-		return u
-	}
-	path, query, ok := strings.Cut(t.path, "?")
-	plain, err := url.PathUnescape(path)
-	split := &url.URL{Scheme: t.scheme, Host: t.host, Path: plain, RawPath: path, RawQuery: query, ForceQuery: ok}
-	if err == nil && split.RequestURI() == t.path {
-		return split
-	}
-	u.Opaque = "//" + t.host + t.path
-	return u
-}
-
-// Fields are what requests have in common: for net/http, and as they are sent.
+// fields are what requests have in common, as they are sent.
 type fields struct {
-	header http.Header
-	lines  []byte
+	lines []byte // over HTTP/1
+	block []byte // over HTTP/2
 }
 
 func newFields(h http.Header) fields {
@@ -85,14 +66,19 @@ func newFields(h http.Header) fields {
 		_ = http.Header{"User-Agent": agent[:1]}.Write(&b)
 	}
 	_ = h.WriteSubset(&b, notSent)
-	return fields{h, b.Bytes()}
+	f := fields{lines: b.Bytes()}
+	for line := range bytes.Lines(f.lines) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(string(line), "\r\n"), ": ")
+		f.block = appendLiteral(f.block, name, value)
+	}
+	return f
 }
 
 // notSent are fields that have their place, or that a request without a body must not have.
 var notSent = map[string]bool{"Host": true, "User-Agent": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true}
 
 // appendRequest appends the request for t as HTTP/1.1 sends it.
-func (c *Client) appendRequest(b []byte, req *Request, t target) []byte {
+func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target) []byte {
 	b = append(b, "GET "...)
 	forwarded := c.proxy.forwards(t)
 	if forwarded {
@@ -102,9 +88,9 @@ func (c *Client) appendRequest(b []byte, req *Request, t target) []byte {
 	b = appendField(b, "Host", t.host)
 	b = append(b, "\r\n"...)
 	if !req.Trusted {
-		b = append(b, c.public.lines...)
+		b = append(b, m.public.lines...)
 	} else {
-		b = append(b, c.trusted.lines...)
+		b = append(b, m.trusted.lines...)
 	}
 	b = b[:len(b)-len("\r\n")]
 	for _, f := range c.ownFields(req, t) {
@@ -138,22 +124,6 @@ func (c *Client) ownFields(req *Request, t target) (own []nameValue) {
 		add("If-Modified-Since", req.Modified.UTC().Format(http.TimeFormat))
 	}
 	return own
-}
-
-// newRequest makes the request for t as net/http wants it.
-func (c *Client) newRequest(ctx context.Context, req Request, t target) *http.Request {
-	header := c.public.header
-	if req.Trusted {
-		header = c.trusted.header
-	}
-	if own := c.ownFields(&req, t); len(own) > 0 {
-		header = header.Clone()
-		for _, f := range own {
-			header.Add(f.name, f.value)
-		}
-	}
-	r := &http.Request{Method: http.MethodGet, URL: t.url(), Host: t.host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	return r.WithContext(ctx)
 }
 
 // redact copies a request to dst with the values of secret fields replaced.

@@ -167,3 +167,19 @@ func TestCookieErrors(t *testing.T) {
 		}
 	}
 }
+
+// Fields that would not be sent, or that would break what is, are refused and not left out in silence.
+func TestFieldsThatAreNotForTheUser(t *testing.T) {
+	for _, name := range []string{"Host", "host", "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "TE", "Upgrade", "Trailer",
+		"Content-Length", "Expect", "Proxy-Authorization", "HTTP2-Settings", ":path", "a b", "é", ""} {
+		if _, err := New(Config{Header: http.Header{name: {"x"}}}); err == nil || !strings.Contains(err.Error(), "header field: ") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if _, err := New(Config{Header: http.Header{"A": {"b\r\nHost: x"}}}); err == nil {
+		t.Error("a value with a line end is taken")
+	}
+	if _, err := New(Config{Header: http.Header{"Host": {"x"}}}); !strings.Contains(err.Error(), "--resolve") {
+		t.Errorf("%v does not say what to do", err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,6 +16,7 @@ const (
 	systemTTL    = 5 * time.Minute  // the system's resolver does not tell
 	negativeTTL  = 30 * time.Second // of a name that does not exist
 	troubleTTL   = time.Second      // of a lookup that failed
+	blindTTL     = time.Minute      // of one that failed behind a proxy, which may be the only one who can look names up
 	maxAddresses = 16               // kept of one answer's family
 )
 
@@ -27,8 +29,12 @@ type resolver struct {
 	ctx     context.Context
 	lookup  lookup
 	timeout time.Duration
+	relieve func(ctx context.Context, err error, wait time.Duration) bool // waits for this machine to have a socket
+	trouble time.Duration                                                 // how long a failure holds
 	now     func() time.Time
 	max     int
+	turns   chan struct{} // a place for each look-up that may be under way; nil for any number
+	found   atomic.Int64  // when a look-up last brought an address; Unix nanoseconds, 0 for never
 
 	mu    sync.Mutex // guards names and the expiry of its entries
 	names map[string]*entry
@@ -42,8 +48,14 @@ type entry struct {
 }
 
 func newResolver(ctx context.Context, cfg Config) *resolver {
-	r := &resolver{ctx: ctx, lookup: systemLookup, timeout: cfg.ConnectTimeout, now: cfg.Now, max: maxNames,
-		names: make(map[string]*entry)}
+	r := &resolver{ctx: ctx, lookup: systemLookup, timeout: cfg.ConnectTimeout, trouble: troubleTTL, now: cfg.Now, max: maxNames,
+		names: make(map[string]*entry), relieve: func(context.Context, error, time.Duration) bool { return false }}
+	if cfg.Lookups > 0 {
+		r.turns = make(chan struct{}, cfg.Lookups)
+	}
+	if cfg.Proxy != nil {
+		r.trouble = blindTTL
+	}
 	if cfg.DNSServer != "" {
 		server := &nameServer{addr: cfg.DNSServer, patience: cfg.ConnectTimeout / (attempts + 1)}
 		r.lookup = server.lookup
@@ -76,11 +88,9 @@ func (r *resolver) entry(name string) *entry {
 }
 
 func (r *resolver) fill(name string, e *entry) {
-	ctx, cancel := context.WithTimeout(r.ctx, r.timeout)
-	defer cancel()
-	addrs, ttl, err := r.lookup(ctx, name)
+	addrs, ttl, err := r.look(r.ctx, name)
 	if err != nil {
-		ttl = troubleTTL
+		ttl = r.trouble
 		if isNotFound(err) {
 			ttl = negativeTTL
 		}
@@ -89,6 +99,46 @@ func (r *resolver) fill(name string, e *entry) {
 	e.addrs, e.err, e.expires = addrs, err, r.now().Add(ttl)
 	r.mu.Unlock()
 	close(e.done)
+}
+
+// look makes a look-up when it is its turn, and again while this machine has no socket for it.
+func (r *resolver) look(ctx context.Context, name string) (addrs []netip.Addr, ttl time.Duration, err error) {
+	if r.turns != nil {
+		select {
+		case r.turns <- struct{}{}:
+			defer func() { <-r.turns }()
+		case <-ctx.Done():
+			return nil, 0, ctx.Err()
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	for wait := firstWant; ; wait = min(2*wait, mostWant) {
+		addrs, ttl, err = r.lookup(ctx, name)
+		if err == nil {
+			r.found.Store(r.now().UnixNano())
+		}
+		if err == nil || !isScarce(err) || !r.relieve(ctx, err, wait) {
+			return addrs, ttl, err
+		}
+	}
+}
+
+// ask looks a name up, whatever is known of it.
+func (r *resolver) ask(ctx context.Context, name string) ([]netip.Addr, error) {
+	addrs, _, err := r.look(ctx, name)
+	return addrs, err
+}
+
+// forgetFailures drops what is known of look-ups that failed.
+func (r *resolver) forgetFailures() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, e := range r.names {
+		if !e.expires.IsZero() && e.err != nil {
+			delete(r.names, name)
+		}
+	}
 }
 
 // makeRoom drops the entry that expires soonest of a few taken at random.

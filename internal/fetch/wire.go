@@ -2,10 +2,10 @@ package fetch
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -17,7 +17,9 @@ type wire struct {
 	limit  *rate.Limiter // nil for no limit
 	ctx    context.Context
 	cancel context.CancelFunc // ends a wait for the limiter
-	until  time.Time          // reads may take
+	until  atomic.Int64       // when reads must have ended, Unix nanoseconds, 0 without a limit; SOCKS sets it from two goroutines
+	slot   *sockets           // that it has one of
+	closed atomic.Bool
 
 	addr                    netip.AddrPort
 	tls                     string    // version, "" without
@@ -66,9 +68,9 @@ func (w *wire) Read(p []byte) (int, error) {
 // wait waits for the limiter, as long as a read may take.
 func (w *wire) wait(n int) error {
 	ctx := w.ctx
-	if !w.until.IsZero() {
+	if until := w.until.Load(); until != 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, w.until)
+		ctx, cancel = context.WithDeadline(ctx, time.Unix(0, until))
 		defer cancel()
 	}
 	switch err := w.limit.WaitN(ctx, n); {
@@ -81,27 +83,28 @@ func (w *wire) wait(n int) error {
 }
 
 func (w *wire) SetDeadline(t time.Time) error {
-	w.until = t
+	w.endReads(t)
 	return w.Conn.SetDeadline(t)
 }
 
 func (w *wire) SetReadDeadline(t time.Time) error {
-	w.until = t
+	w.endReads(t)
 	return w.Conn.SetReadDeadline(t)
+}
+
+func (w *wire) endReads(t time.Time) {
+	if t.IsZero() {
+		w.until.Store(0)
+		return
+	}
+	w.until.Store(t.UnixNano())
 }
 
 func (w *wire) Close() error {
 	w.cancel()
-	return w.Conn.Close()
-}
-
-// wireOf finds the wire under a connection that this package dialled.
-func wireOf(conn net.Conn) *wire {
-	switch c := conn.(type) {
-	case *wire:
-		return c
-	case *tls.Conn:
-		return wireOf(c.NetConn())
+	err := w.Conn.Close()
+	if !w.closed.Swap(true) {
+		w.slot.release()
 	}
-	return nil
+	return err
 }

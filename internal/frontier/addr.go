@@ -17,6 +17,7 @@ type address struct {
 func (f *Frontier) ShareAddresses(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.sharers = n
 	f.addrDelay = f.cfg.AddrDelay * time.Duration(max(n, 1))
 }
 
@@ -24,11 +25,14 @@ func (f *Frontier) ShareAddresses(n int) {
 // Config.AddrDelay apart from start to start, or a multiple of it (ShareAddresses); a host alone at its address has no turns to take. When it returns false, the turn
 // is later: the visit is over, and its item is handed out again at its turn.
 func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
-	if f.cfg.AddrDelay <= 0 || !addr.IsValid() {
+	if !addr.IsValid() {
 		return true
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.addrDelay <= 0 {
+		return true
+	}
 	h, now := v.host, f.cfg.Now()
 	a := f.at(h, addr)
 	slot := h.slot

@@ -9,6 +9,7 @@ func (f *Frontier) Arrive(key string, asked, wait time.Duration, items ...Item) 
 	defer f.mu.Unlock()
 	asked = min(asked, max(f.cfg.MaxDelay, 0))
 	next := f.cfg.Now().Add(min(max(wait, 0), f.cfg.MaxWait))
+	items = f.fitting(key, items)
 	for i := range items {
 		f.ungone(items[i].URL)
 	}

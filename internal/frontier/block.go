@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -38,7 +37,13 @@ func newLoc(segment uint32, offset int64) loc { return loc(uint64(segment)<<38 |
 func (l loc) segment() uint32 { return uint32(l >> 38) }
 func (l loc) offset() int64   { return int64(l & (1<<38 - 1)) }
 
-var errBlock = errors.New("damaged block")
+var errBlock error = blockError{}
+
+// A blockError is a block that is not as it was written: damage like that of a checkpoint.
+type blockError struct{}
+
+func (blockError) Error() string        { return "damaged block" }
+func (blockError) Is(target error) bool { return target == ErrDamaged }
 
 // block encodes a block's frame.
 func (w *writer) block(b *block) {

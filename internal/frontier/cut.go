@@ -41,9 +41,13 @@ type Cut struct {
 	chunks  []bool // saved
 	hosts   []*host
 	buckets []*bucket
+	flying  map[string]bool // URLs
 	enc     writer
 	err     error
 }
+
+// UnderWay reports whether a visit to a URL was under way at the cut.
+func (c *Cut) UnderWay(url string) bool { return c.flying[url] }
 
 // Cut begins a checkpoint: all that was pushed, and all that is under way, will be in it. The caller sees to it that at this moment
 // nothing is on its way from the journal to Push. It takes a short time; Write does the work, and must be called before the
@@ -67,9 +71,12 @@ func (f *Frontier) Cut() (*Cut, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin a checkpoint of the frontier: %w", err)
 	}
-	c := &Cut{f: f, file: file, chunks: make([]bool, len(d.table.chunks)), hosts: make([]*host, 0, len(f.hosts))}
+	c := &Cut{f: f, file: file, chunks: make([]bool, len(d.table.chunks)), hosts: make([]*host, 0, len(f.hosts)), flying: map[string]bool{}}
 	for _, h := range f.hosts {
 		c.hosts = append(c.hosts, h)
+		for _, it := range h.flying {
+			c.flying[it.URL] = true
+		}
 	}
 	for _, b := range d.buckets {
 		c.buckets = append(c.buckets, b)

@@ -279,7 +279,7 @@ func TestHostsAreListed(t *testing.T) {
 		f := open(t, Config{Dir: dir, Memory: 16 << 10, Delay: time.Minute, Now: func() time.Time { return now }})
 		for h := range 50 {
 			for i := range h + 1 {
-				f.Push(fmt.Sprint("h", h), Item{URL: fmt.Sprint(i)})
+				f.Push(fmt.Sprint("h", h), Item{URL: fmt.Sprintf("http://h%d/%d", h, i)})
 			}
 		}
 		var got []string

@@ -43,7 +43,11 @@ func (f *Frontier) Done(v *Visit, r Result) {
 
 // enqueueAgain puts an item of a visit back, unless the host was removed meanwhile.
 func (f *Frontier) enqueueAgain(v *Visit, it Item) {
-	if v.life == v.host.life {
+	switch {
+	case v.life != v.host.life:
+	case !Belongs(v.Host, it.URL):
+		f.refused++
+	default:
 		f.enqueue(v.host, it)
 	}
 }
@@ -208,6 +212,7 @@ func (f *Frontier) Restore(key string, items ...Item) {
 	if f.resumed.IsZero() {
 		f.resumed = now
 	}
+	items = f.fitting(key, items)
 	if id := f.asleep(key); id != 0 {
 		f.putOff(id, now)
 		f.pushCold(id, key, items)

@@ -32,10 +32,12 @@ type Config struct {
 	Memory int64  // bytes to be used about, with Dir; 256 MiB
 }
 
+const defaultMaxDelay = 30 * time.Second
+
 func (c Config) withDefaults() Config {
 	def(&c.Hosts, 64)
 	def(&c.PerHost, 1)
-	def(&c.MaxDelay, 30*time.Second)
+	def(&c.MaxDelay, defaultMaxDelay)
 	def(&c.RetryWait, time.Second)
 	def(&c.MaxWait, time.Hour)
 	def(&c.SlowAfter, 5*time.Second)
@@ -64,14 +66,16 @@ type Frontier struct {
 	hosts     map[string]*host
 	heaps     [numClasses]hostHeap
 	addrs     map[netip.Addr]*address
-	addrDelay time.Duration
-	swept     int // addresses that the last sweep left
+	addrDelay time.Duration // Config.AddrDelay times sharers
+	sharers   int           // frontiers that may have hosts at the same addresses
+	swept     int           // addresses that the last sweep left
 	seq       uint64
 	known     int // hosts ever met
 	waiting   int // items
 	inflight  int // visits
 	active    int // hosts with visits
 	doubtful  int // of these, suspects
+	refused   int // items
 	backing   int // hosts
 	gone      map[goneKey]int
 	going     int          // the sum of it
@@ -111,10 +115,14 @@ type Visit struct {
 	suspect bool
 }
 
-// Push adds items of one host. It cannot fail: where the disk fails they stay in memory, and Next says so.
+// Push adds items of one host, but for those that are Refused. It cannot fail: where the disk fails they stay in memory, and Next says so.
 func (f *Frontier) Push(key string, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	given := len(items)
+	if items = f.fitting(key, items); len(items) < given && len(items) == 0 {
+		return
+	}
 	if id := f.asleep(key); id != 0 {
 		f.pushCold(id, key, items)
 	} else {

@@ -23,10 +23,10 @@ func next(t *testing.T, f *Frontier) (*Visit, time.Duration) {
 	return v, time.Since(start)
 }
 
-func items(n int) []Item {
+func items(host string, n int) []Item {
 	all := make([]Item, n)
 	for i := range all {
-		all[i] = Item{URL: fmt.Sprint("u", i), Depth: 1}
+		all[i] = Item{URL: fmt.Sprintf("http://%s/u%d", host, i), Depth: 1}
 	}
 	return all
 }
@@ -41,7 +41,7 @@ func wantWait(t *testing.T, say string, got, want time.Duration) {
 func TestDelayRunsFromTheEndOfAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{Delay: time.Second})
-		f.Push("a", items(3)...)
+		f.Push("a", items("a", 3)...)
 		v, wait := next(t, f)
 		wantWait(t, "first", wait, 0)
 		time.Sleep(3 * time.Second) // the answer takes its time
@@ -58,7 +58,7 @@ func TestCrawlDelayIsObeyedUpToItsBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{Delay: time.Second, MaxDelay: 30 * time.Second})
 		for host, ask := range map[string]time.Duration{"a": 5 * time.Second, "b": time.Hour, "c": time.Millisecond} {
-			f.Push(host, items(2)...)
+			f.Push(host, items(host, 2)...)
 			f.SetDelay(host, ask)
 		}
 		last := map[string]time.Duration{}
@@ -77,7 +77,7 @@ func TestCrawlDelayIsObeyedUpToItsBound(t *testing.T) {
 func TestCrawlDelayCanBeLeftAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{Delay: time.Second, MaxDelay: -1})
-		f.Push("a", items(2)...)
+		f.Push("a", items("a", 2)...)
 		f.SetDelay("a", time.Minute)
 		v, _ := next(t, f)
 		f.Done(v, Result{Outcome: Answered})
@@ -92,7 +92,7 @@ func TestNextEnds(t *testing.T) {
 		if _, err := f.Next(t.Context()); !errors.Is(err, ErrDry) {
 			t.Errorf("an empty frontier: %v, want ErrDry", err)
 		}
-		f.Push("a", items(1)...)
+		f.Push("a", items("a", 1)...)
 		v, _ := next(t, f)
 		got := make(chan error)
 		go func() { _, err := f.Next(t.Context()); got <- err }()
@@ -102,7 +102,7 @@ func TestNextEnds(t *testing.T) {
 			t.Errorf("after the last visit: %v, want ErrDry", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		f.Push("b", items(1)...)
+		f.Push("b", items("b", 1)...)
 		next(t, f)
 		go func() { _, err := f.Next(ctx); got <- err }()
 		synctest.Wait()
@@ -115,14 +115,14 @@ func TestNextEnds(t *testing.T) {
 
 func TestNearerURLsGoFirstAndLateOnesLast(t *testing.T) {
 	f := New(Config{})
-	f.Push("a", Item{URL: "deep", Depth: 2}, Item{URL: "near", Depth: 1}, Item{URL: "near2", Depth: 1})
-	f.Push("a", Item{URL: "late", Late: true})
+	f.Push("a", Item{URL: "http://a/deep", Depth: 2}, Item{URL: "http://a/near", Depth: 1}, Item{URL: "http://a/near2", Depth: 1})
+	f.Push("a", Item{URL: "http://a/late", Late: true})
 	for _, want := range []string{"near", "near2", "deep", "late", "deeper"} {
 		v, _ := next(t, f)
-		if v.URL != want {
+		if v.URL != "http://a/"+want {
 			t.Errorf("got %s, want %s", v.URL, want)
 		}
-		f.Push("a", Item{URL: "deeper", Depth: 3})
+		f.Push("a", Item{URL: "http://a/deeper", Depth: 3})
 		f.Done(v, Result{Outcome: Answered})
 	}
 }
@@ -130,7 +130,7 @@ func TestNearerURLsGoFirstAndLateOnesLast(t *testing.T) {
 func TestABurstIsOneEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{PerHost: 4, RetryWait: time.Second})
-		f.Push("a", items(6)...)
+		f.Push("a", items("a", 6)...)
 		var burst []*Visit
 		for range 4 {
 			v, _ := next(t, f)
@@ -160,13 +160,13 @@ func TestABurstIsOneEvent(t *testing.T) {
 func TestTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{})
-		f.Push("a", items(5)...)
-		f.Push("a", Item{URL: "robots", Robots: "http://b"})
-		odd := func(it *Item) bool { return it.URL == "u1" || it.URL == "u3" || it.Robots != "" }
+		f.Push("a", items("a", 5)...)
+		f.Push("a", Item{URL: "http://a/robots", Robots: "http://b"})
+		odd := func(it *Item) bool { return it.URL == "http://a/u1" || it.URL == "http://a/u3" || it.Robots != "" }
 		if taken := f.Take("a", odd); len(taken) != 3 {
 			t.Errorf("took %d items, want 3", len(taken))
 		}
-		for _, want := range []string{"u0", "u2", "u4"} {
+		for _, want := range []string{"http://a/u0", "http://a/u2", "http://a/u4"} {
 			v, _ := next(t, f)
 			if v.URL != want {
 				t.Errorf("got %s, want %s", v.URL, want)
@@ -186,7 +186,7 @@ func TestAVisitWithoutRequestLeavesTheClockAsOthersSetIt(t *testing.T) {
 			func(f *Frontier, v *Visit) { f.Postpone(v, time.Millisecond) },
 		} {
 			f := New(Config{PerHost: 2, Delay: time.Millisecond})
-			f.Push("a", items(3)...)
+			f.Push("a", items("a", 3)...)
 			v1, _ := next(t, f)
 			v2, _ := next(t, f)
 			f.Done(v1, Result{Outcome: Throttled, RetryAfter: time.Minute})
@@ -202,7 +202,7 @@ func TestDeadHostsLeaveOthersTheirPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{Hosts: 8})
 		for i := range 20 {
-			f.Push(fmt.Sprint("dead", i), items(9)...)
+			f.Push(fmt.Sprint("dead", i), items(fmt.Sprint("dead", i), 9)...)
 		}
 		for range 20 { // each fails once
 			v, _ := next(t, f)
@@ -210,7 +210,7 @@ func TestDeadHostsLeaveOthersTheirPlaces(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		for i := range 20 {
-			f.Push(fmt.Sprint("live", i), items(1)...)
+			f.Push(fmt.Sprint("live", i), items(fmt.Sprint("live", i), 1)...)
 		}
 		dead := 0
 		for range 8 {
@@ -236,7 +236,7 @@ func TestVisitsInARow(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := New(Config{Delay: tt.delay})
 			for _, host := range []string{"a", "b"} {
-				f.Push(host, items(12)...)
+				f.Push(host, items(host, 12)...)
 				time.Sleep(time.Millisecond)
 			}
 			got := ""
@@ -257,7 +257,7 @@ func TestVisitsInARow(t *testing.T) {
 func TestRetryAfterOutlastsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{PerHost: 2})
-		f.Push("a", items(5)...)
+		f.Push("a", items("a", 5)...)
 		a, _ := next(t, f)
 		b, _ := next(t, f)
 		f.Done(a, Result{Outcome: Throttled, RetryAfter: time.Minute})
@@ -272,13 +272,13 @@ func TestSuspectsLeaveWhatIsSoonWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{Hosts: 8, Delay: time.Second, RetryWait: time.Millisecond})
 		for i := range 20 {
-			f.Push(fmt.Sprint("dead", i), items(50)...)
+			f.Push(fmt.Sprint("dead", i), items(fmt.Sprint("dead", i), 50)...)
 		}
 		for range 20 {
 			v, _ := next(t, f)
 			f.Done(v, Result{Outcome: Failed})
 		}
-		f.Push("sound", items(50)...)
+		f.Push("sound", items("sound", 50)...)
 		v, _ := next(t, f)
 		f.Done(v, Result{Outcome: Answered})
 		time.Sleep(time.Minute)
@@ -303,7 +303,7 @@ func TestSuspectsTakeWhatIsLeftOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{Hosts: 16})
 		for i := range 40 {
-			f.Push(fmt.Sprint("dead", i), items(9)...)
+			f.Push(fmt.Sprint("dead", i), items(fmt.Sprint("dead", i), 9)...)
 		}
 		for range 40 {
 			v, _ := next(t, f)
@@ -320,7 +320,7 @@ func TestSuspectsTakeWhatIsLeftOver(t *testing.T) {
 		if v, err := f.Next(ctx); err == nil {
 			t.Errorf("%s has the last place", v.Host)
 		}
-		f.Push("live", items(1)...)
+		f.Push("live", items("live", 1)...)
 		if v, wait := next(t, f); v.Host != "live" || wait > 0 {
 			t.Errorf("%s has the last place, after %v", v.Host, wait)
 		}
@@ -330,11 +330,11 @@ func TestSuspectsTakeWhatIsLeftOver(t *testing.T) {
 func TestParkedHostsHandOutRobotsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{})
-		f.Push("a", items(2)...)
+		f.Push("a", items("a", 2)...)
 		f.Park("a", "http://a")
-		f.Push("a", Item{URL: "robots", Robots: "http://a"})
+		f.Push("a", Item{URL: "http://a/robots", Robots: "http://a"})
 		v, _ := next(t, f)
-		if v.URL != "robots" {
+		if v.URL != "http://a/robots" {
 			t.Fatalf("got %s", v.URL)
 		}
 		f.Done(v, Result{Outcome: Answered})
@@ -355,8 +355,8 @@ func TestParkedHostsHandOutRobotsOnly(t *testing.T) {
 		default:
 		}
 		f.Unpark("a", "https://a")
-		if v := <-got; v.URL != "u0" {
-			t.Errorf("got %s, want u0", v.URL)
+		if v := <-got; v.URL != "http://a/u0" {
+			t.Errorf("got %s, want the first", v.URL)
 		}
 	})
 }
@@ -367,9 +367,9 @@ func TestHostsAtOneAddressTakeTurns(t *testing.T) {
 		f := New(Config{AddrDelay: turn, Hosts: 10})
 		shared, own := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 		for i := range n {
-			f.Push(fmt.Sprint("h", i), items(2)...)
+			f.Push(fmt.Sprint("h", i), items(fmt.Sprint("h", i), 2)...)
 		}
-		f.Push("own", items(2)...)
+		f.Push("own", items("own", 2)...)
 		var last time.Time
 		for range 2 * n {
 			for {
@@ -402,7 +402,7 @@ func TestFrontiersShareAddresses(t *testing.T) {
 		f.ShareAddresses(3)
 		shared := netip.MustParseAddr("192.0.2.1")
 		for i := range 10 {
-			f.Push(fmt.Sprint("h", i), items(1)...)
+			f.Push(fmt.Sprint("h", i), items(fmt.Sprint("h", i), 1)...)
 		}
 		var last time.Time
 		for range 10 {
@@ -514,7 +514,7 @@ func TestManyWorkersKeepTheManners(t *testing.T) {
 			defer f.Close()
 			c := &crew{t: t, cfg: cfg, f: f, lock: make(chan struct{}, 1), host: map[string]*view{}, seen: map[string]bool{}}
 			for h := range hosts {
-				c.f.Push(fmt.Sprint("h", h), items(each)...)
+				c.f.Push(fmt.Sprint("h", h), items(fmt.Sprint("h", h), each)...)
 			}
 			var wg sync.WaitGroup
 			if cfg.Dir != "" {
@@ -541,7 +541,8 @@ func BenchmarkPushNextDone(b *testing.B) {
 	ctx := context.Background()
 	b.ReportAllocs()
 	for i := range b.N {
-		f.Push(keys[i*7919%hosts], Item{URL: "http://example.com/", Depth: 1})
+		key := keys[i*7919%hosts]
+		f.Push(key, Item{URL: "http://" + key + "/", Depth: 1})
 		v, err := f.Next(ctx)
 		if err != nil {
 			b.Fatal(err)

@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -155,10 +156,22 @@ func (f *Frontier) take(h *host) *Item {
 			f.fail(fmt.Errorf("an item of %s: %w", h.key, err))
 			return nil
 		}
-		if it.Robots != "" || !f.isGone(it.URL) {
+		switch {
+		case !Belongs(h.key, it.URL): // an earlier version has let it in
+			f.refused++
+		case h.isUnderWay(&it):
+		case it.Robots != "" || !f.isGone(it.URL):
 			return &it
 		}
 	}
+}
+
+// isUnderWay reports whether a visit to an item's URL is under way: once is enough, however it came here twice.
+func (h *host) isUnderWay(it *Item) bool {
+	if h.inflight == 0 || it.Recrawl {
+		return false
+	}
+	return slices.ContainsFunc(h.flying, func(f *Item) bool { return f.URL == it.URL && f.Robots == it.Robots })
 }
 
 // back ends a visit; the caller places the host afterwards.

@@ -56,7 +56,7 @@ func (f *Frontier) reopen() ([]byte, error) {
 	}
 	src, err := s.disk.Open(filepath.Join(s.dir, checkpointName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, s.clear()
+		return nil, s.pass() // if the checkpoint was lost, they are needed to mend that
 	}
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (l *loader) read() error {
 			return err
 		}
 	}
-	if err := l.f.disk.segments.clear(); err != nil {
+	if err := errors.Join(l.f.disk.segments.pass(), l.f.disk.segments.clear()); err != nil {
 		return err
 	}
 	return l.wake()

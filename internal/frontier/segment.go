@@ -257,6 +257,20 @@ func (s *segments) bury() {
 	})
 }
 
+// pass sees to it that no segment gets the number of a file that is there: a copy of the folder that somebody makes meanwhile may have
+// a file from before, and a checkpoint from after.
+func (s *segments) pass() error {
+	names, err := s.disk.List(s.dir)
+	for _, name := range names {
+		if digits, ours := strings.CutPrefix(name, segmentPrefix); ours {
+			if id, bad := strconv.ParseUint(digits, 10, 32); bad == nil {
+				s.last = max(s.last, uint32(id))
+			}
+		}
+	}
+	return err
+}
+
 // clear removes the folder's files that are not known.
 func (s *segments) clear() error {
 	names, err := s.disk.List(s.dir)

@@ -28,6 +28,7 @@ func (d *Desk) mux() http.Handler {
 	mux.HandleFunc("GET /seen", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, r, d.src.Seen(r.Context(), r.FormValue("prefix"), number(r)))
 	})
+	d.snapshot(mux)
 	return mux
 }
 

@@ -45,7 +45,7 @@ func Dial(ctx context.Context, file string) (*Client, error) {
 	if err := c.card.read(file); err != nil {
 		return nil, err
 	}
-	resp, err := c.get(ctx, "", nil)
+	resp, err := c.send(ctx, http.MethodGet, "", nil)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -89,7 +89,7 @@ func (c *card) read(name string) error {
 
 // Explain is Source's.
 func (c *Client) Explain(ctx context.Context, u string) (*Explanation, error) {
-	for x, err := range ask[*Explanation](ctx, c, "explain", "url", u) {
+	for x, err := range ask[*Explanation](ctx, c, http.MethodGet, "explain", "url", u) {
 		return x, err
 	}
 	return nil, ErrGone
@@ -97,24 +97,24 @@ func (c *Client) Explain(ctx context.Context, u string) (*Explanation, error) {
 
 // Hosts is Source's.
 func (c *Client) Hosts(ctx context.Context, n int) iter.Seq2[Host, error] {
-	return ask[Host](ctx, c, "hosts", "n", strconv.Itoa(n))
+	return ask[Host](ctx, c, http.MethodGet, "hosts", "n", strconv.Itoa(n))
 }
 
 // Queue is Source's.
 func (c *Client) Queue(ctx context.Context, host string, n int) iter.Seq2[Item, error] {
-	return ask[Item](ctx, c, "queue", "host", host, "n", strconv.Itoa(n))
+	return ask[Item](ctx, c, http.MethodGet, "queue", "host", host, "n", strconv.Itoa(n))
 }
 
 // Seen is Source's.
 func (c *Client) Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known, error] {
-	return ask[Known](ctx, c, "seen", "prefix", prefix, "n", strconv.Itoa(n))
+	return ask[Known](ctx, c, http.MethodGet, "seen", "prefix", prefix, "n", strconv.Itoa(n))
 }
 
 // ask sends a question, whose fields are names and values in turn, and gives the answer's values as they come.
-func ask[T any](ctx context.Context, c *Client, verb string, fields ...string) iter.Seq2[T, error] {
+func ask[T any](ctx context.Context, c *Client, method, verb string, fields ...string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		resp, err := c.get(ctx, verb, fields)
+		resp, err := c.send(ctx, method, verb, fields)
 		if err != nil {
 			yield(none, err)
 			return
@@ -141,12 +141,12 @@ func ask[T any](ctx context.Context, c *Client, verb string, fields ...string) i
 	}
 }
 
-func (c *Client) get(ctx context.Context, verb string, fields []string) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, method, verb string, fields []string) (*http.Response, error) {
 	query := url.Values{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		query.Set(fields[i], fields[i+1])
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.card.Address+"/"+verb+"?"+query.Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.card.Address+"/"+verb+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}

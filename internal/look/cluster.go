@@ -8,14 +8,22 @@ type Cluster struct {
 	Crawl    string              `json:"crawl"`
 	State    string              `json:"state"`             // waiting, running, paused, stopping or done
 	Why      string              `json:"why,omitempty"`     // of a stop that nobody asked for: limit
+	Trouble  string              `json:"trouble,omitempty"` // too few servers run: why. What is said is what those that run have known last
 	Since    time.Time           `json:"since,omitzero"`    // the state, by the clock of who changed it
 	Time     time.Time           `json:"time"`              // of this answer, by the clock of who asks
 	Epoch    uint64              `json:"epoch"`             // one more with each change of members
 	Settled  bool                `json:"settled"`           // all members have all that is theirs
 	Control  string              `json:"control,omitempty"` // the node that is the control unit, where there is to be one
-	Totals   Load                `json:"totals"`            // of all nodes
+	Totals   Load                `json:"totals"`            // of all nodes; its pages are also those of nodes that have gone, and never fall
+	Gone     Gone                `json:"gone"`              // what nodes have done that have gone
 	Nodes    []Node              `json:"nodes"`             // by name
 	Settings map[string][]string `json:"settings,omitempty"`
+}
+
+// Gone is what was done by nodes that are none any more: dead ones, whose hosts others have, and those that have left.
+type Gone struct {
+	Nodes int   `json:"nodes"`
+	Pages int64 `json:"pages"`
 }
 
 // A Node is one of a cluster's nodes, as it has told with its lease.
@@ -31,6 +39,10 @@ type Node struct {
 	Epoch   uint64    `json:"epoch"` // that it knows
 	Idle    bool      `json:"idle"`  // it has nothing to fetch
 	Slips   int64     `json:"slips"` // requests to whose end its lease did not last, since its start
+
+	CutOff    float64 `json:"cut_off,omitempty"`     // for so many seconds it has reached no host of the web, and fetches nothing
+	CutOffWhy string  `json:"cut_off_why,omitempty"` // the last error
+
 	Load
 	*Facts // where a control unit says whose hosts are
 }

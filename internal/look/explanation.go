@@ -41,7 +41,8 @@ const (
 	Undecided   Fate = "undecided"     // it may have been met before: the next merge of known URLs tells
 	Fetched     Fate = "fetched"
 	Redirected  Fate = "redirected" // fetched, and leads elsewhere
-	Duplicate   Fate = "duplicate"  // fetched, and the same as a page before, which it refers to
+	Duplicate   Fate = "duplicate"  // a page, and the same as one before, which it refers to
+	Error       Fate = "error"      // fetched, but the answer is no page: its status says that there is an error
 	Failed      Fate = "failed"     // for good
 	GivenUp     Fate = "given up"   // with its host, until the next run
 	SetAside    Fate = "set aside"  // by a rule that speaks of links: a better one may still bring it in
@@ -170,7 +171,9 @@ func (p *Page) fate(url string) Fate {
 		return Failed
 	case p.Status >= 300 && p.Status < 400 && p.Final != "":
 		return Redirected
-	case p.Revisit != "" && p.Revisit != url:
+	case p.Status >= 400:
+		return Error
+	case p.Revisit != "" && p.Revisit != url && p.Status < 300:
 		return Duplicate
 	}
 	return Fetched

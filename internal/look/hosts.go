@@ -31,6 +31,7 @@ type Owned struct {
 	State   HostState `json:"state"`
 	Since   time.Time `json:"since,omitzero"`   // that is so
 	Rounds  int       `json:"rounds,omitempty"` // how often all nodes have failed to reach it
+	Moved   bool      `json:"moved,omitempty"`  // it has come, or comes, from a node that had more to do
 	Failed  []string  `json:"failed,omitempty"` // names of the nodes that have, the last time
 	Again   time.Time `json:"again,omitzero"`   // when all try again
 }

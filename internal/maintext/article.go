@@ -4,15 +4,16 @@ import (
 	"net/url"
 	"strings"
 
-	trafilatura "github.com/markusmobius/go-trafilatura"
+	"codeberg.org/readeck/go-readability/v2"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // enough is the weight of an article, in Latin letters, from which the library is believed.
 const enough = 250
 
-// readArticle fills in the main text, and what of headline and author the head did not say. A text that the head has is taken
-// where the page shows less, as one does that scripts fill.
+// readArticle fills in the main text, and the headline if the head did not say it. A text that the head has is taken where the page
+// shows less, as one does that scripts fill.
 func (t *Text) readArticle(doc *html.Node, page string) {
 	data := plain(t.Text)
 	t.readBody(doc, page)
@@ -21,29 +22,30 @@ func (t *Text) readArticle(doc *html.Node, page string) {
 	}
 }
 
-// readBody looks for the main text in what a page shows: by the library, and by blocks where the library finds little.
+// readBody looks for the main text in what a page shows: by the library, and by blocks where the library finds little. It changes
+// the tree.
 func (t *Text) readBody(doc *html.Node, page string) {
 	t.Text = ""
 	u, err := url.Parse(page)
 	if err != nil {
 		u = nil
 	}
-	config := trafilatura.DefaultConfig()
-	config.MinExtractedSize = 0 // below it the library adds the whole page, title and all, to what it has found
-	config.MinOutputSize = 0    // below it there is no headline
-	r, err := trafilatura.ExtractDocument(doc, trafilatura.Options{
-		Config: config, OriginalURL: u, ExcludeComments: true, HtmlDateMode: trafilatura.Disabled,
-	})
-	if err == nil {
-		t.Text = render(r.ContentNode, doc)
-		if t.Headline == "" {
-			t.Headline = respace(collapse(r.Metadata.Title, maxField), t.Title)
+	headings := headingsOf(doc)
+	removeAsides(doc)
+	parser := readability.NewParser()
+	parser.DisableJSONLD = true
+	parser.CharThresholds = leastArticle
+	if r, err := parser.ParseDocument(doc, u); err == nil {
+		if r.Node != nil {
+			removeLinkLists(r.Node)
 		}
-		if t.Author == "" {
-			t.Author = collapse(r.Metadata.Author, maxField)
+		t.Text = render(r.Node, doc)
+		if t.Headline == "" {
+			t.Headline = respace(collapse(r.Title(), maxField), t.Title)
 		}
 	}
-	t.Text = afterHeadline(t.Text, t.Headline)
+	headings[t.Headline] = true
+	t.Text = afterHeading(t.Text, headings)
 	if total, links := weighNode(doc, false); weigh(t.Text) > 2*(total-links) {
 		t.Text = "" // more than half of it is in links: a menu or the list of a folder is about other pages
 	}
@@ -54,6 +56,9 @@ func (t *Text) readBody(doc *html.Node, page string) {
 	}
 }
 
+// leastArticle is how many characters the library wants of an article before it looks again, less strictly.
+const leastArticle = 200
+
 // respace gives the title where a headline differs from it by spaces only: the library puts some around inline markup.
 func respace(headline, title string) string {
 	if strings.ReplaceAll(headline, " ", "") == strings.ReplaceAll(title, " ", "") {
@@ -62,10 +67,21 @@ func respace(headline, title string) string {
 	return headline
 }
 
-// afterHeadline is a text without the headline that it begins with.
-func afterHeadline(text, headline string) string {
+// headingsOf are the texts of a page's headings of the first rank.
+func headingsOf(doc *html.Node) map[string]bool {
+	all := map[string]bool{}
+	for n := range doc.Descendants() {
+		if n.DataAtom == atom.H1 {
+			all[textOf(n)] = true
+		}
+	}
+	return all
+}
+
+// afterHeading is a text without the heading that it begins with.
+func afterHeading(text string, headings map[string]bool) string {
 	first, rest, _ := strings.Cut(text, "\n")
-	if first == headline {
+	if headings[first] {
 		return rest
 	}
 	return text

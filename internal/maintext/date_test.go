@@ -42,6 +42,17 @@ func TestPublished(t *testing.T) {
 		{"English", `<div class=date>May 17, 2024`, "", "2024-05-17"},
 		{"German", `<div class=date>17. Mai 2024`, "", "2024-05-17"},
 		{"French", `<div class=date>17 mai 2024`, "", "2024-05-17"},
+		{"Spanish", `<div class=fecha>17 de mayo de 2024`, "", "2024-05-17"},
+		{"Polish", `<div class=x>17 maja 2024, 10:11</div>`, "", "2024-05-17"},
+		{"Russian", `<div class=date>17 мая 2024 г.`, "", "2024-05-17"},
+		{"Turkish", `<div class=date>17 Mayıs 2024`, "", "2024-05-17"},
+		{"Arabic", `<div class=date>17 مايو 2024`, "", "2024-05-17"},
+		{"Hungarian", `<div class=date>2024. május 17.`, "", "2024-05-17"},
+		{"American digits", `<div class=date>05/17/2024`, "", "2024-05-17"},
+		{"a year of two digits", `<div class=date>17.05.24`, "", "2024-05-17"},
+		{"a name in one word", `<div class=itemPostDate>am 17.05.2024 22:30`, "", "2024-05-17"},
+		{"a lone date", `<p>17.05.2024</p>`, "", "2024-05-17"},
+		{"a day of a change", `<div class=lastUpdate>x 17.05.2024 is when the last change of this page was made by us</div>`, "", ""},
 		{"Chinese", `<div class=c12>来源:新报 2024年5月17日 10:11`, "", "2024-05-17"},
 		{"Japanese", `<div class=c12>2024年05月17日(金)`, "", "2024-05-17"},
 		{"Korean", `<div class=c12>입력 2024년 5월 17일`, "", "2024-05-17"},
@@ -59,6 +70,26 @@ func TestPublished(t *testing.T) {
 			got, err := extract([]byte("<title>T</title>"+tt.html), tt.url, now)
 			if err != nil || got.Published != tt.want {
 				t.Errorf("published %q, %v; want %q", got.Published, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestAuthor gives the author in each way a page may show one.
+func TestAuthor(t *testing.T) {
+	tests := []struct{ name, html, want string }{
+		{"a link", `<p>Text by <a rel=author href=/u/1>Ann Lee</a>`, "Ann Lee"},
+		{"microdata", `<div itemprop=author><img alt=x><span itemprop=name>Ann Lee</span>, editor</div>`, "Ann Lee"},
+		{"a class", `<div class="post-author">By Ann Lee | 3 May 2024</div>`, "Ann Lee"},
+		{"in German", `<span class=autor>Von: Anna Lehm</span>`, "Anna Lehm"},
+		{"no name", `<div class=author>Read everything that has been written by this author and many more on our pages</div>`, ""},
+		{"an address", `<div class=author>https://example.org/ann</div>`, ""},
+		{"nothing", `<p>x`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, err := extract([]byte("<title>T</title>"+tt.html), "", now); err != nil || got.Author != tt.want {
+				t.Errorf("author %q, %v; want %q", got.Author, err, tt.want)
 			}
 		})
 	}

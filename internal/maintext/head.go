@@ -1,6 +1,7 @@
 package maintext
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func readHead(doc *html.Node, now time.Time) Text {
 	}
 	return Text{
 		Title: h.title, Headline: h.headline(), Text: h.dataText, Author: collapse(strings.Join(h.authors, "; "), maxField),
-		Published: firstDate(now, h.dataPublished, h.published),
+		Published: cmp.Or(readDate(h.dataPublished, now), readDate(h.published, now)),
 		Lang:      firstLang(h.htmlLang, h.xmlLang, h.metaLang, h.locale),
 	}
 }
@@ -84,7 +85,8 @@ func (h *head) addAuthor(name string) {
 	}
 }
 
-// headline is what JSON-LD calls so, or the longest h1 that is og:title or begins a title: a site's own name mostly ends it.
+// headline is what JSON-LD calls so, or the longest h1 that is og:title or begins a title: a site's own name mostly ends it. Else it is
+// the only h1.
 func (h *head) headline() string {
 	best := collapse(h.dataTitle, maxField)
 	if best != "" {
@@ -95,6 +97,9 @@ func (h *head) headline() string {
 		if whole && len(text) > len(best) {
 			best = text
 		}
+	}
+	if best == "" && len(h.h1) == 1 {
+		return h.h1[0]
 	}
 	return best
 }

@@ -1,27 +1,28 @@
 // Package maintext finds what a page is about: its main text without menus, advertisements, comments and footers, its headline,
-// its author and the day it was published. The work is done by the go-trafilatura library, whose source is Barbaresi,
-// "Trafilatura" (ACL 2021); the package stands around it and adds six things:
+// its author and the day it was published. The article is found by the go-readability library, which follows Mozilla's
+// Readability.js line by line; the package stands around it and adds seven things:
 //
 //   - Bounds. The library takes no context and has steps that grow with the square of a page, so a page is thinned before it
 //     gets there: scripts, styles, comments, images and inline markup go, and the constants below say how much of the rest
 //     stays. What lies beyond is left unread. A panic in the library becomes an error.
-//   - Measure. The library counts runes and takes 250 of them for the least that an article has, which is right for Latin
-//     letters; a Chinese page says as much in 80. Here letters are weighed by script.
-//   - Short pages and forums. Where the library finds less than a few sentences it adds the whole page, title, menus and all,
-//     to what it has found, and of a thread it takes one post. Here it adds nothing, and a plain classifier of blocks by length
-//     and share of links steps in where the library finds little, or less than half of what it finds itself (Kohlschütter,
-//     Fankhauser, Nejdl: "Boilerplate Detection using Shallow Text Features", WSDM 2010; two of its features, with thresholds in
-//     letters instead of words). No line comes oftener than on the page, and a page of links only has no text: its words are
-//     the names of other pages.
+//   - Asides. What says by its element, role, class or id that it is not the main text goes before, and lists of links go after,
+//     unless most of the page's prose is there.
+//   - Measure. The library counts characters, which is right for Latin letters; a Chinese page says as much in a third of them.
+//     Here letters are weighed by script.
+//   - Short pages and forums. Of a thread the library takes one post. A plain classifier of blocks by length and share of links
+//     steps in where it finds little, or less than half of what the classifier finds (Kohlschütter, Fankhauser, Nejdl:
+//     "Boilerplate Detection using Shallow Text Features", WSDM 2010; two of its features, with thresholds in letters instead of
+//     words). No line comes oftener than on the page, and a page of links only has no text: its words are the names of other
+//     pages.
 //   - Layout. Tables that lay out a page are read as divs, prose that stands bare or between line breaks as paragraphs, and the
 //     element that holds most of the paragraphs is marked as the article where nothing says so.
 //   - Lines. The text keeps one line a paragraph, code samples keep their lines and indentation, and no space is put where
 //     inline markup splits a word, which matters in scripts without spaces.
-//   - Dates. What a page declares as its day of publication comes first, a change is not taken for it, and days as they are
-//     written in East Asia are read.
+//   - Days and authors. What a page declares as its day of publication comes first, a change is not taken for it, and days are
+//     read as they are written in some thirty languages.
 //
-// An ordinary page costs one or two milliseconds, so this stays off the path of fetching. The worst page known costs three
-// seconds and 200 MB.
+// An ordinary page costs one or two milliseconds, so this stays off the path of fetching. docs/decisions/maintext.md compares it
+// with other libraries.
 package maintext
 
 import (
@@ -89,6 +90,9 @@ func extract(body []byte, url string, now time.Time) (t Text, err error) {
 	t = readHead(doc, now)
 	if t.Published == "" {
 		t.Published = findDate(doc, url, now)
+	}
+	if t.Author == "" {
+		t.Author = findAuthor(doc)
 	}
 	t.readArticle(doc, url)
 	if tooLarge != nil {

@@ -67,7 +67,7 @@ func TestLinksOnly(t *testing.T) {
 // TestPlaces looks at what an a that marks a place does: left open it makes no link of what follows.
 func TestPlaces(t *testing.T) {
 	sameText(t, "<h2><a name=x>Boats</h2><p>"+long+"<h2><a id=y>Ships</a></h2><p>"+strings.ToUpper(long),
-		long+"\n"+strings.ToUpper(long))
+		"Boats\n"+long+"\nShips\n"+strings.ToUpper(long))
 }
 
 // TestPre looks at code samples: lines and indentation stay, in prose and alone.

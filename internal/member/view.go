@@ -19,6 +19,9 @@ type View struct {
 // Epoch is the epoch that the node knows of; 0 before it knows one.
 func (v *View) Epoch() uint64 { return v.epoch }
 
+// Member reports whether the node is a member, as far as it knows.
+func (v *View) Member() bool { return v.in }
+
 // Until is when the node's lease ends, unless it is renewed.
 func (v *View) Until() time.Time { return v.until }
 

@@ -26,6 +26,11 @@ var labs atomic.Int64
 
 // Open makes a lab without hosts. It first removes what runs that were killed have left.
 func Open(seed uint64) (l *Lab, err error) {
+	for _, name := range []string{"ip", "tc"} {
+		if _, err := tool(name); err != nil {
+			return nil, err
+		}
+	}
 	if err := sweep(); err != nil {
 		return nil, err
 	}

@@ -198,15 +198,15 @@ func TestDelay(t *testing.T) {
 		}
 	}
 	// Much at once: packets that the kernel has joined, and whose checksums it has yet to compute, come through as they are.
-	much := make([]byte, 4<<20)
+	much := make([]byte, 1<<20)
 	for i := range much {
 		much[i] = byte(i * i >> 7)
 	}
 	go func() { _, _ = direct.Write(much) }()
-	direct.SetReadDeadline(time.Now().Add(20 * time.Second))
+	direct.SetReadDeadline(time.Now().Add(time.Minute)) // where there is little processor time, the kernel drops and sends again
 	came := make([]byte, len(much))
 	if _, err := io.ReadFull(direct, came); err != nil || string(came) != string(much) {
-		t.Errorf("4 MB through the proxy: %v, equal %v", err, string(came) == string(much))
+		t.Errorf("1 MB through the proxy: %v, equal %v", err, string(came) == string(much))
 	}
 	if err := l.SetPath(a, b, Path{}); err != nil {
 		t.Fatal(err)
@@ -271,8 +271,8 @@ func TestProcessesEndWithTheLab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("ip", "netns", "pids", a.space).Output(); err != nil || len(strings.Fields(string(out))) == 0 {
-		t.Fatalf("what runs there: %q, %v", out, err)
+	if len(pids(a.space)) == 0 {
+		t.Fatal("nothing runs there")
 	}
 	if len(living(t, p.Pid())) == 0 || p.Code() != -1 || p.Signal(syscall.SIGSTOP) != nil {
 		t.Error("it does not run")

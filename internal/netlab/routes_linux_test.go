@@ -33,10 +33,16 @@ func TestRoutesByAddress(t *testing.T) {
 	}
 	want := func(h *Host, to netip.Addr, least, most time.Duration) {
 		t.Helper()
-		began := time.Now()
-		c := mustDial(t, h, "tcp4", to)
-		took := time.Since(began)
-		if again := mustPing(t, c); took < least || took > most || again < least || again > most {
+		var took, again time.Duration
+		for range 10 { // a loaded machine may be late, and is not always
+			began := time.Now()
+			c := mustDial(t, h, "tcp4", to)
+			took = time.Since(began)
+			if again = mustPing(t, c); min(took, again) < least || max(took, again) <= most {
+				break
+			}
+		}
+		if min(took, again) < least || max(took, again) > most {
 			t.Errorf("from %s to %v: connected in %v, there and back in %v, want %v to %v", h.Name, to, took, again, least, most)
 		}
 	}

@@ -32,8 +32,12 @@ func ipAll(space string, commands []string) error {
 func program(name string, args ...string) error { return programWith(nil, name, args...) }
 
 func programWith(input io.Reader, name string, args ...string) error {
+	path, err := tool(name)
+	if err != nil {
+		return err
+	}
 	var said bytes.Buffer
-	cmd := exec.Command(name, args...)
+	cmd := exec.Command(path, args...)
 	cmd.Stdin = input
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Run(); err != nil {
@@ -69,6 +73,16 @@ func sweep() error {
 	})
 }
 
+// pids are the numbers of the processes in a namespace; none if it is gone.
+func pids(space string) []string {
+	path, err := tool("ip")
+	if err != nil {
+		return nil
+	}
+	out, _ := exec.Command(path, "netns", "pids", space).Output() // nobody is where nothing is
+	return strings.Fields(string(out))
+}
+
 // remove ends what runs in some namespaces, and removes them.
 func remove(which func(space string) bool) error {
 	found, err := filepath.Glob(filepath.Join(spaces, family+"*"))
@@ -81,8 +95,7 @@ func remove(which func(space string) bool) error {
 		if !which(space) {
 			continue
 		}
-		out, _ := exec.Command("ip", "netns", "pids", space).Output() // who is gone needs no end
-		for field := range strings.FieldsSeq(string(out)) {
+		for _, field := range pids(space) {
 			if pid, err := strconv.Atoi(field); err == nil && pid != os.Getpid() {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // it may just have ended
 			}

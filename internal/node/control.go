@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,8 +26,10 @@ const (
 	Done     State = "done"     // nothing is left to fetch
 )
 
+// RecordKey is where the registry has the crawl's Record.
+const RecordKey = "crawl"
+
 const (
-	recordKey   = "crawl"
 	seedsPrefix = "seeds/"
 	takenSuffix = "/taken"
 	rootsPrefix = "roots/"
@@ -49,7 +52,7 @@ var ErrState = errors.New("that cannot be done now")
 
 // Record reads the record, and its revision; 0 if there is none yet.
 func (c Control) Record(ctx context.Context) (Record, uint64, error) {
-	e, err := c.Registry.Get(ctx, recordKey)
+	e, err := c.Registry.Get(ctx, RecordKey)
 	if err != nil {
 		return Record{}, 0, fmt.Errorf("read the crawl's record: %w", err)
 	}
@@ -74,7 +77,7 @@ func (c Control) write(ctx context.Context, r Record, rev uint64) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.Registry.Put(ctx, recordKey, value, rev)
+	_, err = c.Registry.Put(ctx, RecordKey, value, rev)
 	return err
 }
 
@@ -92,9 +95,20 @@ func (c Control) change(ctx context.Context, f func(*Record) error) error {
 			return err
 		}
 		if !pause(ctx, wait) {
-			return fmt.Errorf("change the crawl's record: %w", errors.Join(context.Cause(ctx), err))
+			return fmt.Errorf("change the crawl's record: %w", late(ctx, err))
 		}
 	}
+}
+
+// late is why something is not done when ctx has ended: ctx's own error if somebody wanted that, else what was in the way until then.
+func late(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case !errors.Is(cause, context.DeadlineExceeded):
+		return cause
+	case err == nil || errors.Is(err, cause) && !errors.Is(err, bus.ErrUnavailable):
+		return bus.ErrUnavailable
+	}
+	return err
 }
 
 // turn changes the state.
@@ -117,9 +131,36 @@ func (c Control) Start(ctx context.Context, settings map[string][]string, seeds 
 		case r.Settings == nil:
 			r.Settings = settings
 		default:
-			maps.Copy(r.Settings, settings)
+			r.merge(settings)
 		}
 		r.turn(Running, "")
+		return nil
+	})
+}
+
+// merge takes settings over; one without values is left out from now on.
+func (r *Record) merge(settings map[string][]string) {
+	for key, values := range settings {
+		if len(values) == 0 {
+			delete(r.Settings, key)
+		} else {
+			r.Settings[key] = values
+		}
+	}
+}
+
+// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called again. One without
+// values is left out from now on.
+func (c Control) Tune(ctx context.Context, f func(Record) (map[string][]string, error)) error {
+	return c.change(ctx, func(r *Record) error {
+		if r.Settings == nil {
+			return fmt.Errorf("%w: the crawl has not been started, and has no settings yet", ErrState)
+		}
+		settings, err := f(*r)
+		if err != nil {
+			return err
+		}
+		r.merge(settings)
 		return nil
 	})
 }
@@ -174,18 +215,35 @@ func (c Control) Add(ctx context.Context, seeds []string) error {
 const chunkBytes = 128 << 10
 
 func (c Control) addChunks(ctx context.Context, seeds []string) error {
-	for len(seeds) > 0 {
-		n, size := 0, 0
-		for n < len(seeds) && size < chunkBytes {
-			size += len(seeds[n]) + 1
-			n++
+	return c.Seed(ctx, slices.Values(seeds))
+}
+
+// Seed puts seeds where all nodes find them, whatever the crawl's state, chunk by chunk: there may be more of them than fit into memory.
+func (c Control) Seed(ctx context.Context, seeds iter.Seq[string]) error {
+	var lines strings.Builder
+	add := func() error {
+		if lines.Len() == 0 {
+			return nil
 		}
-		if err := c.addChunk(ctx, strings.Join(seeds[:n], "\n")); err != nil {
+		defer lines.Reset()
+		if err := c.addChunk(ctx, lines.String()); err != nil {
 			return fmt.Errorf("add seeds: %w", err)
 		}
-		seeds = seeds[n:]
+		return nil
 	}
-	return nil
+	for s := range seeds {
+		if lines.Len() > 0 {
+			lines.WriteByte('\n')
+		}
+		lines.WriteString(s)
+		if lines.Len() < chunkBytes {
+			continue
+		}
+		if err := add(); err != nil {
+			return err
+		}
+	}
+	return add()
 }
 
 // addChunk puts a chunk behind those there are, then counts it. What is there and is not counted was left by one who died in between;

@@ -138,7 +138,7 @@ func (e *ending) done() {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		if err := (Control{e.n.cfg.Bus}).write(one, r, rev); err != nil && !errors.Is(err, bus.ErrStale) {
-			e.n.log.Debug("a write is in doubt", "key", recordKey, "err", err)
+			e.n.log.Debug("a write is in doubt", "key", RecordKey, "err", err)
 		}
 		e.n.call(ctx, func() { e.writing = false })
 	})

@@ -18,6 +18,8 @@ const (
 	kindTaken    = 't' // what became of links
 	kindAsk      = 'q' // are you idle?
 	kindTally    = 'r' // the answer
+	kindKnow     = 'k' // do you know these URLs?
+	kindKnown    = 'w' // the answer
 	kindStrategy = 's' // a strategy's
 	kindLegacy   = 'i' // links of one that leaves, whoever owns their hosts
 )

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,28 +40,21 @@ type follower struct {
 	busy   atomic.Int64 // of these, not yet taken in
 
 	kick chan struct{}
-	mu   sync.Mutex          // guards below
-	news []string            // roots that the engine has found and others do not know
-	said map[string]struct{} // roots in the registry
+	mu   sync.Mutex  // guards below
+	news []string    // roots that the engine has found and others do not know
+	said *weburl.Set // roots in the registry
 }
 
-// A chunk is one of seeds.
+// A chunk is one of seeds. The seeds themselves stay in the registry, and are read there when they are taken in.
 type chunk struct {
-	urls     []string
+	there    bool
 	admitted bool // to the scope
 	taken    bool // for good, by the node whose task it was
 	taking   bool // by this one
 }
 
-// tidy forgets the seeds of a chunk that nobody needs any more.
-func (c *chunk) tidy() {
-	if c.admitted && c.taken {
-		c.urls = nil
-	}
-}
-
 func newFollower(n *Node) *follower {
-	return &follower{n: n, record: Record{State: Waiting}, chunks: map[uint64]*chunk{}, kick: make(chan struct{}, 1), said: map[string]struct{}{}}
+	return &follower{n: n, record: Record{State: Waiting}, chunks: map[uint64]*chunk{}, kick: make(chan struct{}, 1), said: weburl.NewSet()}
 }
 
 func (f *follower) start() {
@@ -70,7 +64,7 @@ func (f *follower) start() {
 			f.n.follow(ctx, key, func() { f.n.call(ctx, synced) }, func(e bus.Entry) { f.n.call(ctx, func() { told(e) }) })
 		})
 	}
-	follow(recordKey, func() { f.known = true; f.look() }, f.toldRecord)
+	follow(RecordKey, func() { f.known = true; f.look() }, f.toldRecord)
 	follow(seedsPrefix, func() {}, f.toldSeeds)
 	follow(rootsPrefix, func() {}, f.toldRoots)
 	f.n.tasks.go1(f.sayRoots)
@@ -88,7 +82,11 @@ func (f *follower) toldRecord(e bus.Entry) {
 	if r.State != f.record.State {
 		f.n.log.Info("the crawl is "+string(r.State), "was", f.record.State)
 	}
+	settings := f.record.Settings
 	f.record, f.rev = r, e.Revision
+	if f.n.cfg.Settle != nil && !maps.EqualFunc(settings, r.Settings, slices.Equal) {
+		f.n.inLane("settings", "go by the crawl's settings", func(context.Context) error { f.n.cfg.Settle(r.Settings); return nil })
+	}
 	f.look()
 }
 
@@ -105,10 +103,9 @@ func (f *follower) toldSeeds(e bus.Entry) {
 	}
 	if taken {
 		c.taken = true
-	} else if c.urls == nil && !c.admitted {
-		c.urls = strings.Split(string(e.Value), "\n")
+	} else {
+		c.there = true
 	}
-	c.tidy()
 	f.look()
 }
 
@@ -116,7 +113,7 @@ func (f *follower) toldSeeds(e bus.Entry) {
 func (f *follower) look() {
 	for number, c := range f.chunks {
 		mine := !c.taken && f.mine(number)
-		if c.urls != nil && !c.taking && (!c.admitted || mine) {
+		if c.there && !c.taking && (!c.admitted || mine) {
 			c.taking = true
 			f.take(number, c, mine)
 		}
@@ -183,19 +180,15 @@ func (f *follower) mine(number uint64) bool {
 // take takes a chunk in: into scope, and where it is this node's task all of it, through the door by which links come, so that what is
 // others' goes there.
 func (f *follower) take(number uint64, c *chunk, mine bool) {
-	seeds := make([]weburl.URL, 0, len(c.urls))
-	for _, s := range c.urls {
-		u, err := weburl.Parse(s)
-		if err != nil {
-			f.n.log.Warn("a seed is left out", "seed", s, "why", err)
-			continue
-		}
-		seeds = append(seeds, u)
-	}
 	f.came++
 	f.busy.Add(1)
-	f.n.inLane("seeds", "take seeds in", func(ctx context.Context) error {
+	lane := "seeds/" + strconv.FormatUint(number%seedLanes, 10)
+	f.n.inLane(lane, "take seeds in", func(ctx context.Context) error {
 		defer f.busy.Add(-1)
+		seeds, err := f.read(ctx, number)
+		if err != nil {
+			return err
+		}
 		if err := f.n.cfg.Engine.AddSeeds(ctx, seeds, func(string) bool { return mine }); err != nil {
 			return err
 		}
@@ -205,12 +198,42 @@ func (f *follower) take(number uint64, c *chunk, mine bool) {
 		f.n.tasks.go1(func(ctx context.Context) {
 			f.n.call(ctx, func() {
 				c.admitted, c.taking, c.taken = true, false, c.taken || mine
-				c.tidy()
 				f.look()
 			})
 		})
 		return nil
 	})
+}
+
+// seedLanes is how many chunks are taken in at once: each waits until it is durable, and they share their commits.
+const seedLanes = 8
+
+// read gets a chunk's seeds. It tries until ctx ends.
+func (f *follower) read(ctx context.Context, number uint64) (seeds []weburl.URL, err error) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		one, cancel := context.WithTimeout(ctx, 5*time.Second)
+		e, err := f.n.cfg.Bus.Get(one, seedsKey(number))
+		cancel()
+		if err == nil && e.Value != nil {
+			return f.parse(string(e.Value)), nil
+		}
+		f.n.log.Debug("seeds are read again", "chunk", number, "err", err)
+		if !pause(ctx, wait) {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (f *follower) parse(lines string) (seeds []weburl.URL) {
+	for line := range strings.SplitSeq(lines, "\n") {
+		u, err := weburl.Parse(line)
+		if err != nil {
+			f.n.log.Warn("a seed is left out", "seed", line, "why", err)
+			continue
+		}
+		seeds = append(seeds, u)
+	}
+	return seeds
 }
 
 // mark writes a key that says no more than that it is there.
@@ -238,10 +261,9 @@ func (f *follower) persist(ctx context.Context, key string, value []byte) {
 func (f *follower) newRoot(url string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, known := f.said[url]; known {
+	if !f.said.Add(url) {
 		return
 	}
-	f.said[url] = struct{}{}
 	f.news = append(f.news, url)
 	f.busy.Add(1)
 	select {
@@ -284,11 +306,11 @@ func (f *follower) toldRoots(e bus.Entry) {
 	var urls []weburl.URL
 	f.mu.Lock()
 	for line := range strings.SplitSeq(string(e.Value), "\n") {
-		if _, known := f.said[line]; known || line == "" {
+		if line == "" || f.said.Has(line) {
 			continue
 		}
 		if u, err := weburl.Parse(line); err == nil {
-			f.said[line] = struct{}{}
+			f.said.Add(line)
 			urls = append(urls, u)
 		}
 	}

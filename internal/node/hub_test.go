@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"kumo/internal/node"
 	"kumo/internal/strategy"
@@ -45,6 +46,26 @@ func TestHubCrawls(t *testing.T) {
 }
 
 func TestHubOverABusThatLosesAndDelays(t *testing.T) { overABadBus(t, 0.3, withHub) }
+
+// TestWhoJoinsLateGetsHosts has a node join when all hosts are owned, and a page leads to no new one.
+func TestWhoJoinsLateGetsHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 60, 200)
+		withHub(w)
+		w.apart = nil
+		nodes := together(t, w, "a", "b")
+		must(t, w.control.Start(t.Context(), nil, w.seeds(60)))
+		eventually(t, "some of it is fetched", func() bool { return w.count() > 600 })
+		c := w.start("c", "1")
+		begun := time.Now()
+		eventually(t, "the third has hosts", func() bool { return c.figures().Hosts >= 15 })
+		if took := time.Since(begun); took > 30*time.Second {
+			t.Errorf("that took %v", took)
+		}
+		ends(t, nil, append(nodes, c)...)
+		w.check(1)
+	})
+}
 
 // TestTheControlUnitDies ends the node that is the control unit, and another that comes in its place leaves.
 func TestTheControlUnitDies(t *testing.T) {

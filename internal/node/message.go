@@ -39,6 +39,8 @@ func (n *Node) message(ctx context.Context, from strategy.Node, data []byte) {
 	case kindTally:
 		data = bytes.Clone(data)
 		n.call(ctx, func() { n.ending.answered(from, data) })
+	case kindKnow:
+		n.askedKnown(from, bytes.Clone(data))
 	default: // a newer kumo's, which says no more than this one understands
 	}
 }

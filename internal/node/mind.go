@@ -18,6 +18,8 @@ type Strategist interface {
 	Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, network string, err error)
 	// Survey calls f with hosts that the engine has something of and that are not its own, some at a time.
 	Survey(ctx context.Context, f func(hosts []string) error) error
+	// Queues are hosts where URLs wait, those with the longest queues first, so many at most.
+	Queues(ctx context.Context, most int) ([]strategy.Queue, error)
 	Wanted() []string    // hosts of links whose owners are not known, or refuse them, since it was called last
 	Wake(hosts []string) // lets links be routed that rest; nil: all
 }
@@ -164,6 +166,8 @@ func (m *mind) carryOut(a strategy.Action) {
 		m.surveys = true
 	case strategy.Probe:
 		n.tasks.go1(func(ctx context.Context) { m.probe(ctx, a) })
+	case strategy.Spare:
+		n.tasks.go1(func(ctx context.Context) { m.spare(ctx, a.Most) })
 	case strategy.Timer:
 		m.wake[a.Timer] = a.At
 		m.rearm()
@@ -221,6 +225,16 @@ func (m *mind) survey(ctx context.Context) error {
 	}
 	m.tell(ctx, strategy.Surveyed{})
 	return nil
+}
+
+// spare tells which hosts have the longest queues. Where they cannot be read, none can be spared.
+func (m *mind) spare(ctx context.Context, most int) {
+	queues, err := m.n.cfg.Engine.Queues(ctx, most)
+	if err != nil {
+		m.n.log.Debug("no host is spared", "err", err)
+		queues = nil
+	}
+	m.tell(ctx, strategy.Spared{Queues: queues})
 }
 
 func (m *mind) probe(ctx context.Context, a strategy.Probe) {

@@ -7,6 +7,7 @@
 // # In the registry
 //
 //	table, lease/NODE    the member's
+//	waiting/NODE         a node waits for the crawl's start, or is about to be a member
 //	crawl                the crawl's record: its settings, and whether it runs
 //	seeds/N              seeds, by chunks; seeds/N/taken once the node whose task that is has them for good
 //	roots/N              where seeds have redirected to, so that all have it in scope
@@ -55,11 +56,13 @@ type Config struct {
 	Engine  Engine
 	Router  *Router
 	Estates Estates
-	Enter   func() error   // notes durably that the identity is a member's from now on
-	Figures func() Figures // what the lease tells others of this node; may be nil
-	Ending  func()         // called when the node ends, before it waits for what is under way; may be nil
-	Version string         // of kumo
-	Address string         // where this node can be asked; may be empty
+	Enter   func() error                                   // notes durably that the identity is a member's from now on
+	Figures func() Figures                                 // what the lease tells others of this node; may be nil
+	Knows   func(url string) (mine, known bool, err error) // whether a host is this node's, and its URL was met before; may be nil
+	Settle  func(settings map[string][]string)             // called with the settings of the crawl's record when it is told, and when they change; may be nil
+	Ending  func()                                         // called when the node ends, before it waits for what is under way; may be nil
+	Version string                                         // of kumo
+	Address string                                         // where this node can be asked; may be empty
 	Log     *slog.Logger
 }
 
@@ -129,6 +132,9 @@ func (n *Node) Run(ctx context.Context) error {
 	defer n.lapse.Stop()
 	n.tasks.go1(n.receive)
 	n.tasks.go1(n.links.pump)
+	if n.mind != nil {
+		n.tasks.go1(n.mind.coming)
+	}
 	n.crawl.start()
 	err := n.loop(ctx)
 	if n.crawl.why != nil { // whatever has come in between
@@ -214,7 +220,7 @@ func (n *Node) loop(ctx context.Context) error {
 // load is how much the node has to do.
 func (n *Node) load() strategy.Load {
 	f := n.cfg.Figures()
-	return strategy.Load{Node: n.self, Waiting: int64(f.Waiting), Rate: f.Rate, Busy: f.Busy}
+	return strategy.Load{Node: n.self, Hosts: f.Hosts, Waiting: int64(f.Waiting), Rate: f.Rate, Busy: f.Busy}
 }
 
 // lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for a slow server.

@@ -57,6 +57,12 @@ func (r *Router) Epoch() uint64 {
 	return 0
 }
 
+// Member reports whether the node is a member, as far as it knows.
+func (r *Router) Member() bool {
+	v := r.view.Load()
+	return v != nil && v.Member()
+}
+
 // Until is when the node's lease ends unless it is renewed; the zero time if it has none.
 func (r *Router) Until() time.Time {
 	if v := r.view.Load(); v != nil {

@@ -91,7 +91,7 @@ func (c Control) leases(ctx context.Context) (map[strategy.Node]member.Lease, er
 		}
 	})
 	if !errors.Is(context.Cause(ctx), errEnough) {
-		return nil, fmt.Errorf("read the leases: %w", err)
+		return nil, fmt.Errorf("read the leases: %w", late(ctx, err))
 	}
 	return all, nil
 }

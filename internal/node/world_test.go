@@ -140,7 +140,7 @@ func (w *world) start(name, life string) *testNode {
 	}
 	x.n = node.New(node.Config{Crawl: "test", Identity: id, Strategy: mind, Arrived: h.arrived, Forgot: h.forgot, Partial: slices.Collect(maps.Keys(h.part)),
 		Place: placer, Layout: "test 1", Timing: member.LAN(), Bus: bus, Engine: x, Router: x.router, Estates: x,
-		Enter: x.enter, Version: "test", Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)).With("node", name)})
+		Enter: x.enter, Figures: x.figures, Version: "test", Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)).With("node", name)})
 	x.wg.Go(func() { x.crawl(ctx) })
 	go func() {
 		err := x.n.Run(ctx)
@@ -339,6 +339,29 @@ func (x *testNode) Survey(_ context.Context, f func([]string) error) error {
 		}
 	})
 	return f(slices.Sorted(maps.Keys(hosts)))
+}
+
+func (x *testNode) Queues(_ context.Context, most int) (all []strategy.Queue, _ error) {
+	waiting := map[string]int{}
+	_ = x.do(func() {
+		for url := range x.waiting {
+			waiting[hostOf(url)]++
+		}
+	})
+	for _, host := range slices.Sorted(maps.Keys(waiting)) {
+		all = append(all, strategy.Queue{Host: host, Waiting: waiting[host]})
+	}
+	slices.SortStableFunc(all, func(a, b strategy.Queue) int { return b.Waiting - a.Waiting })
+	return all[:min(len(all), most)], nil
+}
+
+func (x *testNode) figures() (f node.Figures) {
+	queues, _ := x.Queues(context.Background(), 1<<30)
+	f.Hosts = len(queues)
+	for _, q := range queues {
+		f.Waiting += q.Waiting
+	}
+	return f
 }
 
 func (x *testNode) Wanted() (hosts []string) {

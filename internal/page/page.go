@@ -4,6 +4,8 @@
 package page
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/netip"
 	"time"
@@ -34,6 +36,10 @@ type Response struct {
 	Payload    []byte // the body without transfer coding (chunks removed), content coding kept; may alias Raw
 	Body       []byte // the payload without content coding; filled by fetch.Decode, may alias Payload
 
+	Whole func() io.Reader // reads the payload without content coding where Body is only its beginning; nil where it is all. fetch.Decode sets it
+
+	Far *Far // where Raw and Payload lie if they are too long to be held in memory; both are nil then
+
 	Truncated Truncation // why Raw is not all that the server meant to send
 	Malformed string     // what was wrong with the answer, "" if nothing
 
@@ -45,11 +51,54 @@ type Response struct {
 	Buffers Buffers // the fetcher's
 }
 
+// A Far is what of an answer lies on the disk. What its Free returns is not read any more.
+type Far struct {
+	Raw, Payload Stretch
+	Free         func()
+}
+
+// A Stretch is bytes that can be read piece by piece.
+type Stretch interface {
+	io.ReaderAt
+	Len() int64
+}
+
+// RawLen is the length of Raw, wherever it lies.
+func (r *Response) RawLen() int64 {
+	if r.Far != nil {
+		return r.Far.Raw.Len()
+	}
+	return int64(len(r.Raw))
+}
+
+// PayloadLen is the length of Payload, wherever it lies.
+func (r *Response) PayloadLen() int64 {
+	if r.Far != nil {
+		return r.Far.Payload.Len()
+	}
+	return int64(len(r.Payload))
+}
+
+// PayloadReader reads Payload, wherever it lies.
+func (r *Response) PayloadReader() io.Reader {
+	if r.Far != nil {
+		return io.NewSectionReader(r.Far.Payload, 0, r.Far.Payload.Len())
+	}
+	return bytes.NewReader(r.Payload)
+}
+
 // Buffers are the room that a Response takes along from one fetch to the next. What it holds lies in them.
 type Buffers struct {
 	Raw, Request, Chunks, Body []byte
 	Header                     http.Header
+
+	Lent   int64  // bytes of the room that come from a budget
+	Lender Lender // of whom they are; set if Lent is not 0
+	Far    *Far   // of the Response
 }
+
+// A Lender has a budget.
+type Lender interface{ Return(bytes int64) }
 
 // What of a Response is kept for the next fetch.
 const (
@@ -57,8 +106,16 @@ const (
 	maxFields = 100       // of a header
 )
 
-// Empty empties the buffers, and lets go of those that have become huge.
+// Empty empties the buffers, and lets go of those that have become huge. What is lent goes back: buffers at rest are few.
 func (b *Buffers) Empty() {
+	if b.Far != nil {
+		b.Far.Free()
+		b.Far = nil
+	}
+	if b.Lent > 0 {
+		b.Lender.Return(b.Lent)
+		b.Lent = 0
+	}
 	for _, room := range []*[]byte{&b.Raw, &b.Request, &b.Chunks, &b.Body} {
 		if *room = (*room)[:0]; cap(*room) > maxRoom {
 			*room = nil
@@ -91,6 +148,7 @@ type Page struct {
 	Canonical string // the page's own word for its canonical URL, "" if it has none
 	Links     []Link // in the order found, each URL and kind once
 	Dropped   int    // links left out: unusable, or beyond the limit of links a page
+	Cut       bool   // the parser had not the room for all: one that has more finds more
 
 	Sniffed      string // media type by what the body begins with: "application/pdf" for a PDF served as text/html
 	CharsetHow   string // how the charset is known: "bom", "header", "meta", "detected" or "default"
@@ -165,6 +223,8 @@ type Ref struct {
 	URL  string
 	Time time.Time
 	ID   string // its WARC-Record-ID
+	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came without.
+	Chunked [20]byte
 }
 
 // A Place is where a record lies in the crawl's files.
@@ -173,6 +233,8 @@ type Place struct {
 	Offset int64
 	Length int64
 	ID     string // WARC-Record-ID of the response
+	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came without.
+	Chunked [20]byte
 }
 
 // A Skip says why a URL within reach was not fetched.

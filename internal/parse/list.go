@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"kumo/internal/page"
 	"kumo/internal/parse/feed"
-)
-
-const (
-	maxListed     = 50_000   // entries of a list that are taken: as many as a sitemap may have
-	maxListedURLs = 16 << 20 // bytes of their URLs together
 )
 
 // errMore is a list that goes on behind what is taken of one.
@@ -25,14 +21,14 @@ func (p *Parser) ParseList(resp *page.Response, pg *page.Page) error {
 	p.cfg.PlainText = false // its URLs are the list's entries
 	err := p.Parse(resp, pg)
 	p.cfg.PlainText = plain
-	if err != nil || redirects(pg) || isList(pg.Sniffed) {
+	if err != nil || redirects(pg) || IsList(pg.Sniffed) {
 		return err
 	}
-	return readList(resp, pg)
+	return p.readList(resp, pg)
 }
 
-// isList reports whether Parse looks for a list in a body of the type: a sitemap, RSS, Atom or a JSON feed.
-func isList(mediaType string) bool {
+// IsList reports whether Parse looks for a list in a body of the type: a sitemap, RSS, Atom or a JSON feed.
+func IsList(mediaType string) bool {
 	switch mediaType {
 	case "text/xml", "application/xml", "application/rss+xml", "application/atom+xml", "application/rdf+xml",
 		"application/feed+json", "application/json":
@@ -46,15 +42,20 @@ func redirects(pg *page.Page) bool {
 }
 
 // readList adds a list's entries to the page's links. XML or JSON that is no list has none. What is broken off is an error, and
-// what came before it stands.
-func readList(resp *page.Response, pg *page.Page) error {
+// what came before it stands. A list is read as a stream: it need not lie in memory as a whole.
+func (p *Parser) readList(resp *page.Response, pg *page.Page) error {
+	body := io.Reader(bytes.NewReader(resp.Body))
+	if resp.Whole != nil {
+		body = resp.Whole()
+	}
 	n, size := 0, 0
-	for entry, err := range feed.Read(bytes.NewReader(resp.Body), resp.URL, feed.Config{}) {
+	for entry, err := range feed.Read(body, resp.URL, feed.Config{}) {
 		if errors.Is(err, feed.ErrFormat) {
 			return nil
 		}
-		if size += len(entry.URL); err == nil && (n == maxListed || size > maxListedURLs) {
+		if size += len(entry.URL); err == nil && (n == p.cfg.MaxListed || size > 2*p.cfg.MaxURLs) {
 			pg.Dropped++
+			pg.Cut = true
 			err = errMore
 		}
 		if err != nil {

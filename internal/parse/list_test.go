@@ -66,19 +66,19 @@ func TestLists(t *testing.T) {
 
 func TestBrokenLists(t *testing.T) {
 	var b strings.Builder
+	p, pg := New(Config{}), &page.Page{}
 	b.WriteString("<urlset>")
-	for i := range maxListed + 10 {
+	for i := range p.cfg.MaxListed + 10 {
 		fmt.Fprintf(&b, "<url><loc>/%d</loc></url>", i)
 	}
 	whole := packed(t, b.String())
 	resp := &page.Response{URL: "http://h.test/s.xml.gz", Status: 200, Header: http.Header{"Content-Type": {"application/gzip"}}}
-	p, pg := New(Config{}), &page.Page{}
 	resp.Body = []byte(whole)
-	if err := p.ParseList(resp, pg); !errors.Is(err, errMore) || len(pg.Links) != maxListed || pg.Dropped != 1 {
+	if err := p.ParseList(resp, pg); !errors.Is(err, errMore) || len(pg.Links) != p.cfg.MaxListed || pg.Dropped != 1 {
 		t.Errorf("%d links, %d dropped, %v", len(pg.Links), pg.Dropped, err)
 	}
 	resp.Body = []byte(whole[:len(whole)/2])
-	if err := p.ParseList(resp, pg); err == nil || len(pg.Links) < maxListed/4 {
+	if err := p.ParseList(resp, pg); err == nil || len(pg.Links) < p.cfg.MaxListed/4 {
 		t.Errorf("cut off: %d links, %v", len(pg.Links), err)
 	}
 }
@@ -88,8 +88,8 @@ func TestListsOfLongURLs(t *testing.T) {
 	list := `<urlset>` + strings.Repeat("<url><loc>x</loc></url>", 10_000)
 	resp := &page.Response{URL: "http://h.test/" + strings.Repeat("d", 8000) + "/s.xml", Status: 200, Body: []byte(list),
 		Header: http.Header{"Content-Type": {"text/xml"}}}
-	pg := &page.Page{}
-	if err := New(Config{}).ParseList(resp, pg); !errors.Is(err, errMore) || len(pg.Links)*8000 > maxListedURLs {
+	p, pg := New(Config{}), &page.Page{}
+	if err := p.ParseList(resp, pg); !errors.Is(err, errMore) || len(pg.Links)*8000 > 2*p.cfg.MaxURLs {
 		t.Errorf("%d links, %v", len(pg.Links), err)
 	}
 }

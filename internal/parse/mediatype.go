@@ -29,7 +29,7 @@ func Readable(essence string) bool {
 	case "", "text/html", xhtml, "text/css", "text/plain":
 		return true
 	}
-	return isList(essence) || mediaType(essence).IsJavaScript()
+	return IsList(essence) || mediaType(essence).IsJavaScript()
 }
 
 // IsHTML reports whether Parse reads a body of the media type as HTML or XHTML.

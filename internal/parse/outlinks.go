@@ -11,15 +11,16 @@ import (
 )
 
 const (
-	maxURLs = 8 << 20 // bytes of a page's link URLs together
-	maxRel  = 256     // bytes of a rel
-	maxLang = 35      // bytes of a language's tag
+	maxRel  = 256 // bytes of a rel
+	maxLang = 35  // bytes of a language's tag
 )
 
 // outlinks collects a page's links, each URL and kind once. The text of all of them lies in one buffer, which becomes one
 // string when the page is done; a hash table of indexes finds the doubles.
 type outlinks struct {
 	max       int
+	maxText   int    // bytes of text
+	cut       bool   // one of these was reached
 	text      []byte // URLs and rels
 	links     []outlink
 	slots     []uint32 // a power of two of them; each is 0 or 1 + the index of a link
@@ -44,7 +45,7 @@ var seed = maphash.MakeSeed()
 
 func (o *outlinks) reset() {
 	clear(o.slots)
-	*o = outlinks{max: o.max, text: o.text[:0], links: o.links[:0], slots: o.slots}
+	*o = outlinks{max: o.max, maxText: o.maxText, text: o.text[:0], links: o.links[:0], slots: o.slots}
 }
 
 // add resolves a link against base and keeps it, unless it has it already. Links of other schemes are none; other URLs that
@@ -53,7 +54,8 @@ func (o *outlinks) add(base weburl.URL, r *reference) int {
 	o.touched = true
 	start := len(o.text)
 	text, err := base.AppendCanonical(o.text, r.url)
-	if err != nil || len(text) > maxURLs {
+	if err != nil || len(text) > o.maxText {
+		o.cut = o.cut || err == nil
 		if !errors.Is(err, weburl.ErrScheme) {
 			o.dropped++
 		}
@@ -108,6 +110,7 @@ func (o *outlinks) grow() {
 func (o *outlinks) keep(start int, hash uint32, r *reference) uint32 {
 	if len(o.links) == o.max {
 		o.dropped++
+		o.cut = true
 		o.text = o.text[:start]
 		return 0
 	}
@@ -151,7 +154,7 @@ func (o *outlinks) at(s span) []byte { return o.text[s.start:s.end] }
 
 // setText gives a link its text, unless it has one.
 func (o *outlinks) setText(number int, text string) {
-	if l := &o.links[number-1]; text != "" && l.text == (span{}) && len(o.text)+len(text) <= maxURLs {
+	if l := &o.links[number-1]; text != "" && l.text == (span{}) && len(o.text)+len(text) <= o.maxText {
 		l.text = o.piece([]byte(text))
 	}
 }
@@ -177,12 +180,12 @@ func (o *outlinks) fill(pg *page.Page) {
 	if o.canonical > 0 {
 		pg.Canonical = pg.Links[o.canonical-1].URL
 	}
-	pg.Dropped = o.dropped
+	pg.Dropped, pg.Cut = o.dropped, o.cut
 }
 
 // release lets go of buffers that an unusual page made large.
 func (o *outlinks) release() {
 	if cap(o.text) > maxKept || len(o.slots)*4 > maxKept {
-		*o = outlinks{max: o.max}
+		*o = outlinks{max: o.max, maxText: o.maxText}
 	}
 }

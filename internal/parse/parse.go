@@ -12,6 +12,7 @@ package parse
 
 import (
 	"fmt"
+	"slices"
 
 	"kumo/internal/page"
 	"kumo/internal/weburl"
@@ -20,6 +21,9 @@ import (
 // A Config bounds what is taken from a page. The zero value gives the defaults.
 type Config struct {
 	MaxLinks   int    // links a page; 10,000 by default
+	MaxURLs    int    // bytes of a page's link URLs together; 8 MiB by default
+	MaxListed  int    // entries of a list, of twice as many bytes; 50,000 by default, as many as a sitemap may have
+	MaxWide    int    // bytes that are read of a body whose charset has to be changed to read its markup, as UTF-16 has; all by default
 	MaxTitle   int    // bytes of a title; 1 KiB by default
 	Agent      string // the crawl's name in rules for robots ("kumo"), besides "robots", which is every crawl's
 	AnchorText bool   // keep the text of anchors
@@ -72,7 +76,13 @@ func New(cfg Config) *Parser {
 	if cfg.MaxTitle <= 0 {
 		cfg.MaxTitle = 1 << 10
 	}
-	return &Parser{cfg: cfg, links: outlinks{max: cfg.MaxLinks}}
+	if cfg.MaxURLs <= 0 {
+		cfg.MaxURLs = 8 << 20
+	}
+	if cfg.MaxListed <= 0 {
+		cfg.MaxListed = 50_000
+	}
+	return &Parser{cfg: cfg, links: outlinks{max: cfg.MaxLinks, maxText: cfg.MaxURLs}}
 }
 
 // Parse fills pg with what resp says, reusing the room in pg.Links. All link URLs and rels of a page share one string.
@@ -98,8 +108,8 @@ func (p *Parser) Parse(resp *page.Response, pg *page.Page) error {
 	pg.Base = p.base.String()
 	p.fill(pg)
 	p.release()
-	if isList(pg.Sniffed) && !redirects(pg) {
-		return readList(resp, pg)
+	if IsList(pg.Sniffed) && !redirects(pg) {
+		return p.readList(resp, pg)
 	}
 	return nil
 }
@@ -207,7 +217,10 @@ func (p *Parser) decoded(body []byte) []byte {
 		p.text.open(p.charset, p.charset, body)
 		return body
 	}
-	p.wide = p.charset.decode(p.wide[:0], body)
+	if p.cfg.MaxWide > 0 && len(body) > p.cfg.MaxWide {
+		body = body[:p.cfg.MaxWide]
+	}
+	p.wide = p.charset.decode(slices.Grow(p.wide[:0], len(body)/2*3), body)
 	p.text.open(p.charset, utf8Charset, p.wide)
 	return p.wide
 }

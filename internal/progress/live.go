@@ -12,6 +12,7 @@ import (
 	"kumo/internal/crawl"
 	"kumo/internal/page"
 	"kumo/internal/stats"
+	"kumo/internal/store/field"
 )
 
 const (
@@ -66,6 +67,15 @@ func (l *Live) Listener() crawl.Listener {
 			l.add(fmt.Sprintf("%d  %s asks to be left alone (%v)", status, host, ask))
 		},
 		GaveUp: func(host, why string) { l.add(fmt.Sprintf("gave up %s: %s", host, why)) },
+		CutOff: func(_ time.Time, why string) { l.add("cut off from the web: " + why) },
+		Back: func(after time.Duration, reached bool) {
+			if reached {
+				l.add(fmt.Sprintf("the web is reached again, after %v", after.Round(time.Second)))
+				return
+			}
+			l.add(fmt.Sprintf("the few hosts that worked are not reached again: waited for %v", after.Round(time.Second)))
+		},
+		Scarce: func(why string) { l.add("no socket left on this machine (ulimit -n): " + why) },
 		Paused: func(free uint64) {
 			l.add(fmt.Sprintf("paused: the disk has %s left; make room, or continue with a lower --min-free-disk", stats.Bytes(int64(free))))
 		},
@@ -80,7 +90,7 @@ func line(r *page.Record) string {
 	if r.Failure != page.None {
 		return fmt.Sprintf("%s  %s: %s", r.Failure, r.URL, r.Detail)
 	}
-	return fmt.Sprintf("%d  %s  %s", r.Response.Status, r.URL, stats.Bytes(int64(len(r.Response.Raw))))
+	return fmt.Sprintf("%d  %s  %s", r.Response.Status, r.URL, stats.Bytes(r.Response.RawLen()))
 }
 
 func (l *Live) add(s string) {
@@ -133,16 +143,22 @@ func (l *Live) render(s Status, r Rates) string {
 		stats.Bytes(int64(r.Bytes)), s.Totals.Failed)
 	row("  hosts  %d active, %d waiting, %d backing off", s.Frontier.Active, s.Frontier.Waiting, s.Frontier.Backing)
 	row("  URLs   %d waiting, %d known", s.Frontier.URLs, s.Known)
+	if s.Seeds.comes() {
+		row("  seeds  %d of %d taken in", s.Seeds.Taken, s.Seeds.All)
+	}
+	if o := s.Outage; o.CutOff {
+		row("  CUT OFF from the web for %s: waiting, and trying a few hosts now and then (%s)", clock(s.Time.Sub(o.Since)), o.Why)
+	}
 	for _, text := range l.lines {
 		row("  %s", text)
 	}
 	return b.String()
 }
 
-// clip cuts a line to the terminal's width and takes control characters out: URLs come from the network.
+// clip cuts a line to the terminal's width and takes control characters and marks of direction out: URLs come from the network.
 func clip(s string, width int) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || field.Directs(r) {
 			return '?'
 		}
 		return r

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"kumo/internal/crawl"
 	"kumo/internal/frontier"
 	"kumo/internal/stats"
 )
@@ -17,7 +18,14 @@ type Status struct {
 	Totals   stats.Snapshot // without its maps
 	Frontier frontier.Counts
 	Known    int // URLs met within reach
+	Seeds    Seeds
+	Outage   crawl.Outage
 }
+
+// Seeds say how far a file of seeds was taken in, and how many it has.
+type Seeds struct{ Taken, All int64 }
+
+func (s Seeds) comes() bool { return s.Taken < s.All }
 
 // Limits are what a crawl ends at; 0 is no limit.
 type Limits struct {
@@ -103,6 +111,12 @@ func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Sta
 			"pages", s.Totals.Pages, "pages_per_s", round1(r.Pages), "bytes", s.Totals.Bytes, "bytes_per_s", int64(r.Bytes),
 			"hosts_active", s.Frontier.Active, "hosts_waiting", s.Frontier.Waiting, "hosts_backing_off", s.Frontier.Backing,
 			"urls_waiting", s.Frontier.URLs, "urls_known", s.Known, "errors", s.Totals.Failed,
+		}
+		if s.Seeds.comes() {
+			attrs = append(attrs, "seeds_taken_in", s.Seeds.Taken, "seeds", s.Seeds.All)
+		}
+		if s.Outage.CutOff {
+			attrs = append(attrs, "cut_off_for", s.Time.Sub(s.Outage.Since).Round(time.Second).String())
 		}
 		if r.HasLeft {
 			attrs = append(attrs, "left", r.Left.Round(time.Second).String())

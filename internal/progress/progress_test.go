@@ -3,6 +3,7 @@ package progress
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -80,4 +81,15 @@ func TestLog(t *testing.T) {
 			t.Errorf("%d lines:\n%s", n, out.String())
 		}
 	})
+}
+
+// While a file of seeds is being taken in, a person sees how far that is.
+func TestSeedsAreSeen(t *testing.T) {
+	l := NewLive(io.Discard, func() int { return 80 }, "x", Limits{})
+	if body := l.render(Status{Seeds: Seeds{Taken: 12, All: 1_000_000}}, Rates{}); !strings.Contains(body, "seeds  12 of 1000000 taken in") {
+		t.Errorf("the view:\n%s", body)
+	}
+	if body := l.render(Status{Seeds: Seeds{Taken: 9, All: 9}}, Rates{}); strings.Contains(body, "taken in") {
+		t.Errorf("when all are:\n%s", body)
+	}
 }

@@ -37,6 +37,7 @@ type DB struct {
 	merges int64       // guarded by parts.mu
 	busy   sync.Mutex
 	untold []Decided // entered as known, and not yet accepted by whom it is told; guarded by busy
+	relies uint64    // where what was decided is in the journal; guarded by busy
 }
 
 // Open opens the database in dir, which it makes when there is none.
@@ -68,6 +69,16 @@ func (d *DB) Close() error {
 
 // Position is the journal position that the disk includes.
 func (d *DB) Position() uint64 { return d.tiers.Manifest().Position }
+
+// Relies is the journal position that the disk relies on: URLs of which it has been decided that they are news no longer wait there, as
+// the journal has them up to this position, which may be behind Position.
+func (d *DB) Relies() uint64 {
+	m := d.tiers.Manifest()
+	return max(m.Position, m.Relies)
+}
+
+// Rely says, while news is told to who has asked for it, up to which position the journal has that news for good.
+func (d *DB) Rely(at uint64) { d.relies = max(d.relies, at) }
 
 // Len is the number of URLs that were offered, but for those that a merge has yet to decide.
 func (d *DB) Len() int64 {

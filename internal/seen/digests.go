@@ -19,6 +19,8 @@ type Ref struct {
 	URL  string
 	Time time.Time
 	ID   string // its WARC-Record-ID
+	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came without.
+	Chunked [20]byte
 }
 
 // Digests knows, by the digest of each body, the last record that was put for it. It answers at once, exactly: where memory
@@ -43,7 +45,12 @@ func OpenDigests(disk vfs.FS, dir string, cfg Config) (*Digests, error) {
 // Put enters a body.
 func (d *Digests) Put(digest [20]byte, r Ref) {
 	b := binary.AppendVarint(nil, r.Time.UnixNano())
-	b = binary.AppendUvarint(b, uint64(len(r.ID)))
+	size := uint64(len(r.ID)) << 1
+	if r.Chunked != [20]byte{} {
+		b = append(binary.AppendUvarint(b, size|1), r.Chunked[:]...)
+	} else {
+		b = binary.AppendUvarint(b, size)
+	}
 	b = append(append(b, r.ID...), r.URL...)
 	key := string(digest[:])
 	d.mu.Lock()
@@ -97,12 +104,17 @@ func (d *Digests) lookUp(key string) ([]byte, *tier.View) {
 
 func readRef(b []byte) (Ref, bool) {
 	in := decoder{b: b}
-	t := in.varint()
-	n := in.uvarint()
+	r := Ref{Time: time.Unix(0, in.varint()).UTC()}
+	size := in.uvarint()
+	if size&1 != 0 && !in.bad && len(in.b) >= len(r.Chunked) {
+		in.b = in.b[copy(r.Chunked[:], in.b):]
+	}
+	n := size >> 1
 	if in.bad || n > uint64(len(in.b)) {
 		return Ref{}, false
 	}
-	return Ref{URL: string(in.b[n:]), Time: time.Unix(0, t).UTC(), ID: string(in.b[:n])}, true
+	r.URL, r.ID = string(in.b[n:]), string(in.b[:n])
+	return r, true
 }
 
 // Merge writes the frozen part to the disk, after which Position is the frozen part's.

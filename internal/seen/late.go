@@ -128,7 +128,7 @@ func (d *DB) settle(ctx context.Context, decided func([]Decided) error) error {
 	view := d.tiers.Pin()
 	err := d.decide(ctx, view, decided)
 	if err == nil {
-		err = d.tiers.Settle()
+		err = d.tiers.Settle(d.relies)
 	}
 	return errors.Join(err, view.Release())
 }

@@ -252,7 +252,11 @@ func TestDigests(t *testing.T) {
 		return d
 	}
 	ref := func(i int) Ref {
-		return Ref{fmt.Sprintf("https://h.example/%d", i), time.Unix(int64(i), 7).UTC(), fmt.Sprintf("<urn:uuid:%d>", i)}
+		r := Ref{URL: fmt.Sprintf("https://h.example/%d", i), Time: time.Unix(int64(i), 7).UTC(), ID: fmt.Sprintf("<urn:uuid:%d>", i)}
+		if i%3 == 0 {
+			r.Chunked = [20]byte{1, 19: byte(i)}
+		}
+		return r
 	}
 	d := open()
 	digest := func(i int) [20]byte { return [20]byte{byte(i), 19: byte(i >> 8)} }

@@ -117,7 +117,7 @@ func (p *process) read(a member.Read) {
 
 // export makes the chunks of all hosts that have another owner: first the hosts, then what is known of them.
 func (p *process) export(s *holding, owner func(string) strategy.Node) []chunk {
-	const most = 2 // items a chunk: few, so that many are under way
+	most := p.w.cfg.Chunk
 	var hosts, known []chunk
 	last := map[strategy.Node]int{} // chunk of each owner, and one more
 	items := map[int]int{}          // in each chunk

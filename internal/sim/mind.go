@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"maps"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type mind struct {
 	table    *member.Table  // that it knows
 	asked    map[string]bool
 	trying   bool
+	rate     float64 // pages a second, lately
 }
 
 // ledger is the log of a strategy, which all nodes share.
@@ -87,6 +89,8 @@ func (m *mind) carry(a strategy.Action) {
 		m.survey()
 	case strategy.Probe:
 		m.probe(a)
+	case strategy.Spare:
+		m.spare(a.Most)
 	case strategy.Timer:
 		m.timers[a.Timer]++
 		id := m.timers[a.Timer]
@@ -118,7 +122,11 @@ func (m *mind) send(a strategy.Send) {
 func (m *mind) persist(a strategy.Persist) {
 	l := &m.p.w.ledger
 	number, done := uint64(0), false
-	m.p.w.reg.ask(m.p, len(a.Data), func() { number, done = l.append(a) }, func(ok bool) {
+	m.p.w.reg.ask(m.p, len(a.Data), func() {
+		if number, done = l.append(a); done {
+			m.p.w.moves.decided(a.Data)
+		}
+	}, func(ok bool) {
 		e := strategy.Persisted{ID: a.ID, Number: number}
 		switch {
 		case !ok:
@@ -179,6 +187,18 @@ func (m *mind) survey() {
 	m.tell(strategy.Surveyed{})
 }
 
+// spare tells which hosts have the longest queues.
+func (m *mind) spare(most int) {
+	var all []strategy.Queue
+	for _, n := range m.p.state.order() {
+		if h := m.p.state.hosts[n]; h.waiting != 0 {
+			all = append(all, strategy.Queue{Host: m.p.w.web.hosts[n].name, Waiting: bits.OnesCount64(h.waiting)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b strategy.Queue) int { return cmp.Compare(b.Waiting, a.Waiting) })
+	m.tell(strategy.Spared{Queues: all[:min(len(all), most)]})
+}
+
 // probe tries to reach a host. Some pairs of machines and hosts never do.
 func (m *mind) probe(a strategy.Probe) {
 	p := m.p
@@ -193,6 +213,9 @@ func (w *world) connect(machine int, host int32) time.Duration {
 	h := hash(w.web.seed, 5, uint64(host), uint64(machine))
 	if float64(h%1000)/1000 < w.cfg.Apart {
 		return forever
+	}
+	if w.cfg.Alike {
+		return 20 * time.Millisecond
 	}
 	return 5*time.Millisecond + time.Duration(h>>10%uint64(400*time.Millisecond))
 }
@@ -229,11 +252,20 @@ func (m *mind) want(host string) {
 	})
 }
 
-// weigh says now and then how much the node has to do.
+// weigh says, as often as a node's lease tells it to others, how much the node has to do.
 func (m *mind) weigh() {
 	p := m.p
-	p.w.k.within(p, 5*time.Second, func() {
-		m.tell(strategy.Load{Node: p.node, Busy: float64(p.busy) / float64(p.w.cfg.Workers)})
+	p.w.k.within(p, p.w.cfg.Timing.Beat/2, func() {
+		m.rate += (float64(p.fetched)/(p.w.cfg.Timing.Beat/2).Seconds() - m.rate) / 4
+		p.fetched = 0
+		e := strategy.Load{Node: p.node, Rate: m.rate, Busy: float64(p.busy) / float64(p.w.cfg.Workers)}
+		for _, h := range p.state.hosts {
+			if h.waiting != 0 || h.visiting {
+				e.Hosts++
+				e.Waiting += int64(bits.OnesCount64(h.waiting))
+			}
+		}
+		m.tell(e)
 		m.weigh()
 	})
 }

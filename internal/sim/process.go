@@ -59,6 +59,7 @@ type process struct {
 	pumping  bool
 	expiring bool // the end of the lease is waited for
 	busy     int
+	fetched  int      // since that was asked for
 	queue    []*hold  // hosts whose time has come, while all workers are busy
 	visits   []*visit // requests under way, or about to be
 	links    []url    // room

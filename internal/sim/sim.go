@@ -4,6 +4,7 @@
 //   - no URL is lost: each page that can be reached is fetched at least once;
 //   - a page is fetched again only where it was forgotten that it was done: by a crash, before its done mark was durable, or shipped;
 //   - at rest, each host has one owner, all nodes agree on it, and that node holds the host's state, and nobody else;
+//   - what has moved to a node that had less to do stays there: nothing goes to and fro;
 //   - politeness: never are two nodes' requests under way to one host, nor does one begin within the host's delay after another's end. After
 //     a process stood still between the look at its lease and the end of its request it may slip: once a worker at most, which is counted;
 //   - a node that the registry is out of reach of stops to fetch when its last lease has ended.
@@ -18,6 +19,7 @@ import (
 
 	"kumo/internal/member"
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/hub"
 )
 
 // Config says what is run.
@@ -27,6 +29,7 @@ type Config struct {
 	Nodes    int           // at the start; 50
 	Hosts    int           // of the web; 3 a node
 	Pages    int           // of a host, on average; 16, at most 32
+	Roots    int           // hosts whose roots are given to the crawl; 3, and one in 50
 	Delay    time.Duration // of a host, on average; 2s
 	Workers  int           // of a node; 4
 	Timing   member.Timing // LAN's
@@ -41,10 +44,15 @@ type Config struct {
 	Latency   time.Duration // across the map, one way; 2ms
 	Bandwidth float64       // bytes a second between two nodes; 100e6
 	Apart     float64       // share of pairs of a node and a host that do not reach each other
+	Alike     bool          // but for these, each node reaches each host as fast
 	Rude      bool          // duplicates and politeness are counted and not judged: a strategy that promises neither
 	Loss      float64       // share of messages that are lost, and of those that come twice; 0.001
+	Chunk     int           // hosts of a chunk of what moves; 2: few, so that many are under way
 	Commit    time.Duration // about a quarter of the time until what is journalled is durable; 8ms
 	Matrix    *Matrix       // latency as measured, instead
+
+	// Decided calls f with the hosts whose owners an entry of the strategy's log changes; nil where there is no such log.
+	Decided func(entry []byte, f func(hub.Host)) error
 
 	Seeds int    // runs; 1
 	First uint64 // seed; 1
@@ -98,6 +106,7 @@ func (c Config) withDefaults() Config {
 	count(&c.Pages, 16)
 	count(&c.Workers, 4)
 	count(&c.Seeds, 1)
+	count(&c.Chunk, 2)
 	or(&c.Delay, 2*time.Second)
 	or(&c.FaultEvery, 6*time.Second)
 	or(&c.Quiet, 20*time.Second)

@@ -24,6 +24,7 @@ type Figures struct {
 	Duplicates int           // of these, beyond the first of a page
 	Slips      int           // requests after a process stood still, while another node was at the host
 	Lost       int           // pages that can be reached and were not fetched
+	Moved      int           // hosts that went to a node because that had less to do
 	Stall      time.Duration // the longest time that a host with something to do was not asked, beyond its delay
 }
 
@@ -37,6 +38,7 @@ func (f *Figures) add(g Figures) {
 	f.Duplicates += g.Duplicates
 	f.Slips += g.Slips
 	f.Lost += g.Lost
+	f.Moved += g.Moved
 	f.Stall = max(f.Stall, g.Stall)
 }
 
@@ -60,8 +62,8 @@ func (r Report) String() string {
 	for _, f := range r.Failed {
 		violations += len(f.Violations)
 	}
-	return fmt.Sprintf("seeds %d, epochs %d, faults %d, fetches %d, duplicates per million %d, longest stall %v, slips %d, lost %d, violations %d",
-		r.Seeds, r.Epochs, r.Faults, r.Requests, r.Duplicates*1e6/max(1, r.Requests), r.Stall.Round(time.Millisecond), r.Slips, r.Lost, violations)
+	return fmt.Sprintf("seeds %d, epochs %d, faults %d, fetches %d, duplicates per million %d, longest stall %v, slips %d, moved %d, lost %d, violations %d",
+		r.Seeds, r.Epochs, r.Faults, r.Requests, r.Duplicates*1e6/max(1, r.Requests), r.Stall.Round(time.Millisecond), r.Slips, r.Moved, r.Lost, violations)
 }
 
 // Run runs one seed.

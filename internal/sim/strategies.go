@@ -24,6 +24,7 @@ func (c *Config) Use(name string) {
 			cfg.Self, cfg.FetchFirst, cfg.AskAll = self, name == "hub/paper", name == "hub/paper"
 			return hub.New(cfg)
 		}, nil
+		c.Decided = hub.Changes
 		return
 	}
 	cfg := shard.Config{Slots: 2 * max(c.Nodes, 1)}

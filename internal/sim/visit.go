@@ -91,6 +91,7 @@ func (p *process) answered(v *visit) {
 	if !p.done(v) {
 		return
 	}
+	p.fetched++
 	e := &entry{kind: entryDone, page: v.page}
 	p.links = p.w.web.linksOf(v.page, p.links[:0])
 	p.w.score.found(p.links)

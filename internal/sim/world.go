@@ -21,6 +21,7 @@ type world struct {
 	reg       *registry
 	logs      map[strategy.Node]*shipped
 	ledger    ledger // of a strategy that keeps one
+	moves     moves
 	machines  []*machine
 	place     map[strategy.Node]int // the machine of each identity
 	instances uint64
@@ -54,6 +55,7 @@ func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 	}
 	w.reg = newRegistry(w)
 	w.score = newScore(w)
+	w.moves = moves{w: w, last: map[string]move{}, came: map[strategy.Node]moment{}}
 	for i := range cfg.Nodes {
 		w.addMachine(i)
 	}
@@ -233,6 +235,7 @@ func (w *world) wrote(old, e member.Entry) {
 		return
 	}
 	w.figures.Epochs = max(w.figures.Epochs, int(t.Epoch))
+	w.moves.members(t.Members)
 	if w.telling {
 		w.tell("table: %s", inWords(t))
 	}

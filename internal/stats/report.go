@@ -31,9 +31,18 @@ type Report struct {
 	Links          int64   `json:"links"`
 	Known          int     `json:"urls_known"`
 	Waiting        int     `json:"urls_waiting"`
-	Undecided      int     `json:"urls_undecided"` // that may have been met before: a merge of the known URLs decides
-	Forsaken       int64   `json:"urls_given_up"`  // in this run, with their hosts: they wait for the next
-	Hosts          int     `json:"hosts"`          // that the frontier has met
+	Undecided      int     `json:"urls_undecided"`         // that may have been met before: a merge of the known URLs decides
+	Forsaken       int64   `json:"urls_given_up"`          // in this run, with their hosts: they wait for the next
+	Hosts          int     `json:"hosts"`                  // that the frontier has met
+	Refused        int     `json:"urls_refused,omitempty"` // that waited, from an earlier version or another node, and are none to fetch
+
+	// Of this run, http and https apart:
+	HostsAnswered int64   `json:"hosts_answered"`
+	HostsGivenUp  int64   `json:"hosts_given_up"`
+	HostsFell     int64   `json:"hosts_given_up_after_answers"` // of these, had answered before
+	CutOffs       int64   `json:"cut_offs"`                     // times that nothing could be reached, and the crawl waited
+	CutOffSeconds float64 `json:"cut_off_seconds"`
+	Scarce        int64   `json:"out_of_sockets"` // attempts to connect for which this machine had no file descriptor, port or buffer
 
 	Journal uint64 `json:"journal"` // where the journal ended: the counts are of that moment
 
@@ -77,6 +86,12 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 		r.OffLinks += n
 	}
 	r.Slowest = slowHosts(s.Hosts)
+}
+
+// GaveUpMany reports whether hosts were given up in numbers, so that the run is not what it should have been: more than one in ten of
+// those that had answered, or more than half of all. A few dead hosts among many are to be expected.
+func (r *Report) GaveUpMany() bool {
+	return 10*r.HostsFell > r.HostsAnswered || 2*r.HostsGivenUp > r.HostsAnswered+r.HostsGivenUp-r.HostsFell
 }
 
 func slowHosts(hosts map[string]Host) []SlowHost {
@@ -123,14 +138,18 @@ func (r *Report) Print(w io.Writer) {
 		row("recrawls", "%d of the pages", r.Recrawls)
 	}
 	row("bytes", "%s (%s/s)", Bytes(r.Bytes), Bytes(int64(r.BytesPerSecond)))
-	row("hosts", "%d; %d other hosts linked to", r.Hosts, r.OffHosts)
-	row("URLs", "%d known, %d waiting, %d links found", r.Known, r.Waiting, r.Links)
+	row("hosts", "%d; %s linked to", r.Hosts, Count(r.OffHosts, "hosts", "other"))
+	if r.CutOffs > 0 {
+		row("cut off", "for %v in all", time.Duration(r.CutOffSeconds*float64(time.Second)).Round(time.Second))
+	}
+	row("URLs", "%d known, %d waiting, %s found", r.Known, r.Waiting, Count(r.Links, "links"))
 	list(row, "statuses", r.Statuses)
 	list(row, "types", r.Types)
 	list(row, "errors", r.Errors)
 	list(row, "left out", r.Skipped)
 	if r.Forsaken > 0 {
-		row("given up", "%d URLs, with their hosts: the same command tries them again", r.Forsaken)
+		row("given up", "%s, with %s: the same command tries %s again", Count(r.Forsaken, "URLs"),
+			Either(r.Forsaken, "its host", "their hosts"), Either(r.Forsaken, "it", "them"))
 	}
 	var slow []string
 	for _, h := range r.Slowest[:min(3, len(r.Slowest))] {
@@ -160,6 +179,37 @@ func list[K cmp.Ordered](row func(string, string, ...any), name string, m map[K]
 		parts = append(parts, fmt.Sprintf("and %d more", rest))
 	}
 	row(name, "%s", strings.Join(parts, ", "))
+}
+
+// Count is a number of things for people: "1 URL", "2 URLs", and with words before the things "2 other hosts". The things
+// are given as a plural by s.
+func Count[N int | int32 | int64 | uint64](n N, things string, before ...string) string {
+	return fmt.Sprintf("%d %s", n, strings.Join(append(before, Unit(n, things)), " "))
+}
+
+// Unit is what so many things are called: the first word of things is a plural, of which one thing takes the singular.
+func Unit[N int | int32 | int64 | uint64](n N, things string) string {
+	if n != 1 {
+		return things
+	}
+	first, rest, more := strings.Cut(things, " ")
+	if batch, ok := strings.CutSuffix(first, "ches"); ok {
+		first = batch + "ch"
+	} else {
+		first = strings.TrimSuffix(first, "s")
+	}
+	if more {
+		return first + " " + rest
+	}
+	return first
+}
+
+// Either is one word for one thing, and many for any other number.
+func Either[N int | int32 | int64 | uint64](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // Bytes is a number of bytes for people: "27.4 MB".

@@ -221,6 +221,13 @@ func (c *Counter) Totals() Snapshot {
 	return s
 }
 
+// Answers copies how many URLs were answered with each status, and how many were not for each kind of failure.
+func (c *Counter) Answers() (statuses map[int]int64, failures map[string]int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.s.Statuses), maps.Clone(c.s.Failures)
+}
+
 // Snapshot copies the counters.
 func (c *Counter) Snapshot() Snapshot {
 	c.mu.Lock()

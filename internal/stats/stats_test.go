@@ -27,7 +27,7 @@ func TestReport(t *testing.T) {
 	}
 	var text strings.Builder
 	r.Print(&text)
-	for _, want := range []string{"test: done after 2s", "200 1, 404 1", "dns 1", "robots 1", "1 other hosts", "a 2.00s"} {
+	for _, want := range []string{"test: done after 2s", "200 1, 404 1", "dns 1", "robots 1", "1 other host", "a 2.00s"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, text.String())
 		}
@@ -49,6 +49,20 @@ func TestBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 27_400_000: "27.4 MB", 5e15: "5.0 PB"} {
 		if got := Bytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestCounts(t *testing.T) {
+	for _, c := range []struct {
+		got, want string
+	}{
+		{Count(0, "URLs"), "0 URLs"}, {Count(1, "URLs"), "1 URL"}, {Count(2, "URLs"), "2 URLs"}, {Count(1, "batches"), "1 batch"},
+		{Count(1, "URLs waiting"), "1 URL waiting"}, {Count(1, "hosts", "other"), "1 other host"}, {Count(int64(1), "bytes"), "1 byte"},
+		{Unit(1, "lines in index.cdxj"), "line in index.cdxj"}, {Either(1, "it", "them"), "it"}, {Either(0, "it", "them"), "them"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
 		}
 	}
 }

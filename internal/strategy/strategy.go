@@ -162,9 +162,23 @@ type Fired struct{ Timer uint64 }
 // Load says how much a node has to do, and what it has come to since the last one.
 type Load struct {
 	Node    Node
+	Hosts   int     // where something waits or is under way
 	Waiting int64   // URLs
 	Rate    float64 // pages a second
 	Busy    float64 // share of its places that are at work, 0 to 1
+}
+
+// Spared answers Spare: hosts of this node where URLs wait, those with the longest queues first.
+type Spared struct{ Queues []Queue }
+
+// Coming says which nodes are about to be members, all of them: they have waited for the crawl's start, and have not said that they do not come. It
+// may name some that are members already, and some that have died.
+type Coming struct{ Nodes []Node }
+
+// A Queue is a host where URLs wait.
+type Queue struct {
+	Host    string
+	Waiting int // URLs
 }
 
 func (Members) event()   {}
@@ -179,6 +193,8 @@ func (Logged) event()    {}
 func (AtEnd) event()     {}
 func (Fired) event()     {}
 func (Load) event()      {}
+func (Spared) event()    {}
+func (Coming) event()    {}
 
 // Send sends a message to a node's strategy, once; nobody says whether it came.
 type Send struct {
@@ -223,6 +239,10 @@ type Probe struct {
 	Timeout time.Duration
 }
 
+// Spare asks to be told, by Spared, of so many hosts of this node, those with the longest queues, so that some may go to another node. It is not
+// asked for again before it is answered.
+type Spare struct{ Most int }
+
 // Timer asks for Fired at a time. A timer that is set again is moved.
 type Timer struct {
 	Timer uint64
@@ -238,4 +258,5 @@ func (Survey) action()   {}
 func (Booked) action()   {}
 func (HandOver) action() {}
 func (Probe) action()    {}
+func (Spare) action()    {}
 func (Timer) action()    {}

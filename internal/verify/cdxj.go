@@ -67,10 +67,10 @@ func (v *verifier) index(name string, grows bool, of int) (int64, error) {
 		}
 		f := fact{At: l.at, File: v.files.of(x.File), Offset: x.Offset, Length: x.Length, Time: x.Time.UnixMicro(), Status: x.Status,
 			Words: hashOf(string(l.text))}
-		var ok bool
-		if f.Digest, ok = parseDigest(x.Digest); !ok {
+		if _, ok := parseDigest(x.Digest); !ok {
 			return fmt.Errorf("%q is no digest", x.Digest)
 		}
+		f.Sum = hashOf(x.Digest)
 		if x.MIME == "warc/revisit" {
 			f.Flags |= flagRevisit
 		}

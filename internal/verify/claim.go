@@ -55,7 +55,8 @@ type fact struct {
 	ID     uint64 // hash of a record's id; of a page and a visit, of the media type
 	Words  uint64 // hash of what page line and metadata record both have; of an index, its line
 	Trail  uint64 // hash of what visit and metadata record both have
-	Digest digest
+	Sum    uint64 // hash of the digest that a record, its index line and what refers to it give: that of the body with its chunks
+	Digest digest // of the body
 }
 
 const (
@@ -91,8 +92,8 @@ func (f *fact) append(b []byte) []byte {
 	for _, n := range []int64{f.At, int64(f.File), f.Offset, f.Length, f.Time, int64(f.Status), int64(f.Flags)} {
 		b = binary.AppendVarint(b, n)
 	}
-	if f.ID|f.Words|f.Trail != 0 {
-		for _, n := range []uint64{f.ID, f.Words, f.Trail} {
+	if f.ID|f.Words|f.Trail|f.Sum != 0 {
+		for _, n := range []uint64{f.ID, f.Words, f.Trail, f.Sum} {
 			b = binary.LittleEndian.AppendUint64(b, n)
 		}
 	}
@@ -102,7 +103,7 @@ func (f *fact) append(b []byte) []byte {
 	return b
 }
 
-const hashes = 3 * 8 // bytes
+const hashes = 4 * 8 // bytes
 
 func readFact(b []byte) (f fact) {
 	var n [7]int64
@@ -112,7 +113,8 @@ func readFact(b []byte) (f fact) {
 	}
 	f = fact{At: n[0], File: int(n[1]), Offset: n[2], Length: n[3], Time: n[4], Status: int(n[5]), Flags: uint64(n[6])}
 	if len(b) == hashes || len(b) == hashes+len(f.Digest) {
-		f.ID, f.Words, f.Trail = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])
+		f.ID, f.Words = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		f.Trail, f.Sum = binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
 		b = b[hashes:]
 	}
 	copy(f.Digest[:], b)

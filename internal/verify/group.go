@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"net/http"
 
 	"kumo/internal/seen"
 )
@@ -98,7 +99,7 @@ func (g *group) line(f *fact) {
 	}
 	c.indexed = true
 	g.agree(name, f, c)
-	c.Digest, c.line = f.Digest, f.Words // a record has not always a digest of its payload
+	c.line = f.Words
 }
 
 func (g *group) merged(f *fact) {
@@ -117,14 +118,18 @@ func (g *group) merged(f *fact) {
 
 func (g *group) agree(name string, f *fact, c *capture) {
 	const second = 1_000_000
+	status := c.Status
+	if c.is(flagRevisit) && status == http.StatusNotModified {
+		status = http.StatusOK // of the page that it stands for
+	}
 	for _, d := range []struct {
 		what  string
 		wrong bool
 	}{
 		{"length", f.Length != c.Length},
 		{"time", f.Time != c.Time-c.Time%second},
-		{"status", f.Status != c.Status},
-		{"digest", c.Digest != digest{} && f.Digest != c.Digest},
+		{"status", f.Status != status},
+		{"digest", f.Sum != c.Sum},
 		{"type", f.is(flagRevisit) != c.is(flagRevisit)},
 	} {
 		if d.wrong {
@@ -137,7 +142,11 @@ func (g *group) agree(name string, f *fact, c *capture) {
 func (g *group) refer(f *fact) {
 	for i := range g.captures {
 		c := &g.captures[i]
-		if c.ID == f.ID && c.Time == f.Time && !c.is(flagRevisit) && (c.Digest == digest{} || c.Digest == f.Digest) {
+		same := f.Sum == c.Sum
+		if f.is(flagDigests) {
+			same = c.Digest == digest{} || f.Digest == c.Digest
+		}
+		if c.ID == f.ID && c.Time == f.Time && !c.is(flagRevisit) && same {
 			return
 		}
 	}

@@ -121,6 +121,9 @@ func (g *group) wait(f *fact) {
 		return
 	}
 	switch {
+	case !fetchable(g.url):
+		g.v.note(Fault{Check: checkFrontier, File: name, Offset: -1, URL: g.url,
+			What: "it waits, as an earlier version let it in, and nobody can fetch it: the next run drops it"})
 	case g.entry == nil:
 		g.fault(checkFrontier, name, -1, "it waits, and the URL database does not know it")
 	case g.entry.State != seen.Known:
@@ -202,9 +205,17 @@ func (g *group) judgeEntry() {
 			g.v.note(Fault{Check: checkURLs, File: name, Offset: -1, URL: g.url,
 				What: "it is known, and nothing here says what became of it: another node may have left it out, and says so in its skipped.jsonl"})
 		}
+	case e.State == seen.Known && !fetched && !fetchable(g.url):
+		// an earlier version let it in, and it was dropped
 	case e.State == seen.Known && !fetched && !g.waits && !g.skipped && !g.undecided:
 		g.fault(checkURLs, name, -1, "it is known, but was neither fetched nor left out, and does not wait: it is lost")
 	case e.State == seen.Aside && !g.skipped && !g.aside && !g.undecided && !g.v.Shared:
 		g.fault(checkURLs, name, -1, "it is known as left out, but neither skipped.jsonl nor state/asides says why")
 	}
+}
+
+// fetchable reports whether a URL is one that a crawl can fetch.
+func fetchable(url string) bool {
+	u, err := weburl.Parse(url)
+	return err == nil && u.Web()
 }

@@ -14,7 +14,7 @@ import (
 // state checks what is in the folder state.
 func (v *verifier) state() error {
 	v.cuts()
-	for _, check := range []func() error{v.readJournal, v.readSeen, v.readDigests, v.readFrontier, v.readAsides} {
+	for _, check := range []func() error{v.readJournal, v.readSeen, v.readDigests, v.readFrontier, v.readAsides, v.readRoots} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -35,6 +35,8 @@ func (v *verifier) cuts() {
 			f.Check, f.What = checkJournal, fmt.Sprintf("a batch of %d bytes is torn: the next start cuts it off", c.Lost)
 		case f.File == "state/asides":
 			f.Check = checkAsides
+		case f.File == "state/roots":
+			f.Check = checkRoots
 		default:
 			continue
 		}
@@ -98,10 +100,13 @@ func (v *verifier) readSeen() error {
 	return nil
 }
 
+// remedy is what can be done where a crawl's files are damaged for good.
+const remedy = "kumo repair goes on from what is whole"
+
 func (v *verifier) position(check, file string, at uint64) {
 	if v.Journal != nil && journal.Position(at) > v.Journal.End() {
 		v.fault(Fault{Check: check, File: file, Offset: -1, What: fmt.Sprintf("it includes the journal up to %x, which ends at %x", at,
-			uint64(v.Journal.End())), Remedy: "the journal has lost its end: bring it back from a copy"})
+			uint64(v.Journal.End())), Remedy: remedy})
 	}
 }
 
@@ -204,6 +209,22 @@ func (v *verifier) readAsides() error {
 	v.counted(checkAsides, n, "URLs")
 	if err != nil {
 		v.fault(Fault{Check: checkAsides, File: name, Offset: at, What: err.Error()})
+	}
+	return v.ctx.Err()
+}
+
+func (v *verifier) readRoots() error {
+	if v.State == nil {
+		return nil
+	}
+	const name = "state/roots"
+	if _, err := v.committed(checkRoots, name, true); err != nil {
+		return err
+	}
+	n, err := v.State.ReadRoots(v.View, v.Dir)
+	v.counted(checkRoots, n, "seeds, and what they redirect to")
+	if err != nil {
+		v.fault(Fault{Check: checkRoots, File: name, Offset: -1, What: err.Error(), Remedy: "begin again with --fresh, or bring the file back from a copy"})
 	}
 	return v.ctx.Err()
 }

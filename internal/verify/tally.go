@@ -17,7 +17,7 @@ import (
 // A tally is what the files count.
 type tally struct {
 	pages, duplicates int64
-	unmodified        int64 // pages of which the server said that they are as they were: duplicates, unless nothing was archived
+	perhaps           int64 // that may count as duplicates: unmodified ones if they are archived, errors if an earlier version counted them
 	statuses          map[int]int64
 	rules             map[string]int64
 	waiting           int64
@@ -36,11 +36,11 @@ func (t *tally) visit(e *crawllog.Entry) {
 	}
 	t.pages++
 	t.statuses[e.Status]++
-	if e.Has("duplicate:digest") {
+	switch {
+	case e.Has("duplicate:digest") && e.Status >= 200 && e.Status < 300:
 		t.duplicates++
-	}
-	if e.Has("duplicate:notModified") {
-		t.unmodified++
+	case e.Has("duplicate:digest"), e.Has("duplicate:notModified"):
+		t.perhaps++
 	}
 }
 
@@ -128,7 +128,7 @@ func (v *verifier) report() (*stats.Report, error) {
 
 func (v *verifier) compare(file string, pages, duplicates int64, statuses map[int]int64, rules map[string]int64) {
 	v.same(file, "pages", pages, v.tally.pages)
-	more := min(max(duplicates-v.tally.duplicates, 0), v.tally.unmodified)
+	more := min(max(duplicates-v.tally.duplicates, 0), v.tally.perhaps)
 	v.same(file, "duplicates", duplicates, v.tally.duplicates+more)
 	for _, s := range keysOf(statuses, v.tally.statuses) {
 		v.same(file, fmt.Sprintf("statuses %d", s), statuses[s], v.tally.statuses[s])

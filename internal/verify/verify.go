@@ -100,13 +100,14 @@ const (
 	checkLog      = "crawl.log"
 	checkSkipped  = "skipped"
 	checkAsides   = "asides"
+	checkRoots    = "roots"
 	checkURLs     = "urls"
 	checkReport   = "report"
 	checkSettings = "settings"
 )
 
 var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText, checkLog,
-	checkSkipped, checkAsides, checkURLs, checkReport, checkSettings}
+	checkSkipped, checkAsides, checkRoots, checkURLs, checkReport, checkSettings}
 
 const maxNotes = 100 // kept of a check
 

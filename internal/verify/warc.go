@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -145,14 +146,20 @@ func (w *warcReader) answer(rec *warc.Record, kind string) error {
 		w.bad(rec.Offset, "", err.Error(), "")
 	}
 	f := fact{At: rec.Offset, File: w.number, Offset: rec.Offset, Length: rec.Length, Time: date.UnixMicro(), ID: hashOf(rec.ID())}
-	f.Digest, _ = parseDigest(rec.Fields["WARC-Payload-Digest"])
+	if sum := rec.Fields["WARC-Payload-Digest"]; sum != "" {
+		f.Sum = hashOf(sum)
+	}
+	f.Digest = rec.BodyDigest()
 	switch kind {
 	case "revisit":
 		f.Flags |= flagRevisit
 	case "resource":
 		f.Flags |= flagResource
 	}
-	if kind != "resource" {
+	switch {
+	case kind == "revisit" && strings.HasSuffix(rec.Fields["WARC-Profile"], "/server-not-modified"):
+		f.Status = http.StatusNotModified
+	case kind != "resource":
 		f.Status = rec.Status()
 	}
 	w.visit = visit{url: rec.Fields["WARC-Target-URI"], id: rec.ID(), date: rec.Fields["WARC-Date"], fact: f}
@@ -171,7 +178,7 @@ func (w *warcReader) refers(rec *warc.Record, f fact) error {
 		return nil
 	}
 	return w.v.claim(rec.Fields["WARC-Refers-To-Target-URI"], kindRefer, fact{At: rec.Offset, File: w.number, Time: at.UnixMicro(),
-		ID: hashOf(id), Digest: f.Digest})
+		ID: hashOf(id), Sum: f.Sum})
 }
 
 // companion makes sure that a record belongs to the answer before it.

@@ -18,9 +18,18 @@ func CutBack(disk FS, name string, length int64) error {
 	}
 	switch {
 	case size < length:
-		return fmt.Errorf("%s is %d bytes long, but %d bytes were written to it: %w", name, size, length, fs.ErrInvalid)
+		return Invalidf("%s is %d bytes long, but %d bytes were written to it", name, size, length)
 	case size > length:
 		return disk.Truncate(name, length)
 	}
 	return nil
 }
+
+// Invalidf is an error of kind fs.ErrInvalid that says what it is told, and nothing more.
+func Invalidf(format string, args ...any) error { return &invalid{fmt.Sprintf(format, args...)} }
+
+type invalid struct{ what string }
+
+func (e *invalid) Error() string { return e.what }
+
+func (e *invalid) Unwrap() error { return fs.ErrInvalid }

@@ -38,6 +38,20 @@ type FS interface {
 	Free(dir string) (uint64, error)
 }
 
+// Link gives a file that never changes a second name, on disks that can; false where that is not to be had.
+func Link(disk FS, from, to string) bool {
+	l, can := disk.(interface{ Link(from, to string) error })
+	return can && l.Link(from, to) == nil
+}
+
+// IsOS reports whether a disk is the operating system's, bounded or not.
+func IsOS(disk FS) bool {
+	if b, ok := disk.(*Bounded); ok {
+		return IsOS(b.FS)
+	}
+	return disk == OS
+}
+
 // A File is open for appending.
 type File interface {
 	io.WriteCloser
@@ -73,6 +87,7 @@ func newDir(isNew bool, name string) string {
 	return ""
 }
 
+func (osFS) Link(from, to string) error              { return os.Link(from, to) }
 func (osFS) Open(name string) (io.ReadCloser, error) { return os.Open(name) }
 func (osFS) OpenAt(name string) (ReaderAt, error)    { return os.Open(name) }
 func (osFS) Truncate(name string, size int64) error  { return os.Truncate(name, size) }

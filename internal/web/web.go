@@ -13,15 +13,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"kumo/internal/crawl"
 	"kumo/internal/frontier"
 	"kumo/internal/stats"
 )
 
 // A Source is what is shown.
 type Source struct {
+	Name     string // the crawl's
 	Totals   func() stats.Snapshot
+	Answers  func() (statuses map[int]int64, failures map[string]int64)
 	Frontier func() frontier.Counts
 	Known    func() int
+	Outage   func() crawl.Outage
 }
 
 // Serve answers at l until the context ends.
@@ -40,6 +44,7 @@ func handler(src Source) http.Handler {
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	register(reg, src)
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", front(src))
 	mux.Handle("/metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // without cmdline: a command line can hold a password
 	mux.HandleFunc("/debug/pprof/cmdline", http.NotFound)
@@ -63,12 +68,27 @@ func register(reg *prometheus.Registry, src Source) {
 	counter("skipped_total", "URLs left out by a rule.", func(s stats.Snapshot) int64 { return s.Skipped })
 	counter("links_total", "Links found.", func(s stats.Snapshot) int64 { return s.Links })
 
+	reg.MustRegister(&answers{src.Answers})
+
+	line := func(name, help string, value func(crawl.Outage) float64) {
+		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "kumo", Name: name, Help: help},
+			func() float64 { return value(src.Outage()) }))
+	}
+	line("outages_total", "Times that none of the hosts that had worked could be reached.", func(o crawl.Outage) float64 { return float64(o.Times) })
+	line("outage_seconds_total", "Time for which that was so.", func(o crawl.Outage) float64 { return o.Total.Seconds() })
+	line("out_of_sockets_total", "Attempts to connect for which this machine had no file descriptor, port or buffer.", func(o crawl.Outage) float64 { return float64(o.Scarce) })
 	gauge := func(name, help string, value func() int) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "kumo", Name: name, Help: help},
 			func() float64 { return float64(value()) }))
 	}
 	gauge("urls_known", "URLs met within reach.", src.Known)
 	gauge("urls_waiting", "URLs in the frontier.", func() int { return src.Frontier().URLs })
+	gauge("cut_off", "1 while the crawl is cut off from the web, and waits.", func() int {
+		if src.Outage().CutOff {
+			return 1
+		}
+		return 0
+	})
 	gauge("hosts_active", "Hosts with a request under way.", func() int { return src.Frontier().Active })
 	gauge("hosts_waiting", "Hosts whose time has not come.", func() int { return src.Frontier().Waiting })
 	gauge("hosts_backing_off", "Hosts left alone after failures or at their wish.", func() int { return src.Frontier().Backing })

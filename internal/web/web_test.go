@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/crawl"
 	"kumo/internal/frontier"
 	"kumo/internal/stats"
 )
@@ -21,13 +22,21 @@ func TestServe(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		done <- Serve(ctx, l, Source{
-			Totals:   func() stats.Snapshot { return stats.Snapshot{Pages: 42} },
+			Name:   "a <b> c",
+			Totals: func() stats.Snapshot { return stats.Snapshot{Pages: 42, Bytes: 2_500_000} },
+			Answers: func() (map[int]int64, map[string]int64) {
+				return map[int]int64{200: 30, 204: 2, 404: 7, 999: 3}, map[string]int64{"dns": 4}
+			},
 			Frontier: func() frontier.Counts { return frontier.Counts{Active: 3} },
 			Known:    func() int { return 7 },
+			Outage:   func() crawl.Outage { return crawl.Outage{CutOff: true, Times: 2} },
 		})
 	}()
 	for path, wants := range map[string][]string{
-		"/metrics":      {"kumo_pages_total 42", "kumo_hosts_active 3", "kumo_urls_known 7", "go_goroutines"},
+		"/metrics": {"kumo_pages_total 42", "kumo_hosts_active 3", "kumo_urls_known 7", "kumo_cut_off 1", "kumo_outages_total 2", "go_goroutines",
+			`kumo_responses_total{class="2xx"} 32`, `kumo_responses_total{class="4xx"} 7`, `kumo_responses_total{class="5xx"} 0`,
+			`kumo_responses_total{class="other"} 3`, `kumo_errors_total{kind="dns"} 4`},
+		"/":             {"<title>kumo a &lt;b&gt; c</title>", "<td>42<td>", "2.5 MB", `href="/metrics"`},
 		"/debug/pprof/": {"heap"},
 	} {
 		resp, err := http.Get("http://" + l.Addr().String() + path)

@@ -26,7 +26,7 @@ func (u URL) AppendCanonical(dst, ref []byte) ([]byte, error) {
 // Canonical is the URL's canonical form, as [URL.AppendCanonical] describes it. URLs of other schemes than http, https and ftp
 // are their own.
 func (u URL) Canonical() URL {
-	if !u.hierarchical() {
+	if !u.hierarchical() || u.isCanonical() {
 		return u
 	}
 	room := rooms.Get().(*room)
@@ -36,4 +36,10 @@ func (u URL) Canonical() URL {
 	p.basePath()
 	p.baseQuery()
 	return p.url(u.href)
+}
+
+// isCanonical reports whether the URL is seen, by one look at each byte, to be its own canonical form. It may be all the same where it is not.
+func (u URL) isCanonical() bool {
+	at, ok := plainAbsolute(u.href, canonicalPath, canonicalQuery)
+	return ok && at.path < at.pathEnd && at.queryEnd != at.pathEnd+1 && int(at.queryEnd) == len(u.href)
 }

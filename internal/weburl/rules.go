@@ -63,7 +63,7 @@ func (r Rules) String() string {
 // Apply rewrites an http or https URL that is in canonical form; others it leaves alone. The result is in canonical form, too,
 // and applying the rules again does not change it. It allocates only where there is something to change.
 func (r Rules) Apply(u URL) URL {
-	if r == 0 || !u.web() {
+	if r == 0 || !u.Web() {
 		return u
 	}
 	room := rooms.Get().(*room)

@@ -3,7 +3,6 @@ package weburl
 import (
 	"fmt"
 	"strings"
-	"sync"
 )
 
 // A Mode says how far from its seeds a crawl may go.
@@ -50,26 +49,26 @@ type Scope struct {
 	mode Mode
 	// hosts holds the host keys of the seeds, and marks what the mode goes by beside them: a seed as a whole, a host key with
 	// a folder, a registered domain.
-	hosts, marks sync.Map
+	hosts, marks *Set
 }
 
 // NewScope makes a scope without seeds.
-func NewScope(mode Mode) *Scope { return &Scope{mode: mode} }
+func NewScope(mode Mode) *Scope { return &Scope{mode: mode, hosts: NewSet(), marks: NewSet()} }
 
 // AddSeed takes a seed, or what one redirects to, into the scope. URLs other than http and https are passed over.
 func (s *Scope) AddSeed(u URL) {
 	u = u.Canonical()
-	if !u.web() {
+	if !u.Web() {
 		return
 	}
-	s.hosts.Store(u.Host(), true)
+	s.hosts.Add(u.Host())
 	switch s.mode {
 	case ScopePage:
-		s.marks.Store(u.href, true)
+		s.marks.Add(u.href)
 	case ScopePrefix:
-		s.marks.Store(u.href[u.at.host:u.at.path]+folder(u.Path()), true)
+		s.marks.Add(u.href[u.at.host:u.at.path] + folder(u.Path()))
 	case ScopeDomain:
-		s.marks.Store(Domain(u.Hostname()), true)
+		s.marks.Add(Domain(u.Hostname()))
 	}
 }
 
@@ -77,10 +76,10 @@ func folder(path string) string { return path[:strings.LastIndexByte(path, '/')+
 
 // Judge says whether a URL in canonical form is in scope.
 func (s *Scope) Judge(u URL) Verdict {
-	if !u.web() {
+	if !u.Web() {
 		return Verdict{Rule: "not http or https"}
 	}
-	near := has(&s.hosts, u.Host())
+	near := s.hosts.Has(u.Host())
 	switch s.mode {
 	case ScopeAny:
 		return Verdict{true, true, "any host"}
@@ -95,7 +94,7 @@ func (s *Scope) Judge(u URL) Verdict {
 	}
 	switch s.mode {
 	case ScopePage:
-		if has(&s.marks, u.href) {
+		if s.marks.Has(u.href) {
 			return Verdict{true, true, "a seed"}
 		}
 		return Verdict{Near: true, Rule: "not a seed"}
@@ -112,7 +111,7 @@ func (s *Scope) Judge(u URL) Verdict {
 // since that costs more than all the rest.
 func (s *Scope) related(hostname string) bool {
 	for name := strings.TrimSuffix(hostname, "."); ; {
-		if has(&s.marks, name) {
+		if s.marks.Has(name) {
 			return Domain(hostname) == name
 		}
 		_, parent, ok := strings.Cut(name, ".")
@@ -130,13 +129,8 @@ func (s *Scope) below(u URL) bool {
 		if i < 0 {
 			return false
 		}
-		if key = key[:i+1]; has(&s.marks, key) {
+		if key = key[:i+1]; s.marks.Has(key) {
 			return true
 		}
 	}
-}
-
-func has(m *sync.Map, key string) bool {
-	_, ok := m.Load(key)
-	return ok
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,15 +116,17 @@ func oneLife(t *testing.T, j *Job, dice *rand.Rand) (end string, err error) {
 	job.Memory = pick[int64](dice, 256<<10, 512<<10, 64<<20) // queues and known URLs spill
 	job.WARCSize = pick[int64](dice, 16<<10, 64<<10, 1e9)
 	disk := vfs.NewFaulty(vfs.OS)
-	job.Listener.Visited = func(*page.Record) { dawdle() }
+	var once onceEach
+	defer once.judge(t)
+	job.Listener.Visited = once.visited
 	// Many deaths come soon: while it opens, or with its first checkpoints.
 	switch n := dice.Int64N(8 << 10 << (2 * dice.IntN(4))); dice.IntN(7) {
 	case 0:
 		job.Crawl.Grace = pick(dice, 1, time.Millisecond, 5*time.Second) // for the last checkpoint, too
 		var left atomic.Int64
 		left.Store(dice.Int64N(60))
-		job.Listener.Visited = func(*page.Record) {
-			dawdle()
+		job.Listener.Visited = func(rec *page.Record) {
+			once.visited(rec)
 			if left.Add(-1) < 0 {
 				cancel()
 			}
@@ -170,6 +173,31 @@ func oneLife(t *testing.T, j *Job, dice *rand.Rand) (end string, err error) {
 		return "stop", nil
 	}
 	return end, err
+}
+
+// onceEach sees that no URL is visited twice in one life.
+type onceEach struct {
+	mu    sync.Mutex // guards times
+	times map[string]int
+}
+
+func (o *onceEach) visited(rec *page.Record) {
+	dawdle()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.times == nil {
+		o.times = map[string]int{}
+	}
+	o.times[rec.URL]++
+}
+
+func (o *onceEach) judge(t *testing.T) {
+	t.Helper()
+	for url, n := range o.times {
+		if n > 1 {
+			t.Errorf("%s was visited %d times in one life", url, n)
+		}
+	}
 }
 
 func pick[T any](dice *rand.Rand, of ...T) T { return of[dice.IntN(len(of))] }

@@ -78,7 +78,8 @@ func (f *folder) prepare(fresh bool) error {
 			return fmt.Errorf("forget the crawl in %s: %w", f.dir, err)
 		}
 	case !f.hasJournal() && f.hasOutputs():
-		return &JobError{fmt.Errorf("the crawl in %s has lost its state: begin again with --fresh, or name another folder with --out", f.dir)}
+		return AdviseTo(&JobError{fmt.Errorf("the crawl in %s has lost its state: there is no journal", f.dir)},
+			toRepair(f.dir)+"; or begin again with --fresh, or name another folder with --out")
 	}
 	return nil
 }
@@ -123,7 +124,7 @@ func (f *folder) removeAll(names []string) error {
 
 // stateFiles are the files and folders of the state, each folder after what is in it.
 func (f *folder) stateFiles() []string {
-	all := []string{filepath.Join("state", "asides"), crawl.AnswersName}
+	all := []string{filepath.Join("state", "asides"), filepath.Join("state", "roots"), filepath.Join("state", settingsName), crawl.AnswersName}
 	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal"} {
 		dir := filepath.Join("state", room)
 		names, _ := f.disk.List(f.path(dir)) // where it is no folder, it goes as a file
@@ -148,7 +149,7 @@ func (f *folder) writeSettings(settings []Setting) error {
 	if err != nil {
 		return err
 	}
-	return f.replace(settingsName, data)
+	return errors.Join(f.replace(settingsName, data), f.keepSettings(data))
 }
 
 // replace writes a file so that a reader sees the old content or the new, never a part, whatever happens.

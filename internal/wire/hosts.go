@@ -199,7 +199,7 @@ func (p *placing) owned(t *member.Table, host string) *look.Owned {
 // ownedOf is a host of the control unit's table as people see it.
 func ownedOf(h hub.Host, t *member.Table) *look.Owned {
 	o := &look.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t), State: look.HostState(h.State),
-		Since: h.Since, Rounds: h.Round, Again: h.Again}
+		Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.Again}
 	for _, n := range h.Failed {
 		o.Failed = append(o.Failed, n.Name())
 	}

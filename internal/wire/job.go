@@ -24,9 +24,10 @@ const Agent = "kumo"
 
 // A Job is one crawl, as the user asked for it.
 type Job struct {
-	Name  string   // default: the first seed's host
-	Dir   string   // the crawl's folder; "" keeps nothing on disk
-	Seeds []string // URLs; "https://" is put before what has no scheme
+	Name  string    // default: the first seed's host
+	Dir   string    // the crawl's folder; "" keeps nothing on disk
+	Seeds []string  // URLs; "https://" is put before what has no scheme
+	File  *SeedFile // more seeds; nil: there are none. The caller closes it
 
 	Scope       weburl.Mode
 	ScriptPaths bool   // take what looks like a path in a script for a link
@@ -36,6 +37,7 @@ type Job struct {
 	WARCSize    int64
 	Compress    string // "gzip" or "zstd"
 	Fresh       bool   // forget an earlier crawl in the same folder
+	Moved       bool   // WARC files that are no longer in the folder were moved on purpose
 
 	Memory   int64 // bytes for queues and known URLs, of which there may be more on the disk; a third of the machine's
 	Crawl    crawl.Config
@@ -73,6 +75,21 @@ func UserAgent(contact string) string {
 	return fmt.Sprintf("Mozilla/5.0 (compatible; %s/%s; +%s)", Agent, Version, contact)
 }
 
+// UserAgent is the one in effect: what the user has set, or else what follows from the contact.
+func (j *Job) UserAgent() string {
+	if j.Fetch.UserAgent != "" {
+		return j.Fetch.UserAgent
+	}
+	return UserAgent(j.Contact)
+}
+
+// fetching is how the job fetches.
+func (j *Job) fetching() fetch.Config {
+	cfg := j.Fetch
+	cfg.UserAgent = j.UserAgent()
+	return cfg
+}
+
 // Fix fills in what follows from other fields, and says what is wrong with the job. It is called by Open, and by who wants
 // to know the job as it will be.
 func (j *Job) Fix() ([]weburl.URL, error) {
@@ -80,11 +97,8 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.Name == "" && len(seeds) > 0 {
-		j.Name = nameOf(seeds[0])
-	}
-	if j.Fetch.UserAgent == "" {
-		j.Fetch.UserAgent = UserAgent(j.Contact)
+	if j.Name == "" {
+		j.Name = j.defaultName(seeds)
 	}
 	if j.Warn == nil {
 		j.Warn = func(error) {}
@@ -128,60 +142,50 @@ const (
 
 var unsafeInNames = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
+// defaultName is that of the first seed, "" where there is none.
+func (j *Job) defaultName(seeds []weburl.URL) string {
+	if len(seeds) > 0 {
+		return nameOf(seeds[0])
+	}
+	if j.File != nil && len(j.File.First) > 0 {
+		if u, err := weburl.Parse(j.File.First[0]); err == nil {
+			return nameOf(u)
+		}
+	}
+	return ""
+}
+
+// HasSeeds reports whether the job names any.
+func (j *Job) HasSeeds() bool { return len(j.Seeds) > 0 || j.File != nil && j.File.Count > 0 }
+
 // nameOf makes a crawl's name of a seed's host.
 func nameOf(seed weburl.URL) string {
 	return strings.Trim(unsafeInNames.ReplaceAllString(seed.Host(), "-"), "-.")
 }
 
-// ParseSeeds reads seeds as a user types them, each once.
+// ParseSeeds reads seeds as a user types them, each once. It says what is wrong with all that are none.
 func ParseSeeds(raw []string) ([]weburl.URL, error) {
 	seeds := make([]weburl.URL, 0, len(raw))
 	met := make(map[weburl.URL]bool, len(raw))
+	var bad []string
 	for _, s := range raw {
-		u, err := parseSeed(s)
+		u, err := parseSeed(strings.TrimSpace(s))
 		if err != nil {
-			return nil, badJob("seed %q: %w", s, err)
+			bad = append(bad, fmt.Sprintf("seed %q: %v", clip(s), err))
+			continue
 		}
 		if !met[u] {
 			seeds = append(seeds, u)
 		}
 		met[u] = true
 	}
+	if len(bad) > maxFaults {
+		bad = append(bad[:maxFaults], fmt.Sprintf("and %d more", len(bad)-maxFaults))
+	}
+	if len(bad) > 0 {
+		return nil, badJob("%s", strings.Join(bad, "\n"))
+	}
 	return seeds, nil
-}
-
-var (
-	schemeLike = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:(//|[^0-9/])`)
-	localLike  = regexp.MustCompile(`^(localhost|[0-9.]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/|$)`)
-)
-
-// ParseURL reads one URL as a user types it.
-func ParseURL(raw string) (weburl.URL, error) {
-	u, err := parseSeed(raw)
-	if err != nil {
-		return u, badJob("URL %q: %w", raw, err)
-	}
-	return u, nil
-}
-
-func parseSeed(s string) (weburl.URL, error) {
-	switch {
-	case schemeLike.MatchString(s):
-	case localLike.MatchString(s):
-		s = "http://" + s // few have a certificate for an address
-	default:
-		s = "https://" + s
-	}
-	u, err := weburl.Parse(s)
-	switch {
-	case err != nil:
-		return u, err
-	case u.Scheme() != "http" && u.Scheme() != "https":
-		return u, fmt.Errorf("kumo crawls http and https, not %s", u.Scheme())
-	case u.HasUser():
-		return u, fmt.Errorf("a name or password in a URL ends up in logs: give them with --user and --password")
-	}
-	return u.Canonical(), nil
 }
 
 func (j *Job) now() time.Time {

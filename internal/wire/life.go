@@ -32,6 +32,11 @@ type life struct {
 	router  *node.Router
 	node    *node.Node
 	engine  *engine
+	counter *counter
+	waiter  waiter
+
+	was      bool                // an earlier process was a member, or about to be one
+	settings map[string][]string // of the crawl's record that this node goes by
 
 	mu   sync.Mutex // guards below
 	last pace
@@ -53,8 +58,9 @@ type share struct {
 // open makes the node that the folder belongs to, or a new one. What others have taken over by now is node.ErrLost.
 func (n *ClusterNode) open(ctx context.Context) (_ *life, err error) {
 	l := &life{n: n, router: node.NewRouter(), engine: new(engine)}
+	l.counter, l.waiter = newCounter(l), waiter{l: l}
 	job := *n.job
-	l.crawl = &Crawl{Job: &job, journal: journal.Discard, disk: n.disk}
+	l.crawl = &Crawl{Job: &job, journal: journal.Discard, disk: n.disk, runs: true, server: n.opts.Listen != ""}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.close())
@@ -69,6 +75,9 @@ func (n *ClusterNode) open(ctx context.Context) (_ *life, err error) {
 	}
 	if c.folder.hasJournal() && !l.id.Joined {
 		return nil, badJob("%s has a crawl of one node alone, which cannot become a part of another: name another folder", job.Dir)
+	}
+	if l.was = l.id.Joined; l.was {
+		n.home.kept.Store(true)
 	}
 	joined, err := n.join(l.id.Node())
 	if err != nil {
@@ -108,7 +117,8 @@ func (l *life) awaitSettings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return settle(l.crawl.Job, settingsOf(r))
+	l.settings = r.Settings
+	return settle(l.crawl.Job, settingsOf(r.Settings))
 }
 
 // awaitStart waits until the crawl goes on, if it was stopped or is done: then all nodes come at once, with what they have ready. Who came
@@ -122,8 +132,8 @@ const lookAtState = time.Second // how often
 // await waits until the crawl's record is as it should be, or says meanwhile that nodes are to end. Others see the node wait.
 func (l *life) await(ctx context.Context, is func(*node.Record) bool) (node.Record, error) {
 	var was node.State
-	w := waiter{l: l}
-	defer w.gone(ctx)
+	changed, stop := l.changes(ctx)
+	defer stop()
 	for {
 		r, _, err := (node.Control{Registry: l.bus}).Record(ctx)
 		switch {
@@ -139,20 +149,40 @@ func (l *life) await(ctx context.Context, is func(*node.Record) bool) (node.Reco
 		if err == nil {
 			was = r.State
 		}
-		if err := w.here(ctx); err != nil {
+		if err := l.waiter.here(ctx); err != nil {
 			return r, err
 		}
 		select {
 		case <-ctx.Done():
 			return r, context.Cause(ctx)
+		case <-changed:
 		case <-time.After(lookAtState):
 		}
 	}
 }
 
-func settingsOf(r node.Record) []Setting {
+// changes tells when the crawl's record may have changed, until it is stopped: who waits for the start learns of it at once.
+func (l *life) changes(ctx context.Context) (changed <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	news, ended := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := l.bus.Watch(ctx, node.RecordKey, func(bus.Entry) {
+			select {
+			case news <- struct{}{}:
+			default:
+			}
+		})
+		if ctx.Err() == nil {
+			l.n.opts.Log.Debug("the crawl's record is looked at without being told of changes", "err", err)
+		}
+	}()
+	return news, func() { cancel(); <-ended }
+}
+
+func settingsOf(settings map[string][]string) []Setting {
 	var all []Setting
-	for key, values := range r.Settings {
+	for key, values := range settings {
 		all = append(all, Setting{Key: key, Values: values})
 	}
 	slices.SortFunc(all, func(a, b Setting) int { return compare(a.Key, b.Key) })
@@ -205,7 +235,7 @@ func (l *life) build(ctx context.Context) error {
 	cfg := node.Config{
 		Crawl: CrawlWord(c.Job.Name), Identity: l.id, Arrived: c.state.Arrived(), Forgot: c.state.Went(), Partial: c.state.Partial(),
 		Layout: n.layout(), Timing: n.timing,
-		Bus: l.bus, Engine: l.engine, Router: l.router, Estates: l.estates(), Enter: l.enter, Figures: l.figures, Ending: l.journal.Ending,
+		Bus: l.bus, Engine: l.engine, Router: l.router, Estates: l.estates(), Enter: l.enter, Figures: l.figures, Ending: l.journal.Ending, Settle: l.settle, Knows: l.knows,
 		Version: Version, Address: n.opts.Address, Log: n.opts.Log,
 	}
 	n.placing.place(&cfg)
@@ -260,6 +290,7 @@ func (l *life) join(p *crawl.Parts) {
 }
 
 func (l *life) enter() error {
+	l.n.home.kept.Store(true)
 	l.id.Joined = true
 	return l.id.Save(l.n.disk, l.crawl.folder.path("state"))
 }
@@ -271,11 +302,18 @@ func (l *life) run(ctx context.Context) (*stats.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.stillTrue(record.Settings); err != nil {
+		return nil, err
+	}
+	l.settle(record.Settings)
 	crawling, stop := context.WithCancel(ctx)
 	defer stop()
 	taking, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	counted := l.keepLimit(crawling, record.Settings)
+	came := make(chan struct{})
+	go func() { defer close(came); l.waiter.done(crawling) }()
+	defer func() { stop(); <-came }()
+	counted := l.counter.start(crawling)
 	defer func() { stop(); <-counted }()
 	var report *stats.Report
 	ended := make(chan error, 1)
@@ -291,11 +329,15 @@ func (l *life) run(ctx context.Context) (*stats.Report, error) {
 	if err == nil { // nothing is left to do, and the engine was told so
 		defer time.AfterFunc(patience, stop).Stop()
 	} else {
+		why := howEnded(err)
+		l.crawl.why.Store(&why)
 		stop()
 	}
 	failed := <-ended
 	l.shipRest(ctx)
+	l.takenIn(ctx, err)
 	if errors.Is(err, node.ErrLeft) {
+		l.notePages(ctx)
 		l.dropLog(ctx)
 	}
 	switch {
@@ -319,6 +361,27 @@ func (l *life) shipRest(ctx context.Context) {
 	defer cancel()
 	if err := l.journal.Ship(ctx, l.journal.End()); err != nil {
 		l.n.opts.Log.Debug("the log does not have all", "err", err)
+	}
+}
+
+// takenIn finds out whether a node that failed was a member ever: it says that it is one before it is.
+func (l *life) takenIn(ctx context.Context, err error) {
+	if l.was || err == nil || isEnd(err) || ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if errors.Is(l.stillIn(ctx), node.ErrLost) {
+		l.n.home.kept.Store(false)
+	}
+}
+
+// notePages notes how many pages this node has fetched, which leaves: its lease, which told that, is gone.
+func (l *life) notePages(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if _, err := (ledger{l.bus}).note(ctx, pages{l.id.Node(): l.crawl.Stats.Pages()}); err != nil {
+		l.n.opts.Log.Debug("the pages of this node are not noted", "err", err)
 	}
 }
 
@@ -350,6 +413,10 @@ func (l *life) figures() node.Figures {
 		l.last = pace{pages, now, float64(pages-l.last.pages) / d.Seconds()}
 	}
 	f.Rate = l.last.rate
+	if o := c.Outage(); o.CutOff {
+		f.CutOff = max(now.Sub(o.Since).Seconds(), 0)
+		f.CutOffWhy = o.Why
+	}
 	f.Busy = float64(f.InFlight) / float64(max(c.Job.Frontier.Hosts, 1))
 	return f
 }
@@ -360,14 +427,42 @@ const paceTime = 3 * time.Second // over which a rate is taken
 func (l *life) close() error {
 	err := l.crawl.Close()
 	if l.bus != nil {
+		l.waiter.gone(context.Background())
+		l.dropLease()
 		err = errors.Join(err, l.bus.Close())
 	}
 	return err
 }
 
+// dropLease takes back the lease of a node that has not become a member: nobody waits for its end, but people would see a node that comes.
+func (l *life) dropLease() {
+	if l.id.Joined || l.id.Name == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goneWait)
+	defer cancel()
+	key := member.LeasePrefix + string(l.id.Node())
+	e, err := l.bus.Get(ctx, key)
+	if err == nil && e.Value != nil {
+		err = l.bus.Delete(ctx, key, e.Revision)
+	}
+	if err != nil {
+		l.n.opts.Log.Debug("a lease stays behind", "key", key, "err", err)
+	}
+}
+
+// knows is what the node says to who adds URLs.
+func (l *life) knows(url string) (mine, known bool, err error) {
+	u, err := weburl.Parse(url)
+	if err != nil {
+		return false, false, err
+	}
+	return l.crawl.engine.Knows(u)
+}
+
 // estates are where the node folds what the dead have left.
 func (l *life) estates() node.Estates {
-	return &estates{disk: l.n.disk, dir: l.crawl.folder.path("state", "estates"), bus: l.bus, job: l.crawl.Job}
+	return &estates{disk: l.crawl.disk, dir: l.crawl.folder.path("state", "estates"), bus: l.bus, job: l.crawl.Job}
 }
 
 // An engine is a crawl's engine as a node wants it.

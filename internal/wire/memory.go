@@ -4,17 +4,27 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+
+	"kumo/internal/crawl"
+	"kumo/internal/parse"
+	"kumo/internal/vfs"
 )
 
 const (
 	leastMemory = 256 << 10 // of what a user asks for: less would be buffers only
 	ordinary    = 64 << 20  // the least where nobody asks
 	guess       = 4 << 30   // of a machine that does not say
-	handCost    = 1 << 20   // of a page in hand, with its buffers
-	base        = 64 << 20  // of the program itself
+
+	leastShares = 48 << 20 // for pages under way, whatever the user asks for
+
+	base     = 150 << 20 // that the process may have beside --memory: itself, leastShares, and the garbage of these
+	outside  = 96 << 20  // of that, what the collector does not see, and what it overshoots where pages come faster than it works
+	handCost = 64 << 10  // of an exchange under way, with its buffers and those of TLS, beyond the first fewHosts
+	fewHosts = 256
 )
 
-// memory is what queues and known URLs may take.
+// memory is what the user grants. Seven eighths go to what the crawl knows: half to known URLs, a quarter to queues, an eighth to
+// digests. The last is for pages under way.
 func (j *Job) memory() int64 {
 	if j.Memory > 0 {
 		return max(j.Memory, leastMemory)
@@ -22,10 +32,36 @@ func (j *Job) memory() int64 {
 	return max(machineMemory()/3, ordinary)
 }
 
-// MemoryLimit is what the whole process should stay below: queues and known URLs, half as much again for the garbage of them, and
-// what pages in hand take. The collector works harder when it comes near.
+// Shares is what pages under way may take: answers that come, and what is made of them.
+func (j *Job) Shares() crawl.Shares { return crawl.Shares(j.memory()/8 + leastShares) }
+
+// MemoryLimit is what the collector keeps the process below, by working harder when it comes near: a quarter more than the user grants,
+// for garbage, and what the program takes itself.
 func (j *Job) MemoryLimit() int64 {
-	return j.memory()*3/2 + int64(max(j.Frontier.Hosts, 64))*handCost + base
+	return j.memory()*5/4 + base - outside + int64(max(0, j.Frontier.Hosts-fewHosts))*handCost
+}
+
+// parser is a parser's configuration for a desk where so much of a body is read. What finds no room at an ordinary desk is read
+// again at a large one, which has all that a page may have.
+func (j *Job) parser(room int64) parse.Config {
+	cfg := parse.Config{Agent: Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths, MaxWide: int(room / 3)}
+	if room <= 1<<20 {
+		cfg.MaxURLs, cfg.MaxWide = int(room), 0
+		cfg.MaxLinks = min(int(room/64), 10_000)
+		cfg.MaxListed = cfg.MaxLinks
+	}
+	return cfg
+}
+
+// openScratch gives the crawl a file for answers that are too long for memory. It leaves the disk as much room as the crawl does.
+func (c *Crawl) openScratch() {
+	dir, room := "", func() (uint64, error) { return c.disk.Free(os.TempDir()) }
+	if c.Job.Dir != "" {
+		dir = (&folder{dir: c.Job.Dir}).path("state")
+		room = func() (uint64, error) { return c.disk.Free(dir) }
+	}
+	c.scratch = vfs.NewScratch(dir, room, c.Job.Crawl.MinFree/2)
+	c.Job.Fetch.Scratch = c.scratch
 }
 
 // machineMemory is what the machine has, as far as it can be known.

@@ -57,6 +57,7 @@ type ClusterNode struct {
 	placing placing
 	life    atomic.Pointer[life]
 	leaving atomic.Bool
+	home    *home
 }
 
 // OpenNode connects a process to its cluster, and starts the server that it runs for it, if any. It waits for the other servers until
@@ -69,13 +70,17 @@ func OpenNode(ctx context.Context, j *Job, o NodeOptions) (*ClusterNode, error) 
 	if err := n.check(); err != nil {
 		return nil, err
 	}
+	n.home = findHome(j.Dir)
 	if n.join != nil {
 		return n, nil
 	}
 	cfg := o.bus(CrawlWord(j.Name), n.opts.Log)
-	cfg.Dir = (&folder{dir: j.Dir}).path("cluster")
+	cfg.Dir = (&folder{dir: j.Dir}).path(clusterDir)
 	var err error
 	if n.cluster, err = natsbus.Open(ctx, cfg); err != nil {
+		if ctx.Err() == nil { // it does not belong here
+			err = errors.Join(err, n.home.clear())
+		}
 		return nil, err
 	}
 	n.join = func(node strategy.Node) (bus.Bus, error) { return n.cluster.Join(node) }
@@ -151,6 +156,13 @@ func (n *ClusterNode) Run(ctx context.Context) (*stats.Report, error) {
 			n.life.Store(nil)
 			err = errors.Join(err, l.close())
 		}
+		if errors.Is(err, errSettings) {
+			n.opts.Log.Info("this node begins with the settings of the start", "why", err)
+			continue
+		}
+		if n.refused(ctx, err) {
+			return nil, errors.Join(err, n.clear())
+		}
 		if !errors.Is(err, node.ErrLost) {
 			return report, err
 		}
@@ -168,6 +180,12 @@ func (n *ClusterNode) Leave() {
 	if l := n.life.Load(); l != nil {
 		l.node.Leave()
 	}
+}
+
+// Member reports whether the node is a member of the crawl at present: it holds a lease.
+func (n *ClusterNode) Member() bool {
+	l := n.life.Load()
+	return l != nil && l.router.Until().After(time.Now())
 }
 
 // Status is what the node knows of itself.

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,30 +14,38 @@ import (
 	"kumo/internal/strategy"
 )
 
-// limitKey is the setting that bounds the pages of all nodes together. It may be another one with each start.
+// limitKey is the setting that bounds the pages of all nodes together. It may be another one at any time.
 const limitKey = "limit"
 
-// goneKey is where the registry has the pages of those who are members no more, so that the sum does not shrink.
-const goneKey = "pages"
+// counters is how many members count: the first ones of the table. More than one does, so that what a dead one has counted is not forgotten.
+const counters = 3
 
-// A counter adds up the pages of all nodes, as their leases tell them, and stops the crawl when there are enough. The first member of the
-// table does it. It is as exact as leases are young: a few seconds' pages too many are fetched.
+// A counter adds up the pages of all nodes, as their leases tell them. It keeps the pages of those that go in the ledger, and stops the
+// crawl when there are enough. The first members of the table do it. It is as exact as leases are young: a few seconds' pages too many
+// are fetched.
 type counter struct {
 	l     *life
-	limit int64
-	first atomic.Bool             // this node is the first member
-	last  map[strategy.Node]int64 // what the leases told the last time
+	limit atomic.Int64  // 0: none
+	kick  chan struct{} // the table is another one: the leases of who has gone are removed once all is settled
+	last  pages         // what the leases told the last time; nil: nothing yet
+
+	mu    sync.Mutex                 // guards below
+	stays map[strategy.Node]struct{} // members
+	place int                        // of this node among them; -1: none
+	whole time.Time                  // since when no host is on its way from one to another; zero: some are
 }
 
-// keepLimit has the limit kept until ctx ends; then the channel is closed.
-func (l *life) keepLimit(ctx context.Context, settings map[string][]string) <-chan struct{} {
-	ended := make(chan struct{})
+func newCounter(l *life) *counter { return &counter{l: l, place: -1, kick: make(chan struct{}, 1)} }
+
+// setLimit takes the limit from the crawl's settings.
+func (c *counter) setLimit(settings map[string][]string) {
 	limit, _ := strconv.ParseInt(strings.Join(settings[limitKey], ""), 10, 64)
-	if limit <= 0 {
-		close(ended)
-		return ended
-	}
-	c := &counter{l: l, limit: limit, last: map[strategy.Node]int64{}}
+	c.limit.Store(limit)
+}
+
+// start has the pages counted until ctx ends; then the channel is closed.
+func (c *counter) start(ctx context.Context) <-chan struct{} {
+	ended := make(chan struct{})
 	var both sync.WaitGroup
 	both.Go(func() { c.watch(ctx) })
 	both.Go(func() { c.run(ctx) })
@@ -46,20 +53,50 @@ func (l *life) keepLimit(ctx context.Context, settings map[string][]string) <-ch
 	return ended
 }
 
-// watch follows who is the first member.
+// watch follows who is a member.
 func (c *counter) watch(ctx context.Context) {
-	self := c.l.id.Node()
 	err := c.l.bus.Watch(ctx, member.TableKey, func(e bus.Entry) {
 		if e.Key != member.TableKey || e.Value == nil {
 			return
 		}
-		t, err := member.ParseTable(e.Value)
-		c.first.Store(err == nil && len(t.Members) > 0 && t.Members[0].Node == self)
+		if t, err := member.ParseTable(e.Value); err == nil {
+			c.learn(t)
+			select {
+			case c.kick <- struct{}{}:
+			default:
+			}
+		}
 	})
 	if ctx.Err() == nil {
 		c.l.n.warn(err) // of a bus that is closed, which ends the node, too
 	}
 }
+
+func (c *counter) learn(t *member.Table) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stays, c.place = make(map[strategy.Node]struct{}, len(t.Members)), -1
+	if t.Epoch != t.Settled {
+		c.whole = time.Time{}
+	} else if c.whole.IsZero() {
+		c.whole = time.Now()
+	}
+	for i, m := range t.Members {
+		c.stays[m.Node] = struct{}{}
+		if m.Node == c.l.id.Node() {
+			c.place = i
+		}
+	}
+}
+
+func (c *counter) members() (stays map[strategy.Node]struct{}, place int, whole bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stays, c.place, !c.whole.IsZero() && time.Since(c.whole) > restBeats*c.l.n.timing.Beat
+}
+
+// restBeats is after how many beats of an epoch that is settled the leases tell of nothing before it.
+const restBeats = 3
 
 func (c *counter) run(ctx context.Context) {
 	tick := time.NewTicker(c.l.n.timing.Beat)
@@ -69,79 +106,71 @@ func (c *counter) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-c.kick:
 		}
-		if !c.first.Load() {
+		stays, place, _ := c.members()
+		if place < 0 || place >= counters {
+			c.last = nil
 			continue
 		}
-		if err := c.look(ctx); err != nil && ctx.Err() == nil {
+		if err := c.look(ctx, stays, place == 0); err != nil && ctx.Err() == nil {
 			c.l.n.opts.Log.Debug("the pages of all nodes are not counted", "err", err)
 		}
 	}
 }
 
-// look adds up, and stops the crawl if that is enough.
-func (c *counter) look(ctx context.Context) error {
+// look adds up. The first of the members notes who has gone, and stops the crawl if that is enough.
+func (c *counter) look(ctx context.Context, stays map[strategy.Node]struct{}, first bool) error {
 	leases, err := entries(ctx, c.l.bus, member.LeasePrefix)
 	if err != nil {
 		return err
 	}
-	now := map[strategy.Node]int64{}
+	now, known, alive := pages{}, 0, 0
 	for _, e := range leases {
 		lease, err := member.ParseLease(e.Value)
-		if err != nil || lease.Revoked {
+		if err != nil {
 			continue
 		}
-		if r, err := node.ParseReport(lease.Report); err == nil {
-			now[strategy.Node(strings.TrimPrefix(e.Key, member.LeasePrefix))] = r.Pages
+		n := strategy.Node(strings.TrimPrefix(e.Key, member.LeasePrefix))
+		r, err := node.ParseReport(lease.Report)
+		if err != nil {
+			continue
+		}
+		now[n] = r.Pages
+		if _, stay := stays[n]; stay && !lease.Revoked {
+			known, alive = known+r.Known, alive+1
 		}
 	}
-	gone, err := c.gone(ctx, now)
-	if err != nil {
-		return err
-	}
-	sum := int64(0)
-	for _, pages := range now {
-		sum += pages
-	}
-	for n, pages := range gone {
-		if _, back := now[n]; !back {
-			sum += pages
-		}
-	}
-	if sum < c.limit {
-		return nil
-	}
-	c.l.n.opts.Log.Info("the crawl has its pages", "pages", sum, "limit", c.limit)
-	return node.Control{Registry: c.l.bus}.Full(ctx)
-}
-
-// gone are the pages of nodes that are none any more. Those that have just gone are added.
-func (c *counter) gone(ctx context.Context, now map[strategy.Node]int64) (map[strategy.Node]int64, error) {
-	e, err := c.l.bus.Get(ctx, goneKey)
-	if err != nil {
-		return nil, err
-	}
-	gone := map[strategy.Node]int64{}
-	if e.Value != nil {
-		if err := json.Unmarshal(e.Value, &gone); err != nil {
-			return nil, err
-		}
-	}
-	size := len(gone)
+	gone := pages{}
 	for n, pages := range c.last {
 		if _, there := now[n]; !there {
 			gone[n] = pages
 		}
 	}
-	if len(gone) > size {
-		value, err := json.Marshal(gone)
-		if err == nil {
-			_, err = c.l.bus.Put(ctx, goneKey, value, e.Revision)
-		}
-		if err != nil {
-			return nil, err // c.last is as it was: the next look adds them
+	for n, pages := range now {
+		if _, stay := stays[n]; !stay && pages > 0 { // its lease may be gone at the next look
+			gone[n] = pages
 		}
 	}
+	if !first {
+		c.last = now
+		return nil
+	}
+	book := ledger{c.l.bus}
+	before, err := book.note(ctx, gone)
+	if err != nil {
+		return err // c.last is as it was: the next look notes them
+	}
 	c.last = now
-	return gone, nil
+	if after, _, whole := c.members(); whole && alive == len(stays) && len(after) == len(stays) { // as they were when that was read
+		if err := book.noteKnown(ctx, known); err != nil {
+			return err
+		}
+	}
+	sum, limit := before.with(now), c.limit.Load()
+	if limit <= 0 || sum < limit {
+		return nil
+	}
+	c.l.n.opts.Log.Info("the crawl has its pages", "pages", sum, "limit", limit)
+	return node.Control{Registry: c.l.bus}.Full(ctx)
 }

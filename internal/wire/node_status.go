@@ -5,10 +5,13 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"kumo/internal/look"
+	"kumo/internal/member"
 	"kumo/internal/node"
+	"kumo/internal/strategy"
 )
 
 // Look is the cluster of a crawl as the registry has it.
@@ -22,6 +25,9 @@ func (c *Control) Look(ctx context.Context, crawl string) (*look.Cluster, error)
 		return nil, err
 	}
 	all := clusterOf(crawl, r, nodes, time.Now())
+	if c.trouble != nil {
+		all.Trouble = c.trouble.Error()
+	}
 	for i := range waiting {
 		addWaiting(all, nodeOf(&waiting[i], all.Time))
 	}
@@ -31,8 +37,61 @@ func (c *Control) Look(ctx context.Context, crawl string) (*look.Cluster, error)
 		}
 		all.Totals.Add(all.Nodes[i].Load)
 	}
+	if err := c.addGone(ctx, all); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(all.Nodes, func(a, b look.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node)) })
 	return all, nil
+}
+
+// addGone adds to the totals the pages of nodes that have gone, so that the sum does not fall with them.
+func (c *Control) addGone(ctx context.Context, all *look.Cluster) error {
+	book := ledger{c.control.Registry}
+	gone, _, err := book.read(ctx)
+	if err != nil {
+		return err
+	}
+	known, _, err := book.known(ctx)
+	if err != nil {
+		return err
+	}
+	now, whole := pages{}, all.Settled
+	for i := range all.Nodes {
+		n := &all.Nodes[i]
+		now[strategy.Node(n.Node)] = n.Pages
+		whole = whole && n.Is != look.NodeDead
+	}
+	if err := c.addRevoked(ctx, now, gone); err != nil { // which are not shown any more, and perhaps not noted yet
+		return err
+	}
+	all.Totals.Pages = gone.with(now)
+	for n := range now {
+		delete(gone, n)
+	}
+	all.Gone = look.Gone{Nodes: len(gone), Pages: gone.with(nil)}
+	if all.Totals.Known = max(all.Totals.Known, known); !whole && known > 0 { // while hosts move, two nodes may count the same
+		all.Totals.Known = known
+	}
+	return nil
+}
+
+// addRevoked adds what leases tell of nodes that are not shown.
+func (c *Control) addRevoked(ctx context.Context, shown, gone pages) error {
+	leases, err := entries(ctx, c.control.Registry, member.LeasePrefix)
+	if err != nil {
+		return err
+	}
+	for _, e := range leases {
+		n := strategy.Node(strings.TrimPrefix(e.Key, member.LeasePrefix))
+		lease, err := member.ParseLease(e.Value)
+		if _, is := shown[n]; is || err != nil {
+			continue
+		}
+		if r, err := node.ParseReport(lease.Report); err == nil && r.Pages > 0 {
+			gone[n] = max(gone[n], r.Pages)
+		}
+	}
+	return nil
 }
 
 // addWaiting adds a node that waits. It may be a member, whose lease tells of an earlier process.
@@ -45,6 +104,7 @@ func addWaiting(all *look.Cluster, w look.Node) {
 	}
 	if n := &all.Nodes[i]; n.Clock.Before(w.Clock) {
 		n.Is, n.Age, n.Clock, n.Version, n.Rate, n.InFlight = look.NodeWaiting, w.Age, w.Clock, w.Version, 0, 0
+		n.CutOff, n.CutOffWhy = 0, ""
 		if n.Facts != nil && n.Leads { // it did
 			n.Leads, all.Control = false, ""
 		}
@@ -86,6 +146,7 @@ func controlUnit(nodes []NodeStatus) (name string) {
 func nodeOf(s *NodeStatus, now time.Time) look.Node {
 	n := look.Node{Node: string(s.Node), Name: s.Node.Name(), Is: standing(s), Slot: s.Slot, Clock: s.Clock, Version: s.Version,
 		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips,
+		CutOff: tenths(s.CutOff), CutOffWhy: s.CutOffWhy,
 		Load: look.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known, Outbox: s.Outbox,
 			InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes, RegistryBytes: s.RegistryBytes}}
 	if !s.Clock.IsZero() {

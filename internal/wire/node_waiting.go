@@ -15,11 +15,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// waitingPrefix is what keys in the registry begin with that say of a node that it waits for the crawl's start: it is no member yet, and has
-// no lease. Nothing depends on them but what people see.
-const waitingPrefix = "waiting/"
-
-// A waiter says that a node waits.
+// A waiter says that a node waits for the crawl's start, and has not become a member yet: people see it, and the first hosts of a crawl are not given
+// away before it is there.
 type waiter struct {
 	l      *life
 	rev    uint64
@@ -27,7 +24,7 @@ type waiter struct {
 	rivals map[string]uint64 // revisions of what others of the same name had said when this one came
 }
 
-func (w *waiter) key() string { return waitingPrefix + string(w.l.id.Node()) }
+func (w *waiter) key() string { return node.WaitingPrefix + string(w.l.id.Node()) }
 
 // here says it again when it is time. It returns an error if another process of the same name was there first, and is there still.
 func (w *waiter) here(ctx context.Context) error {
@@ -43,14 +40,14 @@ func (w *waiter) here(ctx context.Context) error {
 
 // alone looks for others of the same name.
 func (w *waiter) alone(ctx context.Context) error {
-	now, err := entries(ctx, w.l.bus, waitingPrefix)
+	now, err := entries(ctx, w.l.bus, node.WaitingPrefix)
 	if err != nil {
 		return nil // it is seen the next time
 	}
 	self := w.l.id.Node()
 	others := map[string]uint64{}
 	for _, e := range now {
-		n := strategy.Node(strings.TrimPrefix(e.Key, waitingPrefix))
+		n := strategy.Node(strings.TrimPrefix(e.Key, node.WaitingPrefix))
 		if n.Name() == self.Name() && n != self {
 			others[e.Key] = e.Revision
 		}
@@ -84,6 +81,20 @@ func (w *waiter) say(ctx context.Context) {
 	}
 }
 
+// done says that the node does not wait any more as soon as it is a member. Until then the control unit knows that it comes.
+func (w *waiter) done(ctx context.Context) {
+	look := time.NewTicker(w.l.n.timing.Beat / 4)
+	defer look.Stop()
+	for !w.l.router.Member() {
+		select {
+		case <-ctx.Done():
+			return // it is said when the node is closed
+		case <-look.C:
+		}
+	}
+	w.gone(ctx)
+}
+
 // goneWait is how long a node tries to say that it does not wait any more.
 const goneWait = 2 * time.Second
 
@@ -96,21 +107,19 @@ func (w *waiter) gone(ctx context.Context) {
 	if err := w.l.bus.Delete(ctx, w.key(), w.rev); err != nil {
 		w.l.n.opts.Log.Debug("a write is in doubt", "key", w.key(), "err", err)
 	}
+	w.rev = 0
 }
-
-// staleWait is after how long it is not believed any more that a node waits, its own clock taken for right.
-const staleWait = time.Minute
 
 // waiting reads which nodes wait.
 func (c *Control) waiting(ctx context.Context) (all []NodeStatus, err error) {
-	found, err := entries(ctx, c.bus, waitingPrefix)
+	found, err := entries(ctx, c.control.Registry, node.WaitingPrefix)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range found {
 		r, err := node.ParseReport(e.Value)
-		if err == nil && time.Since(r.Clock) < staleWait {
-			all = append(all, NodeStatus{Node: strategy.Node(strings.TrimPrefix(e.Key, waitingPrefix)), Slot: -1, Report: r})
+		if err == nil && r.Waits() {
+			all = append(all, NodeStatus{Node: strategy.Node(strings.TrimPrefix(e.Key, node.WaitingPrefix)), Slot: -1, Report: r})
 		}
 	}
 	return all, nil
@@ -133,6 +142,9 @@ func entries(ctx context.Context, r bus.Registry, prefix string) ([]bus.Entry, e
 		}
 	})
 	if !errors.Is(context.Cause(ctx), errEnough) {
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			err = bus.ErrUnavailable
+		}
 		return nil, fmt.Errorf("read %s from the registry: %w", prefix, err)
 	}
 	return slices.Collect(maps.Values(found)), nil

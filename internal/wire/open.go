@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/crawl"
@@ -45,12 +46,18 @@ type Crawl struct {
 	views   crawl.Views
 	asides  *crawl.Asides
 	answers *crawl.Answers
+	roots   *crawl.Roots
 	closers []io.Closer // of the views
 	fetcher *fetch.Client
+	scratch *vfs.Scratch
 	block   *crawl.BlockList
 	stores  []store.Store // until the engine has closed them
 	disk    vfs.FS
-	share   *share // in a crawl of several nodes; nil for one alone
+	why     atomic.Pointer[string] // how the run ended that somebody else has ended; nil: nobody has
+	share   *share                 // in a crawl of several nodes; nil for one alone
+	runs    bool                   // and is not only looked into
+	server  bool                   // this process is a server of the cluster, too
+	files   int                    // that may be open; 0: what the system says
 }
 
 // Open makes a crawl of a job: it locks the folder, reads what an earlier run left there, and puts the parts together. It waits,
@@ -58,7 +65,7 @@ type Crawl struct {
 func Open(ctx context.Context, j *Job) (*Crawl, error) { return open(ctx, j, vfs.OS) }
 
 func open(ctx context.Context, j *Job, disk vfs.FS) (_ *Crawl, err error) {
-	c := &Crawl{Job: j, journal: journal.Discard, disk: disk}
+	c := &Crawl{Job: j, journal: journal.Discard, disk: disk, runs: true}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -70,16 +77,19 @@ func open(ctx context.Context, j *Job, disk vfs.FS) (_ *Crawl, err error) {
 	if j.Dir == "" {
 		return c, c.build()
 	}
-	if len(c.seeds) == 0 && !(&folder{dir: j.Dir, disk: disk}).isCrawl() {
+	if !j.HasSeeds() && !(&folder{dir: j.Dir, disk: disk}).isCrawl() {
 		return nil, NoCrawl(j.Dir)
 	}
 	if _, err := disk.Size(filepath.Join(j.Dir, "state", node.IdentityName)); err == nil {
 		return nil, badJob("%s belongs to a node of a cluster: kumo node --crawl %s goes on there", j.Dir, j.Name)
 	}
-	if c.folder, err = openFolder(ctx, disk, j); err != nil {
+	if c.folder, err = openFolder(ctx, c.disk, j); err != nil {
 		return nil, err
 	}
 	if err := c.build(); err != nil {
+		return nil, err
+	}
+	if err := c.checkLists(); err != nil {
 		return nil, err
 	}
 	return c, c.folder.writeSettings(j.Settings)
@@ -110,17 +120,38 @@ func openShared(f *folder, job func() (*Job, error)) (_ *Crawl, err error) {
 // build reads the state and puts the parts together.
 func (c *Crawl) build() error {
 	if err := c.openState(); err != nil {
-		return err
+		return c.mendable(err)
 	}
-	if len(c.seeds) == 0 && c.state.Fresh() {
+	if !c.Job.HasSeeds() && c.state.Fresh() {
 		return ErrNoSeeds
 	}
-	return c.assemble()
+	if c.folder != nil && c.Resumed && !isSettings(c.folder.path(settingsName)) {
+		return c.mendable(fmt.Errorf("%s, which has the settings of the crawl, is not there, or not as kumo writes it", c.folder.path(settingsName)))
+	}
+	return c.mendable(c.assemble())
+}
+
+// checkLists refuses to go on without seeds of which an earlier run has taken in a part: it would be a crawl of fewer hosts than its settings
+// say. Who gives another file means to, and is told.
+func (c *Crawl) checkLists() error {
+	lists := c.state.Lists()
+	if len(lists) == 0 || lists[len(lists)-1].Done {
+		return nil
+	}
+	last := lists[len(lists)-1]
+	switch f := c.Job.File; {
+	case f == nil:
+		return badJob("the crawl in %s has taken in %d of the %d seeds of %s so far: give that again with --input-file, or an empty file to go on without the rest",
+			c.Job.Dir, last.Taken, last.Seeds, last.Name)
+	case f.Digest != last.Digest:
+		c.Job.Warn(fmt.Errorf("this is not %s as it was: %d of the %d seeds of that one were taken in, and the rest of it is left", last.Name, last.Taken, last.Seeds))
+	}
+	return nil
 }
 
 // Check says what is wrong with a job, and touches nothing.
 func Check(j *Job) error {
-	c := &Crawl{Job: j, journal: journal.Discard}
+	c := &Crawl{Job: j, journal: journal.Discard, disk: vfs.OS, runs: true}
 	return errors.Join(c.check(), c.Close())
 }
 
@@ -129,13 +160,21 @@ func (c *Crawl) check() (err error) {
 	if c.seeds, err = c.Job.Fix(); err != nil {
 		return err
 	}
-	if len(c.seeds) == 0 && (c.Job.Fresh || c.Job.Dir == "") {
+	if !c.Job.HasSeeds() && (c.Job.Fresh || c.Job.Dir == "") {
 		return ErrNoSeeds
 	}
 	if c.Job.Dir == "" && len(c.Job.Crawl.Recrawl.Intervals) > 0 {
 		return badJob("what was visited is known from a crawl's folder: recrawls need one")
 	}
-	if c.fetcher, err = fetch.New(c.Job.Fetch); err != nil {
+	if c.runs {
+		if err := c.budget(); err != nil {
+			return err
+		}
+	}
+	c.openScratch()
+	c.Job.Crawl.Shares = c.Job.Shares()
+	c.Job.Fetch.Memory = c.Job.Crawl.Shares.Answers()
+	if c.fetcher, err = fetch.New(c.Job.fetching()); err != nil {
 		return &JobError{err}
 	}
 	if c.block, err = c.blockList(); err != nil {
@@ -171,6 +210,11 @@ func (c *Crawl) openState() (err error) {
 	}
 	if c.state, err = crawl.Recover(c.journal, c.views); err != nil {
 		return err
+	}
+	if c.journal.End() > 0 {
+		if err := c.state.CheckAge(); err != nil {
+			return err
+		}
 	}
 	c.Stats, c.Resumed = c.state.Stats, !c.state.Fresh()
 	c.Known, c.Waiting = c.state.Known(), c.state.Waiting()
@@ -226,22 +270,25 @@ func (c *Crawl) assemble() error {
 		return err
 	}
 	parts := crawl.Parts{
-		Asides:  c.asides,
-		Answers: c.answers,
-		Robots:  rules,
-		Scope:   weburl.NewScope(j.Scope),
-		Block:   c.block,
-		Fetcher: c.fetcher,
-		NewParser: func() crawl.Parser {
-			return parse.New(parse.Config{Agent: Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths})
-		},
-		Text:     j.Text,
-		Archive:  slices.ContainsFunc(j.Formats, isWARC),
-		Free:     c.free(),
-		Stores:   stores,
-		Journal:  c.journal,
-		Listener: j.Listener,
+		Asides:    c.asides,
+		Answers:   c.answers,
+		Roots:     c.roots,
+		Robots:    rules,
+		Scope:     weburl.NewScope(j.Scope),
+		Block:     c.block,
+		Fetcher:   c.fetcher,
+		NewParser: func(room int64) crawl.Parser { return parse.New(j.parser(room)) },
+		Text:      j.Text,
+		Archive:   slices.ContainsFunc(j.Formats, isWARC),
+		Free:      c.free(),
+		Stores:    stores,
+		Journal:   c.journal,
+		Listener:  j.Listener,
 	}
+	if j.File != nil && !j.File.Few() {
+		parts.Seeds = j.File
+	}
+	parts.NoSecrets = !c.fetcher.HasSecrets()
 	if c.share != nil {
 		c.share.join(&parts)
 	}
@@ -249,9 +296,11 @@ func (c *Crawl) assemble() error {
 	return nil
 }
 
+const mostRobots = 64 << 20 // bytes of rules
+
 // openRules opens the cache of what robots.txt files say, with what an earlier run was told.
 func (c *Crawl) openRules() (*robots.Cache, error) {
-	cfg := robots.Config{Agent: Agent, Now: c.Job.Crawl.Now}
+	cfg := robots.Config{Agent: Agent, Now: c.Job.Crawl.Now, MaxBytes: min(int64(c.Job.Shares())/8, mostRobots)}
 	if c.folder == nil {
 		return robots.NewCache(cfg), nil
 	}
@@ -292,7 +341,12 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 	// The WARC comes first: it fills in where the record lies, which pages.jsonl names.
 	if slices.ContainsFunc(j.Formats, isWARC) {
 		cfg := warc.Config{Dir: j.Dir, Name: j.Name, Hostname: nameSafe(hostname), MaxSize: j.WARCSize, Compression: j.Compress,
-			Software: Agent + "/" + Version, Info: warcInfo(j), Now: j.Crawl.Now}
+			Scratch: c.scratch, Software: Agent + "/" + Version, Info: warcInfo(j), Now: j.Crawl.Now}
+		if c.share == nil { // a node that has lost its place begins with another state
+			if err := warc.Check(c.disk, j.Dir, c.state.Marks, j.Moved); err != nil {
+				return nil, err
+			}
+		}
 		if err := add(warc.Open(c.disk, cfg, c.state.Marks)); err != nil {
 			return nil, err
 		}
@@ -304,6 +358,10 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 	c.asides = asides
 	c.answers, err = crawl.OpenAnswers(c.disk, j.Dir, c.state.Marks)
 	if err := add(c.answers, err); err != nil {
+		return nil, err
+	}
+	c.roots, err = crawl.OpenRoots(c.disk, j.Dir, c.state.Marks)
+	if err := add(c.roots, err); err != nil {
 		return nil, err
 	}
 	lines := jsonl.Config{Dir: j.Dir, NoPages: !slices.Contains(j.Formats, "jsonl")}
@@ -339,16 +397,26 @@ func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
 	err := c.engine.Run(ctx, c.seeds, c.Job.workers())
 	away()
 	report.Ended = ended(err)
-	if err == nil || isStop(err) || errors.Is(err, crawl.ErrLimit) {
+	if why := c.why.Load(); why != nil && isStop(err) {
+		report.Ended = *why
+	}
+	if err == nil || isStop(err) || errors.Is(err, crawl.ErrLimit) || errors.Is(err, crawl.ErrStuck) || errors.Is(err, crawl.ErrCutOff) {
 		c.stores = nil // the engine has closed them
 	}
 	report.Stopped = c.Job.now()
 	report.Fill(c.Stats.Snapshot(), before.Pages, before.Bytes)
+	reach, line := c.engine.Reach(), c.engine.Outage()
+	report.HostsAnswered, report.HostsGivenUp, report.HostsFell = reach.Answered, reach.GaveUp, reach.Fell
+	report.CutOffs, report.CutOffSeconds, report.Scarce = line.Times, line.Total.Seconds(), line.Scarce
 	report.Journal, report.Undecided = uint64(c.journal.End()), c.engine.Undecided()
 	counts := c.Frontier.Counts()
 	report.Known, report.Waiting, report.Hosts = c.engine.Known(), counts.URLs+int(report.Forsaken), counts.Hosts
+	report.Refused = c.engine.Refused()
 	if c.folder != nil && !vfs.IsFull(err) {
 		err = errors.Join(err, c.folder.writeReport(report))
+	}
+	if isDamage(err) {
+		err = c.mendable(err)
 	}
 	return report, err
 }
@@ -362,7 +430,7 @@ func ended(err error) string {
 		return "interrupted"
 	case vfs.IsFull(err):
 		return "the disk is full"
-	case errors.Is(err, crawl.ErrLimit):
+	case errors.Is(err, crawl.ErrLimit), errors.Is(err, crawl.ErrStuck), errors.Is(err, crawl.ErrCutOff):
 		return err.Error()
 	}
 	return "failed"
@@ -373,8 +441,14 @@ func isStop(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// Seeds says how many seeds of the job's file were taken in, and how many it has; 0 and 0 where there is none.
+func (c *Crawl) Seeds() (taken, all int64) { return c.engine.Seeds() }
+
 // URLsKnown is the number of URLs met within reach so far.
 func (c *Crawl) URLsKnown() int { return c.engine.Known() }
+
+// Outage is whether the crawl is cut off from the web now, and how often it was.
+func (c *Crawl) Outage() crawl.Outage { return c.engine.Outage() }
 
 // Close lets the folder go.
 func (c *Crawl) Close() error {
@@ -382,6 +456,9 @@ func (c *Crawl) Close() error {
 		c.fetcher.Close()
 	}
 	err := c.journal.Close()
+	if c.scratch != nil {
+		err = errors.Join(err, c.scratch.Close())
+	}
 	for _, closer := range c.closers {
 		err = errors.Join(err, closer.Close())
 	}
@@ -398,7 +475,7 @@ func nameSafe(s string) string { return unsafeInNames.ReplaceAllString(s, "-") }
 
 func warcInfo(j *Job) [][2]string {
 	info := [][2]string{
-		{"http-header-user-agent", j.Fetch.UserAgent},
+		{"http-header-user-agent", j.UserAgent()},
 		{"robots", map[bool]string{false: "obey", true: "ignore"}[j.Crawl.IgnoreRobots]},
 	}
 	if j.Contact != "" {

@@ -143,7 +143,7 @@ func wantRevisits(t *testing.T, j *Job) {
 	for _, name := range names {
 		all.WriteString(unzipped(t, name))
 	}
-	for _, want := range []string{"revisit/server-not-modified", "revisit/identical-payload-digest", "HTTP/1.1 304 Not Modified"} {
+	for _, want := range []string{"revisit/server-not-modified", "revisit/identical-payload-digest", "http-response: HTTP/1.1 304 Not Modified"} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("no WARC has %q", want)
 		}

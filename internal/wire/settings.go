@@ -63,7 +63,7 @@ func SavedSettings(dir string) ([]Setting, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return settings, err
+	return settings, ToRepair(err, dir)
 }
 
 // ReadSettings reads a YAML file whose keys are settings and whose values are scalars or lists of scalars.

@@ -60,6 +60,7 @@ func (s *site) job(t *testing.T, seed string) *Job {
 	j.Crawl.Depth = -1
 	j.Fetch.Resolve = []string{"*:*:127.0.0.1"}
 	j.Frontier.RetryWait = time.Millisecond
+	j.Crawl.Patience, j.Crawl.OutageWait = time.Millisecond, time.Millisecond
 	return j
 }
 
@@ -288,6 +289,10 @@ func TestPrivateAddressesNeedASeedThatNamesThem(t *testing.T) {
 	j := s.job(t, "127.0.0.1/")
 	j.Fetch.Resolve, j.Scope = nil, weburl.ScopeAny
 	mustRun(t, j)
+	data, err := os.ReadFile(filepath.Join(j.Dir, "report.json"))
+	if err != nil || !strings.Contains(string(data), `"hosts_given_up": 0`) {
+		t.Errorf("what the crawl's own rule forbids is no fault of a host's: %s %v", data, err)
+	}
 	s.wantAsked(t, "127.0.0.1/")
 	skipped := lines(t, j.Dir, "skipped.jsonl")
 	if len(skipped) != 1 || !strings.Contains(fmt.Sprint(skipped[0]["why"]), string(page.Private)) {

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -11,6 +12,7 @@ import (
 	"kumo/internal/journal/file"
 	"kumo/internal/node"
 	"kumo/internal/seen"
+	"kumo/internal/store"
 	"kumo/internal/verify"
 	"kumo/internal/vfs"
 )
@@ -81,13 +83,19 @@ func (o *onlooker) open() {
 	}
 	p.State = state
 	o.openAsides()
+	const answers = "state/robots.jsonl" // which no check reads
+	if length, _ := store.Find(state.Marks, crawl.AnswersName); length > 0 {
+		if size, err := p.Disk.Size(path(crawl.AnswersName)); err != nil || size < length {
+			o.broken("asides", answers, fmt.Errorf("the journal says that %d bytes were written, %d are here", length, size))
+		}
+	}
 }
 
 // readSettings makes sure that the next start can.
 func (o *onlooker) readSettings() {
 	if _, err := SavedSettings(o.parts.Dir); err != nil {
 		o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: "settings", File: settingsName, Offset: -1, What: err.Error(),
-			Remedy: "put it right, or remove it and give all flags again"})
+			Remedy: toRepair(o.parts.Dir)})
 	}
 }
 
@@ -111,7 +119,7 @@ func (o *onlooker) opened(c io.Closer, check, name string, err error) bool {
 
 func (o *onlooker) broken(check, name string, err error) {
 	o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: check, File: name, Offset: -1, What: err.Error(),
-		Remedy: "the crawl cannot go on from it: bring the folder back from a copy, or begin again with --fresh"})
+		Remedy: "the crawl cannot go on from it: " + toRepair(o.parts.Dir)})
 }
 
 func (o *onlooker) close() (err error) {

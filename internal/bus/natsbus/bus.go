@@ -40,7 +40,7 @@ func (b *Bus) Send(to strategy.Node, data []byte) error {
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return bus.ErrClosed
 	}
-	return fmt.Errorf("send to %s: %w", to, err)
+	return fmt.Errorf("send to %s: %w", to, inWords(err))
 }
 
 // Receive calls f with each message that comes.
@@ -72,7 +72,7 @@ func asClosed(err error) error {
 	if errors.Is(err, nats.ErrConnectionClosed) {
 		return bus.ErrClosed
 	}
-	return err
+	return inWords(err)
 }
 
 // Close ends what waits. The process's connection stays.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -19,15 +20,23 @@ func (c *Cluster) connect(ctx context.Context) error {
 	}
 	err = c.patiently(ctx, func() error {
 		if c.server == nil && c.cfg.NATS == "" {
-			if err := c.cfg.probeAll(ctx); err != nil {
-				return err
+			all := c.cfg.addresses()
+			away, wrong := c.cfg.probeAll(ctx, all)
+			if wrong != nil {
+				return wrong
+			}
+			if len(away) == len(all) { // one is enough for a client
+				return &AbsentError{Servers: len(all), Away: away}
 			}
 		}
 		c.conn, err = nats.Connect(urls, opts...)
-		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
-			return forGood{err}
+		switch {
+		case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
+			return forGood{inWords(err)}
+		case err != nil && c.cfg.NATS != "":
+			return &AddressError{redacted(c.cfg.NATS), &noAnswer{err}}
 		}
-		return err
+		return inWords(err)
 	})
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w", err)
@@ -39,25 +48,41 @@ func (c *Cluster) connect(ctx context.Context) error {
 	return err
 }
 
-// patiently calls f until it succeeds, ctx ends, or f fails for good; every few seconds it says what is waited for.
+// patiently calls f until it succeeds, ctx ends, or f fails for good; every few seconds it says what is waited for. What f says when
+// ctx has ended under it is not worth telling if it has said something before.
 func (c *Cluster) patiently(ctx context.Context, f func() error) error {
 	began := time.Now()
 	said := began
+	var last error
 	for {
 		err := f()
 		if err == nil || isForGood(err) {
 			return err
 		}
-		if time.Since(said) > 2*time.Second {
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		if ctx.Err() == nil && time.Since(said) > 2*time.Second {
 			said = time.Now()
-			c.log("waiting for %v: %v", time.Since(began).Round(time.Second), err)
+			c.log("waiting for %v: %s", time.Since(began).Round(time.Second), words(last))
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("given up after %v: %w", time.Since(began).Round(time.Second), err)
+			return fmt.Errorf("given up after %v: %w", time.Since(began).Round(time.Second), last)
 		case <-time.After(pause):
 		}
 	}
+}
+
+// redacted is a list of URLs without their passwords.
+func redacted(urls string) string {
+	all := strings.Split(urls, ",")
+	for i, one := range all {
+		if u, err := url.Parse(strings.TrimSpace(one)); err == nil {
+			all[i] = u.Redacted()
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 func (c *Cluster) options() (opts []nats.Option, urls string, err error) {
@@ -73,10 +98,12 @@ func (c *Cluster) options() (opts []nats.Option, urls string, err error) {
 		nats.FlusherTimeout(3 * t.Ping), // or who sends to a server that is gone waits for a minute, and no ping finds out meanwhile
 		nats.Timeout(5 * time.Second),
 		nats.IgnoreAuthErrorAbort(),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.log("NATS: %v", err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			c.log("the connection to the cluster: %s", words(err))
+		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				c.log("the connection to the cluster is lost: %v", err)
+				c.log("the connection to the cluster is lost: %s", words(err))
 			}
 		}),
 		nats.ReconnectHandler(func(n *nats.Conn) { c.log("connected again, to %s", n.ConnectedAddr()) }),

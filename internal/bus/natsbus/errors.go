@@ -3,7 +3,6 @@ package natsbus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -43,11 +42,11 @@ func (c *Cluster) attempt(ctx context.Context, done <-chan struct{}, f func(cont
 			return bus.ErrClosed
 		}
 		if ctx.Err() != nil || !isUndone(err) {
-			return fmt.Errorf("%w: %w", bus.ErrUnavailable, err)
+			return unavailable(err)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", bus.ErrUnavailable, err)
+			return unavailable(err)
 		case <-done:
 			return bus.ErrClosed
 		case <-time.After(pause):

@@ -78,7 +78,7 @@ func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number 
 			return fmt.Errorf("read %s: what follows on entry %d is missing: %w", log, after, bus.ErrUnavailable)
 		}
 		if err := b.rest(ctx); err != nil { // the log was dropped, or a server lags behind
-			return fmt.Errorf("read %s: %w: %w", log, bus.ErrUnavailable, err)
+			return fmt.Errorf("read %s: %w", log, unavailable(err))
 		}
 	}
 }

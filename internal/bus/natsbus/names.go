@@ -19,6 +19,7 @@ func (n names) key(key string) string  { return n.prefix() + "r.d." + tokens(key
 func (n names) log(log string) string  { return n.prefix() + "l.d." + tokens(log) }
 func (n names) trim(log string) string { return n.prefix() + "l.t." + tokens(log) }
 func (n names) registryMark() string   { return n.prefix() + "r.mark" }
+func (n names) servers() string        { return n.prefix() + "r.servers" } // says which there are
 func (n names) logMark() string        { return n.prefix() + "l.mark" }
 func (n names) allRegistry() string    { return n.prefix() + "r.>" }
 func (n names) allLogs() string        { return n.prefix() + "l.>" }

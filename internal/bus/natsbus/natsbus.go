@@ -90,7 +90,7 @@ func Open(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	c := &Cluster{cfg: cfg, names: names{cfg.Crawl}, closed: make(chan struct{})}
+	c := newCluster(cfg)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -105,6 +105,10 @@ func Open(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 		return nil, err
 	}
 	return c, c.makeStreams(ctx)
+}
+
+func newCluster(cfg Config) *Cluster {
+	return &Cluster{cfg: cfg, names: names{cfg.Crawl}, closed: make(chan struct{})}
 }
 
 // Join makes the bus of a node. A process is one node at a time.

@@ -39,11 +39,10 @@ type AddressError struct {
 func (e *AddressError) Error() string { return e.Address + " " + e.Err.Error() }
 func (e *AddressError) Unwrap() error { return e.Err }
 
-// probeAll looks at all addresses but this process's own at once. It returns what no waiting will change about one of them, else
-// ErrNoAnswer of those that are missed.
-func (c *Config) probeAll(ctx context.Context) error {
+// probeAll looks at the given addresses but this process's own at once. It returns what no waiting will change about one of them, or those
+// that do not answer.
+func (c *Config) probeAll(ctx context.Context, addresses []string) (away []*AddressError, wrong error) {
 	var wg sync.WaitGroup
-	addresses := c.addresses()
 	found := make([]error, len(addresses))
 	for i, address := range addresses {
 		if address != c.Listen || !c.serves() {
@@ -51,17 +50,17 @@ func (c *Config) probeAll(ctx context.Context) error {
 		}
 	}
 	wg.Wait()
-	answers := false // somebody
 	for _, err := range found {
-		if err != nil && !errors.Is(err, ErrNoAnswer) {
-			return forGood{err}
+		var at *AddressError
+		switch {
+		case err == nil:
+		case !errors.Is(err, ErrNoAnswer) || !errors.As(err, &at):
+			return nil, forGood{err}
+		default:
+			away = append(away, at)
 		}
-		answers = answers || err == nil
 	}
-	if answers && !c.serves() {
-		return nil // a server needs the others, a client one of them
-	}
-	return errors.Join(found...)
+	return away, nil
 }
 
 // probe says what is wrong with an address: an AddressError.
@@ -70,7 +69,7 @@ func (c *Config) probe(ctx context.Context, address string) error {
 	defer cancel()
 	conn, err := dial(ctx, address)
 	if err != nil {
-		return &AddressError{address, fmt.Errorf("%w: %w", ErrNoAnswer, err)}
+		return &AddressError{address, &noAnswer{err}}
 	}
 	defer conn.Close()
 	if c.Secret.IsZero() {
@@ -112,7 +111,7 @@ func (c *Config) probeTLS(ctx context.Context, conn net.Conn) error {
 	case errors.As(err, &plain):
 		return ErrStranger
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		return &noAnswer{err}
 	}
 	return c.probeInfo(secured)
 }
@@ -144,7 +143,7 @@ func (c *Config) probePlain(ctx context.Context, conn net.Conn, address string) 
 func (c *Config) probeInfo(conn net.Conn) error {
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil && line == "" {
-		return fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		return &noAnswer{err}
 	}
 	text, ok := strings.CutPrefix(line, "INFO ")
 	var info struct {

@@ -18,15 +18,51 @@ func (c *Cluster) makeStreams(ctx context.Context) error {
 	err := c.patiently(ctx, func() error {
 		err := c.tryStreams(ctx, most)
 		most = min(2*most, c.cfg.Timings.Request)
-		if err == nil || c.cfg.NATS != "" {
-			return err
+		if err == nil || isForGood(err) || c.cfg.NATS != "" || ctx.Err() != nil {
+			return inWords(err)
 		}
-		return errors.Join(c.cfg.probeAll(ctx), err) // it may be because of who does not answer
+		return c.absent(ctx, err)
 	})
-	if err != nil {
+	var absent *AbsentError
+	if err != nil && !errors.As(err, &absent) {
 		return fmt.Errorf("make the registry ready: %w", err)
 	}
-	return nil
+	return err
+}
+
+// absent says what an attempt may have failed for: servers that do not answer, as far as it is known which there are.
+func (c *Cluster) absent(ctx context.Context, err error) error {
+	all := c.knownServers(ctx)
+	away, wrong := c.cfg.probeAll(ctx, all)
+	if wrong != nil {
+		return wrong
+	}
+	return &AbsentError{Servers: len(all), Away: away, err: err}
+}
+
+// knownServers are the addresses of all servers: as this process was told, and as those that answer know.
+func (c *Cluster) knownServers(ctx context.Context) []string {
+	all := c.cfg.addresses()
+	ctx, cancel := context.WithTimeout(ctx, peekTime)
+	defer cancel()
+	_ = c.ask(ctx, c.names.registry(), query{Last: []string{c.names.servers()}, Batch: 1}, func(m stored) error {
+		all = append(all, strings.Split(string(m.data), ",")...)
+		return nil
+	}) // where nobody knows, what was told must do
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// peekTime is how long a server may take to say what it has itself.
+const peekTime = time.Second
+
+// sayServers notes in the registry which servers there are, for clients that were told of one.
+func (c *Cluster) sayServers(ctx context.Context) error {
+	if c.server == nil || len(c.cfg.Servers) < 2 {
+		return nil
+	}
+	_, err := c.js.PublishMsg(ctx, &nats.Msg{Subject: c.names.servers(), Data: []byte(strings.Join(c.cfg.Servers, ","))}, jetstream.WithRetryAttempts(0))
+	return err
 }
 
 // tryStreams does one attempt, and ends it in time.
@@ -42,6 +78,9 @@ func (c *Cluster) tryStreams(ctx context.Context, most time.Duration) error {
 		if _, err := c.mark(ctx, mark); err != nil {
 			return fmt.Errorf("write: %w", err)
 		}
+	}
+	if err := c.sayServers(ctx); err != nil {
+		return fmt.Errorf("write: %w", err)
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ const (
 // A Manifest says what is on the disk. Its file is a line with the version and a checksum, then JSON.
 type Manifest struct {
 	Position uint64 // of the journal: all up to there is in the runs
+	Relies   uint64 // on the journal up to there: what is no longer waiting is in it, behind Position
 	Keys     int64  // as the owner counts them
 	Born     int64  // when the owner began, in Unix seconds
 	Runs     []Run  // the newest first

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -94,8 +95,13 @@ func (s *Set) sweep() error {
 		keep[r.file()] = true
 		s.next = max(s.next, r.ID)
 	}
+	lost := !slices.Contains(names, manifestName) // or there was none yet: to mend that, the runs are needed
 	for _, name := range names {
-		mine := strings.HasSuffix(name, runSuffix) || name == manifestName+newSuffix
+		digits, isRun := strings.CutSuffix(name, runSuffix)
+		if id, err := strconv.ParseUint(digits, 10, 64); isRun && err == nil {
+			s.next = max(s.next, id)
+		}
+		mine := isRun && !lost || name == manifestName+newSuffix
 		if mine && !keep[name] {
 			err = errors.Join(err, s.disk.Remove(s.path(name)))
 		}
@@ -132,13 +138,13 @@ func (s *Set) Add(ctx context.Context, src, waiting run.Source, change func(*Man
 	}, change, []*handle{h, w}, nil)
 }
 
-// Settle drops what waits.
-func (s *Set) Settle() error {
+// Settle drops what waits. What has become of it is in the owner's journal up to relies.
+func (s *Set) Settle(relies uint64) error {
 	waiting := s.View().waiting
 	if len(waiting) == 0 {
 		return nil
 	}
-	return s.install(func(v *View) { v.waiting = nil }, func(*Manifest) {}, nil, waiting)
+	return s.install(func(v *View) { v.waiting = nil }, func(m *Manifest) { m.Relies = max(m.Relies, relies) }, nil, waiting)
 }
 
 // drop removes a run that no manifest names.

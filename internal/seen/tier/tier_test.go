@@ -102,7 +102,7 @@ func TestWaiting(t *testing.T) {
 	if st := v.Stats(); st.Entries != 1 || st.Waiting != 2 || v.May("late", run.HashString("late")) {
 		t.Errorf("%+v", st)
 	}
-	check(t, s.Settle())
+	check(t, s.Settle(0))
 	files(t, dir, 4) // v has them
 	all := run.Merge(concat, v.Waiting().Scan(nil)...)
 	if !all.Next() || string(all.Key()) != "late" || string(all.Value()) != "ba" || all.Next() {

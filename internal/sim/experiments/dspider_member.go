@@ -17,7 +17,7 @@ import (
 func (d *DSpider) hubs(s Setting, nodes []strategy.Node) (all []strategy.Strategy) {
 	message, timeout := ticks(d.net(s.Place).Message), ticks(s.Timeout)
 	for _, self := range nodes {
-		all = append(all, hub.New(hub.Config{Self: self, Timeout: timeout, Most: max(4*timeout, ticks(float64(2*d.Delays))),
+		all = append(all, hub.New(hub.Config{Self: self, Gather: -1, Timeout: timeout, Most: max(4*timeout, ticks(float64(2*d.Delays))),
 			Retry: 4*message + 2*tick, Wait: time.Duration(s.Nodes+2) * (2*message + timeout), Beat: 10_000 * tick, Silence: 40_000 * tick}))
 	}
 	return all

@@ -83,7 +83,7 @@ func size(rec *page.Record) int64 {
 	if rec.Response == nil {
 		return 0
 	}
-	return int64(len(rec.Response.Payload))
+	return rec.Response.PayloadLen()
 }
 
 func mime(rec *page.Record) string {

@@ -15,12 +15,12 @@ func JSON(dst []byte, s string) []byte {
 	start := 0 // of what needs no escape and is not yet copied
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+		if c >= ' ' && c != '"' && c != '\\' && c < 0x7f {
 			i++
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if r >= utf8.RuneSelf && !mustEscape(r, size) {
+		if r >= utf8.RuneSelf && !mustEscape(r, size) { // what is left of ASCII is to be escaped
 			i += size
 			continue
 		}
@@ -33,9 +33,21 @@ func JSON(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// mustEscape reports whether r, which is not ASCII, is a broken byte or ends a line in some readers' eyes.
+// mustEscape reports whether r, which is not ASCII, is a broken byte or does something to who prints it: a control character, a line's
+// end, a mark that changes the direction of writing.
 func mustEscape(r rune, size int) bool {
-	return r == utf8.RuneError && size == 1 || r == '\u0085' || r == '\u2028' || r == '\u2029'
+	return r == utf8.RuneError && size == 1 || control(r) || Directs(r)
+}
+
+// Directs reports whether a character changes the direction in which those around it are written, so that a text looks like another.
+func Directs(r rune) bool {
+	switch {
+	case r < '\u061c':
+		return false
+	case r == '\u061c', r == '\u200e', r == '\u200f', '\u202a' <= r && r <= '\u202e', '\u2066' <= r && r <= '\u2069':
+		return true
+	}
+	return false
 }
 
 func appendEscape(dst []byte, r rune) []byte {

@@ -38,7 +38,7 @@ func TestToken(t *testing.T) {
 
 // FuzzFields holds the promises for any text: JSON reads back as the same text, and nothing leaves its line or column.
 func FuzzFields(f *testing.F) {
-	for _, s := range []string{"", "a\"b\\c", "\x00\x1f\u2028\u2029\u0085", "\xff\xfe", "\ufffd", "日本 語", "a\r\nb"} {
+	for _, s := range []string{"", "a\"b\\c", "\x00\x1f\u2028\u2029\u0085", "\xff\xfe", "\ufffd", "日本 語", "a\r\nb", "\u009b31m\x7f", "exe\u202egnp.x\u2066\u061c\u200f"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -50,8 +50,8 @@ func FuzzFields(f *testing.F) {
 		if want := string([]rune(s)); got != want {
 			t.Errorf("JSON(%q) reads back as %q", s, got)
 		}
-		if strings.ContainsFunc(string(line), func(r rune) bool { return r < ' ' }) {
-			t.Errorf("JSON(%q) holds control characters", s)
+		if strings.ContainsFunc(string(line), func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+			t.Errorf("JSON(%q) holds control characters, or marks of direction: %q", s, line)
 		}
 		if out := string(Line(nil, s)); strings.ContainsFunc(out, unicode.IsControl) || !utf8.ValidString(out) {
 			t.Errorf("Line(%q) = %q", s, out)

@@ -92,7 +92,7 @@ func (l *line) page(rec *page.Record) {
 	l.text("charset", read.Charset)
 	l.text("lang", read.Lang)
 	l.text("title", read.Title)
-	l.number("bytes", int64(len(res.Payload)))
+	l.number("bytes", res.PayloadLen())
 	l.digest("digest", rec.Digest)
 	l.number("depth", int64(rec.Depth))
 	l.text("from", rec.From)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"kumo/internal/vfs"
 )
 
 // A draft is where one goroutine puts records together: packed one by one into out, which is then appended to a file.
@@ -18,29 +20,40 @@ type draft struct {
 	line    []byte // of the index
 	capture []byte // fields of all records of the visit
 	wire    []byte // fields of those that went over the wire
+	payload [sha1.Size]byte
+
+	compression string
+	scratch     *vfs.Scratch
+	far         *vfs.Stretch // where all that comes before out is, if there is a long record; otherwise nil
+	piece       []byte       // of a long block
+	err         error        // of long records
 }
 
 // drafts is a pool of them.
 type drafts struct{ pool sync.Pool }
 
-func newDrafts(compression string) (*drafts, error) {
+func newDrafts(compression string, scratch *vfs.Scratch) (*drafts, error) {
 	newPacker, ok := packers[compression]
 	if !ok {
 		return nil, fmt.Errorf("warc: unknown compression %q", compression)
 	}
-	return &drafts{sync.Pool{New: func() any { return &draft{packer: newPacker()} }}}, nil
+	return &drafts{sync.Pool{New: func() any { return &draft{packer: newPacker(), compression: compression, scratch: scratch} }}}, nil
 }
 
 func (p *drafts) get() *draft {
 	d := p.pool.Get().(*draft)
-	d.out, d.line = d.out[:0], d.line[:0]
+	d.out, d.line, d.err = d.out[:0], d.line[:0], nil
 	return d
 }
 
-const maxKept = 4 << 20 // bytes of room that a draft keeps for the next visit
+const maxKept = 1 << 20 // bytes of room that a draft keeps for the next visit
 
 // put gives d back unless a huge answer has made it huge.
 func (p *drafts) put(d *draft) {
+	if d.far != nil {
+		d.far.Free()
+		d.far, d.piece = nil, nil
+	}
 	if cap(d.out)+cap(d.block) <= maxKept {
 		p.pool.Put(d)
 	}

@@ -63,16 +63,24 @@ func (f *file) path(name string) string { return filepath.Join(f.dir, name) }
 // append adds records and an index line that still lacks where they are.
 func (f *file) append(records, line []byte) (offset int64, err error) {
 	offset, err = f.records.Append(records)
-	if err != nil || len(line) == 0 {
+	if err != nil {
 		return offset, err
+	}
+	return offset, f.addLine(offset, line)
+}
+
+// addLine adds the index line of records that lie at offset, if they have one.
+func (f *file) addLine(offset int64, line []byte) error {
+	if len(line) == 0 {
+		return nil
 	}
 	f.place = append(f.place[:0], `,"offset":"`...)
 	f.place = strconv.AppendInt(f.place, offset, 10)
 	f.place = append(f.place, `","filename":"`...)
 	f.place = append(f.place, f.name...)
 	f.place = append(f.place, "\"}\n"...)
-	_, err = f.lines.Append(line, f.place)
-	return offset, err
+	_, err := f.lines.Append(line, f.place)
+	return err
 }
 
 // mark hands all that was appended to the operating system and adds both lengths to marks.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"kumo/internal/store/field"
 )
 
 // An IndexLine is what a CDXJ line says of a record.
@@ -44,4 +46,13 @@ func ParseIndexLine(line []byte) (x IndexLine, err error) {
 		return x, fmt.Errorf("not a CDXJ line: %w", err)
 	}
 	return x, nil
+}
+
+// AppendIndexLine writes a line that [ParseIndexLine] reads, with its end.
+func AppendIndexLine(b []byte, x *IndexLine) []byte {
+	b = append(appendSURT(b, x.URL), ' ')
+	b = x.Time.UTC().AppendFormat(b, "20060102150405")
+	b = field.JSON(append(b, ` {"url":`...), x.URL)
+	b = field.JSON(append(b, `,"mime":`...), x.MIME)
+	return fmt.Appendf(b, `,"status":"%d","digest":%q,"length":"%d","offset":"%d","filename":%q}`+"\n", x.Status, x.Digest, x.Length, x.Offset, x.File)
 }

@@ -141,7 +141,7 @@ func TestVisitAllocatesItsID(t *testing.T) {
 		visit := func() {
 			d.out, d.line = d.out[:0], d.line[:0]
 			d.visit(rec)
-			if _, _, err := s.append(d.out, d.line); err != nil {
+			if _, _, err := s.append(d); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -2,6 +2,7 @@ package warc
 
 import (
 	"bytes"
+	"crypto/sha1"
 	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
@@ -25,6 +26,7 @@ const (
 // and length.
 func (d *draft) visit(rec *page.Record) (id string, length int64) {
 	d.share(rec)
+	d.payload = d.payloadDigest(rec)
 	id = newID()
 	switch {
 	case rec.Response.HeadLen == 0:
@@ -35,7 +37,7 @@ func (d *draft) visit(rec *page.Record) (id string, length int64) {
 		length = d.response(rec, id)
 	}
 	if rec.Response.HeadLen > 0 {
-		d.line = appendLine(d.line, rec, length)
+		d.line = appendLine(d.line, rec, d.payload, length)
 	}
 	d.request(rec, id)
 	d.metadata(rec, id)
@@ -102,8 +104,16 @@ func (d *draft) response(rec *page.Record, id string) int64 {
 	res := rec.Response
 	d.exchange("response", id)
 	d.field("WARC-Truncated", string(res.Truncated))
-	if bytes.Equal(res.Payload, res.Raw[res.HeadLen:]) {
-		d.digest("WARC-Payload-Digest", rec.Digest)
+	d.digest("WARC-Payload-Digest", d.payload)
+	if res.RawLen() > maxShort {
+		return d.endLong(responseType, answerOf(res))
+	}
+	if res.Far != nil {
+		d.block = append(d.block[:0], make([]byte, res.RawLen())...)
+		if n, err := res.Far.Raw.ReadAt(d.block, 0); n < len(d.block) {
+			d.fail(err)
+		}
+		return d.end(responseType, d.block, smallText)
 	}
 	if res.Header.Get("Content-Encoding") != "" {
 		return d.end(responseType, res.Raw, smallList)
@@ -111,12 +121,35 @@ func (d *draft) response(rec *page.Record, id string) int64 {
 	return d.end(responseType, res.Raw, smallText)
 }
 
-// revisit keeps the head only and says where the payload lies.
+// payloadDigest is the digest of the body as it lies in the record that has it.
+func (d *draft) payloadDigest(rec *page.Record) [sha1.Size]byte {
+	res := rec.Response
+	switch {
+	case rec.Revisit != nil && rec.Revisit.Chunked != [sha1.Size]byte{}:
+		return rec.Revisit.Chunked
+	case rec.Revisit != nil, oneBody(res):
+		return rec.Digest
+	case res.Far != nil:
+		sum := sha1.New()
+		d.copy(sum, res.Far.Raw, int64(res.HeadLen))
+		return [sha1.Size]byte(sum.Sum(nil))
+	}
+	return sha1.Sum(res.Raw[res.HeadLen:])
+}
+
+// isUnmodified reports whether a record says that the page is as another record has it, by the server's own word.
+func isUnmodified(rec *page.Record) bool {
+	return rec.Revisit != nil && rec.Response.Status == http.StatusNotModified
+}
+
+// revisit keeps the head only, or nothing where it says no more than that all is as before, and says where the payload lies.
 func (d *draft) revisit(rec *page.Record, id string) int64 {
 	d.exchange("revisit", id)
-	unmodified := rec.Response.Status == http.StatusNotModified
+	block := d.headOf(rec.Response)
+	unmodified := isUnmodified(rec)
 	if unmodified {
 		d.field("WARC-Profile", notModified)
+		block = nil
 	} else {
 		d.field("WARC-Profile", identicalPayload)
 	}
@@ -126,8 +159,8 @@ func (d *draft) revisit(rec *page.Record, id string) int64 {
 	if !unmodified {
 		d.field("WARC-Truncated", string(page.Length)) // as the standard asks for a payload left out
 	}
-	d.digest("WARC-Payload-Digest", rec.Digest)
-	return d.end(responseType, rec.Response.Raw[:rec.Response.HeadLen], smallList)
+	d.digest("WARC-Payload-Digest", d.payload)
+	return d.end(responseType, block, smallList)
 }
 
 // resource keeps an answer without a whole head as mere bytes.
@@ -146,14 +179,30 @@ func (d *draft) request(rec *page.Record, answer string) {
 }
 
 func (d *draft) metadata(rec *page.Record, answer string) {
-	d.block = appendMetadata(d.block[:0], rec)
 	d.fields("metadata", "")
 	d.ref("WARC-Concurrent-To", answer)
+	if linksAreLong(rec) {
+		d.longMetadata(rec)
+		return
+	}
+	d.block = appendMetadata(d.block[:0], rec)
 	d.end(fieldsType, d.block, smallList)
 }
 
 // appendMetadata writes what kumo knows of a visit beyond its bytes, in Heritrix's words where it has one.
 func appendMetadata(b []byte, rec *page.Record) []byte {
+	b = appendDescription(b, rec)
+	if rec.Page == nil {
+		return b
+	}
+	for i := range rec.Page.Links {
+		b = appendOutlink(b, &rec.Page.Links[i])
+	}
+	return b
+}
+
+// appendDescription writes all of it but the links.
+func appendDescription(b []byte, rec *page.Record) []byte {
 	b = appendField(b, "seed", rec.Seed)
 	b = appendField(b, "via", rec.From)
 	b = appendField(b, "hopsFromSeed", rec.Path)
@@ -161,17 +210,18 @@ func appendMetadata(b []byte, rec *page.Record) []byte {
 	b = strconv.AppendInt(b, rec.Took.Milliseconds(), 10)
 	b = append(b, "\r\n"...)
 	b = appendField(b, "malformed", rec.Response.Malformed)
+	if isUnmodified(rec) {
+		for line := range bytes.Lines(headBytes(rec.Response)) {
+			b = appendField(b, "http-response", string(bytes.TrimRight(line, "\r\n")))
+		}
+	}
 	if rec.Page == nil {
 		return b
 	}
 	b = appendField(b, "charset", rec.Page.Charset)
 	b = appendField(b, "languages", rec.Page.Lang)
 	b = appendField(b, "title", rec.Page.Title)
-	b = appendField(b, "robots", rec.Page.Robots.Meta)
-	for i := range rec.Page.Links {
-		b = appendOutlink(b, &rec.Page.Links[i])
-	}
-	return b
+	return appendField(b, "robots", rec.Page.Robots.Meta)
 }
 
 // appendOutlink writes a link as "outlink: URL HOP KIND".

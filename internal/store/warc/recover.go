@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kumo/internal/store"
+	"kumo/internal/vfs"
 )
 
 // recover brings the folder to the state that marks tell of: what they do not name goes, what they name is cut to its length
@@ -59,7 +60,7 @@ func (s *Store) checkLost(marks []store.Mark) error {
 			return err
 		}
 		if size < m.Length {
-			return fmt.Errorf("%s is %d bytes long, but %d bytes were written to it: %w", final, size, m.Length, fs.ErrInvalid)
+			return vfs.Invalidf("%s is %d bytes long, but %d bytes were written to it", final, size, m.Length)
 		}
 	}
 	return nil

@@ -8,9 +8,13 @@
 //
 // What was stored is what came over the wire: chunks, odd line ends and all. An answer whose head is broken cannot be read as
 // HTTP, so it is kept as a resource record of type application/octet-stream, which no reader tries to parse, and is left out of
-// the index. WARC-Payload-Digest is written only where block and payload have the same body: the standard means the body
-// without chunks, while readers check the body as it lies there, and a digest that one of them calls wrong helps nobody. The
-// index has the digest without chunks for all.
+// the index.
+//
+// WARC-Payload-Digest is that of the body as it lies in the record, with its chunks: so warcio, FastWARC and JWAT check it, and so
+// pywb reckons it, though the standard means the body without them. A revisit and the index repeat the digest of the record that has
+// the body, for replay finds it by that. A revisit because the server said that nothing has changed (304) has no block: pywb shows
+// the block's head, and an empty page, otherwise; the head is in the visit's metadata record, and the index gives the status of the
+// page that stands for it. docs/decisions/replay.md says what was tried.
 //
 // A file grows under the name X.warc.gz.open beside X.cdxj.open, its index in the order of arrival. When it is full and the
 // Mark that holds its end is safe, the index is sorted into X.cdxj and both lose their ".open".
@@ -33,6 +37,7 @@ type Config struct {
 	Hostname    string           // this machine's name, the last part of each file's
 	MaxSize     int64            // a file ends before it gets longer, unless one visit is; default 1 GB
 	Compression string           // "gzip" (default), "zstd" or "none"
+	Scratch     *vfs.Scratch     // where long records are put together; default a temporary file
 	Software    string           // for warcinfo: name and version of the program
 	Info        [][2]string      // further lines of warcinfo, without secrets
 	Now         func() time.Time // default time.Now
@@ -70,7 +75,10 @@ type Store struct {
 // Open makes a store. What an earlier one left open is cut back to marks and gets its final form; new records go to new files.
 func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
 	cfg.setDefaults()
-	drafts, err := newDrafts(cfg.Compression)
+	if cfg.Scratch == nil {
+		cfg.Scratch = vfs.NewScratch("", nil, 0)
+	}
+	drafts, err := newDrafts(cfg.Compression, cfg.Scratch)
 	if err != nil {
 		return nil, err
 	}
@@ -90,17 +98,26 @@ func (s *Store) dir() string { return filepath.Join(s.cfg.Dir, "warc") }
 // Put writes the records of a visit and sets rec.Place. A visit without an answer leaves nothing, nor does a page that is not to be
 // archived.
 func (s *Store) Put(rec *page.Record) error {
-	if rec.Response == nil || len(rec.Response.Raw) == 0 || rec.NoArchive {
+	if rec.Response == nil || rec.Response.RawLen() == 0 || rec.NoArchive {
 		return nil
 	}
 	d := s.drafts.get()
 	defer s.drafts.put(d)
 	id, length := d.visit(rec)
-	name, offset, err := s.append(d.out, d.line)
+	if d.far != nil {
+		d.flush()
+	}
+	if d.err != nil {
+		return d.err
+	}
+	name, offset, err := s.append(d)
 	if err != nil {
 		return err
 	}
 	rec.Place = page.Place{File: name, Offset: offset, Length: length, ID: id}
+	if rec.Revisit == nil && d.payload != rec.Digest {
+		rec.Place.Chunked = d.payload
+	}
 	return nil
 }
 
@@ -108,10 +125,14 @@ func (s *Store) Put(rec *page.Record) error {
 func (s *Store) PutSkip(*page.Skip) error { return nil }
 
 // append adds a visit's records and its index line, if it has one, to the current file.
-func (s *Store) append(records, line []byte) (name string, offset int64, err error) {
+func (s *Store) append(d *draft) (name string, offset int64, err error) {
+	size := int64(len(d.out))
+	if d.far != nil {
+		size = d.far.Len()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cur != nil && s.cur.records.Len()+int64(len(records)) > s.cfg.MaxSize {
+	if s.cur != nil && s.cur.records.Len()+size > s.cfg.MaxSize {
 		s.full = append(s.full, s.cur)
 		s.cur = nil
 	}
@@ -120,6 +141,10 @@ func (s *Store) append(records, line []byte) (name string, offset int64, err err
 			return "", 0, err
 		}
 	}
-	offset, err = s.cur.append(records, line)
+	if d.far != nil {
+		offset, err = s.cur.appendFar(d.far, d.line, d.piece)
+	} else {
+		offset, err = s.cur.append(d.out, d.line)
+	}
 	return s.cur.name, offset, err
 }

@@ -99,6 +99,11 @@ func odd() map[string]*page.Record {
 	all["malformed"].Response.Malformed = "no status line"
 	all["revisit"].Revisit = &page.Ref{URL: all["plain"].URL, Time: testTime, ID: newID()}
 	all["robots"].Robots = true
+	all["chunked again"] = answer("https://example.org/chunked/2", chunked, "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n", "hello")
+	all["chunked again"].Revisit = &page.Ref{URL: all["chunked"].URL, Time: testTime, ID: newID(), Chunked: sha1.Sum([]byte("5\r\nhello\r\n0\r\n\r\n"))}
+	all["unmodified"] = answer("http://example.org/unmodified", "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\n\r\n", "", "<html>hello")
+	all["unmodified"].Response.Status, all["unmodified"].Response.Payload = 304, nil
+	all["unmodified"].Revisit = &page.Ref{URL: "http://example.org/unmodified", Time: testTime, ID: newID()}
 	all["http2"].Response.Proto = "HTTP/2.0"
 	return all
 }
@@ -131,6 +136,9 @@ func checkVisit(t *testing.T, dir string, rec *page.Record, all []record) {
 	want := rec.Response.Raw
 	if rec.Revisit != nil {
 		want = want[:rec.Response.HeadLen]
+	}
+	if isUnmodified(rec) {
+		want = nil
 	}
 	if !bytes.Equal(at.block, want) {
 		t.Errorf("block %q, want %q", at.block, want)
@@ -167,7 +175,13 @@ func TestHeads(t *testing.T) {
 		{"plain", "WARC-Protocol", "http/1.1 tls/1.3"},
 		{"http2", "WARC-Protocol", "h2 tls/1.3"},
 		{"plain", "WARC-Truncated", ""},
-		{"chunked", "WARC-Payload-Digest", ""},
+		{"chunked", "WARC-Payload-Digest", sum("5\r\nhello\r\n0\r\n\r\n")},
+		{"chunked again", "WARC-Payload-Digest", sum("5\r\nhello\r\n0\r\n\r\n")}, // the digest of the record with the body
+		{"unmodified", "WARC-Type", "revisit"},
+		{"unmodified", "WARC-Profile", notModified},
+		{"unmodified", "WARC-Refers-To-Target-URI", "http://example.org/unmodified"},
+		{"unmodified", "WARC-Payload-Digest", sum("<html>hello")},
+		{"unmodified", "Content-Length", "0"},
 		{"empty", "WARC-Payload-Digest", sum("")},
 		{"truncated", "WARC-Truncated", "length"},
 		{"truncated", "WARC-Payload-Digest", sum("<html>he")},
@@ -211,6 +225,11 @@ func TestFieldBlocks(t *testing.T) {
 		if got := all[i].head.Get("Content-Type"); got != "application/warc-fields" {
 			t.Errorf("record %d is of type %s", i, got)
 		}
+	}
+	unmodified := odd()["unmodified"]
+	want := "fetchTimeMs: 77\r\nhttp-response: HTTP/1.1 304 Not Modified\r\nhttp-response: ETag: \"v1\"\r\n"
+	if got := string(appendMetadata(nil, unmodified)); got != want {
+		t.Errorf("of what has not changed:\n%s\nwant:\n%s", got, want)
 	}
 	if got := all[0].head.Get("WARC-Filename"); got != rec.Place.File {
 		t.Errorf("warcinfo names %s, want %s", got, rec.Place.File)

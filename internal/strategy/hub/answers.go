@@ -18,8 +18,12 @@ func (h *Hub) answered(items []item) {
 	var lost map[strategy.Node][]string
 	for i := range items {
 		it := &items[i]
-		if it.kind == itemList {
+		switch it.kind {
+		case itemList:
 			h.listed(it)
+			continue
+		case itemGive:
+			h.toGive(it)
 			continue
 		}
 		if it.kind == itemOwner && it.node == h.cfg.Self {
@@ -44,6 +48,9 @@ func (h *Hub) settle(it *item) bool {
 	case itemYours:
 		h.grant(it.host, ownGranted)
 		if p != nil {
+			if p.phase == offering {
+				h.kept.add(h.now, it.host)
+			}
 			h.drop(p)
 		}
 	case itemOwner:
@@ -73,7 +80,7 @@ func (h *Hub) settle(it *item) bool {
 		h.schedule(p, h.now.Add(movePatience))
 		return true
 	case itemWait:
-		if p != nil && (p.phase == asking || p.phase == telling || p.phase == holding) {
+		if p != nil && (p.phase == asking || p.phase == telling || p.phase == holding || p.phase == offering) {
 			p.tries = 0
 			h.schedule(p, h.now.Add(millis(it.number)))
 		}

@@ -20,8 +20,15 @@ type cluster struct {
 	base  int // number of the first entry of log, less one
 	wake  map[strategy.Node]map[uint64]time.Time
 	reach func(n strategy.Node, host string) time.Duration // 0: never
-	moves []strategy.HandOver
+	moves []handing
 	saw   []strategy.Probe
+	spare func(n strategy.Node) []strategy.Queue // nil: nothing waits
+}
+
+// A handing is a HandOver, and who does it.
+type handing struct {
+	strategy.HandOver
+	from strategy.Node
 }
 
 func newCluster(t testing.TB, nodes ...strategy.Node) *cluster {
@@ -37,8 +44,8 @@ func newCluster(t testing.TB, nodes ...strategy.Node) *cluster {
 
 func (c *cluster) names() []strategy.Node { return slices.Sorted(maps.Keys(c.hubs)) }
 
-func (c *cluster) members(epoch, settled uint64) {
-	e := strategy.Members{Epoch: epoch, Settled: settled}
+func (c *cluster) members(epoch, settled uint64, moves ...strategy.Move) {
+	e := strategy.Members{Epoch: epoch, Settled: settled, Moves: moves}
 	for _, n := range c.names() {
 		e.Members = append(e.Members, strategy.Member{Node: n})
 	}
@@ -115,9 +122,15 @@ func (c *cluster) carryOut(n strategy.Node, a strategy.Action) {
 		took := c.reach(n, a.Host)
 		c.tell(n, strategy.Reached{Host: a.Host, OK: took > 0 && took <= a.Timeout, Connect: took})
 	case strategy.HandOver:
-		c.moves = append(c.moves, a)
+		c.moves = append(c.moves, handing{a, n})
 	case strategy.Survey:
 		c.tell(n, strategy.Surveyed{})
+	case strategy.Spare:
+		var queues []strategy.Queue
+		if c.spare != nil {
+			queues = c.spare(n)
+		}
+		c.tell(n, strategy.Spared{Queues: queues})
 	case strategy.Timer:
 		c.wake[n][a.Timer] = a.At
 	}

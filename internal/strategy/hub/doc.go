@@ -32,5 +32,10 @@
 // (kumo/internal/member), who tell the control unit: then it is theirs, if nobody else's, and they see whether they reach it. Until all have told,
 // nobody is given a host that was the dead one's. Who holds a host that another owns hands it over.
 //
+// # Load
+//
+// Nodes report how much they have to do. Where one has nothing, or far too little, others offer it hosts where many URLs wait (level.go says who and how
+// many, offer.go how). The first hosts of a crawl wait a moment until all nodes have come.
+//
 // All of this is one state machine a node, a [strategy.Strategy]: clock, network, log and connections are its caller's.
 package hub

@@ -21,10 +21,13 @@ type Hub struct {
 	posted  uint64 // mails
 	epoch   uint64
 	settled uint64
-	calm    time.Time                // since when the epoch is settled
-	members []strategy.Node          // sorted
-	alive   map[strategy.Node]bool   // the same
-	gone    map[strategy.Node]uint64 // who is none any more, by the epoch under which that was first so
+	calm    time.Time                   // since when the epoch is settled
+	changed time.Time                   // when somebody came or went, the last time
+	members []strategy.Node             // sorted
+	alive   map[strategy.Node]bool      // the same
+	gone    map[strategy.Node]uint64    // who is none any more, by the epoch under which that was first so
+	joined  map[strategy.Node]time.Time // when members came, of those that came while this process knew of others
+	coming  []strategy.Node             // nodes that are about to be members
 
 	term    uint64        // the highest control unit's that was heard of
 	control strategy.Node // whom to ask
@@ -47,7 +50,8 @@ var _ strategy.Strategy = (*Hub)(nil)
 
 // New returns the strategy of a node that knows nothing yet. What it owned in an earlier process the control unit tells it.
 func New(cfg Config) *Hub {
-	h := &Hub{cfg: cfg.withDefaults(), mailAt: map[mailKey]int{}, alive: map[strategy.Node]bool{}, gone: map[strategy.Node]uint64{}}
+	h := &Hub{cfg: cfg.withDefaults(), mailAt: map[mailKey]int{}, alive: map[strategy.Node]bool{}, gone: map[strategy.Node]uint64{},
+		joined: map[strategy.Node]time.Time{}}
 	h.node = newNode(h)
 	return h
 }
@@ -89,6 +93,10 @@ func (h *Hub) take(e strategy.Event) {
 		h.reached(e)
 	case strategy.Load:
 		h.load(e)
+	case strategy.Coming:
+		h.coming = e.Nodes
+	case strategy.Spared:
+		h.spared(e.Queues)
 	case strategy.Message:
 		h.message(e)
 	case strategy.Fired:
@@ -115,15 +123,23 @@ func (h *Hub) setMembers(e strategy.Members) {
 	}
 	h.epoch, h.settled = e.Epoch, max(e.Settled, h.settled)
 	was := h.alive
+	if !slices.EqualFunc(h.members, e.Members, func(n strategy.Node, m strategy.Member) bool { return n == m.Node }) {
+		h.changed = h.now
+	}
 	h.members, h.alive = h.members[:0:0], make(map[strategy.Node]bool, len(e.Members))
 	for _, m := range e.Members {
 		h.members = append(h.members, m.Node)
 		h.alive[m.Node] = true
 		delete(h.gone, m.Node)
+		if len(was) > 0 && !was[m.Node] {
+			h.joined[m.Node] = h.now
+			h.kept = kept{} // what others did not want it may
+		}
 	}
 	for n := range was {
 		if !h.alive[n] {
 			h.gone[n] = e.Epoch
+			delete(h.joined, n)
 			h.bury(n)
 		}
 	}

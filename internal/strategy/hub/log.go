@@ -99,6 +99,29 @@ type header struct {
 
 // apply takes an entry of the log in.
 func (u *unit) apply(number uint64, data []byte) (header, error) {
+	return readEntry(data, reading{
+		row:  func(host string, r hosttable.Row) { u.enter(host, r, nil) },
+		note: func(host string, n note) { u.note(host, &n) },
+		part: func(part int, rows []byte) error {
+			if err := u.table.LoadPart(rows); err != nil {
+				return err
+			}
+			u.written[part] = number
+			delete(u.notes, part) // those that there are follow
+			u.part = (part + 1) % hosttable.Parts
+			return nil
+		},
+	})
+}
+
+// reading is what is done with the records of an entry.
+type reading struct {
+	row  func(host string, r hosttable.Row)
+	note func(host string, n note)
+	part func(part int, rows []byte) error
+}
+
+func readEntry(data []byte, do reading) (header, error) {
 	r := varint.Reader{Rest: data}
 	h := header{r.Uint(), r.Uint(), strategy.Node(r.String())}
 	for !r.Bad && len(r.Rest) > 0 {
@@ -107,21 +130,18 @@ func (u *unit) apply(number uint64, data []byte) (header, error) {
 			host := r.String()
 			row := hosttable.Row{Owner: strategy.Node(r.String()), State: r.Byte(), Round: r.Byte(), Since: uint32(r.Uint())}
 			if !r.Bad {
-				u.enter(host, row, nil)
+				do.row(host, row)
 			}
 		case recordNote:
 			host, n := r.String(), readNote(&r)
 			if !r.Bad {
-				u.note(host, &n)
+				do.note(host, n)
 			}
 		case recordPart:
 			part, rows := r.Uint(), r.Bytes()
-			if r.Bad || part >= hosttable.Parts || u.table.LoadPart(rows) != nil {
+			if r.Bad || part >= hosttable.Parts || do.part(int(part), rows) != nil {
 				return h, errLog
 			}
-			u.written[part] = number
-			delete(u.notes, int(part)) // those that there are follow
-			u.part = int(part+1) % hosttable.Parts
 		default:
 			return h, errLog
 		}

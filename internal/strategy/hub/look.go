@@ -14,6 +14,7 @@ type Host struct {
 	Since  time.Time // when that was last changed
 	State  string    // "reached"; "parked": nobody reaches it; "promised": it is on its way to its owner
 	Round  int       // how often all nodes have failed
+	Moved  bool      // it has moved, or moves, to its owner because that had less to do than the one before
 	Failed []strategy.Node
 	Again  time.Time // when a parked host is tried again
 }
@@ -39,15 +40,32 @@ func Look(key hosttable.Key, read func(func(number uint64, data []byte) error) e
 }
 
 func (u *unit) host(name string, r hosttable.Row) Host {
-	h := Host{Name: name, Owner: r.Owner, Since: time.Unix(int64(r.Since), 0).UTC(), Round: int(r.Round), State: "reached"}
+	h := hostOf(name, r)
+	if n, noted := u.notes[u.table.Part(name)][name]; noted && r.State == rowParked {
+		h.Failed, h.Again = n.failed, time.Unix(int64(n.again), 0).UTC()
+	}
+	return h
+}
+
+// hostOf is a row as people see it, but for why the host is parked.
+func hostOf(name string, r hosttable.Row) Host {
+	h := Host{Name: name, Owner: r.Owner, Since: time.Unix(int64(r.Since), 0).UTC(), Round: int(r.Round &^ roundMoved), State: "reached",
+		Moved: r.Round&roundMoved != 0}
 	switch r.State {
 	case rowParked:
 		h.State = "parked"
-		if n, noted := u.notes[u.table.Part(name)][name]; noted {
-			h.Failed, h.Again = n.failed, time.Unix(int64(n.again), 0).UTC()
-		}
 	case rowPromised:
 		h.State = "promised"
 	}
 	return h
+}
+
+// Changes calls f with the hosts that one entry of a control unit's log changes, as they are then.
+func Changes(data []byte, f func(Host)) error {
+	_, err := readEntry(data, reading{
+		row:  func(name string, r hosttable.Row) { f(hostOf(name, r)) },
+		note: func(string, note) {},
+		part: func(int, []byte) error { return nil },
+	})
+	return err
 }

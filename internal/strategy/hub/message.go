@@ -24,6 +24,8 @@ const (
 	itemFail  = 'f' // it does not; number: in so many microseconds
 	itemHold  = 'h' // this node holds it
 	itemSync  = 's' // which hosts are this node's? number: the cursor
+	itemOffer = 'x' // this node has stopped the host, and would hand it over to the item's node; number: URLs that wait
+	itemLoad  = 'd' // at so many hosts of this node something waits: number; text: for how many milliseconds its queue lasts. It is not answered
 )
 
 // What the control unit answers.
@@ -34,6 +36,7 @@ const (
 	itemYours = 'y' // it is yours, and you reach it
 	itemProve = 'v' // it is yours; see whether you reach it. number: round
 	itemRest  = 'r' // it is yours, and nobody reaches it: try again after so many milliseconds
+	itemGive  = 'g' // offer so many hosts to the item's node: number
 	itemList  = 'l' // these are yours; text: their names and rounds; number: the next cursor, 0 at the end
 )
 

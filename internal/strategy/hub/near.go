@@ -75,7 +75,13 @@ const (
 )
 
 // cost is how far a node is likely to be from a host, in microseconds.
-func (n *near) cost(node strategy.Node, host, network string) (cost float64) {
+func (n *near) cost(node strategy.Node, host, network string) float64 {
+	cost, _ := n.known(node, host, network)
+	return cost
+}
+
+// known is cost, and whether the node has met a neighbour of the host.
+func (n *near) known(node strategy.Node, host, network string) (cost float64, known bool) {
 	cost, sights := float64(hoped), 0
 	for _, k := range neighbourhood(host, network) {
 		all := n.young[k]
@@ -90,7 +96,7 @@ func (n *near) cost(node strategy.Node, host, network string) (cost float64) {
 			}
 		}
 	}
-	return cost
+	return cost, sights > 0
 }
 
 // spread is a number that follows from a name, the same in each run.

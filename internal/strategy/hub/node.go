@@ -36,6 +36,12 @@ type node struct {
 	booked   uint64
 	unbooked int // hosts held of which the control unit does not know
 
+	lasts   time.Duration // its queue, at its pace; 0: that is not known
+	toldAt  time.Time     // how much this node has to do
+	givesAt time.Time
+	gives   []give // that the control unit wants, while it is asked which hosts can be spared
+	kept    kept
+
 	askedAt time.Time // what has no answer yet was asked for then; zero: there is no such
 	tries   int       // of others since then
 }
@@ -114,11 +120,13 @@ func (h *Hub) reached(e strategy.Reached) {
 func (h *Hub) load(e strategy.Load) {
 	switch least, most := h.cfg.Least, 2*h.cfg.Timeout; {
 	case e.Node != h.cfg.Self:
+		return
 	case e.Busy < 0.5:
 		h.timeout = min(h.timeout+h.timeout/16, most)
 	case e.Busy > 0.9:
 		h.timeout = max(h.timeout-h.timeout/16, least)
 	}
+	h.tellLoad(e)
 }
 
 // moved is told which hosts change hands.
@@ -164,7 +172,7 @@ func (h *Hub) begin() {
 	}
 	clear(h.pending)
 	h.own, h.granted, h.parked, h.dirty = nil, 0, 0, true
-	h.probes, h.probing, h.unbooked = nil, 0, 0
+	h.probes, h.probing, h.unbooked, h.gives = nil, 0, 0, nil
 	h.synced, h.cursor, h.syncAt, h.survey, h.surveyed = false, 0, h.now, false, false
 }
 
@@ -214,7 +222,7 @@ func (h *Hub) seek() {
 func (h *Hub) soon() {
 	h.askedAt, h.syncAt = time.Time{}, h.now
 	for _, p := range slices.Clone(h.queue) {
-		if (p.phase == asking || p.phase == telling || p.phase == holding) && p.tries > 0 {
+		if (p.phase == asking || p.phase == telling || p.phase == holding || p.phase == offering) && p.tries > 0 {
 			p.tries = 0
 			h.schedule(p, h.now)
 		}
@@ -237,6 +245,8 @@ func (h *Hub) due(p *pending) {
 		h.ask(p, it)
 	case holding:
 		h.ask(p, item{kind: itemHold})
+	case offering:
+		h.offer(p)
 	case resting, probing:
 		h.toProbe(p, p.round)
 	case moving:

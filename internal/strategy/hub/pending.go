@@ -11,13 +11,14 @@ import (
 type phase uint8
 
 const (
-	asking  phase = iota // whose it is
-	queued               // to be probed
-	probing              // it is
-	telling              // the control unit, what came of that
-	holding              // telling that it is held here
-	resting              // nobody reaches it; it will be probed again
-	moving               // it goes to its owner
+	asking   phase = iota // whose it is
+	queued                // to be probed
+	probing               // it is
+	telling               // the control unit, what came of that
+	holding               // telling that it is held here
+	resting               // nobody reaches it; it will be probed again
+	moving                // it goes to its owner
+	offering              // to another node, which has less to do: it is stopped here until the control unit has decided
 )
 
 // A pending is a host that is not settled.
@@ -31,7 +32,8 @@ type pending struct {
 	ok    bool  // it was reached
 	took  time.Duration
 	net   string
-	to    strategy.Node // its owner
+	to    strategy.Node // its owner, or to whom it is offered
+	waits int           // URLs, of one that is offered
 	moved uint64        // the epoch under which it goes there
 	tries uint8
 	at    time.Time

@@ -29,6 +29,10 @@ func (u *unit) asked(from strategy.Node, items []item) {
 			u.fails(from, it)
 		case itemHold:
 			u.holds(from, it)
+		case itemLoad:
+			u.level.hear(u.now, from, it)
+		case itemOffer:
+			u.offered(from, it)
 		}
 	}
 }
@@ -81,6 +85,7 @@ func (u *unit) tellOwner(to strategy.Node, host string, owner strategy.Node, r h
 		case rowPromised:
 			if u.onItsWay(r) {
 				it = item{kind: itemWait, host: host, number: uint64(u.cfg.Wait.Milliseconds())}
+				u.remind(host, owner, r)
 			} else { // nobody had anything of it
 				r.State = rowReached
 				u.set(host, r)
@@ -115,6 +120,8 @@ func (u *unit) wants(from strategy.Node, it *item) {
 		u.tellOwner(from, it.host, owner, r)
 	case !free:
 		u.wait(from, it.host)
+	case u.gathering():
+		u.post(from, msgAnswer, item{kind: itemWait, host: it.host, number: uint64(u.cfg.Gather.Milliseconds() / 4)})
 	default:
 		t := u.trial(it.host, "", r)
 		t.want(from)
@@ -131,6 +138,7 @@ func (u *unit) wants(from strategy.Node, it *item) {
 
 func (u *unit) claims(from strategy.Node, it *item) {
 	u.near.learn(it.host, it.text, from, true, int64(it.number))
+	u.probed(from, it, true)
 	r := u.row(it.host)
 	owner, free := u.owner(r)
 	if owner == "" && it.node == from {
@@ -174,6 +182,7 @@ func (u *unit) claims(from strategy.Node, it *item) {
 
 func (u *unit) fails(from strategy.Node, it *item) {
 	u.near.learn(it.host, it.text, from, false, 0)
+	u.probed(from, it, false)
 	r := u.row(it.host)
 	owner, free := u.owner(r)
 	if owner == "" && it.node == from {
@@ -216,7 +225,12 @@ func (u *unit) holds(from strategy.Node, it *item) {
 	switch {
 	case owner == from && r.State == rowPromised:
 		r.State = rowReached
-		u.set(it.host, r)
+		u.level.came(u.now, r)
+		if r.Round&roundMoved != 0 { // it counts when that was decided: who has come since may have it next
+			u.put(it.host, r)
+		} else {
+			u.set(it.host, r)
+		}
 		u.answer(from, item{kind: itemYours, host: it.host})
 	case owner != "":
 		u.tellOwner(from, it.host, owner, r)

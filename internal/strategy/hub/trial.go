@@ -52,7 +52,7 @@ func (t *trial) question(n strategy.Node) int {
 func (u *unit) trial(host string, owner strategy.Node, r hosttable.Row) *trial {
 	t := u.trials[host]
 	if t == nil {
-		t = &trial{host: host, owner: owner, round: r.Round}
+		t = &trial{host: host, owner: owner, round: r.Round &^ roundMoved}
 		u.trials[host] = t
 		if len(u.trials) == 1 {
 			u.lookAt = u.now.Add(u.cfg.Wait / 2)
@@ -100,12 +100,9 @@ func (u *unit) askFirst(t *trial, first strategy.Node) {
 	}
 }
 
-// alike is how little a difference between two connections means, in microseconds: within it, who has fewer hosts is asked.
-const alike = 5000
-
 // sorted are nodes in the order in which they are asked: those that are likely to be near first, and of those alike who has the fewest hosts.
 func (u *unit) sorted(nodes []strategy.Node, t *trial) []strategy.Node {
-	cost := make(map[strategy.Node]float64, len(nodes))
+	cost, alike := make(map[strategy.Node]float64, len(nodes)), float64(u.cfg.Alike.Microseconds())
 	for _, n := range nodes {
 		cost[n] = (u.near.cost(n, t.host, t.network) + alike) * u.burden(n)
 	}
@@ -118,10 +115,15 @@ func (u *unit) sorted(nodes []strategy.Node, t *trial) []strategy.Node {
 // few is how many hosts are so few that it does not matter whose they are.
 const few = 8
 
-// burden is how many hosts a node has, as a share of the mean, and how many it is being asked for; never 0.
+// burden is how many hosts a node has, as a share of the mean, and how many it is being asked for; never 0. A node that has come late owns little for
+// long: it is not given all that is found if it has as much to do as others.
 func (u *unit) burden(n strategy.Node) float64 {
 	mean := float64(u.table.Len()+len(u.trials)) / float64(max(1, len(u.members)))
-	return (float64(u.table.Count(n)+u.promised[n]+u.asking[n]) + few) / (mean + few)
+	b := (float64(u.table.Count(n)+u.promised[n]+u.asking[n]) + few) / (mean + few)
+	if b < 0.5 {
+		b = max(b, min(1, u.level.share(n)))
+	}
+	return b
 }
 
 // choose grants a host to the claimant that is nearest, or has less to do: who has more than its share of the hosts counts as farther away.
@@ -142,7 +144,7 @@ func (u *unit) choose(t *trial) {
 }
 
 func (u *unit) distance(c claim) float64 {
-	return (c.took + alike*time.Microsecond).Seconds() * max(1, u.burden(c.by))
+	return (c.took + u.cfg.Alike).Seconds() * max(1, u.burden(c.by))
 }
 
 func (u *unit) question(t *trial, n strategy.Node) {

@@ -42,7 +42,10 @@ type unit struct {
 	promised map[strategy.Node]int // hosts that are granted and not in the table yet
 	asking   map[strategy.Node]int // hosts that a node is being asked for
 	near     near
-	part     int // the next to be written
+	level    level
+	offers   map[string]*offer // hosts that may move for load
+	gatherBy time.Time         // until then, at most, the first hosts of a crawl wait for more members; zero: they do not
+	part     int               // the next to be written
 	written  [hosttable.Parts]uint64
 	trimmed  uint64
 }
@@ -54,9 +57,13 @@ const (
 	rowPromised              // its owner reaches it, and gets it from another that holds it
 )
 
+// roundMoved in a row's Round, where that is reached or promised, says that the host has moved, or moves, to a node that had less to do.
+const roundMoved uint8 = 1 << 7
+
 func newUnit(h *Hub, rank int) *unit {
 	return &unit{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now, notes: map[int]map[string]note{}, trials: map[string]*trial{},
-		promised: map[strategy.Node]int{}, asking: map[strategy.Node]int{}, near: newNear(), behind: h.reads}
+		promised: map[strategy.Node]int{}, asking: map[strategy.Node]int{}, near: newNear(), behind: h.reads,
+		level: newLevel(), offers: map[string]*offer{}}
 }
 
 // told is told what came of reading and writing.
@@ -160,6 +167,10 @@ func (u *unit) lead() {
 	u.wrote = header{u.led, u.epoch, u.cfg.Self}
 	u.follow(u.cfg.Self, u.led)
 	u.beatAt, u.sureAt = u.now, u.now
+	u.level, u.offers = newLevel(), map[string]*offer{}
+	if u.gatherBy = (time.Time{}); u.table.Len() == 0 && u.cfg.Gather > 0 {
+		u.gatherBy = u.now.Add(gathers * u.cfg.Gather)
+	}
 }
 
 // depose ends a term that another node has ended.
@@ -169,6 +180,7 @@ func (u *unit) depose() {
 	u.trials, u.deciding = map[string]*trial{}, nil
 	clear(u.promised)
 	clear(u.asking)
+	u.level, u.offers = newLevel(), map[string]*offer{}
 	u.heard = u.now
 }
 
@@ -182,6 +194,7 @@ func (u *unit) advance() {
 		u.beat()
 		u.decide()
 		u.judge()
+		u.even()
 		u.commit()
 		return
 	}
@@ -250,6 +263,9 @@ func (u *unit) due() (at time.Time) {
 		if at.IsZero() || u.beatAt.Before(at) {
 			at = u.beatAt
 		}
+		if u.level.at.After(u.now) && u.level.at.Before(at) {
+			at = u.level.at
+		}
 		if len(u.trials) > 0 && u.lookAt.Before(at) {
 			at = u.lookAt
 		}
@@ -273,6 +289,12 @@ func (u *unit) row(host string) hosttable.Row {
 
 // set changes a host's row.
 func (u *unit) set(host string, r hosttable.Row) {
+	r.Since = uint32(u.now.Unix())
+	u.put(host, r)
+}
+
+// put is set, but for the time.
+func (u *unit) put(host string, r hosttable.Row) {
 	var b *batch
 	if n := len(u.batches); n > 0 {
 		b = u.batches[n-1]
@@ -284,7 +306,6 @@ func (u *unit) set(host string, r hosttable.Row) {
 	if _, there := b.rows[host]; !there {
 		b.order = append(b.order, host)
 	}
-	r.Since = uint32(u.now.Unix())
 	b.rows[host] = r
 	delete(b.notes, host)
 }

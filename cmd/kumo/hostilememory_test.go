@@ -1,0 +1,79 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A siege is a crawl of a hostile web by the program itself, and what it took.
+type siege struct {
+	peak  int64 // MB
+	small int64 // pages that the well-behaved hosts have served
+	took  time.Duration
+}
+
+// besiege crawls a web for so long and measures the process. KUMO_BINARY names another program than this one.
+func besiege(t *testing.T, web *hostileWeb, memory string, hosts int, span time.Duration, flags ...string) siege {
+	t.Helper()
+	dir := t.TempDir()
+	seeds := filepath.Join(dir, "seeds")
+	if err := os.WriteFile(seeds, []byte(strings.Join(web.seeds, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := os.Getenv("KUMO_BINARY")
+	if program == "" {
+		program = kumoProgram(t)
+	}
+	args := []string{"crawl", "-i", seeds, "-o", filepath.Join(dir, "crawl"), "--memory", memory, "-c", fmt.Sprint(hosts), "--delay", "0",
+		"--ip-delay", "0", "--allow-private", "--insecure", "--timeout", "5s", "--tries", "2", "--min-free-disk", "0", "-q", "--contact", "test@example.org",
+		"--time-limit", span.String()}
+	cmd := exec.Command(program, append(args, flags...)...)
+	cmd.Env = append(os.Environ(), "GOMEMLIMIT=", "GOGC=")
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	begun, before := time.Now(), web.small.Load()
+	err := cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 0 && code != 4 {
+		t.Errorf("%v: %.2000s", err, out.String())
+	}
+	used := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	s := siege{peak: used.Maxrss >> 10, small: web.small.Load() - before, took: time.Since(begun)}
+	var asked []string
+	web.asked.Range(func(name, n any) bool {
+		asked = append(asked, fmt.Sprintf("%s %d", name, n.(*atomic.Int64).Load()))
+		return true
+	})
+	t.Logf("peak %d MB, %v, CPU %v, %d small pages; %s", s.peak, s.took.Round(time.Millisecond),
+		cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), s.small, strings.Join(asked, ", "))
+	return s
+}
+
+// bound is what a process may take at most, in MB, with so much --memory.
+func bound(memory int64) int64 { return memory*5/4 + 150 }
+
+// TestSiege lets hosts that are made to hurt hold all that they can get of a crawl with little memory: it keeps to its bound, and
+// well-behaved hosts are served meanwhile. TestSieges is the long form.
+func TestSiege(t *testing.T) {
+	const memory, hosts, calm = 64, 4, 20
+	each := attackNamed(t, "stalled", "gzip", "brotli", "fields", "long field", "links", "small page of long links", "UTF-16", "sitemap",
+		"robots.txt", "redirects", "tables", "binary")
+	web := serveHostile(t, hosts, false, each...)
+	fleet := serveHostile(t, calm, false, smallPage)
+	web.seeds = append(web.seeds, fleet.seeds...)
+	s := besiege(t, web, "64MB", 100, 6*time.Second, "--text")
+	judge(t, s, memory)
+	n := fleet.small.Load()
+	t.Logf("%d pages of well-behaved hosts", n)
+	if n < 5*calm {
+		t.Errorf("the well-behaved hosts have served %d pages, want 5 each", n)
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"kumo/internal/wire"
+)
+
+// readInput reads the file of seeds: a few are the job's own, of many it has the file. The caller closes that, see closeInput.
+func (o *options) readInput(ctx context.Context) error {
+	if o.inputFile == "" {
+		return nil
+	}
+	said := time.Now()
+	f, err := wire.OpenSeedFile(ctx, o.inputFile, os.Stdin, func(lines int64) {
+		if o.quiet || time.Since(said) < saySeeds {
+			return
+		}
+		said = time.Now()
+		fmt.Fprintf(os.Stderr, "reading seeds: %d lines so far\n", lines)
+	})
+	if err != nil {
+		return err
+	}
+	o.job.File = f
+	if f.Bad > 0 && !o.skipBad {
+		return f.FaultsError()
+	}
+	if f.Bad > 0 {
+		o.warnings = append(o.warnings, "left out, as --skip-bad-seeds says: "+f.FaultsText())
+	}
+	if f.Few() {
+		o.job.Seeds = append(o.job.Seeds, f.First...)
+	}
+	return nil
+}
+
+// saySeeds is how often a person is told that seeds are still being read.
+const saySeeds = 2 * time.Second
+
+func (o *options) closeInput() error {
+	if o.job.File == nil {
+		return nil
+	}
+	return o.job.File.Close()
+}
+
+// fromFiles says where the crawl's seeds come from that are not listed themselves.
+func (o *options) fromFiles() []string {
+	files := slices.Clone(o.seedFiles)
+	if f := o.job.File; f != nil && !f.Few() && !slices.Contains(files, f.Setting()) {
+		files = append(files, f.Setting())
+	}
+	return files
+}
+
+// seedCount is how many seeds the user has named.
+func (o *options) seedCount() int {
+	n := len(o.job.Seeds)
+	if f := o.job.File; f != nil && !f.Few() {
+		n += int(f.Count)
+	}
+	return n
+}
+
+// seedTime is what the cluster may take longer to answer, because it has so many seeds to put down.
+func (o *options) seedTime() time.Duration { return time.Duration(o.seedCount()) * time.Millisecond }
+
+// warn says what was noticed while the settings were read.
+func (o *options) warn(w io.Writer) {
+	for _, text := range o.warnings {
+		fmt.Fprintln(w, "kumo: "+text)
+	}
+}

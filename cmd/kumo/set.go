@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kumo/internal/node"
+	"kumo/internal/wire"
+)
+
+const setLong = `Show the settings that all nodes of a crawl share, or change some of them while it runs.
+
+Without KEY=VALUE it lists them, and says of each when it may change: at any time, when the nodes begin (kumo stop, then kumo start or kumo
+set), or never, because the crawl has gone by it already. The keys are the flags' names of kumo start. An empty value (contact=) takes a setting
+back.
+
+All nodes go by a change within a few seconds, and hosts that wait at present wait as it says. It is kept: nodes that join later, or start again,
+have it, and each writes it into its config.yaml. Settings of one machine (--concurrency, --memory, --max-rate and others of kumo node) are
+not shared: that node has to be started with others.`
+
+const setExample = `  kumo set --crawl news
+  kumo set --crawl news delay=2s
+  kumo set --crawl news delay=500ms ip-delay=0 limit=100000 contact=https://me.example/bot`
+
+func setCommand() *cobra.Command {
+	c := &clusterFlags{}
+	asJSON := false
+	cmd := &cobra.Command{Use: "set --crawl NAME [KEY=VALUE...]", Short: "Show a crawl's settings, or change them while it runs", Long: setLong, Example: setExample,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			wishes, err := parseWishes(args)
+			if err != nil {
+				return err
+			}
+			open := c.control
+			if len(wishes) == 0 {
+				open = c.view
+			}
+			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+				if len(wishes) == 0 {
+					return c.showSettings(ctx, cmd.OutOrStdout(), control, asJSON)
+				}
+				return c.set(ctx, cmd.OutOrStdout(), control, wishes)
+			})
+		}}
+	c.bindCommand(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "list in JSON, an object a line")
+	cmd.Flags().SortFlags = false
+	return cmd
+}
+
+// settable are the flags' names that nodes share and that say something for as long as the crawl lives.
+func settable() []string {
+	return slices.DeleteFunc(slices.Clone(startFlags), func(key string) bool { return slices.Contains(passing, key) })
+}
+
+// parseWishes reads KEY=VALUE, each as the flag of that name would. Only what the keys are and what the values mean is looked at here.
+func parseWishes(args []string) ([]wire.Setting, error) {
+	o := &options{}
+	all := crawlFlags(o)
+	var wishes []wire.Setting
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		key = strings.TrimPrefix(key, "--")
+		if !ok {
+			return nil, usagef("%q: KEY=VALUE is wanted, such as delay=2s; without any, kumo set lists what there is", arg)
+		}
+		if err := checkKey(all, key); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(wishes, func(s wire.Setting) bool { return s.Key == key }) {
+			return nil, usagef("%s is given twice", key)
+		}
+		s := wire.Setting{Key: key}
+		if value != "" {
+			if err := all.Set(key, value); err != nil {
+				return nil, badValue(all.Lookup(key), value, err)
+			}
+			s.Values = settingOf(all.Lookup(key)).Values
+		}
+		wishes = append(wishes, s)
+	}
+	if err := o.finish(); err != nil {
+		return nil, err
+	}
+	return wishes, nil
+}
+
+// checkKey says what is wrong with a key that cannot be set.
+func checkKey(all *pflag.FlagSet, key string) error {
+	known := settable()
+	switch {
+	case slices.Contains(known, key):
+		return nil
+	case slices.Contains(nodeFlags, key):
+		return usagef("%s speaks of one machine, and the nodes do not share it: start the node again with another --%s", key, key)
+	case all.Lookup(key) != nil:
+		return usagef("%s is no setting that the nodes of a crawl share; these may change while it runs: %s", key, strings.Join(wire.Tunable, ", "))
+	}
+	text := fmt.Sprintf("there is no setting %q", key)
+	if near := wire.Nearest(key, known); near != "" {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return usagef("%s; these may change while a crawl runs: %s", text, strings.Join(wire.Tunable, ", "))
+}
+
+// badValue says what is wanted instead of a value.
+func badValue(f *pflag.Flag, value string, err error) error {
+	switch f.Value.Type() {
+	case "duration":
+		return usagef("%s=%s: a time is wanted, with its unit: 500ms, 2s or 1m30s", f.Name, value)
+	case "int", "int64":
+		return usagef("%s=%s: a whole number is wanted", f.Name, value)
+	}
+	return usagef("%s=%s: %v", f.Name, value, err)
+}
+
+// When a setting may change.
+type changes string
+
+const (
+	mayAlways  changes = "any time"
+	mayStopped changes = "stopped"
+	mayNever   changes = "never"
+)
+
+// mayChange says when a setting may change, and why not at any time.
+func mayChange(key string) (may changes, why string) {
+	switch {
+	case slices.Contains(wire.Tunable, key):
+		return mayAlways, ""
+	case slices.Contains(lasting, key):
+		return mayNever, "the crawl has left out, kept or named things by it: begin another crawl"
+	}
+	return mayStopped, "nodes read it when they begin: kumo stop, start the nodes again, then kumo set or kumo start with it"
+}
+
+// set changes settings, and says what they are now.
+func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *wire.Control, wishes []wire.Setting) error {
+	var was map[string][]string
+	var state node.State
+	err := control.Tune(ctx, func(r node.Record) ([]wire.Setting, error) {
+		was, state = maps.Clone(r.Settings), r.State
+		for _, s := range wishes {
+			may, why := mayChange(s.Key)
+			same := s.Same(wire.Setting{Key: s.Key, Values: r.Settings[s.Key]})
+			if idle := r.State == node.Stopping || r.State == node.Done; !same && (may == mayNever || may == mayStopped && !idle) {
+				return nil, usagef("%s cannot change now: %s", s.Key, why)
+			}
+		}
+		return withAgent(wishes, r.Settings), nil
+	})
+	if err != nil {
+		return wire.Advise(err)
+	}
+	var said []string
+	for _, s := range wishes {
+		before := wire.Setting{Key: s.Key, Values: was[s.Key]}
+		if s.Same(before) {
+			said = append(said, fmt.Sprintf("%s is %s already", s.Key, valueOf(s.Key, s.Values)))
+		} else {
+			said = append(said, fmt.Sprintf("%s is %s now, was %s", s.Key, valueOf(s.Key, s.Values), valueOf(s.Key, before.Values)))
+		}
+	}
+	then := "all nodes go by it within seconds"
+	if state == node.Stopping || state == node.Done {
+		then = "all nodes go by it from the next kumo start on"
+	}
+	return c.done(w, strings.Join(said, "; ")+"; "+then)
+}
+
+// withAgent adds to wishes that the user agent is made of the contact again, where it was made of the one before.
+func withAgent(wishes []wire.Setting, was map[string][]string) []wire.Setting {
+	is := func(key string) bool {
+		return slices.ContainsFunc(wishes, func(s wire.Setting) bool { return s.Key == key })
+	}
+	made := wire.UserAgent(strings.Join(was["contact"], ""))
+	if is("contact") && !is("user-agent") && slices.Equal(was["user-agent"], []string{made}) {
+		return append(slices.Clone(wishes), wire.Setting{Key: "user-agent"})
+	}
+	return wishes
+}
+
+// valueOf is a setting's value for people.
+func valueOf(key string, values []string) string {
+	switch text := strings.Join(values, ","); {
+	case key == "limit" && (text == "" || text == "0"):
+		return "none"
+	case text != "":
+		return text
+	case key == "user-agent":
+		return "made of the contact"
+	}
+	if fl := crawlFlags(&options{}).Lookup(key); fl != nil && fl.DefValue != "" && fl.DefValue != "[]" {
+		return fl.DefValue
+	}
+	return "not set"
+}
+
+// A shownSetting is a setting as kumo set --json has it.
+type shownSetting struct {
+	Key    string   `json:"key"`
+	Values []string `json:"values"`
+	May    changes  `json:"may_change"` // any time, stopped or never
+	Why    string   `json:"why,omitempty"`
+}
+
+// showSettings lists what all nodes share.
+func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control *wire.Control, asJSON bool) error {
+	r, _, err := control.Status(ctx)
+	if err != nil {
+		return wire.Advise(err)
+	}
+	if r.Settings == nil {
+		return wire.AdviseTo(fmt.Errorf("the crawl %q has not been started, and has no settings yet", c.crawl),
+			"give them to kumo start; kumo start --help lists them")
+	}
+	var all []shownSetting
+	for _, key := range settable() {
+		may, why := mayChange(key)
+		all = append(all, shownSetting{key, r.Settings[key], may, why})
+	}
+	slices.SortStableFunc(all, func(a, b shownSetting) int {
+		order := []changes{mayAlways, mayStopped, mayNever}
+		return slices.Index(order, a.May) - slices.Index(order, b.May)
+	})
+	if asJSON {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		for _, s := range all {
+			if err := enc.Encode(s); err != nil {
+				return err
+			}
+		}
+		return wire.Advise(control.Trouble())
+	}
+	for _, may := range []changes{mayAlways, mayStopped, mayNever} {
+		printSettings(w, may, slices.DeleteFunc(slices.Clone(all), func(s shownSetting) bool { return s.May != may }))
+	}
+	return wire.Advise(control.Trouble())
+}
+
+func printSettings(w io.Writer, may changes, all []shownSetting) {
+	fmt.Fprintln(w, map[changes]string{mayAlways: "may change at any time (kumo set KEY=VALUE):",
+		mayStopped: "may change while the crawl is stopped, since nodes read it when they begin:",
+		mayNever:   "cannot change, since the crawl has left out, kept or named things by it:"}[may])
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, s := range all {
+		fmt.Fprintf(t, "  %s\t%s\n", s.Key, valueOf(s.Key, s.Values))
+	}
+	_ = t.Flush() // what w does not take is seen by who reads it
+}
+
+// settingsLine is what is worth a line of a crawl's status: how polite it is, and what else is not as by default.
+func settingsLine(settings map[string][]string) string {
+	if settings == nil {
+		return ""
+	}
+	defaults := crawlFlags(&options{})
+	var said []string
+	for _, key := range wire.Tunable {
+		values := settings[key]
+		fl := defaults.Lookup(key)
+		if key == "user-agent" && slices.Equal(values, []string{wire.UserAgent(strings.Join(settings["contact"], ""))}) {
+			continue
+		}
+		if key == "delay" || len(values) > 0 && fl != nil && strings.Join(values, ",") != fl.DefValue {
+			said = append(said, key+" "+valueOf(key, values))
+		}
+	}
+	return strings.Join(said, ", ")
+}

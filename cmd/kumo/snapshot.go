@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kumo/internal/look"
+	"kumo/internal/wire"
+)
+
+const snapshotLong = `Copy the crawl in DIR, as it is at one moment, into the new folder TARGET (default: beside it, DIR.snapshot-TIME).
+
+This is how to back up a crawl, also while it runs: the crawl makes the copy itself, through the port that it answers questions at, and
+goes on meanwhile. cp, rsync and the like copy files of a crawl that runs at different moments; such a copy may be refused when it is
+to go on.
+
+Files that never change any more (closed WARC files, parts of the URL database) are shared by hard links where DIR and TARGET are on one
+disk, and copied otherwise; so a snapshot beside the crawl costs little, and is to be copied elsewhere if the disk itself may be lost.
+
+The copy passes kumo verify, and goes on as a crawl: kumo crawl -o TARGET. Two crawls that go on from one moment fetch the rest twice.
+
+Exit codes: 0 the copy is there, 1 it is not, 2 wrong usage.`
+
+func snapshotCommand() *cobra.Command {
+	var quiet bool
+	cmd := &cobra.Command{Use: "snapshot DIR [TARGET]", Short: "Copy a crawl, also while it runs, so that the copy can go on", Long: snapshotLong,
+		Example: "  kumo snapshot crawls/news\n  kumo snapshot crawls/news /backup/news-monday",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usagef("name the crawl's folder, and where the copy goes: kumo snapshot DIR [TARGET]")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target := wire.SnapshotName(args[0], time.Now())
+			if len(args) == 2 {
+				target = args[1]
+			}
+			show := term.IsTerminal(int(os.Stderr.Fd())) && !quiet
+			var last look.Copied
+			err := wire.Snapshot(cmd.Context(), args[0], target, func(n look.Copied) {
+				if last = n; show {
+					fmt.Fprintf(os.Stderr, "\r\x1b[K%d files, %d MB", n.Files, n.Bytes>>20)
+				}
+			})
+			if show {
+				fmt.Fprint(os.Stderr, "\r\x1b[K")
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s files, %s bytes\n", target, grouped(int64(last.Files)), grouped(last.Bytes))
+			return nil
+		}}
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not say how far it is")
+	return cmd
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"kumo/internal/look"
+	"kumo/internal/secret"
+	"kumo/internal/synthweb"
+	"kumo/internal/wire"
+)
+
+const (
+	spreadNodes = 3
+	spreadDelay = 500 * time.Millisecond // between requests to a host
+	spreadAfter = 30 * time.Second       // when the last node is a member, that it may take until all have their shares
+	spreadShare = 1.3                    // the greatest, as a share of the mean
+	spreadMost  = 3 * time.Minute        // until all are members
+)
+
+// TestSpread starts a crawl of a made-up web, all of whose hosts are seeds, on three processes that wait for it, KUMO_SPREAD times (none unless it is set),
+// and says how many hosts each owns half a minute after the last of them is a member. KUMO_HOSTS is how many hosts there are (40), and KUMO_BUSY how
+// many busy loops run beside them (0): the nodes then have different priorities, so that some come long before others.
+func TestSpread(t *testing.T) {
+	runs := number("KUMO_SPREAD", 0)
+	if runs == 0 {
+		t.Skip("SKIPPED: it takes three quarters of a minute a run; set KUMO_SPREAD to run it")
+	}
+	seed := number("KUMO_SEED", rand.Uint64N(1<<40))
+	t.Logf("KUMO_SEED=%d", seed)
+	for i := range runs {
+		t.Run(strconv.FormatUint(i+1, 10), func(t *testing.T) { spreadOnce(t, seed+i, int(number("KUMO_HOSTS", 40)), int(number("KUMO_BUSY", 0))) })
+	}
+}
+
+// A spreading is one of its runs.
+type spreading struct {
+	*testing.T
+	clusterShow // follows the cluster
+}
+
+func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
+	addresses, err := freeAddresses(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &spreading{T: t, clusterShow: clusterShow{strategy: "hub", out: t.TempDir(), delay: spreadDelay, secret: secret.New(), servers: addresses}}
+	s.begun, s.w = time.Now(), io.Discard
+	cfg := synthweb.Clean(seed, hosts, hosts*200)
+	cfg.ByAddress = true
+	web := synthweb.New(cfg)
+	if s.server, err = synthweb.Serve(t.Context(), web, synthweb.ServeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.server.Close() })
+	var seeds strings.Builder
+	for i := range web.Len() {
+		fmt.Fprintln(&seeds, web.URL(synthweb.Ref{Host: uint32(i)}, s.server.Port()))
+	}
+	list := filepath.Join(s.out, "seeds")
+	if err := os.WriteFile(list, []byte(seeds.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(s.end)
+	for i := range spreadNodes {
+		s.spreadNode(i, busy > 0)
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), spreadMost, fmt.Errorf("the nodes are no members after %v", spreadMost))
+	defer cancel()
+	client, err := wire.OpenControl(ctx, demoCrawl, wire.NodeOptions{Join: s.servers, Secret: s.secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	if err := s.until(ctx, client, func(c *look.Cluster) bool { return len(c.Nodes) == spreadNodes }); err != nil {
+		t.Fatal(err)
+	}
+	for range busy {
+		busyLoop(t)
+	}
+	start := s.kumo("start", "--crawl", demoCrawl, "--join", s.servers[0], "-i", list, "--scope", "any", "--allow-private", "--ip-delay", "0", "--delay", s.delay.String(),
+		"--contact", "https://example.org/test")
+	if said, err := start.CombinedOutput(); err != nil {
+		t.Fatalf("kumo start: %v\n%s", err, said)
+	}
+	began := time.Now()
+	if err := s.until(ctx, client, func(c *look.Cluster) bool { return members(c) == spreadNodes }); err != nil {
+		t.Fatal(err)
+	}
+	came := time.Since(began)
+	time.Sleep(spreadAfter)
+	s.shares(ctx, client, came)
+}
+
+// spreadNode starts a node. With uneven ones each has a lower priority than the one before.
+func (s *spreading) spreadNode(i int, uneven bool) {
+	p := &demoNode{name: fmt.Sprintf("n%d", i+1), ended: make(chan struct{})}
+	how := "--join"
+	if i == 0 {
+		how = "--listen"
+	}
+	p.cmd = s.kumo("node", "--crawl", demoCrawl, "--name", p.name, "--out", filepath.Join(s.out, p.name), "--strategy", s.strategy, how, s.servers[0],
+		"--memory", "64MB", "--min-free-disk", "0")
+	var err error
+	if p.log, err = os.Create(filepath.Join(s.out, p.name+".log")); err != nil {
+		s.Fatal(err)
+	}
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		p.log.Close()
+		close(p.ended)
+	}()
+	s.procs = append(s.procs, p)
+	if uneven {
+		if err := syscall.Setpriority(syscall.PRIO_PROCESS, p.cmd.Process.Pid, 5*i); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// kumo is the program, to be run with the cluster's secret.
+func (s *spreading) kumo(args ...string) *exec.Cmd {
+	cmd := exec.Command(kumoProgram(s.T), args...)
+	cmd.Env = append(os.Environ(), secretVariable+"="+s.secret.Text())
+	return cmd
+}
+
+// busyLoop keeps a processor busy until the test ends, and for ten minutes at most, should nobody be there to end it.
+func busyLoop(t *testing.T) {
+	cmd := exec.Command("timeout", "600", "sh", "-c", "while :; do :; done")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // all of its group; it may have ended
+		_ = cmd.Wait()                                      // it was killed
+	})
+}
+
+// shares says how many hosts each node owns, and checks it.
+func (s *spreading) shares(ctx context.Context, client *wire.Control, came time.Duration) {
+	owners, err := client.Owners(ctx, wire.HostQuery{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	c, err := client.Look(ctx, demoCrawl)
+	if err != nil {
+		s.Fatal(err)
+	}
+	owned, total, most, moved := map[string]int{}, 0, 0, 0
+	for _, by := range owners.By {
+		owned[by.Node] = by.Hosts
+		total, most = total+by.Hosts, max(most, by.Hosts)
+	}
+	for i := range owners.Hosts {
+		if owners.Hosts[i].Moved {
+			moved++
+		}
+	}
+	var has, pages []string
+	for i := range c.Nodes {
+		has = append(has, strconv.Itoa(owned[c.Nodes[i].Node]))
+		pages = append(pages, strconv.FormatInt(c.Nodes[i].Pages, 10))
+	}
+	greatest := float64(most*spreadNodes) / float64(max(total, 1))
+	s.Logf("owned %s of %d, moved %d, greatest share %.2f, pages %s, all members after %.1f s", strings.Join(has, " "), total, moved, greatest,
+		strings.Join(pages, " "), came.Seconds())
+	if greatest > spreadShare || total == 0 {
+		s.Errorf("one has %.2f times its share, want %.2f at most", greatest, spreadShare)
+	}
+}

@@ -1,0 +1,16 @@
+package crawl
+
+import (
+	"kumo/internal/seen"
+	"kumo/internal/weburl"
+)
+
+// Knows reports whether a URL was met before within reach, as the crawl's rules write it. Of a host that is another node's it says nothing.
+func (e *Engine) Knows(u weburl.URL) (mine, known bool, err error) {
+	u = e.cfg.Canon.Apply(u)
+	if e.router != nil && !e.router.Ours(u.Host()) {
+		return false, false, nil
+	}
+	state, _, err := e.seen.Look(u.String())
+	return true, state == seen.Known, err
+}

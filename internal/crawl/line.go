@@ -1,0 +1,295 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"kumo/internal/fetch"
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+)
+
+// A Checker can tell whether the line works. A Fetcher that is none is believed to have one that always does.
+type Checker interface {
+	Check(ctx context.Context, url string) error          // can a host that has worked be reached now? Nothing is asked of it.
+	CheckName(ctx context.Context, hostname string) error // is its name found?
+	Found() time.Time                                     // when a name that had to be asked for was found last
+	Recover()                                             // forget what an outage has left
+	Scarce() (times int64, last string)                   // how often this machine had no socket for an attempt
+}
+
+// ErrCutOff is why a run ends that was cut off from the web for longer than Config.OutageWait. The rest waits for the next run.
+var ErrCutOff = errors.New("cut off from the web for too long")
+
+// An Outage is what there is to be said of the line at one time.
+type Outage struct {
+	CutOff bool      // from the web: nothing is fetched
+	Since  time.Time // then
+	Why    string
+	Times  int64         // that it was so in this run, this one included
+	Total  time.Duration // for which it was
+	Scarce int64         // attempts for which this machine had no socket
+}
+
+// A line is what the node reaches the web by, as far as that is known.
+type line struct {
+	check Checker       // nil: it is believed to work
+	gate  gate          // shut while that is in doubt, or not so
+	wake  chan struct{} // tells who makes the checks that there is one to make
+
+	mu     sync.Mutex // guards below
+	o      outage
+	times  int64
+	total  time.Duration
+	said   time.Time // when it was last said that the crawl is cut off
+	scarce time.Time // when it was last said that this machine has no sockets
+}
+
+func newLine(f Fetcher, wait time.Duration) *line {
+	check, _ := f.(Checker)
+	return &line{check: check, wake: make(chan struct{}, 1), o: outage{wait: wait}}
+}
+
+// settle acts on the state of the machine. The line's lock is held.
+func (l *line) settle() {
+	l.gate.set(l.o.state != lineUp)
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *line) worked(now time.Time, origin string, hash uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.o.worked(now, origin, hash)
+}
+
+func (l *line) gone(hash uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.o.gone(hash)
+}
+
+// A miss is a visit that did not reach its host.
+type miss struct {
+	now    time.Time
+	origin string
+	hash   uint64
+	by     way
+	own    bool // the proxy was not reached
+	had    bool // the origin had worked
+	why    string
+}
+
+// failed reports whether a miss is nobody's fault, because the crawl may be cut off.
+func (l *line) failed(m *miss) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.check == nil {
+		return false
+	}
+	l.o.found(l.check.Found())
+	up := l.o.state == lineUp
+	off := l.o.failed(m.now, m.origin, m.hash, m.by, m.own, m.had, m.why)
+	if up && off {
+		l.settle()
+	}
+	return off
+}
+
+// proven reports whether the line has worked since a host failed first, so that the host is at fault.
+func (l *line) proven(m *miss, since time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.check == nil {
+		return true
+	}
+	l.o.found(l.check.Found())
+	proven := l.o.proven(m.now, since, m.origin, m.by, m.why)
+	if !proven && l.o.state != lineUp {
+		l.settle()
+	}
+	return proven
+}
+
+// excuse keeps what is not a host's fault from being counted against it: where this machine had no socket, where the crawl may be cut off,
+// and for some time where a host had answered before.
+func (w *worker) excuse(v *frontier.Visit, f fate) fate {
+	if f.failure == page.Local {
+		w.sayScarce(f.detail)
+		return f.forgiven(v, frontier.NoRequest) // who dials has waited already
+	}
+	by, ofLine := wayOf(f.failure)
+	if !ofLine || f.outcome != frontier.Failed {
+		return f
+	}
+	origin := originOf(v.URL)
+	s := w.standingOf(origin)
+	m := &miss{now: w.cfg.Now(), origin: origin, hash: w.hash(origin), by: by, own: f.own, had: s.answered, why: f.detail}
+	first := m.now
+	if s.since != 0 {
+		first = time.Unix(0, s.since)
+	}
+	switch {
+	case w.line.failed(m):
+		return f.forgiven(v, frontier.NoRequest)
+	case f.own:
+		return f.forgiven(v, frontier.Failed)
+	case !f.failure.OfHost():
+	case s.answered && m.now.Sub(first) < w.cfg.Patience:
+		return f.forgiven(v, frontier.Failed)
+	case (!f.again || s.refusals+1 >= maxRefusals) && !w.line.proven(m, first):
+		return f.forgiven(v, frontier.Failed)
+	}
+	return f
+}
+
+// forgiven is a fate without consequences: the URL waits again, and the visit was none of those that it may have.
+func (f fate) forgiven(v *frontier.Visit, outcome frontier.Outcome) fate {
+	v.Tries--
+	f.again, f.late, f.excused, f.outcome = true, false, true, outcome
+	return f
+}
+
+// keepLine makes the checks that are due, until the context ends.
+func (e *Engine) keepLine(ctx context.Context) error {
+	if e.line.check == nil {
+		return nil
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		at, due := e.line.due()
+		if due {
+			timer.Reset(at.Sub(e.cfg.Now()))
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.line.wake:
+		case <-timer.C:
+			if due {
+				e.checkLine(ctx)
+			}
+		}
+	}
+}
+
+func (l *line) due() (time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.o.due()
+}
+
+// checkLine makes one check, and acts on what it comes to.
+func (e *Engine) checkLine(ctx context.Context) {
+	l := e.line
+	l.mu.Lock()
+	targets, by, own := l.o.targets(), l.o.way, l.o.own
+	l.mu.Unlock()
+	err := l.reachAny(ctx, targets, by, own)
+	if ctx.Err() != nil {
+		return
+	}
+	why := ""
+	if err != nil {
+		why = err.Error()
+	} else {
+		l.check.Recover()
+	}
+	now := e.cfg.Now()
+	l.mu.Lock()
+	ev := l.o.checked(now, err == nil, why)
+	since := l.o.since
+	say := ev == cutOffNow || ev == stillOff && now.Sub(l.said) >= sayOffAgain
+	switch ev {
+	case cutOffNow:
+		l.times++
+	case backAgain, resigned: // when it has taken too long, it lasts
+		l.total += now.Sub(since)
+	}
+	if say {
+		l.said = now
+	}
+	l.settle()
+	l.mu.Unlock()
+	switch {
+	case say:
+		e.listener.cutOff(since, why)
+	case ev == backAgain:
+		e.listener.back(now.Sub(since), true)
+	case ev == resigned:
+		e.listener.back(now.Sub(since), false)
+	case ev == tooLong:
+		e.stop(fmt.Errorf("%w: %s", ErrCutOff, why))
+	}
+}
+
+const sayOffAgain = time.Minute // that the crawl is cut off, or that this machine has no sockets
+
+// reachAny tries hosts at once, until one is reached. Where the proxy is in doubt, it is enough that this is.
+func (l *line) reachAny(ctx context.Context, targets []string, by way, own bool) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan error, len(targets))
+	for _, t := range targets {
+		go func() { results <- l.reach(ctx, t, by) }()
+	}
+	for range targets {
+		one := <-results
+		if fe, ok := errors.AsType[*fetch.Error](one); ok && (fe.Failure == page.Local || own && !fe.OfLine()) {
+			one = nil // nothing is known against the line
+		}
+		if one == nil {
+			cancel()
+			return nil
+		}
+		if err == nil {
+			err = one
+		}
+	}
+	return err
+}
+
+func (l *line) reach(ctx context.Context, origin string, by way) error {
+	if by == byName {
+		return l.check.CheckName(ctx, hostnameOf(origin))
+	}
+	return l.check.Check(ctx, origin+"/")
+}
+
+// sayScarce says, now and then, that this machine has no sockets.
+func (e *Engine) sayScarce(why string) {
+	now := e.cfg.Now()
+	e.line.mu.Lock()
+	say := now.Sub(e.line.scarce) >= sayOffAgain
+	if say {
+		e.line.scarce = now
+	}
+	e.line.mu.Unlock()
+	if say {
+		e.listener.scarce(why)
+	}
+}
+
+// Outage is what there is to be said of the line now.
+func (e *Engine) Outage() Outage {
+	l := e.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := Outage{CutOff: l.o.state == lineDown, Times: l.times, Total: l.total}
+	if now.CutOff {
+		now.Since, now.Why = l.o.since, l.o.why
+		now.Total += e.cfg.Now().Sub(l.o.since)
+	}
+	if l.check != nil {
+		now.Scarce, _ = l.check.Scarce()
+	}
+	return now
+}

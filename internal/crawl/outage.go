@@ -1,0 +1,318 @@
+package crawl
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/page"
+	"kumo/internal/weburl"
+)
+
+// When hosts that have worked fail together, it is the crawl that is cut off: its router, its name server, its proxy. An outage is a state
+// machine that tells this from hosts that are down. It is told how visits end, and asks for checks: attempts to reach hosts that have
+// worked lately, a few at a time. While it waits for them no host is visited, and nothing that fails is held against a host.
+//
+//	up      → doubted  when three hosts that had worked have failed in a row, and nothing has worked in between; when a host is to
+//	                   be given up, and nothing has worked since it failed first; or when the proxy cannot be reached
+//	doubted → up       when a host is reached: the others are down by themselves
+//	doubted → down     when none is; checks go on, at growing intervals
+//	down    → up       when one is reached
+//	down    → the end  when it lasts too long. Where all that has worked belongs to one or two sites, these may just be gone: then
+//	                   they are no longer believed to work, the crawl goes on, and they are judged like any host
+//
+// It knows no clock and no network.
+type outage struct {
+	wait time.Duration // how long to be cut off at most; 0: without end
+
+	state   phase
+	way     way
+	own     bool      // the proxy cannot be reached
+	suspect string    // an origin that failed: to be tried where nothing has worked yet
+	since   time.Time // when it began to be in doubt
+	why     string
+	next    time.Time     // of the next check
+	pause   time.Duration // between the last check and the next
+	passed  time.Time     // when a doubt was last put to rest by a check
+
+	ways   [ways]wayRecord
+	hosts  []workedHost // that have worked lately
+	places map[uint64]int
+	turn   int // whose it is to be checked
+}
+
+type phase uint8
+
+const (
+	lineUp phase = iota
+	lineDoubted
+	lineDown
+)
+
+// A way is what all hosts are reached by. One may be cut off while others are not.
+type way uint8
+
+const (
+	byName way = iota // name servers
+	byTLS
+	byConnection
+	ways
+)
+
+// wayOf is the way that a failure casts doubt on.
+func wayOf(f page.Failure) (way, bool) {
+	switch f {
+	case page.DNS:
+		return byName, true
+	case page.TLS:
+		return byTLS, true
+	case page.Connect, page.Refused, page.Proxy, page.Reset, page.Timeout:
+		return byConnection, true
+	}
+	return 0, false
+}
+
+// A wayRecord is what is known of a way.
+type wayRecord struct {
+	worked  time.Time // last
+	failed  time.Time // last
+	failing []uint64  // hosts that had worked and have failed, each once, since it worked
+}
+
+type workedHost struct {
+	origin string
+	hash   uint64
+	at     time.Time
+}
+
+const (
+	maxWorked   = 64 // hosts that have worked lately are kept in mind
+	enoughFail  = 3  // hosts fail together
+	enoughSites = 3  // do not all go at once
+	checkHosts  = 3  // at a time
+
+	firstPause = time.Second // between checks; it grows by a half with each
+	lastPause  = 30 * time.Second
+	passTime   = 5 * time.Second // from a check that was passed to the next doubt
+
+	siteWait  = 5 * time.Minute  // for one or two sites that may be gone
+	neverWait = 30 * time.Second // for a proxy that has never worked
+)
+
+// An event is what a change of state means for the crawl.
+type event uint8
+
+const (
+	nothing   event = iota
+	cutOffNow       // say so
+	stillOff        // and again, now and then
+	backAgain       // after being cut off
+	resigned        // one or two sites do not come back: go on without them
+	tooLong         // end the run
+	notCut          // a doubt was put to rest
+)
+
+// worked is told of an answer.
+func (o *outage) worked(now time.Time, origin string, hash uint64) {
+	o.ways[byConnection].worked = now
+	if isSecure(origin) {
+		o.ways[byTLS].worked = now
+	}
+	if i, known := o.places[hash]; known {
+		o.hosts[i].at = now
+		return
+	}
+	if o.places == nil {
+		o.places = make(map[uint64]int, maxWorked)
+	}
+	h := workedHost{strings.Clone(origin), hash, now}
+	if len(o.hosts) < maxWorked {
+		o.places[hash] = len(o.hosts)
+		o.hosts = append(o.hosts, h)
+		return
+	}
+	oldest := 0
+	for i := range o.hosts {
+		if o.hosts[i].at.Before(o.hosts[oldest].at) {
+			oldest = i
+		}
+	}
+	delete(o.places, o.hosts[oldest].hash)
+	o.hosts[oldest], o.places[hash] = h, oldest
+}
+
+// found is told when a name was last found that had to be asked for.
+func (o *outage) found(at time.Time) {
+	if w := &o.ways[byName]; at.After(w.worked) {
+		w.worked = at
+	}
+}
+
+// gone is told of an origin that is given up: it proves nothing any more.
+func (o *outage) gone(hash uint64) {
+	i, known := o.places[hash]
+	if !known {
+		return
+	}
+	last := len(o.hosts) - 1
+	o.hosts[i] = o.hosts[last]
+	o.places[o.hosts[i].hash] = i
+	delete(o.places, hash)
+	o.hosts = o.hosts[:last]
+}
+
+// failed is told that an origin could not be reached. own says that it is the proxy that could not, had whether the origin had worked. It
+// reports whether the crawl may be cut off, so that this is nobody's fault.
+func (o *outage) failed(now time.Time, origin string, hash uint64, by way, own, had bool, why string) bool {
+	if o.state != lineUp {
+		return true
+	}
+	if own {
+		return o.doubt(now, origin, by, true, why)
+	}
+	w := &o.ways[by]
+	if w.worked.After(w.failed) {
+		w.failing = w.failing[:0]
+	}
+	w.failed = now
+	if had && len(w.failing) < enoughFail && !slices.Contains(w.failing, hash) {
+		w.failing = append(w.failing, hash)
+	}
+	return len(w.failing) >= min(enoughFail, o.candidates(by)) && o.doubt(now, origin, by, false, why)
+}
+
+// proven reports whether a way has worked since a time, so that a host which has failed since then is itself at fault. Otherwise it is in
+// doubt.
+func (o *outage) proven(now, since time.Time, origin string, by way, why string) bool {
+	if o.state == lineUp && (!o.ways[by].worked.Before(since) || o.candidates(by) == 0) {
+		return true
+	}
+	o.doubt(now, origin, by, false, why)
+	return false
+}
+
+// doubt begins to doubt, unless that has just been done.
+func (o *outage) doubt(now time.Time, origin string, by way, own bool, why string) bool {
+	if o.state != lineUp {
+		return true
+	}
+	if !own && o.candidates(by) == 0 || now.Sub(o.passed) < passTime {
+		return false
+	}
+	o.state, o.way, o.own, o.suspect, o.since, o.why = lineDoubted, by, own, strings.Clone(origin), now, why
+	o.next, o.pause = now, 0
+	return true
+}
+
+// candidates is the number of hosts that could tell whether a way works.
+func (o *outage) candidates(by way) (n int) {
+	for i := range o.hosts {
+		if tells(o.hosts[i].origin, by) {
+			n++
+		}
+	}
+	return n
+}
+
+// tells reports whether a host can tell whether a way works.
+func tells(origin string, by way) bool {
+	switch by {
+	case byTLS:
+		return isSecure(origin)
+	case byName:
+		return !namesAddress(hostnameOf(origin))
+	}
+	return true
+}
+
+func isSecure(origin string) bool { return strings.HasPrefix(origin, "https:") }
+
+func hostnameOf(origin string) string {
+	u, err := weburl.Parse(origin)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// due is when the next check is, if there is to be one.
+func (o *outage) due() (time.Time, bool) { return o.next, o.state != lineUp }
+
+// targets are the origins to be checked now: others each time, as far as there are others.
+func (o *outage) targets() (all []string) {
+	for i := range o.hosts {
+		h := &o.hosts[(o.turn+i)%len(o.hosts)]
+		if tells(h.origin, o.way) {
+			all = append(all, h.origin)
+		}
+		if len(all) == checkHosts {
+			o.turn += i + 1
+			break
+		}
+	}
+	if len(all) == 0 {
+		all = append(all, o.suspect)
+	}
+	return all
+}
+
+// checked is told what a check has come to: whether a host was reached, and otherwise why not.
+func (o *outage) checked(now time.Time, reached bool, why string) event {
+	was := o.state
+	if reached {
+		o.state = lineUp
+		o.passed = now
+		w := &o.ways[o.way]
+		w.worked, w.failing = now, w.failing[:0]
+		if was == lineDown {
+			o.passed = time.Time{} // what comes after may be the next outage
+			return backAgain
+		}
+		return notCut
+	}
+	o.pause = min(max(o.pause+o.pause/2, firstPause), lastPause)
+	o.next = now.Add(o.pause)
+	o.why = why
+	if was == lineDoubted {
+		o.state = lineDown
+		return cutOffNow
+	}
+	switch limit, last := o.limit(); {
+	case limit == 0 || now.Sub(o.since) < limit:
+		return stillOff
+	case last:
+		return tooLong
+	}
+	o.state, o.hosts, o.places = lineUp, nil, nil
+	return resigned
+}
+
+// limit is how long to be cut off, 0 for any time, and whether the run ends then.
+func (o *outage) limit() (limit time.Duration, last bool) {
+	few := time.Duration(0)
+	switch {
+	case o.own && len(o.hosts) == 0:
+		few, last = neverWait, true
+	case o.own || o.sites() >= enoughSites:
+		return o.wait, true
+	default:
+		few = siteWait
+	}
+	if o.wait > 0 && o.wait < few {
+		return o.wait, last
+	}
+	return few, last
+}
+
+// sites is the number of registered domains among the hosts that have worked, as far as it matters.
+func (o *outage) sites() int {
+	var met []string
+	for i := range o.hosts {
+		if d := weburl.Domain(hostnameOf(o.hosts[i].origin)); !slices.Contains(met, d) {
+			if met = append(met, d); len(met) == enoughSites {
+				break
+			}
+		}
+	}
+	return len(met)
+}

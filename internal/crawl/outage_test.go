@@ -1,0 +1,251 @@
+package crawl
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A lineStory tells the machine what happens, second by second.
+type lineStory struct {
+	*testing.T
+	o   outage
+	now time.Time
+}
+
+func newLineStory(t *testing.T, wait time.Duration) *lineStory {
+	return &lineStory{T: t, o: outage{wait: wait}, now: time.Unix(1_000_000, 0)}
+}
+
+func (s *lineStory) pass(d time.Duration) { s.now = s.now.Add(d) }
+
+func originNo(n int) string { return fmt.Sprintf("http://site%d.example", n) }
+
+func (s *lineStory) works(hosts ...int) {
+	for _, n := range hosts {
+		s.o.worked(s.now, originNo(n), uint64(n))
+	}
+}
+
+// fails has a host that had worked fail.
+func (s *lineStory) fails(n int) bool {
+	return s.o.failed(s.now, originNo(n), uint64(n), byConnection, false, true, "refused")
+}
+
+func (s *lineStory) isDead(n int) bool {
+	return s.o.failed(s.now, originNo(n), uint64(n), byConnection, false, false, "refused")
+}
+
+func (s *lineStory) want(state phase) {
+	s.Helper()
+	if s.o.state != state {
+		s.Fatalf("the state is %d, want %d", s.o.state, state)
+	}
+}
+
+// check has the checks made that are due, which reach a host or not.
+func (s *lineStory) check(reached bool, want event) {
+	s.Helper()
+	at, due := s.o.due()
+	if !due {
+		s.Fatal("no check is due")
+	}
+	if at.After(s.now) {
+		s.now = at
+	}
+	if n := len(s.o.targets()); n == 0 || n > checkHosts {
+		s.Errorf("%d hosts are checked at once", n)
+	}
+	if got := s.o.checked(s.now, reached, "refused"); got != want {
+		s.Fatalf("event %d, want %d", got, want)
+	}
+}
+
+func TestHostsThatWorkedAndFailTogetherAreAnOutage(t *testing.T) {
+	s := newLineStory(t, 0)
+	s.works(1, 2, 3, 4, 5)
+	s.pass(time.Second)
+	blamed := []bool{s.fails(1), s.fails(1), s.fails(2), s.fails(3)}
+	if !slices.Equal(blamed, []bool{false, false, false, true}) {
+		t.Error("the third host that fails should be the first that is not to blame")
+	}
+	s.want(lineDoubted)
+	s.check(false, cutOffNow)
+	s.want(lineDown)
+	var waited time.Duration
+	for last := time.Duration(0); waited < 72*time.Hour; {
+		before := s.now
+		s.check(false, stillOff)
+		pause := s.now.Sub(before)
+		if pause < last || pause > lastPause {
+			t.Fatalf("a pause of %v after one of %v", pause, last)
+		}
+		last = pause
+		waited += pause
+	}
+	s.check(true, backAgain)
+	s.want(lineUp)
+}
+
+func TestAnAnswerInBetweenEndsTheDoubt(t *testing.T) {
+	s := newLineStory(t, 0)
+	s.works(1, 2, 3, 4, 5, 6)
+	for n := range 5 { // they die off, one by one
+		s.pass(time.Second)
+		if s.fails(n) {
+			t.Fatal("a host that fails while others work is to blame itself")
+		}
+		s.pass(time.Second)
+		s.works(6)
+	}
+	s.want(lineUp)
+}
+
+func TestHostsThatNeverWorkedDoNotCount(t *testing.T) {
+	s := newLineStory(t, 0)
+	s.works(1, 2, 3)
+	s.pass(time.Second)
+	for n := range 1000 {
+		if s.isDead(10 + n) {
+			t.Fatal("dead hosts are an outage")
+		}
+	}
+	s.want(lineUp)
+}
+
+func TestNoHostIsToBlameUntilTheLineIsKnownToWork(t *testing.T) {
+	s := newLineStory(t, 0)
+	if !s.o.proven(s.now, s.now, originNo(9), byConnection, "refused") {
+		t.Error("nothing has ever worked: the host is to blame")
+	}
+	s.works(1, 2, 3)
+	first := s.now.Add(time.Second)
+	s.pass(3 * time.Second)
+	if s.o.proven(s.now, first, originNo(9), byConnection, "refused") {
+		t.Error("nothing has worked since the host failed first")
+	}
+	s.check(true, notCut)
+	s.pass(time.Millisecond)
+	if !s.o.proven(s.now, first, originNo(9), byConnection, "refused") {
+		t.Error("a host was reached since: this one is to blame")
+	}
+}
+
+func TestADoubtIsNotRaisedAgainAtOnce(t *testing.T) {
+	s := newLineStory(t, 0)
+	s.works(1, 2, 3)
+	for n := range 4 {
+		s.fails(n)
+	}
+	s.check(true, notCut)
+	s.pass(passTime - time.Millisecond)
+	if s.fails(1) || s.fails(2) || s.fails(3) {
+		t.Error("checks follow each other too fast")
+	}
+	s.pass(time.Millisecond)
+	if !s.fails(1) {
+		t.Error("it is never doubted again")
+	}
+}
+
+func TestNamesAreAWayOfTheirOwn(t *testing.T) {
+	s := newLineStory(t, 0)
+	s.works(1, 2, 3)
+	s.pass(time.Minute)
+	fail := func(n int) bool {
+		return s.o.failed(s.now, originNo(n), uint64(n), byName, false, true, "no such host")
+	}
+	fail(1)
+	s.works(4) // its name is known from before
+	if fail(2); !fail(3) {
+		t.Error("no name is found any more, whoever answers")
+	}
+	s.check(true, notCut)
+	s.pass(time.Minute)
+	fail(1)
+	fail(2)
+	s.pass(time.Second)
+	s.o.found(s.now)
+	s.pass(time.Second)
+	if fail(3) {
+		t.Error("a name was found in between")
+	}
+}
+
+func TestTheOnlySiteIsWaitedForAWhile(t *testing.T) {
+	s := newLineStory(t, 0)
+	s.works(1)
+	if !s.fails(1) {
+		t.Fatal("nothing else could tell")
+	}
+	s.check(false, cutOffNow)
+	for s.now.Sub(s.o.since) < siteWait-lastPause {
+		s.check(false, stillOff)
+	}
+	for ev := stillOff; ev == stillOff; {
+		at, _ := s.o.due()
+		s.now = at
+		if ev = s.o.checked(s.now, false, "refused"); ev != stillOff && ev != resigned {
+			t.Fatalf("event %d", ev)
+		}
+	}
+	s.want(lineUp)
+	if s.fails(1) || !s.o.proven(s.now, s.now, originNo(1), byConnection, "refused") {
+		t.Error("now the host is to blame")
+	}
+}
+
+func TestALimitEndsTheRun(t *testing.T) {
+	s := newLineStory(t, 10*time.Second)
+	s.works(1, 2, 3)
+	s.fails(1)
+	s.fails(2)
+	s.fails(3)
+	s.check(false, cutOffNow)
+	for s.now.Sub(s.o.since) < 7*time.Second {
+		s.check(false, stillOff)
+	}
+	at, _ := s.o.due()
+	s.now = at.Add(10 * time.Second)
+	s.check(false, tooLong)
+}
+
+func TestAProxyThatNeverWorkedEndsTheRunSoon(t *testing.T) {
+	s := newLineStory(t, 0)
+	if !s.o.failed(s.now, originNo(1), 1, byConnection, true, false, "refused") {
+		t.Fatal("a proxy's failure is a host's fault")
+	}
+	s.check(false, cutOffNow)
+	for range 100 {
+		at, _ := s.o.due()
+		s.now = at
+		switch ev := s.o.checked(s.now, false, "refused"); {
+		case ev == tooLong && s.now.Sub(s.o.since) < neverWait+lastPause:
+			return
+		case ev != stillOff:
+			t.Fatalf("event %d after %v", ev, s.now.Sub(s.o.since))
+		}
+	}
+	t.Error("it does not end")
+}
+
+func TestFewOfManyHostsAreKeptInMind(t *testing.T) {
+	s := newLineStory(t, 0)
+	for n := range 10 * maxWorked {
+		s.pass(time.Second)
+		s.works(n, 0)
+	}
+	if len(s.o.hosts) != maxWorked || len(s.o.places) != maxWorked {
+		t.Errorf("%d hosts, %d places", len(s.o.hosts), len(s.o.places))
+	}
+	if _, kept := s.o.places[0]; !kept {
+		t.Error("the one that works all the time is forgotten")
+	}
+	for hash := range s.o.places {
+		s.o.gone(hash)
+	}
+	if len(s.o.hosts) != 0 || len(s.o.places) != 0 {
+		t.Errorf("%d hosts, %d places are left", len(s.o.hosts), len(s.o.places))
+	}
+}

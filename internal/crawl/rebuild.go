@@ -1,0 +1,153 @@
+package crawl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/seen"
+	"kumo/internal/stats"
+	"kumo/internal/store"
+	"kumo/internal/weburl"
+)
+
+// A Rebuilt state is one that was made of a crawl's records: what they say was fetched or left out is known. What waits comes after it, by
+// [Engine.Reenter].
+type Rebuilt struct {
+	Seen     *seen.DB
+	Digests  *seen.Digests
+	Frontier *frontier.Frontier // without a URL
+	Stats    *stats.Counter
+	Lists    []ListMark   // of seeds, which need not be given again
+	Told     []string     // URLs of which skipped.jsonl says that they failed, and that may wait
+	Marks    []store.Mark // of all record files
+}
+
+// Room brings to the disk what the views have in memory, when that is much.
+func (r *Rebuilt) Room(ctx context.Context) error {
+	if !r.Seen.Full() && !r.Digests.Full() {
+		return nil
+	}
+	return r.merge(ctx)
+}
+
+func (r *Rebuilt) merge(ctx context.Context) error {
+	r.Seen.Freeze(0)
+	r.Digests.Freeze(0)
+	return errors.Join(r.Seen.Merge(ctx, nil), compact(ctx, r.Seen), r.Digests.Merge(ctx), compact(ctx, r.Digests))
+}
+
+// Write makes the state durable, as a checkpoint at the beginning of a journal.
+func (r *Rebuilt) Write(ctx context.Context) error {
+	if err := r.merge(ctx); err != nil {
+		return err
+	}
+	text, err := json.Marshal(note{Version: noteVersion, Marks: r.Marks, Stats: r.Stats.Lasting(), Sums: r.Stats.Sums(), Lists: r.Lists,
+		Told: r.Told})
+	if err != nil {
+		return err
+	}
+	return r.Frontier.Checkpoint(text)
+}
+
+// A Reentry lets URLs into a crawl that does not run, as if a page had just brought them: what is known is dropped, what is out of scope
+// is left out, the rest waits.
+type Reentry struct {
+	e *Engine
+	b batch
+	n int
+}
+
+// Reenter calls feed with the crawl's door, and then makes a checkpoint. It is called in place of Run, and ends like it.
+func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
+	if e.broken != nil {
+		return e.broken
+	}
+	e.isRoot = weburl.NewSet() // of a large file of roots, New does without
+	if err := e.recallRoots(); err != nil {
+		return err
+	}
+	r := &Reentry{e: e}
+	if err := feed(r); err != nil {
+		return err
+	}
+	if err := e.decide(ctx); err != nil {
+		return err
+	}
+	if err := e.lastCheckpoint(ctx); err != nil {
+		return err
+	}
+	return e.committer.close()
+}
+
+// Page lets the links of a page in that was fetched.
+func (r *Reentry) Page(ctx context.Context, it *frontier.Item, pg *page.Page) error {
+	r.e.addLinks(&r.b, it, pg)
+	return r.put(ctx)
+}
+
+// Item lets a URL in, as it was found.
+func (r *Reentry) Item(ctx context.Context, it *frontier.Item) error {
+	u, err := weburl.Parse(it.URL)
+	if err != nil || u.Scheme() != "http" && u.Scheme() != "https" || u.Host() == "" {
+		return nil //nolint:nilerr // it is none that waited
+	}
+	it.Tries, it.Recrawl, it.Late = 0, false, false
+	if it.Kind != page.Seed && len(it.Path) > 0 { // the last letter is put there again
+		r.b.path = it.Path[:len(it.Path)-1]
+	}
+	r.e.consider(&r.b, u, *it, "", "")
+	return r.put(ctx)
+}
+
+// Seeds lets seeds in, as the user wrote them: those that are given, and those that the file of roots has.
+func (r *Reentry) Seeds(ctx context.Context, seeds []weburl.URL) error {
+	if err := r.e.seed(seeds); err != nil {
+		return err
+	}
+	return r.e.roots.each(func(known root) error {
+		u, err := weburl.Parse(known.url)
+		if err != nil || !known.seed {
+			return err
+		}
+		r.e.addSeeds(&r.b, []weburl.URL{r.e.admitSeed(u)})
+		return r.put(ctx)
+	})
+}
+
+// Root makes a URL one of the crawl's roots, if it is none yet. A seed is let in, too.
+func (r *Reentry) Root(ctx context.Context, it *frontier.Item) error {
+	u, err := weburl.Parse(it.URL)
+	if err != nil || u.Host() == "" {
+		return nil //nolint:nilerr // it is none that was fetched
+	}
+	r.e.admit(u, it.Kind == page.Seed && r.e.asWritten())
+	if err := r.e.committer.within(func() error { return r.e.addRoot(it) }); err != nil {
+		return err
+	}
+	if it.Kind == page.Seed {
+		r.e.addSeeds(&r.b, []weburl.URL{u})
+	}
+	return r.put(ctx)
+}
+
+const reenterStep = 200 // batches between two commits
+
+func (r *Reentry) put(ctx context.Context) error {
+	if err := r.e.take(&r.b, nil, nil); err != nil {
+		return err
+	}
+	r.b.reset()
+	if r.n++; r.n%reenterStep > 0 {
+		return nil
+	}
+	if err := errors.Join(ctx.Err(), r.e.committer.commit()); err != nil {
+		return err
+	}
+	if r.e.full() || r.e.committer.written() > 64<<20 {
+		return r.e.checkpoint(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+package crawl
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"kumo/internal/page"
+	"kumo/internal/vfs"
+)
+
+// SalvageAsides returns what the file of set-aside URLs of the crawl in dir has up to where it is no longer as it was written.
+func SalvageAsides(disk vfs.FS, dir string) (all []page.Skip, err error) {
+	name := filepath.Join(dir, asidesName)
+	if _, err := disk.Size(name); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	_ = readAsides(disk, name, 0, func(s page.Skip, _ int64) error { // what ends it is where it ends
+		all = append(all, s)
+		return nil
+	})
+	return all, nil
+}
+
+// WriteAsides makes the file of set-aside URLs of the crawl in dir.
+func WriteAsides(disk vfs.FS, dir string, all []page.Skip) error {
+	a, err := OpenAsides(disk, dir, nil)
+	if err != nil {
+		return err
+	}
+	if err = a.add(all); err == nil {
+		_, err = a.Mark()
+	}
+	return errors.Join(err, a.Sync(), a.Close())
+}

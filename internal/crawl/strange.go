@@ -1,0 +1,42 @@
+package crawl
+
+import (
+	"kumo/internal/frontier"
+	"kumo/internal/weburl"
+)
+
+// What nobody can fetch does not enter the crawl: consider lets no link in that is not http or https with a host, and the frontier refuses
+// what comes by other ways. An earlier version was not so strict; what it has left is dropped, and counted, wherever it comes from.
+
+// isStrange reports whether what an entry of the journal says to wait is none to be fetched at that host, and counts it.
+func (s *State) isStrange(host, url string) bool {
+	if frontier.Belongs(host, url) {
+		return false
+	}
+	if !s.behind {
+		s.refused++
+	}
+	return true
+}
+
+// isCanonical reports whether a URL is one of a host, in its one form.
+func isCanonical(host, url string) bool {
+	u, err := weburl.Parse(url)
+	return err == nil && u.Web() && u.Host() == host && u.String() == url
+}
+
+// Refused is how many URLs waited, in this run or at its beginning, and were dropped because nobody can fetch them.
+func (e *Engine) Refused() int { return e.refused + e.frontier.Refused() }
+
+// dropStrange takes links out of a batch from elsewhere that nobody can fetch. They count as taken in: their finder is to send them no more.
+func (b *batch) dropStrange() {
+	kept := 0
+	for i := range b.cands {
+		if c := &b.cands[i]; frontier.Belongs(c.host, c.item.URL) {
+			b.cands[kept], b.urls[kept] = *c, b.urls[i]
+			kept++
+		}
+	}
+	clear(b.cands[kept:])
+	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+}

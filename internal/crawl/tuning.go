@@ -1,0 +1,26 @@
+package crawl
+
+import (
+	"kumo/internal/frontier"
+	"kumo/internal/robots"
+)
+
+// Tuning is what can be other at any time of how a crawl goes.
+type Tuning struct {
+	frontier.Delays
+	Tries int // 0: as by default
+}
+
+// Tune has the crawl go otherwise from now on. What robots.txt files ask for is asked of the frontier again, which may have obeyed less of it.
+func (e *Engine) Tune(t Tuning) {
+	e.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
+	e.frontier.SetDelays(t.Delays)
+	e.rules.Each(func(origin string, r *robots.Rules) {
+		host := hostOf(origin)
+		if delay, asked := r.Delay(); asked && e.frontier.Has(host) {
+			e.frontier.SetDelay(host, delay)
+		}
+	})
+}
+
+func (e *Engine) mostTries() int { return int(e.tries.Load()) }

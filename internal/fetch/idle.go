@@ -1,0 +1,89 @@
+package fetch
+
+import "net/netip"
+
+// Idle connections are in up to three lists at once, each from the one that has been idle longest to the newest.
+const (
+	ofAll = iota
+	ofDomain
+	ofAddr
+	idleLists
+)
+
+// maxIdlePer bounds the idle connections to all hosts of one registered domain, and to one server's address: made-up subdomains of one
+// domain, as many as somebody likes, take no more.
+const maxIdlePer = 256
+
+// An idleList is a list of idle connections.
+type idleList struct {
+	which          int
+	oldest, newest *conn
+	n              int
+}
+
+// neighbours are those of a connection in one list.
+type neighbours struct{ prev, next *conn }
+
+func (l *idleList) push(c *conn) {
+	at := &c.in[l.which]
+	*at = neighbours{prev: l.newest}
+	if l.newest != nil {
+		l.newest.in[l.which].next = c
+	} else {
+		l.oldest = c
+	}
+	l.newest = c
+	l.n++
+}
+
+func (l *idleList) remove(c *conn) {
+	at := &c.in[l.which]
+	if at.prev != nil {
+		at.prev.in[l.which].next = at.next
+	} else {
+		l.oldest = at.next
+	}
+	if at.next != nil {
+		at.next.in[l.which].prev = at.prev
+	} else {
+		l.newest = at.prev
+	}
+	*at = neighbours{}
+	l.n--
+}
+
+// crowds are the idle connections of each registered domain, or server's address.
+type crowds[K comparable] struct {
+	which int
+	of    map[K]*idleList
+	spare *idleList // an empty one, so that a host's only connection costs no allocation
+}
+
+func newCrowds[K comparable](which int) crowds[K] {
+	return crowds[K]{which: which, of: make(map[K]*idleList)}
+}
+
+// add adds a connection, and returns its list.
+func (cs *crowds[K]) add(k K, c *conn) *idleList {
+	l := cs.of[k]
+	if l == nil {
+		if l = cs.spare; l == nil {
+			l = &idleList{which: cs.which}
+		}
+		cs.spare = nil
+		cs.of[k] = l
+	}
+	l.push(c)
+	return l
+}
+
+func (cs *crowds[K]) remove(k K, c *conn) {
+	l := cs.of[k]
+	if l.remove(c); l.n == 0 {
+		delete(cs.of, k)
+		cs.spare = l
+	}
+}
+
+// server is the address by which a connection is counted.
+func (c *conn) server() netip.Addr { return c.wire.addr.Addr() }

@@ -1,0 +1,42 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1"
+	"encoding/base32"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// BodyDigest is the SHA-1 of the answer's body without its chunks, by which a crawl tells what is the same; zero if it does not follow
+// from the record. WARC-Payload-Digest is that of the body as it lies in the record, chunks and all.
+func (r *Record) BodyDigest() (sum [sha1.Size]byte) {
+	kind := r.Fields["WARC-Type"]
+	answer, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(r.Block)), nil)
+	if err == nil {
+		defer answer.Body.Close()
+	}
+	switch {
+	case kind == "revisit" && len(r.Block) == 0, err != nil && kind != "resource":
+		return sum
+	case err != nil || len(answer.TransferEncoding) == 0:
+		return parseSHA1(r.Fields["WARC-Payload-Digest"])
+	case kind == "revisit":
+		return sum
+	}
+	h := sha1.New()
+	if _, err := io.Copy(h, answer.Body); err != nil {
+		return sum // kumo reads chunks that are not quite right, too
+	}
+	return [sha1.Size]byte(h.Sum(nil))
+}
+
+func parseSHA1(text string) (sum [sha1.Size]byte) {
+	b, err := base32.StdEncoding.DecodeString(strings.TrimPrefix(text, "sha1:"))
+	if err == nil && len(b) == len(sum) {
+		copy(sum[:], b)
+	}
+	return sum
+}

@@ -1,0 +1,129 @@
+package vfs
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// TestScratchKeepsStretchesApart writes and frees stretches at random, several at once, and reads each back.
+func TestScratchKeepsStretchesApart(t *testing.T) {
+	s := NewScratch(t.TempDir(), nil, 0)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	var all sync.WaitGroup
+	for g := range uint64(4) {
+		all.Go(func() {
+			dice := rand.New(rand.NewPCG(seed, g))
+			for range 40 {
+				st, want := s.New(), []byte(nil)
+				for range dice.IntN(8) {
+					part := bytes.Repeat([]byte{byte(dice.Uint32())}, dice.IntN(2*scratchBlock))
+					if n, err := st.Write(part); n != len(part) || err != nil {
+						t.Errorf("wrote %d of %d: %v", n, len(part), err)
+						return
+					}
+					want = append(want, part...)
+				}
+				got, err := io.ReadAll(io.NewSectionReader(st, 0, st.Len()))
+				if err != nil || !bytes.Equal(got, want) {
+					t.Errorf("read %d bytes of %d: %v", len(got), len(want), err)
+				}
+				st.Free()
+			}
+		})
+	}
+	all.Wait()
+	if s.Used() != 0 || s.next != 0 {
+		t.Errorf("%d bytes in use, file of %d blocks, when nobody has any", s.Used(), s.next)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestScratchLeavesNoFile looks for a file behind a process that is killed.
+func TestScratchLeavesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	s := NewScratch(dir, nil, 0)
+	if _, err := s.New().Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) > 0 && os.PathSeparator == '/' {
+		t.Errorf("%s has a name", names[0])
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if names, _ = os.ReadDir(dir); len(names) > 0 {
+		t.Errorf("%s is left", names[0])
+	}
+}
+
+// TestScratchLeavesRoom stops growing before the disk is full, and goes on in what was freed.
+func TestScratchLeavesRoom(t *testing.T) {
+	left := uint64(3 * scratchStep * scratchBlock)
+	s := NewScratch(t.TempDir(), func() (uint64, error) { return left, nil }, 2*scratchStep*scratchBlock)
+	first, piece := s.New(), make([]byte, scratchStep*scratchBlock)
+	if _, err := first.Write(piece); err != nil {
+		t.Fatal(err)
+	}
+	left -= uint64(len(piece))
+	second := s.New()
+	if n, err := second.Write(piece); n != 0 || !errors.Is(err, ErrNoRoom) {
+		t.Fatalf("wrote %d bytes, %v", n, err)
+	}
+	first.Free()
+	left += uint64(len(piece))
+	if n, err := second.Write(piece); n != len(piece) || err != nil {
+		t.Fatalf("wrote %d bytes, %v", n, err)
+	}
+}
+
+// A tornFile takes only part of a write, once.
+type tornFile struct {
+	scratchFile
+	torn bool
+}
+
+func (f *tornFile) WriteAt(p []byte, off int64) (int, error) {
+	if f.torn {
+		return f.scratchFile.WriteAt(p, off)
+	}
+	f.torn = true
+	n, _ := f.scratchFile.WriteAt(p[:len(p)/3], off)
+	return n, syscall.ENOSPC
+}
+
+// TestScratchGoesOnAfterATornWrite writes the rest when there is room again.
+func TestScratchGoesOnAfterATornWrite(t *testing.T) {
+	s := NewScratch(t.TempDir(), nil, 0)
+	s.open = func(dir string) (scratchFile, error) {
+		f, err := openScratch(dir)
+		return &tornFile{scratchFile: f}, err
+	}
+	st, want := s.New(), bytes.Repeat([]byte("abcdefg"), 50_000)
+	n, err := st.Write(want)
+	if !IsFull(err) || int64(n) != st.Len() {
+		t.Fatalf("wrote %d bytes of %d, %v", n, st.Len(), err)
+	}
+	if _, err := st.Write(want[n:]); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(io.NewSectionReader(st, 0, st.Len()))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("read %d bytes of %d: %v", len(got), len(want), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,30 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+)
+
+// A copy of config.yaml lies in the folder state, with a checksum behind it, so that settings that were damaged can be put back.
+
+const keptMark = "# crc32c "
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (f *folder) keepSettings(text []byte) error {
+	return f.replace(filepath.Join("state", settingsName), fmt.Appendf(bytes.Clone(text), "%s%08x\n", keptMark, crc32.Checksum(text, castagnoli)))
+}
+
+// keptSettings reads the copy; false if it is not as it was written.
+func keptSettings(name string) ([]byte, bool) {
+	all, err := os.ReadFile(name)
+	i := bytes.LastIndex(all, []byte(keptMark))
+	if err != nil || i < 0 {
+		return nil, false
+	}
+	text := all[:i]
+	return text, string(all[i:]) == fmt.Sprintf("%s%08x\n", keptMark, crc32.Checksum(text, castagnoli))
+}

@@ -1,0 +1,154 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"kumo/internal/weburl"
+)
+
+var (
+	schemeLike = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:(//|[^0-9/])`)
+	localLike  = regexp.MustCompile(`^(localhost|[0-9.]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/|$)`)
+)
+
+// ParseURL reads one URL as a user types it.
+func ParseURL(raw string) (weburl.URL, error) {
+	u, err := parseURL(raw)
+	if err != nil {
+		return u, badJob("URL %q: %w", raw, err)
+	}
+	return u, nil
+}
+
+// parseURL reads a URL as a user types it: what has no scheme gets one.
+func parseURL(s string) (weburl.URL, error) {
+	switch {
+	case strings.HasPrefix(s, "https://"), strings.HasPrefix(s, "http://"), schemeLike.MatchString(s):
+	case localLike.MatchString(s):
+		s = "http://" + s // few have a certificate for an address
+	default:
+		s = "https://" + s
+	}
+	u, err := weburl.Parse(s)
+	if err != nil {
+		return u, reasonOf(err)
+	}
+	switch {
+	case u.Scheme() != "http" && u.Scheme() != "https":
+		return u, fmt.Errorf("kumo crawls http and https, not %s", u.Scheme())
+	case u.HasUser():
+		return u, errors.New("a name or password in a URL ends up in logs: give them with --user and --password")
+	}
+	return u.Canonical(), nil
+}
+
+// reasonOf is what is wrong with a URL, without the URL itself.
+func reasonOf(err error) error {
+	if e, ok := errors.AsType[*weburl.Error](err); ok {
+		return e.Reason
+	}
+	return err
+}
+
+// parseSeed reads a seed. A browser, and so parseURL, makes a URL of nearly everything, where "1,http://example.com/" is a page of the host
+// "1,http": what is plainly no URL is refused here, with what to do about it.
+func parseSeed(s string) (weburl.URL, error) {
+	if err := checkSeed(s); err != nil {
+		return weburl.URL{}, err
+	}
+	u, err := parseURL(s)
+	if err != nil {
+		return u, err
+	}
+	return u, checkHost(u.Hostname())
+}
+
+// checkSeed says what is wrong with how a seed is written.
+func checkSeed(s string) error {
+	if isPlain(s) {
+		return nil
+	}
+	first, _ := utf8.DecodeRuneInString(s)
+	switch {
+	case len(s) > weburl.MaxLength:
+		return weburl.ErrTooLong
+	case !utf8.ValidString(s):
+		return errors.New("it is not UTF-8")
+	case strings.ContainsAny("\"'`“”‘’«»<", string(first)):
+		return errors.New("it is in quotes or brackets: write the URL alone")
+	case first == '/' && !strings.HasPrefix(s, "//"):
+		return errors.New("it has no host: write the whole URL, https://HOST" + s[:min(len(s), 40)])
+	case first == '?', first == '#', first == '.':
+		return errors.New("it has no host: write the whole URL, https://HOST/PATH")
+	}
+	for i, r := range s {
+		switch {
+		case r == ' ' || r == '\t':
+			if strings.Contains(s[i:], "://") {
+				return errors.New("more than one URL: write one a line")
+			}
+			return errors.New("a space in it: what follows the URL is a comment only behind a #; a space that belongs to the URL is written %20")
+		case unicode.IsControl(r):
+			return errors.New("a control character in it: is this a text file?")
+		}
+	}
+	if before, _, ok := strings.Cut(s, "://"); ok && strings.ContainsAny(before, ",;|") {
+		return errors.New("a table's line: write the URL alone")
+	}
+	if isWord(s) {
+		return fmt.Errorf("a word without a dot: for a host of this name write https://%s/", s)
+	}
+	return nil
+}
+
+// isPlain reports whether a seed is written as most are, so that there is nothing to find.
+func isPlain(s string) bool {
+	if !strings.HasPrefix(s, "http") || !strings.Contains(s[:min(len(s), len("https://"))], "://") || len(s) > weburl.MaxLength {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// isWord reports whether what has neither scheme nor path is no host's name either, but for localhost.
+func isWord(s string) bool { return !strings.ContainsAny(s, ".:/[") && s != "localhost" }
+
+// checkHost refuses names that the URL standard lets pass, but no host has.
+func checkHost(name string) error {
+	if strings.HasPrefix(name, "[") {
+		return nil
+	}
+	bad := strings.IndexFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_')
+	})
+	switch {
+	case bad >= 0:
+		return fmt.Errorf("the host would be %q, and no host's name has %q in it", name, name[bad:bad+1])
+	case strings.Contains(name, "..") || name[0] == '.':
+		return fmt.Errorf("the host would be %q, which has an empty part", name)
+	}
+	return nil
+}
+
+// seedOf is what a line of a file of seeds says: without the comment, which is all behind a # that stands at its beginning or behind a space.
+func seedOf(line string) string {
+	line = strings.TrimSpace(line)
+	if strings.IndexByte(line, '#') < 0 {
+		return line
+	}
+	for i := 0; i < len(line); i++ {
+		if line[i] == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t') {
+			return strings.TrimRight(line[:i], " \t")
+		}
+	}
+	return line
+}
