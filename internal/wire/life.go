@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/bus"
@@ -36,6 +37,7 @@ type life struct {
 	waiter  waiter
 
 	was      bool                // an earlier process was a member, or about to be one
+	joined   atomic.Bool         // so is this one
 	settings map[string][]string // of the crawl's record that this node goes by
 
 	mu   sync.Mutex // guards below
@@ -77,6 +79,7 @@ func (n *ClusterNode) open(ctx context.Context) (_ *life, err error) {
 		return nil, badJob("%s has a crawl of one node alone, which cannot become a part of another: name another folder", job.Dir)
 	}
 	if l.was = l.id.Joined; l.was {
+		l.joined.Store(true)
 		n.home.kept.Store(true)
 	}
 	joined, err := n.join(l.id.Node())
@@ -201,7 +204,7 @@ func compare(a, b string) int {
 
 // stillIn returns node.ErrLost if the node was a member, and is none any more.
 func (l *life) stillIn(ctx context.Context) error {
-	if !l.id.Joined {
+	if !l.joined.Load() {
 		return nil
 	}
 	e, err := l.bus.Get(ctx, member.TableKey)
@@ -291,8 +294,10 @@ func (l *life) join(p *crawl.Parts) {
 
 func (l *life) enter() error {
 	l.n.home.kept.Store(true)
-	l.id.Joined = true
-	return l.id.Save(l.n.disk, l.crawl.folder.path("state"))
+	l.joined.Store(true)
+	id := l.id // which others read
+	id.Joined = true
+	return id.Save(l.n.disk, l.crawl.folder.path("state"))
 }
 
 // run is the node's life.
@@ -436,7 +441,7 @@ func (l *life) close() error {
 
 // dropLease takes back the lease of a node that has not become a member: nobody waits for its end, but people would see a node that comes.
 func (l *life) dropLease() {
-	if l.id.Joined || l.id.Name == "" {
+	if l.joined.Load() || l.id.Name == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), goneWait)
