@@ -12,12 +12,13 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
 )
 
 // ErrLimit is what Run returns when a limit was reached and URLs still wait.
-var ErrLimit = crawl.ErrLimit
+var ErrLimit = policy.ErrLimit
 
 // A Page is one URL that was answered.
 type Page struct {
@@ -220,7 +221,7 @@ func IgnoreRobots() Option { return func(c *Crawler) { c.job.Crawl.IgnoreRobots 
 // Ignore does not obey what pages ask of robots: "nofollow", "rel-nofollow", "noindex", "noarchive", "unavailable-after"; or "all".
 func Ignore(directives ...string) Option {
 	return func(c *Crawler) {
-		d, err := crawl.ParseDirectives(directives)
+		d, err := policy.ParseDirectives(directives)
 		c.job.Crawl.Ignore, c.err = c.job.Crawl.Ignore|d, errors.Join(c.err, err)
 	}
 }
@@ -229,7 +230,7 @@ func Ignore(directives ...string) Option {
 // none ("guess"), or none ("ignore").
 func Sitemaps(which string) Option {
 	return func(c *Crawler) {
-		s, err := crawl.ParseSitemaps(which)
+		s, err := policy.ParseSitemaps(which)
 		c.job.Crawl.Sitemaps, c.err = s, errors.Join(c.err, err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/crawl"
 	"kumo/internal/fetch"
+	"kumo/internal/policy"
 	"kumo/internal/wire"
 )
 
@@ -76,8 +76,8 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.exclude, "exclude", nil, "never fetch URLs that match `REGEX` (repeatable)")
 	f.Var(&rules{&j.Crawl.Canon}, "canon", "also drop from URLs: tracking, session (parameters), index (pages), www; sort (the query); or none")
 	f.BoolVar(&j.Crawl.Embeds, "embeds", false, "fetch images, scripts and other parts of pages, too")
-	o.sitemaps = crawl.SitemapsNamed.String()
-	f.Var(choice{&o.sitemaps, crawl.SitemapsNames()}, "sitemaps", "read the sitemaps that robots.txt names; guess: and /sitemap.xml where it names none")
+	o.sitemaps = policy.SitemapsNamed.String()
+	f.Var(choice{&o.sitemaps, policy.SitemapsNames()}, "sitemaps", "read the sitemaps that robots.txt names; guess: and /sitemap.xml where it names none")
 	f.BoolVar(&j.ScriptPaths, "script-paths", false, "follow what looks like a path in scripts, too")
 	f.StringVar(&j.BlockFile, "block-file", "", "never fetch what `FILE` names: a host or a /regex/ a line; read again when it changes")
 	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages of all runs together, whatever their status (0: no limit)")
@@ -171,11 +171,11 @@ func (o *options) finish() (err error) {
 		return err
 	}
 	j.Crawl.IgnoreRobots = o.robots == "ignore"
-	if j.Crawl.Ignore, err = crawl.ParseDirectives(o.ignore); err != nil {
+	if j.Crawl.Ignore, err = policy.ParseDirectives(o.ignore); err != nil {
 		return usagef("--ignore: %v", err)
 	}
 	o.ignore = j.Crawl.Ignore.Names() // in one order, to be compared with what was saved
-	if j.Crawl.Sitemaps, err = crawl.ParseSitemaps(o.sitemaps); err != nil {
+	if j.Crawl.Sitemaps, err = policy.ParseSitemaps(o.sitemaps); err != nil {
 		return usagef("--sitemaps: %v", err)
 	}
 	j.Crawl.MinFree = uint64(o.minFree)
@@ -233,9 +233,9 @@ func parseDepth(s string) (int, error) {
 	return n, nil
 }
 
-func parseRecrawl(intervals []string, due bool) (r crawl.Recrawl, err error) {
+func parseRecrawl(intervals []string, due bool) (r policy.Recrawl, err error) {
 	for _, text := range intervals {
-		i, err := crawl.ParseInterval(text)
+		i, err := policy.ParseInterval(text)
 		if err != nil {
 			return r, usagef("--recrawl: %v", err)
 		}
@@ -243,7 +243,7 @@ func parseRecrawl(intervals []string, due bool) (r crawl.Recrawl, err error) {
 	}
 	r.Keep = len(intervals) > 0 && !due
 	if due && len(intervals) == 0 {
-		r.Intervals = []crawl.Interval{crawl.DefaultInterval()}
+		r.Intervals = []policy.Interval{policy.DefaultInterval()}
 	}
 	return r, nil
 }

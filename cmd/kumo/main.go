@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kumo/internal/crawl"
+	"kumo/internal/policy"
 	"kumo/internal/vfs"
 	"kumo/internal/wire"
 )
@@ -137,7 +138,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, crawl.ErrLimit):
+	case errors.Is(err, policy.ErrLimit):
 		return exitLimit
 	case vfs.IsFull(err):
 		return exitDiskFull
@@ -151,7 +152,7 @@ func exitCode(err error) int {
 
 // quietEnd reports whether an error needs no word, because the report has said it.
 func quietEnd(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, crawl.ErrLimit)
+	return errors.Is(err, context.Canceled) || errors.Is(err, policy.ErrLimit)
 }
 
 func isUsage(err error) bool {

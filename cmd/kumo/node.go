@@ -19,6 +19,7 @@ import (
 	"kumo/internal/crawl"
 	"kumo/internal/frontier"
 	"kumo/internal/node"
+	"kumo/internal/policy"
 	"kumo/internal/progress"
 	"kumo/internal/stats"
 	"kumo/internal/web"
@@ -328,7 +329,7 @@ func (n *noder) ended(err error, show *show) error {
 	switch {
 	case err == nil:
 		show.log.Info("the crawl is done")
-	case errors.Is(err, crawl.ErrLimit):
+	case errors.Is(err, policy.ErrLimit):
 		show.log.Info("the crawl has the pages it was to have: the same command, and kumo start with a higher --limit, go on")
 	case errors.Is(err, node.ErrStopped):
 		show.log.Info("stopped: the same command, and kumo start, go on")

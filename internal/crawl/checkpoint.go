@@ -185,7 +185,7 @@ func (e *Engine) release(decided []seen.Decided) error {
 			}
 			if decided[i].News == seen.Fresh {
 				e.sort(&b, &c, c.item.Path)
-			} else if c.rule == "" {
+			} else if c.Rule == "" {
 				b.entries.nearer(c.item.URL, c.item.Depth)
 			}
 		}

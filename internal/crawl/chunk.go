@@ -294,9 +294,12 @@ func (p *parcel) weigh(d *decoder, size int) {
 	}
 }
 
+// maxDelay is the longest delay between requests to a host that a chunk may have.
+const maxDelay = 365 * 24 * time.Hour
+
 func (d *decoder) millis() time.Duration {
 	ms := d.int()
-	if ms < 0 || ms > int64(longest/time.Millisecond) {
+	if ms < 0 || ms > int64(maxDelay/time.Millisecond) {
 		d.err = errChunk
 		return 0
 	}

@@ -11,6 +11,7 @@ import (
 	"kumo/internal/journal"
 	"kumo/internal/member"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
@@ -26,12 +27,12 @@ type Config struct {
 	Include      []*regexp.Regexp // a URL must match one of these, if there are any; seeds need not
 	Exclude      []*regexp.Regexp // and none of these
 	IgnoreRobots bool
-	Ignore       Directives // that pages have, and that are not obeyed
-	Sitemaps     Sitemaps   // which are read
-	MaxSitemap   int64      // bytes of a sitemap's body, as transferred; 50 MiB
-	Tries        int        // visits that a URL gets before it has failed; 3
-	MaxRedirects int        // in a row; 10
-	PagesPerHost int64      // 0: without limit
+	Ignore       policy.Directives // that pages have, and that are not obeyed
+	Sitemaps     policy.Sitemaps   // which are read
+	MaxSitemap   int64             // bytes of a sitemap's body, as transferred; 50 MiB
+	Tries        int               // visits that a URL gets before it has failed; 3
+	MaxRedirects int               // in a row; 10
+	PagesPerHost int64             // 0: without limit
 
 	Patience   time.Duration // how long a host that has answered may be out of reach until it is given up; 2m, negative: no time
 	OutageWait time.Duration // how long the crawl waits when it is cut off from the web; then Run ends with ErrCutOff. 0: without end
@@ -40,7 +41,7 @@ type Config struct {
 	Bytes int64         // stop after so many bytes over the wire
 	Time  time.Duration // stop after so long
 
-	Recrawl Recrawl // needs a URL database
+	Recrawl policy.Recrawl // needs a URL database
 
 	Rate       float64             // requests a second, all hosts together; 0: without limit
 	Grace      time.Duration       // how long requests under way may go on after a stop; 5s
@@ -126,7 +127,7 @@ type Parts struct {
 	NoSecrets bool     // the Fetcher has nothing that is for the seeds' servers alone
 	Robots    *robots.Cache
 	Scope     *weburl.Scope
-	Block     *BlockList // may be nil
+	Block     *policy.BlockList // may be nil
 	Fetcher   Fetcher
 	NewParser func(room int64) Parser                                  // which reads up to so much of a body, and has room for as much of its links
 	Text      func(*page.Response, *page.Page) (*page.MainText, error) // gives a page's main text; nil if nobody asked for texts

@@ -5,6 +5,7 @@ import (
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/seen"
 	"kumo/internal/weburl"
 )
@@ -37,7 +38,7 @@ type batch struct {
 type candidate struct {
 	host string
 	item frontier.Item
-	verdict
+	policy.Verdict
 }
 
 // maxKept is how many links a batch may have that keeps its room for the next.
@@ -68,20 +69,20 @@ func (b *batch) pathOf(c *candidate) string {
 
 // addLinks takes the links of it in.
 func (e *Engine) addLinks(b *batch, it *frontier.Item, pg *page.Page) {
-	asks := e.asks(&pg.Robots)
+	asks := e.cfg.Ignore.Links(&pg.Robots)
 	for i := range pg.Links {
 		l := &pg.Links[i]
 		u, err := weburl.Parse(l.URL)
-		if err != nil || e.cfg.Sitemaps == SitemapsIgnored && (l.Kind == page.Sitemap || l.Kind == page.Listed) {
+		if err != nil || e.cfg.Sitemaps == policy.SitemapsIgnored && (l.Kind == page.Sitemap || l.Kind == page.Listed) {
 			continue // the parser has counted what is unusable
 		}
 		u = e.rewritten(it, l.Kind, u)
 		c := child(it, l)
 		c.URL = u.String() // the link itself stays as the page has it
 		if c.Kind == page.Redirect && c.Root {
-			e.scope.AddSeed(u) // a seed that redirects takes its target into scope
+			e.rules.Scope.AddSeed(u) // a seed that redirects takes its target into scope
 		}
-		rule, why := "nofollow", asks.nofollow(l)
+		rule, why := "nofollow", asks.NoFollow(l)
 		if l.Kind == page.Sitemap && strings.Count(it.Path, "M") >= maxNested {
 			rule, why = "sitemap", "an index in an index in an index"
 		}
@@ -117,16 +118,16 @@ func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item, rule, why st
 	if !u.Web() {
 		return // mailto:, data: and the like are nobody's to fetch
 	}
-	v := e.judge(u, &it)
-	if v.rule == "" && why != "" {
-		v = aside(rule, why)
+	v := e.rules.Judge(u, linkTo(&it))
+	if v.Rule == "" && why != "" {
+		v = policy.Defer(rule, why)
 	}
-	if v.off {
+	if v.OffHost {
 		b.offs = append(b.offs, e.intern(u.Host()))
 		return
 	}
-	b.cands = append(b.cands, candidate{host: u.Host(), item: it, verdict: v})
-	b.urls = append(b.urls, seen.URL{URL: it.URL, Depth: it.Depth, State: v.state()})
+	b.cands = append(b.cands, candidate{host: u.Host(), item: it, Verdict: v})
+	b.urls = append(b.urls, seen.URL{URL: it.URL, Depth: it.Depth, State: stateFor(v)})
 }
 
 // offer asks seen which candidates are news, and sorts those. It is called within the committer's gate, so that what seen has taken is
@@ -137,7 +138,7 @@ func (e *Engine) offer(b *batch) {
 	for i, news := range b.news {
 		c := &b.cands[i]
 		switch {
-		case news == seen.Nearer && c.rule == "" && e.cfg.Depth >= 0:
+		case news == seen.Nearer && c.Rule == "" && e.cfg.Depth >= 0:
 			b.entries.nearer(c.item.URL, c.item.Depth)
 		case news == seen.Fresh:
 			c.item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
@@ -152,7 +153,7 @@ func (e *Engine) offer(b *batch) {
 // sort sorts a candidate that is news, by its verdict.
 func (e *Engine) sort(b *batch, c *candidate, path string) {
 	c.host = e.intern(c.host)
-	if c.rule != "" {
+	if c.Rule != "" {
 		e.leaveOut(b, c)
 		return
 	}
@@ -186,8 +187,8 @@ func (e *Engine) addPayloads(b *batch) {
 
 func (e *Engine) leaveOut(b *batch, c *candidate) {
 	s := page.Skip{URL: c.item.URL, Host: c.host, From: c.item.From, Depth: int(c.item.Depth), Time: e.cfg.Now(),
-		Rule: c.rule, Why: c.why}
-	if c.soft {
+		Rule: c.Rule, Why: c.Why}
+	if c.Deferred {
 		b.entries.skip(entryAside, &s)
 		b.asides = append(b.asides, s)
 		return
@@ -214,11 +215,11 @@ func (e *Engine) path(parent string, k page.Kind) string {
 func (e *Engine) intern(s string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if kept, ok := e.shared.get(s); ok {
+	if kept, ok := e.shared.Get(s); ok {
 		return kept
 	}
 	s = strings.Clone(s)
-	e.shared.put(s, s)
+	e.shared.Put(s, s)
 	return s
 }
 

@@ -30,7 +30,7 @@ const (
 
 // keepDue hands what is due to the frontier: once, or again and again until the context ends.
 func (e *Engine) keepDue(ctx context.Context) error {
-	if e.db == nil || !e.cfg.Recrawl.on() || !e.fed.scoped(ctx) {
+	if e.db == nil || !e.cfg.Recrawl.On() || !e.fed.scoped(ctx) {
 		return nil
 	}
 	for {
@@ -57,7 +57,7 @@ func (e *Engine) keepDue(ctx context.Context) error {
 
 // awaitDue waits, when nothing else waits, until something is due. It returns false when nothing will be.
 func (e *Engine) awaitDue(handing context.Context) bool {
-	if e.db == nil || !e.cfg.Recrawl.on() || e.cfg.Stay {
+	if e.db == nil || !e.cfg.Recrawl.On() || e.cfg.Stay {
 		return false
 	}
 	e.mu.Lock()
@@ -79,12 +79,12 @@ func (e *Engine) awaitDue(handing context.Context) bool {
 // requeue takes what is due, and what the crawl's rules still let in, into the frontier. It returns when the next is due.
 func (e *Engine) requeue(ctx context.Context) (next time.Time, err error) {
 	now, r := e.cfg.Now(), &e.cfg.Recrawl
-	next = now.Add(r.soonest())
+	next = now.Add(r.ShortestWait())
 	like := func(m *seen.Meta) bool {
 		switch {
-		case m.Waits(), m.Due.Equal(never) && m.Missing >= mostMissing:
+		case m.Waits(), visitsOf(m).Retired():
 			return false
-		case m.Due.IsZero(), !m.Due.After(now), m.Due.Sub(m.Fetched) > r.tightest():
+		case m.Due.IsZero(), !m.Due.After(now), m.Due.Sub(m.Fetched) > r.LeastMax():
 			return true
 		}
 		next = earlier(next, m.Due)
@@ -101,7 +101,7 @@ func (e *Engine) requeue(ctx context.Context) (next time.Time, err error) {
 		if entry.Waits() {
 			continue
 		}
-		if due := r.of(entry.URL).due(&entry.Meta); due.After(now) {
+		if due := r.Of(entry.URL).Due(visitsOf(&entry.Meta)); due.After(now) {
 			next = earlier(next, due)
 		} else if err := again.add(&entry); err != nil {
 			return next, err
@@ -137,7 +137,7 @@ func (r *requeuing) add(entry *seen.Entry) error {
 	if it.Kind == page.Seed && !it.Root {
 		it.Kind = page.Anchor
 	}
-	if v := r.judgeURL(u, &it); v.rule != "" || v.off || r.tooDeep(it.Depth) {
+	if r.rules.JudgeURL(u, linkTo(&it)).Refused() || r.rules.TooDeep(it.Depth) {
 		return nil // a rule of today leaves it out
 	}
 	r.due = append(r.due, candidate{host: u.Host(), item: it})

@@ -16,10 +16,12 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
+	"kumo/internal/bounded"
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/member"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
@@ -37,9 +39,8 @@ type Engine struct {
 	shelf     *Shelf // what was given up with its origin: for the journal it waits
 	answers   *Answers
 	db        *seen.DB // seen, if that is on the disk
-	rules     *robots.Cache
-	scope     *weburl.Scope
-	block     *BlockList
+	rules     policy.Rules
+	robots    *robots.Cache
 	fetcher   Fetcher
 	office    *office
 	decoder   *fetch.Decoder
@@ -49,7 +50,7 @@ type Engine struct {
 	stats     *stats.Counter
 	listener  Listener
 	committer *committer
-	quota     *quota
+	quota     *policy.Quota
 	limiter   *rate.Limiter
 	archive   bool
 	schedule  schedule
@@ -90,14 +91,14 @@ type Engine struct {
 	mu        sync.Mutex      // guards all below
 	settled   map[string]bool // URLs whose end is journalled, and whose visit is not given back yet
 	told      map[string]bool // URLs of which an earlier run has said that their host could not be had
-	shared    *recent[string, string]
+	shared    *bounded.Recent[string, string]
 	offs      map[string]int64
-	sums      stats.Sums                // as the journal has them
-	listed    *recent[uint64, int32]    // how deep the visits were for which the sitemaps of origins were taken in
-	wanted    *recent[uint64, bool]     // origins whose robots.txt is on its way
-	idle      []*worker                 // between visits
-	visits    map[*worker]visiting      // under way, where hosts may be other nodes'
-	standings *recent[uint64, standing] // of origins that failed lately
+	sums      stats.Sums                        // as the journal has them
+	listed    *bounded.Recent[uint64, int32]    // how deep the visits were for which the sitemaps of origins were taken in
+	wanted    *bounded.Recent[uint64, bool]     // origins whose robots.txt is on its way
+	idle      []*worker                         // between visits
+	visits    map[*worker]visiting              // under way, where hosts may be other nodes'
+	standings *bounded.Recent[uint64, standing] // of origins that failed lately
 	lost      *losses
 	reach     Reach
 }
@@ -106,13 +107,15 @@ type Engine struct {
 func New(cfg Config, p Parts, s *State) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
-		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, answers: p.Answers, rules: p.Robots, scope: p.Scope, block: p.Block, fetcher: p.Fetcher,
+		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, answers: p.Answers, robots: p.Robots, fetcher: p.Fetcher,
+		rules: policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude, MaxDepth: cfg.Depth,
+			MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds},
 		trusted: weburl.NewSet(), office: newOffice(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
 		text: p.Text, stats: s.Stats, listener: p.Listener,
-		quota: newQuota(cfg, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), router: p.Router, newRoot: p.NewRoot, arrived: p.Arrived,
+		quota: policy.NewQuota(cfg.Pages, cfg.PagesPerHost, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), router: p.Router, newRoot: p.NewRoot, arrived: p.Arrived,
 		shelf: s.views.Shelf, settled: map[string]bool{}, told: s.toldOf, offs: map[string]int64{}, lost: newLosses(),
-		shared: newRecent[string, string](maxShared), wanted: newRecent[uint64, bool](maxWanted), listed: newRecent[uint64, int32](maxListed),
-		standings: newRecent[uint64, standing](maxStandings), salt: maphash.MakeSeed(),
+		shared: bounded.NewRecent[string, string](maxShared), wanted: bounded.NewRecent[uint64, bool](maxWanted), listed: bounded.NewRecent[uint64, int32](maxListed),
+		standings: bounded.NewRecent[uint64, standing](maxStandings), salt: maphash.MakeSeed(),
 	}
 	e.tries.Store(int64(cfg.Tries))
 	e.archive, e.schedule, e.ending = p.Archive, newSchedule(), make(chan struct{})
@@ -153,7 +156,7 @@ func (e *Engine) restore(s *State) error {
 	if err := e.recallRoots(); err != nil {
 		return err
 	}
-	e.rules.Each(func(origin string, r *robots.Rules) { // of hosts that no checkpoint knows
+	e.robots.Each(func(origin string, r *robots.Rules) { // of hosts that no checkpoint knows
 		if delay, asked := r.Delay(); asked {
 			e.frontier.SetDelay(hostOf(origin), delay)
 			e.frontier.Restore(hostOf(origin))
@@ -181,7 +184,7 @@ func (e *Engine) restore(s *State) error {
 
 // admit takes a root into scope. A seed, which the user named, is trusted and may be at a private address.
 func (e *Engine) admit(u weburl.URL, seed bool) {
-	e.scope.AddSeed(u)
+	e.rules.Scope.AddSeed(u)
 	if !seed {
 		return
 	}
@@ -196,7 +199,7 @@ func (e *Engine) admit(u weburl.URL, seed bool) {
 	}
 }
 
-// Run crawls from the seeds and from what waits until nothing waits, a limit is reached (an error that is ErrLimit) or the
+// Run crawls from the seeds and from what waits until nothing waits, a limit is reached (an error that is policy.ErrLimit) or the
 // context ends (its error). Requests under way may then go on for Config.Grace. All that was fetched is durable when it returns,
 // unless the error is another than those.
 func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error {
@@ -204,7 +207,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	defer stop(nil)
 	e.stop = stop
 	if e.cfg.Time > 0 {
-		t := time.AfterFunc(e.cfg.Time, func() { stop(limitErr("%v", e.cfg.Time)) })
+		t := time.AfterFunc(e.cfg.Time, func() { stop(policy.LimitReached(e.cfg.Time.String())) })
 		defer t.Stop()
 	}
 	defer e.committer.end()
@@ -245,7 +248,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 // end makes the last commit. It returns why the run stopped, nil when nothing waits.
 func (e *Engine) end(ctx, handing context.Context) error {
 	stopped := context.Cause(handing)
-	if errors.Is(stopped, ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.wavers() && e.fed.ended() {
+	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.wavers() && e.fed.ended() {
 		stopped = nil // the limit was just enough
 	}
 	if stopped == nil {
@@ -433,7 +436,7 @@ func (e *Engine) seed(seeds []weburl.URL) error {
 func (e *Engine) admitSeed(u weburl.URL) weburl.URL {
 	known := e.cfg.Canon.Apply(u)
 	e.admit(u, true)
-	e.scope.AddSeed(known) // without the trust: it may be another host than the user named
+	e.rules.Scope.AddSeed(known) // without the trust: it may be another host than the user named
 	return known
 }
 

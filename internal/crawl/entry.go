@@ -156,15 +156,15 @@ func (e *encoder) candidate(c *candidate, path string) {
 	e.int(int64(c.item.Kind))
 	e.int(int64(c.item.Redirects))
 	e.bool(c.item.Root)
-	e.string(c.rule)
-	e.string(c.why)
-	e.bool(c.soft)
+	e.string(c.Rule)
+	e.string(c.Why)
+	e.bool(c.Deferred)
 }
 
 func (d *decoder) candidate() candidate {
 	var c candidate
 	c.host, c.item = d.found()
-	c.rule, c.why, c.soft = d.string(), d.string(), d.bool()
+	c.Rule, c.Why, c.Deferred = d.string(), d.string(), d.bool()
 	return c
 }
 

@@ -68,12 +68,12 @@ func (e *Engine) explainRules(x *Explanation) {
 	if state, depth, err := e.seen.Look(it.URL); err == nil && state != seen.Unknown {
 		it.Depth = depth
 	}
-	v := e.judge(x.URL, &it)
-	x.Rule, x.Why, x.In = v.rule, v.why, v.rule == ""
+	v := e.rules.Judge(x.URL, linkTo(&it))
+	x.Rule, x.Why, x.In = v.Rule, v.Why, v.Rule == ""
 	if x.In {
-		x.Rule, x.Why = "scope", e.scope.Judge(x.URL).Rule
+		x.Rule, x.Why = "scope", e.rules.Scope.Judge(x.URL).Rule
 	}
-	if rules, known := e.rules.Get(x.URL.Origin()); known && !x.IgnoresRobots {
+	if rules, known := e.robots.Get(x.URL.Origin()); known && !x.IgnoresRobots {
 		x.RobotsKnown = true
 		x.Allowed, x.By = rules.Decide(x.URL.RequestURI())
 	}
@@ -111,6 +111,6 @@ func (e *Engine) explainSeen(x *Explanation) (err error) {
 	}
 	d := decoder{b: payload}
 	c := d.candidate()
-	x.Pending, x.Left = &c.item, c.rule
+	x.Pending, x.Left = &c.item, c.Rule
 	return d.err
 }

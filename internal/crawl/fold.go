@@ -196,7 +196,7 @@ func (s *State) news(all []seen.Decided, f func(host string, it frontier.Item)) 
 		if d.err != nil {
 			return fmt.Errorf("a decided URL: %w", d.err)
 		}
-		if all[i].News != seen.Fresh || c.rule != "" {
+		if all[i].News != seen.Fresh || c.Rule != "" {
 			continue
 		}
 		if hop := c.item.Kind.Hop(); hop != 0 && len(c.item.Path) < maxPath {

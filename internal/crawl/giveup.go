@@ -39,16 +39,16 @@ type standing struct {
 func (e *Engine) standingOf(origin string) standing {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s, _ := e.standings.get(e.hash(origin))
+	s, _ := e.standings.Get(e.hash(origin))
 	return s
 }
 
 // answered notes that an origin has answered. The engine's lock is held.
 func (e *Engine) answered(origin string) {
 	h := e.hash(origin)
-	was, known := e.standings.get(h)
+	was, known := e.standings.Get(h)
 	if fresh := (standing{answered: true}); !known || was != fresh {
-		e.standings.put(h, fresh)
+		e.standings.Put(h, fresh)
 	}
 	if !was.answered {
 		e.reach.Answered++
@@ -82,14 +82,14 @@ func (e *Engine) judgeOrigin(origin string, v *frontier.Visit, f fate) (lost, bo
 		e.answered(origin)
 		return lost{}, false
 	}
-	s, _ := e.standings.get(e.hash(origin))
+	s, _ := e.standings.Get(e.hash(origin))
 	if v.Started.UnixNano() > s.last {
 		s.count(f)
 		s.last = e.cfg.Now().UnixNano()
 		if s.since == 0 {
 			s.since = s.last
 		}
-		e.standings.put(e.hash(origin), s)
+		e.standings.Put(e.hash(origin), s)
 	}
 	switch {
 	case f.excused:
@@ -182,10 +182,10 @@ func (e *Engine) setLost(origin string, l lost) bool {
 	if l.failure != page.Private { // that is the crawl's own rule, and no host's doing
 		e.reach.GaveUp++
 	}
-	if s, _ := e.standings.get(e.hash(origin)); s.answered {
+	if s, _ := e.standings.Get(e.hash(origin)); s.answered {
 		e.reach.Fell++
 	}
-	e.standings.drop(e.hash(origin))
+	e.standings.Drop(e.hash(origin))
 	e.line.gone(e.hash(origin))
 	e.anyLost.Store(true)
 	return true

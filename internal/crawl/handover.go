@@ -183,7 +183,7 @@ func (e *Engine) countArrived(t member.Transfer, l *learnt, keeps bool) {
 		return
 	}
 	if keeps {
-		e.quota.before(l.host, e.newPages(l))
+		e.quota.AddEarlier(l.host, e.newPages(l))
 		return
 	}
 	if e.hand.met == nil {
@@ -194,7 +194,7 @@ func (e *Engine) countArrived(t member.Transfer, l *learnt, keeps bool) {
 	}
 	if k := e.hash(l.host); !e.hand.met[t][k] {
 		e.hand.met[t][k] = true
-		e.quota.reset(l.host)
+		e.quota.Reset(l.host)
 	}
 	n := int64(0)
 	for i := range l.entries {
@@ -202,16 +202,7 @@ func (e *Engine) countArrived(t member.Transfer, l *learnt, keeps bool) {
 			n++
 		}
 	}
-	e.quota.before(l.host, n)
-}
-
-// reset forgets the pages of a host.
-func (q *quota) reset(host string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.perHost > 0 {
-		q.byHost.set(host, 0)
-	}
+	e.quota.AddEarlier(l.host, n)
 }
 
 // Drop undoes what was taken of a transfer that did not come whole, durably.

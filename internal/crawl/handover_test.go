@@ -18,6 +18,7 @@ import (
 	"kumo/internal/journal/file"
 	"kumo/internal/member"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
@@ -806,8 +807,9 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	x := newTrade(t, 1, false)
 	e := x.nodes[0].e
 	e.cfg.PagesPerHost = 5
-	e.quota = newQuota(e.cfg, 0)
-	e.quota.before("h.test", 2)
+	e.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
+	e.quota.AddEarlier("h.test", 2)
+	e.quota.SetComplete()
 	pack := testPacker(t)
 	for _, origin := range []string{"http://h.test", "https://h.test"} {
 		pack.known(origin, clock{})
@@ -822,7 +824,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	if err := e.Take(t.Context(), member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
 		t.Fatal(err)
 	}
-	if n := e.quota.byHost.get("h.test"); n != 4 {
+	if n, _ := e.quota.OfHost("h.test"); n != 4 {
 		t.Errorf("%d pages", n)
 	}
 	pack.known("http://h.test", clock{}) // now it is held here: what is news is added
@@ -832,7 +834,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	if err := e.Take(t.Context(), member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
 		t.Fatal(err)
 	}
-	if n := e.quota.byHost.get("h.test"); n != 5 {
+	if n, _ := e.quota.OfHost("h.test"); n != 5 {
 		t.Errorf("%d pages, with one more", n)
 	}
 }

@@ -23,10 +23,10 @@ func (e *Engine) recallHosts(ctx context.Context) error {
 		}
 	} else {
 		for host, h := range s.Hosts {
-			e.quota.before(host, h.Pages)
+			e.quota.AddEarlier(host, h.Pages)
 		}
 	}
-	e.quota.setComplete()
+	e.quota.SetComplete()
 	return nil
 }
 
@@ -42,7 +42,7 @@ func (e *Engine) countHosts(ctx context.Context) error {
 			continue
 		}
 		if u, err := weburl.Parse(entry.URL); err == nil {
-			e.quota.before(u.Host(), 1)
+			e.quota.AddEarlier(u.Host(), 1)
 		}
 	}
 	return nil
@@ -56,7 +56,7 @@ func (e *Engine) hostPages(host string) (int64, error) {
 	if n, known := e.stats.HostPages(host); known && e.router == nil {
 		return n, nil
 	}
-	if n, known := e.quota.ofHost(host); known || e.db == nil {
+	if n, known := e.quota.OfHost(host); known || e.db == nil {
 		return n, nil
 	}
 	var n int64

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/policy"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
 )
@@ -13,7 +14,7 @@ import (
 func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 	e := onDisk(t, t.TempDir())
 	e.cfg.PagesPerHost = 3
-	e.quota = newQuota(e.cfg, 0)
+	e.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
 	visit := func(url string, status int) {
 		e.db.Offer([]seen.URL{{URL: url, State: seen.Known}}, nil)
 		e.db.Note(url, seen.Meta{Fetched: time.Unix(1e9, 0), Status: status})
@@ -45,7 +46,7 @@ func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 			}
 		}
 	}
-	if e.quota.take("a.example") != hostUsed || e.quota.take("b.example") != granted {
+	if e.quota.Take("a.example") != policy.HostIsFull || e.quota.Take("b.example") != policy.Granted {
 		t.Error("the limit does not hold")
 	}
 }

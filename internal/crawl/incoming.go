@@ -97,7 +97,7 @@ func (e *Engine) refuse(b *batch) (refused []int) {
 // admitRoots takes the seeds of other nodes, and where such have redirected to, into scope.
 func (e *Engine) admitRoots(b *batch) {
 	for i := range b.cands {
-		if it := &b.cands[i].item; it.Root && b.cands[i].rule == "" {
+		if it := &b.cands[i].item; it.Root && b.cands[i].Rule == "" {
 			if u, err := weburl.Parse(strings.Clone(it.URL)); err == nil {
 				e.admit(u, it.Kind == page.Seed && e.asWritten())
 			}
@@ -128,7 +128,7 @@ func (b *batch) read(data []byte) error {
 			return errLinks
 		}
 		b.cands = append(b.cands, c)
-		b.urls = append(b.urls, seen.URL{URL: c.item.URL, Depth: c.item.Depth, State: c.state(), Payload: link})
+		b.urls = append(b.urls, seen.URL{URL: c.item.URL, Depth: c.item.Depth, State: stateFor(c.Verdict), Payload: link})
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (b *batch) isWhole(c *candidate, link []byte) bool {
 	b.entries.candidate(c, c.item.Path)
 	u, err := weburl.Parse(c.item.URL)
 	return err == nil && u.String() == c.item.URL && u.Host() == c.host && bytes.Equal(b.entries.b, link) &&
-		c.item.Depth >= 0 && len(c.item.Path) <= maxPath && (c.rule != "" || c.why == "" && !c.soft)
+		c.item.Depth >= 0 && len(c.item.Path) <= maxPath && (c.Rule != "" || c.Why == "" && !c.Deferred)
 }
 
 // takeLeft takes in what an earlier run, which had others beside it, has left for them.

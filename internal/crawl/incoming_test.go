@@ -19,6 +19,7 @@ import (
 	"kumo/internal/journal/memory"
 	"kumo/internal/member"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
@@ -252,7 +253,7 @@ func badLinks() map[string][]byte {
 		"no canonical URL": with(func(c *candidate) { c.item.URL = "http://mine.test" }),
 		"above the seed":   with(func(c *candidate) { c.item.Depth = -1 }),
 		"a long way":       with(func(c *candidate) { c.item.Path = strings.Repeat("L", maxPath+1) }),
-		"why without rule": with(func(c *candidate) { c.why = "so" }),
+		"why without rule": with(func(c *candidate) { c.Why = "so" }),
 	}
 }
 
@@ -294,7 +295,7 @@ func FuzzTakeLinks(f *testing.F) {
 
 // goodLinks are three to this node, one of them left out, and one to another.
 func goodLinks() []byte {
-	skip := candidate{host: "mine.test", item: frontier.Item{URL: "http://mine.test/deep", Seed: "http://a.test/", Depth: 9}, verdict: aside("depth", "deep")}
+	skip := candidate{host: "mine.test", item: frontier.Item{URL: "http://mine.test/deep", Seed: "http://a.test/", Depth: 9}, Verdict: policy.Defer("depth", "deep")}
 	return appendLink(linksTo("http://mine.test/", "http://other.test/", "http://mine.test/2"), &skip)
 }
 

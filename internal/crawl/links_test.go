@@ -238,8 +238,8 @@ func TestRootsComeToAllNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		u, _ := weburl.Parse("http://" + far + "/3")
-		if !e.scope.Judge(u).In || !slices.Equal(n.roots, []string{"http://" + far + "/"}) {
-			t.Errorf("node %d: in scope %v, told %q", n.id, e.scope.Judge(u), n.roots)
+		if !e.rules.Scope.Judge(u).In || !slices.Equal(n.roots, []string{"http://" + far + "/"}) {
+			t.Errorf("node %d: in scope %v, told %q", n.id, e.rules.Scope.Judge(u), n.roots)
 		}
 		if err := closeAll(); err != nil {
 			t.Error(err)

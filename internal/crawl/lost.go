@@ -3,6 +3,7 @@ package crawl
 import (
 	"slices"
 
+	"kumo/internal/bounded"
 	"kumo/internal/page"
 )
 
@@ -15,20 +16,20 @@ type lost struct {
 // losses are the origins that this run has given up: all of them, as none is to be asked again. Why, in the words of the failure, is
 // known of those that were asked for lately.
 type losses struct {
-	origins  *counts // place in failures, from 1
+	origins  *bounded.Counts // place in failures, from 1
 	failures []page.Failure
-	whys     *recent[string, string]
+	whys     *bounded.Recent[string, string]
 }
 
 const maxWhys = 1 << 12
 
 func newLosses() *losses {
-	return &losses{origins: newCounts(), whys: newRecent[string, string](maxWhys)}
+	return &losses{origins: bounded.NewCounts(), whys: bounded.NewRecent[string, string](maxWhys)}
 }
 
 // add notes that an origin is given up, and reports whether that is news.
 func (ls *losses) add(origin string, l lost) bool {
-	if ls.origins.get(origin) != 0 {
+	if ls.origins.Get(origin) != 0 {
 		return false
 	}
 	i := slices.Index(ls.failures, l.failure)
@@ -36,19 +37,19 @@ func (ls *losses) add(origin string, l lost) bool {
 		i = len(ls.failures)
 		ls.failures = append(ls.failures, l.failure)
 	}
-	ls.origins.set(origin, uint32(i+1))
-	ls.whys.put(origin, l.why)
+	ls.origins.Set(origin, uint32(i+1))
+	ls.whys.Put(origin, l.why)
 	return true
 }
 
 // of says whether an origin was given up, and why.
 func (ls *losses) of(origin string) (lost, bool) {
-	i := ls.origins.get(origin)
+	i := ls.origins.Get(origin)
 	if i == 0 {
 		return lost{}, false
 	}
 	l := lost{failure: ls.failures[i-1], why: "given up earlier in this run"}
-	if why, known := ls.whys.get(origin); known {
+	if why, known := ls.whys.Get(origin); known {
 		l.why = why
 	}
 	return l, true

@@ -9,6 +9,7 @@ import (
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/stats"
 )
 
@@ -55,7 +56,7 @@ func BenchmarkManyHosts(b *testing.B) {
 func engineWithLimit(t testing.TB, limit int64) *Engine {
 	e := onDisk(t, t.TempDir())
 	e.cfg.PagesPerHost = limit
-	e.quota = newQuota(e.cfg, 0)
+	e.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
 	return e
 }
 
@@ -76,8 +77,8 @@ func meet(t testing.TB, e *Engine, i int) {
 	if i%3 > 0 {
 		e.forget(origin)
 		e.nearest(origin, 1)
-		e.quota.take(host)
-		e.quota.settle(host, true)
+		e.quota.Take(host)
+		e.quota.Settle(host, true)
 		e.stats.Visited(stats.Visit{Host: host, Status: 200, Type: "text/html", Took: time.Duration(i%1000) * time.Millisecond})
 		return
 	}

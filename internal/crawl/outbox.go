@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"kumo/internal/bounded"
 	"kumo/internal/member"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
@@ -21,7 +22,7 @@ type outbox struct {
 
 	mu     sync.Mutex // guards below
 	box    *member.Outbox
-	sent   *recent[[2]uint64, offer]
+	sent   *bounded.Recent[[2]uint64, offer]
 	seeds  [2]maphash.Seed // of the hashes in sent
 	depths bool            // a link that lies nearer than an earlier one is news
 	data   encoder
@@ -38,7 +39,7 @@ const maxSent = 1 << 17 // URLs in a generation of what was sent; who is forgott
 func newOutbox(cfg Config, s *State) *outbox {
 	cfg.Links.First = rand.Uint64() >> 1
 	o := &outbox{most: cfg.Outbox, box: member.NewOutbox(cfg.Links), depths: cfg.Depth >= 0,
-		sent: newRecent[[2]uint64, offer](maxSent), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+		sent: bounded.NewRecent[[2]uint64, offer](maxSent), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 	for _, n := range s.boundNumbers() {
 		if host := hostOfLink(s.outbox[n]); host != "" { // an earlier version may have kept links to no host
 			o.box.Restore(n, host, s.outbox[n])
@@ -64,12 +65,12 @@ func (o *outbox) weigh() { o.gate.set(o.box.Bytes() > o.most) }
 // choose; the caller holds mu.
 func (o *outbox) news(c *candidate) bool {
 	k := [2]uint64{maphash.String(o.seeds[0], c.item.URL), maphash.String(o.seeds[1], c.item.URL)}
-	now := offer{c.item.Depth, c.state()}
-	was, known := o.sent.get(k)
+	now := offer{c.item.Depth, stateFor(c.Verdict)}
+	was, known := o.sent.Get(k)
 	if known && (now.state < was.state || now.state == was.state && (now.depth >= was.depth || !o.depths)) {
 		return false
 	}
-	o.sent.put(k, now)
+	o.sent.Put(k, now)
 	return true
 }
 
@@ -94,7 +95,7 @@ func (e *Engine) divert(b *batch) {
 }
 
 func (o *outbox) put(e *Engine, b *batch, c *candidate) {
-	if c.item.Root && c.rule == "" && !b.rooted {
+	if c.item.Root && c.Rule == "" && !b.rooted {
 		e.divertRoot(&c.item)
 	}
 	o.mu.Lock()

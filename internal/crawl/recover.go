@@ -257,11 +257,11 @@ func (s *State) later(payload string) {
 	if d.err != nil || s.isStrange(c.host, c.item.URL) {
 		return // of an entry that is whole, it is whole
 	}
-	u := []seen.URL{{URL: c.item.URL, Depth: c.item.Depth, State: c.state(), Payload: []byte(payload)}}
+	u := []seen.URL{{URL: c.item.URL, Depth: c.item.Depth, State: stateFor(c.Verdict), Payload: []byte(payload)}}
 	switch news := s.views.Seen.Offer(u, nil); {
 	case news[0] == seen.Later:
 		s.undecided = append(s.undecided, c.item.URL)
-	case news[0] == seen.Fresh && c.rule != "":
+	case news[0] == seen.Fresh && c.Rule != "":
 		s.unsaid[c.item.URL] = c
 	case news[0] == seen.Fresh: // no checkpoint of the frontier has it, as it was not decided
 		if hop := c.item.Kind.Hop(); hop != 0 && len(c.item.Path) < maxPath {

@@ -7,6 +7,7 @@ import (
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/seen"
 )
 
@@ -99,7 +100,7 @@ func (w *worker) learn(m *seen.Meta, rec *page.Record) {
 
 // plan says when the visit's URL is visited again; nothing in a crawl without recrawls.
 func (w *worker) plan(v *frontier.Visit, found page.Recrawl) seen.Meta {
-	if w.db == nil || !w.cfg.Recrawl.on() && !v.Recrawl {
+	if w.db == nil || !w.cfg.Recrawl.On() && !v.Recrawl {
 		return seen.Meta{}
 	}
 	if found == page.First && isGone(w.resp.Status) {
@@ -109,11 +110,17 @@ func (w *worker) plan(v *frontier.Visit, found page.Recrawl) seen.Meta {
 	if w.was.Queued.After(now) {
 		now = w.was.Queued // the clock was set back
 	}
-	m := w.cfg.Recrawl.of(v.URL).plan(&w.was.Meta, found, now)
+	next := w.cfg.Recrawl.Of(v.URL).Plan(visitsOf(&w.was.Meta), found, now)
+	m := seen.Meta{Due: next.Due, Every: next.Every, Missing: next.Missing}
 	if v.Kind != page.Seed && v.Kind != page.Anchor {
 		m.Kind = uint8(v.Kind)
 	}
 	return m
+}
+
+// visitsOf is what the URL database has of a URL's visits.
+func visitsOf(m *seen.Meta) policy.Visits {
+	return policy.Visits{Last: m.Fetched, Due: m.Due, Every: m.Every, Missing: m.Missing}
 }
 
 // settleBy ends a visit that brings no record.

@@ -48,16 +48,16 @@ const (
 func (w *worker) firstToWant(origin string) want {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, have := w.rules.Get(origin)
+	_, have := w.robots.Get(origin)
 	_, gone := w.lost.of(origin)
-	_, wanted := w.wanted.get(w.hash(origin))
+	_, wanted := w.wanted.Get(w.hash(origin))
 	switch {
 	case have || gone:
 		return known
 	case wanted:
 		return awaited
 	}
-	w.wanted.put(w.hash(origin), true)
+	w.wanted.Put(w.hash(origin), true)
 	return first
 }
 
@@ -113,7 +113,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 
 // keepAnswer writes down what an origin's robots.txt says, if this was the answer and no redirect.
 func (w *worker) keepAnswer(v *frontier.Visit, at time.Time) error {
-	rules, known := w.rules.Get(v.Robots)
+	rules, known := w.robots.Get(v.Robots)
 	if !known || w.answers == nil {
 		return nil
 	}
@@ -149,12 +149,12 @@ func (w *worker) withoutRules(f fate) (lost, bool) {
 // settleRobots makes rules of the answer, or follows a redirect. It reports what is lost where that leads to what was given up.
 func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (lost, bool) {
 	if status := w.resp.Status; status < 300 || status >= 400 {
-		w.obey(v.Robots, w.rules.Answer(v.Robots, status, w.resp.Body))
+		w.obey(v.Robots, w.robots.Answer(v.Robots, status, w.resp.Body))
 		return lost{}, false
 	}
 	to, ok := w.nextHop(v, u)
 	if !ok {
-		w.obey(v.Robots, w.rules.Answer(v.Robots, w.resp.Status, nil)) // leads nowhere
+		w.obey(v.Robots, w.robots.Answer(v.Robots, w.resp.Status, nil)) // leads nowhere
 		return lost{}, false
 	}
 	if l, gone := w.isLost(to.Origin()); gone {
@@ -175,7 +175,7 @@ func (w *worker) nextHop(v *frontier.Visit, u weburl.URL) (weburl.URL, bool) {
 		return weburl.URL{}, false
 	}
 	to = to.Canonical()
-	return to, w.block.Match(to) == ""
+	return to, w.rules.Block.Match(to) == ""
 }
 
 // obey lets the URLs of an origin's host go, now that its rules are known.
@@ -195,7 +195,7 @@ func (w *worker) obey(origin string, rules *robots.Rules) {
 func (e *Engine) forget(origin string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.wanted.drop(e.hash(origin))
+	e.wanted.Drop(e.hash(origin))
 }
 
 // namesAddress reports whether a hostname is an address, or this machine by name: a seed that says so is allowed to be there.

@@ -130,7 +130,7 @@ func (e *Engine) recallRoots() error {
 		if r.seed {
 			u = e.admitSeed(u)
 		} else {
-			e.scope.AddSeed(u)
+			e.rules.Scope.AddSeed(u)
 		}
 		if e.isRoot != nil {
 			e.isRoot.Add(u.String())
@@ -145,7 +145,7 @@ const fewRoots = 8 << 20
 // knowRoots has the engine keep apart the roots that it has from those that come again, where that is worth its memory.
 func (e *Engine) knowRoots() {
 	length, _ := store.Find(e.marks, rootsName)
-	if e.router != nil || e.cfg.Recrawl.on() || length > 0 && (length < fewRoots || e.fed.src != nil && e.fed.from == 0) {
+	if e.router != nil || e.cfg.Recrawl.On() || length > 0 && (length < fewRoots || e.fed.src != nil && e.fed.from == 0) {
 		e.isRoot = weburl.NewSet()
 	}
 }
@@ -185,7 +185,7 @@ func (e *Engine) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(hos
 // AddRoot admits to the scope what a seed that another node has visited redirects to. The node tells it again when it begins anew; it
 // is durable with the next commit.
 func (e *Engine) AddRoot(u weburl.URL) error {
-	e.scope.AddSeed(u)
+	e.rules.Scope.AddSeed(u)
 	return e.committer.within(func() error {
 		_, err := e.enterRoot(u.String(), root{url: u.String(), redirect: true})
 		return err

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/bounded"
 	"kumo/internal/frontier"
 )
 
@@ -30,25 +31,25 @@ type putOffs struct {
 	some atomic.Bool // there are any
 
 	mu    sync.Mutex // guards below
-	hosts *recent[uint64, offTime]
+	hosts *bounded.Recent[uint64, offTime]
 }
 
 // An offTime is when a host was put off for the first time in a row, and for the last, in Unix milliseconds.
 type offTime struct{ first, last int64 }
 
-func newPutOffs() *putOffs { return &putOffs{hosts: newRecent[uint64, offTime](maxPutOffs)} }
+func newPutOffs() *putOffs { return &putOffs{hosts: bounded.NewRecent[uint64, offTime](maxPutOffs)} }
 
 // next is how long a host is to be put off now.
 func (p *putOffs) next(host uint64, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := now.UnixMilli()
-	t, met := p.hosts.get(host)
+	t, met := p.hosts.Get(host)
 	if !met || at-t.last > 4*maxPutOff.Milliseconds() || at < t.last {
 		t.first = at
 	}
 	t.last = at
-	p.hosts.put(host, t)
+	p.hosts.Put(host, t)
 	p.some.Store(true)
 	return min(max(time.Duration(at-t.first)*time.Millisecond/4, minPutOff), maxPutOff)
 }
@@ -57,8 +58,8 @@ func (p *putOffs) next(host uint64, now time.Time) time.Duration {
 func (p *putOffs) end(host uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hosts.drop(host)
-	p.some.Store(len(p.hosts.young)+len(p.hosts.old) > 0)
+	p.hosts.Drop(host)
+	p.some.Store(p.hosts.Len() > 0)
 }
 
 func (e *Engine) ours(host string) bool { return e.router == nil || e.router.Ours(host) }

@@ -46,7 +46,7 @@ func (s *Salvage) found(host string, it frontier.Item) {
 
 func (s *Salvage) later(payload string) {
 	d := decoder{b: []byte(payload)}
-	if c := d.candidate(); d.err == nil && c.rule == "" {
+	if c := d.candidate(); d.err == nil && c.Rule == "" {
 		if hop := c.item.Kind.Hop(); hop != 0 && len(c.item.Path) < maxPath {
 			c.item.Path += string(hop)
 		}

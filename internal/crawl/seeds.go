@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"kumo/internal/policy"
 	"kumo/internal/weburl"
 )
 
@@ -203,7 +204,7 @@ func (e *Engine) takeSeeds(seeds, known []weburl.URL, take func(host string) boo
 		mine = slices.DeleteFunc(slices.Clone(known), func(u weburl.URL) bool { return !take(u.Host()) })
 	}
 	e.addSeeds(&b, mine)
-	if e.cfg.IgnoreRobots && e.cfg.Sitemaps == SitemapsGuessed {
+	if e.cfg.IgnoreRobots && e.cfg.Sitemaps == policy.SitemapsGuessed {
 		e.addGuesses(&b, mine)
 	}
 	err := e.committer.within(func() error {

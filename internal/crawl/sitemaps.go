@@ -1,40 +1,12 @@
 package crawl
 
 import (
-	"fmt"
-
 	"kumo/internal/frontier"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/robots"
 	"kumo/internal/weburl"
 )
-
-// Sitemaps says which sitemaps a crawl reads.
-type Sitemaps uint8
-
-// The choices.
-const (
-	SitemapsNamed   Sitemaps = iota // those that robots.txt names
-	SitemapsGuessed                 // and /sitemap.xml where it names none
-	SitemapsIgnored                 // none
-)
-
-var sitemapsNames = [...]string{"named", "guess", "ignore"}
-
-// ParseSitemaps reads a choice's name: named, guess or ignore.
-func ParseSitemaps(name string) (Sitemaps, error) {
-	for i, n := range sitemapsNames {
-		if n == name {
-			return Sitemaps(i), nil
-		}
-	}
-	return 0, fmt.Errorf("sitemaps %q: not one of named, guess, ignore", name)
-}
-
-// SitemapsNames are the names of the choices.
-func SitemapsNames() []string { return sitemapsNames[:] }
-
-func (s Sitemaps) String() string { return sitemapsNames[s] }
 
 const (
 	guessedSitemap = "/sitemap.xml"
@@ -45,7 +17,7 @@ const (
 // addSitemaps takes in the sitemaps that the rules of an origin name, for the visit that is about to obey them. That is done once,
 // and again for a visit that lies nearer to its seed, from where more entries are within reach.
 func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rules) error {
-	if w.cfg.Sitemaps == SitemapsIgnored || v.Kind == page.Sitemap || !w.nearest(origin, v.Depth) {
+	if w.cfg.Sitemaps == policy.SitemapsIgnored || v.Kind == page.Sitemap || !w.nearest(origin, v.Depth) {
 		return nil
 	}
 	base, err := weburl.Parse(origin + robotsPath)
@@ -53,7 +25,7 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 		return nil //nolint:nilerr // cannot be: origins come from parsed URLs
 	}
 	named := rules.Sitemaps()
-	if len(named) == 0 && w.cfg.Sitemaps == SitemapsGuessed {
+	if len(named) == 0 && w.cfg.Sitemaps == policy.SitemapsGuessed {
 		named = []string{guessedSitemap}
 	}
 	if len(named) == 0 {
@@ -78,11 +50,11 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 func (e *Engine) nearest(origin string, depth int32) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	least, known := e.listed.get(e.hash(origin))
+	least, known := e.listed.Get(e.hash(origin))
 	if known && (depth >= least || e.cfg.Depth < 0) {
 		return false
 	}
-	e.listed.put(e.hash(origin), depth)
+	e.listed.Put(e.hash(origin), depth)
 	return true
 }
 

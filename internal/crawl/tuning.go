@@ -15,7 +15,7 @@ type Tuning struct {
 func (e *Engine) Tune(t Tuning) {
 	e.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
 	e.frontier.SetDelays(t.Delays)
-	e.rules.Each(func(origin string, r *robots.Rules) {
+	e.robots.Each(func(origin string, r *robots.Rules) {
 		host := hostOf(origin)
 		if delay, asked := r.Delay(); asked && e.frontier.Has(host) {
 			e.frontier.SetDelay(host, delay)

@@ -13,6 +13,7 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/page"
 	"kumo/internal/parse"
+	"kumo/internal/policy"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
 	"kumo/internal/weburl"
@@ -71,14 +72,14 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 
 // allowed asks the rules that a URL may meet only now. When it returns false, the visit is over.
 func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
-	if why := w.block.Match(u); why != "" {
+	if why := w.rules.Block.Match(u); why != "" {
 		return false, w.leave(v, "block", why)
 	}
-	if w.tooDeep(v.Depth) {
+	if w.rules.TooDeep(v.Depth) {
 		return false, w.leave(v, "depth", "the limit was lowered")
 	}
 	if !w.cfg.IgnoreRobots {
-		rules, known := w.rules.Get(u.Origin())
+		rules, known := w.robots.Get(u.Origin())
 		if !known {
 			w.wantRobots(v, u)
 			return false, nil
@@ -96,15 +97,15 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if v.Recrawl {
 		return true, nil // limits count pages, not visits
 	}
-	switch w.quota.take(v.Host) {
-	case notNow:
+	switch w.quota.Take(v.Host) {
+	case policy.NotNow:
 		w.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
-	case used:
+	case policy.CrawlIsFull:
 		w.stop(w.pagesReached())
 		w.frontier.Postpone(v, 0)
 		return false, nil
-	case hostUsed:
+	case policy.HostIsFull:
 		return false, w.shed(v)
 	}
 	return true, nil
@@ -128,7 +129,7 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 
 func (w *worker) giveBack(v *frontier.Visit) {
 	if v.Robots == "" && !v.Recrawl {
-		w.quota.settle(v.Host, false)
+		w.quota.Settle(v.Host, false)
 	}
 }
 
@@ -164,7 +165,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 			return err
 		}
 	}
-	full := !v.Recrawl && w.quota.settle(v.Host, answered)
+	full := !v.Recrawl && w.quota.Settle(v.Host, answered)
 	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
 		return w.fail(v, rec, fate)
 	}
@@ -180,7 +181,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	return w.done(v, fate)
 }
 
-func (e *Engine) pagesReached() error { return limitErr("%s", stats.Count(e.cfg.Pages, "pages")) }
+func (e *Engine) pagesReached() error { return policy.LimitReached(stats.Count(e.cfg.Pages, "pages")) }
 
 func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 	rec := &page.Record{URL: v.URL, Final: v.URL, From: v.From, Seed: v.Seed, Path: v.Path, Depth: int(v.Depth),
@@ -209,7 +210,7 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *frontier.Item) 
 		return err
 	}
 	rec.Page = &w.page
-	w.heed(rec)
+	w.cfg.Ignore.Mark(rec)
 	if err := w.readText(rec); err != nil && rec.Response.Malformed == "" {
 		rec.Response.Malformed = err.Error()
 	}
@@ -416,7 +417,7 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 	it.URL, it.Tries, it.Told = clean, 0, false
 	it.Recrawl = false
 	if it.Root {
-		w.scope.AddSeed(u)
+		w.rules.Scope.AddSeed(u)
 	}
 	w.consider(&w.batch, u, it, "", "")
 	w.settleBy(v)
@@ -474,7 +475,7 @@ func (e *Engine) count(n int64) {
 	}
 }
 
-func (e *Engine) bytesReached() error { return limitErr("%s", stats.Count(e.cfg.Bytes, "bytes")) }
+func (e *Engine) bytesReached() error { return policy.LimitReached(stats.Count(e.cfg.Bytes, "bytes")) }
 
 // canceled reports whether an exchange was ended by kumo itself, because the crawl stops.
 func canceled(err error) bool { return errors.Is(err, context.Canceled) }

@@ -18,7 +18,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"kumo/internal/bus"
-	"kumo/internal/crawl"
+	"kumo/internal/policy"
 	"kumo/internal/strategy"
 	"kumo/internal/weburl"
 )
@@ -129,7 +129,7 @@ func (f *follower) look() {
 		f.end(errDone)
 		f.n.cfg.Engine.Finish()
 	case f.record.State == Stopping && f.ran && f.record.Why == WhyLimit:
-		f.end(fmt.Errorf("%w: %w", ErrStopped, crawl.ErrLimit))
+		f.end(fmt.Errorf("%w: %w", ErrStopped, policy.ErrLimit))
 	case f.record.State == Stopping && f.ran:
 		f.end(ErrStopped)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"kumo/internal/crawl"
+	"kumo/internal/policy"
 	"kumo/internal/weburl"
 )
 
@@ -56,7 +56,7 @@ func TestRulesDoNotSendSecretsElsewhere(t *testing.T) {
 	j := s.job(t, "www.h.test/")
 	j.Crawl.Canon, j.Crawl.Pages = weburl.DropWWW, 1
 	j.Fetch.User, j.Fetch.Password = "me", "hunter2"
-	if err := run(t, t.Context(), j); !errors.Is(err, crawl.ErrLimit) {
+	if err := run(t, t.Context(), j); !errors.Is(err, policy.ErrLimit) {
 		t.Fatal(err)
 	}
 	j.Crawl.Pages = 0

@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/seen"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
@@ -146,7 +147,7 @@ func TestFormatsMayChangeBetweenRuns(t *testing.T) {
 		k := *j
 		k.Formats, k.Settings = formats, []Setting{{Key: "format", Values: formats}} // which each WARC file says
 		k.Crawl.Pages = int64(20 * (i + 1))
-		if err := run(t, t.Context(), &k); !errors.Is(err, crawl.ErrLimit) {
+		if err := run(t, t.Context(), &k); !errors.Is(err, policy.ErrLimit) {
 			t.Fatal(err)
 		}
 	}

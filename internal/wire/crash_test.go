@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/crawl"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/seen"
 	"kumo/internal/store/storetest"
 	"kumo/internal/synthweb"
@@ -165,7 +165,7 @@ func oneLife(t *testing.T, j *Job, dice *rand.Rand) (end string, err error) {
 		return end, nil
 	case err == nil:
 		return "done", nil
-	case errors.Is(err, crawl.ErrLimit):
+	case errors.Is(err, policy.ErrLimit):
 		return "limit", nil
 	case vfs.IsFull(err):
 		return "full disk", nil

@@ -14,6 +14,7 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
@@ -161,7 +162,7 @@ func TestLimitsAreNotOvershot(t *testing.T) {
 	j := jobFor(t, s)
 	for _, pages := range []int64{1, 50, 51} {
 		j.Crawl.Pages = pages
-		if err := run(t, t.Context(), j); !errors.Is(err, crawl.ErrLimit) {
+		if err := run(t, t.Context(), j); !errors.Is(err, policy.ErrLimit) {
 			t.Fatalf("limit %d: %v, want ErrLimit", pages, err)
 		}
 		if got := lines(t, j.Dir, "pages.jsonl"); int64(len(got)) != pages {

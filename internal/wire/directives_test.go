@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/crawl"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 )
 
 // tagged answers with a page and an X-Robots-Tag field.
@@ -55,7 +55,7 @@ func TestDirectivesOfPages(t *testing.T) {
 			j := s.job(t, "a.test/")
 			if c.ignore != "" {
 				var err error
-				if j.Crawl.Ignore, err = crawl.ParseDirectives([]string{c.ignore}); err != nil {
+				if j.Crawl.Ignore, err = policy.ParseDirectives([]string{c.ignore}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -89,7 +89,7 @@ func TestRelNofollow(t *testing.T) {
 	}
 	s = newSite(t, pages)
 	j = s.job(t, "a.test/")
-	j.Crawl.Ignore = crawl.RelNoFollow
+	j.Crawl.Ignore = policy.RelNoFollow
 	mustRun(t, j)
 	s.wantAsked(t, "a.test/", "a.test/x")
 }

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"kumo/internal/crawl"
 	"kumo/internal/node"
+	"kumo/internal/policy"
 )
 
 // A home is where a node's folder is to be. What a node has made there that was never taken in is removed again.
@@ -74,13 +74,13 @@ const clusterDir = "cluster"
 
 // isEnd reports whether a node ended as it was told to, or can begin again as another one.
 func isEnd(err error) bool {
-	return errors.Is(err, node.ErrStopped) || errors.Is(err, node.ErrLeft) || errors.Is(err, node.ErrLost) || errors.Is(err, crawl.ErrLimit)
+	return errors.Is(err, node.ErrStopped) || errors.Is(err, node.ErrLeft) || errors.Is(err, node.ErrLost) || errors.Is(err, policy.ErrLimit)
 }
 
 // howEnded says in a few words how a node's run ended that its part of the cluster has ended.
 func howEnded(err error) string {
 	switch {
-	case errors.Is(err, crawl.ErrLimit):
+	case errors.Is(err, policy.ErrLimit):
 		return "stopped at its limit"
 	case errors.Is(err, node.ErrStopped):
 		return "stopped"

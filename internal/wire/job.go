@@ -13,6 +13,7 @@ import (
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/weburl"
 )
 
@@ -121,7 +122,7 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 		j.Crawl.MaxSitemap = j.Fetch.MaxBody // as the user has it
 	}
 	if j.Scope == weburl.ScopePage {
-		j.Crawl.Sitemaps = crawl.SitemapsIgnored // nothing that one lists would be in scope
+		j.Crawl.Sitemaps = policy.SitemapsIgnored // nothing that one lists would be in scope
 	}
 	return seeds, nil
 }

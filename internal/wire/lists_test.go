@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"kumo/internal/crawl"
+	"kumo/internal/policy"
 	"kumo/internal/weburl"
 )
 
@@ -53,10 +53,10 @@ func TestSitemaps(t *testing.T) {
 			append(maps, "a.test/", "a.test/docs/", "a.test/docs/1", "a.test/docs/3", "a.test/4")},
 		{"not worth reading", "a.test/", func(j *Job) { j.Crawl.Depth = 0 }, []string{"a.test/"}},
 		{"one page", "a.test/docs/", func(j *Job) { j.Scope = weburl.ScopePage }, []string{"a.test/docs/"}},
-		{"ignored", "a.test/", func(j *Job) { j.Crawl.Sitemaps = crawl.SitemapsIgnored }, []string{"a.test/", "a.test/docs/", "a.test/docs/5"}},
+		{"ignored", "a.test/", func(j *Job) { j.Crawl.Sitemaps = policy.SitemapsIgnored }, []string{"a.test/", "a.test/docs/", "a.test/docs/5"}},
 		{"none named", "c.test/", func(*Job) {}, []string{"c.test/"}},
-		{"guessed", "c.test/", func(j *Job) { j.Crawl.Sitemaps = crawl.SitemapsGuessed }, []string{"c.test/", "c.test/sitemap.xml", "c.test/1"}},
-		{"guessed without robots.txt", "c.test/", func(j *Job) { j.Crawl.Sitemaps, j.Crawl.IgnoreRobots = crawl.SitemapsGuessed, true },
+		{"guessed", "c.test/", func(j *Job) { j.Crawl.Sitemaps = policy.SitemapsGuessed }, []string{"c.test/", "c.test/sitemap.xml", "c.test/1"}},
+		{"guessed without robots.txt", "c.test/", func(j *Job) { j.Crawl.Sitemaps, j.Crawl.IgnoreRobots = policy.SitemapsGuessed, true },
 			[]string{"c.test/", "c.test/sitemap.xml", "c.test/1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

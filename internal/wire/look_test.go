@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/crawl"
 	"kumo/internal/look"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/seen"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
@@ -236,7 +236,7 @@ func TestLooksOnlyRead(t *testing.T) {
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`<a href="/b">b</a>`), "a.test/b": html("b")})
 	j := s.job(t, "a.test/")
 	j.Crawl.Pages = 1
-	if err := run(t, t.Context(), j); !errors.Is(err, crawl.ErrLimit) {
+	if err := run(t, t.Context(), j); !errors.Is(err, policy.ErrLimit) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{

@@ -18,6 +18,7 @@ import (
 	"kumo/internal/journal/file"
 	"kumo/internal/node"
 	"kumo/internal/parse"
+	"kumo/internal/policy"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
@@ -50,7 +51,7 @@ type Crawl struct {
 	closers []io.Closer // of the views
 	fetcher *fetch.Client
 	scratch *vfs.Scratch
-	block   *crawl.BlockList
+	block   *policy.BlockList
 	stores  []store.Store // until the engine has closed them
 	disk    vfs.FS
 	why     atomic.Pointer[string] // how the run ended that somebody else has ended; nil: nobody has
@@ -377,7 +378,7 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 	return stores, err
 }
 
-func (c *Crawl) blockList() (*crawl.BlockList, error) {
+func (c *Crawl) blockList() (*policy.BlockList, error) {
 	if c.Job.BlockFile == "" {
 		return nil, nil
 	}
@@ -385,10 +386,10 @@ func (c *Crawl) blockList() (*crawl.BlockList, error) {
 	if now == nil {
 		now = time.Now
 	}
-	return crawl.OpenBlockList(c.Job.BlockFile, now, c.Job.Warn)
+	return policy.OpenBlockList(c.Job.BlockFile, now, c.Job.Warn)
 }
 
-// Run crawls until nothing waits, a limit is reached (an error that is crawl.ErrLimit) or ctx ends (its error), and reports
+// Run crawls until nothing waits, a limit is reached (an error that is policy.ErrLimit) or ctx ends (its error), and reports
 // what the crawl has come to. There is a report also when there is an error.
 func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
 	before := c.Stats.Totals()
@@ -400,7 +401,7 @@ func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
 	if why := c.why.Load(); why != nil && isStop(err) {
 		report.Ended = *why
 	}
-	if err == nil || isStop(err) || errors.Is(err, crawl.ErrLimit) || errors.Is(err, crawl.ErrStuck) || errors.Is(err, crawl.ErrCutOff) {
+	if err == nil || isStop(err) || errors.Is(err, policy.ErrLimit) || errors.Is(err, crawl.ErrStuck) || errors.Is(err, crawl.ErrCutOff) {
 		c.stores = nil // the engine has closed them
 	}
 	report.Stopped = c.Job.now()
@@ -430,7 +431,7 @@ func ended(err error) string {
 		return "interrupted"
 	case vfs.IsFull(err):
 		return "the disk is full"
-	case errors.Is(err, crawl.ErrLimit), errors.Is(err, crawl.ErrStuck), errors.Is(err, crawl.ErrCutOff):
+	case errors.Is(err, policy.ErrLimit), errors.Is(err, crawl.ErrStuck), errors.Is(err, crawl.ErrCutOff):
 		return err.Error()
 	}
 	return "failed"

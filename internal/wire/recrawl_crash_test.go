@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/crawl"
+	"kumo/internal/policy"
 	"kumo/internal/synthweb"
 )
 
@@ -21,7 +21,7 @@ func TestRecrawlsSurviveCrashes(t *testing.T) {
 			j := jobFor(t, s)
 			now := time.Now()
 			j.Crawl.Now = func() time.Time { return now }
-			j.Crawl.Recrawl.Intervals = []crawl.Interval{crawl.DefaultInterval()}
+			j.Crawl.Recrawl.Intervals = []policy.Interval{policy.DefaultInterval()}
 			mustRun(t, j)
 			pages := len(lines(t, j.Dir, "pages.jsonl"))
 			now = now.Add(15 * 24 * time.Hour) // what was gone at first is asked for after twice the time

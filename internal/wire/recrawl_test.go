@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/crawl"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/seen"
 )
 
@@ -67,11 +67,11 @@ func TestRecrawl(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	j.Crawl.Now = func() time.Time { return now }
 	j.Crawl.Tries = 1
-	interval, err := crawl.ParseInterval("60m,10m,8h")
+	interval, err := policy.ParseInterval("60m,10m,8h")
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Crawl.Recrawl.Intervals = []crawl.Interval{interval}
+	j.Crawl.Recrawl.Intervals = []policy.Interval{interval}
 	again := func(after time.Duration, want ...string) {
 		t.Helper()
 		now = now.Add(after)
@@ -161,11 +161,11 @@ func TestAPageThatIsGoneIsRetired(t *testing.T) {
 	j := s.job(t, "a.test/")
 	now := time.Now()
 	j.Crawl.Now = func() time.Time { return now }
-	interval, err := crawl.ParseInterval("/gone$=1h,1h,1000h")
+	interval, err := policy.ParseInterval("/gone$=1h,1h,1000h")
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Crawl.Recrawl.Intervals = []crawl.Interval{interval} // and the page that names it never
+	j.Crawl.Recrawl.Intervals = []policy.Interval{interval} // and the page that names it never
 	visits := 0
 	for range 100 {
 		s.forget()
@@ -186,11 +186,11 @@ func TestACrawlThatKeepsOn(t *testing.T) {
 	var step atomic.Int64
 	s := recrawlSite(t, &step)
 	j := s.job(t, "a.test/")
-	interval, err := crawl.ParseInterval("1s,1s,2s")
+	interval, err := policy.ParseInterval("1s,1s,2s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Crawl.Recrawl = crawl.Recrawl{Intervals: []crawl.Interval{interval}, Keep: true}
+	j.Crawl.Recrawl = policy.Recrawl{Intervals: []policy.Interval{interval}, Keep: true}
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	var visits, idle atomic.Int64
@@ -221,7 +221,7 @@ func TestRecrawlsSurviveAStop(t *testing.T) {
 	j := s.job(t, "a.test/")
 	now := time.Now()
 	j.Crawl.Now = func() time.Time { return now }
-	j.Crawl.Recrawl.Intervals = []crawl.Interval{crawl.DefaultInterval()}
+	j.Crawl.Recrawl.Intervals = []policy.Interval{policy.DefaultInterval()}
 	mustRun(t, j)
 	now = now.Add(8 * 24 * time.Hour)
 	s.forget()

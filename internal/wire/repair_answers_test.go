@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/crawl"
+	"kumo/internal/policy"
 )
 
 // inChunks answers with these parts, each a chunk of its own.
@@ -46,11 +46,11 @@ func TestRepairOfChunksAndRecrawls(t *testing.T) {
 	})
 	j := s.job(t, "a.test/")
 	const often = time.Microsecond // each run visits all again, once
-	j.Crawl.Recrawl.Intervals = []crawl.Interval{{Every: often, Min: often, Max: often}}
+	j.Crawl.Recrawl.Intervals = []policy.Interval{{Every: often, Min: often, Max: often}}
 	for i := range 2 {
 		again := *j
 		if i == 0 { // nothing is to be due while it still runs
-			again.Crawl.Recrawl.Intervals = []crawl.Interval{{Every: time.Hour, Min: time.Hour, Max: time.Hour}}
+			again.Crawl.Recrawl.Intervals = []policy.Interval{{Every: time.Hour, Min: time.Hour, Max: time.Hour}}
 		}
 		mustRun(t, &again)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/crawl"
+	"kumo/internal/policy"
 )
 
 // TestRepairOfSeeds damages the file of roots of crawls with a list of seeds, of which some or all were taken in. After a repair the crawl
@@ -28,7 +28,7 @@ func TestRepairOfSeeds(t *testing.T) {
 	for what, limit := range map[string]int64{"stopped": 50, "done": 0} {
 		s, j := manySeeds(t, n)
 		j.Crawl.Pages = limit
-		if err := run(t, t.Context(), j); err != nil && !errors.Is(err, crawl.ErrLimit) {
+		if err := run(t, t.Context(), j); err != nil && !errors.Is(err, policy.ErrLimit) {
 			t.Fatal(err)
 		}
 		j.Crawl.Pages = 0

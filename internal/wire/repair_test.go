@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/crawl"
+	"kumo/internal/policy"
 	"kumo/internal/synthweb"
 )
 
@@ -33,7 +33,7 @@ func newPatient(t *testing.T, seed uint64, pages int64) *patient {
 	j := jobFor(t, s)
 	j.WARCSize, j.Frontier.Memory = 64<<10, 1<<10
 	for _, j.Crawl.Pages = range []int64{pages / 2, pages} {
-		if err := run(t, t.Context(), j); err != nil && !errors.Is(err, crawl.ErrLimit) {
+		if err := run(t, t.Context(), j); err != nil && !errors.Is(err, policy.ErrLimit) {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/crawl"
+	"kumo/internal/policy"
 )
 
 // TestRobotsRedirectsAreCounted: five are followed, whatever lies behind a sixth is not asked for and counts as no robots.txt.
@@ -94,7 +94,7 @@ func TestRobotsTxtIsAskedForOnceOverRuns(t *testing.T) {
 	for pages := range int64(3) {
 		k := *j
 		k.Crawl.Pages = pages + 1
-		if err := run(t, t.Context(), &k); err != nil && !errors.Is(err, crawl.ErrLimit) {
+		if err := run(t, t.Context(), &k); err != nil && !errors.Is(err, policy.ErrLimit) {
 			t.Fatal(err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/crawl"
+	"kumo/internal/policy"
 	"kumo/internal/synthweb"
 	"kumo/internal/verify"
 )
@@ -84,7 +84,7 @@ func stopped(t *testing.T) string {
 	j.Frontier.Memory = 1 << 10 // so that some of the frontier is in its files
 	j.Fetch.ConnectTimeout, j.Fetch.Timeout = time.Second, time.Second
 	for range 2 { // the second one's state begins with a checkpoint
-		if err := run(t, t.Context(), j); err != nil && !errors.Is(err, crawl.ErrLimit) {
+		if err := run(t, t.Context(), j); err != nil && !errors.Is(err, policy.ErrLimit) {
 			t.Fatal(err)
 		}
 		j.Crawl.Pages += 20

@@ -1,4 +1,4 @@
-package crawl
+package policy
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"kumo/internal/page"
-	"kumo/internal/seen"
 )
 
 // Recrawl says when URLs are visited again.
@@ -51,7 +50,7 @@ func ParseInterval(text string) (i Interval, err error) {
 	}
 	parts := strings.Split(times, ",")
 	if len(parts) != 1 && len(parts) != 3 {
-		return i, fmt.Errorf("%q: a time, or three as in 24h,1h,30d (at first, least, most), or never is wanted", times)
+		return i, fmt.Errorf("%q: a time, or three as in 24h,1h,30d (at first, least, most), or Never is wanted", times)
 	}
 	var all [3]time.Duration
 	for n, p := range parts {
@@ -88,8 +87,8 @@ func parseDays(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// of is the interval of a URL.
-func (r *Recrawl) of(url string) Interval {
+// Of is the interval of a URL.
+func (r *Recrawl) Of(url string) Interval {
 	var any Interval
 	for _, i := range r.Intervals {
 		switch {
@@ -102,13 +101,13 @@ func (r *Recrawl) of(url string) Interval {
 	return any
 }
 
-// soonest is the shortest time after which a visit can be followed by another.
-func (r *Recrawl) soonest() time.Duration {
+// ShortestWait is the shortest time after which a visit can be followed by another.
+func (r *Recrawl) ShortestWait() time.Duration {
 	return r.least(func(i Interval) time.Duration { return i.Min })
 }
 
-// tightest is the least of the intervals' bounds above.
-func (r *Recrawl) tightest() time.Duration {
+// LeastMax is the least of the intervals' upper bounds.
+func (r *Recrawl) LeastMax() time.Duration {
 	return r.least(func(i Interval) time.Duration { return i.Max })
 }
 
@@ -122,19 +121,26 @@ func (r *Recrawl) least(of func(Interval) time.Duration) time.Duration {
 	return d
 }
 
-// on reports whether there are recrawls at all.
-func (r *Recrawl) on() bool { return len(r.Intervals) > 0 }
+// On reports whether there are recrawls at all.
+func (r *Recrawl) On() bool { return len(r.Intervals) > 0 }
 
-// never is when a URL is due that is not visited again.
-var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+// Never is when a URL is due that is not visited again.
+var Never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// mostMissing is how many visits in a row may find nothing before a URL is retired. The time between them doubles.
-const mostMissing = 5
+// maxMissing is how many visits in a row may find nothing before a URL is retired. The time between them doubles.
+const maxMissing = 5
 
-// plan says when a URL is visited again, after a visit that has found what; was is what was known before.
-func (i Interval) plan(was *seen.Meta, found page.Recrawl, now time.Time) (m seen.Meta) {
+// Visits are what is known of the visits to a URL, as far as they say when the next one is.
+type Visits struct {
+	Last, Due time.Time     // Due is when the next is, or Never; zero where none was planned
+	Every     time.Duration // from the last to the next
+	Missing   int           // in a row that found nothing there
+}
+
+// Plan says when a URL is visited again, after a visit that has found what; was is what was known before.
+func (i Interval) Plan(was Visits, found page.Recrawl, now time.Time) (next Visits) {
 	if i.Every == 0 {
-		return seen.Meta{Due: never}
+		return Visits{Due: Never}
 	}
 	every := cmp.Or(was.Every, i.Every)
 	switch found {
@@ -144,28 +150,31 @@ func (i Interval) plan(was *seen.Meta, found page.Recrawl, now time.Time) (m see
 		every = every * 2 / 3
 	case page.Gone:
 		every *= 2
-		m.Missing = was.Missing + 1
+		next.Missing = was.Missing + 1
 	case page.Trouble:
-		m.Missing = was.Missing
+		next.Missing = was.Missing
 	}
-	m.Every = min(max(every, i.Min), i.Max).Truncate(time.Second)
-	m.Due = now.Add(max(m.Every, time.Second))
-	if m.Missing >= mostMissing {
-		m.Due = never
+	next.Every = min(max(every, i.Min), i.Max).Truncate(time.Second)
+	next.Due = now.Add(max(next.Every, time.Second))
+	if next.Missing >= maxMissing {
+		next.Due = Never
 	}
-	return m
+	return next
 }
 
-// due is when a URL is due that was visited. A shorter interval than the one it was planned by holds at once.
-func (i Interval) due(m *seen.Meta) time.Time {
+// Due is when a URL is due that was visited. A shorter interval than the one it was planned by holds at once.
+func (i Interval) Due(v Visits) time.Time {
 	switch {
-	case i.Every == 0, m.Missing >= mostMissing:
-		return never
-	case m.Due.IsZero():
-		return m.Fetched.Add(i.Every)
+	case i.Every == 0, v.Missing >= maxMissing:
+		return Never
+	case v.Due.IsZero():
+		return v.Last.Add(i.Every)
 	}
-	if latest := m.Fetched.Add(i.Max); m.Due.After(latest) {
+	if latest := v.Last.Add(i.Max); v.Due.After(latest) {
 		return latest
 	}
-	return m.Due
+	return v.Due
 }
+
+// Retired reports whether a URL was missing too often to be visited again, whatever its interval.
+func (v Visits) Retired() bool { return v.Due.Equal(Never) && v.Missing >= maxMissing }

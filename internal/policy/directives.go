@@ -1,4 +1,4 @@
-package crawl
+package policy
 
 import (
 	"fmt"
@@ -50,30 +50,29 @@ func (d Directives) Names() []string {
 	return names
 }
 
-func (e *Engine) obeys(d Directives) bool { return e.cfg.Ignore&d == 0 }
-
-// asks is what a page asks for its links, as far as the crawl obeys.
-type asks struct {
+// LinkRules are what a page asks for its links, as far as the crawl obeys.
+type LinkRules struct {
 	page string // why none is followed, "" if they are
 	rel  bool   // rel=nofollow counts
 }
 
-func (e *Engine) asks(r *page.Robots) asks {
-	a := asks{rel: e.obeys(RelNoFollow)}
-	if r.NoFollow && e.obeys(NoFollow) {
-		a.page = asWritten(r)
+// Links returns what a page's directives ask for its links, but for those in d, which the crawl ignores.
+func (d Directives) Links(r *page.Robots) LinkRules {
+	rules := LinkRules{rel: d&RelNoFollow == 0}
+	if r.NoFollow && d&NoFollow == 0 {
+		rules.page = asWritten(r)
 	}
-	return a
+	return rules
 }
 
-// nofollow says why a link is not to be followed, "" if it may be. Where a browser goes without being asked, which is to
+// NoFollow says why a link is not to be followed, "" if it may be. Where a browser goes without being asked, which is to
 // redirects and parts of the page, a directive about links does not hold.
-func (a asks) nofollow(l *page.Link) string {
+func (r LinkRules) NoFollow(l *page.Link) string {
 	switch {
 	case l.Kind.Embed(), l.Kind == page.Redirect, l.Kind == page.Refresh:
-	case a.page != "":
-		return a.page
-	case l.NoFollow && a.rel:
+	case r.page != "":
+		return r.page
+	case l.NoFollow && r.rel:
 		return "rel=" + l.Rel
 	}
 	return ""
@@ -95,10 +94,10 @@ func asWritten(r *page.Robots) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxWritten)], "")
 }
 
-// heed marks a record with what its page asks for and the crawl obeys.
-func (e *Engine) heed(rec *page.Record) {
+// Mark notes in a record what its page asks for, but for those in d, which the crawl ignores.
+func (d Directives) Mark(rec *page.Record) {
 	asks := &rec.Page.Robots
 	expired := !asks.UnavailableAfter.IsZero() && !rec.Time.Before(asks.UnavailableAfter)
-	rec.NoIndex = asks.NoIndex && e.obeys(NoIndex) || expired && e.obeys(UnavailableAfter)
-	rec.NoArchive = asks.NoArchive && e.obeys(NoArchive)
+	rec.NoIndex = asks.NoIndex && d&NoIndex == 0 || expired && d&UnavailableAfter == 0
+	rec.NoArchive = asks.NoArchive && d&NoArchive == 0
 }

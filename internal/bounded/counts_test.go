@@ -1,4 +1,4 @@
-package crawl
+package bounded
 
 import (
 	"fmt"
@@ -6,21 +6,21 @@ import (
 )
 
 func TestCounts(t *testing.T) {
-	c := newCounts()
+	c := NewCounts()
 	const n = 100_000
 	name := func(i int) string { return fmt.Sprintf("host-%d.example", i) }
 	for i := range n {
-		c.set(name(i), uint32(i))
+		c.Set(name(i), uint32(i))
 	}
 	for i := range n {
-		c.set(name(i), c.get(name(i))+1)
+		c.Set(name(i), c.Get(name(i))+1)
 	}
 	for i := range n {
-		if got := c.get(name(i)); got != uint32(i+1) {
+		if got := c.Get(name(i)); got != uint32(i+1) {
 			t.Fatalf("%s: %d, want %d", name(i), got, i+1)
 		}
 	}
-	if got := c.get("stranger.example"); got != 0 {
+	if got := c.Get("stranger.example"); got != 0 {
 		t.Errorf("a name that was not set: %d", got)
 	}
 	room := 0

@@ -1,13 +1,13 @@
-package crawl
+package bounded
 
 import (
 	"hash/maphash"
 	"math/bits"
 )
 
-// counts keeps a number for each of very many names, in 16 bytes a name at most: of a name it has 64 bits of a hash. Of ten
+// Counts keeps a number for each of very many names, in 16 bytes a name at most: of a name it has 64 bits of a hash. Of ten
 // million names two share them with a probability of three in a million, and nobody outside can choose such names.
-type counts struct {
+type Counts struct {
 	seed  maphash.Seed
 	parts [countParts]countPart
 }
@@ -24,12 +24,13 @@ const (
 	leastPart  = 16
 )
 
-func newCounts() *counts { return &counts{seed: maphash.MakeSeed()} }
+// NewCounts makes one in which every name has 0.
+func NewCounts() *Counts { return &Counts{seed: maphash.MakeSeed()} }
 
-func (c *counts) key(name string) uint64 { return max(maphash.String(c.seed, name), 1) }
+func (c *Counts) key(name string) uint64 { return max(maphash.String(c.seed, name), 1) }
 
-// get is a name's number, 0 if it has none.
-func (c *counts) get(name string) uint32 {
+// Get is a name's number, 0 if it has none.
+func (c *Counts) Get(name string) uint32 {
 	k := c.key(name)
 	p := &c.parts[k%countParts]
 	if p.used == 0 {
@@ -38,8 +39,8 @@ func (c *counts) get(name string) uint32 {
 	return p.values[p.find(k)]
 }
 
-// set gives a name another number.
-func (c *counts) set(name string, n uint32) {
+// Set gives a name another number.
+func (c *Counts) Set(name string, n uint32) {
 	k := c.key(name)
 	p := &c.parts[k%countParts]
 	if p.used >= len(p.keys)-len(p.keys)/8 {

@@ -1,0 +1,108 @@
+// Package policy has the rules of a crawl: which URLs it fetches ([Rules], with a [BlockList]), what it obeys of pages
+// ([Directives]), which sitemaps it reads, how many pages it takes ([Quota]) and when it visits again ([Recrawl]). They are pure:
+// but for a block list, which is read from its file, nothing here knows a disk, a network or a clock.
+package policy
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"kumo/internal/page"
+	"kumo/internal/weburl"
+)
+
+// Rules say which URLs are fetched by what does not depend on what a host answers.
+type Rules struct {
+	Scope        *weburl.Scope
+	Block        *BlockList       // may be nil
+	Include      []*regexp.Regexp // a URL must match one of these, if there are any; seeds and sitemaps need not
+	Exclude      []*regexp.Regexp // and none of these
+	MaxDepth     int              // hops from a seed; negative: without limit
+	MaxRedirects int              // in a row
+	Embeds       bool             // images, scripts and the like, too
+}
+
+// A Link is what led to a URL.
+type Link struct {
+	From      string // the URL of the page that has it
+	Kind      page.Kind
+	Depth     int32
+	Redirects uint8 // in a row on the way
+	Seed      bool  // a seed, or what one redirects to
+}
+
+// A Verdict says what becomes of a link.
+type Verdict struct {
+	Rule     string // "" when it is to be fetched
+	Why      string // the rule's reason, in a few words
+	Deferred bool   // the rule speaks of the link, not of the URL: a better link may bring it in
+	OffHost  bool   // not on the crawl's hosts: counted by host and forgotten
+}
+
+// Refused reports whether the URL is not to be fetched.
+func (v Verdict) Refused() bool { return v.Rule != "" || v.OffHost }
+
+// Defer is the verdict of a rule that speaks of the link alone.
+func Defer(rule, why string) Verdict { return Verdict{Rule: rule, Why: why, Deferred: true} }
+
+// Judge judges a URL and the link that leads to it.
+func (r *Rules) Judge(u weburl.URL, l Link) Verdict {
+	if v := r.JudgeURL(u, l); v.Refused() {
+		return v
+	}
+	switch {
+	case int(l.Redirects) > r.MaxRedirects:
+		return Defer("redirects", fmt.Sprintf("more than %d in a row", r.MaxRedirects))
+	case l.Kind == page.Ping, l.Kind.Embed() && !r.Embeds: // a ping tells of a click, and there was none
+		return Defer("embed", l.Kind.String())
+	case r.TooDeep(l.Depth):
+		return Defer("depth", fmt.Sprintf("deeper than %d", r.MaxDepth))
+	}
+	return Verdict{}
+}
+
+// JudgeURL judges the URL itself, however it was met.
+func (r *Rules) JudgeURL(u weburl.URL, l Link) Verdict {
+	if !u.Web() {
+		return Verdict{Rule: "scope", Why: "not http or https", OffHost: true}
+	}
+	if why := r.Block.Match(u); why != "" {
+		return Verdict{Rule: "block", Why: why}
+	}
+	if scope := r.Scope.Judge(u); !scope.In && !trustedList(u, l) {
+		return Verdict{Rule: "scope", Why: scope.Rule, OffHost: !scope.Near}
+	}
+	if re := firstMatch(r.Exclude, u.String()); re != nil {
+		return Verdict{Rule: "exclude", Why: re.String()}
+	}
+	if len(r.Include) > 0 && !l.Seed && l.Kind != page.Sitemap && firstMatch(r.Include, u.String()) == nil {
+		return Verdict{Rule: "include", Why: "matches none of the patterns to include"}
+	}
+	return Verdict{}
+}
+
+// TooDeep reports whether a depth is beyond the limit.
+func (r *Rules) TooDeep(depth int32) bool { return r.MaxDepth >= 0 && int(depth) > r.MaxDepth }
+
+// trustedList reports whether a URL out of scope is that of a sitemap which may list what is in scope: one that robots.txt names,
+// wherever it lies, and those on the same host that an index names.
+func trustedList(u weburl.URL, l Link) bool {
+	if l.Kind != page.Sitemap {
+		return false
+	}
+	if strings.HasSuffix(l.From, "/robots.txt") {
+		return true
+	}
+	from, err := weburl.Parse(l.From)
+	return err == nil && from.Origin() == u.Origin()
+}
+
+func firstMatch(patterns []*regexp.Regexp, s string) *regexp.Regexp {
+	for _, re := range patterns {
+		if re.MatchString(s) {
+			return re
+		}
+	}
+	return nil
+}
