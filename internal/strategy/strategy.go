@@ -4,7 +4,6 @@
 package strategy
 
 import (
-	"io"
 	"time"
 )
 
@@ -52,10 +51,6 @@ type Strategy interface {
 	Step(now time.Time, in []Event, out []Action) []Action
 	// View is what is decided now.
 	View() View
-	// Snapshot writes what Restore needs to make the strategy what it is. A strategy whose state follows from the events that
-	// a new process is told anyway writes nothing.
-	Snapshot(w io.Writer) error
-	Restore(r io.Reader) error
 }
 
 // Facts are what a strategy tells people of itself and its node.

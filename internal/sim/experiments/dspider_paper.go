@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"io"
 	"strings"
 	"time"
 
@@ -47,9 +46,7 @@ func (k knownOwners) Owner(host string) (strategy.Node, strategy.State) {
 	return "", strategy.Unknown
 }
 
-func (k knownOwners) View() strategy.View      { return k }
-func (k knownOwners) Snapshot(io.Writer) error { return nil }
-func (k knownOwners) Restore(io.Reader) error  { return nil }
+func (k knownOwners) View() strategy.View { return k }
 
 // A paperNode is a crawl node: visitedURLs are hosts whose owner it is or takes itself for, othervisited those of others, failedhost
 // those without an owner, as far as it knows.

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -247,12 +246,6 @@ func (h *Hub) wakeAt(timer uint64, at time.Time) {
 	h.wake[timer] = at
 	h.do(strategy.Timer{Timer: timer, At: at})
 }
-
-// Snapshot writes nothing: a new process asks the control unit, and that reads its log.
-func (h *Hub) Snapshot(io.Writer) error { return nil }
-
-// Restore reads nothing.
-func (h *Hub) Restore(io.Reader) error { return nil }
 
 // String says what the node has not settled, for who looks for the reason why.
 func (h *Hub) String() string {

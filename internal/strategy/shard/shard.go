@@ -2,7 +2,6 @@ package shard
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"kumo/internal/strategy"
@@ -97,20 +96,6 @@ func (s *sharding) Step(_ time.Time, in []strategy.Event, out []strategy.Action)
 }
 
 func (s *sharding) View() strategy.View { return s.view }
-
-// Snapshot writes nothing: the list of members is told to each new process.
-func (s *sharding) Snapshot(io.Writer) error { return nil }
-
-// Restore refuses what cannot be a snapshot of this strategy.
-func (s *sharding) Restore(r io.Reader) error {
-	switch n, err := io.ReadFull(r, make([]byte, 1)); {
-	case n > 0:
-		return fmt.Errorf("restore shard: the snapshot is another strategy's: it should be empty")
-	case err != io.EOF:
-		return fmt.Errorf("restore shard: %w", err)
-	}
-	return nil
-}
 
 // Minimal is true for rendezvous and ring hashing.
 func (s *sharding) Minimal() bool { return s.cfg.Second == Rendezvous || s.cfg.Second == Ring }

@@ -127,12 +127,6 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-func TestSnapshotOfAnother(t *testing.T) {
-	if err := shard.New(shard.Config{}).Restore(strings.NewReader("hub")); err == nil {
-		t.Error("the snapshot of another strategy is taken")
-	}
-}
-
 func TestNames(t *testing.T) {
 	for _, second := range allSeconds {
 		if got, err := shard.ParseSecond(second.String()); got != second || err != nil {

@@ -47,14 +47,6 @@ func newDriver(t *testing.T, s strategy.Strategy) *driver {
 	return &driver{t: t, s: s, rng: rand.NewPCG(seed, 0), now: time.Unix(1e9, 0), timers: map[uint64]time.Time{}}
 }
 
-// fork is a driver that tells another strategy the same from here on.
-func (d *driver) fork(s strategy.Strategy) *driver {
-	other, rng := *d, *d.rng
-	other.s, other.rng, other.answers, other.timers = s, &rng, nil, map[uint64]time.Time{}
-	d.answers = nil // what was under way when the process ended comes to neither
-	return &other
-}
-
 // step tells of what has happened in a second, and returns what the strategy wants done.
 func (d *driver) step() []strategy.Action {
 	d.now = d.now.Add(time.Second)

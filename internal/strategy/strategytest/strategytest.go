@@ -2,8 +2,6 @@
 package strategytest
 
 import (
-	"bytes"
-	"fmt"
 	"reflect"
 	"sync"
 	"testing"
@@ -18,9 +16,6 @@ func Run(t *testing.T, fresh func() strategy.Strategy) {
 	t.Run("events and actions are not kept", func(t *testing.T) { keepsNoSlice(t, fresh) })
 	t.Run("a view does not change", func(t *testing.T) { immutable(t, fresh()) })
 	t.Run("who asks for an owner allocates nothing", func(t *testing.T) { allocatesNothing(t, fresh()) })
-	for _, at := range []int{0, 1, 7, steps - 1} {
-		t.Run(fmt.Sprintf("what was saved after %d steps comes back", at), func(t *testing.T) { restored(t, fresh(), fresh(), at) })
-	}
 	if _, ok := fresh().(strategy.Placer); ok {
 		t.Run("placers", func(t *testing.T) { placers(t, func() strategy.Placer { return fresh().(strategy.Placer) }) })
 	}
@@ -32,9 +27,6 @@ func deterministic(t *testing.T, fresh func() strategy.Strategy) {
 		one, two := a.step(), b.step()
 		if !reflect.DeepEqual(one, two) {
 			t.Fatalf("step %d: actions %v of one, %v of the other", i, one, two)
-		}
-		if !bytes.Equal(snapshot(t, a.s), snapshot(t, b.s)) {
-			t.Fatalf("step %d: two snapshots", i)
 		}
 		sameView(t, a.s.View(), b.s.View())
 	}
@@ -89,43 +81,6 @@ func allocatesNothing(t *testing.T, s strategy.Strategy) {
 			t.Fatalf("%v allocations for %q", n, h)
 		}
 	}
-}
-
-// restored saves a strategy after some steps, and goes on with what was saved beside it. A new process is told the members again.
-// Actions are not compared: it may ask for its timers again.
-func restored(t *testing.T, s, after strategy.Strategy, at int) {
-	d := newDriver(t, s)
-	for range at {
-		d.step()
-	}
-	saved := snapshot(t, s)
-	if err := after.Restore(bytes.NewReader(saved)); err != nil {
-		t.Fatal(err)
-	}
-	if got := snapshot(t, after); !bytes.Equal(got, saved) {
-		t.Fatalf("after %d steps %q was saved, then %q", at, saved, got)
-	}
-	e := d.fork(after)
-	d.tellMembers()
-	e.tellMembers()
-	for i := at; i < steps; i++ {
-		sameView(t, s.View(), after.View())
-		d.step()
-		e.step()
-		if !bytes.Equal(snapshot(t, s), snapshot(t, after)) {
-			t.Fatalf("saved after %d steps, another one after %d", at, i)
-		}
-	}
-	sameView(t, s.View(), after.View())
-}
-
-func snapshot(t *testing.T, s strategy.Strategy) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := s.Snapshot(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 type answer struct {

@@ -1,7 +1,6 @@
 package strategytest_test
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -22,7 +21,6 @@ var broken = map[string]struct {
 	"keeper":    {func() strategy.Strategy { return &keeper{Placer: sound()} }, "events_and_actions_are_not_kept"},
 	"changing":  {func() strategy.Strategy { return &changing{sound(), new(int)} }, "a_view_does_not_change"},
 	"wasteful":  {func() strategy.Strategy { return &wasteful{sound()} }, "who_asks_for_an_owner_allocates_nothing"},
-	"amnesiac":  {func() strategy.Strategy { return &amnesiac{Placer: sound()} }, "what_was_saved_after_7_steps_comes_back"},
 	"sticky":    {func() strategy.Strategy { return &sticky{Placer: sound()} }, "all_nodes_agree"},
 	"exclusive": {func() strategy.Strategy { return &exclusive{sound()} }, "every_host_has_an_owner"},
 	"haunted":   {func() strategy.Strategy { return &haunted{sound()} }, "without_members"},
@@ -118,24 +116,6 @@ func (w *wasteful) View() strategy.View {
 		return strategy.Node(strings.Clone(string(node))), state
 	})
 }
-
-// amnesiac has a number that it saves and does not read again.
-type amnesiac struct {
-	strategy.Placer
-	wanted int
-}
-
-func (a *amnesiac) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
-	a.wanted += len(in)
-	return a.Placer.Step(now, in, out)
-}
-
-func (a *amnesiac) Snapshot(w io.Writer) error {
-	_, err := w.Write(make([]byte, a.wanted))
-	return err
-}
-
-func (a *amnesiac) Restore(io.Reader) error { return nil }
 
 // sticky leaves all hosts with the first owner that it saw.
 type sticky struct {
