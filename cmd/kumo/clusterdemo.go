@@ -16,7 +16,7 @@ import (
 	"kumo/internal/look"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
-	"kumo/internal/wire"
+	"kumo/internal/wire/cluster"
 )
 
 const clusterDemoLong = `Let several processes on this machine crawl a made-up web together, and see what becomes of it when one of them is killed and
@@ -68,7 +68,7 @@ func clusterDemo() *cobra.Command {
 	d.web.bind(cmd, 40, 1500)
 	f := cmd.Flags()
 	f.IntVar(&d.nodes, "nodes", 5, "run `N` nodes, 4 to 20")
-	f.Var(choice{&d.strategy, wire.Strategies()}, "strategy", "how hosts are shared among the nodes")
+	f.Var(choice{&d.strategy, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes")
 	f.Float64Var(&d.apart, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of the first nodes reach each host")
 	durationVar(f, &d.delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next request to that host (with hub 200ms)")
 	f.StringVarP(&d.out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; what an earlier demo left there is removed")
@@ -130,8 +130,8 @@ func (d *clusterShow) crawl(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	o := wire.NodeOptions{Join: d.servers, Secret: d.secret}
-	control, err := wire.OpenControl(ctx, demoCrawl, o)
+	o := cluster.NodeOptions{Join: d.servers, Secret: d.secret}
+	control, err := cluster.OpenControl(ctx, demoCrawl, o)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (d *clusterShow) crawl(ctx context.Context) (err error) {
 	}
 	d.begun = time.Now()
 	d.say("the crawl begins: %d nodes, 3 of them with servers, %s", d.nodes-1, d.server.SeedURLs()[0])
-	for _, part := range []func(context.Context, *wire.Control) error{d.formed, d.joined, d.killed, d.ended} {
+	for _, part := range []func(context.Context, *cluster.Control) error{d.formed, d.joined, d.killed, d.ended} {
 		if err := part(ctx, control); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (d *clusterShow) crawl(ctx context.Context) (err error) {
 const demoCrawl = "demo"
 
 // start is kumo start.
-func (d *clusterShow) start(ctx context.Context, control *wire.Control) error {
+func (d *clusterShow) start(ctx context.Context, control *cluster.Control) error {
 	o := &options{}
 	all := crawlFlags(o)
 	args := []string{"--scope", "any", "--allow-private", "--ip-delay", "0", "--delay", d.delay.String(), "--contact", "https://example.org/demo"}
@@ -166,12 +166,12 @@ func (d *clusterShow) start(ctx context.Context, control *wire.Control) error {
 }
 
 // formed waits until the first nodes are members.
-func (d *clusterShow) formed(ctx context.Context, control *wire.Control) error {
+func (d *clusterShow) formed(ctx context.Context, control *cluster.Control) error {
 	return d.until(ctx, control, func(c *look.Cluster) bool { return c.Settled && members(c) == d.nodes-1 })
 }
 
 // joined has the last node join.
-func (d *clusterShow) joined(ctx context.Context, control *wire.Control) error {
+func (d *clusterShow) joined(ctx context.Context, control *cluster.Control) error {
 	if err := d.startNode(); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (d *clusterShow) joined(ctx context.Context, control *wire.Control) error {
 }
 
 // killed kills a node that runs a server: the control unit, if it does.
-func (d *clusterShow) killed(ctx context.Context, control *wire.Control) error {
+func (d *clusterShow) killed(ctx context.Context, control *cluster.Control) error {
 	victim, what := d.procs[1], ""
 	if i := slices.IndexFunc(d.procs[:len(d.servers)], func(p *demoNode) bool { return p.name == d.control }); i >= 0 {
 		victim, what = d.procs[i], ", the control unit,"
@@ -193,7 +193,7 @@ func (d *clusterShow) killed(ctx context.Context, control *wire.Control) error {
 }
 
 // ended waits until the crawl is done and its processes have ended.
-func (d *clusterShow) ended(ctx context.Context, control *wire.Control) error {
+func (d *clusterShow) ended(ctx context.Context, control *cluster.Control) error {
 	if err := d.until(ctx, control, func(c *look.Cluster) bool { return c.State == "done" }); err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func members(c *look.Cluster) (n int) {
 }
 
 // until looks at the cluster until it is as wanted, and says what changes.
-func (d *clusterShow) until(ctx context.Context, control *wire.Control, wanted func(*look.Cluster) bool) error {
+func (d *clusterShow) until(ctx context.Context, control *cluster.Control, wanted func(*look.Cluster) bool) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {

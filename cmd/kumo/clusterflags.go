@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/wire"
+	"kumo/internal/wire/cluster"
 )
 
 // clusterFlags say which crawl of several nodes is meant, and where it is reached.
@@ -42,7 +43,7 @@ func (c *clusterFlags) bindCommand(f *pflag.FlagSet) {
 }
 
 // options are how the cluster is reached.
-func (c *clusterFlags) options(warn func(string)) (o wire.NodeOptions, err error) {
+func (c *clusterFlags) options(warn func(string)) (o cluster.NodeOptions, err error) {
 	if err := checkCrawlName(c.crawl); err != nil {
 		return o, err
 	}
@@ -59,7 +60,7 @@ func checkCrawlName(name string) error {
 	switch {
 	case name == "":
 		return usagef("which crawl? name it with --crawl")
-	case wire.CrawlWord(name) != name || len(name) > 64:
+	case cluster.CrawlWord(name) != name || len(name) > 64:
 		return usagef("--crawl %q: a name of up to 64 letters, digits, - and _ is wanted", name)
 	}
 	return nil
@@ -72,21 +73,21 @@ const clusterWait = 12 * time.Second
 const viewPatience = 3 * time.Second
 
 // control connects to the cluster, calls f, and lets it go.
-func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(context.Context, *wire.Control) error) error {
-	return c.connect(ctx, stderr, wire.OpenControl, f)
+func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(context.Context, *cluster.Control) error) error {
+	return c.connect(ctx, stderr, cluster.OpenControl, f)
 }
 
 // view is control for what can be looked at while too few servers run, too.
-func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(context.Context, *wire.Control) error) error {
-	open := func(ctx context.Context, crawl string, o wire.NodeOptions) (*wire.Control, error) {
-		return wire.OpenView(ctx, crawl, o, viewPatience)
+func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(context.Context, *cluster.Control) error) error {
+	open := func(ctx context.Context, crawl string, o cluster.NodeOptions) (*cluster.Control, error) {
+		return cluster.OpenView(ctx, crawl, o, viewPatience)
 	}
 	return c.connect(ctx, stderr, open, f)
 }
 
-type opener func(ctx context.Context, crawl string, o wire.NodeOptions) (*wire.Control, error)
+type opener func(ctx context.Context, crawl string, o cluster.NodeOptions) (*cluster.Control, error)
 
-func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opener, f func(context.Context, *wire.Control) error) (err error) {
+func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opener, f func(context.Context, *cluster.Control) error) (err error) {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	o, err := c.options(func(s string) { log.Warn(s) })
 	if err != nil {
@@ -107,10 +108,10 @@ func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opene
 }
 
 // unreached adds to an error what to do where simply nobody is there.
-func (c *clusterFlags) unreached(err error, o *wire.NodeOptions) error {
+func (c *clusterFlags) unreached(err error, o *cluster.NodeOptions) error {
 	switch {
-	case !wire.IsNobody(err):
-		return wire.Advise(err)
+	case !cluster.IsNobody(err):
+		return cluster.Advise(err)
 	case o.NATS != "":
 		return wire.AdviseTo(err, "check that it runs, the URL in --nats, and the firewall")
 	}
@@ -145,5 +146,5 @@ func hostName() string {
 		return "node"
 	}
 	name, _, _ = strings.Cut(name, ".")
-	return wire.CrawlWord(name)
+	return cluster.CrawlWord(name)
 }

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/node"
 	"kumo/internal/stats"
 	"kumo/internal/wire"
+	"kumo/internal/wire/cluster"
 )
 
 // The verbs that steer a crawl of several nodes. They may be given on any machine that reaches a node with a server.
@@ -43,7 +44,7 @@ func startCommand() *cobra.Command {
 			}
 			o.warn(cmd.ErrOrStderr())
 			c.wait += o.seedTime()
-			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *cluster.Control) error {
 				r, _, err := control.Status(ctx)
 				if err != nil {
 					return err
@@ -58,7 +59,7 @@ func startCommand() *cobra.Command {
 					}
 				}
 				if err := control.Start(ctx, settings, o.job.Seeds, o.job.File); err != nil {
-					return wire.Advise(err)
+					return cluster.Advise(err)
 				}
 				return c.done(cmd.OutOrStdout(), "started"+withSeeds(o.seedCount()))
 			})
@@ -131,13 +132,13 @@ crawl's --scope has it. The answer says how many were new; what is known already
 			if !o.job.HasSeeds() {
 				return usagef("no URL to add: name one, or give a file of them with --input-file")
 			}
-			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *cluster.Control) error {
 				known, err := control.Known(ctx, o.job.Seeds) // before they are added
 				if err != nil {
-					return wire.Advise(err)
+					return cluster.Advise(err)
 				}
 				if err := control.Add(ctx, o.job.Seeds, o.job.File); err != nil {
-					return wire.Advise(err)
+					return cluster.Advise(err)
 				}
 				return c.done(cmd.OutOrStdout(), addedAll(known, o.job.File))
 			})
@@ -149,7 +150,7 @@ crawl's --scope has it. The answer says how many were new; what is known already
 }
 
 // added says what came of URLs that were added.
-func added(k wire.Known) string {
+func added(k cluster.Known) string {
 	all := k.New + k.Known + k.Unsure
 	urls := fmt.Sprintf("%d %s", all, plural(all, "URL", "URLs"))
 	switch {
@@ -166,12 +167,12 @@ func added(k wire.Known) string {
 }
 
 // addedAll says what was added when a file of many URLs is among it, of which the nodes find out themselves what is new.
-func addedAll(k wire.Known, file *wire.SeedFile) string {
+func addedAll(k cluster.Known, file *wire.SeedFile) string {
 	if file == nil || file.Few() {
 		return added(k)
 	}
 	text := fmt.Sprintf("%s of %s added; those that are known already are not fetched again", stats.Count(file.Count, "URLs"), file.Title())
-	if k != (wire.Known{}) {
+	if k != (cluster.Known{}) {
 		text = added(k) + "; " + text
 	}
 	return text
@@ -180,13 +181,13 @@ func addedAll(k wire.Known, file *wire.SeedFile) string {
 func are(n int, what string) string { return what + plural(n, " is", " are") }
 
 // stateCommand makes a verb that changes what all nodes do.
-func stateCommand(name, short, long, done string, change func(*wire.Control, context.Context) error) *cobra.Command {
+func stateCommand(name, short, long, done string, change func(*cluster.Control, context.Context) error) *cobra.Command {
 	c := &clusterFlags{}
 	cmd := &cobra.Command{Use: name + " --crawl NAME", Short: short, Long: long, Args: cobra.NoArgs, Example: "  kumo " + name + " --crawl news",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *cluster.Control) error {
 				if err := change(control, ctx); err != nil {
-					return wire.Advise(err)
+					return cluster.Advise(err)
 				}
 				return c.done(cmd.OutOrStdout(), done)
 			})
@@ -198,15 +199,15 @@ func stateCommand(name, short, long, done string, change func(*wire.Control, con
 
 func pauseCommand() *cobra.Command {
 	return stateCommand("pause", "Let the nodes of a crawl fetch nothing for a while",
-		"Let the nodes of a crawl fetch nothing, and stay, until kumo resume. Requests that are under way are finished.", "paused", (*wire.Control).Pause)
+		"Let the nodes of a crawl fetch nothing, and stay, until kumo resume. Requests that are under way are finished.", "paused", (*cluster.Control).Pause)
 }
 
 func resumeCommand() *cobra.Command {
 	return stateCommand("resume", "Let a crawl go on that was paused", "Let the nodes of a crawl go on that kumo pause has paused.", "goes on",
-		(*wire.Control).Resume)
+		(*cluster.Control).Resume)
 }
 
 func stopCommand() *cobra.Command {
 	return stateCommand("stop", "End all nodes of a crawl, to go on later", `End all nodes of a crawl: they finish what is under way, write down where they are, keep their place, and their processes end. The same
-kumo node commands, and then kumo start, go on.`, "the nodes end", (*wire.Control).Stop)
+kumo node commands, and then kumo start, go on.`, "the nodes end", (*cluster.Control).Stop)
 }

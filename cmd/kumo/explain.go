@@ -14,6 +14,7 @@ import (
 
 	"kumo/internal/look"
 	"kumo/internal/wire"
+	"kumo/internal/wire/cluster"
 )
 
 const explainLong = `Say what became of a URL in a crawl: whether it was met, when and where, which rule and which line of robots.txt hold for it,
@@ -94,7 +95,7 @@ func (e *explainer) folder(url string) (x *look.Explanation, err error) {
 func (e *explainer) askOwner(stderr io.Writer, x *explained, host string) (err error) {
 	named := e.crawl != "" || e.nats != "" || len(e.join) > 0
 	if e.dir != "" {
-		if e.self, err = wire.FolderNode(e.dir); err != nil {
+		if e.self, err = cluster.FolderNode(e.dir); err != nil {
 			return err
 		}
 		if e.self == "" && named {
@@ -115,7 +116,7 @@ func (e *explainer) askOwner(stderr io.Writer, x *explained, host string) (err e
 			return nil
 		}
 	}
-	err = e.control(e.ctx, stderr, func(_ context.Context, control *wire.Control) (err error) {
+	err = e.control(e.ctx, stderr, func(_ context.Context, control *cluster.Control) (err error) {
 		x.Owner, err = control.Owner(e.ctx, host, e.self, e.wait)
 		return err
 	})
@@ -123,7 +124,7 @@ func (e *explainer) askOwner(stderr io.Writer, x *explained, host string) (err e
 		x.unasked = err
 		return nil
 	}
-	return wire.Advise(err)
+	return cluster.Advise(err)
 }
 
 // crawlOf finds out the name of the crawl that the folder belongs to.

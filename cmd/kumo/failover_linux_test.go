@@ -16,7 +16,7 @@ import (
 	"kumo/internal/look"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
-	"kumo/internal/wire"
+	"kumo/internal/wire/cluster"
 )
 
 const (
@@ -56,7 +56,7 @@ type failOver struct {
 	*testing.T
 	clusterShow // follows the cluster
 	seed        uint64
-	client      *wire.Control
+	client      *cluster.Control
 	sites       []*site
 	killings    []*killing
 }
@@ -163,7 +163,7 @@ func (f *failOver) form() {
 	ctx, cancel := context.WithTimeout(f.Context(), failOverMost)
 	defer cancel()
 	var err error
-	if f.client, err = wire.OpenControl(ctx, demoCrawl, wire.NodeOptions{Join: f.servers, Secret: f.secret}); err != nil {
+	if f.client, err = cluster.OpenControl(ctx, demoCrawl, cluster.NodeOptions{Join: f.servers, Secret: f.secret}); err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { f.client.Close() })
@@ -275,7 +275,7 @@ func (f *failOver) watch(ctx context.Context, k *killing, fresh *site) {
 }
 
 // see takes in what the others say at a time.
-func (k *killing) see(at time.Duration, all []wire.NodeStatus) {
+func (k *killing) see(at time.Duration, all []cluster.NodeStatus) {
 	said, waiting := map[string]int{}, 0
 	for i := range all {
 		s := &all[i]

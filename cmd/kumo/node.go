@@ -24,6 +24,7 @@ import (
 	"kumo/internal/stats"
 	"kumo/internal/web"
 	"kumo/internal/wire"
+	"kumo/internal/wire/cluster"
 )
 
 const nodeLong = `Run one node of a crawl that several nodes share. It joins the others, waits for kumo start, crawls the hosts that are its own, and
@@ -77,9 +78,9 @@ func nodeCommand() *cobra.Command {
 	f.StringVar(&n.name, "name", "", "the node's `NAME`, unlike those of the others: letters, digits, - and _ (default: this machine's)")
 	f.StringVar(&n.listen, "listen", "", "run a server at `ADDR`, as others reach it, if it is one of the cluster's (default without --join: "+defaultAddress+")")
 	f.IntVar(&n.servers, "servers", 0, "the first `N` addresses in --join are those of all servers: 1, 3 or 5")
-	f.Var(choice{&n.preset, wire.Presets()}, "preset", "how far the nodes are from each other; the same on all")
-	f.Var(choice{&n.place, wire.Strategies()}, "strategy", "how hosts are shared among the nodes, the same on all: by a hash (shard), or by who reaches them (hub)")
-	f.IntVar(&n.slots, "slots", wire.DefaultSlots, "plan for at most `M` nodes; the same on all")
+	f.Var(choice{&n.preset, cluster.Presets()}, "preset", "how far the nodes are from each other; the same on all")
+	f.Var(choice{&n.place, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes, the same on all: by a hash (shard), or by who reaches them (hub)")
+	f.IntVar(&n.slots, "slots", cluster.DefaultSlots, "plan for at most `M` nodes; the same on all")
 	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with --name)")
 	borrow(f, crawlFlags(n.o), nodeFlags)
 	f.SortFlags = false
@@ -108,7 +109,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	}
 	n.say(show, &opts)
 	late := time.AfterFunc(lateJoin, func() { show.log.Warn(hint(&opts)) })
-	cluster, err := wire.OpenNode(ctx, job, opts)
+	cluster, err := cluster.OpenNode(ctx, job, opts)
 	late.Stop()
 	if err != nil && ctx.Err() != nil {
 		return n.ended(context.Canceled, show)
@@ -128,7 +129,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 // lateJoin is after how long a node that waits for others says what could be wrong.
 const lateJoin = 5 * time.Second
 
-func hint(o *wire.NodeOptions) string {
+func hint(o *cluster.NodeOptions) string {
 	switch {
 	case o.NATS != "":
 		return "not joined yet: check the URL in --nats, and that it is reached from here"
@@ -139,7 +140,7 @@ func hint(o *wire.NodeOptions) string {
 }
 
 // settle reads the flags.
-func (n *noder) settle() (o wire.NodeOptions, err error) {
+func (n *noder) settle() (o cluster.NodeOptions, err error) {
 	if err := checkCrawlName(n.crawl); err != nil {
 		return o, err
 	}
@@ -147,10 +148,10 @@ func (n *noder) settle() (o wire.NodeOptions, err error) {
 		return o, err
 	}
 	n.settleNames()
-	if wire.CrawlWord(n.name) != n.name {
+	if cluster.CrawlWord(n.name) != n.name {
 		return o, usagef("--name %q: letters, digits, - and _ are wanted", n.name)
 	}
-	o = wire.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, NATS: n.nats, Preset: n.preset, Strategy: n.place, Slots: n.slots}
+	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, NATS: n.nats, Preset: n.preset, Strategy: n.place, Slots: n.slots}
 	switch {
 	case n.nats != "" && len(n.join)+len(n.listen) > 0:
 		return o, usagef("with --nats no node runs a server: leave --listen and --join out")
@@ -200,7 +201,7 @@ func (n *noder) checkFolder() error {
 }
 
 // say says what is worth knowing before it begins.
-func (n *noder) say(show *show, o *wire.NodeOptions) {
+func (n *noder) say(show *show, o *cluster.NodeOptions) {
 	serves := slices.Contains(o.Servers, o.Listen) && o.NATS == ""
 	n.alone = serves && len(o.Servers) == 1
 	switch {
@@ -221,7 +222,7 @@ func (n *noder) say(show *show, o *wire.NodeOptions) {
 }
 
 // crawlAll takes part in the crawl, with the view and the metrics beside it. It leaves when ctx ends.
-func (n *noder) crawlAll(ctx context.Context, cluster *wire.ClusterNode, show *show) (report *stats.Report, err error) {
+func (n *noder) crawlAll(ctx context.Context, cluster *cluster.Node, show *show) (report *stats.Report, err error) {
 	g := errgroup.Group{}
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g.Go(func() error { n.watch(beside, cluster, show); return nil })
@@ -262,7 +263,7 @@ func (n *noder) crawlAll(ctx context.Context, cluster *wire.ClusterNode, show *s
 const leavePatience = 15 * time.Second
 
 // handsOver waits for a node that leaves until ctx ends. It returns false if the node can do nothing for that: the servers are away.
-func (n *noder) handsOver(ctx context.Context, cluster *wire.ClusterNode) bool {
+func (n *noder) handsOver(ctx context.Context, cluster *cluster.Node) bool {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	since := time.Now()
@@ -281,7 +282,7 @@ func (n *noder) handsOver(ctx context.Context, cluster *wire.ClusterNode) bool {
 }
 
 // watch shows how the node's part goes.
-func (n *noder) watch(ctx context.Context, cluster *wire.ClusterNode, show *show) {
+func (n *noder) watch(ctx context.Context, cluster *cluster.Node, show *show) {
 	p := parts{cluster}
 	status := func() progress.Status {
 		return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(), Outage: p.outage()}
@@ -294,7 +295,7 @@ func (n *noder) watch(ctx context.Context, cluster *wire.ClusterNode, show *show
 }
 
 // parts are what is shown of a node's part in a crawl, which is another one after the node has lost its place.
-type parts struct{ cluster *wire.ClusterNode }
+type parts struct{ cluster *cluster.Node }
 
 func (p parts) totals() (s stats.Snapshot) {
 	if c := p.cluster.Crawl(); c != nil {
@@ -350,5 +351,5 @@ func (n *noder) advise(err error) error {
 	case errors.Is(err, wire.ErrLocked):
 		return wire.AdviseTo(err, fmt.Sprintf("for another node on this machine, give it a name: kumo node --crawl %s --name b --join %s", n.crawl, defaultAddress))
 	}
-	return wire.Advise(err)
+	return cluster.Advise(err)
 }

@@ -15,6 +15,7 @@ import (
 
 	"kumo/internal/node"
 	"kumo/internal/wire"
+	"kumo/internal/wire/cluster"
 )
 
 const setLong = `Show the settings that all nodes of a crawl share, or change some of them while it runs.
@@ -45,7 +46,7 @@ func setCommand() *cobra.Command {
 			if len(wishes) == 0 {
 				open = c.view
 			}
-			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *cluster.Control) error {
 				if len(wishes) == 0 {
 					return c.showSettings(ctx, cmd.OutOrStdout(), control, asJSON)
 				}
@@ -145,7 +146,7 @@ func mayChange(key string) (may changes, why string) {
 }
 
 // set changes settings, and says what they are now.
-func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *wire.Control, wishes []wire.Setting) error {
+func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *cluster.Control, wishes []wire.Setting) error {
 	var was map[string][]string
 	var state node.State
 	err := control.Tune(ctx, func(r node.Record) ([]wire.Setting, error) {
@@ -160,7 +161,7 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *wire.Contr
 		return withAgent(wishes, r.Settings), nil
 	})
 	if err != nil {
-		return wire.Advise(err)
+		return cluster.Advise(err)
 	}
 	var said []string
 	for _, s := range wishes {
@@ -215,10 +216,10 @@ type shownSetting struct {
 }
 
 // showSettings lists what all nodes share.
-func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control *wire.Control, asJSON bool) error {
+func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control *cluster.Control, asJSON bool) error {
 	r, _, err := control.Status(ctx)
 	if err != nil {
-		return wire.Advise(err)
+		return cluster.Advise(err)
 	}
 	if r.Settings == nil {
 		return wire.AdviseTo(fmt.Errorf("the crawl %q has not been started, and has no settings yet", c.crawl),
@@ -241,12 +242,12 @@ func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control *w
 				return err
 			}
 		}
-		return wire.Advise(control.Trouble())
+		return cluster.Advise(control.Trouble())
 	}
 	for _, may := range []changes{mayAlways, mayStopped, mayNever} {
 		printSettings(w, may, slices.DeleteFunc(slices.Clone(all), func(s shownSetting) bool { return s.May != may }))
 	}
-	return wire.Advise(control.Trouble())
+	return cluster.Advise(control.Trouble())
 }
 
 func printSettings(w io.Writer, may changes, all []shownSetting) {

@@ -17,7 +17,7 @@ import (
 	"kumo/internal/look"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
-	"kumo/internal/wire"
+	"kumo/internal/wire/cluster"
 )
 
 const (
@@ -78,7 +78,7 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), spreadMost, fmt.Errorf("the nodes are no members after %v", spreadMost))
 	defer cancel()
-	client, err := wire.OpenControl(ctx, demoCrawl, wire.NodeOptions{Join: s.servers, Secret: s.secret})
+	client, err := cluster.OpenControl(ctx, demoCrawl, cluster.NodeOptions{Join: s.servers, Secret: s.secret})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +154,8 @@ func busyLoop(t *testing.T) {
 }
 
 // shares says how many hosts each node owns, and checks it.
-func (s *spreading) shares(ctx context.Context, client *wire.Control, came time.Duration) {
-	owners, err := client.Owners(ctx, wire.HostQuery{})
+func (s *spreading) shares(ctx context.Context, client *cluster.Control, came time.Duration) {
+	owners, err := client.Owners(ctx, cluster.HostQuery{})
 	if err != nil {
 		s.Fatal(err)
 	}

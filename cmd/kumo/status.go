@@ -21,7 +21,7 @@ import (
 	"kumo/internal/bus"
 	"kumo/internal/look"
 	"kumo/internal/stats"
-	"kumo/internal/wire"
+	"kumo/internal/wire/cluster"
 )
 
 const statusLong = `Say how a crawl of several nodes goes: what it does, and of each node what it is to the others, how many hosts it owns, what waits there,
@@ -57,7 +57,7 @@ func statusCommand() *cobra.Command {
 			if h.on {
 				open = c.control
 			}
-			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *wire.Control) error {
+			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *cluster.Control) error {
 				if h.on {
 					return h.show(cmd.Context(), s, control, c, args)
 				}
@@ -66,9 +66,9 @@ func statusCommand() *cobra.Command {
 				}
 				all, err := control.Look(ctx, c.crawl)
 				if err != nil {
-					return wire.Advise(err)
+					return cluster.Advise(err)
 				}
-				return errors.Join(s.show(all), wire.Advise(control.Trouble()))
+				return errors.Join(s.show(all), cluster.Advise(control.Trouble()))
 			})
 		}}
 	f := cmd.Flags()
@@ -92,7 +92,7 @@ type statusView struct {
 }
 
 // follow shows the cluster until the user has seen enough, or there is nobody to ask any more.
-func (s *statusView) follow(ctx, enough context.Context, control *wire.Control, crawl string) error {
+func (s *statusView) follow(ctx, enough context.Context, control *cluster.Control, crawl string) error {
 	tick := time.NewTicker(max(s.every, 100*time.Millisecond))
 	defer tick.Stop()
 	ends := false // the nodes do, as far as was seen
@@ -107,7 +107,7 @@ func (s *statusView) follow(ctx, enough context.Context, control *wire.Control, 
 			fmt.Fprintf(s.err, "%s %v: too few servers answer; kumo status without --watch says which\n", time.Now().UTC().Format(time.TimeOnly), err)
 			s.drawn = 0
 		case err != nil:
-			return wire.Advise(err)
+			return cluster.Advise(err)
 		}
 		if err == nil {
 			ends = all.State == "stopping" || all.State == "done"

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/look"
-	"kumo/internal/wire"
+	"kumo/internal/wire/cluster"
 )
 
 // hostsView is kumo status --hosts.
@@ -45,8 +45,8 @@ func (v *hostsView) check(given *pflag.FlagSet, args []string, watch bool) error
 }
 
 // show asks whose hosts are, and prints it.
-func (v *hostsView) show(ctx context.Context, s *statusView, control *wire.Control, c *clusterFlags, args []string) error {
-	q := wire.HostQuery{Parked: v.parked, Limit: v.limit, Patience: c.wait}
+func (v *hostsView) show(ctx context.Context, s *statusView, control *cluster.Control, c *clusterFlags, args []string) error {
+	q := cluster.HostQuery{Parked: v.parked, Limit: v.limit, Patience: c.wait}
 	for _, a := range args {
 		host, err := hostArg(a)
 		if err != nil {
@@ -56,7 +56,7 @@ func (v *hostsView) show(ctx context.Context, s *statusView, control *wire.Contr
 	}
 	all, err := control.Owners(ctx, q)
 	if err != nil {
-		return wire.Advise(err)
+		return cluster.Advise(err)
 	}
 	if s.json {
 		err = writeOwners(s.out, all)

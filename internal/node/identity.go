@@ -25,20 +25,17 @@ type Identity struct {
 // Node is the identity as others know it.
 func (i Identity) Node() strategy.Node { return strategy.Node(i.Name + "~" + i.Life) }
 
-// IdentityName is the identity's file in a folder of state.
-const IdentityName = "node.json"
-
-// OpenIdentity reads who a folder's node is, and makes it one if it is nobody yet. A folder belongs to one name.
-func OpenIdentity(disk vfs.FS, dir, name string) (Identity, error) {
+// OpenIdentity reads who a folder's node is from a file, and makes it one if it is nobody yet. A folder belongs to one name.
+func OpenIdentity(disk vfs.FS, file, name string) (Identity, error) {
 	var id Identity
-	r, err := disk.Open(filepath.Join(dir, IdentityName))
+	r, err := disk.Open(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		id = Identity{Name: name, Life: fmt.Sprintf("%08x", rand.Uint32())}
 		if err := id.check(); err != nil {
 			return id, err
 		}
-		return id, id.Save(disk, dir)
+		return id, id.Save(disk, file)
 	case err != nil:
 		return id, fmt.Errorf("read who this node is: %w", err)
 	}
@@ -49,7 +46,7 @@ func OpenIdentity(disk vfs.FS, dir, name string) (Identity, error) {
 	}
 	switch {
 	case err != nil:
-		return id, fmt.Errorf("read who this node is from %s: %w", filepath.Join(dir, IdentityName), err)
+		return id, fmt.Errorf("read who this node is from %s: %w", file, err)
 	case name != "" && id.Name != name:
 		return id, fmt.Errorf("the folder belongs to the node %q: call this one the same, or give it another folder", id.Name)
 	}
@@ -64,36 +61,16 @@ func (i Identity) check() error {
 }
 
 // Save writes the identity durably.
-func (i Identity) Save(disk vfs.FS, dir string) error {
+func (i Identity) Save(disk vfs.FS, file string) error {
 	data, err := json.Marshal(i)
 	if err != nil {
 		return err
 	}
-	if err := disk.MkdirAll(dir); err != nil {
+	if err := disk.MkdirAll(filepath.Dir(file)); err != nil {
 		return fmt.Errorf("write who this node is: %w", err)
 	}
-	name := filepath.Join(dir, IdentityName)
-	if err := replace(disk, name, append(data, '\n')); err != nil {
+	if err := vfs.Replace(disk, file, append(data, '\n')); err != nil {
 		return fmt.Errorf("write who this node is: %w", err)
 	}
 	return nil
-}
-
-// replace writes a file so that it is the old or the new one, whatever happens.
-func replace(disk vfs.FS, name string, data []byte) error {
-	tmp := name + ".tmp"
-	if err := vfs.CutBack(disk, tmp, 0); err != nil {
-		return err
-	}
-	f, err := disk.Append(tmp)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(data); err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return disk.Rename(tmp, name)
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -87,25 +88,25 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestIdentities(t *testing.T) {
-	dir := t.TempDir()
-	id, err := OpenIdentity(vfs.OS, dir, "one")
+	file := filepath.Join(t.TempDir(), "node.json")
+	id, err := OpenIdentity(vfs.OS, file, "one")
 	if err != nil || id.Node().Name() != "one" || len(id.Node()) != len("one~01234567") {
 		t.Fatal(id, err)
 	}
 	id.Joined = true
-	if err := id.Save(vfs.OS, dir); err != nil {
+	if err := id.Save(vfs.OS, file); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", ""} {
-		if again, err := OpenIdentity(vfs.OS, dir, name); again != id || err != nil {
+		if again, err := OpenIdentity(vfs.OS, file, name); again != id || err != nil {
 			t.Errorf("%+v came back as %+v (%v)", id, again, err)
 		}
 	}
-	if _, err := OpenIdentity(vfs.OS, dir, "two"); err == nil {
+	if _, err := OpenIdentity(vfs.OS, file, "two"); err == nil {
 		t.Error("one folder belongs to two nodes")
 	}
 	for _, bad := range []string{"", "a.b", "a b", "a/b"} {
-		if _, err := OpenIdentity(vfs.OS, t.TempDir(), bad); err == nil {
+		if _, err := OpenIdentity(vfs.OS, filepath.Join(t.TempDir(), "node.json"), bad); err == nil {
 			t.Errorf("%q is a name", bad)
 		}
 	}

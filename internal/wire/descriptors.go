@@ -31,7 +31,7 @@ type descriptors struct {
 func shareOut(limit, others int) (d descriptors, err error) {
 	rest := limit - fixedFiles - others
 	if least := leastRead + leastLooks*lookSockets + leastConns; rest < least {
-		return d, badJob("a limit of %d open files is too few: a crawl takes %d at least, and one more for each host worked on at once; "+
+		return d, BadJob("a limit of %d open files is too few: a crawl takes %d at least, and one more for each host worked on at once; "+
 			"raise it, as with ulimit -n 1024", limit, limit-rest+least)
 	}
 	d.read = min(max(rest/4, leastRead), mostRead)
@@ -51,10 +51,10 @@ func (c *Crawl) budget() error {
 	}
 	j := c.Job
 	others := 0
-	if c.share != nil {
+	if c.peers != nil {
 		others = nodeFiles
 	}
-	if c.server {
+	if c.peers != nil && c.peers.Server {
 		others += serverFiles
 	}
 	d, err := shareOut(limit, others)

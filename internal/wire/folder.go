@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,28 +19,28 @@ import (
 	"kumo/internal/vfs"
 )
 
-// A folder is a crawl's place on disk, held by this process.
-type folder struct {
+// A Folder is a crawl's place on disk, held by this process.
+type Folder struct {
 	dir  string
 	disk vfs.FS
 	gate *flock.Flock
 	lock *flock.Flock
 }
 
-// openFolder makes and locks the crawl's folder. It waits for who looks into it.
-func openFolder(ctx context.Context, disk vfs.FS, j *Job) (*folder, error) {
-	f := &folder{dir: j.Dir, disk: disk}
+// OpenFolder makes and locks the crawl's folder. It waits for who looks into it.
+func OpenFolder(ctx context.Context, disk vfs.FS, j *Job) (*Folder, error) {
+	f := &Folder{dir: j.Dir, disk: disk}
 	if !f.isCrawl() && f.hasOutputs() {
 		return nil, &JobError{fmt.Errorf("%s %w", f.dir, ErrForeign)}
 	}
-	if err := disk.MkdirAll(f.path("state")); err != nil {
+	if err := disk.MkdirAll(f.Path("state")); err != nil {
 		return nil, fmt.Errorf("make the crawl's folder: %w", err)
 	}
 	if err := f.hold(ctx, j.Warn); err != nil {
 		return nil, err
 	}
-	if err := look.Withdraw(f.path(deskName)); err != nil { // one that was killed has left it
-		return nil, errors.Join(err, f.close())
+	if err := look.Withdraw(f.Path(deskName)); err != nil { // one that was killed has left it
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, f.prepare(j.Fresh)
 }
@@ -47,8 +48,18 @@ func openFolder(ctx context.Context, disk vfs.FS, j *Job) (*folder, error) {
 // deskName is the file that says where a crawl that runs can be asked.
 var deskName = filepath.Join("state", "desk")
 
-func (f *folder) path(elem ...string) string {
+// Path is the path of what lies in the folder.
+func (f *Folder) Path(elem ...string) string {
 	return filepath.Join(append([]string{f.dir}, elem...)...)
+}
+
+// NodeFile is the file in "state" that says which node of a cluster the folder belongs to.
+const NodeFile = "node.json"
+
+// isNodes reports whether the folder belongs to a node of a cluster.
+func (f *Folder) isNodes() bool {
+	_, err := f.disk.Size(f.Path("state", NodeFile))
+	return err == nil
 }
 
 // outputs are the files of a crawl besides those in warc and state.
@@ -57,11 +68,11 @@ var outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl"
 // ErrForeign is a folder with files that a crawl would write over, and no crawl.
 var ErrForeign = errors.New("holds files that are not a crawl's: name another folder with --out")
 
-func (f *folder) isCrawl() bool { return f.hasJournal() || isSettings(f.path(settingsName)) }
+func (f *Folder) isCrawl() bool { return f.HasJournal() || isSettings(f.Path(settingsName)) }
 
-// hasJournal reports whether the folder has a journal, an older kumo's, in one file, among them. A folder without segments is none.
-func (f *folder) hasJournal() bool {
-	name := f.path("state", "journal")
+// HasJournal reports whether the folder has a journal, an older kumo's, in one file, among them. A folder without segments is none.
+func (f *Folder) HasJournal() bool {
+	name := f.Path("state", "journal")
 	segments, err := f.disk.List(name)
 	if err != nil {
 		_, err = f.disk.Size(name)
@@ -71,37 +82,37 @@ func (f *folder) hasJournal() bool {
 }
 
 // prepare makes sure that nothing in the folder is written over but by wish.
-func (f *folder) prepare(fresh bool) error {
+func (f *Folder) prepare(fresh bool) error {
 	switch {
 	case fresh:
 		if err := f.clear(); err != nil {
 			return fmt.Errorf("forget the crawl in %s: %w", f.dir, err)
 		}
-	case !f.hasJournal() && f.hasOutputs():
+	case !f.HasJournal() && f.hasOutputs():
 		return AdviseTo(&JobError{fmt.Errorf("the crawl in %s has lost its state: there is no journal", f.dir)},
 			toRepair(f.dir)+"; or begin again with --fresh, or name another folder with --out")
 	}
 	return nil
 }
 
-func (f *folder) hasOutputs() bool {
-	warcs, _ := f.disk.List(f.path("warc"))
+func (f *Folder) hasOutputs() bool {
+	warcs, _ := f.disk.List(f.Path("warc"))
 	return len(warcs) > 0 || slices.ContainsFunc(outputs, func(name string) bool {
-		size, err := f.disk.Size(f.path(name))
+		size, err := f.disk.Size(f.Path(name))
 		return err == nil && size > 0
 	})
 }
 
 // clear removes what a crawl makes, and nothing else. The state goes first: without it the rest is no crawl that goes on.
-func (f *folder) clear() error {
+func (f *Folder) clear() error {
 	if err := f.removeAll(f.stateFiles()); err != nil {
 		return err
 	}
-	if err := f.disk.SyncDir(f.path("state")); err != nil { // none of it may come back when the rest is gone
+	if err := f.disk.SyncDir(f.Path("state")); err != nil { // none of it may come back when the rest is gone
 		return err
 	}
 	doomed := slices.Clone(outputs)
-	files, err := f.disk.List(f.path("warc"))
+	files, err := f.disk.List(f.Path("warc"))
 	if err != nil {
 		return err
 	}
@@ -113,9 +124,9 @@ func (f *folder) clear() error {
 	return f.removeAll(doomed)
 }
 
-func (f *folder) removeAll(names []string) error {
+func (f *Folder) removeAll(names []string) error {
 	for _, name := range names {
-		if err := f.disk.Remove(f.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := f.disk.Remove(f.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -123,11 +134,11 @@ func (f *folder) removeAll(names []string) error {
 }
 
 // stateFiles are the files and folders of the state, each folder after what is in it.
-func (f *folder) stateFiles() []string {
+func (f *Folder) stateFiles() []string {
 	all := []string{filepath.Join("state", "asides"), filepath.Join("state", "roots"), filepath.Join("state", settingsName), crawl.AnswersName}
 	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal"} {
 		dir := filepath.Join("state", room)
-		names, _ := f.disk.List(f.path(dir)) // where it is no folder, it goes as a file
+		names, _ := f.disk.List(f.Path(dir)) // where it is no folder, it goes as a file
 		for _, name := range names {
 			all = append(all, filepath.Join(dir, name))
 		}
@@ -136,7 +147,7 @@ func (f *folder) stateFiles() []string {
 	return all
 }
 
-func (f *folder) writeReport(r *stats.Report) error {
+func (f *Folder) writeReport(r *stats.Report) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
@@ -144,7 +155,8 @@ func (f *folder) writeReport(r *stats.Report) error {
 	return f.replace("report.json", append(data, '\n'))
 }
 
-func (f *folder) writeSettings(settings []Setting) error {
+// WriteSettings keeps the crawl's settings.
+func (f *Folder) WriteSettings(settings []Setting) error {
 	data, err := settingsFile(settings)
 	if err != nil {
 		return err
@@ -152,21 +164,32 @@ func (f *folder) writeSettings(settings []Setting) error {
 	return errors.Join(f.replace(settingsName, data), f.keepSettings(data))
 }
 
-// replace writes a file so that a reader sees the old content or the new, never a part, whatever happens.
-func (f *folder) replace(name string, data []byte) error {
-	tmp := f.path(name + ".tmp")
-	if err := vfs.CutBack(f.disk, tmp, 0); err != nil {
+// replace writes one of the folder's files as a whole.
+func (f *Folder) replace(name string, data []byte) error {
+	return vfs.Replace(f.disk, f.Path(name), data)
+}
+
+// PutAside moves what a node had that lost its place out of the way, into a folder in this one: its records are good, and stay there; its
+// state is worth nothing any more. Who the node was goes last: as long as that is there, the next process finds out again that it is lost.
+func (f *Folder) PutAside(name string) error {
+	to := f.Path(name)
+	if err := f.disk.MkdirAll(filepath.Join(to, "state")); err != nil {
 		return err
 	}
-	file, err := f.disk.Append(tmp)
+	names := slices.Concat(outputs, []string{"warc", settingsName})
+	entries, err := os.ReadDir(f.Path("state"))
 	if err != nil {
 		return err
 	}
-	if _, err = file.Write(data); err == nil {
-		err = file.Sync()
+	for _, e := range entries {
+		if e.Name() != lockName && e.Name() != gateName && e.Name() != NodeFile {
+			names = append(names, filepath.Join("state", e.Name()))
+		}
 	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return errors.Join(err, f.disk.Remove(tmp))
+	for _, name := range append(names, filepath.Join("state", NodeFile)) {
+		if err := os.Rename(f.Path(name), filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("put aside what a node had that lost its place: %w", err)
+		}
 	}
-	return f.disk.Rename(tmp, f.path(name))
+	return errors.Join(f.disk.SyncDir(filepath.Join(to, "state")), f.disk.SyncDir(to), f.disk.SyncDir(f.Path("state")), f.disk.SyncDir(f.dir))
 }

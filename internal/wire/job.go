@@ -60,7 +60,8 @@ type JobError struct{ err error }
 func (e *JobError) Error() string { return e.err.Error() }
 func (e *JobError) Unwrap() error { return e.err }
 
-func badJob(format string, args ...any) error { return &JobError{fmt.Errorf(format, args...)} }
+// BadJob is an error of what the user wants, in the words of fmt.Errorf.
+func BadJob(format string, args ...any) error { return &JobError{fmt.Errorf(format, args...)} }
 
 // A Setting is one of the settings in effect.
 type Setting struct {
@@ -109,12 +110,12 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 	}
 	for _, f := range j.Formats {
 		if f != "warc" && f != "jsonl" {
-			return nil, badJob("format %q: kumo writes warc and jsonl", f)
+			return nil, BadJob("format %q: kumo writes warc and jsonl", f)
 		}
 	}
 	if len(j.Name) > maxName || strings.HasPrefix(j.Name, ".") || strings.ContainsAny(j.Name, `/\`) ||
 		strings.ContainsFunc(j.Name, unicode.IsControl) {
-		return nil, badJob("name %q: it is part of file names, so it has at most %d bytes and no slashes, and does not begin with a dot",
+		return nil, BadJob("name %q: it is part of file names, so it has at most %d bytes and no slashes, and does not begin with a dot",
 			j.Name, maxName)
 	}
 	j.Fetch.PerHost = max(1, j.Frontier.PerHost)
@@ -184,7 +185,7 @@ func ParseSeeds(raw []string) ([]weburl.URL, error) {
 		bad = append(bad[:maxFaults], fmt.Sprintf("and %d more", len(bad)-maxFaults))
 	}
 	if len(bad) > 0 {
-		return nil, badJob("%s", strings.Join(bad, "\n"))
+		return nil, BadJob("%s", strings.Join(bad, "\n"))
 	}
 	return seeds, nil
 }

@@ -14,7 +14,7 @@ const keptMark = "# crc32c "
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (f *folder) keepSettings(text []byte) error {
+func (f *Folder) keepSettings(text []byte) error {
 	return f.replace(filepath.Join("state", settingsName), fmt.Appendf(bytes.Clone(text), "%s%08x\n", keptMark, crc32.Checksum(text, castagnoli)))
 }
 

@@ -26,12 +26,12 @@ const (
 	lockSay   = time.Second           // until it says what it waits for
 )
 
-func (f *folder) flock(name string, opts ...flock.Option) *flock.Flock {
-	return flock.New(f.path("state", name), opts...)
+func (f *Folder) flock(name string, opts ...flock.Option) *flock.Flock {
+	return flock.New(f.Path("state", name), opts...)
 }
 
 // hold takes the folder for a crawl. It says so when it has to wait long.
-func (f *folder) hold(ctx context.Context, warn func(error)) error {
+func (f *Folder) hold(ctx context.Context, warn func(error)) error {
 	f.gate, f.lock = f.flock(gateName), f.flock(lockName)
 	for begin, said := time.Now(), false; ; {
 		if ok, err := f.tryHold(); ok || err != nil {
@@ -43,14 +43,14 @@ func (f *folder) hold(ctx context.Context, warn func(error)) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), f.close())
+			return errors.Join(ctx.Err(), f.Close())
 		case <-time.After(lockAgain):
 		}
 	}
 }
 
 // tryHold reports false where looks are in the way. Who has the gate has it still when it tries again.
-func (f *folder) tryHold() (bool, error) {
+func (f *Folder) tryHold() (bool, error) {
 	ok, err := f.gate.TryLock()
 	if err == nil && !ok {
 		return false, f.passing()
@@ -59,13 +59,13 @@ func (f *folder) tryHold() (bool, error) {
 		ok, err = f.lock.TryLock()
 	}
 	if err != nil {
-		err = errors.Join(fmt.Errorf("lock %s: %w", f.dir, err), f.close())
+		err = errors.Join(fmt.Errorf("lock %s: %w", f.dir, err), f.Close())
 	}
 	return ok, err
 }
 
 // passing returns ErrLocked if it is a crawl that has the gate, and not a look that is just passing.
-func (f *folder) passing() error {
+func (f *Folder) passing() error {
 	gate := f.flock(gateName)
 	if err := f.locked(gate.TryRLock()); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (f *folder) passing() error {
 }
 
 // share takes the folder for a look, if no crawl has it or waits for it. Nothing is written unless flag is os.O_CREATE.
-func (f *folder) share(flag int) error {
+func (f *Folder) share(flag int) error {
 	gate := f.flock(gateName, flock.SetFlag(os.O_RDONLY)) // where there is none, no crawl waits
 	if ok, err := gate.TryRLock(); !errors.Is(err, fs.ErrNotExist) && f.locked(ok, err) != nil {
 		return f.locked(ok, err)
@@ -88,7 +88,7 @@ func (f *folder) share(flag int) error {
 }
 
 // locked says what came of locking the folder.
-func (f *folder) locked(ok bool, err error) error {
+func (f *Folder) locked(ok bool, err error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("lock %s: %w", f.dir, err)
@@ -98,8 +98,8 @@ func (f *folder) locked(ok bool, err error) error {
 	return nil
 }
 
-// close lets the folder go.
-func (f *folder) close() (err error) {
+// Close lets the folder go.
+func (f *Folder) Close() (err error) {
 	for _, l := range []*flock.Flock{f.lock, f.gate} { // nobody passes the gate before the lock is free
 		if l != nil {
 			err = errors.Join(err, l.Unlock())

@@ -13,13 +13,13 @@ import (
 )
 
 // lockable is a folder that crawls and looks can lock.
-func lockable(t *testing.T) func() *folder {
+func lockable(t *testing.T) func() *Folder {
 	dir := t.TempDir()
-	f := &folder{dir: dir}
-	if err := os.Mkdir(f.path("state"), 0o755); err != nil {
+	f := &Folder{dir: dir}
+	if err := os.Mkdir(f.Path("state"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return func() *folder { return &folder{dir: dir, disk: vfs.OS} }
+	return func() *Folder { return &Folder{dir: dir, disk: vfs.OS} }
 }
 
 func silent(error) {}
@@ -27,7 +27,7 @@ func silent(error) {}
 func TestACrawlWaitsForLooksAndNotForACrawl(t *testing.T) {
 	newFolder := lockable(t)
 	synctest.Test(t, func(t *testing.T) {
-		looks := []*folder{newFolder(), newFolder()}
+		looks := []*Folder{newFolder(), newFolder()}
 		for _, l := range looks {
 			if err := l.share(os.O_CREATE); err != nil {
 				t.Fatalf("looks beside each other: %v", err)
@@ -48,7 +48,7 @@ func TestACrawlWaitsForLooksAndNotForACrawl(t *testing.T) {
 				t.Errorf("the crawl did not wait: %v", err)
 			default:
 			}
-			if err := l.close(); err != nil {
+			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -59,7 +59,7 @@ func TestACrawlWaitsForLooksAndNotForACrawl(t *testing.T) {
 			t.Errorf("a look beside the crawl: %v", err)
 		}
 		last := newFolder()
-		if err := errors.Join(crawl.close(), last.share(0), last.close()); err != nil {
+		if err := errors.Join(crawl.Close(), last.share(0), last.Close()); err != nil {
 			t.Errorf("a look after the crawl: %v", err)
 		}
 	})
@@ -76,7 +76,7 @@ func TestACrawlThatIsStoppedWhileItWaits(t *testing.T) {
 		if err := newFolder().hold(ctx, func(error) { cancel() }); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
-		if err := errors.Join(look.close(), second.hold(t.Context(), silent), second.close()); err != nil {
+		if err := errors.Join(look.Close(), second.hold(t.Context(), silent), second.Close()); err != nil {
 			t.Errorf("it is still in the way: %v", err)
 		}
 	})
@@ -106,7 +106,7 @@ func TestCrawlsAmongLooks(t *testing.T) {
 					t.Errorf("a look beside %d crawls: %v", crawls.Load(), err)
 				}
 				looks.Add(-1)
-				if err := l.close(); err != nil {
+				if err := l.Close(); err != nil {
 					t.Error(err)
 				}
 			}
@@ -121,7 +121,7 @@ func TestCrawlsAmongLooks(t *testing.T) {
 			t.Errorf("a crawl beside %d looks", looks.Load())
 		}
 		crawls.Add(-1)
-		if err := c.close(); err != nil {
+		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -136,11 +136,11 @@ func TestOneOfManyCrawlsIsIn(t *testing.T) {
 	for range 100 {
 		var in, out atomic.Int64
 		var all sync.WaitGroup
-		look, crawls := newFolder(), [3]*folder{newFolder(), newFolder(), newFolder()}
+		look, crawls := newFolder(), [3]*Folder{newFolder(), newFolder(), newFolder()}
 		all.Go(func() {
 			if err := look.share(os.O_CREATE); err != nil && !errors.Is(err, ErrLocked) {
 				t.Error(err)
-			} else if err := look.close(); err != nil {
+			} else if err := look.Close(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -161,7 +161,7 @@ func TestOneOfManyCrawlsIsIn(t *testing.T) {
 			t.Errorf("%d are in, %d were refused", in.Load(), out.Load())
 		}
 		for _, c := range crawls {
-			if err := c.close(); err != nil {
+			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
 		}

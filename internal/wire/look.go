@@ -22,7 +22,7 @@ func (c *Crawl) answerLooks() (away func()) {
 	if c.folder == nil {
 		return func() {}
 	}
-	desk, err := look.Open(c.folder.path(deskName), source{c})
+	desk, err := look.Open(c.folder.Path(deskName), source{c})
 	if err != nil {
 		c.Job.Warn(fmt.Errorf("nobody can look into the crawl while it runs: %w", err))
 		return func() {}
@@ -65,7 +65,7 @@ func OpenLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look,
 
 // openLook asks for the folder first: only where a crawl has it, there is somebody to answer. A crawl that was killed leaves word, too.
 func openLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look, error) {
-	f := &folder{dir: dir, disk: vfs.NewOverlay(vfs.OS)}
+	f := &Folder{dir: dir, disk: vfs.NewOverlay(vfs.OS)}
 	err := f.share(os.O_CREATE)
 	if errors.Is(err, ErrLocked) {
 		return dialLook(ctx, f, err)
@@ -81,8 +81,8 @@ func openLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look,
 }
 
 // dialLook asks the crawl that has locked the folder. It may not answer yet, or not any more.
-func dialLook(ctx context.Context, f *folder, locked error) (*Look, error) {
-	client, err := look.Dial(ctx, f.path(deskName))
+func dialLook(ctx context.Context, f *Folder, locked error) (*Look, error) {
+	client, err := look.Dial(ctx, f.Path(deskName))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", locked, err)
 	}

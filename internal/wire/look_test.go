@@ -99,7 +99,7 @@ func TestLooksWhileACrawlRuns(t *testing.T) {
 
 // lookAround makes one look of each kind. It reports whether the crawl has ended meanwhile.
 func lookAround(t *testing.T, c *Crawl, j *Job, url string) (ended bool, err error) {
-	client, err := look.Dial(t.Context(), c.folder.path(deskName))
+	client, err := look.Dial(t.Context(), c.folder.Path(deskName))
 	if errors.Is(err, look.ErrGone) {
 		return true, nil
 	}
@@ -192,7 +192,7 @@ func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "just starting or ending") {
 		t.Errorf("error %v", err)
 	}
-	if err := os.WriteFile(c.folder.path(deskName), []byte(`{"version":1,"host":"elsewhere","address":"127.0.0.1:1"}`), 0o600); err != nil {
+	if err := os.WriteFile(c.folder.Path(deskName), []byte(`{"version":1,"host":"elsewhere","address":"127.0.0.1:1"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = OpenLook(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })

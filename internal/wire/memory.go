@@ -23,9 +23,9 @@ const (
 	fewHosts = 256
 )
 
-// memory is what the user grants. Seven eighths go to what the crawl knows: half to known URLs, a quarter to queues, an eighth to
+// MemoryBudget is what the user grants, in bytes. Seven eighths go to what the crawl knows: half to known URLs, a quarter to queues, an eighth to
 // digests. The last is for pages under way.
-func (j *Job) memory() int64 {
+func (j *Job) MemoryBudget() int64 {
 	if j.Memory > 0 {
 		return max(j.Memory, leastMemory)
 	}
@@ -33,12 +33,12 @@ func (j *Job) memory() int64 {
 }
 
 // Shares is what pages under way may take: answers that come, and what is made of them.
-func (j *Job) Shares() crawl.Shares { return crawl.Shares(j.memory()/8 + leastShares) }
+func (j *Job) Shares() crawl.Shares { return crawl.Shares(j.MemoryBudget()/8 + leastShares) }
 
 // MemoryLimit is what the collector keeps the process below, by working harder when it comes near: a quarter more than the user grants,
 // for garbage, and what the program takes itself.
 func (j *Job) MemoryLimit() int64 {
-	return j.memory()*5/4 + base - outside + int64(max(0, j.Frontier.Hosts-fewHosts))*handCost
+	return j.MemoryBudget()*5/4 + base - outside + int64(max(0, j.Frontier.Hosts-fewHosts))*handCost
 }
 
 // parser is a parser's configuration for a desk where so much of a body is read. What finds no room at an ordinary desk is read
@@ -57,7 +57,7 @@ func (j *Job) parser(room int64) parse.Config {
 func (c *Crawl) openScratch() {
 	dir, room := "", func() (uint64, error) { return c.disk.Free(os.TempDir()) }
 	if c.Job.Dir != "" {
-		dir = (&folder{dir: c.Job.Dir}).path("state")
+		dir = (&Folder{dir: c.Job.Dir}).Path("state")
 		room = func() (uint64, error) { return c.disk.Free(dir) }
 	}
 	c.scratch = vfs.NewScratch(dir, room, c.Job.Crawl.MinFree/2)

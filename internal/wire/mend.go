@@ -30,7 +30,7 @@ func toRepair(dir string) string {
 
 // mendable adds to an error from opening a crawl's folder what can be done about it.
 func (c *Crawl) mendable(err error) error {
-	if c.folder == nil || c.share != nil || err == nil || Advice(err) != "" {
+	if c.folder == nil || c.peers != nil || err == nil || Advice(err) != "" {
 		return err
 	}
 	if _, wrong := errors.AsType[*JobError](err); wrong {

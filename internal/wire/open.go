@@ -16,7 +16,6 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
-	"kumo/internal/node"
 	"kumo/internal/parse"
 	"kumo/internal/policy"
 	"kumo/internal/robots"
@@ -42,7 +41,7 @@ type Crawl struct {
 	engine  *crawl.Engine
 	state   *crawl.State
 	seeds   []weburl.URL
-	folder  *folder
+	folder  *Folder
 	journal journal.Journal
 	views   crawl.Views
 	asides  *crawl.Asides
@@ -55,9 +54,8 @@ type Crawl struct {
 	stores  []store.Store // until the engine has closed them
 	disk    vfs.FS
 	why     atomic.Pointer[string] // how the run ended that somebody else has ended; nil: nobody has
-	share   *share                 // in a crawl of several nodes; nil for one alone
+	peers   *Peers                 // in a crawl of several nodes; nil for one alone
 	runs    bool                   // and is not only looked into
-	server  bool                   // this process is a server of the cluster, too
 	files   int                    // that may be open; 0: what the system says
 }
 
@@ -78,13 +76,13 @@ func open(ctx context.Context, j *Job, disk vfs.FS) (_ *Crawl, err error) {
 	if j.Dir == "" {
 		return c, c.build()
 	}
-	if !j.HasSeeds() && !(&folder{dir: j.Dir, disk: disk}).isCrawl() {
+	if !j.HasSeeds() && !(&Folder{dir: j.Dir, disk: disk}).isCrawl() {
 		return nil, NoCrawl(j.Dir)
 	}
-	if _, err := disk.Size(filepath.Join(j.Dir, "state", node.IdentityName)); err == nil {
-		return nil, badJob("%s belongs to a node of a cluster: kumo node --crawl %s goes on there", j.Dir, j.Name)
+	if (&Folder{dir: j.Dir, disk: disk}).isNodes() {
+		return nil, BadJob("%s belongs to a node of a cluster: kumo node --crawl %s goes on there", j.Dir, j.Name)
 	}
-	if c.folder, err = openFolder(ctx, c.disk, j); err != nil {
+	if c.folder, err = OpenFolder(ctx, c.disk, j); err != nil {
 		return nil, err
 	}
 	if err := c.build(); err != nil {
@@ -93,12 +91,12 @@ func open(ctx context.Context, j *Job, disk vfs.FS) (_ *Crawl, err error) {
 	if err := c.checkLists(); err != nil {
 		return nil, err
 	}
-	return c, c.folder.writeSettings(j.Settings)
+	return c, c.folder.WriteSettings(j.Settings)
 }
 
 // openShared makes a crawl to look into, and not to run, in a folder that is shared: its disk keeps all changes to itself. The folder
 // is let go with the crawl, and with an error.
-func openShared(f *folder, job func() (*Job, error)) (_ *Crawl, err error) {
+func openShared(f *Folder, job func() (*Job, error)) (_ *Crawl, err error) {
 	c := &Crawl{journal: journal.Discard, disk: f.disk, folder: f}
 	defer func() {
 		if err != nil {
@@ -126,8 +124,8 @@ func (c *Crawl) build() error {
 	if !c.Job.HasSeeds() && c.state.Fresh() {
 		return ErrNoSeeds
 	}
-	if c.folder != nil && c.Resumed && !isSettings(c.folder.path(settingsName)) {
-		return c.mendable(fmt.Errorf("%s, which has the settings of the crawl, is not there, or not as kumo writes it", c.folder.path(settingsName)))
+	if c.folder != nil && c.Resumed && !isSettings(c.folder.Path(settingsName)) {
+		return c.mendable(fmt.Errorf("%s, which has the settings of the crawl, is not there, or not as kumo writes it", c.folder.Path(settingsName)))
 	}
 	return c.mendable(c.assemble())
 }
@@ -142,7 +140,7 @@ func (c *Crawl) checkLists() error {
 	last := lists[len(lists)-1]
 	switch f := c.Job.File; {
 	case f == nil:
-		return badJob("the crawl in %s has taken in %d of the %d seeds of %s so far: give that again with --input-file, or an empty file to go on without the rest",
+		return BadJob("the crawl in %s has taken in %d of the %d seeds of %s so far: give that again with --input-file, or an empty file to go on without the rest",
 			c.Job.Dir, last.Taken, last.Seeds, last.Name)
 	case f.Digest != last.Digest:
 		c.Job.Warn(fmt.Errorf("this is not %s as it was: %d of the %d seeds of that one were taken in, and the rest of it is left", last.Name, last.Taken, last.Seeds))
@@ -165,7 +163,7 @@ func (c *Crawl) check() (err error) {
 		return ErrNoSeeds
 	}
 	if c.Job.Dir == "" && len(c.Job.Crawl.Recrawl.Intervals) > 0 {
-		return badJob("what was visited is known from a crawl's folder: recrawls need one")
+		return BadJob("what was visited is known from a crawl's folder: recrawls need one")
 	}
 	if c.runs {
 		if err := c.budget(); err != nil {
@@ -193,13 +191,13 @@ func NoCrawl(dir string) error { return fmt.Errorf("there is no crawl in %s, and
 // openState recovers the state from the folder, if the crawl has one.
 func (c *Crawl) openState() (err error) {
 	if c.folder != nil {
-		j, err := file.Open(c.disk, c.folder.path("state", "journal"), file.Config{})
+		j, err := file.Open(c.disk, c.folder.Path("state", "journal"), file.Config{})
 		if err != nil {
 			return err
 		}
 		c.journal = j
-		if c.share != nil {
-			shipped, err := c.share.ship(j)
+		if c.peers != nil {
+			shipped, err := c.peers.Ship(j)
 			if err != nil {
 				return err
 			}
@@ -229,20 +227,20 @@ func (c *Crawl) openViews() (err error) {
 		c.views = crawl.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(j.Frontier)}
 		return nil
 	}
-	memory := j.memory()
+	memory := j.MemoryBudget()
 	cfg := seen.Config{Memory: memory / 2, Depths: j.Crawl.Depth >= 0, Now: j.Crawl.Now}
-	db, err := seen.Open(c.disk, c.folder.path("state", "seen"), cfg)
+	db, err := seen.Open(c.disk, c.folder.Path("state", "seen"), cfg)
 	if err != nil {
 		return err
 	}
 	c.closers = append(c.closers, db)
 	cfg.Memory = memory / 8
-	digests, err := seen.OpenDigests(c.disk, c.folder.path("state", "digests"), cfg)
+	digests, err := seen.OpenDigests(c.disk, c.folder.Path("state", "digests"), cfg)
 	if err != nil {
 		return err
 	}
 	c.closers = append(c.closers, digests)
-	j.Frontier.Disk, j.Frontier.Dir = c.disk, c.folder.path("state", "frontier")
+	j.Frontier.Disk, j.Frontier.Dir = c.disk, c.folder.Path("state", "frontier")
 	if j.Frontier.Memory == 0 {
 		j.Frontier.Memory = memory / 4
 	}
@@ -290,8 +288,8 @@ func (c *Crawl) assemble() error {
 		parts.Seeds = j.File
 	}
 	parts.NoSecrets = !c.fetcher.HasSecrets()
-	if c.share != nil {
-		c.share.join(&parts)
+	if c.peers != nil {
+		c.peers.Join(&parts)
 	}
 	c.engine = crawl.New(j.Crawl, parts, c.state)
 	return nil
@@ -305,7 +303,7 @@ func (c *Crawl) openRules() (*robots.Cache, error) {
 	if c.folder == nil {
 		return robots.NewCache(cfg), nil
 	}
-	cfg.Disk, cfg.Dir = c.disk, c.folder.path("state", "robots")
+	cfg.Disk, cfg.Dir = c.disk, c.folder.Path("state", "robots")
 	rules, err := robots.Open(cfg)
 	if err == nil {
 		c.closers = append(c.closers, rules)
@@ -343,7 +341,7 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 	if slices.ContainsFunc(j.Formats, isWARC) {
 		cfg := warc.Config{Dir: j.Dir, Name: j.Name, Hostname: nameSafe(hostname), MaxSize: j.WARCSize, Compression: j.Compress,
 			Scratch: c.scratch, Software: Agent + "/" + Version, Info: warcInfo(j), Now: j.Crawl.Now}
-		if c.share == nil { // a node that has lost its place begins with another state
+		if c.peers == nil { // a node that has lost its place begins with another state
 			if err := warc.Check(c.disk, j.Dir, c.state.Marks, j.Moved); err != nil {
 				return nil, err
 			}
@@ -398,10 +396,10 @@ func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
 	err := c.engine.Run(ctx, c.seeds, c.Job.workers())
 	away()
 	report.Ended = ended(err)
-	if why := c.why.Load(); why != nil && isStop(err) {
+	if why := c.why.Load(); why != nil && IsStop(err) {
 		report.Ended = *why
 	}
-	if err == nil || isStop(err) || errors.Is(err, policy.ErrLimit) || errors.Is(err, crawl.ErrStuck) || errors.Is(err, crawl.ErrCutOff) {
+	if err == nil || IsStop(err) || errors.Is(err, policy.ErrLimit) || errors.Is(err, crawl.ErrStuck) || errors.Is(err, crawl.ErrCutOff) {
 		c.stores = nil // the engine has closed them
 	}
 	report.Stopped = c.Job.now()
@@ -427,7 +425,7 @@ func ended(err error) string {
 	switch {
 	case err == nil:
 		return "done"
-	case isStop(err):
+	case IsStop(err):
 		return "interrupted"
 	case vfs.IsFull(err):
 		return "the disk is full"
@@ -437,8 +435,8 @@ func ended(err error) string {
 	return "failed"
 }
 
-// isStop reports whether a run ended because its context did.
-func isStop(err error) bool {
+// IsStop reports whether a run ended because its context did.
+func IsStop(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
@@ -467,7 +465,7 @@ func (c *Crawl) Close() error {
 		_ = s.Close() // its files are as the last commit left them; the next run goes on from there
 	}
 	if c.folder != nil {
-		err = errors.Join(err, c.folder.close())
+		err = errors.Join(err, c.folder.Close())
 	}
 	return err
 }

@@ -85,7 +85,7 @@ func (b *rebuilding) build(ctx context.Context) (err error) {
 // makeJob makes the job by the settings that are to be put back, if any are.
 func (b *rebuilding) makeJob() (_ *Job, err error) {
 	if b.restored != nil {
-		name := b.path(settingsName)
+		name := b.Path(settingsName)
 		was, failed := os.ReadFile(name)
 		if err := b.replace(settingsName, b.restored); err != nil {
 			return nil, err
@@ -131,7 +131,7 @@ func (b *rebuilding) known(ctx context.Context) (err error) {
 	return s.Write(ctx)
 }
 
-func (b *rebuilding) memory() int64 { return b.job.memory() / 4 }
+func (b *rebuilding) memory() int64 { return b.job.MemoryBudget() / 4 }
 
 // eachLine calls f with the lines of a file.
 func (b *rebuilding) eachLine(ctx context.Context, name string, f func(line []byte) error) error {
@@ -416,7 +416,7 @@ func (b *rebuilding) answers(ctx context.Context) error {
 		return nil
 	})
 	if err == nil && kept != nil {
-		err = (&folder{dir: b.work, disk: vfs.OS}).replace(crawl.AnswersName, kept)
+		err = (&Folder{dir: b.work, disk: vfs.OS}).replace(crawl.AnswersName, kept)
 	}
 	return err
 }
@@ -454,7 +454,7 @@ func (b *rebuilding) old(item func(host string, it frontier.Item) error, root fu
 	var failed error
 	s := &crawl.Salvage{Root: root, Item: func(host string, it frontier.Item) { failed = errors.Join(failed, item(host, it)) }}
 	view := vfs.NewOverlay(vfs.OS)
-	f, note, err := frontier.Open(frontier.Config{Disk: view, Dir: b.path("state", "frontier")})
+	f, note, err := frontier.Open(frontier.Config{Disk: view, Dir: b.Path("state", "frontier")})
 	if err == nil {
 		s.Note(note)
 		err = f.Walk(frontier.Walker{Bad: func(error) {}, Item: func(host string, it *frontier.Item) error { return item(host, *it) }})
@@ -462,7 +462,7 @@ func (b *rebuilding) old(item func(host string, it frontier.Item) error, root fu
 			return s, err
 		}
 	}
-	_, err = file.Salvage(vfs.OS, b.path("state", "journal"), func(batch []byte) error {
+	_, err = file.Salvage(vfs.OS, b.Path("state", "journal"), func(batch []byte) error {
 		s.Batch(batch)
 		return failed
 	})
@@ -494,7 +494,7 @@ func (b *rebuilding) reenter(ctx context.Context) (err error) {
 	if err := c.check(); err != nil {
 		return err
 	}
-	c.folder = &folder{dir: b.work, disk: vfs.OS}
+	c.folder = &Folder{dir: b.work, disk: vfs.OS}
 	if err := c.openState(); err != nil {
 		return err
 	}
@@ -535,7 +535,7 @@ func (b *rebuilding) feed(ctx context.Context, c *Crawl, r *crawl.Reentry) error
 			return err
 		}
 	}
-	whole, err := seen.Salvage(vfs.OS, b.path("state", "seen"), func(url string, state seen.State, depth int32) error {
+	whole, err := seen.Salvage(vfs.OS, b.Path("state", "seen"), func(url string, state seen.State, depth int32) error {
 		if state != seen.Known {
 			return nil
 		}

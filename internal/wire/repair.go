@@ -13,7 +13,6 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/look"
-	"kumo/internal/node"
 	"kumo/internal/repair"
 	"kumo/internal/stats"
 	"kumo/internal/verify"
@@ -50,29 +49,29 @@ const (
 // Repair makes a crawl that can go on of the one in dir, from what is whole there: records whose visits are whole in all files are kept,
 // and the state is made anew from them and from what can be read of the old one. What is replaced is moved aside, and nothing is removed.
 func Repair(ctx context.Context, dir string, o RepairOptions) (_ *Repaired, err error) {
-	f := &folder{dir: dir, disk: vfs.OS}
+	f := &Folder{dir: dir, disk: vfs.OS}
 	if !f.isCrawl() && !f.hasOutputs() {
 		return nil, nothingIn(dir)
 	}
-	if _, err := os.Stat(f.path("state", node.IdentityName)); err == nil {
-		return nil, badJob("%s belongs to a node of a cluster, whose state is in the cluster, too: move the folder away and start the node anew: "+
+	if f.isNodes() {
+		return nil, BadJob("%s belongs to a node of a cluster, whose state is in the cluster, too: move the folder away and start the node anew: "+
 			"it joins as a new one, and the others take over what the old one had", dir)
 	}
-	if err := vfs.OS.MkdirAll(f.path("state")); err != nil {
+	if err := vfs.OS.MkdirAll(f.Path("state")); err != nil {
 		return nil, err
 	}
 	if err := f.hold(ctx, func(err error) { o.Say(err.Error()) }); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-	r := &repairer{RepairOptions: o, folder: f, work: f.path("state", repairedName), result: &Repaired{}}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := &repairer{RepairOptions: o, Folder: f, work: f.Path("state", repairedName), result: &Repaired{}}
 	return r.result, r.run(ctx)
 }
 
 // A repairer is one repair.
 type repairer struct {
 	RepairOptions
-	*folder
+	*Folder
 	work     string   // where it builds
 	restored []byte   // settings that are to be put back
 	orphans  []string // indexes of WARC files that are not here
@@ -117,19 +116,19 @@ func (r *repairer) run(ctx context.Context) error {
 
 // settings finds out whether the settings are as kumo wrote them, and makes them so for a while, so that the job can be made.
 func (r *repairer) settings() error {
-	text, err := os.ReadFile(r.path(settingsName))
+	text, err := os.ReadFile(r.Path(settingsName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	kept, ok := keptSettings(r.path("state", settingsName))
+	kept, ok := keptSettings(r.Path("state", settingsName))
 	if ok && string(kept) != string(text) {
 		r.restored = kept
 		r.Say(settingsName + " is not as kumo wrote it: it is put back")
 		return nil
 	}
-	if _, bad := ReadSettings(r.path(settingsName)); !ok && (err != nil || bad != nil) {
-		return badJob("%s, which has the settings of the crawl, cannot be read, and neither can its copy in state: write it anew, with the settings that "+
-			"the crawl was begun with (scope, depth and the like); kumo crawl --dry-run writes none, but says them", r.path(settingsName))
+	if _, bad := ReadSettings(r.Path(settingsName)); !ok && (err != nil || bad != nil) {
+		return BadJob("%s, which has the settings of the crawl, cannot be read, and neither can its copy in state: write it anew, with the settings that "+
+			"the crawl was begun with (scope, depth and the like); kumo crawl --dry-run writes none, but says them", r.Path(settingsName))
 	}
 	return nil
 }
@@ -148,13 +147,13 @@ func (r *repairer) putBack() error {
 }
 
 func (r *repairer) damagedName() string {
-	return r.path("state", "damaged-"+r.Now().UTC().Format("20060102T150405Z"))
+	return r.Path("state", "damaged-"+r.Now().UTC().Format("20060102T150405Z"))
 }
 
 // diagnose says what is wrong, if anything is.
 func (r *repairer) diagnose(ctx context.Context) (whole bool, err error) {
 	parts := verify.Parts{Dir: r.dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS)}
-	o := &onlooker{folder: r.folder, parts: parts}
+	o := &onlooker{folder: r.Folder, parts: parts}
 	o.open()
 	said, faults := map[string]int{}, 0
 	cfg := verify.Config{Moved: r.Moved, Fault: func(f verify.Fault) {
@@ -214,7 +213,7 @@ func (r *repairer) gather() error {
 	if err := vfs.OS.MkdirAll(filepath.Join(r.work, "warc")); err != nil {
 		return err
 	}
-	names, err := vfs.OS.List(r.path("warc"))
+	names, err := vfs.OS.List(r.Path("warc"))
 	if err != nil {
 		return err
 	}
@@ -235,7 +234,7 @@ func (r *repairer) gather() error {
 		case !isWARC && !strings.HasSuffix(final, ".cdxj"):
 			continue
 		case open:
-			if _, err := os.Stat(r.path("warc", final)); err == nil {
+			if _, err := os.Stat(r.Path("warc", final)); err == nil {
 				continue // it was just closed
 			}
 		}
@@ -316,7 +315,7 @@ func (r *repairer) clean(ctx context.Context) error {
 func (r *repairer) stateNames() []string {
 	names := []string{filepath.Join("state", "asides"), filepath.Join("state", "roots"), crawl.AnswersName}
 	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal", "shelf"} {
-		here, _ := vfs.OS.List(r.path("state", room))
+		here, _ := vfs.OS.List(r.Path("state", room))
 		for _, name := range here {
 			names = append(names, filepath.Join("state", room, name))
 		}
@@ -326,11 +325,11 @@ func (r *repairer) stateNames() []string {
 
 // place puts in place what was built. Where it is broken off, another repair goes on with it.
 func (r *repairer) place() error {
-	mark := func(name, text string) error { return (&folder{dir: r.work, disk: vfs.OS}).replace(name, []byte(text)) }
+	mark := func(name, text string) error { return (&Folder{dir: r.work, disk: vfs.OS}).replace(name, []byte(text)) }
 	ready, err := os.ReadFile(filepath.Join(r.work, readyName))
 	if errors.Is(err, fs.ErrNotExist) {
 		if r.restored != nil {
-			if err := (&folder{dir: r.work, disk: vfs.OS}).replace(settingsName, r.restored); err != nil {
+			if err := (&Folder{dir: r.work, disk: vfs.OS}).replace(settingsName, r.restored); err != nil {
 				return err
 			}
 		}
@@ -379,7 +378,7 @@ type placement struct {
 // leaveAlone takes out of what was built the files that are as they were.
 func (r *repairer) leaveAlone() error {
 	return r.built(func(name string) error {
-		was, err := os.Stat(r.path(name))
+		was, err := os.Stat(r.Path(name))
 		if err != nil {
 			return nil //nolint:nilerr // it is new
 		}
@@ -395,7 +394,7 @@ func (r *repairer) leaveAlone() error {
 func (r *repairer) away() ([]string, error) {
 	names := append(r.stateNames(), "report.json", "index.cdxj")
 	names = append(names, r.orphans...)
-	open, err := vfs.OS.List(r.path("warc"))
+	open, err := vfs.OS.List(r.Path("warc"))
 	if err != nil {
 		return nil, err
 	}
@@ -431,7 +430,7 @@ func (r *repairer) moveAway(names []string) error {
 		if err := vfs.OS.MkdirAll(filepath.Dir(to)); err != nil {
 			return err
 		}
-		if err := os.Rename(r.path(name), to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(r.Path(name), to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -440,10 +439,10 @@ func (r *repairer) moveAway(names []string) error {
 
 func (r *repairer) moveIn() error {
 	err := r.built(func(name string) error {
-		if err := vfs.OS.MkdirAll(filepath.Dir(r.path(name))); err != nil {
+		if err := vfs.OS.MkdirAll(filepath.Dir(r.Path(name))); err != nil {
 			return err
 		}
-		return vfs.OS.Rename(filepath.Join(r.work, name), r.path(name))
+		return vfs.OS.Rename(filepath.Join(r.work, name), r.Path(name))
 	})
 	return errors.Join(err, r.syncAll())
 }
@@ -451,8 +450,8 @@ func (r *repairer) moveIn() error {
 // syncAll makes durable what was moved from and to the crawl's folders.
 func (r *repairer) syncAll() (err error) {
 	for _, dir := range []string{"", "warc", "state", "state/journal", "state/seen", "state/digests", "state/frontier"} {
-		if _, there := os.Stat(r.path(dir)); there == nil {
-			err = errors.Join(err, vfs.OS.SyncDir(r.path(dir)))
+		if _, there := os.Stat(r.Path(dir)); there == nil {
+			err = errors.Join(err, vfs.OS.SyncDir(r.Path(dir)))
 		}
 	}
 	return err

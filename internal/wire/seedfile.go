@@ -90,7 +90,7 @@ func (f *SeedFile) open(ctx context.Context, stdin io.Reader, see func([]byte) e
 	if ok {
 		info, err := in.Stat()
 		if err == nil && info.IsDir() {
-			return badJob("%s is a folder: a file of URLs is wanted", f.Name)
+			return BadJob("%s is a folder: a file of URLs is wanted", f.Name)
 		}
 		if at, failed := in.Seek(0, io.SeekCurrent); err == nil && failed == nil && at == 0 && info.Mode().IsRegular() {
 			f.src, f.size = in, info.Size()
@@ -285,7 +285,7 @@ func (f *SeedFile) FaultsError() error {
 	if f.Bad == 0 {
 		return nil
 	}
-	return badJob("%w\nNothing was begun. Mend them, or go on without them with --skip-bad-seeds", errors.New(f.FaultsText()))
+	return BadJob("%w\nNothing was begun. Mend them, or go on without them with --skip-bad-seeds", errors.New(f.FaultsText()))
 }
 
 // FaultsText names the lines that are no seeds, the first ones one by one.

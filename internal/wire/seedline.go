@@ -20,7 +20,7 @@ var (
 func ParseURL(raw string) (weburl.URL, error) {
 	u, err := parseURL(raw)
 	if err != nil {
-		return u, badJob("URL %q: %w", raw, err)
+		return u, BadJob("URL %q: %w", raw, err)
 	}
 	return u, nil
 }

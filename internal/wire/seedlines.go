@@ -20,7 +20,7 @@ type lineReader struct {
 func (l *lineReader) write(block []byte) error {
 	if !l.more && len(l.rest) == 0 {
 		if bytes.HasPrefix(block, []byte{0xff, 0xfe}) || bytes.HasPrefix(block, []byte{0xfe, 0xff}) {
-			return badJob("the file of seeds is UTF-16: save it as UTF-8")
+			return BadJob("the file of seeds is UTF-16: save it as UTF-8")
 		}
 	}
 	for {

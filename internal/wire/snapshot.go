@@ -16,7 +16,6 @@ import (
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
 	"kumo/internal/look"
-	"kumo/internal/node"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
 )
@@ -33,12 +32,12 @@ func Snapshot(ctx context.Context, dir, target string, progress func(look.Copied
 	if err != nil {
 		return err
 	}
-	f := &folder{dir: dir, disk: vfs.OS}
+	f := &Folder{dir: dir, disk: vfs.OS}
 	if !f.isCrawl() {
 		return nothingIn(dir)
 	}
-	if _, err := os.Stat(f.path("state", node.IdentityName)); err == nil {
-		return badJob("%s belongs to a node of a cluster: a copy would be a second node of the same name. What a node has, the others "+
+	if f.isNodes() {
+		return BadJob("%s belongs to a node of a cluster: a copy would be a second node of the same name. What a node has, the others "+
 			"take over if its disk is lost; its record files can be copied once they are closed (warc/*.gz without .open)", dir)
 	}
 	patience, done := context.WithTimeout(ctx, lookPatience)
@@ -57,10 +56,10 @@ func Snapshot(ctx context.Context, dir, target string, progress func(look.Copied
 }
 
 // snapshot asks for the folder first: only where a crawl has it, there is somebody to make the copy.
-func snapshot(ctx context.Context, f *folder, target string, progress func(look.Copied)) error {
+func snapshot(ctx context.Context, f *Folder, target string, progress func(look.Copied)) error {
 	err := f.share(os.O_CREATE)
 	if errors.Is(err, ErrLocked) {
-		client, err := look.Dial(ctx, f.path(deskName))
+		client, err := look.Dial(ctx, f.Path(deskName))
 		if err != nil {
 			return err
 		}
@@ -76,7 +75,7 @@ func snapshot(ctx context.Context, f *folder, target string, progress func(look.
 	if err != nil {
 		return err
 	}
-	defer f.close() //nolint:errcheck // it was only shared
+	defer f.Close() //nolint:errcheck // it was only shared
 	return into(target, func(part string) error {
 		c := &copying{ctx: ctx, disk: f.disk, from: f.dir, to: part, tell: func(n look.Copied) bool { progress(n); return true }}
 		return c.all()
@@ -86,7 +85,7 @@ func snapshot(ctx context.Context, f *folder, target string, progress func(look.
 // into makes a folder under a name of its own first, so that there is no half of one under its final name.
 func into(target string, fill func(part string) error) error {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
-		return badJob("%s is there already: name a new folder", target)
+		return BadJob("%s is there already: name a new folder", target)
 	}
 	part := target + ".part"
 	if err := os.Mkdir(part, 0o755); err != nil {
@@ -105,7 +104,7 @@ func into(target string, fill func(part string) error) error {
 // Snapshot is look.Snapshooter's.
 func (c source) Snapshot(ctx context.Context, target string) iter.Seq2[look.Copied, error] {
 	return func(yield func(look.Copied, error) bool) {
-		if c.share != nil {
+		if c.peers != nil {
 			yield(look.Copied{}, errors.New("the folder is that of a node of a cluster"))
 			return
 		}

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"kumo/internal/crawl"
 	"kumo/internal/frontier"
 	"kumo/internal/journal/file"
-	"kumo/internal/node"
 	"kumo/internal/seen"
 	"kumo/internal/store"
 	"kumo/internal/verify"
@@ -20,18 +18,17 @@ import (
 // Verify checks all files of the crawl in dir against each other. Nothing in the folder changes. The crawl must not be running;
 // several may verify it, and look into it, at once.
 func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Report, err error) {
-	f := &folder{dir: dir, disk: vfs.OS}
+	f := &Folder{dir: dir, disk: vfs.OS}
 	if !f.isCrawl() {
 		return nil, nothingIn(dir)
 	}
 	if err := f.share(0); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	o := &onlooker{folder: f, parts: verify.Parts{Dir: dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS)}}
 	defer func() { err = errors.Join(err, o.close()) }()
-	_, alone := os.Stat(f.path("state", node.IdentityName))
-	o.parts.Shared = alone == nil
+	o.parts.Shared = f.isNodes()
 	o.open()
 	if o.sawNothing() {
 		return nil, nothingIn(dir)
@@ -40,25 +37,25 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 	return verify.Run(ctx, o.parts, cfg)
 }
 
-func nothingIn(dir string) error { return badJob("%s: there is no crawl", dir) }
+func nothingIn(dir string) error { return BadJob("%s: there is no crawl", dir) }
 
 // sawNothing reports whether somebody made the folder and then no crawl: its journal is empty, and there is nothing else.
 func (o *onlooker) sawNothing() bool {
 	j := o.parts.Journal
-	return j != nil && j.End() == 0 && !isSettings(o.folder.path(settingsName)) && !o.folder.hasOutputs()
+	return j != nil && j.End() == 0 && !isSettings(o.folder.Path(settingsName)) && !o.folder.hasOutputs()
 }
 
 // An onlooker opens a crawl's state on a disk that keeps all changes to itself.
 type onlooker struct {
-	folder  *folder
+	folder  *Folder
 	parts   verify.Parts
 	closers []io.Closer
 }
 
 // open opens what can be opened; of the rest it says what is broken.
 func (o *onlooker) open() {
-	p, path := &o.parts, o.folder.path
-	if !o.folder.hasJournal() && o.folder.hasOutputs() {
+	p, path := &o.parts, o.folder.Path
+	if !o.folder.HasJournal() && o.folder.hasOutputs() {
 		o.broken("journal", "state/journal", errors.New("the crawl has lost its state: there is no journal"))
 		return
 	}

@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"context"
@@ -12,10 +12,8 @@ import (
 	"kumo/internal/member"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
+	"kumo/internal/wire"
 )
-
-// limitKey is the setting that bounds the pages of all nodes together. It may be another one at any time.
-const limitKey = "limit"
 
 // counters is how many members count: the first ones of the table. More than one does, so that what a dead one has counted is not forgotten.
 const counters = 3
@@ -39,7 +37,7 @@ func newCounter(l *life) *counter { return &counter{l: l, place: -1, kick: make(
 
 // setLimit takes the limit from the crawl's settings.
 func (c *counter) setLimit(settings map[string][]string) {
-	limit, _ := strconv.ParseInt(strings.Join(settings[limitKey], ""), 10, 64)
+	limit, _ := strconv.ParseInt(strings.Join(settings[wire.LimitKey], ""), 10, 64)
 	c.limit.Store(limit)
 }
 

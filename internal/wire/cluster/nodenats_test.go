@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"context"
@@ -55,8 +55,8 @@ func TestNodesOverTheirOwnServers(t *testing.T) {
 			Log: slog.New(slog.NewTextHandler(t.Output(), nil)).With("node", name)}
 	}
 	start := func(i int, dir string) *running {
-		j := jobFor(t, web)
-		j.Dir, j.Seeds = filepath.Join(dir, fmt.Sprint(i)), nil
+		j := jobFor(web)
+		j.Dir = filepath.Join(dir, fmt.Sprint(i))
 		j.Frontier.Delay = 100 * time.Millisecond
 		ctx, stop := context.WithCancel(t.Context())
 		r := &running{nil, j.Dir, stop, make(chan error, 1)}

@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/node"
 	"kumo/internal/policy"
+	"kumo/internal/wire"
 )
 
 // A home is where a node's folder is to be. What a node has made there that was never taken in is removed again.
@@ -57,7 +58,7 @@ func (h *home) clear(but ...string) error {
 }
 
 // clear removes what a node has made that was refused. Its server, if it runs one, has a part of what the nodes share, and keeps it.
-func (n *ClusterNode) clear() error {
+func (n *Node) clear() error {
 	if n.cluster != nil && n.cluster.Address() != "" {
 		return n.home.clear(clusterDir)
 	}
@@ -65,7 +66,7 @@ func (n *ClusterNode) clear() error {
 }
 
 // refused reports whether a node ends that was never taken in, for a reason that it did not choose.
-func (n *ClusterNode) refused(ctx context.Context, err error) bool {
+func (n *Node) refused(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && !n.leaving.Load() && !n.home.kept.Load() && !isEnd(err)
 }
 
@@ -88,7 +89,7 @@ func howEnded(err error) string {
 		return "left"
 	case errors.Is(err, node.ErrLost):
 		return "given up by the other nodes"
-	case isStop(err):
+	case wire.IsStop(err):
 		return "interrupted"
 	}
 	return "failed"

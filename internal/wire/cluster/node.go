@@ -1,10 +1,13 @@
-package wire
+// Package cluster makes nodes of a crawl of several: an engine, a member and a strategy on a bus, and the control with which people
+// steer the crawl. What a crawl of one machine needs is in package wire, which links nothing of this.
+package cluster
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"regexp"
 	"sync/atomic"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/shard"
 	"kumo/internal/vfs"
+	"kumo/internal/wire"
 )
 
 // NodeOptions say what a node is in its cluster.
@@ -36,7 +40,7 @@ type NodeOptions struct {
 	Slots    int    // the largest number of nodes ever planned; 0: DefaultSlots
 	Address  string // where this node can be asked; may be empty
 	// Settle makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are some.
-	Settle func(j *Job, settings []Setting) error
+	Settle func(j *wire.Job, settings []wire.Setting) error
 	Log    *slog.Logger // may be nil
 
 	join   joiner         // in tests: another bus
@@ -46,9 +50,9 @@ type NodeOptions struct {
 // A joiner gives a node its bus.
 type joiner func(strategy.Node) (bus.Bus, error)
 
-// A ClusterNode is a process that takes part in a crawl, as one node after the other if it loses its place.
-type ClusterNode struct {
-	job     *Job
+// A Node is a process that takes part in a crawl, as one node after the other if it loses its place.
+type Node struct {
+	job     *wire.Job
 	opts    NodeOptions
 	disk    vfs.FS
 	join    joiner
@@ -62,8 +66,8 @@ type ClusterNode struct {
 
 // OpenNode connects a process to its cluster, and starts the server that it runs for it, if any. It waits for the other servers until
 // ctx ends. The caller closes the node.
-func OpenNode(ctx context.Context, j *Job, o NodeOptions) (*ClusterNode, error) {
-	n := &ClusterNode{job: j, opts: o, disk: vfs.OS, join: o.join}
+func OpenNode(ctx context.Context, j *wire.Job, o NodeOptions) (*Node, error) {
+	n := &Node{job: j, opts: o, disk: vfs.OS, join: o.join}
 	if n.opts.Log == nil {
 		n.opts.Log = slog.New(slog.DiscardHandler)
 	}
@@ -75,7 +79,7 @@ func OpenNode(ctx context.Context, j *Job, o NodeOptions) (*ClusterNode, error) 
 		return n, nil
 	}
 	cfg := o.bus(CrawlWord(j.Name), n.opts.Log)
-	cfg.Dir = (&folder{dir: j.Dir}).path(clusterDir)
+	cfg.Dir = filepath.Join(j.Dir, clusterDir)
 	var err error
 	if n.cluster, err = natsbus.Open(ctx, cfg); err != nil {
 		if ctx.Err() == nil { // it does not belong here
@@ -99,12 +103,12 @@ var unsafeInWords = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 func CrawlWord(name string) string { return unsafeInWords.ReplaceAllString(name, "-") }
 
 // check says what is wrong with the options.
-func (n *ClusterNode) check() (err error) {
+func (n *Node) check() (err error) {
 	switch {
 	case n.job.Name == "":
-		return badJob("a crawl of several nodes needs a name")
+		return wire.BadJob("a crawl of several nodes needs a name")
 	case n.job.Dir == "":
-		return badJob("a node keeps its part of the crawl in a folder: name one")
+		return wire.BadJob("a node keeps its part of the crawl in a folder: name one")
 	}
 	if n.timing, err = timing(n.opts.Preset); err != nil {
 		return err
@@ -116,7 +120,7 @@ func (n *ClusterNode) check() (err error) {
 		return err
 	}
 	if n.opts.Slots < 0 || n.opts.Slots > maxSlots {
-		return badJob("%d slots: there may be up to %d", n.opts.Slots, maxSlots)
+		return wire.BadJob("%d slots: there may be up to %d", n.opts.Slots, maxSlots)
 	}
 	n.placing.shard.Slots = cmp.Or(n.opts.Slots, DefaultSlots)
 	return nil
@@ -137,13 +141,13 @@ func timing(preset string) (member.Timing, error) {
 	case "wan":
 		return member.WAN(), nil
 	}
-	return member.Timing{}, badJob("preset %q: there are lan and wan", preset)
+	return member.Timing{}, wire.BadJob("preset %q: there are lan and wan", preset)
 }
 
 // Run takes part in the crawl until it is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft), or ctx ends. If
 // the node is given up for dead, it begins again as another one; what it had is put aside. The report is that of its last life; nil if it
 // had none.
-func (n *ClusterNode) Run(ctx context.Context) (*stats.Report, error) {
+func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 	var report *stats.Report
 	for ctx.Err() == nil {
 		l, err := n.open(ctx)
@@ -175,7 +179,7 @@ func (n *ClusterNode) Run(ctx context.Context) (*stats.Report, error) {
 }
 
 // Leave asks the node to hand over all it has, and to leave.
-func (n *ClusterNode) Leave() {
+func (n *Node) Leave() {
 	n.leaving.Store(true)
 	if l := n.life.Load(); l != nil {
 		l.node.Leave()
@@ -183,23 +187,23 @@ func (n *ClusterNode) Leave() {
 }
 
 // Member reports whether the node is a member of the crawl at present: it holds a lease.
-func (n *ClusterNode) Member() bool {
+func (n *Node) Member() bool {
 	l := n.life.Load()
 	return l != nil && l.router.Until().After(time.Now())
 }
 
 // Status is what the node knows of itself.
-func (n *ClusterNode) Status() NodeStatus {
+func (n *Node) Status() NodeStatus {
 	l := n.life.Load()
 	if l == nil {
-		return NodeStatus{Report: node.Report{Name: n.opts.Name, Version: Version, State: node.Waiting, Clock: time.Now().UTC()}}
+		return NodeStatus{Report: node.Report{Name: n.opts.Name, Version: wire.Version, State: node.Waiting, Clock: time.Now().UTC()}}
 	}
-	return NodeStatus{Node: l.id.Node(), Member: l.router.Until().After(time.Now()), Report: node.Report{Name: l.id.Name, Version: Version,
+	return NodeStatus{Node: l.id.Node(), Member: l.router.Until().After(time.Now()), Report: node.Report{Name: l.id.Name, Version: wire.Version,
 		Address: n.opts.Address, Epoch: l.router.Epoch(), Slips: l.router.Slips(), Figures: l.figures(), Clock: time.Now().UTC()}}
 }
 
 // Crawl is the crawl as this node has it at present; nil before it takes part.
-func (n *ClusterNode) Crawl() *Crawl {
+func (n *Node) Crawl() *wire.Crawl {
 	if l := n.life.Load(); l != nil {
 		return l.crawl
 	}
@@ -207,7 +211,7 @@ func (n *ClusterNode) Crawl() *Crawl {
 }
 
 // Close ends the connection, and the server.
-func (n *ClusterNode) Close() error {
+func (n *Node) Close() error {
 	if n.cluster == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"kumo/internal/strategy"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
+	"kumo/internal/wire"
 )
 
 // A cluster is a few nodes in one process, each with a folder of its own, over a bus in memory.
@@ -27,7 +28,7 @@ type cluster struct {
 	hub     *inproc.Hub
 	dir     string
 	control *Control
-	tune    func(*Job) // may be nil
+	tune    func(*wire.Job) // may be nil
 
 	strategy string // "": shard
 }
@@ -54,7 +55,7 @@ func (c *cluster) options(name string) NodeOptions {
 
 // A running node ends when its test does.
 type running struct {
-	*ClusterNode
+	*Node
 	dir   string
 	stop  context.CancelFunc
 	ended chan error
@@ -63,8 +64,8 @@ type running struct {
 // start starts a node in the folder of its name.
 func (c *cluster) start(name string) *running {
 	c.t.Helper()
-	j := jobFor(c.t, c.web)
-	j.Dir, j.Seeds = filepath.Join(c.dir, name), nil
+	j := jobFor(c.web)
+	j.Dir = filepath.Join(c.dir, name)
 	if c.tune != nil {
 		c.tune(j)
 	}
@@ -165,7 +166,7 @@ func threeNodesFetchAllThereIs(t *testing.T, strategy string) {
 	}
 	total := 0
 	for _, r := range []*running{a, b, d} {
-		n := len(lines(t, r.dir, "pages.jsonl"))
+		n := pagesIn(t, r.dir)
 		if n == 0 {
 			t.Errorf("%s has fetched nothing", r.opts.Name)
 		}
@@ -213,7 +214,7 @@ func aNodeIsLostWithItsDisk(t *testing.T, strategy string) {
 	web := serve(t, synthweb.Clean(12, 40, 2400))
 	c := newCluster(t, web)
 	c.strategy = strategy
-	c.tune = func(j *Job) { j.Frontier.Delay = 30 * time.Millisecond }
+	c.tune = func(j *wire.Job) { j.Frontier.Delay = 30 * time.Millisecond }
 	a, b, d := c.start("a"), c.start("b"), c.start("d")
 	c.members(3)
 	c.begin()
@@ -252,7 +253,7 @@ func aNodeRestartsInItsFolder(t *testing.T, strategy string) {
 func TestANodeThatWasGivenUp(t *testing.T) {
 	web := serve(t, synthweb.Clean(14, 40, 2400))
 	c := newCluster(t, web)
-	c.tune = func(j *Job) { j.Frontier.Delay = 30 * time.Millisecond }
+	c.tune = func(j *wire.Job) { j.Frontier.Delay = 30 * time.Millisecond }
 	a, b := c.start("a"), c.start("b")
 	c.members(2)
 	c.begin()
@@ -281,7 +282,7 @@ func aNodeLeavesAndStops(t *testing.T, strategy string) {
 	web := serve(t, synthweb.Clean(15, 40, 2400))
 	c := newCluster(t, web)
 	c.strategy = strategy
-	c.tune = func(j *Job) { j.Frontier.Delay = 30 * time.Millisecond }
+	c.tune = func(j *wire.Job) { j.Frontier.Delay = 30 * time.Millisecond }
 	a, b := c.start("a"), c.start("b")
 	c.members(2)
 	c.begin()
@@ -304,7 +305,7 @@ func aNodeLeavesAndStops(t *testing.T, strategy string) {
 func TestAStoppedCrawlGoesOn(t *testing.T) {
 	web := serve(t, synthweb.Clean(17, 40, 1200))
 	c := newCluster(t, web)
-	c.tune = func(j *Job) { j.Frontier.Delay = 30 * time.Millisecond }
+	c.tune = func(j *wire.Job) { j.Frontier.Delay = 30 * time.Millisecond }
 	a, b := c.start("a"), c.start("b")
 	c.members(2)
 	c.begin()
@@ -332,20 +333,20 @@ func TestNodesWaitForSettings(t *testing.T) {
 	web := serve(t, synthweb.Clean(16, 5, 100))
 	c := newCluster(t, web)
 	opts := c.options("a")
-	opts.Settle = func(j *Job, settings []Setting) error {
+	opts.Settle = func(j *wire.Job, settings []wire.Setting) error {
 		if len(settings) != 1 || settings[0].Key != "depth" || settings[0].Values[0] != "0" {
 			return fmt.Errorf("settings %v", settings)
 		}
 		j.Crawl.Depth = 0
 		return nil
 	}
-	j := jobFor(t, web)
-	j.Seeds = nil
+	j := jobFor(web)
+	j.Dir = t.TempDir()
 	n, err := OpenNode(t.Context(), j, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.control.Start(t.Context(), []Setting{{"depth", []string{"0"}}}, web.SeedURLs()); err != nil {
+	if err := c.control.Start(t.Context(), []wire.Setting{{Key: "depth", Values: []string{"0"}}}, web.SeedURLs()); err != nil {
 		t.Fatal(err)
 	}
 	if report, err := n.Run(t.Context()); err != nil || report.Pages != 1 {
@@ -356,14 +357,14 @@ func TestNodesWaitForSettings(t *testing.T) {
 func TestWhatCannotBeANode(t *testing.T) {
 	for what, o := range map[string]struct {
 		NodeOptions
-		job Job
+		job wire.Job
 	}{
-		"no name":       {NodeOptions{Listen: "127.0.0.1:1"}, Job{Dir: t.TempDir()}},
-		"no folder":     {NodeOptions{Listen: "127.0.0.1:1"}, Job{Name: "test"}},
-		"bad preset":    {NodeOptions{Preset: "moon"}, Job{Name: "test", Dir: t.TempDir()}},
-		"bad strategy":  {NodeOptions{Strategy: "mesh"}, Job{Name: "test", Dir: t.TempDir()}},
-		"bad second":    {NodeOptions{Strategy: "shard/none"}, Job{Name: "test", Dir: t.TempDir()}},
-		"no one to ask": {NodeOptions{}, Job{Name: "test", Dir: t.TempDir()}},
+		"no name":       {NodeOptions{Listen: "127.0.0.1:1"}, wire.Job{Dir: t.TempDir()}},
+		"no folder":     {NodeOptions{Listen: "127.0.0.1:1"}, wire.Job{Name: "test"}},
+		"bad preset":    {NodeOptions{Preset: "moon"}, wire.Job{Name: "test", Dir: t.TempDir()}},
+		"bad strategy":  {NodeOptions{Strategy: "mesh"}, wire.Job{Name: "test", Dir: t.TempDir()}},
+		"bad second":    {NodeOptions{Strategy: "shard/none"}, wire.Job{Name: "test", Dir: t.TempDir()}},
+		"no one to ask": {NodeOptions{}, wire.Job{Name: "test", Dir: t.TempDir()}},
 	} {
 		if _, err := OpenNode(t.Context(), &o.job, o.NodeOptions); err == nil {
 			t.Errorf("%s: it is a node", what)

@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"kumo/internal/secret"
 	"kumo/internal/strategy"
 	"kumo/internal/weburl"
+	"kumo/internal/wire"
 )
 
 // NodeStatus is what a node tells of itself, and the table of it.
@@ -101,7 +102,7 @@ func (c *Control) ready(ctx context.Context, patience time.Duration) error {
 func (c *Control) Trouble() error { return c.trouble }
 
 // Start lets the crawl begin with settings and seeds, or go on: then no setting may be given but the limit on pages.
-func (c *Control) Start(ctx context.Context, settings []Setting, seeds []string, files ...*SeedFile) error {
+func (c *Control) Start(ctx context.Context, settings []wire.Setting, seeds []string, files ...*wire.SeedFile) error {
 	urls, err := asURLs(seeds)
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (c *Control) Known(ctx context.Context, seeds []string) (k Known, err error
 }
 
 // Add adds seeds.
-func (c *Control) Add(ctx context.Context, seeds []string, files ...*SeedFile) error {
+func (c *Control) Add(ctx context.Context, seeds []string, files ...*wire.SeedFile) error {
 	urls, err := asURLs(seeds)
 	if err != nil {
 		return err
@@ -149,14 +150,14 @@ func (c *Control) Add(ctx context.Context, seeds []string, files ...*SeedFile) e
 }
 
 // Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called again.
-func (c *Control) Tune(ctx context.Context, f func(node.Record) ([]Setting, error)) error {
+func (c *Control) Tune(ctx context.Context, f func(node.Record) ([]wire.Setting, error)) error {
 	return c.control.Tune(ctx, func(r node.Record) (map[string][]string, error) {
 		settings, err := f(r)
 		return asMap(settings), err
 	})
 }
 
-func asMap(settings []Setting) map[string][]string {
+func asMap(settings []wire.Setting) map[string][]string {
 	all := make(map[string][]string, len(settings))
 	for _, s := range settings {
 		all[s.Key] = s.Values
@@ -166,7 +167,7 @@ func asMap(settings []Setting) map[string][]string {
 
 // seedFrom adds the seeds of files, piece by piece. It returns urls with the first of them: what is known is no harm, and where there are
 // some, the crawl has seeds.
-func (c *Control) seedFrom(ctx context.Context, urls []string, files []*SeedFile) ([]string, error) {
+func (c *Control) seedFrom(ctx context.Context, urls []string, files []*wire.SeedFile) ([]string, error) {
 	for _, f := range files {
 		if f == nil || f.Few() {
 			continue
@@ -197,7 +198,7 @@ var errNoMore = errors.New("no more are wanted")
 
 // asURLs are seeds as all nodes understand them.
 func asURLs(seeds []string) (urls []string, err error) {
-	all, err := ParseSeeds(seeds)
+	all, err := wire.ParseSeeds(seeds)
 	for _, u := range all {
 		urls = append(urls, u.String())
 	}

@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"kumo/internal/strategy/hub"
 	"kumo/internal/strategy/hub/hosttable"
 	"kumo/internal/strategy/shard"
+	"kumo/internal/wire"
 )
 
 // A placing is the strategy that a node has: shard's, or a hub's if there is one.
@@ -36,11 +37,11 @@ func parseStrategy(name, preset string, s secret.Secret) (p placing, err error) 
 	case "shard":
 		if way != "" {
 			if p.shard.Second, err = shard.ParseSecond(way); err != nil {
-				return p, &JobError{err}
+				return p, wire.BadJob("%w", err)
 			}
 		}
 	default:
-		return p, badJob("strategy %q: a cluster has %s", name, strings.Join(Strategies(), ", "))
+		return p, wire.BadJob("strategy %q: a cluster has %s", name, strings.Join(Strategies(), ", "))
 	}
 	return p, err
 }
@@ -55,7 +56,7 @@ func parseHub(way, preset string) (*hub.Config, error) {
 	case "paper":
 		cfg.FetchFirst, cfg.AskAll = true, true
 	default:
-		return nil, badJob("strategy hub/%s: there are hub and hub/paper", way)
+		return nil, wire.BadJob("strategy hub/%s: there are hub and hub/paper", way)
 	}
 	return &cfg, nil
 }
@@ -72,7 +73,7 @@ func tableKey(s secret.Secret) (key hosttable.Key, err error) {
 }
 
 // layout is what all nodes of the cluster must agree on.
-func (n *ClusterNode) layout() string {
+func (n *Node) layout() string {
 	preset := cmp.Or(n.opts.Preset, "lan")
 	if h := n.placing.hub; h != nil {
 		way := "hub"

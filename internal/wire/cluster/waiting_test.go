@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"log/slog"
@@ -9,6 +9,7 @@ import (
 	"kumo/internal/bus/inproc"
 	"kumo/internal/node"
 	"kumo/internal/synthweb"
+	"kumo/internal/wire"
 )
 
 // TestTheStartIsHeardAtOnce: nodes that wait do not come one after the other because each looks for the start when its second is over.
@@ -19,7 +20,7 @@ func TestTheStartIsHeardAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &life{n: &ClusterNode{opts: NodeOptions{Log: slog.New(slog.DiscardHandler)}, timing: *quick()}, id: node.Identity{Name: "a", Life: "1"}, bus: &meter{Bus: b}}
+		l := &life{n: &Node{opts: NodeOptions{Log: slog.New(slog.DiscardHandler)}, timing: *quick()}, id: node.Identity{Name: "a", Life: "1"}, bus: &meter{Bus: b}}
 		l.waiter.l = l
 		heard := make(chan error, 1)
 		go func() {
@@ -49,7 +50,7 @@ func TestTheStartIsHeardAtOnce(t *testing.T) {
 // TestWhoIsAMemberDoesNotWait: what says that a node waits is gone when it is a member, and when it ends before.
 func TestWhoIsAMemberDoesNotWait(t *testing.T) {
 	c := newCluster(t, serve(t, synthweb.Clean(17, 10, 1200)))
-	c.tune = func(j *Job) { j.Frontier.Delay = 100 * time.Millisecond }
+	c.tune = func(j *wire.Job) { j.Frontier.Delay = 100 * time.Millisecond }
 	waiting := func() int {
 		all, err := c.control.waiting(t.Context())
 		if err != nil {

@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"kumo/internal/bus"
 	"kumo/internal/bus/natsbus"
 	"kumo/internal/node"
+	"kumo/internal/wire"
 )
 
 // What a person can do about what goes wrong between nodes. The errors say what is wrong; they are made where it is found.
@@ -27,36 +28,17 @@ var advice = []struct {
 	{node.ErrState, "kumo status says how it is with the crawl"},
 }
 
-// An advised error says what to do about it.
-type advised struct {
-	error
-	do string
-}
-
-func (e *advised) Unwrap() error { return e.error }
-
 // Advise adds to an error what a person can do about it, if that is known and nothing is said yet.
 func Advise(err error) error {
-	if err == nil || Advice(err) != "" {
+	if err == nil || wire.Advice(err) != "" {
 		return err
 	}
 	for _, a := range advice {
 		if errors.Is(err, a.is) {
-			return AdviseTo(err, a.do)
+			return wire.AdviseTo(err, a.do)
 		}
 	}
 	return err
-}
-
-// AdviseTo adds to an error what to do about it.
-func AdviseTo(err error, do string) error { return &advised{err, do} }
-
-// Advice is what can be done about an error, "" if nobody knows.
-func Advice(err error) string {
-	if a, ok := errors.AsType[*advised](err); ok {
-		return a.do
-	}
-	return ""
 }
 
 // IsNobody reports that no server of a cluster answers.

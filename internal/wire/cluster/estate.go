@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
 	"kumo/internal/vfs"
+	"kumo/internal/wire"
 )
 
 // estates fold what dead nodes have left, each in a folder of its own, by the code with which a node recovers its own state.
@@ -25,7 +26,7 @@ type estates struct {
 	disk vfs.FS
 	dir  string
 	bus  bus.Bus
-	job  *Job
+	job  *wire.Job
 }
 
 // An estate is what a dead node held.
@@ -84,7 +85,7 @@ func (s *estates) views(e *estate) (v crawl.Views, err error) {
 
 // memory is what folding may take, beside what the node itself does: half of it for the URL database, a quarter each for the frontier and for
 // what waits until it goes there.
-func (s *estates) memory() int64 { return s.job.memory() / 4 }
+func (s *estates) memory() int64 { return s.job.MemoryBudget() / 4 }
 
 // Bury removes the log of a node whose estate is done with.
 func (s *estates) Bury(ctx context.Context, dead strategy.Node) error {

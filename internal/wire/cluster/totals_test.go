@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"testing"
@@ -6,13 +6,14 @@ import (
 
 	"kumo/internal/node"
 	"kumo/internal/synthweb"
+	"kumo/internal/wire"
 )
 
 // What all nodes have done is never less than it was: not when one leaves, nor when one dies with its disk and others take its place.
 func TestTotalsNeverFall(t *testing.T) {
 	web := serve(t, synthweb.Clean(15, 40, 2400))
 	c := newCluster(t, web)
-	c.tune = func(j *Job) { j.Frontier.Delay = 70 * time.Millisecond }
+	c.tune = func(j *wire.Job) { j.Frontier.Delay = 70 * time.Millisecond }
 	a, b, d := c.start("a"), c.start("b"), c.start("d")
 	c.members(3)
 	c.begin()

@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"fmt"
@@ -13,13 +13,14 @@ import (
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub"
 	"kumo/internal/synthweb"
+	"kumo/internal/wire"
 )
 
 // What nodes write into the table of members about how they place hosts can be read from it.
 func TestLayoutIsRead(t *testing.T) {
 	for _, name := range Strategies() {
 		for _, preset := range Presets() {
-			n := &ClusterNode{job: &Job{Name: "x", Dir: "x"}, opts: NodeOptions{Strategy: name, Preset: preset, Slots: 77}}
+			n := &Node{job: &wire.Job{Name: "x", Dir: "x"}, opts: NodeOptions{Strategy: name, Preset: preset, Slots: 77}}
 			if err := n.check(); err != nil {
 				t.Fatal(err)
 			}

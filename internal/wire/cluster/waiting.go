@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"kumo/internal/bus"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
+	"kumo/internal/wire"
 )
 
 // A waiter says that a node waits for the crawl's start, and has not become a member yet: people see it, and the first hosts of a crawl are not given
@@ -64,7 +65,7 @@ func (w *waiter) alone(ctx context.Context) error {
 }
 
 func (w *waiter) say(ctx context.Context) {
-	data, err := json.Marshal(node.Report{Name: w.l.id.Name, Version: Version, Address: w.l.n.opts.Address, State: node.Waiting, Clock: time.Now().UTC()})
+	data, err := json.Marshal(node.Report{Name: w.l.id.Name, Version: wire.Version, Address: w.l.n.opts.Address, State: node.Waiting, Clock: time.Now().UTC()})
 	if err != nil {
 		return // of plain fields
 	}

@@ -1,4 +1,4 @@
-package wire
+package cluster
 
 import (
 	"context"
@@ -21,14 +21,15 @@ import (
 	"kumo/internal/stats"
 	"kumo/internal/strategy"
 	"kumo/internal/weburl"
+	"kumo/internal/wire"
 )
 
 // A life is a node for as long as it has its place: its identity, its part of the crawl, and its membership.
 type life struct {
-	n       *ClusterNode
+	n       *Node
 	id      node.Identity
 	bus     *meter
-	crawl   *Crawl
+	crawl   *wire.Crawl
 	journal *stream.Journal
 	router  *node.Router
 	node    *node.Node
@@ -51,32 +52,27 @@ type pace struct {
 	rate  float64
 }
 
-// A share is what makes a crawl a node's part of one.
-type share struct {
-	ship func(local journal.Journal) (journal.Journal, error)
-	join func(*crawl.Parts)
-}
-
 // open makes the node that the folder belongs to, or a new one. What others have taken over by now is node.ErrLost.
-func (n *ClusterNode) open(ctx context.Context) (_ *life, err error) {
+func (n *Node) open(ctx context.Context) (_ *life, err error) {
 	l := &life{n: n, router: node.NewRouter(), engine: new(engine)}
 	l.counter, l.waiter = newCounter(l), waiter{l: l}
 	job := *n.job
-	l.crawl = &Crawl{Job: &job, journal: journal.Discard, disk: n.disk, runs: true, server: n.opts.Listen != ""}
+	l.crawl = wire.NewPart(&job, n.disk, &wire.Peers{Join: l.join, Server: n.opts.Listen != "",
+		Ship: func(local journal.Journal) (journal.Journal, error) { return l.ship(ctx, local) }})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.close())
 		}
 	}()
-	c := l.crawl
-	if c.folder, err = openFolder(ctx, n.disk, &Job{Dir: job.Dir, Warn: n.warn}); err != nil {
+	if err := l.crawl.OpenFolder(ctx); err != nil {
 		return nil, err
 	}
-	if l.id, err = node.OpenIdentity(n.disk, c.folder.path("state"), n.opts.Name); err != nil {
+	folder := l.crawl.Folder()
+	if l.id, err = node.OpenIdentity(n.disk, folder.Path("state", wire.NodeFile), n.opts.Name); err != nil {
 		return nil, err
 	}
-	if c.folder.hasJournal() && !l.id.Joined {
-		return nil, badJob("%s has a crawl of one node alone, which cannot become a part of another: name another folder", job.Dir)
+	if folder.HasJournal() && !l.id.Joined {
+		return nil, wire.BadJob("%s has a crawl of one node alone, which cannot become a part of another: name another folder", job.Dir)
 	}
 	if l.was = l.id.Joined; l.was {
 		l.joined.Store(true)
@@ -100,13 +96,13 @@ func (n *ClusterNode) open(ctx context.Context) (_ *life, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.RemoveAll(c.folder.path("state", "estates")); err != nil { // of a process that died while it folded them
+	if err := os.RemoveAll(folder.Path("state", "estates")); err != nil { // of a process that died while it folded them
 		return nil, err
 	}
-	return l, l.build(ctx)
+	return l, l.build()
 }
 
-func (n *ClusterNode) warn(err error) { n.opts.Log.Warn(err.Error()) }
+func (n *Node) warn(err error) { n.opts.Log.Warn(err.Error()) }
 
 // awaitSettings waits until the crawl has settings, if they matter, and makes them the job's.
 func (l *life) awaitSettings(ctx context.Context) error {
@@ -183,12 +179,12 @@ func (l *life) changes(ctx context.Context) (changed <-chan struct{}, stop func(
 	return news, func() { cancel(); <-ended }
 }
 
-func settingsOf(settings map[string][]string) []Setting {
-	var all []Setting
+func settingsOf(settings map[string][]string) []wire.Setting {
+	var all []wire.Setting
 	for key, values := range settings {
-		all = append(all, Setting{Key: key, Values: values})
+		all = append(all, wire.Setting{Key: key, Values: values})
 	}
-	slices.SortFunc(all, func(a, b Setting) int { return compare(a.Key, b.Key) })
+	slices.SortFunc(all, func(a, b wire.Setting) int { return compare(a.Key, b.Key) })
 	return all
 }
 
@@ -225,29 +221,26 @@ func (l *life) stillIn(ctx context.Context) error {
 }
 
 // build makes the crawl's parts, and the node.
-func (l *life) build(ctx context.Context) error {
+func (l *life) build() error {
 	c, n := l.crawl, l.n
-	c.share = &share{ship: func(local journal.Journal) (journal.Journal, error) { return l.ship(ctx, local) }, join: l.join}
 	c.Job.Crawl.Stay = true
-	if err := c.check(); err != nil {
+	if err := c.Recover(); err != nil {
 		return err
 	}
-	if err := c.openState(); err != nil {
-		return err
-	}
+	state := c.State()
 	cfg := node.Config{
-		Crawl: CrawlWord(c.Job.Name), Identity: l.id, Arrived: c.state.Arrived(), Forgot: c.state.Went(), Partial: c.state.Partial(),
+		Crawl: CrawlWord(c.Job.Name), Identity: l.id, Arrived: state.Arrived(), Forgot: state.Went(), Partial: state.Partial(),
 		Layout: n.layout(), Timing: n.timing,
 		Bus: l.bus, Engine: l.engine, Router: l.router, Estates: l.estates(), Enter: l.enter, Figures: l.figures, Ending: l.journal.Ending, Settle: l.settle, Knows: l.knows,
-		Version: Version, Address: n.opts.Address, Log: n.opts.Log,
+		Version: wire.Version, Address: n.opts.Address, Log: n.opts.Log,
 	}
 	n.placing.place(&cfg)
 	l.node = node.New(cfg)
-	if err := c.assemble(); err != nil {
+	if err := c.Assemble(); err != nil {
 		return err
 	}
-	l.engine.Engine = c.engine
-	return c.folder.writeSettings(c.Job.Settings)
+	l.engine.Engine = c.Engine()
+	return nil
 }
 
 // ship has the journal shipped.
@@ -297,7 +290,7 @@ func (l *life) enter() error {
 	l.joined.Store(true)
 	id := l.id // which others read
 	id.Joined = true
-	return id.Save(l.n.disk, l.crawl.folder.path("state"))
+	return id.Save(l.n.disk, l.crawl.Folder().Path("state", wire.NodeFile))
 }
 
 // run is the node's life.
@@ -334,8 +327,7 @@ func (l *life) run(ctx context.Context) (*stats.Report, error) {
 	if err == nil { // nothing is left to do, and the engine was told so
 		defer time.AfterFunc(patience, stop).Stop()
 	} else {
-		why := howEnded(err)
-		l.crawl.why.Store(&why)
+		l.crawl.EndsBecause(howEnded(err))
 		stop()
 	}
 	failed := <-ended
@@ -350,7 +342,7 @@ func (l *life) run(ctx context.Context) (*stats.Report, error) {
 		return report, fmt.Errorf("%w: %w", node.ErrLost, errors.Join(err, failed))
 	case errors.Is(err, errEnded):
 		return report, failed
-	case isStop(failed):
+	case wire.IsStop(failed):
 		return report, err
 	}
 	return report, errors.Join(err, failed)
@@ -462,12 +454,12 @@ func (l *life) knows(url string) (mine, known bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
-	return l.crawl.engine.Knows(u)
+	return l.crawl.Engine().Knows(u)
 }
 
 // estates are where the node folds what the dead have left.
 func (l *life) estates() node.Estates {
-	return &estates{disk: l.crawl.disk, dir: l.crawl.folder.path("state", "estates"), bus: l.bus, job: l.crawl.Job}
+	return &estates{disk: l.crawl.Disk(), dir: l.crawl.Folder().Path("state", "estates"), bus: l.bus, job: l.crawl.Job}
 }
 
 // An engine is a crawl's engine as a node wants it.
