@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 )
 
 // measureCluster tells what a page costs a cluster whose nodes share this machine's processors: in CPU, and in bytes between nodes.
@@ -52,7 +52,7 @@ func measureCluster(ctx context.Context, b *bench) error {
 // A shared is what came of a run of several nodes: CPU of all of them, memory of the one that took most.
 type shared struct {
 	result
-	totals look.Load // as the nodes told it last
+	totals inspect.Load // as the nodes told it last
 }
 
 func clusterRow(n int, runs []shared, alone []result) []string {
@@ -178,7 +178,7 @@ func (b *bench) await(ctx context.Context, address string, n int, ended <-chan e
 }
 
 // follow waits until all nodes have ended, and returns what they told last.
-func (b *bench) follow(ctx context.Context, address string, n int, ended <-chan error) (last look.Load, err error) {
+func (b *bench) follow(ctx context.Context, address string, n int, ended <-chan error) (last inspect.Load, err error) {
 	for begin := time.Now(); n > 0; {
 		select {
 		case err := <-ended:
@@ -201,7 +201,7 @@ func (b *bench) follow(ctx context.Context, address string, n int, ended <-chan 
 	return last, nil
 }
 
-func (b *bench) status(ctx context.Context, address string) (c look.Cluster, err error) {
+func (b *bench) status(ctx context.Context, address string) (c inspect.Cluster, err error) {
 	out, err := exec.CommandContext(ctx, b.kumo, "status", "--json", "--crawl", "bench", "--join", address).Output()
 	if err == nil {
 		err = json.Unmarshal(out, &c)

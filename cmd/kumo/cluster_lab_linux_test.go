@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/netlab"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
@@ -177,7 +177,7 @@ func (c *labCluster) begin(delay time.Duration, flags ...string) {
 
 // A labStatus is what kumo status says.
 type labStatus struct {
-	look.Cluster
+	inspect.Cluster
 	Control any `json:"control"`
 }
 
@@ -204,7 +204,7 @@ func (c *labCluster) settle(most time.Duration) {
 		is, err := c.status()
 		members := 0
 		for _, n := range is.Nodes {
-			if n.Is == look.NodeMember {
+			if n.Is == inspect.NodeMember {
 				members++
 			}
 		}

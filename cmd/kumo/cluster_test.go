@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/synthweb"
 	"kumo/internal/wire"
 )
@@ -88,15 +88,15 @@ func TestServersOf(t *testing.T) {
 
 func TestClusterForPeople(t *testing.T) {
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
-	c := &look.Cluster{Crawl: "news", State: "running", Since: at, Time: at, Epoch: 7, Nodes: []look.Node{
-		{Node: "a~1", Name: "a", Is: look.NodeMember, Slot: 12, Age: 1.4, Clock: at, Version: "0.1.0",
+	c := &inspect.Cluster{Crawl: "news", State: "running", Since: at, Time: at, Epoch: 7, Nodes: []inspect.Node{
+		{Node: "a~1", Name: "a", Is: inspect.NodeMember, Slot: 12, Age: 1.4, Clock: at, Version: "0.1.0",
 			CutOff: 12, CutOffWhy: "dial: refused",
-			Load: look.Load{Pages: 1234, Rate: 12.34, Hosts: 5, Waiting: 6, Known: 7, Outbox: 8, InFlight: 9, Lag: 1500}},
-		{Node: "b~1", Name: "b", Is: look.NodeDead, Slot: -1, Age: 44, Clock: at, Version: "0.1.0"},
-		{Node: "c~1", Name: "c", Is: look.NodeJoining, Slot: -1},
-		{Node: "d~1", Name: "d", Is: look.NodeMember, Slot: 3, Age: -60, Clock: at, Version: "0.2.0", Idle: true, Slips: 2},
-		{Node: "e~1", Name: "e", Is: look.NodeMember, Slot: 4, Age: 60, Clock: at, Version: "0.2.0"},
-	}, Totals: look.Load{Pages: 1234}}
+			Load: inspect.Load{Pages: 1234, Rate: 12.34, Hosts: 5, Waiting: 6, Known: 7, Outbox: 8, InFlight: 9, Lag: 1500}},
+		{Node: "b~1", Name: "b", Is: inspect.NodeDead, Slot: -1, Age: 44, Clock: at, Version: "0.1.0"},
+		{Node: "c~1", Name: "c", Is: inspect.NodeJoining, Slot: -1},
+		{Node: "d~1", Name: "d", Is: inspect.NodeMember, Slot: 3, Age: -60, Clock: at, Version: "0.2.0", Idle: true, Slips: 2},
+		{Node: "e~1", Name: "e", Is: inspect.NodeMember, Slot: 4, Age: 60, Clock: at, Version: "0.2.0"},
+	}, Totals: inspect.Load{Pages: 1234}}
 	var b strings.Builder
 	printCluster(&b, c, 0)
 	const want = `news: running since 2026-11-22T09:00:00Z, 5 nodes, epoch 7 being settled: hosts change owner
@@ -118,7 +118,7 @@ note: the nodes are of several versions of kumo: 0.1.0, 0.2.0
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 	b.Reset()
-	printCluster(&b, &look.Cluster{Crawl: "news", State: "waiting"}, 0)
+	printCluster(&b, &inspect.Cluster{Crawl: "news", State: "waiting"}, 0)
 	if got := b.String(); got != "news: waiting, 0 nodes\n" {
 		t.Errorf("of an empty one: %q", got)
 	}
@@ -154,11 +154,11 @@ func TestDemoFaults(t *testing.T) {
 func TestNamesAreNotCut(t *testing.T) {
 	name := strings.Repeat("long-name-", 6)
 	for _, hub := range []bool{false, true} {
-		c := &look.Cluster{Crawl: "news", State: "running", Gone: look.Gone{Nodes: 1, Pages: 5}}
+		c := &inspect.Cluster{Crawl: "news", State: "running", Gone: inspect.Gone{Nodes: 1, Pages: 5}}
 		for _, n := range []string{name + "1", "b"} {
-			one := look.Node{Node: n + "~1", Name: n, Is: look.NodeLeaving, Load: look.Load{Pages: 1234567, Known: 123456789}}
+			one := inspect.Node{Node: n + "~1", Name: n, Is: inspect.NodeLeaving, Load: inspect.Load{Pages: 1234567, Known: 123456789}}
 			if hub {
-				one.Facts = &look.Facts{Owned: 3}
+				one.Facts = &inspect.Facts{Owned: 3}
 			}
 			c.Nodes = append(c.Nodes, one)
 		}

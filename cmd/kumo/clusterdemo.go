@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
 	"kumo/internal/wire/cluster"
@@ -167,7 +167,7 @@ func (d *clusterShow) start(ctx context.Context, control *cluster.Control) error
 
 // formed waits until the first nodes are members.
 func (d *clusterShow) formed(ctx context.Context, control *cluster.Control) error {
-	return d.until(ctx, control, func(c *look.Cluster) bool { return c.Settled && members(c) == d.nodes-1 })
+	return d.until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && members(c) == d.nodes-1 })
 }
 
 // joined has the last node join.
@@ -176,7 +176,7 @@ func (d *clusterShow) joined(ctx context.Context, control *cluster.Control) erro
 		return err
 	}
 	d.say("%s joins", d.procs[len(d.procs)-1].name)
-	return d.until(ctx, control, func(c *look.Cluster) bool { return c.Settled && members(c) == d.nodes })
+	return d.until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && members(c) == d.nodes })
 }
 
 // killed kills a node that runs a server: the control unit, if it does.
@@ -189,12 +189,12 @@ func (d *clusterShow) killed(ctx context.Context, control *cluster.Control) erro
 		return err
 	}
 	d.say("%s%s is killed, with the server that it ran", victim.name, what)
-	return d.until(ctx, control, func(c *look.Cluster) bool { return c.Settled && members(c) == d.nodes-1 })
+	return d.until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && members(c) == d.nodes-1 })
 }
 
 // ended waits until the crawl is done and its processes have ended.
 func (d *clusterShow) ended(ctx context.Context, control *cluster.Control) error {
-	if err := d.until(ctx, control, func(c *look.Cluster) bool { return c.State == "done" }); err != nil {
+	if err := d.until(ctx, control, func(c *inspect.Cluster) bool { return c.State == "done" }); err != nil {
 		return err
 	}
 	for _, p := range d.procs {
@@ -205,9 +205,9 @@ func (d *clusterShow) ended(ctx context.Context, control *cluster.Control) error
 	return nil
 }
 
-func members(c *look.Cluster) (n int) {
+func members(c *inspect.Cluster) (n int) {
 	for i := range c.Nodes {
-		if c.Nodes[i].Is == look.NodeMember {
+		if c.Nodes[i].Is == inspect.NodeMember {
 			n++
 		}
 	}
@@ -215,7 +215,7 @@ func members(c *look.Cluster) (n int) {
 }
 
 // until looks at the cluster until it is as wanted, and says what changes.
-func (d *clusterShow) until(ctx context.Context, control *cluster.Control, wanted func(*look.Cluster) bool) error {
+func (d *clusterShow) until(ctx context.Context, control *cluster.Control, wanted func(*inspect.Cluster) bool) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -239,7 +239,7 @@ func (d *clusterShow) until(ctx context.Context, control *cluster.Control, wante
 }
 
 // follow says what has changed, and from time to time how it goes.
-func (d *clusterShow) follow(c *look.Cluster) {
+func (d *clusterShow) follow(c *inspect.Cluster) {
 	line := membersLine(c)
 	switch {
 	case len(c.Nodes) > 0 && line != d.before:
@@ -252,11 +252,11 @@ func (d *clusterShow) follow(c *look.Cluster) {
 }
 
 // ownedWords says how many hosts each node was given, where a control unit does that.
-func ownedWords(c *look.Cluster) string {
+func ownedWords(c *inspect.Cluster) string {
 	var each []string
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		if n.Facts == nil || n.Is != look.NodeMember {
+		if n.Facts == nil || n.Is != inspect.NodeMember {
 			continue
 		}
 		words := fmt.Sprintf("%s %d", n.Name, n.Owned)
@@ -272,14 +272,14 @@ func ownedWords(c *look.Cluster) string {
 }
 
 // membersLine says who is what.
-func membersLine(c *look.Cluster) string {
-	by := map[look.Standing][]string{}
+func membersLine(c *inspect.Cluster) string {
+	by := map[inspect.Standing][]string{}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		by[n.Is] = append(by[n.Is], n.Name)
 	}
-	line := fmt.Sprintf("members: %s", strings.Join(by[look.NodeMember], " "))
-	for _, is := range []look.Standing{look.NodeJoining, look.NodeLeaving, look.NodeDead} {
+	line := fmt.Sprintf("members: %s", strings.Join(by[inspect.NodeMember], " "))
+	for _, is := range []inspect.Standing{inspect.NodeJoining, inspect.NodeLeaving, inspect.NodeDead} {
 		if len(by[is]) > 0 {
 			line += fmt.Sprintf("; %s: %s", is, strings.Join(by[is], " "))
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/wire"
 	"kumo/internal/wire/cluster"
 )
@@ -83,7 +83,7 @@ func (e *explainer) run(stderr io.Writer, url string) (err error) {
 }
 
 // folder is what the crawl in the folder knows.
-func (e *explainer) folder(url string) (x *look.Explanation, err error) {
+func (e *explainer) folder(url string) (x *inspect.Explanation, err error) {
 	if e.look, err = openLook(e.ctx, e.dir); err != nil {
 		return nil, err
 	}
@@ -155,8 +155,8 @@ func somebody(address string) error {
 // explained is what is known of a URL in the folder, if one was named, and of its host in the cluster, if there is one.
 type explained struct {
 	URL string `json:"url"`
-	*look.Explanation
-	Owner *look.Owned `json:"owner,omitempty"`
+	*inspect.Explanation
+	Owner *inspect.Owned `json:"owner,omitempty"`
 
 	asked   bool
 	unasked error // why the cluster was not asked
@@ -166,9 +166,9 @@ type explained struct {
 func (x *explained) fate() string {
 	o, fate := x.Owner, x.Explanation.Fate
 	switch {
-	case o != nil && !o.Here && fate == look.Unknown:
+	case o != nil && !o.Here && fate == inspect.Unknown:
 		return "not known here: another node owns its host"
-	case o != nil && o.Here && o.State == look.HostParked && fate == look.Waiting:
+	case o != nil && o.Here && o.State == inspect.HostParked && fate == inspect.Waiting:
 		return "waiting: no node reaches its host"
 	}
 	return fateLine(x.Explanation)
@@ -203,7 +203,7 @@ func (s sheet) owner(x *explained) {
 	default:
 		s.row("owner", "%s%s", o.Owner, ownedSince(o))
 	}
-	if o.State != look.HostReached || o.Rounds > 0 || o.Moved {
+	if o.State != inspect.HostReached || o.Rounds > 0 || o.Moved {
 		s.row("", "%s", stateLine(o))
 	}
 	if !o.Here && !o.Gone {
@@ -215,7 +215,7 @@ func (s sheet) owner(x *explained) {
 	}
 }
 
-func ownedSince(o *look.Owned) string {
+func ownedSince(o *inspect.Owned) string {
 	if o.Since.IsZero() {
 		return ""
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/stats"
 )
 
@@ -16,7 +16,7 @@ func (s sheet) row(name, format string, args ...any) {
 }
 
 // explanation says what a crawl's folder knows.
-func (s sheet) explanation(x *look.Explanation, fate string) {
+func (s sheet) explanation(x *inspect.Explanation, fate string) {
 	s.row("fate", "%s", fate)
 	s.met(x)
 	if x.Scope.In {
@@ -41,18 +41,18 @@ func (s sheet) explanation(x *look.Explanation, fate string) {
 }
 
 // fateWords say more of fates that do not speak for themselves.
-var fateWords = map[look.Fate]string{
-	look.OutOfScope:  "links to it are only counted, by host",
-	look.Unknown:     "no page within reach has linked to it",
-	look.Parked:      "its host's robots.txt comes first",
-	look.Undecided:   "it may have been met before: the next merge of known URLs tells",
-	look.GivenUp:     "with its host, until the next run",
-	look.SetAside:    "a better link may still bring it in",
-	look.Error:       "the server answered, and not with a page",
-	look.Unaccounted: "it is just going from one place to another: ask again",
+var fateWords = map[inspect.Fate]string{
+	inspect.OutOfScope:  "links to it are only counted, by host",
+	inspect.Unknown:     "no page within reach has linked to it",
+	inspect.Parked:      "its host's robots.txt comes first",
+	inspect.Undecided:   "it may have been met before: the next merge of known URLs tells",
+	inspect.GivenUp:     "with its host, until the next run",
+	inspect.SetAside:    "a better link may still bring it in",
+	inspect.Error:       "the server answered, and not with a page",
+	inspect.Unaccounted: "it is just going from one place to another: ask again",
 }
 
-func fateLine(x *look.Explanation) string {
+func fateLine(x *inspect.Explanation) string {
 	if words := fateWords[x.Fate]; words != "" {
 		return string(x.Fate) + ": " + words
 	}
@@ -60,7 +60,7 @@ func fateLine(x *look.Explanation) string {
 }
 
 // met says since when the URL is known, and from where.
-func (s sheet) met(x *look.Explanation) {
+func (s sheet) met(x *inspect.Explanation) {
 	switch {
 	case x.Known == nil:
 		s.row("known", "no")
@@ -77,7 +77,7 @@ func (s sheet) met(x *look.Explanation) {
 	}
 }
 
-func robotsLine(r *look.Robots) string {
+func robotsLine(r *inspect.Robots) string {
 	verdict := "forbids it"
 	if r.Allowed {
 		verdict = "allows it"
@@ -98,11 +98,11 @@ func robotsLine(r *look.Robots) string {
 }
 
 // waits says where the URL waits, and how its host stands.
-func (s sheet) waits(x *look.Explanation) {
+func (s sheet) waits(x *inspect.Explanation) {
 	switch it := x.Waits; {
 	case x.Active:
 		s.row("waits", "not any more: it is being visited, for the %d. time", it.Tries+1)
-	case it == nil && x.Fate == look.Waiting:
+	case it == nil && x.Fate == inspect.Waiting:
 		s.row("waits", "behind the first 10,000 of %d of its host", x.Host.Waiting)
 	case it == nil:
 	case x.Place > 0:
@@ -132,11 +132,11 @@ func (s sheet) waits(x *look.Explanation) {
 }
 
 // left says why the URL was left out, or may be.
-func (s sheet) left(x *look.Explanation) {
+func (s sheet) left(x *inspect.Explanation) {
 	if m := x.Merge; m != nil {
 		s.row("merge", "takes it in, if it was not met before%s", except(m))
 	}
-	if a := x.Aside; a != nil && x.Fate == look.SetAside {
+	if a := x.Aside; a != nil && x.Fate == inspect.SetAside {
 		s.row("set aside", "%s by %s: %s", when(a.Time), a.Rule, a.Why)
 	}
 	if k := x.Skipped; k != nil && (x.Page == nil || x.Page.Status == 0) {
@@ -144,14 +144,14 @@ func (s sheet) left(x *look.Explanation) {
 	}
 }
 
-func except(m *look.Skip) string {
+func except(m *inspect.Skip) string {
 	if m.Rule == "" {
 		return ""
 	}
 	return ", and then sets it aside by " + m.Rule
 }
 
-func (s sheet) page(p *look.Page) {
+func (s sheet) page(p *inspect.Page) {
 	if p.Status == 0 {
 		s.row("tried", "%s, without an answer", when(p.Time))
 		return

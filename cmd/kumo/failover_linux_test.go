@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
 	"kumo/internal/wire/cluster"
@@ -207,8 +207,8 @@ func (f *failOver) settle(since time.Time) {
 	late := fmt.Errorf("no settled cluster of %d nodes after %v", clusterNodes, 2*failOverMost)
 	ctx, cancel := context.WithTimeoutCause(f.Context(), 2*failOverMost, late)
 	defer cancel()
-	if err := f.until(ctx, f.client, func(c *look.Cluster) bool {
-		untold := slices.ContainsFunc(c.Nodes, func(n look.Node) bool { return n.Is == look.NodeMember && !n.Clock.After(since) })
+	if err := f.until(ctx, f.client, func(c *inspect.Cluster) bool {
+		untold := slices.ContainsFunc(c.Nodes, func(n inspect.Node) bool { return n.Is == inspect.NodeMember && !n.Clock.After(since) })
 		return c.Settled && members(c) == clusterNodes && c.Control != "" && !untold
 	}); err != nil {
 		f.fail(err)

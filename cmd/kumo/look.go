@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
 )
@@ -28,7 +28,7 @@ meanwhile waits.`
 func hostsCommand() *cobra.Command {
 	var n int
 	cmd := lookCommand("hosts", "List the hosts of a crawl where URLs wait", cobra.NoArgs, func(l *lookup, _ []string) error {
-		_, err := list(l, l.look.Hosts(l.ctx, n), "waiting\thost\tnext\tfor\tfailures", func(h *look.Host) string {
+		_, err := list(l, l.look.Hosts(l.ctx, n), "waiting\thost\tnext\tfor\tfailures", func(h *inspect.Host) string {
 			return fmt.Sprintf("%d\t%s\t%s\t%s\t%d", h.Waiting, h.Key, when(h.Next), h.For, h.Failures)
 		})
 		return err
@@ -48,7 +48,7 @@ func queueCommand() *cobra.Command {
 		if err := l.knowHost(host); err != nil {
 			return err
 		}
-		_, err = list(l, l.look.Queue(l.ctx, host, n), "depth\tpath\ttries\turl\tfrom", func(it *look.Item) string {
+		_, err = list(l, l.look.Queue(l.ctx, host, n), "depth\tpath\ttries\turl\tfrom", func(it *inspect.Item) string {
 			return fmt.Sprintf("%d\t%s\t%d\t%s\t%s", it.Depth, it.Path, it.Tries, it.URL, it.From)
 		})
 		return err
@@ -185,7 +185,7 @@ func (l *lookup) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-func knownLine(k *look.Known) string {
+func knownLine(k *inspect.Known) string {
 	line := fmt.Sprintf("%s  %s, depth %d, since %s", k.URL, k.State, k.Depth, when(k.Since))
 	if !k.Fetched.IsZero() {
 		line += fmt.Sprintf(", status %d at %s", k.Status, when(k.Fetched))

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/wire"
 )
 
@@ -41,8 +41,8 @@ func snapshotCommand() *cobra.Command {
 				target = args[1]
 			}
 			show := term.IsTerminal(int(os.Stderr.Fd())) && !quiet
-			var last look.Copied
-			err := wire.Snapshot(cmd.Context(), args[0], target, func(n look.Copied) {
+			var last inspect.Copied
+			err := wire.Snapshot(cmd.Context(), args[0], target, func(n inspect.Copied) {
 				if last = n; show {
 					fmt.Fprintf(os.Stderr, "\r\x1b[K%d files, %d MB", n.Files, n.Bytes>>20)
 				}

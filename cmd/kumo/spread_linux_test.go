@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
 	"kumo/internal/wire/cluster"
@@ -83,7 +83,7 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	if err := s.until(ctx, client, func(c *look.Cluster) bool { return len(c.Nodes) == spreadNodes }); err != nil {
+	if err := s.until(ctx, client, func(c *inspect.Cluster) bool { return len(c.Nodes) == spreadNodes }); err != nil {
 		t.Fatal(err)
 	}
 	for range busy {
@@ -95,7 +95,7 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 		t.Fatalf("kumo start: %v\n%s", err, said)
 	}
 	began := time.Now()
-	if err := s.until(ctx, client, func(c *look.Cluster) bool { return members(c) == spreadNodes }); err != nil {
+	if err := s.until(ctx, client, func(c *inspect.Cluster) bool { return members(c) == spreadNodes }); err != nil {
 		t.Fatal(err)
 	}
 	came := time.Since(began)

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"kumo/internal/bus"
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/stats"
 	"kumo/internal/wire/cluster"
 )
@@ -123,7 +123,7 @@ func (s *statusView) follow(ctx, enough context.Context, control *cluster.Contro
 	}
 }
 
-func (s *statusView) show(all *look.Cluster) error {
+func (s *statusView) show(all *inspect.Cluster) error {
 	if s.json {
 		enc := json.NewEncoder(s.out)
 		enc.SetEscapeHTML(false)
@@ -173,7 +173,7 @@ func isTerminal(w io.Writer) bool {
 }
 
 // printCluster is a cluster for people, for a terminal of so many columns; 0: as many as it needs.
-func printCluster(w io.Writer, c *look.Cluster, width int) {
+func printCluster(w io.Writer, c *inspect.Cluster, width int) {
 	fmt.Fprintf(w, "%s: %s", c.Crawl, c.State)
 	if c.Why != "" {
 		fmt.Fprintf(w, " (%s)", c.Why)
@@ -205,7 +205,7 @@ func printCluster(w io.Writer, c *look.Cluster, width int) {
 }
 
 // lastHeard says when a node was heard of last.
-func lastHeard(c *look.Cluster) string {
+func lastHeard(c *inspect.Cluster) string {
 	age := -1.0
 	for i := range c.Nodes {
 		if n := &c.Nodes[i]; !n.Clock.IsZero() && (age < 0 || n.Age < age) {
@@ -219,55 +219,55 @@ func lastHeard(c *look.Cluster) string {
 }
 
 // hasHub reports whether a control unit says whose hosts are.
-func hasHub(c *look.Cluster) bool {
-	return slices.ContainsFunc(c.Nodes, func(n look.Node) bool { return n.Facts != nil })
+func hasHub(c *inspect.Cluster) bool {
+	return slices.ContainsFunc(c.Nodes, func(n inspect.Node) bool { return n.Facts != nil })
 }
 
 // A column is one of the table of nodes.
 type column struct {
 	head string
-	of   func(n *look.Node) string
-	sum  func(c *look.Cluster) string // nil: none
-	less int                          // of columns that do not fit, those with the greatest number are left out first; 0: stays
+	of   func(n *inspect.Node) string
+	sum  func(c *inspect.Cluster) string // nil: none
+	less int                             // of columns that do not fit, those with the greatest number are left out first; 0: stays
 }
 
 // loadColumn is a column of what there is a sum of.
-func loadColumn(head string, less int, of func(l *look.Load) string) column {
-	return column{head, func(n *look.Node) string { return of(&n.Load) }, func(c *look.Cluster) string { return of(&c.Totals) }, less}
+func loadColumn(head string, less int, of func(l *inspect.Load) string) column {
+	return column{head, func(n *inspect.Node) string { return of(&n.Load) }, func(c *inspect.Cluster) string { return of(&c.Totals) }, less}
 }
 
-func columns(c *look.Cluster) []column {
+func columns(c *inspect.Cluster) []column {
 	all := []column{
-		loadColumn("pages", 0, func(l *look.Load) string { return fmt.Sprint(l.Pages) }),
-		loadColumn("/s", 0, func(l *look.Load) string { return fmt.Sprintf("%.1f", l.Rate) }),
-		loadColumn("hosts", 3, func(l *look.Load) string { return fmt.Sprint(l.Hosts) }),
-		loadColumn("waiting", 1, func(l *look.Load) string { return fmt.Sprint(l.Waiting) }),
-		loadColumn("known", 4, func(l *look.Load) string { return fmt.Sprint(l.Known) }),
-		loadColumn("outbox", 7, func(l *look.Load) string { return fmt.Sprint(l.Outbox) }),
-		loadColumn("in flight", 6, func(l *look.Load) string { return fmt.Sprint(l.InFlight) }),
-		loadColumn("unshipped", 8, func(l *look.Load) string { return stats.Bytes(l.Lag) }),
+		loadColumn("pages", 0, func(l *inspect.Load) string { return fmt.Sprint(l.Pages) }),
+		loadColumn("/s", 0, func(l *inspect.Load) string { return fmt.Sprintf("%.1f", l.Rate) }),
+		loadColumn("hosts", 3, func(l *inspect.Load) string { return fmt.Sprint(l.Hosts) }),
+		loadColumn("waiting", 1, func(l *inspect.Load) string { return fmt.Sprint(l.Waiting) }),
+		loadColumn("known", 4, func(l *inspect.Load) string { return fmt.Sprint(l.Known) }),
+		loadColumn("outbox", 7, func(l *inspect.Load) string { return fmt.Sprint(l.Outbox) }),
+		loadColumn("in flight", 6, func(l *inspect.Load) string { return fmt.Sprint(l.InFlight) }),
+		loadColumn("unshipped", 8, func(l *inspect.Load) string { return stats.Bytes(l.Lag) }),
 	}
 	if !hasHub(c) {
-		all = append(all, column{"slot", func(n *look.Node) string { return slotOf(n.Slot) }, nil, 9})
+		all = append(all, column{"slot", func(n *inspect.Node) string { return slotOf(n.Slot) }, nil, 9})
 	} else {
-		all = append(all, factColumn("owned", 2, func(f *look.Facts) int { return f.Owned }), factColumn("parked", 5, func(f *look.Facts) int { return f.Parked }),
+		all = append(all, factColumn("owned", 2, func(f *inspect.Facts) int { return f.Owned }), factColumn("parked", 5, func(f *inspect.Facts) int { return f.Parked }),
 			column{"timeout", timeoutOf, nil, 10})
 	}
 	return append(all, column{"heard", heard, nil, 4})
 }
 
 // factColumn is a column of what a strategy tells; of those that are dead nothing is true any more.
-func factColumn(head string, less int, of func(f *look.Facts) int) column {
-	one := func(n *look.Node) string {
+func factColumn(head string, less int, of func(f *inspect.Facts) int) column {
+	one := func(n *inspect.Node) string {
 		if n.Facts == nil {
 			return "-"
 		}
 		return fmt.Sprint(of(n.Facts))
 	}
-	return column{head, one, func(c *look.Cluster) string {
+	return column{head, one, func(c *inspect.Cluster) string {
 		sum := 0
 		for i := range c.Nodes {
-			if n := &c.Nodes[i]; n.Facts != nil && n.Is != look.NodeDead {
+			if n := &c.Nodes[i]; n.Facts != nil && n.Is != inspect.NodeDead {
 				sum += of(n.Facts)
 			}
 		}
@@ -275,7 +275,7 @@ func factColumn(head string, less int, of func(f *look.Facts) int) column {
 	}, less}
 }
 
-func timeoutOf(n *look.Node) string {
+func timeoutOf(n *inspect.Node) string {
 	if n.Facts == nil {
 		return "-"
 	}
@@ -283,7 +283,7 @@ func timeoutOf(n *look.Node) string {
 }
 
 // printNodes is the table of nodes. Where the terminal is too narrow for it, columns are left out, and never a part of a name.
-func printNodes(w io.Writer, c *look.Cluster, width int) {
+func printNodes(w io.Writer, c *inspect.Cluster, width int) {
 	all := columns(c)
 	table := nodeTable(c, all)
 	for width > 0 && widest(table) > width {
@@ -297,7 +297,7 @@ func printNodes(w io.Writer, c *look.Cluster, width int) {
 	_, _ = io.WriteString(w, table) // into a builder
 }
 
-func nodeTable(c *look.Cluster, all []column) string {
+func nodeTable(c *inspect.Cluster, all []column) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	line := func(cell func(column) string, name string) {
@@ -344,16 +344,16 @@ func slotOf(slot int) string {
 	return fmt.Sprint(slot)
 }
 
-func heard(n *look.Node) string {
+func heard(n *inspect.Node) string {
 	if n.Clock.IsZero() {
 		return "-"
 	}
 	return fmt.Sprintf("%.0fs ago", max(n.Age, 0))
 }
 
-func nodeLine(n *look.Node) string {
+func nodeLine(n *inspect.Node) string {
 	line := n.Name
-	if n.Is != look.NodeMember {
+	if n.Is != inspect.NodeMember {
 		line += " (" + string(n.Is) + ")"
 	}
 	if n.Idle {
@@ -368,7 +368,7 @@ const (
 )
 
 // notes are what is out of the ordinary.
-func notes(c *look.Cluster) (all []string) {
+func notes(c *inspect.Cluster) (all []string) {
 	versions := map[string]bool{}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
@@ -376,8 +376,8 @@ func notes(c *look.Cluster) (all []string) {
 			versions[n.Version] = true
 		}
 		switch {
-		case n.Is == look.NodeLeft:
-		case n.Is == look.NodeDead:
+		case n.Is == inspect.NodeLeft:
+		case n.Is == inspect.NodeDead:
 			all = append(all, fmt.Sprintf("%s was given up: the others take over what it had", n.Node))
 		case n.Clock.IsZero():
 		case n.Age < -skewed:
@@ -385,14 +385,14 @@ func notes(c *look.Cluster) (all []string) {
 		case n.Age > silent && c.Trouble == "": // then nobody is heard of
 			all = append(all, fmt.Sprintf("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind this machine's", n.Name, n.Age))
 		}
-		if n.CutOff > 0 && n.Is != look.NodeDead {
+		if n.CutOff > 0 && n.Is != inspect.NodeDead {
 			all = append(all, fmt.Sprintf("%s reaches nothing on the web for %.0f s, waits, and fetches nothing until it does: %s", n.Name, n.CutOff, n.CutOffWhy))
 		}
 		if n.Slips > 0 {
 			all = append(all, fmt.Sprintf("%s has ended %d requests later than its lease", n.Name, n.Slips))
 		}
 	}
-	atWork := func(n look.Node) bool { return n.Facts != nil && n.Is == look.NodeMember }
+	atWork := func(n inspect.Node) bool { return n.Facts != nil && n.Is == inspect.NodeMember }
 	if c.Control == "" && slices.ContainsFunc(c.Nodes, atWork) {
 		all = append(all, "no node is known to be the control unit: one of three members takes its place within seconds; new hosts wait until then")
 	}

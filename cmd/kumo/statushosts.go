@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/wire/cluster"
 )
 
@@ -70,7 +70,7 @@ func (v *hostsView) show(ctx context.Context, s *statusView, control *cluster.Co
 }
 
 // writeOwners writes an object a line: the nodes', then the hosts'.
-func writeOwners(w io.Writer, all *look.Owners) error {
+func writeOwners(w io.Writer, all *inspect.Owners) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	for i := range all.By {
@@ -86,7 +86,7 @@ func writeOwners(w io.Writer, all *look.Owners) error {
 	return nil
 }
 
-func printOwners(w io.Writer, all *look.Owners) error {
+func printOwners(w io.Writer, all *inspect.Owners) error {
 	if len(all.By) > 0 {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(t, "hosts\tparked\t  owner")
@@ -118,7 +118,7 @@ func ownerName(name, node string, gone bool) string {
 	return name
 }
 
-func sinceOf(o *look.Owned) string {
+func sinceOf(o *inspect.Owned) string {
 	if o.Since.IsZero() {
 		return "-"
 	}
@@ -126,17 +126,17 @@ func sinceOf(o *look.Owned) string {
 }
 
 // stateLine says how a host stands with its owner.
-func stateLine(o *look.Owned) string {
+func stateLine(o *inspect.Owned) string {
 	switch {
-	case o.State == look.HostHashed:
+	case o.State == inspect.HostHashed:
 		return "by its hash"
-	case o.State == look.HostPromised && o.Moved:
+	case o.State == inspect.HostPromised && o.Moved:
 		return "on its way there for load: the node that had it has more to do"
-	case o.State == look.HostPromised:
+	case o.State == inspect.HostPromised:
 		return "on its way there from the node that had it"
-	case o.State == look.HostParked && o.Rounds == 0:
+	case o.State == inspect.HostParked && o.Rounds == 0:
 		return "parked: it has come from another node, and is tried now"
-	case o.State == look.HostParked:
+	case o.State == inspect.HostParked:
 		return fmt.Sprintf("parked: nobody reaches it, tried %s by all%s", times(o.Rounds), retryOf(o))
 	case o.Rounds > 0:
 		return fmt.Sprintf("left to its owner: nobody has reached it, tried %s by all", times(o.Rounds))
@@ -146,7 +146,7 @@ func stateLine(o *look.Owned) string {
 	return string(o.State)
 }
 
-func retryOf(o *look.Owned) (words string) {
+func retryOf(o *inspect.Owned) (words string) {
 	if len(o.Failed) > 0 {
 		words = ", last by " + strings.Join(o.Failed, " ")
 	}
@@ -164,7 +164,7 @@ func times(n int) string {
 }
 
 // ownerNotes are what is worth knowing beside the list.
-func ownerNotes(all *look.Owners) (notes []string) {
+func ownerNotes(all *inspect.Owners) (notes []string) {
 	if all.More > 0 {
 		notes = append(notes, fmt.Sprintf("%d more hosts are not listed: --limit 0 lists all, and a domain named only those in it", all.More))
 	}

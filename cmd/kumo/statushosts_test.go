@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 )
 
 var at0 = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
 // A cluster with a control unit shows what its nodes own, one without shows slots.
 func TestHubForPeople(t *testing.T) {
-	c := &look.Cluster{Crawl: "news", State: "running", Since: at0, Time: at0, Epoch: 3, Settled: true, Control: "b", Nodes: []look.Node{
-		{Node: "a~1", Name: "a", Is: look.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &look.Facts{TimeoutMS: 2125.4, Owned: 7, Parked: 2, Unsettled: 3}},
-		{Node: "b~1", Name: "b", Is: look.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &look.Facts{Leads: true, TimeoutMS: 150, Owned: 5}},
-		{Node: "c~1", Name: "c", Is: look.NodeDead, Slot: -1, Age: 1, Clock: at0, Facts: &look.Facts{TimeoutMS: 150, Owned: 90}},
-		{Node: "d~1", Name: "d", Is: look.NodeWaiting, Slot: -1, Age: 1, Clock: at0},
+	c := &inspect.Cluster{Crawl: "news", State: "running", Since: at0, Time: at0, Epoch: 3, Settled: true, Control: "b", Nodes: []inspect.Node{
+		{Node: "a~1", Name: "a", Is: inspect.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &inspect.Facts{TimeoutMS: 2125.4, Owned: 7, Parked: 2, Unsettled: 3}},
+		{Node: "b~1", Name: "b", Is: inspect.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &inspect.Facts{Leads: true, TimeoutMS: 150, Owned: 5}},
+		{Node: "c~1", Name: "c", Is: inspect.NodeDead, Slot: -1, Age: 1, Clock: at0, Facts: &inspect.Facts{TimeoutMS: 150, Owned: 90}},
+		{Node: "d~1", Name: "d", Is: inspect.NodeWaiting, Slot: -1, Age: 1, Clock: at0},
 	}}
 	var b strings.Builder
 	printCluster(&b, c, 0)
@@ -40,24 +40,24 @@ note: c~1 was given up: the others take over what it had
 	if !strings.Contains(b.String(), "settled\n") || !strings.Contains(b.String(), "note: no node is known to be the control unit") {
 		t.Errorf("without one:\n%s", b.String())
 	}
-	text, err := json.Marshal(look.Node{Name: "a"})
+	text, err := json.Marshal(inspect.Node{Name: "a"})
 	if err != nil || strings.Contains(string(text), "owned") {
 		t.Errorf("of a node without facts: %s, %v", text, err)
 	}
 }
 
 func TestOwnersForPeople(t *testing.T) {
-	all := &look.Owners{Moving: true, More: 3, Missing: []string{"x.example"},
-		By: []look.OwnedBy{{Owner: "a", Node: "a~1", Hosts: 12, Parked: 2}, {Owner: "b", Node: "b~1", Hosts: 1, Gone: true}},
-		Hosts: []look.Owned{
-			{Host: "a.example", Owner: "a", Node: "a~1", State: look.HostReached, Since: at0},
-			{Host: "b.example", Owner: "a", Node: "a~1", State: look.HostParked, Since: at0, Rounds: 2, Failed: []string{"a", "b"}, Again: at0.Add(time.Minute)},
-			{Host: "c.example", Owner: "a", Node: "a~1", State: look.HostParked, Since: at0},
-			{Host: "d.example", Owner: "a", Node: "a~1", State: look.HostReached, Since: at0, Rounds: 3},
-			{Host: "e.example", Owner: "b", Node: "b~1", State: look.HostPromised, Since: at0, Gone: true},
-			{Host: "f.example", Owner: "b", Node: "b~2", State: look.HostHashed},
-			{Host: "g.example", Owner: "a", Node: "a~1", State: look.HostReached, Since: at0, Moved: true},
-			{Host: "h.example", Owner: "a", Node: "a~1", State: look.HostPromised, Since: at0, Moved: true},
+	all := &inspect.Owners{Moving: true, More: 3, Missing: []string{"x.example"},
+		By: []inspect.OwnedBy{{Owner: "a", Node: "a~1", Hosts: 12, Parked: 2}, {Owner: "b", Node: "b~1", Hosts: 1, Gone: true}},
+		Hosts: []inspect.Owned{
+			{Host: "a.example", Owner: "a", Node: "a~1", State: inspect.HostReached, Since: at0},
+			{Host: "b.example", Owner: "a", Node: "a~1", State: inspect.HostParked, Since: at0, Rounds: 2, Failed: []string{"a", "b"}, Again: at0.Add(time.Minute)},
+			{Host: "c.example", Owner: "a", Node: "a~1", State: inspect.HostParked, Since: at0},
+			{Host: "d.example", Owner: "a", Node: "a~1", State: inspect.HostReached, Since: at0, Rounds: 3},
+			{Host: "e.example", Owner: "b", Node: "b~1", State: inspect.HostPromised, Since: at0, Gone: true},
+			{Host: "f.example", Owner: "b", Node: "b~2", State: inspect.HostHashed},
+			{Host: "g.example", Owner: "a", Node: "a~1", State: inspect.HostReached, Since: at0, Moved: true},
+			{Host: "h.example", Owner: "a", Node: "a~1", State: inspect.HostPromised, Since: at0, Moved: true},
 		}}
 	var b strings.Builder
 	if err := printOwners(&b, all); err != nil {
@@ -93,15 +93,15 @@ a           h.example  2026-11-22T09:00:00Z  on its way there for load: the node
 var spaces = regexp.MustCompile(` +`)
 
 func TestExplainedForPeople(t *testing.T) {
-	here := look.Owned{Host: "h.example", Owner: "a", Node: "a~1", Here: true, State: look.HostReached, Since: at0}
+	here := inspect.Owned{Host: "h.example", Owner: "a", Node: "a~1", Here: true, State: inspect.HostReached, Since: at0}
 	parked, other, moved := here, here, here
 	moved.Moved = true
-	parked.State, parked.Rounds = look.HostParked, 1
+	parked.State, parked.Rounds = inspect.HostParked, 1
 	other.Here, other.Address = false, "a.internal:7071"
 	gone := other
 	gone.Gone = true
-	waits := &look.Explanation{Fate: look.Waiting, Host: &look.Host{Waiting: 1}, Waits: &look.Item{}, Scope: look.Scope{In: true, Why: "any host"}}
-	unmet := &look.Explanation{Fate: look.Unknown, Scope: look.Scope{In: true, Why: "any host"}}
+	waits := &inspect.Explanation{Fate: inspect.Waiting, Host: &inspect.Host{Waiting: 1}, Waits: &inspect.Item{}, Scope: inspect.Scope{In: true, Why: "any host"}}
+	unmet := &inspect.Explanation{Fate: inspect.Unknown, Scope: inspect.Scope{In: true, Why: "any host"}}
 	for _, c := range []struct {
 		x    explained
 		want string // "!" before a part: it is not there

@@ -11,7 +11,7 @@ import (
 // there is no crawl, then the files of the state that are only read, which are opened as they are needed, then look-ups, and connections
 // take the rest.
 const (
-	fixedFiles  = 36  // the program's own, the crawl's locks, journal and records, what a checkpoint writes, the desk
+	fixedFiles  = 36  // the program's own, the crawl's locks, journal and records, what a checkpoint writes, who answers questions
 	nodeFiles   = 16  // connections of a node to the cluster
 	serverFiles = 112 // and of a server to nodes, with the files of what it keeps for them
 	leastRead   = 8   // files of the state open for reading

@@ -7,23 +7,23 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/frontier"
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/seen"
 )
 
-var _ look.Source = source{}
+var _ inspect.Source = source{}
 
 // A source answers for a crawl that is open in this process. What the crawl's files say, the one who asks reads, see [Look]: a crawl
 // that runs has other things to do.
 type source struct{ *Crawl }
 
 // Explain is Source's.
-func (c source) Explain(_ context.Context, url string) (*look.Explanation, error) {
+func (c source) Explain(_ context.Context, url string) (*inspect.Explanation, error) {
 	e, err := c.engine.Explain(url)
 	if err != nil {
 		return nil, err
 	}
-	x := &look.Explanation{URL: e.URL.String(), Scope: look.Scope{In: e.In, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp}
+	x := &inspect.Explanation{URL: e.URL.String(), Scope: inspect.Scope{In: e.In, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp}
 	if e.Entry != nil && e.State != seen.Unknown {
 		k := knownOf(e.Entry)
 		x.Known = &k
@@ -41,17 +41,17 @@ func (c source) Explain(_ context.Context, url string) (*look.Explanation, error
 	return x, nil
 }
 
-func explainRobots(x *look.Explanation, e *crawl.Explanation) {
+func explainRobots(x *inspect.Explanation, e *crawl.Explanation) {
 	switch {
 	case e.IgnoresRobots:
-		x.Robots = &look.Robots{Ignored: true, Allowed: true}
+		x.Robots = &inspect.Robots{Ignored: true, Allowed: true}
 	case e.RobotsKnown:
-		x.Robots = &look.Robots{Allowed: e.Allowed, Line: e.By.Number, Text: e.By.Text}
+		x.Robots = &inspect.Robots{Allowed: e.Allowed, Line: e.By.Number, Text: e.By.Text}
 	}
 }
 
 // explainWait says where the URL waits, if it does.
-func explainWait(x *look.Explanation, e *crawl.Explanation) {
+func explainWait(x *inspect.Explanation, e *crawl.Explanation) {
 	switch {
 	case e.Found != nil:
 		it := itemOf(&e.Found.Item)
@@ -61,13 +61,13 @@ func explainWait(x *look.Explanation, e *crawl.Explanation) {
 		x.Waits = &it
 	}
 	if p := e.Pending; p != nil {
-		x.Merge = &look.Skip{Rule: e.Left, From: p.From, Depth: int(p.Depth)}
+		x.Merge = &inspect.Skip{Rule: e.Left, From: p.From, Depth: int(p.Depth)}
 	}
 }
 
 // pageOf is what the URL database has of a page.
-func pageOf(e *seen.Entry) *look.Page {
-	p := &look.Page{Time: e.Fetched, Status: e.Status, Depth: int(e.Depth)}
+func pageOf(e *seen.Entry) *inspect.Page {
+	p := &inspect.Page{Time: e.Fetched, Status: e.Status, Depth: int(e.Depth)}
 	if e.Digest != [20]byte{} {
 		p.Digest = "sha1:" + base32.StdEncoding.EncodeToString(e.Digest[:])
 	}
@@ -75,13 +75,13 @@ func pageOf(e *seen.Entry) *look.Page {
 }
 
 // Hosts is Source's.
-func (c source) Hosts(_ context.Context, n int) iter.Seq2[look.Host, error] {
+func (c source) Hosts(_ context.Context, n int) iter.Seq2[inspect.Host, error] {
 	return convert(c.Frontier.Hosts(n, frontier.ByWaiting), hostOf)
 }
 
 // Queue is Source's.
-func (c source) Queue(_ context.Context, host string, n int) iter.Seq2[look.Item, error] {
-	return func(yield func(look.Item, error) bool) {
+func (c source) Queue(_ context.Context, host string, n int) iter.Seq2[inspect.Item, error] {
+	return func(yield func(inspect.Item, error) bool) {
 		items, err := c.Frontier.Queue(host, n)
 		for i := range items {
 			if !yield(itemOf(&items[i]), nil) {
@@ -89,16 +89,16 @@ func (c source) Queue(_ context.Context, host string, n int) iter.Seq2[look.Item
 			}
 		}
 		if err != nil {
-			yield(look.Item{}, err)
+			yield(inspect.Item{}, err)
 		}
 	}
 }
 
 // Seen is Source's.
-func (c source) Seen(_ context.Context, prefix string, n int) iter.Seq2[look.Known, error] {
+func (c source) Seen(_ context.Context, prefix string, n int) iter.Seq2[inspect.Known, error] {
 	db, ok := c.views.Seen.(*seen.DB)
 	if !ok {
-		return func(func(look.Known, error) bool) {}
+		return func(func(inspect.Known, error) bool) {}
 	}
 	return first(n, convert(db.Scan(prefix), knownOf))
 }
@@ -123,17 +123,17 @@ func first[T any](n int, values iter.Seq2[T, error]) iter.Seq2[T, error] {
 	}
 }
 
-func hostOf(h *frontier.HostInfo) look.Host {
-	return look.Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked, Delay: h.Delay,
+func hostOf(h *frontier.HostInfo) inspect.Host {
+	return inspect.Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked, Delay: h.Delay,
 		CrawlDelay: min(h.Asked, h.Delay), Failures: h.Failures}
 }
 
-func itemOf(it *frontier.Item) look.Item {
-	return look.Item{URL: it.URL, From: it.From, Path: it.Path, Depth: int(it.Depth), Tries: int(it.Tries)}
+func itemOf(it *frontier.Item) inspect.Item {
+	return inspect.Item{URL: it.URL, From: it.From, Path: it.Path, Depth: int(it.Depth), Tries: int(it.Tries)}
 }
 
-func knownOf(e *seen.Entry) look.Known {
-	k := look.Known{URL: e.URL, State: "known", Depth: int(e.Depth), Since: e.First, Fetched: e.Fetched, Status: e.Status, Due: e.Due}
+func knownOf(e *seen.Entry) inspect.Known {
+	k := inspect.Known{URL: e.URL, State: "known", Depth: int(e.Depth), Since: e.First, Fetched: e.Fetched, Status: e.Status, Due: e.Due}
 	if e.State == seen.Aside {
 		k.State = "left out"
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"kumo/internal/crawl"
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/stats"
 	"kumo/internal/vfs"
 )
@@ -39,14 +39,14 @@ func OpenFolder(ctx context.Context, disk vfs.FS, j *Job) (*Folder, error) {
 	if err := f.hold(ctx, j.Warn); err != nil {
 		return nil, err
 	}
-	if err := look.Withdraw(f.Path(deskName)); err != nil { // one that was killed has left it
+	if err := inspect.RemoveEndpoint(f.Path(endpointName)); err != nil { // one that was killed has left it
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, f.prepare(j.Fresh)
 }
 
-// deskName is the file that says where a crawl that runs can be asked.
-var deskName = filepath.Join("state", "desk")
+// endpointName is the file that says where a crawl that runs can be asked.
+var endpointName = filepath.Join("state", "endpoint")
 
 // Path is the path of what lies in the folder.
 func (f *Folder) Path(elem ...string) string {

@@ -11,21 +11,21 @@ import (
 	"path/filepath"
 
 	"kumo/internal/crawl"
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/store/field"
 	"kumo/internal/weburl"
 )
 
 // addFiles adds what the crawl's files say of a URL. They only grow, so it does not matter whether the crawl runs; what a killed one
 // has not committed is not read.
-func (l *Look) addFiles(x *look.Explanation) error {
+func (l *Look) addFiles(x *inspect.Explanation) error {
 	if x.Known == nil && x.Page == nil {
 		return l.addAnswer(x)
 	}
 	if err := l.addPage(x); err != nil {
 		return err
 	}
-	skip := look.Skip{}
+	skip := inspect.Skip{}
 	found, err := l.lastLine("skipped.jsonl", "url", x.URL, &skip)
 	if err != nil {
 		return err
@@ -38,19 +38,19 @@ func (l *Look) addFiles(x *look.Explanation) error {
 		return err
 	}
 	if aside != nil && x.Known != nil && x.Known.State == "left out" {
-		x.Aside = &look.Skip{Rule: aside.Rule, Why: aside.Why, From: aside.From, Depth: aside.Depth, Time: aside.Time}
+		x.Aside = &inspect.Skip{Rule: aside.Rule, Why: aside.Why, From: aside.From, Depth: aside.Depth, Time: aside.Time}
 	}
 	return l.addAnswer(x)
 }
 
 // addPage adds the last visit's line, and the first visit's.
-func (l *Look) addPage(x *look.Explanation) error {
+func (l *Look) addPage(x *inspect.Explanation) error {
 	const name = "pages.jsonl"
 	lines, err := l.findLines(name, "url", x.URL)
 	if err != nil || lines.last == nil {
 		return err
 	}
-	page, first := look.Page{}, look.Page{}
+	page, first := inspect.Page{}, inspect.Page{}
 	if err := readLine(name, x.URL, lines.last, &page); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (l *Look) isThere(name string) bool {
 }
 
 // addAnswer adds what the host's robots.txt said, as far as the crawl does not have it in memory.
-func (l *Look) addAnswer(x *look.Explanation) error {
+func (l *Look) addAnswer(x *inspect.Explanation) error {
 	u, err := weburl.Parse(x.URL)
 	if err != nil || x.Robots != nil && x.Robots.Ignored {
 		return err
@@ -90,7 +90,7 @@ func (l *Look) addAnswer(x *look.Explanation) error {
 		return err
 	}
 	if x.Robots == nil {
-		x.Robots = &look.Robots{}
+		x.Robots = &inspect.Robots{}
 		ok, by := a.Rules().Decide(u.RequestURI())
 		x.Robots.Allowed, x.Robots.Line, x.Robots.Text = ok, by.Number, by.Text
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/vfs"
 )
 
@@ -22,15 +22,15 @@ func (c *Crawl) answerLooks() (away func()) {
 	if c.folder == nil {
 		return func() {}
 	}
-	desk, err := look.Open(c.folder.Path(deskName), source{c})
+	server, err := inspect.Listen(c.folder.Path(endpointName), source{c})
 	if err != nil {
 		c.Job.Warn(fmt.Errorf("nobody can look into the crawl while it runs: %w", err))
 		return func() {}
 	}
 	served := make(chan error, 1)
-	go func() { served <- desk.Serve() }()
+	go func() { served <- server.Serve() }()
 	return func() {
-		if err := errors.Join(desk.Close(), <-served); err != nil {
+		if err := errors.Join(server.Close(), <-served); err != nil {
 			c.Job.Warn(err)
 		}
 	}
@@ -38,7 +38,7 @@ func (c *Crawl) answerLooks() (away func()) {
 
 // A Look is a look into the crawl in a folder.
 type Look struct {
-	look.Source
+	inspect.Source
 	dir     string
 	disk    vfs.FS // with the crawl's files as they count
 	running bool
@@ -52,7 +52,7 @@ func OpenLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look,
 	defer done()
 	for {
 		l, err := openLook(ctx, dir, job)
-		if !errors.Is(err, ErrLocked) || errors.Is(err, look.ErrElsewhere) {
+		if !errors.Is(err, ErrLocked) || errors.Is(err, inspect.ErrElsewhere) {
 			return l, err
 		}
 		select {
@@ -82,7 +82,7 @@ func openLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look,
 
 // dialLook asks the crawl that has locked the folder. It may not answer yet, or not any more.
 func dialLook(ctx context.Context, f *Folder, locked error) (*Look, error) {
-	client, err := look.Dial(ctx, f.Path(deskName))
+	client, err := inspect.Dial(ctx, f.Path(endpointName))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", locked, err)
 	}
@@ -98,7 +98,7 @@ const (
 )
 
 // Explain says what became of a URL, with what the crawl's files say of it.
-func (l *Look) Explain(ctx context.Context, url string) (*look.Explanation, error) {
+func (l *Look) Explain(ctx context.Context, url string) (*inspect.Explanation, error) {
 	for try := 1; ; try++ {
 		x, err := l.Source.Explain(ctx, url)
 		if err != nil {
@@ -108,7 +108,7 @@ func (l *Look) Explain(ctx context.Context, url string) (*look.Explanation, erro
 		if err := l.addFiles(x); err != nil {
 			return nil, err
 		}
-		if x.Settle(); x.Fate != look.Unaccounted || try == lookTries {
+		if x.Settle(); x.Fate != inspect.Unaccounted || try == lookTries {
 			return x, nil
 		}
 		select {

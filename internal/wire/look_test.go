@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/seen"
@@ -91,7 +91,7 @@ func TestLooksWhileACrawlRuns(t *testing.T) {
 		if n++; n%20 != 0 {
 			continue
 		}
-		if x, err := l.Explain(t.Context(), k.URL); err != nil || x.Fate == look.Unaccounted || x.Fate == look.Waiting {
+		if x, err := l.Explain(t.Context(), k.URL); err != nil || x.Fate == inspect.Unaccounted || x.Fate == inspect.Waiting {
 			t.Fatalf("%s: %+v, %v", k.URL, x, err)
 		}
 	}
@@ -99,8 +99,8 @@ func TestLooksWhileACrawlRuns(t *testing.T) {
 
 // lookAround makes one look of each kind. It reports whether the crawl has ended meanwhile.
 func lookAround(t *testing.T, c *Crawl, j *Job, url string) (ended bool, err error) {
-	client, err := look.Dial(t.Context(), c.folder.Path(deskName))
-	if errors.Is(err, look.ErrGone) {
+	client, err := inspect.Dial(t.Context(), c.folder.Path(endpointName))
+	if errors.Is(err, inspect.ErrGone) {
 		return true, nil
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func lookAround(t *testing.T, c *Crawl, j *Job, url string) (ended bool, err err
 	l := &Look{client, j.Dir, vfs.OS, true, client.Close}
 	defer l.Close()
 	x, err := l.Explain(t.Context(), url)
-	if errors.Is(err, look.ErrGone) {
+	if errors.Is(err, inspect.ErrGone) {
 		return true, nil
 	}
 	if err != nil || x.Page == nil || x.Page.Status == 0 || x.Robots == nil {
@@ -117,16 +117,16 @@ func lookAround(t *testing.T, c *Crawl, j *Job, url string) (ended bool, err err
 	}
 	for h, err := range l.Hosts(t.Context(), 5) {
 		if err != nil {
-			return errors.Is(err, look.ErrGone), nil
+			return errors.Is(err, inspect.ErrGone), nil
 		}
 		for it, err := range l.Queue(t.Context(), h.Key, 5) {
 			if err != nil {
-				return errors.Is(err, look.ErrGone), nil
+				return errors.Is(err, inspect.ErrGone), nil
 			}
 			if !strings.Contains(it.URL, h.Key) {
 				return false, fmt.Errorf("%s waits at %s", it.URL, h.Key)
 			}
-			if x, err := l.Explain(t.Context(), it.URL); err == nil && x.Fate == look.Unknown {
+			if x, err := l.Explain(t.Context(), it.URL); err == nil && x.Fate == inspect.Unknown {
 				return false, fmt.Errorf("%s waited: %+v", it.URL, x)
 			}
 		}
@@ -134,7 +134,7 @@ func lookAround(t *testing.T, c *Crawl, j *Job, url string) (ended bool, err err
 	n, last := 0, ""
 	for k, err := range l.Seen(t.Context(), "", 1000) {
 		if err != nil {
-			return errors.Is(err, look.ErrGone), nil
+			return errors.Is(err, inspect.ErrGone), nil
 		}
 		if n++; k.URL <= last {
 			return false, fmt.Errorf("%s after %s", k.URL, last)
@@ -166,10 +166,10 @@ func TestALookAtWhatAMergeDecides(t *testing.T) {
 	<-asked
 	l := openTestLook(t, j)
 	x, err := l.Explain(t.Context(), s.url("a.test/later"))
-	if err != nil || x.Fate != look.Undecided || x.From != s.url("a.test/") || x.Merge.Rule != "" {
+	if err != nil || x.Fate != inspect.Undecided || x.From != s.url("a.test/") || x.Merge.Rule != "" {
 		t.Errorf("%+v, %v", x, err)
 	}
-	if x, err = l.Explain(t.Context(), s.url("a.test/held")); err != nil || x.Fate != look.UnderWay {
+	if x, err = l.Explain(t.Context(), s.url("a.test/held")); err != nil || x.Fate != inspect.UnderWay {
 		t.Errorf("%+v, %v", x, err)
 	}
 	if err := errors.Join(l.Close(), end()); !errors.Is(err, context.Canceled) {
@@ -192,11 +192,11 @@ func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "just starting or ending") {
 		t.Errorf("error %v", err)
 	}
-	if err := os.WriteFile(c.folder.Path(deskName), []byte(`{"version":1,"host":"elsewhere","address":"127.0.0.1:1"}`), 0o600); err != nil {
+	if err := os.WriteFile(c.folder.Path(endpointName), []byte(`{"version":1,"host":"elsewhere","address":"127.0.0.1:1"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = OpenLook(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
-	if !errors.Is(err, look.ErrElsewhere) || !strings.Contains(err.Error(), "on elsewhere") {
+	if !errors.Is(err, inspect.ErrElsewhere) || !strings.Contains(err.Error(), "on elsewhere") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -216,7 +216,7 @@ func TestALookKnowsWhatRobotsSaid(t *testing.T) {
 	mustRun(t, j)
 	l := openTestLook(t, j)
 	defer l.Close()
-	for path, want := range map[string]look.Robots{
+	for path, want := range map[string]inspect.Robots{
 		"a.test/a":  {Allowed: true, Line: 3, Text: "Allow: /a", File: s.url("b.test/rules")},
 		"a.test/no": {Line: 4, Text: "Disallow: /", File: s.url("b.test/rules")},
 		"b.test/":   {Allowed: true, Text: "robots.txt: status 404", File: s.url("b.test/robots.txt")},
@@ -243,7 +243,7 @@ func TestLooksOnlyRead(t *testing.T) {
 		"pages.jsonl":            fmt.Sprintf(`{"url":%q,"status":200}`+"\n", s.url("a.test/b")),
 		"skipped.jsonl":          fmt.Sprintf(`{"url":%q,"rule":"failed"}`+"\n", s.url("a.test/b")),
 		"warc/late.warc.gz.open": "torn",
-		deskName:                 "{",
+		endpointName:             "{",
 		firstJournal(t, j.Dir):   "torn",
 	} {
 		appendTo(t, filepath.Join(j.Dir, filepath.FromSlash(name)), text)
@@ -252,10 +252,10 @@ func TestLooksOnlyRead(t *testing.T) {
 	l, beside := openTestLook(t, j), openTestLook(t, j)
 	wantVerified(t, j.Dir)
 	x, err := l.Explain(t.Context(), s.url("a.test/b"))
-	if err != nil || x.Fate != look.Waiting || x.Page != nil || x.Skipped != nil {
+	if err != nil || x.Fate != inspect.Waiting || x.Page != nil || x.Skipped != nil {
 		t.Errorf("%+v, %v", x, err)
 	}
-	if x, err = beside.Explain(t.Context(), s.url("a.test/")); err != nil || x.Fate != look.Fetched || x.Page.WARC == "" {
+	if x, err = beside.Explain(t.Context(), s.url("a.test/")); err != nil || x.Fate != inspect.Fetched || x.Page.WARC == "" {
 		t.Errorf("%+v, %v", x, err)
 	}
 	if err := errors.Join(l.Close(), beside.Close()); err != nil {

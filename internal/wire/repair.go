@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"kumo/internal/crawl"
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/repair"
 	"kumo/internal/stats"
 	"kumo/internal/verify"
@@ -209,7 +209,7 @@ func (r *repairer) build(ctx context.Context) error {
 // gather brings the record files together. Those that never change have a second name there; of those that were still open all is taken
 // that is there.
 func (r *repairer) gather() error {
-	c := &copying{ctx: context.Background(), disk: vfs.OS, from: r.dir, to: r.work, tell: func(look.Copied) bool { return true }}
+	c := &copying{ctx: context.Background(), disk: vfs.OS, from: r.dir, to: r.work, tell: func(inspect.Copied) bool { return true }}
 	if err := vfs.OS.MkdirAll(filepath.Join(r.work, "warc")); err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"kumo/internal/crawl"
+	"kumo/internal/inspect"
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
-	"kumo/internal/look"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
 )
@@ -27,7 +27,7 @@ func SnapshotName(dir string, now time.Time) string {
 
 // Snapshot copies the crawl in dir, as it is at one moment, into the new folder target. A crawl that runs there makes the copy itself, and
 // goes on meanwhile. The copy is a crawl that can be gone on with.
-func Snapshot(ctx context.Context, dir, target string, progress func(look.Copied)) error {
+func Snapshot(ctx context.Context, dir, target string, progress func(inspect.Copied)) error {
 	target, err := filepath.Abs(target)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func Snapshot(ctx context.Context, dir, target string, progress func(look.Copied
 	defer done()
 	for {
 		err := snapshot(ctx, f, target, progress)
-		if !errors.Is(err, ErrLocked) && !errors.Is(err, look.ErrGone) && (err == nil || !strings.Contains(err.Error(), crawl.ErrEnding.Error())) {
+		if !errors.Is(err, ErrLocked) && !errors.Is(err, inspect.ErrGone) && (err == nil || !strings.Contains(err.Error(), crawl.ErrEnding.Error())) {
 			return err
 		}
 		select {
@@ -56,10 +56,10 @@ func Snapshot(ctx context.Context, dir, target string, progress func(look.Copied
 }
 
 // snapshot asks for the folder first: only where a crawl has it, there is somebody to make the copy.
-func snapshot(ctx context.Context, f *Folder, target string, progress func(look.Copied)) error {
+func snapshot(ctx context.Context, f *Folder, target string, progress func(inspect.Copied)) error {
 	err := f.share(os.O_CREATE)
 	if errors.Is(err, ErrLocked) {
-		client, err := look.Dial(ctx, f.Path(deskName))
+		client, err := inspect.Dial(ctx, f.Path(endpointName))
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func snapshot(ctx context.Context, f *Folder, target string, progress func(look.
 	}
 	defer f.Close() //nolint:errcheck // it was only shared
 	return into(target, func(part string) error {
-		c := &copying{ctx: ctx, disk: f.disk, from: f.dir, to: part, tell: func(n look.Copied) bool { progress(n); return true }}
+		c := &copying{ctx: ctx, disk: f.disk, from: f.dir, to: part, tell: func(n inspect.Copied) bool { progress(n); return true }}
 		return c.all()
 	})
 }
@@ -101,16 +101,16 @@ func into(target string, fill func(part string) error) error {
 	return nil
 }
 
-// Snapshot is look.Snapshooter's.
-func (c source) Snapshot(ctx context.Context, target string) iter.Seq2[look.Copied, error] {
-	return func(yield func(look.Copied, error) bool) {
+// Snapshot is inspect.Snapshooter's.
+func (c source) Snapshot(ctx context.Context, target string) iter.Seq2[inspect.Copied, error] {
+	return func(yield func(inspect.Copied, error) bool) {
 		if c.peers != nil {
-			yield(look.Copied{}, errors.New("the folder is that of a node of a cluster"))
+			yield(inspect.Copied{}, errors.New("the folder is that of a node of a cluster"))
 			return
 		}
 		left := false // by who asked
 		err := into(target, func(part string) error {
-			k := &copying{disk: c.disk, from: c.Job.Dir, to: part, tell: func(n look.Copied) bool {
+			k := &copying{disk: c.disk, from: c.Job.Dir, to: part, tell: func(n inspect.Copied) bool {
 				left = left || !yield(n, nil)
 				return !left
 			}}
@@ -125,7 +125,7 @@ func (c source) Snapshot(ctx context.Context, target string) iter.Seq2[look.Copi
 			return k.rest()
 		})
 		if err != nil && !left {
-			yield(look.Copied{}, err)
+			yield(inspect.Copied{}, err)
 		}
 	}
 }
@@ -135,8 +135,8 @@ type copying struct {
 	ctx      context.Context
 	disk     vfs.FS
 	from, to string
-	tell     func(look.Copied) bool // false: nobody wants it any more
-	done     look.Copied
+	tell     func(inspect.Copied) bool // false: nobody wants it any more
+	done     inspect.Copied
 	told     int64
 
 	final []string // WARC files and their indexes, which do not change any more
@@ -239,7 +239,7 @@ func (c *copying) all() error {
 		for _, name := range names {
 			name = filepath.Join(filepath.FromSlash(dir), name)
 			switch {
-			case name == deskName || name == filepath.Join("state", lockName) || name == filepath.Join("state", gateName):
+			case name == endpointName || name == filepath.Join("state", lockName) || name == filepath.Join("state", gateName):
 			case dir == "warc" && !strings.HasSuffix(name, ".open"), strings.HasSuffix(name, ".run"):
 				err = c.share(name)
 			default:

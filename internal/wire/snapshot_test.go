@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"kumo/internal/crawl"
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/page"
 	"kumo/internal/synthweb"
 )
@@ -57,7 +57,7 @@ func snapshots(t *testing.T, seed uint64) {
 		all.Go(func() {
 			target := filepath.Join(base, fmt.Sprint(n))
 			var once sync.Once
-			err := Snapshot(t.Context(), j.Dir, target, func(look.Copied) { once.Do(func() { close(began) }) })
+			err := Snapshot(t.Context(), j.Dir, target, func(inspect.Copied) { once.Do(func() { close(began) }) })
 			once.Do(func() { close(began) })
 			if err != nil {
 				t.Errorf("at visit %d: %v", n, err)
@@ -95,17 +95,17 @@ func snapshots(t *testing.T, seed uint64) {
 func TestSnapshotsThatAreRefused(t *testing.T) {
 	dir := stopped(t)
 	target := filepath.Join(t.TempDir(), "there")
-	if err := Snapshot(t.Context(), dir, target, func(look.Copied) {}); err != nil {
+	if err := Snapshot(t.Context(), dir, target, func(inspect.Copied) {}); err != nil {
 		t.Fatal(err)
 	}
 	wantVerified(t, target)
-	if err := Snapshot(t.Context(), dir, target, func(look.Copied) {}); !isJobError(err) {
+	if err := Snapshot(t.Context(), dir, target, func(inspect.Copied) {}); !isJobError(err) {
 		t.Errorf("into a folder that is there: %v", err)
 	}
-	if err := Snapshot(t.Context(), t.TempDir(), target+"2", func(look.Copied) {}); !isJobError(err) {
+	if err := Snapshot(t.Context(), t.TempDir(), target+"2", func(inspect.Copied) {}); !isJobError(err) {
 		t.Errorf("of what is no crawl: %v", err)
 	}
-	if err := Snapshot(t.Context(), dir, filepath.Join(dir, "no", "such", "folder"), func(look.Copied) {}); !errors.Is(err, os.ErrNotExist) {
+	if err := Snapshot(t.Context(), dir, filepath.Join(dir, "no", "such", "folder"), func(inspect.Copied) {}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("into a folder that cannot be made: %v", err)
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"crypto/sha1"
 	"errors"
 	"fmt"
-	"github.com/klauspost/compress/gzip"
 	"io"
 	"strconv"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"

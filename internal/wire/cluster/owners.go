@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/member"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
@@ -33,7 +33,7 @@ type HostQuery struct {
 var ErrHashed = errors.New("here a hash says whose a host is, so that there is no list of hosts")
 
 // Owners says whose hosts are. What a control unit's table has is read from its log; what a hash says is computed.
-func (c *Control) Owners(ctx context.Context, q HostQuery) (*look.Owners, error) {
+func (c *Control) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
 	ctx, w := watched(ctx, q.Patience)
 	defer w.stop()
 	t, err := c.members(ctx)
@@ -47,11 +47,11 @@ func (c *Control) Owners(ctx context.Context, q HostQuery) (*look.Owners, error)
 	if p.hub == nil {
 		return p.hashed(t, &q)
 	}
-	l := &ownerList{owners: look.Owners{Moving: t.Epoch != t.Settled}, limit: q.Limit, by: map[strategy.Node]*look.OwnedBy{}, table: t}
+	l := &ownerList{owners: inspect.Owners{Moving: t.Epoch != t.Settled}, limit: q.Limit, by: map[strategy.Node]*inspect.OwnedBy{}, table: t}
 	m := newMatcher(q.Names)
 	if err := c.readTable(ctx, w, func(h hub.Host) {
 		if m.match(h.Name) {
-			l.add(h, !q.Parked || h.State == string(look.HostParked))
+			l.add(h, !q.Parked || h.State == string(inspect.HostParked))
 		}
 	}); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (c *Control) Owners(ctx context.Context, q HostQuery) (*look.Owners, error)
 }
 
 // Owner says whose one host is; nil if it is nobody's yet. Self is the identity of the node that asks, if it is one.
-func (c *Control) Owner(ctx context.Context, host, self string, patience time.Duration) (*look.Owned, error) {
+func (c *Control) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
 	ctx, w := watched(ctx, patience)
 	defer w.stop()
 	t, err := c.members(ctx)
@@ -72,7 +72,7 @@ func (c *Control) Owner(ctx context.Context, host, self string, patience time.Du
 	if err != nil {
 		return nil, err
 	}
-	var o *look.Owned
+	var o *inspect.Owned
 	if p.hub == nil {
 		o = p.owned(t, host)
 	} else if err := c.readTable(ctx, w, func(h hub.Host) {
@@ -176,7 +176,7 @@ func parseLayout(layout string) (*placing, error) {
 }
 
 // hashed says whose hosts are by a hash.
-func (p *placing) hashed(t *member.Table, q *HostQuery) (*look.Owners, error) {
+func (p *placing) hashed(t *member.Table, q *HostQuery) (*inspect.Owners, error) {
 	switch {
 	case q.Parked:
 		return nil, wire.AdviseTo(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed),
@@ -185,21 +185,21 @@ func (p *placing) hashed(t *member.Table, q *HostQuery) (*look.Owners, error) {
 		return nil, wire.AdviseTo(fmt.Errorf("the strategy is shard: %w", ErrHashed),
 			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
 	}
-	all := &look.Owners{Moving: t.Epoch != t.Settled}
+	all := &inspect.Owners{Moving: t.Epoch != t.Settled}
 	for _, host := range q.Names {
 		all.Hosts = append(all.Hosts, *p.owned(t, host))
 	}
 	return all, nil
 }
 
-func (p *placing) owned(t *member.Table, host string) *look.Owned {
+func (p *placing) owned(t *member.Table, host string) *inspect.Owned {
 	owner, _ := shard.New(p.shard).Place(t.Members).Owner(host)
-	return &look.Owned{Host: host, Owner: owner.Name(), Node: string(owner), State: look.HostHashed}
+	return &inspect.Owned{Host: host, Owner: owner.Name(), Node: string(owner), State: inspect.HostHashed}
 }
 
 // ownedOf is a host of the control unit's table as people see it.
-func ownedOf(h hub.Host, t *member.Table) *look.Owned {
-	o := &look.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t), State: look.HostState(h.State),
+func ownedOf(h hub.Host, t *member.Table) *inspect.Owned {
+	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t), State: inspect.HostState(h.State),
 		Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.Again}
 	for _, n := range h.Failed {
 		o.Failed = append(o.Failed, n.Name())
@@ -214,9 +214,9 @@ func gone(n strategy.Node, t *member.Table) bool {
 
 // An ownerList keeps the first of many hosts, and counts all.
 type ownerList struct {
-	owners look.Owners
+	owners inspect.Owners
 	limit  int
-	by     map[strategy.Node]*look.OwnedBy
+	by     map[strategy.Node]*inspect.OwnedBy
 	table  *member.Table
 }
 
@@ -224,11 +224,11 @@ type ownerList struct {
 func (l *ownerList) add(h hub.Host, listed bool) {
 	by := l.by[h.Owner]
 	if by == nil {
-		by = &look.OwnedBy{Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, l.table)}
+		by = &inspect.OwnedBy{Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, l.table)}
 		l.by[h.Owner] = by
 	}
 	by.Hosts++
-	if h.State == string(look.HostParked) {
+	if h.State == string(inspect.HostParked) {
 		by.Parked++
 	}
 	if !listed {
@@ -242,7 +242,7 @@ func (l *ownerList) add(h hub.Host, listed bool) {
 
 // cut keeps those that come first.
 func (l *ownerList) cut() {
-	slices.SortFunc(l.owners.Hosts, func(a, b look.Owned) int {
+	slices.SortFunc(l.owners.Hosts, func(a, b inspect.Owned) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Host, b.Host))
 	})
 	if n := len(l.owners.Hosts); l.limit > 0 && n > l.limit {
@@ -251,12 +251,14 @@ func (l *ownerList) cut() {
 	}
 }
 
-func (l *ownerList) all() *look.Owners {
+func (l *ownerList) all() *inspect.Owners {
 	l.cut()
 	for _, by := range l.by {
 		l.owners.By = append(l.owners.By, *by)
 	}
-	slices.SortFunc(l.owners.By, func(a, b look.OwnedBy) int { return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Node, b.Node)) })
+	slices.SortFunc(l.owners.By, func(a, b inspect.OwnedBy) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Node, b.Node))
+	})
 	return &l.owners
 }
 

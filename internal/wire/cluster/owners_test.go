@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/member"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
@@ -65,7 +65,7 @@ func TestOwnerListIsCut(t *testing.T) {
 	table := &member.Table{Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}
 	nodes := []strategy.Node{"a~1", "b~1", "a~0"}
 	const limit, n = 50, 5000
-	l := &ownerList{limit: limit, by: map[strategy.Node]*look.OwnedBy{}, table: table}
+	l := &ownerList{limit: limit, by: map[strategy.Node]*inspect.OwnedBy{}, table: table}
 	var want []string
 	for _, i := range rng.Perm(n) {
 		h := hub.Host{Name: fmt.Sprintf("h%04d", i), Owner: nodes[i%3], State: "reached"}
@@ -88,7 +88,7 @@ func TestOwnerListIsCut(t *testing.T) {
 	if len(all.Hosts) != limit || all.More != n-limit {
 		t.Errorf("seed %d: %d hosts, %d more", seed, len(all.Hosts), all.More)
 	}
-	if len(all.By) != 3 || all.By[0] != (look.OwnedBy{Owner: "a", Node: "a~0", Hosts: 1666, Parked: 166, Gone: true}) || all.By[1].Hosts+all.By[2].Hosts != n-1666 {
+	if len(all.By) != 3 || all.By[0] != (inspect.OwnedBy{Owner: "a", Node: "a~0", Hosts: 1666, Parked: 166, Gone: true}) || all.By[1].Hosts+all.By[2].Hosts != n-1666 {
 		t.Errorf("seed %d: %+v", seed, all.By)
 	}
 }
@@ -141,7 +141,7 @@ func TestOwnersOfACluster(t *testing.T) {
 					t.Error("a hash has a list of hosts")
 				}
 				all, err := c.control.Owners(t.Context(), HostQuery{Names: []string{host(0), host(1)}})
-				if err != nil || len(all.Hosts) != 2 || all.Hosts[1].State != look.HostHashed {
+				if err != nil || len(all.Hosts) != 2 || all.Hosts[1].State != inspect.HostHashed {
 					t.Fatalf("%+v, %v", all, err)
 				}
 				for _, o := range all.Hosts {

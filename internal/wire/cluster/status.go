@@ -8,14 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/look"
+	"kumo/internal/inspect"
 	"kumo/internal/member"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
 )
 
 // Look is the cluster of a crawl as the registry has it.
-func (c *Control) Look(ctx context.Context, crawl string) (*look.Cluster, error) {
+func (c *Control) Look(ctx context.Context, crawl string) (*inspect.Cluster, error) {
 	r, nodes, err := c.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -32,20 +32,20 @@ func (c *Control) Look(ctx context.Context, crawl string) (*look.Cluster, error)
 		addWaiting(all, nodeOf(&waiting[i], all.Time))
 	}
 	for i := range all.Nodes {
-		if n := &all.Nodes[i]; n.Is == look.NodeLeft {
-			n.Load, n.Facts = look.Load{Pages: n.Pages}, nil // the rest is others' now
+		if n := &all.Nodes[i]; n.Is == inspect.NodeLeft {
+			n.Load, n.Facts = inspect.Load{Pages: n.Pages}, nil // the rest is others' now
 		}
 		all.Totals.Add(all.Nodes[i].Load)
 	}
 	if err := c.addGone(ctx, all); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all.Nodes, func(a, b look.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node)) })
+	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node)) })
 	return all, nil
 }
 
 // addGone adds to the totals the pages of nodes that have gone, so that the sum does not fall with them.
-func (c *Control) addGone(ctx context.Context, all *look.Cluster) error {
+func (c *Control) addGone(ctx context.Context, all *inspect.Cluster) error {
 	book := ledger{c.control.Registry}
 	gone, _, err := book.read(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *Control) addGone(ctx context.Context, all *look.Cluster) error {
 	for i := range all.Nodes {
 		n := &all.Nodes[i]
 		now[strategy.Node(n.Node)] = n.Pages
-		whole = whole && n.Is != look.NodeDead
+		whole = whole && n.Is != inspect.NodeDead
 	}
 	if err := c.addRevoked(ctx, now, gone); err != nil { // which are not shown any more, and perhaps not noted yet
 		return err
@@ -68,7 +68,7 @@ func (c *Control) addGone(ctx context.Context, all *look.Cluster) error {
 	for n := range now {
 		delete(gone, n)
 	}
-	all.Gone = look.Gone{Nodes: len(gone), Pages: gone.with(nil)}
+	all.Gone = inspect.Gone{Nodes: len(gone), Pages: gone.with(nil)}
 	if all.Totals.Known = max(all.Totals.Known, known); !whole && known > 0 { // while hosts move, two nodes may count the same
 		all.Totals.Known = known
 	}
@@ -95,15 +95,15 @@ func (c *Control) addRevoked(ctx context.Context, shown, gone pages) error {
 }
 
 // addWaiting adds a node that waits. It may be a member, whose lease tells of an earlier process.
-func addWaiting(all *look.Cluster, w look.Node) {
-	i := slices.IndexFunc(all.Nodes, func(n look.Node) bool { return n.Node == w.Node })
+func addWaiting(all *inspect.Cluster, w inspect.Node) {
+	i := slices.IndexFunc(all.Nodes, func(n inspect.Node) bool { return n.Node == w.Node })
 	if i < 0 {
-		w.Is = look.NodeWaiting
+		w.Is = inspect.NodeWaiting
 		all.Nodes = append(all.Nodes, w)
 		return
 	}
 	if n := &all.Nodes[i]; n.Clock.Before(w.Clock) {
-		n.Is, n.Age, n.Clock, n.Version, n.Rate, n.InFlight = look.NodeWaiting, w.Age, w.Clock, w.Version, 0, 0
+		n.Is, n.Age, n.Clock, n.Version, n.Rate, n.InFlight = inspect.NodeWaiting, w.Age, w.Clock, w.Version, 0, 0
 		n.CutOff, n.CutOffWhy = 0, ""
 		if n.Facts != nil && n.Leads { // it did
 			n.Leads, all.Control = false, ""
@@ -111,8 +111,8 @@ func addWaiting(all *look.Cluster, w look.Node) {
 	}
 }
 
-func clusterOf(crawl string, r node.Record, nodes []NodeStatus, now time.Time) *look.Cluster {
-	all := &look.Cluster{Crawl: crawl, State: string(r.State), Why: r.Why, Since: r.Changed.UTC(), Time: now.UTC(), Settings: r.Settings, Nodes: []look.Node{}}
+func clusterOf(crawl string, r node.Record, nodes []NodeStatus, now time.Time) *inspect.Cluster {
+	all := &inspect.Cluster{Crawl: crawl, State: string(r.State), Why: r.Why, Since: r.Changed.UTC(), Time: now.UTC(), Settings: r.Settings, Nodes: []inspect.Node{}}
 	if r.Changed.IsZero() {
 		all.Since = time.Time{}
 	}
@@ -130,46 +130,46 @@ func clusterOf(crawl string, r node.Record, nodes []NodeStatus, now time.Time) *
 func controlUnit(nodes []NodeStatus) (name string) {
 	said := map[string]int{}
 	for i := range nodes {
-		if s := &nodes[i]; standing(s) == look.NodeMember && s.Facts != nil {
+		if s := &nodes[i]; standing(s) == inspect.NodeMember && s.Facts != nil {
 			said[s.Control]++
 		}
 	}
 	most := -1
 	for i := range nodes {
-		if s := &nodes[i]; standing(s) == look.NodeMember && s.Facts != nil && s.Leads && said[s.Node.Name()] > most {
+		if s := &nodes[i]; standing(s) == inspect.NodeMember && s.Facts != nil && s.Leads && said[s.Node.Name()] > most {
 			name, most = s.Node.Name(), said[s.Node.Name()]
 		}
 	}
 	return name
 }
 
-func nodeOf(s *NodeStatus, now time.Time) look.Node {
-	n := look.Node{Node: string(s.Node), Name: s.Node.Name(), Is: standing(s), Slot: s.Slot, Clock: s.Clock, Version: s.Version,
+func nodeOf(s *NodeStatus, now time.Time) inspect.Node {
+	n := inspect.Node{Node: string(s.Node), Name: s.Node.Name(), Is: standing(s), Slot: s.Slot, Clock: s.Clock, Version: s.Version,
 		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips,
 		CutOff: tenths(s.CutOff), CutOffWhy: s.CutOffWhy,
-		Load: look.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known, Outbox: s.Outbox,
+		Load: inspect.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known, Outbox: s.Outbox,
 			InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes, RegistryBytes: s.RegistryBytes}}
 	if !s.Clock.IsZero() {
 		n.Age = tenths(now.Sub(s.Clock).Seconds())
 	}
 	if f := s.Facts; f != nil {
-		n.Facts = &look.Facts{Leads: f.Leads && n.Is == look.NodeMember, TimeoutMS: f.TimeoutMS, Owned: f.Owned, Parked: f.Parked, Unsettled: f.Unsettled}
+		n.Facts = &inspect.Facts{Leads: f.Leads && n.Is == inspect.NodeMember, TimeoutMS: f.TimeoutMS, Owned: f.Owned, Parked: f.Parked, Unsettled: f.Unsettled}
 	}
 	return n
 }
 
 func tenths(f float64) float64 { return math.Round(f*10) / 10 }
 
-func standing(s *NodeStatus) look.Standing {
+func standing(s *NodeStatus) inspect.Standing {
 	switch {
 	case s.Dead:
-		return look.NodeDead
+		return inspect.NodeDead
 	case s.Leaving:
-		return look.NodeLeaving
+		return inspect.NodeLeaving
 	case s.Member:
-		return look.NodeMember
+		return inspect.NodeMember
 	case s.Known > 0: // who is new knows nothing
-		return look.NodeLeft
+		return inspect.NodeLeft
 	}
-	return look.NodeJoining
+	return inspect.NodeJoining
 }

@@ -1,4 +1,4 @@
-package look
+package inspect
 
 import (
 	"encoding/json"
@@ -15,20 +15,20 @@ type line[T any] struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (d *Desk) mux() http.Handler {
+func (s *Server) mux() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {}) // here is somebody, who knows the token
 	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, func(yield func(*Explanation, error) bool) { yield(d.src.Explain(r.Context(), r.FormValue("url"))) })
+		answer(w, r, func(yield func(*Explanation, error) bool) { yield(s.src.Explain(r.Context(), r.FormValue("url"))) })
 	})
-	mux.HandleFunc("GET /hosts", func(w http.ResponseWriter, r *http.Request) { answer(w, r, d.src.Hosts(r.Context(), number(r))) })
+	mux.HandleFunc("GET /hosts", func(w http.ResponseWriter, r *http.Request) { answer(w, r, s.src.Hosts(r.Context(), number(r))) })
 	mux.HandleFunc("GET /queue", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, d.src.Queue(r.Context(), r.FormValue("host"), number(r)))
+		answer(w, r, s.src.Queue(r.Context(), r.FormValue("host"), number(r)))
 	})
 	mux.HandleFunc("GET /seen", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, d.src.Seen(r.Context(), r.FormValue("prefix"), number(r)))
+		answer(w, r, s.src.Seen(r.Context(), r.FormValue("prefix"), number(r)))
 	})
-	d.snapshot(mux)
+	s.snapshot(mux)
 	return mux
 }
 

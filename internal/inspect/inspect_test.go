@@ -1,4 +1,4 @@
-package look
+package inspect
 
 import (
 	"context"
@@ -53,24 +53,24 @@ func (f fake) Seen(_ context.Context, prefix string, _ int) iter.Seq2[Known, err
 	}
 }
 
-func openDesk(t *testing.T, src Source) (*Desk, string) {
+func openServer(t *testing.T, src Source) (*Server, string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "desk")
-	d, err := Open(file, src)
+	file := filepath.Join(t.TempDir(), "endpoint")
+	s, err := Listen(file, src)
 	if err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- d.Serve() }()
+	go func() { served <- s.Serve() }()
 	t.Cleanup(func() {
-		if err := errors.Join(d.Close(), <-served); err != nil {
+		if err := errors.Join(s.Close(), <-served); err != nil {
 			t.Error(err)
 		}
 		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the file is left: %v", err)
 		}
 	})
-	return d, file
+	return s, file
 }
 
 func dial(t *testing.T, file string) *Client {
@@ -84,7 +84,7 @@ func dial(t *testing.T, file string) *Client {
 }
 
 func TestAnswersComeAsTheyAreGiven(t *testing.T) {
-	_, file := openDesk(t, fake{failAt: 2000})
+	_, file := openServer(t, fake{failAt: 2000})
 	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info.Mode(), err)
 	}
@@ -120,9 +120,9 @@ func TestAnswersComeAsTheyAreGiven(t *testing.T) {
 }
 
 func TestWithoutTheTokenNobodyIsAnswered(t *testing.T) {
-	d, file := openDesk(t, fake{})
-	for _, token := range []string{"", "Bearer ", "Bearer x" + d.token} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+d.listen.Addr().String()+"/hosts?n=1", nil)
+	s, file := openServer(t, fake{})
+	for _, token := range []string{"", "Bearer ", "Bearer x" + s.token} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.listen.Addr().String()+"/hosts?n=1", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,19 +135,19 @@ func TestWithoutTheTokenNobodyIsAnswered(t *testing.T) {
 			t.Errorf("%q: status %d", token, resp.StatusCode)
 		}
 	}
-	rewrite(t, file, func(c *card) { c.Token = "another" })
+	rewrite(t, file, func(c *endpoint) { c.Token = "another" })
 	if _, err := Dial(t.Context(), file); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "token") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func rewrite(t *testing.T, file string, change func(*card)) {
+func rewrite(t *testing.T, file string, change func(*endpoint)) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c card
+	var c endpoint
 	if err := json.Unmarshal(text, &c); err != nil {
 		t.Fatal(err)
 	}
@@ -161,18 +161,18 @@ func rewrite(t *testing.T, file string, change func(*card)) {
 }
 
 func TestFilesThatSayNothing(t *testing.T) {
-	_, file := openDesk(t, fake{})
+	_, file := openServer(t, fake{})
 	for _, c := range []struct {
 		say    string
-		change func(*card)
+		change func(*endpoint)
 		want   error
 		words  string
 	}{
-		{"another machine's", func(c *card) { c.Host = "elsewhere" }, ErrElsewhere, "on elsewhere"},
-		{"another kumo's", func(c *card) { c.Version = 9 }, nil, "version 9"},
-		{"an address elsewhere", func(c *card) { c.Address = "192.0.2.1:80" }, nil, "no address of this machine"},
-		{"a name", func(c *card) { c.Address = "localhost:80" }, nil, "no address of this machine"},
-		{"nobody there", func(c *card) { c.Address = "127.0.0.1:1" }, ErrGone, "127.0.0.1:1"},
+		{"another machine's", func(c *endpoint) { c.Host = "elsewhere" }, ErrElsewhere, "on elsewhere"},
+		{"another kumo's", func(c *endpoint) { c.Version = 9 }, nil, "version 9"},
+		{"an address elsewhere", func(c *endpoint) { c.Address = "192.0.2.1:80" }, nil, "no address of this machine"},
+		{"a name", func(c *endpoint) { c.Address = "localhost:80" }, nil, "no address of this machine"},
+		{"nobody there", func(c *endpoint) { c.Address = "127.0.0.1:1" }, ErrGone, "127.0.0.1:1"},
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -193,13 +193,13 @@ func TestFilesThatSayNothing(t *testing.T) {
 
 // A crawl may end while it answers; whoever asks knows that something is missing, and the crawl does not wait for slow readers.
 func TestTheCrawlEndsWhileItIsAsked(t *testing.T) {
-	d, file := openDesk(t, fake{failAt: -1})
+	s, file := openServer(t, fake{failAt: -1})
 	c := dial(t, file)
 	n := 0
 	var last error
 	for _, err := range c.Seen(t.Context(), "x", 1) {
 		if n++; n == 1000 {
-			if err := d.Close(); err != nil {
+			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
 		}

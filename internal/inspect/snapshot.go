@@ -1,4 +1,4 @@
-package look
+package inspect
 
 import (
 	"context"
@@ -20,9 +20,9 @@ type Snapshooter interface {
 	Snapshot(ctx context.Context, target string) iter.Seq2[Copied, error] // how far it is, again and again
 }
 
-// snapshot is the only thing that can be asked of a desk which writes: hence the other method.
-func (d *Desk) snapshot(mux *http.ServeMux) {
-	src, can := d.src.(Snapshooter)
+// snapshot is the only thing that can be asked of a server which writes: hence the other method.
+func (s *Server) snapshot(mux *http.ServeMux) {
+	src, can := s.src.(Snapshooter)
 	if !can {
 		return
 	}

@@ -1,4 +1,4 @@
-package look
+package inspect
 
 import (
 	"bufio"
@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	maxCard = 4 << 10 // bytes of the file
-	maxLine = 1 << 20 // bytes of a line of an answer
+	maxEndpoint = 4 << 10 // bytes of the file
+	maxLine     = 1 << 20 // bytes of a line of an answer
 )
 
 var (
-	// ErrGone is a desk that is not there, or not any more: its crawl is just starting or ending, or was killed.
+	// ErrGone is a server that is not there, or not any more: its crawl is just starting or ending, or was killed.
 	ErrGone = errors.New("the crawl does not answer")
-	// ErrElsewhere is a desk on another machine.
+	// ErrElsewhere is a server on another machine.
 	ErrElsewhere = errors.New("the crawl runs on another machine: look from there")
 )
 
@@ -34,15 +34,15 @@ var _ Source = (*Client)(nil)
 
 // A Client asks a crawl that runs.
 type Client struct {
-	card card
-	http *http.Client
+	endpoint endpoint
+	http     *http.Client
 }
 
-// Dial reads the file of a desk and sees whether it answers. The error is ErrGone where it is worth asking again in a moment.
+// Dial reads the file of a server and sees whether it answers. The error is ErrGone where it is worth asking again in a moment.
 func Dial(ctx context.Context, file string) (*Client, error) {
 	c := &Client{http: &http.Client{Transport: &http.Transport{DisableCompression: true,
 		DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, ResponseHeaderTimeout: time.Minute}}} // no proxy
-	if err := c.card.read(file); err != nil {
+	if err := c.endpoint.read(file); err != nil {
 		return nil, err
 	}
 	resp, err := c.send(ctx, http.MethodGet, "", nil)
@@ -59,7 +59,7 @@ func (c *Client) Close() error {
 }
 
 // read reads the file. It may have been written by a crawl on another machine, or by nobody who knows how.
-func (c *card) read(name string) error {
+func (c *endpoint) read(name string) error {
 	f, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return ErrGone
@@ -68,7 +68,7 @@ func (c *card) read(name string) error {
 		return fmt.Errorf("read where the crawl can be asked: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxCard))
+	text, err := io.ReadAll(io.LimitReader(f, maxEndpoint))
 	if err != nil {
 		return fmt.Errorf("read where the crawl can be asked: %w", err)
 	}
@@ -127,7 +127,7 @@ func ask[T any](ctx context.Context, c *Client, method, verb string, fields ...s
 			err := json.Unmarshal(in.Bytes(), &l)
 			switch {
 			case err != nil:
-				err = fmt.Errorf("what answers at %s is not a crawl: %w", c.card.Address, err)
+				err = fmt.Errorf("what answers at %s is not a crawl: %w", c.endpoint.Address, err)
 			case l.Error != "":
 				err = errors.New(l.Error)
 			case l.End:
@@ -146,11 +146,11 @@ func (c *Client) send(ctx context.Context, method, verb string, fields []string)
 	for i := 0; i+1 < len(fields); i += 2 {
 		query.Set(fields[i], fields[i+1])
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.card.Address+"/"+verb+"?"+query.Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.endpoint.Address+"/"+verb+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+c.card.Token)
+	req.Header.Set("Authorization", "Bearer "+c.endpoint.Token)
 	resp, err := c.http.Do(req)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -163,7 +163,7 @@ func (c *Client) send(ctx context.Context, method, verb string, fields []string)
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // it is only for the message
 	if resp.StatusCode == http.StatusUnauthorized {         // the file is of the moment before
-		return nil, fmt.Errorf("%w: what listens at %s says: %s", ErrGone, c.card.Address, strings.TrimSpace(string(text)))
+		return nil, fmt.Errorf("%w: what listens at %s says: %s", ErrGone, c.endpoint.Address, strings.TrimSpace(string(text)))
 	}
 	return nil, fmt.Errorf("ask the crawl: %s: %s", resp.Status, strings.TrimSpace(string(text)))
 }

@@ -1,10 +1,10 @@
-// Package look is what can be asked of a crawl: what became of a URL, which hosts wait and for what, which URLs are known.
+// Package inspect is what can be asked of a crawl: what became of a URL, which hosts wait and for what, which URLs are known.
 //
 // A [Source] answers. A crawl that does not run is one once its folder is opened; nobody else can open the folder of one that runs,
-// so it answers itself, at a [Desk], and a [Client] asks there. The desk is a port of the loopback address, which every system has,
+// so it answers itself, by a [Server], and a [Client] asks that. It listens at a port of the loopback address, which every system has,
 // where a socket in the crawl's folder would fail on long paths and shared disks. A file in the folder, for the crawl's user alone,
 // says which port, and has a token made for this run, without which nobody is answered.
-package look
+package inspect
 
 import (
 	"context"

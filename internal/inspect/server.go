@@ -1,0 +1,146 @@
+package inspect
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+const (
+	version    = 1
+	maxAnswers = 4                // answered at once; others wait
+	writeWait  = 30 * time.Second // until a reader who does not read is left
+)
+
+// An endpoint is what the file says of a server.
+type endpoint struct {
+	Version int    `json:"version"`
+	Host    string `json:"host"` // the machine
+	Address string `json:"address"`
+	Token   string `json:"token"`
+}
+
+// A Server answers for a crawl that runs.
+type Server struct {
+	file   string
+	token  string
+	src    Source
+	server *http.Server
+	listen net.Listener
+	stop   context.CancelFunc
+	places chan struct{}
+
+	mu     sync.Mutex // guards below
+	closed bool
+	busy   sync.WaitGroup
+}
+
+// Listen opens a server for src, on a free port of the loopback address, and writes file. The caller calls Serve, and Close in the end.
+func Listen(file string, src Source) (_ *Server, err error) {
+	s := &Server{file: file, token: rand.Text(), src: src, places: make(chan struct{}, maxAnswers)}
+	if s.listen, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.server = &http.Server{Handler: s.guard(s.mux()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
+	if err := s.publish(); err != nil {
+		stop()
+		return nil, errors.Join(err, s.listen.Close())
+	}
+	return s, nil
+}
+
+// publish writes the file in one go, readable by the crawl's user alone.
+func (s *Server) publish() error {
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(endpoint{version, host, s.listen.Addr().String(), s.token})
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(s.file), filepath.Base(s.file)+".*") // which has mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), s.file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// Serve answers until Close is called.
+func (s *Server) Serve() error {
+	if err := s.server.Serve(s.listen); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Close removes the file and ends what is being answered. Nobody asks the source any more when it returns.
+func (s *Server) Close() error {
+	err := RemoveEndpoint(s.file)
+	s.stop()
+	err = errors.Join(err, s.server.Close())
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.busy.Wait()
+	return err
+}
+
+// begin counts an answer; false if the server is closed.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.busy.Add(1)
+	}
+	return !s.closed
+}
+
+// RemoveEndpoint removes the file of a server. It is called by who begins to work on a crawl, too: one that was killed leaves the file.
+func RemoveEndpoint(file string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove what says where the crawl can be asked: %w", err)
+	}
+	return nil
+}
+
+// guard lets nobody in without the token, and only so many at once.
+func (s *Server) guard(next http.Handler) http.Handler {
+	want := []byte("Bearer " + s.token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.begin() {
+			return
+		}
+		defer s.busy.Done()
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+			http.Error(w, "the token is not this crawl's", http.StatusUnauthorized)
+			return
+		}
+		select {
+		case s.places <- struct{}{}:
+			defer func() { <-s.places }()
+			next.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	})
+}
