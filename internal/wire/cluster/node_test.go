@@ -184,7 +184,7 @@ func TestANodeRestartsWhileTheRegistryIsAway(t *testing.T) {
 	a := c.start("a")
 	c.members(1)
 	a.kill()
-	id, err := node.OpenIdentity(vfs.OS, filepath.Join(a.dir, "state"), "a")
+	id, err := node.OpenIdentity(vfs.OS, filepath.Join(a.dir, "state", wire.NodeFile), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
