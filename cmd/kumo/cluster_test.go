@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/inspect"
+	"kumo/internal/settings"
 	"kumo/internal/synthweb"
 	"kumo/internal/wire"
 )
@@ -42,7 +43,7 @@ func TestSettingsTravel(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared := o.shared(flags)
-	if i := slices.IndexFunc(shared, func(s wire.Setting) bool { return slices.Contains(nodeFlags, s.Key) || s.Key == seedsKey }); i >= 0 {
+	if i := slices.IndexFunc(shared, func(s settings.Setting) bool { return slices.Contains(nodeFlags, s.Key) || s.Key == seedsKey }); i >= 0 {
 		t.Errorf("%s is shared", shared[i].Key)
 	}
 	n := &options{}
@@ -62,7 +63,7 @@ func TestSettingsTravel(t *testing.T) {
 		t.Errorf("of the machine: %+v", j)
 	}
 	for _, s := range j.Settings {
-		if s.Key == "password" && s.Values[0] != wire.Redacted {
+		if s.Key == "password" && s.Values[0] != settings.Redacted {
 			t.Error("a password would be written down")
 		}
 	}

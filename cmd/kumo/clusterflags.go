@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kumo/internal/wire"
+	"kumo/internal/advice"
 	"kumo/internal/wire/cluster"
 )
 
@@ -113,9 +113,9 @@ func (c *clusterFlags) unreached(err error, o *cluster.NodeOptions) error {
 	case !cluster.IsNobody(err):
 		return cluster.Advise(err)
 	case o.NATS != "":
-		return wire.AdviseTo(err, "check that it runs, the URL in --nats, and the firewall")
+		return advice.With(err, "check that it runs, the URL in --nats, and the firewall")
 	}
-	return wire.AdviseTo(err, fmt.Sprintf("nobody runs the crawl %q at %s: begin with kumo node --crawl %s, or name a node with a server by --join",
+	return advice.With(err, fmt.Sprintf("nobody runs the crawl %q at %s: begin with kumo node --crawl %s, or name a node with a server by --join",
 		c.crawl, strings.Join(o.Join, ", "), c.crawl))
 }
 

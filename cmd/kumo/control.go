@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/advice"
 	"kumo/internal/node"
 	"kumo/internal/stats"
 	"kumo/internal/wire"
@@ -76,14 +77,14 @@ func startCommand() *cobra.Command {
 func mayStart(crawl string, r node.Record, seeds int) error {
 	switch {
 	case r.State == node.Running:
-		return wire.AdviseTo(fmt.Errorf("the crawl %q runs already, since %s", crawl, when(r.Changed)),
+		return advice.With(fmt.Errorf("the crawl %q runs already, since %s", crawl, when(r.Changed)),
 			"kumo add adds URLs to it, kumo set changes settings, kumo status says how it goes, kumo stop ends it")
 	case r.State == node.Paused:
-		return wire.AdviseTo(fmt.Errorf("the crawl %q is paused, since %s", crawl, when(r.Changed)), "kumo resume lets it go on, kumo add adds URLs to it")
+		return advice.With(fmt.Errorf("the crawl %q is paused, since %s", crawl, when(r.Changed)), "kumo resume lets it go on, kumo add adds URLs to it")
 	case seeds == 0 && r.Seeds == 0:
 		return wire.ErrNoSeeds
 	case seeds == 0 && r.State == node.Done:
-		return wire.AdviseTo(fmt.Errorf("the crawl %q is done, since %s: nothing waits in it", crawl, when(r.Changed)), "name more URLs to begin with")
+		return advice.With(fmt.Errorf("the crawl %q is done, since %s: nothing waits in it", crawl, when(r.Changed)), "name more URLs to begin with")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/policy"
 	"kumo/internal/vfs"
@@ -65,7 +66,7 @@ func run(args []string) int {
 		if vfs.IsFull(err) {
 			fmt.Fprintln(os.Stderr, "the disk is full: make room and give the same command again")
 		}
-		if do := wire.Advice(err); do != "" {
+		if do := advice.Of(err); do != "" {
 			fmt.Fprintln(os.Stderr, do)
 		}
 		if isUsage(err) {
@@ -157,8 +158,7 @@ func quietEnd(err error) bool {
 
 func isUsage(err error) bool {
 	_, called := errors.AsType[*usage](err)
-	_, asked := errors.AsType[*wire.JobError](err)
-	return called || asked || errors.Is(err, wire.ErrNoSeeds) || isCobraUsage(err)
+	return called || advice.IsUsage(err) || errors.Is(err, wire.ErrNoSeeds) || isCobraUsage(err)
 }
 
 // isCobraUsage recognises what cobra says of a verb or argument that it does not know.

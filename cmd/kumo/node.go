@@ -16,11 +16,14 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
+	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/node"
 	"kumo/internal/policy"
 	"kumo/internal/progress"
+	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/web"
 	"kumo/internal/wire"
@@ -100,7 +103,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	}
 	job := &wire.Job{Name: n.crawl, Dir: n.out, Listener: show.listener(), Warn: func(err error) { show.log.Warn(err.Error()) }}
 	opts.Log = show.log
-	opts.Settle = func(j *wire.Job, settings []wire.Setting) error { return n.o.settleNode(n.given, j, settings) }
+	opts.Settle = func(j *wire.Job, settings []settings.Setting) error { return n.o.settleNode(n.given, j, settings) }
 	if opts.Secret, err = readSecret(n.secretFile, func(s string) { show.log.Warn(s) }); err != nil {
 		return err
 	}
@@ -348,8 +351,8 @@ func (n *noder) ended(err error, show *show) error {
 // advise says of an error what can be done about it.
 func (n *noder) advise(err error) error {
 	switch {
-	case errors.Is(err, wire.ErrLocked):
-		return wire.AdviseTo(err, fmt.Sprintf("for another node on this machine, give it a name: kumo node --crawl %s --name b --join %s", n.crawl, defaultAddress))
+	case errors.Is(err, folder.ErrLocked):
+		return advice.With(err, fmt.Sprintf("for another node on this machine, give it a name: kumo node --crawl %s --name b --join %s", n.crawl, defaultAddress))
 	}
 	return cluster.Advise(err)
 }

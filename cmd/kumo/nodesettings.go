@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kumo/internal/advice"
+	"kumo/internal/settings"
 	"kumo/internal/wire"
 )
 
@@ -35,7 +37,7 @@ func borrow(to, from *pflag.FlagSet, names []string) {
 func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []string) error {
 	o.job.Seeds = args
 	if o.config != "" {
-		settings, err := wire.ReadSettings(o.config)
+		settings, err := settings.Read(o.config)
 		if err != nil {
 			return &usage{err}
 		}
@@ -67,16 +69,16 @@ func notShared(key, source string) error {
 }
 
 // shared are the settings that all nodes must have, whether the user has given them or not.
-func (o *options) shared(all *pflag.FlagSet) []wire.Setting {
-	return slices.DeleteFunc(o.settings(all), func(s wire.Setting) bool { return !slices.Contains(startFlags, s.Key) })
+func (o *options) shared(all *pflag.FlagSet) []settings.Setting {
+	return slices.DeleteFunc(o.settings(all), func(s settings.Setting) bool { return !slices.Contains(startFlags, s.Key) })
 }
 
 // changes are the settings with which a crawl goes on that has been stopped. Flags by which it would become another crawl are refused.
-func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]string) (changed []wire.Setting, err error) {
+func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]string) (changed []settings.Setting, err error) {
 	shared := o.shared(all)
 	for _, key := range settable() { // taken back by an empty value
-		if all.Lookup(key).Changed && !slices.ContainsFunc(shared, func(s wire.Setting) bool { return s.Key == key }) {
-			shared = append(shared, wire.Setting{Key: key})
+		if all.Lookup(key).Changed && !slices.ContainsFunc(shared, func(s settings.Setting) bool { return s.Key == key }) {
+			shared = append(shared, settings.Setting{Key: key})
 		}
 	}
 	for _, s := range shared {
@@ -87,7 +89,7 @@ func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]str
 			changed = append(changed, s)
 			continue
 		}
-		if !s.Same(wire.Setting{Key: s.Key, Values: was[s.Key]}) {
+		if !s.Same(settings.Setting{Key: s.Key, Values: was[s.Key]}) {
 			return nil, usagef("the crawl %q was started %s, and what its nodes share does not change: leave --%s out, or begin another crawl",
 				crawl, with(s.Key, was[s.Key]), s.Key)
 		}
@@ -103,7 +105,7 @@ func with(key string, values []string) string {
 }
 
 // settleNode makes of a node's flags and of the settings that all nodes share the job of this node.
-func (o *options) settleNode(given *pflag.FlagSet, j *wire.Job, settings []wire.Setting) error {
+func (o *options) settleNode(given *pflag.FlagSet, j *wire.Job, settings []settings.Setting) error {
 	mine := &options{}
 	all := crawlFlags(mine)
 	err := error(nil)
@@ -117,7 +119,7 @@ func (o *options) settleNode(given *pflag.FlagSet, j *wire.Job, settings []wire.
 	}
 	const source = "the settings of the crawl"
 	if err := mine.apply(all, settings, source); err != nil {
-		return wire.AdviseTo(err, fmt.Sprintf("the crawl was started by another version of kumo, and this is %s: use the same on all machines", wire.Version))
+		return advice.With(err, fmt.Sprintf("the crawl was started by another version of kumo, and this is %s: use the same on all machines", wire.Version))
 	}
 	if err := mine.finish(); err != nil {
 		return err
@@ -130,9 +132,9 @@ func (o *options) settleNode(given *pflag.FlagSet, j *wire.Job, settings []wire.
 }
 
 // settingOf is a flag's value as a setting.
-func settingOf(fl *pflag.Flag) wire.Setting {
+func settingOf(fl *pflag.Flag) settings.Setting {
 	if list, ok := fl.Value.(pflag.SliceValue); ok {
-		return wire.Setting{Key: fl.Name, Values: list.GetSlice()}
+		return settings.Setting{Key: fl.Name, Values: list.GetSlice()}
 	}
-	return wire.Setting{Key: fl.Name, Values: []string{fl.Value.String()}}
+	return settings.Setting{Key: fl.Name, Values: []string{fl.Value.String()}}
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kumo/internal/advice"
 	"kumo/internal/node"
+	"kumo/internal/settings"
 	"kumo/internal/wire"
 	"kumo/internal/wire/cluster"
 )
@@ -65,10 +67,10 @@ func settable() []string {
 }
 
 // parseWishes reads KEY=VALUE, each as the flag of that name would. Only what the keys are and what the values mean is looked at here.
-func parseWishes(args []string) ([]wire.Setting, error) {
+func parseWishes(args []string) ([]settings.Setting, error) {
 	o := &options{}
 	all := crawlFlags(o)
-	var wishes []wire.Setting
+	var wishes []settings.Setting
 	for _, arg := range args {
 		key, value, ok := strings.Cut(arg, "=")
 		key = strings.TrimPrefix(key, "--")
@@ -78,10 +80,10 @@ func parseWishes(args []string) ([]wire.Setting, error) {
 		if err := checkKey(all, key); err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(wishes, func(s wire.Setting) bool { return s.Key == key }) {
+		if slices.ContainsFunc(wishes, func(s settings.Setting) bool { return s.Key == key }) {
 			return nil, usagef("%s is given twice", key)
 		}
-		s := wire.Setting{Key: key}
+		s := settings.Setting{Key: key}
 		if value != "" {
 			if err := all.Set(key, value); err != nil {
 				return nil, badValue(all.Lookup(key), value, err)
@@ -108,7 +110,7 @@ func checkKey(all *pflag.FlagSet, key string) error {
 		return usagef("%s is no setting that the nodes of a crawl share; these may change while it runs: %s", key, strings.Join(wire.Tunable, ", "))
 	}
 	text := fmt.Sprintf("there is no setting %q", key)
-	if near := wire.Nearest(key, known); near != "" {
+	if near := nearest(key, known); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return usagef("%s; these may change while a crawl runs: %s", text, strings.Join(wire.Tunable, ", "))
@@ -146,14 +148,14 @@ func mayChange(key string) (may changes, why string) {
 }
 
 // set changes settings, and says what they are now.
-func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *cluster.Control, wishes []wire.Setting) error {
+func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *cluster.Control, wishes []settings.Setting) error {
 	var was map[string][]string
 	var state node.State
-	err := control.Tune(ctx, func(r node.Record) ([]wire.Setting, error) {
+	err := control.Tune(ctx, func(r node.Record) ([]settings.Setting, error) {
 		was, state = maps.Clone(r.Settings), r.State
 		for _, s := range wishes {
 			may, why := mayChange(s.Key)
-			same := s.Same(wire.Setting{Key: s.Key, Values: r.Settings[s.Key]})
+			same := s.Same(settings.Setting{Key: s.Key, Values: r.Settings[s.Key]})
 			if idle := r.State == node.Stopping || r.State == node.Done; !same && (may == mayNever || may == mayStopped && !idle) {
 				return nil, usagef("%s cannot change now: %s", s.Key, why)
 			}
@@ -165,7 +167,7 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *cluster.Co
 	}
 	var said []string
 	for _, s := range wishes {
-		before := wire.Setting{Key: s.Key, Values: was[s.Key]}
+		before := settings.Setting{Key: s.Key, Values: was[s.Key]}
 		if s.Same(before) {
 			said = append(said, fmt.Sprintf("%s is %s already", s.Key, valueOf(s.Key, s.Values)))
 		} else {
@@ -180,13 +182,13 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *cluster.Co
 }
 
 // withAgent adds to wishes that the user agent is made of the contact again, where it was made of the one before.
-func withAgent(wishes []wire.Setting, was map[string][]string) []wire.Setting {
+func withAgent(wishes []settings.Setting, was map[string][]string) []settings.Setting {
 	is := func(key string) bool {
-		return slices.ContainsFunc(wishes, func(s wire.Setting) bool { return s.Key == key })
+		return slices.ContainsFunc(wishes, func(s settings.Setting) bool { return s.Key == key })
 	}
 	made := wire.UserAgent(strings.Join(was["contact"], ""))
 	if is("contact") && !is("user-agent") && slices.Equal(was["user-agent"], []string{made}) {
-		return append(slices.Clone(wishes), wire.Setting{Key: "user-agent"})
+		return append(slices.Clone(wishes), settings.Setting{Key: "user-agent"})
 	}
 	return wishes
 }
@@ -222,7 +224,7 @@ func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control *c
 		return cluster.Advise(err)
 	}
 	if r.Settings == nil {
-		return wire.AdviseTo(fmt.Errorf("the crawl %q has not been started, and has no settings yet", c.crawl),
+		return advice.With(fmt.Errorf("the crawl %q has not been started, and has no settings yet", c.crawl),
 			"give them to kumo start; kumo start --help lists them")
 	}
 	var all []shownSetting

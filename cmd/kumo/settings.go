@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/fetch"
+	"kumo/internal/settings"
 	"kumo/internal/wire"
 )
 
@@ -32,7 +33,7 @@ var (
 func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) error {
 	o.job.Seeds = args
 	if o.config != "" {
-		settings, err := wire.ReadSettings(o.config)
+		settings, err := settings.Read(o.config)
 		if err != nil {
 			return &usage{err}
 		}
@@ -60,7 +61,7 @@ func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) e
 }
 
 // apply sets the flags that were not given. Keys are checked before any is set.
-func (o *options) apply(f *pflag.FlagSet, settings []wire.Setting, source string) error {
+func (o *options) apply(f *pflag.FlagSet, settings []settings.Setting, source string) error {
 	for _, s := range settings {
 		switch {
 		case s.Key == seedsKey, s.Key == filesKey:
@@ -89,14 +90,14 @@ func (o *options) apply(f *pflag.FlagSet, settings []wire.Setting, source string
 func unknownKey(f *pflag.FlagSet, key, source string) error {
 	names := []string{seedsKey}
 	f.VisitAll(func(fl *pflag.Flag) { names = append(names, fl.Name) })
-	if near := wire.Nearest(key, names); near != "" {
+	if near := nearest(key, names); near != "" {
 		return usagef("%s: there is no setting %q; did you mean %q?", source, key, near)
 	}
 	return usagef("%s: there is no setting %q", source, key)
 }
 
 // setFlag sets a flag unless it was given.
-func setFlag(f *pflag.FlagSet, s wire.Setting) error {
+func setFlag(f *pflag.FlagSet, s settings.Setting) error {
 	fl := f.Lookup(s.Key)
 	if fl.Changed {
 		return nil
@@ -173,19 +174,19 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 	return wire.ToRepair(o.apply(f, saved, o.job.Dir), o.job.Dir)
 }
 
-func (o *options) checkSaved(f *pflag.FlagSet, s wire.Setting, now []wire.Setting) error {
+func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []settings.Setting) error {
 	fl := f.Lookup(s.Key)
 	if fl == nil {
 		return nil // apply says it
 	}
-	if slices.ContainsFunc(s.Values, func(v string) bool { return strings.Contains(v, wire.Redacted) }) && !fl.Changed && !o.idle {
+	if slices.ContainsFunc(s.Values, func(v string) bool { return strings.Contains(v, settings.Redacted) }) && !fl.Changed && !o.idle {
 		return usagef("the crawl in %s has a --%s, which is not kept on disk: give it again, or an empty one to go on without",
 			o.job.Dir, s.Key)
 	}
 	if !fl.Changed || !slices.Contains(lasting, s.Key) {
 		return nil
 	}
-	if i := slices.IndexFunc(now, func(t wire.Setting) bool { return t.Key == s.Key }); i >= 0 && now[i].Same(s) {
+	if i := slices.IndexFunc(now, func(t settings.Setting) bool { return t.Key == s.Key }); i >= 0 && now[i].Same(s) {
 		return nil
 	}
 	return usagef("the crawl in %s was begun with --%s %s, and that cannot change: name another folder with --out, or begin again with --fresh",
@@ -193,10 +194,10 @@ func (o *options) checkSaved(f *pflag.FlagSet, s wire.Setting, now []wire.Settin
 }
 
 // checkUnsaved refuses lasting settings that the crawl was begun without.
-func (o *options) checkUnsaved(f *pflag.FlagSet, saved []wire.Setting) error {
+func (o *options) checkUnsaved(f *pflag.FlagSet, saved []settings.Setting) error {
 	for _, key := range lasting {
 		fl := f.Lookup(key)
-		known := slices.ContainsFunc(saved, func(s wire.Setting) bool { return s.Key == key })
+		known := slices.ContainsFunc(saved, func(s settings.Setting) bool { return s.Key == key })
 		if !known && fl.Changed && fl.Value.String() != fl.DefValue {
 			return usagef("the crawl in %s was begun without --%s, and that cannot change: name another folder with --out, or begin again with --fresh",
 				o.job.Dir, key)
@@ -206,13 +207,13 @@ func (o *options) checkUnsaved(f *pflag.FlagSet, saved []wire.Setting) error {
 }
 
 // settings are the flags' values, without those that are only for this run and without secrets.
-func (o *options) settings(f *pflag.FlagSet) []wire.Setting {
-	var all []wire.Setting
+func (o *options) settings(f *pflag.FlagSet) []settings.Setting {
+	var all []settings.Setting
 	if seeds := canonical(o.job.Seeds); len(seeds) > 0 {
-		all = append(all, wire.Setting{Key: seedsKey, Values: seeds})
+		all = append(all, settings.Setting{Key: seedsKey, Values: seeds})
 	}
 	if files := o.fromFiles(); len(files) > 0 {
-		all = append(all, wire.Setting{Key: filesKey, Values: files})
+		all = append(all, settings.Setting{Key: filesKey, Values: files})
 	}
 	f.VisitAll(func(fl *pflag.Flag) {
 		if slices.Contains(passing, fl.Name) {
@@ -226,7 +227,7 @@ func (o *options) settings(f *pflag.FlagSet) []wire.Setting {
 			values[i] = redact(fl.Name, values[i])
 		}
 		if len(values) > 0 && values[0] != "" {
-			all = append(all, wire.Setting{Key: fl.Name, Values: values})
+			all = append(all, settings.Setting{Key: fl.Name, Values: values})
 		}
 	})
 	return all
@@ -249,11 +250,11 @@ func redact(flag, value string) string {
 	switch flag {
 	case "password":
 		if value != "" {
-			return wire.Redacted
+			return settings.Redacted
 		}
 	case "header":
 		if name, _, ok := strings.Cut(value, ":"); ok && fetch.IsSecret(strings.TrimSpace(name)) {
-			return name + ": " + wire.Redacted
+			return name + ": " + settings.Redacted
 		}
 	case "proxy":
 		if i := strings.LastIndexByte(value, '@'); i >= 0 {
@@ -263,7 +264,7 @@ func redact(flag, value string) string {
 			} else {
 				scheme = ""
 			}
-			return scheme + wire.Redacted + value[i:]
+			return scheme + settings.Redacted + value[i:]
 		}
 	}
 	return value

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/seen"
+	"kumo/internal/settings"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
 )
@@ -145,7 +146,7 @@ func TestFormatsMayChangeBetweenRuns(t *testing.T) {
 	j := jobFor(t, s)
 	for i, formats := range [][]string{{"warc", "jsonl"}, {"warc"}, {"warc", "jsonl"}} {
 		k := *j
-		k.Formats, k.Settings = formats, []Setting{{Key: "format", Values: formats}} // which each WARC file says
+		k.Formats, k.Settings = formats, []settings.Setting{{Key: "format", Values: formats}} // which each WARC file says
 		k.Crawl.Pages = int64(20 * (i + 1))
 		if err := run(t, t.Context(), &k); !errors.Is(err, policy.ErrLimit) {
 			t.Fatal(err)

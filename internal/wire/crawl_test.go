@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kumo/internal/crawl"
+	"kumo/internal/folder"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/synthweb"
@@ -249,8 +250,8 @@ func TestASecondKumoIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := Open(t.Context(), j); !errors.Is(err, ErrLocked) {
-		t.Errorf("the second: %v, want ErrLocked", err)
+	if _, err := Open(t.Context(), j); !errors.Is(err, folder.ErrLocked) {
+		t.Errorf("the second: %v, want folder.ErrLocked", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 
+	"kumo/internal/advice"
 	"kumo/internal/fetch"
 	"kumo/internal/vfs"
 )
@@ -31,7 +32,7 @@ type descriptors struct {
 func shareOut(limit, others int) (d descriptors, err error) {
 	rest := limit - fixedFiles - others
 	if least := leastRead + leastLooks*lookSockets + leastConns; rest < least {
-		return d, BadJob("a limit of %d open files is too few: a crawl takes %d at least, and one more for each host worked on at once; "+
+		return d, advice.Usage("a limit of %d open files is too few: a crawl takes %d at least, and one more for each host worked on at once; "+
 			"raise it, as with ulimit -n 1024", limit, limit-rest+least)
 	}
 	d.read = min(max(rest/4, leastRead), mostRead)
@@ -74,7 +75,7 @@ func (c *Crawl) budget() error {
 	j.Fetch.Sockets, j.Fetch.Lookups = d.conns, d.lookups
 	c.disk = vfs.NewBounded(c.disk, d.read)
 	if c.folder != nil {
-		c.folder.disk = c.disk
+		c.folder.Disk = c.disk
 	}
 	return nil
 }

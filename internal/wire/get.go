@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kumo/internal/advice"
 	"kumo/internal/fetch"
 	"kumo/internal/page"
 	"kumo/internal/weburl"
@@ -30,7 +31,7 @@ func (g Get) URL(ctx context.Context, typed string) ([]*page.Response, error) {
 	g.Fetch.UserAgent = cmp.Or(g.Fetch.UserAgent, UserAgent(""))
 	client, err := fetch.New(g.Fetch)
 	if err != nil {
-		return nil, &JobError{err}
+		return nil, advice.Usage("%w", err)
 	}
 	defer client.Close()
 	client.Allow(u.Host())

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kumo/internal/folder"
 	"kumo/internal/journal/file"
 	"kumo/internal/page"
 	"kumo/internal/weburl"
@@ -247,8 +248,8 @@ func TestOtherPeoplesFilesAreLeftAlone(t *testing.T) {
 		if err := os.WriteFile(mine, []byte("mine\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := run(t, t.Context(), j); !errors.Is(err, ErrForeign) {
-			t.Errorf("fresh %v: %v, want ErrForeign", fresh, err)
+		if err := run(t, t.Context(), j); !errors.Is(err, folder.ErrForeign) {
+			t.Errorf("fresh %v: %v, want folder.ErrForeign", fresh, err)
 		}
 		if data, _ := os.ReadFile(mine); string(data) != "mine\n" {
 			t.Errorf("fresh %v: the file holds %q", fresh, data)

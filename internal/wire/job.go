@@ -9,11 +9,13 @@ import (
 	"time"
 	"unicode"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/page"
 	"kumo/internal/policy"
+	"kumo/internal/settings"
 	"kumo/internal/weburl"
 )
 
@@ -49,24 +51,9 @@ type Job struct {
 	// and wants no texts does not carry what finds them.
 	Text func(*page.Response, *page.Page) (*page.MainText, error)
 
-	Settings []Setting // in effect, without secrets, for config.yaml and warcinfo
+	Settings []settings.Setting // in effect, without secrets, for config.yaml and warcinfo
 	Listener crawl.Listener
 	Warn     func(error) // told what is wrong but does not stop the crawl
-}
-
-// A JobError says what is wrong with a job, before anything was done.
-type JobError struct{ err error }
-
-func (e *JobError) Error() string { return e.err.Error() }
-func (e *JobError) Unwrap() error { return e.err }
-
-// BadJob is an error of what the user wants, in the words of fmt.Errorf.
-func BadJob(format string, args ...any) error { return &JobError{fmt.Errorf(format, args...)} }
-
-// A Setting is one of the settings in effect.
-type Setting struct {
-	Key    string
-	Values []string
 }
 
 // UserAgent is the default User-Agent.
@@ -110,12 +97,12 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 	}
 	for _, f := range j.Formats {
 		if f != "warc" && f != "jsonl" {
-			return nil, BadJob("format %q: kumo writes warc and jsonl", f)
+			return nil, advice.Usage("format %q: kumo writes warc and jsonl", f)
 		}
 	}
 	if len(j.Name) > maxName || strings.HasPrefix(j.Name, ".") || strings.ContainsAny(j.Name, `/\`) ||
 		strings.ContainsFunc(j.Name, unicode.IsControl) {
-		return nil, BadJob("name %q: it is part of file names, so it has at most %d bytes and no slashes, and does not begin with a dot",
+		return nil, advice.Usage("name %q: it is part of file names, so it has at most %d bytes and no slashes, and does not begin with a dot",
 			j.Name, maxName)
 	}
 	j.Fetch.PerHost = max(1, j.Frontier.PerHost)
@@ -185,7 +172,7 @@ func ParseSeeds(raw []string) ([]weburl.URL, error) {
 		bad = append(bad[:maxFaults], fmt.Sprintf("and %d more", len(bad)-maxFaults))
 	}
 	if len(bad) > 0 {
-		return nil, BadJob("%s", strings.Join(bad, "\n"))
+		return nil, advice.Usage("%s", strings.Join(bad, "\n"))
 	}
 	return seeds, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/vfs"
 )
@@ -22,7 +23,7 @@ func (c *Crawl) answerLooks() (away func()) {
 	if c.folder == nil {
 		return func() {}
 	}
-	server, err := inspect.Listen(c.folder.Path(endpointName), source{c})
+	server, err := inspect.Listen(c.folder.Path(folder.EndpointName), source{c})
 	if err != nil {
 		c.Job.Warn(fmt.Errorf("nobody can look into the crawl while it runs: %w", err))
 		return func() {}
@@ -52,7 +53,7 @@ func OpenLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look,
 	defer done()
 	for {
 		l, err := openLook(ctx, dir, job)
-		if !errors.Is(err, ErrLocked) || errors.Is(err, inspect.ErrElsewhere) {
+		if !errors.Is(err, folder.ErrLocked) || errors.Is(err, inspect.ErrElsewhere) {
 			return l, err
 		}
 		select {
@@ -65,9 +66,9 @@ func OpenLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look,
 
 // openLook asks for the folder first: only where a crawl has it, there is somebody to answer. A crawl that was killed leaves word, too.
 func openLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look, error) {
-	f := &Folder{dir: dir, disk: vfs.NewOverlay(vfs.OS)}
-	err := f.share(os.O_CREATE)
-	if errors.Is(err, ErrLocked) {
+	f := folder.At(dir, vfs.NewOverlay(vfs.OS))
+	err := f.Share(os.O_CREATE)
+	if errors.Is(err, folder.ErrLocked) {
 		return dialLook(ctx, f, err)
 	}
 	if err != nil {
@@ -77,16 +78,16 @@ func openLook(ctx context.Context, dir string, job func() (*Job, error)) (*Look,
 	if err != nil {
 		return nil, err
 	}
-	return &Look{source{c}, dir, f.disk, false, c.Close}, nil
+	return &Look{source{c}, dir, f.Disk, false, c.Close}, nil
 }
 
 // dialLook asks the crawl that has locked the folder. It may not answer yet, or not any more.
-func dialLook(ctx context.Context, f *Folder, locked error) (*Look, error) {
-	client, err := inspect.Dial(ctx, f.Path(endpointName))
+func dialLook(ctx context.Context, f *folder.Folder, locked error) (*Look, error) {
+	client, err := inspect.Dial(ctx, f.Path(folder.EndpointName))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", locked, err)
 	}
-	return &Look{client, f.dir, vfs.OS, true, client.Close}, nil
+	return &Look{client, f.Dir, vfs.OS, true, client.Close}, nil
 }
 
 // Close ends the look.

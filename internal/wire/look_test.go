@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/page"
 	"kumo/internal/policy"
@@ -99,7 +100,7 @@ func TestLooksWhileACrawlRuns(t *testing.T) {
 
 // lookAround makes one look of each kind. It reports whether the crawl has ended meanwhile.
 func lookAround(t *testing.T, c *Crawl, j *Job, url string) (ended bool, err error) {
-	client, err := inspect.Dial(t.Context(), c.folder.Path(endpointName))
+	client, err := inspect.Dial(t.Context(), c.folder.Path(folder.EndpointName))
 	if errors.Is(err, inspect.ErrGone) {
 		return true, nil
 	}
@@ -189,10 +190,10 @@ func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*lookAgain) // less than its own patience
 	defer cancel()
 	_, err = OpenLook(ctx, j.Dir, func() (*Job, error) { job := *j; return &job, nil })
-	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "just starting or ending") {
+	if !errors.Is(err, folder.ErrLocked) || !strings.Contains(err.Error(), "just starting or ending") {
 		t.Errorf("error %v", err)
 	}
-	if err := os.WriteFile(c.folder.Path(endpointName), []byte(`{"version":1,"host":"elsewhere","address":"127.0.0.1:1"}`), 0o600); err != nil {
+	if err := os.WriteFile(c.folder.Path(folder.EndpointName), []byte(`{"version":1,"host":"elsewhere","address":"127.0.0.1:1"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = OpenLook(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
@@ -243,7 +244,7 @@ func TestLooksOnlyRead(t *testing.T) {
 		"pages.jsonl":            fmt.Sprintf(`{"url":%q,"status":200}`+"\n", s.url("a.test/b")),
 		"skipped.jsonl":          fmt.Sprintf(`{"url":%q,"rule":"failed"}`+"\n", s.url("a.test/b")),
 		"warc/late.warc.gz.open": "torn",
-		endpointName:             "{",
+		folder.EndpointName:      "{",
 		firstJournal(t, j.Dir):   "torn",
 	} {
 		appendTo(t, filepath.Join(j.Dir, filepath.FromSlash(name)), text)

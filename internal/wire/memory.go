@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"kumo/internal/crawl"
+	"kumo/internal/folder"
 	"kumo/internal/parse"
 	"kumo/internal/vfs"
 )
@@ -57,7 +58,7 @@ func (j *Job) parser(room int64) parse.Config {
 func (c *Crawl) openScratch() {
 	dir, room := "", func() (uint64, error) { return c.disk.Free(os.TempDir()) }
 	if c.Job.Dir != "" {
-		dir = (&Folder{dir: c.Job.Dir}).Path("state")
+		dir = folder.At(c.Job.Dir, c.disk).Path("state")
 		room = func() (uint64, error) { return c.disk.Free(dir) }
 	}
 	c.scratch = vfs.NewScratch(dir, room, c.Job.Crawl.MinFree/2)

@@ -3,14 +3,17 @@ package wire
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
+	"path/filepath"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
+	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
 	seenrun "kumo/internal/seen/run"
+	"kumo/internal/settings"
 	"kumo/internal/store/warc"
 	"kumo/internal/vfs"
 )
@@ -20,23 +23,24 @@ func ToRepair(err error, dir string) error {
 	if err == nil {
 		return nil
 	}
-	return AdviseTo(err, toRepair(dir))
+	return advice.With(err, folder.HowToRepair(dir))
 }
 
-// toRepair is what to do about a folder from which a crawl cannot go on.
-func toRepair(dir string) string {
-	return fmt.Sprintf("kumo repair %s goes on from what is whole there, and says what is lost (--dry-run: says it, and changes nothing)", dir)
+// SavedSettings reads the settings of the crawl in dir; none when there is no crawl.
+func SavedSettings(dir string) ([]settings.Setting, error) {
+	all, err := settings.Read(filepath.Join(dir, settings.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return all, ToRepair(err, dir)
 }
 
 // mendable adds to an error from opening a crawl's folder what can be done about it.
 func (c *Crawl) mendable(err error) error {
-	if c.folder == nil || c.peers != nil || err == nil || Advice(err) != "" {
+	if c.folder == nil || c.peers != nil || err == nil || advice.Of(err) != "" || advice.IsUsage(err) {
 		return err
 	}
-	if _, wrong := errors.AsType[*JobError](err); wrong {
-		return err
-	}
-	for _, other := range []error{context.Canceled, context.DeadlineExceeded, fs.ErrPermission, ErrNoSeeds, ErrLocked} {
+	for _, other := range []error{context.Canceled, context.DeadlineExceeded, fs.ErrPermission, ErrNoSeeds, folder.ErrLocked} {
 		if errors.Is(err, other) {
 			return err
 		}
@@ -44,11 +48,11 @@ func (c *Crawl) mendable(err error) error {
 	if vfs.IsFull(err) || !vfs.IsOS(c.disk) && !isDamage(err) {
 		return err
 	}
-	do := toRepair(c.Job.Dir)
+	do := folder.HowToRepair(c.Job.Dir)
 	if errors.Is(err, warc.ErrMissing) {
 		do = "if it was moved away on purpose, say so with --moved; otherwise " + do
 	}
-	return AdviseTo(err, do)
+	return advice.With(err, do)
 }
 
 // isDamage reports whether an error says that a file of a crawl is not as it was written.

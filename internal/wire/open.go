@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
+	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
@@ -20,6 +22,7 @@ import (
 	"kumo/internal/policy"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
+	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/store/crawllog"
@@ -41,7 +44,7 @@ type Crawl struct {
 	engine  *crawl.Engine
 	state   *crawl.State
 	seeds   []weburl.URL
-	folder  *Folder
+	folder  *folder.Folder
 	journal journal.Journal
 	views   crawl.Views
 	asides  *crawl.Asides
@@ -76,13 +79,13 @@ func open(ctx context.Context, j *Job, disk vfs.FS) (_ *Crawl, err error) {
 	if j.Dir == "" {
 		return c, c.build()
 	}
-	if !j.HasSeeds() && !(&Folder{dir: j.Dir, disk: disk}).isCrawl() {
+	if !j.HasSeeds() && !folder.At(j.Dir, disk).IsCrawl() {
 		return nil, NoCrawl(j.Dir)
 	}
-	if (&Folder{dir: j.Dir, disk: disk}).isNodes() {
-		return nil, BadJob("%s belongs to a node of a cluster: kumo node --crawl %s goes on there", j.Dir, j.Name)
+	if folder.At(j.Dir, disk).IsNodes() {
+		return nil, advice.Usage("%s belongs to a node of a cluster: kumo node --crawl %s goes on there", j.Dir, j.Name)
 	}
-	if c.folder, err = OpenFolder(ctx, c.disk, j); err != nil {
+	if c.folder, err = folder.Open(ctx, c.disk, j.Dir, folder.Options{Fresh: j.Fresh, Warn: j.Warn}); err != nil {
 		return nil, err
 	}
 	if err := c.build(); err != nil {
@@ -96,8 +99,8 @@ func open(ctx context.Context, j *Job, disk vfs.FS) (_ *Crawl, err error) {
 
 // openShared makes a crawl to look into, and not to run, in a folder that is shared: its disk keeps all changes to itself. The folder
 // is let go with the crawl, and with an error.
-func openShared(f *Folder, job func() (*Job, error)) (_ *Crawl, err error) {
-	c := &Crawl{journal: journal.Discard, disk: f.disk, folder: f}
+func openShared(f *folder.Folder, job func() (*Job, error)) (_ *Crawl, err error) {
+	c := &Crawl{journal: journal.Discard, disk: f.Disk, folder: f}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -109,7 +112,7 @@ func openShared(f *Folder, job func() (*Job, error)) (_ *Crawl, err error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if err := f.prepare(false); err != nil {
+	if err := f.Prepare(false); err != nil {
 		return nil, err
 	}
 	c.Job.Formats = slices.DeleteFunc(slices.Clone(c.Job.Formats), isWARC) // a file that a kill has left open stays so
@@ -124,8 +127,8 @@ func (c *Crawl) build() error {
 	if !c.Job.HasSeeds() && c.state.Fresh() {
 		return ErrNoSeeds
 	}
-	if c.folder != nil && c.Resumed && !isSettings(c.folder.Path(settingsName)) {
-		return c.mendable(fmt.Errorf("%s, which has the settings of the crawl, is not there, or not as kumo writes it", c.folder.Path(settingsName)))
+	if c.folder != nil && c.Resumed && !settings.IsFile(c.folder.Path(settings.Name)) {
+		return c.mendable(fmt.Errorf("%s, which has the settings of the crawl, is not there, or not as kumo writes it", c.folder.Path(settings.Name)))
 	}
 	return c.mendable(c.assemble())
 }
@@ -140,7 +143,7 @@ func (c *Crawl) checkLists() error {
 	last := lists[len(lists)-1]
 	switch f := c.Job.File; {
 	case f == nil:
-		return BadJob("the crawl in %s has taken in %d of the %d seeds of %s so far: give that again with --input-file, or an empty file to go on without the rest",
+		return advice.Usage("the crawl in %s has taken in %d of the %d seeds of %s so far: give that again with --input-file, or an empty file to go on without the rest",
 			c.Job.Dir, last.Taken, last.Seeds, last.Name)
 	case f.Digest != last.Digest:
 		c.Job.Warn(fmt.Errorf("this is not %s as it was: %d of the %d seeds of that one were taken in, and the rest of it is left", last.Name, last.Taken, last.Seeds))
@@ -163,7 +166,7 @@ func (c *Crawl) check() (err error) {
 		return ErrNoSeeds
 	}
 	if c.Job.Dir == "" && len(c.Job.Crawl.Recrawl.Intervals) > 0 {
-		return BadJob("what was visited is known from a crawl's folder: recrawls need one")
+		return advice.Usage("what was visited is known from a crawl's folder: recrawls need one")
 	}
 	if c.runs {
 		if err := c.budget(); err != nil {
@@ -174,10 +177,10 @@ func (c *Crawl) check() (err error) {
 	c.Job.Crawl.Shares = c.Job.Shares()
 	c.Job.Fetch.Memory = c.Job.Crawl.Shares.Answers()
 	if c.fetcher, err = fetch.New(c.Job.fetching()); err != nil {
-		return &JobError{err}
+		return advice.Usage("%w", err)
 	}
 	if c.block, err = c.blockList(); err != nil {
-		return &JobError{err}
+		return advice.Usage("%w", err)
 	}
 	return nil
 }
@@ -412,7 +415,7 @@ func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
 	report.Known, report.Waiting, report.Hosts = c.engine.Known(), counts.URLs+int(report.Forsaken), counts.Hosts
 	report.Refused = c.engine.Refused()
 	if c.folder != nil && !vfs.IsFull(err) {
-		err = errors.Join(err, c.folder.writeReport(report))
+		err = errors.Join(err, c.folder.WriteReport(report))
 	}
 	if isDamage(err) {
 		err = c.mendable(err)

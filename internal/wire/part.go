@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kumo/internal/crawl"
+	"kumo/internal/folder"
 	"kumo/internal/journal"
 	"kumo/internal/vfs"
 )
@@ -23,7 +24,7 @@ func NewPart(j *Job, disk vfs.FS, p *Peers) *Crawl {
 
 // OpenFolder makes and locks the crawl's folder.
 func (c *Crawl) OpenFolder(ctx context.Context) (err error) {
-	c.folder, err = OpenFolder(ctx, c.disk, &Job{Dir: c.Job.Dir, Warn: c.Job.Warn})
+	c.folder, err = folder.Open(ctx, c.disk, c.Job.Dir, folder.Options{Warn: c.Job.Warn})
 	return err
 }
 
@@ -44,7 +45,7 @@ func (c *Crawl) Assemble() error {
 }
 
 // Folder is where the crawl lies; nil where it keeps nothing.
-func (c *Crawl) Folder() *Folder { return c.folder }
+func (c *Crawl) Folder() *folder.Folder { return c.folder }
 
 // Disk is where the crawl's folder is.
 func (c *Crawl) Disk() vfs.FS { return c.disk }

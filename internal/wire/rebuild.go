@@ -21,11 +21,13 @@ import (
 	"unicode/utf8"
 
 	"kumo/internal/crawl"
+	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
 	"kumo/internal/page"
 	"kumo/internal/seen"
+	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/store/crawllog"
@@ -85,16 +87,16 @@ func (b *rebuilding) build(ctx context.Context) (err error) {
 // makeJob makes the job by the settings that are to be put back, if any are.
 func (b *rebuilding) makeJob() (_ *Job, err error) {
 	if b.restored != nil {
-		name := b.Path(settingsName)
+		name := b.Path(settings.Name)
 		was, failed := os.ReadFile(name)
-		if err := b.replace(settingsName, b.restored); err != nil {
+		if err := b.Replace(settings.Name, b.restored); err != nil {
 			return nil, err
 		}
 		defer func() {
 			if failed != nil {
 				err = errors.Join(err, os.Remove(name))
 			} else {
-				err = errors.Join(err, b.replace(settingsName, was))
+				err = errors.Join(err, b.Replace(settings.Name, was))
 			}
 		}()
 	}
@@ -387,7 +389,7 @@ func (b *rebuilding) isNoFollow(url, rule string) {
 
 // asides keeps of the file of URLs that were set aside what skipped.jsonl does not have.
 func (b *rebuilding) asides(context.Context) error {
-	skips, err := crawl.SalvageAsides(vfs.OS, b.dir)
+	skips, err := crawl.SalvageAsides(vfs.OS, b.Dir)
 	if err != nil {
 		return err
 	}
@@ -416,14 +418,14 @@ func (b *rebuilding) answers(ctx context.Context) error {
 		return nil
 	})
 	if err == nil && kept != nil {
-		err = (&Folder{dir: b.work, disk: vfs.OS}).replace(crawl.AnswersName, kept)
+		err = folder.At(b.work, vfs.OS).Replace(crawl.AnswersName, kept)
 	}
 	return err
 }
 
 // oldRoots takes the roots that the old state knows: a seed that could not be fetched is in no record.
 func (b *rebuilding) oldRoots(context.Context) error {
-	whole, err := crawl.SalvageRoots(vfs.OS, b.dir, b.work)
+	whole, err := crawl.SalvageRoots(vfs.OS, b.Dir, b.work)
 	if err != nil {
 		return err
 	}
@@ -494,7 +496,7 @@ func (b *rebuilding) reenter(ctx context.Context) (err error) {
 	if err := c.check(); err != nil {
 		return err
 	}
-	c.folder = &Folder{dir: b.work, disk: vfs.OS}
+	c.folder = folder.At(b.work, vfs.OS)
 	if err := c.openState(); err != nil {
 		return err
 	}

@@ -11,9 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
+	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/repair"
+	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/verify"
 	"kumo/internal/vfs"
@@ -49,18 +52,18 @@ const (
 // Repair makes a crawl that can go on of the one in dir, from what is whole there: records whose visits are whole in all files are kept,
 // and the state is made anew from them and from what can be read of the old one. What is replaced is moved aside, and nothing is removed.
 func Repair(ctx context.Context, dir string, o RepairOptions) (_ *Repaired, err error) {
-	f := &Folder{dir: dir, disk: vfs.OS}
-	if !f.isCrawl() && !f.hasOutputs() {
+	f := folder.At(dir, vfs.OS)
+	if !f.IsCrawl() && !f.HasOutputs() {
 		return nil, nothingIn(dir)
 	}
-	if f.isNodes() {
-		return nil, BadJob("%s belongs to a node of a cluster, whose state is in the cluster, too: move the folder away and start the node anew: "+
+	if f.IsNodes() {
+		return nil, advice.Usage("%s belongs to a node of a cluster, whose state is in the cluster, too: move the folder away and start the node anew: "+
 			"it joins as a new one, and the others take over what the old one had", dir)
 	}
 	if err := vfs.OS.MkdirAll(f.Path("state")); err != nil {
 		return nil, err
 	}
-	if err := f.hold(ctx, func(err error) { o.Say(err.Error()) }); err != nil {
+	if err := f.Hold(ctx, func(err error) { o.Say(err.Error()) }); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
@@ -71,7 +74,7 @@ func Repair(ctx context.Context, dir string, o RepairOptions) (_ *Repaired, err 
 // A repairer is one repair.
 type repairer struct {
 	RepairOptions
-	*Folder
+	*folder.Folder
 	work     string   // where it builds
 	restored []byte   // settings that are to be put back
 	orphans  []string // indexes of WARC files that are not here
@@ -116,19 +119,19 @@ func (r *repairer) run(ctx context.Context) error {
 
 // settings finds out whether the settings are as kumo wrote them, and makes them so for a while, so that the job can be made.
 func (r *repairer) settings() error {
-	text, err := os.ReadFile(r.Path(settingsName))
+	text, err := os.ReadFile(r.Path(settings.Name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	kept, ok := keptSettings(r.Path("state", settingsName))
+	kept, ok := settings.ReadKept(r.Path("state", settings.Name))
 	if ok && string(kept) != string(text) {
 		r.restored = kept
-		r.Say(settingsName + " is not as kumo wrote it: it is put back")
+		r.Say(settings.Name + " is not as kumo wrote it: it is put back")
 		return nil
 	}
-	if _, bad := ReadSettings(r.Path(settingsName)); !ok && (err != nil || bad != nil) {
-		return BadJob("%s, which has the settings of the crawl, cannot be read, and neither can its copy in state: write it anew, with the settings that "+
-			"the crawl was begun with (scope, depth and the like); kumo crawl --dry-run writes none, but says them", r.Path(settingsName))
+	if _, bad := settings.Read(r.Path(settings.Name)); !ok && (err != nil || bad != nil) {
+		return advice.Usage("%s, which has the settings of the crawl, cannot be read, and neither can its copy in state: write it anew, with the settings that "+
+			"the crawl was begun with (scope, depth and the like); kumo crawl --dry-run writes none, but says them", r.Path(settings.Name))
 	}
 	return nil
 }
@@ -140,10 +143,10 @@ func (r *repairer) putBack() error {
 		return nil
 	}
 	r.result.Damaged = r.damagedName()
-	if err := r.moveAway([]string{settingsName}); err != nil {
+	if err := r.moveAway([]string{settings.Name}); err != nil {
 		return err
 	}
-	return r.replace(settingsName, r.restored)
+	return r.Replace(settings.Name, r.restored)
 }
 
 func (r *repairer) damagedName() string {
@@ -152,7 +155,7 @@ func (r *repairer) damagedName() string {
 
 // diagnose says what is wrong, if anything is.
 func (r *repairer) diagnose(ctx context.Context) (whole bool, err error) {
-	parts := verify.Parts{Dir: r.dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS)}
+	parts := verify.Parts{Dir: r.Dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS)}
 	o := &onlooker{folder: r.Folder, parts: parts}
 	o.open()
 	said, faults := map[string]int{}, 0
@@ -209,7 +212,7 @@ func (r *repairer) build(ctx context.Context) error {
 // gather brings the record files together. Those that never change have a second name there; of those that were still open all is taken
 // that is there.
 func (r *repairer) gather() error {
-	c := &copying{ctx: context.Background(), disk: vfs.OS, from: r.dir, to: r.work, tell: func(inspect.Copied) bool { return true }}
+	c := &copying{ctx: context.Background(), disk: vfs.OS, from: r.Dir, to: r.work, tell: func(inspect.Copied) bool { return true }}
 	if err := vfs.OS.MkdirAll(filepath.Join(r.work, "warc")); err != nil {
 		return err
 	}
@@ -283,7 +286,7 @@ func (r *repairer) clean(ctx context.Context) error {
 		lines := repair.NewDrop() // of which new ones may be made by what the other files say
 		n := 0
 		cfg := verify.Config{Moved: r.Moved, Fault: func(f verify.Fault) {
-			if f.Offset < 0 && f.URL == "" || strings.HasPrefix(f.File, "state/") || f.File == "report.json" || f.File == settingsName {
+			if f.Offset < 0 && f.URL == "" || strings.HasPrefix(f.File, "state/") || f.File == "report.json" || f.File == settings.Name {
 				return
 			}
 			n++
@@ -301,7 +304,7 @@ func (r *repairer) clean(ctx context.Context) error {
 			return err
 		}
 		if n == 0 {
-			r.result.Visits, err = countLost(r.dir, r.work, taken)
+			r.result.Visits, err = countLost(r.Dir, r.work, taken)
 			return err
 		}
 		if round == 0 && len(lines.Places) > 0 {
@@ -325,11 +328,11 @@ func (r *repairer) stateNames() []string {
 
 // place puts in place what was built. Where it is broken off, another repair goes on with it.
 func (r *repairer) place() error {
-	mark := func(name, text string) error { return (&Folder{dir: r.work, disk: vfs.OS}).replace(name, []byte(text)) }
+	mark := func(name, text string) error { return folder.At(r.work, vfs.OS).Replace(name, []byte(text)) }
 	ready, err := os.ReadFile(filepath.Join(r.work, readyName))
 	if errors.Is(err, fs.ErrNotExist) {
 		if r.restored != nil {
-			if err := (&Folder{dir: r.work, disk: vfs.OS}).replace(settingsName, r.restored); err != nil {
+			if err := folder.At(r.work, vfs.OS).Replace(settings.Name, r.restored); err != nil {
 				return err
 			}
 		}

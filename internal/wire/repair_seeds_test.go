@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/advice"
 	"kumo/internal/policy"
 )
 
@@ -37,7 +38,7 @@ func TestRepairOfSeeds(t *testing.T) {
 			t.Run(what+", "+how, func(t *testing.T) {
 				j := p.copied(t)
 				damage(t, filepath.Join(j.Dir, roots))
-				if err := runOnly(t, j); err == nil || !strings.Contains(Advice(err), "kumo repair") {
+				if err := runOnly(t, j); err == nil || !strings.Contains(advice.Of(err), "kumo repair") {
 					t.Errorf("the start: %v", err)
 				}
 				if _, err := testRepair(t, j, false); err != nil {

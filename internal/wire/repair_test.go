@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/policy"
 	"kumo/internal/synthweb"
 )
@@ -84,7 +85,7 @@ func (p *patient) heals(t *testing.T, damage func(dir string)) {
 	j := p.copied(t)
 	damage(j.Dir)
 	started := runOnly(t, j)
-	if started != nil && !strings.Contains(Advice(started), "kumo repair") {
+	if started != nil && !strings.Contains(advice.Of(started), "kumo repair") {
 		t.Errorf("the start says no way on: %v", started)
 	}
 	if started == nil && len(faultsOf(t, j.Dir)) == 0 && len(lines(t, j.Dir, "pages.jsonl")) == p.truth {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/weburl"
 )
@@ -83,14 +84,14 @@ func (f *SeedFile) open(ctx context.Context, stdin io.Reader, see func([]byte) e
 	if f.Name != "-" {
 		file, err := os.Open(f.Name)
 		if err != nil {
-			return &JobError{err}
+			return advice.Usage("%w", err)
 		}
 		in, ok, f.done = file, true, file.Close
 	}
 	if ok {
 		info, err := in.Stat()
 		if err == nil && info.IsDir() {
-			return BadJob("%s is a folder: a file of URLs is wanted", f.Name)
+			return advice.Usage("%s is a folder: a file of URLs is wanted", f.Name)
 		}
 		if at, failed := in.Seek(0, io.SeekCurrent); err == nil && failed == nil && at == 0 && info.Mode().IsRegular() {
 			f.src, f.size = in, info.Size()
@@ -285,7 +286,7 @@ func (f *SeedFile) FaultsError() error {
 	if f.Bad == 0 {
 		return nil
 	}
-	return BadJob("%w\nNothing was begun. Mend them, or go on without them with --skip-bad-seeds", errors.New(f.FaultsText()))
+	return advice.Usage("%w\nNothing was begun. Mend them, or go on without them with --skip-bad-seeds", errors.New(f.FaultsText()))
 }
 
 // FaultsText names the lines that are no seeds, the first ones one by one.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/advice"
 	"kumo/internal/weburl"
 )
 
@@ -185,7 +186,7 @@ func TestNoSeedFiles(t *testing.T) {
 	}
 	for name, want := range map[string]string{dir: "is a folder", filepath.Join(dir, "none"): "no such file", utf16: "UTF-16"} {
 		_, err := OpenSeedFile(t.Context(), name, nil, nil)
-		if _, asked := errors.AsType[*JobError](err); !asked || !strings.Contains(err.Error(), want) {
+		if !advice.IsUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"kumo/internal/advice"
 	"kumo/internal/weburl"
 )
 
@@ -20,7 +21,7 @@ var (
 func ParseURL(raw string) (weburl.URL, error) {
 	u, err := parseURL(raw)
 	if err != nil {
-		return u, BadJob("URL %q: %w", raw, err)
+		return u, advice.Usage("URL %q: %w", raw, err)
 	}
 	return u, nil
 }

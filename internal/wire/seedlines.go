@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"strings"
+
+	"kumo/internal/advice"
 )
 
 // maxLine is how much of a line is kept: more than any URL may have.
@@ -20,7 +22,7 @@ type lineReader struct {
 func (l *lineReader) write(block []byte) error {
 	if !l.more && len(l.rest) == 0 {
 		if bytes.HasPrefix(block, []byte{0xff, 0xfe}) || bytes.HasPrefix(block, []byte{0xfe, 0xff}) {
-			return BadJob("the file of seeds is UTF-16: save it as UTF-8")
+			return advice.Usage("the file of seeds is UTF-16: save it as UTF-8")
 		}
 	}
 	for {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/settings"
 	"kumo/internal/store"
 	"kumo/internal/store/storetest"
 	"kumo/internal/synthweb"
@@ -139,7 +140,7 @@ func TestTheRestOfTheSeedsIsNotLost(t *testing.T) {
 func TestManySeedsAreNamedNotListed(t *testing.T) {
 	const n = 1500
 	_, j := manySeeds(t, n)
-	j.Settings = []Setting{{Key: "seed-files", Values: []string{j.File.Setting()}}}
+	j.Settings = []settings.Setting{{Key: "seed-files", Values: []string{j.File.Setting()}}}
 	mustRun(t, j)
 	c, err := Open(t.Context(), j)
 	if err != nil {
@@ -149,7 +150,7 @@ func TestManySeedsAreNamedNotListed(t *testing.T) {
 	if note := string(c.views.Note); strings.Contains(note, "http://h17.test") || !strings.Contains(note, j.File.Digest) {
 		t.Errorf("the checkpoint's note: %.2000s", note)
 	}
-	config, err := os.ReadFile(filepath.Join(j.Dir, settingsName))
+	config, err := os.ReadFile(filepath.Join(j.Dir, settings.Name))
 	if err != nil {
 		t.Fatal(err)
 	}

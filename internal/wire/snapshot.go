@@ -12,10 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
+	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
+	"kumo/internal/settings"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
 )
@@ -32,19 +35,19 @@ func Snapshot(ctx context.Context, dir, target string, progress func(inspect.Cop
 	if err != nil {
 		return err
 	}
-	f := &Folder{dir: dir, disk: vfs.OS}
-	if !f.isCrawl() {
+	f := folder.At(dir, vfs.OS)
+	if !f.IsCrawl() {
 		return nothingIn(dir)
 	}
-	if f.isNodes() {
-		return BadJob("%s belongs to a node of a cluster: a copy would be a second node of the same name. What a node has, the others "+
+	if f.IsNodes() {
+		return advice.Usage("%s belongs to a node of a cluster: a copy would be a second node of the same name. What a node has, the others "+
 			"take over if its disk is lost; its record files can be copied once they are closed (warc/*.gz without .open)", dir)
 	}
 	patience, done := context.WithTimeout(ctx, lookPatience)
 	defer done()
 	for {
 		err := snapshot(ctx, f, target, progress)
-		if !errors.Is(err, ErrLocked) && !errors.Is(err, inspect.ErrGone) && (err == nil || !strings.Contains(err.Error(), crawl.ErrEnding.Error())) {
+		if !errors.Is(err, folder.ErrLocked) && !errors.Is(err, inspect.ErrGone) && (err == nil || !strings.Contains(err.Error(), crawl.ErrEnding.Error())) {
 			return err
 		}
 		select {
@@ -56,10 +59,10 @@ func Snapshot(ctx context.Context, dir, target string, progress func(inspect.Cop
 }
 
 // snapshot asks for the folder first: only where a crawl has it, there is somebody to make the copy.
-func snapshot(ctx context.Context, f *Folder, target string, progress func(inspect.Copied)) error {
-	err := f.share(os.O_CREATE)
-	if errors.Is(err, ErrLocked) {
-		client, err := inspect.Dial(ctx, f.Path(endpointName))
+func snapshot(ctx context.Context, f *folder.Folder, target string, progress func(inspect.Copied)) error {
+	err := f.Share(os.O_CREATE)
+	if errors.Is(err, folder.ErrLocked) {
+		client, err := inspect.Dial(ctx, f.Path(folder.EndpointName))
 		if err != nil {
 			return err
 		}
@@ -77,7 +80,7 @@ func snapshot(ctx context.Context, f *Folder, target string, progress func(inspe
 	}
 	defer f.Close() //nolint:errcheck // it was only shared
 	return into(target, func(part string) error {
-		c := &copying{ctx: ctx, disk: f.disk, from: f.dir, to: part, tell: func(n inspect.Copied) bool { progress(n); return true }}
+		c := &copying{ctx: ctx, disk: f.Disk, from: f.Dir, to: part, tell: func(n inspect.Copied) bool { progress(n); return true }}
 		return c.all()
 	})
 }
@@ -85,7 +88,7 @@ func snapshot(ctx context.Context, f *Folder, target string, progress func(inspe
 // into makes a folder under a name of its own first, so that there is no half of one under its final name.
 func into(target string, fill func(part string) error) error {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
-		return BadJob("%s is there already: name a new folder", target)
+		return advice.Usage("%s is there already: name a new folder", target)
 	}
 	part := target + ".part"
 	if err := os.Mkdir(part, 0o755); err != nil {
@@ -185,7 +188,7 @@ func (c *copying) moment(at journal.Position, marks []store.Mark) error {
 			}
 		}
 	}
-	for _, name := range []string{settingsName, filepath.Join("state", settingsName), "report.json", "index.cdxj"} {
+	for _, name := range []string{settings.Name, filepath.Join("state", settings.Name), "report.json", "index.cdxj"} {
 		if err := c.copy(name, -1); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -239,7 +242,7 @@ func (c *copying) all() error {
 		for _, name := range names {
 			name = filepath.Join(filepath.FromSlash(dir), name)
 			switch {
-			case name == endpointName || name == filepath.Join("state", lockName) || name == filepath.Join("state", gateName):
+			case name == folder.EndpointName || name == filepath.Join("state", folder.LockName) || name == filepath.Join("state", folder.GateName):
 			case dir == "warc" && !strings.HasSuffix(name, ".open"), strings.HasSuffix(name, ".run"):
 				err = c.share(name)
 			default:

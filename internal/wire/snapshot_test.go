@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/inspect"
 	"kumo/internal/page"
@@ -99,10 +100,10 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantVerified(t, target)
-	if err := Snapshot(t.Context(), dir, target, func(inspect.Copied) {}); !isJobError(err) {
+	if err := Snapshot(t.Context(), dir, target, func(inspect.Copied) {}); !advice.IsUsage(err) {
 		t.Errorf("into a folder that is there: %v", err)
 	}
-	if err := Snapshot(t.Context(), t.TempDir(), target+"2", func(inspect.Copied) {}); !isJobError(err) {
+	if err := Snapshot(t.Context(), t.TempDir(), target+"2", func(inspect.Copied) {}); !advice.IsUsage(err) {
 		t.Errorf("of what is no crawl: %v", err)
 	}
 	if err := Snapshot(t.Context(), dir, filepath.Join(dir, "no", "such", "folder"), func(inspect.Copied) {}); !errors.Is(err, os.ErrNotExist) {

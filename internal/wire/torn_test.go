@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/page"
 	"kumo/internal/synthweb"
@@ -122,7 +123,7 @@ func tornCopies(t *testing.T, seed uint64) {
 		job.Dir = c.to
 		if err := run(t, t.Context(), &job); err != nil {
 			refused++
-			if !strings.Contains(Advice(err), "kumo repair") {
+			if !strings.Contains(advice.Of(err), "kumo repair") {
 				t.Errorf("copy %d: the error names no way on: %v", i, err)
 			}
 			t.Logf("copy %d: refused: %v", i, err)

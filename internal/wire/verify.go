@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 
+	"kumo/internal/advice"
 	"kumo/internal/crawl"
+	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/journal/file"
 	"kumo/internal/seen"
+	"kumo/internal/settings"
 	"kumo/internal/store"
 	"kumo/internal/verify"
 	"kumo/internal/vfs"
@@ -18,17 +21,17 @@ import (
 // Verify checks all files of the crawl in dir against each other. Nothing in the folder changes. The crawl must not be running;
 // several may verify it, and look into it, at once.
 func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Report, err error) {
-	f := &Folder{dir: dir, disk: vfs.OS}
-	if !f.isCrawl() {
+	f := folder.At(dir, vfs.OS)
+	if !f.IsCrawl() {
 		return nil, nothingIn(dir)
 	}
-	if err := f.share(0); err != nil {
+	if err := f.Share(0); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	o := &onlooker{folder: f, parts: verify.Parts{Dir: dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS)}}
 	defer func() { err = errors.Join(err, o.close()) }()
-	o.parts.Shared = f.isNodes()
+	o.parts.Shared = f.IsNodes()
 	o.open()
 	if o.sawNothing() {
 		return nil, nothingIn(dir)
@@ -37,17 +40,17 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 	return verify.Run(ctx, o.parts, cfg)
 }
 
-func nothingIn(dir string) error { return BadJob("%s: there is no crawl", dir) }
+func nothingIn(dir string) error { return advice.Usage("%s: there is no crawl", dir) }
 
 // sawNothing reports whether somebody made the folder and then no crawl: its journal is empty, and there is nothing else.
 func (o *onlooker) sawNothing() bool {
 	j := o.parts.Journal
-	return j != nil && j.End() == 0 && !isSettings(o.folder.Path(settingsName)) && !o.folder.hasOutputs()
+	return j != nil && j.End() == 0 && !settings.IsFile(o.folder.Path(settings.Name)) && !o.folder.HasOutputs()
 }
 
 // An onlooker opens a crawl's state on a disk that keeps all changes to itself.
 type onlooker struct {
-	folder  *Folder
+	folder  *folder.Folder
 	parts   verify.Parts
 	closers []io.Closer
 }
@@ -55,7 +58,7 @@ type onlooker struct {
 // open opens what can be opened; of the rest it says what is broken.
 func (o *onlooker) open() {
 	p, path := &o.parts, o.folder.Path
-	if !o.folder.HasJournal() && o.folder.hasOutputs() {
+	if !o.folder.HasJournal() && o.folder.HasOutputs() {
 		o.broken("journal", "state/journal", errors.New("the crawl has lost its state: there is no journal"))
 		return
 	}
@@ -91,8 +94,8 @@ func (o *onlooker) open() {
 // readSettings makes sure that the next start can.
 func (o *onlooker) readSettings() {
 	if _, err := SavedSettings(o.parts.Dir); err != nil {
-		o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: "settings", File: settingsName, Offset: -1, What: err.Error(),
-			Remedy: toRepair(o.parts.Dir)})
+		o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: "settings", File: settings.Name, Offset: -1, What: err.Error(),
+			Remedy: folder.HowToRepair(o.parts.Dir)})
 	}
 }
 
@@ -116,7 +119,7 @@ func (o *onlooker) opened(c io.Closer, check, name string, err error) bool {
 
 func (o *onlooker) broken(check, name string, err error) {
 	o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: check, File: name, Offset: -1, What: err.Error(),
-		Remedy: "the crawl cannot go on from it: " + toRepair(o.parts.Dir)})
+		Remedy: "the crawl cannot go on from it: " + folder.HowToRepair(o.parts.Dir)})
 }
 
 func (o *onlooker) close() (err error) {

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/advice"
+	"kumo/internal/folder"
 	"kumo/internal/policy"
 	"kumo/internal/synthweb"
 	"kumo/internal/verify"
@@ -26,7 +28,7 @@ func wantVerified(t *testing.T, dir string) *verify.Report {
 	before := contentsOf(t, dir)
 	r, err := Verify(t.Context(), dir, verify.Config{Temp: t.TempDir(), Memory: 64 << 10, // so that it sorts outside of memory
 		Fault: func(f verify.Fault) { t.Errorf("%s: %s", f.Check, &f) }})
-	if isJobError(err) {
+	if advice.IsUsage(err) {
 		return nil // it died before it was a crawl
 	}
 	if err != nil {
@@ -107,21 +109,16 @@ func TestVerifyRefusesACrawlThatRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Verify(t.Context(), j.Dir, verify.Config{}); !errors.Is(err, ErrLocked) {
+	if _, err := Verify(t.Context(), j.Dir, verify.Config{}); !errors.Is(err, folder.ErrLocked) {
 		t.Errorf("verified while it runs: %v", err)
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	wantVerified(t, j.Dir)
-	if _, err := Verify(t.Context(), t.TempDir(), verify.Config{}); !isJobError(err) {
+	if _, err := Verify(t.Context(), t.TempDir(), verify.Config{}); !advice.IsUsage(err) {
 		t.Errorf("verified what is no crawl: %v", err)
 	}
-}
-
-func isJobError(err error) bool {
-	_, ok := errors.AsType[*JobError](err)
-	return ok
 }
 
 // without is a text without its n-th line, from 0.

@@ -3,14 +3,14 @@ package cluster
 import (
 	"errors"
 
+	"kumo/internal/advice"
 	"kumo/internal/bus"
 	"kumo/internal/bus/natsbus"
 	"kumo/internal/node"
-	"kumo/internal/wire"
 )
 
 // What a person can do about what goes wrong between nodes. The errors say what is wrong; they are made where it is found.
-var advice = []struct {
+var remedies = []struct {
 	is error
 	do string
 }{
@@ -30,12 +30,12 @@ var advice = []struct {
 
 // Advise adds to an error what a person can do about it, if that is known and nothing is said yet.
 func Advise(err error) error {
-	if err == nil || wire.Advice(err) != "" {
+	if err == nil || advice.Of(err) != "" {
 		return err
 	}
-	for _, a := range advice {
+	for _, a := range remedies {
 		if errors.Is(err, a.is) {
-			return wire.AdviseTo(err, a.do)
+			return advice.With(err, a.do)
 		}
 	}
 	return err

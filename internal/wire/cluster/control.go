@@ -13,6 +13,7 @@ import (
 	"kumo/internal/bus/natsbus"
 	"kumo/internal/node"
 	"kumo/internal/secret"
+	"kumo/internal/settings"
 	"kumo/internal/strategy"
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
@@ -102,7 +103,7 @@ func (c *Control) ready(ctx context.Context, patience time.Duration) error {
 func (c *Control) Trouble() error { return c.trouble }
 
 // Start lets the crawl begin with settings and seeds, or go on: then no setting may be given but the limit on pages.
-func (c *Control) Start(ctx context.Context, settings []wire.Setting, seeds []string, files ...*wire.SeedFile) error {
+func (c *Control) Start(ctx context.Context, settings []settings.Setting, seeds []string, files ...*wire.SeedFile) error {
 	urls, err := asURLs(seeds)
 	if err != nil {
 		return err
@@ -150,14 +151,14 @@ func (c *Control) Add(ctx context.Context, seeds []string, files ...*wire.SeedFi
 }
 
 // Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called again.
-func (c *Control) Tune(ctx context.Context, f func(node.Record) ([]wire.Setting, error)) error {
+func (c *Control) Tune(ctx context.Context, f func(node.Record) ([]settings.Setting, error)) error {
 	return c.control.Tune(ctx, func(r node.Record) (map[string][]string, error) {
 		settings, err := f(r)
 		return asMap(settings), err
 	})
 }
 
-func asMap(settings []wire.Setting) map[string][]string {
+func asMap(settings []settings.Setting) map[string][]string {
 	all := make(map[string][]string, len(settings))
 	for _, s := range settings {
 		all[s.Key] = s.Values

@@ -11,13 +11,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/bus"
 	"kumo/internal/crawl"
+	"kumo/internal/folder"
 	"kumo/internal/journal"
 	"kumo/internal/journal/stream"
 	"kumo/internal/member"
 	"kumo/internal/node"
 	"kumo/internal/page"
+	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/strategy"
 	"kumo/internal/weburl"
@@ -67,12 +70,12 @@ func (n *Node) open(ctx context.Context) (_ *life, err error) {
 	if err := l.crawl.OpenFolder(ctx); err != nil {
 		return nil, err
 	}
-	folder := l.crawl.Folder()
-	if l.id, err = node.OpenIdentity(n.disk, folder.Path("state", wire.NodeFile), n.opts.Name); err != nil {
+	place := l.crawl.Folder()
+	if l.id, err = node.OpenIdentity(n.disk, place.Path("state", folder.NodeFile), n.opts.Name); err != nil {
 		return nil, err
 	}
-	if folder.HasJournal() && !l.id.Joined {
-		return nil, wire.BadJob("%s has a crawl of one node alone, which cannot become a part of another: name another folder", job.Dir)
+	if place.HasJournal() && !l.id.Joined {
+		return nil, advice.Usage("%s has a crawl of one node alone, which cannot become a part of another: name another folder", job.Dir)
 	}
 	if l.was = l.id.Joined; l.was {
 		l.joined.Store(true)
@@ -96,7 +99,7 @@ func (n *Node) open(ctx context.Context) (_ *life, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.RemoveAll(folder.Path("state", "estates")); err != nil { // of a process that died while it folded them
+	if err := os.RemoveAll(place.Path("state", "estates")); err != nil { // of a process that died while it folded them
 		return nil, err
 	}
 	return l, l.build()
@@ -179,12 +182,12 @@ func (l *life) changes(ctx context.Context) (changed <-chan struct{}, stop func(
 	return news, func() { cancel(); <-ended }
 }
 
-func settingsOf(settings map[string][]string) []wire.Setting {
-	var all []wire.Setting
-	for key, values := range settings {
-		all = append(all, wire.Setting{Key: key, Values: values})
+func settingsOf(record map[string][]string) []settings.Setting {
+	var all []settings.Setting
+	for key, values := range record {
+		all = append(all, settings.Setting{Key: key, Values: values})
 	}
-	slices.SortFunc(all, func(a, b wire.Setting) int { return compare(a.Key, b.Key) })
+	slices.SortFunc(all, func(a, b settings.Setting) int { return compare(a.Key, b.Key) })
 	return all
 }
 
@@ -290,7 +293,7 @@ func (l *life) enter() error {
 	l.joined.Store(true)
 	id := l.id // which others read
 	id.Joined = true
-	return id.Save(l.n.disk, l.crawl.Folder().Path("state", wire.NodeFile))
+	return id.Save(l.n.disk, l.crawl.Folder().Path("state", folder.NodeFile))
 }
 
 // run is the node's life.

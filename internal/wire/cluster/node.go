@@ -12,11 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/bus"
 	"kumo/internal/bus/natsbus"
 	"kumo/internal/member"
 	"kumo/internal/node"
 	"kumo/internal/secret"
+	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/shard"
@@ -40,7 +42,7 @@ type NodeOptions struct {
 	Slots    int    // the largest number of nodes ever planned; 0: DefaultSlots
 	Address  string // where this node can be asked; may be empty
 	// Settle makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are some.
-	Settle func(j *wire.Job, settings []wire.Setting) error
+	Settle func(j *wire.Job, settings []settings.Setting) error
 	Log    *slog.Logger // may be nil
 
 	join   joiner         // in tests: another bus
@@ -106,9 +108,9 @@ func CrawlWord(name string) string { return unsafeInWords.ReplaceAllString(name,
 func (n *Node) check() (err error) {
 	switch {
 	case n.job.Name == "":
-		return wire.BadJob("a crawl of several nodes needs a name")
+		return advice.Usage("a crawl of several nodes needs a name")
 	case n.job.Dir == "":
-		return wire.BadJob("a node keeps its part of the crawl in a folder: name one")
+		return advice.Usage("a node keeps its part of the crawl in a folder: name one")
 	}
 	if n.timing, err = timing(n.opts.Preset); err != nil {
 		return err
@@ -120,7 +122,7 @@ func (n *Node) check() (err error) {
 		return err
 	}
 	if n.opts.Slots < 0 || n.opts.Slots > maxSlots {
-		return wire.BadJob("%d slots: there may be up to %d", n.opts.Slots, maxSlots)
+		return advice.Usage("%d slots: there may be up to %d", n.opts.Slots, maxSlots)
 	}
 	n.placing.shard.Slots = cmp.Or(n.opts.Slots, DefaultSlots)
 	return nil
@@ -141,7 +143,7 @@ func timing(preset string) (member.Timing, error) {
 	case "wan":
 		return member.WAN(), nil
 	}
-	return member.Timing{}, wire.BadJob("preset %q: there are lan and wan", preset)
+	return member.Timing{}, advice.Usage("preset %q: there are lan and wan", preset)
 }
 
 // Run takes part in the crawl until it is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft), or ctx ends. If

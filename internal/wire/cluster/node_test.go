@@ -13,8 +13,10 @@ import (
 
 	"kumo/internal/bus"
 	"kumo/internal/bus/inproc"
+	"kumo/internal/folder"
 	"kumo/internal/member"
 	"kumo/internal/node"
+	"kumo/internal/settings"
 	"kumo/internal/strategy"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
@@ -184,7 +186,7 @@ func TestANodeRestartsWhileTheRegistryIsAway(t *testing.T) {
 	a := c.start("a")
 	c.members(1)
 	a.kill()
-	id, err := node.OpenIdentity(vfs.OS, filepath.Join(a.dir, "state", wire.NodeFile), "a")
+	id, err := node.OpenIdentity(vfs.OS, filepath.Join(a.dir, "state", folder.NodeFile), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +335,7 @@ func TestNodesWaitForSettings(t *testing.T) {
 	web := serve(t, synthweb.Clean(16, 5, 100))
 	c := newCluster(t, web)
 	opts := c.options("a")
-	opts.Settle = func(j *wire.Job, settings []wire.Setting) error {
+	opts.Settle = func(j *wire.Job, settings []settings.Setting) error {
 		if len(settings) != 1 || settings[0].Key != "depth" || settings[0].Values[0] != "0" {
 			return fmt.Errorf("settings %v", settings)
 		}
@@ -346,7 +348,7 @@ func TestNodesWaitForSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.control.Start(t.Context(), []wire.Setting{{Key: "depth", Values: []string{"0"}}}, web.SeedURLs()); err != nil {
+	if err := c.control.Start(t.Context(), []settings.Setting{{Key: "depth", Values: []string{"0"}}}, web.SeedURLs()); err != nil {
 		t.Fatal(err)
 	}
 	if report, err := n.Run(t.Context()); err != nil || report.Pages != 1 {

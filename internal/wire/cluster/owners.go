@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/advice"
+	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/member"
 	"kumo/internal/node"
@@ -18,7 +20,6 @@ import (
 	"kumo/internal/strategy/hub"
 	"kumo/internal/strategy/shard"
 	"kumo/internal/vfs"
-	"kumo/internal/wire"
 )
 
 // A HostQuery asks whose hosts are.
@@ -124,7 +125,7 @@ func (c *Control) members(ctx context.Context) (*member.Table, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read the table of members: %w", cmp.Or(context.Cause(ctx), err))
 	case e.Value == nil:
-		return nil, wire.AdviseTo(errors.New("the crawl was not started yet: no host is anybody's"), "kumo start lets it begin")
+		return nil, advice.With(errors.New("the crawl was not started yet: no host is anybody's"), "kumo start lets it begin")
 	}
 	return member.ParseTable(e.Value)
 }
@@ -139,7 +140,7 @@ func (c *Control) readTable(ctx context.Context, w *watch, f func(hub.Host)) err
 		err := c.bus.Read(ctx, node.StrategyLog, 0, func(number uint64, data []byte) error {
 			w.goesOn()
 			if err := apply(number, data); err != nil {
-				return wire.AdviseTo(fmt.Errorf("entry %d: %w", number, err), "ask with the kumo and the secret that the nodes have")
+				return advice.With(fmt.Errorf("entry %d: %w", number, err), "ask with the kumo and the secret that the nodes have")
 			}
 			return nil
 		})
@@ -172,17 +173,17 @@ func parseLayout(layout string) (*placing, error) {
 			return p, err
 		}
 	}
-	return nil, wire.AdviseTo(fmt.Errorf("this cluster works with %q, which this kumo does not know", layout), "ask with the kumo that the nodes have")
+	return nil, advice.With(fmt.Errorf("this cluster works with %q, which this kumo does not know", layout), "ask with the kumo that the nodes have")
 }
 
 // hashed says whose hosts are by a hash.
 func (p *placing) hashed(t *member.Table, q *HostQuery) (*inspect.Owners, error) {
 	switch {
 	case q.Parked:
-		return nil, wire.AdviseTo(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed),
+		return nil, advice.With(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed),
 			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
 	case len(q.Names) == 0:
-		return nil, wire.AdviseTo(fmt.Errorf("the strategy is shard: %w", ErrHashed),
+		return nil, advice.With(fmt.Errorf("the strategy is shard: %w", ErrHashed),
 			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
 	}
 	all := &inspect.Owners{Moving: t.Epoch != t.Settled}
@@ -309,7 +310,7 @@ func (m *matcher) missing() (all []string) {
 
 // FolderNode is the identity of the node whose folder this is, "" if it is none's.
 func FolderNode(dir string) (string, error) {
-	file := filepath.Join(dir, "state", wire.NodeFile)
+	file := filepath.Join(dir, "state", folder.NodeFile)
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}

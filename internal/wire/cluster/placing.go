@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 
+	"kumo/internal/advice"
 	"kumo/internal/node"
 	"kumo/internal/secret"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub"
 	"kumo/internal/strategy/hub/hosttable"
 	"kumo/internal/strategy/shard"
-	"kumo/internal/wire"
 )
 
 // A placing is the strategy that a node has: shard's, or a hub's if there is one.
@@ -37,11 +37,11 @@ func parseStrategy(name, preset string, s secret.Secret) (p placing, err error) 
 	case "shard":
 		if way != "" {
 			if p.shard.Second, err = shard.ParseSecond(way); err != nil {
-				return p, wire.BadJob("%w", err)
+				return p, advice.Usage("%w", err)
 			}
 		}
 	default:
-		return p, wire.BadJob("strategy %q: a cluster has %s", name, strings.Join(Strategies(), ", "))
+		return p, advice.Usage("strategy %q: a cluster has %s", name, strings.Join(Strategies(), ", "))
 	}
 	return p, err
 }
@@ -56,7 +56,7 @@ func parseHub(way, preset string) (*hub.Config, error) {
 	case "paper":
 		cfg.FetchFirst, cfg.AskAll = true, true
 	default:
-		return nil, wire.BadJob("strategy hub/%s: there are hub and hub/paper", way)
+		return nil, advice.Usage("strategy hub/%s: there are hub and hub/paper", way)
 	}
 	return &cfg, nil
 }

@@ -1,11 +1,10 @@
-package wire
+package settings
 
 import (
 	"bytes"
 	"fmt"
 	"hash/crc32"
 	"os"
-	"path/filepath"
 )
 
 // A copy of config.yaml lies in the folder state, with a checksum behind it, so that settings that were damaged can be put back.
@@ -14,12 +13,13 @@ const keptMark = "# crc32c "
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (f *Folder) keepSettings(text []byte) error {
-	return f.replace(filepath.Join("state", settingsName), fmt.Appendf(bytes.Clone(text), "%s%08x\n", keptMark, crc32.Checksum(text, castagnoli)))
+// Keep adds a checksum to what Encode has written.
+func Keep(text []byte) []byte {
+	return fmt.Appendf(bytes.Clone(text), "%s%08x\n", keptMark, crc32.Checksum(text, castagnoli))
 }
 
-// keptSettings reads the copy; false if it is not as it was written.
-func keptSettings(name string) ([]byte, bool) {
+// ReadKept reads a file of what Keep has made; false if it is not as it was written.
+func ReadKept(name string) ([]byte, bool) {
 	all, err := os.ReadFile(name)
 	i := bytes.LastIndex(all, []byte(keptMark))
 	if err != nil || i < 0 {

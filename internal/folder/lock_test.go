@@ -1,4 +1,4 @@
-package wire
+package folder
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 // lockable is a folder that crawls and looks can lock.
 func lockable(t *testing.T) func() *Folder {
 	dir := t.TempDir()
-	f := &Folder{dir: dir}
+	f := At(dir, vfs.OS)
 	if err := os.Mkdir(f.Path("state"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return func() *Folder { return &Folder{dir: dir, disk: vfs.OS} }
+	return func() *Folder { return At(dir, vfs.OS) }
 }
 
 func silent(error) {}
@@ -29,17 +29,17 @@ func TestACrawlWaitsForLooksAndNotForACrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := []*Folder{newFolder(), newFolder()}
 		for _, l := range looks {
-			if err := l.share(os.O_CREATE); err != nil {
+			if err := l.Share(os.O_CREATE); err != nil {
 				t.Fatalf("looks beside each other: %v", err)
 			}
 		}
 		crawl, said, held := newFolder(), make(chan error, 10), make(chan error)
-		go func() { held <- crawl.hold(t.Context(), func(err error) { said <- err }) }()
+		go func() { held <- crawl.Hold(t.Context(), func(err error) { said <- err }) }()
 		<-said
-		if err := newFolder().hold(t.Context(), silent); !errors.Is(err, ErrLocked) {
+		if err := newFolder().Hold(t.Context(), silent); !errors.Is(err, ErrLocked) {
 			t.Errorf("a second crawl: %v", err)
 		}
-		if err := newFolder().share(0); !errors.Is(err, ErrLocked) {
+		if err := newFolder().Share(0); !errors.Is(err, ErrLocked) {
 			t.Errorf("a look that would overtake the crawl: %v", err)
 		}
 		for _, l := range looks {
@@ -55,11 +55,11 @@ func TestACrawlWaitsForLooksAndNotForACrawl(t *testing.T) {
 		if err := <-held; err != nil || len(said) > 0 {
 			t.Errorf("the looks have ended: %v; %d more words", err, len(said))
 		}
-		if err := newFolder().share(0); !errors.Is(err, ErrLocked) {
+		if err := newFolder().Share(0); !errors.Is(err, ErrLocked) {
 			t.Errorf("a look beside the crawl: %v", err)
 		}
 		last := newFolder()
-		if err := errors.Join(crawl.Close(), last.share(0), last.Close()); err != nil {
+		if err := errors.Join(crawl.Close(), last.Share(0), last.Close()); err != nil {
 			t.Errorf("a look after the crawl: %v", err)
 		}
 	})
@@ -70,13 +70,13 @@ func TestACrawlThatIsStoppedWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		look, second := newFolder(), newFolder()
-		if err := look.share(os.O_CREATE); err != nil {
+		if err := look.Share(os.O_CREATE); err != nil {
 			t.Fatal(err)
 		}
-		if err := newFolder().hold(ctx, func(error) { cancel() }); !errors.Is(err, context.Canceled) {
+		if err := newFolder().Hold(ctx, func(error) { cancel() }); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
-		if err := errors.Join(look.Close(), second.hold(t.Context(), silent), second.Close()); err != nil {
+		if err := errors.Join(look.Close(), second.Hold(t.Context(), silent), second.Close()); err != nil {
 			t.Errorf("it is still in the way: %v", err)
 		}
 	})
@@ -97,7 +97,7 @@ func TestCrawlsAmongLooks(t *testing.T) {
 				default:
 				}
 				l := newFolder()
-				err := l.share(os.O_CREATE)
+				err := l.Share(os.O_CREATE)
 				if errors.Is(err, ErrLocked) {
 					continue
 				}
@@ -114,7 +114,7 @@ func TestCrawlsAmongLooks(t *testing.T) {
 	}
 	for range 30 {
 		c := newFolder()
-		if err := c.hold(t.Context(), silent); err != nil {
+		if err := c.Hold(t.Context(), silent); err != nil {
 			t.Errorf("refused: %v", err)
 		}
 		if crawls.Add(1); looks.Load() > 0 {
@@ -138,7 +138,7 @@ func TestOneOfManyCrawlsIsIn(t *testing.T) {
 		var all sync.WaitGroup
 		look, crawls := newFolder(), [3]*Folder{newFolder(), newFolder(), newFolder()}
 		all.Go(func() {
-			if err := look.share(os.O_CREATE); err != nil && !errors.Is(err, ErrLocked) {
+			if err := look.Share(os.O_CREATE); err != nil && !errors.Is(err, ErrLocked) {
 				t.Error(err)
 			} else if err := look.Close(); err != nil {
 				t.Error(err)
@@ -146,7 +146,7 @@ func TestOneOfManyCrawlsIsIn(t *testing.T) {
 		})
 		for _, c := range crawls {
 			all.Go(func() {
-				switch err := c.hold(t.Context(), silent); {
+				switch err := c.Hold(t.Context(), silent); {
 				case err == nil:
 					in.Add(1)
 				case errors.Is(err, ErrLocked):

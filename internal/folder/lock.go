@@ -1,4 +1,4 @@
-package wire
+package folder
 
 import (
 	"context"
@@ -17,8 +17,8 @@ var ErrLocked = errors.New("another kumo is working on it")
 // Two locks in a folder keep those who use it apart: one crawl, or any number of looks, which only read. A crawl that finds looks
 // there waits for them, and a second crawl is refused at once. Locks go with their process, however it ends.
 const (
-	lockName = "lock" // of a crawl alone, or of looks together: who is in
-	gateName = "gate" // of a crawl alone, from before it waits for the lock; a look passes through, so that none overtakes the crawl
+	LockName = "lock" // of a crawl alone, or of looks together: who is in
+	GateName = "gate" // of a crawl alone, from before it waits for the lock; a look passes through, so that none overtakes the crawl
 )
 
 const (
@@ -30,15 +30,15 @@ func (f *Folder) flock(name string, opts ...flock.Option) *flock.Flock {
 	return flock.New(f.Path("state", name), opts...)
 }
 
-// hold takes the folder for a crawl. It says so when it has to wait long.
-func (f *Folder) hold(ctx context.Context, warn func(error)) error {
-	f.gate, f.lock = f.flock(gateName), f.flock(lockName)
+// Hold takes the folder for a crawl. It says so when it has to wait long.
+func (f *Folder) Hold(ctx context.Context, warn func(error)) error {
+	f.gate, f.lock = f.flock(GateName), f.flock(LockName)
 	for begin, said := time.Now(), false; ; {
 		if ok, err := f.tryHold(); ok || err != nil {
 			return err
 		}
 		if !said && time.Since(begin) >= lockSay {
-			warn(fmt.Errorf("waiting for a look into %s to end: kumo explain, hosts, queue, seen or verify", f.dir))
+			warn(fmt.Errorf("waiting for a look into %s to end: kumo explain, hosts, queue, seen or verify", f.Dir))
 			said = true
 		}
 		select {
@@ -59,27 +59,27 @@ func (f *Folder) tryHold() (bool, error) {
 		ok, err = f.lock.TryLock()
 	}
 	if err != nil {
-		err = errors.Join(fmt.Errorf("lock %s: %w", f.dir, err), f.Close())
+		err = errors.Join(fmt.Errorf("lock %s: %w", f.Dir, err), f.Close())
 	}
 	return ok, err
 }
 
 // passing returns ErrLocked if it is a crawl that has the gate, and not a look that is just passing.
 func (f *Folder) passing() error {
-	gate := f.flock(gateName)
+	gate := f.flock(GateName)
 	if err := f.locked(gate.TryRLock()); err != nil {
 		return err
 	}
 	return gate.Unlock()
 }
 
-// share takes the folder for a look, if no crawl has it or waits for it. Nothing is written unless flag is os.O_CREATE.
-func (f *Folder) share(flag int) error {
-	gate := f.flock(gateName, flock.SetFlag(os.O_RDONLY)) // where there is none, no crawl waits
+// Share takes the folder for a look, if no crawl has it or waits for it. Nothing is written unless flag is os.O_CREATE.
+func (f *Folder) Share(flag int) error {
+	gate := f.flock(GateName, flock.SetFlag(os.O_RDONLY)) // where there is none, no crawl waits
 	if ok, err := gate.TryRLock(); !errors.Is(err, fs.ErrNotExist) && f.locked(ok, err) != nil {
 		return f.locked(ok, err)
 	}
-	f.lock = f.flock(lockName, flock.SetFlag(os.O_RDONLY|flag))
+	f.lock = f.flock(LockName, flock.SetFlag(os.O_RDONLY|flag))
 	err := f.locked(f.lock.TryRLock())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil // no crawl has the folder that has not made it
@@ -91,9 +91,9 @@ func (f *Folder) share(flag int) error {
 func (f *Folder) locked(ok bool, err error) error {
 	switch {
 	case err != nil:
-		return fmt.Errorf("lock %s: %w", f.dir, err)
+		return fmt.Errorf("lock %s: %w", f.Dir, err)
 	case !ok:
-		return fmt.Errorf("%s: %w", f.dir, ErrLocked)
+		return fmt.Errorf("%s: %w", f.Dir, ErrLocked)
 	}
 	return nil
 }

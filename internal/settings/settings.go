@@ -1,32 +1,36 @@
-package wire
+// Package settings keeps a crawl's settings in a YAML file that people read and a later run goes by.
+package settings
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/goccy/go-yaml"
 )
 
-const settingsName = "config.yaml"
+// Name is the file's name in a crawl's folder.
+const Name = "config.yaml"
+
+// A Setting is one of the settings in effect.
+type Setting struct {
+	Key    string
+	Values []string
+}
 
 // Redacted stands for a secret.
 const Redacted = "REDACTED"
 
-// settingsHead begins a crawl's config.yaml, and tells it from others.
-const settingsHead = "# The settings of this crawl, for kumo crawl --config. Secrets are left out.\n"
+// head begins a crawl's config.yaml, and tells it from others.
+const head = "# The settings of this crawl, for kumo crawl --config. Secrets are left out.\n"
 
-// settingsFile is config.yaml: the settings in effect, in a form that --config reads.
-func settingsFile(settings []Setting) ([]byte, error) {
+// Encode writes config.yaml: the settings in effect, in a form that --config reads.
+func Encode(all []Setting) ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString(settingsHead)
-	for _, s := range settings {
+	b.WriteString(head)
+	for _, s := range all {
 		var v any = s.Values
 		if len(s.Values) == 1 {
 			v = plain(s.Values[0])
@@ -40,10 +44,10 @@ func settingsFile(settings []Setting) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// isSettings reports whether the file at name was written by a crawl.
-func isSettings(name string) bool {
+// IsFile reports whether the file at name was written by a crawl.
+func IsFile(name string) bool {
 	data, err := os.ReadFile(name)
-	return err == nil && bytes.HasPrefix(data, []byte(settingsHead))
+	return err == nil && bytes.HasPrefix(data, []byte(head))
 }
 
 // plain makes a number or a truth value of a text that is one, so that it is written without quotes.
@@ -57,17 +61,8 @@ func plain(text string) any {
 	return text
 }
 
-// SavedSettings reads the settings of the crawl in dir; none when there is no crawl.
-func SavedSettings(dir string) ([]Setting, error) {
-	settings, err := ReadSettings(filepath.Join(dir, settingsName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return settings, ToRepair(err, dir)
-}
-
-// ReadSettings reads a YAML file whose keys are settings and whose values are scalars or lists of scalars.
-func ReadSettings(name string) ([]Setting, error) {
+// Read reads a YAML file whose keys are settings and whose values are scalars or lists of scalars.
+func Read(name string) ([]Setting, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -105,38 +100,6 @@ func scalars(v any) ([]string, error) {
 		return nil, fmt.Errorf("a value or a list of values is wanted, not a mapping")
 	}
 	return []string{fmt.Sprint(v)}, nil
-}
-
-// Nearest returns the name that is most like what was typed, "" if none is near.
-func Nearest(typed string, names []string) string {
-	best, least := "", len(typed)/2+1
-	for _, n := range names {
-		if d := distance(strings.ToLower(typed), n); d < least {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
-// distance is the number of insertions, deletions and replacements between two words (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // Same reports whether two settings are equal.

@@ -1,0 +1,42 @@
+// Package advice has errors for people: those of what they asked for, and what to do about those that are not theirs.
+package advice
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A UsageError says what is wrong with what the user asked for; nothing was done.
+type UsageError struct{ err error }
+
+func (e *UsageError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *UsageError) Unwrap() error { return e.err }
+
+// Usage is a UsageError in the words of fmt.Errorf.
+func Usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// IsUsage reports whether an error is of what the user asked for.
+func IsUsage(err error) bool {
+	_, is := errors.AsType[*UsageError](err)
+	return is
+}
+
+type advised struct {
+	error
+	do string
+}
+
+func (e *advised) Unwrap() error { return e.error }
+
+// With adds to an error what to do about it.
+func With(err error, do string) error { return &advised{err, do} }
+
+// Of is what can be done about an error, "" if nobody knows.
+func Of(err error) string {
+	if a, ok := errors.AsType[*advised](err); ok {
+		return a.do
+	}
+	return ""
+}

@@ -1,0 +1,212 @@
+// Package folder is a crawl's place on disk: what lies in it under which name, and the locks that keep those apart who use it.
+package folder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"kumo/internal/advice"
+	"kumo/internal/crawl"
+	"kumo/internal/inspect"
+	"kumo/internal/settings"
+	"kumo/internal/stats"
+	"kumo/internal/vfs"
+)
+
+// A Folder is a crawl's place on disk, held by this process.
+type Folder struct {
+	Dir  string
+	Disk vfs.FS
+	gate *flock.Flock
+	lock *flock.Flock
+}
+
+// At is the folder dir, which is neither made nor locked.
+func At(dir string, disk vfs.FS) *Folder { return &Folder{Dir: dir, Disk: disk} }
+
+// Options say how a folder is opened.
+type Options struct {
+	Fresh bool        // an earlier crawl in the folder is forgotten
+	Warn  func(error) // is told what the crawl waits for
+}
+
+// Open makes and locks a crawl's folder. It waits for who looks into it. The caller closes it.
+func Open(ctx context.Context, disk vfs.FS, dir string, o Options) (*Folder, error) {
+	f := At(dir, disk)
+	if !f.IsCrawl() && f.HasOutputs() {
+		return nil, advice.Usage("%s %w", f.Dir, ErrForeign)
+	}
+	if err := disk.MkdirAll(f.Path("state")); err != nil {
+		return nil, fmt.Errorf("make the crawl's folder: %w", err)
+	}
+	if err := f.Hold(ctx, o.Warn); err != nil {
+		return nil, err
+	}
+	if err := inspect.RemoveEndpoint(f.Path(EndpointName)); err != nil { // one that was killed has left it
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, f.Prepare(o.Fresh)
+}
+
+// EndpointName is the file that says where a crawl that runs can be asked.
+var EndpointName = filepath.Join("state", "endpoint")
+
+// Path is the path of what lies in the folder.
+func (f *Folder) Path(elem ...string) string {
+	return filepath.Join(append([]string{f.Dir}, elem...)...)
+}
+
+// NodeFile is the file in "state" that says which node of a cluster the folder belongs to.
+const NodeFile = "node.json"
+
+// IsNodes reports whether the folder belongs to a node of a cluster.
+func (f *Folder) IsNodes() bool {
+	_, err := f.Disk.Size(f.Path("state", NodeFile))
+	return err == nil
+}
+
+// Outputs are the files of a crawl besides those in warc and state.
+var Outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", "report.json", "index.cdxj"}
+
+// ErrForeign is a folder with files that a crawl would write over, and no crawl.
+var ErrForeign = errors.New("holds files that are not a crawl's: name another folder with --out")
+
+func (f *Folder) IsCrawl() bool { return f.HasJournal() || settings.IsFile(f.Path(settings.Name)) }
+
+// HasJournal reports whether the folder has a journal, an older kumo's, in one file, among them. A folder without segments is none.
+func (f *Folder) HasJournal() bool {
+	name := f.Path("state", "journal")
+	segments, err := f.Disk.List(name)
+	if err != nil {
+		_, err = f.Disk.Size(name)
+		return err == nil
+	}
+	return len(segments) > 0
+}
+
+// Prepare makes sure that nothing in the folder is written over but by wish.
+func (f *Folder) Prepare(fresh bool) error {
+	switch {
+	case fresh:
+		if err := f.clear(); err != nil {
+			return fmt.Errorf("forget the crawl in %s: %w", f.Dir, err)
+		}
+	case !f.HasJournal() && f.HasOutputs():
+		return advice.With(advice.Usage("the crawl in %s has lost its state: there is no journal", f.Dir),
+			HowToRepair(f.Dir)+"; or begin again with --fresh, or name another folder with --out")
+	}
+	return nil
+}
+
+func (f *Folder) HasOutputs() bool {
+	warcs, _ := f.Disk.List(f.Path("warc"))
+	return len(warcs) > 0 || slices.ContainsFunc(Outputs, func(name string) bool {
+		size, err := f.Disk.Size(f.Path(name))
+		return err == nil && size > 0
+	})
+}
+
+// clear removes what a crawl makes, and nothing else. The state goes first: without it the rest is no crawl that goes on.
+func (f *Folder) clear() error {
+	if err := f.removeAll(f.stateFiles()); err != nil {
+		return err
+	}
+	if err := f.Disk.SyncDir(f.Path("state")); err != nil { // none of it may come back when the rest is gone
+		return err
+	}
+	doomed := slices.Clone(Outputs)
+	files, err := f.Disk.List(f.Path("warc"))
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if strings.Contains(name, ".warc") || strings.Contains(name, ".cdxj") {
+			doomed = append(doomed, filepath.Join("warc", name))
+		}
+	}
+	return f.removeAll(doomed)
+}
+
+func (f *Folder) removeAll(names []string) error {
+	for _, name := range names {
+		if err := f.Disk.Remove(f.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// stateFiles are the files and folders of the state, each folder after what is in it.
+func (f *Folder) stateFiles() []string {
+	all := []string{filepath.Join("state", "asides"), filepath.Join("state", "roots"), filepath.Join("state", settings.Name), crawl.AnswersName}
+	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal"} {
+		dir := filepath.Join("state", room)
+		names, _ := f.Disk.List(f.Path(dir)) // where it is no folder, it goes as a file
+		for _, name := range names {
+			all = append(all, filepath.Join(dir, name))
+		}
+		all = append(all, dir)
+	}
+	return all
+}
+
+func (f *Folder) WriteReport(r *stats.Report) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return f.Replace("report.json", append(data, '\n'))
+}
+
+// WriteSettings keeps the crawl's settings.
+func (f *Folder) WriteSettings(all []settings.Setting) error {
+	data, err := settings.Encode(all)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Replace(settings.Name, data), f.Replace(filepath.Join("state", settings.Name), settings.Keep(data)))
+}
+
+// Replace writes one of the folder's files as a whole.
+func (f *Folder) Replace(name string, data []byte) error {
+	return vfs.Replace(f.Disk, f.Path(name), data)
+}
+
+// PutAside moves what a node had that lost its place out of the way, into a folder in this one: its records are good, and stay there; its
+// state is worth nothing any more. Who the node was goes last: as long as that is there, the next process finds out again that it is lost.
+func (f *Folder) PutAside(name string) error {
+	to := f.Path(name)
+	if err := f.Disk.MkdirAll(filepath.Join(to, "state")); err != nil {
+		return err
+	}
+	names := slices.Concat(Outputs, []string{"warc", settings.Name})
+	entries, err := os.ReadDir(f.Path("state"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != LockName && e.Name() != GateName && e.Name() != NodeFile {
+			names = append(names, filepath.Join("state", e.Name()))
+		}
+	}
+	for _, name := range append(names, filepath.Join("state", NodeFile)) {
+		if err := os.Rename(f.Path(name), filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("put aside what a node had that lost its place: %w", err)
+		}
+	}
+	return errors.Join(f.Disk.SyncDir(filepath.Join(to, "state")), f.Disk.SyncDir(to), f.Disk.SyncDir(f.Path("state")), f.Disk.SyncDir(f.Dir))
+}
+
+// HowToRepair is what to do about a folder from which a crawl cannot go on.
+func HowToRepair(dir string) string {
+	return fmt.Sprintf("kumo repair %s goes on from what is whole there, and says what is lost (--dry-run: says it, and changes nothing)", dir)
+}
