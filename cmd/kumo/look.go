@@ -108,7 +108,7 @@ type lookup struct {
 	ctx  context.Context
 	w    io.Writer
 	json bool
-	look *wire.Look
+	look *inspect.View
 }
 
 // lookCommand makes a verb that looks into the crawl that --out names.
@@ -135,7 +135,7 @@ func lookCommand(use, short string, args cobra.PositionalArgs, run func(*lookup,
 }
 
 // openLook asks the crawl in dir, or opens it as kumo crawl -o DIR would, and does not run it.
-func openLook(ctx context.Context, dir string) (*wire.Look, error) {
+func openLook(ctx context.Context, dir string) (*inspect.View, error) {
 	if dir == "" {
 		return nil, usagef("which crawl? name its folder with --out")
 	}
@@ -146,7 +146,7 @@ func openLook(ctx context.Context, dir string) (*wire.Look, error) {
 	if len(saved) == 0 {
 		return nil, usagef("%s: there is no crawl", dir)
 	}
-	return wire.OpenLook(ctx, dir, func() (*wire.Job, error) {
+	return wire.Inspect(ctx, dir, func() (*wire.Job, error) {
 		o := &options{idle: true}
 		flags := crawlFlags(o)
 		if err := flags.Parse([]string{"--out", dir}); err != nil {

@@ -102,7 +102,7 @@ func lookBefore(t *testing.T, j *Job) (known, waiting int) {
 	if !maps.Equal(before, after) {
 		t.Error("a look has changed the folder")
 	}
-	c := l.Source.(source)
+	c := l.Source.(source).crawl
 	return c.Known, c.Waiting
 }
 

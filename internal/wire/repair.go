@@ -212,7 +212,7 @@ func (r *repairer) build(ctx context.Context) error {
 // gather brings the record files together. Those that never change have a second name there; of those that were still open all is taken
 // that is there.
 func (r *repairer) gather() error {
-	c := &copying{ctx: context.Background(), disk: vfs.OS, from: r.Dir, to: r.work, tell: func(inspect.Copied) bool { return true }}
+	c := folder.NewCopy(r.Folder, r.work, func(inspect.Copied) bool { return true })
 	if err := vfs.OS.MkdirAll(filepath.Join(r.work, "warc")); err != nil {
 		return err
 	}
@@ -243,8 +243,8 @@ func (r *repairer) gather() error {
 		}
 		name = filepath.Join("warc", name)
 		if !open {
-			err = c.share(name)
-		} else if err = c.copy(name, -1); err == nil {
+			err = c.Link(name)
+		} else if err = c.File(name); err == nil {
 			err = vfs.OS.Rename(filepath.Join(r.work, name), filepath.Join(r.work, "warc", final))
 		}
 		if err != nil {
@@ -252,12 +252,12 @@ func (r *repairer) gather() error {
 		}
 	}
 	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl"} {
-		if err := c.share(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := c.Link(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	for _, name := range []string{"skipped.jsonl", crawl.AnswersName} { // to which lines will be added
-		if err := c.copy(name, -1); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := c.File(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -37,9 +37,9 @@ func background(t *testing.T, j *Job) (end func() error) {
 	return func() error { cancel(); return <-done }
 }
 
-func openTestLook(t *testing.T, j *Job) *Look {
+func openTestLook(t *testing.T, j *Job) *inspect.View {
 	t.Helper()
-	l, err := OpenLook(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
+	l, err := Inspect(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func lookAround(t *testing.T, c *Crawl, j *Job, url string) (ended bool, err err
 	if err != nil {
 		return false, err
 	}
-	l := &Look{client, j.Dir, vfs.OS, true, client.Close}
+	l := inspect.NewView(client, j.Dir, vfs.OS, true, client.Close)
 	defer l.Close()
 	x, err := l.Explain(t.Context(), url)
 	if errors.Is(err, inspect.ErrGone) {
@@ -189,14 +189,14 @@ func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*lookAgain) // less than its own patience
 	defer cancel()
-	_, err = OpenLook(ctx, j.Dir, func() (*Job, error) { job := *j; return &job, nil })
+	_, err = Inspect(ctx, j.Dir, func() (*Job, error) { job := *j; return &job, nil })
 	if !errors.Is(err, folder.ErrLocked) || !strings.Contains(err.Error(), "just starting or ending") {
 		t.Errorf("error %v", err)
 	}
 	if err := os.WriteFile(c.folder.Path(folder.EndpointName), []byte(`{"version":1,"host":"elsewhere","address":"127.0.0.1:1"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = OpenLook(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
+	_, err = Inspect(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
 	if !errors.Is(err, inspect.ErrElsewhere) || !strings.Contains(err.Error(), "on elsewhere") {
 		t.Errorf("error %v", err)
 	}

@@ -1,56 +1,102 @@
-package wire
+package inspect
 
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"kumo/internal/crawl"
-	"kumo/internal/inspect"
 	"kumo/internal/store/field"
+	"kumo/internal/vfs"
 	"kumo/internal/weburl"
 )
 
+// A View is a crawl in a folder, as who looks at it from outside finds it: what its Source answers, with what the crawl's files say.
+type View struct {
+	Source
+	dir     string
+	disk    vfs.FS // with the crawl's files as they count
+	running bool
+	close   func() error
+}
+
+// NewView makes the view of the crawl in dir. Close calls close.
+func NewView(src Source, dir string, disk vfs.FS, running bool, close func() error) *View {
+	return &View{src, dir, disk, running, close}
+}
+
+// Close ends the view.
+func (v *View) Close() error { return v.close() }
+
+const (
+	viewTries = 5                      // at a URL that is just going from one place to another
+	viewPause = 100 * time.Millisecond // lines are in the files after a commit
+)
+
+// Explain says what became of a URL, with what the crawl's files say of it.
+func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
+	for try := 1; ; try++ {
+		x, err := v.Source.Explain(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		x.Running = v.running
+		if err := v.addFiles(x); err != nil {
+			return nil, err
+		}
+		if x.Settle(); x.Fate != Unaccounted || try == viewTries {
+			return x, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(viewPause):
+		}
+	}
+}
+
 // addFiles adds what the crawl's files say of a URL. They only grow, so it does not matter whether the crawl runs; what a killed one
 // has not committed is not read.
-func (l *Look) addFiles(x *inspect.Explanation) error {
+func (v *View) addFiles(x *Explanation) error {
 	if x.Known == nil && x.Page == nil {
-		return l.addAnswer(x)
+		return v.addAnswer(x)
 	}
-	if err := l.addPage(x); err != nil {
+	if err := v.addPage(x); err != nil {
 		return err
 	}
-	skip := inspect.Skip{}
-	found, err := l.lastLine("skipped.jsonl", "url", x.URL, &skip)
+	skip := Skip{}
+	found, err := v.lastLine("skipped.jsonl", "url", x.URL, &skip)
 	if err != nil {
 		return err
 	}
 	if found {
 		x.Skipped = &skip
 	}
-	aside, err := crawl.FindAside(l.disk, l.dir, x.URL)
+	aside, err := crawl.FindAside(v.disk, v.dir, x.URL)
 	if err != nil {
 		return err
 	}
 	if aside != nil && x.Known != nil && x.Known.State == "left out" {
-		x.Aside = &inspect.Skip{Rule: aside.Rule, Why: aside.Why, From: aside.From, Depth: aside.Depth, Time: aside.Time}
+		x.Aside = &Skip{Rule: aside.Rule, Why: aside.Why, From: aside.From, Depth: aside.Depth, Time: aside.Time}
 	}
-	return l.addAnswer(x)
+	return v.addAnswer(x)
 }
 
 // addPage adds the last visit's line, and the first visit's.
-func (l *Look) addPage(x *inspect.Explanation) error {
+func (v *View) addPage(x *Explanation) error {
 	const name = "pages.jsonl"
-	lines, err := l.findLines(name, "url", x.URL)
+	lines, err := v.findLines(name, "url", x.URL)
 	if err != nil || lines.last == nil {
 		return err
 	}
-	page, first := inspect.Page{}, inspect.Page{}
+	page, first := Page{}, Page{}
 	if err := readLine(name, x.URL, lines.last, &page); err != nil {
 		return err
 	}
@@ -67,30 +113,30 @@ func (l *Look) addPage(x *inspect.Explanation) error {
 	if page.Final == x.URL {
 		page.Final = ""
 	}
-	if warc := filepath.Join(l.dir, "warc", page.WARC); page.WARC != "" && l.isThere(warc+".open") {
+	if warc := filepath.Join(v.dir, "warc", page.WARC); page.WARC != "" && v.isThere(warc+".open") {
 		page.WARC += ".open"
 	}
 	return nil
 }
 
-func (l *Look) isThere(name string) bool {
-	_, err := l.disk.Size(name)
+func (v *View) isThere(name string) bool {
+	_, err := v.disk.Size(name)
 	return err == nil
 }
 
 // addAnswer adds what the host's robots.txt said, as far as the crawl does not have it in memory.
-func (l *Look) addAnswer(x *inspect.Explanation) error {
+func (v *View) addAnswer(x *Explanation) error {
 	u, err := weburl.Parse(x.URL)
 	if err != nil || x.Robots != nil && x.Robots.Ignored {
 		return err
 	}
 	var a crawl.Answer
-	found, err := l.lastLine(crawl.AnswersName, "origin", u.Origin(), &a)
+	found, err := v.lastLine(crawl.AnswersName, "origin", u.Origin(), &a)
 	if err != nil || !found {
 		return err
 	}
 	if x.Robots == nil {
-		x.Robots = &inspect.Robots{}
+		x.Robots = &Robots{}
 		ok, by := a.Rules().Decide(u.RequestURI())
 		x.Robots.Allowed, x.Robots.Line, x.Robots.Text = ok, by.Number, by.Text
 	}
@@ -99,8 +145,8 @@ func (l *Look) addAnswer(x *inspect.Explanation) error {
 }
 
 // lastLine reads the last line of a file in a crawl's folder whose first member has a value; false if there is none.
-func (l *Look) lastLine(name, member, value string, into any) (bool, error) {
-	lines, err := l.findLines(name, member, value)
+func (v *View) lastLine(name, member, value string, into any) (bool, error) {
+	lines, err := v.findLines(name, member, value)
 	if err != nil || lines.last == nil {
 		return false, err
 	}
@@ -119,8 +165,8 @@ type ends struct{ first, last []byte }
 
 // findLines goes through the lines of a file in a crawl's folder whose first member has a value. A line that is just being written is
 // none.
-func (l *Look) findLines(name, member, value string) (e ends, err error) {
-	f, err := l.disk.Open(filepath.Join(l.dir, name))
+func (v *View) findLines(name, member, value string) (e ends, err error) {
+	f, err := v.disk.Open(filepath.Join(v.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, nil
 	}

@@ -1,0 +1,143 @@
+package inspect
+
+import (
+	"context"
+	"encoding/base32"
+	"iter"
+
+	"kumo/internal/crawl"
+	"kumo/internal/frontier"
+	"kumo/internal/seen"
+)
+
+var _ Source = (*Live)(nil)
+
+// A Live is the Source of a crawl that is open in this process. What the crawl's files say, the one who asks reads, see [View]: a crawl
+// that runs has other things to do.
+type Live struct {
+	Engine   *crawl.Engine
+	Frontier *frontier.Frontier
+	Known    *seen.DB // nil for a crawl that keeps nothing
+}
+
+// Explain is Source's.
+func (l *Live) Explain(_ context.Context, url string) (*Explanation, error) {
+	e, err := l.Engine.Explain(url)
+	if err != nil {
+		return nil, err
+	}
+	x := &Explanation{URL: e.URL.String(), Scope: Scope{In: e.In, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp}
+	if e.Entry != nil && e.State != seen.Unknown {
+		k := knownOf(e.Entry)
+		x.Known = &k
+	}
+	if e.Entry != nil && !e.Entry.Fetched.IsZero() {
+		x.Page = pageOf(e.Entry)
+	}
+	if e.HostMet {
+		h := hostOf(&e.Host)
+		h.Pages, h.Most = e.Pages, e.Most
+		x.Host = &h
+	}
+	explainRobots(x, e)
+	explainWait(x, e)
+	return x, nil
+}
+
+func explainRobots(x *Explanation, e *crawl.Explanation) {
+	switch {
+	case e.IgnoresRobots:
+		x.Robots = &Robots{Ignored: true, Allowed: true}
+	case e.RobotsKnown:
+		x.Robots = &Robots{Allowed: e.Allowed, Line: e.By.Number, Text: e.By.Text}
+	}
+}
+
+// explainWait says where the URL waits, if it does.
+func explainWait(x *Explanation, e *crawl.Explanation) {
+	switch {
+	case e.Found != nil:
+		it := itemOf(&e.Found.Item)
+		x.Waits, x.Place, x.Active = &it, e.Found.Place, e.Found.UnderWay
+	case e.Shelved != nil:
+		it := itemOf(e.Shelved)
+		x.Waits = &it
+	}
+	if p := e.Pending; p != nil {
+		x.Merge = &Skip{Rule: e.Left, From: p.From, Depth: int(p.Depth)}
+	}
+}
+
+// pageOf is what the URL database has of a page.
+func pageOf(e *seen.Entry) *Page {
+	p := &Page{Time: e.Fetched, Status: e.Status, Depth: int(e.Depth)}
+	if e.Digest != [20]byte{} {
+		p.Digest = "sha1:" + base32.StdEncoding.EncodeToString(e.Digest[:])
+	}
+	return p
+}
+
+// Hosts is Source's.
+func (l *Live) Hosts(_ context.Context, n int) iter.Seq2[Host, error] {
+	return convert(l.Frontier.Hosts(n, frontier.ByWaiting), hostOf)
+}
+
+// Queue is Source's.
+func (l *Live) Queue(_ context.Context, host string, n int) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		items, err := l.Frontier.Queue(host, n)
+		for i := range items {
+			if !yield(itemOf(&items[i]), nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(Item{}, err)
+		}
+	}
+}
+
+// Seen is Source's.
+func (l *Live) Seen(_ context.Context, prefix string, n int) iter.Seq2[Known, error] {
+	if l.Known == nil {
+		return func(func(Known, error) bool) {}
+	}
+	return first(n, convert(l.Known.Scan(prefix), knownOf))
+}
+
+func convert[In, Out any](values iter.Seq2[In, error], to func(*In) Out) iter.Seq2[Out, error] {
+	return func(yield func(Out, error) bool) {
+		for v, err := range values {
+			if !yield(to(&v), err) {
+				return
+			}
+		}
+	}
+}
+
+func first[T any](n int, values iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for v, err := range values {
+			if n--; n < 0 || !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+func hostOf(h *frontier.HostInfo) Host {
+	return Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked, Delay: h.Delay,
+		CrawlDelay: min(h.Asked, h.Delay), Failures: h.Failures}
+}
+
+func itemOf(it *frontier.Item) Item {
+	return Item{URL: it.URL, From: it.From, Path: it.Path, Depth: int(it.Depth), Tries: int(it.Tries)}
+}
+
+func knownOf(e *seen.Entry) Known {
+	k := Known{URL: e.URL, State: "known", Depth: int(e.Depth), Since: e.First, Fetched: e.Fetched, Status: e.Status, Due: e.Due}
+	if e.State == seen.Aside {
+		k.State = "left out"
+	}
+	return k
+}
