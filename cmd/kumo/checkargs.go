@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/check"
 	"kumo/internal/robots"
+	"kumo/internal/seeds"
 	"kumo/internal/wire"
 )
 
@@ -37,7 +38,7 @@ func (s *source) robots(ctx context.Context, args []string, in *check.RobotsIn) 
 	case strings.HasPrefix(typed, "/"):
 		return usagef("%q is a path: a whole URL is wanted", typed)
 	}
-	u, err := wire.ParseURL(typed)
+	u, err := seeds.ParseURL(typed)
 	if err != nil {
 		return err
 	}

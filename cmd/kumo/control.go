@@ -11,6 +11,7 @@ import (
 
 	"kumo/internal/advice"
 	"kumo/internal/node"
+	"kumo/internal/seeds"
 	"kumo/internal/stats"
 	"kumo/internal/wire"
 	"kumo/internal/wire/cluster"
@@ -168,7 +169,7 @@ func added(k cluster.Known) string {
 }
 
 // addedAll says what was added when a file of many URLs is among it, of which the nodes find out themselves what is new.
-func addedAll(k cluster.Known, file *wire.SeedFile) string {
+func addedAll(k cluster.Known, file *seeds.File) string {
 	if file == nil || file.Few() {
 		return added(k)
 	}

@@ -24,6 +24,7 @@ import (
 	"kumo/internal/crawl"
 	"kumo/internal/page"
 	"kumo/internal/progress"
+	"kumo/internal/seeds"
 	"kumo/internal/stats"
 	"kumo/internal/web"
 	"kumo/internal/weburl"
@@ -163,7 +164,7 @@ func (o *options) listen() (net.Listener, error) {
 
 // staysHere reports whether the crawl begins on this machine only, whose owner needs nobody's address: a server that is tried out.
 func (o *options) staysHere() bool {
-	seeds, err := wire.ParseSeeds(o.job.Seeds)
+	seeds, err := seeds.Parse(o.job.Seeds)
 	if err != nil || len(seeds) == 0 || o.job.File != nil && !o.job.File.Few() {
 		return false
 	}

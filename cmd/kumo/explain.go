@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kumo/internal/inspect"
+	"kumo/internal/seeds"
 	"kumo/internal/wire"
 	"kumo/internal/wire/cluster"
 )
@@ -55,7 +56,7 @@ func explainCommand() *cobra.Command {
 
 // run says what the folder knows of the URL, and what the cluster knows of its host.
 func (e *explainer) run(stderr io.Writer, url string) (err error) {
-	u, err := wire.ParseURL(url)
+	u, err := seeds.ParseURL(url)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (e *explainer) run(stderr io.Writer, url string) (err error) {
 			return err
 		}
 		x.URL = x.Explanation.URL
-		if u, err = wire.ParseURL(x.URL); err == nil { // as the crawl has it
+		if u, err = seeds.ParseURL(x.URL); err == nil { // as the crawl has it
 			host = u.Canonical().Host()
 		}
 	}

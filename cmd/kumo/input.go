@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"kumo/internal/wire"
+	"kumo/internal/seeds"
 )
 
 // readInput reads the file of seeds: a few are the job's own, of many it has the file. The caller closes that, see closeInput.
@@ -17,7 +17,7 @@ func (o *options) readInput(ctx context.Context) error {
 		return nil
 	}
 	said := time.Now()
-	f, err := wire.OpenSeedFile(ctx, o.inputFile, os.Stdin, func(lines int64) {
+	f, err := seeds.OpenFile(ctx, o.inputFile, os.Stdin, func(lines int64) {
 		if o.quiet || time.Since(said) < saySeeds {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/fetch"
+	"kumo/internal/seeds"
 	"kumo/internal/settings"
 	"kumo/internal/wire"
 )
@@ -233,10 +234,10 @@ func (o *options) settings(f *pflag.FlagSet) []settings.Setting {
 	return all
 }
 
-func canonical(seeds []string) []string {
-	urls, err := wire.ParseSeeds(seeds)
+func canonical(typed []string) []string {
+	urls, err := seeds.Parse(typed)
 	if err != nil {
-		return seeds
+		return typed
 	}
 	var all []string
 	for _, u := range urls {

@@ -10,6 +10,7 @@ import (
 	"kumo/internal/advice"
 	"kumo/internal/fetch"
 	"kumo/internal/page"
+	"kumo/internal/seeds"
 	"kumo/internal/weburl"
 )
 
@@ -24,7 +25,7 @@ type Get struct {
 // The typed host may be private, one that a redirect leads to may not, unless Fetch says so. With an error come the answers
 // before it.
 func (g Get) URL(ctx context.Context, typed string) ([]*page.Response, error) {
-	u, err := ParseURL(typed)
+	u, err := seeds.ParseURL(typed)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/page"
 	"kumo/internal/policy"
+	"kumo/internal/seeds"
 	"kumo/internal/settings"
 	"kumo/internal/weburl"
 )
@@ -27,10 +28,10 @@ const Agent = "kumo"
 
 // A Job is one crawl, as the user asked for it.
 type Job struct {
-	Name  string    // default: the first seed's host
-	Dir   string    // the crawl's folder; "" keeps nothing on disk
-	Seeds []string  // URLs; "https://" is put before what has no scheme
-	File  *SeedFile // more seeds; nil: there are none. The caller closes it
+	Name  string      // default: the first seed's host
+	Dir   string      // the crawl's folder; "" keeps nothing on disk
+	Seeds []string    // URLs; "https://" is put before what has no scheme
+	File  *seeds.File // more seeds; nil: there are none. The caller closes it
 
 	Scope       weburl.Mode
 	ScriptPaths bool   // take what looks like a path in a script for a link
@@ -82,7 +83,7 @@ func (j *Job) fetching() fetch.Config {
 // Fix fills in what follows from other fields, and says what is wrong with the job. It is called by Open, and by who wants
 // to know the job as it will be.
 func (j *Job) Fix() ([]weburl.URL, error) {
-	seeds, err := ParseSeeds(j.Seeds)
+	seeds, err := seeds.Parse(j.Seeds)
 	if err != nil {
 		return nil, err
 	}
@@ -150,31 +151,6 @@ func (j *Job) HasSeeds() bool { return len(j.Seeds) > 0 || j.File != nil && j.Fi
 // nameOf makes a crawl's name of a seed's host.
 func nameOf(seed weburl.URL) string {
 	return strings.Trim(unsafeInNames.ReplaceAllString(seed.Host(), "-"), "-.")
-}
-
-// ParseSeeds reads seeds as a user types them, each once. It says what is wrong with all that are none.
-func ParseSeeds(raw []string) ([]weburl.URL, error) {
-	seeds := make([]weburl.URL, 0, len(raw))
-	met := make(map[weburl.URL]bool, len(raw))
-	var bad []string
-	for _, s := range raw {
-		u, err := parseSeed(strings.TrimSpace(s))
-		if err != nil {
-			bad = append(bad, fmt.Sprintf("seed %q: %v", clip(s), err))
-			continue
-		}
-		if !met[u] {
-			seeds = append(seeds, u)
-		}
-		met[u] = true
-	}
-	if len(bad) > maxFaults {
-		bad = append(bad[:maxFaults], fmt.Sprintf("and %d more", len(bad)-maxFaults))
-	}
-	if len(bad) > 0 {
-		return nil, advice.Usage("%s", strings.Join(bad, "\n"))
-	}
-	return seeds, nil
 }
 
 func (j *Job) now() time.Time {

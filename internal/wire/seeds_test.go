@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/seeds"
 	"kumo/internal/settings"
 	"kumo/internal/store"
 	"kumo/internal/store/storetest"
@@ -91,7 +92,7 @@ func TestTheRestOfTheSeedsIsNotLost(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	first := *j
 	file := *j.File
-	file.src = slowEnd{j.File.src, file.size * 3 / 4, ctx}
+	file.Bytes = slowEnd{j.File.Bytes, file.Size * 3 / 4, ctx}
 	asked := s.Config.Handler
 	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		stop()
@@ -204,4 +205,15 @@ func TestAnOlderStateIsRefused(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// seedFile opens a file of seeds with this text.
+func seedFile(t testing.TB, text string) *seeds.File {
+	t.Helper()
+	f, err := seeds.OpenFile(t.Context(), "-", strings.NewReader(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
 }

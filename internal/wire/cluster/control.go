@@ -13,10 +13,10 @@ import (
 	"kumo/internal/bus/natsbus"
 	"kumo/internal/node"
 	"kumo/internal/secret"
+	"kumo/internal/seeds"
 	"kumo/internal/settings"
 	"kumo/internal/strategy"
 	"kumo/internal/weburl"
-	"kumo/internal/wire"
 )
 
 // NodeStatus is what a node tells of itself, and the table of it.
@@ -103,7 +103,7 @@ func (c *Control) ready(ctx context.Context, patience time.Duration) error {
 func (c *Control) Trouble() error { return c.trouble }
 
 // Start lets the crawl begin with settings and seeds, or go on: then no setting may be given but the limit on pages.
-func (c *Control) Start(ctx context.Context, settings []settings.Setting, seeds []string, files ...*wire.SeedFile) error {
+func (c *Control) Start(ctx context.Context, settings []settings.Setting, seeds []string, files ...*seeds.File) error {
 	urls, err := asURLs(seeds)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (c *Control) Known(ctx context.Context, seeds []string) (k Known, err error
 }
 
 // Add adds seeds.
-func (c *Control) Add(ctx context.Context, seeds []string, files ...*wire.SeedFile) error {
+func (c *Control) Add(ctx context.Context, seeds []string, files ...*seeds.File) error {
 	urls, err := asURLs(seeds)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func asMap(settings []settings.Setting) map[string][]string {
 
 // seedFrom adds the seeds of files, piece by piece. It returns urls with the first of them: what is known is no harm, and where there are
 // some, the crawl has seeds.
-func (c *Control) seedFrom(ctx context.Context, urls []string, files []*wire.SeedFile) ([]string, error) {
+func (c *Control) seedFrom(ctx context.Context, urls []string, files []*seeds.File) ([]string, error) {
 	for _, f := range files {
 		if f == nil || f.Few() {
 			continue
@@ -198,8 +198,8 @@ func (c *Control) seedFrom(ctx context.Context, urls []string, files []*wire.See
 var errNoMore = errors.New("no more are wanted")
 
 // asURLs are seeds as all nodes understand them.
-func asURLs(seeds []string) (urls []string, err error) {
-	all, err := wire.ParseSeeds(seeds)
+func asURLs(typed []string) (urls []string, err error) {
+	all, err := seeds.Parse(typed)
 	for _, u := range all {
 		urls = append(urls, u.String())
 	}

@@ -1,4 +1,4 @@
-package wire
+package seeds
 
 import (
 	"errors"
@@ -152,4 +152,29 @@ func seedOf(line string) string {
 		}
 	}
 	return line
+}
+
+// Parse reads seeds as a user types them, each once. It says what is wrong with all that are none.
+func Parse(raw []string) ([]weburl.URL, error) {
+	seeds := make([]weburl.URL, 0, len(raw))
+	met := make(map[weburl.URL]bool, len(raw))
+	var bad []string
+	for _, s := range raw {
+		u, err := parseSeed(strings.TrimSpace(s))
+		if err != nil {
+			bad = append(bad, fmt.Sprintf("seed %q: %v", clip(s), err))
+			continue
+		}
+		if !met[u] {
+			seeds = append(seeds, u)
+		}
+		met[u] = true
+	}
+	if len(bad) > maxFaults {
+		bad = append(bad[:maxFaults], fmt.Sprintf("and %d more", len(bad)-maxFaults))
+	}
+	if len(bad) > 0 {
+		return nil, advice.Usage("%s", strings.Join(bad, "\n"))
+	}
+	return seeds, nil
 }

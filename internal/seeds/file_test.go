@@ -1,4 +1,4 @@
-package wire
+package seeds
 
 import (
 	"bytes"
@@ -18,13 +18,13 @@ import (
 )
 
 // seedFile opens a file of seeds with this text.
-func seedFile(t testing.TB, text string) *SeedFile {
+func seedFile(t testing.TB, text string) *File {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "seeds.txt")
 	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f, err := OpenSeedFile(t.Context(), name, nil, nil)
+	f, err := OpenFile(t.Context(), name, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func seedFile(t testing.TB, text string) *SeedFile {
 }
 
 // seedsOf are a file's seeds from an offset on, and the offsets behind the parts.
-func seedsOf(t testing.TB, f *SeedFile, from int64) (seeds []string, ends []int64) {
+func seedsOf(t testing.TB, f *File, from int64) (seeds []string, ends []int64) {
 	t.Helper()
 	err := f.Each(from, func(part []weburl.URL, end int64) error {
 		for _, u := range part {
@@ -114,7 +114,7 @@ func TestAllBadLinesAreTold(t *testing.T) {
 
 // Seeds that are typed are held to the same, all at once, too.
 func TestAllBadSeedsAreTold(t *testing.T) {
-	_, err := ParseSeeds([]string{"1,http://a.test/", "http://b.test/", "/c"})
+	_, err := Parse([]string{"1,http://a.test/", "http://b.test/", "/c"})
 	if err == nil || !strings.Contains(err.Error(), `seed "1,http://a.test/"`) || !strings.Contains(err.Error(), `seed "/c"`) {
 		t.Error(err)
 	}
@@ -149,7 +149,7 @@ func TestSeedsFromAPipe(t *testing.T) {
 			fmt.Fprintf(&text, "http://h%d.test/\n", i)
 		}
 		file := seedFile(t, text.String())
-		pipe, err := OpenSeedFile(t.Context(), "-", io.MultiReader(&text), nil)
+		pipe, err := OpenFile(t.Context(), "-", io.MultiReader(&text), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestASilentPipeCanBeStopped(t *testing.T) {
 		io.WriteString(w, "http://a.test/\n")
 		stop()
 	}()
-	if _, err := OpenSeedFile(ctx, "-", silent, nil); !errors.Is(err, context.Canceled) {
+	if _, err := OpenFile(ctx, "-", silent, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -185,7 +185,7 @@ func TestNoSeedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{dir: "is a folder", filepath.Join(dir, "none"): "no such file", utf16: "UTF-16"} {
-		_, err := OpenSeedFile(t.Context(), name, nil, nil)
+		_, err := OpenFile(t.Context(), name, nil, nil)
 		if !advice.IsUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -259,7 +259,7 @@ func BenchmarkSeedFile(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		f, err := OpenSeedFile(b.Context(), name, nil, nil)
+		f, err := OpenFile(b.Context(), name, nil, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

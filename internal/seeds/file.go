@@ -1,4 +1,5 @@
-package wire
+// Package seeds reads what a crawl begins with: URLs as a user types them, and files of them, however long.
+package seeds
 
 import (
 	"bytes"
@@ -16,9 +17,9 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A SeedFile is a file of seeds, a URL a line, which has been read once: it is known how many there are, and what is wrong with which line.
+// A File is a file of seeds, a URL a line, which has been read once: it is known how many there are, and what is wrong with which line.
 // It is read again, piece by piece, when the seeds are taken in, and stays open for that; so it may have gigabytes.
-type SeedFile struct {
+type File struct {
 	Name   string // "-" for standard input
 	Digest string // SHA-256 of its bytes, in hexadecimal
 	Count  int64  // lines with a seed
@@ -26,12 +27,13 @@ type SeedFile struct {
 	Faults []Fault
 	First  []string // the first seeds, canonical: all of them if they are few
 
-	src  io.ReaderAt
-	size int64
+	Bytes io.ReaderAt // from which it is read again
+	Size  int64
+
 	done func() error
 }
 
-var _ crawl.SeedList = (*SeedFile)(nil)
+var _ crawl.SeedList = (*File)(nil)
 
 // A Fault is what is wrong with a line.
 type Fault struct {
@@ -50,10 +52,10 @@ const (
 	partSeeds  = 1024
 )
 
-// OpenSeedFile reads a file of seeds, or standard input if the name is "-". What can be read only once is kept in a temporary file until
+// OpenFile reads a file of seeds, or standard input if the name is "-". What can be read only once is kept in a temporary file until
 // Close. progress is told now and then how many lines were read; it may be nil.
-func OpenSeedFile(ctx context.Context, name string, stdin io.Reader, progress func(lines int64)) (_ *SeedFile, err error) {
-	f := &SeedFile{Name: name, done: func() error { return nil }}
+func OpenFile(ctx context.Context, name string, stdin io.Reader, progress func(lines int64)) (_ *File, err error) {
+	f := &File{Name: name, done: func() error { return nil }}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.Close())
@@ -79,7 +81,7 @@ func OpenSeedFile(ctx context.Context, name string, stdin io.Reader, progress fu
 }
 
 // open finds the file's bytes a place from which they can be read again, and shows them to see once.
-func (f *SeedFile) open(ctx context.Context, stdin io.Reader, see func([]byte) error) error {
+func (f *File) open(ctx context.Context, stdin io.Reader, see func([]byte) error) error {
 	in, ok := stdin.(*os.File)
 	if f.Name != "-" {
 		file, err := os.Open(f.Name)
@@ -94,8 +96,8 @@ func (f *SeedFile) open(ctx context.Context, stdin io.Reader, see func([]byte) e
 			return advice.Usage("%s is a folder: a file of URLs is wanted", f.Name)
 		}
 		if at, failed := in.Seek(0, io.SeekCurrent); err == nil && failed == nil && at == 0 && info.Mode().IsRegular() {
-			f.src, f.size = in, info.Size()
-			return pump(ctx, io.NewSectionReader(in, 0, f.size), see)
+			f.Bytes, f.Size = in, info.Size()
+			return pump(ctx, io.NewSectionReader(in, 0, f.Size), see)
 		}
 		stdin = in
 	}
@@ -103,11 +105,11 @@ func (f *SeedFile) open(ctx context.Context, stdin io.Reader, see func([]byte) e
 }
 
 // spool keeps what can be read only once: in memory, or beyond a bound in a temporary file.
-func (f *SeedFile) spool(ctx context.Context, in io.Reader, see func([]byte) error) error {
+func (f *File) spool(ctx context.Context, in io.Reader, see func([]byte) error) error {
 	var kept bytes.Buffer
 	var tmp *os.File
 	keep := func(block []byte) error {
-		f.size += int64(len(block))
+		f.Size += int64(len(block))
 		if tmp == nil && kept.Len()+len(block) <= maxSpooled {
 			kept.Write(block)
 			return see(block)
@@ -138,8 +140,8 @@ func (f *SeedFile) spool(ctx context.Context, in io.Reader, see func([]byte) err
 	if err := pump(ctx, in, keep); err != nil {
 		return err
 	}
-	if f.src = tmp; tmp == nil {
-		f.src = bytes.NewReader(kept.Bytes())
+	if f.Bytes = tmp; tmp == nil {
+		f.Bytes = bytes.NewReader(kept.Bytes())
 	}
 	return nil
 }
@@ -189,17 +191,17 @@ func pump(ctx context.Context, in io.Reader, see func([]byte) error) error {
 }
 
 // Close lets the file go.
-func (f *SeedFile) Close() error {
+func (f *File) Close() error {
 	err := f.done()
 	f.done = func() error { return nil }
 	return err
 }
 
 // Few reports whether the seeds are few enough to be listed: First has them all.
-func (f *SeedFile) Few() bool { return f.Count <= FewSeeds }
+func (f *File) Few() bool { return f.Count <= FewSeeds }
 
 // Title is the file's name for people.
-func (f *SeedFile) Title() string {
+func (f *File) Title() string {
 	if f.Name == "-" {
 		return "standard input"
 	}
@@ -207,17 +209,17 @@ func (f *SeedFile) Title() string {
 }
 
 // Setting is what settings say of the file instead of its seeds.
-func (f *SeedFile) Setting() string {
+func (f *File) Setting() string {
 	return fmt.Sprintf("%s, %d URLs, sha256:%s", f.Title(), f.Count, f.Digest)
 }
 
 // List is crawl.SeedList's.
-func (f *SeedFile) List() crawl.ListMark {
+func (f *File) List() crawl.ListMark {
 	return crawl.ListMark{Digest: f.Digest, Name: f.Title(), Seeds: f.Count}
 }
 
 // Each is crawl.SeedList's. Lines that are no seed are passed over: who opened the file knows them.
-func (f *SeedFile) Each(from int64, each func(seeds []weburl.URL, end int64) error) error {
+func (f *File) Each(from int64, each func(seeds []weburl.URL, end int64) error) error {
 	part := make([]weburl.URL, 0, partSeeds)
 	in := &lineReader{offset: from, more: from > 0}
 	in.each = func(line string, end int64) error {
@@ -233,19 +235,19 @@ func (f *SeedFile) Each(from int64, each func(seeds []weburl.URL, end int64) err
 		part = part[:0]
 		return err
 	}
-	err := pump(context.Background(), io.NewSectionReader(f.src, from, f.size-from), in.write)
+	err := pump(context.Background(), io.NewSectionReader(f.Bytes, from, f.Size-from), in.write)
 	if err == nil {
 		err = in.end()
 	}
 	if err == nil && len(part) > 0 {
-		err = each(part, f.size)
+		err = each(part, f.Size)
 	}
 	return err
 }
 
 // A checker counts what it sees.
 type checker struct {
-	file     *SeedFile
+	file     *File
 	number   int64
 	progress func(int64)
 }
@@ -282,7 +284,7 @@ func clip(s string) string {
 }
 
 // FaultsError says what is wrong with the lines of a file: nil if nothing is.
-func (f *SeedFile) FaultsError() error {
+func (f *File) FaultsError() error {
 	if f.Bad == 0 {
 		return nil
 	}
@@ -290,7 +292,7 @@ func (f *SeedFile) FaultsError() error {
 }
 
 // FaultsText names the lines that are no seeds, the first ones one by one.
-func (f *SeedFile) FaultsText() string {
+func (f *File) FaultsText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d lines with seeds cannot be read:", f.Title(), f.Bad, f.Bad+f.Count)
 	for _, bad := range f.Faults {
