@@ -5,6 +5,7 @@
 // in each of the languages that are written in them, counted in a sample; for those of several bytes how common the characters
 // are. The idea of choosing by pairs of letters is that of S. Li and K. Momoi, "A composite approach to language/encoding
 // detection" (2001); what differs is that all models share one unit, so that their results can be compared without thresholds.
+// docs/decisions/charset.md compares it with libraries.
 package chardet
 
 import (

@@ -14,7 +14,7 @@
 // An exchange writes the request at once, reads into the buffer that becomes the Response's Raw, and sets the
 // connection's deadlines in place of timers. Over HTTP/1 what is well-formed is what net/http takes for it: a fuzz test
 // compares them. HTTP/2 is spoken where the server chooses it, one exchange at a time on a connection; its answers have
-// no such bytes, so they get a head made from their fields. docs/decisions/http2.md says why.
+// no such bytes, so they get a head made from their fields. docs/decisions/http1.md and http2.md say why.
 //
 // The other side is taken for hostile. Addresses are checked when they are dialled, after all name resolution, so that
 // no DNS answer leads into a private network; a proxy is not asked for them either. Every phase has a time limit and

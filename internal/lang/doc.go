@@ -11,4 +11,6 @@
 //
 // The model is built by the command in train and embedded. Chinese is told by simplified or traditional letters, too.
 // Languages are known in the script that they are mostly written in: Kazakh in Arabic letters is other.
+//
+// docs/decisions/language.md compares it with libraries.
 package lang

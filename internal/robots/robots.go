@@ -8,6 +8,8 @@
 // says nothing of /b. [Rules.Match] reads so, too; [Rules.Allowed], by which a crawl goes, does as the RFC says. Three things are as the RFC has them and not as Google: %c3 equals %C3 and %7E equals ~ on
 // both sides, "%2A" and "%24" in a rule mean the characters themselves, and /robots.txt may always be fetched. Who wants
 // the lines' bare verdict on /robots.txt asks [Rules.Match].
+//
+// docs/decisions/robots.md compares it with a library.
 package robots
 
 import (

@@ -16,4 +16,6 @@
 //
 // [Digests] keeps what pages were stored, by the digest of their content, in the same way. A [Set] is a set of URLs in
 // memory only.
+//
+// docs/decisions/seen.md compares it with an embedded store.
 package seen

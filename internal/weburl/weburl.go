@@ -8,6 +8,8 @@
 //
 // Two things differ from the standard. URLs are bounded in length, and bytes that are not UTF-8 are percent-encoded as they
 // are rather than replaced, since a server that sent them will know them again.
+//
+// docs/decisions/url.md compares it with libraries.
 package weburl
 
 import "strings"

@@ -1,0 +1,27 @@
+//go:build lingua
+
+// lingua-go brings 124 MB of models along, so that it is only compiled with -tags lingua.
+
+package choices
+
+import (
+	"strings"
+
+	"github.com/pemistahl/lingua-go"
+)
+
+func init() {
+	all := lingua.NewLanguageDetectorBuilder().FromAllLanguages()
+	for name, detector := range map[string]lingua.LanguageDetector{
+		"lingua-go":               all.Build(),
+		"lingua-go, low accuracy": all.WithLowAccuracyMode().Build(),
+	} {
+		tellers = append(tellers, teller{name, func(text string) string {
+			l, ok := detector.DetectLanguageOf(text)
+			if !ok {
+				return ""
+			}
+			return strings.ToLower(l.IsoCode639_1().String())
+		}})
+	}
+}
