@@ -325,7 +325,6 @@ func TestIdleConnections(t *testing.T) {
 }
 
 func inUse() int64 {
-	time.Sleep(50 * time.Millisecond) // what ends has ended
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
