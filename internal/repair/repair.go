@@ -181,11 +181,12 @@ func (c *cleaner) groups(src io.ReaderAt, size int64, name string) (kept []group
 			end()
 			g = &group{url: rec.Fields["WARC-Target-URI"], id: rec.ID(), spans: []span{{rec.Offset, rec.Length}}, bad: bad}
 		default:
-			if g == nil || rec.Answer() != g.id || bad || rec.Fields["WARC-Target-URI"] != g.url {
+			if g == nil || rec.Answer() != g.id { // of a visit whose answer cannot be read
 				all = false
-				if g != nil {
-					g.bad = true
-				}
+				continue
+			}
+			if bad || rec.Fields["WARC-Target-URI"] != g.url {
+				g.bad = true
 				continue
 			}
 			g.spans = append(g.spans, span{rec.Offset, rec.Length})
