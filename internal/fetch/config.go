@@ -100,7 +100,7 @@ func CheckField(name, value string) error {
 	switch {
 	case !validName(name) || strings.Contains(name, " "):
 		return fmt.Errorf("%q is no field name", name)
-	case !validValue(value):
+	case !sendable(value):
 		return fmt.Errorf("the value of %s has a control character", name)
 	case lower == "host":
 		return errors.New("the field follows from each URL; --resolve HOST:PORT:ADDR sends the requests for a host to another address")

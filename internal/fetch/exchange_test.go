@@ -34,6 +34,7 @@ func TestExactBytes(t *testing.T) {
 		{"lengths in fields", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nA: b\r\nContent-Length: 5 , 5\r\n\r\nhello", "", "hello"},
 		{"interim", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
 			"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x"},
+		{"control characters in fields", "HTTP/1.1 200 OK\r\nX: \x01a\x1b[2J\x7f\x0b\r\nContent-Length: 1\r\nY: \x0c\r\n\r\nx", "", "x"},
 		{"surplus", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\n\r\n",
 			"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x"},
 		{"surplus after chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\nmore",
@@ -59,6 +60,21 @@ func TestExactBytes(t *testing.T) {
 				t.Errorf("truncated %q, malformed %q", resp.Truncated, resp.Malformed)
 			}
 		})
+	}
+}
+
+// Control characters of a field are kept as they came, in the bytes and in the field.
+func TestControlCharactersInFields(t *testing.T) {
+	all := "-"
+	for c := byte(1); c < ' '; c++ {
+		if c != '\n' && c != '\r' {
+			all += string(rune(c))
+		}
+	}
+	all += "\x7f\u0080\xff-"
+	resp := get(t, newClient(t, Config{}), answering(t, "HTTP/1.1 200 OK\r\nX-Odd: "+all+"\r\nContent-Length: 2\r\n\r\nok", true))
+	if got := resp.Header.Get("X-Odd"); got != all || !strings.Contains(string(resp.Raw), "X-Odd: "+all+"\r\n") || string(resp.Payload) != "ok" {
+		t.Errorf("the field is %q, want %q; raw %q", got, all, resp.Raw)
 	}
 }
 
@@ -275,6 +291,9 @@ func TestMalformed(t *testing.T) {
 		{"long head", "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", 5000) + "\r\n\r\n", page.Malformed},
 		{"many fields", "HTTP/1.1 200 OK\r\n" + strings.Repeat("a:\r\n", 2000) + "\r\n", page.Malformed},
 		{"many interim answers", strings.Repeat("HTTP/1.1 100 Continue\r\n\r\n", 200), page.Malformed},
+		{"a NUL in a field", "HTTP/1.1 200 OK\r\nA: b\x00c\r\n\r\n", page.Malformed},
+		{"a bare CR in a field", "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n", page.Malformed},
+		{"a control character in a name", "HTTP/1.1 200 OK\r\nA\x01: b\r\n\r\n", page.Malformed},
 		{"half a head", "HTTP/1.1 200 OK\r\nContent-", page.Reset},
 		{"half a status line", "HTT", page.Reset},
 		{"nothing", "", page.Reset},

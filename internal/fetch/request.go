@@ -119,7 +119,9 @@ func (c *Client) ownFields(req *Request, t target) (own []nameValue) {
 	if c.proxy.forwards(t) {
 		add("Proxy-Authorization", c.proxy.auth)
 	}
-	add("If-None-Match", req.ETag) // who sends both is answered by the tag, RFC 9110 13.1.3
+	if sendable(req.ETag) { // it is as the server wrote it
+		add("If-None-Match", req.ETag) // who sends both is answered by the tag, RFC 9110 13.1.3
+	}
 	if !req.Modified.IsZero() {
 		add("If-Modified-Since", req.Modified.UTC().Format(http.TimeFormat))
 	}

@@ -183,3 +183,18 @@ func TestFieldsThatAreNotForTheUser(t *testing.T) {
 		t.Errorf("%v does not say what to do", err)
 	}
 }
+
+// A server may have sent a tag that must not be sent back.
+func TestATagWithControlCharactersIsNotSentBack(t *testing.T) {
+	url := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false)
+	c := newClient(t, Config{})
+	for tag, want := range map[string]bool{`"a"`: true, "\"a\x01\"": false} {
+		resp := new(page.Response)
+		if err := c.Get(t.Context(), Request{URL: url, ETag: tag}, resp); err != nil {
+			t.Fatal(err)
+		}
+		if sent := strings.Contains(string(resp.RequestRaw), "If-None-Match: "+tag+"\r\n"); sent != want {
+			t.Errorf("the tag %q: %q", tag, resp.RequestRaw)
+		}
+	}
+}

@@ -173,7 +173,7 @@ func (m *mender) file(name string) error {
 					w.status = http.StatusOK // of the page that it stands for
 				}
 			}
-			if resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(rec.Block)), nil); err == nil {
+			if resp, err := rec.Response(); err == nil {
 				w.declared, _, _ = strings.Cut(resp.Header.Get("Content-Type"), ";")
 				_ = resp.Body.Close()
 			}

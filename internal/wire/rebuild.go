@@ -322,7 +322,7 @@ func (b *rebuilding) records(ctx context.Context) error {
 				return err
 			}
 		}
-		resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(rec.Block)), nil)
+		resp, err := rec.Response()
 		if err != nil {
 			return nil //nolint:nilerr // it has no head to ask
 		}

@@ -14,7 +14,7 @@ import (
 // from the record. WARC-Payload-Digest is that of the body as it lies in the record, chunks and all.
 func (r *Record) BodyDigest() (sum [sha1.Size]byte) {
 	kind := r.Fields["WARC-Type"]
-	answer, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(r.Block)), nil)
+	answer, err := r.Response()
 	if err == nil {
 		defer answer.Body.Close()
 	}
@@ -31,6 +31,18 @@ func (r *Record) BodyDigest() (sum [sha1.Size]byte) {
 		return sum // kumo reads chunks that are not quite right, too
 	}
 	return [sha1.Size]byte(h.Sum(nil))
+}
+
+// Response reads the answer in the block. Control characters in its head, which servers send, are spaces: net/http refuses them.
+func (r *Record) Response() (*http.Response, error) {
+	head, body := cutHead(r.Block)
+	head = bytes.Clone(head)
+	for i, c := range head {
+		if c < ' ' && c != '\t' && c != '\r' && c != '\n' || c == 0x7f {
+			head[i] = ' '
+		}
+	}
+	return http.ReadResponse(bufio.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(body))), nil)
 }
 
 func parseSHA1(text string) (sum [sha1.Size]byte) {

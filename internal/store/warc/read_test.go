@@ -2,6 +2,7 @@ package warc
 
 import (
 	"bytes"
+	"crypto/sha1"
 	"errors"
 	"io"
 	"os"
@@ -93,5 +94,22 @@ func TestIndexLinesComeBack(t *testing.T) {
 		if _, err := ParseIndexLine([]byte(bad)); err == nil {
 			t.Errorf("%q is taken for a line", bad)
 		}
+	}
+}
+
+// A head with control characters, as servers send them, is read, too.
+func TestAnAnswerWithControlCharactersIsRead(t *testing.T) {
+	rec := Record{Fields: map[string]string{"WARC-Type": "response"},
+		Block: []byte("HTTP/1.1 200 OK\r\nX-Odd: a\x01\x7f\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n\x01k\r\n0\r\n\r\n")}
+	resp, err := rec.Response()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if kind := resp.Header.Get("Content-Type"); kind != "text/html" {
+		t.Errorf("its type is %q", kind)
+	}
+	if got, want := rec.BodyDigest(), sha1.Sum([]byte("\x01k")); got != want {
+		t.Errorf("its body's digest is %x, want %x", got, want)
 	}
 }
