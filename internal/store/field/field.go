@@ -4,6 +4,7 @@ package field
 
 import (
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -33,10 +34,18 @@ func JSON(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// mustEscape reports whether r, which is not ASCII, is a broken byte or does something to who prints it: a control character, a line's
-// end, a mark that changes the direction of writing.
+// mustEscape reports whether r, which is not ASCII, is a broken byte or one that nobody sees: a control character, a line's end, or one of
+// Unicode's format characters (direction, joining, byte order marks, tags), which make texts look alike that are not.
 func mustEscape(r rune, size int) bool {
-	return r == utf8.RuneError && size == 1 || control(r) || Directs(r)
+	return r == utf8.RuneError && size == 1 || control(r) || formats(r)
+}
+
+// formats is unicode.Is(unicode.Cf, r), quick for most letters.
+func formats(r rune) bool {
+	if '\u206f' < r && r < '\ufeff' || '\u00ad' < r && r < '\u0600' {
+		return false
+	}
+	return unicode.Is(unicode.Cf, r)
 }
 
 // Directs reports whether a character changes the direction in which those around it are written, so that a text looks like another.
@@ -60,6 +69,9 @@ func appendEscape(dst []byte, r rune) []byte {
 		return append(dst, `\r`...)
 	case '\t':
 		return append(dst, `\t`...)
+	}
+	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+		return appendEscape(appendEscape(dst, high), low)
 	}
 	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }

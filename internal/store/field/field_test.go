@@ -36,9 +36,41 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// unseen reports whether a character is a control, a line's end or a format character.
+func unseen(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
+
+// TestJSONShowsWhatNobodySees goes through all of Unicode: what cannot be seen is escaped, and nothing else is.
+func TestJSONShowsWhatNobodySees(t *testing.T) {
+	n := 0
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		line := string(JSON(nil, string(r)))
+		var back string
+		if err := json.Unmarshal([]byte(line), &back); err != nil || back != string(r) {
+			t.Fatalf("%U is written as %s, and reads back as %q (%v)", r, line, back, err)
+		}
+		escaped := strings.HasPrefix(line, `"\`)
+		if hide := unseen(r); escaped != (hide || r == '"' || r == '\\') {
+			t.Errorf("%U is written as %s", r, line)
+		} else if hide {
+			n++
+		}
+	}
+	for _, r := range "\ufeff\u200b\u2060\u00ad\u2028\u2029\u061c\U000e0041" {
+		if !unseen(r) {
+			t.Errorf("%U is not looked at", r)
+		}
+	}
+	if n < 65+150 {
+		t.Errorf("%d characters are escaped: C0, DEL and C1 alone are 65", n)
+	}
+}
+
 // FuzzFields holds the promises for any text: JSON reads back as the same text, and nothing leaves its line or column.
 func FuzzFields(f *testing.F) {
-	for _, s := range []string{"", "a\"b\\c", "\x00\x1f\u2028\u2029\u0085", "\xff\xfe", "\ufffd", "日本 語", "a\r\nb", "\u009b31m\x7f", "exe\u202egnp.x\u2066\u061c\u200f"} {
+	for _, s := range []string{"", "a\"b\\c", "\x00\x1f\u2028\u2029\u0085", "\xff\xfe", "\ufffd", "日本 語", "a\r\nb", "\u009b31m\x7f", "exe\u202egnp.x\u2066\u061c\u200f", "\ufeff\u200b\u00ad\U000e0041"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -50,8 +82,8 @@ func FuzzFields(f *testing.F) {
 		if want := string([]rune(s)); got != want {
 			t.Errorf("JSON(%q) reads back as %q", s, got)
 		}
-		if strings.ContainsFunc(string(line), func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
-			t.Errorf("JSON(%q) holds control characters, or marks of direction: %q", s, line)
+		if strings.ContainsFunc(string(line), unseen) {
+			t.Errorf("JSON(%q) holds characters that nobody sees: %q", s, line)
 		}
 		if out := string(Line(nil, s)); strings.ContainsFunc(out, unicode.IsControl) || !utf8.ValidString(out) {
 			t.Errorf("Line(%q) = %q", s, out)
