@@ -34,6 +34,9 @@ func (o *options) readInput(ctx context.Context) error {
 	if f.Bad > 0 {
 		o.warnings = append(o.warnings, "left out, as --skip-bad-seeds says: "+f.FaultsText())
 	}
+	if doubt := f.Doubt(); doubt != "" {
+		o.warnings = append(o.warnings, doubt)
+	}
 	if f.Few() {
 		o.job.Seeds = append(o.job.Seeds, f.First...)
 	}

@@ -26,6 +26,7 @@ type File struct {
 	Bad    int64  // lines that should have one, and are none
 	Faults []Fault
 	First  []string // the first seeds, canonical: all of them if they are few
+	commas int64    // seeds with a comma
 
 	Bytes io.ReaderAt // from which it is read again
 	Size  int64
@@ -268,10 +269,22 @@ func (c *checker) line(line string, _ int64) error {
 		}
 		return nil
 	}
+	if hasComma(s) {
+		f.commas++
+	}
 	if f.Count++; len(f.First) < FewSeeds {
 		f.First = append(f.First, strings.Clone(u.String()))
 	}
 	return nil
+}
+
+// Doubt says what looks like a mistake in the file and may be none; "" if nothing does.
+func (f *File) Doubt() string {
+	if f.commas < 2 || f.commas < f.Count {
+		return ""
+	}
+	return fmt.Sprintf("%s: all %d seeds have a comma in them, and are taken as they are (%s): if the file is a table, give a file of its URLs alone",
+		f.Title(), f.Count, f.First[0])
 }
 
 const maxFaultText = 80

@@ -57,6 +57,40 @@ func TestASeedFilesLines(t *testing.T) {
 	}
 }
 
+// What is unusual, and may well be meant, is taken.
+func TestOddSeeds(t *testing.T) {
+	for line, want := range map[string]string{
+		"http://a.test/1,2,3.html":         "http://a.test/1,2,3.html",
+		`http://a.test/?q={"a":1,"b":2}`:   "http://a.test/?q=%7B%22a%22:1,%22b%22:2%7D",
+		"http://a.test/x%2C":               "http://a.test/x%2C",
+		"http://a.test/img/w_300/http://b": "http://a.test/img/w_300/http://b",
+		"https://intranet/x":               "https://intranet/x",
+		"intranet:8080/x":                  "https://intranet:8080/x",
+		"localhost/x":                      "http://localhost/x",
+		"localhost:81":                     "http://localhost:81/",
+		"a.test/p2.html":                   "https://a.test/p2.html",
+		"日本。test/x":                        "https://xn--wgv71a.test/x",
+		"[::1]/x":                          "http://[::1]/x",
+	} {
+		if u, err := parseSeed(line); err != nil || u.String() != want {
+			t.Errorf("%q is %q (%v), want %q", line, u, err, want)
+		}
+	}
+}
+
+// A comma in each of a file's seeds makes it look like a table; in some of them it does not.
+func TestAFileThatMayBeATableIsDoubted(t *testing.T) {
+	for text, doubted := range map[string]bool{
+		"http://a.test/1,one\nhttp://b.test/2,two\n": true,
+		"http://a.test/1,2.html\nhttp://b.test/\n":   false,
+		"http://a.test/1,2.html\n":                   false,
+	} {
+		if got := seedFile(t, text).Doubt(); (got != "") != doubted || doubted && !strings.Contains(got, "all 2 seeds have a comma") {
+			t.Errorf("of %q it says %q", text, got)
+		}
+	}
+}
+
 // All lines that are no seeds are told at once, with their numbers and what is wrong with each; the others are none the worse for it.
 func TestAllBadLinesAreTold(t *testing.T) {
 	bad := []struct{ line, why string }{
@@ -84,6 +118,18 @@ func TestAllBadLinesAreTold(t *testing.T) {
 		{"http://a.test/\xff", "UTF-8"},
 		{"http://a.test/" + strings.Repeat("a", 70_000), "longer than 8 KiB"},
 		{strings.Repeat("x", 300_000), "longer than 8 KiB"},
+		{"http://a.test/,Name", "a table's line"},
+		{"http://a.test/x,", "a table's line"},
+		{`http://a.test/x,"A name"`, "a space in it"},
+		{`http://a.test/x,"Name"`, "a table's line"},
+		{"http://a.test,Name", "a table's line"},
+		{"http://a.test/x,https://b.test/", "more than one URL"},
+		{"a/p2.html", "https://HOST/a/p2.html"},
+		{"intranet/x", "for a host of that name, https://intranet/x"},
+		{"word?q", "a word without a dot"},
+		{"1/p2.html", "a word without a dot"},
+		{"index.html", "a file's name"},
+		{"page.php?id=1", "a file's name"},
 	}
 	var text strings.Builder
 	for i, b := range bad {
@@ -103,7 +149,7 @@ func TestAllBadLinesAreTold(t *testing.T) {
 			t.Errorf("%.100q: %v, want %q", b.line, err, b.why)
 		}
 	}
-	if err := f.FaultsError(); err == nil || !strings.Contains(err.Error(), "24 of 48 lines") || !strings.Contains(err.Error(), "and 4 more") ||
+	if err := f.FaultsError(); err == nil || !strings.Contains(err.Error(), "36 of 72 lines") || !strings.Contains(err.Error(), "and 16 more") ||
 		!strings.Contains(err.Error(), "--skip-bad-seeds") {
 		t.Error(err)
 	}

@@ -66,7 +66,10 @@ func parseSeed(s string) (weburl.URL, error) {
 	if err != nil {
 		return u, err
 	}
-	return u, checkHost(u.Hostname())
+	if err := checkHost(u.Hostname()); err != nil {
+		return u, err
+	}
+	return u, checkCommas(u)
 }
 
 // checkSeed says what is wrong with how a seed is written.
@@ -101,11 +104,34 @@ func checkSeed(s string) error {
 	if before, _, ok := strings.Cut(s, "://"); ok && strings.ContainsAny(before, ",;|") {
 		return errors.New("a table's line: write the URL alone")
 	}
-	if isWord(s) {
+	return checkBare(s)
+}
+
+// checkBare says what is wrong with a seed without a scheme whose host's name would hardly be one: so relative paths begin. A port says that it
+// is meant.
+func checkBare(s string) error {
+	host := s
+	if end := strings.IndexAny(s, "/?#"); end >= 0 {
+		host = s[:end]
+	}
+	switch _, kind, dotted := strings.Cut(host, "."); {
+	case host == "", host == "localhost":
+	case host == s && !strings.ContainsAny(s, dots+":["):
 		return fmt.Errorf("a word without a dot: for a host of this name write https://%s/", s)
+	case !strings.ContainsAny(host, dots+":["):
+		return fmt.Errorf("its host would be %q, a word without a dot: if this is a path, write the whole URL, https://HOST/%s; for a host of that name, "+
+			"https://%s", host, s[:min(len(s), 40)], s[:min(len(s), 40)])
+	case dotted && isPageName[kind]:
+		return fmt.Errorf("its host would be %q, which is a file's name: write the whole URL, https://HOST/%s", host, s[:min(len(s), 40)])
 	}
 	return nil
 }
+
+const dots = ".。．｡" // that part a host's name
+
+// isPageName has endings of files' names, as far as no top-level domain is called so.
+var isPageName = map[string]bool{"html": true, "htm": true, "xhtml": true, "php": true, "asp": true, "aspx": true, "jsp": true, "pdf": true, "xml": true,
+	"txt": true, "csv": true}
 
 // isPlain reports whether a seed is written as most are, so that there is nothing to find.
 func isPlain(s string) bool {
@@ -120,8 +146,23 @@ func isPlain(s string) bool {
 	return true
 }
 
-// isWord reports whether what has neither scheme nor path is no host's name either, but for localhost.
-func isWord(s string) bool { return !strings.ContainsAny(s, ".:/[") && s != "localhost" }
+// checkCommas says that a seed is most likely a line of a table, of which a column is the URL. Commas are common within URLs, though.
+func checkCommas(u weburl.URL) error {
+	s := u.String()
+	if !hasComma(s) {
+		return nil
+	}
+	const otherwise = "; a comma that belongs to the URL is written %2C"
+	switch path := u.Path(); {
+	case strings.Contains(s, ",http://"), strings.Contains(s, ",https://"):
+		return errors.New("more than one URL: write one a line" + otherwise)
+	case strings.HasPrefix(path, "/,"), strings.HasSuffix(s, ","), strings.Contains(path, ",%22"):
+		return errors.New("a table's line: write the URL alone" + otherwise)
+	}
+	return nil
+}
+
+func hasComma(s string) bool { return strings.IndexByte(s, ',') >= 0 }
 
 // checkHost refuses names that the URL standard lets pass, but no host has.
 func checkHost(name string) error {
@@ -132,6 +173,8 @@ func checkHost(name string) error {
 		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_')
 	})
 	switch {
+	case bad >= 0 && strings.ContainsAny(name[bad:bad+1], ",;|"):
+		return fmt.Errorf("the host would be %q, and no host's name has %q in it: if this is a table's line, write the URL alone", name, name[bad:bad+1])
 	case bad >= 0:
 		return fmt.Errorf("the host would be %q, and no host's name has %q in it", name, name[bad:bad+1])
 	case strings.Contains(name, "..") || name[0] == '.':
