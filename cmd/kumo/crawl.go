@@ -287,12 +287,15 @@ func (s *show) logging() crawl.Listener {
 			s.log.Error("paused: the disk is nearly full; make room, or continue with a lower --min-free-disk", "free", stats.Bytes(int64(free)))
 		},
 		Resumed: func(free uint64) { s.log.Info("the disk has room again", "free", stats.Bytes(int64(free))) },
-		Slowed: func(host string, status int, ask time.Duration) {
-			level := slog.LevelDebug // a single 503 is no event
-			if status == http.StatusTooManyRequests || ask > 0 {
+		Slowed: func(host string, status int, ask, wait time.Duration) {
+			level, text := slog.LevelDebug, "host asks to be left alone" // a single 503 is no event
+			switch {
+			case ask > wait:
+				level, text = slog.LevelWarn, "host asks to be left alone for longer than --max-backoff allows"
+			case status == http.StatusTooManyRequests || ask > 0:
 				level = slog.LevelInfo
 			}
-			s.log.Log(context.Background(), level, "host asks to be left alone", "host", host, "status", status, "retry_after", ask.String())
+			s.log.Log(context.Background(), level, text, "host", host, "status", status, "retry_after", ask.String(), "waits", wait.String())
 		},
 		CutOff: func(since time.Time, why string) {
 			s.log.Error("cut off from the web: none of the hosts that worked can be reached; the crawl waits, tries a few of them now and then, and goes on by itself",

@@ -121,6 +121,9 @@ func (s sheet) waits(x *inspect.Explanation) {
 	if why == "" {
 		why = "it has nothing that waits"
 	}
+	if h.MaxBackoff > 0 {
+		why += fmt.Sprintf(", for %v at most", h.MaxBackoff)
+	}
 	s.row("host", "%s; next not before %s (%s); delay %v; %s in a row", stats.Count(h.Waiting, "URLs")+stats.Either(h.Waiting, " waits", " wait"),
 		when(h.Next), why, h.Delay, stats.Count(h.Failures, "failures"))
 	if h.CrawlDelay > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/fetch"
+	"kumo/internal/frontier"
 	"kumo/internal/policy"
 	"kumo/internal/wire"
 )
@@ -95,6 +96,7 @@ func (o *options) bindManners(f *pflag.FlagSet) {
 	durationVar(f, &j.Frontier.Delay, "delay", time.Second, "wait this long from the end of an answer to the next request to that host")
 	durationVar(f, &j.Frontier.AddrDelay, "ip-delay", 250*time.Millisecond, "wait this long between requests to an address that several hosts share")
 	durationVar(f, &o.maxDelay, "max-crawl-delay", 30*time.Second, "obey a robots.txt's Crawl-delay up to this (0: not at all)")
+	durationVar(f, &j.Frontier.MaxWait, "max-backoff", frontier.DefaultMaxWait, "leave a host that fails, or asks for it (Retry-After), alone for this long at most")
 	o.robots = "obey"
 	f.Var(choice{&o.robots, []string{"obey", "ignore"}}, "robots", "what to do with robots.txt")
 	f.StringSliceVar(&o.ignore, "ignore", nil, "do not obey these `DIRECTIVES` of pages: nofollow, rel-nofollow, noindex, noarchive, unavailable-after; or all")
@@ -212,6 +214,8 @@ func (o *options) check() error {
 		return usagef("--tries is %d: a URL needs at least one", j.Crawl.Tries)
 	case j.Frontier.Delay < 0 || j.Frontier.AddrDelay < 0 || o.maxDelay < 0:
 		return usagef("a delay cannot be negative")
+	case j.Frontier.MaxWait <= 0:
+		return usagef("--max-backoff must be longer than nothing")
 	case j.Crawl.OutageWait < 0:
 		return usagef("--outage-wait cannot be negative")
 	case j.Crawl.Pages < 0 || j.Crawl.PagesPerHost < 0 || j.Crawl.Time < 0 || j.Crawl.Rate < 0:

@@ -18,7 +18,7 @@ import (
 // machine can bear, and where it reaches the web from, is told to kumo node, and so are secrets: they are not to lie in the registry.
 var (
 	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon", "embeds", "sitemaps", "script-paths",
-		"limit", "max-pages-per-host", "per-host", "delay", "ip-delay", "max-crawl-delay", "robots", "ignore", "contact", "user-agent",
+		"limit", "max-pages-per-host", "per-host", "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore", "contact", "user-agent",
 		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size", "compress"}
 	nodeFlags = []string{"concurrency", "memory", "min-free-disk", "max-rate", "bandwidth", "block-file", "header", "cookies", "user",
 		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "metrics", "verbose", "quiet", "log-json"}

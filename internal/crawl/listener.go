@@ -9,17 +9,17 @@ import (
 // A Listener is told what happens. Its functions are called by the workers, many at once, and must be quick; what they are
 // given is theirs only until they return. A nil function is not called.
 type Listener struct {
-	Visited func(*page.Record)                               // a URL is done: answered, or failed for good
-	Retried func(rec *page.Record, wait time.Duration)       // it will be tried again
-	Skipped func(*page.Skip)                                 // it was left out
-	Slowed  func(host string, status int, ask time.Duration) // a host asked to be left alone; ask is its Retry-After
-	GaveUp  func(host, why string)                           // a host is given up
-	Paused  func(free uint64)                                // the disk has less room than it should: nothing is fetched; told once a minute
-	Resumed func(free uint64)                                // it has room again
-	Idle    func(next time.Time)                             // nothing waits; something is to be visited again then
-	CutOff  func(since time.Time, why string)                // nothing is reached any more: the crawl waits. Told again every minute
-	Back    func(after time.Duration, reached bool)          // it goes on: a host was reached, or it does not wait for those any longer
-	Scarce  func(why string)                                 // this machine has no socket for a connection; told once a minute at most
+	Visited func(*page.Record)                                     // a URL is done: answered, or failed for good
+	Retried func(rec *page.Record, wait time.Duration)             // it will be tried again
+	Skipped func(*page.Skip)                                       // it was left out
+	Slowed  func(host string, status int, ask, wait time.Duration) // a host asked to be left alone, as its Retry-After says; it is, for so long
+	GaveUp  func(host, why string)                                 // a host is given up
+	Paused  func(free uint64)                                      // the disk has less room than it should: nothing is fetched; told once a minute
+	Resumed func(free uint64)                                      // it has room again
+	Idle    func(next time.Time)                                   // nothing waits; something is to be visited again then
+	CutOff  func(since time.Time, why string)                      // nothing is reached any more: the crawl waits. Told again every minute
+	Back    func(after time.Duration, reached bool)                // it goes on: a host was reached, or it does not wait for those any longer
+	Scarce  func(why string)                                       // this machine has no socket for a connection; told once a minute at most
 }
 
 // Tee returns a listener that tells all of them, in order.
@@ -40,9 +40,9 @@ func Tee(ls ...Listener) Listener {
 				l.skipped(s)
 			}
 		},
-		Slowed: func(host string, status int, ask time.Duration) {
+		Slowed: func(host string, status int, ask, wait time.Duration) {
 			for _, l := range ls {
-				l.slowed(host, status, ask)
+				l.slowed(host, status, ask, wait)
 			}
 		},
 		GaveUp: func(host, why string) {
@@ -101,9 +101,9 @@ func (l Listener) skipped(s *page.Skip) {
 	}
 }
 
-func (l Listener) slowed(host string, status int, ask time.Duration) {
+func (l Listener) slowed(host string, status int, ask, wait time.Duration) {
 	if l.Slowed != nil {
-		l.Slowed(host, status, ask)
+		l.Slowed(host, status, ask, wait)
 	}
 }
 

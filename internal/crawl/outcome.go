@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -64,8 +65,8 @@ func (w *worker) judgeFailure(it *frontier.Item, err error) fate {
 // retryAfter reads the field's two forms: seconds, or a date. 0 if there is none.
 func (w *worker) retryAfter() time.Duration {
 	v := strings.TrimSpace(w.resp.Header.Get("Retry-After"))
-	if secs, err := strconv.ParseInt(v, 10, 32); err == nil {
-		return max(0, time.Duration(secs)*time.Second)
+	if secs, err := strconv.ParseUint(v, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(secs, math.MaxInt64/uint64(time.Second))) * time.Second
 	}
 	if t, err := http.ParseTime(v); err == nil {
 		return max(0, t.Sub(w.cfg.Now()))
@@ -80,9 +81,6 @@ func (w *worker) retry(v *frontier.Visit, rec *page.Record, f fate) error {
 		rec.Failure, rec.Detail = f.failure, f.detail
 		w.stats.Retried(w.resp.RawLen())
 		w.listener.retried(rec, f.ask)
-	}
-	if f.outcome == frontier.Throttled {
-		w.listener.slowed(v.Host, w.resp.Status, f.ask)
 	}
 	v.Late = f.late
 	return w.done(v, f, v.Item)

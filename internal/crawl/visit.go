@@ -387,7 +387,10 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f fate) error {
 func (w *worker) done(v *frontier.Visit, f fate, again ...frontier.Item) error {
 	origin := originOf(v.URL)
 	l, tooMuch := w.judgeOrigin(origin, v, f)
-	w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: again})
+	wait := w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: again})
+	if f.outcome == frontier.Throttled {
+		w.listener.slowed(v.Host, w.resp.Status, f.ask, wait)
+	}
 	w.unsettle(v.URL)
 	if !tooMuch {
 		return nil

@@ -23,14 +23,14 @@ type Result struct {
 	Again      []Item        // items of the host that wait again: the visit's own to be retried, say
 }
 
-// Done gives a visit back.
-func (f *Frontier) Done(v *Visit, r Result) {
+// Done gives a visit back. It returns for how long the host is left alone because of that.
+func (f *Frontier) Done(v *Visit, r Result) (wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := v.host
 	f.back(v)
 	if r.Outcome != NoRequest {
-		f.judge(h, v, r)
+		wait = f.judge(h, v, r)
 	} else if h.next.Equal(v.set) {
 		h.next = v.due // no request was made, and no other visit has set the clock since
 	}
@@ -39,6 +39,7 @@ func (f *Frontier) Done(v *Visit, r Result) {
 	}
 	f.place(h)
 	f.shrink()
+	return wait
 }
 
 // enqueueAgain puts an item of a visit back, unless the host was removed meanwhile.
@@ -53,9 +54,9 @@ func (f *Frontier) enqueueAgain(v *Visit, it Item) {
 }
 
 // judge sets the host's next time and its standing.
-func (f *Frontier) judge(h *host, v *Visit, r Result) {
+func (f *Frontier) judge(h *host, v *Visit, r Result) (wait time.Duration) {
 	now := f.cfg.Now()
-	wait := f.delay(h)
+	wait = f.delay(h)
 	h.ended = now
 	switch r.Outcome {
 	case Answered:
@@ -81,6 +82,7 @@ func (f *Frontier) judge(h *host, v *Visit, r Result) {
 	if r.Outcome >= Throttled {
 		f.setBacking(h, true)
 	}
+	return wait
 }
 
 // burst is how many visits in a row a host may have that owes no delay.

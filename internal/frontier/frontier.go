@@ -23,7 +23,7 @@ type Config struct {
 	AddrDelay time.Duration // between requests to one server address that several hosts share
 	MaxDelay  time.Duration // how much of a Crawl-delay is obeyed; 30s, negative: nothing
 	RetryWait time.Duration // the first wait after a failure, doubled with each; 1s
-	MaxWait   time.Duration // the longest wait, asked for by a server or not; 1h
+	MaxWait   time.Duration // the longest wait after a failure or at a server's wish; DefaultMaxWait
 	SlowAfter time.Duration // a host whose answer took longer is a suspect; 5s
 	Now       func() time.Time
 
@@ -34,12 +34,15 @@ type Config struct {
 
 const defaultMaxDelay = 30 * time.Second
 
+// DefaultMaxWait keeps a server that asks for years, or fails all day, from holding what waits there for longer.
+const DefaultMaxWait = time.Hour
+
 func (c Config) withDefaults() Config {
 	def(&c.Hosts, 64)
 	def(&c.PerHost, 1)
 	def(&c.MaxDelay, defaultMaxDelay)
 	def(&c.RetryWait, time.Second)
-	def(&c.MaxWait, time.Hour)
+	def(&c.MaxWait, DefaultMaxWait)
 	def(&c.SlowAfter, 5*time.Second)
 	def(&c.Memory, 256<<20)
 	def(&c.Disk, vfs.OS)

@@ -16,6 +16,7 @@ type HostInfo struct {
 	Asked    time.Duration // of Delay, what its robots.txt asks for
 	Failures int           // in a row
 	Suspect  bool          // failed or was slow lately
+	MaxWait  time.Duration // that it may be left alone, whatever it asks for
 	Parked   bool          // for a robots.txt: what waits for that stays
 	Away     bool          // nothing of its own was ever added, or it was removed, and nothing has come back since
 }
@@ -57,6 +58,7 @@ func (f *Frontier) info(h *host) HostInfo {
 	i := HostInfo{Key: h.key, Next: h.next, Waiting: int(h.count()), Active: h.inflight, Delay: f.delay(h), Asked: h.delay,
 		Failures: h.failures.n, Suspect: h.doubtful, Parked: len(h.parked) > 0, Away: h.away}
 	turn := !h.slot.IsZero() && h.slot.Equal(h.next)
+	i.MaxWait = f.cfg.MaxWait
 	i.Why = f.why(&i, turn, h.backing, h.throttles.n)
 	return i
 }
@@ -66,7 +68,7 @@ func (f *Frontier) coldInfo(key string, id uint32) HostInfo {
 	s := unpack(r.state)
 	i := HostInfo{Key: key, Next: f.disk.time(s.next), Waiting: int(r.count), Failures: s.failures, Suspect: r.is(isDoubtful), Parked: r.is(isParked),
 		Asked: r.wish(), Away: r.away()}
-	i.Delay = max(f.cfg.Delay, i.Asked)
+	i.Delay, i.MaxWait = max(f.cfg.Delay, i.Asked), f.cfg.MaxWait
 	i.Why = f.why(&i, r.is(hasTurn), r.is(isBacking), s.throttles)
 	return i
 }

@@ -126,8 +126,12 @@ func first[T any](n int, values iter.Seq2[T, error]) iter.Seq2[T, error] {
 }
 
 func hostOf(h *frontier.HostInfo) Host {
-	return Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked, Delay: h.Delay,
+	x := Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked, Delay: h.Delay,
 		CrawlDelay: min(h.Asked, h.Delay), Failures: h.Failures}
+	if h.Why == frontier.WhyAsked || h.Why == frontier.WhyBackoff {
+		x.MaxBackoff = h.MaxWait
+	}
+	return x
 }
 
 func itemOf(it *frontier.Item) Item {

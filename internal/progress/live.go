@@ -63,8 +63,12 @@ func (l *Live) Run(ctx context.Context, status func() Status) {
 func (l *Live) Listener() crawl.Listener {
 	return crawl.Listener{
 		Visited: func(r *page.Record) { l.add(line(r)) },
-		Slowed: func(host string, status int, ask time.Duration) {
-			l.add(fmt.Sprintf("%d  %s asks to be left alone (%v)", status, host, ask))
+		Slowed: func(host string, status int, ask, wait time.Duration) {
+			if ask > wait {
+				l.add(fmt.Sprintf("%d  %s asks to be left alone for %v, and is for %v (--max-backoff)", status, host, ask, wait))
+				return
+			}
+			l.add(fmt.Sprintf("%d  %s asks to be left alone, and is for %v", status, host, wait.Round(time.Millisecond)))
 		},
 		GaveUp: func(host, why string) { l.add(fmt.Sprintf("gave up %s: %s", host, why)) },
 		CutOff: func(_ time.Time, why string) { l.add("cut off from the web: " + why) },

@@ -273,7 +273,7 @@ func TestAHostThatAsksForPatienceGetsIt(t *testing.T) {
 	})
 	j := s.job(t, "a.test/")
 	var slowed []time.Duration
-	j.Listener = crawl.Listener{Slowed: func(_ string, _ int, ask time.Duration) { slowed = append(slowed, ask) }}
+	j.Listener = crawl.Listener{Slowed: func(_ string, _ int, ask, _ time.Duration) { slowed = append(slowed, ask) }}
 	start := time.Now()
 	mustRun(t, j)
 	if took := time.Since(start); took < 2*time.Second || len(slowed) != 2 || slowed[0] != time.Second {
@@ -281,6 +281,33 @@ func TestAHostThatAsksForPatienceGetsIt(t *testing.T) {
 	}
 	if l := lines(t, j.Dir, "pages.jsonl"); len(l) != 1 || l[0]["status"] != 200.0 {
 		t.Errorf("pages: %v", l)
+	}
+}
+
+// A host that asks for years is left alone for as long as the crawl allows, and the user hears of both; also where it is for a robots.txt, or
+// where the URL is not tried again.
+func TestAHostThatAsksForYearsIsLeftAloneForAWhile(t *testing.T) {
+	busy := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "1000000000")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	s := newSite(t, map[string]http.HandlerFunc{"a.test/": busy, "b.test/robots.txt": busy, "b.test/": html("never seen")})
+	j := s.job(t, "a.test/")
+	j.Seeds = append(j.Seeds, s.url("b.test/"))
+	j.Crawl.Tries, j.Frontier.MaxWait = 1, 20*time.Millisecond
+	var mu sync.Mutex
+	told := map[string]int{}
+	j.Listener = crawl.Listener{Slowed: func(host string, status int, ask, wait time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		told[strings.TrimSuffix(host, s.port())]++
+		if ask != 1e9*time.Second || wait != 20*time.Millisecond || status != http.StatusServiceUnavailable {
+			t.Errorf("%s, %d: it asks for %v, and waits for %v", host, status, ask, wait)
+		}
+	}}
+	mustRun(t, j)
+	if told["a.test"] != 1 || told["b.test"] == 0 {
+		t.Errorf("told of %v", told)
 	}
 }
 
