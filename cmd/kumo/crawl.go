@@ -51,6 +51,7 @@ While it runs, a terminal shows what was fetched and what waits:
   pages    URLs that were answered, whatever with; and how many a second. errors: URLs that got no answer
   hosts    active: with a request under way; waiting: whose delay has not passed, or for whom no worker is free;
            backing off: left alone for longer, after failures or at their own wish
+  turns    where many hosts share a server address: how many wait for their turn there, which come --ip-delay apart
   URLs     waiting: in the queues of their hosts; known: met within reach, fetched or not
 
 With --recrawl the crawl goes on when all is fetched: it visits each page again when its time has come, asks servers only for what

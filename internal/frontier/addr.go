@@ -47,8 +47,32 @@ func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
 	}
 	h.slot = a.next
 	a.next = a.next.Add(f.addrDelay)
+	if f.crowded == nil || a.next.After(f.crowded.next) {
+		f.crowded, f.crowdedAt = a, addr
+	}
 	f.postpone(v, h.slot)
 	return false
+}
+
+// A Crowd is hosts that wait for their turn at an address that they share.
+type Crowd struct {
+	Addr  netip.Addr
+	Hosts int
+	Every time.Duration // a turn
+}
+
+// Wait is when the last of them has its turn.
+func (c Crowd) Wait() time.Duration { return time.Duration(c.Hosts) * c.Every }
+
+// crowd is the largest one; none if nobody waits.
+func (f *Frontier) crowd() (c Crowd) {
+	if f.crowded == nil || f.addrDelay <= 0 {
+		return c
+	}
+	if until := f.crowded.next.Sub(f.cfg.Now()); until > f.addrDelay { // it is when the next that comes would have its turn
+		c = Crowd{f.crowdedAt, int((until - 1) / f.addrDelay), f.addrDelay}
+	}
+	return c
 }
 
 // at moves the host to its address.

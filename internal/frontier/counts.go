@@ -7,13 +7,14 @@ type Counts struct {
 	Waiting int // hosts with URLs whose time has not come, or that have no place yet
 	Backing int // hosts that are left alone after failures or at their own wish
 	Hosts   int // ever met
+	Crowd   Crowd
 }
 
 // Counts counts.
 func (f *Frontier) Counts() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := Counts{URLs: max(0, f.waiting-f.going), Active: f.active, Backing: f.backing, Hosts: f.known}
+	c := Counts{URLs: max(0, f.waiting-f.going), Active: f.active, Backing: f.backing, Hosts: f.known, Crowd: f.crowd()}
 	for cl := range f.heaps {
 		if class(cl) != busy {
 			c.Waiting += len(f.heaps[cl])

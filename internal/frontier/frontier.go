@@ -69,6 +69,8 @@ type Frontier struct {
 	hosts     map[string]*host
 	heaps     [numClasses]hostHeap
 	addrs     map[netip.Addr]*address
+	crowded   *address      // whose last turn is the latest of all
+	crowdedAt netip.Addr    // where that is
 	addrDelay time.Duration // Config.AddrDelay times sharers
 	sharers   int           // frontiers that may have hosts at the same addresses
 	swept     int           // addresses that the last sweep left

@@ -394,6 +394,40 @@ func TestHostsAtOneAddressTakeTurns(t *testing.T) {
 	})
 }
 
+// Where most hosts wait for a turn, the frontier says so, with the address.
+func TestTheMostCrowdedAddressIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Config{AddrDelay: 100 * time.Millisecond, Hosts: 1000})
+		f.ShareAddresses(2)
+		few, many := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+		for i := range 300 {
+			f.Push(fmt.Sprint("h", i), items(fmt.Sprint("h", i), 1)...)
+		}
+		for i := range 300 {
+			v, _ := next(t, f)
+			addr := many
+			if i%3 == 0 {
+				addr = few
+			}
+			if f.Reserve(v, addr) {
+				f.Done(v, Result{Outcome: Answered})
+			}
+		}
+		want := Crowd{Addr: many, Hosts: 199, Every: 200 * time.Millisecond}
+		if got := f.Counts().Crowd; got != want || got.Wait() != 199*200*time.Millisecond {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		time.Sleep(20 * time.Second)
+		if want.Hosts -= 100; f.Counts().Crowd != want {
+			t.Errorf("later %+v, want %+v", f.Counts().Crowd, want)
+		}
+		time.Sleep(20 * time.Second)
+		if got := f.Counts().Crowd; got != (Crowd{}) {
+			t.Errorf("in the end %+v", got)
+		}
+	})
+}
+
 // TestFrontiersShareAddresses: three of them leave an address as much alone together as one does.
 func TestFrontiersShareAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -27,6 +27,9 @@ type Seeds struct{ Taken, All int64 }
 
 func (s Seeds) comes() bool { return s.Taken < s.All }
 
+// longCrowd is a wait for turns at an address from which on a person is told: what the crawl is slow for then is its own manners.
+const longCrowd = 10 * time.Second
+
 // Limits are what a crawl ends at; 0 is no limit.
 type Limits struct {
 	Pages, Bytes int64
@@ -114,6 +117,10 @@ func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Sta
 		}
 		if s.Seeds.comes() {
 			attrs = append(attrs, "seeds_taken_in", s.Seeds.Taken, "seeds", s.Seeds.All)
+		}
+		if c := s.Frontier.Crowd; c.Wait() >= longCrowd {
+			attrs = append(attrs, "hosts_at_one_address", c.Hosts, "address", c.Addr.String(), "ip_delay", c.Every.String(),
+				"last_turn_in", c.Wait().Round(time.Second).String())
 		}
 		if s.Outage.CutOff {
 			attrs = append(attrs, "cut_off_for", s.Time.Sub(s.Outage.Since).Round(time.Second).String())

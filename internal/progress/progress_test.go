@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -79,6 +80,29 @@ func TestLog(t *testing.T) {
 		})
 		if n := strings.Count(out.String(), "msg=crawling"); n != 2 || !strings.Contains(out.String(), "pages_per_s=5 ") {
 			t.Errorf("%d lines:\n%s", n, out.String())
+		}
+	})
+}
+
+// Where many hosts share an address, a person sees what they wait for.
+func TestACrowdedAddressIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for hosts, seen := range map[int]bool{200_000: true, 39: false, 0: false} {
+			s := Status{Time: time.Now(), Frontier: frontier.Counts{
+				Crowd: frontier.Crowd{Addr: netip.MustParseAddr("192.0.2.7"), Hosts: hosts, Every: 250 * time.Millisecond}}}
+			l := NewLive(io.Discard, func() int { return 200 }, "x", Limits{})
+			const want = "turns  200000 hosts wait for theirs at 192.0.2.7, 250ms apart (--ip-delay); the last comes in 13:53:20"
+			if body := l.render(s, Rates{}); strings.Contains(body, want) != seen || strings.Contains(body, "turns") != seen {
+				t.Errorf("the view of %d hosts:\n%s", hosts, body)
+			}
+			var out bytes.Buffer
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			Log(ctx, slog.New(slog.NewTextHandler(&out, nil)), Limits{}, func() Status { return s })
+			cancel()
+			const attrs = "hosts_at_one_address=200000 address=192.0.2.7 ip_delay=250ms last_turn_in=13h53m20s"
+			if strings.Contains(out.String(), attrs) != seen || strings.Contains(out.String(), "address") != seen {
+				t.Errorf("the log of %d hosts:\n%s", hosts, out.String())
+			}
 		}
 	})
 }
