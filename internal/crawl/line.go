@@ -233,16 +233,34 @@ func (e *Engine) checkLine(ctx context.Context) {
 
 const sayOffAgain = time.Minute // that the crawl is cut off, or that this machine has no sockets
 
-// reachAny tries hosts at once, until one is reached. Where the proxy is in doubt, it is enough that this is.
+const (
+	firstTried = 12          // hosts that are tried at once
+	headStart  = time.Second // that they have before the others are tried, too
+)
+
+// reachAny tries hosts, until one is reached. Where the proxy is in doubt, it is enough that this is.
 func (l *line) reachAny(ctx context.Context, targets []string, by way, own bool) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan error, len(targets))
-	for _, t := range targets {
-		go func() { results <- l.reach(ctx, t, by) }()
+	tried := 0
+	try := func(upTo int) {
+		for ; tried < min(upTo, len(targets)); tried++ {
+			t := targets[tried]
+			go func() { results <- l.reach(ctx, t, by) }()
+		}
 	}
-	for range targets {
-		one := <-results
+	try(firstTried)
+	others := time.NewTimer(headStart)
+	defer others.Stop()
+	for failed := 0; failed < len(targets); {
+		var one error
+		select {
+		case <-others.C:
+			try(len(targets))
+			continue
+		case one = <-results:
+		}
 		if fe, ok := errors.AsType[*fetch.Error](one); ok && (fe.Failure == page.Local || own && !fe.OfLine()) {
 			one = nil // nothing is known against the line
 		}
@@ -252,6 +270,9 @@ func (l *line) reachAny(ctx context.Context, targets []string, by way, own bool)
 		}
 		if err == nil {
 			err = one
+		}
+		if failed++; failed == tried {
+			try(len(targets))
 		}
 	}
 	return err

@@ -15,8 +15,8 @@ import (
 //
 //	up      → doubted  when three hosts that had worked have failed in a row, and nothing has worked in between; when a host is to
 //	                   be given up, and nothing has worked since it failed first; or when the proxy cannot be reached
-//	doubted → up       when a host is reached: the others are down by themselves
-//	doubted → down     when none is; checks go on, at growing intervals
+//	doubted → up       when a host is reached: the others are down by themselves, however many they are
+//	doubted → down     when none is of all that worked lately, and no answer has come meanwhile; checks go on, at growing intervals
 //	down    → up       when one is reached
 //	down    → the end  when it lasts too long. Where all that has worked belongs to one or two sites, these may just be gone: then
 //	                   they are no longer believed to work, the crawl goes on, and they are judged like any host
@@ -89,7 +89,7 @@ const (
 	maxWorked   = 64 // hosts that have worked lately are kept in mind
 	enoughFail  = 3  // hosts fail together
 	enoughSites = 3  // do not all go at once
-	checkHosts  = 3  // at a time
+	checkHosts  = 3  // at a time, once the crawl is cut off; before that is said, all that have worked lately
 
 	firstPause = time.Second // between checks; it grows by a half with each
 	lastPause  = 30 * time.Second
@@ -238,8 +238,15 @@ func hostnameOf(origin string) string {
 // due is when the next check is, if there is to be one.
 func (o *outage) due() (time.Time, bool) { return o.next, o.state != lineUp }
 
-// targets are the origins to be checked now: others each time, as far as there are others.
+// targets are the origins to be checked now, those first that are most likely to work: at first all of them, and then a few, others each time, as
+// far as there are others.
 func (o *outage) targets() (all []string) {
+	if o.state == lineDoubted {
+		all = o.likeliest()
+	}
+	if len(all) > 0 {
+		return all
+	}
 	for i := range o.hosts {
 		h := &o.hosts[(o.turn+i)%len(o.hosts)]
 		if tells(h.origin, o.way) {
@@ -252,6 +259,26 @@ func (o *outage) targets() (all []string) {
 	}
 	if len(all) == 0 {
 		all = append(all, o.suspect)
+	}
+	return all
+}
+
+// likeliest are all origins that can tell: those that worked last come first, and last those that are failing. Where many hosts die at once, the
+// others go on to work, so that a few dozen visits later hardly any of the first is dead.
+func (o *outage) likeliest() (all []string) {
+	failing := o.ways[o.way].failing
+	hosts := slices.DeleteFunc(slices.Clone(o.hosts), func(h workedHost) bool { return !tells(h.origin, o.way) })
+	slices.SortFunc(hosts, func(a, b workedHost) int {
+		switch x, y := slices.Contains(failing, a.hash), slices.Contains(failing, b.hash); {
+		case x == y:
+			return b.at.Compare(a.at)
+		case x:
+			return 1
+		}
+		return -1
+	})
+	for i := range hosts {
+		all = append(all, hosts[i].origin)
 	}
 	return all
 }
@@ -273,7 +300,11 @@ func (o *outage) checked(now time.Time, reached bool, why string) event {
 	o.pause = min(max(o.pause+o.pause/2, firstPause), lastPause)
 	o.next = now.Add(o.pause)
 	o.why = why
-	if was == lineDoubted {
+	switch {
+	case was == lineDoubted && o.ways[o.way].worked.After(o.since): // an answer has come: who gave it is asked, too
+		o.since, o.next, o.pause = now, now, 0
+		return nothing
+	case was == lineDoubted:
 		o.state = lineDown
 		return cutOffNow
 	}

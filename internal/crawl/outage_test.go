@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -54,7 +55,11 @@ func (s *lineStory) check(reached bool, want event) {
 	if at.After(s.now) {
 		s.now = at
 	}
-	if n := len(s.o.targets()); n == 0 || n > checkHosts {
+	most := checkHosts
+	if s.o.state == lineDoubted {
+		most = maxWorked
+	}
+	if n := len(s.o.targets()); n == 0 || n > most {
 		s.Errorf("%d hosts are checked at once", n)
 	}
 	if got := s.o.checked(s.now, reached, "refused"); got != want {
@@ -86,6 +91,71 @@ func TestHostsThatWorkedAndFailTogetherAreAnOutage(t *testing.T) {
 	}
 	s.check(true, backAgain)
 	s.want(lineUp)
+}
+
+// However many hosts die at once, as in a data centre that fails: as long as others work, the crawl is not cut off.
+func TestManyHostsThatDieAtOnceAreNoOutage(t *testing.T) {
+	for _, dead := range []int{30, 45, 81} { // of 90
+		doubts, gone := 0, originsTo(dead)
+		for seed := range uint64(40) {
+			dice := rand.New(rand.NewPCG(seed, uint64(dead)))
+			s := newLineStory(t, 0)
+			for range 5 * 90 {
+				s.pass(10 * time.Millisecond)
+				s.works(dice.IntN(90))
+			}
+			for range 2000 { // visits; hosts below dead are gone
+				s.pass(10 * time.Millisecond)
+				if n := dice.IntN(90); n >= dead {
+					s.works(n)
+				} else {
+					s.fails(n)
+				}
+				if _, due := s.o.due(); !due {
+					continue
+				}
+				doubts++
+				alive := slices.ContainsFunc(s.o.targets(), func(origin string) bool { return !slices.Contains(gone, origin) })
+				if ev := s.o.checked(s.now, alive, "refused"); ev != notCut {
+					t.Fatalf("%d of 90 are dead, seed %d: event %d", dead, seed, ev)
+				}
+			}
+		}
+		if doubts < 40 {
+			t.Errorf("%d of 90 are dead: only %d doubts", dead, doubts)
+		}
+	}
+}
+
+// originsTo are those of the first n hosts.
+func originsTo(n int) (all []string) {
+	for i := range n {
+		all = append(all, originNo(i))
+	}
+	return all
+}
+
+// An answer that comes while hosts are tried in vain is looked into before anything is said; it does not put off for long what is true.
+func TestAnAnswerDuringACheckIsLookedInto(t *testing.T) {
+	s := newLineStory(t, 0)
+	s.works(1, 2, 3, 4, 5)
+	s.pass(time.Second)
+	s.fails(1)
+	s.fails(2)
+	s.fails(3)
+	s.want(lineDoubted)
+	s.pass(time.Millisecond)
+	s.works(9)
+	s.check(false, nothing)
+	s.want(lineDoubted)
+	if to := s.o.targets(); to[0] != originNo(9) {
+		t.Errorf("who has just answered is not asked first: %v", to)
+	}
+	before := s.now
+	s.check(false, cutOffNow)
+	if waited := s.now.Sub(before); waited > 0 {
+		t.Errorf("the second check is put off for %v", waited)
+	}
 }
 
 func TestAnAnswerInBetweenEndsTheDoubt(t *testing.T) {
