@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -74,6 +75,7 @@ func (a *Asides) add(skips []page.Skip) error {
 		body.b = body.b[:0]
 		body.skip(entryAside, &skips[i])
 		body.int(skips[i].Time.UnixMicro())
+		body.b = seal(body.b)
 		all.b = append(binary.AppendUvarint(all.b, uint64(len(body.b))), body.b...)
 	}
 	return a.Append(0, all.b)
@@ -98,6 +100,10 @@ func readAsides(disk vfs.FS, name string, from int64, f func(s page.Skip, end in
 	}
 	var failed error // of who reads, not of the file
 	err = readFrames(src, func(body []byte, end int64) error {
+		body, whole := unseal(body)
+		if !whole {
+			return errSum
+		}
 		d := decoder{b: body[1:]}
 		s := d.skip()
 		s.Time = time.UnixMicro(d.int()).UTC()
@@ -140,6 +146,23 @@ func readFrames(src io.Reader, f func(body []byte, end int64) error) error {
 			return err
 		}
 	}
+}
+
+var errSum = errors.New("an entry has another checksum")
+
+// seal appends the checksum of an entry's body.
+func seal(body []byte) []byte {
+	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, castagnoli))
+}
+
+// unseal returns a body that was sealed, which is not empty, and whether it is as it was.
+func unseal(sealed []byte) (body []byte, whole bool) {
+	n := len(sealed) - crc32.Size
+	if n < 1 {
+		return nil, false
+	}
+	body = sealed[:n]
+	return body, crc32.Checksum(body, castagnoli) == binary.LittleEndian.Uint32(sealed[n:])
 }
 
 const maxAside = 1 << 20 // bytes of an entry

@@ -1,7 +1,10 @@
 package crawl
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
@@ -54,8 +57,31 @@ func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
 	if got = nil; a.read(0, collect) != nil || !reflect.DeepEqual(got, want[:3]) {
 		t.Errorf("cut back: %v", got)
 	}
+	a.damage(t, ends[1]+4)
+	got = nil
+	if err := a.read(0, collect); !errors.Is(err, ErrAsides) || !reflect.DeepEqual(got, want[:1]) {
+		t.Errorf("with a flipped bit in the second: %v (%v)", got, err)
+	}
 	var none *Asides
 	if err := none.add(want); err != nil {
 		t.Error(err)
+	}
+}
+
+// damage flips a bit of the file: one that no other check than the checksum finds.
+func (a *Asides) damage(t *testing.T, at int64) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(a.dir, asidesName), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], at); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 1
+	if _, err := f.WriteAt(b[:], at); err != nil {
+		t.Fatal(err)
 	}
 }

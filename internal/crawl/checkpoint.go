@@ -33,8 +33,8 @@ type note struct {
 }
 
 // noteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names every record file that
-// the crawl has ever written.
-const noteVersion = 4
+// the crawl has ever written; since the fifth, what was set aside has checksums.
+const noteVersion = 5
 
 // checkpoint makes the journal's past unneeded: the views of it are brought to the disk as they are at one moment, while the
 // crawl goes on. What seen was not sure of may be decided on the way.

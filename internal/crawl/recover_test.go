@@ -65,7 +65,8 @@ func TestVersionsOfTheNote(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"Version":2,"Roots":[{"URL":"http://a.test/","Kind":1,"Root":true}]}`: "an older kumo wrote this crawl's state",
 		`{"Version":3}`: "an older kumo wrote this crawl's state",
-		`{"Version":5}`: "a newer kumo wrote it",
+		`{"Version":4}`: "an older kumo wrote this crawl's state",
+		`{"Version":6}`: "a newer kumo wrote it",
 	} {
 		_, err := Recover(memory.New(), Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
 			Shelf: OpenShelf(vfs.OS, t.TempDir()), Note: []byte(text)})

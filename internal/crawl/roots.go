@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"path/filepath"
 	"strings"
@@ -64,7 +63,7 @@ func (r *Roots) add(b root) error {
 	var body encoder
 	body.flags(b.seed, b.redirect)
 	body.b = append(body.b, b.url...)
-	body.b = binary.LittleEndian.AppendUint32(body.b, crc32.Checksum(body.b, castagnoli))
+	body.b = seal(body.b)
 	return r.Append(0, append(binary.AppendUvarint(nil, uint64(len(body.b))), body.b...))
 }
 
@@ -109,11 +108,10 @@ func readRoots(disk vfs.FS, name string, length int64, f func(root) error) error
 
 // parseRoot reads the body of an entry.
 func parseRoot(body []byte) (root, error) {
-	text := len(body) - crc32.Size
-	if text < 1 || crc32.Checksum(body[:text], castagnoli) != binary.LittleEndian.Uint32(body[text:]) {
+	body, whole := unseal(body)
+	if !whole {
 		return root{}, ErrRoots
 	}
-	body = body[:text]
 	return root{url: string(body[1:]), seed: body[0]&1 != 0, redirect: body[0]&2 != 0}, nil
 }
 

@@ -264,7 +264,6 @@ var once = map[string]*regexp.Regexp{
 	"crawl.log":         regexp.MustCompile(`(?m)[^ \n]+$|^\S+ +-\d+ .*$|^.* robots$`), // annotations, and all of a visit without an answer
 	"report.json": regexp.MustCompile(`(?s) *"(errors|slowest_hosts|off_links_by_host)": [\[{].*?[\]}]|` +
 		`(?m)^.*(crawl|ended|started|stopped|seconds|_per_second|this_run|given_up|hosts"|"journal").*$`),
-	"state/asides":        regexp.MustCompile(`(?s).*`),               // but for lengths, URLs and hosts, which have their tests
 	"state/robots.jsonl":  regexp.MustCompile(`(?s).*`),               // which only explains; the WARC has the files themselves
 	"state/robots/robots": regexp.MustCompile(`(?s).*`),               // a cache: what is damaged is asked again
 	".gz":                 regexp.MustCompile(`(?s)\x1f\x8b\x08.{7}`), // times and systems in gzip's heads
