@@ -1,18 +1,15 @@
 package inspect
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"path/filepath"
 	"time"
 
 	"kumo/internal/crawl"
+	"kumo/internal/store"
 	"kumo/internal/store/field"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
@@ -166,40 +163,17 @@ type ends struct{ first, last []byte }
 // findLines goes through the lines of a file in a crawl's folder whose first member has a value. A line that is just being written is
 // none.
 func (v *View) findLines(name, member, value string) (e ends, err error) {
-	f, err := v.disk.Open(filepath.Join(v.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return e, nil
-	}
-	if err != nil {
-		return e, err
-	}
-	defer f.Close()
 	begin := append(field.JSON([]byte(`{"`+member+`":`), value), ',')
-	for in := bufio.NewReaderSize(f, 256<<10); ; {
-		part, err := in.ReadSlice('\n')
-		ours := bytes.HasPrefix(part, begin)
-		line := keep(nil, part, ours)
-		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line
-			part, err = in.ReadSlice('\n')
-			line = keep(line, part, ours)
+	_, err = store.EachLineOf(v.disk, filepath.Join(v.dir, name), func(line []byte, _ int64) error {
+		if bytes.HasPrefix(line, begin) {
+			e.add(bytes.Clone(line))
 		}
-		if errors.Is(err, io.EOF) {
-			return e, nil
-		}
-		if err != nil {
-			return e, fmt.Errorf("read %s: %w", name, err)
-		}
-		if ours {
-			e.add(line)
-		}
-	}
-}
-
-func keep(line, part []byte, wanted bool) []byte {
-	if !wanted {
 		return nil
+	})
+	if err != nil {
+		return e, fmt.Errorf("read %s: %w", name, err)
 	}
-	return append(line, part...)
+	return e, nil
 }
 
 func (e *ends) add(line []byte) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/store"
 	"kumo/internal/store/crawllog"
 	"kumo/internal/store/field"
 	"kumo/internal/store/jsonl"
@@ -68,25 +69,11 @@ func key(parts ...any) uint64 {
 }
 
 func (m *mender) each(name string, f func(line []byte)) error {
-	text, err := os.Open(m.path(name))
-	if errors.Is(err, fs.ErrNotExist) {
+	_, err := store.EachLineOf(vfs.OS, m.path(name), func(line []byte, _ int64) error {
+		f(line)
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer text.Close()
-	in := bufio.NewReaderSize(text, 256<<10)
-	for {
-		line, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		f(line[:len(line)-1])
-	}
+	})
+	return err
 }
 
 func (m *mender) readLines() error {

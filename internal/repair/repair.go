@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kumo/internal/store"
 	"kumo/internal/store/crawllog"
 	"kumo/internal/store/jsonl"
 	"kumo/internal/store/warc"
@@ -245,33 +246,26 @@ func (c *cleaner) lines(name string, keep func(at int64, line []byte) []byte) er
 	gone := c.drop.Places[name]
 	same := true
 	err = c.write(name, func(w *bufio.Writer) error {
-		in := bufio.NewReaderSize(src, 256<<10)
-		for at := int64(0); ; {
-			line, err := in.ReadBytes('\n')
-			if errors.Is(err, io.EOF) {
-				if same && len(line) == 0 {
-					return errSame
-				}
-				return nil
-			}
-			if err != nil {
-				return err
-			}
+		torn, err := store.EachLine(src, func(line []byte, at int64) error {
 			var now []byte
 			if !gone[at] {
-				now = keep(at, line[:len(line)-1])
+				now = keep(at, line)
 			}
-			at += int64(len(line))
 			if now == nil {
 				c.done.Lines++
 				same = false
-				continue
+				return nil
 			}
-			same = same && bytes.Equal(now, line[:len(line)-1])
-			if _, err := w.Write(append(now, '\n')); err != nil {
+			same = same && bytes.Equal(now, line)
+			if _, err := w.Write(now); err != nil {
 				return err
 			}
+			return w.WriteByte('\n')
+		})
+		if err == nil && same && torn == 0 {
+			return errSame
 		}
+		return err
 	})
 	if errors.Is(err, errSame) {
 		return nil

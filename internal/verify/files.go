@@ -1,13 +1,13 @@
 package verify
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
+
+	"kumo/internal/store"
 )
 
 const notCommitted = "not committed yet: the next start cuts them"
@@ -53,27 +53,24 @@ func (v *verifier) eachLine(check, name string, grows bool, f func(line) error) 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	in := bufio.NewReaderSize(io.NewSectionReader(src, 0, length), 256<<10)
-	for at := int64(0); ; n++ {
-		text, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && len(text) == 0 {
-			return n, nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return n, err
-		}
-		if whole, ok := bytes.CutSuffix(text, []byte("\n")); !ok {
-			v.fault(Fault{Check: check, File: name, Offset: at, What: "the last line has no end"})
-		} else if err := f(line{at, whole}); errors.Is(err, errStop) {
-			return n, errors.Unwrap(err)
+	torn, err := store.EachLine(io.NewSectionReader(src, 0, length), func(text []byte, at int64) error {
+		n++
+		if err := f(line{at, text}); errors.Is(err, errStop) {
+			return err
 		} else if err != nil {
 			v.fault(Fault{Check: check, File: name, Offset: at, What: err.Error()})
 		}
-		at += int64(len(text))
-		if err := v.progress(check, at, length, int64(len(text))); err != nil {
-			return n, err
-		}
+		read := int64(len(text) + len("\n"))
+		return v.progress(check, at+read, length, read)
+	})
+	if errors.Is(err, errStop) {
+		err = errors.Unwrap(err)
 	}
+	if torn > 0 {
+		n++
+		v.fault(Fault{Check: check, File: name, Offset: length - torn, What: "the last line has no end"})
+	}
+	return n, err
 }
 
 var errStop = errors.New("verify cannot go on")

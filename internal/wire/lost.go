@@ -1,15 +1,13 @@
 package wire
 
 import (
-	"bufio"
 	"errors"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 
+	"kumo/internal/store"
 	"kumo/internal/store/crawllog"
 	"kumo/internal/store/jsonl"
+	"kumo/internal/vfs"
 )
 
 // countLost counts the visits that a repair does not keep, whatever the cause: those that crawl.log or pages.jsonl listed before and do not
@@ -30,23 +28,25 @@ func countLost(before, after string, records map[string]int64) (int64, error) {
 		dir string
 		n   int32
 	}{{before, 1}, {after, -1}} {
-		err := eachLineOf(filepath.Join(side.dir, "crawl.log"), func(line []byte) {
+		_, logErr := store.EachLineOf(vfs.OS, filepath.Join(side.dir, "crawl.log"), func(line []byte, _ int64) error {
 			log += int64(side.n)
 			if e, err := crawllog.Parse(line); err == nil {
 				l := byURL[key(e.URL)]
 				l.log += side.n
 				byURL[key(e.URL)] = l
 			}
+			return nil
 		})
-		err = errors.Join(err, eachLineOf(filepath.Join(side.dir, "pages.jsonl"), func(line []byte) {
+		_, pagesErr := store.EachLineOf(vfs.OS, filepath.Join(side.dir, "pages.jsonl"), func(line []byte, _ int64) error {
 			pages += int64(side.n)
 			if p, err := jsonl.ParsePage(line); err == nil {
 				l := byURL[key(p.URL)]
 				l.pages += side.n
 				byURL[key(p.URL)] = l
 			}
-		}))
-		if err != nil {
+			return nil
+		})
+		if err := errors.Join(logErr, pagesErr); err != nil {
 			return 0, err
 		}
 	}
@@ -58,27 +58,4 @@ func countLost(before, after string, records map[string]int64) (int64, error) {
 		lost += int64(max(l.log, l.pages, l.records, 0))
 	}
 	return max(lost, log, pages), nil
-}
-
-// eachLineOf calls f with the whole lines of a file, if it is there.
-func eachLineOf(name string, f func(line []byte)) error {
-	src, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	in := bufio.NewReaderSize(src, 256<<10)
-	for {
-		line, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		f(line[:len(line)-1])
-	}
 }
