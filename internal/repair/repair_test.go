@@ -1,9 +1,9 @@
 package repair
 
 import (
-	"bytes"
-	"errors"
-	"io"
+	"io/fs"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,217 +11,288 @@ import (
 	"testing"
 
 	"kumo/internal/page"
-	"kumo/internal/store"
 	"kumo/internal/store/crawllog"
 	"kumo/internal/store/jsonl"
+	"kumo/internal/store/recordtest"
 	"kumo/internal/store/storetest"
 	"kumo/internal/store/warc"
-	"kumo/internal/vfs"
 )
 
-// A patient is a folder with the record files of a few visits: one WARC file, its index, lists and the log.
-type patient struct {
-	*testing.T
-	dir, warc, cdxj string
-	records         []warcRecord
-}
+// A patient is a folder with the record files of a few visits.
+type patient struct{ *recordtest.Files }
 
-// A warcRecord is one of the WARC file's.
-type warcRecord struct {
-	kind, url string
-	span
-}
-
-func newPatient(t *testing.T, compression string, visits ...*page.Record) *patient {
+func newPatient(t *testing.T, compression string, n int) *patient {
 	t.Helper()
-	p := &patient{T: t, dir: t.TempDir()}
-	w, err := warc.Open(vfs.OS, warc.Config{Dir: p.dir, Name: "test", Hostname: "host", Compression: compression}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, jErr := jsonl.Open(vfs.OS, jsonl.Config{Dir: p.dir}, nil)
-	x, xErr := jsonl.OpenTexts(vfs.OS, jsonl.Config{Dir: p.dir}, nil)
-	l, lErr := crawllog.Open(vfs.OS, crawllog.Config{Dir: p.dir}, nil)
-	if err := errors.Join(jErr, xErr, lErr); err != nil {
-		t.Fatal(err)
-	}
-	stores := []store.Store{w, j, x, l}
-	for _, rec := range visits {
-		for _, s := range stores {
-			if err := s.Put(rec); err != nil {
-				t.Fatal(err)
+	return &patient{recordtest.Write(t, compression, visits(n), storetest.Skip(0), storetest.Skip(1))}
+}
+
+func visits(n int) iter.Seq[*page.Record] {
+	return func(yield func(*page.Record) bool) {
+		for i := range n {
+			if !yield(storetest.Record(i)) {
+				return
 			}
 		}
 	}
-	for n := range 2 {
-		if err := j.PutSkip(storetest.Skip(n)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, s := range stores {
-		_, err := s.Mark()
-		if err := errors.Join(err, s.Sync(), s.Settle(), s.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	names, err := filepath.Glob(filepath.Join(p.dir, "warc", "*.warc.*"))
-	if err != nil || len(names) != 1 {
-		t.Fatal(names, err)
-	}
-	p.warc = "warc/" + filepath.Base(names[0])
-	stem, _, _ := strings.Cut(p.warc, ".warc.")
-	p.cdxj = stem + ".cdxj"
-	p.records = p.read()
-	return p
-}
-
-func visits(n int) (all []*page.Record) {
-	for i := range n {
-		all = append(all, storetest.Record(i))
-	}
-	return all
 }
 
 func url(n int) string { return storetest.Record(n).URL }
 
-func (p *patient) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
-
-func (p *patient) text(name string) string {
-	p.Helper()
-	b, err := os.ReadFile(p.path(name))
-	if err != nil {
-		p.Fatal(err)
-	}
-	return string(b)
-}
-
-func (p *patient) write(name, text string) {
-	p.Helper()
-	if err := os.WriteFile(p.path(name), []byte(text), 0o600); err != nil {
-		p.Fatal(err)
-	}
-}
-
-// read reads what can be read of the WARC file.
-func (p *patient) read() (all []warcRecord) {
-	p.Helper()
-	b := []byte(p.text(p.warc))
-	in, err := warc.NewReader(bytes.NewReader(b), int64(len(b)), p.warc)
-	if err != nil {
-		p.Fatal(err)
-	}
-	for {
-		rec, err := in.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return all
-		case rec == nil:
-			in.Skip()
-		case err == nil:
-			all = append(all, warcRecord{rec.Fields["WARC-Type"], rec.Fields["WARC-Target-URI"], span{rec.Offset, rec.Length}})
-		}
-	}
-}
-
-// of is the n-th record of a kind.
-func (p *patient) of(kind string, n int) warcRecord {
-	p.Helper()
-	for _, r := range p.records {
-		if r.kind == kind {
-			if n--; n < 0 {
-				return r
-			}
-		}
-	}
-	p.Fatalf("there is no such %s", kind)
-	return warcRecord{}
-}
-
-// flip damages a byte in the middle of a record.
-func (p *patient) flip(r warcRecord) {
-	b := []byte(p.text(p.warc))
-	b[r.at+r.length/2] ^= 0x20
-	p.write(p.warc, string(b))
-}
-
-// urls are those of the answers that are left, in their order.
-func (p *patient) urls() (all []string) {
-	for _, r := range p.read() {
-		if r.kind == "response" || r.kind == "revisit" || r.kind == "resource" {
-			all = append(all, r.url)
-		}
+func urls(ns ...int) (all []string) {
+	for _, n := range ns {
+		all = append(all, url(n))
 	}
 	return all
 }
 
 func (p *patient) clean(drop *Drop) Dropped {
 	p.Helper()
-	done, err := Clean(p.dir, drop, false)
+	done, err := Clean(p.Dir, drop, false)
 	if err != nil {
 		p.Fatal(err)
 	}
 	return done
 }
 
-// wantAgree wants exactly these visits in all files, at the places that their lines name, and each with all its records.
-func (p *patient) wantAgree(urls ...string) {
+// contents are all files.
+func (p *patient) contents() map[string]string {
 	p.Helper()
-	want := slices.Sorted(slices.Values(urls))
-	kinds := map[string]int{}
-	places := map[int64]string{}
-	for _, r := range p.read() {
-		kinds[r.kind]++
-		places[r.at] = r.url
-	}
-	if kinds["response"] != len(want) || kinds["request"] != len(want) || kinds["metadata"] != len(want) || kinds["warcinfo"] != 1 {
-		p.Errorf("records of %d visits: %v", len(want), kinds)
-	}
-	var pages, index, log []string
-	for line := range strings.Lines(p.text("pages.jsonl")) {
-		x, err := jsonl.ParsePage([]byte(line))
-		if err != nil || "warc/"+x.WARC != p.warc || places[x.Offset] != x.URL {
-			p.Errorf("pages.jsonl: %s: %v, there is %q", line, err, places[x.Offset])
+	all := map[string]string{}
+	err := filepath.WalkDir(p.Dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
 		}
-		pages = append(pages, x.URL)
+		text, err := os.ReadFile(name)
+		all[strings.TrimPrefix(filepath.ToSlash(name), filepath.ToSlash(p.Dir)+"/")] = string(text)
+		return err
+	})
+	if err != nil {
+		p.Fatal(err)
 	}
-	for line := range strings.Lines(p.text(p.cdxj)) {
-		x, err := warc.ParseIndexLine([]byte(strings.TrimSuffix(line, "\n")))
-		if err != nil || "warc/"+x.File != p.warc || places[x.Offset] != x.URL {
-			p.Errorf("index: %s: %v, there is %q", line, err, places[x.Offset])
+	return all
+}
+
+// listed are the URLs of a file's lines, which must lie where they say.
+func (p *patient) listed(name string, places map[int64]string) (all []string) {
+	p.Helper()
+	for line := range strings.Lines(p.Text(name)) {
+		line = strings.TrimSuffix(line, "\n")
+		var url, file string
+		var at int64
+		var err error
+		switch {
+		case strings.HasSuffix(name, ".cdxj"):
+			var x warc.IndexLine
+			x, err = warc.ParseIndexLine([]byte(line))
+			url, file, at = x.URL, x.File, x.Offset
+		case name == "pages.jsonl":
+			var x jsonl.PageLine
+			x, err = jsonl.ParsePage([]byte(line))
+			url, file, at = x.URL, x.WARC, x.Offset
+		default:
+			var x crawllog.Entry
+			x, err = crawllog.Parse([]byte(line))
+			url = x.URL
 		}
-		index = append(index, x.URL)
-	}
-	for line := range strings.Lines(p.text("crawl.log")) {
-		x, err := crawllog.Parse([]byte(strings.TrimSuffix(line, "\n")))
-		if err != nil {
-			p.Errorf("crawl.log: %s: %v", line, err)
+		if err != nil || file != "" && ("warc/"+file != p.WARC || places[at] != url) {
+			p.Errorf("%s: %s: %v; there is %q", name, line, err, places[at])
 		}
-		log = append(log, x.URL)
+		all = append(all, url)
 	}
-	for name, got := range map[string][]string{"pages.jsonl": pages, "the index": index, "crawl.log": log} {
-		if slices.Sort(got); !slices.Equal(got, want) {
+	slices.Sort(all)
+	return all
+}
+
+// wantAgree wants exactly these visits in all files, at the places that their lines name, and each with all its records.
+func (p *patient) wantAgree(want ...string) {
+	p.Helper()
+	kinds, places := map[string]int{}, map[int64]string{}
+	for _, r := range p.Records() {
+		kinds[r.Kind]++
+		places[r.At] = r.URL
+	}
+	if n := len(want); kinds["response"] != n || kinds["request"] != n || kinds["metadata"] != n || kinds["warcinfo"] != 1 {
+		p.Errorf("of %d visits there are records %v", n, kinds)
+	}
+	for _, name := range []string{"pages.jsonl", p.CDXJ, "crawl.log"} {
+		if got := p.listed(name, places); !slices.Equal(got, want) {
 			p.Errorf("%s has %v, want %v", name, got, want)
 		}
 	}
 }
 
+// answers are the URLs of the answers that are left.
+func (p *patient) answers() (all []string) {
+	for _, r := range p.Records() {
+		if r.Kind == "response" {
+			all = append(all, r.URL)
+		}
+	}
+	return all
+}
+
 // What cannot be read costs the visit that it belongs to, and not the one before, which is whole.
 func TestADamagedAnswerLeavesTheVisitBeforeItAlone(t *testing.T) {
 	for _, compression := range []string{"gzip", "zstd"} {
-		for _, kind := range []string{"response", "request", "metadata"} {
+		for kind, want := range map[string][]string{"response": urls(0, 2, 3), "metadata": urls(0, 2, 3), "request": urls(0, 1, 2, 3)} { // which nobody misses
 			t.Run(compression+" "+kind, func(t *testing.T) {
-				p := newPatient(t, compression, visits(4)...)
-				p.flip(p.of(kind, 1))
+				p := newPatient(t, compression, 4)
+				p.Flip(p.Record(kind, 1))
 				p.clean(NewDrop())
-				got := p.urls()
-				want := []string{url(0), url(2), url(3)}
-				if kind == "request" { // which nobody misses
-					want = slices.Insert(want, 1, url(1))
-				}
-				if !slices.Equal(got, want) {
+				if got := p.answers(); !slices.Equal(got, want) {
 					t.Errorf("left are %v, want %v", got, want)
 				}
 			})
 		}
+	}
+}
+
+func TestNothingIsWrittenAnewWhereAllIsWhole(t *testing.T) {
+	p := newPatient(t, "gzip", 4)
+	before := p.contents()
+	if done := p.clean(NewDrop()); done.Lines > 0 || len(done.Visits) > 0 {
+		t.Errorf("%+v", done)
+	}
+	if n, err := Mend(p.Dir); n != 0 || err != nil {
+		t.Errorf("%d lines are made, %v", n, err)
+	}
+	if !maps.Equal(before, p.contents()) {
+		t.Error("something is other than before")
+	}
+	p.wantAgree(urls(0, 1, 2, 3)...)
+}
+
+// A URL goes from all files, and the lines of the others say where their records lie now.
+func TestAURLGoesFromAllFiles(t *testing.T) {
+	for _, compression := range []string{"gzip", "zstd"} {
+		p := newPatient(t, compression, 4)
+		drop := NewDrop()
+		drop.URLs[url(1)] = true
+		done := p.clean(drop)
+		if done.Visits[url(1)] != 1 || len(done.Visits) != 1 || done.Lines != 4 { // a page's, a visit's, a text's, an index's
+			t.Errorf("%s: %+v", compression, done)
+		}
+		p.wantAgree(urls(0, 2, 3)...)
+		if text := p.Text("text.jsonl"); strings.Contains(text, url(1)) || !strings.Contains(text, url(2)) {
+			t.Errorf("%s: the texts: %.200s", compression, text)
+		}
+	}
+}
+
+func TestWhatBeginsAtAPlaceGoes(t *testing.T) {
+	p := newPatient(t, "gzip", 4)
+	drop := NewDrop()
+	second := int64(strings.Index(p.Text("crawl.log"), "\n") + 1)
+	drop.At("crawl.log", second)
+	drop.At(p.WARC, p.Record("response", 3).At)
+	drop.At(p.CDXJ, 0)
+	if done := p.clean(drop); done.Visits[url(3)] != 1 || done.Lines != 4 { // of the record at that place two more, by its offset
+		t.Errorf("%+v", done)
+	}
+	if got := p.answers(); !slices.Equal(got, urls(0, 1, 2)) {
+		t.Errorf("records of %v are left", got)
+	}
+	if log := p.Text("crawl.log"); strings.Contains(log, url(1)) || !strings.Contains(log, url(3)) { // that the record is gone it does not know
+		t.Errorf("the log: %s", log)
+	}
+}
+
+func TestLinesThatCannotBeReadGo(t *testing.T) {
+	p := newPatient(t, "gzip", 3)
+	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "skipped.jsonl"} {
+		p.Put(name, "no line\n"+p.Text(name)+"torn")
+	}
+	p.Put(p.CDXJ, p.Text(p.CDXJ)+"no line\n")
+	if done := p.clean(NewDrop()); done.Lines != 5 {
+		t.Errorf("%+v", done)
+	}
+	p.wantAgree(urls(0, 1, 2)...)
+	if n := strings.Count(p.Text("skipped.jsonl"), "\n"); n != 2 || strings.Contains(p.Text("text.jsonl"), "torn") {
+		t.Errorf("%d skips are left, texts %.100q", n, p.Text("text.jsonl"))
+	}
+}
+
+// A file that is not here takes the lines with it that name it, unless it was moved on purpose.
+func TestLinesOfAMissingFileGo(t *testing.T) {
+	for _, moved := range []bool{false, true} {
+		p := newPatient(t, "gzip", 3)
+		if err := os.Remove(p.Path(p.WARC)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Clean(p.Dir, NewDrop(), moved); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(p.Text("pages.jsonl"), "\n"); moved != (n == 3) || !moved && n != 0 {
+			t.Errorf("moved %v: %d pages are left", moved, n)
+		}
+	}
+}
+
+func TestAnIndexIsMadeSortedAgain(t *testing.T) {
+	p := newPatient(t, "gzip", 3)
+	whole := p.Text(p.CDXJ)
+	lines := strings.SplitAfter(whole, "\n")
+	p.Put(p.CDXJ, lines[1]+lines[0]+lines[2]+lines[1])
+	p.clean(NewDrop())
+	if got := p.Text(p.CDXJ); got != whole {
+		t.Errorf("the index is\n%s, want\n%s", got, whole)
+	}
+}
+
+// without is a text without the lines that have a word.
+func without(text, word string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, word) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// Each of the three lines of a visit is made of the other two and the records, as it was.
+func TestALineIsMadeOfTheOthers(t *testing.T) {
+	for _, compression := range []string{"gzip", "zstd"} {
+		p := newPatient(t, compression, 3)
+		for _, name := range []string{"pages.jsonl", "crawl.log", p.CDXJ} {
+			whole := p.Text(name)
+			p.Put(name, without(whole, url(1)))
+			if n, err := Mend(p.Dir); n != 1 || err != nil {
+				t.Errorf("%s: %d lines are made, %v", name, n, err)
+			}
+			p.wantAgree(urls(0, 1, 2)...)
+			was, is := slices.Sorted(strings.Lines(whole)), slices.Sorted(strings.Lines(p.Text(name)))
+			if !slices.Equal(was, is) {
+				t.Errorf("%s has\n%s, had\n%s", name, is, was)
+			}
+			p.Put(name, whole)
+		}
+	}
+}
+
+// Of a visit that neither list names nobody knows when it began: its index line may be made, and no more.
+func TestOfAVisitThatNoListNamesNothingIsMade(t *testing.T) {
+	p := newPatient(t, "gzip", 3)
+	for _, name := range []string{"pages.jsonl", "crawl.log", p.CDXJ} {
+		p.Put(name, without(p.Text(name), url(1)))
+	}
+	if n, err := Mend(p.Dir); n != 0 || err != nil {
+		t.Errorf("%d lines are made, %v", n, err)
+	}
+}
+
+func TestAnErrorNamesTheFile(t *testing.T) {
+	p := newPatient(t, "gzip", 1)
+	if err := os.Rename(p.Path("crawl.log"), p.Path("log")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(p.Path("crawl.log"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Clean(p.Dir, NewDrop(), false); err == nil || !strings.Contains(err.Error(), "crawl.log") {
+		t.Error(err)
+	}
+	if _, err := Mend(p.Dir); err == nil || !strings.Contains(err.Error(), "crawl.log") {
+		t.Error(err)
 	}
 }
