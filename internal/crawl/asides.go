@@ -169,25 +169,25 @@ const maxAside = 1 << 20 // bytes of an entry
 
 // writeAsides says of what was set aside that no better link came.
 func (e *Engine) writeAsides(ctx context.Context) error {
-	if e.asides == nil {
+	if e.files.asides == nil {
 		return nil
 	}
 	if err := e.committer.commit(); err != nil { // which hands all to the operating system
 		return err
 	}
 	var b batch
-	upTo := e.asked
+	upTo := e.files.asidesRead
 	put := func() error {
 		b.entries.asked(upTo)
 		if err := e.take(&b, nil, nil); err != nil {
 			return err
 		}
-		e.asked = upTo
+		e.files.asidesRead = upTo
 		b.reset()
 		return nil
 	}
-	err := e.asides.read(e.asked, func(s page.Skip, end int64) error {
-		state, _, err := e.seen.Look(s.URL)
+	err := e.files.asides.read(e.files.asidesRead, func(s page.Skip, end int64) error {
+		state, _, err := e.known.seen.Look(s.URL)
 		if err == nil {
 			err = ctx.Err() // there may be very many
 		}
@@ -203,7 +203,7 @@ func (e *Engine) writeAsides(ctx context.Context) error {
 		}
 		return put()
 	})
-	if err != nil || upTo == e.asked {
+	if err != nil || upTo == e.files.asidesRead {
 		return err
 	}
 	return put()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -39,11 +38,11 @@ const noteVersion = 5
 // checkpoint makes the journal's past unneeded: the views of it are brought to the disk as they are at one moment, while the
 // crawl goes on. What seen was not sure of may be decided on the way.
 func (e *Engine) checkpoint(ctx context.Context) error {
-	if e.db == nil {
+	if e.known.db == nil {
 		return nil
 	}
-	e.checking.Lock()
-	defer e.checking.Unlock()
+	e.control.checking.Lock()
+	defer e.control.checking.Unlock()
 	if err := e.merge(ctx); err != nil { // what an earlier one that was broken off has frozen
 		return err
 	}
@@ -52,16 +51,16 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	var frozen int64 // URLs that the merge decides
 	var bound []uint64
 	err := e.committer.pause(func(at journal.Position, marks []store.Mark) error {
-		shelf, err := e.shelf.mark()
+		shelf, err := e.files.shelf.mark()
 		if err != nil {
 			return err
 		}
-		e.db.Freeze(uint64(at))
-		if d, ok := e.digests.(*seen.Digests); ok {
+		e.known.db.Freeze(uint64(at))
+		if d, ok := e.known.digests.(*seen.Digests); ok {
 			d.Freeze(uint64(at))
 		}
-		frozen = e.undecided.Load()
-		bound = e.out.numbers()
+		frozen = e.known.undecided.Load()
+		bound = e.peers.outbox.numbers()
 		n = e.note(at, e.committer.withClosed(marks))
 		n.Shelved = shelf
 		if cut, err = e.frontier.Cut(); err == nil { // a visit may have been given back since it was settled
@@ -77,7 +76,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	}
 	text, err := json.Marshal(n)
 	if err = errors.Join(err, cut.Write(text)); err == nil {
-		err = e.shelf.settle()
+		err = e.files.shelf.settle()
 	}
 	if err != nil {
 		return fmt.Errorf("write a checkpoint: %w", err)
@@ -85,7 +84,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	if err := e.merge(ctx); err != nil {
 		return err
 	}
-	e.undecided.Add(-frozen) // only now, when what it has released is in the frontier, or waits on the disk
+	e.known.undecided.Add(-frozen) // only now, when what it has released is in the frontier, or waits on the disk
 	return e.committer.drop(n.Position)
 }
 
@@ -94,48 +93,48 @@ func (e *Engine) wavers() bool { return e.Undecided() > 0 }
 
 // Undecided is the number of URLs that may have been met before, as far as seen has yet to decide.
 func (e *Engine) Undecided() int {
-	n := e.undecided.Load()
-	if e.db != nil {
-		n += e.db.Waiting()
+	n := e.known.undecided.Load()
+	if e.known.db != nil {
+		n += e.known.db.Waiting()
 	}
 	return int(n)
 }
 
 // decide is a checkpoint in which seen decides all that it was not sure of.
 func (e *Engine) decide(ctx context.Context) error {
-	if err := e.checkpoint(ctx); err != nil || e.db == nil {
+	if err := e.checkpoint(ctx); err != nil || e.known.db == nil {
 		return err
 	}
-	e.checking.Lock()
-	defer e.checking.Unlock()
-	return e.db.Settle(ctx, e.release)
+	e.control.checking.Lock()
+	defer e.control.checking.Unlock()
+	return e.known.db.Settle(ctx, e.release)
 }
 
 // await waits while seen, or the digests, have had their share of memory and no checkpoint has set it aside. Who asks looks
 // at the context.
 func (e *Engine) await(ctx context.Context) {
-	if e.db != nil {
-		_ = e.db.Room(ctx)
+	if e.known.db != nil {
+		_ = e.known.db.Room(ctx)
 	}
-	if d, ok := e.digests.(*seen.Digests); ok {
+	if d, ok := e.known.digests.(*seen.Digests); ok {
 		_ = d.Room(ctx)
 	}
 }
 
 func (e *Engine) full() bool {
-	d, ok := e.digests.(*seen.Digests)
-	return e.db.Full() || ok && d.Full()
+	d, ok := e.known.digests.(*seen.Digests)
+	return e.known.db.Full() || ok && d.Full()
 }
 
 // merge brings what is frozen of seen and the digests to the disk.
 func (e *Engine) merge(ctx context.Context) error {
-	if err := e.db.Merge(ctx, e.release); err != nil {
+	if err := e.known.db.Merge(ctx, e.release); err != nil {
 		return err
 	}
-	if err := compact(ctx, e.db); err != nil {
+	if err := compact(ctx, e.known.db); err != nil {
 		return err
 	}
-	d, ok := e.digests.(*seen.Digests)
+	d, ok := e.known.digests.(*seen.Digests)
 	if !ok {
 		return nil
 	}
@@ -159,15 +158,12 @@ func compact(ctx context.Context, c interface {
 
 // note is called while nothing is put.
 func (e *Engine) note(at journal.Position, marks []store.Mark) note {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n := note{Version: noteVersion, Position: at, Marks: e.allMarks(marks), Stats: e.stats.Lasting(), Sums: e.stats.Sums(), Lists: e.fed.marks(),
-		Asked: e.asked}
-	n.Settled = slices.Collect(maps.Keys(e.settled))
-	n.Told = slices.Collect(maps.Keys(e.told))
-	e.hand.mu.Lock()
-	defer e.hand.mu.Unlock()
-	if a := e.hand.arrivals.copy(); len(a.Coming)+len(a.Whole)+len(a.Went) > 0 {
+	n := note{Version: noteVersion, Position: at, Marks: e.allMarks(marks), Stats: e.stats.Lasting(), Sums: e.stats.Sums(), Lists: e.roots.feed.marks(),
+		Asked: e.files.asidesRead}
+	n.Settled, n.Told = e.ends.all()
+	e.peers.transfer.mu.Lock()
+	defer e.peers.transfer.mu.Unlock()
+	if a := e.peers.transfer.arrivals.copy(); len(a.Coming)+len(a.Whole)+len(a.Went) > 0 {
 		n.Arrivals = &a
 	}
 	return n
@@ -199,15 +195,15 @@ func (e *Engine) release(decided []seen.Decided) error {
 		return err
 	}
 	at, err := e.committer.commitTo()
-	if err == nil && e.db != nil {
-		e.db.Rely(uint64(at))
+	if err == nil && e.known.db != nil {
+		e.known.db.Rely(uint64(at))
 	}
 	return err
 }
 
 // keepUp makes checkpoints when they are due, until the context ends.
 func (e *Engine) keepUp(ctx context.Context) error {
-	if e.db == nil {
+	if e.known.db == nil {
 		return nil
 	}
 	tick := time.NewTicker(e.cfg.Commit)

@@ -48,7 +48,7 @@ func newOffice(newParser func(room int64) Parser, s Shares) *office {
 
 // receive makes room for an answer.
 func (w *worker) receive() {
-	o := w.office
+	o := w.reading.office
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if last := len(o.rooms) - 1; last >= 0 {
@@ -60,7 +60,7 @@ func (w *worker) receive() {
 
 // sit waits for a desk.
 func (w *worker) sit() {
-	o := w.office
+	o := w.reading.office
 	o.places <- struct{}{}
 	w.seated = true
 	o.mu.Lock()
@@ -77,7 +77,7 @@ func (w *worker) sit() {
 
 // move leaves the ordinary desk, and waits for a large one. It reports false if ctx ends before there is one.
 func (w *worker) move(ctx context.Context) bool {
-	o := w.office
+	o := w.reading.office
 	w.clear()
 	w.stand()
 	o.waiting.Add(1)
@@ -106,13 +106,13 @@ func (w *worker) move(ctx context.Context) bool {
 func (w *worker) stand() {
 	if w.seated {
 		w.seated = false
-		<-w.office.places
+		<-w.reading.office.places
 	}
 }
 
 // clear gives the desk back.
 func (w *worker) clear() {
-	d, o := w.desk, w.office
+	d, o := w.desk, w.reading.office
 	if d == nil {
 		return
 	}
@@ -142,7 +142,7 @@ func (w *worker) clear() {
 func (w *worker) rise() {
 	w.clear()
 	w.stand()
-	o, room := w.office, w.resp.Buffers
+	o, room := w.reading.office, w.resp.Buffers
 	room.Empty()
 	w.resp = page.Response{Buffers: page.Buffers{Request: room.Request}}
 	room.Request = nil

@@ -17,7 +17,7 @@ func newTestOffice(s Shares) *office {
 func TestSmallPagesPassLargeOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newTestOffice(1) // so that there is one large desk
-		newWorker := func() *worker { return &worker{Engine: &Engine{office: o}} }
+		newWorker := func() *worker { return &worker{Engine: &Engine{reading: reading{office: o}}} }
 		first := newWorker()
 		first.sit()
 		if !first.move(t.Context()) || first.room != o.shares.largeRoom() {
@@ -76,7 +76,7 @@ func TestSharesAreWithinTheBudget(t *testing.T) {
 func TestAResponseGivesBackWhatItWasLent(t *testing.T) {
 	var l lender
 	freed := 0
-	w := &worker{Engine: &Engine{office: newTestOffice(1 << 30)}}
+	w := &worker{Engine: &Engine{reading: reading{office: newTestOffice(1 << 30)}}}
 	w.resp.Buffers = page.Buffers{Raw: make([]byte, 10), Lent: 7, Lender: &l, Far: &page.Far{Free: func() { freed++ }}}
 	w.rise()
 	if l != 7 || freed != 1 || w.resp.Buffers.Lent != 0 {

@@ -123,7 +123,7 @@ func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item, rule, why st
 		v = policy.Defer(rule, why)
 	}
 	if v.OffHost {
-		b.offs = append(b.offs, e.intern(u.Host()))
+		b.offs = append(b.offs, e.names.intern(u.Host()))
 		return
 	}
 	b.cands = append(b.cands, candidate{host: u.Host(), item: it, Verdict: v})
@@ -134,7 +134,7 @@ func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item, rule, why st
 // in the journal's same batch.
 func (e *Engine) offer(b *batch) {
 	e.addPayloads(b)
-	b.news = e.seen.Offer(b.urls, b.news[:0])
+	b.news = e.known.seen.Offer(b.urls, b.news[:0])
 	for i, news := range b.news {
 		c := &b.cands[i]
 		switch {
@@ -145,14 +145,14 @@ func (e *Engine) offer(b *batch) {
 			e.sort(b, c, b.pathOf(c))
 		case news == seen.Later:
 			b.entries.later(b.urls[i].Payload)
-			e.undecided.Add(1)
+			e.known.undecided.Add(1)
 		}
 	}
 }
 
 // sort sorts a candidate that is news, by its verdict.
 func (e *Engine) sort(b *batch, c *candidate, path string) {
-	c.host = e.intern(c.host)
+	c.host = e.names.intern(c.host)
 	if c.Rule != "" {
 		e.leaveOut(b, c)
 		return
@@ -168,7 +168,7 @@ func (e *Engine) sort(b *batch, c *candidate, path string) {
 
 // addPayloads gives candidates along what is to be known of them if a merge finds later that they are news.
 func (e *Engine) addPayloads(b *batch) {
-	if e.db == nil || b.foreign {
+	if e.known.db == nil || b.foreign {
 		return
 	}
 	ends := make([]int, len(b.cands))
@@ -208,35 +208,11 @@ func (e *Engine) path(parent string, k page.Kind) string {
 	if len(parent) >= maxPath {
 		return parent // as long as crawl.log has them
 	}
-	return e.intern(parent + string(hop))
+	return e.names.intern(parent + string(hop))
 }
-
-// intern returns one copy of a string that many items share.
-func (e *Engine) intern(s string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if kept, ok := e.shared.Get(s); ok {
-		return kept
-	}
-	s = strings.Clone(s)
-	e.shared.Put(s, s)
-	return s
-}
-
-const (
-	maxShared = 50_000
-	maxOffs   = 100_000 // other hosts that a commit tells of
-)
 
 // countLinks counts what a batch tells of links, when it is put.
 func (e *Engine) countLinks(b *batch) {
 	e.stats.Found(b.links)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, host := range b.offs {
-		e.stats.OffHost(host, 1)
-		if _, known := e.offs[host]; known || len(e.offs) < maxOffs {
-			e.offs[host]++
-		}
-	}
+	e.offHosts.add(b.offs, e.stats)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"kumo/internal/frontier"
@@ -16,11 +17,13 @@ import (
 type schedule struct {
 	added chan struct{} // something was taken for a recrawl
 	ended chan struct{} // closed when nothing more will be
-	next  time.Time     // when something is due, as the last look has it; guarded by Engine.mu
+
+	mu   sync.Mutex // guards next
+	next time.Time  // when something is due, as the last look has it
 }
 
-func newSchedule() schedule {
-	return schedule{added: make(chan struct{}, 1), ended: make(chan struct{})}
+func newSchedule() *schedule {
+	return &schedule{added: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 const (
@@ -30,7 +33,7 @@ const (
 
 // keepDue hands what is due to the frontier: once, or again and again until the context ends.
 func (e *Engine) keepDue(ctx context.Context) error {
-	if e.db == nil || !e.cfg.Recrawl.On() || !e.fed.scoped(ctx) {
+	if e.known.db == nil || !e.cfg.Recrawl.On() || !e.roots.feed.scoped(ctx) {
 		return nil
 	}
 	for {
@@ -57,12 +60,12 @@ func (e *Engine) keepDue(ctx context.Context) error {
 
 // awaitDue waits, when nothing else waits, until something is due. It returns false when nothing will be.
 func (e *Engine) awaitDue(handing context.Context) bool {
-	if e.db == nil || !e.cfg.Recrawl.On() || e.cfg.Stay {
+	if e.known.db == nil || !e.cfg.Recrawl.On() || e.cfg.Stay {
 		return false
 	}
-	e.mu.Lock()
+	e.schedule.mu.Lock()
 	next := e.schedule.next
-	e.mu.Unlock()
+	e.schedule.mu.Unlock()
 	if e.cfg.Recrawl.Keep && !next.IsZero() {
 		e.listener.idle(next)
 	}
@@ -91,7 +94,7 @@ func (e *Engine) requeue(ctx context.Context) (next time.Time, err error) {
 		return false
 	}
 	again := requeuing{Engine: e, now: now}
-	for entry, err := range e.db.Visited(like) {
+	for entry, err := range e.known.db.Visited(like) {
 		if err == nil {
 			err = context.Cause(ctx)
 		}
@@ -108,8 +111,8 @@ func (e *Engine) requeue(ctx context.Context) (next time.Time, err error) {
 		}
 	}
 	err = again.flush()
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.schedule.mu.Lock()
+	defer e.schedule.mu.Unlock()
 	e.schedule.next = next
 	return next, err
 }
@@ -133,7 +136,7 @@ func (r *requeuing) add(entry *seen.Entry) error {
 	if err != nil || !u.Web() {
 		return nil //nolint:nilerr // it was visited, so it was one
 	}
-	it := frontier.Item{URL: entry.URL, Depth: entry.Depth, Kind: page.Kind(entry.Kind), Root: r.isRoot.Has(entry.URL), Recrawl: true}
+	it := frontier.Item{URL: entry.URL, Depth: entry.Depth, Kind: page.Kind(entry.Kind), Root: r.roots.all.Has(entry.URL), Recrawl: true}
 	if it.Kind == page.Seed && !it.Root {
 		it.Kind = page.Anchor
 	}
@@ -156,9 +159,9 @@ func (r *requeuing) flush() error {
 		r.due = slices.DeleteFunc(r.due, func(c candidate) bool { return !r.ours(c.host) })
 		for i := range r.due {
 			c := &r.due[i]
-			c.host = r.intern(c.host)
+			c.host = r.names.intern(c.host)
 			enc.again(c.host, &c.item, r.now)
-			r.db.Note(c.item.URL, seen.Meta{Queued: r.now})
+			r.known.db.Note(c.item.URL, seen.Meta{Queued: r.now})
 		}
 		r.committer.enqueue(enc.b)
 		for i := range r.due {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"math"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
-	"kumo/internal/bounded"
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/member"
@@ -29,117 +27,142 @@ import (
 	"kumo/internal/weburl"
 )
 
-// An Engine crawls. It is used for one Run.
+// An Engine crawls. It is used for one Run. What changes while it runs is in parts that have locks of their own.
 type Engine struct {
 	cfg       Config
 	frontier  *frontier.Frontier
-	seen      Seen
-	digests   Digests
-	asides    *Asides
-	shelf     *Shelf // what was given up with its origin: for the journal it waits
-	answers   *Answers
-	db        *seen.DB // seen, if that is on the disk
-	rules     policy.Rules
+	known     known
 	robots    *robots.Cache
+	rules     policy.Rules
 	fetcher   Fetcher
-	office    *office
-	decoder   *fetch.Decoder
-	shift     shift
-	line      *line
-	text      func(*page.Response, *page.Page) (*page.MainText, error)
+	reading   reading
 	stats     *stats.Counter
 	listener  Listener
 	committer *committer
-	quota     *policy.Quota
-	limiter   *rate.Limiter
-	archive   bool
-	schedule  schedule
-	tries     atomic.Int64 // visits that a URL gets before it has failed
-	trusted   *weburl.Set  // origins of seeds: secrets may be sent there; nil if there are none
-
-	router  Router  // nil: all hosts are this node's
-	out     *outbox // nil without a router
-	putOffs *putOffs
-	left    *State // of which the outbox is to be taken in, without a router; nil if there is nothing
-	newRoot func(weburl.URL)
-	arrived func(t member.Transfer, hosts []string)
-	pause   gate
-	came    atomic.Int64 // links, seeds and hosts, in how many goes
-	hand    handing
-
-	bytes   atomic.Int64 // over the wire, all runs
-	anyLost atomic.Bool  // whether lost has any
-
-	refused   int        // URLs of earlier runs
+	limits    limits
+	line      *line
+	schedule  *schedule
+	origins   *origins
+	ends      *ends
+	names     *names
+	offHosts  offHosts
+	workers   workerPool
+	files     files
+	roots     roots
+	peers     peers
+	control   control
 	stuck     stuckTally // of keepMoving
-	broken    error      // of what earlier runs have left
-	salt      maphash.Seed
-	undecided atomic.Int64 // URLs that wait in memory for a merge
-	space     space
-	stop      context.CancelCauseFunc
+	resumed   resumed
+}
 
+// known is what the crawl has met.
+type known struct {
+	seen      Seen
+	db        *seen.DB // seen, if that is on the disk
+	digests   Digests
+	undecided atomic.Int64 // URLs that wait in memory for a merge
+}
+
+// reading is what reads answers.
+type reading struct {
+	office  *office
+	decoder *fetch.Decoder
+	text    func(*page.Response, *page.Page) (*page.MainText, error)
+}
+
+// limits are what bounds the crawl.
+type limits struct {
+	quota *policy.Quota
+	rate  *rate.Limiter
+	tries atomic.Int64 // visits that a URL gets before it has failed
+	bytes atomic.Int64 // over the wire, all runs
+}
+
+// files are what the engine writes beside the journal and the stores' records.
+type files struct {
+	asides     *Asides
+	asidesRead int64  // how much of asides has been written down
+	shelf      *Shelf // what was given up with its origin: for the journal it waits
+	answers    *Answers
+	archive    bool         // records are archived
+	marks      []store.Mark // of all record files as the run found them, those of stores that are not open now among them
+}
+
+// roots are what the crawl begins with.
+type roots struct {
+	file    *Roots           // seeds, and where they redirect to
+	all     *weburl.Set      // those, by the crawl's rules; nil where all are new and nobody will ask
+	trusted *weburl.Set      // origins of seeds: secrets may be sent there; nil if there are none
+	feed    *feed            // the list of seeds of this run
+	tell    func(weburl.URL) // other nodes, of a new one; may be nil
+}
+
+// peers are the other nodes of the crawl.
+type peers struct {
+	router   Router  // nil: all hosts are this node's
+	outbox   *outbox // nil without a router
+	putOffs  *putOffs
+	arrived  func(t member.Transfer, hosts []string)
+	received atomic.Int64 // links, seeds and hosts, in how many goes
+	transfer handing
+}
+
+// control is what holds back, or ends, a run.
+type control struct {
+	stop     context.CancelCauseFunc
 	checking sync.Mutex    // held by the one who makes a checkpoint, or a snapshot
 	ending   chan struct{} // closed when the run comes to its last checkpoint
-	finished bool          // a run that stays is to end; guarded by mu
-	asked    int64         // how much of the file of set-aside URLs has been written down
-	unsaid   []candidate   // left out, and what is to be said of that before a run
-	marks    []store.Mark  // of all record files as the run found them, those of stores that are not open now among them
-	roots    *Roots        // seeds, and where they redirect to
-	isRoot   *weburl.Set   // those, by the crawl's rules; nil where all are new and nobody will ask
-	fed      *feed         // the list of seeds of this run
+	stays    stays
+	space    space
+	pause    gate
+	shift    shift
+}
 
-	mu        sync.Mutex      // guards all below
-	settled   map[string]bool // URLs whose end is journalled, and whose visit is not given back yet
-	told      map[string]bool // URLs of which an earlier run has said that their host could not be had
-	shared    *bounded.Recent[string, string]
-	offs      map[string]int64
-	sums      stats.Sums                        // as the journal has them
-	listed    *bounded.Recent[uint64, int32]    // how deep the visits were for which the sitemaps of origins were taken in
-	wanted    *bounded.Recent[uint64, bool]     // origins whose robots.txt is on its way
-	idle      []*worker                         // between visits
-	visits    map[*worker]visiting              // under way, where hosts may be other nodes'
-	standings *bounded.Recent[uint64, standing] // of origins that failed lately
-	lost      *losses
-	reach     Reach
+// resumed is what earlier runs have left to be done.
+type resumed struct {
+	refused int         // URLs that are none, dropped
+	broken  error       // why the engine cannot run
+	unsaid  []candidate // left out, and what is to be said of that before a run
+	outbox  *State      // of which the outbox is to be taken in, without a router; nil if there is nothing
 }
 
 // New makes an engine that goes on from a state.
 func New(cfg Config, p Parts, s *State) *Engine {
 	cfg = cfg.withDefaults()
-	e := &Engine{
-		cfg: cfg, frontier: s.views.Frontier, seen: s.views.Seen, digests: s.views.Digests, asides: p.Asides, answers: p.Answers, robots: p.Robots, fetcher: p.Fetcher,
+	e := &Engine{cfg: cfg, frontier: s.views.Frontier, robots: p.Robots, fetcher: p.Fetcher, stats: s.Stats, listener: p.Listener,
+		known:   known{seen: s.views.Seen, digests: s.views.Digests},
+		reading: reading{office: newOffice(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()), text: p.Text},
 		rules: policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude, MaxDepth: cfg.Depth,
 			MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds},
-		trusted: weburl.NewSet(), office: newOffice(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
-		text: p.Text, stats: s.Stats, listener: p.Listener,
-		quota: policy.NewQuota(cfg.Pages, cfg.PagesPerHost, s.Stats.NewPages()), limiter: newLimiter(cfg.Rate), router: p.Router, newRoot: p.NewRoot, arrived: p.Arrived,
-		shelf: s.views.Shelf, settled: map[string]bool{}, told: s.toldOf, offs: map[string]int64{}, lost: newLosses(),
-		shared: bounded.NewRecent[string, string](maxShared), wanted: bounded.NewRecent[uint64, bool](maxWanted), listed: bounded.NewRecent[uint64, int32](maxListed),
-		standings: bounded.NewRecent[uint64, standing](maxStandings), salt: maphash.MakeSeed(),
+		limits:   limits{quota: policy.NewQuota(cfg.Pages, cfg.PagesPerHost, s.Stats.NewPages()), rate: newLimiter(cfg.Rate)},
+		schedule: newSchedule(), ends: newEnds(s.toldOf), names: newNames(), offHosts: offHosts{links: map[string]int64{}},
+		line:    newLine(p.Fetcher, cfg.OutageWait),
+		files:   files{asides: p.Asides, asidesRead: s.askedTo, shelf: s.views.Shelf, answers: p.Answers, archive: p.Archive, marks: s.Marks},
+		roots:   roots{file: p.Roots, feed: newFeed(p.Seeds, s.lists), tell: p.NewRoot},
+		peers:   peers{router: p.Router, putOffs: newPutOffs(), arrived: p.Arrived},
+		control: control{ending: make(chan struct{})},
+		resumed: resumed{refused: s.refused},
 	}
-	e.tries.Store(int64(cfg.Tries))
-	e.archive, e.schedule, e.ending = p.Archive, newSchedule(), make(chan struct{})
-	e.line = newLine(p.Fetcher, cfg.OutageWait)
-	e.putOffs = newPutOffs()
-	e.hand.arrivals = s.arrivals.copy()
-	e.db, _ = e.seen.(*seen.DB)
-	e.asked, e.roots, e.marks, e.refused = s.askedTo, p.Roots, s.Marks, s.refused
-	if e.fed = newFeed(p.Seeds, s.lists); p.NoSecrets {
-		e.trusted = nil
+	e.known.db, _ = e.known.seen.(*seen.DB)
+	e.known.undecided.Store(int64(len(s.undecided)))
+	e.limits.tries.Store(int64(cfg.Tries))
+	e.limits.bytes.Store(s.Stats.Totals().Bytes)
+	e.origins = newOrigins(cfg.Now, e.line)
+	if !p.NoSecrets {
+		e.roots.trusted = weburl.NewSet()
 	}
 	e.knowRoots()
-	e.undecided.Store(int64(len(s.undecided)))
-	if e.space.free = p.Free; p.Free != nil {
-		e.space.least = cfg.MinFree
+	if e.control.space.free = p.Free; p.Free != nil {
+		e.control.space.least = cfg.MinFree
 	}
-	e.bytes.Store(s.Stats.Totals().Bytes)
-	e.committer = newCommitter(p, cfg, e.journalCounts)
-	if e.router != nil {
-		e.out = newOutbox(cfg, s)
+	e.committer = newCommitter(p, cfg, func(enc *encoder) { e.offHosts.journal(enc, e.stats) })
+	e.peers.transfer.arrivals = s.arrivals.copy()
+	if e.peers.router != nil {
+		e.peers.outbox = newOutbox(cfg, s)
 	} else if len(s.outbox) > 0 {
-		e.left = &State{outbox: s.outbox}
+		e.resumed.outbox = &State{outbox: s.outbox}
 	}
-	e.broken = e.restore(s)
+	e.resumed.broken = e.restore(s)
 	return e
 }
 
@@ -164,8 +187,8 @@ func (e *Engine) restore(s *State) error {
 	})
 	var decided encoder
 	for _, w := range s.queue() {
-		host := e.intern(w.host)
-		w.item.Path = e.intern(w.item.Path)
+		host := e.names.intern(w.host)
+		w.item.Path = e.names.intern(w.item.Path)
 		if s.guessed[w.item.URL] { // or else the next process may decide it again, with the frontier having it from this one
 			decided.found(host, &w.item)
 		}
@@ -173,11 +196,11 @@ func (e *Engine) restore(s *State) error {
 	}
 	e.committer.enqueue(decided.b)
 	err := s.shelved(func(host string, it frontier.Item) error {
-		it.Path = e.intern(it.Path)
-		e.frontier.Restore(e.intern(host), it)
+		it.Path = e.names.intern(it.Path)
+		e.frontier.Restore(e.names.intern(host), it)
 		return nil
 	})
-	e.unsaid = slices.SortedFunc(maps.Values(s.unsaid), func(a, b candidate) int { return strings.Compare(a.item.URL, b.item.URL) })
+	e.resumed.unsaid = slices.SortedFunc(maps.Values(s.unsaid), func(a, b candidate) int { return strings.Compare(a.item.URL, b.item.URL) })
 	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf, s.outbox = nil, nil, nil, nil, nil, 0, nil // they are large, and the state may live on
 	return err
 }
@@ -188,10 +211,10 @@ func (e *Engine) admit(u weburl.URL, seed bool) {
 	if !seed {
 		return
 	}
-	if e.trusted != nil {
-		e.trusted.Add(u.Origin())
+	if e.roots.trusted != nil {
+		e.roots.trusted.Add(u.Origin())
 		if secure, err := weburl.Parse("https://" + u.Host()); err == nil {
-			e.trusted.Add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
+			e.roots.trusted.Add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
 		}
 	}
 	if namesAddress(u.Hostname()) {
@@ -205,7 +228,7 @@ func (e *Engine) admit(u weburl.URL, seed bool) {
 func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error {
 	handing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	e.stop = stop
+	e.control.stop = stop
 	if e.cfg.Time > 0 {
 		t := time.AfterFunc(e.cfg.Time, func() { stop(policy.LimitReached(e.cfg.Time.String())) })
 		defer t.Stop()
@@ -215,8 +238,8 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	defer abort()
 	defer context.AfterFunc(handing, func() { time.AfterFunc(e.cfg.Grace, abort) })()
 
-	if e.broken != nil {
-		return e.broken
+	if e.resumed.broken != nil {
+		return e.resumed.broken
 	}
 	if err := e.recallHosts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
 		return err
@@ -234,8 +257,8 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 		return err
 	}
 	e.stopAtLimits()
-	if e.space.least > 0 {
-		if err := e.space.look(e.cfg.Now(), e.listener); err != nil {
+	if e.control.space.least > 0 {
+		if err := e.control.space.look(e.cfg.Now(), e.listener); err != nil {
 			return err
 		}
 	}
@@ -248,7 +271,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 // end makes the last commit. It returns why the run stopped, nil when nothing waits.
 func (e *Engine) end(ctx, handing context.Context) error {
 	stopped := context.Cause(handing)
-	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.wavers() && e.fed.ended() {
+	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.wavers() && e.roots.feed.ended() {
 		stopped = nil // the limit was just enough
 	}
 	if stopped == nil {
@@ -274,7 +297,7 @@ func (e *Engine) end(ctx, handing context.Context) error {
 // lastCheckpoint lets the next run begin soon. Who has stopped the run does not wait for it longer than for requests under way: what is
 // not in a checkpoint is in the journal.
 func (e *Engine) lastCheckpoint(ctx context.Context) error {
-	close(e.ending) // a snapshot does not keep it waiting
+	close(e.control.ending) // a snapshot does not keep it waiting
 	if ctx.Err() != nil {
 		patient, done := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.Grace)
 		defer done()
@@ -296,7 +319,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 		all.Go(func() error {
 			err := watch(committing)
 			if err != nil {
-				e.stop(err)
+				e.control.stop(err)
 			}
 			return err
 		})
@@ -307,7 +330,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 		all.Go(func() error {
 			err := take(feeding)
 			if err != nil {
-				e.stop(err)
+				e.control.stop(err)
 			}
 			return err
 		})
@@ -350,15 +373,15 @@ func (e *Engine) employ(handing, fetching context.Context, workers int) error {
 func (e *Engine) stopAtLimits() {
 	switch {
 	case e.cfg.Pages > 0 && e.stats.NewPages() >= e.cfg.Pages:
-		e.stop(e.pagesReached())
-	case e.cfg.Bytes > 0 && e.bytes.Load() >= e.cfg.Bytes:
-		e.stop(e.bytesReached())
+		e.control.stop(e.pagesReached())
+	case e.cfg.Bytes > 0 && e.limits.bytes.Load() >= e.cfg.Bytes:
+		e.control.stop(e.bytesReached())
 	}
 }
 
 func (e *Engine) work(handing, fetching context.Context) error {
 	for {
-		e.space.await(handing)
+		e.control.space.await(handing)
 		e.await(handing)
 		e.hold(handing)
 		v, err := e.frontier.Next(handing)
@@ -368,43 +391,26 @@ func (e *Engine) work(handing, fetching context.Context) error {
 		case err != nil:
 			return err
 		}
-		if e.space.short() || e.held() { // since it began to wait for a host
+		if e.control.space.short() || e.held() { // since it began to wait for a host
 			e.frontier.Postpone(v, 0)
 			continue
 		}
-		w := e.worker()
-		e.begin(w, v.Host, asker(v))
-		err = w.visit(e.shift.join(fetching), v)
-		if e.rest(w); err != nil {
+		w := e.workers.take(e)
+		if e.peers.router != nil {
+			e.workers.begin(w, v.Host, asker(v))
+		}
+		err = w.visit(e.control.shift.join(fetching), v)
+		if e.workers.rest(w); err != nil {
 			err = fmt.Errorf("crawl %s: %w", v.URL, err)
-			e.stop(err)
+			e.control.stop(err)
 			return err
 		}
 	}
 }
 
-// worker takes a worker for a visit, the one that was used last: so only as many keep a batch as visits are under way at once.
-func (e *Engine) worker() *worker {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if last := len(e.idle) - 1; last >= 0 {
-		w := e.idle[last]
-		e.idle = e.idle[:last]
-		return w
-	}
-	return &worker{Engine: e}
-}
-
-func (e *Engine) rest(w *worker) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.ended(w)
-	e.idle = append(e.idle, w)
-}
-
 // sayLeftOut says of URLs why they are left out that a merge had to decide when the last process ended, and that are news without one.
 func (e *Engine) sayLeftOut() error {
-	for part := range slices.Chunk(e.unsaid, maxKept) {
+	for part := range slices.Chunk(e.resumed.unsaid, maxKept) {
 		var b batch
 		for i := range part {
 			e.sort(&b, &part[i], part[i].item.Path)
@@ -413,7 +419,7 @@ func (e *Engine) sayLeftOut() error {
 			return err
 		}
 	}
-	e.unsaid = nil
+	e.resumed.unsaid = nil
 	return nil
 }
 
@@ -440,19 +446,5 @@ func (e *Engine) admitSeed(u weburl.URL) weburl.URL {
 	return known
 }
 
-// journalCounts journals what has been counted since the last commit and follows from no other entry.
-func (e *Engine) journalCounts(enc *encoder) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if sums := e.stats.Sums(); sums != e.sums {
-		enc.sums(sums)
-		e.sums = sums
-	}
-	for host, n := range e.offs {
-		enc.off(host, n)
-	}
-	clear(e.offs)
-}
-
 // Known is the number of URLs met within reach so far.
-func (e *Engine) Known() int { return int(e.seen.Len()) }
+func (e *Engine) Known() int { return int(e.known.seen.Len()) }

@@ -55,7 +55,7 @@ func (e *Engine) Explain(url string) (*Explanation, error) {
 	}
 	e.explainEnd(x) // after the frontier: what is done meanwhile is met here
 	if x.Found == nil {
-		if x.Shelved, err = e.shelf.find(u.String()); err != nil {
+		if x.Shelved, err = e.files.shelf.find(u.String()); err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +65,7 @@ func (e *Engine) Explain(url string) (*Explanation, error) {
 // explainRules judges a link to the URL as if a seed had it.
 func (e *Engine) explainRules(x *Explanation) {
 	it := frontier.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: 1}
-	if state, depth, err := e.seen.Look(it.URL); err == nil && state != seen.Unknown {
+	if state, depth, err := e.known.seen.Look(it.URL); err == nil && state != seen.Unknown {
 		it.Depth = depth
 	}
 	v := e.rules.Judge(x.URL, linkTo(&it))
@@ -81,28 +81,25 @@ func (e *Engine) explainRules(x *Explanation) {
 
 // explainEnd says whether the URL is done though its visit is not given back, or given up.
 func (e *Engine) explainEnd(x *Explanation) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	url := x.URL.String()
-	if x.Found != nil && x.Found.UnderWay && e.settled[url] {
+	if x.Found != nil && x.Found.UnderWay && e.ends.has(x.URL.String()) {
 		x.Found = nil
 	}
-	if l, ok := e.lost.of(x.URL.Origin()); ok {
+	if l, ok := e.origins.isAbandoned(x.URL.Origin()); ok {
 		x.GivenUp = fmt.Sprintf("%s: %s", l.failure, l.why)
 	}
 }
 
 func (e *Engine) explainSeen(x *Explanation) (err error) {
 	url := x.URL.String()
-	if e.db == nil {
-		x.State, _, err = e.seen.Look(url)
+	if e.known.db == nil {
+		x.State, _, err = e.known.seen.Look(url)
 		return err
 	}
-	payload, waits, err := e.db.Pending(url)
+	payload, waits, err := e.known.db.Pending(url)
 	if err != nil {
 		return err
 	}
-	entry, known, err := e.db.Get(url)
+	entry, known, err := e.known.db.Get(url)
 	if known {
 		x.Entry, x.State = &entry, entry.State
 	}

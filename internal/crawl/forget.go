@@ -19,23 +19,17 @@ type removed struct {
 // had at one of them for another host, that asks anew, too.
 func (e *Engine) afterRemoval(r *removed) {
 	for _, host := range r.hosts {
-		e.forget("http://" + host)
-		e.forget("https://" + host)
+		e.origins.rulesCame("http://" + host)
+		e.origins.rulesCame("https://" + host)
 	}
 	for i := range r.robots {
-		e.forget(r.robots[i].Robots)
+		e.origins.rulesCame(r.robots[i].Robots)
 		e.frontier.Unpark(hostOf(r.robots[i].Robots), r.robots[i].Robots)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.told) == 0 {
-		return
-	}
-	for url := range e.told {
-		if _, gone := slices.BinarySearch(r.hosts, hostOfURL(url)); gone {
-			delete(e.told, url)
-		}
-	}
+	e.ends.dropReported(func(url string) bool {
+		_, gone := slices.BinarySearch(r.hosts, hostOfURL(url))
+		return gone
+	})
 }
 
 // forgetStep is how many hosts are removed in one hold of the committer's gate.
@@ -43,12 +37,12 @@ const forgetStep = 1024
 
 // Forget forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again after a crash.
 func (e *Engine) Forget(ctx context.Context, gone func(host string) bool) error {
-	if e.db == nil {
+	if e.known.db == nil {
 		return errNoDB
 	}
-	e.hand.one.Lock()
+	e.peers.transfer.one.Lock()
 	ticket, err := e.forgetAll(ctx, gone)
-	e.hand.one.Unlock()
+	e.peers.transfer.one.Unlock()
 	if err != nil {
 		return fmt.Errorf("forget hosts: %w", err)
 	}
@@ -57,9 +51,9 @@ func (e *Engine) Forget(ctx context.Context, gone func(host string) bool) error 
 
 func (e *Engine) forgetAll(ctx context.Context, gone func(host string) bool) (ticket uint64, err error) {
 	f := forgetting{Engine: e, ctx: ctx, ticket: e.committer.ticket()}
-	came := e.hand.arrivals.hosts()
+	came := e.peers.transfer.arrivals.hosts()
 	f.gone = func(host string) bool { return !came[host] && gone(host) }
-	for _, step := range []func() error{f.shelved, f.waiting, f.known, f.flush} {
+	for _, step := range []func() error{f.shelved, f.waiting, f.forgetKnown, f.flush} {
 		if err := step(); err != nil {
 			return 0, err
 		}
@@ -87,7 +81,7 @@ func (f *forgetting) add(host string) error {
 // shelved finds hosts of which something was given up.
 func (f *forgetting) shelved() error {
 	f.shelf = map[string]bool{}
-	err := f.Engine.shelf.here(func(host string, _ frontier.Item) error {
+	err := f.Engine.files.shelf.here(func(host string, _ frontier.Item) error {
 		if !f.shelf[host] && f.gone(host) {
 			f.shelf[host] = true
 		}
@@ -117,9 +111,9 @@ func (f *forgetting) waiting() error {
 }
 
 // known finds hosts of which only is known what was there.
-func (f *forgetting) known() error {
+func (f *forgetting) forgetKnown() error {
 	hosts := byOrigin[bool]{of: func(host string) bool { return f.gone(host) && !f.isAway(host) }}
-	for entry, err := range f.db.Select(hosts.isOf) {
+	for entry, err := range f.known.db.Select(hosts.isOf) {
 		if err = errors.Join(err, f.ctx.Err()); err != nil {
 			return err
 		}
@@ -151,7 +145,7 @@ func (f *forgetting) flush() error {
 		f.ticket = f.committer.ticket()
 		for _, host := range r.hosts {
 			if f.shelf[host] {
-				if err := f.Engine.shelf.void(host); err != nil {
+				if err := f.Engine.files.shelf.void(host); err != nil {
 					return err
 				}
 			}

@@ -2,8 +2,6 @@ package crawl
 
 import (
 	"fmt"
-	"hash/maphash"
-	"strings"
 
 	"kumo/internal/frontier"
 	"kumo/internal/page"
@@ -19,107 +17,14 @@ const (
 	maxThrottles = 10 // answered that it wants to be left alone
 )
 
-// What is kept by origin is bounded; forgetting costs this:
-const (
-	maxStandings = 1 << 14 // a few requests more, until an origin is given up
-	maxWanted    = 1 << 15 // a robots.txt that is asked for twice
-	maxListed    = 1 << 15 // sitemaps that are offered again, though seen knows them
-)
-
-// hash is a name as the maps of what was met lately have it.
-func (e *Engine) hash(name string) uint64 { return maphash.String(e.salt, name) }
-
-// A standing is what an origin did in a row.
-type standing struct {
-	refusals, silences, throttles uint16
-	answered                      bool  // before
-	since, last                   int64 // of the first event and the last, in Unix nanoseconds
-}
-
-func (e *Engine) standingOf(origin string) standing {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s, _ := e.standings.Get(e.hash(origin))
-	return s
-}
-
-// answered notes that an origin has answered. The engine's lock is held.
-func (e *Engine) answered(origin string) {
-	h := e.hash(origin)
-	was, known := e.standings.Get(h)
-	if fresh := (standing{answered: true}); !known || was != fresh {
-		e.standings.Put(h, fresh)
-	}
-	if !was.answered {
-		e.reach.Answered++
-	}
-	e.line.worked(e.cfg.Now(), origin, h)
-}
-
-// A Reach is how many origins, a scheme and a host each, a run has reached, and not.
-type Reach struct {
-	Answered int64
-	GaveUp   int64 // given up
-	Fell     int64 // of these, had answered before
-}
-
-// Reach is what this run has reached so far.
-func (e *Engine) Reach() Reach {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.reach
-}
-
-// judgeOrigin counts how a visit went for its origin and says whether that is too much. What was under way at the last event is
-// part of it.
-func (e *Engine) judgeOrigin(origin string, v *frontier.Visit, f fate) (lost, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if f.outcome == frontier.NoRequest {
-		return lost{}, false
-	}
-	if f.outcome == frontier.Answered {
-		e.answered(origin)
-		return lost{}, false
-	}
-	s, _ := e.standings.Get(e.hash(origin))
-	if v.Started.UnixNano() > s.last {
-		s.count(f)
-		s.last = e.cfg.Now().UnixNano()
-		if s.since == 0 {
-			s.since = s.last
-		}
-		e.standings.Put(e.hash(origin), s)
-	}
-	switch {
-	case f.excused:
-	case s.refusals >= maxRefusals, s.silences >= maxSilences:
-		return lost{f.failure, f.detail}, true
-	case s.throttles >= maxThrottles:
-		return lost{page.Unreachable, "its host asked to be left alone too often"}, true
-	}
-	return lost{}, false
-}
-
-func (s *standing) count(f fate) {
-	switch {
-	case f.outcome == frontier.Throttled:
-		s.throttles++
-	case f.failure.OfHost():
-		s.refusals++
-	default:
-		s.silences++
-	}
-}
-
 // giveUp ends what waits at an origin: its URLs share the failure, and wait for another run. It may be called again for what has
 // come back to the queue meanwhile.
 func (e *Engine) giveUp(origin string, l lost) error {
 	host := hostOf(origin)
-	if e.setLost(origin, l) {
+	if e.origins.abandon(origin, l) {
 		e.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.failure, l.why))
 	}
-	e.forget(origin)
+	e.origins.rulesCame(origin)
 	all, err := e.takeAll(host, origin)
 	if err != nil {
 		return err
@@ -150,7 +55,7 @@ func (e *Engine) takeMatching(host string, match func(*frontier.Item) bool) (ite
 		items = e.frontier.Take(host, match)
 		for i := range items {
 			it := &items[i]
-			it.Told = it.Told || e.endTold(it.URL)
+			it.Told = it.Told || e.ends.takeReported(it.URL)
 			if err := e.shelve(host, *it); err != nil {
 				return err
 			}
@@ -166,30 +71,11 @@ func (e *Engine) shelve(host string, it frontier.Item) error {
 		return nil
 	}
 	it.Told = true
-	return e.shelf.put(host, &it)
+	return e.files.shelf.put(host, &it)
 }
 
 // lostRules is why an origin is given up whose robots.txt cannot be had.
 func lostRules(l lost) lost { return lost{l.failure, "robots.txt: " + l.why} }
-
-// setLost notes that an origin is given up, and reports whether that is news.
-func (e *Engine) setLost(origin string, l lost) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.lost.add(strings.Clone(origin), l) {
-		return false
-	}
-	if l.failure != page.Private { // that is the crawl's own rule, and no host's doing
-		e.reach.GaveUp++
-	}
-	if s, _ := e.standings.Get(e.hash(origin)); s.answered {
-		e.reach.Fell++
-	}
-	e.standings.Drop(e.hash(origin))
-	e.line.gone(e.hash(origin))
-	e.anyLost.Store(true)
-	return true
-}
 
 func hostOf(url string) string {
 	u, err := weburl.Parse(url)
@@ -205,16 +91,6 @@ func originOf(url string) string {
 		return ""
 	}
 	return u.Origin()
-}
-
-// isLost says whether an origin was given up, and why.
-func (e *Engine) isLost(origin string) (lost, bool) {
-	if !e.anyLost.Load() {
-		return lost{}, false
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.lost.of(origin)
 }
 
 // forsake records a URL as failed whose origin was given up; settles is the URL if its visit is under way, "" if it is on the shelf. For the journal it still waits: the next run tries it again.
@@ -243,20 +119,4 @@ func (e *Engine) forsake(host string, it frontier.Item, l lost, settles string) 
 	e.stats.Forsaken(stats.Visit{Host: host, Failure: string(l.failure)})
 	e.listener.visited(rec)
 	return nil
-}
-
-// wasTold reports whether an earlier run has said of a URL that its host could not be had.
-func (e *Engine) wasTold(url string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.told[url]
-}
-
-// endTold is wasTold for a URL that leaves the frontier, or keeps it in mind itself.
-func (e *Engine) endTold(url string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	told := e.told[url]
-	delete(e.told, url)
-	return told
 }

@@ -48,23 +48,23 @@ func (e *Engine) Take(ctx context.Context, t member.Transfer, seq uint64, last b
 
 // TakeChunk is Take in two parts: durable waits until the chunk is in the journal, and shipped, while the next is taken.
 func (e *Engine) TakeChunk(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) (durable func(context.Context) error, err error) {
-	if e.db == nil {
+	if e.known.db == nil {
 		return nil, errNoDB
 	}
-	e.space.await(ctx)
+	e.control.space.await(ctx)
 	e.await(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	e.came.Add(1)
+	e.peers.received.Add(1)
 	ticket, whole, err := e.takeChunk(came{transfer: t, seq: seq, last: last, data: string(data)})
 	if err != nil {
 		return nil, fmt.Errorf("take a chunk from %s: %w", t.From, err)
 	}
 	return func(ctx context.Context) error {
 		err := e.sure(ctx, ticket)
-		if err == nil && whole != nil && e.arrived != nil {
-			e.arrived(t, whole.all())
+		if err == nil && whole != nil && e.peers.arrived != nil {
+			e.peers.arrived(t, whole.all())
 		}
 		return err
 	}, nil
@@ -80,7 +80,7 @@ func (e *Engine) sure(ctx context.Context, ticket uint64) error {
 }
 
 func (e *Engine) takeChunk(c came) (ticket uint64, whole *arrival, err error) {
-	h := &e.hand
+	h := &e.peers.transfer
 	h.one.Lock()
 	defer h.one.Unlock()
 	if h.unpack == nil {
@@ -117,14 +117,14 @@ func (e *Engine) takeChunk(c came) (ticket uint64, whole *arrival, err error) {
 
 // letGo lets the hosts of a transfer go that has come whole.
 func (e *Engine) letGo(whole *arrival) {
-	h := &e.hand
+	h := &e.peers.transfer
 	for _, hosts := range [][]string{h.parked[whole.Transfer], whole.Kept} { // which another transfer may have parked
 		for _, host := range hosts {
 			e.frontier.Unpark(host, arriving)
 		}
 	}
 	h.end(whole.Transfer)
-	h.nowKept(whole.Kept, true, e.hash, h.arrivals.partial()...)
+	h.nowKept(whole.Kept, true, e.origins.hash, h.arrivals.partial()...)
 }
 
 // end forgets what is in hand of a transfer.
@@ -140,16 +140,16 @@ func (e *Engine) receive(t member.Transfer, p *parcel, kept []string) {
 	items := int64(0)
 	for i := range p.waiting {
 		a := &p.waiting[i]
-		a.host = e.intern(a.host)
+		a.host = e.names.intern(a.host)
 		for k := range a.items {
-			a.items[k].Path = e.intern(a.items[k].Path)
+			a.items[k].Path = e.names.intern(a.items[k].Path)
 		}
 		if isIn(kept, a.host) {
 			a.clock = a.clock.beside(e.frontier, a.host)
-			e.db.Know(asKnown(a.items))
+			e.known.db.Know(asKnown(a.items))
 		} else {
 			e.frontier.Park(a.host, arriving)
-			e.hand.park(t, a.host)
+			e.peers.transfer.park(t, a.host)
 		}
 		e.frontier.Arrive(a.host, a.clock.asked, a.clock.wait, a.items...)
 		items += int64(len(a.items))
@@ -163,7 +163,7 @@ func (e *Engine) receive(t member.Transfer, p *parcel, kept []string) {
 		}
 		e.frontier.Arrive(l.host, l.clock.asked, l.clock.wait)
 		e.countArrived(t, l, keeps)
-		e.db.Learn(l.entries)
+		e.known.db.Learn(l.entries)
 	}
 }
 
@@ -183,18 +183,18 @@ func (e *Engine) countArrived(t member.Transfer, l *learnt, keeps bool) {
 		return
 	}
 	if keeps {
-		e.quota.AddEarlier(l.host, e.newPages(l))
+		e.limits.quota.AddEarlier(l.host, e.newPages(l))
 		return
 	}
-	if e.hand.met == nil {
-		e.hand.met = map[member.Transfer]map[uint64]bool{}
+	if e.peers.transfer.met == nil {
+		e.peers.transfer.met = map[member.Transfer]map[uint64]bool{}
 	}
-	if e.hand.met[t] == nil {
-		e.hand.met[t] = map[uint64]bool{}
+	if e.peers.transfer.met[t] == nil {
+		e.peers.transfer.met[t] = map[uint64]bool{}
 	}
-	if k := e.hash(l.host); !e.hand.met[t][k] {
-		e.hand.met[t][k] = true
-		e.quota.Reset(l.host)
+	if k := e.origins.hash(l.host); !e.peers.transfer.met[t][k] {
+		e.peers.transfer.met[t][k] = true
+		e.limits.quota.Reset(l.host)
 	}
 	n := int64(0)
 	for i := range l.entries {
@@ -202,14 +202,14 @@ func (e *Engine) countArrived(t member.Transfer, l *learnt, keeps bool) {
 			n++
 		}
 	}
-	e.quota.AddEarlier(l.host, n)
+	e.limits.quota.AddEarlier(l.host, n)
 }
 
 // Drop undoes what was taken of a transfer that did not come whole, durably.
 func (e *Engine) Drop(ctx context.Context, t member.Transfer) error {
-	e.hand.one.Lock()
+	e.peers.transfer.one.Lock()
 	ticket, err := e.drop(t)
-	e.hand.one.Unlock()
+	e.peers.transfer.one.Unlock()
 	if err != nil {
 		return fmt.Errorf("drop what has come from %s: %w", t.From, err)
 	}
@@ -223,15 +223,15 @@ func (e *Engine) drop(t member.Transfer) (ticket uint64, err error) {
 		enc.dropped(t)
 		e.committer.enqueue(enc.b)
 		ticket = e.committer.ticket()
-		e.hand.mu.Lock()
-		gone, passed := e.hand.arrivals.drop(t)
-		e.hand.mu.Unlock()
+		e.peers.transfer.mu.Lock()
+		gone, passed := e.peers.transfer.arrivals.drop(t)
+		e.peers.transfer.mu.Unlock()
 		r.hosts = gone
 		for to, hosts := range passed {
 			for _, host := range hosts {
-				e.hand.park(to, host)
+				e.peers.transfer.park(to, host)
 			}
-			e.hand.nowKept(hosts, false, e.hash, to)
+			e.peers.transfer.nowKept(hosts, false, e.origins.hash, to)
 		}
 		for part := range slices.Chunk(r.hosts, forgetStep) {
 			robots, err := e.frontier.Remove(part...)
@@ -242,7 +242,7 @@ func (e *Engine) drop(t member.Transfer) (ticket uint64, err error) {
 		}
 		return nil
 	})
-	e.hand.end(t)
+	e.peers.transfer.end(t)
 	if err == nil {
 		e.afterRemoval(&r)
 	}
@@ -251,33 +251,33 @@ func (e *Engine) drop(t member.Transfer) (ticket uint64, err error) {
 
 // Arrived are the transfers that came whole since an epoch was settled.
 func (e *Engine) Arrived() []member.Transfer {
-	e.hand.mu.Lock()
-	defer e.hand.mu.Unlock()
-	return slices.Clone(e.hand.arrivals.Whole)
+	e.peers.transfer.mu.Lock()
+	defer e.peers.transfer.mu.Unlock()
+	return slices.Clone(e.peers.transfer.arrivals.Whole)
 }
 
 // Partial are the transfers of which something has come, and that have not come whole.
 func (e *Engine) Partial() []member.Transfer {
-	e.hand.mu.Lock()
-	defer e.hand.mu.Unlock()
-	return e.hand.arrivals.partial()
+	e.peers.transfer.mu.Lock()
+	defer e.peers.transfer.mu.Unlock()
+	return e.peers.transfer.arrivals.partial()
 }
 
 // Settled forgets, durably, which transfers came whole under epochs up to one.
 func (e *Engine) Settled(ctx context.Context, epoch uint64) error {
-	e.hand.one.Lock()
+	e.peers.transfer.one.Lock()
 	var ticket uint64
 	err := e.committer.within(func() error {
 		var enc encoder
 		enc.epoch(epoch)
 		e.committer.enqueue(enc.b)
 		ticket = e.committer.ticket()
-		e.hand.mu.Lock()
-		defer e.hand.mu.Unlock()
-		e.hand.arrivals.settle(epoch)
+		e.peers.transfer.mu.Lock()
+		defer e.peers.transfer.mu.Unlock()
+		e.peers.transfer.arrivals.settle(epoch)
 		return nil
 	})
-	e.hand.one.Unlock()
+	e.peers.transfer.one.Unlock()
 	if err != nil {
 		return err
 	}

@@ -146,8 +146,8 @@ func (n *trader) begin() (err error) {
 		return err
 	}
 	n.e = New(Config{Depth: -1, Commit: time.Millisecond}, Parts{Journal: j, Robots: robots.NewCache(robots.Config{}), Scope: weburl.NewScope(weburl.ScopeAny), Router: n}, state)
-	if n.e.broken != nil {
-		return n.e.broken
+	if n.e.resumed.broken != nil {
+		return n.e.resumed.broken
 	}
 	running.Go(func() { _ = n.e.committer.run(ctx); n.e.committer.end() })
 	for _, t := range n.e.Partial() {
@@ -303,7 +303,7 @@ func (n *trader) visit() {
 	b := batch{settles: v.URL}
 	if err := e.take(&b, &page.Record{URL: v.URL}, d); err == nil {
 		e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
-		e.unsettle(v.URL)
+		e.ends.clear(v.URL)
 		err = e.Land(n.t.Context())
 		if err == nil && !n.disk.Dead() {
 			f.maybe = false
@@ -364,7 +364,7 @@ func (x *trade) handOver() {
 // stray lets the receiver of some hosts hold some of them already, with URLs of its own and others that wait at both.
 func (x *trade) stray(from, to *trader, gone map[string]bool) {
 	for _, host := range slices.Sorted(maps.Keys(gone)) {
-		if _, lost := to.e.isLost("http://" + host); lost {
+		if _, lost := to.e.origins.isAbandoned("http://" + host); lost {
 			continue // what it finds there is on its shelf
 		}
 		for i := range x.dice.IntN(5) {
@@ -446,7 +446,7 @@ func (x *trade) check() {
 		n := x.nodes[x.owner[f.host]]
 		var entry seen.Entry
 		n.try(func(_ context.Context, e *Engine) (err error) {
-			entry, _, err = e.db.Get(url)
+			entry, _, err = e.known.db.Get(url)
 			return err
 		})
 		waits := waiting[n.id][url] > 0
@@ -485,7 +485,7 @@ func waitingAt(e *Engine) (map[string]int, error) {
 			all[it.URL]++
 		}
 	}
-	return all, e.shelf.here(func(_ string, it frontier.Item) error {
+	return all, e.files.shelf.here(func(_ string, it frontier.Item) error {
 		all[it.URL]++
 		return nil
 	})
@@ -523,7 +523,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	x.owner = map[string]int{"stays.test": 0, "goes.test": 0}
 	wants := func(host, at string) {
 		e.frontier.Park(host, "http://"+host)
-		if w.firstToWant("http://"+host) != first {
+		if e.origins.firstToWant("http://"+host, e.robots) != first {
 			t.Fatalf("the rules of %s are known, or on their way", host)
 		}
 		e.frontier.Push(host, frontier.Item{URL: "http://" + host + "/", Kind: page.Anchor})
@@ -557,7 +557,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 		t.Error("something waits")
 	}
 	for _, host := range []string{"stays.test", "goes.test"} {
-		if w.firstToWant("http://"+host) != first {
+		if e.origins.firstToWant("http://"+host, e.robots) != first {
 			t.Errorf("the rules of %s are not asked for anew", host)
 		}
 	}
@@ -639,21 +639,21 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 					if err := n.e.giveUp("http://"+host, lost{page.Refused, "refused"}); err != nil { // the first fifty are on the shelf
 						t.Fatal(err)
 					}
-					n.e.lost = newLosses()
+					n.e.origins.abandoned = newLosses()
 				}
 				if err := n.link(fmt.Sprintf("http://%s/%d", host, i)); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		n.e.db.Know([]seen.URL{{URL: "http://known.test/", State: seen.Known}}) // where nothing waits
+		n.e.known.db.Know([]seen.URL{{URL: "http://known.test/", State: seen.Known}}) // where nothing waits
 		point("before")
 		point("again")
 		if err := n.e.Forget(t.Context(), func(host string) bool { return host != "stays.test" }); err != nil {
 			t.Fatal(err)
 		}
 		x.owner["goes.test"], x.owner["comes.test"] = 1, 1
-		if known, _, err := n.e.db.Get("http://known.test/"); err != nil || n.e.isAway("known.test") != (known.State == seen.Known) {
+		if known, _, err := n.e.known.db.Get("http://known.test/"); err != nil || n.e.isAway("known.test") != (known.State == seen.Known) {
 			t.Errorf("checkpoints %q: known.test is away %v, %v", points, n.e.isAway("known.test"), err)
 		}
 		to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
@@ -742,7 +742,7 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 	}
 	move(a, b)
 	b.e.frontier.Take("h.test", func(it *frontier.Item) bool { return it.URL == "http://h.test/old" })
-	b.e.db.Note("http://h.test/old", seen.Meta{Fetched: time.Unix(1e9, 0), Status: 200})
+	b.e.known.db.Note("http://h.test/old", seen.Meta{Fetched: time.Unix(1e9, 0), Status: 200})
 	if err := b.link("http://h.test/new"); err != nil {
 		t.Fatal(err)
 	}
@@ -756,7 +756,7 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 	if want := map[string]int{"http://h.test/waits": 1, "http://h.test/new": 1}; err != nil || !maps.Equal(waits, want) {
 		t.Errorf("%v wait, %v", waits, err)
 	}
-	if e, _, err := a.e.db.Get("http://h.test/old"); err != nil || e.Fetched != time.Unix(1e9, 0).UTC() {
+	if e, _, err := a.e.known.db.Get("http://h.test/old"); err != nil || e.Fetched != time.Unix(1e9, 0).UTC() {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
@@ -807,9 +807,9 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	x := newTrade(t, 1, false)
 	e := x.nodes[0].e
 	e.cfg.PagesPerHost = 5
-	e.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
-	e.quota.AddEarlier("h.test", 2)
-	e.quota.SetComplete()
+	e.limits.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
+	e.limits.quota.AddEarlier("h.test", 2)
+	e.limits.quota.SetComplete()
 	pack := testPacker(t)
 	for _, origin := range []string{"http://h.test", "https://h.test"} {
 		pack.known(origin, clock{})
@@ -824,7 +824,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	if err := e.Take(t.Context(), member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := e.quota.OfHost("h.test"); n != 4 {
+	if n, _ := e.limits.quota.OfHost("h.test"); n != 4 {
 		t.Errorf("%d pages", n)
 	}
 	pack.known("http://h.test", clock{}) // now it is held here: what is news is added
@@ -834,7 +834,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	if err := e.Take(t.Context(), member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := e.quota.OfHost("h.test"); n != 5 {
+	if n, _ := e.limits.quota.OfHost("h.test"); n != 5 {
 		t.Errorf("%d pages, with one more", n)
 	}
 }
@@ -899,7 +899,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 			t.Fatal(err)
 		}
 		for url, f := range x.urls {
-			known, _, err := heir.e.db.Get(url)
+			known, _, err := heir.e.known.db.Get(url)
 			if f.host == "h2.test" {
 				if waits[url] > 0 || known.State != seen.Unknown {
 					t.Errorf("%s, which has gone, was handed over", url)
@@ -980,7 +980,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 // waver finds a link to a URL of which seen cannot say at once whether it is known.
 func (n *trader) waver(url string) {
 	n.t.Helper()
-	n.e.db.Note(url, seen.Meta{Kind: 1})
+	n.e.known.db.Note(url, seen.Meta{Kind: 1})
 	if err := errors.Join(n.e.decide(n.t.Context()), n.link(url)); err != nil {
 		n.t.Fatal(err)
 	}
@@ -997,17 +997,17 @@ func TestDrainWaitsForWhatIsUnderWay(t *testing.T) {
 	n.waver("http://goes.test/late")
 	visits := map[string]*worker{}
 	for host := range x.owner {
-		visits[host] = n.e.worker()
-		n.e.begin(visits[host], host, host)
+		visits[host] = n.e.workers.take(n.e)
+		n.e.workers.begin(visits[host], host, host)
 	}
-	n.e.ended(visits["other.test"])
+	n.e.workers.rest(visits["other.test"])
 	x.owner["goes.test"], x.owner["other.test"] = 1, 1
 	early, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
 	if err := n.e.Drain(early); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a visit is under way: %v", err)
 	}
-	n.e.rest(visits["goes.test"])
+	n.e.workers.rest(visits["goes.test"])
 	if err := n.e.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func (h *haul) fill(ctx context.Context, e *Engine) {
 				items = append(items, frontier.Item{URL: v.URL, From: v.URL[:len("https://")+len(key)+10], Seed: "https://" + key + "/", Path: "LL", Depth: v.Depth, Kind: page.Anchor})
 			}
 		}
-		e.db.Learn(entries)
+		e.known.db.Learn(entries)
 		e.frontier.Arrive(key, time.Duration(host%3)*time.Second, 0, items...)
 		if host%100 == 0 {
 			e.await(ctx)
@@ -148,7 +148,7 @@ func (h *haul) move() {
 	if err := to.checkpoint(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if known := to.db.Len(); known != int64(n) {
+	if known := to.known.db.Len(); known != int64(n) {
 		t.Errorf("the receiver knows %d URLs", known)
 	}
 }

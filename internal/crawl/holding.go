@@ -23,16 +23,16 @@ type Holding struct {
 
 // Holding is what the engine holds at present. Hosts of transfers under way are not among it.
 func (e *Engine) Holding() *Holding {
-	e.hand.mu.Lock()
-	came := e.hand.arrivals.hosts()
-	e.hand.mu.Unlock()
-	return &Holding{frontier: e.frontier, db: e.db, shelf: e.shelf.here, told: e.wasTold, now: e.cfg.Now,
+	e.peers.transfer.mu.Lock()
+	came := e.peers.transfer.arrivals.hosts()
+	e.peers.transfer.mu.Unlock()
+	return &Holding{frontier: e.frontier, db: e.known.db, shelf: e.files.shelf.here, told: e.ends.wasReported, now: e.cfg.Now,
 		except: func(host string) bool { return came[host] }}
 }
 
 // Export begins to read what the engine holds of hosts that have other owners; see [Holding.Export].
 func (e *Engine) Export(owner func(host string) strategy.Node) (*Export, error) {
-	if e.db == nil {
+	if e.known.db == nil {
 		return nil, errNoDB
 	}
 	return e.Holding().Export(owner)

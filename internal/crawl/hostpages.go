@@ -17,21 +17,21 @@ func (e *Engine) recallHosts(ctx context.Context) error {
 		return nil
 	}
 	s := e.stats.Snapshot()
-	if (s.Partial || e.router != nil) && e.db != nil { // other nodes may have fetched some
+	if (s.Partial || e.peers.router != nil) && e.known.db != nil { // other nodes may have fetched some
 		if err := e.countHosts(ctx); err != nil {
 			return fmt.Errorf("count the pages of hosts: %w", err)
 		}
 	} else {
 		for host, h := range s.Hosts {
-			e.quota.AddEarlier(host, h.Pages)
+			e.limits.quota.AddEarlier(host, h.Pages)
 		}
 	}
-	e.quota.SetComplete()
+	e.limits.quota.SetComplete()
 	return nil
 }
 
 func (e *Engine) countHosts(ctx context.Context) error {
-	for entry, err := range e.db.Scan("") {
+	for entry, err := range e.known.db.Scan("") {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -42,7 +42,7 @@ func (e *Engine) countHosts(ctx context.Context) error {
 			continue
 		}
 		if u, err := weburl.Parse(entry.URL); err == nil {
-			e.quota.AddEarlier(u.Host(), 1)
+			e.limits.quota.AddEarlier(u.Host(), 1)
 		}
 	}
 	return nil
@@ -53,15 +53,15 @@ func answered(entry *seen.Entry) bool { return !entry.Fetched.IsZero() && entry.
 
 // hostPages is how many pages a host has given.
 func (e *Engine) hostPages(host string) (int64, error) {
-	if n, known := e.stats.HostPages(host); known && e.router == nil {
+	if n, known := e.stats.HostPages(host); known && e.peers.router == nil {
 		return n, nil
 	}
-	if n, known := e.quota.OfHost(host); known || e.db == nil {
+	if n, known := e.limits.quota.OfHost(host); known || e.known.db == nil {
 		return n, nil
 	}
 	var n int64
 	for _, scheme := range []string{"http://", "https://"} {
-		for entry, err := range e.db.Scan(scheme + host + "/") {
+		for entry, err := range e.known.db.Scan(scheme + host + "/") {
 			if err != nil {
 				return 0, fmt.Errorf("count the pages of %s: %w", host, err)
 			}

@@ -14,10 +14,10 @@ import (
 func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 	e := onDisk(t, t.TempDir())
 	e.cfg.PagesPerHost = 3
-	e.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
+	e.limits.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
 	visit := func(url string, status int) {
-		e.db.Offer([]seen.URL{{URL: url, State: seen.Known}}, nil)
-		e.db.Note(url, seen.Meta{Fetched: time.Unix(1e9, 0), Status: status})
+		e.known.db.Offer([]seen.URL{{URL: url, State: seen.Known}}, nil)
+		e.known.db.Note(url, seen.Meta{Fetched: time.Unix(1e9, 0), Status: status})
 	}
 	for i := range 2 {
 		visit(fmt.Sprint("http://a.example/", i), 200)
@@ -29,7 +29,7 @@ func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 		}
 		visit("http://a.example/0", 200) // visited again
 	}
-	e.db.Offer([]seen.URL{{URL: "http://b.example/", State: seen.Known}}, nil)
+	e.known.db.Offer([]seen.URL{{URL: "http://b.example/", State: seen.Known}}, nil)
 	for i := range 1 << 16 {
 		e.stats.Visited(stats.Visit{Host: fmt.Sprint(i), Status: 200})
 	}
@@ -46,7 +46,7 @@ func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 			}
 		}
 	}
-	if e.quota.Take("a.example") != policy.HostIsFull || e.quota.Take("b.example") != policy.Granted {
+	if e.limits.quota.Take("a.example") != policy.HostIsFull || e.limits.quota.Take("b.example") != policy.Granted {
 		t.Error("the limit does not hold")
 	}
 }

@@ -30,20 +30,20 @@ func (e *Engine) Inherit(ctx context.Context, data []byte) error {
 }
 
 func (e *Engine) takeFrom(ctx context.Context, data []byte, refuses bool) ([]int, error) {
-	w := e.worker()
-	defer e.rest(w)
+	w := e.workers.take(e)
+	defer e.workers.rest(w)
 	w.batch.reset()
 	defer w.batch.reset() // its strings are parts of data
 	if err := w.batch.read(data); err != nil {
 		return nil, fmt.Errorf("take links from another node: %w", err)
 	}
-	e.space.await(ctx)
+	e.control.space.await(ctx)
 	e.await(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	all := len(w.batch.cands)
-	e.came.Add(1)
+	e.peers.received.Add(1)
 	refused, ticket, err := e.takeIn(&w.batch, refuses, nil)
 	if err == nil && len(refused) < all {
 		err = e.safe(ctx, ticket)
@@ -82,7 +82,7 @@ func (e *Engine) refuse(b *batch) (refused []int) {
 	kept := 0
 	for i := range b.cands {
 		if c := &b.cands[i]; frontier.Belongs(c.host, c.item.URL) && !e.ours(c.host) {
-			e.out.want(b.cands[i].host)
+			e.peers.outbox.want(b.cands[i].host)
 			refused = append(refused, i)
 			continue
 		}
@@ -145,10 +145,10 @@ func (b *batch) isWhole(c *candidate, link []byte) bool {
 
 // takeLeft takes in what an earlier run, which had others beside it, has left for them.
 func (e *Engine) takeLeft() error {
-	if e.left == nil {
+	if e.resumed.outbox == nil {
 		return nil
 	}
-	err := e.left.Bound(func(data []byte) error {
+	err := e.resumed.outbox.Bound(func(data []byte) error {
 		var b batch
 		if err := b.read(data); err != nil {
 			return err
@@ -159,8 +159,8 @@ func (e *Engine) takeLeft() error {
 	if err != nil {
 		return err
 	}
-	numbers := e.left.boundNumbers()
-	e.left = nil
+	numbers := e.resumed.outbox.boundNumbers()
+	e.resumed.outbox = nil
 	return e.committer.within(func() error {
 		var enc encoder
 		enc.taken(numbers[0], numbers[len(numbers)-1])

@@ -217,7 +217,7 @@ func TestWhatBecomesOursLeavesTheOutbox(t *testing.T) {
 		t.Errorf("sent %+v", b)
 	}
 	ours = true
-	if b := e.Batches(now.Add(time.Second), owner); len(b) > 0 || e.frontier.Counts().URLs != 2 || !e.out.empty() {
+	if b := e.Batches(now.Add(time.Second), owner); len(b) > 0 || e.frontier.Counts().URLs != 2 || !e.peers.outbox.empty() {
 		t.Errorf("sent %+v, %d URLs wait", b, e.frontier.Counts().URLs)
 	}
 }

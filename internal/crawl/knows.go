@@ -8,9 +8,9 @@ import (
 // Knows reports whether a URL was met before within reach, as the crawl's rules write it. Of a host that is another node's it says nothing.
 func (e *Engine) Knows(u weburl.URL) (mine, known bool, err error) {
 	u = e.cfg.Canon.Apply(u)
-	if e.router != nil && !e.router.Ours(u.Host()) {
+	if e.peers.router != nil && !e.peers.router.Ours(u.Host()) {
 		return false, false, nil
 	}
-	state, _, err := e.seen.Look(u.String())
+	state, _, err := e.known.seen.Look(u.String())
 	return true, state == seen.Known, err
 }

@@ -128,8 +128,8 @@ func (w *worker) excuse(v *frontier.Visit, f fate) fate {
 		return f
 	}
 	origin := originOf(v.URL)
-	s := w.standingOf(origin)
-	m := &miss{now: w.cfg.Now(), origin: origin, hash: w.hash(origin), by: by, own: f.own, had: s.answered, why: f.detail}
+	s := w.origins.healthOf(origin)
+	m := &miss{now: w.cfg.Now(), origin: origin, hash: w.origins.hash(origin), by: by, own: f.own, had: s.answered, why: f.detail}
 	first := m.now
 	if s.since != 0 {
 		first = time.Unix(0, s.since)
@@ -227,7 +227,7 @@ func (e *Engine) checkLine(ctx context.Context) {
 	case ev == resigned:
 		e.listener.back(now.Sub(since), false)
 	case ev == tooLong:
-		e.stop(fmt.Errorf("%w: %s", ErrCutOff, why))
+		e.control.stop(fmt.Errorf("%w: %s", ErrCutOff, why))
 	}
 }
 

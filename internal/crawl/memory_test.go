@@ -56,7 +56,7 @@ func BenchmarkManyHosts(b *testing.B) {
 func engineWithLimit(t testing.TB, limit int64) *Engine {
 	e := onDisk(t, t.TempDir())
 	e.cfg.PagesPerHost = limit
-	e.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
+	e.limits.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
 	return e
 }
 
@@ -70,25 +70,25 @@ func meetAll(t testing.TB, e *Engine, from, to int) {
 func meet(t testing.TB, e *Engine, i int) {
 	host := fmt.Sprintf("www.host-%07d.example", i)
 	origin := "https://" + host
-	e.intern(host)
-	if (&worker{Engine: e}).firstToWant(origin) != first {
+	e.names.intern(host)
+	if e.origins.firstToWant(origin, e.robots) != first {
 		t.Fatal("a new host is known")
 	}
 	if i%3 > 0 {
-		e.forget(origin)
-		e.nearest(origin, 1)
-		e.quota.Take(host)
-		e.quota.Settle(host, true)
+		e.origins.rulesCame(origin)
+		e.origins.isNearest(origin, 1, true)
+		e.limits.quota.Take(host)
+		e.limits.quota.Settle(host, true)
 		e.stats.Visited(stats.Visit{Host: host, Status: 200, Type: "text/html", Took: time.Duration(i%1000) * time.Millisecond})
 		return
 	}
 	it := frontier.Item{URL: origin + "/some/path/to/a/page.html", From: "https://www.elsewhere.example/links/"}
 	l := lost{page.Refused, "connection refused by " + host}
 	for range maxRefusals {
-		e.judgeOrigin(origin, &frontier.Visit{Item: it, Started: time.Now()}, fate{outcome: frontier.Failed, failure: l.failure, detail: l.why})
+		e.origins.judge(origin, &frontier.Visit{Item: it, Started: time.Now()}, fate{outcome: frontier.Failed, failure: l.failure, detail: l.why})
 	}
-	e.setLost(origin, l)
-	e.forget(origin)
+	e.origins.abandon(origin, l)
+	e.origins.rulesCame(origin)
 	if err := e.shelve(host, it); err != nil {
 		t.Fatal(err)
 	}

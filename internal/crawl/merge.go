@@ -11,14 +11,14 @@ import (
 // keep decides, when a host comes with a transfer for the first time, whether it is kept if that is dropped: it is where this node has the
 // host, be it from another transfer under way. It returns those of a chunk's hosts that are, sorted, and is called within the committer's gate.
 func (e *Engine) keep(t member.Transfer, p *parcel) (kept []string) {
-	came := e.hand.hostsOf(t, e.hash)
+	came := e.peers.transfer.hostsOf(t, e.origins.hash)
 	last := ""
 	p.hosts(func(host string) {
 		if host == last {
 			return
 		}
 		last = host
-		k := e.hash(host)
+		k := e.origins.hash(host)
 		keeps, met := came[k]
 		if !met {
 			info, known := e.frontier.Host(host)
@@ -101,7 +101,7 @@ func (e *Engine) leftOut(kept []string, p *parcel) (left []int) {
 const maxMerge = 10_000
 
 func (e *Engine) wasVisited(url string) bool {
-	entry, _, err := e.db.Get(url)
+	entry, _, err := e.known.db.Get(url)
 	return err == nil && !entry.Fetched.IsZero()
 }
 
@@ -150,7 +150,7 @@ func (e *Engine) newPages(l *learnt) (n int64) {
 		if !answered(&l.entries[i]) {
 			continue
 		}
-		if here, _, err := e.db.Get(l.entries[i].URL); err != nil || !answered(&here) {
+		if here, _, err := e.known.db.Get(l.entries[i].URL); err != nil || !answered(&here) {
 			n++
 		}
 	}

@@ -49,7 +49,7 @@ func (n *trader) wantWaiting(when string, urls []string, away ...string) {
 // sameState checks that the journal says of transfers what the engine does, and as much waits.
 func (n *trader) sameState(when string, waiting int) {
 	n.t.Helper()
-	live := n.e.hand.arrivals.copy()
+	live := n.e.peers.transfer.arrivals.copy()
 	n.close()
 	var closers []func() error
 	_, s, err := n.recall(&closers)
@@ -103,7 +103,7 @@ func keptHost(t *testing.T, points, how string) {
 	point("before")
 	n.e.frontier.Push("held.test", frontier.Item{URL: "http://held.test/robots.txt", Robots: "http://held.test"}) // which is no page
 	var arrived []string
-	n.e.arrived = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
+	n.e.peers.arrived = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 	merged := append(held, "http://held.test/3", "http://held.test/4", "http://held.test/robots.txt")
 	pack := testPacker(t) // its known URLs are yet to come
@@ -235,7 +235,7 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 				}
 				take(one, 0, false, "http://both.test/1", "http://one.test/")
 				take(two, 0, false, "http://both.test/2", "http://two.test/")
-				if all := n.e.hand.arrivals.hosts(); len(all) != 3 {
+				if all := n.e.peers.transfer.arrivals.hosts(); len(all) != 3 {
 					t.Errorf("%v are on their way", all)
 				}
 				end := func(tr member.Transfer, seq uint64, whole bool) {
@@ -250,7 +250,7 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 				if more {
 					take(c.second, seq, false, "http://both.test/3")
 					seq++
-					if kept := n.e.hand.arrivals.Coming[0].Kept; isIn(kept, "both.test") != c.whole[0] {
+					if kept := n.e.peers.transfer.arrivals.Coming[0].Kept; isIn(kept, "both.test") != c.whole[0] {
 						t.Errorf("%v are kept", kept)
 					}
 				}

@@ -333,7 +333,7 @@ func (n *crewNode) live(ctx context.Context) error {
 
 func (n *crewNode) remember(e *Engine) error {
 	n.done = map[string]bool{}
-	for entry, err := range e.db.Scan("") {
+	for entry, err := range e.known.db.Scan("") {
 		if err != nil {
 			return err
 		}

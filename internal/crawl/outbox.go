@@ -77,18 +77,18 @@ func (o *outbox) news(c *candidate) bool {
 // divert takes the candidates out of a batch that are other nodes' business and puts them into the outbox. It is called within the
 // committer's gate.
 func (e *Engine) divert(b *batch) {
-	if e.router == nil || b.routed {
+	if e.peers.router == nil || b.routed {
 		return
 	}
 	kept := 0
 	for i := range b.cands {
 		c := &b.cands[i]
-		if e.router.Ours(c.host) {
+		if e.peers.router.Ours(c.host) {
 			b.cands[kept], b.urls[kept] = *c, b.urls[i]
 			kept++
 			continue
 		}
-		e.out.put(e, b, c)
+		e.peers.outbox.put(e, b, c)
 	}
 	clear(b.cands[kept:])
 	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
@@ -114,10 +114,10 @@ func (o *outbox) put(e *Engine, b *batch, c *candidate) {
 // first those that have had no answer for too long. owner says who that is; it is not asked for hosts that are this node's, and
 // false, as for hosts that will be, lets links wait. It is called again and again; the more seldom, the fuller are the batches.
 func (e *Engine) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
-	if e.out == nil {
+	if e.peers.outbox == nil {
 		return nil
 	}
-	all := e.out.batches(now, func(host string) (strategy.Node, bool) {
+	all := e.peers.outbox.batches(now, func(host string) (strategy.Node, bool) {
 		if e.ours(host) {
 			return here, true
 		}
@@ -142,8 +142,8 @@ func (o *outbox) batches(now time.Time, owner func(host string) (strategy.Node, 
 
 // Answered tells what a node answered to a batch: the links that it refused are sent again, by and by; it has journalled the others.
 func (e *Engine) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
-	if e.out != nil && from != here {
-		e.out.answered(e.committer, from, batch, refused, now)
+	if e.peers.outbox != nil && from != here {
+		e.peers.outbox.answered(e.committer, from, batch, refused, now)
 	}
 }
 
@@ -164,18 +164,18 @@ func (e *Engine) takeBack(from member.Batch, now time.Time) error {
 	if err := b.read(from.Data); err != nil {
 		return err
 	}
-	_, _, err := e.takeIn(&b, true, func(refused []int) { e.out.answered(e.committer, here, from.Number, refused, now) })
+	_, _, err := e.takeIn(&b, true, func(refused []int) { e.peers.outbox.answered(e.committer, here, from.Number, refused, now) })
 	return err
 }
 
 // Wanted are the hosts whose owners are to be found out, as a [member.Outbox] has them.
 func (e *Engine) Wanted() []string {
-	if e.out == nil {
+	if e.peers.outbox == nil {
 		return nil
 	}
-	e.out.mu.Lock()
-	defer e.out.mu.Unlock()
-	return e.out.box.Wanted()
+	e.peers.outbox.mu.Lock()
+	defer e.peers.outbox.mu.Unlock()
+	return e.peers.outbox.box.Wanted()
 }
 
 // want has Wanted name a host that others take for this node's.
@@ -190,12 +190,12 @@ func (o *outbox) want(host string) {
 
 // Wake lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them if hosts is nil.
 func (e *Engine) Wake(hosts []string) {
-	if e.out == nil {
+	if e.peers.outbox == nil {
 		return
 	}
-	e.out.mu.Lock()
-	defer e.out.mu.Unlock()
-	e.out.box.Wake(hosts)
+	e.peers.outbox.mu.Lock()
+	defer e.peers.outbox.mu.Unlock()
+	e.peers.outbox.box.Wake(hosts)
 }
 
 // empty reports whether nothing is in the outbox.
@@ -210,12 +210,12 @@ func (o *outbox) empty() bool {
 
 // Outbox is how many links wait for other nodes to take them, and the memory that they take, about.
 func (e *Engine) Outbox() (links int, bytes int64) {
-	if e.out == nil {
+	if e.peers.outbox == nil {
 		return 0, 0
 	}
-	e.out.mu.Lock()
-	defer e.out.mu.Unlock()
-	return e.out.box.Len(), e.out.box.Bytes()
+	e.peers.outbox.mu.Lock()
+	defer e.peers.outbox.mu.Unlock()
+	return e.peers.outbox.box.Len(), e.peers.outbox.box.Bytes()
 }
 
 // numbers are those of all links that wait.
@@ -236,7 +236,7 @@ func (e *Engine) rewrite(numbers []uint64) error {
 	}
 	slices.Sort(numbers)
 	for len(numbers) > 0 {
-		numbers = e.out.rewrite(e.committer, numbers)
+		numbers = e.peers.outbox.rewrite(e.committer, numbers)
 		if err := e.committer.commit(); err != nil {
 			return err
 		}

@@ -62,10 +62,10 @@ type Reentry struct {
 
 // Reenter calls feed with the crawl's door, and then makes a checkpoint. It is called in place of Run, and ends like it.
 func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
-	if e.broken != nil {
-		return e.broken
+	if e.resumed.broken != nil {
+		return e.resumed.broken
 	}
-	e.isRoot = weburl.NewSet() // of a large file of roots, New does without
+	e.roots.all = weburl.NewSet() // of a large file of roots, New does without
 	if err := e.recallRoots(); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (r *Reentry) Seeds(ctx context.Context, seeds []weburl.URL) error {
 	if err := r.e.seed(seeds); err != nil {
 		return err
 	}
-	return r.e.roots.each(func(known root) error {
+	return r.e.roots.file.each(func(known root) error {
 		u, err := weburl.Parse(known.url)
 		if err != nil || !known.seed {
 			return err

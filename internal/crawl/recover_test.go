@@ -147,7 +147,7 @@ func visitFirst(t *testing.T, e *Engine) {
 		t.Fatal(err)
 	}
 	e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
-	e.unsettle(v.URL)
+	e.ends.clear(v.URL)
 }
 
 // TestAVisitThatIsGivenBackIsNotUnderWay: a checkpoint comes between the end of a visit and the moment when the engine forgets it. The next time that
@@ -158,7 +158,7 @@ func TestAVisitThatIsGivenBackIsNotUnderWay(t *testing.T) {
 	e := New(Config{}, Parts{Journal: log, Robots: robots.NewCache(robots.Config{})}, s)
 	e.frontier.Push("a.test", frontier.Item{URL: "http://a.test/"})
 	visitFirst(t, e)
-	e.settle("http://a.test/") // as if unsettle had not been called yet
+	e.ends.add("http://a.test/") // as if unsettle had not been called yet
 	if err := e.checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}

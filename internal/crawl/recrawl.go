@@ -21,16 +21,16 @@ type was struct {
 // recall makes a recrawl's request one for what has changed, if enough is known of the last answer. Where records are
 // archived, the body must be: otherwise nobody could say later what had not changed.
 func (w *worker) recall(v *frontier.Visit, req *fetch.Request) error {
-	if !v.Recrawl || w.db == nil {
+	if !v.Recrawl || w.known.db == nil {
 		return nil
 	}
-	e, _, err := w.db.Get(v.URL)
+	e, _, err := w.known.db.Get(v.URL)
 	w.was.Meta = e.Meta
 	if err != nil || e.Status != http.StatusOK || e.ETag == "" && e.Modified.IsZero() {
 		return err // of a page alone can be said that it is as it was: what stands for it later has its status
 	}
-	ref, known, err := w.digests.Get(e.Digest)
-	if err != nil || !known && w.archive {
+	ref, known, err := w.known.digests.Get(e.Digest)
+	if err != nil || !known && w.files.archive {
 		return err
 	}
 	if known {
@@ -100,7 +100,7 @@ func (w *worker) learn(m *seen.Meta, rec *page.Record) {
 
 // plan says when the visit's URL is visited again; nothing in a crawl without recrawls.
 func (w *worker) plan(v *frontier.Visit, found page.Recrawl) seen.Meta {
-	if w.db == nil || !w.cfg.Recrawl.On() && !v.Recrawl {
+	if w.known.db == nil || !w.cfg.Recrawl.On() && !v.Recrawl {
 		return seen.Meta{}
 	}
 	if found == page.First && isGone(w.resp.Status) {

@@ -27,43 +27,19 @@ const (
 func (w *worker) wantRobots(v *frontier.Visit, u weburl.URL) {
 	origin := u.Origin()
 	w.frontier.Park(v.Host, origin)
-	switch w.firstToWant(origin) { // of the workers that may be at this host
-	case known:
+	switch w.origins.firstToWant(origin, w.robots) { // of the workers that may be at this host
+	case settled:
 		w.frontier.Unpark(v.Host, origin)
 	case first:
 		w.frontier.Push(v.Host, frontier.Item{URL: origin + robotsPath, Robots: origin, From: v.URL, Seed: v.Seed,
-			Path: w.intern(v.Path + "P"), Depth: v.Depth})
+			Path: w.names.intern(v.Path + "P"), Depth: v.Depth})
 	}
 	w.frontier.Done(v, frontier.Result{Outcome: frontier.NoRequest, Again: []frontier.Item{v.Item}})
 }
 
-type want uint8
-
-const (
-	known   want = iota // the rules have come meanwhile, or the origin was given up
-	awaited             // they are on their way
-	first               // they are to be fetched now
-)
-
-func (w *worker) firstToWant(origin string) want {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, have := w.robots.Get(origin)
-	_, gone := w.lost.of(origin)
-	_, wanted := w.wanted.Get(w.hash(origin))
-	switch {
-	case have || gone:
-		return known
-	case wanted:
-		return awaited
-	}
-	w.wanted.Put(w.hash(origin), true)
-	return first
-}
-
 // visitRobots fetches a robots.txt, or the place that one redirects to.
 func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
-	if l, ok := w.isLost(u.Origin()); ok {
+	if l, ok := w.origins.isAbandoned(u.Origin()); ok {
 		w.frontier.Done(v, frontier.Result{})
 		return w.giveUp(v.Robots, lostRules(l))
 	}
@@ -83,7 +59,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	if rec.Failure, rec.Detail = f.failure, f.detail; f.failure == page.None {
 		w.stats.RobotsFetched(w.resp.RawLen())
 		w.sit()
-		if err := w.decoder.Decode(&w.resp, maxRobots); errors.Is(err, fetch.ErrDisk) {
+		if err := w.reading.decoder.Decode(&w.resp, maxRobots); errors.Is(err, fetch.ErrDisk) {
 			return err
 		} else if err != nil {
 			w.resp.Malformed = err.Error()
@@ -114,11 +90,11 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 // keepAnswer writes down what an origin's robots.txt says, if this was the answer and no redirect.
 func (w *worker) keepAnswer(v *frontier.Visit, at time.Time) error {
 	rules, known := w.robots.Get(v.Robots)
-	if !known || w.answers == nil {
+	if !known || w.files.answers == nil {
 		return nil
 	}
 	a := Answer{Origin: v.Robots, URL: v.URL, Time: at.UTC(), Status: w.resp.Status, Lines: rules.Lines()}
-	return w.committer.within(func() error { return w.answers.add(&a) })
+	return w.committer.within(func() error { return w.files.answers.add(&a) })
 }
 
 // judgeRobots decides what follows from an exchange for a robots.txt. No answer, or a bad one, is asked for again a few
@@ -157,7 +133,7 @@ func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (lost, bool) {
 		w.obey(v.Robots, w.robots.Answer(v.Robots, w.resp.Status, nil)) // leads nowhere
 		return lost{}, false
 	}
-	if l, gone := w.isLost(to.Origin()); gone {
+	if l, gone := w.origins.isAbandoned(to.Origin()); gone {
 		return lostRules(l), true
 	}
 	w.frontier.Push(to.Host(), frontier.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path,
@@ -180,7 +156,7 @@ func (w *worker) nextHop(v *frontier.Visit, u weburl.URL) (weburl.URL, bool) {
 
 // obey lets the URLs of an origin's host go, now that its rules are known.
 func (w *worker) obey(origin string, rules *robots.Rules) {
-	w.forget(origin)
+	w.origins.rulesCame(origin)
 	u, err := weburl.Parse(origin)
 	if err != nil {
 		return // cannot be: origins come from parsed URLs
@@ -189,13 +165,6 @@ func (w *worker) obey(origin string, rules *robots.Rules) {
 		w.frontier.SetDelay(u.Host(), delay)
 	}
 	w.frontier.Unpark(u.Host(), origin)
-}
-
-// forget says that an origin's robots.txt is no longer on its way.
-func (e *Engine) forget(origin string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.wanted.Drop(e.hash(origin))
 }
 
 // namesAddress reports whether a hostname is an address, or this machine by name: a seed that says so is allowed to be there.

@@ -18,8 +18,8 @@ func TestWorkersWaitWhileSeenIsFull(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		e := onDisk(t, dir)
-		for n := 0; !e.db.Full(); n++ {
-			e.db.Offer([]seen.URL{{URL: fmt.Sprint("https://h.example/", n), State: seen.Known}}, nil)
+		for n := 0; !e.known.db.Full(); n++ {
+			e.known.db.Offer([]seen.URL{{URL: fmt.Sprint("https://h.example/", n), State: seen.Known}}, nil)
 		}
 		waited := make(chan bool)
 		go func() {

@@ -120,7 +120,7 @@ var ErrRoots = errors.New("it is not as it was written")
 
 // recallRoots takes the roots of earlier runs into scope.
 func (e *Engine) recallRoots() error {
-	return e.roots.each(func(r root) error {
+	return e.roots.file.each(func(r root) error {
 		u, err := weburl.Parse(r.url)
 		if err != nil {
 			return fmt.Errorf("%q: %w", r.url, err)
@@ -130,8 +130,8 @@ func (e *Engine) recallRoots() error {
 		} else {
 			e.rules.Scope.AddSeed(u)
 		}
-		if e.isRoot != nil {
-			e.isRoot.Add(u.String())
+		if e.roots.all != nil {
+			e.roots.all.Add(u.String())
 		}
 		return nil
 	})
@@ -142,22 +142,24 @@ const fewRoots = 8 << 20
 
 // knowRoots has the engine keep apart the roots that it has from those that come again, where that is worth its memory.
 func (e *Engine) knowRoots() {
-	length, _ := store.Find(e.marks, rootsName)
-	if e.router != nil || e.cfg.Recrawl.On() || length > 0 && (length < fewRoots || e.fed.src != nil && e.fed.from == 0) {
-		e.isRoot = weburl.NewSet()
+	length, _ := store.Find(e.files.marks, rootsName)
+	if e.peers.router != nil || e.cfg.Recrawl.On() || length > 0 && (length < fewRoots || e.roots.feed.src != nil && e.roots.feed.from == 0) {
+		e.roots.all = weburl.NewSet()
 	}
 }
 
 // enterRoot keeps a root, if that is news. u is r's URL as the crawl's rules have it. It is called within the committer's gate.
 func (e *Engine) enterRoot(u string, r root) (news bool, err error) {
-	if e.isRoot != nil && !e.isRoot.Add(u) {
+	if e.roots.all != nil && !e.roots.all.Add(u) {
 		return false, nil
 	}
-	return true, e.roots.add(r)
+	return true, e.roots.file.add(r)
 }
 
 // trusts reports whether secrets may be sent to a URL's server: that of a seed.
-func (e *Engine) trusts(u weburl.URL) bool { return e.trusted != nil && e.trusted.Has(u.Origin()) }
+func (e *Engine) trusts(u weburl.URL) bool {
+	return e.roots.trusted != nil && e.roots.trusted.Has(u.Origin())
+}
 
 // asWritten reports whether the crawl's rules leave the hosts of seeds as the user wrote them.
 func (e *Engine) asWritten() bool { return e.cfg.Canon&weburl.DropWWW == 0 }
@@ -166,7 +168,7 @@ func (e *Engine) asWritten() bool { return e.cfg.Canon&weburl.DropWWW == 0 }
 // node is asked to take, by it or, if that is another's, by its owner. They are durable when it returns, and where the journal is
 // shipped, there. The same seeds may come again.
 func (e *Engine) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error {
-	e.came.Add(1)
+	e.peers.received.Add(1)
 	known := make([]weburl.URL, len(seeds))
 	for i, u := range seeds {
 		known[i] = e.admitSeed(u)
@@ -209,20 +211,20 @@ func (e *Engine) divertRoot(it *frontier.Item) {
 }
 
 func (e *Engine) tellRoot(r *root) {
-	if e.newRoot == nil || !r.redirect {
+	if e.roots.tell == nil || !r.redirect {
 		return
 	}
 	if u, err := weburl.Parse(r.url); err == nil {
-		e.newRoot(u)
+		e.roots.tell(u)
 	}
 }
 
 // tellRoots tells what an earlier run may have died before it could.
 func (e *Engine) tellRoots() error {
-	if e.newRoot == nil {
+	if e.roots.tell == nil {
 		return nil
 	}
-	return e.roots.each(func(r root) error {
+	return e.roots.file.each(func(r root) error {
 		e.tellRoot(&r)
 		return nil
 	})

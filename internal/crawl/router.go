@@ -62,7 +62,7 @@ func (p *putOffs) end(host uint64) {
 	p.some.Store(p.hosts.Len() > 0)
 }
 
-func (e *Engine) ours(host string) bool { return e.router == nil || e.router.Ours(host) }
+func (e *Engine) ours(host string) bool { return e.peers.router == nil || e.peers.router.Ours(host) }
 
 // asker is the host for whose sake a visit is made: that of the URLs that wait for a robots.txt. Where one redirects to another host,
 // as "example.com" to "www.example.com", the node that wants the rules follows, whoever owns that host: a request or two for each
@@ -100,38 +100,38 @@ func (w *worker) may(v *frontier.Visit) bool {
 }
 
 func (w *worker) mayAsk(host string) bool {
-	if w.router == nil {
+	if w.peers.router == nil {
 		return true
 	}
-	may := w.router.May(host)
-	if may && w.putOffs.some.Load() {
-		w.putOffs.end(w.hash(host))
+	may := w.peers.router.May(host)
+	if may && w.peers.putOffs.some.Load() {
+		w.peers.putOffs.end(w.origins.hash(host))
 	}
 	return may
 }
 
 func (w *worker) putOff(v *frontier.Visit) {
-	w.frontier.Postpone(v, w.putOffs.next(w.hash(asker(v)), w.cfg.Now()))
+	w.frontier.Postpone(v, w.peers.putOffs.next(w.origins.hash(asker(v)), w.cfg.Now()))
 }
 
 // hold waits while the engine is paused, or cut off from the web, or has more links for other nodes than it may keep.
 func (e *Engine) hold(ctx context.Context) {
 	for e.held() && ctx.Err() == nil {
-		e.pause.await(ctx)
+		e.control.pause.await(ctx)
 		e.line.gate.await(ctx)
-		if e.out != nil {
-			e.out.gate.await(ctx)
+		if e.peers.outbox != nil {
+			e.peers.outbox.gate.await(ctx)
 		}
 	}
 }
 
 // held reports whether no new URL is to be taken.
 func (e *Engine) held() bool {
-	return e.pause.shut() || e.line.gate.shut() || e.out != nil && e.out.gate.shut()
+	return e.control.pause.shut() || e.line.gate.shut() || e.peers.outbox != nil && e.peers.outbox.gate.shut()
 }
 
 // Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than of one.
 func (e *Engine) Share(nodes int) { e.frontier.ShareAddresses(nodes) }
 
 // Pause lets no new URL be taken while it is on. Requests under way go on.
-func (e *Engine) Pause(on bool) { e.pause.set(on) }
+func (e *Engine) Pause(on bool) { e.control.pause.set(on) }

@@ -118,12 +118,12 @@ func benchmarkBan(b *testing.B, cfg frontier.Config) {
 				e.frontier.Postpone(v, time.Second)
 				return
 			}
-			own := e.worker()
-			e.begin(own, v.Host, asker(v))
+			own := e.workers.take(e)
+			e.workers.begin(own, v.Host, asker(v))
 			if err := w.visit(b.Context(), v); err != nil {
 				b.Fatal(err)
 			}
-			e.rest(own)
+			e.workers.rest(own)
 		}
 	}
 	for range 300 {

@@ -118,7 +118,9 @@ func (f *feed) moved(n int, end int64, done bool) ListMark {
 }
 
 // Seeds says how many seeds of the run's list were taken in, and how many it has; 0 and 0 where there is none.
-func (e *Engine) Seeds() (taken, all int64) { return e.fed.taken.Load(), e.fed.total.Load() }
+func (e *Engine) Seeds() (taken, all int64) {
+	return e.roots.feed.taken.Load(), e.roots.feed.total.Load()
+}
 
 // scoped waits until all of the list is in scope. It returns false if it will not be in this run.
 func (f *feed) scoped(ctx context.Context) bool {
@@ -134,11 +136,11 @@ func (f *feed) scoped(ctx context.Context) bool {
 
 // admitList takes all of the list into scope that is not there yet.
 func (e *Engine) admitList(ctx context.Context) error {
-	if e.fed.ready.Load() {
+	if e.roots.feed.ready.Load() {
 		return nil
 	}
-	defer close(e.fed.settled)
-	err := e.fed.src.Each(e.fed.from, func(seeds []weburl.URL, _ int64) error {
+	defer close(e.roots.feed.settled)
+	err := e.roots.feed.src.Each(e.roots.feed.from, func(seeds []weburl.URL, _ int64) error {
 		for _, u := range seeds {
 			e.admitSeed(u)
 		}
@@ -147,19 +149,19 @@ func (e *Engine) admitList(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	e.fed.ready.Store(err == nil)
+	e.roots.feed.ready.Store(err == nil)
 	return err
 }
 
 // feed takes the list in while the workers crawl, until ctx ends: what is left then is for the run that is given the list again.
 func (e *Engine) feed(ctx context.Context) error {
-	if e.fed.ended() {
+	if e.roots.feed.ended() {
 		return nil
 	}
 	known := make([]weburl.URL, 0, maxKept)
-	end := e.fed.from
-	err := e.fed.src.Each(end, func(seeds []weburl.URL, upTo int64) error {
-		e.space.await(ctx)
+	end := e.roots.feed.from
+	err := e.roots.feed.src.Each(end, func(seeds []weburl.URL, upTo int64) error {
+		e.control.space.await(ctx)
 		e.await(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -170,7 +172,7 @@ func (e *Engine) feed(ctx context.Context) error {
 		}
 		end = upTo
 		return e.takeSeeds(seeds, known, nil, func(enc *encoder) {
-			m := e.fed.moved(len(seeds), upTo, false)
+			m := e.roots.feed.moved(len(seeds), upTo, false)
 			enc.list(&m)
 		})
 	})
@@ -182,14 +184,14 @@ func (e *Engine) feed(ctx context.Context) error {
 	}
 	err = e.committer.within(func() error {
 		var enc encoder
-		m := e.fed.moved(0, end, true)
+		m := e.roots.feed.moved(0, end, true)
 		enc.list(&m)
 		e.committer.enqueue(enc.b)
 		return nil
 	})
-	e.fed.mu.Lock()
-	e.fed.over = true
-	e.fed.mu.Unlock()
+	e.roots.feed.mu.Lock()
+	e.roots.feed.over = true
+	e.roots.feed.mu.Unlock()
 	e.stay() // no longer
 	return err
 }

@@ -122,7 +122,7 @@ func TestRecoverSortsTheShelf(t *testing.T) {
 	e := onDisk(t, dir)
 	a, b, c := shelfItem(1), shelfItem(2), shelfItem(3)
 	c.Recrawl = false
-	if err := errors.Join(e.shelf.put("h.example", &a), e.shelf.put("h.example", &b)); err != nil {
+	if err := errors.Join(e.files.shelf.put("h.example", &a), e.files.shelf.put("h.example", &b)); err != nil {
 		t.Fatal(err)
 	}
 	e.frontier.Push("h.example", c)
@@ -134,7 +134,7 @@ func TestRecoverSortsTheShelf(t *testing.T) {
 		rest.done(&done{url: url, visit: stats.Visit{Host: "h.example", Status: 200}})
 	}
 	log := memory.New()
-	if err := errors.Join(log.Append(rest.b), e.shelf.Close()); err != nil {
+	if err := errors.Join(log.Append(rest.b), e.files.shelf.Close()); err != nil {
 		t.Fatal(err)
 	}
 	front, note, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "frontier")})

@@ -20,11 +20,11 @@ var errInterrupted = errors.New("interrupted")
 
 // Interrupt breaks off all requests under way: the node's lease has ended, and another may be about to ask the same hosts. Their URLs wait again.
 func (e *Engine) Interrupt() {
-	e.shift.mu.Lock()
-	defer e.shift.mu.Unlock()
-	if e.shift.end != nil {
-		e.shift.end(errInterrupted)
-		e.shift.ctx, e.shift.end = nil, nil
+	e.control.shift.mu.Lock()
+	defer e.control.shift.mu.Unlock()
+	if e.control.shift.end != nil {
+		e.control.shift.end(errInterrupted)
+		e.control.shift.ctx, e.control.shift.end = nil, nil
 	}
 }
 

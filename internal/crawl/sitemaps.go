@@ -17,7 +17,7 @@ const (
 // addSitemaps takes in the sitemaps that the rules of an origin name, for the visit that is about to obey them. That is done once,
 // and again for a visit that lies nearer to its seed, from where more entries are within reach.
 func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rules) error {
-	if w.cfg.Sitemaps == policy.SitemapsIgnored || v.Kind == page.Sitemap || !w.nearest(origin, v.Depth) {
+	if w.cfg.Sitemaps == policy.SitemapsIgnored || v.Kind == page.Sitemap || !w.origins.isNearest(origin, v.Depth, w.cfg.Depth >= 0) {
 		return nil
 	}
 	base, err := weburl.Parse(origin + robotsPath)
@@ -37,25 +37,13 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 			links = append(links, page.Link{URL: to.Canonical().String(), Kind: page.Sitemap})
 		}
 	}
-	from := frontier.Item{URL: base.String(), Seed: v.Seed, Path: w.intern(v.Path + "P"), Depth: v.Depth}
+	from := frontier.Item{URL: base.String(), Seed: v.Seed, Path: w.names.intern(v.Path + "P"), Depth: v.Depth}
 	w.addLinks(&w.batch, &from, &page.Page{Links: links})
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
 	}
 	w.batch.reset()
 	return nil
-}
-
-// nearest reports whether no visit of an origin lay as near before.
-func (e *Engine) nearest(origin string, depth int32) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	least, known := e.listed.Get(e.hash(origin))
-	if known && (depth >= least || e.cfg.Depth < 0) {
-		return false
-	}
-	e.listed.Put(e.hash(origin), depth)
-	return true
 }
 
 // addGuesses takes in /sitemap.xml of the seeds' hosts, for a crawl that reads no robots.txt.

@@ -25,15 +25,15 @@ func (e *Engine) Snapshot(ctx context.Context, copy func(ctx context.Context, at
 	defer stop(nil)
 	watch.Go(func() {
 		select {
-		case <-e.ending:
+		case <-e.control.ending:
 			stop(ErrEnding)
 		case <-ctx.Done():
 		}
 	})
-	e.checking.Lock()
-	defer e.checking.Unlock()
+	e.control.checking.Lock()
+	defer e.control.checking.Unlock()
 	select {
-	case <-e.ending:
+	case <-e.control.ending:
 		return ErrEnding
 	default:
 	}
@@ -60,7 +60,7 @@ func (e *Engine) allMarks(marks []store.Mark) []store.Mark {
 	for _, m := range marks {
 		named[m.Name] = true
 	}
-	for _, m := range e.marks {
+	for _, m := range e.files.marks {
 		if !named[m.Name] {
 			marks = append(marks, m)
 		}

@@ -73,7 +73,7 @@ func (s *space) await(ctx context.Context) {
 
 // watchSpace looks again and again, until the context ends.
 func (e *Engine) watchSpace(ctx context.Context) error {
-	if e.space.least == 0 {
+	if e.control.space.least == 0 {
 		return nil
 	}
 	tick := time.NewTicker(e.cfg.LookSpace)
@@ -84,7 +84,7 @@ func (e *Engine) watchSpace(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := e.space.look(e.cfg.Now(), e.listener); err != nil {
+		if err := e.control.space.look(e.cfg.Now(), e.listener); err != nil {
 			return err
 		}
 	}

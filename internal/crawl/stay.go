@@ -3,26 +3,33 @@ package crawl
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 )
 
 // A run that stays does not end when nothing waits: links may come from other nodes, and seeds from a person. Its workers sleep in the
 // frontier then.
 
+// stays is whether a run that stays is to end; the frontier is told of it with mu held.
+type stays struct {
+	mu       sync.Mutex
+	finished bool
+}
+
 // stay begins a run that stays, unless it is to end already. While seeds are taken in, every run does.
 func (e *Engine) stay() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.frontier.Stay(e.cfg.Stay && !e.finished || !e.fed.ended())
+	e.control.stays.mu.Lock()
+	defer e.control.stays.mu.Unlock()
+	e.frontier.Stay(e.cfg.Stay && !e.control.stays.finished || !e.roots.feed.ended())
 }
 
 // Finish lets a run end that stays, when nothing waits any more. It does not wait for links that other nodes have yet to take; they are
 // kept for the next run.
 func (e *Engine) Finish() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.finished = true
-	e.frontier.Stay(!e.fed.ended())
+	e.control.stays.mu.Lock()
+	defer e.control.stays.mu.Unlock()
+	e.control.stays.finished = true
+	e.frontier.Stay(!e.roots.feed.ended())
 }
 
 // Idle reports whether nothing waits, is under way, is undecided or is in the outbox. A link that is on its way from one node to another
@@ -33,7 +40,7 @@ func (e *Engine) Finish() {
 func (e *Engine) Idle() bool {
 	dry, moves := e.frontier.Dry()
 	// What leaves the outbox becomes undecided, or waits; what is decided waits. What waits when it has been looked for makes a move.
-	if !dry || !e.out.empty() || e.wavers() {
+	if !dry || !e.peers.outbox.empty() || e.wavers() {
 		return false
 	}
 	dry, now := e.frontier.Dry()
@@ -41,14 +48,14 @@ func (e *Engine) Idle() bool {
 }
 
 // Came is how often links or seeds were brought to this engine.
-func (e *Engine) Came() int64 { return e.came.Load() }
+func (e *Engine) Came() int64 { return e.peers.received.Load() }
 
 // decideShare bounds how much of the time a run that stays may have seen decide, when nothing else is to be done.
 const decideShare = 10
 
 // keepDeciding has seen decide what it is not sure of whenever nothing else waits in a run that stays, until the context ends.
 func (e *Engine) keepDeciding(ctx context.Context) error {
-	if e.db == nil || !e.cfg.Stay {
+	if e.known.db == nil || !e.cfg.Stay {
 		return nil
 	}
 	tick := time.NewTicker(e.cfg.Commit)

@@ -26,7 +26,7 @@ func isCanonical(host, url string) bool {
 }
 
 // Refused is how many URLs waited, in this run or at its beginning, and were dropped because nobody can fetch them.
-func (e *Engine) Refused() int { return e.refused + e.frontier.Refused() }
+func (e *Engine) Refused() int { return e.resumed.refused + e.frontier.Refused() }
 
 // dropStrange takes links out of a batch from elsewhere that nobody can fetch. They count as taken in: their finder is to send them no more.
 func (b *batch) dropStrange() {

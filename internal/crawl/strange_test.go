@@ -69,7 +69,7 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 			if err := enter(e, url); err != nil {
 				t.Errorf("%s: %s: %v", name, url, err)
 			}
-			if c := e.frontier.Counts(); c.URLs > 0 || e.undecided.Load() > 0 {
+			if c := e.frontier.Counts(); c.URLs > 0 || e.known.undecided.Load() > 0 {
 				t.Errorf("%s: %s waits", name, url)
 			}
 		}
@@ -128,7 +128,7 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 		if n := e.frontier.Counts().URLs; n > 0 || e.Refused() == 0 {
 			t.Errorf("%s: %d wait, %d are counted", url, n, e.Refused())
 		}
-		if c.host == "" && !e.out.empty() {
+		if c.host == "" && !e.peers.outbox.empty() {
 			t.Errorf("%s: it is bound for a node, and none will own it", url)
 		}
 	}

@@ -110,7 +110,7 @@ func (e *Engine) giveUpHost(host string) error {
 		}
 	}
 	for _, origin := range origins {
-		e.forget(origin)
+		e.origins.rulesCame(origin)
 		e.frontier.Unpark(host, origin)
 	}
 	if n > 0 {

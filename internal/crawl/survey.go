@@ -15,14 +15,14 @@ const surveyed = 1000
 // thousand at a time, some twice. Those of transfers under way are not among them. It may be called while the crawl runs; of a host that comes or goes
 // meanwhile it may tell or not. f may keep what it is given.
 func (e *Engine) Survey(ctx context.Context, f func(hosts []string) error) error {
-	if e.router == nil {
+	if e.peers.router == nil {
 		return nil
 	}
-	e.hand.mu.Lock()
-	came := e.hand.arrivals.hosts()
-	e.hand.mu.Unlock()
+	e.peers.transfer.mu.Lock()
+	came := e.peers.transfer.arrivals.hosts()
+	e.peers.transfer.mu.Unlock()
 	s := survey{ctx: ctx, tell: f, shelf: map[string]bool{}, strange: func(host string) bool { return !came[host] && !e.ours(host) }}
-	err := e.shelf.here(func(host string, _ frontier.Item) error {
+	err := e.files.shelf.here(func(host string, _ frontier.Item) error {
 		if !s.shelf[host] && s.strange(host) {
 			s.shelf[host] = true
 		}
@@ -75,11 +75,11 @@ func (s *survey) waiting(f *frontier.Frontier) error {
 
 // known finds hosts of which only is known what was there.
 func (s *survey) known(e *Engine) error {
-	if e.db == nil {
+	if e.known.db == nil {
 		return nil
 	}
 	hosts := byOrigin[bool]{of: func(host string) bool { return s.strange(host) && !e.isAway(host) }}
-	for entry, err := range e.db.Select(hosts.isOf) {
+	for entry, err := range e.known.db.Select(hosts.isOf) {
 		if err = errors.Join(err, s.ctx.Err()); err != nil {
 			return err
 		}

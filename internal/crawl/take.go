@@ -22,20 +22,6 @@ func (e *Engine) tellSkips(b *batch) {
 	}
 }
 
-// settle notes that a URL's end is journalled. Until the visit is given back a checkpoint has it among those under way.
-func (e *Engine) settle(url string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.settled[url] = true
-}
-
-func (e *Engine) unsettle(url string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.settled, url)
-	delete(e.told, url) // if it waits again, it says so itself
-}
-
 func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
 	e.divert(b)
 	e.offer(b)
@@ -52,7 +38,7 @@ func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
 		return err
 	}
 	if b.settles != "" {
-		e.settle(b.settles)
+		e.ends.add(b.settles)
 	}
 	if d != nil {
 		e.stats.Visited(d.visit)
@@ -70,7 +56,7 @@ func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
 		}
 		e.frontier.Push(b.found[i].host, b.found[i].item)
 	}
-	return e.asides.add(b.asides)
+	return e.files.asides.add(b.asides)
 }
 
 // noteVisit keeps what a visit has found, and when the next is to be.
@@ -79,10 +65,10 @@ func (e *Engine) noteVisit(b *batch, d *done) {
 	if d != nil {
 		url, meta = d.url, &d.meta
 	}
-	if e.db == nil || d == nil && meta.Due.IsZero() {
+	if e.known.db == nil || d == nil && meta.Due.IsZero() {
 		return
 	}
-	e.db.Note(url, *meta)
+	e.known.db.Note(url, *meta)
 	if !meta.Due.IsZero() {
 		b.entries.due(url, meta)
 	}
@@ -90,12 +76,12 @@ func (e *Engine) noteVisit(b *batch, d *done) {
 
 // forsakeLost takes back what was found at origins that were given up.
 func (e *Engine) forsakeLost(found []candidate) error {
-	if !e.anyLost.Load() {
+	if !e.origins.anyAbandoned.Load() {
 		return nil
 	}
 	for i := range found {
 		origin := originOf(found[i].item.URL)
-		if l, ok := e.isLost(origin); ok {
+		if l, ok := e.origins.isAbandoned(origin); ok {
 			if err := e.giveUp(origin, l); err != nil {
 				return err
 			}
@@ -113,5 +99,5 @@ func (e *Engine) refer(rec *page.Record, d *done) {
 		return
 	}
 	d.ref = page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID, Chunked: rec.Place.Chunked}
-	e.digests.Put(rec.Digest, seen.Ref(d.ref))
+	e.known.digests.Put(rec.Digest, seen.Ref(d.ref))
 }

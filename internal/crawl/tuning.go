@@ -13,7 +13,7 @@ type Tuning struct {
 
 // Tune has the crawl go otherwise from now on. What robots.txt files ask for is asked of the frontier again, which may have obeyed less of it.
 func (e *Engine) Tune(t Tuning) {
-	e.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
+	e.limits.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
 	e.frontier.SetDelays(t.Delays)
 	e.robots.Each(func(origin string, r *robots.Rules) {
 		host := hostOf(origin)
@@ -23,4 +23,4 @@ func (e *Engine) Tune(t Tuning) {
 	})
 }
 
-func (e *Engine) mostTries() int { return int(e.tries.Load()) }
+func (e *Engine) mostTries() int { return int(e.limits.tries.Load()) }

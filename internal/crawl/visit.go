@@ -38,7 +38,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 		return nil
 	}
 	if w.cfg.Depth >= 0 && v.Robots == "" { // it may have been met nearer since it was queued
-		state, depth, err := w.seen.Look(v.URL)
+		state, depth, err := w.known.seen.Look(v.URL)
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 			v.Depth = depth
 		}
 	}
-	v.Told = v.Told || w.wasTold(v.URL)
+	v.Told = v.Told || w.ends.wasReported(v.URL)
 	u, err := weburl.Parse(v.URL)
 	if err != nil {
 		return w.leave(v, "url", err.Error())
@@ -57,7 +57,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if v.Robots != "" {
 		return w.visitRobots(ctx, v, u)
 	}
-	if l, ok := w.isLost(u.Origin()); ok {
+	if l, ok := w.origins.isAbandoned(u.Origin()); ok {
 		if err := w.forsake(v.Host, v.Item, l, v.URL); err != nil {
 			return err
 		}
@@ -97,12 +97,12 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if v.Recrawl {
 		return true, nil // limits count pages, not visits
 	}
-	switch w.quota.Take(v.Host) {
+	switch w.limits.quota.Take(v.Host) {
 	case policy.NotNow:
 		w.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
 	case policy.CrawlIsFull:
-		w.stop(w.pagesReached())
+		w.control.stop(w.pagesReached())
 		w.frontier.Postpone(v, 0)
 		return false, nil
 	case policy.HostIsFull:
@@ -119,7 +119,7 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 		w.giveBack(v)
 		return false
 	}
-	if w.limiter.Wait(ctx) != nil {
+	if w.limits.rate.Wait(ctx) != nil {
 		w.giveBack(v)
 		w.frontier.Postpone(v, 0)
 		return false
@@ -129,7 +129,7 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 
 func (w *worker) giveBack(v *frontier.Visit) {
 	if v.Robots == "" && !v.Recrawl {
-		w.quota.Settle(v.Host, false)
+		w.limits.quota.Settle(v.Host, false)
 	}
 }
 
@@ -145,7 +145,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return err
 	}
 	err := w.fetcher.Get(ctx, req, &w.resp)
-	if !w.fed.scoped(ctx) { // nor will it be in this run: the answer's links cannot be judged
+	if !w.roots.feed.scoped(ctx) { // nor will it be in this run: the answer's links cannot be judged
 		w.giveBack(v)
 		w.frontier.Postpone(v, 0)
 		return nil
@@ -165,7 +165,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 			return err
 		}
 	}
-	full := !v.Recrawl && w.quota.Settle(v.Host, answered)
+	full := !v.Recrawl && w.limits.quota.Settle(v.Host, answered)
 	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
 		return w.fail(v, rec, fate)
 	}
@@ -176,7 +176,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return err
 	}
 	if full {
-		w.stop(w.pagesReached())
+		w.control.stop(w.pagesReached())
 	}
 	return w.done(v, fate)
 }
@@ -242,7 +242,7 @@ func (w *worker) parse(resp *page.Response, it *frontier.Item) (fits bool, err e
 	}
 	malformed := ""
 	if w.cfg.DecodeAll || it.Kind == page.Sitemap || parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
-		switch err := w.decoder.Decode(resp, w.room); {
+		switch err := w.reading.decoder.Decode(resp, w.room); {
 		case errors.Is(err, fetch.ErrDisk):
 			return false, err
 		case errors.Is(err, fetch.ErrTooLong) && !w.large:
@@ -267,7 +267,7 @@ func (w *worker) parse(resp *page.Response, it *frontier.Item) (fits bool, err e
 
 // takeLinks takes the page's links in. Where there are many, most go before the page itself is done, in batches of their own.
 func (w *worker) takeLinks(it *frontier.Item) error {
-	some := w.office.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
+	some := w.reading.office.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
 	rest := w.page.Links
 	for ; len(rest) > some; rest = rest[some:] {
 		w.addLinks(&w.batch, it, &page.Page{Links: rest[:some], Robots: w.page.Robots})
@@ -298,10 +298,10 @@ func digest(resp *page.Response) (page.Digest, error) {
 
 // readText gives the record its main text: that of an answered page, if texts are asked for and the page lets it be shown.
 func (w *worker) readText(rec *page.Record) (err error) {
-	if w.text == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK || !parse.IsHTML(rec.Page.Sniffed) {
+	if w.reading.text == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK || !parse.IsHTML(rec.Page.Sniffed) {
 		return nil
 	}
-	if rec.Text, err = w.text(rec.Response, rec.Page); rec.Text != nil {
+	if rec.Text, err = w.reading.text(rec.Response, rec.Page); rec.Text != nil {
 		return nil // what was found before a bound is worth more than that there is one
 	}
 	return err
@@ -312,7 +312,7 @@ func (w *worker) earlier(rec *page.Record) (*page.Ref, error) {
 	if res := rec.Response; res.PayloadLen() == 0 || res.Status/100 == 3 {
 		return nil, nil // what replays an archive shows redirects that are revisits without their bodies
 	}
-	ref, known, err := w.digests.Get(rec.Digest)
+	ref, known, err := w.known.digests.Get(rec.Digest)
 	if err != nil || !known {
 		return nil, err
 	}
@@ -362,8 +362,8 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 // fail ends a visit that had no answer, and will have none in this run. Where that is the host's fault the URL waits for the next.
 func (w *worker) fail(v *frontier.Visit, rec *page.Record, f fate) error {
 	origin := originOf(v.URL)
-	l, tooMuch := w.judgeOrigin(origin, v, f)
-	if _, gone := w.isLost(origin); gone || tooMuch || f.failure.OfHost() {
+	l, tooMuch := w.origins.judge(origin, v, f)
+	if _, gone := w.origins.isAbandoned(origin); gone || tooMuch || f.failure.OfHost() {
 		if err := w.forsake(v.Host, v.Item, lost{f.failure, f.detail}, v.URL); err != nil {
 			return err
 		}
@@ -376,7 +376,7 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f fate) error {
 		}
 	}
 	w.frontier.Done(v, frontier.Result{Outcome: f.outcome})
-	w.unsettle(v.URL)
+	w.ends.clear(v.URL)
 	if !tooMuch {
 		return nil
 	}
@@ -386,12 +386,12 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f fate) error {
 // done gives the visit back; an origin that is given up loses what waits there.
 func (w *worker) done(v *frontier.Visit, f fate, again ...frontier.Item) error {
 	origin := originOf(v.URL)
-	l, tooMuch := w.judgeOrigin(origin, v, f)
+	l, tooMuch := w.origins.judge(origin, v, f)
 	wait := w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: again})
 	if f.outcome == frontier.Throttled {
 		w.listener.slowed(v.Host, w.resp.Status, f.ask, wait)
 	}
-	w.unsettle(v.URL)
+	w.ends.clear(v.URL)
 	if !tooMuch {
 		return nil
 	}
@@ -459,7 +459,7 @@ func (w *worker) shed(v *frontier.Visit) error {
 	w.batch.settles = v.URL
 	err := w.committer.within(func() error {
 		for _, it := range w.frontier.Take(v.Host, ordinary) {
-			w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told || w.endTold(it.URL))
+			w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told || w.ends.takeReported(it.URL))
 		}
 		w.addSkip(entrySkip, w.skipOf(v, rule, "the host has its pages"), v.Told)
 		return w.put(&w.batch, nil, nil)
@@ -473,8 +473,8 @@ func (w *worker) shed(v *frontier.Visit) error {
 
 // count adds to the bytes, and stops the crawl at their limit.
 func (e *Engine) count(n int64) {
-	if total := e.bytes.Add(n); e.cfg.Bytes > 0 && total >= e.cfg.Bytes {
-		e.stop(e.bytesReached())
+	if total := e.limits.bytes.Add(n); e.cfg.Bytes > 0 && total >= e.cfg.Bytes {
+		e.control.stop(e.bytesReached())
 	}
 }
 

@@ -24,9 +24,9 @@ func (e *Engine) DoneWith(ctx context.Context, gone func(host string) bool, whol
 		enc.went(whole)
 		e.committer.enqueue(enc.b)
 		ticket = e.committer.ticket()
-		e.hand.mu.Lock()
-		defer e.hand.mu.Unlock()
-		e.hand.arrivals.Went = append(e.hand.arrivals.Went, whole...)
+		e.peers.transfer.mu.Lock()
+		defer e.peers.transfer.mu.Unlock()
+		e.peers.transfer.arrivals.Went = append(e.peers.transfer.arrivals.Went, whole...)
 		return nil
 	})
 	if err != nil {

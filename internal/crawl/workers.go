@@ -1,0 +1,62 @@
+package crawl
+
+import "sync"
+
+// workerPool is the workers, and where they are.
+type workerPool struct {
+	mu     sync.Mutex           // guards what follows
+	idle   []*worker            // between visits; the last was used last
+	visits map[*worker]visiting // under way; not kept where no host is another node's
+}
+
+// visiting is a visit under way.
+type visiting struct {
+	host, asks string
+	over       chan struct{}
+}
+
+// take takes a worker for a visit, the one that was used last: so only as many keep a batch as visits are under way at once.
+func (p *workerPool) take(e *Engine) *worker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.idle) - 1
+	if last < 0 {
+		return &worker{Engine: e}
+	}
+	w := p.idle[last]
+	p.idle = p.idle[:last]
+	return w
+}
+
+// rest takes a worker back whose visit is over.
+func (p *workerPool) rest(w *worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if v, visits := p.visits[w]; visits {
+		close(v.over)
+		delete(p.visits, w)
+	}
+	p.idle = append(p.idle, w)
+}
+
+// begin notes that a visit begins: before it is asked whose its host is, so that Drain knows of all that may have asked an earlier view.
+func (p *workerPool) begin(w *worker, host, asks string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.visits == nil {
+		p.visits = map[*worker]visiting{}
+	}
+	p.visits[w] = visiting{host, asks, make(chan struct{})}
+}
+
+// matching are the visits under way that match, each by what is closed when it is over.
+func (p *workerPool) matching(match func(visiting) bool) (all []<-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, v := range p.visits {
+		if match(v) {
+			all = append(all, v.over)
+		}
+	}
+	return all
+}
