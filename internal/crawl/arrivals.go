@@ -107,10 +107,14 @@ func (a *arrival) add(p *parcel) {
 	last := ""
 	p.hosts(func(host string) {
 		if host != last && !isIn(a.Kept, host) {
-			a.Hosts = append(binary.AppendUvarint(a.Hosts, uint64(len(host))), host...)
+			a.Hosts = appendName(a.Hosts, host)
 		}
 		last = host
 	})
+}
+
+func appendName(names []byte, name string) []byte {
+	return append(binary.AppendUvarint(names, uint64(len(name))), name...)
 }
 
 // hosts calls f with the host of each group.
@@ -134,7 +138,7 @@ func (a *arrival) keep(hosts []string) {
 		if isIn(hosts, host) {
 			kept = append(kept, host)
 		} else {
-			rest = append(binary.AppendUvarint(rest, uint64(len(host))), host...)
+			rest = appendName(rest, host)
 		}
 	}
 	if len(kept) > 0 {
@@ -148,7 +152,7 @@ func (a *arrival) own(hosts []string) (owned []string) {
 	for _, host := range a.Kept {
 		if isIn(hosts, host) {
 			owned = append(owned, host)
-			a.Hosts = append(binary.AppendUvarint(a.Hosts, uint64(len(host))), host...)
+			a.Hosts = appendName(a.Hosts, host)
 		} else {
 			kept = append(kept, host)
 		}
@@ -180,6 +184,32 @@ func (a *arrivals) drop(t member.Transfer) (gone []string, passed map[member.Tra
 		gone = slices.DeleteFunc(gone, func(host string) bool { return isIn(owned, host) })
 	}
 	return gone, passed
+}
+
+// leaving are the hosts, sorted, that go if a transfer is dropped: those that came with it, and that no other under way has brought.
+func (a *arrivals) leaving(t member.Transfer) []string {
+	i := a.find(t)
+	if i < 0 {
+		return nil
+	}
+	return slices.DeleteFunc(a.Coming[i].names(), func(host string) bool {
+		return slices.ContainsFunc(a.Coming, func(c arrival) bool { return c.Transfer != t && isIn(c.Kept, host) })
+	})
+}
+
+// without are the transfers under way as if some hosts, sorted, had not come with them.
+func (a *arrivals) without(hosts []string) []arrival {
+	coming := slices.Clone(a.Coming)
+	for i := range coming {
+		var rest []byte
+		for host := range a.Coming[i].each {
+			if !isIn(hosts, host) {
+				rest = appendName(rest, host)
+			}
+		}
+		coming[i].Hosts = rest
+	}
+	return coming
 }
 
 // each yields the names of hosts that go if the transfer is dropped, some more than once.

@@ -50,6 +50,9 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	var n note
 	var frozen int64 // URLs that the merge decides
 	var bound []uint64
+	if _, err := e.files.shelf.mark(); err != nil { // so that little of it is left to be made durable in the pause
+		return fmt.Errorf("begin a checkpoint: %w", err)
+	}
 	err := e.committer.pause(func(at journal.Position, marks []store.Mark) error {
 		shelf, err := e.files.shelf.mark()
 		if err != nil {

@@ -140,6 +140,11 @@ func (c *committer) setIdle(idle bool) {
 func (c *committer) commit() error {
 	c.one.Lock()
 	defer c.one.Unlock()
+	return c.commitAlone()
+}
+
+// commitAlone is commit with one held.
+func (c *committer) commitAlone() error {
 	if c.failed != nil {
 		return c.failed
 	}
@@ -162,12 +167,13 @@ func (c *committer) commitTo() (journal.Position, error) {
 	return c.journal.End(), nil
 }
 
-// pause commits, and calls f while nothing is put, with the journal's position and the files' lengths.
+// pause commits, and calls f while nothing is put, with the journal's position and the files' lengths. All stand still only for as long
+// as it takes to make durable what was put during a commit.
 func (c *committer) pause(f func(at journal.Position, marks []store.Mark) error) error {
 	c.one.Lock()
 	defer c.one.Unlock()
-	if c.failed != nil {
-		return c.failed
+	if err := c.commitAlone(); err != nil {
+		return err
 	}
 	c.gate.Lock()
 	defer c.gate.Unlock()

@@ -167,6 +167,7 @@ func (r *requeuing) flush() error {
 		for i := range r.due {
 			r.frontier.Push(r.due[i].host, r.due[i].item)
 		}
+		r.peers.transfer.tellPlan(r.due, nil)
 		return nil
 	})
 	if err != nil {

@@ -73,7 +73,7 @@ func (s *State) dropped(t member.Transfer) {
 	}
 }
 
-// forgot takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the shelf.
+// forgot takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the shelf, and out of transfers that are being dropped.
 func (s *State) forgot(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
@@ -81,6 +81,7 @@ func (s *State) forgot(hosts []string) {
 	if _, s.fault = s.views.Frontier.Remove(hosts...); s.fault != nil {
 		return
 	}
+	s.arrivals.Coming = s.arrivals.without(hosts)
 	gone := make(map[string]bool, len(hosts))
 	for _, host := range hosts {
 		gone[host] = true

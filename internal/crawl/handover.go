@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"kumo/internal/member"
 )
@@ -25,6 +26,7 @@ type handing struct {
 	parked map[member.Transfer][]string
 	came   map[member.Transfer]map[uint64]bool // hosts, and whether they are kept
 	met    map[member.Transfer]map[uint64]bool // hosts whose pages are counted anew; nil without a limit
+	plan   atomic.Pointer[mergePlan]           // of the chunk at hand; nil if nothing is to be merged
 
 	mu       sync.Mutex // guards arrivals, which change with one and the committer's gate held, too
 	arrivals arrivals
@@ -95,24 +97,38 @@ func (e *Engine) takeChunk(c came) (ticket uint64, whole *arrival, err error) {
 	if next, err := h.arrivals.expects(c.transfer, c.seq); err != nil || !next {
 		return e.committer.ticket(), nil, err // what was taken before may not be durable yet
 	}
-	err = e.committer.within(func() error {
-		c.kept = e.keep(c.transfer, p)
-		c.left = e.leftOut(c.kept, p)
-		var enc encoder
-		enc.came(c)
-		e.committer.enqueue(enc.b)
-		p.leaveOut(c.left)
-		h.mu.Lock()
-		whole = h.arrivals.take(c.transfer, p, h.arrivals.keeps(c.transfer, c.kept), c.last)
-		h.mu.Unlock()
-		e.receive(c.transfer, p, c.kept)
-		ticket = e.committer.ticket()
-		return nil
-	})
+	defer h.plan.Store(nil)
+	for taken := false; !taken && err == nil; {
+		m := e.planMerge(p, e.keep(c.transfer, p))
+		keeps := h.arrivals.keeps(c.transfer, m.kept)
+		err = e.committer.within(func() error {
+			if taken = slices.Equal(e.keep(c.transfer, p), m.kept); taken { // or else more are held here by now
+				whole = e.enter(&c, p, m, keeps)
+				ticket = e.committer.ticket()
+			}
+			return nil
+		})
+	}
 	if err == nil && whole != nil {
 		e.letGo(whole)
 	}
 	return ticket, whole, err
+}
+
+// enter enters a chunk into the journal and all that is a view of it. It is called within the committer's gate, and reads nothing from the disk.
+func (e *Engine) enter(c *came, p *parcel, m *mergePlan, keeps []string) (whole *arrival) {
+	h := &e.peers.transfer
+	h.meet(c.transfer, p, m.kept, e.origins.hash)
+	c.kept, c.left = m.kept, m.leftOut(p)
+	var enc encoder
+	enc.came(*c)
+	e.committer.enqueue(enc.b)
+	p.leaveOut(c.left)
+	h.mu.Lock()
+	whole = h.arrivals.take(c.transfer, p, keeps, c.last)
+	h.mu.Unlock()
+	e.receive(c.transfer, p, m)
+	return whole
 }
 
 // letGo lets the hosts of a transfer go that has come whole.
@@ -136,7 +152,7 @@ func (h *handing) end(t member.Transfer) {
 
 // receive enters what a chunk has. Until the transfer is whole, its hosts are parked, lest the frontier hands them out in vain; but not those
 // that are kept.
-func (e *Engine) receive(t member.Transfer, p *parcel, kept []string) {
+func (e *Engine) receive(t member.Transfer, p *parcel, m *mergePlan) {
 	items := int64(0)
 	for i := range p.waiting {
 		a := &p.waiting[i]
@@ -144,7 +160,7 @@ func (e *Engine) receive(t member.Transfer, p *parcel, kept []string) {
 		for k := range a.items {
 			a.items[k].Path = e.names.intern(a.items[k].Path)
 		}
-		if isIn(kept, a.host) {
+		if isIn(m.kept, a.host) {
 			a.clock = a.clock.beside(e.frontier, a.host)
 			e.known.db.Know(asKnown(a.items))
 		} else {
@@ -157,12 +173,11 @@ func (e *Engine) receive(t member.Transfer, p *parcel, kept []string) {
 	e.committer.since.Add(items * itemWeight / 4) // a replay holds them in memory
 	for i := range p.known {
 		l := &p.known[i]
-		keeps := isIn(kept, l.host)
-		if keeps {
+		if isIn(m.kept, l.host) {
 			l.clock = l.clock.beside(e.frontier, l.host)
 		}
 		e.frontier.Arrive(l.host, l.clock.asked, l.clock.wait)
-		e.countArrived(t, l, keeps)
+		e.countArrived(t, l, m)
 		e.known.db.Learn(l.entries)
 	}
 }
@@ -178,12 +193,12 @@ func (h *handing) park(t member.Transfer, host string) {
 
 // countArrived counts the pages that a host has given elsewhere, where their number is limited. What it has given here before is among
 // them, unless it is kept.
-func (e *Engine) countArrived(t member.Transfer, l *learnt, keeps bool) {
+func (e *Engine) countArrived(t member.Transfer, l *learnt, m *mergePlan) {
 	if e.cfg.PagesPerHost == 0 {
 		return
 	}
-	if keeps {
-		e.limits.quota.AddEarlier(l.host, e.newPages(l))
+	if isIn(m.kept, l.host) {
+		e.limits.quota.AddEarlier(l.host, m.newPages(l))
 		return
 	}
 	if e.peers.transfer.met == nil {
@@ -217,36 +232,50 @@ func (e *Engine) Drop(ctx context.Context, t member.Transfer) error {
 }
 
 func (e *Engine) drop(t member.Transfer) (ticket uint64, err error) {
-	var r removed
+	h := &e.peers.transfer
+	defer h.end(t)
+	for part := range slices.Chunk(h.arrivals.leaving(t), forgetStep) {
+		if err := e.dropPart(part); err != nil {
+			return 0, err
+		}
+	}
 	err = e.committer.within(func() error {
 		var enc encoder
 		enc.dropped(t)
 		e.committer.enqueue(enc.b)
 		ticket = e.committer.ticket()
-		e.peers.transfer.mu.Lock()
-		gone, passed := e.peers.transfer.arrivals.drop(t)
-		e.peers.transfer.mu.Unlock()
-		r.hosts = gone
+		h.mu.Lock()
+		_, passed := h.arrivals.drop(t)
+		h.mu.Unlock()
 		for to, hosts := range passed {
 			for _, host := range hosts {
-				e.peers.transfer.park(to, host)
+				h.park(to, host)
 			}
-			e.peers.transfer.nowKept(hosts, false, e.origins.hash, to)
-		}
-		for part := range slices.Chunk(r.hosts, forgetStep) {
-			robots, err := e.frontier.Remove(part...)
-			if err != nil {
-				return err
-			}
-			r.robots = append(r.robots, robots...)
+			h.nowKept(hosts, false, e.origins.hash, to)
 		}
 		return nil
 	})
-	e.peers.transfer.end(t)
+	return ticket, err
+}
+
+// dropPart undoes what came of some of a transfer's hosts, as if these had not been among it: so many that the committer's gate is not held for long.
+func (e *Engine) dropPart(hosts []string) error {
+	r := removed{hosts: hosts}
+	coming := e.peers.transfer.arrivals.without(hosts)
+	err := e.committer.within(func() (err error) {
+		var enc encoder
+		enc.forgot(hosts)
+		e.committer.enqueue(enc.b)
+		e.peers.transfer.mu.Lock()
+		e.peers.transfer.arrivals.Coming = coming
+		e.peers.transfer.mu.Unlock()
+		r.robots, err = e.frontier.Remove(hosts...)
+		return err
+	})
 	if err == nil {
 		e.afterRemoval(&r)
 	}
-	return ticket, err
+	return err
 }
 
 // Arrived are the transfers that came whole since an epoch was settled.

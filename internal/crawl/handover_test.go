@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,7 @@ type trader struct {
 	*trade
 	id    int
 	dir   string
+	below vfs.FS // nil: the machine's
 	disk  *vfs.Faulty
 	e     *Engine
 	close func()
@@ -99,7 +101,7 @@ func (n *trader) name() strategy.Node   { return strategy.Node(fmt.Sprintf("n%d~
 // open begins a life, and perhaps several.
 func (n *trader) open() {
 	for {
-		n.disk = vfs.NewFaulty(vfs.OS)
+		n.disk = vfs.NewFaulty(cmp.Or(n.below, vfs.OS))
 		if n.deadly {
 			n.disk.DieAfter(int64(n.dice.IntN(200_000)))
 		}

@@ -2,14 +2,181 @@ package crawl
 
 import (
 	"slices"
+	"sync"
 
 	"kumo/internal/frontier"
 	"kumo/internal/member"
 	"kumo/internal/seen"
 )
 
-// keep decides, when a host comes with a transfer for the first time, whether it is kept if that is dropped: it is where this node has the
-// host, be it from another transfer under way. It returns those of a chunk's hosts that are, sorted, and is called within the committer's gate.
+// Of hosts that this node holds, what comes with a chunk is merged with what is here. What it holds of the chunk's URLs is on the disk for a
+// part; that is looked up before the committer's gate is entered. Within it only memory is asked: whether more of the chunk's hosts are held by
+// now, so that it is to be looked up anew, and what was put meanwhile, which the plan is told of.
+
+// A mergePlan is what is known here of a chunk's URLs at hosts that this node holds.
+type mergePlan struct {
+	kept []string // those hosts, sorted
+
+	mu   sync.Mutex // guards urls
+	urls map[string]held
+}
+
+// held is how this node holds a URL.
+type held uint8
+
+const (
+	heldWaiting  held = 1 << iota // it is among the 10,000 of its host that go first, or has come since
+	heldVisited                   // whatever that has brought
+	heldAnswered                  // and counts as a page
+)
+
+// planMerge looks up what this node holds of a chunk's URLs at the hosts that are kept. Until the plan is withdrawn it is told what is put.
+// What cannot be found out is not held: rather twice than never.
+func (e *Engine) planMerge(p *parcel, kept []string) *mergePlan {
+	m := &mergePlan{kept: kept}
+	if len(kept) == 0 {
+		return m
+	}
+	counts := e.cfg.PagesPerHost > 0
+	m.urls = p.urlsAt(kept, counts)
+	e.peers.transfer.plan.Store(m) // before it is looked up: what is put meanwhile is seen, or told
+	last := ""
+	for i := range p.waiting {
+		a := &p.waiting[i]
+		if !isIn(kept, a.host) {
+			continue
+		}
+		if a.host != last {
+			queue, _ := e.frontier.Queue(a.host, maxMerge)
+			m.wait(queue)
+			last = a.host
+		}
+		for k := range a.items {
+			if it := &a.items[k]; !it.Recrawl && m.of(it.URL)&heldWaiting == 0 {
+				e.lookUp(m, it.URL)
+			}
+		}
+	}
+	for i := range p.known {
+		l := &p.known[i]
+		for k := range l.entries {
+			if counts && isIn(kept, l.host) && answered(&l.entries[k]) {
+				e.lookUp(m, l.entries[k].URL)
+			}
+		}
+	}
+	return m
+}
+
+// urlsAt are a chunk's URLs that wait at some hosts; with pages, those too that gave a page elsewhere.
+func (p *parcel) urlsAt(hosts []string, pages bool) map[string]held {
+	urls := map[string]held{}
+	for i := range p.waiting {
+		if a := &p.waiting[i]; isIn(hosts, a.host) {
+			for k := range a.items {
+				urls[a.items[k].URL] = 0
+			}
+		}
+	}
+	for i := range p.known {
+		if l := &p.known[i]; pages && isIn(hosts, l.host) {
+			for k := range l.entries {
+				if answered(&l.entries[k]) {
+					urls[l.entries[k].URL] = 0
+				}
+			}
+		}
+	}
+	return urls
+}
+
+// lookUp asks the URL database, which may read the disk.
+func (e *Engine) lookUp(m *mergePlan, url string) {
+	if entry, _, err := e.known.db.Get(url); err == nil {
+		m.tell(url, heldBy(&entry.Meta))
+	}
+}
+
+// heldBy is how a URL is held of which that much is known.
+func heldBy(m *seen.Meta) (h held) {
+	if m.Fetched.IsZero() {
+		return 0
+	}
+	if m.Status > 0 {
+		return heldVisited | heldAnswered
+	}
+	return heldVisited
+}
+
+func (m *mergePlan) of(url string) held {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.urls[url]
+}
+
+// tell notes how this node holds a URL, if the chunk has it.
+func (m *mergePlan) tell(url string, h held) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if was, is := m.urls[url]; is {
+		m.urls[url] = was | h
+	}
+}
+
+// wait notes what waits.
+func (m *mergePlan) wait(queue []frontier.Item) {
+	for i := range queue {
+		if queue[i].Robots == "" {
+			m.tell(queue[i].URL, heldWaiting)
+		}
+	}
+}
+
+// tellPlan tells the plan of a merge, if one is under way, what a batch has put: after it was put.
+func (h *handing) tellPlan(found []candidate, d *done) {
+	m := h.plan.Load()
+	if m == nil {
+		return
+	}
+	for i := range found {
+		m.tell(found[i].item.URL, heldWaiting)
+	}
+	if d != nil {
+		m.tell(d.url, heldBy(&d.meta))
+	}
+}
+
+// leftOut are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are kept, those that wait here
+// or were visited.
+func (m *mergePlan) leftOut(p *parcel) (left []int) {
+	place := 0
+	for i := range p.waiting {
+		a := &p.waiting[i]
+		if isIn(m.kept, a.host) {
+			for k := range a.items {
+				it := &a.items[k]
+				if h := m.of(it.URL); h&heldWaiting != 0 || h&heldVisited != 0 && !it.Recrawl {
+					left = append(left, place+k)
+				}
+			}
+		}
+		place += len(a.items)
+	}
+	return left
+}
+
+// newPages is how many pages a host has given elsewhere and not here.
+func (m *mergePlan) newPages(l *learnt) (n int64) {
+	for i := range l.entries {
+		if v := &l.entries[i]; answered(v) && m.of(v.URL)&heldAnswered == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// keep are those of a chunk's hosts, sorted, that are kept if its transfer is dropped. That is decided when a host comes with it for the first
+// time: it is where this node has the host, be it from another transfer under way.
 func (e *Engine) keep(t member.Transfer, p *parcel) (kept []string) {
 	came := e.peers.transfer.hostsOf(t, e.origins.hash)
 	last := ""
@@ -18,12 +185,10 @@ func (e *Engine) keep(t member.Transfer, p *parcel) (kept []string) {
 			return
 		}
 		last = host
-		k := e.origins.hash(host)
-		keeps, met := came[k]
+		keeps, met := came[e.origins.hash(host)]
 		if !met {
 			info, known := e.frontier.Host(host)
 			keeps = known && !info.Away
-			came[k] = keeps
 		}
 		if keeps {
 			kept = append(kept, host)
@@ -31,6 +196,16 @@ func (e *Engine) keep(t member.Transfer, p *parcel) (kept []string) {
 	})
 	slices.Sort(kept)
 	return slices.Compact(kept)
+}
+
+// meet notes for good which hosts have come with a transfer, and whether they are kept.
+func (h *handing) meet(t member.Transfer, p *parcel, kept []string, hash func(string) uint64) {
+	came := h.hostsOf(t, hash)
+	p.hosts(func(host string) {
+		if _, met := came[hash(host)]; !met {
+			came[hash(host)] = isIn(kept, host)
+		}
+	})
 }
 
 // nowKept says of hosts that came with transfers under way that they are kept from now on, or not any more.
@@ -68,42 +243,7 @@ func (h *handing) hostsOf(t member.Transfer, hash func(string) uint64) map[uint6
 	return all
 }
 
-// leftOut are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are kept, those that were
-// visited here, or wait here among the 10,000 that go first. What cannot be found out is taken in: rather twice than never.
-func (e *Engine) leftOut(kept []string, p *parcel) (left []int) {
-	if len(kept) == 0 {
-		return nil
-	}
-	place := 0
-	for i := range p.waiting {
-		a := &p.waiting[i]
-		if !isIn(kept, a.host) {
-			place += len(a.items)
-			continue
-		}
-		waits := map[string]bool{}
-		queue, _ := e.frontier.Queue(a.host, maxMerge)
-		for k := range queue {
-			if queue[k].Robots == "" {
-				waits[queue[k].URL] = true
-			}
-		}
-		for k := range a.items {
-			if it := &a.items[k]; waits[it.URL] || !it.Recrawl && e.wasVisited(it.URL) {
-				left = append(left, place+k)
-			}
-		}
-		place += len(a.items)
-	}
-	return left
-}
-
-const maxMerge = 10_000
-
-func (e *Engine) wasVisited(url string) bool {
-	entry, _, err := e.known.db.Get(url)
-	return err == nil && !entry.Fetched.IsZero()
-}
+const maxMerge = 10_000 // of a host's queue that are looked at
 
 // leaveOut takes waiting URLs out of a chunk.
 func (p *parcel) leaveOut(left []int) {
@@ -142,17 +282,4 @@ func (c clock) beside(f *frontier.Frontier, host string) clock {
 	info, _ := f.Host(host)
 	c.asked = max(c.asked, info.Asked)
 	return c
-}
-
-// newPages is how many pages a host has given elsewhere and not here.
-func (e *Engine) newPages(l *learnt) (n int64) {
-	for i := range l.entries {
-		if !answered(&l.entries[i]) {
-			continue
-		}
-		if here, _, err := e.known.db.Get(l.entries[i].URL); err != nil || !answered(&here) {
-			n++
-		}
-	}
-	return n
 }

@@ -56,6 +56,7 @@ func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
 		}
 		e.frontier.Push(b.found[i].host, b.found[i].item)
 	}
+	e.peers.transfer.tellPlan(b.found, d)
 	return e.files.asides.add(b.asides)
 }
 
