@@ -44,7 +44,7 @@ func (f *Frontier) pushCold(id uint32, key string, items []Item) {
 			}
 			f.enc.b = f.enc.b[:0]
 			f.enc.item(key, &it)
-			w.entry(&entry{it.key, f.enc.b})
+			w.entry(&entry{keyOf(&it), f.enc.b})
 		}
 		r.state = s.pack()
 		r.count += uint32(len(items))

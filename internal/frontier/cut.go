@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	checkpointMagic = "kumo frontier 2\n"
+	checkpointMagic = "kumo frontier 3\n"
 	checkpointName  = "checkpoint"
 	checkpointTemp  = "checkpoint.new"
 	cutStep         = 16 // hosts saved in one go

@@ -171,6 +171,8 @@ func TestADamagedFolderIsRefused(t *testing.T) {
 		want    error
 	}{
 		"another version": {append([]byte("kumo frontier 9\n"), whole[len(checkpointMagic):]...), ErrVersion},
+		"an older kumo's": {append([]byte("kumo frontier 2\n"), whole[len(checkpointMagic):]...), ErrVersion},
+		"none":            {[]byte("kumo frontier"), ErrVersion},
 		"cut off":         {whole[:len(whole)-1], ErrDamaged},
 		"a flipped bit":   {flipped, ErrDamaged},
 		"another kind":    {mistaken, ErrDamaged},
@@ -178,7 +180,8 @@ func TestADamagedFolderIsRefused(t *testing.T) {
 		if err := os.WriteFile(name, c.content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := Open(cfg); !errors.Is(err, c.want) {
+		_, _, err := Open(cfg)
+		if !errors.Is(err, c.want) || strings.Contains(say, "older") != strings.Contains(err.Error(), "--fresh") {
 			t.Errorf("%s: %v, want %v", say, err, c.want)
 		}
 	}

@@ -3,27 +3,17 @@ package frontier
 import (
 	"encoding/binary"
 
-	"kumo/internal/page"
+	"kumo/internal/item"
 )
 
 // A writer encodes what goes into files, and items as they wait; its buffer is used again.
-type writer struct{ b, root []byte }
+type writer struct{ b []byte }
 
 func (w *writer) uint(n uint64) { w.b = binary.AppendUvarint(w.b, n) }
 func (w *writer) int(n int64)   { w.b = binary.AppendVarint(w.b, n) }
 func (w *writer) string(s string) {
 	w.uint(uint64(len(s)))
 	w.b = append(w.b, s...)
-}
-
-// rest writes s without what it shares with the beginning of before.
-func (w *writer) rest(s string, before []byte) {
-	n := 0
-	for n < len(s) && n < len(before) && s[n] == before[n] {
-		n++
-	}
-	w.uint(uint64(n))
-	w.string(s[n:])
 }
 
 func (w *writer) key(k key) {
@@ -58,59 +48,13 @@ func (w *writer) entries(entries []entry) {
 	}
 }
 
-const (
-	flagRoot = 1 << iota
-	flagTold
-	flagRobots
-	flagTried // has redirects or tries
-	flagRecrawl
-	flagPlain // http, not https
-)
-
-// appendRoot appends the URL of a host's root, with which an item's URL and seed share what can be left out.
-func appendRoot(b []byte, host string, flags byte) []byte {
-	if flags&flagPlain != 0 {
-		b = append(b, "http://"...)
-	} else {
-		b = append(b, "https://"...)
-	}
-	return append(append(b, host...), '/')
-}
-
-// item encodes an item of a host but for its key. The page that named it is told by what it does not share with the URL.
-func (w *writer) item(host string, it *Item) {
-	flags := it.flags()
-	w.root = appendRoot(w.root[:0], host, flags)
-	w.b = append(w.b, flags, byte(it.Kind))
-	if flags&flagTried != 0 {
-		w.b = append(w.b, it.Redirects, it.Tries)
-	}
-	w.int(int64(it.Depth))
-	w.rest(it.URL, w.root)
-	w.rest(it.Seed, w.root)
-	w.root = append(w.root[:0], it.URL...)
-	w.rest(it.From, w.root)
-	w.string(it.Path)
-	if it.Robots != "" {
-		w.string(it.Robots)
-	}
-}
-
-func (it *Item) flags() (f byte) {
-	plain := len(it.URL) > 4 && it.URL[4] == ':'
-	for i, set := range [...]bool{it.Root, it.Told, it.Robots != "", it.Redirects > 0 || it.Tries > 0, it.Recrawl, plain} {
-		if set {
-			f |= 1 << i
-		}
-	}
-	return f
-}
+// item encodes an item of a host but for its key.
+func (w *writer) item(host string, it *Item) { w.b = item.AppendBody(w.b, host, it) }
 
 // A reader decodes. After the first error it reads zeros.
 type reader struct {
-	b    []byte
-	text []byte // an item's strings, one after the other
-	bad  bool
+	b   []byte
+	bad bool
 }
 
 func (r *reader) uint() uint64 {
@@ -195,39 +139,13 @@ func (r *reader) entries(to []entry) []entry {
 	return to
 }
 
-// rest appends to the text a string that was written without what it shares with before; it returns where it ends.
-func (r *reader) rest(before []byte) int {
-	shared, rest := r.uint(), r.bytes(r.uint())
-	if shared > uint64(len(before)) {
-		r.bad, shared = true, 0
-	}
-	r.text = append(append(r.text, before[:shared]...), rest...)
-	return len(r.text)
-}
-
-// item decodes what waits at a host. All its strings but that of the robots are parts of one.
-func (r *reader) item(host string, e *entry) (it Item, err error) {
-	r.b, r.bad = e.data, false
-	flags := r.byte()
-	it.key = e.key
-	it.Kind, it.Root, it.Told, it.Recrawl = page.Kind(r.byte()), flags&flagRoot != 0, flags&flagTold != 0, flags&flagRecrawl != 0
-	if flags&flagTried != 0 {
-		it.Redirects, it.Tries = r.byte(), r.byte()
-	}
-	it.Depth = int32(r.int())
-	r.text = appendRoot(r.text[:0], host, flags)
-	root := len(r.text)
-	url := r.rest(r.text[:root])
-	seed := r.rest(r.text[:root])
-	from := r.rest(r.text[root:url])
-	r.text = append(r.text, r.bytes(r.uint())...)
-	if flags&flagRobots != 0 {
-		it.Robots = r.string()
-	}
-	if r.bad || len(r.b) > 0 {
+// item decodes what waits at a host.
+func (r *reader) item(host string, e *entry) (Item, error) {
+	var items item.Reader
+	it, err := items.ReadBody(e.data, host)
+	if err != nil {
 		return Item{}, errBlock
 	}
-	text := string(r.text[root:])
-	it.URL, it.Seed, it.From, it.Path = text[:url-root], text[url-root:seed-root], text[seed-root:from-root], text[from-root:]
+	it.Rank, it.Seq = e.rank, e.seq
 	return it, nil
 }

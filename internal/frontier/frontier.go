@@ -186,16 +186,16 @@ func (f *Frontier) enqueue(h *host, it Item) {
 // rank gives an item its key, but leaves one that came before in its place, unless it comes late. It takes and returns the deepest rank
 // that ever waited at the host.
 func (f *Frontier) rank(it *Item, deepest int32) int32 {
-	if it.seq == 0 || it.Late || it.Robots != "" {
+	if it.Seq == 0 || it.Late || it.Robots != "" {
 		f.seq++
-		it.key = key{max(it.Depth, 0), f.seq}
-		deepest = max(deepest, it.rank)
+		it.Rank, it.Seq = max(it.Depth, 0), f.seq
+		deepest = max(deepest, it.Rank)
 	}
 	if it.Late {
-		it.rank, it.Late = deepest, false
+		it.Rank, it.Late = deepest, false
 	}
 	if it.Robots != "" {
-		it.rank = robotsRank
+		it.Rank = robotsRank
 	}
 	return deepest
 }
@@ -204,7 +204,7 @@ func (f *Frontier) rank(it *Item, deepest int32) int32 {
 func (f *Frontier) entry(host string, it *Item) entry {
 	f.enc.b = f.enc.b[:0]
 	f.enc.item(host, it)
-	return entry{it.key, bytes.Clone(f.enc.b)}
+	return entry{keyOf(it), bytes.Clone(f.enc.b)}
 }
 
 // keep puts an entry into a host's queue in memory.

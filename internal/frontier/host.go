@@ -4,27 +4,11 @@ import (
 	"net/netip"
 	"time"
 
-	"kumo/internal/page"
+	"kumo/internal/item"
 )
 
-// An Item is a URL that waits.
-type Item struct {
-	URL       string // canonical
-	From      string // the page that named it
-	Seed      string // the seed it descends from
-	Path      string // hops from the seed
-	Depth     int32
-	Kind      page.Kind
-	Redirects uint8  // redirects in a row that led here
-	Tries     uint8  // visits that it had
-	Root      bool   // a seed, or where a seed redirects to
-	Robots    string // the origin whose robots.txt this is fetched for, "" for an ordinary URL
-	Late      bool   // after all that wait now: it failed where others may not
-	Told      bool   // an earlier run has said that its host could not be had
-	Recrawl   bool   // it was visited before, and its time has come again
-
-	key // its rank is its depth, or that of the deepest when it came late; its seq its age
-}
+// An Item is a URL that waits. Its place in the queue is the frontier's to give.
+type Item = item.Item
 
 // robotsRank is before those of all ordinary items.
 const robotsRank = -1

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,8 @@ var (
 	// ErrDamaged is a checkpoint that is not as it was written.
 	ErrDamaged = errors.New("the checkpoint is damaged")
 )
+
+const checkpointFamily = "kumo frontier " // what all versions begin with
 
 const maxSection = 256 << 20 // bytes: more is damage
 
@@ -82,7 +85,10 @@ type loader struct {
 
 func (l *loader) read() error {
 	magic := make([]byte, len(checkpointMagic))
-	if _, err := io.ReadFull(l.src, magic); err != nil || string(magic) != checkpointMagic {
+	switch _, err := io.ReadFull(l.src, magic); {
+	case err == nil && strings.HasPrefix(string(magic), checkpointFamily) && string(magic) < checkpointMagic:
+		return fmt.Errorf("%w: an older kumo wrote it; begin again with --fresh, or in another folder", ErrVersion)
+	case err != nil || string(magic) != checkpointMagic:
 		return ErrVersion
 	}
 	for !l.ended {

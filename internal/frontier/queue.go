@@ -18,6 +18,8 @@ type key struct {
 	seq  uint64
 }
 
+func keyOf(it *Item) key { return key{it.Rank, it.Seq} }
+
 func (k key) less(o key) bool { return k.rank < o.rank || k.rank == o.rank && k.seq < o.seq }
 
 func (k key) compare(o key) int {

@@ -227,7 +227,7 @@ func (s *Stay) read() error {
 		if it.Robots != "" || s.drops(it.URL) {
 			continue
 		}
-		it.Late, it.key = it.rank > max(it.Depth, 0), key{}
+		it.Late, it.Rank, it.Seq = it.Rank > max(it.Depth, 0), 0, 0
 		s.items = append(s.items, *it)
 	}
 	return nil

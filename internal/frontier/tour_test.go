@@ -96,7 +96,7 @@ func (d *duel) stay(s *Stay) (urls []string) {
 		if it == nil {
 			return urls
 		}
-		if urls = append(urls, it.URL); it.key != (key{}) {
+		if urls = append(urls, it.URL); keyOf(it) != (key{}) {
 			d.t.Fatalf("%+v has a place in the queue", it)
 		}
 		if d.rng.IntN(300) == 0 {

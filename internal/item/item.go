@@ -1,0 +1,52 @@
+// Package item is what waits to be fetched, and the one form in which it is written down: in the journal and the files of the state, and on its
+// way to other nodes.
+package item
+
+import (
+	"strings"
+
+	"kumo/internal/page"
+)
+
+// An Item is a URL that waits.
+type Item struct {
+	URL       string // canonical
+	From      string // the page that named it
+	Seed      string // the seed it descends from
+	Path      string // hops from the seed
+	Depth     int32
+	Kind      page.Kind
+	Redirects uint8  // redirects in a row that led here
+	Tries     uint8  // visits that it had
+	Root      bool   // a seed, or where a seed redirects to
+	Robots    string // the origin whose robots.txt this is fetched for, "" for an ordinary URL
+	Late      bool   // after all that wait now: it failed where others may not
+	Told      bool   // an earlier run has said that its host could not be had
+	Recrawl   bool   // it was visited before, and its time has come again
+
+	// Its place in its host's queue, which the queue gives it: its depth, or that of the deepest when it came late, and its age. They are not
+	// written down with it.
+	Rank int32
+	Seq  uint64
+}
+
+// FromSeed is the item of a seed.
+func FromSeed(url string) Item { return Item{URL: url, Seed: url, Kind: page.Seed, Root: true} }
+
+// IsNew reports whether nothing has become of the item yet: it is an ordinary URL that was met and no more.
+func (it *Item) IsNew() bool {
+	return it.Tries == 0 && it.Robots == "" && !it.Late && !it.Told && !it.Recrawl
+}
+
+// Host is the host of the item's URL, in whose queue it waits.
+func (it *Item) Host() string { return HostOf(it.URL) }
+
+// HostOf is the host of a canonical URL of the web, with its port, as a part of it; "" of anything else.
+func HostOf(url string) string {
+	_, rest, ok := strings.Cut(url, "://")
+	end := strings.IndexByte(rest, '/')
+	if !ok || end < 0 {
+		return ""
+	}
+	return rest[strings.LastIndexByte(rest[:end], '@')+1 : end]
+}
