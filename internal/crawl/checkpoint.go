@@ -32,8 +32,8 @@ type note struct {
 }
 
 // noteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names every record file that
-// the crawl has ever written; since the fifth, what was set aside has checksums.
-const noteVersion = 5
+// the crawl has ever written; since the fifth, what was set aside has checksums; since the sixth, all that waits is written as [item] has it.
+const noteVersion = 6
 
 // checkpoint makes the journal's past unneeded: the views of it are brought to the disk as they are at one moment, while the
 // crawl goes on. What seen was not sure of may be decided on the way.
@@ -183,7 +183,7 @@ func (e *Engine) release(decided []seen.Decided) error {
 				return fmt.Errorf("a decided URL: %w", d.err)
 			}
 			if decided[i].News == seen.Fresh {
-				e.sort(&b, &c, c.item.Path)
+				e.sort(&b, &c)
 			} else if c.Rule == "" {
 				b.entries.nearer(c.item.URL, c.item.Depth)
 			}

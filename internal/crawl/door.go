@@ -3,7 +3,7 @@ package crawl
 import (
 	"strings"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/seen"
@@ -18,14 +18,13 @@ type batch struct {
 	news  []seen.News
 	offs  []string // hosts of links that are not the crawl's
 	links int      // that the page has
-	path  string   // of what has the links
 
 	settles string    // the URL whose visit ends with the batch
 	plan    seen.Meta // when it is visited again, if that is to be noted and the visit brought no record
 
 	payloads []byte // of candidates that a merge may have to decide
 
-	foreign bool // the links come from elsewhere: each has the path of its page, and its payload
+	foreign bool // the links come from elsewhere, with their payloads
 	routed  bool // nothing of it goes to other nodes
 	rooted  bool // its roots are kept already
 
@@ -35,10 +34,20 @@ type batch struct {
 	entries encoder
 }
 
+// A candidate is a link that is judged. Its item has the path of the page that has the link.
 type candidate struct {
 	host string
-	item frontier.Item
+	item item.Item
 	policy.Verdict
+}
+
+// withHop is a candidate's item with the path of its own.
+func (c *candidate) withHop() item.Item {
+	it := c.item
+	if hop := it.Kind.Hop(); hop != 0 && len(it.Path) < maxPath {
+		it.Path += string(hop)
+	}
+	return it
 }
 
 // maxKept is how many links a batch may have that keeps its room for the next.
@@ -55,20 +64,12 @@ func (b *batch) reset() {
 	clear(b.asides)
 	b.cands, b.found, b.skips, b.asides = b.cands[:0], b.found[:0], b.skips[:0], b.asides[:0]
 	b.urls, b.news, b.offs, b.links, b.entries.b = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.b[:0]
-	b.path, b.settles, b.plan, b.payloads = "", "", seen.Meta{}, b.payloads[:0]
+	b.settles, b.plan, b.payloads = "", seen.Meta{}, b.payloads[:0]
 	b.foreign, b.routed, b.rooted = false, false, false
 }
 
-// pathOf is the path of the page that has a candidate's link.
-func (b *batch) pathOf(c *candidate) string {
-	if b.foreign {
-		return c.item.Path
-	}
-	return b.path
-}
-
 // addLinks takes the links of it in.
-func (e *Engine) addLinks(b *batch, it *frontier.Item, pg *page.Page) {
+func (e *Engine) addLinks(b *batch, it *item.Item, pg *page.Page) {
 	asks := e.cfg.Ignore.Links(&pg.Robots)
 	for i := range pg.Links {
 		l := &pg.Links[i]
@@ -88,12 +89,11 @@ func (e *Engine) addLinks(b *batch, it *frontier.Item, pg *page.Page) {
 		}
 		e.consider(b, u, c, rule, why)
 	}
-	b.path = it.Path
 }
 
 // rewritten is a link's URL as the crawl's rules have it. A redirect to what is the same page by the rules ("www." put before the
 // host, a session id behind the path) is followed as it stands: the server has no page at the URL that was asked for.
-func (e *Engine) rewritten(it *frontier.Item, kind page.Kind, u weburl.URL) weburl.URL {
+func (e *Engine) rewritten(it *item.Item, kind page.Kind, u weburl.URL) weburl.URL {
 	v := e.cfg.Canon.Apply(u)
 	if v == u || kind != page.Redirect {
 		return v
@@ -108,13 +108,13 @@ func (e *Engine) rewritten(it *frontier.Item, kind page.Kind, u weburl.URL) webu
 func (e *Engine) addSeeds(b *batch, seeds []weburl.URL) {
 	for _, u := range seeds {
 		url := u.String()
-		e.consider(b, u, seedItem(url), "", "")
+		e.consider(b, u, item.FromSeed(url), "", "")
 	}
 }
 
 // consider judges one link. A rule about the link that its page has is told with why it says so, "" if it does not. What is off
 // the crawl's hosts ends here.
-func (e *Engine) consider(b *batch, u weburl.URL, it frontier.Item, rule, why string) {
+func (e *Engine) consider(b *batch, u weburl.URL, it item.Item, rule, why string) {
 	if !u.Web() {
 		return // mailto:, data: and the like are nobody's to fetch
 	}
@@ -142,7 +142,7 @@ func (e *Engine) offer(b *batch) {
 			b.entries.nearer(c.item.URL, c.item.Depth)
 		case news == seen.Fresh:
 			c.item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
-			e.sort(b, c, b.pathOf(c))
+			e.sort(b, c)
 		case news == seen.Later:
 			b.entries.later(b.urls[i].Payload)
 			e.known.undecided.Add(1)
@@ -151,18 +151,14 @@ func (e *Engine) offer(b *batch) {
 }
 
 // sort sorts a candidate that is news, by its verdict.
-func (e *Engine) sort(b *batch, c *candidate, path string) {
+func (e *Engine) sort(b *batch, c *candidate) {
 	c.host = e.names.intern(c.host)
 	if c.Rule != "" {
 		e.leaveOut(b, c)
 		return
 	}
-	c.item.Path = e.path(path, c.item.Kind)
-	if c.item.Root && c.item == seedItem(c.item.URL) {
-		b.entries.seed(c.item.URL)
-	} else {
-		b.entries.found(c.host, &c.item)
-	}
+	c.item.Path = e.path(c.item.Path, c.item.Kind)
+	b.entries.found(&c.item)
 	b.found = append(b.found, *c)
 }
 
@@ -174,7 +170,7 @@ func (e *Engine) addPayloads(b *batch) {
 	ends := make([]int, len(b.cands))
 	enc := encoder{b.payloads[:0]}
 	for i := range b.cands {
-		enc.candidate(&b.cands[i], b.path)
+		enc.candidate(&b.cands[i])
 		ends[i] = len(enc.b)
 	}
 	b.payloads = enc.b

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/seen"
 	"kumo/internal/weburl"
@@ -136,7 +136,7 @@ func (r *requeuing) add(entry *seen.Entry) error {
 	if err != nil || !u.Web() {
 		return nil //nolint:nilerr // it was visited, so it was one
 	}
-	it := frontier.Item{URL: entry.URL, Depth: entry.Depth, Kind: page.Kind(entry.Kind), Root: r.roots.all.Has(entry.URL), Recrawl: true}
+	it := item.Item{URL: entry.URL, Depth: entry.Depth, Kind: page.Kind(entry.Kind), Root: r.roots.all.Has(entry.URL), Recrawl: true}
 	if it.Kind == page.Seed && !it.Root {
 		it.Kind = page.Anchor
 	}
@@ -160,7 +160,7 @@ func (r *requeuing) flush() error {
 		for i := range r.due {
 			c := &r.due[i]
 			c.host = r.names.intern(c.host)
-			enc.again(c.host, &c.item, r.now)
+			enc.again(&c.item, r.now)
 			r.known.db.Note(c.item.URL, seen.Meta{Queued: r.now})
 		}
 		r.committer.enqueue(enc.b)

@@ -17,6 +17,7 @@ import (
 
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/policy"
@@ -186,23 +187,26 @@ func (e *Engine) restore(s *State) error {
 		}
 	})
 	var decided encoder
-	for _, w := range s.queue() {
-		host := e.names.intern(w.host)
-		w.item.Path = e.names.intern(w.item.Path)
-		if s.guessed[w.item.URL] { // or else the next process may decide it again, with the frontier having it from this one
-			decided.found(host, &w.item)
+	for _, it := range s.queue() {
+		if s.guessed[it.URL] { // or else the next process may decide it again, with the frontier having it from this one
+			decided.found(&it)
 		}
-		e.frontier.Restore(host, w.item)
+		e.putBack(it)
 	}
 	e.committer.enqueue(decided.b)
-	err := s.shelved(func(host string, it frontier.Item) error {
-		it.Path = e.names.intern(it.Path)
-		e.frontier.Restore(e.names.intern(host), it)
+	err := s.shelved(func(it item.Item) error {
+		e.putBack(it)
 		return nil
 	})
 	e.resumed.unsaid = slices.SortedFunc(maps.Values(s.unsaid), func(a, b candidate) int { return strings.Compare(a.item.URL, b.item.URL) })
 	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf, s.outbox = nil, nil, nil, nil, nil, 0, nil // they are large, and the state may live on
 	return err
+}
+
+// putBack puts an item that waited in an earlier run back into the frontier.
+func (e *Engine) putBack(it item.Item) {
+	it.Path = e.names.intern(it.Path)
+	e.frontier.Restore(e.names.intern(it.Host()), it)
 }
 
 // admit takes a root into scope. A seed, which the user named, is trusted and may be at a private address.
@@ -413,7 +417,7 @@ func (e *Engine) sayLeftOut() error {
 	for part := range slices.Chunk(e.resumed.unsaid, maxKept) {
 		var b batch
 		for i := range part {
-			e.sort(&b, &part[i], part[i].item.Path)
+			e.sort(&b, &part[i])
 		}
 		if err := e.take(&b, nil, nil); err != nil {
 			return err

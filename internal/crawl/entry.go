@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/page"
+	"kumo/internal/policy"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
 	"kumo/internal/store"
@@ -32,10 +33,9 @@ const (
 	entrySums  = 'n' // counters that follow from no other entry
 	entryAgain = 'w' // a URL was taken for a recrawl
 	entryDue   = 'u' // when a URL is to be visited again
-	entryTime  = 'c' // when what follows was put
+	entryTime  = 'C' // when what follows was put: what a batch with entries begins with
 	entryBound = 'b' // a link is bound for another node
 	entryTaken = 'k' // links that were bound for other nodes have come there
-	entrySeed  = 'S' // a seed entered the frontier
 	entryList  = 'L' // how far a list of seeds was taken in
 
 	entryCame    = 'h' // a chunk of a transfer of hosts to this node
@@ -44,6 +44,8 @@ const (
 	entryForgot  = 'z' // hosts have gone to other nodes
 	entryWent    = 'Z' // transfers that are done with: they went whole, and their hosts are forgotten
 	entryEpoch   = 'e' // which transfers came or went whole need not be known any more, up to an epoch
+
+	entryOldTime = 'c' // what batches began with when items were written otherwise
 )
 
 type encoder struct{ b []byte }
@@ -78,9 +80,9 @@ var errShort = errors.New("an entry ends early")
 
 // A decoder reads fields; after the first that is not there all are zero and err is set.
 type decoder struct {
-	b   []byte
-	err error
-	all string // what b was at first, if strings are to be parts of it; else they are copies
+	b    []byte
+	err  error
+	text item.Reader // where it shares, all strings are parts of a few
 }
 
 func (d *decoder) byte() byte {
@@ -106,12 +108,7 @@ func (d *decoder) string() string {
 		d.err = errShort
 		return ""
 	}
-	var s string
-	if at := len(d.all) - len(d.b); d.all != "" {
-		s = d.all[at : at+int(n)]
-	} else {
-		s = string(d.b[:n])
-	}
+	s := d.text.String(d.b[:n])
 	d.b = d.b[n:]
 	return s
 }
@@ -125,47 +122,33 @@ func took[T int64 | uint64](d *decoder, n T, size int) T {
 	return n
 }
 
-func (e *encoder) found(host string, it *frontier.Item) {
+// item writes an item for who does not know its host.
+func (e *encoder) item(it *item.Item) { e.b = item.Append(e.b, "", it) }
+
+// item reads an item of a host, "" where it says so itself.
+func (d *decoder) item(host string) (it item.Item) {
+	if d.err == nil {
+		it, d.b, d.err = d.text.Read(d.b, host)
+	}
+	return it
+}
+
+func (e *encoder) found(it *item.Item) {
 	e.kind(entryFound)
-	e.string(host)
-	e.string(it.URL)
-	e.string(it.From)
-	e.string(it.Seed)
-	e.string(it.Path)
-	e.int(int64(it.Depth))
-	e.int(int64(it.Kind))
-	e.int(int64(it.Redirects))
-	e.bool(it.Root)
+	e.item(it)
 }
 
-func (d *decoder) found() (host string, it frontier.Item) {
-	host = d.string()
-	it = frontier.Item{URL: d.string(), From: d.string(), Seed: d.string(), Path: d.string(), Depth: int32(d.int()),
-		Kind: page.Kind(d.int()), Redirects: uint8(d.int()), Root: d.bool()}
-	return host, it
-}
-
-// candidate is a URL that seen has yet to decide about, with its verdict. The path is that of the page that has the link.
-func (e *encoder) candidate(c *candidate, path string) {
-	e.string(c.host)
-	e.string(c.item.URL)
-	e.string(c.item.From)
-	e.string(c.item.Seed)
-	e.string(path)
-	e.int(int64(c.item.Depth))
-	e.int(int64(c.item.Kind))
-	e.int(int64(c.item.Redirects))
-	e.bool(c.item.Root)
+// candidate is a URL that seen has yet to decide about, with its verdict.
+func (e *encoder) candidate(c *candidate) {
+	e.item(&c.item)
 	e.string(c.Rule)
 	e.string(c.Why)
 	e.bool(c.Deferred)
 }
 
 func (d *decoder) candidate() candidate {
-	var c candidate
-	c.host, c.item = d.found()
-	c.Rule, c.Why, c.Deferred = d.string(), d.string(), d.bool()
-	return c
+	it := d.item("")
+	return candidate{host: it.Host(), item: it, Verdict: policy.Verdict{Rule: d.string(), Why: d.string(), Deferred: d.bool()}}
 }
 
 func (e *encoder) later(payload []byte) {
@@ -277,21 +260,14 @@ func (d *decoder) sums() stats.Sums {
 }
 
 // again is found for a recrawl.
-func (e *encoder) again(host string, it *frontier.Item, queued time.Time) {
+func (e *encoder) again(it *item.Item, queued time.Time) {
 	e.kind(entryAgain)
 	e.int(queued.Unix())
-	e.string(host)
-	e.string(it.URL)
-	e.int(int64(it.Depth))
-	e.int(int64(it.Kind))
-	e.bool(it.Root)
+	e.item(it)
 }
 
-func (d *decoder) again() (host string, it frontier.Item, queued time.Time) {
-	queued = time.Unix(d.int(), 0).UTC()
-	host = d.string()
-	it = frontier.Item{URL: d.string(), Depth: int32(d.int()), Kind: page.Kind(d.int()), Root: d.bool(), Recrawl: true}
-	return host, it, queued
+func (d *decoder) again() (queued time.Time, it item.Item) {
+	return time.Unix(d.int(), 0).UTC(), d.item("")
 }
 
 func (e *encoder) due(url string, m *seen.Meta) {
@@ -331,25 +307,10 @@ func (e *encoder) taken(first, last uint64) {
 	e.int(int64(last))
 }
 
-// seed is found for a seed as it comes from the user: there may be millions, and all follows from the URL.
-func (e *encoder) seed(url string) {
-	e.kind(entrySeed)
-	e.string(url)
-}
-
-func (d *decoder) seed() (host string, it frontier.Item) {
-	url := d.string()
-	return hostOfURL(url), seedItem(url)
-}
-
-func seedItem(url string) frontier.Item {
-	return frontier.Item{URL: url, Seed: url, Kind: page.Seed, Root: true}
-}
-
 // A reader is told the entries of a batch.
 type reader interface {
 	time(t time.Time)
-	found(host string, it frontier.Item)
+	found(it item.Item)
 	later(payload string)
 	asked(upTo int64)
 	done(v done)
@@ -362,7 +323,7 @@ type reader interface {
 	sums(s stats.Sums)
 	mark(m store.Mark)
 	off(host string, n int64)
-	again(host string, it frontier.Item, queued time.Time)
+	again(queued time.Time, it item.Item)
 	due(url string, m seen.Meta)
 	bound(number uint64, link string)
 	taken(first, last uint64)
@@ -380,7 +341,7 @@ func read(batch []byte, r reader) error {
 	for len(d.b) > 0 && d.err == nil {
 		switch k := d.byte(); k {
 		case entryFound:
-			r.found(d.found())
+			r.found(d.item(""))
 		case entryLater:
 			r.later(d.string())
 		case entryAsked:
@@ -411,8 +372,6 @@ func read(batch []byte, r reader) error {
 			r.bound(uint64(d.int()), d.string())
 		case entryTaken:
 			r.taken(uint64(d.int()), uint64(d.int()))
-		case entrySeed:
-			r.found(d.seed())
 		case entryList:
 			r.list(d.list())
 		case entryCame:
@@ -431,6 +390,8 @@ func read(batch []byte, r reader) error {
 			r.off(d.string(), d.int())
 		case entryTime:
 			r.time(time.Unix(d.int(), 0))
+		case entryOldTime:
+			return fmt.Errorf("the journal: %w", ErrOlder)
 		default:
 			return fmt.Errorf("the journal has an entry of kind %q: a newer kumo wrote it", k)
 		}

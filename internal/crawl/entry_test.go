@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/seen"
@@ -17,22 +17,22 @@ import (
 // script writes down what it is told, in the order in which it is told.
 type script []any
 
-func (s *script) found(host string, it frontier.Item) { *s = append(*s, host, it) }
-func (s *script) done(v done)                         { *s = append(*s, v) }
-func (s *script) skip(k page.Skip)                    { *s = append(*s, k) }
-func (s *script) later(payload string)                { *s = append(*s, "later", payload) }
-func (s *script) asked(upTo int64)                    { *s = append(*s, "asked", upTo) }
-func (s *script) out(k page.Skip)                     { *s = append(*s, "out", k) }
-func (s *script) gone(k page.Skip)                    { *s = append(*s, "gone", k) }
-func (s *script) told(url string)                     { *s = append(*s, "told", url) }
-func (s *script) nearer(url string, depth int32)      { *s = append(*s, url, depth) }
-func (s *script) sums(n stats.Sums)                   { *s = append(*s, n) }
-func (s *script) aside(k page.Skip)                   { *s = append(*s, "aside", k) }
-func (s *script) mark(m store.Mark)                   { *s = append(*s, m) }
-func (s *script) off(host string, n int64)            { *s = append(*s, host, n) }
-func (s *script) time(t time.Time)                    { *s = append(*s, t) }
-func (s *script) again(host string, it frontier.Item, queued time.Time) {
-	*s = append(*s, "again", host, it, queued)
+func (s *script) found(it item.Item)             { *s = append(*s, it) }
+func (s *script) done(v done)                    { *s = append(*s, v) }
+func (s *script) skip(k page.Skip)               { *s = append(*s, k) }
+func (s *script) later(payload string)           { *s = append(*s, "later", payload) }
+func (s *script) asked(upTo int64)               { *s = append(*s, "asked", upTo) }
+func (s *script) out(k page.Skip)                { *s = append(*s, "out", k) }
+func (s *script) gone(k page.Skip)               { *s = append(*s, "gone", k) }
+func (s *script) told(url string)                { *s = append(*s, "told", url) }
+func (s *script) nearer(url string, depth int32) { *s = append(*s, url, depth) }
+func (s *script) sums(n stats.Sums)              { *s = append(*s, n) }
+func (s *script) aside(k page.Skip)              { *s = append(*s, "aside", k) }
+func (s *script) mark(m store.Mark)              { *s = append(*s, m) }
+func (s *script) off(host string, n int64)       { *s = append(*s, host, n) }
+func (s *script) time(t time.Time)               { *s = append(*s, t) }
+func (s *script) again(queued time.Time, it item.Item) {
+	*s = append(*s, "again", queued, it)
 }
 func (s *script) bound(n uint64, link string) { *s = append(*s, "bound", n, link) }
 func (s *script) taken(first, last uint64)    { *s = append(*s, "taken", first, last) }
@@ -45,7 +45,7 @@ func (s *script) epoch(settled uint64)        { *s = append(*s, "epoch", settled
 func (s *script) due(url string, m seen.Meta) { *s = append(*s, "due", url, m) }
 
 func sampleBatch() ([]byte, script) {
-	it := frontier.Item{URL: "http://a/", From: "http://b/", Seed: "http://c/", Path: "LRE", Depth: 3, Kind: page.Redirect,
+	it := item.Item{URL: "http://a/", From: "http://b/", Seed: "http://c/", Path: "LRE", Depth: 3, Kind: page.Redirect,
 		Redirects: 2, Root: true}
 	d := done{url: "http://a/", visit: stats.Visit{Host: "a", Status: 200, Type: "text/html", Bytes: 1 << 40, Took: time.Second},
 		meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Modified: time.Unix(9e8, 0).UTC(), ETag: `"x"`, Digest: page.Digest{1, 2, 3}},
@@ -54,7 +54,7 @@ func sampleBatch() ([]byte, script) {
 	skip := page.Skip{URL: "http://e/", Host: "e", From: "http://a/", Depth: 1, Rule: "robots", Why: "Disallow: /"}
 	mark := store.Mark{Name: "pages.jsonl", Length: 77}
 	var e encoder
-	e.found("a", &it)
+	e.found(&it)
 	e.done(&d)
 	e.done(&failed)
 	e.skip(entrySkip, &skip)
@@ -69,14 +69,13 @@ func sampleBatch() ([]byte, script) {
 	e.later([]byte("payload"))
 	e.asked(7)
 	due := time.Unix(1_900_000_000, 0).UTC()
-	again := frontier.Item{URL: "http://h/", Depth: 3, Kind: page.Sitemap, Root: true, Recrawl: true}
-	e.again("h", &again, due)
+	again := item.Item{URL: "http://h/", Depth: 3, Kind: page.Sitemap, Root: true, Recrawl: true}
+	e.again(&again, due)
 	e.due("http://h/", &seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9})
 	list := ListMark{Digest: "sha256:1", Name: "seeds.txt", Seeds: 9, Taken: 3, Offset: 1 << 40, Done: true}
 	e.bound(8, "link")
 	e.taken(3, 1<<63-1)
 	e.list(&list)
-	e.seed("http://i.test:8080/x")
 	t := member.Transfer{From: "a~1", To: "b~2", Epoch: 7, Attempt: 9}
 	chunk := came{transfer: t, seq: 3, last: true, data: "chunk"}
 	merged := chunk
@@ -88,9 +87,9 @@ func sampleBatch() ([]byte, script) {
 	e.went([]member.Transfer{t, t})
 	e.epoch(6)
 	e.time(due)
-	return e.b, script{"a", it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/", int32(2),
-		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked", int64(7), "again", "h", again, due,
-		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, "bound", uint64(8), "link", "taken", uint64(3), uint64(1<<63 - 1), list, "i.test:8080", seedItem("http://i.test:8080/x"),
+	return e.b, script{it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/", int32(2),
+		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked", int64(7), "again", due, again,
+		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, "bound", uint64(8), "link", "taken", uint64(3), uint64(1<<63 - 1), list,
 		chunk, merged, "dropped", t, "forgot", []string{"a", "ab", "b"}, "went", []member.Transfer{t, t}, "epoch", uint64(6), due.Local()}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
@@ -31,10 +32,10 @@ type Explanation struct {
 	Pages   int64 // that the host has given
 	Most    int64 // that it may give, 0: without limit
 
-	Shelved *frontier.Item // it was given up with its origin, and waits for another run
-	GivenUp string         // why its origin was given up, "" if it was not
-	Pending *frontier.Item // the next merge decides whether it is news
-	Left    string         // the rule by which Pending is left out then, "" if it is not
+	Shelved *item.Item // it was given up with its origin, and waits for another run
+	GivenUp string     // why its origin was given up, "" if it was not
+	Pending *item.Item // the next merge decides whether it is news
+	Left    string     // the rule by which Pending is left out then, "" if it is not
 }
 
 // Explain says what became of a URL. It may be called while the crawl runs: then it is what is so at one moment or the next.
@@ -64,7 +65,7 @@ func (e *Engine) Explain(url string) (*Explanation, error) {
 
 // explainRules judges a link to the URL as if a seed had it.
 func (e *Engine) explainRules(x *Explanation) {
-	it := frontier.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: 1}
+	it := item.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: 1}
 	if state, depth, err := e.known.seen.Look(it.URL); err == nil && state != seen.Unknown {
 		it.Depth = depth
 	}

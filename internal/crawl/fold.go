@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/member"
 	"kumo/internal/seen"
@@ -49,7 +48,7 @@ func (s *State) came(c came) {
 		a := &p.waiting[i]
 		s.arrive(a.host, a.clock, isIn(c.kept, a.host))
 		for _, it := range a.items {
-			s.waiting[it.URL] = waiting{a.host, it}
+			s.waiting[it.URL] = it
 			delete(s.guessed, it.URL)
 		}
 	}
@@ -86,10 +85,10 @@ func (s *State) forgot(hosts []string) {
 	for _, host := range hosts {
 		gone[host] = true
 	}
-	maps.DeleteFunc(s.waiting, func(_ string, w waiting) bool { return gone[w.host] })
+	maps.DeleteFunc(s.waiting, func(_ string, it item.Item) bool { return gone[it.Host()] })
 	maps.DeleteFunc(s.unsaid, func(_ string, c candidate) bool { return gone[c.host] })
-	maps.DeleteFunc(s.toldOf, func(url string, _ bool) bool { return gone[hostOfURL(url)] })
-	maps.DeleteFunc(s.left, func(url string, _ int) bool { return gone[hostOfURL(url)] })
+	maps.DeleteFunc(s.toldOf, func(url string, _ bool) bool { return gone[item.HostOf(url)] })
+	maps.DeleteFunc(s.left, func(url string, _ int) bool { return gone[item.HostOf(url)] })
 	if s.left != nil { // something is on the shelf
 		if s.offHosts == nil {
 			s.offHosts = map[string]bool{}
@@ -133,10 +132,10 @@ func (s *State) relieve(ctx context.Context, at journal.Position, most int) erro
 		return nil
 	}
 	maps.DeleteFunc(s.guessed, func(url string, _ bool) bool { _, waits := s.waiting[url]; return !waits })
-	for _, w := range s.queue() {
-		if !s.guessed[w.item.URL] { // the journal may yet say that it was found
-			s.views.Frontier.Restore(w.host, w.item)
-			delete(s.waiting, w.item.URL)
+	for _, it := range s.queue() {
+		if !s.guessed[it.URL] { // the journal may yet say that it was found
+			s.views.Frontier.Restore(it.Host(), it)
+			delete(s.waiting, it.URL)
 		}
 	}
 	return s.views.Frontier.Err()
@@ -144,8 +143,8 @@ func (s *State) relieve(ctx context.Context, at journal.Position, most int) erro
 
 // guess takes in what a merge has decided before the journal says what the dead node's merge did.
 func (s *State) guess(all []seen.Decided) error {
-	return s.news(all, func(host string, it frontier.Item) {
-		s.waiting[it.URL] = waiting{host, it}
+	return s.news(all, func(it item.Item) {
+		s.waiting[it.URL] = it
 		s.guessed[it.URL] = true
 	})
 }
@@ -164,11 +163,11 @@ func (s *State) Fold(ctx context.Context) (*Holding, error) {
 	if s.fault != nil {
 		return nil, s.fault
 	}
-	for _, w := range s.queue() {
-		s.views.Frontier.Restore(w.host, w.item)
+	for _, it := range s.queue() {
+		s.views.Frontier.Restore(it.Host(), it)
 	}
-	err := s.shelved(func(host string, it frontier.Item) error {
-		s.views.Frontier.Restore(host, it)
+	err := s.shelved(func(it item.Item) error {
+		s.views.Frontier.Restore(it.Host(), it)
 		return nil
 	})
 	if err == nil {
@@ -178,32 +177,28 @@ func (s *State) Fold(ctx context.Context) (*Holding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fold what a node held: %w", err)
 	}
-	s.waiting = map[string]waiting{}
-	nothing := func(func(string, frontier.Item) error) error { return nil }
+	s.waiting = map[string]item.Item{}
+	nothing := func(func(item.Item) error) error { return nil }
 	return &Holding{frontier: s.views.Frontier, db: db, shelf: nothing, told: func(url string) bool { return s.toldOf[url] },
 		except: func(string) bool { return false }, now: time.Now}, nil
 }
 
 // decided restores what seen has found to be news.
 func (s *State) decided(all []seen.Decided) error {
-	return s.news(all, func(host string, it frontier.Item) { s.views.Frontier.Restore(host, it) })
+	return s.news(all, func(it item.Item) { s.views.Frontier.Restore(it.Host(), it) })
 }
 
 // news calls f with what is to be fetched of what was decided.
-func (s *State) news(all []seen.Decided, f func(host string, it frontier.Item)) error {
+func (s *State) news(all []seen.Decided, f func(it item.Item)) error {
 	for i := range all {
 		d := decoder{b: all[i].Payload}
 		c := d.candidate()
 		if d.err != nil {
 			return fmt.Errorf("a decided URL: %w", d.err)
 		}
-		if all[i].News != seen.Fresh || c.Rule != "" {
-			continue
+		if all[i].News == seen.Fresh && c.Rule == "" {
+			f(c.withHop())
 		}
-		if hop := c.item.Kind.Hop(); hop != 0 && len(c.item.Path) < maxPath {
-			c.item.Path += string(hop)
-		}
-		f(strings.Clone(c.host), c.item)
 	}
 	return nil
 }

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 )
 
 // removed is what was taken out of the frontier.
 type removed struct {
 	hosts  []string
-	robots []frontier.Item
+	robots []item.Item
 }
 
 // afterRemoval forgets what the engine keeps for hosts that are gone: if they come back, all is asked anew. Where a robots.txt was to be
@@ -27,7 +27,7 @@ func (e *Engine) afterRemoval(r *removed) {
 		e.frontier.Unpark(hostOf(r.robots[i].Robots), r.robots[i].Robots)
 	}
 	e.ends.dropReported(func(url string) bool {
-		_, gone := slices.BinarySearch(r.hosts, hostOfURL(url))
+		_, gone := slices.BinarySearch(r.hosts, item.HostOf(url))
 		return gone
 	})
 }
@@ -81,8 +81,8 @@ func (f *forgetting) add(host string) error {
 // shelved finds hosts of which something was given up.
 func (f *forgetting) shelved() error {
 	f.shelf = map[string]bool{}
-	err := f.Engine.files.shelf.here(func(host string, _ frontier.Item) error {
-		if !f.shelf[host] && f.gone(host) {
+	err := f.Engine.files.shelf.here(func(it item.Item) error {
+		if host := it.Host(); !f.shelf[host] && f.gone(host) {
 			f.shelf[host] = true
 		}
 		return nil
@@ -173,7 +173,7 @@ type byOrigin[T comparable] struct {
 func (o *byOrigin[T]) ask(url []byte) T {
 	if origin := originOfURL(url); string(origin) != o.asked {
 		o.asked = string(origin)
-		o.answer = o.of(hostOfURL(o.asked + "/"))
+		o.answer = o.of(item.HostOf(o.asked + "/"))
 	}
 	return o.answer
 }
@@ -191,5 +191,5 @@ func (o *byOrigin[T]) next(url string) (host string, news bool) {
 		return "", false
 	}
 	o.given = origin
-	return hostOfURL(url), true
+	return item.HostOf(url), true
 }

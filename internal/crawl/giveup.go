@@ -3,7 +3,7 @@ package crawl
 import (
 	"fmt"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/stats"
 	"kumo/internal/weburl"
@@ -46,17 +46,17 @@ func (e *Engine) giveUp(origin string, l lost) error {
 }
 
 // takeAll takes what waits at an origin out of the frontier and onto the shelf, so that a checkpoint has it in one or the other.
-func (e *Engine) takeAll(host, origin string) (items []frontier.Item, err error) {
-	return e.takeMatching(host, func(it *frontier.Item) bool { return originOf(it.URL) == origin })
+func (e *Engine) takeAll(host, origin string) (items []item.Item, err error) {
+	return e.takeMatching(host, func(it *item.Item) bool { return originOf(it.URL) == origin })
 }
 
-func (e *Engine) takeMatching(host string, match func(*frontier.Item) bool) (items []frontier.Item, err error) {
+func (e *Engine) takeMatching(host string, match func(*item.Item) bool) (items []item.Item, err error) {
 	err = e.committer.within(func() error {
 		items = e.frontier.Take(host, match)
 		for i := range items {
 			it := &items[i]
 			it.Told = it.Told || e.ends.takeReported(it.URL)
-			if err := e.shelve(host, *it); err != nil {
+			if err := e.shelve(*it); err != nil {
 				return err
 			}
 		}
@@ -66,12 +66,12 @@ func (e *Engine) takeMatching(host string, match func(*frontier.Item) bool) (ite
 }
 
 // shelve keeps an item that waits for the next run.
-func (e *Engine) shelve(host string, it frontier.Item) error {
+func (e *Engine) shelve(it item.Item) error {
 	if it.Robots != "" {
 		return nil
 	}
 	it.Told = true
-	return e.files.shelf.put(host, &it)
+	return e.files.shelf.put(&it)
 }
 
 // lostRules is why an origin is given up whose robots.txt cannot be had.
@@ -94,7 +94,7 @@ func originOf(url string) string {
 }
 
 // forsake records a URL as failed whose origin was given up; settles is the URL if its visit is under way, "" if it is on the shelf. For the journal it still waits: the next run tries it again.
-func (e *Engine) forsake(host string, it frontier.Item, l lost, settles string) error {
+func (e *Engine) forsake(host string, it item.Item, l lost, settles string) error {
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
 		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}
 	var b batch
@@ -106,7 +106,7 @@ func (e *Engine) forsake(host string, it frontier.Item, l lost, settles string) 
 	b.settles = settles
 	err := e.committer.within(func() error {
 		if settles != "" { // as its visit ends: a checkpoint has one or the other
-			if err := e.shelve(host, it); err != nil {
+			if err := e.shelve(it); err != nil {
 				return err
 			}
 		}

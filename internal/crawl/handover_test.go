@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
 	"kumo/internal/member"
@@ -263,7 +264,7 @@ func (n *trader) find() {
 			if err != nil {
 				return err
 			}
-			e.consider(&b, u, frontier.Item{URL: url, From: "http://from.test/", Seed: "http://seed.test/", Depth: int32(len(url) % 3), Kind: page.Anchor}, "", "")
+			e.consider(&b, u, item.Item{URL: url, From: "http://from.test/", Seed: "http://seed.test/", Depth: int32(len(url) % 3), Kind: page.Anchor}, "", "")
 		}
 		if err := e.take(&b, nil, nil); err != nil {
 			return err
@@ -440,7 +441,7 @@ func (x *trade) check() {
 		})
 		for url, times := range waiting[i] {
 			if f := x.urls[url]; f == nil || x.owner[f.host] != i || times != 1 || f.done && !f.maybe {
-				x.t.Errorf("%s waits at node %d, %d times; it is %+v, of node %d", url, i, times, f, x.owner[hostOfURL(url)])
+				x.t.Errorf("%s waits at node %d, %d times; it is %+v, of node %d", url, i, times, f, x.owner[item.HostOf(url)])
 			}
 		}
 	}
@@ -487,7 +488,7 @@ func waitingAt(e *Engine) (map[string]int, error) {
 			all[it.URL]++
 		}
 	}
-	return all, e.files.shelf.here(func(_ string, it frontier.Item) error {
+	return all, e.files.shelf.here(func(it item.Item) error {
 		all[it.URL]++
 		return nil
 	})
@@ -528,8 +529,8 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 		if e.origins.firstToWant("http://"+host, e.robots) != first {
 			t.Fatalf("the rules of %s are known, or on their way", host)
 		}
-		e.frontier.Push(host, frontier.Item{URL: "http://" + host + "/", Kind: page.Anchor})
-		e.frontier.Push(at, frontier.Item{URL: "http://" + at + robotsPath, Robots: "http://" + host})
+		e.frontier.Push(host, item.Item{URL: "http://" + host + "/", Kind: page.Anchor})
+		e.frontier.Push(at, item.Item{URL: "http://" + at + robotsPath, Robots: "http://" + host})
 	}
 	wants("stays.test", "goes.test") // whose robots.txt redirects there
 	wants("goes.test", "stays.test")
@@ -584,7 +585,7 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 			}
 		}
 		x.owner["theirs.test"] = 1
-		n.e.frontier.Push("theirs.test", frontier.Item{URL: "http://theirs.test/robots.txt", Robots: "http://goes.test"})
+		n.e.frontier.Push("theirs.test", item.Item{URL: "http://theirs.test/robots.txt", Robots: "http://goes.test"})
 		export, err := n.e.Export(func(string) strategy.Node { return "n1~1" })
 		if err != nil {
 			t.Fatal(err)
@@ -661,7 +662,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 		to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 		pack := testPacker(t)
 		pack.waiting("comes.test", clock{})
-		pack.item(&frontier.Item{URL: "http://comes.test/7"})
+		pack.item(&item.Item{URL: "http://comes.test/7"})
 		pack.known("http://comes.test", clock{})
 		pack.entry("/7", &seen.Entry{URL: "http://comes.test/7", State: seen.Known, First: pack.now})
 		if err := n.e.Take(t.Context(), to, 0, false, pack.chunk()); err != nil {
@@ -676,7 +677,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			}
 			byHost := map[string]int{}
 			for url, times := range waits {
-				byHost[hostOfURL(url)] += times
+				byHost[item.HostOf(url)] += times
 			}
 			want := map[string]int{"stays.test": 100}
 			for _, host := range hosts {
@@ -704,7 +705,7 @@ func (n *trader) link(url string) error {
 		return err
 	}
 	var b batch
-	n.e.consider(&b, u, frontier.Item{URL: url, Kind: page.Anchor}, "", "")
+	n.e.consider(&b, u, item.Item{URL: url, Kind: page.Anchor}, "", "")
 	if err := n.e.take(&b, nil, nil); err != nil {
 		return err
 	}
@@ -743,7 +744,7 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 		}
 	}
 	move(a, b)
-	b.e.frontier.Take("h.test", func(it *frontier.Item) bool { return it.URL == "http://h.test/old" })
+	b.e.frontier.Take("h.test", func(it *item.Item) bool { return it.URL == "http://h.test/old" })
 	b.e.known.db.Note("http://h.test/old", seen.Meta{Fetched: time.Unix(1e9, 0), Status: 200})
 	if err := b.link("http://h.test/new"); err != nil {
 		t.Fatal(err)
@@ -769,7 +770,7 @@ func TestTimesOfHostsComeWithThem(t *testing.T) {
 	n := x.nodes[0]
 	pack := testPacker(t)
 	pack.waiting("waits.test", clock{asked: 7 * time.Second, wait: 10 * time.Minute})
-	pack.item(&frontier.Item{URL: "http://waits.test/"})
+	pack.item(&item.Item{URL: "http://waits.test/"})
 	pack.known("http://known.test", clock{asked: 7 * time.Second, wait: 10 * time.Minute})
 	pack.entry("/", &seen.Entry{URL: "http://known.test/", State: seen.Known, First: pack.now})
 	to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
@@ -853,7 +854,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 		}
 		pack := testPacker(t)
 		pack.waiting("partial.test", clock{})
-		pack.item(&frontier.Item{URL: "http://partial.test/"})
+		pack.item(&item.Item{URL: "http://partial.test/"})
 		partial := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
 		if err := dead.e.Take(t.Context(), partial, 0, false, pack.chunk()); err != nil {
 			t.Fatal(err)

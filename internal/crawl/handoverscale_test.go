@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/journal/file"
 	"kumo/internal/member"
 	"kumo/internal/page"
@@ -42,12 +43,12 @@ func (h *haul) fill(ctx context.Context, e *Engine) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	at := time.Now().Add(-time.Hour)
 	for host := range h.hosts {
-		entries, items := make([]seen.Entry, h.each), []frontier.Item(nil)
+		entries, items := make([]seen.Entry, h.each), []item.Item(nil)
 		key := ""
 		for i := range entries {
 			v := &entries[i]
 			*v = seen.Entry{URL: h.url(dice, host, i), State: seen.Known, Depth: int32(i % 4), First: at}
-			key = hostOfURL(v.URL)
+			key = item.HostOf(v.URL)
 			switch {
 			case i%10 < visitedOf:
 				v.Meta = seen.Meta{Fetched: at.Add(time.Duration(dice.IntN(3600)) * time.Second), Status: 200, ETag: fmt.Sprintf(`"%08x"`, dice.Uint32())}
@@ -55,7 +56,7 @@ func (h *haul) fill(ctx context.Context, e *Engine) {
 					v.Digest[k] = byte(dice.Uint32())
 				}
 			case i%10 == visitedOf:
-				items = append(items, frontier.Item{URL: v.URL, From: v.URL[:len("https://")+len(key)+10], Seed: "https://" + key + "/", Path: "LL", Depth: v.Depth, Kind: page.Anchor})
+				items = append(items, item.Item{URL: v.URL, From: v.URL[:len("https://")+len(key)+10], Seed: "https://" + key + "/", Path: "LL", Depth: v.Depth, Kind: page.Anchor})
 			}
 		}
 		e.known.db.Learn(entries)

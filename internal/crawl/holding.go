@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
 )
@@ -15,9 +16,9 @@ import (
 type Holding struct {
 	frontier *frontier.Frontier
 	db       *seen.DB
-	shelf    func(f func(host string, it frontier.Item) error) error // calls f with what was given up and counts
-	told     func(url string) bool                                   // of which skipped.jsonl has said that its host could not be had
-	except   func(host string) bool                                  // hosts that are not held
+	shelf    func(f func(it item.Item) error) error // calls f with what was given up and counts
+	told     func(url string) bool                  // of which skipped.jsonl has said that its host could not be had
+	except   func(host string) bool                 // hosts that are not held
 	now      func() time.Time
 }
 
@@ -205,7 +206,8 @@ func (x *Export) clock(host string) (clock, frontier.HostInfo) {
 
 func (x *Export) shelved() error {
 	last := map[strategy.Node]string{} // hosts at hand
-	return x.shelf(func(host string, it frontier.Item) error {
+	return x.shelf(func(it item.Item) error {
+		host := it.Host()
 		to := x.owner(host)
 		if to == "" || x.ended {
 			return nil

@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -113,8 +112,8 @@ func (b *batch) read(data []byte) error {
 		return errLinks
 	}
 	b.foreign = true
-	defer func() { b.entries.b = b.entries.b[:0] }() // where isWhole writes
-	d := decoder{b: data[1:], all: string(data[1:])}
+	d := decoder{b: data[1:]}
+	d.text.Share = len(data)
 	for len(d.b) > 0 {
 		n, size := binary.Uvarint(d.b)
 		if size <= 0 || n > uint64(len(d.b)-size) {
@@ -124,7 +123,7 @@ func (b *batch) read(data []byte) error {
 		d.b = d.b[size:]
 		rest := len(d.b) - len(link)
 		c := d.candidate()
-		if d.err != nil || len(d.b) != rest || !b.isWhole(&c, link) {
+		if d.err != nil || len(d.b) != rest || !c.isWhole() {
 			return errLinks
 		}
 		b.cands = append(b.cands, c)
@@ -133,13 +132,10 @@ func (b *batch) read(data []byte) error {
 	return nil
 }
 
-// isWhole reports whether a candidate is one that a node could have found: its host is that of its URL, which is in its one form, and
-// it would be written as it was read.
-func (b *batch) isWhole(c *candidate, link []byte) bool {
-	b.entries.b = b.entries.b[:0]
-	b.entries.candidate(c, c.item.Path)
+// isWhole reports whether a candidate is one that a node could have found: its URL is in its one form, and it has not waited anywhere yet.
+func (c *candidate) isWhole() bool {
 	u, err := weburl.Parse(c.item.URL)
-	return err == nil && u.String() == c.item.URL && u.Host() == c.host && bytes.Equal(b.entries.b, link) &&
+	return err == nil && u.String() == c.item.URL && (!u.Web() || u.Host() == c.host) && c.item.IsNew() &&
 		c.item.Depth >= 0 && len(c.item.Path) <= maxPath && (c.Rule != "" || c.Why == "" && !c.Deferred)
 }
 

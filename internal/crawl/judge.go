@@ -1,14 +1,14 @@
 package crawl
 
 import (
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/seen"
 )
 
 // linkTo is what led to an item.
-func linkTo(it *frontier.Item) policy.Link {
+func linkTo(it *item.Item) policy.Link {
 	return policy.Link{From: it.From, Kind: it.Kind, Depth: it.Depth, Redirects: it.Redirects, Seed: it.Root}
 }
 
@@ -23,8 +23,8 @@ func stateFor(v policy.Verdict) seen.State {
 
 // child is the item that a link on it leads to. A sitemap lies as deep as its entries, so that it is read when they are due, and
 // only if they are.
-func child(it *frontier.Item, l *page.Link) frontier.Item {
-	c := frontier.Item{URL: l.URL, From: it.URL, Seed: it.Seed, Kind: l.Kind, Depth: it.Depth}
+func child(it *item.Item, l *page.Link) item.Item {
+	c := item.Item{URL: l.URL, From: it.URL, Seed: it.Seed, Path: it.Path, Kind: l.Kind, Depth: it.Depth}
 	switch {
 	case l.Kind == page.Redirect:
 		c.Redirects = it.Redirects + 1

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/stats"
@@ -82,14 +83,14 @@ func meet(t testing.TB, e *Engine, i int) {
 		e.stats.Visited(stats.Visit{Host: host, Status: 200, Type: "text/html", Took: time.Duration(i%1000) * time.Millisecond})
 		return
 	}
-	it := frontier.Item{URL: origin + "/some/path/to/a/page.html", From: "https://www.elsewhere.example/links/"}
+	it := item.Item{URL: origin + "/some/path/to/a/page.html", From: "https://www.elsewhere.example/links/"}
 	l := lost{page.Refused, "connection refused by " + host}
 	for range maxRefusals {
 		e.origins.judge(origin, &frontier.Visit{Item: it, Started: time.Now()}, fate{outcome: frontier.Failed, failure: l.failure, detail: l.why})
 	}
 	e.origins.abandon(origin, l)
 	e.origins.rulesCame(origin)
-	if err := e.shelve(host, it); err != nil {
+	if err := e.shelve(it); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/seen"
 )
@@ -124,7 +125,7 @@ func (m *mergePlan) tell(url string, h held) {
 }
 
 // wait notes what waits.
-func (m *mergePlan) wait(queue []frontier.Item) {
+func (m *mergePlan) wait(queue []item.Item) {
 	for i := range queue {
 		if queue[i].Robots == "" {
 			m.tell(queue[i].URL, heldWaiting)
@@ -255,7 +256,7 @@ func (p *parcel) leaveOut(left []int) {
 		}
 		end := place + len(a.items)
 		if left[0] < end {
-			a.items = slices.DeleteFunc(a.items, func(frontier.Item) bool {
+			a.items = slices.DeleteFunc(a.items, func(item.Item) bool {
 				out := len(left) > 0 && left[0] == place
 				if out {
 					left = left[1:]
@@ -269,7 +270,7 @@ func (p *parcel) leaveOut(left []int) {
 }
 
 // asKnown are items as seen knows them.
-func asKnown(items []frontier.Item) []seen.URL {
+func asKnown(items []item.Item) []seen.URL {
 	urls := make([]seen.URL, len(items))
 	for i := range items {
 		urls[i] = seen.URL{URL: items[i].URL, Depth: items[i].Depth, State: seen.Known}

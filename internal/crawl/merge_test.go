@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
@@ -20,8 +20,8 @@ func waitingChunk(t testing.TB, urls ...string) []byte {
 	t.Helper()
 	pack := testPacker(t)
 	for _, url := range urls {
-		pack.waiting(hostOfURL(url), clock{})
-		pack.item(&frontier.Item{URL: url, Seed: "http://elsewhere.test/"})
+		pack.waiting(item.HostOf(url), clock{})
+		pack.item(&item.Item{URL: url, Seed: "http://elsewhere.test/"})
 		origin := originOfURL(url)
 		pack.known(origin, clock{})
 		pack.entry(url[len(origin):], &seen.Entry{URL: url, State: seen.Known, First: pack.now})
@@ -101,7 +101,7 @@ func keptHost(t *testing.T, points, how string) {
 		}
 	}
 	point("before")
-	n.e.frontier.Push("held.test", frontier.Item{URL: "http://held.test/robots.txt", Robots: "http://held.test"}) // which is no page
+	n.e.frontier.Push("held.test", item.Item{URL: "http://held.test/robots.txt", Robots: "http://held.test"}) // which is no page
 	var arrived []string
 	n.e.peers.arrived = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
@@ -109,7 +109,7 @@ func keptHost(t *testing.T, points, how string) {
 	pack := testPacker(t) // its known URLs are yet to come
 	pack.waiting("held.test", clock{})
 	for _, path := range []string{"4", "3", "robots.txt"} {
-		pack.item(&frontier.Item{URL: "http://held.test/" + path})
+		pack.item(&item.Item{URL: "http://held.test/" + path})
 	}
 	first := waitingChunk(t, "http://comes.test/", "http://held.test/2", "http://held.test/done", "http://held.test/3")
 	for seq, chunk := range [][]byte{first, pack.chunk()} {
@@ -267,7 +267,7 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 				for host, stays := range ends {
 					if !stays {
 						away = append(away, host)
-						want = slices.DeleteFunc(want, func(url string) bool { return hostOfURL(url) == host })
+						want = slices.DeleteFunc(want, func(url string) bool { return item.HostOf(url) == host })
 					}
 				}
 				n.wantWaiting("in the end", want, away...)
@@ -297,7 +297,7 @@ func TestAKeptHostHasBothClocks(t *testing.T) {
 		}
 		n.e.frontier.SetDelay(host, 5*time.Second)
 		pack.waiting(host, clock{asked: asked, wait: time.Minute})
-		pack.item(&frontier.Item{URL: "http://" + host + "/new"})
+		pack.item(&item.Item{URL: "http://" + host + "/new"})
 	}
 	if err := n.e.Take(t.Context(), member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
 		t.Fatal(err)

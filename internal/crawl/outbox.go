@@ -5,10 +5,13 @@ import (
 	"hash/maphash"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"kumo/internal/bounded"
+	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
@@ -41,21 +44,18 @@ func newOutbox(cfg Config, s *State) *outbox {
 	o := &outbox{most: cfg.Outbox, box: member.NewOutbox(cfg.Links), depths: cfg.Depth >= 0,
 		sent: bounded.NewRecent[[2]uint64, offer](maxSent), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 	for _, n := range s.boundNumbers() {
-		if host := hostOfLink(s.outbox[n]); host != "" { // an earlier version may have kept links to no host
-			o.box.Restore(n, host, s.outbox[n])
+		d := decoder{b: []byte(s.outbox[n])}
+		if c := d.candidate(); d.err == nil && frontier.Belongs(c.host, c.item.URL) { // an earlier version may have kept others
+			o.box.Restore(n, hostIn(s.outbox[n], c.item.URL), s.outbox[n])
 		}
 	}
 	o.weigh()
 	return o
 }
 
-// hostOfLink is the host of a link as encoder.candidate writes it: its first field.
-func hostOfLink(link string) string {
-	n, size := binary.Uvarint([]byte(link[:min(len(link), binary.MaxVarintLen64)]))
-	if size <= 0 || n > uint64(len(link)-size) {
-		return ""
-	}
-	return link[size : size+int(n)]
+// hostIn is the host of a link's URL, as a part of the link as encoder.candidate writes it, so that nothing else of it is kept.
+func hostIn(link, url string) string {
+	return item.HostOf(link[strings.Index(link, url):][:len(url)])
 }
 
 // weigh holds workers back, or no longer. The caller holds mu.
@@ -104,9 +104,9 @@ func (o *outbox) put(e *Engine, b *batch, c *candidate) {
 		return
 	}
 	o.data.b = o.data.b[:0]
-	o.data.candidate(c, b.pathOf(c))
+	o.data.candidate(c)
 	data := string(o.data.b)
-	b.entries.bound(o.box.Put(hostOfLink(data), data), data)
+	b.entries.bound(o.box.Put(hostIn(data, c.item.URL), data), data)
 	o.weigh()
 }
 

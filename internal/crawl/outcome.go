@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 )
 
@@ -26,7 +27,7 @@ type fate struct {
 }
 
 // judgeAnswer decides what follows from an exchange, it.Tries counting it already.
-func (w *worker) judgeAnswer(it *frontier.Item, err error) fate {
+func (w *worker) judgeAnswer(it *item.Item, err error) fate {
 	if err != nil {
 		return w.judgeFailure(it, err)
 	}
@@ -44,7 +45,7 @@ func (w *worker) judgeAnswer(it *frontier.Item, err error) fate {
 	return fate{outcome: frontier.Answered}
 }
 
-func (w *worker) judgeFailure(it *frontier.Item, err error) fate {
+func (w *worker) judgeFailure(it *item.Item, err error) fate {
 	if canceled(err) {
 		it.Tries--
 		return fate{again: true, outcome: frontier.NoRequest}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/strategy"
 )
 
@@ -16,11 +16,11 @@ func TestQueues(t *testing.T) {
 	for i := range 20 {
 		for k := range i {
 			host := fmt.Sprintf("h%d.test", i)
-			n.e.frontier.Push(host, frontier.Item{URL: fmt.Sprintf("http://%s/%d", host, k)})
+			n.e.frontier.Push(host, item.Item{URL: fmt.Sprintf("http://%s/%d", host, k)})
 		}
 	}
-	n.e.frontier.Push("done.test", frontier.Item{URL: "http://done.test/"})
-	n.e.frontier.Take("done.test", func(*frontier.Item) bool { return true })
+	n.e.frontier.Push("done.test", item.Item{URL: "http://done.test/"})
+	n.e.frontier.Take("done.test", func(*item.Item) bool { return true })
 	got, err := n.e.Queues(t.Context(), 3)
 	if want := []strategy.Queue{{Host: "h19.test", Waiting: 19}, {Host: "h18.test", Waiting: 18}, {Host: "h17.test", Waiting: 17}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/seen"
 	"kumo/internal/stats"
@@ -83,20 +84,20 @@ func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
 }
 
 // Page lets the links of a page in that was fetched.
-func (r *Reentry) Page(ctx context.Context, it *frontier.Item, pg *page.Page) error {
+func (r *Reentry) Page(ctx context.Context, it *item.Item, pg *page.Page) error {
 	r.e.addLinks(&r.b, it, pg)
 	return r.put(ctx)
 }
 
 // Item lets a URL in, as it was found.
-func (r *Reentry) Item(ctx context.Context, it *frontier.Item) error {
+func (r *Reentry) Item(ctx context.Context, it *item.Item) error {
 	u, err := weburl.Parse(it.URL)
 	if err != nil || u.Scheme() != "http" && u.Scheme() != "https" || u.Host() == "" {
 		return nil //nolint:nilerr // it is none that waited
 	}
 	it.Tries, it.Recrawl, it.Late = 0, false, false
 	if it.Kind != page.Seed && len(it.Path) > 0 { // the last letter is put there again
-		r.b.path = it.Path[:len(it.Path)-1]
+		it.Path = it.Path[:len(it.Path)-1]
 	}
 	r.e.consider(&r.b, u, *it, "", "")
 	return r.put(ctx)
@@ -118,7 +119,7 @@ func (r *Reentry) Seeds(ctx context.Context, seeds []weburl.URL) error {
 }
 
 // Root makes a URL one of the crawl's roots, if it is none yet. A seed is let in, too.
-func (r *Reentry) Root(ctx context.Context, it *frontier.Item) error {
+func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 	u, err := weburl.Parse(it.URL)
 	if err != nil || u.Host() == "" {
 		return nil //nolint:nilerr // it is none that was fetched

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/page"
 	"kumo/internal/seen"
@@ -24,7 +24,7 @@ type State struct {
 
 	views    Views
 	behind   bool                 // the entry at hand is older than the checkpoint: only seen and the digests may lack it
-	waiting  map[string]waiting   // found since the checkpoint
+	waiting  map[string]item.Item // found since the checkpoint
 	guessed  map[string]bool      // of these, that nobody had decided when they were met
 	unsaid   map[string]candidate // URLs that are left out, but nobody had decided that when they were met, nor said why
 	left     map[string]int       // what left the shelf, or else the frontier's checkpoint, since; nil where nothing is on the shelf
@@ -47,11 +47,6 @@ type State struct {
 	fault    error // why the entry at hand cannot be replayed
 }
 
-type waiting struct {
-	host string
-	item frontier.Item
-}
-
 // Recover reads what the views do not have from the journal, into them.
 func Recover(j journal.Journal, v Views) (*State, error) {
 	return recoverBy(j, v, func(*State, journal.Position) error { return nil })
@@ -59,7 +54,7 @@ func Recover(j journal.Journal, v Views) (*State, error) {
 
 // recoverBy calls after with the position behind each batch that is read.
 func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) error) (*State, error) {
-	s := &State{Stats: stats.New(), views: v, waiting: map[string]waiting{}, guessed: map[string]bool{}, unsaid: map[string]candidate{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
+	s := &State{Stats: stats.New(), views: v, waiting: map[string]item.Item{}, guessed: map[string]bool{}, unsaid: map[string]candidate{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
 	at, err := s.readNote(v.Note)
 	if err != nil {
 		return nil, err
@@ -159,8 +154,8 @@ func (s *State) sortLeft() error {
 		return nil
 	}
 	s.offShelf = map[string]bool{}
-	err := s.views.Shelf.each(func(host string, it frontier.Item) error {
-		if s.offHosts[host] {
+	err := s.views.Shelf.each(func(it item.Item) error {
+		if s.offHosts[it.Host()] {
 			return nil
 		}
 		switch s.left[it.URL] {
@@ -185,15 +180,15 @@ func (s *State) sortLeft() error {
 }
 
 // shelved calls f with what is on the shelf.
-func (s *State) shelved(f func(host string, it frontier.Item) error) error {
+func (s *State) shelved(f func(it item.Item) error) error {
 	if s.onShelf == 0 {
 		return nil
 	}
-	return s.views.Shelf.each(func(host string, it frontier.Item) error {
-		if s.offShelf[it.URL] || s.offHosts[host] {
+	return s.views.Shelf.each(func(it item.Item) error {
+		if s.offShelf[it.URL] || s.offHosts[it.Host()] {
 			return nil
 		}
-		return f(host, it)
+		return f(it)
 	})
 }
 
@@ -233,8 +228,8 @@ func (s *State) time(t time.Time) {
 	}
 }
 
-func (s *State) found(host string, it frontier.Item) {
-	if s.isStrange(host, it.URL) {
+func (s *State) found(it item.Item) {
+	if s.isStrange(&it) {
 		return
 	}
 	s.know(it.URL, it.Depth, seen.Known)
@@ -245,7 +240,7 @@ func (s *State) found(host string, it frontier.Item) {
 		}
 		return
 	}
-	s.waiting[it.URL] = waiting{host, it}
+	s.waiting[it.URL] = it
 	delete(s.guessed, it.URL)
 }
 
@@ -254,7 +249,7 @@ func (s *State) found(host string, it frontier.Item) {
 func (s *State) later(payload string) {
 	d := decoder{b: []byte(payload)}
 	c := d.candidate()
-	if d.err != nil || s.isStrange(c.host, c.item.URL) {
+	if d.err != nil || s.isStrange(&c.item) {
 		return // of an entry that is whole, it is whole
 	}
 	u := []seen.URL{{URL: c.item.URL, Depth: c.item.Depth, State: stateFor(c.Verdict), Payload: []byte(payload)}}
@@ -264,13 +259,10 @@ func (s *State) later(payload string) {
 	case news[0] == seen.Fresh && c.Rule != "":
 		s.unsaid[c.item.URL] = c
 	case news[0] == seen.Fresh: // no checkpoint of the frontier has it, as it was not decided
-		if hop := c.item.Kind.Hop(); hop != 0 && len(c.item.Path) < maxPath {
-			c.item.Path += string(hop)
-		}
 		if _, shelved := s.waiting[c.item.URL]; shelved {
 			return
 		}
-		s.waiting[c.item.URL] = waiting{c.host, c.item}
+		s.waiting[c.item.URL] = c.withHop()
 		s.guessed[c.item.URL] = true
 	}
 }
@@ -325,13 +317,13 @@ func (s *State) skipped(k page.Skip) {
 }
 
 // again puts a URL that was visited back among those that wait.
-func (s *State) again(host string, it frontier.Item, queued time.Time) {
-	if s.isStrange(host, it.URL) {
+func (s *State) again(queued time.Time, it item.Item) {
+	if s.isStrange(&it) {
 		return
 	}
 	s.due(it.URL, seen.Meta{Queued: queued})
 	if !s.behind {
-		s.waiting[it.URL] = waiting{host, it}
+		s.waiting[it.URL] = it
 	}
 }
 
@@ -343,9 +335,9 @@ func (s *State) due(url string, m seen.Meta) {
 
 // told keeps a URL waiting that was given up with its host.
 func (s *State) told(url string) {
-	if w, ok := s.waiting[url]; ok {
-		w.item.Told = true
-		s.waiting[url] = w
+	if it, ok := s.waiting[url]; ok {
+		it.Told = true
+		s.waiting[url] = it
 	} else if !s.behind {
 		s.toldOf[url] = true
 	}
@@ -394,13 +386,13 @@ func (s *State) off(host string, n int64) {
 }
 
 // queue is what was found since the checkpoint and waits, in an order that does not depend on chance.
-func (s *State) queue() []waiting {
-	all := make([]waiting, 0, len(s.waiting))
-	for _, w := range s.waiting {
-		all = append(all, w)
+func (s *State) queue() []item.Item {
+	all := make([]item.Item, 0, len(s.waiting))
+	for _, it := range s.waiting {
+		all = append(all, it)
 	}
-	slices.SortFunc(all, func(a, b waiting) int {
-		return cmp.Or(cmp.Compare(a.item.Depth, b.item.Depth), strings.Compare(a.item.URL, b.item.URL))
+	slices.SortFunc(all, func(a, b item.Item) int {
+		return cmp.Or(cmp.Compare(a.Depth, b.Depth), strings.Compare(a.URL, b.URL))
 	})
 	return all
 }

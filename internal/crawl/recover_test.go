@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/journal/memory"
 	"kumo/internal/page"
@@ -20,11 +21,11 @@ import (
 // A merge decided about a URL, which was fetched then; before the merge was durable a checkpoint of the frontier was. That of seen is
 // older, and offers the URL again: it is done all the same.
 func TestWhatAMergeHasDecidedIsNotFetchedAgain(t *testing.T) {
-	c := candidate{host: "a", item: frontier.Item{URL: "http://a/", Kind: page.Anchor}}
+	c := candidate{host: "a", item: item.Item{URL: "http://a/", Kind: page.Anchor}}
 	var payload, met, decided encoder
-	payload.candidate(&c, "")
+	payload.candidate(&c)
 	met.later(payload.b)
-	decided.found("a", &c.item)
+	decided.found(&c.item)
 	decided.done(&done{url: "http://a/", visit: stats.Visit{Host: "a", Status: 200}})
 	for name, end := range map[string]func(log journal.Journal) []byte{
 		"done before the frontier's checkpoint": func(log journal.Journal) []byte { return noteAt(t, log.End()) },
@@ -65,14 +66,26 @@ func TestVersionsOfTheNote(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"Version":2,"Roots":[{"URL":"http://a.test/","Kind":1,"Root":true}]}`: "an older kumo wrote this crawl's state",
 		`{"Version":3}`: "an older kumo wrote this crawl's state",
-		`{"Version":4}`: "an older kumo wrote this crawl's state",
-		`{"Version":6}`: "a newer kumo wrote it",
+		`{"Version":5}`: "an older kumo wrote this crawl's state",
+		`{"Version":7}`: "a newer kumo wrote it",
 	} {
 		_, err := Recover(memory.New(), Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
 			Shelf: OpenShelf(vfs.OS, t.TempDir()), Note: []byte(text)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// A journal in which items are written as older versions did is refused, whatever is in it.
+func TestAnOlderJournalIsRefused(t *testing.T) {
+	log := memory.New()
+	if err := log.Append([]byte{entryOldTime, 2, 'f', 1, 'a'}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
+	if !errors.Is(err, ErrOlder) {
+		t.Error(err)
 	}
 }
 
@@ -83,7 +96,7 @@ func TestWhatRecoveryHasDecidedIsKnownToTheNext(t *testing.T) {
 	for _, done := range []bool{false, true} {
 		dir, log, disk := t.TempDir(), memory.New(), vfs.NewFaulty(vfs.OS)
 		var met, payload encoder
-		payload.candidate(&candidate{host: "a.test", item: frontier.Item{URL: url, Kind: page.Anchor}}, "")
+		payload.candidate(&candidate{host: "a.test", item: item.Item{URL: url, Kind: page.Anchor}})
 		met.later(payload.b)
 		if err := log.Append(met.b); err != nil {
 			t.Fatal(err)
@@ -156,7 +169,7 @@ func TestAVisitThatIsGivenBackIsNotUnderWay(t *testing.T) {
 	dir, log := t.TempDir(), memory.New()
 	s, end := recoverIn(t, dir, vfs.OS, log)
 	e := New(Config{}, Parts{Journal: log, Robots: robots.NewCache(robots.Config{})}, s)
-	e.frontier.Push("a.test", frontier.Item{URL: "http://a.test/"})
+	e.frontier.Push("a.test", item.Item{URL: "http://a.test/"})
 	visitFirst(t, e)
 	e.ends.add("http://a.test/") // as if unsettle had not been called yet
 	if err := e.checkpoint(t.Context()); err != nil {
@@ -165,7 +178,7 @@ func TestAVisitThatIsGivenBackIsNotUnderWay(t *testing.T) {
 	end()
 	s, end = recoverIn(t, dir, vfs.OS, log)
 	defer end()
-	s.views.Frontier.Restore("a.test", frontier.Item{URL: "http://a.test/", Recrawl: true})
+	s.views.Frontier.Restore("a.test", item.Item{URL: "http://a.test/", Recrawl: true})
 	if v, err := s.views.Frontier.Next(t.Context()); err != nil || v.URL != "http://a.test/" {
 		t.Errorf("%v, %v", v, err)
 	}

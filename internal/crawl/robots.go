@@ -11,6 +11,7 @@ import (
 
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/robots"
 	"kumo/internal/weburl"
@@ -31,10 +32,10 @@ func (w *worker) wantRobots(v *frontier.Visit, u weburl.URL) {
 	case settled:
 		w.frontier.Unpark(v.Host, origin)
 	case first:
-		w.frontier.Push(v.Host, frontier.Item{URL: origin + robotsPath, Robots: origin, From: v.URL, Seed: v.Seed,
+		w.frontier.Push(v.Host, item.Item{URL: origin + robotsPath, Robots: origin, From: v.URL, Seed: v.Seed,
 			Path: w.names.intern(v.Path + "P"), Depth: v.Depth})
 	}
-	w.frontier.Done(v, frontier.Result{Outcome: frontier.NoRequest, Again: []frontier.Item{v.Item}})
+	w.frontier.Done(v, frontier.Result{Outcome: frontier.NoRequest, Again: []item.Item{v.Item}})
 }
 
 // visitRobots fetches a robots.txt, or the place that one redirects to.
@@ -99,7 +100,7 @@ func (w *worker) keepAnswer(v *frontier.Visit, at time.Time) error {
 
 // judgeRobots decides what follows from an exchange for a robots.txt. No answer, or a bad one, is asked for again a few
 // times: as long as the rules are not known, nothing may be fetched.
-func (w *worker) judgeRobots(it *frontier.Item, err error) fate {
+func (w *worker) judgeRobots(it *item.Item, err error) fate {
 	f := w.judgeAnswer(it, err)
 	if status := w.resp.Status; err == nil && (status >= 500 || status == http.StatusTooManyRequests) {
 		f.outcome, f.ask = frontier.Throttled, w.retryAfter()
@@ -136,7 +137,7 @@ func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (lost, bool) {
 	if l, gone := w.origins.isAbandoned(to.Origin()); gone {
 		return lostRules(l), true
 	}
-	w.frontier.Push(to.Host(), frontier.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path,
+	w.frontier.Push(to.Host(), item.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path,
 		Depth: v.Depth, Redirects: v.Redirects + 1})
 	return lost{}, false
 }

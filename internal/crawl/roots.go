@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
@@ -193,7 +193,7 @@ func (e *Engine) AddRoot(u weburl.URL) error {
 }
 
 // addRoot adds a root that a page, or another node, has led to, and tells others of it if a redirect did.
-func (e *Engine) addRoot(it *frontier.Item) error {
+func (e *Engine) addRoot(it *item.Item) error {
 	r := root{url: it.URL, redirect: it.Kind == page.Redirect, seed: it.Kind == page.Seed && e.asWritten()}
 	news, err := e.enterRoot(it.URL, r)
 	if news && err == nil {
@@ -203,8 +203,8 @@ func (e *Engine) addRoot(it *frontier.Item) error {
 }
 
 // divertRoot adds a root that goes to another node.
-func (e *Engine) divertRoot(it *frontier.Item) {
-	root := frontier.Item{URL: strings.Clone(it.URL), Kind: it.Kind}
+func (e *Engine) divertRoot(it *item.Item) {
+	root := item.Item{URL: strings.Clone(it.URL), Kind: it.Kind}
 	if err := e.addRoot(&root); err != nil {
 		e.committer.torn.CompareAndSwap(nil, &err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
@@ -36,7 +37,7 @@ func banned(b *ban, hosts int, now func() time.Time, cfg frontier.Config) *Engin
 		panic(err)
 	}
 	for i := range hosts {
-		front.Push(fmt.Sprintf("h%d.test", i), frontier.Item{URL: fmt.Sprintf("http://h%d.test/", i)})
+		front.Push(fmt.Sprintf("h%d.test", i), item.Item{URL: fmt.Sprintf("http://h%d.test/", i)})
 	}
 	state, err := Recover(journal.Discard, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: front})
 	if err != nil {
@@ -106,7 +107,7 @@ func benchmarkBan(b *testing.B, cfg frontier.Config) {
 	e := banned(router, 10_000, func() time.Time { return now }, cfg)
 	defer e.frontier.Close()
 	w := &worker{Engine: e}
-	e.frontier.Push("clock.test", frontier.Item{URL: "http://clock.test/"})
+	e.frontier.Push("clock.test", item.Item{URL: "http://clock.test/"})
 	second := func() {
 		now = now.Add(time.Second)
 		for {

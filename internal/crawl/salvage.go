@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/seen"
@@ -14,8 +14,8 @@ import (
 
 // A Salvage is what the batches of a damaged journal, and the note of a checkpoint, say of URLs that may wait, and of seeds.
 type Salvage struct {
-	Item  func(host string, it frontier.Item) // a URL that was to be fetched
-	Root  func(it frontier.Item)
+	Item  func(it item.Item) // a URL that was to be fetched
+	Root  func(it item.Item)
 	Lists []ListMark // of seeds, as far as the last one that is readable says
 	Roots int64      // how long the file of roots was
 }
@@ -37,20 +37,17 @@ func (s *Salvage) Note(text []byte) {
 	}
 }
 
-func (s *Salvage) found(host string, it frontier.Item) {
+func (s *Salvage) found(it item.Item) {
 	if it.Root {
 		s.Root(it)
 	}
-	s.Item(host, it)
+	s.Item(it)
 }
 
 func (s *Salvage) later(payload string) {
 	d := decoder{b: []byte(payload)}
 	if c := d.candidate(); d.err == nil && c.Rule == "" {
-		if hop := c.item.Kind.Hop(); hop != 0 && len(c.item.Path) < maxPath {
-			c.item.Path += string(hop)
-		}
-		s.found(c.host, c.item)
+		s.found(c.withHop())
 	}
 }
 
@@ -70,23 +67,23 @@ func (s *Salvage) list(m ListMark) {
 	s.Lists = markList(s.Lists, m)
 }
 
-func (s *Salvage) time(time.Time)                         {}
-func (s *Salvage) asked(int64)                            {}
-func (s *Salvage) done(done)                              {}
-func (s *Salvage) skip(page.Skip)                         {}
-func (s *Salvage) out(page.Skip)                          {}
-func (s *Salvage) gone(page.Skip)                         {}
-func (s *Salvage) aside(page.Skip)                        {}
-func (s *Salvage) told(string)                            {}
-func (s *Salvage) nearer(string, int32)                   {}
-func (s *Salvage) sums(stats.Sums)                        {}
-func (s *Salvage) off(string, int64)                      {}
-func (s *Salvage) again(string, frontier.Item, time.Time) {}
-func (s *Salvage) due(string, seen.Meta)                  {}
-func (s *Salvage) bound(uint64, string)                   {}
-func (s *Salvage) taken(uint64, uint64)                   {}
-func (s *Salvage) came(came)                              {}
-func (s *Salvage) dropped(member.Transfer)                {}
-func (s *Salvage) forgot([]string)                        {}
-func (s *Salvage) went([]member.Transfer)                 {}
-func (s *Salvage) epoch(uint64)                           {}
+func (s *Salvage) time(time.Time)             {}
+func (s *Salvage) asked(int64)                {}
+func (s *Salvage) done(done)                  {}
+func (s *Salvage) skip(page.Skip)             {}
+func (s *Salvage) out(page.Skip)              {}
+func (s *Salvage) gone(page.Skip)             {}
+func (s *Salvage) aside(page.Skip)            {}
+func (s *Salvage) told(string)                {}
+func (s *Salvage) nearer(string, int32)       {}
+func (s *Salvage) sums(stats.Sums)            {}
+func (s *Salvage) off(string, int64)          {}
+func (s *Salvage) again(time.Time, item.Item) {}
+func (s *Salvage) due(string, seen.Meta)      {}
+func (s *Salvage) bound(uint64, string)       {}
+func (s *Salvage) taken(uint64, uint64)       {}
+func (s *Salvage) came(came)                  {}
+func (s *Salvage) dropped(member.Transfer)    {}
+func (s *Salvage) forgot([]string)            {}
+func (s *Salvage) went([]member.Transfer)     {}
+func (s *Salvage) epoch(uint64)               {}

@@ -10,8 +10,7 @@ import (
 	"strconv"
 	"sync"
 
-	"kumo/internal/frontier"
-	"kumo/internal/page"
+	"kumo/internal/item"
 	"kumo/internal/vfs"
 )
 
@@ -60,14 +59,25 @@ func (s *Shelf) begin(last shelfMark) {
 	s.last, s.now = last, shelfMark{Run: last.Run + 1}
 }
 
+// The kinds of frames in a file.
+const (
+	framedItem = 'i' // an item
+	framedVoid = 'v' // a host of which nothing counts that is before
+)
+
 // put keeps an item.
-func (s *Shelf) put(host string, it *frontier.Item) error {
+func (s *Shelf) put(it *item.Item) error {
+	return s.append(item.AppendBody([]byte{framedItem}, "", it))
+}
+
+// void lets what was put of a host so far count no longer.
+func (s *Shelf) void(host string) error { return s.append(append([]byte{framedVoid}, host...)) }
+
+func (s *Shelf) append(body []byte) error {
 	if s == nil {
 		return nil
 	}
-	var body encoder
-	body.shelved(host, it)
-	frame := append(binary.AppendUvarint(nil, uint64(len(body.b))), body.b...)
+	frame := append(binary.AppendUvarint(nil, uint64(len(body))), body...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil && s.log == nil {
@@ -139,7 +149,7 @@ func (s *Shelf) settle() error {
 }
 
 // each calls f with what the run began with.
-func (s *Shelf) each(f func(host string, it frontier.Item) error) error {
+func (s *Shelf) each(f func(it item.Item) error) error {
 	if s == nil {
 		return nil
 	}
@@ -147,12 +157,12 @@ func (s *Shelf) each(f func(host string, it frontier.Item) error) error {
 }
 
 // find looks for a URL among what this run has given up.
-func (s *Shelf) find(url string) (found *frontier.Item, err error) {
+func (s *Shelf) find(url string) (found *item.Item, err error) {
 	to, err := s.flush()
 	if err != nil || s == nil {
 		return nil, err
 	}
-	err = s.read(to, func(_ string, it frontier.Item) error {
+	err = s.read(to, func(it item.Item) error {
 		if it.URL == url {
 			found = &it
 		}
@@ -163,11 +173,8 @@ func (s *Shelf) find(url string) (found *frontier.Item, err error) {
 
 var errShelf = errors.New("it is not as it was written")
 
-// void lets what was put of a host so far count no longer.
-func (s *Shelf) void(host string) error { return s.put(host, &frontier.Item{}) }
-
 // here calls f with what this run has given up.
-func (s *Shelf) here(f func(host string, it frontier.Item) error) error {
+func (s *Shelf) here(f func(it item.Item) error) error {
 	to, err := s.flush()
 	if err != nil || s == nil {
 		return err
@@ -176,27 +183,32 @@ func (s *Shelf) here(f func(host string, it frontier.Item) error) error {
 }
 
 // read calls f with what a file has up to a mark, and that counts.
-func (s *Shelf) read(to shelfMark, f func(host string, it frontier.Item) error) error {
+func (s *Shelf) read(to shelfMark, f func(it item.Item) error) error {
 	void := map[string]int64{} // where hosts begin to count
-	err := s.frames(to, func(host string, it frontier.Item, end int64) error {
-		if it.URL == "" {
-			void[host] = end
+	err := s.frames(to, func(kind byte, body []byte, end int64) error {
+		if kind == framedVoid {
+			void[string(body)] = end
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return s.frames(to, func(host string, it frontier.Item, end int64) error {
-		if it.URL == "" || end < void[host] {
+	var items item.Reader
+	return s.frames(to, func(kind byte, body []byte, end int64) error {
+		if kind != framedItem {
 			return nil
 		}
-		return f(host, it)
+		it, err := items.ReadBody(body, "")
+		if err != nil || end < void[it.Host()] {
+			return err
+		}
+		return f(it)
 	})
 }
 
 // frames calls f with all that is in a file up to a mark, and with the offset behind it.
-func (s *Shelf) frames(to shelfMark, f func(host string, it frontier.Item, end int64) error) error {
+func (s *Shelf) frames(to shelfMark, f func(kind byte, body []byte, end int64) error) error {
 	if to.Length == 0 {
 		return nil
 	}
@@ -207,12 +219,7 @@ func (s *Shelf) frames(to shelfMark, f func(host string, it frontier.Item, end i
 		var read int64
 		err = readFrames(io.TeeReader(io.LimitReader(src, to.Length), sum), func(body []byte, end int64) error {
 			read = end
-			d := decoder{b: body}
-			host, it := d.shelved()
-			if d.err != nil {
-				return d.err
-			}
-			return f(host, it, end)
+			return f(body[0], body[1:], end)
 		})
 		if err == nil && (read != to.Length || sum.Sum32() != to.Sum) {
 			err = errShelf
@@ -222,26 +229,4 @@ func (s *Shelf) frames(to shelfMark, f func(host string, it frontier.Item, end i
 		return fmt.Errorf("read what was given up from %s: %w", s.name(to.Run), err)
 	}
 	return nil
-}
-
-// shelved is an item with all that is known of it.
-func (e *encoder) shelved(host string, it *frontier.Item) {
-	e.string(host)
-	e.string(it.URL)
-	e.string(it.From)
-	e.string(it.Seed)
-	e.string(it.Path)
-	for _, n := range []int64{int64(it.Depth), int64(it.Kind), int64(it.Redirects), int64(it.Tries)} {
-		e.int(n)
-	}
-	e.flags(it.Root, it.Told, it.Recrawl)
-}
-
-func (d *decoder) shelved() (host string, it frontier.Item) {
-	host = d.string()
-	it = frontier.Item{URL: d.string(), From: d.string(), Seed: d.string(), Path: d.string(), Depth: int32(d.int()),
-		Kind: page.Kind(d.int()), Redirects: uint8(d.int()), Tries: uint8(d.int())}
-	flags := d.byte()
-	it.Root, it.Told, it.Recrawl = flags&1 != 0, flags&2 != 0, flags&4 != 0
-	return host, it
 }

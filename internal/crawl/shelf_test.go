@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/journal/memory"
 	"kumo/internal/page"
 	"kumo/internal/seen"
@@ -17,8 +18,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-func shelfItem(i int) frontier.Item {
-	return frontier.Item{URL: fmt.Sprint("https://h.example/", i), From: "https://f.example/", Seed: "https://s.example/", Path: "LL",
+func shelfItem(i int) item.Item {
+	return item.Item{URL: fmt.Sprint("https://h.example/", i), From: "https://f.example/", Seed: "https://s.example/", Path: "LL",
 		Depth: int32(i), Kind: page.Anchor, Redirects: 1, Tries: 3, Root: i%2 == 0, Told: true, Recrawl: i%3 == 0}
 }
 
@@ -26,10 +27,10 @@ func shelfItem(i int) frontier.Item {
 func TestShelf(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenShelf(vfs.OS, dir)
-	var want []frontier.Item
+	var want []item.Item
 	for i := range 10 {
 		it := shelfItem(i)
-		if want = append(want, it); s.put("h.example", &it) != nil {
+		if want = append(want, it); s.put(&it) != nil {
 			t.Fatal("put")
 		}
 	}
@@ -38,22 +39,22 @@ func TestShelf(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := shelfItem(10)
-	if err := errors.Join(s.put("h.example", &late), s.Close()); err != nil {
+	if err := errors.Join(s.put(&late), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 
 	s = OpenShelf(vfs.OS, dir)
 	defer s.Close()
 	s.begin(to)
-	var got []frontier.Item
-	keep := func(host string, it frontier.Item) error {
+	var got []item.Item
+	keep := func(it item.Item) error {
 		got = append(got, it)
 		return nil
 	}
 	if err := s.each(keep); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if err := s.put("h.example", &late); err != nil {
+	if err := s.put(&late); err != nil {
 		t.Fatal(err)
 	}
 	if it, err := s.find(late.URL); err != nil || it == nil || *it != late {
@@ -74,7 +75,7 @@ func TestADamagedShelfIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenShelf(vfs.OS, dir)
 	it := shelfItem(1)
-	if err := s.put("h.example", &it); err != nil {
+	if err := s.put(&it); err != nil {
 		t.Fatal(err)
 	}
 	to, err := s.mark()
@@ -91,7 +92,7 @@ func TestADamagedShelfIsRefused(t *testing.T) {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.read(to, func(string, frontier.Item) error { return nil }); err == nil || !strings.Contains(err.Error(), name) {
+		if err := s.read(to, func(item.Item) error { return nil }); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("byte %d is another: %v", i, err)
 		}
 		text[i] ^= 1
@@ -104,7 +105,7 @@ func TestAFullDiskLosesNothingOnTheShelf(t *testing.T) {
 	s := OpenShelf(disk, t.TempDir())
 	defer s.Close()
 	it := shelfItem(1)
-	if err := s.put("h.example", &it); err != nil {
+	if err := s.put(&it); err != nil {
 		t.Fatal(err)
 	}
 	disk.SetRoom(0)
@@ -122,7 +123,7 @@ func TestRecoverSortsTheShelf(t *testing.T) {
 	e := onDisk(t, dir)
 	a, b, c := shelfItem(1), shelfItem(2), shelfItem(3)
 	c.Recrawl = false
-	if err := errors.Join(e.files.shelf.put("h.example", &a), e.files.shelf.put("h.example", &b)); err != nil {
+	if err := errors.Join(e.files.shelf.put(&a), e.files.shelf.put(&b)); err != nil {
 		t.Fatal(err)
 	}
 	e.frontier.Push("h.example", c)

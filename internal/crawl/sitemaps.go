@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/robots"
@@ -37,7 +38,7 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 			links = append(links, page.Link{URL: to.Canonical().String(), Kind: page.Sitemap})
 		}
 	}
-	from := frontier.Item{URL: base.String(), Seed: v.Seed, Path: w.names.intern(v.Path + "P"), Depth: v.Depth}
+	from := item.Item{URL: base.String(), Seed: v.Seed, Path: w.names.intern(v.Path + "P"), Depth: v.Depth}
 	w.addLinks(&w.batch, &from, &page.Page{Links: links})
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
@@ -51,7 +52,7 @@ func (e *Engine) addGuesses(b *batch, seeds []weburl.URL) {
 	for _, u := range seeds {
 		if to, err := u.Resolve(guessedSitemap); err == nil {
 			seed := u.String()
-			e.consider(b, to, frontier.Item{URL: to.String(), From: seed, Seed: seed, Kind: page.Sitemap, Depth: 1}, "", "")
+			e.consider(b, to, item.Item{URL: to.String(), From: seed, Seed: seed, Kind: page.Sitemap, Depth: 1}, "", "")
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
 	"kumo/internal/member"
@@ -128,7 +129,7 @@ func mergeWhileTheDiskStalls(t *testing.T, more bool) {
 	x.owner = map[string]int{"held.test": 0, "comes.test": 1, "later.test": 0}
 	visit := func(url string) {
 		t.Helper()
-		x.urls[url] = &fact{host: hostOfURL(url)}
+		x.urls[url] = &fact{host: item.HostOf(url)}
 		if err := n.link(url); err != nil {
 			t.Fatal(err)
 		}

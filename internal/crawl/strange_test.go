@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/journal/memory"
 	"kumo/internal/page"
 	"kumo/internal/robots"
@@ -25,7 +26,7 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 	link := func(kind page.Kind) func(e *Engine, url string) error {
 		return func(e *Engine, url string) error {
 			var b batch
-			from := frontier.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/", Kind: kind, Root: true}
+			from := item.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/", Kind: kind, Root: true}
 			e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: url, Kind: kind}}})
 			return e.take(&b, nil, nil)
 		}
@@ -50,12 +51,12 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 			return err
 		},
 		"the frontier": func(e *Engine, url string) error {
-			e.frontier.Push(hostOf(url), frontier.Item{URL: url})
-			e.frontier.Push("mine.test", frontier.Item{URL: url})
+			e.frontier.Push(hostOf(url), item.Item{URL: url})
+			e.frontier.Push("mine.test", item.Item{URL: url})
 			return nil
 		},
 		"another host": func(e *Engine, _ string) error {
-			e.frontier.Push("mine.test", frontier.Item{URL: "http://mine.test.example/"}, frontier.Item{URL: "http://mine.tes/"}, frontier.Item{URL: "http://mine.test"})
+			e.frontier.Push("mine.test", item.Item{URL: "http://mine.test.example/"}, item.Item{URL: "http://mine.tes/"}, item.Item{URL: "http://mine.test"})
 			return nil
 		},
 	}
@@ -92,7 +93,7 @@ func TestRobotsNameStrangeSitemaps(t *testing.T) {
 	const origin = "http://mine.test"
 	rules := cache.Answer(origin, 200, []byte("Sitemap: "+strings.Join(strangeURLs, "\nSitemap: ")+"\nSitemap: /yes.xml\n"))
 	w := &worker{Engine: e}
-	if err := w.addSitemaps(&frontier.Visit{Item: frontier.Item{URL: origin + "/", Seed: origin + "/"}, Host: "mine.test"}, origin, rules); err != nil {
+	if err := w.addSitemaps(&frontier.Visit{Item: item.Item{URL: origin + "/", Seed: origin + "/"}, Host: "mine.test"}, origin, rules); err != nil {
 		t.Fatal(err)
 	}
 	waits, err := e.frontier.Queue("mine.test", 10)
@@ -104,12 +105,12 @@ func TestRobotsNameStrangeSitemaps(t *testing.T) {
 // What an earlier version has let in is dropped when its journal is read, or another node's chunk, and counted.
 func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 	for _, url := range strangeURLs {
-		it := frontier.Item{URL: url, Seed: "http://mine.test/", Kind: page.Sitemap}
+		it := item.Item{URL: url, Seed: "http://mine.test/", Kind: page.Sitemap}
 		c := candidate{host: hostOf(url), item: it}
 		var enc, payload encoder
-		enc.found(c.host, &it)
-		enc.again(c.host, &it, time.Unix(1, 0))
-		payload.candidate(&c, "L")
+		enc.found(&it)
+		enc.again(&it, time.Unix(1, 0))
+		payload.candidate(&c)
 		enc.later(payload.b)
 		enc.bound(1, string(payload.b))
 		log := memory.New()
@@ -142,7 +143,7 @@ func TestStrangeURLsOfAChunkAreDropped(t *testing.T) {
 			if strings.Count(url, "/") < 3 {
 				continue // which no version reads
 			}
-			pack.item(&frontier.Item{URL: url})
+			pack.item(&item.Item{URL: url})
 		}
 		p, err := testUnpacker(t).read(pack.chunk())
 		if err != nil || len(p.waiting) != 1 || len(p.waiting[0].items) != 2 || p.waiting[0].items[1].URL != "https://h.test/2" {
@@ -159,7 +160,7 @@ func FuzzLinks(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, ref string, kind uint8) {
 		e := inMemory(t, memory.New(), nil)
-		from := frontier.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/"}
+		from := item.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/"}
 		var b batch
 		e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: ref, Kind: page.Kind(kind)}}})
 		for i := range b.cands {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 )
 
@@ -90,7 +91,7 @@ func (e *Engine) giveUpHost(host string) error {
 	}
 	l, n := lost{page.Internal, why}, 0
 	for {
-		items, err := e.takeMatching(host, func(*frontier.Item) bool { return true })
+		items, err := e.takeMatching(host, func(*item.Item) bool { return true })
 		if err != nil {
 			return err
 		}

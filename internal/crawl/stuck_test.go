@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/journal/memory"
 )
 
@@ -21,7 +21,7 @@ func TestANodeIsNotKeptFromItsEnd(t *testing.T) {
 			e.listener.GaveUp = func(host, _ string) { gaveUp = append(gaveUp, host) }
 			e.frontier.Park("a.test", origin)
 			for _, url := range []string{"http://a.test/1", "https://a.test/2"} {
-				e.frontier.Push("a.test", frontier.Item{URL: url})
+				e.frontier.Push("a.test", item.Item{URL: url})
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)

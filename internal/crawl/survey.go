@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 )
 
 // surveyed is how many hosts a survey tells of at once.
@@ -22,8 +23,8 @@ func (e *Engine) Survey(ctx context.Context, f func(hosts []string) error) error
 	came := e.peers.transfer.arrivals.hosts()
 	e.peers.transfer.mu.Unlock()
 	s := survey{ctx: ctx, tell: f, shelf: map[string]bool{}, strange: func(host string) bool { return !came[host] && !e.ours(host) }}
-	err := e.files.shelf.here(func(host string, _ frontier.Item) error {
-		if !s.shelf[host] && s.strange(host) {
+	err := e.files.shelf.here(func(it item.Item) error {
+		if host := it.Host(); !s.shelf[host] && s.strange(host) {
 			s.shelf[host] = true
 		}
 		return ctx.Err()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/page"
 )
@@ -21,7 +22,7 @@ func TestSurvey(t *testing.T) {
 	x.owner = map[string]int{"ours.test": 1, "shelved.test": 1, "both.test": 1, "done.test": 1}
 	for i := range 2500 {
 		host := fmt.Sprintf("h%d.test", i)
-		n.e.frontier.Push(host, frontier.Item{URL: "http://" + host + "/"})
+		n.e.frontier.Push(host, item.Item{URL: "http://" + host + "/"})
 		want[host] = 1
 	}
 	for host := range x.owner {
@@ -34,9 +35,9 @@ func TestSurvey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	n.e.frontier.Push("both.test", frontier.Item{URL: "http://both.test/more"})
-	n.e.frontier.Take("done.test", func(*frontier.Item) bool { return true })
-	n.e.frontier.Push("rules.test", frontier.Item{URL: "http://rules.test/robots.txt", Robots: "http://ours.test"})
+	n.e.frontier.Push("both.test", item.Item{URL: "http://both.test/more"})
+	n.e.frontier.Take("done.test", func(*item.Item) bool { return true })
+	n.e.frontier.Push("rules.test", item.Item{URL: "http://rules.test/robots.txt", Robots: "http://ours.test"})
 	if err := n.e.Take(t.Context(), member.Transfer{From: "n0~1", To: "n1~1", Epoch: 3}, 0, false, waitingChunk(t, "http://comes.test/", "http://h7.test/more")); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestSurveyBesideACrawl(t *testing.T) {
 	e := n.e
 	for i := range 400 {
 		host := fmt.Sprintf("theirs%d.test", i)
-		e.frontier.Push(host, frontier.Item{URL: "http://" + host + "/"})
+		e.frontier.Push(host, item.Item{URL: "http://" + host + "/"})
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan struct{})
@@ -94,7 +95,7 @@ func TestSurveyBesideACrawl(t *testing.T) {
 		defer close(over)
 		for i := 0; ctx.Err() == nil; i++ {
 			host := fmt.Sprintf("ours%d.test", i%500)
-			e.frontier.Push(host, frontier.Item{URL: fmt.Sprintf("http://%s/%d", host, i)})
+			e.frontier.Push(host, item.Item{URL: fmt.Sprintf("http://%s/%d", host, i)})
 			if v, err := e.frontier.Next(ctx); err == nil && v.Host[0] == 'o' {
 				e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
 			} else if err == nil {

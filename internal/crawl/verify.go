@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
@@ -16,15 +17,15 @@ import (
 // Each calls f with every URL that waits, as the journal's rest and the frontier have it. What of the frontier's files is not
 // as it was written is told to bad.
 func (s *State) Each(f func(url string, again bool) error, bad func(error)) error {
-	for url, w := range s.waiting {
-		if err := f(url, w.item.Recrawl); err != nil {
+	for url, it := range s.waiting {
+		if err := f(url, it.Recrawl); err != nil {
 			return err
 		}
 	}
-	if err := s.shelved(func(_ string, it frontier.Item) error { return f(it.URL, it.Recrawl) }); err != nil {
+	if err := s.shelved(func(it item.Item) error { return f(it.URL, it.Recrawl) }); err != nil {
 		return err
 	}
-	return s.views.Frontier.Walk(frontier.Walker{Bad: bad, Item: func(_ string, it *frontier.Item) error { return f(it.URL, it.Recrawl) }})
+	return s.views.Frontier.Walk(frontier.Walker{Bad: bad, Item: func(_ string, it *item.Item) error { return f(it.URL, it.Recrawl) }})
 }
 
 // Undecided are the URLs of which the next merge of seen says whether they are news.

@@ -11,6 +11,7 @@ import (
 
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/parse"
 	"kumo/internal/policy"
@@ -197,7 +198,7 @@ var errNoTime = errors.New("the crawl stops before a large page's turn")
 
 // read makes a page of the answer and takes its links in. The error is errNoTime, with nothing done, where it had to wait for a large desk
 // until the crawl had stopped.
-func (w *worker) read(ctx context.Context, rec *page.Record, it *frontier.Item) error {
+func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) error {
 	w.sit()
 	fits, err := w.parse(rec.Response, it)
 	if !fits && err == nil {
@@ -235,7 +236,7 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *frontier.Item) 
 }
 
 // parse reads the answer at the desk. It reports false, with nothing done, where that is an ordinary one and has not the room.
-func (w *worker) parse(resp *page.Response, it *frontier.Item) (fits bool, err error) {
+func (w *worker) parse(resp *page.Response, it *item.Item) (fits bool, err error) {
 	read := w.parser.Parse
 	if it.Kind == page.Sitemap {
 		read = w.parser.ParseList
@@ -266,7 +267,7 @@ func (w *worker) parse(resp *page.Response, it *frontier.Item) (fits bool, err e
 }
 
 // takeLinks takes the page's links in. Where there are many, most go before the page itself is done, in batches of their own.
-func (w *worker) takeLinks(it *frontier.Item) error {
+func (w *worker) takeLinks(it *item.Item) error {
 	some := w.reading.office.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
 	rest := w.page.Links
 	for ; len(rest) > some; rest = rest[some:] {
@@ -384,7 +385,7 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f fate) error {
 }
 
 // done gives the visit back; an origin that is given up loses what waits there.
-func (w *worker) done(v *frontier.Visit, f fate, again ...frontier.Item) error {
+func (w *worker) done(v *frontier.Visit, f fate, again ...item.Item) error {
 	origin := originOf(v.URL)
 	l, tooMuch := w.origins.judge(origin, v, f)
 	wait := w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: again})
@@ -417,14 +418,13 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 		return w.leave(v, "url", err.Error())
 	}
 	it := v.Item
-	it.URL, it.Tries, it.Told = clean, 0, false
-	it.Recrawl = false
+	it.URL, it.Tries, it.Told, it.Late, it.Recrawl = clean, 0, false, false, false
+	it.Path = v.Path[:max(0, len(v.Path)-1)] // to which the last hop is added again
 	if it.Root {
 		w.rules.Scope.AddSeed(u)
 	}
 	w.consider(&w.batch, u, it, "", "")
 	w.settleBy(v)
-	w.batch.path = v.Path[:max(0, len(v.Path)-1)] // to which the last hop is added again
 	w.addSkip(entrySkip, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
 	if err := w.take(&w.batch, nil, nil); err != nil {
 		return err
@@ -455,7 +455,7 @@ func (w *worker) addSkip(entry byte, s page.Skip, told bool) {
 // shed leaves out the visit's URL and all others that wait at a host which has its pages.
 func (w *worker) shed(v *frontier.Visit) error {
 	const rule = "max-pages-per-host"
-	ordinary := func(it *frontier.Item) bool { return it.Robots == "" && !it.Recrawl }
+	ordinary := func(it *item.Item) bool { return it.Robots == "" && !it.Recrawl }
 	w.batch.settles = v.URL
 	err := w.committer.within(func() error {
 		for _, it := range w.frontier.Take(v.Host, ordinary) {

@@ -37,7 +37,7 @@ type Batch struct {
 }
 
 // LinksVersion is the first byte of a batch's data.
-const LinksVersion = 1
+const LinksVersion = 2
 
 // A Range is numbers of links from First to Last.
 type Range struct{ First, Last uint64 }

@@ -25,7 +25,7 @@ func (b *rebuilding) oldRoots(context.Context) error {
 	if err != nil {
 		return err
 	}
-	told, err := b.old(func(string, frontier.Item) error { return nil }, func(it frontier.Item) {
+	told, err := b.old(func(frontier.Item) error { return nil }, func(it frontier.Item) {
 		if u, err := weburl.Parse(it.URL); err == nil && u.Host() != "" && it.Kind == page.Seed {
 			b.addRoot(frontier.Item{URL: it.URL, Seed: it.Seed, Kind: it.Kind, Root: true})
 		}
@@ -48,14 +48,14 @@ func (b *rebuilding) lists(told *crawl.Salvage, whole int64) {
 }
 
 // old calls item with what the old journal and the old queues say of URLs that wait, as far as they can be read.
-func (b *rebuilding) old(item func(host string, it frontier.Item) error, root func(frontier.Item)) (*crawl.Salvage, error) {
+func (b *rebuilding) old(item func(it frontier.Item) error, root func(frontier.Item)) (*crawl.Salvage, error) {
 	var failed error
-	s := &crawl.Salvage{Root: root, Item: func(host string, it frontier.Item) { failed = errors.Join(failed, item(host, it)) }}
+	s := &crawl.Salvage{Root: root, Item: func(it frontier.Item) { failed = errors.Join(failed, item(it)) }}
 	view := vfs.NewOverlay(vfs.OS)
 	f, note, err := frontier.Open(frontier.Config{Disk: view, Dir: b.Path("state", "frontier")})
 	if err == nil {
 		s.Note(note)
-		err = f.Walk(frontier.Walker{Bad: func(error) {}, Item: func(host string, it *frontier.Item) error { return item(host, *it) }})
+		err = f.Walk(frontier.Walker{Bad: func(error) {}, Item: func(_ string, it *frontier.Item) error { return item(*it) }})
 		if err = errors.Join(err, f.Close()); err != nil {
 			return s, err
 		}
@@ -102,7 +102,7 @@ func (b *rebuilding) feed(ctx context.Context, c *Crawl, r *crawl.Reentry) error
 	if err := b.eachRecord(ctx, func(name string, rec *warc.Record) error { return b.links(ctx, r, name, rec) }); err != nil {
 		return err
 	}
-	item := func(_ string, it frontier.Item) error {
+	item := func(it frontier.Item) error {
 		if it.Robots != "" {
 			return nil
 		}
