@@ -9,17 +9,16 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"kumo/internal/frontier"
-	"kumo/internal/page"
+	"kumo/internal/item"
 	"kumo/internal/seen"
 )
 
 // A chunk is a piece of what one node hands over to another: a byte for the version, then sheets, each of which stands for itself: its
 // length, and as much compressed by zstd. A sheet begins with a Unix time that others are counted from; then come groups: the
-// waiting URLs of a host in their order, or the known URLs of an origin in theirs, each written by what it does not share with the one
-// before.
+// waiting URLs of a host in their order, as package item writes them, or the known URLs of an origin in theirs, each written by what it does not
+// share with the one before.
 const (
-	chunkVersion = 1
+	chunkVersion = 2
 	chunkBytes   = 256 << 10 // that a chunk has at most, unless one URL alone is to blame
 	sheetBytes   = 64 << 10  // from which a sheet ends, before it is compressed
 	chunkWeight  = 8 << 20   // of what a chunk may unfold to; about twice as much is still read
@@ -39,17 +38,6 @@ var errChunk = errors.New("this is no chunk that this version of kumo understand
 
 // A clock is what a host owes: the delay it asks for, and how long it is to be left alone yet.
 type clock struct{ asked, wait time.Duration }
-
-// hostOfURL is the host of a canonical URL of the web: without the user before it.
-func hostOfURL[T string | []byte](url T) T {
-	origin := originOfURL(url)
-	for i := len(origin) - 1; i >= 0; i-- {
-		if origin[i] == '@' || origin[i] == '/' {
-			return origin[i+1:]
-		}
-	}
-	return origin[:0]
-}
 
 // originOfURL is all that is before a URL's path; nothing if that is not to be found.
 func originOfURL[T string | []byte](url T) T {
@@ -76,9 +64,10 @@ type packer struct {
 	weight int     // of all
 
 	group  []byte // its beginning: kind and name
+	host   string // of waiting URLs
 	count  int    // its URLs
 	urls   encoder
-	before frontier.Item // the last one; of known ones the URL alone
+	before string // the last known URL, by what is behind its origin
 }
 
 // size is about how much the chunk will have at the most.
@@ -88,36 +77,30 @@ func (p *packer) empty() bool { return p.weight == 0 }
 
 // waiting begins a group of waiting URLs.
 func (p *packer) waiting(host string, c clock) {
-	p.begin(groupWaiting, host, c, frontier.Item{URL: "https://" + host + "/", Seed: "https://" + host + "/"})
+	p.begin(groupWaiting, host, c)
+	p.host = host
 }
 
 // known begins a group of known URLs.
 func (p *packer) known(origin string, c clock) {
-	p.begin(groupKnown, origin, c, frontier.Item{URL: "/"})
+	p.begin(groupKnown, origin, c)
+	p.before = "/"
 }
 
-func (p *packer) begin(kind byte, name string, c clock, before frontier.Item) {
+func (p *packer) begin(kind byte, name string, c clock) {
 	p.endGroup()
 	enc := encoder{p.group[:0]}
 	enc.kind(kind)
 	enc.string(name)
 	enc.int(int64(c.asked / time.Millisecond))
 	enc.int(int64((max(c.wait, 0) + time.Millisecond - 1) / time.Millisecond))
-	p.group, p.before = enc.b, before
+	p.group = enc.b
 	p.weight += itemWeight + len(name)
 }
 
 // item adds a URL that waits.
-func (p *packer) item(it *frontier.Item) {
-	e, b := &p.urls, &p.before
-	e.flags(it.Root, it.Told, it.Recrawl, it.Late)
-	e.b = append(e.b, byte(it.Kind), it.Redirects, it.Tries)
-	e.int(int64(it.Depth))
-	e.rest(it.URL, b.URL)
-	e.rest(it.From, b.From)
-	e.rest(it.Seed, b.Seed)
-	e.rest(it.Path, b.Path)
-	p.before = *it
+func (p *packer) item(it *item.Item) {
+	p.urls.b = item.Append(p.urls.b, p.host, it)
 	p.count++
 	p.weight += itemWeight + len(it.URL) + len(it.From) + len(it.Seed) + len(it.Path)
 }
@@ -128,9 +111,9 @@ func (p *packer) entry(rest string, v *seen.Entry) {
 	e.b = append(e.b, byte(v.State))
 	e.int(int64(v.Depth))
 	e.int((p.now.Unix() - v.First.Unix()) / 60)
-	e.rest(rest, p.before.URL)
+	e.rest(rest, p.before)
 	e.b = seen.AppendMeta(e.b, &v.Meta, p.now.Unix())
-	p.before.URL = rest
+	p.before = rest
 	p.count++
 	p.weight += itemWeight + len(v.URL) + len(v.ETag)
 }
@@ -212,7 +195,7 @@ type parcel struct {
 type arrived struct {
 	host  string
 	clock clock
-	items []frontier.Item
+	items []item.Item
 }
 
 // learnt are known URLs of an origin.
@@ -257,6 +240,7 @@ func (u *unpacker) read(data []byte) (*parcel, error) {
 			return nil, fmt.Errorf("%w: %w", errChunk, err)
 		}
 		d := decoder{b: u.sheet}
+		d.text.Share = sheetBytes
 		if d.sheet(p); d.err != nil {
 			return nil, errChunk
 		}
@@ -280,7 +264,7 @@ func (d *decoder) sheet(p *parcel) {
 		case kind == groupWaiting && len(name) > 0 && len(name) <= maxHost && strings.IndexByte(name, '/') < 0:
 			p.waiting = append(p.waiting, arrived{host: name, clock: c, items: d.items(p, name, int(n))})
 		case kind == groupKnown && len(name) <= maxURL:
-			p.known = append(p.known, learnt{host: hostOfURL(name + "/"), clock: c, entries: d.entries(p, name, now, int(n))})
+			p.known = append(p.known, learnt{host: item.HostOf(name + "/"), clock: c, entries: d.entries(p, name, now, int(n))})
 		default:
 			d.err = errChunk
 		}
@@ -306,19 +290,10 @@ func (d *decoder) millis() time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-func (d *decoder) items(p *parcel, host string, n int) (items []frontier.Item) {
-	before := frontier.Item{URL: "https://" + host + "/", Seed: "https://" + host + "/"}
+func (d *decoder) items(p *parcel, host string, n int) (items []item.Item) {
 	for range n {
-		var it frontier.Item
-		flags := d.byte()
-		it.Root, it.Told, it.Recrawl, it.Late = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
-		it.Kind, it.Redirects, it.Tries = page.Kind(d.byte()), d.byte(), d.byte()
-		it.Depth = int32(d.int())
-		it.URL = d.rest(before.URL)
-		it.From = d.rest(before.From)
-		it.Seed = d.rest(before.Seed)
-		it.Path = d.rest(before.Path)
-		if it.Depth < 0 || hostOfURL(it.URL) != host {
+		it := d.item(host)
+		if it.Depth < 0 || it.Robots != "" || it.Host() != host || max(len(it.URL), len(it.From), len(it.Seed), len(it.Path)) > maxURL {
 			d.err = errChunk
 		}
 		if p.weigh(d, len(it.URL)+len(it.From)+len(it.Seed)+len(it.Path)); d.err != nil {
@@ -327,13 +302,12 @@ func (d *decoder) items(p *parcel, host string, n int) (items []frontier.Item) {
 		if isCanonical(host, it.URL) { // an earlier version may have let others in
 			items = append(items, it)
 		}
-		before = it
 	}
 	return items
 }
 
 func (d *decoder) entries(p *parcel, origin string, now int64, n int) (entries []seen.Entry) {
-	if hostOfURL(origin+"/") == "" || originOfURL(origin+"/") != origin {
+	if item.HostOf(origin+"/") == "" || originOfURL(origin+"/") != origin {
 		d.err = errChunk
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/seen"
 	"kumo/internal/weburl"
@@ -47,7 +47,7 @@ func randomParcel(dice *rand.Rand, pack *packer) *parcel {
 			a := arrived{host: host, clock: c}
 			pack.waiting(host, c)
 			for range dice.IntN(10) {
-				it := frontier.Item{URL: "http://" + host + "/" + randomText(dice, 300), From: randomText(dice, 5), Seed: randomText(dice, 5), Path: randomText(dice, 50),
+				it := item.Item{URL: "http://" + host + "/" + randomText(dice, 300), From: randomText(dice, 5), Seed: randomText(dice, 5), Path: randomText(dice, 50),
 					Depth: dice.Int32N(9), Kind: page.Kind(dice.IntN(5)), Redirects: uint8(dice.IntN(3)), Tries: uint8(dice.IntN(3)),
 					Root: dice.IntN(2) == 0, Told: dice.IntN(2) == 0, Recrawl: dice.IntN(2) == 0, Late: dice.IntN(2) == 0}
 				pack.item(&it)
@@ -99,7 +99,7 @@ func TestDamagedChunksAreRefused(t *testing.T) {
 			t.Errorf("cut at %d of %d: no error", i, len(data))
 		}
 	}
-	for _, text := range []string{"\x02", "?", "\x01\x05abc"} {
+	for _, text := range []string{"\x01", "\x03", "?", "\x01\x05abc"} {
 		if _, err := u.read([]byte(text)); err == nil {
 			t.Errorf("%q: no error", text)
 		}
@@ -112,7 +112,7 @@ func TestAChunkThatUnfoldsIsRefused(t *testing.T) {
 	long := "https://h/" + strings.Repeat("x", 60_000)
 	pack.waiting("h", clock{})
 	for range 2 * chunkWeight / len(long) {
-		pack.item(&frontier.Item{URL: long})
+		pack.item(&item.Item{URL: long})
 	}
 	if _, err := u.read(pack.chunk()); err == nil {
 		t.Error("many long URLs: no error")
@@ -122,22 +122,14 @@ func TestAChunkThatUnfoldsIsRefused(t *testing.T) {
 		t.Error("a large sheet: no error")
 	}
 	pack.waiting("h", clock{})
-	pack.item(&frontier.Item{URL: "https://elsewhere/"})
+	pack.item(&item.Item{URL: "https://elsewhere/"})
 	if _, err := u.read(pack.chunk()); err == nil {
 		t.Error("another host's URL: no error")
 	}
 	pack.waiting("h", clock{})
-	pack.item(&frontier.Item{URL: long + strings.Repeat("x", 1<<16)})
+	pack.item(&item.Item{URL: long + strings.Repeat("x", 1<<16)})
 	if _, err := u.read(pack.chunk()); err == nil {
 		t.Error("a URL without end: no error")
-	}
-}
-
-func TestHostsOfURLs(t *testing.T) {
-	for url, want := range map[string]string{"https://h/": "h", "http://u:p@h:81/a@b/": "h:81", "http://h": "", "": "", "mailto:x": "", "http:///": ""} {
-		if got := hostOfURL(url); got != want {
-			t.Errorf("%q: %q", url, got)
-		}
 	}
 }
 
@@ -192,7 +184,7 @@ func TestChunksOfLongURLsAreRead(t *testing.T) {
 		if len(pack.group) == 0 {
 			pack.waiting("h.test", clock{})
 		}
-		pack.item(&frontier.Item{URL: fmt.Sprint("http://h.test/", long, i), From: "http://h.test/" + long})
+		pack.item(&item.Item{URL: fmt.Sprint("http://h.test/", long, i), From: "http://h.test/" + long})
 		if pack.full() && pack.endSheet() {
 			take()
 		}
