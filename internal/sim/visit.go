@@ -53,12 +53,23 @@ func (p *process) arm(h *hold) {
 	p.w.k.within(p, max(0, h.due-p.w.k.now), func() { p.turn(h) })
 }
 
-// turn is the time of a host: a worker takes one of its URLs, looks whether it may be asked for, and a moment later sends the request.
+// turn is the time of a host: it waits for a worker.
 func (p *process) turn(h *hold) {
-	if p.busy >= p.w.cfg.Workers {
-		p.queue = append(p.queue, h)
-		return
+	p.queue = append(p.queue, h)
+	p.work()
+}
+
+// work gives hosts whose time has come to workers, until all are busy: of some there is nothing to be asked any more.
+func (p *process) work() {
+	for p.busy < p.w.cfg.Workers && len(p.queue) > 0 {
+		h := p.queue[0]
+		p.queue = p.queue[1:]
+		p.visit(h)
 	}
+}
+
+// visit has a worker take one of a host's URLs, look whether it may be asked for, and a moment later send the request.
+func (p *process) visit(h *hold) {
 	h.armed = false
 	if p.state.hosts[h.host] != h || h.waiting == 0 {
 		return
@@ -102,7 +113,7 @@ func (p *process) answered(v *visit) {
 	p.drained()
 }
 
-// done takes a visit off the list, and lets the worker take the next host; false if it was given up before.
+// done takes a visit off the list, and lets workers take the next hosts; false if it was given up before.
 func (p *process) done(v *visit) bool {
 	v.over = true
 	for i, x := range p.visits {
@@ -116,9 +127,7 @@ func (p *process) done(v *visit) bool {
 		v.hold.visiting = false
 		v.hold.due = p.w.k.now + v.site().delay
 		if len(p.queue) > 0 {
-			h := p.queue[0]
-			p.queue = p.queue[1:]
-			p.w.k.within(p, 0, func() { p.turn(h) })
+			p.w.k.within(p, 0, p.work)
 		}
 		return true
 	}
