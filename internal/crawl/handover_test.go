@@ -385,7 +385,7 @@ func (x *trade) stray(from, to *trader, gone map[string]bool) {
 
 // transfer reports whether all has come.
 func (x *trade) transfer(from, to *trader, t member.Transfer, is func(string) bool) bool {
-	from.try(func(ctx context.Context, e *Engine) error { return e.Drain(ctx) })
+	from.try(func(ctx context.Context, e *Engine) error { return e.Drain(ctx, nil) })
 	export, err := from.e.Export(func(host string) strategy.Node {
 		if is(host) {
 			return to.name()
@@ -1007,11 +1007,11 @@ func TestDrainWaitsForWhatIsUnderWay(t *testing.T) {
 	x.owner["goes.test"], x.owner["other.test"] = 1, 1
 	early, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
-	if err := n.e.Drain(early); !errors.Is(err, context.DeadlineExceeded) {
+	if err := n.e.Drain(early, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a visit is under way: %v", err)
 	}
 	n.e.workers.rest(visits["goes.test"])
-	if err := n.e.Drain(t.Context()); err != nil {
+	if err := n.e.Drain(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if waits, err := waitingAt(n.e); err != nil || waits["http://goes.test/late"] != 1 {

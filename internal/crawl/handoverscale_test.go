@@ -128,7 +128,7 @@ func (h *haul) move() {
 	h.fill(ctx, from)
 	t.Logf("filled in %.1f s", time.Since(began).Seconds())
 	began = time.Now()
-	if err := from.Drain(ctx); err != nil {
+	if err := from.Drain(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
 	bytes, chunks := h.carry(ctx, from, to)

@@ -81,12 +81,18 @@ func (m *Member) settled() {
 	}
 	clear(m.exports)
 	clear(m.ghosts)
+	for n := range m.records {
+		if n != m.cfg.Self {
+			delete(m.records, n)
+		}
+	}
 	m.has, m.booked = max(m.has, s), max(m.booked, s)
+	m.gather()
 	m.do(Settled{s})
 	m.sweep()
 }
 
-// sweep removes the leases of the dead, once all is settled.
+// sweep removes the leases of the dead, and their moves, once all is settled.
 func (m *Member) sweep() {
 	if guards := m.table.guards(); len(guards) == 0 || guards[0].Node != m.cfg.Self {
 		return
@@ -94,6 +100,9 @@ func (m *Member) sweep() {
 	for _, n := range sortedNodes(m.peers) {
 		if p := m.peers[n]; p.lease.Revoked && !m.table.part(n) {
 			m.do(Write{Key: leaseKey(n), Revision: p.rev})
+			if p.lease.Batch != 0 {
+				m.do(Write{Key: movesKey(n), Revision: p.lease.Batch})
+			}
 		}
 	}
 }
@@ -101,6 +110,9 @@ func (m *Member) sweep() {
 // left ends a member that has nothing any more.
 func (m *Member) left() {
 	m.do(Write{Key: leaseKey(m.cfg.Self), Revision: m.lease.rev})
+	if m.moving.revision != 0 {
+		m.do(Write{Key: movesKey(m.cfg.Self), Revision: m.moving.revision})
+	}
 	m.end(Left{})
 }
 
@@ -113,7 +125,8 @@ func (m *Member) newEpoch() {
 		}
 	}
 	m.has = max(m.has, t.Settled)
-	m.moved()
+	m.forsake()
+	m.movesTaken()
 	m.outdate()
 	m.nextExports()
 	m.guardUp()
@@ -121,8 +134,18 @@ func (m *Member) newEpoch() {
 	m.arrive()
 	m.publish() // before it is asked whether what is another's under it has come to rest
 	if e := m.exports[m.cfg.Self]; e != nil {
-		m.do(Drain{t.Epoch})
+		m.do(Drain{t.Epoch, m.drains()})
 	}
+}
+
+// drains says of which hosts a member waits for requests, where it keeps all but a few: a server that is slow to answer for another host that is
+// not this node's any more does not hold the epoch up. Nil: of all that are not its own.
+func (m *Member) drains() func(string) bool {
+	if m.cfg.Place != nil || !m.table.has(m.cfg.Self) || !m.knowsMoves(m.cfg.Self) {
+		return nil
+	}
+	to := m.places[m.table.Epoch].of(m.cfg.Self)
+	return func(host string) bool { return to(host) != "" }
 }
 
 // guardUp sees to it that the leases are watched that are this node's to watch.
@@ -133,18 +156,25 @@ func (m *Member) guardUp() {
 	guards := m.table.guards()
 	m.guard = slices.ContainsFunc(guards, func(g strategy.Member) bool { return g.Node == m.cfg.Self })
 	m.scanAt = m.now.Add(m.cfg.Timing.TTL)
-	w := Watch{Nodes: []strategy.Node{m.cfg.Self}, All: m.guard}
+	w := Watch{Nodes: []strategy.Node{m.cfg.Self}, All: m.guard, Moves: []strategy.Node{m.cfg.Self}}
 	for _, g := range guards {
 		if g.Node != m.cfg.Self {
 			w.Nodes = append(w.Nodes, g.Node)
 		}
 	}
+	for n := range m.ghosts {
+		if m.table.moves(n) != nil {
+			w.Moves = append(w.Moves, n)
+		}
+	}
+	slices.Sort(w.Moves[1:])
 	if twin := m.namesake(); m.phase == joining && twin != "" {
 		w.Nodes = append(w.Nodes, twin)
 	}
 	m.do(w)
 	clear(m.behind)
 	clear(m.dead)
+	clear(m.offers)
 	for n, p := range m.peers {
 		switch {
 		case !m.guard && !slices.Contains(w.Nodes, n):
@@ -155,6 +185,10 @@ func (m *Member) guardUp() {
 	}
 	if !m.guard {
 		return
+	}
+	m.offered(m.cfg.Self, &m.lease.said.Proposal)
+	for n, p := range m.peers {
+		m.offered(n, &p.lease.Proposal)
 	}
 	note := func(n strategy.Node) {
 		if p := m.peers[n]; n != m.cfg.Self && (p == nil || p.lease.Done < m.table.Epoch) {
@@ -220,13 +254,13 @@ func (m *Member) wanted() *Table {
 		t := m.table.clone()
 		t.settle()
 		return t
-	case m.phase == in && len(m.moves) > 0 && m.table.has(m.cfg.Self):
-		return m.withMoves()
-	case m.phase == in && m.leaving && m.table.has(m.cfg.Self) && len(m.table.Members) > 1:
+	case m.phase == in && m.leaving && m.table.has(m.cfg.Self) && len(m.table.Members) > 1 && m.movesNothing():
 		t := m.table.clone()
 		t.remove(m.cfg.Self)
 		t.Leaving = append(t.Leaving, m.cfg.Self)
 		return t
+	case m.phase == in && m.guard && len(m.offers) > 0 && !m.movesAt.After(m.now):
+		return m.withMoves()
 	}
 	return nil
 }

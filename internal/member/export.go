@@ -153,7 +153,7 @@ func (m *Member) drive(e *export) {
 
 // prepared reports whether the export may begin: what is held does not change any more, and is known.
 func (m *Member) prepared(e *export) bool {
-	if m.ask(e); len(e.asks) > 0 {
+	if m.ask(e); len(e.asks) > 0 || !m.knowsMoves(e.from) {
 		return false
 	}
 	if e.from != m.cfg.Self {

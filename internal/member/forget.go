@@ -9,13 +9,13 @@ import (
 // oneOf is a function that says of which hosts the given transfers were.
 func (m *Member) oneOf(gone []Transfer) func(string) bool {
 	gone = slices.Clone(gone)
-	places := make([]placement, len(gone))
+	went := make([]destination, len(gone))
 	for i, t := range gone {
-		places[i] = m.places[t.Epoch]
+		went[i] = m.places[t.Epoch].of(t.From)
 	}
 	return func(host string) bool {
-		for i, p := range places {
-			if p.to(gone[i].From, host) == gone[i].To {
+		for i, to := range went {
+			if to(host) == gone[i].To {
 				return true
 			}
 		}
@@ -36,10 +36,7 @@ func (m *Member) forget(e *export) Forget {
 }
 
 // ownerOf is a function that says to whom hosts go that an export has; "" where they stay.
-func (m *Member) ownerOf(e *export) func(string) strategy.Node {
-	p, from := m.places[e.epoch], e.from
-	return func(host string) strategy.Node { return p.to(from, host) }
-}
+func (m *Member) ownerOf(e *export) destination { return m.places[e.epoch].of(e.from) }
 
 func (m *Member) forgotten(f Forgotten) {
 	e := m.exports[f.From]

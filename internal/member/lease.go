@@ -19,7 +19,8 @@ type own struct {
 	ours    bool // it was had by this process
 	report  []byte
 	process uint64 // the revision with which this process got it: greater with each
-	tells   uint64 // the epoch that its last renewal has said to be done
+	asks    Lease  // what its last renewal has asked to be written
+	said    Lease  // what was written last
 }
 
 // A peer is another node whose lease is watched.
@@ -39,13 +40,13 @@ func nodeOf(key string) (strategy.Node, bool) {
 // renew asks for a renewal of the lease when it is time.
 func (m *Member) renew() {
 	l := &m.lease
-	if m.phase == starting || l.busy || l.next.After(m.now) && l.tells >= m.done {
+	if m.phase == starting || l.busy || l.next.After(m.now) && l.asks.Done >= m.done && l.asks.Batch == m.moving.offer.Batch {
 		return
 	}
 	l.beat++
-	lease := Lease{Instance: m.cfg.Instance, Beat: l.beat, Done: m.done, Report: l.report}
-	l.busy, l.asked, l.next, l.tells = true, m.now, m.now.Add(m.cfg.Timing.Beat), m.done
-	m.do(Write{Key: leaseKey(m.cfg.Self), Value: lease.Encode(), Revision: l.rev})
+	l.asks = Lease{Instance: m.cfg.Instance, Beat: l.beat, Done: m.done, Proposal: m.moving.offer, Report: l.report}
+	l.busy, l.asked, l.next = true, m.now, m.now.Add(m.cfg.Timing.Beat)
+	m.do(Write{Key: leaseKey(m.cfg.Self), Value: l.asks.Encode(), Revision: l.rev})
 }
 
 func (m *Member) wroteOwn(w Wrote) {
@@ -53,7 +54,10 @@ func (m *Member) wroteOwn(w Wrote) {
 	l.busy = false
 	switch {
 	case w.Err == nil:
-		l.rev = max(l.rev, w.Revision)
+		l.rev, l.said = max(l.rev, w.Revision), l.asks
+		if m.guard {
+			m.offered(m.cfg.Self, &l.said.Proposal)
+		}
 		m.renewed()
 	case errors.Is(w.Err, ErrStale):
 		l.next = m.now.Add(m.cfg.Timing.Beat) // the watch tells who has written: this process with an earlier try, or who has revoked it
@@ -127,6 +131,9 @@ func (m *Member) ownEntry(e Entry) {
 		return
 	}
 	l.rev = e.Revision
+	if !l.ours { // what an earlier process has offered is not taken back
+		m.moving.offer = lease.Proposal
+	}
 	if lease.Instance == m.cfg.Instance && !l.busy && lease.Beat == l.beat {
 		l.next = m.now // an earlier try has been written after all
 	}
@@ -158,6 +165,9 @@ func (m *Member) peerEntry(n strategy.Node, e Entry) {
 	if lease.Revoked {
 		m.mourn(n)
 		m.stagger()
+	}
+	if m.guard {
+		m.offered(n, &lease.Proposal)
 	}
 	if m.guard && m.table != nil && lease.Done >= m.table.Epoch {
 		delete(m.behind, n)

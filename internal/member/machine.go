@@ -3,8 +3,10 @@ package member
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"kumo/internal/strategy"
@@ -48,17 +50,22 @@ type Member struct {
 	leaving   bool      // asked to leave
 
 	view    *View
-	route   strategy.View            // whose hosts are, where that does not follow from the members alone
-	moves   map[string]strategy.Node // hosts that are to move to others
-	places  map[uint64]placement     // by epoch, from the last settled one
-	has     uint64                   // the last epoch of which all that is this node's own has come
-	booked  uint64                   // and the strategy has been told and knows of it
-	done    uint64                   // and nothing of others' is left
-	unsure  bool                     // what an earlier process has transferred under epochs not settled is not known
-	arrived []Transfer               // whole, since the last settled epoch
-	forgot  []Transfer               // of this node's, done with since then
-	owed    map[strategy.Node]bool   // from these something may yet come under the epoch
+	route   strategy.View // whose hosts are, where that does not follow from the members alone
+	moving  moving
+	records map[strategy.Node]record   // of moves, as read
+	offers  map[strategy.Node]Proposal // batches that wait, as a guard knows them
+	movesAt time.Time                  // until then a guard lets them
+	told    *Table                     // of which the strategy was told
+	places  map[uint64]placement       // by epoch, from the last settled one
+	has     uint64                     // the last epoch of which all that is this node's own has come
+	booked  uint64                     // and the strategy has been told and knows of it
+	done    uint64                     // and nothing of others' is left
+	unsure  bool                       // what an earlier process has transferred under epochs not settled is not known
+	arrived []Transfer                 // whole, since the last settled epoch
+	forgot  []Transfer                 // of this node's, done with since then
+	owed    map[strategy.Node]bool     // from these something may yet come under the epoch
 	coming  map[strategy.Node]*arrival
+	early   int                       // bytes of theirs that came too early
 	olds    []*arrival                // of earlier epochs, not yet whole or dropped
 	exports map[strategy.Node]*export // by who held it
 	ghosts  map[strategy.Node]*ghost
@@ -68,7 +75,7 @@ type Member struct {
 
 // New returns a member that has not begun: Start makes it.
 func New(cfg Config) *Member {
-	m := &Member{cfg: cfg, jitter: rand.New(rand.NewPCG(cfg.Seed, cfg.Instance)).Float64(), peers: map[strategy.Node]*peer{}, view: &View{self: cfg.Self},
+	m := &Member{records: map[strategy.Node]record{}, offers: map[strategy.Node]Proposal{}, cfg: cfg, jitter: rand.New(rand.NewPCG(cfg.Seed, cfg.Instance)).Float64(), peers: map[strategy.Node]*peer{}, view: &View{self: cfg.Self},
 		places: map[uint64]placement{}, coming: map[strategy.Node]*arrival{}, exports: map[strategy.Node]*export{}, ghosts: map[strategy.Node]*ghost{},
 		behind: map[strategy.Node]bool{}, dead: map[strategy.Node]bool{}, arrived: slices.Clone(cfg.Arrived), forgot: slices.Clone(cfg.Forgot)}
 	if m.cfg.Parse == nil {
@@ -79,7 +86,8 @@ func New(cfg Config) *Member {
 
 // Start appends what is to be done first.
 func (m *Member) Start(out []Action) []Action {
-	return append(out, Watch{Nodes: []strategy.Node{m.cfg.Self}})
+	self := []strategy.Node{m.cfg.Self}
+	return append(out, Watch{Nodes: self, Moves: self})
 }
 
 // View is whose hosts are, as this node knows it now.
@@ -87,6 +95,20 @@ func (m *Member) View() *View { return m.view }
 
 // Table is the table as this node knows it; nil before it does. It must not be changed.
 func (m *Member) Table() *Table { return m.table }
+
+// News is what a strategy that is no Placer is to be told of the table; false if it has been, by an earlier call.
+func (m *Member) News() (strategy.Members, bool) {
+	t, was := m.table, m.told
+	if m.told = t; t == nil || was != nil && t.Epoch == was.Epoch && t.Settled == was.Settled {
+		return strategy.Members{}, false
+	}
+	e := strategy.Members{Epoch: t.Epoch, Settled: t.Settled, Members: t.Members}
+	moves := m.movesUnder(t.Epoch, m.cfg.Self)
+	for _, host := range slices.Sorted(maps.Keys(moves)) {
+		e.Moves = append(e.Moves, strategy.Move{Host: host, To: moves[host]})
+	}
+	return e, true
+}
 
 // Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out. It keeps neither slice.
 func (m *Member) Step(now time.Time, events []Event, out []Action) []Action {
@@ -159,6 +181,7 @@ func (m *Member) advance() {
 	}
 	if m.phase == in {
 		m.driveAll()
+		m.offer()
 		m.finish()
 	}
 	if m.phase != over {
@@ -205,6 +228,10 @@ func (m *Member) entry(e Entry) {
 		m.ownEntry(e)
 	case isLease:
 		m.peerEntry(node, e)
+	default:
+		if node, moves := strings.CutPrefix(e.Key, MovesPrefix); moves {
+			m.movesEntry(strategy.Node(node), e)
+		}
 	}
 }
 
@@ -212,6 +239,8 @@ func (m *Member) wrote(w Wrote) {
 	switch node, isLease := nodeOf(w.Key); {
 	case w.Key == TableKey:
 		m.wroteTable(w)
+	case w.Key == movesKey(m.cfg.Self):
+		m.wroteMoves(w)
 	case isLease && node == m.cfg.Self:
 		m.wroteOwn(w)
 	case isLease:
@@ -237,6 +266,12 @@ func (m *Member) plan() {
 		}
 		if !m.tableBusy && m.proposeAt.After(m.now) {
 			at = earlier(at, m.proposeAt)
+		}
+		if len(m.offers) > 0 && m.movesAt.After(m.now) {
+			at = earlier(at, m.movesAt)
+		}
+		if len(m.moving.wants) > 0 && m.offersAt().After(m.now) {
+			at = earlier(at, m.offersAt())
 		}
 	}
 	for _, e := range m.exports {

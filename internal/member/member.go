@@ -22,6 +22,8 @@
 // A sender that does not know whether the receiver got the last chunk, because one of them died or because the epoch ended, asks
 // it before it sends these hosts to anybody else. So no host is ever held twice, and none is lost.
 //
+// Where the strategy is no Placer, single hosts move by epochs of their own, each of which takes what many nodes want moved (moves.go).
+//
 // A node that died has left an estate: the log to which its journal was shipped. One of the living, whom the strategy of estates names
 // (the least hash of both names), folds the log into what the dead one held, and transfers that as the dead one would have.
 //
@@ -130,7 +132,7 @@ type Route struct{ View strategy.View }
 // Booked answers Whole.
 type Booked struct{ Epoch uint64 }
 
-// HandOver wants single hosts of this node to move to another one, by a new epoch.
+// HandOver wants single hosts of this node to move to another one, by an epoch to come. Where that is none any more by then, they stay.
 type HandOver struct {
 	Hosts []string
 	To    strategy.Node
@@ -159,11 +161,29 @@ func (Booked) event()    {}
 func (HandOver) event()  {}
 func (Tick) event()      {}
 
-// Watch says of which keys of the registry the member wants to be told: the table's always, and the leases of the nodes named, or of
-// all. What becomes watched is told as it is, by an Entry for each key there is. The first Watch comes from New's Start.
+// Watch says of which keys of the registry the member wants to be told: the table's always, the leases of the nodes named, or of all, and the
+// records of moves of those named. What becomes watched is told as it is, by an Entry for each key there is. The first Watch comes from
+// New's Start.
 type Watch struct {
 	Nodes []strategy.Node
 	All   bool
+	Moves []strategy.Node
+}
+
+// Keys are the keys, and prefixes that end with "/", that are to be watched.
+func (w Watch) Keys() []string {
+	keys := []string{TableKey}
+	if w.All {
+		keys = append(keys, LeasePrefix)
+	} else {
+		for _, n := range w.Nodes {
+			keys = append(keys, leaseKey(n))
+		}
+	}
+	for _, n := range w.Moves {
+		keys = append(keys, movesKey(n))
+	}
+	return keys
 }
 
 // Enter asks to note durably that this identity is a member's from now on, before it is one: if its place is lost, Config.Joined
@@ -187,9 +207,12 @@ type Send struct {
 // Publish makes a view the one that workers ask, at once.
 type Publish struct{ View *View }
 
-// Drain asks to be told when, under the view published last, no request is under way to a host that is not this node's, nothing of
-// these hosts is undecided, and all that the node knows of them is shipped. Only the latest Drain is answered.
-type Drain struct{ Epoch uint64 }
+// Drain asks to be told when, under the view published last, no request is under way to some hosts, nothing of them is undecided, and
+// all that the node knows of them is shipped. Only the latest Drain is answered.
+type Drain struct {
+	Epoch uint64
+	Of    func(host string) bool // the hosts that are meant, none of which is this node's; nil: all that are not
+}
 
 // Read asks for the next chunk of what From holds (this node, or one whose estate it has folded) and others own: Owner says whose a
 // host is, "" where it stays. One pass over all that From holds serves all owners: each chunk is for one of them, in no order of

@@ -153,29 +153,42 @@ type Lease struct {
 	Beat     uint64 // renewals by this instance
 	Done     uint64 // the epoch under which the node has all that is its own, and nothing of others'
 	Revoked  bool
+	Proposal        // the node's batch of moves
 	Report   []byte // as the node has given it
 }
 
 // Encode is the lease as the registry has it.
 func (l *Lease) Encode() []byte {
-	w := writer{make(varint.Writer, 0, len(l.Report)+40)}
-	w.Byte(1) // the version
+	w := writer{make(varint.Writer, 0, len(l.Report)+60)}
+	w.Byte(leaseVersion)
 	w.Uint(l.Instance)
 	w.Uint(l.Beat)
 	w.Uint(l.Done)
 	w.Bool(l.Revoked)
+	w.Uint(l.Batch)
+	w.Uint(l.Taken)
+	w.Uint(uint64(len(l.To)))
+	for _, n := range l.To {
+		w.node(n)
+	}
 	w.Bytes(l.Report)
 	return w.Writer
 }
 
+const leaseVersion = 2
+
 // ParseLease reads a lease as the registry has it.
 func ParseLease(value []byte) (Lease, error) {
 	r := reader{varint.Reader{Rest: value}}
-	if len(value) == 0 || value[0] != 1 {
+	if r.Byte() != leaseVersion {
 		return Lease{}, errMessage
 	}
-	r.Rest = r.Rest[1:]
-	l := Lease{Instance: r.Uint(), Beat: r.Uint(), Done: r.Uint(), Revoked: r.Bool(), Report: r.Bytes()}
+	l := Lease{Instance: r.Uint(), Beat: r.Uint(), Done: r.Uint(), Revoked: r.Bool()}
+	l.Proposal = Proposal{Batch: r.Uint(), Taken: r.Uint()}
+	for left := r.Uint(); left > 0 && !r.Bad; left-- {
+		l.To = append(l.To, r.node())
+	}
+	l.Report = r.Bytes()
 	if !r.Whole() {
 		return Lease{}, errMessage
 	}

@@ -83,8 +83,8 @@ func (w *world) checkKept(hosts []string) error {
 		}
 	}
 	for _, id := range sortedNodes(w.nodes) {
-		if n := w.nodes[id]; !n.dead && len(n.m.moves) > 0 {
-			all = append(all, fmt.Errorf("%s has yet to hand over %v", id, n.m.moves))
+		if n := w.nodes[id]; !n.dead && !n.m.movesNothing() {
+			all = append(all, fmt.Errorf("%s has yet to hand over %v", id, n.m.moving))
 		}
 	}
 	return errors.Join(all...)

@@ -10,11 +10,15 @@ import (
 type arrival struct {
 	t      Transfer
 	sender strategy.Node
-	issued uint64 // chunks given to the holder
-	taken  uint64 // of these, journalled
-	ending bool   // the last one was given to it
-	drops  bool   // it is being undone
+	issued uint64              // chunks given to the holder
+	taken  uint64              // of these, journalled
+	ending bool                // the last one was given to it
+	drops  bool                // it is being undone
+	early  map[uint64]chunkMsg // that came before those that are to be given first
 }
+
+// maxEarly is how many bytes of chunks are kept that came too early, of all arrivals; what comes beyond is sent again.
+const maxEarly = 16 << 20
 
 func (m *Member) message(e Message) {
 	if m.phase != in {
@@ -52,8 +56,12 @@ func (m *Member) comes(from strategy.Node, c chunkMsg) {
 	if slices.ContainsFunc(m.olds, func(a *arrival) bool { return a.t.From == t.From }) {
 		return
 	}
+	c.data = slices.Clone(c.data)
 	a := m.coming[t.From]
 	if a == nil || a.t.Attempt < t.Attempt {
+		if a != nil {
+			m.letGo(a)
+		}
 		if a != nil && a.issued > 0 {
 			m.retire(a)
 			delete(m.coming, t.From)
@@ -66,13 +74,44 @@ func (m *Member) comes(from strategy.Node, c chunkMsg) {
 	case a.t.Attempt != t.Attempt:
 		return
 	case c.seq != a.issued:
+		m.keep(a, c)
 		m.sendAck(from, a)
 		return
 	}
+	a.sender = from
+	m.issue(a, c)
+	for next, there := a.early[a.issued]; there; next, there = a.early[a.issued] {
+		delete(a.early, next.seq)
+		m.early -= len(next.data)
+		m.issue(a, next)
+	}
+}
+
+// keep holds a chunk that came before others, if there is room.
+func (m *Member) keep(a *arrival, c chunkMsg) {
+	if _, has := a.early[c.seq]; has || c.seq < a.issued || len(a.early) >= m.cfg.Timing.Window || m.early+len(c.data) > maxEarly {
+		return
+	}
+	if a.early == nil {
+		a.early = map[uint64]chunkMsg{}
+	}
+	a.early[c.seq] = c
+	m.early += len(c.data)
+}
+
+// issue gives the holder the next chunk.
+func (m *Member) issue(a *arrival, c chunkMsg) {
 	a.issued++
 	a.ending = c.last
-	a.sender = from
-	m.do(Take{Transfer: t, Seq: c.seq, Last: c.last, Data: slices.Clone(c.data)})
+	m.do(Take{Transfer: c.t, Seq: c.seq, Last: c.last, Data: c.data})
+}
+
+// letGo lets go of what came too early.
+func (m *Member) letGo(a *arrival) {
+	for _, c := range a.early {
+		m.early -= len(c.data)
+	}
+	a.early = nil
 }
 
 func (m *Member) sendAck(to strategy.Node, a *arrival) {
@@ -144,7 +183,8 @@ func (m *Member) arrive() {
 // outdate ends what was on its way under earlier epochs: what did not come whole is undone.
 func (m *Member) outdate() {
 	for _, n := range sortedNodes(m.coming) {
-		if a := m.coming[n]; a.issued > 0 {
+		a := m.coming[n]
+		if m.letGo(a); a.issued > 0 {
 			m.retire(a)
 		}
 	}

@@ -27,13 +27,15 @@ type Table struct {
 	Leaving []strategy.Node   `json:"leaving,omitempty"` // alive, and handing over what they have
 	Estates []strategy.Node   `json:"estates,omitempty"` // dead: what they held is handed over by others
 	Changes []Change          `json:"changes,omitempty"` // since Settled, in order
-	Moves   []MoveAt          `json:"moves,omitempty"`   // of single hosts, since Settled
+	Moves   []Moves           `json:"moves,omitempty"`   // of single hosts, under the epoch after Settled
 }
 
-// A MoveAt is a host that moves from one member to another, from an epoch on.
-type MoveAt struct {
-	Epoch uint64 `json:"epoch"`
-	strategy.Move
+// Moves are single hosts that move from one member to others. The table does not name the hosts: they are in a record of their own, which
+// only those read who have to know them (moves.go).
+type Moves struct {
+	From  strategy.Node   `json:"from"`
+	Batch uint64          `json:"batch"` // the record's revision
+	To    []strategy.Node `json:"to"`    // sorted
 }
 
 // A Change is one member more, or one less, from an epoch on.
@@ -160,7 +162,10 @@ func (t *Table) receivers(from strategy.Node, s shift) (to []strategy.Node) {
 	switch {
 	case t.went(from) || s == shiftsAny:
 	case s == shiftsNone:
-		return t.moveTargets(from)
+		if b := t.moves(from); b != nil {
+			to = slices.DeleteFunc(slices.Clone(b.To), func(n strategy.Node) bool { return n == from || !t.has(n) })
+		}
+		return to
 	default:
 		for _, c := range t.Changes {
 			if c.Came {
@@ -189,10 +194,24 @@ func (t *Table) senders(to strategy.Node, s shift) (from []strategy.Node) {
 	for _, n := range slices.Concat(t.Leaving, t.Estates) {
 		note(n)
 	}
-	if s == shiftsNone && t.has(to) {
-		from = append(from, t.moveSources(to)...)
+	if s != shiftsNone || !t.has(to) {
+		return from
+	}
+	for _, b := range t.Moves {
+		if _, moves := slices.BinarySearch(b.To, to); moves && b.From != to && t.has(b.From) {
+			from = append(from, b.From)
+		}
 	}
 	return from
+}
+
+// moves are those of a node; nil: nothing of it moves.
+func (t *Table) moves(from strategy.Node) *Moves {
+	i := slices.IndexFunc(t.Moves, func(b Moves) bool { return b.From == from })
+	if i < 0 {
+		return nil
+	}
+	return &t.Moves[i]
 }
 
 // executor is the member that folds the estate of a node: the one whose name's hash with the dead one's is least. There is none without members.

@@ -130,8 +130,8 @@ func (n *testNode) carryOut(a Action) {
 	switch a := a.(type) {
 	case Watch:
 		n.all = a.All
-		for _, node := range a.Nodes {
-			n.watch[leaseKey(node)] = true
+		for _, key := range a.Keys() {
+			n.watch[key] = true
 		}
 		for _, k := range slices.Sorted(maps.Keys(w.keys)) {
 			if n.wants(k) {
@@ -161,7 +161,7 @@ func (n *testNode) carryOut(a Action) {
 		n.joined = true
 		n.later(Entered{})
 	case Drain:
-		n.later(Drained(a))
+		n.later(Drained{a.Epoch})
 	case Read:
 		n.hold(func() { n.read(a) })
 	case Take:

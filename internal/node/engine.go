@@ -37,8 +37,9 @@ type Links interface {
 // A Holder has what is known of hosts. What it is told it has for good, and shipped, when the method returns, but for
 // Take. Calls for one transfer come one after the other.
 type Holder interface {
-	// Drain returns when no request is under way to a host that is not this node's, and all that is known of those is shipped.
-	Drain(ctx context.Context) error
+	// Drain returns when no request is under way to some hosts that are not this node's (nil: to any of those), and all that is known of them is
+	// shipped.
+	Drain(ctx context.Context, of func(host string) bool) error
 	// Export begins to read what it has of hosts that have another owner; "" where a host stays.
 	Export(owner func(host string) strategy.Node) (Export, error)
 	// Take takes a chunk in. What it returns waits until the chunk is durable and shipped, beside the next Take.

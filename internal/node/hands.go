@@ -114,13 +114,13 @@ func (h *hands) drain(a member.Drain) {
 	h.undo = cancel
 	h.with(h.n.self, "end a reading", func(_ context.Context, x *hand) error { return x.end() })
 	h.n.tasks.go1(func(context.Context) {
-		err := h.n.cfg.Engine.Drain(ctx)
+		err := h.n.cfg.Engine.Drain(ctx, a.Of)
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
 			h.n.fail(fmt.Errorf("wait for requests to hosts of others: %w", err))
 		default:
-			h.n.tell(ctx, member.Drained(a))
+			h.n.tell(ctx, member.Drained{Epoch: a.Epoch})
 		}
 	})
 }

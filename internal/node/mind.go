@@ -20,6 +20,8 @@ type Strategist interface {
 	Survey(ctx context.Context, f func(hosts []string) error) error
 	// Queues are hosts where URLs wait, those with the longest queues first, so many at most.
 	Queues(ctx context.Context, most int) ([]strategy.Queue, error)
+	// Busy are those of some hosts to which a request is under way, each with what is closed when it has ended.
+	Busy(hosts []string) map[string]<-chan struct{}
 	Wanted() []string    // hosts of links whose owners are not known, or refuse them, since it was called last
 	Wake(hosts []string) // lets links be routed that rest; nil: all
 }
@@ -34,9 +36,8 @@ type mind struct {
 	events  chan strategy.Event
 	timer   *time.Timer // for the first of wake
 	wake    map[uint64]time.Time
-	table   *member.Table // that it knows
-	surveys bool          // one is wanted
-	news    bool          // the view is another one: links that rest may have owners
+	surveys bool // one is wanted
+	news    bool // the view is another one: links that rest may have owners
 	out     []strategy.Action
 	batch   []strategy.Event
 	done    []member.Event // for the member, from what was carried out
@@ -125,19 +126,10 @@ func (m *mind) learn() []member.Event {
 		m.surveys = false
 		m.n.inLane("survey", "look for hosts that others may own", m.survey)
 	}
-	t := m.n.member.Table()
-	if t == nil || t == m.table {
-		return nil
+	if e, news := m.n.member.News(); news {
+		return m.think(e)
 	}
-	news := m.table == nil || t.Epoch != m.table.Epoch || t.Settled != m.table.Settled
-	if m.table = t; !news {
-		return nil
-	}
-	e := strategy.Members{Epoch: t.Epoch, Settled: t.Settled, Members: slices.Clone(t.Members)}
-	for _, v := range t.Moves {
-		e.Moves = append(e.Moves, v.Move)
-	}
-	return m.think(e)
+	return nil
 }
 
 func (m *mind) carryOut(a strategy.Action) {
@@ -161,7 +153,7 @@ func (m *mind) carryOut(a strategy.Action) {
 	case strategy.Booked:
 		m.done = append(m.done, member.Booked(a))
 	case strategy.HandOver:
-		m.done = append(m.done, member.HandOver(a))
+		n.tasks.go1(func(ctx context.Context) { m.handOver(ctx, a) })
 	case strategy.Survey:
 		m.surveys = true
 	case strategy.Probe:
@@ -171,6 +163,25 @@ func (m *mind) carryOut(a strategy.Action) {
 	case strategy.Timer:
 		m.wake[a.Timer] = a.At
 		m.rearm()
+	}
+}
+
+// handOver has hosts move to which no request is under way: at once, or when it has ended. An epoch lasts as long as the slowest of all that move
+// under it.
+func (m *mind) handOver(ctx context.Context, a strategy.HandOver) {
+	busy := m.n.cfg.Engine.Busy(a.Hosts)
+	quiet := slices.DeleteFunc(slices.Clone(a.Hosts), func(h string) bool { return busy[h] != nil })
+	if len(quiet) > 0 {
+		m.n.tell(ctx, member.HandOver{Hosts: quiet, To: a.To})
+	}
+	for host, over := range busy {
+		m.n.tasks.go1(func(ctx context.Context) {
+			select {
+			case <-over:
+				m.n.tell(ctx, member.HandOver{Hosts: []string{host}, To: a.To})
+			case <-ctx.Done():
+			}
+		})
 	}
 }
 

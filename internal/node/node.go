@@ -7,6 +7,7 @@
 // # In the registry
 //
 //	table, lease/NODE    the member's
+//	moves/NODE           which hosts of the node move, or are to: the member's, too
 //	waiting/NODE         a node waits for the crawl's start, or is about to be a member
 //	crawl                the crawl's record: its settings, and whether it runs
 //	seeds/N              seeds, by chunks; seeds/N/taken once the node whose task that is has them for good

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/member"
 )
 
-// watches are what the member is told of the registry: the table, and leases. They are the loop's.
+// watches are what the member is told of the registry: the table, leases and moves. They are the loop's.
 type watches struct {
 	n      *Node
 	clocks clocks
@@ -24,13 +24,9 @@ func newWatches(n *Node) *watches { return &watches{n: n, on: map[string]context
 
 // set changes what is watched. When all of the first has been told, the member is told that, too.
 func (w *watches) set(a member.Watch) {
-	want := map[string]bool{member.TableKey: true}
-	if a.All {
-		want[member.LeasePrefix] = true
-	} else {
-		for _, node := range a.Nodes {
-			want[member.LeasePrefix+string(node)] = true
-		}
+	want := map[string]bool{}
+	for _, key := range a.Keys() {
+		want[key] = true
 	}
 	for key, stop := range w.on {
 		if !want[key] {

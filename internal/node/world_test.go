@@ -385,7 +385,9 @@ func (x *testNode) Came() (n int64) {
 	return n
 }
 
-func (x *testNode) Drain(context.Context) error { return x.do(func() {}) }
+func (x *testNode) Drain(context.Context, func(string) bool) error { return x.do(func() {}) }
+
+func (x *testNode) Busy([]string) map[string]<-chan struct{} { return nil }
 
 // A piece is what a chunk has of a host.
 type piece struct {

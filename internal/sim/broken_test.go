@@ -54,7 +54,7 @@ func (h hasty) Step(now time.Time, events []member.Event, out []member.Action) [
 	out = h.Machine.Step(now, events, out)
 	for i, a := range out {
 		if d, ok := a.(member.Drain); ok {
-			h.p.tell(member.Drained(d))
+			h.p.tell(member.Drained{Epoch: d.Epoch})
 			out[i] = member.Drain{} // of no epoch: nobody waits for it
 		}
 	}

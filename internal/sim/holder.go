@@ -50,7 +50,7 @@ func (p *process) drained() {
 		return
 	}
 	for _, v := range p.visits {
-		if !p.view.Ours(v.site().name) {
+		if host := v.site().name; p.drain.Of == nil && !p.view.Ours(host) || p.drain.Of != nil && p.drain.Of(host) {
 			return
 		}
 	}

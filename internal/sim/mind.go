@@ -19,7 +19,6 @@ type mind struct {
 	stepping bool
 	actions  []strategy.Action
 	timers   map[uint64]int // how often each was set
-	table    *member.Table  // that it knows
 	asked    map[string]bool
 	trying   bool
 	rate     float64 // pages a second, lately
@@ -84,7 +83,7 @@ func (m *mind) carry(a strategy.Action) {
 	case strategy.Booked:
 		p.tell(member.Booked(a))
 	case strategy.HandOver:
-		p.tell(member.HandOver(a))
+		m.handOver(a)
 	case strategy.Survey:
 		m.survey()
 	case strategy.Probe:
@@ -171,6 +170,23 @@ func (m *mind) read(a strategy.Read) {
 	})
 }
 
+// handOver has hosts move to which no request is under way: at once, or when it has ended.
+func (m *mind) handOver(a strategy.HandOver) {
+	p := m.p
+	var quiet []string
+	for _, host := range a.Hosts {
+		one := []string{host}
+		if i := slices.IndexFunc(p.visits, func(v *visit) bool { return v.site().name == host }); i >= 0 {
+			p.visits[i].then = append(p.visits[i].then, func() { p.tell(member.HandOver{Hosts: one, To: a.To}) })
+		} else {
+			quiet = append(quiet, host)
+		}
+	}
+	if len(quiet) > 0 {
+		p.tell(member.HandOver{Hosts: quiet, To: a.To})
+	}
+}
+
 func (m *mind) survey() {
 	p := m.p
 	if p.machine.Exporting() {
@@ -218,23 +234,6 @@ func (w *world) connect(machine int, host int32) time.Duration {
 		return 20 * time.Millisecond
 	}
 	return 5*time.Millisecond + time.Duration(h>>10%uint64(400*time.Millisecond))
-}
-
-// learn passes on what the member knows of the table.
-func (m *mind) learn(t *member.Table) {
-	if t == nil || t == m.table {
-		return
-	}
-	if m.table != nil && t.Epoch == m.table.Epoch && t.Settled == m.table.Settled {
-		m.table = t
-		return
-	}
-	m.table = t
-	e := strategy.Members{Epoch: t.Epoch, Settled: t.Settled, Members: t.Members}
-	for _, v := range t.Moves {
-		e.Moves = append(e.Moves, v.Move)
-	}
-	m.tell(e)
 }
 
 // want notes hosts whose owner is not known, or refuses; they are asked for together.

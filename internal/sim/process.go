@@ -171,7 +171,9 @@ func (p *process) step() {
 	p.do(out)
 	p.actions = out[:0]
 	if p.mind != nil && !p.ended {
-		p.mind.learn(p.machine.Table())
+		if e, news := p.machine.News(); news {
+			p.mind.tell(e)
+		}
 	}
 }
 

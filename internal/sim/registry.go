@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"kumo/internal/member"
@@ -101,7 +102,7 @@ func (r *registry) write(req member.Write) (uint64, error) {
 	for _, w := range r.watchers[req.Key] {
 		r.tell(w, e)
 	}
-	if req.Key != member.TableKey {
+	if strings.HasPrefix(req.Key, member.LeasePrefix) {
 		for _, w := range r.all {
 			r.tell(w, e)
 		}
@@ -118,12 +119,9 @@ func (r *registry) watch(p *process, req member.Watch) {
 	}
 	had := *w
 	r.unwatch(w)
-	w.leases, w.keys = req.All, []string{member.TableKey}
-	for _, n := range req.Nodes {
-		if key := member.LeasePrefix + string(n); !req.All && !slices.Contains(w.keys, key) {
-			w.keys = append(w.keys, key)
-		}
-	}
+	w.leases, w.keys = req.All, slices.DeleteFunc(req.Keys(), func(key string) bool { return key == member.LeasePrefix })
+	slices.Sort(w.keys[1:])
+	w.keys = slices.Compact(w.keys)
 	for _, key := range w.keys {
 		r.watchers[key] = append(r.watchers[key], w)
 	}
@@ -164,7 +162,7 @@ func (r *registry) tellAll(w, had *watcher) {
 }
 
 func (w *watcher) wants(key string) bool {
-	return slices.Contains(w.keys, key) || w.leases && key != member.TableKey
+	return slices.Contains(w.keys, key) || w.leases && strings.HasPrefix(key, member.LeasePrefix)
 }
 
 func (r *registry) unwatch(w *watcher) {

@@ -76,6 +76,7 @@ type Machine interface {
 	Start(out []member.Action) []member.Action
 	Step(now time.Time, events []member.Event, out []member.Action) []member.Action
 	Table() *member.Table
+	News() (strategy.Members, bool)
 	Exporting() bool
 }
 

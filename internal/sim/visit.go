@@ -32,11 +32,12 @@ type visit struct {
 	p       *process
 	hold    *hold
 	page    url
-	checked moment // when the lease was looked at
-	sent    bool   // the request is
-	ends    moment // of the request, as the host sees it
-	over    bool   // it has ended, or was given up
-	slipped bool   // the process stood still between the look and the end
+	checked moment   // when the lease was looked at
+	sent    bool     // the request is
+	ends    moment   // of the request, as the host sees it
+	over    bool     // it has ended, or was given up
+	slipped bool     // the process stood still between the look and the end
+	then    []func() // is done when it is over
 }
 
 func (v *visit) site() *site { return &v.p.w.web.hosts[v.page.host()] }
@@ -126,6 +127,9 @@ func (p *process) done(v *visit) bool {
 		p.busy--
 		v.hold.visiting = false
 		v.hold.due = p.w.k.now + v.site().delay
+		for _, f := range v.then {
+			f()
+		}
 		if len(p.queue) > 0 {
 			p.w.k.within(p, 0, p.work)
 		}

@@ -225,8 +225,10 @@ func (w *world) parse(value []byte) (*member.Table, error) {
 
 // wrote is told of each change of the registry.
 func (w *world) wrote(old, e member.Entry) {
-	if e.Key != member.TableKey {
+	if strings.HasPrefix(e.Key, member.LeasePrefix) {
 		w.wroteLease(old, e)
+	}
+	if e.Key != member.TableKey {
 		return
 	}
 	t, err := member.ParseTable(e.Value)
@@ -268,6 +270,9 @@ func inWords(t *member.Table) string {
 	}
 	if len(t.Leaving) > 0 {
 		fmt.Fprintf(&b, ", leaving %v", t.Leaving)
+	}
+	for _, m := range t.Moves {
+		fmt.Fprintf(&b, ", hosts of %s to %v", m.From, m.To)
 	}
 	if len(t.Estates) > 0 {
 		fmt.Fprintf(&b, ", estates %v", t.Estates)

@@ -76,11 +76,10 @@ type Placer interface {
 	Minimal() bool
 }
 
-// A Move is one host that goes from one node to another, though both stay.
+// A Move is one host that goes from this node to another, though both stay.
 type Move struct {
-	Host string `json:"host"`
-	From Node   `json:"from"`
-	To   Node   `json:"to"`
+	Host string
+	To   Node
 }
 
 // An Event is something that a strategy is told: one of the types below.
@@ -95,7 +94,7 @@ type Members struct {
 	Epoch   uint64
 	Settled uint64   // the last epoch that was
 	Members []Member // sorted by Node
-	Moves   []Move   // since Settled
+	Moves   []Move   // of this node's hosts, since Settled, as far as it knows
 }
 
 // Wanted says that links to these hosts wait: View does not know their owners, or those whom it names refuse the links.
@@ -221,7 +220,7 @@ type Survey struct{}
 // Booked answers Whole: the strategy knows of all that has come. Before, the epoch is not settled.
 type Booked struct{ Epoch uint64 }
 
-// HandOver moves single hosts of this node to another one, with all that is known of them: by a new epoch, as Members will say. Where
+// HandOver moves single hosts of this node to another one, with all that is known of them: by an epoch to come, as Members will say. Where
 // that cannot be done, because the node is none any more, nothing is.
 type HandOver struct {
 	Hosts []string

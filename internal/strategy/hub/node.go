@@ -129,24 +129,20 @@ func (h *Hub) load(e strategy.Load) {
 	h.tellLoad(e)
 }
 
-// moved is told which hosts change hands.
+// moved is told which of this node's hosts move.
 func (h *Hub) moved(moves []strategy.Move) {
 	for _, m := range moves {
-		if m.From != h.cfg.Self {
-			h.disown(m.Host)
-		}
-	}
-	for _, m := range moves {
-		if p := h.pending[m.Host]; m.From == h.cfg.Self && p != nil && p.phase == moving && p.moved == 0 && m.To == p.to {
+		if p := h.pending[m.Host]; p != nil && p.phase == moving && p.moved == 0 && m.To == p.to {
 			p.moved = h.epoch
 		}
 	}
 	for _, host := range h.movingHosts() {
 		switch p := h.pending[host]; {
+		case p.moved > 0 && !h.alive[p.to]: // it went to an heir, or stays: then the control unit must know before the epoch is settled
+			h.drop(p)
+			h.survey, h.surveyed = false, false
 		case p.moved > 0 && h.settled >= p.moved:
-			if h.drop(p); !h.alive[p.to] { // it went to an heir, or stays
-				h.survey, h.surveyed = false, false
-			}
+			h.drop(p)
 		case p.moved == 0 && !h.alive[p.to]:
 			h.turn(p, holding)
 		}
