@@ -103,9 +103,11 @@ func (m *Member) News() (strategy.Members, bool) {
 		return strategy.Members{}, false
 	}
 	e := strategy.Members{Epoch: t.Epoch, Settled: t.Settled, Members: t.Members}
-	moves := m.movesUnder(t.Epoch, m.cfg.Self)
-	for _, host := range slices.Sorted(maps.Keys(moves)) {
-		e.Moves = append(e.Moves, strategy.Move{Host: host, To: moves[host]})
+	for _, b := range t.Moves {
+		moves := m.movesUnder(t.Epoch, b.From)
+		for _, host := range slices.Sorted(maps.Keys(moves)) {
+			e.Moves = append(e.Moves, strategy.Move{Host: host, From: b.From, To: moves[host]})
+		}
 	}
 	return e, true
 }

@@ -51,10 +51,10 @@ func TestEnvelopes(t *testing.T) {
 		t.Errorf("%q came back as %c %q %v", msg, kind, data, err)
 	}
 	for bad, why := range map[string]string{
-		"":                                  "version 1",
-		"\x02l\x05crawl":                    "version 1",
+		"":                                  "version 2",
+		"\x01l\x05crawl":                    "version 2",
 		string(msg[:5]):                     "ends early",
-		"\x01l\xff\xff\xff\xff\xff\xff":     "ends early",
+		"\x02l\xff\xff\xff\xff\xff\xff":     "ends early",
 		string(envelope("other", 'l', nil)): `crawl "other"`,
 	} {
 		if _, _, err := open([]byte(bad), "crawl"); err == nil || !strings.Contains(err.Error(), why) {

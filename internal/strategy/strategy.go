@@ -76,9 +76,10 @@ type Placer interface {
 	Minimal() bool
 }
 
-// A Move is one host that goes from this node to another, though both stay.
+// A Move is one host that goes from one node to another, though both stay.
 type Move struct {
 	Host string
+	From Node
 	To   Node
 }
 
@@ -94,7 +95,7 @@ type Members struct {
 	Epoch   uint64
 	Settled uint64   // the last epoch that was
 	Members []Member // sorted by Node
-	Moves   []Move   // of this node's hosts, since Settled, as far as it knows
+	Moves   []Move   // since Settled, as far as this node knows: its own, and a few of others'
 }
 
 // Wanted says that links to these hosts wait: View does not know their owners, or those whom it names refuse the links.

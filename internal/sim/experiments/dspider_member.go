@@ -27,15 +27,9 @@ func (d *DSpider) hubs(s Setting, nodes []strategy.Node) (all []strategy.Strateg
 type membership struct {
 	members        []strategy.Member
 	epoch, settled uint64
-	moves          []leaving // under this epoch
-	next           []leaving // under the next one
-	booked         int       // nodes
-}
-
-// leaving is a host that moves from a node.
-type leaving struct {
-	from strategy.Node
-	strategy.Move
+	moves          []strategy.Move // under this epoch
+	next           []strategy.Move // under the next one
+	booked         int             // nodes
 }
 
 func newMembership(names []strategy.Node) (m membership) {
@@ -46,15 +40,8 @@ func newMembership(names []strategy.Node) (m membership) {
 	return m
 }
 
-// event is what a node is told.
-func (m *membership) event(to strategy.Node) strategy.Event {
-	e := strategy.Members{Epoch: m.epoch, Settled: m.settled, Members: m.members}
-	for _, l := range m.moves {
-		if l.from == to {
-			e.Moves = append(e.Moves, l.Move)
-		}
-	}
-	return e
+func (m *membership) event() strategy.Members {
+	return strategy.Members{Epoch: m.epoch, Settled: m.settled, Members: m.members, Moves: m.moves}
 }
 
 // write adds an entry to the log, if the writer has read all that is there.
@@ -77,7 +64,7 @@ func (w *spiderWorld) read(who int, after uint64) {
 // handOver moves hosts under the next epoch, which begins when the last one is settled.
 func (w *spiderWorld) handOver(who int, a strategy.HandOver) {
 	for _, h := range a.Hosts {
-		w.member.next = append(w.member.next, leaving{w.name(who), strategy.Move{Host: h, To: a.To}})
+		w.member.next = append(w.member.next, strategy.Move{Host: h, From: w.name(who), To: a.To})
 	}
 	w.nextEpoch()
 }
@@ -89,17 +76,17 @@ func (w *spiderWorld) nextEpoch() {
 	}
 	m.epoch++
 	m.moves, m.next, m.booked = m.next, nil, 0
-	w.announce(m.event, w.message)
+	w.announce(m.event(), w.message)
 	for _, move := range m.moves {
-		w.after(2*w.message, happening{what: hMoved, party: int32(w.index[move.To]), host: w.hosts[move.Host], place: int32(w.index[move.from])})
+		w.after(2*w.message, happening{what: hMoved, party: int32(w.index[move.To]), host: w.hosts[move.Host], place: int32(w.index[move.From])})
 	}
-	w.announce(func(strategy.Node) strategy.Event { return strategy.Whole{Epoch: m.epoch} }, 2*w.message)
+	w.announce(strategy.Whole{Epoch: m.epoch}, 2*w.message)
 }
 
 // announce tells all nodes.
-func (w *spiderWorld) announce(e func(strategy.Node) strategy.Event, after time.Duration) {
+func (w *spiderWorld) announce(e strategy.Event, after time.Duration) {
 	for i := range w.nodes {
-		w.after(after, happening{what: hTold, party: int32(i), event: e(w.name(i))})
+		w.after(after, happening{what: hTold, party: int32(i), event: e})
 	}
 }
 
@@ -129,7 +116,7 @@ func (w *spiderWorld) booking(epoch uint64) {
 		return
 	}
 	m.settled, m.moves = m.epoch, nil
-	w.announce(m.event, w.message)
+	w.announce(m.event(), w.message)
 	w.nextEpoch()
 }
 

@@ -82,7 +82,7 @@ func newSpiderWorld(d *DSpider, s Setting, web *seenWeb) *spiderWorld {
 	for i, decider := range d.deciders(s, names, controlName) {
 		w.parties = append(w.parties, &party{strategy: decider})
 		w.index[w.name(i)] = i
-		w.tell(i, w.member.event(w.name(i)))
+		w.tell(i, w.member.event())
 	}
 	return w
 }

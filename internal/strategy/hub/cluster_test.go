@@ -44,20 +44,12 @@ func newCluster(t testing.TB, nodes ...strategy.Node) *cluster {
 
 func (c *cluster) names() []strategy.Node { return slices.Sorted(maps.Keys(c.hubs)) }
 
-func (c *cluster) members(epoch, settled uint64, moves ...handing) {
-	e := strategy.Members{Epoch: epoch, Settled: settled}
+func (c *cluster) members(epoch, settled uint64, moves ...strategy.Move) {
+	e := strategy.Members{Epoch: epoch, Settled: settled, Moves: moves}
 	for _, n := range c.names() {
 		e.Members = append(e.Members, strategy.Member{Node: n})
 	}
 	for _, n := range c.names() {
-		e.Moves = nil
-		for _, m := range moves {
-			for _, h := range m.Hosts {
-				if m.from == n {
-					e.Moves = append(e.Moves, strategy.Move{Host: h, To: m.To})
-				}
-			}
-		}
 		c.tell(n, e)
 	}
 }

@@ -128,6 +128,7 @@ func (c *loaded) carry() {
 		if c.hubs[m.To] == nil {
 			continue // the giver will be told that it is none any more
 		}
+		var all []strategy.Move
 		for _, h := range m.Hosts {
 			if o := c.owner(h); len(o) > 0 {
 				c.t.Errorf("%s is %v's while it moves to %s", h, o, m.To)
@@ -136,10 +137,11 @@ func (c *loaded) carry() {
 				c.t.Errorf("%s moves from %s to %s", h, c.with[h], m.To)
 			}
 			c.with[h] = m.To
+			all = append(all, strategy.Move{Host: h, From: m.from, To: m.To})
 		}
 		c.epoch++
 		c.times++
-		c.members(c.epoch, c.epoch-1, m)
+		c.members(c.epoch, c.epoch-1, all...)
 		c.tell(m.To, strategy.Held{Hosts: m.Hosts})
 		c.members(c.epoch, c.epoch)
 	}

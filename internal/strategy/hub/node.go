@@ -129,10 +129,15 @@ func (h *Hub) load(e strategy.Load) {
 	h.tellLoad(e)
 }
 
-// moved is told which of this node's hosts move.
+// moved is told which hosts change hands. Of most that others hand over it is not: links to them are refused.
 func (h *Hub) moved(moves []strategy.Move) {
 	for _, m := range moves {
-		if p := h.pending[m.Host]; p != nil && p.phase == moving && p.moved == 0 && m.To == p.to {
+		if m.From != h.cfg.Self {
+			h.disown(m.Host)
+		}
+	}
+	for _, m := range moves {
+		if p := h.pending[m.Host]; m.From == h.cfg.Self && p != nil && p.phase == moving && p.moved == 0 && m.To == p.to {
 			p.moved = h.epoch
 		}
 	}
