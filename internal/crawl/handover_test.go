@@ -1010,6 +1010,14 @@ func TestDrainWaitsForWhatIsUnderWay(t *testing.T) {
 	if err := n.e.Drain(early, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a visit is under way: %v", err)
 	}
+	other := func(host string) bool { return host == "other.test" }
+	if err := n.e.Drain(t.Context(), other); err != nil {
+		t.Errorf("only a visit to another host is under way: %v", err)
+	}
+	busy := n.e.Busy([]string{"goes.test", "other.test"})
+	if over := busy["goes.test"]; over == nil || len(busy) != 1 {
+		t.Errorf("busy: %v", busy)
+	}
 	n.e.workers.rest(visits["goes.test"])
 	if err := n.e.Drain(t.Context(), nil); err != nil {
 		t.Fatal(err)

@@ -153,3 +153,51 @@ func FuzzMoves(f *testing.F) {
 		}
 	})
 }
+
+// TestChunksThatComeEarlyAreKept has the chunks of a transfer come in the wrong order: the holder is given them in the right one, and none is asked for
+// again.
+func TestChunksThatComeEarlyAreKept(t *testing.T) {
+	m := New(Config{Self: "b~1", Timing: LAN()})
+	m.phase, m.owed = in, map[strategy.Node]bool{"a~1": true}
+	m.table = &Table{Epoch: 2, Settled: 1, Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}
+	tr := Transfer{From: "a~1", To: "b~1", Epoch: 2, Attempt: 1}
+	var took []uint64
+	for _, seq := range []uint64{3, 1, 1, 0, 99, 2, 4} {
+		m.out = nil
+		m.message(Message{From: "a~1", Data: chunkMsg{t: tr, seq: seq, data: []byte{byte(seq)}}.encode()})
+		for _, a := range m.out {
+			if take, is := a.(Take); is {
+				took = append(took, take.Seq)
+				if len(take.Data) != 1 || uint64(take.Data[0]) != take.Seq {
+					t.Errorf("chunk %d has %v", take.Seq, take.Data)
+				}
+			}
+		}
+	}
+	if want := []uint64{0, 1, 2, 3, 4}; !slices.Equal(took, want) || m.early != 1 {
+		t.Errorf("the holder was given %v, not %v, and %d bytes are kept", took, want, m.early)
+	}
+	for seq := range uint64(100) {
+		m.message(Message{From: "a~1", Data: chunkMsg{t: tr, seq: 100 + seq, data: make([]byte, 1<<20)}.encode()})
+	}
+	if a := m.coming["a~1"]; len(a.early) > LAN().Window || m.early > maxEarly {
+		t.Errorf("%d chunks are kept, %d bytes", len(a.early), m.early)
+	}
+	if m.outdate(); m.early != 0 {
+		t.Errorf("%d bytes are kept of transfers that are no more", m.early)
+	}
+}
+
+// TestDrainIsOfWhatMoves: of a member that keeps its hosts only those are waited for that move.
+func TestDrainIsOfWhatMoves(t *testing.T) {
+	m := New(Config{Self: "a~1", Timing: LAN()})
+	m.table = &Table{Epoch: 2, Settled: 1, Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}, Moves: []Moves{{From: "a~1", Batch: 7, To: []strategy.Node{"b~1"}}}}
+	m.places[2] = m.place(2)
+	if m.drains() != nil {
+		t.Error("which hosts move is not known, and yet some are left out")
+	}
+	m.records["a~1"] = record{7, map[string]strategy.Node{"h": "b~1", "gone": "c~1"}}
+	if of := m.drains(); of == nil || !of("h") || of("gone") || of("other") {
+		t.Error("what moves is waited for, what stays because nobody is there to have it is not, nor is anything else")
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"kumo/internal/bus"
 	"kumo/internal/member"
+	"kumo/internal/strategy"
 	"kumo/internal/vfs"
 )
 
@@ -193,6 +194,37 @@ func TestWhoLeavesIsDoneWithSeeds(t *testing.T) {
 		n.crawl.busy.Add(-1)
 		if e := <-n.events; e != (member.Flushed{Epoch: 3}) {
 			t.Errorf("%T", e)
+		}
+		n.tasks.wait()
+	})
+}
+
+// A busyEngine has requests under way to some hosts.
+type busyEngine struct {
+	Engine
+	to map[string]<-chan struct{}
+}
+
+func (e busyEngine) Busy([]string) map[string]<-chan struct{} { return e.to }
+
+// A host moves when the request to it has ended; others do not wait for it.
+func TestABusyHostIsHandedOverLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		n := New(Config{Crawl: "c", Identity: Identity{Name: "a", Life: "1"}, Router: NewRouter(), Engine: busyEngine{to: map[string]<-chan struct{}{"slow": over}}})
+		n.tasks = newTasks(t.Context())
+		m := &mind{n: n}
+		m.carryOut(strategy.HandOver{Hosts: []string{"one", "slow", "two"}, To: "b~1"})
+		if e := (<-n.events).(member.HandOver); !slices.Equal(e.Hosts, []string{"one", "two"}) || e.To != "b~1" {
+			t.Errorf("%v move at once", e)
+		}
+		synctest.Wait()
+		if len(n.events) > 0 {
+			t.Error("a host moves to which a request is under way")
+		}
+		close(over)
+		if e := (<-n.events).(member.HandOver); !slices.Equal(e.Hosts, []string{"slow"}) {
+			t.Errorf("%v move in the end", e)
 		}
 		n.tasks.wait()
 	})
