@@ -201,3 +201,54 @@ func TestDrainIsOfWhatMoves(t *testing.T) {
 		t.Error("what moves is waited for, what stays because nobody is there to have it is not, nor is anything else")
 	}
 }
+
+// TestABatchOutlivesItsProcess ends a process just when its lease names a batch, or when an epoch has taken it; it comes back, with more to be moved, or
+// does not. Whatever comes of it, what the batch says is done.
+func TestABatchOutlivesItsProcess(t *testing.T) {
+	for name, c := range map[string]struct {
+		now   func(w *world, table *Table, lease Lease) bool // it ends
+		again bool
+	}{
+		"named":                    {func(_ *world, t *Table, l Lease) bool { return l.waits() && t.settled() }, true},
+		"taken":                    {func(_ *world, t *Table, _ Lease) bool { return len(t.Moves) > 0 }, true},
+		"taken, and it stays away": {func(_ *world, t *Table, _ Lease) bool { return len(t.Moves) > 0 }, false},
+	} {
+		for seed := range uint64(40) {
+			w := newWorld(t, seed)
+			w.keeps = true
+			for i := range 5 {
+				w.add(node(i), false)
+				w.run(5 * time.Second)
+			}
+			w.run(20 * time.Second)
+			const from, to = 3, 4
+			first := fmt.Sprintf("h%d.example", seed) // its heir would be another, mostly
+			w.shared[node(from)][first], w.shared[node(from)]["second"] = true, true
+			n := w.nodes[node(from)]
+			n.inbox = append(n.inbox, HandOver{Hosts: []string{first}, To: node(to)})
+			killed := false
+			w.wrote = func() {
+				table, err := ParseTable(w.keys[TableKey].Value)
+				lease, unread := ParseLease(w.keys[leaseKey(node(from))].Value)
+				if !killed && err == nil && unread == nil && c.now(w, table, lease) {
+					killed = true
+					n.kill()
+				}
+			}
+			for range 50 {
+				if w.run(100 * time.Millisecond); killed && c.again && n.dead {
+					n = w.add(node(from), true)
+					n.inbox = append(n.inbox, HandOver{Hosts: []string{"second"}, To: node(to)})
+				}
+			}
+			w.run(time.Minute)
+			table, err := ParseTable(w.keys[TableKey].Value)
+			if err != nil || !killed || !table.settled() {
+				t.Fatalf("%s, seed %d: killed %v, %+v, %v", name, seed, killed, table, err)
+			}
+			if !w.shared[node(to)][first] || w.shared[node(from)][first] && c.again || c.again && !w.shared[node(to)]["second"] {
+				t.Fatalf("%s, seed %d: %v", name, seed, w.shared)
+			}
+		}
+	}
+}

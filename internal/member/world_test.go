@@ -31,6 +31,7 @@ type world struct {
 	moved  int    // hosts that were to
 	lossy  bool
 	slot   func([]strategy.Member, strategy.Node) int
+	wrote  func() // is called after each write to the registry; nil: nobody is
 	story  []string
 }
 
@@ -134,8 +135,12 @@ func (n *testNode) carryOut(a Action) {
 			n.watch[key] = true
 		}
 		for _, k := range slices.Sorted(maps.Keys(w.keys)) {
-			if n.wants(k) {
-				n.later(w.keys[k])
+			switch e := w.keys[k]; {
+			case !n.wants(k):
+			case strings.HasPrefix(k, MovesPrefix) && k != movesKey(n.id): // long after the estate is folded
+				w.late = append(w.late, echo{w.now.Add(time.Duration(w.rng.IntN(5000)) * time.Millisecond), func() { n.inbox = append(n.inbox, e) }})
+			default:
+				n.later(e)
 			}
 		}
 	case Write:
@@ -225,6 +230,9 @@ func (w *world) write(n *testNode, a Write) {
 	}
 	e := Entry{a.Key, a.Value, w.rev}
 	w.keys[a.Key] = e
+	if w.wrote != nil {
+		w.wrote()
+	}
 	n.inbox = append(n.inbox, Wrote{Key: a.Key, Revision: w.rev})
 	for _, id := range sortedNodes(w.nodes) {
 		if o := w.nodes[id]; o.wants(a.Key) {
