@@ -20,9 +20,9 @@ import (
 //	guard    settles the epoch
 //	member   names the batch no more, and writes the next one
 //
-// Nobody takes back a batch that its lease has named, also not the next process of the same identity, which finds it named there. So a record stays as
-// it is from before a lease names it until the epoch that takes it is settled: who reads it late, because its writer has died, reads
-// what the writer has handed over.
+// Nobody takes back a batch that its lease has named, also not the next process of the same identity, which finds it named
+// there. So a record stays as it is from before a lease names it until the epoch that takes it is settled: who reads it late,
+// because its writer has died, reads what the writer has handed over.
 
 // MovesPrefix is what the keys of records begin with that say which hosts move.
 const MovesPrefix = "moves/"
@@ -38,7 +38,8 @@ type Proposal struct {
 
 func (p *Proposal) waits() bool { return p.Batch != 0 && p.Taken == 0 }
 
-// The most that a batch has, and that an epoch takes: pairs of nodes between which hosts move, unless one batch has more.
+// The most that a batch has, and that an epoch takes: pairs of nodes between which hosts move, unless one batch has
+// more.
 const (
 	maxMoves     = 4096
 	maxMoveBytes = 256 << 10
@@ -87,11 +88,14 @@ func (m *Member) forsake() {
 	maps.DeleteFunc(m.moving.wants, func(_ string, to strategy.Node) bool { return !m.table.has(to) })
 }
 
-// offer writes the moves that this node wants once nothing else moves: then it knows of most. What is moved is removed when nothing more is
-// wanted for a while.
+// offer writes the moves that this node wants once nothing else moves: then it knows of most. The record of what has moved
+// is removed when nothing more is wanted for a while.
 func (m *Member) offer() {
 	o := &m.moving
-	if m.cfg.Place != nil || o.busy || !m.movesOver() || o.tryAt.After(m.now) || !m.lease.until.After(m.now) || !m.table.has(m.cfg.Self) {
+	if m.cfg.Place != nil || o.busy || !m.movesOver() || !m.table.has(m.cfg.Self) {
+		return
+	}
+	if o.tryAt.After(m.now) || !m.lease.until.After(m.now) {
 		return
 	}
 	var value []byte
@@ -229,8 +233,8 @@ func (m *Member) offered(n strategy.Node, p *Proposal) {
 // gather puts off what a guard does about moves: more are about to be named, and who joins or leaves comes first.
 func (m *Member) gather() { m.movesAt = m.now.Add(m.cfg.Timing.Beat/8 + m.rank()) }
 
-// withMoves is the table with the batches that wait, the oldest first, under a new epoch; nil if there are none. Of a member that is not known
-// to be done with this epoch it is not known either whether its batch waits.
+// withMoves is the table with the batches that wait, the oldest first, under a new epoch; nil if there are none. Of a
+// member that is not known to be done with this epoch it is not known either whether its batch waits.
 func (m *Member) withMoves() *Table {
 	var all []Moves
 	for n, p := range m.offers {
@@ -266,7 +270,8 @@ func (m *Member) doneOf(n strategy.Node) uint64 {
 	return 0
 }
 
-// A record of moves is a byte that says which version, then for each node to which hosts go its name, their number and their names.
+// A record of moves is a byte that says which version, then for each node to which hosts go its name, their number and
+// their names.
 const movesVersion = 1
 
 var errMoves = errors.New("a record of moves that cannot be read")
