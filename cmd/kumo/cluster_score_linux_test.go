@@ -15,21 +15,42 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// crawlsInLab has as many crawls as there are folders, which know nothing of each other, crawl a small web, and returns what its server saw.
+// crawlsInLab has as many crawls as there are folders, which know nothing of each other, crawl a small web at the same time, and returns what its
+// server saw.
 func crawlsInLab(t *testing.T, dirs ...string) (e *evidence, web *synthweb.Web, server *synthweb.Server) {
 	t.Helper()
 	lab := netlab.ForTest(t, 1)
 	web = synthweb.New(synthweb.Clean(1, 4, 60))
 	server = serveInLab(t, lab, web)
 	var running []*netlab.Process
+	var seeds []*os.File
 	for _, dir := range dirs {
 		host := lab.Add(t, filepath.Base(dir))
-		p, err := host.Start(exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir, "--delay", "50ms", "--ip-delay", "0", "--scope", "any", "--allow-private",
-			"--contact", "test@example.org", "--dns-server", server.DNS(), server.SeedURLs()[0]))
+		cmd := exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir, "--delay", "50ms", "--ip-delay", "0", "--scope", "any", "--allow-private",
+			"--contact", "test@example.org", "--dns-server", server.DNS(), "-i", "-")
+		read, write, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		running = append(running, p)
+		t.Cleanup(func() { write.Close() })
+		cmd.Stdin = read
+		p, err := host.Start(cmd)
+		read.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		running, seeds = append(running, p), append(seeds, write)
+	}
+	const more = 128 << 10 // than a pipe holds: who has written it knows that it is being read
+	for _, to := range seeds {
+		if _, err := to.WriteString(strings.Repeat("# wait for the others\n", more/20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, to := range seeds {
+		if _, err := to.WriteString(server.SeedURLs()[0]); err != nil || to.Close() != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, p := range running {
 		if err := p.Wait(time.Minute); err != nil {

@@ -17,11 +17,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"kumo/internal/testmain"
 	"kumo/internal/synthweb"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"kumo": main})
+	testscript.Main(testmain.M{M: m, PerProcessor: 2}, map[string]func(){"kumo": main})
 }
 
 // TestStories runs testdata/*.txt. Besides kumo they may use

@@ -13,6 +13,7 @@ import (
 
 // A server may insist on what the rules drop: then its redirects are followed, and no page is lost.
 func TestRulesDoNotLosePagesToRedirects(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
 		"h.test/":              redirect("http://www.h.test:PORT/"),
 		"h.test/a":             redirect("http://www.h.test:PORT/a"),
@@ -33,6 +34,7 @@ func TestRulesDoNotLosePagesToRedirects(t *testing.T) {
 
 // Without cookies some servers give a new session to each request, without end.
 func TestRulesWithASessionInEachRedirect(t *testing.T) {
+	t.Parallel()
 	var n atomic.Int64
 	s := newSite(t, map[string]http.HandlerFunc{
 		"h.test/":                  html(`<a href="/once">once</a> <a href="/ever">ever</a>`),
@@ -52,6 +54,7 @@ func TestRulesWithASessionInEachRedirect(t *testing.T) {
 
 // The rules may make another host of a seed's: what is secret goes to the one that the user named, in later runs, too.
 func TestRulesDoNotSendSecretsElsewhere(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"h.test/": html(`<a href="/2">2</a>`), "h.test/2": html(`<a href="/3">3</a>`), "h.test/3": html("end")})
 	j := s.job(t, "www.h.test/")
 	j.Crawl.Canon, j.Crawl.Pages = weburl.DropWWW, 1

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,12 +18,38 @@ import (
 	"kumo/internal/vfs"
 )
 
-// TestCheckpoints: all the time something is brought to the disk, and what seen is not sure of is decided by merges.
+// A telling disk tells of each checkpoint of the frontier.
+type telling struct {
+	vfs.FS
+	checkpoints chan struct{}
+}
+
+func (d *telling) Rename(from, to string) error {
+	err := d.FS.Rename(from, to)
+	if filepath.Dir(to) == filepath.Dir(from) && filepath.Base(filepath.Dir(to)) == "frontier" {
+		select {
+		case d.checkpoints <- struct{}{}:
+		default: // nobody waits for so many
+		}
+	}
+	return err
+}
+
+// TestCheckpoints: all the time something is brought to the disk, and what seen is not sure of is decided by merges. Some visits last until
+// there was another checkpoint, so that there are three while it crawls, however fast that is, or slow the disk.
 func TestCheckpoints(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(1, 10, 800))
 	j := jobFor(t, s)
 	j.Crawl.Checkpoint = 1
-	c, err := Open(t.Context(), j)
+	disk := &telling{vfs.OS, make(chan struct{}, 3)}
+	var visits atomic.Int64
+	j.Listener.Visited = func(*page.Record) {
+		if n := visits.Add(1); n%100 == 0 && n <= 300 {
+			<-disk.checkpoints
+		}
+	}
+	c, err := open(t.Context(), j, disk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +85,7 @@ type roomy struct {
 func (d *roomy) Free(string) (uint64, error) { return d.free.Load(), nil }
 
 func TestNothingIsFetchedWhileTheDiskIsNearlyFull(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(1, 3, 60))
 	j := jobFor(t, s)
 	j.Crawl.MinFree, j.Crawl.LookSpace = 1000, time.Millisecond
@@ -102,6 +130,7 @@ func (d *ebbing) Free(string) (uint64, error) {
 
 // Workers that wait for a host when the crawl pauses do not fetch from it either.
 func TestAPauseHoldsForHostsThatAreWaitedFor(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(1, 6, 120))
 	j := jobFor(t, s)
 	j.Frontier.Delay = 10 * time.Millisecond
@@ -142,6 +171,7 @@ func TestAPauseHoldsForHostsThatAreWaitedFor(t *testing.T) {
 
 // What a run does not write, it leaves as the run before has.
 func TestFormatsMayChangeBetweenRuns(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(5, 5, 100))
 	j := jobFor(t, s)
 	for i, formats := range [][]string{{"warc", "jsonl"}, {"warc"}, {"warc", "jsonl"}} {
@@ -159,6 +189,7 @@ func TestFormatsMayChangeBetweenRuns(t *testing.T) {
 
 // A URL that lay at a host that is given up has failed once, however many runs try it.
 func TestForsakenURLsAreCountedOnce(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
 	j := s.job(t, "a.test/")
 	j.Crawl.Tries = 1

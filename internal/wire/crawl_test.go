@@ -68,6 +68,7 @@ func wantWhole(t *testing.T, s *synthweb.Server) synthweb.Score {
 }
 
 func TestACrawlFetchesAllThereIs(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(1, 20, 600))
 	j := jobFor(t, s)
 	if err := run(t, t.Context(), j); err != nil {
@@ -83,6 +84,7 @@ func TestACrawlFetchesAllThereIs(t *testing.T) {
 }
 
 func TestABadWebIsCrawledToItsEnd(t *testing.T) {
+	t.Parallel()
 	cfg := synthweb.Messy(2, 30, 900)
 	cfg.RetryAfter, cfg.CrawlDelay, cfg.Slow = time.Millisecond, 20*time.Millisecond, 100*time.Millisecond
 	s := serve(t, cfg)
@@ -98,6 +100,7 @@ func TestABadWebIsCrawledToItsEnd(t *testing.T) {
 }
 
 func TestDelayIsKept(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(3, 10, 60))
 	j := jobFor(t, s)
 	j.Frontier.Delay = 100 * time.Millisecond
@@ -110,6 +113,7 @@ func TestDelayIsKept(t *testing.T) {
 }
 
 func TestHostsAtOneAddressTakeTurns(t *testing.T) {
+	t.Parallel()
 	s, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(3, 6, 6)), synthweb.ServeOptions{DNS: true, Addresses: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +132,7 @@ func TestHostsAtOneAddressTakeTurns(t *testing.T) {
 }
 
 func TestTheSameJobGoesOn(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(4, 20, 600))
 	j := jobFor(t, s)
 	var pages atomic.Int64
@@ -159,6 +164,7 @@ func TestTheSameJobGoesOn(t *testing.T) {
 }
 
 func TestLimitsAreNotOvershot(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(5, 20, 600))
 	j := jobFor(t, s)
 	for _, pages := range []int64{1, 50, 51} {
@@ -178,6 +184,7 @@ func TestLimitsAreNotOvershot(t *testing.T) {
 }
 
 func TestPagesPerHost(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(5, 10, 300))
 	j := jobFor(t, s)
 	j.Crawl.PagesPerHost = 7
@@ -204,6 +211,7 @@ func TestPagesPerHost(t *testing.T) {
 
 // TestAFullDiskLosesNothing lets the disk fill up again and again, and cuts what was written after the last commit.
 func TestAFullDiskLosesNothing(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(6, 10, 300))
 	j := jobFor(t, s)
 	for runs := 1; ; runs++ {
@@ -256,6 +264,7 @@ func TestASecondKumoIsRefused(t *testing.T) {
 }
 
 func TestWhatIsLeftOutIsSaidOnce(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(8, 10, 400))
 	j := jobFor(t, s)
 	j.Crawl.Depth = 3

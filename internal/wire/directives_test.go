@@ -22,6 +22,7 @@ func tagged(tag, body string) http.HandlerFunc {
 }
 
 func TestDirectivesOfPages(t *testing.T) {
+	t.Parallel()
 	pages := map[string]http.HandlerFunc{
 		"a.test/": html(`<a href=/meta>1</a> <a href=/header>2</a> <a href=/rel rel="external nofollow">3</a>
 			<a href=/both rel=nofollow>4</a> <a href=/noarchive>5</a> <a href=/gone>6</a> <a href=/later>7</a>`),
@@ -78,6 +79,7 @@ func TestDirectivesOfPages(t *testing.T) {
 func contains(words, word string) bool { return strings.Contains(" "+words+" ", " "+word+" ") }
 
 func TestRelNofollow(t *testing.T) {
+	t.Parallel()
 	pages := map[string]http.HandlerFunc{"a.test/": html(`<a href=/x rel=nofollow>1</a><img src=/i rel=nofollow>`), "a.test/x": html("x")}
 	s := newSite(t, pages)
 	j := s.job(t, "a.test/")
@@ -96,6 +98,7 @@ func TestRelNofollow(t *testing.T) {
 
 // A page that is not to be archived leaves nothing of its body in the folder.
 func TestNoArchiveLeavesNothing(t *testing.T) {
+	t.Parallel()
 	const secret = "a sentence that must not be kept"
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": tagged("noarchive", secret+`<a href=/b>b</a>`), "a.test/b": tagged("noarchive", secret)})
 	j := s.job(t, "a.test/")
@@ -125,6 +128,7 @@ func body(mediaType, text string) http.HandlerFunc {
 
 // What a page says of all its links is kept once for each, and must not be long.
 func TestLongDirectivesOfManyLinks(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	fmt.Fprintf(&b, "<meta name=robots content='nofollow, %s'>", strings.Repeat("x", 900))
 	for i := range 9000 {

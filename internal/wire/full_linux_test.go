@@ -20,6 +20,7 @@ import (
 // TestARealDiskIsFull crawls into a small file system that another program fills: first to its last byte, which ends the run, then so
 // far that the crawl pauses. With room made it goes on, and nothing is lost. Mounting takes root.
 func TestARealDiskIsFull(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
 		t.Skipf("NOT TESTED: a full disk of the system's own: mounting a tmpfs takes root: %v", err)

@@ -27,6 +27,7 @@ func breakOff(w http.ResponseWriter, _ *http.Request) {
 }
 
 func TestAFewBadURLsDoNotCostAHost(t *testing.T) {
+	t.Parallel()
 	pages := map[string]http.HandlerFunc{}
 	var links strings.Builder
 	for i := range 5 {
@@ -56,6 +57,7 @@ func TestAFewBadURLsDoNotCostAHost(t *testing.T) {
 }
 
 func TestABadSchemeDoesNotCostTheOther(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/":  html(`<a href="https://a.test:PORT/">tls</a><a href="/1">1</a><a href="/2">2</a>`),
 		"a.test/1": html("1"), "a.test/2": html("2"),
@@ -69,6 +71,7 @@ func TestABadSchemeDoesNotCostTheOther(t *testing.T) {
 }
 
 func TestAURLThatAlwaysAsksForPatienceLetsOthersPass(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/":     html(`<a href=/busy>busy</a><a href=/1>1</a>`),
 		"a.test/busy": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) },
@@ -87,6 +90,7 @@ func TestAURLThatAlwaysAsksForPatienceLetsOthersPass(t *testing.T) {
 
 // TestRobotsElsewhereThatCannotBeHadEndsTheCrawl: hosts whose robots.txt leads to a host that is given up must not wait for ever.
 func TestRobotsElsewhereThatCannotBeHadEndsTheCrawl(t *testing.T) {
+	t.Parallel()
 	to := redirect("http://dead.test:1/rules")
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/robots.txt": to, "b.test/robots.txt": to, "c.test/robots.txt": to,
@@ -114,6 +118,7 @@ func TestRobotsElsewhereThatCannotBeHadEndsTheCrawl(t *testing.T) {
 }
 
 func TestASeedGivenLaterMayHaveLainTooDeep(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/": html(`<a href=/1>1</a>`), "a.test/1": html(`<a href=/2>2</a>`), "a.test/2": html(`<a href=/3>3</a>`),
 		"a.test/3": html("3"),
@@ -129,6 +134,7 @@ func TestASeedGivenLaterMayHaveLainTooDeep(t *testing.T) {
 
 // TestAServerThatStopsCostsNoURL: what was under way when a host went away waits for the next run like the rest.
 func TestAServerThatStopsCostsNoURL(t *testing.T) {
+	t.Parallel()
 	var links strings.Builder
 	for i := range 15 {
 		fmt.Fprintf(&links, "<a href=/%d>x</a>", i)
@@ -154,6 +160,7 @@ func TestAServerThatStopsCostsNoURL(t *testing.T) {
 
 // TestWhatWasGivenUpIsTriedAgainByTheNextRun: no network when a crawl is begun must not be the end of it.
 func TestWhatWasGivenUpIsTriedAgainByTheNextRun(t *testing.T) {
+	t.Parallel()
 	for !serverComesLate(t) {
 		t.Log("the port was taken meanwhile: once more")
 	}
@@ -188,6 +195,7 @@ func serverComesLate(t *testing.T) bool {
 }
 
 func TestRobotsThatRecoverAreObeyed(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int32
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
@@ -204,6 +212,7 @@ func TestRobotsThatRecoverAreObeyed(t *testing.T) {
 }
 
 func TestASeedGivenLaterIsFetchedWhateverWasSaidOfIt(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/docs/":  html(`<a href=/docs/2>2</a><a href=/blog/>blog</a>`),
 		"a.test/docs/2": html("2"), "a.test/blog/": html(`<a href=/blog/1>1</a>`), "a.test/blog/1": html("1"),
@@ -218,6 +227,7 @@ func TestASeedGivenLaterIsFetchedWhateverWasSaidOfIt(t *testing.T) {
 }
 
 func TestARunThatAddsNothingSaysNothingAgain(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`<img src=/i.png><a href=/1>1</a><a href=//b.test/>b</a>`)})
 	j := s.job(t, "a.test/")
 	j.Crawl.Depth = 0
@@ -240,6 +250,7 @@ func TestARunThatAddsNothingSaysNothingAgain(t *testing.T) {
 }
 
 func TestOtherPeoplesFilesAreLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
 	for _, fresh := range []bool{false, true} {
 		j := s.job(t, "a.test/")
@@ -258,6 +269,7 @@ func TestOtherPeoplesFilesAreLeftAlone(t *testing.T) {
 }
 
 func TestARefusedJobChangesNothing(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
 	j := s.job(t, "a.test/")
 	mustRun(t, j)
@@ -281,6 +293,7 @@ func TestARefusedJobChangesNothing(t *testing.T) {
 }
 
 func TestADamagedJournalIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
 	j := s.job(t, "a.test/")
 	mustRun(t, j)
@@ -299,6 +312,7 @@ func TestADamagedJournalIsRefused(t *testing.T) {
 }
 
 func TestFailuresAreNamed(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`<a href="/broken">x</a>`), "a.test/broken": breakOff})
 	j := s.job(t, "a.test/")
 	mustRun(t, j)
@@ -309,6 +323,7 @@ func TestFailuresAreNamed(t *testing.T) {
 }
 
 func TestAFolderThatLostItsJournalIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
 	j := s.job(t, "a.test/")
 	mustRun(t, j)

@@ -48,6 +48,7 @@ func openTestLook(t *testing.T, j *Job) *inspect.View {
 
 // Looks at a crawl at full speed, with checkpoints all the time, give answers that make sense, and it fetches all there is.
 func TestLooksWhileACrawlRuns(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(1, 10, 300))
 	j := jobFor(t, s)
 	j.Crawl.Checkpoint = 1
@@ -147,6 +148,7 @@ func lookAround(t *testing.T, c *Crawl, j *Job, url string) (ended bool, err err
 
 // What seen is not sure of waits for its next merge, and a look says so.
 func TestALookAtWhatAMergeDecides(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{})
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/":     html(`<a href="/later">later</a> <a href="/held">held</a>`),
@@ -180,6 +182,7 @@ func TestALookAtWhatAMergeDecides(t *testing.T) {
 
 // Between a crawl's lock and its word where it can be asked, and behind it, a look waits a little and then says what is.
 func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
 	j := s.job(t, "a.test/")
 	c, err := Open(t.Context(), j) // and does not run it
@@ -204,6 +207,7 @@ func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 
 // What robots.txt said is kept for the time when the crawl does not run, in a line of the state.
 func TestALookKnowsWhatRobotsSaid(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/robots.txt": redirect("http://b.test:PORT/rules"),
 		"b.test/rules":      html("User-agent: *\n\nAllow: /a\nDisallow: /\n"),
@@ -234,6 +238,7 @@ func TestALookKnowsWhatRobotsSaid(t *testing.T) {
 
 // A folder that a kill has left as it is: what it has not committed is not told, and looks beside each other change nothing.
 func TestLooksOnlyRead(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`<a href="/b">b</a>`), "a.test/b": html("b")})
 	j := s.job(t, "a.test/")
 	j.Crawl.Pages = 1

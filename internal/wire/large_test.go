@@ -12,6 +12,7 @@ import (
 
 // TestALargeSitemapIsReadWhole with so little memory that its body is read from the disk, and its URLs are taken in by many batches.
 func TestALargeSitemapIsReadWhole(t *testing.T) {
+	t.Parallel()
 	const entries = 40_000
 	pad := strings.Repeat("p", 300) // 15 MB
 	s := newSite(t, map[string]http.HandlerFunc{

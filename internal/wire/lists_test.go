@@ -39,6 +39,7 @@ func listed(t *testing.T) *site {
 }
 
 func TestSitemaps(t *testing.T) {
+	t.Parallel()
 	maps := []string{"a.test/maps/index.xml", "a.test/maps/1.xml.gz", "a.test/maps/lost.xml", "a.test/maps/list.txt", "b.test/s.xml"}
 	for _, c := range []struct {
 		name, seed string
@@ -72,6 +73,7 @@ func TestSitemaps(t *testing.T) {
 }
 
 func TestFeedsAndPlainText(t *testing.T) {
+	t.Parallel()
 	end := html("end")
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/":         html(`<link rel=alternate type=application/rss+xml href=/rss> <a href=/list.txt>t</a> <a href=/app.js>code</a>`),
@@ -96,6 +98,7 @@ func TestFeedsAndPlainText(t *testing.T) {
 }
 
 func TestCleanParam(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/robots.txt": body("text/plain", "User-agent: *\nDisallow:\nClean-param: ref&sid /shop/\n"),
 		"a.test/":           html(`<a href="/shop/x?ref=1&id=7">1</a> <a href="/shop/x?id=7&sid=9">2</a> <a href="/other?ref=1">3</a>`),
@@ -117,6 +120,7 @@ func TestCleanParam(t *testing.T) {
 }
 
 func TestSitemapsElsewhere(t *testing.T) {
+	t.Parallel()
 	entries := body("text/xml", `<urlset><url><loc>http://a.test:PORT/1</loc></url><url><loc>http://b.test:PORT/2</loc></url></urlset>`)
 	for _, c := range []struct {
 		name  string
@@ -149,6 +153,7 @@ func TestSitemapsElsewhere(t *testing.T) {
 
 // A host that is met first from far away is met again from nearer by: more of its sitemap is within reach then.
 func TestSitemapsOfAHostThatComesNearer(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Bool
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/": html(`<a href="http://c.test:PORT/">1</a> <a href="/slow">2</a>`), "c.test/": html(`<a href="http://b.test:PORT/far">3</a>`),
@@ -170,6 +175,7 @@ func TestSitemapsOfAHostThatComesNearer(t *testing.T) {
 }
 
 func TestCleanParamOfRedirectsAndSeeds(t *testing.T) {
+	t.Parallel()
 	robots := body("text/plain", "User-agent: *\nDisallow:\nClean-param: sid /\n")
 	home := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery == "" {

@@ -21,6 +21,7 @@ import (
 // ones are refused.
 type district struct {
 	*testing.T
+	net          byte // the second of an address's four numbers: no other district has it
 	hosts, pages int
 	closes       bool // each connection after an answer
 	port         string
@@ -31,8 +32,10 @@ type district struct {
 	servers map[string]*http.Server // that are there
 }
 
+var districts atomic.Int32 // so far
+
 func newDistrict(t *testing.T, hosts, pages int) *district {
-	d := &district{T: t, hosts: hosts, pages: pages, servers: map[string]*http.Server{}}
+	d := &district{T: t, net: byte(100 + districts.Add(1)%100), hosts: hosts, pages: pages, servers: map[string]*http.Server{}}
 	l, err := net.Listen("tcp", d.address(0)+":0")
 	if err != nil {
 		t.Skipf("no loopback addresses but one here: %v", err)
@@ -45,7 +48,7 @@ func newDistrict(t *testing.T, hosts, pages int) *district {
 }
 
 func (d *district) address(n int) string {
-	return netip.AddrFrom4([4]byte{127, 77, byte(n >> 8), byte(n + 1)}).String()
+	return netip.AddrFrom4([4]byte{127, d.net, byte(n >> 8), byte(n + 1)}).String()
 }
 
 func (d *district) seed(n int) string { return "http://" + d.address(n) + ":" + d.port + "/0" }
@@ -148,6 +151,7 @@ func runJob(t *testing.T, j *Job) (*stats.Report, error) {
 }
 
 func TestAnOutageOfTheLineCostsNoHost(t *testing.T) {
+	t.Parallel()
 	d := newDistrict(t, 30, 12)
 	j := d.job(t.TempDir())
 	j.Crawl.Tries = 1
@@ -177,6 +181,7 @@ func TestAnOutageOfTheLineCostsNoHost(t *testing.T) {
 }
 
 func TestHostsThatAreGoneTogetherAreTriedAgainWhileOthersWork(t *testing.T) {
+	t.Parallel()
 	d := newDistrict(t, 12, 40)
 	j := d.job(t.TempDir())
 	wait := d.after(60, func() {
@@ -192,6 +197,7 @@ func TestHostsThatAreGoneTogetherAreTriedAgainWhileOthersWork(t *testing.T) {
 }
 
 func TestACrawlThatStaysCutOffEnds(t *testing.T) {
+	t.Parallel()
 	d := newDistrict(t, 6, 200)
 	j := d.job(t.TempDir())
 	j.Crawl.OutageWait = 500 * time.Millisecond
@@ -209,6 +215,7 @@ func TestACrawlThatStaysCutOffEnds(t *testing.T) {
 }
 
 func TestTheOnlyHostIsWaitedForAndThenGivenUp(t *testing.T) {
+	t.Parallel()
 	d := newDistrict(t, 1, 200)
 	j := d.job(t.TempDir())
 	j.Crawl.OutageWait, j.Crawl.Patience, j.Frontier.RetryWait = 1500*time.Millisecond, time.Millisecond, time.Millisecond
@@ -221,6 +228,7 @@ func TestTheOnlyHostIsWaitedForAndThenGivenUp(t *testing.T) {
 }
 
 func TestDeadSeedsAreNoOutage(t *testing.T) {
+	t.Parallel()
 	d := newDistrict(t, 60, 3)
 	d.cut(6)
 	j := d.job(t.TempDir())
@@ -237,6 +245,7 @@ func TestDeadSeedsAreNoOutage(t *testing.T) {
 }
 
 func TestAProxyThatIsDownIsNoHostsFault(t *testing.T) {
+	t.Parallel()
 	d := newDistrict(t, 10, 12)
 	proxy := newForwarder(t)
 	j := d.job(t.TempDir())
@@ -256,6 +265,7 @@ func TestAProxyThatIsDownIsNoHostsFault(t *testing.T) {
 
 // TestALineThatHangsUpIsAnOutage: what stands before the hosts accepts all connections, and ends them at once.
 func TestALineThatHangsUpIsAnOutage(t *testing.T) {
+	t.Parallel()
 	d := newDistrict(t, 10, 12)
 	j := d.job(t.TempDir())
 	j.Crawl.Tries = 2
@@ -299,8 +309,10 @@ func (d *district) hangUp() (stop func()) {
 
 // TestANameServerThatKnowsNothingIsAnOutage: for some time it says of every name that there is none, or that it has trouble.
 func TestANameServerThatKnowsNothingIsAnOutage(t *testing.T) {
+	t.Parallel()
 	for _, code := range []int{dns.RcodeNameError, dns.RcodeServerFailure} {
 		t.Run(dns.RcodeToString[code], func(t *testing.T) {
+			t.Parallel()
 			d := newDistrict(t, 10, 60)
 			d.closes = true
 			var ill atomic.Bool

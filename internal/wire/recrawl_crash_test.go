@@ -13,8 +13,10 @@ import (
 // TestRecrawlsSurviveCrashes kills the recrawl of a whole crawl again and again. In the end every page was visited again, and is
 // listed as that once.
 func TestRecrawlsSurviveCrashes(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
 			cfg := synthweb.Clean(seed, 8, 200)
 			cfg.MedianSize = 1 << 10
 			s := serve(t, cfg)

@@ -61,6 +61,7 @@ func recrawlSite(t *testing.T, step *atomic.Int64) *site {
 
 // TestRecrawl visits a site four times.
 func TestRecrawl(t *testing.T) {
+	t.Parallel()
 	var step atomic.Int64
 	s := recrawlSite(t, &step)
 	j := s.job(t, "a.test/")
@@ -157,6 +158,7 @@ func wantRevisits(t *testing.T, j *Job) {
 
 // TestAPageThatIsGoneIsRetired asks for it six times, each after twice the time.
 func TestAPageThatIsGoneIsRetired(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`<a href=/gone>gone</a>`)})
 	j := s.job(t, "a.test/")
 	now := time.Now()
@@ -183,6 +185,7 @@ func TestAPageThatIsGoneIsRetired(t *testing.T) {
 
 // TestACrawlThatKeepsOn sleeps until something is due, and goes on.
 func TestACrawlThatKeepsOn(t *testing.T) {
+	t.Parallel()
 	var step atomic.Int64
 	s := recrawlSite(t, &step)
 	j := s.job(t, "a.test/")
@@ -210,6 +213,7 @@ func TestACrawlThatKeepsOn(t *testing.T) {
 
 // TestRecrawlsSurviveAStop: what was taken for a recrawl and not visited is visited once in the next run, whatever the next look finds.
 func TestRecrawlsSurviveAStop(t *testing.T) {
+	t.Parallel()
 	pages := map[string]http.HandlerFunc{}
 	var links strings.Builder
 	for i := range 50 {

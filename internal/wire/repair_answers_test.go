@@ -35,6 +35,7 @@ func taggedInChunks(w http.ResponseWriter, r *http.Request) {
 
 // TestRepairOfChunksAndRecrawls: what was answered in chunks, with 304, or like another page is known again after a repair, by its body.
 func TestRepairOfChunksAndRecrawls(t *testing.T) {
+	t.Parallel()
 	const text = "a text that several pages have, so long that it is worth a revisit record"
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/":       html(`<a href=/one>1</a><a href=/two>2</a><a href=/plain>3</a><a href=/same>4</a><a href=/tagged>5</a>`),

@@ -14,6 +14,7 @@ import (
 // TestRepairOfSeeds damages the file of roots of crawls with a list of seeds, of which some or all were taken in. After a repair the crawl
 // comes to its end, with the list given again where seeds of it are lost.
 func TestRepairOfSeeds(t *testing.T) {
+	t.Parallel()
 	const n = 300
 	roots := filepath.Join("state", "roots")
 	damages := map[string]func(t *testing.T, name string){

@@ -113,6 +113,7 @@ func (p *patient) heals(t *testing.T, damage func(dir string)) {
 
 // TestRepairAfterAFlippedByte flips a byte of each file of crawls that were stopped or are done.
 func TestRepairAfterAFlippedByte(t *testing.T) {
+	t.Parallel()
 	for _, pages := range []int64{60, 1e6} {
 		seed := rand.Uint64()
 		dice := rand.New(rand.NewPCG(seed, 0))
@@ -121,6 +122,7 @@ func TestRepairAfterAFlippedByte(t *testing.T) {
 			text := p.files[name]
 			at, by := dice.IntN(len(text)), byte(1+dice.IntN(255))
 			t.Run(fmt.Sprintf("seed %d, %d pages, byte %d of %s ^ %d", seed, pages, at, strings.ReplaceAll(name, "/", ":"), by), func(t *testing.T) {
+				t.Parallel()
 				p.heals(t, func(dir string) {
 					b := []byte(text)
 					b[at] ^= by
@@ -140,11 +142,13 @@ func (p *patient) some(dice *rand.Rand, n int) []string {
 
 // TestRepairAfterALostFile loses each file, or its end.
 func TestRepairAfterALostFile(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	p := newPatient(t, seed, 70)
 	for _, name := range p.some(rand.New(rand.NewPCG(seed, 1)), int(crashWebs())) {
 		for _, how := range []string{"lost", "cut"} {
 			t.Run(fmt.Sprintf("seed %d, %s %s", seed, strings.ReplaceAll(name, "/", ":"), how), func(t *testing.T) {
+				t.Parallel()
 				p.heals(t, func(dir string) {
 					path := filepath.Join(dir, filepath.FromSlash(name))
 					if err := os.Remove(path); err != nil {
@@ -161,9 +165,11 @@ func TestRepairAfterALostFile(t *testing.T) {
 
 // TestRepairFetchesNothingAgainThatIsKept: lists and state can be made anew of the WARCs, and of each other.
 func TestRepairFetchesNothingAgainThatIsKept(t *testing.T) {
+	t.Parallel()
 	p := newPatient(t, rand.Uint64(), 70)
 	for _, lost := range [][]string{{"pages.jsonl"}, {"crawl.log"}, {"state/journal", "state/seen", "state/frontier", "state/digests"}, {".cdxj"}} {
 		t.Run(strings.ReplaceAll(fmt.Sprint(lost), "/", ":"), func(t *testing.T) {
+			t.Parallel()
 			j := p.copied(t)
 			for name := range p.files {
 				if slices.ContainsFunc(lost, func(l string) bool { return strings.Contains(name, l) }) {
@@ -194,6 +200,7 @@ func TestRepairFetchesNothingAgainThatIsKept(t *testing.T) {
 
 // TestRepairCountsAllThatIsLost: what is kept and what is lost are together what was listed.
 func TestRepairCountsAllThatIsLost(t *testing.T) {
+	t.Parallel()
 	p := newPatient(t, rand.Uint64(), 70)
 	first := ""
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
@@ -229,6 +236,7 @@ func TestRepairCountsAllThatIsLost(t *testing.T) {
 }
 
 func TestADryRepairChangesNothing(t *testing.T) {
+	t.Parallel()
 	p := newPatient(t, rand.Uint64(), 40)
 	j := p.copied(t)
 	name := filepath.Join(j.Dir, "state", "seen", "manifest")

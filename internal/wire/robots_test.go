@@ -15,6 +15,7 @@ import (
 
 // TestRobotsRedirectsAreCounted: five are followed, whatever lies behind a sixth is not asked for and counts as no robots.txt.
 func TestRobotsRedirectsAreCounted(t *testing.T) {
+	t.Parallel()
 	for redirects, want := range map[int][]string{
 		5: {"a.test/", "a.test/yes", "a.test/r1", "a.test/r2", "a.test/r3", "a.test/r4", "a.test/r5"},
 		6: {"a.test/", "a.test/yes", "a.test/no", "a.test/r1", "a.test/r2", "a.test/r3", "a.test/r4", "a.test/r5"},
@@ -40,6 +41,7 @@ func TestRobotsRedirectsAreCounted(t *testing.T) {
 // TestRobotsAreReadAgainAfterADay: rules expire in the middle of a crawl, and what they say then holds; where they cannot be had
 // any more, nothing is fetched.
 func TestRobotsAreReadAgainAfterADay(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		say   string
 		later time.Duration
@@ -54,6 +56,7 @@ func TestRobotsAreReadAgainAfterADay(t *testing.T) {
 		{"cannot be had", 25 * time.Hour, func(w http.ResponseWriter) { w.WriteHeader(503) }, []string{"a.test/"}, 6},
 	} {
 		t.Run(c.say, func(t *testing.T) {
+			t.Parallel()
 			var asked atomic.Int32
 			var later atomic.Int64
 			s := newSite(t, map[string]http.HandlerFunc{
@@ -86,6 +89,7 @@ func TestRobotsAreReadAgainAfterADay(t *testing.T) {
 
 // A crawl that goes on knows what it was told, and obeys it.
 func TestRobotsTxtIsAskedForOnceOverRuns(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/robots.txt": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "User-agent: *\nDisallow: /no") },
 		"a.test/":           html(`<a href=/1>1</a><a href=/no>no</a><a href=/2>2</a>`), "a.test/1": html("1"), "a.test/2": html("2"),

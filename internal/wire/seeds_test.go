@@ -49,6 +49,7 @@ func wantAll(n int) (want []string) {
 // Seeds from a file are queued while the crawl runs, and none of their hosts is foreign meanwhile: a link on the first seed's page to the last
 // one's host is followed. The next run with the same file finds nothing to do.
 func TestSeedsComeWhileTheCrawlRuns(t *testing.T) {
+	t.Parallel()
 	const n = 1500
 	s, j := manySeeds(t, n)
 	mustRun(t, j)
@@ -87,6 +88,7 @@ func (s slowEnd) ReadAt(b []byte, off int64) (int, error) {
 // Who stops in the midst of the seeds keeps the rest for the same command again. Without the file the crawl does not go on, as it would be
 // a smaller one; an empty file says that this is meant.
 func TestTheRestOfTheSeedsIsNotLost(t *testing.T) {
+	t.Parallel()
 	const n = 2500
 	s, j := manySeeds(t, n)
 	ctx, stop := context.WithCancel(t.Context())
@@ -139,6 +141,7 @@ func TestTheRestOfTheSeedsIsNotLost(t *testing.T) {
 
 // A checkpoint does not write the seeds again, and settings and WARCs name the file.
 func TestManySeedsAreNamedNotListed(t *testing.T) {
+	t.Parallel()
 	const n = 1500
 	_, j := manySeeds(t, n)
 	j.Settings = []settings.Setting{{Key: "seed-files", Values: []string{j.File.Setting()}}}
@@ -162,6 +165,7 @@ func TestManySeedsAreNamedNotListed(t *testing.T) {
 
 // TestSeedsSurviveCrashes is TestACrawlSurvivesCrashes for seeds that come from a file: every page of a web is one.
 func TestSeedsSurviveCrashes(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
@@ -191,6 +195,7 @@ func TestSeedsSurviveCrashes(t *testing.T) {
 
 // A state of an older kumo, which kept its seeds elsewhere, is refused and not taken for one without seeds.
 func TestAnOlderStateIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`x`)})
 	j := s.job(t, "a.test/")
 	mustRun(t, j)

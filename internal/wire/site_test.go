@@ -101,6 +101,7 @@ func (s *site) wantAsked(t *testing.T, want ...string) {
 }
 
 func TestASeedTakesItsRedirectsHostIntoScope(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/":      redirect("http://b.test:PORT/"),
 		"b.test/":      redirect("http://c.test:PORT/start"),
@@ -122,6 +123,7 @@ func TestASeedTakesItsRedirectsHostIntoScope(t *testing.T) {
 }
 
 func TestRedirectsInARowAreBounded(t *testing.T) {
+	t.Parallel()
 	pages := map[string]http.HandlerFunc{}
 	for i := range 30 {
 		pages[fmt.Sprintf("a.test/%d", i)] = redirect(fmt.Sprintf("/%d", i+1))
@@ -138,6 +140,7 @@ func TestRedirectsInARowAreBounded(t *testing.T) {
 }
 
 func TestSecretsStayWithTheSeedsHosts(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/":   html(`<a href="/in">in</a> <a href="//b.test:PORT/">b</a>`),
 		"a.test/in": html("in"),
@@ -190,6 +193,7 @@ func everyByte(t *testing.T, dir string, f func(name string, data []byte)) {
 }
 
 func TestEmbedsAreFetchedOnlyWhenAskedFor(t *testing.T) {
+	t.Parallel()
 	pages := map[string]http.HandlerFunc{
 		"a.test/":      html(`<img src=/i.png><a href=/ ping=/ping>home</a><script src=/s.js></script><a href=/i2.png>i2</a><img src=/i2.png>`),
 		"a.test/i.png": html("i"), "a.test/i2.png": html("i2"), "a.test/s.js": html("s"),
@@ -207,6 +211,7 @@ func TestEmbedsAreFetchedOnlyWhenAskedFor(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
 		"a.test/": html(`<a href=/keep/1>1</a><a href=/keep/old/2>2</a><a href=/other>3</a><a href=http://b.test/>b</a>`),
 	})
@@ -225,6 +230,7 @@ func TestFilters(t *testing.T) {
 }
 
 func TestRobotsRedirectsAndAnswers(t *testing.T) {
+	t.Parallel()
 	deny := func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "User-agent: kumo\nDisallow: /no\n") }
 	links := html(`<a href=/no>no</a><a href=/yes>yes</a>`)
 	status := func(code int) http.HandlerFunc {
@@ -257,6 +263,7 @@ func TestRobotsRedirectsAndAnswers(t *testing.T) {
 }
 
 func TestAHostThatAsksForPatienceGetsIt(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	asked := 0
 	s := newSite(t, map[string]http.HandlerFunc{
@@ -312,6 +319,7 @@ func TestAHostThatAsksForYearsIsLeftAloneForAWhile(t *testing.T) {
 }
 
 func TestPrivateAddressesNeedASeedThatNamesThem(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"127.0.0.1/": html(`<a href="http://127.0.0.1:1/">other port</a>`)})
 	j := s.job(t, "127.0.0.1/")
 	j.Fetch.Resolve, j.Scope = nil, weburl.ScopeAny

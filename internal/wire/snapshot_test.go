@@ -21,6 +21,7 @@ import (
 // TestASnapshotOfALiveCrawlIsACrawl takes snapshots at random moments of crawls that make checkpoints all the time, and close, merge and
 // remove files. Each snapshot is without fault, and goes on to the crawl's end.
 func TestASnapshotOfALiveCrawlIsACrawl(t *testing.T) {
+	t.Parallel()
 	for range max(crashWebs()/4, 1) {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { snapshots(t, seed) })
@@ -28,6 +29,7 @@ func TestASnapshotOfALiveCrawlIsACrawl(t *testing.T) {
 }
 
 func snapshots(t *testing.T, seed uint64) {
+	t.Parallel()
 	dice := rand.New(rand.NewPCG(seed, 0))
 	cfg := synthweb.Clean(seed, 12, 400)
 	cfg.MedianSize = 1 << 10
@@ -94,6 +96,7 @@ func snapshots(t *testing.T, seed uint64) {
 }
 
 func TestSnapshotsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	dir := stopped(t)
 	target := filepath.Join(t.TempDir(), "there")
 	if err := Snapshot(t.Context(), dir, target, func(inspect.Copied) {}); err != nil {

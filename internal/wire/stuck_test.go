@@ -21,6 +21,7 @@ const soonEnough = time.Minute
 
 // TestNoLineStopsACrawl: whatever robots.txt, feeds, fields and pages name that cannot be fetched, nothing waits for it.
 func TestNoLineStopsACrawl(t *testing.T) {
+	t.Parallel()
 	strange := []string{"mailto:a@b", "data:,x", "javascript:1", "urn:a:b", "file:///x", "gopher://a.test/", "ftp://a.test/x", "about:blank", "http:///", "x:"}
 	list := func(before, after string) (all string) {
 		for _, url := range strange {
@@ -82,6 +83,7 @@ func (s *site) wasAsked(path string) bool {
 
 // TestWhatNobodyWillWakeIsSaid: what waits for something that nobody does is given up, listed, and the run's error; the next run fetches it.
 func TestWhatNobodyWillWakeIsSaid(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("<a href=/2>"), "a.test/2": html("2"), "b.test/": html("b")})
 	j := s.job(t, "a.test/")
 	j.Seeds = append(j.Seeds, s.url("b.test/"))
@@ -113,6 +115,7 @@ func TestWhatNobodyWillWakeIsSaid(t *testing.T) {
 
 // TestWhatAnEarlierVersionLetInIsNotLost: the URL database of a crawl that an earlier version began knows what nobody can fetch. That is no fault.
 func TestWhatAnEarlierVersionLetInIsNotLost(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
 	j := s.job(t, "a.test/")
 	mustRun(t, j)

@@ -78,6 +78,7 @@ func (c *copier) enter(room string) {
 // TestACopyOfALiveFolderGoesOnOrIsRefused: files that were copied at different moments of a crawl do not agree. Where the copy goes on, it
 // fetches all there is, and its files are without fault; otherwise it says what to do.
 func TestACopyOfALiveFolderGoesOnOrIsRefused(t *testing.T) {
+	t.Parallel()
 	for range max(crashWebs()/4, 1) {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { tornCopies(t, seed) })
@@ -85,6 +86,7 @@ func TestACopyOfALiveFolderGoesOnOrIsRefused(t *testing.T) {
 }
 
 func tornCopies(t *testing.T, seed uint64) {
+	t.Parallel()
 	dice := rand.New(rand.NewPCG(seed, 0))
 	cfg := synthweb.Clean(seed, 12, 400)
 	cfg.MedianSize = 1 << 10

@@ -95,6 +95,7 @@ func stopped(t *testing.T) string {
 }
 
 func TestVerifyFindsNothingWrongWithACrawl(t *testing.T) {
+	t.Parallel()
 	for _, c := range wantVerified(t, stopped(t)).Checks {
 		if len(c.Notes) > 0 {
 			t.Errorf("%s: %v", c.Name, c.Notes)
@@ -103,6 +104,7 @@ func TestVerifyFindsNothingWrongWithACrawl(t *testing.T) {
 }
 
 func TestVerifyRefusesACrawlThatRuns(t *testing.T) {
+	t.Parallel()
 	s := serve(t, synthweb.Clean(1, 2, 20))
 	j := jobFor(t, s)
 	c, err := Open(t.Context(), j)
@@ -162,6 +164,7 @@ func swapped(text string) string {
 }
 
 func TestVerifyNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	dir := stopped(t)
 	kept := contentsOf(t, dir)
 	for _, c := range []struct {
@@ -235,6 +238,7 @@ func write(t *testing.T, name, text string) {
 
 // TestVerifyFindsFlippedBytes changes one byte at a time. It may be missed only where no other file says the same, nor a checksum.
 func TestVerifyFindsFlippedBytes(t *testing.T) {
+	t.Parallel()
 	dir := stopped(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

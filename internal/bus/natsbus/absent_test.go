@@ -20,6 +20,7 @@ var raw = regexp.MustCompile(`(?i)nats|jetstream|context|err_code|10\d\d\d|no re
 
 // Who was told of one server learns how many there are, and which are away, and can see what the last one has; when one of them is back, all goes on.
 func TestAMajorityIsAway(t *testing.T) {
+	t.Parallel()
 	s := secret.New()
 	servers := three(t, "away", s)
 	at := servers[0].cfg.Servers

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/bus/bustest"
 	"kumo/internal/secret"
 	"kumo/internal/strategy"
 )
@@ -16,10 +17,10 @@ import (
 // BenchmarkBus measures what a node gets of one server in its process, and of three of them, all on this machine.
 func BenchmarkBus(b *testing.B) {
 	before := memory()
-	one := openBench(b, Config{Crawl: "bench", Listen: addresses(b, 1)[0], Dir: b.TempDir()})
+	one := openBench(b, Config{Crawl: "bench", Listen: bustest.Addresses(b, 1)[0], Dir: b.TempDir()})
 	b.Logf("memory of a server: %d KB", (memory()-before)>>10)
 	b.Run("1 server", func(b *testing.B) { benchBus(b, one, one) })
-	s, servers := secret.New(), addresses(b, 3)
+	s, servers := secret.New(), bustest.Addresses(b, 3)
 	all := make([]*Cluster, 3)
 	before = memory()
 	var wg sync.WaitGroup

@@ -14,6 +14,7 @@ import (
 
 // Strangers send anything to both ports of each server, and connect with another secret, while a node writes: what was acknowledged is there in the end.
 func TestGarbageAtThePorts(t *testing.T) {
+	t.Parallel()
 	s := secret.New()
 	servers := three(t, "garbage", s)
 	at := servers[0].cfg.Servers

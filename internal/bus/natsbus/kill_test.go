@@ -18,6 +18,7 @@ const limit = 15 * time.Second
 // TestServersDie shuts servers down, those that lead first, while a client writes: what was acknowledged is there in the end, and with
 // one of three down writes go on.
 func TestServersDie(t *testing.T) {
+	t.Parallel()
 	s := secret.New()
 	servers := three(t, "die", s)
 	client := open(t, Config{Crawl: "die", Servers: servers[0].cfg.Servers, Secret: s, Timings: Timings{Request: time.Second}})

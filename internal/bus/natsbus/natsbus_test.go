@@ -2,8 +2,6 @@ package natsbus
 
 import (
 	"context"
-	"net"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,13 +14,15 @@ import (
 )
 
 func TestOneServer(t *testing.T) {
-	listen := addresses(t, 1)[0]
+	t.Parallel()
+	listen := bustest.Addresses(t, 1)[0]
 	server := open(t, Config{Crawl: "one", Listen: listen, Dir: t.TempDir()})
 	client := open(t, Config{Crawl: "one", Join: []string{listen}})
 	bustest.Run(t, inTurn(server, client))
 }
 
 func TestThreeServers(t *testing.T) {
+	t.Parallel()
 	s := secret.New()
 	servers := three(t, "three", s)
 	client := open(t, Config{Crawl: "three", Join: servers[0].cfg.Servers[:1], Secret: s})
@@ -31,7 +31,7 @@ func TestThreeServers(t *testing.T) {
 
 // three opens three processes with a server each.
 func three(t *testing.T, crawl string, s secret.Secret) []*Cluster {
-	servers := addresses(t, 3)
+	servers := bustest.Addresses(t, 3)
 	all := make([]*Cluster, 3)
 	var wg sync.WaitGroup
 	for i, listen := range servers {
@@ -71,24 +71,4 @@ func open(t *testing.T, cfg Config) *Cluster {
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
-}
-
-// addresses finds n addresses whose ports, and the next ones, are free.
-func addresses(t testing.TB, n int) (all []string) {
-	t.Helper()
-	for len(all) < n {
-		one, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer one.Close()
-		address := one.Addr().(*net.TCPAddr)
-		two, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(address.Port+1)))
-		if err != nil {
-			continue
-		}
-		defer two.Close()
-		all = append(all, address.String())
-	}
-	return all
 }

@@ -52,8 +52,9 @@ func TestWrongConfigurations(t *testing.T) {
 }
 
 func TestWhoDoesNotBelong(t *testing.T) {
+	t.Parallel()
 	a, b := secret.New(), secret.New()
-	at := addresses(t, 2)
+	at := bustest.Addresses(t, 2)
 	open(t, Config{Crawl: "locked", Listen: at[0], Dir: t.TempDir(), Secret: a})
 	open(t, Config{Crawl: "plain", Listen: at[1], Dir: t.TempDir()})
 	stranger := greeter(t, "220 mail.example\r\n")
@@ -108,9 +109,10 @@ func greeter(t *testing.T, text string) string {
 }
 
 func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	at := addresses(t, 1)
+	at := bustest.Addresses(t, 1)
 	_, err := Open(ctx, Config{Crawl: "a", Join: at})
 	if !errors.Is(err, ErrNoAnswer) || !strings.Contains(err.Error(), at[0]) {
 		t.Errorf("nobody: %v", err)
@@ -155,6 +157,7 @@ func natsServer(t *testing.T, opts server.Options) string {
 }
 
 func TestNATSThatIsThere(t *testing.T) {
+	t.Parallel()
 	url := natsServer(t, server.Options{JetStream: true, MaxPayload: maxPayload})
 	bustest.Run(t, inTurn(open(t, Config{Crawl: "a", NATS: url}), open(t, Config{Crawl: "a", NATS: url})))
 	other, err := open(t, Config{Crawl: "b", NATS: url}).Join("x~1")
@@ -167,6 +170,7 @@ func TestNATSThatIsThere(t *testing.T) {
 }
 
 func TestNATSThatWillNotDo(t *testing.T) {
+	t.Parallel()
 	url := natsServer(t, server.Options{MaxPayload: maxPayload})
 	if err := fails(t, Config{Crawl: "a", NATS: url}); !errors.Is(err, ErrNoJetStream) {
 		t.Errorf("a NATS without JetStream: %v", err)
@@ -183,7 +187,8 @@ func TestNATSThatWillNotDo(t *testing.T) {
 
 // TestServerStartsAgain stops the only server under a client, which goes on when it is there again.
 func TestServerStartsAgain(t *testing.T) {
-	cfg := Config{Crawl: "again", Listen: addresses(t, 1)[0], Dir: t.TempDir(), Secret: secret.New()}
+	t.Parallel()
+	cfg := Config{Crawl: "again", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir(), Secret: secret.New()}
 	serving := open(t, cfg)
 	client := open(t, Config{Crawl: "again", Join: []string{cfg.Listen}, Secret: cfg.Secret, Timings: Timings{Request: time.Second}})
 	w := newWriter(t, client)
@@ -196,7 +201,8 @@ func TestServerStartsAgain(t *testing.T) {
 }
 
 func TestClosedCluster(t *testing.T) {
-	c := open(t, Config{Crawl: "closed", Listen: addresses(t, 1)[0], Dir: t.TempDir()})
+	t.Parallel()
+	c := open(t, Config{Crawl: "closed", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir()})
 	b, err := c.Join("a~1")
 	if err != nil {
 		t.Fatal(err)

@@ -10,11 +10,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"kumo/internal/bus"
+	"kumo/internal/bus/bustest"
 )
 
 // TestTrimmed: what is trimmed leaves the servers, and only that is not missed by who reads.
 func TestTrimmed(t *testing.T) {
-	c := open(t, Config{Crawl: "trim", Listen: addresses(t, 1)[0], Dir: t.TempDir(), Timings: Timings{Request: time.Second}})
+	t.Parallel()
+	c := open(t, Config{Crawl: "trim", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir(), Timings: Timings{Request: time.Second}})
 	b := inTurn(c)(t, "a~1")
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -148,7 +148,10 @@ func underEach(t *testing.T, test func(t *testing.T, strategy string)) {
 		if testing.Short() && strategy != "hub" {
 			continue
 		}
-		t.Run(strategy, func(t *testing.T) { test(t, strategy) })
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			test(t, strategy)
+		})
 	}
 }
 
@@ -182,6 +185,7 @@ func threeNodesFetchAllThereIs(t *testing.T, strategy string) {
 
 // A process that begins again while the registry cannot be reached waits for it. What an earlier one had begun to fold does not stay.
 func TestANodeRestartsWhileTheRegistryIsAway(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, serve(t, synthweb.Clean(11, 4, 10)))
 	a := c.start("a")
 	c.members(1)
@@ -253,6 +257,7 @@ func aNodeRestartsInItsFolder(t *testing.T, strategy string) {
 
 // A node that is away for too long begins again as another one, and what it had is kept aside.
 func TestANodeThatWasGivenUp(t *testing.T) {
+	t.Parallel()
 	web := serve(t, synthweb.Clean(14, 40, 2400))
 	c := newCluster(t, web)
 	c.tune = func(j *wire.Job) { j.Frontier.Delay = 30 * time.Millisecond }
@@ -305,6 +310,7 @@ func aNodeLeavesAndStops(t *testing.T, strategy string) {
 
 // A crawl that was stopped goes on when all nodes are there again: none of them is given up, however late it came.
 func TestAStoppedCrawlGoesOn(t *testing.T) {
+	t.Parallel()
 	web := serve(t, synthweb.Clean(17, 40, 1200))
 	c := newCluster(t, web)
 	c.tune = func(j *wire.Job) { j.Frontier.Delay = 30 * time.Millisecond }
@@ -332,6 +338,7 @@ func TestAStoppedCrawlGoesOn(t *testing.T) {
 }
 
 func TestNodesWaitForSettings(t *testing.T) {
+	t.Parallel()
 	web := serve(t, synthweb.Clean(16, 5, 100))
 	c := newCluster(t, web)
 	opts := c.options("a")

@@ -4,48 +4,24 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
+	"kumo/internal/bus/bustest"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
 )
 
-// freeAddresses are loopback addresses where two ports in a row are free.
-func freeAddresses(t *testing.T, n int) (all []string) {
-	t.Helper()
-	for len(all) < n {
-		port := 15000 + 2*rand.IntN(8000) // below those that systems give to connections
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		l.Close()
-		next, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
-		if err != nil {
-			continue
-		}
-		next.Close()
-		address := fmt.Sprintf("127.0.0.1:%d", port)
-		if !slices.ContainsFunc(all, func(a string) bool { return a[:len(a)-1] == address[:len(address)-1] }) {
-			all = append(all, address)
-		}
-	}
-	return all
-}
-
 // Three nodes with the servers that belong to them, TLS and all. One of them goes, with its server, its state and its disk, and comes back
 // with nothing.
 func TestNodesOverTheirOwnServers(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
 	web := serve(t, synthweb.Clean(21, 40, 3000))
-	servers, key := freeAddresses(t, 3), secret.New()
+	servers, key := bustest.Addresses(t, 3), secret.New()
 	dir := t.TempDir()
 	timing := quick()
 	timing.TTL, timing.Margin = 8*time.Second, time.Second // an election may take some seconds

@@ -117,8 +117,10 @@ func TestControlUnit(t *testing.T) {
 
 // The table of hosts can be asked while nodes crawl, and after: here from a control unit's log, there from a hash.
 func TestOwnersOfACluster(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"hub", "shard"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			web := serve(t, synthweb.Clean(5, 10, 100))
 			c := newCluster(t, web)
 			c.strategy = how

@@ -11,6 +11,7 @@ import (
 
 // What all nodes have done is never less than it was: not when one leaves, nor when one dies with its disk and others take its place.
 func TestTotalsNeverFall(t *testing.T) {
+	t.Parallel()
 	web := serve(t, synthweb.Clean(15, 40, 2400))
 	c := newCluster(t, web)
 	c.tune = func(j *wire.Job) { j.Frontier.Delay = 70 * time.Millisecond }

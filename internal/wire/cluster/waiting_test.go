@@ -49,6 +49,7 @@ func TestTheStartIsHeardAtOnce(t *testing.T) {
 
 // TestWhoIsAMemberDoesNotWait: what says that a node waits is gone when it is a member, and when it ends before.
 func TestWhoIsAMemberDoesNotWait(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, serve(t, synthweb.Clean(17, 10, 1200)))
 	c.tune = func(j *wire.Job) { j.Frontier.Delay = 100 * time.Millisecond }
 	waiting := func() int {

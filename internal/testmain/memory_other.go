@@ -1,0 +1,5 @@
+//go:build !linux
+
+package testmain
+
+func inMemory(string) bool { return false }
