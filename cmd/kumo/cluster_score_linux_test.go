@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,39 +17,34 @@ import (
 )
 
 // crawlsInLab has as many crawls as there are folders, which know nothing of each other, crawl a small web at the same time, and returns what its
-// server saw.
+// server saw. Who has made a request stands still until all have.
 func crawlsInLab(t *testing.T, dirs ...string) (e *evidence, web *synthweb.Web, server *synthweb.Server) {
 	t.Helper()
 	lab := netlab.ForTest(t, 1)
 	web = synthweb.New(synthweb.Clean(1, 4, 60))
 	server = serveInLab(t, lab, web)
 	var running []*netlab.Process
-	var seeds []*os.File
 	for _, dir := range dirs {
 		host := lab.Add(t, filepath.Base(dir))
-		cmd := exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir, "--delay", "50ms", "--ip-delay", "0", "--scope", "any", "--allow-private",
-			"--contact", "test@example.org", "--dns-server", server.DNS(), "-i", "-")
-		read, write, err := os.Pipe()
+		p, err := host.Start(exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir, "--delay", "50ms", "--ip-delay", "0", "--scope", "any", "--allow-private",
+			"--contact", "test@example.org", "--dns-server", server.DNS(), server.SeedURLs()[0]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { write.Close() })
-		cmd.Stdin = read
-		p, err := host.Start(cmd)
-		read.Close()
-		if err != nil {
-			t.Fatal(err)
+		running = append(running, p)
+		for !slices.ContainsFunc(server.Log(), func(r synthweb.Request) bool { return r.Client == host.Addr() }) {
+			select {
+			case <-p.Done():
+				t.Fatalf("%s has ended without a request", dir)
+			case <-time.After(time.Millisecond):
+			}
 		}
-		running, seeds = append(running, p), append(seeds, write)
-	}
-	const more = 128 << 10 // than a pipe holds: who has written it knows that it is being read
-	for _, to := range seeds {
-		if _, err := to.WriteString(strings.Repeat("# wait for the others\n", more/20)); err != nil {
+		if err := p.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, to := range seeds {
-		if _, err := to.WriteString(server.SeedURLs()[0]); err != nil || to.Close() != nil {
+	for _, p := range running {
+		if err := p.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
 	}

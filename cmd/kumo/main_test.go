@@ -17,8 +17,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kumo/internal/testmain"
 	"kumo/internal/synthweb"
+	"kumo/internal/testmain"
 )
 
 func TestMain(m *testing.M) {
