@@ -22,8 +22,8 @@ type Identity struct {
 	Joined bool   `json:"joined"` // it was, or was about to be, a member
 }
 
-// Node is the identity as others know it. It may be asked for while Joined changes.
-func (i *Identity) Node() strategy.Node { return strategy.Node(i.Name + "~" + i.Life) }
+// Node is the identity as others know it.
+func (i Identity) Node() strategy.Node { return strategy.Node(i.Name + "~" + i.Life) }
 
 // OpenIdentity reads who a folder's node is from a file, and makes it one if it is nobody yet. A folder belongs to one name.
 func OpenIdentity(disk vfs.FS, file, name string) (Identity, error) {
