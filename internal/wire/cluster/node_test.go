@@ -144,6 +144,7 @@ func (c *cluster) ends(want error, nodes ...*running) {
 
 // underEach tests nodes with each strategy that a cluster may have.
 func underEach(t *testing.T, test func(t *testing.T, strategy string)) {
+	t.Parallel()
 	for _, strategy := range []string{"shard", "hub"} {
 		if testing.Short() && strategy != "hub" {
 			continue
