@@ -113,9 +113,10 @@ func (e *Engine) decide(ctx context.Context) error {
 	return e.known.db.Settle(ctx, e.release)
 }
 
-// await waits while seen, or the digests, have had their share of memory and no checkpoint has set it aside. Who asks looks
-// at the context.
+// await waits while seen, or the digests, have had their share of memory and no checkpoint has set it aside, and while the frontier's disk does
+// not keep up. Who asks looks at the context.
 func (e *Engine) await(ctx context.Context) {
+	e.frontier.Room(ctx)
 	if e.known.db != nil {
 		_ = e.known.db.Room(ctx)
 	}

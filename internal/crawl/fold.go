@@ -77,7 +77,8 @@ func (s *State) forgot(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
 	}
-	if _, s.fault = s.views.Frontier.Remove(hosts...); s.fault != nil {
+	s.views.Frontier.Remove(hosts...)
+	if _, s.fault = s.views.Frontier.Removed(); s.fault != nil {
 		return
 	}
 	s.arrivals.Coming = s.arrivals.without(hosts)

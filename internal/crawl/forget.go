@@ -9,27 +9,26 @@ import (
 	"kumo/internal/item"
 )
 
-// removed is what was taken out of the frontier.
-type removed struct {
-	hosts  []string
-	robots []item.Item
-}
+// removed is what was taken out of the frontier, sorted.
+type removed struct{ hosts []string }
 
 // afterRemoval forgets what the engine keeps for hosts that are gone: if they come back, all is asked anew. Where a robots.txt was to be
-// had at one of them for another host, that asks anew, too.
-func (e *Engine) afterRemoval(r *removed) {
+// had at one of them for another host, that asks anew, too. Their queues are read for that, which may take long: the committer's gate is not held.
+func (e *Engine) afterRemoval(r *removed) error {
+	robots, err := e.frontier.Removed()
 	for _, host := range r.hosts {
 		e.origins.rulesCame("http://" + host)
 		e.origins.rulesCame("https://" + host)
 	}
-	for i := range r.robots {
-		e.origins.rulesCame(r.robots[i].Robots)
-		e.frontier.Unpark(hostOf(r.robots[i].Robots), r.robots[i].Robots)
+	for i := range robots {
+		e.origins.rulesCame(robots[i].Robots)
+		e.frontier.Unpark(hostOf(robots[i].Robots), robots[i].Robots)
 	}
 	e.ends.dropReported(func(url string) bool {
 		_, gone := slices.BinarySearch(r.hosts, item.HostOf(url))
 		return gone
 	})
+	return err
 }
 
 // forgetStep is how many hosts are removed in one hold of the committer's gate.
@@ -150,13 +149,15 @@ func (f *forgetting) flush() error {
 				}
 			}
 		}
-		r.robots, err = f.frontier.Remove(r.hosts...)
-		return err
+		f.frontier.Remove(r.hosts...)
+		return nil
 	})
+	if err == nil {
+		err = f.afterRemoval(&r)
+	}
 	if err != nil {
 		return err
 	}
-	f.afterRemoval(&r)
 	f.hosts = f.hosts[:0]
 	return f.ctx.Err()
 }

@@ -262,18 +262,18 @@ func (e *Engine) drop(t member.Transfer) (ticket uint64, err error) {
 func (e *Engine) dropPart(hosts []string) error {
 	r := removed{hosts: hosts}
 	coming := e.peers.transfer.arrivals.without(hosts)
-	err := e.committer.within(func() (err error) {
+	err := e.committer.within(func() error {
 		var enc encoder
 		enc.forgot(hosts)
 		e.committer.enqueue(enc.b)
 		e.peers.transfer.mu.Lock()
 		e.peers.transfer.arrivals.Coming = coming
 		e.peers.transfer.mu.Unlock()
-		r.robots, err = e.frontier.Remove(hosts...)
-		return err
+		e.frontier.Remove(hosts...)
+		return nil
 	})
 	if err == nil {
-		e.afterRemoval(&r)
+		err = e.afterRemoval(&r)
 	}
 	return err
 }

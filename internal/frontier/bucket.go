@@ -14,15 +14,17 @@ import (
 // An entry is the number of a host's record, its own length, and a kind: a host has its name, what is known of the rest of its queue,
 // and items; a push has only items. An entry counts if the record names the bucket.
 type bucket struct {
-	id     uint32
-	class  class
-	from   int64   // of its slot, in ticks
-	buf    []byte  // its end
-	chunks []chunk // the rest, on disk
-	size   int64   // of all, in bytes
-	closed bool    // it takes no more hosts
-	lined  bool    // in the line of those to be written
-	era    int     // of checkpoints, that it was made or saved in
+	id      uint32
+	class   class
+	from    int64           // of its slot, in ticks
+	buf     []byte          // its end
+	chunks  []chunk         // the rest, on disk
+	size    int64           // of all, in bytes
+	closed  bool            // it takes no more hosts
+	crowded bool            // it is to be split
+	lined   bool            // in the line of those to be written
+	era     int             // of checkpoints, that it was made or saved in
+	removed map[uint32]bool // of a copy: hosts that were taken out, the only ones that count
 }
 
 // A chunk is a part of a bucket on disk.
@@ -77,53 +79,47 @@ func (f *Frontier) put(b *bucket, id uint32, data []byte) {
 
 // save lets a checkpoint being made have the bucket as it is.
 func (d *virtualizer) save(b *bucket) {
-	if d.cut != nil && b.era < d.era {
+	if d.isCut(b.era) {
 		d.cut.saveBucket(b)
 	}
 }
 
-// flush writes the end of a bucket to disk.
-func (d *virtualizer) flush(b *bucket) error {
+// flush has the end of a bucket written.
+func (d *virtualizer) flush(b *bucket) {
 	if len(b.buf) == 0 {
-		return nil
+		return
 	}
 	s := d.segments
-	s.saving = d.cut != nil && b.era < d.era // what it has is what it had at the cut
+	s.saving = d.isCut(b.era) // what it has is what it had at the cut
 	defer func() { s.saving = false }()
-	at, n, err := s.append(func(w *writer) {
+	at, n := s.append(func(w *writer) {
 		w.b = append(w.b, frameChunk)
 		w.uint(uint64(b.id))
 		w.uint(d.run)
 		w.b = append(w.b, b.buf...)
 	})
-	if err != nil {
-		return err
-	}
 	d.room.free(b.buf)
 	b.buf = nil
 	b.chunks = append(b.chunks, chunk{at, n})
-	return nil
 }
 
-// flushSome writes ends of buckets, those first that began first, until they take no more memory than they may.
-func (d *virtualizer) flushSome() error {
+// isCut reports whether what is as old as an era is in a checkpoint being made that has not saved it yet.
+func (d *virtualizer) isCut(era int) bool { return d.cut != nil && era < d.era }
+
+// flushSome has ends of buckets written, those first that began first, until they take no more memory than they may.
+func (d *virtualizer) flushSome() {
 	for d.room.used > d.bufferLimit && len(d.line) > 0 {
 		b := d.line[0]
-		if err := d.flush(b); err != nil {
-			return err
-		}
+		d.flush(b)
 		b.lined = false
 		d.line = d.line[1:]
 	}
-	return nil
 }
 
 // drop forgets a bucket.
 func (d *virtualizer) drop(b *bucket) {
 	d.save(b)
-	for _, c := range b.chunks {
-		d.segments.count(c.at, -c.size)
-	}
+	d.letGo(b.chunks)
 	d.room.free(b.buf)
 	b.buf, b.chunks = nil, nil
 	delete(d.buckets, b.id)
@@ -136,19 +132,21 @@ type part struct {
 	data []byte // the kind is its first byte
 }
 
-// parts reads all entries of a bucket that count, sorted by host, in their order. They hold until the next call.
+// parts finds all entries of a bucket that count, sorted by host, in their order. They hold until the next call, or the lock is given up.
 func (f *Frontier) parts(b *bucket) ([]part, error) {
 	d := f.disk
-	d.parts, d.order, d.text = d.parts[:0], d.order[:0], slices.Grow(d.text[:0], int(b.size)+16*len(b.chunks))
+	d.parts, d.order = d.parts[:0], d.order[:0]
+	var missing error
 	for _, c := range b.chunks {
 		frame, err := d.segments.frame(c.at, c.size)
-		if err == nil {
-			d.text = append(d.text, frame...)
-			err = f.chunk(b, d.text[len(d.text)-len(frame):])
-		}
 		if err != nil {
+			missing = err // all of them are read together
+		} else if err := f.chunk(b, frame); err != nil {
 			return nil, damaged(d.segments.name(c.at.segment()), c.at.offset(), err)
 		}
+	}
+	if missing != nil {
+		return nil, missing
 	}
 	if err := f.divide(b, b.buf, false); err != nil {
 		return nil, err
@@ -171,6 +169,15 @@ func (f *Frontier) chunk(b *bucket, frame []byte) error {
 	return f.divide(b, r.b, run != f.disk.run)
 }
 
+// counts reports whether a bucket's entries of a host count.
+func (f *Frontier) counts(b *bucket, id uint32) bool {
+	if b.removed != nil {
+		return b.removed[id]
+	}
+	r := f.disk.table.at(id)
+	return r.bucket == b.id && !r.is(isHot)
+}
+
 // divide appends the entries that count.
 func (f *Frontier) divide(b *bucket, entries []byte, old bool) error {
 	d, r := f.disk, &f.dec
@@ -180,7 +187,7 @@ func (f *Frontier) divide(b *bucket, entries []byte, old bool) error {
 		if r.bad || len(data) == 0 || id == 0 || id > uint64(d.table.n) {
 			return fmt.Errorf("bucket %d: %w", b.id, errBlock)
 		}
-		if rec := d.table.at(uint32(id)); rec.bucket == b.id && !rec.is(isHot) {
+		if f.counts(b, uint32(id)) {
 			d.order = append(d.order, id<<32|uint64(len(d.parts)))
 			d.parts = append(d.parts, part{uint32(id), old, data})
 		}

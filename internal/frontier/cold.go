@@ -52,8 +52,9 @@ func (f *Frontier) pushCold(id uint32, key string, items []Item) {
 	f.waiting += len(items)
 	b := d.buckets[d.table.at(id).bucket]
 	f.put(b, id, w.b)
-	if b.size > 4*d.bucketSize {
-		f.fail(f.load(b, never)) // much was pushed: its hosts need more buckets, or blocks
+	if b.size > 4*d.bucketSize && !b.crowded { // much was pushed: its hosts need more buckets, or blocks
+		b.crowded = true
+		d.crowded = append(d.crowded, b)
 	}
 }
 
@@ -220,13 +221,11 @@ func (f *Frontier) touch(h *host) {
 }
 
 // sendAway makes a host cold. If it has something to hand out it goes to a bucket, if it is parked into blocks.
-func (f *Frontier) sendAway(h *host) error {
+func (f *Frontier) sendAway(h *host) {
 	d := f.disk
 	f.touch(h)
 	waits := h.class(f.cfg.PerHost) != idle
-	if err := f.store(h, waits); err != nil {
-		return err
-	}
+	f.store(h, waits)
 	if h.id == 0 {
 		if h.id = d.table.n + 1; d.cut != nil {
 			d.cut.saveChunk((h.id - 1) >> chunkBits)
@@ -255,21 +254,18 @@ func (f *Frontier) sendAway(h *host) error {
 	d.stop(h)
 	d.unring(h)
 	d.forget(h)
-	return nil
 }
 
 // store puts into blocks what does not go into a bucket, so that one link leads to all of them.
-func (f *Frontier) store(h *host, waits bool) error {
+func (f *Frontier) store(h *host, waits bool) {
 	most := len(h.waiting)
 	if !waits {
 		most = 0
 	} else if most > maxFront {
 		most = maxFront / 2
 	}
-	if err := f.spill(h, most); err != nil {
-		return err
-	}
-	return f.pack(h, 1)
+	f.spill(h, most)
+	f.pack(h, 1)
 }
 
 // lay puts what a host has for a bucket into that of its time.

@@ -3,7 +3,16 @@ package frontier
 // A victim is a segment that is being emptied, so that its room can be given back.
 type victim struct {
 	segment *segment
-	offset  int64 // of the next frame to be looked at
+	offset  int64  // of the next frame to be looked at
+	host    string // whose blocks are on their way out; "": nobody's
+	cold    *host  // stands for it while it is not in memory; nil if it is, or nothing was begun
+}
+
+// A move is of the blocks of a host that is not in memory. It holds when the host's record leads to the new ones.
+type move struct {
+	top   loc     // that the record led to when it was begun
+	spent []chunk // blocks that were read
+	made  []chunk // blocks that were written
 }
 
 const (
@@ -28,12 +37,23 @@ func (s *segments) wasteful() *segment {
 	return worst
 }
 
+// owesCompaction reports whether so much was written that compaction is worth a look.
+func (d *virtualizer) owesCompaction() bool {
+	s := d.segments
+	return s.written >= min(writeBuffer, s.full)/4 && (d.victim != nil || s.size > 3*s.live+slackSegments*s.full)
+}
+
 // compact empties segments that are mostly out of use, as fast as others are filled, so that nobody has to wait for it long.
 func (f *Frontier) compact() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	d := f.disk
+	if !d.owesCompaction() {
+		return nil
+	}
 	work := compactPace * d.segments.written
 	d.segments.written = 0
-	for work > 0 {
+	for work > 0 && !d.isBehind() {
 		if d.victim == nil {
 			seg := d.segments.wasteful()
 			if seg == nil {
@@ -41,13 +61,18 @@ func (f *Frontier) compact() error {
 			}
 			d.victim = &victim{segment: seg}
 		}
-		n, err := f.empty(d.victim)
+		n := int64(0)
+		err := f.paged(func() (err error) {
+			written := d.segments.written
+			n, err = f.empty(d.victim)
+			d.segments.written = written // what was moved is no cause to move more
+			return err
+		})
 		if err != nil {
 			return err
 		}
 		work -= n
 	}
-	d.segments.written = 0 // what was moved is no cause to move more
 	return nil
 }
 
@@ -55,6 +80,13 @@ func (f *Frontier) compact() error {
 // segment.
 func (f *Frontier) empty(v *victim) (int64, error) {
 	s := f.disk.segments
+	if v.host != "" {
+		err := f.pull(v)
+		if err == nil {
+			v.host = ""
+		}
+		return 0, err
+	}
 	if s.all[v.segment.id] != v.segment || v.offset >= v.segment.size {
 		v.segment.stuck = true
 		f.disk.victim = nil
@@ -65,74 +97,89 @@ func (f *Frontier) empty(v *victim) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := int64(len(frame) + frameLen)
 	f.dec.b, f.dec.bad = frame, false
 	switch f.dec.byte() {
 	case frameChunk:
-		err = f.moveChunk(uint32(f.dec.uint()), at, frame)
+		f.moveChunk(uint32(f.dec.uint()), at, frame)
 	case frameBlock:
-		err = f.pull(f.dec.string(), v.segment.id)
+		v.host = f.dec.string()
 	default:
-		err = damaged(s.name(at.segment()), at.offset(), errBlock)
+		return 0, damaged(s.name(at.segment()), at.offset(), errBlock)
 	}
-	if err != nil {
-		return 0, err
-	}
+	n := int64(len(frame) + frameLen)
 	v.offset += n
 	return n, nil
 }
 
 // moveChunk copies a chunk to the current segment, if its bucket is still there.
-func (f *Frontier) moveChunk(id uint32, at loc, frame []byte) error {
+func (f *Frontier) moveChunk(id uint32, at loc, frame []byte) {
 	d := f.disk
 	b := d.buckets[id]
 	if b == nil {
-		return nil
+		return
 	}
 	for i := range b.chunks {
 		if b.chunks[i].at != at {
 			continue
 		}
 		d.save(b)
-		to, n, err := d.segments.append(func(w *writer) { w.b = append(w.b, frame...) })
-		if err != nil {
-			return err
-		}
+		to, n := d.segments.append(func(w *writer) { w.b = append(w.b, frame...) })
 		b.chunks[i] = chunk{to, n}
 		d.segments.count(at, -n)
-		return nil
+		return
 	}
-	return nil
 }
 
-// pull takes all blocks that a host has in a segment out of it.
-func (f *Frontier) pull(name string, segment uint32) error {
-	if h := f.hosts[name]; h != nil {
+// pull takes all blocks that a host has in the victim out of it.
+func (f *Frontier) pull(v *victim) error {
+	d := f.disk
+	if h := f.hosts[v.host]; h != nil {
+		f.abandonMove(v)
 		f.touch(h)
-		err := f.pullBlocks(h, segment)
+		err := f.pullBlocks(h, v.segment.id)
 		f.place(h)
 		return err
 	}
-	d := f.disk
-	id := d.table.find(d.table.identity(name))
-	if id == 0 || d.table.at(id).top == 0 {
+	id, top := d.table.find(d.table.identity(v.host)), loc(0)
+	if id != 0 {
+		top = d.table.at(id).top
+	}
+	if v.cold != nil && v.cold.move.top != top {
+		f.abandonMove(v) // it was in memory meanwhile, or was removed
+	}
+	if top == 0 {
 		return nil
 	}
 	// Only the blocks of a cold host move. What its bucket knows of them, the first key and how many items there are, stays true.
-	var spent []chunk
-	h := &host{key: name, links: []link{{at: d.table.at(id).top}}, virtual: virtual{spent: &spent}}
-	defer func() { d.charge(h, -h.bytes) }()
-	if err := f.pullBlocks(h, segment); err != nil {
+	if v.cold == nil {
+		v.cold = &host{key: v.host, links: []link{{at: top}}, virtual: virtual{move: &move{top: top}}}
+	}
+	h := v.cold
+	if err := f.pullBlocks(h, v.segment.id); err != nil {
 		return err
 	}
-	if err := f.store(h, false); err != nil {
-		return err // the record leads to the old blocks
-	}
+	f.store(h, false)
 	f.changed(id).top = h.links[0].at
-	for _, c := range spent {
+	d.charge(h, -h.bytes)
+	d.letGo(h.move.spent)
+	v.cold = nil
+	return nil
+}
+
+// abandonMove gives up what was written for a host that has come into memory, or was removed: the blocks that it had are its own.
+func (f *Frontier) abandonMove(v *victim) {
+	if h := v.cold; h != nil {
+		f.disk.charge(h, -h.bytes)
+		f.disk.letGo(h.move.made)
+		v.cold = nil
+	}
+}
+
+// letGo lets go of frames.
+func (d *virtualizer) letGo(chunks []chunk) {
+	for _, c := range chunks {
 		d.segments.count(c.at, -c.size)
 	}
-	return nil
 }
 
 func (f *Frontier) pullBlocks(h *host, segment uint32) error {
@@ -145,9 +192,7 @@ func (f *Frontier) pullBlocks(h *host, segment uint32) error {
 			return err
 		}
 		if h.bytes > 2*f.disk.window {
-			if err := f.spill(h, max(maxBlockItems, len(h.waiting)/2)); err != nil {
-				return err
-			}
+			f.spill(h, max(maxBlockItems, len(h.waiting)/2))
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (f *Frontier) Counts() Counts {
 		}
 	}
 	if f.disk != nil {
-		c.Waiting += f.disk.eligible
+		c.Waiting += f.disk.eligible + len(f.disk.unread)
 	}
 	c.Waiting = max(0, c.Waiting-c.Backing)
 	return c

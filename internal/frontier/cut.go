@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -16,7 +17,8 @@ const (
 	checkpointMagic = "kumo frontier 3\n"
 	checkpointName  = "checkpoint"
 	checkpointTemp  = "checkpoint.new"
-	cutStep         = 16 // hosts saved in one go
+	cutStep         = 16              // hosts saved in one go
+	cutBehind       = 4 * writeBuffer // bytes saved from which others than Write write them
 )
 
 // The sections of a checkpoint: a byte, the length of what follows and the CRC-32C of it and of that byte, four bytes each, little-endian.
@@ -36,22 +38,26 @@ var ErrInMemory = errors.New("the frontier is in memory only")
 // saved first.
 type Cut struct {
 	f       *Frontier
-	file    vfs.File
-	buf     []byte
+	buf     []byte // saved, and not in the file
 	chunks  []bool // saved
 	hosts   []*host
 	buckets []*bucket
 	flying  map[string]bool // URLs
+	gone    goneKeys        // as Gone had it
 	enc     writer
 	err     error
+	last    uint32 // the segment that may have grown since
+	// For who holds the disk alone.
+	file  vfs.File
+	spare []byte
 }
 
 // UnderWay reports whether a visit to a URL was under way at the cut.
 func (c *Cut) UnderWay(url string) bool { return c.flying[url] }
 
 // Cut begins a checkpoint: all that was pushed, and all that is under way, will be in it. The caller sees to it that at this moment
-// nothing is on its way from the journal to Push. It takes a short time; Write does the work, and must be called before the
-// next Cut.
+// nothing is on its way from the journal to Push. It takes a short time, and does not wait for the disk; Write does the work, and must be called
+// before the next Cut.
 func (f *Frontier) Cut() (*Cut, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,15 +69,8 @@ func (f *Frontier) Cut() (*Cut, error) {
 	if s.broken != nil || s.cutting {
 		return nil, fmt.Errorf("begin a checkpoint of the frontier: %w", errors.Join(s.broken, busyErr(s.cutting)))
 	}
-	name := filepath.Join(s.dir, checkpointTemp)
-	if err := vfs.CutBack(s.disk, name, 0); err != nil {
-		return nil, fmt.Errorf("begin a checkpoint of the frontier: %w", err)
-	}
-	file, err := s.disk.Append(name)
-	if err != nil {
-		return nil, fmt.Errorf("begin a checkpoint of the frontier: %w", err)
-	}
-	c := &Cut{f: f, file: file, chunks: make([]bool, len(d.table.chunks)), hosts: make([]*host, 0, len(f.hosts)), flying: map[string]bool{}}
+	c := &Cut{f: f, chunks: make([]bool, len(d.table.chunks)), hosts: make([]*host, 0, len(f.hosts)), flying: map[string]bool{},
+		gone: maps.Clone(f.gone)}
 	for _, h := range f.hosts {
 		c.hosts = append(c.hosts, h)
 		for _, it := range h.flying {
@@ -86,14 +85,13 @@ func (f *Frontier) Cut() (*Cut, error) {
 	s.begin()
 	c.buf = append(c.buf, checkpointMagic...)
 	c.section(sectionBegin, binary.AppendVarint(binary.AppendUvarint(nil, d.run), d.base.UnixMilli()))
-	c.saveGone()
 	return c, nil
 }
 
-// saveGone saves at once what there is only between a crash and the time when all that was gone has come up.
+// saveGone saves what there is only between a crash and the time when all that was gone has come up.
 func (c *Cut) saveGone() {
 	var body []byte
-	for k, n := range c.f.gone {
+	for k, n := range c.gone {
 		for range n {
 			body = append(body, k[:]...)
 		}
@@ -134,20 +132,35 @@ func (c *Cut) section(kind byte, body []byte) {
 	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(len(body)))
 	c.buf = binary.LittleEndian.AppendUint32(c.buf, sectionSum(kind, body))
 	c.buf = append(c.buf, body...)
-	if len(c.buf) >= writeBuffer {
-		c.flush()
-	}
 }
 
 func sectionSum(kind byte, body []byte) uint32 {
 	return crc32.Update(crc32.Checksum([]byte{kind}, castagnoli), castagnoli, body)
 }
 
-func (c *Cut) flush() {
-	if c.err == nil {
-		_, c.err = c.file.Write(c.buf)
+// drain writes what was saved, for who holds the disk. What fails is in err.
+func (c *Cut) drain() {
+	c.f.mu.Lock()
+	buf, err := c.buf, c.err
+	c.buf = c.spare[:0]
+	c.f.mu.Unlock()
+	if err == nil && c.file == nil {
+		err = c.open()
 	}
-	c.buf = c.buf[:0]
+	if err == nil {
+		_, err = c.file.Write(buf)
+	}
+	c.spare = buf
+	c.locked(func() { c.err = cmp.Or(c.err, err) })
+}
+
+func (c *Cut) open() (err error) {
+	s := c.f.disk.segments
+	name := filepath.Join(s.dir, checkpointTemp)
+	if err = vfs.CutBack(s.disk, name, 0); err == nil {
+		c.file, err = s.disk.Append(name)
+	}
+	return err
 }
 
 // saveChunk saves a chunk of records before one of them changes.
@@ -192,9 +205,9 @@ func (c *Cut) saveHost(h *host) {
 // saveBucket saves a bucket before it changes.
 func (c *Cut) saveBucket(b *bucket) {
 	d := c.f.disk
-	err := d.flush(b)
+	d.flush(b)
 	b.era = d.era
-	if c.err = cmp.Or(c.err, err); c.err != nil {
+	if c.err != nil {
 		return
 	}
 	w := &c.enc
@@ -216,9 +229,15 @@ func (c *Cut) Write(note []byte) error {
 	f := c.f
 	err := c.save(note)
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.disk.cut = nil
 	f.disk.segments.end(err == nil)
+	f.mu.Unlock()
+	f.takeDisk()
+	defer f.giveDisk()
+	if c.file != nil && err != nil {
+		_ = c.file.Close() // it is worth nothing
+	}
+	f.bury()
 	if err != nil {
 		return fmt.Errorf("write a checkpoint of the frontier: %w", err)
 	}
@@ -227,7 +246,7 @@ func (c *Cut) Write(note []byte) error {
 
 func (c *Cut) save(note []byte) error {
 	for hosts := range slices.Chunk(c.hosts, cutStep) {
-		c.locked(func() {
+		c.step(func() {
 			for _, h := range hosts {
 				if c.f.hosts[h.key] == h {
 					c.f.touch(h)
@@ -236,27 +255,37 @@ func (c *Cut) save(note []byte) error {
 		})
 	}
 	for _, b := range c.buckets {
-		c.locked(func() {
+		c.step(func() {
 			if c.f.disk.buckets[b.id] == b {
 				c.f.disk.save(b)
 			}
 		})
 	}
 	for i := range c.chunks {
-		c.locked(func() { c.saveChunk(uint32(i)) })
+		c.step(func() { c.saveChunk(uint32(i)) })
 	}
-	s := c.f.disk.segments
+	if err := c.f.sweep(); err != nil { // what was removed before the cut is not in use there
+		return err
+	}
 	var unsynced []uint32
 	c.locked(func() { unsynced = c.finish(note) })
-	if c.err != nil {
-		return errors.Join(c.err, c.file.Close())
+	if err := c.writeAll(); err != nil {
+		return err
 	}
+	s := c.f.disk.segments
 	for _, id := range unsynced {
 		if err := s.sync(id); err != nil {
 			c.locked(func() { s.broken = err }) // what is on disk is anybody's guess
-			return errors.Join(err, c.file.Close())
+			return err
 		}
 	}
+	c.locked(func() {
+		for _, id := range unsynced {
+			if id != c.last {
+				delete(s.unsynced, id)
+			}
+		}
+	})
 	if err := errors.Join(c.file.Sync(), c.file.Close()); err != nil {
 		return err
 	}
@@ -267,23 +296,45 @@ func (c *Cut) save(note []byte) error {
 	return err
 }
 
+// step saves something, and writes what was saved when that is enough.
+func (c *Cut) step(save func()) {
+	due := false
+	c.locked(func() {
+		save()
+		due = len(c.buf) >= writeBuffer
+	})
+	if due {
+		c.f.takeDisk()
+		defer c.f.giveDisk()
+		c.drain()
+	}
+}
+
+// writeAll writes what is left, of the checkpoint and of the segments that it names.
+func (c *Cut) writeAll() error {
+	c.f.takeDisk()
+	defer c.f.giveDisk()
+	c.drain()
+	return errors.Join(c.err, c.f.writeExtents())
+}
+
 func (c *Cut) locked(do func()) {
 	c.f.mu.Lock()
 	defer c.f.mu.Unlock()
 	do()
 }
 
-// finish writes the end of the checkpoint. Nothing has to be saved after it. It returns the segments to be synced.
+// finish saves the end of the checkpoint. Nothing has to be saved after it. It returns the segments to be synced.
 func (c *Cut) finish(note []byte) (unsynced []uint32) {
 	d := c.f.disk
 	s := d.segments
-	if c.err == nil {
-		c.err = s.flush()
-	}
+	s.behind.seal()
+	c.last = s.last
 	d.cut = nil
 	if c.err != nil {
 		return nil
 	}
+	c.saveGone()
 	w := writer{}
 	w.uint(c.f.seq)
 	named := s.named()
@@ -294,14 +345,10 @@ func (c *Cut) finish(note []byte) (unsynced []uint32) {
 		w.uint(uint64(s.cutLive[seg.id]))
 		if s.unsynced[seg.id] {
 			unsynced = append(unsynced, seg.id)
-			if seg != s.current {
-				delete(s.unsynced, seg.id) // if it cannot be synced, no checkpoint is trusted any more
-			}
 		}
 	}
 	w.string(string(note))
 	c.section(sectionEnd, w.b)
-	c.flush()
 	return unsynced
 }
 

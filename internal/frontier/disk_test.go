@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -56,6 +57,7 @@ func fill(f *Frontier, hosts, each int) {
 	for i := range each {
 		for h := range hosts {
 			f.Push(fmt.Sprint("h", h), Item{URL: fmt.Sprintf("https://h%d/%d", h, i), Depth: 1})
+			f.Room(context.Background())
 		}
 	}
 }
@@ -220,6 +222,7 @@ func TestAHugeHostIsNoBurden(t *testing.T) {
 	const n = 50_000
 	for i := range n {
 		f.Push("huge", Item{URL: fmt.Sprint("https://huge/", i), Depth: int32(i % 4)})
+		f.Room(t.Context())
 	}
 	fill(f, 100, 1)
 	if f.disk.bytes > 512<<10 {

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"context"
 	"slices"
 	"time"
 )
@@ -123,18 +124,14 @@ func (f *Frontier) postpone(v *Visit, until time.Time) {
 const maxTake = 10_000
 
 // Take removes items that match from a host's queue and returns them. It looks at the 10,000 that go first; the caller meets
-// what may match beyond them when they are handed out.
+// what may match beyond them when they are handed out. It waits for the disk where they are not in memory.
 func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if id := f.asleep(key); id != 0 {
-		if err := f.call(id); err != nil {
-			f.fail(err)
-			return nil
-		}
+	h, err := f.gathered(key)
+	if f.fail(err); h == nil {
+		return nil
 	}
-	h := f.host(key)
-	f.fail(f.gather(h, maxTake))
 	var taken []Item
 	before := len(h.waiting)
 	h.waiting = slices.DeleteFunc(h.waiting, func(e entry) bool {
@@ -150,10 +147,39 @@ func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 	})
 	f.waiting -= before - len(h.waiting)
 	h.waiting.init()
-	f.place(h)
+	f.release(h)
 	f.signal()
 	f.shrink()
 	return taken
+}
+
+// Gather brings into memory what goes first at a host, as far as it can be read, so that a Take that follows has not to wait for the disk.
+func (f *Frontier) Gather(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h, _ := f.gathered(key); h != nil {
+		f.release(h)
+		f.shrink()
+	}
+}
+
+// gathered is a host with what goes first in memory, where it stays until release. After an error that may be less; there is none if nothing
+// of a cold host can be read.
+func (f *Frontier) gathered(key string) (h *host, err error) {
+	err = f.paged(func() error {
+		if h == nil {
+			if id := f.asleep(key); id != 0 {
+				if err := f.call(id); err != nil {
+					return err
+				}
+			}
+			h = f.host(key)
+			f.hold(h)
+		}
+		f.touch(h)
+		return f.gather(h, maxTake)
+	})
+	return h, err
 }
 
 // Park keeps a host's ordinary items back until Unpark is called for the same origin: its rules are not known yet.
@@ -206,8 +232,15 @@ func (f *Frontier) SetDelay(key string, delay time.Duration) {
 }
 
 // Restore adds items that waited when an earlier process ended. As nobody knows when the host's last request was, it owes a
-// full delay from now, and so does a host that is met for the first time meanwhile.
+// full delay from now, and so does a host that is met for the first time meanwhile. Unlike Push it waits for Room.
 func (f *Frontier) Restore(key string, items ...Item) {
+	if f.restore(key, items) {
+		f.Room(context.Background())
+	}
+}
+
+// restore reports whether the disk is behind.
+func (f *Frontier) restore(key string, items []Item) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.cfg.Now()
@@ -226,4 +259,5 @@ func (f *Frontier) Restore(key string, items ...Item) {
 		f.pushHot(h, items)
 	}
 	f.shrink()
+	return f.disk.isBehind()
 }

@@ -61,11 +61,13 @@ func def[T comparable](p *T, value T) {
 
 // A Frontier holds the URLs that wait. Its methods may be called by many goroutines at once.
 type Frontier struct {
-	cfg  Config
-	lead chan struct{} // held by the one caller of Next that waits for a time to come; the others wait for it
-	wake chan struct{} // tells the leader to look again
+	cfg      Config
+	lead     chan struct{} // held by the one caller of Next that waits for a time to come; the others wait for it
+	wake     chan struct{} // tells the leader to look again
+	io       chan struct{} // held by who writes to the disk, and reads for all
+	sweeping chan struct{} // held by who reads what was removed
 
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards all below; nobody waits for the disk with it held
 	hosts     map[string]*host
 	heaps     [numClasses]hostHeap
 	addrs     map[netip.Addr]*address
@@ -82,8 +84,10 @@ type Frontier struct {
 	doubtful  int // of these, suspects
 	refused   int // items
 	backing   int // hosts
-	gone      map[goneKey]int
+	gone      goneKeys
 	going     int          // the sum of it
+	detached  []*detached  // removed, and not yet read
+	orphans   []Item       // found there: fetches of robots.txt
 	stays     bool         // Next waits when there is nothing to come
 	disk      *virtualizer // nil: all stays in memory
 	err       error        // of the disk, not yet overcome
@@ -99,9 +103,11 @@ func New(cfg Config) *Frontier {
 		addrDelay: cfg.AddrDelay,
 		lead:      make(chan struct{}, 1),
 		wake:      make(chan struct{}, 1),
+		io:        make(chan struct{}, 1),
+		sweeping:  make(chan struct{}, 1),
 		hosts:     make(map[string]*host),
 		addrs:     make(map[netip.Addr]*address),
-		gone:      make(map[goneKey]int),
+		gone:      make(goneKeys),
 	}
 }
 
@@ -120,7 +126,8 @@ type Visit struct {
 	suspect bool
 }
 
-// Push adds items of one host, but for those that are Refused. It cannot fail: where the disk fails they stay in memory, and Next says so.
+// Push adds items of one host, but for those that are Refused. It cannot fail, and does not wait for the disk: where that fails, or does not keep
+// up, they stay in memory. Next says so, and Room waits.
 func (f *Frontier) Push(key string, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -212,7 +219,7 @@ func (f *Frontier) keep(h *host, e entry) {
 	h.waiting.push(e)
 	f.disk.charge(h, e.cost())
 	if f.disk != nil && h.bytes > f.disk.window {
-		f.fail(f.spill(h, len(h.waiting)/2))
+		f.spill(h, len(h.waiting)/2)
 	}
 }
 

@@ -5,6 +5,20 @@ import "crypto/sha256"
 // A goneKey stands for a URL.
 type goneKey [16]byte
 
+// goneKeys are URLs, and how often each.
+type goneKeys map[goneKey]int
+
+// drop takes a URL out once, and reports whether it was there.
+func (g goneKeys) drop(k goneKey) bool {
+	n := g[k]
+	if n == 1 {
+		delete(g, k)
+	} else if n > 1 {
+		g[k] = n - 1
+	}
+	return n > 0
+}
+
 func goneKeyOf(url string) goneKey {
 	sum := sha256.Sum256([]byte(url))
 	return goneKey(sum[:16])
@@ -36,15 +50,9 @@ func (f *Frontier) isGone(url string) bool {
 	if len(f.gone) == 0 {
 		return false
 	}
-	k := goneKeyOf(url)
-	n := f.gone[k]
-	if n > 0 {
+	is := f.gone.drop(goneKeyOf(url))
+	if is {
 		f.going--
 	}
-	if n == 1 {
-		delete(f.gone, k)
-	} else if n > 1 {
-		f.gone[k] = n - 1
-	}
-	return n > 0
+	return is
 }

@@ -85,7 +85,7 @@ func (b *backoff) wait(first, most time.Duration) time.Duration {
 func (h *host) class(perHost int) class {
 	first := h.first()
 	switch {
-	case h.inflight >= perHost, first == lastKey, len(h.parked) > 0 && first.rank != robotsRank:
+	case h.unread, h.inflight >= perHost, first == lastKey, len(h.parked) > 0 && first.rank != robotsRank:
 		return idle
 	case h.inflight > 0:
 		return busy

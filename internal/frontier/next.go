@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,6 +19,19 @@ func (f *Frontier) signal() {
 // the context's error, or that of a failing disk: nothing is lost then, but memory grows with each Push. Next may be called again
 // when there is room, say.
 func (f *Frontier) Next(ctx context.Context) (*Visit, error) {
+	for {
+		v, err := f.await(ctx)
+		if v != nil || err != nil {
+			return v, err
+		}
+		if err := f.serve(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// await waits for a visit, or for work on the disk: then it returns neither that nor an error, and the caller holds the disk.
+func (f *Frontier) await(ctx context.Context) (*Visit, error) {
 	select {
 	case f.lead <- struct{}{}:
 		defer func() { <-f.lead }()
@@ -29,8 +43,8 @@ func (f *Frontier) Next(ctx context.Context) (*Visit, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		v, wait, err := f.poll()
-		if v != nil || err != nil {
+		v, work, wait, err := f.poll()
+		if v != nil || work || err != nil {
 			return v, err
 		}
 		if timer == nil {
@@ -47,34 +61,46 @@ func (f *Frontier) Next(ctx context.Context) (*Visit, error) {
 	}
 }
 
-// poll hands out a visit, or says how long to wait for one.
-func (f *Frontier) poll() (*Visit, time.Duration, error) {
+// poll hands out a visit, or has the caller hold the disk for work that is due there, or says how long to wait.
+func (f *Frontier) poll() (v *Visit, work bool, wait time.Duration, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := f.cfg.Now()
+	now, idle := f.cfg.Now(), time.Hour
 	f.err = nil // it may have been overcome: what failed is tried again
+	f.shrink()
+	if d := f.disk; d != nil {
+		tick := d.tick(now)
+		for c := range d.calendars {
+			d.calendars[c].advance(tick, maxAhead.Milliseconds())
+		}
+		switch {
+		case !d.hasWork(tick):
+			idle = d.nextWork(now)
+		case f.tryDisk():
+			return nil, true, 0, nil
+		case d.isBehind():
+			return nil, false, idle, nil // until who holds the disk gives it back
+		}
+	}
+	if f.waiting == 0 && f.inflight == 0 {
+		if f.stays {
+			return nil, false, time.Hour, nil
+		}
+		return nil, false, 0, ErrDry
+	}
 	for {
-		if f.shrink(); f.err != nil {
-			return nil, 0, f.err
-		}
-		if f.waiting == 0 && f.inflight == 0 {
-			if f.stays {
-				return nil, time.Hour, nil
-			}
-			return nil, 0, ErrDry
-		}
-		idle := f.wakeUp(now)
 		h := f.first(now)
 		switch {
-		case f.err != nil:
-			return nil, 0, f.err
 		case h == nil:
-			return nil, idle, nil
+			return nil, false, idle, f.err
 		case h.next.After(now):
-			return nil, min(idle, h.next.Sub(now)), nil
+			return nil, false, min(idle, h.next.Sub(now)), f.err
 		}
 		if v := f.handOut(h, now); v != nil {
-			return v, 0, nil
+			return v, false, 0, nil
+		}
+		if f.err != nil {
+			return nil, false, 0, f.err
 		}
 	}
 }
@@ -112,7 +138,7 @@ func (f *Frontier) leftOver(now time.Time) bool {
 // spare is the part of the places, one in so many, that suspects leave free beyond their quarter.
 const spare = 16
 
-// handOut takes the host's first item; nil if it has none that is wanted, or if the disk fails.
+// handOut takes the host's first item; nil if it has none that is wanted, if that has yet to be read, or if the disk fails.
 func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 	f.touch(h)
 	it := f.take(h)
@@ -141,7 +167,10 @@ func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 // take removes the item that goes first.
 func (f *Frontier) take(h *host) *Item {
 	for {
-		if err := f.follow(h); err != nil {
+		if err := f.follow(h); errors.Is(err, errNotResident) {
+			f.wantFront(h)
+			return nil
+		} else if err != nil {
 			f.fail(err)
 			return nil
 		}

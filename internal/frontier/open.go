@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -44,12 +45,12 @@ func Open(cfg Config) (*Frontier, []byte, error) {
 
 // Close closes the frontier's files. What was not in a checkpoint is not kept.
 func (f *Frontier) Close() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.disk == nil {
 		return nil
 	}
-	return f.disk.segments.close()
+	f.takeDisk()
+	defer f.giveDisk()
+	return f.closeFiles()
 }
 
 func (f *Frontier) reopen() ([]byte, error) {
@@ -286,12 +287,9 @@ func (l *loader) wake() error {
 		d.calendars[b.class].restore(b.bucket, b.from)
 	}
 	for _, id := range l.parked {
-		b, err := f.block(d.table.at(id).top)
-		if err != nil {
+		if err := l.unpark(id); err != nil {
 			return err
 		}
-		f.place(f.revive(id, b.host, link{}))
-		f.shrink()
 	}
 	for _, s := range l.strays {
 		for i := range s.items {
@@ -305,6 +303,23 @@ func (l *loader) wake() error {
 		}
 	}
 	return nil
+}
+
+// unpark brings a host into memory that was parked. Its name is in its queue.
+func (l *loader) unpark(id uint32) error {
+	f := l.f
+	f.mu.Lock()
+	err := f.paged(func() error {
+		b, err := f.block(f.disk.table.at(id).top)
+		if err == nil {
+			f.place(f.revive(id, b.host, link{}))
+			f.shrink()
+		}
+		return err
+	})
+	f.mu.Unlock()
+	f.Room(context.Background())
+	return err
 }
 
 func (l *loader) end() error {

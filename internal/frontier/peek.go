@@ -1,6 +1,9 @@
 package frontier
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // maxLook is how many items of a host a look goes through.
 const maxLook = 10_000
@@ -14,7 +17,7 @@ type peek struct {
 	links []link
 }
 
-// peek begins with what is in memory, or in the bucket of a cold host. It ends with the caller's hold of the lock.
+// peek begins with what is in memory, or in the bucket of a cold host.
 func (f *Frontier) peek(key string) (*peek, error) {
 	if h := f.hosts[key]; h != nil {
 		return &peek{f, key, slices.Clone(h.waiting), slices.Clone(h.links)}, nil
@@ -37,9 +40,40 @@ func (f *Frontier) peek(key string) (*peek, error) {
 	}
 	s, err := f.sleeping(b, id)
 	for _, e := range s.items {
+		e.data = bytes.Clone(e.data) // whose room is used again
 		p.items.push(e)
 	}
 	return p, err
+}
+
+// peekAt goes through what waits at a host with a function that is called again where it could not go on: see paged. What it goes through stays
+// meanwhile, on the disk and in memory.
+func (f *Frontier) peekAt(key string, look func(*peek) error) error {
+	if f.disk != nil {
+		f.disk.segments.pins++
+		defer func() {
+			f.disk.segments.pins--
+			f.disk.segments.bury()
+		}()
+	}
+	var p *peek
+	var h *host // if it is in memory
+	err := f.paged(func() error {
+		if p == nil {
+			begun, err := f.peek(key)
+			if err != nil {
+				return err
+			}
+			if p, h = begun, f.hosts[key]; h != nil {
+				f.hold(h)
+			}
+		}
+		return look(p)
+	})
+	if h != nil {
+		f.release(h)
+	}
+	return err
 }
 
 // next is the item that comes next, nil after the last.
@@ -89,19 +123,18 @@ func (p *peek) expand() error {
 func (f *Frontier) Queue(key string, n int) ([]Item, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w, err := f.peek(key)
-	if err != nil {
-		return nil, err
-	}
 	var items []Item
-	for len(items) < min(n, maxLook) {
-		it, err := w.next()
-		if it == nil || err != nil {
-			return items, err
+	err := f.peekAt(key, func(p *peek) error {
+		for len(items) < min(n, maxLook) {
+			it, err := p.next()
+			if it == nil || err != nil {
+				return err
+			}
+			items = append(items, *it)
 		}
-		items = append(items, *it)
-	}
-	return items, nil
+		return nil
+	})
+	return items, err
 }
 
 // A Found is an item with where it is.
@@ -122,18 +155,19 @@ func (f *Frontier) Find(key, url string) (*Found, error) {
 			}
 		}
 	}
-	w, err := f.peek(key)
-	if err != nil {
-		return nil, err
-	}
-	for place := 1; place <= maxLook; place++ {
-		it, err := w.next()
-		if it == nil || err != nil {
-			return nil, err
+	var found *Found
+	place := 0
+	err := f.peekAt(key, func(p *peek) error {
+		for found == nil && place < maxLook {
+			it, err := p.next()
+			if it == nil || err != nil {
+				return err
+			}
+			if place++; it.URL == url && it.Robots == "" {
+				found = &Found{Item: *it, Place: place}
+			}
 		}
-		if it.URL == url && it.Robots == "" {
-			return &Found{Item: *it, Place: place}, nil
-		}
-	}
-	return nil, nil
+		return nil
+	})
+	return found, err
 }

@@ -76,16 +76,33 @@ func (r *scaleRun) fill() {
 		r.clock = r.clock.Add(time.Millisecond)
 		key, it := r.url(host)
 		r.f.Restore(key, it)
-		r.f.mu.Lock()
-		r.f.wakeUp(r.clock) // as Next does, which nobody calls yet
-		r.f.mu.Unlock()
+		r.serve()
 	}
 	for i := *scaleHosts; i < *scaleURLs; i++ {
 		r.push()
+		r.f.Room(r.b.Context())
 	}
 	r.b.ReportMetric(float64(*scaleURLs)/time.Since(start).Seconds(), "fill-urls/s")
 	r.b.ReportMetric(float64(r.f.disk.segments.size)/float64(*scaleURLs), "disk-B/url")
 	r.b.ReportMetric(float64(r.f.disk.table.memory)/float64(*scaleHosts), "table-B/host")
+}
+
+// serve does what Next does for the disk, which nobody calls yet.
+func (r *scaleRun) serve() {
+	r.f.mu.Lock()
+	d := r.f.disk
+	tick := d.tick(r.clock)
+	for c := range d.calendars {
+		d.calendars[c].advance(tick, maxAhead.Milliseconds())
+	}
+	work := d.hasWork(tick) && r.f.tryDisk()
+	r.f.mu.Unlock()
+	if !work {
+		return
+	}
+	if err := r.f.serve(); err != nil {
+		r.b.Fatal(err)
+	}
 }
 
 func (r *scaleRun) push() {

@@ -22,7 +22,7 @@ func (f *Frontier) follow(h *host) error {
 		}
 	}
 	if f.disk != nil && h.bytes > f.disk.window && len(h.waiting) > 4*maxBlockItems {
-		return f.spill(h, len(h.waiting)/2)
+		f.spill(h, len(h.waiting)/2)
 	}
 	return nil
 }
@@ -53,8 +53,8 @@ func (f *Frontier) expand(h *host, i int) error {
 	if err != nil {
 		return err
 	}
-	if h.spent != nil {
-		*h.spent = append(*h.spent, chunk{at, b.size})
+	if h.move != nil {
+		h.move.spent = append(h.move.spent, chunk{at, b.size})
 	} else {
 		f.disk.segments.count(at, -b.size)
 	}
@@ -69,7 +69,7 @@ func (f *Frontier) expand(h *host, i int) error {
 	return nil
 }
 
-// block reads a block.
+// block is a block that is in memory; see paged.
 func (f *Frontier) block(at loc) (block, error) {
 	s := f.disk.segments
 	frame, err := s.frame(at, readAhead)
@@ -84,17 +84,20 @@ func (f *Frontier) block(at loc) (block, error) {
 	return b, nil
 }
 
-// writeBlock writes a block.
-func (f *Frontier) writeBlock(b *block) (loc, error) {
-	at, _, err := f.disk.segments.append(func(w *writer) { w.block(b) })
-	return at, err
+// writeBlock has a block of a host's queue written.
+func (f *Frontier) writeBlock(h *host, b *block) loc {
+	at, n := f.disk.segments.append(func(w *writer) { w.block(b) })
+	if h.move != nil {
+		h.move.made = append(h.move.made, chunk{at, n})
+	}
+	return at
 }
 
-// spill writes all but the first items, sorted, to disk; fetches of robots.txt stay. Where ranks differ it begins a new chain of
+// spill has all but the first items written, sorted; fetches of robots.txt stay. Where ranks differ it begins a new chain of
 // blocks, so that chains written at different times need not be read in turns.
-func (f *Frontier) spill(h *host, most int) error {
+func (f *Frontier) spill(h *host, most int) {
 	if len(h.waiting) <= most {
-		return nil
+		return
 	}
 	slices.SortFunc(h.waiting, func(a, b entry) int { return a.compare(b.key) })
 	for most < len(h.waiting) && h.waiting[most].rank == robotsRank {
@@ -109,30 +112,24 @@ func (f *Frontier) spill(h *host, most int) error {
 		if end-most <= maxBlockItems {
 			begin = most // too few to be kept apart
 		}
-		if err := f.chain(h, h.waiting[begin:end]); err != nil {
-			return err
-		}
+		f.chain(h, h.waiting[begin:end])
 		for i := range h.waiting[begin:end] {
 			f.disk.charge(h, -h.waiting[begin+i].cost())
 		}
 		clear(h.waiting[begin:end])
 		h.waiting = h.waiting[:begin]
 	}
-	return f.pack(h, 2*maxBlockLinks)
+	f.pack(h, 2*maxBlockLinks)
 }
 
 // chain writes sorted items as blocks, each with a link to the next, and gives the host the link to the first.
-func (f *Frontier) chain(h *host, items []entry) error {
+func (f *Frontier) chain(h *host, items []entry) {
 	var rest []link
 	b := block{host: h.key}
 	for end := len(items); end > 0; {
 		begin := (end - 1) / maxBlockItems * maxBlockItems
 		b.links, b.items = rest, items[begin:end]
-		at, err := f.writeBlock(&b)
-		if err != nil {
-			f.drop(rest)
-			return err
-		}
+		at := f.writeBlock(h, &b)
 		rest = []link{{at: at, key: items[begin].key, count: uint32(len(items) - begin), oldest: at.segment()}}
 		if len(b.links) > 0 {
 			rest[0].oldest = min(rest[0].oldest, b.links[0].oldest)
@@ -140,31 +137,14 @@ func (f *Frontier) chain(h *host, items []entry) error {
 		end = begin
 	}
 	h.links = insertLink(h.links, rest[0])
-	return nil
-}
-
-// drop gives up a chain of blocks that could not be finished; its items are still in memory.
-func (f *Frontier) drop(chain []link) {
-	for len(chain) > 0 {
-		b, err := f.block(chain[0].at)
-		if err != nil {
-			return // the room is lost, nothing else
-		}
-		f.disk.segments.count(chain[0].at, -b.size)
-		chain = b.links
-	}
 }
 
 // pack brings a host's links below a number: those that come last go into blocks of links.
-func (f *Frontier) pack(h *host, most int) error {
+func (f *Frontier) pack(h *host, most int) {
 	for len(h.links) > most {
 		group := h.links[max(0, len(h.links)-maxBlockLinks):]
-		at, err := f.writeBlock(&block{host: h.key, links: group})
-		if err != nil {
-			return err
-		}
+		at := f.writeBlock(h, &block{host: h.key, links: group})
 		d := directory(at, group)
 		h.links = insertLink(h.links[:len(h.links)-len(group)], d)
 	}
-	return nil
 }

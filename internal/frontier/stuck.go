@@ -16,7 +16,12 @@ func (f *Frontier) Stuck() bool {
 		}
 	}
 	d := f.disk
-	if d == nil || d.eligible == 0 {
+	switch {
+	case d == nil:
+		return true
+	case len(d.unread) > 0:
+		return false
+	case d.eligible == 0:
 		return true
 	}
 	for c := range d.calendars {

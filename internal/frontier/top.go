@@ -80,6 +80,15 @@ func (f *Frontier) named(c selected) (HostInfo, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	var i HostInfo
+	err := f.paged(func() (err error) {
+		i, err = f.nameOf(c)
+		return err
+	})
+	return i, err
+}
+
+func (f *Frontier) nameOf(c selected) (HostInfo, error) {
 	r := f.disk.table.at(c.id)
 	switch bucket := f.disk.buckets[r.bucket]; {
 	case r.is(isHot):

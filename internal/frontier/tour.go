@@ -75,14 +75,25 @@ func (t *Tour) look() (bool, error) {
 	f := t.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if n := len(t.names); n > 0 {
+	more := false
+	err := f.paged(func() (err error) {
+		more, err = t.lookOnce()
+		return err
+	})
+	return more, err
+}
+
+func (t *Tour) lookOnce() (bool, error) {
+	f := t.f
+	if len(t.names) > 0 {
 		key := t.names[0]
-		t.names = t.names[1:]
 		if h := f.hosts[key]; h != nil {
 			t.found = append(t.found, f.stayHot(h))
-			return true, nil
+		} else if err := t.lookAt(f.disk.table.find(f.disk.table.identity(key))); err != nil {
+			return true, err
 		}
-		return true, t.lookAt(f.disk.table.find(f.disk.table.identity(key)))
+		t.names = t.names[1:]
+		return true, nil
 	}
 	for ; int(t.at) < 64*len(t.cold); t.at++ {
 		if t.has(t.at) {
@@ -219,6 +230,10 @@ func (s *Stay) read() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.items = make([]Item, 0, stayStep)
+	return f.paged(s.readOn)
+}
+
+func (s *Stay) readOn() error {
 	for len(s.items) < stayStep {
 		it, err := s.peek.any()
 		if it == nil || err != nil {

@@ -17,7 +17,8 @@ func (d *duel) remove(key string) {
 		return
 	}
 	keys := []string{key, d.key(), "unknown.example"}[d.rng.IntN(2):]
-	robots, err := d.f.Remove(keys...)
+	d.f.Remove(keys...)
+	robots, err := d.f.Removed()
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -188,7 +189,8 @@ func TestWhatAStayTells(t *testing.T) {
 			t.Error(s, err)
 		}
 		tour.Close()
-		robots, err := f.Remove("h", "unknown")
+		f.Remove("h", "unknown")
+		robots, err := f.Removed()
 		if err != nil || len(robots) != 1 || robots[0].Robots != "https://h" {
 			t.Errorf("%v, %v", robots, err)
 		}

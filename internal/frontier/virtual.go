@@ -9,8 +9,10 @@ type virtual struct {
 	era    int    // of checkpoints, that it was made or saved in
 	life   int    // how often it was removed
 	flying []*Item
-	data   []byte   // what of the queue came from a bucket
-	spent  *[]chunk // blocks read that stay in use until the caller says so; nil: none does
+	data   []byte // what of the queue came from a bucket
+	move   *move  // whose queue this is, if it is no host's in memory
+	held   int    // by who would have it stay in memory
+	unread bool   // what goes first is to be read
 
 	ahead        bool  // read before its time and not yet handed out
 	aheadAs      class // sound or suspect
@@ -39,15 +41,18 @@ type virtualizer struct {
 	room        room      // of these ends
 	bufferLimit int64     // bytes that they may take
 
-	rest     host  // the ring of hosts that may leave memory, oldest first
-	bytes    int64 // of hosts in memory
-	window   int64 // bytes that one host may have in memory
-	limit    int64
-	stock    int                        // hosts to be read ahead
-	ahead    [2]int                     // hosts that are: sound ones, suspects
-	eligible int                        // cold hosts with a URL to hand out
-	parked   map[uint32]map[string]bool // of cold hosts
-	free     []*host
+	rest       host  // the ring of hosts that may leave memory, oldest first
+	bytes      int64 // of hosts in memory
+	window     int64 // bytes that one host may have in memory
+	limit      int64
+	mostBehind int64                      // bytes that may wait to be written
+	unread     []*host                    // hosts whose time has come, and what goes first there is to be read
+	crowded    []*bucket                  // to which much was pushed: they are to be split
+	stock      int                        // hosts to be read ahead
+	ahead      [2]int                     // hosts that are: sound ones, suspects
+	eligible   int                        // cold hosts with a URL to hand out
+	parked     map[uint32]map[string]bool // of cold hosts
+	free       []*host
 
 	base   time.Time // tick 0
 	run    uint64    // counts processes
@@ -59,7 +64,6 @@ type virtualizer struct {
 	parts  []part // used again, as the next
 	sorted []part
 	order  []uint64
-	text   []byte
 	items  []entry
 }
 
@@ -70,6 +74,7 @@ func newVirtualizer(cfg Config) *virtualizer {
 		bucketSize:  min(max(cfg.Memory/128, 2<<10), 1<<20),
 		bufferLimit: max(cfg.Memory/8, 2<<10),
 		window:      max(cfg.Memory/64, 4<<10),
+		mostBehind:  max(cfg.Memory/16, 16<<10),
 		limit:       cfg.Memory,
 		stock:       int(min(int64(max(minStock, 4*cfg.Hosts)), max(4, cfg.Memory/4/stockCost))),
 		base:        cfg.Now(),
@@ -159,7 +164,7 @@ func (d *virtualizer) settle(h *host) {
 	if h.in == idle {
 		d.stop(h)
 	}
-	stays := h.inflight > 0 || h.ahead
+	stays := h.inflight > 0 || h.ahead || h.held > 0
 	switch inRing := h.older != nil; {
 	case stays && inRing:
 		d.unring(h)
@@ -176,29 +181,24 @@ func (d *virtualizer) unring(h *host) {
 	}
 }
 
-// allowance is how much memory hosts may take: what the records and the ends of buckets leave, an eighth of all at least.
+// allowance is how much memory hosts may take: what the records, the ends of buckets and what waits to be written leave, an eighth of all at
+// least.
 func (d *virtualizer) allowance() int64 {
-	return max(d.limit-d.table.memory-d.bufferLimit, d.limit/8)
+	return max(d.limit-d.table.memory-d.bufferLimit-d.mostBehind, d.limit/8)
 }
 
-// shrink brings memory below its limit: it sends away the hosts that nobody has touched for longest.
+// shrink brings memory below its limit: it sends away the hosts that nobody has touched for longest. Where the disk does not keep up they stay:
+// they would take their room on the way there.
 func (f *Frontier) shrink() {
 	d := f.disk
-	if d == nil {
+	if d == nil || d.segments.behind.bytes > 2*d.mostBehind {
 		return
 	}
 	for d.bytes > d.allowance() && d.rest.newer != &d.rest {
-		if err := f.sendAway(d.rest.newer); err != nil {
-			f.fail(err)
-			return
-		}
-		if err := d.flushSome(); err != nil {
-			f.fail(err)
-			return
-		}
+		f.sendAway(d.rest.newer)
+		d.flushSome()
 	}
-	f.fail(d.flushSome())
-	f.fail(f.compact())
+	d.flushSome()
 }
 
 func (f *Frontier) fail(err error) {

@@ -1,7 +1,5 @@
 package frontier
 
-import "time"
-
 // never is before all ticks.
 const never = -1 << 62
 
@@ -76,28 +74,7 @@ func (f *Frontier) renew(id uint32, s *sleeper) {
 	})
 }
 
-// wakeUp reads what cold hosts have whose time has come or is near, a bucket of each class at most, and says after which time to look
-// again.
-func (f *Frontier) wakeUp(now time.Time) time.Duration {
-	d := f.disk
-	if d == nil {
-		return time.Hour
-	}
-	tick, wait := d.tick(now), time.Hour
-	for c := range d.calendars {
-		cal := &d.calendars[c]
-		cal.advance(tick, maxAhead.Milliseconds())
-		if err := f.wakeClass(class(c), tick); err != nil {
-			f.fail(err)
-			return 0
-		}
-		if at, some := d.nextWake(class(c)); some {
-			wait = min(wait, max(0, d.time(at).Sub(now)))
-		}
-	}
-	return wait
-}
-
+// wakeClass reads what cold hosts of a class have whose time has come or is near: a bucket at most.
 func (f *Frontier) wakeClass(c class, tick int64) error {
 	cal, soon := &f.disk.calendars[c], tick+maxAhead.Milliseconds()
 	if len(cal.early) > 0 && tick >= cal.nextSplit() {

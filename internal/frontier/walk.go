@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,7 +16,7 @@ type Walker struct {
 
 // Walk goes through all that waits, host by host in no order, and makes sure on the way that what is on disk is as it was written: that
 // segments are whole, and queues as long as their hosts' records say, sorted, and each the host's own. Fetches of robots.txt and
-// what is Gone are left out. The frontier does not change, and stands still meanwhile.
+// what is Gone are left out. The frontier does not change, and nothing else is to be done with it meanwhile.
 func (f *Frontier) Walk(told Walker) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,12 +61,17 @@ func (w *walk) segments() {
 	for _, id := range slices.Sorted(maps.Keys(s.all)) {
 		seg, at := s.all[id], int64(0)
 		for at < seg.size {
-			frame, err := s.frame(newLoc(id, at), readAhead)
+			n := 0
+			err := w.f.paged(func() error {
+				frame, err := s.frame(newLoc(id, at), readAhead)
+				n = len(frame) + frameLen
+				return err
+			})
 			if err != nil {
 				w.Bad(err)
 				break
 			}
-			at += int64(len(frame) + frameLen)
+			at += int64(n)
 		}
 	}
 }
@@ -80,12 +86,19 @@ func (w *walk) hot(h *host) error {
 
 // bucket looks at the hosts that a bucket has, and at the rest of their queues.
 func (w *walk) bucket(b *bucket) error {
-	parts, err := w.f.parts(b)
+	var parts []part
+	err := w.f.paged(func() error {
+		found, err := w.f.parts(b)
+		for _, p := range found {
+			p.data = bytes.Clone(p.data)
+			parts = append(parts, p)
+		}
+		return err
+	})
 	if err != nil {
 		w.Bad(err)
 		return nil
 	}
-	parts = slices.Clone(parts)
 	for len(parts) > 0 {
 		n := sameHost(parts)
 		s, err := w.f.sleeper(parts[:n], nil)
@@ -138,7 +151,11 @@ func (w *walk) blocks(own func(*block) bool) error {
 	for len(w.todo) > 0 {
 		l := w.todo[len(w.todo)-1]
 		w.todo = w.todo[:len(w.todo)-1]
-		b, err := w.f.block(l.at)
+		var b block
+		err := w.f.paged(func() (err error) {
+			b, err = w.f.block(l.at)
+			return err
+		})
 		if err != nil {
 			w.Bad(err)
 			continue
