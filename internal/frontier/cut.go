@@ -80,6 +80,9 @@ func (f *Frontier) Cut() (*Cut, error) {
 	for _, b := range d.buckets {
 		c.buckets = append(c.buckets, b)
 	}
+	if d.victim != nil {
+		f.abandonMove(d.victim) // or what was written for it would be in use there for nobody
+	}
 	d.era++
 	d.cut = c
 	s.begin()

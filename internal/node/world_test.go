@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"kumo/internal/bus/inproc"
+	"kumo/internal/frontier"
 	"kumo/internal/member"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
@@ -102,8 +103,9 @@ type testNode struct {
 	paused bool
 	over   bool // Finish
 	came   int64
-	breaks atomic.Int64 // Interrupts
-	nodes  atomic.Int64 // that crawl, as it was told
+	breaks atomic.Int64                      // Interrupts
+	nodes  atomic.Int64                      // that crawl, as it was told
+	front  atomic.Pointer[frontier.Frontier] // whose counts it tells of, if it has one
 	stop   context.CancelFunc
 	ended  chan error
 	wg     sync.WaitGroup
@@ -360,6 +362,9 @@ func (x *testNode) figures() (f node.Figures) {
 	f.Hosts = len(queues)
 	for _, q := range queues {
 		f.Waiting += q.Waiting
+	}
+	if front := x.front.Load(); front != nil {
+		f.Waiting += front.Counts().URLs
 	}
 	return f
 }
