@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ import (
 type haul struct {
 	t           testing.TB
 	hosts, each int
+	disk        vfs.FS // of the frontier; nil: the machine's
+	memory      int64  // of it; 64 MiB
 }
 
 func (h *haul) url(dice *rand.Rand, host, i int) string {
@@ -75,7 +78,7 @@ func (h *haul) open(router Router) *Engine {
 	dir := h.t.TempDir()
 	j, err := file.Open(vfs.OS, filepath.Join(dir, "journal"), file.Config{})
 	db, dbErr := seen.Open(vfs.OS, filepath.Join(dir, "seen"), seen.Config{})
-	front, note, frontErr := frontier.Open(frontier.Config{Dir: filepath.Join(dir, "frontier"), Memory: 64 << 20})
+	front, note, frontErr := frontier.Open(frontier.Config{Dir: filepath.Join(dir, "frontier"), Disk: h.disk, Memory: cmp.Or(h.memory, 64<<20)})
 	if err := errors.Join(err, dbErr, frontErr); err != nil {
 		h.t.Fatal(err)
 	}
@@ -114,7 +117,7 @@ func (nobodys) May(string) bool  { return false }
 //
 //	KUMO_SCALE=1 go test ./internal/crawl -run ManyHosts -v
 func TestManyHostsAreHandedOver(t *testing.T) {
-	h := &haul{t, 1000, 100}
+	h := &haul{t: t, hosts: 1000, each: 100}
 	if os.Getenv("KUMO_SCALE") != "" {
 		h.hosts = 100_000
 	}

@@ -81,8 +81,8 @@ func (f *Frontier) compact() error {
 func (f *Frontier) empty(v *victim) (int64, error) {
 	s := f.disk.segments
 	if v.host != "" {
-		err := f.pull(v)
-		if err == nil {
+		done, err := f.pull(v)
+		if done {
 			v.host = ""
 		}
 		return 0, err
@@ -130,15 +130,15 @@ func (f *Frontier) moveChunk(id uint32, at loc, frame []byte) {
 	}
 }
 
-// pull takes all blocks that a host has in the victim out of it.
-func (f *Frontier) pull(v *victim) error {
+// pull takes the blocks that a host has in the victim out of it, one at a time, and reports whether that was all.
+func (f *Frontier) pull(v *victim) (done bool, err error) {
 	d := f.disk
 	if h := f.hosts[v.host]; h != nil {
 		f.abandonMove(v)
 		f.touch(h)
-		err := f.pullBlocks(h, v.segment.id)
+		done, err = f.pullBlock(h, v.segment.id)
 		f.place(h)
-		return err
+		return done, err
 	}
 	id, top := d.table.find(d.table.identity(v.host)), loc(0)
 	if id != 0 {
@@ -148,22 +148,22 @@ func (f *Frontier) pull(v *victim) error {
 		f.abandonMove(v) // it was in memory meanwhile, or was removed
 	}
 	if top == 0 {
-		return nil
+		return true, nil
 	}
 	// Only the blocks of a cold host move. What its bucket knows of them, the first key and how many items there are, stays true.
 	if v.cold == nil {
 		v.cold = &host{key: v.host, links: []link{{at: top}}, virtual: virtual{move: &move{top: top}}}
 	}
 	h := v.cold
-	if err := f.pullBlocks(h, v.segment.id); err != nil {
-		return err
+	if done, err = f.pullBlock(h, v.segment.id); !done {
+		return false, err
 	}
 	f.store(h, false)
 	f.changed(id).top = h.links[0].at
 	d.charge(h, -h.bytes)
 	d.letGo(h.move.spent)
 	v.cold = nil
-	return nil
+	return true, nil
 }
 
 // abandonMove gives up what was written for a host that has come into memory, or was removed: the blocks that it had are its own.
@@ -182,19 +182,18 @@ func (d *virtualizer) letGo(chunks []chunk) {
 	}
 }
 
-func (f *Frontier) pullBlocks(h *host, segment uint32) error {
-	for {
-		i := oldLink(h.links, segment)
-		if i < 0 {
-			return nil
-		}
-		if err := f.expand(h, i); err != nil {
-			return err
-		}
-		if h.bytes > 2*f.disk.window {
-			f.spill(h, max(maxBlockItems, len(h.waiting)/2))
-		}
+func (f *Frontier) pullBlock(h *host, segment uint32) (done bool, err error) {
+	i := oldLink(h.links, segment)
+	if i < 0 {
+		return true, nil
 	}
+	if err := f.expand(h, i); err != nil {
+		return false, err
+	}
+	if h.bytes > 2*f.disk.window {
+		f.spill(h, max(maxBlockItems, len(h.waiting)/2))
+	}
+	return false, nil
 }
 
 // oldLink is the index of a link below which there may be blocks of a segment, or of an older one; -1 if there is none.

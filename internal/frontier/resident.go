@@ -34,27 +34,32 @@ type want struct {
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // paged does something with the lock held, and again whenever that lacks frames, which are read in between without the lock. It is to be
-// such that it can be begun again, whatever has changed.
+// such that it can be begun again, whatever has changed. What was read is kept until it ends.
 func (f *Frontier) paged(do func() error) error {
 	if f.disk != nil {
 		f.disk.segments.wants = f.disk.segments.wants[:0] // what nobody has asked paged for
 	}
 	err := do()
+	if !errors.Is(err, errNotResident) {
+		return err
+	}
+	s := f.disk.segments
+	var got []want
 	for errors.Is(err, errNotResident) {
-		s := f.disk.segments
 		wants := s.wants
 		s.wants = nil
-		if err = f.read(wants); err == nil {
-			for i := range wants {
-				s.resident[wants[i].at] = wants[i].body
+		err = f.read(wants)
+		if got = append(got, wants...); err == nil {
+			for i := range got {
+				s.resident[got[i].at] = got[i].body
 			}
 			err = do()
 			clear(s.resident)
 		}
-		recycle(wants)
-		if s.wants == nil {
-			s.wants = wants[:0]
-		}
+	}
+	recycle(got)
+	if s.wants == nil {
+		s.wants = got[:0]
 	}
 	return err
 }
