@@ -53,6 +53,13 @@ func (f *Frontier) compact() error {
 	}
 	work := compactPace * d.segments.written
 	d.segments.written = 0
+	n := int64(0)
+	empty := func() (err error) {
+		written := d.segments.written
+		n, err = f.empty(d.victim)
+		d.segments.written = written // what was moved is no cause to move more
+		return err
+	}
 	for work > 0 && !d.isBehind() {
 		if d.victim == nil {
 			seg := d.segments.wasteful()
@@ -61,14 +68,7 @@ func (f *Frontier) compact() error {
 			}
 			d.victim = &victim{segment: seg}
 		}
-		n := int64(0)
-		err := f.paged(func() (err error) {
-			written := d.segments.written
-			n, err = f.empty(d.victim)
-			d.segments.written = written // what was moved is no cause to move more
-			return err
-		})
-		if err != nil {
+		if err := f.paged(empty); err != nil {
 			return err
 		}
 		work -= n

@@ -149,12 +149,14 @@ func (f *Frontier) readFronts() error {
 	d := f.disk
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	var h *host
+	read := func() error {
+		f.touch(h)
+		return f.follow(h)
+	}
 	for n := len(d.unread); n > 0; n-- {
-		h := d.unread[0]
-		err := f.paged(func() error {
-			f.touch(h)
-			return f.follow(h)
-		})
+		h = d.unread[0]
+		err := f.paged(read)
 		d.unread[0], d.unread = nil, d.unread[1:]
 		h.unread = false
 		f.release(h)
@@ -195,6 +197,7 @@ func (f *Frontier) loadBuckets() error {
 			return err
 		}
 		d.crowded[0], d.crowded = nil, d.crowded[1:]
+		f.shrink() // or the ends of the buckets would take more room than they may
 	}
 	tick := d.tick(f.cfg.Now())
 	for c := range d.calendars {
@@ -202,6 +205,7 @@ func (f *Frontier) loadBuckets() error {
 		if err := f.paged(func() error { return f.wakeClass(class(c), tick) }); err != nil {
 			return err
 		}
+		f.shrink()
 	}
 	return nil
 }

@@ -18,6 +18,9 @@
 // within a host is exact however large its queue is; BUbiNG's is first in, first out. Buckets and blocks are in segments, files
 // that only grow; one that is mostly out of use is emptied and removed.
 //
+// The disk is waited for without the frontier's lock: by one caller of Next at a time, who writes and reads for all, and by who asks for what is
+// not in memory. See resident.go, behind.go and disk.go.
+//
 // What survives a crash is the last checkpoint ([Frontier.Cut]); what came after it is the caller's journal to bring back, with
 // Restore for what was found and Gone for what was done. No segment that the last checkpoint names is changed or removed.
 //

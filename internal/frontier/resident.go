@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
-	"sync"
 
 	"kumo/internal/vfs"
 )
@@ -21,17 +20,18 @@ var errNotResident = errors.New("a frame is not in memory")
 
 // A want is a frame that is to be read.
 type want struct {
-	at   loc
-	hint int64 // how long it may be, so that one read is enough
-	seg  *segment
-	src  vfs.ReaderAt
-	buf  *[]byte
-	body []byte // of the frame, in buf or on its way to the file
-	err  error
+	at       loc
+	hint     int64 // how long it may be, so that one read is enough
+	seg      *segment
+	src      vfs.ReaderAt
+	from, to int // of its body, among all that is read
+	body     []byte
 }
 
-// buffers are for frames that are read.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
+const (
+	spareReads = 2       // buffers that are used again
+	maxSpare   = 4 << 20 // bytes of one
+)
 
 // paged does something with the lock held, and again whenever that lacks frames, which are read in between without the lock. It is to be
 // such that it can be begun again, whatever has changed. What was read is kept until it ends.
@@ -46,10 +46,16 @@ func (f *Frontier) paged(do func() error) error {
 	s := f.disk.segments
 	var got []want
 	for errors.Is(err, errNotResident) {
-		wants := s.wants
+		wants, buf := s.wants, s.spareRead()
 		s.wants = nil
-		err = f.read(wants)
-		if got = append(got, wants...); err == nil {
+		buf, err = f.read(wants, buf)
+		defer s.recycle(buf)
+		if got == nil {
+			got = wants
+		} else {
+			got = append(got, wants...)
+		}
+		if err == nil {
 			for i := range got {
 				s.resident[got[i].at] = got[i].body
 			}
@@ -57,112 +63,111 @@ func (f *Frontier) paged(do func() error) error {
 			clear(s.resident)
 		}
 	}
-	recycle(got)
-	if s.wants == nil {
+	if clear(got); s.wants == nil {
 		s.wants = got[:0]
 	}
 	return err
 }
 
-// read reads frames. The lock, which is held, is given up meanwhile.
-func (f *Frontier) read(wants []want) error {
+// spareRead is a buffer to read into.
+func (s *segments) spareRead() []byte {
+	n := len(s.spare)
+	if n == 0 {
+		return nil
+	}
+	buf := s.spare[n-1]
+	s.spare = s.spare[:n-1]
+	return buf
+}
+
+func (s *segments) recycle(buf []byte) {
+	if cap(buf) <= maxSpare && len(s.spare) < spareReads {
+		s.spare = append(s.spare, buf[:0])
+	}
+}
+
+// read reads frames, one after the other, into a buffer that grows. The lock, which is held, is given up meanwhile.
+func (f *Frontier) read(wants []want, buf []byte) ([]byte, error) {
 	s := f.disk.segments
 	for i := range wants {
 		w := &wants[i]
 		if w.seg = s.find(w.at.segment()); w.seg == nil {
-			return fmt.Errorf("read the frontier: no segment %d", w.at.segment())
+			return buf, fmt.Errorf("read the frontier: no segment %d", w.at.segment())
 		}
 	}
 	for i := range wants {
-		w := &wants[i]
-		w.seg.readers++
-		w.src = w.seg.src
-		w.body = bytesAt(s.behind.frame(w.at), &w.buf)
+		wants[i].seg.readers++
+		wants[i].src = wants[i].seg.src
 	}
 	f.mu.Unlock()
-	for i := range wants {
-		if w := &wants[i]; w.body == nil {
-			if i > 0 && w.src == nil && w.seg == wants[i-1].seg {
-				w.src = wants[i-1].src
-			}
-			w.err = w.read(s)
-		}
-	}
-	f.mu.Lock()
 	var err error
 	for i := range wants {
 		w := &wants[i]
-		w.seg.readers--
-		if err == nil {
-			err = w.err
+		if i > 0 && w.src == nil && w.seg == wants[i-1].seg {
+			w.src = wants[i-1].src
 		}
+		if buf, err = w.read(s, buf); err != nil {
+			err = damaged(s.name(w.at.segment()), w.at.offset(), err)
+			break
+		}
+	}
+	f.mu.Lock()
+	for i := range wants {
+		w := &wants[i]
+		w.body = buf[w.from:w.to]
+		w.seg.readers--
 		s.keepOpen(w)
 	}
 	s.bury()
-	return err
+	return buf, err
 }
 
-// bytesAt copies a frame that is on its way to its file; nil if there is none.
-func bytesAt(frame []byte, buf **[]byte) []byte {
-	if frame == nil {
-		return nil
-	}
-	b := buffers.Get().(*[]byte)
-	*b = append((*b)[:0], frame...)
-	*buf = b
-	return *b
-}
-
-// read reads a frame's body from the file.
-func (w *want) read(s *segments) (err error) {
-	name := s.name(w.at.segment())
-	defer func() {
-		if err != nil {
-			err = damaged(name, w.at.offset(), err)
-		}
-	}()
+// read appends what is read of a frame to a buffer, and notes where its body is.
+func (w *want) read(s *segments, buf []byte) ([]byte, error) {
 	if w.src == nil {
-		src, err := s.disk.OpenAt(name)
+		src, err := s.disk.OpenAt(s.name(w.at.segment()))
 		if err != nil {
-			return err
+			return buf, err
 		}
 		w.src = src
 	}
-	w.buf = buffers.Get().(*[]byte)
-	head, err := w.bytes(int(max(w.hint, frameLen)))
+	start := len(buf)
+	buf, err := w.bytes(buf, int(max(w.hint, frameLen)))
 	if err != nil {
-		return err
+		return buf, err
 	}
-	n, sum := int(binary.LittleEndian.Uint32(head)), binary.LittleEndian.Uint32(head[4:])
+	n, sum := int(binary.LittleEndian.Uint32(buf[start:])), binary.LittleEndian.Uint32(buf[start+4:])
 	if n > maxFrame {
-		return errBlock
+		return buf, errBlock
 	}
-	if len(head) < frameLen+n {
-		if head, err = w.bytes(frameLen + n); err != nil {
-			return err
+	if len(buf)-start < frameLen+n {
+		if buf, err = w.bytes(buf[:start], frameLen+n); err != nil {
+			return buf, err
 		}
-		if len(head) < frameLen+n {
-			return io.ErrUnexpectedEOF
+		if len(buf)-start < frameLen+n {
+			return buf, io.ErrUnexpectedEOF
 		}
 	}
-	w.body = head[frameLen : frameLen+n]
-	if crc32.Checksum(w.body, castagnoli) != sum {
-		return errBlock
+	buf = buf[:start+frameLen+n]
+	if crc32.Checksum(buf[start+frameLen:], castagnoli) != sum {
+		return buf, errBlock
 	}
-	return nil
+	w.from, w.to = start+frameLen, len(buf)
+	return buf, nil
 }
 
-// bytes reads up to n bytes, a frame's head at least.
-func (w *want) bytes(n int) ([]byte, error) {
-	*w.buf = slices.Grow((*w.buf)[:0], n)[:n]
-	n, err := w.src.ReadAt(*w.buf, w.at.offset())
+// bytes appends up to n bytes, a frame's head at least.
+func (w *want) bytes(buf []byte, n int) ([]byte, error) {
+	start := len(buf)
+	buf = slices.Grow(buf, n)[:start+n]
+	n, err := w.src.ReadAt(buf[start:], w.at.offset())
 	switch {
 	case errors.Is(err, io.EOF) && n >= frameLen:
 		err = nil
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
-	return (*w.buf)[:n], err
+	return buf[:start+n], err
 }
 
 // keepOpen keeps a file that was opened for who reads it next, unless somebody else has opened it, too.
@@ -175,13 +180,4 @@ func (s *segments) keepOpen(w *want) {
 		s.surplus = append(s.surplus, src)
 	}
 	w.src = nil
-}
-
-func recycle(wants []want) {
-	for i := range wants {
-		if wants[i].buf != nil {
-			buffers.Put(wants[i].buf)
-		}
-	}
-	clear(wants)
 }

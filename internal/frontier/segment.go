@@ -62,6 +62,7 @@ type segments struct {
 	behind     writeBehind
 	wants      []want         // of the one who has the lock
 	resident   map[loc][]byte // likewise
+	spare      [][]byte       // to be read into
 }
 
 func newSegments(disk vfs.FS, dir string, full int64) *segments {
