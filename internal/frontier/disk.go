@@ -73,7 +73,7 @@ func (f *Frontier) serve() error {
 	defer f.giveDisk()
 	f.bury()
 	f.drainCut()
-	for _, step := range [...]func() error{f.writeExtents, f.readFronts, f.loadBuckets, f.compact} {
+	for _, step := range [...]func() error{f.writeExtents, f.readFronts, f.splitBuckets, f.loadBuckets, f.compact} {
 		if err := step(); err != nil {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -185,20 +185,41 @@ func (f *Frontier) release(h *host) {
 	f.place(h)
 }
 
-// loadBuckets reads what cold hosts have whose time has come or is near, a bucket of each class at most, and splits buckets to which much was
-// pushed.
+// splitBuckets splits buckets to which much was pushed.
+func (f *Frontier) splitBuckets() error {
+	for {
+		if more, err := f.splitOne(); err != nil || !more {
+			return err
+		}
+		if f.isBehind() {
+			if err := f.writeExtents(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (f *Frontier) splitOne() (more bool, err error) {
+	d := f.disk
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(d.crowded) == 0 {
+		return false, nil
+	}
+	b := d.crowded[0]
+	if err := f.paged(func() error { return f.loadIf(b, never) }); err != nil {
+		return false, err
+	}
+	d.crowded[0], d.crowded = nil, d.crowded[1:]
+	f.shrink() // or the ends of buckets would take more room than they may
+	return true, nil
+}
+
+// loadBuckets reads what cold hosts have whose time has come or is near, a bucket of each class at most.
 func (f *Frontier) loadBuckets() error {
 	d := f.disk
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for len(d.crowded) > 0 {
-		b := d.crowded[0]
-		if err := f.paged(func() error { return f.loadIf(b, never) }); err != nil {
-			return err
-		}
-		d.crowded[0], d.crowded = nil, d.crowded[1:]
-		f.shrink() // or the ends of the buckets would take more room than they may
-	}
 	tick := d.tick(f.cfg.Now())
 	for c := range d.calendars {
 		d.calendars[c].advance(tick, maxAhead.Milliseconds())
