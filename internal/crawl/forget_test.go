@@ -60,13 +60,14 @@ func TestALongQueueIsForgottenWhileOthersCommit(t *testing.T) {
 // long lets many URLs of one host wait.
 func long(e *Engine, n int) {
 	for i := range n {
-		e.frontier.Push("long.test", frontier.Item{URL: fmt.Sprint("https://long.test/articles/2026/a-title-in-words/", i), Depth: 1})
+		url := fmt.Sprint("https://long.test/articles/2026/a-title-in-words/", i)
+		e.frontier.Push("long.test", frontier.Item{URL: url, Depth: 1})
 		e.frontier.Room(context.Background())
 	}
 }
 
-// TestHowLongForgettingHoldsOthersUp forgets a host with very many URLs, and says how long others had to wait for counts and for a commit at the
-// most; KUMO_READ is how long a read of the disk takes.
+// TestHowLongForgettingHoldsOthersUp forgets a host with very many URLs, and says how long others had to wait for
+// counts and for a commit at the most; KUMO_READ is how long a read of the disk takes.
 //
 //	KUMO_SCALE=2000000 KUMO_READ=0s go test ./internal/crawl -run HowLongForgetting -v
 //	KUMO_SCALE=1000000 KUMO_READ=1ms go test ./internal/crawl -run HowLongForgetting -v
@@ -91,7 +92,9 @@ func TestHowLongForgettingHoldsOthersUp(t *testing.T) {
 	over := make(chan struct{})
 	var longest [2]time.Duration
 	var watching sync.WaitGroup
-	for i, ask := range []func(){func() { e.frontier.Counts(); e.Idle() }, func() { _ = e.committer.within(func() error { return nil }) }} {
+	counts := func() { e.frontier.Counts(); e.Idle() }
+	commit := func() { _ = e.committer.within(func() error { return nil }) }
+	for i, ask := range []func(){counts, commit} {
 		watching.Go(func() {
 			for {
 				select {
@@ -113,5 +116,6 @@ func TestHowLongForgettingHoldsOthersUp(t *testing.T) {
 	took := time.Since(began)
 	close(over)
 	watching.Wait()
-	t.Logf("%d URLs forgotten in %v with %d reads; counts took %v at the most, a commit's gate %v", n, took, reads.Load(), longest[0], longest[1])
+	t.Logf("%d URLs forgotten in %v with %d reads; counts took %v at the most, a commit's gate %v",
+		n, took, reads.Load(), longest[0], longest[1])
 }

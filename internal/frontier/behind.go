@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,7 +10,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// A writeBehind has what was appended to segments and is not in their files: extents, the oldest first. Frames are read from it until then.
+// A writeBehind has what was appended to segments and is not in their files: extents, the oldest first. Frames are read
+// from it until then.
 type writeBehind struct {
 	extents []*extent
 	open    *extent // the last of them, if it takes more
@@ -81,7 +83,7 @@ func (w *writeBehind) frame(at loc) []byte {
 	if len(w.extents) == 0 || at < w.extents[0].at() {
 		return nil
 	}
-	i, found := slices.BinarySearchFunc(w.extents, at, func(p *extent, at loc) int { return int(min(max(int64(p.at()-at), -1), 1)) })
+	i, found := slices.BinarySearchFunc(w.extents, at, func(p *extent, at loc) int { return cmp.Compare(p.at(), at) })
 	if !found {
 		i--
 	}

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Who holds the disk writes what is behind, reads what is due, and compacts, each without the lock: one caller of Next at a time, or of
-// Room. The others go on with what is in memory. Push, and all that changes the frontier, only adds to what is behind.
+// Who holds the disk writes what is behind, reads what is due, and compacts, each without the lock: one caller of Next
+// at a time, or of Room. The others go on with what is in memory. Push, and all that changes the frontier, only adds to
+// what is behind.
 
 // takeDisk waits for the disk; tryDisk does not.
 func (f *Frontier) takeDisk() { f.io <- struct{}{} }
@@ -31,8 +32,8 @@ func (f *Frontier) giveDisk() {
 // hasWork reports whether something is to be done on the disk at a tick.
 func (d *virtualizer) hasWork(tick int64) bool {
 	s := d.segments
-	if s.behind.bytes > 0 || len(s.doomed) > 0 || len(s.surplus) > 0 || len(d.unread) > 0 || len(d.crowded) > 0 || d.owesCompaction() ||
-		d.cut != nil && len(d.cut.buf) > cutBehind {
+	if s.behind.bytes > 0 || len(s.doomed) > 0 || len(s.surplus) > 0 || len(d.unread) > 0 || len(d.crowded) > 0 ||
+		d.owesCompaction() || d.cut != nil && len(d.cut.buf) > cutBehind {
 		return true
 	}
 	for c := range d.calendars {
@@ -47,8 +48,9 @@ func (d *virtualizer) hasWork(tick int64) bool {
 // isBehind reports whether as much waits to be written as may.
 func (d *virtualizer) isBehind() bool { return d != nil && d.segments.behind.bytes > d.mostBehind }
 
-// Room waits while the disk does not keep up with what was pushed: it writes what is behind, or waits for who does. Who pushes much calls it
-// now and then, as Push never waits. Where the disk fails there is nothing to wait for, and Next says so.
+// Room waits while the disk does not keep up with what was pushed: it writes what is behind, or waits for who does. Who
+// pushes much calls it now and then, as Push never waits. Where the disk fails there is nothing to wait for, and Next
+// says so.
 func (f *Frontier) Room(ctx context.Context) {
 	for f.isBehind() {
 		select {

@@ -93,7 +93,8 @@ func (g *gaps) meanwhile() {
 	d.same()
 }
 
-// Whatever happens while somebody waits for the disk, each URL is handed out once and in its order, and a checkpoint is as it was at its cut.
+// Whatever happens while somebody waits for the disk, each URL is handed out once and in its order, and a checkpoint is
+// as it was at its cut.
 func TestWhatHappensWhileTheDiskIsWaitedFor(t *testing.T) {
 	times := 0
 	for _, memory := range []int64{8 << 10, 128 << 10} {

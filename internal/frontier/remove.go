@@ -1,7 +1,8 @@
 package frontier
 
-// Remove takes hosts out with all that waits there. What is known of the hosts' times stays, and that they are away until something of theirs is
-// added again. A visit that is under way there may be given back as any other, but what it brings back is not kept.
+// Remove takes hosts out with all that waits there. What is known of the hosts' times stays, and that they are away
+// until something of theirs is added again. A visit that is under way there may be given back as any other, but what it
+// brings back is not kept.
 //
 // It does not wait for the disk: it detaches the queues, and Removed reads them. A checkpoint's Write does so, too.
 func (f *Frontier) Remove(keys ...string) {
@@ -14,8 +15,9 @@ func (f *Frontier) Remove(keys ...string) {
 	f.shrink()
 }
 
-// Removed reads what Remove has taken out, lets go of its room on the disk, and returns the fetches of robots.txt that were among it, or
-// under way, since it was called last. After an error, of a disk that cannot be read, it may be called again.
+// Removed reads what Remove has taken out, lets go of its room on the disk, and returns the fetches of robots.txt that
+// were among it, or under way, since it was called last. After an error, of a disk that cannot be read, it may be
+// called again.
 func (f *Frontier) Removed() (robots []Item, err error) {
 	if err := f.sweep(); err != nil {
 		return nil, err
@@ -80,7 +82,8 @@ func (r *removal) hot(h *host) {
 	f.place(h)
 }
 
-// cold takes a host out that is not in memory. What its bucket has of it counts no longer, and the bucket takes no more hosts, as in call.
+// cold takes a host out that is not in memory. What its bucket has of it counts no longer, and the bucket takes no more
+// hosts, as in call.
 func (r *removal) cold(key string, id uint32) {
 	f, d := r.f, r.f.disk
 	rec := d.table.at(id)

@@ -11,9 +11,9 @@ import (
 	"kumo/internal/vfs"
 )
 
-// Nothing waits for the disk with the frontier's lock held. What needs a frame that is not in memory fails with errNotResident, changes
-// nothing more, and notes which; paged gives the lock up, reads it, and begins again. A frame never changes: what was read
-// is right whatever has happened meanwhile.
+// Nothing waits for the disk with the frontier's lock held. What needs a frame that is not in memory fails with
+// errNotResident, changes nothing more, and notes which; paged gives the lock up, reads it, and begins again. A frame
+// never changes: what was read is right whatever has happened meanwhile.
 
 // errNotResident never leaves the package.
 var errNotResident = errors.New("a frame is not in memory")
@@ -33,8 +33,8 @@ const (
 	maxSpare   = 4 << 20 // bytes of one
 )
 
-// paged does something with the lock held, and again whenever that lacks frames, which are read in between without the lock. It is to be
-// such that it can be begun again, whatever has changed. What was read is kept until it ends.
+// paged does something with the lock held, and again whenever that lacks frames, which are read in between without the
+// lock. It is to be such that it can be begun again, whatever has changed. What was read is kept until it ends.
 func (f *Frontier) paged(do func() error) error {
 	if f.disk != nil {
 		f.disk.segments.wants = f.disk.segments.wants[:0] // what nobody has asked paged for

@@ -32,7 +32,8 @@ func newStalling() *stalling {
 	return d
 }
 
-// While the disk stalls one caller waits for it. Others get what is in memory, and nothing else waits: nothing is slower by a moment.
+// While the disk stalls one caller waits for it. Others get what is in memory, and nothing else waits: nothing is
+// slower by a moment.
 func TestAStalledDiskStopsOnlyWhoNeedsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newStalling()

@@ -2,15 +2,15 @@ package vfs
 
 import "io"
 
-// A Slow disk has every call wait before it reaches the disk below: for a while, as with a disk that is busy, or until somebody lets it go on,
-// as with one that stalls.
+// A Slow disk has every call wait before it reaches the disk below: for a while, as with a disk that is busy, or until
+// somebody lets it go on, as with one that stalls.
 type Slow struct {
 	FS
 	wait func(call string)
 }
 
-// NewSlow puts a disk over below whose calls wait first. wait is told what they are: open, read, write, sync, or change for what changes names or
-// lengths. Many may call it at once.
+// NewSlow puts a disk over below whose calls wait first. wait is told what they are: open, read, write, sync, or change
+// for what changes names or lengths. Many may call it at once.
 func NewSlow(below FS, wait func(call string)) *Slow { return &Slow{below, wait} }
 
 // Append opens a file whose writes wait.
