@@ -80,6 +80,7 @@ var Outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl"
 // ErrForeign is a folder with files that a crawl would write over, and no crawl.
 var ErrForeign = errors.New("holds files that are not a crawl's: name another folder with --out")
 
+// IsCrawl reports whether there is a crawl in the folder.
 func (f *Folder) IsCrawl() bool { return f.HasJournal() || settings.IsFile(f.Path(settings.Name)) }
 
 // HasJournal reports whether the folder has a journal, an older kumo's, in one file, among them. A folder without segments is none.
@@ -107,6 +108,7 @@ func (f *Folder) Prepare(fresh bool) error {
 	return nil
 }
 
+// HasOutputs reports whether there are record files.
 func (f *Folder) HasOutputs() bool {
 	warcs, _ := f.Disk.List(f.Path("warc"))
 	return len(warcs) > 0 || slices.ContainsFunc(Outputs, func(name string) bool {
@@ -159,6 +161,7 @@ func (f *Folder) stateFiles() []string {
 	return all
 }
 
+// WriteReport writes what a run has come to.
 func (f *Folder) WriteReport(r *stats.Report) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
