@@ -98,7 +98,7 @@ type Parser interface {
 // Seen knows which URLs were met: a [seen.DB], or a [seen.Set] for a crawl that keeps nothing.
 type Seen interface {
 	Offer(urls []seen.URL, news []seen.News) []seen.News
-	Know(urls []seen.URL)
+	InsertKnown(urls []seen.URL)
 	Look(url string) (seen.State, int32, error)
 	Len() int64
 }

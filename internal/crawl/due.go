@@ -161,7 +161,7 @@ func (r *requeuing) flush() error {
 			c := &r.due[i]
 			c.host = r.names.intern(c.host)
 			enc.again(&c.item, r.now)
-			r.known.db.Note(c.item.URL, seen.Meta{Queued: r.now})
+			r.known.db.UpdateMeta(c.item.URL, seen.Meta{Queued: r.now})
 		}
 		r.committer.enqueue(enc.b)
 		for i := range r.due {

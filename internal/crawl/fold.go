@@ -31,13 +31,13 @@ func (s *State) came(c came) {
 	}
 	if db, ok := s.views.Seen.(*seen.DB); ok {
 		for i := range p.known {
-			db.Learn(p.known[i].entries)
+			db.Import(p.known[i].entries)
 		}
 	}
 	p.leaveOut(c.left)
 	for i := range p.waiting {
 		if isIn(c.kept, p.waiting[i].host) {
-			s.views.Seen.Know(asKnown(p.waiting[i].items))
+			s.views.Seen.InsertKnown(asKnown(p.waiting[i].items))
 		}
 	}
 	if s.behind {
@@ -110,9 +110,9 @@ func (s *State) Arrived() []member.Transfer { return slices.Clone(s.arrivals.Who
 // Partial are the transfers of which something has come, and that have not come whole.
 func (s *State) Partial() []member.Transfer { return s.arrivals.partial() }
 
-// RecoverEstate is Recover for views that have nothing and a journal that is read from its beginning, as that of a dead node is: what
+// RecoverFailed is Recover for views that have nothing and a journal that is read from its beginning, as that of a dead node is: what
 // would not fit into memory goes to the views' disks on the way. memory is for what waits, in bytes, and no hard bound.
-func RecoverEstate(ctx context.Context, j journal.Journal, v Views, memory int64) (*State, error) {
+func RecoverFailed(ctx context.Context, j journal.Journal, v Views, memory int64) (*State, error) {
 	most := int(memory / (2 * itemWeight))
 	return recoverBy(j, v, func(s *State, end journal.Position) error { return s.relieve(ctx, end, most) })
 }

@@ -162,7 +162,7 @@ func (e *Engine) receive(t member.Transfer, p *parcel, m *mergePlan) {
 		}
 		if isIn(m.kept, a.host) {
 			a.clock = a.clock.beside(e.frontier, a.host)
-			e.known.db.Know(asKnown(a.items))
+			e.known.db.InsertKnown(asKnown(a.items))
 		} else {
 			e.frontier.Park(a.host, arriving)
 			e.peers.transfer.park(t, a.host)
@@ -178,7 +178,7 @@ func (e *Engine) receive(t member.Transfer, p *parcel, m *mergePlan) {
 		}
 		e.frontier.Arrive(l.host, l.clock.asked, l.clock.wait)
 		e.countArrived(t, l, m)
-		e.known.db.Learn(l.entries)
+		e.known.db.Import(l.entries)
 	}
 }
 

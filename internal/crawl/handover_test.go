@@ -649,7 +649,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 				}
 			}
 		}
-		n.e.known.db.Know([]seen.URL{{URL: "http://known.test/", State: seen.Known}}) // where nothing waits
+		n.e.known.db.InsertKnown([]seen.URL{{URL: "http://known.test/", State: seen.Known}}) // where nothing waits
 		point("before")
 		point("again")
 		if err := n.e.Forget(t.Context(), func(host string) bool { return host != "stays.test" }); err != nil {
@@ -745,7 +745,7 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 	}
 	move(a, b)
 	b.e.frontier.Take("h.test", func(it *item.Item) bool { return it.URL == "http://h.test/old" })
-	b.e.known.db.Note("http://h.test/old", seen.Meta{Fetched: time.Unix(1e9, 0), Status: 200})
+	b.e.known.db.UpdateMeta("http://h.test/old", seen.Meta{Fetched: time.Unix(1e9, 0), Status: 200})
 	if err := b.link("http://h.test/new"); err != nil {
 		t.Fatal(err)
 	}
@@ -949,7 +949,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, err := RecoverEstate(t.Context(), j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front}, 10*2*itemWeight)
+		state, err := RecoverFailed(t.Context(), j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front}, 10*2*itemWeight)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -983,7 +983,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 // waver finds a link to a URL of which seen cannot say at once whether it is known.
 func (n *trader) waver(url string) {
 	n.t.Helper()
-	n.e.known.db.Note(url, seen.Meta{Kind: 1})
+	n.e.known.db.UpdateMeta(url, seen.Meta{Kind: 1})
 	if err := errors.Join(n.e.decide(n.t.Context()), n.link(url)); err != nil {
 		n.t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func (h *haul) fill(ctx context.Context, e *Engine) {
 				items = append(items, item.Item{URL: v.URL, From: v.URL[:len("https://")+len(key)+10], Seed: "https://" + key + "/", Path: "LL", Depth: v.Depth, Kind: page.Anchor})
 			}
 		}
-		e.known.db.Learn(entries)
+		e.known.db.Import(entries)
 		e.frontier.Arrive(key, time.Duration(host%3)*time.Second, 0, items...)
 		if host%100 == 0 {
 			e.await(ctx)

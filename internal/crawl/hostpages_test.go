@@ -17,7 +17,7 @@ func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 	e.limits.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
 	visit := func(url string, status int) {
 		e.known.db.Offer([]seen.URL{{URL: url, State: seen.Known}}, nil)
-		e.known.db.Note(url, seen.Meta{Fetched: time.Unix(1e9, 0), Status: status})
+		e.known.db.UpdateMeta(url, seen.Meta{Fetched: time.Unix(1e9, 0), Status: status})
 	}
 	for i := range 2 {
 		visit(fmt.Sprint("http://a.example/", i), 200)

@@ -164,7 +164,7 @@ func unzip(t *testing.T) {
 	db, err := seen.Open(vfs.OS, t.TempDir(), seen.Config{})
 	for i := 0; err == nil && i < 8; i++ {
 		for n := range 500 {
-			db.Know([]seen.URL{{URL: fmt.Sprint("http://h.test/a/long/path/", i, "/", n), State: seen.Known}})
+			db.InsertKnown([]seen.URL{{URL: fmt.Sprint("http://h.test/a/long/path/", i, "/", n), State: seen.Known}})
 		}
 		db.Freeze(uint64(i))
 		err = errors.Join(db.Merge(t.Context(), nil), compact(t.Context(), db))
@@ -254,7 +254,7 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 	closers = append(closers, db.Close)
 	if n.doubt && db.Position() == 0 {
 		for i := range n.maze.pages {
-			db.Note(n.maze.url(i), seen.Meta{Status: http.StatusOK}) // the filter of the disk's part has it, and no more is known
+			db.UpdateMeta(n.maze.url(i), seen.Meta{Status: http.StatusOK}) // the filter of the disk's part has it, and no more is known
 		}
 		db.Freeze(0)
 		if err := db.Merge(context.Background(), nil); err != nil {

@@ -268,7 +268,7 @@ func (s *State) later(payload string) {
 }
 
 func (s *State) know(url string, depth int32, state seen.State) {
-	s.views.Seen.Know([]seen.URL{{URL: url, Depth: depth, State: state}})
+	s.views.Seen.InsertKnown([]seen.URL{{URL: url, Depth: depth, State: state}})
 }
 
 // leave takes a URL out of what waits, in the frontier's checkpoint or behind it.
@@ -296,7 +296,7 @@ func (s *State) done(v done) {
 		s.views.Digests.Put(v.meta.Digest, seen.Ref(v.ref))
 	}
 	if db, ok := s.views.Seen.(*seen.DB); ok {
-		db.Note(v.url, v.meta)
+		db.UpdateMeta(v.url, v.meta)
 	}
 	if s.leave(v.url); !s.behind {
 		s.Stats.Visited(v.visit)
@@ -329,7 +329,7 @@ func (s *State) again(queued time.Time, it item.Item) {
 
 func (s *State) due(url string, m seen.Meta) {
 	if db, ok := s.views.Seen.(*seen.DB); ok {
-		db.Note(url, m)
+		db.UpdateMeta(url, m)
 	}
 }
 

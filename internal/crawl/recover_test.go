@@ -236,7 +236,7 @@ func aheadDB(t *testing.T, at, relies uint64) *seen.DB {
 		return nil
 	}
 	// A URL that was only visited is in the filter, so that an offer of it has to wait to be decided.
-	db.Note("http://a/", seen.Meta{Status: 200})
+	db.UpdateMeta("http://a/", seen.Meta{Status: 200})
 	db.Freeze(0)
 	if err := db.Merge(t.Context(), tell); err != nil {
 		t.Fatal(err)

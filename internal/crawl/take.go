@@ -69,7 +69,7 @@ func (e *Engine) noteVisit(b *batch, d *done) {
 	if e.known.db == nil || d == nil && meta.Due.IsZero() {
 		return
 	}
-	e.known.db.Note(url, *meta)
+	e.known.db.UpdateMeta(url, *meta)
 	if !meta.Due.IsZero() {
 		b.entries.due(url, meta)
 	}

@@ -29,7 +29,7 @@ func (m *Member) ask(e *export) {
 		q := askMsg{from: e.from, to: n, epoch: e.epoch}
 		whom := n
 		if !m.table.part(n) {
-			whom = m.table.executor(n)
+			whom = m.table.takeoverNode(n)
 		}
 		if whom != m.cfg.Self {
 			if again {

@@ -180,7 +180,7 @@ func (m *Member) guardUp() {
 		case !m.guard && !slices.Contains(w.Nodes, n):
 			delete(m.peers, n)
 		case p.lease.Revoked:
-			m.mourn(n)
+			m.markDead(n)
 		}
 	}
 	if !m.guard {
@@ -283,8 +283,8 @@ func (m *Member) namesake() strategy.Node {
 	return ""
 }
 
-// mourn notes that the lease of a node is revoked that the table still has.
-func (m *Member) mourn(n strategy.Node) {
+// markDead notes that the lease of a node is revoked that the table still has.
+func (m *Member) markDead(n strategy.Node) {
 	if m.table != nil && m.table.part(n) {
 		m.dead[n] = true
 	}

@@ -35,8 +35,8 @@ type export struct {
 	moved   bool // there was one
 }
 
-// A ghost is a dead node whose estate this one folds.
-type ghost struct {
+// A takeover is a dead node whose estate this one folds.
+type takeover struct {
 	folded   bool
 	released bool       // nothing is left of it
 	arrived  []Transfer // had come whole to it
@@ -64,11 +64,11 @@ func (m *Member) nextExports() {
 	m.nextExport(m.cfg.Self, before[m.cfg.Self], m.unsure)
 	m.unsure = false
 	for _, dead := range m.table.Estates {
-		if m.table.executor(dead) != m.cfg.Self {
+		if m.table.takeoverNode(dead) != m.cfg.Self {
 			continue
 		}
 		if m.ghosts[dead] == nil {
-			m.ghosts[dead] = &ghost{}
+			m.ghosts[dead] = &takeover{}
 			m.do(Fold{dead})
 		}
 		m.nextExport(dead, before[dead], before[dead] == nil)

@@ -163,7 +163,7 @@ func (m *Member) peerEntry(n strategy.Node, e Entry) {
 	p.lease, p.rev, p.since = lease, e.Revision, m.now
 	m.scanAt = earlier(m.scanAt, m.expiry(n, p))
 	if lease.Revoked {
-		m.mourn(n)
+		m.markDead(n)
 		m.stagger()
 	}
 	if m.guard {

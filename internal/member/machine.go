@@ -68,7 +68,7 @@ type Member struct {
 	early   int                       // bytes of theirs that came too early
 	olds    []*arrival                // of earlier epochs, not yet whole or dropped
 	exports map[strategy.Node]*export // by who held it
-	ghosts  map[strategy.Node]*ghost
+	ghosts  map[strategy.Node]*takeover
 	drained bool // no request is under way to a host that is another's under the epoch
 	wake    time.Time
 }
@@ -77,7 +77,7 @@ type Member struct {
 func New(cfg Config) *Member {
 	m := &Member{cfg: cfg, records: map[strategy.Node]record{}, offers: map[strategy.Node]Proposal{},
 		jitter: rand.New(rand.NewPCG(cfg.Seed, cfg.Instance)).Float64(), peers: map[strategy.Node]*peer{}, view: &View{self: cfg.Self},
-		places: map[uint64]placement{}, coming: map[strategy.Node]*arrival{}, exports: map[strategy.Node]*export{}, ghosts: map[strategy.Node]*ghost{},
+		places: map[uint64]placement{}, coming: map[strategy.Node]*arrival{}, exports: map[strategy.Node]*export{}, ghosts: map[strategy.Node]*takeover{},
 		behind: map[strategy.Node]bool{}, dead: map[strategy.Node]bool{}, arrived: slices.Clone(cfg.Arrived), forgot: slices.Clone(cfg.Forgot)}
 	if m.cfg.Parse == nil {
 		m.cfg.Parse = ParseTable
@@ -167,7 +167,7 @@ func (m *Member) take(e Event) {
 	case Route:
 		m.route = e.View
 		m.publish()
-	case Booked:
+	case Acknowledged:
 		m.booked = max(m.booked, e.Epoch)
 	case HandOver:
 		m.handOver(e)
@@ -251,7 +251,7 @@ func (m *Member) wrote(w Wrote) {
 			p.revoking = false
 			if w.Err == nil {
 				p.rev, p.lease.Revoked = w.Revision, true
-				m.mourn(node)
+				m.markDead(node)
 			}
 		}
 	}

@@ -129,8 +129,8 @@ type Report struct{ Data []byte }
 // Route says whose hosts are from now on, where the strategy is no Placer.
 type Route struct{ View strategy.View }
 
-// Booked answers Whole.
-type Booked struct{ Epoch uint64 }
+// Acknowledged answers Whole.
+type Acknowledged struct{ Epoch uint64 }
 
 // HandOver wants single hosts of this node to move to another one, by an epoch to come. Where that is none any more by then, they stay.
 type HandOver struct {
@@ -141,25 +141,25 @@ type HandOver struct {
 // Tick says that time has passed: after Wake.
 type Tick struct{}
 
-func (Entry) event()     {}
-func (Synced) event()    {}
-func (Wrote) event()     {}
-func (Message) event()   {}
-func (Drained) event()   {}
-func (Chunk) event()     {}
-func (Taken) event()     {}
-func (Dropped) event()   {}
-func (Forgotten) event() {}
-func (Folded) event()    {}
-func (Flushed) event()   {}
-func (Released) event()  {}
-func (Entered) event()   {}
-func (Leave) event()     {}
-func (Report) event()    {}
-func (Route) event()     {}
-func (Booked) event()    {}
-func (HandOver) event()  {}
-func (Tick) event()      {}
+func (Entry) event()        {}
+func (Synced) event()       {}
+func (Wrote) event()        {}
+func (Message) event()      {}
+func (Drained) event()      {}
+func (Chunk) event()        {}
+func (Taken) event()        {}
+func (Dropped) event()      {}
+func (Forgotten) event()    {}
+func (Folded) event()       {}
+func (Flushed) event()      {}
+func (Released) event()     {}
+func (Entered) event()      {}
+func (Leave) event()        {}
+func (Report) event()       {}
+func (Route) event()        {}
+func (Acknowledged) event() {}
+func (HandOver) event()     {}
+func (Tick) event()         {}
 
 // Watch says of which keys of the registry the member wants to be told: the table's always, the leases of the nodes named, or of all, and the
 // records of moves of those named. What becomes watched is told as it is, by an Entry for each key there is. The first Watch comes from

@@ -40,7 +40,7 @@ func (k kept) of(from strategy.Node) destination {
 		to := moves[host]
 		if _, there := find(k.members, to); !there { // who was to have it may have died
 			if to = ""; !stays {
-				to = heir(k.members, host)
+				to = fallbackOwner(k.members, host)
 			}
 		}
 		if to == from {
@@ -50,8 +50,8 @@ func (k kept) of(from strategy.Node) destination {
 	}
 }
 
-// heir is the member that gets a host of one who went; "" without members. All that matters is that everybody computes the same.
-func heir(members []strategy.Member, host string) strategy.Node {
+// fallbackOwner is the member that gets a host of one who went; "" without members. All that matters is that everybody computes the same.
+func fallbackOwner(members []strategy.Member, host string) strategy.Node {
 	if len(members) == 0 {
 		return ""
 	}

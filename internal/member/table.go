@@ -214,8 +214,8 @@ func (t *Table) moves(from strategy.Node) *Moves {
 	return &t.Moves[i]
 }
 
-// executor is the member that folds the estate of a node: the one whose name's hash with the dead one's is least. There is none without members.
-func (t *Table) executor(dead strategy.Node) strategy.Node {
+// takeoverNode is the member that folds the estate of a node: the one whose name's hash with the dead one's is least. There is none without members.
+func (t *Table) takeoverNode(dead strategy.Node) strategy.Node {
 	var best strategy.Node
 	var least uint64
 	for _, m := range t.Members {

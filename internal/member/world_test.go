@@ -71,7 +71,7 @@ func (modulo) Minimal() bool { return true }
 func (v moduloView) Owner(host string) (strategy.Node, strategy.State) {
 	var t Table
 	t.Members = v
-	if n := t.executor(strategy.Node(host)); n != "" {
+	if n := t.takeoverNode(strategy.Node(host)); n != "" {
 		return n, strategy.Owned
 	}
 	return "", strategy.Unknown
@@ -202,7 +202,7 @@ func (n *testNode) carryOut(a Action) {
 	case Flush:
 		n.later(Flushed(a))
 	case Whole:
-		n.later(Booked(a))
+		n.later(Acknowledged(a))
 	case Release:
 		n.later(Released(a))
 	case Lost, Left, Failed:

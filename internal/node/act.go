@@ -18,26 +18,26 @@ func (n *Node) carryOut(actions []member.Action) {
 		case member.Watch:
 			n.watch.set(a)
 		case member.Enter:
-			n.tasks.go1(n.enter)
+			n.tasks.Go(n.enter)
 		case member.Write:
-			n.tasks.go1(func(ctx context.Context) { n.write(ctx, a) })
+			n.tasks.Go(func(ctx context.Context) { n.write(ctx, a) })
 		case member.Send:
 			n.send(a.To, kindMember, a.Data)
 		case member.Publish:
 			n.cfg.Router.publish(a.View)
 			n.cfg.Engine.Share(n.members())
 			if n.isMember() {
-				n.hands.heir.Store(nil)
+				n.executor.heir.Store(nil)
 			}
 			n.lapse.Reset(time.Until(a.View.Until()))
-			if n.mind != nil && n.mind.news {
-				n.mind.news = false
+			if n.driver != nil && n.driver.news {
+				n.driver.news = false
 				n.cfg.Engine.Wake(nil)
 			}
 			n.links.look()
-			n.crawl.look()
+			n.record.look()
 		case member.Whole:
-			n.tasks.go1(func(ctx context.Context) { n.mind.tell(ctx, strategy.Whole(a)) })
+			n.tasks.Go(func(ctx context.Context) { n.driver.tell(ctx, strategy.Whole(a)) })
 		case member.Wake:
 			n.wake.Reset(time.Until(a.At))
 		case member.Lost:
@@ -48,7 +48,7 @@ func (n *Node) carryOut(actions []member.Action) {
 		case member.Failed:
 			n.fail(a.Err)
 		default:
-			n.hands.carryOut(a)
+			n.executor.carryOut(a)
 		}
 	}
 }

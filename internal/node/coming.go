@@ -22,7 +22,7 @@ const staleWait = time.Minute
 func (r *Report) Waits() bool { return time.Since(r.Clock) < staleWait }
 
 // coming tells the strategy which nodes are about to be members.
-func (m *mind) coming(ctx context.Context) {
+func (m *strategyDriver) coming(ctx context.Context) {
 	known, synced := map[strategy.Node]bool{}, false
 	tell := func() { m.tell(ctx, strategy.Coming{Nodes: slices.Sorted(maps.Keys(known))}) }
 	m.n.follow(ctx, WaitingPrefix, func() { synced = true; tell() }, func(e bus.Entry) {

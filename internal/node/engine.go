@@ -57,16 +57,16 @@ type Export interface {
 	Close() error
 }
 
-// Estates makes what dead nodes have left ready to be read.
-type Estates interface {
+// FailedNodes makes what dead nodes have left ready to be read.
+type FailedNodes interface {
 	// Fold seals a dead node's log, and reads it.
-	Fold(ctx context.Context, dead strategy.Node) (Estate, error)
+	Recover(ctx context.Context, dead strategy.Node) (FailedState, error)
 	// Bury removes the log of a node whose estate is done with.
-	Bury(ctx context.Context, dead strategy.Node) error
+	DeleteLog(ctx context.Context, dead strategy.Node) error
 }
 
-// An Estate is what a dead node held.
-type Estate interface {
+// An FailedState is what a dead node held.
+type FailedState interface {
 	Arrived() []member.Transfer // that had come whole to it since the last settled epoch
 	Forgot() []member.Transfer  // that it was done with since then
 	Export(owner func(host string) strategy.Node) (Export, error)

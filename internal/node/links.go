@@ -53,16 +53,16 @@ func (l *links) pump(ctx context.Context) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		owner, kind := l.n.cfg.Router.owner(l.n.self), byte(kindLinks)
-		if heir := l.n.hands.heir.Load(); heir != nil {
+		if heir := l.n.executor.heir.Load(); heir != nil {
 			owner, kind = func(string) (strategy.Node, bool) { return *heir, true }, kindLegacy
 		}
 		for _, b := range l.n.cfg.Engine.Batches(time.Now(), owner) {
 			l.n.send(b.To, kind, append(binary.AppendUvarint(nil, b.Number), b.Data...))
 			l.sent.Add(1)
 		}
-		if l.n.mind != nil {
+		if l.n.driver != nil {
 			if hosts := l.n.cfg.Engine.Wanted(); len(hosts) > 0 {
-				l.n.mind.tell(ctx, strategy.Wanted{Hosts: hosts})
+				l.n.driver.tell(ctx, strategy.Wanted{Hosts: hosts})
 			}
 		}
 		if !pause(ctx, pumpLeast) {
@@ -85,7 +85,7 @@ func (l *links) take(from strategy.Node, data []byte, legacy bool) {
 	}
 	l.received.Add(1)
 	batch := bytes.Clone(data[size:])
-	l.n.tasks.go1(func(ctx context.Context) {
+	l.n.tasks.Go(func(ctx context.Context) {
 		defer l.end(flight{from, number})
 		var refused []int
 		var err error

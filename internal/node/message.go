@@ -17,18 +17,18 @@ func (n *Node) message(ctx context.Context, from strategy.Node, data []byte) {
 	}
 	switch kind {
 	case kindMember:
-		if n.hands.full(data) {
+		if n.executor.full(data) {
 			return
 		}
 		n.tell(ctx, member.Message{From: from, Data: bytes.Clone(data)})
 	case kindStrategy:
-		if n.mind != nil {
-			n.mind.tell(ctx, strategy.Message{From: from, Data: bytes.Clone(data)})
+		if n.driver != nil {
+			n.driver.tell(ctx, strategy.Message{From: from, Data: bytes.Clone(data)})
 		}
 	case kindLinks:
 		n.links.take(from, data, false)
 	case kindLegacy:
-		if n.hands.heir.Load() == nil { // who leaves, too, takes nothing any more
+		if n.executor.heir.Load() == nil { // who leaves, too, takes nothing any more
 			n.links.take(from, data, true)
 		}
 	case kindTaken:

@@ -56,7 +56,7 @@ type Config struct {
 	Bus     bus.Bus
 	Engine  Engine
 	Router  *Router
-	Estates Estates
+	Estates FailedNodes
 	Enter   func() error                                   // notes durably that the identity is a member's from now on
 	Figures func() Figures                                 // what the lease tells others of this node; may be nil
 	Knows   func(url string) (mine, known bool, err error) // whether a host is this node's, and its URL was met before; may be nil
@@ -74,21 +74,21 @@ type Node struct {
 	self   strategy.Node
 	log    *slog.Logger
 
-	events  chan member.Event
-	calls   chan func()   // done by the loop
-	wake    *time.Timer   // of the member's
-	lapse   *time.Timer   // for the lease's end
-	leave   chan struct{} // closed when the node is to leave
-	once    sync.Once
-	stop    context.CancelCauseFunc
-	tasks   *tasks
-	watch   *watches
-	hands   *hands
-	links   *links
-	crawl   *follower
-	ending  *ending
-	mind    *mind                  // nil for Placers
-	refused map[strategy.Node]bool // senders of messages; the receiving goroutine's
+	events   chan member.Event
+	calls    chan func()   // done by the loop
+	wake     *time.Timer   // of the member's
+	lapse    *time.Timer   // for the lease's end
+	leave    chan struct{} // closed when the node is to leave
+	once     sync.Once
+	stop     context.CancelCauseFunc
+	tasks    *tasks
+	watch    *watches
+	executor *actionExecutor
+	links    *links
+	record   *recordWatcher
+	ending   *termination
+	driver   *strategyDriver        // nil for Placers
+	refused  map[strategy.Node]bool // senders of messages; the receiving goroutine's
 }
 
 // New makes a node.
@@ -106,13 +106,13 @@ func New(cfg Config) *Node {
 	}
 	n.member = member.New(member.Config{Self: n.self, Instance: rand.Uint64() | 1, Joined: cfg.Identity.Joined, Arrived: cfg.Arrived,
 		Forgot: cfg.Forgot, Partial: cfg.Partial, Place: cfg.Place, Slot: cfg.Slot, Layout: cfg.Layout, Timing: cfg.Timing, Seed: rand.Uint64()})
-	n.watch, n.hands, n.links, n.crawl, n.ending = newWatches(n), newHands(n), newLinks(n), newFollower(n), newEnding(n)
-	n.mind = newMind(n, cfg.Strategy)
+	n.watch, n.executor, n.links, n.record, n.ending = newWatches(n), newActionExecutor(n), newLinks(n), newRecordWatcher(n), newTermination(n)
+	n.driver = newStrategyDriver(n, cfg.Strategy)
 	return n
 }
 
 // NewRoot has other nodes take in scope what a seed redirects to. It is the engine's to call, and quick.
-func (n *Node) NewRoot(url string) { n.crawl.newRoot(url) }
+func (n *Node) NewRoot(url string) { n.record.newRoot(url) }
 
 // Leave asks the node to hand over all it has, and to leave. Run returns ErrLeft then.
 func (n *Node) Leave() { n.once.Do(func() { close(n.leave) }) }
@@ -120,7 +120,7 @@ func (n *Node) Leave() { n.once.Do(func() { close(n.leave) }) }
 // Run is a member's life. The engine's Run goes on beside it, and has begun; it is paused until the crawl's record says otherwise. Run
 // returns nil when the crawl is done, one of this package's errors, the error that ended it, or ctx's.
 func (n *Node) Run(ctx context.Context) error {
-	defer n.hands.close()
+	defer n.executor.close()
 	ctx, n.stop = context.WithCancelCause(ctx)
 	n.tasks = newTasks(ctx)
 	defer n.tasks.wait()
@@ -131,15 +131,15 @@ func (n *Node) Run(ctx context.Context) error {
 	defer n.wake.Stop()
 	n.lapse = time.NewTimer(time.Hour)
 	defer n.lapse.Stop()
-	n.tasks.go1(n.receive)
-	n.tasks.go1(n.links.pump)
-	if n.mind != nil {
-		n.tasks.go1(n.mind.coming)
+	n.tasks.Go(n.receive)
+	n.tasks.Go(n.links.pump)
+	if n.driver != nil {
+		n.tasks.Go(n.driver.coming)
 	}
-	n.crawl.start()
+	n.record.start()
 	err := n.loop(ctx)
-	if n.crawl.why != nil { // whatever has come in between
-		err = n.crawl.why
+	if n.record.why != nil { // whatever has come in between
+		err = n.record.why
 	}
 	if errors.Is(err, errDone) {
 		return nil
@@ -199,19 +199,19 @@ func (n *Node) loop(ctx context.Context) error {
 		case <-beat.C:
 			events = append(events, member.Report{Data: n.report()})
 			n.ending.look()
-			if n.mind != nil {
-				events = append(events, n.mind.think(n.load())...)
+			if n.driver != nil {
+				events = append(events, n.driver.step(n.load())...)
 			}
-		case e := <-n.mind.thoughts():
-			events = append(events, n.mind.think(e)...)
-		case <-n.mind.alarm():
-			events = append(events, n.mind.ring()...)
+		case e := <-n.driver.eventsChan():
+			events = append(events, n.driver.step(e)...)
+		case <-n.driver.timerChan():
+			events = append(events, n.driver.fireTimers()...)
 		}
 		for again := true; again; {
 			actions = n.member.Step(time.Now(), events, actions[:0])
 			n.carryOut(actions)
-			if events = events[:0]; n.mind != nil {
-				events = append(events, n.mind.learn()...)
+			if events = events[:0]; n.driver != nil {
+				events = append(events, n.driver.syncMembers()...)
 			}
 			again = len(events) > 0
 		}

@@ -159,13 +159,13 @@ func TestChunksAreLetGoWhileThereAreTooMany(t *testing.T) {
 		if i > 100 {
 			t.Fatal("all of it is taken")
 		}
-		n.hands.carryOut(member.Take{Transfer: member.Transfer{From: "b~1"}, Seq: uint64(i), Data: chunk})
+		n.executor.carryOut(member.Take{Transfer: member.Transfer{From: "b~1"}, Seq: uint64(i), Data: chunk})
 	}
 	if !come(envelope("c", kindMember, []byte("an answer"))) {
 		t.Error("nothing comes any more")
 	}
 	close(e.goOn)
-	for range n.hands.taking.Load() / int64(len(chunk)) {
+	for range n.executor.taking.Load() / int64(len(chunk)) {
 		for {
 			if _, taken := (<-n.events).(member.Taken); taken {
 				break
@@ -185,13 +185,13 @@ func TestWhoLeavesIsDoneWithSeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New(Config{Crawl: "c", Identity: Identity{Name: "a", Life: "1"}, Engine: slowEngine{}, Router: NewRouter()})
 		n.tasks = newTasks(t.Context())
-		n.crawl.busy.Add(1)
-		n.hands.carryOut(member.Flush{Epoch: 3})
+		n.record.busy.Add(1)
+		n.executor.carryOut(member.Flush{Epoch: 3})
 		time.Sleep(time.Minute)
 		if len(n.events) > 0 {
 			t.Error("it leaves with seeds that nobody has")
 		}
-		n.crawl.busy.Add(-1)
+		n.record.busy.Add(-1)
 		if e := <-n.events; e != (member.Flushed{Epoch: 3}) {
 			t.Errorf("%T", e)
 		}
@@ -213,7 +213,7 @@ func TestABusyHostIsHandedOverLater(t *testing.T) {
 		over := make(chan struct{})
 		n := New(Config{Crawl: "c", Identity: Identity{Name: "a", Life: "1"}, Router: NewRouter(), Engine: busyEngine{to: map[string]<-chan struct{}{"slow": over}}})
 		n.tasks = newTasks(t.Context())
-		m := &mind{n: n}
+		m := &strategyDriver{n: n}
 		m.carryOut(strategy.HandOver{Hosts: []string{"one", "slow", "two"}, To: "b~1"})
 		if e := (<-n.events).(member.HandOver); !slices.Equal(e.Hosts, []string{"one", "two"}) || e.To != "b~1" {
 			t.Errorf("%v move at once", e)

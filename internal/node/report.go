@@ -41,10 +41,10 @@ type Facts struct {
 
 // facts are the strategy's; nil if it has none.
 func (n *Node) facts() *Facts {
-	if n.mind == nil {
+	if n.driver == nil {
 		return nil
 	}
-	t, tells := n.mind.s.(strategy.Teller)
+	t, tells := n.driver.s.(strategy.Teller)
 	if !tells {
 		return nil
 	}
@@ -73,7 +73,7 @@ type Report struct {
 func (n *Node) report() []byte {
 	t := n.tally()
 	data, err := json.Marshal(Report{Name: n.cfg.Identity.Name, Version: n.cfg.Version, Address: n.cfg.Address, Epoch: t.Epoch,
-		State: n.crawl.record.State, Idle: t.Idle, Sent: n.links.sent.Load(), Received: n.links.received.Load(),
+		State: n.record.record.State, Idle: t.Idle, Sent: n.links.sent.Load(), Received: n.links.received.Load(),
 		Slips: n.cfg.Router.Slips(), Figures: n.cfg.Figures(), Facts: n.facts(), Clock: time.Now().UTC()})
 	if err != nil {
 		return nil // of plain fields

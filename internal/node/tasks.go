@@ -17,8 +17,8 @@ func newTasks(ctx context.Context) *tasks {
 	return &tasks{ctx: ctx, lanes: map[string][]func(context.Context){}}
 }
 
-// go1 does f beside all others.
-func (t *tasks) go1(f func(context.Context)) {
+// Go does f beside all others.
+func (t *tasks) Go(f func(context.Context)) {
 	t.all.Go(func() { f(t.ctx) })
 }
 

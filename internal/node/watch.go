@@ -55,7 +55,7 @@ func (w *watches) set(a member.Watch) {
 func (w *watches) begin(key string, synced func()) {
 	ctx, stop := context.WithCancel(w.n.tasks.ctx)
 	w.on[key] = stop
-	w.n.tasks.go1(func(context.Context) {
+	w.n.tasks.Go(func(context.Context) {
 		w.n.follow(ctx, key, synced, func(e bus.Entry) {
 			w.n.tell(ctx, member.Entry{Key: e.Key, Value: e.Value, Revision: e.Revision})
 			if of, ahead, apart := w.clocks.renewed(e, time.Now()); apart {

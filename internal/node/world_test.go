@@ -524,7 +524,7 @@ func (e estate) Bound(f func([]byte) error) error {
 	return f(pack(slices.Collect(maps.Values(e.outbox))))
 }
 
-func (x *testNode) Fold(_ context.Context, dead strategy.Node) (node.Estate, error) {
+func (x *testNode) Recover(_ context.Context, dead strategy.Node) (node.FailedState, error) {
 	x.w.mu.Lock()
 	h, spoilt := x.w.shared[dead], x.w.spoilt > 0
 	x.w.spoilt--
@@ -541,7 +541,7 @@ func (x *testNode) Fold(_ context.Context, dead strategy.Node) (node.Estate, err
 	return estate{h}, nil
 }
 
-func (x *testNode) Bury(_ context.Context, dead strategy.Node) error { return nil }
+func (x *testNode) DeleteLog(_ context.Context, dead strategy.Node) error { return nil }
 
 // crash ends a node without a word.
 func (x *testNode) crash() {

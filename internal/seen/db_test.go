@@ -181,7 +181,7 @@ func (m *model) note() {
 	if m.dice.IntN(2) == 0 {
 		n.meta.Digest = [20]byte{byte(m.dice.IntN(256))}
 	}
-	m.db.Note(n.url, n.meta)
+	m.db.UpdateMeta(n.url, n.meta)
 	m.noted(n)
 	m.journal = append(m.journal, n)
 }
@@ -272,7 +272,7 @@ func (m *model) reopen() {
 	for _, x := range rest {
 		switch x := x.(type) {
 		case note:
-			m.db.Note(x.url, x.meta)
+			m.db.UpdateMeta(x.url, x.meta)
 			m.noted(x)
 		case URL:
 			m.offered(x, m.db.Offer([]URL{x}, nil)[0])
@@ -286,7 +286,7 @@ func (m *model) reopen() {
 
 // knows has the database know what was told before its process died.
 func (m *model) knows(u URL) {
-	m.db.Know([]URL{u})
+	m.db.InsertKnown([]URL{u})
 	for _, all := range []map[string]waiting{m.late, m.active} {
 		if w, ok := all[u.URL]; ok {
 			w.before = better(w.before, entry{u.State, u.Depth})
@@ -348,7 +348,7 @@ func TestWhatIsReplayedKeepsItsTime(t *testing.T) {
 		if db.Replay(time.Time{}); want[url] != now {
 			db.Replay(want[url])
 		}
-		db.Know([]URL{{URL: url, State: Known}})
+		db.InsertKnown([]URL{{URL: url, State: Known}})
 	}
 	for url, at := range want {
 		if e, _, err := db.Get(url); err != nil || !e.First.Equal(at) {

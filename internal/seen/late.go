@@ -153,7 +153,7 @@ func (d *DB) decide(ctx context.Context, view *tier.View, decided func([]Decided
 			continue
 		}
 		u.URL = string(all.Key())
-		d.claim(&u, old.entry, r.first)
+		d.resolve(&u, old.entry, r.first)
 		if len(d.untold) == chunk {
 			if err := d.hand(decided); err != nil {
 				return err
@@ -163,9 +163,9 @@ func (d *DB) decide(ctx context.Context, view *tier.View, decided func([]Decided
 	return errors.Join(all.Err(), d.hand(decided))
 }
 
-// claim enters a waiting offer, which is news to the disk, if it is to memory, too, and has it told. From here on memory
+// resolve enters a waiting offer, which is news to the disk, if it is to memory, too, and has it told. From here on memory
 // knows it, so that no other offer brings the same news; a better one that waits in memory is told in its place.
-func (d *DB) claim(u *URL, disk entry, first uint32) {
+func (d *DB) resolve(u *URL, disk entry, first uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ref, e, flags := d.lookUp(u.URL)

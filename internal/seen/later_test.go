@@ -23,7 +23,7 @@ func lateDB(t *testing.T, disk vfs.FS, n int) (*DB, []URL) {
 	urls := make([]URL, n)
 	for i := range urls {
 		urls[i] = URL{URL: fmt.Sprintf("https://h.example/%05d", i), Depth: 3, State: Known, Payload: fmt.Append(nil, i)}
-		db.Note(urls[i].URL, Meta{Status: 200})
+		db.UpdateMeta(urls[i].URL, Meta{Status: 200})
 	}
 	db.Freeze(1)
 	check(t, db.Merge(t.Context(), func([]Decided) error { return nil }))
@@ -94,10 +94,10 @@ func TestWhatIsKnownFromTheJournalIsNotTold(t *testing.T) {
 	late := urls[10]
 	urls = urls[:10]
 	db.Offer(urls[:5], nil) // their news was Later, and told before the process died
-	db.Know(urls)
+	db.InsertKnown(urls)
 	db.Offer([]URL{late}, nil)
-	db.Know([]URL{{URL: late.URL, Depth: 1, State: Aside}}) // the better offer was not yet told
-	db.Know([]URL{{URL: "https://h.example/new", Depth: 3, State: Known}})
+	db.InsertKnown([]URL{{URL: late.URL, Depth: 1, State: Aside}}) // the better offer was not yet told
+	db.InsertKnown([]URL{{URL: "https://h.example/new", Depth: 3, State: Known}})
 	better := []URL{{URL: urls[7].URL, Depth: 2, State: Known}, {URL: urls[8].URL, Depth: 4, State: Known}}
 	if news := db.Offer(better, nil); !slices.Equal(news, []News{Nearer, Nothing}) {
 		t.Errorf("offers of what is known are %v", news)
@@ -210,7 +210,7 @@ func TestManyAtOnce(t *testing.T) {
 					fresh[g]++
 				}
 				if i%100 == 0 {
-					db.Note(u[0].URL, Meta{Fetched: time.Unix(1, 0)})
+					db.UpdateMeta(u[0].URL, Meta{Fetched: time.Unix(1, 0)})
 					_, ok, err := db.Get(u[0].URL)
 					n := 0
 					for range db.Scan("https://h.example/1") {
@@ -313,7 +313,7 @@ func TestFirst(t *testing.T) {
 	want := now
 	for i := range 3 {
 		db.Offer([]URL{{URL: "https://h.example/", State: Aside + State(i/2)}}, nil)
-		db.Note("https://h.example/", Meta{Fetched: now})
+		db.UpdateMeta("https://h.example/", Meta{Fetched: now})
 		if e, _, err := db.Get("https://h.example/"); !e.First.Equal(want) || !e.Fetched.Equal(now) || err != nil {
 			t.Errorf("first met %v, fetched %v: %v", e.First, e.Fetched, err)
 		}

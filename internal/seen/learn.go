@@ -8,9 +8,9 @@ import (
 	"kumo/internal/seen/run"
 )
 
-// Learn enters what another database knew: [DB.Know] and [DB.Note] for many URLs at once, whose First it keeps where that is earlier.
+// Import enters what another database knew: [DB.Know] and [DB.Note] for many URLs at once, whose First it keeps where that is earlier.
 // What is known here of a URL stays as far as the entry does not say more.
-func (d *DB) Learn(entries []Entry) {
+func (d *DB) Import(entries []Entry) {
 	metas, ends := d.metas(entries)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -19,10 +19,10 @@ func (d *DB) Learn(entries []Entry) {
 	for i := range entries {
 		e, first := &entries[i], d.minute(entries[i].First)
 		if e.State != Unknown {
-			d.know(&URL{URL: e.URL, Depth: e.Depth, State: e.State}, func(string) bool { return may[i] }, first)
+			d.insertKnown(&URL{URL: e.URL, Depth: e.Depth, State: e.State}, func(string) bool { return may[i] }, first)
 		}
 		if ends[i] > at {
-			d.note(e.URL, metas[at:ends[i]], first)
+			d.updateMeta(e.URL, metas[at:ends[i]], first)
 		}
 		at = ends[i]
 	}

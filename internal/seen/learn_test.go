@@ -72,7 +72,7 @@ func TestLearnIsKnowAndNote(t *testing.T) {
 			t.Fatal("not in order")
 		}
 		for part := range slices.Chunk(slices.Clone(known), 1+dice.IntN(300)) {
-			dbs[1].Learn(part)
+			dbs[1].Import(part)
 			settle(dbs[1])
 		}
 		for i := range known {
@@ -92,9 +92,9 @@ func TestLearnIsKnowAndNote(t *testing.T) {
 
 func tell(db *DB, e *Entry) {
 	if e.State != Unknown {
-		db.Know([]URL{{URL: e.URL, State: e.State, Depth: e.Depth}})
+		db.InsertKnown([]URL{{URL: e.URL, State: e.State, Depth: e.Depth}})
 	}
-	db.Note(e.URL, e.Meta)
+	db.UpdateMeta(e.URL, e.Meta)
 }
 
 // same compares all that two databases know, and, once all is on the disk, how many that are.
@@ -154,7 +154,7 @@ func BenchmarkLearn(b *testing.B) {
 			entries[i] = Entry{URL: fmt.Sprintf("https://www.host-%06d.example.com/articles/%09d.html", n/100, n), State: Known,
 				Meta: Meta{Fetched: time.Unix(int64(n), 0), Status: 200, Digest: [20]byte{byte(n), byte(n >> 8), 3}}}
 		}
-		db.Learn(entries)
+		db.Import(entries)
 		if db.Full() {
 			b.StopTimer()
 			merge(b, db)

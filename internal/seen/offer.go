@@ -131,20 +131,20 @@ func read(t *mem.Table, ref mem.Ref) (e entry, flags uint8) {
 	return entry{State(flags & stateBits), int32(t.Word(ref, wordDepth))}, flags &^ stateBits
 }
 
-// Know enters URLs whose news was told before: what a journal says of the time after the database's position, before the
+// InsertKnown enters URLs whose news was told before: what a journal says of the time after the database's position, before the
 // next Freeze. No merge tells them again, unless a better offer waits.
-func (d *DB) Know(urls []URL) {
+func (d *DB) InsertKnown(urls []URL) {
 	now := d.minutes()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	view := d.tiers.View()
 	for i := range urls {
-		d.know(&urls[i], func(url string) bool { return view.May(url, run.HashString(url)) }, now)
+		d.insertKnown(&urls[i], func(url string) bool { return view.May(url, run.HashString(url)) }, now)
 	}
 }
 
-// know enters a URL; may says whether the disk has it, and is asked only if memory has not.
-func (d *DB) know(u *URL, may func(url string) bool, now uint32) {
+// insertKnown enters a URL; may says whether the disk has it, and is asked only if memory has not.
+func (d *DB) insertKnown(u *URL, may func(url string) bool, now uint32) {
 	ref, old, flags := d.lookUp(u.URL)
 	told := entry{u.State, u.Depth}
 	switch {
@@ -163,8 +163,8 @@ func (d *DB) know(u *URL, may func(url string) bool, now uint32) {
 	d.enter(ref, &best, flags, now)
 }
 
-// Note adds what a visit has found. An ETag of more than 256 bytes is not kept.
-func (d *DB) Note(url string, m Meta) {
+// UpdateMeta adds what a visit has found. An ETag of more than 256 bytes is not kept.
+func (d *DB) UpdateMeta(url string, m Meta) {
 	if len(m.ETag) > maxETag {
 		m.ETag = ""
 	}
@@ -176,11 +176,11 @@ func (d *DB) Note(url string, m Meta) {
 	now := d.minutes()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.note(url, meta, now)
+	d.updateMeta(url, meta, now)
 }
 
-// note adds meta that was found at a time, in minutes.
-func (d *DB) note(url string, meta []byte, at uint32) {
+// updateMeta adds meta that was found at a time, in minutes.
+func (d *DB) updateMeta(url string, meta []byte, at uint32) {
 	t := d.active
 	ref := t.Find(url)
 	if ref == 0 {

@@ -49,7 +49,7 @@ func TestPendingIsWhatAMergeDecides(t *testing.T) {
 	}
 	defer db.Close()
 	const url = "https://h.example/"
-	db.Note(url, Meta{Status: 200}) // the filter of the disk's part has it, and no more is known
+	db.UpdateMeta(url, Meta{Status: 200}) // the filter of the disk's part has it, and no more is known
 	db.Freeze(0)
 	if err := db.Merge(t.Context(), nil); err != nil {
 		t.Fatal(err)

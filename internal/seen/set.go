@@ -99,8 +99,8 @@ func (s *Set) Len() int64 {
 	return int64(len(s.m))
 }
 
-// Know enters URLs whose news was told before.
-func (s *Set) Know(urls []URL) { s.Offer(urls, nil) }
+// InsertKnown enters URLs whose news was told before.
+func (s *Set) InsertKnown(urls []URL) { s.Offer(urls, nil) }
 
 // Look is Get for those who may have a [DB] in its place.
 func (s *Set) Look(url string) (State, int32, error) {

@@ -35,7 +35,7 @@ func TestSize(t *testing.T) {
 		for e, err := range db.Scan("") {
 			check(t, err)
 			if i++; i%4 == part {
-				db.Note(e.URL, visit(dice, e.URL, now))
+				db.UpdateMeta(e.URL, visit(dice, e.URL, now))
 			}
 		}
 	})

@@ -30,13 +30,13 @@ func TestVisited(t *testing.T) {
 				m.Fetched = now.Add(time.Duration(round) * time.Hour)
 				m.Due, m.Every, m.Missing = m.Fetched.Add(time.Minute), time.Minute, dice.IntN(3)
 				m.Kind = uint8(dice.IntN(3) + 1)
-				db.Note(url, Meta{Fetched: m.Fetched, Due: m.Due, Every: m.Every, Missing: m.Missing, Kind: m.Kind})
+				db.UpdateMeta(url, Meta{Fetched: m.Fetched, Due: m.Due, Every: m.Every, Missing: m.Missing, Kind: m.Kind})
 			case 1:
 				m.Queued = now.Add(time.Duration(round) * time.Hour)
-				db.Note(url, Meta{Queued: m.Queued})
+				db.UpdateMeta(url, Meta{Queued: m.Queued})
 			case 2:
 				m.Status, m.ETag, m.Digest = 200, fmt.Sprint(round), [20]byte{byte(round + 1)}
-				db.Note(url, Meta{Status: m.Status, ETag: m.ETag, Digest: m.Digest})
+				db.UpdateMeta(url, Meta{Status: m.Status, ETag: m.ETag, Digest: m.Digest})
 			case 3:
 				continue
 			}

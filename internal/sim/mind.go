@@ -80,8 +80,8 @@ func (m *mind) carry(a strategy.Action) {
 		p.w.reg.ask(p, 50, func() { p.w.ledger.trim(a.Before) }, func(bool) {})
 	case strategy.Changed:
 		p.tell(member.Route{View: m.s.View()})
-	case strategy.Booked:
-		p.tell(member.Booked(a))
+	case strategy.Acknowledged:
+		p.tell(member.Acknowledged(a))
 	case strategy.HandOver:
 		m.handOver(a)
 	case strategy.Survey:

@@ -218,8 +218,8 @@ type Changed struct{}
 // Survey asks to be told, by Held and then Surveyed, of hosts that this node holds and that View does not name as its own.
 type Survey struct{}
 
-// Booked answers Whole: the strategy knows of all that has come. Before, the epoch is not settled.
-type Booked struct{ Epoch uint64 }
+// Acknowledged answers Whole: the strategy knows of all that has come. Before, the epoch is not settled.
+type Acknowledged struct{ Epoch uint64 }
 
 // HandOver moves single hosts of this node to another one, with all that is known of them: by an epoch to come, as Members will say. Where
 // that cannot be done, because the node is none any more, nothing is.
@@ -244,14 +244,14 @@ type Timer struct {
 	At    time.Time
 }
 
-func (Send) action()     {}
-func (Persist) action()  {}
-func (Read) action()     {}
-func (Trim) action()     {}
-func (Changed) action()  {}
-func (Survey) action()   {}
-func (Booked) action()   {}
-func (HandOver) action() {}
-func (Probe) action()    {}
-func (Spare) action()    {}
-func (Timer) action()    {}
+func (Send) action()         {}
+func (Persist) action()      {}
+func (Read) action()         {}
+func (Trim) action()         {}
+func (Changed) action()      {}
+func (Survey) action()       {}
+func (Acknowledged) action() {}
+func (HandOver) action()     {}
+func (Probe) action()        {}
+func (Spare) action()        {}
+func (Timer) action()        {}

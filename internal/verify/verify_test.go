@@ -88,7 +88,7 @@ func newFolder(t *testing.T, compression string) *folder {
 	s.Digests, digestsErr = seen.OpenDigests(vfs.OS, f.Path("state/digests"), seen.Config{})
 	s.Frontier, _, frontierErr = frontier.Open(frontier.Config{Disk: vfs.OS, Dir: f.Path("state/frontier")})
 	must(errors.Join(seenErr, digestsErr, frontierErr))
-	know := func(url string, state seen.State) { s.Seen.Know([]seen.URL{{URL: url, Depth: 1, State: state}}) }
+	know := func(url string, state seen.State) { s.Seen.InsertKnown([]seen.URL{{URL: url, Depth: 1, State: state}}) }
 	for _, rec := range f.visit {
 		f.count(s.Stats, rec)
 		if rec.Robots {
@@ -99,7 +99,7 @@ func newFolder(t *testing.T, compression string) *folder {
 		if rec.Response != nil {
 			m.Status, m.Digest = rec.Response.Status, rec.Digest
 		}
-		s.Seen.Note(rec.URL, m)
+		s.Seen.UpdateMeta(rec.URL, m)
 		if rec.Response != nil && rec.Revisit == nil {
 			s.Digests.Put(rec.Digest, seen.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID})
 		}
@@ -391,11 +391,11 @@ func TestWhatIsKnownMustFitToWhatWasFetched(t *testing.T) {
 		{"it waits and was fetched", func(s *crawl.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: storetest.Record(1).URL}) }, checkFrontier,
 			"though the URL database says that it was fetched"},
 		{"it waits and is set aside", func(s *crawl.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: aside}) }, checkFrontier, "has it as left out"},
-		{"it is known and nowhere", func(s *crawl.Rebuilt) { s.Seen.Know([]seen.URL{{URL: origin + "/lost", State: seen.Known}}) }, checkURLs, "it is lost"},
-		{"it is set aside and nobody says why", func(s *crawl.Rebuilt) { s.Seen.Know([]seen.URL{{URL: origin + "/why", State: seen.Aside}}) }, checkURLs,
+		{"it is known and nowhere", func(s *crawl.Rebuilt) { s.Seen.InsertKnown([]seen.URL{{URL: origin + "/lost", State: seen.Known}}) }, checkURLs, "it is lost"},
+		{"it is set aside and nobody says why", func(s *crawl.Rebuilt) { s.Seen.InsertKnown([]seen.URL{{URL: origin + "/why", State: seen.Aside}}) }, checkURLs,
 			"says why"},
 		{"the database has another status", func(s *crawl.Rebuilt) {
-			s.Seen.Note(storetest.Record(1).URL, seen.Meta{Fetched: storetest.Record(1).Time.Truncate(time.Second), Status: 404})
+			s.Seen.UpdateMeta(storetest.Record(1).URL, seen.Meta{Fetched: storetest.Record(1).Time.Truncate(time.Second), Status: 404})
 		}, checkSeen, "the URL database 404"},
 		{"a digest of no record", func(s *crawl.Rebuilt) {
 			s.Digests.Put(sha1.Sum([]byte("x")), seen.Ref{URL: origin + "/none", Time: testTime, ID: "urn:uuid:1"})

@@ -82,7 +82,7 @@ func doubt(t *testing.T, j *Job) {
 		t.Fatal(err)
 	}
 	for _, l := range lines(t, job.Dir, "pages.jsonl") {
-		db.Note(l["url"].(string), seen.Meta{Status: 200}) // the filter of the disk's part has it, and no more is known
+		db.UpdateMeta(l["url"].(string), seen.Meta{Status: 200}) // the filter of the disk's part has it, and no more is known
 	}
 	db.Freeze(0)
 	if err := errors.Join(db.Merge(t.Context(), nil), db.Close()); err != nil {

@@ -159,7 +159,7 @@ func TestALookAtWhatAMergeDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Note(s.url("a.test/later"), seen.Meta{Modified: time.Unix(1, 0)}) // the filter of the disk's part has it, and no more is known
+	db.UpdateMeta(s.url("a.test/later"), seen.Meta{Modified: time.Unix(1, 0)}) // the filter of the disk's part has it, and no more is known
 	db.Freeze(0)
 	if err := errors.Join(db.Merge(t.Context(), nil), db.Close()); err != nil {
 		t.Fatal(err)

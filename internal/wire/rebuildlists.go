@@ -57,7 +57,7 @@ func (b *rebuilding) pages(ctx context.Context) error {
 			b.asking[p.URL] = true
 		}
 		b.state.Seen.Replay(p.Time)
-		b.state.Seen.Know([]seen.URL{{URL: p.URL, Depth: int32(p.Depth), State: seen.Known}})
+		b.state.Seen.InsertKnown([]seen.URL{{URL: p.URL, Depth: int32(p.Depth), State: seen.Known}})
 		return nil
 	})
 }
@@ -92,8 +92,8 @@ func (b *rebuilding) visits(ctx context.Context) error {
 			answered[k] = true
 		}
 		b.state.Seen.Replay(e.Begin)
-		b.state.Seen.Know([]seen.URL{{URL: e.URL, Depth: int32(strings.Count(e.Path, "L")), State: seen.Known}})
-		b.state.Seen.Note(e.URL, m)
+		b.state.Seen.InsertKnown([]seen.URL{{URL: e.URL, Depth: int32(strings.Count(e.Path, "L")), State: seen.Known}})
+		b.state.Seen.UpdateMeta(e.URL, m)
 		b.state.Stats.Visited(stats.Visit{Host: u.Host(), Status: e.Status, Type: e.MIME, Bytes: e.Size, Took: e.Took,
 			Duplicate: e.Has("duplicate:notModified") || e.Has("duplicate:digest") && e.Status/100 == 2, Recrawl: b.recrawls[key(e.URL, e.Begin.UnixMilli())]})
 		b.root(e.URL, e.Seed, e.Path, e.Via)
@@ -149,7 +149,7 @@ func (b *rebuilding) skips(ctx context.Context) error {
 			u.State = seen.Known
 		}
 		b.isNoFollow(s.URL, s.Rule)
-		b.state.Seen.Know([]seen.URL{u})
+		b.state.Seen.InsertKnown([]seen.URL{u})
 		return nil
 	})
 }
@@ -174,7 +174,7 @@ func (b *rebuilding) asides(context.Context) error {
 			continue
 		}
 		b.isNoFollow(s.URL, s.Rule)
-		b.state.Seen.Know([]seen.URL{{URL: s.URL, Depth: int32(s.Depth), State: seen.Aside}})
+		b.state.Seen.InsertKnown([]seen.URL{{URL: s.URL, Depth: int32(s.Depth), State: seen.Aside}})
 		kept = append(kept, *s)
 	}
 	return crawl.WriteAsides(vfs.OS, b.work, kept)

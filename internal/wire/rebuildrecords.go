@@ -102,7 +102,7 @@ func (b *rebuilding) records(ctx context.Context) error {
 		if modified, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
 			m.Modified = modified
 		}
-		b.state.Seen.Note(url, m)
+		b.state.Seen.UpdateMeta(url, m)
 		return nil
 	})
 }

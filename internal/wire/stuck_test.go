@@ -123,7 +123,7 @@ func TestWhatAnEarlierVersionLetInIsNotLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Know([]seen.URL{{URL: "mailto:a@b", State: seen.Known}, {URL: "ftp://a.test/", State: seen.Known}})
+	db.InsertKnown([]seen.URL{{URL: "mailto:a@b", State: seen.Known}, {URL: "ftp://a.test/", State: seen.Known}})
 	db.Freeze(db.Position())
 	if err := errors.Join(db.Merge(t.Context(), nil), db.Close()); err != nil {
 		t.Fatal(err)

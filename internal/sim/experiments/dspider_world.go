@@ -202,7 +202,7 @@ func (w *spiderWorld) do(who int, a strategy.Action) {
 		w.tell(who, strategy.Surveyed{})
 	case strategy.HandOver:
 		w.handOver(who, a)
-	case strategy.Booked:
+	case strategy.Acknowledged:
 		w.booking(a.Epoch)
 	case strategy.Timer:
 		at := max(0, time.Duration(a.At.UnixNano())-w.now)

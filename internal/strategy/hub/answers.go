@@ -58,7 +58,7 @@ func (h *Hub) settle(it *item) bool {
 			p = h.add(it.host, asking)
 			p.holds = true
 		}
-		h.yield(it.host, it.node)
+		h.cedeTo(it.host, it.node)
 		if p == nil {
 			return false
 		}

@@ -66,7 +66,7 @@ func BenchmarkLoggedClaims(b *testing.B) {
 	l.bus = joined(b)
 	l.hub = New(Config{Self: "a~1"})
 	l.step(strategy.Members{Epoch: 1, Settled: 1, Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}})
-	for l.hub.unit == nil || !l.hub.unit.leading {
+	for l.hub.controller == nil || !l.hub.controller.leading {
 		select {
 		case e := <-l.told:
 			l.step(e)

@@ -147,7 +147,7 @@ func (c *cluster) owner(host string) (owners []strategy.Node) {
 
 func (c *cluster) leader() strategy.Node {
 	for _, n := range c.names() {
-		if u := c.hubs[n].unit; u != nil && u.leading {
+		if u := c.hubs[n].controller; u != nil && u.leading {
 			return n
 		}
 	}
@@ -279,20 +279,20 @@ func TestAnotherTakesItsPlace(t *testing.T) {
 	if c.leader() != "b~1" {
 		t.Fatalf("8 s after its end the control unit is %q", c.leader())
 	}
-	if got, want := c.hubs["b~1"].unit.table.Len(), old.unit.table.Len(); got != want || want != hosts {
+	if got, want := c.hubs["b~1"].controller.table.Len(), old.controller.table.Len(); got != want || want != hosts {
 		t.Errorf("it has %d hosts, not %d", got, want)
 	}
 	c.members(2, 2) // without the dead one
 	late := newCluster(t, "d~1")
 	late.log, late.base = c.log, c.base
 	late.run(5 * time.Second)
-	if got := late.hubs["d~1"].unit.table.Len(); got != hosts {
+	if got := late.hubs["d~1"].controller.table.Len(); got != hosts {
 		t.Errorf("who reads what is left of the log has %d hosts, not %d", got, hosts)
 	}
 	c.hubs["a~1"] = old // it comes back and believes in itself
 	c.tell("a~1", strategy.Wanted{Hosts: []string{"late.example.com"}})
 	c.run(30 * time.Second)
-	if old.unit != nil && old.unit.leading {
+	if old.controller != nil && old.controller.leading {
 		t.Error("two lead")
 	}
 }
@@ -327,7 +327,7 @@ func BenchmarkClaims(b *testing.B) {
 		c.log, c.base = nil, c.base+len(c.log)
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "claims/s")
-	if u.unit.table.Len() < n*9/10 {
-		b.Errorf("%d of %d claims were granted", u.unit.table.Len(), n)
+	if u.controller.table.Len() < n*9/10 {
+		b.Errorf("%d of %d claims were granted", u.controller.table.Len(), n)
 	}
 }

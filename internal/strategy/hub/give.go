@@ -67,7 +67,7 @@ func (h *Hub) spared(queues []strategy.Queue) {
 		turn %= len(gives)
 		g := &gives[turn]
 		host := strings.Clone(q.Host)
-		h.yield(host, "")
+		h.cedeTo(host, "")
 		p := h.add(host, offering)
 		p.holds, p.to, p.waits = true, g.to, q.Waiting
 		if g.hosts--; g.hosts == 0 {

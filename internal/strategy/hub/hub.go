@@ -33,9 +33,9 @@ type Hub struct {
 	seq     uint64        // of the last answer in that term
 
 	node
-	reads int   // that were asked for, and whose end was not told
-	unit  *unit // this node's part as control unit or as one who would be; nil if it is neither
-	wake  [lastTimer]time.Time
+	reads      int         // that were asked for, and whose end was not told
+	controller *controller // this node's part as control unit or as one who would be; nil if it is neither
+	wake       [lastTimer]time.Time
 }
 
 // Timers.
@@ -106,8 +106,8 @@ func (h *Hub) take(e strategy.Event) {
 		if _, end := e.(strategy.AtEnd); end {
 			h.reads--
 		}
-		if h.unit != nil {
-			h.unit.told(e)
+		if h.controller != nil {
+			h.controller.told(e)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (h *Hub) setMembers(e strategy.Members) {
 		if !h.alive[n] {
 			h.gone[n] = e.Epoch
 			delete(h.joined, n)
-			h.bury(n)
+			h.forgetNode(n)
 		}
 	}
 	if was[h.cfg.Self] != h.alive[h.cfg.Self] {
@@ -152,15 +152,15 @@ func (h *Hub) setMembers(e strategy.Members) {
 // elect sees to it that this node has a part as control unit if it is one of those who would be.
 func (h *Hub) elect() {
 	switch rank := slices.Index(h.members[:min(len(h.members), standbys)], h.cfg.Self); {
-	case rank >= 0 && h.unit == nil:
-		h.unit = newUnit(h, rank)
+	case rank >= 0 && h.controller == nil:
+		h.controller = newController(h, rank)
 	case rank >= 0:
-		h.unit.rank = rank
-	case h.unit != nil && !h.unit.leading:
-		h.unit = nil
+		h.controller.rank = rank
+	case h.controller != nil && !h.controller.leading:
+		h.controller = nil
 	}
-	if h.unit != nil && !h.alive[h.cfg.Self] {
-		h.unit = nil // given up for dead, or leaving: another one does it
+	if h.controller != nil && !h.alive[h.cfg.Self] {
+		h.controller = nil // given up for dead, or leaving: another one does it
 	}
 	if !h.alive[h.control] {
 		h.control = ""
@@ -177,8 +177,8 @@ func (h *Hub) message(e strategy.Message) {
 	}
 	switch m.kind {
 	case msgAsk:
-		if h.unit != nil && h.unit.sure() {
-			h.unit.asked(e.From, m.items)
+		if h.controller != nil && h.controller.sure() {
+			h.controller.asked(e.From, m.items)
 		} else if h.control != "" && h.control != h.cfg.Self {
 			h.post(e.From, msgNotMe, item{kind: itemOwner, node: h.control})
 		}
@@ -192,8 +192,8 @@ func (h *Hub) message(e strategy.Message) {
 	case msgBeat:
 		if m.term >= h.term {
 			h.follow(e.From, m.term)
-			if h.unit != nil {
-				h.unit.heard = h.now
+			if h.controller != nil {
+				h.controller.heard = h.now
 			}
 		}
 	case msgNotMe:
@@ -208,8 +208,8 @@ func (h *Hub) follow(n strategy.Node, term uint64) {
 	if h.control == n && h.term == term {
 		return
 	}
-	if h.unit != nil && h.unit.leading && term > h.unit.led {
-		h.unit.depose()
+	if h.controller != nil && h.controller.leading && term > h.controller.led {
+		h.controller.depose()
 	}
 	if term > h.term {
 		h.seq = 0
@@ -219,8 +219,8 @@ func (h *Hub) follow(n strategy.Node, term uint64) {
 }
 
 func (h *Hub) advance() {
-	if h.unit != nil {
-		h.unit.advance()
+	if h.controller != nil {
+		h.controller.advance()
 	}
 	h.advanceNode()
 }
@@ -228,8 +228,8 @@ func (h *Hub) advance() {
 // plan asks to be woken when something is due.
 func (h *Hub) plan() {
 	h.wakeAt(nodeTimer, h.dueNode())
-	if h.unit != nil {
-		h.wakeAt(unitTimer, h.unit.due())
+	if h.controller != nil {
+		h.wakeAt(unitTimer, h.controller.due())
 	}
 }
 
@@ -257,9 +257,9 @@ func (h *Hub) String() string {
 		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, books %v, round %d, tries %d, to %s, moved %d, in %v\n", host, p.phase, p.holds, p.owned, p.books, p.round,
 			p.tries, p.to, p.moved, p.at.Sub(h.now))
 	}
-	if u := h.unit; u != nil {
+	if u := h.controller; u != nil {
 		fmt.Fprintf(&b, "  unit: leading %v, led %d, last %d by %v, reading %v, persisting %v, doubt %v, batches %d, trials %d\n", u.leading, u.led, u.last, u.wrote,
-			u.reading, u.persisting, u.doubt, len(u.batches), len(u.trials))
+			u.reading, u.persisting, u.doubt, len(u.batches), len(u.searches))
 	}
 	return b.String()
 }

@@ -169,7 +169,7 @@ func (n *load) spare(mean float64) int {
 }
 
 // even has hosts moved to nodes that have little to do, when it is time.
-func (u *unit) even() {
+func (u *controller) even() {
 	l := &u.level
 	if u.cfg.Level < 0 || !l.time(u.now, u.changed) {
 		return
@@ -243,7 +243,7 @@ const gathers = 6
 
 // gathering reports whether the first hosts of a crawl are not given away yet. All nodes come when a crawl is started, but not at the same moment: the
 // first one would get all seeds. Those that are known to come are waited for longer.
-func (u *unit) gathering() bool {
+func (u *controller) gathering() bool {
 	if u.gatherBy.IsZero() {
 		return false
 	}
@@ -259,6 +259,6 @@ func (u *unit) gathering() bool {
 }
 
 // comes reports whether a node is about to be a member.
-func (u *unit) comes() bool {
+func (u *controller) comes() bool {
 	return slices.ContainsFunc(u.coming, func(n strategy.Node) bool { return !u.alive[n] && u.gone[n] == 0 })
 }

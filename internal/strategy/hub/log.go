@@ -46,7 +46,7 @@ type answer struct {
 const maxBatch = 2000
 
 // entry is what is written for a batch; nil: for a new term.
-func (u *unit) entry(b *batch, term uint64) []byte {
+func (u *controller) entry(b *batch, term uint64) []byte {
 	var w varint.Writer
 	w.Uint(term)
 	w.Uint(u.epoch)
@@ -98,7 +98,7 @@ type header struct {
 }
 
 // apply takes an entry of the log in.
-func (u *unit) apply(number uint64, data []byte) (header, error) {
+func (u *controller) apply(number uint64, data []byte) (header, error) {
 	return readEntry(data, reading{
 		row:  func(host string, r hosttable.Row) { u.enter(host, r, nil) },
 		note: func(host string, n note) { u.note(host, &n) },
@@ -153,7 +153,7 @@ func readEntry(data []byte, do reading) (header, error) {
 }
 
 // trim drops what nobody needs any more, once a circle.
-func (u *unit) trim() {
+func (u *controller) trim() {
 	least := u.written[0]
 	for _, n := range u.written {
 		least = min(least, n)
@@ -189,7 +189,7 @@ func readNote(r *varint.Reader) (n note) {
 }
 
 // enter changes a host's row in the table.
-func (u *unit) enter(host string, r hosttable.Row, n *note) {
+func (u *controller) enter(host string, r hosttable.Row, n *note) {
 	u.table.Set(host, r)
 	if r.State != rowParked {
 		n = nil
@@ -198,7 +198,7 @@ func (u *unit) enter(host string, r hosttable.Row, n *note) {
 }
 
 // note notes why a host is parked; nil: it is not.
-func (u *unit) note(host string, n *note) {
+func (u *controller) note(host string, n *note) {
 	part := u.table.Part(host)
 	switch {
 	case n == nil:

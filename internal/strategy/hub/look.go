@@ -22,7 +22,7 @@ type Host struct {
 // Look reads a control unit's log, as it is now, and calls f with the hosts of its table, in no order, until f returns false. read
 // calls its argument with all entries of the log.
 func Look(key hosttable.Key, read func(func(number uint64, data []byte) error) error, f func(Host) bool) error {
-	u := &unit{table: hosttable.New(key), notes: map[int]map[string]note{}}
+	u := &controller{table: hosttable.New(key), notes: map[int]map[string]note{}}
 	err := read(func(number uint64, data []byte) error {
 		_, err := u.apply(number, data)
 		return err
@@ -39,7 +39,7 @@ func Look(key hosttable.Key, read func(func(number uint64, data []byte) error) e
 	return nil
 }
 
-func (u *unit) host(name string, r hosttable.Row) Host {
+func (u *controller) host(name string, r hosttable.Row) Host {
 	h := hostOf(name, r)
 	if n, noted := u.notes[u.table.Part(name)][name]; noted && r.State == rowParked {
 		h.Failed, h.Again = n.failed, time.Unix(int64(n.again), 0).UTC()

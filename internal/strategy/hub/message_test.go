@@ -61,7 +61,7 @@ func FuzzLog(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := newCluster(t, "a~1")
 		c.run(time.Second)
-		u := c.hubs["a~1"].unit
+		u := c.hubs["a~1"].controller
 		before := u.table.Len()
 		if _, err := u.apply(1, data); err == nil && len(data) < 3 && u.table.Len() != before {
 			t.Error("hosts out of nothing")

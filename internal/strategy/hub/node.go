@@ -58,7 +58,7 @@ func (h *Hub) View() strategy.View { return h.view }
 
 // Facts are what the node tells people.
 func (h *Hub) Facts() strategy.Facts {
-	return strategy.Facts{Control: h.control, Leads: h.unit != nil && h.unit.leading, Timeout: h.timeout, Owned: h.granted, Parked: h.parked,
+	return strategy.Facts{Control: h.control, Leads: h.controller != nil && h.controller.leading, Timeout: h.timeout, Owned: h.granted, Parked: h.parked,
 		Unsettled: len(h.pending)}
 }
 
@@ -71,7 +71,7 @@ func (h *Hub) wanted(hosts []string) {
 		if _, mine := h.own.get(key(host)); mine || h.pending[host] != nil {
 			continue
 		}
-		h.disown(host)
+		h.forgetOwner(host)
 		p := h.add(host, asking)
 		if h.cfg.FetchFirst && h.epoch == h.settled { // else it may be on its way from here
 			p.holds = true
@@ -111,7 +111,7 @@ func (h *Hub) reached(e strategy.Reached) {
 	}
 	p.ok, p.took, p.net = e.OK, e.Connect, e.Network
 	if !e.OK && h.cfg.FetchFirst && !p.owned {
-		h.yield(p.host, "")
+		h.cedeTo(p.host, "")
 	}
 	h.turn(p, telling)
 }
@@ -133,7 +133,7 @@ func (h *Hub) load(e strategy.Load) {
 func (h *Hub) moved(moves []strategy.Move) {
 	for _, m := range moves {
 		if m.From != h.cfg.Self {
-			h.disown(m.Host)
+			h.forgetOwner(m.Host)
 		}
 	}
 	for _, m := range moves {
@@ -204,7 +204,7 @@ func (h *Hub) advanceMember() {
 	}
 	if h.whole > h.booked && h.synced && h.surveyed && h.unbooked == 0 {
 		h.booked = h.whole
-		h.do(strategy.Booked{Epoch: h.whole})
+		h.do(strategy.Acknowledged{Epoch: h.whole})
 	}
 }
 

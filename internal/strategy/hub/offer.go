@@ -28,7 +28,7 @@ type offer struct {
 }
 
 // offered decides on a host that a node offers.
-func (u *unit) offered(from strategy.Node, it *item) {
+func (u *controller) offered(from strategy.Node, it *item) {
 	r := u.row(it.host)
 	owner, _ := u.owner(r)
 	if owner != from || r.State != rowReached {
@@ -57,12 +57,12 @@ func (u *unit) offered(from strategy.Node, it *item) {
 	}
 }
 
-func (u *unit) askTaker(from strategy.Node, it *item) {
+func (u *controller) askTaker(from strategy.Node, it *item) {
 	u.post(it.node, msgAnswer, item{kind: itemProbe, host: it.host})
 	u.post(from, msgAnswer, item{kind: itemWait, host: it.host, number: uint64(u.cfg.Window.Milliseconds())})
 }
 
-func (u *unit) refuse(to strategy.Node, host string) {
+func (u *controller) refuse(to strategy.Node, host string) {
 	delete(u.offers, host)
 	u.answer(to, item{kind: itemYours, host: host})
 }
@@ -70,7 +70,7 @@ func (u *unit) refuse(to strategy.Node, host string) {
 // stays reports whether a host may not move to a node, because it has moved for load not long ago: so none goes to and fro. The clock of an earlier
 // control unit may be wrong: what it has moved stays from the beginning of this term. A node that has come since is new to the host: nodes may
 // come one after the other, and those before it may have nothing but what has moved.
-func (u *unit) stays(r hosttable.Row, to strategy.Node) bool {
+func (u *controller) stays(r hosttable.Row, to strategy.Node) bool {
 	if r.Round&roundMoved == 0 {
 		return false
 	}
@@ -84,7 +84,7 @@ func (u *unit) stays(r hosttable.Row, to strategy.Node) bool {
 const longQueue = 10 * time.Minute
 
 // probed is told whether a node reaches a host, which may have been offered to it.
-func (u *unit) probed(by strategy.Node, it *item, ok bool) {
+func (u *controller) probed(by strategy.Node, it *item, ok bool) {
 	o := u.offers[it.host]
 	if o == nil || o.to != by || o.answered {
 		return
@@ -98,7 +98,7 @@ func (u *unit) probed(by strategy.Node, it *item, ok bool) {
 }
 
 // remind tells all nodes whose a host is that has moved for load and does not come: who has it yet may be another process than the one that has offered it.
-func (u *unit) remind(host string, owner strategy.Node, r hosttable.Row) {
+func (u *controller) remind(host string, owner strategy.Node, r hosttable.Row) {
 	since := u.leadAt
 	if set := time.Unix(int64(r.Since), 0); set.After(since) && !set.After(u.now) { // by this clock
 		since = set

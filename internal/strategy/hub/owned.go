@@ -40,8 +40,8 @@ func (h *Hub) grant(host string, value uint32) {
 	h.dirty = true
 }
 
-// yield makes a host another's.
-func (h *Hub) yield(host string, to strategy.Node) {
+// cedeTo makes a host another's.
+func (h *Hub) cedeTo(host string, to strategy.Node) {
 	k := key(host)
 	if value, mine := h.own.get(k); mine {
 		if h.granted--; value == ownParked {
@@ -88,8 +88,8 @@ func (h *Hub) age() {
 	}
 }
 
-// disown forgets whose a host is that is another's.
-func (h *Hub) disown(host string) {
+// forgetOwner forgets whose a host is that is another's.
+func (h *Hub) forgetOwner(host string) {
 	k := key(host)
 	for i := range h.foreign {
 		var was bool
@@ -99,8 +99,8 @@ func (h *Hub) disown(host string) {
 	}
 }
 
-// bury forgets whose hosts were a dead node's.
-func (h *Hub) bury(dead strategy.Node) {
+// forgetNode forgets whose hosts were a dead node's.
+func (h *Hub) forgetNode(dead strategy.Node) {
 	if n, known := h.numbers[dead]; known {
 		h.nodes = slices.Clone(h.nodes)
 		h.nodes[n] = ""

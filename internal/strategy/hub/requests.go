@@ -10,7 +10,7 @@ import (
 )
 
 // asked answers what a node asks.
-func (u *unit) asked(from strategy.Node, items []item) {
+func (u *controller) asked(from strategy.Node, items []item) {
 	if !u.alive[from] {
 		return // it will ask again when this node knows that it has joined, if it has
 	}
@@ -40,7 +40,7 @@ func (u *unit) asked(from strategy.Node, items []item) {
 // maxList is how many hosts of a node it is told at once.
 const maxList = 1000
 
-func (u *unit) list(to strategy.Node, cursor uint64) {
+func (u *controller) list(to strategy.Node, cursor uint64) {
 	var w varint.Writer
 	next, done := u.table.Each(to, cursor, maxList, func(host string, r hosttable.Row) {
 		if r.State == rowPromised {
@@ -58,7 +58,7 @@ func (u *unit) list(to strategy.Node, cursor uint64) {
 
 // owner is who owns a host; free says that it may be given to somebody. What was a node's that is none any more is free once all that it
 // held is in others' hands, and they have said so.
-func (u *unit) owner(r hosttable.Row) (owner strategy.Node, free bool) {
+func (u *controller) owner(r hosttable.Row) (owner strategy.Node, free bool) {
 	switch {
 	case r.Owner == "":
 		return "", true
@@ -76,7 +76,7 @@ func (u *unit) owner(r hosttable.Row) (owner strategy.Node, free bool) {
 	return "", u.settled >= since
 }
 
-func (u *unit) tellOwner(to strategy.Node, host string, owner strategy.Node, r hosttable.Row) {
+func (u *controller) tellOwner(to strategy.Node, host string, owner strategy.Node, r hosttable.Row) {
 	it := item{kind: itemOwner, host: host, node: owner}
 	if owner == to {
 		switch r.State {
@@ -97,7 +97,7 @@ func (u *unit) tellOwner(to strategy.Node, host string, owner strategy.Node, r h
 
 // onItsWay reports whether a host may yet come that was promised: as long as members change, nothing moves, and what is to move does so
 // soon after.
-func (u *unit) onItsWay(r hosttable.Row) bool {
+func (u *controller) onItsWay(r hosttable.Row) bool {
 	since := u.calm
 	if u.leadAt.After(since) {
 		since = u.leadAt
@@ -108,11 +108,11 @@ func (u *unit) onItsWay(r hosttable.Row) bool {
 	return u.epoch != u.settled || u.now.Sub(since) < 2*movePatience
 }
 
-func (u *unit) wait(to strategy.Node, host string) {
+func (u *controller) wait(to strategy.Node, host string) {
 	u.post(to, msgAnswer, item{kind: itemWait, host: host, number: uint64(u.cfg.Wait.Milliseconds())})
 }
 
-func (u *unit) wants(from strategy.Node, it *item) {
+func (u *controller) wants(from strategy.Node, it *item) {
 	r := u.row(it.host)
 	owner, free := u.owner(r)
 	switch {
@@ -136,7 +136,7 @@ func (u *unit) wants(from strategy.Node, it *item) {
 	}
 }
 
-func (u *unit) claims(from strategy.Node, it *item) {
+func (u *controller) claims(from strategy.Node, it *item) {
 	u.near.learn(it.host, it.text, from, true, int64(it.number))
 	u.probed(from, it, true)
 	r := u.row(it.host)
@@ -180,7 +180,7 @@ func (u *unit) claims(from strategy.Node, it *item) {
 	}
 }
 
-func (u *unit) fails(from strategy.Node, it *item) {
+func (u *controller) fails(from strategy.Node, it *item) {
 	u.near.learn(it.host, it.text, from, false, 0)
 	u.probed(from, it, false)
 	r := u.row(it.host)
@@ -219,7 +219,7 @@ func (u *unit) fails(from strategy.Node, it *item) {
 	u.goOn(t)
 }
 
-func (u *unit) holds(from strategy.Node, it *item) {
+func (u *controller) holds(from strategy.Node, it *item) {
 	r := u.row(it.host)
 	owner, _ := u.owner(r)
 	switch {

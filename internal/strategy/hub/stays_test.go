@@ -17,7 +17,7 @@ func TestWhatStaysIsToldOf(t *testing.T) {
 		now = now.Add(time.Millisecond)
 		for _, act := range h.Step(now, in, nil) {
 			_, is := act.(strategy.Survey)
-			_, done := act.(strategy.Booked)
+			_, done := act.(strategy.Acknowledged)
 			surveys, booked = surveys || is, booked || done
 		}
 		return surveys, booked

@@ -22,7 +22,7 @@ const counters = 3
 // crawl when there are enough. The first members of the table do it. It is as exact as leases are young: a few seconds' pages too many
 // are fetched.
 type counter struct {
-	l     *life
+	l     *session
 	limit atomic.Int64  // 0: none
 	kick  chan struct{} // the table is another one: the leases of who has gone are removed once all is settled
 	last  pages         // what the leases told the last time; nil: nothing yet
@@ -33,7 +33,7 @@ type counter struct {
 	whole time.Time                  // since when no host is on its way from one to another; zero: some are
 }
 
-func newCounter(l *life) *counter { return &counter{l: l, place: -1, kick: make(chan struct{}, 1)} }
+func newCounter(l *session) *counter { return &counter{l: l, place: -1, kick: make(chan struct{}, 1)} }
 
 // setLimit takes the limit from the crawl's settings.
 func (c *counter) setLimit(settings map[string][]string) {

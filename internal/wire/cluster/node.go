@@ -60,8 +60,8 @@ type Node struct {
 	join    joiner
 	cluster *natsbus.Cluster // nil in tests
 	timing  member.Timing
-	placing placing
-	life    atomic.Pointer[life]
+	placing strategyConfig
+	life    atomic.Pointer[session]
 	leaving atomic.Bool
 	home    *home
 }

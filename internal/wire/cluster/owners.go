@@ -156,10 +156,10 @@ func (c *Control) readTable(ctx context.Context, w *watch, f func(hub.Host)) err
 }
 
 // parseLayout reads from the table of members how the cluster's nodes place hosts.
-func parseLayout(layout string) (*placing, error) {
+func parseLayout(layout string) (*strategyConfig, error) {
 	var protocol int
 	var way, preset string
-	p := new(placing)
+	p := new(strategyConfig)
 	n, _ := fmt.Sscanf(layout, "protocol %d, shard %s of %d slots, preset %s", &protocol, &way, &p.shard.Slots, &preset) // n says it all
 	if n == 4 && protocol == node.Protocol {
 		var err error
@@ -177,7 +177,7 @@ func parseLayout(layout string) (*placing, error) {
 }
 
 // hashed says whose hosts are by a hash.
-func (p *placing) hashed(t *member.Table, q *HostQuery) (*inspect.Owners, error) {
+func (p *strategyConfig) hashed(t *member.Table, q *HostQuery) (*inspect.Owners, error) {
 	switch {
 	case q.Parked:
 		return nil, advice.With(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed),
@@ -193,7 +193,7 @@ func (p *placing) hashed(t *member.Table, q *HostQuery) (*inspect.Owners, error)
 	return all, nil
 }
 
-func (p *placing) owned(t *member.Table, host string) *inspect.Owned {
+func (p *strategyConfig) owned(t *member.Table, host string) *inspect.Owned {
 	owner, _ := shard.New(p.shard).Place(t.Members).Owner(host)
 	return &inspect.Owned{Host: host, Owner: owner.Name(), Node: string(owner), State: inspect.HostHashed}
 }

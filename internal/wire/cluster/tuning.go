@@ -10,7 +10,7 @@ import (
 )
 
 // settle goes by the settings that the crawl's record has now, as far as they may change while it runs.
-func (l *life) settle(settings map[string][]string) {
+func (l *session) settle(settings map[string][]string) {
 	settle := l.n.opts.Settle
 	l.counter.setLimit(settings)
 	if settle == nil || maps.EqualFunc(settings, l.settings, slices.Equal) {
@@ -35,7 +35,7 @@ func (l *life) settle(settings map[string][]string) {
 var errSettings = errors.New("the crawl's settings are others now")
 
 // stillTrue returns errSettings if the node must begin anew for settings.
-func (l *life) stillTrue(settings map[string][]string) error {
+func (l *session) stillTrue(settings map[string][]string) error {
 	if l.n.opts.Settle == nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 // A waiter says that a node waits for the crawl's start, and has not become a member yet: people see it, and the first hosts of a crawl are not given
 // away before it is there.
 type waiter struct {
-	l      *life
+	l      *session
 	rev    uint64
 	said   time.Time
 	rivals map[string]uint64 // revisions of what others of the same name had said when this one came

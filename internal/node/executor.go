@@ -11,31 +11,31 @@ import (
 	"kumo/internal/strategy"
 )
 
-// hands carry out what the member wants done with what is held: by this node, and by dead ones whose estates it folds. For each of
+// actionExecutor carry out what the member wants done with what is held: by this node, and by dead ones whose estates it folds. For each of
 // these, and for each from whom something comes, things are done one after the other.
-type hands struct {
+type actionExecutor struct {
 	n      *Node
-	undo   context.CancelFunc            // ends the last Drain
-	stop   context.CancelFunc            // and the last Flush
-	of     map[strategy.Node]*hand       // by who held; the loop's
-	buried []strategy.Node               // released, and not settled yet; the loop's
-	heir   atomic.Pointer[strategy.Node] // who is given the links that are left, while this node leaves and has nothing else any more
-	taking atomic.Int64                  // bytes of chunks that are being taken in
+	undo   context.CancelFunc              // ends the last Drain
+	stop   context.CancelFunc              // and the last Flush
+	of     map[strategy.Node]*actionHolder // by who held; the loop's
+	buried []strategy.Node                 // released, and not settled yet; the loop's
+	heir   atomic.Pointer[strategy.Node]   // who is given the links that are left, while this node leaves and has nothing else any more
+	taking atomic.Int64                    // bytes of chunks that are being taken in
 }
 
 // maxTakingBytes is how many bytes of chunks may be on their way into the engine: to a node that has just joined all others send at once.
 const maxTakingBytes = 64 << 20
 
 // full reports whether a message as large as a chunk is to be let go: who sent it sends it again.
-func (h *hands) full(message []byte) bool {
+func (h *actionExecutor) full(message []byte) bool {
 	return len(message) > 4<<10 && h.taking.Load() > maxTakingBytes
 }
 
-// A hand has what is read of one holder. Its lane uses it.
-type hand struct {
+// A actionHolder has what is read of one holder. Its lane uses it.
+type actionHolder struct {
 	who     strategy.Node
 	cancel  context.CancelFunc // ends Fold
-	estate  Estate             // nil for this node, and before an estate is folded
+	estate  FailedState        // nil for this node, and before an estate is folded
 	gone    []func(host string) bool
 	export  Export
 	epoch   uint64
@@ -43,18 +43,18 @@ type hand struct {
 	ended   bool
 }
 
-func newHands(n *Node) *hands {
-	return &hands{n: n, undo: func() {}, stop: func() {}, of: map[strategy.Node]*hand{n.self: {who: n.self}}}
+func newActionExecutor(n *Node) *actionExecutor {
+	return &actionExecutor{n: n, undo: func() {}, stop: func() {}, of: map[strategy.Node]*actionHolder{n.self: {who: n.self}}}
 }
 
-func (h *hands) carryOut(a member.Action) {
+func (h *actionExecutor) carryOut(a member.Action) {
 	switch a := a.(type) {
 	case member.Drain:
 		h.drain(a)
 	case member.Read:
-		h.with(a.From, "read what is another's", func(ctx context.Context, x *hand) error { return h.read(ctx, x, a) })
+		h.with(a.From, "read what is another's", func(ctx context.Context, x *actionHolder) error { return h.read(ctx, x, a) })
 	case member.Forget:
-		h.with(a.From, "forget what has come to others", func(ctx context.Context, x *hand) error { return h.forget(ctx, x, a) })
+		h.with(a.From, "forget what has come to others", func(ctx context.Context, x *actionHolder) error { return h.forget(ctx, x, a) })
 	case member.Fold:
 		h.fold(a.Node)
 	case member.Unfold:
@@ -77,7 +77,7 @@ func (h *hands) carryOut(a member.Action) {
 }
 
 // with does f in the lane of what one node holds.
-func (h *hands) with(from strategy.Node, what string, f func(context.Context, *hand) error) {
+func (h *actionExecutor) with(from strategy.Node, what string, f func(context.Context, *actionHolder) error) {
 	x := h.of[from]
 	if x == nil {
 		return // it was let go of
@@ -86,7 +86,7 @@ func (h *hands) with(from strategy.Node, what string, f func(context.Context, *h
 }
 
 // inLane does f in the lane of what comes from one node.
-func (h *hands) inLane(from strategy.Node, what string, f func(context.Context) error) {
+func (h *actionExecutor) inLane(from strategy.Node, what string, f func(context.Context) error) {
 	h.n.inLane("to/"+string(from), what, f)
 }
 
@@ -100,7 +100,7 @@ func (n *Node) inLane(lane, what string, f func(context.Context) error) {
 }
 
 // leaveTo chooses who is given the links that are left: whoever owns their hosts, if anybody does, that node will see to it.
-func (h *hands) leaveTo(t *member.Table) {
+func (h *actionExecutor) leaveTo(t *member.Table) {
 	if t != nil && len(t.Members) > 0 {
 		heir := t.Members[rand.IntN(len(t.Members))].Node
 		h.heir.Store(&heir)
@@ -108,12 +108,12 @@ func (h *hands) leaveTo(t *member.Table) {
 }
 
 // drain waits beside all else; only the last one answers.
-func (h *hands) drain(a member.Drain) {
+func (h *actionExecutor) drain(a member.Drain) {
 	h.undo()
 	ctx, cancel := context.WithCancel(h.n.tasks.ctx)
 	h.undo = cancel
-	h.with(h.n.self, "end a reading", func(_ context.Context, x *hand) error { return x.end() })
-	h.n.tasks.go1(func(context.Context) {
+	h.with(h.n.self, "end a reading", func(_ context.Context, x *actionHolder) error { return x.end() })
+	h.n.tasks.Go(func(context.Context) {
 		err := h.n.cfg.Engine.Drain(ctx, a.Of)
 		switch {
 		case ctx.Err() != nil:
@@ -126,14 +126,14 @@ func (h *hands) drain(a member.Drain) {
 }
 
 // flush waits until no link is in the outbox; only the last one answers.
-func (h *hands) flush(a member.Flush) {
+func (h *actionExecutor) flush(a member.Flush) {
 	h.stop()
 	ctx, cancel := context.WithCancel(h.n.tasks.ctx)
 	h.stop = cancel
 	h.leaveTo(h.n.member.Table())
-	h.n.tasks.go1(func(context.Context) {
+	h.n.tasks.Go(func(context.Context) {
 		for pause(ctx, pumpEvery) {
-			if h.n.crawl.busy.Load() > 0 { // seeds may yet go there, and roots are to be said
+			if h.n.record.busy.Load() > 0 { // seeds may yet go there, and roots are to be said
 				continue
 			}
 			if links, _ := h.n.cfg.Engine.Outbox(); links == 0 {
@@ -144,7 +144,7 @@ func (h *hands) flush(a member.Flush) {
 	})
 }
 
-func (h *hands) read(ctx context.Context, x *hand, a member.Read) error {
+func (h *actionExecutor) read(ctx context.Context, x *actionHolder, a member.Read) error {
 	if x.export == nil && !x.ended || x.epoch != a.Epoch || x.attempt != a.Attempt {
 		if err := h.begin(x, a); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (h *hands) read(ctx context.Context, x *hand, a member.Read) error {
 }
 
 // begin begins a reading.
-func (h *hands) begin(x *hand, a member.Read) (err error) {
+func (h *actionExecutor) begin(x *actionHolder, a member.Read) (err error) {
 	if err := x.end(); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (h *hands) begin(x *hand, a member.Read) (err error) {
 }
 
 // left is an owner that leaves out what is forgotten of an estate, which itself does not change.
-func (x *hand) left(owner func(string) strategy.Node) func(string) strategy.Node {
+func (x *actionHolder) left(owner func(string) strategy.Node) func(string) strategy.Node {
 	gone := x.gone[:len(x.gone):len(x.gone)]
 	return func(host string) strategy.Node {
 		for _, is := range gone {
@@ -198,7 +198,7 @@ func (x *hand) left(owner func(string) strategy.Node) func(string) strategy.Node
 }
 
 // end ends a reading, if there is one.
-func (x *hand) end() error {
+func (x *actionHolder) end() error {
 	if x.export == nil {
 		return nil
 	}
@@ -207,7 +207,7 @@ func (x *hand) end() error {
 	return err
 }
 
-func (h *hands) forget(ctx context.Context, x *hand, a member.Forget) error {
+func (h *actionExecutor) forget(ctx context.Context, x *actionHolder, a member.Forget) error {
 	if err := x.end(); err != nil {
 		return err
 	}
@@ -223,11 +223,11 @@ func (h *hands) forget(ctx context.Context, x *hand, a member.Forget) error {
 	return nil
 }
 
-func (h *hands) fold(dead strategy.Node) {
+func (h *actionExecutor) fold(dead strategy.Node) {
 	ctx, cancel := context.WithCancel(h.n.tasks.ctx)
-	h.of[dead] = &hand{who: dead, cancel: cancel}
+	h.of[dead] = &actionHolder{who: dead, cancel: cancel}
 	h.n.log.Info("folding what a dead node held", "node", dead)
-	h.with(dead, "fold what a dead node held", func(all context.Context, x *hand) error {
+	h.with(dead, "fold what a dead node held", func(all context.Context, x *actionHolder) error {
 		defer cancel()
 		estate := h.foldPatiently(ctx, dead)
 		if estate == nil {
@@ -241,9 +241,9 @@ func (h *hands) fold(dead strategy.Node) {
 
 // foldPatiently tries until an estate is folded or ctx ends, when it returns nil. A full disk, or a log that nobody can read, is no
 // reason to end, too: one node after the other would.
-func (h *hands) foldPatiently(ctx context.Context, dead strategy.Node) Estate {
+func (h *actionExecutor) foldPatiently(ctx context.Context, dead strategy.Node) FailedState {
 	for wait := h.n.cfg.Timing.Beat; ; wait = min(2*wait, time.Minute) {
-		estate, err := h.n.cfg.Estates.Fold(ctx, dead)
+		estate, err := h.n.cfg.Estates.Recover(ctx, dead)
 		if err == nil {
 			return estate
 		}
@@ -258,15 +258,15 @@ func (h *hands) foldPatiently(ctx context.Context, dead strategy.Node) Estate {
 }
 
 // unfold lets go of an estate.
-func (h *hands) unfold(dead strategy.Node) {
+func (h *actionExecutor) unfold(dead strategy.Node) {
 	if x := h.of[dead]; x != nil {
 		x.cancel()
-		h.with(dead, "let go of what a dead node held", func(context.Context, *hand) error { return x.close() })
+		h.with(dead, "let go of what a dead node held", func(context.Context, *actionHolder) error { return x.close() })
 		delete(h.of, dead)
 	}
 }
 
-func (x *hand) close() error {
+func (x *actionHolder) close() error {
 	if err := x.end(); err != nil || x.estate == nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (x *hand) close() error {
 }
 
 // release takes over the links that a dead node had for others, and removes its estate.
-func (h *hands) release(ctx context.Context, x *hand) error {
+func (h *actionExecutor) release(ctx context.Context, x *actionHolder) error {
 	if x.estate != nil {
 		err := x.estate.Bound(func(data []byte) error { return h.n.cfg.Engine.Inherit(ctx, data) })
 		if err != nil {
@@ -292,13 +292,13 @@ func (h *hands) release(ctx context.Context, x *hand) error {
 
 // take takes chunks in as they come, and waits for each beside the others until it is durable. When a later one is, so is an earlier one:
 // it does not matter in which order the member is told.
-func (h *hands) take(ctx context.Context, a member.Take) error {
+func (h *actionExecutor) take(ctx context.Context, a member.Take) error {
 	what := func(err error) error { return fmt.Errorf("chunk %d of %+v: %w", a.Seq, a.Transfer, err) }
 	durable, err := h.n.cfg.Engine.Take(ctx, a.Transfer, a.Seq, a.Last, a.Data)
 	if err != nil {
 		return what(err)
 	}
-	h.n.tasks.go1(func(ctx context.Context) {
+	h.n.tasks.Go(func(ctx context.Context) {
 		defer h.taking.Add(-int64(len(a.Data)))
 		if err := durable(ctx); err == nil {
 			h.n.tell(ctx, member.Taken{Transfer: a.Transfer, Seq: a.Seq})
@@ -309,7 +309,7 @@ func (h *hands) take(ctx context.Context, a member.Take) error {
 	return nil
 }
 
-func (h *hands) drop(ctx context.Context, a member.Drop) error {
+func (h *actionExecutor) drop(ctx context.Context, a member.Drop) error {
 	if err := h.n.cfg.Engine.Drop(ctx, a.Transfer); err != nil {
 		return err
 	}
@@ -319,7 +319,7 @@ func (h *hands) drop(ctx context.Context, a member.Drop) error {
 
 // settled lets the engine forget what came whole, and removes the logs of estates that are done with. Before, somebody might have had
 // to fold them again.
-func (h *hands) settled(epoch uint64) {
+func (h *actionExecutor) settled(epoch uint64) {
 	for dead := range h.of {
 		if dead != h.n.self {
 			h.unfold(dead)
@@ -332,7 +332,7 @@ func (h *hands) settled(epoch uint64) {
 			return err
 		}
 		for _, dead := range buried {
-			if err := h.n.cfg.Estates.Bury(ctx, dead); err != nil {
+			if err := h.n.cfg.Estates.DeleteLog(ctx, dead); err != nil {
 				h.n.log.Warn("the log of a dead node stays", "node", dead, "err", err)
 			}
 		}
@@ -341,7 +341,7 @@ func (h *hands) settled(epoch uint64) {
 }
 
 // close closes what is open when all tasks have ended.
-func (h *hands) close() {
+func (h *actionExecutor) close() {
 	h.undo()
 	h.stop()
 	for _, x := range h.of {

@@ -10,54 +10,54 @@ import (
 	"kumo/internal/strategy"
 )
 
-// An ending finds out when the crawl is done. It is the loop's, and the first member's of the table is the one that asks.
+// An termination finds out when the crawl is done. It is the loop's, and the first member's of the table is the one that asks.
 //
 // This is the method of four counters (F. Mattern, Algorithms for distributed termination detection, Distributed Computing 2, 1987):
 // all are asked twice, the second time when all have answered the first. It needs but one of the counters. A link that is on its way lies
 // in the outbox of who sent it until its receiver has it, so nobody is idle while something of his is on its way. If all were idle when
 // they first answered, and nothing has come to any of them until they answered again, then at each moment in between all were idle,
 // and nothing was under way.
-type ending struct {
+type termination struct {
 	n       *Node
 	wave    uint64 // the last one; odd: the first of two
 	began   time.Time
 	rev     uint64 // of the crawl's record when the first began
 	epoch   uint64
-	answers map[strategy.Node]tally
-	before  map[strategy.Node]tally // the answers of the first
+	answers map[strategy.Node]idleReport
+	before  map[strategy.Node]idleReport // the answers of the first
 	writing bool
 }
 
-// A tally is a node's answer.
-type tally struct {
+// A idleReport is a node's answer.
+type idleReport struct {
 	Wave  uint64 `json:"wave"`
 	Epoch uint64 `json:"epoch"`
 	Came  int64  `json:"came"` // how often something was brought to it
 	Idle  bool   `json:"idle"`
 }
 
-func newEnding(n *Node) *ending { return &ending{n: n} }
+func newTermination(n *Node) *termination { return &termination{n: n} }
 
 // tally says how it is with this node. What came is counted first: what comes after that finds it changed the next time.
-func (n *Node) tally() tally {
-	t := tally{Epoch: n.cfg.Router.Epoch(), Came: n.cfg.Engine.Came() + n.links.received.Load() + n.crawl.came}
-	t.Idle = n.crawl.idle() && n.links.idle() && n.cfg.Engine.Idle() && n.isMember()
+func (n *Node) tally() idleReport {
+	t := idleReport{Epoch: n.cfg.Router.Epoch(), Came: n.cfg.Engine.Came() + n.links.received.Load() + n.record.came}
+	t.Idle = n.record.idle() && n.links.idle() && n.cfg.Engine.Idle() && n.isMember()
 	return t
 }
 
-func (f *follower) idle() bool {
+func (f *recordWatcher) idle() bool {
 	return f.record.State == Running && f.busy.Load() == 0 && f.allAdmitted()
 }
 
 // asks reports whether it is this node that asks, and whether the crawl may be done, as far as it knows itself.
-func (e *ending) asks() bool {
+func (e *termination) asks() bool {
 	t := e.n.member.Table()
 	return !e.writing && t != nil && len(t.Members) > 0 && t.Members[0].Node == e.n.self && t.Epoch == t.Settled &&
-		e.n.crawl.record.State == Running && e.n.crawl.allTaken() && e.n.tally().Idle
+		e.n.record.record.State == Running && e.n.record.allTaken() && e.n.tally().Idle
 }
 
 // look asks all, if there is a reason to, and nobody is being asked.
-func (e *ending) look() {
+func (e *termination) look() {
 	if !e.asks() {
 		e.answers = nil
 		return
@@ -66,14 +66,14 @@ func (e *ending) look() {
 		return
 	}
 	e.wave += 1 + e.wave%2
-	e.before, e.rev, e.epoch = nil, e.n.crawl.rev, e.n.member.Table().Epoch
+	e.before, e.rev, e.epoch = nil, e.n.record.rev, e.n.member.Table().Epoch
 	e.ask()
 }
 
 // ask begins a wave.
-func (e *ending) ask() {
-	e.began, e.answers = time.Now(), map[strategy.Node]tally{}
-	q, err := json.Marshal(tally{Wave: e.wave})
+func (e *termination) ask() {
+	e.began, e.answers = time.Now(), map[strategy.Node]idleReport{}
+	q, err := json.Marshal(idleReport{Wave: e.wave})
 	if err != nil {
 		return
 	}
@@ -88,8 +88,8 @@ func (e *ending) ask() {
 }
 
 // asked answers another node.
-func (e *ending) asked(from strategy.Node, data []byte) {
-	var q tally
+func (e *termination) asked(from strategy.Node, data []byte) {
+	var q idleReport
 	if json.Unmarshal(data, &q) != nil {
 		return
 	}
@@ -100,19 +100,19 @@ func (e *ending) asked(from strategy.Node, data []byte) {
 	}
 }
 
-func (e *ending) answered(from strategy.Node, data []byte) {
-	var t tally
+func (e *termination) answered(from strategy.Node, data []byte) {
+	var t idleReport
 	if json.Unmarshal(data, &t) == nil {
 		e.heard(from, t)
 	}
 }
 
-func (e *ending) heard(from strategy.Node, t tally) {
+func (e *termination) heard(from strategy.Node, t idleReport) {
 	table := e.n.member.Table()
 	if e.answers == nil || t.Wave != e.wave {
 		return
 	}
-	if !t.Idle || t.Epoch != e.epoch || table.Epoch != e.epoch || e.before != nil && e.before[from] != (tally{t.Wave - 1, t.Epoch, t.Came, true}) {
+	if !t.Idle || t.Epoch != e.epoch || table.Epoch != e.epoch || e.before != nil && e.before[from] != (idleReport{t.Wave - 1, t.Epoch, t.Came, true}) {
 		e.answers = nil // not yet
 		return
 	}
@@ -130,11 +130,11 @@ func (e *ending) heard(from strategy.Node, t tally) {
 }
 
 // done says in the record that the crawl is done, unless that has changed since all were asked.
-func (e *ending) done() {
+func (e *termination) done() {
 	e.writing = true
-	r, rev := e.n.crawl.record, e.rev
+	r, rev := e.n.record.record, e.rev
 	r.turn(Done, "")
-	e.n.tasks.go1(func(ctx context.Context) {
+	e.n.tasks.Go(func(ctx context.Context) {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		if err := (Control{e.n.cfg.Bus}).write(one, r, rev); err != nil && !errors.Is(err, bus.ErrStale) {

@@ -6,9 +6,9 @@ import (
 	"kumo/internal/strategy"
 )
 
-// near remembers which nodes reached hosts of a domain and of a network, and which did not: neighbours are likely to be reached from the same
+// latencyHints remembers which nodes reached hosts of a domain and of a network, and which did not: neighbours are likely to be reached from the same
 // nodes. It is two generations of bounded size, and lost with its control unit: it decides only who is asked first.
-type near struct {
+type latencyHints struct {
 	young, old map[string]map[strategy.Node]*sight
 }
 
@@ -21,7 +21,9 @@ type sight struct {
 // maxNear is how many domains and networks a generation has.
 const maxNear = 1 << 15
 
-func newNear() near { return near{young: map[string]map[strategy.Node]*sight{}} }
+func newLatencyHints() latencyHints {
+	return latencyHints{young: map[string]map[strategy.Node]*sight{}}
+}
 
 // neighbourhood is the last two labels of a name, a rough domain, and a host's network.
 func neighbourhood(host, network string) []string {
@@ -38,7 +40,7 @@ func neighbourhood(host, network string) []string {
 	return []string{domain, "net " + network}
 }
 
-func (n *near) learn(host, network string, by strategy.Node, ok bool, micros int64) {
+func (n *latencyHints) learn(host, network string, by strategy.Node, ok bool, micros int64) {
 	for _, k := range neighbourhood(host, network) {
 		all := n.young[k]
 		if all == nil {
@@ -75,13 +77,13 @@ const (
 )
 
 // cost is how far a node is likely to be from a host, in microseconds.
-func (n *near) cost(node strategy.Node, host, network string) float64 {
+func (n *latencyHints) cost(node strategy.Node, host, network string) float64 {
 	cost, _ := n.known(node, host, network)
 	return cost
 }
 
 // known is cost, and whether the node has met a neighbour of the host.
-func (n *near) known(node strategy.Node, host, network string) (cost float64, known bool) {
+func (n *latencyHints) known(node strategy.Node, host, network string) (cost float64, known bool) {
 	cost, sights := float64(hoped), 0
 	for _, k := range neighbourhood(host, network) {
 		all := n.young[k]

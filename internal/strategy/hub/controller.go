@@ -8,8 +8,8 @@ import (
 	"kumo/internal/strategy/hub/hosttable"
 )
 
-// A unit is the control unit, or one that would take its place: it reads what the control unit writes.
-type unit struct {
+// A controller is the control unit, or one that would take its place: it reads what the control unit writes.
+type controller struct {
 	*Hub
 	rank  int // among those who would be
 	table *hosttable.Table
@@ -37,11 +37,11 @@ type unit struct {
 	lookAt     time.Time // for trials that have waited too long
 
 	notes    map[int]map[string]note // by part
-	trials   map[string]*trial
-	deciding []*trial              // that have a claim, in the order of their time
+	searches map[string]*placementSearch
+	deciding []*placementSearch    // that have a claim, in the order of their time
 	promised map[strategy.Node]int // hosts that are granted and not in the table yet
 	asking   map[strategy.Node]int // hosts that a node is being asked for
-	near     near
+	near     latencyHints
 	level    level
 	offers   map[string]*offer // hosts that may move for load
 	gatherBy time.Time         // until then, at most, the first hosts of a crawl wait for more members; zero: they do not
@@ -60,14 +60,14 @@ const (
 // roundMoved in a row's Round, where that is reached or promised, says that the host has moved, or moves, to a node that had less to do.
 const roundMoved uint8 = 1 << 7
 
-func newUnit(h *Hub, rank int) *unit {
-	return &unit{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now, notes: map[int]map[string]note{}, trials: map[string]*trial{},
-		promised: map[strategy.Node]int{}, asking: map[strategy.Node]int{}, near: newNear(), behind: h.reads,
+func newController(h *Hub, rank int) *controller {
+	return &controller{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now, notes: map[int]map[string]note{}, searches: map[string]*placementSearch{},
+		promised: map[strategy.Node]int{}, asking: map[strategy.Node]int{}, near: newLatencyHints(), behind: h.reads,
 		level: newLevel(), offers: map[string]*offer{}}
 }
 
 // told is told what came of reading and writing.
-func (u *unit) told(e strategy.Event) {
+func (u *controller) told(e strategy.Event) {
 	if u.behind > 0 {
 		if _, end := e.(strategy.AtEnd); end {
 			u.behind--
@@ -86,7 +86,7 @@ func (u *unit) told(e strategy.Event) {
 	}
 }
 
-func (u *unit) logged(e strategy.Logged) {
+func (u *controller) logged(e strategy.Logged) {
 	w, err := u.apply(e.Number, e.Data)
 	if err != nil {
 		return // of another version: nobody who cannot read it becomes the control unit
@@ -100,7 +100,7 @@ func (u *unit) logged(e strategy.Logged) {
 	}
 }
 
-func (u *unit) atEnd() {
+func (u *controller) atEnd() {
 	u.reading, u.readTo = false, true
 	u.readAt = u.now.Add(u.cfg.Beat)
 	if u.leading { // who has nothing to write would not learn that another one leads
@@ -111,7 +111,7 @@ func (u *unit) atEnd() {
 	}
 }
 
-func (u *unit) persisted(e strategy.Persisted) {
+func (u *controller) persisted(e strategy.Persisted) {
 	if !u.persisting || e.ID != u.id {
 		return
 	}
@@ -128,7 +128,7 @@ func (u *unit) persisted(e strategy.Persisted) {
 }
 
 // durable goes on when what was written is.
-func (u *unit) durable() {
+func (u *controller) durable() {
 	u.persisting, u.doubt = false, false
 	if u.campaign {
 		u.campaign = false
@@ -159,7 +159,7 @@ func (u *unit) durable() {
 }
 
 // lead begins a term.
-func (u *unit) lead() {
+func (u *controller) lead() {
 	u.leading, u.leadAt = true, u.now
 	if u.before != u.cfg.Self {
 		u.mute = u.before
@@ -174,17 +174,17 @@ func (u *unit) lead() {
 }
 
 // depose ends a term that another node has ended.
-func (u *unit) depose() {
+func (u *controller) depose() {
 	u.leading, u.campaign, u.persisting, u.doubt = false, false, false, false
 	u.batches = nil
-	u.trials, u.deciding = map[string]*trial{}, nil
+	u.searches, u.deciding = map[string]*placementSearch{}, nil
 	clear(u.promised)
 	clear(u.asking)
 	u.level, u.offers = newLevel(), map[string]*offer{}
 	u.heard = u.now
 }
 
-func (u *unit) advance() {
+func (u *controller) advance() {
 	if !u.reading && !u.readAt.After(u.now) {
 		u.reading = true
 		u.reads++
@@ -205,10 +205,10 @@ func (u *unit) advance() {
 }
 
 // sure reports whether this is the control unit, and was not long ago.
-func (u *unit) sure() bool { return u.leading && u.now.Sub(u.sureAt) < 2*u.cfg.Silence }
+func (u *controller) sure() bool { return u.leading && u.now.Sub(u.sureAt) < 2*u.cfg.Silence }
 
 // vacant reports whether nobody is the control unit, as far as this node knows.
-func (u *unit) vacant() bool {
+func (u *controller) vacant() bool {
 	if u.wrote.by == u.cfg.Self {
 		return true
 	}
@@ -223,7 +223,7 @@ func (u *unit) vacant() bool {
 	return u.now.Sub(u.heard) >= patience
 }
 
-func (u *unit) beat() {
+func (u *controller) beat() {
 	if u.beatAt.After(u.now) {
 		return
 	}
@@ -236,13 +236,13 @@ func (u *unit) beat() {
 }
 
 // commit writes the first batch that waits.
-func (u *unit) commit() {
+func (u *controller) commit() {
 	if !u.persisting && len(u.batches) > 0 {
 		u.persist(u.batches[0])
 	}
 }
 
-func (u *unit) persist(b *batch) {
+func (u *controller) persist(b *batch) {
 	u.id++
 	u.persisting = true
 	if b == nil {
@@ -255,7 +255,7 @@ func (u *unit) persist(b *batch) {
 }
 
 // due is when something is.
-func (u *unit) due() (at time.Time) {
+func (u *controller) due() (at time.Time) {
 	if !u.reading {
 		at = u.readAt
 	}
@@ -266,7 +266,7 @@ func (u *unit) due() (at time.Time) {
 		if u.level.at.After(u.now) && u.level.at.Before(at) {
 			at = u.level.at
 		}
-		if len(u.trials) > 0 && u.lookAt.Before(at) {
+		if len(u.searches) > 0 && u.lookAt.Before(at) {
 			at = u.lookAt
 		}
 		if len(u.deciding) > 0 && u.deciding[0].until.Before(at) {
@@ -277,7 +277,7 @@ func (u *unit) due() (at time.Time) {
 }
 
 // row is what the table will say of a host when all is written.
-func (u *unit) row(host string) hosttable.Row {
+func (u *controller) row(host string) hosttable.Row {
 	for i := len(u.batches) - 1; i >= 0; i-- {
 		if r, ok := u.batches[i].rows[host]; ok {
 			return r
@@ -288,13 +288,13 @@ func (u *unit) row(host string) hosttable.Row {
 }
 
 // set changes a host's row.
-func (u *unit) set(host string, r hosttable.Row) {
+func (u *controller) set(host string, r hosttable.Row) {
 	r.Since = uint32(u.now.Unix())
 	u.put(host, r)
 }
 
 // put is set, but for the time.
-func (u *unit) put(host string, r hosttable.Row) {
+func (u *controller) put(host string, r hosttable.Row) {
 	var b *batch
 	if n := len(u.batches); n > 0 {
 		b = u.batches[n-1]
@@ -311,7 +311,7 @@ func (u *unit) put(host string, r hosttable.Row) {
 }
 
 // remark notes, with the row that was set last, why a host is parked.
-func (u *unit) remark(host string, n note) {
+func (u *controller) remark(host string, n note) {
 	b := u.batches[len(u.batches)-1]
 	if b.notes == nil {
 		b.notes = map[string]note{}
@@ -324,7 +324,7 @@ func (u *unit) remark(host string, n note) {
 const maxFailed = 8
 
 // answer answers when all that is said of the host is durable: at once, mostly.
-func (u *unit) answer(to strategy.Node, it item) {
+func (u *controller) answer(to strategy.Node, it item) {
 	for i := len(u.batches) - 1; i >= 0; i-- {
 		if _, there := u.batches[i].rows[it.host]; there {
 			u.batches[i].answers = append(u.batches[i].answers, answer{to, it})

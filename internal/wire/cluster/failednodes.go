@@ -21,25 +21,25 @@ import (
 	"kumo/internal/wire"
 )
 
-// estates fold what dead nodes have left, each in a folder of its own, by the code with which a node recovers its own state.
-type estates struct {
+// failedNodes fold what dead nodes have left, each in a folder of its own, by the code with which a node recovers its own state.
+type failedNodes struct {
 	disk vfs.FS
 	dir  string
 	bus  bus.Bus
 	job  *wire.Job
 }
 
-// An estate is what a dead node held.
-type estate struct {
+// An failedState is what a dead node held.
+type failedState struct {
 	dir     string
 	state   *crawl.State
 	holding *crawl.Holding
 	close   func() error
 }
 
-// Fold seals a dead node's log, and reads it. It begins anew where an earlier process was broken off.
-func (s *estates) Fold(ctx context.Context, dead strategy.Node) (_ node.Estate, err error) {
-	e := &estate{dir: filepath.Join(s.dir, string(dead)), close: func() error { return nil }}
+// Recover seals a dead node's log, and reads it. It begins anew where an earlier process was broken off.
+func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ node.FailedState, err error) {
+	e := &failedState{dir: filepath.Join(s.dir, string(dead)), close: func() error { return nil }}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("fold what %s held: %w", dead, errors.Join(err, e.Close()))
@@ -56,7 +56,7 @@ func (s *estates) Fold(ctx context.Context, dead strategy.Node) (_ node.Estate, 
 		return nil, err
 	}
 	log := &shipped{ctx: ctx, bus: s.bus, log: logOf(dead)}
-	if e.state, err = crawl.RecoverEstate(ctx, log, views, s.memory()/4); err != nil {
+	if e.state, err = crawl.RecoverFailed(ctx, log, views, s.memory()/4); err != nil {
 		return nil, err
 	}
 	if e.holding, err = e.state.Fold(ctx); err != nil {
@@ -66,7 +66,7 @@ func (s *estates) Fold(ctx context.Context, dead strategy.Node) (_ node.Estate, 
 }
 
 // views are empty ones. The dead node's records are not this one's to refer to, so digests are not kept.
-func (s *estates) views(e *estate) (v crawl.Views, err error) {
+func (s *failedNodes) views(e *failedState) (v crawl.Views, err error) {
 	memory := s.memory()
 	db, err := seen.Open(s.disk, filepath.Join(e.dir, "seen"), seen.Config{Memory: memory / 2, Depths: s.job.Crawl.Depth >= 0, Now: s.job.Crawl.Now})
 	if err != nil {
@@ -85,24 +85,24 @@ func (s *estates) views(e *estate) (v crawl.Views, err error) {
 
 // memory is what folding may take, beside what the node itself does: half of it for the URL database, a quarter each for the frontier and for
 // what waits until it goes there.
-func (s *estates) memory() int64 { return s.job.MemoryBudget() / 4 }
+func (s *failedNodes) memory() int64 { return s.job.MemoryBudget() / 4 }
 
-// Bury removes the log of a node whose estate is done with.
-func (s *estates) Bury(ctx context.Context, dead strategy.Node) error {
+// DeleteLog removes the log of a node whose estate is done with.
+func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
 	return s.bus.Drop(ctx, logOf(dead))
 }
 
-func (e *estate) Arrived() []member.Transfer { return e.state.Arrived() }
-func (e *estate) Forgot() []member.Transfer  { return e.state.Went() }
+func (e *failedState) Arrived() []member.Transfer { return e.state.Arrived() }
+func (e *failedState) Forgot() []member.Transfer  { return e.state.Went() }
 
-func (e *estate) Export(owner func(host string) strategy.Node) (node.Export, error) {
+func (e *failedState) Export(owner func(host string) strategy.Node) (node.Export, error) {
 	return asExport(e.holding.Export(owner))
 }
 
-func (e *estate) Bound(f func(data []byte) error) error { return e.state.Bound(f) }
+func (e *failedState) Bound(f func(data []byte) error) error { return e.state.Bound(f) }
 
 // Close removes what is on the disk.
-func (e *estate) Close() error {
+func (e *failedState) Close() error {
 	err := e.close()
 	e.close = func() error { return nil }
 	if gone := os.RemoveAll(e.dir); gone != nil && !errors.Is(gone, fs.ErrNotExist) {

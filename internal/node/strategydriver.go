@@ -29,8 +29,8 @@ type Strategist interface {
 // StrategyLog is the log that all nodes' strategies share.
 const StrategyLog = "strategy"
 
-// A mind carries out what a strategy wants done that is no Placer. It is the loop's.
-type mind struct {
+// A strategyDriver carries out what a strategy wants done that is no Placer. It is the loop's.
+type strategyDriver struct {
 	n       *Node
 	s       strategy.Strategy
 	events  chan strategy.Event
@@ -43,22 +43,22 @@ type mind struct {
 	done    []member.Event // for the member, from what was carried out
 }
 
-func newMind(n *Node, s strategy.Strategy) *mind {
+func newStrategyDriver(n *Node, s strategy.Strategy) *strategyDriver {
 	if s == nil {
 		return nil
 	}
-	return &mind{n: n, s: s, events: make(chan strategy.Event, 1024), timer: time.NewTimer(time.Hour), wake: map[uint64]time.Time{}}
+	return &strategyDriver{n: n, s: s, events: make(chan strategy.Event, 1024), timer: time.NewTimer(time.Hour), wake: map[uint64]time.Time{}}
 }
 
-// thoughts is what the strategy is told; nil if there is none.
-func (m *mind) thoughts() <-chan strategy.Event {
+// events is what the strategy is told; nil if there is none.
+func (m *strategyDriver) eventsChan() <-chan strategy.Event {
 	if m == nil {
 		return nil
 	}
 	return m.events
 }
 
-func (m *mind) alarm() <-chan time.Time {
+func (m *strategyDriver) timerChan() <-chan time.Time {
 	if m == nil {
 		return nil
 	}
@@ -66,15 +66,15 @@ func (m *mind) alarm() <-chan time.Time {
 }
 
 // tell tells the strategy something. Who is not the loop may wait for it.
-func (m *mind) tell(ctx context.Context, e strategy.Event) {
+func (m *strategyDriver) tell(ctx context.Context, e strategy.Event) {
 	select {
 	case m.events <- e:
 	case <-ctx.Done():
 	}
 }
 
-// think tells the strategy events, and has done what it wants. It returns what that is to the member.
-func (m *mind) think(first ...strategy.Event) []member.Event {
+// step tells the strategy events, and has done what it wants. It returns what that is to the member.
+func (m *strategyDriver) step(first ...strategy.Event) []member.Event {
 	m.batch = append(m.batch[:0], first...)
 	for len(m.batch) < maxEvents {
 		select {
@@ -93,8 +93,8 @@ func (m *mind) think(first ...strategy.Event) []member.Event {
 	return m.done
 }
 
-// ring is told that a timer's time may have come.
-func (m *mind) ring() []member.Event {
+// fireTimers is told that a timer's time may have come.
+func (m *strategyDriver) fireTimers() []member.Event {
 	var fired []strategy.Event
 	now := time.Now()
 	for t, at := range m.wake {
@@ -107,10 +107,10 @@ func (m *mind) ring() []member.Event {
 	if len(fired) == 0 {
 		return nil
 	}
-	return m.think(fired...)
+	return m.step(fired...)
 }
 
-func (m *mind) rearm() {
+func (m *strategyDriver) rearm() {
 	next := time.Now().Add(time.Hour)
 	for _, at := range m.wake {
 		if at.Before(next) {
@@ -120,19 +120,19 @@ func (m *mind) rearm() {
 	m.timer.Reset(time.Until(next))
 }
 
-// learn tells the strategy of the table, if it is another than it knows. A survey waits until what this node is handing over has gone.
-func (m *mind) learn() []member.Event {
+// syncMembers tells the strategy of the table, if it is another than it knows. A survey waits until what this node is handing over has gone.
+func (m *strategyDriver) syncMembers() []member.Event {
 	if m.surveys && !m.n.member.Exporting() {
 		m.surveys = false
 		m.n.inLane("survey", "look for hosts that others may own", m.survey)
 	}
 	if e, news := m.n.member.News(); news {
-		return m.think(e)
+		return m.step(e)
 	}
 	return nil
 }
 
-func (m *mind) carryOut(a strategy.Action) {
+func (m *strategyDriver) carryOut(a strategy.Action) {
 	n := m.n
 	switch a := a.(type) {
 	case strategy.Send:
@@ -150,16 +150,16 @@ func (m *mind) carryOut(a strategy.Action) {
 	case strategy.Changed:
 		m.news = true
 		m.done = append(m.done, member.Route{View: m.s.View()})
-	case strategy.Booked:
-		m.done = append(m.done, member.Booked(a))
+	case strategy.Acknowledged:
+		m.done = append(m.done, member.Acknowledged(a))
 	case strategy.HandOver:
-		n.tasks.go1(func(ctx context.Context) { m.handOver(ctx, a) })
+		n.tasks.Go(func(ctx context.Context) { m.handOver(ctx, a) })
 	case strategy.Survey:
 		m.surveys = true
 	case strategy.Probe:
-		n.tasks.go1(func(ctx context.Context) { m.probe(ctx, a) })
+		n.tasks.Go(func(ctx context.Context) { m.probe(ctx, a) })
 	case strategy.Spare:
-		n.tasks.go1(func(ctx context.Context) { m.spare(ctx, a.Most) })
+		n.tasks.Go(func(ctx context.Context) { m.spare(ctx, a.Most) })
 	case strategy.Timer:
 		m.wake[a.Timer] = a.At
 		m.rearm()
@@ -168,14 +168,14 @@ func (m *mind) carryOut(a strategy.Action) {
 
 // handOver has hosts move to which no request is under way: at once, or when it has ended. An epoch lasts as long as the slowest of all that move
 // under it.
-func (m *mind) handOver(ctx context.Context, a strategy.HandOver) {
+func (m *strategyDriver) handOver(ctx context.Context, a strategy.HandOver) {
 	busy := m.n.cfg.Engine.Busy(a.Hosts)
 	quiet := slices.DeleteFunc(slices.Clone(a.Hosts), func(h string) bool { return busy[h] != nil })
 	if len(quiet) > 0 {
 		m.n.tell(ctx, member.HandOver{Hosts: quiet, To: a.To})
 	}
 	for host, over := range busy {
-		m.n.tasks.go1(func(ctx context.Context) {
+		m.n.tasks.Go(func(ctx context.Context) {
 			select {
 			case <-over:
 				m.n.tell(ctx, member.HandOver{Hosts: []string{host}, To: a.To})
@@ -189,7 +189,7 @@ func (m *mind) handOver(ctx context.Context, a strategy.HandOver) {
 const persistPatience = 10 * time.Second
 
 // persist writes to the log, unless this node's lease is over: then others may be about to decide without it.
-func (m *mind) persist(ctx context.Context, a strategy.Persist) {
+func (m *strategyDriver) persist(ctx context.Context, a strategy.Persist) {
 	e := strategy.Persisted{ID: a.ID, State: strategy.Doubt}
 	if holds(m.n.cfg.Router.Until(), time.Now()) {
 		one, cancel := context.WithTimeout(ctx, persistPatience)
@@ -208,7 +208,7 @@ func (m *mind) persist(ctx context.Context, a strategy.Persist) {
 }
 
 // read tells of all that the log has, however long the registry is away.
-func (m *mind) read(ctx context.Context, after uint64) {
+func (m *strategyDriver) read(ctx context.Context, after uint64) {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		err := m.n.cfg.Bus.Read(ctx, StrategyLog, after, func(number uint64, data []byte) error {
 			m.tell(ctx, strategy.Logged{Number: number, Data: bytes.Clone(data)})
@@ -226,7 +226,7 @@ func (m *mind) read(ctx context.Context, after uint64) {
 	}
 }
 
-func (m *mind) survey(ctx context.Context) error {
+func (m *strategyDriver) survey(ctx context.Context) error {
 	err := m.n.cfg.Engine.Survey(ctx, func(hosts []string) error {
 		m.tell(ctx, strategy.Held{Hosts: hosts})
 		return ctx.Err()
@@ -239,7 +239,7 @@ func (m *mind) survey(ctx context.Context) error {
 }
 
 // spare tells which hosts have the longest queues. Where they cannot be read, none can be spared.
-func (m *mind) spare(ctx context.Context, most int) {
+func (m *strategyDriver) spare(ctx context.Context, most int) {
 	queues, err := m.n.cfg.Engine.Queues(ctx, most)
 	if err != nil {
 		m.n.log.Debug("no host is spared", "err", err)
@@ -248,7 +248,7 @@ func (m *mind) spare(ctx context.Context, most int) {
 	m.tell(ctx, strategy.Spared{Queues: queues})
 }
 
-func (m *mind) probe(ctx context.Context, a strategy.Probe) {
+func (m *strategyDriver) probe(ctx context.Context, a strategy.Probe) {
 	took, network, err := m.n.cfg.Engine.Probe(ctx, a.Host, a.Timeout)
 	if err != nil {
 		m.n.log.Debug("a host is not reached", "host", a.Host, "in", a.Timeout, "err", err)
@@ -258,7 +258,7 @@ func (m *mind) probe(ctx context.Context, a strategy.Probe) {
 
 // Arrived tells the strategy which hosts have come with a transfer. It is the engine's to call, and quick.
 func (n *Node) Arrived(_ member.Transfer, hosts []string) {
-	if n.mind != nil && len(hosts) > 0 { // at once: Whole comes after it
-		n.mind.tell(n.tasks.ctx, strategy.Held{Hosts: hosts})
+	if n.driver != nil && len(hosts) > 0 { // at once: Whole comes after it
+		n.driver.tell(n.tasks.ctx, strategy.Held{Hosts: hosts})
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/strategy/hub/hosttable"
 )
 
-// A trial is the search for a node that reaches a host. It is lost with its control unit; nodes ask again, and it begins anew.
-type trial struct {
+// A placementSearch is the search for a node that reaches a host. It is lost with its control unit; nodes ask again, and it begins anew.
+type placementSearch struct {
 	host    string
 	network string
 	owner   strategy.Node   // holds it and does not reach it; "": nobody does
@@ -39,22 +39,22 @@ type question struct {
 // maxWants is how many nodes are told of a decision without asking again.
 const maxWants = 32
 
-func (t *trial) want(n strategy.Node) {
+func (t *placementSearch) want(n strategy.Node) {
 	if len(t.wants) < maxWants && !slices.Contains(t.wants, n) {
 		t.wants = append(t.wants, n)
 	}
 }
 
-func (t *trial) question(n strategy.Node) int {
+func (t *placementSearch) question(n strategy.Node) int {
 	return slices.IndexFunc(t.asked, func(q question) bool { return q.to == n })
 }
 
-func (u *unit) trial(host string, owner strategy.Node, r hosttable.Row) *trial {
-	t := u.trials[host]
+func (u *controller) trial(host string, owner strategy.Node, r hosttable.Row) *placementSearch {
+	t := u.searches[host]
 	if t == nil {
-		t = &trial{host: host, owner: owner, round: r.Round &^ roundMoved}
-		u.trials[host] = t
-		if len(u.trials) == 1 {
+		t = &placementSearch{host: host, owner: owner, round: r.Round &^ roundMoved}
+		u.searches[host] = t
+		if len(u.searches) == 1 {
 			u.lookAt = u.now.Add(u.cfg.Wait / 2)
 		}
 	}
@@ -63,7 +63,7 @@ func (u *unit) trial(host string, owner strategy.Node, r hosttable.Row) *trial {
 
 // askSomebody asks the node that is likely to be nearest of those that have not failed, or all of them: first rather than others if nothing is
 // known of any. It reports whether there is one.
-func (u *unit) askSomebody(t *trial, first strategy.Node) bool {
+func (u *controller) askSomebody(t *placementSearch, first strategy.Node) bool {
 	var left []strategy.Node
 	for _, n := range u.members {
 		if !slices.Contains(t.failed, n) && t.question(n) < 0 {
@@ -91,7 +91,7 @@ func (u *unit) askSomebody(t *trial, first strategy.Node) bool {
 }
 
 // askFirst asks some nodes at once for a host that nobody owns.
-func (u *unit) askFirst(t *trial, first strategy.Node) {
+func (u *controller) askFirst(t *placementSearch, first strategy.Node) {
 	for range max(1, min(u.cfg.Ask, len(u.members))) {
 		u.askSomebody(t, first)
 		if u.cfg.AskAll {
@@ -101,10 +101,10 @@ func (u *unit) askFirst(t *trial, first strategy.Node) {
 }
 
 // sorted are nodes in the order in which they are asked: those that are likely to be near first, and of those alike who has the fewest hosts.
-func (u *unit) sorted(nodes []strategy.Node, t *trial) []strategy.Node {
+func (u *controller) sorted(nodes []strategy.Node, t *placementSearch) []strategy.Node {
 	cost, alike := make(map[strategy.Node]float64, len(nodes)), float64(u.cfg.Alike.Microseconds())
 	for _, n := range nodes {
-		cost[n] = (u.near.cost(n, t.host, t.network) + alike) * u.burden(n)
+		cost[n] = (u.near.cost(n, t.host, t.network) + alike) * u.load(n)
 	}
 	start := spread(t.host) % len(nodes)
 	nodes = append(slices.Clone(nodes[start:]), nodes[:start]...)
@@ -115,10 +115,10 @@ func (u *unit) sorted(nodes []strategy.Node, t *trial) []strategy.Node {
 // few is how many hosts are so few that it does not matter whose they are.
 const few = 8
 
-// burden is how many hosts a node has, as a share of the mean, and how many it is being asked for; never 0. A node that has come late owns little for
+// load is how many hosts a node has, as a share of the mean, and how many it is being asked for; never 0. A node that has come late owns little for
 // long: it is not given all that is found if it has as much to do as others.
-func (u *unit) burden(n strategy.Node) float64 {
-	mean := float64(u.table.Len()+len(u.trials)) / float64(max(1, len(u.members)))
+func (u *controller) load(n strategy.Node) float64 {
+	mean := float64(u.table.Len()+len(u.searches)) / float64(max(1, len(u.members)))
 	b := (float64(u.table.Count(n)+u.promised[n]+u.asking[n]) + few) / (mean + few)
 	if b < 0.5 {
 		b = max(b, min(1, u.level.share(n)))
@@ -127,7 +127,7 @@ func (u *unit) burden(n strategy.Node) float64 {
 }
 
 // choose grants a host to the claimant that is nearest, or has less to do: who has more than its share of the hosts counts as farther away.
-func (u *unit) choose(t *trial) {
+func (u *controller) choose(t *placementSearch) {
 	t.claims = slices.DeleteFunc(t.claims, func(c claim) bool { return !u.alive[c.by] })
 	if len(t.claims) == 0 {
 		u.goOn(t)
@@ -143,25 +143,25 @@ func (u *unit) choose(t *trial) {
 	u.conclude(t.host, best.by)
 }
 
-func (u *unit) distance(c claim) float64 {
-	return (c.took + u.cfg.Alike).Seconds() * max(1, u.burden(c.by))
+func (u *controller) distance(c claim) float64 {
+	return (c.took + u.cfg.Alike).Seconds() * max(1, u.load(c.by))
 }
 
-func (u *unit) question(t *trial, n strategy.Node) {
+func (u *controller) question(t *placementSearch, n strategy.Node) {
 	t.asked = append(t.asked, question{to: n, until: u.deadline(t)})
 	u.asking[n]++
 	u.post(n, msgAnswer, item{kind: itemProbe, host: t.host, number: uint64(t.round)})
 }
 
 // deadline is until when a node should have said whether it reaches a host.
-func (u *unit) deadline(t *trial) time.Time {
+func (u *controller) deadline(t *placementSearch) time.Time {
 	return u.now.Add(min(2*u.cfg.Timeout<<min(t.round, 10), u.cfg.Most) + 8*u.cfg.Retry)
 }
 
 // decide chooses where those who are farther away were waited for long enough.
-func (u *unit) decide() {
-	u.deciding = slices.DeleteFunc(u.deciding, func(t *trial) bool {
-		if u.trials[t.host] != t {
+func (u *controller) decide() {
+	u.deciding = slices.DeleteFunc(u.deciding, func(t *placementSearch) bool {
+		if u.searches[t.host] != t {
 			return true // it is over
 		}
 		due := !t.until.After(u.now)
@@ -173,8 +173,8 @@ func (u *unit) decide() {
 }
 
 // conclude ends a trial, and tells those who wait.
-func (u *unit) conclude(host string, owner strategy.Node) {
-	t := u.trials[host]
+func (u *controller) conclude(host string, owner strategy.Node) {
+	t := u.searches[host]
 	if t == nil {
 		return
 	}
@@ -187,7 +187,7 @@ func (u *unit) conclude(host string, owner strategy.Node) {
 }
 
 // goOn asks the next one if nobody is being asked; if none is left, the host is parked, or its owner left alone with it.
-func (u *unit) goOn(t *trial) {
+func (u *controller) goOn(t *placementSearch) {
 	switch {
 	case len(t.asked) > 0:
 		return
@@ -203,7 +203,7 @@ func (u *unit) goOn(t *trial) {
 		return
 	}
 	if owner == "" {
-		owner = u.custodian(t)
+		owner = u.fallbackOwner(t)
 	}
 	r := hosttable.Row{Owner: owner, State: rowParked, Round: t.round + 1}
 	rest := u.cfg.Rest << min(t.round, 10)
@@ -220,8 +220,8 @@ func (u *unit) goOn(t *trial) {
 	u.conclude(t.host, owner)
 }
 
-// custodian is who owns a host that nobody reaches: of those who wanted it, who has the fewest hosts.
-func (u *unit) custodian(t *trial) strategy.Node {
+// fallbackOwner is who owns a host that nobody reaches: of those who wanted it, who has the fewest hosts.
+func (u *controller) fallbackOwner(t *placementSearch) strategy.Node {
 	wants := slices.DeleteFunc(slices.Clone(t.wants), func(n strategy.Node) bool { return !u.alive[n] })
 	if len(wants) == 0 {
 		wants = u.members
@@ -229,29 +229,29 @@ func (u *unit) custodian(t *trial) strategy.Node {
 	if u.cfg.FetchFirst {
 		return wants[0] // who wanted it has something of it
 	}
-	return slices.MinFunc(wants, func(a, b strategy.Node) int { return cmp.Compare(u.burden(a), u.burden(b)) })
+	return slices.MinFunc(wants, func(a, b strategy.Node) int { return cmp.Compare(u.load(a), u.load(b)) })
 }
 
 // judge looks for nodes that were asked and have not answered: they are asked once more, then given up.
-func (u *unit) judge() {
-	if u.lookAt.After(u.now) || len(u.trials) == 0 {
+func (u *controller) judge() {
+	if u.lookAt.After(u.now) || len(u.searches) == 0 {
 		return
 	}
 	u.lookAt = u.now.Add(u.cfg.Wait / 2)
-	var late []*trial
-	for _, t := range u.trials {
+	var late []*placementSearch
+	for _, t := range u.searches {
 		if slices.ContainsFunc(t.asked, func(q question) bool { return !q.until.After(u.now) || !u.alive[q.to] }) {
 			late = append(late, t)
 		}
 	}
-	slices.SortFunc(late, func(a, b *trial) int { return strings.Compare(a.host, b.host) })
+	slices.SortFunc(late, func(a, b *placementSearch) int { return strings.Compare(a.host, b.host) })
 	for _, t := range late {
-		u.hurry(t)
+		u.retryProbes(t)
 		u.goOn(t)
 	}
 }
 
-func (u *unit) hurry(t *trial) {
+func (u *controller) retryProbes(t *placementSearch) {
 	for _, q := range slices.Clone(t.asked) {
 		late := !q.until.After(u.now) && q.again >= patient // it has much to probe; who is dead is none of the members soon
 		if late {
@@ -274,7 +274,7 @@ func (u *unit) hurry(t *trial) {
 const patient = 20
 
 // unask notes that a node's answer is not waited for any more.
-func (u *unit) unask(t *trial, n strategy.Node) {
+func (u *controller) unask(t *placementSearch, n strategy.Node) {
 	if i := t.question(n); i >= 0 {
 		t.asked = slices.Delete(t.asked, i, i+1)
 		if u.asking[n]--; u.asking[n] <= 0 {
@@ -284,9 +284,9 @@ func (u *unit) unask(t *trial, n strategy.Node) {
 }
 
 // end ends a trial.
-func (u *unit) end(t *trial) {
+func (u *controller) end(t *placementSearch) {
 	for _, q := range slices.Clone(t.asked) {
 		u.unask(t, q.to)
 	}
-	delete(u.trials, t.host)
+	delete(u.searches, t.host)
 }

@@ -26,9 +26,9 @@ import (
 // errDone ends a node whose crawl is done.
 var errDone = errors.New("the crawl is done")
 
-// A follower does what the crawl's record says: it runs or pauses the engine, and takes seeds and roots in. All of it but what is
+// A recordWatcher does what the crawl's record says: it runs or pauses the engine, and takes seeds and roots in. All of it but what is
 // said to be otherwise is the loop's.
-type follower struct {
+type recordWatcher struct {
 	n      *Node
 	record Record
 	rev    uint64
@@ -53,24 +53,24 @@ type chunk struct {
 	taking   bool // by this one
 }
 
-func newFollower(n *Node) *follower {
-	return &follower{n: n, record: Record{State: Waiting}, chunks: map[uint64]*chunk{}, kick: make(chan struct{}, 1), said: weburl.NewSet()}
+func newRecordWatcher(n *Node) *recordWatcher {
+	return &recordWatcher{n: n, record: Record{State: Waiting}, chunks: map[uint64]*chunk{}, kick: make(chan struct{}, 1), said: weburl.NewSet()}
 }
 
-func (f *follower) start() {
+func (f *recordWatcher) start() {
 	f.n.cfg.Engine.Pause(true)
 	follow := func(key string, synced func(), told func(bus.Entry)) {
-		f.n.tasks.go1(func(ctx context.Context) {
+		f.n.tasks.Go(func(ctx context.Context) {
 			f.n.follow(ctx, key, func() { f.n.call(ctx, synced) }, func(e bus.Entry) { f.n.call(ctx, func() { told(e) }) })
 		})
 	}
 	follow(RecordKey, func() { f.known = true; f.look() }, f.toldRecord)
 	follow(seedsPrefix, func() {}, f.toldSeeds)
 	follow(rootsPrefix, func() {}, f.toldRoots)
-	f.n.tasks.go1(f.sayRoots)
+	f.n.tasks.Go(f.sayRoots)
 }
 
-func (f *follower) toldRecord(e bus.Entry) {
+func (f *recordWatcher) toldRecord(e bus.Entry) {
 	if e.Revision <= f.rev {
 		return
 	}
@@ -90,7 +90,7 @@ func (f *follower) toldRecord(e bus.Entry) {
 	f.look()
 }
 
-func (f *follower) toldSeeds(e bus.Entry) {
+func (f *recordWatcher) toldSeeds(e bus.Entry) {
 	name, taken := strings.CutSuffix(strings.TrimPrefix(e.Key, seedsPrefix), takenSuffix)
 	number, err := strconv.ParseUint(name, 10, 64)
 	if err != nil || e.Value == nil {
@@ -110,7 +110,7 @@ func (f *follower) toldSeeds(e bus.Entry) {
 }
 
 // look does what is to be done, whatever has changed.
-func (f *follower) look() {
+func (f *recordWatcher) look() {
 	for number, c := range f.chunks {
 		mine := !c.taken && f.mine(number)
 		if c.there && !c.taking && (!c.admitted || mine) {
@@ -136,9 +136,9 @@ func (f *follower) look() {
 }
 
 // end ends the node, a little later: others who reach the registry through this process are to hear of it, too.
-func (f *follower) end(why error) {
+func (f *recordWatcher) end(why error) {
 	f.why = why
-	f.n.tasks.go1(func(ctx context.Context) {
+	f.n.tasks.Go(func(ctx context.Context) {
 		if pause(ctx, 2*f.n.cfg.Timing.Beat) {
 			f.n.fail(why)
 		}
@@ -146,7 +146,7 @@ func (f *follower) end(why error) {
 }
 
 // allAdmitted reports whether all seeds are in scope. A link that is met before would be taken for one that leads away.
-func (f *follower) allAdmitted() bool {
+func (f *recordWatcher) allAdmitted() bool {
 	for number := range f.record.Seeds {
 		if c := f.chunks[number]; c == nil || !c.admitted {
 			return false
@@ -156,7 +156,7 @@ func (f *follower) allAdmitted() bool {
 }
 
 // allTaken reports whether some node has taken each of the seeds in.
-func (f *follower) allTaken() bool {
+func (f *recordWatcher) allTaken() bool {
 	for number := range f.record.Seeds {
 		if c := f.chunks[number]; c == nil || !c.taken {
 			return false
@@ -167,7 +167,7 @@ func (f *follower) allTaken() bool {
 
 // mine reports whether it is this node's task to take a chunk in: it has the greatest hash with it. If it dies before it is done,
 // another has.
-func (f *follower) mine(number uint64) bool {
+func (f *recordWatcher) mine(number uint64) bool {
 	if !f.n.isMember() {
 		return false
 	}
@@ -179,7 +179,7 @@ func (f *follower) mine(number uint64) bool {
 
 // take takes a chunk in: into scope, and where it is this node's task all of it, through the door by which links come, so that what is
 // others' goes there.
-func (f *follower) take(number uint64, c *chunk, mine bool) {
+func (f *recordWatcher) take(number uint64, c *chunk, mine bool) {
 	f.came++
 	f.busy.Add(1)
 	lane := "seeds/" + strconv.FormatUint(number%seedLanes, 10)
@@ -195,7 +195,7 @@ func (f *follower) take(number uint64, c *chunk, mine bool) {
 		if mine {
 			f.mark(ctx, seedsKey(number)+takenSuffix)
 		}
-		f.n.tasks.go1(func(ctx context.Context) {
+		f.n.tasks.Go(func(ctx context.Context) {
 			f.n.call(ctx, func() {
 				c.admitted, c.taking, c.taken = true, false, c.taken || mine
 				f.look()
@@ -209,7 +209,7 @@ func (f *follower) take(number uint64, c *chunk, mine bool) {
 const seedLanes = 8
 
 // read gets a chunk's seeds. It tries until ctx ends.
-func (f *follower) read(ctx context.Context, number uint64) (seeds []weburl.URL, err error) {
+func (f *recordWatcher) read(ctx context.Context, number uint64) (seeds []weburl.URL, err error) {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
 		e, err := f.n.cfg.Bus.Get(one, seedsKey(number))
@@ -224,7 +224,7 @@ func (f *follower) read(ctx context.Context, number uint64) (seeds []weburl.URL,
 	}
 }
 
-func (f *follower) parse(lines string) (seeds []weburl.URL) {
+func (f *recordWatcher) parse(lines string) (seeds []weburl.URL) {
 	for line := range strings.SplitSeq(lines, "\n") {
 		u, err := weburl.Parse(line)
 		if err != nil {
@@ -237,12 +237,12 @@ func (f *follower) parse(lines string) (seeds []weburl.URL) {
 }
 
 // mark writes a key that says no more than that it is there.
-func (f *follower) mark(ctx context.Context, key string) {
+func (f *recordWatcher) mark(ctx context.Context, key string) {
 	f.persist(ctx, key, []byte(f.n.self))
 }
 
 // persist writes a key that, if it is there, is as it should be. It tries until ctx ends.
-func (f *follower) persist(ctx context.Context, key string, value []byte) {
+func (f *recordWatcher) persist(ctx context.Context, key string, value []byte) {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
 		_, err := f.n.cfg.Bus.Put(one, key, value, 0)
@@ -258,7 +258,7 @@ func (f *follower) persist(ctx context.Context, key string, value []byte) {
 }
 
 // newRoot is told what a seed redirects to, by any goroutine.
-func (f *follower) newRoot(url string) {
+func (f *recordWatcher) newRoot(url string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.said.Add(url) {
@@ -276,7 +276,7 @@ func (f *follower) newRoot(url string) {
 const gather = 200 * time.Millisecond
 
 // sayRoots puts new roots into the registry until the node ends.
-func (f *follower) sayRoots(ctx context.Context) {
+func (f *recordWatcher) sayRoots(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -302,7 +302,7 @@ func (f *follower) sayRoots(ctx context.Context) {
 	}
 }
 
-func (f *follower) toldRoots(e bus.Entry) {
+func (f *recordWatcher) toldRoots(e bus.Entry) {
 	var urls []weburl.URL
 	f.mu.Lock()
 	for line := range strings.SplitSeq(string(e.Value), "\n") {

@@ -14,8 +14,8 @@ import (
 	"kumo/internal/strategy/shard"
 )
 
-// A placing is the strategy that a node has: shard's, or a hub's if there is one.
-type placing struct {
+// A strategyConfig is the strategy that a node has: shard's, or a hub's if there is one.
+type strategyConfig struct {
 	shard shard.Config
 	hub   *hub.Config
 }
@@ -26,7 +26,7 @@ func Strategies() []string {
 }
 
 // parseStrategy reads the name of a strategy.
-func parseStrategy(name, preset string, s secret.Secret) (p placing, err error) {
+func parseStrategy(name, preset string, s secret.Secret) (p strategyConfig, err error) {
 	name, way, _ := strings.Cut(cmp.Or(name, "shard"), "/")
 	switch name {
 	case "hub":
@@ -86,7 +86,7 @@ func (n *Node) layout() string {
 }
 
 // place gives a node its strategy.
-func (p *placing) place(cfg *node.Config) {
+func (p *strategyConfig) place(cfg *node.Config) {
 	if p.hub == nil {
 		cfg.Place, cfg.Slot = shard.New(p.shard), p.shard.FreeSlot
 		return

@@ -27,8 +27,8 @@ import (
 	"kumo/internal/wire"
 )
 
-// A life is a node for as long as it has its place: its identity, its part of the crawl, and its membership.
-type life struct {
+// A session is a node for as long as it has its place: its identity, its part of the crawl, and its membership.
+type session struct {
 	n       *Node
 	id      node.Identity
 	bus     *meter
@@ -56,8 +56,8 @@ type pace struct {
 }
 
 // open makes the node that the folder belongs to, or a new one. What others have taken over by now is node.ErrLost.
-func (n *Node) open(ctx context.Context) (_ *life, err error) {
-	l := &life{n: n, router: node.NewRouter(), engine: new(engine)}
+func (n *Node) open(ctx context.Context) (_ *session, err error) {
+	l := &session{n: n, router: node.NewRouter(), engine: new(engine)}
 	l.counter, l.waiter = newCounter(l), waiter{l: l}
 	job := *n.job
 	l.crawl = wire.NewPart(&job, n.disk, &wire.Peers{Join: l.join, Server: n.opts.Listen != "",
@@ -108,7 +108,7 @@ func (n *Node) open(ctx context.Context) (_ *life, err error) {
 func (n *Node) warn(err error) { n.opts.Log.Warn(err.Error()) }
 
 // awaitSettings waits until the crawl has settings, if they matter, and makes them the job's.
-func (l *life) awaitSettings(ctx context.Context) error {
+func (l *session) awaitSettings(ctx context.Context) error {
 	settle := l.n.opts.Settle
 	if settle == nil {
 		return nil
@@ -125,14 +125,14 @@ func (l *life) awaitSettings(ctx context.Context) error {
 
 // awaitStart waits until the crawl goes on, if it was stopped or is done: then all nodes come at once, with what they have ready. Who came
 // while others are not there would take them for dead.
-func (l *life) awaitStart(ctx context.Context) (node.Record, error) {
+func (l *session) awaitStart(ctx context.Context) (node.Record, error) {
 	return l.await(ctx, func(r *node.Record) bool { return r.State != node.Stopping && r.State != node.Done })
 }
 
 const lookAtState = time.Second // how often
 
 // await waits until the crawl's record is as it should be, or says meanwhile that nodes are to end. Others see the node wait.
-func (l *life) await(ctx context.Context, is func(*node.Record) bool) (node.Record, error) {
+func (l *session) await(ctx context.Context, is func(*node.Record) bool) (node.Record, error) {
 	var was node.State
 	changed, stop := l.changes(ctx)
 	defer stop()
@@ -164,7 +164,7 @@ func (l *life) await(ctx context.Context, is func(*node.Record) bool) (node.Reco
 }
 
 // changes tells when the crawl's record may have changed, until it is stopped: who waits for the start learns of it at once.
-func (l *life) changes(ctx context.Context) (changed <-chan struct{}, stop func()) {
+func (l *session) changes(ctx context.Context) (changed <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	news, ended := make(chan struct{}, 1), make(chan struct{})
 	go func() {
@@ -202,7 +202,7 @@ func compare(a, b string) int {
 }
 
 // stillIn returns node.ErrLost if the node was a member, and is none any more.
-func (l *life) stillIn(ctx context.Context) error {
+func (l *session) stillIn(ctx context.Context) error {
 	if !l.joined.Load() {
 		return nil
 	}
@@ -224,7 +224,7 @@ func (l *life) stillIn(ctx context.Context) error {
 }
 
 // build makes the crawl's parts, and the node.
-func (l *life) build() error {
+func (l *session) build() error {
 	c, n := l.crawl, l.n
 	c.Job.Crawl.Stay = true
 	if err := c.Recover(); err != nil {
@@ -247,7 +247,7 @@ func (l *life) build() error {
 }
 
 // ship has the journal shipped.
-func (l *life) ship(ctx context.Context, local journal.Journal) (journal.Journal, error) {
+func (l *session) ship(ctx context.Context, local journal.Journal) (journal.Journal, error) {
 	j, err := stream.Open(ctx, local, l.bus, logOf(l.id.Node()), stream.Config{Warn: l.n.warn})
 	if errors.Is(err, stream.ErrSealed) {
 		return nil, fmt.Errorf("%w: %w", node.ErrLost, err)
@@ -270,25 +270,25 @@ func (l *life) ship(ctx context.Context, local journal.Journal) (journal.Journal
 // logOf is the log to which a node's journal is shipped.
 func logOf(n strategy.Node) string { return "journal/" + string(n) }
 
-// A prompt router lets no request be made while the log is late. What a node fetches while it can tell nobody is fetched again if it is taken for
+// A journalLagGuard router lets no request be made while the log is late. What a node fetches while it can tell nobody is fetched again if it is taken for
 // dead, and it could do so for as long as its lease lasts.
-type prompt struct {
+type journalLagGuard struct {
 	crawl.Router
 	log interface{ Late() bool }
 }
 
-func (p prompt) May(host string) bool { return p.Router.May(host) && !p.log.Late() }
+func (p journalLagGuard) May(host string) bool { return p.Router.May(host) && !p.log.Late() }
 
 // join makes the engine's parts those of a node.
-func (l *life) join(p *crawl.Parts) {
-	p.Router = prompt{l.router, l.journal}
+func (l *session) join(p *crawl.Parts) {
+	p.Router = journalLagGuard{l.router, l.journal}
 	p.Arrived = func(t member.Transfer, hosts []string) { l.node.Arrived(t, hosts) }
 	p.NewRoot = func(u weburl.URL) { l.node.NewRoot(u.String()) }
 	p.Listener = crawl.Tee(p.Listener, crawl.Listener{Visited: func(*page.Record) { l.router.Ended() },
 		Retried: func(*page.Record, time.Duration) { l.router.Ended() }})
 }
 
-func (l *life) enter() error {
+func (l *session) enter() error {
 	l.n.home.kept.Store(true)
 	l.joined.Store(true)
 	id := l.id // which others read
@@ -297,7 +297,7 @@ func (l *life) enter() error {
 }
 
 // run is the node's life.
-func (l *life) run(ctx context.Context) (*stats.Report, error) {
+func (l *session) run(ctx context.Context) (*stats.Report, error) {
 	l.engine.Pause(true)
 	record, err := l.awaitStart(ctx)
 	if err != nil {
@@ -356,7 +356,7 @@ var errEnded = errors.New("the engine has ended")
 const patience = 5 * time.Second
 
 // shipRest gives the log some time to have all, so that nothing is missing there if the node does not come back.
-func (l *life) shipRest(ctx context.Context) {
+func (l *session) shipRest(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := l.journal.Ship(ctx, l.journal.End()); err != nil {
@@ -365,7 +365,7 @@ func (l *life) shipRest(ctx context.Context) {
 }
 
 // takenIn finds out whether a node that failed was a member ever: it says that it is one before it is.
-func (l *life) takenIn(ctx context.Context, err error) {
+func (l *session) takenIn(ctx context.Context, err error) {
 	if l.was || err == nil || isEnd(err) || ctx.Err() != nil {
 		return
 	}
@@ -377,7 +377,7 @@ func (l *life) takenIn(ctx context.Context, err error) {
 }
 
 // notePages notes how many pages this node has fetched, which leaves: its lease, which told that, is gone.
-func (l *life) notePages(ctx context.Context) {
+func (l *session) notePages(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if _, err := (ledger{l.bus}).note(ctx, pages{l.id.Node(): l.crawl.Stats.Pages()}); err != nil {
@@ -386,7 +386,7 @@ func (l *life) notePages(ctx context.Context) {
 }
 
 // dropLog removes the log of a node that has nothing any more. One that was the last of its cluster stays in the table, and keeps its own.
-func (l *life) dropLog(ctx context.Context) {
+func (l *session) dropLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := l.stillIn(ctx); !errors.Is(err, node.ErrLost) {
@@ -398,7 +398,7 @@ func (l *life) dropLog(ctx context.Context) {
 }
 
 // figures are what others are told of the node's work.
-func (l *life) figures() node.Figures {
+func (l *session) figures() node.Figures {
 	c := l.crawl
 	pages, counts := c.Stats.Pages(), c.Frontier.Counts()
 	outbox, _ := l.engine.Outbox()
@@ -424,7 +424,7 @@ func (l *life) figures() node.Figures {
 const paceTime = 3 * time.Second // over which a rate is taken
 
 // close lets all go.
-func (l *life) close() error {
+func (l *session) close() error {
 	err := l.crawl.Close()
 	if l.bus != nil {
 		l.waiter.gone(context.Background())
@@ -435,7 +435,7 @@ func (l *life) close() error {
 }
 
 // dropLease takes back the lease of a node that has not become a member: nobody waits for its end, but people would see a node that comes.
-func (l *life) dropLease() {
+func (l *session) dropLease() {
 	if l.joined.Load() || l.id.Name == "" {
 		return
 	}
@@ -452,7 +452,7 @@ func (l *life) dropLease() {
 }
 
 // knows is what the node says to who adds URLs.
-func (l *life) knows(url string) (mine, known bool, err error) {
+func (l *session) knows(url string) (mine, known bool, err error) {
 	u, err := weburl.Parse(url)
 	if err != nil {
 		return false, false, err
@@ -461,8 +461,8 @@ func (l *life) knows(url string) (mine, known bool, err error) {
 }
 
 // estates are where the node folds what the dead have left.
-func (l *life) estates() node.Estates {
-	return &estates{disk: l.crawl.Disk(), dir: l.crawl.Folder().Path("state", "estates"), bus: l.bus, job: l.crawl.Job}
+func (l *session) estates() node.FailedNodes {
+	return &failedNodes{disk: l.crawl.Disk(), dir: l.crawl.Folder().Path("state", "estates"), bus: l.bus, job: l.crawl.Job}
 }
 
 // An engine is a crawl's engine as a node wants it.
