@@ -80,7 +80,7 @@ func isIn(sorted []string, host string) bool {
 
 // take notes that the next chunk of a transfer has come, and which hosts of the transfer are kept. If it is the last one, it returns all
 // that came.
-func (a *arrivals) take(t member.Transfer, p *parcel, keeps []string, last bool) (whole *arrival) {
+func (a *arrivals) take(t member.Transfer, p *decodedChunk, keeps []string, last bool) (whole *arrival) {
 	i := a.find(t)
 	if i < 0 {
 		i = len(a.Coming)
@@ -103,7 +103,7 @@ func (a *arrivals) take(t member.Transfer, p *parcel, keeps []string, last bool)
 }
 
 // add adds the names of hosts. What is there does not change, so that a checkpoint may have it as it is.
-func (a *arrival) add(p *parcel) {
+func (a *arrival) add(p *decodedChunk) {
 	last := ""
 	p.hosts(func(host string) {
 		if host != last && !isIn(a.Kept, host) {
@@ -118,7 +118,7 @@ func appendName(names []byte, name string) []byte {
 }
 
 // hosts calls f with the host of each group.
-func (p *parcel) hosts(f func(host string)) {
+func (p *decodedChunk) hosts(f func(host string)) {
 	for i := range p.waiting {
 		f(p.waiting[i].host)
 	}

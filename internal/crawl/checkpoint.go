@@ -23,12 +23,12 @@ type note struct {
 	Marks    []store.Mark
 	Stats    stats.Snapshot
 	Sums     stats.Sums
-	Lists    []ListMark `json:",omitempty"` // of seeds
-	Shelved  shelfMark  // what was given up with its origin, and waits for another run
-	Settled  []string   // URLs whose end is in the journal, and whose visit the frontier still had under way
-	Told     []string   // URLs in the frontier of which skipped.jsonl has said that their host could not be had
-	Asked    int64      // how much of the file of set-aside URLs has been written down
-	Arrivals *arrivals  `json:",omitempty"` // of hosts, from other nodes
+	Lists    []ListMark    `json:",omitempty"` // of seeds
+	Shelved  abandonedMark // what was given up with its origin, and waits for another run
+	Settled  []string      // URLs whose end is in the journal, and whose visit the frontier still had under way
+	Told     []string      // URLs in the frontier of which skipped.jsonl has said that their host could not be had
+	Asked    int64         // how much of the file of set-aside URLs has been written down
+	Arrivals *arrivals     `json:",omitempty"` // of hosts, from other nodes
 }
 
 // noteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names every record file that
@@ -50,11 +50,11 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	var n note
 	var frozen int64 // URLs that the merge decides
 	var bound []uint64
-	if _, err := e.files.shelf.mark(); err != nil { // so that little of it is left to be made durable in the pause
+	if _, err := e.files.abandoned.mark(); err != nil { // so that little of it is left to be made durable in the pause
 		return fmt.Errorf("begin a checkpoint: %w", err)
 	}
 	err := e.committer.pause(func(at journal.Position, marks []store.Mark) error {
-		shelf, err := e.files.shelf.mark()
+		shelf, err := e.files.abandoned.mark()
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	}
 	text, err := json.Marshal(n)
 	if err = errors.Join(err, cut.Write(text)); err == nil {
-		err = e.files.shelf.settle()
+		err = e.files.abandoned.settle()
 	}
 	if err != nil {
 		return fmt.Errorf("write a checkpoint: %w", err)
@@ -91,8 +91,8 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	return e.committer.drop(n.Position)
 }
 
-// wavers reports whether seen has yet to decide of some URLs whether they are news.
-func (e *Engine) wavers() bool { return e.Undecided() > 0 }
+// pendingDedup reports whether seen has yet to decide of some URLs whether they are news.
+func (e *Engine) pendingDedup() bool { return e.Undecided() > 0 }
 
 // Undecided is the number of URLs that may have been met before, as far as seen has yet to decide.
 func (e *Engine) Undecided() int {
@@ -163,7 +163,7 @@ func compact(ctx context.Context, c interface {
 // note is called while nothing is put.
 func (e *Engine) note(at journal.Position, marks []store.Mark) note {
 	n := note{Version: noteVersion, Position: at, Marks: e.allMarks(marks), Stats: e.stats.Lasting(), Sums: e.stats.Sums(), Lists: e.roots.feed.marks(),
-		Asked: e.files.asidesRead}
+		Asked: e.files.deferredRead}
 	n.Settled, n.Told = e.ends.all()
 	e.peers.transfer.mu.Lock()
 	defer e.peers.transfer.mu.Unlock()
@@ -184,18 +184,18 @@ func (e *Engine) release(decided []seen.Decided) error {
 				return fmt.Errorf("a decided URL: %w", d.err)
 			}
 			if decided[i].News == seen.Fresh {
-				e.sort(&b, &c)
+				e.route(&b, &c)
 			} else if c.Rule == "" {
 				b.entries.nearer(c.item.URL, c.item.Depth)
 			}
 		}
-		return e.put(&b, nil, nil)
+		return e.apply(&b, nil, nil)
 	})
 	if err != nil {
 		return err
 	}
 	e.tellSkips(&b)
-	if err := e.forsakeLost(b.found); err != nil {
+	if err := e.failAbandoned(b.found); err != nil {
 		return err
 	}
 	at, err := e.committer.commitTo()

@@ -36,8 +36,8 @@ const (
 
 var errChunk = errors.New("this is no chunk that this version of kumo understands")
 
-// A clock is what a host owes: the delay it asks for, and how long it is to be left alone yet.
-type clock struct{ asked, wait time.Duration }
+// A hostTiming is what a host owes: the delay it asks for, and how long it is to be left alone yet.
+type hostTiming struct{ asked, wait time.Duration }
 
 // originOfURL is all that is before a URL's path; nothing if that is not to be found.
 func originOfURL[T string | []byte](url T) T {
@@ -54,8 +54,8 @@ func originOfURL[T string | []byte](url T) T {
 // sizes are of a sheet before it is compressed, and of a chunk.
 type sizes struct{ sheetMost, chunkMost int }
 
-// A packer writes chunks.
-type packer struct {
+// A chunkWriter writes chunks.
+type chunkWriter struct {
 	sizes
 	zip    *zstd.Encoder
 	now    time.Time
@@ -71,23 +71,23 @@ type packer struct {
 }
 
 // size is about how much the chunk will have at the most.
-func (p *packer) size() int { return len(p.out) + len(p.sheet.b) + len(p.urls.b) + 1024 }
+func (p *chunkWriter) size() int { return len(p.out) + len(p.sheet.b) + len(p.urls.b) + 1024 }
 
-func (p *packer) empty() bool { return p.weight == 0 }
+func (p *chunkWriter) empty() bool { return p.weight == 0 }
 
 // waiting begins a group of waiting URLs.
-func (p *packer) waiting(host string, c clock) {
+func (p *chunkWriter) waiting(host string, c hostTiming) {
 	p.begin(groupWaiting, host, c)
 	p.host = host
 }
 
 // known begins a group of known URLs.
-func (p *packer) known(origin string, c clock) {
+func (p *chunkWriter) known(origin string, c hostTiming) {
 	p.begin(groupKnown, origin, c)
 	p.before = "/"
 }
 
-func (p *packer) begin(kind byte, name string, c clock) {
+func (p *chunkWriter) begin(kind byte, name string, c hostTiming) {
 	p.endGroup()
 	enc := encoder{p.group[:0]}
 	enc.kind(kind)
@@ -99,14 +99,14 @@ func (p *packer) begin(kind byte, name string, c clock) {
 }
 
 // item adds a URL that waits.
-func (p *packer) item(it *item.Item) {
+func (p *chunkWriter) item(it *item.Item) {
 	p.urls.b = item.Append(p.urls.b, p.host, it)
 	p.count++
 	p.weight += itemWeight + len(it.URL) + len(it.From) + len(it.Seed) + len(it.Path)
 }
 
 // entry adds a URL that is known, by what is behind its origin.
-func (p *packer) entry(rest string, v *seen.Entry) {
+func (p *chunkWriter) entry(rest string, v *seen.Entry) {
 	e := &p.urls
 	e.b = append(e.b, byte(v.State))
 	e.int(int64(v.Depth))
@@ -119,11 +119,11 @@ func (p *packer) entry(rest string, v *seen.Entry) {
 }
 
 // full reports whether the sheet is to end, because of what it has or unfolds to; a group may go on in the next.
-func (p *packer) full() bool {
+func (p *chunkWriter) full() bool {
 	return len(p.sheet.b)+len(p.urls.b) >= p.sheetMost || p.weight >= chunkWeight
 }
 
-func (p *packer) endGroup() {
+func (p *chunkWriter) endGroup() {
 	if len(p.group) == 0 {
 		return
 	}
@@ -137,7 +137,7 @@ func (p *packer) endGroup() {
 }
 
 // endSheet compresses the sheet, and reports whether the chunk is to be sent: another sheet might be too much.
-func (p *packer) endSheet() bool {
+func (p *chunkWriter) endSheet() bool {
 	p.endGroup()
 	if len(p.sheet.b) == 0 {
 		return false
@@ -152,7 +152,7 @@ func (p *packer) endSheet() bool {
 }
 
 // chunk returns what was packed, and begins anew.
-func (p *packer) chunk() []byte {
+func (p *chunkWriter) chunk() []byte {
 	p.endSheet()
 	data := p.out
 	p.out, p.weight = nil, 0
@@ -184,8 +184,8 @@ func (d *decoder) rest(before string) string {
 	return before[:n] + more
 }
 
-// A parcel is a chunk unpacked.
-type parcel struct {
+// A decodedChunk is a chunk unpacked.
+type decodedChunk struct {
 	waiting []arrived
 	known   []learnt
 	weight  int
@@ -194,14 +194,14 @@ type parcel struct {
 // arrived are URLs that wait at a host.
 type arrived struct {
 	host  string
-	clock clock
+	clock hostTiming
 	items []item.Item
 }
 
 // learnt are known URLs of an origin.
 type learnt struct {
 	host    string
-	clock   clock
+	clock   hostTiming
 	entries []seen.Entry
 }
 
@@ -222,8 +222,8 @@ func newUnpacker() (*unpacker, error) {
 }
 
 // read reads a chunk. One without anything is a chunk, too.
-func (u *unpacker) read(data []byte) (*parcel, error) {
-	p := &parcel{}
+func (u *unpacker) read(data []byte) (*decodedChunk, error) {
+	p := &decodedChunk{}
 	if len(data) == 0 {
 		return p, nil
 	}
@@ -249,11 +249,11 @@ func (u *unpacker) read(data []byte) (*parcel, error) {
 	return p, nil
 }
 
-func (d *decoder) sheet(p *parcel) {
+func (d *decoder) sheet(p *decodedChunk) {
 	now := d.int()
 	for len(d.b) > 0 && d.err == nil {
 		kind, name := d.byte(), d.string()
-		c := clock{d.millis(), d.millis()}
+		c := hostTiming{d.millis(), d.millis()}
 		n := d.int()
 		p.weigh(d, len(name))
 		if n < 0 || n > int64(len(d.b)) {
@@ -272,7 +272,7 @@ func (d *decoder) sheet(p *parcel) {
 }
 
 // weigh counts what was read, and ends it when that is too much.
-func (p *parcel) weigh(d *decoder, size int) {
+func (p *decodedChunk) weigh(d *decoder, size int) {
 	if p.weight += itemWeight + size; p.weight > 2*chunkWeight {
 		d.err = errChunk
 	}
@@ -290,7 +290,7 @@ func (d *decoder) millis() time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-func (d *decoder) items(p *parcel, host string, n int) (items []item.Item) {
+func (d *decoder) items(p *decodedChunk, host string, n int) (items []item.Item) {
 	for range n {
 		it := d.item(host)
 		if it.Depth < 0 || it.Robots != "" || it.Host() != host || max(len(it.URL), len(it.From), len(it.Seed), len(it.Path)) > maxURL {
@@ -306,7 +306,7 @@ func (d *decoder) items(p *parcel, host string, n int) (items []item.Item) {
 	return items
 }
 
-func (d *decoder) entries(p *parcel, origin string, now int64, n int) (entries []seen.Entry) {
+func (d *decoder) entries(p *decodedChunk, origin string, now int64, n int) (entries []seen.Entry) {
 	if item.HostOf(origin+"/") == "" || originOfURL(origin+"/") != origin {
 		d.err = errChunk
 		return nil

@@ -14,13 +14,13 @@ import (
 	"kumo/internal/weburl"
 )
 
-func testPacker(t testing.TB) *packer {
+func testPacker(t testing.TB) *chunkWriter {
 	t.Helper()
 	zip, err := newZip()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &packer{sizes: sizes{sheetBytes, chunkBytes}, zip: zip, now: time.Unix(1_900_000_000, 0).UTC()}
+	return &chunkWriter{sizes: sizes{sheetBytes, chunkBytes}, zip: zip, now: time.Unix(1_900_000_000, 0).UTC()}
 }
 
 func testUnpacker(t testing.TB) *unpacker {
@@ -38,11 +38,11 @@ func randomText(dice *rand.Rand, n int) string {
 }
 
 // randomParcel is a parcel, and how a packer writes it.
-func randomParcel(dice *rand.Rand, pack *packer) *parcel {
-	p := &parcel{}
+func randomParcel(dice *rand.Rand, pack *chunkWriter) *decodedChunk {
+	p := &decodedChunk{}
 	for range dice.IntN(20) {
 		host := fmt.Sprintf("h%d.example:8080", dice.IntN(100))
-		c := clock{time.Duration(dice.IntN(1e6)) * time.Millisecond, time.Duration(dice.IntN(1e6)) * time.Millisecond}
+		c := hostTiming{time.Duration(dice.IntN(1e6)) * time.Millisecond, time.Duration(dice.IntN(1e6)) * time.Millisecond}
 		if dice.IntN(2) == 0 {
 			a := arrived{host: host, clock: c}
 			pack.waiting(host, c)
@@ -110,7 +110,7 @@ func TestDamagedChunksAreRefused(t *testing.T) {
 func TestAChunkThatUnfoldsIsRefused(t *testing.T) {
 	u, pack := testUnpacker(t), testPacker(t)
 	long := "https://h/" + strings.Repeat("x", 60_000)
-	pack.waiting("h", clock{})
+	pack.waiting("h", hostTiming{})
 	for range 2 * chunkWeight / len(long) {
 		pack.item(&item.Item{URL: long})
 	}
@@ -121,12 +121,12 @@ func TestAChunkThatUnfoldsIsRefused(t *testing.T) {
 	if _, err := u.read(pack.chunk()); err == nil {
 		t.Error("a large sheet: no error")
 	}
-	pack.waiting("h", clock{})
+	pack.waiting("h", hostTiming{})
 	pack.item(&item.Item{URL: "https://elsewhere/"})
 	if _, err := u.read(pack.chunk()); err == nil {
 		t.Error("another host's URL: no error")
 	}
-	pack.waiting("h", clock{})
+	pack.waiting("h", hostTiming{})
 	pack.item(&item.Item{URL: long + strings.Repeat("x", 1<<16)})
 	if _, err := u.read(pack.chunk()); err == nil {
 		t.Error("a URL without end: no error")
@@ -182,7 +182,7 @@ func TestChunksOfLongURLsAreRead(t *testing.T) {
 	}
 	for i := range all {
 		if len(pack.group) == 0 {
-			pack.waiting("h.test", clock{})
+			pack.waiting("h.test", hostTiming{})
 		}
 		pack.item(&item.Item{URL: fmt.Sprint("http://h.test/", long, i), From: "http://h.test/" + long})
 		if pack.full() && pack.endSheet() {

@@ -31,20 +31,20 @@ type committer struct {
 
 	// gate is held for reading while a record and its entries are put, and for writing while a batch is cut off, so that a
 	// batch has the entries of just the records that the files have at its marks.
-	gate    sync.RWMutex
-	one     sync.Mutex // held by the one who commits; taken before gate
-	mu      sync.Mutex // guards pending and idle
-	pending []byte
-	still   bool                  // files keep their names for a while; guarded by one
-	failed  error                 // of a commit: nothing more may follow it; guarded by one
-	torn    atomic.Pointer[error] // what was put last is only in part where it belongs: nothing more may be committed
-	since   atomic.Int64          // bytes journalled since the last drop
-	drained *sync.Cond            // on mu: pending was cut off, or nobody will
-	idle    bool                  // nobody commits on the way: run has not begun, or has ended
-	spare   []byte                // the buffer of the batch before, to be pending again; only the one who commits touches it
-	marked  map[string]int64      // the lengths that the journal has
-	landing                       // guarded by mu
-	full    chan struct{}
+	gate           sync.RWMutex
+	one            sync.Mutex // held by the one who commits; taken before gate
+	mu             sync.Mutex // guards pending and idle
+	pending        []byte
+	still          bool                  // files keep their names for a while; guarded by one
+	failed         error                 // of a commit: nothing more may follow it; guarded by one
+	torn           atomic.Pointer[error] // what was put last is only in part where it belongs: nothing more may be committed
+	since          atomic.Int64          // bytes journalled since the last drop
+	drained        *sync.Cond            // on mu: pending was cut off, or nobody will
+	idle           bool                  // nobody commits on the way: run has not begun, or has ended
+	spare          []byte                // the buffer of the batch before, to be pending again; only the one who commits touches it
+	marked         map[string]int64      // the lengths that the journal has
+	commitProgress                       // guarded by mu
+	full           chan struct{}
 }
 
 func newCommitter(p Parts, cfg Config, extra func(*encoder)) *committer {
@@ -153,7 +153,7 @@ func (c *committer) commitAlone() error {
 		err = c.write(batch, marks)
 	}
 	c.failed = err
-	c.land(err)
+	c.advance(err)
 	return err
 }
 
@@ -181,7 +181,7 @@ func (c *committer) pause(f func(at journal.Position, marks []store.Mark) error)
 	if err == nil {
 		err = c.write(batch, marks)
 	}
-	c.land(err)
+	c.advance(err)
 	if c.failed = err; err != nil {
 		return err
 	}

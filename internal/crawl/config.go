@@ -111,20 +111,20 @@ type Digests interface {
 
 // Views are what the journal's entries have come to, in memory and on the disk.
 type Views struct {
-	Seen     Seen
-	Digests  Digests
-	Frontier *frontier.Frontier
-	Shelf    *Shelf // for a crawl that goes on; nil for one that keeps nothing
-	Note     []byte // that the frontier's checkpoint has; nil if it has none
+	Seen      Seen
+	Digests   Digests
+	Frontier  *frontier.Frontier
+	Abandoned *AbandonedQueue // for a crawl that goes on; nil for one that keeps nothing
+	Note      []byte          // that the frontier's checkpoint has; nil if it has none
 }
 
 // Parts are what the engine works with.
 type Parts struct {
-	Asides    *Asides  // may be nil: what was set aside is not written down then
-	Answers   *Answers // may be nil, likewise: what robots.txt files said
-	Roots     *Roots   // may be nil, likewise: what the crawl's seeds are
-	Seeds     SeedList // may be nil: more seeds than those that Run is given
-	NoSecrets bool     // the Fetcher has nothing that is for the seeds' servers alone
+	Deferred  *DeferredFile // may be nil: what was set aside is not written down then
+	Answers   *Answers      // may be nil, likewise: what robots.txt files said
+	Roots     *Roots        // may be nil, likewise: what the crawl's seeds are
+	Seeds     SeedList      // may be nil: more seeds than those that Run is given
+	NoSecrets bool          // the Fetcher has nothing that is for the seeds' servers alone
 	Robots    *robots.Cache
 	Scope     *weburl.Scope
 	Block     *policy.BlockList // may be nil

@@ -20,15 +20,15 @@ func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 		}
 	}
 	// Who was about to put something in does so before this is durable; who comes later is told that the hosts are others'.
-	if err := e.Land(ctx); err != nil {
+	if err := e.FlushDurable(ctx); err != nil {
 		return err
 	}
-	if e.wavers() {
+	if e.pendingDedup() {
 		if err := e.decide(ctx); err != nil {
 			return err
 		}
 	}
-	return e.Land(ctx)
+	return e.FlushDurable(ctx)
 }
 
 // Busy are those of some hosts to which a visit is under way, each with what is closed when it is over.

@@ -179,5 +179,5 @@ func (r *requeuing) flush() error {
 	}
 	lost := r.due
 	r.due = nil
-	return r.forsakeLost(lost)
+	return r.failAbandoned(lost)
 }

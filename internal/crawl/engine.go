@@ -66,7 +66,7 @@ type known struct {
 
 // reading is what reads answers.
 type reading struct {
-	office  *office
+	pool    *readPool
 	decoder *fetch.Decoder
 	text    func(*page.Response, *page.Page) (*page.MainText, error)
 }
@@ -81,12 +81,12 @@ type limits struct {
 
 // files are what the engine writes beside the journal and the stores' records.
 type files struct {
-	asides     *Asides
-	asidesRead int64  // how much of asides has been written down
-	shelf      *Shelf // what was given up with its origin: for the journal it waits
-	answers    *Answers
-	archive    bool         // records are archived
-	marks      []store.Mark // of all record files as the run found them, those of stores that are not open now among them
+	deferred     *DeferredFile
+	deferredRead int64           // how much of asides has been written down
+	abandoned    *AbandonedQueue // what was given up with its origin: for the journal it waits
+	answers      *Answers
+	archive      bool         // records are archived
+	marks        []store.Mark // of all record files as the run found them, those of stores that are not open now among them
 }
 
 // roots are what the crawl begins with.
@@ -110,13 +110,13 @@ type peers struct {
 
 // control is what holds back, or ends, a run.
 type control struct {
-	stop     context.CancelCauseFunc
-	checking sync.Mutex    // held by the one who makes a checkpoint, or a snapshot
-	ending   chan struct{} // closed when the run comes to its last checkpoint
-	stays    stays
-	space    space
-	pause    gate
-	shift    shift
+	stop       context.CancelCauseFunc
+	checking   sync.Mutex    // held by the one who makes a checkpoint, or a snapshot
+	ending     chan struct{} // closed when the run comes to its last checkpoint
+	stays      keepOpen
+	disk       diskGuard
+	pause      valve
+	interrupts interruptScope
 }
 
 // resumed is what earlier runs have left to be done.
@@ -132,13 +132,13 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{cfg: cfg, frontier: s.views.Frontier, robots: p.Robots, fetcher: p.Fetcher, stats: s.Stats, listener: p.Listener,
 		known:   known{seen: s.views.Seen, digests: s.views.Digests},
-		reading: reading{office: newOffice(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()), text: p.Text},
+		reading: reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()), text: p.Text},
 		rules: policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude, MaxDepth: cfg.Depth,
 			MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds},
 		limits:   limits{quota: policy.NewQuota(cfg.Pages, cfg.PagesPerHost, s.Stats.NewPages()), rate: newLimiter(cfg.Rate)},
 		schedule: newSchedule(), ends: newEnds(s.toldOf), names: newNames(), offHosts: offHosts{links: map[string]int64{}},
 		line:    newLine(p.Fetcher, cfg.OutageWait),
-		files:   files{asides: p.Asides, asidesRead: s.askedTo, shelf: s.views.Shelf, answers: p.Answers, archive: p.Archive, marks: s.Marks},
+		files:   files{deferred: p.Deferred, deferredRead: s.askedTo, abandoned: s.views.Abandoned, answers: p.Answers, archive: p.Archive, marks: s.Marks},
 		roots:   roots{file: p.Roots, feed: newFeed(p.Seeds, s.lists), tell: p.NewRoot},
 		peers:   peers{router: p.Router, putOffs: newPutOffs(), arrived: p.Arrived},
 		control: control{ending: make(chan struct{})},
@@ -153,8 +153,8 @@ func New(cfg Config, p Parts, s *State) *Engine {
 		e.roots.trusted = weburl.NewSet()
 	}
 	e.knowRoots()
-	if e.control.space.free = p.Free; p.Free != nil {
-		e.control.space.least = cfg.MinFree
+	if e.control.disk.free = p.Free; p.Free != nil {
+		e.control.disk.least = cfg.MinFree
 	}
 	e.committer = newCommitter(p, cfg, func(enc *encoder) { e.offHosts.journal(enc, e.stats) })
 	e.peers.transfer.arrivals = s.arrivals.copy()
@@ -261,8 +261,8 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 		return err
 	}
 	e.stopAtLimits()
-	if e.control.space.least > 0 {
-		if err := e.control.space.look(e.cfg.Now(), e.listener); err != nil {
+	if e.control.disk.least > 0 {
+		if err := e.control.disk.look(e.cfg.Now(), e.listener); err != nil {
 			return err
 		}
 	}
@@ -275,11 +275,11 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 // end makes the last commit. It returns why the run stopped, nil when nothing waits.
 func (e *Engine) end(ctx, handing context.Context) error {
 	stopped := context.Cause(handing)
-	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.wavers() && e.roots.feed.ended() {
+	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.pendingDedup() && e.roots.feed.ended() {
 		stopped = nil // the limit was just enough
 	}
 	if stopped == nil {
-		if err := e.writeAsides(handing); err != nil {
+		if err := e.writeDeferred(handing); err != nil {
 			if handing.Err() == nil {
 				return err
 			}
@@ -339,11 +339,11 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 			return err
 		})
 	}
-	e.stay()
+	e.keepFrontierOpen()
 	err := e.employ(handing, fetching, workers)
 	for err == nil && handing.Err() == nil {
 		// The frontier was dry, but for what a merge decides, and what is to be visited again.
-		if e.wavers() || e.frontier.Counts().URLs > 0 {
+		if e.pendingDedup() || e.frontier.Counts().URLs > 0 {
 			err = e.decide(fetching)
 		} else if !e.awaitDue(handing) {
 			break
@@ -385,7 +385,7 @@ func (e *Engine) stopAtLimits() {
 
 func (e *Engine) work(handing, fetching context.Context) error {
 	for {
-		e.control.space.await(handing)
+		e.control.disk.await(handing)
 		e.await(handing)
 		e.hold(handing)
 		v, err := e.frontier.Next(handing)
@@ -395,15 +395,15 @@ func (e *Engine) work(handing, fetching context.Context) error {
 		case err != nil:
 			return err
 		}
-		if e.control.space.short() || e.held() { // since it began to wait for a host
+		if e.control.disk.short() || e.held() { // since it began to wait for a host
 			e.frontier.Postpone(v, 0)
 			continue
 		}
 		w := e.workers.take(e)
 		if e.peers.router != nil {
-			e.workers.begin(w, v.Host, asker(v))
+			e.workers.begin(w, v.Host, politenessHost(v))
 		}
-		err = w.visit(e.control.shift.join(fetching), v)
+		err = w.visit(e.control.interrupts.join(fetching), v)
 		if e.workers.rest(w); err != nil {
 			err = fmt.Errorf("crawl %s: %w", v.URL, err)
 			e.control.stop(err)
@@ -417,9 +417,9 @@ func (e *Engine) sayLeftOut() error {
 	for part := range slices.Chunk(e.resumed.unsaid, maxKept) {
 		var b batch
 		for i := range part {
-			e.sort(&b, &part[i])
+			e.route(&b, &part[i])
 		}
-		if err := e.take(&b, nil, nil); err != nil {
+		if err := e.commitBatch(&b, nil, nil); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ func (s *State) came(c came) {
 	if s.fault != nil {
 		return
 	}
-	var p *parcel
+	var p *decodedChunk
 	if s.unpack == nil {
 		s.unpack, s.fault = newUnpacker()
 	}
@@ -57,9 +57,9 @@ func (s *State) came(c came) {
 	}
 }
 
-func (s *State) arrive(host string, c clock, kept bool) {
+func (s *State) arrive(host string, c hostTiming, kept bool) {
 	if kept {
-		c = c.beside(s.views.Frontier, host)
+		c = c.merge(s.views.Frontier, host)
 	}
 	s.views.Frontier.Arrive(host, c.asked, c.wait-max(time.Since(s.at), 0))
 	s.views.Frontier.Restore(host)

@@ -49,7 +49,7 @@ func (e *Engine) Forget(ctx context.Context, gone func(host string) bool) error 
 }
 
 func (e *Engine) forgetAll(ctx context.Context, gone func(host string) bool) (ticket uint64, err error) {
-	f := forgetting{Engine: e, ctx: ctx, ticket: e.committer.ticket()}
+	f := forgetting{Engine: e, ctx: ctx, ticket: e.committer.sequence()}
 	came := e.peers.transfer.arrivals.hosts()
 	f.gone = func(host string) bool { return !came[host] && gone(host) }
 	for _, step := range []func() error{f.shelved, f.waiting, f.forgetKnown, f.flush} {
@@ -80,7 +80,7 @@ func (f *forgetting) add(host string) error {
 // shelved finds hosts of which something was given up.
 func (f *forgetting) shelved() error {
 	f.shelf = map[string]bool{}
-	err := f.Engine.files.shelf.here(func(it item.Item) error {
+	err := f.Engine.files.abandoned.here(func(it item.Item) error {
 		if host := it.Host(); !f.shelf[host] && f.gone(host) {
 			f.shelf[host] = true
 		}
@@ -96,7 +96,7 @@ func (f *forgetting) shelved() error {
 
 // waiting finds hosts where something waits.
 func (f *forgetting) waiting() error {
-	tour := f.frontier.Tour(f.gone)
+	tour := f.frontier.Iterate(f.gone)
 	defer tour.Close()
 	for {
 		s, err := tour.Next()
@@ -141,10 +141,10 @@ func (f *forgetting) flush() error {
 		var enc encoder
 		enc.forgot(r.hosts)
 		f.committer.enqueue(enc.b)
-		f.ticket = f.committer.ticket()
+		f.ticket = f.committer.sequence()
 		for _, host := range r.hosts {
 			if f.shelf[host] {
-				if err := f.Engine.files.shelf.void(host); err != nil {
+				if err := f.Engine.files.abandoned.void(host); err != nil {
 					return err
 				}
 			}

@@ -38,7 +38,7 @@ func TestALongQueueIsForgottenWhileOthersCommit(t *testing.T) {
 	go func() {
 		e.Idle()
 		e.frontier.Counts()
-		done <- e.Land(soon)
+		done <- e.FlushDurable(soon)
 	}()
 	select {
 	case err := <-done:

@@ -53,7 +53,7 @@ func (e *Engine) TakeChunk(ctx context.Context, t member.Transfer, seq uint64, l
 	if e.known.db == nil {
 		return nil, errNoDB
 	}
-	e.control.space.await(ctx)
+	e.control.disk.await(ctx)
 	e.await(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (e *Engine) sure(ctx context.Context, ticket uint64) error {
 	case e.committer.full <- struct{}{}:
 	default:
 	}
-	return e.safe(ctx, ticket)
+	return e.waitDurable(ctx, ticket)
 }
 
 func (e *Engine) takeChunk(c came) (ticket uint64, whole *arrival, err error) {
@@ -95,7 +95,7 @@ func (e *Engine) takeChunk(c came) (ticket uint64, whole *arrival, err error) {
 		return 0, nil, err
 	}
 	if next, err := h.arrivals.expects(c.transfer, c.seq); err != nil || !next {
-		return e.committer.ticket(), nil, err // what was taken before may not be durable yet
+		return e.committer.sequence(), nil, err // what was taken before may not be durable yet
 	}
 	defer h.plan.Store(nil)
 	for taken := false; !taken && err == nil; {
@@ -104,7 +104,7 @@ func (e *Engine) takeChunk(c came) (ticket uint64, whole *arrival, err error) {
 		err = e.committer.within(func() error {
 			if taken = slices.Equal(e.keep(c.transfer, p), m.kept); taken { // or else more are held here by now
 				whole = e.enter(&c, p, m, keeps)
-				ticket = e.committer.ticket()
+				ticket = e.committer.sequence()
 			}
 			return nil
 		})
@@ -116,7 +116,7 @@ func (e *Engine) takeChunk(c came) (ticket uint64, whole *arrival, err error) {
 }
 
 // enter enters a chunk into the journal and all that is a view of it. It is called within the committer's gate, and reads nothing from the disk.
-func (e *Engine) enter(c *came, p *parcel, m *mergePlan, keeps []string) (whole *arrival) {
+func (e *Engine) enter(c *came, p *decodedChunk, m *mergePlan, keeps []string) (whole *arrival) {
 	h := &e.peers.transfer
 	h.meet(c.transfer, p, m.kept, e.origins.hash)
 	c.kept, c.left = m.kept, m.leftOut(p)
@@ -152,7 +152,7 @@ func (h *handing) end(t member.Transfer) {
 
 // receive enters what a chunk has. Until the transfer is whole, its hosts are parked, lest the frontier hands them out in vain; but not those
 // that are kept.
-func (e *Engine) receive(t member.Transfer, p *parcel, m *mergePlan) {
+func (e *Engine) receive(t member.Transfer, p *decodedChunk, m *mergePlan) {
 	items := int64(0)
 	for i := range p.waiting {
 		a := &p.waiting[i]
@@ -161,7 +161,7 @@ func (e *Engine) receive(t member.Transfer, p *parcel, m *mergePlan) {
 			a.items[k].Path = e.names.intern(a.items[k].Path)
 		}
 		if isIn(m.kept, a.host) {
-			a.clock = a.clock.beside(e.frontier, a.host)
+			a.clock = a.clock.merge(e.frontier, a.host)
 			e.known.db.InsertKnown(asKnown(a.items))
 		} else {
 			e.frontier.Park(a.host, arriving)
@@ -174,7 +174,7 @@ func (e *Engine) receive(t member.Transfer, p *parcel, m *mergePlan) {
 	for i := range p.known {
 		l := &p.known[i]
 		if isIn(m.kept, l.host) {
-			l.clock = l.clock.beside(e.frontier, l.host)
+			l.clock = l.clock.merge(e.frontier, l.host)
 		}
 		e.frontier.Arrive(l.host, l.clock.asked, l.clock.wait)
 		e.countArrived(t, l, m)
@@ -243,7 +243,7 @@ func (e *Engine) drop(t member.Transfer) (ticket uint64, err error) {
 		var enc encoder
 		enc.dropped(t)
 		e.committer.enqueue(enc.b)
-		ticket = e.committer.ticket()
+		ticket = e.committer.sequence()
 		h.mu.Lock()
 		_, passed := h.arrivals.drop(t)
 		h.mu.Unlock()
@@ -300,7 +300,7 @@ func (e *Engine) Settled(ctx context.Context, epoch uint64) error {
 		var enc encoder
 		enc.epoch(epoch)
 		e.committer.enqueue(enc.b)
-		ticket = e.committer.ticket()
+		ticket = e.committer.sequence()
 		e.peers.transfer.mu.Lock()
 		defer e.peers.transfer.mu.Unlock()
 		e.peers.transfer.arrivals.settle(epoch)

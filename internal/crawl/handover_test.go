@@ -179,9 +179,9 @@ func (n *trader) recall(closers *[]func() error) (journal.Journal, *State, error
 		return nil, nil, err
 	}
 	*closers = append(*closers, front.Close)
-	shelf := OpenShelf(n.disk, n.dir)
+	shelf := OpenAbandoned(n.disk, n.dir)
 	*closers = append(*closers, shelf.Close)
-	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Shelf: shelf, Note: note})
+	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: shelf, Note: note})
 	return kept{j, n}, state, err
 }
 
@@ -238,10 +238,10 @@ func (n *trader) work() {
 	case 11:
 		if host := n.some(); host != "" {
 			n.try(func(ctx context.Context, e *Engine) error {
-				if err := e.giveUp("http://"+host, lost{page.Refused, "refused"}); err != nil {
+				if err := e.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil {
 					return err
 				}
-				return e.Land(ctx)
+				return e.FlushDurable(ctx)
 			})
 		}
 	}
@@ -264,12 +264,12 @@ func (n *trader) find() {
 			if err != nil {
 				return err
 			}
-			e.consider(&b, u, item.Item{URL: url, From: "http://from.test/", Seed: "http://seed.test/", Depth: int32(len(url) % 3), Kind: page.Anchor}, "", "")
+			e.classify(&b, u, item.Item{URL: url, From: "http://from.test/", Seed: "http://seed.test/", Depth: int32(len(url) % 3), Kind: page.Anchor}, "", "")
 		}
-		if err := e.take(&b, nil, nil); err != nil {
+		if err := e.commitBatch(&b, nil, nil); err != nil {
 			return err
 		}
-		return e.Land(ctx)
+		return e.FlushDurable(ctx)
 	})
 	for _, url := range urls {
 		if n.urls[url] == nil {
@@ -304,10 +304,10 @@ func (n *trader) visit() {
 	e := n.e
 	d := &done{url: v.URL, visit: stats.Visit{Host: v.Host, Status: 200}, meta: seen.Meta{Fetched: time.Now(), Status: 200}}
 	b := batch{settles: v.URL}
-	if err := e.take(&b, &page.Record{URL: v.URL}, d); err == nil {
+	if err := e.commitBatch(&b, &page.Record{URL: v.URL}, d); err == nil {
 		e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
 		e.ends.clear(v.URL)
-		err = e.Land(n.t.Context())
+		err = e.FlushDurable(n.t.Context())
 		if err == nil && !n.disk.Dead() {
 			f.maybe = false
 			return
@@ -467,7 +467,7 @@ func (x *trade) check() {
 // waitingAt counts what waits in the frontier and on the shelf.
 func waitingAt(e *Engine) (map[string]int, error) {
 	all := map[string]int{}
-	tour := e.frontier.Tour(func(string) bool { return true })
+	tour := e.frontier.Iterate(func(string) bool { return true })
 	defer tour.Close()
 	for {
 		s, err := tour.Next()
@@ -488,7 +488,7 @@ func waitingAt(e *Engine) (map[string]int, error) {
 			all[it.URL]++
 		}
 	}
-	return all, e.files.shelf.here(func(it item.Item) error {
+	return all, e.files.abandoned.here(func(it item.Item) error {
 		all[it.URL]++
 		return nil
 	})
@@ -639,10 +639,10 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			x.owner[host] = 0
 			for i := range 100 {
 				if i == 50 {
-					if err := n.e.giveUp("http://"+host, lost{page.Refused, "refused"}); err != nil { // the first fifty are on the shelf
+					if err := n.e.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil { // the first fifty are on the shelf
 						t.Fatal(err)
 					}
-					n.e.origins.abandoned = newLosses()
+					n.e.origins.abandoned = newAbandonedOrigins()
 				}
 				if err := n.link(fmt.Sprintf("http://%s/%d", host, i)); err != nil {
 					t.Fatal(err)
@@ -661,9 +661,9 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 		}
 		to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 		pack := testPacker(t)
-		pack.waiting("comes.test", clock{})
+		pack.waiting("comes.test", hostTiming{})
 		pack.item(&item.Item{URL: "http://comes.test/7"})
-		pack.known("http://comes.test", clock{})
+		pack.known("http://comes.test", hostTiming{})
 		pack.entry("/7", &seen.Entry{URL: "http://comes.test/7", State: seen.Known, First: pack.now})
 		if err := n.e.Take(t.Context(), to, 0, false, pack.chunk()); err != nil {
 			t.Fatal(err)
@@ -705,11 +705,11 @@ func (n *trader) link(url string) error {
 		return err
 	}
 	var b batch
-	n.e.consider(&b, u, item.Item{URL: url, Kind: page.Anchor}, "", "")
-	if err := n.e.take(&b, nil, nil); err != nil {
+	n.e.classify(&b, u, item.Item{URL: url, Kind: page.Anchor}, "", "")
+	if err := n.e.commitBatch(&b, nil, nil); err != nil {
 		return err
 	}
-	return n.e.Land(n.t.Context())
+	return n.e.FlushDurable(n.t.Context())
 }
 
 // A host comes back after others have crawled it: what this node knew of it swallows nothing that waits, is no news, and is not taken for
@@ -769,9 +769,9 @@ func TestTimesOfHostsComeWithThem(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
 	pack := testPacker(t)
-	pack.waiting("waits.test", clock{asked: 7 * time.Second, wait: 10 * time.Minute})
+	pack.waiting("waits.test", hostTiming{asked: 7 * time.Second, wait: 10 * time.Minute})
 	pack.item(&item.Item{URL: "http://waits.test/"})
-	pack.known("http://known.test", clock{asked: 7 * time.Second, wait: 10 * time.Minute})
+	pack.known("http://known.test", hostTiming{asked: 7 * time.Second, wait: 10 * time.Minute})
 	pack.entry("/", &seen.Entry{URL: "http://known.test/", State: seen.Known, First: pack.now})
 	to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 	if err := n.e.Take(t.Context(), to, 0, false, pack.chunk()); err != nil {
@@ -815,7 +815,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	e.limits.quota.SetComplete()
 	pack := testPacker(t)
 	for _, origin := range []string{"http://h.test", "https://h.test"} {
-		pack.known(origin, clock{})
+		pack.known(origin, hostTiming{})
 		for i := range 3 {
 			v := seen.Entry{URL: fmt.Sprint(origin, "/", i), State: seen.Known, First: pack.now}
 			if i < 2 {
@@ -830,7 +830,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	if n, _ := e.limits.quota.OfHost("h.test"); n != 4 {
 		t.Errorf("%d pages", n)
 	}
-	pack.known("http://h.test", clock{}) // now it is held here: what is news is added
+	pack.known("http://h.test", hostTiming{}) // now it is held here: what is news is added
 	for _, i := range []int{0, 9} {
 		pack.entry(fmt.Sprint("/", i), &seen.Entry{URL: fmt.Sprint("http://h.test/", i), State: seen.Known, First: pack.now, Meta: seen.Meta{Fetched: pack.now, Status: 200}})
 	}
@@ -853,7 +853,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 			dead.work()
 		}
 		pack := testPacker(t)
-		pack.waiting("partial.test", clock{})
+		pack.waiting("partial.test", hostTiming{})
 		pack.item(&item.Item{URL: "http://partial.test/"})
 		partial := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
 		if err := dead.e.Take(t.Context(), partial, 0, false, pack.chunk()); err != nil {
@@ -987,7 +987,7 @@ func (n *trader) waver(url string) {
 	if err := errors.Join(n.e.decide(n.t.Context()), n.link(url)); err != nil {
 		n.t.Fatal(err)
 	}
-	if !n.e.wavers() {
+	if !n.e.pendingDedup() {
 		n.t.Fatalf("%s is decided at once", url)
 	}
 }

@@ -82,7 +82,7 @@ func (h *haul) open(router Router) *Engine {
 	if err := errors.Join(err, dbErr, frontErr); err != nil {
 		h.t.Fatal(err)
 	}
-	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Shelf: OpenShelf(vfs.OS, dir), Note: note})
+	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		h.t.Fatal(err)
 	}

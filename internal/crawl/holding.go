@@ -27,7 +27,7 @@ func (e *Engine) Holding() *Holding {
 	e.peers.transfer.mu.Lock()
 	came := e.peers.transfer.arrivals.hosts()
 	e.peers.transfer.mu.Unlock()
-	return &Holding{frontier: e.frontier, db: e.known.db, shelf: e.files.shelf.here, told: e.ends.wasReported, now: e.cfg.Now,
+	return &Holding{frontier: e.frontier, db: e.known.db, shelf: e.files.abandoned.here, told: e.ends.wasReported, now: e.cfg.Now,
 		except: func(host string) bool { return came[host] }}
 }
 
@@ -51,8 +51,8 @@ type Export struct {
 	*Holding
 	sizes
 	owner   func(host string) strategy.Node
-	tour    *frontier.Tour
-	packers map[strategy.Node]*packer
+	tour    *frontier.HostIterator
+	packers map[strategy.Node]*chunkWriter
 	yield   func(packed, error) bool
 	ended   bool // by who reads
 
@@ -69,14 +69,14 @@ type packed struct {
 // Export begins to read what is held of hosts that have other owners: owner says whose a host is, "" where it stays. Nothing may be added
 // to these hosts, nor done, until it is closed; see Drain.
 func (h *Holding) Export(owner func(host string) strategy.Node) (*Export, error) {
-	x := &Export{Holding: h, sizes: sizes{sheetBytes, chunkBytes}, packers: map[strategy.Node]*packer{}}
+	x := &Export{Holding: h, sizes: sizes{sheetBytes, chunkBytes}, packers: map[strategy.Node]*chunkWriter{}}
 	x.owner = func(host string) strategy.Node {
 		if h.except(host) {
 			return ""
 		}
 		return owner(host)
 	}
-	x.tour = h.frontier.Tour(func(host string) bool { return x.owner(host) != "" })
+	x.tour = h.frontier.Iterate(func(host string) bool { return x.owner(host) != "" })
 	x.next, x.stop = iter.Pull2(x.all)
 	return x, nil
 }
@@ -126,7 +126,7 @@ func (x *Export) nodes() []strategy.Node {
 const maxPackers = 128
 
 // packer is the chunk at hand of a node.
-func (x *Export) packer(to strategy.Node) (*packer, error) {
+func (x *Export) packer(to strategy.Node) (*chunkWriter, error) {
 	if p := x.packers[to]; p != nil {
 		return p, nil
 	}
@@ -140,13 +140,13 @@ func (x *Export) packer(to strategy.Node) (*packer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &packer{sizes: x.sizes, zip: zip, now: x.now()}
+	p := &chunkWriter{sizes: x.sizes, zip: zip, now: x.now()}
 	x.packers[to] = p
 	return p, nil
 }
 
 // send yields a chunk, and reports whether there are to be more.
-func (x *Export) send(to strategy.Node, p *packer) bool {
+func (x *Export) send(to strategy.Node, p *chunkWriter) bool {
 	if !x.ended {
 		x.ended = !x.yield(packed{to, p.chunk()}, nil)
 	}
@@ -154,7 +154,7 @@ func (x *Export) send(to strategy.Node, p *packer) bool {
 }
 
 // turn ends a sheet that is full, and a chunk that is. It reports whether the group at hand is to be begun again.
-func (x *Export) turn(to strategy.Node, p *packer) bool {
+func (x *Export) turn(to strategy.Node, p *chunkWriter) bool {
 	if !p.full() {
 		return false
 	}
@@ -185,7 +185,7 @@ func (x *Export) waiting() error {
 				break
 			}
 			if !begun {
-				p.waiting(s.Key, clock{s.Asked, s.Wait})
+				p.waiting(s.Key, hostTiming{s.Asked, s.Wait})
 			}
 			it.Told = it.Told || x.told(it.URL)
 			p.item(it)
@@ -196,12 +196,12 @@ func (x *Export) waiting() error {
 }
 
 // clock is what a host owes.
-func (x *Export) clock(host string) (clock, frontier.HostInfo) {
+func (x *Export) clock(host string) (hostTiming, frontier.HostInfo) {
 	i, met := x.frontier.Host(host)
 	if !met {
-		return clock{}, i
+		return hostTiming{}, i
 	}
-	return clock{i.Asked, i.Next.Sub(x.now())}, i
+	return hostTiming{i.Asked, i.Next.Sub(x.now())}, i
 }
 
 func (x *Export) shelved() error {
@@ -234,8 +234,8 @@ func (x *Export) known() error {
 	var (
 		to     strategy.Node
 		origin string
-		c      clock
-		p      *packer
+		c      hostTiming
+		p      *chunkWriter
 	)
 	for entry, err := range x.db.Select(owners.isOf) {
 		if err != nil {

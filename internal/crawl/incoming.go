@@ -36,7 +36,7 @@ func (e *Engine) takeFrom(ctx context.Context, data []byte, refuses bool) ([]int
 	if err := w.batch.read(data); err != nil {
 		return nil, fmt.Errorf("take links from another node: %w", err)
 	}
-	e.control.space.await(ctx)
+	e.control.disk.await(ctx)
 	e.await(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (e *Engine) takeFrom(ctx context.Context, data []byte, refuses bool) ([]int
 	e.peers.received.Add(1)
 	refused, ticket, err := e.takeIn(&w.batch, refuses, nil)
 	if err == nil && len(refused) < all {
-		err = e.safe(ctx, ticket)
+		err = e.waitDurable(ctx, ticket)
 	}
 	return refused, err
 }
@@ -58,20 +58,20 @@ func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refus
 		}
 		b.dropStrange()
 		e.admitRoots(b)
-		if err := e.put(b, nil, nil); err != nil {
+		if err := e.apply(b, nil, nil); err != nil {
 			return err
 		}
 		if also != nil {
 			also(refused)
 		}
-		ticket = e.committer.ticket()
+		ticket = e.committer.sequence()
 		return nil
 	})
 	if err != nil {
 		return nil, 0, err
 	}
 	e.tellSkips(b)
-	return refused, ticket, e.forsakeLost(b.found)
+	return refused, ticket, e.failAbandoned(b.found)
 }
 
 // refuse takes those out of a batch that are not this node's. It is called within the committer's gate: who waits, after the owners

@@ -266,7 +266,7 @@ func TestBadLinksChangeNothing(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if c := e.frontier.Counts(); c.URLs > 0 || e.Known() > 0 || e.Came() > 0 || len(e.committer.pending) > 0 {
+	if c := e.frontier.Counts(); c.URLs > 0 || e.Known() > 0 || e.Received() > 0 || len(e.committer.pending) > 0 {
 		t.Errorf("%+v, %d known, %d journalled", c, e.Known(), len(e.committer.pending))
 	}
 }
@@ -322,7 +322,7 @@ func TestTakenLinksComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	state, depth, err := s.views.Seen.Look("http://mine.test/deep")
-	if w := s.waiting["http://mine.test/2"]; err != nil || s.Waiting() != 2 || w.Path != "LLL" || w.Depth != 3 || state != seen.Aside || depth != 9 {
+	if w := s.waiting["http://mine.test/2"]; err != nil || s.Waiting() != 2 || w.Path != "LLL" || w.Depth != 3 || state != seen.Deferred || depth != 9 {
 		t.Errorf("%d wait, %+v; the one left out is %v, %d, %v", s.Waiting(), w, state, depth, err)
 	}
 }

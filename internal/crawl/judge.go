@@ -18,7 +18,7 @@ func stateFor(v policy.Verdict) seen.State {
 	if v.Rule == "" {
 		return seen.Known
 	}
-	return seen.Aside
+	return seen.Deferred
 }
 
 // child is the item that a link on it leads to. A sitemap lies as deep as its entries, so that it is read when they are due, and

@@ -37,7 +37,7 @@ type Outage struct {
 // A line is what the node reaches the web by, as far as that is known.
 type line struct {
 	check Checker       // nil: it is believed to work
-	gate  gate          // shut while that is in doubt, or not so
+	gate  valve         // shut while that is in doubt, or not so
 	wake  chan struct{} // tells who makes the checks that there is one to make
 
 	mu     sync.Mutex // guards below
@@ -118,7 +118,7 @@ func (l *line) proven(m *miss, since time.Time) bool {
 
 // excuse keeps what is not a host's fault from being counted against it: where this machine had no socket, where the crawl may be cut off,
 // and for some time where a host had answered before.
-func (w *worker) excuse(v *frontier.Visit, f fate) fate {
+func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 	if f.failure == page.Local {
 		w.sayScarce(f.detail)
 		return f.forgiven(v, frontier.NoRequest) // who dials has waited already
@@ -149,7 +149,7 @@ func (w *worker) excuse(v *frontier.Visit, f fate) fate {
 }
 
 // forgiven is a fate without consequences: the URL waits again, and the visit was none of those that it may have.
-func (f fate) forgiven(v *frontier.Visit, outcome frontier.Outcome) fate {
+func (f visitOutcome) forgiven(v *frontier.Visit, outcome frontier.Outcome) visitOutcome {
 	v.Tries--
 	f.again, f.late, f.excused, f.outcome = true, false, true, outcome
 	return f

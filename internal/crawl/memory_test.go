@@ -84,13 +84,13 @@ func meet(t testing.TB, e *Engine, i int) {
 		return
 	}
 	it := item.Item{URL: origin + "/some/path/to/a/page.html", From: "https://www.elsewhere.example/links/"}
-	l := lost{page.Refused, "connection refused by " + host}
+	l := abandonment{page.Refused, "connection refused by " + host}
 	for range maxRefusals {
-		e.origins.judge(origin, &frontier.Visit{Item: it, Started: time.Now()}, fate{outcome: frontier.Failed, failure: l.failure, detail: l.why})
+		e.origins.judge(origin, &frontier.Visit{Item: it, Started: time.Now()}, visitOutcome{outcome: frontier.Failed, failure: l.failure, detail: l.why})
 	}
 	e.origins.abandon(origin, l)
 	e.origins.rulesCame(origin)
-	if err := e.shelve(it); err != nil {
+	if err := e.abandonItem(it); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -33,7 +33,7 @@ const (
 
 // planMerge looks up what this node holds of a chunk's URLs at the hosts that are kept. Until the plan is withdrawn it is told what is put.
 // What cannot be found out is not held: rather twice than never.
-func (e *Engine) planMerge(p *parcel, kept []string) *mergePlan {
+func (e *Engine) planMerge(p *decodedChunk, kept []string) *mergePlan {
 	m := &mergePlan{kept: kept}
 	if len(kept) == 0 {
 		return m
@@ -70,7 +70,7 @@ func (e *Engine) planMerge(p *parcel, kept []string) *mergePlan {
 }
 
 // urlsAt are a chunk's URLs that wait at some hosts; with pages, those too that gave a page elsewhere.
-func (p *parcel) urlsAt(hosts []string, pages bool) map[string]held {
+func (p *decodedChunk) urlsAt(hosts []string, pages bool) map[string]held {
 	urls := map[string]held{}
 	for i := range p.waiting {
 		if a := &p.waiting[i]; isIn(hosts, a.host) {
@@ -149,7 +149,7 @@ func (h *handing) tellPlan(found []candidate, d *done) {
 
 // leftOut are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are kept, those that wait here
 // or were visited.
-func (m *mergePlan) leftOut(p *parcel) (left []int) {
+func (m *mergePlan) leftOut(p *decodedChunk) (left []int) {
 	place := 0
 	for i := range p.waiting {
 		a := &p.waiting[i]
@@ -178,7 +178,7 @@ func (m *mergePlan) newPages(l *learnt) (n int64) {
 
 // keep are those of a chunk's hosts, sorted, that are kept if its transfer is dropped. That is decided when a host comes with it for the first
 // time: it is where this node has the host, be it from another transfer under way.
-func (e *Engine) keep(t member.Transfer, p *parcel) (kept []string) {
+func (e *Engine) keep(t member.Transfer, p *decodedChunk) (kept []string) {
 	came := e.peers.transfer.hostsOf(t, e.origins.hash)
 	last := ""
 	p.hosts(func(host string) {
@@ -200,7 +200,7 @@ func (e *Engine) keep(t member.Transfer, p *parcel) (kept []string) {
 }
 
 // meet notes for good which hosts have come with a transfer, and whether they are kept.
-func (h *handing) meet(t member.Transfer, p *parcel, kept []string, hash func(string) uint64) {
+func (h *handing) meet(t member.Transfer, p *decodedChunk, kept []string, hash func(string) uint64) {
 	came := h.hostsOf(t, hash)
 	p.hosts(func(host string) {
 		if _, met := came[hash(host)]; !met {
@@ -247,7 +247,7 @@ func (h *handing) hostsOf(t member.Transfer, hash func(string) uint64) map[uint6
 const maxMerge = 10_000 // of a host's queue that are looked at
 
 // leaveOut takes waiting URLs out of a chunk.
-func (p *parcel) leaveOut(left []int) {
+func (p *decodedChunk) leaveOut(left []int) {
 	place := 0
 	for i := range p.waiting {
 		a := &p.waiting[i]
@@ -278,8 +278,8 @@ func asKnown(items []item.Item) []seen.URL {
 	return urls
 }
 
-// beside is a clock that comes to a host which has one: who asks for more counts.
-func (c clock) beside(f *frontier.Frontier, host string) clock {
+// merge is a clock that comes to a host which has one: who asks for more counts.
+func (c hostTiming) merge(f *frontier.Frontier, host string) hostTiming {
 	info, _ := f.Host(host)
 	c.asked = max(c.asked, info.Asked)
 	return c

@@ -20,10 +20,10 @@ func waitingChunk(t testing.TB, urls ...string) []byte {
 	t.Helper()
 	pack := testPacker(t)
 	for _, url := range urls {
-		pack.waiting(item.HostOf(url), clock{})
+		pack.waiting(item.HostOf(url), hostTiming{})
 		pack.item(&item.Item{URL: url, Seed: "http://elsewhere.test/"})
 		origin := originOfURL(url)
-		pack.known(origin, clock{})
+		pack.known(origin, hostTiming{})
 		pack.entry(url[len(origin):], &seen.Entry{URL: url, State: seen.Known, First: pack.now})
 	}
 	return pack.chunk()
@@ -107,7 +107,7 @@ func keptHost(t *testing.T, points, how string) {
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 	merged := append(held, "http://held.test/3", "http://held.test/4", "http://held.test/robots.txt")
 	pack := testPacker(t) // its known URLs are yet to come
-	pack.waiting("held.test", clock{})
+	pack.waiting("held.test", hostTiming{})
 	for _, path := range []string{"4", "3", "robots.txt"} {
 		pack.item(&item.Item{URL: "http://held.test/" + path})
 	}
@@ -296,7 +296,7 @@ func TestAKeptHostHasBothClocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.e.frontier.SetDelay(host, 5*time.Second)
-		pack.waiting(host, clock{asked: asked, wait: time.Minute})
+		pack.waiting(host, hostTiming{asked: asked, wait: time.Minute})
 		pack.item(&item.Item{URL: "http://" + host + "/new"})
 	}
 	if err := n.e.Take(t.Context(), member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {

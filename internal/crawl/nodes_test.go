@@ -266,9 +266,9 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 		return nil, closeAll, err
 	}
 	closers = append(closers, front.Close)
-	shelf := OpenShelf(disk, n.dir)
+	shelf := OpenAbandoned(disk, n.dir)
 	closers = append(closers, shelf.Close)
-	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Shelf: shelf, Note: note})
+	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: shelf, Note: note})
 	if err != nil {
 		return nil, closeAll, err
 	}
@@ -439,7 +439,7 @@ func (c *crew) idle() (came []string, ended bool) {
 		case e == nil || !n.seeded.Load() || !e.Idle():
 			return nil, false
 		}
-		came, ended = append(came, fmt.Sprintf("%p %d", e, e.Came())), false
+		came, ended = append(came, fmt.Sprintf("%p %d", e, e.Received())), false
 	}
 	return came, ended
 }

@@ -30,14 +30,14 @@ type origins struct {
 
 	mu        sync.Mutex // guards what follows
 	health    *bounded.Recent[uint64, originHealth]
-	abandoned *losses
+	abandoned *abandonedOrigins
 	awaited   *bounded.Recent[uint64, bool]  // whose robots.txt is on its way
 	listed    *bounded.Recent[uint64, int32] // how deep the visits were for which sitemaps were taken in
 	reach     Reach
 }
 
 func newOrigins(now func() time.Time, l *line) *origins {
-	return &origins{salt: maphash.MakeSeed(), now: now, line: l, abandoned: newLosses(),
+	return &origins{salt: maphash.MakeSeed(), now: now, line: l, abandoned: newAbandonedOrigins(),
 		health:  bounded.NewRecent[uint64, originHealth](maxHealth),
 		awaited: bounded.NewRecent[uint64, bool](maxAwaited), listed: bounded.NewRecent[uint64, int32](maxListed)}
 }
@@ -52,7 +52,7 @@ type originHealth struct {
 	since, last                   int64 // of the first event and the last, in Unix nanoseconds
 }
 
-func (h *originHealth) count(f fate) {
+func (h *originHealth) count(f visitOutcome) {
 	switch {
 	case f.outcome == frontier.Throttled:
 		h.throttles++
@@ -85,15 +85,15 @@ func (e *Engine) Reach() Reach {
 }
 
 // judge counts how a visit went for its origin and says whether that is too much. What was under way at the last event is part of it.
-func (o *origins) judge(origin string, v *frontier.Visit, f fate) (lost, bool) {
+func (o *origins) judge(origin string, v *frontier.Visit, f visitOutcome) (abandonment, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if f.outcome == frontier.NoRequest {
-		return lost{}, false
+		return abandonment{}, false
 	}
 	if f.outcome == frontier.Answered {
 		o.answered(origin)
-		return lost{}, false
+		return abandonment{}, false
 	}
 	key := o.hash(origin)
 	h, _ := o.health.Get(key)
@@ -108,11 +108,11 @@ func (o *origins) judge(origin string, v *frontier.Visit, f fate) (lost, bool) {
 	switch {
 	case f.excused:
 	case h.refusals >= maxRefusals, h.silences >= maxSilences:
-		return lost{f.failure, f.detail}, true
+		return abandonment{f.failure, f.detail}, true
 	case h.throttles >= maxThrottles:
-		return lost{page.Unreachable, "its host asked to be left alone too often"}, true
+		return abandonment{page.Unreachable, "its host asked to be left alone too often"}, true
 	}
-	return lost{}, false
+	return abandonment{}, false
 }
 
 // answered notes that an origin has answered. mu is held.
@@ -129,7 +129,7 @@ func (o *origins) answered(origin string) {
 }
 
 // abandon notes that an origin is given up, and reports whether that is news.
-func (o *origins) abandon(origin string, l lost) bool {
+func (o *origins) abandon(origin string, l abandonment) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.abandoned.add(strings.Clone(origin), l) {
@@ -149,9 +149,9 @@ func (o *origins) abandon(origin string, l lost) bool {
 }
 
 // isAbandoned says whether an origin was given up, and why.
-func (o *origins) isAbandoned(origin string) (lost, bool) {
+func (o *origins) isAbandoned(origin string) (abandonment, bool) {
 	if !o.anyAbandoned.Load() {
-		return lost{}, false
+		return abandonment{}, false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 // the page that has the link, and stays there until the answer of the host's owner is journalled.
 type outbox struct {
 	most int64 // bytes, beyond which workers wait
-	gate gate  // shut while there are more
+	gate valve // shut while there are more
 
 	mu     sync.Mutex // guards below
 	box    *member.Outbox

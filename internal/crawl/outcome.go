@@ -14,8 +14,8 @@ import (
 	"kumo/internal/page"
 )
 
-// A fate is what follows from one exchange.
-type fate struct {
+// A visitOutcome is what follows from one exchange.
+type visitOutcome struct {
 	again   bool             // the URL waits again
 	late    bool             // after the host's other URLs, as it may be at fault alone
 	outcome frontier.Outcome // for the host
@@ -27,7 +27,7 @@ type fate struct {
 }
 
 // judgeAnswer decides what follows from an exchange, it.Tries counting it already.
-func (w *worker) judgeAnswer(it *item.Item, err error) fate {
+func (w *worker) judgeAnswer(it *item.Item, err error) visitOutcome {
 	if err != nil {
 		return w.judgeFailure(it, err)
 	}
@@ -35,22 +35,22 @@ func (w *worker) judgeAnswer(it *item.Item, err error) fate {
 	switch s := w.resp.Status; {
 	case s == http.StatusTooManyRequests:
 		more = int(it.Tries) < max(w.mostTries(), maxThrottles)
-		return fate{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
+		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
 	case s == http.StatusServiceUnavailable:
-		return fate{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
+		return visitOutcome{again: more, late: true, outcome: frontier.Throttled, ask: w.retryAfter()}
 	case s == http.StatusRequestTimeout, s == http.StatusInternalServerError, s == http.StatusBadGateway,
 		s == http.StatusGatewayTimeout, w.resp.Truncated == page.Disconnect:
-		return fate{again: more, late: true, outcome: frontier.Answered}
+		return visitOutcome{again: more, late: true, outcome: frontier.Answered}
 	}
-	return fate{outcome: frontier.Answered}
+	return visitOutcome{outcome: frontier.Answered}
 }
 
-func (w *worker) judgeFailure(it *item.Item, err error) fate {
+func (w *worker) judgeFailure(it *item.Item, err error) visitOutcome {
 	if canceled(err) {
 		it.Tries--
-		return fate{again: true, outcome: frontier.NoRequest}
+		return visitOutcome{again: true, outcome: frontier.NoRequest}
 	}
-	f := fate{outcome: frontier.Failed, failure: page.Internal, detail: err.Error()}
+	f := visitOutcome{outcome: frontier.Failed, failure: page.Internal, detail: err.Error()}
 	if fe, ok := errors.AsType[*fetch.Error](err); ok {
 		f.failure, f.own = fe.Failure, fe.OfLine()
 	}
@@ -76,7 +76,7 @@ func (w *worker) retryAfter() time.Duration {
 }
 
 // retry ends a visit whose URL waits again.
-func (w *worker) retry(v *frontier.Visit, rec *page.Record, f fate) error {
+func (w *worker) retry(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
 	w.giveBack(v)
 	if f.outcome != frontier.NoRequest {
 		rec.Failure, rec.Detail = f.failure, f.detail

@@ -99,7 +99,7 @@ func (r *Reentry) Item(ctx context.Context, it *item.Item) error {
 	if it.Kind != page.Seed && len(it.Path) > 0 { // the last letter is put there again
 		it.Path = it.Path[:len(it.Path)-1]
 	}
-	r.e.consider(&r.b, u, *it, "", "")
+	r.e.classify(&r.b, u, *it, "", "")
 	return r.put(ctx)
 }
 
@@ -137,7 +137,7 @@ func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 const reenterStep = 200 // batches between two commits
 
 func (r *Reentry) put(ctx context.Context) error {
-	if err := r.e.take(&r.b, nil, nil); err != nil {
+	if err := r.e.commitBatch(&r.b, nil, nil); err != nil {
 		return err
 	}
 	r.b.reset()

@@ -131,16 +131,16 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 		s.marks[m.Name] = m.Length
 	}
 	for _, url := range n.Settled {
-		s.views.Frontier.Gone(url)
+		s.views.Frontier.Suppress(url)
 	}
 	for _, url := range n.Told {
 		s.toldOf[url] = true
 	}
-	if s.views.Shelf != nil {
-		s.views.Shelf.begin(n.Shelved)
+	if s.views.Abandoned != nil {
+		s.views.Abandoned.begin(n.Shelved)
 	}
 	if n.Shelved.Length > 0 {
-		if s.views.Shelf == nil {
+		if s.views.Abandoned == nil {
 			return 0, errors.New("the checkpoint wants what was given up")
 		}
 		s.left = map[string]int{}
@@ -154,7 +154,7 @@ func (s *State) sortLeft() error {
 		return nil
 	}
 	s.offShelf = map[string]bool{}
-	err := s.views.Shelf.each(func(it item.Item) error {
+	err := s.views.Abandoned.each(func(it item.Item) error {
 		if s.offHosts[it.Host()] {
 			return nil
 		}
@@ -172,7 +172,7 @@ func (s *State) sortLeft() error {
 	})
 	for url, n := range s.left {
 		for range n {
-			s.views.Frontier.Gone(url)
+			s.views.Frontier.Suppress(url)
 		}
 	}
 	s.left = nil
@@ -184,7 +184,7 @@ func (s *State) shelved(f func(it item.Item) error) error {
 	if s.onShelf == 0 {
 		return nil
 	}
-	return s.views.Shelf.each(func(it item.Item) error {
+	return s.views.Abandoned.each(func(it item.Item) error {
 		if s.offShelf[it.URL] || s.offHosts[it.Host()] {
 			return nil
 		}
@@ -288,7 +288,7 @@ func (s *State) leave(url string) {
 		s.left[url]++
 		return
 	}
-	s.views.Frontier.Gone(url)
+	s.views.Frontier.Suppress(url)
 }
 
 func (s *State) done(v done) {
@@ -363,7 +363,7 @@ func (s *State) sums(n stats.Sums) {
 }
 
 func (s *State) aside(k page.Skip) {
-	s.know(k.URL, int32(k.Depth), seen.Aside)
+	s.know(k.URL, int32(k.Depth), seen.Deferred)
 	delete(s.unsaid, k.URL)
 }
 

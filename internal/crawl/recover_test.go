@@ -70,7 +70,7 @@ func TestVersionsOfTheNote(t *testing.T) {
 		`{"Version":7}`: "a newer kumo wrote it",
 	} {
 		_, err := Recover(memory.New(), Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
-			Shelf: OpenShelf(vfs.OS, t.TempDir()), Note: []byte(text)})
+			Abandoned: OpenAbandoned(vfs.OS, t.TempDir()), Note: []byte(text)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -136,7 +136,7 @@ func recoverIn(t *testing.T, dir string, disk vfs.FS, log journal.Journal) (s *S
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err = Recover(log, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Shelf: OpenShelf(vfs.OS, dir), Note: note})
+	s, err = Recover(log, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func visitFirst(t *testing.T, e *Engine) {
 		t.Fatal(err)
 	}
 	b := batch{settles: v.URL}
-	if err := e.take(&b, &page.Record{URL: v.URL}, &done{url: v.URL, visit: stats.Visit{Host: v.Host, Status: 200}}); err != nil {
+	if err := e.commitBatch(&b, &page.Record{URL: v.URL}, &done{url: v.URL, visit: stats.Visit{Host: v.Host, Status: 200}}); err != nil {
 		t.Fatal(err)
 	}
 	e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})

@@ -42,7 +42,7 @@ func (w *worker) wantRobots(v *frontier.Visit, u weburl.URL) {
 func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	if l, ok := w.origins.isAbandoned(u.Origin()); ok {
 		w.frontier.Done(v, frontier.Result{})
-		return w.giveUp(v.Robots, lostRules(l))
+		return w.abandonOrigin(v.Robots, lostRules(l))
 	}
 	if !w.turn(ctx, v, u) {
 		return nil
@@ -59,7 +59,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	}
 	if rec.Failure, rec.Detail = f.failure, f.detail; f.failure == page.None {
 		w.stats.RobotsFetched(w.resp.RawLen())
-		w.sit()
+		w.acquireSlot()
 		if err := w.reading.decoder.Decode(&w.resp, maxRobots); errors.Is(err, fetch.ErrDisk) {
 			return err
 		} else if err != nil {
@@ -81,7 +81,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 		}
 	}
 	if bad {
-		if err := w.giveUp(v.Robots, l); err != nil {
+		if err := w.abandonOrigin(v.Robots, l); err != nil {
 			return err
 		}
 	}
@@ -100,7 +100,7 @@ func (w *worker) keepAnswer(v *frontier.Visit, at time.Time) error {
 
 // judgeRobots decides what follows from an exchange for a robots.txt. No answer, or a bad one, is asked for again a few
 // times: as long as the rules are not known, nothing may be fetched.
-func (w *worker) judgeRobots(it *item.Item, err error) fate {
+func (w *worker) judgeRobots(it *item.Item, err error) visitOutcome {
 	f := w.judgeAnswer(it, err)
 	if status := w.resp.Status; err == nil && (status >= 500 || status == http.StatusTooManyRequests) {
 		f.outcome, f.ask = frontier.Throttled, w.retryAfter()
@@ -113,33 +113,33 @@ func (w *worker) judgeRobots(it *item.Item, err error) fate {
 
 // withoutRules says whether an exchange ends the attempts to have an origin's rules in vain. RFC 9309 2.3.1.4: what cannot be
 // had for a fault of the server forbids everything.
-func (w *worker) withoutRules(f fate) (lost, bool) {
+func (w *worker) withoutRules(f visitOutcome) (abandonment, bool) {
 	switch {
 	case f.failure != page.None:
-		return lostRules(lost{f.failure, f.detail}), true
+		return lostRules(abandonment{f.failure, f.detail}), true
 	case f.outcome == frontier.Throttled:
-		return lost{page.NoRules, fmt.Sprintf("robots.txt: status %d", w.resp.Status)}, true
+		return abandonment{page.NoRules, fmt.Sprintf("robots.txt: status %d", w.resp.Status)}, true
 	}
-	return lost{}, false
+	return abandonment{}, false
 }
 
 // settleRobots makes rules of the answer, or follows a redirect. It reports what is lost where that leads to what was given up.
-func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (lost, bool) {
+func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (abandonment, bool) {
 	if status := w.resp.Status; status < 300 || status >= 400 {
 		w.obey(v.Robots, w.robots.Answer(v.Robots, status, w.resp.Body))
-		return lost{}, false
+		return abandonment{}, false
 	}
 	to, ok := w.nextHop(v, u)
 	if !ok {
 		w.obey(v.Robots, w.robots.Answer(v.Robots, w.resp.Status, nil)) // leads nowhere
-		return lost{}, false
+		return abandonment{}, false
 	}
 	if l, gone := w.origins.isAbandoned(to.Origin()); gone {
 		return lostRules(l), true
 	}
 	w.frontier.Push(to.Host(), item.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path,
 		Depth: v.Depth, Redirects: v.Redirects + 1})
-	return lost{}, false
+	return abandonment{}, false
 }
 
 // nextHop is where a robots.txt redirects to, if that can be fetched.

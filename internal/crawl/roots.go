@@ -179,7 +179,7 @@ func (e *Engine) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(hos
 			return err
 		}
 	}
-	return e.Land(ctx)
+	return e.FlushDurable(ctx)
 }
 
 // AddRoot admits to the scope what a seed that another node has visited redirects to. The node tells it again when it begins anew; it

@@ -64,10 +64,10 @@ func (p *putOffs) end(host uint64) {
 
 func (e *Engine) ours(host string) bool { return e.peers.router == nil || e.peers.router.Ours(host) }
 
-// asker is the host for whose sake a visit is made: that of the URLs that wait for a robots.txt. Where one redirects to another host,
+// politenessHost is the host for whose sake a visit is made: that of the URLs that wait for a robots.txt. Where one redirects to another host,
 // as "example.com" to "www.example.com", the node that wants the rules follows, whoever owns that host: a request or two for each
 // host that does so.
-func asker(v *frontier.Visit) string {
+func politenessHost(v *frontier.Visit) string {
 	if v.Robots == "" {
 		return v.Host
 	}
@@ -77,7 +77,7 @@ func asker(v *frontier.Visit) string {
 // isOurs reports whether a visit is this node's to make now. If not, it is put off before anything is done: its host is on the way to another
 // node, or from one, or is not to be asked.
 func (w *worker) isOurs(v *frontier.Visit) bool {
-	host := asker(v)
+	host := politenessHost(v)
 	if w.mayAsk(host) {
 		return true
 	}
@@ -91,7 +91,7 @@ func (w *worker) isOurs(v *frontier.Visit) bool {
 
 // may is asked immediately before a request: if the lease is over, the visit is put off.
 func (w *worker) may(v *frontier.Visit) bool {
-	if w.mayAsk(asker(v)) {
+	if w.mayAsk(politenessHost(v)) {
 		return true
 	}
 	w.giveBack(v)
@@ -111,7 +111,7 @@ func (w *worker) mayAsk(host string) bool {
 }
 
 func (w *worker) putOff(v *frontier.Visit) {
-	w.frontier.Postpone(v, w.peers.putOffs.next(w.origins.hash(asker(v)), w.cfg.Now()))
+	w.frontier.Postpone(v, w.peers.putOffs.next(w.origins.hash(politenessHost(v)), w.cfg.Now()))
 }
 
 // hold waits while the engine is paused, or cut off from the web, or has more links for other nodes than it may keep.

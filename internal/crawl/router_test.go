@@ -120,7 +120,7 @@ func benchmarkBan(b *testing.B, cfg frontier.Config) {
 				return
 			}
 			own := e.workers.take(e)
-			e.workers.begin(own, v.Host, asker(v))
+			e.workers.begin(own, v.Host, politenessHost(v))
 			if err := w.visit(b.Context(), v); err != nil {
 				b.Fatal(err)
 			}

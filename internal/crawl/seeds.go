@@ -161,7 +161,7 @@ func (e *Engine) feed(ctx context.Context) error {
 	known := make([]weburl.URL, 0, maxKept)
 	end := e.roots.feed.from
 	err := e.roots.feed.src.Each(end, func(seeds []weburl.URL, upTo int64) error {
-		e.control.space.await(ctx)
+		e.control.disk.await(ctx)
 		e.await(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -192,7 +192,7 @@ func (e *Engine) feed(ctx context.Context) error {
 	e.roots.feed.mu.Lock()
 	e.roots.feed.over = true
 	e.roots.feed.mu.Unlock()
-	e.stay() // no longer
+	e.keepFrontierOpen() // no longer
 	return err
 }
 
@@ -218,11 +218,11 @@ func (e *Engine) takeSeeds(seeds, known []weburl.URL, take func(host string) boo
 		if also != nil {
 			also(&b.entries)
 		}
-		return e.put(&b, nil, nil)
+		return e.apply(&b, nil, nil)
 	})
 	if err != nil {
 		return err
 	}
 	e.tellSkips(&b)
-	return e.forsakeLost(b.found)
+	return e.failAbandoned(b.found)
 }

@@ -40,7 +40,7 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 	}
 	from := item.Item{URL: base.String(), Seed: v.Seed, Path: w.names.intern(v.Path + "P"), Depth: v.Depth}
 	w.addLinks(&w.batch, &from, &page.Page{Links: links})
-	if err := w.take(&w.batch, nil, nil); err != nil {
+	if err := w.commitBatch(&w.batch, nil, nil); err != nil {
 		return err
 	}
 	w.batch.reset()
@@ -52,7 +52,7 @@ func (e *Engine) addGuesses(b *batch, seeds []weburl.URL) {
 	for _, u := range seeds {
 		if to, err := u.Resolve(guessedSitemap); err == nil {
 			seed := u.String()
-			e.consider(b, to, item.Item{URL: to.String(), From: seed, Seed: seed, Kind: page.Sitemap, Depth: 1}, "", "")
+			e.classify(b, to, item.Item{URL: to.String(), From: seed, Seed: seed, Kind: page.Sitemap, Depth: 1}, "", "")
 		}
 	}
 }

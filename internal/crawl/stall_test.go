@@ -223,7 +223,7 @@ func TestADropGoesPartByPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := n.e.peers.transfer.arrivals.leaving(from)[:forgetStep]
-	if err := errors.Join(n.e.dropPart(first), n.e.Land(t.Context())); err != nil {
+	if err := errors.Join(n.e.dropPart(first), n.e.FlushDurable(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	n.wantWaiting("after a part", urls[forgetStep:], first...)

@@ -28,7 +28,7 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 			var b batch
 			from := item.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/", Kind: kind, Root: true}
 			e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: url, Kind: kind}}})
-			return e.take(&b, nil, nil)
+			return e.commitBatch(&b, nil, nil)
 		}
 	}
 	doors := map[string]func(e *Engine, url string) error{
@@ -117,8 +117,8 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 		if err := log.Append(enc.b); err != nil {
 			t.Fatal(err)
 		}
-		shelf := OpenShelf(vfs.OS, t.TempDir())
-		s, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}), Shelf: shelf})
+		shelf := OpenAbandoned(vfs.OS, t.TempDir())
+		s, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}), Abandoned: shelf})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 func TestStrangeURLsOfAChunkAreDropped(t *testing.T) {
 	for _, url := range []string{"ftp://h.test/x", "gopher://h.test/", "http://h.test/ x", "http://h.test"} {
 		pack := testPacker(t)
-		pack.waiting("h.test", clock{})
+		pack.waiting("h.test", hostTiming{})
 		for _, url := range []string{"http://h.test/1", url, "https://h.test/2"} {
 			if strings.Count(url, "/") < 3 {
 				continue // which no version reads

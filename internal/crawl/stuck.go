@@ -89,7 +89,7 @@ func (e *Engine) giveUpHost(host string) error {
 	if len(origins) > 0 {
 		why = fmt.Sprintf("it waited for the robots.txt of %s, for which nobody was asking", strings.Join(origins, " and "))
 	}
-	l, n := lost{page.Internal, why}, 0
+	l, n := abandonment{page.Internal, why}, 0
 	for {
 		items, err := e.takeMatching(host, func(*item.Item) bool { return true })
 		if err != nil {
@@ -99,7 +99,7 @@ func (e *Engine) giveUpHost(host string) error {
 			if items[i].Robots != "" {
 				continue
 			}
-			if err := e.forsake(host, items[i], l, ""); err != nil {
+			if err := e.failItem(host, items[i], l, ""); err != nil {
 				return err
 			}
 			if n++; e.stuck.first == "" {

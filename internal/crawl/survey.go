@@ -23,7 +23,7 @@ func (e *Engine) Survey(ctx context.Context, f func(hosts []string) error) error
 	came := e.peers.transfer.arrivals.hosts()
 	e.peers.transfer.mu.Unlock()
 	s := survey{ctx: ctx, tell: f, shelf: map[string]bool{}, strange: func(host string) bool { return !came[host] && !e.ours(host) }}
-	err := e.files.shelf.here(func(it item.Item) error {
+	err := e.files.abandoned.here(func(it item.Item) error {
 		if host := it.Host(); !s.shelf[host] && s.strange(host) {
 			s.shelf[host] = true
 		}
@@ -56,7 +56,7 @@ type survey struct {
 
 // waiting finds hosts where something waits, not only the robots.txt of another.
 func (s *survey) waiting(f *frontier.Frontier) error {
-	tour := f.Tour(s.strange)
+	tour := f.Iterate(s.strange)
 	defer tour.Close()
 	for {
 		stay, err := tour.Next()

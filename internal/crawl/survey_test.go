@@ -31,7 +31,7 @@ func TestSurvey(t *testing.T) {
 		}
 	}
 	for _, host := range []string{"shelved.test", "both.test"} {
-		if err := n.e.giveUp("http://"+host, lost{page.Refused, "refused"}); err != nil {
+		if err := n.e.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil {
 			t.Fatal(err)
 		}
 	}

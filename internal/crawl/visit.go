@@ -23,18 +23,18 @@ import (
 // A worker visits one URL at a time.
 type worker struct {
 	*Engine
-	*desk  // nil unless there is an answer to be read
-	seated bool
-	resp   page.Response
-	batch  batch
-	was    was
+	*readSlot // nil unless there is an answer to be read
+	inSlot    bool
+	resp      page.Response
+	batch     batch
+	was       was
 }
 
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
 	w.was = was{}
-	defer w.rise()
+	defer w.releaseSlot()
 	if !w.isOurs(v) {
 		return nil
 	}
@@ -59,10 +59,10 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 		return w.visitRobots(ctx, v, u)
 	}
 	if l, ok := w.origins.isAbandoned(u.Origin()); ok {
-		if err := w.forsake(v.Host, v.Item, l, v.URL); err != nil {
+		if err := w.failItem(v.Host, v.Item, l, v.URL); err != nil {
 			return err
 		}
-		return w.done(v, fate{})
+		return w.done(v, visitOutcome{})
 	}
 	ok, err := w.allowed(v, u)
 	if err != nil || !ok || !w.turn(ctx, v, u) {
@@ -199,7 +199,7 @@ var errNoTime = errors.New("the crawl stops before a large page's turn")
 // read makes a page of the answer and takes its links in. The error is errNoTime, with nothing done, where it had to wait for a large desk
 // until the crawl had stopped.
 func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) error {
-	w.sit()
+	w.acquireSlot()
 	fits, err := w.parse(rec.Response, it)
 	if !fits && err == nil {
 		if !w.move(ctx) {
@@ -268,11 +268,11 @@ func (w *worker) parse(resp *page.Response, it *item.Item) (fits bool, err error
 
 // takeLinks takes the page's links in. Where there are many, most go before the page itself is done, in batches of their own.
 func (w *worker) takeLinks(it *item.Item) error {
-	some := w.reading.office.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
+	some := w.reading.pool.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
 	rest := w.page.Links
 	for ; len(rest) > some; rest = rest[some:] {
 		w.addLinks(&w.batch, it, &page.Page{Links: rest[:some], Robots: w.page.Robots})
-		if err := w.take(&w.batch, nil, nil); err != nil {
+		if err := w.commitBatch(&w.batch, nil, nil); err != nil {
 			return err
 		}
 		w.batch.reset()
@@ -352,20 +352,20 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 		w.learn(&d.meta, rec)
 	}
 	w.batch.settles = rec.URL
-	if err := w.take(&w.batch, rec, d); err != nil {
+	if err := w.commitBatch(&w.batch, rec, d); err != nil {
 		return err
 	}
-	w.stand()
+	w.leaveSlot()
 	w.listener.visited(rec)
 	return nil
 }
 
 // fail ends a visit that had no answer, and will have none in this run. Where that is the host's fault the URL waits for the next.
-func (w *worker) fail(v *frontier.Visit, rec *page.Record, f fate) error {
+func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
 	origin := originOf(v.URL)
 	l, tooMuch := w.origins.judge(origin, v, f)
 	if _, gone := w.origins.isAbandoned(origin); gone || tooMuch || f.failure.OfHost() {
-		if err := w.forsake(v.Host, v.Item, lost{f.failure, f.detail}, v.URL); err != nil {
+		if err := w.failItem(v.Host, v.Item, abandonment{f.failure, f.detail}, v.URL); err != nil {
 			return err
 		}
 	} else {
@@ -381,11 +381,11 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f fate) error {
 	if !tooMuch {
 		return nil
 	}
-	return w.giveUp(origin, l)
+	return w.abandonOrigin(origin, l)
 }
 
 // done gives the visit back; an origin that is given up loses what waits there.
-func (w *worker) done(v *frontier.Visit, f fate, again ...item.Item) error {
+func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) error {
 	origin := originOf(v.URL)
 	l, tooMuch := w.origins.judge(origin, v, f)
 	wait := w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: again})
@@ -396,7 +396,7 @@ func (w *worker) done(v *frontier.Visit, f fate, again ...item.Item) error {
 	if !tooMuch {
 		return nil
 	}
-	return w.giveUp(origin, l)
+	return w.abandonOrigin(origin, l)
 }
 
 // leave ends a visit that a rule forbids.
@@ -404,10 +404,10 @@ func (w *worker) leave(v *frontier.Visit, rule, why string) error {
 	w.batch.reset()
 	w.settleBy(v)
 	w.addSkip(entryFor(rule), w.skipOf(v, rule, why), v.Told)
-	if err := w.take(&w.batch, nil, nil); err != nil {
+	if err := w.commitBatch(&w.batch, nil, nil); err != nil {
 		return err
 	}
-	return w.done(v, fate{})
+	return w.done(v, visitOutcome{})
 }
 
 // leaveFor ends a visit whose URL has parameters without meaning. The URL without them takes its place.
@@ -423,13 +423,13 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 	if it.Root {
 		w.rules.Scope.AddSeed(u)
 	}
-	w.consider(&w.batch, u, it, "", "")
+	w.classify(&w.batch, u, it, "", "")
 	w.settleBy(v)
 	w.addSkip(entrySkip, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
-	if err := w.take(&w.batch, nil, nil); err != nil {
+	if err := w.commitBatch(&w.batch, nil, nil); err != nil {
 		return err
 	}
-	return w.done(v, fate{})
+	return w.done(v, visitOutcome{})
 }
 
 func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
@@ -463,13 +463,13 @@ func (w *worker) shed(v *frontier.Visit) error {
 			w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told || w.ends.takeReported(it.URL))
 		}
 		w.addSkip(entrySkip, w.skipOf(v, rule, "the host has its pages"), v.Told)
-		return w.put(&w.batch, nil, nil)
+		return w.apply(&w.batch, nil, nil)
 	})
 	if err != nil {
 		return err
 	}
 	w.tellSkips(&w.batch)
-	return w.done(v, fate{})
+	return w.done(v, visitOutcome{})
 }
 
 // count adds to the bytes, and stops the crawl at their limit.

@@ -23,7 +23,7 @@ func (e *Engine) DoneWith(ctx context.Context, gone func(host string) bool, whol
 		var enc encoder
 		enc.went(whole)
 		e.committer.enqueue(enc.b)
-		ticket = e.committer.ticket()
+		ticket = e.committer.sequence()
 		e.peers.transfer.mu.Lock()
 		defer e.peers.transfer.mu.Unlock()
 		e.peers.transfer.arrivals.Went = append(e.peers.transfer.arrivals.Went, whole...)
@@ -32,7 +32,7 @@ func (e *Engine) DoneWith(ctx context.Context, gone func(host string) bool, whol
 	if err != nil {
 		return err
 	}
-	return e.safe(ctx, ticket)
+	return e.waitDurable(ctx, ticket)
 }
 
 func (s *State) went(all []member.Transfer) {

@@ -11,12 +11,12 @@ func (f *Frontier) Arrive(key string, asked, wait time.Duration, items ...Item) 
 	next := f.cfg.Now().Add(min(max(wait, 0), f.cfg.MaxWait))
 	items = f.fitting(key, items)
 	for i := range items {
-		f.ungone(items[i].URL)
+		f.unsuppress(items[i].URL)
 	}
-	if id := f.asleep(key); id != 0 {
+	if id := f.coldID(key); id != 0 {
 		f.delayCold(id, asked)
 		r := f.changed(id)
-		r.setWish(r.wish(), false)
+		r.setRequestedDelay(r.requestedDelay(), false)
 		s := unpack(r.state)
 		s.next = max(s.next, f.disk.tick(next))
 		r.state = s.pack()
@@ -32,8 +32,8 @@ func (f *Frontier) Arrive(key string, asked, wait time.Duration, items ...Item) 
 	f.shrink()
 }
 
-// ungone ends what Gone said of a URL: of an item that was at the host before it was somebody else's.
-func (f *Frontier) ungone(url string) {
+// unsuppress ends what Gone said of a URL: of an item that was at the host before it was somebody else's.
+func (f *Frontier) unsuppress(url string) {
 	if len(f.gone) == 0 {
 		return
 	}

@@ -198,8 +198,8 @@ func (f *Frontier) divide(b *bucket, entries []byte, old bool) error {
 	return nil
 }
 
-// A sleeper is what a bucket has of a host.
-type sleeper struct {
+// A coldHost is what a bucket has of a host.
+type coldHost struct {
 	name  string
 	key   key    // of the first item in blocks
 	rest  uint32 // how many are there
@@ -208,8 +208,8 @@ type sleeper struct {
 }
 
 // sleeper decodes the parts of one host; its items are parts of those.
-func (f *Frontier) sleeper(parts []part, items []entry) (sleeper, error) {
-	s := sleeper{items: items}
+func (f *Frontier) sleeper(parts []part, items []entry) (coldHost, error) {
+	s := coldHost{items: items}
 	r := &f.dec
 	for i := range parts {
 		p := &parts[i]

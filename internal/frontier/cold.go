@@ -12,8 +12,8 @@ const (
 	bigFront = 16 << 10 // bytes there from which they may be more
 )
 
-// asleep returns the number of a cold host's record if it waits for its time, else 0.
-func (f *Frontier) asleep(key string) uint32 {
+// coldID returns the number of a cold host's record if it waits for its time, else 0.
+func (f *Frontier) coldID(key string) uint32 {
 	if f.disk == nil || f.hosts[key] != nil {
 		return 0
 	}
@@ -40,7 +40,7 @@ func (f *Frontier) pushCold(id uint32, key string, items []Item) {
 			if it.Robots != "" {
 				s.flags |= hasRobots
 			} else {
-				r.setWish(r.wish(), false)
+				r.setRequestedDelay(r.requestedDelay(), false)
 			}
 			f.enc.b = f.enc.b[:0]
 			f.enc.item(key, &it)
@@ -93,8 +93,8 @@ func (f *Frontier) unparkCold(id uint32, origin string) {
 func (f *Frontier) delayCold(id uint32, delay time.Duration) {
 	r := f.changed(id)
 	s := unpack(r.state)
-	was := max(f.cfg.Delay, r.wish())
-	r.setWish(delay, r.away())
+	was := max(f.cfg.Delay, r.requestedDelay())
+	r.setRequestedDelay(delay, r.away())
 	if more := max(f.cfg.Delay, delay) - was; s.next > 0 && more > 0 {
 		s.next += int64(more / time.Millisecond)
 		r.state = s.pack()
@@ -105,37 +105,37 @@ func (f *Frontier) delayCold(id uint32, delay time.Duration) {
 func (f *Frontier) putOff(id uint32, now time.Time) {
 	r := f.changed(id)
 	s := unpack(r.state)
-	s.next = max(s.next, f.disk.tick(now.Add(max(f.cfg.Delay, r.wish()))))
+	s.next = max(s.next, f.disk.tick(now.Add(max(f.cfg.Delay, r.requestedDelay()))))
 	r.state = s.pack()
 }
 
-// recall brings a cold host into memory that is not asleep: nil if there is none of that name.
-func (f *Frontier) recall(key string) *host {
+// loadCold brings a cold host into memory that is not asleep: nil if there is none of that name.
+func (f *Frontier) loadCold(key string) *host {
 	id := f.disk.table.find(f.disk.table.identity(key))
 	if id == 0 {
 		return nil
 	}
-	return f.revive(id, strings.Clone(key), link{})
+	return f.loadRecord(id, strings.Clone(key), link{})
 }
 
-// call brings a host that is asleep into memory before its time. What its bucket has of it counts no longer, and the bucket takes no
+// loadByID brings a host that is asleep into memory before its time. What its bucket has of it counts no longer, and the bucket takes no
 // more hosts: it could be this one again.
-func (f *Frontier) call(id uint32) error {
+func (f *Frontier) loadByID(id uint32) error {
 	b := f.disk.buckets[f.disk.table.at(id).bucket]
 	s, err := f.sleeping(b, id)
 	if err != nil {
 		return err
 	}
 	b.closed = true
-	f.place(f.rouse(id, &s))
+	f.place(f.makeHot(id, &s))
 	return nil
 }
 
 // sleeping is what a bucket has of a host.
-func (f *Frontier) sleeping(b *bucket, id uint32) (sleeper, error) {
+func (f *Frontier) sleeping(b *bucket, id uint32) (coldHost, error) {
 	parts, err := f.parts(b)
 	if err != nil {
-		return sleeper{}, err
+		return coldHost{}, err
 	}
 	for len(parts) > 0 {
 		n := sameHost(parts)
@@ -144,17 +144,17 @@ func (f *Frontier) sleeping(b *bucket, id uint32) (sleeper, error) {
 		}
 		parts = parts[n:]
 	}
-	return sleeper{}, errBlock
+	return coldHost{}, errBlock
 }
 
-// revive makes a host of a record. Of the part of its queue that is in blocks it knows where it begins; the rest is the caller's to add.
-func (f *Frontier) revive(id uint32, key string, l link) *host {
+// loadRecord makes a host of a record. Of the part of its queue that is in blocks it knows where it begins; the rest is the caller's to add.
+func (f *Frontier) loadRecord(id uint32, key string, l link) *host {
 	d := f.disk
 	r := d.table.at(id)
 	h := f.newHost(key)
 	s := unpack(r.state)
 	h.id, h.next, h.deepest = id, d.time(s.next), s.deepest
-	h.delay, h.away = r.wish(), r.away()
+	h.delay, h.away = r.requestedDelay(), r.away()
 	h.failures.n, h.throttles.n = s.failures, s.throttles
 	h.doubtful, h.backing = r.is(isDoubtful), r.is(isBacking)
 	if s.next > 0 { // it had a request, or may have had
@@ -184,9 +184,9 @@ func (f *Frontier) revive(id uint32, key string, l link) *host {
 	return h
 }
 
-// rouse makes a host of what its bucket has of it.
-func (f *Frontier) rouse(id uint32, s *sleeper) *host {
-	h := f.revive(id, s.name, link{key: s.key, count: s.rest})
+// makeHot makes a host of what its bucket has of it.
+func (f *Frontier) makeHot(id uint32, s *coldHost) *host {
+	h := f.loadRecord(id, s.name, link{key: s.key, count: s.rest})
 	size := 0
 	for i := range s.items {
 		size += len(s.items[i].data)
@@ -220,8 +220,8 @@ func (f *Frontier) touch(h *host) {
 	}
 }
 
-// sendAway makes a host cold. If it has something to hand out it goes to a bucket, if it is parked into blocks.
-func (f *Frontier) sendAway(h *host) {
+// evict makes a host cold. If it has something to hand out it goes to a bucket, if it is parked into blocks.
+func (f *Frontier) evict(h *host) {
 	d := f.disk
 	f.touch(h)
 	waits := h.class(f.cfg.PerHost) != idle
@@ -242,11 +242,11 @@ func (f *Frontier) sendAway(h *host) {
 		heap.Remove(&f.heaps[h.in], h.index)
 	}
 	if waits {
-		s := sleeper{name: h.key, items: h.waiting}
+		s := coldHost{name: h.key, items: h.waiting}
 		if len(h.links) > 0 {
 			s.key, s.rest = h.links[0].key, h.links[0].count
 		}
-		f.lay(h.id, r, &s)
+		f.placeCold(h.id, r, &s)
 		d.eligible++
 	}
 	delete(f.hosts, h.key)
@@ -268,8 +268,8 @@ func (f *Frontier) store(h *host, waits bool) {
 	f.pack(h, 1)
 }
 
-// lay puts what a host has for a bucket into that of its time.
-func (f *Frontier) lay(id uint32, r *record, s *sleeper) {
+// placeCold puts what a host has for a bucket into that of its time.
+func (f *Frontier) placeCold(id uint32, r *record, s *coldHost) {
 	w := &f.disk.enc
 	w.b = append(w.b[:0], putHost)
 	w.string(s.name)
@@ -308,7 +308,7 @@ func (f *Frontier) describe(h *host, r *record) {
 		}
 	}
 	r.state = s.pack()
-	r.setWish(h.delay, h.away)
+	r.setRequestedDelay(h.delay, h.away)
 	r.count, r.top, r.bucket = h.count(), 0, 0
 	if len(h.links) > 0 {
 		r.top = h.links[0].at

@@ -75,15 +75,15 @@ func (f *Frontier) retimeCold(was time.Duration) {
 		if r.is(isHot) {
 			continue
 		}
-		before := max(was, r.wish())
-		wish := f.bound(r.wish())
+		before := max(was, r.requestedDelay())
+		wish := f.bound(r.requestedDelay())
 		more := int64((max(f.cfg.Delay, wish) - before) / time.Millisecond)
 		s := unpack(r.state)
-		if more == 0 && wish == r.wish() || s.next == 0 {
+		if more == 0 && wish == r.requestedDelay() || s.next == 0 {
 			continue
 		}
 		r = f.changed(id)
-		r.setWish(wish, r.away())
+		r.setRequestedDelay(wish, r.away())
 		if more < 0 && s.flags&(isBacking|hasTurn) != 0 {
 			continue
 		}

@@ -139,7 +139,7 @@ func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 		if err != nil || !match(&it) {
 			return false // what cannot be read is said when its turn comes
 		}
-		if !f.isGone(it.URL) {
+		if !f.isSuppressed(it.URL) {
 			taken = append(taken, it)
 		}
 		f.disk.charge(h, -e.cost())
@@ -168,8 +168,8 @@ func (f *Frontier) Gather(key string) {
 func (f *Frontier) gathered(key string) (h *host, err error) {
 	err = f.paged(func() error {
 		if h == nil {
-			if id := f.asleep(key); id != 0 {
-				if err := f.call(id); err != nil {
+			if id := f.coldID(key); id != 0 {
+				if err := f.loadByID(id); err != nil {
 					return err
 				}
 			}
@@ -186,7 +186,7 @@ func (f *Frontier) gathered(key string) (h *host, err error) {
 func (f *Frontier) Park(key, origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if id := f.asleep(key); id != 0 {
+	if id := f.coldID(key); id != 0 {
 		f.parkCold(id, origin)
 		return
 	}
@@ -203,7 +203,7 @@ func (f *Frontier) Park(key, origin string) {
 func (f *Frontier) Unpark(key, origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if id := f.asleep(key); id != 0 {
+	if id := f.coldID(key); id != 0 {
 		f.unparkCold(id, origin)
 		return
 	}
@@ -218,7 +218,7 @@ func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delay = min(delay, max(f.cfg.MaxDelay, 0))
-	if id := f.asleep(key); id != 0 {
+	if id := f.coldID(key); id != 0 {
 		f.delayCold(id, delay)
 		return
 	}
@@ -248,7 +248,7 @@ func (f *Frontier) restore(key string, items []Item) bool {
 		f.resumed = now
 	}
 	items = f.fitting(key, items)
-	if id := f.asleep(key); id != 0 {
+	if id := f.coldID(key); id != 0 {
 		f.putOff(id, now)
 		f.pushCold(id, key, items)
 	} else {

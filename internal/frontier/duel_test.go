@@ -285,7 +285,7 @@ func (d *duel) crashed(f *Frontier) {
 	for _, h := range d.m.hosts {
 		for i := 0; i < len(h.items); i++ {
 			if d.rng.IntN(10) == 0 {
-				d.f.Gone(h.items[i].url)
+				d.f.Suppress(h.items[i].url)
 				h.items = slices.Delete(h.items, i, i+1)
 				i--
 			}

@@ -135,7 +135,7 @@ func (f *Frontier) Push(key string, items ...Item) {
 	if items = f.fitting(key, items); len(items) < given && len(items) == 0 {
 		return
 	}
-	if id := f.asleep(key); id != 0 {
+	if id := f.coldID(key); id != 0 {
 		f.pushCold(id, key, items)
 	} else {
 		f.pushHot(f.host(key), items)
@@ -154,7 +154,7 @@ func (f *Frontier) pushHot(h *host, items []Item) {
 func (f *Frontier) host(key string) *host {
 	h := f.hosts[key]
 	if h == nil && f.disk != nil {
-		h = f.recall(key)
+		h = f.loadCold(key)
 	}
 	if h == nil {
 		f.known++

@@ -189,7 +189,7 @@ func (f *Frontier) take(h *host) *Item {
 		case !Belongs(h.key, it.URL): // an earlier version has let it in
 			f.refused++
 		case h.isUnderWay(&it):
-		case it.Robots != "" || !f.isGone(it.URL):
+		case it.Robots != "" || !f.isSuppressed(it.URL):
 			return &it
 		}
 	}

@@ -77,8 +77,8 @@ type loader struct {
 	src    *bufio.Reader
 	body   []byte
 	since  int64 // what a tick of the checkpoint is more than one of now
-	strays []stray
-	sleep  []dormant
+	strays []inFlightAtCut
+	sleep  []coldBucket
 	parked []uint32 // hosts that were
 	note   []byte
 	ended  bool
@@ -205,17 +205,17 @@ func (l *loader) record(id uint32, r *record) {
 func (l *loader) next(r *record) time.Time {
 	f := l.f
 	rest := min(time.Duration(r.next()-l.since)*time.Millisecond, f.cfg.MaxWait)
-	return f.disk.base.Add(max(f.cfg.Delay, r.wish(), rest))
+	return f.disk.base.Add(max(f.cfg.Delay, r.requestedDelay(), rest))
 }
 
-// A stray is what was under way at a host.
-type stray struct {
+// A inFlightAtCut is what was under way at a host.
+type inFlightAtCut struct {
 	host  string
 	items []entry
 }
 
-// A dormant bucket is one that is not in the calendar yet.
-type dormant struct {
+// A coldBucket bucket is one that is not in the calendar yet.
+type coldBucket struct {
 	*bucket
 	from int64
 }
@@ -238,13 +238,13 @@ func (l *loader) host() error {
 		}
 	}
 	if flying := r.entries(nil); len(flying) > 0 {
-		l.strays = append(l.strays, stray{h.key, flying})
+		l.strays = append(l.strays, inFlightAtCut{h.key, flying})
 	}
 	if r.bad || len(r.b) > 0 {
 		return ErrDamaged
 	}
 	s := unpack(rec.state)
-	h.next, h.delay, h.away, h.deepest = l.next(&rec), rec.wish(), rec.away(), s.deepest
+	h.next, h.delay, h.away, h.deepest = l.next(&rec), rec.requestedDelay(), rec.away(), s.deepest
 	h.ended = h.next.Add(-f.delay(h))
 	h.doubtful = s.flags&isDoubtful != 0
 	f.known++
@@ -271,7 +271,7 @@ func (l *loader) bucket() error {
 	d.lastBucket = max(d.lastBucket, b.id)
 	// None of its hosts is due before: see next.
 	wait := min(time.Duration(from-l.since)*time.Millisecond, l.f.cfg.MaxWait)
-	l.sleep = append(l.sleep, dormant{b, d.tick(d.base.Add(max(l.f.cfg.Delay, wait)))})
+	l.sleep = append(l.sleep, coldBucket{b, d.tick(d.base.Add(max(l.f.cfg.Delay, wait)))})
 	return nil
 }
 
@@ -281,7 +281,7 @@ func (l *loader) wake() error {
 	for _, h := range f.hosts {
 		h.id = d.table.find(d.table.identity(h.key))
 	}
-	slices.SortStableFunc(l.sleep, func(a, b dormant) int { return cmp.Compare(a.from, b.from) })
+	slices.SortStableFunc(l.sleep, func(a, b coldBucket) int { return cmp.Compare(a.from, b.from) })
 	for _, b := range l.sleep {
 		b.bucket.from = b.from
 		d.calendars[b.class].restore(b.bucket, b.from)
@@ -312,7 +312,7 @@ func (l *loader) unpark(id uint32) error {
 	err := f.paged(func() error {
 		b, err := f.block(f.disk.table.at(id).top)
 		if err == nil {
-			f.place(f.revive(id, b.host, link{}))
+			f.place(f.loadRecord(id, b.host, link{}))
 			f.shrink()
 		}
 		return err

@@ -79,7 +79,7 @@ func (f *Frontier) peekAt(key string, look func(*peek) error) error {
 // next is the item that comes next, nil after the last.
 func (p *peek) next() (*Item, error) {
 	for {
-		if it, err := p.any(); it == nil || err != nil || !p.f.willGo(it.URL) {
+		if it, err := p.any(); it == nil || err != nil || !p.f.mayBeSuppressed(it.URL) {
 			return it, err
 		}
 	}

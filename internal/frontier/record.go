@@ -65,11 +65,13 @@ func unpack(u uint64) (s status) {
 	return s
 }
 
-func (r *record) wish() time.Duration { return time.Duration(r.delay&^isAway) * time.Millisecond }
-func (r *record) away() bool          { return r.delay&isAway != 0 }
+func (r *record) requestedDelay() time.Duration {
+	return time.Duration(r.delay&^isAway) * time.Millisecond
+}
+func (r *record) away() bool { return r.delay&isAway != 0 }
 
-// setWish keeps a delay that is asked for, and that of a host that is away.
-func (r *record) setWish(d time.Duration, away bool) {
+// setRequestedDelay keeps a delay that is asked for, and that of a host that is away.
+func (r *record) setRequestedDelay(d time.Duration, away bool) {
 	r.delay = min(uint32((d+time.Millisecond-1)/time.Millisecond), isAway-1)
 	if away {
 		r.delay |= isAway

@@ -102,7 +102,7 @@ func (r *removal) cold(key string, id uint32) {
 	}
 	f.reckon(id, func(rec *record) {
 		rec.count, rec.top, rec.bucket = 0, 0, 0
-		rec.setWish(rec.wish(), true)
+		rec.setRequestedDelay(rec.requestedDelay(), true)
 		rec.unset(isBacking | hasTurn | isParked | hasRobots)
 	})
 	delete(d.parked, id)
@@ -224,7 +224,7 @@ func (f *Frontier) note(q *detached, key string, entries []entry) error {
 		}
 		if it.Robots != "" {
 			f.orphans = append(f.orphans, it)
-		} else if f.isGone(it.URL) && f.disk != nil && f.disk.isCut(q.era) {
+		} else if f.isSuppressed(it.URL) && f.disk != nil && f.disk.isCut(q.era) {
 			f.disk.cut.gone.drop(goneKeyOf(it.URL))
 		}
 	}

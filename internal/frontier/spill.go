@@ -32,7 +32,7 @@ func (f *Frontier) gather(h *host, n int) error {
 	for len(h.links) > 0 {
 		before := 0
 		for i := range h.waiting {
-			if h.waiting[i].less(h.links[0].key) && !f.entryGone(h.key, &h.waiting[i]) {
+			if h.waiting[i].less(h.links[0].key) && !f.entrySuppressed(h.key, &h.waiting[i]) {
 				before++
 			}
 		}

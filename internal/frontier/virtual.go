@@ -195,7 +195,7 @@ func (f *Frontier) shrink() {
 		return
 	}
 	for d.bytes > d.allowance() && d.rest.newer != &d.rest {
-		f.sendAway(d.rest.newer)
+		f.evict(d.rest.newer)
 		d.flushSome()
 	}
 	d.flushSome()

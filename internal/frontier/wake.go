@@ -44,7 +44,7 @@ func (f *Frontier) loadHost(parts []part, soon int64) error {
 		f.renew(id, &s)
 		return nil
 	}
-	h := f.rouse(id, &s)
+	h := f.makeHot(id, &s)
 	if due {
 		d.lead(h)
 	}
@@ -63,13 +63,13 @@ func (f *Frontier) move(id uint32, parts []part) {
 }
 
 // renew puts a cold host where its time is, without what an earlier process waited for.
-func (f *Frontier) renew(id uint32, s *sleeper) {
+func (f *Frontier) renew(id uint32, s *coldHost) {
 	f.waiting -= s.gone
 	f.reckon(id, func(r *record) {
 		r.count -= uint32(s.gone)
 		r.unset(hasRobots)
 		if r.bucket = 0; r.count > 0 {
-			f.lay(id, r, s)
+			f.placeCold(id, r, s)
 		}
 	})
 }

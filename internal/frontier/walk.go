@@ -125,7 +125,7 @@ func (w *walk) bucket(b *bucket) error {
 }
 
 // suits says whether what a bucket has of a host is what the record says.
-func (d *virtualizer) suits(r *record, s *sleeper) error {
+func (d *virtualizer) suits(r *record, s *coldHost) error {
 	hi, lo := d.table.identity(s.name)
 	switch n := len(s.items) + s.gone + int(s.rest); {
 	case hi != r.hi || lo != r.lo:
@@ -196,7 +196,7 @@ func (w *walk) tell(host string, entries []entry) error {
 			w.Bad(fmt.Errorf("an item of %s: %w", host, err))
 			continue
 		}
-		if it.Robots != "" || w.f.willGo(it.URL) {
+		if it.Robots != "" || w.f.mayBeSuppressed(it.URL) {
 			continue
 		}
 		if err := w.Item(host, &it); err != nil {

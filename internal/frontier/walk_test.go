@@ -65,7 +65,7 @@ func TestWalkFindsAllThatWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(f, hosts*items)
-	f.Gone("http://h3.test/33")
+	f.Suppress("http://h3.test/33")
 	check(f, hosts*items-1)
 	if err := f.Close(); err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func (v *View) addFiles(x *Explanation) error {
 	if found {
 		x.Skipped = &skip
 	}
-	aside, err := crawl.FindAside(v.disk, v.dir, x.URL)
+	aside, err := crawl.FindDeferred(v.disk, v.dir, x.URL)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func itemOf(it *frontier.Item) Item {
 
 func knownOf(e *seen.Entry) Known {
 	k := Known{URL: e.URL, State: "known", Depth: int(e.Depth), Since: e.First, Fetched: e.Fetched, Status: e.Status, Due: e.Due}
-	if e.State == seen.Aside {
+	if e.State == seen.Deferred {
 		k.State = "left out"
 	}
 	return k

@@ -18,11 +18,11 @@ type Engine interface {
 	AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error
 	AddRoot(u weburl.URL) error // takes in scope what a seed has redirected to
 	Pause(on bool)
-	Interrupt()  // breaks off all requests under way
-	Share(n int) // so many nodes crawl
-	Finish()     // ends the run once nothing waits
-	Idle() bool  // nothing waits, is under way, is undecided, or is bound for others
-	Came() int64 // how often something was brought to it
+	Interrupt()      // breaks off all requests under way
+	Share(n int)     // so many nodes crawl
+	Finish()         // ends the run once nothing waits
+	Idle() bool      // nothing waits, is under way, is undecided, or is bound for others
+	Received() int64 // how often something was brought to it
 }
 
 // Links is the engine's part in the exchange of links. Batches and Answered are as a [member.Outbox] has them.

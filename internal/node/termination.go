@@ -40,7 +40,7 @@ func newTermination(n *Node) *termination { return &termination{n: n} }
 
 // tally says how it is with this node. What came is counted first: what comes after that finds it changed the next time.
 func (n *Node) tally() idleReport {
-	t := idleReport{Epoch: n.cfg.Router.Epoch(), Came: n.cfg.Engine.Came() + n.links.received.Load() + n.record.came}
+	t := idleReport{Epoch: n.cfg.Router.Epoch(), Came: n.cfg.Engine.Received() + n.links.received.Load() + n.record.came}
 	t.Idle = n.record.idle() && n.links.idle() && n.cfg.Engine.Idle() && n.isMember()
 	return t
 }

@@ -385,7 +385,7 @@ func (x *testNode) Idle() (idle bool) {
 	return idle
 }
 
-func (x *testNode) Came() (n int64) {
+func (x *testNode) Received() (n int64) {
 	_ = x.do(func() { n = x.came })
 	return n
 }

@@ -120,7 +120,7 @@ func (m *model) url() string {
 func (m *model) offer() {
 	urls := make([]URL, 1+m.dice.IntN(20))
 	for i := range urls {
-		urls[i] = URL{URL: m.url(), Depth: int32(m.dice.IntN(40)), State: Aside + State(m.dice.IntN(2)),
+		urls[i] = URL{URL: m.url(), Depth: int32(m.dice.IntN(40)), State: Deferred + State(m.dice.IntN(2)),
 			Payload: []byte(strings.Repeat("p", m.dice.IntN(5)))}
 	}
 	for i, news := range m.db.Offer(urls, nil) {

@@ -96,7 +96,7 @@ func TestWhatIsKnownFromTheJournalIsNotTold(t *testing.T) {
 	db.Offer(urls[:5], nil) // their news was Later, and told before the process died
 	db.InsertKnown(urls)
 	db.Offer([]URL{late}, nil)
-	db.InsertKnown([]URL{{URL: late.URL, Depth: 1, State: Aside}}) // the better offer was not yet told
+	db.InsertKnown([]URL{{URL: late.URL, Depth: 1, State: Deferred}}) // the better offer was not yet told
 	db.InsertKnown([]URL{{URL: "https://h.example/new", Depth: 3, State: Known}})
 	better := []URL{{URL: urls[7].URL, Depth: 2, State: Known}, {URL: urls[8].URL, Depth: 4, State: Known}}
 	if news := db.Offer(better, nil); !slices.Equal(news, []News{Nearer, Nothing}) {
@@ -312,7 +312,7 @@ func TestFirst(t *testing.T) {
 	defer db.Close()
 	want := now
 	for i := range 3 {
-		db.Offer([]URL{{URL: "https://h.example/", State: Aside + State(i/2)}}, nil)
+		db.Offer([]URL{{URL: "https://h.example/", State: Deferred + State(i/2)}}, nil)
 		db.UpdateMeta("https://h.example/", Meta{Fetched: now})
 		if e, _, err := db.Get("https://h.example/"); !e.First.Equal(want) || !e.Fetched.Equal(now) || err != nil {
 			t.Errorf("first met %v, fetched %v: %v", e.First, e.Fetched, err)

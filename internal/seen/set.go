@@ -12,7 +12,7 @@ type State uint8
 // a better link may still bring it in.
 const (
 	Unknown State = iota
-	Aside
+	Deferred
 	Known
 )
 

@@ -17,9 +17,9 @@ func TestOffer(t *testing.T) {
 		{"a first time", URL{URL: "http://a/", Depth: 3, State: Known}, Fresh, 3},
 		{"again", URL{URL: "http://a/", Depth: 4, State: Known}, Nothing, 3},
 		{"again, nearer", URL{URL: "http://a/", Depth: 1, State: Known}, Nearer, 1},
-		{"set aside after it was known", URL{URL: "http://a/", Depth: 0, State: Aside}, Nothing, 1},
-		{"set aside first", URL{URL: "http://b/", Depth: 9, State: Aside}, Fresh, 9},
-		{"set aside twice", URL{URL: "http://b/", Depth: 8, State: Aside}, Nearer, 8},
+		{"set aside after it was known", URL{URL: "http://a/", Depth: 0, State: Deferred}, Nothing, 1},
+		{"set aside first", URL{URL: "http://b/", Depth: 9, State: Deferred}, Fresh, 9},
+		{"set aside twice", URL{URL: "http://b/", Depth: 8, State: Deferred}, Nearer, 8},
 		{"brought in by a better link", URL{URL: "http://b/", Depth: 2, State: Known}, Fresh, 2},
 	}
 	for _, st := range steps {

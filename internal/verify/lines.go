@@ -209,7 +209,7 @@ func (g *group) judgeEntry() {
 		// an earlier version let it in, and it was dropped
 	case e.State == seen.Known && !fetched && !g.waits && !g.skipped && !g.undecided:
 		g.fault(checkURLs, name, -1, "it is known, but was neither fetched nor left out, and does not wait: it is lost")
-	case e.State == seen.Aside && !g.skipped && !g.aside && !g.undecided && !g.v.Shared:
+	case e.State == seen.Deferred && !g.skipped && !g.aside && !g.undecided && !g.v.Shared:
 		g.fault(checkURLs, name, -1, "it is known as left out, but neither skipped.jsonl nor state/asides says why")
 	}
 }

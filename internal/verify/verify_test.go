@@ -109,7 +109,7 @@ func newFolder(t *testing.T, compression string) *folder {
 		s.Stats.Skipped(k.Rule)
 	}
 	know(waiting, seen.Known)
-	know(aside, seen.Aside)
+	know(aside, seen.Deferred)
 	s.Frontier.Push(host, frontier.Item{URL: waiting, Depth: 1})
 	s.Marks = f.Marks
 	if size, err := vfs.OS.Size(f.Path("state/asides")); err == nil {
@@ -170,11 +170,11 @@ func (f *folder) run(cfg Config) (faults []Fault, report *Report) {
 		defer queues.Close()
 	}
 	if len(p.Broken) == 0 {
-		p.State, err = crawl.Recover(j, crawl.Views{Seen: db, Digests: d, Frontier: queues, Note: note, Shelf: crawl.OpenShelf(view, f.Dir)})
+		p.State, err = crawl.Recover(j, crawl.Views{Seen: db, Digests: d, Frontier: queues, Note: note, Abandoned: crawl.OpenAbandoned(view, f.Dir)})
 		broken(checkJournal, err)
 	}
 	if p.State != nil {
-		if a, err := crawl.OpenAsides(view, f.Dir, p.State.Marks); err == nil { // which cuts off what is not committed
+		if a, err := crawl.OpenDeferred(view, f.Dir, p.State.Marks); err == nil { // which cuts off what is not committed
 			defer a.Close()
 		}
 	}
@@ -392,7 +392,7 @@ func TestWhatIsKnownMustFitToWhatWasFetched(t *testing.T) {
 			"though the URL database says that it was fetched"},
 		{"it waits and is set aside", func(s *crawl.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: aside}) }, checkFrontier, "has it as left out"},
 		{"it is known and nowhere", func(s *crawl.Rebuilt) { s.Seen.InsertKnown([]seen.URL{{URL: origin + "/lost", State: seen.Known}}) }, checkURLs, "it is lost"},
-		{"it is set aside and nobody says why", func(s *crawl.Rebuilt) { s.Seen.InsertKnown([]seen.URL{{URL: origin + "/why", State: seen.Aside}}) }, checkURLs,
+		{"it is set aside and nobody says why", func(s *crawl.Rebuilt) { s.Seen.InsertKnown([]seen.URL{{URL: origin + "/why", State: seen.Deferred}}) }, checkURLs,
 			"says why"},
 		{"the database has another status", func(s *crawl.Rebuilt) {
 			s.Seen.UpdateMeta(storetest.Record(1).URL, seen.Meta{Fetched: storetest.Record(1).Time.Truncate(time.Second), Status: 404})

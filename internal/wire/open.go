@@ -47,7 +47,7 @@ type Crawl struct {
 	folder  *folder.Folder
 	journal journal.Journal
 	views   crawl.Views
-	asides  *crawl.Asides
+	asides  *crawl.DeferredFile
 	answers *crawl.Answers
 	roots   *crawl.Roots
 	closers []io.Closer // of the views
@@ -252,9 +252,9 @@ func (c *Crawl) openViews() (err error) {
 		return err
 	}
 	c.closers = append(c.closers, f)
-	shelf := crawl.OpenShelf(c.disk, j.Dir)
+	shelf := crawl.OpenAbandoned(c.disk, j.Dir)
 	c.closers = append(c.closers, shelf)
-	c.views = crawl.Views{Seen: db, Digests: digests, Frontier: f, Shelf: shelf, Note: note}
+	c.views = crawl.Views{Seen: db, Digests: digests, Frontier: f, Abandoned: shelf, Note: note}
 	return nil
 }
 
@@ -272,7 +272,7 @@ func (c *Crawl) assemble() error {
 		return err
 	}
 	parts := crawl.Parts{
-		Asides:    c.asides,
+		Deferred:  c.asides,
 		Answers:   c.answers,
 		Roots:     c.roots,
 		Robots:    rules,
@@ -353,7 +353,7 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 			return nil, err
 		}
 	}
-	asides, err := crawl.OpenAsides(c.disk, j.Dir, c.state.Marks)
+	asides, err := crawl.OpenDeferred(c.disk, j.Dir, c.state.Marks)
 	if err := add(asides, err); err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func (b *rebuilding) skips(ctx context.Context) error {
 		}
 		b.state.Stats.Skipped(s.Rule)
 		b.skipped[key(s.URL)] = true
-		u := seen.URL{URL: s.URL, Depth: int32(s.Depth), State: seen.Aside}
+		u := seen.URL{URL: s.URL, Depth: int32(s.Depth), State: seen.Deferred}
 		if forGood[s.Rule] {
 			u.State = seen.Known
 		}
@@ -174,7 +174,7 @@ func (b *rebuilding) asides(context.Context) error {
 			continue
 		}
 		b.isNoFollow(s.URL, s.Rule)
-		b.state.Seen.InsertKnown([]seen.URL{{URL: s.URL, Depth: int32(s.Depth), State: seen.Aside}})
+		b.state.Seen.InsertKnown([]seen.URL{{URL: s.URL, Depth: int32(s.Depth), State: seen.Deferred}})
 		kept = append(kept, *s)
 	}
 	return crawl.WriteAsides(vfs.OS, b.work, kept)

@@ -76,7 +76,7 @@ func (o *onlooker) open() {
 		return
 	}
 	state, err := crawl.Recover(p.Journal, crawl.Views{Seen: p.Seen, Digests: p.Digests, Frontier: f, Note: note,
-		Shelf: crawl.OpenShelf(p.View, o.parts.Dir)})
+		Abandoned: crawl.OpenAbandoned(p.View, o.parts.Dir)})
 	if err != nil {
 		o.broken("journal", "state", err)
 		return
@@ -102,7 +102,7 @@ func (o *onlooker) readSettings() {
 // openAsides cuts the file off behind what is committed.
 func (o *onlooker) openAsides() {
 	p := &o.parts
-	if a, err := crawl.OpenAsides(p.View, p.Dir, p.State.Marks); err == nil { // what is wrong with it the verifier says itself
+	if a, err := crawl.OpenDeferred(p.View, p.Dir, p.State.Marks); err == nil { // what is wrong with it the verifier says itself
 		o.closers = append(o.closers, a)
 	}
 }

@@ -63,7 +63,7 @@ func (d *duel) tour() {
 			}
 		}
 	}
-	t := d.f.Tour(d.spared)
+	t := d.f.Iterate(d.spared)
 	defer t.Close()
 	for {
 		s, err := t.Next()
@@ -87,7 +87,7 @@ func (d *duel) tour() {
 }
 
 // stay reads a stay, while other things happen.
-func (d *duel) stay(s *Stay) (urls []string) {
+func (d *duel) stay(s *HostQueue) (urls []string) {
 	h := d.m.hosts[s.Key]
 	if s.Asked != h.delay || s.Wait < time.Until(h.next)-time.Millisecond && !d.loose {
 		d.t.Fatalf("%s: a tour sees a delay of %v and a wait of %v, want %v and %v", s.Key, s.Asked, s.Wait, h.delay, time.Until(h.next))
@@ -134,7 +134,7 @@ func TestAStayKeepsWhatItReads(t *testing.T) {
 		f.Push("long", Item{URL: fmt.Sprint("https://long/", i)})
 	}
 	fill(f, 100, 20)
-	tour := f.Tour(func(key string) bool { return key == "long" })
+	tour := f.Iterate(func(key string) bool { return key == "long" })
 	s, err := tour.Next()
 	if err != nil || s == nil {
 		t.Fatal(s, err)
@@ -171,8 +171,8 @@ func TestWhatAStayTells(t *testing.T) {
 		f := open(t, Config{Dir: dir})
 		f.Push("h", Item{URL: "https://h/deep", Depth: 3}, Item{URL: "https://h/late", Late: true}, Item{URL: "https://h/twice"},
 			Item{URL: "https://h/robots.txt", Robots: "https://h"}, Item{URL: "https://h/twice", Recrawl: true})
-		f.Gone("https://h/twice")
-		tour := f.Tour(func(string) bool { return true })
+		f.Suppress("https://h/twice")
+		tour := f.Iterate(func(string) bool { return true })
 		s, err := tour.Next()
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestWhatAStayTells(t *testing.T) {
 		if c := f.Counts(); c.URLs != 0 || c.Hosts != 2 || f.going != 0 {
 			t.Errorf("%+v, and %d are gone", c, f.going)
 		}
-		f.Gone("https://h/deep")
+		f.Suppress("https://h/deep")
 		f.Arrive("h", 0, 0, want...) // which is news
 		wantOnce(t, drain(t, f), 3)
 	}

@@ -9,17 +9,17 @@ import (
 	"kumo/internal/parse"
 )
 
-func newTestOffice(s Shares) *office {
-	return newOffice(func(int64) Parser { return parse.New(parse.Config{}) }, s)
+func newTestOffice(s Shares) *readPool {
+	return newReadPool(func(int64) Parser { return parse.New(parse.Config{}) }, s)
 }
 
 // TestSmallPagesPassLargeOnes lets large pages wait for each other: they have no ordinary place meanwhile, and who stops does not wait.
 func TestSmallPagesPassLargeOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newTestOffice(1) // so that there is one large desk
-		newWorker := func() *worker { return &worker{Engine: &Engine{reading: reading{office: o}}} }
+		newWorker := func() *worker { return &worker{Engine: &Engine{reading: reading{pool: o}}} }
 		first := newWorker()
-		first.sit()
+		first.acquireSlot()
 		if !first.move(t.Context()) || first.room != o.shares.largeRoom() {
 			t.Fatal("nobody is at the large desk, and it cannot be had")
 		}
@@ -28,9 +28,9 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 		for range cap(left) {
 			go func() {
 				w := newWorker()
-				w.sit()
+				w.acquireSlot()
 				moved := w.move(ctx)
-				w.rise()
+				w.releaseSlot()
 				left <- moved
 			}()
 		}
@@ -38,7 +38,7 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 		var all []*worker
 		for range cap(o.places) - 1 { // first has one
 			w := newWorker()
-			w.sit()
+			w.acquireSlot()
 			all = append(all, w)
 		}
 		if len(left) > 0 {
@@ -50,7 +50,7 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 			t.Errorf("%d of %d have left when the crawl stops", len(left), cap(left))
 		}
 		for _, w := range append(all, first) {
-			w.rise()
+			w.releaseSlot()
 		}
 		if len(o.places) > 0 || len(o.large) != 1 {
 			t.Errorf("%d places are still taken, %d large desks are free", len(o.places), len(o.large))
@@ -76,9 +76,9 @@ func TestSharesAreWithinTheBudget(t *testing.T) {
 func TestAResponseGivesBackWhatItWasLent(t *testing.T) {
 	var l lender
 	freed := 0
-	w := &worker{Engine: &Engine{reading: reading{office: newTestOffice(1 << 30)}}}
+	w := &worker{Engine: &Engine{reading: reading{pool: newTestOffice(1 << 30)}}}
 	w.resp.Buffers = page.Buffers{Raw: make([]byte, 10), Lent: 7, Lender: &l, Far: &page.Far{Free: func() { freed++ }}}
-	w.rise()
+	w.releaseSlot()
 	if l != 7 || freed != 1 || w.resp.Buffers.Lent != 0 {
 		t.Errorf("%d bytes are back, freed %d times", l, freed)
 	}

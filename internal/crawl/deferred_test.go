@@ -16,7 +16,7 @@ import (
 
 func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
 	dir := t.TempDir()
-	a, err := OpenAsides(vfs.OS, dir, nil)
+	a, err := OpenDeferred(vfs.OS, dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a, err = OpenAsides(vfs.OS, dir, []store.Mark{{Name: marks[0].Name, Length: ends[3]}})
+	a, err = OpenDeferred(vfs.OS, dir, []store.Mark{{Name: marks[0].Name, Length: ends[3]}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,14 +62,14 @@ func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
 	if err := a.read(0, collect); !errors.Is(err, ErrAsides) || !reflect.DeepEqual(got, want[:1]) {
 		t.Errorf("with a flipped bit in the second: %v (%v)", got, err)
 	}
-	var none *Asides
+	var none *DeferredFile
 	if err := none.add(want); err != nil {
 		t.Error(err)
 	}
 }
 
 // damage flips a bit of the file: one that no other check than the checksum finds.
-func (a *Asides) damage(t *testing.T, at int64) {
+func (a *DeferredFile) damage(t *testing.T, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(a.dir, asidesName), os.O_RDWR, 0)
 	if err != nil {

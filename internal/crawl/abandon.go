@@ -17,9 +17,9 @@ const (
 	maxThrottles = 10 // answered that it wants to be left alone
 )
 
-// giveUp ends what waits at an origin: its URLs share the failure, and wait for another run. It may be called again for what has
+// abandonOrigin ends what waits at an origin: its URLs share the failure, and wait for another run. It may be called again for what has
 // come back to the queue meanwhile.
-func (e *Engine) giveUp(origin string, l lost) error {
+func (e *Engine) abandonOrigin(origin string, l abandonment) error {
 	host := hostOf(origin)
 	if e.origins.abandon(origin, l) {
 		e.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.failure, l.why))
@@ -32,11 +32,11 @@ func (e *Engine) giveUp(origin string, l lost) error {
 	for _, it := range all {
 		switch {
 		case it.Robots == "":
-			if err := e.forsake(host, it, l, ""); err != nil {
+			if err := e.failItem(host, it, l, ""); err != nil {
 				return err
 			}
 		case it.Robots != origin: // another's rules were to be had here
-			if err := e.giveUp(it.Robots, lostRules(l)); err != nil {
+			if err := e.abandonOrigin(it.Robots, lostRules(l)); err != nil {
 				return err
 			}
 		}
@@ -57,7 +57,7 @@ func (e *Engine) takeMatching(host string, match func(*item.Item) bool) (items [
 		for i := range items {
 			it := &items[i]
 			it.Told = it.Told || e.ends.takeReported(it.URL)
-			if err := e.shelve(*it); err != nil {
+			if err := e.abandonItem(*it); err != nil {
 				return err
 			}
 		}
@@ -66,17 +66,17 @@ func (e *Engine) takeMatching(host string, match func(*item.Item) bool) (items [
 	return items, err
 }
 
-// shelve keeps an item that waits for the next run.
-func (e *Engine) shelve(it item.Item) error {
+// abandonItem keeps an item that waits for the next run.
+func (e *Engine) abandonItem(it item.Item) error {
 	if it.Robots != "" {
 		return nil
 	}
 	it.Told = true
-	return e.files.shelf.put(&it)
+	return e.files.abandoned.put(&it)
 }
 
 // lostRules is why an origin is given up whose robots.txt cannot be had.
-func lostRules(l lost) lost { return lost{l.failure, "robots.txt: " + l.why} }
+func lostRules(l abandonment) abandonment { return abandonment{l.failure, "robots.txt: " + l.why} }
 
 func hostOf(url string) string {
 	u, err := weburl.Parse(url)
@@ -94,8 +94,8 @@ func originOf(url string) string {
 	return u.Origin()
 }
 
-// forsake records a URL as failed whose origin was given up; settles is the URL if its visit is under way, "" if it is on the shelf. For the journal it still waits: the next run tries it again.
-func (e *Engine) forsake(host string, it item.Item, l lost, settles string) error {
+// failItem records a URL as failed whose origin was given up; settles is the URL if its visit is under way, "" if it is on the shelf. For the journal it still waits: the next run tries it again.
+func (e *Engine) failItem(host string, it item.Item, l abandonment, settles string) error {
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
 		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}
 	var b batch
@@ -107,11 +107,11 @@ func (e *Engine) forsake(host string, it item.Item, l lost, settles string) erro
 	b.settles = settles
 	err := e.committer.within(func() error {
 		if settles != "" { // as its visit ends: a checkpoint has one or the other
-			if err := e.shelve(it); err != nil {
+			if err := e.abandonItem(it); err != nil {
 				return err
 			}
 		}
-		return e.put(&b, rec, nil)
+		return e.apply(&b, rec, nil)
 	})
 	if err != nil {
 		return err

@@ -24,29 +24,31 @@ func goneKeyOf(url string) goneKey {
 	return goneKey(sum[:16])
 }
 
-// Gone says of a URL that waits that it is done or was left out, as far as a journal knows that is ahead of the checkpoint. It is
+// Suppress says of a URL that waits that it is done or was left out, as far as a journal knows that is ahead of the checkpoint. It is
 // not handed out: the next item of that URL that comes up is dropped.
-func (f *Frontier) Gone(url string) {
+func (f *Frontier) Suppress(url string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.gone[goneKeyOf(url)]++
 	f.going++
 }
 
-// willGo says of a URL that it will not be handed out.
-func (f *Frontier) willGo(url string) bool { return len(f.gone) > 0 && f.gone[goneKeyOf(url)] > 0 }
+// mayBeSuppressed says of a URL that it will not be handed out.
+func (f *Frontier) mayBeSuppressed(url string) bool {
+	return len(f.gone) > 0 && f.gone[goneKeyOf(url)] > 0
+}
 
-// entryGone is willGo for what waits at a host.
-func (f *Frontier) entryGone(host string, e *entry) bool {
+// entrySuppressed is willGo for what waits at a host.
+func (f *Frontier) entrySuppressed(host string, e *entry) bool {
 	if len(f.gone) == 0 {
 		return false
 	}
 	it, err := f.dec.item(host, e)
-	return err == nil && f.willGo(it.URL)
+	return err == nil && f.mayBeSuppressed(it.URL)
 }
 
-// isGone says it once for each time that Gone was called.
-func (f *Frontier) isGone(url string) bool {
+// isSuppressed says it once for each time that Gone was called.
+func (f *Frontier) isSuppressed(url string) bool {
 	if len(f.gone) == 0 {
 		return false
 	}

@@ -22,9 +22,9 @@ import (
 // asidesName is the file's name in the crawl's folder.
 var asidesName = filepath.Join("state", "asides")
 
-// FindAside returns the last word on a URL that was set aside, nil if there is none. It may be called while a crawl runs in dir.
-func FindAside(disk vfs.FS, dir, url string) (found *page.Skip, err error) {
-	a := &Asides{disk: disk, dir: dir}
+// FindDeferred returns the last word on a URL that was set aside, nil if there is none. It may be called while a crawl runs in dir.
+func FindDeferred(disk vfs.FS, dir, url string) (found *page.Skip, err error) {
+	a := &DeferredFile{disk: disk, dir: dir}
 	err = a.read(0, func(s page.Skip, _ int64) error {
 		if s.URL == url {
 			found = &s
@@ -37,18 +37,18 @@ func FindAside(disk vfs.FS, dir, url string) (found *page.Skip, err error) {
 	return found, err
 }
 
-// Asides are the URLs that were set aside, in a file, in the order in which they were: a better link may still come to each. It is
+// DeferredFile are the URLs that were set aside, in a file, in the order in which they were: a better link may still come to each. It is
 // a store like others, so that the file agrees with the journal after a crash.
-type Asides struct {
+type DeferredFile struct {
 	*store.Logs
 	disk vfs.FS
 	dir  string
 }
 
-var _ store.Store = (*Asides)(nil)
+var _ store.Store = (*DeferredFile)(nil)
 
-// OpenAsides opens the file of the crawl in dir, cut back to marks.
-func OpenAsides(disk vfs.FS, dir string, marks []store.Mark) (*Asides, error) {
+// OpenDeferred opens the file of the crawl in dir, cut back to marks.
+func OpenDeferred(disk vfs.FS, dir string, marks []store.Mark) (*DeferredFile, error) {
 	if err := disk.MkdirAll(filepath.Join(dir, "state")); err != nil {
 		return nil, err
 	}
@@ -56,17 +56,17 @@ func OpenAsides(disk vfs.FS, dir string, marks []store.Mark) (*Asides, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Asides{logs, disk, dir}, nil
+	return &DeferredFile{logs, disk, dir}, nil
 }
 
 // Put does nothing: what was fetched is not set aside.
-func (a *Asides) Put(*page.Record) error { return nil }
+func (a *DeferredFile) Put(*page.Record) error { return nil }
 
 // PutSkip does nothing: what is written down is not set aside any more.
-func (a *Asides) PutSkip(*page.Skip) error { return nil }
+func (a *DeferredFile) PutSkip(*page.Skip) error { return nil }
 
 // add keeps skips. A nil Asides keeps nothing.
-func (a *Asides) add(skips []page.Skip) error {
+func (a *DeferredFile) add(skips []page.Skip) error {
 	if a == nil || len(skips) == 0 {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (a *Asides) add(skips []page.Skip) error {
 }
 
 // read gives the skips from an offset on, each with the offset behind it. All was handed to the operating system before.
-func (a *Asides) read(from int64, f func(s page.Skip, end int64) error) error {
+func (a *DeferredFile) read(from int64, f func(s page.Skip, end int64) error) error {
 	return readAsides(a.disk, filepath.Join(a.dir, asidesName), from, f)
 }
 
@@ -167,26 +167,26 @@ func unseal(sealed []byte) (body []byte, whole bool) {
 
 const maxAside = 1 << 20 // bytes of an entry
 
-// writeAsides says of what was set aside that no better link came.
-func (e *Engine) writeAsides(ctx context.Context) error {
-	if e.files.asides == nil {
+// writeDeferred says of what was set aside that no better link came.
+func (e *Engine) writeDeferred(ctx context.Context) error {
+	if e.files.deferred == nil {
 		return nil
 	}
 	if err := e.committer.commit(); err != nil { // which hands all to the operating system
 		return err
 	}
 	var b batch
-	upTo := e.files.asidesRead
+	upTo := e.files.deferredRead
 	put := func() error {
 		b.entries.asked(upTo)
-		if err := e.take(&b, nil, nil); err != nil {
+		if err := e.commitBatch(&b, nil, nil); err != nil {
 			return err
 		}
-		e.files.asidesRead = upTo
+		e.files.deferredRead = upTo
 		b.reset()
 		return nil
 	}
-	err := e.files.asides.read(e.files.asidesRead, func(s page.Skip, end int64) error {
+	err := e.files.deferred.read(e.files.deferredRead, func(s page.Skip, end int64) error {
 		state, _, err := e.known.seen.Look(s.URL)
 		if err == nil {
 			err = ctx.Err() // there may be very many
@@ -194,7 +194,7 @@ func (e *Engine) writeAsides(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if upTo = end; state == seen.Aside {
+		if upTo = end; state == seen.Deferred {
 			b.entries.skip(entryOut, &s)
 			b.skips = append(b.skips, s)
 		}
@@ -203,7 +203,7 @@ func (e *Engine) writeAsides(ctx context.Context) error {
 		}
 		return put()
 	})
-	if err != nil || upTo == e.files.asidesRead {
+	if err != nil || upTo == e.files.deferredRead {
 		return err
 	}
 	return put()

@@ -17,7 +17,7 @@ func TestNextStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := open()
-				f.Stay(true)
+				f.KeepOpen(true)
 				visits, ends := make(chan *Visit), make(chan error)
 				for range 3 {
 					go func() {
@@ -51,7 +51,7 @@ func TestNextStays(t *testing.T) {
 						t.Errorf("given back: dry %v, moves %d, %d", dry, moves, now)
 					}
 				}
-				f.Stay(false)
+				f.KeepOpen(false)
 				for range 3 {
 					if err := <-ends; !errors.Is(err, ErrDry) {
 						t.Error(err)

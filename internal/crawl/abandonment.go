@@ -7,15 +7,15 @@ import (
 	"kumo/internal/page"
 )
 
-// lost is why an origin was given up.
-type lost struct {
+// abandonment is why an origin was given up.
+type abandonment struct {
 	failure page.Failure
 	why     string
 }
 
-// losses are the origins that this run has given up: all of them, as none is to be asked again. Why, in the words of the failure, is
+// abandonedOrigins are the origins that this run has given up: all of them, as none is to be asked again. Why, in the words of the failure, is
 // known of those that were asked for lately.
-type losses struct {
+type abandonedOrigins struct {
 	origins  *bounded.Counts // place in failures, from 1
 	failures []page.Failure
 	whys     *bounded.Recent[string, string]
@@ -23,12 +23,12 @@ type losses struct {
 
 const maxWhys = 1 << 12
 
-func newLosses() *losses {
-	return &losses{origins: bounded.NewCounts(), whys: bounded.NewRecent[string, string](maxWhys)}
+func newAbandonedOrigins() *abandonedOrigins {
+	return &abandonedOrigins{origins: bounded.NewCounts(), whys: bounded.NewRecent[string, string](maxWhys)}
 }
 
 // add notes that an origin is given up, and reports whether that is news.
-func (ls *losses) add(origin string, l lost) bool {
+func (ls *abandonedOrigins) add(origin string, l abandonment) bool {
 	if ls.origins.Get(origin) != 0 {
 		return false
 	}
@@ -43,12 +43,12 @@ func (ls *losses) add(origin string, l lost) bool {
 }
 
 // of says whether an origin was given up, and why.
-func (ls *losses) of(origin string) (lost, bool) {
+func (ls *abandonedOrigins) of(origin string) (abandonment, bool) {
 	i := ls.origins.Get(origin)
 	if i == 0 {
-		return lost{}, false
+		return abandonment{}, false
 	}
-	l := lost{failure: ls.failures[i-1], why: "given up earlier in this run"}
+	l := abandonment{failure: ls.failures[i-1], why: "given up earlier in this run"}
 	if why, known := ls.whys.Get(origin); known {
 		l.why = why
 	}

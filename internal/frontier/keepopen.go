@@ -1,7 +1,7 @@
 package frontier
 
-// Stay says whether Next is to wait for a Push when there is nothing more to come, instead of returning ErrDry.
-func (f *Frontier) Stay(on bool) {
+// KeepOpen says whether Next is to wait for a Push when there is nothing more to come, instead of returning ErrDry.
+func (f *Frontier) KeepOpen(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stays = on

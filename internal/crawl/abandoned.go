@@ -14,22 +14,22 @@ import (
 	"kumo/internal/vfs"
 )
 
-// A Shelf keeps on the disk what was given up with its origin, for the next run: a file a run. What counts of it is what a checkpoint
+// A AbandonedQueue keeps on the disk what was given up with its origin, for the next run: a file a run. What counts of it is what a checkpoint
 // names; what was put there later, the frontier's part of that checkpoint or the journal's rest has. A nil Shelf keeps nothing.
-type Shelf struct {
+type AbandonedQueue struct {
 	disk vfs.FS
 	dir  string
-	last shelfMark // what the run began with
+	last abandonedMark // what the run began with
 
 	mu   sync.Mutex // guards below
 	log  *vfs.Log   // of this run; nil until something is put
-	now  shelfMark
+	now  abandonedMark
 	err  error // what is missing in log is in no checkpoint that follows
 	tidy bool  // what earlier runs had is gone
 }
 
-// A shelfMark is what a checkpoint names.
-type shelfMark struct {
+// A abandonedMark is what a checkpoint names.
+type abandonedMark struct {
 	Run    uint64
 	Length int64
 	Sum    uint32 // CRC-32C
@@ -37,13 +37,13 @@ type shelfMark struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// OpenShelf opens the shelf of the crawl in dir.
-func OpenShelf(disk vfs.FS, dir string) *Shelf {
-	return &Shelf{disk: disk, dir: filepath.Join(dir, "state", "shelf")}
+// OpenAbandoned opens the shelf of the crawl in dir.
+func OpenAbandoned(disk vfs.FS, dir string) *AbandonedQueue {
+	return &AbandonedQueue{disk: disk, dir: filepath.Join(dir, "state", "shelf")}
 }
 
 // Close closes the file. What no checkpoint has is not kept.
-func (s *Shelf) Close() error {
+func (s *AbandonedQueue) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.log == nil {
@@ -55,8 +55,8 @@ func (s *Shelf) Close() error {
 }
 
 // begin begins a run, behind what a checkpoint names.
-func (s *Shelf) begin(last shelfMark) {
-	s.last, s.now = last, shelfMark{Run: last.Run + 1}
+func (s *AbandonedQueue) begin(last abandonedMark) {
+	s.last, s.now = last, abandonedMark{Run: last.Run + 1}
 }
 
 // The kinds of frames in a file.
@@ -66,14 +66,16 @@ const (
 )
 
 // put keeps an item.
-func (s *Shelf) put(it *item.Item) error {
+func (s *AbandonedQueue) put(it *item.Item) error {
 	return s.append(item.AppendBody([]byte{framedItem}, "", it))
 }
 
 // void lets what was put of a host so far count no longer.
-func (s *Shelf) void(host string) error { return s.append(append([]byte{framedVoid}, host...)) }
+func (s *AbandonedQueue) void(host string) error {
+	return s.append(append([]byte{framedVoid}, host...))
+}
 
-func (s *Shelf) append(body []byte) error {
+func (s *AbandonedQueue) append(body []byte) error {
 	if s == nil {
 		return nil
 	}
@@ -91,16 +93,18 @@ func (s *Shelf) append(body []byte) error {
 	return s.failed()
 }
 
-func (s *Shelf) create() (err error) {
+func (s *AbandonedQueue) create() (err error) {
 	if err = s.disk.MkdirAll(s.dir); err == nil {
 		s.log, err = vfs.OpenLog(s.disk, s.name(s.now.Run), 0)
 	}
 	return err
 }
 
-func (s *Shelf) name(run uint64) string { return filepath.Join(s.dir, strconv.FormatUint(run, 10)) }
+func (s *AbandonedQueue) name(run uint64) string {
+	return filepath.Join(s.dir, strconv.FormatUint(run, 10))
+}
 
-func (s *Shelf) failed() error {
+func (s *AbandonedQueue) failed() error {
 	if s.err == nil {
 		return nil
 	}
@@ -108,7 +112,7 @@ func (s *Shelf) failed() error {
 }
 
 // mark makes durable what was put, and returns what a checkpoint of this moment is to name.
-func (s *Shelf) mark() (shelfMark, error) {
+func (s *AbandonedQueue) mark() (abandonedMark, error) {
 	to, err := s.flush()
 	if err != nil || to.Length == 0 {
 		return to, err
@@ -121,9 +125,9 @@ func (s *Shelf) mark() (shelfMark, error) {
 }
 
 // flush hands all to the operating system.
-func (s *Shelf) flush() (shelfMark, error) {
+func (s *AbandonedQueue) flush() (abandonedMark, error) {
 	if s == nil {
-		return shelfMark{}, nil
+		return abandonedMark{}, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +138,7 @@ func (s *Shelf) flush() (shelfMark, error) {
 }
 
 // settle removes what earlier runs had, when a checkpoint of this one is durable.
-func (s *Shelf) settle() error {
+func (s *AbandonedQueue) settle() error {
 	if s == nil || s.tidy {
 		return nil
 	}
@@ -149,7 +153,7 @@ func (s *Shelf) settle() error {
 }
 
 // each calls f with what the run began with.
-func (s *Shelf) each(f func(it item.Item) error) error {
+func (s *AbandonedQueue) each(f func(it item.Item) error) error {
 	if s == nil {
 		return nil
 	}
@@ -157,7 +161,7 @@ func (s *Shelf) each(f func(it item.Item) error) error {
 }
 
 // find looks for a URL among what this run has given up.
-func (s *Shelf) find(url string) (found *item.Item, err error) {
+func (s *AbandonedQueue) find(url string) (found *item.Item, err error) {
 	to, err := s.flush()
 	if err != nil || s == nil {
 		return nil, err
@@ -174,7 +178,7 @@ func (s *Shelf) find(url string) (found *item.Item, err error) {
 var errShelf = errors.New("it is not as it was written")
 
 // here calls f with what this run has given up.
-func (s *Shelf) here(f func(it item.Item) error) error {
+func (s *AbandonedQueue) here(f func(it item.Item) error) error {
 	to, err := s.flush()
 	if err != nil || s == nil {
 		return err
@@ -183,7 +187,7 @@ func (s *Shelf) here(f func(it item.Item) error) error {
 }
 
 // read calls f with what a file has up to a mark, and that counts.
-func (s *Shelf) read(to shelfMark, f func(it item.Item) error) error {
+func (s *AbandonedQueue) read(to abandonedMark, f func(it item.Item) error) error {
 	void := map[string]int64{} // where hosts begin to count
 	err := s.frames(to, func(kind byte, body []byte, end int64) error {
 		if kind == framedVoid {
@@ -208,7 +212,7 @@ func (s *Shelf) read(to shelfMark, f func(it item.Item) error) error {
 }
 
 // frames calls f with all that is in a file up to a mark, and with the offset behind it.
-func (s *Shelf) frames(to shelfMark, f func(kind byte, body []byte, end int64) error) error {
+func (s *AbandonedQueue) frames(to abandonedMark, f func(kind byte, body []byte, end int64) error) error {
 	if to.Length == 0 {
 		return nil
 	}

@@ -16,8 +16,8 @@ import (
 // read again from its beginning at a large one, of which there are few, and its first place is free meanwhile: pages that are large wait
 // for each other, small ones do not wait for them.
 
-// A desk is where answers are read, one after the other.
-type desk struct {
+// A readSlot is where answers are read, one after the other.
+type readSlot struct {
 	parser Parser
 	page   page.Page
 	body   []byte
@@ -25,21 +25,21 @@ type desk struct {
 	large  bool
 }
 
-// An office has the desks, and the room for answers that come.
-type office struct {
+// An readPool has the desks, and the room for answers that come.
+type readPool struct {
 	newParser func(room int64) Parser
 	shares    Shares
-	places    chan struct{} // held by who sits at a desk
-	large     chan *desk    // that nobody sits at; nil for one that was not used yet
-	waiting   atomic.Int32  // for a large one
+	places    chan struct{}  // held by who sits at a desk
+	large     chan *readSlot // that nobody sits at; nil for one that was not used yet
+	waiting   atomic.Int32   // for a large one
 
 	mu    sync.Mutex
-	desks []*desk        // free ones; the last was used last
+	desks []*readSlot    // free ones; the last was used last
 	rooms []page.Buffers // the same
 }
 
-func newOffice(newParser func(room int64) Parser, s Shares) *office {
-	o := &office{newParser: newParser, shares: s, places: make(chan struct{}, s.desks()), large: make(chan *desk, s.largeDesks())}
+func newReadPool(newParser func(room int64) Parser, s Shares) *readPool {
+	o := &readPool{newParser: newParser, shares: s, places: make(chan struct{}, s.desks()), large: make(chan *readSlot, s.largeDesks())}
 	for range cap(o.large) {
 		o.large <- nil
 	}
@@ -48,7 +48,7 @@ func newOffice(newParser func(room int64) Parser, s Shares) *office {
 
 // receive makes room for an answer.
 func (w *worker) receive() {
-	o := w.reading.office
+	o := w.reading.pool
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if last := len(o.rooms) - 1; last >= 0 {
@@ -58,31 +58,31 @@ func (w *worker) receive() {
 	}
 }
 
-// sit waits for a desk.
-func (w *worker) sit() {
-	o := w.reading.office
+// acquireSlot waits for a desk.
+func (w *worker) acquireSlot() {
+	o := w.reading.pool
 	o.places <- struct{}{}
-	w.seated = true
+	w.inSlot = true
 	o.mu.Lock()
 	if last := len(o.desks) - 1; last >= 0 {
-		w.desk, o.desks = o.desks[last], o.desks[:last]
+		w.readSlot, o.desks = o.desks[last], o.desks[:last]
 	}
 	o.mu.Unlock()
-	if w.desk == nil {
+	if w.readSlot == nil {
 		room := o.shares.DeskRoom()
-		w.desk = &desk{parser: o.newParser(room), room: room}
+		w.readSlot = &readSlot{parser: o.newParser(room), room: room}
 	}
 	w.resp.Buffers.Body = w.body
 }
 
 // move leaves the ordinary desk, and waits for a large one. It reports false if ctx ends before there is one.
 func (w *worker) move(ctx context.Context) bool {
-	o := w.reading.office
+	o := w.reading.pool
 	w.clear()
-	w.stand()
+	w.leaveSlot()
 	o.waiting.Add(1)
 	defer o.waiting.Add(-1)
-	var d *desk
+	var d *readSlot
 	select {
 	case d = <-o.large:
 	case <-ctx.Done():
@@ -90,33 +90,33 @@ func (w *worker) move(ctx context.Context) bool {
 	}
 	if d == nil {
 		room := o.shares.largeRoom()
-		d = &desk{parser: o.newParser(room), room: room, large: true}
+		d = &readSlot{parser: o.newParser(room), room: room, large: true}
 	}
 	if d.body == nil {
 		d.body = make([]byte, 0, d.room+1<<10) // it would grow to that, and take more than twice as much on the way
 	}
-	w.desk = d
+	w.readSlot = d
 	o.places <- struct{}{}
-	w.seated = true
+	w.inSlot = true
 	w.resp.Buffers.Body = w.body
 	return true
 }
 
-// stand leaves the place at a desk, but not yet what lies on it: what follows may take its time without a processor.
-func (w *worker) stand() {
-	if w.seated {
-		w.seated = false
-		<-w.reading.office.places
+// leaveSlot leaves the place at a desk, but not yet what lies on it: what follows may take its time without a processor.
+func (w *worker) leaveSlot() {
+	if w.inSlot {
+		w.inSlot = false
+		<-w.reading.pool.places
 	}
 }
 
 // clear gives the desk back.
 func (w *worker) clear() {
-	d, o := w.desk, w.reading.office
+	d, o := w.readSlot, w.reading.pool
 	if d == nil {
 		return
 	}
-	w.desk = nil
+	w.readSlot = nil
 	d.body, w.resp.Buffers.Body, w.resp.Body = w.resp.Buffers.Body, nil, nil
 	if cap(d.page.Links) > maxKept {
 		d.page.Links = nil
@@ -138,11 +138,11 @@ func (w *worker) clear() {
 	}
 }
 
-// rise gives back what the visit has used.
-func (w *worker) rise() {
+// releaseSlot gives back what the visit has used.
+func (w *worker) releaseSlot() {
 	w.clear()
-	w.stand()
-	o, room := w.reading.office, w.resp.Buffers
+	w.leaveSlot()
+	o, room := w.reading.pool, w.resp.Buffers
 	room.Empty()
 	w.resp = page.Response{Buffers: page.Buffers{Request: room.Request}}
 	room.Request = nil

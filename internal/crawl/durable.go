@@ -17,8 +17,8 @@ type Shipper interface {
 	Ship(ctx context.Context, upTo journal.Position) error
 }
 
-// A landing is how far the group commit has come. Many wait for one commit.
-type landing struct {
+// A commitProgress is how far the group commit has come. Many wait for one commit.
+type commitProgress struct {
 	cuts uint64           // batches that were cut off
 	done uint64           // of these, those that are durable, or had nothing in them
 	at   journal.Position // behind the last of them
@@ -26,15 +26,15 @@ type landing struct {
 	news chan struct{}    // closed with the next change; nil if nobody waits
 }
 
-// ticket is for the batch that has what is put now: its number.
-func (c *committer) ticket() uint64 {
+// sequence is for the batch that has what is put now: its number.
+func (c *committer) sequence() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cuts + 1
 }
 
-// land tells those who wait what became of the last batch. It is called by the one who commits.
-func (c *committer) land(err error) {
+// advance tells those who wait what became of the last batch. It is called by the one who commits.
+func (c *committer) advance(err error) {
 	at := c.journal.End()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *committer) tell() {
 // await waits until a batch is durable, and returns the journal's position behind it, or one further on.
 func (c *committer) await(ctx context.Context, ticket uint64) (journal.Position, error) {
 	for {
-		at, news, err := c.landed(ticket)
+		at, news, err := c.durableUpTo(ticket)
 		if news == nil {
 			return at, err
 		}
@@ -78,8 +78,8 @@ func (c *committer) await(ctx context.Context, ticket uint64) (journal.Position,
 	}
 }
 
-// landed says whether a batch is durable; if it may be later, news is closed with the next change.
-func (c *committer) landed(ticket uint64) (at journal.Position, news <-chan struct{}, err error) {
+// durableUpTo says whether a batch is durable; if it may be later, news is closed with the next change.
+func (c *committer) durableUpTo(ticket uint64) (at journal.Position, news <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done >= ticket || c.over != nil {
@@ -94,8 +94,8 @@ func (c *committer) landed(ticket uint64) (at journal.Position, news <-chan stru
 	return 0, c.news, nil
 }
 
-// safe waits until a batch is durable, and where the journal is shipped, until it is there.
-func (e *Engine) safe(ctx context.Context, ticket uint64) error {
+// waitDurable waits until a batch is durable, and where the journal is shipped, until it is there.
+func (e *Engine) waitDurable(ctx context.Context, ticket uint64) error {
 	at, err := e.committer.await(ctx, ticket)
 	if s, ships := e.committer.journal.(Shipper); err == nil && ships {
 		err = s.Ship(ctx, at)
@@ -103,6 +103,8 @@ func (e *Engine) safe(ctx context.Context, ticket uint64) error {
 	return err
 }
 
-// Land returns when all is durable, and where the journal is shipped, there, that was put before it was called. What was about to be
+// FlushDurable returns when all is durable, and where the journal is shipped, there, that was put before it was called. What was about to be
 // put is, too. It needs a Run to commit.
-func (e *Engine) Land(ctx context.Context) error { return e.safe(ctx, e.committer.ticket()) }
+func (e *Engine) FlushDurable(ctx context.Context) error {
+	return e.waitDurable(ctx, e.committer.sequence())
+}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A space holds workers back while the disk has too little room.
-type space struct {
+// A diskGuard holds workers back while the disk has too little room.
+type diskGuard struct {
 	least uint64
 	free  func() (uint64, error)
 
@@ -20,7 +20,7 @@ type space struct {
 const sayAgain = time.Minute // while there is too little room
 
 // look asks the disk, and tells the listener what has changed.
-func (s *space) look(now time.Time, l Listener) error {
+func (s *diskGuard) look(now time.Time, l Listener) error {
 	free, err := s.free()
 	if err != nil {
 		return fmt.Errorf("ask how much room the disk has: %w", err)
@@ -50,17 +50,17 @@ func (s *space) look(now time.Time, l Listener) error {
 }
 
 // full is closed when there is room again; nil while there is.
-func (s *space) full() <-chan struct{} {
+func (s *diskGuard) full() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.wait
 }
 
 // short reports whether there is too little room.
-func (s *space) short() bool { return s.full() != nil }
+func (s *diskGuard) short() bool { return s.full() != nil }
 
 // await waits until there is room, or the context ends.
-func (s *space) await(ctx context.Context) {
+func (s *diskGuard) await(ctx context.Context) {
 	wait := s.full()
 	if wait == nil {
 		return
@@ -73,7 +73,7 @@ func (s *space) await(ctx context.Context) {
 
 // watchSpace looks again and again, until the context ends.
 func (e *Engine) watchSpace(ctx context.Context) error {
-	if e.control.space.least == 0 {
+	if e.control.disk.least == 0 {
 		return nil
 	}
 	tick := time.NewTicker(e.cfg.LookSpace)
@@ -84,7 +84,7 @@ func (e *Engine) watchSpace(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := e.control.space.look(e.cfg.Now(), e.listener); err != nil {
+		if err := e.control.disk.look(e.cfg.Now(), e.listener); err != nil {
 			return err
 		}
 	}

@@ -28,10 +28,10 @@ type batch struct {
 	routed  bool // nothing of it goes to other nodes
 	rooted  bool // its roots are kept already
 
-	found   []candidate // new, to be fetched
-	skips   []page.Skip // new, left out for good
-	asides  []page.Skip // new, set aside
-	entries encoder
+	found    []candidate // new, to be fetched
+	skips    []page.Skip // new, left out for good
+	deferred []page.Skip // new, set aside
+	entries  encoder
 }
 
 // A candidate is a link that is judged. Its item has the path of the page that has the link.
@@ -61,8 +61,8 @@ func (b *batch) reset() {
 	clear(b.cands)
 	clear(b.found)
 	clear(b.skips)
-	clear(b.asides)
-	b.cands, b.found, b.skips, b.asides = b.cands[:0], b.found[:0], b.skips[:0], b.asides[:0]
+	clear(b.deferred)
+	b.cands, b.found, b.skips, b.deferred = b.cands[:0], b.found[:0], b.skips[:0], b.deferred[:0]
 	b.urls, b.news, b.offs, b.links, b.entries.b = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.b[:0]
 	b.settles, b.plan, b.payloads = "", seen.Meta{}, b.payloads[:0]
 	b.foreign, b.routed, b.rooted = false, false, false
@@ -87,7 +87,7 @@ func (e *Engine) addLinks(b *batch, it *item.Item, pg *page.Page) {
 		if l.Kind == page.Sitemap && strings.Count(it.Path, "M") >= maxNested {
 			rule, why = "sitemap", "an index in an index in an index"
 		}
-		e.consider(b, u, c, rule, why)
+		e.classify(b, u, c, rule, why)
 	}
 }
 
@@ -108,13 +108,13 @@ func (e *Engine) rewritten(it *item.Item, kind page.Kind, u weburl.URL) weburl.U
 func (e *Engine) addSeeds(b *batch, seeds []weburl.URL) {
 	for _, u := range seeds {
 		url := u.String()
-		e.consider(b, u, item.FromSeed(url), "", "")
+		e.classify(b, u, item.FromSeed(url), "", "")
 	}
 }
 
-// consider judges one link. A rule about the link that its page has is told with why it says so, "" if it does not. What is off
+// classify judges one link. A rule about the link that its page has is told with why it says so, "" if it does not. What is off
 // the crawl's hosts ends here.
-func (e *Engine) consider(b *batch, u weburl.URL, it item.Item, rule, why string) {
+func (e *Engine) classify(b *batch, u weburl.URL, it item.Item, rule, why string) {
 	if !u.Web() {
 		return // mailto:, data: and the like are nobody's to fetch
 	}
@@ -142,7 +142,7 @@ func (e *Engine) offer(b *batch) {
 			b.entries.nearer(c.item.URL, c.item.Depth)
 		case news == seen.Fresh:
 			c.item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
-			e.sort(b, c)
+			e.route(b, c)
 		case news == seen.Later:
 			b.entries.later(b.urls[i].Payload)
 			e.known.undecided.Add(1)
@@ -150,8 +150,8 @@ func (e *Engine) offer(b *batch) {
 	}
 }
 
-// sort sorts a candidate that is news, by its verdict.
-func (e *Engine) sort(b *batch, c *candidate) {
+// route sorts a candidate that is news, by its verdict.
+func (e *Engine) route(b *batch, c *candidate) {
 	c.host = e.names.intern(c.host)
 	if c.Rule != "" {
 		e.leaveOut(b, c)
@@ -186,7 +186,7 @@ func (e *Engine) leaveOut(b *batch, c *candidate) {
 		Rule: c.Rule, Why: c.Why}
 	if c.Deferred {
 		b.entries.skip(entryAside, &s)
-		b.asides = append(b.asides, s)
+		b.deferred = append(b.deferred, s)
 		return
 	}
 	b.entries.skip(entryOut, &s)

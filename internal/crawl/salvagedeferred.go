@@ -24,7 +24,7 @@ func SalvageAsides(disk vfs.FS, dir string) (all []page.Skip, err error) {
 
 // WriteAsides makes the file of set-aside URLs of the crawl in dir.
 func WriteAsides(disk vfs.FS, dir string, all []page.Skip) error {
-	a, err := OpenAsides(disk, dir, nil)
+	a, err := OpenDeferred(disk, dir, nil)
 	if err != nil {
 		return err
 	}

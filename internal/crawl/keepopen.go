@@ -10,17 +10,17 @@ import (
 // A run that stays does not end when nothing waits: links may come from other nodes, and seeds from a person. Its workers sleep in the
 // frontier then.
 
-// stays is whether a run that stays is to end; the frontier is told of it with mu held.
-type stays struct {
+// keepOpen is whether a run that stays is to end; the frontier is told of it with mu held.
+type keepOpen struct {
 	mu       sync.Mutex
 	finished bool
 }
 
-// stay begins a run that stays, unless it is to end already. While seeds are taken in, every run does.
-func (e *Engine) stay() {
+// keepFrontierOpen begins a run that stays, unless it is to end already. While seeds are taken in, every run does.
+func (e *Engine) keepFrontierOpen() {
 	e.control.stays.mu.Lock()
 	defer e.control.stays.mu.Unlock()
-	e.frontier.Stay(e.cfg.Stay && !e.control.stays.finished || !e.roots.feed.ended())
+	e.frontier.KeepOpen(e.cfg.Stay && !e.control.stays.finished || !e.roots.feed.ended())
 }
 
 // Finish lets a run end that stays, when nothing waits any more. It does not wait for links that other nodes have yet to take; they are
@@ -29,7 +29,7 @@ func (e *Engine) Finish() {
 	e.control.stays.mu.Lock()
 	defer e.control.stays.mu.Unlock()
 	e.control.stays.finished = true
-	e.frontier.Stay(!e.roots.feed.ended())
+	e.frontier.KeepOpen(!e.roots.feed.ended())
 }
 
 // Idle reports whether nothing waits, is under way, is undecided or is in the outbox. A link that is on its way from one node to another
@@ -40,15 +40,15 @@ func (e *Engine) Finish() {
 func (e *Engine) Idle() bool {
 	dry, moves := e.frontier.Dry()
 	// What leaves the outbox becomes undecided, or waits; what is decided waits. What waits when it has been looked for makes a move.
-	if !dry || !e.peers.outbox.empty() || e.wavers() {
+	if !dry || !e.peers.outbox.empty() || e.pendingDedup() {
 		return false
 	}
 	dry, now := e.frontier.Dry()
 	return dry && now == moves
 }
 
-// Came is how often links or seeds were brought to this engine.
-func (e *Engine) Came() int64 { return e.peers.received.Load() }
+// Received is how often links or seeds were brought to this engine.
+func (e *Engine) Received() int64 { return e.peers.received.Load() }
 
 // decideShare bounds how much of the time a run that stays may have seen decide, when nothing else is to be done.
 const decideShare = 10
@@ -66,7 +66,7 @@ func (e *Engine) keepDeciding(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if dry, _ := e.frontier.Dry(); !dry || !e.wavers() || time.Now().Before(next) {
+		if dry, _ := e.frontier.Dry(); !dry || !e.pendingDedup() || time.Now().Before(next) {
 			continue
 		}
 		began := time.Now()

@@ -8,8 +8,8 @@ import (
 	"kumo/internal/frontier"
 )
 
-// A shift is what the visits under way have in common that began since the last Interrupt.
-type shift struct {
+// A interruptScope is what the visits under way have in common that began since the last Interrupt.
+type interruptScope struct {
 	mu  sync.Mutex // guards below
 	ctx context.Context
 	end context.CancelCauseFunc
@@ -20,16 +20,16 @@ var errInterrupted = errors.New("interrupted")
 
 // Interrupt breaks off all requests under way: the node's lease has ended, and another may be about to ask the same hosts. Their URLs wait again.
 func (e *Engine) Interrupt() {
-	e.control.shift.mu.Lock()
-	defer e.control.shift.mu.Unlock()
-	if e.control.shift.end != nil {
-		e.control.shift.end(errInterrupted)
-		e.control.shift.ctx, e.control.shift.end = nil, nil
+	e.control.interrupts.mu.Lock()
+	defer e.control.interrupts.mu.Unlock()
+	if e.control.interrupts.end != nil {
+		e.control.interrupts.end(errInterrupted)
+		e.control.interrupts.ctx, e.control.interrupts.end = nil, nil
 	}
 }
 
 // join is the context of a visit that begins now.
-func (s *shift) join(fetching context.Context) context.Context {
+func (s *interruptScope) join(fetching context.Context) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx == nil {
@@ -39,7 +39,7 @@ func (s *shift) join(fetching context.Context) context.Context {
 }
 
 // brokenOff has a host owe its delay after a request that was interrupted: it may have seen it.
-func (f fate) brokenOff(ctx context.Context) fate {
+func (f visitOutcome) brokenOff(ctx context.Context) visitOutcome {
 	if f.again && f.outcome == frontier.NoRequest && errors.Is(context.Cause(ctx), errInterrupted) {
 		f.outcome = frontier.Answered
 	}

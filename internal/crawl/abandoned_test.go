@@ -26,7 +26,7 @@ func shelfItem(i int) item.Item {
 // TestShelf: what a mark names is there in the next run, with all that was known of it, and goes when that run has a mark of its own.
 func TestShelf(t *testing.T) {
 	dir := t.TempDir()
-	s := OpenShelf(vfs.OS, dir)
+	s := OpenAbandoned(vfs.OS, dir)
 	var want []item.Item
 	for i := range 10 {
 		it := shelfItem(i)
@@ -43,7 +43,7 @@ func TestShelf(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s = OpenShelf(vfs.OS, dir)
+	s = OpenAbandoned(vfs.OS, dir)
 	defer s.Close()
 	s.begin(to)
 	var got []item.Item
@@ -73,7 +73,7 @@ func TestShelf(t *testing.T) {
 
 func TestADamagedShelfIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	s := OpenShelf(vfs.OS, dir)
+	s := OpenAbandoned(vfs.OS, dir)
 	it := shelfItem(1)
 	if err := s.put(&it); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestADamagedShelfIsRefused(t *testing.T) {
 // TestAFullDiskLosesNothingOnTheShelf: after a put that failed there is no mark.
 func TestAFullDiskLosesNothingOnTheShelf(t *testing.T) {
 	disk := vfs.NewFaulty(vfs.OS)
-	s := OpenShelf(disk, t.TempDir())
+	s := OpenAbandoned(disk, t.TempDir())
 	defer s.Close()
 	it := shelfItem(1)
 	if err := s.put(&it); err != nil {
@@ -123,7 +123,7 @@ func TestRecoverSortsTheShelf(t *testing.T) {
 	e := onDisk(t, dir)
 	a, b, c := shelfItem(1), shelfItem(2), shelfItem(3)
 	c.Recrawl = false
-	if err := errors.Join(e.files.shelf.put(&a), e.files.shelf.put(&b)); err != nil {
+	if err := errors.Join(e.files.abandoned.put(&a), e.files.abandoned.put(&b)); err != nil {
 		t.Fatal(err)
 	}
 	e.frontier.Push("h.example", c)
@@ -135,7 +135,7 @@ func TestRecoverSortsTheShelf(t *testing.T) {
 		rest.done(&done{url: url, visit: stats.Visit{Host: "h.example", Status: 200}})
 	}
 	log := memory.New()
-	if err := errors.Join(log.Append(rest.b), e.files.shelf.Close()); err != nil {
+	if err := errors.Join(log.Append(rest.b), e.files.abandoned.Close()); err != nil {
 		t.Fatal(err)
 	}
 	front, note, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "frontier")})
@@ -143,7 +143,7 @@ func TestRecoverSortsTheShelf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer front.Close()
-	s, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: front, Shelf: OpenShelf(vfs.OS, dir), Note: note})
+	s, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: front, Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// A Tour goes through hosts, each with its whole queue, while the frontier goes on. Of the hosts that it is to see nothing may be added or
+// A HostIterator goes through hosts, each with its whole queue, while the frontier goes on. Of the hosts that it is to see nothing may be added or
 // done meanwhile; what is handed out of them counts as waiting, and must come back with Postpone.
 //
 // A host may become hot or cold at any time. So a tour begins with the list of those that are in memory and the numbers of those that
 // are not, and looks each up where it is when its turn comes: with a cold one all of its bucket, so that each is read once. What
 // is in blocks it reads later, from segments that stay until Close.
-type Tour struct {
+type HostIterator struct {
 	f     *Frontier
 	want  func(key string) bool
 	names []string // in memory when they were found, yet to be seen
 	cold  []uint64 // bits of the cold hosts that are yet to be seen, by number
 	at    uint32   // those before are seen
-	found []*Stay
+	found []*HostQueue
 	ended bool
 }
 
-// Tour begins a tour of the hosts where something waits and of which want is true. It is asked with the frontier locked.
-func (f *Frontier) Tour(want func(key string) bool) *Tour {
+// Iterate begins a tour of the hosts where something waits and of which want is true. It is asked with the frontier locked.
+func (f *Frontier) Iterate(want func(key string) bool) *HostIterator {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t := &Tour{f: f, want: want, at: 1}
+	t := &HostIterator{f: f, want: want, at: 1}
 	for _, h := range f.hosts {
 		if want(h.key) && (len(h.flying) > 0 || h.count() > 0) {
 			t.names = append(t.names, h.key)
@@ -47,7 +47,7 @@ func (f *Frontier) Tour(want func(key string) bool) *Tour {
 }
 
 // Close ends the tour, and the use of its stays.
-func (t *Tour) Close() {
+func (t *HostIterator) Close() {
 	t.f.mu.Lock()
 	defer t.f.mu.Unlock()
 	if t.f.disk != nil && !t.ended {
@@ -58,7 +58,7 @@ func (t *Tour) Close() {
 }
 
 // Next is the next host, nil after the last.
-func (t *Tour) Next() (*Stay, error) {
+func (t *HostIterator) Next() (*HostQueue, error) {
 	for len(t.found) == 0 {
 		more, err := t.look()
 		if err != nil || !more {
@@ -71,7 +71,7 @@ func (t *Tour) Next() (*Stay, error) {
 }
 
 // look looks at one more place; false if there is none.
-func (t *Tour) look() (bool, error) {
+func (t *HostIterator) look() (bool, error) {
 	f := t.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,7 +83,7 @@ func (t *Tour) look() (bool, error) {
 	return more, err
 }
 
-func (t *Tour) lookOnce() (bool, error) {
+func (t *HostIterator) lookOnce() (bool, error) {
 	f := t.f
 	if len(t.names) > 0 {
 		key := t.names[0]
@@ -103,18 +103,18 @@ func (t *Tour) lookOnce() (bool, error) {
 	return false, nil
 }
 
-func (t *Tour) has(id uint32) bool {
+func (t *HostIterator) has(id uint32) bool {
 	return int(id/64) < len(t.cold) && t.cold[id/64]&(1<<(id%64)) != 0
 }
 
-func (t *Tour) seen(id uint32) {
+func (t *HostIterator) seen(id uint32) {
 	if t.has(id) {
 		t.cold[id/64] &^= 1 << (id % 64)
 	}
 }
 
 // lookAt sees a host that was cold, or is, and those that are in the same place.
-func (t *Tour) lookAt(id uint32) error {
+func (t *HostIterator) lookAt(id uint32) error {
 	d := t.f.disk
 	switch r := d.table.at(id); {
 	case r.is(isHot):
@@ -135,7 +135,7 @@ func (t *Tour) lookAt(id uint32) error {
 }
 
 // lookAtHot makes a list of the hosts that have come into memory since the tour began.
-func (t *Tour) lookAtHot() {
+func (t *HostIterator) lookAtHot() {
 	from := len(t.names)
 	for _, h := range t.f.hosts {
 		if h.id == 0 || !t.has(h.id) {
@@ -149,7 +149,7 @@ func (t *Tour) lookAtHot() {
 	slices.Sort(t.names[from:])
 }
 
-func (t *Tour) lookAtBucket(b *bucket, id uint32) error {
+func (t *HostIterator) lookAtBucket(b *bucket, id uint32) error {
 	parts, err := t.f.parts(b)
 	if err != nil {
 		return err
@@ -171,8 +171,8 @@ func (t *Tour) lookAtBucket(b *bucket, id uint32) error {
 	return nil
 }
 
-// A Stay is a tour's at one host: its queue as it was when the tour came by.
-type Stay struct {
+// A HostQueue is a tour's at one host: its queue as it was when the tour came by.
+type HostQueue struct {
 	Key   string
 	Wait  time.Duration // until its next visit; not positive if that is due
 	Asked time.Duration // the delay that it asks for
@@ -182,8 +182,8 @@ type Stay struct {
 	items   []Item // read, and not yet given
 }
 
-func (f *Frontier) stayHot(h *host) *Stay {
-	s := &Stay{Key: h.key, Wait: h.next.Sub(f.cfg.Now()), Asked: h.delay, peek: peek{f: f, host: h.key, links: slices.Clone(h.links)}}
+func (f *Frontier) stayHot(h *host) *HostQueue {
+	s := &HostQueue{Key: h.key, Wait: h.next.Sub(f.cfg.Now()), Asked: h.delay, peek: peek{f: f, host: h.key, links: slices.Clone(h.links)}}
 	for _, it := range h.flying {
 		s.peek.items.push(f.entry(h.key, it))
 	}
@@ -191,9 +191,9 @@ func (f *Frontier) stayHot(h *host) *Stay {
 	return s
 }
 
-func (f *Frontier) stayCold(key string, id uint32, items []entry) *Stay {
+func (f *Frontier) stayCold(key string, id uint32, items []entry) *HostQueue {
 	r := f.disk.table.at(id)
-	s := &Stay{Key: key, Wait: f.disk.time(r.next()).Sub(f.cfg.Now()), Asked: r.wish(), peek: peek{f: f, host: key}}
+	s := &HostQueue{Key: key, Wait: f.disk.time(r.next()).Sub(f.cfg.Now()), Asked: r.requestedDelay(), peek: peek{f: f, host: key}}
 	if r.top != 0 {
 		s.peek.links = []link{{at: r.top, key: key0}}
 	}
@@ -202,7 +202,7 @@ func (f *Frontier) stayCold(key string, id uint32, items []entry) *Stay {
 }
 
 // keep copies entries, whose room is used again.
-func (s *Stay) keep(entries []entry) {
+func (s *HostQueue) keep(entries []entry) {
 	for _, e := range entries {
 		e.data = bytes.Clone(e.data)
 		s.peek.items.push(e)
@@ -214,7 +214,7 @@ const stayStep = 64
 
 // Next is the item that comes next in the queue, nil after the last: all that waits and is not Gone, but for fetches of robots.txt.
 // One that came late is Late again, so that it may go behind all others elsewhere, too.
-func (s *Stay) Next() (*Item, error) {
+func (s *HostQueue) Next() (*Item, error) {
 	if len(s.items) == 0 {
 		if err := s.read(); err != nil || len(s.items) == 0 {
 			return nil, err
@@ -225,7 +225,7 @@ func (s *Stay) Next() (*Item, error) {
 	return it, nil
 }
 
-func (s *Stay) read() error {
+func (s *HostQueue) read() error {
 	f := s.peek.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -233,7 +233,7 @@ func (s *Stay) read() error {
 	return f.paged(s.readOn)
 }
 
-func (s *Stay) readOn() error {
+func (s *HostQueue) readOn() error {
 	for len(s.items) < stayStep {
 		it, err := s.peek.any()
 		if it == nil || err != nil {
@@ -249,7 +249,7 @@ func (s *Stay) readOn() error {
 }
 
 // drops says of an item that is Gone that it is, once for each time that Gone was called: there may be another of its URL that is not.
-func (s *Stay) drops(url string) bool {
+func (s *HostQueue) drops(url string) bool {
 	if len(s.peek.f.gone) == 0 {
 		return false
 	}

@@ -5,15 +5,15 @@ import (
 	"kumo/internal/seen"
 )
 
-// take makes a batch part of the crawl: what is news of it is found out, then it goes with the record that brought it, if there is
+// commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the record that brought it, if there is
 // one, to the stores and the journal, and to the frontier.
-func (e *Engine) take(b *batch, rec *page.Record, d *done) error {
-	err := e.committer.within(func() error { return e.put(b, rec, d) })
+func (e *Engine) commitBatch(b *batch, rec *page.Record, d *done) error {
+	err := e.committer.within(func() error { return e.apply(b, rec, d) })
 	if err != nil {
 		return err
 	}
 	e.tellSkips(b)
-	return e.forsakeLost(b.found)
+	return e.failAbandoned(b.found)
 }
 
 func (e *Engine) tellSkips(b *batch) {
@@ -22,7 +22,7 @@ func (e *Engine) tellSkips(b *batch) {
 	}
 }
 
-func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
+func (e *Engine) apply(b *batch, rec *page.Record, d *done) error {
 	e.divert(b)
 	e.offer(b)
 	err := e.committer.put(rec, b.skips, func() []byte {
@@ -57,7 +57,7 @@ func (e *Engine) put(b *batch, rec *page.Record, d *done) error {
 		e.frontier.Push(b.found[i].host, b.found[i].item)
 	}
 	e.peers.transfer.tellPlan(b.found, d)
-	return e.files.asides.add(b.asides)
+	return e.files.deferred.add(b.deferred)
 }
 
 // noteVisit keeps what a visit has found, and when the next is to be.
@@ -75,15 +75,15 @@ func (e *Engine) noteVisit(b *batch, d *done) {
 	}
 }
 
-// forsakeLost takes back what was found at origins that were given up.
-func (e *Engine) forsakeLost(found []candidate) error {
+// failAbandoned takes back what was found at origins that were given up.
+func (e *Engine) failAbandoned(found []candidate) error {
 	if !e.origins.anyAbandoned.Load() {
 		return nil
 	}
 	for i := range found {
 		origin := originOf(found[i].item.URL)
 		if l, ok := e.origins.isAbandoned(origin); ok {
-			if err := e.giveUp(origin, l); err != nil {
+			if err := e.abandonOrigin(origin, l); err != nil {
 				return err
 			}
 		}

@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// A gate holds workers back while it is shut. The zero gate is open.
-type gate struct {
+// A valve holds workers back while it is shut. The zero gate is open.
+type valve struct {
 	mu   sync.Mutex                    // held by who sets it
 	wait atomic.Pointer[chan struct{}] // closed when it opens; nil while it is open
 }
 
-func (g *gate) set(shut bool) {
+func (g *valve) set(shut bool) {
 	if shut == g.shut() {
 		return
 	}
@@ -28,10 +28,10 @@ func (g *gate) set(shut bool) {
 	}
 }
 
-func (g *gate) shut() bool { return g.wait.Load() != nil }
+func (g *valve) shut() bool { return g.wait.Load() != nil }
 
 // await waits until it is open, or the context ends.
-func (g *gate) await(ctx context.Context) {
+func (g *valve) await(ctx context.Context) {
 	for wait := g.wait.Load(); wait != nil && ctx.Err() == nil; wait = g.wait.Load() {
 		select {
 		case <-*wait:
