@@ -45,7 +45,7 @@ func (e *Engine) abandonOrigin(origin string, l abandonment) error {
 	return nil
 }
 
-// takeAll takes what waits at an origin out of the frontier and onto the shelf, so that a checkpoint has it in one or the other.
+// takeAll takes what waits at an origin out of the frontier and onto the abandoned queue, so that a checkpoint has it in one or the other.
 func (e *Engine) takeAll(host, origin string) (items []item.Item, err error) {
 	return e.takeMatching(host, func(it *item.Item) bool { return originOf(it.URL) == origin })
 }
@@ -94,7 +94,7 @@ func originOf(url string) string {
 	return u.Origin()
 }
 
-// failItem records a URL as failed whose origin was given up; settles is the URL if its visit is under way, "" if it is on the shelf. For the journal it still waits: the next run tries it again.
+// failItem records a URL as failed whose origin was given up; settles is the URL if its visit is under way, "" if it is on the abandoned queue. For the journal it still waits: the next run tries it again.
 func (e *Engine) failItem(host string, it item.Item, l abandonment, settles string) error {
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
 		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}

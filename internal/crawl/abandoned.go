@@ -37,9 +37,9 @@ type abandonedMark struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// OpenAbandoned opens the shelf of the crawl in dir.
+// OpenAbandoned opens the abandoned queue of the crawl in dir.
 func OpenAbandoned(disk vfs.FS, dir string) *AbandonedQueue {
-	return &AbandonedQueue{disk: disk, dir: filepath.Join(dir, "state", "shelf")}
+	return &AbandonedQueue{disk: disk, dir: filepath.Join(dir, "state", "abandoned")}
 }
 
 // Close closes the file. What no checkpoint has is not kept.

@@ -66,7 +66,7 @@ func TestShelf(t *testing.T) {
 	if _, err := s.mark(); err != nil || s.settle() != nil {
 		t.Fatal(err)
 	}
-	if names, err := vfs.OS.List(filepath.Join(dir, "state", "shelf")); err != nil || !slices.Equal(names, []string{"1"}) {
+	if names, err := vfs.OS.List(filepath.Join(dir, "state", "abandoned")); err != nil || !slices.Equal(names, []string{"1"}) {
 		t.Errorf("files %v, %v", names, err)
 	}
 }
@@ -82,7 +82,7 @@ func TestADamagedShelfIsRefused(t *testing.T) {
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, "state", "shelf", "0")
+	name := filepath.Join(dir, "state", "abandoned", "0")
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestAFullDiskLosesNothingOnTheShelf(t *testing.T) {
 	}
 }
 
-// TestRecoverSortsTheShelf: of two URLs on the shelf and one in the frontier, one of each was visited since the checkpoint.
+// TestRecoverSortsTheShelf: of two URLs on the abandoned queue and one in the frontier, one of each was visited since the checkpoint.
 func TestRecoverSortsTheShelf(t *testing.T) {
 	dir := t.TempDir()
 	e := onDisk(t, dir)

@@ -19,8 +19,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// asidesName is the file's name in the crawl's folder.
-var asidesName = filepath.Join("state", "asides")
+// deferredName is the file's name in the crawl's folder.
+var deferredName = filepath.Join("state", "deferred")
 
 // FindDeferred returns the last word on a URL that was set aside, nil if there is none. It may be called while a crawl runs in dir.
 func FindDeferred(disk vfs.FS, dir, url string) (found *page.Skip, err error) {
@@ -52,7 +52,7 @@ func OpenDeferred(disk vfs.FS, dir string, marks []store.Mark) (*DeferredFile, e
 	if err := disk.MkdirAll(filepath.Join(dir, "state")); err != nil {
 		return nil, err
 	}
-	logs, err := store.OpenLogs(disk, dir, marks, asidesName)
+	logs, err := store.OpenLogs(disk, dir, marks, deferredName)
 	if err != nil {
 		return nil, err
 	}
@@ -83,13 +83,13 @@ func (a *DeferredFile) add(skips []page.Skip) error {
 
 // read gives the skips from an offset on, each with the offset behind it. All was handed to the operating system before.
 func (a *DeferredFile) read(from int64, f func(s page.Skip, end int64) error) error {
-	return readAsides(a.disk, filepath.Join(a.dir, asidesName), from, f)
+	return readDeferred(a.disk, filepath.Join(a.dir, deferredName), from, f)
 }
 
-// ErrAsides is a file of what was set aside that is damaged.
-var ErrAsides = errors.New("it is not as it was written")
+// ErrDeferred is a file of what was set aside that is damaged.
+var ErrDeferred = errors.New("it is not as it was written")
 
-func readAsides(disk vfs.FS, name string, from int64, f func(s page.Skip, end int64) error) error {
+func readDeferred(disk vfs.FS, name string, from int64, f func(s page.Skip, end int64) error) error {
 	src, err := disk.Open(name)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func readAsides(disk vfs.FS, name string, from int64, f func(s page.Skip, end in
 	case failed != nil:
 		return fmt.Errorf("read what was set aside: %w", err)
 	}
-	return fmt.Errorf("read what was set aside: %w: %w", ErrAsides, err)
+	return fmt.Errorf("read what was set aside: %w: %w", ErrDeferred, err)
 }
 
 // readFrames calls f with bodies that have their lengths before them, and with the offset behind each. A body holds until f returns.

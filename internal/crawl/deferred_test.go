@@ -59,7 +59,7 @@ func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
 	}
 	a.damage(t, ends[1]+4)
 	got = nil
-	if err := a.read(0, collect); !errors.Is(err, ErrAsides) || !reflect.DeepEqual(got, want[:1]) {
+	if err := a.read(0, collect); !errors.Is(err, ErrDeferred) || !reflect.DeepEqual(got, want[:1]) {
 		t.Errorf("with a flipped bit in the second: %v (%v)", got, err)
 	}
 	var none *DeferredFile
@@ -71,7 +71,7 @@ func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
 // damage flips a bit of the file: one that no other check than the checksum finds.
 func (a *DeferredFile) damage(t *testing.T, at int64) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(a.dir, asidesName), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(a.dir, deferredName), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

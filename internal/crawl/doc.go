@@ -15,7 +15,7 @@
 //
 // # How nothing gets lost
 //
-// A URL is in one of four places: in the frontier, under way, or given up with its host for this run (shelf.go), and then the
+// A URL is in one of four places: in the frontier, under way, or given up with its host for this run (abandoned queue.go), and then the
 // journal has its found entry and no done entry; done; set aside or left out; or it may have been met before, and waits for seen to decide (its later entry). Group commit makes
 // record files durable first, then writes the batch that marks their URLs as done and names the files' lengths. What a batch
 // says and what it does to seen, the digests and the frontier happens within one hold of the committer's gate, so that at

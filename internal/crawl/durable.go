@@ -64,9 +64,9 @@ func (c *committer) tell() {
 }
 
 // await waits until a batch is durable, and returns the journal's position behind it, or one further on.
-func (c *committer) await(ctx context.Context, ticket uint64) (journal.Position, error) {
+func (c *committer) await(ctx context.Context, sequence uint64) (journal.Position, error) {
 	for {
-		at, news, err := c.durableUpTo(ticket)
+		at, news, err := c.durableUpTo(sequence)
 		if news == nil {
 			return at, err
 		}
@@ -79,11 +79,11 @@ func (c *committer) await(ctx context.Context, ticket uint64) (journal.Position,
 }
 
 // durableUpTo says whether a batch is durable; if it may be later, news is closed with the next change.
-func (c *committer) durableUpTo(ticket uint64) (at journal.Position, news <-chan struct{}, err error) {
+func (c *committer) durableUpTo(sequence uint64) (at journal.Position, news <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.done >= ticket || c.over != nil {
-		if c.done < ticket {
+	if c.done >= sequence || c.over != nil {
+		if c.done < sequence {
 			err = c.over
 		}
 		return c.at, nil, err
@@ -95,8 +95,8 @@ func (c *committer) durableUpTo(ticket uint64) (at journal.Position, news <-chan
 }
 
 // waitDurable waits until a batch is durable, and where the journal is shipped, until it is there.
-func (e *Engine) waitDurable(ctx context.Context, ticket uint64) error {
-	at, err := e.committer.await(ctx, ticket)
+func (e *Engine) waitDurable(ctx context.Context, sequence uint64) error {
+	at, err := e.committer.await(ctx, sequence)
 	if s, ships := e.committer.journal.(Shipper); err == nil && ships {
 		err = s.Ship(ctx, at)
 	}

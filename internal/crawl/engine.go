@@ -82,7 +82,7 @@ type limits struct {
 // files are what the engine writes beside the journal and the stores' records.
 type files struct {
 	deferred     *DeferredFile
-	deferredRead int64           // how much of asides has been written down
+	deferredRead int64           // how much of deferred URLs has been written down
 	abandoned    *AbandonedQueue // what was given up with its origin: for the journal it waits
 	answers      *Answers
 	archive      bool         // records are archived

@@ -72,7 +72,7 @@ func (s *State) dropped(t member.Transfer) {
 	}
 }
 
-// forgot takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the shelf, and out of transfers that are being dropped.
+// forgot takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue, and out of transfers that are being dropped.
 func (s *State) forgot(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
@@ -90,7 +90,7 @@ func (s *State) forgot(hosts []string) {
 	maps.DeleteFunc(s.unsaid, func(_ string, c candidate) bool { return gone[c.host] })
 	maps.DeleteFunc(s.toldOf, func(url string, _ bool) bool { return gone[item.HostOf(url)] })
 	maps.DeleteFunc(s.left, func(url string, _ int) bool { return gone[item.HostOf(url)] })
-	if s.left != nil { // something is on the shelf
+	if s.left != nil { // something is on the abandoned queue
 		if s.offHosts == nil {
 			s.offHosts = map[string]bool{}
 		}

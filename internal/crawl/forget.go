@@ -40,16 +40,16 @@ func (e *Engine) Forget(ctx context.Context, gone func(host string) bool) error 
 		return errNoDB
 	}
 	e.peers.transfer.one.Lock()
-	ticket, err := e.forgetAll(ctx, gone)
+	sequence, err := e.forgetAll(ctx, gone)
 	e.peers.transfer.one.Unlock()
 	if err != nil {
 		return fmt.Errorf("forget hosts: %w", err)
 	}
-	return e.sure(ctx, ticket)
+	return e.sure(ctx, sequence)
 }
 
-func (e *Engine) forgetAll(ctx context.Context, gone func(host string) bool) (ticket uint64, err error) {
-	f := forgetting{Engine: e, ctx: ctx, ticket: e.committer.sequence()}
+func (e *Engine) forgetAll(ctx context.Context, gone func(host string) bool) (sequence uint64, err error) {
+	f := forgetting{Engine: e, ctx: ctx, sequence: e.committer.sequence()}
 	came := e.peers.transfer.arrivals.hosts()
 	f.gone = func(host string) bool { return !came[host] && gone(host) }
 	for _, step := range []func() error{f.shelved, f.waiting, f.forgetKnown, f.flush} {
@@ -57,17 +57,17 @@ func (e *Engine) forgetAll(ctx context.Context, gone func(host string) bool) (ti
 			return 0, err
 		}
 	}
-	return f.ticket, nil
+	return f.sequence, nil
 }
 
 // A forgetting finds hosts and forgets them, some at a time.
 type forgetting struct {
 	*Engine
-	ctx    context.Context
-	gone   func(host string) bool
-	hosts  []string
-	shelf  map[string]bool // hosts that have something on the shelf
-	ticket uint64
+	ctx      context.Context
+	gone     func(host string) bool
+	hosts    []string
+	shelf    map[string]bool // hosts that have something on the abandoned queue
+	sequence uint64
 }
 
 func (f *forgetting) add(host string) error {
@@ -141,7 +141,7 @@ func (f *forgetting) flush() error {
 		var enc encoder
 		enc.forgot(r.hosts)
 		f.committer.enqueue(enc.b)
-		f.ticket = f.committer.sequence()
+		f.sequence = f.committer.sequence()
 		for _, host := range r.hosts {
 			if f.shelf[host] {
 				if err := f.Engine.files.abandoned.void(host); err != nil {

@@ -59,12 +59,12 @@ func (e *Engine) TakeChunk(ctx context.Context, t member.Transfer, seq uint64, l
 		return nil, err
 	}
 	e.peers.received.Add(1)
-	ticket, whole, err := e.takeChunk(came{transfer: t, seq: seq, last: last, data: string(data)})
+	sequence, whole, err := e.takeChunk(came{transfer: t, seq: seq, last: last, data: string(data)})
 	if err != nil {
 		return nil, fmt.Errorf("take a chunk from %s: %w", t.From, err)
 	}
 	return func(ctx context.Context) error {
-		err := e.sure(ctx, ticket)
+		err := e.sure(ctx, sequence)
 		if err == nil && whole != nil && e.peers.arrived != nil {
 			e.peers.arrived(t, whole.all())
 		}
@@ -73,15 +73,15 @@ func (e *Engine) TakeChunk(ctx context.Context, t member.Transfer, seq uint64, l
 }
 
 // sure is safe without waiting for the next commit's time: who hands over waits for each answer.
-func (e *Engine) sure(ctx context.Context, ticket uint64) error {
+func (e *Engine) sure(ctx context.Context, sequence uint64) error {
 	select {
 	case e.committer.full <- struct{}{}:
 	default:
 	}
-	return e.waitDurable(ctx, ticket)
+	return e.waitDurable(ctx, sequence)
 }
 
-func (e *Engine) takeChunk(c came) (ticket uint64, whole *arrival, err error) {
+func (e *Engine) takeChunk(c came) (sequence uint64, whole *arrival, err error) {
 	h := &e.peers.transfer
 	h.one.Lock()
 	defer h.one.Unlock()
@@ -104,7 +104,7 @@ func (e *Engine) takeChunk(c came) (ticket uint64, whole *arrival, err error) {
 		err = e.committer.within(func() error {
 			if taken = slices.Equal(e.keep(c.transfer, p), m.kept); taken { // or else more are held here by now
 				whole = e.enter(&c, p, m, keeps)
-				ticket = e.committer.sequence()
+				sequence = e.committer.sequence()
 			}
 			return nil
 		})
@@ -112,7 +112,7 @@ func (e *Engine) takeChunk(c came) (ticket uint64, whole *arrival, err error) {
 	if err == nil && whole != nil {
 		e.letGo(whole)
 	}
-	return ticket, whole, err
+	return sequence, whole, err
 }
 
 // enter enters a chunk into the journal and all that is a view of it. It is called within the committer's gate, and reads nothing from the disk.
@@ -223,15 +223,15 @@ func (e *Engine) countArrived(t member.Transfer, l *learnt, m *mergePlan) {
 // Drop undoes what was taken of a transfer that did not come whole, durably.
 func (e *Engine) Drop(ctx context.Context, t member.Transfer) error {
 	e.peers.transfer.one.Lock()
-	ticket, err := e.drop(t)
+	sequence, err := e.drop(t)
 	e.peers.transfer.one.Unlock()
 	if err != nil {
 		return fmt.Errorf("drop what has come from %s: %w", t.From, err)
 	}
-	return e.sure(ctx, ticket)
+	return e.sure(ctx, sequence)
 }
 
-func (e *Engine) drop(t member.Transfer) (ticket uint64, err error) {
+func (e *Engine) drop(t member.Transfer) (sequence uint64, err error) {
 	h := &e.peers.transfer
 	defer h.end(t)
 	for part := range slices.Chunk(h.arrivals.leaving(t), forgetStep) {
@@ -243,7 +243,7 @@ func (e *Engine) drop(t member.Transfer) (ticket uint64, err error) {
 		var enc encoder
 		enc.dropped(t)
 		e.committer.enqueue(enc.b)
-		ticket = e.committer.sequence()
+		sequence = e.committer.sequence()
 		h.mu.Lock()
 		_, passed := h.arrivals.drop(t)
 		h.mu.Unlock()
@@ -255,7 +255,7 @@ func (e *Engine) drop(t member.Transfer) (ticket uint64, err error) {
 		}
 		return nil
 	})
-	return ticket, err
+	return sequence, err
 }
 
 // dropPart undoes what came of some of a transfer's hosts, as if these had not been among it: so many that the committer's gate is not held for long.
@@ -295,12 +295,12 @@ func (e *Engine) Partial() []member.Transfer {
 // Settled forgets, durably, which transfers came whole under epochs up to one.
 func (e *Engine) Settled(ctx context.Context, epoch uint64) error {
 	e.peers.transfer.one.Lock()
-	var ticket uint64
+	var sequence uint64
 	err := e.committer.within(func() error {
 		var enc encoder
 		enc.epoch(epoch)
 		e.committer.enqueue(enc.b)
-		ticket = e.committer.sequence()
+		sequence = e.committer.sequence()
 		e.peers.transfer.mu.Lock()
 		defer e.peers.transfer.mu.Unlock()
 		e.peers.transfer.arrivals.settle(epoch)
@@ -310,5 +310,5 @@ func (e *Engine) Settled(ctx context.Context, epoch uint64) error {
 	if err != nil {
 		return err
 	}
-	return e.sure(ctx, ticket)
+	return e.sure(ctx, sequence)
 }

@@ -368,7 +368,7 @@ func (x *trade) handOver() {
 func (x *trade) stray(from, to *trader, gone map[string]bool) {
 	for _, host := range slices.Sorted(maps.Keys(gone)) {
 		if _, lost := to.e.origins.isAbandoned("http://" + host); lost {
-			continue // what it finds there is on its shelf
+			continue // what it finds there is on its abandoned queue
 		}
 		for i := range x.dice.IntN(5) {
 			x.strays++
@@ -464,7 +464,7 @@ func (x *trade) check() {
 	}
 }
 
-// waitingAt counts what waits in the frontier and on the shelf.
+// waitingAt counts what waits in the frontier and on the abandoned queue.
 func waitingAt(e *Engine) (map[string]int, error) {
 	all := map[string]int{}
 	tour := e.frontier.Iterate(func(string) bool { return true })
@@ -618,7 +618,7 @@ func (n *trader) again() {
 	n.open()
 }
 
-// What is forgotten stays so after a crash, in the frontier and on the shelf, wherever the last checkpoint was; and what has come of a
+// What is forgotten stays so after a crash, in the frontier and on the abandoned queue, wherever the last checkpoint was; and what has come of a
 // transfer can be dropped after one.
 func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 	for _, points := range []string{"", "before", "after", "before, after", "before, again, after"} {
@@ -639,7 +639,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			x.owner[host] = 0
 			for i := range 100 {
 				if i == 50 {
-					if err := n.e.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil { // the first fifty are on the shelf
+					if err := n.e.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil { // the first fifty are on the abandoned queue
 						t.Fatal(err)
 					}
 					n.e.origins.abandoned = newAbandonedOrigins()

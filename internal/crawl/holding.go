@@ -45,7 +45,7 @@ func (h *Holding) Forget(gone func(host string) bool) {
 	h.except = func(host string) bool { return except(host) || gone(host) }
 }
 
-// An Export reads what is held of some hosts, in chunks that [Engine.Take] understands: first what waits, from the frontier and the shelf,
+// An Export reads what is held of some hosts, in chunks that [Engine.Take] understands: first what waits, from the frontier and the abandoned queue,
 // then, in one pass, what is known. It changes nothing. One goroutine uses it.
 type Export struct {
 	*Holding

@@ -43,15 +43,15 @@ func (e *Engine) takeFrom(ctx context.Context, data []byte, refuses bool) ([]int
 	}
 	all := len(w.batch.cands)
 	e.peers.received.Add(1)
-	refused, ticket, err := e.takeIn(&w.batch, refuses, nil)
+	refused, sequence, err := e.takeIn(&w.batch, refuses, nil)
 	if err == nil && len(refused) < all {
-		err = e.waitDurable(ctx, ticket)
+		err = e.waitDurable(ctx, sequence)
 	}
 	return refused, err
 }
 
-// takeIn takes links in that come from elsewhere. It returns the ticket of their batch, to which also may add.
-func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refused []int, ticket uint64, err error) {
+// takeIn takes links in that come from elsewhere. It returns the sequence of their batch, to which also may add.
+func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refused []int, sequence uint64, err error) {
 	err = e.committer.within(func() error {
 		if refuses {
 			refused = e.refuse(b)
@@ -64,14 +64,14 @@ func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refus
 		if also != nil {
 			also(refused)
 		}
-		ticket = e.committer.sequence()
+		sequence = e.committer.sequence()
 		return nil
 	})
 	if err != nil {
 		return nil, 0, err
 	}
 	e.tellSkips(b)
-	return refused, ticket, e.failAbandoned(b.found)
+	return refused, sequence, e.failAbandoned(b.found)
 }
 
 // refuse takes those out of a batch that are not this node's. It is called within the committer's gate: who waits, after the owners

@@ -196,8 +196,8 @@ func (e *Engine) inherit(data []byte) (uint64, error) {
 	if err := b.read(data); err != nil {
 		return 0, err
 	}
-	_, ticket, err := e.takeIn(&b, false, nil)
-	return ticket, err
+	_, sequence, err := e.takeIn(&b, false, nil)
+	return sequence, err
 }
 
 // TestWhatBecomesOursLeavesTheOutbox: a node gets a host while links to it wait.

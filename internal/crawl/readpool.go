@@ -25,11 +25,11 @@ type readSlot struct {
 	large  bool
 }
 
-// An readPool has the desks, and the room for answers that come.
+// An readPool has the slots, and the room for answers that come.
 type readPool struct {
 	newParser func(room int64) Parser
 	shares    Shares
-	places    chan struct{}  // held by who sits at a desk
+	places    chan struct{}  // held by who sits at a slot
 	large     chan *readSlot // that nobody sits at; nil for one that was not used yet
 	waiting   atomic.Int32   // for a large one
 
@@ -58,7 +58,7 @@ func (w *worker) receive() {
 	}
 }
 
-// acquireSlot waits for a desk.
+// acquireSlot waits for a slot.
 func (w *worker) acquireSlot() {
 	o := w.reading.pool
 	o.places <- struct{}{}
@@ -75,7 +75,7 @@ func (w *worker) acquireSlot() {
 	w.resp.Buffers.Body = w.body
 }
 
-// move leaves the ordinary desk, and waits for a large one. It reports false if ctx ends before there is one.
+// move leaves the ordinary slot, and waits for a large one. It reports false if ctx ends before there is one.
 func (w *worker) move(ctx context.Context) bool {
 	o := w.reading.pool
 	w.clear()
@@ -102,7 +102,7 @@ func (w *worker) move(ctx context.Context) bool {
 	return true
 }
 
-// leaveSlot leaves the place at a desk, but not yet what lies on it: what follows may take its time without a processor.
+// leaveSlot leaves the place at a slot, but not yet what lies on it: what follows may take its time without a processor.
 func (w *worker) leaveSlot() {
 	if w.inSlot {
 		w.inSlot = false
@@ -110,7 +110,7 @@ func (w *worker) leaveSlot() {
 	}
 }
 
-// clear gives the desk back.
+// clear gives the slot back.
 func (w *worker) clear() {
 	d, o := w.readSlot, w.reading.pool
 	if d == nil {

@@ -16,7 +16,7 @@ func newTestOffice(s Shares) *readPool {
 // TestSmallPagesPassLargeOnes lets large pages wait for each other: they have no ordinary place meanwhile, and who stops does not wait.
 func TestSmallPagesPassLargeOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newTestOffice(1) // so that there is one large desk
+		o := newTestOffice(1) // so that there is one large slot
 		newWorker := func() *worker { return &worker{Engine: &Engine{reading: reading{pool: o}}} }
 		first := newWorker()
 		first.acquireSlot()

@@ -27,8 +27,8 @@ type State struct {
 	waiting  map[string]item.Item // found since the checkpoint
 	guessed  map[string]bool      // of these, that nobody had decided when they were met
 	unsaid   map[string]candidate // URLs that are left out, but nobody had decided that when they were met, nor said why
-	left     map[string]int       // what left the shelf, or else the frontier's checkpoint, since; nil where nothing is on the shelf
-	offShelf map[string]bool      // what is in the shelf's file and left
+	left     map[string]int       // what left the abandoned queue, or else the frontier's checkpoint, since; nil where nothing is on the abandoned queue
+	offShelf map[string]bool      // what is in the abandoned queue's file and left
 	onShelf  int                  // what is there and did not
 	refused  int                  // what waited, and nobody can fetch
 	toldOf   map[string]bool      // what earlier runs have said to have failed with its host
@@ -41,7 +41,7 @@ type State struct {
 	outbox map[uint64]string // links bound for other nodes
 
 	arrivals arrivals        // of hosts, from other nodes
-	offHosts map[string]bool // hosts that were forgotten, so that what the shelf's file has of them counts no longer
+	offHosts map[string]bool // hosts that were forgotten, so that what the abandoned queue's file has of them counts no longer
 	at       time.Time       // when the entries at hand were put
 	unpack   *unpacker
 	fault    error // why the entry at hand cannot be replayed
@@ -148,7 +148,7 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	return n.Position, nil
 }
 
-// sortLeft finds out which URLs left the shelf. The others left the frontier's checkpoint.
+// sortLeft finds out which URLs left the abandoned queue. The others left the frontier's checkpoint.
 func (s *State) sortLeft() error {
 	if s.left == nil {
 		return nil
@@ -179,7 +179,7 @@ func (s *State) sortLeft() error {
 	return err
 }
 
-// shelved calls f with what is on the shelf.
+// shelved calls f with what is on the abandoned queue.
 func (s *State) shelved(f func(it item.Item) error) error {
 	if s.onShelf == 0 {
 		return nil

@@ -9,13 +9,13 @@ import (
 	"kumo/internal/vfs"
 )
 
-// SalvageAsides returns what the file of set-aside URLs of the crawl in dir has up to where it is no longer as it was written.
-func SalvageAsides(disk vfs.FS, dir string) (all []page.Skip, err error) {
-	name := filepath.Join(dir, asidesName)
+// SalvageDeferred returns what the file of set-aside URLs of the crawl in dir has up to where it is no longer as it was written.
+func SalvageDeferred(disk vfs.FS, dir string) (all []page.Skip, err error) {
+	name := filepath.Join(dir, deferredName)
 	if _, err := disk.Size(name); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	_ = readAsides(disk, name, 0, func(s page.Skip, _ int64) error { // what ends it is where it ends
+	_ = readDeferred(disk, name, 0, func(s page.Skip, _ int64) error { // what ends it is where it ends
 		all = append(all, s)
 		return nil
 	})

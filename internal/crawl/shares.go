@@ -18,13 +18,13 @@ const (
 
 	deskCost  = 10        // times its room: a body is held as it came and as it is read, and its links are held in several forms
 	textCost  = 40        // times a page's length: the worst page known
-	largeCost = 512 << 20 // for each large desk but the first
+	largeCost = 512 << 20 // for each large slot but the first
 )
 
 // Answers is what answers that come may hold in memory; the rest of them is on the disk.
 func (s Shares) Answers() int64 { return int64(s) / 4 }
 
-// DeskRoom is how much of a body is read at an ordinary desk. Of a longer one it is read at a large desk, from its beginning.
+// DeskRoom is how much of a body is read at an ordinary slot. Of a longer one it is read at a large slot, from its beginning.
 func (s Shares) DeskRoom() int64 { return min(max(int64(s)/256, leastDeskRoom), mostDeskRoom) }
 
 func (s Shares) desks() int {
@@ -46,7 +46,7 @@ func (s Shares) windows() int { return max(1, min(int(s>>26), runtime.GOMAXPROCS
 // linksAtOnce is how many of a page's links are taken in by one batch, where each takes about so many bytes.
 func (s Shares) linksAtOnce(each int) int { return max(256, int(2*s.DeskRoom())/each) }
 
-// Texts is how many main texts may be looked for at once in pages that are read at ordinary desks.
+// Texts is how many main texts may be looked for at once in pages that are read at ordinary slots.
 func (s Shares) Texts() int {
 	return max(1, min(int(int64(s)/2/(textCost*s.DeskRoom())), runtime.GOMAXPROCS(0)))
 }

@@ -78,7 +78,7 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 }
 
 // takeLinks is TakeLinks without waiting for the journal.
-func (e *Engine) takeLinks(data []byte) (refused []int, ticket uint64, err error) {
+func (e *Engine) takeLinks(data []byte) (refused []int, sequence uint64, err error) {
 	var b batch
 	if err := b.read(data); err != nil {
 		return nil, 0, err

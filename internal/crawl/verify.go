@@ -36,10 +36,10 @@ func (s *State) Undecided() []string {
 // ReadAsides calls f with every URL that was ever set aside by the crawl in dir, and the offset behind it in the file: what the
 // state's marks say is there.
 func (s *State) ReadAsides(disk vfs.FS, dir string, f func(skip *page.Skip, end int64) error) error {
-	if length, _ := store.Find(s.Marks, asidesName); length == 0 {
+	if length, _ := store.Find(s.Marks, deferredName); length == 0 {
 		return nil
 	}
-	return readAsides(disk, filepath.Join(dir, asidesName), 0, func(skip page.Skip, end int64) error { return f(&skip, end) })
+	return readDeferred(disk, filepath.Join(dir, deferredName), 0, func(skip page.Skip, end int64) error { return f(&skip, end) })
 }
 
 // ReadRoots reads the crawl's seeds, and what they redirect to: what the state's marks say is there. It returns how many there are.

@@ -196,7 +196,7 @@ func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 // errNoTime is a page that is not read because the crawl stops.
 var errNoTime = errors.New("the crawl stops before a large page's turn")
 
-// read makes a page of the answer and takes its links in. The error is errNoTime, with nothing done, where it had to wait for a large desk
+// read makes a page of the answer and takes its links in. The error is errNoTime, with nothing done, where it had to wait for a large slot
 // until the crawl had stopped.
 func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) error {
 	w.acquireSlot()
@@ -235,7 +235,7 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 	return nil
 }
 
-// parse reads the answer at the desk. It reports false, with nothing done, where that is an ordinary one and has not the room.
+// parse reads the answer at the slot. It reports false, with nothing done, where that is an ordinary one and has not the room.
 func (w *worker) parse(resp *page.Response, it *item.Item) (fits bool, err error) {
 	read := w.parser.Parse
 	if it.Kind == page.Sitemap {

@@ -18,12 +18,12 @@ func (e *Engine) DoneWith(ctx context.Context, gone func(host string) bool, whol
 	if len(whole) == 0 {
 		return nil
 	}
-	var ticket uint64
+	var sequence uint64
 	err := e.committer.within(func() error {
 		var enc encoder
 		enc.went(whole)
 		e.committer.enqueue(enc.b)
-		ticket = e.committer.sequence()
+		sequence = e.committer.sequence()
 		e.peers.transfer.mu.Lock()
 		defer e.peers.transfer.mu.Unlock()
 		e.peers.transfer.arrivals.Went = append(e.peers.transfer.arrivals.Went, whole...)
@@ -32,7 +32,7 @@ func (e *Engine) DoneWith(ctx context.Context, gone func(host string) bool, whol
 	if err != nil {
 		return err
 	}
-	return e.waitDurable(ctx, ticket)
+	return e.waitDurable(ctx, sequence)
 }
 
 func (s *State) went(all []member.Transfer) {

@@ -73,7 +73,7 @@ func (c *Copy) Moment(ctx context.Context, journal []Part, marks []store.Mark) e
 			return err
 		}
 	}
-	for _, room := range []string{"seen", "digests", "frontier", "shelf", "robots"} {
+	for _, room := range []string{"seen", "digests", "frontier", "abandoned", "robots"} {
 		if err := c.room(filepath.Join("state", room)); err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (c *Copy) room(dir string) error {
 // All copies a folder in which nobody works.
 func (c *Copy) All(ctx context.Context) error {
 	c.ctx = ctx
-	for _, dir := range []string{"", "warc", "state", "state/journal", "state/seen", "state/digests", "state/frontier", "state/shelf", "state/robots"} {
+	for _, dir := range []string{"", "warc", "state", "state/journal", "state/seen", "state/digests", "state/frontier", "state/abandoned", "state/robots"} {
 		names, err := c.disk.List(filepath.Join(c.from, dir))
 		if err != nil {
 			return err

@@ -210,7 +210,7 @@ func (g *group) judgeEntry() {
 	case e.State == seen.Known && !fetched && !g.waits && !g.skipped && !g.undecided:
 		g.fault(checkURLs, name, -1, "it is known, but was neither fetched nor left out, and does not wait: it is lost")
 	case e.State == seen.Deferred && !g.skipped && !g.aside && !g.undecided && !g.v.Shared:
-		g.fault(checkURLs, name, -1, "it is known as left out, but neither skipped.jsonl nor state/asides says why")
+		g.fault(checkURLs, name, -1, "it is known as left out, but neither skipped.jsonl nor state/deferred says why")
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // state checks what is in the folder state.
 func (v *verifier) state() error {
 	v.cuts()
-	for _, check := range []func() error{v.readJournal, v.readSeen, v.readDigests, v.readFrontier, v.readAsides, v.readRoots} {
+	for _, check := range []func() error{v.readJournal, v.readSeen, v.readDigests, v.readFrontier, v.readDeferred, v.readRoots} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -33,8 +33,8 @@ func (v *verifier) cuts() {
 		switch {
 		case strings.HasPrefix(f.File, "state/journal/"):
 			f.Check, f.What = checkJournal, fmt.Sprintf("a batch of %d bytes is torn: the next start cuts it off", c.Lost)
-		case f.File == "state/asides":
-			f.Check = checkAsides
+		case f.File == "state/deferred":
+			f.Check = checkDeferred
 		case f.File == "state/roots":
 			f.Check = checkRoots
 		default:
@@ -188,27 +188,27 @@ func (v *verifier) readLate() (n int64, err error) {
 	return n, nil
 }
 
-func (v *verifier) readAsides() error {
+func (v *verifier) readDeferred() error {
 	if v.State == nil {
 		return nil
 	}
-	const name = "state/asides"
-	if _, err := v.committed(checkAsides, name, true); err != nil {
+	const name = "state/deferred"
+	if _, err := v.committed(checkDeferred, name, true); err != nil {
 		return err
 	}
 	var n, at int64
 	err := v.State.ReadAsides(v.View, v.Dir, func(s *page.Skip, end int64) error {
 		n++
 		if err := sameHost(s.URL, s.Host); err != nil {
-			v.fault(Fault{Check: checkAsides, File: name, Offset: at, URL: s.URL, What: err.Error()})
+			v.fault(Fault{Check: checkDeferred, File: name, Offset: at, URL: s.URL, What: err.Error()})
 		}
 		err := v.claim(s.URL, kindAside, fact{At: at, Time: s.Time.UnixMicro()})
 		at = end
 		return err
 	})
-	v.counted(checkAsides, n, "URLs")
+	v.counted(checkDeferred, n, "URLs")
 	if err != nil {
-		v.fault(Fault{Check: checkAsides, File: name, Offset: at, What: err.Error()})
+		v.fault(Fault{Check: checkDeferred, File: name, Offset: at, What: err.Error()})
 	}
 	return v.ctx.Err()
 }

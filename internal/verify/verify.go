@@ -99,7 +99,7 @@ const (
 	checkText     = "text"
 	checkLog      = "crawl.log"
 	checkSkipped  = "skipped"
-	checkAsides   = "asides"
+	checkDeferred = "deferred"
 	checkRoots    = "roots"
 	checkURLs     = "urls"
 	checkReport   = "report"
@@ -107,7 +107,7 @@ const (
 )
 
 var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText, checkLog,
-	checkSkipped, checkAsides, checkRoots, checkURLs, checkReport, checkSettings}
+	checkSkipped, checkDeferred, checkRoots, checkURLs, checkReport, checkSettings}
 
 const maxNotes = 100 // kept of a check
 

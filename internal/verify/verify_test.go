@@ -112,8 +112,8 @@ func newFolder(t *testing.T, compression string) *folder {
 	know(aside, seen.Deferred)
 	s.Frontier.Push(host, frontier.Item{URL: waiting, Depth: 1})
 	s.Marks = f.Marks
-	if size, err := vfs.OS.Size(f.Path("state/asides")); err == nil {
-		s.Marks = append(s.Marks, store.Mark{Name: filepath.Join("state", "asides"), Length: size})
+	if size, err := vfs.OS.Size(f.Path("state/deferred")); err == nil {
+		s.Marks = append(s.Marks, store.Mark{Name: filepath.Join("state", "deferred"), Length: size})
 	}
 	must(s.Write(t.Context()))
 	known := s.Seen.Len()
@@ -208,7 +208,7 @@ func TestAWholeCrawlHasNoFaults(t *testing.T) {
 				}
 			}
 			for what, want := range map[string]int64{"warc files": 1, "warc records": 16, "pages pages": 4, "crawl.log visits": 6, "text texts": 4,
-				"skipped lines": 2, "frontier URLs waiting": 1, "asides URLs": 1, "digests digests": 3} {
+				"skipped lines": 2, "frontier URLs waiting": 1, "deferred URLs": 1, "digests digests": 3} {
 				if counts[what] != want {
 					t.Errorf("%s: %d, want %d; in all %v", what, counts[what], want, counts)
 				}
@@ -315,9 +315,9 @@ func TestDamageIsNamed(t *testing.T) {
 		{"a skip of nobody", "skipped.jsonl", appended(`{"url":"https://x.example/","host":"x.example","rule":"robots","why":"w","from":"f","depth":1,` +
 			`"time":"2026-11-21T03:00:00.000Z"}` + "\n"), checkSeen, "the URL database does not know it"},
 
-		{"what was set aside lost", "state/asides", nil, checkAsides, "the journal says that"},
-		{"what was set aside cut short", "state/asides", half, checkAsides, ""},
-		{"a flipped byte in what was set aside", "state/asides", replaced("a reason", "A reason"), checkAsides, "checksum"},
+		{"what was set aside lost", "state/deferred", nil, checkDeferred, "the journal says that"},
+		{"what was set aside cut short", "state/deferred", half, checkDeferred, ""},
+		{"a flipped byte in what was set aside", "state/deferred", replaced("a reason", "A reason"), checkDeferred, "checksum"},
 
 		{"another count", reportName, replaced(`"pages":4`, `"pages":5`), checkReport, "pages: it says 5, but it is 4"},
 		{"a count of something else", reportName, replaced(`"links"`, `"leaks"`), checkReport, "unknown field"},
@@ -457,7 +457,7 @@ func TestWhatIsNoFaultIsNoted(t *testing.T) {
 	}
 
 	f = newFolder(t, "gzip")
-	for _, name := range []string{"pages.jsonl", "crawl.log", "state/asides"} {
+	for _, name := range []string{"pages.jsonl", "crawl.log", "state/deferred"} {
 		f.Put(name, f.Text(name)+"not committed")
 	}
 	report = f.wantWhole()

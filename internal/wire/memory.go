@@ -42,7 +42,7 @@ func (j *Job) MemoryLimit() int64 {
 	return j.MemoryBudget()*5/4 + base - outside + int64(max(0, j.Frontier.Hosts-fewHosts))*handCost
 }
 
-// parser is a parser's configuration for a desk where so much of a body is read. What finds no room at an ordinary desk is read
+// parser is a parser's configuration for a slot where so much of a body is read. What finds no room at an ordinary slot is read
 // again at a large one, which has all that a page may have.
 func (j *Job) parser(room int64) parse.Config {
 	cfg := parse.Config{Agent: Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths, MaxWide: int(room / 3)}

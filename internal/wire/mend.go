@@ -58,7 +58,7 @@ func (c *Crawl) mendable(err error) error {
 // isDamage reports whether an error says that a file of a crawl is not as it was written.
 func isDamage(err error) bool {
 	for _, kind := range []error{seenrun.ErrDamaged, seenrun.ErrVersion, frontier.ErrDamaged, frontier.ErrVersion, file.ErrDamaged, file.ErrVersion,
-		journal.ErrDropped, crawl.ErrState, crawl.ErrRoots, crawl.ErrAsides, warc.ErrMissing, fs.ErrNotExist, fs.ErrInvalid} {
+		journal.ErrDropped, crawl.ErrState, crawl.ErrRoots, crawl.ErrDeferred, warc.ErrMissing, fs.ErrNotExist, fs.ErrInvalid} {
 		if errors.Is(err, kind) {
 			return true
 		}

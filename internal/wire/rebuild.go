@@ -119,7 +119,7 @@ func (b *rebuilding) memory() int64 { return b.job.MemoryBudget() / 4 }
 
 // marks are the lengths of all record files.
 func (b *rebuilding) marks(context.Context) error {
-	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "skipped.jsonl", crawl.AnswersName, filepath.Join("state", "asides"),
+	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "skipped.jsonl", crawl.AnswersName, filepath.Join("state", "deferred"),
 		filepath.Join("state", "roots")} {
 		if size, err := vfs.OS.Size(b.at(name)); err == nil {
 			b.state.Marks = append(b.state.Marks, store.Mark{Name: name, Length: size})

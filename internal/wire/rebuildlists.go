@@ -160,9 +160,9 @@ func (b *rebuilding) isNoFollow(url, rule string) {
 	}
 }
 
-// asides keeps of the file of URLs that were set aside what skipped.jsonl does not have.
+// deferred URLs keeps of the file of URLs that were set aside what skipped.jsonl does not have.
 func (b *rebuilding) asides(context.Context) error {
-	skips, err := crawl.SalvageAsides(vfs.OS, b.Dir)
+	skips, err := crawl.SalvageDeferred(vfs.OS, b.Dir)
 	if err != nil {
 		return err
 	}

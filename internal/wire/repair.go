@@ -316,8 +316,8 @@ func (r *repairer) clean(ctx context.Context) error {
 
 // stateNames are the files of the state that are replaced.
 func (r *repairer) stateNames() []string {
-	names := []string{filepath.Join("state", "asides"), filepath.Join("state", "roots"), crawl.AnswersName}
-	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal", "shelf"} {
+	names := []string{filepath.Join("state", "deferred"), filepath.Join("state", "roots"), crawl.AnswersName}
+	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal", "abandoned"} {
 		here, _ := vfs.OS.List(r.Path("state", room))
 		for _, name := range here {
 			names = append(names, filepath.Join("state", room, name))

@@ -86,7 +86,7 @@ func (o *onlooker) open() {
 	const answers = "state/robots.jsonl" // which no check reads
 	if length, _ := store.Find(state.Marks, crawl.AnswersName); length > 0 {
 		if size, err := p.Disk.Size(path(crawl.AnswersName)); err != nil || size < length {
-			o.broken("asides", answers, fmt.Errorf("the journal says that %d bytes were written, %d are here", length, size))
+			o.broken("deferred", answers, fmt.Errorf("the journal says that %d bytes were written, %d are here", length, size))
 		}
 	}
 }

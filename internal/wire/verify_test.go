@@ -183,7 +183,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		{"a skip's line lost, for the counters", "skipped.jsonl", withoutSkip, "report", "skipped by"},
 		{"an index line lost", "index.cdxj", without(3), "cdxj", "the record has no line in index.cdxj"},
 		{"an index not sorted", "index.cdxj", swapped, "cdxj", "is not sorted"},
-		{"the set-aside URLs lost", "state/asides", lost, "asides", "the journal says that"},
+		{"the set-aside URLs lost", "state/deferred", lost, "deferred", "the journal says that"},
 		{"a run lost", "state/seen/00", lost, "seen", ""},
 		{"a hole in a run", "state/seen/00", blank, "seen", "damaged"},
 		{"a hole in the digests", "state/digests/00", blank, "digests", "damaged"},
