@@ -7,14 +7,14 @@
 //	err := c.Run(context.Background(), "https://example.com/")
 //
 // It is polite without being told: one connection and one second between requests a host, robots.txt obeyed, private
-// addresses refused unless a seed names one. [Out] keeps everything as WARC and makes the crawl one that survives a crash.
-// The command kumo, in cmd/kumo, is built on the same parts and can do more; kumo crawl --help lists it.
+// addresses refused unless a seed names one. [Out] keeps everything as WARC and makes the crawl one that survives a
+// crash. The command kumo, in cmd/kumo, is built on the same parts and can do more; kumo crawl --help lists it.
 //
 // # The house
 //
-// Everything but this package is internal on purpose: it may change. ARCHITECTURE.md is the plan. To find your way, follow one
-// URL: the comment of package internal/crawl tells its life step by step, in the order of the code, and names the package
-// that each step lives in. A room imports only rooms on floors below it, and the linter holds that:
+// Everything but this package is internal on purpose: it may change. ARCHITECTURE.md is the plan. To find your way,
+// follow one URL: the comment of package internal/crawl tells its life step by step, in the order of the code, and
+// names the package that each step lives in. A room imports only rooms on floors below it, and the linter holds that:
 //
 //	wire                                configuration → objects; the only place that chooses implementations
 //	progress web check                  what a person sees of a running crawl | each reader by itself

@@ -13,7 +13,8 @@ import (
 	"kumo"
 )
 
-// Handlers of pages of as many hosts as are worked on run at the same time, however few processors there are: each waits for all others.
+// Handlers of pages of as many hosts as are worked on run at the same time, however few processors there are: each
+// waits for all others.
 func TestHandlersRunAtOnce(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs many loopback addresses")

@@ -65,8 +65,8 @@ type Crawler struct {
 	over bool
 }
 
-// New returns a crawler with the manners of kumo crawl: it stays on the seeds' hosts, obeys robots.txt, and waits a second
-// between two requests to a host.
+// New returns a crawler with the manners of kumo crawl: it stays on the seeds' hosts, obeys robots.txt, and waits a
+// second between two requests to a host.
 func New(opts ...Option) *Crawler {
 	c := &Crawler{}
 	c.job.Crawl.Depth = -1
@@ -78,15 +78,15 @@ func New(opts ...Option) *Crawler {
 	return c
 }
 
-// OnPage has f called with every page. Pages of different hosts come at the same time, from different goroutines; what f is
-// given is its own to keep.
+// OnPage has f called with every page. Pages of different hosts come at the same time, from different goroutines; what
+// f is given is its own to keep.
 func (c *Crawler) OnPage(f func(*Page)) { c.onPage = append(c.onPage, f) }
 
 // OnError has f called with every URL that failed for good, in the same way.
 func (c *Crawler) OnError(f func(*Error)) { c.onError = append(c.onError, f) }
 
-// Run crawls from seeds until nothing waits. It returns nil then, ErrLimit when a limit was reached, and the context's error
-// when that ended or Stop was called. Requests under way may take up to five seconds more.
+// Run crawls from seeds until nothing waits. It returns nil then, ErrLimit when a limit was reached, and the context's
+// error when that ended or Stop was called. Requests under way may take up to five seconds more.
 func (c *Crawler) Run(ctx context.Context, seeds ...string) error {
 	if c.err != nil {
 		return c.err
@@ -172,7 +172,8 @@ func Depth(hops int) Option { return func(c *Crawler) { c.job.Crawl.Depth = hops
 // Limit stops the crawl after so many pages.
 func Limit(pages int64) Option { return func(c *Crawler) { c.job.Crawl.Pages = pages } }
 
-// Scope says which URLs belong to the crawl, seen from its seeds: "page", "prefix", "host" (unless set), "domain" or "any".
+// Scope says which URLs belong to the crawl, seen from its seeds: "page", "prefix", "host" (unless set), "domain" or
+// "any".
 func Scope(name string) Option {
 	return func(c *Crawler) {
 		mode, err := weburl.ParseMode(name)
@@ -180,9 +181,10 @@ func Scope(name string) Option {
 	}
 }
 
-// Canon has URLs rewritten before they are known, so that spellings of one page are fetched once, by a list of rules: "tracking" and
-// "session" drop query parameters that say where a visitor came from or who he is, "sort" sorts the query, "index" drops
-// "index.html" and the like, "www" drops that from hosts. On some sites they lose pages; without Canon no rule holds.
+// Canon has URLs rewritten before they are known, so that spellings of one page are fetched once, by a list of rules:
+// "tracking" and "session" drop query parameters that say where a visitor came from or who he is, "sort" sorts the
+// query, "index" drops "index.html" and the like, "www" drops that from hosts. On some sites they lose pages; without
+// Canon no rule holds.
 func Canon(rules string) Option {
 	return func(c *Crawler) {
 		set, err := weburl.ParseRules(rules)
@@ -218,7 +220,8 @@ func AllowPrivate() Option { return func(c *Crawler) { c.job.Fetch.AllowPrivate 
 // IgnoreRobots fetches what robots.txt forbids. Do that on your own sites only.
 func IgnoreRobots() Option { return func(c *Crawler) { c.job.Crawl.IgnoreRobots = true } }
 
-// Ignore does not obey what pages ask of robots: "nofollow", "rel-nofollow", "noindex", "noarchive", "unavailable-after"; or "all".
+// Ignore does not obey what pages ask of robots: "nofollow", "rel-nofollow", "noindex", "noarchive",
+// "unavailable-after"; or "all".
 func Ignore(directives ...string) Option {
 	return func(c *Crawler) {
 		d, err := policy.ParseDirectives(directives)
@@ -226,8 +229,8 @@ func Ignore(directives ...string) Option {
 	}
 }
 
-// Sitemaps says which sitemaps are read: those that robots.txt names ("named", unless set), /sitemap.xml, too, where it names
-// none ("guess"), or none ("ignore").
+// Sitemaps says which sitemaps are read: those that robots.txt names ("named", unless set), /sitemap.xml, too, where it
+// names none ("guess"), or none ("ignore").
 func Sitemaps(which string) Option {
 	return func(c *Crawler) {
 		s, err := policy.ParseSitemaps(which)
@@ -235,8 +238,8 @@ func Sitemaps(which string) Option {
 	}
 }
 
-// Out keeps the crawl in a folder, as kumo crawl does: WARC, pages.jsonl, logs, and the state from which the same program
-// continues. Without it nothing is written.
+// Out keeps the crawl in a folder, as kumo crawl does: WARC, pages.jsonl, logs, and the state from which the same
+// program continues. Without it nothing is written.
 func Out(dir string) Option { return func(c *Crawler) { c.job.Dir = dir } }
 
 // Tries is how many visits a URL gets before it has failed; three unless set.

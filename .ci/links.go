@@ -1,7 +1,8 @@
 //go:build ignore
 
-// Links writes the links that kumo finds in HTML files, for .ci/links to compare: for each file named by a line of the standard
-// input a line of JSON, {"file": ..., "links": ["kind url", ...]}. The pages are taken to lie at http://h.test/.
+// Links writes the links that kumo finds in HTML files, for .ci/links to compare: for each file named by a line of the
+// standard input a line of JSON, {"file": ..., "links": ["kind url", ...]}. The pages are taken to lie at
+// http://h.test/.
 package main
 
 import (

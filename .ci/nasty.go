@@ -1,9 +1,9 @@
 //go:build ignore
 
-// Nasty writes pages of broken HTML, made from a seed, with the links that kumo finds in them, for .ci/links to compare: for each
-// page a line of JSON, {"file": "seed 17", "html": ..., "links": ["kind url", ...]}. With -tree the pages also have elements
-// that mean something only at some places of the tree which the HTML standard makes of a page; kumo, which makes none, takes
-// their links wherever they stand.
+// Nasty writes pages of broken HTML, made from a seed, with the links that kumo finds in them, for .ci/links to
+// compare: for each page a line of JSON, {"file": "seed 17", "html": ..., "links": ["kind url", ...]}. With -tree the
+// pages also have elements that mean something only at some places of the tree which the HTML standard makes of a page;
+// kumo, which makes none, takes their links wherever they stand.
 package main
 
 import (

@@ -16,7 +16,8 @@ type setup struct {
 	env         []string
 }
 
-// measureScale tells whether a page costs more where more is done at once, where there are more hosts, on more processors.
+// measureScale tells whether a page costs more where more is done at once, where there are more hosts, on more
+// processors.
 func measureScale(ctx context.Context, b *bench) error {
 	b.defaults(2000, 40_000, 64, 3)
 	web := b.webFlags(b.hosts, b.pages, "--addresses", "64")

@@ -15,12 +15,13 @@ const (
 
 // A baseline is what a page may cost.
 type baseline struct {
-	// Ratio is kumo's CPU time a page, divided by the loop's: the loop stands for the machine, which may be another each time.
+	// Ratio is kumo's CPU time a page, divided by the loop's: the loop stands for the machine, which may be another each
+	// time.
 	Ratio float64 `json:"kumo_by_loop"`
 }
 
-// checkCost fails when kumo's way of a page has become dearer than the baseline, beside a loop that stays as it is. With -renew it
-// writes the baseline instead.
+// checkCost fails when kumo's way of a page has become dearer than the baseline, beside a loop that stays as it is.
+// With -renew it writes the baseline instead.
 func checkCost(ctx context.Context, b *bench) error {
 	b.defaults(100, 4000, 64, 5)
 	chosen, err := choose(ctx, b.tools, "loop", b.say)

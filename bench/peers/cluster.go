@@ -14,7 +14,8 @@ import (
 	"kumo/internal/inspect"
 )
 
-// measureCluster tells what a page costs a cluster whose nodes share this machine's processors: in CPU, and in bytes between nodes.
+// measureCluster tells what a page costs a cluster whose nodes share this machine's processors: in CPU, and in bytes
+// between nodes.
 func measureCluster(ctx context.Context, b *bench) error {
 	b.defaults(100, 20_000, 64, 3)
 	web := b.webFlags(b.hosts, b.pages)

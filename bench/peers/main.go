@@ -1,5 +1,5 @@
-// Peers compares kumo with other crawlers, and with itself, on the same made-up web. It builds what it needs, runs the crawlers
-// in turn, and judges them by what the web's servers saw. ../README.md says what the figures mean.
+// Peers compares kumo with other crawlers, and with itself, on the same made-up web. It builds what it needs, runs the
+// crawlers in turn, and judges them by what the web's servers saw. ../README.md says what the figures mean.
 //
 //	go run -C bench/peers .                          kumo and all its peers
 //	go run -C bench/peers . -peers loop,wget2        kumo and these

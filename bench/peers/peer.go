@@ -34,7 +34,8 @@ func kumoPeer(path string, more ...string) *peer {
 	}}
 }
 
-// peers are the others. Each follows links only, as kumo does: images and style sheets are left out where that can be said.
+// peers are the others. Each follows links only, as kumo does: images and style sheets are left out where that can be
+// said.
 var peers = []*peer{
 	{name: "loop", does: "nothing", get: buildLoop, command: func(path string, j job) []string {
 		return []string{path, "-workers", fmt.Sprint(j.concurrency), j.web.seed}

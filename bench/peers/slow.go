@@ -18,8 +18,8 @@ const (
 	deadPercent  = 10
 )
 
-// measureSlow lets hosts wait before each answer, some for ever, and compares the rate of answers with what those waits allow:
-// after a time to warm up, in which the hosts are found, and before any of them has no pages left.
+// measureSlow lets hosts wait before each answer, some for ever, and compares the rate of answers with what those waits
+// allow: after a time to warm up, in which the hosts are found, and before any of them has no pages left.
 func measureSlow(ctx context.Context, b *bench) error {
 	b.defaults(900, 450_000, 1000, 3)
 	allowed := b.allowed()
@@ -40,8 +40,8 @@ func measureSlow(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// allowed is the greatest rate of answers: one connection to each of as many hosts as are worked on at once, the fastest, none
-// of which is ever idle.
+// allowed is the greatest rate of answers: one connection to each of as many hosts as are worked on at once, the
+// fastest, none of which is ever idle.
 func (b *bench) allowed() float64 {
 	cfg := synthweb.Clean(b.seed, b.hosts, b.pages)
 	cfg.Latency, cfg.Slowest = leastLatency, mostLatency

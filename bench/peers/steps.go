@@ -12,7 +12,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// A step is a part of what a page costs: the samples of a CPU profile whose innermost function that any step names is one of its own.
+// A step is a part of what a page costs: the samples of a CPU profile whose innermost function that any step names is
+// one of its own.
 type step struct {
 	name  string
 	funcs []string // beginnings of names

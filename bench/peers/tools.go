@@ -39,8 +39,8 @@ func (t tools) build(ctx context.Context, name, dir, pkg string) (string, error)
 	return path, quietly(ctx, dir, nil, "go", "build", "-o", path, pkg)
 }
 
-// install has the go command fetch and compile a program by its version, unless the cache has it. Where it cannot, one that is
-// on the machine will do.
+// install has the go command fetch and compile a program by its version, unless the cache has it. Where it cannot, one
+// that is on the machine will do.
 func (t tools) install(ctx context.Context, name, pkg string) (string, error) {
 	path := filepath.Join(t.cache, name)
 	if _, err := os.Stat(path); err == nil {
@@ -53,8 +53,8 @@ func (t tools) install(ctx context.Context, name, pkg string) (string, error) {
 	return path, err
 }
 
-// pinned compiles a program of a module's version, unless the cache has it. It does so in a module of its own, as go install asks for
-// all versions, which the module proxy does not list for each module whose versions it gives.
+// pinned compiles a program of a module's version, unless the cache has it. It does so in a module of its own, as go
+// install asks for all versions, which the module proxy does not list for each module whose versions it gives.
 func (t tools) pinned(ctx context.Context, module, version, pkg string) (string, error) {
 	path := filepath.Join(t.cache, filepath.Base(pkg)+"-"+version)
 	if _, err := os.Stat(path); err == nil {

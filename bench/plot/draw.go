@@ -36,8 +36,8 @@ type curve struct {
 // formats are those in which a picture is drawn.
 var formats = []string{"png", "svg"}
 
-// draw writes a picture in one of the formats. The same picture is the same bytes: no date is in it, and its letters are those that
-// are linked into the program.
+// draw writes a picture in one of the formats. The same picture is the same bytes: no date is in it, and its letters
+// are those that are linked into the program.
 func (p *picture) draw(w io.Writer, format string) error {
 	rows := (len(p.Panels) + p.Columns - 1) / p.Columns
 	const width, height = 12 * vg.Centimeter, 8 * vg.Centimeter

@@ -173,8 +173,8 @@ func (k *kumo) tidy() (err error) {
 	return err
 }
 
-// visit is what the n-th visit may find, ten a second: digests and ETags do not compress; half of the pages have an ETag, half a
-// date, nine in ten are 200.
+// visit is what the n-th visit may find, ten a second: digests and ETags do not compress; half of the pages have an
+// ETag, half a date, nine in ten are 200.
 func visit(dice *rand.Rand, n int) seen.Meta {
 	now := time.Now().Add(time.Duration(n) * time.Second / 10)
 	m := seen.Meta{Fetched: now, Due: now.Add(time.Duration(dice.IntN(1e6)) * time.Second), Status: 200, Changes: dice.IntN(3)}

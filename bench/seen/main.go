@@ -1,11 +1,11 @@
-// Seen measures the URL database against Pebble, a store that keeps the same in a log-structured merge tree: who offers so
-// many URLs, 60 % of them repeats, in batches as a page has links, and asks of each whether it is new?
+// Seen measures the URL database against Pebble, a store that keeps the same in a log-structured merge tree: who offers
+// so many URLs, 60 % of them repeats, in batches as a page has links, and asks of each whether it is new?
 //
 //	go run . -n 10000000 -memory 256MB            kumo's
 //	go run . -n 10000000 -memory 256MB -pebble    Pebble, insert if absent
 //
-// Both make durable what they have when memory is full, without a log of their own: a crawl has its journal. Pebble's cache gets
-// in addition to the budget what kumo's filters take beyond it.
+// Both make durable what they have when memory is full, without a log of their own: a crawl has its journal. Pebble's
+// cache gets in addition to the budget what kumo's filters take beyond it.
 package main
 
 import (

@@ -13,10 +13,12 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// What the way of a page allocated when this was recorded, with all that belongs to it: robots.txt, queues, journal, WARC. Who
-// brings it down, or has to bring it up, records what the test logs: go test -v -run TestAllocationsOfAPage ./cmd/kumo
+// What the way of a page allocated when this was recorded, with all that belongs to it: robots.txt, queues, journal,
+// WARC. Who brings it down, or has to bring it up, records what the test logs: go test -v -run TestAllocationsOfAPage
+// ./cmd/kumo
 //
-// The objects of a run differ by one percent from those of the next, the bytes by nine: buffers that grow are few, but large.
+// The objects of a run differ by one percent from those of the next, the bytes by nine: buffers that grow are few, but
+// large.
 const (
 	recordedObjects = 46.5
 	mostObjects     = 1.1 * recordedObjects
@@ -24,7 +26,8 @@ const (
 	mostBytes       = 1.4 * recordedBytes
 )
 
-// measureEnv names the file into which a process of its own is to write what it allocated; the server's objects are not among them.
+// measureEnv names the file into which a process of its own is to write what it allocated; the server's objects are not
+// among them.
 const measureEnv = "KUMO_TEST_ALLOCATIONS"
 
 // An allocation is what a run allocated.

@@ -28,7 +28,8 @@ const (
 	slipTime = 2 * time.Second      // how long after a pause a request may still be one that was about to be sent before
 )
 
-// meetings are the requests that came to a host during another, or too soon after it: slips of nodes that had been paused, and violations.
+// meetings are the requests that came to a host during another, or too soon after it: slips of nodes that had been
+// paused, and violations.
 func (e *evidence) meetings() (slips, violations []synthweb.Meeting) {
 	for _, m := range e.log.Meetings(e.delay - clocks) {
 		if e.slipped(m.Request) != nil || e.slipped(m.Before) != nil {
@@ -50,7 +51,8 @@ func (e *evidence) slipped(r synthweb.Request) *fault {
 	return nil
 }
 
-// strays are the first requests of nodes after a pause to hosts that others had asked in the meantime: they may be slips that nobody met.
+// strays are the first requests of nodes after a pause to hosts that others had asked in the meantime: they may be
+// slips that nobody met.
 func (e *evidence) strays() (found synthweb.Log) {
 	const atOnce = 500 * time.Millisecond // nobody is a member again so soon
 	last := map[string]synthweb.Request{}
@@ -125,8 +127,8 @@ func (e *evidence) held(f *fault) (n int) {
 	return n
 }
 
-// silence is the longest time without a request to a host that a fault's nodes were on, from their last request before it until a little after it
-// was undone.
+// silence is the longest time without a request to a host that a fault's nodes were on, from their last request before
+// it until a little after it was undone.
 func (e *evidence) silence(f *fault) (longest time.Duration) {
 	const after = 20 * time.Second
 	last := e.before(f)
@@ -154,8 +156,8 @@ func (e *evidence) end() (end time.Time) {
 	return end
 }
 
-// compare holds the records of all nodes against what the server saw: each page that is to be there is in some record, and no page in more
-// records than it was given to clients. It says what is wrong.
+// compare holds the records of all nodes against what the server saw: each page that is to be there is in some record,
+// and no page in more records than it was given to clients. It says what is wrong.
 func (e *evidence) compare(truth *synthweb.Truth, port int, dirs []string) (wrong []string, err error) {
 	served := map[string]int{}
 	for _, r := range e.log {

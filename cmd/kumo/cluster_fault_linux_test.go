@@ -40,7 +40,8 @@ func (r *round) carryOut(f *fault, over <-chan struct{}) {
 	}
 }
 
-// findControl names the node that is the control unit as the fault's. It is none if nobody is, or if it is away already.
+// findControl names the node that is the control unit as the fault's. It is none if nobody is, or if it is away
+// already.
 func (r *round) findControl(f *fault) bool {
 	is, err := r.status()
 	i := slices.IndexFunc(r.nodes, func(n *clusterNode) bool { return err == nil && n.name == is.control() })

@@ -90,8 +90,8 @@ func (r *round) wantCovered(score synthweb.Score) {
 	}
 }
 
-// wantPolite checks that one node at a time asks a host, with the delay in between. A node that was paused may find out a request too late, on each
-// of its connections.
+// wantPolite checks that one node at a time asks a host, with the delay in between. A node that was paused may find out
+// a request too late, on each of its connections.
 func (c *labCluster) wantPolite(e *evidence) {
 	c.Helper()
 	slips, violations := e.meetings()
@@ -119,8 +119,9 @@ func (c *labCluster) wantPolite(e *evidence) {
 // behind is how long what a node fetches may be known to it alone.
 const behind = 6 * time.Second
 
-// wantFewTwice allows what was under way when a node was ended, stopped or cut off, and what it fetched before that or, where it was cut off, after that
-// and could tell nobody; and 1 % of the pages. Where many packets are lost, the nodes that were given up for dead meanwhile are as if cut off.
+// wantFewTwice allows what was under way when a node was ended, stopped or cut off, and what it fetched before that or,
+// where it was cut off, after that and could tell nobody; and 1 % of the pages. Where many packets are lost, the nodes
+// that were given up for dead meanwhile are as if cut off.
 func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
 	r.Helper()
 	most := score.Truth / 100
@@ -163,8 +164,8 @@ func (r *round) givenUp() (clients []string) {
 	return clients
 }
 
-// electing reports whether a server had gone shortly before a fault, or hardly heard the others: until they have agreed who goes on, no log can be
-// written.
+// electing reports whether a server had gone shortly before a fault, or hardly heard the others: until they have agreed
+// who goes on, no log can be written.
 func (e *evidence) electing(f *fault) bool {
 	return slices.ContainsFunc(e.faults, func(o *fault) bool {
 		until := o.began.Add(12 * time.Second)
@@ -205,7 +206,8 @@ func (c *labCluster) wantRecords(e *evidence, truth *synthweb.Truth) {
 // waitless is what kumo verify says of a URL that no visit to is known, and that does not wait.
 var waitless = regexp.MustCompile(`^note: state/seen: (\S+): it is known, and nothing here says what became of it`)
 
-// wantVerified checks that the files of each node agree. What is left out is written down by the node that its host belonged to then.
+// wantVerified checks that the files of each node agree. What is left out is written down by the node that its host
+// belonged to then.
 func (c *labCluster) wantVerified(dirs []string) {
 	c.Helper()
 	var skipped strings.Builder
@@ -227,7 +229,8 @@ func (c *labCluster) wantVerified(dirs []string) {
 			}
 			c.Errorf("kumo verify %s: %s", dir, line)
 		}
-		if code := cmd.ProcessState.ExitCode(); err != nil && code != exitUsage && faults == 0 { // of usage: it got not as far as to be a crawl
+		// of usage: it got not as far as to be a crawl
+		if code := cmd.ProcessState.ExitCode(); err != nil && code != exitUsage && faults == 0 {
 			c.Errorf("kumo verify %s: %v: %s", dir, err, out)
 		}
 	}

@@ -53,7 +53,8 @@ type clusterNode struct {
 	leaving bool // it was told to
 }
 
-// newLabCluster makes hosts for n nodes, of which first are there from the beginning. KUMO_KEEP is a folder for what they write.
+// newLabCluster makes hosts for n nodes, of which first are there from the beginning. KUMO_KEEP is a folder for what
+// they write.
 func newLabCluster(t *testing.T, name string, seed uint64, strategy string, first, n int) *labCluster {
 	t.Helper()
 	c := &labCluster{T: t, dir: t.TempDir(), strategy: strategy, first: first, secret: secret.New().Text(), lab: netlab.ForTest(t, seed)}
@@ -219,7 +220,8 @@ func (c *labCluster) settle(most time.Duration) {
 	c.FailNow()
 }
 
-// lookAfter returns the nodes that run, and complains of those that have failed. The first that ends because the crawl is done tells when it was.
+// lookAfter returns the nodes that run, and complains of those that have failed. The first that ends because the crawl
+// is done tells when it was.
 func (c *labCluster) lookAfter() (running []*clusterNode) {
 	for _, n := range c.nodes {
 		n.mu.Lock()

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// TestCluster has five nodes, each on a host of its own, crawl a synthetic web while they are killed, paused, cut off, replaced, leave
-// and join, and lose what they say to each other: KUMO_ROUNDS times (none unless it is set), with seeds from KUMO_SEED on. Of three rounds with
-// seeds in a row, the first divisible by three, each kind of fault comes once or more. Nothing may be missing, hosts are asked by one node at a time,
-// and what all nodes have written down is what the server saw. KUMO_STRATEGY is the strategy, KUMO_KEEP a folder for what the nodes wrote.
+// TestCluster has five nodes, each on a host of its own, crawl a synthetic web while they are killed, paused, cut off,
+// replaced, leave and join, and lose what they say to each other: KUMO_ROUNDS times (none unless it is set), with seeds
+// from KUMO_SEED on. Of three rounds with seeds in a row, the first divisible by three, each kind of fault comes once
+// or more. Nothing may be missing, hosts are asked by one node at a time, and what all nodes have written down is what
+// the server saw. KUMO_STRATEGY is the strategy, KUMO_KEEP a folder for what the nodes wrote.
 func TestCluster(t *testing.T) {
 	rounds := number("KUMO_ROUNDS", 0)
 	if rounds == 0 {
@@ -82,7 +83,8 @@ func plan(seed uint64) (faults []*fault) {
 		at += seconds(dice, 3, 20)
 	}
 	cast(faults, dice)
-	return slices.DeleteFunc(faults, func(f *fault) bool { return f.node < 0 && f.kind != loss && f.kind != control }) // everybody has had his share
+	// everybody has had his share
+	return slices.DeleteFunc(faults, func(f *fault) bool { return f.node < 0 && f.kind != loss && f.kind != control })
 }
 
 // cast chooses the nodes. Who is to leave is chosen first: it cannot be a server.
@@ -107,7 +109,8 @@ func cast(faults []*fault, dice *rand.Rand) {
 		f.node = victims[i]
 		served = served || f.node < clusterServers
 		victims = slices.Delete(victims, i, i+1)
-		if f.kind == partition && dice.IntN(2) == 0 { // two together: without servers, or with two, so that they are the ones who go on
+		// two together: without servers, or with two, so that they are the ones who go on
+		if f.kind == partition && dice.IntN(2) == 0 {
 			f.with = slices.IndexFunc(victims, func(v int) bool { return (v < clusterServers) == (f.node < clusterServers) })
 			if f.with >= 0 {
 				f.with = victims[f.with]

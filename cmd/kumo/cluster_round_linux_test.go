@@ -58,7 +58,8 @@ func (r *round) affect(f *fault) {
 	}
 }
 
-// connect makes the network between the nodes what the seed says: close to each other, or some way apart over lines that lose packets now and then.
+// connect makes the network between the nodes what the seed says: close to each other, or some way apart over lines
+// that lose packets now and then.
 func (r *round) connect() {
 	bits := pick(r.dice, 50, 100, 1000) * 1_000_000
 	far := r.dice.IntN(2) == 0
@@ -128,8 +129,8 @@ func (r *round) await() (done bool) {
 
 const straggling = 20 * time.Second // how long after the others a node may end
 
-// allHarmed reports whether only nodes run that were paused or cut off, or whose words may have been lost for too long. Once the others are gone
-// nobody can tell those that the crawl is done.
+// allHarmed reports whether only nodes run that were paused or cut off, or whose words may have been lost for too long.
+// Once the others are gone nobody can tell those that the crawl is done.
 func (r *round) allHarmed(running []*clusterNode) bool {
 	for _, n := range running {
 		if !slices.ContainsFunc(r.faults, func(f *fault) bool {

@@ -16,8 +16,8 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// crawlsInLab has as many crawls as there are folders, which know nothing of each other, crawl a small web at the same time, and returns what its
-// server saw. Who has made a request stands still until all have.
+// crawlsInLab has as many crawls as there are folders, which know nothing of each other, crawl a small web at the same
+// time, and returns what its server saw. Who has made a request stands still until all have.
 func crawlsInLab(t *testing.T, dirs ...string) (e *evidence, web *synthweb.Web, server *synthweb.Server) {
 	t.Helper()
 	lab := netlab.ForTest(t, 1)

@@ -316,7 +316,8 @@ func (d *clusterShow) judge(took time.Duration) error {
 	return nil
 }
 
-// demoFaults are what the crawl did wrong. A delay is measured by the servers, on a machine that has other things to do.
+// demoFaults are what the crawl did wrong. A delay is measured by the servers, on a machine that has other things to
+// do.
 func demoFaults(s *synthweb.Score, delay time.Duration) (faults []string) {
 	count := func(n int64, what string) {
 		if n > 0 {

@@ -119,8 +119,8 @@ func (c *clusterFlags) unreached(err error, o *cluster.NodeOptions) error {
 		c.crawl, strings.Join(o.Join, ", "), c.crawl))
 }
 
-// serversOf are the addresses of the nodes with servers: the first n of join, or listen alone. It is nil for a node that only knows whom
-// to join.
+// serversOf are the addresses of the nodes with servers: the first n of join, or listen alone. It is nil for a node
+// that only knows whom to join.
 func serversOf(listen string, join []string, n int) ([]string, error) {
 	switch {
 	case n != 0 && !slices.Contains([]int{1, 3, 5}, n):

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// How much garbage there may be, in percent of what lives: Go's default lets a small crawl take twice what it needs, where a collection
-// costs next to nothing, as most of what lives is buffers. In a large one it is worth its room, of which --memory has granted much.
+// How much garbage there may be, in percent of what lives: Go's default lets a small crawl take twice what it needs,
+// where a collection costs next to nothing, as most of what lives is buffers. In a large one it is worth its room, of
+// which --memory has granted much.
 const (
 	leastGarbage = 30
 	mostGarbage  = 100

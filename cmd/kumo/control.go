@@ -168,7 +168,8 @@ func added(k cluster.Known) string {
 	return fmt.Sprintf("of %s %d new and %d known already; of %d no node has said yet which they are", urls, k.New, k.Known, k.Unsure)
 }
 
-// addedAll says what was added when a file of many URLs is among it, of which the nodes find out themselves what is new.
+// addedAll says what was added when a file of many URLs is among it, of which the nodes find out themselves what is
+// new.
 func addedAll(k cluster.Known, file *seeds.File) string {
 	if file == nil || file.Few() {
 		return added(k)

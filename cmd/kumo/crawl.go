@@ -163,7 +163,8 @@ func (o *options) listen() (net.Listener, error) {
 	return l, nil
 }
 
-// staysHere reports whether the crawl begins on this machine only, whose owner needs nobody's address: a server that is tried out.
+// staysHere reports whether the crawl begins on this machine only, whose owner needs nobody's address: a server that is
+// tried out.
 func (o *options) staysHere() bool {
 	seeds, err := seeds.Parse(o.job.Seeds)
 	if err != nil || len(seeds) == 0 || o.job.File != nil && !o.job.File.Few() {

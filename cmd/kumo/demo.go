@@ -39,7 +39,8 @@ func demoCommand() *cobra.Command {
 	return cmd
 }
 
-// demo crawls with settings under which everything shows within a minute; all are the flags of a crawl, which tell the others.
+// demo crawls with settings under which everything shows within a minute; all are the flags of a crawl, which tell the
+// others.
 func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags, all *pflag.FlagSet) (err error) {
 	if err := o.finish(); err != nil {
 		return err

@@ -59,8 +59,8 @@ func (d *clusterShow) startNode() error {
 // nobody is an address of this machine where nothing listens.
 const nobody = "127.78.0.1"
 
-// shutOut are flags that keep a node from its share of the hosts. Two of the nodes that are there from the beginning reach each host, so that
-// one may die.
+// shutOut are flags that keep a node from its share of the hosts. Two of the nodes that are there from the beginning
+// reach each host, so that one may die.
 func (d *clusterShow) shutOut(node int) (args []string) {
 	if !d.hub() {
 		return nil
@@ -116,8 +116,8 @@ func (d *clusterShow) end() {
 	}
 }
 
-// freeAddresses are addresses of this machine whose ports are free, and the next ones, too. They lie below the ports that systems give to
-// connections: one of those could take a port before it is listened to.
+// freeAddresses are addresses of this machine whose ports are free, and the next ones, too. They lie below the ports
+// that systems give to connections: one of those could take a port before it is listened to.
 func freeAddresses(n int) ([]string, error) {
 	var all []string
 	for tries := 0; len(all) < n; tries++ {

@@ -15,8 +15,8 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// TestFewDescriptors crawls in processes that may have few files open, with a state that is in many: nothing may be missing, and no host
-// may be given up.
+// TestFewDescriptors crawls in processes that may have few files open, with a state that is in many: nothing may be
+// missing, and no host may be given up.
 func TestFewDescriptors(t *testing.T) {
 	for _, limit := range []int{64, 100} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {

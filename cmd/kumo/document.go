@@ -50,7 +50,8 @@ type document struct {
 	header      http.Header // nil for a file
 }
 
-// open reads a document. Redirects are followed so many times; more are wire.ErrRedirects, which comes with the last answer.
+// open reads a document. Redirects are followed so many times; more are wire.ErrRedirects, which comes with the last
+// answer.
 func (s *source) open(ctx context.Context, name string, redirects int) (*document, error) {
 	if isURL(name) {
 		return s.fetch(ctx, name, redirects)

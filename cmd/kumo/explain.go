@@ -92,7 +92,8 @@ func (e *explainer) folder(url string) (x *inspect.Explanation, err error) {
 	return e.look.Explain(e.ctx, url)
 }
 
-// askOwner asks the cluster whose the host is, if the user names one, or the folder is a node's. Then that it cannot be asked is no error.
+// askOwner asks the cluster whose the host is, if the user names one, or the folder is a node's. Then that it cannot be
+// asked is no error.
 func (e *explainer) askOwner(stderr io.Writer, x *explained, host string) (err error) {
 	named := e.crawl != "" || e.nats != "" || len(e.join) > 0
 	if e.dir != "" {

@@ -20,22 +20,28 @@ import (
 )
 
 const (
-	failOverDelay  = time.Second // between requests to a host
-	failOverSites  = 10          // webs to begin with, which know nothing of each other, so that each node comes to own hosts
-	failOverHosts  = 3           // of a web; each is a seed by itself, taken in by a node that its hash names: one dead node has hardly all
-	failOverPages  = 8           // of a host to begin with, a kill, which takes longer, with all that belongs to it; and some more
-	failOverFresh  = 20          // of a host that comes when the control unit is away
+	failOverDelay = time.Second // between requests to a host
+	// webs to begin with, which know nothing of each other, so that each node comes to own hosts
+	failOverSites = 10
+	// of a web; each is a seed by itself, taken in by a node that its hash names: one dead node has hardly all
+	failOverHosts = 3
+	// of a host to begin with, a kill, which takes longer, with all that belongs to it; and some more
+	failOverPages  = 8
+	failOverFresh  = 20 // of a host that comes when the control unit is away
 	failOverPoll   = 200 * time.Millisecond
 	failOverMost   = time.Minute      // that is waited for a new control unit
 	failOverMedian = 10 * time.Second // until a node leads
 	failOverLimit  = 20 * time.Second // likewise, the greatest: a leader among the servers may have to be found before
-	failOverGrant  = 30 * time.Second // until a new host is fetched: a node that is dead may be asked about it until it is given up
-	failOverQuiet  = 5 * time.Second  // without a request from anybody, while others than the killed node have something to fetch
+	// until a new host is fetched: a node that is dead may be asked about it until it is given up
+	failOverGrant = 30 * time.Second
+	// without a request from anybody, while others than the killed node have something to fetch
+	failOverQuiet = 5 * time.Second
 )
 
-// TestFailOver kills the control unit of a cluster of five processes KUMO_KILLS times (none unless it is set), each time starts it again in its
-// folder, and says how long it took until another one led, until a third one believed it, and until a host was fetched that was met after the
-// kill. The first three by name may be control units; two of them run servers, and one does not. KUMO_KEEP is a folder for what the nodes wrote.
+// TestFailOver kills the control unit of a cluster of five processes KUMO_KILLS times (none unless it is set), each
+// time starts it again in its folder, and says how long it took until another one led, until a third one believed it,
+// and until a host was fetched that was met after the kill. The first three by name may be control units; two of them
+// run servers, and one does not. KUMO_KEEP is a folder for what the nodes wrote.
 func TestFailOver(t *testing.T) {
 	kills := number("KUMO_KILLS", 0)
 	if kills == 0 {
@@ -78,9 +84,10 @@ type killing struct {
 	added    time.Duration // until the first new seed was accepted
 	granted  time.Duration // until a new host saw a request
 	waiting  int           // the least number of URLs that waited at the others
-	silent   time.Duration // the longest without a request, until it was started again; 0 if the others had nothing to fetch
-	back     time.Time     // when the killed one was started again
-	settled  time.Duration // until all was as before
+	// the longest without a request, until it was started again; 0 if the others had nothing to fetch
+	silent  time.Duration
+	back    time.Time     // when the killed one was started again
+	settled time.Duration // until all was as before
 }
 
 func newFailOver(t *testing.T, seed uint64, kills int) *failOver {
@@ -201,7 +208,8 @@ func (f *failOver) add(ctx context.Context, s *site, first func()) {
 	}
 }
 
-// settle waits until all nodes have told since a time that they are members and have what is theirs, and one that it is the control unit.
+// settle waits until all nodes have told since a time that they are members and have what is theirs, and one that it is
+// the control unit.
 func (f *failOver) settle(since time.Time) {
 	f.Helper()
 	late := fmt.Errorf("no settled cluster of %d nodes after %v", clusterNodes, 2*failOverMost)

@@ -74,7 +74,8 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.1f / %.1f / %.1f", s.median.Seconds(), s.tail.Seconds(), s.most.Seconds())
 }
 
-// measured is how what was measured is spread, of those kills that are meant; where it did not come to that it is left out.
+// measured is how what was measured is spread, of those kills that are meant; where it did not come to that it is left
+// out.
 func (f *failOver) measured(of func(*killing) bool, what func(*killing) time.Duration) spread {
 	var all []time.Duration
 	for _, k := range f.killings {

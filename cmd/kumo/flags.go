@@ -19,7 +19,8 @@ import (
 	"kumo/internal/wire"
 )
 
-// options are kumo crawl's flags: those that are a job's are bound to it, the others are kept here until they can be read.
+// options are kumo crawl's flags: those that are a job's are bound to it, the others are kept here until they can be
+// read.
 type options struct {
 	job  wire.Job
 	idle bool // nothing is to be fetched, so that secrets are not needed

@@ -37,7 +37,8 @@ func natsCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], s.ClientURL())
 }
 
-// foreignCmd writes into the registry of the crawl CRAWL, of which a server is at JOIN, what no kumo of this version and machine would:
+// foreignCmd writes into the registry of the crawl CRAWL, of which a server is at JOIN, what no kumo of this version
+// and machine would:
 //
 //	foreign JOIN CRAWL table LAYOUT         a cluster that works otherwise
 //	foreign JOIN CRAWL lease NAME SECONDS   a node whose clock is ahead

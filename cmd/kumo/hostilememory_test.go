@@ -60,8 +60,8 @@ func besiege(t *testing.T, web *hostileWeb, memory string, hosts int, span time.
 // bound is what a process may take at most, in MB, with so much --memory.
 func bound(memory int64) int64 { return memory*5/4 + 150 }
 
-// TestSiege lets hosts that are made to hurt hold all that they can get of a crawl with little memory: it keeps to its bound, and
-// well-behaved hosts are served meanwhile. TestSieges is the long form.
+// TestSiege lets hosts that are made to hurt hold all that they can get of a crawl with little memory: it keeps to its
+// bound, and well-behaved hosts are served meanwhile. TestSieges is the long form.
 func TestSiege(t *testing.T) {
 	const memory, hosts, calm = 64, 4, 20
 	each := attackNamed(t, "stalled", "gzip", "brotli", "fields", "long field", "links", "small page of long links", "UTF-16", "sitemap",

@@ -26,8 +26,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A hostileWeb is hosts on addresses of their own (of 127.0.0.0/8), each of which answers every request in one way, made to
-// take as much of a crawler's memory as can be had.
+// A hostileWeb is hosts on addresses of their own (of 127.0.0.0/8), each of which answers every request in one way,
+// made to take as much of a crawler's memory as can be had.
 type hostileWeb struct {
 	seeds []string
 	small atomic.Int64 // pages that the well-behaved hosts among them have served

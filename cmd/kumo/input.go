@@ -11,7 +11,8 @@ import (
 	"kumo/internal/seeds"
 )
 
-// readInput reads the file of seeds: a few are the job's own, of many it has the file. The caller closes that, see closeInput.
+// readInput reads the file of seeds: a few are the job's own, of many it has the file. The caller closes that, see
+// closeInput.
 func (o *options) readInput(ctx context.Context) error {
 	if o.inputFile == "" {
 		return nil

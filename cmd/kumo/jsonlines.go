@@ -19,8 +19,8 @@ type lineError struct {
 	Line  int    `json:"line"` // its number, from 1
 }
 
-// readLines answers each line. What it lacks is as in defaults. A line that cannot be read is answered with an error, and is
-// never the end; an empty line has no answer.
+// readLines answers each line. What it lacks is as in defaults. A line that cannot be read is answered with an error,
+// and is never the end; an empty line has no answer.
 func readLines[In, Out any](r io.Reader, w io.Writer, defaults In, read func(In) (Out, error)) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	enc := json.NewEncoder(w)

@@ -19,10 +19,10 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// TestKill ends crawls at random instants, most of them by SIGKILL, until it has done so KUMO_KILLS times (20; 5 where time is
-// short), and then lets the last go on until it is done. Each process has settings of its own. Then nothing may be missing, no file
-// may contradict another, and the servers may have seen no more twice than the kills account for. KUMO_SEED replays the choices of
-// a run.
+// TestKill ends crawls at random instants, most of them by SIGKILL, until it has done so KUMO_KILLS times (20; 5 where
+// time is short), and then lets the last go on until it is done. Each process has settings of its own. Then nothing may
+// be missing, no file may contradict another, and the servers may have seen no more twice than the kills account for.
+// KUMO_SEED replays the choices of a run.
 func TestKill(t *testing.T) {
 	kills := uint64(20)
 	if testing.Short() {

@@ -156,7 +156,8 @@ func openLook(ctx context.Context, dir string) (*inspect.View, error) {
 	})
 }
 
-// list prints values as they come, or as a table below a head, which has to wait for the last. It returns how many there were.
+// list prints values as they come, or as a table below a head, which has to wait for the last. It returns how many
+// there were.
 func list[T any](l *lookup, values iter.Seq2[T, error], head string, row func(*T) string) (n int, err error) {
 	w := l.w
 	if head != "" && !l.json {

@@ -94,10 +94,12 @@ func addVerbs(root *cobra.Command) {
 	root.SetHelpCommandGroupID("try")
 }
 
-// oneSignal is how long after the first signal another one is taken for the same: some programs signal a process and its group.
+// oneSignal is how long after the first signal another one is taken for the same: some programs signal a process and
+// its group.
 const oneSignal = 500 * time.Millisecond
 
-// interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP; the second ends the process at once.
+// interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP; the second ends the process at
+// once.
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

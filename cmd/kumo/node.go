@@ -265,7 +265,8 @@ func (n *noder) crawlAll(ctx context.Context, cluster *cluster.Node, show *show)
 // leavePatience is how long a node that leaves waits for a cluster in which it holds no lease any more.
 const leavePatience = 15 * time.Second
 
-// handsOver waits for a node that leaves until ctx ends. It returns false if the node can do nothing for that: the servers are away.
+// handsOver waits for a node that leaves until ctx ends. It returns false if the node can do nothing for that: the
+// servers are away.
 func (n *noder) handsOver(ctx context.Context, cluster *cluster.Node) bool {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

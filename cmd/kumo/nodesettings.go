@@ -13,9 +13,10 @@ import (
 	"kumo/internal/wire"
 )
 
-// A crawl of several nodes has the settings of kumo crawl, in two hands. What is crawled, and how politely, is the same for all
-// nodes: kumo start puts it into the crawl's record, by the keys of a configuration file, and the nodes take it from there. What one
-// machine can bear, and where it reaches the web from, is told to kumo node, and so are secrets: they are not to lie in the registry.
+// A crawl of several nodes has the settings of kumo crawl, in two hands. What is crawled, and how politely, is the same
+// for all nodes: kumo start puts it into the crawl's record, by the keys of a configuration file, and the nodes take it
+// from there. What one machine can bear, and where it reaches the web from, is told to kumo node, and so are secrets:
+// they are not to lie in the registry.
 var (
 	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon", "embeds", "sitemaps", "script-paths",
 		"limit", "max-pages-per-host", "per-host", "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore", "contact", "user-agent",
@@ -73,7 +74,8 @@ func (o *options) shared(all *pflag.FlagSet) []settings.Setting {
 	return slices.DeleteFunc(o.settings(all), func(s settings.Setting) bool { return !slices.Contains(startFlags, s.Key) })
 }
 
-// changes are the settings with which a crawl goes on that has been stopped. Flags by which it would become another crawl are refused.
+// changes are the settings with which a crawl goes on that has been stopped. Flags by which it would become another
+// crawl are refused.
 func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]string) (changed []settings.Setting, err error) {
 	shared := o.shared(all)
 	for _, key := range settable() { // taken back by an empty value

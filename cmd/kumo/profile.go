@@ -19,7 +19,8 @@ const (
 // atEnd are the profiles that are written when the run has ended.
 var atEnd = []string{"heap", "allocs", "goroutine", "block", "mutex"}
 
-// startProfile begins to profile the process into a folder, which it makes when there is none. What it returns ends the profile.
+// startProfile begins to profile the process into a folder, which it makes when there is none. What it returns ends the
+// profile.
 func startProfile(dir string) (stop func() error, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, usagef("--profile: %v", err)

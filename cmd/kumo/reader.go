@@ -20,7 +20,8 @@ type verb[In, Out any] struct {
 	use, about, examples string // about begins with a line that says it all
 	read                 func(In) (Out, error)
 	args                 func(context.Context, []string, *In) error // reads arguments into what the flags gave
-	in                   In                                         // holds what the flags give: what a line has if it does not say
+	// holds what the flags give: what a line has if it does not say
+	in In
 }
 
 func (v *verb[In, Out]) command() *cobra.Command {

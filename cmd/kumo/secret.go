@@ -46,8 +46,8 @@ func writeSecret(name, text string) error {
 // secretVariable is where a secret may be, too.
 const secretVariable = "KUMO_SECRET"
 
-// readSecret reads the secret from a file, or else from the environment; without either there is none. It warns of a file that
-// others may read.
+// readSecret reads the secret from a file, or else from the environment; without either there is none. It warns of a
+// file that others may read.
 func readSecret(file string, warn func(string)) (secret.Secret, error) {
 	text, source := os.Getenv(secretVariable), secretVariable
 	if file != "" {

@@ -66,7 +66,8 @@ func settable() []string {
 	return slices.DeleteFunc(slices.Clone(startFlags), func(key string) bool { return slices.Contains(passing, key) })
 }
 
-// parseWishes reads KEY=VALUE, each as the flag of that name would. Only what the keys are and what the values mean is looked at here.
+// parseWishes reads KEY=VALUE, each as the flag of that name would. Only what the keys are and what the values mean is
+// looked at here.
 func parseWishes(args []string) ([]settings.Setting, error) {
 	o := &options{}
 	all := crawlFlags(o)

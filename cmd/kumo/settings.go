@@ -151,8 +151,8 @@ func checkFolder(flag, dir string) error {
 	return nil
 }
 
-// goOn takes the settings of the crawl in the folder over, where the user has not given others, and refuses those that cannot
-// change.
+// goOn takes the settings of the crawl in the folder over, where the user has not given others, and refuses those that
+// cannot change.
 func (o *options) goOn(f *pflag.FlagSet) error {
 	if o.job.Fresh {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestSieges is the long form of TestSiege: each attack from 150 hosts at once, then all together, with and without main texts.
-// KUMO_SIEGE=1 runs it, or KUMO_SIEGE=NAME one attack of it.
+// TestSieges is the long form of TestSiege: each attack from 150 hosts at once, then all together, with and without
+// main texts. KUMO_SIEGE=1 runs it, or KUMO_SIEGE=NAME one attack of it.
 func TestSieges(t *testing.T) {
 	which := os.Getenv("KUMO_SIEGE")
 	if which == "" {

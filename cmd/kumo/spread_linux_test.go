@@ -28,9 +28,10 @@ const (
 	spreadMost  = 3 * time.Minute        // until all are members
 )
 
-// TestSpread starts a crawl of a made-up web, all of whose hosts are seeds, on three processes that wait for it, KUMO_SPREAD times (none unless it is set),
-// and says how many hosts each owns half a minute after the last of them is a member. KUMO_HOSTS is how many hosts there are (40), and KUMO_BUSY how
-// many busy loops run beside them (0): the nodes then have different priorities, so that some come long before others.
+// TestSpread starts a crawl of a made-up web, all of whose hosts are seeds, on three processes that wait for it,
+// KUMO_SPREAD times (none unless it is set), and says how many hosts each owns half a minute after the last of them is
+// a member. KUMO_HOSTS is how many hosts there are (40), and KUMO_BUSY how many busy loops run beside them (0): the
+// nodes then have different priorities, so that some come long before others.
 func TestSpread(t *testing.T) {
 	runs := number("KUMO_SPREAD", 0)
 	if runs == 0 {

@@ -228,7 +228,8 @@ type column struct {
 	head string
 	of   func(n *inspect.Node) string
 	sum  func(c *inspect.Cluster) string // nil: none
-	less int                             // of columns that do not fit, those with the greatest number are left out first; 0: stays
+	// of columns that do not fit, those with the greatest number are left out first; 0: stays
+	less int
 }
 
 // loadColumn is a column of what there is a sum of.
@@ -282,7 +283,8 @@ func timeoutOf(n *inspect.Node) string {
 	return time.Duration(n.TimeoutMS * float64(time.Millisecond)).Round(time.Millisecond).String()
 }
 
-// printNodes is the table of nodes. Where the terminal is too narrow for it, columns are left out, and never a part of a name.
+// printNodes is the table of nodes. Where the terminal is too narrow for it, columns are left out, and never a part of
+// a name.
 func printNodes(w io.Writer, c *inspect.Cluster, width int) {
 	all := columns(c)
 	table := nodeTable(c, all)

@@ -16,9 +16,9 @@ const (
 	mostTextBody  = 16 << 20 // and where it is not
 )
 
-// mainTexts finds the main texts of a crawl's pages, of no more at once than there are processors and memory for. Large pages are read by few
-// workers, which do not wait here, and for which nobody waits. It is here and not in wire because the library that it needs has its cost
-// even when it is not used.
+// mainTexts finds the main texts of a crawl's pages, of no more at once than there are processors and memory for. Large
+// pages are read by few workers, which do not wait here, and for which nobody waits. It is here and not in wire because
+// the library that it needs has its cost even when it is not used.
 func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*page.MainText, error) {
 	places := sync.OnceValue(func() chan struct{} { return make(chan struct{}, shares().Texts()) })
 	most := sync.OnceValue(func() int { return int(min(max(shares()/16, leastTextBody), mostTextBody)) })

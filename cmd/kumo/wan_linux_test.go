@@ -23,9 +23,10 @@ const (
 	wanMost   = 8 * time.Minute
 )
 
-// TestWAN has seven nodes crawl the same web twice over the same delays, which differ by node and host: with the strategy shard, to which they are
-// nothing, and with that of KUMO_WAN_STRATEGY (default hub). Some pairs of a node and a host do not reach each other. What the servers saw is held
-// against each other. KUMO_SEED is the map; KUMO_TESTDATA a folder with measured delays, which go before those of a map.
+// TestWAN has seven nodes crawl the same web twice over the same delays, which differ by node and host: with the
+// strategy shard, to which they are nothing, and with that of KUMO_WAN_STRATEGY (default hub). Some pairs of a node and
+// a host do not reach each other. What the servers saw is held against each other. KUMO_SEED is the map; KUMO_TESTDATA
+// a folder with measured delays, which go before those of a map.
 func TestWAN(t *testing.T) {
 	if testing.Short() || os.Getenv("KUMO_WAN") == "" {
 		t.Skip("SKIPPED: it takes some minutes, and root; set KUMO_WAN to run it")
@@ -151,8 +152,8 @@ func (w *wanRun) judge() {
 		float64(w.traffic.Passed)/w.took.Seconds(), w.traffic.Lost, w.traffic.Dropped, 100*w.traffic.Busy.Seconds()/w.took.Seconds())
 }
 
-// reachable is what must be fetched. A strategy that looks at no delays may give a host to a node that does not reach it, even one that was asked
-// while the nodes became a cluster.
+// reachable is what must be fetched. A strategy that looks at no delays may give a host to a node that does not reach
+// it, even one that was asked while the nodes became a cluster.
 func (w *wanRun) reachable(e *evidence) (o synthweb.TruthOptions) {
 	if !strings.HasPrefix(w.strategy, "shard") {
 		return o

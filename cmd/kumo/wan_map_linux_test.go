@@ -28,7 +28,8 @@ type distances struct {
 	from  string            // in words
 }
 
-// placeOf is where a host of the web is. The first host, with which the crawl begins and where the name server is, is alone and near to all.
+// placeOf is where a host of the web is. The first host, with which the crawl begins and where the name server is, is
+// alone and near to all.
 func placeOf(host int) int {
 	if host == 0 {
 		return 0
@@ -36,7 +37,8 @@ func placeOf(host int) int {
 	return 1 + (host-1)%(wanPlaces-1)
 }
 
-// newDistances are those of points on a map, or those that others have measured between places, if a folder with them is named.
+// newDistances are those of points on a map, or those that others have measured between places, if a folder with them
+// is named.
 func newDistances(seed uint64, folder string) (*distances, error) {
 	dice := rand.New(rand.NewPCG(seed, 7))
 	d := &distances{from: "on a map"}
@@ -122,7 +124,8 @@ func readRoundTrips(file string) (rows [][]float64, err error) {
 	return rows, nil
 }
 
-// of says how far a place of hosts is from the node that is nearest, and on average from the nodes that reach it, and how many those are.
+// of says how far a place of hosts is from the node that is nearest, and on average from the nodes that reach it, and
+// how many those are.
 func (d *distances) of(place int) (best, mean time.Duration, reached int) {
 	for _, row := range d.hosts {
 		if far := row[place]; far != never {

@@ -5,14 +5,15 @@ import (
 	"math/bits"
 )
 
-// Counts keeps a number for each of very many names, in 16 bytes a name at most: of a name it has 64 bits of a hash. Of ten
-// million names two share them with a probability of three in a million, and nobody outside can choose such names.
+// Counts keeps a number for each of very many names, in 16 bytes a name at most: of a name it has 64 bits of a hash. Of
+// ten million names two share them with a probability of three in a million, and nobody outside can choose such names.
 type Counts struct {
 	seed  maphash.Seed
 	parts [countParts]countPart
 }
 
-// A countPart is a hash table with open addressing. It grows by an eighth, when it is as full as that leaves it room for.
+// A countPart is a hash table with open addressing. It grows by an eighth, when it is as full as that leaves it room
+// for.
 type countPart struct {
 	keys   []uint64 // 0: nothing
 	values []uint32

@@ -1,8 +1,8 @@
 // Package bounded has containers whose memory has a bound, or a small price a name, whatever hosts the web makes up.
 package bounded
 
-// A Recent is a map that keeps what was used lately, in two generations of so many entries at most. It serves where forgetting
-// costs little.
+// A Recent is a map that keeps what was used lately, in two generations of so many entries at most. It serves where
+// forgetting costs little.
 type Recent[K comparable, V any] struct {
 	max        int
 	young, old map[K]V

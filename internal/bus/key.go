@@ -10,8 +10,8 @@ import (
 // maxKey is how many bytes a key may have.
 const maxKey = 200
 
-// CheckKey says why a key, or the name of a log, cannot be one: it is words of letters, digits, "-", "_" and "~", with a "/"
-// between them, 200 bytes at most.
+// CheckKey says why a key, or the name of a log, cannot be one: it is words of letters, digits, "-", "_" and "~", with
+// a "/" between them, 200 bytes at most.
 func CheckKey(key string) error {
 	if len(key) > maxKey {
 		return fmt.Errorf("the key %.20q… has more than %d bytes", key, maxKey)

@@ -64,7 +64,8 @@ func lesser(a, b verdict) verdict {
 	return a
 }
 
-// confidence goes by the margin to the next charset in which the text reads otherwise. A few letters are no proof in any case.
+// confidence goes by the margin to the next charset in which the text reads otherwise. A few letters are no proof in
+// any case.
 func confidence(first verdict, others []verdict, gist []byte) float64 {
 	margin := float64(enough)
 	for _, v := range others {

@@ -1,11 +1,11 @@
 // Package chardet finds out the charset of a text that does not say it.
 //
-// Each charset that may be meant is a model of how its texts look: how many bits a text takes by the model is how badly it
-// fits, and the charset whose model takes the fewest wins. For charsets of one byte a character the models are pairs of letters
-// in each of the languages that are written in them, counted in a sample; for those of several bytes how common the characters
-// are. The idea of choosing by pairs of letters is that of S. Li and K. Momoi, "A composite approach to language/encoding
-// detection" (2001); what differs is that all models share one unit, so that their results can be compared without thresholds.
-// docs/decisions/charset.md compares it with libraries.
+// Each charset that may be meant is a model of how its texts look: how many bits a text takes by the model is how badly
+// it fits, and the charset whose model takes the fewest wins. For charsets of one byte a character the models are pairs
+// of letters in each of the languages that are written in them, counted in a sample; for those of several bytes how
+// common the characters are. The idea of choosing by pairs of letters is that of S. Li and K. Momoi, "A composite
+// approach to language/encoding detection" (2001); what differs is that all models share one unit, so that their
+// results can be compared without thresholds. docs/decisions/charset.md compares it with libraries.
 package chardet
 
 import (
@@ -15,7 +15,8 @@ import (
 
 // A Result is a charset with how sure that is.
 type Result struct {
-	Name       string  // in the WHATWG Encoding Standard if it has it, otherwise the IANA's in lower case; "" if there is no evidence
+	// in the WHATWG Encoding Standard if it has it, otherwise the IANA's in lower case; "" if there is no evidence
+	Name       string
 	Confidence float64 // from 0 to 1
 }
 
@@ -41,7 +42,8 @@ func Detect(text []byte) Result {
 const (
 	maxText = 1 << 20 // bytes of a text that are looked at
 	maxGist = 4 << 10 // bytes of it that are compared with the models
-	context = 2       // bytes of ASCII beside others that belong to the gist: what may be the second of two bytes, and the next
+	// bytes of ASCII beside others that belong to the gist: what may be the second of two bytes, and the next
+	context = 2
 )
 
 // gistOf is the part of a text that depends on its charset: what is not ASCII, with a little of what stands beside it.
@@ -133,8 +135,8 @@ func wide(text []byte) string {
 	return ""
 }
 
-// inPairs reports whether a text with zeros at even (0) or odd (1) places is one in pairs of bytes: most of the zeros belong to
-// characters of ASCII, and most other pairs are not two such characters.
+// inPairs reports whether a text with zeros at even (0) or odd (1) places is one in pairs of bytes: most of the zeros
+// belong to characters of ASCII, and most other pairs are not two such characters.
 func inPairs(text []byte, place int) bool {
 	ascii, other, both := 0, 0, 0
 	for i := 0; i+1 < len(text); i += 2 {

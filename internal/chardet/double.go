@@ -26,16 +26,17 @@ type double struct {
 type rank uint8
 
 const (
-	rankCommon     rank = iota // one of the most common of the language
-	rankLetter                 // hiragana
-	rankSign                   // punctuation, katakana
-	rankFewStrokes             // the first level of ideographs where nothing but the number of strokes is known, and that is small
-	rankFirst                  // the first level of ideographs, the syllables of everyday Korean
-	rankSecond                 // the second
-	rankRare                   // what was added later
-	rankSymbol                 // symbols, letters of other scripts
-	rankHalf                   // katakana of half width
-	rankInvalid                // none, or private
+	rankCommon rank = iota // one of the most common of the language
+	rankLetter             // hiragana
+	rankSign               // punctuation, katakana
+	// the first level of ideographs where nothing but the number of strokes is known, and that is small
+	rankFewStrokes
+	rankFirst   // the first level of ideographs, the syllables of everyday Korean
+	rankSecond  // the second
+	rankRare    // what was added later
+	rankSymbol  // symbols, letters of other scripts
+	rankHalf    // katakana of half width
+	rankInvalid // none, or private
 )
 
 // rankBits are the bits of a character by its rank: of half of a text the common ones make up, and so on.
@@ -231,7 +232,8 @@ func eucTWLength(b []byte) int {
 	return pair(b, isHighByte, isHighByte)
 }
 
-// eucTWRank goes by the strokes of the characters, by which they are ordered: those of up to twelve are the common ones.
+// eucTWRank goes by the strokes of the characters, by which they are ordered: those of up to twelve are the common
+// ones.
 func eucTWRank(b []byte) rank {
 	switch {
 	case len(b) == 4:

@@ -27,8 +27,8 @@ func charmapTable(m *charmap.Charmap) (t table) {
 	return t
 }
 
-// singles returns the charsets of one byte. Where two read a text alike, the prior decides: names of the Web before others, but
-// ISO 8859 before the windows charset that has more, since the latter would show it.
+// singles returns the charsets of one byte. Where two read a text alike, the prior decides: names of the Web before
+// others, but ISO 8859 before the windows charset that has more, since the latter would show it.
 func singles() []single {
 	return []single{
 		{"windows-1252", charmapTable(charmap.Windows1252), 0, []group{western, celtic}},
@@ -214,8 +214,8 @@ func (m *model) bits(gist []byte, limit float64) float64 {
 	return total
 }
 
-// seam is what a letter takes more than others for where it stands: upper case within a word, one script in a word of another,
-// a symbol in a word.
+// seam is what a letter takes more than others for where it stands: upper case within a word, one script in a word of
+// another, a symbol in a word.
 func seam(before, prev, c *cell) (bits float64) {
 	both := prev.flags & c.flags & isLetter
 	switch {
@@ -246,7 +246,8 @@ func highMark(prev, c *cell) bool {
 	return prev.flags&isHigh != 0
 }
 
-// pairs are the bits that each letter of a language takes behind each other one. Place 0 of the alphabet is all that is no letter.
+// pairs are the bits that each letter of a language takes behind each other one. Place 0 of the alphabet is all that is
+// no letter.
 type pairs struct {
 	index map[rune]uint8
 	table [][]float32

@@ -1,5 +1,6 @@
-// Package check shows each of kumo's readers at work: what it makes of one input, as plain data that is easy to print and to
-// compare, and how that is written for people. The functions are the crawl's own; nothing is read here in another way.
+// Package check shows each of kumo's readers at work: what it makes of one input, as plain data that is easy to print
+// and to compare, and how that is written for people. The functions are the crawl's own; nothing is read here in
+// another way.
 package check
 
 import (

@@ -18,12 +18,14 @@ type LangIn struct {
 
 // LangOut is the language that the text's beginning is in.
 type LangOut struct {
-	Lang       string   `json:"lang"`                 // ISO 639-1, or 639-3 where there is none; "other" for none of the known
+	// ISO 639-1, or 639-3 where there is none; "other" for none of the known
+	Lang       string   `json:"lang"`
 	Script     string   `json:"script,omitempty"`     // ISO 15924; "" for an HTML page
 	Confidence *float64 `json:"confidence,omitempty"` // 0 to 1; nil for an HTML page
 }
 
-// Lang tells a text's language. For an HTML page it is the language that a crawl finds, "" where there is hardly any text.
+// Lang tells a text's language. For an HTML page it is the language that a crawl finds, "" where there is hardly any
+// text.
 func Lang(in LangIn) (LangOut, error) {
 	if in.Page != nil {
 		return pageLang(*in.Page)

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Unmarshal reads an object of JSON into in, a pointer to a reader's input. A field that the object lacks, or has as null, stays
-// as it is, unless its tag says that it is needed: the tag's value names the fields of which one must be there. Unknown fields are
-// passed over. Errors are in the words of JSON, for people who know nothing of Go.
+// Unmarshal reads an object of JSON into in, a pointer to a reader's input. A field that the object lacks, or has as
+// null, stays as it is, unless its tag says that it is needed: the tag's value names the fields of which one must be
+// there. Unknown fields are passed over. Errors are in the words of JSON, for people who know nothing of Go.
 func Unmarshal(object []byte, in any) error {
 	var given map[string]json.RawMessage
 	err := json.Unmarshal(object, &given)

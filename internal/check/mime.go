@@ -37,8 +37,8 @@ func MIME(in MIMEIn) (MIMEOut, error) {
 	return out, nil
 }
 
-// IsMediaType reports whether a text is rather a media type than the name of a file: whether it begins with a top-level type that
-// is registered, or with x-.
+// IsMediaType reports whether a text is rather a media type than the name of a file: whether it begins with a top-level
+// type that is registered, or with x-.
 func IsMediaType(s string) bool {
 	main, _, ok := strings.Cut(strings.ToLower(strings.TrimSpace(s)), "/")
 	switch main {
@@ -51,8 +51,8 @@ func IsMediaType(s string) bool {
 // bodyError is the error of a body that is no text: an image, an archive.
 func bodyError(essence, why string) error { return fmt.Errorf("the body is %s, %s", essence, why) }
 
-// binaryType is the type of a body that is no text, by what it begins with, and "" for a text. Bytes that no other text has are
-// those of one in a charset that was found out.
+// binaryType is the type of a body that is no text, by what it begins with, and "" for a text. Bytes that no other text
+// has are those of one in a charset that was found out.
 func binaryType(body []byte, c parse.Charset) string {
 	const octets = "application/octet-stream"
 	if t := mime.Sniff(body, "text/html", false); !textual(t) {

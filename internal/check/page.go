@@ -116,7 +116,8 @@ func readPage(in PageIn, cfg parse.Config) (pg page.Page, err error) {
 	return pg, err
 }
 
-// undeclared is the type of a page of which nothing is said: HTML, unless it begins as a sitemap. Feeds are found in HTML anyway.
+// undeclared is the type of a page of which nothing is said: HTML, unless it begins as a sitemap. Feeds are found in
+// HTML anyway.
 func undeclared(body []byte) string {
 	head := body[:min(len(body), mime.Header)]
 	isList := bytes.Contains(head, []byte("urlset")) || bytes.Contains(head, []byte("sitemapindex"))

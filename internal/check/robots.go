@@ -14,9 +14,10 @@ type RobotsIn struct {
 
 // RobotsOut is the verdict.
 type RobotsOut struct {
-	Allowed    bool     `json:"allowed"`
-	Rule       string   `json:"rule"`        // the line that decided, "" if none did
-	CrawlDelay float64  `json:"crawl_delay"` // seconds between two requests, by Crawl-delay or else Request-rate; 0 if none is asked for
+	Allowed bool   `json:"allowed"`
+	Rule    string `json:"rule"` // the line that decided, "" if none did
+	// seconds between two requests, by Crawl-delay or else Request-rate; 0 if none is asked for
+	CrawlDelay float64  `json:"crawl_delay"`
 	Sitemaps   []string `json:"sitemaps"`
 
 	RequestRate []Rate       `json:"request_rate,omitempty"`

@@ -13,8 +13,8 @@ import (
 	"kumo/internal/store/field"
 )
 
-// Print writes an answer of a reader for people: a line a field, then a table for each list. An answer that is one text is
-// written as that text. What comes from the network cannot move the cursor or turn the writing's direction.
+// Print writes an answer of a reader for people: a line a field, then a table for each list. An answer that is one text
+// is written as that text. What comes from the network cannot move the cursor or turn the writing's direction.
 func Print(w io.Writer, answer any) error {
 	var s sheet
 	if a, ok := answer.(interface{ show(*sheet) }); ok {

@@ -9,7 +9,8 @@ import (
 	"kumo/internal/parse/feed"
 )
 
-// SitemapIn is a list for machines as it was served: a sitemap or an index of sitemaps, RSS, Atom, a JSON feed, packed or not.
+// SitemapIn is a list for machines as it was served: a sitemap or an index of sitemaps, RSS, Atom, a JSON feed, packed
+// or not.
 type SitemapIn struct {
 	Body []byte `json:"body_b64" need:"body_b64"`
 	URL  string `json:"url"` // "" if not known

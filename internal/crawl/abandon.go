@@ -9,16 +9,17 @@ import (
 	"kumo/internal/weburl"
 )
 
-// How much in a row an origin may do before it is given up. It is the origin and not the host that is given up: where nothing
-// answers at https, http may be well.
+// How much in a row an origin may do before it is given up. It is the origin and not the host that is given up: where
+// nothing answers at https, http may be well.
 const (
-	maxRefusals  = 3  // could not be connected to, or not by TLS; where it had answered, also for as long as Config.Patience
+	// could not be connected to, or not by TLS; where it had answered, also for as long as Config.Patience
+	maxRefusals  = 3
 	maxSilences  = 10 // connected, but gave no answer: one URL, or a few, may be at fault
 	maxThrottles = 10 // answered that it wants to be left alone
 )
 
-// abandonOrigin ends what waits at an origin: its URLs share the failure, and wait for another run. It may be called again for what has
-// come back to the queue meanwhile.
+// abandonOrigin ends what waits at an origin: its URLs share the failure, and wait for another run. It may be called
+// again for what has come back to the queue meanwhile.
 func (e *Engine) abandonOrigin(origin string, l abandonment) error {
 	host := hostOf(origin)
 	if e.origins.abandon(origin, l) {
@@ -45,7 +46,8 @@ func (e *Engine) abandonOrigin(origin string, l abandonment) error {
 	return nil
 }
 
-// takeAll takes what waits at an origin out of the frontier and onto the abandoned queue, so that a checkpoint has it in one or the other.
+// takeAll takes what waits at an origin out of the frontier and onto the abandoned queue, so that a checkpoint has it
+// in one or the other.
 func (e *Engine) takeAll(host, origin string) (items []item.Item, err error) {
 	return e.takeMatching(host, func(it *item.Item) bool { return originOf(it.URL) == origin })
 }
@@ -94,7 +96,8 @@ func originOf(url string) string {
 	return u.Origin()
 }
 
-// failItem records a URL as failed whose origin was given up; settles is the URL if its visit is under way, "" if it is on the abandoned queue. For the journal it still waits: the next run tries it again.
+// failItem records a URL as failed whose origin was given up; settles is the URL if its visit is under way, "" if it is
+// on the abandoned queue. For the journal it still waits: the next run tries it again.
 func (e *Engine) failItem(host string, it item.Item, l abandonment, settles string) error {
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
 		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}

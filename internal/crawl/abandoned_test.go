@@ -23,7 +23,8 @@ func shelfItem(i int) item.Item {
 		Depth: int32(i), Kind: page.Anchor, Redirects: 1, Tries: 3, Root: i%2 == 0, Told: true, Recrawl: i%3 == 0}
 }
 
-// TestShelf: what a mark names is there in the next run, with all that was known of it, and goes when that run has a mark of its own.
+// TestShelf: what a mark names is there in the next run, with all that was known of it, and goes when that run has a
+// mark of its own.
 func TestShelf(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenAbandoned(vfs.OS, dir)
@@ -117,7 +118,8 @@ func TestAFullDiskLosesNothingOnTheShelf(t *testing.T) {
 	}
 }
 
-// TestRecoverSortsTheShelf: of two URLs on the abandoned queue and one in the frontier, one of each was visited since the checkpoint.
+// TestRecoverSortsTheShelf: of two URLs on the abandoned queue and one in the frontier, one of each was visited since
+// the checkpoint.
 func TestRecoverSortsTheShelf(t *testing.T) {
 	dir := t.TempDir()
 	e := onDisk(t, dir)

@@ -13,8 +13,8 @@ type abandonment struct {
 	why     string
 }
 
-// abandonedOrigins are the origins that this run has given up: all of them, as none is to be asked again. Why, in the words of the failure, is
-// known of those that were asked for lately.
+// abandonedOrigins are the origins that this run has given up: all of them, as none is to be asked again. Why, in the
+// words of the failure, is known of those that were asked for lately.
 type abandonedOrigins struct {
 	origins  *bounded.Counts // place in failures, from 1
 	failures []page.Failure

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A batch is what one page, or the seeds, bring in: judged, offered to seen, and sorted into what is to be fetched and what is
-// left out. Its slices are used again and again.
+// A batch is what one page, or the seeds, bring in: judged, offered to seen, and sorted into what is to be fetched and
+// what is left out. Its slices are used again and again.
 type batch struct {
 	cands []candidate
 	urls  []seen.URL
@@ -91,8 +91,9 @@ func (e *Engine) addLinks(b *batch, it *item.Item, pg *page.Page) {
 	}
 }
 
-// rewritten is a link's URL as the crawl's rules have it. A redirect to what is the same page by the rules ("www." put before the
-// host, a session id behind the path) is followed as it stands: the server has no page at the URL that was asked for.
+// rewritten is a link's URL as the crawl's rules have it. A redirect to what is the same page by the rules ("www." put
+// before the host, a session id behind the path) is followed as it stands: the server has no page at the URL that was
+// asked for.
 func (e *Engine) rewritten(it *item.Item, kind page.Kind, u weburl.URL) weburl.URL {
 	v := e.cfg.Canon.Apply(u)
 	if v == u || kind != page.Redirect {
@@ -112,8 +113,8 @@ func (e *Engine) addSeeds(b *batch, seeds []weburl.URL) {
 	}
 }
 
-// classify judges one link. A rule about the link that its page has is told with why it says so, "" if it does not. What is off
-// the crawl's hosts ends here.
+// classify judges one link. A rule about the link that its page has is told with why it says so, "" if it does not.
+// What is off the crawl's hosts ends here.
 func (e *Engine) classify(b *batch, u weburl.URL, it item.Item, rule, why string) {
 	if !u.Web() {
 		return // mailto:, data: and the like are nobody's to fetch
@@ -130,8 +131,8 @@ func (e *Engine) classify(b *batch, u weburl.URL, it item.Item, rule, why string
 	b.urls = append(b.urls, seen.URL{URL: it.URL, Depth: it.Depth, State: stateFor(v)})
 }
 
-// offer asks seen which candidates are news, and sorts those. It is called within the committer's gate, so that what seen has taken is
-// in the journal's same batch.
+// offer asks seen which candidates are news, and sorts those. It is called within the committer's gate, so that what
+// seen has taken is in the journal's same batch.
 func (e *Engine) offer(b *batch) {
 	e.addPayloads(b)
 	b.news = e.known.seen.Offer(b.urls, b.news[:0])

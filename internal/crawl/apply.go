@@ -5,8 +5,8 @@ import (
 	"kumo/internal/seen"
 )
 
-// commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the record that brought it, if there is
-// one, to the stores and the journal, and to the frontier.
+// commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the record that
+// brought it, if there is one, to the stores and the journal, and to the frontier.
 func (e *Engine) commitBatch(b *batch, rec *page.Record, d *done) error {
 	err := e.committer.within(func() error { return e.apply(b, rec, d) })
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// arrivals are the transfers to this node that are not settled: those under way, and those that came whole. A checkpoint's note has
-// them, and the journal what came after it.
+// arrivals are the transfers to this node that are not settled: those under way, and those that came whole. A
+// checkpoint's note has them, and the journal what came after it.
 type arrivals struct {
 	Coming []arrival         `json:",omitempty"`
 	Whole  []member.Transfer `json:",omitempty"`
@@ -23,8 +23,8 @@ type arrival struct {
 	Transfer member.Transfer
 	Next     uint64 // number of the chunk that comes next
 	Hosts    []byte // names of those that came with it, each with its length before it; some more than once
-	// Kept are names, sorted, of others that came with it and stay if it is dropped: this node had them, or another transfer under way had
-	// brought them, when they came.
+	// Kept are names, sorted, of others that came with it and stay if it is dropped: this node had them, or another
+	// transfer under way had brought them, when they came.
 	Kept []string `json:",omitempty"`
 }
 
@@ -78,8 +78,8 @@ func isIn(sorted []string, host string) bool {
 	return is
 }
 
-// take notes that the next chunk of a transfer has come, and which hosts of the transfer are kept. If it is the last one, it returns all
-// that came.
+// take notes that the next chunk of a transfer has come, and which hosts of the transfer are kept. If it is the last
+// one, it returns all that came.
 func (a *arrivals) take(t member.Transfer, p *decodedChunk, keeps []string, last bool) (whole *arrival) {
 	i := a.find(t)
 	if i < 0 {
@@ -146,7 +146,8 @@ func (a *arrival) keep(hosts []string) {
 	}
 }
 
-// own takes upon a transfer those of some hosts that it keeps because another had brought them, and returns them: they go if it is dropped.
+// own takes upon a transfer those of some hosts that it keeps because another had brought them, and returns them: they
+// go if it is dropped.
 func (a *arrival) own(hosts []string) (owned []string) {
 	var kept []string
 	for _, host := range a.Kept {
@@ -163,8 +164,8 @@ func (a *arrival) own(hosts []string) (owned []string) {
 	return owned
 }
 
-// drop ends a transfer that did not come whole, and returns the hosts that go with it. Others that came with it go with transfers that have
-// brought them, too.
+// drop ends a transfer that did not come whole, and returns the hosts that go with it. Others that came with it go with
+// transfers that have brought them, too.
 func (a *arrivals) drop(t member.Transfer) (gone []string, passed map[member.Transfer][]string) {
 	i := a.find(t)
 	if i < 0 {
@@ -186,7 +187,8 @@ func (a *arrivals) drop(t member.Transfer) (gone []string, passed map[member.Tra
 	return gone, passed
 }
 
-// leaving are the hosts, sorted, that go if a transfer is dropped: those that came with it, and that no other under way has brought.
+// leaving are the hosts, sorted, that go if a transfer is dropped: those that came with it, and that no other under way
+// has brought.
 func (a *arrivals) leaving(t member.Transfer) []string {
 	i := a.find(t)
 	if i < 0 {

@@ -15,8 +15,8 @@ import (
 	"kumo/internal/store"
 )
 
-// A note is the engine's part of a checkpoint. The frontier keeps it with its own; seen and the digests have their positions
-// themselves.
+// A note is the engine's part of a checkpoint. The frontier keeps it with its own; seen and the digests have their
+// positions themselves.
 type note struct {
 	Version  int
 	Position journal.Position // up to which the journal is in the checkpoint
@@ -31,12 +31,13 @@ type note struct {
 	Arrivals *arrivals     `json:",omitempty"` // of hosts, from other nodes
 }
 
-// noteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names every record file that
-// the crawl has ever written; since the fifth, what was set aside has checksums; since the sixth, all that waits is written as [item] has it.
+// noteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names
+// every record file that the crawl has ever written; since the fifth, what was set aside has checksums; since the
+// sixth, all that waits is written as [item] has it.
 const noteVersion = 6
 
-// checkpoint makes the journal's past unneeded: the views of it are brought to the disk as they are at one moment, while the
-// crawl goes on. What seen was not sure of may be decided on the way.
+// checkpoint makes the journal's past unneeded: the views of it are brought to the disk as they are at one moment,
+// while the crawl goes on. What seen was not sure of may be decided on the way.
 func (e *Engine) checkpoint(ctx context.Context) error {
 	if e.known.db == nil {
 		return nil
@@ -113,8 +114,8 @@ func (e *Engine) decide(ctx context.Context) error {
 	return e.known.db.Settle(ctx, e.release)
 }
 
-// await waits while seen, or the digests, have had their share of memory and no checkpoint has set it aside, and while the frontier's disk does
-// not keep up. Who asks looks at the context.
+// await waits while seen, or the digests, have had their share of memory and no checkpoint has set it aside, and while
+// the frontier's disk does not keep up. Who asks looks at the context.
 func (e *Engine) await(ctx context.Context) {
 	e.frontier.Room(ctx)
 	if e.known.db != nil {
@@ -173,7 +174,8 @@ func (e *Engine) note(at journal.Position, marks []store.Mark) note {
 	return n
 }
 
-// release takes in what seen has found to be news in a merge. It is durable when it returns, as the merge's outcome will be.
+// release takes in what seen has found to be news in a merge. It is durable when it returns, as the merge's outcome
+// will be.
 func (e *Engine) release(decided []seen.Decided) error {
 	var b batch
 	err := e.committer.within(func() error {

@@ -13,10 +13,10 @@ import (
 	"kumo/internal/seen"
 )
 
-// A chunk is a piece of what one node hands over to another: a byte for the version, then sheets, each of which stands for itself: its
-// length, and as much compressed by zstd. A sheet begins with a Unix time that others are counted from; then come groups: the
-// waiting URLs of a host in their order, as package item writes them, or the known URLs of an origin in theirs, each written by what it does not
-// share with the one before.
+// A chunk is a piece of what one node hands over to another: a byte for the version, then sheets, each of which stands
+// for itself: its length, and as much compressed by zstd. A sheet begins with a Unix time that others are counted from;
+// then come groups: the waiting URLs of a host in their order, as package item writes them, or the known URLs of an
+// origin in theirs, each written by what it does not share with the one before.
 const (
 	chunkVersion = 2
 	chunkBytes   = 256 << 10 // that a chunk has at most, unless one URL alone is to blame
@@ -205,8 +205,8 @@ type learnt struct {
 	entries []seen.Entry
 }
 
-// An unpacker reads chunks. They come from the network: whatever they are, it takes a bounded part of memory, and they are read wholly or
-// not at all.
+// An unpacker reads chunks. They come from the network: whatever they are, it takes a bounded part of memory, and they
+// are read wholly or not at all.
 type unpacker struct {
 	zip   *zstd.Decoder
 	sheet []byte

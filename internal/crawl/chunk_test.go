@@ -106,7 +106,8 @@ func TestDamagedChunksAreRefused(t *testing.T) {
 	}
 }
 
-// What unfolds to more than a chunk may is refused before it is there: many long URLs that share nearly all, and a sheet of zeros.
+// What unfolds to more than a chunk may is refused before it is there: many long URLs that share nearly all, and a
+// sheet of zeros.
 func TestAChunkThatUnfoldsIsRefused(t *testing.T) {
 	u, pack := testUnpacker(t), testPacker(t)
 	long := "https://h/" + strings.Repeat("x", 60_000)
@@ -166,7 +167,8 @@ func FuzzChunk(f *testing.F) {
 	})
 }
 
-// Long URLs that are much alike are short in a chunk. What it unfolds to stays small enough for who reads it all the same.
+// Long URLs that are much alike are short in a chunk. What it unfolds to stays small enough for who reads it all the
+// same.
 func TestChunksOfLongURLsAreRead(t *testing.T) {
 	u, pack := testUnpacker(t), testPacker(t)
 	long := strings.Repeat("a", weburl.MaxLength-100)

@@ -20,7 +20,8 @@ const (
 	keepPending = 4 << 20   // of a buffer that is used again
 )
 
-// A committer is the group commit: it collects what workers put, and makes it durable in batches, records before the journal.
+// A committer is the group commit: it collects what workers put, and makes it durable in batches, records before the
+// journal.
 type committer struct {
 	stores  []store.Store
 	journal journal.Journal
@@ -31,19 +32,21 @@ type committer struct {
 
 	// gate is held for reading while a record and its entries are put, and for writing while a batch is cut off, so that a
 	// batch has the entries of just the records that the files have at its marks.
-	gate           sync.RWMutex
-	one            sync.Mutex // held by the one who commits; taken before gate
-	mu             sync.Mutex // guards pending and idle
-	pending        []byte
-	still          bool                  // files keep their names for a while; guarded by one
-	failed         error                 // of a commit: nothing more may follow it; guarded by one
-	torn           atomic.Pointer[error] // what was put last is only in part where it belongs: nothing more may be committed
-	since          atomic.Int64          // bytes journalled since the last drop
-	drained        *sync.Cond            // on mu: pending was cut off, or nobody will
-	idle           bool                  // nobody commits on the way: run has not begun, or has ended
-	spare          []byte                // the buffer of the batch before, to be pending again; only the one who commits touches it
-	marked         map[string]int64      // the lengths that the journal has
-	commitProgress                       // guarded by mu
+	gate    sync.RWMutex
+	one     sync.Mutex // held by the one who commits; taken before gate
+	mu      sync.Mutex // guards pending and idle
+	pending []byte
+	still   bool  // files keep their names for a while; guarded by one
+	failed  error // of a commit: nothing more may follow it; guarded by one
+	// what was put last is only in part where it belongs: nothing more may be committed
+	torn    atomic.Pointer[error]
+	since   atomic.Int64 // bytes journalled since the last drop
+	drained *sync.Cond   // on mu: pending was cut off, or nobody will
+	idle    bool         // nobody commits on the way: run has not begun, or has ended
+	// the buffer of the batch before, to be pending again; only the one who commits touches it
+	spare          []byte
+	marked         map[string]int64 // the lengths that the journal has
+	commitProgress                  // guarded by mu
 	full           chan struct{}
 }
 
@@ -66,7 +69,8 @@ func (c *committer) within(f func() error) error {
 	return err
 }
 
-// put stores a record, if there is one, and what was left out, then queues the entries that finish makes of it. It is called within.
+// put stores a record, if there is one, and what was left out, then queues the entries that finish makes of it. It is
+// called within.
 func (c *committer) put(rec *page.Record, skips []page.Skip, finish func() []byte) error {
 	for _, s := range c.stores {
 		if rec != nil {
@@ -167,8 +171,8 @@ func (c *committer) commitTo() (journal.Position, error) {
 	return c.journal.End(), nil
 }
 
-// pause commits, and calls f while nothing is put, with the journal's position and the files' lengths. All stand still only for as long
-// as it takes to make durable what was put during a commit.
+// pause commits, and calls f while nothing is put, with the journal's position and the files' lengths. All stand still
+// only for as long as it takes to make durable what was put during a commit.
 func (c *committer) pause(f func(at journal.Position, marks []store.Mark) error) error {
 	c.one.Lock()
 	defer c.one.Unlock()

@@ -34,8 +34,10 @@ type Config struct {
 	MaxRedirects int               // in a row; 10
 	PagesPerHost int64             // 0: without limit
 
-	Patience   time.Duration // how long a host that has answered may be out of reach until it is given up; 2m, negative: no time
-	OutageWait time.Duration // how long the crawl waits when it is cut off from the web; then Run ends with ErrCutOff. 0: without end
+	// how long a host that has answered may be out of reach until it is given up; 2m, negative: no time
+	Patience time.Duration
+	// how long the crawl waits when it is cut off from the web; then Run ends with ErrCutOff. 0: without end
+	OutageWait time.Duration
 
 	Pages int64         // stop after so many pages; 0: without limit
 	Bytes int64         // stop after so many bytes over the wire
@@ -129,15 +131,23 @@ type Parts struct {
 	Scope     *weburl.Scope
 	Block     *policy.BlockList // may be nil
 	Fetcher   Fetcher
-	NewParser func(room int64) Parser                                  // which reads up to so much of a body, and has room for as much of its links
-	Text      func(*page.Response, *page.Page) (*page.MainText, error) // gives a page's main text; nil if nobody asked for texts
-	Stores    []store.Store
-	Journal   journal.Journal
-	Router    Router                                  // whose hosts are, where several nodes share a crawl; nil: all are this node's
-	NewRoot   func(u weburl.URL)                      // is told what seeds redirect to, so that other nodes have it in scope: once or more often, and must be quick; may be nil
-	Arrived   func(t member.Transfer, hosts []string) // is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after a crash. It must be quick; may be nil
-	Archive   bool                                    // one of the stores is a WARC, to which an unchanged page's record can refer
-	Free      func() (uint64, error)                  // room on the crawl's disk; asked if Config.MinFree is set
-	Stats     *stats.Counter
-	Listener  Listener
+	// which reads up to so much of a body, and has room for as much of its links
+	NewParser func(room int64) Parser
+	// gives a page's main text; nil if nobody asked for texts
+	Text    func(*page.Response, *page.Page) (*page.MainText, error)
+	Stores  []store.Store
+	Journal journal.Journal
+	// whose hosts are, where several nodes share a crawl; nil: all are this node's
+	Router Router
+	// is told what seeds redirect to, so that other nodes have it in scope: once or more often, and must be quick; may be
+	// nil
+	NewRoot func(u weburl.URL)
+	// is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after
+	// a crash. It must be quick; may be nil
+	Arrived func(t member.Transfer, hosts []string)
+	// one of the stores is a WARC, to which an unchanged page's record can refer
+	Archive  bool
+	Free     func() (uint64, error) // room on the crawl's disk; asked if Config.MinFree is set
+	Stats    *stats.Counter
+	Listener Listener
 }

@@ -22,7 +22,8 @@ import (
 // deferredName is the file's name in the crawl's folder.
 var deferredName = filepath.Join("state", "deferred")
 
-// FindDeferred returns the last word on a URL that was set aside, nil if there is none. It may be called while a crawl runs in dir.
+// FindDeferred returns the last word on a URL that was set aside, nil if there is none. It may be called while a crawl
+// runs in dir.
 func FindDeferred(disk vfs.FS, dir, url string) (found *page.Skip, err error) {
 	a := &DeferredFile{disk: disk, dir: dir}
 	err = a.read(0, func(s page.Skip, _ int64) error {
@@ -37,8 +38,8 @@ func FindDeferred(disk vfs.FS, dir, url string) (found *page.Skip, err error) {
 	return found, err
 }
 
-// DeferredFile are the URLs that were set aside, in a file, in the order in which they were: a better link may still come to each. It is
-// a store like others, so that the file agrees with the journal after a crash.
+// DeferredFile are the URLs that were set aside, in a file, in the order in which they were: a better link may still
+// come to each. It is a store like others, so that the file agrees with the journal after a crash.
 type DeferredFile struct {
 	*store.Logs
 	disk vfs.FS
@@ -81,7 +82,8 @@ func (a *DeferredFile) add(skips []page.Skip) error {
 	return a.Append(0, all.b)
 }
 
-// read gives the skips from an offset on, each with the offset behind it. All was handed to the operating system before.
+// read gives the skips from an offset on, each with the offset behind it. All was handed to the operating system
+// before.
 func (a *DeferredFile) read(from int64, f func(s page.Skip, end int64) error) error {
 	return readDeferred(a.disk, filepath.Join(a.dir, deferredName), from, f)
 }
@@ -125,7 +127,8 @@ func readDeferred(disk vfs.FS, name string, from int64, f func(s page.Skip, end 
 	return fmt.Errorf("read what was set aside: %w: %w", ErrDeferred, err)
 }
 
-// readFrames calls f with bodies that have their lengths before them, and with the offset behind each. A body holds until f returns.
+// readFrames calls f with bodies that have their lengths before them, and with the offset behind each. A body holds
+// until f returns.
 func readFrames(src io.Reader, f func(body []byte, end int64) error) error {
 	in := bufio.NewReaderSize(src, 1<<20)
 	var body []byte

@@ -2,9 +2,9 @@
 //
 // The life of a URL, in the order of the code:
 //
-//	Add        door.go    seeds come in here; links by the same way, from step 8
+//	Add        admission.go    seeds come in here; links by the same way, from step 8
 //	judge      judge.go   scope, filters, block list, depth: out → counted or skipped, with the rule kept
-//	seen       door.go    met before → dropped; new → on; perhaps met before → decided by its next merge (checkpoint.go)
+//	seen       admission.go    met before → dropped; new → on; perhaps met before → decided by its next merge (checkpoint.go)
 //	frontier   package    to its host's queue; handed to a worker when the host's time has come
 //	visit      visit.go   its host's robots.txt first (robots.go), its turn at the server's address, the limits (limit.go)
 //	fetch      visit.go   one exchange; no answer, or a bad one → back to the queue or given up (outcome.go)
@@ -15,25 +15,29 @@
 //
 // # How nothing gets lost
 //
-// A URL is in one of four places: in the frontier, under way, or given up with its host for this run (abandoned queue.go), and then the
-// journal has its found entry and no done entry; done; set aside or left out; or it may have been met before, and waits for seen to decide (its later entry). Group commit makes
-// record files durable first, then writes the batch that marks their URLs as done and names the files' lengths. What a batch
-// says and what it does to seen, the digests and the frontier happens within one hold of the committer's gate, so that at
-// any moment between two batches these are what the journal says.
+// A URL is in one of four places: in the frontier, under way, or given up with its host for this run
+// (abandoned.go), and then the journal has its found entry and no done entry; done; set aside or left out; or it may have
+// been met before, and waits for seen to decide (its later entry). Group commit makes record files durable first, then
+// writes the batch that marks their URLs as done and names the files' lengths. What a batch says and what it does to
+// seen, the digests and the frontier happens within one hold of the committer's gate, so that at any moment between two
+// batches these are what the journal says.
 //
-// At such a moment a checkpoint (checkpoint.go) freezes them and brings them to the disk while the crawl goes on, and the
-// journal's part before is dropped. [Recover] opens them and reads the journal's rest back. So a crash loses no URL; what was
-// under way, or finished since the last commit, is fetched again.
+// At such a moment a checkpoint (checkpoint.go) freezes them and brings them to the disk while the crawl goes on, and
+// the journal's part before is dropped. [Recover] opens them and reads the journal's rest back. So a crash loses no
+// URL; what was under way, or finished since the last commit, is fetched again.
 //
 // # Where several nodes share a crawl
 //
-// A [Router] says whose hosts are. A link to a host of another node is not offered to seen but put into the outbox (outbox.go), in the
-// journal's same batch as the page that has it; [Engine.Batches] hands it out until [Engine.Answered] says that the host's owner has it, and a
-// checkpoint journals anew what waits there. The owner takes it in with [Engine.TakeLinks] (incoming.go), which returns when it is in the
-// journal, and that is shipped. So a link is always in at least one node's keeping, and where it is in two, seen knows it the second
-// time. While the outbox is full, workers take no new URL.
+// A [Router] says whose hosts are. A link to a host of another node is not offered to seen but put into the outbox
+// (outbox.go), in the journal's same batch as the page that has it; [Engine.Batches] hands it out until
+// [Engine.Answered] says that the host's owner has it, and a checkpoint journals anew what waits there. The owner takes
+// it in with [Engine.TakeLinks] (incoming.go), which returns when it is in the journal, and that is shipped. So a link
+// is always in at least one node's keeping, and where it is in two, seen knows it the second time. While the outbox is
+// full, workers take no new URL.
 //
-// Before each request the router is asked whether the lease holds (router.go). A run that stays (stay.go) waits when it has nothing to do.
+// Before each request the router is asked whether the lease holds (router.go). A run that stays (keepopen.go) waits when it
+// has nothing to do.
 //
-// A host that gets another owner is handed over (handover.go): what waits there is held by one node at any time, whoever dies in between.
+// A host that gets another owner is handed over (handover.go): what waits there is held by one node at any time,
+// whoever dies in between.
 package crawl

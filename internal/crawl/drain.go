@@ -5,9 +5,9 @@ import (
 	"maps"
 )
 
-// Drain returns when no visit is under way to hosts of which nothing is asked any more, nothing of them is undecided, and all that is known of
-// them is in the journal, and shipped. Which they are of says; nil: all that are not this node's, as the router says when Drain is called. It needs
-// a Run to commit.
+// Drain returns when no visit is under way to hosts of which nothing is asked any more, nothing of them is undecided,
+// and all that is known of them is in the journal, and shipped. Which they are of says; nil: all that are not this
+// node's, as the router says when Drain is called. It needs a Run to commit.
 func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 	if of == nil {
 		of = func(host string) bool { return !e.ours(host) }
@@ -19,7 +19,8 @@ func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 			return ctx.Err()
 		}
 	}
-	// Who was about to put something in does so before this is durable; who comes later is told that the hosts are others'.
+	// Who was about to put something in does so before this is durable; who comes later is told that the hosts are
+	// others'.
 	if err := e.FlushDurable(ctx); err != nil {
 		return err
 	}

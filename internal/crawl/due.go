@@ -79,7 +79,8 @@ func (e *Engine) awaitDue(handing context.Context) bool {
 	}
 }
 
-// requeue takes what is due, and what the crawl's rules still let in, into the frontier. It returns when the next is due.
+// requeue takes what is due, and what the crawl's rules still let in, into the frontier. It returns when the next is
+// due.
 func (e *Engine) requeue(ctx context.Context) (next time.Time, err error) {
 	now, r := e.cfg.Now(), &e.cfg.Recrawl
 	next = now.Add(r.ShortestWait())

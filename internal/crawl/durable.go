@@ -12,8 +12,8 @@ var ErrEnded = errors.New("the run has ended")
 
 // A Shipper is a journal that also copies what it has to where it outlives this machine.
 type Shipper interface {
-	// Ship returns when all batches that end at or before a position are there. Many may call it at once, beside the one who
-	// calls the journal's other methods.
+	// Ship returns when all batches that end at or before a position are there. Many may call it at once, beside the one
+	// who calls the journal's other methods.
 	Ship(ctx context.Context, upTo journal.Position) error
 }
 
@@ -103,8 +103,8 @@ func (e *Engine) waitDurable(ctx context.Context, sequence uint64) error {
 	return err
 }
 
-// FlushDurable returns when all is durable, and where the journal is shipped, there, that was put before it was called. What was about to be
-// put is, too. It needs a Run to commit.
+// FlushDurable returns when all is durable, and where the journal is shipped, there, that was put before it was called.
+// What was about to be put is, too. It needs a Run to commit.
 func (e *Engine) FlushDurable(ctx context.Context) error {
 	return e.waitDurable(ctx, e.committer.sequence())
 }

@@ -85,8 +85,9 @@ type files struct {
 	deferredRead int64           // how much of deferred URLs has been written down
 	abandoned    *AbandonedQueue // what was given up with its origin: for the journal it waits
 	answers      *Answers
-	archive      bool         // records are archived
-	marks        []store.Mark // of all record files as the run found them, those of stores that are not open now among them
+	archive      bool // records are archived
+	// of all record files as the run found them, those of stores that are not open now among them
+	marks []store.Mark
 }
 
 // roots are what the crawl begins with.
@@ -174,8 +175,8 @@ func newLimiter(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond/10))))
 }
 
-// restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full delay again: nobody
-// knows when their last request was.
+// restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full
+// delay again: nobody knows when their last request was.
 func (e *Engine) restore(s *State) error {
 	if err := e.recallRoots(); err != nil {
 		return err
@@ -199,7 +200,8 @@ func (e *Engine) restore(s *State) error {
 		return nil
 	})
 	e.resumed.unsaid = slices.SortedFunc(maps.Values(s.unsaid), func(a, b candidate) int { return strings.Compare(a.item.URL, b.item.URL) })
-	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf, s.outbox = nil, nil, nil, nil, nil, 0, nil // they are large, and the state may live on
+	// they are large, and the state may live on
+	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf, s.outbox = nil, nil, nil, nil, nil, 0, nil
 	return err
 }
 
@@ -226,9 +228,9 @@ func (e *Engine) admit(u weburl.URL, seed bool) {
 	}
 }
 
-// Run crawls from the seeds and from what waits until nothing waits, a limit is reached (an error that is policy.ErrLimit) or the
-// context ends (its error). Requests under way may then go on for Config.Grace. All that was fetched is durable when it returns,
-// unless the error is another than those.
+// Run crawls from the seeds and from what waits until nothing waits, a limit is reached (an error that is
+// policy.ErrLimit) or the context ends (its error). Requests under way may then go on for Config.Grace. All that was
+// fetched is durable when it returns, unless the error is another than those.
 func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error {
 	handing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -298,8 +300,8 @@ func (e *Engine) end(ctx, handing context.Context) error {
 	return stopped
 }
 
-// lastCheckpoint lets the next run begin soon. Who has stopped the run does not wait for it longer than for requests under way: what is
-// not in a checkpoint is in the journal.
+// lastCheckpoint lets the next run begin soon. Who has stopped the run does not wait for it longer than for requests
+// under way: what is not in a checkpoint is in the journal.
 func (e *Engine) lastCheckpoint(ctx context.Context) error {
 	close(e.control.ending) // a snapshot does not keep it waiting
 	if ctx.Err() != nil {
@@ -314,7 +316,8 @@ func (e *Engine) lastCheckpoint(ctx context.Context) error {
 	return err
 }
 
-// crawl runs the workers, and beside them the committer, checkpoints and the look at the disk, until the frontier is dry, handing ends, or one of them fails.
+// crawl runs the workers, and beside them the committer, checkpoints and the look at the disk, until the frontier is
+// dry, handing ends, or one of them fails.
 func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	committing, done := context.WithCancel(context.WithoutCancel(handing))
 	defer done()
@@ -412,7 +415,8 @@ func (e *Engine) work(handing, fetching context.Context) error {
 	}
 }
 
-// sayLeftOut says of URLs why they are left out that a merge had to decide when the last process ended, and that are news without one.
+// sayLeftOut says of URLs why they are left out that a merge had to decide when the last process ended, and that are
+// news without one.
 func (e *Engine) sayLeftOut() error {
 	for part := range slices.Chunk(e.resumed.unsaid, maxKept) {
 		var b batch
@@ -427,7 +431,8 @@ func (e *Engine) sayLeftOut() error {
 	return nil
 }
 
-// seed takes the seeds in, as the crawl's rules have them. Where a redirect leads back to how the user wrote them, that is in scope.
+// seed takes the seeds in, as the crawl's rules have them. Where a redirect leads back to how the user wrote them, that
+// is in scope.
 func (e *Engine) seed(seeds []weburl.URL) error {
 	known := make([]weburl.URL, len(seeds))
 	for i, u := range seeds {

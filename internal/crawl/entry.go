@@ -15,8 +15,8 @@ import (
 	"kumo/internal/store"
 )
 
-// A journal batch is a sequence of entries: a byte that says which, then its fields. Numbers are varints, strings have their
-// length before them. New kinds of entry get new bytes; a byte that is not known stops a replay.
+// A journal batch is a sequence of entries: a byte that says which, then its fields. Numbers are varints, strings have
+// their length before them. New kinds of entry get new bytes; a byte that is not known stops a replay.
 const (
 	entryFound = 'f' // a URL entered the frontier
 	entryDone  = 'd' // a URL was answered, or failed for good

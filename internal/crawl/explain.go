@@ -26,7 +26,8 @@ type Explanation struct {
 	By            robots.Line
 	RobotsKnown   bool // the three above hold
 
-	Found   *frontier.Found // where it waits, or that it is under way; nil if neither, or behind the first 10,000 of its host
+	// where it waits, or that it is under way; nil if neither, or behind the first 10,000 of its host
+	Found   *frontier.Found
 	Host    frontier.HostInfo
 	HostMet bool
 	Pages   int64 // that the host has given
@@ -38,7 +39,8 @@ type Explanation struct {
 	Left    string     // the rule by which Pending is left out then, "" if it is not
 }
 
-// Explain says what became of a URL. It may be called while the crawl runs: then it is what is so at one moment or the next.
+// Explain says what became of a URL. It may be called while the crawl runs: then it is what is so at one moment or the
+// next.
 func (e *Engine) Explain(url string) (*Explanation, error) {
 	u, err := weburl.Parse(url)
 	if err != nil {

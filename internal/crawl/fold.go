@@ -13,7 +13,8 @@ import (
 	"kumo/internal/seen"
 )
 
-// came replays a chunk. What waits is restored with what was found; hosts owe what they owed when it came, and their full delay.
+// came replays a chunk. What waits is restored with what was found; hosts owe what they owed when it came, and their
+// full delay.
 func (s *State) came(c came) {
 	if s.fault != nil {
 		return
@@ -72,7 +73,8 @@ func (s *State) dropped(t member.Transfer) {
 	}
 }
 
-// forgot takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue, and out of transfers that are being dropped.
+// forgot takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue, and out of
+// transfers that are being dropped.
 func (s *State) forgot(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
@@ -110,8 +112,9 @@ func (s *State) Arrived() []member.Transfer { return slices.Clone(s.arrivals.Who
 // Partial are the transfers of which something has come, and that have not come whole.
 func (s *State) Partial() []member.Transfer { return s.arrivals.partial() }
 
-// RecoverFailed is Recover for views that have nothing and a journal that is read from its beginning, as that of a dead node is: what
-// would not fit into memory goes to the views' disks on the way. memory is for what waits, in bytes, and no hard bound.
+// RecoverFailed is Recover for views that have nothing and a journal that is read from its beginning, as that of a dead
+// node is: what would not fit into memory goes to the views' disks on the way. memory is for what waits, in bytes, and
+// no hard bound.
 func RecoverFailed(ctx context.Context, j journal.Journal, v Views, memory int64) (*State, error) {
 	most := int(memory / (2 * itemWeight))
 	return recoverBy(j, v, func(s *State, end journal.Position) error { return s.relieve(ctx, end, most) })
@@ -150,8 +153,9 @@ func (s *State) guess(all []seen.Decided) error {
 	})
 }
 
-// Fold makes a holding of a state that no engine goes on from: that of a dead node. What came by transfers that did not come whole is
-// dropped, and what nobody had decided is. Frontier and URL database stay open, and are the caller's to close.
+// Fold makes a holding of a state that no engine goes on from: that of a dead node. What came by transfers that did not
+// come whole is dropped, and what nobody had decided is. Frontier and URL database stay open, and are the caller's to
+// close.
 func (s *State) Fold(ctx context.Context) (*Holding, error) {
 	db, ok := s.views.Seen.(*seen.DB)
 	if !ok {

@@ -12,8 +12,9 @@ import (
 // removed is what was taken out of the frontier, sorted.
 type removed struct{ hosts []string }
 
-// afterRemoval forgets what the engine keeps for hosts that are gone: if they come back, all is asked anew. Where a robots.txt was to be
-// had at one of them for another host, that asks anew, too. Their queues are read for that, which may take long: the committer's gate is not held.
+// afterRemoval forgets what the engine keeps for hosts that are gone: if they come back, all is asked anew. Where a
+// robots.txt was to be had at one of them for another host, that asks anew, too. Their queues are read for that, which
+// may take long: the committer's gate is not held.
 func (e *Engine) afterRemoval(r *removed) error {
 	robots, err := e.frontier.Removed()
 	for _, host := range r.hosts {
@@ -34,7 +35,8 @@ func (e *Engine) afterRemoval(r *removed) error {
 // forgetStep is how many hosts are removed in one hold of the committer's gate.
 const forgetStep = 1024
 
-// Forget forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again after a crash.
+// Forget forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again after
+// a crash.
 func (e *Engine) Forget(ctx context.Context, gone func(host string) bool) error {
 	if e.known.db == nil {
 		return errNoDB

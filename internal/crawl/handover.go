@@ -11,13 +11,15 @@ import (
 	"kumo/internal/member"
 )
 
-// A handover moves hosts from one node to another: the sender drains them, and exports them in chunks; the receiver takes each into its
-// journal, its frontier and its URL database, within one hold of the committer's gate; when it has the last, the hosts are its own,
-// and the sender forgets them. What waits is held by one of the two. What is known stays with the sender, too; it is less than what the new
-// owner knows, and when the host comes back, what waits comes with it and is not asked for there.
+// A handover moves hosts from one node to another: the sender drains them, and exports them in chunks; the receiver
+// takes each into its journal, its frontier and its URL database, within one hold of the committer's gate; when it has
+// the last, the hosts are its own, and the sender forgets them. What waits is held by one of the two. What is known
+// stays with the sender, too; it is less than what the new owner knows, and when the host comes back, what waits comes
+// with it and is not asked for there.
 //
-// A host of which the frontier says that it is away is not held here: it was forgotten, or its transfer dropped, and nothing of it has
-// come back. One that is held here when it comes is kept, whatever becomes of its transfer, and goes on meanwhile: what comes is merged.
+// A host of which the frontier says that it is away is not held here: it was forgotten, or its transfer dropped, and
+// nothing of it has come back. One that is held here when it comes is kept, whatever becomes of its transfer, and goes
+// on meanwhile: what comes is merged.
 
 // handing is what the engine has in hand of handovers.
 type handing struct {
@@ -37,9 +39,10 @@ const arriving = "a transfer"
 
 var errNoDB = errors.New("a crawl without a folder has no part in a handover")
 
-// Take takes a chunk of a transfer in, from an [Export] of another node. Chunks of a transfer come in order, one after the other; one
-// that was taken before is ignored. With the last one, which may be empty, the hosts of all of them are this node's. It is in the journal,
-// and that is shipped, when it returns. data that is no chunk is an error and changes nothing. It waits for room, and needs a Run to commit.
+// Take takes a chunk of a transfer in, from an [Export] of another node. Chunks of a transfer come in order, one after
+// the other; one that was taken before is ignored. With the last one, which may be empty, the hosts of all of them are
+// this node's. It is in the journal, and that is shipped, when it returns. data that is no chunk is an error and
+// changes nothing. It waits for room, and needs a Run to commit.
 func (e *Engine) Take(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) error {
 	durable, err := e.TakeChunk(ctx, t, seq, last, data)
 	if err != nil {
@@ -48,7 +51,8 @@ func (e *Engine) Take(ctx context.Context, t member.Transfer, seq uint64, last b
 	return durable(ctx)
 }
 
-// TakeChunk is Take in two parts: durable waits until the chunk is in the journal, and shipped, while the next is taken.
+// TakeChunk is Take in two parts: durable waits until the chunk is in the journal, and shipped, while the next is
+// taken.
 func (e *Engine) TakeChunk(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) (durable func(context.Context) error, err error) {
 	if e.known.db == nil {
 		return nil, errNoDB
@@ -115,7 +119,8 @@ func (e *Engine) takeChunk(c came) (sequence uint64, whole *arrival, err error) 
 	return sequence, whole, err
 }
 
-// enter enters a chunk into the journal and all that is a view of it. It is called within the committer's gate, and reads nothing from the disk.
+// enter enters a chunk into the journal and all that is a view of it. It is called within the committer's gate, and
+// reads nothing from the disk.
 func (e *Engine) enter(c *came, p *decodedChunk, m *mergePlan, keeps []string) (whole *arrival) {
 	h := &e.peers.transfer
 	h.meet(c.transfer, p, m.kept, e.origins.hash)
@@ -150,8 +155,8 @@ func (h *handing) end(t member.Transfer) {
 	delete(h.met, t)
 }
 
-// receive enters what a chunk has. Until the transfer is whole, its hosts are parked, lest the frontier hands them out in vain; but not those
-// that are kept.
+// receive enters what a chunk has. Until the transfer is whole, its hosts are parked, lest the frontier hands them out
+// in vain; but not those that are kept.
 func (e *Engine) receive(t member.Transfer, p *decodedChunk, m *mergePlan) {
 	items := int64(0)
 	for i := range p.waiting {
@@ -191,8 +196,8 @@ func (h *handing) park(t member.Transfer, host string) {
 	}
 }
 
-// countArrived counts the pages that a host has given elsewhere, where their number is limited. What it has given here before is among
-// them, unless it is kept.
+// countArrived counts the pages that a host has given elsewhere, where their number is limited. What it has given here
+// before is among them, unless it is kept.
 func (e *Engine) countArrived(t member.Transfer, l *learnt, m *mergePlan) {
 	if e.cfg.PagesPerHost == 0 {
 		return
@@ -258,7 +263,8 @@ func (e *Engine) drop(t member.Transfer) (sequence uint64, err error) {
 	return sequence, err
 }
 
-// dropPart undoes what came of some of a transfer's hosts, as if these had not been among it: so many that the committer's gate is not held for long.
+// dropPart undoes what came of some of a transfer's hosts, as if these had not been among it: so many that the
+// committer's gate is not held for long.
 func (e *Engine) dropPart(hosts []string) error {
 	r := removed{hosts: hosts}
 	coming := e.peers.transfer.arrivals.without(hosts)

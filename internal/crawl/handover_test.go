@@ -29,7 +29,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A trade is two nodes that hand hosts to each other, again and again, while they find and fetch URLs, and die at any moment.
+// A trade is two nodes that hand hosts to each other, again and again, while they find and fetch URLs, and die at any
+// moment.
 type trade struct {
 	t      *testing.T
 	dice   *rand.Rand
@@ -316,7 +317,8 @@ func (n *trader) visit() {
 	n.rise(err)
 }
 
-// handOver moves some of one node's hosts to the other; some trades fail half-way, and are tried again under the next epoch, or not.
+// handOver moves some of one node's hosts to the other; some trades fail half-way, and are tried again under the next
+// epoch, or not.
 func (x *trade) handOver() {
 	from := x.nodes[x.dice.IntN(2)]
 	to := x.nodes[1-from.id]
@@ -517,8 +519,8 @@ func TestHostsAreTraded(t *testing.T) {
 	}
 }
 
-// What was asked for a host that has gone is not asked any more, nor is anybody here kept waiting by it; if the host comes back, it is
-// asked for anew.
+// What was asked for a host that has gone is not asked any more, nor is anybody here kept waiting by it; if the host
+// comes back, it is asked for anew.
 func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
@@ -566,8 +568,9 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	}
 }
 
-// Where a robots.txt redirects to another node's host, its fetch waits in a queue of that host. That is nothing that this node holds: it goes
-// nowhere, and a transfer that is undone takes nothing away from who owns the host, whether or not it was once here.
+// Where a robots.txt redirects to another node's host, its fetch waits in a queue of that host. That is nothing that
+// this node holds: it goes nowhere, and a transfer that is undone takes nothing away from who owns the host, whether or
+// not it was once here.
 func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		x := newTrade(t, 1, false)
@@ -618,8 +621,8 @@ func (n *trader) again() {
 	n.open()
 }
 
-// What is forgotten stays so after a crash, in the frontier and on the abandoned queue, wherever the last checkpoint was; and what has come of a
-// transfer can be dropped after one.
+// What is forgotten stays so after a crash, in the frontier and on the abandoned queue, wherever the last checkpoint
+// was; and what has come of a transfer can be dropped after one.
 func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 	for _, points := range []string{"", "before", "after", "before, after", "before, again, after"} {
 		x := newTrade(t, 1, false)
@@ -639,7 +642,8 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			x.owner[host] = 0
 			for i := range 100 {
 				if i == 50 {
-					if err := n.e.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil { // the first fifty are on the abandoned queue
+					// the first fifty are on the abandoned queue
+					if err := n.e.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil {
 						t.Fatal(err)
 					}
 					n.e.origins.abandoned = newAbandonedOrigins()
@@ -712,8 +716,8 @@ func (n *trader) link(url string) error {
 	return n.e.FlushDurable(n.t.Context())
 }
 
-// A host comes back after others have crawled it: what this node knew of it swallows nothing that waits, is no news, and is not taken for
-// more than there is.
+// A host comes back after others have crawled it: what this node knew of it swallows nothing that waits, is no news,
+// and is not taken for more than there is.
 func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 	x := newTrade(t, 1, false)
 	x.calm = true

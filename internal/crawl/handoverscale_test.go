@@ -112,8 +112,8 @@ type nobodys struct{}
 func (nobodys) Ours(string) bool { return false }
 func (nobodys) May(string) bool  { return false }
 
-// TestManyHostsAreHandedOver moves a thousand hosts with a hundred URLs each. With KUMO_SCALE=1 it is 100,000 hosts, and
-// it says how long that takes:
+// TestManyHostsAreHandedOver moves a thousand hosts with a hundred URLs each. With KUMO_SCALE=1 it is 100,000 hosts,
+// and it says how long that takes:
 //
 //	KUMO_SCALE=1 go test ./internal/crawl -run ManyHosts -v
 func TestManyHostsAreHandedOver(t *testing.T) {

@@ -45,8 +45,8 @@ func (h *Holding) Forget(gone func(host string) bool) {
 	h.except = func(host string) bool { return except(host) || gone(host) }
 }
 
-// An Export reads what is held of some hosts, in chunks that [Engine.Take] understands: first what waits, from the frontier and the abandoned queue,
-// then, in one pass, what is known. It changes nothing. One goroutine uses it.
+// An Export reads what is held of some hosts, in chunks that [Engine.Take] understands: first what waits, from the
+// frontier and the abandoned queue, then, in one pass, what is known. It changes nothing. One goroutine uses it.
 type Export struct {
 	*Holding
 	sizes
@@ -66,8 +66,8 @@ type packed struct {
 	data []byte
 }
 
-// Export begins to read what is held of hosts that have other owners: owner says whose a host is, "" where it stays. Nothing may be added
-// to these hosts, nor done, until it is closed; see Drain.
+// Export begins to read what is held of hosts that have other owners: owner says whose a host is, "" where it stays.
+// Nothing may be added to these hosts, nor done, until it is closed; see Drain.
 func (h *Holding) Export(owner func(host string) strategy.Node) (*Export, error) {
 	x := &Export{Holding: h, sizes: sizes{sheetBytes, chunkBytes}, packers: map[strategy.Node]*chunkWriter{}}
 	x.owner = func(host string) strategy.Node {

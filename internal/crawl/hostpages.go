@@ -8,8 +8,9 @@ import (
 	"kumo/internal/weburl"
 )
 
-// Pages by host are counted exactly as long as there are not too many hosts. Beyond, only a limit needs them: who crawls with one
-// counts them in this run, and takes those of earlier runs from the URL database, which is read once for that.
+// Pages by host are counted exactly as long as there are not too many hosts. Beyond, only a limit needs them: who
+// crawls with one counts them in this run, and takes those of earlier runs from the URL database, which is read once
+// for that.
 
 // recallHosts tells the quota what hosts have given in earlier runs.
 func (e *Engine) recallHosts(ctx context.Context) error {

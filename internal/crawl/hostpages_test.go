@@ -10,7 +10,8 @@ import (
 	"kumo/internal/stats"
 )
 
-// TestPagesOfHostsOfEarlierRuns: where there were too many hosts to count them apart, the URL database has the pages of each.
+// TestPagesOfHostsOfEarlierRuns: where there were too many hosts to count them apart, the URL database has the pages of
+// each.
 func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 	e := onDisk(t, t.TempDir())
 	e.cfg.PagesPerHost = 3

@@ -14,15 +14,17 @@ import (
 	"kumo/internal/weburl"
 )
 
-// TakeLinks takes links in that another node has found, a [member.Batch]'s data. It returns which of them, counted from 0, it
-// refuses because their hosts are not this node's; the others are in its journal, and that is shipped, when it returns. The same
-// links may come again. data that is no batch is an error and changes nothing; after another error nobody knows, and the links are
-// to be sent again. It waits for room, and needs a Run to commit. Calls at the same time share their commits.
+// TakeLinks takes links in that another node has found, a [member.Batch]'s data. It returns which of them, counted from
+// 0, it refuses because their hosts are not this node's; the others are in its journal, and that is shipped, when it
+// returns. The same links may come again. data that is no batch is an error and changes nothing; after another error
+// nobody knows, and the links are to be sent again. It waits for room, and needs a Run to commit. Calls at the same
+// time share their commits.
 func (e *Engine) TakeLinks(ctx context.Context, data []byte) (refused []int, err error) {
 	return e.takeFrom(ctx, data, true)
 }
 
-// Inherit is TakeLinks for links that a dead node had for others: those whose hosts are not this node's go into its outbox.
+// Inherit is TakeLinks for links that a dead node had for others: those whose hosts are not this node's go into its
+// outbox.
 func (e *Engine) Inherit(ctx context.Context, data []byte) error {
 	_, err := e.takeFrom(ctx, data, false)
 	return err
@@ -74,8 +76,8 @@ func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refus
 	return refused, sequence, e.failAbandoned(b.found)
 }
 
-// refuse takes those out of a batch that are not this node's. It is called within the committer's gate: who waits, after the owners
-// have changed, for what is put there, knows that nothing of others' is put any more.
+// refuse takes those out of a batch that are not this node's. It is called within the committer's gate: who waits,
+// after the owners have changed, for what is put there, knows that nothing of others' is put any more.
 func (e *Engine) refuse(b *batch) (refused []int) {
 	b.routed = true
 	kept := 0
@@ -132,7 +134,8 @@ func (b *batch) read(data []byte) error {
 	return nil
 }
 
-// isWhole reports whether a candidate is one that a node could have found: its URL is in its one form, and it has not waited anywhere yet.
+// isWhole reports whether a candidate is one that a node could have found: its URL is in its one form, and it has not
+// waited anywhere yet.
 func (c *candidate) isWhole() bool {
 	u, err := weburl.Parse(c.item.URL)
 	return err == nil && u.String() == c.item.URL && (!u.Web() || u.Host() == c.host) && c.item.IsNew() &&

@@ -91,8 +91,9 @@ func (j *tide) Ship(ctx context.Context, upTo journal.Position) error {
 	}
 }
 
-// TestLinksAreTakenWhenTheyAreSafe: TakeLinks returns when what it took is durable and shipped, and many share a commit. The same links
-// again are no news, but who brings them waits as well. What is refused, or comes after the end, is not waited for.
+// TestLinksAreTakenWhenTheyAreSafe: TakeLinks returns when what it took is durable and shipped, and many share a
+// commit. The same links again are no news, but who brings them waits as well. What is refused, or comes after the end,
+// is not waited for.
 func TestLinksAreTakenWhenTheyAreSafe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &tide{Journal: memory.New(), in: make(chan struct{})}
@@ -139,7 +140,8 @@ func TestLinksAreTakenWhenTheyAreSafe(t *testing.T) {
 	})
 }
 
-// TestTheOutboxComesBack: what the journal says was taken is gone, the rest waits in the next process; one without others takes it in.
+// TestTheOutboxComesBack: what the journal says was taken is gone, the rest waits in the next process; one without
+// others takes it in.
 func TestTheOutboxComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, now := memory.New(), time.Now()

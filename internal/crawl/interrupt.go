@@ -18,7 +18,8 @@ type interruptScope struct {
 // errInterrupted is why requests end that others would not wait for.
 var errInterrupted = errors.New("interrupted")
 
-// Interrupt breaks off all requests under way: the node's lease has ended, and another may be about to ask the same hosts. Their URLs wait again.
+// Interrupt breaks off all requests under way: the node's lease has ended, and another may be about to ask the same
+// hosts. Their URLs wait again.
 func (e *Engine) Interrupt() {
 	e.control.interrupts.mu.Lock()
 	defer e.control.interrupts.mu.Unlock()

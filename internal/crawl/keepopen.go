@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A run that stays does not end when nothing waits: links may come from other nodes, and seeds from a person. Its workers sleep in the
-// frontier then.
+// A run that stays does not end when nothing waits: links may come from other nodes, and seeds from a person. Its
+// workers sleep in the frontier then.
 
 // keepOpen is whether a run that stays is to end; the frontier is told of it with mu held.
 type keepOpen struct {
@@ -23,8 +23,8 @@ func (e *Engine) keepFrontierOpen() {
 	e.frontier.KeepOpen(e.cfg.Stay && !e.control.stays.finished || !e.roots.feed.ended())
 }
 
-// Finish lets a run end that stays, when nothing waits any more. It does not wait for links that other nodes have yet to take; they are
-// kept for the next run.
+// Finish lets a run end that stays, when nothing waits any more. It does not wait for links that other nodes have yet
+// to take; they are kept for the next run.
 func (e *Engine) Finish() {
 	e.control.stays.mu.Lock()
 	defer e.control.stays.mu.Unlock()
@@ -32,14 +32,15 @@ func (e *Engine) Finish() {
 	e.frontier.KeepOpen(!e.roots.feed.ended())
 }
 
-// Idle reports whether nothing waits, is under way, is undecided or is in the outbox. A link that is on its way from one node to another
-// is in the outbox of the first until the second has it.
+// Idle reports whether nothing waits, is under way, is undecided or is in the outbox. A link that is on its way from
+// one node to another is in the outbox of the first until the second has it.
 //
-// So a crawl of several nodes is done when all were idle, and all were idle still when each was asked again after that, and nothing came
-// to any of them in between: [Engine.Came] was the same.
+// So a crawl of several nodes is done when all were idle, and all were idle still when each was asked again after that,
+// and nothing came to any of them in between: [Engine.Came] was the same.
 func (e *Engine) Idle() bool {
 	dry, moves := e.frontier.Dry()
-	// What leaves the outbox becomes undecided, or waits; what is decided waits. What waits when it has been looked for makes a move.
+	// What leaves the outbox becomes undecided, or waits; what is decided waits. What waits when it has been looked for
+	// makes a move.
 	if !dry || !e.peers.outbox.empty() || e.pendingDedup() {
 		return false
 	}
@@ -53,7 +54,8 @@ func (e *Engine) Received() int64 { return e.peers.received.Load() }
 // decideShare bounds how much of the time a run that stays may have seen decide, when nothing else is to be done.
 const decideShare = 10
 
-// keepDeciding has seen decide what it is not sure of whenever nothing else waits in a run that stays, until the context ends.
+// keepDeciding has seen decide what it is not sure of whenever nothing else waits in a run that stays, until the
+// context ends.
 func (e *Engine) keepDeciding(ctx context.Context) error {
 	if e.known.db == nil || !e.cfg.Stay {
 		return nil

@@ -5,7 +5,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// Knows reports whether a URL was met before within reach, as the crawl's rules write it. Of a host that is another node's it says nothing.
+// Knows reports whether a URL was met before within reach, as the crawl's rules write it. Of a host that is another
+// node's it says nothing.
 func (e *Engine) Knows(u weburl.URL) (mine, known bool, err error) {
 	u = e.cfg.Canon.Apply(u)
 	if e.peers.router != nil && !e.peers.router.Ours(u.Host()) {

@@ -14,14 +14,16 @@ import (
 
 // A Checker can tell whether the line works. A Fetcher that is none is believed to have one that always does.
 type Checker interface {
-	Check(ctx context.Context, url string) error          // can a host that has worked be reached now? Nothing is asked of it.
+	// can a host that has worked be reached now? Nothing is asked of it.
+	Check(ctx context.Context, url string) error
 	CheckName(ctx context.Context, hostname string) error // is its name found?
 	Found() time.Time                                     // when a name that had to be asked for was found last
 	Recover()                                             // forget what an outage has left
 	Scarce() (times int64, last string)                   // how often this machine had no socket for an attempt
 }
 
-// ErrCutOff is why a run ends that was cut off from the web for longer than Config.OutageWait. The rest waits for the next run.
+// ErrCutOff is why a run ends that was cut off from the web for longer than Config.OutageWait. The rest waits for the
+// next run.
 var ErrCutOff = errors.New("cut off from the web for too long")
 
 // An Outage is what there is to be said of the line at one time.
@@ -116,8 +118,8 @@ func (l *line) proven(m *miss, since time.Time) bool {
 	return proven
 }
 
-// excuse keeps what is not a host's fault from being counted against it: where this machine had no socket, where the crawl may be cut off,
-// and for some time where a host had answered before.
+// excuse keeps what is not a host's fault from being counted against it: where this machine had no socket, where the
+// crawl may be cut off, and for some time where a host had answered before.
 func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 	if f.failure == page.Local {
 		w.sayScarce(f.detail)

@@ -31,7 +31,8 @@ func (c *checker) Check(ctx context.Context, url string) error {
 	return errors.New("refused")
 }
 
-// A few hosts are tried first; the crawl is cut off only if none at all is reached, and that is known about as soon as that the first are not.
+// A few hosts are tried first; the crawl is cut off only if none at all is reached, and that is known about as soon as
+// that the first are not.
 func TestAllHostsAreTriedBeforeTheCrawlIsCutOff(t *testing.T) {
 	var targets []string
 	for n := range maxWorked {

@@ -34,8 +34,8 @@ func TestNodesFetchEachPageOnce(t *testing.T) {
 	}
 }
 
-// TestNodesSurviveCrashes kills one or the other node, at any byte that it writes, with or without the machine, and lets it go on from
-// what its journal has. No page is lost, and none is fetched by two.
+// TestNodesSurviveCrashes kills one or the other node, at any byte that it writes, with or without the machine, and
+// lets it go on from what its journal has. No page is lost, and none is fetched by two.
 func TestNodesSurviveCrashes(t *testing.T) {
 	mazes := uint64(6)
 	if n, err := strconv.ParseUint(os.Getenv("KUMO_CRASHES"), 10, 64); err == nil {
@@ -77,8 +77,8 @@ func TestNodesSurviveCrashes(t *testing.T) {
 
 func pickOne[T any](dice *rand.Rand, of ...T) T { return of[dice.IntN(len(of))] }
 
-// TestLinksWaitForTheirOwner: for a time nobody takes a third of the hosts, and another third is thought to be the wrong node's, or has
-// no owner. Nothing is sent there meanwhile, and nothing is lost.
+// TestLinksWaitForTheirOwner: for a time nobody takes a third of the hosts, and another third is thought to be the
+// wrong node's, or has no owner. Nothing is sent there meanwhile, and nothing is lost.
 func TestLinksWaitForTheirOwner(t *testing.T) {
 	m := &maze{hosts: 40, pages: 800}
 	crew := newCrew(t, 2, m, m.url(0), m.url(1))
@@ -111,7 +111,8 @@ func TestLinksWaitForTheirOwner(t *testing.T) {
 	crew.wantAll(t, true)
 }
 
-// TestAFullOutboxHoldsWorkersBack: while nobody brings links to other nodes, no more is fetched than what fills the outbox.
+// TestAFullOutboxHoldsWorkersBack: while nobody brings links to other nodes, no more is fetched than what fills the
+// outbox.
 func TestAFullOutboxHoldsWorkersBack(t *testing.T) {
 	const most = 20 << 10
 	m := &maze{hosts: 40, pages: 3000}
@@ -144,7 +145,8 @@ func TestAFullOutboxHoldsWorkersBack(t *testing.T) {
 	crew.wantAll(t, true)
 }
 
-// TestNoRequestWithoutALease: from the moment that the lease is over, which a worker finds out first, no request begins.
+// TestNoRequestWithoutALease: from the moment that the lease is over, which a worker finds out first, no request
+// begins.
 func TestNoRequestWithoutALease(t *testing.T) {
 	m := &maze{hosts: 20, pages: 300}
 	crew := newCrew(t, 2, m, m.url(0), m.url(1))
@@ -201,8 +203,8 @@ func TestPause(t *testing.T) {
 	crew.wantAll(t, true)
 }
 
-// TestRootsComeToAllNodes: a seed redirects to another node's host. Both nodes have that in scope, that one and the one that found it,
-// which tells it, and do in the next run.
+// TestRootsComeToAllNodes: a seed redirects to another node's host. Both nodes have that in scope, that one and the one
+// that found it, which tells it, and do in the next run.
 func TestRootsComeToAllNodes(t *testing.T) {
 	m := &maze{hosts: 2, pages: 30}
 	far := "" // a host that the other node has
@@ -247,8 +249,9 @@ func TestRootsComeToAllNodes(t *testing.T) {
 	}
 }
 
-// TestNotIdleWhileALinkIsAnywhere: each page leads to one other alone, so that there is one URL to be fetched at any time: in a queue,
-// under way, undecided, or in an outbox. Nobody who asks finds all nodes idle before the last page is fetched.
+// TestNotIdleWhileALinkIsAnywhere: each page leads to one other alone, so that there is one URL to be fetched at any
+// time: in a queue, under way, undecided, or in an outbox. Nobody who asks finds all nodes idle before the last page is
+// fetched.
 func TestNotIdleWhileALinkIsAnywhere(t *testing.T) {
 	for _, c := range []struct {
 		nodes, pages int
@@ -295,8 +298,8 @@ func TestNotIdleWhileALinkIsAnywhere(t *testing.T) {
 	}
 }
 
-// TestRulesThatLieWithAnotherNode: a host's robots.txt redirects to another node's host. The node that wants the rules follows, asks
-// nothing else there, and obeys.
+// TestRulesThatLieWithAnotherNode: a host's robots.txt redirects to another node's host. The node that wants the rules
+// follows, asks nothing else there, and obeys.
 func TestRulesThatLieWithAnotherNode(t *testing.T) {
 	m := &maze{}
 	crew := newCrew(t, 2, m, "http://seed.test/")

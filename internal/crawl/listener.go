@@ -6,20 +6,25 @@ import (
 	"kumo/internal/page"
 )
 
-// A Listener is told what happens. Its functions are called by the workers, many at once, and must be quick; what they are
-// given is theirs only until they return. A nil function is not called.
+// A Listener is told what happens. Its functions are called by the workers, many at once, and must be quick; what they
+// are given is theirs only until they return. A nil function is not called.
 type Listener struct {
-	Visited func(*page.Record)                                     // a URL is done: answered, or failed for good
-	Retried func(rec *page.Record, wait time.Duration)             // it will be tried again
-	Skipped func(*page.Skip)                                       // it was left out
-	Slowed  func(host string, status int, ask, wait time.Duration) // a host asked to be left alone, as its Retry-After says; it is, for so long
-	GaveUp  func(host, why string)                                 // a host is given up
-	Paused  func(free uint64)                                      // the disk has less room than it should: nothing is fetched; told once a minute
-	Resumed func(free uint64)                                      // it has room again
-	Idle    func(next time.Time)                                   // nothing waits; something is to be visited again then
-	CutOff  func(since time.Time, why string)                      // nothing is reached any more: the crawl waits. Told again every minute
-	Back    func(after time.Duration, reached bool)                // it goes on: a host was reached, or it does not wait for those any longer
-	Scarce  func(why string)                                       // this machine has no socket for a connection; told once a minute at most
+	Visited func(*page.Record)                         // a URL is done: answered, or failed for good
+	Retried func(rec *page.Record, wait time.Duration) // it will be tried again
+	Skipped func(*page.Skip)                           // it was left out
+	// a host asked to be left alone, as its Retry-After says; it is, for so long
+	Slowed func(host string, status int, ask, wait time.Duration)
+	GaveUp func(host, why string) // a host is given up
+	// the disk has less room than it should: nothing is fetched; told once a minute
+	Paused  func(free uint64)
+	Resumed func(free uint64)    // it has room again
+	Idle    func(next time.Time) // nothing waits; something is to be visited again then
+	// nothing is reached any more: the crawl waits. Told again every minute
+	CutOff func(since time.Time, why string)
+	// it goes on: a host was reached, or it does not wait for those any longer
+	Back func(after time.Duration, reached bool)
+	// this machine has no socket for a connection; told once a minute at most
+	Scarce func(why string)
 }
 
 // Tee returns a listener that tells all of them, in order.

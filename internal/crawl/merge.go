@@ -10,9 +10,10 @@ import (
 	"kumo/internal/seen"
 )
 
-// Of hosts that this node holds, what comes with a chunk is merged with what is here. What it holds of the chunk's URLs is on the disk for a
-// part; that is looked up before the committer's gate is entered. Within it only memory is asked: whether more of the chunk's hosts are held by
-// now, so that it is to be looked up anew, and what was put meanwhile, which the plan is told of.
+// Of hosts that this node holds, what comes with a chunk is merged with what is here. What it holds of the chunk's URLs
+// is on the disk for a part; that is looked up before the committer's gate is entered. Within it only memory is asked:
+// whether more of the chunk's hosts are held by now, so that it is to be looked up anew, and what was put meanwhile,
+// which the plan is told of.
 
 // A mergePlan is what is known here of a chunk's URLs at hosts that this node holds.
 type mergePlan struct {
@@ -31,8 +32,8 @@ const (
 	heldAnswered                  // and counts as a page
 )
 
-// planMerge looks up what this node holds of a chunk's URLs at the hosts that are kept. Until the plan is withdrawn it is told what is put.
-// What cannot be found out is not held: rather twice than never.
+// planMerge looks up what this node holds of a chunk's URLs at the hosts that are kept. Until the plan is withdrawn it
+// is told what is put. What cannot be found out is not held: rather twice than never.
 func (e *Engine) planMerge(p *decodedChunk, kept []string) *mergePlan {
 	m := &mergePlan{kept: kept}
 	if len(kept) == 0 {
@@ -147,8 +148,8 @@ func (h *handing) tellPlan(found []candidate, d *done) {
 	}
 }
 
-// leftOut are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are kept, those that wait here
-// or were visited.
+// leftOut are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are
+// kept, those that wait here or were visited.
 func (m *mergePlan) leftOut(p *decodedChunk) (left []int) {
 	place := 0
 	for i := range p.waiting {
@@ -176,8 +177,8 @@ func (m *mergePlan) newPages(l *learnt) (n int64) {
 	return n
 }
 
-// keep are those of a chunk's hosts, sorted, that are kept if its transfer is dropped. That is decided when a host comes with it for the first
-// time: it is where this node has the host, be it from another transfer under way.
+// keep are those of a chunk's hosts, sorted, that are kept if its transfer is dropped. That is decided when a host
+// comes with it for the first time: it is where this node has the host, be it from another transfer under way.
 func (e *Engine) keep(t member.Transfer, p *decodedChunk) (kept []string) {
 	came := e.peers.transfer.hostsOf(t, e.origins.hash)
 	last := ""
@@ -221,7 +222,8 @@ func (h *handing) nowKept(hosts []string, keeps bool, hash func(string) uint64, 
 	}
 }
 
-// hostsOf are the hosts that have come with a transfer, which may have begun in an earlier life, and whether they are kept.
+// hostsOf are the hosts that have come with a transfer, which may have begun in an earlier life, and whether they are
+// kept.
 func (h *handing) hostsOf(t member.Transfer, hash func(string) uint64) map[uint64]bool {
 	if all := h.came[t]; all != nil {
 		return all

@@ -68,8 +68,9 @@ func (n *trader) sameState(when string, waiting int) {
 	n.open()
 }
 
-// What comes of a host that is held here is merged: what waits here or was visited here does not come in again, the host goes on meanwhile, and
-// stays if the transfer is dropped: while this node lives, in its next life, and in what is folded of it. Other hosts that came with it go.
+// What comes of a host that is held here is merged: what waits here or was visited here does not come in again, the
+// host goes on meanwhile, and stays if the transfer is dropped: while this node lives, in its next life, and in what is
+// folded of it. Other hosts that came with it go.
 func TestAHostThatIsHeldIsKept(t *testing.T) {
 	for _, points := range []string{"", "before", "after", "before, after"} {
 		for _, how := range []string{"dropped", "replayed", "folded", "whole"} {
@@ -101,7 +102,8 @@ func keptHost(t *testing.T, points, how string) {
 		}
 	}
 	point("before")
-	n.e.frontier.Push("held.test", item.Item{URL: "http://held.test/robots.txt", Robots: "http://held.test"}) // which is no page
+	// which is no page
+	n.e.frontier.Push("held.test", item.Item{URL: "http://held.test/robots.txt", Robots: "http://held.test"})
 	var arrived []string
 	n.e.peers.arrived = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
@@ -209,7 +211,8 @@ func (x *trade) wantFolded(n *trader, urls []string) {
 	}
 }
 
-// Two transfers at once bring the same host. It goes when both are dropped, and stays with all that came as soon as one is whole.
+// Two transfers at once bring the same host. It goes when both are dropped, and stays with all that came as soon as one
+// is whole.
 func TestTwoTransfersBringAHost(t *testing.T) {
 	one, two := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}, member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3, Attempt: 1}
 	for _, c := range []struct {

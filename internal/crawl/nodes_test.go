@@ -254,7 +254,8 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 	closers = append(closers, db.Close)
 	if n.doubt && db.Position() == 0 {
 		for i := range n.maze.pages {
-			db.UpdateMeta(n.maze.url(i), seen.Meta{Status: http.StatusOK}) // the filter of the disk's part has it, and no more is known
+			// the filter of the disk's part has it, and no more is known
+			db.UpdateMeta(n.maze.url(i), seen.Meta{Status: http.StatusOK})
 		}
 		db.Freeze(0)
 		if err := db.Merge(context.Background(), nil); err != nil {

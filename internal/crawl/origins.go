@@ -84,7 +84,8 @@ func (e *Engine) Reach() Reach {
 	return e.origins.reach
 }
 
-// judge counts how a visit went for its origin and says whether that is too much. What was under way at the last event is part of it.
+// judge counts how a visit went for its origin and says whether that is too much. What was under way at the last event
+// is part of it.
 func (o *origins) judge(origin string, v *frontier.Visit, f visitOutcome) (abandonment, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -190,7 +191,8 @@ func (o *origins) rulesCame(origin string) {
 	o.awaited.Drop(o.hash(origin))
 }
 
-// isNearest reports whether no visit of an origin lay as near to a seed before; without a limit only the first one counts.
+// isNearest reports whether no visit of an origin lay as near to a seed before; without a limit only the first one
+// counts.
 func (o *origins) isNearest(origin string, depth int32, limited bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

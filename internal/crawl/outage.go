@@ -9,9 +9,10 @@ import (
 	"kumo/internal/weburl"
 )
 
-// When hosts that have worked fail together, it is the crawl that is cut off: its router, its name server, its proxy. An outage is a state
-// machine that tells this from hosts that are down. It is told how visits end, and asks for checks: attempts to reach hosts that have
-// worked lately, a few at a time. While it waits for them no host is visited, and nothing that fails is held against a host.
+// When hosts that have worked fail together, it is the crawl that is cut off: its router, its name server, its proxy.
+// An outage is a state machine that tells this from hosts that are down. It is told how visits end, and asks for
+// checks: attempts to reach hosts that have worked lately, a few at a time. While it waits for them no host is visited,
+// and nothing that fails is held against a host.
 //
 //	up      → doubted  when three hosts that had worked have failed in a row, and nothing has worked in between; when a host is to
 //	                   be given up, and nothing has worked since it failed first; or when the proxy cannot be reached
@@ -161,8 +162,8 @@ func (o *outage) gone(hash uint64) {
 	o.hosts = o.hosts[:last]
 }
 
-// failed is told that an origin could not be reached. own says that it is the proxy that could not, had whether the origin had worked. It
-// reports whether the crawl may be cut off, so that this is nobody's fault.
+// failed is told that an origin could not be reached. own says that it is the proxy that could not, had whether the
+// origin had worked. It reports whether the crawl may be cut off, so that this is nobody's fault.
 func (o *outage) failed(now time.Time, origin string, hash uint64, by way, own, had bool, why string) bool {
 	if o.state != lineUp {
 		return true
@@ -181,8 +182,8 @@ func (o *outage) failed(now time.Time, origin string, hash uint64, by way, own, 
 	return len(w.failing) >= min(enoughFail, o.candidates(by)) && o.doubt(now, origin, by, false, why)
 }
 
-// proven reports whether a way has worked since a time, so that a host which has failed since then is itself at fault. Otherwise it is in
-// doubt.
+// proven reports whether a way has worked since a time, so that a host which has failed since then is itself at fault.
+// Otherwise it is in doubt.
 func (o *outage) proven(now, since time.Time, origin string, by way, why string) bool {
 	if o.state == lineUp && (!o.ways[by].worked.Before(since) || o.candidates(by) == 0) {
 		return true
@@ -238,8 +239,8 @@ func hostnameOf(origin string) string {
 // due is when the next check is, if there is to be one.
 func (o *outage) due() (time.Time, bool) { return o.next, o.state != lineUp }
 
-// targets are the origins to be checked now, those first that are most likely to work: at first all of them, and then a few, others each time, as
-// far as there are others.
+// targets are the origins to be checked now, those first that are most likely to work: at first all of them, and then a
+// few, others each time, as far as there are others.
 func (o *outage) targets() (all []string) {
 	if o.state == lineDoubted {
 		all = o.likeliest()
@@ -263,8 +264,8 @@ func (o *outage) targets() (all []string) {
 	return all
 }
 
-// likeliest are all origins that can tell: those that worked last come first, and last those that are failing. Where many hosts die at once, the
-// others go on to work, so that a few dozen visits later hardly any of the first is dead.
+// likeliest are all origins that can tell: those that worked last come first, and last those that are failing. Where
+// many hosts die at once, the others go on to work, so that a few dozen visits later hardly any of the first is dead.
 func (o *outage) likeliest() (all []string) {
 	failing := o.ways[o.way].failing
 	hosts := slices.DeleteFunc(slices.Clone(o.hosts), func(h workedHost) bool { return !tells(h.origin, o.way) })

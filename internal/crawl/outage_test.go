@@ -135,7 +135,8 @@ func originsTo(n int) (all []string) {
 	return all
 }
 
-// An answer that comes while hosts are tried in vain is looked into before anything is said; it does not put off for long what is true.
+// An answer that comes while hosts are tried in vain is looked into before anything is said; it does not put off for
+// long what is true.
 func TestAnAnswerDuringACheckIsLookedInto(t *testing.T) {
 	s := newLineStory(t, 0)
 	s.works(1, 2, 3, 4, 5)

@@ -17,8 +17,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// An outbox is what this node has found and others are to fetch. What is put there is in the journal's same batch as the done mark of
-// the page that has the link, and stays there until the answer of the host's owner is journalled.
+// An outbox is what this node has found and others are to fetch. What is put there is in the journal's same batch as
+// the done mark of the page that has the link, and stays there until the answer of the host's owner is journalled.
 type outbox struct {
 	most int64 // bytes, beyond which workers wait
 	gate valve // shut while there are more
@@ -45,7 +45,8 @@ func newOutbox(cfg Config, s *State) *outbox {
 		sent: bounded.NewRecent[[2]uint64, offer](maxSent), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 	for _, n := range s.boundNumbers() {
 		d := decoder{b: []byte(s.outbox[n])}
-		if c := d.candidate(); d.err == nil && frontier.Belongs(c.host, c.item.URL) { // an earlier version may have kept others
+		// an earlier version may have kept others
+		if c := d.candidate(); d.err == nil && frontier.Belongs(c.host, c.item.URL) {
 			o.box.Restore(n, hostIn(s.outbox[n], c.item.URL), s.outbox[n])
 		}
 	}
@@ -53,7 +54,8 @@ func newOutbox(cfg Config, s *State) *outbox {
 	return o
 }
 
-// hostIn is the host of a link's URL, as a part of the link as encoder.candidate writes it, so that nothing else of it is kept.
+// hostIn is the host of a link's URL, as a part of the link as encoder.candidate writes it, so that nothing else of it
+// is kept.
 func hostIn(link, url string) string {
 	return item.HostOf(link[strings.Index(link, url):][:len(url)])
 }
@@ -61,8 +63,8 @@ func hostIn(link, url string) string {
 // weigh holds workers back, or no longer. The caller holds mu.
 func (o *outbox) weigh() { o.gate.set(o.box.Bytes() > o.most) }
 
-// news reports whether a candidate says more than what was sent before. It is exact but for 128 bits of hashes that nobody can
-// choose; the caller holds mu.
+// news reports whether a candidate says more than what was sent before. It is exact but for 128 bits of hashes that
+// nobody can choose; the caller holds mu.
 func (o *outbox) news(c *candidate) bool {
 	k := [2]uint64{maphash.String(o.seeds[0], c.item.URL), maphash.String(o.seeds[1], c.item.URL)}
 	now := offer{c.item.Depth, stateFor(c.Verdict)}
@@ -74,8 +76,8 @@ func (o *outbox) news(c *candidate) bool {
 	return true
 }
 
-// divert takes the candidates out of a batch that are other nodes' business and puts them into the outbox. It is called within the
-// committer's gate.
+// divert takes the candidates out of a batch that are other nodes' business and puts them into the outbox. It is called
+// within the committer's gate.
 func (e *Engine) divert(b *batch) {
 	if e.peers.router == nil || b.routed {
 		return
@@ -110,9 +112,10 @@ func (o *outbox) put(e *Engine, b *batch, c *candidate) {
 	o.weigh()
 }
 
-// Batches returns the links that are to be sent now to those who own their hosts, in batches that their TakeLinks understands, and
-// first those that have had no answer for too long. owner says who that is; it is not asked for hosts that are this node's, and
-// false, as for hosts that will be, lets links wait. It is called again and again; the more seldom, the fuller are the batches.
+// Batches returns the links that are to be sent now to those who own their hosts, in batches that their TakeLinks
+// understands, and first those that have had no answer for too long. owner says who that is; it is not asked for hosts
+// that are this node's, and false, as for hosts that will be, lets links wait. It is called again and again; the more
+// seldom, the fuller are the batches.
 func (e *Engine) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
 	if e.peers.outbox == nil {
 		return nil
@@ -140,7 +143,8 @@ func (o *outbox) batches(now time.Time, owner func(host string) (strategy.Node, 
 	return o.box.Batches(now, owner)
 }
 
-// Answered tells what a node answered to a batch: the links that it refused are sent again, by and by; it has journalled the others.
+// Answered tells what a node answered to a batch: the links that it refused are sent again, by and by; it has
+// journalled the others.
 func (e *Engine) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
 	if e.peers.outbox != nil && from != here {
 		e.peers.outbox.answered(e.committer, from, batch, refused, now)
@@ -188,7 +192,8 @@ func (o *outbox) want(host string) {
 	o.box.Want(host)
 }
 
-// Wake lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them if hosts is nil.
+// Wake lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them
+// if hosts is nil.
 func (e *Engine) Wake(hosts []string) {
 	if e.peers.outbox == nil {
 		return
@@ -228,8 +233,8 @@ func (o *outbox) numbers() []uint64 {
 	return o.box.Numbers()
 }
 
-// rewrite journals anew, and makes durable, what a checkpoint found in the outbox: it is nowhere else when the journal before it is
-// dropped.
+// rewrite journals anew, and makes durable, what a checkpoint found in the outbox: it is nowhere else when the journal
+// before it is dropped.
 func (e *Engine) rewrite(numbers []uint64) error {
 	if len(numbers) == 0 {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// Queues names the hosts with the longest queues, whether they are in memory or on the disk, and none where nothing waits.
+// Queues names the hosts with the longest queues, whether they are in memory or on the disk, and none where nothing
+// waits.
 func TestQueues(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[1]

@@ -8,13 +8,14 @@ import (
 	"kumo/internal/page"
 )
 
-// Most workers wait for a server. What it takes to receive an answer they get when one begins to come, and what it takes to read it when a
-// processor is free: a thousand at work need little more memory than ten.
+// Most workers wait for a server. What it takes to receive an answer they get when one begins to come, and what it
+// takes to read it when a processor is free: a thousand at work need little more memory than ten.
 //
-// Memory is never held for what a server may still send: an answer that outgrows its share is on the disk until it is read. Who reads holds a
-// place, and needs nothing but processors and disks to finish; so who waits for one gets it. A page for which an ordinary place is too small is
-// read again from its beginning at a large one, of which there are few, and its first place is free meanwhile: pages that are large wait
-// for each other, small ones do not wait for them.
+// Memory is never held for what a server may still send: an answer that outgrows its share is on the disk until it is
+// read. Who reads holds a place, and needs nothing but processors and disks to finish; so who waits for one gets it. A
+// page for which an ordinary place is too small is read again from its beginning at a large one, of which there are
+// few, and its first place is free meanwhile: pages that are large wait for each other, small ones do not wait for
+// them.
 
 // A readSlot is where answers are read, one after the other.
 type readSlot struct {
@@ -102,7 +103,8 @@ func (w *worker) move(ctx context.Context) bool {
 	return true
 }
 
-// leaveSlot leaves the place at a slot, but not yet what lies on it: what follows may take its time without a processor.
+// leaveSlot leaves the place at a slot, but not yet what lies on it: what follows may take its time without a
+// processor.
 func (w *worker) leaveSlot() {
 	if w.inSlot {
 		w.inSlot = false

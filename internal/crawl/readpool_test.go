@@ -13,7 +13,8 @@ func newTestOffice(s Shares) *readPool {
 	return newReadPool(func(int64) Parser { return parse.New(parse.Config{}) }, s)
 }
 
-// TestSmallPagesPassLargeOnes lets large pages wait for each other: they have no ordinary place meanwhile, and who stops does not wait.
+// TestSmallPagesPassLargeOnes lets large pages wait for each other: they have no ordinary place meanwhile, and who
+// stops does not wait.
 func TestSmallPagesPassLargeOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newTestOffice(1) // so that there is one large slot

@@ -14,8 +14,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A Rebuilt state is one that was made of a crawl's records: what they say was fetched or left out is known. What waits comes after it, by
-// [Engine.Reenter].
+// A Rebuilt state is one that was made of a crawl's records: what they say was fetched or left out is known. What waits
+// comes after it, by [Engine.Reenter].
 type Rebuilt struct {
 	Seen     *seen.DB
 	Digests  *seen.Digests
@@ -53,15 +53,16 @@ func (r *Rebuilt) Write(ctx context.Context) error {
 	return r.Frontier.Checkpoint(text)
 }
 
-// A Reentry lets URLs into a crawl that does not run, as if a page had just brought them: what is known is dropped, what is out of scope
-// is left out, the rest waits.
+// A Reentry lets URLs into a crawl that does not run, as if a page had just brought them: what is known is dropped,
+// what is out of scope is left out, the rest waits.
 type Reentry struct {
 	e *Engine
 	b batch
 	n int
 }
 
-// Reenter calls feed with the crawl's door, and then makes a checkpoint. It is called in place of Run, and ends like it.
+// Reenter calls feed with the crawl's door, and then makes a checkpoint. It is called in place of Run, and ends like
+// it.
 func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
 	if e.resumed.broken != nil {
 		return e.resumed.broken

@@ -22,17 +22,18 @@ type State struct {
 	Marks []store.Mark // lengths of the record files
 	Stats *stats.Counter
 
-	views    Views
-	behind   bool                 // the entry at hand is older than the checkpoint: only seen and the digests may lack it
-	waiting  map[string]item.Item // found since the checkpoint
-	guessed  map[string]bool      // of these, that nobody had decided when they were met
-	unsaid   map[string]candidate // URLs that are left out, but nobody had decided that when they were met, nor said why
-	left     map[string]int       // what left the abandoned queue, or else the frontier's checkpoint, since; nil where nothing is on the abandoned queue
-	offShelf map[string]bool      // what is in the abandoned queue's file and left
-	onShelf  int                  // what is there and did not
-	refused  int                  // what waited, and nobody can fetch
-	toldOf   map[string]bool      // what earlier runs have said to have failed with its host
-	lists    []ListMark           // of seeds, and how far they were taken in
+	views   Views
+	behind  bool                 // the entry at hand is older than the checkpoint: only seen and the digests may lack it
+	waiting map[string]item.Item // found since the checkpoint
+	guessed map[string]bool      // of these, that nobody had decided when they were met
+	unsaid  map[string]candidate // URLs that are left out, but nobody had decided that when they were met, nor said why
+	// what left the abandoned queue, or else the frontier's checkpoint, since; nil where nothing is on the abandoned queue
+	left     map[string]int
+	offShelf map[string]bool // what is in the abandoned queue's file and left
+	onShelf  int             // what is there and did not
+	refused  int             // what waited, and nobody can fetch
+	toldOf   map[string]bool // what earlier runs have said to have failed with its host
+	lists    []ListMark      // of seeds, and how far they were taken in
 	marks    map[string]int64
 	askedTo  int64
 
@@ -40,9 +41,10 @@ type State struct {
 
 	outbox map[uint64]string // links bound for other nodes
 
-	arrivals arrivals        // of hosts, from other nodes
-	offHosts map[string]bool // hosts that were forgotten, so that what the abandoned queue's file has of them counts no longer
-	at       time.Time       // when the entries at hand were put
+	arrivals arrivals // of hosts, from other nodes
+	// hosts that were forgotten, so that what the abandoned queue's file has of them counts no longer
+	offHosts map[string]bool
+	at       time.Time // when the entries at hand were put
 	unpack   *unpacker
 	fault    error // why the entry at hand cannot be replayed
 }
@@ -86,8 +88,8 @@ func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) 
 // ErrState is a state whose parts are not of one crawl at one moment: files of it were lost, or copied while it ran.
 var ErrState = errors.New("the parts of the crawl's state do not fit together")
 
-// replayFrom is where the replay begins: at the least of the positions of what the journal is to be read into. What is ahead of the
-// journal's end knows of URLs that the journal does not, so that they would never be fetched.
+// replayFrom is where the replay begins: at the least of the positions of what the journal is to be read into. What is
+// ahead of the journal's end knows of URLs that the journal does not, so that they would never be fetched.
 func replayFrom(end, checkpoint journal.Position, v Views) (journal.Position, error) {
 	ahead := func(what string, at journal.Position) error {
 		if at <= end {
@@ -244,8 +246,8 @@ func (s *State) found(it item.Item) {
 	delete(s.guessed, it.URL)
 }
 
-// later offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge may have been broken
-// off after these, once or more often, and then seen is behind the frontier's checkpoint.
+// later offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge may
+// have been broken off after these, once or more often, and then seen is behind the frontier's checkpoint.
 func (s *State) later(payload string) {
 	d := decoder{b: []byte(payload)}
 	c := d.candidate()

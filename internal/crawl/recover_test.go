@@ -18,8 +18,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// A merge decided about a URL, which was fetched then; before the merge was durable a checkpoint of the frontier was. That of seen is
-// older, and offers the URL again: it is done all the same.
+// A merge decided about a URL, which was fetched then; before the merge was durable a checkpoint of the frontier was.
+// That of seen is older, and offers the URL again: it is done all the same.
 func TestWhatAMergeHasDecidedIsNotFetchedAgain(t *testing.T) {
 	c := candidate{host: "a", item: item.Item{URL: "http://a/", Kind: page.Anchor}}
 	var payload, met, decided encoder
@@ -89,8 +89,9 @@ func TestAnOlderJournalIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatRecoveryHasDecidedIsKnownToTheNext: what seen was not sure of when a process was killed the next one's seen decides when it begins. That
-// one makes a checkpoint, of which only the frontier's part becomes durable, and is killed, too. The URL waits once then, or is done.
+// TestWhatRecoveryHasDecidedIsKnownToTheNext: what seen was not sure of when a process was killed the next one's seen
+// decides when it begins. That one makes a checkpoint, of which only the frontier's part becomes durable, and is
+// killed, too. The URL waits once then, or is done.
 func TestWhatRecoveryHasDecidedIsKnownToTheNext(t *testing.T) {
 	const url = "http://a.test/"
 	for _, done := range []bool{false, true} {
@@ -163,8 +164,8 @@ func visitFirst(t *testing.T, e *Engine) {
 	e.ends.clear(v.URL)
 }
 
-// TestAVisitThatIsGivenBackIsNotUnderWay: a checkpoint comes between the end of a visit and the moment when the engine forgets it. The next time that
-// its URL waits, it is handed out.
+// TestAVisitThatIsGivenBackIsNotUnderWay: a checkpoint comes between the end of a visit and the moment when the engine
+// forgets it. The next time that its URL waits, it is handed out.
 func TestAVisitThatIsGivenBackIsNotUnderWay(t *testing.T) {
 	dir, log := t.TempDir(), memory.New()
 	s, end := recoverIn(t, dir, vfs.OS, log)

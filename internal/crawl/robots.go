@@ -23,8 +23,8 @@ const (
 	robotsPath  = "/robots.txt"
 )
 
-// wantRobots parks the visit's host until its rules are known, and sees to it that they are fetched. robots.txt is an item of the
-// host's queue like any other, so that politeness holds for it, too.
+// wantRobots parks the visit's host until its rules are known, and sees to it that they are fetched. robots.txt is an
+// item of the host's queue like any other, so that politeness holds for it, too.
 func (w *worker) wantRobots(v *frontier.Visit, u weburl.URL) {
 	origin := u.Origin()
 	w.frontier.Park(v.Host, origin)
@@ -111,8 +111,8 @@ func (w *worker) judgeRobots(it *item.Item, err error) visitOutcome {
 	return f
 }
 
-// withoutRules says whether an exchange ends the attempts to have an origin's rules in vain. RFC 9309 2.3.1.4: what cannot be
-// had for a fault of the server forbids everything.
+// withoutRules says whether an exchange ends the attempts to have an origin's rules in vain. RFC 9309 2.3.1.4: what
+// cannot be had for a fault of the server forbids everything.
 func (w *worker) withoutRules(f visitOutcome) (abandonment, bool) {
 	switch {
 	case f.failure != page.None:
@@ -123,7 +123,8 @@ func (w *worker) withoutRules(f visitOutcome) (abandonment, bool) {
 	return abandonment{}, false
 }
 
-// settleRobots makes rules of the answer, or follows a redirect. It reports what is lost where that leads to what was given up.
+// settleRobots makes rules of the answer, or follows a redirect. It reports what is lost where that leads to what was
+// given up.
 func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (abandonment, bool) {
 	if status := w.resp.Status; status < 300 || status >= 400 {
 		w.obey(v.Robots, w.robots.Answer(v.Robots, status, w.resp.Body))
@@ -168,7 +169,8 @@ func (w *worker) obey(origin string, rules *robots.Rules) {
 	w.frontier.Unpark(u.Host(), origin)
 }
 
-// namesAddress reports whether a hostname is an address, or this machine by name: a seed that says so is allowed to be there.
+// namesAddress reports whether a hostname is an address, or this machine by name: a seed that says so is allowed to be
+// there.
 func namesAddress(hostname string) bool {
 	if hostname == "localhost" || strings.HasSuffix(hostname, ".localhost") {
 		return true

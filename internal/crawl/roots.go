@@ -16,8 +16,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A root takes its host into scope: a seed, or what a seed redirects to. In a crawl of several nodes each has all roots in its scope,
-// those too that others fetch: they come with AddSeeds and AddRoot.
+// A root takes its host into scope: a seed, or what a seed redirects to. In a crawl of several nodes each has all roots
+// in its scope, those too that others fetch: they come with AddSeeds and AddRoot.
 type root struct {
 	url      string
 	seed     bool // the user named it, as it is written here: it is trusted, and may be at a private address
@@ -27,8 +27,9 @@ type root struct {
 // rootsName is the file's name in the crawl's folder.
 var rootsName = filepath.Join("state", "roots")
 
-// Roots are the crawl's roots in a file, in the order in which they came. There may be millions: memory has hashes of them, and a
-// checkpoint names the file's length alone. It is a store like others, so that the file agrees with the journal after a crash.
+// Roots are the crawl's roots in a file, in the order in which they came. There may be millions: memory has hashes of
+// them, and a checkpoint names the file's length alone. It is a store like others, so that the file agrees with the
+// journal after a crash.
 type Roots struct {
 	*store.Logs
 	disk vfs.FS
@@ -137,7 +138,8 @@ func (e *Engine) recallRoots() error {
 	})
 }
 
-// fewRoots is a length of the file in which some seeds more or less, which a run brings again, matter; of a larger one they do not.
+// fewRoots is a length of the file in which some seeds more or less, which a run brings again, matter; of a larger one
+// they do not.
 const fewRoots = 8 << 20
 
 // knowRoots has the engine keep apart the roots that it has from those that come again, where that is worth its memory.
@@ -148,7 +150,8 @@ func (e *Engine) knowRoots() {
 	}
 }
 
-// enterRoot keeps a root, if that is news. u is r's URL as the crawl's rules have it. It is called within the committer's gate.
+// enterRoot keeps a root, if that is news. u is r's URL as the crawl's rules have it. It is called within the
+// committer's gate.
 func (e *Engine) enterRoot(u string, r root) (news bool, err error) {
 	if e.roots.all != nil && !e.roots.all.Add(u) {
 		return false, nil
@@ -164,9 +167,9 @@ func (e *Engine) trusts(u weburl.URL) bool {
 // asWritten reports whether the crawl's rules leave the hosts of seeds as the user wrote them.
 func (e *Engine) asWritten() bool { return e.cfg.Canon&weburl.DropWWW == 0 }
 
-// AddSeeds takes seeds in while the engine runs. All are admitted to the scope, as on every node; those are fetched whose host this
-// node is asked to take, by it or, if that is another's, by its owner. They are durable when it returns, and where the journal is
-// shipped, there. The same seeds may come again.
+// AddSeeds takes seeds in while the engine runs. All are admitted to the scope, as on every node; those are fetched
+// whose host this node is asked to take, by it or, if that is another's, by its owner. They are durable when it
+// returns, and where the journal is shipped, there. The same seeds may come again.
 func (e *Engine) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error {
 	e.peers.received.Add(1)
 	known := make([]weburl.URL, len(seeds))
@@ -182,8 +185,8 @@ func (e *Engine) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(hos
 	return e.FlushDurable(ctx)
 }
 
-// AddRoot admits to the scope what a seed that another node has visited redirects to. The node tells it again when it begins anew; it
-// is durable with the next commit.
+// AddRoot admits to the scope what a seed that another node has visited redirects to. The node tells it again when it
+// begins anew; it is durable with the next commit.
 func (e *Engine) AddRoot(u weburl.URL) error {
 	e.rules.Scope.AddSeed(u)
 	return e.committer.within(func() error {

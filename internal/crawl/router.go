@@ -10,16 +10,16 @@ import (
 	"kumo/internal/frontier"
 )
 
-// A Router says whose hosts are, where several nodes share a crawl. It is asked by workers, many at once, for each link and each
-// request.
+// A Router says whose hosts are, where several nodes share a crawl. It is asked by workers, many at once, for each link
+// and each request.
 type Router interface {
 	Ours(host string) bool // this node is the host's owner and has all that is known of it: links to it are taken in here
 	May(host string) bool  // and its lease holds, and the host is not to be left alone: a request may be sent to it now
 }
 
-// A host that is not, or not now, this node's to ask, because it is on its way between nodes, the lease is over, or nobody is to ask it, is
-// put off by a quarter of the time for which that has been so. So it waits little longer
-// than it must, and 100,000 hosts that have long been left alone are looked at 3333 times a second.
+// A host that is not, or not now, this node's to ask, because it is on its way between nodes, the lease is over, or
+// nobody is to ask it, is put off by a quarter of the time for which that has been so. So it waits little longer than
+// it must, and 100,000 hosts that have long been left alone are looked at 3333 times a second.
 const (
 	minPutOff  = time.Second
 	maxPutOff  = 30 * time.Second
@@ -64,9 +64,9 @@ func (p *putOffs) end(host uint64) {
 
 func (e *Engine) ours(host string) bool { return e.peers.router == nil || e.peers.router.Ours(host) }
 
-// politenessHost is the host for whose sake a visit is made: that of the URLs that wait for a robots.txt. Where one redirects to another host,
-// as "example.com" to "www.example.com", the node that wants the rules follows, whoever owns that host: a request or two for each
-// host that does so.
+// politenessHost is the host for whose sake a visit is made: that of the URLs that wait for a robots.txt. Where one
+// redirects to another host, as "example.com" to "www.example.com", the node that wants the rules follows, whoever owns
+// that host: a request or two for each host that does so.
 func politenessHost(v *frontier.Visit) string {
 	if v.Robots == "" {
 		return v.Host
@@ -74,8 +74,8 @@ func politenessHost(v *frontier.Visit) string {
 	return hostOf(v.Robots)
 }
 
-// isOurs reports whether a visit is this node's to make now. If not, it is put off before anything is done: its host is on the way to another
-// node, or from one, or is not to be asked.
+// isOurs reports whether a visit is this node's to make now. If not, it is put off before anything is done: its host is
+// on the way to another node, or from one, or is not to be asked.
 func (w *worker) isOurs(v *frontier.Visit) bool {
 	host := politenessHost(v)
 	if w.mayAsk(host) {
@@ -130,7 +130,8 @@ func (e *Engine) held() bool {
 	return e.control.pause.shut() || e.line.gate.shut() || e.peers.outbox != nil && e.peers.outbox.gate.shut()
 }
 
-// Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than of one.
+// Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than
+// of one.
 func (e *Engine) Share(nodes int) { e.frontier.ShareAddresses(nodes) }
 
 // Pause lets no new URL be taken while it is on. Requests under way go on.

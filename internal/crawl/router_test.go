@@ -29,7 +29,8 @@ func (b *ban) May(string) bool {
 	return b.lifted.Load()
 }
 
-// banned is an engine with some hosts that may not be asked, and nothing that could ask them: no fetcher and no journal.
+// banned is an engine with some hosts that may not be asked, and nothing that could ask them: no fetcher and no
+// journal.
 func banned(b *ban, hosts int, now func() time.Time, cfg frontier.Config) *Engine {
 	cfg.Now = now
 	front, _, err := frontier.Open(cfg)
@@ -48,8 +49,8 @@ func banned(b *ban, hosts int, now func() time.Time, cfg frontier.Config) *Engin
 
 var _ Prober = (*fetch.Client)(nil)
 
-// A host that may not be asked is looked at more and more seldom, and soon after it may be. Nothing else is done for it: the engine has
-// no fetcher that would tell its address.
+// A host that may not be asked is looked at more and more seldom, and soon after it may be. Nothing else is done for
+// it: the engine has no fetcher that would tell its address.
 func TestHostsThatMayNotBeAskedArePutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(ban)
@@ -94,8 +95,8 @@ func TestHostsThatMayNotBeAskedArePutOff(t *testing.T) {
 	})
 }
 
-// BenchmarkHostsThatMayNotBeAsked is what 10,000 hosts cost that have something waiting, and have not been to be asked for long: the time of a
-// processor in a second, with the hosts in memory and with room for few of them.
+// BenchmarkHostsThatMayNotBeAsked is what 10,000 hosts cost that have something waiting, and have not been to be asked
+// for long: the time of a processor in a second, with the hosts in memory and with room for few of them.
 func BenchmarkHostsThatMayNotBeAsked(b *testing.B) {
 	b.Run("memory", func(b *testing.B) { benchmarkBan(b, frontier.Config{}) })
 	b.Run("disk", func(b *testing.B) { benchmarkBan(b, frontier.Config{Dir: b.TempDir(), Memory: 512 << 10}) })

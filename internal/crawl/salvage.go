@@ -12,7 +12,8 @@ import (
 	"kumo/internal/store"
 )
 
-// A Salvage is what the batches of a damaged journal, and the note of a checkpoint, say of URLs that may wait, and of seeds.
+// A Salvage is what the batches of a damaged journal, and the note of a checkpoint, say of URLs that may wait, and of
+// seeds.
 type Salvage struct {
 	Item  func(it item.Item) // a URL that was to be fetched
 	Root  func(it item.Item)

@@ -9,7 +9,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// SalvageDeferred returns what the file of set-aside URLs of the crawl in dir has up to where it is no longer as it was written.
+// SalvageDeferred returns what the file of set-aside URLs of the crawl in dir has up to where it is no longer as it was
+// written.
 func SalvageDeferred(disk vfs.FS, dir string) (all []page.Skip, err error) {
 	name := filepath.Join(dir, deferredName)
 	if _, err := disk.Size(name); errors.Is(err, fs.ErrNotExist) {

@@ -12,8 +12,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// SalvageRoots makes a file of roots for the crawl in the folder to, of all that is whole in that of the crawl in dir. It returns
-// up to where that one is whole without a gap.
+// SalvageRoots makes a file of roots for the crawl in the folder to, of all that is whole in that of the crawl in dir.
+// It returns up to where that one is whole without a gap.
 func SalvageRoots(disk vfs.FS, dir, to string) (whole int64, err error) {
 	kept, err := OpenRoots(disk, to, nil)
 	if err != nil {
@@ -37,8 +37,8 @@ func SalvageRoots(disk vfs.FS, dir, to string) (whole int64, err error) {
 // maxRoot is more bytes than an entry of a root has.
 const maxRoot = 64 << 10
 
-// salvageRoots calls f with all roots that are as they were written. Behind damage it goes on at the next place where an entry begins: its
-// checksum tells.
+// salvageRoots calls f with all roots that are as they were written. Behind damage it goes on at the next place where
+// an entry begins: its checksum tells.
 func salvageRoots(src io.Reader, f func(root) error) (whole int64, err error) {
 	in := bufio.NewReaderSize(src, 2*maxRoot)
 	gap := false

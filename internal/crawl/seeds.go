@@ -10,13 +10,15 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A SeedList is a list of seeds that is too long to be held in memory, a file for instance. The engine reads it twice while it crawls: at
-// full speed, to take all hosts into scope, and until that is done no page's links are judged, as one to a host that comes later would be
-// taken for one that leads away; and to queue the URLs, as fast as memory and disk let it. So the first seeds are fetched at once.
+// A SeedList is a list of seeds that is too long to be held in memory, a file for instance. The engine reads it twice
+// while it crawls: at full speed, to take all hosts into scope, and until that is done no page's links are judged, as
+// one to a host that comes later would be taken for one that leads away; and to queue the URLs, as fast as memory and
+// disk let it. So the first seeds are fetched at once.
 type SeedList interface {
 	// List is what the journal keeps of the list.
 	List() ListMark
-	// Each calls f with part after part of the seeds, from an offset on, and with the offset behind each. f does not keep them.
+	// Each calls f with part after part of the seeds, from an offset on, and with the offset behind each. f does not keep
+	// them.
 	Each(from int64, f func(seeds []weburl.URL, end int64) error) error
 }
 
@@ -93,7 +95,8 @@ func newFeed(src SeedList, earlier []ListMark) *feed {
 	return f
 }
 
-// marks are what a checkpoint's note has. Lists that earlier runs began and that are not given again are not: see [Engine.feed].
+// marks are what a checkpoint's note has. Lists that earlier runs began and that are not given again are not: see
+// [Engine.feed].
 func (f *feed) marks() []ListMark {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,7 +156,8 @@ func (e *Engine) admitList(ctx context.Context) error {
 	return err
 }
 
-// feed takes the list in while the workers crawl, until ctx ends: what is left then is for the run that is given the list again.
+// feed takes the list in while the workers crawl, until ctx ends: what is left then is for the run that is given the
+// list again.
 func (e *Engine) feed(ctx context.Context) error {
 	if e.roots.feed.ended() {
 		return nil
@@ -196,8 +200,8 @@ func (e *Engine) feed(ctx context.Context) error {
 	return err
 }
 
-// takeSeeds takes some seeds in, which are in scope: as the user wrote them, and as the crawl's rules have them. Of those whose host
-// take does not want only the root is kept. also adds to the journal's same batch.
+// takeSeeds takes some seeds in, which are in scope: as the user wrote them, and as the crawl's rules have them. Of
+// those whose host take does not want only the root is kept. also adds to the journal's same batch.
 func (e *Engine) takeSeeds(seeds, known []weburl.URL, take func(host string) bool, also func(*encoder)) error {
 	var b batch
 	b.rooted = true

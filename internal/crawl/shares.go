@@ -16,7 +16,8 @@ const (
 	leastDeskRoom, mostDeskRoom   = 256 << 10, 1 << 20
 	leastLargeRoom, mostLargeRoom = 12 << 20, 64 << 20
 
-	deskCost  = 10        // times its room: a body is held as it came and as it is read, and its links are held in several forms
+	// times its room: a body is held as it came and as it is read, and its links are held in several forms
+	deskCost  = 10
 	textCost  = 40        // times a page's length: the worst page known
 	largeCost = 512 << 20 // for each large slot but the first
 )
@@ -24,7 +25,8 @@ const (
 // Answers is what answers that come may hold in memory; the rest of them is on the disk.
 func (s Shares) Answers() int64 { return int64(s) / 4 }
 
-// DeskRoom is how much of a body is read at an ordinary slot. Of a longer one it is read at a large slot, from its beginning.
+// DeskRoom is how much of a body is read at an ordinary slot. Of a longer one it is read at a large slot, from its
+// beginning.
 func (s Shares) DeskRoom() int64 { return min(max(int64(s)/256, leastDeskRoom), mostDeskRoom) }
 
 func (s Shares) desks() int {
@@ -32,7 +34,8 @@ func (s Shares) desks() int {
 	return max(min(int(int64(s)/2/(deskCost*s.DeskRoom())), most), min(desksPerProcessor, most))
 }
 
-// largeRoom is how much of a body is read at all: four times what an answer may have over the wire by default, less where memory is scarce.
+// largeRoom is how much of a body is read at all: four times what an answer may have over the wire by default, less
+// where memory is scarce.
 func (s Shares) largeRoom() int64 { return min(max(int64(s)/4, leastLargeRoom), mostLargeRoom) }
 
 func (s Shares) largeDesks() int { return max(1, min(int(s/largeCost), runtime.GOMAXPROCS(0))) }

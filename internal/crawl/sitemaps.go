@@ -15,8 +15,8 @@ const (
 	maxNested      = 4    // lists on the way to a list, redirects among them
 )
 
-// addSitemaps takes in the sitemaps that the rules of an origin name, for the visit that is about to obey them. That is done once,
-// and again for a visit that lies nearer to its seed, from where more entries are within reach.
+// addSitemaps takes in the sitemaps that the rules of an origin name, for the visit that is about to obey them. That is
+// done once, and again for a visit that lies nearer to its seed, from where more entries are within reach.
 func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rules) error {
 	if w.cfg.Sitemaps == policy.SitemapsIgnored || v.Kind == page.Sitemap || !w.origins.isNearest(origin, v.Depth, w.cfg.Depth >= 0) {
 		return nil

@@ -111,8 +111,9 @@ func (d *stallingDisk) goesOn(t *testing.T, what string, do func() error) {
 	}
 }
 
-// While the merge of a chunk waits for the disk, workers put what they have, and batches are cut off. What comes to wait meanwhile, or is
-// visited, does not come in with the chunk again; and a host that comes to be held here stays if the transfer is dropped.
+// While the merge of a chunk waits for the disk, workers put what they have, and batches are cut off. What comes to
+// wait meanwhile, or is visited, does not come in with the chunk again; and a host that comes to be held here stays if
+// the transfer is dropped.
 func TestAMergeThatReadsHoldsNobodyBack(t *testing.T) {
 	for name, more := range map[string]bool{"no other host comes to be held": false, "another host does": true} {
 		t.Run(name, func(t *testing.T) { mergeWhileTheDiskStalls(t, more) })
@@ -207,7 +208,8 @@ func TestAPauseHoldsNobodyBackWhileTheDiskStalls(t *testing.T) {
 	}
 }
 
-// A transfer of many hosts is undone part by part, none of which takes long. A node that dies on the way has the rest undone in its next life.
+// A transfer of many hosts is undone part by part, none of which takes long. A node that dies on the way has the rest
+// undone in its next life.
 func TestADropGoesPartByPart(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]

@@ -6,8 +6,9 @@ import (
 	"kumo/internal/weburl"
 )
 
-// What nobody can fetch does not enter the crawl: consider lets no link in that is not http or https with a host, and the frontier refuses
-// what comes by other ways. An earlier version was not so strict; what it has left is dropped, and counted, wherever it comes from.
+// What nobody can fetch does not enter the crawl: consider lets no link in that is not http or https with a host, and
+// the frontier refuses what comes by other ways. An earlier version was not so strict; what it has left is dropped, and
+// counted, wherever it comes from.
 
 // isStrange reports whether what an entry of the journal says to wait is none to be fetched, and counts it.
 func (s *State) isStrange(it *item.Item) bool {
@@ -29,7 +30,8 @@ func isCanonical(host, url string) bool {
 // Refused is how many URLs waited, in this run or at its beginning, and were dropped because nobody can fetch them.
 func (e *Engine) Refused() int { return e.resumed.refused + e.frontier.Refused() }
 
-// dropStrange takes links out of a batch from elsewhere that nobody can fetch. They count as taken in: their finder is to send them no more.
+// dropStrange takes links out of a batch from elsewhere that nobody can fetch. They count as taken in: their finder is
+// to send them no more.
 func (b *batch) dropStrange() {
 	kept := 0
 	for i := range b.cands {

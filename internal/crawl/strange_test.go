@@ -20,8 +20,8 @@ import (
 var strangeURLs = []string{"mailto:a@b", "data:text/html,<a href=/x>", "javascript:void(0)", "urn:isbn:0", "file:///etc/passwd", "file://mine.test/x",
 	"gopher://mine.test/1", "ftp://mine.test/x", "ws://mine.test/", "about:blank", "tel:+1", "x:", "blob:http://mine.test/1"}
 
-// TestNobodyWaitsForWhatCannotBeFetched: nothing but http and https URLs with a host waits, whoever brings it: it would wait for its robots.txt
-// for ever.
+// TestNobodyWaitsForWhatCannotBeFetched: nothing but http and https URLs with a host waits, whoever brings it: it would
+// wait for its robots.txt for ever.
 func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 	link := func(kind page.Kind) func(e *Engine, url string) error {
 		return func(e *Engine, url string) error {
@@ -152,7 +152,8 @@ func TestStrangeURLsOfAChunkAreDropped(t *testing.T) {
 	}
 }
 
-// FuzzLinks has whatever a page, a sitemap or a robots.txt may name judged: what waits then can be fetched at the host where it waits.
+// FuzzLinks has whatever a page, a sitemap or a robots.txt may name judged: what waits then can be fetched at the host
+// where it waits.
 func FuzzLinks(f *testing.F) {
 	for _, url := range append(strangeURLs, "http://mine.test/", "//x/y", "http:", "http:///x", "https://a@b:80/../x?y#z", "/x") {
 		f.Add(url, uint8(page.Sitemap))

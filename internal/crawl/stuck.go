@@ -13,8 +13,8 @@ import (
 	"kumo/internal/page"
 )
 
-// ErrStuck is why a run did not come to its end: something waited that nothing would ever have woken. It was given up for this run, with
-// the records and lines of what is given up, and waits for the next.
+// ErrStuck is why a run did not come to its end: something waited that nothing would ever have woken. It was given up
+// for this run, with the records and lines of what is given up, and waits for the next.
 var ErrStuck = errors.New("not all was fetched, by a fault of kumo's")
 
 const (
@@ -36,8 +36,8 @@ func (s *stuckTally) err() error {
 		ErrStuck, s.urls, s.hosts, s.first)
 }
 
-// keepMoving looks whether all that waits is stuck, and gives it up if it still is at the next look, until the context ends. What another
-// node is to send the rest of is not stuck.
+// keepMoving looks whether all that waits is stuck, and gives it up if it still is at the next look, until the context
+// ends. What another node is to send the rest of is not stuck.
 func (e *Engine) keepMoving(ctx context.Context) error {
 	tick := time.NewTicker(lookStuck)
 	defer tick.Stop()

@@ -11,8 +11,8 @@ import (
 	"kumo/internal/journal/memory"
 )
 
-// TestANodeIsNotKeptFromItsEnd: what nobody will wake is given up in a run that stays, too, or no node of the crawl would ever find its end. What
-// another node is about to send the rest of is left alone.
+// TestANodeIsNotKeptFromItsEnd: what nobody will wake is given up in a run that stays, too, or no node of the crawl
+// would ever find its end. What another node is about to send the rest of is left alone.
 func TestANodeIsNotKeptFromItsEnd(t *testing.T) {
 	for origin, want := range map[string]bool{"http://nobody.test": true, arriving: false} {
 		synctest.Test(t, func(t *testing.T) {

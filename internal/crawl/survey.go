@@ -12,9 +12,10 @@ import (
 // surveyed is how many hosts a survey tells of at once.
 const surveyed = 1000
 
-// Survey calls f with the hosts that this node holds something of, waiting in the frontier or on the abandoned queue or known, and that are not its own: a
-// thousand at a time, some twice. Those of transfers under way are not among them. It may be called while the crawl runs; of a host that comes or goes
-// meanwhile it may tell or not. f may keep what it is given.
+// Survey calls f with the hosts that this node holds something of, waiting in the frontier or on the abandoned queue or
+// known, and that are not its own: a thousand at a time, some twice. Those of transfers under way are not among them.
+// It may be called while the crawl runs; of a host that comes or goes meanwhile it may tell or not. f may keep what it
+// is given.
 func (e *Engine) Survey(ctx context.Context, f func(hosts []string) error) error {
 	if e.peers.router == nil {
 		return nil

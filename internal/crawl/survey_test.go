@@ -14,7 +14,8 @@ import (
 	"kumo/internal/page"
 )
 
-// A survey tells of what waits, in the frontier's memory, on its disk, and on the abandoned queue, at hosts that are others', and of nothing else.
+// A survey tells of what waits, in the frontier's memory, on its disk, and on the abandoned queue, at hosts that are
+// others', and of nothing else.
 func TestSurvey(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[1]

@@ -14,8 +14,8 @@ import (
 
 // What a state holds is told here to those who compare it with a crawl's files.
 
-// Each calls f with every URL that waits, as the journal's rest and the frontier have it. What of the frontier's files is not
-// as it was written is told to bad.
+// Each calls f with every URL that waits, as the journal's rest and the frontier have it. What of the frontier's files
+// is not as it was written is told to bad.
 func (s *State) Each(f func(url string, again bool) error, bad func(error)) error {
 	for url, it := range s.waiting {
 		if err := f(url, it.Recrawl); err != nil {
@@ -33,8 +33,8 @@ func (s *State) Undecided() []string {
 	return slices.AppendSeq(slices.Clone(s.undecided), maps.Keys(s.unsaid))
 }
 
-// ReadAsides calls f with every URL that was ever set aside by the crawl in dir, and the offset behind it in the file: what the
-// state's marks say is there.
+// ReadAsides calls f with every URL that was ever set aside by the crawl in dir, and the offset behind it in the file:
+// what the state's marks say is there.
 func (s *State) ReadAsides(disk vfs.FS, dir string, f func(skip *page.Skip, end int64) error) error {
 	if length, _ := store.Find(s.Marks, deferredName); length == 0 {
 		return nil
@@ -42,7 +42,8 @@ func (s *State) ReadAsides(disk vfs.FS, dir string, f func(skip *page.Skip, end 
 	return readDeferred(disk, filepath.Join(dir, deferredName), 0, func(skip page.Skip, end int64) error { return f(&skip, end) })
 }
 
-// ReadRoots reads the crawl's seeds, and what they redirect to: what the state's marks say is there. It returns how many there are.
+// ReadRoots reads the crawl's seeds, and what they redirect to: what the state's marks say is there. It returns how
+// many there are.
 func (s *State) ReadRoots(disk vfs.FS, dir string) (n int64, err error) {
 	length, _ := store.Find(s.Marks, rootsName)
 	err = readRoots(disk, filepath.Join(dir, rootsName), length, func(root) error { n++; return nil })

@@ -112,8 +112,8 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	return true, nil
 }
 
-// turn waits for the node's own rate, and takes the visit's turn at its server's address. When it returns false, the visit
-// is over.
+// turn waits for the node's own rate, and takes the visit's turn at its server's address. When it returns false, the
+// visit is over.
 func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool {
 	addr, err := w.fetcher.Resolve(ctx, u.Hostname(), u.Port())
 	if err == nil && !w.frontier.Reserve(v, addr) {
@@ -196,8 +196,8 @@ func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 // errNoTime is a page that is not read because the crawl stops.
 var errNoTime = errors.New("the crawl stops before a large page's turn")
 
-// read makes a page of the answer and takes its links in. The error is errNoTime, with nothing done, where it had to wait for a large slot
-// until the crawl had stopped.
+// read makes a page of the answer and takes its links in. The error is errNoTime, with nothing done, where it had to
+// wait for a large slot until the crawl had stopped.
 func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) error {
 	w.acquireSlot()
 	fits, err := w.parse(rec.Response, it)
@@ -235,7 +235,8 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 	return nil
 }
 
-// parse reads the answer at the slot. It reports false, with nothing done, where that is an ordinary one and has not the room.
+// parse reads the answer at the slot. It reports false, with nothing done, where that is an ordinary one and has not
+// the room.
 func (w *worker) parse(resp *page.Response, it *item.Item) (fits bool, err error) {
 	read := w.parser.Parse
 	if it.Kind == page.Sitemap {
@@ -266,7 +267,8 @@ func (w *worker) parse(resp *page.Response, it *item.Item) (fits bool, err error
 	return true, nil
 }
 
-// takeLinks takes the page's links in. Where there are many, most go before the page itself is done, in batches of their own.
+// takeLinks takes the page's links in. Where there are many, most go before the page itself is done, in batches of
+// their own.
 func (w *worker) takeLinks(it *item.Item) error {
 	some := w.reading.pool.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
 	rest := w.page.Links
@@ -297,7 +299,8 @@ func digest(resp *page.Response) (page.Digest, error) {
 	return page.Digest(h.Sum(nil)), err
 }
 
-// readText gives the record its main text: that of an answered page, if texts are asked for and the page lets it be shown.
+// readText gives the record its main text: that of an answered page, if texts are asked for and the page lets it be
+// shown.
 func (w *worker) readText(rec *page.Record) (err error) {
 	if w.reading.text == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK || !parse.IsHTML(rec.Page.Sniffed) {
 		return nil
@@ -324,8 +327,8 @@ func (w *worker) earlier(rec *page.Record) (*page.Ref, error) {
 	return &r, nil
 }
 
-// isDuplicate reports whether a record counts as a page that was met before: what came with an error or a redirect is no page, even if its
-// record need not have the bytes again.
+// isDuplicate reports whether a record counts as a page that was met before: what came with an error or a redirect is
+// no page, even if its record need not have the bytes again.
 func isDuplicate(rec *page.Record) bool {
 	if rec.Revisit == nil || rec.Response == nil {
 		return false
@@ -360,7 +363,8 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	return nil
 }
 
-// fail ends a visit that had no answer, and will have none in this run. Where that is the host's fault the URL waits for the next.
+// fail ends a visit that had no answer, and will have none in this run. Where that is the host's fault the URL waits
+// for the next.
 func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
 	origin := originOf(v.URL)
 	l, tooMuch := w.origins.judge(origin, v, f)
@@ -436,7 +440,8 @@ func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
 	return page.Skip{URL: v.URL, Host: v.Host, From: v.From, Depth: int(v.Depth), Time: w.cfg.Now(), Rule: rule, Why: why}
 }
 
-// entryFor is the entry for a URL that a rule leaves out at its visit: rules of the user's own may be others in the next run.
+// entryFor is the entry for a URL that a rule leaves out at its visit: rules of the user's own may be others in the
+// next run.
 func entryFor(rule string) byte {
 	if rule == "block" || rule == "depth" {
 		return entryGone

@@ -7,8 +7,8 @@ import (
 	"kumo/internal/member"
 )
 
-// DoneWith forgets the hosts that have come whole to other nodes, as Forget does (nil: none), and then notes, durably, which transfers
-// are done with: what comes back from there is not to be forgotten again.
+// DoneWith forgets the hosts that have come whole to other nodes, as Forget does (nil: none), and then notes, durably,
+// which transfers are done with: what comes back from there is not to be forgotten again.
 func (e *Engine) DoneWith(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error {
 	if gone != nil {
 		if err := e.Forget(ctx, gone); err != nil {

@@ -15,7 +15,8 @@ type visiting struct {
 	over       chan struct{}
 }
 
-// take takes a worker for a visit, the one that was used last: so only as many keep a batch as visits are under way at once.
+// take takes a worker for a visit, the one that was used last: so only as many keep a batch as visits are under way at
+// once.
 func (p *workerPool) take(e *Engine) *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +40,8 @@ func (p *workerPool) rest(w *worker) {
 	p.idle = append(p.idle, w)
 }
 
-// begin notes that a visit begins: before it is asked whose its host is, so that Drain knows of all that may have asked an earlier view.
+// begin notes that a visit begins: before it is asked whose its host is, so that Drain knows of all that may have asked
+// an earlier view.
 func (p *workerPool) begin(w *worker, host, asks string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

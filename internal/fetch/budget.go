@@ -2,8 +2,8 @@ package fetch
 
 import "sync/atomic"
 
-// A budget is the memory that answers under way share. Each answer has its first readSize bytes beside it, so that one that is short
-// never asks. It is asked when a buffer grows, not at each read.
+// A budget is the memory that answers under way share. Each answer has its first readSize bytes beside it, so that one
+// that is short never asks. It is asked when a buffer grows, not at each read.
 type budget struct {
 	all  int64
 	lent atomic.Int64

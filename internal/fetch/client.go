@@ -53,7 +53,8 @@ type Request struct {
 	ETag     string
 	Modified time.Time // Last-Modified
 
-	// Arrives, unless nil, is called when an answer begins to come, and the Response needs Buffers: many wait, few are read at once.
+	// Arrives, unless nil, is called when an answer begins to come, and the Response needs Buffers: many wait, few are
+	// read at once.
 	Arrives func()
 }
 
@@ -105,8 +106,9 @@ func (c *Client) Allow(host string) { c.allowed.Add(host) }
 // HasSecrets reports whether trusted hosts are sent anything that others are not.
 func (c *Client) HasSecrets() bool { return c.secrets }
 
-// Get does one exchange and fills resp, reusing its buffers. It returns nil when an answer came, be it cut short or damaged after
-// its head: resp says so. Otherwise the error is an *Error, and resp holds the bytes that came; or it wraps ctx.Err().
+// Get does one exchange and fills resp, reusing its buffers. It returns nil when an answer came, be it cut short or
+// damaged after its head: resp says so. Otherwise the error is an *Error, and resp holds the bytes that came; or it
+// wraps ctx.Err().
 func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) error {
 	*resp = page.Response{URL: req.URL, Start: c.cfg.Now(), Buffers: resp.Buffers}
 	resp.Buffers.Empty()
@@ -121,8 +123,8 @@ func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) erro
 	return err
 }
 
-// Resolve returns the address that Get would try first for a host, looked up if need be. Behind a proxy it is not known: the
-// zero Addr.
+// Resolve returns the address that Get would try first for a host, looked up if need be. Behind a proxy it is not
+// known: the zero Addr.
 func (c *Client) Resolve(ctx context.Context, hostname, port string) (netip.Addr, error) {
 	if c.proxy != nil {
 		return netip.Addr{}, nil

@@ -58,8 +58,8 @@ func newZstd() decoder {
 	return d
 }
 
-// An inflater reads, among other codings, what servers send as deflate: zlib's format, as the standard says, or the bare stream. zlib's checksum is not
-// looked at; browsers do not either.
+// An inflater reads, among other codings, what servers send as deflate: zlib's format, as the standard says, or the
+// bare stream. zlib's checksum is not looked at; browsers do not either.
 type inflater struct {
 	in    bufio.Reader
 	flate io.ReadCloser

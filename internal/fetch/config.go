@@ -32,11 +32,13 @@ type Config struct {
 	MaxHeader      int64         // bytes of an answer's head, interim answers included; default 256 KiB
 
 	PerHost int // connections to a host; 0 for no limit
-	MaxIdle int // idle connections kept, all hosts together; default a quarter of the files that may be open, at most 16,384
+	// idle connections kept, all hosts together; default a quarter of the files that may be open, at most 16,384
+	MaxIdle int
 	Sockets int // connections open at once, idle ones among them; 0 for no limit
 	Lookups int // names looked up at once, each with up to two sockets; 0 for no limit
 
-	Memory  int64        // bytes of answers under way that are held in memory, all together, beyond 32 KiB of each; default 64 MiB
+	// bytes of answers under way that are held in memory, all together, beyond 32 KiB of each; default 64 MiB
+	Memory  int64
 	Scratch *vfs.Scratch // where what is beyond lies; default a temporary file
 
 	AllowPrivate bool     // dial private addresses too

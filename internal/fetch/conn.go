@@ -23,8 +23,9 @@ type conn struct {
 	in     [idleLists]neighbours // in the lists of the pool
 }
 
-// quiet reports whether an idle connection is as it was left: the server has neither closed it nor said anything unasked, which must not
-// pass for the next answer. A session ticket that comes late costs its connection, too. The read deadline is over afterwards.
+// quiet reports whether an idle connection is as it was left: the server has neither closed it nor said anything
+// unasked, which must not pass for the next answer. A session ticket that comes late costs its connection, too. The
+// read deadline is over afterwards.
 func (c *conn) quiet() bool {
 	if !c.socket.quiet() {
 		return false

@@ -30,8 +30,8 @@ type cookie struct {
 	pair       string    // name=value
 }
 
-// LoadCookies reads a Netscape cookie file: a cookie a line, seven fields with tabs between them (domain, subdomains too,
-// path, secure, expiry in Unix time, name, value). An error names its line.
+// LoadCookies reads a Netscape cookie file: a cookie a line, seven fields with tabs between them (domain, subdomains
+// too, path, secure, expiry in Unix time, name, value). An error names its line.
 func LoadCookies(r io.Reader) (*Cookies, error) {
 	c := new(Cookies)
 	lines := bufio.NewScanner(r)
@@ -102,7 +102,8 @@ func parseFlag(s string) (bool, error) {
 	return false, fmt.Errorf("%q, want TRUE or FALSE", s)
 }
 
-// parseExpiry reads Unix seconds. Browsers' tools write 0 or a negative number for a session's cookie, and some a fraction.
+// parseExpiry reads Unix seconds. Browsers' tools write 0 or a negative number for a session's cookie, and some a
+// fraction.
 func parseExpiry(s string) (time.Time, error) {
 	whole, _, _ := strings.Cut(s, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)

@@ -33,8 +33,8 @@ const (
 // A Decoder takes content codings off. It may be used by many goroutines at once.
 type Decoder struct{ wide chan struct{} }
 
-// NewDecoder returns a Decoder that works with at most so many wide windows (up to 16 MiB each) at once, which Brotli and zstd have;
-// 0 is any number.
+// NewDecoder returns a Decoder that works with at most so many wide windows (up to 16 MiB each) at once, which Brotli
+// and zstd have; 0 is any number.
 func NewDecoder(wide int) *Decoder {
 	d := &Decoder{}
 	if wide > 0 {
@@ -46,10 +46,10 @@ func NewDecoder(wide int) *Decoder {
 // Decode is a Decoder's, for who decodes no more than a few at once.
 func Decode(resp *page.Response, limit int64) error { return new(Decoder).Decode(resp, limit) }
 
-// Decode fills resp.Body from resp's payload by the Content-Encoding that resp.Header names, at most limit bytes of it. When
-// something is wrong it keeps what could be read and returns an *Error with one of the errors above or the decoder's. A payload
-// whose coding is not known, or that does not even begin like its coding, is kept as it is. An error that is an [ErrDisk] is not the
-// answer's fault: it lies on the disk and cannot be read.
+// Decode fills resp.Body from resp's payload by the Content-Encoding that resp.Header names, at most limit bytes of it.
+// When something is wrong it keeps what could be read and returns an *Error with one of the errors above or the
+// decoder's. A payload whose coding is not known, or that does not even begin like its coding, is kept as it is. An
+// error that is an [ErrDisk] is not the answer's fault: it lies on the disk and cannot be read.
 func (d *Decoder) Decode(resp *page.Response, limit int64) error {
 	resp.Body = resp.Payload
 	codings, err := contentCodings(resp.Header)
@@ -77,7 +77,8 @@ func (d *Decoder) Decode(resp *page.Response, limit int64) error {
 	return nil
 }
 
-// decoded reads a payload without its codings, from the beginning. It ends with an error where a bomb gives itself away.
+// decoded reads a payload without its codings, from the beginning. It ends with an error where a bomb gives itself
+// away.
 func decoded(resp *page.Response, codings []coding) io.Reader {
 	in := resp.PayloadReader()
 	if resp.Far != nil {

@@ -117,8 +117,8 @@ func TestDecodeBroken(t *testing.T) {
 	}
 }
 
-// What follows a gzip member and is none costs the answer nothing but a word; nor does a bad end. What is no gzip at all is kept as it
-// is, as far as allowed.
+// What follows a gzip member and is none costs the answer nothing but a word; nor does a bad end. What is no gzip at
+// all is kept as it is, as far as allowed.
 func TestDecodeGzipEnds(t *testing.T) {
 	whole, empty := encode(t, sample, "gzip"), encode(t, nil, "gzip")
 	broken := bytes.Clone(whole)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// headStart is what the first address family gets before the other is tried beside it (RFC 8305, with one race in place of one per
-// address).
+// headStart is what the first address family gets before the other is tried beside it (RFC 8305, with one race in place
+// of one per address).
 const headStart = 300 * time.Millisecond
 
 // dialContext ends with the client too.
@@ -59,8 +59,8 @@ func (c *Client) dial(ctx context.Context, hostname, port string, free bool) (*w
 	return w, nil
 }
 
-// dialHost is dial without what follows a connection: limit is for the connection alone, and found is when the name was known. With
-// the connection the caller has a socket, to be released when that is closed.
+// dialHost is dial without what follows a connection: limit is for the connection alone, and found is when the name was
+// known. With the connection the caller has a socket, to be released when that is closed.
 func (c *Client) dialHost(ctx context.Context, hostname, port string, free bool, limit time.Duration) (conn net.Conn, found time.Time, err error) {
 	addrs, fixed, err := c.addresses(ctx, hostname, port)
 	if err != nil {

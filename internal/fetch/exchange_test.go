@@ -144,7 +144,8 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// A server closes an idle connection just as the next request is sent: net/http repeats it, and the recording starts anew.
+// A server closes an idle connection just as the next request is sent: net/http repeats it, and the recording starts
+// anew.
 func TestStaleConnection(t *testing.T) {
 	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"
 	addr := serve(t, func(n int, conn net.Conn) {

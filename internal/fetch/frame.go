@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// A framer follows an HTTP/1 answer as its bytes arrive: it reads the head, takes the body out of its chunks, and knows where the answer
-// ends. It holds no bytes but those of chunks.
+// A framer follows an HTTP/1 answer as its bytes arrive: it reads the head, takes the body out of its chunks, and knows
+// where the answer ends. It holds no bytes but those of chunks.
 type framer struct {
 	maxHead int64 // interim answers included
 	maxBody int64
@@ -50,8 +50,9 @@ var (
 	errLongHead = errors.New("head is longer than the limit")
 )
 
-// advance looks at what has arrived since the last call, raw being all of the answer so far, and returns where the answer ends:
-// len(raw), or less if there is more in raw than that. An error is errFull, or says what is malformed; it is final.
+// advance looks at what has arrived since the last call, raw being all of the answer so far, and returns where the
+// answer ends: len(raw), or less if there is more in raw than that. An error is errFull, or says what is malformed; it
+// is final.
 func (f *framer) advance(raw []byte) (end int, err error) {
 	for more := true; more && err == nil; {
 		more, err = f.step(raw)
@@ -145,7 +146,8 @@ func (f *framer) readHead(raw []byte) (more bool, err error) {
 	}
 }
 
-// takeHead reads a head and decides what follows it. Interim answers (1xx) are followed by another; 101 ends the exchange.
+// takeHead reads a head and decides what follows it. Interim answers (1xx) are followed by another; 101 ends the
+// exchange.
 func (f *framer) takeHead(raw []byte) (err error) {
 	if int64(f.pos) > f.maxHead {
 		return errLongHead

@@ -26,7 +26,8 @@ var answers = []string{
 	"HTTP/1.1 000 x\n\nbody", "HTTP/1.1 304 x\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n", "SSH-2.0\r\n", "",
 }
 
-// FuzzFramer: the framer reads what net/http reads: the same status, fields and body, ending at the same place, however the bytes come.
+// FuzzFramer: the framer reads what net/http reads: the same status, fields and body, ending at the same place, however
+// the bytes come.
 func FuzzFramer(f *testing.F) {
 	for _, a := range answers {
 		f.Add([]byte(a), uint8(1))
@@ -145,8 +146,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// compareReader checks that what is decoded without a reader is what one would give. A reader takes a few broken streams for good, as
-// inflate's tests tell, and may get less out of others.
+// compareReader checks that what is decoded without a reader is what one would give. A reader takes a few broken
+// streams for good, as inflate's tests tell, and may get less out of others.
 func compareReader(t *testing.T, payload []byte, codings []coding, limit int64) {
 	body, err := decodeWhole(nil, payload, codings[0], limit, ErrTooLong)
 	want, wantErr := decodeLayers(nil, &page.Response{Payload: payload}, codings, limit, ErrTooLong)

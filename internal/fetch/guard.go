@@ -37,8 +37,8 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// isPrivate reports whether a is loopback, private, link-local or otherwise not of the public Internet, in whatever form it is
-// wrapped.
+// isPrivate reports whether a is loopback, private, link-local or otherwise not of the public Internet, in whatever
+// form it is wrapped.
 func isPrivate(a netip.Addr) bool {
 	a = a.WithZone("").Unmap()
 	switch {

@@ -21,7 +21,8 @@ func TestIsPrivate(t *testing.T) {
 		"::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::10.1.2.3", "64:ff9b:1::1",
 		"2002:7f00:1::", "2002:c0a8:101::1", "2001::1", "2001:db8::1", "3fff::1", "100::1", "fc00::1", "fd12::1", "fe80::1", "fe80::1%eth0",
 		"::1%lo", "fec0::1", "ff02::1",
-		// IPv4 in each form of transition: mapped, compatible, translated, NAT64 of the well-known prefix and of local use, 6to4, Teredo, ISATAP
+		// IPv4 in each form of transition: mapped, compatible, translated, NAT64 of the well-known prefix and of local use,
+		// 6to4, Teredo, ISATAP
 		"::ffff:169.254.169.254", "::169.254.169.254", "::8.8.8.8", "::ffff:0:127.0.0.1", "::ffff:0:10.0.0.1", "::ffff:0:8.8.8.8",
 		"64:ff9b::169.254.169.254", "64:ff9b::127.0.0.1", "64:ff9b:1::127.0.0.1", "64:ff9b:1:7f00:0:100::", "64:ff9b:1::8.8.8.8",
 		"64:ff9b:0:0:1::808:808", "2002:a9fe:a9fe::1", "2002:a00:1:1::5efe:808:808", "2001:0:808:808::1", "2001:0:4136:e378:8000:63bf:80ff:fffe",

@@ -30,9 +30,9 @@ func malformed(what string, line string) error {
 	return fmt.Errorf("%w: %s: %.*q", errSyntax, what, quoted, line)
 }
 
-// parseHead reads a complete head, lines ended by CRLF or LF. The fields go into h, which is empty: their names in canonical form, their
-// values parts of one string. What a proxy and a server could read in two ways is refused, as net/http does; control characters in values,
-// which net/http refuses, are taken.
+// parseHead reads a complete head, lines ended by CRLF or LF. The fields go into h, which is empty: their names in
+// canonical form, their values parts of one string. What a proxy and a server could read in two ways is refused, as
+// net/http does; control characters in values, which net/http refuses, are taken.
 func parseHead(raw []byte, h http.Header) (head, error) {
 	text := string(raw)
 	line, rest, _ := strings.Cut(text, "\n")
@@ -142,8 +142,8 @@ var inName = func() (ok [256]bool) {
 	return ok
 }()
 
-// validValue reports whether a value that has come may be one. NUL, CR and LF are dangerous, and browsers and curl refuse the answer; other
-// control characters are against the rules, too, and all take them (RFC 9110 5.5).
+// validValue reports whether a value that has come may be one. NUL, CR and LF are dangerous, and browsers and curl
+// refuse the answer; other control characters are against the rules, too, and all take them (RFC 9110 5.5).
 func validValue(value string) bool {
 	for i := range len(value) {
 		if c := value[i]; c == 0 || c == '\r' || c == '\n' {

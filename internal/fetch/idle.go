@@ -10,8 +10,8 @@ const (
 	idleLists
 )
 
-// maxIdlePer bounds the idle connections to all hosts of one registered domain, and to one server's address: made-up subdomains of one
-// domain, as many as somebody likes, take no more.
+// maxIdlePer bounds the idle connections to all hosts of one registered domain, and to one server's address: made-up
+// subdomains of one domain, as many as somebody likes, take no more.
 const maxIdlePer = 256
 
 // An idleList is a list of idle connections.

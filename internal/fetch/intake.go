@@ -10,9 +10,9 @@ import (
 	"kumo/internal/vfs"
 )
 
-// An intake is where the bytes of an answer go: into memory, as long as the budget has some, and from then on to the disk. So a server
-// that takes its time holds little memory, however much it has sent; and what the budget lends comes back as soon as a processor
-// has time for the answer. HTTP/1 and HTTP/2 share it: before each read they call makeRoom.
+// An intake is where the bytes of an answer go: into memory, as long as the budget has some, and from then on to the
+// disk. So a server that takes its time holds little memory, however much it has sent; and what the budget lends comes
+// back as soon as a processor has time for the answer. HTTP/1 and HTTP/2 share it: before each read they call makeRoom.
 type intake struct {
 	raw   []byte // of the answer, what is not on the disk
 	frame framer // of raw; over HTTP/2 only its positions are used
@@ -44,8 +44,8 @@ func (x *exchange) openIntake() {
 // total is how long the answer is so far.
 func (x *exchange) total() int { return x.gone + len(x.raw) }
 
-// makeRoom makes room for a read where there is less than want, and less than readSize/4. All before frame.pos is understood and
-// may leave memory, once the head is complete.
+// makeRoom makes room for a read where there is less than want, and less than readSize/4. All before frame.pos is
+// understood and may leave memory, once the head is complete.
 func (x *exchange) makeRoom(want int) error {
 	if x.raws != nil {
 		want = 0
@@ -87,7 +87,8 @@ func (x *exchange) grow(want int) bool {
 	return true
 }
 
-// grown is the capacity that b should have for want bytes more: what is just asked for, or more so that it is not asked for often.
+// grown is the capacity that b should have for want bytes more: what is just asked for, or more so that it is not asked
+// for often.
 func grown(b []byte, want, most int) int {
 	need := len(b) + want
 	if need <= cap(b) {
@@ -119,7 +120,8 @@ func (x *exchange) borrow(n int, most int64) bool {
 // patience is how long is waited between two looks at whether there is room.
 const patience = 20 * time.Millisecond
 
-// awaitRoom waits for memory for a head, which cannot go to the disk, while the server is not read. Its fields take as much again.
+// awaitRoom waits for memory for a head, which cannot go to the disk, while the server is not read. Its fields take as
+// much again.
 func (x *exchange) awaitRoom(want int) error {
 	size := grown(x.raw, want, int(x.client.cfg.MaxHeader))
 	for !x.borrow(2*beyond(size, cap(x.raw)), x.client.budget.all) {
@@ -148,7 +150,8 @@ func (x *exchange) pause() error {
 	}
 }
 
-// drain puts on the disk what is understood of the answer, with what there is of its payload, and returns what memory was lent for it.
+// drain puts on the disk what is understood of the answer, with what there is of its payload, and returns what memory
+// was lent for it.
 func (x *exchange) drain() error {
 	if x.raws == nil {
 		x.raws, x.payloads = x.client.scratch.New(), x.client.scratch.New()
@@ -181,7 +184,8 @@ func (x *exchange) drain() error {
 	return nil
 }
 
-// write writes to the disk, and waits as long as the exchange may take where that has no room. It returns how much is written.
+// write writes to the disk, and waits as long as the exchange may take where that has no room. It returns how much is
+// written.
 func (x *exchange) write(to *vfs.Stretch, p []byte) (n int, err error) {
 	for n < len(p) {
 		m, err := to.Write(p[n:])
@@ -262,7 +266,8 @@ var _ io.ReaderAt = part{}
 // shift says that n bytes at the beginning of raw are there no more.
 func (f *framer) shift(n int) { f.pos, f.seen = f.pos-n, max(0, f.seen-n) }
 
-// room is what the next read should have at least: the rest of the body where that is known, in steps if it is said to be huge.
+// room is what the next read should have at least: the rest of the body where that is known, in steps if it is said to
+// be huge.
 func (f *framer) room() int {
 	if f.state == plainBody {
 		return int(min(f.left, maxTrust))

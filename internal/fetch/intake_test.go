@@ -67,7 +67,8 @@ func randomAnswer(dice *rand.Rand) (answer, final string, body []byte) {
 	return answer + final, final, body
 }
 
-// TestAnswersOnTheDiskAreThose fetches answers of all kinds with as much memory as they want, with some and with none, into one Response.
+// TestAnswersOnTheDiskAreThose fetches answers of all kinds with as much memory as they want, with some and with none,
+// into one Response.
 func TestAnswersOnTheDiskAreThose(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -190,8 +191,8 @@ func TestStalledAnswersHoldLittle(t *testing.T) {
 	}
 }
 
-// TestAnswersWaitForTheDisk has no room on the disk for a while: the server is not read meanwhile, and the answer comes whole; where there is
-// none in time, it is cut.
+// TestAnswersWaitForTheDisk has no room on the disk for a while: the server is not read meanwhile, and the answer comes
+// whole; where there is none in time, it is cut.
 func TestAnswersWaitForTheDisk(t *testing.T) {
 	for _, enough := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,12 +11,13 @@ import (
 
 // What tells a host that is down from a line that is: attempts at hosts that have worked.
 
-// quietTime is how long a new connection has to stay open to count. A proxy or router before a server that is gone accepts, and closes
-// at once; a server waits for its request.
+// quietTime is how long a new connection has to stay open to count. A proxy or router before a server that is gone
+// accepts, and closes at once; a server waits for its request.
 const quietTime = 250 * time.Millisecond
 
-// Check finds out whether a host that has worked can be reached now: connected to, with TLS where the URL says https, and not hung up
-// on at once. Nothing is asked for. Behind a proxy it connects by way of that. The error is an *Error, or wraps ctx.Err().
+// Check finds out whether a host that has worked can be reached now: connected to, with TLS where the URL says https,
+// and not hung up on at once. Nothing is asked for. Behind a proxy it connects by way of that. The error is an *Error,
+// or wraps ctx.Err().
 func (c *Client) Check(ctx context.Context, url string) error {
 	t, err := parseTarget(url)
 	if err != nil {
@@ -72,7 +73,8 @@ func (c *Client) Found() time.Time {
 	return time.Time{}
 }
 
-// Recover forgets what an outage of the line has left: that names are not found, and connections that nobody may be behind any more.
+// Recover forgets what an outage of the line has left: that names are not found, and connections that nobody may be
+// behind any more.
 func (c *Client) Recover() {
 	c.resolver.forgetFailures()
 	c.closeIdle()

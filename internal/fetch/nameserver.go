@@ -30,8 +30,8 @@ type family struct {
 	err   error
 }
 
-// lookup asks for IPv4 and IPv6 addresses at once. IPv4 comes first: a host whose IPv6 is announced but broken is commoner than the
-// other way round.
+// lookup asks for IPv4 and IPv6 addresses at once. IPv4 comes first: a host whose IPv6 is announced but broken is
+// commoner than the other way round.
 func (s *nameServer) lookup(ctx context.Context, name string) ([]netip.Addr, time.Duration, error) {
 	if host := strings.TrimSuffix(name, "."); host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, maxTTL, nil // RFC 6761
@@ -54,7 +54,8 @@ func (s *nameServer) lookup(ctx context.Context, name string) ([]netip.Addr, tim
 	return nil, 0, notFound(name)
 }
 
-// resolve follows a name's aliases to addresses of one type. Most servers answer with the whole chain; the others are asked on.
+// resolve follows a name's aliases to addresses of one type. Most servers answer with the whole chain; the others are
+// asked on.
 func (s *nameServer) resolve(ctx context.Context, name string, qtype uint16) family {
 	name = dns.Fqdn(name)
 	f := family{ttl: maxTTL}

@@ -45,9 +45,8 @@ func newPool(perHost, maxIdle int) *pool {
 		domains: newCrowds[string](ofDomain), addrs: newCrowds[netip.Addr](ofAddr)}
 }
 
-// take returns an idle connection, or nil for leave to open one. It waits, until the deadline, where the site has all that it
-// may have. The caller ends with
-// put or drop.
+// take returns an idle connection, or nil for leave to open one. It waits, until the deadline, where the site has all
+// that it may have. The caller ends with put or drop.
 func (p *pool) take(ctx context.Context, s site, deadline time.Time) (*conn, error) {
 	p.mu.Lock()
 	h := p.hosts[s]
@@ -162,7 +161,8 @@ func (p *pool) dropped(s site, h *siteConns) {
 	}
 }
 
-// list adds an idle connection as the newest. It takes out and returns those that are too many: of its domain, of its server, or of all.
+// list adds an idle connection as the newest. It takes out and returns those that are too many: of its domain, of its
+// server, or of all.
 func (p *pool) list(c *conn) (surplus []*conn) {
 	c.idle = time.Now()
 	p.idle.push(c)

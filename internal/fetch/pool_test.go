@@ -103,7 +103,8 @@ func testConnTaken(t *testing.T, p *pool, open *atomic.Int32) *conn {
 	return testConn(s, open)
 }
 
-// What a server says while nobody asks must not pass for the next answer, nor must a connection that it has closed be asked in vain.
+// What a server says while nobody asks must not pass for the next answer, nor must a connection that it has closed be
+// asked in vain.
 func TestIdleConnections(t *testing.T) {
 	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"
 	for name, unasked := range map[string]string{"closed": "", "stray answer": answer + "!"} {

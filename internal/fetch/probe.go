@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// Probe finds out whether a TCP connection to a host can be made in a time, the lookup of its name included, and how long that takes.
-// host is a host key; where it names no port, 80 and 443 are tried at the same time. The guard of private addresses holds as for
-// any request. The error is an *Error, or wraps ctx.Err().
+// Probe finds out whether a TCP connection to a host can be made in a time, the lookup of its name included, and how
+// long that takes. host is a host key; where it names no port, 80 and 443 are tried at the same time. The guard of
+// private addresses holds as for any request. The error is an *Error, or wraps ctx.Err().
 //
-// Nothing is sent: it costs the host a connection that is made and closed at once, two at most where it names no port and has addresses
-// of one family, and an entry in its log where it keeps such a one. Behind a proxy, which alone knows, it is the proxy that is connected to.
+// Nothing is sent: it costs the host a connection that is made and closed at once, two at most where it names no port
+// and has addresses of one family, and an entry in its log where it keeps such a one. Behind a proxy, which alone
+// knows, it is the proxy that is connected to.
 func (c *Client) Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, err error) {
 	patient, cancel := c.dialContext(ctx)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 	"kumo/internal/page"
 )
 
-// A proxy stands between the client and all targets. The choice of an address to talk to is the proxy's: only its own is dialled, and
-// that may be private. It is asked for no target that is private as far as can be told here, see admit.
+// A proxy stands between the client and all targets. The choice of an address to talk to is the proxy's: only its own
+// is dialled, and that may be private. It is asked for no target that is private as far as can be told here, see admit.
 type proxy struct {
 	scheme, hostname, port string
 	remote                 bool   // the proxy alone looks names up: socks5h
@@ -99,7 +99,8 @@ func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string
 		return err
 	}
 	// What the buffer reads too much is lost, but in TLS the server speaks second.
-	answer, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, maxHeader)), connect) //nolint:bodyclose // an answer to CONNECT has none
+	// an answer to CONNECT has none
+	answer, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, maxHeader)), connect) //nolint:bodyclose
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,8 @@ func TestWebProxy(t *testing.T) {
 	}
 }
 
-// socksServer is SOCKS5 with user and password (RFC 1928, 1929). It sends every name to one server and notes what was asked for.
+// socksServer is SOCKS5 with user and password (RFC 1928, 1929). It sends every name to one server and notes what was
+// asked for.
 func socksServer(t *testing.T, server string, asked chan<- string) string {
 	return serve(t, func(_ int, conn net.Conn) {
 		r := bufio.NewReader(conn)

@@ -4,8 +4,8 @@ package fetch
 
 import "net"
 
-// A socket cannot be asked here whether it can be read. What a server has said unasked is noticed only if it came with the answer before,
-// and a buffer is taken before the answer comes.
+// A socket cannot be asked here whether it can be read. What a server has said unasked is noticed only if it came with
+// the answer before, and a buffer is taken before the answer comes.
 type socket struct{}
 
 func newSocket(net.Conn) *socket { return &socket{} }

@@ -22,8 +22,8 @@ type dialResult struct {
 	err  error
 }
 
-// race tries the addresses of the first one's family, and those of the other when they fail or headStart has passed. The first
-// connection wins; without one, the first error is returned.
+// race tries the addresses of the first one's family, and those of the other when they fail or headStart has passed.
+// The first connection wins; without one, the first error is returned.
 func (d *dialer) race(ctx context.Context, addrs []netip.Addr) (net.Conn, error) {
 	first, second := families(addrs)
 	if len(second) == 0 {
@@ -85,7 +85,8 @@ func (d *dialer) inTurn(ctx context.Context, addrs []netip.Addr) (conn net.Conn,
 	return nil, failed
 }
 
-// one tries an address, again and again while this machine has not what it takes. With the connection there is a socket to release.
+// one tries an address, again and again while this machine has not what it takes. With the connection there is a socket
+// to release.
 func (d *dialer) one(ctx context.Context, a netip.Addr, limit time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

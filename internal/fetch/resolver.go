@@ -23,8 +23,8 @@ const (
 // A lookup asks for the addresses of a name; ttl says how long they hold.
 type lookup func(ctx context.Context, name string) (addrs []netip.Addr, ttl time.Duration, err error)
 
-// A resolver caches lookups, failed ones too. Those who ask for the same name at once share one lookup, which goes on when
-// they lose patience.
+// A resolver caches lookups, failed ones too. Those who ask for the same name at once share one lookup, which goes on
+// when they lose patience.
 type resolver struct {
 	ctx     context.Context
 	lookup  lookup

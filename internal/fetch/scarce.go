@@ -13,8 +13,9 @@ import (
 	"kumo/internal/page"
 )
 
-// This machine may run out of what a connection takes: file descriptors, ports, buffers. No host is to blame for that, so dialling waits,
-// idle connections are closed to make room, and a visit that found none fails with page.Local, which is counted for nobody.
+// This machine may run out of what a connection takes: file descriptors, ports, buffers. No host is to blame for that,
+// so dialling waits, idle connections are closed to make room, and a visit that found none fails with page.Local, which
+// is counted for nobody.
 
 // ownLimits are the errors by which a system says so.
 var ownLimits = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
@@ -48,8 +49,8 @@ func isScarce(err error) bool {
 	return false
 }
 
-// isScarceAt is isScarce for an attempt to connect to an address. For IPv6, that no own address is to be had means that this machine does
-// not speak it.
+// isScarceAt is isScarce for an attempt to connect to an address. For IPv6, that no own address is to be had means that
+// this machine does not speak it.
 func isScarceAt(a netip.Addr, err error) bool {
 	if a.Unmap().Is4() {
 		for _, e := range noPort {
@@ -75,7 +76,8 @@ func (s *scarcity) note(err error) {
 	s.last = err.Error()
 }
 
-// Scarce says how often a connection or a look-up found no descriptor, port or buffer on this machine, and the last error.
+// Scarce says how often a connection or a look-up found no descriptor, port or buffer on this machine, and the last
+// error.
 func (c *Client) Scarce() (times int64, last string) {
 	c.scarcity.mu.Lock()
 	defer c.scarcity.mu.Unlock()
@@ -87,7 +89,8 @@ const (
 	mostWant  = time.Second           // and before any
 )
 
-// relieve makes room after an attempt that this machine's limits have ended, and waits. It returns false when the context ends.
+// relieve makes room after an attempt that this machine's limits have ended, and waits. It returns false when the
+// context ends.
 func (c *Client) relieve(ctx context.Context, err error, wait time.Duration) bool {
 	c.scarcity.note(err)
 	c.closeIdle()

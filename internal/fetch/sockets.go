@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// sockets are the connections that may be open at once: in use, idle, or being made. Who wants one when there are no more has an idle
-// one closed in its place, or waits until one is free. Nil sockets are without limit.
+// sockets are the connections that may be open at once: in use, idle, or being made. Who wants one when there are no
+// more has an idle one closed in its place, or waits until one is free. Nil sockets are without limit.
 type sockets struct {
 	spare  func() bool  // closes an idle connection, and reports whether there was one
 	wanted atomic.Int32 // how many wait

@@ -85,7 +85,8 @@ func TestThisMachinesLimitsAreNoHostsFault(t *testing.T) {
 		scarce bool
 	}{
 		{system(syscall.EMFILE), at4, true}, {system(syscall.ENFILE), at6, true}, {system(syscall.ENOBUFS), at4, true}, {system(syscall.ENOMEM), at4, true},
-		{system(syscall.EADDRNOTAVAIL), at4, true}, {system(syscall.EADDRNOTAVAIL), at6, false}, // this machine does not speak IPv6
+		// this machine does not speak IPv6
+		{system(syscall.EADDRNOTAVAIL), at4, true}, {system(syscall.EADDRNOTAVAIL), at6, false},
 		{system(syscall.ECONNREFUSED), at4, false}, {system(syscall.EHOSTUNREACH), at4, false}, {system(syscall.ENETUNREACH), at4, false},
 		{&net.DNSError{Err: "dial udp 127.0.0.53:53: socket: " + syscall.EMFILE.Error()}, at4, true},
 		{notFound("a.test"), at4, false},

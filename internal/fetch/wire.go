@@ -17,8 +17,9 @@ type wire struct {
 	limit  *rate.Limiter // nil for no limit
 	ctx    context.Context
 	cancel context.CancelFunc // ends a wait for the limiter
-	until  atomic.Int64       // when reads must have ended, Unix nanoseconds, 0 without a limit; SOCKS sets it from two goroutines
-	slot   *sockets           // that it has one of
+	// when reads must have ended, Unix nanoseconds, 0 without a limit; SOCKS sets it from two goroutines
+	until  atomic.Int64
+	slot   *sockets // that it has one of
 	closed atomic.Bool
 
 	addr                    netip.AddrPort
@@ -43,8 +44,8 @@ func (c *Client) newWire(conn net.Conn) *wire {
 	return w
 }
 
-// newLimit makes the limiter that all connections share. Reads are cut into a fiftieth of a second's worth, so that even many
-// connections at a low rate each get their turn well within the time limits.
+// newLimit makes the limiter that all connections share. Reads are cut into a fiftieth of a second's worth, so that
+// even many connections at a low rate each get their turn well within the time limits.
 func newLimit(bandwidth int64) *rate.Limiter {
 	if bandwidth <= 0 {
 		return nil

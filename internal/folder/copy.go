@@ -49,8 +49,8 @@ type Copy struct {
 	logs  []store.Mark
 }
 
-// NewCopy makes a copy of a folder into another one, which is there. tell is told how far it is, and returns false when nobody wants it
-// any more.
+// NewCopy makes a copy of a folder into another one, which is there. tell is told how far it is, and returns false when
+// nobody wants it any more.
 func NewCopy(f *Folder, to string, tell func(inspect.Copied) bool) *Copy {
 	return &Copy{ctx: context.Background(), disk: f.Disk, from: f.Dir, to: to, tell: tell}
 }
@@ -64,8 +64,8 @@ type Part struct {
 // isLog reports whether a file is one of those at the top of a folder, which keep one name from first to last.
 func isLog(name string) bool { return !strings.Contains(name, "/") && !strings.Contains(name, `\`) }
 
-// Moment copies what has to be of one moment: the state, and the record files that grow. What only grows at its end, or never changes, is
-// left for later.
+// Moment copies what has to be of one moment: the state, and the record files that grow. What only grows at its end, or
+// never changes, is left for later.
 func (c *Copy) Moment(ctx context.Context, journal []Part, marks []store.Mark) error {
 	c.ctx = ctx
 	for _, p := range journal {

@@ -1,4 +1,5 @@
-// Package folder is a crawl's place on disk: what lies in it under which name, and the locks that keep those apart who use it.
+// Package folder is a crawl's place on disk: what lies in it under which name, and the locks that keep those apart who
+// use it.
 package folder
 
 import (
@@ -83,7 +84,8 @@ var ErrForeign = errors.New("holds files that are not a crawl's: name another fo
 // IsCrawl reports whether there is a crawl in the folder.
 func (f *Folder) IsCrawl() bool { return f.HasJournal() || settings.IsFile(f.Path(settings.Name)) }
 
-// HasJournal reports whether the folder has a journal, an older kumo's, in one file, among them. A folder without segments is none.
+// HasJournal reports whether the folder has a journal, an older kumo's, in one file, among them. A folder without
+// segments is none.
 func (f *Folder) HasJournal() bool {
 	name := f.Path("state", "journal")
 	segments, err := f.Disk.List(name)
@@ -117,7 +119,8 @@ func (f *Folder) HasOutputs() bool {
 	})
 }
 
-// clear removes what a crawl makes, and nothing else. The state goes first: without it the rest is no crawl that goes on.
+// clear removes what a crawl makes, and nothing else. The state goes first: without it the rest is no crawl that goes
+// on.
 func (f *Folder) clear() error {
 	if err := f.removeAll(f.stateFiles()); err != nil {
 		return err
@@ -184,8 +187,9 @@ func (f *Folder) Replace(name string, data []byte) error {
 	return vfs.Replace(f.Disk, f.Path(name), data)
 }
 
-// PutAside moves what a node had that lost its place out of the way, into a folder in this one: its records are good, and stay there; its
-// state is worth nothing any more. Who the node was goes last: as long as that is there, the next process finds out again that it is lost.
+// PutAside moves what a node had that lost its place out of the way, into a folder in this one: its records are good,
+// and stay there; its state is worth nothing any more. Who the node was goes last: as long as that is there, the next
+// process finds out again that it is lost.
 func (f *Folder) PutAside(name string) error {
 	to := f.Path(name)
 	if err := f.Disk.MkdirAll(filepath.Join(to, "state")); err != nil {

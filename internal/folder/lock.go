@@ -14,11 +14,13 @@ import (
 // ErrLocked is a folder that another kumo works on.
 var ErrLocked = errors.New("another kumo is working on it")
 
-// Two locks in a folder keep those who use it apart: one crawl, or any number of looks, which only read. A crawl that finds looks
-// there waits for them, and a second crawl is refused at once. Locks go with their process, however it ends.
+// Two locks in a folder keep those who use it apart: one crawl, or any number of looks, which only read. A crawl that
+// finds looks there waits for them, and a second crawl is refused at once. Locks go with their process, however it
+// ends.
 const (
 	LockName = "lock" // of a crawl alone, or of looks together: who is in
-	GateName = "gate" // of a crawl alone, from before it waits for the lock; a look passes through, so that none overtakes the crawl
+	// of a crawl alone, from before it waits for the lock; a look passes through, so that none overtakes the crawl
+	GateName = "gate"
 )
 
 const (

@@ -12,8 +12,8 @@ type address struct {
 	next   time.Time // of the next free turn
 }
 
-// ShareAddresses says that n frontiers have hosts that may be at the same addresses: turns are n times as far apart then, so that the
-// servers see no more of all together.
+// ShareAddresses says that n frontiers have hosts that may be at the same addresses: turns are n times as far apart
+// then, so that the servers see no more of all together.
 func (f *Frontier) ShareAddresses(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -22,8 +22,9 @@ func (f *Frontier) ShareAddresses(n int) {
 }
 
 // Reserve asks for the visit's turn at the address its host resolves to. Hosts that share an address take turns,
-// Config.AddrDelay apart from start to start, or a multiple of it (ShareAddresses); a host alone at its address has no turns to take. When it returns false, the turn
-// is later: the visit is over, and its item is handed out again at its turn.
+// Config.AddrDelay apart from start to start, or a multiple of it (ShareAddresses); a host alone at its address has no
+// turns to take. When it returns false, the turn is later: the visit is over, and its item is handed out again at its
+// turn.
 func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
 	if !addr.IsValid() {
 		return true
@@ -69,7 +70,8 @@ func (f *Frontier) crowd() (c Crowd) {
 	if f.crowded == nil || f.addrDelay <= 0 {
 		return c
 	}
-	if until := f.crowded.next.Sub(f.cfg.Now()); until > f.addrDelay { // it is when the next that comes would have its turn
+	// it is when the next that comes would have its turn
+	if until := f.crowded.next.Sub(f.cfg.Now()); until > f.addrDelay {
 		c = Crowd{f.crowdedAt, int((until - 1) / f.addrDelay), f.addrDelay}
 	}
 	return c

@@ -2,8 +2,8 @@ package frontier
 
 import "time"
 
-// Arrive adds items, perhaps none, of a host that was somebody else's, in their order, and with them what that knew of it: the delay that
-// the host asks for, and how long it owes nothing a visit yet.
+// Arrive adds items, perhaps none, of a host that was somebody else's, in their order, and with them what that knew of
+// it: the delay that the host asks for, and how long it owes nothing a visit yet.
 func (f *Frontier) Arrive(key string, asked, wait time.Duration, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -32,7 +32,7 @@ func (f *Frontier) Arrive(key string, asked, wait time.Duration, items ...Item) 
 	f.shrink()
 }
 
-// unsuppress ends what Gone said of a URL: of an item that was at the host before it was somebody else's.
+// unsuppress ends what Suppress said of a URL: of an item that was at the host before it was somebody else's.
 func (f *Frontier) unsuppress(url string) {
 	if len(f.gone) == 0 {
 		return

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A block is a part of one host's queue that is too long for memory: items in their order, and links to the blocks that hold the
-// rest. A link knows the key of the first item below it, so that a queue is a heap of blocks: a block is read only when what it
-// holds is next.
+// A block is a part of one host's queue that is too long for memory: items in their order, and links to the blocks that
+// hold the rest. A link knows the key of the first item below it, so that a queue is a heap of blocks: a block is read
+// only when what it holds is next.
 type block struct {
 	host  string
 	links []link

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// A bucket holds the fronts of cold hosts' queues whose times are near each other, in the order in which they came: an entry for
-// a host that was put there, and one for each push to it since. So a push to a cold host reads nothing, and hosts come back by the
-// thousand with a few long reads. Only its end is in memory.
+// A bucket holds the fronts of cold hosts' queues whose times are near each other, in the order in which they came: an
+// entry for a host that was put there, and one for each push to it since. So a push to a cold host reads nothing, and
+// hosts come back by the thousand with a few long reads. Only its end is in memory.
 //
-// An entry is the number of a host's record, its own length, and a kind: a host has its name, what is known of the rest of its queue,
-// and items; a push has only items. An entry counts if the record names the bucket.
+// An entry is the number of a host's record, its own length, and a kind: a host has its name, what is known of the rest
+// of its queue, and items; a push has only items. An entry counts if the record names the bucket.
 type bucket struct {
 	id      uint32
 	class   class
@@ -132,7 +132,8 @@ type part struct {
 	data []byte // the kind is its first byte
 }
 
-// parts finds all entries of a bucket that count, sorted by host, in their order. They hold until the next call, or the lock is given up.
+// parts finds all entries of a bucket that count, sorted by host, in their order. They hold until the next call, or the
+// lock is given up.
 func (f *Frontier) parts(b *bucket) ([]part, error) {
 	d := f.disk
 	d.parts, d.order = d.parts[:0], d.order[:0]

@@ -19,7 +19,8 @@ type slot struct {
 // wide tells of a slot that its hosts have to be put into finer ones when its time is near.
 func (s *slot) wide() bool { return s.to-s.from > turn }
 
-// trigger is when a slot is looked at: one that is wide as long before its time as it is wide, others when all their hosts are due.
+// trigger is when a slot is looked at: one that is wide as long before its time as it is wide, others when all their
+// hosts are due.
 func (s *slot) trigger() int64 {
 	if s.wide() {
 		return s.from - (s.to - s.from)
@@ -27,9 +28,9 @@ func (s *slot) trigger() int64 {
 	return s.to
 }
 
-// A calendar has the slots of one class of cold hosts, near ones narrow and far ones wide: a calendar queue (Brown 1988) whose days grow
-// with their distance, as those of a hierarchical timing wheel do (Varghese and Lauck 1987). A host is moved to a finer slot a few times
-// before its time comes, by copying.
+// A calendar has the slots of one class of cold hosts, near ones narrow and far ones wide: a calendar queue (Brown
+// 1988) whose days grow with their distance, as those of a hierarchical timing wheel do (Varghese and Lauck 1987). A
+// host is moved to a finer slot a few times before its time comes, by copying.
 type calendar struct {
 	slots []*slot   // by time
 	look  int64     // the least trigger of them

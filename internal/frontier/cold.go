@@ -89,7 +89,8 @@ func (f *Frontier) unparkCold(id uint32, origin string) {
 	}
 }
 
-// delayCold sets what a host that is asleep asks for. If its next time is later now, its bucket's comes first, and it is put off then.
+// delayCold sets what a host that is asleep asks for. If its next time is later now, its bucket's comes first, and it
+// is put off then.
 func (f *Frontier) delayCold(id uint32, delay time.Duration) {
 	r := f.changed(id)
 	s := unpack(r.state)
@@ -118,8 +119,8 @@ func (f *Frontier) loadCold(key string) *host {
 	return f.loadRecord(id, strings.Clone(key), link{})
 }
 
-// loadByID brings a host that is asleep into memory before its time. What its bucket has of it counts no longer, and the bucket takes no
-// more hosts: it could be this one again.
+// loadByID brings a host that is asleep into memory before its time. What its bucket has of it counts no longer, and
+// the bucket takes no more hosts: it could be this one again.
 func (f *Frontier) loadByID(id uint32) error {
 	b := f.disk.buckets[f.disk.table.at(id).bucket]
 	s, err := f.sleeping(b, id)
@@ -147,7 +148,8 @@ func (f *Frontier) sleeping(b *bucket, id uint32) (coldHost, error) {
 	return coldHost{}, errBlock
 }
 
-// loadRecord makes a host of a record. Of the part of its queue that is in blocks it knows where it begins; the rest is the caller's to add.
+// loadRecord makes a host of a record. Of the part of its queue that is in blocks it knows where it begins; the rest is
+// the caller's to add.
 func (f *Frontier) loadRecord(id uint32, key string, l link) *host {
 	d := f.disk
 	r := d.table.at(id)

@@ -43,7 +43,8 @@ func (d *virtualizer) owesCompaction() bool {
 	return s.written >= min(writeBuffer, s.full)/4 && (d.victim != nil || s.size > 3*s.live+slackSegments*s.full)
 }
 
-// compact empties segments that are mostly out of use, as fast as others are filled, so that nobody has to wait for it long.
+// compact empties segments that are mostly out of use, as fast as others are filled, so that nobody has to wait for it
+// long.
 func (f *Frontier) compact() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,8 +77,8 @@ func (f *Frontier) compact() error {
 	return nil
 }
 
-// empty looks at the victim's next frame, and moves it if it is in use: a chunk as it is, of a block all that its host has in the
-// segment.
+// empty looks at the victim's next frame, and moves it if it is in use: a chunk as it is, of a block all that its host
+// has in the segment.
 func (f *Frontier) empty(v *victim) (int64, error) {
 	s := f.disk.segments
 	if v.host != "" {
@@ -150,7 +151,8 @@ func (f *Frontier) pull(v *victim) (done bool, err error) {
 	if top == 0 {
 		return true, nil
 	}
-	// Only the blocks of a cold host move. What its bucket knows of them, the first key and how many items there are, stays true.
+	// Only the blocks of a cold host move. What its bucket knows of them, the first key and how many items there are,
+	// stays true.
 	if v.cold == nil {
 		v.cold = &host{key: v.host, links: []link{{at: top}}, virtual: virtual{move: &move{top: top}}}
 	}
@@ -166,7 +168,8 @@ func (f *Frontier) pull(v *victim) (done bool, err error) {
 	return true, nil
 }
 
-// abandonMove gives up what was written for a host that has come into memory, or was removed: the blocks that it had are its own.
+// abandonMove gives up what was written for a host that has come into memory, or was removed: the blocks that it had
+// are its own.
 func (f *Frontier) abandonMove(v *victim) {
 	if h := v.cold; h != nil {
 		f.disk.charge(h, -h.bytes)

@@ -2,7 +2,7 @@ package frontier
 
 // Counts is the frontier at a glance.
 type Counts struct {
-	URLs    int // that wait, but for those that are Gone
+	URLs    int // that wait, but for those that are suppressed
 	Active  int // hosts with a request under way
 	Waiting int // hosts with URLs whose time has not come, or that have no place yet
 	Backing int // hosts that are left alone after failures or at their own wish

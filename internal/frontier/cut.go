@@ -21,21 +21,23 @@ const (
 	cutBehind       = 4 * writeBuffer // bytes saved from which others than Write write them
 )
 
-// The sections of a checkpoint: a byte, the length of what follows and the CRC-32C of it and of that byte, four bytes each, little-endian.
+// The sections of a checkpoint: a byte, the length of what follows and the CRC-32C of it and of that byte, four bytes
+// each, little-endian.
 const (
 	sectionBegin   = 'B' // the process's number, and the Unix time of tick 0 in ms
 	sectionRecords = 'R' // the first one's number, four bytes; those of cold hosts, others among them are marked as hot
-	sectionHost    = 'H' // a record of a host that was in memory; its name, links, what waited in memory, what was under way
-	sectionBucket  = 'C' // a bucket's number, class and time; its chunks
-	sectionGone    = 'G' // keys of URLs that are not to be handed out, 16 bytes each
-	sectionEnd     = 'E' // the segments, the last item's age, the caller's note
+	// a record of a host that was in memory; its name, links, what waited in memory, what was under way
+	sectionHost   = 'H'
+	sectionBucket = 'C' // a bucket's number, class and time; its chunks
+	sectionGone   = 'G' // keys of URLs that are not to be handed out, 16 bytes each
+	sectionEnd    = 'E' // the segments, the last item's age, the caller's note
 )
 
 // ErrInMemory is what a frontier says that has no folder for a checkpoint.
 var ErrInMemory = errors.New("the frontier is in memory only")
 
-// A Cut is the frontier as it was at one moment, of which a checkpoint is made while it goes on. What changes meanwhile is
-// saved first.
+// A Cut is the frontier as it was at one moment, of which a checkpoint is made while it goes on. What changes meanwhile
+// is saved first.
 type Cut struct {
 	f       *Frontier
 	buf     []byte // saved, and not in the file
@@ -43,7 +45,7 @@ type Cut struct {
 	hosts   []*host
 	buckets []*bucket
 	flying  map[string]bool // URLs
-	gone    goneKeys        // as Gone had it
+	gone    goneKeys        // as Suppress had it
 	enc     writer
 	err     error
 	last    uint32 // the segment that may have grown since
@@ -55,9 +57,9 @@ type Cut struct {
 // UnderWay reports whether a visit to a URL was under way at the cut.
 func (c *Cut) UnderWay(url string) bool { return c.flying[url] }
 
-// Cut begins a checkpoint: all that was pushed, and all that is under way, will be in it. The caller sees to it that at this moment
-// nothing is on its way from the journal to Push. It takes a short time, and does not wait for the disk; Write does the work, and must be called
-// before the next Cut.
+// Cut begins a checkpoint: all that was pushed, and all that is under way, will be in it. The caller sees to it that at
+// this moment nothing is on its way from the journal to Push. It takes a short time, and does not wait for the disk;
+// Write does the work, and must be called before the next Cut.
 func (f *Frontier) Cut() (*Cut, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -226,8 +228,8 @@ func (c *Cut) saveBucket(b *bucket) {
 	c.section(sectionBucket, w.b)
 }
 
-// Write makes the checkpoint of a cut, with a note that Open gives back: how far the caller's journal was then, say. When it
-// returns without error, the checkpoint is durable; after an error the one before holds.
+// Write makes the checkpoint of a cut, with a note that Open gives back: how far the caller's journal was then, say.
+// When it returns without error, the checkpoint is durable; after an error the one before holds.
 func (c *Cut) Write(note []byte) error {
 	f := c.f
 	err := c.save(note)

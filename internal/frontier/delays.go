@@ -12,8 +12,9 @@ type Delays struct {
 	MaxDelay  time.Duration
 }
 
-// SetDelays has hosts wait otherwise from now on, those too that wait at present: what they owe is counted anew from the end of their last
-// request. A host that is left alone after a failure, or at its own wish, stays so at least as long as it was to be.
+// SetDelays has hosts wait otherwise from now on, those too that wait at present: what they owe is counted anew from
+// the end of their last request. A host that is left alone after a failure, or at its own wish, stays so at least as
+// long as it was to be.
 func (f *Frontier) SetDelays(d Delays) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -21,7 +22,8 @@ func (f *Frontier) SetDelays(d Delays) {
 	f.cfg.Delay, f.cfg.AddrDelay, f.cfg.MaxDelay = d.Delay, d.AddrDelay, d.MaxDelay
 	def(&f.cfg.MaxDelay, defaultMaxDelay)
 	f.addrDelay = f.cfg.AddrDelay * time.Duration(max(f.sharers, 1))
-	if f.cfg.Delay == was.Delay && f.cfg.MaxDelay >= was.MaxDelay { // what a host asks for beyond the old bound is not known here
+	// what a host asks for beyond the old bound is not known here
+	if f.cfg.Delay == was.Delay && f.cfg.MaxDelay >= was.MaxDelay {
 		f.signal()
 		return
 	}
@@ -65,8 +67,8 @@ func (f *Frontier) retime(h *host, was time.Duration) {
 	}
 }
 
-// retimeCold is retime for all hosts that are not in memory. If they are due sooner now their buckets are read, one after the other, and laid
-// where their times are; if later, they are put off when their buckets are read.
+// retimeCold is retime for all hosts that are not in memory. If they are due sooner now their buckets are read, one
+// after the other, and laid where their times are; if later, they are put off when their buckets are read.
 func (f *Frontier) retimeCold(was time.Duration) {
 	d := f.disk
 	sooner := false

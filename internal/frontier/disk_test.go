@@ -304,7 +304,8 @@ func TestHostsAreListed(t *testing.T) {
 	}
 }
 
-// Hosts that wait from no time to weeks come out of the calendar when they are due, each bucket split a few times at the most.
+// Hosts that wait from no time to weeks come out of the calendar when they are due, each bucket split a few times at
+// the most.
 func TestTheCalendar(t *testing.T) {
 	const n, step = 5000, 1000 * 1000 // hosts, and ticks between two
 	var c calendar

@@ -89,8 +89,9 @@ func (f *Frontier) judge(h *host, v *Visit, r Result) (wait time.Duration) {
 // burst is how many visits in a row a host may have that owes no delay.
 const burst = 8
 
-// staysFirst reports whether a host that has just been visited goes before the others once more. Without a delay all hosts are due
-// at all times; if they took turns for each URL, the connection to one would be gone by the time that it is its turn again.
+// staysFirst reports whether a host that has just been visited goes before the others once more. Without a delay all
+// hosts are due at all times; if they took turns for each URL, the connection to one would be gone by the time that it
+// is its turn again.
 func (f *Frontier) staysFirst(h *host, wait time.Duration) bool {
 	if wait > 0 || f.delay(h) > 0 || h.inflight > 0 || h.row == burst-1 {
 		h.row = 0
@@ -123,8 +124,8 @@ func (f *Frontier) postpone(v *Visit, until time.Time) {
 // maxTake is how many items of a host Take looks at.
 const maxTake = 10_000
 
-// Take removes items that match from a host's queue and returns them. It looks at the 10,000 that go first; the caller meets
-// what may match beyond them when they are handed out. It waits for the disk where they are not in memory.
+// Take removes items that match from a host's queue and returns them. It looks at the 10,000 that go first; the caller
+// meets what may match beyond them when they are handed out. It waits for the disk where they are not in memory.
 func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,7 +154,8 @@ func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 	return taken
 }
 
-// Gather brings into memory what goes first at a host, as far as it can be read, so that a Take that follows has not to wait for the disk.
+// Gather brings into memory what goes first at a host, as far as it can be read, so that a Take that follows has not to
+// wait for the disk.
 func (f *Frontier) Gather(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,8 +165,8 @@ func (f *Frontier) Gather(key string) {
 	}
 }
 
-// gathered is a host with what goes first in memory, where it stays until release. After an error that may be less; there is none if nothing
-// of a cold host can be read.
+// gathered is a host with what goes first in memory, where it stays until release. After an error that may be less;
+// there is none if nothing of a cold host can be read.
 func (f *Frontier) gathered(key string) (h *host, err error) {
 	err = f.paged(func() error {
 		if h == nil {
@@ -231,8 +233,9 @@ func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	f.shrink()
 }
 
-// Restore adds items that waited when an earlier process ended. As nobody knows when the host's last request was, it owes a
-// full delay from now, and so does a host that is met for the first time meanwhile. Unlike Push it waits for Room.
+// Restore adds items that waited when an earlier process ended. As nobody knows when the host's last request was, it
+// owes a full delay from now, and so does a host that is met for the first time meanwhile. Unlike Push it waits for
+// Room.
 func (f *Frontier) Restore(key string, items ...Item) {
 	if f.restore(key, items) {
 		f.Room(context.Background())

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Nothing waits here that nobody can fetch: an item's URL is http or https and its host the one in whose queue it waits. What is not so is
-// refused wherever it comes from (who pushes it, an earlier process, another node, a file), and counted.
+// Nothing waits here that nobody can fetch: an item's URL is http or https and its host the one in whose queue it
+// waits. What is not so is refused wherever it comes from (who pushes it, an earlier process, another node, a file),
+// and counted.
 
 // Belongs reports whether a URL may wait at a host.
 func Belongs(host, url string) bool {
@@ -30,7 +31,8 @@ func (f *Frontier) fitting(host string, items []Item) []Item {
 	return all
 }
 
-// Refused is how many items were not taken, or not handed out, because their URLs are none that can be fetched at the host they came with.
+// Refused is how many items were not taken, or not handed out, because their URLs are none that can be fetched at the
+// host they came with.
 func (f *Frontier) Refused() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

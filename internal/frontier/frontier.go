@@ -126,8 +126,8 @@ type Visit struct {
 	suspect bool
 }
 
-// Push adds items of one host, but for those that are Refused. It cannot fail, and does not wait for the disk: where that fails, or does not keep
-// up, they stay in memory. Next says so, and Room waits.
+// Push adds items of one host, but for those that are Refused. It cannot fail, and does not wait for the disk: where
+// that fails, or does not keep up, they stay in memory. Next says so, and Room waits.
 func (f *Frontier) Push(key string, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -190,8 +190,8 @@ func (f *Frontier) enqueue(h *host, it Item) {
 	f.keep(h, f.entry(h.key, &it))
 }
 
-// rank gives an item its key, but leaves one that came before in its place, unless it comes late. It takes and returns the deepest rank
-// that ever waited at the host.
+// rank gives an item its key, but leaves one that came before in its place, unless it comes late. It takes and returns
+// the deepest rank that ever waited at the host.
 func (f *Frontier) rank(it *Item, deepest int32) int32 {
 	if it.Seq == 0 || it.Late || it.Robots != "" {
 		f.seq++

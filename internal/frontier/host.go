@@ -62,7 +62,8 @@ type host struct {
 	virtual
 }
 
-// backoff counts events in a row. Answers to requests that were under way when the last event was counted are the same event.
+// backoff counts events in a row. Answers to requests that were under way when the last event was counted are the same
+// event.
 type backoff struct {
 	n    int
 	last time.Time
@@ -95,7 +96,8 @@ func (h *host) class(perHost int) class {
 	return sound
 }
 
-// first is the key of the item that goes first, lastKey if there is none. That of a link that was not followed yet may be too low.
+// first is the key of the item that goes first, lastKey if there is none. That of a link that was not followed yet may
+// be too low.
 func (h *host) first() key {
 	k := lastKey
 	if len(h.waiting) > 0 {

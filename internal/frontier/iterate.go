@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// A HostIterator goes through hosts, each with its whole queue, while the frontier goes on. Of the hosts that it is to see nothing may be added or
-// done meanwhile; what is handed out of them counts as waiting, and must come back with Postpone.
+// A HostIterator goes through hosts, each with its whole queue, while the frontier goes on. Of the hosts that it is to
+// see nothing may be added or done meanwhile; what is handed out of them counts as waiting, and must come back with
+// Postpone.
 //
-// A host may become hot or cold at any time. So a tour begins with the list of those that are in memory and the numbers of those that
-// are not, and looks each up where it is when its turn comes: with a cold one all of its bucket, so that each is read once. What
-// is in blocks it reads later, from segments that stay until Close.
+// A host may become hot or cold at any time. So a tour begins with the list of those that are in memory and the numbers
+// of those that are not, and looks each up where it is when its turn comes: with a cold one all of its bucket, so that
+// each is read once. What is in blocks it reads later, from segments that stay until Close.
 type HostIterator struct {
 	f     *Frontier
 	want  func(key string) bool
@@ -22,7 +23,8 @@ type HostIterator struct {
 	ended bool
 }
 
-// Iterate begins a tour of the hosts where something waits and of which want is true. It is asked with the frontier locked.
+// Iterate begins a tour of the hosts where something waits and of which want is true. It is asked with the frontier
+// locked.
 func (f *Frontier) Iterate(want func(key string) bool) *HostIterator {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -212,8 +214,8 @@ func (s *HostQueue) keep(entries []entry) {
 // stayStep is how many items are read in one hold of the lock.
 const stayStep = 64
 
-// Next is the item that comes next in the queue, nil after the last: all that waits and is not Gone, but for fetches of robots.txt.
-// One that came late is Late again, so that it may go behind all others elsewhere, too.
+// Next is the item that comes next in the queue, nil after the last: all that waits and is not suppressed, but for fetches of
+// robots.txt. One that came late is Late again, so that it may go behind all others elsewhere, too.
 func (s *HostQueue) Next() (*Item, error) {
 	if len(s.items) == 0 {
 		if err := s.read(); err != nil || len(s.items) == 0 {
@@ -248,7 +250,8 @@ func (s *HostQueue) readOn() error {
 	return nil
 }
 
-// drops says of an item that is Gone that it is, once for each time that Gone was called: there may be another of its URL that is not.
+// drops says of an item that is suppressed that it is, once for each time that Suppress was called: there may be another of its
+// URL that is not.
 func (s *HostQueue) drops(url string) bool {
 	if len(s.peek.f.gone) == 0 {
 		return false

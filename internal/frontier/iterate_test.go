@@ -21,7 +21,8 @@ func (d *duel) remove(key string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if len(robots) != d.orphans && !d.gone { // after a restart there are none, but the model has those of before a checkpoint
+	// after a restart there are none, but the model has those of before a checkpoint
+	if len(robots) != d.orphans && !d.gone {
 		d.t.Fatalf("%d fetches of robots.txt were removed, want %d", len(robots), d.orphans)
 	}
 	d.orphans = 0
@@ -126,7 +127,8 @@ func (h *modelHost) all() (urls []string) {
 	return urls
 }
 
-// What a tour has seen of a host it goes on to read, though the host's queue is on its way through memory, and its segments are emptied.
+// What a tour has seen of a host it goes on to read, though the host's queue is on its way through memory, and its
+// segments are emptied.
 func TestAStayKeepsWhatItReads(t *testing.T) {
 	f := open(t, Config{Dir: t.TempDir(), Memory: 64 << 10})
 	const n = 5000

@@ -8,8 +8,8 @@ func (f *Frontier) KeepOpen(on bool) {
 	f.signal()
 }
 
-// Dry reports whether nothing waits and nothing is under way. moves is another number when something was pushed or given back since an
-// earlier call.
+// Dry reports whether nothing waits and nothing is under way. moves is another number when something was pushed or
+// given back since an earlier call.
 func (f *Frontier) Dry() (dry bool, moves uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A model is the frontier's rules in their simplest form, for one connection a host: lists and maps, looked through each time.
+// A model is the frontier's rules in their simplest form, for one connection a host: lists and maps, looked through
+// each time.
 type model struct {
 	cfg   Config
 	hosts map[string]*modelHost

@@ -15,9 +15,9 @@ func (f *Frontier) signal() {
 	}
 }
 
-// Next waits for a host whose time has come and hands out a URL of it. It returns ErrDry when there is nothing more to come,
-// the context's error, or that of a failing disk: nothing is lost then, but memory grows with each Push. Next may be called again
-// when there is room, say.
+// Next waits for a host whose time has come and hands out a URL of it. It returns ErrDry when there is nothing more to
+// come, the context's error, or that of a failing disk: nothing is lost then, but memory grows with each Push. Next may
+// be called again when there is room, say.
 func (f *Frontier) Next(ctx context.Context) (*Visit, error) {
 	for {
 		v, err := f.await(ctx)
@@ -30,7 +30,8 @@ func (f *Frontier) Next(ctx context.Context) (*Visit, error) {
 	}
 }
 
-// await waits for a visit, or for work on the disk: then it returns neither that nor an error, and the caller holds the disk.
+// await waits for a visit, or for work on the disk: then it returns neither that nor an error, and the caller holds the
+// disk.
 func (f *Frontier) await(ctx context.Context) (*Visit, error) {
 	select {
 	case f.lead <- struct{}{}:
@@ -129,7 +130,8 @@ func (f *Frontier) hasPlace(c class, now time.Time) bool {
 	return true
 }
 
-// leftOver reports whether there is a place that no sound host wants now, nor will within the time that makes a suspect.
+// leftOver reports whether there is a place that no sound host wants now, nor will within the time that makes a
+// suspect.
 func (f *Frontier) leftOver(now time.Time) bool {
 	q := f.heaps[sound]
 	return f.active < f.cfg.Hosts-max(1, f.cfg.Hosts/spare) && (len(q) == 0 || q[0].next.After(now.Add(f.cfg.SlowAfter)))
@@ -138,7 +140,8 @@ func (f *Frontier) leftOver(now time.Time) bool {
 // spare is the part of the places, one in so many, that suspects leave free beyond their quarter.
 const spare = 16
 
-// handOut takes the host's first item; nil if it has none that is wanted, if that has yet to be read, or if the disk fails.
+// handOut takes the host's first item; nil if it has none that is wanted, if that has yet to be read, or if the disk
+// fails.
 func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 	f.touch(h)
 	it := f.take(h)

@@ -27,9 +27,10 @@ const checkpointFamily = "kumo frontier " // what all versions begin with
 
 const maxSection = 256 << 20 // bytes: more is damage
 
-// Open opens the frontier of Config.Dir as its last checkpoint has it, and returns that one's note; an empty frontier without a
-// note if there is none. Each host owes its full delay from now. What was under way waits again; what was parked is not
-// any more, and fetches of robots.txt are gone: the caller asks anew. Without a Dir the frontier is in memory.
+// Open opens the frontier of Config.Dir as its last checkpoint has it, and returns that one's note; an empty frontier
+// without a note if there is none. Each host owes its full delay from now. What was under way waits again; what was
+// parked is not any more, and fetches of robots.txt are gone: the caller asks anew. Without a Dir the frontier is in
+// memory.
 func Open(cfg Config) (*Frontier, []byte, error) {
 	f := New(cfg)
 	if f.cfg.Dir == "" {
@@ -179,8 +180,9 @@ func (l *loader) records() error {
 	return nil
 }
 
-// record takes a cold host in. It owes its delay, and the rest of a longer wait, bounded as the clock may have been set. How often it has
-// failed in a row is the last process's business: waits that double from run to run would soon be hours.
+// record takes a cold host in. It owes its delay, and the rest of a longer wait, bounded as the clock may have been
+// set. How often it has failed in a row is the last process's business: waits that double from run to run would soon be
+// hours.
 func (l *loader) record(id uint32, r *record) {
 	f, d := l.f, l.f.disk
 	s := unpack(r.state)

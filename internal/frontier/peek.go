@@ -8,8 +8,8 @@ import (
 // maxLook is how many items of a host a look goes through.
 const maxLook = 10_000
 
-// A peek goes through the items that wait at a host, in their order, and leaves the queue as it is: what it reads from the disk it
-// forgets again.
+// A peek goes through the items that wait at a host, in their order, and leaves the queue as it is: what it reads from
+// the disk it forgets again.
 type peek struct {
 	f     *Frontier
 	host  string
@@ -46,8 +46,8 @@ func (f *Frontier) peek(key string) (*peek, error) {
 	return p, err
 }
 
-// peekAt goes through what waits at a host with a function that is called again where it could not go on: see paged. What it goes through stays
-// meanwhile, on the disk and in memory.
+// peekAt goes through what waits at a host with a function that is called again where it could not go on: see paged.
+// What it goes through stays meanwhile, on the disk and in memory.
 func (f *Frontier) peekAt(key string, look func(*peek) error) error {
 	if f.disk != nil {
 		f.disk.segments.pins++
@@ -144,7 +144,8 @@ type Found struct {
 	UnderWay bool // handed out
 }
 
-// Find looks for a URL among what is under way at a host and the 10,000 items that wait there and go first; nil if it is not there.
+// Find looks for a URL among what is under way at a host and the 10,000 items that wait there and go first; nil if it
+// is not there.
 func (f *Frontier) Find(key, url string) (*Found, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A record is all that is in memory of a cold host: 40 bytes without a pointer. Its name is with its items, in a bucket. A host is
-// known by 96 bits of its name's SHA-256: that two of a billion hosts share them has a probability of 10^-11, and nobody can
-// make a name that shares them with another's.
+// A record is all that is in memory of a cold host: 40 bytes without a pointer. Its name is with its items, in a
+// bucket. A host is known by 96 bits of its name's SHA-256: that two of a billion hosts share them has a probability of
+// 10^-11, and nobody can make a name that shares them with another's.
 type record struct {
 	hi     uint64
 	state  uint64

@@ -212,7 +212,7 @@ func (f *Frontier) noteQueue(q *detached) error {
 	return nil
 }
 
-// note keeps the fetches of robots.txt among some entries, and ends what Gone said of the others.
+// note keeps the fetches of robots.txt among some entries, and ends what Suppress said of the others.
 func (f *Frontier) note(q *detached, key string, entries []entry) error {
 	for i := range entries {
 		if len(f.gone) == 0 && entries[i].rank != robotsRank {

@@ -146,8 +146,8 @@ func (r *scaleRun) next() *Visit {
 	return v
 }
 
-// race lets all hosts be due at once. In the first round each has its URLs where they were pushed, one by one; a second finds
-// them together. A round ends after twenty seconds, and then there is no second.
+// race lets all hosts be due at once. In the first round each has its URLs where they were pushed, one by one; a second
+// finds them together. A round ends after twenty seconds, and then there is no second.
 func (r *scaleRun) race() {
 	for _, round := range []string{"first", "again"} {
 		r.clock = r.clock.Add(time.Duration(*scaleHosts) * 2 * time.Millisecond)

@@ -22,8 +22,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A segment is a file of frames: blocks, and chunks of buckets. A frame is its length and the CRC-32C of its body, four bytes each,
-// little-endian, then the body, whose first byte is its kind. A segment only grows, until it is full.
+// A segment is a file of frames: blocks, and chunks of buckets. A frame is its length and the CRC-32C of its body, four
+// bytes each, little-endian, then the body, whose first byte is its kind. A segment only grows, until it is full.
 type segment struct {
 	id      uint32
 	size    int64
@@ -35,7 +35,8 @@ type segment struct {
 	readers int          // for whom it stays
 }
 
-// segments are the files below a folder that hold frames. The frontier's lock guards all but what is writeBehind's for who holds the disk.
+// segments are the files below a folder that hold frames. The frontier's lock guards all but what is writeBehind's for
+// who holds the disk.
 type segments struct {
 	disk vfs.FS
 	dir  string
@@ -106,8 +107,8 @@ func (s *segments) makeRoom(n int) {
 	}
 }
 
-// frame returns a frame's body, which holds until the lock is given up. The hint is how long the frame may be. What is not in memory
-// is wanted from then on: see paged.
+// frame returns a frame's body, which holds until the lock is given up. The hint is how long the frame may be. What is
+// not in memory is wanted from then on: see paged.
 func (s *segments) frame(at loc, hint int64) ([]byte, error) {
 	if body := s.behind.frame(at); body != nil {
 		return body, nil
@@ -175,8 +176,8 @@ func (s *segments) bury() {
 	})
 }
 
-// pass sees to it that no segment gets the number of a file that is there: a copy of the folder that somebody makes meanwhile may have
-// a file from before, and a checkpoint from after.
+// pass sees to it that no segment gets the number of a file that is there: a copy of the folder that somebody makes
+// meanwhile may have a file from before, and a checkpoint from after.
 func (s *segments) pass() error {
 	names, err := s.disk.List(s.dir)
 	for _, name := range names {

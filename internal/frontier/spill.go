@@ -93,8 +93,8 @@ func (f *Frontier) writeBlock(h *host, b *block) loc {
 	return at
 }
 
-// spill has all but the first items written, sorted; fetches of robots.txt stay. Where ranks differ it begins a new chain of
-// blocks, so that chains written at different times need not be read in turns.
+// spill has all but the first items written, sorted; fetches of robots.txt stay. Where ranks differ it begins a new
+// chain of blocks, so that chains written at different times need not be read in turns.
 func (f *Frontier) spill(h *host, most int) {
 	if len(h.waiting) <= most {
 		return

@@ -2,8 +2,8 @@ package frontier
 
 import "slices"
 
-// Stuck reports whether something waits that nothing here will ever hand out: no visit is under way, and no host is to come, now or later.
-// What waits is parked then, and who has parked it either ends that or never will.
+// Stuck reports whether something waits that nothing here will ever hand out: no visit is under way, and no host is to
+// come, now or later. What waits is parked then, and who has parked it either ends that or never will.
 func (f *Frontier) Stuck() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,8 +24,8 @@ func goneKeyOf(url string) goneKey {
 	return goneKey(sum[:16])
 }
 
-// Suppress says of a URL that waits that it is done or was left out, as far as a journal knows that is ahead of the checkpoint. It is
-// not handed out: the next item of that URL that comes up is dropped.
+// Suppress says of a URL that waits that it is done or was left out, as far as a journal knows that is ahead of the
+// checkpoint. It is not handed out: the next item of that URL that comes up is dropped.
 func (f *Frontier) Suppress(url string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,7 +47,7 @@ func (f *Frontier) entrySuppressed(host string, e *entry) bool {
 	return err == nil && f.mayBeSuppressed(it.URL)
 }
 
-// isSuppressed says it once for each time that Gone was called.
+// isSuppressed says it once for each time that Suppress was called.
 func (f *Frontier) isSuppressed(url string) bool {
 	if len(f.gone) == 0 {
 		return false

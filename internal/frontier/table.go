@@ -11,8 +11,8 @@ const (
 	shards    = 256
 )
 
-// A table finds records by their hosts' names. It is open-addressed and in shards, so that growing one is short. Records are
-// numbered from 1 and never move.
+// A table finds records by their hosts' names. It is open-addressed and in shards, so that growing one is short.
+// Records are numbered from 1 and never move.
 type table struct {
 	chunks [][]record
 	n      uint32 // the last record's number

@@ -8,8 +8,8 @@ import (
 // lookStep is how many hosts are looked at in one hold of the lock.
 const lookStep = 1 << 12
 
-// Hosts goes through the first n hosts, in an order, where something waits or is under way; an error ends it. It looks at all hosts
-// first, some thousands at a time: what enters or leaves memory meanwhile may be left out.
+// Hosts goes through the first n hosts, in an order, where something waits or is under way; an error ends it. It looks
+// at all hosts first, some thousands at a time: what enters or leaves memory meanwhile may be left out.
 func (f *Frontier) Hosts(n int, order Order) iter.Seq2[HostInfo, error] {
 	return func(yield func(HostInfo, error) bool) {
 		s := selection{n: n, order: order, met: map[uint32]bool{}}
@@ -73,7 +73,8 @@ func (f *Frontier) lookAtCold(s *selection) {
 	}
 }
 
-// named reads a cold host's name from its bucket, or its queue. It has none if it is in memory by now and nothing says under which.
+// named reads a cold host's name from its bucket, or its queue. It has none if it is in memory by now and nothing says
+// under which.
 func (f *Frontier) named(c selected) (HostInfo, error) {
 	if c.id == 0 {
 		return c.HostInfo, nil

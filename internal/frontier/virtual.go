@@ -26,9 +26,9 @@ const (
 	stockCost = 4 << 10
 )
 
-// A virtualizer keeps what does not fit into memory: cold hosts, each of which is a record, the fronts of their queues, which are in
-// buckets by time, and the rests of long queues, which are in blocks. The names are BUbiNG's: there the workbench holds the hosts
-// in memory, and the virtualizer the rest of their queues.
+// A virtualizer keeps what does not fit into memory: cold hosts, each of which is a record, the fronts of their queues,
+// which are in buckets by time, and the rests of long queues, which are in blocks. The names are BUbiNG's: there the
+// workbench holds the hosts in memory, and the virtualizer the rest of their queues.
 type virtualizer struct {
 	table     table
 	calendars [2]calendar // of cold hosts that are sound, and of suspects
@@ -181,14 +181,14 @@ func (d *virtualizer) unring(h *host) {
 	}
 }
 
-// allowance is how much memory hosts may take: what the records, the ends of buckets and what waits to be written leave, an eighth of all at
-// least.
+// allowance is how much memory hosts may take: what the records, the ends of buckets and what waits to be written
+// leave, an eighth of all at least.
 func (d *virtualizer) allowance() int64 {
 	return max(d.limit-d.table.memory-d.bufferLimit-d.mostBehind, d.limit/8)
 }
 
-// shrink brings memory below its limit: it sends away the hosts that nobody has touched for longest. Where the disk does not keep up they stay:
-// they would take their room on the way there.
+// shrink brings memory below its limit: it sends away the hosts that nobody has touched for longest. Where the disk
+// does not keep up they stay: they would take their room on the way there.
 func (f *Frontier) shrink() {
 	d := f.disk
 	if d == nil || d.segments.behind.bytes > 2*d.mostBehind {
@@ -207,8 +207,8 @@ func (f *Frontier) fail(err error) {
 	}
 }
 
-// Err is the disk's error since the last call of Next, nil if there was none. Nothing was lost by it, but memory holds more than
-// it should.
+// Err is the disk's error since the last call of Next, nil if there was none. Nothing was lost by it, but memory holds
+// more than it should.
 func (f *Frontier) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

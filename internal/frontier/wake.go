@@ -3,8 +3,8 @@ package frontier
 // never is before all ticks.
 const never = -1 << 62
 
-// load ends a bucket: hosts whose time comes until a tick come into memory, the others are put where their time is. It may be called
-// again after an error.
+// load ends a bucket: hosts whose time comes until a tick come into memory, the others are put where their time is. It
+// may be called again after an error.
 func (f *Frontier) load(b *bucket, soon int64) error {
 	d := f.disk
 	parts, err := f.parts(b)

@@ -30,7 +30,8 @@ func gzipped(t testing.TB, text []byte, level int) []byte {
 	return b.Bytes()
 }
 
-// BenchmarkGzip decodes pages in turn, so that no branch predictor knows one by heart. Beside it, what it took the place of.
+// BenchmarkGzip decodes pages in turn, so that no branch predictor knows one by heart. Beside it, what it took the
+// place of.
 func BenchmarkGzip(b *testing.B) {
 	for _, size := range []int{8 << 10, 33 << 10, 242 << 10} {
 		p := newPages(1)

@@ -29,12 +29,13 @@ func (d *Decoder) codes(t *tables) error {
 	}
 }
 
-// fast decodes symbols as long as there is input enough and pos is not beyond most. What it works on are local variables, as few as
-// can be, so that they stay in registers: limits are told by the lengths of slices, and have is used without masking off the rest of
-// the entries that were subtracted. Slices have a constant capacity where that saves the compiler a case.
+// fast decodes symbols as long as there is input enough and pos is not beyond most. What it works on are local
+// variables, as few as can be, so that they stay in registers: limits are told by the lengths of slices, and have is
+// used without masking off the rest of the entries that were subtracted. Slices have a constant capacity where that
+// saves the compiler a case.
 //
-// A refill makes 56 bits. A round takes 50 at most until it needs another: three literals of the first table (30) and a length (20).
-// Then a distance takes 28, which leaves enough to look up the next entry before the refill and the copy.
+// A refill makes 56 bits. A round takes 50 at most until it needs another: three literals of the first table (30) and a
+// length (20). Then a distance takes 28, which leaves enough to look up the next entry before the refill and the copy.
 func (d *Decoder) fast(t *tables, most int) (done bool, err error) {
 	src, buf, base := slices.Clip(d.src), slices.Clip(d.buf[:most+roundMost+overshoot]), d.base
 	next, hold, have, pos := d.next, d.hold, uint32(d.have), d.pos
@@ -129,8 +130,8 @@ func (d *Decoder) fast(t *tables, most int) (done bool, err error) {
 	return done, err
 }
 
-// filled adds what fits in whole bytes. Bytes above them are added too, and again the next time, which changes nothing. Of have only
-// the lowest 6 bits count.
+// filled adds what fits in whole bytes. Bytes above them are added too, and again the next time, which changes nothing.
+// Of have only the lowest 6 bits count.
 func filled(src []byte, next int, hold uint64, have uint32) (int, uint64, uint32) {
 	return next + int(63-have&63)>>3, hold | load64(src, next)<<(have&63), have | 56
 }

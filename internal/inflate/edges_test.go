@@ -51,7 +51,8 @@ func (w *bitWriter) lit(sym uint64) *bitWriter {
 	return w.code(0xc0+sym-280, 8)
 }
 
-// trees begins a dynamic block by the lengths of its codes, each said by 4 bits: the code for lengths has the 16 that are lengths.
+// trees begins a dynamic block by the lengths of its codes, each said by 4 bits: the code for lengths has the 16 that
+// are lengths.
 func (w *bitWriter) trees(final uint64, lits, dists []uint8) *bitWriter {
 	w.put(final, 1).put(2, 2).put(uint64(len(lits)-257), 5).put(uint64(len(dists)-1), 5).put(15, 4)
 	for _, sym := range preOrder {

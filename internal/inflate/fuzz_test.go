@@ -69,8 +69,8 @@ func ours(d *Decoder, dst, src []byte, limit int, format string) (out []byte, er
 
 var fuzzed Decoder // used again and again, so that nothing may be left over
 
-// compare checks that the libraries and we agree on what src says and whether something is wrong with it. There are differences
-// where a stream is broken:
+// compare checks that the libraries and we agree on what src says and whether something is wrong with it. There are
+// differences where a stream is broken:
 //
 //   - The libraries want to see some bits more than a symbol has, and thus may get less out of a cut stream.
 //   - They take the header of a second member that is cut in its name for the end.

@@ -16,8 +16,8 @@ var (
 	ErrLimit    = errors.New("decoded data is longer than the limit")
 )
 
-// A Decoder has the tables of the block that is being decoded. The zero value is ready; it can be used again and again, by one
-// goroutine at a time, and keeps nothing of what it was given.
+// A Decoder has the tables of the block that is being decoded. The zero value is ready; it can be used again and again,
+// by one goroutine at a time, and keeps nothing of what it was given.
 type Decoder struct {
 	src  []byte
 	next int    // first byte of src that is not in hold

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// pages makes HTML that compresses about as well as what crawls meet: words by Zipf's law, links of a few sites, lists and classes
-// that come again and again, and some numbers that do not.
+// pages makes HTML that compresses about as well as what crawls meet: words by Zipf's law, links of a few sites, lists
+// and classes that come again and again, and some numbers that do not.
 type pages struct {
 	r     *rand.Rand
 	words []string

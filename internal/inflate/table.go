@@ -6,14 +6,15 @@ import (
 )
 
 const (
-	maxCode     = 15 // bits of the longest code
-	maxPre      = 7  // bits of the longest code of code lengths
-	numLit      = 286
-	numDist     = 30
-	numPre      = 19
-	litBits     = 10 // bits that the first look-up takes
-	distBits    = 8
-	litEntries  = 2048 // the most that 288 codes can need is 1334, and 400 for 30 distances; a power of 2 makes an index safe by a mask
+	maxCode  = 15 // bits of the longest code
+	maxPre   = 7  // bits of the longest code of code lengths
+	numLit   = 286
+	numDist  = 30
+	numPre   = 19
+	litBits  = 10 // bits that the first look-up takes
+	distBits = 8
+	// the most that 288 codes can need is 1334, and 400 for 30 distances; a power of 2 makes an index safe by a mask
+	litEntries  = 2048
 	distEntries = 512
 )
 
@@ -101,10 +102,12 @@ func preMeanings() (m [numPre]entry) {
 	return m
 }
 
-// build fills a table, whose first look-up takes rootBits, for the code with these lengths. It is false if there is no such code.
+// build fills a table, whose first look-up takes rootBits, for the code with these lengths. It is false if there is no
+// such code.
 //
-// Codes are given out in their order, by length and symbol, each following from the one before; they are kept with their first bit
-// lowest, as it comes in the stream. The table grows with them: for each further bit of length it is doubled by a copy of itself.
+// Codes are given out in their order, by length and symbol, each following from the one before; they are kept with
+// their first bit lowest, as it comes in the stream. The table grows with them: for each further bit of length it is
+// doubled by a copy of itself.
 func build(table []entry, rootBits uint, lens []uint8, meaning []entry) bool {
 	var count [maxCode + 1]uint16
 	for _, n := range lens {
@@ -181,7 +184,8 @@ func buildFurther(table []entry, rootBits, code uint, count, symbols []uint16, m
 
 // following adds one to a code of n bits whose first bit is the lowest. After the last it gives the last.
 func following(code, n uint) uint {
-	zero := uint(1) << (uint(bits.Len(code^(1<<n-1))) - 1) // that of the code's zeros that counts least, 0 if there is none
+	// that of the code's zeros that counts least, 0 if there is none
+	zero := uint(1) << (uint(bits.Len(code^(1<<n-1))) - 1)
 	return code&(zero-1) | zero
 }
 

@@ -38,7 +38,8 @@ type Client struct {
 	http     *http.Client
 }
 
-// Dial reads the file of a server and sees whether it answers. The error is ErrGone where it is worth asking again in a moment.
+// Dial reads the file of a server and sees whether it answers. The error is ErrGone where it is worth asking again in a
+// moment.
 func Dial(ctx context.Context, file string) (*Client, error) {
 	c := &Client{http: &http.Client{Transport: &http.Transport{DisableCompression: true,
 		DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, ResponseHeaderTimeout: time.Minute}}} // no proxy

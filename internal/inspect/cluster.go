@@ -2,21 +2,23 @@ package inspect
 
 import "time"
 
-// A Cluster is a crawl that several nodes share, as its registry has it at one time. Its fields in JSON stay what they are; there may
-// be more of them one day.
+// A Cluster is a crawl that several nodes share, as its registry has it at one time. Its fields in JSON stay what they
+// are; there may be more of them one day.
 type Cluster struct {
-	Crawl    string              `json:"crawl"`
-	State    string              `json:"state"`             // waiting, running, paused, stopping or done
-	Why      string              `json:"why,omitempty"`     // of a stop that nobody asked for: limit
-	Trouble  string              `json:"trouble,omitempty"` // too few servers run: why. What is said is what those that run have known last
-	Since    time.Time           `json:"since,omitzero"`    // the state, by the clock of who changed it
-	Time     time.Time           `json:"time"`              // of this answer, by the clock of who asks
-	Epoch    uint64              `json:"epoch"`             // one more with each change of members
-	Settled  bool                `json:"settled"`           // all members have all that is theirs
-	Control  string              `json:"control,omitempty"` // the node that is the control unit, where there is to be one
-	Totals   Load                `json:"totals"`            // of all nodes; its pages are also those of nodes that have gone, and never fall
-	Gone     Gone                `json:"gone"`              // what nodes have done that have gone
-	Nodes    []Node              `json:"nodes"`             // by name
+	Crawl string `json:"crawl"`
+	State string `json:"state"`         // waiting, running, paused, stopping or done
+	Why   string `json:"why,omitempty"` // of a stop that nobody asked for: limit
+	// too few servers run: why. What is said is what those that run have known last
+	Trouble string    `json:"trouble,omitempty"`
+	Since   time.Time `json:"since,omitzero"`    // the state, by the clock of who changed it
+	Time    time.Time `json:"time"`              // of this answer, by the clock of who asks
+	Epoch   uint64    `json:"epoch"`             // one more with each change of members
+	Settled bool      `json:"settled"`           // all members have all that is theirs
+	Control string    `json:"control,omitempty"` // the node that is the control unit, where there is to be one
+	// of all nodes; its pages are also those of nodes that have gone, and never fall
+	Totals   Load                `json:"totals"`
+	Gone     Gone                `json:"gone"`  // what nodes have done that have gone
+	Nodes    []Node              `json:"nodes"` // by name
 	Settings map[string][]string `json:"settings,omitempty"`
 }
 
@@ -40,7 +42,8 @@ type Node struct {
 	Idle    bool      `json:"idle"`  // it has nothing to fetch
 	Slips   int64     `json:"slips"` // requests to whose end its lease did not last, since its start
 
-	CutOff    float64 `json:"cut_off,omitempty"`     // for so many seconds it has reached no host of the web, and fetches nothing
+	// for so many seconds it has reached no host of the web, and fetches nothing
+	CutOff    float64 `json:"cut_off,omitempty"`
 	CutOffWhy string  `json:"cut_off_why,omitempty"` // the last error
 
 	Load
@@ -80,7 +83,8 @@ type Load struct {
 	InFlight int     `json:"in_flight"` // requests
 	Lag      int64   `json:"lag"`       // bytes of the journal that are not shipped
 
-	// Bytes that went over the bus since the process began: messages to other nodes, the shipped journal, leases and the like.
+	// Bytes that went over the bus since the process began: messages to other nodes, the shipped journal, leases and the
+	// like.
 	MessageBytes  int64 `json:"message_bytes"`
 	ShippedBytes  int64 `json:"shipped_bytes"`
 	RegistryBytes int64 `json:"registry_bytes"`

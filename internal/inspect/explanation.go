@@ -14,14 +14,16 @@ type Explanation struct {
 	Scope  Scope   `json:"scope"`
 	Robots *Robots `json:"robots,omitempty"`
 
-	Waits   *Item  `json:"waits,omitempty"`
-	Place   int    `json:"place,omitempty"` // in its host's queue, from 1; 0 if it is under way, or behind the first 10,000
+	Waits *Item `json:"waits,omitempty"`
+	// in its host's queue, from 1; 0 if it is under way, or behind the first 10,000
+	Place   int    `json:"place,omitempty"`
 	Active  bool   `json:"active,omitempty"`
 	Host    *Host  `json:"host,omitempty"`
 	GivenUp string `json:"given_up,omitempty"` // why its host was given up for this run
 
-	Page    *Page `json:"page,omitempty"`
-	First   *Page `json:"-"`                 // its first visit's, which says who brought it in where a later one's does not
+	Page *Page `json:"page,omitempty"`
+	// its first visit's, which says who brought it in where a later one's does not
+	First   *Page `json:"-"`
 	Skipped *Skip `json:"skipped,omitempty"` // its last line in skipped.jsonl
 	Aside   *Skip `json:"aside,omitempty"`   // why it is set aside
 	Merge   *Skip `json:"merge,omitempty"`   // what the next merge takes in or, with a rule, sets aside, if it is news
@@ -76,11 +78,12 @@ type Page struct {
 	Digest  string    `json:"digest,omitempty"`
 	Final   string    `json:"final,omitempty"`   // where it redirects to
 	Revisit string    `json:"revisit,omitempty"` // the URL whose record has the same payload
-	Recrawl string    `json:"recrawl,omitempty"` // what a visit after the first has found: changed, unchanged, gone, trouble
-	From    string    `json:"from,omitempty"`
-	Depth   int       `json:"depth"`
-	WARC    string    `json:"warc,omitempty"` // file below warc/, ".open" behind its name until it is closed
-	Offset  int64     `json:"offset"`
+	// what a visit after the first has found: changed, unchanged, gone, trouble
+	Recrawl string `json:"recrawl,omitempty"`
+	From    string `json:"from,omitempty"`
+	Depth   int    `json:"depth"`
+	WARC    string `json:"warc,omitempty"` // file below warc/, ".open" behind its name until it is closed
+	Offset  int64  `json:"offset"`
 }
 
 // A Skip is why a URL was left out.

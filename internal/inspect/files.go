@@ -15,7 +15,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A View is a crawl in a folder, as who looks at it from outside finds it: what its Source answers, with what the crawl's files say.
+// A View is a crawl in a folder, as who looks at it from outside finds it: what its Source answers, with what the
+// crawl's files say.
 type View struct {
 	Source
 	dir     string
@@ -59,8 +60,8 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 	}
 }
 
-// addFiles adds what the crawl's files say of a URL. They only grow, so it does not matter whether the crawl runs; what a killed one
-// has not committed is not read.
+// addFiles adds what the crawl's files say of a URL. They only grow, so it does not matter whether the crawl runs; what
+// a killed one has not committed is not read.
 func (v *View) addFiles(x *Explanation) error {
 	if x.Known == nil && x.Page == nil {
 		return v.addAnswer(x)
@@ -160,8 +161,8 @@ func readLine(name, value string, line []byte, into any) error {
 // ends are the first and the last of some lines, both nil if there are none.
 type ends struct{ first, last []byte }
 
-// findLines goes through the lines of a file in a crawl's folder whose first member has a value. A line that is just being written is
-// none.
+// findLines goes through the lines of a file in a crawl's folder whose first member has a value. A line that is just
+// being written is none.
 func (v *View) findLines(name, member, value string) (e ends, err error) {
 	begin := append(field.JSON([]byte(`{"`+member+`":`), value), ',')
 	_, err = store.EachLineOf(v.disk, filepath.Join(v.dir, name), func(line []byte, _ int64) error {

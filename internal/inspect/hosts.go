@@ -41,8 +41,9 @@ type HostState string
 
 // The states.
 const (
-	HostReached  HostState = "reached"  // its owner reaches it, or has been left alone with it: then Rounds is not 0
-	HostParked   HostState = "parked"   // its owner keeps what waits there, and asks nothing of it: nobody is known to reach it
+	HostReached HostState = "reached" // its owner reaches it, or has been left alone with it: then Rounds is not 0
+	// its owner keeps what waits there, and asks nothing of it: nobody is known to reach it
+	HostParked   HostState = "parked"
 	HostPromised HostState = "promised" // its owner gets it from the one who had it
 	HostHashed   HostState = "hash"     // it is its owner's by a hash, whoever reaches it
 )

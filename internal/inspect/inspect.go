@@ -1,9 +1,11 @@
-// Package inspect is what can be asked of a crawl: what became of a URL, which hosts wait and for what, which URLs are known.
+// Package inspect is what can be asked of a crawl: what became of a URL, which hosts wait and for what, which URLs are
+// known.
 //
-// A [Source] answers. A crawl that does not run is one once its folder is opened; nobody else can open the folder of one that runs,
-// so it answers itself, by a [Server], and a [Client] asks that. It listens at a port of the loopback address, which every system has,
-// where a socket in the crawl's folder would fail on long paths and shared disks. A file in the folder, for the crawl's user alone,
-// says which port, and has a token made for this run, without which nobody is answered.
+// A [Source] answers. A crawl that does not run is one once its folder is opened; nobody else can open the folder of
+// one that runs, so it answers itself, by a [Server], and a [Client] asks that. It listens at a port of the loopback
+// address, which every system has, where a socket in the crawl's folder would fail on long paths and shared disks. A
+// file in the folder, for the crawl's user alone, says which port, and has a token made for this run, without which
+// nobody is answered.
 package inspect
 
 import (
@@ -12,8 +14,8 @@ import (
 	"time"
 )
 
-// A Source answers. Its methods may be called while the crawl runs, by many goroutines at once. A sequence ends with an error if
-// there is one.
+// A Source answers. Its methods may be called while the crawl runs, by many goroutines at once. A sequence ends with an
+// error if there is one.
 type Source interface {
 	Explain(ctx context.Context, url string) (*Explanation, error)
 	Hosts(ctx context.Context, n int) iter.Seq2[Host, error]                // the first n, those with most URLs first
@@ -42,8 +44,9 @@ type Host struct {
 	CrawlDelay time.Duration `json:"crawl_delay"`           // of it, what robots.txt asks for
 	MaxBackoff time.Duration `json:"max_backoff,omitempty"` // it is left alone for so long at most; only where it is
 	Failures   int           `json:"failures"`              // in a row
-	Pages      int64         `json:"pages,omitempty"`       // that it has given; only where Most bounds them, and for one URL's host
-	Most       int64         `json:"most,omitempty"`
+	// that it has given; only where Most bounds them, and for one URL's host
+	Pages int64 `json:"pages,omitempty"`
+	Most  int64 `json:"most,omitempty"`
 }
 
 // Known is a URL that was met.

@@ -191,7 +191,8 @@ func TestFilesThatSayNothing(t *testing.T) {
 	}
 }
 
-// A crawl may end while it answers; whoever asks knows that something is missing, and the crawl does not wait for slow readers.
+// A crawl may end while it answers; whoever asks knows that something is missing, and the crawl does not wait for slow
+// readers.
 func TestTheCrawlEndsWhileItIsAsked(t *testing.T) {
 	s, file := openServer(t, fake{failAt: -1})
 	c := dial(t, file)
@@ -262,7 +263,8 @@ func TestWhoBroughtItIn(t *testing.T) {
 		{Explanation{Known: top, Page: &Page{Status: 200, Type: "text/html"}, First: &Page{Status: 200}}, "", true},
 		{Explanation{Known: top, Page: again, First: &Page{Status: 200}}, "", true},
 		{Explanation{Known: deep, Page: again, First: linked}, "http://a/", false},
-		{Explanation{Known: top, Page: again, First: &Page{Status: 200, From: "http://b/"}}, "http://b/", false}, // a redirect's target
+		// a redirect's target
+		{Explanation{Known: top, Page: again, First: &Page{Status: 200, From: "http://b/"}}, "http://b/", false},
 		{Explanation{Known: deep, Page: again, First: linked, Waits: &Item{Depth: 1}}, "http://a/", false},
 		{Explanation{Known: deep, Page: again}, "", false},
 		{Explanation{Known: top, Page: again}, "", false},

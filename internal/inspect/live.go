@@ -12,8 +12,8 @@ import (
 
 var _ Source = (*Live)(nil)
 
-// A Live is the Source of a crawl that is open in this process. What the crawl's files say, the one who asks reads, see [View]: a crawl
-// that runs has other things to do.
+// A Live is the Source of a crawl that is open in this process. What the crawl's files say, the one who asks reads, see
+// [View]: a crawl that runs has other things to do.
 type Live struct {
 	Engine   *crawl.Engine
 	Frontier *frontier.Frontier

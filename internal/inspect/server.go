@@ -45,7 +45,8 @@ type Server struct {
 	busy   sync.WaitGroup
 }
 
-// Listen opens a server for src, on a free port of the loopback address, and writes file. The caller calls Serve, and Close in the end.
+// Listen opens a server for src, on a free port of the loopback address, and writes file. The caller calls Serve, and
+// Close in the end.
 func Listen(file string, src Source) (_ *Server, err error) {
 	s := &Server{file: file, token: rand.Text(), src: src, places: make(chan struct{}, maxAnswers)}
 	if s.listen, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -116,7 +117,8 @@ func (s *Server) begin() bool {
 	return !s.closed
 }
 
-// RemoveEndpoint removes the file of a server. It is called by who begins to work on a crawl, too: one that was killed leaves the file.
+// RemoveEndpoint removes the file of a server. It is called by who begins to work on a crawl, too: one that was killed
+// leaves the file.
 func RemoveEndpoint(file string) error {
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove what says where the crawl can be asked: %w", err)

@@ -12,12 +12,13 @@ import (
 	"kumo/internal/page"
 )
 
-// An item is written as a frame: its length, and as many bytes, the body. A body is the version, flags, the kind, what is there by the flags, the
-// depth, and the strings: the URL, without its beginning where whoever reads knows its host; the seed and the page that named it by what they do not
-// share with the URL; the path. Numbers are uvarints, strings have their lengths before them.
+// An item is written as a frame: its length, and as many bytes, the body. A body is the version, flags, the kind, what
+// is there by the flags, the depth, and the strings: the URL, without its beginning where whoever reads knows its host;
+// the seed and the page that named it by what they do not share with the URL; the path. Numbers are uvarints, strings
+// have their lengths before them.
 //
-// What a later kumo adds comes behind that, and is not read: a body may be longer than it is known to be. What changes the meaning of the rest gets
-// another version, which is refused.
+// What a later kumo adds comes behind that, and is not read: a body may be longer than it is known to be. What changes
+// the meaning of the rest gets another version, which is refused.
 const version = 1
 
 const (
@@ -124,7 +125,8 @@ func eight(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// A Reader reads items. The strings of one item are parts of one, and those of several where Share is set. The zero Reader may be used.
+// A Reader reads items. The strings of one item are parts of one, and those of several where Share is set. The zero
+// Reader may be used.
 type Reader struct {
 	Share int // bytes of strings that are had at once; who keeps an item keeps the strings of all of them
 

@@ -1,5 +1,5 @@
-// Package item is what waits to be fetched, and the one form in which it is written down: in the journal and the files of the state, and on its
-// way to other nodes.
+// Package item is what waits to be fetched, and the one form in which it is written down: in the journal and the files
+// of the state, and on its way to other nodes.
 package item
 
 import (
@@ -24,8 +24,8 @@ type Item struct {
 	Told      bool   // an earlier run has said that its host could not be had
 	Recrawl   bool   // it was visited before, and its time has come again
 
-	// Its place in its host's queue, which the queue gives it: its depth, or that of the deepest when it came late, and its age. They are not
-	// written down with it.
+	// Its place in its host's queue, which the queue gives it: its depth, or that of the deepest when it came late, and
+	// its age. They are not written down with it.
 	Rank int32
 	Seq  uint64
 }

@@ -1,6 +1,6 @@
-// Package journal is the family of logs from which a node's state can be rebuilt. What a batch says is the engine's business;
-// a journal keeps batches whole, in order and, once Append has returned, for good, or until they are dropped because a
-// checkpoint has what they said.
+// Package journal is the family of logs from which a node's state can be rebuilt. What a batch says is the engine's
+// business; a journal keeps batches whole, in order and, once Append has returned, for good, or until they are dropped
+// because a checkpoint has what they said.
 package journal
 
 import "errors"
@@ -18,10 +18,11 @@ type Journal interface {
 	Append(batch []byte) error
 	// End is the position after the last batch.
 	End() Position
-	// Replay calls f with every batch behind from, oldest first, and the position after it; f must not keep the slice. It is
-	// called before the first Append.
+	// Replay calls f with every batch behind from, oldest first, and the position after it; f must not keep the slice. It
+	// is called before the first Append.
 	Replay(from Position, f func(batch []byte, end Position) error) error
-	// Drop lets go of batches that end at or before a position. It may keep some of them: where they share a file with later ones.
+	// Drop lets go of batches that end at or before a position. It may keep some of them: where they share a file with
+	// later ones.
 	Drop(before Position) error
 	Close() error
 }

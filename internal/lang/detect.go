@@ -57,8 +57,8 @@ const (
 	sure  = 0.97
 )
 
-// Detect tells the language of a text from its first 4 KiB. Bytes that are not UTF-8 count as spaces. It may be called from
-// several goroutines at once.
+// Detect tells the language of a text from its first 4 KiB. Bytes that are not UTF-8 count as spaces. It may be called
+// from several goroutines at once.
 func Detect[T ~string | ~[]byte](text T) Result {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -119,8 +119,8 @@ func (s *scratch) classify(in script) (class string, p float64) {
 	return class, p
 }
 
-// ask fills probs with what a classifier makes of the letters and returns the most likely class: of the first letters, and of all where
-// these leave doubt.
+// ask fills probs with what a classifier makes of the letters and returns the most likely class: of the first letters,
+// and of all where these leave doubt.
 func (s *scratch) ask(c *ngram.Classifier, letters []rune) (class string, p float64) {
 	var sums [ngram.MaxClasses]int32
 	grams := 0

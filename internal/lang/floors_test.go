@@ -20,7 +20,8 @@ const known = "zh en ja ko de ur fr ru es pt ar hi it id ms my fa vi mn kk ky ne
 
 type sentence struct{ Lang, Text string }
 
-// declaration reads sentences of the Universal Declaration of Human Rights, which the model has not seen in these languages.
+// declaration reads sentences of the Universal Declaration of Human Rights, which the model has not seen in these
+// languages.
 func declaration(t testing.TB) []sentence {
 	t.Helper()
 	return sentences(t, filepath.Join("testdata", "declaration.jsonl"))
@@ -64,8 +65,8 @@ func (c tally) right(lang string) (right, all int) {
 	return c[lang][lang], all
 }
 
-// below reports the languages, all if none is named, that are found less often than the floor says. One text may always be
-// wrong: where there are few, it would be more than the floor allows.
+// below reports the languages, all if none is named, that are found less often than the floor says. One text may always
+// be wrong: where there are few, it would be more than the floor allows.
 func (c tally) below(t *testing.T, what string, floor float64, langs ...string) {
 	t.Helper()
 	if langs == nil {
@@ -78,8 +79,8 @@ func (c tally) below(t *testing.T, what string, floor float64, langs ...string) 
 	}
 }
 
-// pieces cuts texts to what the floors speak of: sentences of 60 to 100 characters (20 to 100 in Han and Hangul, where a
-// character is a syllable), and runs of at least 500.
+// pieces cuts texts to what the floors speak of: sentences of 60 to 100 characters (20 to 100 in Han and Hangul, where
+// a character is a syllable), and runs of at least 500.
 func pieces(all []sentence) (short, long []sentence) {
 	runs := map[string]string{}
 	for _, s := range all {
@@ -118,9 +119,9 @@ func TestDeclaration(t *testing.T) {
 	c.log(t, "the Declaration, sentences", "id ms fil", "ar fa ur ps", "ru mn kk ky tg", "hi ne", known)
 	l.log(t, "the Declaration, long texts", known)
 	l.below(t, "long texts", 0.995)
-	// The Indonesian text of 1948 says boleh and mempunyai where today's has bisa and memiliki, and lines of legal Malay are
-	// often such as an Indonesian could have written: "telah diberikan segala jaminan yang perlu untuk pembelaannya". No list
-	// of words tells those apart; what is reached must not be lost.
+	// The Indonesian text of 1948 says boleh and mempunyai where today's has bisa and memiliki, and lines of legal Malay
+	// are often such as an Indonesian could have written: "telah diberikan segala jaminan yang perlu untuk pembelaannya".
+	// No list of words tells those apart; what is reached must not be lost.
 	c.below(t, "lines of legalese", 0.87, "id", "ms")
 	delete(c, "id")
 	delete(c, "ms")
@@ -128,8 +129,8 @@ func TestDeclaration(t *testing.T) {
 }
 
 // Everyday sentences and news, written for this test, not for the differences. Four of them are made of words that both
-// languages use ("Bayi itu menangis sepanjang malam") or that the other one uses oftener ("Beliau pernah menjadi wartawan"):
-// with 70 of each, two may be wrong.
+// languages use ("Bayi itu menangis sepanjang malam") or that the other one uses oftener ("Beliau pernah menjadi
+// wartawan"): with 70 of each, two may be wrong.
 func TestIndonesianAndMalay(t *testing.T) {
 	short, long := pieces(sentences(t, filepath.Join("testdata", "id-ms.jsonl")))
 	c, l := count(short), count(long)

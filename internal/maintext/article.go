@@ -12,8 +12,8 @@ import (
 // enough is the weight of an article, in Latin letters, from which the library is believed.
 const enough = 250
 
-// readArticle fills in the main text, and the headline if the head did not say it. A text that the head has is taken where the page
-// shows less, as one does that scripts fill.
+// readArticle fills in the main text, and the headline if the head did not say it. A text that the head has is taken
+// where the page shows less, as one does that scripts fill.
 func (t *Text) readArticle(doc *html.Node, page string) {
 	data := plain(t.Text)
 	t.readBody(doc, page)
@@ -22,8 +22,8 @@ func (t *Text) readArticle(doc *html.Node, page string) {
 	}
 }
 
-// readBody looks for the main text in what a page shows: by the library, and by blocks where the library finds little. It changes
-// the tree.
+// readBody looks for the main text in what a page shows: by the library, and by blocks where the library finds little.
+// It changes the tree.
 func (t *Text) readBody(doc *html.Node, page string) {
 	t.Text = ""
 	u, err := url.Parse(page)

@@ -5,9 +5,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// removeAsides takes out of a page what says by its element, role, class or id that it is not the main text, unless it holds most
-// of the page's prose. The library does so by fewer names, and keeps the captions of figures. A header with prose in it, which
-// mostly is an article's first paragraph, stays.
+// removeAsides takes out of a page what says by its element, role, class or id that it is not the main text, unless it
+// holds most of the page's prose. The library does so by fewer names, and keeps the captions of figures. A header with
+// prose in it, which mostly is an article's first paragraph, stays.
 func removeAsides(doc *html.Node) {
 	all := prose(doc)
 	remove(doc, func(n *html.Node) bool {
@@ -21,7 +21,8 @@ func removeAsides(doc *html.Node) {
 	})
 }
 
-// removeLinkLists takes the blocks out of an article that lead to others: those with more than two thirds of their letters in links.
+// removeLinkLists takes the blocks out of an article that lead to others: those with more than two thirds of their
+// letters in links.
 func removeLinkLists(article *html.Node) {
 	remove(article, func(n *html.Node) bool {
 		if inline[n.Data] {

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// findAuthor gives the author whom a page shows where its head names none: by a link that says so, by a name in microdata, or by
-// an element whose class says that it holds one. "" if there is none, or what there is looks like no name.
+// findAuthor gives the author whom a page shows where its head names none: by a link that says so, by a name in
+// microdata, or by an element whose class says that it holds one. "" if there is none, or what there is looks like no
+// name.
 func findAuthor(doc *html.Node) string {
 	var linked, marked, named string
 	for n := range doc.Descendants() {
@@ -61,7 +62,8 @@ var (
 	maxNameLen = 60
 )
 
-// nameOf is the name that an element holds, "" if what it holds is no name: too long, in small letters, or with digits and addresses.
+// nameOf is the name that an element holds, "" if what it holds is no name: too long, in small letters, or with digits
+// and addresses.
 func nameOf(n *html.Node) string {
 	text := shortTextOf(n)
 	if text == "" {

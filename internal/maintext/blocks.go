@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Weights of a block that is worth keeping: a sentence, or where no block has one, a few words, or where no block has them
-// either, anything.
+// Weights of a block that is worth keeping: a sentence, or where no block has one, a few words, or where no block has
+// them either, anything.
 const (
 	sentence = 30
 	words    = 8

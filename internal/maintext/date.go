@@ -13,7 +13,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// earliest is the first day that is believed: before it there were hardly any pages, but there are dates that were never set.
+// earliest is the first day that is believed: before it there were hardly any pages, but there are dates that were
+// never set.
 var earliest = time.Date(1995, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // believable reports whether a page can be of that time. A day is let pass for time zones.
@@ -44,9 +45,10 @@ func firstDate(now time.Time, declared ...string) string {
 	return ""
 }
 
-// findDate gives the day that a page was published where its head does not say so outright, and the time where it is there with
-// its zone. In the order of how sure they are: other elements of the head, the URL, elements of time, elements whose name says
-// that they hold a date, and short texts. A day without its year, or a month alone, is no date.
+// findDate gives the day that a page was published where its head does not say so outright, and the time where it is
+// there with its zone. In the order of how sure they are: other elements of the head, the URL, elements of time,
+// elements whose name says that they hold a date, and short texts. A day without its year, or a month alone, is no
+// date.
 func findDate(doc *html.Node, page string, now time.Time) string {
 	d := dateFinder{now: now}
 	for n := range doc.Descendants() {
@@ -66,7 +68,8 @@ type dateFinder struct {
 	meta, published, time, named, text string
 }
 
-// metaDates are names of meta elements that hold when a page was made; those that hold a change as well are not among them.
+// metaDates are names of meta elements that hold when a page was made; those that hold a change as well are not among
+// them.
 var metaDates = map[string]bool{
 	"date": true, "pubdate": true, "publishdate": true, "publish-date": true, "publish_date": true, "published": true,
 	"publication_date": true, "publicationdate": true, "publication-date": true, "pub_date": true, "originalpublicationdate": true,
@@ -156,8 +159,8 @@ var (
 	httpLayout = []string{time.RFC1123, time.RFC1123Z, time.RFC850, "Mon, 2 Jan 2006 15:04:05 MST", "Mon, 2 Jan 2006 15:04:05 -0700"}
 )
 
-// readDate reads the first day in a short text, with its time if that is given in one of the forms of the web. A day and a month
-// in digits are in this order, unless that makes no date.
+// readDate reads the first day in a short text, with its time if that is given in one of the forms of the web. A day
+// and a month in digits are in this order, unless that makes no date.
 func readDate(s string, now time.Time) string {
 	s = strings.TrimSpace(s)
 	if s == "" || len(s) > shortText {
@@ -218,7 +221,8 @@ func pathOf(page string) string {
 	return ""
 }
 
-// eastAsianDate looks for a day as it is written in East Asia in the page's short texts: a line under the headline is one.
+// eastAsianDate looks for a day as it is written in East Asia in the page's short texts: a line under the headline is
+// one.
 func eastAsianDate(doc *html.Node, now time.Time) string {
 	for n := range doc.Descendants() {
 		if n.Type != html.TextNode || len(n.Data) > shortText {
@@ -231,7 +235,8 @@ func eastAsianDate(doc *html.Node, now time.Time) string {
 	return ""
 }
 
-// firstDay makes a date of a form's first match, whose groups are years, months and days, three for each way to write them.
+// firstDay makes a date of a form's first match, whose groups are years, months and days, three for each way to write
+// them.
 func firstDay(form *regexp.Regexp, s string, now time.Time) string {
 	match := form.FindStringSubmatch(s)
 	for len(match) > 3 && match[1] == "" {
@@ -243,7 +248,8 @@ func firstDay(form *regexp.Regexp, s string, now time.Time) string {
 	return dayOf(match[1], match[2], match[3], now)
 }
 
-// dayOf makes a date of numbers, "" if there is no such day. A year of two digits is of this century, or else of the last.
+// dayOf makes a date of numbers, "" if there is no such day. A year of two digits is of this century, or else of the
+// last.
 func dayOf(year, month, day string, now time.Time) string {
 	m, _ := strconv.Atoi(month)
 	d, _ := strconv.Atoi(day)

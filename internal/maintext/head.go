@@ -19,7 +19,8 @@ type head struct {
 	authors, h1                         []string
 }
 
-// readHead reads title, language, author and date, the headline where title and h1 agree on it, and the text that JSON-LD holds.
+// readHead reads title, language, author and date, the headline where title and h1 agree on it, and the text that
+// JSON-LD holds.
 func readHead(doc *html.Node, now time.Time) Text {
 	var h head
 	for n := range doc.Descendants() {
@@ -85,8 +86,8 @@ func (h *head) addAuthor(name string) {
 	}
 }
 
-// headline is what JSON-LD calls so, or the longest h1 that is og:title or begins a title: a site's own name mostly ends it. Else it is
-// the only h1.
+// headline is what JSON-LD calls so, or the longest h1 that is og:title or begins a title: a site's own name mostly
+// ends it. Else it is the only h1.
 func (h *head) headline() string {
 	best := collapse(h.dataTitle, maxField)
 	if best != "" {

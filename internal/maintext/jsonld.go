@@ -11,8 +11,8 @@ import (
 // maxNesting bounds how deep JSON-LD is looked into.
 const maxNesting = 8
 
-// readData reads headline, date, authors and text from a JSON-LD script. The library does so too, but takes no name without a
-// space in it.
+// readData reads headline, date, authors and text from a JSON-LD script. The library does so too, but takes no name
+// without a space in it.
 func (h *head) readData(script *html.Node) {
 	if script.FirstChild == nil {
 		return

@@ -1,6 +1,6 @@
-// Package maintext finds what a page is about: its main text without menus, advertisements, comments and footers, its headline,
-// its author and the day it was published. The article is found by the go-readability library, which follows Mozilla's
-// Readability.js line by line; the package stands around it and adds seven things:
+// Package maintext finds what a page is about: its main text without menus, advertisements, comments and footers, its
+// headline, its author and the day it was published. The article is found by the go-readability library, which follows
+// Mozilla's Readability.js line by line; the package stands around it and adds seven things:
 //
 //   - Bounds. The library takes no context and has steps that grow with the square of a page, so a page is thinned before it
 //     gets there: scripts, styles, comments, images and inline markup go, and the constants below say how much of the rest
@@ -21,8 +21,8 @@
 //   - Days and authors. What a page declares as its day of publication comes first, a change is not taken for it, and days are
 //     read as they are written in some thirty languages.
 //
-// An ordinary page costs one or two milliseconds, so this stays off the path of fetching. docs/decisions/maintext.md compares it
-// with other libraries.
+// An ordinary page costs one or two milliseconds, so this stays off the path of fetching. docs/decisions/maintext.md
+// compares it with other libraries.
 package maintext
 
 import (
@@ -52,20 +52,22 @@ var ErrPanic = errors.New("library panicked")
 
 // Text is what a page says. A field is "" where the page has none.
 type Text struct {
-	Title     string // the title element, white space collapsed, at most 1 KiB
-	Headline  string // the article's own heading, without the site's name
-	Text      string // the main text below the headline, a line for each paragraph, subheading, list item or row; tabs between cells; pre as it is
+	Title    string // the title element, white space collapsed, at most 1 KiB
+	Headline string // the article's own heading, without the site's name
+	// the main text below the headline, a line for each paragraph, subheading, list item or row; tabs between cells; pre
+	// as it is
+	Text      string
 	Published string // RFC 3339 where the page gives time and zone, otherwise a date, 2006-01-02; never before 1995
 	Author    string // as the page writes it; several are separated by "; "
 	Lang      string // the language that the page declares, a canonical BCP 47 tag; not guessed from the text
 }
 
-// Extract reads an HTML page in UTF-8; invalid bytes are read as U+FFFD. The url is the page's own, "" if not known: it may name
-// the date. A page without main text gives an empty Text.Text and no error.
+// Extract reads an HTML page in UTF-8; invalid bytes are read as U+FFFD. The url is the page's own, "" if not known: it
+// may name the date. A page without main text gives an empty Text.Text and no error.
 //
-// Read are at most 16 MiB of a body, and of these 1 MiB or 30,000 tags once scripts, styles and inline markup are left out. A
-// page that has more, or a tag, script or stretch of text over 4 MiB, gives what was read up to there with an ErrTooLarge that
-// says which bound it was. Elements more than 64 deep lose their tags, but not their text.
+// Read are at most 16 MiB of a body, and of these 1 MiB or 30,000 tags once scripts, styles and inline markup are left
+// out. A page that has more, or a tag, script or stretch of text over 4 MiB, gives what was read up to there with an
+// ErrTooLarge that says which bound it was. Elements more than 64 deep lose their tags, but not their text.
 //
 // Extract keeps no state and may be called from any number of goroutines.
 func Extract(body []byte, url string) (Text, error) {

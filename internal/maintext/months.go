@@ -2,8 +2,9 @@ package maintext
 
 import "strings"
 
-// monthNames are the names of the months and their short forms, January to December, a line for each language: genitives where dates
-// have them, without full stops. A name that means two different months in two languages stands in neither.
+// monthNames are the names of the months and their short forms, January to December, a line for each language:
+// genitives where dates have them, without full stops. A name that means two different months in two languages stands
+// in neither.
 const monthNames = `
 january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sep sept|october oct|november nov|december dec
 januar jänner jan|februar feber|märz mrz mär|april|mai|juni|juli|august|september|oktober okt|november|dezember dez

@@ -14,8 +14,8 @@ type sample struct {
 	want                    Text
 }
 
-// A template lays a page's blocks out as one kind of site does. It returns what stands between <body> and </body>, and the main
-// text; nothing else in it counts as main text.
+// A template lays a page's blocks out as one kind of site does. It returns what stands between <body> and </body>, and
+// the main text; nothing else in it counts as main text.
 type template struct {
 	kind string
 	lay  func(w *writer, p *plan) (body, text string)

@@ -5,8 +5,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// paragraphs puts a p around each run of prose that stands bare in a container, between other blocks or double line breaks:
-// the library looks for paragraphs, and many pages have none. Runs of links stay as they are.
+// paragraphs puts a p around each run of prose that stands bare in a container, between other blocks or double line
+// breaks: the library looks for paragraphs, and many pages have none. Runs of links stay as they are.
 func paragraphs(doc *html.Node) {
 	var boxes []*html.Node
 	for n := range doc.Descendants() {

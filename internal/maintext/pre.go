@@ -6,8 +6,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Marks stand for white space inside pre on its way through the library, which collapses it. They are noncharacters, which
-// Unicode sets aside for such use: private characters are the icons of many pages.
+// Marks stand for white space inside pre on its way through the library, which collapses it. They are noncharacters,
+// which Unicode sets aside for such use: private characters are the icons of many pages.
 const (
 	lineMark  = "\uFDD0"
 	spaceMark = "\uFDD1"

@@ -15,8 +15,8 @@ var inline = map[string]bool{
 	"sup": true, "time": true, "var": true,
 }
 
-// render writes the part of a page that the library has found as text. A line comes no oftener than on the page: the library
-// finds the only paragraph of a page, or its only list, by two of its rules.
+// render writes the part of a page that the library has found as text. A line comes no oftener than on the page: the
+// library finds the only paragraph of a page, or its only list, by two of its rules.
 func render(found, page *html.Node) string {
 	if found == nil {
 		return ""
@@ -35,8 +35,8 @@ func render(found, page *html.Node) string {
 	return strings.Join(kept, "\n")
 }
 
-// linesOf gives the lines of a text as they are shown: a line for each block, in pre a line for each line, white space collapsed
-// outside of pre, empty lines left out.
+// linesOf gives the lines of a text as they are shown: a line for each block, in pre a line for each line, white space
+// collapsed outside of pre, empty lines left out.
 func linesOf(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(text) {

@@ -39,7 +39,8 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestLinksOnly reads pages that are menus and lists of folders: their words are about other pages, so they have no text.
+// TestLinksOnly reads pages that are menus and lists of folders: their words are about other pages, so they have no
+// text.
 func TestLinksOnly(t *testing.T) {
 	tests := []struct{ name, before, each, after, want string }{
 		{"bare", "", "<a href=/p>LABEL</a> ", "", ""},

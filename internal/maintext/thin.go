@@ -24,8 +24,8 @@ const (
 	void         // stays, and has no end
 )
 
-// fates names the tags that are not simply kept. Inline markup goes because no reader of words needs it, and because a tree
-// builder opens it again in each new paragraph: a few bytes a paragraph would make a tree of any size.
+// fates names the tags that are not simply kept. Inline markup goes because no reader of words needs it, and because a
+// tree builder opens it again in each new paragraph: a few bytes a paragraph would make a tree of any size.
 var fates = map[atom.Atom]fate{
 	atom.B: drop, atom.Big: drop, atom.Em: drop, atom.Font: drop, atom.I: drop, atom.Nobr: drop, atom.S: drop,
 	atom.Small: drop, atom.Strike: drop, atom.Strong: drop, atom.Tt: drop, atom.U: drop, atom.Ins: drop, atom.Mark: drop,
@@ -63,8 +63,8 @@ type thinner struct {
 	foreign bool              // inside svg or math
 }
 
-// thin gives the part of a page from which a tree is built, in time linear in the body. The error is an ErrTooLarge where that
-// is not all of it.
+// thin gives the part of a page from which a tree is built, in time linear in the body. The error is an ErrTooLarge
+// where that is not all of it.
 func thin(body []byte) (*bytes.Buffer, error) {
 	whole := len(body)
 	body = bytes.ToValidUTF8(body[:min(whole, maxBody)], []byte("\uFFFD"))

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// clean takes out of the tree what a reader never sees, dates of changes and the readings of ruby, marks the white space of pre,
-// and
-// turns layout tables into divs.
+// clean takes out of the tree what a reader never sees, dates of changes and the readings of ruby, marks the white
+// space of pre, and turns layout tables into divs.
 func clean(doc *html.Node) {
 	var gone, tables []*html.Node
 	for n := range doc.Descendants() {
@@ -47,7 +46,8 @@ func isUnseen(n *html.Node) bool {
 	return n.Type == html.CommentNode || has(n, "hidden")
 }
 
-// isLayout reports whether a table lays out a page rather than showing data: a cell of it holds headings, paragraphs or tables.
+// isLayout reports whether a table lays out a page rather than showing data: a cell of it holds headings, paragraphs or
+// tables.
 func isLayout(table *html.Node) bool {
 	if role := attr(table, "role"); role == "presentation" || role == "none" {
 		return true

@@ -2,8 +2,8 @@ package maintext
 
 import "unicode"
 
-// weight is how many Latin letters say as much as r does: 3 for an ideograph, 2 for a syllable, 1 for a letter or a mark (the
-// vowels of Indic scripts are marks), none for the rest.
+// weight is how many Latin letters say as much as r does: 3 for an ideograph, 2 for a syllable, 1 for a letter or a
+// mark (the vowels of Indic scripts are marks), none for the rest.
 func weight(r rune) int {
 	switch {
 	case r < 0x250:

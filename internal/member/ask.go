@@ -41,8 +41,8 @@ func (m *Member) ask(e *export) {
 	}
 }
 
-// cameWhole says under which epochs something came whole from one node to this one, or to one whose estate it folds. It is not known while that may
-// change.
+// cameWhole says under which epochs something came whole from one node to this one, or to one whose estate it folds. It
+// is not known while that may change.
 func (m *Member) cameWhole(q askMsg) (epochs []uint64, known bool) {
 	arrived := m.arrived
 	if q.to != m.cfg.Self {

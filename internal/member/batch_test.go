@@ -12,7 +12,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// TestManyMoveUnderOneEpoch has each of some nodes want hosts moved to each other one, all at once: it takes one epoch or two, not one a node.
+// TestManyMoveUnderOneEpoch has each of some nodes want hosts moved to each other one, all at once: it takes one epoch
+// or two, not one a node.
 func TestManyMoveUnderOneEpoch(t *testing.T) {
 	const nodes = 12
 	w := newWorld(t, 1)
@@ -154,8 +155,8 @@ func FuzzMoves(f *testing.F) {
 	})
 }
 
-// TestChunksThatComeEarlyAreKept has the chunks of a transfer come in the wrong order: the holder is given them in the right one, and none is asked for
-// again.
+// TestChunksThatComeEarlyAreKept has the chunks of a transfer come in the wrong order: the holder is given them in the
+// right one, and none is asked for again.
 func TestChunksThatComeEarlyAreKept(t *testing.T) {
 	m := New(Config{Self: "b~1", Timing: LAN()})
 	m.phase, m.owed = in, map[strategy.Node]bool{"a~1": true}
@@ -202,8 +203,8 @@ func TestDrainIsOfWhatMoves(t *testing.T) {
 	}
 }
 
-// TestABatchOutlivesItsProcess ends a process just when its lease names a batch, or when an epoch has taken it; it comes back, with more to be moved, or
-// does not. Whatever comes of it, what the batch says is done.
+// TestABatchOutlivesItsProcess ends a process just when its lease names a batch, or when an epoch has taken it; it
+// comes back, with more to be moved, or does not. Whatever comes of it, what the batch says is done.
 func TestABatchOutlivesItsProcess(t *testing.T) {
 	for name, c := range map[string]struct {
 		now   func(w *world, table *Table, lease Lease) bool // it ends

@@ -8,15 +8,16 @@ import (
 
 // Timing is how long things take between the nodes of a cluster.
 type Timing struct {
-	Beat   time.Duration // between two renewals of a lease
-	TTL    time.Duration // how long a lease holds, from before its renewal was asked for
-	Margin time.Duration // how much longer others wait: 2 % of TTL and what a process may stand still between a look at its clock and a request
+	Beat time.Duration // between two renewals of a lease
+	TTL  time.Duration // how long a lease holds, from before its renewal was asked for
+	// how much longer others wait: 2 % of TTL and what a process may stand still between a look at its clock and a request
+	Margin time.Duration
 	Retry  time.Duration // until a message without an answer is sent again, doubled with each up to eight times as long
 	Window int           // chunks that one transfer has read and not seen taken
 }
 
-// LAN is for nodes that reach each other within a few milliseconds. A registry that elects a new leader is away for up to nine
-// seconds; leases outlive that.
+// LAN is for nodes that reach each other within a few milliseconds. A registry that elects a new leader is away for up
+// to nine seconds; leases outlive that.
 func LAN() Timing {
 	return Timing{Beat: 2 * time.Second, TTL: 14 * time.Second, Margin: 2 * time.Second, Retry: 500 * time.Millisecond, Window: 16}
 }
@@ -36,9 +37,11 @@ type Config struct {
 	Partial  []Transfer      // that an earlier process has taken chunks of, and that did not come whole
 	Place    strategy.Placer // nil: hosts are placed by a strategy that is no Placer, as Route says
 	// Slot chooses the place of a node in the table of logical nodes; -1 where there is none. Nil: none has one.
-	Slot   func(members []strategy.Member, node strategy.Node) int
-	Layout string // what all nodes of a cluster must agree on, in words: the strategy and its settings, the version of what is said
+	Slot func(members []strategy.Member, node strategy.Node) int
+	// what all nodes of a cluster must agree on, in words: the strategy and its settings, the version of what is said
+	Layout string
 	Timing Timing
-	Parse  func(value []byte) (*Table, error) // ParseTable; another may remember what it has read: a table is never changed
-	Seed   uint64                             // for the spread of what many nodes would do at once
+	// ParseTable; another may remember what it has read: a table is never changed
+	Parse func(value []byte) (*Table, error)
+	Seed  uint64 // for the spread of what many nodes would do at once
 }

@@ -116,7 +116,8 @@ func (m *Member) left() {
 	m.end(Left{})
 }
 
-// newEpoch places hosts as the new list of members has it, stops what is another's now, and begins anew to hand it over.
+// newEpoch places hosts as the new list of members has it, stops what is another's now, and begins anew to hand it
+// over.
 func (m *Member) newEpoch() {
 	t := m.table
 	for e := t.Settled; e <= t.Epoch; e++ {
@@ -138,8 +139,8 @@ func (m *Member) newEpoch() {
 	}
 }
 
-// drains says of which hosts a member waits for requests, where it keeps all but a few: a server that is slow to answer for another host that is
-// not this node's any more does not hold the epoch up. Nil: of all that are not its own.
+// drains says of which hosts a member waits for requests, where it keeps all but a few: a server that is slow to answer
+// for another host that is not this node's any more does not hold the epoch up. Nil: of all that are not its own.
 func (m *Member) drains() func(string) bool {
 	if m.cfg.Place != nil || !m.table.has(m.cfg.Self) || !m.knowsMoves(m.cfg.Self) {
 		return nil
@@ -216,8 +217,8 @@ func (m *Member) propose() {
 	m.do(Write{Key: TableKey, Value: t.Encode(), Revision: m.tableRev})
 }
 
-// wanted is the table as it should be now, nil if it is so: first who died goes, then what is settled is said to be, then this node
-// joins or leaves.
+// wanted is the table as it should be now, nil if it is so: first who died goes, then what is settled is said to be,
+// then this node joins or leaves.
 func (m *Member) wanted() *Table {
 	switch {
 	case m.table == nil:
@@ -272,8 +273,8 @@ func (m *Member) slot(members []strategy.Member) int {
 	return m.cfg.Slot(members, m.cfg.Self)
 }
 
-// namesake is another life of this node that is still in the table, "" if there is none. If it goes on renewing its lease, it is another
-// node of the same name; otherwise it will be given up.
+// namesake is another life of this node that is still in the table, "" if there is none. If it goes on renewing its
+// lease, it is another node of the same name; otherwise it will be given up.
 func (m *Member) namesake() strategy.Node {
 	for _, o := range m.table.Members {
 		if o.Node != m.cfg.Self && o.Node.Name() == m.cfg.Self.Name() {

@@ -11,12 +11,13 @@ import (
 type stage uint8
 
 const (
-	preparing  stage = iota // the holder stops hosts, or folds an estate; others are asked what came whole to them under earlier epochs
-	clearing                // that is forgotten
-	reading                 // chunks are read and sent
-	forgetting              // all came whole; it is forgotten
-	releasing               // what else an estate has is to be taken over
-	awaiting                // and is
+	// the holder stops hosts, or folds an estate; others are asked what came whole to them under earlier epochs
+	preparing  stage = iota
+	clearing         // that is forgotten
+	reading          // chunks are read and sent
+	forgetting       // all came whole; it is forgotten
+	releasing        // what else an estate has is to be taken over
+	awaiting         // and is
 	finished
 )
 
@@ -81,7 +82,8 @@ func (m *Member) nextExports() {
 	}
 }
 
-// nextExport begins an export. Of one who is unsure, an earlier process may have transferred something under an epoch that is not settled.
+// nextExport begins an export. Of one who is unsure, an earlier process may have transferred something under an epoch
+// that is not settled.
 func (m *Member) nextExport(from strategy.Node, last *export, unsure bool) {
 	e := &export{from: from, epoch: m.table.Epoch, attempt: m.lease.rev << 16, asks: map[strategy.Node]bool{}, flows: map[strategy.Node]*flow{}}
 	for _, to := range m.table.receivers(from, m.cfg.shift()) {
@@ -100,7 +102,8 @@ func (m *Member) nextExport(from strategy.Node, last *export, unsure bool) {
 	m.exports[from] = e
 }
 
-// inherit takes over what an export of an earlier epoch has not brought to an end: whom it reached whole is known, or has to say.
+// inherit takes over what an export of an earlier epoch has not brought to an end: whom it reached whole is known, or
+// has to say.
 func (e *export) inherit(last *export) {
 	for n := range last.asks {
 		e.asks[n] = true

@@ -53,7 +53,8 @@ func (m *Member) forgotten(f Forgotten) {
 	}
 }
 
-// note keeps which transfers are done with: what came later to the one who forgot is not meant when they are heard of again.
+// note keeps which transfers are done with: what came later to the one who forgot is not meant when they are heard of
+// again.
 func (m *Member) note(from strategy.Node, whole []Transfer) {
 	if g := m.ghosts[from]; g != nil {
 		g.forgot = append(g.forgot, whole...)

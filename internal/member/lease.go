@@ -60,7 +60,8 @@ func (m *Member) wroteOwn(w Wrote) {
 		}
 		m.renewed()
 	case errors.Is(w.Err, ErrStale):
-		l.next = m.now.Add(m.cfg.Timing.Beat) // the watch tells who has written: this process with an earlier try, or who has revoked it
+		// the watch tells who has written: this process with an earlier try, or who has revoked it
+		l.next = m.now.Add(m.cfg.Timing.Beat)
 	default:
 		l.next = m.now.Add(m.cfg.Timing.Beat / 4)
 	}
@@ -94,7 +95,8 @@ func (m *Member) acquired() {
 	m.enter()
 }
 
-// enter begins a member's work: it has joined, or a new process goes on with what an earlier one of the same identity had.
+// enter begins a member's work: it has joined, or a new process goes on with what an earlier one of the same identity
+// had.
 func (m *Member) enter() {
 	m.phase = in
 	for _, t := range m.cfg.Partial {
@@ -200,8 +202,8 @@ func (m *Member) rank() time.Duration {
 	return t.TTL/2 + time.Duration(float64(t.TTL/2)*m.jitter)
 }
 
-// stagger puts off what this node would write to the table, as others may be about to write the same. Who joins has something to write that
-// nobody writes for it: it waits for its turn only, longer each time that others were sooner.
+// stagger puts off what this node would write to the table, as others may be about to write the same. Who joins has
+// something to write that nobody writes for it: it waits for its turn only, longer each time that others were sooner.
 func (m *Member) stagger() {
 	wait := m.rank()
 	if m.phase == joining {

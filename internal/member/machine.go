@@ -113,7 +113,8 @@ func (m *Member) News() (strategy.Members, bool) {
 	return e, true
 }
 
-// Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out. It keeps neither slice.
+// Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out. It
+// keeps neither slice.
 func (m *Member) Step(now time.Time, events []Event, out []Action) []Action {
 	m.now, m.out = now, out
 	for _, e := range events {

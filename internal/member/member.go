@@ -1,36 +1,39 @@
-// Package member is what a node must do to belong to a crawl, whatever its strategy: leases, the table of members, handover of
-// hosts, takeover of the dead, and the outbox of links for others. All of it is pure state machines, like strategies: a Member is
-// told what happened and answers with what to do.
+// Package member is what a node must do to belong to a crawl, whatever its strategy: leases, the table of members,
+// handover of hosts, takeover of the dead, and the outbox of links for others. All of it is pure state machines, like
+// strategies: a Member is told what happened and answers with what to do.
 //
 // # Membership
 //
-// The registry has one table of members, which changes by compare-and-set alone, and a lease for each node, which the node renews.
-// Whoever sees a lease unchanged for its time and a margin, by its own clock, revokes it, by compare-and-set on the lease; then it
-// takes the node out of the table. A node counts its lease from before it asked for the renewal, so it stops before anybody revokes,
-// whatever the clocks say; only their rates must agree, to the margin. A node whose lease is revoked has lost its place for
-// good: its state is folded by others, it forgets its own, and joins anew as another node.
+// The registry has one table of members, which changes by compare-and-set alone, and a lease for each node, which the
+// node renews. Whoever sees a lease unchanged for its time and a margin, by its own clock, revokes it, by
+// compare-and-set on the lease; then it takes the node out of the table. A node counts its lease from before it asked
+// for the renewal, so it stops before anybody revokes, whatever the clocks say; only their rates must agree, to the
+// margin. A node whose lease is revoked has lost its place for good: its state is folded by others, it forgets its own,
+// and joins anew as another node.
 //
 // # Who holds a host
 //
-// Each change of members is a new epoch, under which the strategy places hosts. What is known of a host, URLs that wait and URLs
-// that are known, is held by exactly one node at any time. A node that holds hosts which are another's under the new epoch stops
-// them, waits until no request to them is under way, and transfers them to their owners, in chunks; the receiver journals each, and
-// once it has the last the hosts are its own, and the sender forgets them. Until it has heard from all nodes from which hosts may
-// come to it, a node does not crawl those of its hosts that it did not own all along, nor take links to them: they stay in the
-// outboxes of those who found them.
+// Each change of members is a new epoch, under which the strategy places hosts. What is known of a host, URLs that wait
+// and URLs that are known, is held by exactly one node at any time. A node that holds hosts which are another's under
+// the new epoch stops them, waits until no request to them is under way, and transfers them to their owners, in chunks;
+// the receiver journals each, and once it has the last the hosts are its own, and the sender forgets them. Until it has
+// heard from all nodes from which hosts may come to it, a node does not crawl those of its hosts that it did not own
+// all along, nor take links to them: they stay in the outboxes of those who found them.
 //
-// A sender that does not know whether the receiver got the last chunk, because one of them died or because the epoch ended, asks
-// it before it sends these hosts to anybody else. So no host is ever held twice, and none is lost.
+// A sender that does not know whether the receiver got the last chunk, because one of them died or because the epoch
+// ended, asks it before it sends these hosts to anybody else. So no host is ever held twice, and none is lost.
 //
-// Where the strategy is no Placer, single hosts move by epochs of their own, each of which takes what many nodes want moved (moves.go).
+// Where the strategy is no Placer, single hosts move by epochs of their own, each of which takes what many nodes want
+// moved (moves.go).
 //
-// A node that died has left an estate: the log to which its journal was shipped. One of the living, whom the strategy of estates names
-// (the least hash of both names), folds the log into what the dead one held, and transfers that as the dead one would have.
+// A node that died has left an estate: the log to which its journal was shipped. One of the living, whom the strategy
+// of estates names (the least hash of both names), folds the log into what the dead one held, and transfers that as the
+// dead one would have.
 //
 // A few members, the guards, watch the leases of all; the others watch theirs.
 //
-// When all members have heard from all, the epoch is settled: estates are done with, and earlier epochs are forgotten. Nodes join
-// and leave only then, one at a time; nodes die at any time.
+// When all members have heard from all, the epoch is settled: estates are done with, and earlier epochs are forgotten.
+// Nodes join and leave only then, one at a time; nodes die at any time.
 package member
 
 import (
@@ -103,8 +106,8 @@ type Forgotten struct {
 	Epoch uint64
 }
 
-// Folded answers Fold: the estate lies ready to be read. Arrived are the transfers to the dead node that it had got whole since the
-// last settled epoch.
+// Folded answers Fold: the estate lies ready to be read. Arrived are the transfers to the dead node that it had got
+// whole since the last settled epoch.
 type Folded struct {
 	Node    strategy.Node
 	Arrived []Transfer
@@ -132,7 +135,8 @@ type Route struct{ View strategy.View }
 // Acknowledged answers Whole.
 type Acknowledged struct{ Epoch uint64 }
 
-// HandOver wants single hosts of this node to move to another one, by an epoch to come. Where that is none any more by then, they stay.
+// HandOver wants single hosts of this node to move to another one, by an epoch to come. Where that is none any more by
+// then, they stay.
 type HandOver struct {
 	Hosts []string
 	To    strategy.Node
@@ -161,9 +165,9 @@ func (Acknowledged) event() {}
 func (HandOver) event()     {}
 func (Tick) event()         {}
 
-// Watch says of which keys of the registry the member wants to be told: the table's always, the leases of the nodes named, or of all, and the
-// records of moves of those named. What becomes watched is told as it is, by an Entry for each key there is. The first Watch comes from
-// New's Start.
+// Watch says of which keys of the registry the member wants to be told: the table's always, the leases of the nodes
+// named, or of all, and the records of moves of those named. What becomes watched is told as it is, by an Entry for
+// each key there is. The first Watch comes from New's Start.
 type Watch struct {
 	Nodes []strategy.Node
 	All   bool
@@ -186,12 +190,12 @@ func (w Watch) Keys() []string {
 	return keys
 }
 
-// Enter asks to note durably that this identity is a member's from now on, before it is one: if its place is lost, Config.Joined
-// tells the next process so.
+// Enter asks to note durably that this identity is a member's from now on, before it is one: if its place is lost,
+// Config.Joined tells the next process so.
 type Enter struct{}
 
-// Write writes a value of the registry if its revision is still the one named (0: if there is none); a nil Value deletes it. Wrote
-// answers, after some seconds at most.
+// Write writes a value of the registry if its revision is still the one named (0: if there is none); a nil Value
+// deletes it. Wrote answers, after some seconds at most.
 type Write struct {
 	Key      string
 	Value    []byte
@@ -207,17 +211,17 @@ type Send struct {
 // Publish makes a view the one that workers ask, at once.
 type Publish struct{ View *View }
 
-// Drain asks to be told when, under the view published last, no request is under way to some hosts, nothing of them is undecided, and
-// all that the node knows of them is shipped. Only the latest Drain is answered.
+// Drain asks to be told when, under the view published last, no request is under way to some hosts, nothing of them is
+// undecided, and all that the node knows of them is shipped. Only the latest Drain is answered.
 type Drain struct {
 	Epoch uint64
 	Of    func(host string) bool // the hosts that are meant, none of which is this node's; nil: all that are not
 }
 
-// Read asks for the next chunk of what From holds (this node, or one whose estate it has folded) and others own: Owner says whose a
-// host is, "" where it stays. One pass over all that From holds serves all owners: each chunk is for one of them, in no order of
-// owners. Another Attempt begins anew, and lets go of what was read for earlier ones. At most Config.Window chunks are asked for
-// beyond those that were taken.
+// Read asks for the next chunk of what From holds (this node, or one whose estate it has folded) and others own: Owner
+// says whose a host is, "" where it stays. One pass over all that From holds serves all owners: each chunk is for one
+// of them, in no order of owners. Another Attempt begins anew, and lets go of what was read for earlier ones. At most
+// Config.Window chunks are asked for beyond those that were taken.
 type Read struct {
 	From    strategy.Node
 	Epoch   uint64
@@ -225,8 +229,8 @@ type Read struct {
 	Owner   func(host string) strategy.Node
 }
 
-// Take gives the holder a chunk of hosts that come to it, in order, to be journalled. With the last one the hosts become the node's
-// own, and the holder remembers, durably, that the transfer came whole.
+// Take gives the holder a chunk of hosts that come to it, in order, to be journalled. With the last one the hosts
+// become the node's own, and the holder remembers, durably, that the transfer came whole.
 type Take struct {
 	Transfer Transfer
 	Seq      uint64
@@ -237,8 +241,9 @@ type Take struct {
 // Drop undoes what was taken of a transfer that did not come whole: hosts that came with it are forgotten.
 type Drop struct{ Transfer Transfer }
 
-// Forget forgets those hosts of what From holds (this node, or a folded estate) that have come whole to others: Gone says which; nil:
-// nothing. Where From is this node, that is durable, and so is the list of transfers that are done with.
+// Forget forgets those hosts of what From holds (this node, or a folded estate) that have come whole to others: Gone
+// says which; nil: nothing. Where From is this node, that is durable, and so is the list of transfers that are done
+// with.
 type Forget struct {
 	From  strategy.Node
 	Epoch uint64
@@ -246,31 +251,33 @@ type Forget struct {
 	Whole []Transfer
 }
 
-// Fold makes ready what a dead node held: its log is closed, so that nothing is added to it, and read. What came to the dead node by
-// transfers that did not come whole is dropped. Folded answers.
+// Fold makes ready what a dead node held: its log is closed, so that nothing is added to it, and read. What came to the
+// dead node by transfers that did not come whole is dropped. Folded answers.
 type Fold struct{ Node strategy.Node }
 
 // Unfold lets go of what Fold made ready: another node folds the estate now.
 type Unfold struct{ Node strategy.Node }
 
-// Flush asks to be told when no link is left in the outbox: this node leaves, and nobody will have it then. Only the latest Flush is answered.
+// Flush asks to be told when no link is left in the outbox: this node leaves, and nobody will have it then. Only the
+// latest Flush is answered.
 type Flush struct{ Epoch uint64 }
 
 // Release ends what Fold began, once all is transferred: links in the dead node's outbox go to this node's, durably.
 type Release struct{ Node strategy.Node }
 
-// Settled says that all nodes have what is theirs under an epoch: which transfers came whole need not be remembered any more.
+// Settled says that all nodes have what is theirs under an epoch: which transfers came whole need not be remembered any
+// more.
 type Settled struct{ Epoch uint64 }
 
-// Whole says that all has come to this node that comes to it under an epoch, and asks to be told, by Booked, when the strategy knows of it. Before,
-// the epoch is not settled. Where the strategy is a Placer there is none.
+// Whole says that all has come to this node that comes to it under an epoch, and asks to be told, by Booked, when the
+// strategy knows of it. Before, the epoch is not settled. Where the strategy is a Placer there is none.
 type Whole struct{ Epoch uint64 }
 
 // Wake asks for a Tick at a time; an earlier wish is replaced.
 type Wake struct{ At time.Time }
 
-// Lost says that this node's place is lost: its lease is revoked. Its state is folded by others; the process must forget it and begin
-// as another node. The member does nothing more.
+// Lost says that this node's place is lost: its lease is revoked. Its state is folded by others; the process must
+// forget it and begin as another node. The member does nothing more.
 type Lost struct{ Why string }
 
 // Left says that the node has handed over all it had and is out of the table. The member does nothing more.

@@ -20,7 +20,8 @@ func hosts(n int) (all []string) {
 	return all
 }
 
-// TestMembers lets nodes join, die, come back and leave, by a seed, and looks at rest whether each host is held by just one.
+// TestMembers lets nodes join, die, come back and leave, by a seed, and looks at rest whether each host is held by just
+// one.
 func TestMembers(t *testing.T) {
 	for seed := range seeds() {
 
@@ -50,7 +51,8 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// upset has a node join, or does something to one: it dies, comes back or leaves. It reports whether op names something that can be done.
+// upset has a node join, or does something to one: it dies, comes back or leaves. It reports whether op names something
+// that can be done.
 func (w *world) upset(n *testNode, next *int, op int) bool {
 	switch {
 	case op < 4 && *next < 7:

@@ -7,8 +7,8 @@ import (
 	"kumo/internal/varint"
 )
 
-// Messages between members, each a byte that says which, then its fields: numbers as varints, strings and lists with their length
-// before them.
+// Messages between members, each a byte that says which, then its fields: numbers as varints, strings and lists with
+// their length before them.
 const (
 	msgChunk  = 'c' // a chunk of a transfer
 	msgAck    = 'a' // what was taken of it
@@ -33,8 +33,8 @@ type ackMsg struct {
 	process uint64 // the receiver's, greater with each: a new one wants the first chunk again
 }
 
-// An askMsg asks, under an epoch, what came whole from a node to another since the last settled epoch. The one asked is that other or
-// folds its estate.
+// An askMsg asks, under an epoch, what came whole from a node to another since the last settled epoch. The one asked is
+// that other or folds its estate.
 type askMsg struct {
 	from, to strategy.Node
 	epoch    uint64

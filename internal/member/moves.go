@@ -20,9 +20,9 @@ import (
 //	guard    settles the epoch
 //	member   names the batch no more, and writes the next one
 //
-// Nobody takes back a batch that its lease has named, also not the next process of the same identity, which finds it named
-// there. So a record stays as it is from before a lease names it until the epoch that takes it is settled: who reads it late,
-// because its writer has died, reads what the writer has handed over.
+// Nobody takes back a batch that its lease has named, also not the next process of the same identity, which finds it
+// named there. So a record stays as it is from before a lease names it until the epoch that takes it is settled: who
+// reads it late, because its writer has died, reads what the writer has handed over.
 
 // MovesPrefix is what the keys of records begin with that say which hosts move.
 const MovesPrefix = "moves/"
@@ -88,8 +88,8 @@ func (m *Member) forsake() {
 	maps.DeleteFunc(m.moving.wants, func(_ string, to strategy.Node) bool { return !m.table.has(to) })
 }
 
-// offer writes the moves that this node wants once nothing else moves: then it knows of most. The record of what has moved
-// is removed when nothing more is wanted for a while.
+// offer writes the moves that this node wants once nothing else moves: then it knows of most. The record of what has
+// moved is removed when nothing more is wanted for a while.
 func (m *Member) offer() {
 	o := &m.moving
 	if m.cfg.Place != nil || o.busy || !m.movesOver() || !m.table.has(m.cfg.Self) {

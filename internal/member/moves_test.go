@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// TestMoves is TestMembers for strategies that are no Placers: who stays keeps what it holds, single hosts move where they are told to, and what
-// the dead and those who leave have held goes to somebody. At rest each host is held by just one.
+// TestMoves is TestMembers for strategies that are no Placers: who stays keeps what it holds, single hosts move where
+// they are told to, and what the dead and those who leave have held goes to somebody. At rest each host is held by just
+// one.
 func TestMoves(t *testing.T) {
 	moved := 0
 	for seed := range seeds() {

@@ -17,9 +17,11 @@ type OutboxConfig struct {
 	Links    int           // of a batch, at most; 2000
 	Retry    time.Duration // until a batch without an answer is sent again, doubled with each time; 2s
 	MaxRetry time.Duration // 30s
-	Wait     time.Duration // until a link is routed anew that was refused, or that has no owner, doubled with each time; 500ms
-	MaxWait  time.Duration // 5s
-	First    uint64        // the first batch's number: answers to what an earlier process has sent must not be taken for this one's
+	// until a link is routed anew that was refused, or that has no owner, doubled with each time; 500ms
+	Wait    time.Duration
+	MaxWait time.Duration // 5s
+	// the first batch's number: answers to what an earlier process has sent must not be taken for this one's
+	First uint64
 }
 
 func (c OutboxConfig) withDefaults() OutboxConfig {
@@ -42,11 +44,11 @@ const LinksVersion = 2
 // A Range is numbers of links from First to Last.
 type Range struct{ First, Last uint64 }
 
-// An Outbox holds links for other nodes until their owners have them for good. What a link says is its caller's business. An
-// Outbox is deterministic, keeps no clock, and is not safe for concurrent use.
+// An Outbox holds links for other nodes until their owners have them for good. What a link says is its caller's
+// business. An Outbox is deterministic, keeps no clock, and is not safe for concurrent use.
 //
-// A link is in one of four places: fresh, to be routed; in the lane of its owner; in a batch that flies; or it rests, because it was
-// refused or nobody owns its host. Nothing but an answer takes it out.
+// A link is in one of four places: fresh, to be routed; in the lane of its owner; in a batch that flies; or it rests,
+// because it was refused or nobody owns its host. Nothing but an answer takes it out.
 type Outbox struct {
 	cfg     OutboxConfig
 	links   map[uint64]*link
@@ -136,8 +138,9 @@ func (o *Outbox) Data(number uint64) (string, bool) {
 	return k.data, true
 }
 
-// Batches returns what is to be sent now: batches that have had no answer for too long, and new ones. It is called again and again;
-// the more seldom, the fuller are the batches. owner says who owns a host, false if nobody is known to.
+// Batches returns what is to be sent now: batches that have had no answer for too long, and new ones. It is called
+// again and again; the more seldom, the fuller are the batches. owner says who owns a host, false if nobody is known
+// to.
 func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []Batch {
 	for len(o.resting) > 0 && !o.resting[0].until.After(now) {
 		o.fresh = append(o.fresh, o.resting[0].links...)
@@ -148,7 +151,8 @@ func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, 
 	return o.send(now, out)
 }
 
-// resend sends again what has had no answer. What has other owners by now is routed anew instead, with all that waits in that lane.
+// resend sends again what has had no answer. What has other owners by now is routed anew instead, with all that waits
+// in that lane.
 func (o *Outbox) resend(now time.Time, owner func(string) (strategy.Node, bool)) (out []Batch) {
 	moved := func(f *flight, links []*link) bool {
 		return slices.ContainsFunc(links, func(k *link) bool {
@@ -255,8 +259,9 @@ func (o *Outbox) cut(l *lane) []*link {
 	return links
 }
 
-// Answered tells what a node answers to a batch: which of its links it refused; it has the others for good. It returns the numbers of
-// those, which are gone. What answers no batch that is waited for, or cannot be an answer to it, does nothing.
+// Answered tells what a node answers to a batch: which of its links it refused; it has the others for good. It returns
+// the numbers of those, which are gone. What answers no batch that is waited for, or cannot be an answer to it, does
+// nothing.
 func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) []Range {
 	i, found := slices.BinarySearchFunc(o.flights, batch, func(f *flight, n uint64) int { return cmp.Compare(f.number, n) })
 	if !found || o.flights[i].to != from {

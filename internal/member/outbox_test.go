@@ -40,8 +40,8 @@ type answerOf struct {
 
 var postNodes = []strategy.Node{"a~1", "b~1", "c~1"}
 
-// TestOutboxDeliversAll puts links, and lets chance decide what becomes of batches and answers, who owns what, and when the process dies
-// and goes on from its journal. In the end all links have been taken, by who owned their hosts then.
+// TestOutboxDeliversAll puts links, and lets chance decide what becomes of batches and answers, who owns what, and when
+// the process dies and goes on from its journal. In the end all links have been taken, by who owned their hosts then.
 func TestOutboxDeliversAll(t *testing.T) {
 	for seed := range uint64(300) {
 		p := newPost(t, seed)
@@ -309,8 +309,8 @@ func TestOutboxIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestOutboxLeavesTheDead: a node dies with all its batches unanswered. Once its hosts have another owner, they go there within the
-// first wait for an answer, and not the last, which was long.
+// TestOutboxLeavesTheDead: a node dies with all its batches unanswered. Once its hosts have another owner, they go
+// there within the first wait for an answer, and not the last, which was long.
 func TestOutboxLeavesTheDead(t *testing.T) {
 	o, now, owner := NewOutbox(OutboxConfig{Links: 1}), time.Unix(1e9, 0), strategy.Node("a~1")
 	own := func(string) (strategy.Node, bool) { return owner, true }

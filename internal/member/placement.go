@@ -26,8 +26,8 @@ func (p placed) of(from strategy.Node) destination {
 	}
 }
 
-// kept is the placement under strategies that are no Placers: members keep what they hold, but for single hosts that move to other members; what
-// others held goes to heirs, spread over all members, unless it was about to move.
+// kept is the placement under strategies that are no Placers: members keep what they hold, but for single hosts that
+// move to other members; what others held goes to heirs, spread over all members, unless it was about to move.
 type kept struct {
 	members []strategy.Member
 	moves   func(from strategy.Node) map[string]strategy.Node
@@ -50,7 +50,8 @@ func (k kept) of(from strategy.Node) destination {
 	}
 }
 
-// fallbackOwner is the member that gets a host of one who went; "" without members. All that matters is that everybody computes the same.
+// fallbackOwner is the member that gets a host of one who went; "" without members. All that matters is that everybody
+// computes the same.
 func fallbackOwner(members []strategy.Member, host string) strategy.Node {
 	if len(members) == 0 {
 		return ""

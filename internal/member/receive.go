@@ -40,13 +40,15 @@ func (m *Member) message(e Message) {
 	}
 }
 
-// comes is told of a chunk of a transfer to this node. What is of another epoch is not answered: either end will learn of the new one.
+// comes is told of a chunk of a transfer to this node. What is of another epoch is not answered: either end will learn
+// of the new one.
 func (m *Member) comes(from strategy.Node, c chunkMsg) {
 	t := c.t
 	if t.To != m.cfg.Self || t.Epoch != m.table.Epoch || !m.table.has(m.cfg.Self) {
 		return
 	}
-	if !m.owed[t.From] || m.cameUnder(t.From, t.Epoch) { // it came, perhaps long ago: the epoch may be settled, and this one late
+	// it came, perhaps long ago: the epoch may be settled, and this one late
+	if !m.owed[t.From] || m.cameUnder(t.From, t.Epoch) {
 		m.do(Send{To: from, Data: ackMsg{t: t, whole: true}.encode()})
 		return
 	}

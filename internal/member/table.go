@@ -30,8 +30,8 @@ type Table struct {
 	Moves   []Moves           `json:"moves,omitempty"`   // of single hosts, under the epoch after Settled
 }
 
-// Moves are single hosts that move from one member to others. The table does not name the hosts: they are in a record of their own, which
-// only those read who have to know them (moves.go).
+// Moves are single hosts that move from one member to others. The table does not name the hosts: they are in a record
+// of their own, which only those read who have to know them (moves.go).
 type Moves struct {
 	From  strategy.Node   `json:"from"`
 	Batch uint64          `json:"batch"` // the record's revision
@@ -140,8 +140,8 @@ func (t *Table) went(n strategy.Node) bool { return t.leaves(n) || t.isEstate(n)
 // part reports whether a node is a member, or one that leaves.
 func (t *Table) part(n strategy.Node) bool { return t.has(n) || t.leaves(n) }
 
-// expects reports whether what is to's under the table's epoch may be held by from. Where members that come and go move no hosts but
-// theirs, only who came since the last settled epoch can be missing something that a member has.
+// expects reports whether what is to's under the table's epoch may be held by from. Where members that come and go move
+// no hosts but theirs, only who came since the last settled epoch can be missing something that a member has.
 func (t *Table) expects(to, from strategy.Node, s shift) bool {
 	if to == from || t.settled() || !t.has(to) {
 		return false
@@ -152,7 +152,8 @@ func (t *Table) expects(to, from strategy.Node, s shift) bool {
 	return t.has(from) && (s == shiftsAny || s == shiftsLeast && t.came(to))
 }
 
-// receivers are those who expect something from a node. Most nodes have few: then it does not matter how many members there are.
+// receivers are those who expect something from a node. Most nodes have few: then it does not matter how many members
+// there are.
 func (t *Table) receivers(from strategy.Node, s shift) (to []strategy.Node) {
 	note := func(n strategy.Node) {
 		if t.expects(n, from, s) {
@@ -214,7 +215,8 @@ func (t *Table) moves(from strategy.Node) *Moves {
 	return &t.Moves[i]
 }
 
-// takeoverNode is the member that folds the estate of a node: the one whose name's hash with the dead one's is least. There is none without members.
+// takeoverNode is the member that folds the estate of a node: the one whose name's hash with the dead one's is least.
+// There is none without members.
 func (t *Table) takeoverNode(dead strategy.Node) strategy.Node {
 	var best strategy.Node
 	var least uint64
@@ -228,7 +230,8 @@ func (t *Table) takeoverNode(dead strategy.Node) strategy.Node {
 	return best
 }
 
-// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014): without it, names that end alike have hashes that are alike.
+// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014): without it, names that end alike have hashes that are
+// alike.
 func mix(v uint64) uint64 {
 	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
 	v = (v ^ v>>27) * 0x94d049bb133111eb

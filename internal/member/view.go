@@ -6,14 +6,16 @@ import (
 	"kumo/internal/strategy"
 )
 
-// A View says whose hosts are, as one node sees it at one moment. It does not change, and may be used by many goroutines at once.
+// A View says whose hosts are, as one node sees it at one moment. It does not change, and may be used by many
+// goroutines at once.
 type View struct {
 	self  strategy.Node
 	epoch uint64
 	until time.Time
-	owner strategy.View   // under the epoch
-	past  []strategy.View // under earlier ones, from the last of which this node has all that is its own; nil if it has that of this epoch
-	in    bool            // the node is a member
+	owner strategy.View // under the epoch
+	// under earlier ones, from the last of which this node has all that is its own; nil if it has that of this epoch
+	past []strategy.View
+	in   bool // the node is a member
 }
 
 // Epoch is the epoch that the node knows of; 0 before it knows one.

@@ -8,16 +8,17 @@ import (
 // maxWanted is how many hosts are kept from one call of Wanted to the next.
 const maxWanted = 10_000
 
-// Wanted are the hosts, each once, of links that found no owner since the last call, or were refused: those of which somebody is to find
-// out whose they are. There are 10,000 at most; links to more hosts go first when they are routed anew. What rests when it is called for the
-// first time is found when that is routed anew.
+// Wanted are the hosts, each once, of links that found no owner since the last call, or were refused: those of which
+// somebody is to find out whose they are. There are 10,000 at most; links to more hosts go first when they are routed
+// anew. What rests when it is called for the first time is found when that is routed anew.
 func (o *Outbox) Wanted() []string { return o.wanted.take() }
 
-// Want has Wanted name a host. It is for hosts that another node takes for this one's, which does not know that they are.
+// Want has Wanted name a host. It is for hosts that another node takes for this one's, which does not know that they
+// are.
 func (o *Outbox) Want(host string) { o.wanted.note([]*link{{host: host}}) }
 
-// Wake lets links that rest be routed at once: those to hosts whose owners have become known; all of them if hosts is nil. It goes through
-// all that rest, so that it is better called for many hosts than often.
+// Wake lets links that rest be routed at once: those to hosts whose owners have become known; all of them if hosts is
+// nil. It goes through all that rest, so that it is better called for many hosts than often.
 func (o *Outbox) Wake(hosts []string) {
 	if len(o.resting) == 0 {
 		return
@@ -56,7 +57,8 @@ func (w *wanted) take() (hosts []string) {
 	return hosts
 }
 
-// note adds the hosts of links that are about to rest. Where there is no room for all of them, the others' links come to be the first.
+// note adds the hosts of links that are about to rest. Where there is no room for all of them, the others' links come
+// to be the first.
 func (w *wanted) note(links []*link) {
 	if !w.asked {
 		return

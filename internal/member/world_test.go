@@ -13,8 +13,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// A world is a registry, a net and holders, all of which answer in an order that a seed decides. It is smaller than the simulator: hosts
-// have no URLs.
+// A world is a registry, a net and holders, all of which answer in an order that a seed decides. It is smaller than the
+// simulator: hosts have no URLs.
 type world struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -276,7 +276,8 @@ func (n *testNode) take(a Take) {
 	n.inbox = append(n.inbox, Taken{a.Transfer, a.Seq})
 }
 
-// kill ends a node; what its log says of transfers that did not come whole is dropped when it is folded, or when it comes back.
+// kill ends a node; what its log says of transfers that did not come whole is dropped when it is folded, or when it
+// comes back.
 func (n *testNode) kill() {
 	n.dead = true
 	n.w.tell("%s is killed", n.id)

@@ -2,8 +2,9 @@ package mime
 
 import "strings"
 
-// Extract returns the media type that a response's Content-Type fields have together, as the Fetch standard's "extract a MIME
-// type" finds it: the last one that can be read counts, and takes the charset of one before it that is otherwise equal.
+// Extract returns the media type that a response's Content-Type fields have together, as the Fetch standard's "extract
+// a MIME type" finds it: the last one that can be read counts, and takes the charset of one before it that is otherwise
+// equal.
 func Extract(fields []string) (t Type, ok bool) {
 	var charset, essence string
 	for _, field := range fields {

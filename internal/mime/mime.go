@@ -1,7 +1,7 @@
 // Package mime reads media types and finds out what a body is, by the WHATWG standard "MIME Sniffing".
 //
-// What differs: a body that is declared as HTML, XML or plain text but begins as a PDF, an image, an archive or the like is
-// what it is. A browser would show such a page as garbage; a crawl wants to know.
+// What differs: a body that is declared as HTML, XML or plain text but begins as a PDF, an image, an archive or the
+// like is what it is. A browser would show such a page as garbage; a crawl wants to know.
 //
 // docs/decisions/mime.md compares it with libraries.
 package mime

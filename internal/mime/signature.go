@@ -45,7 +45,8 @@ var archives = []signature{
 	{"\x1F\x8B\x08", "", "application/x-gzip"},
 	{"PK\x03\x04", "", "application/zip"},
 	{"Rar \x1A\x07\x00", "", "application/x-rar-compressed"},
-	{"Rar!\x1A\x07", "", "application/x-rar-compressed"}, // the standard has the line above only, which is not how they begin
+	// the standard has the line above only, which is not how they begin
+	{"Rar!\x1A\x07", "", "application/x-rar-compressed"},
 }
 
 // match returns the type of the first signature that the body has, "" if it has none.

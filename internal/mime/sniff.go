@@ -9,8 +9,9 @@ import (
 // Header is how many bytes of a body Sniff looks at: the standard's resource header.
 const Header = 1445
 
-// Sniff finds out the type of a body, of which the first Header bytes suffice, by the standard's section 7. declared is its
-// Content-Type field, "" if it has none; noSniff says that the server forbids guessing (X-Content-Type-Options: nosniff).
+// Sniff finds out the type of a body, of which the first Header bytes suffice, by the standard's section 7. declared is
+// its Content-Type field, "" if it has none; noSniff says that the server forbids guessing (X-Content-Type-Options:
+// nosniff).
 func Sniff(body []byte, declared string, noSniff bool) Type {
 	body = body[:min(len(body), Header)]
 	t, known := Parse(declared)
@@ -114,8 +115,8 @@ func hasMark(body []byte) bool {
 		bytes.HasPrefix(body, []byte("\xEF\xBB\xBF"))
 }
 
-// isBinary reports whether there is a byte that no text has. It passes over eight bytes at a time where all are above the control
-// characters.
+// isBinary reports whether there is a byte that no text has. It passes over eight bytes at a time where all are above
+// the control characters.
 func isBinary(body []byte) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for len(body) > 0 {
@@ -133,8 +134,8 @@ func isBinary(body []byte) bool {
 	return false
 }
 
-// mask finds a body that is no markup or text, whatever is declared. Signatures that may begin a text count only if binary
-// bytes follow.
+// mask finds a body that is no markup or text, whatever is declared. Signatures that may begin a text count only if
+// binary bytes follow.
 func mask(body []byte) string {
 	if bytes.HasPrefix(body, []byte("%PDF-")) {
 		return "application/pdf"

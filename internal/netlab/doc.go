@@ -1,14 +1,16 @@
-// Package netlab is a network of several hosts on one machine, for tests of processes that talk to each other: each host is a Linux
-// network namespace with an address of its own, and what is between them can be cut, slowed down, delayed and made to lose packets. It needs root,
-// the programs ip and tc (iproute2), and nothing of the kernel beyond namespaces, veth, bridges and tbf.
+// Package netlab is a network of several hosts on one machine, for tests of processes that talk to each other: each
+// host is a Linux network namespace with an address of its own, and what is between them can be cut, slowed down,
+// delayed and made to lose packets. It needs root, the programs ip and tc (iproute2), and nothing of the kernel beyond
+// namespaces, veth, bridges and tbf.
 //
-// All hosts hang on one bridge. Which way the packets of a pair take is decided by the sender's entry for the receiver's address in its table
-// of neighbours: the receiver's own MAC address; one that nobody has, and they are lost without a word, as on a cable that was cut;
-// or that of the proxy, a port of the bridge from which this process reads packets and to which it writes them back, later or never.
-// So a partition need not be in both directions, and programs need not know of the proxy, whatever they speak. The proxy looks up both
-// addresses of a packet, so that one host of many addresses can stand for as many, each as far from another host as it is to be.
-// It is one thread, and takes about a hundredth of a processor for a thousand packets a second.
+// All hosts hang on one bridge. Which way the packets of a pair take is decided by the sender's entry for the
+// receiver's address in its table of neighbours: the receiver's own MAC address; one that nobody has, and they are lost
+// without a word, as on a cable that was cut; or that of the proxy, a port of the bridge from which this process reads
+// packets and to which it writes them back, later or never. So a partition need not be in both directions, and programs
+// need not know of the proxy, whatever they speak. The proxy looks up both addresses of a packet, so that one host of
+// many addresses can stand for as many, each as far from another host as it is to be. It is one thread, and takes about
+// a hundredth of a processor for a thousand packets a second.
 //
-// A lab leaves nothing behind: processes end with the one that started them, and the namespaces of a run that was killed are
-// removed by the next.
+// A lab leaves nothing behind: processes end with the one that started them, and the namespaces of a run that was
+// killed are removed by the next.
 package netlab

@@ -36,7 +36,8 @@ func (h *Host) within(prefix netip.Prefix) (found []netip.Addr) {
 	return found
 }
 
-// Do calls f on the host: sockets that f opens, in its own goroutine, belong to the host for good, and so do processes that it starts.
+// Do calls f on the host: sockets that f opens, in its own goroutine, belong to the host for good, and so do processes
+// that it starts.
 func (h *Host) Do(f func() error) error { return in(h.space, f) }
 
 // in calls f in a namespace.

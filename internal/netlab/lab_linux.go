@@ -63,7 +63,8 @@ func Open(seed uint64) (l *Lab, err error) {
 	})
 }
 
-// Host adds a host with n addresses in a row: 10.77.0.1 for the first host's first. There is room for 65,000 on the whole network.
+// Host adds a host with n addresses in a row: 10.77.0.1 for the first host's first. There is room for 65,000 on the
+// whole network.
 func (l *Lab) Host(name string, n int) (*Host, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

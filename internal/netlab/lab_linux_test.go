@@ -197,13 +197,15 @@ func TestDelay(t *testing.T) {
 			t.Errorf("there and back in %v, want 100 to 110 ms (%v without delay)", far, near)
 		}
 	}
-	// Much at once: packets that the kernel has joined, and whose checksums it has yet to compute, come through as they are.
+	// Much at once: packets that the kernel has joined, and whose checksums it has yet to compute, come through as they
+	// are.
 	much := make([]byte, 1<<20)
 	for i := range much {
 		much[i] = byte(i * i >> 7)
 	}
 	go func() { _, _ = direct.Write(much) }()
-	direct.SetReadDeadline(time.Now().Add(time.Minute)) // where there is little processor time, the kernel drops and sends again
+	// where there is little processor time, the kernel drops and sends again
+	direct.SetReadDeadline(time.Now().Add(time.Minute))
 	came := make([]byte, len(much))
 	if _, err := io.ReadFull(direct, came); err != nil || string(came) != string(much) {
 		t.Errorf("1 MB through the proxy: %v, equal %v", err, string(came) == string(much))
@@ -308,7 +310,8 @@ func living(t *testing.T, group int) (found []string) {
 	return found
 }
 
-// TestLeftoversAreSwept has a namespace that belongs to a process that is no more, one of a living process, and one that is no lab's.
+// TestLeftoversAreSwept has a namespace that belongs to a process that is no more, one of a living process, and one
+// that is no lab's.
 func TestLeftoversAreSwept(t *testing.T) {
 	ForTest(t, 1) // or skip
 	ended := exec.Command("true")

@@ -16,7 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A proxy is a port of the bridge that passes packets on, later or never. One thread does it all, so that what it costs is known.
+// A proxy is a port of the bridge that passes packets on, later or never. One thread does it all, so that what it costs
+// is known.
 type proxy struct {
 	socket  int // a packet socket
 	bell    int // an eventfd that ends the thread
@@ -62,8 +63,8 @@ func (l *Lab) Traffic() Traffic {
 }
 
 const (
-	// offload is the size of what the kernel puts before a packet to say that its checksum is yet to be computed, or that it is to
-	// be split. It is handed back as it was got.
+	// offload is the size of what the kernel puts before a packet to say that its checksum is yet to be computed, or that
+	// it is to be split. It is handed back as it was got.
 	offload  = 10
 	ethernet = 14
 	header   = 20 // of IP, at least

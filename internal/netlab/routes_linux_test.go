@@ -122,8 +122,8 @@ func inbox(t testing.TB, h *Host) (c net.PacketConn) {
 	return c
 }
 
-// BenchmarkProxy sends packets of a kilobyte from seven hosts to as many addresses of another, at a steady rate and a round trip away. It says
-// what share of a processor the proxy takes, and how much later than it should a packet comes.
+// BenchmarkProxy sends packets of a kilobyte from seven hosts to as many addresses of another, at a steady rate and a
+// round trip away. It says what share of a processor the proxy takes, and how much later than it should a packet comes.
 func BenchmarkProxy(b *testing.B) {
 	for _, rate := range []int{2000, 5000, 10_000} {
 		b.Run(fmt.Sprint(rate), func(b *testing.B) { benchProxy(b, rate) })

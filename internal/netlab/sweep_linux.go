@@ -13,7 +13,8 @@ import (
 	"syscall"
 )
 
-// family begins the names of all labs' namespaces; the number of the process that made the lab follows, and when that began.
+// family begins the names of all labs' namespaces; the number of the process that made the lab follows, and when that
+// began.
 const family = "kumolab-"
 
 const spaces = "/run/netns"

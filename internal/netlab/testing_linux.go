@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// ForTest makes a lab that ends with the test. Where none can be made the test is skipped, with the reason; in CI it fails.
+// ForTest makes a lab that ends with the test. Where none can be made the test is skipped, with the reason; in CI it
+// fails.
 func ForTest(t testing.TB, seed uint64) *Lab {
 	t.Helper()
 	l, err := Open(seed)

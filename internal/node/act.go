@@ -62,7 +62,8 @@ func (n *Node) enter(ctx context.Context) {
 	n.tell(ctx, member.Entered{})
 }
 
-// write writes to the registry. A member has few writes under way: of its lease, of the table, and of the leases of the dead.
+// write writes to the registry. A member has few writes under way: of its lease, of the table, and of the leases of the
+// dead.
 func (n *Node) write(ctx context.Context, w member.Write) {
 	one, cancel := context.WithTimeout(ctx, max(n.cfg.Timing.Beat, time.Second))
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// clocks compares this node's clock with those of the nodes whose leases it watches, once with each. Nothing depends on it but the times in
-// logs and records.
+// clocks compares this node's clock with those of the nodes whose leases it watches, once with each. Nothing depends on
+// it but the times in logs and records.
 type clocks struct {
 	mu  sync.Mutex // guards below
 	met map[strategy.Node]look
@@ -27,7 +27,8 @@ const (
 
 const clocksApart = 5 * time.Second // that nobody is told of
 
-// renewed is told of a lease. How far the node's clock is ahead of this one's is returned when it is known for the first time, and not small.
+// renewed is told of a lease. How far the node's clock is ahead of this one's is returned when it is known for the
+// first time, and not small.
 func (c *clocks) renewed(e bus.Entry, now time.Time) (of strategy.Node, ahead time.Duration, apart bool) {
 	name, isLease := strings.CutPrefix(e.Key, member.LeasePrefix)
 	of = strategy.Node(name)

@@ -11,11 +11,12 @@ import (
 	"kumo/internal/strategy"
 )
 
-// WaitingPrefix is what keys in the registry begin with that say of a node that it waits for the crawl's start, and from then on that it is about to be
-// a member: it deletes its key when it is one, or ends. The value is a Report.
+// WaitingPrefix is what keys in the registry begin with that say of a node that it waits for the crawl's start, and
+// from then on that it is about to be a member: it deletes its key when it is one, or ends. The value is a Report.
 const WaitingPrefix = "waiting/"
 
-// staleWait is after how long it is not believed any more that a node waits, its own clock taken for right: its process may have died.
+// staleWait is after how long it is not believed any more that a node waits, its own clock taken for right: its process
+// may have died.
 const staleWait = time.Minute
 
 // Waits reports whether what a node has said of itself under WaitingPrefix is to be believed.

@@ -9,8 +9,8 @@ import (
 	"kumo/internal/node"
 )
 
-// TestTheFirstHostsWaitForNodesThatCome has a node wait for the crawl's start, and become a member long after the others: it has as many hosts as they have
-// from the beginning. One that dies is not waited for for ever.
+// TestTheFirstHostsWaitForNodesThatCome has a node wait for the crawl's start, and become a member long after the
+// others: it has as many hosts as they have from the beginning. One that dies is not waited for for ever.
 func TestTheFirstHostsWaitForNodesThatCome(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

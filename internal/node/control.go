@@ -100,7 +100,8 @@ func (c Control) change(ctx context.Context, f func(*Record) error) error {
 	}
 }
 
-// late is why something is not done when ctx has ended: ctx's own error if somebody wanted that, else what was in the way until then.
+// late is why something is not done when ctx has ended: ctx's own error if somebody wanted that, else what was in the
+// way until then.
 func late(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case !errors.Is(cause, context.DeadlineExceeded):
@@ -114,8 +115,8 @@ func late(ctx context.Context, err error) error {
 // turn changes the state.
 func (r *Record) turn(to State, why string) { r.State, r.Why, r.Changed = to, why, time.Now() }
 
-// Start lets the crawl begin with seeds, or go on. The settings are those of the first start; of a later one the given ones are changed, which
-// must be some that nodes look up in the record while they run.
+// Start lets the crawl begin with seeds, or go on. The settings are those of the first start; of a later one the given
+// ones are changed, which must be some that nodes look up in the record while they run.
 func (c Control) Start(ctx context.Context, settings map[string][]string, seeds []string) error {
 	if len(seeds) > 0 {
 		if err := c.addChunks(ctx, seeds); err != nil {
@@ -149,8 +150,8 @@ func (r *Record) merge(settings map[string][]string) {
 	}
 }
 
-// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called again. One without
-// values is left out from now on.
+// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
+// again. One without values is left out from now on.
 func (c Control) Tune(ctx context.Context, f func(Record) (map[string][]string, error)) error {
 	return c.change(ctx, func(r *Record) error {
 		if r.Settings == nil {
@@ -218,7 +219,8 @@ func (c Control) addChunks(ctx context.Context, seeds []string) error {
 	return c.Seed(ctx, slices.Values(seeds))
 }
 
-// Seed puts seeds where all nodes find them, whatever the crawl's state, chunk by chunk: there may be more of them than fit into memory.
+// Seed puts seeds where all nodes find them, whatever the crawl's state, chunk by chunk: there may be more of them than
+// fit into memory.
 func (c Control) Seed(ctx context.Context, seeds iter.Seq[string]) error {
 	var lines strings.Builder
 	add := func() error {
@@ -246,8 +248,8 @@ func (c Control) Seed(ctx context.Context, seeds iter.Seq[string]) error {
 	return add()
 }
 
-// addChunk puts a chunk behind those there are, then counts it. What is there and is not counted was left by one who died in between;
-// it is counted, too.
+// addChunk puts a chunk behind those there are, then counts it. What is there and is not counted was left by one who
+// died in between; it is counted, too.
 func (c Control) addChunk(ctx context.Context, lines string) error {
 	for {
 		r, _, err := c.Record(ctx)

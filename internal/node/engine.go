@@ -14,7 +14,8 @@ type Engine interface {
 	Links
 	Holder
 	Strategist
-	// AddSeeds takes seeds in: all into scope, and those to be fetched of whose hosts take is true. It returns when that is durable.
+	// AddSeeds takes seeds in: all into scope, and those to be fetched of whose hosts take is true. It returns when that
+	// is durable.
 	AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error
 	AddRoot(u weburl.URL) error // takes in scope what a seed has redirected to
 	Pause(on bool)
@@ -37,8 +38,8 @@ type Links interface {
 // A Holder has what is known of hosts. What it is told it has for good, and shipped, when the method returns, but for
 // Take. Calls for one transfer come one after the other.
 type Holder interface {
-	// Drain returns when no request is under way to some hosts that are not this node's (nil: to any of those), and all that is known of them is
-	// shipped.
+	// Drain returns when no request is under way to some hosts that are not this node's (nil: to any of those), and all
+	// that is known of them is shipped.
 	Drain(ctx context.Context, of func(host string) bool) error
 	// Export begins to read what it has of hosts that have another owner; "" where a host stays.
 	Export(owner func(host string) strategy.Node) (Export, error)

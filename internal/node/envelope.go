@@ -8,8 +8,8 @@ import (
 // Protocol is the version of all that nodes say to each other.
 const Protocol = 2
 
-// A message between nodes is a byte for the version of all that nodes say to each other, one for the kind, the crawl's name with its
-// length before it, and what the kind has to say.
+// A message between nodes is a byte for the version of all that nodes say to each other, one for the kind, the crawl's
+// name with its length before it, and what the kind has to say.
 const version = Protocol
 
 const (

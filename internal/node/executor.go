@@ -11,19 +11,21 @@ import (
 	"kumo/internal/strategy"
 )
 
-// actionExecutor carry out what the member wants done with what is held: by this node, and by dead ones whose estates it folds. For each of
-// these, and for each from whom something comes, things are done one after the other.
+// actionExecutor carry out what the member wants done with what is held: by this node, and by dead ones whose estates
+// it folds. For each of these, and for each from whom something comes, things are done one after the other.
 type actionExecutor struct {
 	n      *Node
 	undo   context.CancelFunc              // ends the last Drain
 	stop   context.CancelFunc              // and the last Flush
 	of     map[strategy.Node]*actionHolder // by who held; the loop's
 	buried []strategy.Node                 // released, and not settled yet; the loop's
-	heir   atomic.Pointer[strategy.Node]   // who is given the links that are left, while this node leaves and has nothing else any more
-	taking atomic.Int64                    // bytes of chunks that are being taken in
+	// who is given the links that are left, while this node leaves and has nothing else any more
+	heir   atomic.Pointer[strategy.Node]
+	taking atomic.Int64 // bytes of chunks that are being taken in
 }
 
-// maxTakingBytes is how many bytes of chunks may be on their way into the engine: to a node that has just joined all others send at once.
+// maxTakingBytes is how many bytes of chunks may be on their way into the engine: to a node that has just joined all
+// others send at once.
 const maxTakingBytes = 64 << 20
 
 // full reports whether a message as large as a chunk is to be let go: who sent it sends it again.
@@ -99,7 +101,8 @@ func (n *Node) inLane(lane, what string, f func(context.Context) error) {
 	})
 }
 
-// leaveTo chooses who is given the links that are left: whoever owns their hosts, if anybody does, that node will see to it.
+// leaveTo chooses who is given the links that are left: whoever owns their hosts, if anybody does, that node will see
+// to it.
 func (h *actionExecutor) leaveTo(t *member.Table) {
 	if t != nil && len(t.Members) > 0 {
 		heir := t.Members[rand.IntN(len(t.Members))].Node
@@ -239,8 +242,8 @@ func (h *actionExecutor) fold(dead strategy.Node) {
 	})
 }
 
-// foldPatiently tries until an estate is folded or ctx ends, when it returns nil. A full disk, or a log that nobody can read, is no
-// reason to end, too: one node after the other would.
+// foldPatiently tries until an estate is folded or ctx ends, when it returns nil. A full disk, or a log that nobody can
+// read, is no reason to end, too: one node after the other would.
 func (h *actionExecutor) foldPatiently(ctx context.Context, dead strategy.Node) FailedState {
 	for wait := h.n.cfg.Timing.Beat; ; wait = min(2*wait, time.Minute) {
 		estate, err := h.n.cfg.Estates.Recover(ctx, dead)
@@ -290,8 +293,8 @@ func (h *actionExecutor) release(ctx context.Context, x *actionHolder) error {
 	return nil
 }
 
-// take takes chunks in as they come, and waits for each beside the others until it is durable. When a later one is, so is an earlier one:
-// it does not matter in which order the member is told.
+// take takes chunks in as they come, and waits for each beside the others until it is durable. When a later one is, so
+// is an earlier one: it does not matter in which order the member is told.
 func (h *actionExecutor) take(ctx context.Context, a member.Take) error {
 	what := func(err error) error { return fmt.Errorf("chunk %d of %+v: %w", a.Seq, a.Transfer, err) }
 	durable, err := h.n.cfg.Engine.Take(ctx, a.Transfer, a.Seq, a.Last, a.Data)
@@ -317,8 +320,8 @@ func (h *actionExecutor) drop(ctx context.Context, a member.Drop) error {
 	return nil
 }
 
-// settled lets the engine forget what came whole, and removes the logs of estates that are done with. Before, somebody might have had
-// to fold them again.
+// settled lets the engine forget what came whole, and removes the logs of estates that are done with. Before, somebody
+// might have had to fold them again.
 func (h *actionExecutor) settled(epoch uint64) {
 	for dead := range h.of {
 		if dead != h.n.self {

@@ -25,7 +25,8 @@ type Identity struct {
 // Node is the identity as others know it.
 func (i Identity) Node() strategy.Node { return strategy.Node(i.Name + "~" + i.Life) }
 
-// OpenIdentity reads who a folder's node is from a file, and makes it one if it is nobody yet. A folder belongs to one name.
+// OpenIdentity reads who a folder's node is from a file, and makes it one if it is nobody yet. A folder belongs to one
+// name.
 func OpenIdentity(disk vfs.FS, file, name string) (Identity, error) {
 	var id Identity
 	r, err := disk.Open(file)

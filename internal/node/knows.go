@@ -81,7 +81,8 @@ type asker struct {
 	ended chan struct{}                     // closed when all have
 }
 
-// AskKnown asks the members of a crawl which of the URLs they know, until ctx ends. It receives the bus's messages meanwhile, which nobody else may.
+// AskKnown asks the members of a crawl which of the URLs they know, until ctx ends. It receives the bus's messages
+// meanwhile, which nobody else may.
 func (c Control) AskKnown(ctx context.Context, b bus.Bus, crawl string, urls []string) (k Known, err error) {
 	e, err := c.Registry.Get(ctx, member.TableKey)
 	if err != nil {
@@ -101,7 +102,8 @@ func (c Control) AskKnown(ctx context.Context, b bus.Bus, crawl string, urls []s
 	heard := make(chan struct{})
 	go func() {
 		defer close(heard)
-		_ = b.Receive(receiving, func(from strategy.Node, data []byte) { a.hear(crawl, from, data) }) // who does not answer is not sure
+		// who does not answer is not sure
+		_ = b.Receive(receiving, func(from strategy.Node, data []byte) { a.hear(crawl, from, data) })
 	}()
 	var questions []knowQuestion
 	for part := range slices.Chunk(urls, maxKnow) {
@@ -155,7 +157,8 @@ func (a *asker) expect(q knowQuestion, members []strategy.Member) {
 	}
 }
 
-// askAgain is when those are asked again who have not answered: messages are lost, and the first answer may come before it can be heard.
+// askAgain is when those are asked again who have not answered: messages are lost, and the first answer may come before
+// it can be heard.
 const askAgain = 300 * time.Millisecond
 
 // ask sends the questions, again and again to those who have not answered, until all have or ctx ends.

@@ -76,8 +76,8 @@ func (l *links) pump(ctx context.Context) {
 	}
 }
 
-// take takes a batch in, beside others, and answers. Where this cannot be done the batch will come again. A legacy is links of one that leaves:
-// none is refused.
+// take takes a batch in, beside others, and answers. Where this cannot be done the batch will come again. A legacy is
+// links of one that leaves: none is refused.
 func (l *links) take(from strategy.Node, data []byte, legacy bool) {
 	number, size := binary.Uvarint(data)
 	if size <= 0 || !l.begin(flight{from, number}) {

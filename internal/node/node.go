@@ -1,8 +1,8 @@
-// Package node is an engine as a member of a cluster: it carries out over a bus what a member wants done, takes the engine's links to
-// the nodes that own their hosts, and follows the crawl's record in the registry.
+// Package node is an engine as a member of a cluster: it carries out over a bus what a member wants done, takes the
+// engine's links to the nodes that own their hosts, and follows the crawl's record in the registry.
 //
-// One goroutine, Run's loop, tells the member what happened and has its actions carried out. Nothing in it waits: what takes
-// time is done beside it, in order for each transfer, and comes back as an event.
+// One goroutine, Run's loop, tells the member what happened and has its actions carried out. Nothing in it waits: what
+// takes time is done beside it, in order for each transfer, and comes back as an event.
 //
 // # In the registry
 //
@@ -31,8 +31,8 @@ import (
 )
 
 var (
-	// ErrLost says that this node was given up for dead: others have what it held. Its state is worth nothing any more, and its process
-	// may begin again as another node.
+	// ErrLost says that this node was given up for dead: others have what it held. Its state is worth nothing any more,
+	// and its process may begin again as another node.
 	ErrLost = errors.New("this node was given up for dead: what it held belongs to others now")
 	// ErrLeft says that the node has handed over all it had, as it was asked to.
 	ErrLeft = errors.New("the node has left the cluster")
@@ -44,7 +44,8 @@ var (
 type Config struct {
 	Crawl    string // its name
 	Identity Identity
-	Arrived  []member.Transfer                                       // as the engine's journal has it: what came whole since the last settled epoch,
+	// as the engine's journal has it: what came whole since the last settled epoch,
+	Arrived  []member.Transfer
 	Forgot   []member.Transfer                                       // what went whole and was forgotten since then,
 	Partial  []member.Transfer                                       // and what came in part
 	Place    strategy.Placer                                         // nil: the strategy decides host by host
@@ -57,13 +58,16 @@ type Config struct {
 	Engine  Engine
 	Router  *Router
 	Estates FailedNodes
-	Enter   func() error                                   // notes durably that the identity is a member's from now on
-	Figures func() Figures                                 // what the lease tells others of this node; may be nil
-	Knows   func(url string) (mine, known bool, err error) // whether a host is this node's, and its URL was met before; may be nil
-	Settle  func(settings map[string][]string)             // called with the settings of the crawl's record when it is told, and when they change; may be nil
-	Ending  func()                                         // called when the node ends, before it waits for what is under way; may be nil
-	Version string                                         // of kumo
-	Address string                                         // where this node can be asked; may be empty
+	Enter   func() error   // notes durably that the identity is a member's from now on
+	Figures func() Figures // what the lease tells others of this node; may be nil
+	// whether a host is this node's, and its URL was met before; may be nil
+	Knows func(url string) (mine, known bool, err error)
+	// called with the settings of the crawl's record when it is told, and when they change; may be nil
+	Settle func(settings map[string][]string)
+	// called when the node ends, before it waits for what is under way; may be nil
+	Ending  func()
+	Version string // of kumo
+	Address string // where this node can be asked; may be empty
 	Log     *slog.Logger
 }
 
@@ -117,8 +121,8 @@ func (n *Node) NewRoot(url string) { n.record.newRoot(url) }
 // Leave asks the node to hand over all it has, and to leave. Run returns ErrLeft then.
 func (n *Node) Leave() { n.once.Do(func() { close(n.leave) }) }
 
-// Run is a member's life. The engine's Run goes on beside it, and has begun; it is paused until the crawl's record says otherwise. Run
-// returns nil when the crawl is done, one of this package's errors, the error that ended it, or ctx's.
+// Run is a member's life. The engine's Run goes on beside it, and has begun; it is paused until the crawl's record says
+// otherwise. Run returns nil when the crawl is done, one of this package's errors, the error that ended it, or ctx's.
 func (n *Node) Run(ctx context.Context) error {
 	defer n.executor.close()
 	ctx, n.stop = context.WithCancelCause(ctx)
@@ -224,7 +228,8 @@ func (n *Node) load() strategy.Load {
 	return strategy.Load{Node: n.self, Hosts: f.Hosts, Waiting: int64(f.Waiting), Rate: f.Rate, Busy: f.Busy}
 }
 
-// lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for a slow server.
+// lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for
+// a slow server.
 func (n *Node) lapsed() {
 	if until := n.cfg.Router.Until(); !holds(until, time.Now()) {
 		n.log.Warn("the lease has ended, and could not be renewed: nothing is fetched until it is")

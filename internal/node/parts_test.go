@@ -17,8 +17,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// ahead is a time whose wall clock is d ahead of its monotonic one, as after a machine was suspended for d. It relies on how package
-// time lays a Time out: nanoseconds in the low 30 bits of its first word, seconds above them.
+// ahead is a time whose wall clock is d ahead of its monotonic one, as after a machine was suspended for d. It relies
+// on how package time lays a Time out: nanoseconds in the low 30 bits of its first word, seconds above them.
 func ahead(t time.Time, d time.Duration) time.Time {
 	*(*uint64)(unsafe.Pointer(&t)) += uint64(d/time.Second) << 30
 	return t
@@ -180,7 +180,8 @@ func TestChunksAreLetGoWhileThereAreTooMany(t *testing.T) {
 
 func (e slowEngine) Outbox() (links int, bytes int64) { return 0, 0 }
 
-// A node that leaves first takes in the seeds that were its task, or they would stay in an outbox that nobody has any more.
+// A node that leaves first takes in the seeds that were its task, or they would stay in an outbox that nobody has any
+// more.
 func TestWhoLeavesIsDoneWithSeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New(Config{Crawl: "c", Identity: Identity{Name: "a", Life: "1"}, Engine: slowEngine{}, Router: NewRouter()})

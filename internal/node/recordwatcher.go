@@ -26,8 +26,8 @@ import (
 // errDone ends a node whose crawl is done.
 var errDone = errors.New("the crawl is done")
 
-// A recordWatcher does what the crawl's record says: it runs or pauses the engine, and takes seeds and roots in. All of it but what is
-// said to be otherwise is the loop's.
+// A recordWatcher does what the crawl's record says: it runs or pauses the engine, and takes seeds and roots in. All of
+// it but what is said to be otherwise is the loop's.
 type recordWatcher struct {
 	n      *Node
 	record Record
@@ -165,8 +165,8 @@ func (f *recordWatcher) allTaken() bool {
 	return true
 }
 
-// mine reports whether it is this node's task to take a chunk in: it has the greatest hash with it. If it dies before it is done,
-// another has.
+// mine reports whether it is this node's task to take a chunk in: it has the greatest hash with it. If it dies before
+// it is done, another has.
 func (f *recordWatcher) mine(number uint64) bool {
 	if !f.n.isMember() {
 		return false
@@ -177,8 +177,8 @@ func (f *recordWatcher) mine(number uint64) bool {
 	return taker.Node == f.n.self
 }
 
-// take takes a chunk in: into scope, and where it is this node's task all of it, through the door by which links come, so that what is
-// others' goes there.
+// take takes a chunk in: into scope, and where it is this node's task all of it, through the door by which links come,
+// so that what is others' goes there.
 func (f *recordWatcher) take(number uint64, c *chunk, mine bool) {
 	f.came++
 	f.busy.Add(1)

@@ -19,7 +19,8 @@ type Figures struct {
 	Busy     float64 `json:"busy"`      // share of its workers that are at work, from 0 to 1
 	Lag      int64   `json:"lag"`       // bytes of the journal that are not shipped
 
-	CutOff    float64 `json:"cut_off,omitempty"`     // for so many seconds it has reached no host, and waits; 0: it is not cut off
+	// for so many seconds it has reached no host, and waits; 0: it is not cut off
+	CutOff    float64 `json:"cut_off,omitempty"`
 	CutOffWhy string  `json:"cut_off_why,omitempty"` // the last error
 
 	// Bytes that this process gave to the bus: messages to other nodes, the shipped journal, leases and

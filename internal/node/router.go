@@ -8,7 +8,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// A Router says whose hosts are. The engine's workers ask it, many at once, and a Node tells it. Before that nothing is anybody's.
+// A Router says whose hosts are. The engine's workers ask it, many at once, and a Node tells it. Before that nothing is
+// anybody's.
 type Router struct {
 	view  atomic.Pointer[member.View]
 	slips atomic.Int64
@@ -32,14 +33,14 @@ func (r *Router) May(host string) bool {
 	return v != nil && holds(v.Until(), now) && v.May(host, now)
 }
 
-// holds reports whether a lease holds by both clocks: while a machine is suspended the monotonic one stands still, and others have
-// taken its hosts over when it wakes. Who sets the wall clock ahead costs the node a renewal of its lease.
+// holds reports whether a lease holds by both clocks: while a machine is suspended the monotonic one stands still, and
+// others have taken its hosts over when it wakes. Who sets the wall clock ahead costs the node a renewal of its lease.
 func holds(until, now time.Time) bool {
 	return now.Before(until) && now.Round(0).Before(until.Round(0))
 }
 
-// Ended is told that a request has ended. It counts those to whose end the lease did not last. That a host has another owner by then is
-// none: who hands it over waits for what is under way.
+// Ended is told that a request has ended. It counts those to whose end the lease did not last. That a host has another
+// owner by then is none: who hands it over waits for what is under way.
 func (r *Router) Ended() {
 	if v := r.view.Load(); v == nil || !holds(v.Until(), time.Now()) {
 		r.slips.Add(1)

@@ -13,7 +13,8 @@ import (
 	"kumo/internal/node"
 )
 
-// Nodes die, come back, are cut off, leave and join, while messages are lost and writes are in doubt: every page is fetched, and by nobody twice.
+// Nodes die, come back, are cut off, leave and join, while messages are lost and writes are in doubt: every page is
+// fetched, and by nobody twice.
 func TestNodesComeAndGo(t *testing.T) {
 	seeds := uint64(8)
 	if testing.Short() {

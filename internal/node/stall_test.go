@@ -11,7 +11,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// A node whose disk stalls for twice as long as a lease lasts keeps its lease: its loop asks the frontier for counts, and does not wait.
+// A node whose disk stalls for twice as long as a lease lasts keeps its lease: its loop asks the frontier for counts,
+// and does not wait.
 func TestANodeOutlivesAStalledDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stalled atomic.Bool

@@ -14,7 +14,8 @@ import (
 
 // A Strategist is the engine's part in strategies that decide host by host.
 type Strategist interface {
-	// Probe makes a connection to a host and closes it, and says how long that took, and in which network the host is, if that is known.
+	// Probe makes a connection to a host and closes it, and says how long that took, and in which network the host is, if
+	// that is known.
 	Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, network string, err error)
 	// Survey calls f with hosts that the engine has something of and that are not its own, some at a time.
 	Survey(ctx context.Context, f func(hosts []string) error) error
@@ -120,7 +121,8 @@ func (m *strategyDriver) rearm() {
 	m.timer.Reset(time.Until(next))
 }
 
-// syncMembers tells the strategy of the table, if it is another than it knows. A survey waits until what this node is handing over has gone.
+// syncMembers tells the strategy of the table, if it is another than it knows. A survey waits until what this node is
+// handing over has gone.
 func (m *strategyDriver) syncMembers() []member.Event {
 	if m.surveys && !m.n.member.Exporting() {
 		m.surveys = false
@@ -166,8 +168,8 @@ func (m *strategyDriver) carryOut(a strategy.Action) {
 	}
 }
 
-// handOver has hosts move to which no request is under way: at once, or when it has ended. An epoch lasts as long as the slowest of all that move
-// under it.
+// handOver has hosts move to which no request is under way: at once, or when it has ended. An epoch lasts as long as
+// the slowest of all that move under it.
 func (m *strategyDriver) handOver(ctx context.Context, a strategy.HandOver) {
 	busy := m.n.cfg.Engine.Busy(a.Hosts)
 	quiet := slices.DeleteFunc(slices.Clone(a.Hosts), func(h string) bool { return busy[h] != nil })

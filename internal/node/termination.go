@@ -10,13 +10,14 @@ import (
 	"kumo/internal/strategy"
 )
 
-// An termination finds out when the crawl is done. It is the loop's, and the first member's of the table is the one that asks.
+// An termination finds out when the crawl is done. It is the loop's, and the first member's of the table is the one
+// that asks.
 //
-// This is the method of four counters (F. Mattern, Algorithms for distributed termination detection, Distributed Computing 2, 1987):
-// all are asked twice, the second time when all have answered the first. It needs but one of the counters. A link that is on its way lies
-// in the outbox of who sent it until its receiver has it, so nobody is idle while something of his is on its way. If all were idle when
-// they first answered, and nothing has come to any of them until they answered again, then at each moment in between all were idle,
-// and nothing was under way.
+// This is the method of four counters (F. Mattern, Algorithms for distributed termination detection, Distributed
+// Computing 2, 1987): all are asked twice, the second time when all have answered the first. It needs but one of the
+// counters. A link that is on its way lies in the outbox of who sent it until its receiver has it, so nobody is idle
+// while something of his is on its way. If all were idle when they first answered, and nothing has come to any of them
+// until they answered again, then at each moment in between all were idle, and nothing was under way.
 type termination struct {
 	n       *Node
 	wave    uint64 // the last one; odd: the first of two
@@ -38,7 +39,8 @@ type idleReport struct {
 
 func newTermination(n *Node) *termination { return &termination{n: n} }
 
-// tally says how it is with this node. What came is counted first: what comes after that finds it changed the next time.
+// tally says how it is with this node. What came is counted first: what comes after that finds it changed the next
+// time.
 func (n *Node) tally() idleReport {
 	t := idleReport{Epoch: n.cfg.Router.Epoch(), Came: n.cfg.Engine.Received() + n.links.received.Load() + n.record.came}
 	t.Idle = n.record.idle() && n.links.idle() && n.cfg.Engine.Idle() && n.isMember()

@@ -66,8 +66,8 @@ func (w *watches) begin(key string, synced func()) {
 	})
 }
 
-// follow calls f with each state of a key, or of all keys with a prefix that ends with "/", until ctx ends, and synced once those that
-// there are have been told.
+// follow calls f with each state of a key, or of all keys with a prefix that ends with "/", until ctx ends, and synced
+// once those that there are have been told.
 func (n *Node) follow(ctx context.Context, key string, synced func(), f func(bus.Entry)) {
 	err := n.cfg.Bus.Watch(ctx, key, func(e bus.Entry) {
 		switch {

@@ -24,7 +24,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A world is a few nodes in one process, with engines that crawl a made web. What an engine holds is durable and shipped at once.
+// A world is a few nodes in one process, with engines that crawl a made web. What an engine holds is durable and
+// shipped at once.
 type world struct {
 	t       *testing.T
 	hub     *inproc.Hub

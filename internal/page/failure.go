@@ -17,8 +17,9 @@ const (
 	Proxy       Failure = "proxy"       // the proxy failed
 	Unreachable Failure = "unreachable" // given up: its host asked to be left alone too often
 	NoRules     Failure = "robots"      // its host's robots.txt cannot be had, which forbids everything for now
-	Local       Failure = "local"       // this machine had no file descriptor, port or buffer left for a connection: no host's fault
-	Internal    Failure = "internal"    // kumo's own fault
+	// this machine had no file descriptor, port or buffer left for a connection: no host's fault
+	Local    Failure = "local"
+	Internal Failure = "internal" // kumo's own fault
 )
 
 // OfHost reports whether the failure speaks of the whole host rather than of one URL.

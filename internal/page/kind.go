@@ -3,8 +3,8 @@ package page
 // A Kind says what sort of reference a link is.
 type Kind uint8
 
-// The kinds of link. Those for which Embed is true are parts of the page rather than places to go. Journals keep kinds as
-// numbers, so a new one goes to the end.
+// The kinds of link. Those for which Embed is true are parts of the page rather than places to go. Journals keep kinds
+// as numbers, so a new one goes to the end.
 const (
 	Seed      Kind = iota
 	Anchor         // a, area
@@ -56,7 +56,8 @@ func (k Kind) String() string {
 // Embed reports whether the reference is part of the page that names it.
 func (k Kind) Embed() bool { return k.Hop() == 'E' }
 
-// Hop is the kind's letter in a discovery path, as Heritrix writes it: L link, R redirect, E embed, M by a sitemap; a seed has none (0).
+// Hop is the kind's letter in a discovery path, as Heritrix writes it: L link, R redirect, E embed, M by a sitemap; a
+// seed has none (0).
 func (k Kind) Hop() byte {
 	if k < numKinds {
 		return kinds[k].hop

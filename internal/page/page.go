@@ -1,6 +1,6 @@
-// Package page holds the plain data that flows through a crawl: a [Link] leads to a [Response], a Response is read into a
-// [Page], and what is stored of both is a [Record]. There is no logic here, so that every room can speak of these things
-// without importing the room that makes them.
+// Package page holds the plain data that flows through a crawl: a [Link] leads to a [Response], a Response is read into
+// a [Page], and what is stored of both is a [Record]. There is no logic here, so that every room can speak of these
+// things without importing the room that makes them.
 package page
 
 import (
@@ -22,8 +22,8 @@ type Link struct {
 	NoFollow, UGC, Sponsored bool // rel has the link type of that name
 }
 
-// A Response is one HTTP exchange as it went over the wire. The fetcher fills it and reuses its buffers, so it is valid until
-// the next fetch into the same Response.
+// A Response is one HTTP exchange as it went over the wire. The fetcher fills it and reuses its buffers, so it is valid
+// until the next fetch into the same Response.
 type Response struct {
 	URL    string      // as requested
 	Status int         // 0 when no status line came
@@ -36,7 +36,8 @@ type Response struct {
 	Payload    []byte // the body without transfer coding (chunks removed), content coding kept; may alias Raw
 	Body       []byte // the payload without content coding; filled by fetch.Decode, may alias Payload
 
-	Whole func() io.Reader // reads the payload without content coding where Body is only its beginning; nil where it is all. fetch.Decode sets it
+	// reads the payload without content coding where Body is only its beginning; nil where it is all. fetch.Decode sets it
+	Whole func() io.Reader
 
 	Far *Far // where Raw and Payload lie if they are too long to be held in memory; both are nil then
 
@@ -106,7 +107,8 @@ const (
 	maxFields = 100       // of a header
 )
 
-// Empty empties the buffers, and lets go of those that have become huge. What is lent goes back: buffers at rest are few.
+// Empty empties the buffers, and lets go of those that have become huge. What is lent goes back: buffers at rest are
+// few.
 func (b *Buffers) Empty() {
 	if b.Far != nil {
 		b.Far.Free()
@@ -157,8 +159,8 @@ type Page struct {
 	Robots       Robots
 }
 
-// Robots is what a page asks of robots, in meta elements and X-Robots-Tag fields, all rules that hold for the crawl's agent
-// taken together.
+// Robots is what a page asks of robots, in meta elements and X-Robots-Tag fields, all rules that hold for the crawl's
+// agent taken together.
 type Robots struct {
 	Meta   string // the rules of meta elements as written, joined by ", "
 	Header string // the rules of X-Robots-Tag fields as written, joined by ", ", agent names included
@@ -167,7 +169,8 @@ type Robots struct {
 	UnavailableAfter             time.Time // zero if the page does not say
 }
 
-// A MainText is what a page is about, without what every page of its site has around it. "" is what the page does not say.
+// A MainText is what a page is about, without what every page of its site has around it. "" is what the page does not
+// say.
 type MainText struct {
 	Title, Headline, Author string
 	Text                    string // paragraphs, each on a line
@@ -223,7 +226,8 @@ type Ref struct {
 	URL  string
 	Time time.Time
 	ID   string // its WARC-Record-ID
-	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came without.
+	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came
+	// without.
 	Chunked [20]byte
 }
 
@@ -233,7 +237,8 @@ type Place struct {
 	Offset int64
 	Length int64
 	ID     string // WARC-Record-ID of the response
-	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came without.
+	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came
+	// without.
 	Chunked [20]byte
 }
 

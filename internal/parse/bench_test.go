@@ -13,7 +13,8 @@ import (
 	"kumo/internal/page"
 )
 
-// makePage makes a page like those of the Web: a head with scripts and styles, then paragraphs of text with links in them.
+// makePage makes a page like those of the Web: a head with scripts and styles, then paragraphs of text with links in
+// them.
 func makePage(size, links int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
@@ -69,8 +70,8 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkReferences takes the references of a page as they stand there: all that a page needs but resolving them and their
-// canonical form.
+// BenchmarkReferences takes the references of a page as they stand there: all that a page needs but resolving them and
+// their canonical form.
 func BenchmarkReferences(b *testing.B) {
 	for _, bp := range benchPages {
 		b.Run(bp.name, func(b *testing.B) {

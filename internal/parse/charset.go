@@ -41,8 +41,8 @@ func lookup(label []byte) (cs charset, ok bool) {
 	return charset{name, enc}, err == nil
 }
 
-// metaLabel finds the charset that a label in a document's own markup means. It cannot be UTF-16, or the label could not have
-// been read.
+// metaLabel finds the charset that a label in a document's own markup means. It cannot be UTF-16, or the label could
+// not have been read.
 func metaLabel(label []byte) (cs charset, ok bool) {
 	cs, ok = lookup(label)
 	switch cs.name {
@@ -54,8 +54,9 @@ func metaLabel(label []byte) (cs charset, ok bool) {
 	return cs, ok
 }
 
-// asciiBased reports whether markup can be read as it stands. In these charsets "<", ">", quotes, "&", "=", "/" and space are
-// always that and never part of another character: bytes below 0x30 are no part of one, and those from 0x3A to 0x3F neither.
+// asciiBased reports whether markup can be read as it stands. In these charsets "<", ">", quotes, "&", "=", "/" and
+// space are always that and never part of another character: bytes below 0x30 are no part of one, and those from 0x3A
+// to 0x3F neither.
 func (c charset) asciiBased() bool {
 	switch c.name {
 	case "utf-16le", "utf-16be", "utf-32le", "utf-32be", "iso-2022-jp", "replacement":
@@ -79,8 +80,8 @@ func (c charset) decode(dst, body []byte) []byte {
 	return dst
 }
 
-// UTF8 returns a body in UTF-8, read with the charset by the name that a [page.Page] has for it. A byte order mark goes, and what
-// is wrong is replaced. The result has at most three times the body's bytes.
+// UTF8 returns a body in UTF-8, read with the charset by the name that a [page.Page] has for it. A byte order mark
+// goes, and what is wrong is replaced. The result has at most three times the body's bytes.
 func UTF8(body []byte, name string) []byte {
 	if g := declared(body, ""); g.how == howMark {
 		return g.decode(nil, g.text)
@@ -122,8 +123,8 @@ type guess struct {
 // tentative reports whether a later meta element may correct the guess.
 func (g guess) tentative() bool { return g.how == howDetected || g.how == howDefault }
 
-// sniff names the charset of an HTML body by the HTML standard's encoding sniffing algorithm: byte order mark, Content-Type, what
-// a meta element near the beginning says. Failing these it is a guess.
+// sniff names the charset of an HTML body by the HTML standard's encoding sniffing algorithm: byte order mark,
+// Content-Type, what a meta element near the beginning says. Failing these it is a guess.
 func sniff(body []byte, contentType string) guess {
 	if g := declared(body, contentType); g.how != "" {
 		return g
@@ -157,8 +158,8 @@ func declared(body []byte, contentType string) guess {
 	return guess{}
 }
 
-// marks are the byte order marks. The standard lacks those of UTF-32, since browsers do not read it; in UTF-16 they would begin a
-// text with a character that no text has.
+// marks are the byte order marks. The standard lacks those of UTF-32, since browsers do not read it; in UTF-16 they
+// would begin a text with a character that no text has.
 var marks = []struct {
 	mark    string
 	charset charset
@@ -173,7 +174,8 @@ var marks = []struct {
 // sure is the confidence from which on a charset that looks right is taken.
 const sure = 0.4
 
-// detect names a charset by how the text looks: UTF-8 if it is that, unless it looks like one that is written in the same bytes.
+// detect names a charset by how the text looks: UTF-8 if it is that, unless it looks like one that is written in the
+// same bytes.
 func detect(body []byte) guess {
 	valid := chardet.IsUTF8(body)
 	switch {
@@ -215,8 +217,8 @@ func detected(name string) charset {
 	return windows1252
 }
 
-// charsetIn finds the label in text like "text/html; charset=utf-8", by the standard's "algorithm for extracting a character
-// encoding from a meta element".
+// charsetIn finds the label in text like "text/html; charset=utf-8", by the standard's "algorithm for extracting a
+// character encoding from a meta element".
 func charsetIn(in []byte) (label []byte, ok bool) {
 	for {
 		i := indexFold(in, "charset")

@@ -121,8 +121,8 @@ func TestDetectCharset(t *testing.T) {
 	}
 }
 
-// Whatever the charset, the same page has the same links and title, but for the bytes in its queries. The characters are such
-// that in some charsets they hold bytes like "\", "<", "A" or "&".
+// Whatever the charset, the same page has the same links and title, but for the bytes in its queries. The characters
+// are such that in some charsets they hold bytes like "\", "<", "A" or "&".
 func TestLegacyCharsets(t *testing.T) {
 	for _, c := range []struct{ label, word, query string }{
 		{"utf-8", "表ソ十", "%E8%A1%A8%E3%82%BD%E5%8D%81"},

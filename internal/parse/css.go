@@ -30,7 +30,8 @@ func (p *Parser) styleAttribute() {
 	}
 }
 
-// foreignStyle takes the style element of SVG, whose text is markup to the tokenizer: up to the next tag, or a CDATA section.
+// foreignStyle takes the style element of SVG, whose text is markup to the tokenizer: up to the next tag, or a CDATA
+// section.
 func (p *Parser) foreignStyle() {
 	if p.scan.selfClosing {
 		return
@@ -43,8 +44,8 @@ func (p *Parser) foreignStyle() {
 	p.styles(css)
 }
 
-// cssReferences gives what a style sheet refers to, as it stands there: page.Style for @import, page.CSS for url(), src() and
-// the strings of image-set(). It is the tokenizer of CSS Syntax as far as that decides where these are.
+// cssReferences gives what a style sheet refers to, as it stands there: page.Style for @import, page.CSS for url(),
+// src() and the strings of image-set(). It is the tokenizer of CSS Syntax as far as that decides where these are.
 func cssReferences(css []byte) iter.Seq2[[]byte, page.Kind] {
 	return func(yield func([]byte, page.Kind) bool) {
 		s := cssScanner{src: css}

@@ -63,8 +63,8 @@ func (p *Parser) element() {
 	}
 }
 
-// svgElement takes the links of an SVG element. href has precedence over its old name. One that names only a part of the
-// document itself makes a browser fetch nothing.
+// svgElement takes the links of an SVG element. href has precedence over its old name. One that names only a part of
+// the document itself makes a browser fetch nothing.
 func (p *Parser) svgElement() {
 	href := attrHref
 	if _, ok := p.scan.attr(href); !ok {
@@ -172,8 +172,8 @@ func (p *Parser) linkElement() {
 	p.srcset(attrImageSrcset)
 }
 
-// link takes a link in the document's markup and returns its number. Where the document is not in UTF-8, its query is in the
-// document's charset.
+// link takes a link in the document's markup and returns its number. Where the document is not in UTF-8, its query is
+// in the document's charset.
 func (p *Parser) link(r *reference) int {
 	if p.text.encoder != nil {
 		r.url = p.text.query(r.url)
@@ -185,8 +185,8 @@ func (p *Parser) link(r *reference) int {
 	return p.links.add(p.base, r)
 }
 
-// baseElement takes the base URL from the first base element that has one. It holds for the links before it too, so if there
-// are any, the document is read again.
+// baseElement takes the base URL from the first base element that has one. It holds for the links before it too, so if
+// there are any, the document is read again.
 func (p *Parser) baseElement() (again bool) {
 	ref, ok := p.value(attrHref)
 	if !ok || p.based {

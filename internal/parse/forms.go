@@ -6,8 +6,8 @@ import (
 	"kumo/internal/page"
 )
 
-// A form is a link where a browser could submit it in one way only: by GET, and without any field. Its submission is a request
-// for the action without its query.
+// A form is a link where a browser could submit it in one way only: by GET, and without any field. Its submission is a
+// request for the action without its query.
 type form struct {
 	open   bool
 	post   bool

@@ -43,8 +43,8 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// linkField takes the links of a Link field (RFC 8288, section 3 and appendix B.2). One with an anchor says something of
-// another resource; it is a link, but not this page's canonical URL.
+// linkField takes the links of a Link field (RFC 8288, section 3 and appendix B.2). One with an anchor says something
+// of another resource; it is a link, but not this page's canonical URL.
 func (p *Parser) linkField(in []byte) {
 	for {
 		in = bytes.TrimLeft(in, " \t,")

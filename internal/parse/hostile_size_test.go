@@ -11,8 +11,8 @@ import (
 	"kumo/internal/page"
 )
 
-// What is large in one way only takes time in proportion to its size, and bounded memory. Four times as much may take ten times
-// as long, so that a loaded machine does not fail the test; what is quadratic takes sixteen times as long.
+// What is large in one way only takes time in proportion to its size, and bounded memory. Four times as much may take
+// ten times as long, so that a loaded machine does not fail the test; what is quadratic takes sixteen times as long.
 func TestHostileSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, unit string

@@ -27,9 +27,9 @@ const jsonLD = "application/ld+json"
 // maxLinkedData bounds how deep objects and arrays are followed into each other.
 const maxLinkedData = 64
 
-// linkedData takes the URLs in JSON-LD: the values of those properties that have a URL, and of others where they begin as a web
-// address does. What is below a property for images leads to images. It reads JSON as a stream of strings and brackets, and so
-// bears most of what is wrong in it.
+// linkedData takes the URLs in JSON-LD: the values of those properties that have a URL, and of others where they begin
+// as a web address does. What is below a property for images leads to images. It reads JSON as a stream of strings and
+// brackets, and so bears most of what is wrong in it.
 func (p *Parser) linkedData(json []byte) {
 	d := linkedData{Parser: p, src: json}
 	for d.pos < len(json) {
@@ -102,7 +102,8 @@ func (d *linkedData) open(object bool) {
 	d.now = ldValue{}
 }
 
-// effective is the property whose value stands here. The URL of an image is an image, and what is in a context stays that.
+// effective is the property whose value stands here. The URL of an image is an image, and what is in a context stays
+// that.
 func (d *linkedData) effective() property {
 	level, own := d.level(), d.now.property
 	switch {

@@ -13,7 +13,8 @@ const (
 	fewWords    = 200      // bytes of sentences below which names and buttons have to do
 )
 
-// language tells the language of a document's first text, for which the document may declare one; "" where neither tells.
+// language tells the language of a document's first text, for which the document may declare one; "" where neither
+// tells.
 func (p *Parser) language(text []byte, declared string) string {
 	if !p.cfg.Language {
 		return ""
@@ -51,8 +52,8 @@ func declaredLanguage(markup []byte) string {
 	}
 }
 
-// A lead is the first text of a document, for telling its language. Sentences come first, since the names and buttons that many
-// pages begin with are often in another language. The scanner gathers it on its way.
+// A lead is the first text of a document, for telling its language. Sentences come first, since the names and buttons
+// that many pages begin with are often in another language. The scanner gathers it on its way.
 type lead struct {
 	of              *text
 	sentences, rest []byte

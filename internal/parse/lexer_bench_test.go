@@ -14,10 +14,10 @@ import (
 	"kumo/internal/page"
 )
 
-// BenchmarkBesideLexer runs tdewolff's lexer and the parser in turn, some milliseconds each, so that whatever else the machine
-// does strikes both alike. It says the medians of all turns: the speed of each, and how many times that of the lexer it is.
-// "lexer" does nothing with its tokens, "lexer-links" finds references with them; "references" finds them without resolving,
-// "parse" is all of the parser.
+// BenchmarkBesideLexer runs tdewolff's lexer and the parser in turn, some milliseconds each, so that whatever else the
+// machine does strikes both alike. It says the medians of all turns: the speed of each, and how many times that of the
+// lexer it is. "lexer" does nothing with its tokens, "lexer-links" finds references with them; "references" finds them
+// without resolving, "parse" is all of the parser.
 func BenchmarkBesideLexer(b *testing.B) {
 	for _, bp := range benchPages {
 		b.Run(bp.name, func(b *testing.B) {

@@ -14,8 +14,8 @@ import (
 // errMore is a list that goes on behind what is taken of one.
 var errMore = errors.New("the list goes on")
 
-// ParseList is Parse for what was named as a sitemap: its body is read as a list of any format, packed or not, whatever type
-// is declared. A body that is none is read as Parse does.
+// ParseList is Parse for what was named as a sitemap: its body is read as a list of any format, packed or not, whatever
+// type is declared. A body that is none is read as Parse does.
 func (p *Parser) ParseList(resp *page.Response, pg *page.Page) error {
 	plain := p.cfg.PlainText
 	p.cfg.PlainText = false // its URLs are the list's entries
@@ -41,8 +41,8 @@ func redirects(pg *page.Page) bool {
 	return slices.ContainsFunc(pg.Links, func(l page.Link) bool { return l.Kind == page.Redirect })
 }
 
-// readList adds a list's entries to the page's links. XML or JSON that is no list has none. What is broken off is an error, and
-// what came before it stands. A list is read as a stream: it need not lie in memory as a whole.
+// readList adds a list's entries to the page's links. XML or JSON that is no list has none. What is broken off is an
+// error, and what came before it stands. A list is read as a stream: it need not lie in memory as a whole.
 func (p *Parser) readList(resp *page.Response, pg *page.Page) error {
 	body := io.Reader(bytes.NewReader(resp.Body))
 	if resp.Whole != nil {

@@ -6,8 +6,8 @@ import (
 	"kumo/internal/mime"
 )
 
-// MediaType returns the media type that a Content-Type field names, in lower case and without parameters: "text/html". It is
-// empty if the field names none.
+// MediaType returns the media type that a Content-Type field names, in lower case and without parameters: "text/html".
+// It is empty if the field names none.
 func MediaType(contentType string) string {
 	if i := strings.IndexAny(contentType, ";,"); i >= 0 {
 		contentType = contentType[:i]
@@ -22,8 +22,8 @@ func MediaType(contentType string) string {
 
 const xhtml = "application/xhtml+xml"
 
-// Readable reports whether a body of the media type is worth decoding and parsing: HTML and XHTML, style sheets, plain text,
-// scripts, lists for machines, and a body of which nothing is said, since it may turn out to be HTML.
+// Readable reports whether a body of the media type is worth decoding and parsing: HTML and XHTML, style sheets, plain
+// text, scripts, lists for machines, and a body of which nothing is said, since it may turn out to be HTML.
 func Readable(essence string) bool {
 	switch essence {
 	case "", "text/html", xhtml, "text/css", "text/plain":

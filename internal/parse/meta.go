@@ -38,7 +38,8 @@ func (p *Parser) named(name, content []byte) {
 	}
 }
 
-// propertyKind says what the URL in a meta element of this name is. absolute means that the content may be something else.
+// propertyKind says what the URL in a meta element of this name is. absolute means that the content may be something
+// else.
 func propertyKind(name []byte) (kind page.Kind, absolute, ok bool) {
 	const longest = len("og:image:secure_url")
 	if len(name) < len("og:url") || len(name) > longest {
@@ -100,8 +101,8 @@ func (r *refresh) set(seconds, link int, self bool) {
 	}
 }
 
-// metaCharset changes the charset to the one that a meta element names. That was a guess only, and everything so far may have
-// been read wrongly, the base URL too.
+// metaCharset changes the charset to the one that a meta element names. That was a guess only, and everything so far
+// may have been read wrongly, the base URL too.
 func (p *Parser) metaCharset() (again bool) {
 	label, ok := p.value(attrCharset)
 	if !ok && p.keyword(attrHTTPEquiv) == "content-type" {

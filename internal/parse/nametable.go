@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// A nameTable finds what a name in any case stands for: a perfect hash of the names' bytes, eight of which are one number.
-// Names that are longer are few and compared one by one.
+// A nameTable finds what a name in any case stands for: a perfect hash of the names' bytes, eight of which are one
+// number. Names that are longer are few and compared one by one.
 type nameTable[T ~uint8] struct {
 	factor uint64
 	keys   [tableSize]uint64
@@ -57,8 +57,8 @@ func (t *nameTable[T]) fill(names map[string]T) bool {
 
 func (t *nameTable[T]) slot(key uint64) uint64 { return key * t.factor >> (64 - tableBits) }
 
-// read reads the name at i, which ends before the first byte whose class is in ends, but not before the second one. It returns what
-// the name stands for, zero if it is not known, and where it ends.
+// read reads the name at i, which ends before the first byte whose class is in ends, but not before the second one. It
+// returns what the name stands for, zero if it is not known, and where it ends.
 func (t *nameTable[T]) read(src []byte, i int, ends uint8) (value T, end int) {
 	if i+keyLength < len(src) {
 		// What ends a name is below 0x40. Letters are not: most names end before the first such byte of the eight.
@@ -103,8 +103,8 @@ func (t *nameTable[T]) findLong(name []byte) T {
 	return 0
 }
 
-// keyOf is the number that the name's bytes make in lower case, the first of them the lowest. If the name does not end with a
-// zero byte, it is that of no other name of at most eight bytes.
+// keyOf is the number that the name's bytes make in lower case, the first of them the lowest. If the name does not end
+// with a zero byte, it is that of no other name of at most eight bytes.
 func keyOf(name []byte) (key uint64) {
 	for i, c := range name {
 		key |= uint64(toLower(c)) << (8 * i)
@@ -112,8 +112,8 @@ func keyOf(name []byte) (key uint64) {
 	return key
 }
 
-// firstKey is the key of the first n bytes of text, which has eight at least. It makes "lower case" of six characters that are no
-// letters, too; they are in no name.
+// firstKey is the key of the first n bytes of text, which has eight at least. It makes "lower case" of six characters
+// that are no letters, too; they are in no name.
 func firstKey(text []byte, n int) uint64 {
 	unused := 8 * (keyLength - n)
 	return lowerKey(binary.LittleEndian.Uint64(text) << unused >> unused)

@@ -12,8 +12,9 @@ const (
 // maxNesting bounds how deep SVG, MathML and HTML are followed into each other.
 const maxNesting = 100
 
-// A nesting is the stack of open elements at which the namespace may change: svg, math and, within those, the elements that hold
-// HTML (the standard's integration points). It stands for the whole stack of the standard's tree construction.
+// A nesting is the stack of open elements at which the namespace may change: svg, math and, within those, the elements
+// that hold HTML (the standard's integration points). It stands for the whole stack of the standard's tree
+// construction.
 type nesting struct {
 	stack [maxNesting]nested
 	depth int

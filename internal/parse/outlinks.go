@@ -15,8 +15,8 @@ const (
 	maxLang = 35  // bytes of a language's tag
 )
 
-// outlinks collects a page's links, each URL and kind once. The text of all of them lies in one buffer, which becomes one
-// string when the page is done; a hash table of indexes finds the doubles.
+// outlinks collects a page's links, each URL and kind once. The text of all of them lies in one buffer, which becomes
+// one string when the page is done; a hash table of indexes finds the doubles.
 type outlinks struct {
 	max       int
 	maxText   int    // bytes of text
@@ -48,8 +48,8 @@ func (o *outlinks) reset() {
 	*o = outlinks{max: o.max, maxText: o.maxText, text: o.text[:0], links: o.links[:0], slots: o.slots}
 }
 
-// add resolves a link against base and keeps it, unless it has it already. Links of other schemes are none; other URLs that
-// cannot be used are counted. It returns the link's number, from 1 on, or 0 if it is not kept.
+// add resolves a link against base and keeps it, unless it has it already. Links of other schemes are none; other URLs
+// that cannot be used are counted. It returns the link's number, from 1 on, or 0 if it is not kept.
 func (o *outlinks) add(base weburl.URL, r *reference) int {
 	o.touched = true
 	start := len(o.text)

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/page"
 )
 
-// A pageWriter writes pages as sites serve them: a head with scripts and meta elements, menus, articles with links, images and
-// inline markup, cards, a footer with more scripts. The text is in a language with characters beyond ASCII.
+// A pageWriter writes pages as sites serve them: a head with scripts and meta elements, menus, articles with links,
+// images and inline markup, cards, a footer with more scripts. The text is in a language with characters beyond ASCII.
 type pageWriter struct {
 	strings.Builder
 	*rand.Rand
@@ -134,7 +134,8 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// BenchmarkPages reads one page after the other, as many as a processor cannot learn by heart: each shape of page is new to it.
+// BenchmarkPages reads one page after the other, as many as a processor cannot learn by heart: each shape of page is
+// new to it.
 func BenchmarkPages(b *testing.B) {
 	var responses []*page.Response
 	for seed := range uint64(64) {

@@ -1,13 +1,13 @@
-// Package parse reads what a response says: the title and the links of an HTML page, the links of its header fields, the
-// charset its text is in.
+// Package parse reads what a response says: the title and the links of an HTML page, the links of its header fields,
+// the charset its text is in.
 //
-// The idea is to read markup once, as it stands, and build nothing from it. A scanner goes from tag to tag by the rules of the
-// HTML standard's tokenizer, as far as they decide where a tag begins and ends; of its tree construction only the part is kept
-// that changes those rules, the border between HTML, SVG and MathML. Elements are judged alone, not by their place in the
-// tree, so that a frame counts outside a frameset too. There is no scripting: noscript is markup.
+// The idea is to read markup once, as it stands, and build nothing from it. A scanner goes from tag to tag by the rules
+// of the HTML standard's tokenizer, as far as they decide where a tag begins and ends; of its tree construction only
+// the part is kept that changes those rules, the border between HTML, SVG and MathML. Elements are judged alone, not by
+// their place in the tree, so that a frame counts outside a frameset too. There is no scripting: noscript is markup.
 //
-// Two things may turn up late in a page and change what stands before them: the base URL and the charset. The reader then
-// keeps what it learned and begins again; each of them can do so once at most.
+// Two things may turn up late in a page and change what stands before them: the base URL and the charset. The reader
+// then keeps what it learned and begins again; each of them can do so once at most.
 package parse
 
 import (
@@ -20,10 +20,11 @@ import (
 
 // A Config bounds what is taken from a page. The zero value gives the defaults.
 type Config struct {
-	MaxLinks   int    // links a page; 10,000 by default
-	MaxURLs    int    // bytes of a page's link URLs together; 8 MiB by default
-	MaxListed  int    // entries of a list, of twice as many bytes; 50,000 by default, as many as a sitemap may have
-	MaxWide    int    // bytes that are read of a body whose charset has to be changed to read its markup, as UTF-16 has; all by default
+	MaxLinks  int // links a page; 10,000 by default
+	MaxURLs   int // bytes of a page's link URLs together; 8 MiB by default
+	MaxListed int // entries of a list, of twice as many bytes; 50,000 by default, as many as a sitemap may have
+	// bytes that are read of a body whose charset has to be changed to read its markup, as UTF-16 has; all by default
+	MaxWide    int
 	MaxTitle   int    // bytes of a title; 1 KiB by default
 	Agent      string // the crawl's name in rules for robots ("kumo"), besides "robots", which is every crawl's
 	AnchorText bool   // keep the text of anchors
@@ -64,8 +65,9 @@ type document struct {
 	how       string
 	tentative bool // a meta element may still change the charset
 
-	form     form
-	anchored struct{ link, start int } // the open anchor: its link's number, 0 if there is none, and where its content begins
+	form form
+	// the open anchor: its link's number, 0 if there is none, and where its content begins
+	anchored struct{ link, start int }
 }
 
 // New returns a Parser with the limits in cfg.
@@ -87,10 +89,11 @@ func New(cfg Config) *Parser {
 
 // Parse fills pg with what resp says, reusing the room in pg.Links. All link URLs and rels of a page share one string.
 //
-// The body of an HTML page, a style sheet or a list for machines (sitemap, feed) is read, and those of plain text and scripts if
-// the Config says so, but not that of a redirect, which nobody sees; of other responses the header fields are. What a body is, it
-// says itself where that and the declared type do not go together. Parse fails if resp.URL is not a URL, and where a list is
-// broken off, whose beginning stands. It has no complaint about anything else: there is no markup that is wrong.
+// The body of an HTML page, a style sheet or a list for machines (sitemap, feed) is read, and those of plain text and
+// scripts if the Config says so, but not that of a redirect, which nobody sees; of other responses the header fields
+// are. What a body is, it says itself where that and the declared type do not go together. Parse fails if resp.URL is
+// not a URL, and where a list is broken off, whose beginning stands. It has no complaint about anything else: there is
+// no markup that is wrong.
 func (p *Parser) Parse(resp *page.Response, pg *page.Page) error {
 	contentType := resp.Header.Get("Content-Type")
 	*pg = page.Page{Type: MediaType(contentType), Links: pg.Links[:0]}

@@ -11,8 +11,8 @@ import (
 // maxPath is the length in bytes of what may look like a path.
 const maxPath = 512
 
-// paths takes what looks like a path or a web address in a script: whole strings only, since what is put together from parts
-// cannot be told without running it.
+// paths takes what looks like a path or a web address in a script: whole strings only, since what is put together from
+// parts cannot be told without running it.
 func (p *Parser) paths(script []byte) {
 	for literal := range literals(script) {
 		p.text.reset()
@@ -22,8 +22,8 @@ func (p *Parser) paths(script []byte) {
 	}
 }
 
-// literals gives the strings in a script. Where quotes in comments or regular expressions lead it astray, the line's end brings
-// it back.
+// literals gives the strings in a script. Where quotes in comments or regular expressions lead it astray, the line's
+// end brings it back.
 func literals(script []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for i := 0; i < len(script); i++ {
@@ -44,8 +44,8 @@ func literals(script []byte) iter.Seq[[]byte] {
 	}
 }
 
-// isPath reports whether a string looks like one that leads somewhere: a web address; what begins with "/", "./" or "../" and
-// goes on; what has a "/" in it and ends like a file's name.
+// isPath reports whether a string looks like one that leads somewhere: a web address; what begins with "/", "./" or
+// "../" and goes on; what has a "/" in it and ends like a file's name.
 func isPath(s []byte) bool {
 	for _, c := range s {
 		if c <= ' ' || bytes.IndexByte([]byte("\"'`<>{}|\\^$*()[];,"), c) >= 0 || c >= 0x7F {
@@ -115,7 +115,8 @@ func TextLinks(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// sentence is a URL without the punctuation behind it. A closing bracket belongs to the URL if that has the opening one too.
+// sentence is a URL without the punctuation behind it. A closing bracket belongs to the URL if that has the opening one
+// too.
 func sentence(url []byte) []byte {
 	for len(url) > 0 {
 		last := url[len(url)-1]

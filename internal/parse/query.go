@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// query returns ref with the query in the document's charset, which is not in Unicode, percent-encoded, as the URL standard wants it for pages that
-// are not in Unicode: their servers expect it so. Characters which that charset lacks become numeric character references.
+// query returns ref with the query in the document's charset, which is not in Unicode, percent-encoded, as the URL
+// standard wants it for pages that are not in Unicode: their servers expect it so. Characters which that charset lacks
+// become numeric character references.
 func (t *text) query(ref []byte) []byte {
 	end := indexByte(ref, '#')
 	mark := indexByte(ref[:end], '?')
@@ -47,8 +48,8 @@ func (t *text) encode(text []byte) {
 	}
 }
 
-// escape appends bytes in a legacy charset. Those that are ASCII, which end some characters, stay as they are, but for "#",
-// which would end the query.
+// escape appends bytes in a legacy charset. Those that are ASCII, which end some characters, stay as they are, but for
+// "#", which would end the query.
 func (t *text) escape(in []byte) {
 	const hex = "0123456789ABCDEF"
 	for _, c := range in {

@@ -36,8 +36,8 @@ func (s *scanner) rawEnd(from int, name string) int {
 	}
 }
 
-// scriptEnd returns where a script ends, whose text may hide an end tag: within "<!--" and "-->", which is in the script's
-// escaped text, "<script>" and "</script>" come in pairs.
+// scriptEnd returns where a script ends, whose text may hide an end tag: within "<!--" and "-->", which is in the
+// script's escaped text, "<script>" and "</script>" come in pairs.
 func (s *scanner) scriptEnd(from int) int {
 	end := s.rawEnd(from, "script")
 	for {
@@ -55,8 +55,8 @@ func (s *scanner) scriptEnd(from int) int {
 	}
 }
 
-// escapedEnd goes to the end of escaped script text, whose beginning lies just before i. It reports whether the script ends
-// there too.
+// escapedEnd goes to the end of escaped script text, whose beginning lies just before i. It reports whether the script
+// ends there too.
 func (s *scanner) escapedEnd(i int) (end int, ended bool) {
 	double := false
 	for ; i < len(s.src); i++ {

@@ -5,15 +5,16 @@ import (
 	"math"
 )
 
-// ParseRefresh reads the content of a meta refresh or the value of a Refresh field: after how many seconds to go where. An empty
-// URL is the page itself. It reports false if the value says nothing.
+// ParseRefresh reads the content of a meta refresh or the value of a Refresh field: after how many seconds to go where.
+// An empty URL is the page itself. It reports false if the value says nothing.
 func ParseRefresh(value string) (delay int, url string, ok bool) {
 	delay, ref, ok := parseRefresh([]byte(value))
 	return delay, string(ref), ok
 }
 
-// parseRefresh reads what a meta refresh or a Refresh field says, by the HTML standard's "shared declarative refresh steps":
-// after how many seconds to go where. An empty ref is the page itself. It reports false if the value says nothing.
+// parseRefresh reads what a meta refresh or a Refresh field says, by the HTML standard's "shared declarative refresh
+// steps": after how many seconds to go where. An empty ref is the page itself. It reports false if the value says
+// nothing.
 func parseRefresh(in []byte) (seconds int, ref []byte, ok bool) {
 	in = trimLeft(in)
 	n := digitsLen(in)

@@ -33,8 +33,8 @@ func linkTypes(rel []byte) iter.Seq[[]byte] {
 	}
 }
 
-// relKind returns the kind of link that a rel makes, other being that of a reference to another document. It reports false
-// if the rel makes no link.
+// relKind returns the kind of link that a rel makes, other being that of a reference to another document. It reports
+// false if the rel makes no link.
 func relKind(rel []byte, other page.Kind) (page.Kind, bool) {
 	best := relNone
 	for linkType := range linkTypes(rel) {
@@ -65,7 +65,8 @@ func classOf(linkType []byte) relClass {
 	case "icon", "mask-icon", "fluid-icon", "apple-touch-icon", "manifest", "preload", "modulepreload", "prefetch":
 		return relResource
 	}
-	if len(linkType) > maxName && equalFold(linkType[:len("apple-touch-")], "apple-touch-") { // -icon-precomposed, -startup-image
+	// -icon-precomposed, -startup-image
+	if len(linkType) > maxName && equalFold(linkType[:len("apple-touch-")], "apple-touch-") {
 		return relResource
 	}
 	return relOther

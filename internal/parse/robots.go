@@ -8,8 +8,8 @@ import (
 	"kumo/internal/page"
 )
 
-// robots collects what meta elements and X-Robots-Tag fields ask of robots. All that hold are taken together, so that the
-// strictest wins.
+// robots collects what meta elements and X-Robots-Tag fields ask of robots. All that hold are taken together, so that
+// the strictest wins.
 type robots struct{ page.Robots }
 
 // maxRobots bounds the rules that are kept as written, in bytes.
@@ -65,8 +65,8 @@ func (r *robots) rules(in []byte, agent string, all bool) {
 	}
 }
 
-// isAgent reports whether what stands before a colon addresses an agent: it is a product's name, with its version or without, and not
-// a rule that has a value, or a piece of a date.
+// isAgent reports whether what stands before a colon addresses an agent: it is a product's name, with its version or
+// without, and not a rule that has a value, or a piece of a date.
 func isAgent(name []byte) bool {
 	for i, c := range name {
 		if !isLetter(c) && c != '-' && c != '_' && c != '*' && (i == 0 || c != '/' && c != '.' && (c < '0' || c > '9')) {
@@ -117,8 +117,8 @@ var zones = strings.NewReplacer(" GMT", " +0000", " UTC", " +0000", " UT", " +00
 	" WEST", " +0100", " BST", " +0100", " CET", " +0100", " CEST", " +0200", " EET", " +0200", " EEST", " +0300", " MSK", " +0300",
 	" IST", " +0530", " JST", " +0900", " KST", " +0900", " AEST", " +1000", " AEDT", " +1100")
 
-// date reads the date at the beginning of in, which may have a comma behind the day of the week, and returns what follows its
-// comma. The date is zero if it cannot be read.
+// date reads the date at the beginning of in, which may have a comma behind the day of the week, and returns what
+// follows its comma. The date is zero if it cannot be read.
 func date(in []byte) (t time.Time, rest []byte) {
 	end := indexByte(in, ',')
 	text := strings.TrimSpace(string(cut(in[:end], 64)))

@@ -35,8 +35,8 @@ func (s *scanner) reset(src []byte, xml bool) {
 	*s = scanner{src: src, xml: xml, ends: s.ends, initials: s.initials}
 }
 
-// attr returns the attribute's value as it stands in the markup, and whether the tag has it. An attribute without a value has
-// an empty one.
+// attr returns the attribute's value as it stands in the markup, and whether the tag has it. An attribute without a
+// value has an empty one.
 func (s *scanner) attr(a attr) (value []byte, ok bool) {
 	if s.have&(1<<a) == 0 {
 		return nil, false
@@ -47,8 +47,8 @@ func (s *scanner) attr(a attr) (value []byte, ok bool) {
 // has reports whether the tag has one of the attributes in the set of bits.
 func (s *scanner) has(set uint32) bool { return s.have&set != 0 }
 
-// next goes to the next start tag with a name that is known or a style that names something, or to an end tag that is asked for.
-// It reports false at the end of the document.
+// next goes to the next start tag with a name that is known or a style that names something, or to an end tag that is
+// asked for. It reports false at the end of the document.
 func (s *scanner) next() bool {
 	src := s.src
 	for i := s.pos; ; {
@@ -81,10 +81,11 @@ func (s *scanner) next() bool {
 	}
 }
 
-// Where the reading goes on is passed from one of the functions below to the other rather than kept in the scanner: what a
-// processor has to store and to load again before it knows the next byte, it waits for.
+// Where the reading goes on is passed from one of the functions below to the other rather than kept in the scanner:
+// what a processor has to store and to load again before it knows the next byte, it waits for.
 
-// construct reads what begins with the "<" just before i. It returns where that ends, and whether it is a tag that matters.
+// construct reads what begins with the "<" just before i. It returns where that ends, and whether it is a tag that
+// matters.
 func (s *scanner) construct(i int) (end int, matters bool) {
 	switch c := s.src[i]; {
 	case isLetter(c):
@@ -107,8 +108,9 @@ func past(src []byte, i int, c byte) int {
 // ones and highs are the lowest and the highest bits of eight bytes.
 const ones, highs = 0x0101010101010101, 0x8080808080808080
 
-// index is where the first c from i on stands in src, or the length of src. Most are so near that they are among the first eight
-// bytes, which are looked at as one number: those that equal c become zero, and the highest bit of the first zero is set.
+// index is where the first c from i on stands in src, or the length of src. Most are so near that they are among the
+// first eight bytes, which are looked at as one number: those that equal c become zero, and the highest bit of the
+// first zero is set.
 func index(src []byte, i int, c byte) int {
 	if i+8 <= len(src) {
 		x := binary.LittleEndian.Uint64(src[i:]) ^ ones*uint64(c)
@@ -123,8 +125,8 @@ func index(src []byte, i int, c byte) int {
 	return len(src)
 }
 
-// startTag reads a start tag and, if its element has raw text, that text and the end tag too. If the document ends within the
-// tag, it is none.
+// startTag reads a start tag and, if its element has raw text, that text and the end tag too. If the document ends
+// within the tag, it is none.
 func (s *scanner) startTag(i int) (end int, matters bool) {
 	s.start, s.closing = i-1, false
 	s.tag, end = tags.read(s.src, i, endsTagName)
@@ -229,8 +231,8 @@ func (s *scanner) attributes(i int, of tag) (end int, whole bool) {
 	return i, false
 }
 
-// attribute reads the attribute at start of a tag of that name and returns where it ends. The first of several with one name
-// counts.
+// attribute reads the attribute at start of a tag of that name and returns where it ends. The first of several with one
+// name counts.
 func (s *scanner) attribute(start int, of tag) (end int) {
 	src := s.src
 	a, end := attrs.read(src, start, endsAttrName) // even a "=" can begin a name

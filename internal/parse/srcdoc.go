@@ -5,8 +5,8 @@ import "bytes"
 // maxInner bounds how deep documents lie in each other's srcdoc attributes.
 const maxInner = 3
 
-// srcdoc reads the document in an iframe's srcdoc attribute. Its base URL is that of the document around it, unless it has one
-// of its own.
+// srcdoc reads the document in an iframe's srcdoc attribute. Its base URL is that of the document around it, unless it
+// has one of its own.
 func (p *Parser) srcdoc() {
 	raw, ok := p.scan.attr(attrSrcdoc)
 	if !ok || p.inner == maxInner {

@@ -23,8 +23,8 @@ func ParseSrcset(value string) (list []Candidate) {
 // A candidate is a Candidate as it stands in the attribute.
 type candidate struct{ url, descriptors []byte }
 
-// candidates gives the images of a srcset attribute by the HTML standard's "parse a srcset attribute". Those whose descriptors
-// are wrong are left out, as a browser leaves them.
+// candidates gives the images of a srcset attribute by the HTML standard's "parse a srcset attribute". Those whose
+// descriptors are wrong are left out, as a browser leaves them.
 func candidates(set []byte) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
 		for {
@@ -52,8 +52,8 @@ func candidates(set []byte) iter.Seq[candidate] {
 	}
 }
 
-// descriptors reads a candidate's descriptors up to the comma that ends it, which is not one in parentheses. It returns what
-// follows and whether they are right.
+// descriptors reads a candidate's descriptors up to the comma that ends it, which is not one in parentheses. It returns
+// what follows and whether they are right.
 func descriptors(in []byte) (rest []byte, ok bool) {
 	var d descriptor
 	start, inParens := 0, false

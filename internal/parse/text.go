@@ -22,8 +22,9 @@ type text struct {
 	buf     []byte            // only grows until reset, so that pieces in it stay
 }
 
-// A textState is what is known of a document. Most of one is never used, and to see whether a whole document is UTF-8 takes as long
-// as to find its links; so that is put off until a piece has a flaw, which may be just that it was cut within a character.
+// A textState is what is known of a document. Most of one is never used, and to see whether a whole document is UTF-8
+// takes as long as to find its links; so that is put off until a piece has a flaw, which may be just that it was cut
+// within a character.
 type textState uint8
 
 const (

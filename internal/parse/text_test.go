@@ -9,8 +9,8 @@ import (
 	"kumo/internal/page"
 )
 
-// What is made of a piece does not depend on when the document is found to have flaws: it is what comes out where all of the
-// document is looked at first.
+// What is made of a piece does not depend on when the document is found to have flaws: it is what comes out where all
+// of the document is looked at first.
 func TestPieces(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// appendUnescaped appends an attribute value with its character references replaced, the first "&" being at i. In attributes a
-// named reference without a semicolon is none if a letter, a digit or "=" follows, so that "?a=1&copy=2" stays as it is.
+// appendUnescaped appends an attribute value with its character references replaced, the first "&" being at i. In
+// attributes a named reference without a semicolon is none if a letter, a digit or "=" follows, so that "?a=1&copy=2"
+// stays as it is.
 func appendUnescaped(dst, value []byte, i int) []byte {
 	for ; i >= 0; i = bytes.IndexByte(value, '&') {
 		end := i + len("&amp;")
@@ -36,8 +37,8 @@ func appendUnescaped(dst, value []byte, i int) []byte {
 // maxEntity is longer than any name of a character.
 const maxEntity = 40
 
-// appendNamed appends the character that the name at the beginning of in stands for, and returns the name's length with its
-// semicolon; 0 if there is none.
+// appendNamed appends the character that the name at the beginning of in stands for, and returns the name's length with
+// its semicolon; 0 if there is none.
 func appendNamed(dst, in []byte) ([]byte, int) {
 	n := 0
 	for n < len(in) && isAlnum(in[n]) {
@@ -60,8 +61,8 @@ func appendNamed(dst, in []byte) ([]byte, int) {
 	return dst, n
 }
 
-// entity looks a name up in the table of package html, by its function for text. That also knows names that only begin like
-// one ("notit" is "¬it"), which then leave something of the name.
+// entity looks a name up in the table of package html, by its function for text. That also knows names that only begin
+// like one ("notit" is "¬it"), which then leave something of the name.
 func entity(name string, semicolon bool) (text string, ok bool) {
 	if !semicolon {
 		text = html.UnescapeString("&" + name)
@@ -71,8 +72,8 @@ func entity(name string, semicolon bool) (text string, ok bool) {
 	return text, text == ";" || !strings.HasSuffix(text, ";")
 }
 
-// appendNumeric appends the character that the number at the beginning of in stands for, and returns the number's length;
-// 0 if there is none.
+// appendNumeric appends the character that the number at the beginning of in stands for, and returns the number's
+// length; 0 if there is none.
 func appendNumeric(dst, in []byte) ([]byte, int) {
 	n, base := 1, rune(10)
 	if n < len(in) && toLower(in[n]) == 'x' {

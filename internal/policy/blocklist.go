@@ -14,9 +14,9 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A BlockList names what is not to be fetched. It is a text file with a rule a line: a host, which stands for its subdomains,
-// too, or a regular expression between slashes that URLs are matched with. Blank lines and lines that begin with # do not count.
-// The file is read again when it changes; while it has an error, the rules before hold.
+// A BlockList names what is not to be fetched. It is a text file with a rule a line: a host, which stands for its
+// subdomains, too, or a regular expression between slashes that URLs are matched with. Blank lines and lines that begin
+// with # do not count. The file is read again when it changes; while it has an error, the rules before hold.
 type BlockList struct {
 	name  string
 	now   func() time.Time

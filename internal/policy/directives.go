@@ -8,7 +8,8 @@ import (
 	"kumo/internal/page"
 )
 
-// Directives are what a page may ask of robots, by a robots meta element or an X-Robots-Tag field, or by the rel of a link.
+// Directives are what a page may ask of robots, by a robots meta element or an X-Robots-Tag field, or by the rel of a
+// link.
 type Directives uint8
 
 // The directives.
@@ -65,8 +66,8 @@ func (d Directives) Links(r *page.Robots) LinkRules {
 	return rules
 }
 
-// NoFollow says why a link is not to be followed, "" if it may be. Where a browser goes without being asked, which is to
-// redirects and parts of the page, a directive about links does not hold.
+// NoFollow says why a link is not to be followed, "" if it may be. Where a browser goes without being asked, which is
+// to redirects and parts of the page, a directive about links does not hold.
 func (r LinkRules) NoFollow(l *page.Link) string {
 	switch {
 	case l.Kind.Embed(), l.Kind == page.Redirect, l.Kind == page.Refresh:

@@ -1,6 +1,6 @@
 // Package policy has the rules of a crawl: which URLs it fetches ([Rules], with a [BlockList]), what it obeys of pages
-// ([Directives]), which sitemaps it reads, how many pages it takes ([Quota]) and when it visits again ([Recrawl]). They are pure:
-// but for a block list, which is read from its file, nothing here knows a disk, a network or a clock.
+// ([Directives]), which sitemaps it reads, how many pages it takes ([Quota]) and when it visits again ([Recrawl]). They
+// are pure: but for a block list, which is read from its file, nothing here knows a disk, a network or a clock.
 package policy
 
 import (
@@ -85,8 +85,8 @@ func (r *Rules) JudgeURL(u weburl.URL, l Link) Verdict {
 // TooDeep reports whether a depth is beyond the limit.
 func (r *Rules) TooDeep(depth int32) bool { return r.MaxDepth >= 0 && int(depth) > r.MaxDepth }
 
-// trustedList reports whether a URL out of scope is that of a sitemap which may list what is in scope: one that robots.txt names,
-// wherever it lies, and those on the same host that an index names.
+// trustedList reports whether a URL out of scope is that of a sitemap which may list what is in scope: one that
+// robots.txt names, wherever it lies, and those on the same host that an index names.
 func trustedList(u weburl.URL, l Link) bool {
 	if l.Kind != page.Sitemap {
 		return false

@@ -24,7 +24,8 @@ type Quota struct {
 	underWay map[string]int64 // by host
 }
 
-// NewQuota makes one for a crawl that has done so many pages, and may do so many in all and of each host (0: without limit).
+// NewQuota makes one for a crawl that has done so many pages, and may do so many in all and of each host (0: without
+// limit).
 func NewQuota(pages, perHost, done int64) *Quota {
 	q := &Quota{pages: pages, perHost: perHost, done: done, taken: done, underWay: map[string]int64{}}
 	if q.perHost > 0 {

@@ -14,11 +14,13 @@ import (
 // Recrawl says when URLs are visited again.
 type Recrawl struct {
 	Intervals []Interval // the first that matches a URL is its own; one that matches all counts last. None: no recrawl
-	Keep      bool       // when nothing waits, sleep until something is due; otherwise what is due at the start is taken, and no more
+	// when nothing waits, sleep until something is due; otherwise what is due at the start is taken, and no more
+	Keep bool
 }
 
-// An Interval is how often what it matches is visited again. After each visit the time to the next is adapted: two thirds of the last
-// where the page had changed, half as much again where it had not, so that it settles where every second visit finds a change.
+// An Interval is how often what it matches is visited again. After each visit the time to the next is adapted: two
+// thirds of the last where the page had changed, half as much again where it had not, so that it settles where every
+// second visit finds a change.
 type Interval struct {
 	Match    *regexp.Regexp // nil: any URL
 	Every    time.Duration  // after the first visit; 0: never
@@ -35,8 +37,8 @@ func every(d time.Duration) Interval {
 // bounds is how many times shorter and longer than at first an interval becomes, unless it says otherwise.
 const bounds = 8
 
-// ParseInterval reads "EVERY", "EVERY,MIN,MAX" or "never", each with "REGEX=" before it or not. Times are those of Go, and days
-// (7d) and weeks (2w).
+// ParseInterval reads "EVERY", "EVERY,MIN,MAX" or "never", each with "REGEX=" before it or not. Times are those of Go,
+// and days (7d) and weeks (2w).
 func ParseInterval(text string) (i Interval, err error) {
 	times := text
 	if at := strings.LastIndexByte(text, '='); at >= 0 {

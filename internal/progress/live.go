@@ -162,7 +162,8 @@ func (l *Live) render(s Status, r Rates) string {
 	return b.String()
 }
 
-// clip cuts a line to the terminal's width and takes control characters and marks of direction out: URLs come from the network.
+// clip cuts a line to the terminal's width and takes control characters and marks of direction out: URLs come from the
+// network.
 func clip(s string, width int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || field.Directs(r) {

@@ -27,7 +27,8 @@ type Seeds struct{ Taken, All int64 }
 
 func (s Seeds) comes() bool { return s.Taken < s.All }
 
-// longCrowd is a wait for turns at an address from which on a person is told: what the crawl is slow for then is its own manners.
+// longCrowd is a wait for turns at an address from which on a person is told: what the crawl is slow for then is its
+// own manners.
 const longCrowd = 10 * time.Second
 
 // Limits are what a crawl ends at; 0 is no limit.

@@ -23,8 +23,9 @@ import (
 	"kumo/internal/vfs"
 )
 
-// Mend writes the lines anew that visits lack whose records are whole: each of pages.jsonl, crawl.log and the index says what the other two
-// and the records say, but for a few fields. It returns how many lines it wrote. What a run did not write at all stays as it is.
+// Mend writes the lines anew that visits lack whose records are whole: each of pages.jsonl, crawl.log and the index
+// says what the other two and the records say, but for a few fields. It returns how many lines it wrote. What a run did
+// not write at all stays as it is.
 func Mend(dir string) (int, error) {
 	m := &mender{cleaner: cleaner{dir: dir}, listed: map[uint64]bool{}, indexed: map[uint64]bool{}, logged: map[uint64][]span{}}
 	for _, read := range []func() error{m.readLines, m.readRecords, m.readWanted} {

@@ -1,6 +1,6 @@
-// Package repair takes out of a crawl's record files what is not as it was written, so that those which are left agree: WARC files with
-// their indexes, lists and logs. What is wrong somebody else finds out (see [Drop]); what cannot be read at all is found here. Files are
-// written anew beside the old ones, and only those from which something goes.
+// Package repair takes out of a crawl's record files what is not as it was written, so that those which are left agree:
+// WARC files with their indexes, lists and logs. What is wrong somebody else finds out (see [Drop]); what cannot be
+// read at all is found here. Files are written anew beside the old ones, and only those from which something goes.
 package repair
 
 import (
@@ -196,7 +196,8 @@ func (c *cleaner) groups(src io.ReaderAt, size int64, name string) (kept []group
 	}
 }
 
-// index writes a file's index anew: sorted, with the places where records lie now. moved is nil where all lie where they lay.
+// index writes a file's index anew: sorted, with the places where records lie now. moved is nil where all lie where
+// they lay.
 func (c *cleaner) index(stem, name string, moved map[int64]int64) error {
 	file := "warc/" + stem + ".cdxj"
 	text, err := os.ReadFile(c.path(file))

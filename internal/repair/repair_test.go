@@ -103,7 +103,8 @@ func (p *patient) listed(name string, places map[int64]string) (all []string) {
 	return all
 }
 
-// wantAgree wants exactly these visits in all files, at the places that their lines name, and each with all its records.
+// wantAgree wants exactly these visits in all files, at the places that their lines name, and each with all its
+// records.
 func (p *patient) wantAgree(want ...string) {
 	p.Helper()
 	kinds, places := map[string]int{}, map[int64]string{}
@@ -134,7 +135,8 @@ func (p *patient) answers() (all []string) {
 // What cannot be read costs the visit that it belongs to, and not the one before, which is whole.
 func TestADamagedAnswerLeavesTheVisitBeforeItAlone(t *testing.T) {
 	for _, compression := range []string{"gzip", "zstd"} {
-		for kind, want := range map[string][]string{"response": urls(0, 2, 3), "metadata": urls(0, 2, 3), "request": urls(0, 1, 2, 3)} { // which nobody misses
+		// which nobody misses
+		for kind, want := range map[string][]string{"response": urls(0, 2, 3), "metadata": urls(0, 2, 3), "request": urls(0, 1, 2, 3)} {
 			t.Run(compression+" "+kind, func(t *testing.T) {
 				p := newPatient(t, compression, 4)
 				p.Flip(p.Record(kind, 1))
@@ -186,13 +188,15 @@ func TestWhatBeginsAtAPlaceGoes(t *testing.T) {
 	drop.At("crawl.log", second)
 	drop.At(p.WARC, p.Record("response", 3).At)
 	drop.At(p.CDXJ, 0)
-	if done := p.clean(drop); done.Visits[url(3)] != 1 || done.Lines != 4 { // of the record at that place two more, by its offset
+	// of the record at that place two more, by its offset
+	if done := p.clean(drop); done.Visits[url(3)] != 1 || done.Lines != 4 {
 		t.Errorf("%+v", done)
 	}
 	if got := p.answers(); !slices.Equal(got, urls(0, 1, 2)) {
 		t.Errorf("records of %v are left", got)
 	}
-	if log := p.Text("crawl.log"); strings.Contains(log, url(1)) || !strings.Contains(log, url(3)) { // that the record is gone it does not know
+	// that the record is gone it does not know
+	if log := p.Text("crawl.log"); strings.Contains(log, url(1)) || !strings.Contains(log, url(3)) {
 		t.Errorf("the log: %s", log)
 	}
 }

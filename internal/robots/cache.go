@@ -33,12 +33,12 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// A Cache keeps the rules of each origin, "https://example.com", for a time. Its methods may be called by many goroutines at
-// once.
+// A Cache keeps the rules of each origin, "https://example.com", for a time. Its methods may be called by many
+// goroutines at once.
 //
-// It keeps two generations. What is new or used goes into the young one; when that has half of all the room, it becomes the
-// old one, and what nobody used in the meantime is forgotten. So a lookup of what is in use changes nothing, and needs no more
-// than a read lock.
+// It keeps two generations. What is new or used goes into the young one; when that has half of all the room, it becomes
+// the old one, and what nobody used in the meantime is forgotten. So a lookup of what is in use changes nothing, and
+// needs no more than a read lock.
 type Cache struct {
 	cfg    Config
 	keeper *keeper // nil: nothing outlives the process

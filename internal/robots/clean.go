@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A CleanParam is a Clean-param line, which Yandex reads: query parameters that say nothing of a page, on paths of a kind.
-// URLs that differ in them only are one page.
+// A CleanParam is a Clean-param line, which Yandex reads: query parameters that say nothing of a page, on paths of a
+// kind. URLs that differ in them only are one page.
 type CleanParam struct {
 	Params []string // names, as they stand in queries; letter case matters
 	Path   string   // as written, "/" if none is given; it matches as a Disallow does
@@ -45,9 +45,9 @@ func parseCleanParam(value string, most int) (c CleanParam, ok bool) {
 // CleanParams are the Clean-param lines, in order. They are meant for every agent. Do not change them.
 func (r *Rules) CleanParams() []CleanParam { return r.clean }
 
-// Clean gives a URL without the parameters that Clean-param lines call meaningless; the same URL when there are none. It may be
-// absolute or a path with query, and should be in canonical form. Only what lies before the "?" decides which lines speak of
-// it, so that a clean URL stays as it is.
+// Clean gives a URL without the parameters that Clean-param lines call meaningless; the same URL when there are none.
+// It may be absolute or a path with query, and should be in canonical form. Only what lies before the "?" decides which
+// lines speak of it, so that a clean URL stays as it is.
 func (r *Rules) Clean(url string) string {
 	if len(r.clean) == 0 {
 		return url

@@ -77,8 +77,8 @@ func upper(c byte) byte {
 	return c
 }
 
-// unescaped replaces the escapes of octets that need none (RFC 3986, 2.3) in what is in normal form. It allocates only when there
-// are some.
+// unescaped replaces the escapes of octets that need none (RFC 3986, 2.3) in what is in normal form. It allocates only
+// when there are some.
 func unescaped(s string) string {
 	if !escapesPlain(s) {
 		return s

@@ -15,10 +15,10 @@ import (
 	"kumo/internal/vfs"
 )
 
-// A keeper writes answers down as they came, so that a crawl that goes on does not ask every host again. Its file is a line that
-// names the format, then frames: the length of a body and its CRC-32C, four bytes each, little-endian, then the body. A file that
-// is full becomes the old one in place of the one before, as the generations in memory do. Nothing is synced: what a crash
-// tears off is asked for again.
+// A keeper writes answers down as they came, so that a crawl that goes on does not ask every host again. Its file is a
+// line that names the format, then frames: the length of a body and its CRC-32C, four bytes each, little-endian, then
+// the body. A file that is full becomes the old one in place of the one before, as the generations in memory do.
+// Nothing is synced: what a crash tears off is asked for again.
 type keeper struct {
 	disk vfs.FS
 	dir  string
@@ -39,7 +39,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Open makes a cache that keeps in Config.Dir what it is told, and has what an earlier one kept there and is still good.
+// Open makes a cache that keeps in Config.Dir what it is told, and has what an earlier one kept there and is still
+// good.
 func Open(cfg Config) (*Cache, error) {
 	c := NewCache(cfg)
 	k := &keeper{disk: cfg.Disk, dir: cfg.Dir, max: c.cfg.MaxBytes / 2}

@@ -64,7 +64,8 @@ func TestRulesOutliveTheProcess(t *testing.T) {
 	}
 }
 
-// Whatever a crash leaves of the file: what is whole is there, what is not is none, and what is told then is kept behind it.
+// Whatever a crash leaves of the file: what is whole is there, what is not is none, and what is told then is kept
+// behind it.
 func TestATornFileOfRulesIsCutBack(t *testing.T) {
 	dir := t.TempDir()
 	c := openKept(t, Config{Dir: dir})

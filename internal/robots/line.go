@@ -47,8 +47,8 @@ func directiveOf(key string) directive {
 	return unknown
 }
 
-// readable is what is read of a file: its first 500 KiB without a byte order mark, whole or begun. A line that the limit
-// would cut is left out, because half of "Disallow: /private/" may well forbid everything.
+// readable is what is read of a file: its first 500 KiB without a byte order mark, whole or begun. A line that the
+// limit would cut is left out, because half of "Disallow: /private/" may well forbid everything.
 func readable(body []byte) string {
 	if len(body) > maxBody {
 		end := bytes.LastIndexAny(body[:maxBody+1], "\r\n")
@@ -73,9 +73,9 @@ func nextLine(text string) (line, rest string) {
 	return line, rest
 }
 
-// splitLine gives a line without its comment and the key and value it consists of; false if it has none. Of a line that is
-// too long, the rest is ignored. The value is the line's end. Where the colon is missing, white space between two words
-// does.
+// splitLine gives a line without its comment and the key and value it consists of; false if it has none. Of a line that
+// is too long, the rest is ignored. The value is the line's end. Where the colon is missing, white space between two
+// words does.
 func splitLine(line string) (stripped, key, value string, ok bool) {
 	line = line[:min(len(line), maxLine)]
 	if end := strings.IndexAny(line, "#\x00"); end >= 0 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A Line is a line of a robots.txt that says what may be fetched, without its comment. Where there is no such file, its number is 0
-// and its text says so.
+// A Line is a line of a robots.txt that says what may be fetched, without its comment. Where there is no such file, its
+// number is 0 and its text says so.
 type Line struct {
 	Number int    `json:"number"` // from 1
 	Text   string `json:"text"`   // "Disallow: /private/"

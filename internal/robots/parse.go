@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Parse reads what body says to agent, a product token such as "kumo" without version. Letter case does not matter; a token of
-// other characters than letters, "-" and "_" is never met in a file and gets the rules for "*". If several groups name the
-// agent they are taken together, and if any does, those for "*" do not count. Parse never fails: what it cannot read, it
-// skips. Only the first 500 KiB are read.
+// Parse reads what body says to agent, a product token such as "kumo" without version. Letter case does not matter; a
+// token of other characters than letters, "-" and "_" is never met in a file and gets the rules for "*". If several
+// groups name the agent they are taken together, and if any does, those for "*" do not count. Parse never fails: what
+// it cannot read, it skips. Only the first 500 KiB are read.
 func Parse(body []byte, agent string) *Rules {
 	p := parser{agent: agent}
 	for line, rest := "", readable(body); rest != ""; {
@@ -71,7 +71,8 @@ func (p *parser) line(line string) {
 	}
 }
 
-// begin reads a User-agent line. Those that follow each other begin one group together; only Allow and Disallow end the run.
+// begin reads a User-agent line. Those that follow each other begin one group together; only Allow and Disallow end the
+// run.
 func (p *parser) begin(value string) {
 	if p.ruled {
 		p.forMine, p.forAny, p.ruled = false, false, false
@@ -136,8 +137,8 @@ func byPrecedence(a, b rule) int {
 	return 1
 }
 
-// add takes in a rule of a line, which ends with the pattern as written. A pattern that is empty, or begins with what no path begins
-// with, says nothing.
+// add takes in a rule of a line, which ends with the pattern as written. A pattern that is empty, or begins with what
+// no path begins with, says nothing.
 func (g *group) add(u rule, line, pattern string) {
 	if pattern == "" || pattern[0] != '/' && pattern[0] != '*' {
 		return
@@ -153,8 +154,8 @@ func (g *group) add(u rule, line, pattern string) {
 	}
 }
 
-// put adds u with its pattern. The text ends with the pattern already where that is in normal form and u's line was just
-// written.
+// put adds u with its pattern. The text ends with the pattern already where that is in normal form and u's line was
+// just written.
 func (g *group) put(u rule, pattern string) {
 	u.priority = uint16(len(pattern))
 	for i := range len(pattern) {

@@ -1,13 +1,14 @@
 // Package robots reads robots.txt and remembers what it said.
 //
-// It follows RFC 9309 and, where files in the wild are sloppier than the RFC, reads them as Google's published parser does:
-// misspelt directives, missing colons, byte order marks, "index.html" for a folder. [Parse] keeps only the lines meant for
-// one agent, sorted so that the first rule that matches decides.
+// It follows RFC 9309 and, where files in the wild are sloppier than the RFC, reads them as Google's published parser
+// does: misspelt directives, missing colons, byte order marks, "index.html" for a folder. [Parse] keeps only the lines
+// meant for one agent, sorted so that the first rule that matches decides.
 //
-// One thing Google reads otherwise than the RFC: an escaped letter or digit is not the same as the plain one, so that a rule for /%62
-// says nothing of /b. [Rules.Match] reads so, too; [Rules.Allowed], by which a crawl goes, does as the RFC says. Three things are as the RFC has them and not as Google: %c3 equals %C3 and %7E equals ~ on
-// both sides, "%2A" and "%24" in a rule mean the characters themselves, and /robots.txt may always be fetched. Who wants
-// the lines' bare verdict on /robots.txt asks [Rules.Match].
+// One thing Google reads otherwise than the RFC: an escaped letter or digit is not the same as the plain one, so that a
+// rule for /%62 says nothing of /b. [Rules.Match] reads so, too; [Rules.Allowed], by which a crawl goes, does as the
+// RFC says. Three things are as the RFC has them and not as Google: %c3 equals %C3 and %7E equals ~ on both sides,
+// "%2A" and "%24" in a rule mean the characters themselves, and /robots.txt may always be fetched. Who wants the lines'
+// bare verdict on /robots.txt asks [Rules.Match].
 //
 // docs/decisions/robots.md compares it with a library.
 package robots
@@ -17,8 +18,8 @@ import (
 	"time"
 )
 
-// Rules are what one robots.txt says to one agent. They are immutable and hold no more than what was meant for that agent.
-// The zero value allows everything.
+// Rules are what one robots.txt says to one agent. They are immutable and hold no more than what was meant for that
+// agent. The zero value allows everything.
 type Rules struct {
 	text      string // the lines and patterns that rules point into
 	rules     []rule // in order of precedence
@@ -40,8 +41,9 @@ type rule struct {
 	escaped             bool // the pattern has escaped letters or digits
 }
 
-// Allowed says whether the agent may fetch a URL, given as its path and query in escaped form, "/a?b" (see [Target]). rule
-// is the line that decided, "Disallow: /private/", without its comment; "" if none did. /robots.txt is always allowed.
+// Allowed says whether the agent may fetch a URL, given as its path and query in escaped form, "/a?b" (see [Target]).
+// rule is the line that decided, "Disallow: /private/", without its comment; "" if none did. /robots.txt is always
+// allowed.
 func (r *Rules) Allowed(pathAndQuery string) (ok bool, rule string) {
 	ok, by := r.Decide(pathAndQuery)
 	return ok, by.Text
@@ -55,7 +57,8 @@ func (r *Rules) Decide(pathAndQuery string) (ok bool, by Line) {
 	return r.match(unescaped(normalTarget(pathAndQuery)), true)
 }
 
-// Match is Allowed without the exception for /robots.txt, and with escaped letters and digits as they stand: what the lines say.
+// Match is Allowed without the exception for /robots.txt, and with escaped letters and digits as they stand: what the
+// lines say.
 func (r *Rules) Match(pathAndQuery string) (ok bool, rule string) {
 	ok, by := r.match(normalTarget(pathAndQuery), false)
 	return ok, by.Text
@@ -75,14 +78,16 @@ func (r *Rules) match(target string, plain bool) (ok bool, by Line) {
 	return true, Line{}
 }
 
-// Delay is how long the agent is asked to wait between two requests, at most a year: the longest of its Crawl-delay lines or, if
-// there is none, of its Request-rate lines, whose hours of the day do not count here. It is false if neither is there.
+// Delay is how long the agent is asked to wait between two requests, at most a year: the longest of its Crawl-delay
+// lines or, if there is none, of its Request-rate lines, whose hours of the day do not count here. It is false if
+// neither is there.
 func (r *Rules) Delay() (time.Duration, bool) { return r.delay, r.hasDelay }
 
 // Rates are the agent's Request-rate lines, in order. Do not change them.
 func (r *Rules) Rates() []Rate { return r.rates }
 
-// Sitemaps are the values of the Sitemap lines as written, in order. They are meant for every agent. Do not change them.
+// Sitemaps are the values of the Sitemap lines as written, in order. They are meant for every agent. Do not change
+// them.
 func (r *Rules) Sitemaps() []string { return r.sitemaps }
 
 // Temporary reports whether the rules only stand in until robots.txt can be had.

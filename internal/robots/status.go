@@ -2,7 +2,8 @@ package robots
 
 import "fmt"
 
-// MaxRedirects is how many redirects in a row are followed from a /robots.txt (RFC 9309, 2.3.1.2). They may lead to other hosts.
+// MaxRedirects is how many redirects in a row are followed from a /robots.txt (RFC 9309, 2.3.1.2). They may lead to
+// other hosts.
 const MaxRedirects = 5
 
 // FromStatus says what an answer to GET /robots.txt means (RFC 9309, 2.3.1). Status 0 is no answer.
@@ -13,8 +14,8 @@ const MaxRedirects = 5
 //
 // The caller follows redirects, [MaxRedirects] at most; a 3xx that is left over leads nowhere.
 //
-// What cannot be had forbids everything for as long as that lasts. The RFC would let a crawler take the file for absent after
-// thirty days; kumo does not, since nobody has said so.
+// What cannot be had forbids everything for as long as that lasts. The RFC would let a crawler take the file for absent
+// after thirty days; kumo does not, since nobody has said so.
 func FromStatus(status int, body []byte, agent string) *Rules {
 	switch {
 	case status == 0:

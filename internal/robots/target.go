@@ -2,8 +2,8 @@ package robots
 
 import "strings"
 
-// Target is the part of a URL that rules speak of: its path and query, "/" if it has none. The URL need not be canonical;
-// what is there is taken as it stands, so that escaping it is up to the caller.
+// Target is the part of a URL that rules speak of: its path and query, "/" if it has none. The URL need not be
+// canonical; what is there is taken as it stands, so that escaping it is up to the caller.
 func Target(url string) string {
 	url, _, _ = strings.Cut(url, "#")
 	url = afterScheme(url)

@@ -1,5 +1,6 @@
-// Package secret is what the nodes of one cluster know and nobody else: 256 random bits, as a person passes them on, and the keys and
-// certificates that follow from them. Whoever has the secret belongs to the cluster; there is nothing else to hand out or to renew.
+// Package secret is what the nodes of one cluster know and nobody else: 256 random bits, as a person passes them on,
+// and the keys and certificates that follow from them. Whoever has the secret belongs to the cluster; there is nothing
+// else to hand out or to renew.
 package secret
 
 import (
@@ -18,8 +19,8 @@ const (
 	sumSize = 3  // bytes of checksum in its text, which make it 56 letters without padding
 )
 
-// ErrTyped is a text that was a secret once, or never: its checksum is wrong. A secret that belongs to another cluster is not told from
-// the right one here.
+// ErrTyped is a text that was a secret once, or never: its checksum is wrong. A secret that belongs to another cluster
+// is not told from the right one here.
 var ErrTyped = errors.New("the secret is not complete, or has a typing mistake: its checksum does not fit")
 
 var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -34,7 +35,8 @@ func New() Secret {
 	return s
 }
 
-// Parse reads what Text wrote. Spaces, dashes and the size of letters do not matter. The empty text is no secret, the zero value.
+// Parse reads what Text wrote. Spaces, dashes and the size of letters do not matter. The empty text is no secret, the
+// zero value.
 func Parse(text string) (Secret, error) {
 	text = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -\t\r\n", r) {

@@ -14,14 +14,15 @@ import (
 // serverName is whom certificates are made out to: the cluster, wherever its nodes live.
 const serverName = "kumo-cluster"
 
-// Validity is fixed, so that the authority's certificate is the same everywhere, and no clock decides who belongs to a cluster.
+// Validity is fixed, so that the authority's certificate is the same everywhere, and no clock decides who belongs to a
+// cluster.
 var (
 	notBefore = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	notAfter  = time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// TLS makes the settings of one process, as a server and as a client: TLS 1.3, where both sides show a certificate of the authority
-// that follows from the secret. The process's own certificate is made anew each time.
+// TLS makes the settings of one process, as a server and as a client: TLS 1.3, where both sides show a certificate of
+// the authority that follows from the secret. The process's own certificate is made anew each time.
 func (s Secret) TLS() (server, client *tls.Config, err error) {
 	root, key, err := s.authority()
 	if err != nil {

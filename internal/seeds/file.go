@@ -17,8 +17,9 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A File is a file of seeds, a URL a line, which has been read once: it is known how many there are, and what is wrong with which line.
-// It is read again, piece by piece, when the seeds are taken in, and stays open for that; so it may have gigabytes.
+// A File is a file of seeds, a URL a line, which has been read once: it is known how many there are, and what is wrong
+// with which line. It is read again, piece by piece, when the seeds are taken in, and stays open for that; so it may
+// have gigabytes.
 type File struct {
 	Name   string // "-" for standard input
 	Digest string // SHA-256 of its bytes, in hexadecimal
@@ -53,8 +54,8 @@ const (
 	partSeeds  = 1024
 )
 
-// OpenFile reads a file of seeds, or standard input if the name is "-". What can be read only once is kept in a temporary file until
-// Close. progress is told now and then how many lines were read; it may be nil.
+// OpenFile reads a file of seeds, or standard input if the name is "-". What can be read only once is kept in a
+// temporary file until Close. progress is told now and then how many lines were read; it may be nil.
 func OpenFile(ctx context.Context, name string, stdin io.Reader, progress func(lines int64)) (_ *File, err error) {
 	f := &File{Name: name, done: func() error { return nil }}
 	defer func() {

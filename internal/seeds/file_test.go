@@ -91,7 +91,8 @@ func TestAFileThatMayBeATableIsDoubted(t *testing.T) {
 	}
 }
 
-// All lines that are no seeds are told at once, with their numbers and what is wrong with each; the others are none the worse for it.
+// All lines that are no seeds are told at once, with their numbers and what is wrong with each; the others are none the
+// worse for it.
 func TestAllBadLinesAreTold(t *testing.T) {
 	bad := []struct{ line, why string }{
 		{`"http://a.test/"`, "quotes"},

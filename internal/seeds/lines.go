@@ -10,8 +10,8 @@ import (
 // maxLine is how much of a line is kept: more than any URL may have.
 const maxLine = 64 << 10
 
-// A lineReader cuts what is written to it into lines, without what ends them, however long they are. A byte order mark before the first one is no
-// part of it. Strings are parts of one copy of the block that they came with.
+// A lineReader cuts what is written to it into lines, without what ends them, however long they are. A byte order mark
+// before the first one is no part of it. Strings are parts of one copy of the block that they came with.
 type lineReader struct {
 	each   func(line string, end int64) error // end is the offset behind the line
 	offset int64                              // of what comes next

@@ -56,8 +56,8 @@ func reasonOf(err error) error {
 	return err
 }
 
-// parseSeed reads a seed. A browser, and so parseURL, makes a URL of nearly everything, where "1,http://example.com/" is a page of the host
-// "1,http": what is plainly no URL is refused here, with what to do about it.
+// parseSeed reads a seed. A browser, and so parseURL, makes a URL of nearly everything, where "1,http://example.com/"
+// is a page of the host "1,http": what is plainly no URL is refused here, with what to do about it.
 func parseSeed(s string) (weburl.URL, error) {
 	if err := checkSeed(s); err != nil {
 		return weburl.URL{}, err

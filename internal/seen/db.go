@@ -12,18 +12,21 @@ import (
 
 // Config is how a database works.
 type Config struct {
-	Memory int64            // bytes for what is not yet on the disk; default 256 MiB. Filters, 1.2 bytes a URL, come on top
-	Rate   int64            // bytes a second that merges may write; default without limit
-	Ratio  int              // files of about one size before they are merged into one; default 4
-	Depths bool             // depths matter: a URL met at less depth is news
-	Share  int              // what is Later is decided when there is one on the disk for each Share of what is known; default 32
-	Now    func() time.Time // default time.Now
+	// bytes for what is not yet on the disk; default 256 MiB. Filters, 1.2 bytes a URL, come on top
+	Memory int64
+	Rate   int64 // bytes a second that merges may write; default without limit
+	Ratio  int   // files of about one size before they are merged into one; default 4
+	Depths bool  // depths matter: a URL met at less depth is news
+	// what is Later is decided when there is one on the disk for each Share of what is known; default 32
+	Share int
+	Now   func() time.Time // default time.Now
 }
 
 // A DB is the URL database. Its methods may be called by many goroutines at once.
 //
-// One goroutine looks after it: when it is Full it calls Freeze, Merge, and then Compact until there is nothing left to do;
-// when the frontier has run dry, Freeze and Settle. Those who offer call Room before, which keeps memory within its bound.
+// One goroutine looks after it: when it is Full it calls Freeze, Merge, and then Compact until there is nothing left to
+// do; when the frontier has run dry, Freeze and Settle. Those who offer call Room before, which keeps memory within its
+// bound.
 type DB struct {
 	parts
 	cfg    Config
@@ -70,8 +73,8 @@ func (d *DB) Close() error {
 // Position is the journal position that the disk includes.
 func (d *DB) Position() uint64 { return d.tiers.Manifest().Position }
 
-// Relies is the journal position that the disk relies on: URLs of which it has been decided that they are news no longer wait there, as
-// the journal has them up to this position, which may be behind Position.
+// Relies is the journal position that the disk relies on: URLs of which it has been decided that they are news no
+// longer wait there, as the journal has them up to this position, which may be behind Position.
 func (d *DB) Relies() uint64 {
 	m := d.tiers.Manifest()
 	return max(m.Position, m.Relies)
@@ -101,8 +104,8 @@ func (d *DB) Stats() Stats {
 	return Stats{d.tiers.View().Stats(), d.bytes(), d.merges}
 }
 
-// Replay lets what follows have been met at an earlier time, which a journal tells; a zero time ends that. Nobody else may use the
-// database meanwhile.
+// Replay lets what follows have been met at an earlier time, which a journal tells; a zero time ends that. Nobody else
+// may use the database meanwhile.
 func (d *DB) Replay(past time.Time) {
 	if d.past = past; d.unborn && !past.IsZero() {
 		d.born, d.unborn = min(d.born, past.Unix()), false

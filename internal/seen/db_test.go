@@ -250,7 +250,8 @@ func (m *model) scan(prefix string) {
 	}
 }
 
-// reopen ends the process, perhaps with the machine, and begins again with what is on the disk and the rest of the journal.
+// reopen ends the process, perhaps with the machine, and begins again with what is on the disk and the rest of the
+// journal.
 func (m *model) reopen() {
 	m.check(m.db.Close())
 	if m.dice.IntN(2) == 0 {

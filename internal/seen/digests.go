@@ -19,13 +19,14 @@ type Ref struct {
 	URL  string
 	Time time.Time
 	ID   string // its WARC-Record-ID
-	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came without.
+	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came
+	// without.
 	Chunked [20]byte
 }
 
-// Digests knows, by the digest of each body, the last record that was put for it. It answers at once, exactly: where memory
-// does not know and a filter does not rule it out, it reads one block of a file. Like [DB] it is merged, and each merge is a
-// checkpoint. Its methods may be called by many goroutines at once.
+// Digests knows, by the digest of each body, the last record that was put for it. It answers at once, exactly: where
+// memory does not know and a filter does not rule it out, it reads one block of a file. Like [DB] it is merged, and
+// each merge is a checkpoint. Its methods may be called by many goroutines at once.
 type Digests struct {
 	parts
 	tiers *tier.Set

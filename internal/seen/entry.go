@@ -15,8 +15,8 @@ type Entry struct {
 }
 
 // Meta is what visits have found, in whole seconds. A field that is zero says nothing, and leaves what an earlier visit
-// said; but Modified and ETag go with Digest, the body that they speak of, and Every and Missing with Due: where that is given,
-// they replace what was known even if they are zero.
+// said; but Modified and ETag go with Digest, the body that they speak of, and Every and Missing with Due: where that
+// is given, they replace what was known even if they are zero.
 type Meta struct {
 	Fetched  time.Time // the last visit
 	Due      time.Time // the next one
@@ -34,8 +34,8 @@ type Meta struct {
 // Waits reports whether a recrawl that the URL was taken for is still to come.
 func (m *Meta) Waits() bool { return !m.Queued.IsZero() && !m.Due.After(m.Queued) }
 
-// What an entry's value begins with: two bits for the state, one that says whether there is meta, five for the depth; then
-// what is left of the depth, the minute of First, and the meta.
+// What an entry's value begins with: two bits for the state, one that says whether there is meta, five for the depth;
+// then what is left of the depth, the minute of First, and the meta.
 const (
 	stateBits = 3
 	metaBit   = 4
@@ -43,7 +43,8 @@ const (
 	depthMost = 31
 )
 
-// A record is an entry as the database handles it: an Entry's Meta encoded, times counted from when the database was made.
+// A record is an entry as the database handles it: an Entry's Meta encoded, times counted from when the database was
+// made.
 type record struct {
 	entry
 	first uint32 // minutes

@@ -88,7 +88,8 @@ func (d *DB) Look(url string) (State, int32, error) {
 	return e.State, e.Depth, err
 }
 
-// Pending returns the payload of an offer of url that waits to be decided, in memory or on the disk; false if none does.
+// Pending returns the payload of an offer of url that waits to be decided, in memory or on the disk; false if none
+// does.
 func (d *DB) Pending(url string) ([]byte, bool, error) {
 	d.mu.Lock()
 	payload, waits := d.pendingInMemory(url)

@@ -9,17 +9,19 @@ import (
 	"kumo/internal/seen/tier"
 )
 
-// Merge writes the frozen part to the disk, in one sequential pass, and makes the new state durable: Position becomes the
-// frozen part's. URLs whose news was Later are put aside there, until they are so many that it is worth while to read all of
-// the disk for them; then Merge does what Settle does. A merge that fails or is cancelled can be tried again.
+// Merge writes the frozen part to the disk, in one sequential pass, and makes the new state durable: Position becomes
+// the frozen part's. URLs whose news was Later are put aside there, until they are so many that it is worth while to
+// read all of the disk for them; then Merge does what Settle does. A merge that fails or is cancelled can be tried
+// again.
 func (d *DB) Merge(ctx context.Context, decided func([]Decided) error) error {
 	return d.tend(ctx, decided, false)
 }
 
 // Settle is a Merge that decides all that it finds waiting: for when there is nothing else to do.
 //
-// It calls decided with what of it is news, in order, and only when that has been accepted does it forget on the disk that the URLs
-// waited. What decided has accepted is not handed out again, but for a new process, to which Know has not told it.
+// It calls decided with what of it is news, in order, and only when that has been accepted does it forget on the disk
+// that the URLs waited. What decided has accepted is not handed out again, but for a new process, to which Know has not
+// told it.
 func (d *DB) Settle(ctx context.Context, decided func([]Decided) error) error {
 	return d.tend(ctx, decided, true)
 }
@@ -68,11 +70,12 @@ func (d *DB) write(ctx context.Context) error {
 	return nil
 }
 
-// Compact merges files of about one size into one where there are enough of them, and reports whether there were. It may run
-// beside Merge.
+// Compact merges files of about one size into one where there are enough of them, and reports whether there were. It
+// may run beside Merge.
 func (d *DB) Compact(ctx context.Context) (bool, error) { return d.tiers.Compact(ctx) }
 
-// chunk is how many URLs are gone through between two looks at the context, and how many decided ones are handed out at once.
+// chunk is how many URLs are gone through between two looks at the context, and how many decided ones are handed out at
+// once.
 const chunk = 1024
 
 var _ run.Source = (*joiner)(nil)

@@ -18,8 +18,8 @@ var (
 	_ run.Source = bare{}
 )
 
-// A putAside is what a frozen part does not know for certain, as a source for a run that waits: the value of a URL is the length
-// of its payload, the payload, and its record.
+// A putAside is what a frozen part does not know for certain, as a source for a run that waits: the value of a URL is
+// the length of its payload, the payload, and its record.
 type putAside struct {
 	ctx   context.Context
 	table *mem.Table
@@ -163,8 +163,8 @@ func (d *DB) decide(ctx context.Context, view *tier.View, decided func([]Decided
 	return errors.Join(all.Err(), d.hand(decided))
 }
 
-// resolve enters a waiting offer, which is news to the disk, if it is to memory, too, and has it told. From here on memory
-// knows it, so that no other offer brings the same news; a better one that waits in memory is told in its place.
+// resolve enters a waiting offer, which is news to the disk, if it is to memory, too, and has it told. From here on
+// memory knows it, so that no other offer brings the same news; a better one that waits in memory is told in its place.
 func (d *DB) resolve(u *URL, disk entry, first uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"kumo/internal/seen/run"
 )
 
-// Import enters what another database knew: [DB.Know] and [DB.Note] for many URLs at once, whose First it keeps where that is earlier.
-// What is known here of a URL stays as far as the entry does not say more.
+// Import enters what another database knew: [DB.Know] and [DB.Note] for many URLs at once, whose First it keeps where
+// that is earlier. What is known here of a URL stays as far as the entry does not say more.
 func (d *DB) Import(entries []Entry) {
 	metas, ends := d.metas(entries)
 	d.mu.Lock()
@@ -69,8 +69,8 @@ func (d *DB) minute(t time.Time) uint32 {
 	return uint32(max(t.Unix()-d.born, 0) / 60)
 }
 
-// AppendMeta appends m as it is written down, with its length before it. Times are written by how far they are from base, a Unix time:
-// the nearer, the shorter.
+// AppendMeta appends m as it is written down, with its length before it. Times are written by how far they are from
+// base, a Unix time: the nearer, the shorter.
 func AppendMeta(b []byte, m *Meta, base int64) []byte {
 	at := len(b)
 	b = appendMeta(b, m, base)

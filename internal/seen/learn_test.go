@@ -23,8 +23,8 @@ func randomEntry(dice *rand.Rand, at time.Time) Entry {
 	return e
 }
 
-// What a database selects and another learns that knew some of it, and has its parts in memory, frozen and on the disk, is what one
-// knows that was told all by Know and Note.
+// What a database selects and another learns that knew some of it, and has its parts in memory, frozen and on the disk,
+// is what one knows that was told all by Know and Note.
 func TestLearnIsKnowAndNote(t *testing.T) {
 	for range 20 {
 		seed := rand.Uint64()

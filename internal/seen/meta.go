@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A Meta's value: a byte that says which fields follow, and the fields. Times are signed seconds from when the database was made.
+// A Meta's value: a byte that says which fields follow, and the fields. Times are signed seconds from when the database
+// was made.
 const (
 	hasFetched = 1 << iota
 	hasDue

@@ -22,11 +22,11 @@ const (
 	wordMeta
 )
 
-// Offer enters urls and appends to news what each was. For those that are Fresh it replaces urls[i].URL with a copy that the
-// caller may keep. A known URL met again at less depth takes that depth.
+// Offer enters urls and appends to news what each was. For those that are Fresh it replaces urls[i].URL with a copy
+// that the caller may keep. A known URL met again at less depth takes that depth.
 //
-// Where news is Later, the URL may be known on the disk. A later merge decides, and then tells the best of all offers, with its
-// Payload; offers that are no better than one that waits in memory are Nothing.
+// Where news is Later, the URL may be known on the disk. A later merge decides, and then tells the best of all offers,
+// with its Payload; offers that are no better than one that waits in memory are Nothing.
 func (d *DB) Offer(urls []URL, news []News) []News {
 	now := d.minutes()
 	d.mu.Lock()
@@ -131,8 +131,8 @@ func read(t *mem.Table, ref mem.Ref) (e entry, flags uint8) {
 	return entry{State(flags & stateBits), int32(t.Word(ref, wordDepth))}, flags &^ stateBits
 }
 
-// InsertKnown enters URLs whose news was told before: what a journal says of the time after the database's position, before the
-// next Freeze. No merge tells them again, unless a better offer waits.
+// InsertKnown enters URLs whose news was told before: what a journal says of the time after the database's position,
+// before the next Freeze. No merge tells them again, unless a better offer waits.
 func (d *DB) InsertKnown(urls []URL) {
 	now := d.minutes()
 	d.mu.Lock()

@@ -10,8 +10,8 @@ import (
 // defaultMemory is the budget of memory parts.
 const defaultMemory = 256 << 20
 
-// Parts are what of a late merge is in memory: a part that takes, and one that is frozen and waits to be merged, or is just being
-// merged. A frozen part does not change.
+// Parts are what of a late merge is in memory: a part that takes, and one that is frozen and waits to be merged, or is
+// just being merged. A frozen part does not change.
 type parts struct {
 	mu             sync.Mutex    // guards all of this, and the active table
 	active, frozen *mem.Table    // frozen is nil when all is on the disk but active
@@ -39,8 +39,8 @@ func (p *parts) Full() bool {
 	return p.active.Bytes() >= p.full
 }
 
-// Room waits while the part that takes is full, until a Freeze: who calls it before an Offer keeps memory within its bound,
-// however long a merge takes. Its error is the context's.
+// Room waits while the part that takes is full, until a Freeze: who calls it before an Offer keeps memory within its
+// bound, however long a merge takes. Its error is the context's.
 func (p *parts) Room(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -93,7 +93,8 @@ func (p *parts) waiting() (*mem.Table, uint64) {
 	return p.frozen, p.position
 }
 
-// merged lets go of the frozen part; account is called with the lock held. The table is used again, unless somebody reads it.
+// merged lets go of the frozen part; account is called with the lock held. The table is used again, unless somebody
+// reads it.
 func (p *parts) merged(account func()) {
 	p.mu.Lock()
 	t, read := p.frozen, p.pins > 0

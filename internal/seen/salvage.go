@@ -12,9 +12,9 @@ import (
 	"kumo/internal/vfs"
 )
 
-// Salvage calls f with what the runs say that can be read of a database in dir, as far as they can: a URL comes as often as runs have it,
-// each time as one has it, and in no order. It needs the manifest, to know which runs count; whole is false if that, or a part of a run,
-// could not be read.
+// Salvage calls f with what the runs say that can be read of a database in dir, as far as they can: a URL comes as
+// often as runs have it, each time as one has it, and in no order. It needs the manifest, to know which runs count;
+// whole is false if that, or a part of a run, could not be read.
 func Salvage(disk vfs.FS, dir string, f func(url string, state State, depth int32) error) (whole bool, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "manifest"))
 	if err != nil {

@@ -19,8 +19,8 @@ const scanPage = 1 << 16
 // since. It reads the disk as it goes, and copies what memory has of them, some at a time.
 func (d *DB) Scan(prefix string) iter.Seq2[Entry, error] { return d.scan(prefix, every) }
 
-// Select is a Scan of all URLs for which want is true. It is asked about each place that has a URL, often with the database locked, and
-// must not keep it.
+// Select is a Scan of all URLs for which want is true. It is asked about each place that has a URL, often with the
+// database locked, and must not keep it.
 func (d *DB) Select(want func(url []byte) bool) iter.Seq2[Entry, error] { return d.scan("", want) }
 
 func every([]byte) bool { return true }
@@ -33,8 +33,8 @@ func (d *DB) scan(prefix string, want func([]byte) bool) iter.Seq2[Entry, error]
 	}
 }
 
-// scanPage gives the URLs from one on, as far as the parts in memory were copied. It returns where the next page begins, and
-// whether there may be one.
+// scanPage gives the URLs from one on, as far as the parts in memory were copied. It returns where the next page
+// begins, and whether there may be one.
 func (d *DB) scanPage(prefix, from string, want func([]byte) bool, yield func(Entry, error) bool) (next string, more bool) {
 	sources, last := d.collect(prefix, from, want)
 	view := d.tiers.Pin()
@@ -70,8 +70,8 @@ func (d *DB) scanPage(prefix, from string, want func([]byte) bool, yield func(En
 	return last + "\x00", last != ""
 }
 
-// collect copies what memory has below prefix from a URL on, the newest first. last is the URL up to which that is all; "" if it is
-// all there is.
+// collect copies what memory has below prefix from a URL on, the newest first. last is the URL up to which that is all;
+// "" if it is all there is.
 func (d *DB) collect(prefix, from string, want func([]byte) bool) (sources []run.Source, last string) {
 	defer d.unpinTables()
 	for _, t := range d.pinTables() {

@@ -8,8 +8,8 @@ import (
 // A State is what a known URL is.
 type State uint8
 
-// The states. A set-aside URL was left out for a reason that speaks of the link and not of the URL (too deep, only embedded):
-// a better link may still bring it in.
+// The states. A set-aside URL was left out for a reason that speaks of the link and not of the URL (too deep, only
+// embedded): a better link may still bring it in.
 const (
 	Unknown State = iota
 	Deferred
@@ -61,8 +61,8 @@ type Set struct {
 // New returns an empty set.
 func New() *Set { return &Set{m: make(map[string]entry)} }
 
-// Offer enters urls and appends to news what each was. For those that are Fresh it replaces urls[i].URL with a copy that the
-// caller may keep. A known URL met again at less depth takes that depth.
+// Offer enters urls and appends to news what each was. For those that are Fresh it replaces urls[i].URL with a copy
+// that the caller may keep. A known URL met again at less depth takes that depth.
 func (s *Set) Offer(urls []URL, news []News) []News {
 	s.mu.Lock()
 	defer s.mu.Unlock()

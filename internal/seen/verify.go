@@ -14,7 +14,8 @@ func (d *DB) Verify(ctx context.Context) error { return d.tiers.Verify(ctx) }
 // Verify reads all that the index has on the disk, and says what of it is not as it was written.
 func (d *Digests) Verify(ctx context.Context) error { return d.tiers.Verify(ctx) }
 
-// Each calls f with every body and its record, in the order of digests. It reads the disk as it goes; nothing may be put meanwhile.
+// Each calls f with every body and its record, in the order of digests. It reads the disk as it goes; nothing may be
+// put meanwhile.
 func (d *Digests) Each(f func(digest [20]byte, r Ref) error) error {
 	view := d.tiers.Pin()
 	newest := func(newer, _ []byte) []byte { return newer }

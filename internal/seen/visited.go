@@ -7,9 +7,9 @@ import (
 	"kumo/internal/seen/run"
 )
 
-// Visited gives the URLs that were visited, as far as like says yes to what some place has of their meta: those on the disk in
-// order, then those that only memory has seen visited. It reads the disk as it goes and copies nothing but what it gives; a
-// URL may come twice, and each is as all places together have it at that moment.
+// Visited gives the URLs that were visited, as far as like says yes to what some place has of their meta: those on the
+// disk in order, then those that only memory has seen visited. It reads the disk as it goes and copies nothing but what
+// it gives; a URL may come twice, and each is as all places together have it at that moment.
 func (d *DB) Visited(like func(*Meta) bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		tables := d.pinTables() // before the disk is looked at, lest a merge brings there what then is in neither

@@ -10,7 +10,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// Whatever of a URL's meta is on the disk and what in memory, Visited gives every visited URL with all of it, and the others not.
+// Whatever of a URL's meta is on the disk and what in memory, Visited gives every visited URL with all of it, and the
+// others not.
 func TestVisited(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// A copy of config.yaml lies in the folder state, with a checksum behind it, so that settings that were damaged can be put back.
+// A copy of config.yaml lies in the folder state, with a checksum behind it, so that settings that were damaged can be
+// put back.
 
 const keptMark = "# crc32c "
 

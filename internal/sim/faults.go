@@ -15,8 +15,8 @@ type faults struct {
 	chance int      // sum of weights
 }
 
-// A fault is a way things go wrong, and how often beside others. It returns what it did, in words, and what sets it right; nil if that
-// comes by itself.
+// A fault is a way things go wrong, and how often beside others. It returns what it did, in words, and what sets it
+// right; nil if that comes by itself.
 type fault struct {
 	weight int
 	strike func(f *faults) (what string, end func())
@@ -168,8 +168,8 @@ func (f *faults) cutOff(c *cut, n int, how string) (string, func()) {
 	}
 }
 
-// many is how many machines are cut off at once, at most, unless it is half of them: each that is given up is an epoch, which all the others
-// hear of.
+// many is how many machines are cut off at once, at most, unless it is half of them: each that is given up is an epoch,
+// which all the others hear of.
 const many = 25
 
 func (f *faults) isolate() (string, func()) {

@@ -84,7 +84,8 @@ func replay(w *web, entries []*entry, now moment) *holding {
 	return s
 }
 
-// apply adds an entry. It is the one place where a holding changes, so that a process that begins anew has what the last one had.
+// apply adds an entry. It is the one place where a holding changes, so that a process that begins anew has what the
+// last one had.
 func (s *holding) apply(e *entry, now moment) {
 	switch e.kind {
 	case entryEnter:

@@ -6,8 +6,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// A journal is all that one node has entered, the part of it that is durable on its disk, and its copy with the registry. The process
-// that writes it may end; others read the copy.
+// A journal is all that one node has entered, the part of it that is durable on its disk, and its copy with the
+// registry. The process that writes it may end; others read the copy.
 type journal struct {
 	node     strategy.Node
 	entries  []*entry

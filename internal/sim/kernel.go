@@ -14,7 +14,8 @@ type moment = time.Duration
 // forever is later than any run ends.
 const forever = moment(1) << 62
 
-// A kernel is virtual time: things happen in order of their moments, and in the order they were asked for where those are the same.
+// A kernel is virtual time: things happen in order of their moments, and in the order they were asked for where those
+// are the same.
 type kernel struct {
 	now  moment
 	heap []due
@@ -24,8 +25,8 @@ type kernel struct {
 	ran  uint64 // events
 }
 
-// due is something that happens at a moment. With a node it is that node's own doing: it does not happen if the node's process
-// has ended, and later if the node is paused.
+// due is something that happens at a moment. With a node it is that node's own doing: it does not happen if the node's
+// process has ended, and later if the node is paused.
 type due struct {
 	at   moment
 	seq  uint64
@@ -106,7 +107,8 @@ func (k *kernel) run(until moment, stop func() bool) {
 
 func (d due) before(e due) bool { return d.at < e.at || d.at == e.at && d.seq < e.seq }
 
-// push puts an event into the heap, of which each node has four children: half as deep as one with two, and a cache line's worth.
+// push puts an event into the heap, of which each node has four children: half as deep as one with two, and a cache
+// line's worth.
 func (k *kernel) push(d due) {
 	k.heap = append(k.heap, d)
 	h := k.heap
@@ -164,7 +166,8 @@ func (k *kernel) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(k.rng.Int64N(int64(high-low)))
 }
 
-// about draws a time around a mean, exponentially: most are shorter, some much longer, none longer than eight times the mean.
+// about draws a time around a mean, exponentially: most are shorter, some much longer, none longer than eight times the
+// mean.
 func (k *kernel) about(mean time.Duration) time.Duration {
 	return min(time.Duration(k.rng.ExpFloat64()*float64(mean)), 8*mean)
 }

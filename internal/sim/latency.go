@@ -19,8 +19,9 @@ func (m *Matrix) between(from, to int) time.Duration {
 	return m.oneWay[(from+1)%len(m.oneWay)][(to+1)%len(m.oneWay)]
 }
 
-// ReadMatrix reads a file of round-trip times, a row a line, separated by tabs or spaces: in milliseconds, or in seconds if none is
-// above 30. Where a time is missing (0, or less) it is a typical one, as is that of a place to itself.
+// ReadMatrix reads a file of round-trip times, a row a line, separated by tabs or spaces: in milliseconds, or in
+// seconds if none is above 30. Where a time is missing (0, or less) it is a typical one, as is that of a place to
+// itself.
 func ReadMatrix(file string) (*Matrix, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -122,8 +122,8 @@ func (p *process) deliver(b member.Batch) {
 	})
 }
 
-// takeLinks takes links in from another node; answer is called with those refused when the others are durable and shipped. With all, those of
-// others' hosts are taken in, too, into the outbox.
+// takeLinks takes links in from another node; answer is called with those refused when the others are durable and
+// shipped. With all, those of others' hosts are taken in, too, into the outbox.
 func (p *process) takeLinks(links []url, all bool, answer func(refused []int)) {
 	e := &entry{kind: entryLinks}
 	var refused []int

@@ -7,8 +7,8 @@ import (
 	"kumo/internal/strategy/hub"
 )
 
-// moves watches hosts that move because a node has little to do. None of them may move again for that reason soon, but to a node that came when it
-// had moved.
+// moves watches hosts that move because a node has little to do. None of them may move again for that reason soon, but
+// to a node that came when it had moved.
 type moves struct {
 	w    *world
 	last map[string]move          // by host
@@ -22,7 +22,8 @@ type move struct {
 	at moment
 }
 
-// settles is for how long a host stays that has moved, at least: less than what the strategy promises, as clocks differ.
+// settles is for how long a host stays that has moved, at least: less than what the strategy promises, as clocks
+// differ.
 const settles = 55 * time.Minute
 
 // unaware is for how long the control unit may not know that a node is a member.

@@ -20,7 +20,8 @@ type network struct {
 	cuts    []*cut
 }
 
-// A cut is a part of the network that the rest, where the registry is, cannot be reached from, or cannot reach, or both.
+// A cut is a part of the network that the rest, where the registry is, cannot be reached from, or cannot reach, or
+// both.
 type cut struct {
 	side     map[int]bool // the machines cut off
 	out, in  bool         // what is sent from there, and to there, is lost
@@ -78,7 +79,8 @@ type latency interface {
 	between(from, to int) time.Duration
 }
 
-// plane is a made-up latency: places are points on a map as wide as light, or what passes for it, takes a time to cross.
+// plane is a made-up latency: places are points on a map as wide as light, or what passes for it, takes a time to
+// cross.
 type plane struct {
 	seed  uint64
 	least time.Duration

@@ -214,7 +214,8 @@ func (p *process) carry(a member.Action) {
 	}
 }
 
-// left ends a process whose node has left; one that was the last has its place still, and what the crawl knows on its disk.
+// left ends a process whose node has left; one that was the last has its place still, and what the crawl knows on its
+// disk.
 func (p *process) left() {
 	t, err := p.w.table()
 	last := err == nil && slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == p.node })

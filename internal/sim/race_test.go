@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// stall is the longest time that a host is not asked though it could be, over some seeds, where nodes race for hosts of which each reaches a part:
-// who has begun with a host, and loses it, hands it over. No worker is waited for, and no message is lost.
+// stall is the longest time that a host is not asked though it could be, over some seeds, where nodes race for hosts of
+// which each reaches a part: who has begun with a host, and loses it, hands it over. No worker is waited for, and no
+// message is lost.
 func stall(t *testing.T, nodes int) time.Duration {
 	cfg := LAN()
 	cfg.Nodes, cfg.Hosts, cfg.Apart, cfg.Formed, cfg.FaultEvery, cfg.Seeds = nodes, 1000, 0.3, true, -1, 3

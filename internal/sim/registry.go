@@ -14,8 +14,9 @@ var errUnavailable = errors.New("the registry cannot be reached")
 // patience is how long a node waits for an answer of the registry.
 const patience = 4 * time.Second
 
-// A registry keeps values by key, which change by compare-and-set, and the logs to which journals are shipped. It is one, as a quorum
-// of servers is one as long as it has a leader; where the network is cut, it is on the side that is not cut off.
+// A registry keeps values by key, which change by compare-and-set, and the logs to which journals are shipped. It is
+// one, as a quorum of servers is one as long as it has a leader; where the network is cut, it is on the side that is
+// not cut off.
 type registry struct {
 	w        *world
 	away     bool // it has no leader
@@ -40,8 +41,8 @@ func newRegistry(w *world) *registry {
 	return &registry{w: w, values: map[string]member.Entry{}, watchers: map[string][]*watcher{}}
 }
 
-// ask carries a request from a process to the registry and its answer back. do is called at most once; answer exactly once, with false if
-// the process has waited in vain: do may have been called then, or may be yet.
+// ask carries a request from a process to the registry and its answer back. do is called at most once; answer exactly
+// once, with false if the process has waited in vain: do may have been called then, or may be yet.
 func (r *registry) ask(p *process, bytes int, do func(), answer func(ok bool)) {
 	w, m := r.w, p.m.index
 	answered := false

@@ -1,5 +1,6 @@
-// Package sim runs the cluster in virtual time: the very members (kumo/internal/member) and strategies that nodes run, over a network,
-// a registry and a web that are made from a seed, and that fail as the seed says. After each run it checks what must always hold:
+// Package sim runs the cluster in virtual time: the very members (kumo/internal/member) and strategies that nodes run,
+// over a network, a registry and a web that are made from a seed, and that fail as the seed says. After each run it
+// checks what must always hold:
 //
 //   - no URL is lost: each page that can be reached is fetched at least once;
 //   - a page is fetched again only where it was forgotten that it was done: by a crash, before its done mark was durable, or shipped;
@@ -9,9 +10,10 @@
 //     a process stood still between the look at its lease and the end of its request it may slip: once a worker at most, which is counted;
 //   - a node that the registry is out of reach of stops to fetch when its last lease has ended.
 //
-// What is around members is a model: the registry (registry.go), the journal with its commits and its copy (journal.go), what a node holds
-// (holding.go, holder.go), workers (visit.go), links for others (links.go), hosts and pages (web.go). What members
-// and strategies do is no model. Two runs of one seed are the same to the last event; so a failure is a seed, and its story can be told afterwards.
+// What is around members is a model: the registry (registry.go), the journal with its commits and its copy
+// (journal.go), what a node holds (holding.go, holder.go), workers (visit.go), links for others (links.go), hosts and
+// pages (web.go). What members and strategies do is no model. Two runs of one seed are the same to the last event; so a
+// failure is a seed, and its story can be told afterwards.
 package sim
 
 import (

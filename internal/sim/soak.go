@@ -83,8 +83,8 @@ func Story(cfg Config, seed uint64, host int) (Figures, Failure) {
 // maxFailures is how many failed runs a soak goes on after.
 const maxFailures = 5
 
-// Soak runs seeds, as many at once as Jobs says, until all are run, five have failed, or ctx ends. It calls progress, one call at a
-// time, after each run.
+// Soak runs seeds, as many at once as Jobs says, until all are run, five have failed, or ctx ends. It calls progress,
+// one call at a time, after each run.
 func Soak(ctx context.Context, cfg Config, progress func(Report)) Report {
 	cfg = cfg.withDefaults()
 	if cfg.Jobs == 0 {

@@ -32,8 +32,8 @@ func (w *world) shares() (hosts []int, greatest float64) {
 	return hosts, greatest
 }
 
-// TestSeedsAreSpread has nodes come at different times, as they do when a crawl is started on a loaded machine: half a minute after the start of the last
-// no node has more than 1.3 times its share.
+// TestSeedsAreSpread has nodes come at different times, as they do when a crawl is started on a loaded machine: half a
+// minute after the start of the last no node has more than 1.3 times its share.
 func TestSeedsAreSpread(t *testing.T) {
 	at := func(all ...time.Duration) []time.Duration { return all }
 	for name, starts := range map[string][]time.Duration{
@@ -101,7 +101,8 @@ func TestMovesForLoad(t *testing.T) {
 	}
 }
 
-// TestTheControlUnitDiesInAMove kills one of those who have a part in a move, just when the first hosts of it are given away.
+// TestTheControlUnitDiesInAMove kills one of those who have a part in a move, just when the first hosts of it are given
+// away.
 func TestTheControlUnitDiesInAMove(t *testing.T) {
 	victims := map[string]func(w *world, h hub.Host) *machine{
 		"the control unit": func(w *world, _ hub.Host) *machine {

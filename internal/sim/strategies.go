@@ -7,13 +7,14 @@ import (
 	"kumo/internal/strategy/shard"
 )
 
-// Strategies are the names that Use knows: Igloo's two-level hash, with each of its second levels, and DSpider's control unit, with what of the
-// paper's ways differs from kumo's.
+// Strategies are the names that Use knows: Igloo's two-level hash, with each of its second levels, and DSpider's
+// control unit, with what of the paper's ways differs from kumo's.
 func Strategies() []string {
 	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper"}
 }
 
-// Use sets the strategy by its name, with twice as many slots as there are nodes at the start. It panics if the name is none of Strategies.
+// Use sets the strategy by its name, with twice as many slots as there are nodes at the start. It panics if the name is
+// none of Strategies.
 func (c *Config) Use(name string) {
 	if c.Rude = name == "hub/paper"; c.Rude || name == "hub" {
 		c.Strategy, c.Slot = func(self strategy.Node) strategy.Strategy {

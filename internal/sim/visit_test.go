@@ -10,7 +10,8 @@ type lax struct{ nowhere }
 
 func (lax) May(string, time.Time) bool { return true }
 
-// TestAWorkerTakesTheNextHost has hosts wait for the one worker, of the first of which there is nothing to be asked when their turn comes.
+// TestAWorkerTakesTheNextHost has hosts wait for the one worker, of the first of which there is nothing to be asked
+// when their turn comes.
 func TestAWorkerTakesTheNextHost(t *testing.T) {
 	cfg := small()
 	cfg.Workers = 1

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A web is hosts with at most 64 pages each, so that any set of a host's pages is a word. Page 0 is the host's root. Within a host
-// pages form a tree from the root; links to other hosts are drawn from the web's seed, and not kept.
+// A web is hosts with at most 64 pages each, so that any set of a host's pages is a word. Page 0 is the host's root.
+// Within a host pages form a tree from the root; links to other hosts are drawn from the web's seed, and not kept.
 type web struct {
 	seed   uint64
 	hosts  []site

@@ -62,7 +62,8 @@ func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 	return w
 }
 
-// addMachine makes a machine whose clock is wrong by up to an hour, and runs up to a two-thousandth too fast or too slow.
+// addMachine makes a machine whose clock is wrong by up to an hour, and runs up to a two-thousandth too fast or too
+// slow.
 func (w *world) addMachine(i int) *machine {
 	m := &machine{index: i, wanted: true, cutAt: forever, offset: w.k.between(-time.Hour, time.Hour), drift: (w.k.rng.Float64() - 0.5) / 1000}
 	w.machines = append(w.machines, m)
@@ -117,7 +118,8 @@ func (w *world) broken() bool { return len(w.violations) > 0 }
 // patienceAtRest is how long a crawl may do nothing, and not be at rest.
 const patienceAtRest = 12 * time.Minute
 
-// rested reports whether all is over: nothing waits, and nothing has for a while. What must hold at rest is judged then.
+// rested reports whether all is over: nothing waits, and nothing has for a while. What must hold at rest is judged
+// then.
 func (w *world) rested(idle *moment) bool {
 	now := w.k.now
 	switch {
@@ -146,7 +148,8 @@ func (w *world) rested(idle *moment) bool {
 	return true
 }
 
-// placer is the strategy's placement, remembered for the other nodes; nil if it is none that follows from the list of members.
+// placer is the strategy's placement, remembered for the other nodes; nil if it is none that follows from the list of
+// members.
 func (w *world) placer(p *process) strategy.Placer {
 	s := w.cfg.Strategy(p.node)
 	placer, ok := s.(strategy.Placer)
@@ -163,7 +166,8 @@ type placement struct {
 	view    strategy.View
 }
 
-// A sharedPlacer places a list of members once for all nodes of a run: what follows from the list alone is the same for all.
+// A sharedPlacer places a list of members once for all nodes of a run: what follows from the list alone is the same for
+// all.
 type sharedPlacer struct {
 	strategy.Placer
 	w *world

@@ -2,8 +2,9 @@ package stats
 
 import "math"
 
-// Even is the chance that counts as uneven as these, or more, come of an even spread: the p-value of Pearson's chi-square test
-// against equal shares. Each count should be expected to be 5 at least. It is 1 for less than two counts.
+// Even is the chance that counts as uneven as these, or more, come of an even spread: the p-value of Pearson's
+// chi-square test against equal shares. Each count should be expected to be 5 at least. It is 1 for less than two
+// counts.
 func Even(counts []int) float64 {
 	sum := 0
 	for _, n := range counts {
@@ -19,8 +20,9 @@ func Even(counts []int) float64 {
 	return ChiSquareP(chi2, len(counts)-1)
 }
 
-// Independent is the chance that a table whose rows and columns are as dependent as here, or more, comes of two independent
-// choices: the p-value of Pearson's chi-square test of a contingency table. All rows are of one length, and none is empty.
+// Independent is the chance that a table whose rows and columns are as dependent as here, or more, comes of two
+// independent choices: the p-value of Pearson's chi-square test of a contingency table. All rows are of one length, and
+// none is empty.
 func Independent(table [][]int) float64 {
 	rows, columns, sum := make([]float64, len(table)), make([]float64, len(table[0])), 0.0
 	for i, row := range table {
@@ -66,7 +68,8 @@ func gammaSeries(a, x float64) float64 {
 	return sum
 }
 
-// gammaFraction is the upper one, likewise, by Legendre's continued fraction, evaluated as Lentz does. It converges soon for x > a+1.
+// gammaFraction is the upper one, likewise, by Legendre's continued fraction, evaluated as Lentz does. It converges
+// soon for x > a+1.
 func gammaFraction(a, x float64) float64 {
 	b := x + 1 - a
 	c, d := math.Inf(1), 1/b

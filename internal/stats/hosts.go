@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxHosts is of how many hosts the pages are counted apart. When there are more, those that answer soonest are left out, half of
-// them at a time: what the report names are the slowest.
+// maxHosts is of how many hosts the pages are counted apart. When there are more, those that answer soonest are left
+// out, half of them at a time: what the report names are the slowest.
 const maxHosts = 1 << 15
 
 // A Host is what was counted of one host.

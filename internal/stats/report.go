@@ -31,18 +31,22 @@ type Report struct {
 	Links          int64   `json:"links"`
 	Known          int     `json:"urls_known"`
 	Waiting        int     `json:"urls_waiting"`
-	Undecided      int     `json:"urls_undecided"`         // that may have been met before: a merge of the known URLs decides
-	Forsaken       int64   `json:"urls_given_up"`          // in this run, with their hosts: they wait for the next
-	Hosts          int     `json:"hosts"`                  // that the frontier has met
-	Refused        int     `json:"urls_refused,omitempty"` // that waited, from an earlier version or another node, and are none to fetch
+	// that may have been met before: a merge of the known URLs decides
+	Undecided int   `json:"urls_undecided"`
+	Forsaken  int64 `json:"urls_given_up"` // in this run, with their hosts: they wait for the next
+	Hosts     int   `json:"hosts"`         // that the frontier has met
+	// that waited, from an earlier version or another node, and are none to fetch
+	Refused int `json:"urls_refused,omitempty"`
 
 	// Of this run, http and https apart:
-	HostsAnswered int64   `json:"hosts_answered"`
-	HostsGivenUp  int64   `json:"hosts_given_up"`
-	HostsFell     int64   `json:"hosts_given_up_after_answers"` // of these, had answered before
-	CutOffs       int64   `json:"cut_offs"`                     // times that nothing could be reached, and the crawl waited
+	HostsAnswered int64 `json:"hosts_answered"`
+	HostsGivenUp  int64 `json:"hosts_given_up"`
+	HostsFell     int64 `json:"hosts_given_up_after_answers"` // of these, had answered before
+	// times that nothing could be reached, and the crawl waited
+	CutOffs       int64   `json:"cut_offs"`
 	CutOffSeconds float64 `json:"cut_off_seconds"`
-	Scarce        int64   `json:"out_of_sockets"` // attempts to connect for which this machine had no file descriptor, port or buffer
+	// attempts to connect for which this machine had no file descriptor, port or buffer
+	Scarce int64 `json:"out_of_sockets"`
 
 	Journal uint64 `json:"journal"` // where the journal ended: the counts are of that moment
 
@@ -56,8 +60,8 @@ type Report struct {
 	Slowest  []SlowHost       `json:"slowest_hosts"`
 }
 
-// A SlowHost is a host by the mean time of its answers. In a crawl of more hosts than are counted apart its pages are those since it was
-// counted among the slow.
+// A SlowHost is a host by the mean time of its answers. In a crawl of more hosts than are counted apart its pages are
+// those since it was counted among the slow.
 type SlowHost struct {
 	Host    string  `json:"host"`
 	Pages   int64   `json:"pages"`
@@ -69,7 +73,8 @@ const (
 	offTop  = 1000
 )
 
-// Fill sets all that the counters say, which is not how much is known or waits; pagesBefore is how many pages earlier runs had, bytesBefore how many bytes.
+// Fill sets all that the counters say, which is not how much is known or waits; pagesBefore is how many pages earlier
+// runs had, bytesBefore how many bytes.
 func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	r.Seconds = r.Stopped.Sub(r.Started).Seconds()
 	r.Pages, r.PagesThisRun, r.Bytes = s.Pages, s.Pages-pagesBefore, s.Bytes
@@ -88,8 +93,8 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	r.Slowest = slowHosts(s.Hosts)
 }
 
-// GaveUpMany reports whether hosts were given up in numbers, so that the run is not what it should have been: more than one in ten of
-// those that had answered, or more than half of all. A few dead hosts among many are to be expected.
+// GaveUpMany reports whether hosts were given up in numbers, so that the run is not what it should have been: more than
+// one in ten of those that had answered, or more than half of all. A few dead hosts among many are to be expected.
 func (r *Report) GaveUpMany() bool {
 	return 10*r.HostsFell > r.HostsAnswered || 2*r.HostsGivenUp > r.HostsAnswered+r.HostsGivenUp-r.HostsFell
 }
@@ -181,8 +186,8 @@ func list[K cmp.Ordered](row func(string, string, ...any), name string, m map[K]
 	row(name, "%s", strings.Join(parts, ", "))
 }
 
-// Count is a number of things for people: "1 URL", "2 URLs", and with words before the things "2 other hosts". The things
-// are given as a plural by s.
+// Count is a number of things for people: "1 URL", "2 URLs", and with words before the things "2 other hosts". The
+// things are given as a plural by s.
 func Count[N int | int32 | int64 | uint64](n N, things string, before ...string) string {
 	return fmt.Sprintf("%d %s", n, strings.Join(append(before, Unit(n, things)), " "))
 }

@@ -1,5 +1,5 @@
-// Package stats counts what a crawl does. Counting is cheap enough to be done for every page; a [Snapshot] is what reports and
-// views are made of.
+// Package stats counts what a crawl does. Counting is cheap enough to be done for every page; a [Snapshot] is what
+// reports and views are made of.
 package stats
 
 import (
@@ -43,7 +43,8 @@ type Snapshot struct {
 	Rules      map[string]int64 // skips by rule
 	Off        map[string]int64 // links to hosts that are not the crawl's, by host
 	Hosts      map[string]Host  // that gave pages, see Partial
-	Partial    bool             // there were more: Hosts has those that were slow to answer, as counted since they came in last
+	// there were more: Hosts has those that were slow to answer, as counted since they came in last
+	Partial bool
 }
 
 // A Counter counts. Its methods may be called by many goroutines at once.

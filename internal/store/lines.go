@@ -9,8 +9,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// EachLine calls f with the lines of a list or log, without their ends, and with where they begin. A line holds until f returns. What is
-// behind the last end, as a crash leaves it, is no line: torn is its length.
+// EachLine calls f with the lines of a list or log, without their ends, and with where they begin. A line holds until f
+// returns. What is behind the last end, as a crash leaves it, is no line: torn is its length.
 func EachLine(src io.Reader, f func(line []byte, at int64) error) (torn int64, err error) {
 	in := bufio.NewReaderSize(src, 256<<10)
 	var long []byte // than the reader's buffer

@@ -18,13 +18,15 @@ func Find(marks []Mark, name string) (length int64, ok bool) {
 	return 0, false
 }
 
-// Logs are the files of a store whose files keep one name from first to last. A member embeds them and adds Put and PutSkip.
+// Logs are the files of a store whose files keep one name from first to last. A member embeds them and adds Put and
+// PutSkip.
 type Logs struct {
 	names []string
 	logs  []*vfs.Log
 }
 
-// OpenLogs opens the files called names in the crawl's folder dir, each cut back to its mark, or to nothing without one.
+// OpenLogs opens the files called names in the crawl's folder dir, each cut back to its mark, or to nothing without
+// one.
 func OpenLogs(disk vfs.FS, dir string, marks []Mark, names ...string) (*Logs, error) {
 	if err := disk.MkdirAll(dir); err != nil {
 		return nil, err

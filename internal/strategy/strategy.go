@@ -1,14 +1,15 @@
-// Package strategy is the family of the ways to decide who crawls what. A strategy is a pure state machine: it is told what
-// happened and answers with what to do; clock, network, disk and randomness are its caller's. So the same code runs over a real
-// bus (kumo/internal/node) and in virtual time (kumo/internal/sim).
+// Package strategy is the family of the ways to decide who crawls what. A strategy is a pure state machine: it is told
+// what happened and answers with what to do; clock, network, disk and randomness are its caller's. So the same code
+// runs over a real bus (kumo/internal/node) and in virtual time (kumo/internal/sim).
 package strategy
 
 import (
 	"time"
 )
 
-// A Node is the identity of one member of a crawl for as long as it has its state: the name that a person gave it, "~", and what
-// tells apart the lives it has had under that name. A node that lost its state, or was given up for dead, comes back as another.
+// A Node is the identity of one member of a crawl for as long as it has its state: the name that a person gave it, "~",
+// and what tells apart the lives it has had under that name. A node that lost its state, or was given up for dead,
+// comes back as another.
 type Node string
 
 // Name is the name that a person gave the node.
@@ -39,12 +40,13 @@ const (
 
 // A View is what a strategy has decided, at one moment. It does not change, and may be used by many goroutines at once.
 type View interface {
-	// Owner says who owns a host. It is asked for every link and before every request: it allocates nothing and does no I/O.
+	// Owner says who owns a host. It is asked for every link and before every request: it allocates nothing and does no
+	// I/O.
 	Owner(host string) (Node, State)
 }
 
-// A Strategy decides who crawls what. It is deterministic: no clock, no I/O, randomness only from the seed in its Config.
-// Its methods are called by one goroutine at a time.
+// A Strategy decides who crawls what. It is deterministic: no clock, no I/O, randomness only from the seed in its
+// Config. Its methods are called by one goroutine at a time.
 type Strategy interface {
 	// Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out. It
 	// keeps neither slice.
@@ -66,8 +68,8 @@ type Facts struct {
 // A Teller is a strategy that has facts to tell. The method is called as the others are.
 type Teller interface{ Facts() Facts }
 
-// A Placer is a strategy whose decision follows from the list of members alone, so that every node computes it and nobody has to
-// be asked.
+// A Placer is a strategy whose decision follows from the list of members alone, so that every node computes it and
+// nobody has to be asked.
 type Placer interface {
 	Strategy
 	// Place returns the view for a list of members, which is sorted by Node and is not kept.
@@ -89,8 +91,8 @@ type Event interface{ event() }
 // An Action is something that a strategy wants done: one of the types below.
 type Action interface{ action() }
 
-// Members says who takes part, from now on. Epochs grow; a list that was skipped does not come later. It is told again when the epoch
-// is settled: all have what is theirs under it, and of those who went nothing is left.
+// Members says who takes part, from now on. Epochs grow; a list that was skipped does not come later. It is told again
+// when the epoch is settled: all have what is theirs under it, and of those who went nothing is left.
 type Members struct {
 	Epoch   uint64
 	Settled uint64   // the last epoch that was
@@ -101,14 +103,15 @@ type Members struct {
 // Wanted says that links to these hosts wait: View does not know their owners, or those whom it names refuse the links.
 type Wanted struct{ Hosts []string }
 
-// Held says that this node holds these hosts, URLs that wait or are known, though View did not name it as their owner when that was looked at:
-// they have come from another node, or a Survey has found them.
+// Held says that this node holds these hosts, URLs that wait or are known, though View did not name it as their owner
+// when that was looked at: they have come from another node, or a Survey has found them.
 type Held struct{ Hosts []string }
 
 // Surveyed says that all has been told that a Survey has found.
 type Surveyed struct{}
 
-// Whole says that all has come to this node that comes to it under an epoch, and that Held has told of it. Booked answers.
+// Whole says that all has come to this node that comes to it under an epoch, and that Held has told of it. Booked
+// answers.
 type Whole struct{ Epoch uint64 }
 
 // Reached says how a host answered to this node, as Probe has asked.
@@ -166,8 +169,8 @@ type Load struct {
 // Spared answers Spare: hosts of this node where URLs wait, those with the longest queues first.
 type Spared struct{ Queues []Queue }
 
-// Coming says which nodes are about to be members, all of them: they have waited for the crawl's start, and have not said that they do not come. It
-// may name some that are members already, and some that have died.
+// Coming says which nodes are about to be members, all of them: they have waited for the crawl's start, and have not
+// said that they do not come. It may name some that are members already, and some that have died.
 type Coming struct{ Nodes []Node }
 
 // A Queue is a host where URLs wait.
@@ -197,9 +200,9 @@ type Send struct {
 	Data []byte
 }
 
-// Persist adds an entry to the strategy's log, which all nodes share, if the last one there has the number After (0: it is empty). What
-// became of that is told by Persisted, and what follows in the same answer may be done before. So who has not read all that others have
-// written can write nothing.
+// Persist adds an entry to the strategy's log, which all nodes share, if the last one there has the number After (0: it
+// is empty). What became of that is told by Persisted, and what follows in the same answer may be done before. So who
+// has not read all that others have written can write nothing.
 type Persist struct {
 	ID    uint64
 	After uint64
@@ -215,14 +218,15 @@ type Trim struct{ Before uint64 }
 // Changed says that View is another one now.
 type Changed struct{}
 
-// Survey asks to be told, by Held and then Surveyed, of hosts that this node holds and that View does not name as its own.
+// Survey asks to be told, by Held and then Surveyed, of hosts that this node holds and that View does not name as its
+// own.
 type Survey struct{}
 
 // Acknowledged answers Whole: the strategy knows of all that has come. Before, the epoch is not settled.
 type Acknowledged struct{ Epoch uint64 }
 
-// HandOver moves single hosts of this node to another one, with all that is known of them: by an epoch to come, as Members will say. Where
-// that cannot be done, because the node is none any more, nothing is.
+// HandOver moves single hosts of this node to another one, with all that is known of them: by an epoch to come, as
+// Members will say. Where that cannot be done, because the node is none any more, nothing is.
 type HandOver struct {
 	Hosts []string
 	To    Node
@@ -234,8 +238,8 @@ type Probe struct {
 	Timeout time.Duration
 }
 
-// Spare asks to be told, by Spared, of so many hosts of this node, those with the longest queues, so that some may go to another node. It is not
-// asked for again before it is answered.
+// Spare asks to be told, by Spared, of so many hosts of this node, those with the longest queues, so that some may go
+// to another node. It is not asked for again before it is answered.
 type Spare struct{ Most int }
 
 // Timer asks for Fired at a time. A timer that is set again is moved.

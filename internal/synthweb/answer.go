@@ -11,7 +11,8 @@ import (
 	"sync"
 )
 
-// An Answer is what a server answers to a GET, before any coding of the body. A Flaky resource is as it is the second time.
+// An Answer is what a server answers to a GET, before any coding of the body. A Flaky resource is as it is the second
+// time.
 type Answer struct {
 	Ref    Ref
 	Status int // 0 when there is no answer at all, from hosts that are refused, hanging or mute
@@ -19,8 +20,8 @@ type Answer struct {
 	Body   []byte
 }
 
-// Page is the answer to a GET of an absolute URL. Links in it have the URL's port. A host that is not of this web answers
-// 421.
+// Page is the answer to a GET of an absolute URL. Links in it have the URL's port. A host that is not of this web
+// answers 421.
 func (w *Web) Page(rawURL string) (Answer, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// BenchmarkServer is the rate over keep-alive connections as seen by clients that do next to nothing with what they get.
+// BenchmarkServer is the rate over keep-alive connections as seen by clients that do next to nothing with what they
+// get.
 func BenchmarkServer(b *testing.B) {
 	for _, coding := range []string{"identity", "gzip"} {
 		b.Run(coding, func(b *testing.B) {

@@ -12,8 +12,8 @@ const (
 	variants = 8
 )
 
-// A block is a stretch of page that many pages share, with its compressed form ready: a run of whole deflate blocks that
-// refer to nothing before them, so that blocks can be strung together in any order.
+// A block is a stretch of page that many pages share, with its compressed form ready: a run of whole deflate blocks
+// that refer to nothing before them, so that blocks can be strung together in any order.
 type block struct {
 	raw      []byte
 	deflated []byte

@@ -73,7 +73,8 @@ func (b *body) plain(emit func([]byte)) {
 	}
 }
 
-// gzipped passes on the body as one gzip member (RFC 1952): shared blocks as they were compressed once, the rest stored.
+// gzipped passes on the body as one gzip member (RFC 1952): shared blocks as they were compressed once, the rest
+// stored.
 func (b *body) gzipped(emit func([]byte)) {
 	emit([]byte(gzipHead))
 	crc, length := uint32(0), 0

@@ -28,7 +28,8 @@ type Config struct {
 	RetryAfter time.Duration // how long a burst lasts, cut to whole seconds (1s)
 }
 
-// Clean is a web as well-behaved as they come: ordinary pages, robots.txt with forbidden paths, gzip, redirects, missing pages.
+// Clean is a web as well-behaved as they come: ordinary pages, robots.txt with forbidden paths, gzip, redirects,
+// missing pages.
 func Clean(seed uint64, hosts, pages int) Config {
 	return Config{
 		Seed: seed, Hosts: hosts, Pages: pages,

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A conn is one client's connection. It is an HTTP/1.1 server for GET and HEAD without bodies: a general one takes several
-// times as long, and would neither hang nor lie about lengths.
+// A conn is one client's connection. It is an HTTP/1.1 server for GET and HEAD without bodies: a general one takes
+// several times as long, and would neither hang nor lie about lengths.
 type conn struct {
 	s      *Server
 	net    net.Conn

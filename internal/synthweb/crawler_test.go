@@ -17,8 +17,8 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// A walker is the simplest crawler that can be right: one request at a time, a tree of each page, no cleverness. It shares no
-// code with the package.
+// A walker is the simplest crawler that can be right: one request at a time, a tree of each page, no cleverness. It
+// shares no code with the package.
 type walker struct {
 	t      *testing.T
 	client *http.Client

@@ -41,8 +41,8 @@ func (d *dice) normal() float64 {
 // lognormal is a variate with the given median.
 func (d *dice) lognormal(median, sigma float64) float64 { return median * math.Exp(sigma*d.normal()) }
 
-// ranked is a number in [0, n), low ones far more often: what n links a page makes the in-degrees of the pages a power law
-// with exponent 2.33.
+// ranked is a number in [0, n), low ones far more often: what n links a page makes the in-degrees of the pages a power
+// law with exponent 2.33.
 func (d *dice) ranked(n int) int {
 	u := d.unit()
 	return int(float64(n) * u * u * u * u)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// together is how long connections must have been open at the same time to count as such: a client that closes one and opens
-// another may be seen to do so in the wrong order.
+// together is how long connections must have been open at the same time to count as such: a client that closes one and
+// opens another may be seen to do so in the wrong order.
 const together = 10 * time.Millisecond
 
 // slack is how much sooner than Crawl-delay a request may seem to come because the one before was noticed late.

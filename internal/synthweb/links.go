@@ -6,8 +6,8 @@ type link struct {
 	via via
 }
 
-// links appends what the page at r names, in the order of its markup. Resources that are not pages name nothing here: where
-// redirects lead is told by target.
+// links appends what the page at r names, in the order of its markup. Resources that are not pages name nothing here:
+// where redirects lead is told by target.
 func (w *Web) links(dst []link, r Ref) []link {
 	home, own := Ref{Host: r.Host}, Ref{Host: r.Host, N: r.N}
 	switch r.Kind {

@@ -41,8 +41,8 @@ func (c *conn) log(v *visit, status int, whole bool, end time.Time) {
 	l.all = append(l.all, r)
 }
 
-// Log is all requests that are over since the server started, by their arrival, if its options say so. What a client has read the
-// answer of may come a moment later.
+// Log is all requests that are over since the server started, by their arrival, if its options say so. What a client
+// has read the answer of may come a moment later.
 func (s *Server) Log() Log {
 	if s.log == nil {
 		return nil
@@ -63,8 +63,8 @@ type Meeting struct {
 	Gap             time.Duration // from the end of the one to the arrival of the other; 0: they overlap
 }
 
-// Meetings are the requests that came less than gap after the end of another to the same host, each with the one that ended last before it.
-// Where they overlap or touch, Gap is 0.
+// Meetings are the requests that came less than gap after the end of another to the same host, each with the one that
+// ended last before it. Where they overlap or touch, Gap is 0.
 func (l Log) Meetings(gap time.Duration) (found []Meeting) {
 	last := map[string]Request{} // by host, the one of those that came that ends last
 	for _, r := range l {
@@ -124,7 +124,8 @@ func (l Log) Repeats() (found Log) {
 	return found
 }
 
-// Stall is the longest time between two instants in which no request came, and when it began. The instants count as requests.
+// Stall is the longest time between two instants in which no request came, and when it began. The instants count as
+// requests.
 func (l Log) Stall(from, to time.Time) (began time.Time, longest time.Duration) {
 	last := from
 	look := func(at time.Time) {

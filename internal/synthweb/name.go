@@ -8,8 +8,8 @@ import (
 
 const domain = ".synth.test"
 
-// Host is the name of host i, or its address in a web that goes by addresses. Names of dead hosts, from Len() on, tell their
-// trait.
+// Host is the name of host i, or its address in a web that goes by addresses. Names of dead hosts, from Len() on, tell
+// their trait.
 func (w *Web) Host(i int) string { return string(w.appendHost(nil, uint32(i))) }
 
 func (w *Web) appendHost(dst []byte, i uint32) []byte {

@@ -9,8 +9,8 @@ var pathWords = [...]string{"about", "archive", "articles", "blog", "books", "do
 	"index", "library", "lists", "manual", "maps", "music", "news", "notes", "papers", "people", "photos", "press", "projects",
 	"reports", "research", "science", "stories", "support", "team", "topics", "wiki"}
 
-// appendPath appends the path and query of a resource. In raw form what is not ASCII stands as bytes in the host's charset,
-// otherwise as a canonical URL has it.
+// appendPath appends the path and query of a resource. In raw form what is not ASCII stands as bytes in the host's
+// charset, otherwise as a canonical URL has it.
 func (w *Web) appendPath(dst []byte, r Ref, raw bool) []byte {
 	info := &kinds[r.Kind]
 	switch r.Kind {
@@ -133,7 +133,8 @@ func lastNumber(s []byte) (n uint32) {
 
 func isDigit(c byte) bool { return c-'0' < 10 }
 
-// unescape appends s with those escapes undone that change no meaning: of letters, digits, space, -._~ and all beyond ASCII.
+// unescape appends s with those escapes undone that change no meaning: of letters, digits, space, -._~ and all beyond
+// ASCII.
 func unescape(dst, s []byte) []byte {
 	for len(s) > 0 {
 		c, n := s[0], 1

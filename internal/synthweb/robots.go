@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// robots is the status and text of a host's robots.txt. All of them forbid the same paths, to anyone, in different words.
+// robots is the status and text of a host's robots.txt. All of them forbid the same paths, to anyone, in different
+// words.
 func (w *Web) robots(i uint32) (status int, text string) {
 	h := &w.hosts[i]
 	switch {

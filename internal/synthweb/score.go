@@ -37,10 +37,11 @@ type Score struct {
 	Throttled    int64 `json:"throttled"`     // 429s sent
 	Impatient    int64 `json:"impatient"`     // requests before the Retry-After of a 429 had passed
 
-	MostInFlight Extreme[int]           `json:"most_in_flight"` // requests of one host that overlap
-	MostOpen     Extreme[int]           `json:"most_open"`      // connections to one host, open together for 10 ms or more
-	LeastGap     Extreme[time.Duration] `json:"least_gap"`      // from the end of an answer to the next request, 0 if they overlap
-	LeastStart   Extreme[time.Duration] `json:"least_start"`    // from one request to the next
+	MostInFlight Extreme[int] `json:"most_in_flight"` // requests of one host that overlap
+	MostOpen     Extreme[int] `json:"most_open"`      // connections to one host, open together for 10 ms or more
+	// from the end of an answer to the next request, 0 if they overlap
+	LeastGap   Extreme[time.Duration] `json:"least_gap"`
+	LeastStart Extreme[time.Duration] `json:"least_start"` // from one request to the next
 
 	Examples map[string][]string `json:"examples"` // a few URLs for missing, beyond, repeats, forbidden, unknown
 }

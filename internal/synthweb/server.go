@@ -12,14 +12,16 @@ import (
 
 // ServeOptions say how a web is served.
 type ServeOptions struct {
-	Addresses     int          // loopback addresses over which hosts with names are spread (as many as hosts, at most 256); 1: 127.0.0.1
+	// loopback addresses over which hosts with names are spread (as many as hosts, at most 256); 1: 127.0.0.1
+	Addresses     int
 	Port          int          // the same on all addresses; 0: a free one
 	DNS           bool         // answer DNS questions too
 	PerConnection int          // answers after which a connection is closed; 0: never
 	Truth         TruthOptions // what the crawl that is judged was told to do
 
-	On  []netip.Addr // addresses to serve on, DNS on the first, instead of loopback ones; not for hosts that go by addresses
-	Log bool         // keep each request, for Server.Log; some hundred bytes each
+	// addresses to serve on, DNS on the first, instead of loopback ones; not for hosts that go by addresses
+	On  []netip.Addr
+	Log bool // keep each request, for Server.Log; some hundred bytes each
 }
 
 // A Server is a web being served on loopback. It runs until Close, or until the context given to Serve is done.
@@ -172,8 +174,8 @@ func (s *Server) Resolve() []string {
 	return all
 }
 
-// Score is what the server saw since it started or since Reset, judged by the truth of its options. The first call computes
-// that truth.
+// Score is what the server saw since it started or since Reset, judged by the truth of its options. The first call
+// computes that truth.
 func (s *Server) Score() Score { return s.ScoreBy(s.truth()) }
 
 // ScoreBy is the same, judged by a truth of the same web.

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// serverTLS is TLS 1.3 with one certificate, signed by itself, for all hosts that have names. Nobody can check it for hosts
-// that go by addresses: a crawler is to be told to accept any.
+// serverTLS is TLS 1.3 with one certificate, signed by itself, for all hosts that have names. Nobody can check it for
+// hosts that go by addresses: a crawler is to be told to accept any.
 func serverTLS() (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,7 +1,7 @@
 package synthweb
 
-// A Trait is something that a host is or does. Some make a host dead: such hosts come on top of Config.Hosts, have four pages
-// each and lead nowhere.
+// A Trait is something that a host is or does. Some make a host dead: such hosts come on top of Config.Hosts, have four
+// pages each and lead nowhere.
 type Trait uint8
 
 // The traits.

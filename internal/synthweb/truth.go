@@ -15,8 +15,8 @@ type TruthOptions struct {
 	IgnoreRobots bool
 }
 
-// A Truth is the set of resources that a right crawler fetches with a final answer (2xx, 3xx, 404 or 410). Calendars, which
-// have no end, robots.txt and what dead hosts would have are not in it.
+// A Truth is the set of resources that a right crawler fetches with a final answer (2xx, 3xx, 404 or 410). Calendars,
+// which have no end, robots.txt and what dead hosts would have are not in it.
 type Truth struct {
 	w      *Web
 	opts   TruthOptions

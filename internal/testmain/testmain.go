@@ -1,5 +1,6 @@
-// Package testmain is for TestMain of packages whose tests mostly wait: for delays, leases and elections, for other processes, for the disk. More
-// of those that call t.Parallel run at once than there are processors, and temporary files are kept in memory.
+// Package testmain is for TestMain of packages whose tests mostly wait: for delays, leases and elections, for other
+// processes, for the disk. More of those that call t.Parallel run at once than there are processors, and temporary
+// files are kept in memory.
 package testmain
 
 import (
@@ -31,7 +32,8 @@ func (m M) Run() int {
 	return m.M.Run()
 }
 
-// Where systems have files in memory. There a sync takes no time; what would be lost without it is shown by vfs.Faulty, and not by a disk.
+// Where systems have files in memory. There a sync takes no time; what would be lost without it is shown by vfs.Faulty,
+// and not by a disk.
 const (
 	memory      = "/dev/shm"
 	leastMemory = 4 << 30 // bytes that must be free

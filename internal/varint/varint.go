@@ -1,5 +1,5 @@
-// Package varint writes and reads what nodes say to each other: fields one after the other, numbers as varints, strings and bytes with their
-// length before them.
+// Package varint writes and reads what nodes say to each other: fields one after the other, numbers as varints, strings
+// and bytes with their length before them.
 package varint
 
 import "encoding/binary"

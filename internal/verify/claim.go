@@ -25,8 +25,8 @@ func (c *claim) compare(o *claim) int {
 	return bytes.Compare(c.body, o.body)
 }
 
-// A kind says where a claim comes from. A URL's claims come in the order of their kinds, so that what is needed to judge later
-// ones is there.
+// A kind says where a claim comes from. A URL's claims come in the order of their kinds, so that what is needed to
+// judge later ones is there.
 type kind uint8
 
 const (
@@ -55,7 +55,8 @@ type fact struct {
 	ID     uint64 // hash of a record's id; of a page and a visit, of the media type
 	Words  uint64 // hash of what page line and metadata record both have; of an index, its line
 	Trail  uint64 // hash of what visit and metadata record both have
-	Sum    uint64 // hash of the digest that a record, its index line and what refers to it give: that of the body with its chunks
+	// hash of the digest that a record, its index line and what refers to it give: that of the body with its chunks
+	Sum    uint64
 	Digest digest // of the body
 }
 

@@ -14,7 +14,8 @@ const notCommitted = "not committed yet: the next start cuts them"
 
 func (v *verifier) path(name string) string { return filepath.Join(v.Dir, filepath.FromSlash(name)) }
 
-// committed is how much of a file counts. Where it may grow, that is what the journal says. It is 0 for a file that is not there.
+// committed is how much of a file counts. Where it may grow, that is what the journal says. It is 0 for a file that is
+// not there.
 func (v *verifier) committed(check, name string, grows bool) (int64, error) {
 	size, err := v.Disk.Size(v.path(name))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -7,7 +7,8 @@ import (
 	"kumo/internal/seen"
 )
 
-// A group is all that is said of one URL. Records and pages are kept, which are a few; of the rest only what is needed to judge.
+// A group is all that is said of one URL. Records and pages are kept, which are a few; of the rest only what is needed
+// to judge.
 type group struct {
 	v        *verifier
 	url      string

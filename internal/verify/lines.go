@@ -164,8 +164,8 @@ func (g *group) judgeCapture(c *capture) {
 	}
 }
 
-// remembered reports whether the database has what the last visit found. That a page is as it was says that its status is, too; what an
-// error says of a page that was there before is nothing.
+// remembered reports whether the database has what the last visit found. That a page is as it was says that its status
+// is, too; what an error says of a page that was there before is nothing.
 func (g *group) remembered(e *seen.Entry) bool {
 	last := &g.answered
 	if last.Status == http.StatusNotModified && g.again {

@@ -17,15 +17,16 @@ import (
 // A tally is what the files count.
 type tally struct {
 	pages, duplicates int64
-	perhaps           int64 // that may count as duplicates: unmodified ones if they are archived, errors if an earlier version counted them
-	statuses          map[int]int64
-	rules             map[string]int64
-	waiting           int64
-	known             int64 // entries of seen
-	urls              int64 // that were compared
-	compared          int64 // counters
-	unlisted          bool  // a run wrote no pages.jsonl
-	seenRead          bool  // to its end
+	// that may count as duplicates: unmodified ones if they are archived, errors if an earlier version counted them
+	perhaps  int64
+	statuses map[int]int64
+	rules    map[string]int64
+	waiting  int64
+	known    int64 // entries of seen
+	urls     int64 // that were compared
+	compared int64 // counters
+	unlisted bool  // a run wrote no pages.jsonl
+	seenRead bool  // to its end
 }
 
 func newTally() tally { return tally{statuses: map[int]int64{}, rules: map[string]int64{}} }
@@ -97,8 +98,8 @@ func (v *verifier) counters() error {
 	return nil
 }
 
-// counts reports whether the URL database has counted all that it knows: what the journal says behind its last merge may be known to
-// it, and is counted by the next, as is what waits to be decided.
+// counts reports whether the URL database has counted all that it knows: what the journal says behind its last merge
+// may be known to it, and is counted by the next, as is what waits to be decided.
 func (v *verifier) counts() bool {
 	return v.tally.seenRead && v.Seen.Waiting() == 0 && journal.Position(v.Seen.Position()) == v.Journal.End()
 }

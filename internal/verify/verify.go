@@ -11,7 +11,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// Parts are a crawl, opened so that nothing of it changes. Where one could not be opened it is nil, and Broken says why.
+// Parts are a crawl, opened so that nothing of it changes. Where one could not be opened it is nil, and Broken says
+// why.
 type Parts struct {
 	Dir     string
 	Disk    vfs.FS       // the files as they are

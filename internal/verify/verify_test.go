@@ -33,8 +33,8 @@ const (
 	failed  = "https://dead.example/"
 )
 
-// A folder is that of a crawl that is done, but for one URL that waits: pages, one of them met again, a robots.txt, a visit that failed, URLs
-// that were left out and set aside.
+// A folder is that of a crawl that is done, but for one URL that waits: pages, one of them met again, a robots.txt, a
+// visit that failed, URLs that were left out and set aside.
 type folder struct {
 	*recordtest.Files
 	state *crawl.Rebuilt

@@ -60,7 +60,8 @@ func (v *verifier) warcFile(name, final string) (int64, error) {
 	return w.records, errors.Join(err, src.Close())
 }
 
-// A warcReader reads one file. Records of one visit lie beside each other: that of the answer, the request, the metadata.
+// A warcReader reads one file. Records of one visit lie beside each other: that of the answer, the request, the
+// metadata.
 type warcReader struct {
 	v       *verifier
 	name    string

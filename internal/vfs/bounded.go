@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Bounded is a disk of which only so many files are open for reading anywhere at a time, however many its user holds: what was read
-// longest ago is closed, and opened again by its next read. The state of a large crawl is in more files than a process may have open.
-// It asks of its user that a file is not removed or renamed before it is closed.
+// Bounded is a disk of which only so many files are open for reading anywhere at a time, however many its user holds:
+// what was read longest ago is closed, and opened again by its next read. The state of a large crawl is in more files
+// than a process may have open. It asks of its user that a file is not removed or renamed before it is closed.
 type Bounded struct {
 	FS
 	max int

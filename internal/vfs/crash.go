@@ -15,8 +15,8 @@ var ErrDead = errors.New("the process is dead")
 // step is what a call that changes no bytes takes of a process's life, so that death comes between such calls, too.
 const step = 256
 
-// DieAfter lets n more bytes be written; a sync, and a change of names or lengths, counts as 256. The write that goes beyond is
-// torn there, and from then on every call fails, as if the process had been killed.
+// DieAfter lets n more bytes be written; a sync, and a change of names or lengths, counts as 256. The write that goes
+// beyond is torn there, and from then on every call fails, as if the process had been killed.
 func (d *Faulty) DieAfter(n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -32,8 +32,8 @@ func (d *Faulty) Dead() bool {
 
 func (d *Faulty) dead() bool { return d.mortal && d.life <= 0 }
 
-// live takes a step; the caller holds mu. Where it is the last, the call fails half-way: done may have been done when the
-// machine goes down with the process.
+// live takes a step; the caller holds mu. Where it is the last, the call fails half-way: done may have been done when
+// the machine goes down with the process.
 func (d *Faulty) live(done func() error) error {
 	if d.dead() {
 		return ErrDead
@@ -51,9 +51,9 @@ type ghost struct {
 	data []byte
 }
 
-// PowerLoss leaves below what a machine may find after its power failed: of what was written and not synced each file keeps as
-// much as chance will have it, with pieces of that never written; a file that was never synced may be gone, one that was removed may
-// be back, and the rename that the process died in may have been done.
+// PowerLoss leaves below what a machine may find after its power failed: of what was written and not synced each file
+// keeps as much as chance will have it, with pieces of that never written; a file that was never synced may be gone,
+// one that was removed may be back, and the rename that the process died in may have been done.
 func (d *Faulty) PowerLoss(dice *rand.Rand) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

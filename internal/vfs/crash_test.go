@@ -54,7 +54,8 @@ func TestTheDeadDoNothing(t *testing.T) {
 	}
 }
 
-// A removed file may be back after a power cut, and a rename done in whose midst the machine died; not once a folder was synced.
+// A removed file may be back after a power cut, and a rename done in whose midst the machine died; not once a folder
+// was synced.
 func TestPowerLossOfNames(t *testing.T) {
 	back, renamed := 0, 0
 	for seed := range uint64(100) {

@@ -25,8 +25,8 @@ type Faulty struct {
 // NewFaulty puts a disk over below that is healthy until told otherwise.
 func NewFaulty(below FS) *Faulty { return &Faulty{FS: below, room: -1, synced: map[string]int64{}} }
 
-// SetRoom lets n more bytes be written; the write that goes beyond is torn there and fails with ENOSPC. A negative n takes
-// the limit away.
+// SetRoom lets n more bytes be written; the write that goes beyond is torn there and fails with ENOSPC. A negative n
+// takes the limit away.
 func (d *Faulty) SetRoom(n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

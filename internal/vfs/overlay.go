@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// An Overlay is a disk whose changes stay in memory: what lies below is only read. What opens a folder for writing, and repairs
-// it on the way, can so be asked what it would make of it.
+// An Overlay is a disk whose changes stay in memory: what lies below is only read. What opens a folder for writing, and
+// repairs it on the way, can so be asked what it would make of it.
 type Overlay struct {
 	FS
 	mu    sync.Mutex // guards files, and what is in them

@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// A Scratch is a file for what does not fit into memory for a while, and that nobody needs after the process. Many stretches share
-// it, so that it takes one file descriptor however many there are. It is made when it is first needed, and has no name where the system
-// lets an open file be removed.
+// A Scratch is a file for what does not fit into memory for a while, and that nobody needs after the process. Many
+// stretches share it, so that it takes one file descriptor however many there are. It is made when it is first needed,
+// and has no name where the system lets an open file be removed.
 type Scratch struct {
 	dir   string
 	room  func() (uint64, error) // on the disk; nil: not asked
@@ -42,8 +42,9 @@ const (
 // ErrNoRoom says that the disk has less room left than a Scratch must leave.
 var ErrNoRoom = errors.New("the disk is nearly full")
 
-// NewScratch returns a Scratch in a folder; "" is the system's for temporary files. The file grows only while room says that the disk has
-// more than least bytes left; without room it is not asked. The caller closes it when no stretch is in use.
+// NewScratch returns a Scratch in a folder; "" is the system's for temporary files. The file grows only while room says
+// that the disk has more than least bytes left; without room it is not asked. The caller closes it when no stretch is
+// in use.
 func NewScratch(dir string, room func() (uint64, error), least uint64) *Scratch {
 	return &Scratch{dir: dir, room: room, least: least, open: openScratch}
 }
@@ -131,8 +132,8 @@ func (s *Scratch) New() *Stretch { return &Stretch{scratch: s} }
 // Len is the number of bytes written.
 func (t *Stretch) Len() int64 { return t.length }
 
-// Write appends to the stretch. The error is ErrNoRoom, or of those that IsFull knows, where the disk has no room; after it the
-// stretch has the first n bytes of p, and the rest can be written later.
+// Write appends to the stretch. The error is ErrNoRoom, or of those that IsFull knows, where the disk has no room;
+// after it the stretch has the first n bytes of p, and the rest can be written later.
 func (t *Stretch) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		within := t.length % scratchBlock

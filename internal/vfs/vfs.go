@@ -1,6 +1,6 @@
-// Package vfs is the local disk as kumo uses it: files that grow at their end, are made durable, renamed and cut. All state
-// and all open record files go through it, so that a test can put a disk underneath that fails, tears writes or is full
-// (see [Faulty]).
+// Package vfs is the local disk as kumo uses it: files that grow at their end, are made durable, renamed and cut. All
+// state and all open record files go through it, so that a test can put a disk underneath that fails, tears writes or
+// is full (see [Faulty]).
 package vfs
 
 import (

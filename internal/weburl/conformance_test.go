@@ -45,7 +45,8 @@ type urlCase struct {
 // fullyParsed recognises the schemes that must come out exactly.
 var fullyParsed = regexp.MustCompile(`^(?i)[\x00-\x20]*(https?|ftp):`)
 
-// ours reports whether the case is about http, https or ftp; which failures are is told from the input or else its base.
+// ours reports whether the case is about http, https or ftp; which failures are is told from the input or else its
+// base.
 func (c urlCase) ours() bool {
 	if !c.Failure {
 		return fullyParsed.MatchString(c.Href)
@@ -65,8 +66,8 @@ func (c urlCase) resolve() (URL, error) {
 	return base.Resolve(c.Input)
 }
 
-// failsNow are inputs of the 2021 edition of the cases that the standard has refused since: hosts that end in a number but are
-// no IPv4 address, and control characters in hosts.
+// failsNow are inputs of the 2021 edition of the cases that the standard has refused since: hosts that end in a number
+// but are no IPv4 address, and control characters in hosts.
 var failsNow = map[string]bool{
 	"http://0..0x300/":                  true,
 	"http://256.256.256.256.256":        true,

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Domain is the registered domain of a hostname as a [URL] has it: the public suffix and one label more. "www.example.co.uk"
-// belongs to "example.co.uk". IP addresses, single labels and public suffixes are their own domain.
+// Domain is the registered domain of a hostname as a [URL] has it: the public suffix and one label more.
+// "www.example.co.uk" belongs to "example.co.uk". IP addresses, single labels and public suffixes are their own domain.
 func Domain(hostname string) string {
 	name := strings.TrimSuffix(hostname, ".")
 	if strings.HasPrefix(name, "[") || endsInNumber([]byte(name)) {

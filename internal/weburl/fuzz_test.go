@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// checkCanonical checks what holds of every canonical form: it is its own, parsing gives it back, and it names the same host
-// and scheme.
+// checkCanonical checks what holds of every canonical form: it is its own, parsing gives it back, and it names the same
+// host and scheme.
 func checkCanonical(t *testing.T, u URL) {
 	t.Helper()
 	c := u.Canonical()

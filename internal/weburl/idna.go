@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxHost bounds the length in bytes of a host name that needs IDNA processing, whose cost grows faster than the name. DNS
-// itself ends at 253.
+// maxHost bounds the length in bytes of a host name that needs IDNA processing, whose cost grows faster than the name.
+// DNS itself ends at 253.
 const maxHost = 1024
 
 // profile is the standard's "domain to ASCII": UTS 46, non-transitional, with CheckJoiners and CheckBidi, without
@@ -37,8 +37,8 @@ func domainToASCII(in []byte) (string, error) {
 	return name, nil
 }
 
-// toASCII is the standard's domain to ASCII. A name in ASCII is put in lower case and nothing else, whatever its A-labels hold:
-// there are too many of them on the web that no U-label would become.
+// toASCII is the standard's domain to ASCII. A name in ASCII is put in lower case and nothing else, whatever its
+// A-labels hold: there are too many of them on the web that no U-label would become.
 func toASCII(name string) (string, error) {
 	ascii, hyphen, late := true, false, false
 	for _, r := range name {
@@ -62,8 +62,8 @@ func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// hasBadALabel finds labels that the profile takes for A-labels and that are none: "xn--" alone, or with what is not ASCII. A
-// letter before a label makes it plain text, so that what it is mapped to is seen.
+// hasBadALabel finds labels that the profile takes for A-labels and that are none: "xn--" alone, or with what is not
+// ASCII. A letter before a label makes it plain text, so that what it is mapped to is seen.
 func hasBadALabel(name string) bool {
 	for label := range strings.FieldsFuncSeq(name, isDot) {
 		mapped, _ := profile.ToUnicode("a" + label) // the profile will say what is wrong with it
@@ -76,8 +76,8 @@ func hasBadALabel(name string) bool {
 
 func isDot(r rune) bool { return r == '.' || r == '\u3002' || r == '\uff0e' || r == '\uff61' }
 
-// mapLately maps the characters whose mapping UTS 46 has changed since Unicode 15, the version of the profile's tables before
-// Go 1.27. Characters that are allowed only since then are not known.
+// mapLately maps the characters whose mapping UTS 46 has changed since Unicode 15, the version of the profile's tables
+// before Go 1.27. Characters that are allowed only since then are not known.
 func mapLately(r rune) rune {
 	switch {
 	case 0x10a0 <= r && r <= 0x10c5:

@@ -51,8 +51,8 @@ func parseIPv4(host []byte) (uint32, bool) {
 	return 0, false
 }
 
-// parseNumber reads a decimal, octal (010) or hexadecimal (0x10) number. Those that are too large for an address come out as
-// some number that is too large.
+// parseNumber reads a decimal, octal (010) or hexadecimal (0x10) number. Those that are too large for an address come
+// out as some number that is too large.
 func parseNumber(label []byte) (n uint64, ok bool) {
 	if len(label) == 0 {
 		return 0, false

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Parse parses an absolute URL. A URL that is written as it should be keeps s rather than a copy. An error is an [*Error].
+// Parse parses an absolute URL. A URL that is written as it should be keeps s rather than a copy. An error is an
+// [*Error].
 func Parse(s string) (URL, error) { return URL{}.Resolve(s) }
 
 // Resolve parses ref as a browser does in a document at u: absolute, or relative to u. The zero URL and URLs of other

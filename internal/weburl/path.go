@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// path appends the segments of in, which are split at slashes and backslashes, to the path written so far, and takes dot
-// segments out.
+// path appends the segments of in, which are split at slashes and backslashes, to the path written so far, and takes
+// dot segments out.
 func (p *parser) path(in []byte) {
 	root := p.start + int(p.at.path)
 	for first := true; ; {

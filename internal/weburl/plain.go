@@ -1,10 +1,11 @@
 package weburl
 
-// Most URLs are written as they should be, above all those that were made canonical before. To see that takes one look at each byte,
-// and nothing has to be cut, copied or encoded. What is not seen to be so here goes the long way, which comes to the same.
+// Most URLs are written as they should be, above all those that were made canonical before. To see that takes one look
+// at each byte, and nothing has to be cut, copied or encoded. What is not seen to be so here goes the long way, which
+// comes to the same.
 
-// plainAbsolute finds the parts of an http or https URL that is written as it should be, but for an empty path and a fragment,
-// which begins at queryEnd. The sets are what is percent-encoded in path and query.
+// plainAbsolute finds the parts of an http or https URL that is written as it should be, but for an empty path and a
+// fragment, which begins at queryEnd. The sets are what is percent-encoded in path and query.
 func plainAbsolute[T string | []byte](s T, pathSet, querySet set) (at parts, ok bool) {
 	at.scheme = plainScheme(s)
 	at.host = at.scheme + uint16(len("://"))
@@ -55,8 +56,8 @@ func plainHost[T string | []byte](s T, start int) (end uint16) {
 	return uint16(i)
 }
 
-// plainPort is the end of the authority: start, or that of a port at start, which must not be the scheme's own. The scheme is given
-// by its length.
+// plainPort is the end of the authority: start, or that of a port at start, which must not be the scheme's own. The
+// scheme is given by its length.
 func plainPort[T string | []byte](s T, start int, scheme uint16) (end uint16, ok bool) {
 	i, n := start, 0
 	if i < len(s) && s[i] == ':' {
@@ -73,8 +74,8 @@ func plainPort[T string | []byte](s T, start int, scheme uint16) (end uint16, ok
 // schemes are the schemes by length.
 var schemes = [...]string{len("http"): "http", len("https"): "https"}
 
-// plainTail finds the ends of a path without dot segments, whose first slash, if it has one, is before start, and of a query that
-// stay as they are. A fragment may follow.
+// plainTail finds the ends of a path without dot segments, whose first slash, if it has one, is before start, and of a
+// query that stay as they are. A fragment may follow.
 func plainTail[T string | []byte](s T, start int, pathSet, querySet set) (pathEnd, queryEnd uint16, ok bool) {
 	i, before := start, byte('/')
 	pathSet |= backslash
@@ -118,8 +119,8 @@ func normalEscape[T string | []byte](s T, i int) bool {
 	return sets[high<<4|low]&unreserved == 0
 }
 
-// appendPlain appends the canonical form of a reference if that is the reference itself but for a fragment and what it lacks of the
-// base: an absolute URL or a path without dot segments. It reports whether it did.
+// appendPlain appends the canonical form of a reference if that is the reference itself but for a fragment and what it
+// lacks of the base: an absolute URL or a path without dot segments. It reports whether it did.
 func (p *parser) appendPlain(ref []byte) bool {
 	if len(ref) == 0 || len(ref)+len(p.base.href) > MaxLength/3 {
 		return false

@@ -13,8 +13,9 @@ const (
 	coldFusion   // half of a session id: CFID or CFTOKEN
 )
 
-// paramKinds goes by the documentation of those who add the parameters, and was held against the lists by which browsers take them
-// out of links. What a site of its own might mean something by ("ref", "source", "cid", "pk_id") is not there.
+// paramKinds goes by the documentation of those who add the parameters, and was held against the lists by which
+// browsers take them out of links. What a site of its own might mean something by ("ref", "source", "cid", "pk_id") is
+// not there.
 var paramKinds = func() map[string]paramKind {
 	kinds := map[string]paramKind{}
 	add := func(kind paramKind, names string) {
@@ -25,11 +26,13 @@ var paramKinds = func() map[string]paramKind {
 	add(tracking, "gclid gclsrc dclid gbraid wbraid gad_source gad_campaignid srsltid _ga _gl _gac") // Google
 	add(tracking, "fbclid fb_action_ids fb_action_types fb_ref fb_source igsh igshid")               // Facebook, Instagram
 	add(tracking, "yclid ymclid ysclid yadclid yadordid _openstat")                                  // Yandex
-	add(tracking, "msclkid twclid ttclid li_fat_id epik sccid rdt_cid")                              // Bing and other networks
-	add(tracking, "mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id vero_id vero_conv __s _kx")          // mail services
-	add(tracking, "_hsenc _hsmi __hsfp __hssc __hstc hsctatracking")                                 // HubSpot
+	// Bing and other networks
+	add(tracking, "msclkid twclid ttclid li_fat_id epik sccid rdt_cid")
+	add(tracking, "mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id vero_id vero_conv __s _kx") // mail services
+	add(tracking, "_hsenc _hsmi __hsfp __hssc __hstc hsctatracking")                        // HubSpot
 	add(tracking, "wickedid _branch_match_id irclickid")
-	add(tracking, "pk_campaign pk_kwd pk_keyword pk_source pk_medium pk_content pk_cid piwik_campaign piwik_kwd piwik_keyword") // Matomo
+	// Matomo
+	add(tracking, "pk_campaign pk_kwd pk_keyword pk_source pk_medium pk_content pk_cid piwik_campaign piwik_kwd piwik_keyword")
 	add(session, "jsessionid phpsessid asp.net_sessionid oscsid zenid xtcsid")
 	add(maybeSession, "sid sessid sessionid session_id")
 	add(coldFusion, "cfid cftoken")
@@ -60,7 +63,8 @@ func kindOf(name string) paramKind {
 	return ordinary
 }
 
-// lower writes as much of a word as there is room for in lower case. There is room for more than any word of the tables has.
+// lower writes as much of a word as there is room for in lower case. There is room for more than any word of the tables
+// has.
 func lower[T string | []byte](word T, room *[20]byte) []byte {
 	n := copy(room[:], word)
 	for i, c := range room[:n] {

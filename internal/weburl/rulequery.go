@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// appendQuery appends what the rules leave of a query, with its question mark. Both "&" and ";" end a parameter that is dropped;
-// only "&" does where parameters are sorted, for what ";" means there, the server alone knows.
+// appendQuery appends what the rules leave of a query, with its question mark. Both "&" and ";" end a parameter that is
+// dropped; only "&" does where parameters are sorted, for what ";" means there, the server alone knows.
 func (r Rules) appendQuery(dst []byte, query string, scratch []byte) []byte {
 	if query == "" {
 		return dst
@@ -71,7 +71,8 @@ func (r Rules) drops(param string, pair bool) bool {
 	return false
 }
 
-// hasColdFusion reports whether a query has both parts of a ColdFusion session id, in whatever order. Alone either may be anything.
+// hasColdFusion reports whether a query has both parts of a ColdFusion session id, in whatever order. Alone either may
+// be anything.
 func hasColdFusion(query string) bool {
 	id, token := false, false
 	for at := 0; at < len(query); {
@@ -85,7 +86,8 @@ func hasColdFusion(query string) bool {
 	return id && token
 }
 
-// sorted puts the parameters in the order of their names, and leaves empty ones out. What it returns lies in scratch or in the query.
+// sorted puts the parameters in the order of their names, and leaves empty ones out. What it returns lies in scratch or
+// in the query.
 func sorted(query, scratch []byte) []byte {
 	var few [32][]byte
 	params := few[:0]

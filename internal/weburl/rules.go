@@ -5,22 +5,25 @@ import (
 	"strings"
 )
 
-// Rules rewrite canonical URLs further, on the user's wish. They go by custom and not by the rules of URLs: each takes out what
-// on most sites makes no difference to the page, and on some does. Rules are a set; the zero value changes nothing.
+// Rules rewrite canonical URLs further, on the user's wish. They go by custom and not by the rules of URLs: each takes
+// out what on most sites makes no difference to the page, and on some does. Rules are a set; the zero value changes
+// nothing.
 type Rules uint8
 
 // The rules.
 const (
 	DropTracking Rules = 1 << iota // query parameters that say where a visitor came from are dropped
 	DropSession                    // session ids in query and path are dropped
-	SortQuery                      // query parameters are put in the order of their names, those of one name stay in theirs
-	DropIndex                      // "index.html" and the like at the path's end are dropped
-	DropWWW                        // "www." at the host's beginning is dropped
+	// query parameters are put in the order of their names, those of one name stay in theirs
+	SortQuery
+	DropIndex // "index.html" and the like at the path's end are dropped
+	DropWWW   // "www." at the host's beginning is dropped
 )
 
 var ruleNames = [...]string{"tracking", "session", "sort", "index", "www"}
 
-// ParseRules reads a list of rules, separated by commas: tracking, session, sort, index, www. None is "none" or an empty list.
+// ParseRules reads a list of rules, separated by commas: tracking, session, sort, index, www. None is "none" or an
+// empty list.
 func ParseRules(list string) (Rules, error) {
 	var rules Rules
 	for name := range strings.SplitSeq(list, ",") {
@@ -60,8 +63,8 @@ func (r Rules) String() string {
 	return strings.Join(r.Names(), ",")
 }
 
-// Apply rewrites an http or https URL that is in canonical form; others it leaves alone. The result is in canonical form, too,
-// and applying the rules again does not change it. It allocates only where there is something to change.
+// Apply rewrites an http or https URL that is in canonical form; others it leaves alone. The result is in canonical
+// form, too, and applying the rules again does not change it. It allocates only where there is something to change.
 func (r Rules) Apply(u URL) URL {
 	if r == 0 || !u.Web() {
 		return u

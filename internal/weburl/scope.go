@@ -43,12 +43,12 @@ type Verdict struct {
 	Rule string // the reason in a few words
 }
 
-// A Scope says which URLs belong to a crawl. Its methods may be called by many goroutines at once; seeds come while the crawl
-// runs, and judging never waits for that.
+// A Scope says which URLs belong to a crawl. Its methods may be called by many goroutines at once; seeds come while the
+// crawl runs, and judging never waits for that.
 type Scope struct {
 	mode Mode
-	// hosts holds the host keys of the seeds, and marks what the mode goes by beside them: a seed as a whole, a host key with
-	// a folder, a registered domain.
+	// hosts holds the host keys of the seeds, and marks what the mode goes by beside them: a seed as a whole, a host key
+	// with a folder, a registered domain.
 	hosts, marks *Set
 }
 
@@ -107,8 +107,8 @@ func (s *Scope) Judge(u URL) Verdict {
 	return Verdict{true, true, "same host as a seed"}
 }
 
-// related reports whether the host belongs to a seed's domain. The domain is only asked for where the name ends in a seed's,
-// since that costs more than all the rest.
+// related reports whether the host belongs to a seed's domain. The domain is only asked for where the name ends in a
+// seed's, since that costs more than all the rest.
 func (s *Scope) related(hostname string) bool {
 	for name := strings.TrimSuffix(hostname, "."); ; {
 		if s.marks.Has(name) {

@@ -7,9 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// A Set is a set of strings of which it keeps 64 bits of a hash each: some 13 bytes an entry, whatever the length. The hash is keyed
-// anew in each process, so nobody can choose strings that collide; that one of n entries is taken for a string that was never added
-// has a chance of n in 2^64. Its methods may be called by many goroutines at once, and Has never waits.
+// A Set is a set of strings of which it keeps 64 bits of a hash each: some 13 bytes an entry, whatever the length. The
+// hash is keyed anew in each process, so nobody can choose strings that collide; that one of n entries is taken for a
+// string that was never added has a chance of n in 2^64. Its methods may be called by many goroutines at once, and Has
+// never waits.
 type Set struct {
 	seed   maphash.Seed
 	shards [256]setShard // each grows by itself, so that no growth needs much memory at once

@@ -2,12 +2,13 @@
 // apart by host and registered domain, and judged to be in the crawl's scope or not.
 //
 // Parsing follows the WHATWG URL Standard for http, https and ftp. The standard's state machine is laid out here as one
-// function a part (scheme, authority, host, path, query), each of which appends its part of the result to a buffer, so that
-// the same code parses, resolves and writes the canonical form, without an intermediate. Schemes other than those three are
-// only recognised: what follows the colon stays in one piece. File URLs are among them, a crawl has no use for them.
+// function a part (scheme, authority, host, path, query), each of which appends its part of the result to a buffer, so
+// that the same code parses, resolves and writes the canonical form, without an intermediate. Schemes other than those
+// three are only recognised: what follows the colon stays in one piece. File URLs are among them, a crawl has no use
+// for them.
 //
-// Two things differ from the standard. URLs are bounded in length, and bytes that are not UTF-8 are percent-encoded as they
-// are rather than replaced, since a server that sent them will know them again.
+// Two things differ from the standard. URLs are bounded in length, and bytes that are not UTF-8 are percent-encoded as
+// they are rather than replaced, since a server that sent them will know them again.
 //
 // docs/decisions/url.md compares it with libraries.
 package weburl
@@ -43,8 +44,8 @@ func (u URL) IsZero() bool { return u.href == "" }
 // Scheme is the scheme in lower case, without the colon: "https".
 func (u URL) Scheme() string { return u.href[:u.at.scheme] }
 
-// Hostname is the host without the port: "example.com", "192.0.2.1", "[2001:db8::1]". It is empty for other schemes than
-// http, https and ftp.
+// Hostname is the host without the port: "example.com", "192.0.2.1", "[2001:db8::1]". It is empty for other schemes
+// than http, https and ftp.
 func (u URL) Hostname() string { return u.href[u.at.host:u.at.hostEnd] }
 
 // Port is the port in digits, or empty where it is the scheme's own.
@@ -54,7 +55,8 @@ func (u URL) Port() string { return strings.TrimPrefix(u.href[u.at.hostEnd:u.at.
 // "example.com", "example.com:8080".
 func (u URL) Host() string { return u.href[u.at.host:u.at.path] }
 
-// Origin is what a robots.txt speaks for: "https://example.com", "http://example.com:8080". It is empty for other schemes.
+// Origin is what a robots.txt speaks for: "https://example.com", "http://example.com:8080". It is empty for other
+// schemes.
 func (u URL) Origin() string {
 	if !u.hierarchical() {
 		return ""

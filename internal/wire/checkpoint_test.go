@@ -35,8 +35,9 @@ func (d *telling) Rename(from, to string) error {
 	return err
 }
 
-// TestCheckpoints: all the time something is brought to the disk, and what seen is not sure of is decided by merges. Some visits last until
-// there was another checkpoint, so that there are three while it crawls, however fast that is, or slow the disk.
+// TestCheckpoints: all the time something is brought to the disk, and what seen is not sure of is decided by merges.
+// Some visits last until there was another checkpoint, so that there are three while it crawls, however fast that is,
+// or slow the disk.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	s := serve(t, synthweb.Clean(1, 10, 800))

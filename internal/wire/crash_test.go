@@ -23,8 +23,9 @@ import (
 	"kumo/internal/vfs"
 )
 
-// TestACrawlSurvivesCrashes kills a crawl that makes checkpoints all the time, again and again: at any byte it writes, with or
-// without the machine, by a full disk, or by a stop or a limit at any page. What it comes to in the end is what a crawl without trouble comes to.
+// TestACrawlSurvivesCrashes kills a crawl that makes checkpoints all the time, again and again: at any byte it writes,
+// with or without the machine, by a full disk, or by a stop or a limit at any page. What it comes to in the end is what
+// a crawl without trouble comes to.
 func TestACrawlSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for seed := range crashWebs() {

@@ -8,11 +8,12 @@ import (
 	"kumo/internal/vfs"
 )
 
-// How the files and sockets are shared out that a process may have open (ulimit -n): first the state and the record files, without which
-// there is no crawl, then the files of the state that are only read, which are opened as they are needed, then look-ups, and connections
-// take the rest.
+// How the files and sockets are shared out that a process may have open (ulimit -n): first the state and the record
+// files, without which there is no crawl, then the files of the state that are only read, which are opened as they are
+// needed, then look-ups, and connections take the rest.
 const (
-	fixedFiles  = 36  // the program's own, the crawl's locks, journal and records, what a checkpoint writes, who answers questions
+	// the program's own, the crawl's locks, journal and records, what a checkpoint writes, who answers questions
+	fixedFiles  = 36
 	nodeFiles   = 16  // connections of a node to the cluster
 	serverFiles = 112 // and of a server to nodes, with the files of what it keeps for them
 	leastRead   = 8   // files of the state open for reading

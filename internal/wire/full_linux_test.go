@@ -17,8 +17,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// TestARealDiskIsFull crawls into a small file system that another program fills: first to its last byte, which ends the run, then so
-// far that the crawl pauses. With room made it goes on, and nothing is lost. Mounting takes root.
+// TestARealDiskIsFull crawls into a small file system that another program fills: first to its last byte, which ends
+// the run, then so far that the crawl pauses. With room made it goes on, and nothing is lost. Mounting takes root.
 func TestARealDiskIsFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,10 +20,10 @@ type Get struct {
 	Redirects int          // how many are followed in a row
 }
 
-// URL fetches what a person typed, in the way of a crawl but for its manners: robots.txt is not asked and nothing waits. It returns
-// all answers in order, bodies decoded; the last one is a redirect only if it leads to nowhere, or too far, which is ErrRedirects.
-// The typed host may be private, one that a redirect leads to may not, unless Fetch says so. With an error come the answers
-// before it.
+// URL fetches what a person typed, in the way of a crawl but for its manners: robots.txt is not asked and nothing
+// waits. It returns all answers in order, bodies decoded; the last one is a redirect only if it leads to nowhere, or
+// too far, which is ErrRedirects. The typed host may be private, one that a redirect leads to may not, unless Fetch
+// says so. With an error come the answers before it.
 func (g Get) URL(ctx context.Context, typed string) ([]*page.Response, error) {
 	u, err := seeds.ParseURL(typed)
 	if err != nil {
@@ -60,8 +60,8 @@ func (g Get) URL(ctx context.Context, typed string) ([]*page.Response, error) {
 // ErrRedirects is the error of a URL that redirects too often.
 var ErrRedirects = errors.New("too many redirects")
 
-// tooFar is the error of redirects that lead on, and says so if they lead back. A circle is not the end before: a cookie may lead
-// out of one.
+// tooFar is the error of redirects that lead on, and says so if they lead back. A circle is not the end before: a
+// cookie may lead out of one.
 func tooFar(answers []*page.Response, to weburl.URL) error {
 	last := answers[len(answers)-1].URL
 	if slices.ContainsFunc(answers, func(a *page.Response) bool { return a.URL == to.String() }) {

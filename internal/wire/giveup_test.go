@@ -88,7 +88,8 @@ func TestAURLThatAlwaysAsksForPatienceLetsOthersPass(t *testing.T) {
 	}
 }
 
-// TestRobotsElsewhereThatCannotBeHadEndsTheCrawl: hosts whose robots.txt leads to a host that is given up must not wait for ever.
+// TestRobotsElsewhereThatCannotBeHadEndsTheCrawl: hosts whose robots.txt leads to a host that is given up must not wait
+// for ever.
 func TestRobotsElsewhereThatCannotBeHadEndsTheCrawl(t *testing.T) {
 	t.Parallel()
 	to := redirect("http://dead.test:1/rules")
@@ -166,7 +167,8 @@ func TestWhatWasGivenUpIsTriedAgainByTheNextRun(t *testing.T) {
 	}
 }
 
-// serverComesLate crawls a server twice before it is there, and once after. It returns false when its port was taken meanwhile.
+// serverComesLate crawls a server twice before it is there, and once after. It returns false when its port was taken
+// meanwhile.
 func serverComesLate(t *testing.T) bool {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

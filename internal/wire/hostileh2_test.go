@@ -14,7 +14,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// Servers that break HTTP/2 hold no worker: the crawl ends, their hosts are given up, and a good host's pages have come.
+// Servers that break HTTP/2 hold no worker: the crawl ends, their hosts are given up, and a good host's pages have
+// come.
 func TestHostileHTTP2IsGivenUp(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"good.test/": html("good")})

@@ -18,8 +18,8 @@ const (
 	lookAgain    = 100 * time.Millisecond // until it is asked again
 )
 
-// answerLooks lets the crawl be asked while it runs, until the function it returns is called. Where that cannot be, the user is told,
-// and the crawl goes on.
+// answerLooks lets the crawl be asked while it runs, until the function it returns is called. Where that cannot be, the
+// user is told, and the crawl goes on.
 func (c *Crawl) answerLooks() (away func()) {
 	if c.folder == nil {
 		return func() {}
@@ -38,8 +38,8 @@ func (c *Crawl) answerLooks() (away func()) {
 	}
 }
 
-// Inspect opens a view of the crawl in dir: it reads the folder, with the job's settings, and changes nothing there. A crawl that
-// has the folder is asked instead.
+// Inspect opens a view of the crawl in dir: it reads the folder, with the job's settings, and changes nothing there. A
+// crawl that has the folder is asked instead.
 func Inspect(ctx context.Context, dir string, job func() (*Job, error)) (*inspect.View, error) {
 	patience, done := context.WithTimeout(ctx, lookPatience)
 	defer done()
@@ -56,7 +56,8 @@ func Inspect(ctx context.Context, dir string, job func() (*Job, error)) (*inspec
 	}
 }
 
-// inspectNow asks for the folder first: only where a crawl has it, there is somebody to answer. A crawl that was killed leaves word, too.
+// inspectNow asks for the folder first: only where a crawl has it, there is somebody to answer. A crawl that was killed
+// leaves word, too.
 func inspectNow(ctx context.Context, dir string, job func() (*Job, error)) (*inspect.View, error) {
 	f := folder.At(dir, vfs.NewOverlay(vfs.OS))
 	err := f.Share(os.O_CREATE)

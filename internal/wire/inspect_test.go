@@ -46,7 +46,8 @@ func openTestLook(t *testing.T, j *Job) *inspect.View {
 	return l
 }
 
-// Looks at a crawl at full speed, with checkpoints all the time, give answers that make sense, and it fetches all there is.
+// Looks at a crawl at full speed, with checkpoints all the time, give answers that make sense, and it fetches all there
+// is.
 func TestLooksWhileACrawlRuns(t *testing.T) {
 	t.Parallel()
 	s := serve(t, synthweb.Clean(1, 10, 300))
@@ -159,7 +160,8 @@ func TestALookAtWhatAMergeDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.UpdateMeta(s.url("a.test/later"), seen.Meta{Modified: time.Unix(1, 0)}) // the filter of the disk's part has it, and no more is known
+	// the filter of the disk's part has it, and no more is known
+	db.UpdateMeta(s.url("a.test/later"), seen.Meta{Modified: time.Unix(1, 0)})
 	db.Freeze(0)
 	if err := errors.Join(db.Merge(t.Context(), nil), db.Close()); err != nil {
 		t.Fatal(err)
@@ -180,7 +182,8 @@ func TestALookAtWhatAMergeDecides(t *testing.T) {
 	}
 }
 
-// Between a crawl's lock and its word where it can be asked, and behind it, a look waits a little and then says what is.
+// Between a crawl's lock and its word where it can be asked, and behind it, a look waits a little and then says what
+// is.
 func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
@@ -236,7 +239,8 @@ func TestALookKnowsWhatRobotsSaid(t *testing.T) {
 	}
 }
 
-// A folder that a kill has left as it is: what it has not committed is not told, and looks beside each other change nothing.
+// A folder that a kill has left as it is: what it has not committed is not told, and looks beside each other change
+// nothing.
 func TestLooksOnlyRead(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`<a href="/b">b</a>`), "a.test/b": html("b")})

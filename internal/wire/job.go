@@ -1,5 +1,5 @@
-// Package wire makes a crawl of what a user asked for: it is the one place that chooses which implementation stands behind an
-// interface, and that puts the parts together. The command and the library both go through it.
+// Package wire makes a crawl of what a user asked for: it is the one place that chooses which implementation stands
+// behind an interface, and that puts the parts together. The command and the library both go through it.
 package wire
 
 import (
@@ -48,8 +48,8 @@ type Job struct {
 	Frontier frontier.Config
 	Fetch    fetch.Config
 
-	// Text gives a page's main text for text.jsonl; nil if nobody wants it. It is the caller's, so that a program that imports kumo
-	// and wants no texts does not carry what finds them.
+	// Text gives a page's main text for text.jsonl; nil if nobody wants it. It is the caller's, so that a program that
+	// imports kumo and wants no texts does not carry what finds them.
 	Text func(*page.Response, *page.Page) (*page.MainText, error)
 
 	Settings []settings.Setting // in effect, without secrets, for config.yaml and warcinfo
@@ -80,8 +80,8 @@ func (j *Job) fetching() fetch.Config {
 	return cfg
 }
 
-// Fix fills in what follows from other fields, and says what is wrong with the job. It is called by Open, and by who wants
-// to know the job as it will be.
+// Fix fills in what follows from other fields, and says what is wrong with the job. It is called by Open, and by who
+// wants to know the job as it will be.
 func (j *Job) Fix() ([]weburl.URL, error) {
 	seeds, err := seeds.Parse(j.Seeds)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"kumo/internal/stats"
 )
 
-// TestALargeSitemapIsReadWhole with so little memory that its body is read from the disk, and its URLs are taken in by many batches.
+// TestALargeSitemapIsReadWhole with so little memory that its body is read from the disk, and its URLs are taken in by
+// many batches.
 func TestALargeSitemapIsReadWhole(t *testing.T) {
 	t.Parallel()
 	const entries = 40_000

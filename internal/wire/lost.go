@@ -10,9 +10,9 @@ import (
 	"kumo/internal/vfs"
 )
 
-// countLost counts the visits that a repair does not keep, whatever the cause: those that crawl.log or pages.jsonl listed before and do not
-// list now, those of robots.txt and those that failed among them, and those that only had records. records has, by URL, how many visits
-// were taken out of WARC files.
+// countLost counts the visits that a repair does not keep, whatever the cause: those that crawl.log or pages.jsonl
+// listed before and do not list now, those of robots.txt and those that failed among them, and those that only had
+// records. records has, by URL, how many visits were taken out of WARC files.
 func countLost(before, after string, records map[string]int64) (int64, error) {
 	type losses struct{ log, pages, records int32 }
 	byURL := map[uint64]losses{}

@@ -18,14 +18,15 @@ const (
 
 	leastShares = 48 << 20 // for pages under way, whatever the user asks for
 
-	base     = 150 << 20 // that the process may have beside --memory: itself, leastShares, and the garbage of these
-	outside  = 96 << 20  // of that, what the collector does not see, and what it overshoots where pages come faster than it works
-	handCost = 64 << 10  // of an exchange under way, with its buffers and those of TLS, beyond the first fewHosts
+	base = 150 << 20 // that the process may have beside --memory: itself, leastShares, and the garbage of these
+	// of that, what the collector does not see, and what it overshoots where pages come faster than it works
+	outside  = 96 << 20
+	handCost = 64 << 10 // of an exchange under way, with its buffers and those of TLS, beyond the first fewHosts
 	fewHosts = 256
 )
 
-// MemoryBudget is what the user grants, in bytes. Seven eighths go to what the crawl knows: half to known URLs, a quarter to queues, an eighth to
-// digests. The last is for pages under way.
+// MemoryBudget is what the user grants, in bytes. Seven eighths go to what the crawl knows: half to known URLs, a
+// quarter to queues, an eighth to digests. The last is for pages under way.
 func (j *Job) MemoryBudget() int64 {
 	if j.Memory > 0 {
 		return max(j.Memory, leastMemory)
@@ -36,14 +37,14 @@ func (j *Job) MemoryBudget() int64 {
 // Shares is what pages under way may take: answers that come, and what is made of them.
 func (j *Job) Shares() crawl.Shares { return crawl.Shares(j.MemoryBudget()/8 + leastShares) }
 
-// MemoryLimit is what the collector keeps the process below, by working harder when it comes near: a quarter more than the user grants,
-// for garbage, and what the program takes itself.
+// MemoryLimit is what the collector keeps the process below, by working harder when it comes near: a quarter more than
+// the user grants, for garbage, and what the program takes itself.
 func (j *Job) MemoryLimit() int64 {
 	return j.MemoryBudget()*5/4 + base - outside + int64(max(0, j.Frontier.Hosts-fewHosts))*handCost
 }
 
-// parser is a parser's configuration for a slot where so much of a body is read. What finds no room at an ordinary slot is read
-// again at a large one, which has all that a page may have.
+// parser is a parser's configuration for a slot where so much of a body is read. What finds no room at an ordinary slot
+// is read again at a large one, which has all that a page may have.
 func (j *Job) parser(room int64) parse.Config {
 	cfg := parse.Config{Agent: Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths, MaxWide: int(room / 3)}
 	if room <= 1<<20 {
@@ -54,7 +55,8 @@ func (j *Job) parser(room int64) parse.Config {
 	return cfg
 }
 
-// openScratch gives the crawl a file for answers that are too long for memory. It leaves the disk as much room as the crawl does.
+// openScratch gives the crawl a file for answers that are too long for memory. It leaves the disk as much room as the
+// crawl does.
 func (c *Crawl) openScratch() {
 	dir, room := "", func() (uint64, error) { return c.disk.Free(os.TempDir()) }
 	if c.Job.Dir != "" {

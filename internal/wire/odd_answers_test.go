@@ -23,8 +23,8 @@ func raw(answer string) http.HandlerFunc {
 	}
 }
 
-// TestWhatIsNoPageIsNoDuplicate: an error or a redirect with the body of another is stored as a revisit, and not counted as a page met before. A
-// status that is none is no answer. The files agree with what is counted.
+// TestWhatIsNoPageIsNoDuplicate: an error or a redirect with the body of another is stored as a revisit, and not
+// counted as a page met before. A status that is none is no answer. The files agree with what is counted.
 func TestWhatIsNoPageIsNoDuplicate(t *testing.T) {
 	t.Parallel()
 	pages := map[string]http.HandlerFunc{}
@@ -64,7 +64,8 @@ func TestWhatIsNoPageIsNoDuplicate(t *testing.T) {
 	}
 }
 
-// TestAStoppedCrawlIsWhole: a crawl of the hostile web that is stopped at some moment leaves files that agree with each other.
+// TestAStoppedCrawlIsWhole: a crawl of the hostile web that is stopped at some moment leaves files that agree with each
+// other.
 func TestAStoppedCrawlIsWhole(t *testing.T) {
 	t.Parallel()
 	cfg := synthweb.Messy(3, 20, 1500)

@@ -62,8 +62,8 @@ type Crawl struct {
 	files   int                    // that may be open; 0: what the system says
 }
 
-// Open makes a crawl of a job: it locks the folder, reads what an earlier run left there, and puts the parts together. It waits,
-// until ctx ends, for who just looks into the folder. The caller closes the crawl.
+// Open makes a crawl of a job: it locks the folder, reads what an earlier run left there, and puts the parts together.
+// It waits, until ctx ends, for who just looks into the folder. The caller closes the crawl.
 func Open(ctx context.Context, j *Job) (*Crawl, error) { return open(ctx, j, vfs.OS) }
 
 func open(ctx context.Context, j *Job, disk vfs.FS) (_ *Crawl, err error) {
@@ -97,8 +97,8 @@ func open(ctx context.Context, j *Job, disk vfs.FS) (_ *Crawl, err error) {
 	return c, c.folder.WriteSettings(j.Settings)
 }
 
-// openShared makes a crawl to look into, and not to run, in a folder that is shared: its disk keeps all changes to itself. The folder
-// is let go with the crawl, and with an error.
+// openShared makes a crawl to look into, and not to run, in a folder that is shared: its disk keeps all changes to
+// itself. The folder is let go with the crawl, and with an error.
 func openShared(f *folder.Folder, job func() (*Job, error)) (_ *Crawl, err error) {
 	c := &Crawl{journal: journal.Discard, disk: f.Disk, folder: f}
 	defer func() {
@@ -133,8 +133,8 @@ func (c *Crawl) build() error {
 	return c.mendable(c.assemble())
 }
 
-// checkLists refuses to go on without seeds of which an earlier run has taken in a part: it would be a crawl of fewer hosts than its settings
-// say. Who gives another file means to, and is told.
+// checkLists refuses to go on without seeds of which an earlier run has taken in a part: it would be a crawl of fewer
+// hosts than its settings say. Who gives another file means to, and is told.
 func (c *Crawl) checkLists() error {
 	lists := c.state.Lists()
 	if len(lists) == 0 || lists[len(lists)-1].Done {
@@ -390,8 +390,8 @@ func (c *Crawl) blockList() (*policy.BlockList, error) {
 	return policy.OpenBlockList(c.Job.BlockFile, now, c.Job.Warn)
 }
 
-// Run crawls until nothing waits, a limit is reached (an error that is policy.ErrLimit) or ctx ends (its error), and reports
-// what the crawl has come to. There is a report also when there is an error.
+// Run crawls until nothing waits, a limit is reached (an error that is policy.ErrLimit) or ctx ends (its error), and
+// reports what the crawl has come to. There is a report also when there is an error.
 func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
 	before := c.Stats.Totals()
 	report := &stats.Report{Crawl: c.Job.Name, Started: c.Job.now(), Ended: "done"}

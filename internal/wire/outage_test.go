@@ -17,8 +17,8 @@ import (
 	"kumo/internal/stats"
 )
 
-// A district is many hosts, each on a loopback address of its own, behind one line that can be cut: then all connections end, and new
-// ones are refused.
+// A district is many hosts, each on a loopback address of its own, behind one line that can be cut: then all
+// connections end, and new ones are refused.
 type district struct {
 	*testing.T
 	net          byte // the second of an address's four numbers: no other district has it
@@ -307,7 +307,8 @@ func (d *district) hangUp() (stop func()) {
 	}
 }
 
-// TestANameServerThatKnowsNothingIsAnOutage: for some time it says of every name that there is none, or that it has trouble.
+// TestANameServerThatKnowsNothingIsAnOutage: for some time it says of every name that there is none, or that it has
+// trouble.
 func TestANameServerThatKnowsNothingIsAnOutage(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{dns.RcodeNameError, dns.RcodeServerFailure} {
@@ -338,7 +339,8 @@ func TestANameServerThatKnowsNothingIsAnOutage(t *testing.T) {
 	}
 }
 
-// serveNames finds each name h0, h1, ... at the host of that number, for a second; but while it is ill it answers with a code.
+// serveNames finds each name h0, h1, ... at the host of that number, for a second; but while it is ill it answers with
+// a code.
 func (d *district) serveNames(ill *atomic.Bool, code int) string {
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

@@ -16,8 +16,8 @@ type Peers struct {
 	Server bool                                                 // this process is a server of the cluster, too
 }
 
-// NewPart makes a node's part of a crawl, step by step: OpenFolder, Recover, Assemble, Run, as Open does for a crawl of one node. The
-// caller closes it, however far it came.
+// NewPart makes a node's part of a crawl, step by step: OpenFolder, Recover, Assemble, Run, as Open does for a crawl of
+// one node. The caller closes it, however far it came.
 func NewPart(j *Job, disk vfs.FS, p *Peers) *Crawl {
 	return &Crawl{Job: j, journal: journal.Discard, disk: disk, runs: true, peers: p}
 }

@@ -19,9 +19,9 @@ import (
 	"kumo/internal/weburl"
 )
 
-// A rebuilding makes a state of record files that agree, in the folder where they were brought together. First what was fetched or left out
-// is made known; then all that may wait goes through the crawl's door, which drops what is known: links of pages, by their metadata
-// records, and what can be read of the old state.
+// A rebuilding makes a state of record files that agree, in the folder where they were brought together. First what was
+// fetched or left out is made known; then all that may wait goes through the crawl's door, which drops what is known:
+// links of pages, by their metadata records, and what can be read of the old state.
 type rebuilding struct {
 	*repairer
 	job      *Job

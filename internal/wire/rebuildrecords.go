@@ -61,7 +61,8 @@ func (b *rebuilding) eachRecordOf(ctx context.Context, name string, f func(name 
 	}
 }
 
-// records makes known what only the answers themselves say: their digests, and by what a server is asked whether they have changed.
+// records makes known what only the answers themselves say: their digests, and by what a server is asked whether they
+// have changed.
 func (b *rebuilding) records(ctx context.Context) error {
 	n := 0
 	answered := map[uint64]bool{} // URLs

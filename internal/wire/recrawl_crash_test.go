@@ -10,8 +10,8 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// TestRecrawlsSurviveCrashes kills the recrawl of a whole crawl again and again. In the end every page was visited again, and is
-// listed as that once.
+// TestRecrawlsSurviveCrashes kills the recrawl of a whole crawl again and again. In the end every page was visited
+// again, and is listed as that once.
 func TestRecrawlsSurviveCrashes(t *testing.T) {
 	t.Parallel()
 	for seed := range min(6, crashWebs()) {

@@ -90,7 +90,8 @@ func TestRecrawl(t *testing.T) {
 	s.wantHead(t, "a.test/same", "If-None-Match", "")
 	wantRecrawls(t, j, map[string]string{"/": "unchanged 200", "/tagged": "unchanged 304", "/dated": "unchanged 304", "/same": "unchanged 200",
 		"/new": "changed 200", "/gone": "gone 404", "/sick": "trouble 502", "/found/0": "unchanged 200"})
-	// What changed is visited after 40 minutes, what was in trouble and what is new after 60, what did not change after 90, what is gone after 120.
+	// What changed is visited after 40 minutes, what was in trouble and what is new after 60, what did not change after
+	// 90, what is gone after 120.
 	again(41*time.Minute, "a.test/new")
 	step.Store(2)
 	again(20*time.Minute, "a.test/sick", "a.test/found/1")
@@ -211,7 +212,8 @@ func TestACrawlThatKeepsOn(t *testing.T) {
 	}
 }
 
-// TestRecrawlsSurviveAStop: what was taken for a recrawl and not visited is visited once in the next run, whatever the next look finds.
+// TestRecrawlsSurviveAStop: what was taken for a recrawl and not visited is visited once in the next run, whatever the
+// next look finds.
 func TestRecrawlsSurviveAStop(t *testing.T) {
 	t.Parallel()
 	pages := map[string]http.HandlerFunc{}

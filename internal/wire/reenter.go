@@ -34,7 +34,8 @@ func (b *rebuilding) oldRoots(context.Context) error {
 	return err
 }
 
-// lists keeps how far lists of seeds were taken in. Where seeds are lost, the lists are to be given again, from their beginning.
+// lists keeps how far lists of seeds were taken in. Where seeds are lost, the lists are to be given again, from their
+// beginning.
 func (b *rebuilding) lists(told *crawl.Salvage, whole int64) {
 	b.state.Lists = told.Lists
 	if whole >= told.Roots {

@@ -36,11 +36,12 @@ type Repaired struct {
 	Whole   bool   `json:"whole"`             // nothing was to be done
 	Only    bool   `json:"only_settings"`     // were to be put back: all else is as it should be
 	Damaged string `json:"damaged,omitempty"` // the folder where the files are that were not whole, or are replaced
-	Visits  int64  `json:"visits_lost"`       // that were listed or had records, robots.txt among them, and are not kept: their URLs are fetched again
-	Lines   int    `json:"lines_mended"`      // of lists and indexes, that other files have told
-	Pages   int64  `json:"pages"`             // that are kept
-	Waiting int    `json:"urls_waiting"`
-	Known   int    `json:"urls_known"`
+	// that were listed or had records, robots.txt among them, and are not kept: their URLs are fetched again
+	Visits  int64 `json:"visits_lost"`
+	Lines   int   `json:"lines_mended"` // of lists and indexes, that other files have told
+	Pages   int64 `json:"pages"`        // that are kept
+	Waiting int   `json:"urls_waiting"`
+	Known   int   `json:"urls_known"`
 }
 
 const (
@@ -49,8 +50,9 @@ const (
 	movedName    = "moved"    // there: what is replaced has been moved away
 )
 
-// Repair makes a crawl that can go on of the one in dir, from what is whole there: records whose visits are whole in all files are kept,
-// and the state is made anew from them and from what can be read of the old one. What is replaced is moved aside, and nothing is removed.
+// Repair makes a crawl that can go on of the one in dir, from what is whole there: records whose visits are whole in
+// all files are kept, and the state is made anew from them and from what can be read of the old one. What is replaced
+// is moved aside, and nothing is removed.
 func Repair(ctx context.Context, dir string, o RepairOptions) (_ *Repaired, err error) {
 	f := folder.At(dir, vfs.OS)
 	if !f.IsCrawl() && !f.HasOutputs() {
@@ -117,7 +119,8 @@ func (r *repairer) run(ctx context.Context) error {
 	return r.place()
 }
 
-// settings finds out whether the settings are as kumo wrote them, and makes them so for a while, so that the job can be made.
+// settings finds out whether the settings are as kumo wrote them, and makes them so for a while, so that the job can be
+// made.
 func (r *repairer) settings() error {
 	text, err := os.ReadFile(r.Path(settings.Name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -209,8 +212,8 @@ func (r *repairer) build(ctx context.Context) error {
 	return b.build(ctx)
 }
 
-// gather brings the record files together. Those that never change have a second name there; of those that were still open all is taken
-// that is there.
+// gather brings the record files together. Those that never change have a second name there; of those that were still
+// open all is taken that is there.
 func (r *repairer) gather() error {
 	c := folder.NewCopy(r.Folder, r.work, func(inspect.Copied) bool { return true })
 	if err := vfs.OS.MkdirAll(filepath.Join(r.work, "warc")); err != nil {

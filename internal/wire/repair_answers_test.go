@@ -33,7 +33,8 @@ func taggedInChunks(w http.ResponseWriter, r *http.Request) {
 	inChunks("tagged, ", "and in chunks")(w, r)
 }
 
-// TestRepairOfChunksAndRecrawls: what was answered in chunks, with 304, or like another page is known again after a repair, by its body.
+// TestRepairOfChunksAndRecrawls: what was answered in chunks, with 304, or like another page is known again after a
+// repair, by its body.
 func TestRepairOfChunksAndRecrawls(t *testing.T) {
 	t.Parallel()
 	const text = "a text that several pages have, so long that it is worth a revisit record"

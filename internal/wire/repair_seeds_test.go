@@ -11,8 +11,8 @@ import (
 	"kumo/internal/policy"
 )
 
-// TestRepairOfSeeds damages the file of roots of crawls with a list of seeds, of which some or all were taken in. After a repair the crawl
-// comes to its end, with the list given again where seeds of it are lost.
+// TestRepairOfSeeds damages the file of roots of crawls with a list of seeds, of which some or all were taken in. After
+// a repair the crawl comes to its end, with the list given again where seeds of it are lost.
 func TestRepairOfSeeds(t *testing.T) {
 	t.Parallel()
 	const n = 300

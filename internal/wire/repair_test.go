@@ -227,7 +227,8 @@ func TestRepairCountsAllThatIsLost(t *testing.T) {
 				t.Fatal(err)
 			}
 			kept := len(lines(t, j.Dir, "pages.jsonl"))
-			over := logged() + int(r.Visits) - listed // a byte of a visit for robots.txt may lose its record alone, and its line stays
+			// a byte of a visit for robots.txt may lose its record alone, and its line stays
+			over := logged() + int(r.Visits) - listed
 			if r.Visits == 0 && how != "a byte" || over < 0 || over > 0 && (how != "a byte" || over > 1) || kept != int(r.Pages) {
 				t.Errorf("%d of %d visits are kept, %d of %d pages: %+v", logged(), listed, kept, pages, r)
 			}

@@ -13,7 +13,8 @@ import (
 	"kumo/internal/policy"
 )
 
-// TestRobotsRedirectsAreCounted: five are followed, whatever lies behind a sixth is not asked for and counts as no robots.txt.
+// TestRobotsRedirectsAreCounted: five are followed, whatever lies behind a sixth is not asked for and counts as no
+// robots.txt.
 func TestRobotsRedirectsAreCounted(t *testing.T) {
 	t.Parallel()
 	for redirects, want := range map[int][]string{
@@ -38,8 +39,8 @@ func TestRobotsRedirectsAreCounted(t *testing.T) {
 	}
 }
 
-// TestRobotsAreReadAgainAfterADay: rules expire in the middle of a crawl, and what they say then holds; where they cannot be had
-// any more, nothing is fetched.
+// TestRobotsAreReadAgainAfterADay: rules expire in the middle of a crawl, and what they say then holds; where they
+// cannot be had any more, nothing is fetched.
 func TestRobotsAreReadAgainAfterADay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

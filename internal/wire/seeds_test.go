@@ -30,7 +30,8 @@ func manySeeds(t *testing.T, n int) (*site, *Job) {
 	s := newSite(t, pages)
 	var text strings.Builder
 	for i := range n {
-		fmt.Fprintf(&text, "%s # %s\n", s.url(fmt.Sprintf("h%d.test/", i)), strings.Repeat("x", 1000)) // so that it is read in many blocks
+		// so that it is read in many blocks
+		fmt.Fprintf(&text, "%s # %s\n", s.url(fmt.Sprintf("h%d.test/", i)), strings.Repeat("x", 1000))
 	}
 	j := s.job(t, "h0.test/")
 	j.Seeds, j.File = nil, seedFile(t, text.String())
@@ -46,8 +47,8 @@ func wantAll(n int) (want []string) {
 	return want
 }
 
-// Seeds from a file are queued while the crawl runs, and none of their hosts is foreign meanwhile: a link on the first seed's page to the last
-// one's host is followed. The next run with the same file finds nothing to do.
+// Seeds from a file are queued while the crawl runs, and none of their hosts is foreign meanwhile: a link on the first
+// seed's page to the last one's host is followed. The next run with the same file finds nothing to do.
 func TestSeedsComeWhileTheCrawlRuns(t *testing.T) {
 	t.Parallel()
 	const n = 1500
@@ -85,8 +86,8 @@ func (s slowEnd) ReadAt(b []byte, off int64) (int, error) {
 	return s.ReaderAt.ReadAt(b, off)
 }
 
-// Who stops in the midst of the seeds keeps the rest for the same command again. Without the file the crawl does not go on, as it would be
-// a smaller one; an empty file says that this is meant.
+// Who stops in the midst of the seeds keeps the rest for the same command again. Without the file the crawl does not go
+// on, as it would be a smaller one; an empty file says that this is meant.
 func TestTheRestOfTheSeedsIsNotLost(t *testing.T) {
 	t.Parallel()
 	const n = 2500

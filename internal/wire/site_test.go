@@ -291,8 +291,8 @@ func TestAHostThatAsksForPatienceGetsIt(t *testing.T) {
 	}
 }
 
-// A host that asks for years is left alone for as long as the crawl allows, and the user hears of both; also where it is for a robots.txt, or
-// where the URL is not tried again.
+// A host that asks for years is left alone for as long as the crawl allows, and the user hears of both; also where it
+// is for a robots.txt, or where the URL is not tried again.
 func TestAHostThatAsksForYearsIsLeftAloneForAWhile(t *testing.T) {
 	busy := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "1000000000")

@@ -25,8 +25,8 @@ func SnapshotName(dir string, now time.Time) string {
 	return filepath.Clean(dir) + ".snapshot-" + now.UTC().Format("20060102T150405Z")
 }
 
-// Snapshot copies the crawl in dir, as it is at one moment, into the new folder target. A crawl that runs there makes the copy itself, and
-// goes on meanwhile. The copy is a crawl that can be gone on with.
+// Snapshot copies the crawl in dir, as it is at one moment, into the new folder target. A crawl that runs there makes
+// the copy itself, and goes on meanwhile. The copy is a crawl that can be gone on with.
 func Snapshot(ctx context.Context, dir, target string, progress func(inspect.Copied)) error {
 	target, err := filepath.Abs(target)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// TestASnapshotOfALiveCrawlIsACrawl takes snapshots at random moments of crawls that make checkpoints all the time, and close, merge and
-// remove files. Each snapshot is without fault, and goes on to the crawl's end.
+// TestASnapshotOfALiveCrawlIsACrawl takes snapshots at random moments of crawls that make checkpoints all the time, and
+// close, merge and remove files. Each snapshot is without fault, and goes on to the crawl's end.
 func TestASnapshotOfALiveCrawlIsACrawl(t *testing.T) {
 	t.Parallel()
 	for range max(crashWebs()/4, 1) {

@@ -19,7 +19,8 @@ import (
 // soonEnough is how long a crawl of some pages may take on a machine that has much else to do.
 const soonEnough = time.Minute
 
-// TestNoLineStopsACrawl: whatever robots.txt, feeds, fields and pages name that cannot be fetched, nothing waits for it.
+// TestNoLineStopsACrawl: whatever robots.txt, feeds, fields and pages name that cannot be fetched, nothing waits for
+// it.
 func TestNoLineStopsACrawl(t *testing.T) {
 	t.Parallel()
 	strange := []string{"mailto:a@b", "data:,x", "javascript:1", "urn:a:b", "file:///x", "gopher://a.test/", "ftp://a.test/x", "about:blank", "http:///", "x:"}
@@ -81,7 +82,8 @@ func (s *site) wasAsked(path string) bool {
 	return false
 }
 
-// TestWhatNobodyWillWakeIsSaid: what waits for something that nobody does is given up, listed, and the run's error; the next run fetches it.
+// TestWhatNobodyWillWakeIsSaid: what waits for something that nobody does is given up, listed, and the run's error; the
+// next run fetches it.
 func TestWhatNobodyWillWakeIsSaid(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("<a href=/2>"), "a.test/2": html("2"), "b.test/": html("b")})
@@ -113,7 +115,8 @@ func TestWhatNobodyWillWakeIsSaid(t *testing.T) {
 	}
 }
 
-// TestWhatAnEarlierVersionLetInIsNotLost: the URL database of a crawl that an earlier version began knows what nobody can fetch. That is no fault.
+// TestWhatAnEarlierVersionLetInIsNotLost: the URL database of a crawl that an earlier version began knows what nobody
+// can fetch. That is no fault.
 func TestWhatAnEarlierVersionLetInIsNotLost(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})

@@ -17,8 +17,8 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// A copier copies a folder as cp and rsync do, file by file, while a crawl works in it: what lies in a folder is listed when the copier
-// comes there, and what is gone when its turn comes is left out. Each call of step copies one file.
+// A copier copies a folder as cp and rsync do, file by file, while a crawl works in it: what lies in a folder is listed
+// when the copier comes there, and what is gone when its turn comes is left out. Each call of step copies one file.
 type copier struct {
 	from, to string
 	dice     *rand.Rand
@@ -75,8 +75,8 @@ func (c *copier) enter(room string) {
 	c.dice.Shuffle(len(c.files), func(i, j int) { c.files[i], c.files[j] = c.files[j], c.files[i] })
 }
 
-// TestACopyOfALiveFolderGoesOnOrIsRefused: files that were copied at different moments of a crawl do not agree. Where the copy goes on, it
-// fetches all there is, and its files are without fault; otherwise it says what to do.
+// TestACopyOfALiveFolderGoesOnOrIsRefused: files that were copied at different moments of a crawl do not agree. Where
+// the copy goes on, it fetches all there is, and its files are without fault; otherwise it says what to do.
 func TestACopyOfALiveFolderGoesOnOrIsRefused(t *testing.T) {
 	t.Parallel()
 	for range max(crashWebs()/4, 1) {

@@ -9,7 +9,8 @@ import (
 // LimitKey is the setting that bounds the pages of all nodes together.
 const LimitKey = "limit"
 
-// Tunable are the settings that a crawl's nodes share and that may change while it runs. Others that are not lasting are read when nodes begin.
+// Tunable are the settings that a crawl's nodes share and that may change while it runs. Others that are not lasting
+// are read when nodes begin.
 var Tunable = []string{LimitKey, "delay", "ip-delay", "max-crawl-delay", "contact", "user-agent", "connect-timeout", "timeout", "tries"}
 
 // Tune makes of what may change while a crawl runs what the job has.

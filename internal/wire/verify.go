@@ -18,8 +18,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// Verify checks all files of the crawl in dir against each other. Nothing in the folder changes. The crawl must not be running;
-// several may verify it, and look into it, at once.
+// Verify checks all files of the crawl in dir against each other. Nothing in the folder changes. The crawl must not be
+// running; several may verify it, and look into it, at once.
 func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Report, err error) {
 	f := folder.At(dir, vfs.OS)
 	if !f.IsCrawl() {
@@ -42,7 +42,8 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 
 func nothingIn(dir string) error { return advice.Usage("%s: there is no crawl", dir) }
 
-// sawNothing reports whether somebody made the folder and then no crawl: its journal is empty, and there is nothing else.
+// sawNothing reports whether somebody made the folder and then no crawl: its journal is empty, and there is nothing
+// else.
 func (o *onlooker) sawNothing() bool {
 	j := o.parts.Journal
 	return j != nil && j.End() == 0 && !settings.IsFile(o.folder.Path(settings.Name)) && !o.folder.HasOutputs()
@@ -102,7 +103,8 @@ func (o *onlooker) readSettings() {
 // openAsides cuts the file off behind what is committed.
 func (o *onlooker) openAsides() {
 	p := &o.parts
-	if a, err := crawl.OpenDeferred(p.View, p.Dir, p.State.Marks); err == nil { // what is wrong with it the verifier says itself
+	// what is wrong with it the verifier says itself
+	if a, err := crawl.OpenDeferred(p.View, p.Dir, p.State.Marks); err == nil {
 		o.closers = append(o.closers, a)
 	}
 }

@@ -26,7 +26,8 @@ import (
 func wantVerified(t *testing.T, dir string) *verify.Report {
 	t.Helper()
 	before := contentsOf(t, dir)
-	r, err := Verify(t.Context(), dir, verify.Config{Temp: t.TempDir(), Memory: 64 << 10, // so that it sorts outside of memory
+	// so that it sorts outside of memory
+	r, err := Verify(t.Context(), dir, verify.Config{Temp: t.TempDir(), Memory: 64 << 10,
 		Fault: func(f verify.Fault) { t.Errorf("%s: %s", f.Check, &f) }})
 	if advice.IsUsage(err) {
 		return nil // it died before it was a crawl
@@ -138,7 +139,8 @@ func short(text string) string { return text[:len(text)-100] }
 
 func half(text string) string { return text[:len(text)/2] }
 
-// withoutSkip is a list without the line of a URL that robots.txt forbids: one that failed with its host would wait for the next run.
+// withoutSkip is a list without the line of a URL that robots.txt forbids: one that failed with its host would wait for
+// the next run.
 func withoutSkip(text string) string {
 	l := strings.SplitAfter(text, "\n")
 	return without(slices.IndexFunc(l, func(s string) bool { return strings.Contains(s, `"rule":"robots"`) }))(text)
@@ -236,7 +238,8 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestVerifyFindsFlippedBytes changes one byte at a time. It may be missed only where no other file says the same, nor a checksum.
+// TestVerifyFindsFlippedBytes changes one byte at a time. It may be missed only where no other file says the same, nor
+// a checksum.
 func TestVerifyFindsFlippedBytes(t *testing.T) {
 	t.Parallel()
 	dir := stopped(t)
@@ -265,15 +268,18 @@ var once = map[string]*regexp.Regexp{
 	"state/config.yaml": regexp.MustCompile(`(?s).*`),
 	"pages.jsonl":       regexp.MustCompile(`"(final|truncated|malformed|sniffed|robots|revisit)":"[^"]*"|"(depth)":\d+`),
 	"skipped.jsonl":     regexp.MustCompile(`"why":"([^"\\]|\\.)*","from":"[^"]*","depth":\d+,"time":"[^"]*"|"host":"[^"]*"`),
-	"crawl.log":         regexp.MustCompile(`(?m)[^ \n]+$|^\S+ +-\d+ .*$|^.* robots$`), // annotations, and all of a visit without an answer
+	// annotations, and all of a visit without an answer
+	"crawl.log": regexp.MustCompile(`(?m)[^ \n]+$|^\S+ +-\d+ .*$|^.* robots$`),
 	"report.json": regexp.MustCompile(`(?s) *"(errors|slowest_hosts|off_links_by_host)": [\[{].*?[\]}]|` +
 		`(?m)^.*(crawl|ended|started|stopped|seconds|_per_second|this_run|given_up|hosts"|"journal").*$`),
-	"state/robots.jsonl":  regexp.MustCompile(`(?s).*`),               // which only explains; the WARC has the files themselves
+	// which only explains; the WARC has the files themselves
+	"state/robots.jsonl":  regexp.MustCompile(`(?s).*`),
 	"state/robots/robots": regexp.MustCompile(`(?s).*`),               // a cache: what is damaged is asked again
 	".gz":                 regexp.MustCompile(`(?s)\x1f\x8b\x08.{7}`), // times and systems in gzip's heads
 }
 
-// sameJSON reports whether two texts are one document but for white space and the case of letters, which keys are read without.
+// sameJSON reports whether two texts are one document but for white space and the case of letters, which keys are read
+// without.
 func sameJSON(a, b string) bool {
 	var x, y bytes.Buffer
 	return json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil && strings.EqualFold(x.String(), y.String())

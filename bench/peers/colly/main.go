@@ -1,5 +1,5 @@
-// Colly crawls a web with Colly as its examples have it: a queue in memory that its threads take from, robots.txt obeyed,
-// links followed from the HTML. It keeps nothing.
+// Colly crawls a web with Colly as its examples have it: a queue in memory that its threads take from, robots.txt
+// obeyed, links followed from the HTML. It keeps nothing.
 //
 //	colly -threads 64 URL
 package main

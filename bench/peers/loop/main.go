@@ -1,9 +1,9 @@
-// Loop is about the least that a crawler can be: workers that take URLs from a list, net/http, a tokenizer for the links, a
-// set of URLs in memory. It has no politeness, no robots.txt, no limits and no state to go on from. It shows what fetching and reading
-// links costs anyone who uses Go's own HTTP client.
+// Loop is about the least that a crawler can be: workers that take URLs from a list, net/http, a tokenizer for the
+// links, a set of URLs in memory. It has no politeness, no robots.txt, no limits and no state to go on from. It shows
+// what fetching and reading links costs anyone who uses Go's own HTTP client.
 //
-// It is fixed: ../baseline.json records what a page costs kumo beside what it costs this program. Whoever changes it, or a
-// dependency of it, renews that.
+// It is fixed: ../baseline.json records what a page costs kumo beside what it costs this program. Whoever changes it,
+// or a dependency of it, renews that.
 //
 //	loop -workers 64 [-warc FILE] URL
 package main

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Addresses are n loopback addresses whose ports, and the next ones, are free, and stay so though nobody listens there: where a system has
-// all of 127.0.0.0/8 no other test comes to them, and elsewhere they are below the ports that are given to connections.
+// Addresses are n loopback addresses whose ports, and the next ones, are free, and stay so though nobody listens there:
+// where a system has all of 127.0.0.0/8 no other test comes to them, and elsewhere they are below the ports that are
+// given to connections.
 func Addresses(t testing.TB, n int) (all []string) {
 	t.Helper()
 	for tries := 0; len(all) < n; tries++ {

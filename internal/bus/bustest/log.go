@@ -67,7 +67,8 @@ func wantLog(t *testing.T, b bus.Bus, log string, after uint64, want ...string) 
 	}
 }
 
-// fenced has two nodes append to one log, each after what it thinks to be last: what both are told was done is there, once, in order.
+// fenced has two nodes append to one log, each after what it thinks to be last: what both are told was done is there,
+// once, in order.
 func fenced(t *testing.T, join Join) {
 	const each = 20
 	ctx := limit(t)

@@ -62,7 +62,8 @@ func fill(t *testing.T, b bus.Bus, log string, last uint64, n int) (numbers []ui
 	return numbers, want
 }
 
-// wantFrom wants all entries from the one at from on, and of those before any, in order. What was written before numbers may be there, too.
+// wantFrom wants all entries from the one at from on, and of those before any, in order. What was written before
+// numbers may be there, too.
 func wantFrom(t *testing.T, b bus.Bus, log string, numbers []uint64, want []string, from int) {
 	t.Helper()
 	next := 0
@@ -89,7 +90,8 @@ func wantLast(t *testing.T, b bus.Bus, log string, number uint64, data string) {
 	}
 }
 
-// trimmedAmid has two nodes trim a log while one writes and one reads it: the reader meets all that is not trimmed when it begins.
+// trimmedAmid has two nodes trim a log while one writes and one reads it: the reader meets all that is not trimmed when
+// it begins.
 func trimmedAmid(t *testing.T, join Join) {
 	const entries = 120
 	ctx := limit(t)

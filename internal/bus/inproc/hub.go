@@ -1,5 +1,6 @@
-// Package inproc is the bus of nodes in one process: the fake of the family. A Hub carries their words, and does them wrong on demand:
-// it loses, doubles and delays messages, cuts nodes off, and leaves writers in the dark about what became of a write.
+// Package inproc is the bus of nodes in one process: the fake of the family. A Hub carries their words, and does them
+// wrong on demand: it loses, doubles and delays messages, cuts nodes off, and leaves writers in the dark about what
+// became of a write.
 package inproc
 
 import (

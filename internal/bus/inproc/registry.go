@@ -66,8 +66,8 @@ func (b *Bus) Get(ctx context.Context, key string) (bus.Entry, error) {
 	return e, nil
 }
 
-// Watch calls f with what there is and with each change. While the node is cut off it waits; of what changed several times meanwhile
-// it tells the latest.
+// Watch calls f with what there is and with each change. While the node is cut off it waits; of what changed several
+// times meanwhile it tells the latest.
 func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error {
 	for told, synced := uint64(0), false; ; {
 		now := b.look(prefix, told)

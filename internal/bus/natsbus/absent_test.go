@@ -18,7 +18,8 @@ import (
 // raw is what nobody should have to read.
 var raw = regexp.MustCompile(`(?i)nats|jetstream|context|err_code|10\d\d\d|no responders|api error`)
 
-// Who was told of one server learns how many there are, and which are away, and can see what the last one has; when one of them is back, all goes on.
+// Who was told of one server learns how many there are, and which are away, and can see what the last one has; when one
+// of them is back, all goes on.
 func TestAMajorityIsAway(t *testing.T) {
 	t.Parallel()
 	s := secret.New()

@@ -48,8 +48,8 @@ func (c *Cluster) connect(ctx context.Context) error {
 	return err
 }
 
-// patiently calls f until it succeeds, ctx ends, or f fails for good; every few seconds it says what is waited for. What f says when
-// ctx has ended under it is not worth telling if it has said something before.
+// patiently calls f until it succeeds, ctx ends, or f fails for good; every few seconds it says what is waited for.
+// What f says when ctx has ended under it is not worth telling if it has said something before.
 func (c *Cluster) patiently(ctx context.Context, f func() error) error {
 	began := time.Now()
 	said := began
@@ -95,7 +95,8 @@ func (c *Cluster) options() (opts []nats.Option, urls string, err error) {
 		nats.ReconnectBufSize(-1), // what cannot be sent now is not sent later, when it may do harm
 		nats.PingInterval(t.Ping),
 		nats.MaxPingsOutstanding(2),
-		nats.FlusherTimeout(3 * t.Ping), // or who sends to a server that is gone waits for a minute, and no ping finds out meanwhile
+		// or who sends to a server that is gone waits for a minute, and no ping finds out meanwhile
+		nats.FlusherTimeout(3 * t.Ping),
 		nats.Timeout(5 * time.Second),
 		nats.IgnoreAuthErrorAbort(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {

@@ -11,15 +11,16 @@ import (
 	"kumo/internal/bus"
 )
 
-// isStale reports that a server refused a write because the last message of its subject is not the one expected, or because another
-// write to it is under way.
+// isStale reports that a server refused a write because the last message of its subject is not the one expected, or
+// because another write to it is under way.
 func isStale(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// isUndone reports that an attempt certainly changed nothing, because nobody got it, or whoever got it said so: it can be made again.
+// isUndone reports that an attempt certainly changed nothing, because nobody got it, or whoever got it said so: it can
+// be made again.
 func isUndone(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
@@ -29,7 +30,8 @@ func isUndone(err error) bool {
 // pause is how long to wait before an attempt that could not be made is made again.
 const pause = 100 * time.Millisecond
 
-// attempt calls f until it is done, refused or in doubt, or until time is up, which is bus.ErrUnavailable. f's context ends in time.
+// attempt calls f until it is done, refused or in doubt, or until time is up, which is bus.ErrUnavailable. f's context
+// ends in time.
 func (c *Cluster) attempt(ctx context.Context, done <-chan struct{}, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timings.Request)
 	defer cancel()

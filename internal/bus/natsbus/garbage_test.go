@@ -12,7 +12,8 @@ import (
 	"kumo/internal/secret"
 )
 
-// Strangers send anything to both ports of each server, and connect with another secret, while a node writes: what was acknowledged is there in the end.
+// Strangers send anything to both ports of each server, and connect with another secret, while a node writes: what was
+// acknowledged is there in the end.
 func TestGarbageAtThePorts(t *testing.T) {
 	t.Parallel()
 	s := secret.New()

@@ -15,8 +15,8 @@ import (
 // limit is how long a cluster may need until it takes writes again.
 const limit = 15 * time.Second
 
-// TestServersDie shuts servers down, those that lead first, while a client writes: what was acknowledged is there in the end, and with
-// one of three down writes go on.
+// TestServersDie shuts servers down, those that lead first, while a client writes: what was acknowledged is there in
+// the end, and with one of three down writes go on.
 func TestServersDie(t *testing.T) {
 	t.Parallel()
 	s := secret.New()

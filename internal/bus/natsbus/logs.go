@@ -51,8 +51,8 @@ func (b *Bus) Last(ctx context.Context, log string) (uint64, []byte, error) {
 	return m.number, m.data, nil
 }
 
-// Read calls f with the entries after a number. Each entry names the one before it, so that none can be missing unseen but those that
-// were trimmed: it is looked up how far that goes where one is missing.
+// Read calls f with the entries after a number. Each entry names the one before it, so that none can be missing unseen
+// but those that were trimmed: it is looked up how far that goes where one is missing.
 func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number uint64, data []byte) error) error {
 	for moved := time.Now(); ; {
 		end, _, err := b.Last(ctx, log)
@@ -120,7 +120,8 @@ func (b *Bus) piece(ctx context.Context, log string, after, end uint64) (all []s
 	return all, err
 }
 
-// follows reports that there is nothing between an entry and the last one, which for the first need not be one of the log's.
+// follows reports that there is nothing between an entry and the last one, which for the first need not be one of the
+// log's.
 func follows(m stored, last, asked uint64) bool {
 	previous, err := strconv.ParseUint(m.header.Get(headExpected), 10, 64)
 	return err == nil && (previous == last || last == asked && previous < asked)

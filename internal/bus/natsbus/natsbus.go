@@ -1,15 +1,18 @@
-// Package natsbus is the bus over NATS: a server embedded in each of one, three or five nodes, or a NATS that somebody else runs.
+// Package natsbus is the bus over NATS: a server embedded in each of one, three or five nodes, or a NATS that somebody
+// else runs.
 //
-// Messages are plain NATS messages on a subject of their receiver. The registry is a JetStream stream that keeps the last message of each subject, the
-// logs another that keeps all; each write names the last message of its subject that it expects, and is acknowledged once a
-// majority of the servers has it on disk. Nothing else is asked of JetStream, no consumers in particular: who reads asks any server for
-// what comes after a number, so that no server has to remember a reader, and none is missed when it dies. A read that must see the
-// latest first writes a mark through the majority, and then takes only the answer of a server that has the mark.
+// Messages are plain NATS messages on a subject of their receiver. The registry is a JetStream stream that keeps the
+// last message of each subject, the logs another that keeps all; each write names the last message of its subject that
+// it expects, and is acknowledged once a majority of the servers has it on disk. Nothing else is asked of JetStream, no
+// consumers in particular: who reads asks any server for what comes after a number, so that no server has to remember a
+// reader, and none is missed when it dies. A read that must see the latest first writes a mark through the majority,
+// and then takes only the answer of a server that has the mark.
 //
 // # Addresses
 //
-// A server listens on two ports: that of Config.Listen for nodes, and the next one for the other servers. Both speak TLS 1.3, with
-// certificates that follow from the cluster's secret on both sides; without a secret only loopback addresses are taken.
+// A server listens on two ports: that of Config.Listen for nodes, and the next one for the other servers. Both speak
+// TLS 1.3, with certificates that follow from the cluster's secret on both sides; without a secret only loopback
+// addresses are taken.
 package natsbus
 
 import (
@@ -33,18 +36,18 @@ type Config struct {
 	Name  string // the name that a person gave the node; only for others to read
 	Crawl string // one word; what belongs to the crawl has it in its subjects
 
-	// Listen is the "host:port" of the server that runs in this process, if it runs one; others know it by this address, and the
-	// next port is for other servers. It runs one if Listen is among Servers, or if Servers is empty.
+	// Listen is the "host:port" of the server that runs in this process, if it runs one; others know it by this address,
+	// and the next port is for other servers. It runs one if Listen is among Servers, or if Servers is empty.
 	Listen string
-	// Servers are the addresses of all nodes with servers, 1, 3 or 5 of them, fixed when the cluster is made. A node that has it
-	// needs no Join.
+	// Servers are the addresses of all nodes with servers, 1, 3 or 5 of them, fixed when the cluster is made. A node that
+	// has it needs no Join.
 	Servers []string
 	Join    []string // addresses of any of the servers
 	Secret  secret.Secret
 	Dir     string // where the server keeps its part of registry and logs
 
-	// NATS is the URL of a NATS with JetStream that is there already; several are separated by commas. No server is run then, and
-	// what is above, but for Crawl and Name, means nothing.
+	// NATS is the URL of a NATS with JetStream that is there already; several are separated by commas. No server is run
+	// then, and what is above, but for Crawl and Name, means nothing.
 	NATS     string
 	Replicas int // 0: as many as Servers; with NATS: 1
 
@@ -73,7 +76,8 @@ func (t Timings) withDefaults() Timings {
 	return t
 }
 
-// A Cluster is a process's connection to the cluster, and the server it runs for it. Nodes that the process is, one after the other, Join it.
+// A Cluster is a process's connection to the cluster, and the server it runs for it. Nodes that the process is, one
+// after the other, Join it.
 type Cluster struct {
 	cfg     Config
 	names   names
@@ -84,8 +88,8 @@ type Cluster struct {
 	closed  chan struct{}
 }
 
-// Open starts this process's server, if it runs one, connects, and waits until registry and logs can be written. While others are not
-// there yet it waits for them until ctx ends; what no waiting will change is an error at once.
+// Open starts this process's server, if it runs one, connects, and waits until registry and logs can be written. While
+// others are not there yet it waits for them until ctx ends; what no waiting will change is an error at once.
 func Open(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err

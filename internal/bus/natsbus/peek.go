@@ -7,8 +7,9 @@ import (
 	"kumo/internal/bus"
 )
 
-// Peek reads what the servers that answer have of the registry, one of them at a time, and asks no majority: what it returns may be
-// old, and nothing may be decided by it. It is for who wants to see how things are while too few servers run.
+// Peek reads what the servers that answer have of the registry, one of them at a time, and asks no majority: what it
+// returns may be old, and nothing may be decided by it. It is for who wants to see how things are while too few servers
+// run.
 func (c *Cluster) Peek(ctx context.Context) ([]bus.Entry, error) {
 	found := map[string]bus.Entry{}
 	from := uint64(1)
@@ -42,7 +43,8 @@ func (c *Cluster) Peek(ctx context.Context) ([]bus.Entry, error) {
 	return all, nil
 }
 
-// Connect is Open for who only wants to Peek if it must: it starts no server, and does not wait until anything can be written. Ready does.
+// Connect is Open for who only wants to Peek if it must: it starts no server, and does not wait until anything can be
+// written. Ready does.
 func Connect(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -56,5 +58,6 @@ func Connect(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 	return c, c.connect(ctx)
 }
 
-// Ready waits until registry and logs can be written, or ctx ends: the error is an *AbsentError then, if servers are away or have no leader.
+// Ready waits until registry and logs can be written, or ctx ends: the error is an *AbsentError then, if servers are
+// away or have no leader.
 func (c *Cluster) Ready(ctx context.Context) error { return c.makeStreams(ctx) }

@@ -39,8 +39,8 @@ type AddressError struct {
 func (e *AddressError) Error() string { return e.Address + " " + e.Err.Error() }
 func (e *AddressError) Unwrap() error { return e.Err }
 
-// probeAll looks at the given addresses but this process's own at once. It returns what no waiting will change about one of them, or those
-// that do not answer.
+// probeAll looks at the given addresses but this process's own at once. It returns what no waiting will change about
+// one of them, or those that do not answer.
 func (c *Config) probeAll(ctx context.Context, addresses []string) (away []*AddressError, wrong error) {
 	var wg sync.WaitGroup
 	found := make([]error, len(addresses))

@@ -40,7 +40,8 @@ type stored struct {
 	data    []byte
 }
 
-// ask calls f with what one server answers to a query, in the order of numbers. What a server does not have yet is not in its answer.
+// ask calls f with what one server answers to a query, in the order of numbers. What a server does not have yet is not
+// in its answer.
 func (c *Cluster) ask(ctx context.Context, stream string, q query, f func(stored) error) error {
 	body, err := json.Marshal(q)
 	if err != nil {
@@ -79,9 +80,11 @@ func (c *Cluster) ask(ctx context.Context, stream string, q query, f func(stored
 	}
 }
 
-// mark writes through the majority, and returns the number of what it wrote: whoever has that has all that was acknowledged before.
+// mark writes through the majority, and returns the number of what it wrote: whoever has that has all that was
+// acknowledged before.
 func (c *Cluster) mark(ctx context.Context, subject string) (uint64, error) {
-	m := &nats.Msg{Subject: subject, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}} // only the last one is kept
+	// only the last one is kept
+	m := &nats.Msg{Subject: subject, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
 	ack, err := c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 	if err != nil {
 		return 0, err
@@ -131,8 +134,8 @@ func (b *Bus) rest(ctx context.Context) error {
 	}
 }
 
-// write stores a message if the last one of its subject is number after. A refusal is verified: servers also refuse while another
-// write is under way, which may come to nothing.
+// write stores a message if the last one of its subject is number after. A refusal is verified: servers also refuse
+// while another write is under way, which may come to nothing.
 func (b *Bus) write(ctx context.Context, m *nats.Msg, after uint64, latest func(context.Context) (stored, error)) (uint64, error) {
 	if b.isClosed() {
 		return 0, bus.ErrClosed

@@ -112,7 +112,8 @@ func (c *Config) clusterOptions(opts *server.Options, host string, port int) err
 	return nil
 }
 
-// login is the name and password of all nodes of a crawl: those of another crawl, though they may have the same secret, do not get in.
+// login is the name and password of all nodes of a crawl: those of another crawl, though they may have the same secret,
+// do not get in.
 func (c *Config) login() (user, password string, err error) {
 	key, err := c.Secret.Derive("login "+c.Crawl, 16)
 	return "kumo-" + c.Crawl, hex.EncodeToString(key), err

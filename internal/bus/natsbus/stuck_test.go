@@ -63,8 +63,8 @@ func (s *strait) pass(from io.Reader, to io.Writer) {
 	}
 }
 
-// A server that takes nothing any more and does not say so keeps nobody who sends for much longer than it takes to find that out: the
-// node's lease is to be renewed meanwhile, by way of another server.
+// A server that takes nothing any more and does not say so keeps nobody who sends for much longer than it takes to find
+// that out: the node's lease is to be renewed meanwhile, by way of another server.
 func TestSendIsNotStuck(t *testing.T) {
 	t.Parallel()
 	url := natsServer(t, server.Options{JetStream: true, MaxPayload: maxPayload})

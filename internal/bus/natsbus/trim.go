@@ -12,8 +12,8 @@ import (
 	"kumo/internal/bus"
 )
 
-// Trim drops the entries before a number, but for the last one. A note comes first, from which readers know that nothing they
-// should have had is missing.
+// Trim drops the entries before a number, but for the last one. A note comes first, from which readers know that
+// nothing they should have had is missing.
 func (b *Bus) Trim(ctx context.Context, log string, before uint64) error {
 	last, _, err := b.Last(ctx, log)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"kumo/internal/bus"
 )
 
-// A watcher follows the registry. It hears of each write from the servers, and reads what it has not heard: it knows what is missing
-// by the numbers, and looks from time to time in case the last news was lost.
+// A watcher follows the registry. It hears of each write from the servers, and reads what it has not heard: it knows
+// what is missing by the numbers, and looks from time to time in case the last news was lost.
 type watcher struct {
 	bus    *Bus
 	prefix string

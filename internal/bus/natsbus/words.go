@@ -15,7 +15,8 @@ import (
 	"kumo/internal/bus"
 )
 
-// This is the one place where what NATS says becomes words for people: no error of this package shows NATS's own text or codes.
+// This is the one place where what NATS says becomes words for people: no error of this package shows NATS's own text
+// or codes.
 
 // A worded error shows words in place of the error that it is about, which errors.Is and errors.As still find.
 type worded struct {
@@ -98,8 +99,9 @@ const (
 // unavailableCode is that of answers which say that nobody can do it at present; it is HTTP's.
 const unavailableCode = 503
 
-// An AbsentError says how many of a cluster's servers do not answer. It is ErrNoAnswer where none does, ErrNoMajority where too few do
-// to decide anything, and ErrNoLeader where there are enough, and they have yet to agree who leads them.
+// An AbsentError says how many of a cluster's servers do not answer. It is ErrNoAnswer where none does, ErrNoMajority
+// where too few do to decide anything, and ErrNoLeader where there are enough, and they have yet to agree who leads
+// them.
 type AbsentError struct {
 	Servers int             // as many as are known of
 	Away    []*AddressError // those that do not answer

@@ -13,8 +13,8 @@ type Part struct {
 	Length int64
 }
 
-// Parts are the files that the journal in dir has up to a position, which is the end of a batch. The journal may be open, and appended to,
-// meanwhile; what is behind the position is left out.
+// Parts are the files that the journal in dir has up to a position, which is the end of a batch. The journal may be
+// open, and appended to, meanwhile; what is behind the position is left out.
 func Parts(disk vfs.FS, dir string, upTo journal.Position) ([]Part, error) {
 	j := &Journal{disk: disk, dir: dir}
 	if err := j.list(); err != nil {

@@ -12,8 +12,8 @@ import (
 
 const tornSuffix = ".torn"
 
-// repair finds where the last whole frame of the last segment ends, and cuts off what follows. It reports whether the segment has
-// its first line; one that was torn in making has nothing else.
+// repair finds where the last whole frame of the last segment ends, and cuts off what follows. It reports whether the
+// segment has its first line; one that was torn in making has nothing else.
 func (j *Journal) repair(last *segment) (whole bool, err error) {
 	frames, err := j.scan(*last, func([]byte, journal.Position) error { return nil })
 	if errors.Is(err, errTornHead) {
@@ -51,8 +51,9 @@ func (j *Journal) rest(s segment) ([]byte, error) {
 	return io.ReadAll(rc)
 }
 
-// hasFrame reports whether a whole frame follows the bad one that rest begins with. Where the bad one still says how long it is, the
-// next can only be behind it: what looks like a frame within is a batch's own bytes, which others may have chosen.
+// hasFrame reports whether a whole frame follows the bad one that rest begins with. Where the bad one still says how
+// long it is, the next can only be behind it: what looks like a frame within is a batch's own bytes, which others may
+// have chosen.
 func hasFrame(rest []byte) bool {
 	if n, ok := frameSize(rest); ok {
 		return frameLen+n <= len(rest) && isFrame(rest[frameLen+n:])

@@ -12,9 +12,9 @@ import (
 	"kumo/internal/vfs"
 )
 
-// Salvage calls f with every whole batch in the segments of the journal in dir, whatever lies between them, and returns how many bytes
-// were none. A batch's own bytes may look like one where its frame is damaged, if whoever chose them wanted that: f must not trust a
-// batch further than what a page may say.
+// Salvage calls f with every whole batch in the segments of the journal in dir, whatever lies between them, and returns
+// how many bytes were none. A batch's own bytes may look like one where its frame is damaged, if whoever chose them
+// wanted that: f must not trust a batch further than what a page may say.
 func Salvage(disk vfs.FS, dir string, f func(batch []byte) error) (lost int64, err error) {
 	names, err := disk.List(dir)
 	if errors.Is(err, fs.ErrNotExist) || err != nil {

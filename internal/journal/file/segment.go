@@ -108,7 +108,8 @@ func readHead(r io.Reader, want string) error {
 
 var errBadFrame = errors.New("bad frame")
 
-// next reads one frame: io.EOF at the end of the file, errBadFrame when its bytes are not, or not all, what was written.
+// next reads one frame: io.EOF at the end of the file, errBadFrame when its bytes are not, or not all, what was
+// written.
 func (j *Journal) next(r io.Reader) ([]byte, error) {
 	var head [frameLen]byte
 	switch n, err := io.ReadFull(r, head[:]); {

@@ -1,4 +1,5 @@
-// Package memory is a journal that lives as long as its process: the fake of the family, for tests of those who use one.
+// Package memory is a journal that lives as long as its process: the fake of the family, for tests of those who use
+// one.
 package memory
 
 import (

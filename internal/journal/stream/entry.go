@@ -10,7 +10,8 @@ import (
 	"kumo/internal/journal"
 )
 
-// An entry of the log is a byte for the format's version and a zstd frame, which has a checksum, of: kind, session, from, to, piece, body.
+// An entry of the log is a byte for the format's version and a zstd frame, which has a checksum, of: kind, session,
+// from, to, piece, body.
 const version = 1
 
 const (
@@ -62,7 +63,8 @@ func (e *entry) batches(f func(data []byte, end journal.Position) error) error {
 
 var (
 	packer = sync.OnceValue(func() *zstd.Encoder {
-		z, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)) // fails for bad options only
+		// fails for bad options only
+		z, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 		return z
 	})
 	unpacker = sync.OnceValue(func() *zstd.Decoder {

@@ -9,7 +9,8 @@ import (
 	"kumo/internal/journal"
 )
 
-// Seal closes a log for good, whatever its writer does meanwhile. It tries until ctx ends. A log that is sealed stays as it is.
+// Seal closes a log for good, whatever its writer does meanwhile. It tries until ctx ends. A log that is sealed stays
+// as it is.
 func Seal(ctx context.Context, logs Logs, name string) error {
 	w := newWriter(logs, name, 0, Config{}.withDefaults())
 	for {
@@ -27,8 +28,9 @@ func Seal(ctx context.Context, logs Logs, name string) error {
 	}
 }
 
-// Replay calls f with all batches of a log, oldest first and each once, and the local position after it. f must not keep the slice. It
-// goes on where it was when the log could not be reached for a while. Batches that were not shipped whole are left out.
+// Replay calls f with all batches of a log, oldest first and each once, and the local position after it. f must not
+// keep the slice. It goes on where it was when the log could not be reached for a while. Batches that were not shipped
+// whole are left out.
 func Replay(ctx context.Context, logs Logs, name string, f func(data []byte, end journal.Position) error) error {
 	w := newWriter(logs, name, 0, Config{}.withDefaults())
 	r := &reader{f: f}

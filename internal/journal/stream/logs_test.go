@@ -12,10 +12,11 @@ import (
 
 // logs is a bus's logs in memory, which can be cut off and can fail.
 type logs struct {
-	mu     sync.Mutex
-	all    map[string][][]byte // entry n is at n-1
-	away   bool
-	dice   *rand.Rand                     // if set, a third of the calls fail, and half of the appends that fail are done all the same
+	mu   sync.Mutex
+	all  map[string][][]byte // entry n is at n-1
+	away bool
+	// if set, a third of the calls fail, and half of the appends that fail are done all the same
+	dice   *rand.Rand
 	before func(name string, data []byte) // called before each append, without the lock
 }
 

@@ -7,7 +7,8 @@ import (
 	"kumo/internal/journal"
 )
 
-// entryBytes is how many bytes of batches go into one entry, before they are compressed. A batch that is larger is cut into pieces.
+// entryBytes is how many bytes of batches go into one entry, before they are compressed. A batch that is larger is cut
+// into pieces.
 const entryBytes = 512 << 10
 
 // ship brings what is queued to the log until ctx ends or the log takes no more.

@@ -1,9 +1,10 @@
-// Package stream is a journal that is shipped: each batch goes to the disk, and from there, a little later and in the same order,
-// to a log that survives the node and its disk.
+// Package stream is a journal that is shipped: each batch goes to the disk, and from there, a little later and in the
+// same order, to a log that survives the node and its disk.
 //
-// The local journal is the truth; the log follows it. So the log is never ahead of it, unless the disk has lost what it had
-// promised to keep. Who opens a log fences it: what an earlier process still had on its way comes too late. Who folds the estate of
-// a dead node seals it: from then on the node that was taken for dead can add nothing, and learns why.
+// The local journal is the truth; the log follows it. So the log is never ahead of it, unless the disk has lost what it
+// had promised to keep. Who opens a log fences it: what an earlier process still had on its way comes too late. Who
+// folds the estate of a dead node seals it: from then on the node that was taken for dead can add nothing, and learns
+// why.
 package stream
 
 import (
@@ -42,8 +43,9 @@ var (
 
 // Config says how a journal is shipped.
 type Config struct {
-	MaxLag  int64         // bytes that the log may be behind before Append waits; 16 MiB
-	MaxAge  time.Duration // how long it may be behind before Append waits: whoever is taken for dead has that much done again; 5s
+	MaxLag int64 // bytes that the log may be behind before Append waits; 16 MiB
+	// how long it may be behind before Append waits: whoever is taken for dead has that much done again; 5s
+	MaxAge  time.Duration
 	Timeout time.Duration // of one try to reach the log; 10s
 	Backoff time.Duration // before the second try; it doubles up to 32 times that; 100ms
 	Warn    func(error)   // told when the log cannot be reached, once until it can; may be nil
@@ -70,7 +72,8 @@ func (c Config) withDefaults() Config {
 
 var _ journal.Journal = (*Journal)(nil)
 
-// A Journal is a local journal that is shipped to a log. Ship, Shipped, Lag and Late may be called by many goroutines at once.
+// A Journal is a local journal that is shipped to a log. Ship, Shipped, Lag and Late may be called by many goroutines
+// at once.
 type Journal struct {
 	local journal.Journal
 	to    *writer
@@ -94,8 +97,8 @@ type batch struct {
 	at   time.Time // when it came
 }
 
-// Open goes on with a log where it ends, and ships what the local journal has beyond that. It tries to reach the log until ctx ends,
-// and owns the local journal only if there is no error.
+// Open goes on with a log where it ends, and ships what the local journal has beyond that. It tries to reach the log
+// until ctx ends, and owns the local journal only if there is no error.
 func Open(ctx context.Context, local journal.Journal, logs Logs, name string, cfg Config) (*Journal, error) {
 	cfg = cfg.withDefaults()
 	j := &Journal{local: local, cfg: cfg, done: make(chan struct{}), changed: make(chan struct{})}
@@ -129,8 +132,8 @@ func (j *Journal) catchUp(ctx context.Context) error {
 	})
 }
 
-// Append adds one batch to the local journal and returns when it is durable there. It waits first while the log is too far
-// behind. Once the log is sealed or fenced nothing more is appended.
+// Append adds one batch to the local journal and returns when it is durable there. It waits first while the log is too
+// far behind. Once the log is sealed or fenced nothing more is appended.
 func (j *Journal) Append(data []byte) error {
 	if len(data) == 0 {
 		return nil
@@ -160,8 +163,8 @@ func (j *Journal) Late() bool {
 	return j.late()
 }
 
-// Ending says that the process is about to end: Append waits for the log no more, however far that is behind. What it lacks, the next
-// process ships.
+// Ending says that the process is about to end: Append waits for the log no more, however far that is behind. What it
+// lacks, the next process ships.
 func (j *Journal) Ending() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

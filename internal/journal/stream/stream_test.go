@@ -123,7 +123,8 @@ func TestSmallBatchesAreJoined(t *testing.T) {
 	}
 }
 
-// Whatever fails on the way, and whenever the process dies, the log has a beginning of the local journal, and all of it in the end.
+// Whatever fails on the way, and whenever the process dies, the log has a beginning of the local journal, and all of it
+// in the end.
 func TestTheLogFollowsWhateverFails(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) { follow(t, seed) })

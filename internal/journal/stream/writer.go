@@ -25,7 +25,8 @@ func newWriter(logs Logs, name string, session uint64, cfg Config) *writer {
 	return &writer{logs: logs, name: name, session: session, cfg: cfg}
 }
 
-// open fences the log: nothing that others had on their way to it can come any more. It returns up to where the log has the journal.
+// open fences the log: nothing that others had on their way to it can come any more. It returns up to where the log has
+// the journal.
 func (w *writer) open(ctx context.Context) (journal.Position, error) {
 	for {
 		at, err := w.end(ctx)

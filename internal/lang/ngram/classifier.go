@@ -1,12 +1,12 @@
-// Package ngram is a linear model over a text's letters: it brings a text to the letters of one script, these to hashed n-grams
-// and words, and the n-grams' weights to the probability of each language. It reads and writes the models that command train
-// computes, and that package lang embeds.
+// Package ngram is a linear model over a text's letters: it brings a text to the letters of one script, these to hashed
+// n-grams and words, and the n-grams' weights to the probability of each language. It reads and writes the models that
+// command train computes, and that package lang embeds.
 package ngram
 
 import "math"
 
-// A Classifier is a linear model over the n-grams of a text: the score of a class is the mean of its weights over the grams,
-// times Scale, plus its bias.
+// A Classifier is a linear model over the n-grams of a text: the score of a class is the mean of its weights over the
+// grams, times Scale, plus its bias.
 type Classifier struct {
 	Script  Script
 	Finer   bool // only tells its classes from each other, once another classifier has found one of them
@@ -14,7 +14,8 @@ type Classifier struct {
 	Classes []string  // the language of each class; one language may have several
 	Bias    []float32 // one a class
 	Scale   float32   // what one step of a weight is worth
-	// Weights has a row for each bucket, with one byte for each class, padded to whole words: a weight of w is kept as w+128.
+	// Weights has a row for each bucket, with one byte for each class, padded to whole words: a weight of w is kept as
+	// w+128.
 	Weights []uint64
 }
 
@@ -30,8 +31,8 @@ func (c *Classifier) Stride() int { return (len(c.Classes) + Lanes - 1) / Lanes 
 // batch is how many weights of a byte fit into a sum of 16 bits.
 const batch = 256
 
-// Sum adds the weights of the buckets to sums, class by class. Eight weights are added in one go: the words' odd and even
-// bytes apart, so that each sum has 16 bits.
+// Sum adds the weights of the buckets to sums, class by class. Eight weights are added in one go: the words' odd and
+// even bytes apart, so that each sum has 16 bits.
 func (c *Classifier) Sum(sums *[MaxClasses]int32, buckets []uint32) {
 	const even = 0x00FF00FF00FF00FF
 	stride := c.Stride()

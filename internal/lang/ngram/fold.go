@@ -8,8 +8,8 @@ import (
 // boundary stands for everything between words: spaces, punctuation, digits, letters of another script.
 const boundary = ' '
 
-// Fold appends the letters of a script to dst, in lower case, with one boundary between words, one before and one after. It
-// stops when dst is full.
+// Fold appends the letters of a script to dst, in lower case, with one boundary between words, one before and one
+// after. It stops when dst is full.
 func Fold(dst []rune, text []byte, script Script) []rune {
 	if cap(dst)-len(dst) < 2 {
 		return dst

@@ -9,7 +9,8 @@ import (
 	"io"
 )
 
-// A Model has one classifier for each script that several languages share, and finer ones for languages that lie near each other.
+// A Model has one classifier for each script that several languages share, and finer ones for languages that lie near
+// each other.
 type Model struct {
 	Classifiers []*Classifier
 }
@@ -24,8 +25,8 @@ type header struct {
 	Scale   float32
 }
 
-// Write writes a model: deflated, a line of JSON with the headers, then the weights, class by class and bucket by bucket, so
-// that equal ones lie together.
+// Write writes a model: deflated, a line of JSON with the headers, then the weights, class by class and bucket by
+// bucket, so that equal ones lie together.
 func (m *Model) Write(w io.Writer) error {
 	z, err := flate.NewWriter(w, flate.BestCompression)
 	if err != nil {

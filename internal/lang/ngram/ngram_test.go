@@ -209,7 +209,8 @@ func TestReadRefusesOtherHeaders(t *testing.T) {
 func FuzzFold(f *testing.F) {
 	f.Add("Grüße \xff Слово", uint8(Latn), uint8(20))
 	f.Fuzz(func(t *testing.T, text string, script, size uint8) {
-		folded := Fold(make([]rune, 0, size), []byte(text), Latn+Script(script)%(Scripts-Latn)) // what is in no script is not folded
+		// what is in no script is not folded
+		folded := Fold(make([]rune, 0, size), []byte(text), Latn+Script(script)%(Scripts-Latn))
 		if len(folded) > int(size) || strings.Contains(string(folded), "  ") {
 			t.Fatalf("%q in %d", string(folded), size)
 		}

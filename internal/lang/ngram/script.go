@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Script is a writing system. Han with kana is Japanese and Han alone may be either, so kana is a script of its own here.
+// Script is a writing system. Han with kana is Japanese and Han alone may be either, so kana is a script of its own
+// here.
 type Script uint8
 
 // The scripts that are told apart. Those behind Laoo have a name only: no language written in them is among the known.
@@ -65,8 +66,8 @@ type span struct {
 	script Script
 }
 
-// spans are the letters, and the vowel signs that go with them, in order. What lies between them tells nothing. Marks that
-// writers may leave out (Arabic vowels, tatweel, stress) are Zinh: read over, as if they were not there.
+// spans are the letters, and the vowel signs that go with them, in order. What lies between them tells nothing. Marks
+// that writers may leave out (Arabic vowels, tatweel, stress) are Zinh: read over, as if they were not there.
 var spans = []span{
 	{'A', 'Z', Latn}, {'a', 'z', Latn}, {0xC0, 0xD6, Latn}, {0xD8, 0xF6, Latn}, {0xF8, 0x2AF, Latn},
 	{0x300, 0x36F, Zinh}, {0x370, 0x373, Grek}, {0x376, 0x377, Grek}, {0x37B, 0x37D, Grek}, {0x386, 0x386, Grek}, {0x388, 0x3FF, Grek},
@@ -119,8 +120,8 @@ func Of(r rune) Script {
 	return Zyyy
 }
 
-// Census counts the bytes of text that are letters of each script. Bytes and not letters: a letter of Han says about as much
-// as three of Latin.
+// Census counts the bytes of text that are letters of each script. Bytes and not letters: a letter of Han says about as
+// much as three of Latin.
 func Census(text []byte) (count [Scripts]int) {
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {

@@ -8,13 +8,14 @@ import (
 
 const (
 	smooth = 0.5 // added to how often a word occurs in a million: lists end at one
-	chance = 0.3 // log odds that two lists of one language might differ by: one has more films, the other more encyclopedia
+	// log odds that two lists of one language might differ by: one has more films, the other more encyclopedia
+	chance = 0.3
 )
 
-// bayes makes a classifier of two languages by naive Bayes over words: a word's weight is the logarithm of how much oftener
-// it is in the first, less what may be chance. A word that is in neither list has the weight 0. In a linear model that is
-// fitted to texts, the weights of rare words are as large as those of frequent ones; two languages that share most words are
-// then told by what the texts happen to be about.
+// bayes makes a classifier of two languages by naive Bayes over words: a word's weight is the logarithm of how much
+// oftener it is in the first, less what may be chance. A word that is in neither list has the weight 0. In a linear
+// model that is fitted to texts, the weights of rare words are as large as those of frequent ones; two languages that
+// share most words are then told by what the texts happen to be about.
 func (p plan) bayes(all lists) *ngram.Classifier {
 	var often [2][]float64
 	for class, lang := range p.known {

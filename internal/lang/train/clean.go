@@ -18,8 +18,8 @@ var marks = strings.NewReplacer("&amp;", "", "&", "", "_", "", "~", "", "'''", "
 // letters is the least number of letters, in bytes, that a string must have to be worth keeping.
 const letters = 15
 
-// clean takes the noise out of a string and says in which script the rest is. Strings that are short, or that mix scripts,
-// are not kept.
+// clean takes the noise out of a string and says in which script the rest is. Strings that are short, or that mix
+// scripts, are not kept.
 func clean(s string) (string, ngram.Script, bool) {
 	if !utf8.ValidString(s) {
 		return "", 0, false

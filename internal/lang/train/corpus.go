@@ -56,8 +56,8 @@ func load(dir string) (texts, error) {
 //go:embed pairs.txt
 var pairs string
 
-// pairs adds texts made of the words by which Indonesian and Malay differ. Words that both have tell nothing, but belong
-// into such texts all the same.
+// pairs adds texts made of the words by which Indonesian and Malay differ. Words that both have tell nothing, but
+// belong into such texts all the same.
 func (c *collector) pairs() {
 	c.source = "pairs"
 	rng := rand.New(rand.NewPCG(1, 1))

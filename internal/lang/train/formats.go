@@ -15,7 +15,8 @@ import (
 // A message is a text and, where it is a translation, the English it was made from.
 type message struct{ source, text string }
 
-// mo reads a catalogue of GNU gettext. Plural forms and contexts are cut off the source, plural forms of the text are joined.
+// mo reads a catalogue of GNU gettext. Plural forms and contexts are cut off the source, plural forms of the text are
+// joined.
 func mo(data []byte) ([]message, error) {
 	if len(data) < 20 || binary.LittleEndian.Uint32(data) != 0x950412de {
 		return nil, fmt.Errorf("not a little-endian message catalogue")

@@ -42,8 +42,8 @@ func loadLists(dir string) (lists, error) {
 	return out, nil
 }
 
-// frequencies reads a list of the Python package wordfreq: MessagePack, a header, then lists of words. Those in list n occur
-// with a frequency of n centibels below 1.
+// frequencies reads a list of the Python package wordfreq: MessagePack, a header, then lists of words. Those in list n
+// occur with a frequency of n centibels below 1.
 func frequencies(data []byte) ([]frequency, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

@@ -3,8 +3,8 @@
 //	sh internal/lang/train/fetch.sh /path/to/corpus
 //	go run ./internal/lang/train -corpus /path/to/corpus -out internal/lang/model.bin
 //
-// The same texts give the same bytes on the same architecture and Go release: strings are taken in the order of their paths, and
-// chance has a fixed seed. README.md says where the texts come from and under which licences.
+// The same texts give the same bytes on the same architecture and Go release: strings are taken in the order of their
+// paths, and chance has a fixed seed. README.md says where the texts come from and under which licences.
 package main
 
 import (

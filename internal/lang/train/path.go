@@ -78,8 +78,8 @@ func declaration(code string) string {
 	return base.String()
 }
 
-// canonical brings the ways to name a language to one: no region, no variant, the codes that lang.Result uses. Varieties that
-// are neither one of the known languages nor clearly another are left out: it returns "".
+// canonical brings the ways to name a language to one: no region, no variant, the codes that lang.Result uses.
+// Varieties that are neither one of the known languages nor clearly another are left out: it returns "".
 func canonical(lang string) string {
 	lang = strings.ToLower(strings.ReplaceAll(lang, "_", "-"))
 	lang, _, _ = strings.Cut(lang, "@")

@@ -12,8 +12,9 @@ type plan struct {
 	script ngram.Script
 	shape  ngram.Shape
 	known  []string // classes that have a name
-	// other are classes without one: languages that lie near each other, separated by spaces. What is in none of them is one
-	// more class. A linear model draws one plane a class, so that one class for all the others would lie on all sides of ours.
+	// other are classes without one: languages that lie near each other, separated by spaces. What is in none of them is
+	// one more class. A linear model draws one plane a class, so that one class for all the others would lie on all sides
+	// of ours.
 	other  []string
 	share  float64 // how often the others are drawn, for each time that a known language is
 	lean   float32 // how much the others' scores are lowered: a text of a new kind looks foreign before it is

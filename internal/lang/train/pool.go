@@ -99,8 +99,8 @@ func (t *trainer) sift() []pool {
 	return out
 }
 
-// plausible reports whether a string can be of its class. English is what is left where nothing was translated: it must not
-// be the likelier one.
+// plausible reports whether a string can be of its class. English is what is left where nothing was translated: it must
+// not be the likelier one.
 func (t *trainer) plausible(s string, class int) bool {
 	t.predict(t.features(s, 400))
 	own, english := float32(0), float32(0)

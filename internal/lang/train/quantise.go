@@ -7,7 +7,8 @@ import (
 	"kumo/internal/lang/ngram"
 )
 
-// quantise brings weights, a row for each bucket, to bytes. The few largest are cut, so that the others keep their shades.
+// quantise brings weights, a row for each bucket, to bytes. The few largest are cut, so that the others keep their
+// shades.
 func (p plan) quantise(weights, bias []float32) *ngram.Classifier {
 	classes := p.classes()
 	c := &ngram.Classifier{Script: p.script, Finer: p.finer, Shape: p.shape, Classes: classes, Bias: slices.Clone(bias)}

@@ -14,8 +14,8 @@ const (
 	rate = 0.4 // first learning rate
 )
 
-// A trainer fits a classifier by stochastic gradient descent on the softmax loss, each weight with a learning rate of its own
-// (AdaGrad: Duchi, Hazan and Singer, 2011), so that rare grams learn in few steps.
+// A trainer fits a classifier by stochastic gradient descent on the softmax loss, each weight with a learning rate of
+// its own (AdaGrad: Duchi, Hazan and Singer, 2011), so that rare grams learn in few steps.
 type trainer struct {
 	plan
 	classes      []string
@@ -27,8 +27,8 @@ type trainer struct {
 	grams        []uint32
 }
 
-// build trains a classifier in rounds. After each but the last, strings that the classifier is sure are in another language
-// than their file says are put away: catalogues have untranslated strings, names and quotations.
+// build trains a classifier in rounds. After each but the last, strings that the classifier is sure are in another
+// language than their file says are put away: catalogues have untranslated strings, names and quotations.
 func (p plan) build(all texts, samples, rounds int) *ngram.Classifier {
 	var t *trainer
 	pools := p.pools(all)

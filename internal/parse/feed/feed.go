@@ -1,8 +1,9 @@
-// Package feed reads the lists that sites make for machines: sitemaps and their indexes (XML or plain text), RSS, Atom, JSON feeds.
+// Package feed reads the lists that sites make for machines: sitemaps and their indexes (XML or plain text), RSS, Atom,
+// JSON feeds.
 //
-// A list is read as a stream, packed or not, and gives one entry after the other; at no time is more of it in memory than one
-// record. Its format is what it looks like, not what is declared. XML is read without regard for namespaces, order or what is
-// missing, since so much of it is written by hand.
+// A list is read as a stream, packed or not, and gives one entry after the other; at no time is more of it in memory
+// than one record. Its format is what it looks like, not what is declared. XML is read without regard for namespaces,
+// order or what is missing, since so much of it is written by hand.
 package feed
 
 import (
@@ -23,8 +24,8 @@ type Config struct {
 	MaxBytes int64 // of a list, unpacked; 50 MiB by default, what the sitemap protocol allows
 }
 
-// An Entry is a link in a list. Its kind is Listed or Feed by the list, Sitemap in an index of sitemaps; Image or Media for
-// pictures, sounds and videos that belong to another entry.
+// An Entry is a link in a list. Its kind is Listed or Feed by the list, Sitemap in an index of sitemaps; Image or Media
+// for pictures, sounds and videos that belong to another entry.
 type Entry struct {
 	page.Link
 	Modified time.Time // when what it leads to changed last, or was published; zero if the list does not say
@@ -37,8 +38,8 @@ var ErrTooLarge = errors.New("larger than the limit")
 // ErrFormat says that a list is in no format known here.
 var ErrFormat = errors.New("neither sitemap nor feed")
 
-// Read gives the entries of the list in r, which lies at url. URLs that cannot be used are left out. An error is the last that
-// comes: the list is broken off there, and what came before it stands.
+// Read gives the entries of the list in r, which lies at url. URLs that cannot be used are left out. An error is the
+// last that comes: the list is broken off there, and what came before it stands.
 func Read(r io.Reader, url string, cfg Config) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s, err := open(r, url, cfg)

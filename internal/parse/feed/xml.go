@@ -127,7 +127,8 @@ func (s *scanner) until(end string, keep func(byte)) error {
 	}
 }
 
-// doctype reads a document type with what it declares in brackets. Its entities are not used: they are how XML makes bombs.
+// doctype reads a document type with what it declares in brackets. Its entities are not used: they are how XML makes
+// bombs.
 func (s *scanner) doctype() error {
 	inBrackets := false
 	for {

@@ -1,14 +1,15 @@
-// Package mem is a table of keys and what is known of them, made to be filled, sorted once and thrown away: the part of a
-// late merge that is in memory.
+// Package mem is a table of keys and what is known of them, made to be filled, sorted once and thrown away: the part of
+// a late merge that is in memory.
 //
 // It is a hash table over an arena of records, where Igloo has a trie. A trie on the disk compresses prefixes and is in
 // order; in memory both cost more than they give. A radix trie, adaptive or not, finds a URL by one pointer after the
 // other, each perhaps a cache miss, where a hash table has a slot and a record. What it saves in prefixes it spends on
-// nodes, which the collector has to follow. And order is wanted once in a table's life, when it is merged: then keys are sorted.
+// nodes, which the collector has to follow. And order is wanted once in a table's life, when it is merged: then keys
+// are sorted.
 //
-// A slot has 32 bits of the key's hash, so that a table grows without looking at its keys, and 32 bits that say where the
-// record lies. Slots are in 256 tables that grow each for itself, so that no call has to wait for all of them. There is no
-// pointer in any of it but those to the arena's pieces of 1 MiB, which are used again after Reset.
+// A slot has 32 bits of the key's hash, so that a table grows without looking at its keys, and 32 bits that say where
+// the record lies. Slots are in 256 tables that grow each for itself, so that no call has to wait for all of them.
+// There is no pointer in any of it but those to the arena's pieces of 1 MiB, which are used again after Reset.
 package mem
 
 import (
@@ -29,7 +30,8 @@ const (
 // A Ref says where a record, or a string, lies. Zero is none.
 type Ref uint32
 
-// A Table holds keys, each with a byte of flags and four words that belong to the caller. It is for one goroutine at a time.
+// A Table holds keys, each with a byte of flags and four words that belong to the caller. It is for one goroutine at a
+// time.
 type Table struct {
 	seed   maphash.Seed
 	subs   [subs]sub

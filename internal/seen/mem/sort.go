@@ -27,8 +27,9 @@ func (t *Table) Sorted(items []Item) []Item {
 	return items
 }
 
-// A sorter is a caching multikey quicksort (Ng and Kakehi, "Cache Efficient Radix Sort for String Sorting", 2007): it parts
-// items by eight bytes of their keys, and goes to the arena for the next eight only for those that are alike so far.
+// A sorter is a caching multikey quicksort (Ng and Kakehi, "Cache Efficient Radix Sort for String Sorting", 2007): it
+// parts items by eight bytes of their keys, and goes to the arena for the next eight only for those that are alike so
+// far.
 type sorter struct{ t *Table }
 
 const small = 12

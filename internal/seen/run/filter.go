@@ -56,7 +56,8 @@ type Probe struct {
 	May  bool
 }
 
-// Probe answers all whose May is not yet set. That takes a few cache misses each, which the processor waits for together.
+// Probe answers all whose May is not yet set. That takes a few cache misses each, which the processor waits for
+// together.
 func (r *Reader) Probe(all []Probe) {
 	var filters [32]*xorfilter.BinaryFuse[uint8]
 	last := 0

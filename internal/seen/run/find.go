@@ -2,8 +2,8 @@ package run
 
 import "bytes"
 
-// A Finder looks keys up. It is made for keys that come in ascending order: those it finds in one pass over the blocks that
-// can hold them, and each block in one pass over its entries.
+// A Finder looks keys up. It is made for keys that come in ascending order: those it finds in one pass over the blocks
+// that can hold them, and each block in one pass over its entries.
 type Finder struct {
 	win  window
 	in   int    // the block at hand, plus 1
@@ -46,8 +46,8 @@ func (f *Finder) enter(i int) (err error) {
 }
 
 // search goes to the first entry that is not less than target, without putting keys together on the way, and reports
-// whether it is target's. same is how much of target the last key has in common with it; that key is less than target. So an
-// entry that shares more with the last key is less, too, and one that shares less is greater.
+// whether it is target's. same is how much of target the last key has in common with it; that key is less than target.
+// So an entry that shares more with the last key is less, too, and one that shares less is greater.
 func (f *Finder) search(target []byte, same int) (bool, error) {
 	c := &f.rest
 	for len(c.keys) > 0 {

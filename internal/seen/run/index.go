@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// An index knows where each block lies and by which key to find it: the key is greater than the last of the block before,
-// and not greater than the block's first.
+// An index knows where each block lies and by which key to find it: the key is greater than the last of the block
+// before, and not greater than the block's first.
 type index struct {
 	keys []byte   // all separators, one after the other
 	ends []uint32 // where each separator ends in keys

@@ -1,4 +1,5 @@
-// Package run keeps sorted keys with their values in files that never change once written: what a late merge writes and reads.
+// Package run keeps sorted keys with their values in files that never change once written: what a late merge writes and
+// reads.
 //
 // A run is written from its beginning to its end in one pass over sorted input, with memory that does not grow with it:
 //
@@ -8,15 +9,15 @@
 //	index                        a separator, place and length for each block; place and length of each filter
 //	footer, 48 bytes             place and length of the index, counts, CRC-32C
 //
-// A key is a byte (lengths of suffix and value, four bits each, 15 meaning that the rest follows), the length shared with
-// the key before, the rest of the suffix's and of the value's length, suffix; lengths are varints. The first key of a
-// block shares nothing. The shared length is always the longest possible, which lets a look-up pass over most keys without
-// comparing anything.
+// A key is a byte (lengths of suffix and value, four bits each, 15 meaning that the rest follows), the length shared
+// with the key before, the rest of the suffix's and of the value's length, suffix; lengths are varints. The first key
+// of a block shares nothing. The shared length is always the longest possible, which lets a look-up pass over most keys
+// without comparing anything.
 //
-// Index and filters are in memory while a run is open: 9 bits a key for the filter, about half a bit for the index. A filter
-// is a binary fuse filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022), which tells
-// with 1 error in 256 that a key is in the run, and without error that it is not. Each covers a range of keys, so that it
-// can be built as they come.
+// Index and filters are in memory while a run is open: 9 bits a key for the filter, about half a bit for the index. A
+// filter is a binary fuse filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022),
+// which tells with 1 error in 256 that a key is in the run, and without error that it is not. Each covers a range of
+// keys, so that it can be built as they come.
 package run
 
 import (

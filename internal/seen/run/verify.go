@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Verify reads the whole run: every block must be as it was written, the keys must ascend, be as many as the footer says, and
-// lie where the index and the filters look for them. Open has done so for index, filters and footer.
+// Verify reads the whole run: every block must be as it was written, the keys must ascend, be as many as the footer
+// says, and lie where the index and the filters look for them. Open has done so for index, filters and footer.
 func (r *Reader) Verify(ctx context.Context) error {
 	var last []byte
 	var n uint64

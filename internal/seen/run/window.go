@@ -5,8 +5,8 @@ import "runtime"
 // maxAhead is how much is read at once where blocks are wanted one after the other.
 const maxAhead = 256 << 10
 
-// A window is a part of the file in memory, whole blocks of it. It grows while blocks are wanted in order, and is one block
-// again after a leap.
+// A window is a part of the file in memory, whole blocks of it. It grows while blocks are wanted in order, and is one
+// block again after a leap.
 type window struct {
 	r        *Reader
 	buf      []byte

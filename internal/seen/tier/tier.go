@@ -1,10 +1,10 @@
-// Package tier keeps the runs of one folder: those that a late merge has written, the newest first, and the manifest that
-// names them. Beside them are runs that wait: what their owner has put aside, and will drop by Settle. A new manifest replaces
-// the old one in a single step, so that a process killed at any byte leaves the old state or the new one; files that no
-// manifest names are removed by the next Open.
+// Package tier keeps the runs of one folder: those that a late merge has written, the newest first, and the manifest
+// that names them. Beside them are runs that wait: what their owner has put aside, and will drop by Settle. A new
+// manifest replaces the old one in a single step, so that a process killed at any byte leaves the old state or the new
+// one; files that no manifest names are removed by the next Open.
 //
-// A new run is of tier 0. As soon as a tier has Ratio runs they are merged into one of the next tier, so an entry is written
-// about log(n)/log(Ratio) times and a look-up asks at most Ratio-1 filters a tier.
+// A new run is of tier 0. As soon as a tier has Ratio runs they are merged into one of the next tier, so an entry is
+// written about log(n)/log(Ratio) times and a look-up asks at most Ratio-1 filters a tier.
 package tier
 
 import (
@@ -120,8 +120,8 @@ func (s *Set) open(r Run) (*handle, error) {
 }
 
 // Add writes what src gives as the newest run, and what waiting gives, which may be nil, as a run that waits beside the
-// others; nothing where one gives nothing. Then it writes a manifest, as which change may have altered it: together they are a
-// checkpoint.
+// others; nothing where one gives nothing. Then it writes a manifest, as which change may have altered it: together
+// they are a checkpoint.
 func (s *Set) Add(ctx context.Context, src, waiting run.Source, change func(*Manifest)) error {
 	h, err := s.write(ctx, src, 0, false) // without compression: it is soon merged with others
 	if err != nil {
@@ -206,8 +206,8 @@ func (s *Set) wait(ctx context.Context, n int) error {
 	return nil
 }
 
-// install makes the runs what edit makes of them, in the manifest and then in memory: the fresh ones come, the old ones go.
-// When the manifest fails, which one is on the disk is not known, so that fresh files stay; the next Open knows.
+// install makes the runs what edit makes of them, in the manifest and then in memory: the fresh ones come, the old ones
+// go. When the manifest fails, which one is on the disk is not known, so that fresh files stay; the next Open knows.
 func (s *Set) install(edit func(*View), change func(*Manifest), fresh, old []*handle) error {
 	s.commit.Lock()
 	defer s.commit.Unlock()

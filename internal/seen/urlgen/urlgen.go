@@ -1,7 +1,7 @@
 // Package urlgen makes URLs as a crawl meets them, for benchmarks: from a seed, as many as wanted, without keeping any.
-// Sites have sizes by Zipf's law and a style each (blog, news, shop, forum, wiki, manual), pages of a site share folders,
-// paths have dates, slugs and numbers, and some have queries. The new links of one page are on one site. A share of what
-// comes was there before, and the more likely the less long ago.
+// Sites have sizes by Zipf's law and a style each (blog, news, shop, forum, wiki, manual), pages of a site share
+// folders, paths have dates, slugs and numbers, and some have queries. The new links of one page are on one site. A
+// share of what comes was there before, and the more likely the less long ago.
 package urlgen
 
 import (
@@ -45,7 +45,8 @@ func (s *Stream) New() uint64 { return s.n }
 
 func (s *Stream) url(b []byte, i uint64) []byte {
 	page := bag{mix(s.seed + i/together)}
-	rank := math.Exp(float64(page.take(1<<30)) / (1 << 30) * math.Log(sites)) // the k-th site has 1/k of what the first has
+	// the k-th site has 1/k of what the first has
+	rank := math.Exp(float64(page.take(1<<30)) / (1 << 30) * math.Log(sites))
 	site := bag{mix(s.seed ^ uint64(rank)<<20)}
 	b = append(b, "https://"...)
 	if site.take(2) == 0 {

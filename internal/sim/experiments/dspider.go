@@ -5,9 +5,10 @@ import (
 	"fmt"
 )
 
-// DSpider is a simulation of the two experiments by which DSpider (Wu, Ke, He and Liu, 2011) was judged: nodes that fetch and a
-// control unit that says whose a host is, in one place or far apart. The paper ran eight computers of which one played the web; here all
-// is virtual time. What the paper leaves open is a field, so that what follows from an assumption can be seen.
+// DSpider is a simulation of the two experiments by which DSpider (Wu, Ke, He and Liu, 2011) was judged: nodes that
+// fetch and a control unit that says whose a host is, in one place or far apart. The paper ran eight computers of which
+// one played the web; here all is virtual time. What the paper leaves open is a field, so that what follows from an
+// assumption can be seen.
 type DSpider struct {
 	Files, Hosts int     // the web: files, evenly on hosts
 	Classes      int     // a file is of 1 to so many f, all as likely
@@ -52,7 +53,8 @@ type Mode uint8
 // The modes.
 const (
 	AsPaper Mode = iota // fetch first and claim then; tell all of a failure; no host is tried twice by a node
-	AsKumo              // probe before the claim; links go to the owner; who may be near is asked first; hosts are parked and tried again
+	// probe before the claim; links go to the owner; who may be near is asked first; hosts are parked and tried again
+	AsKumo
 )
 
 func (m Mode) String() string { return [...]string{"paper", "kumo"}[m] }

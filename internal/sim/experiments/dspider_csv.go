@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes one experiment's points of a mode and loading as a table: mean and standard deviation of the paper's measures in the
-// paper's units, then means of what explains them.
+// WriteCSV writes one experiment's points of a mode and loading as a table: mean and standard deviation of the paper's
+// measures in the paper's units, then means of what explains them.
 func WriteCSV(w io.Writer, points []Point) error {
 	head := []string{"place", "nodes", "timeout_T", "runs"}
 	for _, m := range Measures {

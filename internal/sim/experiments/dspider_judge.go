@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// A Statement is something that the paper reports of its figures 8 and 9, and whether the runs of a mode and loading show it.
+// A Statement is something that the paper reports of its figures 8 and 9, and whether the runs of a mode and loading
+// show it.
 type Statement struct {
 	Experiment int
 	Mode       Mode
@@ -26,7 +27,8 @@ const (
 	farAbove = 2      // is at least so many times as large, on average
 )
 
-// Judge judges all statements by the points, for each mode and loading. Those of an experiment without two points are left out.
+// Judge judges all statements by the points, for each mode and loading. Those of an experiment without two points are
+// left out.
 func Judge(points []Point) (all []Statement) {
 	for _, mode := range []Mode{AsPaper, AsKumo} {
 		for _, loading := range []Loading{OneByOne, Saturated} {
@@ -146,7 +148,8 @@ func (j *judge) above(text string, measure int, times float64) {
 	j.find(text, mean >= times && higher >= len(ratios)-1, numbers, why)
 }
 
-// steeper judges whether a measure changes more, in its own unit, in one place than in the other, in the direction of sign.
+// steeper judges whether a measure changes more, in its own unit, in one place than in the other, in the direction of
+// sign.
 func (j *judge) steeper(text string, measure int, here, there Place, sign float64) {
 	m, a, b := Measures[measure], j.curve(here), j.curve(there)
 	x, y := trendOf(a, m), trendOf(b, m)

@@ -54,7 +54,8 @@ func unseen(all []Statement) (texts []string) {
 	return texts
 }
 
-// TestJudge: figures as the paper reports them are seen; each statement is not where its figures go another way, and only that.
+// TestJudge: figures as the paper reports them are seen; each statement is not where its figures go another way, and
+// only that.
 func TestJudge(t *testing.T) {
 	f := asReported()
 	if all := Judge(f.points()); len(all) != 15 || unseen(all) != nil {

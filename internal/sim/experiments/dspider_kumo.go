@@ -7,8 +7,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// kumo's rules in their plainest form, as two strategies: nobody fetches a host before it is granted. What a real control unit has to do
-// besides, to fail, to be replaced and to lose messages, has no place in this world.
+// kumo's rules in their plainest form, as two strategies: nobody fetches a host before it is granted. What a real
+// control unit has to do besides, to fail, to be replaced and to lose messages, has no place in this world.
 
 // Kinds of messages besides those of the paper.
 const (
@@ -61,9 +61,9 @@ func (a *askingNode) Step(_ time.Time, in []strategy.Event, out []strategy.Actio
 	return out
 }
 
-// An askedControl is the control unit: it asks one node after another to probe a host, beginning with the one that found it. Nothing in
-// this world tells which of the others is near, so that they are asked in the order of what they own, the least first. When all have failed
-// the host is parked, and all are asked again with a longer timeout.
+// An askedControl is the control unit: it asks one node after another to probe a host, beginning with the one that
+// found it. Nothing in this world tells which of the others is near, so that they are asked in the order of what they
+// own, the least first. When all have failed the host is parked, and all are asked again with a longer timeout.
 type askedControl struct {
 	knownOwners
 	nodes   []strategy.Node

@@ -9,11 +9,12 @@ import (
 	"kumo/internal/strategy/hub"
 )
 
-// What a carrier does for package hub besides: a log that all write, and hosts that move from one living node to another by an epoch. Nobody
-// comes, goes or fails in this world, and no message is lost.
+// What a carrier does for package hub besides: a log that all write, and hosts that move from one living node to
+// another by an epoch. Nobody comes, goes or fails in this world, and no message is lost.
 
-// hubs are kumo's own strategies, one of which is the control unit, too. Their times are longer than any way in this world, because an answer
-// that is late would be asked for again, and words that only say that the control unit is there would hide those that are counted.
+// hubs are kumo's own strategies, one of which is the control unit, too. Their times are longer than any way in this
+// world, because an answer that is late would be asked for again, and words that only say that the control unit is
+// there would hide those that are counted.
 func (d *DSpider) hubs(s Setting, nodes []strategy.Node) (all []strategy.Strategy) {
 	message, timeout := ticks(d.net(s.Place).Message), ticks(s.Timeout)
 	for _, self := range nodes {

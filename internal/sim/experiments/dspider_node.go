@@ -138,7 +138,8 @@ func (w *spiderWorld) pick(n *spiderNode) (f fetching, ok bool) {
 	return f, false
 }
 
-// release has a host that is not the node's any more wait to be handed over. In the paper's mode what is left of it is dropped.
+// release has a host that is not the node's any more wait to be handed over. In the paper's mode what is left of it is
+// dropped.
 func (w *spiderWorld) release(n *spiderNode, h int32) {
 	n.listed[h] = false
 	if w.set.Mode == AsKumo {

@@ -7,10 +7,10 @@ import (
 	"kumo/internal/strategy"
 )
 
-// The paper's algorithm (its figure 7) as two strategies: a node's, and the control unit's. As it is printed a claim is never granted,
-// and shuts the owner out of its own host; here the control unit compares owner and sender, and answers each claim. It is also printed
-// that a URL that nobody reaches is sent to all others by each node that fails, again and again: n nodes would make n-1 of one. Here a
-// node tries no host a second time, as the paper's section 3.1 has it.
+// The paper's algorithm (its figure 7) as two strategies: a node's, and the control unit's. As it is printed a claim is
+// never granted, and shuts the owner out of its own host; here the control unit compares owner and sender, and answers
+// each claim. It is also printed that a URL that nobody reaches is sent to all others by each node that fails, again
+// and again: n nodes would make n-1 of one. Here a node tries no host a second time, as the paper's section 3.1 has it.
 
 // A hostRequest is the paper's message, of a kind for each pair of direction and flag.
 type hostRequest struct {
@@ -48,8 +48,8 @@ func (k knownOwners) Owner(host string) (strategy.Node, strategy.State) {
 
 func (k knownOwners) View() strategy.View { return k }
 
-// A paperNode is a crawl node: visitedURLs are hosts whose owner it is or takes itself for, othervisited those of others, failedhost
-// those without an owner, as far as it knows.
+// A paperNode is a crawl node: visitedURLs are hosts whose owner it is or takes itself for, othervisited those of
+// others, failedhost those without an owner, as far as it knows.
 type paperNode struct {
 	knownOwners
 	self, control strategy.Node

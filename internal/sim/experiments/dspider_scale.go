@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// Scale asks at how many nodes the control unit is the limit. Nodes fetch as fast as they can while they own pages that wait; what they fetch
-// names hosts, and each of these has to be asked for before its pages can be fetched. The control unit is a queue for one processor, and a
-// log to which one entry is added at a time, because each has to follow the one before.
+// Scale asks at how many nodes the control unit is the limit. Nodes fetch as fast as they can while they own pages that
+// wait; what they fetch names hosts, and each of these has to be asked for before its pages can be fetched. The control
+// unit is a queue for one processor, and a log to which one entry is added at a time, because each has to follow the
+// one before.
 type Scale struct {
 	Hosts     int     // of the web
 	Nodes     []int   // of the table
@@ -141,8 +142,8 @@ func (s Scale) limit(ctx context.Context, v Variant) (Limit, error) {
 	return Limit{v, bad, false}, nil
 }
 
-// shorter is the same for less time, so that a run with many nodes takes no longer than one with few, and with so many hosts that they do
-// not come to an end.
+// shorter is the same for less time, so that a run with many nodes takes no longer than one with few, and with so many
+// hosts that they do not come to an end.
 func (s Scale) shorter(nodes int) Scale {
 	rate := s.Speed * s.Found * float64(nodes)
 	most := time.Duration(float64(s.mostWants) / rate * float64(time.Second))

@@ -17,8 +17,8 @@ func quick() Scale {
 	return s
 }
 
-// TestScale: what is asked is answered as long as the log and the processor can, and a control unit without batches can write as many
-// entries a second as their time allows.
+// TestScale: what is asked is answered as long as the log and the processor can, and a control unit without batches can
+// write as many entries a second as their time allows.
 func TestScale(t *testing.T) {
 	rows, err := quick().Rows(t.Context(), func(int, int) {})
 	if err != nil || len(rows) != 6 {
@@ -49,7 +49,8 @@ func TestScaleStarves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := rows[Single].Capacity, 20./50; math.Abs(got-want) > 0.05 { // 20 hosts a second, where each node fetches one
+	// 20 hosts a second, where each node fetches one
+	if got, want := rows[Single].Capacity, 20./50; math.Abs(got-want) > 0.05 {
 		t.Errorf("%+v: %v of the capacity, %v expected", rows[Single], got, want)
 	}
 	if rows[Batched].Capacity < 0.99 {
@@ -57,7 +58,8 @@ func TestScaleStarves(t *testing.T) {
 	}
 }
 
-// TestScaleLimits: where the log is the limit, the number of nodes follows from its time; where the processor is, batches and more units help.
+// TestScaleLimits: where the log is the limit, the number of nodes follows from its time; where the processor is,
+// batches and more units help.
 func TestScaleLimits(t *testing.T) {
 	s := quick()
 	s.Claim = 500 * time.Microsecond

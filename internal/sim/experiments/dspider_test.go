@@ -28,8 +28,8 @@ func allRuns(t *testing.T, d DSpider) []Point {
 	return points
 }
 
-// TestDSpiderConserves: kumo's mode fetches each file once; the paper's each that it can: those of hosts that a node reaches within the
-// timeout and that a file names which can be fetched.
+// TestDSpiderConserves: kumo's mode fetches each file once; the paper's each that it can: those of hosts that a node
+// reaches within the timeout and that a file names which can be fetched.
 func TestDSpiderConserves(t *testing.T) {
 	d := small()
 	d.Seed = 11
@@ -67,7 +67,8 @@ func TestDSpiderMoves(t *testing.T) {
 	}
 }
 
-// TestDSpiderOutOfReach: with a timeout of 5T each of n nodes of a WAN fails four ninths of the hosts, and all nodes of a LAN the same.
+// TestDSpiderOutOfReach: with a timeout of 5T each of n nodes of a WAN fails four ninths of the hosts, and all nodes of
+// a LAN the same.
 func TestDSpiderOutOfReach(t *testing.T) {
 	d := small()
 	d.Hosts, d.Files, d.Runs, d.Nodes, d.Timeouts, d.Decider = 2000, 20_000, 3, []int{1, 2, 3, 5}, []float64{5}, ByPlain
@@ -83,7 +84,8 @@ func TestDSpiderOutOfReach(t *testing.T) {
 	}
 }
 
-// TestDSpiderSpeed: a node that fetches one file after another takes as long for each as its connection and its bandwidth do.
+// TestDSpiderSpeed: a node that fetches one file after another takes as long for each as its connection and its
+// bandwidth do.
 func TestDSpiderSpeed(t *testing.T) {
 	d := small()
 	d.Delays, d.Nodes, d.Timeouts, d.Few, d.Runs = 1, []int{1}, []float64{1}, 1, 1

@@ -14,8 +14,9 @@ func ticks(t float64) time.Duration { return time.Duration(t * float64(tick)) }
 // inTicks is a duration in T.
 func inTicks(d time.Duration) float64 { return float64(d) / float64(tick) }
 
-// An agenda holds what is to happen, in order of its moment, and in the order in which it was put there where those are the same.
-// Entries are plain data, so that the millions of a run cost no allocation each, as those of package sim, functions, would.
+// An agenda holds what is to happen, in order of its moment, and in the order in which it was put there where those are
+// the same. Entries are plain data, so that the millions of a run cost no allocation each, as those of package sim,
+// functions, would.
 type agenda[E any] struct {
 	heap []entry[E]
 	seq  uint64
@@ -86,8 +87,8 @@ func (a *agenda[E]) sink(e entry[E]) {
 	h[i] = e
 }
 
-// A pipe is a link whose bandwidth is shared evenly by the transfers that run over it. What each of them has got since it began is the
-// growth of one sum, so that a transfer that comes or goes costs no look at the others.
+// A pipe is a link whose bandwidth is shared evenly by the transfers that run over it. What each of them has got since
+// it began is the growth of one sum, so that a transfer that comes or goes costs no look at the others.
 type pipe struct {
 	width float64 // f a T
 	got   float64 // f that a transfer has got that ran from the beginning until at

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// A madeWeb is the web that computer eight played: files on hosts, of which some name another host. All that is drawn follows from the
-// seed, and neither from the number of nodes nor from the timeout, so that settings are compared in the same world.
+// A madeWeb is the web that computer eight played: files on hosts, of which some name another host. All that is drawn
+// follows from the seed, and neither from the number of nodes nor from the timeout, so that settings are compared in
+// the same world.
 type madeWeb struct {
 	seed   uint64
 	names  []string // of hosts
@@ -98,7 +99,8 @@ func (s *seenWeb) reaches(node int, host int32, timeout float64) bool {
 	return float64(s.delay[node][host]) <= timeout
 }
 
-// findAll has every host named: chance leaves less than one in a hundred without a file that names it, and a crawl could not find these.
+// findAll has every host named: chance leaves less than one in a hundred without a file that names it, and a crawl
+// could not find these.
 func (s *seenWeb) findAll() {
 	found := s.found(func(int32) bool { return true })
 	r := s.chance(drawFound)

@@ -221,8 +221,8 @@ func (w *spiderWorld) name(who int) strategy.Node {
 	return w.member.members[who].Node
 }
 
-// probe opens a connection and closes it, beside what the node fetches. In the paper's mode a node learns whether it reaches a host by
-// fetching, when the host's turn has come.
+// probe opens a connection and closes it, beside what the node fetches. In the paper's mode a node learns whether it
+// reaches a host by fetching, when the host's turn has come.
 func (w *spiderWorld) probe(who int, a strategy.Probe) {
 	n, h := w.nodes[who], w.hosts[a.Host]
 	if w.set.Mode == AsPaper {

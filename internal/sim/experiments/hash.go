@@ -1,4 +1,5 @@
-// Package experiments makes the tables of the papers that kumo's strategies come from, with kumo's own code: one file a table.
+// Package experiments makes the tables of the papers that kumo's strategies come from, with kumo's own code: one file a
+// table.
 package experiments
 
 import (
@@ -13,8 +14,8 @@ import (
 	"kumo/internal/strategy/shard"
 )
 
-// A Hash compares ways to place hosts on equal nodes: Igloo's two-level hash with each of its second levels, and a ring without a
-// table of slots.
+// A Hash compares ways to place hosts on equal nodes: Igloo's two-level hash with each of its second levels, and a ring
+// without a table of slots.
 type Hash struct {
 	Slots int              // of the table
 	Nodes []int            // for each a row a way; from 1 to Slots

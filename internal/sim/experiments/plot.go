@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// A Picture is panels beside and below each other. It is written as JSON, which bench/plot draws: what draws is a module of its own, so
-// that kumo depends neither on it nor on its fonts.
+// A Picture is panels beside and below each other. It is written as JSON, which bench/plot draws: what draws is a
+// module of its own, so that kumo depends neither on it nor on its fonts.
 type Picture struct {
 	Columns int     `json:"columns"`
 	Panels  []Panel `json:"panels"`

@@ -2,7 +2,8 @@ package experiments
 
 import "fmt"
 
-// Figure is the paper's figure 8 or 9 for the points of one experiment, mode and loading: its four measures in its units.
+// Figure is the paper's figure 8 or 9 for the points of one experiment, mode and loading: its four measures in its
+// units.
 func Figure(points []Point) *Picture {
 	s := points[0].Setting
 	pic := &Picture{Columns: 2}

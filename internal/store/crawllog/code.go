@@ -2,8 +2,8 @@ package crawllog
 
 import "kumo/internal/page"
 
-// codes are Heritrix's fetch status codes. Two of them come near only: -5002 is a visit that the operator's rules blocked, and
-// -8 one given up because its host failed too often.
+// codes are Heritrix's fetch status codes. Two of them come near only: -5002 is a visit that the operator's rules
+// blocked, and -8 one given up because its host failed too often.
 var codes = map[page.Failure]int{
 	page.DNS:         -1,
 	page.Connect:     -2,
@@ -19,9 +19,10 @@ var codes = map[page.Failure]int{
 	page.Private:     -5002,
 }
 
-// Code is the status that the log gives for a failure: -1 no address, -2 no connection, -3 the connection or the answer broke,
-// -4 timeout, -5 kumo's own fault, -8 the host was given up, -5002 an address that may not be visited; 0 for None. Heritrix's
-// codes for URLs that are not tried at all (-61, -5000, -5003, -9998) do not occur: those URLs are in skipped.jsonl.
+// Code is the status that the log gives for a failure: -1 no address, -2 no connection, -3 the connection or the answer
+// broke, -4 timeout, -5 kumo's own fault, -8 the host was given up, -5002 an address that may not be visited; 0 for
+// None. Heritrix's codes for URLs that are not tried at all (-61, -5000, -5003, -9998) do not occur: those URLs are in
+// skipped.jsonl.
 func Code(f page.Failure) int {
 	if f == page.None {
 		return 0

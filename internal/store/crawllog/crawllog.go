@@ -1,7 +1,7 @@
-// Package crawllog writes crawl.log, a line a visit, in the twelve fields of Heritrix 3, so that the tools made for its logs
-// work: time of the line, status, size of the payload, URL, discovery path, via, type, thread, begin and duration, digest,
-// seed, annotations. Fields are separated by spaces; one that has nothing to say is "-". kumo has no threads to tell of and
-// writes "#000".
+// Package crawllog writes crawl.log, a line a visit, in the twelve fields of Heritrix 3, so that the tools made for its
+// logs work: time of the line, status, size of the payload, URL, discovery path, via, type, thread, begin and duration,
+// digest, seed, annotations. Fields are separated by spaces; one that has nothing to say is "-". kumo has no threads to
+// tell of and writes "#000".
 //
 // Where no answer came, the status is one of Heritrix's negative codes; see [Code].
 package crawllog
@@ -117,7 +117,8 @@ func appendDigest(b []byte, rec *page.Record) []byte {
 }
 
 // appendAnnotations writes what else there is to say, separated by commas: "3t" (it took three tries),
-// "duplicate:digest", "duplicate:notModified" (the server said so), "timeTrunc", "lenTrunc", "disconnectTrunc", "malformed", "robots" (fetched for its rules), "noarchive" (not kept), and the failure in its word.
+// "duplicate:digest", "duplicate:notModified" (the server said so), "timeTrunc", "lenTrunc", "disconnectTrunc",
+// "malformed", "robots" (fetched for its rules), "noarchive" (not kept), and the failure in its word.
 func appendAnnotations(b []byte, rec *page.Record) []byte {
 	start := len(b)
 	if rec.Tries > 1 {

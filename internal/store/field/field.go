@@ -34,8 +34,9 @@ func JSON(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// mustEscape reports whether r, which is not ASCII, is a broken byte or one that nobody sees: a control character, a line's end, or one of
-// Unicode's format characters (direction, joining, byte order marks, tags), which make texts look alike that are not.
+// mustEscape reports whether r, which is not ASCII, is a broken byte or one that nobody sees: a control character, a
+// line's end, or one of Unicode's format characters (direction, joining, byte order marks, tags), which make texts look
+// alike that are not.
 func mustEscape(r rune, size int) bool {
 	return r == utf8.RuneError && size == 1 || control(r) || formats(r)
 }
@@ -48,7 +49,8 @@ func formats(r rune) bool {
 	return unicode.Is(unicode.Cf, r)
 }
 
-// Directs reports whether a character changes the direction in which those around it are written, so that a text looks like another.
+// Directs reports whether a character changes the direction in which those around it are written, so that a text looks
+// like another.
 func Directs(r rune) bool {
 	switch {
 	case r < '\u061c':

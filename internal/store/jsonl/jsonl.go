@@ -1,11 +1,12 @@
-// Package jsonl writes what a crawl found as JSON, a line each: pages.jsonl has the pages that gave an answer, skipped.jsonl
-// the URLs within reach that were left out, and why.
+// Package jsonl writes what a crawl found as JSON, a line each: pages.jsonl has the pages that gave an answer,
+// skipped.jsonl the URLs within reach that were left out, and why.
 //
-// A page's line has url, final, status, time, type, charset, lang, title, bytes (of the payload), digest ("sha1:BASE32"), depth, from
-// and links (their number), always; warc and offset when it lies in a WARC file; when they apply: truncated and malformed (the
-// reasons), revisit (the URL that had the same payload before), sniffed (the media type, where it is not the declared one),
-// robots (what the page asks of robots, as written), noindex and noarchive (true, where that is obeyed). A skip's line has url, host, rule, why, from, depth and
-// time. Times are UTC with milliseconds.
+// A page's line has url, final, status, time, type, charset, lang, title, bytes (of the payload), digest
+// ("sha1:BASE32"), depth, from and links (their number), always; warc and offset when it lies in a WARC file; when they
+// apply: truncated and malformed (the reasons), revisit (the URL that had the same payload before), sniffed (the media
+// type, where it is not the declared one), robots (what the page asks of robots, as written), noindex and noarchive
+// (true, where that is obeyed). A skip's line has url, host, rule, why, from, depth and time. Times are UTC with
+// milliseconds.
 package jsonl
 
 import (

@@ -10,8 +10,9 @@ import (
 
 var _ store.Store = (*Texts)(nil)
 
-// Texts writes text.jsonl: a line for each page that has a main text. It has url, time, lang, title, headline, author, published
-// (RFC 3339, or only the date) and text, whose paragraphs are separated by a line feed; "" is what the page does not say.
+// Texts writes text.jsonl: a line for each page that has a main text. It has url, time, lang, title, headline, author,
+// published (RFC 3339, or only the date) and text, whose paragraphs are separated by a line feed; "" is what the page
+// does not say.
 type Texts struct {
 	*store.Logs
 	lines sync.Pool // of *line

@@ -1,4 +1,5 @@
-// Package recordtest makes the record files of a few visits, as a crawl leaves them, and damages them: for tests of who reads them.
+// Package recordtest makes the record files of a few visits, as a crawl leaves them, and damages them: for tests of who
+// reads them.
 package recordtest
 
 import (

@@ -1,8 +1,9 @@
-// Package storetest is the contract that every store keeps: what was marked survives a crash at any moment, what came after the
-// mark does not come back, a full disk is told as such, and Close leaves files in their final form.
+// Package storetest is the contract that every store keeps: what was marked survives a crash at any moment, what came
+// after the mark does not come back, a full disk is told as such, and Close leaves files in their final form.
 //
-// The suite knows nothing of a store's form. It looks for URLs in the folder's files, after undoing gzip and zstd; of index
-// files, which repeat what others hold, it looks at the names only. A crash is a copy of the folder as it lies there.
+// The suite knows nothing of a store's form. It looks for URLs in the folder's files, after undoing gzip and zstd; of
+// index files, which repeat what others hold, it looks at the names only. A crash is a copy of the folder as it lies
+// there.
 package storetest
 
 import (
@@ -68,8 +69,8 @@ func testConcurrent(t *testing.T, open Opener) {
 	expectFinal(t, dir)
 }
 
-// testCrash marks now and then, settles what it marked, and crashes after every few records. What lies beyond a mark may be
-// there, torn or gone, as after a power cut.
+// testCrash marks now and then, settles what it marked, and crashes after every few records. What lies beyond a mark
+// may be there, torn or gone, as after a power cut.
 func testCrash(t *testing.T, open Opener) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// BodyDigest is the SHA-1 of the answer's body without its chunks, by which a crawl tells what is the same; zero if it does not follow
-// from the record. WARC-Payload-Digest is that of the body as it lies in the record, chunks and all.
+// BodyDigest is the SHA-1 of the answer's body without its chunks, by which a crawl tells what is the same; zero if it
+// does not follow from the record. WARC-Payload-Digest is that of the body as it lies in the record, chunks and all.
 func (r *Record) BodyDigest() (sum [sha1.Size]byte) {
 	kind := r.Fields["WARC-Type"]
 	answer, err := r.Response()
@@ -33,7 +33,8 @@ func (r *Record) BodyDigest() (sum [sha1.Size]byte) {
 	return [sha1.Size]byte(h.Sum(nil))
 }
 
-// Response reads the answer in the block. Control characters in its head, which servers send, are spaces: net/http refuses them.
+// Response reads the answer in the block. Control characters in its head, which servers send, are spaces: net/http
+// refuses them.
 func (r *Record) Response() (*http.Response, error) {
 	head, body := cutHead(r.Block)
 	head = bytes.Clone(head)

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/store/field"
 )
 
-// appendLine writes a record's CDXJ line up to its length; offset and file are known when the record is appended. All values
-// are strings, as pywb writes and expects them.
+// appendLine writes a record's CDXJ line up to its length; offset and file are known when the record is appended. All
+// values are strings, as pywb writes and expects them.
 func appendLine(dst []byte, rec *page.Record, payload [sha1.Size]byte, length int64) []byte {
 	dst = appendSURT(dst, rec.URL)
 	dst = append(dst, ' ')

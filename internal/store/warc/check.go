@@ -14,9 +14,9 @@ import (
 // ErrMissing is a WARC file that is not there.
 var ErrMissing = errors.New("the WARC file is not there")
 
-// Check compares the files of the crawl in dir with marks, which name all that the crawl has ever written: each is there, unless moved
-// says that those which are not were moved on purpose; a finished one has the length that the marks give; it has its index; and there
-// are no others. Files that were copied while a crawl wrote them are found out so.
+// Check compares the files of the crawl in dir with marks, which name all that the crawl has ever written: each is
+// there, unless moved says that those which are not were moved on purpose; a finished one has the length that the marks
+// give; it has its index; and there are no others. Files that were copied while a crawl wrote them are found out so.
 func Check(disk vfs.FS, dir string, marks []store.Mark, moved bool) error {
 	names, err := disk.List(filepath.Join(dir, "warc"))
 	if err != nil {

@@ -108,8 +108,8 @@ func (d *draft) digest(name string, sum [sha1.Size]byte) {
 	d.head = append(d.head, "\r\n"...)
 }
 
-// end completes the record with its block, packs it to out and returns its length there. A block of up to small bytes is packed
-// in the cheap way, whatever it is.
+// end completes the record with its block, packs it to out and returns its length there. A block of up to small bytes
+// is packed in the cheap way, whatever it is.
 func (d *draft) end(contentType string, block []byte, small int) (length int64) {
 	d.digest("WARC-Block-Digest", sha1.Sum(block))
 	d.field("Content-Type", contentType)

@@ -62,8 +62,8 @@ func (s *Store) forget(f *file) {
 	s.marked = slices.DeleteFunc(s.marked, is)
 }
 
-// Close gives all files their final names and merges their indexes into the crawl's index.cdxj. A file with records that were
-// not settled stays open for Open to cut.
+// Close gives all files their final names and merges their indexes into the crawl's index.cdxj. A file with records
+// that were not settled stays open for Open to cut.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	files := s.full
@@ -83,7 +83,8 @@ func (s *Store) Close() error {
 	return errors.Join(failed, s.mergeIndex())
 }
 
-// mergeIndex makes index.cdxj of the indexes of all files. It is made anew each time: one pass over what is sorted already.
+// mergeIndex makes index.cdxj of the indexes of all files. It is made anew each time: one pass over what is sorted
+// already.
 func (s *Store) mergeIndex() error {
 	names, err := s.disk.List(s.dir())
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// A long record is never whole in memory: its block is read from the disk, or from the answer, piece by piece, once for its digest
-// and once to be compressed into a temporary file, from which it is appended to the WARC.
+// A long record is never whole in memory: its block is read from the disk, or from the answer, piece by piece, once for
+// its digest and once to be compressed into a temporary file, from which it is appended to the WARC.
 
 const (
 	maxShort = 512 << 10 // bytes of a block that is put together in memory
@@ -123,7 +123,8 @@ type plainWriter struct{ io.Writer }
 
 func (plainWriter) Close() error { return nil }
 
-// copy writes a block from some place on, piece by piece. A piece is the draft's: at most one block is copied at a time.
+// copy writes a block from some place on, piece by piece. A piece is the draft's: at most one block is copied at a
+// time.
 func (d *draft) copy(to io.Writer, block longBlock, from int64) {
 	if d.piece == nil {
 		d.piece = make([]byte, piece)

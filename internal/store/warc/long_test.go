@@ -15,8 +15,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// TestLongRecords stores answers of all lengths, in memory and on the disk, with few links and with many, among short ones. Each is read
-// back whole by where its index line says that it lies, and no draft keeps a temporary file.
+// TestLongRecords stores answers of all lengths, in memory and on the disk, with few links and with many, among short
+// ones. Each is read back whole by where its index line says that it lies, and no draft keeps a temporary file.
 func TestLongRecords(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

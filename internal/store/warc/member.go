@@ -13,7 +13,8 @@ import (
 
 // A member is how one record is compressed.
 type member interface {
-	// text returns what the member at src holds. It takes no byte of src behind the member, and all of it once text is read.
+	// text returns what the member at src holds. It takes no byte of src behind the member, and all of it once text is
+	// read.
 	text(src *counted) (io.Reader, error)
 	begins(head []byte) bool // whether a member may begin with these magicLen bytes
 }

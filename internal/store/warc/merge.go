@@ -11,8 +11,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// mergeLines merges files of sorted lines into one at to, which appears whole or not at all. At most fanIn (at least 2) are
-// open at once: more are merged in groups first.
+// mergeLines merges files of sorted lines into one at to, which appears whole or not at all. At most fanIn (at least 2)
+// are open at once: more are merged in groups first.
 func mergeLines(disk vfs.FS, from []string, to string, fanIn int) error {
 	var made []string
 	for n := 0; len(from) > fanIn; n++ {

@@ -13,7 +13,8 @@ import (
 
 // A packer makes a record of its head and its block.
 type packer interface {
-	// pack appends the record to dst, as one member (gzip) or frame (zstd). Long texts are worth Huffman codes of their own.
+	// pack appends the record to dst, as one member (gzip) or frame (zstd). Long texts are worth Huffman codes of their
+	// own.
 	pack(dst, head, block []byte, longText bool) []byte
 }
 
@@ -31,7 +32,8 @@ func (plainPacker) pack(dst, head, block []byte, _ bool) []byte {
 	return append(append(append(dst, head...), block...), recordEnd...)
 }
 
-// A gzipPacker takes the cheap way where it costs little room: what is small, and bodies that came compressed, as most do.
+// A gzipPacker takes the cheap way where it costs little room: what is small, and bodies that came compressed, as most
+// do.
 type gzipPacker struct {
 	cheap deflate.Encoder
 	full  *flate.Writer
@@ -95,9 +97,9 @@ const (
 	smallList = 8 << 10 // of what repeats itself, as links do, or is said to come compressed
 )
 
-// isText reports whether letters alone would compress most of a block (of 32 bytes or more): in a sample over all of it, equal
-// bytes meet far more often than among bytes at random. What came compressed is not like that, whatever its Content-Type and
-// Content-Encoding say.
+// isText reports whether letters alone would compress most of a block (of 32 bytes or more): in a sample over all of
+// it, equal bytes meet far more often than among bytes at random. What came compressed is not like that, whatever its
+// Content-Type and Content-Encoding say.
 func isText(block []byte) bool {
 	const runs, run = 16, 32
 	var counts [256]uint16

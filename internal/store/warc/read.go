@@ -68,7 +68,8 @@ func NewReader(src io.ReaderAt, size int64, name string) (*Reader, error) {
 // Offset is where the next record begins.
 func (r *Reader) Offset() int64 { return r.at }
 
-// Next returns the next record: io.EOF when there is none. After another error Skip leads to the next record that can be read.
+// Next returns the next record: io.EOF when there is none. After another error Skip leads to the next record that can
+// be read.
 func (r *Reader) Next() (*Record, error) {
 	if r.at >= r.size {
 		return nil, io.EOF
@@ -90,8 +91,8 @@ func (r *Reader) from(at int64) *counted {
 	return &counted{r: r.in}
 }
 
-// Skip goes to the next place, behind the record that could not be read, where a member begins that is a WARC record; the file's
-// end if there is none.
+// Skip goes to the next place, behind the record that could not be read, where a member begins that is a WARC record;
+// the file's end if there is none.
 func (r *Reader) Skip() {
 	for {
 		r.at++

@@ -85,7 +85,8 @@ func TestReaderReadsWhatTheStoreWrites(t *testing.T) {
 
 func TestIndexLinesComeBack(t *testing.T) {
 	rec := storetest.Record(1)
-	line := append(appendLine(nil, rec, (&draft{}).payloadDigest(rec), 77), `,"offset":"77","filename":"a.warc.gz"}`...) // the first record may be as long as what is before
+	// the first record may be as long as what is before
+	line := append(appendLine(nil, rec, (&draft{}).payloadDigest(rec), 77), `,"offset":"77","filename":"a.warc.gz"}`...)
 	x, err := ParseIndexLine(line)
 	if err != nil || x.URL != rec.URL || x.Length != 77 || x.Offset != 77 || x.File != "a.warc.gz" || x.Status != rec.Response.Status {
 		t.Errorf("%+v %v", x, err)

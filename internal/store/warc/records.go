@@ -22,8 +22,8 @@ const (
 	notModified      = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 )
 
-// visit drafts the records of one visit, that of the answer first, and the answer's index line. It returns that record's id
-// and length.
+// visit drafts the records of one visit, that of the answer first, and the answer's index line. It returns that
+// record's id and length.
 func (d *draft) visit(rec *page.Record) (id string, length int64) {
 	d.share(rec)
 	d.payload = d.payloadDigest(rec)
@@ -142,7 +142,8 @@ func isUnmodified(rec *page.Record) bool {
 	return rec.Revisit != nil && rec.Response.Status == http.StatusNotModified
 }
 
-// revisit keeps the head only, or nothing where it says no more than that all is as before, and says where the payload lies.
+// revisit keeps the head only, or nothing where it says no more than that all is as before, and says where the payload
+// lies.
 func (d *draft) revisit(rec *page.Record, id string) int64 {
 	d.exchange("revisit", id)
 	block := d.headOf(rec.Response)

@@ -11,8 +11,8 @@ import (
 	"kumo/internal/vfs"
 )
 
-// recover brings the folder to the state that marks tell of: what they do not name goes, what they name is cut to its length
-// and finished.
+// recover brings the folder to the state that marks tell of: what they do not name goes, what they name is cut to its
+// length and finished.
 func (s *Store) recover(marks []store.Mark) error {
 	names, err := s.disk.List(s.dir())
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *Store) checkLost(marks []store.Mark) error {
 	return nil
 }
 
-// sweep removes what a crash left that has no meaning any more: halves of indexes, and indexes that are sorted elsewhere or
-// whose file is gone.
+// sweep removes what a crash left that has no meaning any more: halves of indexes, and indexes that are sorted
+// elsewhere or whose file is gone.
 func (s *Store) sweep() error {
 	for _, dir := range []string{s.dir(), s.cfg.Dir} {
 		names, err := s.disk.List(dir)

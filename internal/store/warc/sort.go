@@ -18,8 +18,8 @@ const (
 	maxFanIn  = 128     // files merged at once
 )
 
-// sortLines sorts the lines of the file at from, bytewise, into a file at to. Files larger than room are sorted in runs that
-// are then merged.
+// sortLines sorts the lines of the file at from, bytewise, into a file at to. Files larger than room are sorted in runs
+// that are then merged.
 func sortLines(disk vfs.FS, from, to string, room int) error {
 	in, err := disk.Open(from)
 	if err != nil {

@@ -1,23 +1,24 @@
 // Package warc writes a crawl's records as WARC 1.1 (ISO 28500:2017) with a sorted CDXJ index.
 //
-// A visit becomes up to three records beside each other: response (or revisit), request and metadata. Each is a member of its
-// own in the compressed file, so that a reader can start at any of them. They are put together and compressed in the goroutine
-// that calls Put, in buffers that are reused; only appending the finished bytes is done one at a time. Most bodies come
-// compressed and most other records are small: for both, building Huffman codes would cost much and save little, so that only
-// long texts get codes of their own.
+// A visit becomes up to three records beside each other: response (or revisit), request and metadata. Each is a member
+// of its own in the compressed file, so that a reader can start at any of them. They are put together and compressed in
+// the goroutine that calls Put, in buffers that are reused; only appending the finished bytes is done one at a time.
+// Most bodies come compressed and most other records are small: for both, building Huffman codes would cost much and
+// save little, so that only long texts get codes of their own.
 //
-// What was stored is what came over the wire: chunks, odd line ends and all. An answer whose head is broken cannot be read as
-// HTTP, so it is kept as a resource record of type application/octet-stream, which no reader tries to parse, and is left out of
-// the index.
+// What was stored is what came over the wire: chunks, odd line ends and all. An answer whose head is broken cannot be
+// read as HTTP, so it is kept as a resource record of type application/octet-stream, which no reader tries to parse,
+// and is left out of the index.
 //
-// WARC-Payload-Digest is that of the body as it lies in the record, with its chunks: so warcio, FastWARC and JWAT check it, and so
-// pywb reckons it, though the standard means the body without them. A revisit and the index repeat the digest of the record that has
-// the body, for replay finds it by that. A revisit because the server said that nothing has changed (304) has no block: pywb shows
-// the block's head, and an empty page, otherwise; the head is in the visit's metadata record, and the index gives the status of the
-// page that stands for it. docs/decisions/replay.md says what was tried.
+// WARC-Payload-Digest is that of the body as it lies in the record, with its chunks: so warcio, FastWARC and JWAT check
+// it, and so pywb reckons it, though the standard means the body without them. A revisit and the index repeat the
+// digest of the record that has the body, for replay finds it by that. A revisit because the server said that nothing
+// has changed (304) has no block: pywb shows the block's head, and an empty page, otherwise; the head is in the visit's
+// metadata record, and the index gives the status of the page that stands for it. docs/decisions/replay.md says what
+// was tried.
 //
-// A file grows under the name X.warc.gz.open beside X.cdxj.open, its index in the order of arrival. When it is full and the
-// Mark that holds its end is safe, the index is sorted into X.cdxj and both lose their ".open".
+// A file grows under the name X.warc.gz.open beside X.cdxj.open, its index in the order of arrival. When it is full and
+// the Mark that holds its end is safe, the index is sorted into X.cdxj and both lose their ".open".
 package warc
 
 import (
@@ -72,7 +73,8 @@ type Store struct {
 	settled []*file // those of them that were full by then
 }
 
-// Open makes a store. What an earlier one left open is cut back to marks and gets its final form; new records go to new files.
+// Open makes a store. What an earlier one left open is cut back to marks and gets its final form; new records go to new
+// files.
 func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
 	cfg.setDefaults()
 	if cfg.Scratch == nil {
@@ -95,8 +97,8 @@ func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
 
 func (s *Store) dir() string { return filepath.Join(s.cfg.Dir, "warc") }
 
-// Put writes the records of a visit and sets rec.Place. A visit without an answer leaves nothing, nor does a page that is not to be
-// archived.
+// Put writes the records of a visit and sets rec.Place. A visit without an answer leaves nothing, nor does a page that
+// is not to be archived.
 func (s *Store) Put(rec *page.Record) error {
 	if rec.Response == nil || rec.Response.RawLen() == 0 || rec.NoArchive {
 		return nil

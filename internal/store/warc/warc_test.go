@@ -126,8 +126,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// checkVisit checks what holds for every visit: the answer is at its place with the bytes of the wire, and the other two
-// records stand right behind it and name it.
+// checkVisit checks what holds for every visit: the answer is at its place with the bytes of the wire, and the other
+// two records stand right behind it and name it.
 func checkVisit(t *testing.T, dir string, rec *page.Record, all []record) {
 	at := recordAt(t, filepath.Join(dir, "warc", rec.Place.File), rec.Place.Offset, rec.Place.Length)
 	if got := at.head.Get("WARC-Record-ID"); got != "<"+rec.Place.ID+">" {

@@ -59,8 +59,8 @@ func (l *logged) step(in ...strategy.Event) {
 	}
 }
 
-// BenchmarkLoggedClaims is how many hosts a second a control unit grants whose log is on KUMO_SERVERS servers (1), synced there before any answer
-// leaves. A batch is what has come while the one before was written.
+// BenchmarkLoggedClaims is how many hosts a second a control unit grants whose log is on KUMO_SERVERS servers (1),
+// synced there before any answer leaves. A batch is what has come while the one before was written.
 func BenchmarkLoggedClaims(b *testing.B) {
 	l := &logged{b: b, told: make(chan strategy.Event, 64)}
 	l.bus = joined(b)

@@ -253,7 +253,8 @@ func TestAParkedHostIsReachedByAnother(t *testing.T) {
 	}
 }
 
-// TestAnotherTakesItsPlace: who takes a control unit's place has its table, however often the log was trimmed, and the one before decides nothing.
+// TestAnotherTakesItsPlace: who takes a control unit's place has its table, however often the log was trimmed, and the
+// one before decides nothing.
 func TestAnotherTakesItsPlace(t *testing.T) {
 	c := newCluster(t, "a~1", "b~1", "c~1")
 	c.settle()

@@ -20,20 +20,28 @@ type Config struct {
 
 	Timeout time.Duration // of a probe, to begin with; 2s
 	Least   time.Duration // what a heavily loaded node comes down to; a quarter of Timeout
-	Most    time.Duration // what a lightly loaded one goes up to, and what hosts that nobody has reached are given in the end; four times Timeout
-	Probes  int           // under way at once; 64
+	// what a lightly loaded one goes up to, and what hosts that nobody has reached are given in the end; four times
+	// Timeout
+	Most   time.Duration
+	Probes int // under way at once; 64
 
-	Ask    int           // how many nodes are asked at once for a host that nobody owns: the nearest of them gets it; 1
-	Window time.Duration // how long those that are farther than the first are waited for: one that has fewer hosts may be chosen; 250ms
+	Ask int // how many nodes are asked at once for a host that nobody owns: the nearest of them gets it; 1
+	// how long those that are farther than the first are waited for: one that has fewer hosts may be chosen; 250ms
+	Window time.Duration
 
 	Rounds int           // how often all nodes try a host before its owner is left alone with it; 3
 	Rest   time.Duration // after the first of them, doubled after each; 10s
 
-	Alike  time.Duration // how little a difference between two connections means: within it, who has fewer hosts is asked; 5ms, and 50ms with LAN
-	Gather time.Duration // for so long members must have been the same before the first hosts of a crawl are given away; 1500ms; negative: at once
+	// how little a difference between two connections means: within it, who has fewer hosts is asked; 5ms, and 50ms with
+	// LAN
+	Alike time.Duration
+	// for so long members must have been the same before the first hosts of a crawl are given away; 1500ms; negative: at
+	// once
+	Gather time.Duration
 	Await  time.Duration // for so long, at most, they wait for nodes that are known to come; 30s
-	Level  time.Duration // between two times at which hosts move because a node has little to do, at least; 5s; negative: they never do
-	Stay   time.Duration // for so long a host that has moved for that reason does not again; 1h
+	// between two times at which hosts move because a node has little to do, at least; 5s; negative: they never do
+	Level time.Duration
+	Stay  time.Duration // for so long a host that has moved for that reason does not again; 1h
 
 	FetchFirst bool // as in the paper: a node begins to fetch from a host before it is granted
 	AskAll     bool // as in the paper: all others are asked at once for a host that one does not reach
@@ -42,7 +50,8 @@ type Config struct {
 // LAN is for nodes that are in one place: what one reaches, all do, and a long timeout costs little.
 func LAN() Config { return Config{Alike: 50 * time.Millisecond}.withDefaults() }
 
-// WAN is for nodes that are far from each other and from parts of the web: a short timeout leaves hosts to those who are near them.
+// WAN is for nodes that are far from each other and from parts of the web: a short timeout leaves hosts to those who
+// are near them.
 func WAN() Config {
 	return Config{Retry: 2 * time.Second, Beat: 2 * time.Second, Silence: 7 * time.Second, Wait: 5 * time.Second,
 		Timeout: 200 * time.Millisecond, Most: 5 * time.Second, Ask: 4, Gather: 4 * time.Second, Await: time.Minute, Level: 15 * time.Second}.withDefaults()

@@ -57,7 +57,8 @@ const (
 	rowPromised              // its owner reaches it, and gets it from another that holds it
 )
 
-// roundMoved in a row's Round, where that is reached or promised, says that the host has moved, or moves, to a node that had less to do.
+// roundMoved in a row's Round, where that is reached or promised, says that the host has moved, or moves, to a node
+// that had less to do.
 const roundMoved uint8 = 1 << 7
 
 func newController(h *Hub, rank int) *controller {

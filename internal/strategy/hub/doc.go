@@ -1,15 +1,17 @@
-// Package hub places hosts by a control unit, as the crawler DSpider does: Wu, Ke, He and Liu. The unit of work is the host. Whoever can connect to
-// a host within a time crawls it, so that each host ends at a node that is near it: in a LAN all nodes are, and across a WAN each is to some.
-// One node is the control unit, and has a table that says which node owns which host.
+// Package hub places hosts by a control unit, as the crawler DSpider does: Wu, Ke, He and Liu. The unit of work is the
+// host. Whoever can connect to a host within a time crawls it, so that each host ends at a node that is near it: in a
+// LAN all nodes are, and across a WAN each is to some. One node is the control unit, and has a table that says which
+// node owns which host.
 //
 // # A host's way
 //
-// A node that finds a link to a host it knows no owner of asks the control unit. If the host is nobody's, the control unit has it probed: by nodes that
-// have reached hosts of the same domain or network fast, and of those alike by who has fewer hosts; by one in a LAN, by several at once across a WAN. Who
-// reaches it within its timeout claims it, and the nearest of them gets it, unless it has far more than its share. Who does not says so, and others
-// are asked. When all have failed, the host is parked: the node that
-// wanted it first owns it, keeps its links, and asks nothing of it. It is tried again, by all, after growing times and with growing timeouts; after some
-// rounds its owner is left alone with it, and crawls it as a single node would.
+// A node that finds a link to a host it knows no owner of asks the control unit. If the host is nobody's, the control
+// unit has it probed: by nodes that have reached hosts of the same domain or network fast, and of those alike by who
+// has fewer hosts; by one in a LAN, by several at once across a WAN. Who reaches it within its timeout claims it, and
+// the nearest of them gets it, unless it has far more than its share. Who does not says so, and others are asked. When
+// all have failed, the host is parked: the node that wanted it first owns it, keeps its links, and asks nothing of it.
+// It is tried again, by all, after growing times and with growing timeouts; after some rounds its owner is left alone
+// with it, and crawls it as a single node would.
 //
 // # What differs from the paper
 //
@@ -28,14 +30,16 @@
 //
 // # What is held
 //
-// A host's owner is who crawls it; its holder has what is known of it, and the two are one but for a while. What a dead node held comes to heirs
-// (kumo/internal/member), who tell the control unit: then it is theirs, if nobody else's, and they see whether they reach it. Until all have told,
-// nobody is given a host that was the dead one's. Who holds a host that another owns hands it over.
+// A host's owner is who crawls it; its holder has what is known of it, and the two are one but for a while. What a dead
+// node held comes to heirs (kumo/internal/member), who tell the control unit: then it is theirs, if nobody else's, and
+// they see whether they reach it. Until all have told, nobody is given a host that was the dead one's. Who holds a host
+// that another owns hands it over.
 //
 // # Load
 //
-// Nodes report how much they have to do. Where one has nothing, or far too little, others offer it hosts where many URLs wait (level.go says who and how
-// many, offer.go how). The first hosts of a crawl wait a moment until all nodes have come.
+// Nodes report how much they have to do. Where one has nothing, or far too little, others offer it hosts where many
+// URLs wait (level.go says who and how many, offer.go how). The first hosts of a crawl wait a moment until all nodes
+// have come.
 //
 // All of this is one state machine a node, a [strategy.Strategy]: clock, network, log and connections are its caller's.
 package hub

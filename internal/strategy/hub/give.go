@@ -78,8 +78,8 @@ func (h *Hub) spared(queues []strategy.Queue) {
 	}
 }
 
-// offer asks the control unit to give a host to another node. If it does not answer for long, it may be one that knows no offers: then it is asked
-// whose the host is.
+// offer asks the control unit to give a host to another node. If it does not answer for long, it may be one that knows
+// no offers: then it is asked whose the host is.
 func (h *Hub) offer(p *pending) {
 	if p.tries >= 8 {
 		h.turn(p, holding)

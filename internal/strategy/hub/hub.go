@@ -47,7 +47,8 @@ const (
 
 var _ strategy.Strategy = (*Hub)(nil)
 
-// New returns the strategy of a node that knows nothing yet. What it owned in an earlier process the control unit tells it.
+// New returns the strategy of a node that knows nothing yet. What it owned in an earlier process the control unit tells
+// it.
 func New(cfg Config) *Hub {
 	h := &Hub{cfg: cfg.withDefaults(), mailAt: map[mailKey]int{}, alive: map[strategy.Node]bool{}, gone: map[strategy.Node]uint64{},
 		joined: map[strategy.Node]time.Time{}}
@@ -183,7 +184,8 @@ func (h *Hub) message(e strategy.Message) {
 			h.post(e.From, msgNotMe, item{kind: itemOwner, node: h.control})
 		}
 	case msgAnswer:
-		if m.term < h.term || m.term == h.term && m.seq <= h.seq { // what an earlier control unit has said the present one says again
+		// what an earlier control unit has said the present one says again
+		if m.term < h.term || m.term == h.term && m.seq <= h.seq {
 			return
 		}
 		h.follow(e.From, m.term)

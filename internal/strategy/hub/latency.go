@@ -6,8 +6,9 @@ import (
 	"kumo/internal/strategy"
 )
 
-// latencyHints remembers which nodes reached hosts of a domain and of a network, and which did not: neighbours are likely to be reached from the same
-// nodes. It is two generations of bounded size, and lost with its control unit: it decides only who is asked first.
+// latencyHints remembers which nodes reached hosts of a domain and of a network, and which did not: neighbours are
+// likely to be reached from the same nodes. It is two generations of bounded size, and lost with its control unit: it
+// decides only who is asked first.
 type latencyHints struct {
 	young, old map[string]map[strategy.Node]*sight
 }
@@ -69,8 +70,8 @@ func (n *latencyHints) learn(host, network string, by strategy.Node, ok bool, mi
 	}
 }
 
-// What is not known, in microseconds: of a node that has met no neighbour of a host it is hoped that it is near, so that it is asked, too; and
-// what a node that did not reach one counts for.
+// What is not known, in microseconds: of a node that has met no neighbour of a host it is hoped that it is near, so
+// that it is asked, too; and what a node that did not reach one counts for.
 const (
 	hoped  = 5_000
 	failed = 5_000_000

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/varint"
 )
 
-// A level is what the control unit knows of how much nodes have to do, and when it has hosts moved to those that have little. It is lost with its
-// control unit: nodes tell it again every second.
+// A level is what the control unit knows of how much nodes have to do, and when it has hosts moved to those that have
+// little. It is lost with its control unit: nodes tell it again every second.
 type level struct {
 	loads map[strategy.Node]*load
 	sum   int           // of the hosts of all of them
@@ -36,8 +36,8 @@ type load struct {
 
 func newLevel() level { return level{loads: map[strategy.Node]*load{}} }
 
-// When a node is far from the mean: by a share of it and by some hosts, lest chance moves hosts where there are few. A node without any is idle,
-// however few others have.
+// When a node is far from the mean: by a share of it and by some hosts, lest chance moves hosts where there are few. A
+// node without any is idle, however few others have.
 const (
 	lowShare   = 0.6  // of the mean
 	highShare  = 1.25 // likewise
@@ -116,9 +116,9 @@ type give struct {
 	hosts    int
 }
 
-// plan says which nodes should offer how many hosts to which, so that those that have far too little, or nothing, come up to the mean, and those that
-// have far too much come down to it. Few give, and each as many as it can: every giver costs an epoch. idle reports whether that is for a node that has
-// nothing.
+// plan says which nodes should offer how many hosts to which, so that those that have far too little, or nothing, come
+// up to the mean, and those that have far too much come down to it. Few give, and each as many as it can: every giver
+// costs an epoch. idle reports whether that is for a node that has nothing.
 func (l *level) plan() (gives []give, idle bool) {
 	mean := l.mean()
 	var givers, takers []*load
@@ -203,7 +203,8 @@ func (u *controller) even() {
 	l.at = u.now.Add(max(wait, l.recovers()))
 }
 
-// maxLevel bounds the time between two moves, and for moveShare times as long as a move takes there is none, unless a node has nothing.
+// maxLevel bounds the time between two moves, and for moveShare times as long as a move takes there is none, unless a
+// node has nothing.
 const (
 	maxLevel  = 10 * time.Minute
 	moveShare = 3
@@ -238,11 +239,12 @@ func (l *level) came(now time.Time, r hosttable.Row) {
 	}
 }
 
-// gathers is how many times as long as members must have been the same the first hosts of a crawl wait for that, at most.
+// gathers is how many times as long as members must have been the same the first hosts of a crawl wait for that, at
+// most.
 const gathers = 6
 
-// gathering reports whether the first hosts of a crawl are not given away yet. All nodes come when a crawl is started, but not at the same moment: the
-// first one would get all seeds. Those that are known to come are waited for longer.
+// gathering reports whether the first hosts of a crawl are not given away yet. All nodes come when a crawl is started,
+// but not at the same moment: the first one would get all seeds. Those that are known to come are waited for longer.
 func (u *controller) gathering() bool {
 	if u.gatherBy.IsZero() {
 		return false

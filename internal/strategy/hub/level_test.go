@@ -68,7 +68,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// loaded is a cluster whose nodes tell every second how many hosts they have, at each of which ten URLs wait. What is handed over moves at once.
+// loaded is a cluster whose nodes tell every second how many hosts they have, at each of which ten URLs wait. What is
+// handed over moves at once.
 type loaded struct {
 	*cluster
 	all   []string
@@ -154,7 +155,8 @@ func (c *loaded) join(n strategy.Node) {
 	c.members(c.epoch, c.epoch)
 }
 
-// TestWhoComesLateGetsHosts: a node that joins when all hosts are owned gets its share, by few moves for many hosts, and nothing ever goes back.
+// TestWhoComesLateGetsHosts: a node that joins when all hosts are owned gets its share, by few moves for many hosts,
+// and nothing ever goes back.
 func TestWhoComesLateGetsHosts(t *testing.T) {
 	c := newLoaded(t, 60, "a~1", "b~1")
 	c.run(5 * time.Second)
@@ -178,7 +180,8 @@ func TestWhoComesLateGetsHosts(t *testing.T) {
 		t.Error(err)
 	}
 	gone := len(c.with)
-	c.spare, c.all = nil, slices.DeleteFunc(c.all, func(h string) bool { return c.with[h] == "" }) // the others are done with theirs
+	// the others are done with theirs
+	c.spare, c.all = nil, slices.DeleteFunc(c.all, func(h string) bool { return c.with[h] == "" })
 	c.works(120)
 	if has := c.has(); len(c.with) != gone || has["c~1"] != gone {
 		t.Errorf("they have %v: what has moved has moved again", has)
@@ -207,7 +210,8 @@ func TestATakerThatDoesNotReachIt(t *testing.T) {
 	}
 }
 
-// TestAFarTakerIsNotBetter: who is much farther from a host than the node that has it does not get it, unless that has more than it can do.
+// TestAFarTakerIsNotBetter: who is much farther from a host than the node that has it does not get it, unless that has
+// more than it can do.
 func TestAFarTakerIsNotBetter(t *testing.T) {
 	c := newLoaded(t, 20, "a~1")
 	c.run(5 * time.Second)
@@ -226,7 +230,8 @@ func TestAFarTakerIsNotBetter(t *testing.T) {
 	}
 }
 
-// TestTheControlUnitDiesWithOffers: hosts that were offered to one that is dead are offered to the next, and each has one owner in the end.
+// TestTheControlUnitDiesWithOffers: hosts that were offered to one that is dead are offered to the next, and each has
+// one owner in the end.
 func TestTheControlUnitDiesWithOffers(t *testing.T) {
 	for late := range 8 { // steps after the first offer
 		c := newLoaded(t, 20, "b~1", "c~1")
@@ -277,7 +282,8 @@ func TestTheFirstHostsWait(t *testing.T) {
 	}
 }
 
-// TestNodesThatComeOneAfterTheOther: what has moved to one that came late moves on to one that came later, and no further.
+// TestNodesThatComeOneAfterTheOther: what has moved to one that came late moves on to one that came later, and no
+// further.
 func TestNodesThatComeOneAfterTheOther(t *testing.T) {
 	c := newLoaded(t, 60, "a~1")
 	c.run(12 * time.Second)

@@ -10,14 +10,15 @@ import (
 	"kumo/internal/varint"
 )
 
-// The log is the control unit's memory, which outlives it. An entry begins with the term, the epoch and the node that wrote it; then come records.
-// A new control unit's first entry has none: because who writes must have read all that is there, nobody of an earlier term can
-// write anything after it. Nor may who knows only of an earlier epoch than there is: a node that was given up for dead may find out late, and takes
-// those who came since for nobody.
+// The log is the control unit's memory, which outlives it. An entry begins with the term, the epoch and the node that
+// wrote it; then come records. A new control unit's first entry has none: because who writes must have read all that is
+// there, nobody of an earlier term can write anything after it. Nor may who knows only of an earlier epoch than there
+// is: a node that was given up for dead may find out late, and takes those who came since for nobody.
 //
-// There is no snapshot beside the log. Instead each entry carries, beside what has changed, some parts of the table as they are then, about
-// as many bytes as the changes have, one part after the other in a circle. Whoever reads from the beginning of a whole circle has the table.
-// What is older is trimmed. So the log is never longer than a few times the table, and nothing ever stops to write it down.
+// There is no snapshot beside the log. Instead each entry carries, beside what has changed, some parts of the table as
+// they are then, about as many bytes as the changes have, one part after the other in a circle. Whoever reads from the
+// beginning of a whole circle has the table. What is older is trimmed. So the log is never longer than a few times the
+// table, and nothing ever stops to write it down.
 const (
 	recordRow  = 'r' // one host's row
 	recordPart = 'p' // a part of the table
@@ -42,7 +43,8 @@ type answer struct {
 	it item
 }
 
-// maxBatch is how many rows an entry has at most: less than half of what a log's entry may have, with the longest of names and notes.
+// maxBatch is how many rows an entry has at most: less than half of what a log's entry may have, with the longest of
+// names and notes.
 const maxBatch = 2000
 
 // entry is what is written for a batch; nil: for a new term.

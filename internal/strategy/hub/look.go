@@ -19,8 +19,8 @@ type Host struct {
 	Again  time.Time // when a parked host is tried again
 }
 
-// Look reads a control unit's log, as it is now, and calls f with the hosts of its table, in no order, until f returns false. read
-// calls its argument with all entries of the log.
+// Look reads a control unit's log, as it is now, and calls f with the hosts of its table, in no order, until f returns
+// false. read calls its argument with all entries of the log.
 func Look(key hosttable.Key, read func(func(number uint64, data []byte) error) error, f func(Host) bool) error {
 	u := &controller{table: hosttable.New(key), notes: map[int]map[string]note{}}
 	err := read(func(number uint64, data []byte) error {

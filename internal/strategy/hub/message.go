@@ -7,9 +7,10 @@ import (
 	"kumo/internal/varint"
 )
 
-// Messages between nodes are a byte that says which, the control unit's term as the sender knows it, a number, and items. All of them may be lost,
-// come twice or late: nodes ask until they have an answer, and the control unit answers the same again. Its answers of a term are numbered; one
-// that comes behind a later one is let go, so that nobody believes what was so once.
+// Messages between nodes are a byte that says which, the control unit's term as the sender knows it, a number, and
+// items. All of them may be lost, come twice or late: nodes ask until they have an answer, and the control unit answers
+// the same again. Its answers of a term are numbered; one that comes behind a later one is let go, so that nobody
+// believes what was so once.
 const (
 	msgAsk    = 'q' // of a node to the control unit
 	msgAnswer = 'a' // of the control unit
@@ -25,7 +26,9 @@ const (
 	itemHold  = 'h' // this node holds it
 	itemSync  = 's' // which hosts are this node's? number: the cursor
 	itemOffer = 'x' // this node has stopped the host, and would hand it over to the item's node; number: URLs that wait
-	itemLoad  = 'd' // at so many hosts of this node something waits: number; text: for how many milliseconds its queue lasts. It is not answered
+	// at so many hosts of this node something waits: number; text: for how many milliseconds its queue lasts. It is not
+	// answered
+	itemLoad = 'd'
 )
 
 // What the control unit answers.

@@ -16,8 +16,9 @@ import (
 //	control unit → giver   it is the taker's, which is in the log by then; or: it stays yours
 //	giver                  hands all of them over, under one epoch
 //
-// A giver that has offered a host asks nothing of it, and the control unit gives it away only when it is offered: so no lost message and no dead control
-// unit makes two owners, and who takes the control unit's place is offered the same hosts.
+// A giver that has offered a host asks nothing of it, and the control unit gives it away only when it is offered: so no
+// lost message and no dead control unit makes two owners, and who takes the control unit's place is offered the same
+// hosts.
 
 // An offer is a host that a node would hand over.
 type offer struct {
@@ -67,9 +68,10 @@ func (u *controller) refuse(to strategy.Node, host string) {
 	u.answer(to, item{kind: itemYours, host: host})
 }
 
-// stays reports whether a host may not move to a node, because it has moved for load not long ago: so none goes to and fro. The clock of an earlier
-// control unit may be wrong: what it has moved stays from the beginning of this term. A node that has come since is new to the host: nodes may
-// come one after the other, and those before it may have nothing but what has moved.
+// stays reports whether a host may not move to a node, because it has moved for load not long ago: so none goes to and
+// fro. The clock of an earlier control unit may be wrong: what it has moved stays from the beginning of this term. A
+// node that has come since is new to the host: nodes may come one after the other, and those before it may have nothing
+// but what has moved.
 func (u *controller) stays(r hosttable.Row, to strategy.Node) bool {
 	if r.Round&roundMoved == 0 {
 		return false
@@ -97,7 +99,8 @@ func (u *controller) probed(by strategy.Node, it *item, ok bool) {
 	}
 }
 
-// remind tells all nodes whose a host is that has moved for load and does not come: who has it yet may be another process than the one that has offered it.
+// remind tells all nodes whose a host is that has moved for load and does not come: who has it yet may be another
+// process than the one that has offered it.
 func (u *controller) remind(host string, owner strategy.Node, r hosttable.Row) {
 	since := u.leadAt
 	if set := time.Unix(int64(r.Since), 0); set.After(since) && !set.After(u.now) { // by this clock

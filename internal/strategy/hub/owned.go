@@ -75,8 +75,8 @@ func (h *Hub) cedeTo(host string, to strategy.Node) {
 	h.dirty = true
 }
 
-// age begins a new generation of what is known of others' hosts. Who has no links to a host is not told that it has another owner; in the end
-// nobody believes in the one before.
+// age begins a new generation of what is known of others' hosts. Who has no links to a host is not told that it has
+// another owner; in the end nobody believes in the one before.
 func (h *Hub) age() {
 	if h.foreign[0] != nil || h.foreign[1] != nil {
 		h.dirty = true

@@ -56,8 +56,8 @@ func (u *controller) list(to strategy.Node, cursor uint64) {
 	u.post(to, msgAnswer, item{kind: itemList, number: next, text: string(w)})
 }
 
-// owner is who owns a host; free says that it may be given to somebody. What was a node's that is none any more is free once all that it
-// held is in others' hands, and they have said so.
+// owner is who owns a host; free says that it may be given to somebody. What was a node's that is none any more is free
+// once all that it held is in others' hands, and they have said so.
 func (u *controller) owner(r hosttable.Row) (owner strategy.Node, free bool) {
 	switch {
 	case r.Owner == "":
@@ -95,14 +95,15 @@ func (u *controller) tellOwner(to strategy.Node, host string, owner strategy.Nod
 	u.answer(to, it)
 }
 
-// onItsWay reports whether a host may yet come that was promised: as long as members change, nothing moves, and what is to move does so
-// soon after.
+// onItsWay reports whether a host may yet come that was promised: as long as members change, nothing moves, and what is
+// to move does so soon after.
 func (u *controller) onItsWay(r hosttable.Row) bool {
 	since := u.calm
 	if u.leadAt.After(since) {
 		since = u.leadAt
 	}
-	if set := time.Unix(int64(r.Since), 0); set.After(since) && !set.After(u.now) { // by this clock, or one that is as right
+	// by this clock, or one that is as right
+	if set := time.Unix(int64(r.Since), 0); set.After(since) && !set.After(u.now) {
 		since = set
 	}
 	return u.epoch != u.settled || u.now.Sub(since) < 2*movePatience

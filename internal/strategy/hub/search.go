@@ -10,7 +10,8 @@ import (
 	"kumo/internal/strategy/hub/hosttable"
 )
 
-// A placementSearch is the search for a node that reaches a host. It is lost with its control unit; nodes ask again, and it begins anew.
+// A placementSearch is the search for a node that reaches a host. It is lost with its control unit; nodes ask again,
+// and it begins anew.
 type placementSearch struct {
 	host    string
 	network string
@@ -61,8 +62,8 @@ func (u *controller) trial(host string, owner strategy.Node, r hosttable.Row) *p
 	return t
 }
 
-// askSomebody asks the node that is likely to be nearest of those that have not failed, or all of them: first rather than others if nothing is
-// known of any. It reports whether there is one.
+// askSomebody asks the node that is likely to be nearest of those that have not failed, or all of them: first rather
+// than others if nothing is known of any. It reports whether there is one.
 func (u *controller) askSomebody(t *placementSearch, first strategy.Node) bool {
 	var left []strategy.Node
 	for _, n := range u.members {
@@ -100,7 +101,8 @@ func (u *controller) askFirst(t *placementSearch, first strategy.Node) {
 	}
 }
 
-// sorted are nodes in the order in which they are asked: those that are likely to be near first, and of those alike who has the fewest hosts.
+// sorted are nodes in the order in which they are asked: those that are likely to be near first, and of those alike who
+// has the fewest hosts.
 func (u *controller) sorted(nodes []strategy.Node, t *placementSearch) []strategy.Node {
 	cost, alike := make(map[strategy.Node]float64, len(nodes)), float64(u.cfg.Alike.Microseconds())
 	for _, n := range nodes {
@@ -115,8 +117,8 @@ func (u *controller) sorted(nodes []strategy.Node, t *placementSearch) []strateg
 // few is how many hosts are so few that it does not matter whose they are.
 const few = 8
 
-// load is how many hosts a node has, as a share of the mean, and how many it is being asked for; never 0. A node that has come late owns little for
-// long: it is not given all that is found if it has as much to do as others.
+// load is how many hosts a node has, as a share of the mean, and how many it is being asked for; never 0. A node that
+// has come late owns little for long: it is not given all that is found if it has as much to do as others.
 func (u *controller) load(n strategy.Node) float64 {
 	mean := float64(u.table.Len()+len(u.searches)) / float64(max(1, len(u.members)))
 	b := (float64(u.table.Count(n)+u.promised[n]+u.asking[n]) + few) / (mean + few)
@@ -126,7 +128,8 @@ func (u *controller) load(n strategy.Node) float64 {
 	return b
 }
 
-// choose grants a host to the claimant that is nearest, or has less to do: who has more than its share of the hosts counts as farther away.
+// choose grants a host to the claimant that is nearest, or has less to do: who has more than its share of the hosts
+// counts as farther away.
 func (u *controller) choose(t *placementSearch) {
 	t.claims = slices.DeleteFunc(t.claims, func(c claim) bool { return !u.alive[c.by] })
 	if len(t.claims) == 0 {
@@ -186,7 +189,8 @@ func (u *controller) conclude(host string, owner strategy.Node) {
 	}
 }
 
-// goOn asks the next one if nobody is being asked; if none is left, the host is parked, or its owner left alone with it.
+// goOn asks the next one if nobody is being asked; if none is left, the host is parked, or its owner left alone with
+// it.
 func (u *controller) goOn(t *placementSearch) {
 	switch {
 	case len(t.asked) > 0:

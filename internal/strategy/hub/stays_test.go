@@ -8,7 +8,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// TestWhatStaysIsToldOf has a host about to move to a node that dies: it may have stayed, and the epoch is not booked before it was looked for.
+// TestWhatStaysIsToldOf has a host about to move to a node that dies: it may have stayed, and the epoch is not booked
+// before it was looked for.
 func TestWhatStaysIsToldOf(t *testing.T) {
 	h := New(Config{Self: "a~1"})
 	a, b := strategy.Member{Node: "a~1"}, strategy.Member{Node: "b~1"}

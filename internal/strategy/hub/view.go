@@ -7,7 +7,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// A view is whose hosts are, as one node knows it: its own, all of them, and of others' those that were asked for not long ago.
+// A view is whose hosts are, as one node knows it: its own, all of them, and of others' those that were asked for not
+// long ago.
 type view struct {
 	self    strategy.Node
 	own     *trie
@@ -44,8 +45,8 @@ func (v *view) Owner(host string) (strategy.Node, strategy.State) {
 	return "", strategy.Unknown
 }
 
-// A trie maps hashes to values. It does not change: who sets gets another one, which shares most with it (P. Bagwell, Ideal Hash Trees, 2001;
-// here with 16 branches a level). A nil trie is empty.
+// A trie maps hashes to values. It does not change: who sets gets another one, which shares most with it (P. Bagwell,
+// Ideal Hash Trees, 2001; here with 16 branches a level). A nil trie is empty.
 type trie struct {
 	branches uint16 // those that are there
 	leaves   uint16 // of these, those that are leaves

@@ -19,8 +19,8 @@ func patterns(cfg shard.Config, n int) map[string][]strategy.Member {
 	return map[string][]strategy.Member{"joined": joined(cfg, n), "front": inSlots(front...), "apart": inSlots(apart...)}
 }
 
-// TestEven: for every number of nodes, however their slots lie, shares are as even as chance has it. Of p-values of an even
-// spread one in a thousand is below 0.001.
+// TestEven: for every number of nodes, however their slots lie, shares are as even as chance has it. Of p-values of an
+// even spread one in a thousand is below 0.001.
 func TestEven(t *testing.T) {
 	t.Parallel()
 	lists := hostLists(2000)
@@ -52,8 +52,8 @@ func TestEven(t *testing.T) {
 	}
 }
 
-// TestOneHash: with one number taken mod M and mod N, nodes in each other slot have shares of 1/8 and 3/8; with two they have a
-// quarter each.
+// TestOneHash: with one number taken mod M and mod N, nodes in each other slot have shares of 1/8 and 3/8; with two
+// they have a quarter each.
 func TestOneHash(t *testing.T) {
 	t.Parallel()
 	members, hosts := inSlots(0, 2, 4, 6), hostLists(40_000)["www"]
@@ -79,8 +79,8 @@ func TestOneHash(t *testing.T) {
 	}
 }
 
-// TestIndependent: what the first level says of a host says nothing of the second level's choice. Without slots there is no first
-// level; with all slots taken there is no second.
+// TestIndependent: what the first level says of a host says nothing of the second level's choice. Without slots there
+// is no first level; with all slots taken there is no second.
 func TestIndependent(t *testing.T) {
 	t.Parallel()
 	const slots, nodes = 16, 12
@@ -135,8 +135,8 @@ func contingency(first, second owner, hosts []string) [][]int {
 	return table
 }
 
-// TestBadHash: rendezvous hashing by FNV over host and node is far from even on names that differ in a few digits, which is why
-// the house's hashes are mixed.
+// TestBadHash: rendezvous hashing by FNV over host and node is far from even on names that differ in a few digits,
+// which is why the house's hashes are mixed.
 func TestBadHash(t *testing.T) {
 	t.Parallel()
 	const nodes = 16

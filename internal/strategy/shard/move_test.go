@@ -10,8 +10,9 @@ import (
 	"kumo/internal/strategy/shard"
 )
 
-// TestMinimal: under any two lists a host is the same node's, unless the node that has it has come or the one that had it has
-// gone; the node's slot counts, too. The other ways of the second level break this at once, so the test is not blind.
+// TestMinimal: under any two lists a host is the same node's, unless the node that has it has come or the one that had
+// it has gone; the node's slot counts, too. The other ways of the second level break this at once, so the test is not
+// blind.
 func TestMinimal(t *testing.T) {
 	t.Parallel()
 	rng, hosts := random(t, 1), hostLists(300)["www"]

@@ -7,7 +7,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// ringPoints is how many points a node has on the circle. A node's share is off by 1/sqrt(ringPoints), 9 %, in the mean.
+// ringPoints is how many points a node has on the circle. A node's share is off by 1/sqrt(ringPoints), 9 %, in the
+// mean.
 const ringPoints = 128
 
 // A ring is consistent hashing: Karger et al. (1997). It lies in two slices, by rising points.

@@ -20,10 +20,10 @@ type Config struct {
 
 // A Key says what of a host's name decides.
 //
-// The server's address is none of them: name servers give different nodes different answers, so nodes would not agree. By domain
-// shares are less even, because there are domains with thousands of hosts, and the list of public suffixes must be the same on all
-// nodes, so all run one build. A look-up costs 0.3 µs more and, against the rule for views, 48 bytes: the list's reader first tries
-// the name for an address, and that makes an error.
+// The server's address is none of them: name servers give different nodes different answers, so nodes would not agree.
+// By domain shares are less even, because there are domains with thousands of hosts, and the list of public suffixes
+// must be the same on all nodes, so all run one build. A look-up costs 0.3 µs more and, against the rule for views, 48
+// bytes: the list's reader first tries the name for an address, and that makes an error.
 type Key uint8
 
 // The keys.

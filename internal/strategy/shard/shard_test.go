@@ -11,8 +11,8 @@ import (
 	"kumo/internal/strategy/shard"
 )
 
-// TestForEver: for each configuration the owners of hosts among seven nodes, then the nodes' slots. Placements are part of a crawl's
-// state: if this fails, crawls that exist would be torn apart.
+// TestForEver: for each configuration the owners of hosts among seven nodes, then the nodes' slots. Placements are part
+// of a crawl's state: if this fails, crawls that exist would be torn apart.
 func TestForEver(t *testing.T) {
 	hosts := []string{"example.com", "www.example.com", "example.co.uk:8080", "192.0.2.1", "[2001:db8::1]:81", ""}
 	for _, c := range []struct {
@@ -95,8 +95,8 @@ func TestFreeSlot(t *testing.T) {
 	}
 }
 
-// TestTwoInOneSlot: where two members have one slot, against the rules, the hosts of the slot are the first one's; the other has its
-// share of the rest, as one without a slot has.
+// TestTwoInOneSlot: where two members have one slot, against the rules, the hosts of the slot are the first one's; the
+// other has its share of the rest, as one without a slot has.
 func TestTwoInOneSlot(t *testing.T) {
 	hosts := hostLists(20_000)["www"]
 	for _, slots := range [][]int{{2, 2}, {2, -1}, {2, 8}} {

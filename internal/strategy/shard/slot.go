@@ -6,9 +6,9 @@ import (
 	"kumo/internal/strategy"
 )
 
-// FreeSlot is the slot that a node takes when it joins: the one that its hash names, or the next free one. It is -1 if there is none: then
-// the node must be refused, because with all slots taken nothing is spread over the nodes, and it would never own a host. It depends
-// on nothing but Slots, Seed, the members and the node.
+// FreeSlot is the slot that a node takes when it joins: the one that its hash names, or the next free one. It is -1 if
+// there is none: then the node must be refused, because with all slots taken nothing is spread over the nodes, and it
+// would never own a host. It depends on nothing but Slots, Seed, the members and the node.
 func (c Config) FreeSlot(members []strategy.Member, node strategy.Node) int {
 	if c.Slots == 0 {
 		c.Slots = DefaultSlots

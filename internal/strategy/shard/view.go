@@ -24,8 +24,9 @@ type chooser interface{ choose(hash uint64) int }
 
 var _ strategy.View = (*view)(nil)
 
-// Place returns the view for a list of members. A member without a slot, or with one beyond the table, has only its share of the
-// hosts of empty slots. Where two members have the same slot, which is against the rules, the first has it under every list.
+// Place returns the view for a list of members. A member without a slot, or with one beyond the table, has only its
+// share of the hosts of empty slots. Where two members have the same slot, which is against the rules, the first has it
+// under every list.
 func (s *sharding) Place(members []strategy.Member) strategy.View {
 	v := &view{hash: newHashes(s.cfg.Seed), domain: s.cfg.Key == ByDomain, nodes: make([]strategy.Node, len(members)),
 		slots: make([]int32, s.cfg.Slots)}

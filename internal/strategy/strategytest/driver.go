@@ -26,8 +26,8 @@ var hosts = func() (all []string) {
 	return append(all, "", "192.0.2.1", "[2001:db8::1]:81", "localhost")
 }()
 
-// A driver tells a strategy a story made from a seed, and does what it asks for: timers fire, and what is to be made durable is.
-// Messages are lost.
+// A driver tells a strategy a story made from a seed, and does what it asks for: timers fire, and what is to be made
+// durable is. Messages are lost.
 type driver struct {
 	t       *testing.T
 	s       strategy.Strategy

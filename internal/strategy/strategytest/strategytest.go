@@ -9,8 +9,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// Run tests the strategies that fresh makes; each is of the same node, with the same configuration and seed, and was told nothing. If
-// they are Placers, their contract is tested, too.
+// Run tests the strategies that fresh makes; each is of the same node, with the same configuration and seed, and was
+// told nothing. If they are Placers, their contract is tested, too.
 func Run(t *testing.T, fresh func() strategy.Strategy) {
 	t.Run("the same events have the same answers", func(t *testing.T) { deterministic(t, fresh) })
 	t.Run("events and actions are not kept", func(t *testing.T) { keepsNoSlice(t, fresh) })

@@ -9,7 +9,8 @@ import (
 	"kumo/internal/node"
 )
 
-// What a person can do about what goes wrong between nodes. The errors say what is wrong; they are made where it is found.
+// What a person can do about what goes wrong between nodes. The errors say what is wrong; they are made where it is
+// found.
 var remedies = []struct {
 	is error
 	do string

@@ -32,13 +32,14 @@ type Control struct {
 	trouble error // why nothing can be changed; nil in a cluster that is as it should be
 }
 
-// OpenControl connects to the cluster of a crawl, and waits until it can be changed. Of the options those that lead there matter. The
-// caller closes it.
+// OpenControl connects to the cluster of a crawl, and waits until it can be changed. Of the options those that lead
+// there matter. The caller closes it.
 func OpenControl(ctx context.Context, crawl string, o NodeOptions) (*Control, error) {
 	return openControl(ctx, crawl, o, 0)
 }
 
-// OpenView is OpenControl for who only looks. If too few servers run, the control shows what those that run have after so long; Trouble says so.
+// OpenView is OpenControl for who only looks. If too few servers run, the control shows what those that run have after
+// so long; Trouble says so.
 func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Duration) (*Control, error) {
 	return openControl(ctx, crawl, o, patience)
 }
@@ -79,7 +80,8 @@ func openControl(ctx context.Context, crawl string, o NodeOptions, patience time
 	return c, nil
 }
 
-// ready waits until the cluster can be changed. With patience it does not wait for servers that are away: an old picture is shown then.
+// ready waits until the cluster can be changed. With patience it does not wait for servers that are away: an old
+// picture is shown then.
 func (c *Control) ready(ctx context.Context, patience time.Duration) error {
 	if patience <= 0 {
 		return c.cluster.Ready(ctx)
@@ -150,7 +152,8 @@ func (c *Control) Add(ctx context.Context, seeds []string, files ...*seeds.File)
 	return c.control.Add(ctx, urls)
 }
 
-// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called again.
+// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
+// again.
 func (c *Control) Tune(ctx context.Context, f func(node.Record) ([]settings.Setting, error)) error {
 	return c.control.Tune(ctx, func(r node.Record) (map[string][]string, error) {
 		settings, err := f(r)
@@ -166,8 +169,8 @@ func asMap(settings []settings.Setting) map[string][]string {
 	return all
 }
 
-// seedFrom adds the seeds of files, piece by piece. It returns urls with the first of them: what is known is no harm, and where there are
-// some, the crawl has seeds.
+// seedFrom adds the seeds of files, piece by piece. It returns urls with the first of them: what is known is no harm,
+// and where there are some, the crawl has seeds.
 func (c *Control) seedFrom(ctx context.Context, urls []string, files []*seeds.File) ([]string, error) {
 	for _, f := range files {
 		if f == nil || f.Few() {

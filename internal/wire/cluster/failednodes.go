@@ -21,7 +21,8 @@ import (
 	"kumo/internal/wire"
 )
 
-// failedNodes fold what dead nodes have left, each in a folder of its own, by the code with which a node recovers its own state.
+// failedNodes fold what dead nodes have left, each in a folder of its own, by the code with which a node recovers its
+// own state.
 type failedNodes struct {
 	disk vfs.FS
 	dir  string
@@ -83,8 +84,8 @@ func (s *failedNodes) views(e *failedState) (v crawl.Views, err error) {
 	return crawl.Views{Seen: db, Digests: noDigests{}, Frontier: f}, nil
 }
 
-// memory is what folding may take, beside what the node itself does: half of it for the URL database, a quarter each for the frontier and for
-// what waits until it goes there.
+// memory is what folding may take, beside what the node itself does: half of it for the URL database, a quarter each
+// for the frontier and for what waits until it goes there.
 func (s *failedNodes) memory() int64 { return s.job.MemoryBudget() / 4 }
 
 // DeleteLog removes the log of a node whose estate is done with.

@@ -57,7 +57,8 @@ func (h *home) clear(but ...string) error {
 	return err
 }
 
-// clear removes what a node has made that was refused. Its server, if it runs one, has a part of what the nodes share, and keeps it.
+// clear removes what a node has made that was refused. Its server, if it runs one, has a part of what the nodes share,
+// and keeps it.
 func (n *Node) clear() error {
 	if n.cluster != nil && n.cluster.Address() != "" {
 		return n.home.clear(clusterDir)

@@ -15,12 +15,13 @@ import (
 	"kumo/internal/wire"
 )
 
-// counters is how many members count: the first ones of the table. More than one does, so that what a dead one has counted is not forgotten.
+// counters is how many members count: the first ones of the table. More than one does, so that what a dead one has
+// counted is not forgotten.
 const counters = 3
 
-// A counter adds up the pages of all nodes, as their leases tell them. It keeps the pages of those that go in the ledger, and stops the
-// crawl when there are enough. The first members of the table do it. It is as exact as leases are young: a few seconds' pages too many
-// are fetched.
+// A counter adds up the pages of all nodes, as their leases tell them. It keeps the pages of those that go in the
+// ledger, and stops the crawl when there are enough. The first members of the table do it. It is as exact as leases are
+// young: a few seconds' pages too many are fetched.
 type counter struct {
 	l     *session
 	limit atomic.Int64  // 0: none
@@ -160,7 +161,8 @@ func (c *counter) look(ctx context.Context, stays map[strategy.Node]struct{}, fi
 		return err // c.last is as it was: the next look notes them
 	}
 	c.last = now
-	if after, _, whole := c.members(); whole && alive == len(stays) && len(after) == len(stays) { // as they were when that was read
+	// as they were when that was read
+	if after, _, whole := c.members(); whole && alive == len(stays) && len(after) == len(stays) {
 		if err := book.noteKnown(ctx, known); err != nil {
 			return err
 		}

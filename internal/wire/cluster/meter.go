@@ -8,7 +8,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// A meter counts the bytes that a node gives to its bus: what a page costs the network, before what the bus itself adds.
+// A meter counts the bytes that a node gives to its bus: what a page costs the network, before what the bus itself
+// adds.
 type meter struct {
 	bus.Bus
 	sent   atomic.Int64 // messages to other nodes

@@ -1,5 +1,5 @@
-// Package cluster makes nodes of a crawl of several: an engine, a member and a strategy on a bus, and the control with which people
-// steer the crawl. What a crawl of one machine needs is in package wire, which links nothing of this.
+// Package cluster makes nodes of a crawl of several: an engine, a member and a strategy on a bus, and the control with
+// which people steer the crawl. What a crawl of one machine needs is in package wire, which links nothing of this.
 package cluster
 
 import (
@@ -36,12 +36,13 @@ type NodeOptions struct {
 	Secret   secret.Secret
 	Replicas int    // with NATS: on how many of its servers things are kept; 0: one
 	Preset   string // "lan" or "wan"; "": lan
-	// Strategy says who crawls what: "shard", or with the way of its second level behind it, as "shard/ring"; "hub", or "hub/paper". It is the
-	// same on all nodes.
+	// Strategy says who crawls what: "shard", or with the way of its second level behind it, as "shard/ring"; "hub", or
+	// "hub/paper". It is the same on all nodes.
 	Strategy string
 	Slots    int    // the largest number of nodes ever planned; 0: DefaultSlots
 	Address  string // where this node can be asked; may be empty
-	// Settle makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are some.
+	// Settle makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are
+	// some.
 	Settle func(j *wire.Job, settings []settings.Setting) error
 	Log    *slog.Logger // may be nil
 
@@ -66,8 +67,8 @@ type Node struct {
 	home    *home
 }
 
-// OpenNode connects a process to its cluster, and starts the server that it runs for it, if any. It waits for the other servers until
-// ctx ends. The caller closes the node.
+// OpenNode connects a process to its cluster, and starts the server that it runs for it, if any. It waits for the other
+// servers until ctx ends. The caller closes the node.
 func OpenNode(ctx context.Context, j *wire.Job, o NodeOptions) (*Node, error) {
 	n := &Node{job: j, opts: o, disk: vfs.OS, join: o.join}
 	if n.opts.Log == nil {
@@ -146,9 +147,9 @@ func timing(preset string) (member.Timing, error) {
 	return member.Timing{}, advice.Usage("preset %q: there are lan and wan", preset)
 }
 
-// Run takes part in the crawl until it is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft), or ctx ends. If
-// the node is given up for dead, it begins again as another one; what it had is put aside. The report is that of its last life; nil if it
-// had none.
+// Run takes part in the crawl until it is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft),
+// or ctx ends. If the node is given up for dead, it begins again as another one; what it had is put aside. The report
+// is that of its last life; nil if it had none.
 func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 	var report *stats.Report
 	for ctx.Err() == nil {

@@ -184,7 +184,8 @@ func threeNodesFetchAllThereIs(t *testing.T, strategy string) {
 	}
 }
 
-// A process that begins again while the registry cannot be reached waits for it. What an earlier one had begun to fold does not stay.
+// A process that begins again while the registry cannot be reached waits for it. What an earlier one had begun to fold
+// does not stay.
 func TestANodeRestartsWhileTheRegistryIsAway(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, serve(t, synthweb.Clean(11, 4, 10)))
@@ -214,7 +215,8 @@ func TestANodeRestartsWhileTheRegistryIsAway(t *testing.T) {
 	a.kill()
 }
 
-// A node dies, and its folder is gone; another joins under its name. All is fetched, what had not been shipped perhaps twice.
+// A node dies, and its folder is gone; another joins under its name. All is fetched, what had not been shipped perhaps
+// twice.
 func TestANodeIsLostWithItsDisk(t *testing.T) { underEach(t, aNodeIsLostWithItsDisk) }
 
 func aNodeIsLostWithItsDisk(t *testing.T, strategy string) {

@@ -13,8 +13,8 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// Three nodes with the servers that belong to them, TLS and all. One of them goes, with its server, its state and its disk, and comes back
-// with nothing.
+// Three nodes with the servers that belong to them, TLS and all. One of them goes, with its server, its state and its
+// disk, and comes back with nothing.
 func TestNodesOverTheirOwnServers(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -160,7 +160,8 @@ func parseLayout(layout string) (*strategyConfig, error) {
 	var protocol int
 	var way, preset string
 	p := new(strategyConfig)
-	n, _ := fmt.Sscanf(layout, "protocol %d, shard %s of %d slots, preset %s", &protocol, &way, &p.shard.Slots, &preset) // n says it all
+	// n says it all
+	n, _ := fmt.Sscanf(layout, "protocol %d, shard %s of %d slots, preset %s", &protocol, &way, &p.shard.Slots, &preset)
 	if n == 4 && protocol == node.Protocol {
 		var err error
 		p.shard.Second, err = shard.ParseSecond(way)

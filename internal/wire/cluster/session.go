@@ -123,15 +123,16 @@ func (l *session) awaitSettings(ctx context.Context) error {
 	return settle(l.crawl.Job, settingsOf(r.Settings))
 }
 
-// awaitStart waits until the crawl goes on, if it was stopped or is done: then all nodes come at once, with what they have ready. Who came
-// while others are not there would take them for dead.
+// awaitStart waits until the crawl goes on, if it was stopped or is done: then all nodes come at once, with what they
+// have ready. Who came while others are not there would take them for dead.
 func (l *session) awaitStart(ctx context.Context) (node.Record, error) {
 	return l.await(ctx, func(r *node.Record) bool { return r.State != node.Stopping && r.State != node.Done })
 }
 
 const lookAtState = time.Second // how often
 
-// await waits until the crawl's record is as it should be, or says meanwhile that nodes are to end. Others see the node wait.
+// await waits until the crawl's record is as it should be, or says meanwhile that nodes are to end. Others see the node
+// wait.
 func (l *session) await(ctx context.Context, is func(*node.Record) bool) (node.Record, error) {
 	var was node.State
 	changed, stop := l.changes(ctx)
@@ -163,7 +164,8 @@ func (l *session) await(ctx context.Context, is func(*node.Record) bool) (node.R
 	}
 }
 
-// changes tells when the crawl's record may have changed, until it is stopped: who waits for the start learns of it at once.
+// changes tells when the crawl's record may have changed, until it is stopped: who waits for the start learns of it at
+// once.
 func (l *session) changes(ctx context.Context) (changed <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	news, ended := make(chan struct{}, 1), make(chan struct{})
@@ -255,7 +257,8 @@ func (l *session) ship(ctx context.Context, local journal.Journal) (journal.Jour
 	if err != nil {
 		return nil, err
 	}
-	// What came whole from others before is told to them as such: the log must say so, too, should this process die at once.
+	// What came whole from others before is told to them as such: the log must say so, too, should this process die at
+	// once.
 	if err := j.Ship(ctx, j.End()); err != nil {
 		err = errors.Join(err, j.Close())
 		if errors.Is(err, stream.ErrSealed) {
@@ -270,8 +273,8 @@ func (l *session) ship(ctx context.Context, local journal.Journal) (journal.Jour
 // logOf is the log to which a node's journal is shipped.
 func logOf(n strategy.Node) string { return "journal/" + string(n) }
 
-// A journalLagGuard router lets no request be made while the log is late. What a node fetches while it can tell nobody is fetched again if it is taken for
-// dead, and it could do so for as long as its lease lasts.
+// A journalLagGuard router lets no request be made while the log is late. What a node fetches while it can tell nobody
+// is fetched again if it is taken for dead, and it could do so for as long as its lease lasts.
 type journalLagGuard struct {
 	crawl.Router
 	log interface{ Late() bool }
@@ -385,7 +388,8 @@ func (l *session) notePages(ctx context.Context) {
 	}
 }
 
-// dropLog removes the log of a node that has nothing any more. One that was the last of its cluster stays in the table, and keeps its own.
+// dropLog removes the log of a node that has nothing any more. One that was the last of its cluster stays in the table,
+// and keeps its own.
 func (l *session) dropLog(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -434,7 +438,8 @@ func (l *session) close() error {
 	return err
 }
 
-// dropLease takes back the lease of a node that has not become a member: nobody waits for its end, but people would see a node that comes.
+// dropLease takes back the lease of a node that has not become a member: nobody waits for its end, but people would see
+// a node that comes.
 func (l *session) dropLease() {
 	if l.joined.Load() || l.id.Name == "" {
 		return

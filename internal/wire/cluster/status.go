@@ -69,7 +69,8 @@ func (c *Control) addGone(ctx context.Context, all *inspect.Cluster) error {
 		delete(gone, n)
 	}
 	all.Gone = inspect.Gone{Nodes: len(gone), Pages: gone.with(nil)}
-	if all.Totals.Known = max(all.Totals.Known, known); !whole && known > 0 { // while hosts move, two nodes may count the same
+	// while hosts move, two nodes may count the same
+	if all.Totals.Known = max(all.Totals.Known, known); !whole && known > 0 {
 		all.Totals.Known = known
 	}
 	return nil
@@ -126,7 +127,8 @@ func clusterOf(crawl string, r node.Record, nodes []NodeStatus, now time.Time) *
 	return all
 }
 
-// controlUnit is the name of the member that says that it is the control unit. One whose time is over may not know yet: most nodes do.
+// controlUnit is the name of the member that says that it is the control unit. One whose time is over may not know yet:
+// most nodes do.
 func controlUnit(nodes []NodeStatus) (name string) {
 	said := map[string]int{}
 	for i := range nodes {

@@ -61,8 +61,8 @@ func parseHub(way, preset string) (*hub.Config, error) {
 	return &cfg, nil
 }
 
-// tableKey keys the control unit's table: nobody who does not know the cluster's secret can choose names that crowd it. A cluster without a secret is one
-// machine's.
+// tableKey keys the control unit's table: nobody who does not know the cluster's secret can choose names that crowd it.
+// A cluster without a secret is one machine's.
 func tableKey(s secret.Secret) (key hosttable.Key, err error) {
 	if s.IsZero() {
 		return key, nil

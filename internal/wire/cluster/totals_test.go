@@ -9,7 +9,8 @@ import (
 	"kumo/internal/wire"
 )
 
-// What all nodes have done is never less than it was: not when one leaves, nor when one dies with its disk and others take its place.
+// What all nodes have done is never less than it was: not when one leaves, nor when one dies with its disk and others
+// take its place.
 func TestTotalsNeverFall(t *testing.T) {
 	t.Parallel()
 	web := serve(t, synthweb.Clean(15, 40, 2400))
@@ -26,7 +27,8 @@ func TestTotalsNeverFall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all.Totals.Pages < pages || all.Totals.Known < known*9/10 { // of what is known the last beats may be missing while hosts move
+		// of what is known the last beats may be missing while hosts move
+		if all.Totals.Pages < pages || all.Totals.Known < known*9/10 {
 			t.Errorf("%d pages of %d URLs, after %d of %d: %+v", all.Totals.Pages, all.Totals.Known, pages, known, all)
 		}
 		pages, gone = max(pages, all.Totals.Pages), all.Gone.Nodes

@@ -31,7 +31,8 @@ func (l *session) settle(settings map[string][]string) {
 	l.settings = settings
 }
 
-// errSettings says that the crawl was started with settings that are read when a node begins, and are others than this one began with.
+// errSettings says that the crawl was started with settings that are read when a node begins, and are others than this
+// one began with.
 var errSettings = errors.New("the crawl's settings are others now")
 
 // stillTrue returns errSettings if the node must begin anew for settings.

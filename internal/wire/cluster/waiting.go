@@ -16,8 +16,8 @@ import (
 	"kumo/internal/wire"
 )
 
-// A waiter says that a node waits for the crawl's start, and has not become a member yet: people see it, and the first hosts of a crawl are not given
-// away before it is there.
+// A waiter says that a node waits for the crawl's start, and has not become a member yet: people see it, and the first
+// hosts of a crawl are not given away before it is there.
 type waiter struct {
 	l      *session
 	rev    uint64
@@ -27,7 +27,8 @@ type waiter struct {
 
 func (w *waiter) key() string { return node.WaitingPrefix + string(w.l.id.Node()) }
 
-// here says it again when it is time. It returns an error if another process of the same name was there first, and is there still.
+// here says it again when it is time. It returns an error if another process of the same name was there first, and is
+// there still.
 func (w *waiter) here(ctx context.Context) error {
 	if time.Since(w.said) < w.l.n.timing.Beat {
 		return nil
@@ -82,7 +83,8 @@ func (w *waiter) say(ctx context.Context) {
 	}
 }
 
-// done says that the node does not wait any more as soon as it is a member. Until then the control unit knows that it comes.
+// done says that the node does not wait any more as soon as it is a member. Until then the control unit knows that it
+// comes.
 func (w *waiter) done(ctx context.Context) {
 	look := time.NewTicker(w.l.n.timing.Beat / 4)
 	defer look.Stop()

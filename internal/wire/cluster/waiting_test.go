@@ -12,7 +12,8 @@ import (
 	"kumo/internal/wire"
 )
 
-// TestTheStartIsHeardAtOnce: nodes that wait do not come one after the other because each looks for the start when its second is over.
+// TestTheStartIsHeardAtOnce: nodes that wait do not come one after the other because each looks for the start when its
+// second is over.
 func TestTheStartIsHeardAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := inproc.New(1)

@@ -2,8 +2,8 @@ package deflate
 
 import "math/bits"
 
-// The fixed code of RFC 1951, section 3.2.6, as bits in the order in which they are written: codes turned round, extra bits
-// behind them.
+// The fixed code of RFC 1951, section 3.2.6, as bits in the order in which they are written: codes turned round, extra
+// bits behind them.
 
 // A code is bits to write, the first one lowest.
 type code struct {
@@ -51,8 +51,8 @@ func symbol(s int) code {
 
 func turned(v uint32, n uint8) code { return code{bits.Reverse32(v) >> (32 - n), n} }
 
-// lengthCode is the code of a length below maxMatch with its extra bits. From length 11 on, each four symbols share a number
-// of extra bits, which grows by one.
+// lengthCode is the code of a length below maxMatch with its extra bits. From length 11 on, each four symbols share a
+// number of extra bits, which grows by one.
 func lengthCode(length int) code {
 	v := length - 3
 	if v < 8 {
@@ -63,8 +63,8 @@ func lengthCode(length int) code {
 	return code{c.bits | uint32(v&(1<<extra-1))<<c.n, c.n + uint8(extra)}
 }
 
-// distanceCode is the code of a distance from 1 to 32,768 with its extra bits. From distance 5 on, each two symbols share a
-// number of extra bits, which grows by one.
+// distanceCode is the code of a distance from 1 to 32,768 with its extra bits. From distance 5 on, each two symbols
+// share a number of extra bits, which grows by one.
 func distanceCode(distance int) code {
 	v := uint32(distance - 1)
 	if v < 4 {

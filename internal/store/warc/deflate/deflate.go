@@ -1,9 +1,10 @@
 // Package deflate compresses small texts, and what is compressed already, to DEFLATE streams (RFC 1951) at little cost.
 //
-// It finds repetitions with a small hash table and writes them in the fixed code, so that nothing is counted and no code is
-// built, which is most of the work where a text has a few kilobytes. What does not repeat for a while is stored: the fixed
-// code makes literals no shorter. A text whose letters alone would shrink in a code of its own becomes larger than with other
-// compressors, by some 15 % at 1 KB and 25 % at 20 KB. docs/decisions/deflate.md compares it with libraries.
+// It finds repetitions with a small hash table and writes them in the fixed code, so that nothing is counted and no
+// code is built, which is most of the work where a text has a few kilobytes. What does not repeat for a while is
+// stored: the fixed code makes literals no shorter. A text whose letters alone would shrink in a code of its own
+// becomes larger than with other compressors, by some 15 % at 1 KB and 25 % at 20 KB. docs/decisions/deflate.md
+// compares it with libraries.
 package deflate
 
 import (
@@ -29,7 +30,8 @@ type Encoder struct {
 	open  bool   // whether that is a block of codes without its end
 }
 
-// Append appends to dst the stream of all parts, which may not overlap it, and returns it. Repetitions are found within a part.
+// Append appends to dst the stream of all parts, which may not overlap it, and returns it. Repetitions are found within
+// a part.
 func (e *Encoder) Append(dst []byte, parts ...[]byte) []byte {
 	e.out, e.acc, e.n, e.open = dst, 0, 0, false
 	start := len(dst)

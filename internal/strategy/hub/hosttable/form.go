@@ -12,11 +12,13 @@ import (
 	"kumo/internal/strategy"
 )
 
-// A part is written as its version and its number; the names of the nodes that own something in it; its rows, each as name, owner
-// (1 is the first of those nodes, 0 is nobody), state, round and since; and the xxhash of all that. Numbers are varints, but for since (4
-// bytes) and the hash (8), which are little-endian; what is of any length has its length in front.
+// A part is written as its version and its number; the names of the nodes that own something in it; its rows, each as
+// name, owner (1 is the first of those nodes, 0 is nobody), state, round and since; and the xxhash of all that. Numbers
+// are varints, but for since (4 bytes) and the hash (8), which are little-endian; what is of any length has its length
+// in front.
 //
-// Names are not sorted for a common beginning to be left out: of all names one in 4,096 is in a part, so neighbours have little in common.
+// Names are not sorted for a common beginning to be left out: of all names one in 4,096 is in a part, so neighbours
+// have little in common.
 const version = 1
 
 // leastRow is how few bytes a row has.
@@ -69,8 +71,8 @@ func appendBytes[T ~string | ~[]byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// LoadPart replaces what is said of a part's hosts by what AppendPart wrote. Where b is damaged, or the other table has another key,
-// nothing is changed, and the error is ErrDamaged.
+// LoadPart replaces what is said of a part's hosts by what AppendPart wrote. Where b is damaged, or the other table has
+// another key, nothing is changed, and the error is ErrDamaged.
 func (t *Table) LoadPart(b []byte) error {
 	if len(b) < 8 || len(b) > math.MaxInt32 || xxhash.Sum64(b[:len(b)-8]) != binary.LittleEndian.Uint64(b[len(b)-8:]) {
 		return fmt.Errorf("%w: their checksum is another", ErrDamaged)

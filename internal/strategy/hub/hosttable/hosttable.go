@@ -1,25 +1,27 @@
-// Package hosttable is the control unit's table of who owns which host: plain data, for tens of millions of hosts, without a clock and
-// without goroutines.
+// Package hosttable is the control unit's table of who owns which host: plain data, for tens of millions of hosts,
+// without a clock and without goroutines.
 //
-// The table has Parts parts, chosen by a hash of the name; each is a small hash table of its own. So nothing is ever done to the whole
-// table at once: an index grows, waste is thrown away, and a checkpoint is written by parts, of which one has some thousand hosts where
-// the table has ten million. A part is three flat slices without pointers, so that the garbage collector has nothing to walk: rows of 12
-// bytes; the names, one after the other; and an index, an open-addressing hash table with row numbers and as many bits of the hash as
-// there is room for. A host costs the bytes of its name and 23 to 26 more: slices grow by an eighth, an index by its double.
+// The table has Parts parts, chosen by a hash of the name; each is a small hash table of its own. So nothing is ever
+// done to the whole table at once: an index grows, waste is thrown away, and a checkpoint is written by parts, of which
+// one has some thousand hosts where the table has ten million. A part is three flat slices without pointers, so that
+// the garbage collector has nothing to walk: rows of 12 bytes; the names, one after the other; and an index, an
+// open-addressing hash table with row numbers and as many bits of the hash as there is room for. A host costs the bytes
+// of its name and 23 to 26 more: slices grow by an eighth, an index by its double.
 //
 // # What is deleted
 //
-// A row that is deleted is used again by the next host of its part. The bytes of its name are not: where they, or the free rows, are more
-// than a third, the part is written anew without them, which is less than a millisecond's work.
+// A row that is deleted is used again by the next host of its part. The bytes of its name are not: where they, or the
+// free rows, are more than a third, the part is written anew without them, which is less than a millisecond's work.
 //
 // # Which hash
 //
-// Whoever has a domain can make host names without end and have them crawled. Were the hash known, as xxhash is, one in 4,096 names that
-// he tries would fall into the part of his choice: ten million of them are found in a minute, and would make of one part a checkpoint that
-// no entry of a log can hold. Names whose whole hashes are equal can be computed, and would make each look-up a walk over all of
-// them; xxhash was not made to withstand that, whatever its seed is. SipHash-2-4 was: it is the hash here, under a key that only the
-// crawl's nodes know, and costs 13 ns more. The key is part of the crawl's state as the table is: who reads the parts that another
-// has written needs the same. It must not follow from what is public, such as the crawl's name.
+// Whoever has a domain can make host names without end and have them crawled. Were the hash known, as xxhash is, one in
+// 4,096 names that he tries would fall into the part of his choice: ten million of them are found in a minute, and
+// would make of one part a checkpoint that no entry of a log can hold. Names whose whole hashes are equal can be
+// computed, and would make each look-up a walk over all of them; xxhash was not made to withstand that, whatever its
+// seed is. SipHash-2-4 was: it is the hash here, under a key that only the crawl's nodes know, and costs 13 ns more.
+// The key is part of the crawl's state as the table is: who reads the parts that another has written needs the same. It
+// must not follow from what is public, such as the crawl's name.
 package hosttable
 
 import "kumo/internal/strategy"

@@ -6,7 +6,8 @@ import (
 	"kumo/internal/strategy"
 )
 
-// nodes gives owners small numbers, and counts what they own. A number whose node owns nothing any more is given to another.
+// nodes gives owners small numbers, and counts what they own. A number whose node owns nothing any more is given to
+// another.
 type nodes struct {
 	all    []owner // the first is nobody
 	number map[strategy.Node]uint16

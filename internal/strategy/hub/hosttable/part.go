@@ -12,12 +12,13 @@ import (
 // A part is a hash table with the hosts of which the hash begins with the same bits.
 type part struct {
 	rows  []row
-	names []byte   // each with its length in front
-	index []uint32 // of rows: bits of the hash above, the row's number plus one below; 0: empty. Its length is a power of two, or 0
-	free  uint32   // the first free row's number plus one; 0: none
-	frees int      // how many rows are free
-	waste int      // bytes of names that are gone
-	moves uint32   // how often rows have changed their numbers
+	names []byte // each with its length in front
+	// of rows: bits of the hash above, the row's number plus one below; 0: empty. Its length is a power of two, or 0
+	index []uint32
+	free  uint32 // the first free row's number plus one; 0: none
+	frees int    // how many rows are free
+	waste int    // bytes of names that are gone
+	moves uint32 // how often rows have changed their numbers
 }
 
 // A row is a host. In a free one name is gone, and since is the next free row's number plus one.

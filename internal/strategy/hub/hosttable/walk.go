@@ -2,12 +2,14 @@ package hosttable
 
 import "kumo/internal/strategy"
 
-// step is how many rows one call of Each looks at, at most: so that it comes back within about a millisecond though a node owns little.
+// step is how many rows one call of Each looks at, at most: so that it comes back within about a millisecond though a
+// node owns little.
 const step = 1 << 16
 
-// Each calls f with hosts of a node ("": of nobody), most at most, and returns the cursor to go on with. The first one is 0.
-// The table may change between two calls, but not in f. What a node owns all the while is told at least once; what lies elsewhere since
-// its part was compacted or loaded may be told again. A call may tell of nothing and not be the last.
+// Each calls f with hosts of a node ("": of nobody), most at most, and returns the cursor to go on with. The first one
+// is 0. The table may change between two calls, but not in f. What a node owns all the while is told at least once;
+// what lies elsewhere since its part was compacted or loaded may be told again. A call may tell of nothing and not be
+// the last.
 func (t *Table) Each(node strategy.Node, cursor uint64, most int, f func(host string, r Row)) (next uint64, done bool) {
 	number, known := t.nodes.number[node]
 	if !known || t.nodes.all[number].hosts == 0 {
@@ -42,7 +44,8 @@ func (t *Table) walk(cursor uint64, most int, wanted func(*row) bool, f func(str
 	return 0, true
 }
 
-// place is the cursor of a row. It names the order that rows are in, too: where that has changed, the part is told from its beginning.
+// place is the cursor of a row. It names the order that rows are in, too: where that has changed, the part is told from
+// its beginning.
 func (p *part) place(part int, i uint32) uint64 {
 	const moveBits = 64 - partBits - 32
 	return uint64(part)<<(64-partBits) | uint64(p.moves%(1<<moveBits))<<32 | uint64(i)
