@@ -2,16 +2,16 @@
 //
 // The life of a URL, in the order of the code:
 //
-//	Add        admission.go    seeds come in here; links by the same way, from step 8
-//	judge      judge.go   scope, filters, block list, depth: out → counted or skipped, with the rule kept
-//	seen       admission.go    met before → dropped; new → on; perhaps met before → decided by its next merge (checkpoint.go)
-//	frontier   package    to its host's queue; handed to a worker when the host's time has come
-//	visit      visit.go   its host's robots.txt first (robots.go), its turn at the server's address, the limits (limit.go)
-//	fetch      visit.go   one exchange; no answer, or a bad one → back to the queue or given up (outcome.go)
-//	parse      visit.go   bytes → page and links, in the same goroutine
-//	commit     commit.go  the record to the stores, done mark and new links to the journal as one batch, then the new links to
-//	                      the frontier: the only loop
-//	done       package    frontier.Done sets the host's next time
+//	Add        admission.go  seeds come in here; links by the same way, from step 8
+//	judge      policy        scope, filters, block list, depth: out → counted or skipped, with the rule kept
+//	seen       admission.go  met before → dropped; new → on; perhaps → decided by its next merge (checkpoint.go)
+//	frontier   package       to its host's queue; handed to a worker when the host's time has come
+//	visit      visit.go      its host's robots.txt first (robots.go), its turn at the server's address, the limits
+//	fetch      visit.go      one exchange; no answer, or a bad one → back to the queue or given up (outcome.go)
+//	parse      visit.go      bytes → page and links, in the same goroutine
+//	commit     commit.go     the record to the stores, done mark and new links to the journal as one batch, then the
+//	                         new links to the frontier: the only loop
+//	done       package       frontier.Done sets the host's next time
 //
 // # How nothing gets lost
 //

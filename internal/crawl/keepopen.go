@@ -36,7 +36,7 @@ func (e *Engine) Finish() {
 // one node to another is in the outbox of the first until the second has it.
 //
 // So a crawl of several nodes is done when all were idle, and all were idle still when each was asked again after that,
-// and nothing came to any of them in between: [Engine.Came] was the same.
+// and nothing came to any of them in between: [Engine.Received] was the same.
 func (e *Engine) Idle() bool {
 	dry, moves := e.frontier.Dry()
 	// What leaves the outbox becomes undecided, or waits; what is decided waits. What waits when it has been looked for
