@@ -150,7 +150,8 @@ func (c *Crawler) visited(r *page.Record) {
 func pageOf(r *page.Record) *Page {
 	p := &Page{URL: r.URL, From: r.From, Depth: r.Depth, Status: r.Response.Status, Header: r.Response.Header.Clone(),
 		Type: r.Page.Type, Charset: r.Page.Charset, Lang: r.Page.Lang, Title: strings.Clone(r.Page.Title),
-		Body: append([]byte(nil), r.Response.Body...), Truncated: r.Response.Truncated != page.Whole, NoIndex: r.NoIndex, Time: r.Time, Took: r.Took}
+		Body: append([]byte(nil), r.Response.Body...), Truncated: r.Response.Truncated != page.Whole, NoIndex: r.NoIndex,
+		Time: r.Time, Took: r.Took}
 	for _, l := range r.Page.Links {
 		p.Links = append(p.Links, l.URL)
 	}

@@ -27,7 +27,8 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		resp := &page.Response{URL: "http://h.test/d/page.html", Status: 200, Body: body, Header: http.Header{"Content-Type": {"text/html"}}}
+		resp := &page.Response{URL: "http://h.test/d/page.html", Status: 200, Body: body,
+			Header: http.Header{"Content-Type": {"text/html"}}}
 		if err := parser.Parse(resp, &pg); err != nil {
 			log.Fatal(err)
 		}

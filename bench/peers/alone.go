@@ -26,7 +26,8 @@ func measureScale(ctx context.Context, b *bench) error {
 	pairs := [][2]setup{
 		{{at(b.concurrency), web, b.concurrency, nil}, {at(16 * b.concurrency), web, 16 * b.concurrency, nil}},
 		{{"100 hosts", few, b.concurrency, nil}, {fmt.Sprintf("%d hosts", b.scaleHosts), many, b.concurrency, nil}},
-		{{"GOMAXPROCS=1", web, b.concurrency, []string{"GOMAXPROCS=1"}}, {"GOMAXPROCS=2", web, b.concurrency, []string{"GOMAXPROCS=2"}}},
+		{{"GOMAXPROCS=1", web, b.concurrency, []string{"GOMAXPROCS=1"}}, {"GOMAXPROCS=2", web, b.concurrency,
+			[]string{"GOMAXPROCS=2"}}},
 	}
 	var t table
 	t.add("A", "B", "µs CPU a page, A", "B", "B is x", "pages/s, A", "B", "B is x", "peak MB, A", "B", "coverage, B")
@@ -36,11 +37,13 @@ func measureScale(ctx context.Context, b *bench) error {
 			return err
 		}
 		t.add(pair[0].name, pair[1].name, spread(each(first, result.perPage)), spread(each(second, result.perPage)),
-			spread(ratios(second, first, result.perPage)), spread(each(first, result.perSecond)), spread(each(second, result.perSecond)),
+			spread(ratios(second, first, result.perPage)), spread(each(first, result.perSecond)),
+			spread(each(second, result.perSecond)),
 			spread(ratios(second, first, result.perSecond)), spread(each(first, peakMB)), spread(each(second, peakMB)),
 			fmt.Sprintf("%.1f%%", median(each(second, coverage))))
 	}
-	fmt.Printf("\n%d pages on %d hosts, 20 a host where their number differs, %d at once, pairs: %d; median (least-greatest)\n\n",
+	fmt.Printf("\n%d pages on %d hosts, 20 a host where their number differs, %d at once, pairs: %d; median "+
+		"(least-greatest)\n\n",
 		b.pages, b.hosts, b.concurrency, b.rounds)
 	t.print(os.Stdout)
 	return nil
@@ -86,7 +89,8 @@ func (b *bench) alone(ctx context.Context, title string, web []string) error {
 		}
 		runs = append(runs, r)
 	}
-	fmt.Printf("\n%s: %d pages on %d hosts, %d at once, rounds: %d; median (least-greatest)\n\n", title, b.pages, b.hosts, b.concurrency, b.rounds)
+	fmt.Printf("\n%s: %d pages on %d hosts, %d at once, rounds: %d; median (least-greatest)\n\n", title, b.pages, b.hosts,
+		b.concurrency, b.rounds)
 	var t table
 	t.add("pages/CPU s", "pages/s", "CPU s", "wall s", "peak MB", "coverage", "connections", "server/CPU")
 	t.add(spread(each(runs, result.perCPU)), spread(each(runs, result.perSecond)), spread(each(runs, cpuSeconds)),

@@ -34,7 +34,8 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 
 // defaults fills in what no flag gave.
 func (b *bench) defaults(hosts, pages, concurrency, rounds int) {
-	for field, value := range map[*int]int{&b.hosts: hosts, &b.pages: pages, &b.concurrency: concurrency, &b.rounds: rounds} {
+	for field, value := range map[*int]int{&b.hosts: hosts, &b.pages: pages, &b.concurrency: concurrency,
+		&b.rounds: rounds} {
 		if *field == 0 {
 			*field = value
 		}
@@ -43,7 +44,8 @@ func (b *bench) defaults(hosts, pages, concurrency, rounds int) {
 
 // webFlags are the flags of kumo synthweb for a web of this size.
 func (b *bench) webFlags(hosts, pages int, more ...string) []string {
-	return append([]string{"synthweb", "--seed", fmt.Sprint(b.seed), "--hosts", fmt.Sprint(hosts), "--pages", fmt.Sprint(pages)}, more...)
+	return append([]string{"synthweb", "--seed", fmt.Sprint(b.seed), "--hosts", fmt.Sprint(hosts), "--pages",
+		fmt.Sprint(pages)}, more...)
 }
 
 // A result is what came of one run.
@@ -63,7 +65,8 @@ func (r result) perPage() float64 { return 1e6 / r.perCPU() }
 func (r result) perSecond() float64 { return float64(r.score.Covered) / r.wall.Seconds() }
 
 // crawl runs a peer on a web that is served for it alone.
-func (b *bench) crawl(ctx context.Context, p *peer, concurrency int, limit time.Duration, web []string, env ...string) (result, error) {
+func (b *bench) crawl(ctx context.Context, p *peer, concurrency int, limit time.Duration, web []string,
+	env ...string) (result, error) {
 	w, err := startWeb(ctx, b.kumo, web)
 	if err != nil {
 		return result{}, err

@@ -40,8 +40,10 @@ func measureCluster(ctx context.Context, b *bench) error {
 	fmt.Printf("\nstrategy %s: %d pages on %d hosts, %d at once a node, one server, rounds: %d; median (least-greatest)\n\n", b.strategy, b.pages, b.hosts,
 		b.concurrency, b.rounds)
 	var t table
-	t.add("nodes", "µs CPU a page", "alone is 1", "pages/s", "peak MB of one", "coverage", "repeats", "message bytes a page", "shipped", "registry")
-	t.add("kumo crawl", spread(each(alone, result.perPage)), "1", spread(each(alone, result.perSecond)), spread(each(alone, peakMB)),
+	t.add("nodes", "µs CPU a page", "alone is 1", "pages/s", "peak MB of one", "coverage", "repeats",
+		"message bytes a page", "shipped", "registry")
+	t.add("kumo crawl", spread(each(alone, result.perPage)), "1", spread(each(alone, result.perSecond)),
+		spread(each(alone, peakMB)),
 		fmt.Sprintf("%.1f%%", median(each(alone, coverage))), "0")
 	for i, n := range sizes {
 		t.add(clusterRow(n, clusters[i], alone)...)
@@ -68,7 +70,8 @@ func clusterRow(n int, runs []shared, alone []result) []string {
 	}
 	repeats := each(plain, func(r result) float64 { return float64(r.score.Repeats + r.score.RepeatsOther) })
 	return []string{fmt.Sprint(n), spread(each(plain, result.perPage)), spread(ratios(plain, alone, result.perPage)),
-		spread(each(plain, result.perSecond)), spread(each(plain, peakMB)), fmt.Sprintf("%.1f%%", median(each(plain, coverage))),
+		spread(each(plain, result.perSecond)), spread(each(plain, peakMB)), fmt.Sprintf("%.1f%%",
+			median(each(plain, coverage))),
 		fmt.Sprintf("%.0f", median(repeats)), spread(message), spread(shipped), spread(registry)}
 }
 
@@ -95,7 +98,8 @@ func (b *bench) share(ctx context.Context, n int, web []string) (r shared, err e
 		if err := os.MkdirAll(own, 0o755); err != nil {
 			return r, err
 		}
-		argv := []string{b.kumo, "node", "-q", "--crawl", "bench", "--name", fmt.Sprintf("n%d", i), "--join", address, "--out", filepath.Join(own, "crawl"),
+		argv := []string{b.kumo, "node", "-q", "--crawl", "bench", "--name", fmt.Sprintf("n%d", i), "--join", address,
+			"--out", filepath.Join(own, "crawl"),
 			"-c", fmt.Sprint(b.concurrency), "--min-free-disk", "0", "--strategy", b.strategy}
 		argv = append(argv, nodeFlags...)
 		if i == 0 {
@@ -111,7 +115,8 @@ func (b *bench) share(ctx context.Context, n int, web []string) (r shared, err e
 		return r, err
 	}
 	before, begin := w.cpu(), time.Now()
-	argv := append([]string{"start", "--crawl", "bench", "--join", address, "--delay", "0s", "--ip-delay", "0s"}, startFlags...)
+	argv := append([]string{"start", "--crawl", "bench", "--join", address, "--delay", "0s", "--ip-delay", "0s"},
+		startFlags...)
 	if out, err := exec.CommandContext(ctx, b.kumo, append(argv, w.seed)...).CombinedOutput(); err != nil {
 		return r, fmt.Errorf("kumo start: %w: %s", err, out)
 	}

@@ -36,7 +36,8 @@ func comparePeers(ctx context.Context, b *bench) error {
 			}
 		}
 	}
-	fmt.Printf("\n%d pages on %d hosts, %d at once, rounds: %d; median (least-greatest)\n\n", b.pages, b.hosts, b.concurrency, b.rounds)
+	fmt.Printf("\n%d pages on %d hosts, %d at once, rounds: %d; median (least-greatest)\n\n", b.pages, b.hosts,
+		b.concurrency, b.rounds)
 	printDuels(kumo, duels)
 	return nil
 }
@@ -76,7 +77,8 @@ func (b *bench) say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+
 
 func printDuels(kumo *peer, duels []*duel) {
 	var t table
-	t.add("crawler", "pages/CPU s", "kumo is x", "CPU s", "wall s", "peak MB", "coverage", "repeats", "forbidden", "before robots", "server/CPU", "does")
+	t.add("crawler", "pages/CPU s", "kumo is x", "CPU s", "wall s", "peak MB", "coverage", "repeats", "forbidden",
+		"before robots", "server/CPU", "does")
 	var own []result
 	for _, d := range duels {
 		own = append(own, d.kumo...)
@@ -104,7 +106,8 @@ func row(p *peer, runs []result, ratio string) []string {
 			break
 		}
 	}
-	return []string{p.name, spread(each(runs, result.perCPU)), ratio, spread(each(runs, cpuSeconds)), spread(each(runs, wallSeconds)),
+	return []string{p.name, spread(each(runs, result.perCPU)), ratio, spread(each(runs, cpuSeconds)),
+		spread(each(runs, wallSeconds)),
 		spread(each(runs, peakMB)), fmt.Sprintf("%.1f%%", median(each(runs, coverage))),
 		count(func(s score) int64 { return s.Repeats + s.RepeatsOther }), count(func(s score) int64 { return s.Forbidden }),
 		count(func(s score) int64 { return s.BeforeRobots }),

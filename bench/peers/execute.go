@@ -20,7 +20,8 @@ type used struct {
 }
 
 // execute runs a command to its end, or kills it after limit and says so (0: no limit).
-func execute(ctx context.Context, argv []string, dir string, env []string, limit time.Duration) (u used, stopped bool, err error) {
+func execute(ctx context.Context, argv []string, dir string, env []string, limit time.Duration) (u used, stopped bool,
+	err error) {
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)

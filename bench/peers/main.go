@@ -56,10 +56,12 @@ func main() {
 	flag.IntVar(&o.scaleHosts, "scale-hosts", 10_000, "hosts of the large web in the case scale, 20 pages each")
 	flag.BoolVar(&o.renew, "renew", false, "record what the case ci measures, rather than compare it with what is recorded")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the web")
-	flag.DurationVar(&o.limit, "limit-time", 2*time.Minute, "end a peer's run after this time and count what it had fetched")
+	flag.DurationVar(&o.limit, "limit-time", 2*time.Minute,
+		"end a peer's run after this time and count what it had fetched")
 	flag.DurationVar(&o.window, "window", time.Minute, "how long the case slow warms up, and then measures")
 	flag.StringVar(&o.cache, "cache", defaultCache(), "folder for programs that are built")
-	flag.StringVar(&o.out, "out", "", "folder for what is crawled, removed after each run (default: one in memory where there is one)")
+	flag.StringVar(&o.out, "out", "", "folder for what is crawled, removed after each run (default: one in memory "+
+		"where there is one)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -41,7 +41,8 @@ var peers = []*peer{
 		return []string{path, "-workers", fmt.Sprint(j.concurrency), j.web.seed}
 	}},
 	{name: "loop-warc", does: "WARC", get: buildLoop, command: func(path string, j job) []string {
-		return []string{path, "-workers", fmt.Sprint(j.concurrency), "-warc", filepath.Join(j.dir, "loop.warc.gz"), j.web.seed}
+		return []string{path, "-workers", fmt.Sprint(j.concurrency), "-warc", filepath.Join(j.dir, "loop.warc.gz"),
+			j.web.seed}
 	}},
 	{name: "colly", does: "robots", get: func(ctx context.Context, t tools) (string, error) {
 		return t.build(ctx, "colly", filepath.Join(t.here, "colly"), ".")
@@ -58,7 +59,8 @@ var peers = []*peer{
 		return t.pinned(ctx, "github.com/projectdiscovery/katana", "v1.2.2", "cmd/katana")
 	}, command: func(path string, j job) []string {
 		return []string{path, "-u", j.web.seed, "-no-scope", "-depth", "1000", "-concurrency", fmt.Sprint(j.concurrency),
-			"-rate-limit", "100000", "-disable-update-check", "-silent", "-omit-raw", "-omit-body", "-output", filepath.Join(j.dir, "urls")}
+			"-rate-limit", "100000", "-disable-update-check", "-silent", "-omit-raw", "-omit-body", "-output",
+			filepath.Join(j.dir, "urls")}
 	}},
 	{name: "zeno", does: "WARC", get: func(ctx context.Context, t tools) (string, error) {
 		return t.install(ctx, "Zeno", "github.com/internetarchive/Zeno@latest")

@@ -34,7 +34,8 @@ func measureSlow(ctx context.Context, b *bench) error {
 			number(1000*w.used.cpu.Seconds()/w.answers), number(mega(w.used.rss)))
 		b.say("%s answers/s of %s", number(w.rate), number(allowed))
 	}
-	fmt.Printf("\n%d hosts that take %v to %v to answer and %d %% more that are dead, %d at once; %v after as long to warm up\n\n",
+	fmt.Printf("\n%d hosts that take %v to %v to answer and %d %% more that are dead, %d at once; %v after as long to "+
+		"warm up\n\n",
 		b.hosts, leastLatency, mostLatency, deadPercent, b.concurrency, b.window)
 	t.print(os.Stdout)
 	return nil
@@ -68,7 +69,8 @@ type watched struct {
 // watch runs kumo through warm-up and window, and ends it.
 func (b *bench) watch(ctx context.Context) (w watched, err error) {
 	span := fmt.Sprintf("%v-%v", leastLatency, mostLatency)
-	server, err := startWeb(ctx, b.kumo, b.webFlags(b.hosts, b.pages, "--latency", span, "--dead", fmt.Sprint(deadPercent)))
+	server, err := startWeb(ctx, b.kumo, b.webFlags(b.hosts, b.pages, "--latency", span, "--dead",
+		fmt.Sprint(deadPercent)))
 	if err != nil {
 		return w, err
 	}
@@ -87,7 +89,8 @@ func (b *bench) watch(ctx context.Context) (w watched, err error) {
 	ended := make(chan error, 1)
 	go func() {
 		var err error
-		w.used, _, err = execute(running, kumo.command(kumo.path, job{web: server, dir: dir, concurrency: b.concurrency}), dir, nil, 0)
+		w.used, _, err = execute(running, kumo.command(kumo.path, job{web: server, dir: dir, concurrency: b.concurrency}),
+			dir, nil, 0)
 		ended <- err
 	}()
 	var scores [2]score

@@ -20,7 +20,8 @@ type step struct {
 }
 
 // collecting comes first, wherever it is in a stack: an allocation may be made to help the collector.
-var collecting = step{"garbage collection", []string{"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.bgscavenge",
+var collecting = step{"garbage collection", []string{"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc",
+	"runtime.bgsweep", "runtime.bgscavenge",
 	"runtime.gcStart", "runtime.gcMarkTermination"}}
 
 var steps = []step{
@@ -34,9 +35,11 @@ var steps = []step{
 	{"WARC records, index, logs", []string{"kumo/internal/store", "kumo/internal/vfs"}},
 	{"known URLs, digests", []string{"kumo/internal/seen"}},
 	{"queues", []string{"kumo/internal/frontier"}},
-	{"journal, commits", []string{"kumo/internal/journal", "kumo/internal/crawl.(*committer)", "kumo/internal/crawl.(*encoder)"}},
+	{"journal, commits", []string{"kumo/internal/journal", "kumo/internal/crawl.(*committer)",
+		"kumo/internal/crawl.(*encoder)"}},
 	{"rules, limits, the visit itself", []string{"kumo/internal/crawl", "kumo/internal/robots", "kumo/internal/stats"}},
-	{"scheduling goroutines", []string{"runtime.mcall", "runtime.findRunnable", "runtime.schedule", "runtime.mstart", "runtime.morestack",
+	{"scheduling goroutines", []string{"runtime.mcall", "runtime.findRunnable", "runtime.schedule", "runtime.mstart",
+		"runtime.morestack",
 		"runtime.sysmon"}},
 }
 
@@ -74,7 +77,8 @@ func measureSteps(ctx context.Context, b *bench) error {
 		t.add(s.name, fmt.Sprintf("%.1f", share*micros/pages), fmt.Sprintf("%.1f%%", 100*share))
 	}
 	t.add("sum", fmt.Sprintf("%.1f", micros/pages), "100%")
-	fmt.Printf("\n%d pages on %d hosts, %d at once, rounds: %d; the profile costs about a hundredth\n\n", b.pages, b.hosts, b.concurrency, b.rounds)
+	fmt.Printf("\n%d pages on %d hosts, %d at once, rounds: %d; the profile costs about a hundredth\n\n", b.pages, b.hosts,
+		b.concurrency, b.rounds)
 	t.print(os.Stdout)
 	return nil
 }

@@ -7,9 +7,12 @@ func TestStepOf(t *testing.T) {
 		stack []string
 		want  string
 	}{
-		{[]string{"runtime.memmove", "kumo/internal/inflate.(*Decoder).fast", "kumo/internal/fetch.Decode"}, "inflating bodies"},
-		{[]string{"internal/runtime/syscall/linux.Syscall6", "net.(*netFD).Write", "kumo/internal/fetch.(*exchange).converse"}, "exchange: request, answer, connection"},
-		{[]string{"runtime.scanObject", "runtime.gcAssistAlloc", "runtime.mallocgc", "kumo/internal/parse.(*Parser).link"}, "garbage collection"},
+		{[]string{"runtime.memmove", "kumo/internal/inflate.(*Decoder).fast", "kumo/internal/fetch.Decode"},
+			"inflating bodies"},
+		{[]string{"internal/runtime/syscall/linux.Syscall6", "net.(*netFD).Write",
+			"kumo/internal/fetch.(*exchange).converse"}, "exchange: request, answer, connection"},
+		{[]string{"runtime.scanObject", "runtime.gcAssistAlloc", "runtime.mallocgc", "kumo/internal/parse.(*Parser).link"},
+			"garbage collection"},
 		{[]string{"kumo/internal/crawl.(*committer).put"}, "journal, commits"},
 		{[]string{"kumo/internal/crawl.(*worker).visit"}, "rules, limits, the visit itself"},
 		{[]string{"kumo/internal/lang/ngram.(*Classifier).Sum"}, "language"},

@@ -39,7 +39,8 @@ func TestSpread(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
 		want   string
-	}{{nil, "-"}, {[]float64{2, 2.0001}, "2.00"}, {[]float64{1, 3, 2000}, "3.00 (1.00-2000)"}, {[]float64{0.1234, 12.34, 123.4}, "12.3 (0.123-123)"}} {
+	}{{nil, "-"}, {[]float64{2, 2.0001}, "2.00"}, {[]float64{1, 3, 2000}, "3.00 (1.00-2000)"},
+		{[]float64{0.1234, 12.34, 123.4}, "12.3 (0.123-123)"}} {
 		if got := spread(c.values); got != c.want {
 			t.Errorf("%v: %q, want %q", c.values, got, c.want)
 		}
@@ -47,10 +48,12 @@ func TestSpread(t *testing.T) {
 }
 
 func TestEachPeerIsToldWhatToDo(t *testing.T) {
-	j := job{web: &web{seed: "http://127.77.0.1:8080/", flags: []string{"--allow-private"}}, dir: t.TempDir(), concurrency: 73}
+	j := job{web: &web{seed: "http://127.77.0.1:8080/", flags: []string{"--allow-private"}}, dir: t.TempDir(),
+		concurrency: 73}
 	for _, p := range append(peers, kumoPeer("kumo")) {
 		line := strings.Join(p.command("/bin/"+p.name, j), " ")
-		if !strings.HasPrefix(line, "/bin/") && p.name != "kumo" || !strings.Contains(line, " 73") || !strings.Contains(line, j.web.seed) {
+		if !strings.HasPrefix(line, "/bin/") && p.name != "kumo" || !strings.Contains(line, " 73") ||
+			!strings.Contains(line, j.web.seed) {
 			t.Errorf("%s: %s", p.name, line)
 		}
 	}

@@ -52,7 +52,8 @@ func startWeb(ctx context.Context, kumo string, args []string) (*web, error) {
 }
 
 func newClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 }
 
 // stop ends the server, which has nothing to lose.

@@ -57,7 +57,8 @@ func (p *picture) draw(w io.Writer, format string) error {
 	tiles := draw.Tiles{Rows: rows, Cols: p.Columns, PadX: 5 * vg.Millimeter, PadY: 5 * vg.Millimeter,
 		PadTop: 3 * vg.Millimeter, PadBottom: 3 * vg.Millimeter, PadLeft: 3 * vg.Millimeter, PadRight: 3 * vg.Millimeter}
 	whole := draw.New(canvas)
-	whole.FillPolygon(color.White, []vg.Point{whole.Min, {X: whole.Max.X, Y: whole.Min.Y}, whole.Max, {X: whole.Min.X, Y: whole.Max.Y}})
+	whole.FillPolygon(color.White, []vg.Point{whole.Min, {X: whole.Max.X, Y: whole.Min.Y}, whole.Max,
+		{X: whole.Min.X, Y: whole.Max.Y}})
 	for i, line := range plot.Align(grid, tiles, whole) {
 		for k, c := range line {
 			if grid[i][k] != nil {
@@ -71,8 +72,10 @@ func (p *picture) draw(w io.Writer, format string) error {
 
 // Colours that are told apart by those who do not see all, and shapes beside them.
 var (
-	inks   = []color.Color{ink(0, 114, 178), ink(213, 94, 0), ink(0, 158, 115), ink(204, 121, 167), ink(86, 180, 233), ink(230, 159, 0)}
-	shapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}}
+	inks = []color.Color{ink(0, 114, 178), ink(213, 94, 0), ink(0, 158, 115), ink(204, 121, 167), ink(86, 180, 233),
+		ink(230, 159, 0)}
+	shapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{},
+		draw.RingGlyph{}, draw.BoxGlyph{}}
 )
 
 func ink(r, g, b uint8) color.Color { return color.RGBA{r, g, b, 255} }
@@ -93,7 +96,8 @@ func (p *panel) plot() (*plot.Plot, error) {
 
 // lettering sets the letters, which come with the program.
 func lettering(g *plot.Plot) {
-	for _, s := range []*text.Style{&g.Title.TextStyle, &g.X.Label.TextStyle, &g.Y.Label.TextStyle, &g.X.Tick.Label, &g.Y.Tick.Label,
+	for _, s := range []*text.Style{&g.Title.TextStyle, &g.X.Label.TextStyle, &g.Y.Label.TextStyle, &g.X.Tick.Label,
+		&g.Y.Tick.Label,
 		&g.Legend.TextStyle} {
 		s.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(9)}
 	}

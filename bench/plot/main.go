@@ -19,7 +19,8 @@ const suffix = ".plot.json"
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: go run -C bench/plot . DIR\n\nDraws each NAME"+suffix+" in the folder DIR as NAME.png and NAME.svg.")
+		fmt.Fprintln(os.Stderr, "usage: go run -C bench/plot . DIR\n\nDraws each NAME"+suffix+" in the folder DIR as "+
+			"NAME.png and NAME.svg.")
 		os.Exit(2)
 	}
 	if err := plotAll(os.Args[1]); err != nil {
@@ -34,7 +35,8 @@ func plotAll(dir string) error {
 		return err
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("there is no *%s in %s (relative paths begin at bench/plot); kumo sim dspider --out DIR makes some", suffix, dir)
+		return fmt.Errorf("there is no *%s in %s (relative paths begin at bench/plot); kumo sim dspider --out DIR makes some",
+			suffix, dir)
 	}
 	for _, file := range files {
 		if err := plotOne(file); err != nil {

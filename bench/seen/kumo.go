@@ -177,7 +177,8 @@ func (k *kumo) tidy() (err error) {
 // ETag, half a date, nine in ten are 200.
 func visit(dice *rand.Rand, n int) seen.Meta {
 	now := time.Now().Add(time.Duration(n) * time.Second / 10)
-	m := seen.Meta{Fetched: now, Due: now.Add(time.Duration(dice.IntN(1e6)) * time.Second), Status: 200, Changes: dice.IntN(3)}
+	m := seen.Meta{Fetched: now, Due: now.Add(time.Duration(dice.IntN(1e6)) * time.Second), Status: 200,
+		Changes: dice.IntN(3)}
 	for i := range m.Digest {
 		m.Digest[i] = byte(dice.Uint32())
 	}

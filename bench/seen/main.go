@@ -30,9 +30,11 @@ func main() {
 	flag.IntVar(&cfg.batch, "batch", 40, "URLs an Offer")
 	flag.IntVar(&cfg.payload, "payload", 0, "bytes that come with a URL and come back when its news was late")
 	flag.IntVar(&cfg.ratio, "ratio", 4, "files of a tier that are merged into one")
-	flag.IntVar(&cfg.share, "share", 0, "what is Later is decided when there is one for so many that are known (default: the database's own)")
+	flag.IntVar(&cfg.share, "share", 0, "what is Later is decided when there is one for so many that are known "+
+		"(default: the database's own)")
 	flag.Uint64Var(&cfg.seed, "seed", 1, "seed of the URLs")
-	flag.BoolVar(&cfg.fetched, "fetched", false, "in the end, note a visit for every URL, and measure the disk again (kumo's only)")
+	flag.BoolVar(&cfg.fetched, "fetched", false, "in the end, note a visit for every URL, and measure the disk again "+
+		"(kumo's only)")
 	usePebble := flag.Bool("pebble", false, "measure Pebble")
 	profile := flag.String("cpuprofile", "", "file for a profile of the processor's time")
 	flag.Parse()
@@ -155,13 +157,16 @@ func measure(cfg config, db database) error {
 	rate := func(d time.Duration, n float64) float64 { return n / d.Seconds() }
 	tenth := float64(offers) / 10
 	fmt.Printf("offered                   %d URLs in batches of %d, %d meant to be new\n", offers, cfg.batch, stream.New())
-	fmt.Printf("URLs a second             %.0f overall, %.0f in the first tenth, %.0f in the last, %.0f until all was on the disk\n",
-		rate(offered, float64(offers)), rate(tenths[0], tenth), rate(tenths[len(tenths)-1], tenth), rate(total, float64(offers)))
+	fmt.Printf("URLs a second             %.0f overall, %.0f in the first tenth, %.0f in the last, %.0f until all was "+
+		"on the disk\n",
+		rate(offered, float64(offers)), rate(tenths[0], tenth), rate(tenths[len(tenths)-1], tenth),
+		rate(total, float64(offers)))
 	fmt.Printf("  of that the generator   %.0f %%; without it %.0f URLs a second\n",
 		100*generating.Seconds()/offered.Seconds(), rate(offered-generating, float64(offers)))
 	fmt.Printf("tenths, seconds           %.1f\n", seconds(tenths))
 	fmt.Printf("  of processors' time     %.1f, all goroutines\n", seconds(cpus))
-	fmt.Printf("an Offer                  p50 %v, p99 %v, p99.9 %v, most %v\n", all.at(.5), all.at(.99), all.at(.999), all.at(1))
+	fmt.Printf("an Offer                  p50 %v, p99 %v, p99.9 %v, most %v\n", all.at(.5), all.at(.99), all.at(.999),
+		all.at(1))
 	fmt.Printf("an Offer beside a merge   p50 %v, p99 %v, p99.9 %v (%d of them)\n",
 		merging.at(.5), merging.at(.99), merging.at(.999), merging.len())
 	return db.report()

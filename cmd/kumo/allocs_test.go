@@ -43,7 +43,8 @@ func TestAllocationsOfAPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	took := measured(t, append(strings.Fields(crawlLine(s))[1:], "-q", "--delay", "0s", "--ip-delay", "0s", "-c", "64", "-o", t.TempDir())...)
+	took := measured(t, append(strings.Fields(crawlLine(s))[1:], "-q", "--delay", "0s", "--ip-delay", "0s", "-c", "64",
+		"-o", t.TempDir())...)
 	score := s.Score()
 	if !score.Perfect() {
 		t.Fatalf("the servers saw:\n%s", score)
@@ -51,7 +52,8 @@ func TestAllocationsOfAPage(t *testing.T) {
 	objects, bytes := float64(took.Objects)/float64(score.Covered), float64(took.Bytes)/float64(score.Covered)
 	t.Logf("%.1f objects and %.0f bytes a page, recorded are %.1f and %d", objects, bytes, recordedObjects, recordedBytes)
 	if objects > mostObjects || bytes > mostBytes {
-		t.Errorf("that is more than %.1f or %.0f: see with kumo crawl --profile who allocates, or record it", mostObjects, mostBytes)
+		t.Errorf("that is more than %.1f or %.0f: see with kumo crawl --profile who allocates, or record it", mostObjects,
+			mostBytes)
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 )
 
 func checkCanon() *cobra.Command {
-	v := &verb[check.CanonIn, check.CanonOut]{use: "canon URL", about: "What is a URL's canonical form?", examples: canonExample,
-		read: check.Canon,
+	v := &verb[check.CanonIn, check.CanonOut]{use: "canon URL", about: "What is a URL's canonical form?",
+		examples: canonExample,
+		read:     check.Canon,
 		args: func(_ context.Context, args []string, in *check.CanonIn) (err error) {
 			in.URL, err = only(args)
 			return err

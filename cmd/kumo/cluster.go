@@ -9,7 +9,8 @@ const clusterLong = `Try a cluster out on this machine.
 docs/cluster.md says how to run one: kumo node, start, status, add, set, pause, resume, stop and secret.`
 
 func clusterCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "Try a cluster out on this machine", Long: clusterLong, Args: cobra.ArbitraryArgs, RunE: noVerb,
+	cmd := &cobra.Command{Use: "cluster", Short: "Try a cluster out on this machine", Long: clusterLong,
+		Args: cobra.ArbitraryArgs, RunE: noVerb,
 		DisableFlagsInUseLine: true}
 	cmd.AddCommand(clusterDemo())
 	return cmd

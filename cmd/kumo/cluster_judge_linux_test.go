@@ -50,7 +50,8 @@ func (r *round) add(sum tallies, e *evidence, score synthweb.Score) {
 		_, stall := e.log.Stall(f.began, until)
 		silent := e.silence(f)
 		x.stall, x.taken = max(x.stall, stall), max(x.taken, silent)
-		fmt.Fprintf(&said, "\n  %v; no request at all for %v, none to one of its hosts for %v", f, stall.Round(time.Millisecond), silent.Round(time.Millisecond))
+		fmt.Fprintf(&said, "\n  %v; no request at all for %v, none to one of its hosts for %v", f,
+			stall.Round(time.Millisecond), silent.Round(time.Millisecond))
 	}
 	for k, l := range twice {
 		sum.of(k).twice += len(l)
@@ -68,8 +69,10 @@ func (r *round) add(sum tallies, e *evidence, score synthweb.Score) {
 	for _, n := range r.nodes {
 		shares = append(shares, fmt.Sprintf("%s %d", n.name, by[n.host.Addr().String()]))
 	}
-	r.Logf("seed %d: %s; a cluster after %v, done in %v; %d requests (%s), %d of %d covered, %d pages and %d others twice, %d slips and %d more that nobody met, %d violations%s",
-		r.seed, r.network, r.forming.Round(time.Millisecond), r.since(r.ended), score.Requests, strings.Join(shares, ", "), score.Covered, score.Truth, score.Repeats, score.RepeatsOther,
+	r.Logf("seed %d: %s; a cluster after %v, done in %v; %d requests (%s), %d of %d covered, %d pages and %d others "+
+		"twice, %d slips and %d more that nobody met, %d violations%s",
+		r.seed, r.network, r.forming.Round(time.Millisecond), r.since(r.ended), score.Requests, strings.Join(shares, ", "),
+		score.Covered, score.Truth, score.Repeats, score.RepeatsOther,
 		len(slips), len(e.strays()), len(violations), said.String())
 }
 
@@ -100,7 +103,8 @@ func (c *labCluster) wantPolite(e *evidence) {
 			c.Errorf("and %d more", len(violations)-i)
 			break
 		}
-		c.Errorf("at %v %s asked %s for %s %v after %s had (%v to %v)", c.since(m.Request.At), m.Request.Client, m.Request.Host, m.Request.Target, m.Gap,
+		c.Errorf("at %v %s asked %s for %s %v after %s had (%v to %v)", c.since(m.Request.At), m.Request.Client,
+			m.Request.Host, m.Request.Target, m.Gap,
 			m.Before.Client, c.since(m.Before.At), c.since(m.Before.End))
 	}
 	for _, f := range e.faults {

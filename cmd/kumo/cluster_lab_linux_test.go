@@ -57,7 +57,8 @@ type clusterNode struct {
 // they write.
 func newLabCluster(t *testing.T, name string, seed uint64, strategy string, first, n int) *labCluster {
 	t.Helper()
-	c := &labCluster{T: t, dir: t.TempDir(), strategy: strategy, first: first, secret: secret.New().Text(), lab: netlab.ForTest(t, seed)}
+	c := &labCluster{T: t, dir: t.TempDir(), strategy: strategy, first: first, secret: secret.New().Text(),
+		lab: netlab.ForTest(t, seed)}
 	if keep := os.Getenv("KUMO_KEEP"); keep != "" {
 		c.dir = filepath.Join(keep, name)
 		if err := errors.Join(os.RemoveAll(c.dir), os.MkdirAll(c.dir, 0o777)); err != nil {
@@ -119,8 +120,10 @@ func (c *labCluster) start(n *clusterNode) error {
 	}
 	defer out.Close()
 	fmt.Fprintf(out, "--- life %d, at %v of the crawl\n", n.lives, c.since(time.Now()))
-	args := []string{"node", "--crawl", "lab", "--name", n.name, "--strategy", c.strategy, "--listen", clusterAddr(n.host), "--join", c.servers(),
-		"--servers", strconv.Itoa(clusterServers), "--out", n.dir, "--memory", "64MiB", "--min-free-disk", "0", "--dns-server", c.server.DNS()}
+	args := []string{"node", "--crawl", "lab", "--name", n.name, "--strategy", c.strategy, "--listen", clusterAddr(n.host),
+		"--join", c.servers(),
+		"--servers", strconv.Itoa(clusterServers), "--out", n.dir, "--memory", "64MiB", "--min-free-disk", "0",
+		"--dns-server", c.server.DNS()}
 	cmd := exec.Command(kumoProgram(c.T), append(args, c.flags...)...)
 	cmd.Env = append(os.Environ(), secretVariable+"="+c.secret)
 	cmd.Stdout, cmd.Stderr = out, out
@@ -157,7 +160,8 @@ func (c *labCluster) command(most time.Duration, args ...string) (string, error)
 // tell gives a command that speaks of the crawl; without it there is nothing to test.
 func (c *labCluster) tell(verb string, args ...string) {
 	c.Helper()
-	if _, err := c.command(2*time.Minute, append([]string{verb, "--crawl", "lab", "--join", c.servers(), "--wait", "100s"}, args...)...); err != nil {
+	if _, err := c.command(2*time.Minute, append([]string{verb, "--crawl", "lab", "--join", c.servers(), "--wait", "100s"},
+		args...)...); err != nil {
 		c.Error(err)
 		c.why()
 		c.FailNow()
@@ -172,7 +176,8 @@ func (c *labCluster) begin(delay time.Duration, flags ...string) {
 			c.Fatal(err)
 		}
 	}
-	c.tell("start", append([]string{"--scope", "any", "--allow-private", "--contact", "test@example.org", "--delay", delay.String(), "--ip-delay", "0",
+	c.tell("start", append([]string{"--scope", "any", "--allow-private", "--contact", "test@example.org", "--delay",
+		delay.String(), "--ip-delay", "0",
 		c.server.SeedURLs()[0]}, flags...)...)
 }
 

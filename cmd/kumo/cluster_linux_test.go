@@ -192,7 +192,8 @@ func (t tallies) String() string {
 			if k == "" {
 				name = "(none)"
 			}
-			row(name, x.runs, x.lost, x.twice, x.stall.Round(10*time.Millisecond), x.taken.Round(10*time.Millisecond), x.slips, x.violations)
+			row(name, x.runs, x.lost, x.twice, x.stall.Round(10*time.Millisecond), x.taken.Round(10*time.Millisecond), x.slips,
+				x.violations)
 		}
 	}
 	return b.String()

@@ -38,7 +38,8 @@ func newRound(t *testing.T, seed uint64) *round {
 	for _, f := range r.faults {
 		n = max(n, f.node+1)
 	}
-	r.labCluster = newLabCluster(t, strconv.FormatUint(seed, 10), seed, strategyOf("KUMO_STRATEGY", "shard"), clusterNodes, n)
+	r.labCluster = newLabCluster(t, strconv.FormatUint(seed, 10), seed, strategyOf("KUMO_STRATEGY", "shard"), clusterNodes,
+		n)
 	r.flags = []string{"--concurrency", "16"}
 	for _, f := range r.faults {
 		r.affect(f)
@@ -134,7 +135,8 @@ const straggling = 20 * time.Second // how long after the others a node may end
 func (r *round) allHarmed(running []*clusterNode) bool {
 	for _, n := range running {
 		if !slices.ContainsFunc(r.faults, func(f *fault) bool {
-			return (f.kind == pause || f.kind == partition || f.kind == loss) && slices.Contains(f.clients, n.host.Addr().String())
+			return (f.kind == pause || f.kind == partition || f.kind == loss) && slices.Contains(f.clients,
+				n.host.Addr().String())
 		}) {
 			return false
 		}

@@ -26,7 +26,8 @@ func crawlsInLab(t *testing.T, dirs ...string) (e *evidence, web *synthweb.Web, 
 	var running []*netlab.Process
 	for _, dir := range dirs {
 		host := lab.Add(t, filepath.Base(dir))
-		p, err := host.Start(exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir, "--delay", "50ms", "--ip-delay", "0", "--scope", "any", "--allow-private",
+		p, err := host.Start(exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir, "--delay", "50ms", "--ip-delay", "0",
+			"--scope", "any", "--allow-private",
 			"--contact", "test@example.org", "--dns-server", server.DNS(), server.SeedURLs()[0]))
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +80,8 @@ func TestScoreOfOneCrawl(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrong, err := e.compare(truth, server.Port(), []string{dir})
-	if err != nil || len(wrong) != 2 || !strings.HasSuffix(wrong[0], "is in no record") || !strings.HasSuffix(wrong[1], "is in 2 records, and was asked for 1 times") {
+	if err != nil || len(wrong) != 2 || !strings.HasSuffix(wrong[0], "is in no record") ||
+		!strings.HasSuffix(wrong[1], "is in 2 records, and was asked for 1 times") {
 		t.Errorf("%v, %q", err, wrong)
 	}
 }
@@ -118,9 +120,11 @@ func TestStraysAndSilence(t *testing.T) {
 		at     int
 	}{{"10.77.0.1", 0}, {"10.77.0.1", 1000}, {"10.77.0.2", 5000}, {"10.77.0.1", 9100}, {"10.77.0.2", 9900}} {
 		at := zero.Add(time.Duration(r.at) * time.Millisecond)
-		log = append(log, synthweb.Request{Host: "h", Client: netip.MustParseAddr(r.client), At: at, End: at, Target: "/" + at.String(), Status: 200, Whole: true})
+		log = append(log, synthweb.Request{Host: "h", Client: netip.MustParseAddr(r.client), At: at, End: at,
+			Target: "/" + at.String(), Status: 200, Whole: true})
 	}
-	f := &fault{kind: pause, clients: []string{"10.77.0.1"}, began: zero.Add(2 * time.Second), back: zero.Add(9 * time.Second)}
+	f := &fault{kind: pause, clients: []string{"10.77.0.1"}, began: zero.Add(2 * time.Second),
+		back: zero.Add(9 * time.Second)}
 	e := &evidence{log: log, faults: []*fault{f}, delay: time.Second}
 	if got := e.strays(); len(got) != 1 || got[0].At != log[3].At {
 		t.Errorf("strays: %+v", got)
@@ -135,7 +139,8 @@ func TestStraysAndSilence(t *testing.T) {
 		t.Errorf("held %d", got)
 	}
 	// What is fetched again is put down to the fault of who had it first.
-	e.log = append(e.log, synthweb.Request{Host: "h", Client: netip.MustParseAddr("10.77.0.2"), At: zero.Add(10 * time.Second), End: zero.Add(10 * time.Second),
+	e.log = append(e.log, synthweb.Request{Host: "h", Client: netip.MustParseAddr("10.77.0.2"),
+		At: zero.Add(10 * time.Second), End: zero.Add(10 * time.Second),
 		Target: log[1].Target, Status: 200, Whole: true})
 	e.faults = append(e.faults, &fault{kind: kill, clients: []string{"10.77.0.3"}, began: zero.Add(3 * time.Second)})
 	if got := e.causes(); len(got) != 1 || len(got[pause]) != 1 {

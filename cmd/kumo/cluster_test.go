@@ -35,7 +35,8 @@ func TestCrawlFlagsInACluster(t *testing.T) {
 func TestSettingsTravel(t *testing.T) {
 	o := &options{}
 	flags := crawlFlags(o)
-	args := []string{"--delay", "3s", "--exclude", "a,b", "--exclude", "c", "--canon", "tracking,sort", "--format", "jsonl", "--ignore", "nofollow", "-d", "2"}
+	args := []string{"--delay", "3s", "--exclude", "a,b", "--exclude", "c", "--canon", "tracking,sort", "--format",
+		"jsonl", "--ignore", "nofollow", "-d", "2"}
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -43,23 +44,29 @@ func TestSettingsTravel(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared := o.shared(flags)
-	if i := slices.IndexFunc(shared, func(s settings.Setting) bool { return slices.Contains(nodeFlags, s.Key) || s.Key == seedsKey }); i >= 0 {
+	if i := slices.IndexFunc(shared, func(s settings.Setting) bool {
+		return slices.Contains(nodeFlags, s.Key) ||
+			s.Key == seedsKey
+	}); i >= 0 {
 		t.Errorf("%s is shared", shared[i].Key)
 	}
 	n := &options{}
 	given := crawlFlags(n)
-	if err := given.Parse([]string{"--memory", "64MB", "-c", "7", "--password", "x", "--user", "u", "--header", "Authorization: a, b"}); err != nil {
+	if err := given.Parse([]string{"--memory", "64MB", "-c", "7", "--password", "x", "--user", "u", "--header",
+		"Authorization: a, b"}); err != nil {
 		t.Fatal(err)
 	}
 	j := &wire.Job{Name: "news", Dir: "d"}
 	if err := n.settleNode(given, j, shared); err != nil {
 		t.Fatal(err)
 	}
-	if j.Frontier.Delay != 3*time.Second || len(j.Crawl.Exclude) != 2 || j.Crawl.Exclude[0].String() != "a,b" || j.Crawl.Canon.String() != "tracking,sort" ||
+	if j.Frontier.Delay != 3*time.Second || len(j.Crawl.Exclude) != 2 || j.Crawl.Exclude[0].String() != "a,b" ||
+		j.Crawl.Canon.String() != "tracking,sort" ||
 		!slices.Equal(j.Formats, []string{"jsonl"}) || j.Crawl.Depth != 2 || j.Crawl.Ignore.Names() == nil {
 		t.Errorf("of the crawl: %+v", j)
 	}
-	if j.Memory != 64e6 || j.Frontier.Hosts != 7 || j.Fetch.User != "u" || j.Fetch.Header.Get("Authorization") != "a, b" || j.Name != "news" || j.Dir != "d" {
+	if j.Memory != 64e6 || j.Frontier.Hosts != 7 || j.Fetch.User != "u" || j.Fetch.Header.Get("Authorization") != "a, b" ||
+		j.Name != "news" || j.Dir != "d" {
 		t.Errorf("of the machine: %+v", j)
 	}
 	for _, s := range j.Settings {
@@ -77,11 +84,14 @@ func TestServersOf(t *testing.T) {
 		n      int
 		want   string // "!": an error
 	}{
-		{"a:1", nil, 0, "a:1"}, {"a:1", nil, 1, "a:1"}, {"", join[:1], 0, ""}, {"", join, 0, ""}, {"a:1", join, 0, "a:1"}, {"b:1", join, 0, ""},
-		{"b:1", join, 3, "a:1 b:1 c:1"}, {"", join, 1, "a:1"}, {"", join, 5, "!"}, {"a:1", nil, 3, "!"}, {"", join, 2, "!"}, {"", join, -1, "!"},
+		{"a:1", nil, 0, "a:1"}, {"a:1", nil, 1, "a:1"}, {"", join[:1], 0, ""}, {"", join, 0, ""}, {"a:1", join, 0, "a:1"},
+		{"b:1", join, 0, ""},
+		{"b:1", join, 3, "a:1 b:1 c:1"}, {"", join, 1, "a:1"}, {"", join, 5, "!"}, {"a:1", nil, 3, "!"}, {"", join, 2, "!"},
+		{"", join, -1, "!"},
 	} {
 		got, err := serversOf(c.listen, c.join, c.n)
-		if text := strings.Join(got, " "); text != c.want && (err == nil || c.want != "!") || (err != nil) != (c.want == "!") {
+		if text := strings.Join(got, " "); text != c.want && (err == nil || c.want != "!") ||
+			(err != nil) != (c.want == "!") {
 			t.Errorf("--listen %q --join %v --servers %d: %q, %v; want %q", c.listen, c.join, c.n, text, err, c.want)
 		}
 	}
@@ -95,7 +105,8 @@ func TestClusterForPeople(t *testing.T) {
 			Load: inspect.Load{Pages: 1234, Rate: 12.34, Hosts: 5, Waiting: 6, Known: 7, Outbox: 8, InFlight: 9, Lag: 1500}},
 		{Node: "b~1", Name: "b", Is: inspect.NodeDead, Slot: -1, Age: 44, Clock: at, Version: "0.1.0"},
 		{Node: "c~1", Name: "c", Is: inspect.NodeJoining, Slot: -1},
-		{Node: "d~1", Name: "d", Is: inspect.NodeMember, Slot: 3, Age: -60, Clock: at, Version: "0.2.0", Idle: true, Slips: 2},
+		{Node: "d~1", Name: "d", Is: inspect.NodeMember, Slot: 3, Age: -60, Clock: at, Version: "0.2.0", Idle: true,
+			Slips: 2},
 		{Node: "e~1", Name: "e", Is: inspect.NodeMember, Slot: 4, Age: 60, Clock: at, Version: "0.2.0"},
 	}, Totals: inspect.Load{Pages: 1234}}
 	var b strings.Builder
@@ -157,7 +168,8 @@ func TestNamesAreNotCut(t *testing.T) {
 	for _, hub := range []bool{false, true} {
 		c := &inspect.Cluster{Crawl: "news", State: "running", Gone: inspect.Gone{Nodes: 1, Pages: 5}}
 		for _, n := range []string{name + "1", "b"} {
-			one := inspect.Node{Node: n + "~1", Name: n, Is: inspect.NodeLeaving, Load: inspect.Load{Pages: 1234567, Known: 123456789}}
+			one := inspect.Node{Node: n + "~1", Name: n, Is: inspect.NodeLeaving, Load: inspect.Load{Pages: 1234567,
+				Known: 123456789}}
 			if hub {
 				one.Facts = &inspect.Facts{Owned: 3}
 			}
@@ -167,7 +179,8 @@ func TestNamesAreNotCut(t *testing.T) {
 			var b strings.Builder
 			printNodes(&b, c, width)
 			got := b.String()
-			if !strings.Contains(got, name+"1 (leaving)\n") || !strings.Contains(got, "1234567") || !strings.Contains(got, "(1 that has gone)\n") {
+			if !strings.Contains(got, name+"1 (leaving)\n") || !strings.Contains(got, "1234567") ||
+				!strings.Contains(got, "(1 that has gone)\n") {
 				t.Fatalf("in %d columns:\n%s", width, got)
 			}
 			if most := widest(got); width >= 100 && most > width {

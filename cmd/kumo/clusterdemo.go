@@ -54,7 +54,8 @@ type clusterShow struct {
 
 func clusterDemo() *cobra.Command {
 	d := &clusterShow{strategy: "shard"}
-	cmd := &cobra.Command{Use: "demo", Short: "See several nodes crawl a made-up web on this machine", Long: clusterDemoLong, Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "demo", Short: "See several nodes crawl a made-up web on this machine",
+		Long: clusterDemoLong, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.w = cmd.OutOrStdout()
 			if err := d.check(cmd.Flags().Changed("apart")); err != nil {
@@ -69,9 +70,12 @@ func clusterDemo() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&d.nodes, "nodes", 5, "run `N` nodes, 4 to 20")
 	f.Var(choice{&d.strategy, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes")
-	f.Float64Var(&d.apart, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of the first nodes reach each host")
-	durationVar(f, &d.delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next request to that host (with hub 200ms)")
-	f.StringVarP(&d.out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; what an earlier demo left there is removed")
+	f.Float64Var(&d.apart, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of "+
+		"the first nodes reach each host")
+	durationVar(f, &d.delay, "delay", 300*time.Millisecond, "wait this long from the end of an answer to the next "+
+		"request to that host (with hub 200ms)")
+	f.StringVarP(&d.out, "out", "o", "crawls/cluster-demo", "a folder for the nodes' folders and logs; what an earlier "+
+		"demo left there is removed")
 	durationVar(f, &d.most, "time-limit", 75*time.Second, "give up after this time")
 	return cmd
 }
@@ -82,7 +86,8 @@ func (d *clusterShow) check(apart bool) error {
 	case d.nodes < 4 || d.nodes > 20:
 		return usagef("--nodes is %d: 4 to 20 are possible", d.nodes)
 	case apart && !d.hub():
-		return usagef("--apart: with the strategy %s it does not matter who reaches a host: try it with --strategy hub", d.strategy)
+		return usagef("--apart: with the strategy %s it does not matter who reaches a host: try it with --strategy hub",
+			d.strategy)
 	case !(d.apart >= 0 && d.apart <= 0.9):
 		return usagef("--apart is %v: a share from 0 to 0.9 is possible", d.apart)
 	}
@@ -103,7 +108,8 @@ func (d *clusterShow) run(ctx context.Context) (err error) {
 		return err
 	}
 	begun := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, d.most, fmt.Errorf("the demo has taken longer than %v: what the nodes said is in %s", d.most, filepath.Join(d.out, "*.log")))
+	ctx, cancel := context.WithTimeoutCause(ctx, d.most, fmt.Errorf("the demo has taken longer than %v: what the nodes "+
+		"said is in %s", d.most, filepath.Join(d.out, "*.log")))
 	defer cancel()
 	d.made = synthweb.New(d.web.config())
 	d.server, err = synthweb.Serve(ctx, d.made, synthweb.ServeOptions{DNS: true})
@@ -155,7 +161,8 @@ const demoCrawl = "demo"
 func (d *clusterShow) start(ctx context.Context, control *cluster.Control) error {
 	o := &options{}
 	all := crawlFlags(o)
-	args := []string{"--scope", "any", "--allow-private", "--ip-delay", "0", "--delay", d.delay.String(), "--contact", "https://example.org/demo"}
+	args := []string{"--scope", "any", "--allow-private", "--ip-delay", "0", "--delay", d.delay.String(), "--contact",
+		"https://example.org/demo"}
 	if err := all.Parse(args); err != nil {
 		return err
 	}
@@ -296,7 +303,8 @@ func membersLine(c *inspect.Cluster) string {
 // say says what happens, and when.
 func (d *clusterShow) say(format string, args ...any) {
 	d.said = time.Now()
-	fmt.Fprintf(d.w, "%5.1fs  %5d requests  %s\n", time.Since(d.begun).Seconds(), d.server.Requests(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(d.w, "%5.1fs  %5d requests  %s\n", time.Since(d.begun).Seconds(), d.server.Requests(),
+		fmt.Sprintf(format, args...))
 }
 
 // judge says what the servers of the web saw, and returns an error unless it is as it should be.
@@ -308,8 +316,10 @@ func (d *clusterShow) judge(took time.Duration) error {
 	if len(faults) > 0 {
 		verdict = strings.Join(faults, ", ")
 	}
-	fmt.Fprintf(d.w, "%d nodes, 1 joined, 1 killed: %d of %d reachable URLs fetched, %d fetched again, %s, gap at least %v, %.0f s\n",
-		d.nodes, s.Covered, s.Truth, s.Repeats+s.RepeatsOther, verdict, s.LeastGap.Value.Round(time.Millisecond), took.Seconds())
+	fmt.Fprintf(d.w, "%d nodes, 1 joined, 1 killed: %d of %d reachable URLs fetched, %d fetched again, %s, gap at "+
+		"least %v, %.0f s\n",
+		d.nodes, s.Covered, s.Truth, s.Repeats+s.RepeatsOther, verdict, s.LeastGap.Value.Round(time.Millisecond),
+		took.Seconds())
 	if len(faults) > 0 {
 		return fmt.Errorf("the crawl is not as it should be: %s", strings.Join(faults, ", "))
 	}

@@ -32,14 +32,17 @@ const defaultAddress = "127.0.0.1:7070"
 func (c *clusterFlags) bind(f *pflag.FlagSet, join string) {
 	f.StringVar(&c.crawl, "crawl", "", "the crawl's `NAME`: letters, digits, - and _ (needed)")
 	f.StringSliceVar(&c.join, "join", nil, join)
-	f.StringVar(&c.nats, "nats", "", "reach the crawl through the NATS at this `URL`, which somebody else runs, instead of nodes' own servers")
-	f.StringVar(&c.secretFile, "secret-file", "", "read the cluster's secret from `FILE` (default: the environment variable "+secretVariable+"; neither: this machine only)")
+	f.StringVar(&c.nats, "nats", "", "reach the crawl through the NATS at this `URL`, which somebody else runs, "+
+		"instead of nodes' own servers")
+	f.StringVar(&c.secretFile, "secret-file", "", "read the cluster's secret from `FILE` (default: the environment "+
+		"variable "+secretVariable+"; neither: this machine only)")
 }
 
 // bindCommand binds the flags of a command that is given to the nodes.
 func (c *clusterFlags) bindCommand(f *pflag.FlagSet) {
 	c.bind(f, joinUsage)
-	durationVar(f, &c.wait, "wait", clusterWait, "wait this long for the cluster to answer; while it elects a new leader it does not for some seconds")
+	durationVar(f, &c.wait, "wait", clusterWait, "wait this long for the cluster to answer; while it elects a new "+
+		"leader it does not for some seconds")
 }
 
 // options are how the cluster is reached.
@@ -73,12 +76,14 @@ const clusterWait = 12 * time.Second
 const viewPatience = 3 * time.Second
 
 // control connects to the cluster, calls f, and lets it go.
-func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(context.Context, *cluster.Control) error) error {
+func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(context.Context,
+	*cluster.Control) error) error {
 	return c.connect(ctx, stderr, cluster.OpenControl, f)
 }
 
 // view is control for what can be looked at while too few servers run, too.
-func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(context.Context, *cluster.Control) error) error {
+func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(context.Context,
+	*cluster.Control) error) error {
 	open := func(ctx context.Context, crawl string, o cluster.NodeOptions) (*cluster.Control, error) {
 		return cluster.OpenView(ctx, crawl, o, viewPatience)
 	}
@@ -87,7 +92,8 @@ func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(contex
 
 type opener func(ctx context.Context, crawl string, o cluster.NodeOptions) (*cluster.Control, error)
 
-func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opener, f func(context.Context, *cluster.Control) error) (err error) {
+func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opener,
+	f func(context.Context, *cluster.Control) error) (err error) {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	o, err := c.options(func(s string) { log.Warn(s) })
 	if err != nil {
@@ -115,7 +121,8 @@ func (c *clusterFlags) unreached(err error, o *cluster.NodeOptions) error {
 	case o.NATS != "":
 		return advice.With(err, "check that it runs, the URL in --nats, and the firewall")
 	}
-	return advice.With(err, fmt.Sprintf("nobody runs the crawl %q at %s: begin with kumo node --crawl %s, or name a node with a server by --join",
+	return advice.With(err, fmt.Sprintf("nobody runs the crawl %q at %s: begin with kumo node --crawl %s, or name a "+
+		"node with a server by --join",
 		c.crawl, strings.Join(o.Join, ", "), c.crawl))
 }
 
@@ -130,7 +137,8 @@ func serversOf(listen string, join []string, n int) ([]string, error) {
 	case len(join) == 0:
 		return []string{listen}, nil
 	case n > len(join):
-		return nil, usagef("--servers %d: --join names only %d: name the addresses of all %d there, in the same order on all nodes", n, len(join), n)
+		return nil, usagef("--servers %d: --join names only %d: name the addresses of all %d there, in the same order on "+
+			"all nodes", n, len(join), n)
 	case n > 0:
 		return join[:n], nil
 	case listen == join[0]:

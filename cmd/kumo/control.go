@@ -19,7 +19,8 @@ import (
 
 // The verbs that steer a crawl of several nodes. They may be given on any machine that reaches a node with a server.
 
-const joinUsage = "reach the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers (default " + defaultAddress + ")"
+const joinUsage = "reach the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers (default " +
+	defaultAddress + ")"
 
 const startLong = `Let the nodes of a crawl begin, from the given URLs; or go on, with or without more URLs, after kumo stop or when it was done. The
 nodes must run: kumo node.
@@ -37,7 +38,8 @@ const startExample = `  kumo start --crawl news --contact https://me.example/bot
 func startCommand() *cobra.Command {
 	o, c := &options{}, &clusterFlags{}
 	all := crawlFlags(o)
-	cmd := &cobra.Command{Use: "start --crawl NAME [flags] URL...", Short: "Let the nodes of a crawl begin, or go on", Long: startLong, Example: startExample,
+	cmd := &cobra.Command{Use: "start --crawl NAME [flags] URL...", Short: "Let the nodes of a crawl begin, or go on",
+		Long: startLong, Example: startExample,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			defer func() { err = errors.Join(err, o.closeInput()) }()
@@ -81,11 +83,13 @@ func mayStart(crawl string, r node.Record, seeds int) error {
 		return advice.With(fmt.Errorf("the crawl %q runs already, since %s", crawl, when(r.Changed)),
 			"kumo add adds URLs to it, kumo set changes settings, kumo status says how it goes, kumo stop ends it")
 	case r.State == node.Paused:
-		return advice.With(fmt.Errorf("the crawl %q is paused, since %s", crawl, when(r.Changed)), "kumo resume lets it go on, kumo add adds URLs to it")
+		return advice.With(fmt.Errorf("the crawl %q is paused, since %s", crawl, when(r.Changed)),
+			"kumo resume lets it go on, kumo add adds URLs to it")
 	case seeds == 0 && r.Seeds == 0:
 		return wire.ErrNoSeeds
 	case seeds == 0 && r.State == node.Done:
-		return advice.With(fmt.Errorf("the crawl %q is done, since %s: nothing waits in it", crawl, when(r.Changed)), "name more URLs to begin with")
+		return advice.With(fmt.Errorf("the crawl %q is done, since %s: nothing waits in it", crawl, when(r.Changed)),
+			"name more URLs to begin with")
 	}
 	return nil
 }
@@ -119,7 +123,8 @@ func (c *clusterFlags) done(w io.Writer, what string) error {
 
 func addCommand() *cobra.Command {
 	o, c := &options{}, &clusterFlags{}
-	cmd := &cobra.Command{Use: "add --crawl NAME [flags] URL...", Short: "Add URLs to a crawl of several nodes", DisableFlagsInUseLine: true,
+	cmd := &cobra.Command{Use: "add --crawl NAME [flags] URL...", Short: "Add URLs to a crawl of several nodes",
+		DisableFlagsInUseLine: true,
 		Long: `Add URLs to a crawl of several nodes, as more to begin with. They are within its scope then, and so are the links on them as the
 crawl's --scope has it. The answer says how many were new; what is known already is not fetched again for that.`,
 		Example: "  kumo add --crawl news https://example.org/",
@@ -161,11 +166,14 @@ func added(k cluster.Known) string {
 	case all == k.Unsure:
 		return urls + " added, of which no node has said yet whether they were known"
 	case all == k.Known:
-		return fmt.Sprintf("nothing new: %s known already, and %s or %s visited", are(all, urls), plural(all, "waits", "wait"), plural(all, "was", "were"))
+		return fmt.Sprintf("nothing new: %s known already, and %s or %s visited", are(all, urls),
+			plural(all, "waits", "wait"), plural(all, "was", "were"))
 	case k.Unsure == 0:
-		return fmt.Sprintf("%d new %s added; %s known already", k.New, plural(k.New, "URL", "URLs"), are(k.Known, fmt.Sprint(k.Known)))
+		return fmt.Sprintf("%d new %s added; %s known already", k.New, plural(k.New, "URL", "URLs"),
+			are(k.Known, fmt.Sprint(k.Known)))
 	}
-	return fmt.Sprintf("of %s %d new and %d known already; of %d no node has said yet which they are", urls, k.New, k.Known, k.Unsure)
+	return fmt.Sprintf("of %s %d new and %d known already; of %d no node has said yet which they are", urls, k.New,
+		k.Known, k.Unsure)
 }
 
 // addedAll says what was added when a file of many URLs is among it, of which the nodes find out themselves what is
@@ -174,7 +182,8 @@ func addedAll(k cluster.Known, file *seeds.File) string {
 	if file == nil || file.Few() {
 		return added(k)
 	}
-	text := fmt.Sprintf("%s of %s added; those that are known already are not fetched again", stats.Count(file.Count, "URLs"), file.Title())
+	text := fmt.Sprintf("%s of %s added; those that are known already are not fetched again",
+		stats.Count(file.Count, "URLs"), file.Title())
 	if k != (cluster.Known{}) {
 		text = added(k) + "; " + text
 	}
@@ -186,7 +195,8 @@ func are(n int, what string) string { return what + plural(n, " is", " are") }
 // stateCommand makes a verb that changes what all nodes do.
 func stateCommand(name, short, long, done string, change func(*cluster.Control, context.Context) error) *cobra.Command {
 	c := &clusterFlags{}
-	cmd := &cobra.Command{Use: name + " --crawl NAME", Short: short, Long: long, Args: cobra.NoArgs, Example: "  kumo " + name + " --crawl news",
+	cmd := &cobra.Command{Use: name + " --crawl NAME", Short: short, Long: long, Args: cobra.NoArgs,
+		Example: "  kumo " + name + " --crawl news",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *cluster.Control) error {
 				if err := change(control, ctx); err != nil {
@@ -202,11 +212,13 @@ func stateCommand(name, short, long, done string, change func(*cluster.Control, 
 
 func pauseCommand() *cobra.Command {
 	return stateCommand("pause", "Let the nodes of a crawl fetch nothing for a while",
-		"Let the nodes of a crawl fetch nothing, and stay, until kumo resume. Requests that are under way are finished.", "paused", (*cluster.Control).Pause)
+		"Let the nodes of a crawl fetch nothing, and stay, until kumo resume. Requests that are under way are finished.",
+		"paused", (*cluster.Control).Pause)
 }
 
 func resumeCommand() *cobra.Command {
-	return stateCommand("resume", "Let a crawl go on that was paused", "Let the nodes of a crawl go on that kumo pause has paused.", "goes on",
+	return stateCommand("resume", "Let a crawl go on that was paused", "Let the nodes of a crawl go on that kumo pause "+
+		"has paused.", "goes on",
 		(*cluster.Control).Resume)
 }
 

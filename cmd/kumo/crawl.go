@@ -98,7 +98,8 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	for _, w := range o.warnings {
 		show.log.Warn(w)
 	}
-	if o.job.Contact == "" && !strings.Contains(o.job.Fetch.UserAgent, "://") && !strings.Contains(o.job.Fetch.UserAgent, "@") && !o.staysHere() {
+	if o.job.Contact == "" && !strings.Contains(o.job.Fetch.UserAgent, "://") &&
+		!strings.Contains(o.job.Fetch.UserAgent, "@") && !o.staysHere() {
 		show.log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
 	}
 	if o.profile != "" {
@@ -127,7 +128,8 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		if c.Waiting == 0 && len(o.job.Crawl.Recrawl.Intervals) == 0 {
 			show.log.Info("nothing waits in this crawl: it is done unless a new seed is given; --fresh begins it again")
 		}
-		show.log.Info("continuing", "folder", o.job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known", c.Known)
+		show.log.Info("continuing", "folder", o.job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known",
+			c.Known)
 	}
 	report, err := o.run(ctx, c, show, metrics)
 	if taken, all := c.Seeds(); taken < all {
@@ -143,7 +145,8 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	case report.Pages == 0:
 		return errNothing
 	case report.GaveUpMany():
-		return fmt.Errorf("%d of %d hosts were %w", report.HostsGivenUp, report.HostsAnswered+report.HostsGivenUp-report.HostsFell, errGaveUp)
+		return fmt.Errorf("%d of %d hosts were %w", report.HostsGivenUp,
+			report.HostsAnswered+report.HostsGivenUp-report.HostsFell, errGaveUp)
 	}
 	return nil
 }
@@ -178,14 +181,16 @@ func (o *options) staysHere() bool {
 }
 
 // run crawls, with the view and the metrics beside it.
-func (o *options) run(ctx context.Context, c *wire.Crawl, show *show, metrics net.Listener) (report *stats.Report, err error) {
+func (o *options) run(ctx context.Context, c *wire.Crawl, show *show, metrics net.Listener) (report *stats.Report,
+	err error) {
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g := errgroup.Group{}
 	g.Go(func() error { show.run(beside, c); return nil })
 	g.Go(func() error { tuneCollector(beside); return nil })
 	if metrics != nil {
 		show.metrics(metrics.Addr())
-		src := web.Source{Name: o.job.Name, Totals: c.Stats.Totals, Answers: c.Stats.Answers, Frontier: c.Frontier.Counts, Known: c.URLsKnown, Outage: c.Outage}
+		src := web.Source{Name: o.job.Name, Totals: c.Stats.Totals, Answers: c.Stats.Answers, Frontier: c.Frontier.Counts,
+			Known: c.URLsKnown, Outage: c.Outage}
 		g.Go(func() error { return web.Serve(beside, metrics, src) })
 	}
 	report, err = c.Run(ctx)
@@ -245,7 +250,8 @@ func (o *options) newShow(stderr *os.File) *show {
 func (s *show) run(ctx context.Context, c *wire.Crawl) {
 	status := func() progress.Status {
 		taken, all := c.Seeds()
-		return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(), Known: c.URLsKnown(),
+		return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(),
+			Known: c.URLsKnown(),
 			Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage()}
 	}
 	if s.live != nil {
@@ -286,7 +292,8 @@ func (s *show) logging() crawl.Listener {
 	l := crawl.Listener{
 		Paused: func(free uint64) {
 			// An error, so that it is said with --quiet, too: nothing goes on until somebody does something.
-			s.log.Error("paused: the disk is nearly full; make room, or continue with a lower --min-free-disk", "free", stats.Bytes(int64(free)))
+			s.log.Error("paused: the disk is nearly full; make room, or continue with a lower --min-free-disk", "free",
+				stats.Bytes(int64(free)))
 		},
 		Resumed: func(free uint64) { s.log.Info("the disk has room again", "free", stats.Bytes(int64(free))) },
 		Slowed: func(host string, status int, ask, wait time.Duration) {
@@ -297,10 +304,12 @@ func (s *show) logging() crawl.Listener {
 			case status == http.StatusTooManyRequests || ask > 0:
 				level = slog.LevelInfo
 			}
-			s.log.Log(context.Background(), level, text, "host", host, "status", status, "retry_after", ask.String(), "waits", wait.String())
+			s.log.Log(context.Background(), level, text, "host", host, "status", status, "retry_after", ask.String(), "waits",
+				wait.String())
 		},
 		CutOff: func(since time.Time, why string) {
-			s.log.Error("cut off from the web: none of the hosts that worked can be reached; the crawl waits, tries a few of them now and then, and goes on by itself",
+			s.log.Error("cut off from the web: none of the hosts that worked can be reached; the crawl waits, tries a few of "+
+				"them now and then, and goes on by itself",
 				"since", since.UTC().Format(time.RFC3339), "why", why)
 		},
 		Back: func(after time.Duration, reached bool) {
@@ -308,10 +317,12 @@ func (s *show) logging() crawl.Listener {
 				s.log.Warn("the web is reached again: the crawl goes on", "cut_off_for", after.Round(time.Second).String())
 				return
 			}
-			s.log.Warn("the few hosts that worked are not reached again: they are no longer waited for", "waited", after.Round(time.Second).String())
+			s.log.Warn("the few hosts that worked are not reached again: they are no longer waited for", "waited",
+				after.Round(time.Second).String())
 		},
 		Scarce: func(why string) {
-			s.log.Error("this machine has no file descriptor, port or buffer left for a connection: connecting waits; see ulimit -n, or lower --concurrency",
+			s.log.Error("this machine has no file descriptor, port or buffer left for a connection: connecting waits; see "+
+				"ulimit -n, or lower --concurrency",
 				"why", why)
 		},
 		GaveUp: func(host, why string) { s.log.Warn("host given up", "host", host, "why", why) },
@@ -334,7 +345,8 @@ func (s *show) visited(r *page.Record) {
 		s.log.Debug("failed", "url", r.URL, "failure", string(r.Failure), "error", r.Detail)
 		return
 	}
-	args := []any{"url", r.URL, "status", r.Response.Status, "bytes", r.Response.RawLen(), "took", r.Took.Round(time.Millisecond).String()}
+	args := []any{"url", r.URL, "status", r.Response.Status, "bytes", r.Response.RawLen(), "took",
+		r.Took.Round(time.Millisecond).String()}
 	if r.Page != nil {
 		args = append(args, "type", r.Page.Type, "links", len(r.Page.Links))
 	}

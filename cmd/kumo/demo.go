@@ -32,7 +32,8 @@ func demoCommand() *cobra.Command {
 	w.bind(cmd, 24, 1200)
 	f := cmd.Flags()
 	f.StringVarP(&o.out, "out", "o", "crawls/demo", "the crawl's folder; what an earlier demo left there is removed")
-	durationVar(f, &o.job.Frontier.Delay, "delay", 20*time.Millisecond, "wait this long from the end of an answer to the next request to that host")
+	durationVar(f, &o.job.Frontier.Delay, "delay", 20*time.Millisecond, "wait this long from the end of an answer to "+
+		"the next request to that host")
 	f.IntVarP(&o.job.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log every URL")

@@ -32,7 +32,8 @@ func (d *clusterShow) startNode() error {
 	}
 	i := len(d.procs)
 	p := &demoNode{name: "node-" + strconv.Itoa(i+1), ended: make(chan struct{})}
-	args := []string{"node", "--crawl", demoCrawl, "--name", p.name, "--out", filepath.Join(d.out, p.name), "--strategy", d.strategy,
+	args := []string{"node", "--crawl", demoCrawl, "--name", p.name, "--out", filepath.Join(d.out, p.name), "--strategy",
+		d.strategy,
 		"--servers", strconv.Itoa(len(d.servers)), "--join", strings.Join(d.servers, ","), "--dns-server", d.server.DNS(),
 		"--memory", "64MB", "--min-free-disk", "0"}
 	if i < len(d.servers) {

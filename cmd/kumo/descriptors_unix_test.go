@@ -20,14 +20,17 @@ import (
 func TestFewDescriptors(t *testing.T) {
 	for _, limit := range []int{64, 100} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
-			s, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(uint64(limit), 60, 1500)), synthweb.ServeOptions{DNS: true})
+			s, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(uint64(limit), 60, 1500)),
+				synthweb.ServeOptions{DNS: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
 			dir := filepath.Join(t.TempDir(), "crawl")
-			said := limited(t, limit, exitDone, "crawl", "-o", dir, "--delay", "5ms", "--ip-delay", "0", "--scope", "any", "--allow-private",
-				"--contact", "test@example.org", "--dns-server", s.DNS(), "-c", "200", "--memory", "1MiB", "--checkpoint", "64KiB", "--min-free-disk", "0",
+			said := limited(t, limit, exitDone, "crawl", "-o", dir, "--delay", "5ms", "--ip-delay", "0", "--scope", "any",
+				"--allow-private",
+				"--contact", "test@example.org", "--dns-server", s.DNS(), "-c", "200", "--memory", "1MiB", "--checkpoint", "64KiB",
+				"--min-free-disk", "0",
 				s.SeedURLs()[0])
 			if want := fmt.Sprintf("a limit of %d open files leaves room for", limit); !strings.Contains(said, want) {
 				t.Errorf("it does not say %q:\n%s", want, said)
@@ -60,7 +63,8 @@ func TestTooFewDescriptorsAreSaid(t *testing.T) {
 // limited runs kumo with a limit of open files, and returns what it says.
 func limited(t *testing.T, limit, want int, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, limit), "sh", kumoProgram(t)}, args...)...)
+	cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, limit), "sh", kumoProgram(t)},
+		args...)...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err := cmd.Run()

@@ -35,7 +35,8 @@ func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 	durationVar(f, &s.timeout, "timeout", 30*time.Second, "give a URL up after this time, redirects and all")
 	f.StringVar(&c.UserAgent, "user-agent", "", "fetch with this User-Agent (default: kumo's)")
 	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
-	f.BoolVar(&c.AllowPrivate, "allow-private", false, "follow redirects to private addresses, too; a URL that is given may be private anyway")
+	f.BoolVar(&c.AllowPrivate, "allow-private", false, "follow redirects to private addresses, too; a URL that is "+
+		"given may be private anyway")
 	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&c.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
 	return cmd
@@ -64,8 +65,10 @@ func (s *source) open(ctx context.Context, name string, redirects int) (*documen
 }
 
 // fileTypes are what servers say of files by their names.
-var fileTypes = map[string]string{".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".txt": "text/plain",
-	".xml": "application/xml", ".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript", ".json": "application/json"}
+var fileTypes = map[string]string{".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml",
+	".txt": "text/plain",
+	".xml": "application/xml", ".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript",
+	".json": "application/json"}
 
 func (s *source) fetch(ctx context.Context, url string, redirects int) (*document, error) {
 	within, cancel := context.WithTimeout(ctx, s.timeout)

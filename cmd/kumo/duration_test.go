@@ -8,7 +8,8 @@ import (
 func TestDurations(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0": 0, "500ms": 500 * time.Millisecond, "1h30m": 90 * time.Minute, "1d": 24 * time.Hour, "7d": 7 * 24 * time.Hour,
-		"2w": 14 * 24 * time.Hour, "1.5d": 36 * time.Hour, "1d12h": 36 * time.Hour, "1w1d": 8 * 24 * time.Hour, "-1s": -time.Second,
+		"2w": 14 * 24 * time.Hour, "1.5d": 36 * time.Hour, "1d12h": 36 * time.Hour, "1w1d": 8 * 24 * time.Hour,
+		"-1s": -time.Second,
 	} {
 		if got, err := parseDuration(text); got != want || err != nil {
 			t.Errorf("%s is %v, %v; want %v", text, got, err, want)

@@ -39,8 +39,9 @@ type explainer struct {
 
 func explainCommand() *cobra.Command {
 	e := &explainer{}
-	cmd := &cobra.Command{Use: "explain URL", Short: "Say why a URL was, or was not, crawled", Long: explainLong, Example: explainExample,
-		Args: cobra.ExactArgs(1),
+	cmd := &cobra.Command{Use: "explain URL", Short: "Say why a URL was, or was not, crawled", Long: explainLong,
+		Example: explainExample,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e.ctx, e.w = cmd.Context(), cmd.OutOrStdout()
 			return e.run(cmd.ErrOrStderr(), args[0])

@@ -124,7 +124,8 @@ func (s sheet) waits(x *inspect.Explanation) {
 	if h.MaxBackoff > 0 {
 		why += fmt.Sprintf(", for %v at most", h.MaxBackoff)
 	}
-	s.row("host", "%s; next not before %s (%s); delay %v; %s in a row", stats.Count(h.Waiting, "URLs")+stats.Either(h.Waiting, " waits", " wait"),
+	s.row("host", "%s; next not before %s (%s); delay %v; %s in a row", stats.Count(h.Waiting,
+		"URLs")+stats.Either(h.Waiting, " waits", " wait"),
 		when(h.Next), why, h.Delay, stats.Count(h.Failures, "failures"))
 	if h.CrawlDelay > 0 {
 		s.row("", "its robots.txt asks for a delay of %v", h.CrawlDelay)

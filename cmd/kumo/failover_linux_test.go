@@ -102,7 +102,8 @@ func newFailOver(t *testing.T, seed uint64, kills int) *failOver {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { said.Close() })
-	f.clusterShow = clusterShow{nodes: clusterNodes, strategy: "hub", out: dir, delay: failOverDelay, w: said, secret: secret.New()}
+	f.clusterShow = clusterShow{nodes: clusterNodes, strategy: "hub", out: dir, delay: failOverDelay, w: said,
+		secret: secret.New()}
 	for i := range clusterServers { // no port that a connection to somebody else may have got meanwhile
 		f.servers = append(f.servers, fmt.Sprintf("127.%d.%d.%d:7070", 100+os.Getpid()%100, os.Getpid()/100%250, i+1))
 	}
@@ -131,14 +132,17 @@ func (f *failOver) serve(pages int) *site {
 // start starts the process of a node, again if it has been there.
 func (f *failOver) startNode(i int) {
 	name := fmt.Sprintf("n%d", i+1)
-	args := []string{"node", "--crawl", demoCrawl, "--name", name, "--out", filepath.Join(f.out, name), "--strategy", f.strategy,
-		"--servers", fmt.Sprint(clusterServers), "--join", strings.Join(f.servers, ","), "--memory", "64MB", "--min-free-disk", "0", "--concurrency", "16"}
+	args := []string{"node", "--crawl", demoCrawl, "--name", name, "--out", filepath.Join(f.out, name), "--strategy",
+		f.strategy,
+		"--servers", fmt.Sprint(clusterServers), "--join", strings.Join(f.servers, ","), "--memory", "64MB",
+		"--min-free-disk", "0", "--concurrency", "16"}
 	if serves(i) {
 		args = append(args, "--listen", f.servers[i/2])
 	}
 	p := &demoNode{name: name, ended: make(chan struct{})}
 	var err error
-	if p.log, err = os.OpenFile(filepath.Join(f.out, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err != nil {
+	if p.log, err = os.OpenFile(filepath.Join(f.out, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY,
+		0o666); err != nil {
 		f.Fatal(err)
 	}
 	p.cmd = exec.Command(kumoProgram(f.T), args...)
@@ -170,7 +174,8 @@ func (f *failOver) form() {
 	ctx, cancel := context.WithTimeout(f.Context(), failOverMost)
 	defer cancel()
 	var err error
-	if f.client, err = cluster.OpenControl(ctx, demoCrawl, cluster.NodeOptions{Join: f.servers, Secret: f.secret}); err != nil {
+	if f.client, err = cluster.OpenControl(ctx, demoCrawl, cluster.NodeOptions{Join: f.servers,
+		Secret: f.secret}); err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { f.client.Close() })
@@ -216,7 +221,10 @@ func (f *failOver) settle(since time.Time) {
 	ctx, cancel := context.WithTimeoutCause(f.Context(), 2*failOverMost, late)
 	defer cancel()
 	if err := f.until(ctx, f.client, func(c *inspect.Cluster) bool {
-		untold := slices.ContainsFunc(c.Nodes, func(n inspect.Node) bool { return n.Is == inspect.NodeMember && !n.Clock.After(since) })
+		untold := slices.ContainsFunc(c.Nodes, func(n inspect.Node) bool {
+			return n.Is == inspect.NodeMember &&
+				!n.Clock.After(since)
+		})
 		return c.Settled && members(c) == clusterNodes && c.Control != "" && !untold
 	}); err != nil {
 		f.fail(err)
@@ -304,7 +312,8 @@ func (k *killing) see(at time.Duration, all []cluster.NodeStatus) {
 
 // finish lets the crawl come to its end, and its processes.
 func (f *failOver) finish() {
-	ctx, cancel := context.WithTimeoutCause(f.Context(), 10*failOverMost, fmt.Errorf("the crawl has no end after %v", 10*failOverMost))
+	ctx, cancel := context.WithTimeoutCause(f.Context(), 10*failOverMost, fmt.Errorf("the crawl has no end after %v",
+		10*failOverMost))
 	defer cancel()
 	if err := f.ended(ctx, f.client); err != nil {
 		f.fail(err)

@@ -32,7 +32,8 @@ func (f *failOver) judge() {
 	}
 	f.Logf("KUMO_SEED=%d: %d requests in %v, %d of %d reachable URLs fetched, %d fetched again\n%s", f.seed, len(log),
 		time.Since(f.begun).Round(time.Second), covered, truth, twice, f.table())
-	leads, granted, silent := f.measured(nil, (*killing).untilLed), f.measured(nil, (*killing).untilGranted), f.measured(nil, (*killing).silence)
+	leads, granted, silent := f.measured(nil, (*killing).untilLed), f.measured(nil, (*killing).untilGranted),
+		f.measured(nil, (*killing).silence)
 	if leads.median > failOverMedian || leads.most > failOverLimit {
 		f.Errorf("until another node led: %v; the median may be %v, the greatest %v", leads, failOverMedian, failOverLimit)
 	}
@@ -40,7 +41,8 @@ func (f *failOver) judge() {
 		f.Errorf("until a new host was fetched: %v; the greatest may be %v", granted, failOverGrant)
 	}
 	if silent.most > failOverQuiet {
-		f.Errorf("no request came for %v while other nodes than the killed one had something to fetch; %v is allowed", silent.most, failOverQuiet)
+		f.Errorf("no request came for %v while other nodes than the killed one had something to fetch; %v is allowed",
+			silent.most, failOverQuiet)
 	}
 	if most := truth/100 + 16*len(f.killings); twice > most {
 		f.Errorf("%d were fetched twice, at most %d may be", twice, most)
@@ -49,8 +51,10 @@ func (f *failOver) judge() {
 
 func (k *killing) String() string {
 	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
-	return fmt.Sprintf("%s (server %v) killed, then %s: leads after %v, believed after %v; a seed accepted after %v, a host fetched after %v; "+
-		"no request for %v, %d URLs or more waited at the others; back after %v, settled %v later", k.victim, k.server, k.next,
+	return fmt.Sprintf("%s (server %v) killed, then %s: leads after %v, believed after %v; a seed accepted after %v, a "+
+		"host fetched after %v; "+
+		"no request for %v, %d URLs or more waited at the others; back after %v, settled %v later", k.victim, k.server,
+		k.next,
 		ms(k.leads), ms(k.believed), ms(k.added), ms(k.granted), ms(k.silent), k.waiting, ms(k.back.Sub(k.at)), ms(k.settled))
 }
 
@@ -102,11 +106,13 @@ func (f *failOver) table() string {
 	}
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "median / 90 % / greatest, s\tkills\tanother leads\ta third believes it\tseed accepted\tnew host fetched\tno request\t"+
+	fmt.Fprintln(t, "median / 90 % / greatest, s\tkills\tanother leads\ta third believes it\tseed accepted\tnew host "+
+		"fetched\tno request\t"+
 		"settled again\t")
 	for _, kind := range kinds {
 		row := []any{f.measured(kind.of, func(k *killing) time.Duration { return k.back.Sub(k.at) }).n}
-		for _, what := range []func(*killing) time.Duration{(*killing).untilLed, (*killing).untilBelieved, (*killing).untilAdded, (*killing).untilGranted,
+		for _, what := range []func(*killing) time.Duration{(*killing).untilLed, (*killing).untilBelieved,
+			(*killing).untilAdded, (*killing).untilGranted,
 			(*killing).silence, (*killing).untilSettled} {
 			row = append(row, f.measured(kind.of, what))
 		}

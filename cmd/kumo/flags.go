@@ -66,7 +66,8 @@ func (o *options) bind(f *pflag.FlagSet) {
 
 func (o *options) bindCrawl(f *pflag.FlagSet) {
 	j := &o.job
-	f.StringVarP(&o.inputFile, "input-file", "i", "", "read seeds from `FILE`, a URL a line, comments behind a #; - is standard input; millions are fine")
+	f.StringVarP(&o.inputFile, "input-file", "i", "", "read seeds from `FILE`, a URL a line, comments behind a #; - is "+
+		"standard input; millions are fine")
 	f.BoolVar(&o.skipBad, "skip-bad-seeds", false, "go on without lines of the input file that are no URLs")
 	f.StringVar(&j.Name, "name", "", "the crawl's name (default: the first seed's host)")
 	f.StringVarP(&o.out, "out", "o", "", "the crawl's folder (default: crawls/NAME)")
@@ -76,16 +77,20 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.Var(scope{&j.Scope}, "scope", "which URLs belong to the crawl, seen from its seeds")
 	f.StringArrayVar(&o.include, "include", nil, "fetch only URLs that match `REGEX` (repeatable; seeds need not match)")
 	f.StringArrayVar(&o.exclude, "exclude", nil, "never fetch URLs that match `REGEX` (repeatable)")
-	f.Var(&rules{&j.Crawl.Canon}, "canon", "also drop from URLs: tracking, session (parameters), index (pages), www; sort (the query); or none")
+	f.Var(&rules{&j.Crawl.Canon}, "canon", "also drop from URLs: tracking, session (parameters), index (pages), www; "+
+		"sort (the query); or none")
 	f.BoolVar(&j.Crawl.Embeds, "embeds", false, "fetch images, scripts and other parts of pages, too")
 	o.sitemaps = policy.SitemapsNamed.String()
-	f.Var(choice{&o.sitemaps, policy.SitemapsNames()}, "sitemaps", "read the sitemaps that robots.txt names; guess: and /sitemap.xml where it names none")
+	f.Var(choice{&o.sitemaps, policy.SitemapsNames()}, "sitemaps", "read the sitemaps that robots.txt names; guess: "+
+		"and /sitemap.xml where it names none")
 	f.BoolVar(&j.ScriptPaths, "script-paths", false, "follow what looks like a path in scripts, too")
-	f.StringVar(&j.BlockFile, "block-file", "", "never fetch what `FILE` names: a host or a /regex/ a line; read again when it changes")
+	f.StringVar(&j.BlockFile, "block-file", "", "never fetch what `FILE` names: a host or a /regex/ a line; read again "+
+		"when it changes")
 	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages of all runs together, whatever their status (0: no limit)")
 	f.Var(size{&j.Crawl.Bytes}, "size-limit", "stop after so many bytes over the wire, of all runs together (0: no limit)")
 	durationVar(f, &j.Crawl.Time, "time-limit", 0, "stop after this time (0: no limit)")
-	f.StringArrayVar(&o.recrawl, "recrawl", nil, "visit URLs again: EVERY, or EVERY,LEAST,MOST, or never; 'REGEX=EVERY' for those that match (`INTERVAL`, repeatable)")
+	f.StringArrayVar(&o.recrawl, "recrawl", nil, "visit URLs again: EVERY, or EVERY,LEAST,MOST, or never; "+
+		"'REGEX=EVERY' for those that match (`INTERVAL`, repeatable)")
 	f.BoolVar(&o.due, "due", false, "visit what is due again, and end (without --recrawl: what was visited 7 days ago)")
 	f.Int64Var(&j.Crawl.PagesPerHost, "max-pages-per-host", 0, "at most `N` pages of one host (0: no limit)")
 }
@@ -94,35 +99,46 @@ func (o *options) bindManners(f *pflag.FlagSet) {
 	j := &o.job
 	f.IntVarP(&j.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
 	f.IntVar(&j.Frontier.PerHost, "per-host", 1, "open `N` connections to one host")
-	durationVar(f, &j.Frontier.Delay, "delay", time.Second, "wait this long from the end of an answer to the next request to that host")
-	durationVar(f, &j.Frontier.AddrDelay, "ip-delay", 250*time.Millisecond, "wait this long between requests to an address that several hosts share")
-	durationVar(f, &o.maxDelay, "max-crawl-delay", 30*time.Second, "obey a robots.txt's Crawl-delay up to this (0: not at all)")
-	durationVar(f, &j.Frontier.MaxWait, "max-backoff", frontier.DefaultMaxWait, "leave a host that fails, or asks for it (Retry-After), alone for this long at most")
+	durationVar(f, &j.Frontier.Delay, "delay", time.Second, "wait this long from the end of an answer to the next "+
+		"request to that host")
+	durationVar(f, &j.Frontier.AddrDelay, "ip-delay", 250*time.Millisecond,
+		"wait this long between requests to an address that several hosts share")
+	durationVar(f, &o.maxDelay, "max-crawl-delay", 30*time.Second, "obey a robots.txt's Crawl-delay up to this (0: not "+
+		"at all)")
+	durationVar(f, &j.Frontier.MaxWait, "max-backoff", frontier.DefaultMaxWait,
+		"leave a host that fails, or asks for it (Retry-After), alone for this long at most")
 	o.robots = "obey"
 	f.Var(choice{&o.robots, []string{"obey", "ignore"}}, "robots", "what to do with robots.txt")
-	f.StringSliceVar(&o.ignore, "ignore", nil, "do not obey these `DIRECTIVES` of pages: nofollow, rel-nofollow, noindex, noarchive, unavailable-after; or all")
+	f.StringSliceVar(&o.ignore, "ignore", nil, "do not obey these `DIRECTIVES` of pages: nofollow, rel-nofollow, "+
+		"noindex, noarchive, unavailable-after; or all")
 	f.Float64Var(&j.Crawl.Rate, "max-rate", 0, "at most `N` requests a second, all hosts together (0: no limit)")
 	f.Var(size{&j.Fetch.Bandwidth}, "bandwidth", "receive at most so many bytes a second (0: no limit)")
 	f.StringVar(&j.Contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the user agent")
-	f.StringVar(&j.Fetch.UserAgent, "user-agent", "", "the whole User-Agent (default: Mozilla/5.0 (compatible; kumo/VERSION; +CONTACT))")
+	f.StringVar(&j.Fetch.UserAgent, "user-agent", "", "the whole User-Agent (default: Mozilla/5.0 (compatible; "+
+		"kumo/VERSION; +CONTACT))")
 }
 
 func (o *options) bindFetch(f *pflag.FlagSet) {
 	c := &o.job.Fetch
-	f.StringArrayVar(&o.headers, "header", nil, "send `'NAME: VALUE'` with each request (repeatable); secret ones go to the seeds' hosts only; not Host, see --resolve")
+	f.StringArrayVar(&o.headers, "header", nil, "send `'NAME: VALUE'` with each request (repeatable); secret ones go "+
+		"to the seeds' hosts only; not Host, see --resolve")
 	f.StringVar(&o.cookies, "cookies", "", "send the cookies of this Netscape cookie `FILE` to the seeds' hosts")
 	f.StringVar(&c.User, "user", "", "log in at the seeds' hosts with this name (Basic)")
 	f.StringVar(&c.Password, "password", "", "and this password")
-	f.StringVar(&o.proxy, "proxy", "", "fetch through a proxy: http://, https://, socks5:// or socks5h:// `URL`; names are looked up here, too, to keep private addresses out, but for socks5h")
+	f.StringVar(&o.proxy, "proxy", "", "fetch through a proxy: http://, https://, socks5:// or socks5h:// `URL`; names "+
+		"are looked up here, too, to keep private addresses out, but for socks5h")
 	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
 	durationVar(f, &c.ConnectTimeout, "connect-timeout", 10*time.Second, "give up a connection after this time")
 	durationVar(f, &c.Timeout, "timeout", 30*time.Second, "give up an answer that brings nothing for this time")
 	f.IntVar(&o.job.Crawl.Tries, "tries", 3, "visit a URL up to `N` times before it has failed")
-	f.DurationVar(&o.job.Crawl.OutageWait, "outage-wait", 24*time.Hour, "when nothing is reached any more, wait this long for the web to come back, then end (0: without end)")
+	f.DurationVar(&o.job.Crawl.OutageWait, "outage-wait", 24*time.Hour, "when nothing is reached any more, wait this "+
+		"long for the web to come back, then end (0: without end)")
 	c.MaxBody = 32 << 20
 	f.Var(size{&c.MaxBody}, "max-body", "cut longer answers off here")
-	f.BoolVar(&c.AllowPrivate, "allow-private", false, "visit private, loopback and link-local addresses also where no seed names them")
-	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable; a * stands for every host or port)")
+	f.BoolVar(&c.AllowPrivate, "allow-private", false, "visit private, loopback and link-local addresses also where no "+
+		"seed names them")
+	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable; a * "+
+		"stands for every host or port)")
 	f.StringVar(&c.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
 }
 
@@ -135,10 +151,13 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	f.BoolVar(&j.Moved, "moved", false, "finished WARC files that are no longer in the folder were moved away on purpose")
 	j.Compress = "gzip"
 	f.Var(choice{&j.Compress, []string{"gzip", "zstd"}}, "compress", "how WARC files are compressed")
-	f.Var(size{&j.Memory}, "memory", "take so much memory for queues, known URLs and pages under way, the rest on disk (0: a third of the machine's)")
+	f.Var(size{&j.Memory}, "memory", "take so much memory for queues, known URLs and pages under way, the rest on disk "+
+		"(0: a third of the machine's)")
 	j.Crawl.Checkpoint = 64 << 20
-	f.Var(size{&j.Crawl.Checkpoint}, "checkpoint", "make a checkpoint after so much journal; more makes the start after a crash slower")
-	durationVar(f, &j.Crawl.Commit, "commit", 50*time.Millisecond, "make what was fetched durable this often; a crash costs what came after")
+	f.Var(size{&j.Crawl.Checkpoint}, "checkpoint", "make a checkpoint after so much journal; more makes the start "+
+		"after a crash slower")
+	durationVar(f, &j.Crawl.Commit, "commit", 50*time.Millisecond, "make what was fetched durable this often; a crash "+
+		"costs what came after")
 	o.minFree = 1e9
 	f.Var(size{&o.minFree}, "min-free-disk", "fetch nothing while the disk has less room than this (0: whatever it has)")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics and pprof at `ADDR`, e.g. localhost:9090")
@@ -289,7 +308,8 @@ func parseProxy(s string) (*url.URL, error) {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-		return nil, usagef("--proxy: a URL such as http://HOST:PORT, https://HOST:PORT, socks5://HOST:PORT or socks5h://HOST:PORT is wanted")
+		return nil, usagef("--proxy: a URL such as http://HOST:PORT, https://HOST:PORT, socks5://HOST:PORT or " +
+			"socks5h://HOST:PORT is wanted")
 	}
 	return u, nil
 }

@@ -26,7 +26,8 @@ func addressesCmd(ts *testscript.TestScript, _ bool, names []string) {
 
 // natsCmd runs a NATS that is nobody's node.
 func natsCmd(ts *testscript.TestScript, _ bool, args []string) {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: ts.MkAbs("nats"),
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true,
+		StoreDir:   ts.MkAbs("nats"),
 		MaxPayload: 8 << 20, NoSigs: true, NoLog: true})
 	ts.Check(err)
 	go s.Start()
@@ -60,7 +61,8 @@ func foreignCmd(ts *testscript.TestScript, _ bool, args []string) {
 		key = member.LeasePrefix + args[3] + "~1"
 		seconds, err := strconv.Atoi(args[4])
 		ts.Check(err)
-		report, err := json.Marshal(node.Report{Name: args[3], Version: "0.0.9", Clock: time.Now().Add(time.Duration(seconds) * time.Second)})
+		report, err := json.Marshal(node.Report{Name: args[3], Version: "0.0.9",
+			Clock: time.Now().Add(time.Duration(seconds) * time.Second)})
 		ts.Check(err)
 		value = (&member.Lease{Instance: 1, Beat: 1, Report: report}).Encode()
 	case "settings":

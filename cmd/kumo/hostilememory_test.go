@@ -33,8 +33,10 @@ func besiege(t *testing.T, web *hostileWeb, memory string, hosts int, span time.
 	if program == "" {
 		program = kumoProgram(t)
 	}
-	args := []string{"crawl", "-i", seeds, "-o", filepath.Join(dir, "crawl"), "--memory", memory, "-c", fmt.Sprint(hosts), "--delay", "0",
-		"--ip-delay", "0", "--allow-private", "--insecure", "--timeout", "5s", "--tries", "2", "--min-free-disk", "0", "-q", "--contact", "test@example.org",
+	args := []string{"crawl", "-i", seeds, "-o", filepath.Join(dir, "crawl"), "--memory", memory, "-c", fmt.Sprint(hosts),
+		"--delay", "0",
+		"--ip-delay", "0", "--allow-private", "--insecure", "--timeout", "5s", "--tries", "2", "--min-free-disk", "0", "-q",
+		"--contact", "test@example.org",
 		"--time-limit", span.String()}
 	cmd := exec.Command(program, append(args, flags...)...)
 	cmd.Env = append(os.Environ(), "GOMEMLIMIT=", "GOGC=")
@@ -64,7 +66,8 @@ func bound(memory int64) int64 { return memory*5/4 + 150 }
 // bound, and well-behaved hosts are served meanwhile. TestSieges is the long form.
 func TestSiege(t *testing.T) {
 	const memory, hosts, calm = 64, 4, 20
-	each := attackNamed(t, "stalled", "gzip", "brotli", "fields", "long field", "links", "small page of long links", "UTF-16", "sitemap",
+	each := attackNamed(t, "stalled", "gzip", "brotli", "fields", "long field", "links", "small page of long links",
+		"UTF-16", "sitemap",
 		"robots.txt", "redirects", "tables", "binary")
 	web := serveHostile(t, hosts, false, each...)
 	fleet := serveHostile(t, calm, false, smallPage)

@@ -93,7 +93,8 @@ func bomb(coding, head, piece string, size int) func(*bufio.Writer, string) {
 		case "br":
 			z = brotli.NewWriterLevel(&b, 2)
 		case "zstd":
-			z, _ = zstd.NewWriter(&b, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(8<<20), zstd.WithEncoderConcurrency(1))
+			z, _ = zstd.NewWriter(&b, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(8<<20),
+				zstd.WithEncoderConcurrency(1))
 		}
 		_, _ = io.WriteString(z, head)
 		repeat(z, piece, size)
@@ -170,23 +171,32 @@ var attacks = []attack{
 	{name: "long field", answer: longField},
 	{name: "one line", answer: reply("", "<p>", "word ", attackSize)},
 	{name: "links", answer: reply("", "", "<a href=/%d>x</a>", attackSize)},
-	{name: "long links", answer: reply("", "<base href='/"+strings.Repeat("long/", 150)+"'>", "<a href=%d>x</a>", attackSize)},
-	{name: "small page of long links", answer: reply("", "<base href='/"+strings.Repeat("long/", 150)+"'>", "<a href=%d>x</a>", 200<<10)},
+	{name: "long links", answer: reply("", "<base href='/"+strings.Repeat("long/", 150)+"'>", "<a href=%d>x</a>",
+		attackSize)},
+	{name: "small page of long links", answer: reply("", "<base href='/"+strings.Repeat("long/", 150)+"'>",
+		"<a href=%d>x</a>", 200<<10)},
 	{name: "depth", answer: reply("", "", "<div>", attackSize)},
 	{name: "attribute", answer: reply("", "<a href='", "x", attackSize)},
 	{name: "attributes", answer: reply("", "<a ", "a%d=b ", attackSize)},
 	{name: "title", answer: reply("", "<title>", "&amp;", attackSize)},
 	{name: "srcdoc", answer: reply("", "<iframe srcdoc='", "&amp;", attackSize)},
-	{name: "UTF-16", answer: typed("text/html; charset=utf-16le", "", "<\x00p\x00>\x00\x42\x30\x42\x30\x42\x30\x42\x30", attackSize)},
-	{name: "windows-1252", answer: typed("text/html; charset=windows-1252", "", "<p>\x80\x80\x80\x80\x80\x80", attackSize)},
+	{name: "UTF-16", answer: typed("text/html; charset=utf-16le", "", "<\x00p\x00>\x00\x42\x30\x42\x30\x42\x30\x42\x30",
+		attackSize)},
+	{name: "windows-1252", answer: typed("text/html; charset=windows-1252", "", "<p>\x80\x80\x80\x80\x80\x80",
+		attackSize)},
 	{name: "text", answer: typed("text/plain", "", "http://127.1.0.1/%d ", attackSize)},
 	{name: "style", answer: typed("text/css", "", "a{b:url(%d)}", attackSize)},
-	{name: "sitemap", robots: robotsOf(namesSitemap, "#", 1), answer: listOf("application/xml", "<urlset>", "<url><loc>/%d</loc></url>", 49<<20)},
-	{name: "index", robots: robotsOf(namesSitemap, "#", 1), answer: listOf("application/xml", "<sitemapindex>", "<sitemap><loc>/%d.xml</loc></sitemap>", 49<<20)},
+	{name: "sitemap", robots: robotsOf(namesSitemap, "#", 1), answer: listOf("application/xml", "<urlset>",
+		"<url><loc>/%d</loc></url>", 49<<20)},
+	{name: "index", robots: robotsOf(namesSitemap, "#", 1), answer: listOf("application/xml", "<sitemapindex>",
+		"<sitemap><loc>/%d.xml</loc></sitemap>", 49<<20)},
 	{name: "feed", answer: typed("application/rss+xml", "<rss><channel>", "<item><link>/%d</link></item>", attackSize)},
-	{name: "JSON", answer: typed("application/feed+json", `{"version":"https://jsonfeed.org/version/1","items":[{"url":"/x"}`, `,{"url":"/%d"}`, attackSize)},
-	{name: "robots.txt", robots: robotsOf("User-agent: *\n", "Allow: /%d\n", attackSize), answer: reply("", "", "word", 100)},
-	{name: "stalled robots.txt", robots: func(w *bufio.Writer) { stalled(500<<10)(w, "") }, answer: reply("", "", "word", 100)},
+	{name: "JSON", answer: typed("application/feed+json",
+		`{"version":"https://jsonfeed.org/version/1","items":[{"url":"/x"}`, `,{"url":"/%d"}`, attackSize)},
+	{name: "robots.txt", robots: robotsOf("User-agent: *\n", "Allow: /%d\n", attackSize),
+		answer: reply("", "", "word", 100)},
+	{name: "stalled robots.txt", robots: func(w *bufio.Writer) { stalled(500<<10)(w, "") },
+		answer: reply("", "", "word", 100)},
 	{name: "JSON-LD", answer: reply("", `<script type="application/ld+json">`, `{"url":"/%d","a":[`, attackSize)},
 	{name: "redirects", answer: hops},
 	{name: "binary", answer: typed("application/octet-stream", "", "\x00\x01\x02%d", attackSize)},
@@ -211,7 +221,8 @@ func attackNamed(t testing.TB, names ...string) (found []attack) {
 
 // smallPage is what a well-behaved host answers: 20 KB and a link onwards.
 var smallPage = attack{name: "small", answer: func(w *bufio.Writer, path string) {
-	body := fmt.Sprintf("<title>small</title><a href='%sx'>next</a>%s", path, strings.Repeat("<p>"+strings.Repeat("Some words of a page. ", 90), 10))
+	body := fmt.Sprintf("<title>small</title><a href='%sx'>next</a>%s", path,
+		strings.Repeat("<p>"+strings.Repeat("Some words of a page. ", 90), 10))
 	if len(path) > 200 {
 		body = strings.Replace(body, path+"x", "/y"+fmt.Sprint(time.Now().UnixNano()), 1)
 	}
@@ -293,5 +304,6 @@ func selfSigned(t testing.TB) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}, NextProtos: []string{"http/1.1"}}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}},
+		NextProtos: []string{"http/1.1"}}
 }

@@ -78,17 +78,21 @@ type beat struct {
 }
 
 func newKiller(t *testing.T, seed uint64, kills int) *killer {
-	k := &killer{T: t, dice: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(t.TempDir(), "crawl"), hosts: 25 + kills/4, kills: kills}
+	k := &killer{T: t, dice: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(t.TempDir(), "crawl"), hosts: 25 + kills/4,
+		kills: kills}
 	cfg := synthweb.Clean(seed, k.hosts, 80*kills)
 	cfg.MedianSize, cfg.Latency, cfg.Spread = 4<<10, 4*time.Millisecond, -1
-	for kind, n := range map[synthweb.Kind]int{synthweb.Copy: 50, synthweb.Flaky: 10, synthweb.Lure: 10, synthweb.Script: 10, synthweb.Open: 10,
+	for kind, n := range map[synthweb.Kind]int{synthweb.Copy: 50, synthweb.Flaky: 10, synthweb.Lure: 10,
+		synthweb.Script: 10, synthweb.Open: 10,
 		synthweb.Hop2: 20, synthweb.Loop: 5, synthweb.Session: 10, synthweb.Image: 100, synthweb.Style: 100} {
 		cfg.Kinds[kind] = n
 	}
 	cfg.Slow, cfg.CrawlDelay = 60*time.Millisecond, 80*time.Millisecond
-	cfg.Traits = map[synthweb.Trait]int{synthweb.Gzip: 700, synthweb.Chunked: 300, synthweb.Closing: 100, synthweb.Delay: 100,
-		synthweb.Slow: 100, synthweb.Refused: 1}
-	s, err := synthweb.Serve(t.Context(), synthweb.New(cfg), synthweb.ServeOptions{DNS: true, Truth: synthweb.TruthOptions{Embeds: true}})
+	cfg.Traits = map[synthweb.Trait]int{synthweb.Gzip: 700, synthweb.Chunked: 300, synthweb.Closing: 100,
+		synthweb.Delay: 100,
+		synthweb.Slow:  100, synthweb.Refused: 1}
+	s, err := synthweb.Serve(t.Context(), synthweb.New(cfg), synthweb.ServeOptions{DNS: true,
+		Truth: synthweb.TruthOptions{Embeds: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +161,10 @@ func pick[T any](dice *rand.Rand, of ...T) T { return of[dice.IntN(len(of))] }
 func (k *killer) live() (done bool) {
 	connections := pick(k.dice, 8, 16, 32)
 	commit := time.Duration(1+k.dice.IntN(pick(k.dice, 10, 100))) * time.Millisecond
-	args := []string{"crawl", "-q", "-o", k.dir, "--delay", killDelay.String(), "--ip-delay", "0", "--scope", "any", "--allow-private", "--embeds",
-		"--contact", "test@example.org", "--dns-server", k.server.DNS(), "-c", strconv.Itoa(connections), "--commit", commit.String(),
+	args := []string{"crawl", "-q", "-o", k.dir, "--delay", killDelay.String(), "--ip-delay", "0", "--scope", "any",
+		"--allow-private", "--embeds",
+		"--contact", "test@example.org", "--dns-server", k.server.DNS(), "-c", strconv.Itoa(connections), "--commit",
+		commit.String(),
 		"--checkpoint", pick(k.dice, "1KiB", "16KiB", "256KiB", "64MiB"), "--memory", pick(k.dice, "1MiB", "2MiB", "64MiB"),
 		"--warc-size", pick(k.dice, "100KB", "1MB", "1GB"), k.server.SeedURLs()[0]}
 	cmd := exec.Command(kumoProgram(k.T), args...)
@@ -216,7 +222,8 @@ func (k *killer) ending() (end string, at []time.Duration) {
 
 // strike sends a process its signals, unless it is over before, and returns when it sent the first.
 func strike(p *os.Process, after []time.Duration, end string, over <-chan struct{}) (first time.Time) {
-	signal := map[string]os.Signal{"kill": os.Kill, "terminate": syscall.SIGTERM, "interrupt": os.Interrupt, "twice": os.Interrupt}[end]
+	signal := map[string]os.Signal{"kill": os.Kill, "terminate": syscall.SIGTERM, "interrupt": os.Interrupt,
+		"twice": os.Interrupt}[end]
 	for _, d := range after {
 		select {
 		case <-over:
@@ -246,7 +253,8 @@ func (k *killer) judge() {
 	score := k.server.Score()
 	twice := score.Repeats + score.RepeatsOther
 	k.Logf("ended %v; %d pages fetched, %d twice, at most %d may be; %d requests for robots.txt of %d hosts; least gap %v; "+
-		"from start to first request: median %v, most %v", fmt.Sprint(ends)[3:], score.Covered, twice, k.bound, score.Robots, k.hosts,
+		"from start to first request: median %v, most %v", fmt.Sprint(ends)[3:], score.Covered, twice, k.bound, score.Robots,
+		k.hosts,
 		score.LeastGap.Value, starts[len(starts)/2].Round(time.Millisecond), starts[len(starts)-1].Round(time.Millisecond))
 	if score.Missing > 0 || score.Beyond > 0 || score.Forbidden > 0 || score.BeforeRobots > 0 || score.Hasty > 0 {
 		k.Errorf("the servers saw:\n%s", score)

@@ -27,12 +27,13 @@ meanwhile waits.`
 
 func hostsCommand() *cobra.Command {
 	var n int
-	cmd := lookCommand("hosts", "List the hosts of a crawl where URLs wait", cobra.NoArgs, func(l *lookup, _ []string) error {
-		_, err := list(l, l.look.Hosts(l.ctx, n), "waiting\thost\tnext\tfor\tfailures", func(h *inspect.Host) string {
-			return fmt.Sprintf("%d\t%s\t%s\t%s\t%d", h.Waiting, h.Key, when(h.Next), h.For, h.Failures)
+	cmd := lookCommand("hosts", "List the hosts of a crawl where URLs wait", cobra.NoArgs,
+		func(l *lookup, _ []string) error {
+			_, err := list(l, l.look.Hosts(l.ctx, n), "waiting\thost\tnext\tfor\tfailures", func(h *inspect.Host) string {
+				return fmt.Sprintf("%d\t%s\t%s\t%s\t%d", h.Waiting, h.Key, when(h.Next), h.For, h.Failures)
+			})
+			return err
 		})
-		return err
-	})
 	cmd.Flags().VarP(counted(&n, 20), "number", "n", "list this many, those with most URLs first")
 	cmd.Long = "List the hosts of a crawl where URLs wait, with their next time and what they wait for." + lookLong
 	return cmd
@@ -40,20 +41,22 @@ func hostsCommand() *cobra.Command {
 
 func queueCommand() *cobra.Command {
 	var n int
-	cmd := lookCommand("queue HOST", "List the URLs that wait at a host", cobra.ExactArgs(1), func(l *lookup, args []string) error {
-		host, err := hostArg(args[0])
-		if err != nil {
+	cmd := lookCommand("queue HOST", "List the URLs that wait at a host", cobra.ExactArgs(1),
+		func(l *lookup, args []string) error {
+			host, err := hostArg(args[0])
+			if err != nil {
+				return err
+			}
+			if err := l.knowHost(host); err != nil {
+				return err
+			}
+			_, err = list(l, l.look.Queue(l.ctx, host, n), "depth\tpath\ttries\turl\tfrom", func(it *inspect.Item) string {
+				return fmt.Sprintf("%d\t%s\t%d\t%s\t%s", it.Depth, it.Path, it.Tries, it.URL, it.From)
+			})
 			return err
-		}
-		if err := l.knowHost(host); err != nil {
-			return err
-		}
-		_, err = list(l, l.look.Queue(l.ctx, host, n), "depth\tpath\ttries\turl\tfrom", func(it *inspect.Item) string {
-			return fmt.Sprintf("%d\t%s\t%d\t%s\t%s", it.Depth, it.Path, it.Tries, it.URL, it.From)
 		})
-		return err
-	})
-	cmd.Flags().VarP(counted(&n, 20), "number", "n", "list this many, 10,000 at most, in the order in which they are to be fetched")
+	cmd.Flags().VarP(counted(&n, 20), "number", "n", "list this many, 10,000 at most, in the order in which they are "+
+		"to be fetched")
 	cmd.Long = "List the URLs that wait at a host: example.com, or example.com:8080." + lookLong
 	return cmd
 }
@@ -73,7 +76,8 @@ func seenCommand() *cobra.Command {
 		})
 	cmd.Flags().StringVar(&prefix, "prefix", "", "list those that begin with `URL`; it may stand without the flag, too")
 	cmd.Flags().VarP(counted(&n, 100), "number", "n", "list this many, in order")
-	cmd.Long = "List the URLs that a crawl has met and that begin with a prefix, each with its state, depth, status and time." + lookLong
+	cmd.Long = "List the URLs that a crawl has met and that begin with a prefix, each with its state, depth, status " +
+		"and time." + lookLong
 	return cmd
 }
 
@@ -100,7 +104,8 @@ func (l *lookup) knowHost(host string) error {
 	for _, err := range l.look.Queue(l.ctx, host, 1) {
 		return err
 	}
-	return fmt.Errorf("the crawl does not know the host %q: name it as kumo hosts lists it, with its port if it has one", host)
+	return fmt.Errorf("the crawl does not know the host %q: name it as kumo hosts lists it, with its port if it has one",
+		host)
 }
 
 // A lookup is what a verb needs to answer.

@@ -19,7 +19,8 @@ func TestACrawlStartsDuringALook(t *testing.T) {
 	}
 	defer s.Close()
 	dir := filepath.Join(t.TempDir(), "c")
-	begin := exec.Command(kumoProgram(t), "crawl", "-q", "--delay", "0", "--ip-delay", "0", "--allow-private", "--scope", "any",
+	begin := exec.Command(kumoProgram(t), "crawl", "-q", "--delay", "0", "--ip-delay", "0", "--allow-private", "--scope",
+		"any",
 		"--dns-server", s.DNS(), "--limit", "1", "-o", dir, s.SeedURLs()[0])
 	if out, err := begin.CombinedOutput(); begin.ProcessState.ExitCode() != exitLimit {
 		t.Fatalf("%v\n%s", err, out)
@@ -40,7 +41,8 @@ func TestACrawlStartsDuringALook(t *testing.T) {
 	for words.Scan() && !strings.Contains(words.Text(), "waiting for a look into "+dir) {
 	}
 	second := exec.Command(kumoProgram(t), "crawl", "-q", "-o", dir)
-	if out, err := second.CombinedOutput(); second.ProcessState.ExitCode() != exitFailed || !strings.Contains(string(out), "another kumo is working on it") {
+	if out, err := second.CombinedOutput(); second.ProcessState.ExitCode() != exitFailed ||
+		!strings.Contains(string(out), "another kumo is working on it") {
 		t.Errorf("a second crawl: %v\n%s", err, out)
 	}
 	if err := look.Close(); err != nil {

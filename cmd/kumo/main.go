@@ -86,7 +86,8 @@ func addVerbs(root *cobra.Command) {
 		}
 	}
 	group("one", "Crawl on one machine:", crawlCommand(), demoCommand())
-	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), statusCommand(), addCommand(), setCommand(), pauseCommand(), resumeCommand(),
+	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), statusCommand(), addCommand(),
+		setCommand(), pauseCommand(), resumeCommand(),
 		stopCommand(), secretCommand(), clusterCommand())
 	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), verifyCommand())
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
@@ -166,5 +167,6 @@ func isUsage(err error) bool {
 // isCobraUsage recognises what cobra says of a verb or argument that it does not know.
 func isCobraUsage(err error) bool {
 	msg := err.Error()
-	return strings.HasPrefix(msg, "unknown command") || strings.HasPrefix(msg, "accepts ") || strings.HasPrefix(msg, "unknown flag")
+	return strings.HasPrefix(msg, "unknown command") || strings.HasPrefix(msg, "accepts ") ||
+		strings.HasPrefix(msg, "unknown flag")
 }

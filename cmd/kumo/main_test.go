@@ -47,7 +47,8 @@ func TestStories(t *testing.T) {
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"web": webCmd, "site": siteCmd, "score": scoreCmd, "until": untilCmd, "exit": exitCmd, "lines": linesCmd,
-			"addresses": addressesCmd, "foreign": foreignCmd, "nats": natsCmd, "cut": cutCmd, "append": appendCmd, "move": moveCmd,
+			"addresses": addressesCmd, "foreign": foreignCmd, "nats": natsCmd, "cut": cutCmd, "append": appendCmd,
+			"move": moveCmd,
 		},
 	})
 }

@@ -70,7 +70,8 @@ type noder struct {
 
 func nodeCommand() *cobra.Command {
 	n := &noder{o: &options{}, preset: "lan", place: "shard"}
-	cmd := &cobra.Command{Use: "node --crawl NAME [flags]", Short: "Run a node of a crawl", Long: nodeLong, Example: nodeExample, Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "node --crawl NAME [flags]", Short: "Run a node of a crawl", Long: nodeLong,
+		Example: nodeExample, Args: cobra.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			n.given = cmd.Flags()
@@ -78,11 +79,14 @@ func nodeCommand() *cobra.Command {
 		}}
 	f := cmd.Flags()
 	n.bind(f, "join the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers")
-	f.StringVar(&n.name, "name", "", "the node's `NAME`, unlike those of the others: letters, digits, - and _ (default: this machine's)")
-	f.StringVar(&n.listen, "listen", "", "run a server at `ADDR`, as others reach it, if it is one of the cluster's (default without --join: "+defaultAddress+")")
+	f.StringVar(&n.name, "name", "", "the node's `NAME`, unlike those of the others: letters, digits, - and _ "+
+		"(default: this machine's)")
+	f.StringVar(&n.listen, "listen", "", "run a server at `ADDR`, as others reach it, if it is one of the cluster's "+
+		"(default without --join: "+defaultAddress+")")
 	f.IntVar(&n.servers, "servers", 0, "the first `N` addresses in --join are those of all servers: 1, 3 or 5")
 	f.Var(choice{&n.preset, cluster.Presets()}, "preset", "how far the nodes are from each other; the same on all")
-	f.Var(choice{&n.place, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes, the same on all: by a hash (shard), or by who reaches them (hub)")
+	f.Var(choice{&n.place, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes, the same on all: "+
+		"by a hash (shard), or by who reaches them (hub)")
 	f.IntVar(&n.slots, "slots", cluster.DefaultSlots, "plan for at most `M` nodes; the same on all")
 	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with --name)")
 	borrow(f, crawlFlags(n.o), nodeFlags)
@@ -101,7 +105,8 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if show.live != nil {
 		show.live.Hint("Ctrl-C leaves the others to it; kumo stop ends all")
 	}
-	job := &wire.Job{Name: n.crawl, Dir: n.out, Listener: show.listener(), Warn: func(err error) { show.log.Warn(err.Error()) }}
+	job := &wire.Job{Name: n.crawl, Dir: n.out, Listener: show.listener(),
+		Warn: func(err error) { show.log.Warn(err.Error()) }}
 	opts.Log = show.log
 	opts.Settle = func(j *wire.Job, settings []settings.Setting) error { return n.o.settleNode(n.given, j, settings) }
 	if opts.Secret, err = readSecret(n.secretFile, func(s string) { show.log.Warn(s) }); err != nil {
@@ -137,9 +142,11 @@ func hint(o *cluster.NodeOptions) string {
 	case o.NATS != "":
 		return "not joined yet: check the URL in --nats, and that it is reached from here"
 	case len(o.Servers) > 1:
-		return fmt.Sprintf("not joined yet: a majority of the servers %s must run and reach each other, on the ports named and the next ones", strings.Join(o.Servers, ", "))
+		return fmt.Sprintf("not joined yet: a majority of the servers %s must run and reach each other, on the ports "+
+			"named and the next ones", strings.Join(o.Servers, ", "))
 	}
-	return fmt.Sprintf("not joined yet: check that a node with a server runs at %s, the address, and the firewall", strings.Join(o.Join, ", "))
+	return fmt.Sprintf("not joined yet: check that a node with a server runs at %s, the address, and the firewall",
+		strings.Join(o.Join, ", "))
 }
 
 // settle reads the flags.
@@ -154,7 +161,8 @@ func (n *noder) settle() (o cluster.NodeOptions, err error) {
 	if cluster.CrawlWord(n.name) != n.name {
 		return o, usagef("--name %q: letters, digits, - and _ are wanted", n.name)
 	}
-	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, NATS: n.nats, Preset: n.preset, Strategy: n.place, Slots: n.slots}
+	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, NATS: n.nats, Preset: n.preset,
+		Strategy: n.place, Slots: n.slots}
 	switch {
 	case n.nats != "" && len(n.join)+len(n.listen) > 0:
 		return o, usagef("with --nats no node runs a server: leave --listen and --join out")
@@ -197,7 +205,8 @@ func (n *noder) checkFolder() error {
 	}
 	for _, s := range saved {
 		if s.Key == "name" && !slices.Equal(s.Values, []string{n.crawl}) {
-			return usagef("%s belongs to the crawl %q, not to %q: name another folder with --out", n.out, strings.Join(s.Values, ","), n.crawl)
+			return usagef("%s belongs to the crawl %q, not to %q: name another folder with --out", n.out,
+				strings.Join(s.Values, ","), n.crawl)
 		}
 	}
 	return nil
@@ -209,14 +218,18 @@ func (n *noder) say(show *show, o *cluster.NodeOptions) {
 	n.alone = serves && len(o.Servers) == 1
 	switch {
 	case o.NATS != "" && o.Replicas < 3:
-		show.log.Info("what the nodes know is kept in one copy by that NATS: if its disk is lost, so is the crawl; --servers 3 keeps it on three of its servers")
+		show.log.Info("what the nodes know is kept in one copy by that NATS: if its disk is lost, so is the crawl; " +
+			"--servers 3 keeps it on three of its servers")
 	case n.alone:
-		show.log.Info("this is the cluster's only server: if its disk is lost, the crawl cannot go on, and URLs that wait on other nodes, too, have to be found again; " +
+		show.log.Info("this is the cluster's only server: if its disk is lost, the crawl cannot go on, and URLs that wait " +
+			"on other nodes, too, have to be found again; " +
 			"with --servers 3 one of three disks may be lost without a URL")
 	case !serves && n.listen != "" && o.NATS == "":
-		show.log.Info("this node runs no server: --listen is none of the cluster's servers'", "listen", n.listen, "servers", strings.Join(o.Servers, ","))
+		show.log.Info("this node runs no server: --listen is none of the cluster's servers'", "listen", n.listen, "servers",
+			strings.Join(o.Servers, ","))
 	}
-	show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then", "folder", n.out)
+	show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then", "folder",
+		n.out)
 	args := []any{"crawl", n.crawl, "node", n.name, "strategy", n.place, "preset", n.preset}
 	if serves {
 		args = append(args, "listen", n.listen)
@@ -238,7 +251,8 @@ func (n *noder) crawlAll(ctx context.Context, cluster *cluster.Node, show *show)
 			cut()
 			return
 		}
-		show.log.Info("leaving: what this node has is handed over to the others; a second signal ends it at once, and keeps its place")
+		show.log.Info("leaving: what this node has is handed over to the others; a second signal ends it at once, and " +
+			"keeps its place")
 		cluster.Leave()
 		if !n.handsOver(beside, cluster) {
 			show.log.Warn("the cluster cannot be reached, so nothing can be handed over: this node ends and keeps its place")
@@ -289,7 +303,8 @@ func (n *noder) handsOver(ctx context.Context, cluster *cluster.Node) bool {
 func (n *noder) watch(ctx context.Context, cluster *cluster.Node, show *show) {
 	p := parts{cluster}
 	status := func() progress.Status {
-		return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(), Outage: p.outage()}
+		return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(),
+			Outage: p.outage()}
 	}
 	if show.live != nil {
 		show.live.Run(ctx, status)
@@ -340,7 +355,8 @@ func (n *noder) ended(err error, show *show) error {
 		show.log.Info("stopped: the same command, and kumo start, go on")
 		return nil
 	case errors.Is(err, node.ErrLeft):
-		show.log.Info("left: the other nodes, if there are any, have what this one had to do; its records stay in its folder", "folder", n.out)
+		show.log.Info("left: the other nodes, if there are any, have what this one had to do; its records stay in its folder",
+			"folder", n.out)
 		return nil
 	case errors.Is(err, context.Canceled):
 		show.log.Info("ended: the same command goes on")
@@ -353,7 +369,8 @@ func (n *noder) ended(err error, show *show) error {
 func (n *noder) advise(err error) error {
 	switch {
 	case errors.Is(err, folder.ErrLocked):
-		return advice.With(err, fmt.Sprintf("for another node on this machine, give it a name: kumo node --crawl %s --name b --join %s", n.crawl, defaultAddress))
+		return advice.With(err, fmt.Sprintf("for another node on this machine, give it a name: kumo node --crawl %s "+
+			"--name b --join %s", n.crawl, defaultAddress))
 	}
 	return cluster.Advise(err)
 }

@@ -18,13 +18,19 @@ import (
 // from there. What one machine can bear, and where it reaches the web from, is told to kumo node, and so are secrets:
 // they are not to lie in the registry.
 var (
-	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon", "embeds", "sitemaps", "script-paths",
-		"limit", "max-pages-per-host", "per-host", "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore", "contact", "user-agent",
-		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size", "compress"}
-	nodeFlags = []string{"concurrency", "memory", "min-free-disk", "max-rate", "bandwidth", "block-file", "header", "cookies", "user",
-		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "metrics", "verbose", "quiet", "log-json"}
+	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon",
+		"embeds", "sitemaps", "script-paths",
+		"limit", "max-pages-per-host", "per-host", "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
+		"contact", "user-agent",
+		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
+		"compress"}
+	nodeFlags = []string{"concurrency", "memory", "min-free-disk", "max-rate", "bandwidth", "block-file", "header",
+		"cookies", "user",
+		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "metrics", "verbose", "quiet",
+		"log-json"}
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.
-	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run", "moved"}
+	aloneFlags = []string{"name", "out", "fresh", "size-limit", "time-limit", "recrawl", "due", "profile", "dry-run",
+		"moved"}
 )
 
 // borrow gives a command some of a crawl's flags.
@@ -76,7 +82,8 @@ func (o *options) shared(all *pflag.FlagSet) []settings.Setting {
 
 // changes are the settings with which a crawl goes on that has been stopped. Flags by which it would become another
 // crawl are refused.
-func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]string) (changed []settings.Setting, err error) {
+func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]string) (changed []settings.Setting,
+	err error) {
 	shared := o.shared(all)
 	for _, key := range settable() { // taken back by an empty value
 		if all.Lookup(key).Changed && !slices.ContainsFunc(shared, func(s settings.Setting) bool { return s.Key == key }) {
@@ -92,7 +99,8 @@ func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]str
 			continue
 		}
 		if !s.Same(settings.Setting{Key: s.Key, Values: was[s.Key]}) {
-			return nil, usagef("the crawl %q was started %s, and what its nodes share does not change: leave --%s out, or begin another crawl",
+			return nil, usagef("the crawl %q was started %s, and what its nodes share does not change: leave --%s out, or "+
+				"begin another crawl",
 				crawl, with(s.Key, was[s.Key]), s.Key)
 		}
 	}
@@ -121,7 +129,8 @@ func (o *options) settleNode(given *pflag.FlagSet, j *wire.Job, settings []setti
 	}
 	const source = "the settings of the crawl"
 	if err := mine.apply(all, settings, source); err != nil {
-		return advice.With(err, fmt.Sprintf("the crawl was started by another version of kumo, and this is %s: use the same on all machines", wire.Version))
+		return advice.With(err, fmt.Sprintf("the crawl was started by another version of kumo, and this is %s: use the "+
+			"same on all machines", wire.Version))
 	}
 	if err := mine.finish(); err != nil {
 		return err

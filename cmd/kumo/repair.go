@@ -71,7 +71,8 @@ func repairCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&dry, "dry-run", false, "say what is wrong and what would be lost, and change nothing (it takes as long)")
-	f.BoolVar(&moved, "moved", false, "WARC files that are not here were moved on purpose: keep what other files say of their records")
+	f.BoolVar(&moved, "moved", false, "WARC files that are not here were moved on purpose: keep what other files say "+
+		"of their records")
 	f.BoolVar(&asJSON, "json", false, "answer with one JSON object")
 	f.BoolVarP(&quiet, "quiet", "q", false, "do not say what is found")
 	return cmd
@@ -88,7 +89,8 @@ func sayRepaired(cmd *cobra.Command, dir string, r *wire.Repaired, dry bool) {
 		is, lie = "could go on after a repair", "would lie"
 	}
 	fmt.Fprintf(out, "%s %s: kumo crawl -o %s\n", dir, is, dir)
-	kept := fmt.Sprintf("%s; %s known, %s", howMany(r.Pages, "pages"), howMany(int64(r.Known), "URLs")+stats.Either(r.Known, " is", " are"),
+	kept := fmt.Sprintf("%s; %s known, %s", howMany(r.Pages, "pages"), howMany(int64(r.Known),
+		"URLs")+stats.Either(r.Known, " is", " are"),
 		grouped(int64(r.Waiting))+stats.Either(r.Waiting, " waits", " wait"))
 	if r.Only {
 		fmt.Fprintf(out, "  the rest is as it should be: %s\n", kept)
@@ -99,7 +101,8 @@ func sayRepaired(cmd *cobra.Command, dir string, r *wire.Repaired, dry bool) {
 		}
 		lost := "nothing"
 		if r.Visits > 0 {
-			lost = fmt.Sprintf("%s, whose %s fetched again", howMany(r.Visits, "visits"), stats.Either(r.Visits, "URL is", "URLs are"))
+			lost = fmt.Sprintf("%s, whose %s fetched again", howMany(r.Visits, "visits"),
+				stats.Either(r.Visits, "URL is", "URLs are"))
 		}
 		fmt.Fprintf(out, "  lost     %s\n", lost)
 	}

@@ -37,7 +37,8 @@ const setExample = `  kumo set --crawl news
 func setCommand() *cobra.Command {
 	c := &clusterFlags{}
 	asJSON := false
-	cmd := &cobra.Command{Use: "set --crawl NAME [KEY=VALUE...]", Short: "Show a crawl's settings, or change them while it runs", Long: setLong, Example: setExample,
+	cmd := &cobra.Command{Use: "set --crawl NAME [KEY=VALUE...]", Short: "Show a crawl's settings, or change them " +
+		"while it runs", Long: setLong, Example: setExample,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wishes, err := parseWishes(args)
@@ -106,9 +107,11 @@ func checkKey(all *pflag.FlagSet, key string) error {
 	case slices.Contains(known, key):
 		return nil
 	case slices.Contains(nodeFlags, key):
-		return usagef("%s speaks of one machine, and the nodes do not share it: start the node again with another --%s", key, key)
+		return usagef("%s speaks of one machine, and the nodes do not share it: start the node again with another --%s", key,
+			key)
 	case all.Lookup(key) != nil:
-		return usagef("%s is no setting that the nodes of a crawl share; these may change while it runs: %s", key, strings.Join(wire.Tunable, ", "))
+		return usagef("%s is no setting that the nodes of a crawl share; these may change while it runs: %s", key,
+			strings.Join(wire.Tunable, ", "))
 	}
 	text := fmt.Sprintf("there is no setting %q", key)
 	if near := nearest(key, known); near != "" {
@@ -145,11 +148,13 @@ func mayChange(key string) (may changes, why string) {
 	case slices.Contains(lasting, key):
 		return mayNever, "the crawl has left out, kept or named things by it: begin another crawl"
 	}
-	return mayStopped, "nodes read it when they begin: kumo stop, start the nodes again, then kumo set or kumo start with it"
+	return mayStopped, "nodes read it when they begin: kumo stop, start the nodes again, then kumo set or kumo start " +
+		"with it"
 }
 
 // set changes settings, and says what they are now.
-func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *cluster.Control, wishes []settings.Setting) error {
+func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *cluster.Control,
+	wishes []settings.Setting) error {
 	var was map[string][]string
 	var state node.State
 	err := control.Tune(ctx, func(r node.Record) ([]settings.Setting, error) {
@@ -157,7 +162,8 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *cluster.Co
 		for _, s := range wishes {
 			may, why := mayChange(s.Key)
 			same := s.Same(settings.Setting{Key: s.Key, Values: r.Settings[s.Key]})
-			if idle := r.State == node.Stopping || r.State == node.Done; !same && (may == mayNever || may == mayStopped && !idle) {
+			if idle := r.State == node.Stopping || r.State == node.Done; !same && (may == mayNever || may == mayStopped &&
+				!idle) {
 				return nil, usagef("%s cannot change now: %s", s.Key, why)
 			}
 		}
@@ -172,7 +178,8 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *cluster.Co
 		if s.Same(before) {
 			said = append(said, fmt.Sprintf("%s is %s already", s.Key, valueOf(s.Key, s.Values)))
 		} else {
-			said = append(said, fmt.Sprintf("%s is %s now, was %s", s.Key, valueOf(s.Key, s.Values), valueOf(s.Key, before.Values)))
+			said = append(said, fmt.Sprintf("%s is %s now, was %s", s.Key, valueOf(s.Key, s.Values),
+				valueOf(s.Key, before.Values)))
 		}
 	}
 	then := "all nodes go by it within seconds"

@@ -22,7 +22,8 @@ const (
 
 var (
 	// passing flags say how this run goes and are not kept with the crawl.
-	passing = []string{"input-file", "skip-bad-seeds", "out", "fresh", "config", "metrics", "profile", "dry-run", "verbose", "quiet", "log-json", "help", "due"}
+	passing = []string{"input-file", "skip-bad-seeds", "out", "fresh", "config", "metrics", "profile", "dry-run",
+		"verbose", "quiet", "log-json", "help", "due"}
 	// flagsOnly are those that a file would set again and again.
 	flagsOnly = []string{"config", "fresh", "dry-run", "due"}
 	// lasting settings decide what the crawl has already left out or written; they cannot change.
@@ -143,9 +144,11 @@ func (o *options) findFolder() error {
 func checkFolder(flag, dir string) error {
 	switch {
 	case dir == "-":
-		return usagef("%s is -: a crawl is a folder of files and cannot go to standard output; name a folder, and follow its pages.jsonl", flag)
+		return usagef("%s is -: a crawl is a folder of files and cannot go to standard output; name a folder, and follow "+
+			"its pages.jsonl", flag)
 	case strings.Contains(dir, "://"):
-		return usagef("%s is %s: a crawl is kept in a folder of this machine, other places are not known; name a folder, and copy its closed files there",
+		return usagef("%s is %s: a crawl is kept in a folder of this machine, other places are not known; name a folder, "+
+			"and copy its closed files there",
 			flag, dir)
 	}
 	return nil
@@ -180,7 +183,8 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 	if fl == nil {
 		return nil // apply says it
 	}
-	if slices.ContainsFunc(s.Values, func(v string) bool { return strings.Contains(v, settings.Redacted) }) && !fl.Changed && !o.idle {
+	if slices.ContainsFunc(s.Values, func(v string) bool { return strings.Contains(v, settings.Redacted) }) &&
+		!fl.Changed && !o.idle {
 		return usagef("the crawl in %s has a --%s, which is not kept on disk: give it again, or an empty one to go on without",
 			o.job.Dir, s.Key)
 	}
@@ -190,7 +194,8 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 	if i := slices.IndexFunc(now, func(t settings.Setting) bool { return t.Key == s.Key }); i >= 0 && now[i].Same(s) {
 		return nil
 	}
-	return usagef("the crawl in %s was begun with --%s %s, and that cannot change: name another folder with --out, or begin again with --fresh",
+	return usagef("the crawl in %s was begun with --%s %s, and that cannot change: name another folder with --out, or "+
+		"begin again with --fresh",
 		o.job.Dir, s.Key, strings.Join(s.Values, ","))
 }
 
@@ -200,7 +205,8 @@ func (o *options) checkUnsaved(f *pflag.FlagSet, saved []settings.Setting) error
 		fl := f.Lookup(key)
 		known := slices.ContainsFunc(saved, func(s settings.Setting) bool { return s.Key == key })
 		if !known && fl.Changed && fl.Value.String() != fl.DefValue {
-			return usagef("the crawl in %s was begun without --%s, and that cannot change: name another folder with --out, or begin again with --fresh",
+			return usagef("the crawl in %s was begun without --%s, and that cannot change: name another folder with --out, "+
+				"or begin again with --fresh",
 				o.job.Dir, key)
 		}
 	}

@@ -13,7 +13,8 @@ comes within seconds, and the same flags give the same answer, on any machine: w
   kumo sim dspider    DSpider's experiments with a control unit again, and how many nodes one can serve`
 
 func simCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "sim", Short: "Try out what a cluster does", Long: simLong, Args: cobra.ArbitraryArgs, RunE: noVerb,
+	cmd := &cobra.Command{Use: "sim", Short: "Try out what a cluster does", Long: simLong, Args: cobra.ArbitraryArgs,
+		RunE:                  noVerb,
 		DisableFlagsInUseLine: true}
 	cmd.AddCommand(simHash(), simSoak(), simDSpider())
 	return cmd

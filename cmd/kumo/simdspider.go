@@ -59,8 +59,9 @@ type dspider struct {
 func simDSpider() *cobra.Command {
 	d := dspider{world: experiments.Paper(), scale: experiments.ScaleOfPaper(), share: "parts", order: "host",
 		decider: "hub"}
-	cmd := &cobra.Command{Use: "dspider", Short: "Make DSpider's experiments again", Long: simDSpiderLong, Example: simDSpiderExample,
-		Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "dspider", Short: "Make DSpider's experiments again", Long: simDSpiderLong,
+		Example: simDSpiderExample,
+		Args:    cobra.NoArgs}
 	d.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		d.world.OwnPart, d.world.Turns = d.share == "parts", d.order == "turns"
@@ -83,7 +84,8 @@ func simDSpider() *cobra.Command {
 
 func (d *dspider) flags(cmd *cobra.Command) {
 	f, w := cmd.Flags(), &d.world
-	f.StringVar(&d.out, "out", "", "write tables as CSV into `DIR`, and pictures as JSON, which go run -C bench/plot . DIR draws")
+	f.StringVar(&d.out, "out", "", "write tables as CSV into `DIR`, and pictures as JSON, which go run -C bench/plot . "+
+		"DIR draws")
 	f.IntVar(&w.Runs, "runs", w.Runs, "make each run with `K` seeds; tables have mean and standard deviation")
 	f.Uint64Var(&w.Seed, "seed", w.Seed, "the first seed's `NUMBER`")
 	f.IntVar(&w.Files, "files", w.Files, "make a web of `K` files")
@@ -97,10 +99,14 @@ func (d *dspider) flags(cmd *cobra.Command) {
 	f.Float64Var(&w.LAN.Bandwidth, "lan-bandwidth", w.LAN.Bandwidth, "`F/T` of all nodes of the LAN together")
 	f.Float64Var(&w.WAN.Bandwidth, "wan-bandwidth", w.WAN.Bandwidth, "`F/T` of each node of the WAN")
 	f.Float64Var(&w.LAN.Message, "lan-message", w.LAN.Message, "`T` that a message takes in the LAN")
-	f.Float64Var(&w.WAN.Message, "wan-message", w.WAN.Message, "`T` that a message takes in the WAN: what a connection takes on average")
-	f.Var(choice{&d.share, []string{"parts", "running"}}, "share", "a LAN node has its part of the bandwidth, or those that transfer share it")
-	f.Var(choice{&d.order, []string{"host", "turns"}}, "order", "a node finishes a host before the next, or hosts take turns by file")
-	f.Var(choice{&d.decider, []string{"hub", "plain"}}, "decider", "what decides in kumo's mode: the code of a crawl, or the plainest form of its rules")
+	f.Float64Var(&w.WAN.Message, "wan-message", w.WAN.Message, "`T` that a message takes in the WAN: what a connection "+
+		"takes on average")
+	f.Var(choice{&d.share, []string{"parts", "running"}}, "share", "a LAN node has its part of the bandwidth, or those "+
+		"that transfer share it")
+	f.Var(choice{&d.order, []string{"host", "turns"}}, "order", "a node finishes a host before the next, or hosts take "+
+		"turns by file")
+	f.Var(choice{&d.decider, []string{"hub", "plain"}}, "decider", "what decides in kumo's mode: the code of a crawl, "+
+		"or the plainest form of its rules")
 	f.Float64Var(&w.Persist, "persist", w.Persist, "`T` until kumo's control unit has an entry on disk")
 	f.IntVar(&w.Places, "places", w.Places, "fetch `K` files at once where links are to be saturated")
 	f.IntSliceVar(&w.Nodes, "nodes", w.Nodes, "nodes of experiment 1, or of --scale, `N,N,...`")
@@ -181,7 +187,8 @@ func (d *dspider) run(cmd *cobra.Command) error {
 	}
 	out := cmd.OutOrStdout()
 	w := &d.world
-	fmt.Fprintf(out, "%d files on %d hosts, %d runs from seed %d; mean ± standard deviation\n", w.Files, w.Hosts, w.Runs, w.Seed)
+	fmt.Fprintf(out, "%d files on %d hosts, %d runs from seed %d; mean ± standard deviation\n", w.Files, w.Hosts, w.Runs,
+		w.Seed)
 	for _, figure := range experiments.InFigures(points) {
 		if err := printFigure(out, figure); err != nil {
 			return err
@@ -201,7 +208,8 @@ func (d *dspider) run(cmd *cobra.Command) error {
 	return nil
 }
 
-var loadings = map[experiments.Loading]string{experiments.OneByOne: "one file after another", experiments.Saturated: "links saturated"}
+var loadings = map[experiments.Loading]string{experiments.OneByOne: "one file after another",
+	experiments.Saturated: "links saturated"}
 
 func printFigure(w io.Writer, points []experiments.Point) error {
 	s := points[0].Setting
@@ -247,7 +255,8 @@ func flush(w io.Writer, tab *tabwriter.Writer, b *strings.Builder) error {
 }
 
 func printJudgement(w io.Writer, all []experiments.Statement) {
-	fmt.Fprintln(w, "\nWhat the paper states. Changes are from one end of the axis to the other, in percent of the mean, ± two standard errors.")
+	fmt.Fprintln(w, "\nWhat the paper states. Changes are from one end of the axis to the other, in percent of the "+
+		"mean, ± two standard errors.")
 	var last experiments.Statement
 	for i, s := range all {
 		if i == 0 || s.Mode != last.Mode || s.Loading != last.Loading || s.Experiment != last.Experiment {

@@ -19,13 +19,15 @@ func (d *dspider) scaleFlags(cmd *cobra.Command) {
 	f.BoolVar(&d.scaling, "scale", false, "look at how many nodes the control unit is the limit instead")
 	durationVar(f, &s.Claim, "claim-cost", s.Claim, "with --scale, `TIME` of the control unit's processor for a claim")
 	durationVar(f, &s.Message, "message-cost", s.Message, "with --scale, `TIME` of it for a message that comes or goes")
-	durationVar(f, &s.Persist, "persist-time", s.Persist, "with --scale, `TIME` until an entry is in the log; the next begins then")
+	durationVar(f, &s.Persist, "persist-time", s.Persist, "with --scale, `TIME` until an entry is in the log; the next "+
+		"begins then")
 	durationVar(f, &s.Delay, "delay", s.Delay, "with --scale, `TIME` that a message is on its way")
 	durationVar(f, &s.Gather, "gather", s.Gather, "with --scale, `TIME` that a node waits for more to ask, with batches")
 	f.IntVar(&s.Shards, "shards", s.Shards, "with --scale, have `K` control units where there are several")
 	f.Float64Var(&s.Speed, "speed", s.Speed, "with --scale, a node fetches `P` pages a second, if it has them")
 	f.IntVar(&s.Pages, "pages", s.Pages, "with --scale, a host has `K` pages")
-	f.Float64Var(&s.Found, "found", s.Found, "with --scale, a page names `X` hosts whose owners its node does not know, on average")
+	f.Float64Var(&s.Found, "found", s.Found, "with --scale, a page names `X` hosts whose owners its node does not "+
+		"know, on average")
 	f.IntVar(&s.Hosts, "web", s.Hosts, "with --scale, there are `N` hosts")
 	durationVar(f, &s.Warm, "warm", s.Warm, "with --scale, take no figures for a `TIME`")
 	durationVar(f, &s.Time, "time", s.Time, "with --scale, then take them for a `TIME`")
@@ -35,7 +37,8 @@ func (d *dspider) scaleFlags(cmd *cobra.Command) {
 func (d *dspider) checkTogether(cmd *cobra.Command) (err error) {
 	both := []string{"out", "seed", "nodes", "start", "scale"}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if of := strings.HasPrefix(f.Usage, "with --scale, "); f.Changed && of != d.scaling && !slices.Contains(both, f.Name) {
+		if of := strings.HasPrefix(f.Usage, "with --scale, "); f.Changed && of != d.scaling &&
+			!slices.Contains(both, f.Name) {
 			err = usagef("--%s says nothing with --scale", f.Name)
 			if of {
 				err = usagef("--%s says something only with --scale", f.Name)
@@ -77,9 +80,11 @@ func (d *dspider) checkScale(cmd *cobra.Command) error {
 	case !(s.Speed > 0 && s.Speed <= 1e6) || !(s.Found > 0 && s.Found <= 1):
 		return usagef("--speed must be above 0 and at most 1000000, and --found above 0 and at most 1")
 	case s.Hosts < 2*most*s.Start || s.Hosts > mostScaleHosts:
-		return usagef("--web is %d: from twice what nodes begin with, %d, to %d hosts are possible", s.Hosts, 2*most*s.Start, mostScaleHosts)
+		return usagef("--web is %d: from twice what nodes begin with, %d, to %d hosts are possible", s.Hosts, 2*most*s.Start,
+			mostScaleHosts)
 	case rate > mostScaleWants:
-		return usagef("these are %.0f claims: %d are possible; lower --time, --warm, --nodes, --speed or --found", rate, mostScaleWants)
+		return usagef("these are %.0f claims: %d are possible; lower --time, --warm, --nodes, --speed or --found", rate,
+			mostScaleWants)
 	}
 	return nil
 }
@@ -106,7 +111,8 @@ func (d *dspider) runScale(cmd *cobra.Command) error {
 }
 
 func printScale(w io.Writer, s *experiments.Scale, rows []experiments.ScaleRow, limits []experiments.Limit) error {
-	fmt.Fprintf(w, "A claim costs %v, a message %v, an entry of the log %v; a node fetches %g pages a second, of which %g name a host of %d pages\n\n",
+	fmt.Fprintf(w, "A claim costs %v, a message %v, an entry of the log %v; a node fetches %g pages a second, of which "+
+		"%g name a host of %d pages\n\n",
 		s.Claim, s.Message, s.Persist, s.Speed, s.Found, s.Pages)
 	var b strings.Builder
 	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -115,7 +121,8 @@ func printScale(w io.Writer, s *experiments.Scale, rows []experiments.ScaleRow, 
 		if i > 0 && rows[i-1].Nodes != r.Nodes {
 			fmt.Fprintln(tab, strings.Repeat("\t", 9)) // a line without cells would end the columns
 		}
-		fmt.Fprintf(tab, "%d\t%v\t%.1f\t%.1f\t%v\t%v\t%s\t%s\t%s\t\n", r.Nodes, r.Variant, r.Offered, r.Answered, short(r.Median), short(r.P99),
+		fmt.Fprintf(tab, "%d\t%v\t%.1f\t%.1f\t%v\t%v\t%s\t%s\t%s\t\n", r.Nodes, r.Variant, r.Offered, r.Answered,
+			short(r.Median), short(r.P99),
 			percent(r.Processor), percent(r.Log), percent(r.Capacity))
 	}
 	if err := flush(w, tab, &b); err != nil {

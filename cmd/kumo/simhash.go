@@ -49,11 +49,13 @@ func simHash() *cobra.Command {
 	h := experiments.Hash{}
 	var file string
 	var cost bool
-	cmd := &cobra.Command{Use: "hash", Short: "Compare ways to place hosts on nodes", Long: simHashLong, Example: simHashExample,
-		Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "hash", Short: "Compare ways to place hosts on nodes", Long: simHashLong,
+		Example: simHashExample,
+		Args:    cobra.NoArgs}
 	f := cmd.Flags()
 	f.IntVar(&h.Slots, "slots", 16, "have a table of `M` slots, the largest number of nodes")
-	f.IntSliceVar(&h.Nodes, "nodes", []int{2, 3, 4, 5, 8, 12, 16}, "compare for these numbers of nodes, `N,N,...`, none above M")
+	f.IntSliceVar(&h.Nodes, "nodes", []int{2, 3, 4, 5, 8, 12, 16}, "compare for these numbers of nodes, `N,N,...`, "+
+		"none above M")
 	f.IntVar(&h.Hosts, "hosts", 100_000, "place `K` hosts")
 	f.Uint64Var(&h.Seed, "seed", 1, "take the hashes that belong to this `NUMBER`")
 	f.StringVar(&file, "csv", "", "write the table to `FILE`, too, with all digits, and shares from 0 to 1")
@@ -120,7 +122,8 @@ func printHash(w io.Writer, h *experiments.Hash, rows []experiments.HashRow) err
 		if i > 0 && rows[i-1].Nodes != r.Nodes {
 			fmt.Fprintln(tab, strings.Repeat("\t", strings.Count(head, "\t"))) // a line without cells would end the columns
 		}
-		fmt.Fprintf(tab, "%d\t%s\t%.3f\t%s\t%.2g\t%s\t%s\t", r.Nodes, r.Way, r.MaxMean, percent(r.Deviation), r.P, moves(r.Join), moves(r.Leave))
+		fmt.Fprintf(tab, "%d\t%s\t%.3f\t%s\t%.2g\t%s\t%s\t", r.Nodes, r.Way, r.MaxMean, percent(r.Deviation), r.P,
+			moves(r.Join), moves(r.Leave))
 		if h.Now != nil {
 			fmt.Fprintf(tab, "%d\t", r.Cost.Nanoseconds())
 		}
@@ -151,11 +154,13 @@ func moves(m experiments.Moves) string {
 func writeHash(file string, rows []experiments.HashRow) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	lines := [][]string{{"nodes", "way", "max_mean", "deviation", "p", "join", "join_least", "join_in_vain", "leave", "leave_least",
+	lines := [][]string{{"nodes", "way", "max_mean", "deviation", "p", "join", "join_least", "join_in_vain", "leave",
+		"leave_least",
 		"leave_in_vain", "ns"}}
 	for _, r := range rows {
 		line := []string{strconv.Itoa(r.Nodes), r.Way}
-		for _, x := range []float64{r.MaxMean, r.Deviation, r.P, r.Join.All, r.Join.Least, r.Join.InVain, r.Leave.All, r.Leave.Least, r.Leave.InVain} {
+		for _, x := range []float64{r.MaxMean, r.Deviation, r.P, r.Join.All, r.Join.Least, r.Join.InVain, r.Leave.All,
+			r.Leave.Least, r.Leave.InVain} {
 			line = append(line, strconv.FormatFloat(x, 'g', -1, 64))
 		}
 		lines = append(lines, append(line, strconv.FormatInt(r.Cost.Nanoseconds(), 10)))

@@ -47,8 +47,9 @@ type soak struct {
 
 func simSoak() *cobra.Command {
 	s := soak{strategy: "shard", preset: "lan"}
-	cmd := &cobra.Command{Use: "soak", Short: "Run a cluster through faults, again and again", Long: simSoakLong, Example: simSoakExample,
-		Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "soak", Short: "Run a cluster through faults, again and again", Long: simSoakLong,
+		Example: simSoakExample,
+		Args:    cobra.NoArgs}
 	f := cmd.Flags()
 	f.Var(choice{&s.strategy, sim.Strategies()}, "strategy", "how hosts are shared among nodes")
 	f.IntVar(&s.cfg.Nodes, "nodes", 50, "begin with `N` nodes")
@@ -57,9 +58,11 @@ func simSoak() *cobra.Command {
 	f.IntVar(&s.cfg.Hosts, "hosts", 0, "make a web of `N` hosts (0: three a node)")
 	f.Var(choice{&s.preset, []string{"lan", "wan"}}, "preset", "how far nodes are from each other")
 	f.StringVar(&s.latency, "latency", "", "take the latency between nodes from `FILE`: a matrix of round-trip times")
-	durationVar(f, &s.faults, "faults", 0, "let something go wrong once in this time, on average (0: the preset's; below 0: never)")
+	durationVar(f, &s.faults, "faults", 0, "let something go wrong once in this time, on average (0: the preset's; "+
+		"below 0: never)")
 	durationVar(f, &s.cfg.Turmoil, "time", 0, "let things go wrong for this long (0: the preset's)")
-	f.Float64Var(&s.cfg.Apart, "apart", 0, "let this `SHARE` of the pairs of a node and a host not reach each other, 0 to 1; only hub cares")
+	f.Float64Var(&s.cfg.Apart, "apart", 0, "let this `SHARE` of the pairs of a node and a host not reach each other, 0 "+
+		"to 1; only hub cares")
 	f.BoolVar(&s.cfg.Formed, "formed", false, "begin with a cluster that all nodes have joined")
 	f.Uint64Var(&s.story, "story", 0, "run this `SEED` alone, and tell what happened")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return s.run(cmd) }
@@ -141,7 +144,8 @@ func (s *soak) print(w io.Writer, story []string, report sim.Report) error {
 		return err
 	}
 	if len(report.Failed) > 0 {
-		return fmt.Errorf("seed %d of --strategy %s --nodes %d: %w", report.Failed[0].Seed, s.strategy, s.cfg.Nodes, errViolated)
+		return fmt.Errorf("seed %d of --strategy %s --nodes %d: %w", report.Failed[0].Seed, s.strategy, s.cfg.Nodes,
+			errViolated)
 	}
 	return nil
 }

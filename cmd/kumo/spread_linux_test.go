@@ -40,7 +40,10 @@ func TestSpread(t *testing.T) {
 	seed := number("KUMO_SEED", rand.Uint64N(1<<40))
 	t.Logf("KUMO_SEED=%d", seed)
 	for i := range runs {
-		t.Run(strconv.FormatUint(i+1, 10), func(t *testing.T) { spreadOnce(t, seed+i, int(number("KUMO_HOSTS", 40)), int(number("KUMO_BUSY", 0))) })
+		t.Run(strconv.FormatUint(i+1, 10), func(t *testing.T) {
+			spreadOnce(t, seed+i, int(number("KUMO_HOSTS", 40)),
+				int(number("KUMO_BUSY", 0)))
+		})
 	}
 }
 
@@ -55,7 +58,8 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &spreading{T: t, clusterShow: clusterShow{strategy: "hub", out: t.TempDir(), delay: spreadDelay, secret: secret.New(), servers: addresses}}
+	s := &spreading{T: t, clusterShow: clusterShow{strategy: "hub", out: t.TempDir(), delay: spreadDelay,
+		secret: secret.New(), servers: addresses}}
 	s.begun, s.w = time.Now(), io.Discard
 	cfg := synthweb.Clean(seed, hosts, hosts*200)
 	cfg.ByAddress = true
@@ -77,7 +81,8 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 	for i := range spreadNodes {
 		s.spreadNode(i, busy > 0)
 	}
-	ctx, cancel := context.WithTimeoutCause(t.Context(), spreadMost, fmt.Errorf("the nodes are no members after %v", spreadMost))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), spreadMost, fmt.Errorf("the nodes are no members after %v",
+		spreadMost))
 	defer cancel()
 	client, err := cluster.OpenControl(ctx, demoCrawl, cluster.NodeOptions{Join: s.servers, Secret: s.secret})
 	if err != nil {
@@ -90,7 +95,8 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 	for range busy {
 		busyLoop(t)
 	}
-	start := s.kumo("start", "--crawl", demoCrawl, "--join", s.servers[0], "-i", list, "--scope", "any", "--allow-private", "--ip-delay", "0", "--delay", s.delay.String(),
+	start := s.kumo("start", "--crawl", demoCrawl, "--join", s.servers[0], "-i", list, "--scope", "any", "--allow-private",
+		"--ip-delay", "0", "--delay", s.delay.String(),
 		"--contact", "https://example.org/test")
 	if said, err := start.CombinedOutput(); err != nil {
 		t.Fatalf("kumo start: %v\n%s", err, said)
@@ -111,7 +117,8 @@ func (s *spreading) spreadNode(i int, uneven bool) {
 	if i == 0 {
 		how = "--listen"
 	}
-	p.cmd = s.kumo("node", "--crawl", demoCrawl, "--name", p.name, "--out", filepath.Join(s.out, p.name), "--strategy", s.strategy, how, s.servers[0],
+	p.cmd = s.kumo("node", "--crawl", demoCrawl, "--name", p.name, "--out", filepath.Join(s.out, p.name), "--strategy",
+		s.strategy, how, s.servers[0],
 		"--memory", "64MB", "--min-free-disk", "0")
 	var err error
 	if p.log, err = os.Create(filepath.Join(s.out, p.name+".log")); err != nil {
@@ -180,7 +187,8 @@ func (s *spreading) shares(ctx context.Context, client *cluster.Control, came ti
 		pages = append(pages, strconv.FormatInt(c.Nodes[i].Pages, 10))
 	}
 	greatest := float64(most*spreadNodes) / float64(max(total, 1))
-	s.Logf("owned %s of %d, moved %d, greatest share %.2f, pages %s, all members after %.1f s", strings.Join(has, " "), total, moved, greatest,
+	s.Logf("owned %s of %d, moved %d, greatest share %.2f, pages %s, all members after %.1f s", strings.Join(has, " "),
+		total, moved, greatest,
 		strings.Join(pages, " "), came.Seconds())
 	if greatest > spreadShare || total == 0 {
 		s.Errorf("one has %.2f times its share, want %.2f at most", greatest, spreadShare)

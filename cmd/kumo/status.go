@@ -46,7 +46,8 @@ const statusExample = `  kumo status --crawl news
 func statusCommand() *cobra.Command {
 	c := &clusterFlags{}
 	s, h := &statusView{}, &hostsView{}
-	cmd := &cobra.Command{Use: "status --crawl NAME [--hosts [HOST|DOMAIN...]]", Short: "Say how a crawl of several nodes goes", Long: statusLong,
+	cmd := &cobra.Command{Use: "status --crawl NAME [--hosts [HOST|DOMAIN...]]",
+		Short: "Say how a crawl of several nodes goes", Long: statusLong,
 		Example: statusExample, DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := h.check(cmd.Flags(), args, s.watch); err != nil {
@@ -104,7 +105,8 @@ func (s *statusView) follow(ctx, enough context.Context, control *cluster.Contro
 		case err != nil && ends:
 			return nil
 		case errors.Is(err, bus.ErrUnavailable): // it is shown again when they are back
-			fmt.Fprintf(s.err, "%s %v: too few servers answer; kumo status without --watch says which\n", time.Now().UTC().Format(time.TimeOnly), err)
+			fmt.Fprintf(s.err, "%s %v: too few servers answer; kumo status without --watch says which\n",
+				time.Now().UTC().Format(time.TimeOnly), err)
 			s.drawn = 0
 		case err != nil:
 			return cluster.Advise(err)
@@ -183,7 +185,8 @@ func printCluster(w io.Writer, c *inspect.Cluster, width int) {
 	}
 	fmt.Fprintf(w, ", %d %s", len(c.Nodes), plural(len(c.Nodes), "node", "nodes"))
 	if c.Epoch > 0 {
-		fmt.Fprintf(w, ", epoch %d %s", c.Epoch, map[bool]string{true: "settled", false: "being settled: hosts change owner"}[c.Settled])
+		fmt.Fprintf(w, ", epoch %d %s", c.Epoch, map[bool]string{true: "settled",
+			false: "being settled: hosts change owner"}[c.Settled])
 	}
 	if hasHub(c) && c.Control != "" {
 		fmt.Fprintf(w, ", control unit %s", c.Control)
@@ -234,7 +237,8 @@ type column struct {
 
 // loadColumn is a column of what there is a sum of.
 func loadColumn(head string, less int, of func(l *inspect.Load) string) column {
-	return column{head, func(n *inspect.Node) string { return of(&n.Load) }, func(c *inspect.Cluster) string { return of(&c.Totals) }, less}
+	return column{head, func(n *inspect.Node) string { return of(&n.Load) },
+		func(c *inspect.Cluster) string { return of(&c.Totals) }, less}
 }
 
 func columns(c *inspect.Cluster) []column {
@@ -251,7 +255,8 @@ func columns(c *inspect.Cluster) []column {
 	if !hasHub(c) {
 		all = append(all, column{"slot", func(n *inspect.Node) string { return slotOf(n.Slot) }, nil, 9})
 	} else {
-		all = append(all, factColumn("owned", 2, func(f *inspect.Facts) int { return f.Owned }), factColumn("parked", 5, func(f *inspect.Facts) int { return f.Parked }),
+		all = append(all, factColumn("owned", 2, func(f *inspect.Facts) int { return f.Owned }),
+			factColumn("parked", 5, func(f *inspect.Facts) int { return f.Parked }),
 			column{"timeout", timeoutOf, nil, 10})
 	}
 	return append(all, column{"heard", heard, nil, 4})
@@ -385,7 +390,8 @@ func notes(c *inspect.Cluster) (all []string) {
 		case n.Age < -skewed:
 			all = append(all, fmt.Sprintf("the clock of %s is %.0f s ahead of this machine's: let all machines ask a time server", n.Name, -n.Age))
 		case n.Age > silent && c.Trouble == "": // then nobody is heard of
-			all = append(all, fmt.Sprintf("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind this machine's", n.Name, n.Age))
+			all = append(all, fmt.Sprintf("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind "+
+				"this machine's", n.Name, n.Age))
 		}
 		if n.CutOff > 0 && n.Is != inspect.NodeDead {
 			all = append(all, fmt.Sprintf("%s reaches nothing on the web for %.0f s, waits, and fetches nothing until it does: %s", n.Name, n.CutOff, n.CutOffWhy))
@@ -396,7 +402,8 @@ func notes(c *inspect.Cluster) (all []string) {
 	}
 	atWork := func(n inspect.Node) bool { return n.Facts != nil && n.Is == inspect.NodeMember }
 	if c.Control == "" && slices.ContainsFunc(c.Nodes, atWork) {
-		all = append(all, "no node is known to be the control unit: one of three members takes its place within seconds; new hosts wait until then")
+		all = append(all, "no node is known to be the control unit: one of three members takes its place within seconds; "+
+			"new hosts wait until then")
 	}
 	if len(versions) > 1 {
 		all = append(all, "the nodes are of several versions of kumo: "+joined(versions))

@@ -22,9 +22,11 @@ type hostsView struct {
 }
 
 func (v *hostsView) bind(f *pflag.FlagSet) {
-	f.BoolVar(&v.on, "hosts", false, "say whose hosts are: of those named, with all that are in a domain named, or of all (strategy hub)")
+	f.BoolVar(&v.on, "hosts", false, "say whose hosts are: of those named, with all that are in a domain named, or of "+
+		"all (strategy hub)")
 	f.BoolVar(&v.parked, "parked", false, "with --hosts: only those that nobody reaches")
-	f.IntVar(&v.limit, "limit", 1000, "with --hosts: list `N` at most; 0: all, of which each takes some 200 bytes of memory here")
+	f.IntVar(&v.limit, "limit", 1000, "with --hosts: list `N` at most; 0: all, of which each takes some 200 bytes of "+
+		"memory here")
 }
 
 // check says what does not go together.
@@ -45,7 +47,8 @@ func (v *hostsView) check(given *pflag.FlagSet, args []string, watch bool) error
 }
 
 // show asks whose hosts are, and prints it.
-func (v *hostsView) show(ctx context.Context, s *statusView, control *cluster.Control, c *clusterFlags, args []string) error {
+func (v *hostsView) show(ctx context.Context, s *statusView, control *cluster.Control, c *clusterFlags,
+	args []string) error {
 	q := cluster.HostQuery{Parked: v.parked, Limit: v.limit, Patience: c.wait}
 	for _, a := range args {
 		host, err := hostArg(a)
@@ -166,13 +169,15 @@ func times(n int) string {
 // ownerNotes are what is worth knowing beside the list.
 func ownerNotes(all *inspect.Owners) (notes []string) {
 	if all.More > 0 {
-		notes = append(notes, fmt.Sprintf("%d more hosts are not listed: --limit 0 lists all, and a domain named only those in it", all.More))
+		notes = append(notes, fmt.Sprintf("%d more hosts are not listed: --limit 0 lists all, and a domain named only "+
+			"those in it", all.More))
 	}
 	if len(all.By)+len(all.Hosts)+len(all.Missing) == 0 {
 		notes = append(notes, "no host is anybody's yet")
 	}
 	for _, name := range all.Missing {
-		notes = append(notes, fmt.Sprintf("%s is nobody's yet: no node has met a link to it, or it is just being found out who reaches it", name))
+		notes = append(notes, fmt.Sprintf("%s is nobody's yet: no node has met a link to it, or it is just being found "+
+			"out who reaches it", name))
 	}
 	if all.Moving {
 		notes = append(notes, "members change just now, and hosts with them")

@@ -14,12 +14,16 @@ var at0 = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
 // A cluster with a control unit shows what its nodes own, one without shows slots.
 func TestHubForPeople(t *testing.T) {
-	c := &inspect.Cluster{Crawl: "news", State: "running", Since: at0, Time: at0, Epoch: 3, Settled: true, Control: "b", Nodes: []inspect.Node{
-		{Node: "a~1", Name: "a", Is: inspect.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &inspect.Facts{TimeoutMS: 2125.4, Owned: 7, Parked: 2, Unsettled: 3}},
-		{Node: "b~1", Name: "b", Is: inspect.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &inspect.Facts{Leads: true, TimeoutMS: 150, Owned: 5}},
-		{Node: "c~1", Name: "c", Is: inspect.NodeDead, Slot: -1, Age: 1, Clock: at0, Facts: &inspect.Facts{TimeoutMS: 150, Owned: 90}},
-		{Node: "d~1", Name: "d", Is: inspect.NodeWaiting, Slot: -1, Age: 1, Clock: at0},
-	}}
+	c := &inspect.Cluster{Crawl: "news", State: "running", Since: at0, Time: at0, Epoch: 3, Settled: true, Control: "b",
+		Nodes: []inspect.Node{
+			{Node: "a~1", Name: "a", Is: inspect.NodeMember, Slot: -1, Age: 1, Clock: at0,
+				Facts: &inspect.Facts{TimeoutMS: 2125.4, Owned: 7, Parked: 2, Unsettled: 3}},
+			{Node: "b~1", Name: "b", Is: inspect.NodeMember, Slot: -1, Age: 1, Clock: at0,
+				Facts: &inspect.Facts{Leads: true, TimeoutMS: 150, Owned: 5}},
+			{Node: "c~1", Name: "c", Is: inspect.NodeDead, Slot: -1, Age: 1, Clock: at0,
+				Facts: &inspect.Facts{TimeoutMS: 150, Owned: 90}},
+			{Node: "d~1", Name: "d", Is: inspect.NodeWaiting, Slot: -1, Age: 1, Clock: at0},
+		}}
 	var b strings.Builder
 	printCluster(&b, c, 0)
 	const want = `news: running since 2026-11-22T09:00:00Z, 4 nodes, epoch 3 settled, control unit b
@@ -37,7 +41,8 @@ note: c~1 was given up: the others take over what it had
 	b.Reset()
 	c.Control = ""
 	printCluster(&b, c, 0)
-	if !strings.Contains(b.String(), "settled\n") || !strings.Contains(b.String(), "note: no node is known to be the control unit") {
+	if !strings.Contains(b.String(), "settled\n") || !strings.Contains(b.String(),
+		"note: no node is known to be the control unit") {
 		t.Errorf("without one:\n%s", b.String())
 	}
 	text, err := json.Marshal(inspect.Node{Name: "a"})
@@ -48,10 +53,12 @@ note: c~1 was given up: the others take over what it had
 
 func TestOwnersForPeople(t *testing.T) {
 	all := &inspect.Owners{Moving: true, More: 3, Missing: []string{"x.example"},
-		By: []inspect.OwnedBy{{Owner: "a", Node: "a~1", Hosts: 12, Parked: 2}, {Owner: "b", Node: "b~1", Hosts: 1, Gone: true}},
+		By: []inspect.OwnedBy{{Owner: "a", Node: "a~1", Hosts: 12, Parked: 2}, {Owner: "b", Node: "b~1", Hosts: 1,
+			Gone: true}},
 		Hosts: []inspect.Owned{
 			{Host: "a.example", Owner: "a", Node: "a~1", State: inspect.HostReached, Since: at0},
-			{Host: "b.example", Owner: "a", Node: "a~1", State: inspect.HostParked, Since: at0, Rounds: 2, Failed: []string{"a", "b"}, Again: at0.Add(time.Minute)},
+			{Host: "b.example", Owner: "a", Node: "a~1", State: inspect.HostParked, Since: at0, Rounds: 2,
+				Failed: []string{"a", "b"}, Again: at0.Add(time.Minute)},
 			{Host: "c.example", Owner: "a", Node: "a~1", State: inspect.HostParked, Since: at0},
 			{Host: "d.example", Owner: "a", Node: "a~1", State: inspect.HostReached, Since: at0, Rounds: 3},
 			{Host: "e.example", Owner: "b", Node: "b~1", State: inspect.HostPromised, Since: at0, Gone: true},
@@ -100,20 +107,26 @@ func TestExplainedForPeople(t *testing.T) {
 	other.Here, other.Address = false, "a.internal:7071"
 	gone := other
 	gone.Gone = true
-	waits := &inspect.Explanation{Fate: inspect.Waiting, Host: &inspect.Host{Waiting: 1}, Waits: &inspect.Item{}, Scope: inspect.Scope{In: true, Why: "any host"}}
+	waits := &inspect.Explanation{Fate: inspect.Waiting, Host: &inspect.Host{Waiting: 1}, Waits: &inspect.Item{},
+		Scope: inspect.Scope{In: true, Why: "any host"}}
 	unmet := &inspect.Explanation{Fate: inspect.Unknown, Scope: inspect.Scope{In: true, Why: "any host"}}
 	for _, c := range []struct {
 		x    explained
 		want string // "!" before a part: it is not there
 	}{
-		{explained{Explanation: waits, Owner: &here, asked: true}, "fate waiting\n|owner a, this node, since 2026-11-22T09:00:00Z\n|!that node knows"},
-		{explained{Explanation: waits, Owner: &moved, asked: true}, "this node, since 2026-11-22T09:00:00Z\n|reached; moved there for load, from a node that had more to do"},
-		{explained{Explanation: waits, Owner: &parked, asked: true}, "fate waiting: no node reaches its host\n| parked: nobody reaches it, tried once by all\n"},
-		{explained{Explanation: unmet, Owner: &other, asked: true}, "not known here: another node owns its host\n|owner a, since|that node knows: kumo explain with its folder, on its machine (a.internal:7071)\n"},
+		{explained{Explanation: waits, Owner: &here, asked: true}, "fate waiting\n|owner a, this node, since " +
+			"2026-11-22T09:00:00Z\n|!that node knows"},
+		{explained{Explanation: waits, Owner: &moved, asked: true}, "this node, since 2026-11-22T09:00:00Z\n|reached; " +
+			"moved there for load, from a node that had more to do"},
+		{explained{Explanation: waits, Owner: &parked, asked: true}, "fate waiting: no node reaches its host\n| parked: " +
+			"nobody reaches it, tried once by all\n"},
+		{explained{Explanation: unmet, Owner: &other, asked: true}, "not known here: another node owns its host\n|owner " +
+			"a, since|that node knows: kumo explain with its folder, on its machine (a.internal:7071)\n"},
 		{explained{Explanation: unmet, asked: true}, "unknown: no page within reach|owner nobody yet"},
 		{explained{Explanation: unmet}, "unknown: no page within reach|!owner"},
 		{explained{Owner: &gone, asked: true}, "owner a~1, which is no member any more|!fate|!that node knows"},
-		{explained{Explanation: unmet, asked: true, unasked: somebody("127.0.0.1:1")}, "owner not known: no node with a server is at 127.0.0.1:1: name one with --join"},
+		{explained{Explanation: unmet, asked: true, unasked: somebody("127.0.0.1:1")},
+			"owner not known: no node with a server is at 127.0.0.1:1: name one with --join"},
 	} {
 		var b strings.Builder
 		if err := printExplained(&b, &c.x); err != nil {

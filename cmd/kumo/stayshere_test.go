@@ -4,7 +4,8 @@ import "testing"
 
 func TestStaysHere(t *testing.T) {
 	for seeds, want := range map[string]bool{
-		"http://127.0.0.1:8080/": true, "http://localhost/a": true, "http://x.localhost/": true, "http://[::1]:80/": true, "http://127.9.9.9/": true,
+		"http://127.0.0.1:8080/": true, "http://localhost/a": true, "http://x.localhost/": true, "http://[::1]:80/": true,
+		"http://127.9.9.9/":   true,
 		"http://example.com/": false, "http://10.0.0.1/": false, "http://localhost.example.com/": false, "": false,
 	} {
 		o := &options{}

@@ -57,14 +57,19 @@ type serveFlags struct {
 func (f *serveFlags) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.opts.Port, "port", 0, "listen on `PORT` of each address (0: a free one)")
-	flags.IntVar(&f.opts.Addresses, "addresses", 0, "spread the hosts over `N` loopback addresses (0: one each, at most 256)")
-	flags.BoolVar(&f.cfg.ByAddress, "by-address", false, "give each host an address of its own and no name (at most 62500)")
+	flags.IntVar(&f.opts.Addresses, "addresses", 0, "spread the hosts over `N` loopback addresses (0: one each, at "+
+		"most 256)")
+	flags.BoolVar(&f.cfg.ByAddress, "by-address", false,
+		"give each host an address of its own and no name (at most 62500)")
 	flags.BoolVar(&f.opts.Truth.Embeds, "embeds", false, "judge a crawler that fetches embeds")
-	flags.BoolVar(&f.cfg.TLS, "tls", false, "serve HTTPS: TLS 1.3, with one self-signed ECDSA P-256 certificate for all hosts")
+	flags.BoolVar(&f.cfg.TLS, "tls", false, "serve HTTPS: TLS 1.3, with one self-signed ECDSA P-256 certificate for "+
+		"all hosts")
 	flags.Var(size{&f.pageSize}, "page-size", "make pages of this mean size (0: 45KB); most are smaller, some much larger")
 	flags.IntVar(&f.opts.PerConnection, "per-connection", 0, "close each connection after `N` answers (0: never)")
-	flags.Var(&f.latency, "latency", "let each host wait before all its answers, for a time of its own between `MIN-MAX`, e.g. 500ms-9s")
-	flags.Float64Var(&f.dead, "dead", 0, "add dead hosts, `PERCENT` of --hosts: half of them refuse connections, the others accept and never answer")
+	flags.Var(&f.latency, "latency", "let each host wait before all its answers, for a time of its own between "+
+		"`MIN-MAX`, e.g. 500ms-9s")
+	flags.Float64Var(&f.dead, "dead", 0, "add dead hosts, `PERCENT` of --hosts: half of them refuse connections, the "+
+		"others accept and never answer")
 }
 
 // config is the web that all flags together describe.
@@ -87,7 +92,8 @@ func (f *serveFlags) config(w *webFlags) (synthweb.Config, error) {
 
 func synthwebCommand() *cobra.Command {
 	w, f := webFlags{}, serveFlags{}
-	cmd := &cobra.Command{Use: "synthweb", Short: "Serve a made-up web that keeps score", Long: synthwebLong, Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "synthweb", Short: "Serve a made-up web that keeps score", Long: synthwebLong,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.config(&w)
 			if err != nil {

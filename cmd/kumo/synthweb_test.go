@@ -24,7 +24,8 @@ func served(args ...string) (synthweb.Config, *serveFlags, error) {
 }
 
 func TestFlagsOfTheWeb(t *testing.T) {
-	cfg, f, err := served("--tls", "--by-address", "--page-size", "242KB", "--per-connection", "10", "--latency", "500ms-9s", "--dead", "10")
+	cfg, f, err := served("--tls", "--by-address", "--page-size", "242KB", "--per-connection", "10", "--latency",
+		"500ms-9s", "--dead", "10")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,8 @@ func TestFlagsOfTheWeb(t *testing.T) {
 	if refused, hanging := cfg.Traits[synthweb.Refused], cfg.Traits[synthweb.Hanging]; refused != 50 || hanging != 50 {
 		t.Errorf("of a thousand hosts %d refuse and %d hang, want 50 and 50", refused, hanging)
 	}
-	if cfg, _, err := served("--latency", "2s"); err != nil || cfg.Latency != 2*time.Second || cfg.Slowest != 2*time.Second {
+	if cfg, _, err := served("--latency", "2s"); err != nil || cfg.Latency != 2*time.Second ||
+		cfg.Slowest != 2*time.Second {
 		t.Errorf("one latency for all: %+v, %v", cfg, err)
 	}
 	for _, bad := range []string{"--latency=9s-1s", "--latency=fast", "--latency=-1s", "--dead=-1", "--page-size=big"} {

@@ -34,7 +34,8 @@ func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*pa
 		}
 		t, err := maintext.Extract(parse.UTF8(body, pg.Charset), resp.URL)
 		if cut && err == nil {
-			err = fmt.Errorf("main text of %q: %w: %d bytes, %d are read", resp.URL, maintext.ErrTooLarge, len(resp.Body), len(body))
+			err = fmt.Errorf("main text of %q: %w: %d bytes, %d are read", resp.URL, maintext.ErrTooLarge, len(resp.Body),
+				len(body))
 		}
 		if t.Text == "" {
 			return nil, err

@@ -40,7 +40,8 @@ func TestWAN(t *testing.T) {
 	var runs []*wanRun
 	for i, strategy := range []string{"shard", strategyOf("KUMO_WAN_STRATEGY", "hub")} {
 		t.Run(fmt.Sprintf("%d-%s", i+1, strategy), func(t *testing.T) {
-			w := &wanRun{labCluster: newLabCluster(t, fmt.Sprintf("wan-%d-%d-%s", seed, i+1, strategy), seed, strategy, wanNodes, wanNodes), far: far}
+			w := &wanRun{labCluster: newLabCluster(t, fmt.Sprintf("wan-%d-%d-%s", seed, i+1, strategy), seed, strategy, wanNodes,
+				wanNodes), far: far}
 			w.crawl(seed)
 			w.judge()
 			runs = append(runs, w)
@@ -147,9 +148,11 @@ func (w *wanRun) judge() {
 		}
 	}
 	w.measure(e)
-	w.Logf("%s: a cluster after %v; done in %v; %s\n  proxy: %d packets in %v, %.0f a second, %d lost, %d dropped, %.1f %% of a processor", w.strategy,
+	w.Logf("%s: a cluster after %v; done in %v; %s\n  proxy: %d packets in %v, %.0f a second, %d lost, %d dropped, "+
+		"%.1f %% of a processor", w.strategy,
 		w.forming.Round(time.Millisecond), w.since(w.ended), w.shares(e), w.traffic.Passed, w.took.Round(time.Millisecond),
-		float64(w.traffic.Passed)/w.took.Seconds(), w.traffic.Lost, w.traffic.Dropped, 100*w.traffic.Busy.Seconds()/w.took.Seconds())
+		float64(w.traffic.Passed)/w.took.Seconds(), w.traffic.Lost, w.traffic.Dropped,
+		100*w.traffic.Busy.Seconds()/w.took.Seconds())
 }
 
 // reachable is what must be fetched. A strategy that looks at no delays may give a host to a node that does not reach

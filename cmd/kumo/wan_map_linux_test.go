@@ -154,7 +154,8 @@ func (d *distances) String() string {
 			}
 		}
 	}
-	return fmt.Sprintf("distances %s, %d of %d pairs of a node and a place do not reach each other", d.from, n, len(d.hosts)*wanPlaces)
+	return fmt.Sprintf("distances %s, %d of %d pairs of a node and a place do not reach each other", d.from, n,
+		len(d.hosts)*wanPlaces)
 }
 
 func TestDistances(t *testing.T) {

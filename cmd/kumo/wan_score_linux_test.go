@@ -115,7 +115,10 @@ func compared(a, b *wanRun) string {
 	whole("hosts asked", func(r wanResult) string { return fmt.Sprint(r.hosts) })
 	whole("hosts asked by several nodes", func(r wanResult) string { return fmt.Sprint(r.shared) })
 	whole("fetched twice", func(r wanResult) string { return fmt.Sprint(r.twice) })
-	whole("requests too close to another, least gap", func(r wanResult) string { return fmt.Sprintf("%d, %v", r.close, r.gap.Round(time.Millisecond)) })
+	whole("requests too close to another, least gap", func(r wanResult) string {
+		return fmt.Sprintf("%d, %v", r.close,
+			r.gap.Round(time.Millisecond))
+	})
 	times("until all was fetched", func(r wanResult) float64 { return r.all.Seconds() }, " s")
 	times("pages a second", func(r wanResult) float64 { return r.rate }, "")
 	times("pages a second, middle eight tenths", func(r wanResult) float64 { return r.middle }, "")

@@ -102,7 +102,8 @@ func escaped(text []byte) string {
 		return "iso-2022-kr"
 	}
 	for _, sequence := range []string{"\x1B$B", "\x1B$@", "\x1B$(D", "\x1B(I"} {
-		if bytes.Contains(text, []byte(sequence)) && bytes.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		if bytes.Contains(text, []byte(sequence)) &&
+			bytes.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
 			return "iso-2022-jp"
 		}
 	}

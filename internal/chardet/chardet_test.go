@@ -111,7 +111,8 @@ func TestDetect(t *testing.T) {
 		{"the same in KOI8-R", "\xF0\xD2\xC9\xD7\xC5\xD4 \xCD\xC9\xD2", "koi8-r"},
 		{"French in markup", "<p class=\"x\">caf\xE9</p><b>d\xE9j\xE0 \xE9t\xE9</b>", "windows-1252"},
 	} {
-		if got := Detect([]byte(c.text)); got.Name != c.want || got.Confidence < 0 || got.Confidence > 1 || (got.Name == "") != (got.Confidence == 0) {
+		if got := Detect([]byte(c.text)); got.Name != c.want || got.Confidence < 0 || got.Confidence > 1 ||
+			(got.Name == "") != (got.Confidence == 0) {
 			t.Errorf("%s: got %v, want %s", c.name, got, c.want)
 		}
 	}
@@ -126,7 +127,8 @@ func TestConfidence(t *testing.T) {
 }
 
 func FuzzDetect(f *testing.F) {
-	for _, seed := range []string{"caf\xE9", "\x93\xFA\x96{", "\x81\x30\x81\x30", "\x8E\xA2\xA1\xA1", "\x8F\xA1\xA1", "a\x00b\x00", "\x1B$B", "\xFE", "\xA4"} {
+	for _, seed := range []string{"caf\xE9", "\x93\xFA\x96{", "\x81\x30\x81\x30", "\x8E\xA2\xA1\xA1", "\x8F\xA1\xA1",
+		"a\x00b\x00", "\x1B$B", "\xFE", "\xA4"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -138,7 +140,8 @@ func FuzzDetect(f *testing.F) {
 
 // A large text takes no longer than its beginning.
 func TestLarge(t *testing.T) {
-	for _, unit := range []string{"\xFF", "\x81", "a\xE9 ", "\xE9" + strings.Repeat(" ", 999), "\x00", "\x1B$", "\x8E\xA1\xA1"} {
+	for _, unit := range []string{"\xFF", "\x81", "a\xE9 ", "\xE9" + strings.Repeat(" ", 999), "\x00", "\x1B$",
+		"\x8E\xA1\xA1"} {
 		start := time.Now()
 		Detect([]byte(strings.Repeat(unit, 4<<20/len(unit))))
 		if took := time.Since(start); took > 3*time.Second {
@@ -167,7 +170,8 @@ func BenchmarkDetect(b *testing.B) {
 // charsets has the languages of the sentences that have legacy charsets, with these.
 var charsets = map[string][]string{
 	"ar": {"windows-1256", "iso-8859-6"}, "fa": {"windows-1256"}, "ur": {"windows-1256"},
-	"be": {"windows-1251"}, "bg": {"windows-1251", "koi8-r", "iso-8859-5"}, "mk": {"windows-1251"}, "ru": {"windows-1251", "koi8-r",
+	"be": {"windows-1251"}, "bg": {"windows-1251", "koi8-r", "iso-8859-5"}, "mk": {"windows-1251"},
+	"ru": {"windows-1251", "koi8-r",
 		"iso-8859-5", "ibm866", "x-mac-cyrillic"}, "sr": {"windows-1251"}, "uk": {"windows-1251", "koi8-u"},
 	"ca": {"windows-1252"}, "da": {"windows-1252"}, "de": {"windows-1252"}, "es": {"windows-1252"}, "fi": {"windows-1252"},
 	"fr": {"windows-1252"}, "is": {"windows-1252"}, "it": {"windows-1252"}, "nb": {"windows-1252"}, "nl": {"windows-1252"},

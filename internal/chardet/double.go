@@ -40,7 +40,8 @@ const (
 )
 
 // rankBits are the bits of a character by its rank: of half of a text the common ones make up, and so on.
-var rankBits = [...]float64{rankCommon: 9.3, rankLetter: 6.8, rankSign: 8.5, rankFewStrokes: 11.5, rankFirst: 13, rankSecond: 18, rankRare: 20,
+var rankBits = [...]float64{rankCommon: 9.3, rankLetter: 6.8, rankSign: 8.5, rankFewStrokes: 11.5, rankFirst: 13,
+	rankSecond: 18, rankRare: 20,
 	rankSymbol: 16, rankHalf: 12, rankInvalid: 32}
 
 var doubles = []double{
@@ -127,7 +128,10 @@ func gbLength(b []byte) int {
 	if len(b) >= 4 && in(b[0], 0x81, 0xFE) && in(b[1], '0', '9') && in(b[2], 0x81, 0xFE) && in(b[3], '0', '9') {
 		return 4
 	}
-	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) }, func(c byte) bool { return in(c, 0x40, 0xFE) && c != 0x7F })
+	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) }, func(c byte) bool {
+		return in(c, 0x40, 0xFE) &&
+			c != 0x7F
+	})
 }
 
 func gbRank(b []byte) rank {
@@ -145,7 +149,10 @@ func gbRank(b []byte) rank {
 }
 
 func big5Length(b []byte) int {
-	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) }, func(c byte) bool { return in(c, 0x40, 0x7E) || isHighByte(c) })
+	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) }, func(c byte) bool {
+		return in(c, 0x40, 0x7E) ||
+			isHighByte(c)
+	})
 }
 
 func big5Rank(b []byte) rank {

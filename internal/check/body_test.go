@@ -34,9 +34,11 @@ func TestLinksOfBodies(t *testing.T) {
 		{"plain text", LinksIn{PageIn: PageIn{HTML: []byte("see http://a.example/"), ContentType: "text/plain"}}, "text", ""},
 		{"text with links of which nothing is said, fetched",
 			LinksIn{PageIn: PageIn{HTML: []byte("see http://a.example/"), Header: http.Header{}}}, "text", ""},
-		{"a redirect", LinksIn{PageIn: PageIn{Status: 302, Header: http.Header{"Location": {"http://a.example/"}}}}, "redirect", ""},
+		{"a redirect", LinksIn{PageIn: PageIn{Status: 302, Header: http.Header{"Location": {"http://a.example/"}}}},
+			"redirect", ""},
 		{"nothing", LinksIn{}, "", ""},
-		{"a PDF", LinksIn{PageIn: PageIn{HTML: []byte(pdf), ContentType: "text/html"}}, "", "the body is application/pdf: kumo reads no links in it"},
+		{"a PDF", LinksIn{PageIn: PageIn{HTML: []byte(pdf), ContentType: "text/html"}}, "",
+			"the body is application/pdf: kumo reads no links in it"},
 		{"a picture", LinksIn{PageIn: PageIn{HTML: []byte(png)}}, "", "the body is image/png: kumo reads no links in it"},
 	} {
 		out, err := Links(c.in)
@@ -64,9 +66,11 @@ func TestLangOfBodies(t *testing.T) {
 		{"in UTF-16 with a mark", PageIn{HTML: encode(t, "utf-16le", german)}, "de", true},
 		{"in UTF-16 without", PageIn{HTML: encode(t, "utf-16le", german)[2:]}, "de", true},
 		{"in KOI8-R", PageIn{HTML: encode(t, "koi8-r", russian)}, "ru", true},
-		{"declared", PageIn{HTML: encode(t, "windows-1251", russian), ContentType: "text/plain; charset=windows-1251"}, "ru", true},
+		{"declared", PageIn{HTML: encode(t, "windows-1251", russian), ContentType: "text/plain; charset=windows-1251"}, "ru",
+			true},
 		{"a page", PageIn{HTML: []byte("<html><script>the end of this and that</script><p>" + german)}, "de", false},
-		{"a page, fetched", PageIn{HTML: []byte("<p>" + russian), Header: http.Header{"Content-Type": {"text/html"}}}, "ru", false},
+		{"a page, fetched", PageIn{HTML: []byte("<p>" + russian), Header: http.Header{"Content-Type": {"text/html"}}}, "ru",
+			false},
 		{"a page without words", PageIn{HTML: []byte("<html>")}, "", false},
 	} {
 		out, err := Lang(LangIn{Page: &c.in})
@@ -75,7 +79,8 @@ func TestLangOfBodies(t *testing.T) {
 		}
 	}
 	for _, body := range []string{pdf, png, "\x01\x02\x03\x04\x05"} {
-		if _, err := Lang(LangIn{Page: &PageIn{HTML: []byte(body)}}); err == nil || !strings.Contains(err.Error(), "no text") {
+		if _, err := Lang(LangIn{Page: &PageIn{HTML: []byte(body)}}); err == nil ||
+			!strings.Contains(err.Error(), "no text") {
 			t.Errorf("%q: error %v", body, err)
 		}
 	}
@@ -109,7 +114,8 @@ func TestSitemap(t *testing.T) {
 	if got := asJSON(t, Sitemap, SitemapIn{Body: []byte(sitemap), URL: "http://a.example/s"}); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if _, err := Sitemap(SitemapIn{Body: []byte(pdf)}); err == nil || !strings.Contains(err.Error(), "neither sitemap nor feed") {
+	if _, err := Sitemap(SitemapIn{Body: []byte(pdf)}); err == nil || !strings.Contains(err.Error(),
+		"neither sitemap nor feed") {
 		t.Errorf("error %v", err)
 	}
 }

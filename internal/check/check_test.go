@@ -21,7 +21,8 @@ func asJSON[In, Out any](t *testing.T, read func(In) (Out, error), in In) string
 }
 
 func TestRobots(t *testing.T) {
-	const file = "User-agent: *\nDisallow: /\nAllow: /a\nRequest-rate: 2/10s 0800-1700\nClean-param: ref&sid /a\nSitemap: http://a.example/s\n"
+	const file = "User-agent: *\nDisallow: /\nAllow: /a\nRequest-rate: 2/10s 0800-1700\nClean-param: ref&sid " +
+		"/a\nSitemap: http://a.example/s\n"
 	const rest = `"crawl_delay":5,"sitemaps":["http://a.example/s"],` +
 		`"request_rate":[{"requests":2,"seconds":10,"hours":"0800-1700"}],"clean_params":[{"params":["ref","sid"],"path":"/a"}]`
 	for _, c := range []struct {
@@ -30,9 +31,12 @@ func TestRobots(t *testing.T) {
 		want string
 	}{
 		{"a line allows", RobotsIn{URL: "http://a.example/a?b"}, `{"allowed":true,"rule":"Allow: /a",` + rest + `}`},
-		{"and forbids", RobotsIn{URL: "http://a.example/b", Status: 200}, `{"allowed":false,"rule":"Disallow: /",` + rest + `,"status":200}`},
-		{"robots.txt by its lines", RobotsIn{URL: "http://a.example/robots.txt"}, `{"allowed":false,"rule":"Disallow: /",` + rest + `}`},
-		{"robots.txt to a crawl", RobotsIn{URL: "http://a.example/robots.txt", Exempt: true}, `{"allowed":true,"rule":"",` + rest + `}`},
+		{"and forbids", RobotsIn{URL: "http://a.example/b", Status: 200}, `{"allowed":false,"rule":"Disallow: /",` + rest +
+			`,"status":200}`},
+		{"robots.txt by its lines", RobotsIn{URL: "http://a.example/robots.txt"},
+			`{"allowed":false,"rule":"Disallow: /",` + rest + `}`},
+		{"robots.txt to a crawl", RobotsIn{URL: "http://a.example/robots.txt", Exempt: true},
+			`{"allowed":true,"rule":"",` + rest + `}`},
 		{"there is none", RobotsIn{URL: "http://a.example/b", Status: 404},
 			`{"allowed":true,"rule":"robots.txt: status 404","crawl_delay":0,"sitemaps":[],"status":404}`},
 		{"it cannot be had", RobotsIn{URL: "http://a.example/a", Status: 503},
@@ -52,7 +56,8 @@ func TestMIME(t *testing.T) {
 	}{
 		{MIMEIn{Value: `Text/HTML; Charset="a b"`}, `{"ok":true,"type":"text/html","parameters":{"charset":"a b"}}`},
 		{MIMEIn{Value: "text"}, `{"ok":false,"type":"","parameters":{}}`},
-		{MIMEIn{Value: "text/html", Body: []byte("%PDF-1.7")}, `{"ok":true,"type":"text/html","parameters":{},"sniffed":"application/pdf"}`},
+		{MIMEIn{Value: "text/html", Body: []byte("%PDF-1.7")},
+			`{"ok":true,"type":"text/html","parameters":{},"sniffed":"application/pdf"}`},
 		{MIMEIn{Body: []byte("\x89PNG\r\n\x1a\n")}, `{"ok":false,"type":"","parameters":{},"sniffed":"image/png"}`},
 	} {
 		if got := asJSON(t, MIME, c.in); got != c.want {

@@ -45,7 +45,8 @@ func FuzzUnmarshal(f *testing.F) {
 
 func TestFields(t *testing.T) {
 	needed, others := Fields[LinksIn]()
-	if diff := cmp.Diff([][]string{{"html_b64"}, {"url", "content_type", "script_paths"}}, [][]string{needed, others}); diff != "" {
+	if diff := cmp.Diff([][]string{{"html_b64"}, {"url", "content_type", "script_paths"}},
+		[][]string{needed, others}); diff != "" {
 		t.Error(diff)
 	}
 }

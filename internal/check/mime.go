@@ -42,7 +42,8 @@ func MIME(in MIMEIn) (MIMEOut, error) {
 func IsMediaType(s string) bool {
 	main, _, ok := strings.Cut(strings.ToLower(strings.TrimSpace(s)), "/")
 	switch main {
-	case "application", "audio", "example", "font", "haptics", "image", "message", "model", "multipart", "text", "video", "chemical":
+	case "application", "audio", "example", "font", "haptics", "image", "message", "model", "multipart", "text", "video",
+		"chemical":
 		return ok
 	}
 	return ok && strings.HasPrefix(main, "x-")

@@ -64,8 +64,9 @@ func Links(in LinksIn) (LinksOut, error) {
 	if err != nil && pg.Base == "" {
 		return LinksOut{}, err
 	}
-	out := LinksOut{Links: []Link{}, Base: pg.Base, Canonical: pg.Canonical, Robots: pg.Robots.Meta, XRobotsTag: pg.Robots.Header,
-		Refresh: pg.Refresh, Charset: pg.Charset, Title: pg.Title, Type: pg.Sniffed, unread: unread(&pg, in)}
+	out := LinksOut{Links: []Link{}, Base: pg.Base, Canonical: pg.Canonical, Robots: pg.Robots.Meta,
+		XRobotsTag: pg.Robots.Header,
+		Refresh:    pg.Refresh, Charset: pg.Charset, Title: pg.Title, Type: pg.Sniffed, unread: unread(&pg, in)}
 	if err != nil {
 		out.Malformed = err.Error()
 	}
@@ -104,8 +105,9 @@ func readPage(in PageIn, cfg parse.Config) (pg page.Page, err error) {
 	} else if in.Header == nil {
 		header.Set("Content-Type", undeclared(in.HTML))
 	}
-	resp := page.Response{URL: cmp.Or(in.URL, nowhere), Status: cmp.Or(in.Status, http.StatusOK), Header: header, Payload: in.HTML,
-		Body: in.HTML, Start: time.Now()}
+	resp := page.Response{URL: cmp.Or(in.URL, nowhere), Status: cmp.Or(in.Status, http.StatusOK), Header: header,
+		Payload: in.HTML,
+		Body:    in.HTML, Start: time.Now()}
 	cfg.Agent = "kumo"
 	p := parse.New(cfg)
 	read := p.Parse

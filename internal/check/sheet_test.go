@@ -116,7 +116,8 @@ links  2 a, 1 img
 func FuzzPrint(f *testing.F) {
 	f.Add("a\x1b]0;title\a", "\u2066b\r\n\x9bc")
 	f.Fuzz(func(t *testing.T, one, other string) {
-		got := printed(t, LinksOut{Title: one, Links: []Link{{URL: other, Text: one}}}) + printed(t, RobotsOut{Rule: one, Sitemaps: []string{other}})
+		got := printed(t, LinksOut{Title: one, Links: []Link{{URL: other, Text: one}}}) +
+			printed(t, RobotsOut{Rule: one, Sitemaps: []string{other}})
 		if !utf8.ValidString(got) {
 			t.Errorf("%q is no text", got)
 		}

@@ -37,7 +37,8 @@ func (out RobotsOut) show(s *sheet) {
 }
 
 func (out LinksOut) show(s *sheet) {
-	for _, f := range [][2]string{{"title", out.Title}, {"charset", out.Charset}, {"base", out.Base}, {"canonical", out.Canonical},
+	for _, f := range [][2]string{{"title", out.Title}, {"charset", out.Charset}, {"base", out.Base},
+		{"canonical", out.Canonical},
 		{"robots", out.Robots}, {"refresh", out.Refresh}} {
 		s.field(f[0], cmp.Or(f[1], none))
 	}
@@ -58,7 +59,8 @@ func (out LinksOut) show(s *sheet) {
 }
 
 func (out TextOut) show(s *sheet) {
-	for _, f := range [][2]string{{"title", out.Title}, {"headline", out.Headline}, {"published", out.Published}, {"author", out.Author},
+	for _, f := range [][2]string{{"title", out.Title}, {"headline", out.Headline}, {"published", out.Published},
+		{"author", out.Author},
 		{"lang", out.Lang}} {
 		s.field(f[0], cmp.Or(f[1], none))
 	}

@@ -57,11 +57,13 @@ func encode(t *testing.T, label, html string) []byte {
 func TestTextErrors(t *testing.T) {
 	tests := []struct{ name, html, want string }{
 		{"no HTML", "%PDF-1.4 and so on", `main text of "https://example.org/x": the body is application/pdf, not HTML`},
-		{"too large", strings.Repeat("<p>", 40_000), `main text of "https://example.org/x": page too large: more than 30000 tags`},
+		{"too large", strings.Repeat("<p>", 40_000),
+			`main text of "https://example.org/x": page too large: more than 30000 tags`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := Text(PageIn{HTML: []byte(tt.html), URL: "https://example.org/x"}); err == nil || err.Error() != tt.want {
+			if _, err := Text(PageIn{HTML: []byte(tt.html), URL: "https://example.org/x"}); err == nil ||
+				err.Error() != tt.want {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
 		})

@@ -19,7 +19,8 @@ import (
 )
 
 func shelfItem(i int) item.Item {
-	return item.Item{URL: fmt.Sprint("https://h.example/", i), From: "https://f.example/", Seed: "https://s.example/", Path: "LL",
+	return item.Item{URL: fmt.Sprint("https://h.example/", i), From: "https://f.example/", Seed: "https://s.example/",
+		Path:  "LL",
 		Depth: int32(i), Kind: page.Anchor, Redirects: 1, Tries: 3, Root: i%2 == 0, Told: true, Recrawl: i%3 == 0}
 }
 
@@ -67,7 +68,8 @@ func TestShelf(t *testing.T) {
 	if _, err := s.mark(); err != nil || s.settle() != nil {
 		t.Fatal(err)
 	}
-	if names, err := vfs.OS.List(filepath.Join(dir, "state", "abandoned")); err != nil || !slices.Equal(names, []string{"1"}) {
+	if names, err := vfs.OS.List(filepath.Join(dir, "state", "abandoned")); err != nil ||
+		!slices.Equal(names, []string{"1"}) {
 		t.Errorf("files %v, %v", names, err)
 	}
 }
@@ -145,7 +147,8 @@ func TestRecoverSortsTheShelf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer front.Close()
-	s, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: front, Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
+	s, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: front,
+		Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -285,7 +285,8 @@ func (e *encoder) transfer(t member.Transfer) {
 }
 
 func (d *decoder) transfer() member.Transfer {
-	return member.Transfer{From: strategy.Node(d.string()), To: strategy.Node(d.string()), Epoch: uint64(d.int()), Attempt: uint64(d.int())}
+	return member.Transfer{From: strategy.Node(d.string()), To: strategy.Node(d.string()), Epoch: uint64(d.int()),
+		Attempt: uint64(d.int())}
 }
 
 func (e *encoder) came(c came) {

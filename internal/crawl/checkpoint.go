@@ -163,7 +163,8 @@ func compact(ctx context.Context, c interface {
 
 // note is called while nothing is put.
 func (e *Engine) note(at journal.Position, marks []store.Mark) note {
-	n := note{Version: noteVersion, Position: at, Marks: e.allMarks(marks), Stats: e.stats.Lasting(), Sums: e.stats.Sums(), Lists: e.roots.feed.marks(),
+	n := note{Version: noteVersion, Position: at, Marks: e.allMarks(marks), Stats: e.stats.Lasting(), Sums: e.stats.Sums(),
+		Lists: e.roots.feed.marks(),
 		Asked: e.files.deferredRead}
 	n.Settled, n.Told = e.ends.all()
 	e.peers.transfer.mu.Lock()

@@ -213,11 +213,13 @@ type unpacker struct {
 }
 
 func newZip() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10))
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10))
 }
 
 func newUnpacker() (*unpacker, error) {
-	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxSheet))
+	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(maxSheet))
 	return &unpacker{zip: zip}, err
 }
 
@@ -293,7 +295,8 @@ func (d *decoder) millis() time.Duration {
 func (d *decoder) items(p *decodedChunk, host string, n int) (items []item.Item) {
 	for range n {
 		it := d.item(host)
-		if it.Depth < 0 || it.Robots != "" || it.Host() != host || max(len(it.URL), len(it.From), len(it.Seed), len(it.Path)) > maxURL {
+		if it.Depth < 0 || it.Robots != "" || it.Host() != host || max(len(it.URL), len(it.From), len(it.Seed),
+			len(it.Path)) > maxURL {
 			d.err = errChunk
 		}
 		if p.weigh(d, len(it.URL)+len(it.From)+len(it.Seed)+len(it.Path)); d.err != nil {

@@ -47,7 +47,8 @@ func randomParcel(dice *rand.Rand, pack *chunkWriter) *decodedChunk {
 			a := arrived{host: host, clock: c}
 			pack.waiting(host, c)
 			for range dice.IntN(10) {
-				it := item.Item{URL: "http://" + host + "/" + randomText(dice, 300), From: randomText(dice, 5), Seed: randomText(dice, 5), Path: randomText(dice, 50),
+				it := item.Item{URL: "http://" + host + "/" + randomText(dice, 300), From: randomText(dice, 5),
+					Seed: randomText(dice, 5), Path: randomText(dice, 50),
 					Depth: dice.Int32N(9), Kind: page.Kind(dice.IntN(5)), Redirects: uint8(dice.IntN(3)), Tries: uint8(dice.IntN(3)),
 					Root: dice.IntN(2) == 0, Told: dice.IntN(2) == 0, Recrawl: dice.IntN(2) == 0, Late: dice.IntN(2) == 0}
 				pack.item(&it)
@@ -61,9 +62,11 @@ func randomParcel(dice *rand.Rand, pack *chunkWriter) *decodedChunk {
 		pack.known(origin, c)
 		for range dice.IntN(10) {
 			rest := "/" + randomText(dice, 300)
-			e := seen.Entry{URL: origin + rest, State: seen.State(dice.IntN(3)), Depth: dice.Int32N(9), First: pack.now.Add(-time.Duration(dice.IntN(1e4)) * time.Minute)}
+			e := seen.Entry{URL: origin + rest, State: seen.State(dice.IntN(3)), Depth: dice.Int32N(9),
+				First: pack.now.Add(-time.Duration(dice.IntN(1e4)) * time.Minute)}
 			if dice.IntN(2) == 0 {
-				e.Meta = seen.Meta{Fetched: pack.now.Add(-time.Hour), Status: 200, ETag: "e", Digest: page.Digest{byte(dice.IntN(256))}}
+				e.Meta = seen.Meta{Fetched: pack.now.Add(-time.Hour), Status: 200, ETag: "e",
+					Digest: page.Digest{byte(dice.IntN(256))}}
 			}
 			pack.entry(rest, &e)
 			l.entries = append(l.entries, e)

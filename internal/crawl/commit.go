@@ -51,7 +51,8 @@ type committer struct {
 }
 
 func newCommitter(p Parts, cfg Config, extra func(*encoder)) *committer {
-	c := &committer{stores: p.Stores, journal: p.Journal, every: cfg.Commit, now: cfg.Now, extra: extra, room: cfg.Shares.pending(),
+	c := &committer{stores: p.Stores, journal: p.Journal, every: cfg.Commit, now: cfg.Now, extra: extra,
+		room:   cfg.Shares.pending(),
 		marked: map[string]int64{}, full: make(chan struct{}, 1), idle: true}
 	c.drained = sync.NewCond(&c.mu)
 	return c

@@ -22,7 +22,8 @@ func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
 	}
 	var want []page.Skip
 	for i := range 10 {
-		s := page.Skip{URL: fmt.Sprintf("http://a/%d", i), Host: "a", From: "http://a/", Depth: i, Rule: "depth", Why: "deeper than 0",
+		s := page.Skip{URL: fmt.Sprintf("http://a/%d", i), Host: "a", From: "http://a/", Depth: i, Rule: "depth",
+			Why:  "deeper than 0",
 			Time: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}
 		want = append(want, s)
 		if err := a.add(want[i:]); err != nil {

@@ -131,15 +131,18 @@ type resumed struct {
 // New makes an engine that goes on from a state.
 func New(cfg Config, p Parts, s *State) *Engine {
 	cfg = cfg.withDefaults()
-	e := &Engine{cfg: cfg, frontier: s.views.Frontier, robots: p.Robots, fetcher: p.Fetcher, stats: s.Stats, listener: p.Listener,
-		known:   known{seen: s.views.Seen, digests: s.views.Digests},
-		reading: reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()), text: p.Text},
+	e := &Engine{cfg: cfg, frontier: s.views.Frontier, robots: p.Robots, fetcher: p.Fetcher, stats: s.Stats,
+		listener: p.Listener,
+		known:    known{seen: s.views.Seen, digests: s.views.Digests},
+		reading: reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
+			text: p.Text},
 		rules: policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude, MaxDepth: cfg.Depth,
 			MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds},
 		limits:   limits{quota: policy.NewQuota(cfg.Pages, cfg.PagesPerHost, s.Stats.NewPages()), rate: newLimiter(cfg.Rate)},
 		schedule: newSchedule(), ends: newEnds(s.toldOf), names: newNames(), offHosts: offHosts{links: map[string]int64{}},
-		line:    newLine(p.Fetcher, cfg.OutageWait),
-		files:   files{deferred: p.Deferred, deferredRead: s.askedTo, abandoned: s.views.Abandoned, answers: p.Answers, archive: p.Archive, marks: s.Marks},
+		line: newLine(p.Fetcher, cfg.OutageWait),
+		files: files{deferred: p.Deferred, deferredRead: s.askedTo, abandoned: s.views.Abandoned, answers: p.Answers,
+			archive: p.Archive, marks: s.Marks},
 		roots:   roots{file: p.Roots, feed: newFeed(p.Seeds, s.lists), tell: p.NewRoot},
 		peers:   peers{router: p.Router, putOffs: newPutOffs(), arrived: p.Arrived},
 		control: control{ending: make(chan struct{})},
@@ -199,7 +202,8 @@ func (e *Engine) restore(s *State) error {
 		e.putBack(it)
 		return nil
 	})
-	e.resumed.unsaid = slices.SortedFunc(maps.Values(s.unsaid), func(a, b candidate) int { return strings.Compare(a.item.URL, b.item.URL) })
+	e.resumed.unsaid = slices.SortedFunc(maps.Values(s.unsaid),
+		func(a, b candidate) int { return strings.Compare(a.item.URL, b.item.URL) })
 	// they are large, and the state may live on
 	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf, s.outbox = nil, nil, nil, nil, nil, 0, nil
 	return err
@@ -277,7 +281,8 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 // end makes the last commit. It returns why the run stopped, nil when nothing waits.
 func (e *Engine) end(ctx, handing context.Context) error {
 	stopped := context.Cause(handing)
-	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.pendingDedup() && e.roots.feed.ended() {
+	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.pendingDedup() &&
+		e.roots.feed.ended() {
 		stopped = nil // the limit was just enough
 	}
 	if stopped == nil {
@@ -322,7 +327,8 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	committing, done := context.WithCancel(context.WithoutCancel(handing))
 	defer done()
 	all, _ := errgroup.WithContext(fetching)
-	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.keepDue, e.keepDeciding, e.keepMoving, e.keepLine, e.committer.run} {
+	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.keepDue, e.keepDeciding, e.keepMoving,
+		e.keepLine, e.committer.run} {
 		all.Go(func() error {
 			err := watch(committing)
 			if err != nil {

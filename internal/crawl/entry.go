@@ -148,7 +148,8 @@ func (e *encoder) candidate(c *candidate) {
 
 func (d *decoder) candidate() candidate {
 	it := d.item("")
-	return candidate{host: it.Host(), item: it, Verdict: policy.Verdict{Rule: d.string(), Why: d.string(), Deferred: d.bool()}}
+	return candidate{host: it.Host(), item: it, Verdict: policy.Verdict{Rule: d.string(), Why: d.string(),
+		Deferred: d.bool()}}
 }
 
 func (e *encoder) later(payload []byte) {
@@ -226,7 +227,8 @@ func (e *encoder) skip(kind byte, s *page.Skip) {
 }
 
 func (d *decoder) skip() page.Skip {
-	return page.Skip{URL: d.string(), Host: d.string(), From: d.string(), Depth: int(d.int()), Rule: d.string(), Why: d.string()}
+	return page.Skip{URL: d.string(), Host: d.string(), From: d.string(), Depth: int(d.int()), Rule: d.string(),
+		Why: d.string()}
 }
 
 func (e *encoder) mark(m store.Mark) {

@@ -47,10 +47,13 @@ func (s *script) due(url string, m seen.Meta) { *s = append(*s, "due", url, m) }
 func sampleBatch() ([]byte, script) {
 	it := item.Item{URL: "http://a/", From: "http://b/", Seed: "http://c/", Path: "LRE", Depth: 3, Kind: page.Redirect,
 		Redirects: 2, Root: true}
-	d := done{url: "http://a/", visit: stats.Visit{Host: "a", Status: 200, Type: "text/html", Bytes: 1 << 40, Took: time.Second},
-		meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Modified: time.Unix(9e8, 0).UTC(), ETag: `"x"`, Digest: page.Digest{1, 2, 3}},
-		ref:  page.Ref{URL: "http://a/", Time: time.UnixMicro(1e15).UTC(), ID: "urn:uuid:1"}}
-	failed := done{url: "http://d/", visit: stats.Visit{Host: "d", Failure: "dns"}, meta: seen.Meta{Fetched: time.Unix(1e9, 0).UTC()}}
+	d := done{url: "http://a/", visit: stats.Visit{Host: "a", Status: 200, Type: "text/html", Bytes: 1 << 40,
+		Took: time.Second},
+		meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Modified: time.Unix(9e8, 0).UTC(), ETag: `"x"`,
+			Digest: page.Digest{1, 2, 3}},
+		ref: page.Ref{URL: "http://a/", Time: time.UnixMicro(1e15).UTC(), ID: "urn:uuid:1"}}
+	failed := done{url: "http://d/", visit: stats.Visit{Host: "d", Failure: "dns"},
+		meta: seen.Meta{Fetched: time.Unix(1e9, 0).UTC()}}
 	skip := page.Skip{URL: "http://e/", Host: "e", From: "http://a/", Depth: 1, Rule: "robots", Why: "Disallow: /"}
 	mark := store.Mark{Name: "pages.jsonl", Length: 77}
 	var e encoder
@@ -87,10 +90,14 @@ func sampleBatch() ([]byte, script) {
 	e.went([]member.Transfer{t, t})
 	e.epoch(6)
 	e.time(due)
-	return e.b, script{it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/", int32(2),
-		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked", int64(7), "again", due, again,
-		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, "bound", uint64(8), "link", "taken", uint64(3), uint64(1<<63 - 1), list,
-		chunk, merged, "dropped", t, "forgot", []string{"a", "ab", "b"}, "went", []member.Transfer{t, t}, "epoch", uint64(6), due.Local()}
+	return e.b, script{it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/",
+		int32(2),
+		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked",
+		int64(7), "again", due, again,
+		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, "bound", uint64(8), "link", "taken",
+		uint64(3), uint64(1<<63 - 1), list,
+		chunk, merged, "dropped", t, "forgot", []string{"a", "ab", "b"}, "went", []member.Transfer{t, t}, "epoch", uint64(6),
+		due.Local()}
 }
 
 func TestEntriesComeBack(t *testing.T) {

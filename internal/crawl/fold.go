@@ -184,7 +184,8 @@ func (s *State) Fold(ctx context.Context) (*Holding, error) {
 	}
 	s.waiting = map[string]item.Item{}
 	nothing := func(func(item.Item) error) error { return nil }
-	return &Holding{frontier: s.views.Frontier, db: db, shelf: nothing, told: func(url string) bool { return s.toldOf[url] },
+	return &Holding{frontier: s.views.Frontier, db: db, shelf: nothing,
+		told:   func(url string) bool { return s.toldOf[url] },
 		except: func(string) bool { return false }, now: time.Now}, nil
 }
 

@@ -53,7 +53,8 @@ func (e *Engine) Take(ctx context.Context, t member.Transfer, seq uint64, last b
 
 // TakeChunk is Take in two parts: durable waits until the chunk is in the journal, and shipped, while the next is
 // taken.
-func (e *Engine) TakeChunk(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) (durable func(context.Context) error, err error) {
+func (e *Engine) TakeChunk(ctx context.Context, t member.Transfer, seq uint64, last bool,
+	data []byte) (durable func(context.Context) error, err error) {
 	if e.known.db == nil {
 		return nil, errNoDB
 	}

@@ -78,7 +78,8 @@ func (k kept) Drop(before journal.Position) error {
 
 func newTrade(t *testing.T, seed uint64, deadly bool) *trade {
 	t.Helper()
-	x := &trade{t: t, dice: rand.New(rand.NewPCG(seed, 0)), deadly: deadly, owner: map[string]int{}, urls: map[string]*fact{}}
+	x := &trade{t: t, dice: rand.New(rand.NewPCG(seed, 0)), deadly: deadly, owner: map[string]int{},
+		urls: map[string]*fact{}}
 	for i := range x.nodes {
 		x.nodes[i] = &trader{trade: x, id: i, dir: t.TempDir()}
 	}
@@ -149,7 +150,8 @@ func (n *trader) begin() (err error) {
 	if err != nil {
 		return err
 	}
-	n.e = New(Config{Depth: -1, Commit: time.Millisecond}, Parts{Journal: j, Robots: robots.NewCache(robots.Config{}), Scope: weburl.NewScope(weburl.ScopeAny), Router: n}, state)
+	n.e = New(Config{Depth: -1, Commit: time.Millisecond}, Parts{Journal: j, Robots: robots.NewCache(robots.Config{}),
+		Scope: weburl.NewScope(weburl.ScopeAny), Router: n}, state)
 	if n.e.resumed.broken != nil {
 		return n.e.resumed.broken
 	}
@@ -265,7 +267,8 @@ func (n *trader) find() {
 			if err != nil {
 				return err
 			}
-			e.classify(&b, u, item.Item{URL: url, From: "http://from.test/", Seed: "http://seed.test/", Depth: int32(len(url) % 3), Kind: page.Anchor}, "", "")
+			e.classify(&b, u, item.Item{URL: url, From: "http://from.test/", Seed: "http://seed.test/",
+				Depth: int32(len(url) % 3), Kind: page.Anchor}, "", "")
 		}
 		if err := e.commitBatch(&b, nil, nil); err != nil {
 			return err
@@ -303,7 +306,8 @@ func (n *trader) visit() {
 	}
 	f.done, f.maybe = true, true
 	e := n.e
-	d := &done{url: v.URL, visit: stats.Visit{Host: v.Host, Status: 200}, meta: seen.Meta{Fetched: time.Now(), Status: 200}}
+	d := &done{url: v.URL, visit: stats.Visit{Host: v.Host, Status: 200}, meta: seen.Meta{Fetched: time.Now(),
+		Status: 200}}
 	b := batch{settles: v.URL}
 	if err := e.commitBatch(&b, &page.Record{URL: v.URL}, d); err == nil {
 		e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
@@ -456,7 +460,8 @@ func (x *trade) check() {
 		})
 		waits := waiting[n.id][url] > 0
 		switch {
-		case entry.State != seen.Known, !waits && !answered(&entry), f.done && !f.maybe && (waits || !answered(&entry)), !f.done && !waits:
+		case entry.State != seen.Known, !waits && !answered(&entry), f.done && !f.maybe && (waits || !answered(&entry)),
+			!f.done && !waits:
 			x.t.Errorf("%s at node %d: %+v; it waits %v, and is known as %+v", url, n.id, f, waits, entry)
 		}
 		f.done, f.maybe = !waits, false
@@ -606,7 +611,8 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 			t.Errorf("once here: %v; %+v goes, %v", once, p, err)
 		}
 		comes := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
-		if err := errors.Join(n.e.Take(t.Context(), comes, 0, false, waitingChunk(t, "http://theirs.test/")), n.e.Drop(t.Context(), comes)); err != nil {
+		if err := errors.Join(n.e.Take(t.Context(), comes, 0, false, waitingChunk(t, "http://theirs.test/")),
+			n.e.Drop(t.Context(), comes)); err != nil {
 			t.Fatal(err)
 		}
 		if waits, err := waitingAt(n.e); err != nil || len(waits) != 1 || !n.e.isAway("theirs.test") {
@@ -660,7 +666,8 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.owner["goes.test"], x.owner["comes.test"] = 1, 1
-		if known, _, err := n.e.known.db.Get("http://known.test/"); err != nil || n.e.isAway("known.test") != (known.State == seen.Known) {
+		if known, _, err := n.e.known.db.Get("http://known.test/"); err != nil ||
+			n.e.isAway("known.test") != (known.State == seen.Known) {
 			t.Errorf("checkpoints %q: known.test is away %v, %v", points, n.e.isAway("known.test"), err)
 		}
 		to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
@@ -731,7 +738,8 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 	move := func(from, to *trader) {
 		x.epoch++
 		x.owner["h.test"] = -1
-		if !x.transfer(from, to, member.Transfer{From: from.name(), To: to.name(), Epoch: x.epoch, Attempt: 1}, func(string) bool { return true }) {
+		if !x.transfer(from, to, member.Transfer{From: from.name(), To: to.name(), Epoch: x.epoch, Attempt: 1},
+			func(string) bool { return true }) {
 			t.Fatal("it did not come whole")
 		}
 		x.owner["h.test"] = to.id
@@ -836,7 +844,8 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	}
 	pack.known("http://h.test", hostTiming{}) // now it is held here: what is news is added
 	for _, i := range []int{0, 9} {
-		pack.entry(fmt.Sprint("/", i), &seen.Entry{URL: fmt.Sprint("http://h.test/", i), State: seen.Known, First: pack.now, Meta: seen.Meta{Fetched: pack.now, Status: 200}})
+		pack.entry(fmt.Sprint("/", i), &seen.Entry{URL: fmt.Sprint("http://h.test/", i), State: seen.Known, First: pack.now,
+			Meta: seen.Meta{Fetched: pack.now, Status: 200}})
 	}
 	if err := e.Take(t.Context(), member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
 		t.Fatal(err)
@@ -953,7 +962,8 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, err := RecoverFailed(t.Context(), j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front}, 10*2*itemWeight)
+		state, err := RecoverFailed(t.Context(), j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front},
+			10*2*itemWeight)
 		if err != nil {
 			t.Fatal(err)
 		}

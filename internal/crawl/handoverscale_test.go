@@ -35,7 +35,8 @@ type haul struct {
 }
 
 func (h *haul) url(dice *rand.Rand, host, i int) string {
-	return fmt.Sprintf("https://www.host-%06d.example.com/articles/2026/%08x/%d/a-title-in-words.html", host, dice.Uint32(), i)
+	return fmt.Sprintf("https://www.host-%06d.example.com/articles/2026/%08x/%d/a-title-in-words.html", host,
+		dice.Uint32(), i)
 }
 
 // visitedOf is how many URLs of ten were visited; one waits, the others are only known: to be left out, say.
@@ -54,12 +55,14 @@ func (h *haul) fill(ctx context.Context, e *Engine) {
 			key = item.HostOf(v.URL)
 			switch {
 			case i%10 < visitedOf:
-				v.Meta = seen.Meta{Fetched: at.Add(time.Duration(dice.IntN(3600)) * time.Second), Status: 200, ETag: fmt.Sprintf(`"%08x"`, dice.Uint32())}
+				v.Meta = seen.Meta{Fetched: at.Add(time.Duration(dice.IntN(3600)) * time.Second), Status: 200,
+					ETag: fmt.Sprintf(`"%08x"`, dice.Uint32())}
 				for k := range v.Digest {
 					v.Digest[k] = byte(dice.Uint32())
 				}
 			case i%10 == visitedOf:
-				items = append(items, item.Item{URL: v.URL, From: v.URL[:len("https://")+len(key)+10], Seed: "https://" + key + "/", Path: "LL", Depth: v.Depth, Kind: page.Anchor})
+				items = append(items, item.Item{URL: v.URL, From: v.URL[:len("https://")+len(key)+10], Seed: "https://" + key + "/",
+					Path: "LL", Depth: v.Depth, Kind: page.Anchor})
 			}
 		}
 		e.known.db.Import(entries)
@@ -78,15 +81,18 @@ func (h *haul) open(router Router) *Engine {
 	dir := h.t.TempDir()
 	j, err := file.Open(vfs.OS, filepath.Join(dir, "journal"), file.Config{})
 	db, dbErr := seen.Open(vfs.OS, filepath.Join(dir, "seen"), seen.Config{})
-	front, note, frontErr := frontier.Open(frontier.Config{Dir: filepath.Join(dir, "frontier"), Disk: h.disk, Memory: cmp.Or(h.memory, 64<<20)})
+	front, note, frontErr := frontier.Open(frontier.Config{Dir: filepath.Join(dir, "frontier"), Disk: h.disk,
+		Memory: cmp.Or(h.memory, 64<<20)})
 	if err := errors.Join(err, dbErr, frontErr); err != nil {
 		h.t.Fatal(err)
 	}
-	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
+	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
+		Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	e := New(Config{Depth: -1}, Parts{Journal: j, Robots: robots.NewCache(robots.Config{}), Scope: weburl.NewScope(weburl.ScopeAny), Router: router}, state)
+	e := New(Config{Depth: -1}, Parts{Journal: j, Robots: robots.NewCache(robots.Config{}),
+		Scope: weburl.NewScope(weburl.ScopeAny), Router: router}, state)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, run := range []func(context.Context) error{e.committer.run, e.keepUp} {
@@ -137,7 +143,8 @@ func (h *haul) move() {
 	bytes, chunks := h.carry(ctx, from, to)
 	took := time.Since(began)
 	n := h.hosts * h.each
-	t.Logf("%d URLs of %d hosts in %.1f s, %d chunks, %.1f bytes a URL; %s", n, h.hosts, took.Seconds(), chunks, float64(bytes)/float64(n), peak())
+	t.Logf("%d URLs of %d hosts in %.1f s, %d chunks, %.1f bytes a URL; %s", n, h.hosts, took.Seconds(), chunks,
+		float64(bytes)/float64(n), peak())
 	began = time.Now()
 	if err := from.Forget(ctx, func(string) bool { return true }); err != nil {
 		t.Fatal(err)

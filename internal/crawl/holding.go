@@ -27,7 +27,8 @@ func (e *Engine) Holding() *Holding {
 	e.peers.transfer.mu.Lock()
 	came := e.peers.transfer.arrivals.hosts()
 	e.peers.transfer.mu.Unlock()
-	return &Holding{frontier: e.frontier, db: e.known.db, shelf: e.files.abandoned.here, told: e.ends.wasReported, now: e.cfg.Now,
+	return &Holding{frontier: e.frontier, db: e.known.db, shelf: e.files.abandoned.here, told: e.ends.wasReported,
+		now:    e.cfg.Now,
 		except: func(host string) bool { return came[host] }}
 }
 

@@ -44,15 +44,18 @@ func inMemory(t testing.TB, j journal.Journal, r Router) *Engine {
 		t.Fatal(err)
 	}
 	m := &maze{asked: map[string][]int{}, answer: func(string, *page.Response) bool { return true }}
-	return New(Config{Depth: -1, IgnoreRobots: true, Stay: true}, Parts{Journal: j, Router: r, Scope: weburl.NewScope(weburl.ScopeAny),
-		Robots: robots.NewCache(robots.Config{}), Fetcher: &mazeClient{m, 0}, NewParser: func(int64) Parser { return mazeParser{} }}, s)
+	return New(Config{Depth: -1, IgnoreRobots: true, Stay: true}, Parts{Journal: j, Router: r,
+		Scope:  weburl.NewScope(weburl.ScopeAny),
+		Robots: robots.NewCache(robots.Config{}), Fetcher: &mazeClient{m, 0},
+		NewParser: func(int64) Parser { return mazeParser{} }}, s)
 }
 
 // linksTo is a batch of links to URLs.
 func linksTo(urls ...string) []byte {
 	data := []byte{member.LinksVersion}
 	for _, url := range urls {
-		data = appendLink(data, &candidate{host: hostOf(url), item: item.Item{URL: url, From: "http://from.test/", Path: "LL", Depth: 3, Kind: page.Anchor}})
+		data = appendLink(data, &candidate{host: hostOf(url), item: item.Item{URL: url, From: "http://from.test/", Path: "LL",
+			Depth: 3, Kind: page.Anchor}})
 	}
 	return data
 }
@@ -112,7 +115,8 @@ func TestLinksAreTakenWhenTheyAreSafe(t *testing.T) {
 		var done atomic.Int64
 		for i := range 100 {
 			takers.Go(func() {
-				refused, err := e.TakeLinks(ctx, linksTo(fmt.Sprint("http://mine.test/", i%50), "http://other.test/", "http://mine.test/all"))
+				refused, err := e.TakeLinks(ctx, linksTo(fmt.Sprint("http://mine.test/", i%50), "http://other.test/",
+					"http://mine.test/all"))
 				if err != nil || !slices.Equal(refused, []int{1}) {
 					t.Errorf("%v, %v", refused, err)
 				}
@@ -121,13 +125,16 @@ func TestLinksAreTakenWhenTheyAreSafe(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if done.Load() > 0 || j.appends != 1 || e.frontier.Counts().URLs != 51 || len(j.asked) != 100 || j.asked[0] != j.End() {
-			t.Errorf("before it is shipped: %d returned, %d commits, %+v, %d asked for shipping", done.Load(), j.appends, e.frontier.Counts(), len(j.asked))
+		if done.Load() > 0 || j.appends != 1 || e.frontier.Counts().URLs != 51 || len(j.asked) != 100 ||
+			j.asked[0] != j.End() {
+			t.Errorf("before it is shipped: %d returned, %d commits, %+v, %d asked for shipping", done.Load(), j.appends,
+				e.frontier.Counts(), len(j.asked))
 		}
 		close(j.in)
 		takers.Wait()
 
-		if _, err := e.TakeLinks(ctx, linksTo("http://mine.test/all")); err != nil || len(j.asked) != 101 || e.frontier.Counts().URLs != 51 {
+		if _, err := e.TakeLinks(ctx, linksTo("http://mine.test/all")); err != nil || len(j.asked) != 101 ||
+			e.frontier.Counts().URLs != 51 {
 			t.Errorf("again: %v, %d asked for shipping, %+v", err, len(j.asked), e.frontier.Counts())
 		}
 		cancel()
@@ -167,7 +174,8 @@ func TestTheOutboxComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got [][]byte
-		if err := s.Bound(func(data []byte) error { got = append(got, bytes.Clone(data)); return nil }); err != nil || !slices.EqualFunc(got, want, bytes.Equal) {
+		if err := s.Bound(func(data []byte) error { got = append(got, bytes.Clone(data)); return nil }); err != nil ||
+			!slices.EqualFunc(got, want, bytes.Equal) {
 			t.Errorf("in the next process %q wait, %v", got, err)
 		}
 		again := inMemory(t, j, mine)
@@ -220,7 +228,8 @@ func TestWhatBecomesOursLeavesTheOutbox(t *testing.T) {
 		t.Errorf("sent %+v", b)
 	}
 	ours = true
-	if b := e.Batches(now.Add(time.Second), owner); len(b) > 0 || e.frontier.Counts().URLs != 2 || !e.peers.outbox.empty() {
+	if b := e.Batches(now.Add(time.Second), owner); len(b) > 0 || e.frontier.Counts().URLs != 2 ||
+		!e.peers.outbox.empty() {
 		t.Errorf("sent %+v, %d URLs wait", b, e.frontier.Counts().URLs)
 	}
 }
@@ -287,7 +296,8 @@ func FuzzTakeLinks(f *testing.F) {
 		again := []byte{member.LinksVersion}
 		for i := range b.cands {
 			again = appendLink(again, &b.cands[i])
-			if c := &b.cands[i]; frontier.Belongs(c.host, c.item.URL) && c.host != hostOf(c.item.URL) || b.urls[i].URL != c.item.URL {
+			if c := &b.cands[i]; frontier.Belongs(c.host, c.item.URL) && c.host != hostOf(c.item.URL) ||
+				b.urls[i].URL != c.item.URL {
 				t.Fatalf("%+v, offered as %+v", c, b.urls[i])
 			}
 		}
@@ -300,7 +310,8 @@ func FuzzTakeLinks(f *testing.F) {
 
 // goodLinks are three to this node, one of them left out, and one to another.
 func goodLinks() []byte {
-	skip := candidate{host: "mine.test", item: item.Item{URL: "http://mine.test/deep", Seed: "http://a.test/", Depth: 9}, Verdict: policy.Defer("depth", "deep")}
+	skip := candidate{host: "mine.test", item: item.Item{URL: "http://mine.test/deep", Seed: "http://a.test/", Depth: 9},
+		Verdict: policy.Defer("depth", "deep")}
 	return appendLink(linksTo("http://mine.test/", "http://other.test/", "http://mine.test/2"), &skip)
 }
 
@@ -324,7 +335,8 @@ func TestTakenLinksComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	state, depth, err := s.views.Seen.Look("http://mine.test/deep")
-	if w := s.waiting["http://mine.test/2"]; err != nil || s.Waiting() != 2 || w.Path != "LLL" || w.Depth != 3 || state != seen.Deferred || depth != 9 {
+	if w := s.waiting["http://mine.test/2"]; err != nil || s.Waiting() != 2 || w.Path != "LLL" || w.Depth != 3 ||
+		state != seen.Deferred || depth != 9 {
 		t.Errorf("%d wait, %+v; the one left out is %v, %d, %v", s.Waiting(), w, state, depth, err)
 	}
 }

@@ -131,7 +131,8 @@ func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 	}
 	origin := originOf(v.URL)
 	s := w.origins.healthOf(origin)
-	m := &miss{now: w.cfg.Now(), origin: origin, hash: w.origins.hash(origin), by: by, own: f.own, had: s.answered, why: f.detail}
+	m := &miss{now: w.cfg.Now(), origin: origin, hash: w.origins.hash(origin), by: by, own: f.own, had: s.answered,
+		why: f.detail}
 	first := m.now
 	if s.since != 0 {
 		first = time.Unix(0, s.since)

@@ -52,7 +52,10 @@ func TestAllHostsAreTriedBeforeTheCrawlIsCutOff(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d after %v", c.alive, c.takes), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				check := &checker{takes: c.takes, reaches: func(url string) bool { return c.alive >= 0 && url == originNo(c.alive)+"/" }}
+				check := &checker{takes: c.takes, reaches: func(url string) bool {
+					return c.alive >= 0 &&
+						url == originNo(c.alive)+"/"
+				}}
 				began := time.Now()
 				err := (&line{check: check}).reachAny(t.Context(), targets, byConnection, false)
 				if took := time.Since(began); (err == nil) != (c.alive >= 0) || took != c.within || check.asked.Load() != c.asked {

@@ -330,8 +330,10 @@ func TestRulesThatLieWithAnotherNode(t *testing.T) {
 		slices.Sort(by)
 		got[url] = fmt.Sprint(by)
 	}
-	want := map[string]string{"http://seed.test/robots.txt": fmt.Sprint([]int{from}), "http://seed.test/": fmt.Sprint([]int{from}),
-		"http://seed.test/yes": fmt.Sprint([]int{from}), "http://" + far + "/robots.txt": "[0 1]", "http://" + far + "/there": fmt.Sprint([]int{1 - from})}
+	want := map[string]string{"http://seed.test/robots.txt": fmt.Sprint([]int{from}),
+		"http://seed.test/":    fmt.Sprint([]int{from}),
+		"http://seed.test/yes": fmt.Sprint([]int{from}), "http://" + far + "/robots.txt": "[0 1]",
+		"http://" + far + "/there": fmt.Sprint([]int{1 - from})}
 	if !maps.Equal(got, want) {
 		t.Errorf("asked for\n%v, want\n%v", got, want)
 	}

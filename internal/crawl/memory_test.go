@@ -81,13 +81,15 @@ func meet(t testing.TB, e *Engine, i int) {
 		e.origins.isNearest(origin, 1, true)
 		e.limits.quota.Take(host)
 		e.limits.quota.Settle(host, true)
-		e.stats.Visited(stats.Visit{Host: host, Status: 200, Type: "text/html", Took: time.Duration(i%1000) * time.Millisecond})
+		e.stats.Visited(stats.Visit{Host: host, Status: 200, Type: "text/html",
+			Took: time.Duration(i%1000) * time.Millisecond})
 		return
 	}
 	it := item.Item{URL: origin + "/some/path/to/a/page.html", From: "https://www.elsewhere.example/links/"}
 	l := abandonment{page.Refused, "connection refused by " + host}
 	for range maxRefusals {
-		e.origins.judge(origin, &frontier.Visit{Item: it, Started: time.Now()}, visitOutcome{outcome: frontier.Failed, failure: l.failure, detail: l.why})
+		e.origins.judge(origin, &frontier.Visit{Item: it, Started: time.Now()},
+			visitOutcome{outcome: frontier.Failed, failure: l.failure, detail: l.why})
 	}
 	e.origins.abandon(origin, l)
 	e.origins.rulesCame(origin)

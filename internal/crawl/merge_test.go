@@ -57,7 +57,8 @@ func (n *trader) sameState(when string, waiting int) {
 		n.t.Fatal(err)
 	}
 	if !reflect.DeepEqual(s.arrivals, live) || s.Waiting() != waiting {
-		n.t.Errorf("%s %d wait, not %d; the journal says %+v, and the engine %+v", when, s.Waiting(), waiting, s.arrivals, live)
+		n.t.Errorf("%s %d wait, not %d; the journal says %+v, and the engine %+v", when, s.Waiting(), waiting, s.arrivals,
+			live)
 	}
 	for _, c := range closers {
 		err = errors.Join(err, c())
@@ -214,13 +215,16 @@ func (x *trade) wantFolded(n *trader, urls []string) {
 // Two transfers at once bring the same host. It goes when both are dropped, and stays with all that came as soon as one
 // is whole.
 func TestTwoTransfersBringAHost(t *testing.T) {
-	one, two := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}, member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3, Attempt: 1}
+	one, two := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1},
+		member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3, Attempt: 1}
 	for _, c := range []struct {
 		first, second member.Transfer
 		whole         [2]bool
 	}{
-		{one, two, [2]bool{true, true}}, {one, two, [2]bool{true, false}}, {one, two, [2]bool{false, true}}, {one, two, [2]bool{false, false}},
-		{two, one, [2]bool{true, true}}, {two, one, [2]bool{true, false}}, {two, one, [2]bool{false, true}}, {two, one, [2]bool{false, false}},
+		{one, two, [2]bool{true, true}}, {one, two, [2]bool{true, false}}, {one, two, [2]bool{false, true}},
+		{one, two, [2]bool{false, false}},
+		{two, one, [2]bool{true, true}}, {two, one, [2]bool{true, false}}, {two, one, [2]bool{false, true}},
+		{two, one, [2]bool{false, false}},
 	} {
 		for _, more := range []bool{false, true} { // comes between the two ends
 			name := fmt.Sprintf("%s ends first/whole %v/more %v", c.first.From, c.whole, more)
@@ -266,7 +270,8 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 					t.Error("it is parked for good")
 				}
 				var away []string
-				ends := map[string]bool{hostOfTransfer(c.first): c.whole[0], hostOfTransfer(c.second): c.whole[1], "both.test": c.whole[0] || c.whole[1]}
+				ends := map[string]bool{hostOfTransfer(c.first): c.whole[0], hostOfTransfer(c.second): c.whole[1],
+					"both.test": c.whole[0] || c.whole[1]}
 				for host, stays := range ends {
 					if !stays {
 						away = append(away, host)
@@ -302,7 +307,8 @@ func TestAKeptHostHasBothClocks(t *testing.T) {
 		pack.waiting(host, hostTiming{asked: asked, wait: time.Minute})
 		pack.item(&item.Item{URL: "http://" + host + "/new"})
 	}
-	if err := n.e.Take(t.Context(), member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
+	if err := n.e.Take(t.Context(), member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true,
+		pack.chunk()); err != nil {
 		t.Fatal(err)
 	}
 	for host, want := range map[string]time.Duration{"a.test": 5 * time.Second, "b.test": 9 * time.Second} {

@@ -262,7 +262,8 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 			return nil, closeAll, err
 		}
 	}
-	front, note, err := frontier.Open(frontier.Config{Disk: disk, Dir: filepath.Join(n.dir, "frontier"), Memory: 1 << 18, RetryWait: time.Millisecond})
+	front, note, err := frontier.Open(frontier.Config{Disk: disk, Dir: filepath.Join(n.dir, "frontier"), Memory: 1 << 18,
+		RetryWait: time.Millisecond})
 	if err != nil {
 		return nil, closeAll, err
 	}

@@ -168,7 +168,10 @@ func (e *Engine) takeBack(from member.Batch, now time.Time) error {
 	if err := b.read(from.Data); err != nil {
 		return err
 	}
-	_, _, err := e.takeIn(&b, true, func(refused []int) { e.peers.outbox.answered(e.committer, here, from.Number, refused, now) })
+	_, _, err := e.takeIn(&b, true, func(refused []int) {
+		e.peers.outbox.answered(e.committer, here, from.Number, refused,
+			now)
+	})
 	return err
 }
 

@@ -20,7 +20,8 @@ var errNoProbe = errors.New("this crawl has no way to probe hosts")
 // up, and in which network the host lies, "" if that is not known; see [fetch.Client.Probe]. The frontier is not asked
 // whether it is the host's turn, as no request is made: what it costs the host is a connection that is closed at once,
 // or two. Who probes sees to it that no host is probed often.
-func (e *Engine) Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, network string, err error) {
+func (e *Engine) Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, network string,
+	err error) {
 	p, ok := e.fetcher.(Prober)
 	if !ok {
 		return 0, "", errNoProbe

@@ -40,7 +40,8 @@ type readPool struct {
 }
 
 func newReadPool(newParser func(room int64) Parser, s Shares) *readPool {
-	o := &readPool{newParser: newParser, shares: s, places: make(chan struct{}, s.desks()), large: make(chan *readSlot, s.largeDesks())}
+	o := &readPool{newParser: newParser, shares: s, places: make(chan struct{}, s.desks()),
+		large: make(chan *readSlot, s.largeDesks())}
 	for range cap(o.large) {
 		o.large <- nil
 	}

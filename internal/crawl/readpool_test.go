@@ -65,7 +65,8 @@ func TestSharesAreWithinTheBudget(t *testing.T) {
 		desks := int64(s.desks()) * s.DeskRoom() * deskCost
 		large := int64(s.largeDesks()) * 2 * s.largeRoom()
 		if sum := s.Answers() + desks + large + int64(s.pending()) + int64(s.rooms())*roomSize; sum > int64(s)*3/2 {
-			t.Errorf("%d MB: answers %d, desks %d, large %d, pending %d", s>>20, s.Answers()>>20, desks>>20, large>>20, s.pending()>>20)
+			t.Errorf("%d MB: answers %d, desks %d, large %d, pending %d", s>>20, s.Answers()>>20, desks>>20, large>>20,
+				s.pending()>>20)
 		}
 		if s.largeRoom() > int64(s) || s.DeskRoom() > s.largeRoom() || s.linksAtOnce(1<<20) < 1 {
 			t.Errorf("%d MB: rooms of %d and %d bytes", s>>20, s.DeskRoom(), s.largeRoom())

@@ -45,8 +45,9 @@ func (r *Rebuilt) Write(ctx context.Context) error {
 	if err := r.merge(ctx); err != nil {
 		return err
 	}
-	text, err := json.Marshal(note{Version: noteVersion, Marks: r.Marks, Stats: r.Stats.Lasting(), Sums: r.Stats.Sums(), Lists: r.Lists,
-		Told: r.Told})
+	text, err := json.Marshal(note{Version: noteVersion, Marks: r.Marks, Stats: r.Stats.Lasting(), Sums: r.Stats.Sums(),
+		Lists: r.Lists,
+		Told:  r.Told})
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,8 @@ func Recover(j journal.Journal, v Views) (*State, error) {
 
 // recoverBy calls after with the position behind each batch that is read.
 func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) error) (*State, error) {
-	s := &State{Stats: stats.New(), views: v, waiting: map[string]item.Item{}, guessed: map[string]bool{}, unsaid: map[string]candidate{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
+	s := &State{Stats: stats.New(), views: v, waiting: map[string]item.Item{}, guessed: map[string]bool{},
+		unsaid: map[string]candidate{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
 	at, err := s.readNote(v.Note)
 	if err != nil {
 		return nil, err
@@ -213,7 +214,8 @@ func (s *State) Fresh() bool {
 }
 
 // ErrOlder is a state that an older version of kumo wrote, which this one cannot go on from.
-var ErrOlder = errors.New("an older kumo wrote this crawl's state, and this one cannot go on from it: begin again with --fresh, or in another folder")
+var ErrOlder = errors.New("an older kumo wrote this crawl's state, and this one cannot go on from it: begin again " +
+	"with --fresh, or in another folder")
 
 // CheckAge returns ErrOlder for a crawl that has begun without a file of its seeds.
 func (s *State) CheckAge() error {

@@ -39,7 +39,8 @@ func TestWhatAMergeHasDecidedIsNotFetchedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Recover(log, Views{Seen: db, Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}), Note: end(log)})
+		s, err := Recover(log, Views{Seen: db, Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
+			Note: end(log)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,8 @@ func TestVersionsOfTheNote(t *testing.T) {
 		`{"Version":5}`: "an older kumo wrote this crawl's state",
 		`{"Version":7}`: "a newer kumo wrote it",
 	} {
-		_, err := Recover(memory.New(), Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
+		_, err := Recover(memory.New(), Views{Seen: seen.New(), Digests: seen.NewRecent(),
+			Frontier:  frontier.New(frontier.Config{}),
 			Abandoned: OpenAbandoned(vfs.OS, t.TempDir()), Note: []byte(text)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
@@ -116,7 +118,8 @@ func TestWhatRecoveryHasDecidedIsKnownToTheNext(t *testing.T) {
 		disk.SetRoom(-1)
 		s, end = recoverIn(t, dir, disk, log)
 		waits := map[string]int{}
-		if err := s.Each(func(url string, _ bool) error { waits[url]++; return nil }, func(err error) { t.Error(err) }); err != nil {
+		if err := s.Each(func(url string, _ bool) error { waits[url]++; return nil },
+			func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 		if want := map[bool]int{true: 0, false: 1}[done]; waits[url] != want {
@@ -137,7 +140,8 @@ func recoverIn(t *testing.T, dir string, disk vfs.FS, log journal.Journal) (s *S
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err = Recover(log, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
+	s, err = Recover(log, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
+		Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +161,8 @@ func visitFirst(t *testing.T, e *Engine) {
 		t.Fatal(err)
 	}
 	b := batch{settles: v.URL}
-	if err := e.commitBatch(&b, &page.Record{URL: v.URL}, &done{url: v.URL, visit: stats.Visit{Host: v.Host, Status: 200}}); err != nil {
+	if err := e.commitBatch(&b, &page.Record{URL: v.URL}, &done{url: v.URL, visit: stats.Visit{Host: v.Host,
+		Status: 200}}); err != nil {
 		t.Fatal(err)
 	}
 	e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
@@ -216,7 +221,8 @@ func TestStateAheadOfTheJournalIsRefused(t *testing.T) {
 			if err := digests.Merge(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			_, err = Recover(log, Views{Seen: db, Digests: digests, Frontier: frontier.New(frontier.Config{}), Note: noteAt(t, journal.Position(c.note))})
+			_, err = Recover(log, Views{Seen: db, Digests: digests, Frontier: frontier.New(frontier.Config{}),
+				Note: noteAt(t, journal.Position(c.note))})
 			if refused := errors.Is(err, ErrState); refused != c.refused || !refused && err != nil {
 				t.Errorf("refused: %v, want %v: %v", refused, c.refused, err)
 			}

@@ -49,7 +49,8 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	}
 	start := w.cfg.Now()
 	v.Tries++
-	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusts(u), MaxBody: maxRobots, Arrives: w.receive}, &w.resp)
+	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusts(u), MaxBody: maxRobots, Arrives: w.receive},
+		&w.resp)
 	w.count(w.resp.RawLen())
 	rec := w.record(v, start)
 	rec.Robots = true

@@ -59,7 +59,8 @@ func onDisk(t testing.TB, dir string) *Engine {
 		}
 	})
 	j := memory.New()
-	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
+	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
+		Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		t.Fatal(err)
 	}

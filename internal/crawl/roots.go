@@ -98,7 +98,8 @@ func readRoots(disk vfs.FS, name string, length int64, f func(root) error) error
 		}
 		return f(r)
 	})
-	if err == nil && read != length || errors.Is(err, errShort) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+	if err == nil && read != length || errors.Is(err, errShort) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, io.EOF) {
 		err = ErrRoots
 	}
 	if err != nil {
@@ -145,7 +146,8 @@ const fewRoots = 8 << 20
 // knowRoots has the engine keep apart the roots that it has from those that come again, where that is worth its memory.
 func (e *Engine) knowRoots() {
 	length, _ := store.Find(e.files.marks, rootsName)
-	if e.peers.router != nil || e.cfg.Recrawl.On() || length > 0 && (length < fewRoots || e.roots.feed.src != nil && e.roots.feed.from == 0) {
+	if e.peers.router != nil || e.cfg.Recrawl.On() || length > 0 && (length < fewRoots || e.roots.feed.src != nil &&
+		e.roots.feed.from == 0) {
 		e.roots.all = weburl.NewSet()
 	}
 }

@@ -44,7 +44,8 @@ func banned(b *ban, hosts int, now func() time.Time, cfg frontier.Config) *Engin
 	if err != nil {
 		panic(err)
 	}
-	return New(Config{Now: now}, Parts{Router: b, Journal: journal.Discard, Robots: robots.NewCache(robots.Config{}), Scope: weburl.NewScope(weburl.ScopeAny)}, state)
+	return New(Config{Now: now}, Parts{Router: b, Journal: journal.Discard, Robots: robots.NewCache(robots.Config{}),
+		Scope: weburl.NewScope(weburl.ScopeAny)}, state)
 }
 
 var _ Prober = (*fetch.Client)(nil)

@@ -18,7 +18,8 @@ const (
 // addSitemaps takes in the sitemaps that the rules of an origin name, for the visit that is about to obey them. That is
 // done once, and again for a visit that lies nearer to its seed, from where more entries are within reach.
 func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rules) error {
-	if w.cfg.Sitemaps == policy.SitemapsIgnored || v.Kind == page.Sitemap || !w.origins.isNearest(origin, v.Depth, w.cfg.Depth >= 0) {
+	if w.cfg.Sitemaps == policy.SitemapsIgnored || v.Kind == page.Sitemap ||
+		!w.origins.isNearest(origin, v.Depth, w.cfg.Depth >= 0) {
 		return nil
 	}
 	base, err := weburl.Parse(origin + robotsPath)

@@ -17,7 +17,8 @@ var ErrEnding = errors.New("the crawl is just ending")
 // were. Until copy returns, what belongs to that moment stays: files of the state may come, but none that the last
 // checkpoint names goes or changes, the journal and the record files only grow, and record files keep their names. The
 // crawl goes on meanwhile, without checkpoints; when it ends, the context of copy does.
-func (e *Engine) Snapshot(ctx context.Context, copy func(ctx context.Context, at journal.Position, marks []store.Mark) error) error {
+func (e *Engine) Snapshot(ctx context.Context, copy func(ctx context.Context, at journal.Position,
+	marks []store.Mark) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var watch sync.WaitGroup

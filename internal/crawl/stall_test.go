@@ -145,7 +145,8 @@ func mergeWhileTheDiskStalls(t *testing.T, more bool) {
 	stalls := disk.stall("/seen/")
 	defer disk.resume()
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
-	chunk := waitingChunk(t, "http://comes.test/", "http://held.test/done", "http://held.test/visited", "http://held.test/found", "http://held.test/new",
+	chunk := waitingChunk(t, "http://comes.test/", "http://held.test/done", "http://held.test/visited",
+		"http://held.test/found", "http://held.test/new",
 		"http://later.test/found", "http://later.test/new")
 	taken := make(chan error, 1)
 	go func() { taken <- n.e.Take(t.Context(), from, 0, false, chunk) }()
@@ -160,7 +161,8 @@ func mergeWhileTheDiskStalls(t *testing.T, more bool) {
 	if err := <-taken; err != nil {
 		t.Fatal(err)
 	}
-	held, later := []string{"http://held.test/found", "http://held.test/new"}, []string{"http://later.test/found", "http://later.test/new"}
+	held, later := []string{"http://held.test/found", "http://held.test/new"},
+		[]string{"http://later.test/found", "http://later.test/new"}
 	n.wantWaiting("under way", slices.Concat(held, later, []string{"http://comes.test/"}))
 	if err := n.e.Drop(t.Context(), from); err != nil {
 		t.Fatal(err)

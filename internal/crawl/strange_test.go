@@ -17,8 +17,10 @@ import (
 )
 
 // strangeURLs are URLs that nobody can fetch.
-var strangeURLs = []string{"mailto:a@b", "data:text/html,<a href=/x>", "javascript:void(0)", "urn:isbn:0", "file:///etc/passwd", "file://mine.test/x",
-	"gopher://mine.test/1", "ftp://mine.test/x", "ws://mine.test/", "about:blank", "tel:+1", "x:", "blob:http://mine.test/1"}
+var strangeURLs = []string{"mailto:a@b", "data:text/html,<a href=/x>", "javascript:void(0)", "urn:isbn:0",
+	"file:///etc/passwd", "file://mine.test/x",
+	"gopher://mine.test/1", "ftp://mine.test/x", "ws://mine.test/", "about:blank", "tel:+1", "x:",
+	"blob:http://mine.test/1"}
 
 // TestNobodyWaitsForWhatCannotBeFetched: nothing but http and https URLs with a host waits, whoever brings it: it would
 // wait for its robots.txt for ever.
@@ -56,11 +58,13 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 			return nil
 		},
 		"another host": func(e *Engine, _ string) error {
-			e.frontier.Push("mine.test", item.Item{URL: "http://mine.test.example/"}, item.Item{URL: "http://mine.tes/"}, item.Item{URL: "http://mine.test"})
+			e.frontier.Push("mine.test", item.Item{URL: "http://mine.test.example/"}, item.Item{URL: "http://mine.tes/"},
+				item.Item{URL: "http://mine.test"})
 			return nil
 		},
 	}
-	for _, k := range []page.Kind{page.Anchor, page.Redirect, page.Refresh, page.Canonical, page.Header, page.Sitemap, page.Listed, page.Feed, page.Image} {
+	for _, k := range []page.Kind{page.Anchor, page.Redirect, page.Refresh, page.Canonical, page.Header, page.Sitemap,
+		page.Listed, page.Feed, page.Image} {
 		doors["a link: "+k.String()] = link(k)
 	}
 	for name, enter := range doors {
@@ -91,9 +95,11 @@ func TestRobotsNameStrangeSitemaps(t *testing.T) {
 	e := inMemory(t, memory.New(), nil)
 	cache := robots.NewCache(robots.Config{Agent: "kumo"})
 	const origin = "http://mine.test"
-	rules := cache.Answer(origin, 200, []byte("Sitemap: "+strings.Join(strangeURLs, "\nSitemap: ")+"\nSitemap: /yes.xml\n"))
+	rules := cache.Answer(origin, 200, []byte("Sitemap: "+strings.Join(strangeURLs,
+		"\nSitemap: ")+"\nSitemap: /yes.xml\n"))
 	w := &worker{Engine: e}
-	if err := w.addSitemaps(&frontier.Visit{Item: item.Item{URL: origin + "/", Seed: origin + "/"}, Host: "mine.test"}, origin, rules); err != nil {
+	if err := w.addSitemaps(&frontier.Visit{Item: item.Item{URL: origin + "/", Seed: origin + "/"}, Host: "mine.test"},
+		origin, rules); err != nil {
 		t.Fatal(err)
 	}
 	waits, err := e.frontier.Queue("mine.test", 10)
@@ -118,14 +124,16 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 		shelf := OpenAbandoned(vfs.OS, t.TempDir())
-		s, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}), Abandoned: shelf})
+		s, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
+			Abandoned: shelf})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if s.Waiting() != 0 || s.refused == 0 {
 			t.Errorf("%s: %d wait, %d are counted", url, s.Waiting(), s.refused)
 		}
-		e := New(Config{}, Parts{Journal: log, Robots: robots.NewCache(robots.Config{}), Router: mine, Scope: weburl.NewScope(weburl.ScopeAny)}, s)
+		e := New(Config{}, Parts{Journal: log, Robots: robots.NewCache(robots.Config{}), Router: mine,
+			Scope: weburl.NewScope(weburl.ScopeAny)}, s)
 		if n := e.frontier.Counts().URLs; n > 0 || e.Refused() == 0 {
 			t.Errorf("%s: %d wait, %d are counted", url, n, e.Refused())
 		}
@@ -146,7 +154,8 @@ func TestStrangeURLsOfAChunkAreDropped(t *testing.T) {
 			pack.item(&item.Item{URL: url})
 		}
 		p, err := testUnpacker(t).read(pack.chunk())
-		if err != nil || len(p.waiting) != 1 || len(p.waiting[0].items) != 2 || p.waiting[0].items[1].URL != "https://h.test/2" {
+		if err != nil || len(p.waiting) != 1 || len(p.waiting[0].items) != 2 ||
+			p.waiting[0].items[1].URL != "https://h.test/2" {
 			t.Errorf("%s: %+v, %v", url, p, err)
 		}
 	}
@@ -155,7 +164,8 @@ func TestStrangeURLsOfAChunkAreDropped(t *testing.T) {
 // FuzzLinks has whatever a page, a sitemap or a robots.txt may name judged: what waits then can be fetched at the host
 // where it waits.
 func FuzzLinks(f *testing.F) {
-	for _, url := range append(strangeURLs, "http://mine.test/", "//x/y", "http:", "http:///x", "https://a@b:80/../x?y#z", "/x") {
+	for _, url := range append(strangeURLs, "http://mine.test/", "//x/y", "http:", "http:///x", "https://a@b:80/../x?y#z",
+		"/x") {
 		f.Add(url, uint8(page.Sitemap))
 		f.Add(url, uint8(page.Redirect))
 	}
@@ -166,7 +176,8 @@ func FuzzLinks(f *testing.F) {
 		e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: ref, Kind: page.Kind(kind)}}})
 		for i := range b.cands {
 			c := &b.cands[i]
-			if u, err := weburl.Parse(c.item.URL); err != nil || !u.Web() || u.Host() != c.host || !strings.HasPrefix(u.Scheme(), "http") {
+			if u, err := weburl.Parse(c.item.URL); err != nil || !u.Web() || u.Host() != c.host ||
+				!strings.HasPrefix(u.Scheme(), "http") {
 				t.Errorf("%q: %+v", ref, c)
 			}
 		}

@@ -32,7 +32,8 @@ func (s *stuckTally) err() error {
 	if s.urls == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d URLs of %d hosts, %s the first, waited for what nobody was about to do; skipped.jsonl lists them, and the next run tries them again",
+	return fmt.Errorf("%w: %d URLs of %d hosts, %s the first, waited for what nobody was about to do; skipped.jsonl "+
+		"lists them, and the next run tries them again",
 		ErrStuck, s.urls, s.hosts, s.first)
 }
 

@@ -23,7 +23,10 @@ func (e *Engine) Survey(ctx context.Context, f func(hosts []string) error) error
 	e.peers.transfer.mu.Lock()
 	came := e.peers.transfer.arrivals.hosts()
 	e.peers.transfer.mu.Unlock()
-	s := survey{ctx: ctx, tell: f, shelf: map[string]bool{}, strange: func(host string) bool { return !came[host] && !e.ours(host) }}
+	s := survey{ctx: ctx, tell: f, shelf: map[string]bool{}, strange: func(host string) bool {
+		return !came[host] &&
+			!e.ours(host)
+	}}
 	err := e.files.abandoned.here(func(it item.Item) error {
 		if host := it.Host(); !s.shelf[host] && s.strange(host) {
 			s.shelf[host] = true

@@ -39,7 +39,8 @@ func TestSurvey(t *testing.T) {
 	n.e.frontier.Push("both.test", item.Item{URL: "http://both.test/more"})
 	n.e.frontier.Take("done.test", func(*item.Item) bool { return true })
 	n.e.frontier.Push("rules.test", item.Item{URL: "http://rules.test/robots.txt", Robots: "http://ours.test"})
-	if err := n.e.Take(t.Context(), member.Transfer{From: "n0~1", To: "n1~1", Epoch: 3}, 0, false, waitingChunk(t, "http://comes.test/", "http://h7.test/more")); err != nil {
+	if err := n.e.Take(t.Context(), member.Transfer{From: "n0~1", To: "n1~1", Epoch: 3}, 0, false,
+		waitingChunk(t, "http://comes.test/", "http://h7.test/more")); err != nil {
 		t.Fatal(err)
 	}
 	survey := func() map[string]int {
@@ -70,12 +71,14 @@ func TestSurvey(t *testing.T) {
 	}
 	x.owner = map[string]int{}
 	calls := 0
-	if err := n.e.Survey(t.Context(), func([]string) error { calls++; return errOrder }); !errors.Is(err, errOrder) || calls != 1 {
+	if err := n.e.Survey(t.Context(), func([]string) error { calls++; return errOrder }); !errors.Is(err, errOrder) ||
+		calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := n.e.Survey(ended, func([]string) error { t.Error("it goes on"); return nil }); !errors.Is(err, context.Canceled) {
+	if err := n.e.Survey(ended, func([]string) error { t.Error("it goes on"); return nil }); !errors.Is(err,
+		context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -25,7 +25,10 @@ func (s *State) Each(f func(url string, again bool) error, bad func(error)) erro
 	if err := s.shelved(func(it item.Item) error { return f(it.URL, it.Recrawl) }); err != nil {
 		return err
 	}
-	return s.views.Frontier.Walk(frontier.Walker{Bad: bad, Item: func(_ string, it *item.Item) error { return f(it.URL, it.Recrawl) }})
+	return s.views.Frontier.Walk(frontier.Walker{Bad: bad, Item: func(_ string,
+		it *item.Item) error {
+		return f(it.URL, it.Recrawl)
+	}})
 }
 
 // Undecided are the URLs of which the next merge of seen says whether they are news.
@@ -39,7 +42,10 @@ func (s *State) ReadAsides(disk vfs.FS, dir string, f func(skip *page.Skip, end 
 	if length, _ := store.Find(s.Marks, deferredName); length == 0 {
 		return nil
 	}
-	return readDeferred(disk, filepath.Join(dir, deferredName), 0, func(skip page.Skip, end int64) error { return f(&skip, end) })
+	return readDeferred(disk, filepath.Join(dir, deferredName), 0, func(skip page.Skip,
+		end int64) error {
+		return f(&skip, end)
+	})
 }
 
 // ReadRoots reads the crawl's seeds, and what they redirect to: what the state's marks say is there. It returns how

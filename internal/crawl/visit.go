@@ -302,7 +302,8 @@ func digest(resp *page.Response) (page.Digest, error) {
 // readText gives the record its main text: that of an answered page, if texts are asked for and the page lets it be
 // shown.
 func (w *worker) readText(rec *page.Record) (err error) {
-	if w.reading.text == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK || !parse.IsHTML(rec.Page.Sniffed) {
+	if w.reading.text == nil || rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK ||
+		!parse.IsHTML(rec.Page.Sniffed) {
 		return nil
 	}
 	if rec.Text, err = w.reading.text(rec.Response, rec.Page); rec.Text != nil {
@@ -465,7 +466,8 @@ func (w *worker) shed(v *frontier.Visit) error {
 	w.frontier.Gather(v.Host) // or Take would read it with the committer's gate held
 	err := w.committer.within(func() error {
 		for _, it := range w.frontier.Take(v.Host, ordinary) {
-			w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told || w.ends.takeReported(it.URL))
+			w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told ||
+				w.ends.takeReported(it.URL))
 		}
 		w.addSkip(entrySkip, w.skipOf(v, rule, "the host has its pages"), v.Told)
 		return w.apply(&w.batch, nil, nil)

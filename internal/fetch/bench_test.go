@@ -16,14 +16,16 @@ func prose(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b bytes.Buffer
 	for b.Len() < n {
-		fmt.Fprintf(&b, "<p class=\"c%d\"><a href=\"/page/%d\">%x</a> and more text</p>\n", r.IntN(9), r.IntN(1e6), r.Uint32())
+		fmt.Fprintf(&b, "<p class=\"c%d\"><a href=\"/page/%d\">%x</a> and more text</p>\n", r.IntN(9), r.IntN(1e6),
+			r.Uint32())
 	}
 	return b.Bytes()[:n]
 }
 
 func BenchmarkGet(b *testing.B) {
 	body := encode(b, prose(30_000), "gzip")
-	answer := append(fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Encoding: gzip\r\n"+
+	answer := append(fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Encoding: "+
+		"gzip\r\n"+
 		"Date: Sat, 21 Nov 2026 03:00:00 GMT\r\nServer: bench\r\nContent-Length: %d\r\n\r\n", len(body)), body...)
 	url := "http://" + serve(b, func(_ int, conn net.Conn) {
 		request := make([]byte, 4096)
@@ -57,7 +59,8 @@ func BenchmarkGetHTTP2(b *testing.B) {
 	c, resp := newClient(b, Config{InsecureTLS: true}), new(page.Response)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := c.Get(b.Context(), Request{URL: url}, resp); err != nil || len(resp.Payload) != len(body) || resp.Proto != "HTTP/2.0" {
+		if err := c.Get(b.Context(), Request{URL: url}, resp); err != nil || len(resp.Payload) != len(body) ||
+			resp.Proto != "HTTP/2.0" {
 			b.Fatalf("%v, %d bytes, %s", err, len(resp.Payload), resp.Proto)
 		}
 	}
@@ -81,7 +84,8 @@ func BenchmarkDecode(b *testing.B) {
 
 func BenchmarkFramer(b *testing.B) {
 	raw := bytes.Repeat([]byte("1000\r\n"+string(make([]byte, 0x1000))+"\r\n"), 8)
-	raw = append([]byte("HTTP/1.1 200 OK\r\nServer: x\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"), raw...)
+	raw = append([]byte("HTTP/1.1 200 OK\r\nServer: x\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"),
+		raw...)
 	b.SetBytes(int64(len(raw)))
 	fields, chunks := http.Header{}, []byte(nil)
 	for b.Loop() {

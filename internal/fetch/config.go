@@ -105,7 +105,8 @@ func CheckField(name, value string) error {
 	case !sendable(value):
 		return fmt.Errorf("the value of %s has a control character", name)
 	case lower == "host":
-		return errors.New("the field follows from each URL; --resolve HOST:PORT:ADDR sends the requests for a host to another address")
+		return errors.New("the field follows from each URL; --resolve HOST:PORT:ADDR sends the requests for a host to " +
+			"another address")
 	case lower == "proxy-authorization":
 		return errors.New("user and password for a proxy belong into --proxy")
 	case lower == "content-length" || lower == "expect" || lower == "trailer":
@@ -134,7 +135,8 @@ func basicAuth(user, password string) string {
 // IsSecret reports whether a header field's name says that its value is a secret.
 func IsSecret(name string) bool {
 	name = strings.ToLower(name)
-	for _, word := range [...]string{"auth", "cookie", "token", "secret", "key", "passw", "session", "credential", "signature", "jwt"} {
+	for _, word := range [...]string{"auth", "cookie", "token", "secret", "key", "passw", "session", "credential",
+		"signature", "jwt"} {
 		if strings.Contains(name, word) {
 			return true
 		}

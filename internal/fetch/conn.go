@@ -56,7 +56,8 @@ func (c *Client) connect(ctx context.Context, t target, second bool) (*conn, err
 			return nil, err
 		}
 	}
-	conn := &conn{Conn: l.conn, wire: l.wire, site: siteOf(t), domain: weburl.Domain(t.hostname), socket: newSocket(l.wire.Conn)}
+	conn := &conn{Conn: l.conn, wire: l.wire, site: siteOf(t), domain: weburl.Domain(t.hostname),
+		socket: newSocket(l.wire.Conn)}
 	if chosen {
 		conn.session = newSession(c.cfg.MaxHeader)
 	}

@@ -70,7 +70,8 @@ func TestDecode(t *testing.T) {
 		{"zstd", encode(t, sample, "zstd"), []string{"zstd"}},
 		{"two members", append(encode(t, sample[:5000], "gzip"), encode(t, sample[5000:], "gzip")...), []string{"gzip"}},
 		{"stack in one field", encode(t, sample, "br", "gzip", "deflate"), []string{"br, gzip,deflate"}},
-		{"stack in many fields", encode(t, sample, "zstd", "raw", "gzip", "gzip"), []string{"zstd", "deflate", "identity", "gzip, gzip"}},
+		{"stack in many fields", encode(t, sample, "zstd", "raw", "gzip", "gzip"),
+			[]string{"zstd", "deflate", "identity", "gzip, gzip"}},
 	}
 	for range 2 { // with new decoders and with used ones
 		for _, tt := range tests {
@@ -199,7 +200,8 @@ func TestDecodeConformance(t *testing.T) {
 // A bomb of each coding, and of one in the other, is cut where its ratio gives it away.
 func TestBombs(t *testing.T) {
 	zeros := make([]byte, 64<<20)
-	for _, codings := range [][]string{{"gzip"}, {"deflate"}, {"raw"}, {"br"}, {"zstd"}, {"gzip", "gzip"}, {"gzip", "br"}} {
+	for _, codings := range [][]string{{"gzip"}, {"deflate"}, {"raw"}, {"br"}, {"zstd"}, {"gzip", "gzip"},
+		{"gzip", "br"}} {
 		resp := coded(encode(t, zeros, codings...), strings.Replace(strings.Join(codings, ", "), "raw", "deflate", 1))
 		if limit := max(ratioFloor, maxRatio*len(resp.Payload)); limit >= len(zeros) {
 			t.Fatalf("%s: %d bytes are no bomb", codings, len(resp.Payload))

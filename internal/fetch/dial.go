@@ -61,7 +61,8 @@ func (c *Client) dial(ctx context.Context, hostname, port string, free bool) (*w
 
 // dialHost is dial without what follows a connection: limit is for the connection alone, and found is when the name was
 // known. With the connection the caller has a socket, to be released when that is closed.
-func (c *Client) dialHost(ctx context.Context, hostname, port string, free bool, limit time.Duration) (conn net.Conn, found time.Time, err error) {
+func (c *Client) dialHost(ctx context.Context, hostname, port string, free bool, limit time.Duration) (conn net.Conn,
+	found time.Time, err error) {
 	addrs, fixed, err := c.addresses(ctx, hostname, port)
 	if err != nil {
 		return nil, found, dialError("resolve", err)
@@ -99,5 +100,6 @@ func (c *Client) addresses(ctx context.Context, hostname, port string) (addrs []
 
 // mayBeAddress spares names the error of not being one.
 func mayBeAddress(hostname string) bool {
-	return strings.Contains(hostname, ":") || hostname != "" && hostname[len(hostname)-1] >= '0' && hostname[len(hostname)-1] <= '9'
+	return strings.Contains(hostname, ":") || hostname != "" && hostname[len(hostname)-1] >= '0' &&
+		hostname[len(hostname)-1] <= '9'
 }

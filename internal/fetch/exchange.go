@@ -45,8 +45,9 @@ type exchange struct {
 }
 
 func newExchange(ctx context.Context, c *Client, req Request, t target, resp *page.Response) *exchange {
-	x := &exchange{client: c, asked: req, target: t, site: siteOf(t), resp: resp, parent: ctx, begin: time.Now(), maxBody: c.cfg.MaxBody,
-		out: resp.Buffers.Request}
+	x := &exchange{client: c, asked: req, target: t, site: siteOf(t), resp: resp, parent: ctx, begin: time.Now(),
+		maxBody: c.cfg.MaxBody,
+		out:     resp.Buffers.Request}
 	if req.MaxBody > 0 {
 		x.maxBody = min(req.MaxBody, maxLength)
 	}

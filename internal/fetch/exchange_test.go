@@ -26,12 +26,14 @@ func TestExactBytes(t *testing.T) {
 		{"length", "HTTP/1.1 200 Fine\r\nx-ODD-case:  a \r\nContent-Length: 5\r\n\r\nhello", "", "hello"},
 		{"until close", "HTTP/1.0 200 OK\r\n\r\nto the end", "", "to the end"},
 		{"bare line feeds", "HTTP/1.1 200 OK\nContent-Length: 2\n\nok", "", "ok"},
-		{"chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;ext=1\r\nabc\r\n0A\r\n0123456789\r\n0\r\n\r\n", "", "abc0123456789"},
+		{"chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;ext=1\r\nabc\r\n0A\r\n0123456789\r\n0\r\n\r\n",
+			"", "abc0123456789"},
 		{"trailers", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nDigest: x\r\n\r\n", "", "a"},
 		{"no body", "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n", "", ""},
 		{"folded field", "HTTP/1.1 200 OK\r\nA: b\r\n \r\n c\r\nContent-Length: 1\r\n\r\nx", "", "x"},
 		{"lengths in a list", "HTTP/1.1 200 OK\r\nContent-Length: 5, 5,5 \r\n\r\nhello", "", "hello"},
-		{"lengths in fields", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nA: b\r\nContent-Length: 5 , 5\r\n\r\nhello", "", "hello"},
+		{"lengths in fields", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nA: b\r\nContent-Length: 5 , 5\r\n\r\nhello", "",
+			"hello"},
 		{"interim", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
 			"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x"},
 		{"control characters in fields", "HTTP/1.1 200 OK\r\nX: \x01a\x1b[2J\x7f\x0b\r\nContent-Length: 1\r\nY: \x0c\r\n\r\nx", "", "x"},
@@ -72,8 +74,10 @@ func TestControlCharactersInFields(t *testing.T) {
 		}
 	}
 	all += "\x7f\u0080\xff-"
-	resp := get(t, newClient(t, Config{}), answering(t, "HTTP/1.1 200 OK\r\nX-Odd: "+all+"\r\nContent-Length: 2\r\n\r\nok", true))
-	if got := resp.Header.Get("X-Odd"); got != all || !strings.Contains(string(resp.Raw), "X-Odd: "+all+"\r\n") || string(resp.Payload) != "ok" {
+	resp := get(t, newClient(t, Config{}), answering(t, "HTTP/1.1 200 OK\r\nX-Odd: "+all+"\r\nContent-Length: 2\r\n\r\nok",
+		true))
+	if got := resp.Header.Get("X-Odd"); got != all || !strings.Contains(string(resp.Raw), "X-Odd: "+all+"\r\n") ||
+		string(resp.Payload) != "ok" {
 		t.Errorf("the field is %q, want %q; raw %q", got, all, resp.Raw)
 	}
 }
@@ -89,7 +93,8 @@ func TestRepeatedLengthKeepsTheConnection(t *testing.T) {
 	})
 	c := newClient(t, Config{})
 	for range 3 {
-		if resp := get(t, c, "http://"+addr+"/"); string(resp.Payload) != "hello" || fmt.Sprint(resp.Header["Content-Length"]) != "[5]" {
+		if resp := get(t, c, "http://"+addr+"/"); string(resp.Payload) != "hello" ||
+			fmt.Sprint(resp.Header["Content-Length"]) != "[5]" {
 			t.Errorf("payload %q, fields %v", resp.Payload, resp.Header)
 		}
 	}
@@ -226,7 +231,8 @@ func TestTLSWithHTTP1(t *testing.T) {
 	defer srv.Close()
 	srv.Config.ErrorLog = discard()
 	resp := get(t, newClient(t, Config{InsecureTLS: true}), srv.URL+"/")
-	if resp.TLS != "TLS 1.3" || resp.Proto != "HTTP/1.1" || resp.Handshake <= 0 || !strings.HasSuffix(string(resp.Raw), "\r\n\r\nhi") {
+	if resp.TLS != "TLS 1.3" || resp.Proto != "HTTP/1.1" || resp.Handshake <= 0 ||
+		!strings.HasSuffix(string(resp.Raw), "\r\n\r\nhi") {
 		t.Errorf("TLS %q, proto %q, handshake %v, raw %q", resp.TLS, resp.Proto, resp.Handshake, resp.Raw)
 	}
 	failure(t, newClient(t, Config{}), srv.URL+"/", page.TLS)
@@ -250,7 +256,8 @@ func TestTruncated(t *testing.T) {
 		{"too many chunks", chunks, false, 100, page.Length, false},
 		{"lost", "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n" + long[:20], true, 20, page.Disconnect, false},
 		{"lost between chunks", chunks[:65], true, 3, page.Disconnect, false},
-		{"bad chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\nzz\r\n", true, 1, page.Disconnect, true},
+		{"bad chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\nzz\r\n", true, 1, page.Disconnect,
+			true},
 		{"stalled", "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n" + long[:20], false, 20, page.Time, false},
 		{"stalled chunk", chunks[:65], false, 3, page.Time, false},
 	}
@@ -330,7 +337,8 @@ func TestSpeaksFirst(t *testing.T) {
 }
 
 func TestSwitchingProtocols(t *testing.T) {
-	resp := get(t, newClient(t, Config{}), answering(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nabc", false))
+	resp := get(t, newClient(t, Config{}), answering(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: "+
+		"upgrade\r\nUpgrade: x\r\n\r\nabc", false))
 	if resp.Status != 101 || resp.Malformed == "" {
 		t.Errorf("status %d, malformed %q", resp.Status, resp.Malformed)
 	}

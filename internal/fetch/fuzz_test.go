@@ -21,7 +21,8 @@ var answers = []string{
 	"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\nT: x\r\n\r\nmore",
 	"HTTP/1.1 103 Early\r\n\r\nHTTP/1.0 404 No\nTransfer-Encoding: chunked\n\n5\n",
 	"HTTP/1.1 200 OK\r\nContent-Length:\r\n 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-	"HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5,6\r\n\r\nhello",
+	"HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: " +
+		"5,6\r\n\r\nhello",
 	"HTTP/1.1 200 OK\r\nX: a\x01b\x7f\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK\r\nX: a\x00b\r\n\r\n",
 	"HTTP/1.1 000 x\n\nbody", "HTTP/1.1 304 x\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n", "SSH-2.0\r\n", "",
 }
@@ -58,7 +59,10 @@ func FuzzFramer(f *testing.F) {
 		if err != nil && strings.Contains(lengths(raw[:fr.end]), ",") {
 			return // net/http takes a length said twice in two fields, not in one
 		}
-		if err != nil && bytes.ContainsFunc(raw[:fr.end], func(r rune) bool { return !sendable(string(r)) && r != '\r' && r != '\n' }) {
+		if err != nil && bytes.ContainsFunc(raw[:fr.end], func(r rune) bool {
+			return !sendable(string(r)) && r != '\r' &&
+				r != '\n'
+		}) {
 			return // net/http takes no control characters
 		}
 		if (err == nil) != (fr.end > 0) {
@@ -67,8 +71,10 @@ func FuzzFramer(f *testing.F) {
 		if err != nil || answer.StatusCode == 101 {
 			return
 		}
-		if answer.StatusCode != fr.head.status || answer.Proto != fr.head.proto || answer.Close != fr.head.last && answer.ContentLength >= 0 {
-			t.Fatalf("net/http has %s %d, close %v; framer %+v of %q", answer.Proto, answer.StatusCode, answer.Close, fr.head, raw)
+		if answer.StatusCode != fr.head.status || answer.Proto != fr.head.proto || answer.Close != fr.head.last &&
+			answer.ContentLength >= 0 {
+			t.Fatalf("net/http has %s %d, close %v; framer %+v of %q", answer.Proto, answer.StatusCode, answer.Close, fr.head,
+				raw)
 		}
 		fr.fields.Del("Connection") // net/http takes "close" out
 		answer.Header.Del("Connection")
@@ -83,7 +89,8 @@ func FuzzFramer(f *testing.F) {
 		if fr.head.chunked {
 			mine = fr.chunks
 		}
-		if used := len(raw) - in.Len() - r.Buffered(); bad != nil || !bytes.Equal(mine, body) || fr.state == complete && end != used {
+		if used := len(raw) - in.Len() - r.Buffered(); bad != nil || !bytes.Equal(mine, body) || fr.state == complete &&
+			end != used {
 			t.Fatalf("net/http reads %d bytes and a body of %q, framer %d (%v) and %q of %q", used, body, end, bad, mine, raw)
 		}
 	})
@@ -92,7 +99,8 @@ func FuzzFramer(f *testing.F) {
 // lengths are the lines of a head that may say how long the body is.
 func lengths(head []byte) (all string) {
 	for line := range bytes.Lines(head) {
-		if name, value, ok := bytes.Cut(line, []byte(":")); ok && strings.EqualFold(strings.TrimSpace(string(name)), "Content-Length") || isBlank(line[0]) {
+		if name, value, ok := bytes.Cut(line, []byte(":")); ok && strings.EqualFold(strings.TrimSpace(string(name)),
+			"Content-Length") || isBlank(line[0]) {
 			all += string(value) + string(name)
 		}
 	}
@@ -140,7 +148,8 @@ func FuzzDecode(f *testing.F) {
 		if err := Decode(resp, int64(limit)); len(resp.Body) > limit {
 			t.Fatalf("%v: %d bytes, limit %d", err, len(resp.Body), limit)
 		}
-		if codings, err := contentCodings(resp.Header); err == nil && len(codings) == 1 && codings[0].whole != nil && len(payload) > 0 {
+		if codings, err := contentCodings(resp.Header); err == nil && len(codings) == 1 && codings[0].whole != nil &&
+			len(payload) > 0 {
 			compareReader(t, payload, codings, int64(limit))
 		}
 	})
@@ -160,7 +169,8 @@ func compareReader(t *testing.T, payload []byte, codings []coding, limit int64) 
 	case bytes.Equal(body, want), err != nil && bytes.HasPrefix(body, want):
 		return
 	}
-	t.Fatalf("%s: %d bytes, %v, but a reader gives %d, %v; limit %d, of %x", codings[0].name, len(body), err, len(want), wantErr, limit, payload)
+	t.Fatalf("%s: %d bytes, %v, but a reader gives %d, %v; limit %d, of %x", codings[0].name, len(body), err, len(want),
+		wantErr, limit, payload)
 }
 
 func FuzzLoadCookies(f *testing.F) {

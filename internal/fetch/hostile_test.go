@@ -126,7 +126,8 @@ func TestInterimFieldsAreNotKept(t *testing.T) {
 	c, resp := newClient(t, Config{}), &page.Response{}
 	resp.Buffers.Header = http.Header{}
 	mine := resp.Buffers.Header
-	if err := c.Get(t.Context(), Request{URL: answering(t, interim.String()+"\n"+final, false)}, resp); err != nil || string(resp.Raw) != final {
+	if err := c.Get(t.Context(), Request{URL: answering(t, interim.String()+"\n"+final, false)}, resp); err != nil ||
+		string(resp.Raw) != final {
 		t.Fatalf("%v, %q", err, resp.Raw)
 	}
 	mine["X"] = nil

@@ -36,7 +36,8 @@ var wrongFrames = []struct {
 	{"DATA before the head", one(http2.FrameData, 0, 1, "x"), "DATA before the head"},
 	{"DATA without its padding's length", one(http2.FrameData, http2.FlagDataPadded, 1, ""), "DATA of 0 bytes"},
 	{"HEADERS on stream 0", one(http2.FrameHeaders, http2.FlagHeadersEndHeaders, 0, okHead), "HEADERS on stream 0"},
-	{"HEADERS on a stream of the server's", one(http2.FrameHeaders, http2.FlagHeadersEndHeaders, 2, okHead), "HEADERS on stream 2"},
+	{"HEADERS on a stream of the server's", one(http2.FrameHeaders, http2.FlagHeadersEndHeaders, 2, okHead),
+		"HEADERS on stream 2"},
 	{"HEADERS on an idle stream", one(http2.FrameHeaders, http2.FlagHeadersEndHeaders, 7, okHead), "HEADERS on stream 7"},
 	{"HEADERS with too much padding", one(http2.FrameHeaders, 0xc, 1, "\x09"+okHead), "padding of 9"},
 	{"HEADERS without its padding's length", one(http2.FrameHeaders, 0xc, 1, ""), "HEADERS of 0 bytes"},
@@ -48,7 +49,8 @@ var wrongFrames = []struct {
 	{"RST_STREAM too short", one(http2.FrameRSTStream, 0, 1, "\x00\x00\x08"), "RST_STREAM of 3 bytes"},
 	{"SETTINGS on a stream", one(http2.FrameSettings, 0, 1, ""), "SETTINGS on stream 1"},
 	{"SETTINGS of half a setting", one(http2.FrameSettings, 0, 0, "\x00\x01\x00"), "SETTINGS of 3 bytes"},
-	{"SETTINGS acknowledged with settings", one(http2.FrameSettings, 1, 0, "\x00\x01\x00\x00\x00\x00"), "SETTINGS of 6 bytes"},
+	{"SETTINGS acknowledged with settings", one(http2.FrameSettings, 1, 0, "\x00\x01\x00\x00\x00\x00"),
+		"SETTINGS of 6 bytes"},
 	{"SETTINGS with push", one(http2.FrameSettings, 0, 0, "\x00\x02\x00\x00\x00\x01"), "setting 2 is 1"},
 	{"SETTINGS with a huge window", one(http2.FrameSettings, 0, 0, "\x00\x04\x80\x00\x00\x00"), "setting 4 is"},
 	{"SETTINGS with tiny frames", one(http2.FrameSettings, 0, 0, "\x00\x05\x00\x00\x00\x01"), "setting 5 is 1"},
@@ -63,7 +65,8 @@ var wrongFrames = []struct {
 	{"GOAWAY on a stream", one(http2.FrameGoAway, 0, 1, "\x00\x00\x00\x01\x00\x00\x00\x00"), "GOAWAY on stream 1"},
 	{"GOAWAY too short", one(http2.FrameGoAway, 0, 0, "\x00\x00\x00\x01"), "GOAWAY of 4 bytes"},
 	{"WINDOW_UPDATE of nothing", one(http2.FrameWindowUpdate, 0, 0, "\x00\x00\x00\x00"), "WINDOW_UPDATE of 0"},
-	{"WINDOW_UPDATE of nothing on the stream", one(http2.FrameWindowUpdate, 0, 1, "\x80\x00\x00\x00"), "WINDOW_UPDATE of 0"},
+	{"WINDOW_UPDATE of nothing on the stream", one(http2.FrameWindowUpdate, 0, 1, "\x80\x00\x00\x00"),
+		"WINDOW_UPDATE of 0"},
 	{"WINDOW_UPDATE too short", one(http2.FrameWindowUpdate, 0, 0, "\x00\x00\x01"), "WINDOW_UPDATE of 3 bytes"},
 	{"WINDOW_UPDATE on an idle stream", one(http2.FrameWindowUpdate, 0, 9, "\x00\x00\x00\x01"), "stream 9, which is idle"},
 	{"WINDOW_UPDATE beyond all bounds", one(http2.FrameWindowUpdate, 0, 0, "\x7f\xff\xff\xff"), "window of stream 0"},
@@ -102,7 +105,8 @@ var wrongFrames = []struct {
 	{"a NUL in a value", sending(":status", "200", "a", "b\x00"), "field"},
 	{"two lengths", sending(":status", "200", "content-length", "1", "content-length", "2"), "Content-Length"},
 	{"a length that is none", sending(":status", "200", "content-length", "-1"), "Content-Length"},
-	{"a stream that ends with an interim answer", func(p *peer, stream uint32) { p.head(stream, true, ":status", "103") }, "status 103"},
+	{"a stream that ends with an interim answer", func(p *peer, stream uint32) { p.head(stream, true, ":status", "103") },
+		"status 103"},
 	{"a long field", sending(":status", "200", "a", strings.Repeat("x", 5000)), "head is longer"},
 	{"many fields", func(p *peer, stream uint32) {
 		p.raw(http2.FrameHeaders, 4, stream, okHead+strings.Repeat("\x90", 200)) // accept-encoding: gzip, deflate
@@ -134,7 +138,8 @@ func TestHTTP2WrongFrames(t *testing.T) {
 			if !strings.Contains(err.Error(), tt.want) || !strings.Contains(resp.Malformed, tt.want) {
 				t.Errorf("%v, malformed %q, want it to speak of %q", err, resp.Malformed, tt.want)
 			}
-			if resp.HeadLen != 0 || len(resp.Payload) != 0 || !strings.HasPrefix(string(resp.RequestRaw), "GET / HTTP/1.1\r\nHost: "+addr+"\r\n") {
+			if resp.HeadLen != 0 || len(resp.Payload) != 0 || !strings.HasPrefix(string(resp.RequestRaw),
+				"GET / HTTP/1.1\r\nHost: "+addr+"\r\n") {
 				t.Errorf("raw %q, request %q", resp.Raw, resp.RequestRaw)
 			}
 			<-ended // the connection is closed
@@ -169,24 +174,33 @@ func TestHTTP2WrongBody(t *testing.T) {
 		malformed bool
 	}{
 		{"too much padding", one(http2.FrameData, 8, 1, "\x05ab"), "abc", page.Disconnect, true},
-		{"more than its length", func(p *peer, s uint32) { p.WriteData(s, true, []byte("defghijklmnop")) }, "abcdefghij", page.Disconnect, true},
-		{"less than its length", func(p *peer, s uint32) { p.WriteData(s, true, []byte("de")) }, "abcde", page.Disconnect, false},
+		{"more than its length", func(p *peer, s uint32) { p.WriteData(s, true, []byte("defghijklmnop")) }, "abcdefghij",
+			page.Disconnect, true},
+		{"less than its length", func(p *peer, s uint32) { p.WriteData(s, true, []byte("de")) }, "abcde", page.Disconnect,
+			false},
 		{"another head", func(p *peer, s uint32) { p.head(s, false, ":status", "200") }, "abc", page.Disconnect, true},
-		{"trailers with a status", func(p *peer, s uint32) { p.head(s, true, ":status", "200") }, "abc", page.Disconnect, true},
+		{"trailers with a status", func(p *peer, s uint32) { p.head(s, true, ":status", "200") }, "abc", page.Disconnect,
+			true},
 		{"trailers in capitals", func(p *peer, s uint32) { p.head(s, true, "X", "y") }, "abc", page.Disconnect, true},
-		{"trailers too long", func(p *peer, s uint32) { p.head(s, true, "x", strings.Repeat("y", 5000)) }, "abc", page.Disconnect, false},
+		{"trailers too long", func(p *peer, s uint32) { p.head(s, true, "x", strings.Repeat("y", 5000)) }, "abc",
+			page.Disconnect, false},
 		{"trailers too early", func(p *peer, s uint32) { p.head(s, true, "x", "y") }, "abc", page.Disconnect, false},
 		{"reset", func(p *peer, s uint32) { p.WriteRSTStream(s, http2.ErrCodeInternal) }, "abc", page.Disconnect, false},
-		{"reset without an error", func(p *peer, s uint32) { p.WriteRSTStream(s, http2.ErrCodeNo) }, "abc", page.Disconnect, false},
-		{"refused too late", func(p *peer, s uint32) { p.WriteRSTStream(s, http2.ErrCodeRefusedStream) }, "abc", page.Disconnect, false},
+		{"reset without an error", func(p *peer, s uint32) { p.WriteRSTStream(s, http2.ErrCodeNo) }, "abc", page.Disconnect,
+			false},
+		{"refused too late", func(p *peer, s uint32) { p.WriteRSTStream(s, http2.ErrCodeRefusedStream) }, "abc",
+			page.Disconnect, false},
 		{"closed", func(p *peer, s uint32) { p.Close() }, "abc", page.Disconnect, false},
-		{"goodbye, closed", func(p *peer, s uint32) { p.WriteGoAway(s, http2.ErrCodeNo, nil); p.Close() }, "abc", page.Disconnect, false},
+		{"goodbye, closed", func(p *peer, s uint32) { p.WriteGoAway(s, http2.ErrCodeNo, nil); p.Close() }, "abc",
+			page.Disconnect, false},
 		{"push", func(p *peer, s uint32) {
 			p.WritePushPromise(http2.PushPromiseParam{StreamID: s, PromiseID: 2, EndHeaders: true})
 		}, "abc", page.Disconnect, true},
-		{"too much for the limit", func(p *peer, s uint32) { p.WriteData(s, true, []byte("defg")) }, "abcd", page.Length, false},
+		{"too much for the limit", func(p *peer, s uint32) { p.WriteData(s, true, []byte("defg")) }, "abcd", page.Length,
+			false},
 		{"stalled", func(*peer, uint32) {}, "abc", page.Time, false},
-		{"half a frame", func(p *peer, s uint32) { p.Write(rawFrame(http2.FrameData, 0, s, "defghij")[:11]) }, "abcde", page.Time, false},
+		{"half a frame", func(p *peer, s uint32) { p.Write(rawFrame(http2.FrameData, 0, s, "defghij")[:11]) }, "abcde",
+			page.Time, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -232,7 +246,8 @@ func TestHTTP2Floods(t *testing.T) {
 		{"GOAWAY", nothing, one(http2.FrameGoAway, 0, 0, "\x7f\xff\xff\xff\x00\x00\x00\x00")},
 		{"unknown", nothing, one(0xfe, 0, 1, "what")},
 		{"empty unknown", nothing, one(0xfe, 0, 0, "")},
-		{"CONTINUATION", func(p *peer, s uint32) { p.raw(http2.FrameHeaders, 0, s, okHead) }, one(http2.FrameContinuation, 0, 1, "")},
+		{"CONTINUATION", func(p *peer, s uint32) { p.raw(http2.FrameHeaders, 0, s, okHead) },
+			one(http2.FrameContinuation, 0, 1, "")},
 		{"long CONTINUATION", func(p *peer, s uint32) { p.raw(http2.FrameHeaders, 0, s, okHead) },
 			one(http2.FrameContinuation, 0, 1, strings.Repeat("\x90", 1000))},
 		{"interim answers", nothing, func(p *peer, s uint32) { p.head(s, false, ":status", "103", "link", "</a>") }},
@@ -272,7 +287,8 @@ func TestHTTP2Floods(t *testing.T) {
 func pipedSecond(t testing.TB, c *Client, server func(p *peer)) {
 	cert := testCertificate(t)
 	piped(t, c, func(conn net.Conn) {
-		tlsConn := tls.Server(newMailbox(conn), &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}})
+		tlsConn := tls.Server(newMailbox(conn), &tls.Config{Certificates: []tls.Certificate{cert},
+			NextProtos: []string{"h2"}})
 		defer tlsConn.Close()
 		if tlsConn.Handshake() == nil {
 			server(newPeer(tlsConn))
@@ -354,7 +370,8 @@ func TestHTTP2SlowServers(t *testing.T) {
 		{"PING for ever", always(rawFrame(http2.FramePing, 0, 0, "12345678")), 30 * time.Second, false},
 		{"SETTINGS for ever", always(rawFrame(http2.FrameSettings, 0, 0, "")), 30 * time.Second, false},
 		{"interim answers for ever", always(rawFrame(http2.FrameHeaders, 4, 1, "\x08\x03103")), 30 * time.Second, false},
-		{"head by bytes", crumbs(append(rawFrame(http2.FrameHeaders, 0, 1, okHead), rawFrame(http2.FrameContinuation, 4, 1, "")...)),
+		{"head by bytes", crumbs(append(rawFrame(http2.FrameHeaders, 0, 1, okHead),
+			rawFrame(http2.FrameContinuation, 4, 1, "")...)),
 			30 * time.Second, false},
 		{"no body", after(head, silence), 30 * time.Second, true},
 		{"half a DATA", after(head, after(rawFrame(http2.FrameData, 0, 1, "abcdef")[:7], silence)), 30 * time.Second, true},
@@ -397,7 +414,8 @@ func TestHTTP2SlowServers(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 17*time.Second)
 				defer cancel()
 				resp := new(page.Response)
-				if err := c.Get(ctx, Request{URL: "https://slow.example/"}, resp); !errors.Is(err, context.DeadlineExceeded) || resp.Total != 17*time.Second {
+				if err := c.Get(ctx, Request{URL: "https://slow.example/"}, resp); !errors.Is(err, context.DeadlineExceeded) ||
+					resp.Total != 17*time.Second {
 					t.Errorf("after %v: %v", resp.Total, err)
 				}
 			})
@@ -418,7 +436,8 @@ func TestHTTP2ServerDoesNotRead(t *testing.T) {
 			})
 			resp := new(page.Response)
 			var e *Error
-			if err := c.Get(t.Context(), Request{URL: "https://slow.example/"}, resp); !errors.As(err, &e) || e.Failure != page.Timeout {
+			if err := c.Get(t.Context(), Request{URL: "https://slow.example/"}, resp); !errors.As(err, &e) ||
+				e.Failure != page.Timeout {
 				t.Errorf("got %v, want a timeout", err)
 			}
 			if resp.Total != 30*time.Second {
@@ -488,7 +507,8 @@ func TestHTTP2Unusual(t *testing.T) {
 			p.WriteData(s, true, []byte(body))
 		}, text("200 OK", "Content-Length: 12, 12\r\nContent-Length: 12\r\n", body)},
 		{"fields of a connection", func(p *peer, s uint32) {
-			p.head(s, false, ":status", "200", "connection", "upgrade", "upgrade", "h2c", "transfer-encoding", "chunked", "keep-alive", "x", "a", "b")
+			p.head(s, false, ":status", "200", "connection", "upgrade", "upgrade", "h2c", "transfer-encoding", "chunked",
+				"keep-alive", "x", "a", "b")
 			p.WriteData(s, true, []byte(body))
 		}, text("200 OK", "A: b\r\n", body)},
 		{"in between", func(p *peer, s uint32) {
@@ -531,8 +551,10 @@ func TestHTTP2Unusual(t *testing.T) {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
 		odd := strings.HasPrefix(tt.name, "fields of a connection")
-		if string(resp.Raw) != tt.want || resp.Truncated != page.Whole || (resp.Malformed != "") != odd || resp.Proto != "HTTP/2.0" {
-			t.Errorf("%s: truncated %q, malformed %q, %s, raw %q, want %q", tt.name, resp.Truncated, resp.Malformed, resp.Proto, resp.Raw, tt.want)
+		if string(resp.Raw) != tt.want || resp.Truncated != page.Whole || (resp.Malformed != "") != odd ||
+			resp.Proto != "HTTP/2.0" {
+			t.Errorf("%s: truncated %q, malformed %q, %s, raw %q, want %q", tt.name, resp.Truncated, resp.Malformed, resp.Proto,
+				resp.Raw, tt.want)
 		}
 		if string(resp.Payload) != tt.want[resp.HeadLen:] || resp.FirstByte <= 0 || (resp.Handshake > 0) != (i == 0) {
 			t.Errorf("%s: payload %q, first byte %v, handshake %v", tt.name, resp.Payload, resp.FirstByte, resp.Handshake)
@@ -665,17 +687,20 @@ func TestHTTP2LargeRequest(t *testing.T) {
 	srv.StartTLS()
 	defer srv.Close()
 	long, token := strings.Repeat("é~x", 20_000), strings.Repeat("secret", 100)
-	c := newClient(t, Config{InsecureTLS: true, Header: http.Header{"X-Long": {long}, "X-Token": {token}, "Two": {"1", "2"}}})
+	c := newClient(t, Config{InsecureTLS: true, Header: http.Header{"X-Long": {long}, "X-Token": {token},
+		"Two": {"1", "2"}}})
 	resp := new(page.Response)
 	for range 2 {
 		if err := c.Get(t.Context(), Request{URL: srv.URL + "/", Trusted: true, ETag: `"x"`}, resp); err != nil {
 			t.Fatal(err)
 		}
 		h := got.Load().(http.Header)
-		if h.Get("X-Long") != long || h.Get("X-Token") != token || fmt.Sprint(h["Two"]) != "[1 2]" || h.Get("If-None-Match") != `"x"` {
+		if h.Get("X-Long") != long || h.Get("X-Token") != token || fmt.Sprint(h["Two"]) != "[1 2]" ||
+			h.Get("If-None-Match") != `"x"` {
 			t.Errorf("the server got %d bytes, %q, %q", len(h.Get("X-Long")), h.Get("X-Token"), h["Two"])
 		}
-		if raw := string(resp.RequestRaw); strings.Contains(raw, "secret") || !strings.Contains(raw, "X-Long: "+long+"\r\n") ||
+		if raw := string(resp.RequestRaw); strings.Contains(raw, "secret") || !strings.Contains(raw,
+			"X-Long: "+long+"\r\n") ||
 			!strings.HasPrefix(raw, "GET / HTTP/1.1\r\nHost: ") || !strings.HasSuffix(raw, "\r\n\r\n") {
 			t.Errorf("request of %d bytes", len(raw))
 		}

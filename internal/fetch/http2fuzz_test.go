@@ -50,9 +50,11 @@ func FuzzHTTP2(f *testing.F) {
 	settings, head := rawFrame(4, 0, 0, ""), rawFrame(1, 4, 1, okHead)
 	for _, text := range [][]byte{
 		framesOf(settings, head, rawFrame(0, 1, 1, "hello")),
-		framesOf(settings, rawFrame(1, 4, 1, "\x08\x03103"), head, rawFrame(0, 8, 1, "\x02ab\x00\x00"), rawFrame(1, 5, 1, "\x40\x01a\x01b")),
+		framesOf(settings, rawFrame(1, 4, 1, "\x08\x03103"), head, rawFrame(0, 8, 1, "\x02ab\x00\x00"),
+			rawFrame(1, 5, 1, "\x40\x01a\x01b")),
 		framesOf(settings, rawFrame(1, 0, 1, okHead), rawFrame(9, 4, 1, "\x40\x04etag\x01x\x90\xbe"), rawFrame(0, 1, 1, "")),
-		framesOf(settings, rawFrame(6, 0, 0, "12345678"), rawFrame(8, 0, 1, "\x7f\xff\xff\xff"), rawFrame(3, 0, 1, "\x00\x00\x00\x07")),
+		framesOf(settings, rawFrame(6, 0, 0, "12345678"), rawFrame(8, 0, 1, "\x7f\xff\xff\xff"),
+			rawFrame(3, 0, 1, "\x00\x00\x00\x07")),
 		framesOf(settings, rawFrame(7, 0, 0, "\x00\x00\x00\x01\x00\x00\x00\x00"), rawFrame(1, 5, 1, "\x8b")),
 		[]byte("HTTP/1.1 200 OK\r\n\r\n"),
 	} {
@@ -61,7 +63,8 @@ func FuzzHTTP2(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, step uint8) {
 		whole, crumbs := cannedGet(t, text, 1<<20), cannedGet(t, text, int(step)+1)
-		if fmt.Sprint(whole.err) != fmt.Sprint(crumbs.err) || !bytes.Equal(whole.Raw, crumbs.Raw) || whole.Truncated != crumbs.Truncated {
+		if fmt.Sprint(whole.err) != fmt.Sprint(crumbs.err) || !bytes.Equal(whole.Raw, crumbs.Raw) ||
+			whole.Truncated != crumbs.Truncated {
 			t.Fatalf("%v, %q, %q; in steps of %d %v, %q, %q; of %x", whole.err, whole.Raw, whole.Truncated, int(step)+1,
 				crumbs.err, crumbs.Raw, crumbs.Truncated, text)
 		}

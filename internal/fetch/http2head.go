@@ -92,7 +92,8 @@ func (sec *section) add(name, value string) error {
 	}
 	sec.begin()
 	name, value = textproto.CanonicalMIMEHeaderKey(name), strings.Trim(value, " \t")
-	if want := len(name) + len(value) + len(": \r\n\r\n"); cap(sec.raw)-len(sec.raw) < want && len(sec.raw)+want > readSize {
+	if want := len(name) + len(value) + len(": \r\n\r\n"); cap(sec.raw)-len(sec.raw) < want &&
+		len(sec.raw)+want > readSize {
 		var err error
 		if sec.raw, err = sec.room(sec.raw, want); err != nil {
 			return err

@@ -96,7 +96,8 @@ func (p *peer) block(fields ...string) []byte {
 
 // head answers with a head.
 func (p *peer) head(stream uint32, last bool, fields ...string) {
-	p.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: p.block(fields...), EndHeaders: true, EndStream: last})
+	p.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: p.block(fields...), EndHeaders: true,
+		EndStream: last})
 }
 
 // answer answers whole.

@@ -82,7 +82,8 @@ func TestHTTP2LikeHTTP1(t *testing.T) {
 		return srv.URL
 	}
 	first, second := serve(false), serve(true)
-	paths := []string{"/gzip", "/large", "/pieces", "/trailers", "/hints", "/moved", "/same", "/none", "/empty", "/fields", "/missing", "/large?cut",
+	paths := []string{"/gzip", "/large", "/pieces", "/trailers", "/hints", "/moved", "/same", "/none", "/empty", "/fields",
+		"/missing", "/large?cut",
 		"/broken", "//page/1", "/page/1?a|b"}
 	for n := range 200 {
 		paths = append(paths, fmt.Sprintf("/page/%d", n))
@@ -117,8 +118,10 @@ func compareAnswers(t *testing.T, path string, one, two *page.Response) {
 	if one.Proto != "HTTP/1.1" || two.Proto != "HTTP/2.0" {
 		t.Errorf("%s: %s, %s", path, one.Proto, two.Proto)
 	}
-	if one.Status != two.Status || !bytes.Equal(one.Payload, two.Payload) || one.Truncated != two.Truncated || one.Malformed != two.Malformed {
-		t.Errorf("%s: status %d, %d bytes, truncated %q, %q; over HTTP/2 %d, %d, %q, %q", path, one.Status, len(one.Payload), one.Truncated, one.Malformed,
+	if one.Status != two.Status || !bytes.Equal(one.Payload, two.Payload) || one.Truncated != two.Truncated ||
+		one.Malformed != two.Malformed {
+		t.Errorf("%s: status %d, %d bytes, truncated %q, %q; over HTTP/2 %d, %d, %q, %q", path, one.Status, len(one.Payload),
+			one.Truncated, one.Malformed,
 			two.Status, len(two.Payload), two.Truncated, two.Malformed)
 	}
 	for _, resp := range []*page.Response{one, two} { // they differ by what the server says of the connection

@@ -96,7 +96,8 @@ func TestAnswersOnTheDiskAreThose(t *testing.T) {
 			}
 			raw, payload := whole(t, resp)
 			if string(raw) != final || !bytes.Equal(payload, body) || resp.Truncated != "" {
-				t.Fatalf("memory %d: %d of %d bytes, payload %d of %d, truncated %q", memory, len(raw), len(final), len(payload), len(body), resp.Truncated)
+				t.Fatalf("memory %d: %d of %d bytes, payload %d of %d, truncated %q", memory, len(raw), len(final), len(payload),
+					len(body), resp.Truncated)
 			}
 			if err := Decode(resp, 1<<22); err != nil || !bytes.Equal(resp.Body, body) {
 				t.Fatalf("memory %d: body of %d bytes, payload %d, %v", memory, len(resp.Body), len(body), err)
@@ -123,7 +124,8 @@ func TestSecondAnswersOnTheDisk(t *testing.T) {
 	c.budget.all = 0
 	resp := get(t, c, s.URL+"/")
 	raw, payload := whole(t, resp)
-	if resp.Proto != "HTTP/2.0" || resp.Far == nil || !bytes.Equal(payload, body) || !bytes.Equal(raw[resp.HeadLen:], body) {
+	if resp.Proto != "HTTP/2.0" || resp.Far == nil || !bytes.Equal(payload, body) ||
+		!bytes.Equal(raw[resp.HeadLen:], body) {
 		t.Errorf("%s, %d bytes of payload, on the disk: %v", resp.Proto, len(payload), resp.Far != nil)
 	}
 	resp.Buffers.Empty()
@@ -138,7 +140,8 @@ func TestDecodeFromTheDisk(t *testing.T) {
 	for _, codings := range [][]string{{"gzip"}, {"deflate"}, {"raw"}, {"br"}, {"zstd"}, {"gzip", "br"}} {
 		payload := encode(t, text, codings...)
 		url := answering(t, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\nX: %s\r\n\r\n%s",
-			strings.Replace(strings.Join(codings, ", "), "raw", "deflate", 1), len(payload), strings.Repeat("x", readSize-2000), payload), false)
+			strings.Replace(strings.Join(codings, ", "), "raw", "deflate", 1), len(payload), strings.Repeat("x", readSize-2000),
+			payload), false)
 		c := newClient(t, Config{})
 		c.budget.all = 0
 		resp := get(t, c, url)
@@ -204,7 +207,8 @@ func TestAnswersWaitForTheDisk(t *testing.T) {
 				}
 				return 0, nil
 			}
-			c := newClient(t, Config{Scratch: vfs.NewScratch(t.TempDir(), room, 1), Timeout: 10 * time.Second, MaxTime: time.Minute})
+			c := newClient(t, Config{Scratch: vfs.NewScratch(t.TempDir(), room, 1), Timeout: 10 * time.Second,
+				MaxTime: time.Minute})
 			defer c.Close()
 			c.budget.all = 0
 			piped(t, c, func(conn net.Conn) {
@@ -218,7 +222,8 @@ func TestAnswersWaitForTheDisk(t *testing.T) {
 			}
 			_, payload := whole(t, resp)
 			if enough && (string(payload) != body || resp.Truncated != "") || !enough && resp.Truncated != page.Time {
-				t.Errorf("room in time: %v; %d bytes of %d, truncated %q after %v", enough, len(payload), len(body), resp.Truncated, time.Since(begun))
+				t.Errorf("room in time: %v; %d bytes of %d, truncated %q after %v", enough, len(payload), len(body), resp.Truncated,
+					time.Since(begun))
 			}
 			resp.Buffers.Empty()
 		})

@@ -138,7 +138,8 @@ func (s *nameServer) exchange(ctx context.Context, question *dns.Msg, network st
 		return nil, fmt.Errorf("name server %s: %w", s.addr, err)
 	}
 	q := question.Question[0]
-	if len(answer.Question) != 1 || !strings.EqualFold(answer.Question[0].Name, q.Name) || answer.Question[0].Qtype != q.Qtype {
+	if len(answer.Question) != 1 || !strings.EqualFold(answer.Question[0].Name, q.Name) ||
+		answer.Question[0].Qtype != q.Qtype {
 		return nil, fmt.Errorf("name server %s answers another question than %s", s.addr, q.Name)
 	}
 	return answer, nil

@@ -128,7 +128,8 @@ func TestIdleConnections(t *testing.T) {
 			})
 			c, resp := newClient(t, Config{}), new(page.Response)
 			for i, want := range []string{"0", "1", "1"} {
-				if err := c.Get(t.Context(), Request{URL: "http://" + addr + "/"}, resp); err != nil || string(resp.Payload) != want {
+				if err := c.Get(t.Context(), Request{URL: "http://" + addr + "/"}, resp); err != nil ||
+					string(resp.Payload) != want {
 					t.Errorf("%d: %v, %q, want %q", i, err, resp.Payload, want)
 				}
 				if i == 0 {
@@ -145,7 +146,10 @@ func TestIdleConnections(t *testing.T) {
 
 // A site may change its mind about HTTP/2.
 func TestBackToHTTP1(t *testing.T) {
-	srv := httptest.NewUnstartedServer(handler(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
+	srv := httptest.NewUnstartedServer(handler(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w,
+			r.Proto)
+	}))
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
 	defer srv.Close()
@@ -171,7 +175,10 @@ func TestBackToHTTP1(t *testing.T) {
 // Requests to one host at the same time, over TLS, from the first on.
 func TestManyAtOnceOverTLS(t *testing.T) {
 	for _, second := range []bool{false, true} {
-		srv := httptest.NewUnstartedServer(handler(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RequestURI) }))
+		srv := httptest.NewUnstartedServer(handler(func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w,
+				r.RequestURI)
+		}))
 		srv.EnableHTTP2 = second
 		srv.StartTLS()
 		c := newClient(t, Config{InsecureTLS: true, PerHost: 2})
@@ -192,7 +199,8 @@ func TestManyAtOnceOverTLS(t *testing.T) {
 
 // An exchange on a connection that is there takes a few allocations, whatever the size of the page.
 func TestExchangeAllocates(t *testing.T) {
-	answer := append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nServer: x\r\nDate: today\r\nETag: \"x\"\r\nContent-Length: 30000\r\n\r\n"),
+	answer := append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nServer: x\r\nDate: today\r\nETag: "+
+		"\"x\"\r\nContent-Length: 30000\r\n\r\n"),
 		make([]byte, 30_000)...)
 	addr := serve(t, func(_ int, conn net.Conn) {
 		request := make([]byte, 4096)

@@ -107,7 +107,8 @@ func TestProbeEndsInTime(t *testing.T) {
 	c := newClient(t, Config{DNSServer: mute.LocalAddr().String(), ConnectTimeout: time.Second})
 	began := time.Now()
 	var e *Error
-	if _, err := c.Probe(t.Context(), "slow.example", 50*time.Millisecond); !errors.As(err, &e) || e.Failure != page.DNS || time.Since(began) > 10*time.Second {
+	if _, err := c.Probe(t.Context(), "slow.example", 50*time.Millisecond); !errors.As(err, &e) || e.Failure != page.DNS ||
+		time.Since(began) > 10*time.Second {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -36,7 +36,8 @@ func newProxy(u *url.URL) (*proxy, error) {
 	if !ok || u.Hostname() == "" {
 		return nil, fmt.Errorf("proxy %s: want http://, https://, socks5:// or socks5h:// and a host", u.Redacted())
 	}
-	p := &proxy{scheme: strings.TrimSuffix(u.Scheme, "h"), remote: u.Scheme == "socks5h", hostname: u.Hostname(), port: cmp.Or(u.Port(), port)}
+	p := &proxy{scheme: strings.TrimSuffix(u.Scheme, "h"), remote: u.Scheme == "socks5h", hostname: u.Hostname(),
+		port: cmp.Or(u.Port(), port)}
 	if u.User != nil {
 		password, _ := u.User.Password()
 		p.auth = basicAuth(u.User.Username(), password)

@@ -62,7 +62,10 @@ func (p *webProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestWebProxy(t *testing.T) {
-	site := httptest.NewUnstartedServer(handler(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto+r.RequestURI) }))
+	site := httptest.NewUnstartedServer(handler(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w,
+			r.Proto+r.RequestURI)
+	}))
 	site.EnableHTTP2 = true
 	site.StartTLS()
 	defer site.Close()
@@ -87,7 +90,8 @@ func TestWebProxy(t *testing.T) {
 			t.Errorf("payload %q, TLS %q, address %v", resp.Payload, resp.TLS, resp.Addr)
 		}
 		raw := string(resp.RequestRaw)
-		if !strings.HasPrefix(raw, "GET http://plain.example/a|b?c HTTP/1.1\r\nHost: plain.example\r\n") || strings.Contains(raw, auth) {
+		if !strings.HasPrefix(raw, "GET http://plain.example/a|b?c HTTP/1.1\r\nHost: plain.example\r\n") ||
+			strings.Contains(raw, auth) {
 			t.Errorf("request %q", raw)
 		}
 
@@ -95,7 +99,8 @@ func TestWebProxy(t *testing.T) {
 		if string(resp.Payload) != "HTTP/2.0/x" || resp.TLS == "" {
 			t.Errorf("payload %q, TLS %q", resp.Payload, resp.TLS)
 		}
-		if want := fmt.Sprintf("[GET http://plain.example/a|b?c %s CONNECT secret.example:443 %s]", auth, auth); fmt.Sprint(p.seen) != want {
+		if want := fmt.Sprintf("[GET http://plain.example/a|b?c %s CONNECT secret.example:443 %s]", auth,
+			auth); fmt.Sprint(p.seen) != want {
 			t.Errorf("the proxy saw %v, want %s", p.seen, want)
 		}
 		if a, err := c.Resolve(t.Context(), "secret.example", "443"); a.IsValid() || err != nil {
@@ -138,7 +143,10 @@ func socksServer(t *testing.T, server string, asked chan<- string) string {
 }
 
 func TestSOCKS(t *testing.T) {
-	site := httptest.NewServer(handler(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host+r.RequestURI) }))
+	site := httptest.NewServer(handler(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w,
+			r.Host+r.RequestURI)
+	}))
 	defer site.Close()
 	asked := make(chan string, 2)
 	addr := socksServer(t, site.Listener.Addr().String(), asked)
@@ -147,7 +155,8 @@ func TestSOCKS(t *testing.T) {
 	if got, want := <-asked, "u:pw type 3 hidden.example:8080"; got != want {
 		t.Errorf("the proxy was asked for %q, want %q", got, want)
 	}
-	if string(resp.Payload) != "hidden.example:8080/x" || !strings.HasPrefix(string(resp.RequestRaw), "GET /x HTTP/1.1\r\n") {
+	if string(resp.Payload) != "hidden.example:8080/x" || !strings.HasPrefix(string(resp.RequestRaw),
+		"GET /x HTTP/1.1\r\n") {
 		t.Errorf("payload %q, request %q", resp.Payload, resp.RequestRaw)
 	}
 	failure(t, c, "http://blocked.example/", page.Proxy)

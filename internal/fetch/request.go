@@ -75,7 +75,8 @@ func newFields(h http.Header) fields {
 }
 
 // notSent are fields that have their place, or that a request without a body must not have.
-var notSent = map[string]bool{"Host": true, "User-Agent": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true}
+var notSent = map[string]bool{"Host": true, "User-Agent": true, "Content-Length": true, "Transfer-Encoding": true,
+	"Trailer": true}
 
 // appendRequest appends the request for t as HTTP/1.1 sends it.
 func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target) []byte {

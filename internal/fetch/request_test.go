@@ -54,7 +54,8 @@ func TestParseTarget(t *testing.T) {
 			t.Errorf("%s: %+v, %v", url, got, err)
 		}
 	}
-	for _, url := range []string{"", "example.com", "ftp://a/", "http://", "http:///x", "http://a/ b", "http://a/\r\nX: y", "http://a/é"} {
+	for _, url := range []string{"", "example.com", "ftp://a/", "http://", "http:///x", "http://a/ b", "http://a/\r\nX: y",
+		"http://a/é"} {
 		if got, err := parseTarget(url); err == nil {
 			t.Errorf("%q: %+v, want an error", url, got)
 		}
@@ -78,7 +79,8 @@ func TestSecrets(t *testing.T) {
 	if err := c.Get(t.Context(), Request{URL: srv.URL + "/key:/?token=1", Trusted: true}, resp); err != nil {
 		t.Fatal(err)
 	}
-	if got.Get("Cookie") != "id=cookie-secret" || got.Get("X-Api-Key") != "key-secret" || got.Get("Authorization") != basicAuth("u", "p-secret") {
+	if got.Get("Cookie") != "id=cookie-secret" || got.Get("X-Api-Key") != "key-secret" ||
+		got.Get("Authorization") != basicAuth("u", "p-secret") {
 		t.Errorf("a trusted host got %v", got)
 	}
 	raw := string(resp.RequestRaw)
@@ -98,7 +100,8 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("another host got %s", name)
 		}
 	}
-	if got.Get("User-Agent") != "kumo-test" || got.Get("Accept-Language") != "fo" || got.Get("Accept-Encoding") != acceptEncoding {
+	if got.Get("User-Agent") != "kumo-test" || got.Get("Accept-Language") != "fo" ||
+		got.Get("Accept-Encoding") != acceptEncoding {
 		t.Errorf("fields %v", got)
 	}
 }
@@ -170,9 +173,11 @@ func TestCookieErrors(t *testing.T) {
 
 // Fields that would not be sent, or that would break what is, are refused and not left out in silence.
 func TestFieldsThatAreNotForTheUser(t *testing.T) {
-	for _, name := range []string{"Host", "host", "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "TE", "Upgrade", "Trailer",
+	for _, name := range []string{"Host", "host", "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding",
+		"TE", "Upgrade", "Trailer",
 		"Content-Length", "Expect", "Proxy-Authorization", "HTTP2-Settings", ":path", "a b", "é", ""} {
-		if _, err := New(Config{Header: http.Header{name: {"x"}}}); err == nil || !strings.Contains(err.Error(), "header field: ") {
+		if _, err := New(Config{Header: http.Header{name: {"x"}}}); err == nil ||
+			!strings.Contains(err.Error(), "header field: ") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -48,7 +48,8 @@ type entry struct {
 }
 
 func newResolver(ctx context.Context, cfg Config) *resolver {
-	r := &resolver{ctx: ctx, lookup: systemLookup, timeout: cfg.ConnectTimeout, trouble: troubleTTL, now: cfg.Now, max: maxNames,
+	r := &resolver{ctx: ctx, lookup: systemLookup, timeout: cfg.ConnectTimeout, trouble: troubleTTL, now: cfg.Now,
+		max:   maxNames,
 		names: make(map[string]*entry), relieve: func(context.Context, error, time.Duration) bool { return false }}
 	if cfg.Lookups > 0 {
 		r.turns = make(chan struct{}, cfg.Lookups)

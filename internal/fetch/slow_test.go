@@ -57,10 +57,14 @@ func TestSlowServers(t *testing.T) {
 		{"body by bytes", trickle(head+strings.Repeat("x", 1000), 500*time.Millisecond), 5 * time.Minute, true},
 		{"silence", func(conn net.Conn) { io.Copy(io.Discard, conn) }, 30 * time.Second, false},
 		{"does not even read", func(conn net.Conn) { time.Sleep(time.Hour) }, 30 * time.Second, false},
-		{"interim answers for ever", trickle(strings.Repeat("HTTP/1.1 100 \r\n\r\n", 1000), time.Second), 30 * time.Second, false},
-		{"a chunk's extension", trickle(chunked+"1\r\nz\r\n1;"+strings.Repeat("x", 4000), 500*time.Millisecond), 5 * time.Minute, true},
-		{"chunks with extensions", trickle(chunked+strings.Repeat("1;x=y\r\nz\r\n", 1000), 500*time.Millisecond), 5 * time.Minute, true},
-		{"trailers for ever", trickle(chunked+"1\r\nz\r\n0\r\n"+strings.Repeat("a: b\r\n", 1000), 500*time.Millisecond), 5 * time.Minute, true},
+		{"interim answers for ever", trickle(strings.Repeat("HTTP/1.1 100 \r\n\r\n", 1000), time.Second), 30 * time.Second,
+			false},
+		{"a chunk's extension", trickle(chunked+"1\r\nz\r\n1;"+strings.Repeat("x", 4000), 500*time.Millisecond),
+			5 * time.Minute, true},
+		{"chunks with extensions", trickle(chunked+strings.Repeat("1;x=y\r\nz\r\n", 1000), 500*time.Millisecond),
+			5 * time.Minute, true},
+		{"trailers for ever", trickle(chunked+"1\r\nz\r\n0\r\n"+strings.Repeat("a: b\r\n", 1000), 500*time.Millisecond),
+			5 * time.Minute, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,7 +84,10 @@ func TestSlowServers(t *testing.T) {
 					t.Errorf("took %v, want %v", resp.Total, tt.took)
 				}
 			})
-			synctest.Test(t, func(t *testing.T) { endsWithTheCrawl(t, newClient(t, Config{}), "http://slow.example/", tt.server) })
+			synctest.Test(t, func(t *testing.T) {
+				endsWithTheCrawl(t, newClient(t, Config{}), "http://slow.example/",
+					tt.server)
+			})
 		})
 	}
 }
@@ -111,13 +118,15 @@ func TestSlowHandshakes(t *testing.T) {
 	}
 	silence := func(conn net.Conn) { io.Copy(io.Discard, conn) }
 	record := "\x16\x03\x03\x40\x00" + strings.Repeat("\x02", 1<<14)
-	for name, server := range map[string]func(net.Conn){"silence": silence, "a record by bytes": drip(record), "records": drip(strings.Repeat("\x16\x03\x03\x00\x01\x02", 999))} {
+	for name, server := range map[string]func(net.Conn){"silence": silence, "a record by bytes": drip(record),
+		"records": drip(strings.Repeat("\x16\x03\x03\x00\x01\x02", 999))} {
 		t.Run("TLS, "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, resp := newClient(t, Config{}), new(page.Response)
 				piped(t, c, server)
 				var e *Error
-				if err := c.Get(t.Context(), Request{URL: "https://slow.example/"}, resp); !errors.As(err, &e) || e.Failure != page.Connect {
+				if err := c.Get(t.Context(), Request{URL: "https://slow.example/"}, resp); !errors.As(err, &e) ||
+					e.Failure != page.Connect {
 					t.Errorf("got %v", err)
 				}
 				if resp.Total != 10*time.Second {
@@ -128,8 +137,9 @@ func TestSlowHandshakes(t *testing.T) {
 		})
 	}
 	tg, _ := parseTarget("https://far.example/")
-	for name, server := range map[string]func(net.Conn){"silence": silence, "a head by bytes": drip("HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 999)),
-		"SOCKS by bytes": drip("\x05\x00\x05\x00\x00\x03\xff" + strings.Repeat("x", 300))} {
+	for name, server := range map[string]func(net.Conn){"silence": silence,
+		"a head by bytes": drip("HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 999)),
+		"SOCKS by bytes":  drip("\x05\x00\x05\x00\x00\x03\xff" + strings.Repeat("x", 300))} {
 		t.Run("proxy, "+name, func(t *testing.T) {
 			for _, end := range []time.Duration{10 * time.Second, 7 * time.Second} {
 				synctest.Test(t, func(t *testing.T) {
@@ -164,7 +174,8 @@ func TestSilentNameServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	failure(t, newClient(t, Config{DNSServer: silent.LocalAddr().String(), ConnectTimeout: 200 * time.Millisecond}), "http://a.example/", page.DNS)
+	failure(t, newClient(t, Config{DNSServer: silent.LocalAddr().String(), ConnectTimeout: 200 * time.Millisecond}),
+		"http://a.example/", page.DNS)
 	c := newClient(t, Config{DNSServer: silent.LocalAddr().String(), ConnectTimeout: 2 * time.Second})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

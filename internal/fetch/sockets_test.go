@@ -84,10 +84,12 @@ func TestThisMachinesLimitsAreNoHostsFault(t *testing.T) {
 		at     netip.Addr
 		scarce bool
 	}{
-		{system(syscall.EMFILE), at4, true}, {system(syscall.ENFILE), at6, true}, {system(syscall.ENOBUFS), at4, true}, {system(syscall.ENOMEM), at4, true},
+		{system(syscall.EMFILE), at4, true}, {system(syscall.ENFILE), at6, true}, {system(syscall.ENOBUFS), at4, true},
+		{system(syscall.ENOMEM), at4, true},
 		// this machine does not speak IPv6
 		{system(syscall.EADDRNOTAVAIL), at4, true}, {system(syscall.EADDRNOTAVAIL), at6, false},
-		{system(syscall.ECONNREFUSED), at4, false}, {system(syscall.EHOSTUNREACH), at4, false}, {system(syscall.ENETUNREACH), at4, false},
+		{system(syscall.ECONNREFUSED), at4, false}, {system(syscall.EHOSTUNREACH), at4, false},
+		{system(syscall.ENETUNREACH), at4, false},
 		{&net.DNSError{Err: "dial udp 127.0.0.53:53: socket: " + syscall.EMFILE.Error()}, at4, true},
 		{notFound("a.test"), at4, false},
 	} {
@@ -152,7 +154,8 @@ func TestIdleConnectionsAreBoundedByDomainAndAddress(t *testing.T) {
 			t.Fatal(c, err)
 		}
 		open.Add(1)
-		p.put(&conn{Conn: closing{open: &open}, site: s, domain: domain, wire: &wire{addr: netip.AddrPortFrom(netip.MustParseAddr(addr), 80)}})
+		p.put(&conn{Conn: closing{open: &open}, site: s, domain: domain,
+			wire: &wire{addr: netip.AddrPortFrom(netip.MustParseAddr(addr), 80)}})
 	}
 	for n := range 5000 {
 		put("made-up.example", fmt.Sprintf("192.0.2.%d", n%250), n)

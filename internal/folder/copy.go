@@ -148,7 +148,8 @@ func (c *Copy) room(dir string) error {
 // All copies a folder in which nobody works.
 func (c *Copy) All(ctx context.Context) error {
 	c.ctx = ctx
-	for _, dir := range []string{"", "warc", "state", "state/journal", "state/seen", "state/digests", "state/frontier", "state/abandoned", "state/robots"} {
+	for _, dir := range []string{"", "warc", "state", "state/journal", "state/seen", "state/digests", "state/frontier",
+		"state/abandoned", "state/robots"} {
 		names, err := c.disk.List(filepath.Join(c.from, dir))
 		if err != nil {
 			return err

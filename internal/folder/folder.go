@@ -152,7 +152,8 @@ func (f *Folder) removeAll(names []string) error {
 
 // stateFiles are the files and folders of the state, each folder after what is in it.
 func (f *Folder) stateFiles() []string {
-	all := []string{filepath.Join("state", "deferred"), filepath.Join("state", "roots"), filepath.Join("state", settings.Name), crawl.AnswersName}
+	all := []string{filepath.Join("state", "deferred"), filepath.Join("state", "roots"),
+		filepath.Join("state", settings.Name), crawl.AnswersName}
 	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal"} {
 		dir := filepath.Join("state", room)
 		names, _ := f.Disk.List(f.Path(dir)) // where it is no folder, it goes as a file
@@ -179,7 +180,8 @@ func (f *Folder) WriteSettings(all []settings.Setting) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Replace(settings.Name, data), f.Replace(filepath.Join("state", settings.Name), settings.Keep(data)))
+	return errors.Join(f.Replace(settings.Name, data), f.Replace(filepath.Join("state", settings.Name),
+		settings.Keep(data)))
 }
 
 // Replace writes one of the folder's files as a whole.
@@ -210,10 +212,12 @@ func (f *Folder) PutAside(name string) error {
 			return fmt.Errorf("put aside what a node had that lost its place: %w", err)
 		}
 	}
-	return errors.Join(f.Disk.SyncDir(filepath.Join(to, "state")), f.Disk.SyncDir(to), f.Disk.SyncDir(f.Path("state")), f.Disk.SyncDir(f.Dir))
+	return errors.Join(f.Disk.SyncDir(filepath.Join(to, "state")), f.Disk.SyncDir(to), f.Disk.SyncDir(f.Path("state")),
+		f.Disk.SyncDir(f.Dir))
 }
 
 // HowToRepair is what to do about a folder from which a crawl cannot go on.
 func HowToRepair(dir string) string {
-	return fmt.Sprintf("kumo repair %s goes on from what is whole there, and says what is lost (--dry-run: says it, and changes nothing)", dir)
+	return fmt.Sprintf("kumo repair %s goes on from what is whole there, and says what is lost (--dry-run: says it, "+
+		"and changes nothing)", dir)
 }

@@ -71,8 +71,9 @@ func (f *Frontier) Cut() (*Cut, error) {
 	if s.broken != nil || s.cutting {
 		return nil, fmt.Errorf("begin a checkpoint of the frontier: %w", errors.Join(s.broken, busyErr(s.cutting)))
 	}
-	c := &Cut{f: f, chunks: make([]bool, len(d.table.chunks)), hosts: make([]*host, 0, len(f.hosts)), flying: map[string]bool{},
-		gone: maps.Clone(f.gone)}
+	c := &Cut{f: f, chunks: make([]bool, len(d.table.chunks)), hosts: make([]*host, 0, len(f.hosts)),
+		flying: map[string]bool{},
+		gone:   maps.Clone(f.gone)}
 	for _, h := range f.hosts {
 		c.hosts = append(c.hosts, h)
 		for _, it := range h.flying {

@@ -58,7 +58,8 @@ func (d *duel) key() string {
 
 func (d *duel) item(key string) Item {
 	d.urls++
-	return Item{URL: fmt.Sprintf("https://%s/%d/%x", key, d.urls, d.rng.Uint32()), From: "https://from.example/", Seed: "https://seed.example/",
+	return Item{URL: fmt.Sprintf("https://%s/%d/%x", key, d.urls, d.rng.Uint32()), From: "https://from.example/",
+		Seed: "https://seed.example/",
 		Path: "LL", Depth: int32(d.rng.IntN(5))}
 }
 
@@ -246,7 +247,8 @@ func (d *duel) same() {
 		want.URLs += len(h.items)
 	}
 	unread := d.gone && len(d.f.detached) > 0 // among it may be what is gone
-	if c.URLs != want.URLs && !unread && (!d.gone || c.URLs < want.URLs) || c.Hosts != want.Hosts || c.Active != len(d.flying) {
+	if c.URLs != want.URLs && !unread && (!d.gone || c.URLs < want.URLs) || c.Hosts != want.Hosts ||
+		c.Active != len(d.flying) {
 		d.t.Fatalf("counts %+v, want %+v", c, want)
 	}
 	if err := d.f.Err(); err != nil {

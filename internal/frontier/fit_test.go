@@ -8,7 +8,8 @@ import (
 
 // unfit are items that nobody can fetch at the host h.
 func unfit() []Item {
-	return []Item{{URL: "mailto:a@h"}, {URL: "ftp://h/"}, {URL: "http://h"}, {URL: "http://hh/"}, {URL: "http://"}, {URL: ""}, {URL: "/robots.txt"},
+	return []Item{{URL: "mailto:a@h"}, {URL: "ftp://h/"}, {URL: "http://h"}, {URL: "http://hh/"}, {URL: "http://"},
+		{URL: ""}, {URL: "/robots.txt"},
 		{URL: "https://h.example/"}, {URL: "httpss://h/"}, {URL: "http:h/"}, {URL: "HTTP://h/"}}
 }
 

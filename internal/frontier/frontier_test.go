@@ -115,7 +115,8 @@ func TestNextEnds(t *testing.T) {
 
 func TestNearerURLsGoFirstAndLateOnesLast(t *testing.T) {
 	f := New(Config{})
-	f.Push("a", Item{URL: "http://a/deep", Depth: 2}, Item{URL: "http://a/near", Depth: 1}, Item{URL: "http://a/near2", Depth: 1})
+	f.Push("a", Item{URL: "http://a/deep", Depth: 2}, Item{URL: "http://a/near", Depth: 1},
+		Item{URL: "http://a/near2", Depth: 1})
 	f.Push("a", Item{URL: "http://a/late", Late: true})
 	for _, want := range []string{"near", "near2", "deep", "late", "deeper"} {
 		v, _ := next(t, f)

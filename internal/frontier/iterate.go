@@ -185,7 +185,8 @@ type HostQueue struct {
 }
 
 func (f *Frontier) stayHot(h *host) *HostQueue {
-	s := &HostQueue{Key: h.key, Wait: h.next.Sub(f.cfg.Now()), Asked: h.delay, peek: peek{f: f, host: h.key, links: slices.Clone(h.links)}}
+	s := &HostQueue{Key: h.key, Wait: h.next.Sub(f.cfg.Now()), Asked: h.delay,
+		peek: peek{f: f, host: h.key, links: slices.Clone(h.links)}}
 	for _, it := range h.flying {
 		s.peek.items.push(f.entry(h.key, it))
 	}
@@ -195,7 +196,8 @@ func (f *Frontier) stayHot(h *host) *HostQueue {
 
 func (f *Frontier) stayCold(key string, id uint32, items []entry) *HostQueue {
 	r := f.disk.table.at(id)
-	s := &HostQueue{Key: key, Wait: f.disk.time(r.next()).Sub(f.cfg.Now()), Asked: r.requestedDelay(), peek: peek{f: f, host: key}}
+	s := &HostQueue{Key: key, Wait: f.disk.time(r.next()).Sub(f.cfg.Now()), Asked: r.requestedDelay(),
+		peek: peek{f: f, host: key}}
 	if r.top != 0 {
 		s.peek.links = []link{{at: r.top, key: key0}}
 	}

@@ -91,7 +91,8 @@ func (d *duel) tour() {
 func (d *duel) stay(s *HostQueue) (urls []string) {
 	h := d.m.hosts[s.Key]
 	if s.Asked != h.delay || s.Wait < time.Until(h.next)-time.Millisecond && !d.loose {
-		d.t.Fatalf("%s: a tour sees a delay of %v and a wait of %v, want %v and %v", s.Key, s.Asked, s.Wait, h.delay, time.Until(h.next))
+		d.t.Fatalf("%s: a tour sees a delay of %v and a wait of %v, want %v and %v", s.Key, s.Asked, s.Wait, h.delay,
+			time.Until(h.next))
 	}
 	for {
 		it, err := s.Next()
@@ -171,7 +172,8 @@ func TestAStayKeepsWhatItReads(t *testing.T) {
 func TestWhatAStayTells(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		f := open(t, Config{Dir: dir})
-		f.Push("h", Item{URL: "https://h/deep", Depth: 3}, Item{URL: "https://h/late", Late: true}, Item{URL: "https://h/twice"},
+		f.Push("h", Item{URL: "https://h/deep", Depth: 3}, Item{URL: "https://h/late", Late: true},
+			Item{URL: "https://h/twice"},
 			Item{URL: "https://h/robots.txt", Robots: "https://h"}, Item{URL: "https://h/twice", Recrawl: true})
 		f.Suppress("https://h/twice")
 		tour := f.Iterate(func(string) bool { return true })
@@ -186,7 +188,8 @@ func TestWhatAStayTells(t *testing.T) {
 			}
 			got = append(got, *it)
 		}
-		want := []Item{{URL: "https://h/twice", Recrawl: true}, {URL: "https://h/deep", Depth: 3}, {URL: "https://h/late", Late: true}}
+		want := []Item{{URL: "https://h/twice", Recrawl: true}, {URL: "https://h/deep", Depth: 3},
+			{URL: "https://h/late", Late: true}}
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v", got)
 		}

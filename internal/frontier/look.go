@@ -66,7 +66,8 @@ func (f *Frontier) info(h *host) HostInfo {
 func (f *Frontier) coldInfo(key string, id uint32) HostInfo {
 	r := f.disk.table.at(id)
 	s := unpack(r.state)
-	i := HostInfo{Key: key, Next: f.disk.time(s.next), Waiting: int(r.count), Failures: s.failures, Suspect: r.is(isDoubtful), Parked: r.is(isParked),
+	i := HostInfo{Key: key, Next: f.disk.time(s.next), Waiting: int(r.count), Failures: s.failures,
+		Suspect: r.is(isDoubtful), Parked: r.is(isParked),
 		Asked: r.requestedDelay(), Away: r.away()}
 	i.Delay, i.MaxWait = max(f.cfg.Delay, i.Asked), f.cfg.MaxWait
 	i.Why = f.why(&i, r.is(hasTurn), r.is(isBacking), s.throttles)

@@ -149,7 +149,8 @@ func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 		f.place(h)
 		return nil
 	}
-	v := &Visit{Item: *it, Host: h.key, host: h, item: it, due: h.next, Started: now, life: h.life, suspect: h.in == suspect}
+	v := &Visit{Item: *it, Host: h.key, host: h, item: it, due: h.next, Started: now, life: h.life,
+		suspect: h.in == suspect}
 	f.inflight++
 	if h.inflight == 0 {
 		f.active++

@@ -121,7 +121,8 @@ func (l *loader) section() (byte, error) {
 		l.body = make([]byte, n)
 	}
 	l.body = l.body[:n]
-	if _, err := io.ReadFull(l.src, l.body); err != nil || sectionSum(head[0], l.body) != binary.LittleEndian.Uint32(head[5:]) {
+	if _, err := io.ReadFull(l.src, l.body); err != nil || sectionSum(head[0],
+		l.body) != binary.LittleEndian.Uint32(head[5:]) {
 		return 0, ErrDamaged
 	}
 	return head[0], nil

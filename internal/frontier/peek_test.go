@@ -38,7 +38,8 @@ func TestLooksChangeNothing(t *testing.T) {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	if len(f.hosts) != inMemory || f.disk.bytes != bytes {
-		t.Errorf("%d hosts and %d bytes are in memory, before the look %d and %d", len(f.hosts), f.disk.bytes, inMemory, bytes)
+		t.Errorf("%d hosts and %d bytes are in memory, before the look %d and %d", len(f.hosts), f.disk.bytes, inMemory,
+			bytes)
 	}
 	for range hosts * each {
 		v, _ := next(t, f)

@@ -41,7 +41,8 @@ func BenchmarkScale(b *testing.B) {
 	for b.Loop() {
 		r := &scaleRun{b: b, clock: time.Now(), rng: rand.New(rand.NewPCG(1, 2))}
 		delay := time.Duration(*scaleHosts) * time.Millisecond
-		f, _, err := Open(Config{Dir: b.TempDir(), Memory: *scaleMemory, Delay: delay, Hosts: 1000, Now: func() time.Time { return r.clock }})
+		f, _, err := Open(Config{Dir: b.TempDir(), Memory: *scaleMemory, Delay: delay, Hosts: 1000,
+			Now: func() time.Time { return r.clock }})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -67,7 +68,8 @@ func (r *scaleRun) url(host int) (key string, it Item) {
 	r.buf = strconv.AppendUint(r.buf, r.rng.Uint64(), 36)
 	r.buf = append(r.buf, "/a-title-in-words.html"...)
 	url := string(r.buf)
-	return url[len("https://"):end], Item{URL: url, From: url[:end+len("/articles/")], Seed: url[:end+1], Path: "LL", Depth: int32(r.rng.IntN(4))}
+	return url[len("https://"):end], Item{URL: url, From: url[:end+len("/articles/")], Seed: url[:end+1], Path: "LL",
+		Depth: int32(r.rng.IntN(4))}
 }
 
 func (r *scaleRun) fill() {

@@ -67,7 +67,8 @@ type segments struct {
 }
 
 func newSegments(disk vfs.FS, dir string, full int64) *segments {
-	return &segments{disk: disk, dir: dir, full: full, era: 1, all: map[uint32]*segment{}, unsynced: map[uint32]bool{}, resident: map[loc][]byte{}}
+	return &segments{disk: disk, dir: dir, full: full, era: 1, all: map[uint32]*segment{}, unsynced: map[uint32]bool{},
+		resident: map[loc][]byte{}}
 }
 
 func (s *segments) name(id uint32) string {

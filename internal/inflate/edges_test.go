@@ -147,7 +147,8 @@ func edges() []edge {
 
 	window := strings.Repeat("0123456789abcdef", 1<<11)
 	farthest := func(text string) []byte {
-		return stream().stored(0, text[:len(text)/2]).stored(0, text[len(text)/2:]).fixed(1).match(257, 0, 0, 29, 8191, 13).lit(256).b
+		return stream().stored(0, text[:len(text)/2]).stored(0, text[len(text)/2:]).fixed(1).match(257, 0, 0, 29, 8191,
+			13).lit(256).b
 	}
 	return []edge{
 		{"nothing", nil, "", io.ErrUnexpectedEOF},
@@ -160,31 +161,39 @@ func edges() []edge {
 		{"no such kind of block", stream().stored(0, "a").put(1, 1).put(3, 2).put(0, 64).b, "a", ErrCorrupt},
 		{"no final block", stream().fixed(0).lit('a').lit(256).b, "a", io.ErrUnexpectedEOF},
 		{"fixed, empty", stream().fixed(1).lit(256).b, "", nil},
-		{"fixed, all lengths of code", stream().fixed(1).lit(0).lit(143).lit(144).lit(255).lit(256).b, "\x00\x8f\x90\xff", nil},
+		{"fixed, all lengths of code", stream().fixed(1).lit(0).lit(143).lit(144).lit(255).lit(256).b, "\x00\x8f\x90\xff",
+			nil},
 		{"distance 1", stream().fixed(1).lit('a').match(257, 0, 0, 0, 0, 0).lit(256).b, "aaaa", nil},
 		{"length 258", stream().fixed(1).lit('a').match(285, 0, 0, 0, 0, 0).lit(256).b, strings.Repeat("a", 259), nil},
-		{"length 258 the other way", stream().fixed(1).lit('a').match(284, 31, 5, 0, 0, 0).lit(256).b, strings.Repeat("a", 259), nil},
+		{"length 258 the other way", stream().fixed(1).lit('a').match(284, 31, 5, 0, 0, 0).lit(256).b,
+			strings.Repeat("a", 259), nil},
 		{"distance 32768", farthest(window), window + "012", nil},
 		{"distance 32768 of 32767", farthest(window[1:]), window[1:], ErrCorrupt},
 		{"distance 32768 of 32769", farthest("x" + window), "x" + window + "012", nil},
-		{"distance beyond the begin", stream().fixed(1).lit('a').match(257, 0, 0, 1, 0, 0).lit(256).put(0, 200).b, "a", ErrCorrupt},
+		{"distance beyond the begin", stream().fixed(1).lit('a').match(257, 0, 0, 1, 0, 0).lit(256).put(0, 200).b, "a",
+			ErrCorrupt},
 		{"no such length", stream().fixed(1).lit('a').lit(286).put(0, 200).b, "a", ErrCorrupt},
 		{"no such distance", stream().fixed(1).lit('a').lit(257).code(30, 5).put(0, 200).b, "a", ErrCorrupt},
 		{"one distance", stream().trees(1, tiny, []uint8{1}).syms(tiny, 'a', 257).put(0, 1).syms(tiny, 256).b, "aaaa", nil},
-		{"one distance, the other bit", stream().trees(1, tiny, []uint8{1}).syms(tiny, 'a', 257).put(1, 1).put(0, 200).b, "a", ErrCorrupt},
+		{"one distance, the other bit", stream().trees(1, tiny, []uint8{1}).syms(tiny, 'a', 257).put(1, 1).put(0, 200).b, "a",
+			ErrCorrupt},
 		{"no distance", stream().trees(1, tiny, []uint8{0}).syms(tiny, 'a', 'a', 256).b, "aa", nil},
 		{"no distance, but used", stream().trees(1, tiny, []uint8{0}).syms(tiny, 'a', 257).put(0, 200).b, "a", ErrCorrupt},
 		{"only an end", stream().trees(1, lengthsOf(257, 256, 1), []uint8{0}).put(0, 1).b, "", nil},
-		{"no end", stream().trees(1, lengthsOf(257, 'a', 1, 'b', 1), []uint8{0}).put(0b10, 2).b, "abaaaa", io.ErrUnexpectedEOF},
+		{"no end", stream().trees(1, lengthsOf(257, 'a', 1, 'b', 1), []uint8{0}).put(0b10, 2).b, "abaaaa",
+			io.ErrUnexpectedEOF},
 		{"no symbol", stream().trees(1, lengthsOf(257), []uint8{1, 1}).put(0, 200).b, "", ErrCorrupt},
-		{"too many codes", stream().trees(1, lengthsOf(257, 'a', 1, 'b', 1, 256, 1), []uint8{0}).put(0, 200).b, "", ErrCorrupt},
+		{"too many codes", stream().trees(1, lengthsOf(257, 'a', 1, 'b', 1, 256, 1), []uint8{0}).put(0, 200).b, "",
+			ErrCorrupt},
 		{"too few codes", stream().trees(1, lengthsOf(257, 'a', 2, 256, 2), []uint8{0}).put(0, 200).b, "", ErrCorrupt},
 		{"too many distances", stream().trees(1, tiny, []uint8{1, 1, 1}).put(0, 200).b, "", ErrCorrupt},
 		{"too few distances", stream().trees(1, tiny, []uint8{2}).put(0, 200).b, "", ErrCorrupt},
 		{"287 symbols", stream().put(1, 1).put(2, 2).put(30, 5).put(0, 200).b, "", ErrCorrupt},
 		{"31 distances", stream().put(1, 1).put(2, 2).put(0, 5).put(30, 5).put(0, 200).b, "", ErrCorrupt},
-		{"repetition of nothing", stream().put(1, 1).put(2, 2).put(0, 14).put(1, 3).put(0, 6).put(1, 3).put(1, 1).put(0, 200).b, "", ErrCorrupt},
-		{"repetition beyond the end", stream().put(1, 1).put(2, 2).put(0, 14).put(0, 6).put(1, 3).put(1, 3).put(^uint64(0), 64).b, "", ErrCorrupt},
+		{"repetition of nothing", stream().put(1, 1).put(2, 2).put(0, 14).put(1, 3).put(0, 6).put(1, 3).put(1, 1).put(0,
+			200).b, "", ErrCorrupt},
+		{"repetition beyond the end", stream().put(1, 1).put(2, 2).put(0, 14).put(0, 6).put(1, 3).put(1, 3).put(^uint64(0),
+			64).b, "", ErrCorrupt},
 		{"codes of 15 bits", deep.b, deepText, nil},
 	}
 }

@@ -93,8 +93,10 @@ func compare(t *testing.T, src []byte, limit int, format string) {
 		return
 	}
 	standard, standardErr := library(src, limit, format, true)
-	if !agree(got, standard, err, standardErr) && !(format == "gzip" && errors.Is(err, io.ErrUnexpectedEOF) && standardErr == nil && cutInName(src)) {
-		t.Fatalf("%s: %d bytes, %v; libraries %d, %v and %d, %v; limit %d, of %x", format, len(got), err, len(want), wantErr, len(standard), standardErr, limit, src)
+	if !agree(got, standard, err, standardErr) && !(format == "gzip" && errors.Is(err, io.ErrUnexpectedEOF) &&
+		standardErr == nil && cutInName(src)) {
+		t.Fatalf("%s: %d bytes, %v; libraries %d, %v and %d, %v; limit %d, of %x", format, len(got), err, len(want), wantErr,
+			len(standard), standardErr, limit, src)
 	}
 }
 
@@ -119,7 +121,8 @@ func agree(got, want []byte, err, wantErr error) bool {
 // cutInName is true where some gzip header with a name or comment could reach to the end.
 func cutInName(src []byte) bool {
 	for i := range src {
-		if n, err := header(src[i:]); i > 0 && n == 0 && errors.Is(err, io.ErrUnexpectedEOF) && len(src)-i > headerLen && src[i+3]&(hasName|hasComment) != 0 {
+		if n, err := header(src[i:]); i > 0 && n == 0 && errors.Is(err, io.ErrUnexpectedEOF) && len(src)-i > headerLen &&
+			src[i+3]&(hasName|hasComment) != 0 {
 			return true
 		}
 	}

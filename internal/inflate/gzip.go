@@ -63,7 +63,8 @@ func (d *Decoder) member() error {
 	}
 	d.next += trailerLen
 	text := d.buf[d.base:d.pos]
-	if binary.LittleEndian.Uint32(trailer) != crc32.ChecksumIEEE(text) || binary.LittleEndian.Uint32(trailer[4:]) != uint32(len(text)) {
+	if binary.LittleEndian.Uint32(trailer) != crc32.ChecksumIEEE(text) ||
+		binary.LittleEndian.Uint32(trailer[4:]) != uint32(len(text)) {
 		return ErrChecksum
 	}
 	return nil

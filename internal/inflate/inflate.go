@@ -169,7 +169,8 @@ func (d *Decoder) trees() error {
 	if err := d.lengths(d.lens[:lits+dists]); err != nil {
 		return err
 	}
-	if !build(d.tables.lit[:], litBits, d.lens[:lits], litMeaning[:]) || !build(d.tables.dist[:], distBits, d.lens[lits:lits+dists], distMeaning[:]) {
+	if !build(d.tables.lit[:], litBits, d.lens[:lits], litMeaning[:]) || !build(d.tables.dist[:], distBits,
+		d.lens[lits:lits+dists], distMeaning[:]) {
 		return ErrCorrupt
 	}
 	return nil

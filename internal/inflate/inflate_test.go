@@ -83,7 +83,8 @@ func texts() map[string][]byte {
 		runs = append(runs, bytes.Repeat(random[r.IntN(1000):][:1+r.IntN(40)], 1+r.IntN(30))...)
 	}
 	return map[string][]byte{
-		"nothing": nil, "a byte": []byte("x"), "html": newPages(2).page(300_000), "random": random, "few symbols": few, "runs": runs,
+		"nothing": nil, "a byte": []byte("x"), "html": newPages(2).page(300_000), "random": random, "few symbols": few,
+		"runs":  runs,
 		"zeros": make([]byte, 1_000_000), "mixed": slices.Concat(random[:40_000], make([]byte, 70_000), few, random[:40_000]),
 	}
 }
@@ -195,7 +196,8 @@ func TestGzip(t *testing.T) {
 		{"garbage behind nothing", append(bytes.Clone(empty), "\n<!-- 12 ms -->"...), "", ErrGarbage},
 		{"little garbage behind", append(bytes.Clone(a), 0), "hello", io.ErrUnexpectedEOF},
 		{"a second member's wrong checksum", append(bytes.Clone(b), changed(-8)...), " worldhello", ErrChecksum},
-		{"a second member cut in its name", append(bytes.Clone(a), headed(hasName, "abc\x00")[:12]...), "hello", io.ErrUnexpectedEOF},
+		{"a second member cut in its name", append(bytes.Clone(a), headed(hasName, "abc\x00")[:12]...), "hello",
+			io.ErrUnexpectedEOF},
 	}
 	var d Decoder
 	for _, tt := range tests {
@@ -213,7 +215,8 @@ func TestGzip(t *testing.T) {
 	}
 	// Nothing of one member can be copied from the one before.
 	back := stream().fixed(1).match(257, 0, 0, 0, 0, 0).lit(256).b
-	if got, err := d.Gzip(nil, slices.Concat(a, a[:headerLen], back, make([]byte, 50)), 1<<20); !errors.Is(err, ErrCorrupt) || string(got) != "hello" {
+	if got, err := d.Gzip(nil, slices.Concat(a, a[:headerLen], back, make([]byte, 50)), 1<<20); !errors.Is(err,
+		ErrCorrupt) || string(got) != "hello" {
 		t.Errorf("a distance into another member: %v, %q", err, got)
 	}
 }

@@ -28,7 +28,8 @@ func newPages(seed uint64) *pages {
 		p.words = append(p.words, w.String())
 	}
 	for range 150 {
-		p.links = append(p.links, fmt.Sprintf("<a class=\"nav-link\" href=\"/%s/%s-%d.html\">%s</a>", p.word(), p.word(), p.r.IntN(1e5), p.text(2)))
+		p.links = append(p.links, fmt.Sprintf("<a class=\"nav-link\" href=\"/%s/%s-%d.html\">%s</a>", p.word(), p.word(),
+			p.r.IntN(1e5), p.text(2)))
 	}
 	return p
 }
@@ -48,7 +49,8 @@ func (p *pages) text(words int) string {
 // page is one of n bytes.
 func (p *pages) page(n int) []byte {
 	p.b.Reset()
-	fmt.Fprintf(&p.b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n", p.text(6))
+	fmt.Fprintf(&p.b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n",
+		p.text(6))
 	for i := range 6 {
 		fmt.Fprintf(&p.b, "<link rel=\"stylesheet\" href=\"/static/css/%s.%08x.css?v=%d\">\n", p.word(), p.r.Uint32(), i)
 	}
@@ -62,10 +64,12 @@ func (p *pages) page(n int) []byte {
 			}
 			p.b.WriteString("</ul>\n")
 		case 1:
-			fmt.Fprintf(&p.b, "<div class=\"card\" id=\"c%d\"><img src=\"https://img.%s.example/%x.jpg\" alt=\"%s\" width=\"%d\"></div>\n",
+			fmt.Fprintf(&p.b, "<div class=\"card\" id=\"c%d\"><img src=\"https://img.%s.example/%x.jpg\" alt=\"%s\" "+
+				"width=\"%d\"></div>\n",
 				p.r.IntN(1e6), p.word(), p.r.Uint64(), p.text(3), p.r.IntN(1000))
 		case 2:
-			fmt.Fprintf(&p.b, "<script>var %s = {\"id\": %d, \"%s\": \"%s\"};</script>\n", p.word(), p.r.IntN(1e9), p.word(), p.text(4))
+			fmt.Fprintf(&p.b, "<script>var %s = {\"id\": %d, \"%s\": \"%s\"};</script>\n", p.word(), p.r.IntN(1e9), p.word(),
+				p.text(4))
 		default:
 			fmt.Fprintf(&p.b, "<p class=\"text\">%s, <a href=\"https://www.%s.example/%s\">%s</a> %s.</p>\n",
 				p.text(5+p.r.IntN(30)), p.word(), p.word(), p.text(2), p.text(5+p.r.IntN(40)))

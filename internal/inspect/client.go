@@ -164,7 +164,8 @@ func (c *Client) send(ctx context.Context, method, verb string, fields []string)
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // it is only for the message
 	if resp.StatusCode == http.StatusUnauthorized {         // the file is of the moment before
-		return nil, fmt.Errorf("%w: what listens at %s says: %s", ErrGone, c.endpoint.Address, strings.TrimSpace(string(text)))
+		return nil, fmt.Errorf("%w: what listens at %s says: %s", ErrGone, c.endpoint.Address,
+			strings.TrimSpace(string(text)))
 	}
 	return nil, fmt.Errorf("ask the crawl: %s: %s", resp.Status, strings.TrimSpace(string(text)))
 }

@@ -90,7 +90,8 @@ func TestAnswersComeAsTheyAreGiven(t *testing.T) {
 	}
 	c := dial(t, file)
 	const url = "https://h.example/?a=1&b=<2>"
-	if x, err := c.Explain(t.Context(), url); err != nil || x.URL != url || !x.Known.Since.Equal(time.Unix(1, 0)) || x.Page != nil {
+	if x, err := c.Explain(t.Context(), url); err != nil || x.URL != url || !x.Known.Since.Equal(time.Unix(1, 0)) ||
+		x.Page != nil {
 		t.Errorf("%+v, %v", x, err)
 	}
 	if _, err := c.Explain(t.Context(), "bad"); err == nil || err.Error() != "no URL" {
@@ -122,7 +123,8 @@ func TestAnswersComeAsTheyAreGiven(t *testing.T) {
 func TestWithoutTheTokenNobodyIsAnswered(t *testing.T) {
 	s, file := openServer(t, fake{})
 	for _, token := range []string{"", "Bearer ", "Bearer x" + s.token} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.listen.Addr().String()+"/hosts?n=1", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.listen.Addr().String()+"/hosts?n=1",
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +181,8 @@ func TestFilesThatSayNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		rewrite(t, file, c.change)
-		if _, err := Dial(t.Context(), file); err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) {
+		if _, err := Dial(t.Context(), file); err == nil || c.want != nil && !errors.Is(err, c.want) ||
+			!strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s: %v", c.say, err)
 		}
 		if err := os.WriteFile(file, text, 0o600); err != nil {

@@ -126,7 +126,8 @@ func first[T any](n int, values iter.Seq2[T, error]) iter.Seq2[T, error] {
 }
 
 func hostOf(h *frontier.HostInfo) Host {
-	x := Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked, Delay: h.Delay,
+	x := Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked,
+		Delay:      h.Delay,
 		CrawlDelay: min(h.Asked, h.Delay), Failures: h.Failures}
 	if h.Why == frontier.WhyAsked || h.Why == frontier.WhyBackoff {
 		x.MaxBackoff = h.MaxWait
@@ -139,7 +140,8 @@ func itemOf(it *frontier.Item) Item {
 }
 
 func knownOf(e *seen.Entry) Known {
-	k := Known{URL: e.URL, State: "known", Depth: int(e.Depth), Since: e.First, Fetched: e.Fetched, Status: e.Status, Due: e.Due}
+	k := Known{URL: e.URL, State: "known", Depth: int(e.Depth), Since: e.First, Fetched: e.Fetched, Status: e.Status,
+		Due: e.Due}
 	if e.State == seen.Deferred {
 		k.State = "left out"
 	}

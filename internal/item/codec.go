@@ -152,7 +152,8 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 		return Item{}, fmt.Errorf("%w: it has version %d", ErrVersion, body[0])
 	}
 	flags, f := body[1], fields{b: body[3:]}
-	it := Item{Kind: page.Kind(body[2]), Root: flags&flagRoot != 0, Told: flags&flagTold != 0, Recrawl: flags&flagRecrawl != 0, Late: flags&flagLate != 0}
+	it := Item{Kind: page.Kind(body[2]), Root: flags&flagRoot != 0, Told: flags&flagTold != 0,
+		Recrawl: flags&flagRecrawl != 0, Late: flags&flagLate != 0}
 	if flags&flagCounts != 0 {
 		it.Redirects, it.Tries = f.byte(), f.byte()
 	}

@@ -20,7 +20,8 @@ func someText(dice *rand.Rand, begin string) string {
 func someItem(dice *rand.Rand) Item {
 	is := func() bool { return dice.IntN(2) == 0 }
 	root := []string{"https://", "http://", "mailto:"}[dice.IntN(3)] + []string{host, "elsewhere.test"}[dice.IntN(2)] + "/"
-	it := Item{URL: root + someText(dice, "/articles/2026/"), Depth: dice.Int32() - 1<<30, Kind: page.Kind(dice.IntN(9)), Root: is(), Late: is(), Told: is(), Recrawl: is()}
+	it := Item{URL: root + someText(dice, "/articles/2026/"), Depth: dice.Int32() - 1<<30, Kind: page.Kind(dice.IntN(9)),
+		Root: is(), Late: is(), Told: is(), Recrawl: is()}
 	it.From, it.Seed, it.Path = someText(dice, it.URL), someText(dice, it.URL), someText(dice, "LLLRE")
 	if is() {
 		it.Redirects, it.Tries = uint8(dice.IntN(256)), uint8(dice.IntN(3))
@@ -109,7 +110,8 @@ func TestALaterItemIsRead(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	for url, want := range map[string]string{"https://h/": "h", "http://u:p@h:81/a@b/": "h:81", "http://h": "", "": "", "mailto:x": "", "http:///": ""} {
+	for url, want := range map[string]string{"https://h/": "h", "http://u:p@h:81/a@b/": "h:81", "http://h": "", "": "",
+		"mailto:x": "", "http:///": ""} {
 		if it := (Item{URL: url}); it.Host() != want {
 			t.Errorf("%q: %q", url, it.Host())
 		}
@@ -147,7 +149,8 @@ func FuzzReader(f *testing.F) {
 func usual() (all []Item) {
 	for i := range 64 {
 		from := fmt.Sprintf("https://%s/articles/2026/%08x/", host, i*7919)
-		all = append(all, Item{URL: fmt.Sprintf("%sa-title-in-words-%d.html", from, i), From: from, Seed: "https://" + host + "/", Path: "LL", Depth: 2, Kind: page.Anchor})
+		all = append(all, Item{URL: fmt.Sprintf("%sa-title-in-words-%d.html", from, i), From: from,
+			Seed: "https://" + host + "/", Path: "LL", Depth: 2, Kind: page.Anchor})
 	}
 	return all
 }

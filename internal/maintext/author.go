@@ -35,7 +35,8 @@ func findAuthor(doc *html.Node) string {
 }
 
 // authorNames are words in a class or an id of an element that names an author.
-var authorNames = map[string]bool{"author": true, "authors": true, "byline": true, "autor": true, "authorname": true, "auteur": true, "writer": true}
+var authorNames = map[string]bool{"author": true, "authors": true, "byline": true, "autor": true, "authorname": true,
+	"auteur": true, "writer": true}
 
 // nameIn is the element of an author that has the name.
 func nameIn(author *html.Node) *html.Node {
@@ -70,7 +71,8 @@ func nameOf(n *html.Node) string {
 		text = attr(n, "content")
 	}
 	text = strings.TrimSpace(afterName.ReplaceAllString(writtenBy.ReplaceAllString(text, ""), ""))
-	if text == "" || len(text) > maxNameLen || strings.ContainsAny(text, "0123456789@:<>?!") || len(strings.Fields(text)) > 5 {
+	if text == "" || len(text) > maxNameLen || strings.ContainsAny(text, "0123456789@:<>?!") ||
+		len(strings.Fields(text)) > 5 {
 		return ""
 	}
 	return collapse(text, maxField)

@@ -108,9 +108,12 @@ var asideRoles = map[string]bool{
 
 // asideNames are words in a class or an id that say what an element is for.
 var asideNames = map[string]bool{
-	"nav": true, "navbar": true, "navigation": true, "menu": true, "sidebar": true, "footer": true, "cookie": true, "cookies": true,
-	"consent": true, "banner": true, "breadcrumb": true, "breadcrumbs": true, "share": true, "social": true, "comments": true,
-	"related": true, "ad": true, "ads": true, "advert": true, "popup": true, "modal": true, "newsletter": true, "byline": true,
+	"nav": true, "navbar": true, "navigation": true, "menu": true, "sidebar": true, "footer": true, "cookie": true,
+	"cookies": true,
+	"consent": true, "banner": true, "breadcrumb": true, "breadcrumbs": true, "share": true, "social": true,
+	"comments": true,
+	"related":  true, "ad": true, "ads": true, "advert": true, "popup": true, "modal": true, "newsletter": true,
+	"byline": true,
 }
 
 // isAside reports whether an element says by its name, role, class or id that it is not the main text.

@@ -22,7 +22,8 @@ func believable(t, now time.Time) bool { return !t.Before(earliest) && t.Before(
 
 // instants are the forms of a time with its zone that a page declares; fractions of a second may follow each.
 var instants = []string{
-	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700", "2006-01-02 15:04:05Z07:00",
+	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700",
+	"2006-01-02 15:04:05Z07:00",
 	"2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05 -0700",
 }
 
@@ -59,7 +60,8 @@ func findDate(doc *html.Node, page string, now time.Time) string {
 			d.text = readDate(n.Data, now)
 		}
 	}
-	return cmp.Or(d.meta, firstDay(inPath, pathOf(page), now), d.published, d.time, d.named, eastAsianDate(doc, now), d.text)
+	return cmp.Or(d.meta, firstDay(inPath, pathOf(page), now), d.published, d.time, d.named, eastAsianDate(doc, now),
+		d.text)
 }
 
 // A dateFinder keeps the first date of each kind.
@@ -72,22 +74,29 @@ type dateFinder struct {
 // them.
 var metaDates = map[string]bool{
 	"date": true, "pubdate": true, "publishdate": true, "publish-date": true, "publish_date": true, "published": true,
-	"publication_date": true, "publicationdate": true, "publication-date": true, "pub_date": true, "originalpublicationdate": true,
-	"og:published_time": true, "og:article:published_time": true, "article:published": true, "article:post_date": true,
-	"article_date_original": true, "article.published": true, "article.created": true, "datepublished": true, "date_published": true,
-	"datecreated": true, "date_created": true, "created": true, "parsely-pub-date": true, "sailthru.date": true,
-	"cxenseparse:recs:publishtime": true, "shareaholic:article_published_time": true, "dc.date": true, "dc.date.created": true,
-	"dc.created": true, "dcterms.date": true, "dcterms.created": true, "dcterm.created": true, "citation_date": true,
+	"publication_date": true, "publicationdate": true, "publication-date": true, "pub_date": true,
+	"originalpublicationdate": true,
+	"og:published_time":       true, "og:article:published_time": true, "article:published": true, "article:post_date": true,
+	"article_date_original": true, "article.published": true, "article.created": true, "datepublished": true,
+	"date_published": true,
+	"datecreated":    true, "date_created": true, "created": true, "parsely-pub-date": true, "sailthru.date": true,
+	"cxenseparse:recs:publishtime": true, "shareaholic:article_published_time": true, "dc.date": true,
+	"dc.date.created": true,
+	"dc.created":      true, "dcterms.date": true, "dcterms.created": true, "dcterm.created": true, "citation_date": true,
 	"citation_online_date": true, "timestamp": true, "displaydate": true, "release_date": true,
-	"article:publicationdate": true, "article_publish_date": true, "bt:pubdate": true, "nrk_date": true, "rnews:datepublished": true,
-	"prism.publicationdate": true, "vr:published_time": true, "dateposted": true, "firstpublished": true, "creationdatetime": true,
+	"article:publicationdate": true, "article_publish_date": true, "bt:pubdate": true, "nrk_date": true,
+	"rnews:datepublished":   true,
+	"prism.publicationdate": true, "vr:published_time": true, "dateposted": true, "firstpublished": true,
+	"creationdatetime": true,
 }
 
 // dateNames are words in a class or an id of an element that holds the day of publication.
 var dateNames = map[string]bool{
-	"date": true, "datum": true, "fecha": true, "data": true, "dateline": true, "datetime": true, "published": true, "pubdate": true,
+	"date": true, "datum": true, "fecha": true, "data": true, "dateline": true, "datetime": true, "published": true,
+	"pubdate":     true,
 	"publishdate": true, "posted": true, "timestamp": true, "time": true, "byline": true, "meta": true, "entrydate": true,
-	"postdate": true, "submitted": true, "info": true, "infos": true, "credits": true, "dato": true, "created": true, "publish": true,
+	"postdate": true, "submitted": true, "info": true, "infos": true, "credits": true, "dato": true, "created": true,
+	"publish":      true,
 	"postmetadata": true, "subline": true, "details": true, "header": true, "datepublished": true, "tanggal": true,
 }
 
@@ -98,7 +107,8 @@ const (
 
 func (d *dateFinder) read(n *html.Node) {
 	if n.DataAtom == atom.Meta {
-		if d.meta == "" && metaDates[strings.ToLower(attr(n, "name")+attr(n, "property")+attr(n, "itemprop")+attr(n, "pubdate"))] {
+		if d.meta == "" && metaDates[strings.ToLower(attr(n, "name")+attr(n, "property")+attr(n, "itemprop")+attr(n,
+			"pubdate"))] {
 			d.meta = readDate(attr(n, "content"), d.now)
 		}
 		return
@@ -156,7 +166,8 @@ var (
 	dayMonth   = regexp.MustCompile(`(?:^|\D)(\d\d?)(?:st|nd|rd|th|er|º)?[.,]?[\s-]+(?:de\s+|d’|d')?(\pL[\pL\pM]+)\.?,?[\s-]+(?:de\s+|del\s+)?((?:19|20)\d\d)(?:\D|$)`)
 	monthDay   = regexp.MustCompile(`(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:st|nd|rd|th)?,?[\s-]+((?:19|20)\d\d)(?:\D|$)`)
 	yearMonth  = regexp.MustCompile(`((?:19|20)\d\d)\.?[\s-]+(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:\D|$)`)
-	httpLayout = []string{time.RFC1123, time.RFC1123Z, time.RFC850, "Mon, 2 Jan 2006 15:04:05 MST", "Mon, 2 Jan 2006 15:04:05 -0700"}
+	httpLayout = []string{time.RFC1123, time.RFC1123Z, time.RFC850, "Mon, 2 Jan 2006 15:04:05 MST",
+		"Mon, 2 Jan 2006 15:04:05 -0700"}
 )
 
 // readDate reads the first day in a short text, with its time if that is given in one of the forms of the web. A day
@@ -254,7 +265,8 @@ func dayOf(year, month, day string, now time.Time) string {
 	m, _ := strconv.Atoi(month)
 	d, _ := strconv.Atoi(day)
 	if len(year) == 2 {
-		return cmp.Or(firstDate(now, fmt.Sprintf("20%s-%02d-%02d", year, m, d)), firstDate(now, fmt.Sprintf("19%s-%02d-%02d", year, m, d)))
+		return cmp.Or(firstDate(now, fmt.Sprintf("20%s-%02d-%02d", year, m, d)),
+			firstDate(now, fmt.Sprintf("19%s-%02d-%02d", year, m, d)))
 	}
 	return firstDate(now, fmt.Sprintf("%s-%02d-%02d", year, m, d))
 }

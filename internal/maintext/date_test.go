@@ -5,7 +5,8 @@ import "testing"
 // TestPublished gives the day of publication in each way a page may name it.
 func TestPublished(t *testing.T) {
 	ld := func(date string) string {
-		return `<script type="application/ld+json">{"@type":"NewsArticle","datePublished":"` + date + `","dateModified":"2025-01-02"}</script>`
+		return `<script type="application/ld+json">{"@type":"NewsArticle","datePublished":"` + date +
+			`","dateModified":"2025-01-02"}</script>`
 	}
 	const (
 		meta     = `<meta property="article:published_time" content="2024-05-17T10:11:12.345Z">`
@@ -29,7 +30,8 @@ func TestPublished(t *testing.T) {
 		{"Dublin Core terms", `<meta name="dcterms.created" content="2024-05-17">`, "", "2024-05-17"},
 		{"citation", `<meta name="citation_publication_date" content="2024/05/17">`, "", "2024-05-17"},
 		{"HTTP date", `<meta name="date" content="Fri, 17 May 2024 10:11:12 GMT">`, "", "2024-05-17T10:11:12Z"},
-		{"microdata", `<span itemprop="datePublished" content="2024-05-17T10:11:12Z">last May</span>`, "", "2024-05-17T10:11:12Z"},
+		{"microdata", `<span itemprop="datePublished" content="2024-05-17T10:11:12Z">last May</span>`, "",
+			"2024-05-17T10:11:12Z"},
 		{"time", `<p>By me, <time datetime="2024-05-17T10:11:12+09:00">in May</time>`, "", "2024-05-17T10:11:12+09:00"},
 		{"time, day", `<p>By me, <time datetime="2024-05-17">in May</time>`, "", "2024-05-17"},
 		{"URL", "<p>x", "https://example.org/2024/05/17/x", "2024-05-17"},
@@ -52,7 +54,8 @@ func TestPublished(t *testing.T) {
 		{"a year of two digits", `<div class=date>17.05.24`, "", "2024-05-17"},
 		{"a name in one word", `<div class=itemPostDate>am 17.05.2024 22:30`, "", "2024-05-17"},
 		{"a lone date", `<p>17.05.2024</p>`, "", "2024-05-17"},
-		{"a day of a change", `<div class=lastUpdate>x 17.05.2024 is when the last change of this page was made by us</div>`, "", ""},
+		{"a day of a change", `<div class=lastUpdate>x 17.05.2024 is when the last change of this page was made by us</div>`,
+			"", ""},
 		{"Chinese", `<div class=c12>来源:新报 2024年5月17日 10:11`, "", "2024-05-17"},
 		{"Japanese", `<div class=c12>2024年05月17日(金)`, "", "2024-05-17"},
 		{"Korean", `<div class=c12>입력 2024년 5월 17일`, "", "2024-05-17"},
@@ -82,7 +85,8 @@ func TestAuthor(t *testing.T) {
 		{"microdata", `<div itemprop=author><img alt=x><span itemprop=name>Ann Lee</span>, editor</div>`, "Ann Lee"},
 		{"a class", `<div class="post-author">By Ann Lee | 3 May 2024</div>`, "Ann Lee"},
 		{"in German", `<span class=autor>Von: Anna Lehm</span>`, "Anna Lehm"},
-		{"no name", `<div class=author>Read everything that has been written by this author and many more on our pages</div>`, ""},
+		{"no name", `<div class=author>Read everything that has been written by this author and many more on our pages</div>`,
+			""},
 		{"an address", `<div class=author>https://example.org/ann</div>`, ""},
 		{"nothing", `<p>x`, ""},
 	}

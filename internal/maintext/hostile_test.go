@@ -36,7 +36,8 @@ func TestHostile(t *testing.T) {
 		{"lines of pre", "<pre>", "  word\n\tword  word\n"},
 		{"spaces of pre", "<pre>", " "},
 		{"places", "", "<a name=%d>word"},
-		{"article in data", `<script type="application/ld+json">{"@type":"Article","articleBody":"` + fill("<div>", hostileSize) + `"}</script>`, "<p>"},
+		{"article in data", `<script type="application/ld+json">{"@type":"Article","articleBody":"` +
+			fill("<div>", hostileSize) + `"}</script>`, "<p>"},
 		{"code", "", "<pre><code>word <span class=hljs>"},
 		{"formatting reopened", fill("<font size=%d>", 8<<10), "<p>x"},
 		{"links reopened", "", "<a href=%d><p>x"},
@@ -92,7 +93,8 @@ func TestTooLarge(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Extract([]byte(tt.html), "https://example.org/x")
-			if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "example.org/x") {
+			if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), tt.want) ||
+				!strings.Contains(err.Error(), "example.org/x") {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
 			if got.Title != "T" || !strings.HasPrefix(got.Text, long) {

@@ -30,9 +30,11 @@ func TestFields(t *testing.T) {
 		{"broken JSON-LD", `<title>T</title><script type="application/ld+json">{"@type":"Article",</script><p>` + long, "",
 			Text{Title: "T", Headline: "T", Text: long}},
 		{"date in meta", `<meta name=date content="2021-02-03"><p>` + long, "", Text{Text: long, Published: "2021-02-03"}},
-		{"date in the URL", "<p>" + long, "https://example.org/2019/08/07/boat.html", Text{Text: long, Published: "2019-08-07"}},
+		{"date in the URL", "<p>" + long, "https://example.org/2019/08/07/boat.html",
+			Text{Text: long, Published: "2019-08-07"}},
 		{"date in the future is none", `<meta name=date content="2026-05-03"><p>` + long, "", Text{Text: long}},
-		{"profile is no author", `<meta property="article:author" content="https://example.org/u/1"><p>` + long, "", Text{Text: long}},
+		{"profile is no author", `<meta property="article:author" content="https://example.org/u/1"><p>` + long, "",
+			Text{Text: long}},
 		{"invalid language", "<html lang=x><meta http-equiv=content-language content='pt-br, en'><p>" + long, "",
 			Text{Text: long, Lang: "pt-BR"}},
 		{"XHTML, markup in the heading", `<html xml:lang="ar"><title>6. apt، dpkg</title><h2>6. <span>apt</span>، <span>dpkg</span></h2><p>` + long, "",
@@ -43,7 +45,8 @@ func TestFields(t *testing.T) {
 			Text{Text: "漢字の上に読みがなを書くことがある。software"}},
 		{"a heading's link to itself", "<title>A boat</title><h1>A boat<a href=#a>¶</a></h1><p>" + long, "",
 			Text{Title: "A boat", Headline: "A boat", Text: long}},
-		{"hidden text", "<p>" + long + "<div hidden>secret words that nobody reads</div><template><p>never shown to anyone</template>", "",
+		{"hidden text", "<p>" + long + "<div hidden>secret words that nobody reads</div><template><p>never shown to " +
+			"anyone</template>", "",
 			Text{Text: long}},
 		{"invalid UTF-8", "<p>" + long + "\xff", "", Text{Text: long + "\uFFFD"}},
 	}
@@ -63,12 +66,14 @@ func TestFields(t *testing.T) {
 // TestLines looks at how blocks become lines.
 func TestLines(t *testing.T) {
 	html := "<article><h1>Head</h1><p>" + long + "</p><h2>Sub</h2><ul><li>one thing</li><li>another thing</li></ul>" +
-		"<p>" + strings.ToUpper(long) + "</p><table><tr><td>left</td><td>right</td></tr></table><pre>line 1;\n  line 2;</pre><p>End of it.</p></article>"
+		"<p>" + strings.ToUpper(long) + "</p><table><tr><td>left</td><td>right</td></tr></table><pre>line 1;\n  line " +
+		"2;</pre><p>End of it.</p></article>"
 	got, err := extract([]byte("<title>Head</title>"+html), "", now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := long + "\nSub\none thing\nanother thing\n" + strings.ToUpper(long) + "\nleft\tright\nline 1;\n  line 2;\nEnd of it."
+	want := long + "\nSub\none thing\nanother thing\n" + strings.ToUpper(long) +
+		"\nleft\tright\nline 1;\n  line 2;\nEnd of it."
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got.Text, "\n")); diff != "" {
 		t.Error(diff)
 	}

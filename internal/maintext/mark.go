@@ -13,7 +13,8 @@ func mark(doc *html.Node) {
 	all, most := 0, 0
 	for n := range doc.Descendants() {
 		switch {
-		case n.DataAtom == atom.Article, n.DataAtom == atom.Main, attr(n, "role") == "main", attr(n, "itemprop") == "articleBody":
+		case n.DataAtom == atom.Article, n.DataAtom == atom.Main, attr(n, "role") == "main",
+			attr(n, "itemprop") == "articleBody":
 			return
 		case n.DataAtom == atom.Div || n.DataAtom == atom.Section:
 			own := paragraphWeight(n)

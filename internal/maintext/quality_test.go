@@ -9,7 +9,8 @@ import (
 )
 
 // unspaced are the scripts that put no space between words; their tokens are characters.
-var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Tibetan}
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
+	unicode.Myanmar, unicode.Tibetan}
 
 // tokens counts the words of s, or its characters where the script has no spaces.
 func tokens(s string) map[string]int {

@@ -10,7 +10,8 @@ import (
 
 // inline are the elements that do not break a line.
 var inline = map[string]bool{
-	"a": true, "abbr": true, "acronym": true, "bdi": true, "bdo": true, "cite": true, "code": true, "data": true, "del": true,
+	"a": true, "abbr": true, "acronym": true, "bdi": true, "bdo": true, "cite": true, "code": true, "data": true,
+	"del": true,
 	"dfn": true, "kbd": true, "label": true, "q": true, "rb": true, "ruby": true, "samp": true, "span": true, "sub": true,
 	"sup": true, "time": true, "var": true,
 }

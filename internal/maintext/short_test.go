@@ -21,7 +21,8 @@ func TestShort(t *testing.T) {
 		{"a table", "<table><tr><td>a<td>b<tr><td>c<td>d</table>", "a\tb\nc\td"},
 		{"a server's error", "<h1>404 Not Found</h1><hr><center>nginx</center>", "nginx"},
 		{"inline markup", "<p>one <q>two</q> <code>three</code>", "one two three"},
-		{"a link in a sentence", "<p>Read the <a href=/b>first chapter</a> of this book tonight.", "Read the first chapter of this book tonight."},
+		{"a link in a sentence", "<p>Read the <a href=/b>first chapter</a> of this book tonight.",
+			"Read the first chapter of this book tonight."},
 		{"nothing", "", ""},
 		{"a heading", "<h1>T</h1>", ""},
 		{"Han", "<p>你好。", "你好。"},
@@ -77,11 +78,13 @@ func TestPre(t *testing.T) {
 		{"alone", "<pre>if x {\n\ty()\n}</pre>", "if x {\n\ty()\n}"},
 		{"indented from its first line", "<pre>    a\n  b</pre>", "    a\n  b"},
 		{"columns, empty lines, spaces at the end", "<pre>a   b  \n\n\nc \t</pre>", "a   b\nc"},
-		{"highlighted", "<pre><code><span>for</span> {\n  <span>x</span>(<a href=#1>y</a>)\n}</code></pre>", "for {\n  x(y)\n}"},
+		{"highlighted", "<pre><code><span>for</span> {\n  <span>x</span>(<a href=#1>y</a>)\n}</code></pre>",
+			"for {\n  x(y)\n}"},
 		{"no-break spaces", "<pre>a\n\u00A0\u00A0b", "a\n  b"},
 		{"in prose", "<p>" + long + "</p><pre>if x:\n    y()\n</pre><p>" + strings.ToUpper(long),
 			long + "\nif x:\n    y()\n" + strings.ToUpper(long)},
-		{"in an article", "<article><p>" + long + "</p><pre><code>if x:\n    y()</code></pre></article>", long + "\nif x:\n    y()"},
+		{"in an article", "<article><p>" + long + "</p><pre><code>if x:\n    y()</code></pre></article>",
+			long + "\nif x:\n    y()"},
 		{"among short lines", "<div>Run this now:<pre>a\n\tb</pre></div>", "Run this now:\na\n\tb"},
 		{"Han", "<pre>如果：\n    打印（甲）</pre>", "如果：\n    打印（甲）"},
 		{"Arabic", "<pre>مرحبا\n  بكم</pre>", "مرحبا\n  بكم"},
@@ -94,7 +97,8 @@ func TestPre(t *testing.T) {
 // TestArticleBody looks at text that only JSON-LD holds, as on a page that scripts fill.
 func TestArticleBody(t *testing.T) {
 	data := func(body string) string {
-		return `<script type="application/ld+json" title="&quot;&gt;x">{"@type":"NewsArticle","articleBody":"` + body + `"}</script>`
+		return `<script type="application/ld+json" title="&quot;&gt;x">{"@type":"NewsArticle","articleBody":"` + body +
+			`"}</script>`
 	}
 	sameText(t, data(long+`\n\n`+long)+"<div id=app>Loading</div>", long+"\n"+long)
 	sameText(t, data("<p>"+long+"</p><p>x")+"<p>Loading", long+"\nx")

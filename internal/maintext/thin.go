@@ -47,8 +47,9 @@ var fates = map[atom.Atom]fate{
 
 // breakout are the tags that end an unclosed svg or math element.
 var breakout = map[atom.Atom]bool{
-	atom.Body: true, atom.Div: true, atom.P: true, atom.Ul: true, atom.Ol: true, atom.Li: true, atom.Table: true, atom.Span: true,
-	atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.Br: true, atom.Img: true,
+	atom.Body: true, atom.Div: true, atom.P: true, atom.Ul: true, atom.Ol: true, atom.Li: true, atom.Table: true,
+	atom.Span: true,
+	atom.H1:   true, atom.H2: true, atom.H3: true, atom.H4: true, atom.Br: true, atom.Img: true,
 }
 
 // A thinner copies those tokens of a page that matter for its text, up to the limits.

@@ -192,7 +192,8 @@ func TestChunksThatComeEarlyAreKept(t *testing.T) {
 // TestDrainIsOfWhatMoves: of a member that keeps its hosts only those are waited for that move.
 func TestDrainIsOfWhatMoves(t *testing.T) {
 	m := New(Config{Self: "a~1", Timing: LAN()})
-	m.table = &Table{Epoch: 2, Settled: 1, Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}, Moves: []Moves{{From: "a~1", Batch: 7, To: []strategy.Node{"b~1"}}}}
+	m.table = &Table{Epoch: 2, Settled: 1, Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}},
+		Moves: []Moves{{From: "a~1", Batch: 7, To: []strategy.Node{"b~1"}}}}
 	m.places[2] = m.place(2)
 	if m.drains() != nil {
 		t.Error("which hosts move is not known, and yet some are left out")

@@ -19,12 +19,14 @@ type Timing struct {
 // LAN is for nodes that reach each other within a few milliseconds. A registry that elects a new leader is away for up
 // to nine seconds; leases outlive that.
 func LAN() Timing {
-	return Timing{Beat: 2 * time.Second, TTL: 14 * time.Second, Margin: 2 * time.Second, Retry: 500 * time.Millisecond, Window: 16}
+	return Timing{Beat: 2 * time.Second, TTL: 14 * time.Second, Margin: 2 * time.Second, Retry: 500 * time.Millisecond,
+		Window: 16}
 }
 
 // WAN is for nodes that are far from each other: LAN but for longer times, and more on its way at once.
 func WAN() Timing {
-	return Timing{Beat: 5 * time.Second, TTL: 45 * time.Second, Margin: 5 * time.Second, Retry: 3 * time.Second, Window: 32}
+	return Timing{Beat: 5 * time.Second, TTL: 45 * time.Second, Margin: 5 * time.Second, Retry: 3 * time.Second,
+		Window: 32}
 }
 
 // Config is what a Member is made of.

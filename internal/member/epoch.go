@@ -39,7 +39,8 @@ func (m *Member) setTable(t *Table, rev uint64) {
 	old := m.table
 	m.table, m.tableRev = t, rev
 	if t.Layout != m.cfg.Layout {
-		m.fail("this cluster works with %q, and this node with %q: all nodes of a crawl need the same version and settings", t.Layout, m.cfg.Layout)
+		m.fail("this cluster works with %q, and this node with %q: all nodes of a crawl need the same version and settings",
+			t.Layout, m.cfg.Layout)
 		return
 	}
 	if m.phase == joining && m.part() {

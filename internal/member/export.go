@@ -85,7 +85,8 @@ func (m *Member) nextExports() {
 // nextExport begins an export. Of one who is unsure, an earlier process may have transferred something under an epoch
 // that is not settled.
 func (m *Member) nextExport(from strategy.Node, last *export, unsure bool) {
-	e := &export{from: from, epoch: m.table.Epoch, attempt: m.lease.rev << 16, asks: map[strategy.Node]bool{}, flows: map[strategy.Node]*flow{}}
+	e := &export{from: from, epoch: m.table.Epoch, attempt: m.lease.rev << 16, asks: map[strategy.Node]bool{},
+		flows: map[strategy.Node]*flow{}}
 	for _, to := range m.table.receivers(from, m.cfg.shift()) {
 		e.flows[to] = &flow{}
 	}

@@ -40,7 +40,8 @@ func nodeOf(key string) (strategy.Node, bool) {
 // renew asks for a renewal of the lease when it is time.
 func (m *Member) renew() {
 	l := &m.lease
-	if m.phase == starting || l.busy || l.next.After(m.now) && l.asks.Done >= m.done && l.asks.Batch == m.moving.offer.Batch {
+	if m.phase == starting || l.busy || l.next.After(m.now) && l.asks.Done >= m.done &&
+		l.asks.Batch == m.moving.offer.Batch {
 		return
 	}
 	l.beat++

@@ -76,9 +76,12 @@ type Member struct {
 // New returns a member that has not begun: Start makes it.
 func New(cfg Config) *Member {
 	m := &Member{cfg: cfg, records: map[strategy.Node]record{}, offers: map[strategy.Node]Proposal{},
-		jitter: rand.New(rand.NewPCG(cfg.Seed, cfg.Instance)).Float64(), peers: map[strategy.Node]*peer{}, view: &View{self: cfg.Self},
-		places: map[uint64]placement{}, coming: map[strategy.Node]*arrival{}, exports: map[strategy.Node]*export{}, ghosts: map[strategy.Node]*takeover{},
-		behind: map[strategy.Node]bool{}, dead: map[strategy.Node]bool{}, arrived: slices.Clone(cfg.Arrived), forgot: slices.Clone(cfg.Forgot)}
+		jitter: rand.New(rand.NewPCG(cfg.Seed, cfg.Instance)).Float64(), peers: map[strategy.Node]*peer{},
+		view:   &View{self: cfg.Self},
+		places: map[uint64]placement{}, coming: map[strategy.Node]*arrival{}, exports: map[strategy.Node]*export{},
+		ghosts: map[strategy.Node]*takeover{},
+		behind: map[strategy.Node]bool{}, dead: map[strategy.Node]bool{}, arrived: slices.Clone(cfg.Arrived),
+		forgot: slices.Clone(cfg.Forgot)}
 	if m.cfg.Parse == nil {
 		m.cfg.Parse = ParseTable
 	}

@@ -263,7 +263,10 @@ func (o *Outbox) cut(l *lane) []*link {
 // the numbers of those, which are gone. What answers no batch that is waited for, or cannot be an answer to it, does
 // nothing.
 func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) []Range {
-	i, found := slices.BinarySearchFunc(o.flights, batch, func(f *flight, n uint64) int { return cmp.Compare(f.number, n) })
+	i, found := slices.BinarySearchFunc(o.flights, batch, func(f *flight, n uint64) int {
+		return cmp.Compare(f.number,
+			n)
+	})
 	if !found || o.flights[i].to != from {
 		return nil
 	}

@@ -242,8 +242,10 @@ func (p *post) check() {
 		}
 		bytes += k.cost()
 	}
-	if len(places) != len(p.waits) || p.box.Len() != len(p.waits) || p.box.Bytes() != bytes || len(p.box.Numbers()) != len(p.waits) {
-		p.t.Errorf("%d links in places, %d and %d bytes by its own count, want %d and %d", len(places), p.box.Len(), p.box.Bytes(), len(p.waits), bytes)
+	if len(places) != len(p.waits) || p.box.Len() != len(p.waits) || p.box.Bytes() != bytes ||
+		len(p.box.Numbers()) != len(p.waits) {
+		p.t.Errorf("%d links in places, %d and %d bytes by its own count, want %d and %d", len(places), p.box.Len(),
+			p.box.Bytes(), len(p.waits), bytes)
 	}
 }
 
@@ -428,7 +430,11 @@ func TestWakeRoutesAtOnce(t *testing.T) {
 	sent := func(want ...string) {
 		t.Helper()
 		got := ""
-		for _, b := range o.Batches(now, func(host string) (strategy.Node, bool) { owners[host]--; return strategy.Node(host), true }) {
+		for _, b := range o.Batches(now, func(host string) (strategy.Node, bool) {
+			owners[host]--
+			return strategy.Node(host),
+				true
+		}) {
 			got += string(b.To)
 			if want := 1 + 10*2; len(b.Data) != want {
 				t.Errorf("%d bytes go to %s, not %d", len(b.Data), b.To, want)

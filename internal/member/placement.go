@@ -83,7 +83,10 @@ func (c *Config) shift() shift {
 // place is how hosts are placed under an epoch.
 func (m *Member) place(epoch uint64) placement {
 	if m.cfg.Place == nil {
-		return kept{m.table.membersAt(epoch), func(from strategy.Node) map[string]strategy.Node { return m.movesUnder(epoch, from) }}
+		return kept{m.table.membersAt(epoch), func(from strategy.Node) map[string]strategy.Node {
+			return m.movesUnder(epoch,
+				from)
+		}}
 	}
 	return placed{m.cfg.Place.Place(m.table.membersAt(epoch))}
 }

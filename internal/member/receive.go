@@ -91,7 +91,8 @@ func (m *Member) comes(from strategy.Node, c chunkMsg) {
 
 // keep holds a chunk that came before others, if there is room.
 func (m *Member) keep(a *arrival, c chunkMsg) {
-	if _, has := a.early[c.seq]; has || c.seq < a.issued || len(a.early) >= m.cfg.Timing.Window || m.early+len(c.data) > maxEarly {
+	if _, has := a.early[c.seq]; has || c.seq < a.issued || len(a.early) >= m.cfg.Timing.Window ||
+		m.early+len(c.data) > maxEarly {
 		return
 	}
 	if a.early == nil {

@@ -75,7 +75,8 @@ func (m *Member) post(e *export, to strategy.Node, data []byte, last bool) {
 	if f.whole {
 		return // with an earlier attempt
 	}
-	c := chunkMsg{t: Transfer{From: e.from, To: to, Epoch: e.epoch, Attempt: e.attempt}, seq: f.next, last: last, data: data}
+	c := chunkMsg{t: Transfer{From: e.from, To: to, Epoch: e.epoch, Attempt: e.attempt}, seq: f.next, last: last,
+		data: data}
 	f.next++
 	if len(f.queue) == 0 {
 		f.wait = m.cfg.Timing.Retry

@@ -73,7 +73,10 @@ func (t *Table) clone() *Table {
 func (t *Table) settled() bool { return t.Settled == t.Epoch }
 
 func find(members []strategy.Member, n strategy.Node) (int, bool) {
-	return slices.BinarySearchFunc(members, n, func(m strategy.Member, n strategy.Node) int { return cmp.Compare(m.Node, n) })
+	return slices.BinarySearchFunc(members, n, func(m strategy.Member, n strategy.Node) int {
+		return cmp.Compare(m.Node,
+			n)
+	})
 }
 
 func (t *Table) has(n strategy.Node) bool {

@@ -78,12 +78,15 @@ func (v moduloView) Owner(host string) (strategy.Node, strategy.State) {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	return &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1e9, 0), keys: map[string]Entry{}, nodes: map[strategy.Node]*testNode{},
-		shared: map[strategy.Node]map[string]bool{}, came: map[strategy.Node][]Transfer{}, forgot: map[strategy.Node][]Transfer{}}
+	return &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1e9, 0), keys: map[string]Entry{},
+		nodes:  map[strategy.Node]*testNode{},
+		shared: map[strategy.Node]map[string]bool{}, came: map[strategy.Node][]Transfer{},
+		forgot: map[strategy.Node][]Transfer{}}
 }
 
 func (w *world) add(id strategy.Node, joined bool) *testNode {
-	n := &testNode{w: w, id: id, part: map[Transfer]map[string]bool{}, reads: map[strategy.Node][]Chunk{}, watch: map[string]bool{TableKey: true}, view: &View{}, joined: joined}
+	n := &testNode{w: w, id: id, part: map[Transfer]map[string]bool{}, reads: map[strategy.Node][]Chunk{},
+		watch: map[string]bool{TableKey: true}, view: &View{}, joined: joined}
 	if w.shared[id] == nil {
 		w.shared[id] = map[string]bool{}
 	}
@@ -91,7 +94,8 @@ func (w *world) add(id strategy.Node, joined bool) *testNode {
 	if w.keeps {
 		place = nil
 	}
-	n.m = New(Config{Self: id, Instance: w.rng.Uint64() | 1, Joined: joined, Arrived: w.came[id], Forgot: w.forgot[id], Place: place, Slot: w.slot, Layout: "test", Timing: LAN(), Seed: w.rng.Uint64()})
+	n.m = New(Config{Self: id, Instance: w.rng.Uint64() | 1, Joined: joined, Arrived: w.came[id], Forgot: w.forgot[id],
+		Place: place, Slot: w.slot, Layout: "test", Timing: LAN(), Seed: w.rng.Uint64()})
 	w.nodes[id] = n
 	w.tell("%s begins", id)
 	for _, a := range n.m.Start(nil) {
@@ -138,7 +142,8 @@ func (n *testNode) carryOut(a Action) {
 			switch e := w.keys[k]; {
 			case !n.wants(k):
 			case strings.HasPrefix(k, MovesPrefix) && k != movesKey(n.id): // long after the estate is folded
-				w.late = append(w.late, echo{w.now.Add(time.Duration(w.rng.IntN(5000)) * time.Millisecond), func() { n.inbox = append(n.inbox, e) }})
+				w.late = append(w.late, echo{w.now.Add(time.Duration(w.rng.IntN(5000)) * time.Millisecond),
+					func() { n.inbox = append(n.inbox, e) }})
 			default:
 				n.later(e)
 			}
@@ -220,7 +225,8 @@ func (w *world) write(n *testNode, a Write) {
 	if n.dead {
 		return
 	}
-	if w.keys[a.Key].Revision != a.Revision && w.keys[a.Key].Value != nil || w.keys[a.Key].Value == nil && a.Revision != 0 {
+	if w.keys[a.Key].Revision != a.Revision && w.keys[a.Key].Value != nil || w.keys[a.Key].Value == nil &&
+		a.Revision != 0 {
 		n.inbox = append(n.inbox, Wrote{Key: a.Key, Err: ErrStale})
 		return
 	}
@@ -248,7 +254,8 @@ func (n *testNode) read(a Read) {
 		n.reads[key] = []Chunk{}
 		for _, h := range slices.Sorted(maps.Keys(n.w.shared[a.From])) {
 			if to := a.Owner(h); to != "" {
-				n.reads[key] = append(n.reads[key], Chunk{From: a.From, Epoch: a.Epoch, Attempt: a.Attempt, To: to, Data: []byte(h)})
+				n.reads[key] = append(n.reads[key], Chunk{From: a.From, Epoch: a.Epoch, Attempt: a.Attempt, To: to,
+					Data: []byte(h)})
 			}
 		}
 	}

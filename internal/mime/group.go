@@ -20,7 +20,8 @@ func (t Type) IsJavaScript() bool {
 	switch t.Sub {
 	case "javascript", "ecmascript", "x-javascript", "x-ecmascript":
 		return t.Main == "text" || t.Main == "application"
-	case "javascript1.0", "javascript1.1", "javascript1.2", "javascript1.3", "javascript1.4", "javascript1.5", "jscript", "livescript":
+	case "javascript1.0", "javascript1.1", "javascript1.2", "javascript1.3", "javascript1.4", "javascript1.5", "jscript",
+		"livescript":
 		return t.Main == "text"
 	}
 	return false
@@ -37,7 +38,8 @@ func (t Type) IsMedia() bool {
 // IsFont reports whether the type is one of fonts.
 func (t Type) IsFont() bool {
 	switch t.Essence() {
-	case "application/font-cff", "application/font-off", "application/font-sfnt", "application/font-ttf", "application/font-woff",
+	case "application/font-cff", "application/font-off", "application/font-sfnt", "application/font-ttf",
+		"application/font-woff",
 		"application/vnd.ms-fontobject", "application/vnd.ms-opentype":
 		return true
 	}

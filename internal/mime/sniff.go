@@ -65,7 +65,8 @@ func unknown(body []byte, scriptable bool) string {
 			return essence
 		}
 	}
-	for _, essence := range []string{match(texts, body), match(images, body), media(body), match(fonts, body), match(archives, body)} {
+	for _, essence := range []string{match(texts, body), match(images, body), media(body), match(fonts, body),
+		match(archives, body)} {
 		if essence != "" {
 			return essence
 		}
@@ -96,7 +97,8 @@ func markup(body []byte) string {
 	return ""
 }
 
-var htmlTags = []string{"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a", "<style",
+var htmlTags = []string{"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table",
+	"<a", "<style",
 	"<title", "<b", "<body", "<br", "<p"}
 
 func endsTag(c byte) bool { return c == ' ' || c == '>' }

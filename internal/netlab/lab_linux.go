@@ -89,7 +89,8 @@ func (h *Host) wire() error {
 	hub := h.lab.hub
 	todo := [][]string{
 		{"netns", "add", h.space},
-		{"-n", hub, "link", "add", h.port, "type", "veth", "peer", "name", "eth0", "address", h.mac.String(), "netns", h.space},
+		{"-n", hub, "link", "add", h.port, "type", "veth", "peer", "name", "eth0", "address", h.mac.String(), "netns",
+			h.space},
 		{"-n", hub, "link", "set", h.port, "master", "br0", "up"},
 		{"-n", h.space, "link", "set", "lo", "up"},
 		{"-n", h.space, "link", "set", "eth0", "up"},

@@ -323,7 +323,8 @@ func TestLeftoversAreSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := strconv.Itoa(os.Getpid())
-	dead, reused, alive, strange := family+strconv.Itoa(ended.Process.Pid)+"-5-1-x", family+pid+"-5-1-x", family+pid+"-"+began+"-999-x", "kumotest-"+pid
+	dead, reused, alive, strange := family+strconv.Itoa(ended.Process.Pid)+"-5-1-x", family+pid+"-5-1-x",
+		family+pid+"-"+began+"-999-x", "kumotest-"+pid
 	for _, space := range []string{dead, reused, alive, strange} {
 		if err := ip("netns", "add", space); err != nil {
 			t.Fatal(err)

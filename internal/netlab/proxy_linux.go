@@ -80,7 +80,8 @@ func openProxy(device string, seed uint64) (p *proxy, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p = &proxy{macs: make(map[netip.Addr]net.HardwareAddr), lines: make(map[uint64]*line), dice: rand.New(rand.NewPCG(seed, 77))}
+	p = &proxy{macs: make(map[netip.Addr]net.HardwareAddr), lines: make(map[uint64]*line),
+		dice: rand.New(rand.NewPCG(seed, 77))}
 	if p.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("open an eventfd: %w", err)
 	}

@@ -24,7 +24,8 @@ func TestRoutesByAddress(t *testing.T) {
 	near, mid, mute, last := many.Addrs[0], many.Addrs[1], many.Addrs[2], many.Addrs[12]
 	group := netip.PrefixFrom(last, 31).Masked() // the last two
 	var routes []Route
-	for _, r := range [][]Route{Between(One(a.Addr()), One(mid), 60*time.Millisecond, 0), Between(One(a.Addr()), One(mute), 0, 1),
+	for _, r := range [][]Route{Between(One(a.Addr()), One(mid), 60*time.Millisecond, 0),
+		Between(One(a.Addr()), One(mute), 0, 1),
 		Between(One(a.Addr()), group, 120*time.Millisecond, 0), Between(One(b.Addr()), One(mid), 30*time.Millisecond, 0)} {
 		routes = append(routes, r...)
 	}
@@ -116,7 +117,10 @@ func inbox(t testing.TB, h *Host) (c net.PacketConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20) }); err != nil {
+	if err := raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE,
+			16<<20)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -44,7 +44,8 @@ type Holder interface {
 	// Export begins to read what it has of hosts that have another owner; "" where a host stays.
 	Export(owner func(host string) strategy.Node) (Export, error)
 	// Take takes a chunk in. What it returns waits until the chunk is durable and shipped, beside the next Take.
-	Take(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) (durable func(context.Context) error, err error)
+	Take(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) (durable func(context.Context) error,
+		err error)
 	Drop(ctx context.Context, t member.Transfer) error
 	// Forget forgets the hosts that are gone (nil: none), and notes which transfers are done with.
 	Forget(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error

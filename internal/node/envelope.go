@@ -34,7 +34,8 @@ func envelope(crawl string, kind byte, data []byte) []byte {
 // open reads an envelope. data is a part of msg.
 func open(msg []byte, crawl string) (kind byte, data []byte, err error) {
 	if len(msg) < 3 || msg[0] != version {
-		return 0, nil, fmt.Errorf("it begins with %q, and this kumo understands messages of version %d", msg[:min(len(msg), 2)], version)
+		return 0, nil, fmt.Errorf("it begins with %q, and this kumo understands messages of version %d",
+			msg[:min(len(msg), 2)], version)
 	}
 	size, n := binary.Uvarint(msg[2:])
 	if n <= 0 || size > uint64(len(msg)-2-n) {

@@ -46,7 +46,8 @@ type actionHolder struct {
 }
 
 func newActionExecutor(n *Node) *actionExecutor {
-	return &actionExecutor{n: n, undo: func() {}, stop: func() {}, of: map[strategy.Node]*actionHolder{n.self: {who: n.self}}}
+	return &actionExecutor{n: n, undo: func() {}, stop: func() {},
+		of: map[strategy.Node]*actionHolder{n.self: {who: n.self}}}
 }
 
 func (h *actionExecutor) carryOut(a member.Action) {
@@ -54,9 +55,15 @@ func (h *actionExecutor) carryOut(a member.Action) {
 	case member.Drain:
 		h.drain(a)
 	case member.Read:
-		h.with(a.From, "read what is another's", func(ctx context.Context, x *actionHolder) error { return h.read(ctx, x, a) })
+		h.with(a.From, "read what is another's", func(ctx context.Context, x *actionHolder) error {
+			return h.read(ctx, x,
+				a)
+		})
 	case member.Forget:
-		h.with(a.From, "forget what has come to others", func(ctx context.Context, x *actionHolder) error { return h.forget(ctx, x, a) })
+		h.with(a.From, "forget what has come to others", func(ctx context.Context,
+			x *actionHolder) error {
+			return h.forget(ctx, x, a)
+		})
 	case member.Fold:
 		h.fold(a.Node)
 	case member.Unfold:

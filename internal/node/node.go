@@ -97,7 +97,8 @@ type Node struct {
 
 // New makes a node.
 func New(cfg Config) *Node {
-	n := &Node{cfg: cfg, self: cfg.Identity.Node(), log: cfg.Log, events: make(chan member.Event, 256), calls: make(chan func(), 16),
+	n := &Node{cfg: cfg, self: cfg.Identity.Node(), log: cfg.Log, events: make(chan member.Event, 256),
+		calls: make(chan func(), 16),
 		leave: make(chan struct{}), refused: map[strategy.Node]bool{}}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
@@ -108,9 +109,12 @@ func New(cfg Config) *Node {
 	if n.cfg.Figures == nil {
 		n.cfg.Figures = func() Figures { return Figures{} }
 	}
-	n.member = member.New(member.Config{Self: n.self, Instance: rand.Uint64() | 1, Joined: cfg.Identity.Joined, Arrived: cfg.Arrived,
-		Forgot: cfg.Forgot, Partial: cfg.Partial, Place: cfg.Place, Slot: cfg.Slot, Layout: cfg.Layout, Timing: cfg.Timing, Seed: rand.Uint64()})
-	n.watch, n.executor, n.links, n.record, n.ending = newWatches(n), newActionExecutor(n), newLinks(n), newRecordWatcher(n), newTermination(n)
+	n.member = member.New(member.Config{Self: n.self, Instance: rand.Uint64() | 1, Joined: cfg.Identity.Joined,
+		Arrived: cfg.Arrived,
+		Forgot:  cfg.Forgot, Partial: cfg.Partial, Place: cfg.Place, Slot: cfg.Slot, Layout: cfg.Layout, Timing: cfg.Timing,
+		Seed: rand.Uint64()})
+	n.watch, n.executor, n.links, n.record, n.ending = newWatches(n), newActionExecutor(n), newLinks(n),
+		newRecordWatcher(n), newTermination(n)
 	n.driver = newStrategyDriver(n, cfg.Strategy)
 	return n
 }

@@ -94,7 +94,8 @@ func TestThreeNodesCrawlAWeb(t *testing.T) {
 				t.Errorf("%s fetched %d of 800 pages; finished: %v", x.id.Name, by[x.id.Name], x.over)
 			}
 		}
-		if r, _, err := w.control.Record(t.Context()); err != nil || r.State != node.Done || !slices.Equal(r.Settings["depth"], []string{"5"}) {
+		if r, _, err := w.control.Record(t.Context()); err != nil || r.State != node.Done ||
+			!slices.Equal(r.Settings["depth"], []string{"5"}) {
 			t.Errorf("the record says %+v (%v)", r, err)
 		}
 	})
@@ -207,7 +208,10 @@ func TestANodeIsCutOff(t *testing.T) {
 			t.Error("a node that is cut off goes on")
 		}
 		eventually(t, "what is under way is broken off", func() bool { return b.breaks.Load() > 0 })
-		eventually(t, "the others know that they are two", func() bool { return a.nodes.Load() == 2 && c.nodes.Load() == 2 && b.nodes.Load() == 3 })
+		eventually(t, "the others know that they are two", func() bool {
+			return a.nodes.Load() == 2 && c.nodes.Load() == 2 &&
+				b.nodes.Load() == 3
+		})
 		eventually(t, "its estate is folded", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.sealed })
 		w.hub.Cut("b~1", false)
 		ends(t, node.ErrLost, b)
@@ -274,7 +278,8 @@ func TestANodeOfAnotherVersionIsRefused(t *testing.T) {
 		a := w.start("a", "1")
 		b, err := w.hub.Join("stranger~1")
 		must(t, err)
-		for _, msg := range []string{"", "\x02m\x04test", "\x01m\x05other", "\x01m\x90", "\x01l\x04test", "\x01t\x04test\xff", "\x01q\x04test{", "\x01z\x04test"} {
+		for _, msg := range []string{"", "\x02m\x04test", "\x01m\x05other", "\x01m\x90", "\x01l\x04test", "\x01t\x04test\xff",
+			"\x01q\x04test{", "\x01z\x04test"} {
 			must(t, b.Send("a~1", []byte(msg)))
 		}
 		must(t, w.control.Start(t.Context(), nil, w.seeds(1)))

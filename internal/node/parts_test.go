@@ -212,7 +212,8 @@ func (e busyEngine) Busy([]string) map[string]<-chan struct{} { return e.to }
 func TestABusyHostIsHandedOverLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
-		n := New(Config{Crawl: "c", Identity: Identity{Name: "a", Life: "1"}, Router: NewRouter(), Engine: busyEngine{to: map[string]<-chan struct{}{"slow": over}}})
+		n := New(Config{Crawl: "c", Identity: Identity{Name: "a", Life: "1"}, Router: NewRouter(),
+			Engine: busyEngine{to: map[string]<-chan struct{}{"slow": over}}})
 		n.tasks = newTasks(t.Context())
 		m := &strategyDriver{n: n}
 		m.carryOut(strategy.HandOver{Hosts: []string{"one", "slow", "two"}, To: "b~1"})

@@ -54,7 +54,8 @@ type chunk struct {
 }
 
 func newRecordWatcher(n *Node) *recordWatcher {
-	return &recordWatcher{n: n, record: Record{State: Waiting}, chunks: map[uint64]*chunk{}, kick: make(chan struct{}, 1), said: weburl.NewSet()}
+	return &recordWatcher{n: n, record: Record{State: Waiting}, chunks: map[uint64]*chunk{}, kick: make(chan struct{}, 1),
+		said: weburl.NewSet()}
 }
 
 func (f *recordWatcher) start() {
@@ -85,7 +86,8 @@ func (f *recordWatcher) toldRecord(e bus.Entry) {
 	settings := f.record.Settings
 	f.record, f.rev = r, e.Revision
 	if f.n.cfg.Settle != nil && !maps.EqualFunc(settings, r.Settings, slices.Equal) {
-		f.n.inLane("settings", "go by the crawl's settings", func(context.Context) error { f.n.cfg.Settle(r.Settings); return nil })
+		f.n.inLane("settings", "go by the crawl's settings",
+			func(context.Context) error { f.n.cfg.Settle(r.Settings); return nil })
 	}
 	f.look()
 }
@@ -173,7 +175,10 @@ func (f *recordWatcher) mine(number uint64) bool {
 	}
 	key := seedsKey(number)
 	hash := func(m strategy.Member) uint64 { return xxhash.Sum64String(string(m.Node) + "\x00" + key) }
-	taker := slices.MaxFunc(f.n.member.Table().Members, func(a, b strategy.Member) int { return cmp.Compare(hash(a), hash(b)) })
+	taker := slices.MaxFunc(f.n.member.Table().Members, func(a, b strategy.Member) int {
+		return cmp.Compare(hash(a),
+			hash(b))
+	})
 	return taker.Node == f.n.self
 }
 

@@ -50,7 +50,8 @@ func (n *Node) facts() *Facts {
 		return nil
 	}
 	f := t.Facts()
-	return &Facts{Control: f.Control.Name(), Leads: f.Leads, TimeoutMS: float64(f.Timeout.Microseconds()) / 1000, Owned: f.Owned, Parked: f.Parked,
+	return &Facts{Control: f.Control.Name(), Leads: f.Leads, TimeoutMS: float64(f.Timeout.Microseconds()) / 1000,
+		Owned: f.Owned, Parked: f.Parked,
 		Unsettled: f.Unsettled}
 }
 
@@ -73,7 +74,8 @@ type Report struct {
 // report is what the lease tells.
 func (n *Node) report() []byte {
 	t := n.tally()
-	data, err := json.Marshal(Report{Name: n.cfg.Identity.Name, Version: n.cfg.Version, Address: n.cfg.Address, Epoch: t.Epoch,
+	data, err := json.Marshal(Report{Name: n.cfg.Identity.Name, Version: n.cfg.Version, Address: n.cfg.Address,
+		Epoch: t.Epoch,
 		State: n.record.record.State, Idle: t.Idle, Sent: n.links.sent.Load(), Received: n.links.received.Load(),
 		Slips: n.cfg.Router.Slips(), Figures: n.cfg.Figures(), Facts: n.facts(), Clock: time.Now().UTC()})
 	if err != nil {

@@ -48,7 +48,8 @@ func newStrategyDriver(n *Node, s strategy.Strategy) *strategyDriver {
 	if s == nil {
 		return nil
 	}
-	return &strategyDriver{n: n, s: s, events: make(chan strategy.Event, 1024), timer: time.NewTimer(time.Hour), wake: map[uint64]time.Time{}}
+	return &strategyDriver{n: n, s: s, events: make(chan strategy.Event, 1024), timer: time.NewTimer(time.Hour),
+		wake: map[uint64]time.Time{}}
 }
 
 // events is what the strategy is told; nil if there is none.

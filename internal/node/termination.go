@@ -114,7 +114,8 @@ func (e *termination) heard(from strategy.Node, t idleReport) {
 	if e.answers == nil || t.Wave != e.wave {
 		return
 	}
-	if !t.Idle || t.Epoch != e.epoch || table.Epoch != e.epoch || e.before != nil && e.before[from] != (idleReport{t.Wave - 1, t.Epoch, t.Came, true}) {
+	if !t.Idle || t.Epoch != e.epoch || table.Epoch != e.epoch || e.before != nil &&
+		e.before[from] != (idleReport{t.Wave - 1, t.Epoch, t.Came, true}) {
 		e.answers = nil // not yet
 		return
 	}

@@ -59,7 +59,8 @@ func (w *watches) begin(key string, synced func()) {
 		w.n.follow(ctx, key, synced, func(e bus.Entry) {
 			w.n.tell(ctx, member.Entry{Key: e.Key, Value: e.Value, Revision: e.Revision})
 			if of, ahead, apart := w.clocks.renewed(e, time.Now()); apart {
-				w.n.log.Warn("the clocks of two nodes differ: times in logs and records cannot be compared; set them right, by NTP say",
+				w.n.log.Warn("the clocks of two nodes differ: times in logs and records cannot be compared; set them right, by "+
+					"NTP say",
 					"node", of, "ahead", ahead.Round(time.Second))
 			}
 		})

@@ -63,7 +63,8 @@ type holding struct {
 var errSealed = errors.New("sealed")
 
 func newWorld(t *testing.T, hosts, pages int) *world {
-	w := &world{t: t, hub: inproc.New(1), hosts: hosts, pages: pages, fetched: map[string][]fetched{}, shared: map[strategy.Node]*holding{}, tally: map[string]bool{}}
+	w := &world{t: t, hub: inproc.New(1), hosts: hosts, pages: pages, fetched: map[string][]fetched{},
+		shared: map[strategy.Node]*holding{}, tally: map[string]bool{}}
 	b, err := w.hub.Join("control")
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +120,8 @@ func (w *world) start(name, life string) *testNode {
 	w.mu.Lock()
 	h := w.shared[id.Node()]
 	if h == nil {
-		h = &holding{known: map[string]bool{}, waiting: map[string]bool{}, part: map[member.Transfer][]string{}, outbox: map[uint64]string{}}
+		h = &holding{known: map[string]bool{}, waiting: map[string]bool{}, part: map[member.Transfer][]string{},
+			outbox: map[uint64]string{}}
 		w.shared[id.Node()] = h
 	}
 	w.mu.Unlock()
@@ -141,9 +143,11 @@ func (w *world) start(name, life string) *testNode {
 	} else {
 		placer = shard.New(shard.Config{})
 	}
-	x.n = node.New(node.Config{Crawl: "test", Identity: id, Strategy: mind, Arrived: h.arrived, Forgot: h.forgot, Partial: slices.Collect(maps.Keys(h.part)),
-		Place: placer, Layout: "test 1", Timing: member.LAN(), Bus: bus, Engine: x, Router: x.router, Estates: x,
-		Enter: x.enter, Figures: x.figures, Version: "test", Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)).With("node", name)})
+	x.n = node.New(node.Config{Crawl: "test", Identity: id, Strategy: mind, Arrived: h.arrived, Forgot: h.forgot,
+		Partial: slices.Collect(maps.Keys(h.part)),
+		Place:   placer, Layout: "test 1", Timing: member.LAN(), Bus: bus, Engine: x, Router: x.router, Estates: x,
+		Enter: x.enter, Figures: x.figures, Version: "test", Log: slog.New(slog.NewTextHandler(w.t.Output(),
+			nil)).With("node", name)})
 	x.wg.Go(func() { x.crawl(ctx) })
 	go func() {
 		err := x.n.Run(ctx)
@@ -452,7 +456,8 @@ func (x *testNode) Export(owner func(string) strategy.Node) (e node.Export, err 
 	return e, err
 }
 
-func (x *testNode) Take(_ context.Context, t member.Transfer, _ uint64, last bool, data []byte) (func(context.Context) error, error) {
+func (x *testNode) Take(_ context.Context, t member.Transfer, _ uint64, last bool,
+	data []byte) (func(context.Context) error, error) {
 	var came []string
 	err := x.do(func() {
 		if len(data) > 0 {

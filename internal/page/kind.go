@@ -40,9 +40,12 @@ var kinds = [numKinds]struct {
 	hop  byte
 }{
 	Seed: {"seed", 0}, Anchor: {"a", 'L'}, Alternate: {"link", 'L'}, Canonical: {"canonical", 'L'}, Frame: {"frame", 'L'},
-	Refresh: {"refresh", 'L'}, Redirect: {"redirect", 'R'}, Header: {"header", 'L'}, Image: {"img", 'E'}, Media: {"media", 'E'},
-	Script: {"script", 'E'}, Style: {"style", 'E'}, Resource: {"resource", 'E'}, Object: {"object", 'E'}, Form: {"form", 'L'},
-	Cite: {"cite", 'L'}, Ping: {"ping", 'E'}, CSS: {"css", 'E'}, Meta: {"meta", 'L'}, JSONLD: {"jsonld", 'L'}, Path: {"path", 'L'},
+	Refresh: {"refresh", 'L'}, Redirect: {"redirect", 'R'}, Header: {"header", 'L'}, Image: {"img", 'E'},
+	Media:  {"media", 'E'},
+	Script: {"script", 'E'}, Style: {"style", 'E'}, Resource: {"resource", 'E'}, Object: {"object", 'E'},
+	Form: {"form", 'L'},
+	Cite: {"cite", 'L'}, Ping: {"ping", 'E'}, CSS: {"css", 'E'}, Meta: {"meta", 'L'}, JSONLD: {"jsonld", 'L'},
+	Path:    {"path", 'L'},
 	Sitemap: {"sitemap", 'M'}, Feed: {"feed", 'L'}, Text: {"text", 'L'}, Listed: {"listed", 'M'},
 }
 

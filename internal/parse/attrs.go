@@ -42,7 +42,8 @@ var attrs = newNameTable(map[string]attr{
 	"content": attrContent, "data": attrData, "dynsrc": attrDynsrc, "encoding": attrEncoding, "color": attrFont,
 	"face": attrFont, "size": attrFont, "href": attrHref, "hreflang": attrHrefLang, "http-equiv": attrHTTPEquiv,
 	"imagesrcset": attrImageSrcset, "longdesc": attrLongDesc, "lowsrc": attrLowSrc, "manifest": attrManifest,
-	"method": attrMethod, "name": attrName, "ping": attrPing, "poster": attrPoster, "property": attrProperty, "rel": attrRel,
+	"method": attrMethod, "name": attrName, "ping": attrPing, "poster": attrPoster, "property": attrProperty,
+	"rel": attrRel,
 	"src": attrSrc, "srcdoc": attrSrcdoc, "srcset": attrSrcset, "style": attrStyle, "type": attrType,
 	"xlink:href": attrXlinkHref,
 })

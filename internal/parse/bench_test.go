@@ -19,14 +19,16 @@ func makePage(size, links int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
 	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page &amp; its title</title>\n" +
-		"<link rel=\"stylesheet\" href=\"/css/site.css\"><script>var a = 1; if (a < 2 && b > 3) { f('<b>'); }</script></head><body>\n")
+		"<link rel=\"stylesheet\" href=\"/css/site.css\"><script>var a = 1; if (a < 2 && b > 3) { f('<b>'); " +
+		"}</script></head><body>\n")
 	each := (size - b.Len()) / links
 	for n := range links {
 		from := b.Len()
 		fmt.Fprintf(&b, "<li><a class=\"l\" href=\"/section/%d/page-%d.html?a=1&amp;b=%d\">%d</a></li>\n", n%7, n, n%9, n)
 		for b.Len()-from+100 < each {
 			words := strings.Repeat("lorem ipsum dolor ", 1+random.IntN(5))
-			fmt.Fprintf(&b, "<p class=\"text\">%s<b>%s</b> &ndash; <span style='color: red' data-n=%d>sit</span></p>\n", words, words[:5], n)
+			fmt.Fprintf(&b, "<p class=\"text\">%s<b>%s</b> &ndash; <span style='color: red' data-n=%d>sit</span></p>\n", words,
+				words[:5], n)
 		}
 	}
 	return []byte(b.String())

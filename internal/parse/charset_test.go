@@ -59,7 +59,8 @@ func TestHTML5Lib(t *testing.T) {
 			name, _, _ := strings.Cut(string(want), "\n")
 			name = strings.ToLower(name)
 			got := parseAs(t, "text/html", string(body)).Charset
-			if _, declared := prescan(body); got == "utf-8" && !declared && bytes.IndexFunc(body, func(r rune) bool { return r > '~' }) < 0 {
+			if _, declared := prescan(body); got == "utf-8" && !declared && bytes.IndexFunc(body,
+				func(r rune) bool { return r > '~' }) < 0 {
 				got = "windows-1252"
 			}
 			if got != name {
@@ -84,8 +85,10 @@ func TestSniff(t *testing.T) {
 		{"valid UTF-8, cut off", "text/html", "<p>é\xE2\x82", "utf-8"},
 		{"not UTF-8", "text/html", "<p>\xE9 ", "windows-1252"},
 		{"a late meta", "text/html", strings.Repeat(" ", 2000) + "\xE9<meta charset=iso-8859-5>", "iso-8859-5"},
-		{"a late meta in a comment", "text/html", strings.Repeat(" ", 2000) + "\xE9<!--<meta charset=iso-8859-5>-->", "windows-1252"},
-		{"the first late meta", "text/html", strings.Repeat(" ", 2000) + "<meta charset=x><meta charset=gbk><meta charset=big5>", "gbk"},
+		{"a late meta in a comment", "text/html", strings.Repeat(" ", 2000) + "\xE9<!--<meta charset=iso-8859-5>-->",
+			"windows-1252"},
+		{"the first late meta", "text/html", strings.Repeat(" ", 2000) + "<meta charset=x><meta charset=gbk><meta " +
+			"charset=big5>", "gbk"},
 	} {
 		if got := parseAs(t, c.contentType, c.body).Charset; got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
@@ -107,12 +110,14 @@ func TestDetectCharset(t *testing.T) {
 		{"nothing", "", "", "utf-8", "default"},
 	} {
 		got := DetectCharset([]byte(c.body), c.contentType)
-		if got.Name != c.want || got.How != c.how || got.Confidence < 0 || got.Confidence > 1 || (c.how == "default") != (got.Confidence == 0) {
+		if got.Name != c.want || got.How != c.how || got.Confidence < 0 || got.Confidence > 1 ||
+			(c.how == "default") != (got.Confidence == 0) {
 			t.Errorf("%s: got %v, want %s by %s", c.name, got, c.want, c.how)
 		}
 	}
 	pg := parseAs(t, "text/html", "<title>"+russian[3:len(russian)-4]+"</title><a href='?"+encode(t, "koi8-r", "мир")+"'>")
-	if !strings.HasPrefix(pg.Title, "Привет, мир!") || links(pg) != "a /d/p.html?%CD%C9%D2" || pg.CharsetHow != "detected" {
+	if !strings.HasPrefix(pg.Title, "Привет, мир!") || links(pg) != "a /d/p.html?%CD%C9%D2" ||
+		pg.CharsetHow != "detected" {
 		t.Errorf("%s, %s, %s", pg.Title, links(pg), pg.CharsetHow)
 	}
 	wide := encode(t, "utf-16be", "<title>широкий</title><a href=1>")
@@ -147,7 +152,8 @@ func TestLegacyCharsets(t *testing.T) {
 		{"iso-8859-15", "é€", "%E9%A4"},
 	} {
 		t.Run(c.label, func(t *testing.T) {
-			markup := `<title>` + c.word + `&amp;&#233;</title><p title="` + c.word + `>"><a href="/` + c.word + `#` + c.word + `">` + c.word +
+			markup := `<title>` + c.word + `&amp;&#233;</title><p title="` + c.word + `>"><a href="/` + c.word + `#` + c.word +
+				`">` + c.word +
 				`</a><a href=/q?a=` + c.word + `&amp;b>`
 			pg := parseAs(t, "text/html; charset="+c.label, encode(t, c.label, markup))
 			if pg.Title != c.word+"&é" || pg.Charset != c.label {
@@ -172,7 +178,8 @@ func TestLegacyCharsets(t *testing.T) {
 func TestUTF8(t *testing.T) {
 	tests := []struct{ name, body, want string }{
 		{"meta", "<meta charset=shift_jis><p>" + encode(t, "shift_jis", "日本語"), "<meta charset=shift_jis><p>日本語"},
-		{"late meta", "<!--" + strings.Repeat("x", 2000) + "--><meta charset=koi8-r><p>" + encode(t, "koi8-r", "привет"), "привет"},
+		{"late meta", "<!--" + strings.Repeat("x", 2000) + "--><meta charset=koi8-r><p>" + encode(t, "koi8-r", "привет"),
+			"привет"},
 		{"mark, against meta", "\xEF\xBB\xBF<meta charset=koi8-r><p>привет", "<meta charset=koi8-r><p>привет"},
 		{"UTF-16", "\xFF\xFE" + encode(t, "utf-16le", "<p>привет"), "<p>привет"},
 		{"not in the standard", "<p>" + strings.Repeat("\x1B$)C\x0E0!Dz\x0F ", 9), "<p>"},

@@ -15,15 +15,20 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"<title>a&amp;b</title><a href=x><base href=/y/>", "<script><!--<script></script>--></script><a href=1>",
-		"<svg><title><a href=1></title><![CDATA[x]]></svg>", "<img srcset='a 1x, b 2x'>", "<meta http-equiv=refresh content='1;url=x'>",
-		"<meta charset=iso-2022-jp><a href='?\x1B$B0^'>", "\xFF\xFE<\x00a\x00", "<?xml version='1.0' encoding='gbk'?><a href='?\x81\x30\x81\x30'>",
+		"<svg><title><a href=1></title><![CDATA[x]]></svg>", "<img srcset='a 1x, b 2x'>",
+		"<meta http-equiv=refresh content='1;url=x'>",
+		"<meta charset=iso-2022-jp><a href='?\x1B$B0^'>", "\xFF\xFE<\x00a\x00",
+		"<?xml version='1.0' encoding='gbk'?><a href='?\x81\x30\x81\x30'>",
 	} {
 		f.Add([]byte(seed), "text/html", "</x>; rel=\"next\"")
 	}
 	f.Add([]byte("<a href='?\x83\x5C'>"), "application/xhtml+xml; charset='shift_jis'", "0;url=x")
-	for _, seed := range []string{"<form action=x><button></form><iframe srcdoc='<base href=y><a href=z>'>", "<p style='x:url(y)'><style>@import 'z'</style>",
-		"<meta property=og:image content=x><meta name=robots content='unavailable_after: Mon, 1 Jan 2024'>", "\x00<\x00p", "<p>\xE9\xE8 \x93",
-		`<script type=application/ld+json>{"@id":"x","image":["\u0041"]}</script><script>'/x'</script>`, "<a ping='x y' href=z>t <img alt=u></a>"} {
+	for _, seed := range []string{"<form action=x><button></form><iframe srcdoc='<base href=y><a href=z>'>",
+		"<p style='x:url(y)'><style>@import 'z'</style>",
+		"<meta property=og:image content=x><meta name=robots content='unavailable_after: Mon, 1 Jan 2024'>", "\x00<\x00p",
+		"<p>\xE9\xE8 \x93",
+		`<script type=application/ld+json>{"@id":"x","image":["\u0041"]}</script><script>'/x'</script>`,
+		"<a ping='x y' href=z>t <img alt=u></a>"} {
 		f.Add([]byte(seed), "text/html", "kumo: noindex, unavailable_after: 2024-01-01, other: none")
 	}
 	f.Add([]byte("@import url(x); p { y: url( 'z' ) }"), "text/css", "")

@@ -147,7 +147,8 @@ func (d *linkedData) judge(raw []byte, escaped bool, prop property) {
 	if escaped {
 		value = d.Parser.text.unescapeJSON(value)
 	}
-	if len(value) == 0 || prop == propertyOther && !isAbsolute(value) || bytes.ContainsAny(value, " \t\r\n<>{}\"") || isSchemaName(value) ||
+	if len(value) == 0 || prop == propertyOther && !isAbsolute(value) || bytes.ContainsAny(value, " \t\r\n<>{}\"") ||
+		isSchemaName(value) ||
 		bytes.HasPrefix(value, []byte("#")) || bytes.HasPrefix(value, []byte("_:")) {
 		return
 	}
@@ -166,7 +167,8 @@ func propertyOf(key []byte) property {
 	switch string(key) {
 	case "@id":
 		return propertyID
-	case "url", "sameAs", "mainEntityOfPage", "item", "isPartOf", "discussionUrl", "downloadUrl", "codeRepository", "relatedLink",
+	case "url", "sameAs", "mainEntityOfPage", "item", "isPartOf", "discussionUrl", "downloadUrl", "codeRepository",
+		"relatedLink",
 		"significantLink", "archivedAt", "license", "installUrl", "paymentUrl", "replyToUrl", "tourBookingPage":
 		return propertyURL
 	case "image", "logo", "photo", "thumbnail", "thumbnailUrl", "primaryImageOfPage", "screenshot":

@@ -29,10 +29,13 @@ func (p *Parser) leadIn(body []byte) string {
 func TestLead(t *testing.T) {
 	const long = "A sentence that is long enough to count as one."
 	for _, c := range []struct{ name, body, want string }{
-		{"sentences only", "<nav><a href=x>Home</a></nav><p>" + strings.Repeat(long+" ", 5) + "</p><script>var no = 'a long text that nobody sees'</script>",
+		{"sentences only", "<nav><a href=x>Home</a></nav><p>" + strings.Repeat(long+" ", 5) +
+			"</p><script>var no = 'a long text that nobody sees'</script>",
 			strings.Repeat(long+" ", 5)},
-		{"few words", "<ul><li>Eins<li>Zwei</ul><!-- a comment that is long enough to count --><p>" + long, long + "  Eins Zwei "},
-		{"references", "<p>K&auml;se &amp; Brot, und noch ein paar W&#246;rter mehr", "Käse & Brot, und noch ein paar Wörter mehr  "},
+		{"few words", "<ul><li>Eins<li>Zwei</ul><!-- a comment that is long enough to count --><p>" + long,
+			long + "  Eins Zwei "},
+		{"references", "<p>K&auml;se &amp; Brot, und noch ein paar W&#246;rter mehr",
+			"Käse & Brot, und noch ein paar Wörter mehr  "},
 		{"no end", "<p", " "},
 	} {
 		if got := leadOf(c.body); got != c.want {
@@ -73,9 +76,12 @@ func (p *Parser) leadAlone(src []byte) string {
 func TestLeadGathered(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, 0))
-	parts := []string{"<b>", "</b>", "<!--", "-->", "<script>", "</script>", "<style>", "</style>", "<title>", "</title>", "<svg>", "</svg>",
-		"<![CDATA[", "]]>", "<a href='x'>", "<p class=\"", "\"", "'", ">", "<", "</", " ", "\n", "word", "käse", "語", "&amp;", "\x00", "\xff",
-		"some words more than ten", "a sentence which has more than thirty-two bytes", "<textarea>", "</textarea>", "<br/>", "<form>", "</form>"}
+	parts := []string{"<b>", "</b>", "<!--", "-->", "<script>", "</script>", "<style>", "</style>", "<title>", "</title>",
+		"<svg>", "</svg>",
+		"<![CDATA[", "]]>", "<a href='x'>", "<p class=\"", "\"", "'", ">", "<", "</", " ", "\n", "word", "käse", "語", "&amp;",
+		"\x00", "\xff",
+		"some words more than ten", "a sentence which has more than thirty-two bytes", "<textarea>", "</textarea>", "<br/>",
+		"<form>", "</form>"}
 	p := New(Config{Language: true})
 	for range 4000 {
 		var body []byte
@@ -113,8 +119,10 @@ func TestLeadOfLegacyPages(t *testing.T) {
 
 func TestLanguage(t *testing.T) {
 	for _, c := range []struct{ contentType, body, want string }{
-		{"text/html", "<title>Start</title><nav>Home About Contact</nav><p>Die Bibliothek schließt jeden Abend um neun Uhr, nur sonntags nicht.", "de"},
-		{"text/html; charset=koi8-r", koi8(t, "<p>Библиотека закрывается каждый вечер в девять часов, кроме воскресенья."), "ru"},
+		{"text/html", "<title>Start</title><nav>Home About Contact</nav><p>Die Bibliothek schließt jeden Abend um neun " +
+			"Uhr, nur sonntags nicht.", "de"},
+		{"text/html; charset=koi8-r", koi8(t, "<p>Библиотека закрывается каждый вечер в девять часов, кроме воскресенья."),
+			"ru"},
 		{"text/plain", "La bibliothèque ferme à neuf heures, sauf les jours fériés.", "fr"},
 		{"text/html", "<p>Biblioteket stänger klockan nio varje kväll, utom på söndagar.", "other"},
 		{"text/html", "<p>404", ""},
@@ -123,7 +131,8 @@ func TestLanguage(t *testing.T) {
 		{"text/html", "<html lang", ""},
 		{"image/png", "\x89PNG\r\n\x1a\nThe library closes at nine every evening, but not on Sundays.", ""},
 	} {
-		resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(c.body), Header: http.Header{"Content-Type": {c.contentType}}}
+		resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(c.body),
+			Header: http.Header{"Content-Type": {c.contentType}}}
 		var pg page.Page
 		if err := New(Config{Language: true}).Parse(resp, &pg); err != nil || pg.Lang != c.want {
 			t.Errorf("%.60s: %q, want %q (%v)", c.body, pg.Lang, c.want, err)

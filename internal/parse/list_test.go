@@ -36,10 +36,12 @@ func TestLists(t *testing.T) {
 		{"sitemap as HTML", "text/html", sitemap, "", "listed /1, listed /2"},
 		{"packed sitemap", "application/x-gzip", packed(t, sitemap), "", "listed /1, listed /2"},
 		{"plain text", "text/plain", "http://h.test/1\nhttp://h.test/2,\n", "", "listed /1, listed /2,"},
-		{"index", "text/xml", `<sitemapindex><sitemap><loc>/s.xml</loc></sitemap></sitemapindex>`, "sitemap /s.xml", "sitemap /s.xml"},
+		{"index", "text/xml", `<sitemapindex><sitemap><loc>/s.xml</loc></sitemap></sitemapindex>`, "sitemap /s.xml",
+			"sitemap /s.xml"},
 		{"RSS", "application/rss+xml", rss, "feed /1", "feed /1"},
 		{"RSS as HTML", "text/html", rss, "feed /1", "feed /1"},
-		{"JSON feed", "application/json", `{"version":"https://jsonfeed.org/version/1","items":[{"url":"/1"}]}`, "feed /1", "feed /1"},
+		{"JSON feed", "application/json", `{"version":"https://jsonfeed.org/version/1","items":[{"url":"/1"}]}`, "feed /1",
+			"feed /1"},
 		{"other JSON", "application/json", `{"items":[{"url":"/1"}]}`, "", ""},
 		{"other XML", "text/xml", `<a><loc>/1</loc></a>`, "", ""},
 		{"a page where a sitemap was named", "text/html", `<a href=/1>not found</a>`, "a /1", "a /1"},
@@ -72,7 +74,8 @@ func TestBrokenLists(t *testing.T) {
 		fmt.Fprintf(&b, "<url><loc>/%d</loc></url>", i)
 	}
 	whole := packed(t, b.String())
-	resp := &page.Response{URL: "http://h.test/s.xml.gz", Status: 200, Header: http.Header{"Content-Type": {"application/gzip"}}}
+	resp := &page.Response{URL: "http://h.test/s.xml.gz", Status: 200,
+		Header: http.Header{"Content-Type": {"application/gzip"}}}
 	resp.Body = []byte(whole)
 	if err := p.ParseList(resp, pg); !errors.Is(err, errMore) || len(pg.Links) != p.cfg.MaxListed || pg.Dropped != 1 {
 		t.Errorf("%d links, %d dropped, %v", len(pg.Links), pg.Dropped, err)

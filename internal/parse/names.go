@@ -81,14 +81,16 @@ func lower(room *[maxName]byte, name []byte) []byte {
 }
 
 var tags = newNameTable(map[string]tag{
-	"a": tagA, "applet": tagApplet, "area": tagArea, "audio": tagAudio, "base": tagBase, "button": tagButton, "form": tagForm,
+	"a": tagA, "applet": tagApplet, "area": tagArea, "audio": tagAudio, "base": tagBase, "button": tagButton,
+	"form":  tagForm,
 	"frame": tagFrame, "input": tagInput, "link": tagLink, "object": tagObject, "html": tagRoot, "select": tagSelect,
 	"bgsound": tagSound, "source": tagSource, "track": tagTrack, "video": tagVideo, "image": tagImage, "font": tagFont,
 	"blockquote": tagBlockquote, "body": tagBody, "embed": tagEmbed, "img": tagImg, "table": tagTable, "meta": tagMeta,
 	"iframe": tagIframe, "noembed": tagNoembed, "noframes": tagNoframes, "plaintext": tagPlaintext, "script": tagScript,
 	"style": tagStyle, "textarea": tagTextarea, "title": tagTitle, "xmp": tagXmp, "svg": tagSVG, "math": tagMath,
 	"annotation-xml": tagAnnotation,
-	"td":             tagCell, "th": tagCell, "tr": tagCell, "thead": tagCell, "tbody": tagCell, "tfoot": tagCell, "q": tagCite,
+	"td":             tagCell, "th": tagCell, "tr": tagCell, "thead": tagCell, "tbody": tagCell, "tfoot": tagCell,
+	"q":   tagCite,
 	"ins": tagCite, "del": tagCite, "use": tagUse, "feimage": tagUse, "foreignobject": tagSVGText, "desc": tagSVGText,
 	"mi": tagMathText, "mo": tagMathText, "mn": tagMathText, "ms": tagMathText, "mtext": tagMathText, "b": tagHTML,
 	"big": tagHTML, "br": tagHTML, "center": tagHTML, "code": tagHTML, "dd": tagHTML, "div": tagHTML, "dl": tagHTML,

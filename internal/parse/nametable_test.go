@@ -9,7 +9,8 @@ import (
 func TestNamesRead(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, 0))
-	parts := []string{"style", "STYLE", "href", "http-equiv", "a", "B", "textarea", "hreflang", "annotation-xml", "h1", "-", ":", "=", "/", ">", " ",
+	parts := []string{"style", "STYLE", "href", "http-equiv", "a", "B", "textarea", "hreflang", "annotation-xml", "h1",
+		"-", ":", "=", "/", ">", " ",
 		"\t", "\n", "\f", "\r", "\x00", "\"", "'", "?", "@", "[", "_", "{", "\x7f", "\x80", "\xc3\xbc", "\xff"}
 	for range 300_000 {
 		var src []byte

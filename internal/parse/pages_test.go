@@ -19,8 +19,10 @@ type pageWriter struct {
 }
 
 var (
-	latinWords    = "für größe können über straße schön die der und nicht mit ist das auch eine wird nach später möchte heute haben zwischen Jahre"
-	cyrillicWords = "библиотека и не в каждый вечер на девять часов кроме воскресенья городской новости читать далее с по для который также"
+	latinWords = "für größe können über straße schön die der und nicht mit ist das auch eine wird nach später " +
+		"möchte heute haben zwischen Jahre"
+	cyrillicWords = "библиотека и не в каждый вечер на девять часов кроме воскресенья городской новости читать далее с " +
+		"по для который также"
 )
 
 func newPageWriter(seed uint64, words string) *pageWriter {
@@ -52,20 +54,27 @@ func (w *pageWriter) href() string {
 
 func (w *pageWriter) head() {
 	w.f("<!DOCTYPE html>\n<html lang=\"de\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s &amp; mehr</title>\n", w.text(6))
-	w.f("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"description\" content=\"%s\">\n", w.text(20))
-	w.f("<meta property=\"og:title\" content=\"%s\">\n<meta property=\"og:image\" content=\"https://img.example.org/a.jpg\">\n", w.text(6))
-	w.f("<link rel=\"canonical\" href=\"https://www.example.org/a/b\">\n<link rel=\"stylesheet\" href=\"/css/main.css?v=3\">\n")
-	w.f("<script>window.dataLayer=window.dataLayer||[];function g(){dataLayer.push(arguments)}if(1<2&&3>2){g('js',new Date())}</script>\n")
-	w.f("<!-- a comment <a href=x>of</a> somebody -->\n<style>.a{color:red}.b>.c{margin:0 auto}</style>\n</head>\n<body class=\"home page\">\n")
+	w.f("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"description\" "+
+		"content=\"%s\">\n", w.text(20))
+	w.f("<meta property=\"og:title\" content=\"%s\">\n<meta property=\"og:image\" "+
+		"content=\"https://img.example.org/a.jpg\">\n", w.text(6))
+	w.f("<link rel=\"canonical\" href=\"https://www.example.org/a/b\">\n<link rel=\"stylesheet\" " +
+		"href=\"/css/main.css?v=3\">\n")
+	w.f("<script>window.dataLayer=window.dataLayer||[];function g(){dataLayer.push(arguments)}if(1<2&&3>2){g('js',new " +
+		"Date())}</script>\n")
+	w.f("<!-- a comment <a href=x>of</a> somebody -->\n<style>.a{color:red}.b>.c{margin:0 " +
+		"auto}</style>\n</head>\n<body class=\"home page\">\n")
 }
 
 func (w *pageWriter) article(links int) {
-	w.f("<article class=\"post post-%d\" id=\"p%d\" data-id=\"%d\">\n<h2 class=\"entry-title\">%s</h2>\n", w.IntN(99), w.IntN(99), w.IntN(99), w.text(5))
+	w.f("<article class=\"post post-%d\" id=\"p%d\" data-id=\"%d\">\n<h2 class=\"entry-title\">%s</h2>\n", w.IntN(99),
+		w.IntN(99), w.IntN(99), w.text(5))
 	for range links {
 		w.f("  <p class=\"text\">%s <a class=\"link link--inline\" href=\"%s\">%s</a> %s <strong>%s</strong>, %s.</p>\n",
 			w.text(5+w.IntN(25)), w.href(), w.text(2), w.text(5+w.IntN(20)), w.text(2), w.text(w.IntN(9)))
 	}
-	w.f("  <img class=\"img\" src=\"/img/%d.jpg\" alt=\"%s\" width=\"300\" height='200' loading=lazy>\n</article>\n", w.IntN(99), w.text(3))
+	w.f("  <img class=\"img\" src=\"/img/%d.jpg\" alt=\"%s\" width=\"300\" height='200' loading=lazy>\n</article>\n",
+		w.IntN(99), w.text(3))
 }
 
 func (w *pageWriter) list() {
@@ -73,7 +82,8 @@ func (w *pageWriter) list() {
 	for range 3 + w.IntN(5) {
 		w.f("  <li class=\"menu-item\"><span class=\"label\" style=\"color: red\">%s</span></li>\n", w.text(1+w.IntN(4)))
 	}
-	w.f("</ul>\n<div class=\"wrap\"><div class=\"inner\"><svg viewBox=\"0 0 8 8\"><path d=\"M0 0L8 8\"/></svg><br></div></div>\n")
+	w.f("</ul>\n<div class=\"wrap\"><div class=\"inner\"><svg viewBox=\"0 0 8 8\"><path d=\"M0 0L8 " +
+		"8\"/></svg><br></div></div>\n")
 }
 
 // page is a page of about that size.
@@ -140,7 +150,8 @@ func BenchmarkPages(b *testing.B) {
 	var responses []*page.Response
 	for seed := range uint64(64) {
 		body := newPageWriter(seed, latinWords).page(33 << 10)
-		responses = append(responses, &page.Response{URL: testURL, Status: 200, Body: body, Header: http.Header{"Content-Type": {"text/html"}}})
+		responses = append(responses, &page.Response{URL: testURL, Status: 200, Body: body,
+			Header: http.Header{"Content-Type": {"text/html"}}})
 	}
 	for _, c := range []struct {
 		name string

@@ -60,7 +60,8 @@ func TestElements(t *testing.T) {
 			"img /d/1, img /d/2, media /d/3, cite /d/4, media /d/5, img /d/6, img /d/7, img /d/8"},
 		{"citations", `<blockquote cite=1><q cite=2><ins cite=3><del cite=4><p cite=no><iframe longdesc=5></iframe>`,
 			"cite /d/1, cite /d/2, cite /d/3, cite /d/4, cite /d/5"},
-		{"pings", "<a href=1 ping=' 2\t3\n4 '><area href=5 ping=6><a ping=no>", "a /d/1, ping /d/2, ping /d/3, ping /d/4, a /d/5, ping /d/6"},
+		{"pings", "<a href=1 ping=' 2\t3\n4 '><area href=5 ping=6><a ping=no>",
+			"a /d/1, ping /d/2, ping /d/3, ping /d/4, a /d/5, ping /d/6"},
 		{"manifests", `<html manifest=1><link rel=manifest href=2>`, "resource /d/1, resource /d/2"},
 		{"a preloaded image", `<link rel=preload as=image href=1 imagesrcset="2 1x, 3 2x"><link rel=preload imagesrcset=4>`,
 			"resource /d/1, img /d/2, img /d/3, img /d/4"},
@@ -69,9 +70,11 @@ func TestElements(t *testing.T) {
 			`<form action=/no><select></select></form><form action=/no><textarea></textarea></form><form action=/no><button name=x></form>` +
 			`<form action=/no><input type=hidden name=a value=b></form><form><p></form><form action=/3><form action=/no></form><input></form>` +
 			`<input><form action=4>`, "form /1, form /2, form /3, form /d/4"},
-		{"forms in attributes", `<iframe srcdoc="<form action=1></form><form action=2></form>"></iframe>`, "form /d/1, form /d/2"},
+		{"forms in attributes", `<iframe srcdoc="<form action=1></form><form action=2></form>"></iframe>`,
+			"form /d/1, form /d/2"},
 		{"pages in attributes", `<iframe srcdoc="<a href=1><base href=/x/><a href='2?a&amp;amp;b'><title>no</title>` +
-			`<iframe srcdoc='<a href=3><a href=&amp;quot;4&amp;quot;>'></iframe>"></iframe><a href=5>`, "a /x/1, a /x/2?a&b, a /x/3, a /x/4, a /d/5"},
+			`<iframe srcdoc='<a href=3><a href=&amp;quot;4&amp;quot;>'></iframe>"></iframe><a href=5>`,
+			"a /x/1, a /x/2?a&b, a /x/3, a /x/4, a /d/5"},
 		{"styles", `<p style="background: url(1)"><b style='color: red'><div STYLE="x:url( &quot;2&quot; )"><a href=3 style="x:url('4')">` +
 			`<style>@import "5"; @import url(6); a{b:url(7)} /* url(no) */</style><svg><style>p{x:url(8)}</style><style> <![CDATA[p{x:url(9)}]]></style><path style="fill:url(#no)"/></svg>`,
 			"css /d/1, css /d/2, a /d/3, css /d/4, style /d/5, style /d/6, css /d/7, css /d/8, css /d/9"},
@@ -86,7 +89,8 @@ func TestElements(t *testing.T) {
 		{"more of svg", `<svg><use href=1#a /><use xlink:href="#no"/><image xlink:href=2 /><feImage href=3 /><use href=4 xlink:href=no /></svg><use href=no>`,
 			"img /d/1, img /d/2, img /d/3, img /d/4"},
 		{"meta refresh", `<meta http-equiv=Refresh content="5; URL='n'"><meta http-equiv=refresh content=5>`, "refresh /d/n"},
-		{"noscript and template are markup", `<noscript><a href=1></noscript><template><a href=2></template>`, "a /d/1, a /d/2"},
+		{"noscript and template are markup", `<noscript><a href=1></noscript><template><a href=2></template>`,
+			"a /d/1, a /d/2"},
 		{"other schemes are no links", `<a href=javascript:x><a href=mailto:a@b><a href=" DATA:,x"><a href="java&#10;script:x"><a href=ftp://h/>`, ""},
 		{"once per URL and kind", `<a href=x><a href=./x#f><img src=x><a href=x>`, "a /d/x, img /d/x"},
 		{"canonical form", `<a href="HTTP://H.test:80/a/../b?#f">`, "a /b"},
@@ -126,7 +130,8 @@ func TestTokens(t *testing.T) {
 		`<svg><font><script/><a href=1></font><font color=red><script/><a href=no></script><a href=2>`,
 	} {
 		var want []string
-		for i := range strings.Count(strings.ToLower(body), "href") - strings.Count(body, "href=no") - strings.Count(body, `href="no`) {
+		for i := range strings.Count(strings.ToLower(body), "href") - strings.Count(body, "href=no") - strings.Count(body,
+			`href="no`) {
 			want = append(want, fmt.Sprintf("a /d/%d", i+1))
 		}
 		if got := links(parse(t, body)); got != strings.Join(want, ", ") {
@@ -200,9 +205,11 @@ func TestHeaders(t *testing.T) {
 		{200, http.Header{"Refresh": {"0;url=/x"}}, "refresh /x"},
 		{200, http.Header{"Link": {`<1>; rel="next"; title="a, <no>; b", <2>;rel=canonical,<3>; REL=prev; rel=stylesheet`}},
 			"header /d/1, canonical /d/2, header /d/3"},
-		{200, http.Header{"Link": {`<1>; rel=canonical; anchor="#a"`, `<2>; rel=preconnect`, `<3>; rel=preload; as=font`, `<4`, `5`}},
+		{200, http.Header{"Link": {`<1>; rel=canonical; anchor="#a"`, `<2>; rel=preconnect`, `<3>; rel=preload; as=font`,
+			`<4`, `5`}},
 			"header /d/1, resource /d/3"},
-		{200, http.Header{"Link": {`<1>; title="a\"b;rel=x"; rel="p\q"  , <2>; rel`, `, <3> ;rel = x`}}, "header /d/1, header /d/3"},
+		{200, http.Header{"Link": {`<1>; title="a\"b;rel=x"; rel="p\q"  , <2>; rel`, `, <3> ;rel = x`}},
+			"header /d/1, header /d/3"},
 	} {
 		pg := parseResponse(t, &page.Response{URL: testURL, Status: c.status, Header: c.header, Body: []byte{1, 2, 3}})
 		if links(pg) != c.want {
@@ -241,7 +248,8 @@ func TestReuse(t *testing.T) {
 		if err := p.Parse(first, &pg); err != nil {
 			t.Fatal(err)
 		}
-		want := page.Page{Type: "text/html", Charset: "koi8-r", Title: "t", Base: "http://h.test/b/", Canonical: "http://h.test/b/c",
+		want := page.Page{Type: "text/html", Charset: "koi8-r", Title: "t", Base: "http://h.test/b/",
+			Canonical: "http://h.test/b/c",
 			Links: []page.Link{
 				{URL: "http://h.test/b/c", Kind: page.Canonical, Rel: "canonical"},
 				{URL: "http://h.test/b/1", Kind: page.Anchor, Rel: "nofollow ugc", NoFollow: true, UGC: true},
@@ -252,7 +260,8 @@ func TestReuse(t *testing.T) {
 		if err := p.Parse(second, &pg); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(page.Page{Type: "image/png", Base: "http://other.test/", Links: []page.Link{}, Sniffed: "image/png"}, pg); diff != "" {
+		if diff := cmp.Diff(page.Page{Type: "image/png", Base: "http://other.test/", Links: []page.Link{},
+			Sniffed: "image/png"}, pg); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -105,7 +105,8 @@ func TextLinks(text []byte) iter.Seq[[]byte] {
 			for end < len(text) && text[end] > ' ' && text[end] != 0x7F && bytes.IndexByte([]byte("\"<>`{}|\\^"), text[end]) < 0 {
 				end++
 			}
-			if start >= 0 && end-start <= weburl.MaxLength && isAbsolute(text[start:end]) && (start == 0 || !isAlnum(text[start-1])) {
+			if start >= 0 && end-start <= weburl.MaxLength && isAbsolute(text[start:end]) &&
+				(start == 0 || !isAlnum(text[start-1])) {
 				if !yield(sentence(text[start:end])) {
 					return
 				}

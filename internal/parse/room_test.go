@@ -32,7 +32,8 @@ func TestCut(t *testing.T) {
 		{"application/xml", list.String(), Config{MaxListed: 99}, true},
 		{"application/xml", list.String(), Config{MaxURLs: 500}, true},
 	} {
-		resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(c.body), Header: http.Header{"Content-Type": {c.mediaType}}}
+		resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(c.body),
+			Header: http.Header{"Content-Type": {c.mediaType}}}
 		pg := &page.Page{}
 		_ = New(c.cfg).Parse(resp, pg) // a list that is cut is broken off
 		if pg.Cut != c.cut || !c.cut && len(pg.Links) != 100 {
@@ -44,8 +45,9 @@ func TestCut(t *testing.T) {
 // TestListsAreReadWhole reads a list to its end of which the body has only the beginning.
 func TestListsAreReadWhole(t *testing.T) {
 	list := "<urlset>" + strings.Repeat("<url><loc>/x</loc></url>", 1000)
-	resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(list[:3000]), Header: http.Header{"Content-Type": {"text/xml"}},
-		Whole: func() io.Reader { return strings.NewReader(list) }}
+	resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(list[:3000]),
+		Header: http.Header{"Content-Type": {"text/xml"}},
+		Whole:  func() io.Reader { return strings.NewReader(list) }}
 	pg := &page.Page{}
 	if err := New(Config{}).ParseList(resp, pg); err != nil || len(pg.Links) != 1000 {
 		t.Errorf("%d entries, %v", len(pg.Links), err)
@@ -55,7 +57,8 @@ func TestListsAreReadWhole(t *testing.T) {
 // TestMaxWide reads so much of a body whose charset has to be changed first.
 func TestMaxWide(t *testing.T) {
 	wide := strings.ReplaceAll("<a href=/1>x</a><a href=/2>y</a>", "", "\x00")[1:] // after each character
-	resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(wide), Header: http.Header{"Content-Type": {"text/html; charset=utf-16le"}}}
+	resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(wide),
+		Header: http.Header{"Content-Type": {"text/html; charset=utf-16le"}}}
 	for most, want := range map[int]int{0: 2, 40: 1} {
 		pg := &page.Page{}
 		if err := New(Config{MaxWide: most}).Parse(resp, pg); err != nil || len(pg.Links) != want {

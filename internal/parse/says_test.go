@@ -21,7 +21,8 @@ func parseWith(t *testing.T, cfg Config, header http.Header, body string) *page.
 		}
 		header.Set("Content-Type", "text/html")
 	}
-	if err := New(cfg).Parse(&page.Response{URL: testURL, Status: 200, Header: header, Body: []byte(body)}, &pg); err != nil {
+	if err := New(cfg).Parse(&page.Response{URL: testURL, Status: 200, Header: header, Body: []byte(body)},
+		&pg); err != nil {
 		t.Fatal(err)
 	}
 	return &pg
@@ -86,7 +87,8 @@ func TestRobotsHeader(t *testing.T) {
 		{[]string{"otherbot: noindex", "nofollow"}, "nofollow"},
 		{[]string{"nofollow, otherbot: noindex"}, "nofollow"},
 		{[]string{"otherbot: unavailable_after: 25 Jun 2010 15:00:00 GMT, noindex"}, ""},
-		{[]string{"unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, noindex, max-image-preview: large"}, "noindex until 2010-06-25 15:00:00"},
+		{[]string{"unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, noindex, max-image-preview: large"},
+			"noindex until 2010-06-25 15:00:00"},
 		{[]string{"unavailable_after"}, ""},
 		{[]string{"unavailable_after: Jun 25, 2010 15:00:00 PST, noindex"}, "noindex until 2010-06-25 23:00:00"},
 		{[]string{"unavailable_after: 25 June 2010, noindex"}, "noindex until 2010-06-25 00:00:00"},
@@ -120,9 +122,11 @@ func TestRefreshOfPage(t *testing.T) {
 		field, body, url string
 		after            int
 	}{
-		{"", `<meta http-equiv=refresh content="5; url=/x"><meta http-equiv=refresh content="1; url=/y">`, "http://h.test/x", 5},
+		{"", `<meta http-equiv=refresh content="5; url=/x"><meta http-equiv=refresh content="1; url=/y">`, "http://h.test/x",
+			5},
 		{"", `<meta http-equiv=refresh content="30">`, testURL, 30},
-		{"", `<meta http-equiv=refresh content="3; url=javascript:x"><meta http-equiv=refresh content="4; url=z">`, "http://h.test/d/z", 4},
+		{"", `<meta http-equiv=refresh content="3; url=javascript:x"><meta http-equiv=refresh content="4; url=z">`,
+			"http://h.test/d/z", 4},
 		{"2; url=/h", `<meta http-equiv=refresh content="5; url=/x">`, "http://h.test/h", 2},
 		{"", `<meta http-equiv=refresh content="soon">`, "", 0},
 		{"", `<iframe srcdoc="<meta http-equiv=refresh content=5>"></iframe>`, "", 0},
@@ -153,7 +157,8 @@ func TestLinkData(t *testing.T) {
 		}
 		got = append(got, strings.Join([]string{strings.TrimPrefix(l.URL, "http://h.test"), l.Lang, l.Text, flags}, "|"))
 	}
-	want := []string{"/de|de||", "/d/1|fr|un deux & trois quatre <3|ns", "/d/2||open|", "/d/3||later|", "/d/4|x-default||", "/d/5|||"}
+	want := []string{"/de|de||", "/d/1|fr|un deux & trois quatre <3|ns", "/d/2||open|", "/d/3||later|", "/d/4|x-default||",
+		"/d/5|||"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -117,7 +117,8 @@ func isDensity(number []byte) bool {
 	if len(number) == 0 || len(number) > 32 || len(bytes.Trim(number, "0123456789.eE+-")) > 0 {
 		return false
 	}
-	if number[0] == '+' || number[len(number)-1] == '.' || bytes.Contains(number, []byte(".e")) || bytes.Contains(number, []byte(".E")) {
+	if number[0] == '+' || number[len(number)-1] == '.' || bytes.Contains(number, []byte(".e")) ||
+		bytes.Contains(number, []byte(".E")) {
 		return false
 	}
 	f, err := strconv.ParseFloat(string(number), 64)

@@ -14,7 +14,8 @@ import (
 func TestPieces(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, 0))
-	parts := []string{"a", "plain text", "&amp;", "ü", "語", "😀", "\uFEFF", "\uFFFD", "\x00", "\xD0", "\xE8\xAA", "\xFF", "\x7F"}
+	parts := []string{"a", "plain text", "&amp;", "ü", "語", "😀", "\uFEFF", "\uFFFD", "\x00", "\xD0", "\xE8\xAA", "\xFF",
+		"\x7F"}
 	for range 20_000 {
 		var doc []byte
 		flawed := random.IntN(2)

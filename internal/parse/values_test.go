@@ -136,7 +136,8 @@ func TestMediaType(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
-	if !Readable("text/html") || !Readable("application/xhtml+xml") || !Readable("") || Readable("image/png") || !Readable("text/plain") || !Readable("application/rss+xml") {
+	if !Readable("text/html") || !Readable("application/xhtml+xml") || !Readable("") || Readable("image/png") ||
+		!Readable("text/plain") || !Readable("application/rss+xml") {
 		t.Error("Readable is wrong")
 	}
 }

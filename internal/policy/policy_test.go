@@ -27,11 +27,13 @@ func TestJudge(t *testing.T) {
 		{"beside", "http://a.test/", anchor, Verdict{Rule: "scope", Why: "not below a seed's folder"}},
 		{"excluded", "http://a.test/docs/1?print=1", anchor, Verdict{Rule: "exclude", Why: `[?&]print=`}},
 		{"too deep", "http://a.test/docs/1", with(func(l *Link) { l.Depth = 4 }), Defer("depth", "deeper than 3")},
-		{"redirected", "http://a.test/docs/1", with(func(l *Link) { l.Redirects = 3 }), Defer("redirects", "more than 2 in a row")},
+		{"redirected", "http://a.test/docs/1", with(func(l *Link) { l.Redirects = 3 }),
+			Defer("redirects", "more than 2 in a row")},
 		{"a ping", "http://a.test/docs/1", with(func(l *Link) { l.Kind = page.Ping }), Defer("embed", page.Ping.String())},
 		{"a list that robots.txt names", "http://b.test/list.xml",
 			Link{From: "http://a.test/robots.txt", Kind: page.Sitemap, Depth: 1}, Verdict{}},
-		{"a list that its index names", "http://b.test/2.xml", Link{From: "http://b.test/1.xml", Kind: page.Sitemap, Depth: 1}, Verdict{}},
+		{"a list that its index names", "http://b.test/2.xml", Link{From: "http://b.test/1.xml", Kind: page.Sitemap,
+			Depth: 1}, Verdict{}},
 		{"a list of another host's", "http://c.test/2.xml", Link{From: "http://b.test/1.xml", Kind: page.Sitemap, Depth: 1},
 			Verdict{Rule: "scope", Why: "another host", OffHost: true}},
 	} {
@@ -47,7 +49,8 @@ func TestJudge(t *testing.T) {
 		t.Errorf("a seed need not match a pattern to include: %+v", got)
 	}
 	rules.Embeds, rules.Include, rules.MaxDepth = false, nil, -1
-	if got := rules.Judge(parseURL(t, "http://a.test/x.png"), Link{Kind: page.Image, Depth: 99}); got != Defer("embed", page.Image.String()) {
+	if got := rules.Judge(parseURL(t, "http://a.test/x.png"), Link{Kind: page.Image, Depth: 99}); got != Defer("embed",
+		page.Image.String()) {
 		t.Errorf("an image: %+v", got)
 	}
 	if rules.TooDeep(1 << 20) {
@@ -119,7 +122,8 @@ func TestIntervalsAdapt(t *testing.T) {
 		t.Errorf("missing %d times in a row: %+v", maxMissing, v)
 	}
 	shorter := Interval{Every: time.Minute, Min: time.Minute, Max: time.Hour}
-	if due := shorter.Due(Visits{Last: now, Due: now.Add(5 * time.Hour), Every: 5 * time.Hour}); !due.Equal(now.Add(time.Hour)) {
+	if due := shorter.Due(Visits{Last: now, Due: now.Add(5 * time.Hour),
+		Every: 5 * time.Hour}); !due.Equal(now.Add(time.Hour)) {
 		t.Errorf("a shorter interval than was planned by: due %v", due.Sub(now))
 	}
 	for _, bad := range []string{"", "1x", "1h,2h", "1h,2h,3h", "0s", "(=1h", "200y"} {

@@ -84,7 +84,8 @@ func parseDays(s string) (time.Duration, error) {
 		}
 	}
 	if err != nil || d < time.Second || d > longest {
-		return 0, fmt.Errorf("%q is no interval: write 90m, 24h, 7d or 2w, at least 1s and at most %d years", s, longest/(365*24*time.Hour))
+		return 0, fmt.Errorf("%q is no interval: write 90m, 24h, 7d or 2w, at least 1s and at most %d years", s,
+			longest/(365*24*time.Hour))
 	}
 	return d, nil
 }

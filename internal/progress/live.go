@@ -37,7 +37,8 @@ type Live struct {
 
 // NewLive makes a view; width asks the terminal how wide it is.
 func NewLive(out io.Writer, width func() int, title string, limits Limits) *Live {
-	return &Live{out: out, width: width, title: title, hint: "Ctrl-C stops, the same command goes on", meter: Meter{Limits: limits}}
+	return &Live{out: out, width: width, title: title, hint: "Ctrl-C stops, the same command goes on",
+		meter: Meter{Limits: limits}}
 }
 
 // Hint says how what is shown can be ended, where that is not as for a crawl of one node. It is called before Run.
@@ -81,7 +82,8 @@ func (l *Live) Listener() crawl.Listener {
 		},
 		Scarce: func(why string) { l.add("no socket left on this machine (ulimit -n): " + why) },
 		Paused: func(free uint64) {
-			l.add(fmt.Sprintf("paused: the disk has %s left; make room, or continue with a lower --min-free-disk", stats.Bytes(int64(free))))
+			l.add(fmt.Sprintf("paused: the disk has %s left; make room, or continue with a lower --min-free-disk",
+				stats.Bytes(int64(free))))
 		},
 		Idle: func(next time.Time) {
 			l.add("nothing waits; something is to be visited again at " + next.Local().Format(time.DateTime))
@@ -148,13 +150,15 @@ func (l *Live) render(s Status, r Rates) string {
 	row("  hosts  %d active, %d waiting, %d backing off", s.Frontier.Active, s.Frontier.Waiting, s.Frontier.Backing)
 	row("  URLs   %d waiting, %d known", s.Frontier.URLs, s.Known)
 	if c := s.Frontier.Crowd; c.Wait() >= longCrowd {
-		row("  turns  %d hosts wait for theirs at %v, %v apart (--ip-delay); the last comes in %s", c.Hosts, c.Addr, c.Every, clock(c.Wait()))
+		row("  turns  %d hosts wait for theirs at %v, %v apart (--ip-delay); the last comes in %s", c.Hosts, c.Addr, c.Every,
+			clock(c.Wait()))
 	}
 	if s.Seeds.comes() {
 		row("  seeds  %d of %d taken in", s.Seeds.Taken, s.Seeds.All)
 	}
 	if o := s.Outage; o.CutOff {
-		row("  CUT OFF from the web for %s: waiting, and trying a few hosts now and then (%s)", clock(s.Time.Sub(o.Since)), o.Why)
+		row("  CUT OFF from the web for %s: waiting, and trying a few hosts now and then (%s)", clock(s.Time.Sub(o.Since)),
+			o.Why)
 	}
 	for _, text := range l.lines {
 		row("  %s", text)

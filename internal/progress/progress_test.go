@@ -43,7 +43,8 @@ func TestLiveView(t *testing.T) {
 		var out bytes.Buffer
 		l := NewLive(&out, func() int { return 40 }, "example.com", Limits{})
 		tell := l.Listener()
-		tell.Visited(&page.Record{URL: "http://example.com/\x1b[2J" + strings.Repeat("x", 100), Response: &page.Response{Status: 200}})
+		tell.Visited(&page.Record{URL: "http://example.com/\x1b[2J" + strings.Repeat("x", 100),
+			Response: &page.Response{Status: 200}})
 		tell.Visited(&page.Record{URL: "http://b/", Failure: page.DNS, Detail: "no such host"})
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
@@ -110,7 +111,8 @@ func TestACrowdedAddressIsSeen(t *testing.T) {
 // While a file of seeds is being taken in, a person sees how far that is.
 func TestSeedsAreSeen(t *testing.T) {
 	l := NewLive(io.Discard, func() int { return 80 }, "x", Limits{})
-	if body := l.render(Status{Seeds: Seeds{Taken: 12, All: 1_000_000}}, Rates{}); !strings.Contains(body, "seeds  12 of 1000000 taken in") {
+	if body := l.render(Status{Seeds: Seeds{Taken: 12, All: 1_000_000}}, Rates{}); !strings.Contains(body,
+		"seeds  12 of 1000000 taken in") {
 		t.Errorf("the view:\n%s", body)
 	}
 	if body := l.render(Status{Seeds: Seeds{Taken: 9, All: 9}}, Rates{}); strings.Contains(body, "taken in") {

@@ -27,7 +27,8 @@ import (
 // says what the other two and the records say, but for a few fields. It returns how many lines it wrote. What a run did
 // not write at all stays as it is.
 func Mend(dir string) (int, error) {
-	m := &mender{cleaner: cleaner{dir: dir}, listed: map[uint64]bool{}, indexed: map[uint64]bool{}, logged: map[uint64][]span{}}
+	m := &mender{cleaner: cleaner{dir: dir}, listed: map[uint64]bool{}, indexed: map[uint64]bool{},
+		logged: map[uint64][]span{}}
 	for _, read := range []func() error{m.readLines, m.readRecords, m.readWanted} {
 		if err := read(); err != nil {
 			return 0, err
@@ -153,8 +154,10 @@ func (m *mender) file(name string) error {
 			lists = !strings.Contains(text, "kumo-format: ") || strings.Contains(text, "kumo-format: jsonl")
 		case "response", "revisit", "resource":
 			id = rec.ID()
-			w = &wanting{url: rec.Fields["WARC-Target-URI"], file: name, date: rec.Fields["WARC-Date"], offset: rec.Offset, length: rec.Length,
-				truncated: rec.Fields["WARC-Truncated"], digest: rec.Fields["WARC-Payload-Digest"], status: rec.Status(), said: map[string]string{}}
+			w = &wanting{url: rec.Fields["WARC-Target-URI"], file: name, date: rec.Fields["WARC-Date"], offset: rec.Offset,
+				length:    rec.Length,
+				truncated: rec.Fields["WARC-Truncated"], digest: rec.Fields["WARC-Payload-Digest"], status: rec.Status(),
+				said: map[string]string{}}
 			if kind == "revisit" {
 				w.revisit, w.truncated = rec.Fields["WARC-Refers-To-Target-URI"], ""
 				if strings.HasSuffix(rec.Fields["WARC-Profile"], "/server-not-modified") {
@@ -264,7 +267,11 @@ func (m *mender) write() (int, error) {
 		}
 		all := slices.Collect(bytes.Lines(append(text, lines...)))
 		slices.SortFunc(all, bytes.Compare)
-		if err := m.cleaner.write(name, func(w *bufio.Writer) error { _, err := w.Write(bytes.Join(all, nil)); return err }); err != nil {
+		if err := m.cleaner.write(name, func(w *bufio.Writer) error {
+			_, err := w.Write(bytes.Join(all,
+				nil))
+			return err
+		}); err != nil {
 			return m.n, err
 		}
 	}
@@ -316,7 +323,8 @@ func (w *wanting) pageLine(b []byte) []byte {
 	b = fmt.Appendf(b, `,"bytes":%d,"digest":%s,"depth":%d`, e.Size, strconv.Quote(e.Digest), depth)
 	b = text(b, "from", w.said["via"])
 	b = fmt.Appendf(b, `,"links":%d,"warc":%s,"offset":%d`, w.links, strconv.Quote(w.file), w.offset)
-	for _, f := range [][2]string{{"truncated", w.truncated}, {"malformed", w.said["malformed"]}, {"revisit", w.revisit}, {"robots", w.said["robots"]}} {
+	for _, f := range [][2]string{{"truncated", w.truncated}, {"malformed", w.said["malformed"]}, {"revisit", w.revisit},
+		{"robots", w.said["robots"]}} {
 		if f[1] != "" {
 			b = text(b, f[0], f[1])
 		}
@@ -360,6 +368,7 @@ func (w *wanting) indexLine(b []byte) []byte {
 	case mime == "":
 		mime = "unk"
 	}
-	return warc.AppendIndexLine(b, &warc.IndexLine{URL: w.url, MIME: mime, Digest: w.digest, File: w.file, Time: at, Status: w.status, Offset: w.offset,
+	return warc.AppendIndexLine(b, &warc.IndexLine{URL: w.url, MIME: mime, Digest: w.digest, File: w.file, Time: at,
+		Status: w.status, Offset: w.offset,
 		Length: w.length})
 }

@@ -112,7 +112,8 @@ func (p *patient) wantAgree(want ...string) {
 		kinds[r.Kind]++
 		places[r.At] = r.URL
 	}
-	if n := len(want); kinds["response"] != n || kinds["request"] != n || kinds["metadata"] != n || kinds["warcinfo"] != 1 {
+	if n := len(want); kinds["response"] != n || kinds["request"] != n || kinds["metadata"] != n ||
+		kinds["warcinfo"] != 1 {
 		p.Errorf("of %d visits there are records %v", n, kinds)
 	}
 	for _, name := range []string{"pages.jsonl", p.CDXJ, "crawl.log"} {
@@ -136,7 +137,8 @@ func (p *patient) answers() (all []string) {
 func TestADamagedAnswerLeavesTheVisitBeforeItAlone(t *testing.T) {
 	for _, compression := range []string{"gzip", "zstd"} {
 		// which nobody misses
-		for kind, want := range map[string][]string{"response": urls(0, 2, 3), "metadata": urls(0, 2, 3), "request": urls(0, 1, 2, 3)} {
+		for kind, want := range map[string][]string{"response": urls(0, 2, 3), "metadata": urls(0, 2, 3),
+			"request": urls(0, 1, 2, 3)} {
 			t.Run(compression+" "+kind, func(t *testing.T) {
 				p := newPatient(t, compression, 4)
 				p.Flip(p.Record(kind, 1))

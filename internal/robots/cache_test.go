@@ -53,7 +53,8 @@ func TestCacheDefaults(t *testing.T) {
 	c := NewCache(Config{Agent: "kumo", Now: at.now})
 	const good, bad = "https://good.example", "https://bad.example"
 	c.Answer(good, 200, nil)
-	for at.t = at.t.Add(24*time.Hour - 1); at.t.Before(time.Unix(1e9, 0).Add(31 * 24 * time.Hour)); at.t = at.t.Add(10 * time.Minute) {
+	for at.t = at.t.Add(24*time.Hour - 1); at.t.Before(time.Unix(1e9,
+		0).Add(31 * 24 * time.Hour)); at.t = at.t.Add(10 * time.Minute) {
 		if _, ok := c.Get(bad); ok {
 			t.Fatal("temporary rules hold for longer than ten minutes")
 		}

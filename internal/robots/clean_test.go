@@ -22,7 +22,8 @@ Clean-param:
 `
 	r := Parse([]byte(file), "kumo")
 	for _, c := range []struct{ why, url, want string }{
-		{"among others", "http://a.example/some_dir/get_book.pl?ref=site_1&book_id=123", "http://a.example/some_dir/get_book.pl?book_id=123"},
+		{"among others", "http://a.example/some_dir/get_book.pl?ref=site_1&book_id=123",
+			"http://a.example/some_dir/get_book.pl?book_id=123"},
 		{"order is kept", "http://a.example/forum/x.php?b=1&sid=2&a=3&sort=4&c", "http://a.example/forum/x.php?b=1&a=3&c"},
 		{"none is left", "http://a.example/forum/x.php?sid=2", "http://a.example/forum/x.php"},
 		{"without value, and twice", "http://a.example/forum/x.php?sid&a&sid=", "http://a.example/forum/x.php?a"},

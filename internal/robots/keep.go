@@ -110,7 +110,8 @@ func (c *Cache) loadFile(k *keeper, name string) (whole int64, err error) {
 			return whole, nil
 		}
 		body := make([]byte, n)
-		if _, err := io.ReadFull(in, body); err != nil || crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
+		if _, err := io.ReadFull(in, body); err != nil ||
+			crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
 			return whole, nil //nolint:nilerr // torn
 		}
 		c.recall(body)

@@ -6,7 +6,8 @@ import (
 )
 
 func TestDecideNamesTheLine(t *testing.T) {
-	const body = "# hello\r\nUser-agent: other\r\nDisallow: /\r\n\r\nUser-agent: kumo\nDisallow: /private/ # not you\rAllow: /dir/index.html\nDisallow: /dir\n"
+	const body = "# hello\r\nUser-agent: other\r\nDisallow: /\r\n\r\nUser-agent: kumo\nDisallow: /private/ # not " +
+		"you\rAllow: /dir/index.html\nDisallow: /dir\n"
 	rules := Parse([]byte(body), "kumo")
 	for path, want := range map[string]Line{
 		"/private/x":      {6, "Disallow: /private/"},

@@ -78,7 +78,8 @@ func FuzzParse(f *testing.F) {
 		if !bytes.Contains(body, []byte(rule)) {
 			t.Errorf("rule %q is not in the file", rule)
 		}
-		if again, same := r.Match(normalTarget(path)); len(path) > 0 && !strings.ContainsAny(path, "*$") && (again != ok || same != rule) {
+		if again, same := r.Match(normalTarget(path)); len(path) > 0 && !strings.ContainsAny(path, "*$") &&
+			(again != ok || same != rule) {
 			t.Errorf("normal form changes the verdict on %q from %q to %q", path, rule, same)
 		}
 		if d, _ := r.Delay(); d < 0 || d > maxDelay {

@@ -148,7 +148,8 @@ func (g *group) add(u rule, line, pattern string) {
 	u.line, u.lineLen = uint32(at), uint16(len(line))
 	g.put(u, pattern)
 
-	if slash := strings.LastIndexByte(pattern, '/'); u.allow && slash >= 0 && strings.HasPrefix(pattern[slash:], "/index.htm") {
+	if slash := strings.LastIndexByte(pattern, '/'); u.allow && slash >= 0 &&
+		strings.HasPrefix(pattern[slash:], "/index.htm") {
 		// Who allows a folder's index page means the folder's own URL too.
 		g.put(u, pattern[:slash+1]+"$")
 	}

@@ -45,7 +45,8 @@ func TestAllowed(t *testing.T) {
 		{"slash escaped is another", "User-agent: *\nDisallow: /a/b\n", "/a%2Fb", true, ""},
 		{"broken escape", "User-agent: *\nDisallow: /a%zz%\n", "/a%zz%", false, "Disallow: /a%zz%"},
 
-		{"index page stands for its folder", "User-agent: *\nDisallow: /\nAllow: /a/index.html\n", "/a/", true, "Allow: /a/index.html"},
+		{"index page stands for its folder", "User-agent: *\nDisallow: /\nAllow: /a/index.html\n", "/a/", true,
+			"Allow: /a/index.html"},
 		{"but not for what is in it", "User-agent: *\nDisallow: /\nAllow: /a/index.html\n", "/a/b", false, "Disallow: /"},
 		{"nor when disallowed", "User-agent: *\nDisallow: /a/index.html\n", "/a/", true, ""},
 
@@ -67,15 +68,17 @@ func TestAllowed(t *testing.T) {
 // TestGroups asks which lines are for kumo: /k is forbidden by them, /s by those that are not.
 func TestGroups(t *testing.T) {
 	for why, robots := range map[string]string{
-		"specific beats star":     "User-agent: kumo\nDisallow: /k\nUser-agent: *\nDisallow: /s\n",
-		"in any order":            "User-agent: *\nDisallow: /s\nUser-agent: kumo\nDisallow: /k\n",
-		"star otherwise":          "User-agent: *\nDisallow: /k\nUser-agent: kumobot\nDisallow: /s\n",
-		"star with words":         "User-agent: * (all)\nDisallow: /k\nUser-agent: *bot\nDisallow: /s\n",
-		"version ignored":         "User-agent: KuMo/2.1 (x)\nDisallow: /k\nUser-agent: *\nDisallow: /s\n",
-		"several names":           "User-agent: a\nUser-agent: kumo\n\nUser-agent: b\nDisallow: /k\nUser-agent: c\nDisallow: /s\n",
-		"shared with star":        "User-agent: *\nUser-agent: kumo\nDisallow: /k\nUser-agent: *\nDisallow: /s\n",
-		"merged":                  "User-agent: kumo\nAllow: /a\nUser-agent: *\nDisallow: /s\nUser-agent: kumo\nDisallow: /k\n",
-		"delay ends no run":       "User-agent: kumo\nCrawl-delay: 1\nUser-agent: b\nDisallow: /k\nUser-agent: *\nDisallow: /s\n",
+		"specific beats star": "User-agent: kumo\nDisallow: /k\nUser-agent: *\nDisallow: /s\n",
+		"in any order":        "User-agent: *\nDisallow: /s\nUser-agent: kumo\nDisallow: /k\n",
+		"star otherwise":      "User-agent: *\nDisallow: /k\nUser-agent: kumobot\nDisallow: /s\n",
+		"star with words":     "User-agent: * (all)\nDisallow: /k\nUser-agent: *bot\nDisallow: /s\n",
+		"version ignored":     "User-agent: KuMo/2.1 (x)\nDisallow: /k\nUser-agent: *\nDisallow: /s\n",
+		"several names": "User-agent: a\nUser-agent: kumo\n\nUser-agent: b\nDisallow: /k\nUser-agent: " +
+			"c\nDisallow: /s\n",
+		"shared with star": "User-agent: *\nUser-agent: kumo\nDisallow: /k\nUser-agent: *\nDisallow: /s\n",
+		"merged":           "User-agent: kumo\nAllow: /a\nUser-agent: *\nDisallow: /s\nUser-agent: kumo\nDisallow: /k\n",
+		"delay ends no run": "User-agent: kumo\nCrawl-delay: 1\nUser-agent: b\nDisallow: /k\nUser-agent: " +
+			"*\nDisallow: /s\n",
 		"nor does a sitemap":      "User-agent: kumo\nSitemap: /m\nfoo: bar\nUser-agent: b\nDisallow: /k\n",
 		"an empty Disallow does":  "User-agent: a\nDisallow:\nUser-agent: kumo\nDisallow: /k\n\nUser-agent: b\nDisallow: /s\n",
 		"blank lines end nothing": "User-agent: kumo\n\n\nAllow: /a\n\nDisallow: /k\n",
@@ -133,7 +136,8 @@ func TestDelay(t *testing.T) {
 }
 
 func TestSitemaps(t *testing.T) {
-	body := "Sitemap: https://a.example/1.xml # first\nUser-agent: b\nDisallow: /\nsite-map: /2.xml\nSitemap:\nSITEMAP:https://a.example/3\n"
+	body := "Sitemap: https://a.example/1.xml # first\nUser-agent: b\nDisallow: /\nsite-map: " +
+		"/2.xml\nSitemap:\nSITEMAP:https://a.example/3\n"
 	want := []string{"https://a.example/1.xml", "/2.xml", "https://a.example/3"}
 	if got := Parse([]byte(body), "kumo").Sitemaps(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -150,13 +154,16 @@ func TestLimits(t *testing.T) {
 		ok                bool
 	}{
 		{"last line whole", head + filler(maxBody-len(head)-len("Disallow: /a")) + "Disallow: /a", "/a", false},
-		{"last line ends at the limit", head + filler(maxBody-len(head)-len("Disallow: /a")) + "Disallow: /a\nDisallow: /b\n", "/a", false},
-		{"beyond the limit", head + filler(maxBody-len(head)-len("Disallow: /a")) + "Disallow: /a\nDisallow: /b\n", "/b", true},
+		{"last line ends at the limit", head + filler(maxBody-len(head)-len("Disallow: /a")) + "Disallow: /a\nDisallow: /b\n",
+			"/a", false},
+		{"beyond the limit", head + filler(maxBody-len(head)-len("Disallow: /a")) + "Disallow: /a\nDisallow: /b\n", "/b",
+			true},
 		{"cut by the limit", head + filler(maxBody-len(head)-len("Disallow: /")) + "Disallow: /a\n", "/b", true},
 		{"one endless line", strings.Repeat("Disallow: /", maxBody), "/a", true},
 		{"long line is cut", head + "Disallow: " + long + "yz", cut + "!", false},
 		{"and what is left is all of it", head + "Disallow: " + long, cut[:len(cut)-1], true},
-		{"long line of other octets", head + "Disallow: /" + strings.Repeat("é", maxLine), "/" + strings.Repeat("%C3%A9", maxLine), false},
+		{"long line of other octets", head + "Disallow: /" + strings.Repeat("é", maxLine),
+			"/" + strings.Repeat("%C3%A9", maxLine), false},
 	} {
 		if ok, rule := Parse([]byte(c.robots), "kumo").Allowed(c.path); ok != c.ok {
 			t.Errorf("%s: %v by %.60q", c.why, ok, rule)

@@ -41,7 +41,8 @@ func TestRates(t *testing.T) {
 }
 
 func TestRatesAreOfAGroup(t *testing.T) {
-	r := Parse([]byte("User-agent: *\nRequest-rate: 1/9\n\nUser-agent: kumo\nRequest-rate: 1/2 0800-1700\nRequest-rate: 2/1 1700-0800\n"), "kumo")
+	r := Parse([]byte("User-agent: *\nRequest-rate: 1/9\n\nUser-agent: kumo\nRequest-rate: 1/2 "+
+		"0800-1700\nRequest-rate: 2/1 1700-0800\n"), "kumo")
 	if got := written(r.Rates()); got != "1/2s 0800-1700, 2/1s 1700-0800" {
 		t.Error(got)
 	}
@@ -51,7 +52,8 @@ func TestRatesAreOfAGroup(t *testing.T) {
 }
 
 func TestCrawlDelayBeatsRequestRate(t *testing.T) {
-	for _, file := range []string{"Crawl-delay: 2\nRequest-rate: 1/9", "Request-rate: 1/9\nCrawl-delay: 2", "Crawl-delay: 2\nRequest-rate: 9/1"} {
+	for _, file := range []string{"Crawl-delay: 2\nRequest-rate: 1/9", "Request-rate: 1/9\nCrawl-delay: 2",
+		"Crawl-delay: 2\nRequest-rate: 9/1"} {
 		if d, ok := Parse([]byte("User-agent: *\n"+file), "kumo").Delay(); d != 2*time.Second || !ok {
 			t.Errorf("%q: delay %v, %v", file, d, ok)
 		}

@@ -106,7 +106,8 @@ func DisallowAll(why string) *Rules {
 // always makes one rule for "/", which every path begins with.
 func always(allow bool, why string) *Rules {
 	why = strings.ToValidUTF8(why[:min(len(why), 1<<10)], "")
-	return &Rules{text: "/" + why, rules: []rule{{line: 1, lineLen: uint16(len(why)), patternLen: 1, priority: 1, allow: allow}}}
+	return &Rules{text: "/" + why, rules: []rule{{line: 1, lineLen: uint16(len(why)), patternLen: 1, priority: 1,
+		allow: allow}}}
 }
 
 // size is about how many bytes the rules occupy.

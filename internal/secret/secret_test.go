@@ -51,7 +51,8 @@ func TestNoPrintGivesItAway(t *testing.T) {
 	inside := struct{ Secret Secret }{s}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d", "%q"} {
 		for _, v := range []any{s, &s, inside} {
-			if got := fmt.Sprintf(verb, v); strings.Contains(got, s.Text()) || strings.Contains(got, fmt.Sprint(s.key[0], " ", s.key[1])) ||
+			if got := fmt.Sprintf(verb, v); strings.Contains(got, s.Text()) || strings.Contains(got,
+				fmt.Sprint(s.key[0], " ", s.key[1])) ||
 				strings.Contains(got, fmt.Sprintf("%x", s.key[:8])) {
 				t.Errorf("%s of %T prints %s", verb, v, got)
 			}

@@ -284,7 +284,8 @@ func (f *File) Doubt() string {
 	if f.commas < 2 || f.commas < f.Count {
 		return ""
 	}
-	return fmt.Sprintf("%s: all %d seeds have a comma in them, and are taken as they are (%s): if the file is a table, give a file of its URLs alone",
+	return fmt.Sprintf("%s: all %d seeds have a comma in them, and are taken as they are (%s): if the file is a table, "+
+		"give a file of its URLs alone",
 		f.Title(), f.Count, f.First[0])
 }
 
@@ -302,7 +303,8 @@ func (f *File) FaultsError() error {
 	if f.Bad == 0 {
 		return nil
 	}
-	return advice.Usage("%w\nNothing was begun. Mend them, or go on without them with --skip-bad-seeds", errors.New(f.FaultsText()))
+	return advice.Usage("%w\nNothing was begun. Mend them, or go on without them with --skip-bad-seeds",
+		errors.New(f.FaultsText()))
 }
 
 // FaultsText names the lines that are no seeds, the first ones one by one.

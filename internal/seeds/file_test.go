@@ -49,8 +49,10 @@ func seedsOf(t testing.TB, f *File, from int64) (seeds []string, ends []int64) {
 }
 
 func TestASeedFilesLines(t *testing.T) {
-	f := seedFile(t, "\ufeffhttp://a.test/x#part # the first\r\n\r\n   \n# nothing\n\texample.com  \nhttp://a.test/x\nb.test:8080/y\t# z\nlocalhost\n192.0.2.1/\nbücher.example")
-	want := []string{"http://a.test/x", "https://example.com/", "http://a.test/x", "https://b.test:8080/y", "http://localhost/", "http://192.0.2.1/",
+	f := seedFile(t, "\ufeffhttp://a.test/x#part # the first\r\n\r\n   \n# nothing\n\texample.com  "+
+		"\nhttp://a.test/x\nb.test:8080/y\t# z\nlocalhost\n192.0.2.1/\nbücher.example")
+	want := []string{"http://a.test/x", "https://example.com/", "http://a.test/x", "https://b.test:8080/y",
+		"http://localhost/", "http://192.0.2.1/",
 		"https://xn--bcher-kva.example/"}
 	if got, _ := seedsOf(t, f, 0); !slices.Equal(got, want) || !slices.Equal(f.First, want) || f.Count != 7 || f.Bad != 0 {
 		t.Errorf("%q, %q, %d good and %d bad: %v", got, f.First, f.Count, f.Bad, f.Faults)
@@ -85,7 +87,8 @@ func TestAFileThatMayBeATableIsDoubted(t *testing.T) {
 		"http://a.test/1,2.html\nhttp://b.test/\n":   false,
 		"http://a.test/1,2.html\n":                   false,
 	} {
-		if got := seedFile(t, text).Doubt(); (got != "") != doubted || doubted && !strings.Contains(got, "all 2 seeds have a comma") {
+		if got := seedFile(t, text).Doubt(); (got != "") != doubted || doubted &&
+			!strings.Contains(got, "all 2 seeds have a comma") {
 			t.Errorf("of %q it says %q", text, got)
 		}
 	}
@@ -150,7 +153,8 @@ func TestAllBadLinesAreTold(t *testing.T) {
 			t.Errorf("%.100q: %v, want %q", b.line, err, b.why)
 		}
 	}
-	if err := f.FaultsError(); err == nil || !strings.Contains(err.Error(), "36 of 72 lines") || !strings.Contains(err.Error(), "and 16 more") ||
+	if err := f.FaultsError(); err == nil || !strings.Contains(err.Error(), "36 of 72 lines") ||
+		!strings.Contains(err.Error(), "and 16 more") ||
 		!strings.Contains(err.Error(), "--skip-bad-seeds") {
 		t.Error(err)
 	}
@@ -162,7 +166,8 @@ func TestAllBadLinesAreTold(t *testing.T) {
 // Seeds that are typed are held to the same, all at once, too.
 func TestAllBadSeedsAreTold(t *testing.T) {
 	_, err := Parse([]string{"1,http://a.test/", "http://b.test/", "/c"})
-	if err == nil || !strings.Contains(err.Error(), `seed "1,http://a.test/"`) || !strings.Contains(err.Error(), `seed "/c"`) {
+	if err == nil || !strings.Contains(err.Error(), `seed "1,http://a.test/"`) ||
+		!strings.Contains(err.Error(), `seed "/c"`) {
 		t.Error(err)
 	}
 }
@@ -231,7 +236,8 @@ func TestNoSeedFiles(t *testing.T) {
 	if err := os.WriteFile(utf16, []byte("\xff\xfeh\x00t\x00"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{dir: "is a folder", filepath.Join(dir, "none"): "no such file", utf16: "UTF-16"} {
+	for name, want := range map[string]string{dir: "is a folder", filepath.Join(dir, "none"): "no such file",
+		utf16: "UTF-16"} {
 		_, err := OpenFile(t.Context(), name, nil, nil)
 		if !advice.IsUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
@@ -278,7 +284,8 @@ func FuzzLines(f *testing.F) {
 
 // What is taken for a seed is a URL whose host could be one.
 func FuzzSeed(f *testing.F) {
-	for _, s := range []string{"http://a.test/", "1,http://a.test/", "a.test:80", "//a.test/", "[::1]/", "0x7f.1", "http://a\u3002test/"} {
+	for _, s := range []string{"http://a.test/", "1,http://a.test/", "a.test:80", "//a.test/", "[::1]/", "0x7f.1",
+		"http://a\u3002test/"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -286,7 +293,8 @@ func FuzzSeed(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if u.Scheme() != "http" && u.Scheme() != "https" || u.Hostname() == "" || strings.ContainsAny(u.Hostname(), `"',;<> `) {
+		if u.Scheme() != "http" && u.Scheme() != "https" || u.Hostname() == "" ||
+			strings.ContainsAny(u.Hostname(), `"',;<> `) {
 			t.Errorf("%q is %q", s, u)
 		}
 		if again, err := parseSeed(u.String()); err != nil || again != u {

@@ -75,8 +75,9 @@ func newModel(t *testing.T, seed uint64) *model {
 
 func (m *model) open() {
 	m.disk = vfs.NewFaulty(vfs.OS)
-	db, err := Open(m.disk, m.dir, Config{Memory: 1 << 16, Ratio: 2 + m.dice.IntN(3), Depths: m.depths, Share: 1 << m.dice.IntN(6),
-		Now: func() time.Time { return m.now }})
+	db, err := Open(m.disk, m.dir, Config{Memory: 1 << 16, Ratio: 2 + m.dice.IntN(3), Depths: m.depths,
+		Share: 1 << m.dice.IntN(6),
+		Now:   func() time.Time { return m.now }})
 	m.check(err)
 	m.db = db
 }
@@ -244,7 +245,10 @@ func (m *model) scan(prefix string) {
 			urls = append(urls, e.URL)
 		}
 	}
-	want := slices.DeleteFunc(slices.Sorted(maps.Keys(m.known)), func(url string) bool { return !strings.HasPrefix(url, prefix) })
+	want := slices.DeleteFunc(slices.Sorted(maps.Keys(m.known)), func(url string) bool {
+		return !strings.HasPrefix(url,
+			prefix)
+	})
 	if !slices.Equal(urls, want) {
 		m.t.Fatalf("Scan gives %d URLs, want %d", len(urls), len(want))
 	}
@@ -263,7 +267,11 @@ func (m *model) reopen() {
 	m.known, m.meta = map[string]entry{}, map[string]Meta{}
 	m.active, m.frozen, m.late, m.told = map[string]waiting{}, nil, map[string]waiting{}, map[string]News{}
 	for url, w := range m.lates[pos] { // if it was decided, the journal's rest says so
-		if m.db.Waiting() > 0 || m.passed[url] || slices.ContainsFunc(rest, func(x any) bool { u, ok := x.(told); return ok && u.URL == url }) {
+		if m.db.Waiting() > 0 || m.passed[url] || slices.ContainsFunc(rest, func(x any) bool {
+			u, ok := x.(told)
+			return ok &&
+				u.URL == url
+		}) {
 			m.late[url] = w
 		}
 	}

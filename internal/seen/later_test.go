@@ -252,7 +252,8 @@ func TestDigests(t *testing.T) {
 		return d
 	}
 	ref := func(i int) Ref {
-		r := Ref{URL: fmt.Sprintf("https://h.example/%d", i), Time: time.Unix(int64(i), 7).UTC(), ID: fmt.Sprintf("<urn:uuid:%d>", i)}
+		r := Ref{URL: fmt.Sprintf("https://h.example/%d", i), Time: time.Unix(int64(i), 7).UTC(),
+			ID: fmt.Sprintf("<urn:uuid:%d>", i)}
 		if i%3 == 0 {
 			r.Chunked = [20]byte{1, 19: byte(i)}
 		}

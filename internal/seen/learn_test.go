@@ -13,9 +13,11 @@ import (
 
 // randomEntry is an entry of one of a few URLs.
 func randomEntry(dice *rand.Rand, at time.Time) Entry {
-	e := Entry{URL: fmt.Sprintf("https://h%d.example/%d", dice.IntN(20), dice.IntN(200)), State: State(dice.IntN(3)), Depth: dice.Int32N(5)}
+	e := Entry{URL: fmt.Sprintf("https://h%d.example/%d", dice.IntN(20), dice.IntN(200)), State: State(dice.IntN(3)),
+		Depth: dice.Int32N(5)}
 	if e.State == Unknown || dice.IntN(2) == 0 {
-		e.Meta = Meta{Fetched: at, Status: 200, ETag: "x", Digest: [20]byte{byte(dice.Uint32())}, Due: at.Add(time.Hour), Every: time.Hour}
+		e.Meta = Meta{Fetched: at, Status: 200, ETag: "x", Digest: [20]byte{byte(dice.Uint32())}, Due: at.Add(time.Hour),
+			Every: time.Hour}
 	}
 	if e.State == Unknown {
 		e.Depth = 0
@@ -83,7 +85,8 @@ func TestLearnIsKnowAndNote(t *testing.T) {
 		same(t, dbs[1], dbs[2])
 		for _, e := range known { // and of these URLs it knows at least as much
 			got, _, err := dbs[1].Get(e.URL)
-			if err != nil || got.State < e.State || got.State == e.State && got.Depth > e.Depth || got.First.After(e.First) || got.Fetched != e.Fetched && !e.Fetched.IsZero() {
+			if err != nil || got.State < e.State || got.State == e.State && got.Depth > e.Depth || got.First.After(e.First) ||
+				got.Fetched != e.Fetched && !e.Fetched.IsZero() {
 				t.Fatalf("%+v was learnt, %+v is known, %v", e, got, err)
 			}
 		}
@@ -127,7 +130,8 @@ func same(t *testing.T, a, b *DB) {
 func TestMetaIsReadAsWritten(t *testing.T) {
 	at := time.Unix(1_900_000_000, 0).UTC()
 	var b []byte
-	all := []Meta{{}, {Fetched: at, Status: 200, ETag: `"x"`, Digest: [20]byte{1}}, {Due: at, Every: time.Hour, Missing: 3, Queued: at, Kind: 5, Modified: at, Changes: 7}}
+	all := []Meta{{}, {Fetched: at, Status: 200, ETag: `"x"`, Digest: [20]byte{1}},
+		{Due: at, Every: time.Hour, Missing: 3, Queued: at, Kind: 5, Modified: at, Changes: 7}}
 	for i := range all {
 		b = AppendMeta(b, &all[i], at.Unix()-5)
 	}

@@ -35,7 +35,8 @@ func (d *DB) scan(prefix string, want func([]byte) bool) iter.Seq2[Entry, error]
 
 // scanPage gives the URLs from one on, as far as the parts in memory were copied. It returns where the next page
 // begins, and whether there may be one.
-func (d *DB) scanPage(prefix, from string, want func([]byte) bool, yield func(Entry, error) bool) (next string, more bool) {
+func (d *DB) scanPage(prefix, from string, want func([]byte) bool, yield func(Entry, error) bool) (next string,
+	more bool) {
 	sources, last := d.collect(prefix, from, want)
 	view := d.tiers.Pin()
 	defer view.Release() //nolint:errcheck // what was read is right all the same

@@ -14,7 +14,8 @@ import (
 // TestSize holds the disk to what is promised of it: for few URLs, which share less than many do.
 func TestSize(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	db, err := Open(vfs.OS, t.TempDir(), Config{Ratio: 2, Now: func() time.Time { now = now.Add(time.Millisecond); return now }})
+	db, err := Open(vfs.OS, t.TempDir(), Config{Ratio: 2,
+		Now: func() time.Time { now = now.Add(time.Millisecond); return now }})
 	check(t, err)
 	defer db.Close()
 	stream := urlgen.New(1)
@@ -25,7 +26,8 @@ func TestSize(t *testing.T) {
 	})
 	perURL := func(n int64) float64 { return float64(n) / float64(db.Len()) }
 	st := db.Stats()
-	t.Logf("%d URLs, %d file: %.1f bytes on the disk, %.2f in memory", db.Len(), st.Runs, perURL(st.Disk), perURL(st.Memory))
+	t.Logf("%d URLs, %d file: %.1f bytes on the disk, %.2f in memory", db.Len(), st.Runs, perURL(st.Disk),
+		perURL(st.Memory))
 	if st.Runs != 1 || perURL(st.Disk) > 22 || perURL(st.Memory) > 1.4 {
 		t.Error("that is too much")
 	}

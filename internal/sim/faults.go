@@ -197,10 +197,11 @@ func (f *faults) unregister() (string, func()) {
 func (f *faults) noise() (string, func()) {
 	net, k := f.w.net, f.w.k
 	net.loss, net.dup, net.slow = 0.3*k.rng.Float64(), 0.3*k.rng.Float64(), 1+20*k.rng.Float64()
-	return fmt.Sprintf("%.0f %% lost, %.0f %% double, all %.0f times slower", net.loss*100, net.dup*100, net.slow), func() {
-		net.loss, net.dup, net.slow = f.w.cfg.Loss, f.w.cfg.Loss, 1
-		f.w.tell("the network is as before")
-	}
+	return fmt.Sprintf("%.0f %% lost, %.0f %% double, all %.0f times slower", net.loss*100, net.dup*100, net.slow),
+		func() {
+			net.loss, net.dup, net.slow = f.w.cfg.Loss, f.w.cfg.Loss, 1
+			f.w.tell("the network is as before")
+		}
 }
 
 func (f *faults) election() (string, func()) {

@@ -149,7 +149,8 @@ func (p *process) take(a member.Take) {
 	p.enter(&entry{kind: entryChunk, transfer: a.Transfer, seq: a.Seq, last: a.Last, data: a.Data})
 	for _, it := range parseChunk(a.Data) {
 		if h := p.state.hosts[it.host]; it.whole && h != nil {
-			p.w.tellOf(it.host, "%s takes %s of %+v: %s", p.node, p.w.web.hosts[it.host].name, a.Transfer, p.state.describe(it.host))
+			p.w.tellOf(it.host, "%s takes %s of %+v: %s", p.node, p.w.web.hosts[it.host].name, a.Transfer,
+				p.state.describe(it.host))
 			p.arm(h)
 		}
 	}

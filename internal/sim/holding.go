@@ -69,7 +69,8 @@ type hold struct {
 }
 
 func newHolding(w *web) *holding {
-	return &holding{web: w, hosts: map[int32]*hold{}, seen: map[int32]uint64{}, out: map[uint64]url{}, coming: map[member.Transfer][]int32{}, came: map[member.Transfer][]int32{}}
+	return &holding{web: w, hosts: map[int32]*hold{}, seen: map[int32]uint64{}, out: map[uint64]url{},
+		coming: map[member.Transfer][]int32{}, came: map[member.Transfer][]int32{}}
 }
 
 // replay is what a journal's entries sum up to. Hosts owe their full delay.
@@ -160,7 +161,10 @@ func (s *holding) take(e *entry, now moment) {
 	}
 	if e.last { // what another transfer brings of its hosts is kept from now on
 		for t, hosts := range s.coming {
-			s.coming[t] = slices.DeleteFunc(hosts, func(h int32) bool { return t != e.transfer && slices.Contains(s.came[e.transfer], h) })
+			s.coming[t] = slices.DeleteFunc(hosts, func(h int32) bool {
+				return t != e.transfer &&
+					slices.Contains(s.came[e.transfer], h)
+			})
 		}
 		delete(s.came, e.transfer)
 		s.arrived = append(s.arrived, e.transfer)
@@ -195,7 +199,8 @@ func (s *holding) drop(t member.Transfer) {
 	hosts := s.coming[t]
 	delete(s.coming, t)
 	for _, h := range hosts {
-		if !slices.ContainsFunc(slices.Collect(maps.Values(s.coming)), func(others []int32) bool { return slices.Contains(others, h) }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(s.coming)),
+			func(others []int32) bool { return slices.Contains(others, h) }) {
 			delete(s.hosts, h)
 		}
 	}

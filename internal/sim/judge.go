@@ -125,7 +125,8 @@ func (w *world) disagreed(running []*process, n int, holders []strategy.Node) st
 		case owner != "" && o != owner:
 			return fmt.Sprintf("%s holds %s for the owner of %s, others %s", p.node, o, name, owner)
 		case p.view.Ours(name) != (o == p.node):
-			return fmt.Sprintf("%s is the owner of %s by %s's view, which holds it for its own: %v", o, name, p.node, p.view.Ours(name))
+			return fmt.Sprintf("%s is the owner of %s by %s's view, which holds it for its own: %v", o, name, p.node,
+				p.view.Ours(name))
 		}
 		owner = o
 	}

@@ -156,7 +156,10 @@ func (m *mind) read(a strategy.Read) {
 	var found []ledgerEntry
 	last := uint64(0)
 	m.p.w.reg.ask(m.p, 50, func() {
-		i, _ := slices.BinarySearchFunc(l.entries, a.After+1, func(e ledgerEntry, n uint64) int { return cmp.Compare(e.number, n) })
+		i, _ := slices.BinarySearchFunc(l.entries, a.After+1, func(e ledgerEntry,
+			n uint64) int {
+			return cmp.Compare(e.number, n)
+		})
 		found, last = slices.Clone(l.entries[i:]), l.last
 	}, func(ok bool) {
 		if !ok {

@@ -55,7 +55,8 @@ func (m *moves) host(h hub.Host) {
 		delete(m.last, h.Name)
 	case moved && last.to == h.Owner: // and now it has come
 	case moved && m.w.k.now-last.at < settles && m.came[h.Owner] < last.at-unaware:
-		m.w.violateOf(m.w.web.byName[h.Name], "%s goes to %s, %v after it went to %s: to and fro", h.Name, h.Owner, m.w.k.now-last.at, last.to)
+		m.w.violateOf(m.w.web.byName[h.Name], "%s goes to %s, %v after it went to %s: to and fro", h.Name, h.Owner,
+			m.w.k.now-last.at, last.to)
 	default:
 		m.w.figures.Moved++
 		m.w.tellOf(m.w.web.byName[h.Name], "%s is to go to %s, which has less to do", h.Name, h.Owner)

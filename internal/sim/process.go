@@ -82,13 +82,15 @@ func (w *world) begin(m *machine) {
 	}
 	w.identify(m)
 	w.instances++
-	p := &process{w: w, m: m, node: m.node, instance: w.instances, journal: m.journal, exports: map[strategy.Node]*export{},
+	p := &process{w: w, m: m, node: m.node, instance: w.instances, journal: m.journal,
+		exports: map[strategy.Node]*export{},
 		estates: map[strategy.Node]*estate{}, recent: map[url]bool{}, view: nowhere{}}
 	m.proc = p
 	p.state = replay(w.web, m.journal.entries, w.k.now)
 	p.out = w.cfg.parts.outbox(p, p.state.outbox())
 	w.tell("%s begins (process %d)", p.node, p.instance)
-	p.machine = w.cfg.parts.machine(p, member.Config{Self: p.node, Instance: p.instance, Joined: p.state.joined, Arrived: slices.Clone(p.state.arrived), Forgot: slices.Clone(p.state.forgot),
+	p.machine = w.cfg.parts.machine(p, member.Config{Self: p.node, Instance: p.instance, Joined: p.state.joined,
+		Arrived: slices.Clone(p.state.arrived), Forgot: slices.Clone(p.state.forgot),
 		Place: w.placer(p), Slot: w.cfg.Slot, Partial: p.state.unfinished(),
 		Parse: w.parse, Layout: layout, Timing: w.cfg.Timing, Seed: w.k.rng.Uint64()})
 	p.ship()

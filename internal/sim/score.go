@@ -79,7 +79,8 @@ func (s *score) polite(v, last *visit) {
 	if ago := now - last.ends; ago >= 0 {
 		how = fmt.Sprintf("ended %v ago", ago)
 	}
-	s.w.violateOf(v.page.host(), "%s asks %s, where a request of %s %s: the delay is %v", v.p.node, v.site().name, last.p.node, how, v.site().delay)
+	s.w.violateOf(v.page.host(), "%s asks %s, where a request of %s %s: the delay is %v", v.p.node, v.site().name,
+		last.p.node, how, v.site().delay)
 }
 
 // slip counts a request that is due to a process that stood still: one a worker after each such time, at most.
@@ -90,7 +91,8 @@ func (s *score) slip(v, last *visit) {
 		p = last.p
 	}
 	if p.slips++; p.slips > s.w.cfg.Workers {
-		s.w.violateOf(v.page.host(), "%s slips %d times after it stood still, with %d workers", p.node, p.slips, s.w.cfg.Workers)
+		s.w.violateOf(v.page.host(), "%s slips %d times after it stood still, with %d workers", p.node, p.slips,
+			s.w.cfg.Workers)
 	}
 }
 
@@ -98,7 +100,8 @@ func (s *score) slip(v, last *visit) {
 func (s *score) leased(v *visit) {
 	m, t := v.p.m, s.w.cfg.Timing
 	if over := s.w.k.now - m.cutAt; !v.slipped && over > t.TTL+t.TTL/50 {
-		s.w.violateOf(v.page.host(), "%s asks %s though the registry is out of its reach for %v", v.p.node, v.site().name, over)
+		s.w.violateOf(v.page.host(), "%s asks %s though the registry is out of its reach for %v", v.p.node, v.site().name,
+			over)
 	}
 }
 
@@ -131,7 +134,8 @@ func (s *score) repeated() {
 	for h, pages := range s.requests {
 		for page, n := range pages {
 			if excused := s.excused[h][page]; n > 1+excused {
-				s.w.violateOf(int32(h), "%s is asked for %d times, and forgotten only %d times", s.w.web.name(at(int32(h), page)), n, excused)
+				s.w.violateOf(int32(h), "%s is asked for %d times, and forgotten only %d times", s.w.web.name(at(int32(h), page)),
+					n, excused)
 			}
 		}
 	}

@@ -89,7 +89,8 @@ func LAN() Config { return Config{}.withDefaults() }
 
 // WAN is one whose nodes are far from each other: LAN but for latencies, losses and the times of leases.
 func WAN() Config {
-	return Config{Timing: member.WAN(), Latency: 120 * time.Millisecond, Bandwidth: 5e6, Loss: 0.005, Turmoil: 8 * time.Minute,
+	return Config{Timing: member.WAN(), Latency: 120 * time.Millisecond, Bandwidth: 5e6, Loss: 0.005,
+		Turmoil:    8 * time.Minute,
 		FaultEvery: 12 * time.Second, Spread: time.Minute, Quiet: time.Minute}.withDefaults()
 }
 

@@ -97,9 +97,11 @@ func TestTheScoreSees(t *testing.T) {
 		f    func(w *world, a, b *process)
 		want string
 	}{
-		"at once":          {func(w *world, a, b *process) { ask(w, a, 0, time.Second); ask(w, b, 1, time.Second) }, "under way"},
+		"at once": {func(w *world, a, b *process) { ask(w, a, 0, time.Second); ask(w, b, 1, time.Second) },
+			"under way"},
 		"within the delay": {func(w *world, a, b *process) { ask(w, a, 0, 0); w.k.now++; ask(w, b, 1, 0) }, "ended 1ns ago"},
-		"cut off":          {func(w *world, a, _ *process) { a.m.cutAt = 1; w.k.now = time.Minute; ask(w, a, 0, 0) }, "out of its reach"},
+		"cut off": {func(w *world, a, _ *process) { a.m.cutAt = 1; w.k.now = time.Minute; ask(w, a, 0, 0) },
+			"out of its reach"},
 		"repeated": {func(w *world, a, _ *process) {
 			ask(w, a, 0, 0)
 			w.k.now = time.Minute

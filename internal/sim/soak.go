@@ -62,8 +62,10 @@ func (r Report) String() string {
 	for _, f := range r.Failed {
 		violations += len(f.Violations)
 	}
-	return fmt.Sprintf("seeds %d, epochs %d, faults %d, fetches %d, duplicates per million %d, longest stall %v, slips %d, moved %d, lost %d, violations %d",
-		r.Seeds, r.Epochs, r.Faults, r.Requests, r.Duplicates*1e6/max(1, r.Requests), r.Stall.Round(time.Millisecond), r.Slips, r.Moved, r.Lost, violations)
+	return fmt.Sprintf("seeds %d, epochs %d, faults %d, fetches %d, duplicates per million %d, longest stall %v, slips "+
+		"%d, moved %d, lost %d, violations %d",
+		r.Seeds, r.Epochs, r.Faults, r.Requests, r.Duplicates*1e6/max(1, r.Requests), r.Stall.Round(time.Millisecond),
+		r.Slips, r.Moved, r.Lost, violations)
 }
 
 // Run runs one seed.

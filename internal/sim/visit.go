@@ -179,7 +179,8 @@ func (p *process) offered(links []url) {
 
 // fetchTime draws how long a host takes to answer a machine: most answer soon, some take seconds.
 func (w *world) fetchTime(machine int, host int32) time.Duration {
-	base := 20*time.Millisecond + time.Duration(hash(w.web.seed, 4, uint64(host), uint64(machine))%uint64(200*time.Millisecond))
+	base := 20*time.Millisecond + time.Duration(hash(w.web.seed, 4, uint64(host),
+		uint64(machine))%uint64(200*time.Millisecond))
 	if w.k.chance(0.01) {
 		return base + w.k.about(5*time.Second)
 	}

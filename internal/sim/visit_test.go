@@ -16,7 +16,8 @@ func TestAWorkerTakesTheNextHost(t *testing.T) {
 	cfg := small()
 	cfg.Workers = 1
 	w := newWorld(cfg.withDefaults(), 1, -1, false)
-	p := &process{w: w, m: w.machines[0], node: "a", view: lax{}, journal: newJournal(w, "a"), state: newHolding(w.web), recent: map[url]bool{}}
+	p := &process{w: w, m: w.machines[0], node: "a", view: lax{}, journal: newJournal(w, "a"), state: newHolding(w.web),
+		recent: map[url]bool{}}
 	p.out = newOutbox(p, nil)
 	for host := range int32(4) {
 		h := p.state.host(host)
@@ -29,6 +30,7 @@ func TestAWorkerTakesTheNextHost(t *testing.T) {
 	last := p.queue[2]
 	w.k.run(time.Minute, func() bool { return last.visiting })
 	if !last.visiting {
-		t.Errorf("a host waits behind one that is not to be asked: %d workers are busy, %d hosts wait for one", p.busy, len(p.queue))
+		t.Errorf("a host waits behind one that is not to be asked: %d workers are busy, %d hosts wait for one", p.busy,
+			len(p.queue))
 	}
 }

@@ -36,7 +36,8 @@ func at(host int32, page int) url { return url(host)<<6 | url(page) }
 
 // newWeb makes the web of a seed.
 func newWeb(cfg Config, seed uint64) *web {
-	w := &web{seed: seed, byName: make(map[string]int32, cfg.Hosts), links: 3, seeds: min(cfg.Hosts, cmp.Or(cfg.Roots, 3+cfg.Hosts/50))}
+	w := &web{seed: seed, byName: make(map[string]int32, cfg.Hosts), links: 3,
+		seeds: min(cfg.Hosts, cmp.Or(cfg.Roots, 3+cfg.Hosts/50))}
 	for i := range cfg.Hosts {
 		r := hash(seed, 1, uint64(i))
 		s := site{name: fmt.Sprintf("h%d.example", i), pages: 1 + int(r%uint64(2*cfg.Pages-1))}

@@ -46,7 +46,8 @@ type Violation struct {
 }
 
 func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
-	w := &world{cfg: cfg, seedOf: seed, k: newKernel(seed), web: newWeb(cfg, hash(seed, 1)), logs: map[strategy.Node]*shipped{},
+	w := &world{cfg: cfg, seedOf: seed, k: newKernel(seed), web: newWeb(cfg, hash(seed, 1)),
+		logs:  map[strategy.Node]*shipped{},
 		place: map[strategy.Node]int{}, tables: map[*byte]*member.Table{}, focus: focus, telling: telling}
 	w.net = &network{k: w.k, band: cfg.Bandwidth, loss: cfg.Loss, dup: cfg.Loss, slow: 1}
 	w.net.latency = plane{seed: seed, least: cfg.Latency / 10, width: cfg.Latency}
@@ -65,7 +66,8 @@ func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 // addMachine makes a machine whose clock is wrong by up to an hour, and runs up to a two-thousandth too fast or too
 // slow.
 func (w *world) addMachine(i int) *machine {
-	m := &machine{index: i, wanted: true, cutAt: forever, offset: w.k.between(-time.Hour, time.Hour), drift: (w.k.rng.Float64() - 0.5) / 1000}
+	m := &machine{index: i, wanted: true, cutAt: forever, offset: w.k.between(-time.Hour, time.Hour),
+		drift: (w.k.rng.Float64() - 0.5) / 1000}
 	w.machines = append(w.machines, m)
 	return m
 }

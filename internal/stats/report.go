@@ -134,11 +134,13 @@ func byCount[K cmp.Ordered](m map[K]int64) []K {
 
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s: %s after %v\n", r.Crawl, r.Ended, time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
+	fmt.Fprintf(w, "%s: %s after %v\n", r.Crawl, r.Ended,
+		time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("pages", "%d (%d in this run, %.1f/s), %d with a payload seen before", r.Pages, r.PagesThisRun, r.PagesPerSecond, r.Duplicates)
+	row("pages", "%d (%d in this run, %.1f/s), %d with a payload seen before", r.Pages, r.PagesThisRun, r.PagesPerSecond,
+		r.Duplicates)
 	if r.Recrawls > 0 {
 		row("recrawls", "%d of the pages", r.Recrawls)
 	}

@@ -19,7 +19,8 @@ func TestReport(t *testing.T) {
 	r.Crawl, r.Ended = "test", "done"
 	r.Started, r.Stopped = time.Unix(0, 0), time.Unix(2, 0)
 	r.Fill(c.Snapshot(), 1, 500)
-	if r.Pages != 2 || r.PagesThisRun != 1 || r.PagesPerSecond != 0.5 || r.BytesPerSecond != 500 || r.Failed != 1 || r.Duplicates != 1 {
+	if r.Pages != 2 || r.PagesThisRun != 1 || r.PagesPerSecond != 0.5 || r.BytesPerSecond != 500 || r.Failed != 1 ||
+		r.Duplicates != 1 {
 		t.Errorf("%+v", r)
 	}
 	if len(r.Slowest) != 1 || r.Slowest[0] != (SlowHost{"a", 2, 2}) {
@@ -57,9 +58,12 @@ func TestCounts(t *testing.T) {
 	for _, c := range []struct {
 		got, want string
 	}{
-		{Count(0, "URLs"), "0 URLs"}, {Count(1, "URLs"), "1 URL"}, {Count(2, "URLs"), "2 URLs"}, {Count(1, "batches"), "1 batch"},
-		{Count(1, "URLs waiting"), "1 URL waiting"}, {Count(1, "hosts", "other"), "1 other host"}, {Count(int64(1), "bytes"), "1 byte"},
-		{Unit(1, "lines in index.cdxj"), "line in index.cdxj"}, {Either(1, "it", "them"), "it"}, {Either(0, "it", "them"), "them"},
+		{Count(0, "URLs"), "0 URLs"}, {Count(1, "URLs"), "1 URL"}, {Count(2, "URLs"), "2 URLs"},
+		{Count(1, "batches"), "1 batch"},
+		{Count(1, "URLs waiting"), "1 URL waiting"}, {Count(1, "hosts", "other"), "1 other host"},
+		{Count(int64(1), "bytes"), "1 byte"},
+		{Unit(1, "lines in index.cdxj"), "line in index.cdxj"}, {Either(1, "it", "them"), "it"},
+		{Either(0, "it", "them"), "them"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)

@@ -23,7 +23,8 @@ func TestLinesComeWithTheirPlaces(t *testing.T) {
 		lines, places = append(lines, string(line)), append(places, at)
 		return nil
 	})
-	if err != nil || torn != 4 || !slices.Equal(lines, []string{"a", "", long, "b\r"}) || !slices.Equal(places, []int64{0, 2, 3, 700_004}) {
+	if err != nil || torn != 4 || !slices.Equal(lines, []string{"a", "", long, "b\r"}) ||
+		!slices.Equal(places, []int64{0, 2, 3, 700_004}) {
 		t.Errorf("%d lines at %v, %d bytes torn, %v", len(lines), places, torn, err)
 	}
 	if torn, err := EachLineOf(vfs.OS, name+"none", nil); torn != 0 || err != nil {
@@ -31,7 +32,8 @@ func TestLinesComeWithTheirPlaces(t *testing.T) {
 	}
 	enough := errors.New("enough")
 	n := 0
-	if _, err := EachLineOf(vfs.OS, name, func([]byte, int64) error { n++; return enough }); !errors.Is(err, enough) || n != 1 {
+	if _, err := EachLineOf(vfs.OS, name, func([]byte, int64) error { n++; return enough }); !errors.Is(err, enough) ||
+		n != 1 {
 		t.Errorf("%v after %d lines", err, n)
 	}
 	if torn, err := EachLine(strings.NewReader(long), nil); torn != int64(len(long)) || err != nil {

@@ -24,7 +24,8 @@ func BenchmarkServer(b *testing.B) {
 				in := bufio.NewReaderSize(c, 64<<10)
 				for n := 1; pb.Next(); n++ {
 					r := Ref{N: uint32(n % w.hosts[0].pages)}
-					io.WriteString(c, "GET "+string(w.appendPath(nil, r, false))+" HTTP/1.1\r\nHost: h0000.synth.test\r\nAccept-Encoding: "+coding+"\r\n\r\n")
+					io.WriteString(c, "GET "+string(w.appendPath(nil, r,
+						false))+" HTTP/1.1\r\nHost: h0000.synth.test\r\nAccept-Encoding: "+coding+"\r\n\r\n")
 					if err := skipAnswer(in); err != nil {
 						b.Error(err)
 						return

@@ -20,7 +20,8 @@ func (w *Web) links(dst []link, r Ref) []link {
 	case Session:
 		return append(dst, link{home, byLink})
 	case Calendar:
-		return append(dst, link{home, byLink}, link{Ref{r.Host, r.N + 1, Calendar}, byLink}, link{Ref{r.Host, r.N / 2, Calendar}, byLink})
+		return append(dst, link{home, byLink}, link{Ref{r.Host, r.N + 1, Calendar}, byLink},
+			link{Ref{r.Host, r.N / 2, Calendar}, byLink})
 	}
 	return dst
 }

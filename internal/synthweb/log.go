@@ -32,7 +32,8 @@ func (c *conn) log(v *visit, status int, whole bool, end time.Time) {
 	if l == nil {
 		return
 	}
-	r := Request{Host: c.s.web.Host(int(v.ref.Host)), Target: string(v.target), At: v.at, End: end, Status: status, Whole: whole}
+	r := Request{Host: c.s.web.Host(int(v.ref.Host)), Target: string(v.target), At: v.at, End: end, Status: status,
+		Whole: whole}
 	if addr, ok := c.net.RemoteAddr().(*net.TCPAddr); ok {
 		r.Client = addr.AddrPort().Addr().Unmap()
 	}

@@ -19,13 +19,15 @@ func made(requests ...[4]any) (l Log) {
 	zero := time.Unix(1000, 0)
 	at := func(ms any) time.Time { return time.UnixMilli(zero.UnixMilli() + int64(ms.(int))) }
 	for i, r := range requests {
-		l = append(l, Request{Host: r[0].(string), Client: r[1].(netip.Addr), At: at(r[2]), End: at(r[3]), Status: 200, Whole: true, Target: fmt.Sprint("/", i)})
+		l = append(l, Request{Host: r[0].(string), Client: r[1].(netip.Addr), At: at(r[2]), End: at(r[3]), Status: 200,
+			Whole: true, Target: fmt.Sprint("/", i)})
 	}
 	return l
 }
 
 func TestMeetings(t *testing.T) {
-	l := made([4]any{"a", one, 0, 50}, [4]any{"b", two, 10, 20}, [4]any{"a", two, 40, 45}, [4]any{"a", one, 55, 60}, [4]any{"b", two, 30, 40},
+	l := made([4]any{"a", one, 0, 50}, [4]any{"b", two, 10, 20}, [4]any{"a", two, 40, 45}, [4]any{"a", one, 55, 60},
+		[4]any{"b", two, 30, 40},
 		[4]any{"a", one, 70, 80}, [4]any{"b", two, 49, 60})
 	var got []string
 	for _, m := range l.Meetings(10 * time.Millisecond) {
@@ -37,22 +39,27 @@ func TestMeetings(t *testing.T) {
 }
 
 func TestStretches(t *testing.T) {
-	l := made([4]any{"b", two, 0, 5}, [4]any{"a", one, 0, 50}, [4]any{"a", one, 20, 30}, [4]any{"a", two, 60, 65}, [4]any{"a", one, 70, 80})
+	l := made([4]any{"b", two, 0, 5}, [4]any{"a", one, 0, 50}, [4]any{"a", one, 20, 30}, [4]any{"a", two, 60, 65},
+		[4]any{"a", one, 70, 80})
 	var got []string
 	for _, s := range l.Stretches() {
 		got = append(got, fmt.Sprint(s.Host, " ", s.Client, " ", s.Requests, " ", s.To.Sub(s.From)))
 	}
-	if want := []string{"a 10.0.0.1 2 50ms", "a 10.0.0.2 1 5ms", "a 10.0.0.1 1 10ms", "b 10.0.0.2 1 5ms"}; !slices.Equal(got, want) {
+	if want := []string{"a 10.0.0.1 2 50ms", "a 10.0.0.2 1 5ms", "a 10.0.0.1 1 10ms",
+		"b 10.0.0.2 1 5ms"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 func TestStall(t *testing.T) {
-	l := made([4]any{"a", one, 100, 110}, [4]any{"b", one, 150, 160}, [4]any{"a", one, 400, 410}, [4]any{"a", one, 500, 510})
+	l := made([4]any{"a", one, 100, 110}, [4]any{"b", one, 150, 160}, [4]any{"a", one, 400, 410},
+		[4]any{"a", one, 500, 510})
 	zero := time.Unix(1000, 0)
 	at := func(ms int) time.Time { return zero.Add(time.Duration(ms) * time.Millisecond) }
-	for _, c := range []struct{ from, to, began, longest int }{{0, 500, 150, 250}, {0, 1000, 500, 500}, {160, 300, 160, 140}, {90, 160, 100, 50}} {
-		if began, d := l.Stall(at(c.from), at(c.to)); !began.Equal(at(c.began)) || d != time.Duration(c.longest)*time.Millisecond {
+	for _, c := range []struct{ from, to, began, longest int }{{0, 500, 150, 250}, {0, 1000, 500, 500},
+		{160, 300, 160, 140}, {90, 160, 100, 50}} {
+		if began, d := l.Stall(at(c.from), at(c.to)); !began.Equal(at(c.began)) ||
+			d != time.Duration(c.longest)*time.Millisecond {
 			t.Errorf("from %d to %d: %v from %v, want %d from %d", c.from, c.to, d, began.Sub(zero), c.longest, c.began)
 		}
 	}
@@ -62,7 +69,8 @@ func TestStall(t *testing.T) {
 }
 
 func TestRepeats(t *testing.T) {
-	l := made([4]any{"a", one, 0, 90}, [4]any{"a", two, 20, 30}, [4]any{"a", one, 40, 50}, [4]any{"b", one, 40, 50}, [4]any{"a", one, 95, 99}, [4]any{"a", one, 100, 110})
+	l := made([4]any{"a", one, 0, 90}, [4]any{"a", two, 20, 30}, [4]any{"a", one, 40, 50}, [4]any{"b", one, 40, 50},
+		[4]any{"a", one, 95, 99}, [4]any{"a", one, 100, 110})
 	for i := range l {
 		l[i].Target = "/"
 	}
@@ -104,7 +112,8 @@ func TestLogOfAServer(t *testing.T) {
 		t.Fatalf("log: %+v", l)
 	}
 	r := l[0]
-	if r.Host != web.Host(0) || r.Target != "/" || r.Client != on || r.Status != 200 || r.End.Before(r.At) || len(l.Stretches()) != 1 {
+	if r.Host != web.Host(0) || r.Target != "/" || r.Client != on || r.Status != 200 || r.End.Before(r.At) ||
+		len(l.Stretches()) != 1 {
 		t.Errorf("log: %+v", l)
 	}
 	without, err := Serve(t.Context(), web, ServeOptions{})

@@ -19,7 +19,8 @@ func (t *writer) oddAnchor(r Ref) {
 	case 3:
 		open, shut = `<area shape=rect coords="0,0,1,1" href="`, `"><a>`
 	case 4:
-		open, shut = `<a href="mailto:nobody@example.com">`+"</a><a href=\"javascript:void('/ghost/')\"></a>"+`<a href="`, `">`
+		open, shut = `<a href="mailto:nobody@example.com">`+"</a><a href=\"javascript:void('/ghost/')\"></a>"+`<a href="`,
+			`">`
 	case 5:
 		open, shut = `<a href="#top"></a><a/data-href="/ghost/"/href="`, `"/>`
 	}

@@ -5,8 +5,10 @@ import (
 	"strconv"
 )
 
-var pathWords = [...]string{"about", "archive", "articles", "blog", "books", "docs", "events", "forum", "guide", "help", "history",
-	"index", "library", "lists", "manual", "maps", "music", "news", "notes", "papers", "people", "photos", "press", "projects",
+var pathWords = [...]string{"about", "archive", "articles", "blog", "books", "docs", "events", "forum", "guide", "help",
+	"history",
+	"index", "library", "lists", "manual", "maps", "music", "news", "notes", "papers", "people", "photos", "press",
+	"projects",
 	"reports", "research", "science", "stories", "support", "team", "topics", "wiki"}
 
 // appendPath appends the path and query of a resource. In raw form what is not ASCII stands as bytes in the host's
@@ -165,5 +167,6 @@ func unhex(high, low byte) (byte, bool) {
 }
 
 func plain(c byte) bool {
-	return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80 || c == ' ' || c == '-' || c == '.' || c == '_' || c == '~'
+	return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80 || c == ' ' || c == '-' || c == '.' || c == '_' ||
+		c == '~'
 }

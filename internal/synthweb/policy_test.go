@@ -12,7 +12,8 @@ func TestPolicyIsWhatRobotsSays(t *testing.T) {
 		tally := newTally(w)
 		for i := range w.hosts {
 			_, text := w.robots(uint32(i))
-			if asked := strings.Contains(text, "Crawl-delay"); asked != (tally.policy(uint32(i)).delay > 0) && !w.hosts[i].traits.has(Shut) {
+			if asked := strings.Contains(text, "Crawl-delay"); asked != (tally.policy(uint32(i)).delay > 0) &&
+				!w.hosts[i].traits.has(Shut) {
 				t.Errorf("seed %d, host %d asks for a delay: %v", seed, i, asked)
 			}
 		}

@@ -75,7 +75,8 @@ type HostScore struct {
 
 // Perfect reports whether every resource of the truth was fetched, none twice, nothing beyond it, and no rule broken.
 func (s Score) Perfect() bool {
-	return s.Missing == 0 && s.Beyond == 0 && s.Repeats == 0 && s.RepeatsOther == 0 && s.Unknown == 0 && s.Forbidden == 0 &&
+	return s.Missing == 0 && s.Beyond == 0 && s.Repeats == 0 && s.RepeatsOther == 0 && s.Unknown == 0 &&
+		s.Forbidden == 0 &&
 		s.BeforeRobots == 0 && s.Hasty == 0 && s.Impatient == 0
 }
 
@@ -93,7 +94,8 @@ func (s Score) String() string {
 	line("429", "%d sent, %d requests before Retry-After", s.Throttled, s.Impatient)
 	line("in flight", "at most %d (%s)", s.MostInFlight.Value, s.MostInFlight.Host)
 	line("connections", "at most %d at once (%s)", s.MostOpen.Value, s.MostOpen.Host)
-	line("gap", "at least %v (%s), start to start %v (%s)", s.LeastGap.Value, s.LeastGap.Host, s.LeastStart.Value, s.LeastStart.Host)
+	line("gap", "at least %v (%s), start to start %v (%s)", s.LeastGap.Value, s.LeastGap.Host, s.LeastStart.Value,
+		s.LeastStart.Host)
 	for _, what := range slices.Sorted(maps.Keys(s.Examples)) {
 		line("e.g.", "%s: %s", what, strings.Join(s.Examples[what], " "))
 	}

@@ -55,14 +55,17 @@ func TestScoreSeesWhatANaughtyClientDoes(t *testing.T) {
 	c := newClient(s)
 	defer c.CloseIdleConnections()
 	const h0, h1 = "h0000.synth.test", "h0001.synth.test"
-	for _, path := range []string{"/", "/robots.txt", "/", "/private/3.html", "/private/unheard/of", "/nothing", "/gone/1.html", "/gone/1.html"} {
+	for _, path := range []string{"/", "/robots.txt", "/", "/private/3.html", "/private/unheard/of", "/nothing",
+		"/gone/1.html", "/gone/1.html"} {
 		fetch(t, s, c, h0, path)
 	}
 	fetch(t, s, c, h1, "/ghost/1.html")
 	got := s.Score()
-	want := Score{Requests: 9, Connections: 2, Robots: 1, Repeats: 1, RepeatsOther: 1, Forbidden: 2, BeforeRobots: 2, Unknown: 2, Distinct: 4}
+	want := Score{Requests: 9, Connections: 2, Robots: 1, Repeats: 1, RepeatsOther: 1, Forbidden: 2, BeforeRobots: 2,
+		Unknown: 2, Distinct: 4}
 	have := Score{Requests: got.Requests, Connections: got.Connections, Robots: got.Robots, Repeats: got.Repeats,
-		RepeatsOther: got.RepeatsOther, Forbidden: got.Forbidden, BeforeRobots: got.BeforeRobots, Unknown: got.Unknown, Distinct: got.Distinct}
+		RepeatsOther: got.RepeatsOther, Forbidden: got.Forbidden, BeforeRobots: got.BeforeRobots, Unknown: got.Unknown,
+		Distinct: got.Distinct}
 	if fmt.Sprint(have) != fmt.Sprint(want) {
 		t.Errorf("got\n%v\nwant\n%v", have, want)
 	}
@@ -105,7 +108,8 @@ func TestScoreSeesRequestsAtOnce(t *testing.T) {
 func TestPipelinedRequestsHaveNoGap(t *testing.T) {
 	s := serve(t, New(Clean(1, 1, 10)), ServeOptions{})
 	const h0 = "h0000.synth.test"
-	nc := raw(t, s, h0, get(h0, "/")+get(h0, "/robots.txt")+strings.Replace(get(h0, "/"), "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1))
+	nc := raw(t, s, h0, get(h0, "/")+get(h0, "/robots.txt")+strings.Replace(get(h0, "/"), "\r\n\r\n",
+		"\r\nConnection: close\r\n\r\n", 1))
 	if answers, err := io.ReadAll(nc); err != nil || bytes.Count(answers, []byte("HTTP/1.1 200 OK\r\n")) != 3 {
 		t.Errorf("%d bytes, %v", len(answers), err)
 	}
@@ -135,7 +139,8 @@ func TestGapOfAHost(t *testing.T) {
 		if v := visit(false, 900*time.Millisecond, 0); !v.hasty {
 			t.Error("900 ms from start to start do not count as hasty")
 		}
-		if got := h.state(time.Now()); got.gap != 300*time.Millisecond || got.start != 900*time.Millisecond || got.mostIn != 1 {
+		if got := h.state(time.Now()); got.gap != 300*time.Millisecond || got.start != 900*time.Millisecond ||
+			got.mostIn != 1 {
 			t.Errorf("gap %v, start to start %v, in flight %d", got.gap, got.start, got.mostIn)
 		}
 	})
@@ -247,7 +252,8 @@ func TestDNS(t *testing.T) {
 			name  string
 			kind  uint16
 			rcode int
-		}{{w.Host(1), dns.TypeA, dns.RcodeSuccess}, {"H0001.Synth.TEST", dns.TypeA, dns.RcodeSuccess}, {w.Host(1), dns.TypeAAAA, dns.RcodeSuccess},
+		}{{w.Host(1), dns.TypeA, dns.RcodeSuccess}, {"H0001.Synth.TEST", dns.TypeA, dns.RcodeSuccess},
+			{w.Host(1), dns.TypeAAAA, dns.RcodeSuccess},
 			{w.Host(len(w.hosts) - 1), dns.TypeA, dns.RcodeNameError}, {"nobody.synth.test", dns.TypeA, dns.RcodeNameError}} {
 			m, _, err := c.Exchange(new(dns.Msg).SetQuestion(dns.Fqdn(q.name), q.kind), s.DNS())
 			if err != nil {
@@ -307,7 +313,8 @@ func TestCloseEndsHangingConnections(t *testing.T) {
 
 func FuzzRequest(f *testing.F) {
 	w := New(Messy(1, 3, 30))
-	for _, seed := range []string{get("h0000.synth.test", "/"), "HEAD http://h0001.synth.test:80/go/3 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "GET  \r\n\r\n",
+	for _, seed := range []string{get("h0000.synth.test", "/"), "HEAD http://h0001.synth.test:80/go/3 " +
+		"HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "GET  \r\n\r\n",
 		get("h0002.synth.test", "/%7Epeople/wiki%20page-9.htm?copy=1")} {
 		f.Add([]byte(seed))
 	}

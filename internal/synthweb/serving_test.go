@@ -42,7 +42,8 @@ func TestTLSIsOfVersion13(t *testing.T) {
 	cfg := Clean(1, 1, 10)
 	cfg.TLS = true
 	s := serve(t, New(cfg), ServeOptions{Addresses: 1})
-	nc, err := tls.Dial("tcp4", s.Addr(s.web.Host(0)).String(), &tls.Config{InsecureSkipVerify: true, ServerName: s.web.Host(0)})
+	nc, err := tls.Dial("tcp4", s.Addr(s.web.Host(0)).String(), &tls.Config{InsecureSkipVerify: true,
+		ServerName: s.web.Host(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,8 @@ func TestEveryLoopbackAddressIsFoundAgain(t *testing.T) {
 			t.Fatalf("%s is host %d, found %d, %v", w.Host(i), i, got, ok)
 		}
 	}
-	for _, name := range []string{"", "127.0.0.1", "127.77.0.0", "127.77.0.251", "127.77.250.1", "h0000.synth.test", "::1"} {
+	for _, name := range []string{"", "127.0.0.1", "127.77.0.0", "127.77.0.251", "127.77.250.1", "h0000.synth.test",
+		"::1"} {
 		if i, ok := w.hostOf(name); ok {
 			t.Errorf("%q is taken for host %d", name, i)
 		}

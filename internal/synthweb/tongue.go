@@ -26,15 +26,18 @@ type pathWord struct {
 }
 
 var universal = sync.OnceValue(func() *tongue {
-	return newTongue("utf-8", unicode.UTF8, "ba be ca co da de en er es fi ga gra in ka la lo ma mi na no or pa pré ra re ro sa si sta ta te ti tion u va ve vü za hé")
+	return newTongue("utf-8", unicode.UTF8, "ba be ca co da de en er es fi ga gra in ka la lo ma mi na no or pa pré ra "+
+		"re ro sa si sta ta te ti tion u va ve vü za hé")
 })
 
 var legacies = []func() *tongue{
 	sync.OnceValue(func() *tongue {
-		return newTongue("windows-1251", charmap.Windows1251, "ба ве го да ет жи за ин ка ло ма на об по ра ст та ум фо ход че ши ый эк юг яр ние ска при про")
+		return newTongue("windows-1251", charmap.Windows1251, "ба ве го да ет жи за ин ка ло ма на об по ра ст та ум фо "+
+			"ход че ши ый эк юг яр ние ска при про")
 	}),
 	sync.OnceValue(func() *tongue {
-		return newTongue("Shift_JIS", japanese.ShiftJIS, "あ い う か き く さ し た な に の は ま も や ら り る を ん カ サ タ ト ラ ン ソ 表 能 日 本 語 人")
+		return newTongue("Shift_JIS", japanese.ShiftJIS,
+			"あ い う か き く さ し た な に の は ま も や ら り る を ん カ サ タ ト ラ ン ソ 表 能 日 本 語 人")
 	}),
 	sync.OnceValue(func() *tongue {
 		return newTongue("GBK", simplifiedchinese.GBK, "的 一 是 不 了 在 人 有 我 他 这 中 大 来 上 国 个 到 说 们 为 子 和 你 地 出 道 也 时 年 得 就")

@@ -24,7 +24,8 @@ const (
 	numTraits
 )
 
-var traitNames = [numTraits]string{"gzip", "chunked", "closing", "legacy", "delay", "throttle", "slow", "trap", "norobots",
+var traitNames = [numTraits]string{"gzip", "chunked", "closing", "legacy", "delay", "throttle", "slow", "trap",
+	"norobots",
 	"forbidden", "shut", "failing", "refused", "hanging", "mute"}
 
 func (t Trait) String() string { return traitNames[t] }

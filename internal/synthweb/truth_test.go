@@ -63,7 +63,8 @@ func serve(t testing.TB, w *Web, opts ServeOptions) *Server {
 
 func TestTruthWithinOneHost(t *testing.T) {
 	w := New(Messy(9, 6, 300))
-	truth := w.Truth(TruthOptions{Seeds: []string{"http://" + w.Host(2) + ":8080/"}, Within: func(host string) bool { return host == w.Host(2) }})
+	truth := w.Truth(TruthOptions{Seeds: []string{"http://" + w.Host(2) + ":8080/"},
+		Within: func(host string) bool { return host == w.Host(2) }})
 	if got := truth.Counts()["page"]; got != w.hosts[2].pages {
 		t.Errorf("%d of %d pages", got, w.hosts[2].pages)
 	}
@@ -73,7 +74,8 @@ func TestTruthWithinOneHost(t *testing.T) {
 		}
 	}
 	all, bold := w.Truth(TruthOptions{}), w.Truth(TruthOptions{IgnoreRobots: true})
-	if all.Has(w.URL(Ref{Host: 2, Kind: Ghost}, 80)) || bold.Len() <= all.Len() || bold.Counts()["private"] <= all.Counts()["private"] {
+	if all.Has(w.URL(Ref{Host: 2, Kind: Ghost}, 80)) || bold.Len() <= all.Len() ||
+		bold.Counts()["private"] <= all.Counts()["private"] {
 		t.Errorf("%v without robots.txt, %v with it", bold.Counts(), all.Counts())
 	}
 }

@@ -121,7 +121,8 @@ func TestTargetsAreComparedUnescaped(t *testing.T) {
 		target string
 		want   Kind
 	}{
-		{"/", Page}, {"/robots.txt", Robots}, {"/?copy=1", Copy}, {"/%67one/7.html", Gone}, {"/gone/%37.html", Gone}, {"/calendar/%3Fmonth=3", Unknown}, {"/gone%2F7.html", Unknown},
+		{"/", Page}, {"/robots.txt", Robots}, {"/?copy=1", Copy}, {"/%67one/7.html", Gone}, {"/gone/%37.html", Gone},
+		{"/calendar/%3Fmonth=3", Unknown}, {"/gone%2F7.html", Unknown},
 		{"/gone/7.htm%6c", Gone}, {"/gone/7.html", Gone}, {"/gone/07.html", Unknown}, {"/gone/99999999999.html", Unknown},
 		{"/gone/", Unknown}, {"/private/open/3.html", Open}, {"/private/3.html", Private}, {"/copy=1", Unknown},
 	} {
@@ -138,7 +139,8 @@ func TestHostNames(t *testing.T) {
 			t.Errorf("%s is host %d, found %d", w.Host(i), i, got)
 		}
 	}
-	for _, name := range []string{"", "h1.synth.test", "h9999.synth.test", "mute0001.synth.test", "h0001.example", "h00001.synth.test"} {
+	for _, name := range []string{"", "h1.synth.test", "h9999.synth.test", "mute0001.synth.test", "h0001.example",
+		"h00001.synth.test"} {
 		if i, ok := w.hostOf(name); ok {
 			t.Errorf("%q is taken for host %d", name, i)
 		}

@@ -45,7 +45,8 @@ func (v *verifier) indexOf(number int) (name string, grows bool) {
 	}
 	if _, err := v.Disk.Size(v.path(name)); err != nil {
 		v.files.all[number].unindexed = true
-		v.fault(Fault{Check: checkCDXJ, File: name, Offset: -1, What: "the index is not here", Remedy: "it can be made again from its WARC file"})
+		v.fault(Fault{Check: checkCDXJ, File: name, Offset: -1, What: "the index is not here",
+			Remedy: "it can be made again from its WARC file"})
 	}
 	return name, grows
 }
@@ -57,7 +58,8 @@ func (v *verifier) index(name string, grows bool, of int) (int64, error) {
 	var last []byte
 	return v.eachLine(checkCDXJ, name, grows, func(l line) error {
 		if !grows && bytes.Compare(last, l.text) >= 0 {
-			v.fault(Fault{Check: checkCDXJ, File: name, Offset: l.at, What: "the line does not come after the one before it: the index is not sorted",
+			v.fault(Fault{Check: checkCDXJ, File: name, Offset: l.at, What: "the line does not come after the one before it: " +
+				"the index is not sorted",
 				Remedy: "sort it bytewise (LC_ALL=C sort)"})
 		}
 		last = append(last[:0], l.text...)
@@ -65,8 +67,9 @@ func (v *verifier) index(name string, grows bool, of int) (int64, error) {
 		if err != nil {
 			return err
 		}
-		f := fact{At: l.at, File: v.files.of(x.File), Offset: x.Offset, Length: x.Length, Time: x.Time.UnixMicro(), Status: x.Status,
-			Words: hashOf(string(l.text))}
+		f := fact{At: l.at, File: v.files.of(x.File), Offset: x.Offset, Length: x.Length, Time: x.Time.UnixMicro(),
+			Status: x.Status,
+			Words:  hashOf(string(l.text))}
 		if _, ok := parseDigest(x.Digest); !ok {
 			return fmt.Errorf("%q is no digest", x.Digest)
 		}

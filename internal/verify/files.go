@@ -28,7 +28,8 @@ func (v *verifier) committed(check, name string, grows bool) (int64, error) {
 	case !known && (!grows || v.State == nil):
 		return size, nil
 	case size < mark:
-		v.fault(Fault{Check: check, File: name, Offset: size, What: fmt.Sprintf("the journal says that %d bytes were written, %d are here",
+		v.fault(Fault{Check: check, File: name, Offset: size, What: fmt.Sprintf("the journal says that %d bytes were "+
+			"written, %d are here",
 			mark, size), Remedy: "bring the file back from a copy; if there is none, " + remedy})
 	case size > mark && grows:
 		v.note(Fault{Check: check, File: name, Offset: mark, What: fmt.Sprintf("%d bytes are %s", size-mark, notCommitted)})

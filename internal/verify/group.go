@@ -134,7 +134,8 @@ func (g *group) agree(name string, f *fact, c *capture) {
 		{"type", f.is(flagRevisit) != c.is(flagRevisit)},
 	} {
 		if d.wrong {
-			g.fault(checkCDXJ, name, f.At, "the line gives another %s than the record in %s at byte %d has", d.what, g.v.files.path(c.File), c.Offset)
+			g.fault(checkCDXJ, name, f.At, "the line gives another %s than the record in %s at byte %d has", d.what,
+				g.v.files.path(c.File), c.Offset)
 		}
 	}
 }
@@ -154,8 +155,10 @@ func (g *group) refer(f *fact) {
 	switch {
 	case g.v.filesMissing():
 	case f.is(flagDigests):
-		g.fault(checkDigests, "state/digests", -1, "the index names a record with the digest %s that is in no WARC file", f.Digest)
+		g.fault(checkDigests, "state/digests", -1, "the index names a record with the digest %s that is in no WARC file",
+			f.Digest)
 	default:
-		g.fault(checkWARC, g.v.files.path(f.File), f.At, "a revisit record refers to a record of this URL that is in no WARC file")
+		g.fault(checkWARC, g.v.files.path(f.File), f.At, "a revisit record refers to a record of this URL that is in no "+
+			"WARC file")
 	}
 }

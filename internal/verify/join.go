@@ -88,14 +88,18 @@ func (v *verifier) missing() {
 		f, name := &v.files.all[n], v.files.path(n)
 		switch {
 		case !f.here && v.cfg.Moved:
-			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: "it is not here, so what the other files say of it was not verified"})
+			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: "it is not here, so what the other files say of it " +
+				"was not verified"})
 		case !f.here:
-			v.fault(Fault{Check: checkWARC, File: name, Offset: -1, What: "it is not here, though other files name records in it",
+			v.fault(Fault{Check: checkWARC, File: name, Offset: -1,
+				What:   "it is not here, though other files name records in it",
 				Remedy: "bring it back; if it was moved on purpose, say so with --moved"})
 		case f.merged == 0 && f.lines > 0:
-			v.note(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: "it lacks the lines of " + name + ": the next run's end writes it anew"})
+			v.note(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: "it lacks the lines of " + name +
+				": the next run's end writes it anew"})
 		case f.merged != f.lines && !f.unindexed:
-			v.fault(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: name + " has another number of lines there than in its own index",
+			v.fault(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: name +
+				" has another number of lines there than in its own index",
 				Remedy: "the next run's end writes it anew"})
 		}
 	}

@@ -24,7 +24,10 @@ func (g *group) page(f *fact) {
 		g.fault(checkPages, name, f.At, "a second line for the same record")
 	}
 	c.paged = true
-	g.pages[len(g.pages)-1].record = slices.IndexFunc(g.captures, func(o capture) bool { return o.Offset == c.Offset && o.File == c.File })
+	g.pages[len(g.pages)-1].record = slices.IndexFunc(g.captures, func(o capture) bool {
+		return o.Offset == c.Offset &&
+			o.File == c.File
+	})
 	for _, d := range []struct {
 		what  string
 		wrong bool
@@ -35,7 +38,8 @@ func (g *group) page(f *fact) {
 		{"title, charset, lang, from or number of links", c.is(flagWords) && f.Words != c.Words},
 	} {
 		if d.wrong {
-			g.fault(checkPages, name, f.At, "the line gives another %s than the record in %s at byte %d has", d.what, g.v.files.path(c.File), c.Offset)
+			g.fault(checkPages, name, f.At, "the line gives another %s than the record in %s at byte %d has", d.what,
+				g.v.files.path(c.File), c.Offset)
 		}
 	}
 }
@@ -72,12 +76,14 @@ func (g *group) visit(f *fact) {
 	}
 	for i := range g.pages {
 		p := &g.pages[i]
-		if p.visited || p.Time != f.Time || p.Digest != f.Digest || p.Length != f.Length || f.Status >= 0 && f.Status != p.Status {
+		if p.visited || p.Time != f.Time || p.Digest != f.Digest || p.Length != f.Length || f.Status >= 0 &&
+			f.Status != p.Status {
 			continue
 		}
 		p.visited = true
 		if p.ID != f.ID || p.record >= 0 && g.captures[p.record].is(flagWords) && g.captures[p.record].Trail != f.Trail {
-			g.fault(checkLog, name, f.At, "the line gives another type, path, via, seed or duration than pages.jsonl and the metadata record have")
+			g.fault(checkLog, name, f.At, "the line gives another type, path, via, seed or duration than pages.jsonl and the "+
+				"metadata record have")
 		}
 		return
 	}
@@ -90,7 +96,8 @@ func (g *group) visit(f *fact) {
 func (g *group) rules(f *fact) {
 	for i := range g.captures {
 		c := &g.captures[i]
-		if !c.paged && c.Trail == f.Trail && (c.Digest == digest{} || c.Digest == f.Digest) && (c.is(flagResource) || f.Status < 0 || c.Status == f.Status) {
+		if !c.paged && c.Trail == f.Trail && (c.Digest == digest{} || c.Digest == f.Digest) &&
+			(c.is(flagResource) || f.Status < 0 || c.Status == f.Status) {
 			c.paged = true
 			return
 		}
@@ -151,7 +158,8 @@ func (g *group) judge() {
 func (g *group) judgeCapture(c *capture) {
 	file := g.v.files.path(c.File)
 	if f := &g.v.files.all[c.File]; !c.paged && !f.unlisted {
-		g.fault(checkWARC, file, c.Offset, "no line of pages.jsonl names the record, and no visit for robots.txt in crawl.log is as it says")
+		g.fault(checkWARC, file, c.Offset, "no line of pages.jsonl names the record, and no visit for robots.txt in "+
+			"crawl.log is as it says")
 	}
 	if c.is(flagResource) {
 		return
@@ -196,14 +204,17 @@ func (g *group) judgeEntry() {
 	case fetched && !g.noted && g.v.Shared:
 		// by another node, which had the host then
 	case fetched && !g.noted:
-		g.fault(checkSeen, name, -1, "it was fetched at %v, says the URL database, but crawl.log has no visit then", e.Fetched)
+		g.fault(checkSeen, name, -1, "it was fetched at %v, says the URL database, but crawl.log has no visit then",
+			e.Fetched)
 	case g.answered.Status > 0 && !g.remembered(e):
-		g.fault(checkSeen, name, -1, "crawl.log at byte %d has status %d and sha1:%v, the URL database %d and sha1:%v", g.answered.At,
+		g.fault(checkSeen, name, -1, "crawl.log at byte %d has status %d and sha1:%v, the URL database %d and sha1:%v",
+			g.answered.At,
 			g.answered.Status, g.answered.Digest, e.Status, digest(e.Digest))
 	case e.State == seen.Known && !fetched && !g.waits && !g.skipped && !g.undecided && g.v.Shared:
 		if !g.away() {
 			g.v.note(Fault{Check: checkURLs, File: name, Offset: -1, URL: g.url,
-				What: "it is known, and nothing here says what became of it: another node may have left it out, and says so in its skipped.jsonl"})
+				What: "it is known, and nothing here says what became of it: another node may have left it out, and says so in " +
+					"its skipped.jsonl"})
 		}
 	case e.State == seen.Known && !fetched && !fetchable(g.url):
 		// an earlier version let it in, and it was dropped

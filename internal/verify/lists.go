@@ -40,8 +40,9 @@ func (v *verifier) pageLine(l line) error {
 	if !ok || p.URL == "" || p.Time.IsZero() {
 		return fmt.Errorf("the line of %q lacks its URL, time or digest", p.URL)
 	}
-	f := fact{At: l.at, File: -1, Offset: p.Offset, Length: p.Bytes, Time: p.Time.UnixMicro(), Status: p.Status, Digest: sum,
-		Flags: flagWords, ID: typeOf(p.Type), Words: wordsOf(p.From, p.Charset, p.Lang, p.Title, p.Links)}
+	f := fact{At: l.at, File: -1, Offset: p.Offset, Length: p.Bytes, Time: p.Time.UnixMicro(), Status: p.Status,
+		Digest: sum,
+		Flags:  flagWords, ID: typeOf(p.Type), Words: wordsOf(p.From, p.Charset, p.Lang, p.Title, p.Links)}
 	if p.WARC != "" {
 		f.File = v.files.of(p.WARC)
 	}

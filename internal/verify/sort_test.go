@@ -24,7 +24,8 @@ func sortsRandomClaims(t *testing.T, room int) {
 	s := newSorter(parent, room)
 	var want []string
 	for range 3000 {
-		url, k, body := fmt.Sprintf("http://h%d/%d", dice.IntN(20), dice.IntN(50)), kind(1+dice.IntN(4)), []byte(fmt.Sprint(dice.IntN(9)))
+		url, k, body := fmt.Sprintf("http://h%d/%d", dice.IntN(20), dice.IntN(50)), kind(1+dice.IntN(4)),
+			[]byte(fmt.Sprint(dice.IntN(9)))
 		want = append(want, fmt.Sprintf("%s %d %s", url, k, body))
 		if err := s.add(url, k, body); err != nil {
 			t.Fatal(err)
@@ -60,7 +61,8 @@ func sortsRandomClaims(t *testing.T, room int) {
 func TestFactsComeBack(t *testing.T) {
 	for _, f := range []fact{
 		{},
-		{At: 7, File: -1, Offset: 9, Length: 1 << 40, Time: 1_700_000_000_000_000, Status: -404, Flags: flagWords | flagDigests, ID: 3},
+		{At: 7, File: -1, Offset: 9, Length: 1 << 40, Time: 1_700_000_000_000_000, Status: -404,
+			Flags: flagWords | flagDigests, ID: 3},
 		{File: 2, Words: 1, Digest: digest{1, 2, 3}},
 		{Digest: digest{19: 9}},
 	} {

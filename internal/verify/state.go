@@ -14,7 +14,8 @@ import (
 // state checks what is in the folder state.
 func (v *verifier) state() error {
 	v.cuts()
-	for _, check := range []func() error{v.readJournal, v.readSeen, v.readDigests, v.readFrontier, v.readDeferred, v.readRoots} {
+	for _, check := range []func() error{v.readJournal, v.readSeen, v.readDigests, v.readFrontier, v.readDeferred,
+		v.readRoots} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -51,7 +52,8 @@ func (v *verifier) readJournal() error {
 	var batches int64
 	err := v.Journal.Replay(v.Journal.Begin(), func(batch []byte, end journal.Position) error {
 		batches++
-		return v.progress(checkJournal, int64(end-v.Journal.Begin()), int64(v.Journal.End()-v.Journal.Begin()), int64(len(batch)))
+		return v.progress(checkJournal, int64(end-v.Journal.Begin()), int64(v.Journal.End()-v.Journal.Begin()),
+			int64(len(batch)))
 	})
 	if v.ctx.Err() != nil {
 		return v.ctx.Err()
@@ -64,7 +66,8 @@ func (v *verifier) readJournal() error {
 // broken tells of what a room of the state says of itself.
 func (v *verifier) broken(check, file string, err error) {
 	for _, err := range apart(err) {
-		v.fault(Fault{Check: check, File: file, Offset: -1, What: strings.ReplaceAll(err.Error(), v.Dir+string(filepath.Separator), "")})
+		v.fault(Fault{Check: check, File: file, Offset: -1, What: strings.ReplaceAll(err.Error(),
+			v.Dir+string(filepath.Separator), "")})
 	}
 }
 
@@ -105,7 +108,8 @@ const remedy = "kumo repair goes on from what is whole"
 
 func (v *verifier) position(check, file string, at uint64) {
 	if v.Journal != nil && journal.Position(at) > v.Journal.End() {
-		v.fault(Fault{Check: check, File: file, Offset: -1, What: fmt.Sprintf("it includes the journal up to %x, which ends at %x", at,
+		v.fault(Fault{Check: check, File: file, Offset: -1, What: fmt.Sprintf("it includes the journal up to %x, which "+
+			"ends at %x", at,
 			uint64(v.Journal.End())), Remedy: remedy})
 	}
 }
@@ -132,7 +136,8 @@ func (v *verifier) readRefs() error {
 	var n int64
 	err := v.Digests.Each(func(sum [20]byte, r seen.Ref) error {
 		n++
-		return must(v.claim(r.URL, kindRefer, fact{File: -1, Time: r.Time.UnixMicro(), ID: hashOf(r.ID), Digest: sum, Flags: flagDigests}))
+		return must(v.claim(r.URL, kindRefer, fact{File: -1, Time: r.Time.UnixMicro(), ID: hashOf(r.ID), Digest: sum,
+			Flags: flagDigests}))
 	})
 	v.counted(checkDigests, n, "digests")
 	if err != nil && !errors.Is(err, errStop) {
@@ -224,7 +229,8 @@ func (v *verifier) readRoots() error {
 	n, err := v.State.ReadRoots(v.View, v.Dir)
 	v.counted(checkRoots, n, "seeds, and what they redirect to")
 	if err != nil {
-		v.fault(Fault{Check: checkRoots, File: name, Offset: -1, What: err.Error(), Remedy: "begin again with --fresh, or bring the file back from a copy"})
+		v.fault(Fault{Check: checkRoots, File: name, Offset: -1, What: err.Error(),
+			Remedy: "begin again with --fresh, or bring the file back from a copy"})
 	}
 	return v.ctx.Err()
 }

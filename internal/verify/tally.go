@@ -80,7 +80,8 @@ func (v *verifier) counters() error {
 		return nil
 	}
 	if v.State == nil || r.Ended == "failed" || r.Journal != uint64(v.Journal.End()) {
-		v.note(Fault{Check: checkReport, File: reportName, Offset: -1, What: "it is older than the files: the next run writes it anew"})
+		v.note(Fault{Check: checkReport, File: reportName, Offset: -1, What: "it is older than the files: the next run " +
+			"writes it anew"})
 		return nil
 	}
 	v.compare(reportName, r.Pages, r.Duplicates, r.Statuses, r.Skipped)
@@ -164,6 +165,7 @@ func keysOf[K string | int](a, b map[K]int64) []K {
 func (v *verifier) same(file, what string, said, counted int64) {
 	v.tally.compared++
 	if said != counted {
-		v.fault(Fault{Check: checkReport, File: file, Offset: -1, What: fmt.Sprintf("%s: it says %d, but it is %d", what, said, counted)})
+		v.fault(Fault{Check: checkReport, File: file, Offset: -1, What: fmt.Sprintf("%s: it says %d, but it is %d", what,
+			said, counted)})
 	}
 }

@@ -107,7 +107,8 @@ const (
 	checkSettings = "settings"
 )
 
-var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText, checkLog,
+var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText,
+	checkLog,
 	checkSkipped, checkDeferred, checkRoots, checkURLs, checkReport, checkSettings}
 
 const maxNotes = 100 // kept of a check
@@ -126,7 +127,8 @@ type verifier struct {
 
 // Run checks a crawl. Its error says that it could not be checked to the end; faults are in the report.
 func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
-	v := &verifier{Parts: p, cfg: cfg, ctx: ctx, checks: map[string]*Check{}, claims: newSorter(cfg.Temp, cfg.Memory), tally: newTally()}
+	v := &verifier{Parts: p, cfg: cfg, ctx: ctx, checks: map[string]*Check{}, claims: newSorter(cfg.Temp, cfg.Memory),
+		tally: newTally()}
 	defer func() { err = errors.Join(err, v.claims.close()) }()
 	report := &Report{}
 	for _, name := range order {

@@ -44,7 +44,8 @@ type folder struct {
 var testTime = time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 
 func skip(path, rule string) *page.Skip {
-	return &page.Skip{URL: origin + path, Host: host, Rule: rule, Why: "a reason", From: origin + "/", Depth: 1, Time: testTime}
+	return &page.Skip{URL: origin + path, Host: host, Rule: rule, Why: "a reason", From: origin + "/", Depth: 1,
+		Time: testTime}
 }
 
 // visits are a few pages, the fourth the same as the first.
@@ -53,9 +54,11 @@ func (f *folder) visits() iter.Seq[*page.Record] {
 		all := []*page.Record{storetest.Record(0), storetest.Record(1), storetest.Record(2)}
 		again, robots, dead := storetest.Record(3), storetest.Record(4), storetest.Record(5)
 		again.Response.Raw, again.Response.HeadLen = all[0].Response.Raw, all[0].Response.HeadLen
-		again.Response.Payload, again.Response.Body, again.Digest = all[0].Response.Payload, all[0].Response.Body, all[0].Digest
+		again.Response.Payload, again.Response.Body, again.Digest = all[0].Response.Payload, all[0].Response.Body,
+			all[0].Digest
 		robots.URL, robots.Robots, robots.Page, robots.Text = origin+"/robots.txt", true, nil, nil
-		dead.URL, dead.Failure, dead.Response, dead.Page, dead.Text, dead.Digest = failed, page.DNS, nil, nil, nil, page.Digest{}
+		dead.URL, dead.Failure, dead.Response, dead.Page, dead.Text, dead.Digest = failed, page.DNS, nil, nil, nil,
+			page.Digest{}
 		for _, rec := range append(all, again, robots, dead) {
 			if rec == again {
 				again.Revisit = &page.Ref{URL: all[0].URL, Time: all[0].Response.Start, ID: all[0].Place.ID}
@@ -119,7 +122,8 @@ func newFolder(t *testing.T, compression string) *folder {
 	known := s.Seen.Len()
 	must(errors.Join(s.Seen.Close(), s.Digests.Close(), s.Frontier.Close()))
 	must(os.MkdirAll(f.Path("state/journal"), 0o700))
-	r := &stats.Report{Crawl: "test", Ended: "done", Started: testTime, Stopped: testTime.Add(time.Minute), Known: int(known), Waiting: 1, Hosts: 2}
+	r := &stats.Report{Crawl: "test", Ended: "done", Started: testTime, Stopped: testTime.Add(time.Minute),
+		Known: int(known), Waiting: 1, Hosts: 2}
 	r.Fill(s.Stats.Snapshot(), 0, 0)
 	text, err := json.Marshal(r)
 	must(err)
@@ -135,7 +139,8 @@ func (f *folder) count(c *stats.Counter, rec *page.Record) {
 	case rec.Response == nil:
 		c.Visited(stats.Visit{Host: "dead.example", Failure: string(rec.Failure), Took: rec.Took})
 	default:
-		c.Visited(stats.Visit{Host: host, Status: rec.Response.Status, Type: rec.Page.Type, Bytes: rec.Response.RawLen(), Took: rec.Took,
+		c.Visited(stats.Visit{Host: host, Status: rec.Response.Status, Type: rec.Page.Type, Bytes: rec.Response.RawLen(),
+			Took:      rec.Took,
 			Duplicate: rec.Revisit != nil})
 	}
 }
@@ -170,7 +175,8 @@ func (f *folder) run(cfg Config) (faults []Fault, report *Report) {
 		defer queues.Close()
 	}
 	if len(p.Broken) == 0 {
-		p.State, err = crawl.Recover(j, crawl.Views{Seen: db, Digests: d, Frontier: queues, Note: note, Abandoned: crawl.OpenAbandoned(view, f.Dir)})
+		p.State, err = crawl.Recover(j, crawl.Views{Seen: db, Digests: d, Frontier: queues, Note: note,
+			Abandoned: crawl.OpenAbandoned(view, f.Dir)})
 		broken(checkJournal, err)
 	}
 	if p.State != nil {
@@ -207,7 +213,8 @@ func TestAWholeCrawlHasNoFaults(t *testing.T) {
 					counts[c.Name+" "+n.Unit] = n.N
 				}
 			}
-			for what, want := range map[string]int64{"warc files": 1, "warc records": 16, "pages pages": 4, "crawl.log visits": 6, "text texts": 4,
+			for what, want := range map[string]int64{"warc files": 1, "warc records": 16, "pages pages": 4,
+				"crawl.log visits": 6, "text texts": 4,
 				"skipped lines": 2, "frontier URLs waiting": 1, "deferred URLs": 1, "digests digests": 3} {
 				if counts[what] != want {
 					t.Errorf("%s: %d, want %d; in all %v", what, counts[what], want, counts)
@@ -277,23 +284,28 @@ func TestDamageIsNamed(t *testing.T) {
 		{"an index that is not here", "cdxj", nil, checkCDXJ, "the index is not here"},
 		{"a lost line of an index", "cdxj", without("page-00001"), checkCDXJ, "no line in its file's index"},
 		{"a line of the index twice", "cdxj", twice("page-00001"), checkCDXJ, "a second line for the same record"},
-		{"a line of the index of another file", "cdxj", replaced(`"filename":"test`, `"filename":"rest`), checkCDXJ, "has an index of its own"},
+		{"a line of the index of another file", "cdxj", replaced(`"filename":"test`, `"filename":"rest`), checkCDXJ,
+			"has an index of its own"},
 		{"another length in the index", "cdxj", replaced(`"length":"`, `"length":"1`), checkCDXJ, "another length"},
 		{"another status in the index", "cdxj", replaced(`"status":"200"`, `"status":"201"`), checkCDXJ, "another status"},
 		{"no line in the index", "cdxj", appended("zzz\n"), checkCDXJ, ""},
 		{"an index of all that lacks a line", mergedIndex, without("page-00001"), checkCDXJ, "no line in " + mergedIndex},
 		{"a line of the index of all twice", mergedIndex, twice("page-00001"), checkCDXJ, "a second line"},
-		{"an index of all that says other things", mergedIndex, replaced(`"status":"200"`, `"status":"201"`), checkCDXJ, "the line is not that of"},
+		{"an index of all that says other things", mergedIndex, replaced(`"status":"200"`, `"status":"201"`), checkCDXJ,
+			"the line is not that of"},
 
 		{"a page's line lost", "pages.jsonl", without(page1), checkWARC, "no line of pages.jsonl names the record"},
-		{"a page's line lost, for its visit", "pages.jsonl", without(page1), checkLog, "pages.jsonl has no line of this visit"},
-		{"a page's line lost, for its text", "pages.jsonl", without(page1), checkText, "pages.jsonl has no line of this visit"},
+		{"a page's line lost, for its visit", "pages.jsonl", without(page1), checkLog,
+			"pages.jsonl has no line of this visit"},
+		{"a page's line lost, for its text", "pages.jsonl", without(page1), checkText,
+			"pages.jsonl has no line of this visit"},
 		{"a page's line twice", "pages.jsonl", twice(page1), checkPages, "a second line for the same record"},
 		{"another title", "pages.jsonl", replaced(`"title":"A page"`, `"title":"B page"`), checkPages, "another title"},
 		{"another status", "pages.jsonl", replaced(`"status":200`, `"status":404`), checkPages, "another status"},
 		{"no revisit", "pages.jsonl", replaced(`"revisit"`, `"sniffed"`), checkPages, "another revisit"},
 		{"another place", "pages.jsonl", replaced(`"offset":`, `"offset":1`), checkPages, "has no record of it at byte"},
-		{"a page's line without its digest", "pages.jsonl", replaced(`"digest":"sha1:`, `"digest":"md5:`), checkPages, "lacks its URL, time or digest"},
+		{"a page's line without its digest", "pages.jsonl", replaced(`"digest":"sha1:`, `"digest":"md5:`), checkPages,
+			"lacks its URL, time or digest"},
 		{"no JSON", "pages.jsonl", appended("{\n"), checkPages, ""},
 		{"a torn line", "text.jsonl", half, checkText, ""},
 		{"a text of no page", "text.jsonl", replaced(page1, page1+"x"), checkText, "pages.jsonl has no line of this visit"},
@@ -309,21 +321,27 @@ func TestDamageIsNamed(t *testing.T) {
 		{"a skip lost", "skipped.jsonl", without("/forbidden"), checkURLs, "it is lost"},
 		{"a skip lost, for the counters", "skipped.jsonl", without("/forbidden"), checkReport, "skipped by robots"},
 		{"a skip twice", "skipped.jsonl", twice("/forbidden"), checkSkipped, "a second time"},
-		{"a skip of what was fetched", "skipped.jsonl", replaced(origin+"/forbidden", page1), checkSkipped, "says that it was fetched"},
-		{"a skip of another host", "skipped.jsonl", replaced(`"host":"example.org"`, `"host":"example.com"`), checkSkipped, "is the host of"},
-		{"a skip without its rule", "skipped.jsonl", replaced(`"rule":"robots"`, `"rule":""`), checkSkipped, "lacks its URL, rule or time"},
+		{"a skip of what was fetched", "skipped.jsonl", replaced(origin+"/forbidden", page1), checkSkipped,
+			"says that it was fetched"},
+		{"a skip of another host", "skipped.jsonl", replaced(`"host":"example.org"`, `"host":"example.com"`), checkSkipped,
+			"is the host of"},
+		{"a skip without its rule", "skipped.jsonl", replaced(`"rule":"robots"`, `"rule":""`), checkSkipped,
+			"lacks its URL, rule or time"},
 		{"a skip of nobody", "skipped.jsonl", appended(`{"url":"https://x.example/","host":"x.example","rule":"robots","why":"w","from":"f","depth":1,` +
 			`"time":"2026-11-21T03:00:00.000Z"}` + "\n"), checkSeen, "the URL database does not know it"},
 
 		{"what was set aside lost", "state/deferred", nil, checkDeferred, "the journal says that"},
 		{"what was set aside cut short", "state/deferred", half, checkDeferred, ""},
-		{"a flipped byte in what was set aside", "state/deferred", replaced("a reason", "A reason"), checkDeferred, "checksum"},
+		{"a flipped byte in what was set aside", "state/deferred", replaced("a reason", "A reason"), checkDeferred,
+			"checksum"},
 
 		{"another count", reportName, replaced(`"pages":4`, `"pages":5`), checkReport, "pages: it says 5, but it is 4"},
 		{"a count of something else", reportName, replaced(`"links"`, `"leaks"`), checkReport, "unknown field"},
 		{"another number of known URLs", reportName, replaced(`"urls_known":`, `"urls_known":1`), checkReport, "urls_known"},
-		{"another number of waiting URLs", reportName, replaced(`"urls_waiting":1`, `"urls_waiting":9`), checkReport, "urls_waiting"},
-		{"a report of another journal", reportName, replaced(`"journal":0`, `"journal":99`), checkReport, "but that ends at 0"},
+		{"another number of waiting URLs", reportName, replaced(`"urls_waiting":1`, `"urls_waiting":9`), checkReport,
+			"urls_waiting"},
+		{"a report of another journal", reportName, replaced(`"journal":0`, `"journal":99`), checkReport,
+			"but that ends at 0"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			f := newFolder(t, "gzip")
@@ -343,7 +361,10 @@ func TestDamageIsNamed(t *testing.T) {
 				f.commit(name)
 			}
 			faults, _ := f.run(Config{})
-			if !slices.ContainsFunc(faults, func(x Fault) bool { return x.Check == c.check && strings.Contains(x.What, c.what) }) {
+			if !slices.ContainsFunc(faults, func(x Fault) bool {
+				return x.Check == c.check &&
+					strings.Contains(x.What, c.what)
+			}) {
 				t.Errorf("no fault of %s says %q", c.check, c.what)
 				for _, x := range faults {
 					t.Logf("%s: %s", x.Check, &x)
@@ -355,7 +376,8 @@ func TestDamageIsNamed(t *testing.T) {
 
 // Files of the state that are damaged are named, and the rest is checked all the same.
 func TestDamagedStateIsNamed(t *testing.T) {
-	for _, c := range []struct{ dir, check string }{{"state/seen", checkSeen}, {"state/digests", checkDigests}, {"state/frontier", checkFrontier}} {
+	for _, c := range []struct{ dir, check string }{{"state/seen", checkSeen}, {"state/digests", checkDigests},
+		{"state/frontier", checkFrontier}} {
 		f := newFolder(t, "gzip")
 		names, err := filepath.Glob(f.Path(c.dir) + "/*")
 		if err != nil || len(names) == 0 {
@@ -374,7 +396,8 @@ func TestDamagedStateIsNamed(t *testing.T) {
 			}
 		}
 		faults, report := f.run(Config{})
-		if !slices.ContainsFunc(faults, func(x Fault) bool { return x.Check == c.check }) || report.Faults != int64(len(faults)) {
+		if !slices.ContainsFunc(faults, func(x Fault) bool { return x.Check == c.check }) ||
+			report.Faults != int64(len(faults)) {
 			t.Errorf("%s: %v", c.dir, faults)
 		}
 	}
@@ -387,15 +410,27 @@ func TestWhatIsKnownMustFitToWhatWasFetched(t *testing.T) {
 		change      func(*crawl.Rebuilt)
 		check, what string
 	}{
-		{"it waits and is not known", func(s *crawl.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: origin + "/new"}) }, checkFrontier, "does not know it"},
-		{"it waits and was fetched", func(s *crawl.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: storetest.Record(1).URL}) }, checkFrontier,
+		{"it waits and is not known", func(s *crawl.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: origin + "/new"}) },
+			checkFrontier, "does not know it"},
+		{"it waits and was fetched", func(s *crawl.Rebuilt) {
+			s.Frontier.Push(host,
+				frontier.Item{URL: storetest.Record(1).URL})
+		}, checkFrontier,
 			"though the URL database says that it was fetched"},
-		{"it waits and is set aside", func(s *crawl.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: aside}) }, checkFrontier, "has it as left out"},
-		{"it is known and nowhere", func(s *crawl.Rebuilt) { s.Seen.InsertKnown([]seen.URL{{URL: origin + "/lost", State: seen.Known}}) }, checkURLs, "it is lost"},
-		{"it is set aside and nobody says why", func(s *crawl.Rebuilt) { s.Seen.InsertKnown([]seen.URL{{URL: origin + "/why", State: seen.Deferred}}) }, checkURLs,
+		{"it waits and is set aside", func(s *crawl.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: aside}) },
+			checkFrontier, "has it as left out"},
+		{"it is known and nowhere", func(s *crawl.Rebuilt) {
+			s.Seen.InsertKnown([]seen.URL{{URL: origin + "/lost",
+				State: seen.Known}})
+		}, checkURLs, "it is lost"},
+		{"it is set aside and nobody says why", func(s *crawl.Rebuilt) {
+			s.Seen.InsertKnown([]seen.URL{{URL: origin + "/why",
+				State: seen.Deferred}})
+		}, checkURLs,
 			"says why"},
 		{"the database has another status", func(s *crawl.Rebuilt) {
-			s.Seen.UpdateMeta(storetest.Record(1).URL, seen.Meta{Fetched: storetest.Record(1).Time.Truncate(time.Second), Status: 404})
+			s.Seen.UpdateMeta(storetest.Record(1).URL, seen.Meta{Fetched: storetest.Record(1).Time.Truncate(time.Second),
+				Status: 404})
 		}, checkSeen, "the URL database 404"},
 		{"a digest of no record", func(s *crawl.Rebuilt) {
 			s.Digests.Put(sha1.Sum([]byte("x")), seen.Ref{URL: origin + "/none", Time: testTime, ID: "urn:uuid:1"})
@@ -405,7 +440,10 @@ func TestWhatIsKnownMustFitToWhatWasFetched(t *testing.T) {
 			f := newFolder(t, "gzip")
 			f.reopened(c.change)
 			faults, _ := f.run(Config{})
-			if !slices.ContainsFunc(faults, func(x Fault) bool { return x.Check == c.check && strings.Contains(x.What, c.what) }) {
+			if !slices.ContainsFunc(faults, func(x Fault) bool {
+				return x.Check == c.check &&
+					strings.Contains(x.What, c.what)
+			}) {
 				t.Errorf("no fault of %s says %q: %v", c.check, c.what, faults)
 			}
 		})

@@ -45,7 +45,8 @@ func (v *verifier) warcFile(name, final string) (int64, error) {
 	}
 	if mark, ok := v.marks["warc/"+final+openSuffix]; ok && !grows && mark != length {
 		v.fault(Fault{Check: checkWARC, File: name, Offset: min(mark, length), What: fmt.Sprintf(
-			"the journal says that %d bytes were written, %d are here", mark, length), Remedy: "bring the file back from a copy"})
+			"the journal says that %d bytes were written, %d are here", mark, length),
+			Remedy: "bring the file back from a copy"})
 	}
 	if length == 0 && grows {
 		return 0, nil // the next start removes it
@@ -146,7 +147,8 @@ func (w *warcReader) answer(rec *warc.Record, kind string) error {
 	if err != nil {
 		w.bad(rec.Offset, "", err.Error(), "")
 	}
-	f := fact{At: rec.Offset, File: w.number, Offset: rec.Offset, Length: rec.Length, Time: date.UnixMicro(), ID: hashOf(rec.ID())}
+	f := fact{At: rec.Offset, File: w.number, Offset: rec.Offset, Length: rec.Length, Time: date.UnixMicro(),
+		ID: hashOf(rec.ID())}
 	if sum := rec.Fields["WARC-Payload-Digest"]; sum != "" {
 		f.Sum = hashOf(sum)
 	}
@@ -178,8 +180,9 @@ func (w *warcReader) refers(rec *warc.Record, f fact) error {
 		w.bad(rec.Offset, w.visit.url, "a revisit must say what it refers to, by id and date", "")
 		return nil
 	}
-	return w.v.claim(rec.Fields["WARC-Refers-To-Target-URI"], kindRefer, fact{At: rec.Offset, File: w.number, Time: at.UnixMicro(),
-		ID: hashOf(id), Sum: f.Sum})
+	return w.v.claim(rec.Fields["WARC-Refers-To-Target-URI"], kindRefer, fact{At: rec.Offset, File: w.number,
+		Time: at.UnixMicro(),
+		ID:   hashOf(id), Sum: f.Sum})
 }
 
 // companion makes sure that a record belongs to the answer before it.
@@ -196,7 +199,8 @@ func (w *warcReader) companion(rec *warc.Record, kind string) {
 		w.bad(rec.Offset, rec.Fields["WARC-Target-URI"], "a "+kind+" record that belongs to no answer before it", "")
 		return
 	case rec.Fields["WARC-Target-URI"] != is.url || rec.Fields["WARC-Date"] != is.date || *done:
-		w.bad(rec.Offset, is.url, "a "+kind+" record of another URL or time than the answer that it belongs to, or a second one", "")
+		w.bad(rec.Offset, is.url, "a "+kind+" record of another URL or time than the answer that it belongs to, or a "+
+			"second one", "")
 	}
 	if *done = true; kind == "metadata" {
 		is.fact.Words, is.fact.Trail = metadata(rec.Block)

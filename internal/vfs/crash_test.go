@@ -43,7 +43,8 @@ func TestTheDeadDoNothing(t *testing.T) {
 		t.Errorf("wrote %d, %v", n, err)
 	}
 	_, openErr := disk.Append(name)
-	for _, err := range []error{f.Sync(), disk.Rename(name, name+"2"), disk.Truncate(name, 0), disk.Remove(name), openErr} {
+	for _, err := range []error{f.Sync(), disk.Rename(name, name+"2"), disk.Truncate(name, 0), disk.Remove(name),
+		openErr} {
 		if !errors.Is(err, ErrDead) {
 			t.Errorf("after death: %v", err)
 		}

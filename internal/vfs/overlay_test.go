@@ -21,7 +21,8 @@ func TestAnOverlayShowsChangesAndMakesNone(t *testing.T) {
 		}
 	}
 	disk := vfs.NewOverlay(vfs.OS)
-	if err := errors.Join(vfs.CutBack(disk, path("cut"), 4), disk.Remove(path("gone")), disk.MkdirAll(path("folder"))); err != nil {
+	if err := errors.Join(vfs.CutBack(disk, path("cut"), 4), disk.Remove(path("gone")),
+		disk.MkdirAll(path("folder"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"cut", "new", "new"} {

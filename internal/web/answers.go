@@ -5,9 +5,11 @@ import (
 )
 
 var (
-	responses = prometheus.NewDesc("kumo_responses_total", "URLs that were answered, by class of status (1xx to 5xx, other).",
+	responses = prometheus.NewDesc("kumo_responses_total", "URLs that were answered, by class of status (1xx to 5xx, "+
+		"other).",
 		[]string{"class"}, nil)
-	errorKinds = prometheus.NewDesc("kumo_errors_total", "URLs that got no answer, by kind of failure (dns, connect, tls, timeout, ...).",
+	errorKinds = prometheus.NewDesc("kumo_errors_total", "URLs that got no answer, by kind of failure (dns, connect, "+
+		"tls, timeout, ...).",
 		[]string{"kind"}, nil)
 )
 

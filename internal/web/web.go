@@ -64,7 +64,8 @@ func register(reg *prometheus.Registry, src Source) {
 	counter("failures_total", "URLs that got no answer.", func(s stats.Snapshot) int64 { return s.Failed })
 	counter("retries_total", "Visits that were made again.", func(s stats.Snapshot) int64 { return s.Retries })
 	counter("duplicates_total", "Pages with a payload seen before.", func(s stats.Snapshot) int64 { return s.Duplicates })
-	counter("recrawls_total", "Answers of URLs that were visited before.", func(s stats.Snapshot) int64 { return s.Recrawls })
+	counter("recrawls_total", "Answers of URLs that were visited before.",
+		func(s stats.Snapshot) int64 { return s.Recrawls })
 	counter("skipped_total", "URLs left out by a rule.", func(s stats.Snapshot) int64 { return s.Skipped })
 	counter("links_total", "Links found.", func(s stats.Snapshot) int64 { return s.Links })
 
@@ -74,9 +75,11 @@ func register(reg *prometheus.Registry, src Source) {
 		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "kumo", Name: name, Help: help},
 			func() float64 { return value(src.Outage()) }))
 	}
-	line("outages_total", "Times that none of the hosts that had worked could be reached.", func(o crawl.Outage) float64 { return float64(o.Times) })
+	line("outages_total", "Times that none of the hosts that had worked could be reached.",
+		func(o crawl.Outage) float64 { return float64(o.Times) })
 	line("outage_seconds_total", "Time for which that was so.", func(o crawl.Outage) float64 { return o.Total.Seconds() })
-	line("out_of_sockets_total", "Attempts to connect for which this machine had no file descriptor, port or buffer.", func(o crawl.Outage) float64 { return float64(o.Scarce) })
+	line("out_of_sockets_total", "Attempts to connect for which this machine had no file descriptor, port or buffer.",
+		func(o crawl.Outage) float64 { return float64(o.Scarce) })
 	gauge := func(name, help string, value func() int) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "kumo", Name: name, Help: help},
 			func() float64 { return float64(value()) }))
@@ -91,5 +94,6 @@ func register(reg *prometheus.Registry, src Source) {
 	})
 	gauge("hosts_active", "Hosts with a request under way.", func() int { return src.Frontier().Active })
 	gauge("hosts_waiting", "Hosts whose time has not come.", func() int { return src.Frontier().Waiting })
-	gauge("hosts_backing_off", "Hosts left alone after failures or at their wish.", func() int { return src.Frontier().Backing })
+	gauge("hosts_backing_off", "Hosts left alone after failures or at their wish.",
+		func() int { return src.Frontier().Backing })
 }

@@ -33,7 +33,8 @@ func TestServe(t *testing.T) {
 		})
 	}()
 	for path, wants := range map[string][]string{
-		"/metrics": {"kumo_pages_total 42", "kumo_hosts_active 3", "kumo_urls_known 7", "kumo_cut_off 1", "kumo_outages_total 2", "go_goroutines",
+		"/metrics": {"kumo_pages_total 42", "kumo_hosts_active 3", "kumo_urls_known 7", "kumo_cut_off 1",
+			"kumo_outages_total 2", "go_goroutines",
 			`kumo_responses_total{class="2xx"} 32`, `kumo_responses_total{class="4xx"} 7`, `kumo_responses_total{class="5xx"} 0`,
 			`kumo_responses_total{class="other"} 3`, `kumo_errors_total{kind="dns"} 4`},
 		"/":             {"<title>kumo a &lt;b&gt; c</title>", "<td>42<td>", "2.5 MB", `href="/metrics"`},

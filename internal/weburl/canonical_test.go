@@ -76,7 +76,8 @@ func TestAppendCanonicalRefuses(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	base := parse(t, "https://www.xn--bcher-kva.example/a/b.html")
 	buf := make([]byte, 0, 512)
-	for _, ref := range []string{"../c.html?d=e#f", "/x y/%7e|", "http://EXAMPLE.org:80/a", "mailto:a@b", "//www.xn--bcher-kva.example/"} {
+	for _, ref := range []string{"../c.html?d=e#f", "/x y/%7e|", "http://EXAMPLE.org:80/a", "mailto:a@b",
+		"//www.xn--bcher-kva.example/"} {
 		in := []byte(ref)
 		if n := testing.AllocsPerRun(100, func() { base.AppendCanonical(buf, in) }); n != 0 {
 			t.Errorf("AppendCanonical of %q allocates %v times", ref, n)

@@ -14,12 +14,14 @@ func checkPlain(t *testing.T, base URL, ref string) (plain bool) {
 	u, errResolve := base.Resolve(ref)
 	if at, ok := plainAbsolute(ref, encodePath, encodeQuery); ok {
 		plain = true
-		if want := long.url(ref); at.pathEnd > at.path && int(at.queryEnd) == len(ref) && (err != nil || u != want || errResolve != nil) {
+		if want := long.url(ref); at.pathEnd > at.path && int(at.queryEnd) == len(ref) &&
+			(err != nil || u != want || errResolve != nil) {
 			t.Errorf("%q on %q = %+v, %v, want %+v, %v", ref, base, u, errResolve, want, err)
 		}
 	}
 	const before = "before "
-	short := parser{base: base, dst: []byte(before), start: len(before), canonical: true, pathSet: canonicalPath, querySet: canonicalQuery}
+	short := parser{base: base, dst: []byte(before), start: len(before), canonical: true, pathSet: canonicalPath,
+		querySet: canonicalQuery}
 	long = short
 	err = long.parse([]byte(ref))
 	if short.appendPlain([]byte(ref)) {
@@ -34,16 +36,19 @@ func checkPlain(t *testing.T, base URL, ref string) (plain bool) {
 }
 
 var (
-	plainBases = []string{"http://example.com/", "https://user:pw@example.com:8080/a%7eb/c|d/e?q#f", "ftp://example.com/a/", "mailto:a@b", "",
+	plainBases = []string{"http://example.com/", "https://user:pw@example.com:8080/a%7eb/c|d/e?q#f",
+		"ftp://example.com/a/", "mailto:a@b", "",
 		"http://example.com/a/" + strings.Repeat("b/", MaxLength/6)}
-	plainPieces = strings.Fields("http https ftp : : // / / / ? # . .. %2e %7E %41 %D0%B0 %2F %d0 % - _ ~ a b A index.html example.com www. xn-- 1 0 0x7f 80 " +
+	plainPieces = strings.Fields("http https ftp : : // / / / ? # . .. %2e %7E %41 %D0%B0 %2F %d0 % - _ ~ a b A " +
+		"index.html example.com www. xn-- 1 0 0x7f 80 " +
 		"443 :8080 :65536 :080 @ [::1] \\ | ' \" < ü = & ; + user:pw@")
 )
 
 func TestPlain(t *testing.T) {
 	const seed = 1
 	random, plain := rand.New(rand.NewPCG(seed, 0)), 0
-	pieces := append(plainPieces, " ", "\t", "\n", "\x00", "\x7f", "http://", "https://", "https://example.com", "http://h:")
+	pieces := append(plainPieces, " ", "\t", "\n", "\x00", "\x7f", "http://", "https://", "https://example.com",
+		"http://h:")
 	for range 300_000 {
 		var ref strings.Builder
 		for range random.IntN(9) {
@@ -67,7 +72,8 @@ func TestPlain(t *testing.T) {
 
 func TestPlainLength(t *testing.T) {
 	const third = MaxLength / 3
-	for _, n := range []int{third - 40, third - 20, third - 11, third - 1, third, third + 1, MaxLength - 20, MaxLength - 1, MaxLength, MaxLength + 1} {
+	for _, n := range []int{third - 40, third - 20, third - 11, third - 1, third, third + 1, MaxLength - 20, MaxLength - 1,
+		MaxLength, MaxLength + 1} {
 		for _, b := range plainBases {
 			base, err := Parse(b)
 			if err != nil {
@@ -83,7 +89,8 @@ func TestPlainLength(t *testing.T) {
 
 func FuzzPlain(f *testing.F) {
 	for _, base := range plainBases[:5] {
-		for _, ref := range []string{"/a/b?q", "a/b?#", "https://example.com:8080/a?b#c", "http://a.b", "//a/b", "x:y", "http://a:80/", "http://1"} {
+		for _, ref := range []string{"/a/b?q", "a/b?#", "https://example.com:8080/a?b#c", "http://a.b", "//a/b", "x:y",
+			"http://a:80/", "http://1"} {
 			f.Add(base, ref)
 		}
 	}

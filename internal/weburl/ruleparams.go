@@ -32,7 +32,8 @@ var paramKinds = func() map[string]paramKind {
 	add(tracking, "_hsenc _hsmi __hsfp __hssc __hstc hsctatracking")                        // HubSpot
 	add(tracking, "wickedid _branch_match_id irclickid")
 	// Matomo
-	add(tracking, "pk_campaign pk_kwd pk_keyword pk_source pk_medium pk_content pk_cid piwik_campaign piwik_kwd piwik_keyword")
+	add(tracking, "pk_campaign pk_kwd pk_keyword pk_source pk_medium pk_content pk_cid piwik_campaign piwik_kwd "+
+		"piwik_keyword")
 	add(session, "jsessionid phpsessid asp.net_sessionid oscsid zenid xtcsid")
 	add(maybeSession, "sid sessid sessionid session_id")
 	add(coldFusion, "cfid cftoken")
@@ -93,7 +94,8 @@ func looksRandom(value string) bool {
 	if len(value) == 36 && value[8] == '-' && value[13] == '-' && value[18] == '-' && value[23] == '-' {
 		return only(value, alphanumeric+"-")
 	}
-	return len(value) >= 16 && only(value, alphanumeric) && strings.ContainsAny(value, digits) && strings.ContainsAny(value, letters)
+	return len(value) >= 16 && only(value, alphanumeric) && strings.ContainsAny(value, digits) &&
+		strings.ContainsAny(value, letters)
 }
 
 // only reports whether a value has no other characters than these.

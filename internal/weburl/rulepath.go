@@ -76,6 +76,7 @@ func isIndex(segment []byte) bool {
 }
 
 var indexTypes = map[string]bool{
-	"html": true, "htm": true, "shtml": true, "xhtml": true, "phtml": true, "php": true, "php3": true, "php4": true, "php5": true,
-	"asp": true, "aspx": true, "jsp": true, "cfm": true, "cgi": true, "pl": true,
+	"html": true, "htm": true, "shtml": true, "xhtml": true, "phtml": true, "php": true, "php3": true, "php4": true,
+	"php5": true,
+	"asp":  true, "aspx": true, "jsp": true, "cfm": true, "cgi": true, "pl": true,
 }

@@ -163,7 +163,8 @@ func TestParseRules(t *testing.T) {
 
 func TestRulesDoNotAllocate(t *testing.T) {
 	for _, href := range []string{
-		"http://example.com/articles/2024/some-title.html?a=1&b=2;c=3", "https://www2.example.com/a;b=c/(S(x))/d?cfid=1&sid=2",
+		"http://example.com/articles/2024/some-title.html?a=1&b=2;c=3",
+		"https://www2.example.com/a;b=c/(S(x))/d?cfid=1&sid=2",
 	} {
 		u := parse(t, href)
 		if n := testing.AllocsPerRun(100, func() { allRules.Apply(u) }); n != 0 {
@@ -174,7 +175,8 @@ func TestRulesDoNotAllocate(t *testing.T) {
 
 // However many parameters and labels a link has, it is rewritten in time that grows with its length.
 func TestRulesOnHostileLinks(t *testing.T) {
-	for _, piece := range []string{"cfid&", "cftoken=;cfid=&", "utm_a&", "&", "z&a&", ";jsessionid=1", "/(S(lit3py55t21z5v55vlm25s55))"} {
+	for _, piece := range []string{"cfid&", "cftoken=;cfid=&", "utm_a&", "&", "z&a&", ";jsessionid=1",
+		"/(S(lit3py55t21z5v55vlm25s55))"} {
 		half := strings.Repeat(piece, (MaxLength/2-100)/len(piece))
 		checkRules(t, parse(t, "http://www.example.com/"+half+"?"+half).Canonical())
 	}

@@ -55,7 +55,8 @@ func TestRulesWithASessionInEachRedirect(t *testing.T) {
 // The rules may make another host of a seed's: what is secret goes to the one that the user named, in later runs, too.
 func TestRulesDoNotSendSecretsElsewhere(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, map[string]http.HandlerFunc{"h.test/": html(`<a href="/2">2</a>`), "h.test/2": html(`<a href="/3">3</a>`), "h.test/3": html("end")})
+	s := newSite(t, map[string]http.HandlerFunc{"h.test/": html(`<a href="/2">2</a>`),
+		"h.test/2": html(`<a href="/3">3</a>`), "h.test/3": html("end")})
 	j := s.job(t, "www.h.test/")
 	j.Crawl.Canon, j.Crawl.Pages = weburl.DropWWW, 1
 	j.Fetch.User, j.Fetch.Password = "me", "hunter2"

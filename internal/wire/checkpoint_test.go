@@ -70,7 +70,8 @@ func TestCheckpoints(t *testing.T) {
 	}
 	defer c.Close()
 	if c.Waiting != 0 || c.Known < score.Truth || c.Stats.Pages() != int64(score.Truth) {
-		t.Errorf("opened again: %d wait, %d are known, %d were answered of %d", c.Waiting, c.Known, c.Stats.Pages(), score.Truth)
+		t.Errorf("opened again: %d wait, %d are known, %d were answered of %d", c.Waiting, c.Known, c.Stats.Pages(),
+			score.Truth)
 	}
 	if len(c.views.Note) == 0 {
 		t.Error("there is no checkpoint")

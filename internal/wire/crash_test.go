@@ -50,7 +50,8 @@ func crashes(t *testing.T, seed uint64) {
 	t.Parallel() // much of the time hosts that do not answer are waited for
 	cfg := synthweb.Clean(seed, 12, 400)
 	cfg.MedianSize = 1 << 10 // so that much of what is written is state
-	cfg.Kinds[synthweb.Copy], cfg.Kinds[synthweb.Lure], cfg.Kinds[synthweb.Hop2], cfg.Kinds[synthweb.Flaky] = 100, 20, 20, 20
+	cfg.Kinds[synthweb.Copy], cfg.Kinds[synthweb.Lure], cfg.Kinds[synthweb.Hop2], cfg.Kinds[synthweb.Flaky] = 100, 20, 20,
+		20
 	cfg.Traits[synthweb.Refused] = 1
 	s := serve(t, cfg)
 	j := jobFor(t, s)

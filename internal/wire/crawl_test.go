@@ -114,7 +114,8 @@ func TestDelayIsKept(t *testing.T) {
 
 func TestHostsAtOneAddressTakeTurns(t *testing.T) {
 	t.Parallel()
-	s, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(3, 6, 6)), synthweb.ServeOptions{DNS: true, Addresses: 1})
+	s, err := synthweb.Serve(t.Context(), synthweb.New(synthweb.Clean(3, 6, 6)),
+		synthweb.ServeOptions{DNS: true, Addresses: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

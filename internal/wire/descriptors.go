@@ -33,7 +33,8 @@ type descriptors struct {
 func shareOut(limit, others int) (d descriptors, err error) {
 	rest := limit - fixedFiles - others
 	if least := leastRead + leastLooks*lookSockets + leastConns; rest < least {
-		return d, advice.Usage("a limit of %d open files is too few: a crawl takes %d at least, and one more for each host worked on at once; "+
+		return d, advice.Usage("a limit of %d open files is too few: a crawl takes %d at least, and one more for each "+
+			"host worked on at once; "+
 			"raise it, as with ulimit -n 1024", limit, limit-rest+least)
 	}
 	d.read = min(max(rest/4, leastRead), mostRead)
@@ -69,7 +70,8 @@ func (c *Crawl) budget() error {
 		hosts = 64
 	}
 	if most := max(1, d.conns/perHost); hosts > most {
-		j.Warn(fmt.Errorf("a limit of %d open files leaves room for %d connections: %d hosts are worked on at once instead of %d; "+
+		j.Warn(fmt.Errorf("a limit of %d open files leaves room for %d connections: %d hosts are worked on at once "+
+			"instead of %d; "+
 			"more would need ulimit -n %d", limit, d.conns, most, hosts, enoughFor(hosts*perHost, others)))
 		j.Frontier.Hosts = most
 	}

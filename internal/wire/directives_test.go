@@ -26,8 +26,9 @@ func TestDirectivesOfPages(t *testing.T) {
 	pages := map[string]http.HandlerFunc{
 		"a.test/": html(`<a href=/meta>1</a> <a href=/header>2</a> <a href=/rel rel="external nofollow">3</a>
 			<a href=/both rel=nofollow>4</a> <a href=/noarchive>5</a> <a href=/gone>6</a> <a href=/later>7</a>`),
-		"a.test/meta":        html(`<meta name=robots content="noindex, nofollow"><a href=/from-meta>1</a> <a href=/both>2</a>`),
-		"a.test/header":      tagged("otherbot: none, kumo: nofollow", `<a href=/from-header>1</a> <meta http-equiv=refresh content="0;url=/moved">`),
+		"a.test/meta": html(`<meta name=robots content="noindex, nofollow"><a href=/from-meta>1</a> <a href=/both>2</a>`),
+		"a.test/header": tagged("otherbot: none, kumo: nofollow",
+			`<a href=/from-header>1</a> <meta http-equiv=refresh content="0;url=/moved">`),
 		"a.test/noarchive":   tagged("noarchive", `<a href=/both>seen here without nofollow</a>`),
 		"a.test/gone":        html(`<meta name=kumo content="unavailable_after: 2001-01-01"><a href=/rel rel=ugc>no vote, but a link</a>`),
 		"a.test/later":       html(`<meta name=robots content="unavailable_after: 2999-01-01">`),
@@ -37,7 +38,8 @@ func TestDirectivesOfPages(t *testing.T) {
 		"a.test/both":        html(`4`),
 		"a.test/from-header": html(`5`),
 	}
-	everywhere := []string{"a.test/", "a.test/meta", "a.test/header", "a.test/noarchive", "a.test/gone", "a.test/later", "a.test/both",
+	everywhere := []string{"a.test/", "a.test/meta", "a.test/header", "a.test/noarchive", "a.test/gone", "a.test/later",
+		"a.test/both",
 		"a.test/rel", "a.test/moved"}
 	for _, c := range []struct {
 		ignore             string
@@ -80,7 +82,8 @@ func contains(words, word string) bool { return strings.Contains(" "+words+" ", 
 
 func TestRelNofollow(t *testing.T) {
 	t.Parallel()
-	pages := map[string]http.HandlerFunc{"a.test/": html(`<a href=/x rel=nofollow>1</a><img src=/i rel=nofollow>`), "a.test/x": html("x")}
+	pages := map[string]http.HandlerFunc{"a.test/": html(`<a href=/x rel=nofollow>1</a><img src=/i rel=nofollow>`),
+		"a.test/x": html("x")}
 	s := newSite(t, pages)
 	j := s.job(t, "a.test/")
 	mustRun(t, j)
@@ -100,7 +103,8 @@ func TestRelNofollow(t *testing.T) {
 func TestNoArchiveLeavesNothing(t *testing.T) {
 	t.Parallel()
 	const secret = "a sentence that must not be kept"
-	s := newSite(t, map[string]http.HandlerFunc{"a.test/": tagged("noarchive", secret+`<a href=/b>b</a>`), "a.test/b": tagged("noarchive", secret)})
+	s := newSite(t, map[string]http.HandlerFunc{"a.test/": tagged("noarchive", secret+`<a href=/b>b</a>`),
+		"a.test/b": tagged("noarchive", secret)})
 	j := s.job(t, "a.test/")
 	j.Text = func(resp *page.Response, _ *page.Page) (*page.MainText, error) {
 		return &page.MainText{Text: string(resp.Body)}, nil

@@ -42,7 +42,8 @@ func TestGetFollowsRedirects(t *testing.T) {
 		for _, a := range answers {
 			got = append(got, a.Status)
 		}
-		if last := answers[len(answers)-1]; last.URL != s.url(c.last) || len(got) != len(c.statuses) || got[0] != c.statuses[0] {
+		if last := answers[len(answers)-1]; last.URL != s.url(c.last) || len(got) != len(c.statuses) ||
+			got[0] != c.statuses[0] {
 			t.Errorf("%s: %v, the last from %s", c.url, got, last.URL)
 		}
 	}

@@ -183,7 +183,10 @@ func serverComesLate(t *testing.T) bool {
 	if l, err = net.Listen("tcp", l.Addr().String()); err != nil {
 		return false
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "here") })}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		io.WriteString(w, "here")
+	})}
 	defer server.Close()
 	go server.Serve(l)
 	if len(skipped) != 1 || skipped[0]["rule"] != "failed" {

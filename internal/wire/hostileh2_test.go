@@ -22,7 +22,8 @@ func TestHostileHTTP2IsGivenUp(t *testing.T) {
 	certified := httptest.NewUnstartedServer(nil)
 	certified.StartTLS()
 	defer certified.Close()
-	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"}})
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates,
+		NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,8 @@ func TestHostileHTTP2IsGivenUp(t *testing.T) {
 	s.wantAsked(t, "good.test/")
 	all := lines(t, j.Dir, "skipped.jsonl")
 	if n := asked.Load(); len(all) != 60 || n < 30 || n >= 60 {
-		t.Errorf("%d URLs are told as not fetched, want 60; their hosts were asked %d times, want 30 or a few more", len(all), n)
+		t.Errorf("%d URLs are told as not fetched, want 60; their hosts were asked %d times, want 30 or a few more", len(all),
+			n)
 	}
 	c, err := Open(t.Context(), j)
 	if err != nil {

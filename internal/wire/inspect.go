@@ -50,7 +50,8 @@ func Inspect(ctx context.Context, dir string, job func() (*Job, error)) (*inspec
 		}
 		select {
 		case <-patience.Done():
-			return nil, fmt.Errorf("a crawl is just starting or ending there, or waits for another look to end: try again in a moment (%w)", err)
+			return nil, fmt.Errorf("a crawl is just starting or ending there, or waits for another look to end: try again in "+
+				"a moment (%w)", err)
 		case <-time.After(lookAgain):
 		}
 	}

@@ -199,7 +199,8 @@ func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 	if !errors.Is(err, folder.ErrLocked) || !strings.Contains(err.Error(), "just starting or ending") {
 		t.Errorf("error %v", err)
 	}
-	if err := os.WriteFile(c.folder.Path(folder.EndpointName), []byte(`{"version":1,"host":"elsewhere","address":"127.0.0.1:1"}`), 0o600); err != nil {
+	if err := os.WriteFile(c.folder.Path(folder.EndpointName),
+		[]byte(`{"version":1,"host":"elsewhere","address":"127.0.0.1:1"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Inspect(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
@@ -265,7 +266,8 @@ func TestLooksOnlyRead(t *testing.T) {
 	if err != nil || x.Fate != inspect.Waiting || x.Page != nil || x.Skipped != nil {
 		t.Errorf("%+v, %v", x, err)
 	}
-	if x, err = beside.Explain(t.Context(), s.url("a.test/")); err != nil || x.Fate != inspect.Fetched || x.Page.WARC == "" {
+	if x, err = beside.Explain(t.Context(), s.url("a.test/")); err != nil || x.Fate != inspect.Fetched ||
+		x.Page.WARC == "" {
 		t.Errorf("%+v, %v", x, err)
 	}
 	if err := errors.Join(l.Close(), beside.Close()); err != nil {

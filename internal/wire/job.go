@@ -103,7 +103,8 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 	}
 	if len(j.Name) > maxName || strings.HasPrefix(j.Name, ".") || strings.ContainsAny(j.Name, `/\`) ||
 		strings.ContainsFunc(j.Name, unicode.IsControl) {
-		return nil, advice.Usage("name %q: it is part of file names, so it has at most %d bytes and no slashes, and does not begin with a dot",
+		return nil, advice.Usage("name %q: it is part of file names, so it has at most %d bytes and no slashes, and does "+
+			"not begin with a dot",
 			j.Name, maxName)
 	}
 	j.Fetch.PerHost = max(1, j.Frontier.PerHost)

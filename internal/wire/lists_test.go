@@ -25,7 +25,8 @@ func packed(body string) http.HandlerFunc {
 func listed(t *testing.T) *site {
 	end := html("end")
 	return newSite(t, map[string]http.HandlerFunc{
-		"a.test/robots.txt": body("text/plain", "Sitemap: http://a.test:PORT/maps/index.xml\nSitemap: /maps/list.txt\nSitemap: http://b.test:PORT/s.xml\n"+
+		"a.test/robots.txt": body("text/plain", "Sitemap: http://a.test:PORT/maps/index.xml\nSitemap: "+
+			"/maps/list.txt\nSitemap: http://b.test:PORT/s.xml\n"+
 			"Sitemap: http://[\nUser-agent: *\nDisallow: /no\n"),
 		"a.test/maps/index.xml": body("application/xml", `<sitemapindex><sitemap><loc>http://a.test:PORT/maps/1.xml.gz</loc></sitemap>
 			<sitemap><loc>/maps/lost.xml</loc></sitemap></sitemapindex>`),
@@ -40,7 +41,8 @@ func listed(t *testing.T) *site {
 
 func TestSitemaps(t *testing.T) {
 	t.Parallel()
-	maps := []string{"a.test/maps/index.xml", "a.test/maps/1.xml.gz", "a.test/maps/lost.xml", "a.test/maps/list.txt", "b.test/s.xml"}
+	maps := []string{"a.test/maps/index.xml", "a.test/maps/1.xml.gz", "a.test/maps/lost.xml", "a.test/maps/list.txt",
+		"b.test/s.xml"}
 	for _, c := range []struct {
 		name, seed string
 		change     func(*Job)
@@ -54,10 +56,15 @@ func TestSitemaps(t *testing.T) {
 			append(maps, "a.test/", "a.test/docs/", "a.test/docs/1", "a.test/docs/3", "a.test/4")},
 		{"not worth reading", "a.test/", func(j *Job) { j.Crawl.Depth = 0 }, []string{"a.test/"}},
 		{"one page", "a.test/docs/", func(j *Job) { j.Scope = weburl.ScopePage }, []string{"a.test/docs/"}},
-		{"ignored", "a.test/", func(j *Job) { j.Crawl.Sitemaps = policy.SitemapsIgnored }, []string{"a.test/", "a.test/docs/", "a.test/docs/5"}},
+		{"ignored", "a.test/", func(j *Job) { j.Crawl.Sitemaps = policy.SitemapsIgnored },
+			[]string{"a.test/", "a.test/docs/", "a.test/docs/5"}},
 		{"none named", "c.test/", func(*Job) {}, []string{"c.test/"}},
-		{"guessed", "c.test/", func(j *Job) { j.Crawl.Sitemaps = policy.SitemapsGuessed }, []string{"c.test/", "c.test/sitemap.xml", "c.test/1"}},
-		{"guessed without robots.txt", "c.test/", func(j *Job) { j.Crawl.Sitemaps, j.Crawl.IgnoreRobots = policy.SitemapsGuessed, true },
+		{"guessed", "c.test/", func(j *Job) { j.Crawl.Sitemaps = policy.SitemapsGuessed },
+			[]string{"c.test/", "c.test/sitemap.xml", "c.test/1"}},
+		{"guessed without robots.txt", "c.test/", func(j *Job) {
+			j.Crawl.Sitemaps,
+				j.Crawl.IgnoreRobots = policy.SitemapsGuessed, true
+		},
 			[]string{"c.test/", "c.test/sitemap.xml", "c.test/1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,19 +83,22 @@ func TestFeedsAndPlainText(t *testing.T) {
 	t.Parallel()
 	end := html("end")
 	s := newSite(t, map[string]http.HandlerFunc{
-		"a.test/":         html(`<link rel=alternate type=application/rss+xml href=/rss> <a href=/list.txt>t</a> <a href=/app.js>code</a>`),
-		"a.test/rss":      body("application/rss+xml", `<rss><channel><item><link>http://a.test:PORT/post</link></item></channel></rss>`),
-		"a.test/post":     html(`<link rel=alternate type=application/atom+xml href=/atom>`),
-		"a.test/atom":     body("application/atom+xml", `<feed><entry><link href="/entry"/></entry></feed>`),
-		"a.test/entry":    html(`<link rel=alternate type=application/feed+json href=/json>`),
-		"a.test/json":     body("application/json", `{"version":"https://jsonfeed.org/version/1.1","items":[{"url":"/item"}]}`),
+		"a.test/": html(`<link rel=alternate type=application/rss+xml href=/rss> <a href=/list.txt>t</a> <a href=/app.js>code</a>`),
+		"a.test/rss": body("application/rss+xml",
+			`<rss><channel><item><link>http://a.test:PORT/post</link></item></channel></rss>`),
+		"a.test/post":  html(`<link rel=alternate type=application/atom+xml href=/atom>`),
+		"a.test/atom":  body("application/atom+xml", `<feed><entry><link href="/entry"/></entry></feed>`),
+		"a.test/entry": html(`<link rel=alternate type=application/feed+json href=/json>`),
+		"a.test/json": body("application/json",
+			`{"version":"https://jsonfeed.org/version/1.1","items":[{"url":"/item"}]}`),
 		"a.test/item":     end,
 		"a.test/list.txt": body("text/plain", "see http://a.test:PORT/told, and so on"), "a.test/told": end,
 		"a.test/app.js": body("text/javascript", `load("/api/data.html")`), "a.test/api/data.html": end,
 	})
 	j := s.job(t, "a.test/")
 	mustRun(t, j)
-	want := []string{"a.test/", "a.test/rss", "a.test/post", "a.test/atom", "a.test/entry", "a.test/json", "a.test/item", "a.test/list.txt",
+	want := []string{"a.test/", "a.test/rss", "a.test/post", "a.test/atom", "a.test/entry", "a.test/json", "a.test/item",
+		"a.test/list.txt",
 		"a.test/told", "a.test/app.js"}
 	s.wantAsked(t, want...)
 	j = s.job(t, "a.test/app.js")
@@ -135,12 +145,14 @@ func TestSitemapsElsewhere(t *testing.T) {
 			"b.test/index.xml":  body("text/xml", `<sitemapindex><sitemap><loc>/s.xml</loc></sitemap><sitemap><loc>http://c.test:PORT/s.xml</loc></sitemap></sitemapindex>`),
 			"b.test/s.xml":      entries, "c.test/s.xml": entries},
 			[]string{"b.test/index.xml", "b.test/s.xml", "a.test/1"}},
-		{"in indexes without end", map[string]http.HandlerFunc{"a.test/s.xml.gz": func(w http.ResponseWriter, r *http.Request) {
+		{"in indexes without end", map[string]http.HandlerFunc{"a.test/s.xml.gz": func(w http.ResponseWriter,
+			r *http.Request) {
 			body("text/xml", "<sitemapindex><sitemap><loc>/s.xml.gz?"+r.URL.RawQuery+"x</loc></sitemap></sitemapindex>")(w, r)
 		}}, []string{"a.test/s.xml.gz", "a.test/s.xml.gz?x", "a.test/s.xml.gz?xx", "a.test/s.xml.gz?xxx"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			pages := map[string]http.HandlerFunc{"a.test/robots.txt": body("text/plain", "Sitemap: /s.xml.gz"), "a.test/": html("seed"), "a.test/1": html("1")}
+			pages := map[string]http.HandlerFunc{"a.test/robots.txt": body("text/plain", "Sitemap: /s.xml.gz"),
+				"a.test/": html("seed"), "a.test/1": html("1")}
 			for at, h := range c.pages {
 				pages[at] = h
 			}
@@ -156,7 +168,8 @@ func TestSitemapsOfAHostThatComesNearer(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Bool
 	s := newSite(t, map[string]http.HandlerFunc{
-		"a.test/": html(`<a href="http://c.test:PORT/">1</a> <a href="/slow">2</a>`), "c.test/": html(`<a href="http://b.test:PORT/far">3</a>`),
+		"a.test/": html(`<a href="http://c.test:PORT/">1</a> <a href="/slow">2</a>`),
+		"c.test/": html(`<a href="http://b.test:PORT/far">3</a>`),
 		"a.test/slow": func(w http.ResponseWriter, r *http.Request) {
 			if asked.Swap(true) {
 				redirect("http://b.test:PORT/near")(w, r)
@@ -165,13 +178,15 @@ func TestSitemapsOfAHostThatComesNearer(t *testing.T) {
 			w.Header().Set("Retry-After", "1") // by then b.test is known
 			w.WriteHeader(http.StatusServiceUnavailable)
 		},
-		"b.test/robots.txt": body("text/plain", "Sitemap: /s.xml"), "b.test/far": html("x"), "b.test/near": html("y"), "b.test/1": html("1"),
+		"b.test/robots.txt": body("text/plain", "Sitemap: /s.xml"), "b.test/far": html("x"), "b.test/near": html("y"),
+		"b.test/1":     html("1"),
 		"b.test/s.xml": body("text/xml", "<urlset><url><loc>/1</loc></url></urlset>"),
 	})
 	j := s.job(t, "a.test/")
 	j.Scope, j.Crawl.Depth = weburl.ScopeAny, 2
 	mustRun(t, j)
-	s.wantAsked(t, "a.test/", "c.test/", "a.test/slow", "a.test/slow", "b.test/far", "b.test/near", "b.test/s.xml", "b.test/1")
+	s.wantAsked(t, "a.test/", "c.test/", "a.test/slow", "a.test/slow", "b.test/far", "b.test/near", "b.test/s.xml",
+		"b.test/1")
 }
 
 func TestCleanParamOfRedirectsAndSeeds(t *testing.T) {

@@ -40,7 +40,8 @@ func (c *Crawl) mendable(err error) error {
 	if c.folder == nil || c.peers != nil || err == nil || advice.Of(err) != "" || advice.IsUsage(err) {
 		return err
 	}
-	for _, other := range []error{context.Canceled, context.DeadlineExceeded, fs.ErrPermission, ErrNoSeeds, folder.ErrLocked} {
+	for _, other := range []error{context.Canceled, context.DeadlineExceeded, fs.ErrPermission, ErrNoSeeds,
+		folder.ErrLocked} {
 		if errors.Is(err, other) {
 			return err
 		}
@@ -57,8 +58,10 @@ func (c *Crawl) mendable(err error) error {
 
 // isDamage reports whether an error says that a file of a crawl is not as it was written.
 func isDamage(err error) bool {
-	for _, kind := range []error{seenrun.ErrDamaged, seenrun.ErrVersion, frontier.ErrDamaged, frontier.ErrVersion, file.ErrDamaged, file.ErrVersion,
-		journal.ErrDropped, crawl.ErrState, crawl.ErrRoots, crawl.ErrDeferred, warc.ErrMissing, fs.ErrNotExist, fs.ErrInvalid} {
+	for _, kind := range []error{seenrun.ErrDamaged, seenrun.ErrVersion, frontier.ErrDamaged, frontier.ErrVersion,
+		file.ErrDamaged, file.ErrVersion,
+		journal.ErrDropped, crawl.ErrState, crawl.ErrRoots, crawl.ErrDeferred, warc.ErrMissing, fs.ErrNotExist,
+		fs.ErrInvalid} {
 		if errors.Is(err, kind) {
 			return true
 		}

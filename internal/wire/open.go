@@ -128,7 +128,8 @@ func (c *Crawl) build() error {
 		return ErrNoSeeds
 	}
 	if c.folder != nil && c.Resumed && !settings.IsFile(c.folder.Path(settings.Name)) {
-		return c.mendable(fmt.Errorf("%s, which has the settings of the crawl, is not there, or not as kumo writes it", c.folder.Path(settings.Name)))
+		return c.mendable(fmt.Errorf("%s, which has the settings of the crawl, is not there, or not as kumo writes it",
+			c.folder.Path(settings.Name)))
 	}
 	return c.mendable(c.assemble())
 }
@@ -143,10 +144,12 @@ func (c *Crawl) checkLists() error {
 	last := lists[len(lists)-1]
 	switch f := c.Job.File; {
 	case f == nil:
-		return advice.Usage("the crawl in %s has taken in %d of the %d seeds of %s so far: give that again with --input-file, or an empty file to go on without the rest",
+		return advice.Usage("the crawl in %s has taken in %d of the %d seeds of %s so far: give that again with "+
+			"--input-file, or an empty file to go on without the rest",
 			c.Job.Dir, last.Taken, last.Seeds, last.Name)
 	case f.Digest != last.Digest:
-		c.Job.Warn(fmt.Errorf("this is not %s as it was: %d of the %d seeds of that one were taken in, and the rest of it is left", last.Name, last.Taken, last.Seeds))
+		c.Job.Warn(fmt.Errorf("this is not %s as it was: %d of the %d seeds of that one were taken in, and the rest of it "+
+			"is left", last.Name, last.Taken, last.Seeds))
 	}
 	return nil
 }
@@ -342,8 +345,9 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 	}
 	// The WARC comes first: it fills in where the record lies, which pages.jsonl names.
 	if slices.ContainsFunc(j.Formats, isWARC) {
-		cfg := warc.Config{Dir: j.Dir, Name: j.Name, Hostname: nameSafe(hostname), MaxSize: j.WARCSize, Compression: j.Compress,
-			Scratch: c.scratch, Software: Agent + "/" + Version, Info: warcInfo(j), Now: j.Crawl.Now}
+		cfg := warc.Config{Dir: j.Dir, Name: j.Name, Hostname: nameSafe(hostname), MaxSize: j.WARCSize,
+			Compression: j.Compress,
+			Scratch:     c.scratch, Software: Agent + "/" + Version, Info: warcInfo(j), Now: j.Crawl.Now}
 		if c.peers == nil { // a node that has lost its place begins with another state
 			if err := warc.Check(c.disk, j.Dir, c.state.Marks, j.Moved); err != nil {
 				return nil, err
@@ -402,7 +406,8 @@ func (c *Crawl) Run(ctx context.Context) (*stats.Report, error) {
 	if why := c.why.Load(); why != nil && IsStop(err) {
 		report.Ended = *why
 	}
-	if err == nil || IsStop(err) || errors.Is(err, policy.ErrLimit) || errors.Is(err, crawl.ErrStuck) || errors.Is(err, crawl.ErrCutOff) {
+	if err == nil || IsStop(err) || errors.Is(err, policy.ErrLimit) || errors.Is(err, crawl.ErrStuck) ||
+		errors.Is(err, crawl.ErrCutOff) {
 		c.stores = nil // the engine has closed them
 	}
 	report.Stopped = c.Job.now()

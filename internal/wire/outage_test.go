@@ -35,7 +35,8 @@ type district struct {
 var districts atomic.Int32 // so far
 
 func newDistrict(t *testing.T, hosts, pages int) *district {
-	d := &district{T: t, net: byte(100 + districts.Add(1)%100), hosts: hosts, pages: pages, servers: map[string]*http.Server{}}
+	d := &district{T: t, net: byte(100 + districts.Add(1)%100), hosts: hosts, pages: pages,
+		servers: map[string]*http.Server{}}
 	l, err := net.Listen("tcp", d.address(0)+":0")
 	if err != nil {
 		t.Skipf("no loopback addresses but one here: %v", err)
@@ -173,10 +174,12 @@ func TestAnOutageOfTheLineCostsNoHost(t *testing.T) {
 	}
 	pages, again := d.covered()
 	if pages != d.hosts*d.pages || again > d.hosts || report.Pages != int64(pages) {
-		t.Errorf("%d of %d pages were asked for, %d answered, %d of them asked for again", pages, d.hosts*d.pages, report.Pages, again)
+		t.Errorf("%d of %d pages were asked for, %d answered, %d of them asked for again", pages, d.hosts*d.pages,
+			report.Pages, again)
 	}
 	if off.Load() == 0 || back.Load() == 0 || gaveUp.Load() != 0 || report.CutOffs == 0 || report.GaveUpMany() {
-		t.Errorf("told %d times to be cut off, %d to be back; %d hosts given up; report %+v", off.Load(), back.Load(), gaveUp.Load(), report)
+		t.Errorf("told %d times to be cut off, %d to be back; %d hosts given up; report %+v", off.Load(), back.Load(),
+			gaveUp.Load(), report)
 	}
 }
 
@@ -259,7 +262,8 @@ func TestAProxyThatIsDownIsNoHostsFault(t *testing.T) {
 	report, err := runJob(t, j)
 	wait()
 	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsGivenUp > 0 || report.CutOffs == 0 {
-		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsGivenUp, report.CutOffs, err)
+		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsGivenUp,
+			report.CutOffs, err)
 	}
 }
 
@@ -279,7 +283,8 @@ func TestALineThatHangsUpIsAnOutage(t *testing.T) {
 	report, err := runJob(t, j)
 	wait()
 	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsGivenUp > 0 || report.CutOffs == 0 {
-		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsGivenUp, report.CutOffs, err)
+		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsGivenUp,
+			report.CutOffs, err)
 	}
 }
 
@@ -332,8 +337,10 @@ func TestANameServerThatKnowsNothingIsAnOutage(t *testing.T) {
 			})
 			report, err := runJob(t, j)
 			wait()
-			if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsGivenUp > 0 || report.CutOffs == 0 {
-				t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsGivenUp, report.CutOffs, err)
+			if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsGivenUp > 0 ||
+				report.CutOffs == 0 {
+				t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsGivenUp,
+					report.CutOffs, err)
 			}
 		})
 	}
@@ -357,7 +364,8 @@ func (d *district) serveNames(ill *atomic.Bool, code int) string {
 		case err != nil:
 			a.Rcode = dns.RcodeNameError
 		case q.Question[0].Qtype == dns.TypeA:
-			a.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: net.ParseIP(d.address(n))}}
+			a.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1},
+				A: net.ParseIP(d.address(n))}}
 		}
 		_ = w.WriteMsg(a)
 	})}

@@ -106,7 +106,8 @@ func (b *rebuilding) known(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Frontier.Close()) }()
-	for _, read := range []func(context.Context) error{b.pages, b.visits, b.records, b.skips, b.asides, b.answers, b.oldRoots, b.marks} {
+	for _, read := range []func(context.Context) error{b.pages, b.visits, b.records, b.skips, b.asides, b.answers,
+		b.oldRoots, b.marks} {
 		if err := read(ctx); err != nil {
 			return err
 		}
@@ -119,7 +120,8 @@ func (b *rebuilding) memory() int64 { return b.job.MemoryBudget() / 4 }
 
 // marks are the lengths of all record files.
 func (b *rebuilding) marks(context.Context) error {
-	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "skipped.jsonl", crawl.AnswersName, filepath.Join("state", "deferred"),
+	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "skipped.jsonl", crawl.AnswersName,
+		filepath.Join("state", "deferred"),
 		filepath.Join("state", "roots")} {
 		if size, err := vfs.OS.Size(b.at(name)); err == nil {
 			b.state.Marks = append(b.state.Marks, store.Mark{Name: name, Length: size})

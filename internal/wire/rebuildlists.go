@@ -95,7 +95,8 @@ func (b *rebuilding) visits(ctx context.Context) error {
 		b.state.Seen.InsertKnown([]seen.URL{{URL: e.URL, Depth: int32(strings.Count(e.Path, "L")), State: seen.Known}})
 		b.state.Seen.UpdateMeta(e.URL, m)
 		b.state.Stats.Visited(stats.Visit{Host: u.Host(), Status: e.Status, Type: e.MIME, Bytes: e.Size, Took: e.Took,
-			Duplicate: e.Has("duplicate:notModified") || e.Has("duplicate:digest") && e.Status/100 == 2, Recrawl: b.recrawls[key(e.URL, e.Begin.UnixMilli())]})
+			Duplicate: e.Has("duplicate:notModified") || e.Has("duplicate:digest") && e.Status/100 == 2,
+			Recrawl:   b.recrawls[key(e.URL, e.Begin.UnixMilli())]})
 		b.root(e.URL, e.Seed, e.Path, e.Via)
 		return nil
 	})

@@ -81,15 +81,18 @@ func TestRecrawl(t *testing.T) {
 		mustRun(t, &again)
 		s.wantAsked(t, want...)
 	}
-	again(0, "a.test/", "a.test/tagged", "a.test/dated", "a.test/same", "a.test/new", "a.test/gone", "a.test/sick", "a.test/found/0")
+	again(0, "a.test/", "a.test/tagged", "a.test/dated", "a.test/same", "a.test/new", "a.test/gone", "a.test/sick",
+		"a.test/found/0")
 	again(30 * time.Minute)
 	step.Store(1)
-	again(31*time.Minute, "a.test/", "a.test/tagged", "a.test/dated", "a.test/same", "a.test/new", "a.test/gone", "a.test/sick", "a.test/found/0", "a.test/found/1")
+	again(31*time.Minute, "a.test/", "a.test/tagged", "a.test/dated", "a.test/same", "a.test/new", "a.test/gone",
+		"a.test/sick", "a.test/found/0", "a.test/found/1")
 	s.wantHead(t, "a.test/tagged", "If-None-Match", `"v1"`)
 	s.wantHead(t, "a.test/dated", "If-Modified-Since", time.Unix(1_700_000_000, 0).UTC().Format(http.TimeFormat))
 	s.wantHead(t, "a.test/same", "If-None-Match", "")
-	wantRecrawls(t, j, map[string]string{"/": "unchanged 200", "/tagged": "unchanged 304", "/dated": "unchanged 304", "/same": "unchanged 200",
-		"/new": "changed 200", "/gone": "gone 404", "/sick": "trouble 502", "/found/0": "unchanged 200"})
+	wantRecrawls(t, j, map[string]string{"/": "unchanged 200", "/tagged": "unchanged 304", "/dated": "unchanged 304",
+		"/same": "unchanged 200",
+		"/new":  "changed 200", "/gone": "gone 404", "/sick": "trouble 502", "/found/0": "unchanged 200"})
 	// What changed is visited after 40 minutes, what was in trouble and what is new after 60, what did not change after
 	// 90, what is gone after 120.
 	again(41*time.Minute, "a.test/new")
@@ -145,7 +148,8 @@ func wantRevisits(t *testing.T, j *Job) {
 	for _, name := range names {
 		all.WriteString(unzipped(t, name))
 	}
-	for _, want := range []string{"revisit/server-not-modified", "revisit/identical-payload-digest", "http-response: HTTP/1.1 304 Not Modified"} {
+	for _, want := range []string{"revisit/server-not-modified", "revisit/identical-payload-digest",
+		"http-response: HTTP/1.1 304 Not Modified"} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("no WARC has %q", want)
 		}

@@ -100,7 +100,10 @@ func (b *rebuilding) feed(ctx context.Context, c *Crawl, r *crawl.Reentry) error
 			return err
 		}
 	}
-	if err := b.eachRecord(ctx, func(name string, rec *warc.Record) error { return b.links(ctx, r, name, rec) }); err != nil {
+	if err := b.eachRecord(ctx, func(name string, rec *warc.Record) error {
+		return b.links(ctx, r, name,
+			rec)
+	}); err != nil {
 		return err
 	}
 	item := func(it frontier.Item) error {

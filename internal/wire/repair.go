@@ -59,7 +59,8 @@ func Repair(ctx context.Context, dir string, o RepairOptions) (_ *Repaired, err 
 		return nil, nothingIn(dir)
 	}
 	if f.IsNodes() {
-		return nil, advice.Usage("%s belongs to a node of a cluster, whose state is in the cluster, too: move the folder away and start the node anew: "+
+		return nil, advice.Usage("%s belongs to a node of a cluster, whose state is in the cluster, too: move the folder "+
+			"away and start the node anew: "+
 			"it joins as a new one, and the others take over what the old one had", dir)
 	}
 	if err := vfs.OS.MkdirAll(f.Path("state")); err != nil {
@@ -86,7 +87,8 @@ type repairer struct {
 func (r *repairer) run(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(r.work, readyName)); err == nil {
 		if r.DryRun {
-			return fmt.Errorf("an earlier repair was broken off while it put files in place: give the command without --dry-run first")
+			return fmt.Errorf("an earlier repair was broken off while it put files in place: give the command without " +
+				"--dry-run first")
 		}
 		r.Say("an earlier repair was broken off while it put files in place: that goes on first")
 		if err := r.place(); err != nil {
@@ -133,8 +135,10 @@ func (r *repairer) settings() error {
 		return nil
 	}
 	if _, bad := settings.Read(r.Path(settings.Name)); !ok && (err != nil || bad != nil) {
-		return advice.Usage("%s, which has the settings of the crawl, cannot be read, and neither can its copy in state: write it anew, with the settings that "+
-			"the crawl was begun with (scope, depth and the like); kumo crawl --dry-run writes none, but says them", r.Path(settings.Name))
+		return advice.Usage("%s, which has the settings of the crawl, cannot be read, and neither can its copy in state: "+
+			"write it anew, with the settings that "+
+			"the crawl was begun with (scope, depth and the like); kumo crawl --dry-run writes none, but says them",
+			r.Path(settings.Name))
 	}
 	return nil
 }
@@ -289,7 +293,8 @@ func (r *repairer) clean(ctx context.Context) error {
 		lines := repair.NewDrop() // of which new ones may be made by what the other files say
 		n := 0
 		cfg := verify.Config{Moved: r.Moved, Fault: func(f verify.Fault) {
-			if f.Offset < 0 && f.URL == "" || strings.HasPrefix(f.File, "state/") || f.File == "report.json" || f.File == settings.Name {
+			if f.Offset < 0 && f.URL == "" || strings.HasPrefix(f.File, "state/") || f.File == "report.json" ||
+				f.File == settings.Name {
 				return
 			}
 			n++

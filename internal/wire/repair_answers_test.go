@@ -59,7 +59,8 @@ func TestRepairOfChunksAndRecrawls(t *testing.T) {
 	wantVerified(t, j.Dir)
 	p := &patient{job: j, files: contentsOf(t, j.Dir)}
 	state := []string{"state/journal", "state/seen", "state/frontier", "state/digests"}
-	for what, lost := range map[string][]string{"state": state, "pages": {"pages.jsonl"}, "log": {"crawl.log"}, "indexes": {".cdxj"},
+	for what, lost := range map[string][]string{"state": state, "pages": {"pages.jsonl"}, "log": {"crawl.log"},
+		"indexes":         {".cdxj"},
 		"state and pages": append([]string{"pages.jsonl"}, state...)} {
 		t.Run(what, func(t *testing.T) {
 			j := p.copied(t)
@@ -76,7 +77,8 @@ func TestRepairOfChunksAndRecrawls(t *testing.T) {
 			mustRun(t, j)
 			s.wantAsked(t, "a.test/", "a.test/one", "a.test/two", "a.test/plain", "a.test/same", "a.test/tagged")
 			s.wantHead(t, "a.test/tagged", "If-None-Match", `"v1"`)
-			wantRecrawls(t, j, map[string]string{"/": "unchanged 200", "/one": "unchanged 200", "/two": "unchanged 200", "/plain": "unchanged 200", "/same": "unchanged 200",
+			wantRecrawls(t, j, map[string]string{"/": "unchanged 200", "/one": "unchanged 200", "/two": "unchanged 200",
+				"/plain": "unchanged 200", "/same": "unchanged 200",
 				"/tagged": "unchanged 304"})
 			pages := lines(t, j.Dir, "pages.jsonl")
 			for _, l := range pages[len(pages)-6:] {

@@ -23,9 +23,15 @@ func TestRepairOfSeeds(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"cut":           func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { return b[:len(b)/2+1] }) },
-		"a byte":        func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { b[len(b)/2] ^= 4; return b }) },
-		"the last byte": func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { b[len(b)-1] ^= 1; return b }) },
+		"cut": func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { return b[:len(b)/2+1] }) },
+		"a byte": func(t *testing.T, name string) {
+			edit(t, name,
+				func(b []byte) []byte { b[len(b)/2] ^= 4; return b })
+		},
+		"the last byte": func(t *testing.T, name string) {
+			edit(t, name,
+				func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
+		},
 	}
 	for what, limit := range map[string]int64{"stopped": 50, "done": 0} {
 		s, j := manySeeds(t, n)

@@ -121,14 +121,15 @@ func TestRepairAfterAFlippedByte(t *testing.T) {
 		for _, name := range p.some(dice, int(crashWebs())) {
 			text := p.files[name]
 			at, by := dice.IntN(len(text)), byte(1+dice.IntN(255))
-			t.Run(fmt.Sprintf("seed %d, %d pages, byte %d of %s ^ %d", seed, pages, at, strings.ReplaceAll(name, "/", ":"), by), func(t *testing.T) {
-				t.Parallel()
-				p.heals(t, func(dir string) {
-					b := []byte(text)
-					b[at] ^= by
-					write(t, filepath.Join(dir, filepath.FromSlash(name)), string(b))
+			t.Run(fmt.Sprintf("seed %d, %d pages, byte %d of %s ^ %d", seed, pages, at, strings.ReplaceAll(name, "/", ":"), by),
+				func(t *testing.T) {
+					t.Parallel()
+					p.heals(t, func(dir string) {
+						b := []byte(text)
+						b[at] ^= by
+						write(t, filepath.Join(dir, filepath.FromSlash(name)), string(b))
+					})
 				})
-			})
 		}
 	}
 }
@@ -167,7 +168,8 @@ func TestRepairAfterALostFile(t *testing.T) {
 func TestRepairFetchesNothingAgainThatIsKept(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t, rand.Uint64(), 70)
-	for _, lost := range [][]string{{"pages.jsonl"}, {"crawl.log"}, {"state/journal", "state/seen", "state/frontier", "state/digests"}, {".cdxj"}} {
+	for _, lost := range [][]string{{"pages.jsonl"}, {"crawl.log"}, {"state/journal", "state/seen", "state/frontier",
+		"state/digests"}, {".cdxj"}} {
 		t.Run(strings.ReplaceAll(fmt.Sprint(lost), "/", ":"), func(t *testing.T) {
 			t.Parallel()
 			j := p.copied(t)
@@ -229,7 +231,8 @@ func TestRepairCountsAllThatIsLost(t *testing.T) {
 			kept := len(lines(t, j.Dir, "pages.jsonl"))
 			// a byte of a visit for robots.txt may lose its record alone, and its line stays
 			over := logged() + int(r.Visits) - listed
-			if r.Visits == 0 && how != "a byte" || over < 0 || over > 0 && (how != "a byte" || over > 1) || kept != int(r.Pages) {
+			if r.Visits == 0 && how != "a byte" || over < 0 || over > 0 && (how != "a byte" || over > 1) ||
+				kept != int(r.Pages) {
 				t.Errorf("%d of %d visits are kept, %d of %d pages: %+v", logged(), listed, kept, pages, r)
 			}
 		})
@@ -257,7 +260,8 @@ func TestADryRepairChangesNothing(t *testing.T) {
 	if dry.Damaged = wet.Damaged; *dry != *wet {
 		t.Errorf("it said %+v, and it is %+v", dry, wet)
 	}
-	if text, err := os.ReadFile(filepath.Join(wet.Damaged, "state", "seen", "manifest")); err != nil || string(text) != "nothing" {
+	if text, err := os.ReadFile(filepath.Join(wet.Damaged, "state", "seen", "manifest")); err != nil ||
+		string(text) != "nothing" {
 		t.Errorf("what was replaced is not kept: %q, %v", text, err)
 	}
 }

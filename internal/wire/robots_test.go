@@ -53,7 +53,8 @@ func TestRobotsAreReadAgainAfterADay(t *testing.T) {
 		{"not yet", 23 * time.Hour, nil, []string{"a.test/", "a.test/1", "a.test/2"}, 1},
 		{"other rules", 25 * time.Hour, func(w http.ResponseWriter) { io.WriteString(w, "User-agent: *\nDisallow: /2") },
 			[]string{"a.test/", "a.test/1"}, 2},
-		{"gone", 25 * time.Hour, func(w http.ResponseWriter) { w.WriteHeader(404) }, []string{"a.test/", "a.test/1", "a.test/2"}, 2},
+		{"gone", 25 * time.Hour, func(w http.ResponseWriter) { w.WriteHeader(404) },
+			[]string{"a.test/", "a.test/1", "a.test/2"}, 2},
 		{"cannot be had", 25 * time.Hour, func(w http.ResponseWriter) { w.WriteHeader(503) }, []string{"a.test/"}, 6},
 	} {
 		t.Run(c.say, func(t *testing.T) {
@@ -80,7 +81,8 @@ func TestRobotsAreReadAgainAfterADay(t *testing.T) {
 				t.Errorf("robots.txt was asked for %d times, want %d", n, c.asked)
 			}
 			if c.say == "cannot be had" {
-				if skipped := lines(t, j.Dir, "skipped.jsonl"); len(skipped) != 2 || !strings.Contains(fmt.Sprint(skipped[0]["why"]), "robots.txt") {
+				if skipped := lines(t, j.Dir, "skipped.jsonl"); len(skipped) != 2 ||
+					!strings.Contains(fmt.Sprint(skipped[0]["why"]), "robots.txt") {
 					t.Errorf("skipped: %v", skipped)
 				}
 			}
@@ -92,8 +94,12 @@ func TestRobotsAreReadAgainAfterADay(t *testing.T) {
 func TestRobotsTxtIsAskedForOnceOverRuns(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, map[string]http.HandlerFunc{
-		"a.test/robots.txt": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "User-agent: *\nDisallow: /no") },
-		"a.test/":           html(`<a href=/1>1</a><a href=/no>no</a><a href=/2>2</a>`), "a.test/1": html("1"), "a.test/2": html("2"),
+		"a.test/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w,
+				"User-agent: *\nDisallow: /no")
+		},
+		"a.test/": html(`<a href=/1>1</a><a href=/no>no</a><a href=/2>2</a>`), "a.test/1": html("1"),
+		"a.test/2": html("2"),
 	})
 	j := s.job(t, "a.test/")
 	for pages := range int64(3) {

@@ -118,7 +118,8 @@ func TestTheRestOfTheSeedsIsNotLost(t *testing.T) {
 	}
 	without := *j
 	without.File = nil
-	if _, err := Open(t.Context(), &without); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d of the %d seeds", taken, n)) {
+	if _, err := Open(t.Context(), &without); err == nil || !strings.Contains(err.Error(),
+		fmt.Sprintf("%d of the %d seeds", taken, n)) {
 		t.Errorf("without the file: %v", err)
 	}
 	empty := *j
@@ -127,7 +128,8 @@ func TestTheRestOfTheSeedsIsNotLost(t *testing.T) {
 	empty.Warn = func(err error) { warned = err }
 	if c, err := Open(t.Context(), &empty); err != nil {
 		t.Errorf("with an empty file: %v", err)
-	} else if err := c.Close(); err != nil || warned == nil || !strings.Contains(warned.Error(), "the rest of it is left") {
+	} else if err := c.Close(); err != nil || warned == nil || !strings.Contains(warned.Error(),
+		"the rest of it is left") {
 		t.Errorf("%v; warned: %v", err, warned)
 	}
 	mustRun(t, j)
@@ -159,7 +161,8 @@ func TestManySeedsAreNamedNotListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("1500 URLs, sha256:%s", j.File.Digest); !strings.Contains(string(config), want) || strings.Contains(string(config), "h17.test") {
+	if want := fmt.Sprintf("1500 URLs, sha256:%s", j.File.Digest); !strings.Contains(string(config), want) ||
+		strings.Contains(string(config), "h17.test") {
 		t.Errorf("%s", config)
 	}
 }

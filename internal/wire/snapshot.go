@@ -37,14 +37,16 @@ func Snapshot(ctx context.Context, dir, target string, progress func(inspect.Cop
 		return nothingIn(dir)
 	}
 	if f.IsNodes() {
-		return advice.Usage("%s belongs to a node of a cluster: a copy would be a second node of the same name. What a node has, the others "+
+		return advice.Usage("%s belongs to a node of a cluster: a copy would be a second node of the same name. What a "+
+			"node has, the others "+
 			"take over if its disk is lost; its record files can be copied once they are closed (warc/*.gz without .open)", dir)
 	}
 	patience, done := context.WithTimeout(ctx, lookPatience)
 	defer done()
 	for {
 		err := snapshot(ctx, f, target, progress)
-		if !errors.Is(err, folder.ErrLocked) && !errors.Is(err, inspect.ErrGone) && (err == nil || !strings.Contains(err.Error(), crawl.ErrEnding.Error())) {
+		if !errors.Is(err, folder.ErrLocked) && !errors.Is(err, inspect.ErrGone) &&
+			(err == nil || !strings.Contains(err.Error(), crawl.ErrEnding.Error())) {
 			return err
 		}
 		select {

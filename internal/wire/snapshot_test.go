@@ -109,7 +109,8 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 	if err := Snapshot(t.Context(), t.TempDir(), target+"2", func(inspect.Copied) {}); !advice.IsUsage(err) {
 		t.Errorf("of what is no crawl: %v", err)
 	}
-	if err := Snapshot(t.Context(), dir, filepath.Join(dir, "no", "such", "folder"), func(inspect.Copied) {}); !errors.Is(err, os.ErrNotExist) {
+	if err := Snapshot(t.Context(), dir, filepath.Join(dir, "no", "such", "folder"),
+		func(inspect.Copied) {}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("into a folder that cannot be made: %v", err)
 	}
 }

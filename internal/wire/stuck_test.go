@@ -23,7 +23,8 @@ const soonEnough = time.Minute
 // it.
 func TestNoLineStopsACrawl(t *testing.T) {
 	t.Parallel()
-	strange := []string{"mailto:a@b", "data:,x", "javascript:1", "urn:a:b", "file:///x", "gopher://a.test/", "ftp://a.test/x", "about:blank", "http:///", "x:"}
+	strange := []string{"mailto:a@b", "data:,x", "javascript:1", "urn:a:b", "file:///x", "gopher://a.test/",
+		"ftp://a.test/x", "about:blank", "http:///", "x:"}
 	list := func(before, after string) (all string) {
 		for _, url := range strange {
 			all += before + url + after
@@ -44,9 +45,11 @@ func TestNoLineStopsACrawl(t *testing.T) {
 		"a.test/robots.txt": say("text/plain", list("Sitemap: ", "\n")+"Sitemap: /map.xml\nSitemap: /index.xml\n"),
 		"a.test/map.xml":    say("text/xml", "<urlset>"+list("<url><loc>", "</loc></url>")+"</urlset>"),
 		"a.test/index.xml":  say("text/xml", "<sitemapindex>"+list("<sitemap><loc>", "</loc></sitemap>")+"</sitemapindex>"),
-		"a.test/feed":       say("application/rss+xml", "<rss><channel>"+list("<item><link>", "</link></item>")+"</channel></rss>"),
+		"a.test/feed": say("application/rss+xml", "<rss><channel>"+list("<item><link>",
+			"</link></item>")+"</channel></rss>"),
 		"a.test/": say("text/html", list(`<a href="`, `"></a>`)+list(`<meta http-equiv=refresh content="0;url=`, `">`)+
-			list(`<link rel=canonical href="`, `">`)+list(`<base href="`, `">`)+`<a href="http://a.test:PORT/feed"></a><a href="http://a.test:PORT/to0"></a>`),
+			list(`<link rel=canonical href="`, `">`)+list(`<base href="`,
+			`">`)+`<a href="http://a.test:PORT/feed"></a><a href="http://a.test:PORT/to0"></a>`),
 	}
 	for i, url := range strange {
 		next := "/to" + string(rune('0'+i+1))
@@ -86,7 +89,8 @@ func (s *site) wasAsked(path string) bool {
 // next run fetches it.
 func TestWhatNobodyWillWakeIsSaid(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("<a href=/2>"), "a.test/2": html("2"), "b.test/": html("b")})
+	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("<a href=/2>"), "a.test/2": html("2"),
+		"b.test/": html("b")})
 	j := s.job(t, "a.test/")
 	j.Seeds = append(j.Seeds, s.url("b.test/"))
 	c, err := Open(t.Context(), j)
@@ -97,14 +101,16 @@ func TestWhatNobodyWillWakeIsSaid(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), soonEnough)
 	defer cancel()
 	report, err := c.Run(ctx)
-	if !errors.Is(err, crawl.ErrStuck) || !strings.Contains(err.Error(), s.url("a.test/")) || report.Forsaken != 1 || !strings.Contains(report.Ended, "not all was fetched") {
+	if !errors.Is(err, crawl.ErrStuck) || !strings.Contains(err.Error(), s.url("a.test/")) || report.Forsaken != 1 ||
+		!strings.Contains(report.Ended, "not all was fetched") {
 		t.Errorf("%v; %+v", err, report)
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
 	wantVerified(t, j.Dir)
-	if skipped, err := os.ReadFile(j.Dir + "/skipped.jsonl"); err != nil || !strings.Contains(string(skipped), "the robots.txt of http://nobody.test") {
+	if skipped, err := os.ReadFile(j.Dir + "/skipped.jsonl"); err != nil || !strings.Contains(string(skipped),
+		"the robots.txt of http://nobody.test") {
 		t.Errorf("%s; %v", skipped, err)
 	}
 	if err := run(t, ctx, j); err != nil {

@@ -30,7 +30,8 @@ type copier struct {
 
 func newCopier(from, to string, dice *rand.Rand) *copier {
 	c := &copier{from: from, to: to, dice: dice, wait: dice.IntN(250), pace: 1 + dice.IntN(6)}
-	c.rooms = []string{"", "warc", "state", "state/journal", "state/seen", "state/digests", "state/frontier", "state/abandoned", "state/robots"}
+	c.rooms = []string{"", "warc", "state", "state/journal", "state/seen", "state/digests", "state/frontier",
+		"state/abandoned", "state/robots"}
 	dice.Shuffle(len(c.rooms), func(i, j int) { c.rooms[i], c.rooms[j] = c.rooms[j], c.rooms[i] })
 	return c
 }

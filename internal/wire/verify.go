@@ -69,7 +69,8 @@ func (o *onlooker) open() {
 	if db, err := seen.Open(p.View, path("state", "seen"), seen.Config{}); o.opened(db, "seen", "state/seen", err) {
 		p.Seen = db
 	}
-	if d, err := seen.OpenDigests(p.View, path("state", "digests"), seen.Config{}); o.opened(d, "digests", "state/digests", err) {
+	if d, err := seen.OpenDigests(p.View, path("state", "digests"), seen.Config{}); o.opened(d, "digests", "state/digests",
+		err) {
 		p.Digests = d
 	}
 	f, note, err := frontier.Open(frontier.Config{Disk: p.View, Dir: path("state", "frontier")})
@@ -95,7 +96,8 @@ func (o *onlooker) open() {
 // readSettings makes sure that the next start can.
 func (o *onlooker) readSettings() {
 	if _, err := SavedSettings(o.parts.Dir); err != nil {
-		o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: "settings", File: settings.Name, Offset: -1, What: err.Error(),
+		o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: "settings", File: settings.Name, Offset: -1,
+			What:   err.Error(),
 			Remedy: folder.HowToRepair(o.parts.Dir)})
 	}
 }

@@ -149,7 +149,10 @@ func withoutSkip(text string) string {
 // withoutPage is a log without the line of a visit that was for a page.
 func withoutPage(text string) string {
 	l := strings.SplitAfter(text, "\n")
-	return without(slices.IndexFunc(l, func(s string) bool { return strings.HasSuffix(s, " -\n") && strings.Contains(s, "   200 ") }))(text)
+	return without(slices.IndexFunc(l, func(s string) bool {
+		return strings.HasSuffix(s, " -\n") &&
+			strings.Contains(s, "   200 ")
+	}))(text)
 }
 
 // blank clears a third in the middle.
@@ -178,7 +181,8 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		{"a hole in a WARC file", "warc/test", blank, "warc", ""},
 		{"a hole in a WARC file, for who named its records", "warc/test", blank, "pages", "has no record of it at byte"},
 		{"a page's line lost", "pages.jsonl", without(4), "warc", "no line of pages.jsonl names the record"},
-		{"a page's line lost, for its visit", "pages.jsonl", without(4), "crawl.log", "pages.jsonl has no line of this visit"},
+		{"a page's line lost, for its visit", "pages.jsonl", without(4), "crawl.log",
+			"pages.jsonl has no line of this visit"},
 		{"a visit's line lost", "crawl.log", withoutPage, "pages", "crawl.log has no line of this visit"},
 		{"a visit's line lost, for the database", "crawl.log", withoutPage, "seen", "but crawl.log has no visit then"},
 		{"a skip's line lost", "skipped.jsonl", withoutSkip, "urls", "it is lost"},
@@ -194,8 +198,10 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		{"a checkpoint cut short", "state/frontier/checkpoint", short, "frontier", "damaged"},
 		{"the journal's end lost", "state/journal", half, "journal", "it ends at"},
 		{"the journal lost", "state/journal", lost, "journal", "has lost its state"},
-		{"settings that cannot be read", "config.yaml", func(s string) string { return s + "depth: [" }, "settings", "config.yaml"},
-		{"another count", "report.json", func(s string) string { return strings.Replace(s, `"pages": 60`, `"pages": 61`, 1) }, "report",
+		{"settings that cannot be read", "config.yaml", func(s string) string { return s + "depth: [" }, "settings",
+			"config.yaml"},
+		{"another count", "report.json", func(s string) string { return strings.Replace(s, `"pages": 60`, `"pages": 61`, 1) },
+			"report",
 			"pages: it says 61, but it is 60"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
@@ -208,7 +214,10 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 			}
 			faults := faultsOf(t, dir)
 			write(t, path, kept[name])
-			if !slices.ContainsFunc(faults, func(f verify.Fault) bool { return f.Check == c.check && strings.Contains(f.What, c.what) }) {
+			if !slices.ContainsFunc(faults, func(f verify.Fault) bool {
+				return f.Check == c.check &&
+					strings.Contains(f.What, c.what)
+			}) {
 				t.Errorf("%s changed: no fault of %s says %q", name, c.check, c.what)
 				for _, f := range faults {
 					t.Logf("%s: %s", f.Check, &f)
@@ -255,7 +264,8 @@ func TestVerifyFindsFlippedBytes(t *testing.T) {
 			write(t, path, string(flipped))
 			if faults := faultsOf(t, dir); len(faults) == 0 && !saidOnce(name, text, at) && !sameJSON(text, string(flipped)) &&
 				!sameFields(name, text, string(flipped)) {
-				t.Errorf("%s: byte %d ^ %#x of %d is not found: %q", name, at, by, len(text), text[max(0, at-60):min(at+30, len(text))])
+				t.Errorf("%s: byte %d ^ %#x of %d is not found: %q", name, at, by, len(text),
+					text[max(0, at-60):min(at+30, len(text))])
 			}
 		}
 		write(t, path, text)
@@ -282,12 +292,14 @@ var once = map[string]*regexp.Regexp{
 // without.
 func sameJSON(a, b string) bool {
 	var x, y bytes.Buffer
-	return json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil && strings.EqualFold(x.String(), y.String())
+	return json.Compact(&x, []byte(a)) == nil && json.Compact(&y, []byte(b)) == nil &&
+		strings.EqualFold(x.String(), y.String())
 }
 
 // sameFields reports whether two texts of a log are one but for which white space is between its fields.
 func sameFields(name, a, b string) bool {
-	return name == "crawl.log" && strings.Count(a, "\n") == strings.Count(b, "\n") && slices.Equal(strings.Fields(a), strings.Fields(b))
+	return name == "crawl.log" && strings.Count(a, "\n") == strings.Count(b, "\n") &&
+		slices.Equal(strings.Fields(a), strings.Fields(b))
 }
 
 func saidOnce(name, text string, at int) bool {

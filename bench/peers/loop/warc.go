@@ -49,7 +49,8 @@ func (w *warc) write(req *http.Request, resp *http.Response, body []byte) error 
 	m.packed.Reset()
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	m.head.Reset()
-	fmt.Fprintf(&m.head, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept-Encoding: gzip\r\n\r\n", req.URL.RequestURI(), req.URL.Host)
+	fmt.Fprintf(&m.head, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept-Encoding: gzip\r\n\r\n", req.URL.RequestURI(),
+		req.URL.Host)
 	if err := m.record("request", req.URL.String(), now, "", nil); err != nil {
 		return err
 	}
@@ -71,7 +72,8 @@ func (w *warc) write(req *http.Request, resp *http.Response, body []byte) error 
 // record appends a record of an HTTP head, which is in the member, and a body.
 func (m *member) record(kind, uri, date, fields string, body []byte) error {
 	m.z.Reset(&m.packed)
-	fmt.Fprintf(m.z, "WARC/1.1\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:uuid:%s>\r\nWARC-Date: %s\r\nWARC-Target-URI: %s\r\n"+
+	fmt.Fprintf(m.z, "WARC/1.1\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:uuid:%s>\r\nWARC-Date: %s\r\nWARC-Target-URI: "+
+		"%s\r\n"+
 		"Content-Type: application/http; msgtype=%s\r\n%sContent-Length: %d\r\n\r\n",
 		kind, newUUID(), date, uri, kind, fields, m.head.Len()+len(body))
 	for _, part := range [][]byte{m.head.Bytes(), body, []byte("\r\n\r\n")} {

@@ -235,7 +235,8 @@ func badKeys(t *testing.T, join Join) {
 	for _, key := range []string{"", "a b", "a.b", "a*", ">", "a//b", "/a", "a/", "ä", strings.Repeat("x", 201)} {
 		_, getting := b.Get(ctx, key)
 		_, appending := b.Append(ctx, key, nil, 0)
-		if put(ctx, b, key, "x", 0) == nil || getting == nil || appending == nil || b.Drop(ctx, key) == nil || b.Trim(ctx, key, 1) == nil {
+		if put(ctx, b, key, "x", 0) == nil || getting == nil || appending == nil || b.Drop(ctx, key) == nil ||
+			b.Trim(ctx, key, 1) == nil {
 			t.Errorf("the key %q is taken", key)
 		}
 	}

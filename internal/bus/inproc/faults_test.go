@@ -47,7 +47,8 @@ func TestFaults(t *testing.T) {
 	if len(got) != n || inOrder(got) {
 		t.Errorf("%d of %d came, in order: %v", len(got), n, inOrder(got))
 	}
-	if again := sent(t, 1, n, inproc.Faults{Drop: 0.3}); fmt.Sprint(again) != fmt.Sprint(sent(t, 1, n, inproc.Faults{Drop: 0.3})) {
+	if again := sent(t, 1, n, inproc.Faults{Drop: 0.3}); fmt.Sprint(again) != fmt.Sprint(sent(t, 1, n,
+		inproc.Faults{Drop: 0.3})) {
 		t.Error("one seed has two outcomes")
 	}
 }

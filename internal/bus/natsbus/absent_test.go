@@ -38,7 +38,8 @@ func TestAMajorityIsAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cfg := Config{Crawl: "away", Join: at[:1], Secret: s, Timings: Timings{Request: time.Second}, Log: func(s string) { t.Log(s) }}
+	cfg := Config{Crawl: "away", Join: at[:1], Secret: s, Timings: Timings{Request: time.Second},
+		Log: func(s string) { t.Log(s) }}
 	c, err := Connect(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,8 @@ func TestAMajorityIsAway(t *testing.T) {
 		t.Log(err)
 	}
 	text := err.Error()
-	if !strings.Contains(text, "2 of the cluster's 3 servers") || !strings.Contains(text, at[1]) || !strings.Contains(text, at[2]) || raw.MatchString(text) {
+	if !strings.Contains(text, "2 of the cluster's 3 servers") || !strings.Contains(text, at[1]) ||
+		!strings.Contains(text, at[2]) || raw.MatchString(text) {
 		t.Errorf("it says: %s", text)
 	}
 	all, err := c.Peek(t.Context())
@@ -78,8 +80,10 @@ func TestAMajorityIsAway(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for _, err := range []error{
-		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionClosed, nats.ErrNoServers,
-		nats.ErrAuthorization, nats.ErrStaleConnection, context.DeadlineExceeded, jetstream.ErrNoStreamResponse, jetstream.ErrStreamNotFound,
+		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionClosed,
+		nats.ErrNoServers,
+		nats.ErrAuthorization, nats.ErrStaleConnection, context.DeadlineExceeded, jetstream.ErrNoStreamResponse,
+		jetstream.ErrStreamNotFound,
 		&jetstream.APIError{Code: 503, ErrorCode: 10008, Description: "JetStream system temporarily unavailable"},
 		&jetstream.APIError{Code: 400, ErrorCode: 10074, Description: "replicas > 1 not supported in non-clustered mode"},
 	} {

@@ -114,7 +114,11 @@ func benchAppend(b *testing.B, c *Cluster, size, logs int) {
 	read, began := 0, time.Now()
 	for w := range logs {
 		log := fmt.Sprint("log/", run, "/", w)
-		if err := bus.Read(b.Context(), log, 0, func(_ uint64, data []byte) error { read += len(data); return nil }); err != nil {
+		if err := bus.Read(b.Context(), log, 0, func(_ uint64,
+			data []byte) error {
+			read += len(data)
+			return nil
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}

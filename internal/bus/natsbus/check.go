@@ -61,7 +61,8 @@ func (c *Config) checkAddress(address string) error {
 		return fmt.Errorf("the address %s: the port must be between 1 and 65534, and the next one is used, too", address)
 	}
 	if c.Secret.IsZero() && !isLoopback(host) {
-		return fmt.Errorf("the address %s is not of this machine alone: between machines the cluster needs a secret, which kumo secret new makes", address)
+		return fmt.Errorf("the address %s is not of this machine alone: between machines the cluster needs a secret, "+
+			"which kumo secret new makes", address)
 	}
 	return nil
 }

@@ -54,7 +54,8 @@ func throw(t *testing.T, address string, dice *rand.Rand) {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
-	begin := []string{"", "CONNECT {\"verbose\":true}\r\n", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00", "PING\r\nPUB > 5\r\n", "INFO {\r\n"}
+	begin := []string{"", "CONNECT {\"verbose\":true}\r\n", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00",
+		"PING\r\nPUB > 5\r\n", "INFO {\r\n"}
 	junk := make([]byte, dice.IntN(64<<10))
 	for i := range junk {
 		junk[i] = byte(dice.Uint32())

@@ -21,7 +21,8 @@ func TestServersDie(t *testing.T) {
 	t.Parallel()
 	s := secret.New()
 	servers := three(t, "die", s)
-	client := open(t, Config{Crawl: "die", Servers: servers[0].cfg.Servers, Secret: s, Timings: Timings{Request: time.Second}})
+	client := open(t, Config{Crawl: "die", Servers: servers[0].cfg.Servers, Secret: s,
+		Timings: Timings{Request: time.Second}})
 	w := newWriter(t, client)
 	w.goOn(t, 50)
 
@@ -168,7 +169,8 @@ func (w *writer) goOn(t *testing.T, n int) {
 	for {
 		nowWritten, nowEntries, doubts := w.count()
 		if nowEntries >= entries+n && nowWritten-nowEntries >= written-entries+n {
-			t.Logf("%d writes more after %v, %d in doubt so far", nowWritten-written, time.Since(began).Round(time.Millisecond), doubts)
+			t.Logf("%d writes more after %v, %d in doubt so far", nowWritten-written, time.Since(began).Round(time.Millisecond),
+				doubts)
 			return
 		}
 		if time.Since(began) > limit {

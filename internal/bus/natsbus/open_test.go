@@ -35,8 +35,9 @@ func fails(t *testing.T, cfg Config) error {
 
 func TestWrongConfigurations(t *testing.T) {
 	for want, cfg := range map[string]Config{
-		"one word":              {Crawl: "a.b", Listen: "127.0.0.1:7000", Dir: "x"},
-		"1, 3 or 5":             {Crawl: "a", Listen: "127.0.0.1:1", Servers: []string{"127.0.0.1:1", "127.0.0.1:3"}, Dir: "x"},
+		"one word": {Crawl: "a.b", Listen: "127.0.0.1:7000", Dir: "x"},
+		"1, 3 or 5": {Crawl: "a", Listen: "127.0.0.1:1", Servers: []string{"127.0.0.1:1", "127.0.0.1:3"},
+			Dir: "x"},
 		"kumo secret new":       {Crawl: "a", Listen: "0.0.0.0:7000", Dir: "x"},
 		"192.0.2.1:7000 is not": {Crawl: "a", Join: []string{"192.0.2.1:7000"}},
 		"needs a directory":     {Crawl: "a", Listen: "127.0.0.1:7000"},
@@ -71,7 +72,8 @@ func TestWhoDoesNotBelong(t *testing.T) {
 		{"something else", Config{Crawl: "a", Join: []string{stranger}}, ErrStranger},
 		{"something else, with a secret", Config{Crawl: "a", Join: []string{stranger}, Secret: a}, ErrStranger},
 		{"an address that is taken", Config{Crawl: "other", Listen: at[1], Dir: t.TempDir()}, ErrOtherCrawl},
-		{"an address that is taken by something else", Config{Crawl: "other", Listen: stranger, Dir: t.TempDir()}, ErrStranger},
+		{"an address that is taken by something else", Config{Crawl: "other", Listen: stranger, Dir: t.TempDir()},
+			ErrStranger},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := fails(t, c.cfg)
@@ -82,7 +84,8 @@ func TestWhoDoesNotBelong(t *testing.T) {
 			t.Log(err)
 		})
 	}
-	if err := fails(t, Config{Crawl: "plain", Listen: at[1], Dir: t.TempDir()}); !strings.Contains(err.Error(), "run already") {
+	if err := fails(t, Config{Crawl: "plain", Listen: at[1], Dir: t.TempDir()}); !strings.Contains(err.Error(),
+		"run already") {
 		t.Errorf("the same server twice: %v", err)
 	}
 }
@@ -190,7 +193,8 @@ func TestServerStartsAgain(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Crawl: "again", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir(), Secret: secret.New()}
 	serving := open(t, cfg)
-	client := open(t, Config{Crawl: "again", Join: []string{cfg.Listen}, Secret: cfg.Secret, Timings: Timings{Request: time.Second}})
+	client := open(t, Config{Crawl: "again", Join: []string{cfg.Listen}, Secret: cfg.Secret,
+		Timings: Timings{Request: time.Second}})
 	w := newWriter(t, client)
 	w.goOn(t, 20)
 	serving.Close()

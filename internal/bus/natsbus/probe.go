@@ -179,5 +179,6 @@ func tooSmall(url string, has int64) error {
 	if has >= bus.MaxData+64<<10 {
 		return nil
 	}
-	return forGood{fmt.Errorf("%s takes messages of %d bytes at most, kumo needs %d: set max_payload in its configuration", url, has, maxPayload)}
+	return forGood{fmt.Errorf("%s takes messages of %d bytes at most, kumo needs %d: set max_payload in its configuration",
+		url, has, maxPayload)}
 }

@@ -136,14 +136,16 @@ func (b *Bus) rest(ctx context.Context) error {
 
 // write stores a message if the last one of its subject is number after. A refusal is verified: servers also refuse
 // while another write is under way, which may come to nothing.
-func (b *Bus) write(ctx context.Context, m *nats.Msg, after uint64, latest func(context.Context) (stored, error)) (uint64, error) {
+func (b *Bus) write(ctx context.Context, m *nats.Msg, after uint64, latest func(context.Context) (stored,
+	error)) (uint64, error) {
 	if b.isClosed() {
 		return 0, bus.ErrClosed
 	}
 	c, number := b.cluster, uint64(0)
 	err := c.attempt(ctx, b.closed, func(ctx context.Context) error {
 		for {
-			ack, err := c.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(after), jetstream.WithRetryAttempts(0))
+			ack, err := c.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(after),
+				jetstream.WithRetryAttempts(0))
 			if err == nil {
 				number = ack.Sequence
 				return nil

@@ -106,7 +106,8 @@ func (c *Config) clusterOptions(opts *server.Options, host string, port int) err
 		}
 		if address != c.Listen {
 			route := net.JoinHostPort(host, strconv.Itoa(port+1))
-			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: route, User: url.UserPassword(user, password)})
+			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: route,
+				User: url.UserPassword(user, password)})
 		}
 	}
 	return nil

@@ -61,7 +61,8 @@ func (c *Cluster) sayServers(ctx context.Context) error {
 	if c.server == nil || len(c.cfg.Servers) < 2 {
 		return nil
 	}
-	_, err := c.js.PublishMsg(ctx, &nats.Msg{Subject: c.names.servers(), Data: []byte(strings.Join(c.cfg.Servers, ","))}, jetstream.WithRetryAttempts(0))
+	_, err := c.js.PublishMsg(ctx, &nats.Msg{Subject: c.names.servers(), Data: []byte(strings.Join(c.cfg.Servers, ","))},
+		jetstream.WithRetryAttempts(0))
 	return err
 }
 

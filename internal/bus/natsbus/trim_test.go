@@ -16,7 +16,8 @@ import (
 // TestTrimmed: what is trimmed leaves the servers, and only that is not missed by who reads.
 func TestTrimmed(t *testing.T) {
 	t.Parallel()
-	c := open(t, Config{Crawl: "trim", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir(), Timings: Timings{Request: time.Second}})
+	c := open(t, Config{Crawl: "trim", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir(),
+		Timings: Timings{Request: time.Second}})
 	b := inTurn(c)(t, "a~1")
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

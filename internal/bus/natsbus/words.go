@@ -75,7 +75,8 @@ func words(err error) string {
 		return "the server says: " + api.Description
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
 		return saysLogin
-	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrStaleConnection),
+	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrDisconnected),
+		errors.Is(err, nats.ErrStaleConnection),
 		errors.Is(err, nats.ErrConnectionReconnecting):
 		return saysLost
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, syscall.ECONNREFUSED):
@@ -142,7 +143,8 @@ func (e *AbsentError) Error() string {
 	if len(e.Away) == 0 {
 		return "the cluster's servers answer, but cannot be written to yet: " + words(e.err)
 	}
-	return fmt.Sprintf("a majority of the cluster's %d servers answers, but cannot be written to yet: %s; not there: %s", e.Servers, words(e.err), list)
+	return fmt.Sprintf("a majority of the cluster's %d servers answers, but cannot be written to yet: %s; not there: %s",
+		e.Servers, words(e.err), list)
 }
 
 func (e *AbsentError) Unwrap() []error { return []error{e.kind(), e.err} }

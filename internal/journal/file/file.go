@@ -136,7 +136,8 @@ func (j *Journal) list() error {
 	slices.SortFunc(j.segments, func(a, b segment) int { return strings.Compare(j.name(a.start), j.name(b.start)) })
 	for i := 1; i < len(j.segments); i++ {
 		if before, s := j.segments[i-1], j.segments[i]; before.end() != s.start {
-			return fmt.Errorf("%w: after the segment at %x, which ends at %x, comes one at %x", ErrDamaged, before.start, before.end(), s.start)
+			return fmt.Errorf("%w: after the segment at %x, which ends at %x, comes one at %x", ErrDamaged, before.start,
+				before.end(), s.start)
 		}
 	}
 	return nil

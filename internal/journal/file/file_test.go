@@ -100,7 +100,8 @@ func TestAFrameWithinATornBatchIsItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(j.Append([]byte("before")), j.Append(append(append([]byte("etag: "), frame...), "and more"...)), j.Close()); err != nil {
+	if err := errors.Join(j.Append([]byte("before")), j.Append(append(append([]byte("etag: "), frame...), "and more"...)),
+		j.Close()); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(first(dir))

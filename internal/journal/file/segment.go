@@ -25,7 +25,8 @@ func headOf(start journal.Position) string { return fmt.Sprintf("%s%016x\n", ver
 // Replay calls f with every batch behind from.
 func (j *Journal) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
 	if from < j.segments[0].start {
-		return fmt.Errorf("replay journal %s from %x: %w, but to %x", j.dir, uint64(from), journal.ErrDropped, uint64(j.segments[0].start))
+		return fmt.Errorf("replay journal %s from %x: %w, but to %x", j.dir, uint64(from), journal.ErrDropped,
+			uint64(j.segments[0].start))
 	}
 	if from > j.End() {
 		return fmt.Errorf("replay journal %s from %x: %w: it ends at %x", j.dir, uint64(from), ErrDamaged, uint64(j.End()))
@@ -53,7 +54,8 @@ func (j *Journal) replay(s segment, from journal.Position, f func([]byte, journa
 		return f(batch, end)
 	})
 	if err == nil && got != s.frames {
-		err = fmt.Errorf("%w at byte %d of the segment at %x: batches that follow cannot be trusted", ErrDamaged, int64(headLen)+got, uint64(s.start))
+		err = fmt.Errorf("%w at byte %d of the segment at %x: batches that follow cannot be trusted", ErrDamaged,
+			int64(headLen)+got, uint64(s.start))
 	}
 	return err
 }

@@ -79,7 +79,8 @@ func dropped(t *testing.T, open Open) {
 	if got := replayFrom(t, j, last); !slices.Equal(got, []string{want[len(want)-1], "more"}) {
 		t.Errorf("opened again: %q", got)
 	}
-	if err := j.Replay(0, func([]byte, journal.Position) error { return nil }); err != nil && !errors.Is(err, journal.ErrDropped) {
+	if err := j.Replay(0, func([]byte, journal.Position) error { return nil }); err != nil &&
+		!errors.Is(err, journal.ErrDropped) {
 		t.Errorf("a replay of what was dropped: %v", err)
 	}
 }

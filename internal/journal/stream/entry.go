@@ -85,7 +85,8 @@ func (e *entry) encode() []byte {
 
 func decode(data []byte) (*entry, error) {
 	if len(data) == 0 || data[0] != version {
-		return nil, fmt.Errorf("%w: it has an entry that begins with %q, not with version %d", ErrDamaged, data[:min(len(data), 8)], version)
+		return nil, fmt.Errorf("%w: it has an entry that begins with %q, not with version %d", ErrDamaged,
+			data[:min(len(data), 8)], version)
 	}
 	rest, err := unpacker().DecodeAll(data[1:], nil)
 	if err != nil {

@@ -101,7 +101,8 @@ func (r *reader) piece(e *entry) error {
 		r.large, r.pieces = r.large[:0], 0
 	}
 	if e.piece != r.pieces {
-		return fmt.Errorf("%w: piece %d of the batch behind %x comes behind %d", ErrDamaged, e.piece, uint64(e.from), r.pieces)
+		return fmt.Errorf("%w: piece %d of the batch behind %x comes behind %d", ErrDamaged, e.piece, uint64(e.from),
+			r.pieces)
 	}
 	r.large, r.pieces = append(r.large, e.body...), r.pieces+1
 	if e.kind == kindPiece {

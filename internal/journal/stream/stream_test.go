@@ -440,7 +440,8 @@ func TestAnErrorOfTheReaderEndsAReplay(t *testing.T) {
 	check(t, j.Ship(t.Context(), j.End()))
 	check(t, j.Close())
 	enough := errors.New("enough")
-	if err := stream.Replay(t.Context(), l, name, func([]byte, journal.Position) error { return enough }); !errors.Is(err, enough) {
+	if err := stream.Replay(t.Context(), l, name, func([]byte, journal.Position) error { return enough }); !errors.Is(err,
+		enough) {
 		t.Error(err)
 	}
 }

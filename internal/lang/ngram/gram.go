@@ -8,7 +8,8 @@ type Shape struct {
 }
 
 // Each order has a multiplier of its own, so that a gram of one order is not found as one of another.
-var multipliers = [5]uint64{0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x87C37B91114253D5}
+var multipliers = [5]uint64{0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53,
+	0x87C37B91114253D5}
 
 // Grams appends the buckets of the n-grams of a folded text to dst. Those of two letters and more include the
 // boundaries. Letters count with their low 16 bits: what lies above is too rare to matter.

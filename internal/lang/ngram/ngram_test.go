@@ -25,7 +25,8 @@ func TestSpansAreInOrder(t *testing.T) {
 // Unicode knows the scripts better; what spans call a letter of a script must be one, unless it belongs to several.
 func TestSpansAgreeWithUnicode(t *testing.T) {
 	tables := map[Script][]*unicode.RangeTable{
-		Latn: {unicode.Latin}, Cyrl: {unicode.Cyrillic}, Arab: {unicode.Arabic}, Deva: {unicode.Devanagari}, Hani: {unicode.Han},
+		Latn: {unicode.Latin}, Cyrl: {unicode.Cyrillic}, Arab: {unicode.Arabic}, Deva: {unicode.Devanagari},
+		Hani: {unicode.Han},
 		Kana: {unicode.Hiragana, unicode.Katakana}, Hang: {unicode.Hangul}, Tibt: {unicode.Tibetan}, Mymr: {unicode.Myanmar},
 		Laoo: {unicode.Lao}, Thai: {unicode.Thai}, Grek: {unicode.Greek}, Hebr: {unicode.Hebrew}, Geor: {unicode.Georgian},
 	}

@@ -89,7 +89,8 @@ func pak(data []byte) ([]message, error) {
 }
 
 // inline are the tags that do not end a piece of text, of HTML and of the help format Mallard.
-var inline = map[string]bool{"a": true, "b": true, "i": true, "em": true, "span": true, "strong": true, "link": true, "gui": true,
+var inline = map[string]bool{"a": true, "b": true, "i": true, "em": true, "span": true, "strong": true, "link": true,
+	"gui":    true,
 	"guiseq": true, "app": true, "key": true, "keyseq": true, "sub": true, "sup": true, "u": true, "br": true}
 
 // markup reads the text of an HTML or XML page, block by block.

@@ -40,13 +40,15 @@ func TestFrequencies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]frequency{{"yang", 1e6}, {"itu", 1e5}, {"dan", 1e5}}, got, cmp.AllowUnexported(frequency{})); diff != "" {
+	if diff := cmp.Diff([]frequency{{"yang", 1e6}, {"itu", 1e5}, {"dan", 1e5}}, got,
+		cmp.AllowUnexported(frequency{})); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestFrequenciesRefusesOtherLists(t *testing.T) {
-	for _, content := range []string{"", "\x91", "\x92\x82\xa6format\xa2cB\xa7version\x02\x90", "\x92\x82\xa6format\xa2cB\xa7version\x01\x91\xa5ab",
+	for _, content := range []string{"", "\x91", "\x92\x82\xa6format\xa2cB\xa7version\x02\x90",
+		"\x92\x82\xa6format\xa2cB\xa7version\x01\x91\xa5ab",
 		"\x92\x82\xa6format\xa2cB\xa7version\x01\x91\x05", "\x92\x82\xa6format\xa2cB\xa7version\x01\xa1a"} {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
@@ -68,7 +70,8 @@ func TestBayes(t *testing.T) {
 	}
 	p := plans[slices.IndexFunc(plans, func(p plan) bool { return p.finer })]
 	c := p.bayes(words)
-	for text, want := range map[string]string{"karena waktu itu": "id", "kerana waktu itu": "ms", "kantor": "id", "boleh": "ms",
+	for text, want := range map[string]string{"karena waktu itu": "id", "kerana waktu itu": "ms", "kantor": "id",
+		"boleh":     "ms",
 		"dan waktu": "", "xyz": ""} {
 		var sums [ngram.MaxClasses]int32
 		grams := p.shape.Grams(nil, ngram.Fold(make([]rune, 0, 100), []byte(text), ngram.Latn))

@@ -57,7 +57,8 @@ var plans = []plan{
 		shape:  ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 15},
 		known:  []string{"ru", "mn", "kk", "ky", "tg"},
 		other: []string{
-			"uk rue", "be be-tarask", "bg mk", "sr cu isv rsk", "tt ba crh uz kum krc nog az tk", "cv", "alt tyv kjh sah kaa", "bxr xal",
+			"uk rue", "be be-tarask", "bg mk", "sr cu isv rsk", "tt ba crh uz kum krc nog az tk", "cv", "alt tyv kjh sah kaa",
+			"bxr xal",
 			"ab ady av ce inh kbd lez lbe os",
 		},
 		share:  0.9,
@@ -67,7 +68,8 @@ var plans = []plan{
 		script: ngram.Arab,
 		shape:  ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 15},
 		known:  []string{"ar", "fa", "ur", "ps"},
-		other:  []string{"ckb ku ku-iq sdh lki luz", "ug kk ky tt", "azb", "mzn glk lrc bqi bgn bcc bal", "pnb skr khw ks", "sd"},
+		other: []string{"ckb ku ku-iq sdh lki luz", "ug kk ky tt", "azb", "mzn glk lrc bqi bgn bcc bal", "pnb skr khw ks",
+			"sd"},
 		share:  0.4,
 		lean:   1,
 		effort: 0.4,
@@ -87,8 +89,10 @@ var plans = []plan{
 		known:  []string{"zh-Hans", "zh-Hant", "ja"},
 		effort: 0.3,
 	},
-	{script: ngram.Mymr, shape: ngram.Shape{Min: 1, Max: 3, Bits: 12}, known: []string{"my"}, share: 0.5, lean: 1, effort: 0.1},
-	{script: ngram.Tibt, shape: ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 13}, known: []string{"bo"}, share: 0.3, lean: 4, effort: 0.1},
+	{script: ngram.Mymr, shape: ngram.Shape{Min: 1, Max: 3, Bits: 12}, known: []string{"my"}, share: 0.5, lean: 1,
+		effort: 0.1},
+	{script: ngram.Tibt, shape: ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 13}, known: []string{"bo"}, share: 0.3,
+		lean: 4, effort: 0.1},
 }
 
 // other is what the classes without a name are called.

@@ -51,7 +51,8 @@ func TestFormats(t *testing.T) {
 	}{
 		{"catalogue", mo, catalogue("", "header", "ctx\x04One", "Eins", "%d file\x00%d files", "%d Datei\x00%d Dateien"),
 			[]message{{"One", "Eins"}, {"%d file", "%d Datei"}, {"%d file", "%d Dateien"}}},
-		{"messages", messages, []byte(`{"b":"zwei","@metadata":{"authors":["x"]},"a":"eins"}`), []message{{text: "eins"}, {text: "zwei"}}},
+		{"messages", messages, []byte(`{"b":"zwei","@metadata":{"authors":["x"]},"a":"eins"}`),
+			[]message{{text: "eins"}, {text: "zwei"}}},
 		{"resources", pak, resources("eins", "zwei"), []message{{text: "eins"}, {text: "zwei"}}},
 		{"markup", markup, []byte(`<h1>Titel</h1><script>var x = "<p>no"</script><p>Ein <b>fetter</b> Satz.</p><pre>code</pre>`),
 			[]message{{text: "Titel"}, {text: "Ein fetter Satz."}}},
@@ -76,7 +77,8 @@ func TestClean(t *testing.T) {
 		in, out string
 		script  ngram.Script
 	}{
-		{"Die &Datei <b>%1$s</b> konnte nicht geöffnet werden: {error}", "Die Datei  .  .  .  konnte nicht geöffnet werden:  . ", ngram.Latn},
+		{"Die &Datei <b>%1$s</b> konnte nicht geöffnet werden: {error}", "Die Datei  .  .  .  konnte nicht geöffnet " +
+			"werden:  . ", ngram.Latn},
 		{"図書館は毎晩九時に閉まります", "図書館は毎晩九時に閉まります", ngram.Hani},
 		{"short", "", 0},
 		{"Das ganze Wort слово и ещё", "", 0},

@@ -17,7 +17,8 @@ var encoding = regexp.MustCompile(`^\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([
 // decoded returns what in holds in UTF-8: by its byte order mark, or else its XML declaration.
 func decoded(in *bufio.Reader) (*bufio.Reader, error) {
 	head, _ := in.Peek(512)
-	if bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")) || bytes.HasPrefix(head, []byte("\xFE\xFF")) || bytes.HasPrefix(head, []byte("\xFF\xFE")) {
+	if bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")) || bytes.HasPrefix(head, []byte("\xFE\xFF")) ||
+		bytes.HasPrefix(head, []byte("\xFF\xFE")) {
 		return bufio.NewReader(transform.NewReader(in, unicode.BOMOverride(transform.Nop))), nil
 	}
 	label := encoding.FindSubmatch(head)

@@ -57,7 +57,8 @@ func TestRead(t *testing.T) {
 			"img /i.png, listed /a, listed /de de, img /t.png, media /v.mp4, listed /b"},
 		{"index", `<!-- x --> <sitemapindex><sitemap><loc>http://h.test/1.xml.gz</loc><lastmod>2024-05</lastmod></sitemap>` +
 			`<sitemap><loc>/2.xml</loc></sitemap></sitemapindex>`, "sitemap /1.xml.gz 2024-05-01T00:00:00, sitemap /2.xml"},
-		{"plain text", "\xEF\xBB\xBF\nhttp://h.test/a\r\n  https://other.test/b \nno\n\nHTTP://h.test/c" + strings.Repeat("x", 9999) + "\nhttp://h.test/d",
+		{"plain text", "\xEF\xBB\xBF\nhttp://h.test/a\r\n  https://other.test/b \nno\n\nHTTP://h.test/c" +
+			strings.Repeat("x", 9999) + "\nhttp://h.test/d",
 			"listed /a, listed https://other.test/b, listed /d"},
 		{"RSS", `<!DOCTYPE rss [<!ENTITY no "<item>">]><rss version="2.0"><channel><title>x</title><link>http://h.test/</link>
 <atom:link rel="self" href="/rss"/><atom:link rel="hub" href="http://hub.test/"/>
@@ -72,12 +73,15 @@ func TestRead(t *testing.T) {
 <entry xml:base="c/"><link rel="alternate" hreflang='en' href="1"/><link rel='enclosure' type='video/mp4' href='1.mp4'/>
 <id>urn:no</id><updated>2024-01-02T03:04:05Z</updated><content src="2"/></entry>
 <entry><link href="3"/></entry></feed>`,
-			"feed /b/x, img /b/l.png, feed /b/c/1 en 2024-01-02T03:04:05, media /b/c/1.mp4 2024-01-02T03:04:05, feed /b/c/2 2024-01-02T03:04:05, feed /b/3"},
+			"feed /b/x, img /b/l.png, feed /b/c/1 en 2024-01-02T03:04:05, media /b/c/1.mp4 2024-01-02T03:04:05, feed /b/c/2 " +
+				"2024-01-02T03:04:05, feed /b/3"},
 		{"JSON feed", `{"version":"https://jsonfeed.org/version/1.1","home_page_url":"/","author":{"url":"no"},"next_url":"/next","items":[
 {"id":"1","url":"/1","tags":["url","no"],"image":"/i.png","date_published":"2024-01-02T03:04:05Z","n":[1,{"url":"no"}],
 "attachments":[{"url":"/1.mp3","mime_type":"audio/mpeg"},{"url":"/2.mp3"}]},{"external_url":"http://other.test/","id":null}]}`,
-			"feed /, feed /next, feed /1 2024-01-02T03:04:05, img /i.png 2024-01-02T03:04:05, media /1.mp3 2024-01-02T03:04:05, media /2.mp3 2024-01-02T03:04:05, feed http://other.test/"},
-		{"broken XML", `<urlset><url><loc>/a</url><url><LOC>/no</LOC><loc>/b</loc><url><loc>/c < d</loc><priority>0.2`, "listed /b, listed /c%20%3C%20d"},
+			"feed /, feed /next, feed /1 2024-01-02T03:04:05, img /i.png 2024-01-02T03:04:05, media /1.mp3 " +
+				"2024-01-02T03:04:05, media /2.mp3 2024-01-02T03:04:05, feed http://other.test/"},
+		{"broken XML", `<urlset><url><loc>/a</url><url><LOC>/no</LOC><loc>/b</loc><url><loc>/c < d</loc><priority>0.2`,
+			"listed /b, listed /c%20%3C%20d"},
 		{"nothing", " \n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -94,11 +98,13 @@ func TestCharset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wide, err := unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String("<?xml version='1.0' encoding='UTF-16'?>" + list)
+	wide, err := unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String("<?xml version='1.0' " +
+		"encoding='UTF-16'?>" + list)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, body := range []string{list, "<?xml version='1.0' encoding='ISO-8859-1'?>" + latin, wide, "<?xml encoding='bogus'?>" + list} {
+	for _, body := range []string{list, "<?xml version='1.0' encoding='ISO-8859-1'?>" + latin, wide,
+		"<?xml encoding='bogus'?>" + list} {
 		if got, err := read(t, body, Config{}); got != "listed /%C3%A9" || err != nil {
 			t.Errorf("%q: got %s, %v", body, got, err)
 		}
@@ -197,7 +203,8 @@ func TestLimit(t *testing.T) {
 	if got, err := read(t, list, Config{MaxBytes: int64(len(list))}); got != "listed /a" || err != nil {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if got, err := read(t, list, Config{MaxBytes: int64(len(list)) - 1}); got != "listed /a" || !errors.Is(err, ErrTooLarge) {
+	if got, err := read(t, list, Config{MaxBytes: int64(len(list)) - 1}); got != "listed /a" ||
+		!errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
@@ -214,9 +221,12 @@ func TestStop(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, seed := range []string{"<urlset><url><loc>/a</loc><priority>1</priority>", "<rss><item><link>x</link><guid>http://h/</guid>",
-		"<feed xml:base='x'><entry><link href='a&amp;b'/></entry>", `{"version":"https://jsonfeed.org/version/1","items":[{"url":"/"}]}`,
-		"http://h.test/\n", "<!DOCTYPE x [<!ENTITY>]><!--x--><![CDATA[]]]>", "\xFE\xFF\x00<", packed(f, "<urlset><url><loc>x</loc>")} {
+	for _, seed := range []string{"<urlset><url><loc>/a</loc><priority>1</priority>",
+		"<rss><item><link>x</link><guid>http://h/</guid>",
+		"<feed xml:base='x'><entry><link href='a&amp;b'/></entry>",
+		`{"version":"https://jsonfeed.org/version/1","items":[{"url":"/"}]}`,
+		"http://h.test/\n", "<!DOCTYPE x [<!ENTITY>]><!--x--><![CDATA[]]]>", "\xFE\xFF\x00<",
+		packed(f, "<urlset><url><loc>x</loc>")} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, list []byte) {

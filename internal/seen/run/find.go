@@ -62,7 +62,8 @@ func (f *Finder) search(target []byte, same int) (bool, error) {
 			more = common(c.suffix, target[same:])
 		}
 		found := c.shared == same && more == len(c.suffix) && same+more == len(target)
-		if found || c.shared < same || same+more == len(target) || more < len(c.suffix) && c.suffix[more] > target[same+more] {
+		if found || c.shared < same || same+more == len(target) || more < len(c.suffix) &&
+			c.suffix[more] > target[same+more] {
 			f.key = append(append(f.key[:0], target[:c.shared]...), c.suffix...)
 			return found, nil
 		}

@@ -38,7 +38,8 @@ func sorted(pairs map[string]string) (keys []string) {
 
 // sample has URLs with values of all lengths, and keys that are awkward.
 func sample(n int) map[string]string {
-	pairs := map[string]string{"": "empty", "\x00": "", "\x00\x00": "0", strings.Repeat("k", 300): strings.Repeat("v", 100_000)}
+	pairs := map[string]string{"": "empty", "\x00": "", "\x00\x00": "0", strings.Repeat("k", 300): strings.Repeat("v",
+		100_000)}
 	stream := urlgen.New(3)
 	for i := range n {
 		pairs[string(stream.Append(nil))] = strings.Repeat("v", i%20)

@@ -144,7 +144,8 @@ func (s *Set) Settle(relies uint64) error {
 	if len(waiting) == 0 {
 		return nil
 	}
-	return s.install(func(v *View) { v.waiting = nil }, func(m *Manifest) { m.Relies = max(m.Relies, relies) }, nil, waiting)
+	return s.install(func(v *View) { v.waiting = nil }, func(m *Manifest) { m.Relies = max(m.Relies, relies) }, nil,
+		waiting)
 }
 
 // drop removes a run that no manifest names.

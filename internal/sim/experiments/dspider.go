@@ -168,7 +168,8 @@ func (d *DSpider) Run(ctx context.Context, progress func(done, of int)) ([]Point
 func (d *DSpider) one(ctx context.Context, web *madeWeb, s Setting) (Figures, error) {
 	w := newSpiderWorld(d, s, web.seen(s.Place, s.Nodes, s.Timeout, d.Near))
 	if err := w.run(ctx); err != nil {
-		return Figures{}, fmt.Errorf("%v, %v, %d nodes, timeout %gT, seed %d: %w", s.Mode, s.Place, s.Nodes, s.Timeout, web.seed, err)
+		return Figures{}, fmt.Errorf("%v, %v, %d nodes, timeout %gT, seed %d: %w", s.Mode, s.Place, s.Nodes, s.Timeout,
+			web.seed, err)
 	}
 	return w.figures(), nil
 }

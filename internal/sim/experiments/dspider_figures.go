@@ -26,7 +26,8 @@ type Figures struct {
 
 func (w *spiderWorld) figures() Figures {
 	s, n, t := &w.sum, float64(len(w.nodes)), inTicks(w.ended)
-	f := Figures{Time: t, Downloads: s.downloads, Distinct: s.distinct, HostRequests: s.hostRequests, Links: s.links, Probes: s.probes}
+	f := Figures{Time: t, Downloads: s.downloads, Distinct: s.distinct, HostRequests: s.hostRequests, Links: s.links,
+		Probes: s.probes}
 	if s.downloads > 0 {
 		f.Speed, f.Communicate = s.units/t, float64(s.hostRequests)/t
 		f.Srcuse = f.Speed / n

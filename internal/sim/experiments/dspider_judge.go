@@ -98,7 +98,8 @@ func (j *judge) curve(p Place) (c []Point) {
 
 // find notes what was found.
 func (j *judge) find(text string, seen bool, numbers, why string) {
-	s := Statement{Experiment: j.set.Experiment, Mode: j.set.Mode, Loading: j.set.Loading, Text: text, Seen: seen, Numbers: numbers}
+	s := Statement{Experiment: j.set.Experiment, Mode: j.set.Mode, Loading: j.set.Loading, Text: text, Seen: seen,
+		Numbers: numbers}
 	if !seen {
 		s.Why = why
 	}
@@ -160,7 +161,8 @@ func (j *judge) steeper(text string, measure int, here, there Place, sign float6
 	mean, deviation := meanAndDeviation(more)
 	numbers := fmt.Sprintf("%+.3g in the %v, %+.3g in the %v %s per %s", x.slope, here, y.slope, there, m.Unit, j.axis())
 	sure := mean > max(2*deviation/math.Sqrt(float64(len(more))), flatly*math.Abs(y.slope))
-	why := fmt.Sprintf("the difference is %+.3g ± %.2g; in the %v %s; in the %v %s", mean, deviation, here, account(a), there, account(b))
+	why := fmt.Sprintf("the difference is %+.3g ± %.2g; in the %v %s; in the %v %s", mean, deviation, here, account(a),
+		there, account(b))
 	j.find(text, sure && x.way() == sign, numbers, why)
 }
 

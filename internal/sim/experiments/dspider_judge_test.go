@@ -35,7 +35,8 @@ func (f *madeFigures) points() (points []Point) {
 				v := f[s.Experiment][s.Place][m]
 				return (v.first + at*(v.last-v.first)) * (1 + 0.002*float64((seed*3+int(s.X()))%5-2))
 			}
-			p.Runs = append(p.Runs, Figures{Speed: value(speed), Srcuse: value(srcuse), Communicate: value(communicate), Duplicate: value(duplicate)})
+			p.Runs = append(p.Runs, Figures{Speed: value(speed), Srcuse: value(srcuse), Communicate: value(communicate),
+				Duplicate: value(duplicate)})
 		}
 		points = append(points, p)
 	}
@@ -74,7 +75,8 @@ func TestJudge(t *testing.T) {
 		{1, LAN, speed, made{4, 4}, []string{"speed rises with nodes in the LAN"}},
 		{1, LAN, speed, made{4, 10}, []string{"speed rises more steeply in the WAN than in the LAN"}},
 		{1, LAN, speed, made{4, 9}, []string{"speed rises more steeply in the WAN than in the LAN"}},
-		{1, WAN, speed, made{9, 4}, []string{"speed rises with nodes in the WAN", "speed rises more steeply in the WAN than in the LAN"}},
+		{1, WAN, speed, made{9, 4}, []string{"speed rises with nodes in the WAN",
+			"speed rises more steeply in the WAN than in the LAN"}},
 		{1, LAN, srcuse, made{1.4, 1.4}, []string{"srcuse falls slightly with nodes in the LAN"}},
 		{1, LAN, srcuse, made{1.4, 1.5}, []string{"srcuse falls slightly with nodes in the LAN"}},
 		{1, LAN, srcuse, made{1.4, 0.7}, []string{"srcuse falls slightly with nodes in the LAN"}},
@@ -94,7 +96,8 @@ func TestJudge(t *testing.T) {
 		f := asReported()
 		f[c.experiment][c.place][c.measure] = c.values
 		if got := unseen(Judge(f.points())); !slices.Equal(got, c.want) {
-			t.Errorf("experiment %d, %v, %s %v: not seen %q, want %q", c.experiment, c.place, Measures[c.measure].Name, c.values, got, c.want)
+			t.Errorf("experiment %d, %v, %s %v: not seen %q, want %q", c.experiment, c.place, Measures[c.measure].Name, c.values,
+				got, c.want)
 		}
 	}
 }

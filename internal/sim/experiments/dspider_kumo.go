@@ -87,7 +87,8 @@ type openHost struct {
 }
 
 func newAskedControl(nodes []strategy.Node, timeout time.Duration) *askedControl {
-	return &askedControl{knownOwners{}, nodes, timeout, map[string]*openHost{}, map[uint64]string{}, 0, 0, map[strategy.Node]int{}}
+	return &askedControl{knownOwners{}, nodes, timeout, map[string]*openHost{}, map[uint64]string{}, 0, 0,
+		map[strategy.Node]int{}}
 }
 
 func (a *askedControl) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
@@ -106,7 +107,8 @@ func (a *askedControl) Step(now time.Time, in []strategy.Event, out []strategy.A
 	return out
 }
 
-func (a *askedControl) receive(now time.Time, from strategy.Node, r hostRequest, out []strategy.Action) []strategy.Action {
+func (a *askedControl) receive(now time.Time, from strategy.Node, r hostRequest,
+	out []strategy.Action) []strategy.Action {
 	if owner := a.knownOwners[r.host]; owner != "" {
 		return append(out, hostRequest{reqOwner, r.host, owner}.to(from))
 	}

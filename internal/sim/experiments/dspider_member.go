@@ -18,8 +18,10 @@ import (
 func (d *DSpider) hubs(s Setting, nodes []strategy.Node) (all []strategy.Strategy) {
 	message, timeout := ticks(d.net(s.Place).Message), ticks(s.Timeout)
 	for _, self := range nodes {
-		all = append(all, hub.New(hub.Config{Self: self, Gather: -1, Timeout: timeout, Most: max(4*timeout, ticks(float64(2*d.Delays))),
-			Retry: 4*message + 2*tick, Wait: time.Duration(s.Nodes+2) * (2*message + timeout), Beat: 10_000 * tick, Silence: 40_000 * tick}))
+		all = append(all, hub.New(hub.Config{Self: self, Gather: -1, Timeout: timeout,
+			Most:  max(4*timeout, ticks(float64(2*d.Delays))),
+			Retry: 4*message + 2*tick, Wait: time.Duration(s.Nodes+2) * (2*message + timeout), Beat: 10_000 * tick,
+			Silence: 40_000 * tick}))
 	}
 	return all
 }
@@ -79,7 +81,8 @@ func (w *spiderWorld) nextEpoch() {
 	m.moves, m.next, m.booked = m.next, nil, 0
 	w.announce(m.event(), w.message)
 	for _, move := range m.moves {
-		w.after(2*w.message, happening{what: hMoved, party: int32(w.index[move.To]), host: w.hosts[move.Host], place: int32(w.index[move.From])})
+		w.after(2*w.message, happening{what: hMoved, party: int32(w.index[move.To]), host: w.hosts[move.Host],
+			place: int32(w.index[move.From])})
 	}
 	w.announce(strategy.Whole{Epoch: m.epoch}, 2*w.message)
 }

@@ -27,8 +27,9 @@ type fetching struct {
 }
 
 func newSpiderNode(id, places int, turns bool, hosts int) *spiderNode {
-	n := &spiderNode{id: id, turns: turns, met: make([]bool, hosts), listed: make([]bool, hosts), reached: make([]bool, hosts),
-		files: make([]int32, hosts), places: make([]fetching, places)}
+	n := &spiderNode{id: id, turns: turns, met: make([]bool, hosts), listed: make([]bool, hosts),
+		reached: make([]bool, hosts),
+		files:   make([]int32, hosts), places: make([]fetching, places)}
 	for i := range places {
 		n.idle = append(n.idle, places-1-i)
 	}
@@ -191,7 +192,8 @@ func (w *spiderWorld) downloaded(n *spiderNode, place int) {
 	}
 	if !n.reached[f.host] {
 		n.reached[f.host] = true
-		w.tell(n.id, strategy.Reached{Host: w.web.names[f.host], OK: true, Connect: ticks(float64(w.web.delay[n.id][f.host]))})
+		w.tell(n.id, strategy.Reached{Host: w.web.names[f.host], OK: true,
+			Connect: ticks(float64(w.web.delay[n.id][f.host]))})
 	}
 	if to := w.web.link[f.file]; to >= 0 {
 		w.meet(n, to)

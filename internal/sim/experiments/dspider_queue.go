@@ -77,7 +77,8 @@ const (
 )
 
 func (s Scale) row(ctx context.Context, nodes int, v Variant) (ScaleRow, error) {
-	r := &scaleRun{Scale: s, variant: v, rng: rand.New(rand.NewPCG(s.Seed, uint64(nodes))), nodes: make([]scaleNode, nodes),
+	r := &scaleRun{Scale: s, variant: v, rng: rand.New(rand.NewPCG(s.Seed, uint64(nodes))),
+		nodes: make([]scaleNode, nodes),
 		units: make([]controlUnit, 1), owned: make([]bool, s.Hosts), from: s.Warm, until: s.Warm + s.Time}
 	if v == Sharded {
 		r.units = make([]controlUnit, s.Shards)
@@ -279,8 +280,9 @@ func (r *scaleRun) answered(wants []want) {
 
 func (r *scaleRun) result() ScaleRow {
 	seconds := r.Time.Seconds()
-	row := ScaleRow{Nodes: len(r.nodes), Variant: r.variant, Offered: float64(r.offers) / seconds, Answered: float64(len(r.delays)) / seconds,
-		Behind: r.offers - len(r.delays), Capacity: math.Min(1, r.pages/(r.Speed*seconds*float64(len(r.nodes))))}
+	row := ScaleRow{Nodes: len(r.nodes), Variant: r.variant, Offered: float64(r.offers) / seconds,
+		Answered: float64(len(r.delays)) / seconds,
+		Behind:   r.offers - len(r.delays), Capacity: math.Min(1, r.pages/(r.Speed*seconds*float64(len(r.nodes))))}
 	for i := range r.units {
 		row.Processor += r.units[i].worked.Seconds() / seconds / float64(len(r.units))
 		row.Log += r.units[i].wrote.Seconds() / seconds / float64(len(r.units))

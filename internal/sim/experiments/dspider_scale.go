@@ -35,7 +35,8 @@ type Scale struct {
 
 // ScaleOfPaper has the paper's hosts of 500 files, of which one in a hundred names another host, and nodes of today.
 func ScaleOfPaper() Scale {
-	return Scale{Hosts: 1_000_000, Nodes: []int{10, 20, 50, 100, 200, 500, 1000}, Speed: 500, Pages: 500, Found: 0.01, Start: 3, Shards: 4,
+	return Scale{Hosts: 1_000_000, Nodes: []int{10, 20, 50, 100, 200, 500, 1000}, Speed: 500, Pages: 500, Found: 0.01,
+		Start: 3, Shards: 4,
 		Claim: 5 * time.Microsecond, Message: 20 * time.Microsecond, Persist: 2 * time.Millisecond, Delay: time.Millisecond,
 		Gather: 50 * time.Millisecond, Warm: 10 * time.Second, Time: 20 * time.Second, Seed: 1, mostWants: 100_000}
 }
@@ -155,11 +156,13 @@ func (s Scale) shorter(nodes int) Scale {
 
 // WriteScale writes the table.
 func WriteScale(w io.Writer, rows []ScaleRow) error {
-	lines := [][]string{{"nodes", "variant", "offered_per_second", "answered_per_second", "median_seconds", "p99_seconds", "processor", "log",
+	lines := [][]string{{"nodes", "variant", "offered_per_second", "answered_per_second", "median_seconds", "p99_seconds",
+		"processor", "log",
 		"capacity"}}
 	for _, r := range rows {
 		line := []string{strconv.Itoa(r.Nodes), r.Variant.String()}
-		for _, x := range []float64{r.Offered, r.Answered, r.Median.Seconds(), r.P99.Seconds(), r.Processor, r.Log, r.Capacity} {
+		for _, x := range []float64{r.Offered, r.Answered, r.Median.Seconds(), r.P99.Seconds(), r.Processor, r.Log,
+			r.Capacity} {
 			line = append(line, number(x))
 		}
 		lines = append(lines, line)

@@ -44,10 +44,12 @@ func TestDSpiderConserves(t *testing.T) {
 				case p.Mode == AsKumo && (f.Missed != 0 || f.Duplicate != 0):
 					t.Errorf("%v, seed %d, %+v: missed %v, fetched in vain %v", decider, seed, p.Setting, f.Missed, f.Duplicate)
 				case p.Mode == AsPaper && math.Abs(f.Missed-f.Unnear-f.Unfound) > 1e-9:
-					t.Errorf("seed %d, %+v: missed %v, though out of reach are %v and unnamed %v", seed, p.Setting, f.Missed, f.Unnear, f.Unfound)
+					t.Errorf("seed %d, %+v: missed %v, though out of reach are %v and unnamed %v", seed, p.Setting, f.Missed, f.Unnear,
+						f.Unfound)
 				}
 				if sum := f.Connect + f.Transfer + f.TimedOut + f.Idle; math.Abs(sum-1) > 1e-6 || f.LinkUse > 1+1e-6 {
-					t.Errorf("seed %d, %+v: parts of a node's time make %v, %v of the bandwidth are used", seed, p.Setting, sum, f.LinkUse)
+					t.Errorf("seed %d, %+v: parts of a node's time make %v, %v of the bandwidth are used", seed, p.Setting, sum,
+						f.LinkUse)
 				}
 			}
 		}
@@ -152,7 +154,8 @@ func TestPipe(t *testing.T) {
 		p.finish()
 		ends = append(ends, math.Round(1000*inTicks(at))/1000)
 	}
-	if want := []float64{3.5, 3.5, 3.5}; !reflect.DeepEqual(ends, want) || p.ends != forever || math.Abs(p.moved-35) > 1e-6 {
+	if want := []float64{3.5, 3.5, 3.5}; !reflect.DeepEqual(ends, want) || p.ends != forever ||
+		math.Abs(p.moved-35) > 1e-6 {
 		t.Errorf("they ended at %v, not %v, and moved %v", ends, want, p.moved)
 	}
 	p.begin(ticks(10), 20, 4)
@@ -194,7 +197,8 @@ func TestPaperDecides(t *testing.T) {
 		kind byte
 		want []strategy.Action
 	}{
-		{"b", reqFailed, []strategy.Action{hostRequest{kind: reqTry, host: "h"}.to("a"), hostRequest{kind: reqTry, host: "h"}.to("c")}},
+		{"b", reqFailed, []strategy.Action{hostRequest{kind: reqTry, host: "h"}.to("a"),
+			hostRequest{kind: reqTry, host: "h"}.to("c")}},
 		{"c", reqClaim, []strategy.Action{hostRequest{reqOwner, "h", "c"}.to("c")}}, // granted
 		{"a", reqClaim, []strategy.Action{hostRequest{reqOwner, "h", "c"}.to("a")}}, // refused
 		{"b", reqFailed, []strategy.Action{hostRequest{reqOwner, "h", "c"}.to("b")}},
@@ -213,7 +217,8 @@ func TestPaperDecides(t *testing.T) {
 	}{
 		{strategy.Wanted{Hosts: []string{"h"}}, []strategy.Action{probe, changed}, "a"}, // provisionally
 		{strategy.Message{Data: hostRequest{kind: reqTry, host: "h"}.to("a").Data}, []strategy.Action{changed}, "a"},
-		{strategy.Reached{Host: "h", OK: true}, []strategy.Action{hostRequest{kind: reqClaim, host: "h"}.to("control"), changed}, "a"},
+		{strategy.Reached{Host: "h", OK: true}, []strategy.Action{hostRequest{kind: reqClaim, host: "h"}.to("control"),
+			changed}, "a"},
 		{strategy.Message{Data: hostRequest{reqOwner, "h", "c"}.to("a").Data}, []strategy.Action{changed}, "c"},
 	} {
 		got := told(c.told)

@@ -67,8 +67,9 @@ const longest = 100_000_000 * tick
 
 func newSpiderWorld(d *DSpider, s Setting, web *seenWeb) *spiderWorld {
 	net := d.net(s.Place)
-	w := &spiderWorld{web: web, set: s, message: ticks(net.Message), persist: ticks(d.Persist), fetched: make([]uint8, len(web.size)),
-		index: map[strategy.Node]int{}, hosts: make(map[string]int32, len(web.names))}
+	w := &spiderWorld{web: web, set: s, message: ticks(net.Message), persist: ticks(d.Persist),
+		fetched: make([]uint8, len(web.size)),
+		index:   map[strategy.Node]int{}, hosts: make(map[string]int32, len(web.names))}
 	for h, name := range web.names {
 		w.hosts[name] = int32(h)
 	}
@@ -191,7 +192,8 @@ func (w *spiderWorld) do(who int, a strategy.Action) {
 	switch a := a.(type) {
 	case strategy.Send:
 		w.sum.hostRequests++
-		w.after(w.message, happening{what: hTold, party: int32(w.index[a.To]), event: strategy.Message{From: w.name(who), Data: a.Data}})
+		w.after(w.message, happening{what: hTold, party: int32(w.index[a.To]), event: strategy.Message{From: w.name(who),
+			Data: a.Data}})
 	case strategy.Probe:
 		w.probe(who, a)
 	case strategy.Persist:
@@ -236,5 +238,6 @@ func (w *spiderWorld) probe(who int, a strategy.Probe) {
 	ok := delay <= a.Timeout
 	n.reached[h] = n.reached[h] || ok
 	delay = min(delay, a.Timeout)
-	w.after(delay, happening{what: hTold, party: int32(who), event: strategy.Reached{Host: a.Host, OK: ok, Connect: delay}})
+	w.after(delay, happening{what: hTold, party: int32(who), event: strategy.Reached{Host: a.Host, OK: ok,
+		Connect: delay}})
 }

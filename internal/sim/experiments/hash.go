@@ -155,7 +155,8 @@ func hostNames(n int) []string {
 	all := make([]string, n)
 	for i := range all {
 		k := i / 4
-		all[i] = [...]string{"www%d.example.com", "shop-%05d.example.org:8080", "user%d.blog.example.net", "h%04d.synth.test"}[i%4]
+		all[i] = [...]string{"www%d.example.com", "shop-%05d.example.org:8080", "user%d.blog.example.net",
+			"h%04d.synth.test"}[i%4]
 		all[i] = fmt.Sprintf(all[i], k)
 	}
 	return all

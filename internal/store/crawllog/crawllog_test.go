@@ -58,7 +58,8 @@ func TestLines(t *testing.T) {
 }
 
 func TestEveryFailureHasACode(t *testing.T) {
-	for _, f := range []page.Failure{page.DNS, page.Connect, page.Refused, page.TLS, page.Timeout, page.Reset, page.Malformed,
+	for _, f := range []page.Failure{page.DNS, page.Connect, page.Refused, page.TLS, page.Timeout, page.Reset,
+		page.Malformed,
 		page.Private, page.Proxy, page.Unreachable, page.Internal} {
 		if _, ok := codes[f]; !ok {
 			t.Errorf("%s has no code", f)

@@ -15,7 +15,8 @@ func TestLinesComeBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.URL != rec.URL || e.Seed != rec.Seed || e.Via != rec.From || e.Status != int(status(rec)) || e.Begin.UnixMilli() != rec.Time.UnixMilli() {
+		if e.URL != rec.URL || e.Seed != rec.Seed || e.Via != rec.From || e.Status != int(status(rec)) ||
+			e.Begin.UnixMilli() != rec.Time.UnixMilli() {
 			t.Errorf("%s came back as %+v", line, e)
 		}
 		for i := range line {

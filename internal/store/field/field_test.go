@@ -70,7 +70,8 @@ func TestJSONShowsWhatNobodySees(t *testing.T) {
 
 // FuzzFields holds the promises for any text: JSON reads back as the same text, and nothing leaves its line or column.
 func FuzzFields(f *testing.F) {
-	for _, s := range []string{"", "a\"b\\c", "\x00\x1f\u2028\u2029\u0085", "\xff\xfe", "\ufffd", "日本 語", "a\r\nb", "\u009b31m\x7f", "exe\u202egnp.x\u2066\u061c\u200f", "\ufeff\u200b\u00ad\U000e0041"} {
+	for _, s := range []string{"", "a\"b\\c", "\x00\x1f\u2028\u2029\u0085", "\xff\xfe", "\ufffd", "日本 語", "a\r\nb",
+		"\u009b31m\x7f", "exe\u202egnp.x\u2066\u061c\u200f", "\ufeff\u200b\u00ad\U000e0041"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

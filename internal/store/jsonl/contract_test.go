@@ -35,7 +35,8 @@ func TestTexts(t *testing.T) {
 	if err := s.Put(rec); err != nil {
 		t.Fatal(err)
 	}
-	rec.Text = &page.MainText{Title: "T", Headline: "H", Author: "A", Published: "2026-01-02", Lang: "de", Text: "Eins.\nZwei."}
+	rec.Text = &page.MainText{Title: "T", Headline: "H", Author: "A", Published: "2026-01-02", Lang: "de",
+		Text: "Eins.\nZwei."}
 	if err := s.Put(rec); err != nil {
 		t.Fatal(err)
 	}

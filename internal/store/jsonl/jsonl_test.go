@@ -56,7 +56,8 @@ func TestPages(t *testing.T) {
 			r.Page.Robots = page.Robots{Meta: "noindex", Header: "kumo: noarchive"}
 			r.NoIndex, r.NoArchive = true, true
 		}, plain + `,"robots":"noindex; kumo: noarchive","noindex":true,"noarchive":true}` + "\n"},
-		{"not what it is declared as", func(r *page.Record) { r.Page.Sniffed = "application/pdf" }, plain + `,"sniffed":"application/pdf"}` + "\n"},
+		{"not what it is declared as", func(r *page.Record) { r.Page.Sniffed = "application/pdf" },
+			plain + `,"sniffed":"application/pdf"}` + "\n"},
 		{"robots.txt has no line", func(r *page.Record) { r.Robots = true }, ""},
 		{"a failure has no line", func(r *page.Record) { r.Response, r.Failure = nil, page.DNS }, ""},
 	} {
@@ -72,7 +73,8 @@ func TestPages(t *testing.T) {
 }
 
 func TestUnreadPage(t *testing.T) {
-	rec := &page.Record{URL: "http://a/", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)), Response: &page.Response{}}
+	rec := &page.Record{URL: "http://a/", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)),
+		Response: &page.Response{}}
 	want := `{"url":"http://a/","final":"","status":0,"time":"2026-01-02T02:04:05.000Z","type":"","charset":"","lang":"","title":"","bytes":0,` +
 		`"digest":"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","depth":0,"from":"","links":0}` + "\n"
 	if got := lines(t, "pages.jsonl", func(s store.Store) error { return s.Put(rec) }); got != want {

@@ -11,7 +11,8 @@ func TestLinesComeBack(t *testing.T) {
 	var l line
 	l.page(rec)
 	p, err := ParsePage(l.b)
-	if err != nil || p.URL != rec.URL || p.Status != rec.Response.Status || p.Bytes != int64(len(rec.Response.Payload)) || p.From != rec.From {
+	if err != nil || p.URL != rec.URL || p.Status != rec.Response.Status || p.Bytes != int64(len(rec.Response.Payload)) ||
+		p.From != rec.From {
 		t.Errorf("%s came back as %+v, %v", l.b, p, err)
 	}
 	l.b = nil

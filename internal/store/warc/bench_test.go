@@ -68,7 +68,8 @@ func bigRecord(coding string) *page.Record {
 			i%7, i*37, i, sha1.Sum(fmt.Append(nil, i)))
 	}
 	body := []byte(text.String())
-	head := "HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sat, 21 Nov 2026 03:12:13 GMT\r\nContent-Type: text/html; charset=utf-8\r\n" +
+	head := "HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sat, 21 Nov 2026 03:12:13 GMT\r\nContent-Type: text/html; " +
+		"charset=utf-8\r\n" +
 		"Connection: keep-alive\r\nVary: Accept-Encoding\r\nLast-Modified: Fri, 20 Nov 2026 11:02:03 GMT\r\n" +
 		"Cache-Control: max-age=600\r\nETag: W/\"5f3a-6412d9e7b2c40\"\r\n"
 	if coding == "gzip" {
@@ -86,7 +87,8 @@ func bigRecord(coding string) *page.Record {
 	rec.Digest = sha1.Sum(res.Payload)
 	res.RequestRaw = []byte("GET /page-00001/ HTTP/1.1\r\nHost: example.org\r\n" +
 		"User-Agent: Mozilla/5.0 (compatible; kumo/0.1.0; +https://example.org/bot)\r\n" +
-		"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\r\n")
+		"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\nAccept-Encoding: gzip, deflate, br, " +
+		"zstd\r\n\r\n")
 	for i := range 40 {
 		url := fmt.Sprintf("https://example.org/section/%d/page-%x.html", i/5, i*i*77)
 		rec.Page.Links = append(rec.Page.Links, page.Link{URL: url, Kind: page.Anchor})

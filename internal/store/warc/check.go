@@ -22,7 +22,8 @@ func Check(disk vfs.FS, dir string, marks []store.Mark, moved bool) error {
 	if err != nil {
 		return err
 	}
-	c := checker{disk: disk, dir: filepath.Join(dir, "warc"), marks: marks, moved: moved, here: make(map[string]bool, len(names))}
+	c := checker{disk: disk, dir: filepath.Join(dir, "warc"), marks: marks, moved: moved,
+		here: make(map[string]bool, len(names))}
 	for _, name := range names {
 		c.here[name] = true
 	}
@@ -64,7 +65,8 @@ func (c *checker) final(name string) error {
 	case err != nil:
 		return err
 	case !known:
-		return vfs.Invalidf("warc/%s is a file of which the crawl's state does not know: it is newer than the state, or not this crawl's", name)
+		return vfs.Invalidf("warc/%s is a file of which the crawl's state does not know: it is newer than the state, or "+
+			"not this crawl's", name)
 	case size != length:
 		return vfs.Invalidf("warc/%s is %d bytes long, but %d bytes were written to it", name, size, length)
 	case !c.here[stem+".cdxj"]:

@@ -37,7 +37,10 @@ func newDrafts(compression string, scratch *vfs.Scratch) (*drafts, error) {
 	if !ok {
 		return nil, fmt.Errorf("warc: unknown compression %q", compression)
 	}
-	return &drafts{sync.Pool{New: func() any { return &draft{packer: newPacker(), compression: compression, scratch: scratch} }}}, nil
+	return &drafts{sync.Pool{New: func() any {
+		return &draft{packer: newPacker(), compression: compression,
+			scratch: scratch}
+	}}}, nil
 }
 
 func (p *drafts) get() *draft {

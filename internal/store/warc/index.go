@@ -54,5 +54,6 @@ func AppendIndexLine(b []byte, x *IndexLine) []byte {
 	b = x.Time.UTC().AppendFormat(b, "20060102150405")
 	b = field.JSON(append(b, ` {"url":`...), x.URL)
 	b = field.JSON(append(b, `,"mime":`...), x.MIME)
-	return fmt.Appendf(b, `,"status":"%d","digest":%q,"length":"%d","offset":"%d","filename":%q}`+"\n", x.Status, x.Digest, x.Length, x.Offset, x.File)
+	return fmt.Appendf(b, `,"status":"%d","digest":%q,"length":"%d","offset":"%d","filename":%q}`+"\n", x.Status, x.Digest,
+		x.Length, x.Offset, x.File)
 }

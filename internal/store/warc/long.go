@@ -112,7 +112,8 @@ func (d *draft) compressor(out io.Writer) io.WriteCloser {
 		z, _ := gzip.NewWriterLevel(out, flate.BestSpeed) // fails for unknown levels only
 		return z
 	case "zstd":
-		z, _ := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20), zstd.WithEncoderCRC(false),
+		z, _ := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20),
+			zstd.WithEncoderCRC(false),
 			zstd.WithLowerEncoderMem(true), zstd.WithEncoderConcurrency(1)) // fails for bad options only
 		return z
 	}

@@ -49,7 +49,8 @@ func TestLongRecords(t *testing.T) {
 					}
 					if i%2 == 1 {
 						for n := range 20_000 {
-							rec.Page.Links = append(rec.Page.Links, page.Link{URL: fmt.Sprintf("https://example.org/%d/%x", n, dice.Uint64()), Kind: page.Anchor})
+							rec.Page.Links = append(rec.Page.Links, page.Link{URL: fmt.Sprintf("https://example.org/%d/%x", n,
+								dice.Uint64()), Kind: page.Anchor})
 						}
 					}
 					before := scratch.Used()

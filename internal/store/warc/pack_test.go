@@ -20,7 +20,8 @@ func TestPackers(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var blocks [][]byte
 	for _, size := range []int{0, 1, 100, maxJoined - 1, maxJoined, maxJoined + 1, 70_000, 5 << 20} {
-		blocks = append(blocks, randomBytes(rnd, size), words(rnd, size), append(words(rnd, size/2), randomBytes(rnd, size/2)...))
+		blocks = append(blocks, randomBytes(rnd, size), words(rnd, size), append(words(rnd, size/2),
+			randomBytes(rnd, size/2)...))
 	}
 	for name, unpack := range map[string]func(*testing.T, []byte) []byte{"gzip": gunzip, "zstd": unzstd, "none": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +45,8 @@ func checkPack(t *testing.T, p packer, block []byte, longText bool, unpack func(
 		record = unpack(t, record)
 	}
 	if want := head + string(block) + "\r\n\r\n"; string(record) != want {
-		t.Fatalf("a block of %d bytes beginning with %.20q makes a record of %d bytes, want %d", len(block), block, len(record), len(want))
+		t.Fatalf("a block of %d bytes beginning with %.20q makes a record of %d bytes, want %d", len(block), block,
+			len(record), len(want))
 	}
 }
 

@@ -88,7 +88,8 @@ func TestIndexLinesComeBack(t *testing.T) {
 	// the first record may be as long as what is before
 	line := append(appendLine(nil, rec, (&draft{}).payloadDigest(rec), 77), `,"offset":"77","filename":"a.warc.gz"}`...)
 	x, err := ParseIndexLine(line)
-	if err != nil || x.URL != rec.URL || x.Length != 77 || x.Offset != 77 || x.File != "a.warc.gz" || x.Status != rec.Response.Status {
+	if err != nil || x.URL != rec.URL || x.Length != 77 || x.Offset != 77 || x.File != "a.warc.gz" ||
+		x.Status != rec.Response.Status {
 		t.Errorf("%+v %v", x, err)
 	}
 	for _, bad := range []string{"", "a", "a)/ 20260101000000 {}", string(line[1:]), string(line[:len(line)-1])} {
@@ -101,7 +102,8 @@ func TestIndexLinesComeBack(t *testing.T) {
 // A head with control characters, as servers send them, is read, too.
 func TestAnAnswerWithControlCharactersIsRead(t *testing.T) {
 	rec := Record{Fields: map[string]string{"WARC-Type": "response"},
-		Block: []byte("HTTP/1.1 200 OK\r\nX-Odd: a\x01\x7f\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n\x01k\r\n0\r\n\r\n")}
+		Block: []byte("HTTP/1.1 200 OK\r\nX-Odd: a\x01\x7f\r\nContent-Type: text/html\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n2\r\n\x01k\r\n0\r\n\r\n")}
 	resp, err := rec.Response()
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,8 @@ func TestSURT(t *testing.T) {
 
 // FuzzSURT holds that no URL can break the index line that its key begins.
 func FuzzSURT(f *testing.F) {
-	for _, url := range []string{"http://a/", "http://", "://", "http://a:b@c:1:2/?&=&", "http://[/", "a\u2028://b c/d", "A://A:0 00"} {
+	for _, url := range []string{"http://a/", "http://", "://", "http://a:b@c:1:2/?&=&", "http://[/", "a\u2028://b c/d",
+		"A://A:0 00"} {
 		f.Add(url)
 	}
 	f.Fuzz(func(t *testing.T, url string) {

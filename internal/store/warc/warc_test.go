@@ -65,7 +65,8 @@ func answer(url, head, body, payload string) *page.Record {
 	parsed, _ := http.ReadResponse(bufio.NewReader(strings.NewReader(head)), nil)
 	rec := &page.Record{URL: url, Final: url, Time: testTime, Took: 77 * time.Millisecond, Tries: 1,
 		Digest: sha1.Sum([]byte(payload)),
-		Response: &page.Response{URL: url, Status: 200, Proto: "HTTP/1.1", RequestRaw: []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+		Response: &page.Response{URL: url, Status: 200, Proto: "HTTP/1.1", RequestRaw: []byte("GET / HTTP/1.1\r\nHost: " +
+			"a\r\n\r\n"),
 			Raw: []byte(head + body), HeadLen: len(head), Payload: []byte(payload), Start: testTime,
 			Addr: netip.MustParseAddrPort("[::ffff:192.0.2.7]:443"), TLS: "TLS 1.3"}}
 	if parsed != nil {
@@ -100,8 +101,10 @@ func odd() map[string]*page.Record {
 	all["revisit"].Revisit = &page.Ref{URL: all["plain"].URL, Time: testTime, ID: newID()}
 	all["robots"].Robots = true
 	all["chunked again"] = answer("https://example.org/chunked/2", chunked, "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n", "hello")
-	all["chunked again"].Revisit = &page.Ref{URL: all["chunked"].URL, Time: testTime, ID: newID(), Chunked: sha1.Sum([]byte("5\r\nhello\r\n0\r\n\r\n"))}
-	all["unmodified"] = answer("http://example.org/unmodified", "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\n\r\n", "", "<html>hello")
+	all["chunked again"].Revisit = &page.Ref{URL: all["chunked"].URL, Time: testTime, ID: newID(),
+		Chunked: sha1.Sum([]byte("5\r\nhello\r\n0\r\n\r\n"))}
+	all["unmodified"] = answer("http://example.org/unmodified", "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\n\r\n", "",
+		"<html>hello")
 	all["unmodified"].Response.Status, all["unmodified"].Response.Payload = 304, nil
 	all["unmodified"].Revisit = &page.Ref{URL: "http://example.org/unmodified", Time: testTime, ID: newID()}
 	all["http2"].Response.Proto = "HTTP/2.0"
@@ -281,7 +284,8 @@ func TestIndexOfOddAnswers(t *testing.T) {
 	if len(got) != len(recs)-2 {
 		t.Errorf("%d entries of %d visits, want all but the two that are not HTTP", len(got), len(recs))
 	}
-	if e := got[recs["plain"].URL]; e.key != "org,example)/a?a=1&b=2" || e.stamp != "20261121031213" || e.MIME != "text/html" {
+	if e := got[recs["plain"].URL]; e.key != "org,example)/a?a=1&b=2" || e.stamp != "20261121031213" ||
+		e.MIME != "text/html" {
 		t.Errorf("plain: %+v", e)
 	}
 	if e := got[recs["revisit"].URL]; e.MIME != "warc/revisit" || e.Digest != got[recs["plain"].URL].Digest {
@@ -313,7 +317,8 @@ func TestFileNamesCountOn(t *testing.T) {
 		}
 		closeTest(t, s)
 	}
-	if !slices.IsSorted(serials) || serials[0] != "00000" || len(slices.Compact(slices.Clone(serials))) != 6 || serials[5] == serials[4] {
+	if !slices.IsSorted(serials) || serials[0] != "00000" || len(slices.Compact(slices.Clone(serials))) != 6 ||
+		serials[5] == serials[4] {
 		t.Errorf("serials %v", serials)
 	}
 	names, _ := vfs.OS.List(filepath.Join(dir, "warc"))

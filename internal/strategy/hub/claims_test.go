@@ -79,7 +79,8 @@ func BenchmarkLoggedClaims(b *testing.B) {
 		node := New(Config{Self: "b~1"})
 		for range 500 {
 			asked++
-			node.post("a~1", msgAsk, item{kind: itemClaim, host: fmt.Sprintf("www%d.example%d.com", asked, asked%977), number: 5000})
+			node.post("a~1", msgAsk, item{kind: itemClaim, host: fmt.Sprintf("www%d.example%d.com", asked, asked%977),
+				number: 5000})
 		}
 		for _, m := range node.mails {
 			l.step(strategy.Message{From: "b~1", Data: m.data})
@@ -120,7 +121,8 @@ func joined(b *testing.B) bus.Bus {
 	opened := make(chan *natsbus.Cluster, n)
 	for i := range servers {
 		go func() {
-			c, err := natsbus.Open(b.Context(), natsbus.Config{Name: fmt.Sprintf("s%d", i), Crawl: "bench", Listen: servers[i], Servers: servers, Join: servers,
+			c, err := natsbus.Open(b.Context(), natsbus.Config{Name: fmt.Sprintf("s%d", i), Crawl: "bench", Listen: servers[i],
+				Servers: servers, Join: servers,
 				Dir: b.TempDir(), Log: func(string) {}})
 			if err != nil {
 				b.Error(err)

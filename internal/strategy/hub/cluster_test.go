@@ -32,8 +32,12 @@ type handing struct {
 }
 
 func newCluster(t testing.TB, nodes ...strategy.Node) *cluster {
-	c := &cluster{t: t, now: time.Unix(1e9, 0), hubs: map[strategy.Node]*Hub{}, inbox: map[strategy.Node][]strategy.Event{},
-		wake: map[strategy.Node]map[uint64]time.Time{}, reach: func(strategy.Node, string) time.Duration { return 10 * time.Millisecond }}
+	c := &cluster{t: t, now: time.Unix(1e9, 0), hubs: map[strategy.Node]*Hub{},
+		inbox: map[strategy.Node][]strategy.Event{},
+		wake:  map[strategy.Node]map[uint64]time.Time{}, reach: func(strategy.Node,
+			string) time.Duration {
+			return 10 * time.Millisecond
+		}}
 	for _, n := range nodes {
 		c.hubs[n] = New(Config{Self: n})
 		c.wake[n] = map[uint64]time.Time{}

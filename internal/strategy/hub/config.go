@@ -54,16 +54,19 @@ func LAN() Config { return Config{Alike: 50 * time.Millisecond}.withDefaults() }
 // are near them.
 func WAN() Config {
 	return Config{Retry: 2 * time.Second, Beat: 2 * time.Second, Silence: 7 * time.Second, Wait: 5 * time.Second,
-		Timeout: 200 * time.Millisecond, Most: 5 * time.Second, Ask: 4, Gather: 4 * time.Second, Await: time.Minute, Level: 15 * time.Second}.withDefaults()
+		Timeout: 200 * time.Millisecond, Most: 5 * time.Second, Ask: 4, Gather: 4 * time.Second, Await: time.Minute,
+		Level: 15 * time.Second}.withDefaults()
 }
 
 func (c Config) withDefaults() Config {
-	c.Retry, c.Beat, c.Silence = cmp.Or(c.Retry, 500*time.Millisecond), cmp.Or(c.Beat, time.Second), cmp.Or(c.Silence, 4*time.Second)
+	c.Retry, c.Beat, c.Silence = cmp.Or(c.Retry, 500*time.Millisecond), cmp.Or(c.Beat, time.Second),
+		cmp.Or(c.Silence, 4*time.Second)
 	c.Wait, c.Timeout = cmp.Or(c.Wait, 2*time.Second), cmp.Or(c.Timeout, 2*time.Second)
 	c.Least, c.Most = cmp.Or(c.Least, c.Timeout/4), cmp.Or(c.Most, 4*c.Timeout)
 	c.Ask, c.Window = cmp.Or(c.Ask, 1), cmp.Or(c.Window, 250*time.Millisecond)
 	c.Probes, c.Rounds, c.Rest = cmp.Or(c.Probes, 64), cmp.Or(c.Rounds, 3), cmp.Or(c.Rest, 10*time.Second)
-	c.Alike, c.Gather, c.Level = cmp.Or(c.Alike, 5*time.Millisecond), cmp.Or(c.Gather, 1500*time.Millisecond), cmp.Or(c.Level, 5*time.Second)
+	c.Alike, c.Gather, c.Level = cmp.Or(c.Alike, 5*time.Millisecond), cmp.Or(c.Gather, 1500*time.Millisecond),
+		cmp.Or(c.Level, 5*time.Second)
 	c.Stay, c.Await = cmp.Or(c.Stay, time.Hour), cmp.Or(c.Await, 30*time.Second)
 	if c.FetchFirst { // the paper's nodes keep what they have met
 		c.Gather, c.Level = -1, -1

@@ -9,7 +9,8 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	for name, cfg := range map[string]hub.Config{"lan": hub.LAN(), "wan": hub.WAN(), "paper": {FetchFirst: true, AskAll: true}} {
+	for name, cfg := range map[string]hub.Config{"lan": hub.LAN(), "wan": hub.WAN(),
+		"paper": {FetchFirst: true, AskAll: true}} {
 		t.Run(name, func(t *testing.T) {
 			strategytest.Run(t, func() strategy.Strategy {
 				cfg.Self = "n3~1"

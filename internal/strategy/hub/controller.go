@@ -62,7 +62,8 @@ const (
 const roundMoved uint8 = 1 << 7
 
 func newController(h *Hub, rank int) *controller {
-	return &controller{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now, notes: map[int]map[string]note{}, searches: map[string]*placementSearch{},
+	return &controller{Hub: h, rank: rank, table: hosttable.New(h.cfg.Key), heard: h.now, readAt: h.now,
+		notes: map[int]map[string]note{}, searches: map[string]*placementSearch{},
 		promised: map[strategy.Node]int{}, asking: map[strategy.Node]int{}, near: newLatencyHints(), behind: h.reads,
 		level: newLevel(), offers: map[string]*offer{}}
 }

@@ -50,7 +50,8 @@ var _ strategy.Strategy = (*Hub)(nil)
 // New returns the strategy of a node that knows nothing yet. What it owned in an earlier process the control unit tells
 // it.
 func New(cfg Config) *Hub {
-	h := &Hub{cfg: cfg.withDefaults(), mailAt: map[mailKey]int{}, alive: map[strategy.Node]bool{}, gone: map[strategy.Node]uint64{},
+	h := &Hub{cfg: cfg.withDefaults(), mailAt: map[mailKey]int{}, alive: map[strategy.Node]bool{},
+		gone:   map[strategy.Node]uint64{},
 		joined: map[strategy.Node]time.Time{}}
 	h.node = newNode(h)
 	return h
@@ -252,15 +253,18 @@ func (h *Hub) wakeAt(timer uint64, at time.Time) {
 // String says what the node has not settled, for who looks for the reason why.
 func (h *Hub) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: control unit %s, term %d, synced %v, surveyed %v, whole %d, booked %d, unbooked %d, probing %d\n", h.cfg.Self, h.control, h.term,
+	fmt.Fprintf(&b, "%s: control unit %s, term %d, synced %v, surveyed %v, whole %d, booked %d, unbooked %d, probing %d\n",
+		h.cfg.Self, h.control, h.term,
 		h.synced, h.surveyed, h.whole, h.booked, h.unbooked, h.probing)
 	for _, host := range slices.Sorted(maps.Keys(h.pending)) {
 		p := h.pending[host]
-		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, books %v, round %d, tries %d, to %s, moved %d, in %v\n", host, p.phase, p.holds, p.owned, p.books, p.round,
+		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, books %v, round %d, tries %d, to %s, moved %d, in %v\n", host,
+			p.phase, p.holds, p.owned, p.books, p.round,
 			p.tries, p.to, p.moved, p.at.Sub(h.now))
 	}
 	if u := h.controller; u != nil {
-		fmt.Fprintf(&b, "  unit: leading %v, led %d, last %d by %v, reading %v, persisting %v, doubt %v, batches %d, trials %d\n", u.leading, u.led, u.last, u.wrote,
+		fmt.Fprintf(&b, "  unit: leading %v, led %d, last %d by %v, reading %v, persisting %v, doubt %v, batches %d, "+
+			"trials %d\n", u.leading, u.led, u.last, u.wrote,
 			u.reading, u.persisting, u.doubt, len(u.batches), len(u.searches))
 	}
 	return b.String()

@@ -49,7 +49,8 @@ func (u *controller) host(name string, r hosttable.Row) Host {
 
 // hostOf is a row as people see it, but for why the host is parked.
 func hostOf(name string, r hosttable.Row) Host {
-	h := Host{Name: name, Owner: r.Owner, Since: time.Unix(int64(r.Since), 0).UTC(), Round: int(r.Round &^ roundMoved), State: "reached",
+	h := Host{Name: name, Owner: r.Owner, Since: time.Unix(int64(r.Since), 0).UTC(), Round: int(r.Round &^ roundMoved),
+		State: "reached",
 		Moved: r.Round&roundMoved != 0}
 	switch r.State {
 	case rowParked:

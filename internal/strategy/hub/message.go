@@ -73,7 +73,8 @@ func parseMessage(data []byte) (m message, err error) {
 	r := varint.Reader{Rest: data}
 	m.kind, m.term, m.seq = r.Byte(), r.Uint(), r.Uint()
 	for !r.Bad && len(r.Rest) > 0 {
-		m.items = append(m.items, item{kind: r.Byte(), host: r.String(), number: r.Uint(), node: strategy.Node(r.String()), text: r.String()})
+		m.items = append(m.items, item{kind: r.Byte(), host: r.String(), number: r.Uint(), node: strategy.Node(r.String()),
+			text: r.String()})
 	}
 	if r.Bad {
 		return message{}, errMessage

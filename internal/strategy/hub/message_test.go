@@ -10,7 +10,8 @@ import (
 )
 
 func TestMessages(t *testing.T) {
-	want := []item{{kind: itemWant, host: "example.com"}, {kind: itemClaim, host: "", number: 1 << 60, text: "192.0.2"}, {kind: itemOwner, host: "a", node: "n1~7"}}
+	want := []item{{kind: itemWant, host: "example.com"}, {kind: itemClaim, host: "", number: 1 << 60, text: "192.0.2"},
+		{kind: itemOwner, host: "a", node: "n1~7"}}
 	w := varint.Writer{msgAsk}
 	w.Uint(7)
 	w.Uint(9)
@@ -66,6 +67,7 @@ func FuzzLog(f *testing.F) {
 		if _, err := u.apply(1, data); err == nil && len(data) < 3 && u.table.Len() != before {
 			t.Error("hosts out of nothing")
 		}
-		_ = Look(c.hubs["a~1"].cfg.Key, func(f func(uint64, []byte) error) error { return f(1, data) }, func(Host) bool { return true })
+		_ = Look(c.hubs["a~1"].cfg.Key, func(f func(uint64, []byte) error) error { return f(1, data) },
+			func(Host) bool { return true })
 	})
 }

@@ -50,7 +50,8 @@ type node struct {
 const movePatience = time.Minute
 
 func newNode(h *Hub) node {
-	return node{view: &view{self: h.cfg.Self}, numbers: map[strategy.Node]uint32{}, pending: map[string]*pending{}, timeout: h.cfg.Timeout}
+	return node{view: &view{self: h.cfg.Self}, numbers: map[strategy.Node]uint32{}, pending: map[string]*pending{},
+		timeout: h.cfg.Timeout}
 }
 
 // View is whose hosts are, as this node knows it.
@@ -58,7 +59,8 @@ func (h *Hub) View() strategy.View { return h.view }
 
 // Facts are what the node tells people.
 func (h *Hub) Facts() strategy.Facts {
-	return strategy.Facts{Control: h.control, Leads: h.controller != nil && h.controller.leading, Timeout: h.timeout, Owned: h.granted, Parked: h.parked,
+	return strategy.Facts{Control: h.control, Leads: h.controller != nil && h.controller.leading, Timeout: h.timeout,
+		Owned: h.granted, Parked: h.parked,
 		Unsettled: len(h.pending)}
 }
 

@@ -28,12 +28,15 @@ func TestWhatStaysIsToldOf(t *testing.T) {
 	p := h.add("h.example", moving)
 	p.holds, p.to = true, "b~1"
 	h.schedule(p, now.Add(movePatience))
-	step(strategy.Members{Epoch: 2, Settled: 1, Members: []strategy.Member{a, b}, Moves: []strategy.Move{{Host: "h.example", From: "a~1", To: "b~1"}}})
-	surveys, booked := step(strategy.Whole{Epoch: 3}, strategy.Members{Epoch: 3, Settled: 1, Members: []strategy.Member{a}})
+	step(strategy.Members{Epoch: 2, Settled: 1, Members: []strategy.Member{a, b},
+		Moves: []strategy.Move{{Host: "h.example", From: "a~1", To: "b~1"}}})
+	surveys, booked := step(strategy.Whole{Epoch: 3}, strategy.Members{Epoch: 3, Settled: 1,
+		Members: []strategy.Member{a}})
 	if !surveys || booked {
 		t.Fatalf("who was to have a host has died: this node looks for it: %v, and the epoch is booked: %v", surveys, booked)
 	}
-	if _, booked := step(strategy.Held{Hosts: []string{"h.example"}}, strategy.Surveyed{}); booked || !slices.ContainsFunc(h.queue, func(p *pending) bool { return p.books }) {
+	if _, booked := step(strategy.Held{Hosts: []string{"h.example"}}, strategy.Surveyed{}); booked ||
+		!slices.ContainsFunc(h.queue, func(p *pending) bool { return p.books }) {
 		t.Error("the host is here, and the epoch is booked before the control unit knows")
 	}
 	h.drop(h.pending["h.example"])

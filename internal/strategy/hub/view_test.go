@@ -63,7 +63,8 @@ func TestTrie(t *testing.T) {
 
 func TestForeignHostsAreForgotten(t *testing.T) {
 	h := New(Config{Self: "a~1"})
-	h.Step(h.now, []strategy.Event{strategy.Members{Epoch: 1, Settled: 1, Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}}, nil)
+	h.Step(h.now, []strategy.Event{strategy.Members{Epoch: 1, Settled: 1, Members: []strategy.Member{{Node: "a~1"},
+		{Node: "b~1"}}}}, nil)
 	for i := range 3 * maxForeign {
 		h.cedeTo(fmt.Sprintf("h%d.test", i), "b~1")
 	}

@@ -21,7 +21,8 @@ func hostLists(n int) map[string][]string {
 	for i := range n {
 		lists["www"] = append(lists["www"], fmt.Sprintf("www%d.example.com", i))
 		lists["sites"] = append(lists["sites"], fmt.Sprintf("site-%05d.example.org:8080", i))
-		lists["users"] = append(lists["users"], fmt.Sprintf("%s.blog.example.net", strings.Repeat(string(rune('a'+i%26)), 1+i/26)))
+		lists["users"] = append(lists["users"], fmt.Sprintf("%s.blog.example.net",
+			strings.Repeat(string(rune('a'+i%26)), 1+i/26)))
 		lists["addresses"] = append(lists["addresses"], fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255))
 		lists["synthweb"] = append(lists["synthweb"], web.Host(i))
 	}

@@ -49,7 +49,8 @@ func TestDomain(t *testing.T) {
 	for key, together := range map[shard.Key]bool{shard.ByDomain: true, shard.ByHost: false} {
 		v := shard.New(shard.Config{Key: key}).Place(members)
 		for _, names := range [][]string{
-			{"example.co.uk", "www.example.co.uk", "www.example.co.uk:8080", "a.rather.long.name.of.one.host.of.example.co.uk:81"},
+			{"example.co.uk", "www.example.co.uk", "www.example.co.uk:8080",
+				"a.rather.long.name.of.one.host.of.example.co.uk:81"},
 			{"[2001:db8::1]", "[2001:db8::1]:80", "[2001:db8::1]:81", "[2001:db8::1]:82"},
 		} {
 			owners := map[strategy.Node]bool{}
@@ -111,7 +112,8 @@ func TestTwoInOneSlot(t *testing.T) {
 // TestSteps: the last list counts, and only lists do.
 func TestSteps(t *testing.T) {
 	s := shard.New(shard.Config{})
-	if out := s.Step(time.Time{}, []strategy.Event{strategy.Fired{}, strategy.Wanted{Hosts: []string{"a"}}}, nil); len(out) > 0 {
+	if out := s.Step(time.Time{}, []strategy.Event{strategy.Fired{}, strategy.Wanted{Hosts: []string{"a"}}},
+		nil); len(out) > 0 {
 		t.Errorf("without a list: %v", out)
 	}
 	if _, state := s.View().Owner("a"); state != strategy.Unknown {

@@ -21,7 +21,8 @@ const mostMembers = 8
 // hosts are what is asked for.
 var hosts = func() (all []string) {
 	for i := range 200 {
-		all = append(all, fmt.Sprintf("www%d.example.com", i), fmt.Sprintf("a.host.with.quite.a.long.name-%d.example.co.uk:8080", i))
+		all = append(all, fmt.Sprintf("www%d.example.com", i),
+			fmt.Sprintf("a.host.with.quite.a.long.name-%d.example.co.uk:8080", i))
 	}
 	return append(all, "", "192.0.2.1", "[2001:db8::1]:81", "localhost")
 }()
@@ -66,7 +67,8 @@ func (d *driver) event(rng *rand.Rand) strategy.Event {
 	case 1:
 		return strategy.Reached{Host: host, OK: rng.IntN(4) > 0, Connect: time.Duration(rng.Int64N(int64(time.Second)))}
 	case 2:
-		return strategy.Load{Node: node(rng.IntN(mostMembers)), Waiting: rng.Int64N(1e6), Rate: 100 * rng.Float64(), Busy: rng.Float64()}
+		return strategy.Load{Node: node(rng.IntN(mostMembers)), Waiting: rng.Int64N(1e6), Rate: 100 * rng.Float64(),
+			Busy: rng.Float64()}
 	}
 	d.members = change(rng, d.members)
 	d.epoch++

@@ -24,7 +24,8 @@ var broken = map[string]struct {
 	"sticky":    {func() strategy.Strategy { return &sticky{Placer: sound()} }, "all_nodes_agree"},
 	"exclusive": {func() strategy.Strategy { return &exclusive{sound()} }, "every_host_has_an_owner"},
 	"haunted":   {func() strategy.Strategy { return &haunted{sound()} }, "without_members"},
-	"boaster":   {func() strategy.Strategy { return &boaster{shard.New(shard.Config{Second: shard.Paper})} }, "no_host_moves_that_need_not"},
+	"boaster": {func() strategy.Strategy { return &boaster{shard.New(shard.Config{Second: shard.Paper})} },
+		"no_host_moves_that_need_not"},
 }
 
 func sound() strategy.Placer { return shard.New(shard.Config{Slots: 8}) }

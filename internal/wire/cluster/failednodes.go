@@ -69,7 +69,8 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ node.F
 // views are empty ones. The dead node's records are not this one's to refer to, so digests are not kept.
 func (s *failedNodes) views(e *failedState) (v crawl.Views, err error) {
 	memory := s.memory()
-	db, err := seen.Open(s.disk, filepath.Join(e.dir, "seen"), seen.Config{Memory: memory / 2, Depths: s.job.Crawl.Depth >= 0, Now: s.job.Crawl.Now})
+	db, err := seen.Open(s.disk, filepath.Join(e.dir, "seen"), seen.Config{Memory: memory / 2,
+		Depths: s.job.Crawl.Depth >= 0, Now: s.job.Crawl.Now})
 	if err != nil {
 		return v, err
 	}

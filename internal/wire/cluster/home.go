@@ -76,7 +76,8 @@ const clusterDir = "cluster"
 
 // isEnd reports whether a node ended as it was told to, or can begin again as another one.
 func isEnd(err error) bool {
-	return errors.Is(err, node.ErrStopped) || errors.Is(err, node.ErrLeft) || errors.Is(err, node.ErrLost) || errors.Is(err, policy.ErrLimit)
+	return errors.Is(err, node.ErrStopped) || errors.Is(err, node.ErrLeft) || errors.Is(err, node.ErrLost) ||
+		errors.Is(err, policy.ErrLimit)
 }
 
 // howEnded says in a few words how a node's run ended that its part of the cluster has ended.

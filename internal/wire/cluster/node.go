@@ -96,7 +96,8 @@ func OpenNode(ctx context.Context, j *wire.Job, o NodeOptions) (*Node, error) {
 
 // bus is the configuration of the bus.
 func (o *NodeOptions) bus(crawl string, log *slog.Logger) natsbus.Config {
-	return natsbus.Config{Name: o.Name, Crawl: crawl, Listen: o.Listen, Servers: o.Servers, Join: o.Join, Secret: o.Secret, NATS: o.NATS, Replicas: o.Replicas,
+	return natsbus.Config{Name: o.Name, Crawl: crawl, Listen: o.Listen, Servers: o.Servers, Join: o.Join, Secret: o.Secret,
+		NATS: o.NATS, Replicas: o.Replicas,
 		Log: func(s string) { log.Info(s) }}
 }
 
@@ -199,10 +200,13 @@ func (n *Node) Member() bool {
 func (n *Node) Status() NodeStatus {
 	l := n.life.Load()
 	if l == nil {
-		return NodeStatus{Report: node.Report{Name: n.opts.Name, Version: wire.Version, State: node.Waiting, Clock: time.Now().UTC()}}
+		return NodeStatus{Report: node.Report{Name: n.opts.Name, Version: wire.Version, State: node.Waiting,
+			Clock: time.Now().UTC()}}
 	}
-	return NodeStatus{Node: l.id.Node(), Member: l.router.Until().After(time.Now()), Report: node.Report{Name: l.id.Name, Version: wire.Version,
-		Address: n.opts.Address, Epoch: l.router.Epoch(), Slips: l.router.Slips(), Figures: l.figures(), Clock: time.Now().UTC()}}
+	return NodeStatus{Node: l.id.Node(), Member: l.router.Until().After(time.Now()),
+		Report: node.Report{Name: l.id.Name, Version: wire.Version,
+			Address: n.opts.Address, Epoch: l.router.Epoch(), Slips: l.router.Slips(), Figures: l.figures(),
+			Clock: time.Now().UTC()}}
 }
 
 // Crawl is the crawl as this node has it at present; nil before it takes part.

@@ -47,11 +47,15 @@ func newCluster(t *testing.T, web *synthweb.Server) *cluster {
 
 // quick are timings for tests, on a machine that is busy with others.
 func quick() *member.Timing {
-	return &member.Timing{Beat: 200 * time.Millisecond, TTL: 2 * time.Second, Margin: 500 * time.Millisecond, Retry: 200 * time.Millisecond, Window: 16}
+	return &member.Timing{Beat: 200 * time.Millisecond, TTL: 2 * time.Second, Margin: 500 * time.Millisecond,
+		Retry: 200 * time.Millisecond, Window: 16}
 }
 
 func (c *cluster) options(name string) NodeOptions {
-	return NodeOptions{Name: name, Strategy: c.strategy, timing: quick(), join: func(n strategy.Node) (bus.Bus, error) { return c.hub.Join(n) },
+	return NodeOptions{Name: name, Strategy: c.strategy, timing: quick(), join: func(n strategy.Node) (bus.Bus,
+		error) {
+		return c.hub.Join(n)
+	},
 		Log: slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", name)}
 }
 
@@ -358,7 +362,8 @@ func TestNodesWaitForSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.control.Start(t.Context(), []settings.Setting{{Key: "depth", Values: []string{"0"}}}, web.SeedURLs()); err != nil {
+	if err := c.control.Start(t.Context(), []settings.Setting{{Key: "depth", Values: []string{"0"}}},
+		web.SeedURLs()); err != nil {
 		t.Fatal(err)
 	}
 	if report, err := n.Run(t.Context()); err != nil || report.Pages != 1 {

@@ -48,7 +48,8 @@ func (c *Control) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, err
 	if p.hub == nil {
 		return p.hashed(t, &q)
 	}
-	l := &ownerList{owners: inspect.Owners{Moving: t.Epoch != t.Settled}, limit: q.Limit, by: map[strategy.Node]*inspect.OwnedBy{}, table: t}
+	l := &ownerList{owners: inspect.Owners{Moving: t.Epoch != t.Settled}, limit: q.Limit,
+		by: map[strategy.Node]*inspect.OwnedBy{}, table: t}
 	m := newMatcher(q.Names)
 	if err := c.readTable(ctx, w, func(h hub.Host) {
 		if m.match(h.Name) {
@@ -167,14 +168,16 @@ func parseLayout(layout string) (*strategyConfig, error) {
 		p.shard.Second, err = shard.ParseSecond(way)
 		return p, err
 	}
-	if n, _ = fmt.Sscanf(layout, "protocol %d, %s preset %s", &protocol, &way, &preset); n == 3 && protocol == node.Protocol {
+	if n, _ = fmt.Sscanf(layout, "protocol %d, %s preset %s", &protocol, &way, &preset); n == 3 &&
+		protocol == node.Protocol {
 		if name, way, _ := strings.Cut(strings.TrimSuffix(way, ","), "/"); name == "hub" {
 			var err error
 			p.hub, err = parseHub(way, preset)
 			return p, err
 		}
 	}
-	return nil, advice.With(fmt.Errorf("this cluster works with %q, which this kumo does not know", layout), "ask with the kumo that the nodes have")
+	return nil, advice.With(fmt.Errorf("this cluster works with %q, which this kumo does not know", layout),
+		"ask with the kumo that the nodes have")
 }
 
 // hashed says whose hosts are by a hash.
@@ -201,7 +204,8 @@ func (p *strategyConfig) owned(t *member.Table, host string) *inspect.Owned {
 
 // ownedOf is a host of the control unit's table as people see it.
 func ownedOf(h hub.Host, t *member.Table) *inspect.Owned {
-	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t), State: inspect.HostState(h.State),
+	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t),
+		State: inspect.HostState(h.State),
 		Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.Again}
 	for _, n := range h.Failed {
 		o.Failed = append(o.Failed, n.Name())

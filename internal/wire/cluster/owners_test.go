@@ -35,7 +35,8 @@ func TestLayoutIsRead(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"", "protocol 9, hub, preset lan", "protocol 1, luck, preset lan", "protocol 1, shard luck of 3 slots, preset lan", "protocol 1, hub/luck, preset lan"} {
+	for _, bad := range []string{"", "protocol 9, hub, preset lan", "protocol 1, luck, preset lan",
+		"protocol 1, shard luck of 3 slots, preset lan", "protocol 1, hub/luck, preset lan"} {
 		if p, err := parseLayout(bad); err == nil {
 			t.Errorf("%q: %+v", bad, p)
 		}
@@ -44,7 +45,8 @@ func TestLayoutIsRead(t *testing.T) {
 
 func TestMatcher(t *testing.T) {
 	m := newMatcher([]string{"example.com", "a.example:81", "b.example:81", "[::1]:8080", "c.example"})
-	for host, want := range map[string]bool{"example.com": true, "www.example.com": true, "a.b.example.com:8443": true, "badexample.com": false, "com": false,
+	for host, want := range map[string]bool{"example.com": true, "www.example.com": true, "a.b.example.com:8443": true,
+		"badexample.com": false, "com": false,
 		"a.example:81": true, "a.example": false, "www.a.example:81": false, "[::1]:8080": true, "[::1]": false} {
 		if m.match(host) != want {
 			t.Errorf("%s: %v", host, !want)
@@ -88,7 +90,8 @@ func TestOwnerListIsCut(t *testing.T) {
 	if len(all.Hosts) != limit || all.More != n-limit {
 		t.Errorf("seed %d: %d hosts, %d more", seed, len(all.Hosts), all.More)
 	}
-	if len(all.By) != 3 || all.By[0] != (inspect.OwnedBy{Owner: "a", Node: "a~0", Hosts: 1666, Parked: 166, Gone: true}) || all.By[1].Hosts+all.By[2].Hosts != n-1666 {
+	if len(all.By) != 3 || all.By[0] != (inspect.OwnedBy{Owner: "a", Node: "a~0", Hosts: 1666, Parked: 166, Gone: true}) ||
+		all.By[1].Hosts+all.By[2].Hosts != n-1666 {
 		t.Errorf("seed %d: %+v", seed, all.By)
 	}
 }
@@ -96,7 +99,8 @@ func TestOwnerListIsCut(t *testing.T) {
 // Of two who say that they are the control unit it is the one whom others ask; of none, nobody.
 func TestControlUnit(t *testing.T) {
 	say := func(name, control string, leads bool) NodeStatus {
-		return NodeStatus{Node: strategy.Node(name + "~1"), Member: true, Report: node.Report{Facts: &node.Facts{Control: control, Leads: leads}}}
+		return NodeStatus{Node: strategy.Node(name + "~1"), Member: true,
+			Report: node.Report{Facts: &node.Facts{Control: control, Leads: leads}}}
 	}
 	dead := say("d", "d", true)
 	dead.Dead = true
@@ -161,10 +165,12 @@ func TestOwnersOfACluster(t *testing.T) {
 					return err == nil && len(all.Hosts) == 10 && all.More == 0
 				})
 				all, err := c.control.Owners(t.Context(), HostQuery{Names: []string{"synth.test", "nosuch.example"}, Limit: 3})
-				if err != nil || len(all.Hosts) != 3 || all.More != 7 || !slices.Equal(all.Missing, []string{"nosuch.example"}) || all.By[0].Hosts == 0 {
+				if err != nil || len(all.Hosts) != 3 || all.More != 7 || !slices.Equal(all.Missing, []string{"nosuch.example"}) ||
+					all.By[0].Hosts == 0 {
 					t.Errorf("%+v, %v", all, err)
 				}
-				if all, err = c.control.Owners(t.Context(), HostQuery{Parked: true}); err != nil || len(all.Hosts) != 0 || len(all.By) == 0 {
+				if all, err = c.control.Owners(t.Context(), HostQuery{Parked: true}); err != nil || len(all.Hosts) != 0 ||
+					len(all.By) == 0 {
 					t.Errorf("parked: %+v, %v", all, err)
 				}
 			}
@@ -175,7 +181,8 @@ func TestOwnersOfACluster(t *testing.T) {
 			if again, err := c.control.Owner(t.Context(), host(3), o.Node, time.Minute); err != nil || !again.Here {
 				t.Errorf("asked by its owner: %+v, %v", again, err)
 			}
-			if o, err := c.control.Owner(t.Context(), "nosuch.example", "", time.Minute); err != nil || (o == nil) != (how == "hub") {
+			if o, err := c.control.Owner(t.Context(), "nosuch.example", "", time.Minute); err != nil ||
+				(o == nil) != (how == "hub") {
 				t.Errorf("of a host that nobody knows: %+v, %v", o, err)
 			}
 			c.ends(nil, a, b)

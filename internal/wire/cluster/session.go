@@ -219,7 +219,8 @@ func (l *session) stillIn(ctx context.Context) error {
 		}
 	}
 	self := l.id.Node()
-	if slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == self }) || slices.Contains(t.Leaving, self) {
+	if slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == self }) ||
+		slices.Contains(t.Leaving, self) {
 		return nil
 	}
 	return fmt.Errorf("%w: it is not in the cluster's table", node.ErrLost)
@@ -234,9 +235,11 @@ func (l *session) build() error {
 	}
 	state := c.State()
 	cfg := node.Config{
-		Crawl: CrawlWord(c.Job.Name), Identity: l.id, Arrived: state.Arrived(), Forgot: state.Went(), Partial: state.Partial(),
-		Layout: n.layout(), Timing: n.timing,
-		Bus: l.bus, Engine: l.engine, Router: l.router, Estates: l.estates(), Enter: l.enter, Figures: l.figures, Ending: l.journal.Ending, Settle: l.settle, Knows: l.knows,
+		Crawl: CrawlWord(c.Job.Name), Identity: l.id, Arrived: state.Arrived(), Forgot: state.Went(),
+		Partial: state.Partial(),
+		Layout:  n.layout(), Timing: n.timing,
+		Bus: l.bus, Engine: l.engine, Router: l.router, Estates: l.estates(), Enter: l.enter, Figures: l.figures,
+		Ending: l.journal.Ending, Settle: l.settle, Knows: l.knows,
 		Version: wire.Version, Address: n.opts.Address, Log: n.opts.Log,
 	}
 	n.placing.place(&cfg)
@@ -406,8 +409,10 @@ func (l *session) figures() node.Figures {
 	c := l.crawl
 	pages, counts := c.Stats.Pages(), c.Frontier.Counts()
 	outbox, _ := l.engine.Outbox()
-	f := node.Figures{Pages: pages, Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs, Known: c.URLsKnown(), Outbox: outbox, InFlight: counts.Active,
-		Lag: l.journal.Lag(), MessageBytes: l.bus.sent.Load(), ShippedBytes: l.bus.logged.Load(), RegistryBytes: l.bus.put.Load()}
+	f := node.Figures{Pages: pages, Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs,
+		Known: c.URLsKnown(), Outbox: outbox, InFlight: counts.Active,
+		Lag: l.journal.Lag(), MessageBytes: l.bus.sent.Load(), ShippedBytes: l.bus.logged.Load(),
+		RegistryBytes: l.bus.put.Load()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -487,7 +492,8 @@ func asExport(x *crawl.Export, err error) (node.Export, error) {
 	return x, nil
 }
 
-func (e *engine) Take(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) (func(context.Context) error, error) {
+func (e *engine) Take(ctx context.Context, t member.Transfer, seq uint64, last bool,
+	data []byte) (func(context.Context) error, error) {
 	return e.TakeChunk(ctx, t, seq, last, data)
 }
 

@@ -40,7 +40,10 @@ func (c *Control) Look(ctx context.Context, crawl string) (*inspect.Cluster, err
 	if err := c.addGone(ctx, all); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node)) })
+	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Node, b.Node))
+	})
 	return all, nil
 }
 
@@ -113,7 +116,8 @@ func addWaiting(all *inspect.Cluster, w inspect.Node) {
 }
 
 func clusterOf(crawl string, r node.Record, nodes []NodeStatus, now time.Time) *inspect.Cluster {
-	all := &inspect.Cluster{Crawl: crawl, State: string(r.State), Why: r.Why, Since: r.Changed.UTC(), Time: now.UTC(), Settings: r.Settings, Nodes: []inspect.Node{}}
+	all := &inspect.Cluster{Crawl: crawl, State: string(r.State), Why: r.Why, Since: r.Changed.UTC(), Time: now.UTC(),
+		Settings: r.Settings, Nodes: []inspect.Node{}}
 	if r.Changed.IsZero() {
 		all.Since = time.Time{}
 	}
@@ -146,16 +150,20 @@ func controlUnit(nodes []NodeStatus) (name string) {
 }
 
 func nodeOf(s *NodeStatus, now time.Time) inspect.Node {
-	n := inspect.Node{Node: string(s.Node), Name: s.Node.Name(), Is: standing(s), Slot: s.Slot, Clock: s.Clock, Version: s.Version,
+	n := inspect.Node{Node: string(s.Node), Name: s.Node.Name(), Is: standing(s), Slot: s.Slot, Clock: s.Clock,
+		Version: s.Version,
 		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips,
 		CutOff: tenths(s.CutOff), CutOffWhy: s.CutOffWhy,
-		Load: inspect.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known, Outbox: s.Outbox,
-			InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes, RegistryBytes: s.RegistryBytes}}
+		Load: inspect.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known,
+			Outbox:   s.Outbox,
+			InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes,
+			RegistryBytes: s.RegistryBytes}}
 	if !s.Clock.IsZero() {
 		n.Age = tenths(now.Sub(s.Clock).Seconds())
 	}
 	if f := s.Facts; f != nil {
-		n.Facts = &inspect.Facts{Leads: f.Leads && n.Is == inspect.NodeMember, TimeoutMS: f.TimeoutMS, Owned: f.Owned, Parked: f.Parked, Unsettled: f.Unsettled}
+		n.Facts = &inspect.Facts{Leads: f.Leads && n.Is == inspect.NodeMember, TimeoutMS: f.TimeoutMS, Owned: f.Owned,
+			Parked: f.Parked, Unsettled: f.Unsettled}
 	}
 	return n
 }

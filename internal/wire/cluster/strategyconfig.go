@@ -82,7 +82,8 @@ func (n *Node) layout() string {
 		}
 		return fmt.Sprintf("protocol %d, %s, preset %s", node.Protocol, way, preset)
 	}
-	return fmt.Sprintf("protocol %d, shard %v of %d slots, preset %s", node.Protocol, n.placing.shard.Second, n.placing.shard.Slots, preset)
+	return fmt.Sprintf("protocol %d, shard %v of %d slots, preset %s", node.Protocol, n.placing.shard.Second,
+		n.placing.shard.Slots, preset)
 }
 
 // place gives a node its strategy.

@@ -26,7 +26,8 @@ func (l *session) settle(settings map[string][]string) {
 		return
 	}
 	for _, key := range changed(l.settings, settings) {
-		l.n.opts.Log.Info("a setting of the crawl is another one", "setting", key, "was", l.settings[key], "is", settings[key])
+		l.n.opts.Log.Info("a setting of the crawl is another one", "setting", key, "was", l.settings[key], "is",
+			settings[key])
 	}
 	l.settings = settings
 }

@@ -66,7 +66,8 @@ func (w *waiter) alone(ctx context.Context) error {
 }
 
 func (w *waiter) say(ctx context.Context) {
-	data, err := json.Marshal(node.Report{Name: w.l.id.Name, Version: wire.Version, Address: w.l.n.opts.Address, State: node.Waiting, Clock: time.Now().UTC()})
+	data, err := json.Marshal(node.Report{Name: w.l.id.Name, Version: wire.Version, Address: w.l.n.opts.Address,
+		State: node.Waiting, Clock: time.Now().UTC()})
 	if err != nil {
 		return // of plain fields
 	}
@@ -122,7 +123,8 @@ func (c *Control) waiting(ctx context.Context) (all []NodeStatus, err error) {
 	for _, e := range found {
 		r, err := node.ParseReport(e.Value)
 		if err == nil && r.Waits() {
-			all = append(all, NodeStatus{Node: strategy.Node(strings.TrimPrefix(e.Key, node.WaitingPrefix)), Slot: -1, Report: r})
+			all = append(all, NodeStatus{Node: strategy.Node(strings.TrimPrefix(e.Key, node.WaitingPrefix)), Slot: -1,
+				Report: r})
 		}
 	}
 	return all, nil

@@ -21,7 +21,8 @@ func TestTheStartIsHeardAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &session{n: &Node{opts: NodeOptions{Log: slog.New(slog.DiscardHandler)}, timing: *quick()}, id: node.Identity{Name: "a", Life: "1"}, bus: &meter{Bus: b}}
+		l := &session{n: &Node{opts: NodeOptions{Log: slog.New(slog.DiscardHandler)}, timing: *quick()},
+			id: node.Identity{Name: "a", Life: "1"}, bus: &meter{Bus: b}}
 		l.waiter.l = l
 		heard := make(chan error, 1)
 		go func() {

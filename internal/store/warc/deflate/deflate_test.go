@@ -37,7 +37,8 @@ func check(t *testing.T, e *Encoder, src []byte) []byte {
 	if !ok {
 		t.Fatalf("what was there before is %q", out[:min(len(out), 6)])
 	}
-	for name, open := range map[string]func(io.Reader) io.ReadCloser{"compress/flate": flate.NewReader, "klauspost": kflate.NewReader} {
+	for name, open := range map[string]func(io.Reader) io.ReadCloser{"compress/flate": flate.NewReader,
+		"klauspost": kflate.NewReader} {
 		in := bytes.NewReader(stream)
 		got, err := io.ReadAll(open(in))
 		if err != nil || !bytes.Equal(got, src) || in.Len() > 0 {
@@ -118,7 +119,8 @@ func TestAllocations(t *testing.T) {
 }
 
 func FuzzAppend(f *testing.F) {
-	for _, s := range []string{"", "a", "abcabcabcabcabcd", strings.Repeat("\xff", 300), strings.Repeat("0123456789", 40)} {
+	for _, s := range []string{"", "a", "abcabcabcabcabcd", strings.Repeat("\xff", 300),
+		strings.Repeat("0123456789", 40)} {
 		f.Add([]byte(s), uint16(1), uint16(300))
 	}
 	var e Encoder

@@ -106,7 +106,8 @@ func (p *part) sound(k *Key, number int) error {
 	for i := p.free; i != 0; i = p.rows[i-1].since {
 		listed++
 	}
-	if used != len(p.rows)-free || free != p.frees || free != listed || names != len(p.names)-p.waste || used*5 > len(p.index)*4 {
+	if used != len(p.rows)-free || free != p.frees || free != listed || names != len(p.names)-p.waste ||
+		used*5 > len(p.index)*4 {
 		return fmt.Errorf("%d of %d rows free, %d said, %d listed; %d of %d slots used; %d bytes of %d wasted, names have %d",
 			free, len(p.rows), p.frees, listed, used, len(p.index), p.waste, len(p.names), names)
 	}

@@ -108,7 +108,8 @@ func write(t *testing.T, tab *Table) (parts [][]byte) {
 		total += len(b)
 		most = max(most, len(b))
 	}
-	t.Logf("write: %v, %.1f bytes a host, a part has %d bytes at most", time.Since(began), float64(total)/float64(tab.Len()), most)
+	t.Logf("write: %v, %.1f bytes a host, a part has %d bytes at most", time.Since(began),
+		float64(total)/float64(tab.Len()), most)
 	return parts
 }
 
