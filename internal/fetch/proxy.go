@@ -100,8 +100,8 @@ func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string
 		return err
 	}
 	// What the buffer reads too much is lost, but in TLS the server speaks second.
-	// an answer to CONNECT has none
-	answer, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, maxHeader)), connect) //nolint:bodyclose
+	in := bufio.NewReader(io.LimitReader(conn, maxHeader))
+	answer, err := http.ReadResponse(in, connect) //nolint:bodyclose // an answer to CONNECT has none
 	if err != nil {
 		return err
 	}
