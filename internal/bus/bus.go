@@ -25,15 +25,20 @@ const MaxData = 4 << 20
 
 // A Bus connects one node with the others of its crawl. Its methods may be called by many goroutines at once.
 type Bus interface {
+	Messenger
+	Registry
+	Logs
+	Close() error
+}
+
+// A Messenger carries messages between nodes.
+type Messenger interface {
 	// Send sends a message to a node. It does not wait for it to arrive; messages may be lost, come twice, or in another
 	// order. data is not kept.
 	Send(to strategy.Node, data []byte) error
 	// Receive calls f with each message that comes for this node, one at a time, until ctx ends or the bus is closed, and
 	// returns ctx's error or ErrClosed. f must not keep data. It is called once.
 	Receive(ctx context.Context, f func(from strategy.Node, data []byte)) error
-	Registry
-	Logs
-	Close() error
 }
 
 // An Entry is a value of the registry. Revisions grow with each write to the registry, and are never 0.

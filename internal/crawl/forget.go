@@ -35,9 +35,9 @@ func (e *Engine) afterRemoval(r *removed) error {
 // forgetStep is how many hosts are removed in one hold of the committer's gate.
 const forgetStep = 1024
 
-// Forget forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again after
+// forgetHosts forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again after
 // a crash.
-func (e *Engine) Forget(ctx context.Context, gone func(host string) bool) error {
+func (e *Engine) forgetHosts(ctx context.Context, gone func(host string) bool) error {
 	if e.known.db == nil {
 		return errNoDB
 	}

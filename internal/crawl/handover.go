@@ -41,19 +41,9 @@ var errNoDB = errors.New("a crawl without a folder has no part in a handover")
 
 // Take takes a chunk of a transfer in, from an [Export] of another node. Chunks of a transfer come in order, one after
 // the other; one that was taken before is ignored. With the last one, which may be empty, the hosts of all of them are
-// this node's. It is in the journal, and that is shipped, when it returns. data that is no chunk is an error and
-// changes nothing. It waits for room, and needs a Run to commit.
-func (e *Engine) Take(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) error {
-	durable, err := e.TakeChunk(ctx, t, seq, last, data)
-	if err != nil {
-		return err
-	}
-	return durable(ctx)
-}
-
-// TakeChunk is Take in two parts: durable waits until the chunk is in the journal, and shipped, while the next is
-// taken.
-func (e *Engine) TakeChunk(ctx context.Context, t member.Transfer, seq uint64, last bool,
+// this node's. durable waits until the chunk is in the journal, and that is shipped, while the next one is taken. data
+// that is no chunk is an error and changes nothing. It waits for room, and needs a Run to commit.
+func (e *Engine) Take(ctx context.Context, t member.Transfer, seq uint64, last bool,
 	data []byte) (durable func(context.Context) error, err error) {
 	if e.known.db == nil {
 		return nil, errNoDB

@@ -69,6 +69,15 @@ type kept struct {
 	n *trader
 }
 
+// takeWhole takes a chunk in, and waits until that is durable.
+func takeWhole(ctx context.Context, e *Engine, t member.Transfer, seq uint64, last bool, data []byte) error {
+	durable, err := e.Take(ctx, t, seq, last, data)
+	if err != nil {
+		return err
+	}
+	return durable(ctx)
+}
+
 func (k kept) Drop(before journal.Position) error {
 	if k.n.keeps {
 		return nil
@@ -361,7 +370,7 @@ func (x *trade) handOver() {
 	for range x.dice.IntN(3) {
 		to.work()
 	}
-	from.try(func(ctx context.Context, e *Engine) error { return e.Forget(ctx, is) })
+	from.try(func(ctx context.Context, e *Engine) error { return e.forgetHosts(ctx, is) })
 	for _, n := range x.nodes {
 		n.try(func(ctx context.Context, e *Engine) error { return e.Settled(ctx, x.epoch) })
 		if len(n.e.Arrived()) > 0 {
@@ -412,7 +421,7 @@ func (x *trade) transfer(from, to *trader, t member.Transfer, is func(string) bo
 		if from.e != sender || to.e != receiver {
 			return false
 		}
-		err = to.e.Take(x.t.Context(), t, seq, owner == "", data)
+		err = takeWhole(x.t.Context(), to.e, t, seq, owner == "", data)
 		if err != nil || to.disk.Dead() {
 			to.rise(err)
 			return slices.Contains(to.e.Arrived(), t)
@@ -542,7 +551,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	wants("stays.test", "goes.test") // whose robots.txt redirects there
 	wants("goes.test", "stays.test")
 	x.owner["goes.test"] = 1
-	if err := e.Forget(t.Context(), func(host string) bool { return host == "goes.test" }); err != nil {
+	if err := e.forgetHosts(t.Context(), func(host string) bool { return host == "goes.test" }); err != nil {
 		t.Fatal(err)
 	}
 	next := func() *frontier.Visit {
@@ -588,7 +597,7 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 			if err := n.link("http://theirs.test/"); err != nil {
 				t.Fatal(err)
 			}
-			if err := n.e.Forget(t.Context(), func(host string) bool { return host == "theirs.test" }); err != nil {
+			if err := n.e.forgetHosts(t.Context(), func(host string) bool { return host == "theirs.test" }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -611,7 +620,7 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 			t.Errorf("once here: %v; %+v goes, %v", once, p, err)
 		}
 		comes := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
-		if err := errors.Join(n.e.Take(t.Context(), comes, 0, false, waitingChunk(t, "http://theirs.test/")),
+		if err := errors.Join(takeWhole(t.Context(), n.e, comes, 0, false, waitingChunk(t, "http://theirs.test/")),
 			n.e.Drop(t.Context(), comes)); err != nil {
 			t.Fatal(err)
 		}
@@ -662,7 +671,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 		n.e.known.db.InsertKnown([]seen.URL{{URL: "http://known.test/", State: seen.Known}}) // where nothing waits
 		point("before")
 		point("again")
-		if err := n.e.Forget(t.Context(), func(host string) bool { return host != "stays.test" }); err != nil {
+		if err := n.e.forgetHosts(t.Context(), func(host string) bool { return host != "stays.test" }); err != nil {
 			t.Fatal(err)
 		}
 		x.owner["goes.test"], x.owner["comes.test"] = 1, 1
@@ -676,7 +685,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 		pack.item(&item.Item{URL: "http://comes.test/7"})
 		pack.known("http://comes.test", hostTiming{})
 		pack.entry("/7", &seen.Entry{URL: "http://comes.test/7", State: seen.Known, First: pack.now})
-		if err := n.e.Take(t.Context(), to, 0, false, pack.chunk()); err != nil {
+		if err := takeWhole(t.Context(), n.e, to, 0, false, pack.chunk()); err != nil {
 			t.Fatal(err)
 		}
 		point("after")
@@ -743,7 +752,7 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 			t.Fatal("it did not come whole")
 		}
 		x.owner["h.test"] = to.id
-		if err := from.e.Forget(t.Context(), func(string) bool { return true }); err != nil {
+		if err := from.e.forgetHosts(t.Context(), func(string) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 		export, err := from.e.Export(func(string) strategy.Node { return "elsewhere" })
@@ -786,20 +795,20 @@ func TestTimesOfHostsComeWithThem(t *testing.T) {
 	pack.known("http://known.test", hostTiming{asked: 7 * time.Second, wait: 10 * time.Minute})
 	pack.entry("/", &seen.Entry{URL: "http://known.test/", State: seen.Known, First: pack.now})
 	to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
-	if err := n.e.Take(t.Context(), to, 0, false, pack.chunk()); err != nil {
+	if err := takeWhole(t.Context(), n.e, to, 0, false, pack.chunk()); err != nil {
 		t.Fatal(err)
 	}
 	if i, _ := n.e.frontier.Host("waits.test"); !i.Parked {
 		t.Error("it is not parked while the rest is on its way")
 	}
-	if err := n.e.Take(t.Context(), to, 1, true, []byte("no chunk")); !errors.Is(err, errChunk) {
+	if err := takeWhole(t.Context(), n.e, to, 1, true, []byte("no chunk")); !errors.Is(err, errChunk) {
 		t.Errorf("no chunk: %v", err)
 	}
-	if err := n.e.Take(t.Context(), to, 2, true, nil); !errors.Is(err, errOrder) {
+	if err := takeWhole(t.Context(), n.e, to, 2, true, nil); !errors.Is(err, errOrder) {
 		t.Errorf("a chunk too early: %v", err)
 	}
 	for range 2 { // the second is ignored
-		if err := n.e.Take(t.Context(), to, 1, true, nil); err != nil {
+		if err := takeWhole(t.Context(), n.e, to, 1, true, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -836,7 +845,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 			pack.entry(fmt.Sprint("/", i), &v)
 		}
 	}
-	if err := e.Take(t.Context(), member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
+	if err := takeWhole(t.Context(), e, member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
 		t.Fatal(err)
 	}
 	if n, _ := e.limits.quota.OfHost("h.test"); n != 4 {
@@ -847,7 +856,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 		pack.entry(fmt.Sprint("/", i), &seen.Entry{URL: fmt.Sprint("http://h.test/", i), State: seen.Known, First: pack.now,
 			Meta: seen.Meta{Fetched: pack.now, Status: 200}})
 	}
-	if err := e.Take(t.Context(), member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
+	if err := takeWhole(t.Context(), e, member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
 		t.Fatal(err)
 	}
 	if n, _ := e.limits.quota.OfHost("h.test"); n != 5 {
@@ -869,7 +878,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 		pack.waiting("partial.test", hostTiming{})
 		pack.item(&item.Item{URL: "http://partial.test/"})
 		partial := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
-		if err := dead.e.Take(t.Context(), partial, 0, false, pack.chunk()); err != nil {
+		if err := takeWhole(t.Context(), dead.e, partial, 0, false, pack.chunk()); err != nil {
 			t.Fatal(err)
 		}
 		dead.waver("http://h0.test/late")
@@ -899,7 +908,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 				t.Fatal(err)
 			}
 			last = owner == ""
-			if err := heir.e.Take(t.Context(), from, seq, last, data); err != nil {
+			if err := takeWhole(t.Context(), heir.e, from, seq, last, data); err != nil {
 				t.Fatal(err)
 			}
 		}

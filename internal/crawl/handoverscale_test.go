@@ -146,7 +146,7 @@ func (h *haul) move() {
 	t.Logf("%d URLs of %d hosts in %.1f s, %d chunks, %.1f bytes a URL; %s", n, h.hosts, took.Seconds(), chunks,
 		float64(bytes)/float64(n), peak())
 	began = time.Now()
-	if err := from.Forget(ctx, func(string) bool { return true }); err != nil {
+	if err := from.forgetHosts(ctx, func(string) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("forgotten in %.1f s; %s", time.Since(began).Seconds(), peak())
@@ -181,7 +181,7 @@ func (h *haul) carry(ctx context.Context, from, to *Engine) (bytes, chunks int) 
 	var receiver sync.WaitGroup
 	receiver.Go(func() {
 		for c := range way {
-			if err := to.Take(ctx, t, c.seq, c.last, c.data); err != nil {
+			if err := takeWhole(ctx, to, t, c.seq, c.last, c.data); err != nil {
 				h.t.Error(err)
 				return
 			}

@@ -116,7 +116,7 @@ func keptHost(t *testing.T, points, how string) {
 	}
 	first := waitingChunk(t, "http://comes.test/", "http://held.test/2", "http://held.test/done", "http://held.test/3")
 	for seq, chunk := range [][]byte{first, pack.chunk()} {
-		if err := n.e.Take(t.Context(), from, uint64(seq), false, chunk); err != nil {
+		if err := takeWhole(t.Context(), n.e, from, uint64(seq), false, chunk); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,13 +150,13 @@ func keptHost(t *testing.T, points, how string) {
 	case "folded":
 		x.wantFolded(n, merged)
 	case "whole":
-		if err := n.e.Take(t.Context(), from, 2, true, nil); err != nil {
+		if err := takeWhole(t.Context(), n.e, from, 2, true, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(arrived, []string{"comes.test", "held.test"}) {
 			t.Errorf("%q have arrived", arrived)
 		}
-		if err := n.e.Take(t.Context(), from, 2, true, nil); err != nil || len(arrived) > 2 {
+		if err := takeWhole(t.Context(), n.e, from, 2, true, nil); err != nil || len(arrived) > 2 {
 			t.Error("the last chunk is taken twice", err)
 		}
 		if i, _ := n.e.frontier.Host("comes.test"); i.Parked {
@@ -235,7 +235,7 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 				var want []string
 				take := func(tr member.Transfer, seq uint64, last bool, urls ...string) {
 					t.Helper()
-					if err := n.e.Take(t.Context(), tr, seq, last, waitingChunk(t, urls...)); err != nil {
+					if err := takeWhole(t.Context(), n.e, tr, seq, last, waitingChunk(t, urls...)); err != nil {
 						t.Fatal(err)
 					}
 					want = append(want, urls...)
@@ -307,7 +307,7 @@ func TestAKeptHostHasBothClocks(t *testing.T) {
 		pack.waiting(host, hostTiming{asked: asked, wait: time.Minute})
 		pack.item(&item.Item{URL: "http://" + host + "/new"})
 	}
-	if err := n.e.Take(t.Context(), member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true,
+	if err := takeWhole(t.Context(), n.e, member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true,
 		pack.chunk()); err != nil {
 		t.Fatal(err)
 	}

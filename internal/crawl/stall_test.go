@@ -149,7 +149,7 @@ func mergeWhileTheDiskStalls(t *testing.T, more bool) {
 		"http://held.test/found", "http://held.test/new",
 		"http://later.test/found", "http://later.test/new")
 	taken := make(chan error, 1)
-	go func() { taken <- n.e.Take(t.Context(), from, 0, false, chunk) }()
+	go func() { taken <- takeWhole(t.Context(), n.e, from, 0, false, chunk) }()
 	<-stalls
 	disk.goesOn(t, "a cut", n.e.committer.commit)
 	if more {
@@ -223,7 +223,7 @@ func TestADropGoesPartByPart(t *testing.T) {
 		x.owner[host] = 1
 		urls = append(urls, "http://"+host+"/")
 	}
-	if err := n.e.Take(t.Context(), from, 0, false, waitingChunk(t, urls...)); err != nil {
+	if err := takeWhole(t.Context(), n.e, from, 0, false, waitingChunk(t, urls...)); err != nil {
 		t.Fatal(err)
 	}
 	first := n.e.peers.transfer.arrivals.leaving(from)[:forgetStep]

@@ -7,11 +7,11 @@ import (
 	"kumo/internal/member"
 )
 
-// DoneWith forgets the hosts that have come whole to other nodes, as Forget does (nil: none), and then notes, durably,
+// Forget forgets the hosts that have come whole to other nodes (gone says which; nil: none), and then notes, durably,
 // which transfers are done with: what comes back from there is not to be forgotten again.
-func (e *Engine) DoneWith(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error {
+func (e *Engine) Forget(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error {
 	if gone != nil {
-		if err := e.Forget(ctx, gone); err != nil {
+		if err := e.forgetHosts(ctx, gone); err != nil {
 			return err
 		}
 	}
@@ -41,5 +41,5 @@ func (s *State) went(all []member.Transfer) {
 	}
 }
 
-// Went are the transfers that DoneWith was told of since an epoch was settled.
+// Went are the transfers that Forget was told of since an epoch was settled.
 func (s *State) Went() []member.Transfer { return slices.Clone(s.arrivals.Went) }

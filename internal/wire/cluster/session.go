@@ -492,14 +492,5 @@ func asExport(x *crawl.Export, err error) (node.Export, error) {
 	return x, nil
 }
 
-func (e *engine) Take(ctx context.Context, t member.Transfer, seq uint64, last bool,
-	data []byte) (func(context.Context) error, error) {
-	return e.TakeChunk(ctx, t, seq, last, data)
-}
-
-func (e *engine) Forget(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error {
-	return e.DoneWith(ctx, gone, whole)
-}
-
 // asideName is where the folder keeps what nodes had that lost their place.
 func asideName(life string) string { return filepath.Join("lost", life) }
