@@ -54,7 +54,7 @@ func (e *Engine) takeAll(host, origin string) (items []item.Item, err error) {
 
 func (e *Engine) takeMatching(host string, match func(*item.Item) bool) (items []item.Item, err error) {
 	e.frontier.Gather(host) // or Take would read it with the committer's gate held
-	err = e.committer.within(func() error {
+	err = e.ledger.Within(func() error {
 		items = e.frontier.Take(host, match)
 		for i := range items {
 			it := &items[i]
@@ -108,7 +108,7 @@ func (e *Engine) failItem(host string, it item.Item, l abandonment, settles stri
 	}
 	b.entries.told(it.URL)
 	b.settles = settles
-	err := e.committer.within(func() error {
+	err := e.ledger.Within(func() error {
 		if settles != "" { // as its visit ends: a checkpoint has one or the other
 			if err := e.abandonItem(it); err != nil {
 				return err

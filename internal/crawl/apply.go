@@ -8,7 +8,7 @@ import (
 // commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the record that
 // brought it, if there is one, to the stores and the journal, and to the frontier.
 func (e *Engine) commitBatch(b *batch, rec *page.Record, d *done) error {
-	err := e.committer.within(func() error { return e.apply(b, rec, d) })
+	err := e.ledger.Within(func() error { return e.apply(b, rec, d) })
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (e *Engine) tellSkips(b *batch) {
 func (e *Engine) apply(b *batch, rec *page.Record, d *done) error {
 	e.divert(b)
 	e.offer(b)
-	err := e.committer.put(rec, b.skips, func() []byte {
+	err := e.ledger.Put(rec, b.skips, func() []byte {
 		e.countLinks(b)
 		if d != nil {
 			e.refer(rec, d)

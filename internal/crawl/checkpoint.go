@@ -54,7 +54,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	if _, err := e.files.abandoned.mark(); err != nil { // so that little of it is left to be made durable in the pause
 		return fmt.Errorf("begin a checkpoint: %w", err)
 	}
-	err := e.committer.pause(func(at journal.Position, marks []store.Mark) error {
+	err := e.ledger.Pause(func(at journal.Position, marks []store.Mark) error {
 		shelf, err := e.files.abandoned.mark()
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 		}
 		frozen = e.known.undecided.Load()
 		bound = e.peers.outbox.numbers()
-		n = e.note(at, e.committer.withClosed(marks))
+		n = e.note(at, e.ledger.WithClosed(marks))
 		n.Shelved = shelf
 		if cut, err = e.frontier.Cut(); err == nil { // a visit may have been given back since it was settled
 			n.Settled = slices.DeleteFunc(n.Settled, func(url string) bool { return !cut.UnderWay(url) })
@@ -89,7 +89,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 		return err
 	}
 	e.known.undecided.Add(-frozen) // only now, when what it has released is in the frontier, or waits on the disk
-	return e.committer.drop(n.Position)
+	return e.ledger.Drop(n.Position)
 }
 
 // pendingDedup reports whether seen has yet to decide of some URLs whether they are news.
@@ -179,7 +179,7 @@ func (e *Engine) note(at journal.Position, marks []store.Mark) note {
 // will be.
 func (e *Engine) release(decided []seen.Decided) error {
 	var b batch
-	err := e.committer.within(func() error {
+	err := e.ledger.Within(func() error {
 		for i := range decided {
 			d := decoder{b: decided[i].Payload}
 			c := d.candidate()
@@ -201,7 +201,7 @@ func (e *Engine) release(decided []seen.Decided) error {
 	if err := e.failAbandoned(b.found); err != nil {
 		return err
 	}
-	at, err := e.committer.commitTo()
+	at, err := e.ledger.CommitTo()
 	if err == nil && e.known.db != nil {
 		e.known.db.Rely(uint64(at))
 	}
@@ -221,7 +221,7 @@ func (e *Engine) keepUp(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if !e.full() && e.committer.written() < e.cfg.Checkpoint {
+		if !e.full() && e.ledger.Written() < e.cfg.Checkpoint {
 			continue
 		}
 		if err := e.checkpoint(ctx); err != nil && !canceled(err) {

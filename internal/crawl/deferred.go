@@ -175,7 +175,7 @@ func (e *Engine) writeDeferred(ctx context.Context) error {
 	if e.files.deferred == nil {
 		return nil
 	}
-	if err := e.committer.commit(); err != nil { // which hands all to the operating system
+	if err := e.ledger.Commit(); err != nil { // which hands all to the operating system
 		return err
 	}
 	var b batch

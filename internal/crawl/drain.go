@@ -21,7 +21,7 @@ func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 	}
 	// Who was about to put something in does so before this is durable; who comes later is told that the hosts are
 	// others'.
-	if err := e.FlushDurable(ctx); err != nil {
+	if err := e.ledger.FlushDurable(ctx); err != nil {
 		return err
 	}
 	if e.pendingDedup() {
@@ -29,7 +29,7 @@ func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 			return err
 		}
 	}
-	return e.FlushDurable(ctx)
+	return e.ledger.FlushDurable(ctx)
 }
 
 // Busy are those of some hosts to which a visit is under way, each with what is closed when it is over.

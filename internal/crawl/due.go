@@ -156,7 +156,7 @@ func (r *requeuing) flush() error {
 	if len(r.due) == 0 {
 		return nil
 	}
-	err := r.committer.within(func() error {
+	err := r.ledger.Within(func() error {
 		var enc encoder
 		r.due = slices.DeleteFunc(r.due, func(c candidate) bool { return !r.ours(c.host) })
 		for i := range r.due {
@@ -165,7 +165,7 @@ func (r *requeuing) flush() error {
 			enc.again(&c.item, r.now)
 			r.known.db.UpdateMeta(c.item.URL, seen.Meta{Queued: r.now})
 		}
-		r.committer.enqueue(enc.b)
+		r.ledger.Enqueue(enc.b)
 		for i := range r.due {
 			r.frontier.Push(r.due[i].host, r.due[i].item)
 		}

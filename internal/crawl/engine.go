@@ -18,6 +18,7 @@ import (
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
+	"kumo/internal/ledger"
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/policy"
@@ -30,30 +31,30 @@ import (
 
 // An Engine crawls. It is used for one Run. What changes while it runs is in parts that have locks of their own.
 type Engine struct {
-	cfg       Config
-	frontier  *frontier.Frontier
-	known     known
-	robots    *robots.Cache
-	rules     policy.Rules
-	fetcher   Fetcher
-	reading   reading
-	stats     *stats.Counter
-	listener  Listener
-	committer *committer
-	limits    limits
-	line      *line
-	schedule  *schedule
-	origins   *origins
-	ends      *ends
-	names     *names
-	offHosts  offHosts
-	workers   workerPool
-	files     files
-	roots     roots
-	peers     peers
-	control   control
-	stuck     stuckTally // of keepMoving
-	resumed   resumed
+	cfg      Config
+	frontier *frontier.Frontier
+	known    known
+	robots   *robots.Cache
+	rules    policy.Rules
+	fetcher  Fetcher
+	reading  reading
+	stats    *stats.Counter
+	listener Listener
+	ledger   *ledger.Ledger
+	limits   limits
+	line     *line
+	schedule *schedule
+	origins  *origins
+	ends     *ends
+	names    *names
+	offHosts offHosts
+	workers  workerPool
+	files    files
+	roots    roots
+	peers    peers
+	control  control
+	stuck    stuckTally // of keepMoving
+	resumed  resumed
 }
 
 // known is what the crawl has met.
@@ -160,7 +161,8 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	if e.control.disk.free = p.Free; p.Free != nil {
 		e.control.disk.least = cfg.MinFree
 	}
-	e.committer = newCommitter(p, cfg, func(enc *encoder) { e.offHosts.journal(enc, e.stats) })
+	e.ledger = ledger.New(ledger.Config{Stores: p.Stores, Journal: p.Journal, Every: cfg.Commit, Room: cfg.Shares.pending(), Now: cfg.Now,
+		Begin: appendTime, Mark: appendMark, Extra: e.appendCounts})
 	e.peers.transfer.arrivals = s.arrivals.copy()
 	if e.peers.router != nil {
 		e.peers.outbox = newOutbox(cfg, s)
@@ -197,7 +199,7 @@ func (e *Engine) restore(s *State) error {
 		}
 		e.putBack(it)
 	}
-	e.committer.enqueue(decided.b)
+	e.ledger.Enqueue(decided.b)
 	err := s.shelved(func(it item.Item) error {
 		e.putBack(it)
 		return nil
@@ -243,7 +245,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 		t := time.AfterFunc(e.cfg.Time, func() { stop(policy.LimitReached(e.cfg.Time.String())) })
 		defer t.Stop()
 	}
-	defer e.committer.end()
+	defer e.ledger.End()
 	fetching, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	defer context.AfterFunc(handing, func() { time.AfterFunc(e.cfg.Grace, abort) })()
@@ -296,7 +298,7 @@ func (e *Engine) end(ctx, handing context.Context) error {
 	if err := e.lastCheckpoint(ctx); err != nil {
 		return err
 	}
-	if err := e.committer.close(); err != nil {
+	if err := e.ledger.Close(); err != nil {
 		return err
 	}
 	if stopped == nil {
@@ -328,7 +330,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	defer done()
 	all, _ := errgroup.WithContext(fetching)
 	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.keepDue, e.keepDeciding, e.keepMoving,
-		e.keepLine, e.committer.run} {
+		e.keepLine, e.ledger.Run} {
 		all.Go(func() error {
 			err := watch(committing)
 			if err != nil {

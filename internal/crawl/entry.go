@@ -400,3 +400,23 @@ func read(batch []byte, r reader) error {
 	}
 	return d.err
 }
+
+// appendTime begins a batch of the journal.
+func appendTime(batch []byte, now time.Time) []byte {
+	enc := encoder{batch}
+	enc.time(now)
+	return enc.b
+}
+
+func appendMark(batch []byte, m store.Mark) []byte {
+	enc := encoder{batch}
+	enc.mark(m)
+	return enc.b
+}
+
+// appendCounts journals what has been counted since the last commit and follows from no other entry.
+func (e *Engine) appendCounts(batch []byte) []byte {
+	enc := encoder{batch}
+	e.offHosts.journal(&enc, e.stats)
+	return enc.b
+}

@@ -51,7 +51,7 @@ func (e *Engine) forgetHosts(ctx context.Context, gone func(host string) bool) e
 }
 
 func (e *Engine) forgetAll(ctx context.Context, gone func(host string) bool) (sequence uint64, err error) {
-	f := forgetting{Engine: e, ctx: ctx, sequence: e.committer.sequence()}
+	f := forgetting{Engine: e, ctx: ctx, sequence: e.ledger.Sequence()}
 	came := e.peers.transfer.arrivals.hosts()
 	f.gone = func(host string) bool { return !came[host] && gone(host) }
 	for _, step := range []func() error{f.shelved, f.waiting, f.forgetKnown, f.flush} {
@@ -139,11 +139,11 @@ func (f *forgetting) flush() error {
 	}
 	slices.Sort(f.hosts)
 	r := removed{hosts: slices.Compact(f.hosts)}
-	err := f.committer.within(func() (err error) {
+	err := f.ledger.Within(func() (err error) {
 		var enc encoder
 		enc.forgot(r.hosts)
-		f.committer.enqueue(enc.b)
-		f.sequence = f.committer.sequence()
+		f.ledger.Enqueue(enc.b)
+		f.sequence = f.ledger.Sequence()
 		for _, host := range r.hosts {
 			if f.shelf[host] {
 				if err := f.Engine.files.abandoned.void(host); err != nil {

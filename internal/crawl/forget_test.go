@@ -38,7 +38,7 @@ func TestALongQueueIsForgottenWhileOthersCommit(t *testing.T) {
 	go func() {
 		e.Idle()
 		e.frontier.Counts()
-		done <- e.FlushDurable(soon)
+		done <- e.ledger.FlushDurable(soon)
 	}()
 	select {
 	case err := <-done:
@@ -93,7 +93,7 @@ func TestHowLongForgettingHoldsOthersUp(t *testing.T) {
 	var longest [2]time.Duration
 	var watching sync.WaitGroup
 	counts := func() { e.frontier.Counts(); e.Idle() }
-	commit := func() { _ = e.committer.within(func() error { return nil }) }
+	commit := func() { _ = e.ledger.Within(func() error { return nil }) }
 	for i, ask := range []func(){counts, commit} {
 		watching.Go(func() {
 			for {

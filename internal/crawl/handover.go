@@ -69,11 +69,8 @@ func (e *Engine) Take(ctx context.Context, t member.Transfer, seq uint64, last b
 
 // sure is safe without waiting for the next commit's time: who hands over waits for each answer.
 func (e *Engine) sure(ctx context.Context, sequence uint64) error {
-	select {
-	case e.committer.full <- struct{}{}:
-	default:
-	}
-	return e.waitDurable(ctx, sequence)
+	e.ledger.Hurry()
+	return e.ledger.WaitDurable(ctx, sequence)
 }
 
 func (e *Engine) takeChunk(c came) (sequence uint64, whole *arrival, err error) {
@@ -90,16 +87,16 @@ func (e *Engine) takeChunk(c came) (sequence uint64, whole *arrival, err error) 
 		return 0, nil, err
 	}
 	if next, err := h.arrivals.expects(c.transfer, c.seq); err != nil || !next {
-		return e.committer.sequence(), nil, err // what was taken before may not be durable yet
+		return e.ledger.Sequence(), nil, err // what was taken before may not be durable yet
 	}
 	defer h.plan.Store(nil)
 	for taken := false; !taken && err == nil; {
 		m := e.planMerge(p, e.keep(c.transfer, p))
 		keeps := h.arrivals.keeps(c.transfer, m.kept)
-		err = e.committer.within(func() error {
+		err = e.ledger.Within(func() error {
 			if taken = slices.Equal(e.keep(c.transfer, p), m.kept); taken { // or else more are held here by now
 				whole = e.enter(&c, p, m, keeps)
-				sequence = e.committer.sequence()
+				sequence = e.ledger.Sequence()
 			}
 			return nil
 		})
@@ -118,7 +115,7 @@ func (e *Engine) enter(c *came, p *decodedChunk, m *mergePlan, keeps []string) (
 	c.kept, c.left = m.kept, m.leftOut(p)
 	var enc encoder
 	enc.came(*c)
-	e.committer.enqueue(enc.b)
+	e.ledger.Enqueue(enc.b)
 	p.leaveOut(c.left)
 	h.mu.Lock()
 	whole = h.arrivals.take(c.transfer, p, keeps, c.last)
@@ -166,7 +163,7 @@ func (e *Engine) receive(t member.Transfer, p *decodedChunk, m *mergePlan) {
 		e.frontier.Arrive(a.host, a.clock.asked, a.clock.wait, a.items...)
 		items += int64(len(a.items))
 	}
-	e.committer.since.Add(items * itemWeight / 4) // a replay holds them in memory
+	e.ledger.Weigh(items * itemWeight / 4) // a replay holds them in memory
 	for i := range p.known {
 		l := &p.known[i]
 		if isIn(m.kept, l.host) {
@@ -235,11 +232,11 @@ func (e *Engine) drop(t member.Transfer) (sequence uint64, err error) {
 			return 0, err
 		}
 	}
-	err = e.committer.within(func() error {
+	err = e.ledger.Within(func() error {
 		var enc encoder
 		enc.dropped(t)
-		e.committer.enqueue(enc.b)
-		sequence = e.committer.sequence()
+		e.ledger.Enqueue(enc.b)
+		sequence = e.ledger.Sequence()
 		h.mu.Lock()
 		_, passed := h.arrivals.drop(t)
 		h.mu.Unlock()
@@ -259,10 +256,10 @@ func (e *Engine) drop(t member.Transfer) (sequence uint64, err error) {
 func (e *Engine) dropPart(hosts []string) error {
 	r := removed{hosts: hosts}
 	coming := e.peers.transfer.arrivals.without(hosts)
-	err := e.committer.within(func() error {
+	err := e.ledger.Within(func() error {
 		var enc encoder
 		enc.forgot(hosts)
-		e.committer.enqueue(enc.b)
+		e.ledger.Enqueue(enc.b)
 		e.peers.transfer.mu.Lock()
 		e.peers.transfer.arrivals.Coming = coming
 		e.peers.transfer.mu.Unlock()
@@ -293,11 +290,11 @@ func (e *Engine) Partial() []member.Transfer {
 func (e *Engine) Settled(ctx context.Context, epoch uint64) error {
 	e.peers.transfer.one.Lock()
 	var sequence uint64
-	err := e.committer.within(func() error {
+	err := e.ledger.Within(func() error {
 		var enc encoder
 		enc.epoch(epoch)
-		e.committer.enqueue(enc.b)
-		sequence = e.committer.sequence()
+		e.ledger.Enqueue(enc.b)
+		sequence = e.ledger.Sequence()
 		e.peers.transfer.mu.Lock()
 		defer e.peers.transfer.mu.Unlock()
 		e.peers.transfer.arrivals.settle(epoch)

@@ -164,7 +164,7 @@ func (n *trader) begin() (err error) {
 	if n.e.resumed.broken != nil {
 		return n.e.resumed.broken
 	}
-	running.Go(func() { _ = n.e.committer.run(ctx); n.e.committer.end() })
+	running.Go(func() { _ = n.e.ledger.Run(ctx); n.e.ledger.End() })
 	for _, t := range n.e.Partial() {
 		if err := n.e.Drop(ctx, t); err != nil {
 			return err
@@ -253,7 +253,7 @@ func (n *trader) work() {
 				if err := e.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil {
 					return err
 				}
-				return e.FlushDurable(ctx)
+				return e.ledger.FlushDurable(ctx)
 			})
 		}
 	}
@@ -282,7 +282,7 @@ func (n *trader) find() {
 		if err := e.commitBatch(&b, nil, nil); err != nil {
 			return err
 		}
-		return e.FlushDurable(ctx)
+		return e.ledger.FlushDurable(ctx)
 	})
 	for _, url := range urls {
 		if n.urls[url] == nil {
@@ -321,7 +321,7 @@ func (n *trader) visit() {
 	if err := e.commitBatch(&b, &page.Record{URL: v.URL}, d); err == nil {
 		e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
 		e.ends.clear(v.URL)
-		err = e.FlushDurable(n.t.Context())
+		err = e.ledger.FlushDurable(n.t.Context())
 		if err == nil && !n.disk.Dead() {
 			f.maybe = false
 			return
@@ -729,7 +729,7 @@ func (n *trader) link(url string) error {
 	if err := n.e.commitBatch(&b, nil, nil); err != nil {
 		return err
 	}
-	return n.e.FlushDurable(n.t.Context())
+	return n.e.ledger.FlushDurable(n.t.Context())
 }
 
 // A host comes back after others have crawled it: what this node knew of it swallows nothing that waits, is no news,

@@ -95,7 +95,7 @@ func (h *haul) open(router Router) *Engine {
 		Scope: weburl.NewScope(weburl.ScopeAny), Router: router}, state)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context) error{e.committer.run, e.keepUp} {
+	for _, run := range []func(context.Context) error{e.ledger.Run, e.keepUp} {
 		running.Go(func() {
 			if err := run(ctx); err != nil {
 				h.t.Error(err)

@@ -47,14 +47,14 @@ func (e *Engine) takeFrom(ctx context.Context, data []byte, refuses bool) ([]int
 	e.peers.received.Add(1)
 	refused, sequence, err := e.takeIn(&w.batch, refuses, nil)
 	if err == nil && len(refused) < all {
-		err = e.waitDurable(ctx, sequence)
+		err = e.ledger.WaitDurable(ctx, sequence)
 	}
 	return refused, err
 }
 
 // takeIn takes links in that come from elsewhere. It returns the sequence of their batch, to which also may add.
 func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refused []int, sequence uint64, err error) {
-	err = e.committer.within(func() error {
+	err = e.ledger.Within(func() error {
 		if refuses {
 			refused = e.refuse(b)
 		}
@@ -66,7 +66,7 @@ func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refus
 		if also != nil {
 			also(refused)
 		}
-		sequence = e.committer.sequence()
+		sequence = e.ledger.Sequence()
 		return nil
 	})
 	if err != nil {
@@ -160,10 +160,10 @@ func (e *Engine) takeLeft() error {
 	}
 	numbers := e.resumed.outbox.boundNumbers()
 	e.resumed.outbox = nil
-	return e.committer.within(func() error {
+	return e.ledger.Within(func() error {
 		var enc encoder
 		enc.taken(numbers[0], numbers[len(numbers)-1])
-		e.committer.enqueue(enc.b)
+		e.ledger.Enqueue(enc.b)
 		return nil
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/journal/memory"
+	"kumo/internal/ledger"
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/policy"
@@ -141,7 +142,7 @@ func TestLinksAreTakenWhenTheyAreSafe(t *testing.T) {
 		if err := <-ran; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		if _, err := e.TakeLinks(t.Context(), linksTo("http://mine.test/late")); !errors.Is(err, ErrEnded) {
+		if _, err := e.TakeLinks(t.Context(), linksTo("http://mine.test/late")); !errors.Is(err, ledger.ErrEnded) {
 			t.Errorf("after the end: %v", err)
 		}
 	})
@@ -164,7 +165,7 @@ func TestTheOutboxComesBack(t *testing.T) {
 			t.Fatalf("sent %+v", sent)
 		}
 		e.Answered("a~1", sent[0].Number, []int{0}, now)
-		if err := e.committer.commit(); err != nil {
+		if err := e.ledger.Commit(); err != nil {
 			t.Fatal(err)
 		}
 		want := [][]byte{linksTo("http://a.test/", "http://c.test/")}
@@ -271,14 +272,18 @@ func badLinks() map[string][]byte {
 }
 
 func TestBadLinksChangeNothing(t *testing.T) {
-	e := inMemory(t, memory.New(), mine)
+	j := memory.New()
+	e := inMemory(t, j, mine)
 	for what, data := range badLinks() {
 		if _, err := e.TakeLinks(t.Context(), data); !errors.Is(err, errLinks) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if c := e.frontier.Counts(); c.URLs > 0 || e.Known() > 0 || e.Received() > 0 || len(e.committer.pending) > 0 {
-		t.Errorf("%+v, %d known, %d journalled", c, e.Known(), len(e.committer.pending))
+	if err := e.ledger.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if c := e.frontier.Counts(); c.URLs > 0 || e.Known() > 0 || e.Received() > 0 || j.End() > 0 {
+		t.Errorf("%+v, %d known, %d journalled", c, e.Known(), j.End())
 	}
 }
 
@@ -327,7 +332,7 @@ func TestTakenLinksComeBack(t *testing.T) {
 	if err != nil || !slices.Equal(refused, []int{1}) {
 		t.Fatal(refused, err)
 	}
-	if err := e.committer.commit(); err != nil {
+	if err := e.ledger.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Recover(j, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
@@ -347,7 +352,6 @@ func BenchmarkTakeLinks(b *testing.B) {
 	for _, known := range []bool{false, true} {
 		b.Run(fmt.Sprint("known ", known), func(b *testing.B) {
 			e := inMemory(b, journal.Discard, mine)
-			e.committer.every = time.Millisecond
 			e.Pause(true)
 			ctx, cancel := context.WithCancel(b.Context())
 			ran := make(chan error)

@@ -12,6 +12,7 @@ import (
 	"kumo/internal/bounded"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
+	"kumo/internal/ledger"
 	"kumo/internal/member"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
@@ -147,11 +148,11 @@ func (o *outbox) batches(now time.Time, owner func(host string) (strategy.Node, 
 // journalled the others.
 func (e *Engine) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
 	if e.peers.outbox != nil && from != here {
-		e.peers.outbox.answered(e.committer, from, batch, refused, now)
+		e.peers.outbox.answered(e.ledger, from, batch, refused, now)
 	}
 }
 
-func (o *outbox) answered(c *committer, from strategy.Node, batch uint64, refused []int, now time.Time) {
+func (o *outbox) answered(c *ledger.Ledger, from strategy.Node, batch uint64, refused []int, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var enc encoder
@@ -159,7 +160,7 @@ func (o *outbox) answered(c *committer, from strategy.Node, batch uint64, refuse
 		enc.taken(r.First, r.Last)
 	}
 	o.weigh()
-	c.enqueue(enc.b)
+	c.Enqueue(enc.b)
 }
 
 // takeBack takes links in that have turned out to be this node's.
@@ -169,7 +170,7 @@ func (e *Engine) takeBack(from member.Batch, now time.Time) error {
 		return err
 	}
 	_, _, err := e.takeIn(&b, true, func(refused []int) {
-		e.peers.outbox.answered(e.committer, here, from.Number, refused,
+		e.peers.outbox.answered(e.ledger, here, from.Number, refused,
 			now)
 	})
 	return err
@@ -244,8 +245,8 @@ func (e *Engine) rewrite(numbers []uint64) error {
 	}
 	slices.Sort(numbers)
 	for len(numbers) > 0 {
-		numbers = e.peers.outbox.rewrite(e.committer, numbers)
-		if err := e.committer.commit(); err != nil {
+		numbers = e.peers.outbox.rewrite(e.ledger, numbers)
+		if err := e.ledger.Commit(); err != nil {
 			return err
 		}
 	}
@@ -253,7 +254,7 @@ func (e *Engine) rewrite(numbers []uint64) error {
 }
 
 // rewrite journals a part, and returns the rest.
-func (o *outbox) rewrite(c *committer, numbers []uint64) []uint64 {
+func (o *outbox) rewrite(c *ledger.Ledger, numbers []uint64) []uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var enc encoder
@@ -263,7 +264,7 @@ func (o *outbox) rewrite(c *committer, numbers []uint64) []uint64 {
 		}
 		numbers = numbers[1:]
 	}
-	c.enqueue(enc.b)
+	c.Enqueue(enc.b)
 	return numbers
 }
 

@@ -82,7 +82,7 @@ func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
 	if err := e.lastCheckpoint(ctx); err != nil {
 		return err
 	}
-	return e.committer.close()
+	return e.ledger.Close()
 }
 
 // Page lets the links of a page in that was fetched.
@@ -127,7 +127,7 @@ func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 		return nil //nolint:nilerr // it is none that was fetched
 	}
 	r.e.admit(u, it.Kind == page.Seed && r.e.asWritten())
-	if err := r.e.committer.within(func() error { return r.e.addRoot(it) }); err != nil {
+	if err := r.e.ledger.Within(func() error { return r.e.addRoot(it) }); err != nil {
 		return err
 	}
 	if it.Kind == page.Seed {
@@ -146,10 +146,10 @@ func (r *Reentry) put(ctx context.Context) error {
 	if r.n++; r.n%reenterStep > 0 {
 		return nil
 	}
-	if err := errors.Join(ctx.Err(), r.e.committer.commit()); err != nil {
+	if err := errors.Join(ctx.Err(), r.e.ledger.Commit()); err != nil {
 		return err
 	}
-	if r.e.full() || r.e.committer.written() > 64<<20 {
+	if r.e.full() || r.e.ledger.Written() > 64<<20 {
 		return r.e.checkpoint(ctx)
 	}
 	return nil

@@ -70,7 +70,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 			return err
 		}
 	}
-	err = w.committer.within(func() error { return w.committer.put(rec, nil, func() []byte { return nil }) })
+	err = w.ledger.Within(func() error { return w.ledger.Put(rec, nil, func() []byte { return nil }) })
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (w *worker) keepAnswer(v *frontier.Visit, at time.Time) error {
 		return nil
 	}
 	a := Answer{Origin: v.Robots, URL: v.URL, Time: at.UTC(), Status: w.resp.Status, Lines: rules.Lines()}
-	return w.committer.within(func() error { return w.files.answers.add(&a) })
+	return w.ledger.Within(func() error { return w.files.answers.add(&a) })
 }
 
 // judgeRobots decides what follows from an exchange for a robots.txt. No answer, or a bad one, is asked for again a few

@@ -184,14 +184,14 @@ func (e *Engine) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(hos
 			return err
 		}
 	}
-	return e.FlushDurable(ctx)
+	return e.ledger.FlushDurable(ctx)
 }
 
 // AddRoot admits to the scope what a seed that another node has visited redirects to. The node tells it again when it
 // begins anew; it is durable with the next commit.
 func (e *Engine) AddRoot(u weburl.URL) error {
 	e.rules.Scope.AddSeed(u)
-	return e.committer.within(func() error {
+	return e.ledger.Within(func() error {
 		_, err := e.enterRoot(u.String(), root{url: u.String(), redirect: true})
 		return err
 	})
@@ -211,7 +211,7 @@ func (e *Engine) addRoot(it *item.Item) error {
 func (e *Engine) divertRoot(it *item.Item) {
 	root := item.Item{URL: strings.Clone(it.URL), Kind: it.Kind}
 	if err := e.addRoot(&root); err != nil {
-		e.committer.torn.CompareAndSwap(nil, &err)
+		e.ledger.Tear(err)
 	}
 }
 

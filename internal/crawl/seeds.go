@@ -186,11 +186,11 @@ func (e *Engine) feed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = e.committer.within(func() error {
+	err = e.ledger.Within(func() error {
 		var enc encoder
 		m := e.roots.feed.moved(0, end, true)
 		enc.list(&m)
-		e.committer.enqueue(enc.b)
+		e.ledger.Enqueue(enc.b)
 		return nil
 	})
 	e.roots.feed.mu.Lock()
@@ -213,7 +213,7 @@ func (e *Engine) takeSeeds(seeds, known []weburl.URL, take func(host string) boo
 	if e.cfg.IgnoreRobots && e.cfg.Sitemaps == policy.SitemapsGuessed {
 		e.addGuesses(&b, mine)
 	}
-	err := e.committer.within(func() error {
+	err := e.ledger.Within(func() error {
 		for i, u := range seeds {
 			if _, err := e.enterRoot(known[i].String(), root{url: u.String(), seed: true}); err != nil {
 				return err

@@ -1,6 +1,10 @@
 package crawl
 
-import "runtime"
+import (
+	"runtime"
+
+	"kumo/internal/ledger"
+)
 
 // Shares say how much of the memory for pages under way goes to what.
 type Shares int64
@@ -55,4 +59,7 @@ func (s Shares) Texts() int {
 }
 
 // pending is how many bytes of journal entries may wait to be committed.
-func (s Shares) pending() int { return int(min(max(int64(s)/16, 2*commitBytes), maxPending)) }
+// maxPending bounds the entries that wait to be committed, where there is memory.
+const maxPending = 64 << 20
+
+func (s Shares) pending() int { return int(min(max(int64(s)/16, 2*ledger.CommitBytes), maxPending)) }

@@ -40,15 +40,15 @@ func (e *Engine) Snapshot(ctx context.Context, copy func(ctx context.Context, at
 	}
 	var at journal.Position
 	var marks []store.Mark
-	err := e.committer.pause(func(end journal.Position, open []store.Mark) error {
-		at, marks = end, e.allMarks(e.committer.withClosed(open))
-		e.committer.still = true
+	err := e.ledger.Pause(func(end journal.Position, open []store.Mark) error {
+		at, marks = end, e.allMarks(e.ledger.WithClosed(open))
+		e.ledger.KeepOpen()
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("begin a snapshot: %w", err)
 	}
-	defer e.committer.stir()
+	defer e.ledger.Settle()
 	if err = copy(ctx, at, marks); err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -67,11 +67,4 @@ func (e *Engine) allMarks(marks []store.Mark) []store.Mark {
 		}
 	}
 	return marks
-}
-
-// stir lets files get their final names again.
-func (c *committer) stir() {
-	c.one.Lock()
-	defer c.one.Unlock()
-	c.still = false
 }

@@ -12,11 +12,7 @@ import (
 	"time"
 
 	"kumo/internal/item"
-	"kumo/internal/journal"
-	"kumo/internal/journal/file"
 	"kumo/internal/member"
-	"kumo/internal/page"
-	"kumo/internal/store"
 	"kumo/internal/vfs"
 )
 
@@ -151,7 +147,7 @@ func mergeWhileTheDiskStalls(t *testing.T, more bool) {
 	taken := make(chan error, 1)
 	go func() { taken <- takeWhole(t.Context(), n.e, from, 0, false, chunk) }()
 	<-stalls
-	disk.goesOn(t, "a cut", n.e.committer.commit)
+	disk.goesOn(t, "a cut", n.e.ledger.Commit)
 	if more {
 		disk.goesOn(t, "a worker", func() error { return n.link("http://later.test/found") })
 	}
@@ -176,40 +172,6 @@ func mergeWhileTheDiskStalls(t *testing.T, more bool) {
 	n.wantWaiting("in the next life", held, gone...)
 }
 
-// A pause makes durable what was put before it while workers go on.
-func TestAPauseHoldsNobodyBackWhileTheDiskStalls(t *testing.T) {
-	disk := &stallingDisk{FS: vfs.OS}
-	j, err := file.Open(disk, t.TempDir(), file.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = j.Close() }()
-	c := newCommitter(Parts{Journal: j}, Config{Commit: time.Second, Now: time.Now}.withDefaults(), func(*encoder) {})
-	put := func() error {
-		return c.within(func() error { return c.put(&page.Record{}, nil, func() []byte { return make([]byte, 16) }) })
-	}
-	if err := put(); err != nil {
-		t.Fatal(err)
-	}
-	stalls := disk.stall("")
-	defer disk.resume()
-	paused := make(chan error, 1)
-	go func() {
-		paused <- c.pause(func(at journal.Position, _ []store.Mark) error {
-			if at != j.End() || len(c.pending) > 0 {
-				return fmt.Errorf("at %d of %d, %d bytes wait", at, j.End(), len(c.pending))
-			}
-			return nil
-		})
-	}()
-	<-stalls
-	disk.goesOn(t, "a worker", put)
-	disk.resume()
-	if err := <-paused; err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A transfer of many hosts is undone part by part, none of which takes long. A node that dies on the way has the rest
 // undone in its next life.
 func TestADropGoesPartByPart(t *testing.T) {
@@ -227,7 +189,7 @@ func TestADropGoesPartByPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := n.e.peers.transfer.arrivals.leaving(from)[:forgetStep]
-	if err := errors.Join(n.e.dropPart(first), n.e.FlushDurable(t.Context())); err != nil {
+	if err := errors.Join(n.e.dropPart(first), n.e.ledger.FlushDurable(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	n.wantWaiting("after a part", urls[forgetStep:], first...)

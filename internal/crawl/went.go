@@ -19,11 +19,11 @@ func (e *Engine) Forget(ctx context.Context, gone func(host string) bool, whole 
 		return nil
 	}
 	var sequence uint64
-	err := e.committer.within(func() error {
+	err := e.ledger.Within(func() error {
 		var enc encoder
 		enc.went(whole)
-		e.committer.enqueue(enc.b)
-		sequence = e.committer.sequence()
+		e.ledger.Enqueue(enc.b)
+		sequence = e.ledger.Sequence()
 		e.peers.transfer.mu.Lock()
 		defer e.peers.transfer.mu.Unlock()
 		e.peers.transfer.arrivals.Went = append(e.peers.transfer.arrivals.Went, whole...)
@@ -32,7 +32,7 @@ func (e *Engine) Forget(ctx context.Context, gone func(host string) bool, whole 
 	if err != nil {
 		return err
 	}
-	return e.waitDurable(ctx, sequence)
+	return e.ledger.WaitDurable(ctx, sequence)
 }
 
 func (s *State) went(all []member.Transfer) {

@@ -135,10 +135,19 @@ func (b *Bus) Drop(ctx context.Context, log string) error {
 	if b.isClosed() {
 		return bus.ErrClosed
 	}
+	// A server that lags behind may carry the purge out when it has later entries already: these are not meant.
+	var upTo uint64
+	err := b.cluster.attempt(ctx, b.closed, func(ctx context.Context) (err error) {
+		upTo, err = b.cluster.mark(ctx, b.cluster.names.logMark())
+		return err
+	})
 	for _, subject := range []string{b.cluster.names.log(log), b.cluster.names.trim(log)} {
-		if err := b.purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-			return fmt.Errorf("drop %s: %w", log, err)
+		if err == nil {
+			err = b.purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(upTo))
 		}
+	}
+	if err != nil {
+		return fmt.Errorf("drop %s: %w", log, err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package crawl
+package ledger
 
 import (
 	"context"
@@ -26,47 +26,47 @@ type commitProgress struct {
 	news chan struct{}    // closed with the next change; nil if nobody waits
 }
 
-// sequence is for the batch that has what is put now: its number.
-func (c *committer) sequence() uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cuts + 1
+// Sequence is for the batch that has what is put now: its number.
+func (l *Ledger) Sequence() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cuts + 1
 }
 
 // advance tells those who wait what became of the last batch. It is called by the one who commits.
-func (c *committer) advance(err error) {
-	at := c.journal.End()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (l *Ledger) advance(err error) {
+	at := l.cfg.Journal.End()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if err == nil {
-		c.done, c.at = c.cuts, at
-	} else if c.over == nil {
-		c.over = err
+		l.done, l.at = l.cuts, at
+	} else if l.over == nil {
+		l.over = err
 	}
-	c.tell()
+	l.tell()
 }
 
-// end lets nobody wait any more.
-func (c *committer) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over == nil {
-		c.over = ErrEnded
+// End lets nobody wait any more.
+func (l *Ledger) End() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over == nil {
+		l.over = ErrEnded
 	}
-	c.tell()
+	l.tell()
 }
 
-func (c *committer) tell() {
-	if c.news != nil {
-		close(c.news)
-		c.news = nil
+func (l *Ledger) tell() {
+	if l.news != nil {
+		close(l.news)
+		l.news = nil
 	}
 }
 
 // await waits until a batch is durable, and returns the journal's position behind it, or one further on.
-func (c *committer) await(ctx context.Context, sequence uint64) (journal.Position, error) {
+func (l *Ledger) await(ctx context.Context, sequence uint64) (journal.Position, error) {
 	for {
-		at, news, err := c.durableUpTo(sequence)
+		at, news, err := l.durableUpTo(sequence)
 		if news == nil {
 			return at, err
 		}
@@ -79,32 +79,32 @@ func (c *committer) await(ctx context.Context, sequence uint64) (journal.Positio
 }
 
 // durableUpTo says whether a batch is durable; if it may be later, news is closed with the next change.
-func (c *committer) durableUpTo(sequence uint64) (at journal.Position, news <-chan struct{}, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.done >= sequence || c.over != nil {
-		if c.done < sequence {
-			err = c.over
+func (l *Ledger) durableUpTo(sequence uint64) (at journal.Position, news <-chan struct{}, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done >= sequence || l.over != nil {
+		if l.done < sequence {
+			err = l.over
 		}
-		return c.at, nil, err
+		return l.at, nil, err
 	}
-	if c.news == nil {
-		c.news = make(chan struct{})
+	if l.news == nil {
+		l.news = make(chan struct{})
 	}
-	return 0, c.news, nil
+	return 0, l.news, nil
 }
 
-// waitDurable waits until a batch is durable, and where the journal is shipped, until it is there.
-func (e *Engine) waitDurable(ctx context.Context, sequence uint64) error {
-	at, err := e.committer.await(ctx, sequence)
-	if s, ships := e.committer.journal.(Shipper); err == nil && ships {
+// WaitDurable waits until a batch is durable, and where the journal is shipped, until it is there.
+func (l *Ledger) WaitDurable(ctx context.Context, sequence uint64) error {
+	at, err := l.await(ctx, sequence)
+	if s, ships := l.cfg.Journal.(Shipper); err == nil && ships {
 		err = s.Ship(ctx, at)
 	}
 	return err
 }
 
 // FlushDurable returns when all is durable, and where the journal is shipped, there, that was put before it was called.
-// What was about to be put is, too. It needs a Run to commit.
-func (e *Engine) FlushDurable(ctx context.Context) error {
-	return e.waitDurable(ctx, e.committer.sequence())
+// What was about to be put is, too. It needs Run.
+func (l *Ledger) FlushDurable(ctx context.Context) error {
+	return l.WaitDurable(ctx, l.Sequence())
 }

@@ -1,0 +1,114 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"kumo/internal/journal"
+	"kumo/internal/journal/file"
+	"kumo/internal/page"
+	"kumo/internal/store"
+	"kumo/internal/vfs"
+)
+
+// A batch that was torn must stay the journal's last, or what follows it could not be trusted.
+func TestNothingFollowsAFailedCommit(t *testing.T) {
+	disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()
+	j, err := file.Open(disk, dir, file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := testLedger(j)
+	commit := func(b byte) error {
+		if err := c.Put(nil, nil, func() []byte { return bytes.Repeat([]byte{b}, 16) }); err != nil {
+			t.Fatal(err)
+		}
+		return c.Commit()
+	}
+	if err := commit(1); err != nil {
+		t.Fatal(err)
+	}
+	disk.SetRoom(20)
+	if err := commit(2); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	disk.SetRoom(-1) // somebody has made room
+	if err := commit(3); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a commit after it: %v", err)
+	}
+	if err := c.Drop(1); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a drop after it: %v", err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if j, err = file.Open(disk, dir, file.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	n := 0
+	err = j.Replay(0, func(batch []byte, _ journal.Position) error {
+		n++
+		return nil
+	})
+	if err != nil || n != 1 {
+		t.Errorf("%d batches, %v", n, err)
+	}
+}
+
+func testLedger(j journal.Journal) *Ledger {
+	return New(Config{Journal: j, Every: time.Second, Room: 1 << 20, Now: time.Now,
+		Begin: func(batch []byte, _ time.Time) []byte { return batch },
+		Mark:  func(batch []byte, m store.Mark) []byte { return append(batch, m.Name...) },
+		Extra: func(batch []byte) []byte { return batch }})
+}
+
+// A pause makes durable what was put before it while workers go on.
+func TestAPauseHoldsNobodyBackWhileTheDiskStalls(t *testing.T) {
+	stalls, goesOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	stalled := &atomic.Bool{}
+	disk := vfs.NewSlow(vfs.OS, func(string) {
+		if stalled.Load() {
+			once.Do(func() { close(stalls) })
+			<-goesOn
+		}
+	})
+	j, err := file.Open(disk, t.TempDir(), file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	l := testLedger(j)
+	put := func() error {
+		return l.Within(func() error { return l.Put(&page.Record{}, nil, func() []byte { return make([]byte, 16) }) })
+	}
+	if err := put(); err != nil {
+		t.Fatal(err)
+	}
+	stalled.Store(true)
+	paused := make(chan error, 1)
+	go func() {
+		paused <- l.Pause(func(at journal.Position, _ []store.Mark) error {
+			if at != j.End() || len(l.pending) > 0 {
+				return fmt.Errorf("at %d of %d, %d bytes wait", at, j.End(), len(l.pending))
+			}
+			return nil
+		})
+	}()
+	<-stalls
+	if err := put(); err != nil { // which would wait for ever if the pause held it back
+		t.Fatal(err)
+	}
+	stalled.Store(false)
+	close(goesOn)
+	if err := <-paused; err != nil {
+		t.Fatal(err)
+	}
+}
