@@ -35,7 +35,7 @@ var steps = []step{
 	{"WARC records, index, logs", []string{"kumo/internal/store", "kumo/internal/vfs"}},
 	{"known URLs, digests", []string{"kumo/internal/seen"}},
 	{"queues", []string{"kumo/internal/frontier"}},
-	{"journal, commits", []string{"kumo/internal/journal", "kumo/internal/crawl.(*committer)",
+	{"journal, commits", []string{"kumo/internal/journal", "kumo/internal/ledger",
 		"kumo/internal/crawl.(*encoder)"}},
 	{"rules, limits, the visit itself", []string{"kumo/internal/crawl", "kumo/internal/robots", "kumo/internal/stats"}},
 	{"scheduling goroutines", []string{"runtime.mcall", "runtime.findRunnable", "runtime.schedule", "runtime.mstart",

@@ -13,7 +13,7 @@ func TestStepOf(t *testing.T) {
 			"kumo/internal/fetch.(*exchange).converse"}, "exchange: request, answer, connection"},
 		{[]string{"runtime.scanObject", "runtime.gcAssistAlloc", "runtime.mallocgc", "kumo/internal/parse.(*Parser).link"},
 			"garbage collection"},
-		{[]string{"kumo/internal/crawl.(*committer).put"}, "journal, commits"},
+		{[]string{"kumo/internal/ledger.(*Ledger).Put"}, "journal, commits"},
 		{[]string{"kumo/internal/crawl.(*worker).visit"}, "rules, limits, the visit itself"},
 		{[]string{"kumo/internal/lang/ngram.(*Classifier).Sum"}, "language"},
 		{[]string{"kumo/internal/language.X"}, restOfIt},

@@ -147,7 +147,7 @@ func (k *kumo) fetch() error {
 		if err != nil {
 			return err
 		}
-		k.db.Note(e.URL, visit(dice, n))
+		k.db.UpdateMeta(e.URL, visit(dice, n))
 		if n++; k.db.Full() {
 			if err := k.merge(); err != nil {
 				return err
