@@ -479,3 +479,33 @@ func TestAHostOwesItsDelayAfterACrash(t *testing.T) {
 		}
 	})
 }
+
+// Who finds that what goes first at a host has yet to be read does not sleep: nobody else would wake it.
+func TestWhatHasYetToBeReadIsNotSleptOver(t *testing.T) {
+	f := open(t, Config{Dir: t.TempDir(), Memory: 64 << 10})
+	const n = 20_000
+	for i := range n {
+		f.Push("huge", Item{URL: fmt.Sprint("https://huge/", i), Depth: int32(i % 4)})
+		f.Room(t.Context())
+	}
+	for got := 0; got < n; {
+		select {
+		case <-f.wake: // as if the leader had been woken by it before
+		default:
+		}
+		v, work, wait, err := f.poll()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case work:
+			if err := f.serve(); err != nil {
+				t.Fatal(err)
+			}
+		case v != nil:
+			f.Done(v, Result{Outcome: Answered})
+			got++
+		case wait > time.Second && len(f.wake) == 0:
+			t.Fatalf("%d of %d were handed out, nothing is under way, and it sleeps for %v", got, n, wait)
+		}
+	}
+}
