@@ -174,7 +174,6 @@ func (f *Frontier) wantFront(h *host) {
 	h.unread = true
 	f.hold(h)
 	f.disk.unread = append(f.disk.unread, h)
-	f.signal() // who asked for the host may be about to sleep: what waits for the disk was looked at before
 }
 
 // hold keeps a host in memory until release.

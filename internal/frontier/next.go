@@ -66,30 +66,24 @@ func (f *Frontier) await(ctx context.Context) (*Visit, error) {
 func (f *Frontier) poll() (v *Visit, work bool, wait time.Duration, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now, idle := f.cfg.Now(), time.Hour
+	now := f.cfg.Now()
 	f.err = nil // it may have been overcome: what failed is tried again
 	f.shrink()
-	if d := f.disk; d != nil {
-		tick := d.tick(now)
-		for c := range d.calendars {
-			d.calendars[c].advance(tick, maxAhead.Milliseconds())
-		}
+	for {
+		// A host that has nothing to hand out may have left something to do on the disk: that is looked at anew.
+		idle, work, behind := f.diskWork(now)
 		switch {
-		case !d.hasWork(tick):
-			idle = d.nextWork(now)
-		case f.tryDisk():
+		case work:
 			return nil, true, 0, nil
-		case d.isBehind():
+		case behind:
 			return nil, false, idle, nil // until who holds the disk gives it back
 		}
-	}
-	if f.waiting == 0 && f.inflight == 0 {
-		if f.stays {
-			return nil, false, time.Hour, nil
+		if f.waiting == 0 && f.inflight == 0 {
+			if f.stays {
+				return nil, false, time.Hour, nil
+			}
+			return nil, false, 0, ErrDry
 		}
-		return nil, false, 0, ErrDry
-	}
-	for {
 		h := f.first(now)
 		switch {
 		case h == nil:
@@ -104,6 +98,26 @@ func (f *Frontier) poll() (v *Visit, work bool, wait time.Duration, err error) {
 			return nil, false, 0, f.err
 		}
 	}
+}
+
+// diskWork takes the disk if there is work; otherwise it says after which time there will be, and whether nothing may
+// be handed out before who holds the disk has written more.
+func (f *Frontier) diskWork(now time.Time) (idle time.Duration, work, behind bool) {
+	d := f.disk
+	if d == nil {
+		return time.Hour, false, false
+	}
+	tick := d.tick(now)
+	for c := range d.calendars {
+		d.calendars[c].advance(tick, maxAhead.Milliseconds())
+	}
+	switch {
+	case !d.hasWork(tick):
+		return d.nextWork(now), false, false
+	case f.tryDisk():
+		return 0, true, false
+	}
+	return time.Hour, false, d.isBehind()
 }
 
 // first is the host with the least next time in the classes that may have a place.
