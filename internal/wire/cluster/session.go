@@ -71,11 +71,12 @@ func (n *Node) open(ctx context.Context) (_ *session, err error) {
 		return nil, err
 	}
 	place := l.crawl.Folder()
+	if place.HasJournal() && !place.IsNodes() {
+		return nil, advice.Usage("%s has a crawl of one node alone, which cannot become a part of another: name another folder", job.Dir)
+	}
+	// A node that was killed before it was taken in has a journal, too, and goes on.
 	if l.id, err = node.OpenIdentity(n.disk, place.Path("state", folder.NodeFile), n.opts.Name); err != nil {
 		return nil, err
-	}
-	if place.HasJournal() && !l.id.Joined {
-		return nil, advice.Usage("%s has a crawl of one node alone, which cannot become a part of another: name another folder", job.Dir)
 	}
 	if l.was = l.id.Joined; l.was {
 		l.joined.Store(true)
