@@ -53,7 +53,7 @@ func (e *Engine) takeAll(host, origin string) (items []item.Item, err error) {
 }
 
 func (e *Engine) takeMatching(host string, match func(*item.Item) bool) (items []item.Item, err error) {
-	e.frontier.Gather(host) // or Take would read it with the committer's gate held
+	e.frontier.Gather(host) // or Take would read it with the ledger's gate held
 	err = e.ledger.Within(func() error {
 		items = e.frontier.Take(host, match)
 		for i := range items {

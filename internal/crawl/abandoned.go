@@ -16,7 +16,7 @@ import (
 
 // A AbandonedQueue keeps on the disk what was given up with its origin, for the next run: a file a run. What counts of
 // it is what a checkpoint names; what was put there later, the frontier's part of that checkpoint or the journal's rest
-// has. A nil Shelf keeps nothing.
+// has. A nil AbandonedQueue keeps nothing.
 type AbandonedQueue struct {
 	disk vfs.FS
 	dir  string

@@ -131,7 +131,7 @@ func (e *Engine) classify(b *batch, u weburl.URL, it item.Item, rule, why string
 	b.urls = append(b.urls, seen.URL{URL: it.URL, Depth: it.Depth, State: stateFor(v)})
 }
 
-// offer asks seen which candidates are news, and sorts those. It is called within the committer's gate, so that what
+// offer asks seen which candidates are news, and sorts those. It is called within the ledger's gate, so that what
 // seen has taken is in the journal's same batch.
 func (e *Engine) offer(b *batch) {
 	e.addPayloads(b)

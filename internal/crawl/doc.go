@@ -19,7 +19,7 @@
 // (abandoned.go), and then the journal has its found entry and no done entry; done; set aside or left out; or it may have
 // been met before, and waits for seen to decide (its later entry). Group commit makes record files durable first, then
 // writes the batch that marks their URLs as done and names the files' lengths. What a batch says and what it does to
-// seen, the digests and the frontier happens within one hold of the committer's gate, so that at any moment between two
+// seen, the digests and the frontier happens within one hold of the ledger's gate, so that at any moment between two
 // batches these are what the journal says.
 //
 // At such a moment a checkpoint (checkpoint.go) freezes them and brings them to the disk while the crawl goes on, and

@@ -323,7 +323,7 @@ func (e *Engine) lastCheckpoint(ctx context.Context) error {
 	return err
 }
 
-// crawl runs the workers, and beside them the committer, checkpoints and the look at the disk, until the frontier is
+// crawl runs the workers, and beside them the ledger, checkpoints and the look at the disk, until the frontier is
 // dry, handing ends, or one of them fails.
 func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	committing, done := context.WithCancel(context.WithoutCancel(handing))

@@ -184,7 +184,7 @@ func (s *State) Fold(ctx context.Context) (*Holding, error) {
 	}
 	s.waiting = map[string]item.Item{}
 	nothing := func(func(item.Item) error) error { return nil }
-	return &Holding{frontier: s.views.Frontier, db: db, shelf: nothing,
+	return &Holding{frontier: s.views.Frontier, db: db, abandoned: nothing,
 		told:   func(url string) bool { return s.toldOf[url] },
 		except: func(string) bool { return false }, now: time.Now}, nil
 }

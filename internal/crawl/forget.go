@@ -14,7 +14,7 @@ type removed struct{ hosts []string }
 
 // afterRemoval forgets what the engine keeps for hosts that are gone: if they come back, all is asked anew. Where a
 // robots.txt was to be had at one of them for another host, that asks anew, too. Their queues are read for that, which
-// may take long: the committer's gate is not held.
+// may take long: the ledger's gate is not held.
 func (e *Engine) afterRemoval(r *removed) error {
 	robots, err := e.frontier.Removed()
 	for _, host := range r.hosts {
@@ -32,7 +32,7 @@ func (e *Engine) afterRemoval(r *removed) error {
 	return err
 }
 
-// forgetStep is how many hosts are removed in one hold of the committer's gate.
+// forgetStep is how many hosts are removed in one hold of the ledger's gate.
 const forgetStep = 1024
 
 // forgetHosts forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again after

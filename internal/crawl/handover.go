@@ -12,7 +12,7 @@ import (
 )
 
 // A handover moves hosts from one node to another: the sender drains them, and exports them in chunks; the receiver
-// takes each into its journal, its frontier and its URL database, within one hold of the committer's gate; when it has
+// takes each into its journal, its frontier and its URL database, within one hold of the ledger's gate; when it has
 // the last, the hosts are its own, and the sender forgets them. What waits is held by one of the two. What is known
 // stays with the sender, too; it is less than what the new owner knows, and when the host comes back, what waits comes
 // with it and is not asked for there.
@@ -23,14 +23,14 @@ import (
 
 // handing is what the engine has in hand of handovers.
 type handing struct {
-	one    sync.Mutex // held by who takes, drops or forgets; taken before the committer's gate
+	one    sync.Mutex // held by who takes, drops or forgets; taken before the ledger's gate
 	unpack *unpacker  // used with one held; nil until it is needed
 	parked map[member.Transfer][]string
 	came   map[member.Transfer]map[uint64]bool // hosts, and whether they are kept
 	met    map[member.Transfer]map[uint64]bool // hosts whose pages are counted anew; nil without a limit
 	plan   atomic.Pointer[mergePlan]           // of the chunk at hand; nil if nothing is to be merged
 
-	mu       sync.Mutex // guards arrivals, which change with one and the committer's gate held, too
+	mu       sync.Mutex // guards arrivals, which change with one and the ledger's gate held, too
 	arrivals arrivals
 }
 
@@ -107,7 +107,7 @@ func (e *Engine) takeChunk(c came) (sequence uint64, whole *arrival, err error) 
 	return sequence, whole, err
 }
 
-// enter enters a chunk into the journal and all that is a view of it. It is called within the committer's gate, and
+// enter enters a chunk into the journal and all that is a view of it. It is called within the ledger's gate, and
 // reads nothing from the disk.
 func (e *Engine) enter(c *came, p *decodedChunk, m *mergePlan, keeps []string) (whole *arrival) {
 	h := &e.peers.transfer
@@ -252,7 +252,7 @@ func (e *Engine) drop(t member.Transfer) (sequence uint64, err error) {
 }
 
 // dropPart undoes what came of some of a transfer's hosts, as if these had not been among it: so many that the
-// committer's gate is not held for long.
+// ledger's gate is not held for long.
 func (e *Engine) dropPart(hosts []string) error {
 	r := removed{hosts: hosts}
 	coming := e.peers.transfer.arrivals.without(hosts)

@@ -14,12 +14,12 @@ import (
 
 // A Holding is what a node holds of hosts: an engine's, or what was folded of a dead node's.
 type Holding struct {
-	frontier *frontier.Frontier
-	db       *seen.DB
-	shelf    func(f func(it item.Item) error) error // calls f with what was given up and counts
-	told     func(url string) bool                  // of which skipped.jsonl has said that its host could not be had
-	except   func(host string) bool                 // hosts that are not held
-	now      func() time.Time
+	frontier  *frontier.Frontier
+	db        *seen.DB
+	abandoned func(f func(it item.Item) error) error // calls f with what was given up and counts
+	told      func(url string) bool                  // of which skipped.jsonl has said that its host could not be had
+	except    func(host string) bool                 // hosts that are not held
+	now       func() time.Time
 }
 
 // Holding is what the engine holds at present. Hosts of transfers under way are not among it.
@@ -27,7 +27,7 @@ func (e *Engine) Holding() *Holding {
 	e.peers.transfer.mu.Lock()
 	came := e.peers.transfer.arrivals.hosts()
 	e.peers.transfer.mu.Unlock()
-	return &Holding{frontier: e.frontier, db: e.known.db, shelf: e.files.abandoned.here, told: e.ends.wasReported,
+	return &Holding{frontier: e.frontier, db: e.known.db, abandoned: e.files.abandoned.here, told: e.ends.wasReported,
 		now:    e.cfg.Now,
 		except: func(host string) bool { return came[host] }}
 }
@@ -207,7 +207,7 @@ func (x *Export) clock(host string) (hostTiming, frontier.HostInfo) {
 
 func (x *Export) shelved() error {
 	last := map[strategy.Node]string{} // hosts at hand
-	return x.shelf(func(it item.Item) error {
+	return x.abandoned(func(it item.Item) error {
 		host := it.Host()
 		to := x.owner(host)
 		if to == "" || x.ended {

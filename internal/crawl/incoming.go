@@ -76,7 +76,7 @@ func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refus
 	return refused, sequence, e.failAbandoned(b.found)
 }
 
-// refuse takes those out of a batch that are not this node's. It is called within the committer's gate: who waits,
+// refuse takes those out of a batch that are not this node's. It is called within the ledger's gate: who waits,
 // after the owners have changed, for what is put there, knows that nothing of others' is put any more.
 func (e *Engine) refuse(b *batch) (refused []int) {
 	b.routed = true

@@ -11,7 +11,7 @@ import (
 )
 
 // Of hosts that this node holds, what comes with a chunk is merged with what is here. What it holds of the chunk's URLs
-// is on the disk for a part; that is looked up before the committer's gate is entered. Within it only memory is asked:
+// is on the disk for a part; that is looked up before the ledger's gate is entered. Within it only memory is asked:
 // whether more of the chunk's hosts are held by now, so that it is to be looked up anew, and what was put meanwhile,
 // which the plan is told of.
 

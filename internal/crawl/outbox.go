@@ -78,7 +78,7 @@ func (o *outbox) news(c *candidate) bool {
 }
 
 // divert takes the candidates out of a batch that are other nodes' business and puts them into the outbox. It is called
-// within the committer's gate.
+// within the ledger's gate.
 func (e *Engine) divert(b *batch) {
 	if e.peers.router == nil || b.routed {
 		return

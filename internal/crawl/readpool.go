@@ -35,7 +35,7 @@ type readPool struct {
 	waiting   atomic.Int32   // for a large one
 
 	mu    sync.Mutex
-	desks []*readSlot    // free ones; the last was used last
+	slots []*readSlot    // free ones; the last was used last
 	rooms []page.Buffers // the same
 }
 
@@ -66,8 +66,8 @@ func (w *worker) acquireSlot() {
 	o.places <- struct{}{}
 	w.inSlot = true
 	o.mu.Lock()
-	if last := len(o.desks) - 1; last >= 0 {
-		w.readSlot, o.desks = o.desks[last], o.desks[:last]
+	if last := len(o.slots) - 1; last >= 0 {
+		w.readSlot, o.slots = o.slots[last], o.slots[:last]
 	}
 	o.mu.Unlock()
 	if w.readSlot == nil {
@@ -136,8 +136,8 @@ func (w *worker) clear() {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.desks) < cap(o.places) {
-		o.desks = append(o.desks, d)
+	if len(o.slots) < cap(o.places) {
+		o.slots = append(o.slots, d)
 	}
 }
 

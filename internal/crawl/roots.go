@@ -153,7 +153,7 @@ func (e *Engine) knowRoots() {
 }
 
 // enterRoot keeps a root, if that is news. u is r's URL as the crawl's rules have it. It is called within the
-// committer's gate.
+// ledger's gate.
 func (e *Engine) enterRoot(u string, r root) (news bool, err error) {
 	if e.roots.all != nil && !e.roots.all.Add(u) {
 		return false, nil

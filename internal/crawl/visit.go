@@ -463,7 +463,7 @@ func (w *worker) shed(v *frontier.Visit) error {
 	const rule = "max-pages-per-host"
 	ordinary := func(it *item.Item) bool { return it.Robots == "" && !it.Recrawl }
 	w.batch.settles = v.URL
-	w.frontier.Gather(v.Host) // or Take would read it with the committer's gate held
+	w.frontier.Gather(v.Host) // or Take would read it with the ledger's gate held
 	err := w.ledger.Within(func() error {
 		for _, it := range w.frontier.Take(v.Host, ordinary) {
 			w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told ||
