@@ -106,7 +106,7 @@ func (e *Engine) failItem(host string, it item.Item, l abandonment, settles stri
 		b.skips = []page.Skip{{URL: it.URL, Host: host, From: it.From, Depth: int(it.Depth), Time: rec.Time,
 			Rule: ruleFailed, Why: string(l.failure) + ": " + l.why}}
 	}
-	b.entries.told(it.URL)
+	b.entries.Reported(it.URL)
 	b.settles = settles
 	err := e.ledger.Within(func() error {
 		if settles != "" { // as its visit ends: a checkpoint has one or the other

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal/memory"
@@ -134,12 +136,12 @@ func TestRecoverSortsTheShelf(t *testing.T) {
 	if err := e.checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var rest encoder
+	var rest entry.Encoder
 	for _, url := range []string{a.URL, c.URL} {
-		rest.done(&done{url: url, visit: stats.Visit{Host: "h.example", Status: 200}})
+		rest.Done(&entry.Done{URL: url, Visit: stats.Visit{Host: "h.example", Status: 200}})
 	}
 	log := memory.New()
-	if err := errors.Join(log.Append(rest.b), e.files.abandoned.Close()); err != nil {
+	if err := errors.Join(log.Append(rest.Writer), e.files.abandoned.Close()); err != nil {
 		t.Fatal(err)
 	}
 	front, note, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: filepath.Join(dir, "frontier")})

@@ -3,6 +3,8 @@ package crawl
 import (
 	"strings"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/policy"
@@ -13,7 +15,7 @@ import (
 // A batch is what one page, or the seeds, bring in: judged, offered to seen, and sorted into what is to be fetched and
 // what is left out. Its slices are used again and again.
 type batch struct {
-	cands []candidate
+	cands []entry.Candidate
 	urls  []seen.URL
 	news  []seen.News
 	offs  []string // hosts of links that are not the crawl's
@@ -28,26 +30,10 @@ type batch struct {
 	routed  bool // nothing of it goes to other nodes
 	rooted  bool // its roots are kept already
 
-	found    []candidate // new, to be fetched
-	skips    []page.Skip // new, left out for good
-	deferred []page.Skip // new, set aside
-	entries  encoder
-}
-
-// A candidate is a link that is judged. Its item has the path of the page that has the link.
-type candidate struct {
-	host string
-	item item.Item
-	policy.Verdict
-}
-
-// withHop is a candidate's item with the path of its own.
-func (c *candidate) withHop() item.Item {
-	it := c.item
-	if hop := it.Kind.Hop(); hop != 0 && len(it.Path) < maxPath {
-		it.Path += string(hop)
-	}
-	return it
+	found    []entry.Candidate // new, to be fetched
+	skips    []page.Skip       // new, left out for good
+	deferred []page.Skip       // new, set aside
+	entries  entry.Encoder
 }
 
 // maxKept is how many links a batch may have that keeps its room for the next.
@@ -63,7 +49,7 @@ func (b *batch) reset() {
 	clear(b.skips)
 	clear(b.deferred)
 	b.cands, b.found, b.skips, b.deferred = b.cands[:0], b.found[:0], b.skips[:0], b.deferred[:0]
-	b.urls, b.news, b.offs, b.links, b.entries.b = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.b[:0]
+	b.urls, b.news, b.offs, b.links, b.entries.Writer = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.Writer[:0]
 	b.settles, b.plan, b.payloads = "", seen.Meta{}, b.payloads[:0]
 	b.foreign, b.routed, b.rooted = false, false, false
 }
@@ -127,8 +113,8 @@ func (e *Engine) classify(b *batch, u weburl.URL, it item.Item, rule, why string
 		b.offs = append(b.offs, e.names.intern(u.Host()))
 		return
 	}
-	b.cands = append(b.cands, candidate{host: u.Host(), item: it, Verdict: v})
-	b.urls = append(b.urls, seen.URL{URL: it.URL, Depth: it.Depth, State: stateFor(v)})
+	b.cands = append(b.cands, entry.Candidate{Host: u.Host(), Item: it, Verdict: v})
+	b.urls = append(b.urls, seen.URL{URL: it.URL, Depth: it.Depth, State: entry.StateFor(v)})
 }
 
 // offer asks seen which candidates are news, and sorts those. It is called within the ledger's gate, so that what
@@ -140,26 +126,26 @@ func (e *Engine) offer(b *batch) {
 		c := &b.cands[i]
 		switch {
 		case news == seen.Nearer && c.Rule == "" && e.cfg.Depth >= 0:
-			b.entries.nearer(c.item.URL, c.item.Depth)
+			b.entries.Nearer(c.Item.URL, c.Item.Depth)
 		case news == seen.Fresh:
-			c.item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
+			c.Item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
 			e.route(b, c)
 		case news == seen.Later:
-			b.entries.later(b.urls[i].Payload)
+			b.entries.Undecided(b.urls[i].Payload)
 			e.known.undecided.Add(1)
 		}
 	}
 }
 
 // route sorts a candidate that is news, by its verdict.
-func (e *Engine) route(b *batch, c *candidate) {
-	c.host = e.names.intern(c.host)
+func (e *Engine) route(b *batch, c *entry.Candidate) {
+	c.Host = e.names.intern(c.Host)
 	if c.Rule != "" {
 		e.leaveOut(b, c)
 		return
 	}
-	c.item.Path = e.path(c.item.Path, c.item.Kind)
-	b.entries.found(&c.item)
+	c.Item.Path = e.path(c.Item.Path, c.Item.Kind)
+	b.entries.Found(&c.Item)
 	b.found = append(b.found, *c)
 }
 
@@ -169,12 +155,12 @@ func (e *Engine) addPayloads(b *batch) {
 		return
 	}
 	ends := make([]int, len(b.cands))
-	enc := encoder{b.payloads[:0]}
+	enc := entry.Encoder{Writer: b.payloads[:0]}
 	for i := range b.cands {
-		enc.candidate(&b.cands[i])
-		ends[i] = len(enc.b)
+		enc.Candidate(&b.cands[i])
+		ends[i] = len(enc.Writer)
 	}
-	b.payloads = enc.b
+	b.payloads = enc.Writer
 	start := 0
 	for i, end := range ends {
 		b.urls[i].Payload = b.payloads[start:end]
@@ -182,19 +168,17 @@ func (e *Engine) addPayloads(b *batch) {
 	}
 }
 
-func (e *Engine) leaveOut(b *batch, c *candidate) {
-	s := page.Skip{URL: c.item.URL, Host: c.host, From: c.item.From, Depth: int(c.item.Depth), Time: e.cfg.Now(),
+func (e *Engine) leaveOut(b *batch, c *entry.Candidate) {
+	s := page.Skip{URL: c.Item.URL, Host: c.Host, From: c.Item.From, Depth: int(c.Item.Depth), Time: e.cfg.Now(),
 		Rule: c.Rule, Why: c.Why}
 	if c.Deferred {
-		b.entries.skip(entryAside, &s)
+		b.entries.Skip(entry.SkipDeferred, &s)
 		b.deferred = append(b.deferred, s)
 		return
 	}
-	b.entries.skip(entryOut, &s)
+	b.entries.Skip(entry.SkipNew, &s)
 	b.skips = append(b.skips, s)
 }
-
-const maxPath = 50
 
 // path is the discovery path one hop further. Paths are few and shared.
 func (e *Engine) path(parent string, k page.Kind) string {
@@ -202,7 +186,7 @@ func (e *Engine) path(parent string, k page.Kind) string {
 	if hop == 0 {
 		return parent
 	}
-	if len(parent) >= maxPath {
+	if len(parent) >= entry.MaxPath {
 		return parent // as long as crawl.log has them
 	}
 	return e.names.intern(parent + string(hop))

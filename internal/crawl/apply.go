@@ -1,13 +1,14 @@
 package crawl
 
 import (
+	"kumo/internal/entry"
 	"kumo/internal/page"
 	"kumo/internal/seen"
 )
 
 // commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the record that
 // brought it, if there is one, to the stores and the journal, and to the frontier.
-func (e *Engine) commitBatch(b *batch, rec *page.Record, d *done) error {
+func (e *Engine) commitBatch(b *batch, rec *page.Record, d *entry.Done) error {
 	err := e.ledger.Within(func() error { return e.apply(b, rec, d) })
 	if err != nil {
 		return err
@@ -22,17 +23,17 @@ func (e *Engine) tellSkips(b *batch) {
 	}
 }
 
-func (e *Engine) apply(b *batch, rec *page.Record, d *done) error {
+func (e *Engine) apply(b *batch, rec *page.Record, d *entry.Done) error {
 	e.divert(b)
 	e.offer(b)
 	err := e.ledger.Put(rec, b.skips, func() []byte {
 		e.countLinks(b)
 		if d != nil {
 			e.refer(rec, d)
-			b.entries.done(d)
+			b.entries.Done(d)
 		}
 		e.noteVisit(b, d)
-		return b.entries.b
+		return b.entries.Writer
 	})
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (e *Engine) apply(b *batch, rec *page.Record, d *done) error {
 		e.ends.add(b.settles)
 	}
 	if d != nil {
-		e.stats.Visited(d.visit)
+		e.stats.Visited(d.Visit)
 	}
 	for i := range b.skips {
 		if b.skips[i].Rule != ruleFailed { // failures are counted as such
@@ -49,39 +50,39 @@ func (e *Engine) apply(b *batch, rec *page.Record, d *done) error {
 		}
 	}
 	for i := range b.found {
-		if it := &b.found[i].item; it.Root && !b.rooted {
+		if it := &b.found[i].Item; it.Root && !b.rooted {
 			if err := e.addRoot(it); err != nil {
 				return err
 			}
 		}
-		e.frontier.Push(b.found[i].host, b.found[i].item)
+		e.frontier.Push(b.found[i].Host, b.found[i].Item)
 	}
 	e.peers.transfer.tellPlan(b.found, d)
 	return e.files.deferred.add(b.deferred)
 }
 
 // noteVisit keeps what a visit has found, and when the next is to be.
-func (e *Engine) noteVisit(b *batch, d *done) {
+func (e *Engine) noteVisit(b *batch, d *entry.Done) {
 	url, meta := b.settles, &b.plan
 	if d != nil {
-		url, meta = d.url, &d.meta
+		url, meta = d.URL, &d.Meta
 	}
 	if e.known.db == nil || d == nil && meta.Due.IsZero() {
 		return
 	}
 	e.known.db.UpdateMeta(url, *meta)
 	if !meta.Due.IsZero() {
-		b.entries.due(url, meta)
+		b.entries.Due(url, meta)
 	}
 }
 
 // failAbandoned takes back what was found at origins that were given up.
-func (e *Engine) failAbandoned(found []candidate) error {
+func (e *Engine) failAbandoned(found []entry.Candidate) error {
 	if !e.origins.anyAbandoned.Load() {
 		return nil
 	}
 	for i := range found {
-		origin := originOf(found[i].item.URL)
+		origin := originOf(found[i].Item.URL)
 		if l, ok := e.origins.isAbandoned(origin); ok {
 			if err := e.abandonOrigin(origin, l); err != nil {
 				return err
@@ -95,10 +96,10 @@ func (e *Engine) failAbandoned(found []candidate) error {
 const ruleFailed = "failed"
 
 // refer lets later records with the same payload refer to this one.
-func (e *Engine) refer(rec *page.Record, d *done) {
+func (e *Engine) refer(rec *page.Record, d *entry.Done) {
 	if rec.Place.ID == "" || rec.Revisit != nil || rec.Response == nil || rec.Response.PayloadLen() == 0 {
 		return
 	}
-	d.ref = page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID, Chunked: rec.Place.Chunked}
-	e.known.digests.Put(rec.Digest, seen.Ref(d.ref))
+	d.Ref = page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID, Chunked: rec.Place.Chunked}
+	e.known.digests.Put(rec.Digest, seen.Ref(d.Ref))
 }

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/member"
-	"kumo/internal/strategy"
 )
 
 // arrivals are the transfers to this node that are not settled: those under way, and those that came whole. A
@@ -216,8 +217,8 @@ func (a *arrivals) without(hosts []string) []arrival {
 
 // each yields the names of hosts that go if the transfer is dropped, some more than once.
 func (a *arrival) each(yield func(host string) bool) {
-	d := decoder{b: a.Hosts}
-	for len(d.b) > 0 && d.err == nil && yield(d.string()) {
+	d := entry.NewDecoder(a.Hosts)
+	for len(d.Rest) > 0 && !d.Bad && yield(d.String()) {
 	}
 }
 
@@ -265,111 +266,4 @@ func (a *arrivals) hosts() map[string]bool {
 		}
 	}
 	return all
-}
-
-// came is a chunk as the journal has it, with what was decided when it came.
-type came struct {
-	transfer member.Transfer
-	seq      uint64
-	last     bool
-	data     string
-	kept     []string // hosts, sorted, that the chunk has and that stay if the transfer is dropped
-	left     []int    // waiting URLs of these, by their place in the chunk, that were not taken in
-}
-
-func (e *encoder) transfer(t member.Transfer) {
-	e.string(string(t.From))
-	e.string(string(t.To))
-	e.int(int64(t.Epoch))
-	e.int(int64(t.Attempt))
-}
-
-func (d *decoder) transfer() member.Transfer {
-	return member.Transfer{From: strategy.Node(d.string()), To: strategy.Node(d.string()), Epoch: uint64(d.int()),
-		Attempt: uint64(d.int())}
-}
-
-func (e *encoder) came(c came) {
-	if len(c.kept) == 0 {
-		e.kind(entryCame)
-	} else {
-		e.kind(entryMerged)
-		e.hosts(c.kept)
-		e.int(int64(len(c.left)))
-		before := 0
-		for _, n := range c.left {
-			e.int(int64(n - before))
-			before = n
-		}
-	}
-	e.transfer(c.transfer)
-	e.int(int64(c.seq))
-	e.bool(c.last)
-	e.string(c.data)
-}
-
-func (d *decoder) came() came {
-	return came{transfer: d.transfer(), seq: uint64(d.int()), last: d.bool(), data: d.string()}
-}
-
-// merged is came of a chunk that has hosts which are kept.
-func (d *decoder) merged() came {
-	kept, at := d.hosts(), 0
-	var left []int
-	for n := d.int(); n > 0 && d.err == nil; n-- {
-		at += int(d.int())
-		left = append(left, at)
-	}
-	c := d.came()
-	c.kept, c.left = kept, left
-	return c
-}
-
-func (e *encoder) dropped(t member.Transfer) {
-	e.kind(entryDropped)
-	e.transfer(t)
-}
-
-func (e *encoder) forgot(hosts []string) {
-	e.kind(entryForgot)
-	e.hosts(hosts)
-}
-
-// hosts writes names, each by what it does not share with the one before.
-func (e *encoder) hosts(hosts []string) {
-	e.int(int64(len(hosts)))
-	before := ""
-	for _, host := range hosts {
-		e.rest(host, before)
-		before = host
-	}
-}
-
-func (d *decoder) hosts() (hosts []string) {
-	before := ""
-	for n := d.int(); n > 0 && d.err == nil; n-- {
-		before = d.rest(before)
-		hosts = append(hosts, before)
-	}
-	return hosts
-}
-
-func (e *encoder) went(all []member.Transfer) {
-	e.kind(entryWent)
-	e.int(int64(len(all)))
-	for _, t := range all {
-		e.transfer(t)
-	}
-}
-
-func (d *decoder) went() (all []member.Transfer) {
-	for n := d.int(); n > 0 && d.err == nil; n-- {
-		all = append(all, d.transfer())
-	}
-	return all
-}
-
-func (e *encoder) epoch(settled uint64) {
-	e.kind(entryEpoch)
-	e.int(int64(settled))
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
 	"kumo/internal/seen"
@@ -23,12 +25,12 @@ type note struct {
 	Marks    []store.Mark
 	Stats    stats.Snapshot
 	Sums     stats.Sums
-	Lists    []ListMark    `json:",omitempty"` // of seeds
-	Shelved  abandonedMark // what was given up with its origin, and waits for another run
-	Settled  []string      // URLs whose end is in the journal, and whose visit the frontier still had under way
-	Told     []string      // URLs in the frontier of which skipped.jsonl has said that their host could not be had
-	Asked    int64         // how much of the file of set-aside URLs has been written down
-	Arrivals *arrivals     `json:",omitempty"` // of hosts, from other nodes
+	Lists    []entry.SeedListMark `json:",omitempty"` // of seeds
+	Shelved  abandonedMark        // what was given up with its origin, and waits for another run
+	Settled  []string             // URLs whose end is in the journal, and whose visit the frontier still had under way
+	Told     []string             // URLs in the frontier of which skipped.jsonl has said that their host could not be had
+	Asked    int64                // how much of the file of set-aside URLs has been written down
+	Arrivals *arrivals            `json:",omitempty"` // of hosts, from other nodes
 }
 
 // noteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names
@@ -181,15 +183,15 @@ func (e *Engine) release(decided []seen.Decided) error {
 	var b batch
 	err := e.ledger.Within(func() error {
 		for i := range decided {
-			d := decoder{b: decided[i].Payload}
-			c := d.candidate()
-			if d.err != nil {
-				return fmt.Errorf("a decided URL: %w", d.err)
+			d := entry.NewDecoder(decided[i].Payload)
+			c := d.Candidate()
+			if d.Bad {
+				return fmt.Errorf("a decided URL: %w", d.Fault())
 			}
 			if decided[i].News == seen.Fresh {
 				e.route(&b, &c)
 			} else if c.Rule == "" {
-				b.entries.nearer(c.item.URL, c.item.Depth)
+				b.entries.Nearer(c.Item.URL, c.Item.Depth)
 			}
 		}
 		return e.apply(&b, nil, nil)

@@ -7,10 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/entry"
+
 	"github.com/klauspost/compress/zstd"
 
 	"kumo/internal/item"
 	"kumo/internal/seen"
+	"kumo/internal/weburl"
 )
 
 // A chunk is a piece of what one node hands over to another: a byte for the version, then sheets, each of which stands
@@ -23,7 +26,6 @@ const (
 	sheetBytes   = 64 << 10  // from which a sheet ends, before it is compressed
 	chunkWeight  = 8 << 20   // of what a chunk may unfold to; about twice as much is still read
 	maxSheet     = 1 << 20   // bytes: more is refused
-	maxURL       = 1<<16 - 1 // bytes of a URL, and of what goes along with it
 	maxHost      = 512       // bytes of a host's name with its port
 	itemWeight   = 300       // bytes in memory of a URL, besides its strings
 )
@@ -59,19 +61,19 @@ type chunkWriter struct {
 	sizes
 	zip    *zstd.Encoder
 	now    time.Time
-	out    []byte  // sheets that are done
-	sheet  encoder // the one at hand
-	weight int     // of all
+	out    []byte        // sheets that are done
+	sheet  entry.Encoder // the one at hand
+	weight int           // of all
 
 	group  []byte // its beginning: kind and name
 	host   string // of waiting URLs
 	count  int    // its URLs
-	urls   encoder
+	urls   entry.Encoder
 	before string // the last known URL, by what is behind its origin
 }
 
 // size is about how much the chunk will have at the most.
-func (p *chunkWriter) size() int { return len(p.out) + len(p.sheet.b) + len(p.urls.b) + 1024 }
+func (p *chunkWriter) size() int { return len(p.out) + len(p.sheet.Writer) + len(p.urls.Writer) + 1024 }
 
 func (p *chunkWriter) empty() bool { return p.weight == 0 }
 
@@ -89,18 +91,18 @@ func (p *chunkWriter) known(origin string, c hostTiming) {
 
 func (p *chunkWriter) begin(kind byte, name string, c hostTiming) {
 	p.endGroup()
-	enc := encoder{p.group[:0]}
-	enc.kind(kind)
-	enc.string(name)
-	enc.int(int64(c.asked / time.Millisecond))
-	enc.int(int64((max(c.wait, 0) + time.Millisecond - 1) / time.Millisecond))
-	p.group = enc.b
+	enc := entry.Encoder{Writer: p.group[:0]}
+	enc.Byte(kind)
+	enc.String(name)
+	enc.Int(int64(c.asked / time.Millisecond))
+	enc.Int(int64((max(c.wait, 0) + time.Millisecond - 1) / time.Millisecond))
+	p.group = enc.Writer
 	p.weight += itemWeight + len(name)
 }
 
 // item adds a URL that waits.
 func (p *chunkWriter) item(it *item.Item) {
-	p.urls.b = item.Append(p.urls.b, p.host, it)
+	p.urls.Writer = item.Append(p.urls.Writer, p.host, it)
 	p.count++
 	p.weight += itemWeight + len(it.URL) + len(it.From) + len(it.Seed) + len(it.Path)
 }
@@ -108,11 +110,11 @@ func (p *chunkWriter) item(it *item.Item) {
 // entry adds a URL that is known, by what is behind its origin.
 func (p *chunkWriter) entry(rest string, v *seen.Entry) {
 	e := &p.urls
-	e.b = append(e.b, byte(v.State))
-	e.int(int64(v.Depth))
-	e.int((p.now.Unix() - v.First.Unix()) / 60)
-	e.rest(rest, p.before)
-	e.b = seen.AppendMeta(e.b, &v.Meta, p.now.Unix())
+	e.Writer = append(e.Writer, byte(v.State))
+	e.Int(int64(v.Depth))
+	e.Int((p.now.Unix() - v.First.Unix()) / 60)
+	e.Suffix(rest, p.before)
+	e.Writer = seen.AppendMeta(e.Writer, &v.Meta, p.now.Unix())
 	p.before = rest
 	p.count++
 	p.weight += itemWeight + len(v.URL) + len(v.ETag)
@@ -120,34 +122,34 @@ func (p *chunkWriter) entry(rest string, v *seen.Entry) {
 
 // full reports whether the sheet is to end, because of what it has or unfolds to; a group may go on in the next.
 func (p *chunkWriter) full() bool {
-	return len(p.sheet.b)+len(p.urls.b) >= p.sheetMost || p.weight >= chunkWeight
+	return len(p.sheet.Writer)+len(p.urls.Writer) >= p.sheetMost || p.weight >= chunkWeight
 }
 
 func (p *chunkWriter) endGroup() {
 	if len(p.group) == 0 {
 		return
 	}
-	if len(p.sheet.b) == 0 {
-		p.sheet.int(p.now.Unix())
+	if len(p.sheet.Writer) == 0 {
+		p.sheet.Int(p.now.Unix())
 	}
-	p.sheet.b = append(p.sheet.b, p.group...)
-	p.sheet.int(int64(p.count))
-	p.sheet.b = append(p.sheet.b, p.urls.b...)
-	p.group, p.count, p.urls.b = p.group[:0], 0, p.urls.b[:0]
+	p.sheet.Writer = append(p.sheet.Writer, p.group...)
+	p.sheet.Int(int64(p.count))
+	p.sheet.Writer = append(p.sheet.Writer, p.urls.Writer...)
+	p.group, p.count, p.urls.Writer = p.group[:0], 0, p.urls.Writer[:0]
 }
 
 // endSheet compresses the sheet, and reports whether the chunk is to be sent: another sheet might be too much.
 func (p *chunkWriter) endSheet() bool {
 	p.endGroup()
-	if len(p.sheet.b) == 0 {
+	if len(p.sheet.Writer) == 0 {
 		return false
 	}
 	if len(p.out) == 0 {
 		p.out = append(p.out, chunkVersion)
 	}
-	zipped := p.zip.EncodeAll(p.sheet.b, make([]byte, 0, len(p.sheet.b)/2))
+	zipped := p.zip.EncodeAll(p.sheet.Writer, make([]byte, 0, len(p.sheet.Writer)/2))
 	p.out = append(binary.AppendUvarint(p.out, uint64(len(zipped))), zipped...)
-	p.sheet.b = p.sheet.b[:0]
+	p.sheet.Writer = p.sheet.Writer[:0]
 	return len(p.out)+p.sheetMost+1024 > p.chunkMost || p.weight >= chunkWeight
 }
 
@@ -157,31 +159,6 @@ func (p *chunkWriter) chunk() []byte {
 	data := p.out
 	p.out, p.weight = nil, 0
 	return data
-}
-
-// rest writes s by what it does not share with the beginning of before.
-func (e *encoder) rest(s, before string) {
-	n := 0
-	for n < len(s) && n < len(before) && s[n] == before[n] {
-		n++
-	}
-	e.b = binary.AppendUvarint(e.b, uint64(n))
-	e.string(s[n:])
-}
-
-// rest reads what encoder.rest wrote.
-func (d *decoder) rest(before string) string {
-	n, size := binary.Uvarint(d.b)
-	n = took(d, n, size)
-	more := d.string()
-	if d.err != nil || n > uint64(len(before)) || int(n)+len(more) > maxURL {
-		d.err = errChunk
-		return ""
-	}
-	if more == "" {
-		return before[:n]
-	}
-	return before[:n] + more
 }
 
 // A decodedChunk is a chunk unpacked.
@@ -241,9 +218,9 @@ func (u *unpacker) read(data []byte) (*decodedChunk, error) {
 		if u.sheet, err = u.zip.DecodeAll(data[size:size+int(n)], u.sheet[:0]); err != nil {
 			return nil, fmt.Errorf("%w: %w", errChunk, err)
 		}
-		d := decoder{b: u.sheet}
-		d.text.Share = sheetBytes
-		if d.sheet(p); d.err != nil {
+		d := entry.NewDecoder(u.sheet)
+		d.Text.Share = sheetBytes
+		if (sheetReader{d, p}).read(); d.Bad {
 			return nil, errChunk
 		}
 		data = data[size+int(n):]
@@ -251,55 +228,62 @@ func (u *unpacker) read(data []byte) (*decodedChunk, error) {
 	return p, nil
 }
 
-func (d *decoder) sheet(p *decodedChunk) {
-	now := d.int()
-	for len(d.b) > 0 && d.err == nil {
-		kind, name := d.byte(), d.string()
+// A sheetReader reads a sheet into a chunk.
+type sheetReader struct {
+	*entry.Decoder
+	chunk *decodedChunk
+}
+
+func (d sheetReader) read() {
+	p := d.chunk
+	now := d.Int()
+	for len(d.Rest) > 0 && !d.Bad {
+		kind, name := d.Byte(), d.String()
 		c := hostTiming{d.millis(), d.millis()}
-		n := d.int()
-		p.weigh(d, len(name))
-		if n < 0 || n > int64(len(d.b)) {
-			d.err = errChunk
+		n := d.Int()
+		d.weigh(len(name))
+		if n < 0 || n > int64(len(d.Rest)) {
+			d.Bad = true
 		}
 		switch {
-		case d.err != nil:
+		case d.Bad:
 		case kind == groupWaiting && len(name) > 0 && len(name) <= maxHost && strings.IndexByte(name, '/') < 0:
-			p.waiting = append(p.waiting, arrived{host: name, clock: c, items: d.items(p, name, int(n))})
-		case kind == groupKnown && len(name) <= maxURL:
-			p.known = append(p.known, learnt{host: item.HostOf(name + "/"), clock: c, entries: d.entries(p, name, now, int(n))})
+			p.waiting = append(p.waiting, arrived{host: name, clock: c, items: d.items(name, int(n))})
+		case kind == groupKnown && len(name) <= entry.MaxURL:
+			p.known = append(p.known, learnt{host: item.HostOf(name + "/"), clock: c, entries: d.entries(name, now, int(n))})
 		default:
-			d.err = errChunk
+			d.Bad = true
 		}
 	}
 }
 
 // weigh counts what was read, and ends it when that is too much.
-func (p *decodedChunk) weigh(d *decoder, size int) {
-	if p.weight += itemWeight + size; p.weight > 2*chunkWeight {
-		d.err = errChunk
+func (d sheetReader) weigh(size int) {
+	if d.chunk.weight += itemWeight + size; d.chunk.weight > 2*chunkWeight {
+		d.Bad = true
 	}
 }
 
 // maxDelay is the longest delay between requests to a host that a chunk may have.
 const maxDelay = 365 * 24 * time.Hour
 
-func (d *decoder) millis() time.Duration {
-	ms := d.int()
+func (d sheetReader) millis() time.Duration {
+	ms := d.Int()
 	if ms < 0 || ms > int64(maxDelay/time.Millisecond) {
-		d.err = errChunk
+		d.Bad = true
 		return 0
 	}
 	return time.Duration(ms) * time.Millisecond
 }
 
-func (d *decoder) items(p *decodedChunk, host string, n int) (items []item.Item) {
+func (d sheetReader) items(host string, n int) (items []item.Item) {
 	for range n {
-		it := d.item(host)
+		it := d.Item(host)
 		if it.Depth < 0 || it.Robots != "" || it.Host() != host || max(len(it.URL), len(it.From), len(it.Seed),
-			len(it.Path)) > maxURL {
-			d.err = errChunk
+			len(it.Path)) > entry.MaxURL {
+			d.Bad = true
 		}
-		if p.weigh(d, len(it.URL)+len(it.From)+len(it.Seed)+len(it.Path)); d.err != nil {
+		if d.weigh(len(it.URL) + len(it.From) + len(it.Seed) + len(it.Path)); d.Bad {
 			return nil
 		}
 		if isCanonical(host, it.URL) { // an earlier version may have let others in
@@ -309,24 +293,30 @@ func (d *decoder) items(p *decodedChunk, host string, n int) (items []item.Item)
 	return items
 }
 
-func (d *decoder) entries(p *decodedChunk, origin string, now int64, n int) (entries []seen.Entry) {
+func (d sheetReader) entries(origin string, now int64, n int) (entries []seen.Entry) {
 	if item.HostOf(origin+"/") == "" || originOfURL(origin+"/") != origin {
-		d.err = errChunk
+		d.Bad = true
 		return nil
 	}
 	for before := "/"; n > 0; n-- {
-		e := seen.Entry{State: seen.State(d.byte()), Depth: int32(d.int()), First: time.Unix(now-60*d.int(), 0).UTC()}
-		rest := d.rest(before)
+		e := seen.Entry{State: seen.State(d.Byte()), Depth: int32(d.Int()), First: time.Unix(now-60*d.Int(), 0).UTC()}
+		rest := d.Suffix(before, entry.MaxURL)
 		e.URL, before = origin+rest, rest
-		meta, after, ok := seen.ReadMeta(d.b, now)
-		if !ok || e.State > seen.Known || e.Depth < 0 || rest == "" || rest[0] != '/' || len(e.URL) > maxURL {
-			d.err = errChunk
+		meta, after, ok := seen.ReadMeta(d.Rest, now)
+		if !ok || e.State > seen.Known || e.Depth < 0 || rest == "" || rest[0] != '/' || len(e.URL) > entry.MaxURL {
+			d.Bad = true
 		}
-		e.Meta, d.b = meta, after
-		if p.weigh(d, len(e.URL)+len(e.ETag)); d.err != nil {
+		e.Meta, d.Rest = meta, after
+		if d.weigh(len(e.URL) + len(e.ETag)); d.Bad {
 			return nil
 		}
 		entries = append(entries, e)
 	}
 	return entries
+}
+
+// isCanonical reports whether a URL is one of a host, in its one form.
+func isCanonical(host, url string) bool {
+	u, err := weburl.Parse(url)
+	return err == nil && u.Web() && u.Host() == host && u.String() == url
 }

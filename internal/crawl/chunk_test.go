@@ -121,7 +121,7 @@ func TestAChunkThatUnfoldsIsRefused(t *testing.T) {
 	if _, err := u.read(pack.chunk()); err == nil {
 		t.Error("many long URLs: no error")
 	}
-	pack.sheet.b = make([]byte, 2*maxSheet)
+	pack.sheet.Writer = make([]byte, 2*maxSheet)
 	if _, err := u.read(pack.chunk()); err == nil {
 		t.Error("a large sheet: no error")
 	}
@@ -142,7 +142,7 @@ func FuzzChunk(f *testing.F) {
 	for seed := range uint64(5) {
 		randomParcel(rand.New(rand.NewPCG(seed, 0)), pack)
 		pack.endGroup()
-		f.Add(append([]byte(nil), pack.sheet.b...))
+		f.Add(append([]byte(nil), pack.sheet.Writer...))
 		pack.chunk()
 	}
 	u := testUnpacker(f)
@@ -151,7 +151,7 @@ func FuzzChunk(f *testing.F) {
 			return
 		}
 		pack.chunk()
-		pack.sheet.b = append(pack.sheet.b, sheet...)
+		pack.sheet.Writer = append(pack.sheet.Writer, sheet...)
 		p, err := u.read(pack.chunk())
 		u.read(sheet) // nor as what it is
 		if err != nil {

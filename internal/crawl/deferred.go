@@ -13,6 +13,8 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/page"
 	"kumo/internal/seen"
 	"kumo/internal/store"
@@ -71,15 +73,15 @@ func (a *DeferredFile) add(skips []page.Skip) error {
 	if a == nil || len(skips) == 0 {
 		return nil
 	}
-	var body, all encoder
+	var body, all entry.Encoder
 	for i := range skips {
-		body.b = body.b[:0]
-		body.skip(entryAside, &skips[i])
-		body.int(skips[i].Time.UnixMicro())
-		body.b = seal(body.b)
-		all.b = append(binary.AppendUvarint(all.b, uint64(len(body.b))), body.b...)
+		body.Writer = body.Writer[:0]
+		body.Skip(entry.SkipDeferred, &skips[i])
+		body.Int(skips[i].Time.UnixMicro())
+		body.Writer = seal(body.Writer)
+		all.Writer = append(binary.AppendUvarint(all.Writer, uint64(len(body.Writer))), body.Writer...)
 	}
-	return a.Append(0, all.b)
+	return a.Append(0, all.Writer)
 }
 
 // read gives the skips from an offset on, each with the offset behind it. All was handed to the operating system
@@ -106,14 +108,14 @@ func readDeferred(disk vfs.FS, name string, from int64, f func(s page.Skip, end 
 		if !whole {
 			return errSum
 		}
-		d := decoder{b: body[1:]}
-		s := d.skip()
-		s.Time = time.UnixMicro(d.int()).UTC()
-		if len(d.b) > 0 {
-			return fmt.Errorf("%s is followed by %d bytes more", s.URL, len(d.b))
+		d := entry.NewDecoder(body[1:])
+		s := d.Skip()
+		s.Time = time.UnixMicro(d.Int()).UTC()
+		if len(d.Rest) > 0 {
+			return fmt.Errorf("%s is followed by %d bytes more", s.URL, len(d.Rest))
 		}
-		if d.err != nil {
-			return d.err
+		if d.Bad {
+			return d.Fault()
 		}
 		failed = f(s, from+end)
 		return failed
@@ -138,7 +140,7 @@ func readFrames(src io.Reader, f func(body []byte, end int64) error) error {
 			return nil
 		}
 		if err != nil || n == 0 || n > maxAside {
-			return errors.Join(err, errShort)
+			return errors.Join(err, entry.ErrShort)
 		}
 		body = slices.Grow(body[:0], int(n))[:n]
 		if _, err := io.ReadFull(in, body); err != nil {
@@ -181,7 +183,7 @@ func (e *Engine) writeDeferred(ctx context.Context) error {
 	var b batch
 	upTo := e.files.deferredRead
 	put := func() error {
-		b.entries.asked(upTo)
+		b.entries.DeferredRead(upTo)
 		if err := e.commitBatch(&b, nil, nil); err != nil {
 			return err
 		}
@@ -198,7 +200,7 @@ func (e *Engine) writeDeferred(ctx context.Context) error {
 			return err
 		}
 		if upTo = end; state == seen.Deferred {
-			b.entries.skip(entryOut, &s)
+			b.entries.Skip(entry.SkipNew, &s)
 			b.skips = append(b.skips, s)
 		}
 		if len(b.skips) < maxKept {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/seen"
@@ -129,15 +131,15 @@ func earlier(a, b time.Time) time.Time {
 type requeuing struct {
 	*Engine
 	now time.Time
-	due []candidate
+	due []entry.Candidate
 }
 
-func (r *requeuing) add(entry *seen.Entry) error {
-	u, err := weburl.Parse(entry.URL)
+func (r *requeuing) add(met *seen.Entry) error {
+	u, err := weburl.Parse(met.URL)
 	if err != nil || !u.Web() {
 		return nil //nolint:nilerr // it was visited, so it was one
 	}
-	it := item.Item{URL: entry.URL, Depth: entry.Depth, Kind: page.Kind(entry.Kind), Root: r.roots.all.Has(entry.URL),
+	it := item.Item{URL: met.URL, Depth: met.Depth, Kind: page.Kind(met.Kind), Root: r.roots.all.Has(met.URL),
 		Recrawl: true}
 	if it.Kind == page.Seed && !it.Root {
 		it.Kind = page.Anchor
@@ -145,7 +147,7 @@ func (r *requeuing) add(entry *seen.Entry) error {
 	if r.rules.JudgeURL(u, linkTo(&it)).Refused() || r.rules.TooDeep(it.Depth) {
 		return nil // a rule of today leaves it out
 	}
-	r.due = append(r.due, candidate{host: u.Host(), item: it})
+	r.due = append(r.due, entry.Candidate{Host: u.Host(), Item: it})
 	if len(r.due) < maxKept {
 		return nil
 	}
@@ -157,17 +159,17 @@ func (r *requeuing) flush() error {
 		return nil
 	}
 	err := r.ledger.Within(func() error {
-		var enc encoder
-		r.due = slices.DeleteFunc(r.due, func(c candidate) bool { return !r.ours(c.host) })
+		var enc entry.Encoder
+		r.due = slices.DeleteFunc(r.due, func(c entry.Candidate) bool { return !r.ours(c.Host) })
 		for i := range r.due {
 			c := &r.due[i]
-			c.host = r.names.intern(c.host)
-			enc.again(&c.item, r.now)
-			r.known.db.UpdateMeta(c.item.URL, seen.Meta{Queued: r.now})
+			c.Host = r.names.intern(c.Host)
+			enc.Recrawl(&c.Item, r.now)
+			r.known.db.UpdateMeta(c.Item.URL, seen.Meta{Queued: r.now})
 		}
-		r.ledger.Enqueue(enc.b)
+		r.ledger.Enqueue(enc.Writer)
 		for i := range r.due {
-			r.frontier.Push(r.due[i].host, r.due[i].item)
+			r.frontier.Push(r.due[i].Host, r.due[i].Item)
 		}
 		r.peers.transfer.tellPlan(r.due, nil)
 		return nil

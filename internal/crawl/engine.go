@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/entry"
+
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
@@ -123,10 +125,10 @@ type control struct {
 
 // resumed is what earlier runs have left to be done.
 type resumed struct {
-	refused int         // URLs that are none, dropped
-	broken  error       // why the engine cannot run
-	unsaid  []candidate // left out, and what is to be said of that before a run
-	outbox  *State      // of which the outbox is to be taken in, without a router; nil if there is nothing
+	refused int               // URLs that are none, dropped
+	broken  error             // why the engine cannot run
+	unsaid  []entry.Candidate // left out, and what is to be said of that before a run
+	outbox  *State            // of which the outbox is to be taken in, without a router; nil if there is nothing
 }
 
 // New makes an engine that goes on from a state.
@@ -162,7 +164,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 		e.control.disk.least = cfg.MinFree
 	}
 	e.ledger = ledger.New(ledger.Config{Stores: p.Stores, Journal: p.Journal, Every: cfg.Commit, Room: cfg.Shares.pending(), Now: cfg.Now,
-		Begin: appendTime, Mark: appendMark, Extra: e.appendCounts})
+		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: e.appendCounts})
 	e.peers.transfer.arrivals = s.arrivals.copy()
 	if e.peers.router != nil {
 		e.peers.outbox = newOutbox(cfg, s)
@@ -192,20 +194,20 @@ func (e *Engine) restore(s *State) error {
 			e.frontier.Restore(hostOf(origin))
 		}
 	})
-	var decided encoder
+	var decided entry.Encoder
 	for _, it := range s.queue() {
 		if s.guessed[it.URL] { // or else the next process may decide it again, with the frontier having it from this one
-			decided.found(&it)
+			decided.Found(&it)
 		}
 		e.putBack(it)
 	}
-	e.ledger.Enqueue(decided.b)
+	e.ledger.Enqueue(decided.Writer)
 	err := s.shelved(func(it item.Item) error {
 		e.putBack(it)
 		return nil
 	})
 	e.resumed.unsaid = slices.SortedFunc(maps.Values(s.unsaid),
-		func(a, b candidate) int { return strings.Compare(a.item.URL, b.item.URL) })
+		func(a, b entry.Candidate) int { return strings.Compare(a.Item.URL, b.Item.URL) })
 	// they are large, and the state may live on
 	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf, s.outbox = nil, nil, nil, nil, nil, 0, nil
 	return err

@@ -3,6 +3,8 @@ package crawl
 import (
 	"fmt"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"
@@ -102,15 +104,15 @@ func (e *Engine) explainSeen(x *Explanation) (err error) {
 	if err != nil {
 		return err
 	}
-	entry, known, err := e.known.db.Get(url)
+	met, known, err := e.known.db.Get(url)
 	if known {
-		x.Entry, x.State = &entry, entry.State
+		x.Entry, x.State = &met, met.State
 	}
 	if !waits || err != nil {
 		return err
 	}
-	d := decoder{b: payload}
-	c := d.candidate()
-	x.Pending, x.Left = &c.item, c.Rule
-	return d.err
+	d := entry.NewDecoder(payload)
+	c := d.Candidate()
+	x.Pending, x.Left = &c.Item, c.Rule
+	return d.Fault()
 }

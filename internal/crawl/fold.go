@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/member"
@@ -15,7 +17,7 @@ import (
 
 // came replays a chunk. What waits is restored with what was found; hosts owe what they owed when it came, and their
 // full delay.
-func (s *State) came(c came) {
+func (s *State) Chunk(c entry.Chunk) {
 	if s.fault != nil {
 		return
 	}
@@ -24,10 +26,10 @@ func (s *State) came(c came) {
 		s.unpack, s.fault = newUnpacker()
 	}
 	if s.fault == nil {
-		p, s.fault = s.unpack.read([]byte(c.data))
+		p, s.fault = s.unpack.read([]byte(c.Data))
 	}
 	if s.fault != nil {
-		s.fault = fmt.Errorf("replay a chunk from %s: %w", c.transfer.From, s.fault)
+		s.fault = fmt.Errorf("replay a chunk from %s: %w", c.Transfer.From, s.fault)
 		return
 	}
 	if db, ok := s.views.Seen.(*seen.DB); ok {
@@ -35,26 +37,26 @@ func (s *State) came(c came) {
 			db.Import(p.known[i].entries)
 		}
 	}
-	p.leaveOut(c.left)
+	p.leaveOut(c.Left)
 	for i := range p.waiting {
-		if isIn(c.kept, p.waiting[i].host) {
+		if isIn(c.Kept, p.waiting[i].host) {
 			s.views.Seen.InsertKnown(asKnown(p.waiting[i].items))
 		}
 	}
 	if s.behind {
 		return
 	}
-	s.arrivals.take(c.transfer, p, s.arrivals.keeps(c.transfer, c.kept), c.last)
+	s.arrivals.take(c.Transfer, p, s.arrivals.keeps(c.Transfer, c.Kept), c.Last)
 	for i := range p.waiting {
 		a := &p.waiting[i]
-		s.arrive(a.host, a.clock, isIn(c.kept, a.host))
+		s.arrive(a.host, a.clock, isIn(c.Kept, a.host))
 		for _, it := range a.items {
 			s.waiting[it.URL] = it
 			delete(s.guessed, it.URL)
 		}
 	}
 	for i := range p.known {
-		s.arrive(p.known[i].host, p.known[i].clock, isIn(c.kept, p.known[i].host))
+		s.arrive(p.known[i].host, p.known[i].clock, isIn(c.Kept, p.known[i].host))
 	}
 }
 
@@ -66,16 +68,16 @@ func (s *State) arrive(host string, c hostTiming, kept bool) {
 	s.views.Frontier.Restore(host)
 }
 
-func (s *State) dropped(t member.Transfer) {
+func (s *State) TransferDropped(t member.Transfer) {
 	if !s.behind {
 		gone, _ := s.arrivals.drop(t)
-		s.forgot(gone)
+		s.HostsForgotten(gone)
 	}
 }
 
 // forgot takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue, and out of
 // transfers that are being dropped.
-func (s *State) forgot(hosts []string) {
+func (s *State) HostsForgotten(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
 	}
@@ -89,7 +91,7 @@ func (s *State) forgot(hosts []string) {
 		gone[host] = true
 	}
 	maps.DeleteFunc(s.waiting, func(_ string, it item.Item) bool { return gone[it.Host()] })
-	maps.DeleteFunc(s.unsaid, func(_ string, c candidate) bool { return gone[c.host] })
+	maps.DeleteFunc(s.unsaid, func(_ string, c entry.Candidate) bool { return gone[c.Host] })
 	maps.DeleteFunc(s.toldOf, func(url string, _ bool) bool { return gone[item.HostOf(url)] })
 	maps.DeleteFunc(s.left, func(url string, _ int) bool { return gone[item.HostOf(url)] })
 	if s.left != nil { // something is on the abandoned queue
@@ -100,7 +102,7 @@ func (s *State) forgot(hosts []string) {
 	}
 }
 
-func (s *State) epoch(settled uint64) {
+func (s *State) EpochSettled(settled uint64) {
 	if !s.behind {
 		s.arrivals.settle(settled)
 	}
@@ -163,7 +165,7 @@ func (s *State) Fold(ctx context.Context) (*Holding, error) {
 	}
 	s.behind = false
 	for _, t := range s.Partial() {
-		s.dropped(t)
+		s.TransferDropped(t)
 	}
 	if s.fault != nil {
 		return nil, s.fault
@@ -197,13 +199,13 @@ func (s *State) decided(all []seen.Decided) error {
 // news calls f with what is to be fetched of what was decided.
 func (s *State) news(all []seen.Decided, f func(it item.Item)) error {
 	for i := range all {
-		d := decoder{b: all[i].Payload}
-		c := d.candidate()
-		if d.err != nil {
-			return fmt.Errorf("a decided URL: %w", d.err)
+		d := entry.NewDecoder(all[i].Payload)
+		c := d.Candidate()
+		if d.Bad {
+			return fmt.Errorf("a decided URL: %w", d.Fault())
 		}
 		if all[i].News == seen.Fresh && c.Rule == "" {
-			f(c.withHop())
+			f(c.WithHop())
 		}
 	}
 	return nil

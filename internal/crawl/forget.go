@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/item"
 )
 
@@ -140,9 +142,9 @@ func (f *forgetting) flush() error {
 	slices.Sort(f.hosts)
 	r := removed{hosts: slices.Compact(f.hosts)}
 	err := f.ledger.Within(func() (err error) {
-		var enc encoder
-		enc.forgot(r.hosts)
-		f.ledger.Enqueue(enc.b)
+		var enc entry.Encoder
+		enc.HostsForgotten(r.hosts)
+		f.ledger.Enqueue(enc.Writer)
 		f.sequence = f.ledger.Sequence()
 		for _, host := range r.hosts {
 			if f.shelf[host] {

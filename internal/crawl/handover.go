@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/member"
 )
 
@@ -54,7 +56,7 @@ func (e *Engine) Take(ctx context.Context, t member.Transfer, seq uint64, last b
 		return nil, err
 	}
 	e.peers.received.Add(1)
-	sequence, whole, err := e.takeChunk(came{transfer: t, seq: seq, last: last, data: string(data)})
+	sequence, whole, err := e.takeChunk(entry.Chunk{Transfer: t, Seq: seq, Last: last, Data: string(data)})
 	if err != nil {
 		return nil, fmt.Errorf("take a chunk from %s: %w", t.From, err)
 	}
@@ -73,7 +75,7 @@ func (e *Engine) sure(ctx context.Context, sequence uint64) error {
 	return e.ledger.WaitDurable(ctx, sequence)
 }
 
-func (e *Engine) takeChunk(c came) (sequence uint64, whole *arrival, err error) {
+func (e *Engine) takeChunk(c entry.Chunk) (sequence uint64, whole *arrival, err error) {
 	h := &e.peers.transfer
 	h.one.Lock()
 	defer h.one.Unlock()
@@ -82,19 +84,19 @@ func (e *Engine) takeChunk(c came) (sequence uint64, whole *arrival, err error) 
 			return 0, nil, err
 		}
 	}
-	p, err := h.unpack.read([]byte(c.data))
+	p, err := h.unpack.read([]byte(c.Data))
 	if err != nil {
 		return 0, nil, err
 	}
-	if next, err := h.arrivals.expects(c.transfer, c.seq); err != nil || !next {
+	if next, err := h.arrivals.expects(c.Transfer, c.Seq); err != nil || !next {
 		return e.ledger.Sequence(), nil, err // what was taken before may not be durable yet
 	}
 	defer h.plan.Store(nil)
 	for taken := false; !taken && err == nil; {
-		m := e.planMerge(p, e.keep(c.transfer, p))
-		keeps := h.arrivals.keeps(c.transfer, m.kept)
+		m := e.planMerge(p, e.keep(c.Transfer, p))
+		keeps := h.arrivals.keeps(c.Transfer, m.kept)
 		err = e.ledger.Within(func() error {
-			if taken = slices.Equal(e.keep(c.transfer, p), m.kept); taken { // or else more are held here by now
+			if taken = slices.Equal(e.keep(c.Transfer, p), m.kept); taken { // or else more are held here by now
 				whole = e.enter(&c, p, m, keeps)
 				sequence = e.ledger.Sequence()
 			}
@@ -109,18 +111,18 @@ func (e *Engine) takeChunk(c came) (sequence uint64, whole *arrival, err error) 
 
 // enter enters a chunk into the journal and all that is a view of it. It is called within the ledger's gate, and
 // reads nothing from the disk.
-func (e *Engine) enter(c *came, p *decodedChunk, m *mergePlan, keeps []string) (whole *arrival) {
+func (e *Engine) enter(c *entry.Chunk, p *decodedChunk, m *mergePlan, keeps []string) (whole *arrival) {
 	h := &e.peers.transfer
-	h.meet(c.transfer, p, m.kept, e.origins.hash)
-	c.kept, c.left = m.kept, m.leftOut(p)
-	var enc encoder
-	enc.came(*c)
-	e.ledger.Enqueue(enc.b)
-	p.leaveOut(c.left)
+	h.meet(c.Transfer, p, m.kept, e.origins.hash)
+	c.Kept, c.Left = m.kept, m.leftOut(p)
+	var enc entry.Encoder
+	enc.Chunk(*c)
+	e.ledger.Enqueue(enc.Writer)
+	p.leaveOut(c.Left)
 	h.mu.Lock()
-	whole = h.arrivals.take(c.transfer, p, keeps, c.last)
+	whole = h.arrivals.take(c.Transfer, p, keeps, c.Last)
 	h.mu.Unlock()
-	e.receive(c.transfer, p, m)
+	e.receive(c.Transfer, p, m)
 	return whole
 }
 
@@ -233,9 +235,9 @@ func (e *Engine) drop(t member.Transfer) (sequence uint64, err error) {
 		}
 	}
 	err = e.ledger.Within(func() error {
-		var enc encoder
-		enc.dropped(t)
-		e.ledger.Enqueue(enc.b)
+		var enc entry.Encoder
+		enc.TransferDropped(t)
+		e.ledger.Enqueue(enc.Writer)
 		sequence = e.ledger.Sequence()
 		h.mu.Lock()
 		_, passed := h.arrivals.drop(t)
@@ -257,9 +259,9 @@ func (e *Engine) dropPart(hosts []string) error {
 	r := removed{hosts: hosts}
 	coming := e.peers.transfer.arrivals.without(hosts)
 	err := e.ledger.Within(func() error {
-		var enc encoder
-		enc.forgot(hosts)
-		e.ledger.Enqueue(enc.b)
+		var enc entry.Encoder
+		enc.HostsForgotten(hosts)
+		e.ledger.Enqueue(enc.Writer)
 		e.peers.transfer.mu.Lock()
 		e.peers.transfer.arrivals.Coming = coming
 		e.peers.transfer.mu.Unlock()
@@ -291,9 +293,9 @@ func (e *Engine) Settled(ctx context.Context, epoch uint64) error {
 	e.peers.transfer.one.Lock()
 	var sequence uint64
 	err := e.ledger.Within(func() error {
-		var enc encoder
-		enc.epoch(epoch)
-		e.ledger.Enqueue(enc.b)
+		var enc entry.Encoder
+		enc.EpochSettled(epoch)
+		e.ledger.Enqueue(enc.Writer)
 		sequence = e.ledger.Sequence()
 		e.peers.transfer.mu.Lock()
 		defer e.peers.transfer.mu.Unlock()

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal"
@@ -315,7 +317,7 @@ func (n *trader) visit() {
 	}
 	f.done, f.maybe = true, true
 	e := n.e
-	d := &done{url: v.URL, visit: stats.Visit{Host: v.Host, Status: 200}, meta: seen.Meta{Fetched: time.Now(),
+	d := &entry.Done{URL: v.URL, Visit: stats.Visit{Host: v.Host, Status: 200}, Meta: seen.Meta{Fetched: time.Now(),
 		Status: 200}}
 	b := batch{settles: v.URL}
 	if err := e.commitBatch(&b, &page.Record{URL: v.URL}, d); err == nil {

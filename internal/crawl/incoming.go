@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/frontier"
 	"kumo/internal/member"
 	"kumo/internal/page"
@@ -82,8 +84,8 @@ func (e *Engine) refuse(b *batch) (refused []int) {
 	b.routed = true
 	kept := 0
 	for i := range b.cands {
-		if c := &b.cands[i]; frontier.Belongs(c.host, c.item.URL) && !e.ours(c.host) {
-			e.peers.outbox.want(b.cands[i].host)
+		if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && !e.ours(c.Host) {
+			e.peers.outbox.want(b.cands[i].Host)
 			refused = append(refused, i)
 			continue
 		}
@@ -98,7 +100,7 @@ func (e *Engine) refuse(b *batch) (refused []int) {
 // admitRoots takes the seeds of other nodes, and where such have redirected to, into scope.
 func (e *Engine) admitRoots(b *batch) {
 	for i := range b.cands {
-		if it := &b.cands[i].item; it.Root && b.cands[i].Rule == "" {
+		if it := &b.cands[i].Item; it.Root && b.cands[i].Rule == "" {
 			if u, err := weburl.Parse(strings.Clone(it.URL)); err == nil {
 				e.admit(u, it.Kind == page.Seed && e.asWritten())
 			}
@@ -114,32 +116,32 @@ func (b *batch) read(data []byte) error {
 		return errLinks
 	}
 	b.foreign = true
-	d := decoder{b: data[1:]}
-	d.text.Share = len(data)
-	for len(d.b) > 0 {
-		n, size := binary.Uvarint(d.b)
-		if size <= 0 || n > uint64(len(d.b)-size) {
+	d := entry.NewDecoder(data[1:])
+	d.Text.Share = len(data)
+	for len(d.Rest) > 0 {
+		n, size := binary.Uvarint(d.Rest)
+		if size <= 0 || n > uint64(len(d.Rest)-size) {
 			return errLinks
 		}
-		link := d.b[size : size+int(n)]
-		d.b = d.b[size:]
-		rest := len(d.b) - len(link)
-		c := d.candidate()
-		if d.err != nil || len(d.b) != rest || !c.isWhole() {
+		link := d.Rest[size : size+int(n)]
+		d.Rest = d.Rest[size:]
+		rest := len(d.Rest) - len(link)
+		c := d.Candidate()
+		if d.Bad || len(d.Rest) != rest || !isWhole(&c) {
 			return errLinks
 		}
 		b.cands = append(b.cands, c)
-		b.urls = append(b.urls, seen.URL{URL: c.item.URL, Depth: c.item.Depth, State: stateFor(c.Verdict), Payload: link})
+		b.urls = append(b.urls, seen.URL{URL: c.Item.URL, Depth: c.Item.Depth, State: entry.StateFor(c.Verdict), Payload: link})
 	}
 	return nil
 }
 
 // isWhole reports whether a candidate is one that a node could have found: its URL is in its one form, and it has not
 // waited anywhere yet.
-func (c *candidate) isWhole() bool {
-	u, err := weburl.Parse(c.item.URL)
-	return err == nil && u.String() == c.item.URL && (!u.Web() || u.Host() == c.host) && c.item.IsNew() &&
-		c.item.Depth >= 0 && len(c.item.Path) <= maxPath && (c.Rule != "" || c.Why == "" && !c.Deferred)
+func isWhole(c *entry.Candidate) bool {
+	u, err := weburl.Parse(c.Item.URL)
+	return err == nil && u.String() == c.Item.URL && (!u.Web() || u.Host() == c.Host) && c.Item.IsNew() &&
+		c.Item.Depth >= 0 && len(c.Item.Path) <= entry.MaxPath && (c.Rule != "" || c.Why == "" && !c.Deferred)
 }
 
 // takeLeft takes in what an earlier run, which had others beside it, has left for them.
@@ -161,9 +163,9 @@ func (e *Engine) takeLeft() error {
 	numbers := e.resumed.outbox.boundNumbers()
 	e.resumed.outbox = nil
 	return e.ledger.Within(func() error {
-		var enc encoder
-		enc.taken(numbers[0], numbers[len(numbers)-1])
-		e.ledger.Enqueue(enc.b)
+		var enc entry.Encoder
+		enc.Delivered(numbers[0], numbers[len(numbers)-1])
+		e.ledger.Enqueue(enc.Writer)
 		return nil
 	})
 }

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal"
@@ -55,16 +57,16 @@ func inMemory(t testing.TB, j journal.Journal, r Router) *Engine {
 func linksTo(urls ...string) []byte {
 	data := []byte{member.LinksVersion}
 	for _, url := range urls {
-		data = appendLink(data, &candidate{host: hostOf(url), item: item.Item{URL: url, From: "http://from.test/", Path: "LL",
+		data = appendLink(data, &entry.Candidate{Host: hostOf(url), Item: item.Item{URL: url, From: "http://from.test/", Path: "LL",
 			Depth: 3, Kind: page.Anchor}})
 	}
 	return data
 }
 
-func appendLink(data []byte, c *candidate) []byte {
-	var enc encoder
-	enc.candidate(c)
-	return append(binary.AppendUvarint(data, uint64(len(enc.b))), enc.b...)
+func appendLink(data []byte, c *entry.Candidate) []byte {
+	var enc entry.Encoder
+	enc.Candidate(c)
+	return append(binary.AppendUvarint(data, uint64(len(enc.Writer))), enc.Writer...)
 }
 
 // A tide is a journal that is shipped when there is a tide. It counts what is appended.
@@ -251,8 +253,8 @@ func TestAVisitToAnothersHostDoesNothing(t *testing.T) {
 
 // badLinks are batches that no outbox has made.
 func badLinks() map[string][]byte {
-	good := candidate{host: "mine.test", item: item.Item{URL: "http://mine.test/", Kind: page.Anchor}}
-	with := func(change func(c *candidate)) []byte {
+	good := entry.Candidate{Host: "mine.test", Item: item.Item{URL: "http://mine.test/", Kind: page.Anchor}}
+	with := func(change func(c *entry.Candidate)) []byte {
 		c := good
 		change(&c)
 		return appendLink([]byte{member.LinksVersion}, &c)
@@ -261,13 +263,13 @@ func badLinks() map[string][]byte {
 	return map[string][]byte{
 		"nothing": {}, "another version": {9}, "cut off": whole[:len(whole)-1], "more": append(bytes.Clone(whole), 0),
 		"a long length":    {member.LinksVersion, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1},
-		"no URL":           with(func(c *candidate) { c.item.URL = "mine" }),
-		"it was visited":   with(func(c *candidate) { c.item.Tries = 1 }),
-		"a robots.txt":     with(func(c *candidate) { c.item.Robots = "http://mine.test" }),
-		"no canonical URL": with(func(c *candidate) { c.item.URL = "http://mine.test" }),
-		"above the seed":   with(func(c *candidate) { c.item.Depth = -1 }),
-		"a long way":       with(func(c *candidate) { c.item.Path = strings.Repeat("L", maxPath+1) }),
-		"why without rule": with(func(c *candidate) { c.Why = "so" }),
+		"no URL":           with(func(c *entry.Candidate) { c.Item.URL = "mine" }),
+		"it was visited":   with(func(c *entry.Candidate) { c.Item.Tries = 1 }),
+		"a robots.txt":     with(func(c *entry.Candidate) { c.Item.Robots = "http://mine.test" }),
+		"no canonical URL": with(func(c *entry.Candidate) { c.Item.URL = "http://mine.test" }),
+		"above the seed":   with(func(c *entry.Candidate) { c.Item.Depth = -1 }),
+		"a long way":       with(func(c *entry.Candidate) { c.Item.Path = strings.Repeat("L", entry.MaxPath+1) }),
+		"why without rule": with(func(c *entry.Candidate) { c.Why = "so" }),
 	}
 }
 
@@ -301,8 +303,8 @@ func FuzzTakeLinks(f *testing.F) {
 		again := []byte{member.LinksVersion}
 		for i := range b.cands {
 			again = appendLink(again, &b.cands[i])
-			if c := &b.cands[i]; frontier.Belongs(c.host, c.item.URL) && c.host != hostOf(c.item.URL) ||
-				b.urls[i].URL != c.item.URL {
+			if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && c.Host != hostOf(c.Item.URL) ||
+				b.urls[i].URL != c.Item.URL {
 				t.Fatalf("%+v, offered as %+v", c, b.urls[i])
 			}
 		}
@@ -315,7 +317,7 @@ func FuzzTakeLinks(f *testing.F) {
 
 // goodLinks are three to this node, one of them left out, and one to another.
 func goodLinks() []byte {
-	skip := candidate{host: "mine.test", item: item.Item{URL: "http://mine.test/deep", Seed: "http://a.test/", Depth: 9},
+	skip := entry.Candidate{Host: "mine.test", Item: item.Item{URL: "http://mine.test/deep", Seed: "http://a.test/", Depth: 9},
 		Verdict: policy.Defer("depth", "deep")}
 	return appendLink(linksTo("http://mine.test/", "http://other.test/", "http://mine.test/2"), &skip)
 }

@@ -4,21 +4,11 @@ import (
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/policy"
-	"kumo/internal/seen"
 )
 
 // linkTo is what led to an item.
 func linkTo(it *item.Item) policy.Link {
 	return policy.Link{From: it.From, Kind: it.Kind, Depth: it.Depth, Redirects: it.Redirects, Seed: it.Root}
-}
-
-// stateFor is what a URL of that verdict is to be known as. What is left out can still be brought in: by a seed that
-// names it, or by a scope that has grown.
-func stateFor(v policy.Verdict) seen.State {
-	if v.Rule == "" {
-		return seen.Known
-	}
-	return seen.Deferred
 }
 
 // child is the item that a link on it leads to. A sitemap lies as deep as its entries, so that it is read when they are

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/member"
@@ -135,16 +137,16 @@ func (m *mergePlan) wait(queue []item.Item) {
 }
 
 // tellPlan tells the plan of a merge, if one is under way, what a batch has put: after it was put.
-func (h *handing) tellPlan(found []candidate, d *done) {
+func (h *handing) tellPlan(found []entry.Candidate, d *entry.Done) {
 	m := h.plan.Load()
 	if m == nil {
 		return
 	}
 	for i := range found {
-		m.tell(found[i].item.URL, heldWaiting)
+		m.tell(found[i].Item.URL, heldWaiting)
 	}
 	if d != nil {
-		m.tell(d.url, heldBy(&d.meta))
+		m.tell(d.URL, heldBy(&d.Meta))
 	}
 }
 

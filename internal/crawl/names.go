@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/bounded"
 	"kumo/internal/stats"
 )
@@ -53,15 +55,22 @@ func (o *offHosts) add(hosts []string, to *stats.Counter) {
 }
 
 // journal writes what has been counted since the last commit and follows from no other entry.
-func (o *offHosts) journal(enc *encoder, from *stats.Counter) {
+func (o *offHosts) journal(enc *entry.Encoder, from *stats.Counter) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if sums := from.Sums(); sums != o.sums {
-		enc.sums(sums)
+		enc.Counters(sums)
 		o.sums = sums
 	}
 	for host, n := range o.links {
-		enc.off(host, n)
+		enc.OffHost(host, n)
 	}
 	clear(o.links)
+}
+
+// appendCounts journals what has been counted since the last commit and follows from no other entry.
+func (e *Engine) appendCounts(batch []byte) []byte {
+	enc := entry.Encoder{Writer: batch}
+	e.offHosts.journal(&enc, e.stats)
+	return enc.Writer
 }

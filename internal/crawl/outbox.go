@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/bounded"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
@@ -29,7 +31,7 @@ type outbox struct {
 	sent   *bounded.Recent[[2]uint64, offer]
 	seeds  [2]maphash.Seed // of the hashes in sent
 	depths bool            // a link that lies nearer than an earlier one is news
-	data   encoder
+	data   entry.Encoder
 }
 
 // An offer is the best that was ever sent of a URL.
@@ -45,10 +47,10 @@ func newOutbox(cfg Config, s *State) *outbox {
 	o := &outbox{most: cfg.Outbox, box: member.NewOutbox(cfg.Links), depths: cfg.Depth >= 0,
 		sent: bounded.NewRecent[[2]uint64, offer](maxSent), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 	for _, n := range s.boundNumbers() {
-		d := decoder{b: []byte(s.outbox[n])}
+		d := entry.NewDecoder([]byte(s.outbox[n]))
 		// an earlier version may have kept others
-		if c := d.candidate(); d.err == nil && frontier.Belongs(c.host, c.item.URL) {
-			o.box.Restore(n, hostIn(s.outbox[n], c.item.URL), s.outbox[n])
+		if c := d.Candidate(); !d.Bad && frontier.Belongs(c.Host, c.Item.URL) {
+			o.box.Restore(n, hostIn(s.outbox[n], c.Item.URL), s.outbox[n])
 		}
 	}
 	o.weigh()
@@ -66,9 +68,9 @@ func (o *outbox) weigh() { o.gate.set(o.box.Bytes() > o.most) }
 
 // news reports whether a candidate says more than what was sent before. It is exact but for 128 bits of hashes that
 // nobody can choose; the caller holds mu.
-func (o *outbox) news(c *candidate) bool {
-	k := [2]uint64{maphash.String(o.seeds[0], c.item.URL), maphash.String(o.seeds[1], c.item.URL)}
-	now := offer{c.item.Depth, stateFor(c.Verdict)}
+func (o *outbox) news(c *entry.Candidate) bool {
+	k := [2]uint64{maphash.String(o.seeds[0], c.Item.URL), maphash.String(o.seeds[1], c.Item.URL)}
+	now := offer{c.Item.Depth, entry.StateFor(c.Verdict)}
 	was, known := o.sent.Get(k)
 	if known && (now.state < was.state || now.state == was.state && (now.depth >= was.depth || !o.depths)) {
 		return false
@@ -86,7 +88,7 @@ func (e *Engine) divert(b *batch) {
 	kept := 0
 	for i := range b.cands {
 		c := &b.cands[i]
-		if e.peers.router.Ours(c.host) {
+		if e.peers.router.Ours(c.Host) {
 			b.cands[kept], b.urls[kept] = *c, b.urls[i]
 			kept++
 			continue
@@ -97,19 +99,19 @@ func (e *Engine) divert(b *batch) {
 	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
 }
 
-func (o *outbox) put(e *Engine, b *batch, c *candidate) {
-	if c.item.Root && c.Rule == "" && !b.rooted {
-		e.divertRoot(&c.item)
+func (o *outbox) put(e *Engine, b *batch, c *entry.Candidate) {
+	if c.Item.Root && c.Rule == "" && !b.rooted {
+		e.divertRoot(&c.Item)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.news(c) {
 		return
 	}
-	o.data.b = o.data.b[:0]
-	o.data.candidate(c)
-	data := string(o.data.b)
-	b.entries.bound(o.box.Put(hostIn(data, c.item.URL), data), data)
+	o.data.Writer = o.data.Writer[:0]
+	o.data.Candidate(c)
+	data := string(o.data.Writer)
+	b.entries.Outgoing(o.box.Put(hostIn(data, c.Item.URL), data), data)
 	o.weigh()
 }
 
@@ -155,12 +157,12 @@ func (e *Engine) Answered(from strategy.Node, batch uint64, refused []int, now t
 func (o *outbox) answered(c *ledger.Ledger, from strategy.Node, batch uint64, refused []int, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var enc encoder
+	var enc entry.Encoder
 	for _, r := range o.box.Answered(from, batch, refused, now) {
-		enc.taken(r.First, r.Last)
+		enc.Delivered(r.First, r.Last)
 	}
 	o.weigh()
-	c.Enqueue(enc.b)
+	c.Enqueue(enc.Writer)
 }
 
 // takeBack takes links in that have turned out to be this node's.
@@ -257,21 +259,21 @@ func (e *Engine) rewrite(numbers []uint64) error {
 func (o *outbox) rewrite(c *ledger.Ledger, numbers []uint64) []uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var enc encoder
-	for len(numbers) > 0 && len(enc.b) < rewriteBytes {
+	var enc entry.Encoder
+	for len(numbers) > 0 && len(enc.Writer) < rewriteBytes {
 		if link, waits := o.box.Data(numbers[0]); waits {
-			enc.bound(numbers[0], link)
+			enc.Outgoing(numbers[0], link)
 		}
 		numbers = numbers[1:]
 	}
-	c.Enqueue(enc.b)
+	c.Enqueue(enc.Writer)
 	return numbers
 }
 
 const rewriteBytes = 4 << 20
 
 // bound is told of links that were put into the outbox. Those that a checkpoint found there come again behind it.
-func (s *State) bound(number uint64, link string) {
+func (s *State) Outgoing(number uint64, link string) {
 	if s.behind {
 		return
 	}
@@ -281,7 +283,7 @@ func (s *State) bound(number uint64, link string) {
 	s.outbox[number] = link
 }
 
-func (s *State) taken(first, last uint64) {
+func (s *State) Delivered(first, last uint64) {
 	if s.behind {
 		return
 	}

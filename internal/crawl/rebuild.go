@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"
@@ -21,9 +23,9 @@ type Rebuilt struct {
 	Digests  *seen.Digests
 	Frontier *frontier.Frontier // without a URL
 	Stats    *stats.Counter
-	Lists    []ListMark   // of seeds, which need not be given again
-	Told     []string     // URLs of which skipped.jsonl says that they failed, and that may wait
-	Marks    []store.Mark // of all record files
+	Lists    []entry.SeedListMark // of seeds, which need not be given again
+	Told     []string             // URLs of which skipped.jsonl says that they failed, and that may wait
+	Marks    []store.Mark         // of all record files
 }
 
 // Room brings to the disk what the views have in memory, when that is much.

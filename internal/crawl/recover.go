@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/page"
@@ -23,17 +25,17 @@ type State struct {
 	Stats *stats.Counter
 
 	views   Views
-	behind  bool                 // the entry at hand is older than the checkpoint: only seen and the digests may lack it
-	waiting map[string]item.Item // found since the checkpoint
-	guessed map[string]bool      // of these, that nobody had decided when they were met
-	unsaid  map[string]candidate // URLs that are left out, but nobody had decided that when they were met, nor said why
+	behind  bool                       // the entry at hand is older than the checkpoint: only seen and the digests may lack it
+	waiting map[string]item.Item       // found since the checkpoint
+	guessed map[string]bool            // of these, that nobody had decided when they were met
+	unsaid  map[string]entry.Candidate // URLs that are left out, but nobody had decided that when they were met, nor said why
 	// what left the abandoned queue, or else the frontier's checkpoint, since; nil where nothing is on the abandoned queue
 	left     map[string]int
-	offShelf map[string]bool // what is in the abandoned queue's file and left
-	onShelf  int             // what is there and did not
-	refused  int             // what waited, and nobody can fetch
-	toldOf   map[string]bool // what earlier runs have said to have failed with its host
-	lists    []ListMark      // of seeds, and how far they were taken in
+	offShelf map[string]bool      // what is in the abandoned queue's file and left
+	onShelf  int                  // what is there and did not
+	refused  int                  // what waited, and nobody can fetch
+	toldOf   map[string]bool      // what earlier runs have said to have failed with its host
+	lists    []entry.SeedListMark // of seeds, and how far they were taken in
 	marks    map[string]int64
 	askedTo  int64
 
@@ -57,7 +59,7 @@ func Recover(j journal.Journal, v Views) (*State, error) {
 // recoverBy calls after with the position behind each batch that is read.
 func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) error) (*State, error) {
 	s := &State{Stats: stats.New(), views: v, waiting: map[string]item.Item{}, guessed: map[string]bool{},
-		unsaid: map[string]candidate{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
+		unsaid: map[string]entry.Candidate{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
 	at, err := s.readNote(v.Note)
 	if err != nil {
 		return nil, err
@@ -68,12 +70,12 @@ func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) 
 	}
 	err = j.Replay(from, func(batch []byte, end journal.Position) error {
 		s.behind = end <= at
-		if err := cmp.Or(read(batch, s), s.fault); err != nil {
+		if err := cmp.Or(entry.Read(batch, s), s.fault); err != nil {
 			return err
 		}
 		return after(s, end)
 	})
-	s.time(time.Time{})
+	s.Time(time.Time{})
 	if err == nil {
 		err = s.sortLeft()
 	}
@@ -121,7 +123,7 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	}
 	switch {
 	case n.Version < noteVersion:
-		return 0, fmt.Errorf("the checkpoint has version %d: %w", n.Version, ErrOlder)
+		return 0, fmt.Errorf("the checkpoint has version %d: %w", n.Version, entry.ErrOlder)
 	case n.Version > noteVersion:
 		return 0, fmt.Errorf("the checkpoint has version %d: a newer kumo wrote it, which must go on with it", n.Version)
 	}
@@ -213,26 +215,22 @@ func (s *State) Fresh() bool {
 	return length == 0
 }
 
-// ErrOlder is a state that an older version of kumo wrote, which this one cannot go on from.
-var ErrOlder = errors.New("an older kumo wrote this crawl's state, and this one cannot go on from it: begin again " +
-	"with --fresh, or in another folder")
-
 // CheckAge returns ErrOlder for a crawl that has begun without a file of its seeds.
 func (s *State) CheckAge() error {
 	if _, known := store.Find(s.Marks, rootsName); !known && len(s.Marks) > 0 {
-		return ErrOlder
+		return entry.ErrOlder
 	}
 	return nil
 }
 
-func (s *State) time(t time.Time) {
+func (s *State) Time(t time.Time) {
 	s.at = t
 	if db, ok := s.views.Seen.(*seen.DB); ok {
 		db.Replay(t)
 	}
 }
 
-func (s *State) found(it item.Item) {
+func (s *State) Found(it item.Item) {
 	if s.isStrange(&it) {
 		return
 	}
@@ -250,24 +248,24 @@ func (s *State) found(it item.Item) {
 
 // later offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge may
 // have been broken off after these, once or more often, and then seen is behind the frontier's checkpoint.
-func (s *State) later(payload string) {
-	d := decoder{b: []byte(payload)}
-	c := d.candidate()
-	if d.err != nil || s.isStrange(&c.item) {
+func (s *State) Undecided(payload string) {
+	d := entry.NewDecoder([]byte(payload))
+	c := d.Candidate()
+	if d.Bad || s.isStrange(&c.Item) {
 		return // of an entry that is whole, it is whole
 	}
-	u := []seen.URL{{URL: c.item.URL, Depth: c.item.Depth, State: stateFor(c.Verdict), Payload: []byte(payload)}}
+	u := []seen.URL{{URL: c.Item.URL, Depth: c.Item.Depth, State: entry.StateFor(c.Verdict), Payload: []byte(payload)}}
 	switch news := s.views.Seen.Offer(u, nil); {
 	case news[0] == seen.Later:
-		s.undecided = append(s.undecided, c.item.URL)
+		s.undecided = append(s.undecided, c.Item.URL)
 	case news[0] == seen.Fresh && c.Rule != "":
-		s.unsaid[c.item.URL] = c
+		s.unsaid[c.Item.URL] = c
 	case news[0] == seen.Fresh: // no checkpoint of the frontier has it, as it was not decided
-		if _, shelved := s.waiting[c.item.URL]; shelved {
+		if _, shelved := s.waiting[c.Item.URL]; shelved {
 			return
 		}
-		s.waiting[c.item.URL] = c.withHop()
-		s.guessed[c.item.URL] = true
+		s.waiting[c.Item.URL] = c.WithHop()
+		s.guessed[c.Item.URL] = true
 	}
 }
 
@@ -295,19 +293,19 @@ func (s *State) leave(url string) {
 	s.views.Frontier.Suppress(url)
 }
 
-func (s *State) done(v done) {
-	if v.ref.ID != "" {
-		s.views.Digests.Put(v.meta.Digest, seen.Ref(v.ref))
+func (s *State) Done(v entry.Done) {
+	if v.Ref.ID != "" {
+		s.views.Digests.Put(v.Meta.Digest, seen.Ref(v.Ref))
 	}
 	if db, ok := s.views.Seen.(*seen.DB); ok {
-		db.UpdateMeta(v.url, v.meta)
+		db.UpdateMeta(v.URL, v.Meta)
 	}
-	if s.leave(v.url); !s.behind {
-		s.Stats.Visited(v.visit)
+	if s.leave(v.URL); !s.behind {
+		s.Stats.Visited(v.Visit)
 	}
 }
 
-func (s *State) skip(k page.Skip) {
+func (s *State) Skip(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Known)
 	delete(s.unsaid, k.URL)
 	s.leave(k.URL)
@@ -321,24 +319,24 @@ func (s *State) skipped(k page.Skip) {
 }
 
 // again puts a URL that was visited back among those that wait.
-func (s *State) again(queued time.Time, it item.Item) {
+func (s *State) Recrawl(queued time.Time, it item.Item) {
 	if s.isStrange(&it) {
 		return
 	}
-	s.due(it.URL, seen.Meta{Queued: queued})
+	s.Due(it.URL, seen.Meta{Queued: queued})
 	if !s.behind {
 		s.waiting[it.URL] = it
 	}
 }
 
-func (s *State) due(url string, m seen.Meta) {
+func (s *State) Due(url string, m seen.Meta) {
 	if db, ok := s.views.Seen.(*seen.DB); ok {
 		db.UpdateMeta(url, m)
 	}
 }
 
 // told keeps a URL waiting that was given up with its host.
-func (s *State) told(url string) {
+func (s *State) Reported(url string) {
 	if it, ok := s.waiting[url]; ok {
 		it.Told = true
 		s.waiting[url] = it
@@ -348,42 +346,42 @@ func (s *State) told(url string) {
 }
 
 // out does not touch what waits: another link may have brought the URL in at the same time.
-func (s *State) out(k page.Skip) {
-	s.aside(k)
+func (s *State) SkippedNew(k page.Skip) {
+	s.Deferred(k)
 	s.skipped(k)
 }
 
-func (s *State) gone(k page.Skip) {
+func (s *State) SkippedWaiting(k page.Skip) {
 	s.leave(k.URL)
-	s.out(k)
+	s.SkippedNew(k)
 }
 
-func (s *State) nearer(url string, depth int32) { s.know(url, depth, seen.Known) }
+func (s *State) Nearer(url string, depth int32) { s.know(url, depth, seen.Known) }
 
-func (s *State) sums(n stats.Sums) {
+func (s *State) Counters(n stats.Sums) {
 	if !s.behind {
 		s.Stats.Restore(n)
 	}
 }
 
-func (s *State) aside(k page.Skip) {
+func (s *State) Deferred(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Deferred)
 	delete(s.unsaid, k.URL)
 }
 
-func (s *State) asked(upTo int64) {
+func (s *State) DeferredRead(upTo int64) {
 	if !s.behind {
 		s.askedTo = upTo
 	}
 }
 
-func (s *State) mark(m store.Mark) {
+func (s *State) Mark(m store.Mark) {
 	if !s.behind {
 		s.marks[m.Name] = m.Length
 	}
 }
 
-func (s *State) off(host string, n int64) {
+func (s *State) OffHost(host string, n int64) {
 	if !s.behind {
 		s.Stats.OffHost(host, n)
 	}

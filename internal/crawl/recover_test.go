@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal"
@@ -21,18 +23,18 @@ import (
 // A merge decided about a URL, which was fetched then; before the merge was durable a checkpoint of the frontier was.
 // That of seen is older, and offers the URL again: it is done all the same.
 func TestWhatAMergeHasDecidedIsNotFetchedAgain(t *testing.T) {
-	c := candidate{host: "a", item: item.Item{URL: "http://a/", Kind: page.Anchor}}
-	var payload, met, decided encoder
-	payload.candidate(&c)
-	met.later(payload.b)
-	decided.found(&c.item)
-	decided.done(&done{url: "http://a/", visit: stats.Visit{Host: "a", Status: 200}})
+	c := entry.Candidate{Host: "a", Item: item.Item{URL: "http://a/", Kind: page.Anchor}}
+	var payload, met, decided entry.Encoder
+	payload.Candidate(&c)
+	met.Undecided(payload.Writer)
+	decided.Found(&c.Item)
+	decided.Done(&entry.Done{URL: "http://a/", Visit: stats.Visit{Host: "a", Status: 200}})
 	for name, end := range map[string]func(log journal.Journal) []byte{
 		"done before the frontier's checkpoint": func(log journal.Journal) []byte { return noteAt(t, log.End()) },
 		"done after it":                         func(journal.Journal) []byte { return nil },
 	} {
 		log := memory.New()
-		if err := errors.Join(log.Append(met.b), log.Append(decided.b)); err != nil {
+		if err := errors.Join(log.Append(met.Writer), log.Append(decided.Writer)); err != nil {
 			t.Fatal(err)
 		}
 		db, err := seen.Open(vfs.OS, t.TempDir(), seen.Config{})
@@ -82,11 +84,11 @@ func TestVersionsOfTheNote(t *testing.T) {
 // A journal in which items are written as older versions did is refused, whatever is in it.
 func TestAnOlderJournalIsRefused(t *testing.T) {
 	log := memory.New()
-	if err := log.Append([]byte{entryOldTime, 2, 'f', 1, 'a'}); err != nil {
+	if err := log.Append([]byte{'c', 2, 'f', 1, 'a'}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
-	if !errors.Is(err, ErrOlder) {
+	if !errors.Is(err, entry.ErrOlder) {
 		t.Error(err)
 	}
 }
@@ -98,10 +100,10 @@ func TestWhatRecoveryHasDecidedIsKnownToTheNext(t *testing.T) {
 	const url = "http://a.test/"
 	for _, done := range []bool{false, true} {
 		dir, log, disk := t.TempDir(), memory.New(), vfs.NewFaulty(vfs.OS)
-		var met, payload encoder
-		payload.candidate(&candidate{host: "a.test", item: item.Item{URL: url, Kind: page.Anchor}})
-		met.later(payload.b)
-		if err := log.Append(met.b); err != nil {
+		var met, payload entry.Encoder
+		payload.Candidate(&entry.Candidate{Host: "a.test", Item: item.Item{URL: url, Kind: page.Anchor}})
+		met.Undecided(payload.Writer)
+		if err := log.Append(met.Writer); err != nil {
 			t.Fatal(err)
 		}
 		s, end := recoverIn(t, dir, disk, log)
@@ -161,7 +163,7 @@ func visitFirst(t *testing.T, e *Engine) {
 		t.Fatal(err)
 	}
 	b := batch{settles: v.URL}
-	if err := e.commitBatch(&b, &page.Record{URL: v.URL}, &done{url: v.URL, visit: stats.Visit{Host: v.Host,
+	if err := e.commitBatch(&b, &page.Record{URL: v.URL}, &entry.Done{URL: v.URL, Visit: stats.Visit{Host: v.Host,
 		Status: 200}}); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +195,7 @@ func TestAVisitThatIsGivenBackIsNotUnderWay(t *testing.T) {
 // TestStateAheadOfTheJournalIsRefused: what the journal does not have, nobody would fetch.
 func TestStateAheadOfTheJournalIsRefused(t *testing.T) {
 	log := memory.New()
-	if err := log.Append([]byte{entryAsked, 0}); err != nil {
+	if err := log.Append([]byte{'q', 0}); err != nil {
 		t.Fatal(err)
 	}
 	end := uint64(log.End())

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/store"
@@ -61,11 +63,11 @@ func (r *Roots) add(b root) error {
 	if r == nil {
 		return nil
 	}
-	var body encoder
-	body.flags(b.seed, b.redirect)
-	body.b = append(body.b, b.url...)
-	body.b = seal(body.b)
-	return r.Append(0, append(binary.AppendUvarint(nil, uint64(len(body.b))), body.b...))
+	var body entry.Encoder
+	body.Flags(b.seed, b.redirect)
+	body.Writer = append(body.Writer, b.url...)
+	body.Writer = seal(body.Writer)
+	return r.Append(0, append(binary.AppendUvarint(nil, uint64(len(body.Writer))), body.Writer...))
 }
 
 // each calls f with all roots so far.
@@ -98,7 +100,7 @@ func readRoots(disk vfs.FS, name string, length int64, f func(root) error) error
 		}
 		return f(r)
 	})
-	if err == nil && read != length || errors.Is(err, errShort) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	if err == nil && read != length || errors.Is(err, entry.ErrShort) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, io.EOF) {
 		err = ErrRoots
 	}

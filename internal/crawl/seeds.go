@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/policy"
 	"kumo/internal/weburl"
 )
@@ -16,51 +18,21 @@ import (
 // disk let it. So the first seeds are fetched at once.
 type SeedList interface {
 	// List is what the journal keeps of the list.
-	List() ListMark
+	List() entry.SeedListMark
 	// Each calls f with part after part of the seeds, from an offset on, and with the offset behind each. f does not keep
 	// them.
 	Each(from int64, f func(seeds []weburl.URL, end int64) error) error
 }
 
-// A ListMark says how far a list of seeds was taken in. A run that is given the same list again goes on from there.
-type ListMark struct {
-	Digest string // of the list's bytes: tells it from others
-	Name   string // by which a person knows it
-	Seeds  int64  // how many it has
-	Taken  int64  // of these, how many were taken in
-	Offset int64  // behind them
-	Done   bool   // nothing of it is left
-}
-
-func (e *encoder) list(m *ListMark) {
-	e.kind(entryList)
-	e.string(m.Digest)
-	e.string(m.Name)
-	e.int(m.Seeds)
-	e.int(m.Taken)
-	e.int(m.Offset)
-	e.bool(m.Done)
-}
-
-func (d *decoder) list() ListMark {
-	return ListMark{Digest: d.string(), Name: d.string(), Seeds: d.int(), Taken: d.int(), Offset: d.int(), Done: d.bool()}
-}
-
 // list replays how far a list was taken in.
-func (s *State) list(m ListMark) {
+func (s *State) SeedList(m entry.SeedListMark) {
 	if !s.behind {
-		s.lists = markList(s.lists, m)
+		s.lists = entry.Marks(s.lists, m)
 	}
 }
 
-// markList returns marks with one that takes the place of an older one of the same list. The slice is not changed.
-func markList(marks []ListMark, m ListMark) []ListMark {
-	rest := slices.DeleteFunc(slices.Clone(marks), func(old ListMark) bool { return old.Digest == m.Digest })
-	return append(rest, m)
-}
-
 // Lists says how far each list of seeds was taken in that earlier runs were given, the last one last.
-func (s *State) Lists() []ListMark { return s.lists }
+func (s *State) Lists() []entry.SeedListMark { return s.lists }
 
 // A feed is the way of a SeedList into the crawl.
 type feed struct {
@@ -73,19 +45,19 @@ type feed struct {
 	settled chan struct{} // closed when it is, or will not be in this run
 
 	mu   sync.Mutex // guards below
-	mark ListMark
-	all  []ListMark // of earlier runs' lists, too
+	mark entry.SeedListMark
+	all  []entry.SeedListMark // of earlier runs' lists, too
 	over bool
 }
 
-func newFeed(src SeedList, earlier []ListMark) *feed {
+func newFeed(src SeedList, earlier []entry.SeedListMark) *feed {
 	f := &feed{src: src, all: earlier, over: true, settled: make(chan struct{})}
 	if src == nil {
 		f.ready.Store(true)
 		return f
 	}
 	f.mark = src.List()
-	if i := slices.IndexFunc(earlier, func(m ListMark) bool { return m.Digest == f.mark.Digest }); i >= 0 {
+	if i := slices.IndexFunc(earlier, func(m entry.SeedListMark) bool { return m.Digest == f.mark.Digest }); i >= 0 {
 		f.mark = earlier[i]
 	}
 	f.over, f.from = f.mark.Done, f.mark.Offset
@@ -97,7 +69,7 @@ func newFeed(src SeedList, earlier []ListMark) *feed {
 
 // marks are what a checkpoint's note has. Lists that earlier runs began and that are not given again are not: see
 // [Engine.feed].
-func (f *feed) marks() []ListMark {
+func (f *feed) marks() []entry.SeedListMark {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.all
@@ -110,12 +82,12 @@ func (f *feed) ended() bool {
 }
 
 // moved notes that seeds were taken in, and returns what the journal is to have of that.
-func (f *feed) moved(n int, end int64, done bool) ListMark {
+func (f *feed) moved(n int, end int64, done bool) entry.SeedListMark {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mark.Taken += int64(n)
 	f.mark.Offset, f.mark.Done = end, done
-	f.all = markList(f.all, f.mark)
+	f.all = entry.Marks(f.all, f.mark)
 	f.taken.Store(f.mark.Taken)
 	return f.mark
 }
@@ -175,9 +147,9 @@ func (e *Engine) feed(ctx context.Context) error {
 			known = append(known, e.admitSeed(u))
 		}
 		end = upTo
-		return e.takeSeeds(seeds, known, nil, func(enc *encoder) {
+		return e.takeSeeds(seeds, known, nil, func(enc *entry.Encoder) {
 			m := e.roots.feed.moved(len(seeds), upTo, false)
-			enc.list(&m)
+			enc.SeedList(&m)
 		})
 	})
 	if ctx.Err() != nil {
@@ -187,10 +159,10 @@ func (e *Engine) feed(ctx context.Context) error {
 		return err
 	}
 	err = e.ledger.Within(func() error {
-		var enc encoder
+		var enc entry.Encoder
 		m := e.roots.feed.moved(0, end, true)
-		enc.list(&m)
-		e.ledger.Enqueue(enc.b)
+		enc.SeedList(&m)
+		e.ledger.Enqueue(enc.Writer)
 		return nil
 	})
 	e.roots.feed.mu.Lock()
@@ -202,7 +174,7 @@ func (e *Engine) feed(ctx context.Context) error {
 
 // takeSeeds takes some seeds in, which are in scope: as the user wrote them, and as the crawl's rules have them. Of
 // those whose host take does not want only the root is kept. also adds to the journal's same batch.
-func (e *Engine) takeSeeds(seeds, known []weburl.URL, take func(host string) bool, also func(*encoder)) error {
+func (e *Engine) takeSeeds(seeds, known []weburl.URL, take func(host string) bool, also func(*entry.Encoder)) error {
 	var b batch
 	b.rooted = true
 	mine := known

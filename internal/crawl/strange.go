@@ -3,7 +3,6 @@ package crawl
 import (
 	"kumo/internal/frontier"
 	"kumo/internal/item"
-	"kumo/internal/weburl"
 )
 
 // What nobody can fetch does not enter the crawl: consider lets no link in that is not http or https with a host, and
@@ -21,12 +20,6 @@ func (s *State) isStrange(it *item.Item) bool {
 	return true
 }
 
-// isCanonical reports whether a URL is one of a host, in its one form.
-func isCanonical(host, url string) bool {
-	u, err := weburl.Parse(url)
-	return err == nil && u.Web() && u.Host() == host && u.String() == url
-}
-
 // Refused is how many URLs waited, in this run or at its beginning, and were dropped because nobody can fetch them.
 func (e *Engine) Refused() int { return e.resumed.refused + e.frontier.Refused() }
 
@@ -35,7 +28,7 @@ func (e *Engine) Refused() int { return e.resumed.refused + e.frontier.Refused()
 func (b *batch) dropStrange() {
 	kept := 0
 	for i := range b.cands {
-		if c := &b.cands[i]; frontier.Belongs(c.host, c.item.URL) {
+		if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) {
 			b.cands[kept], b.urls[kept] = *c, b.urls[i]
 			kept++
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal/memory"
@@ -112,15 +114,15 @@ func TestRobotsNameStrangeSitemaps(t *testing.T) {
 func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 	for _, url := range strangeURLs {
 		it := item.Item{URL: url, Seed: "http://mine.test/", Kind: page.Sitemap}
-		c := candidate{host: hostOf(url), item: it}
-		var enc, payload encoder
-		enc.found(&it)
-		enc.again(&it, time.Unix(1, 0))
-		payload.candidate(&c)
-		enc.later(payload.b)
-		enc.bound(1, string(payload.b))
+		c := entry.Candidate{Host: hostOf(url), Item: it}
+		var enc, payload entry.Encoder
+		enc.Found(&it)
+		enc.Recrawl(&it, time.Unix(1, 0))
+		payload.Candidate(&c)
+		enc.Undecided(payload.Writer)
+		enc.Outgoing(1, string(payload.Writer))
 		log := memory.New()
-		if err := log.Append(enc.b); err != nil {
+		if err := log.Append(enc.Writer); err != nil {
 			t.Fatal(err)
 		}
 		shelf := OpenAbandoned(vfs.OS, t.TempDir())
@@ -137,7 +139,7 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 		if n := e.frontier.Counts().URLs; n > 0 || e.Refused() == 0 {
 			t.Errorf("%s: %d wait, %d are counted", url, n, e.Refused())
 		}
-		if c.host == "" && !e.peers.outbox.empty() {
+		if c.Host == "" && !e.peers.outbox.empty() {
 			t.Errorf("%s: it is bound for a node, and none will own it", url)
 		}
 	}
@@ -176,7 +178,7 @@ func FuzzLinks(f *testing.F) {
 		e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: ref, Kind: page.Kind(kind)}}})
 		for i := range b.cands {
 			c := &b.cands[i]
-			if u, err := weburl.Parse(c.item.URL); err != nil || !u.Web() || u.Host() != c.host ||
+			if u, err := weburl.Parse(c.Item.URL); err != nil || !u.Web() || u.Host() != c.Host ||
 				!strings.HasPrefix(u.Scheme(), "http") {
 				t.Errorf("%q: %+v", ref, c)
 			}

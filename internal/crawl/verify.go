@@ -31,8 +31,8 @@ func (s *State) Each(f func(url string, again bool) error, bad func(error)) erro
 	}})
 }
 
-// Undecided are the URLs of which the next merge of seen says whether they are news.
-func (s *State) Undecided() []string {
+// PendingDedup are the URLs of which the next merge of seen says whether they are news.
+func (s *State) PendingDedup() []string {
 	return slices.AppendSeq(slices.Clone(s.undecided), maps.Keys(s.unsaid))
 }
 

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
@@ -341,19 +343,19 @@ func isDuplicate(rec *page.Record) bool {
 // finish commits a record with all that it brings, and counts it.
 func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	rec.Recrawl = w.found(rec, v)
-	d := &done{url: rec.URL, visit: stats.Visit{Host: v.Host, Failure: string(rec.Failure), Took: rec.Took,
+	d := &entry.Done{URL: rec.URL, Visit: stats.Visit{Host: v.Host, Failure: string(rec.Failure), Took: rec.Took,
 		Duplicate: isDuplicate(rec), Recrawl: v.Recrawl}}
-	d.meta = w.plan(v, rec.Recrawl)
-	d.meta.Fetched = rec.Time
+	d.Meta = w.plan(v, rec.Recrawl)
+	d.Meta.Fetched = rec.Time
 	if rec.Response != nil {
-		d.visit.Bytes = rec.Response.RawLen()
+		d.Visit.Bytes = rec.Response.RawLen()
 	}
 	if rec.Failure == page.None {
-		d.visit.Status = rec.Response.Status
+		d.Visit.Status = rec.Response.Status
 		if rec.Page != nil {
-			d.visit.Type = rec.Page.Type
+			d.Visit.Type = rec.Page.Type
 		}
-		w.learn(&d.meta, rec)
+		w.learn(&d.Meta, rec)
 	}
 	w.batch.settles = rec.URL
 	if err := w.commitBatch(&w.batch, rec, d); err != nil {
@@ -430,7 +432,7 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 	}
 	w.classify(&w.batch, u, it, "", "")
 	w.settleBy(v)
-	w.addSkip(entrySkip, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
+	w.addSkip(entry.SkipKnown, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
 	if err := w.commitBatch(&w.batch, nil, nil); err != nil {
 		return err
 	}
@@ -445,14 +447,14 @@ func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
 // next run.
 func entryFor(rule string) byte {
 	if rule == "block" || rule == "depth" {
-		return entryGone
+		return entry.SkipWaiting
 	}
-	return entrySkip
+	return entry.SkipKnown
 }
 
 // addSkip leaves a URL out. What skipped.jsonl has said before, it does not say again.
 func (w *worker) addSkip(entry byte, s page.Skip, told bool) {
-	w.batch.entries.skip(entry, &s)
+	w.batch.entries.Skip(entry, &s)
 	if !told {
 		w.batch.skips = append(w.batch.skips, s)
 	}
@@ -466,10 +468,10 @@ func (w *worker) shed(v *frontier.Visit) error {
 	w.frontier.Gather(v.Host) // or Take would read it with the ledger's gate held
 	err := w.ledger.Within(func() error {
 		for _, it := range w.frontier.Take(v.Host, ordinary) {
-			w.addSkip(entrySkip, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told ||
+			w.addSkip(entry.SkipKnown, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told ||
 				w.ends.takeReported(it.URL))
 		}
-		w.addSkip(entrySkip, w.skipOf(v, rule, "the host has its pages"), v.Told)
+		w.addSkip(entry.SkipKnown, w.skipOf(v, rule, "the host has its pages"), v.Told)
 		return w.apply(&w.batch, nil, nil)
 	})
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/member"
 )
 
@@ -20,9 +22,9 @@ func (e *Engine) Forget(ctx context.Context, gone func(host string) bool, whole 
 	}
 	var sequence uint64
 	err := e.ledger.Within(func() error {
-		var enc encoder
-		enc.went(whole)
-		e.ledger.Enqueue(enc.b)
+		var enc entry.Encoder
+		enc.TransfersDone(whole)
+		e.ledger.Enqueue(enc.Writer)
 		sequence = e.ledger.Sequence()
 		e.peers.transfer.mu.Lock()
 		defer e.peers.transfer.mu.Unlock()
@@ -35,7 +37,7 @@ func (e *Engine) Forget(ctx context.Context, gone func(host string) bool, whole 
 	return e.ledger.WaitDurable(ctx, sequence)
 }
 
-func (s *State) went(all []member.Transfer) {
+func (s *State) TransfersDone(all []member.Transfer) {
 	if !s.behind {
 		s.arrivals.Went = append(s.arrivals.Went, all...)
 	}

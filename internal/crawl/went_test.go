@@ -4,26 +4,28 @@ import (
 	"slices"
 	"testing"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/member"
 )
 
 func TestWhatWentIsKnownUntilItIsSettled(t *testing.T) {
 	one, two := member.Transfer{From: "a", To: "b", Epoch: 3}, member.Transfer{From: "a", To: "c", Epoch: 5}
-	var enc encoder
-	enc.went([]member.Transfer{one, two})
+	var enc entry.Encoder
+	enc.TransfersDone([]member.Transfer{one, two})
 	s := &State{}
 	for _, step := range []struct {
 		behind bool
 		want   []member.Transfer
 	}{{true, nil}, {false, []member.Transfer{one, two}}} {
 		s.behind = step.behind
-		if err := read(enc.b, s); err != nil || !slices.Equal(s.Went(), step.want) {
+		if err := entry.Read(enc.Writer, s); err != nil || !slices.Equal(s.Went(), step.want) {
 			t.Errorf("behind %v: %v (%v), want %v", step.behind, s.Went(), err, step.want)
 		}
 	}
-	enc.b = nil
-	enc.epoch(3)
-	if err := read(enc.b, s); err != nil || !slices.Equal(s.Went(), []member.Transfer{two}) {
+	enc.Writer = nil
+	enc.EpochSettled(3)
+	if err := entry.Read(enc.Writer, s); err != nil || !slices.Equal(s.Went(), []member.Transfer{two}) {
 		t.Errorf("settled: %v (%v)", s.Went(), err)
 	}
 }

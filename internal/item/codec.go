@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kumo/internal/page"
+	"kumo/internal/varint"
 )
 
 // An item is written as a frame: its length, and as many bytes, the body. A body is the version, flags, the kind, what
@@ -151,13 +152,13 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	if body[0] != version {
 		return Item{}, fmt.Errorf("%w: it has version %d", ErrVersion, body[0])
 	}
-	flags, f := body[1], fields{b: body[3:]}
+	flags, f := body[1], varint.Reader{Rest: body[3:]}
 	it := Item{Kind: page.Kind(body[2]), Root: flags&flagRoot != 0, Told: flags&flagTold != 0,
 		Recrawl: flags&flagRecrawl != 0, Late: flags&flagLate != 0}
 	if flags&flagCounts != 0 {
-		it.Redirects, it.Tries = f.byte(), f.byte()
+		it.Redirects, it.Tries = f.Byte(), f.Byte()
 	}
-	depth := f.uint()
+	depth := f.Uint()
 	scheme := ""
 	switch {
 	case flags&flagHTTPS != 0:
@@ -171,16 +172,16 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	if scheme != "" {
 		root++
 	}
-	url := f.string()
-	seedFrom, seed := f.uint(), f.string()
-	fromFrom, from := f.uint(), f.string()
-	path := f.string()
+	url := f.Bytes()
+	seedFrom, seed := f.Uint(), f.Bytes()
+	fromFrom, from := f.Uint(), f.Bytes()
+	path := f.Bytes()
 	var robots []byte
 	if flags&flagRobots != 0 {
-		robots = f.string()
+		robots = f.Bytes()
 	}
 	length := uint64(root + len(url))
-	if f.bad || depth > math.MaxUint32 || seedFrom > length || fromFrom > length {
+	if f.Bad || depth > math.MaxUint32 || seedFrom > length || fromFrom > length {
 		return Item{}, ErrDamaged
 	}
 	it.Depth = int32(uint32(depth))
@@ -235,41 +236,4 @@ func (r *Reader) join(begin string, rest []byte) string {
 	r.text.WriteString(begin)
 	r.text.Write(rest)
 	return r.text.String()[at:]
-}
-
-// fields are read one after the other. After the first that is not there all are empty, and bad is set.
-type fields struct {
-	b   []byte
-	bad bool
-}
-
-func (f *fields) byte() byte {
-	if len(f.b) == 0 {
-		f.bad = true
-		return 0
-	}
-	c := f.b[0]
-	f.b = f.b[1:]
-	return c
-}
-
-func (f *fields) uint() uint64 {
-	n, size := binary.Uvarint(f.b)
-	if size <= 0 {
-		f.bad, f.b = true, nil
-		return 0
-	}
-	f.b = f.b[size:]
-	return n
-}
-
-func (f *fields) string() []byte {
-	n := f.uint()
-	if n > uint64(len(f.b)) {
-		f.bad, f.b = true, nil
-		return nil
-	}
-	s := f.b[:n]
-	f.b = f.b[n:]
-	return s
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 
+	"kumo/internal/entry"
+
 	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/weburl"
@@ -216,8 +218,8 @@ func (f *File) Setting() string {
 }
 
 // List is crawl.SeedList's.
-func (f *File) List() crawl.ListMark {
-	return crawl.ListMark{Digest: f.Digest, Name: f.Title(), Seeds: f.Count}
+func (f *File) List() entry.SeedListMark {
+	return entry.SeedListMark{Digest: f.Digest, Name: f.Title(), Seeds: f.Count}
 }
 
 // Each is crawl.SeedList's. Lines that are no seed are passed over: who opened the file knows them.

@@ -10,6 +10,9 @@ type Writer []byte
 // Uint writes a number.
 func (w *Writer) Uint(n uint64) { *w = binary.AppendUvarint(*w, n) }
 
+// Int writes a number that may be negative.
+func (w *Writer) Int(n int64) { *w = binary.AppendVarint(*w, n) }
+
 // Byte writes one byte.
 func (w *Writer) Byte(b byte) { *w = append(*w, b) }
 
@@ -34,6 +37,27 @@ func (w *Writer) Bool(v bool) {
 	w.Byte(b)
 }
 
+// Flags writes up to eight bools as one byte, the first as the lowest bit.
+func (w *Writer) Flags(all ...bool) {
+	var f byte
+	for i, set := range all {
+		if set {
+			f |= 1 << i
+		}
+	}
+	w.Byte(f)
+}
+
+// Suffix writes a string by what it does not share with the beginning of another, which its reader has.
+func (w *Writer) Suffix(s, before string) {
+	n := 0
+	for n < len(s) && n < len(before) && s[n] == before[n] {
+		n++
+	}
+	w.Uint(uint64(n))
+	w.String(s[n:])
+}
+
 // A Reader reads fields from the front of Rest. After the first that is not there all are zero, and Bad is set.
 type Reader struct {
 	Rest []byte
@@ -43,6 +67,17 @@ type Reader struct {
 // Uint reads a number.
 func (r *Reader) Uint() uint64 {
 	n, size := binary.Uvarint(r.Rest)
+	if size <= 0 {
+		r.Bad, r.Rest = true, nil
+		return 0
+	}
+	r.Rest = r.Rest[size:]
+	return n
+}
+
+// Int reads a number that may be negative.
+func (r *Reader) Int() int64 {
+	n, size := binary.Varint(r.Rest)
 	if size <= 0 {
 		r.Bad, r.Rest = true, nil
 		return 0
@@ -76,6 +111,19 @@ func (r *Reader) Bytes() []byte {
 
 // String reads a string.
 func (r *Reader) String() string { return string(r.Bytes()) }
+
+// Suffix reads a string as Writer.Suffix wrote it behind the same other: most bytes at the most.
+func (r *Reader) Suffix(before string, most int) string {
+	n, more := r.Uint(), r.Bytes()
+	if r.Bad || n > uint64(len(before)) || int(n)+len(more) > most {
+		r.Bad, r.Rest = true, nil
+		return ""
+	}
+	if len(more) == 0 {
+		return before[:n]
+	}
+	return before[:n] + string(more)
+}
 
 // Bool reads a byte that is true unless it is 0.
 func (r *Reader) Bool() bool { return r.Byte() != 0 }

@@ -164,7 +164,7 @@ func (v *verifier) readFrontier() error {
 	if err != nil {
 		return err
 	}
-	for _, url := range v.State.Undecided() {
+	for _, url := range v.State.PendingDedup() {
 		if err := v.claim(url, kindUndecided, fact{}); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (v *verifier) readFrontier() error {
 	late, err := v.readLate()
 	v.tally.waiting = n
 	v.counted(checkFrontier, n, "URLs waiting")
-	v.counted(checkFrontier, int64(len(v.State.Undecided()))+late, "undecided")
+	v.counted(checkFrontier, int64(len(v.State.PendingDedup()))+late, "undecided")
 	return err
 }
 

@@ -1,0 +1,49 @@
+package entry
+
+import (
+	"kumo/internal/item"
+	"kumo/internal/policy"
+	"kumo/internal/seen"
+)
+
+// A Candidate is a link that is judged. Its item has the path of the page that has the link.
+type Candidate struct {
+	Host string
+	Item item.Item
+	policy.Verdict
+}
+
+// WithHop is a candidate's item with the path of its own.
+func (c *Candidate) WithHop() item.Item {
+	it := c.Item
+	if hop := it.Kind.Hop(); hop != 0 && len(it.Path) < MaxPath {
+		it.Path += string(hop)
+	}
+	return it
+}
+
+// MaxPath is how many hops a path has at the most: as many as crawl.log has.
+const MaxPath = 50
+
+// Candidate is a URL that seen has yet to decide about, with its verdict.
+func (e *Encoder) Candidate(c *Candidate) {
+	e.Item(&c.Item)
+	e.String(c.Rule)
+	e.String(c.Why)
+	e.Bool(c.Deferred)
+}
+
+func (d *Decoder) Candidate() Candidate {
+	it := d.Item("")
+	return Candidate{Host: it.Host(), Item: it, Verdict: policy.Verdict{Rule: d.String(), Why: d.String(),
+		Deferred: d.Bool()}}
+}
+
+// StateFor is what a URL of that verdict is to be known as. What is left out can still be brought in: by a seed that
+// names it, or by a scope that has grown.
+func StateFor(v policy.Verdict) seen.State {
+	if v.Rule == "" {
+		return seen.Known
+	}
+	return seen.Deferred
+}
