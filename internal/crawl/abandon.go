@@ -74,7 +74,7 @@ func (e *Engine) abandonItem(it item.Item) error {
 		return nil
 	}
 	it.Told = true
-	return e.files.abandoned.put(&it)
+	return e.files.abandoned.Put(&it)
 }
 
 // lostRules is why an origin is given up whose robots.txt cannot be had.

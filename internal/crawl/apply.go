@@ -58,7 +58,7 @@ func (e *Engine) apply(b *batch, rec *page.Record, d *entry.Done) error {
 		e.frontier.Push(b.found[i].Host, b.found[i].Item)
 	}
 	e.peers.transfer.tellPlan(b.found, d)
-	return e.files.deferred.add(b.deferred)
+	return e.files.deferred.Add(b.deferred)
 }
 
 // noteVisit keeps what a visit has found, and when the next is to be.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/entry"
 
 	"kumo/internal/frontier"
@@ -25,12 +27,12 @@ type note struct {
 	Marks    []store.Mark
 	Stats    stats.Snapshot
 	Sums     stats.Sums
-	Lists    []entry.SeedListMark `json:",omitempty"` // of seeds
-	Shelved  abandonedMark        // what was given up with its origin, and waits for another run
-	Settled  []string             // URLs whose end is in the journal, and whose visit the frontier still had under way
-	Told     []string             // URLs in the frontier of which skipped.jsonl has said that their host could not be had
-	Asked    int64                // how much of the file of set-aside URLs has been written down
-	Arrivals *arrivals            `json:",omitempty"` // of hosts, from other nodes
+	Lists    []entry.SeedListMark    `json:",omitempty"` // of seeds
+	Shelved  statefile.AbandonedMark // what was given up with its origin, and waits for another run
+	Settled  []string                // URLs whose end is in the journal, and whose visit the frontier still had under way
+	Told     []string                // URLs in the frontier of which skipped.jsonl has said that their host could not be had
+	Asked    int64                   // how much of the file of set-aside URLs has been written down
+	Arrivals *arrivals               `json:",omitempty"` // of hosts, from other nodes
 }
 
 // noteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names
@@ -53,11 +55,11 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	var n note
 	var frozen int64 // URLs that the merge decides
 	var bound []uint64
-	if _, err := e.files.abandoned.mark(); err != nil { // so that little of it is left to be made durable in the pause
+	if _, err := e.files.abandoned.Mark(); err != nil { // so that little of it is left to be made durable in the pause
 		return fmt.Errorf("begin a checkpoint: %w", err)
 	}
 	err := e.ledger.Pause(func(at journal.Position, marks []store.Mark) error {
-		shelf, err := e.files.abandoned.mark()
+		shelf, err := e.files.abandoned.Mark()
 		if err != nil {
 			return err
 		}
@@ -82,7 +84,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	}
 	text, err := json.Marshal(n)
 	if err = errors.Join(err, cut.Write(text)); err == nil {
-		err = e.files.abandoned.settle()
+		err = e.files.abandoned.Settle()
 	}
 	if err != nil {
 		return fmt.Errorf("write a checkpoint: %w", err)

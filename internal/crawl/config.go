@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
@@ -116,17 +118,17 @@ type Views struct {
 	Seen      Seen
 	Digests   Digests
 	Frontier  *frontier.Frontier
-	Abandoned *AbandonedQueue // for a crawl that goes on; nil for one that keeps nothing
-	Note      []byte          // that the frontier's checkpoint has; nil if it has none
+	Abandoned *statefile.Abandoned // for a crawl that goes on; nil for one that keeps nothing
+	Note      []byte               // that the frontier's checkpoint has; nil if it has none
 }
 
 // Parts are what the engine works with.
 type Parts struct {
-	Deferred  *DeferredFile // may be nil: what was set aside is not written down then
-	Answers   *Answers      // may be nil, likewise: what robots.txt files said
-	Roots     *Roots        // may be nil, likewise: what the crawl's seeds are
-	Seeds     SeedList      // may be nil: more seeds than those that Run is given
-	NoSecrets bool          // the Fetcher has nothing that is for the seeds' servers alone
+	Deferred  *statefile.Deferred      // may be nil: what was set aside is not written down then
+	Answers   *statefile.RobotsAnswers // may be nil, likewise: what robots.txt files said
+	Roots     *statefile.ScopeSeeds    // may be nil, likewise: what the crawl's seeds are
+	Seeds     SeedList                 // may be nil: more seeds than those that Run is given
+	NoSecrets bool                     // the Fetcher has nothing that is for the seeds' servers alone
 	Robots    *robots.Cache
 	Scope     *weburl.Scope
 	Block     *policy.BlockList // may be nil

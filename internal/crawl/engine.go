@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/entry"
 
 	"golang.org/x/sync/errgroup"
@@ -84,10 +86,10 @@ type limits struct {
 
 // files are what the engine writes beside the journal and the stores' records.
 type files struct {
-	deferred     *DeferredFile
-	deferredRead int64           // how much of deferred URLs has been written down
-	abandoned    *AbandonedQueue // what was given up with its origin: for the journal it waits
-	answers      *Answers
+	deferred     *statefile.Deferred
+	deferredRead int64                // how much of deferred URLs has been written down
+	abandoned    *statefile.Abandoned // what was given up with its origin: for the journal it waits
+	answers      *statefile.RobotsAnswers
 	archive      bool // records are archived
 	// of all record files as the run found them, those of stores that are not open now among them
 	marks []store.Mark
@@ -95,11 +97,11 @@ type files struct {
 
 // roots are what the crawl begins with.
 type roots struct {
-	file    *Roots           // seeds, and where they redirect to
-	all     *weburl.Set      // those, by the crawl's rules; nil where all are new and nobody will ask
-	trusted *weburl.Set      // origins of seeds: secrets may be sent there; nil if there are none
-	feed    *feed            // the list of seeds of this run
-	tell    func(weburl.URL) // other nodes, of a new one; may be nil
+	file    *statefile.ScopeSeeds // seeds, and where they redirect to
+	all     *weburl.Set           // those, by the crawl's rules; nil where all are new and nobody will ask
+	trusted *weburl.Set           // origins of seeds: secrets may be sent there; nil if there are none
+	feed    *feed                 // the list of seeds of this run
+	tell    func(weburl.URL)      // other nodes, of a new one; may be nil
 }
 
 // peers are the other nodes of the crawl.

@@ -60,7 +60,7 @@ func (e *Engine) Explain(url string) (*Explanation, error) {
 	}
 	e.explainEnd(x) // after the frontier: what is done meanwhile is met here
 	if x.Found == nil {
-		if x.Shelved, err = e.files.abandoned.find(u.String()); err != nil {
+		if x.Shelved, err = e.files.abandoned.Find(u.String()); err != nil {
 			return nil, err
 		}
 	}

@@ -84,7 +84,7 @@ func (f *forgetting) add(host string) error {
 // shelved finds hosts of which something was given up.
 func (f *forgetting) shelved() error {
 	f.shelf = map[string]bool{}
-	err := f.Engine.files.abandoned.here(func(it item.Item) error {
+	err := f.Engine.files.abandoned.Current(func(it item.Item) error {
 		if host := it.Host(); !f.shelf[host] && f.gone(host) {
 			f.shelf[host] = true
 		}
@@ -148,7 +148,7 @@ func (f *forgetting) flush() error {
 		f.sequence = f.ledger.Sequence()
 		for _, host := range r.hosts {
 			if f.shelf[host] {
-				if err := f.Engine.files.abandoned.void(host); err != nil {
+				if err := f.Engine.files.abandoned.Void(host); err != nil {
 					return err
 				}
 			}

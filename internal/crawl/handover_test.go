@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/entry"
 
 	"kumo/internal/frontier"
@@ -193,7 +195,7 @@ func (n *trader) recall(closers *[]func() error) (journal.Journal, *State, error
 		return nil, nil, err
 	}
 	*closers = append(*closers, front.Close)
-	shelf := OpenAbandoned(n.disk, n.dir)
+	shelf := statefile.OpenAbandoned(n.disk, n.dir)
 	*closers = append(*closers, shelf.Close)
 	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: shelf, Note: note})
 	return kept{j, n}, state, err
@@ -506,7 +508,7 @@ func waitingAt(e *Engine) (map[string]int, error) {
 			all[it.URL]++
 		}
 	}
-	return all, e.files.abandoned.here(func(it item.Item) error {
+	return all, e.files.abandoned.Current(func(it item.Item) error {
 		all[it.URL]++
 		return nil
 	})

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal/file"
@@ -87,7 +89,7 @@ func (h *haul) open(router Router) *Engine {
 		h.t.Fatal(err)
 	}
 	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
-		Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
+		Abandoned: statefile.OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (e *Engine) Holding() *Holding {
 	e.peers.transfer.mu.Lock()
 	came := e.peers.transfer.arrivals.hosts()
 	e.peers.transfer.mu.Unlock()
-	return &Holding{frontier: e.frontier, db: e.known.db, abandoned: e.files.abandoned.here, told: e.ends.wasReported,
+	return &Holding{frontier: e.frontier, db: e.known.db, abandoned: e.files.abandoned.Current, told: e.ends.wasReported,
 		now:    e.cfg.Now,
 		except: func(host string) bool { return came[host] }}
 }

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/journal/file"
@@ -268,13 +270,13 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 		return nil, closeAll, err
 	}
 	closers = append(closers, front.Close)
-	shelf := OpenAbandoned(disk, n.dir)
+	shelf := statefile.OpenAbandoned(disk, n.dir)
 	closers = append(closers, shelf.Close)
 	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: shelf, Note: note})
 	if err != nil {
 		return nil, closeAll, err
 	}
-	roots, err := OpenRoots(disk, n.dir, state.Marks)
+	roots, err := statefile.OpenScopeSeeds(disk, n.dir, state.Marks)
 	if err != nil {
 		return nil, closeAll, err
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/entry"
 
 	"kumo/internal/frontier"
@@ -112,9 +114,9 @@ func (r *Reentry) Seeds(ctx context.Context, seeds []weburl.URL) error {
 	if err := r.e.seed(seeds); err != nil {
 		return err
 	}
-	return r.e.roots.file.each(func(known root) error {
-		u, err := weburl.Parse(known.url)
-		if err != nil || !known.seed {
+	return r.e.roots.file.Each(func(known statefile.SeedEntry) error {
+		u, err := weburl.Parse(known.URL)
+		if err != nil || !known.Seed {
 			return err
 		}
 		r.e.addSeeds(&r.b, []weburl.URL{r.e.admitSeed(u)})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/entry"
 
 	"kumo/internal/item"
@@ -142,7 +144,7 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 		s.toldOf[url] = true
 	}
 	if s.views.Abandoned != nil {
-		s.views.Abandoned.begin(n.Shelved)
+		s.views.Abandoned.Begin(n.Shelved)
 	}
 	if n.Shelved.Length > 0 {
 		if s.views.Abandoned == nil {
@@ -159,7 +161,7 @@ func (s *State) sortLeft() error {
 		return nil
 	}
 	s.offShelf = map[string]bool{}
-	err := s.views.Abandoned.each(func(it item.Item) error {
+	err := s.views.Abandoned.Each(func(it item.Item) error {
 		if s.offHosts[it.Host()] {
 			return nil
 		}
@@ -189,7 +191,7 @@ func (s *State) shelved(f func(it item.Item) error) error {
 	if s.onShelf == 0 {
 		return nil
 	}
-	return s.views.Abandoned.each(func(it item.Item) error {
+	return s.views.Abandoned.Each(func(it item.Item) error {
 		if s.offShelf[it.URL] || s.offHosts[it.Host()] {
 			return nil
 		}
@@ -211,13 +213,13 @@ func (s *State) Away(host string) bool {
 
 // Fresh reports whether the crawl has not begun: it has no seeds.
 func (s *State) Fresh() bool {
-	length, _ := store.Find(s.Marks, rootsName)
+	length, _ := store.Find(s.Marks, statefile.ScopeSeedsName)
 	return length == 0
 }
 
 // CheckAge returns ErrOlder for a crawl that has begun without a file of its seeds.
 func (s *State) CheckAge() error {
-	if _, known := store.Find(s.Marks, rootsName); !known && len(s.Marks) > 0 {
+	if _, known := store.Find(s.Marks, statefile.ScopeSeedsName); !known && len(s.Marks) > 0 {
 		return entry.ErrOlder
 	}
 	return nil

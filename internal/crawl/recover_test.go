@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/entry"
 
 	"kumo/internal/frontier"
@@ -74,7 +76,7 @@ func TestVersionsOfTheNote(t *testing.T) {
 	} {
 		_, err := Recover(memory.New(), Views{Seen: seen.New(), Digests: seen.NewRecent(),
 			Frontier:  frontier.New(frontier.Config{}),
-			Abandoned: OpenAbandoned(vfs.OS, t.TempDir()), Note: []byte(text)})
+			Abandoned: statefile.OpenAbandoned(vfs.OS, t.TempDir()), Note: []byte(text)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -143,7 +145,7 @@ func recoverIn(t *testing.T, dir string, disk vfs.FS, log journal.Journal) (s *S
 		t.Fatal(err)
 	}
 	s, err = Recover(log, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
-		Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
+		Abandoned: statefile.OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		t.Fatal(err)
 	}

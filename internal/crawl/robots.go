@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
@@ -95,8 +97,8 @@ func (w *worker) keepAnswer(v *frontier.Visit, at time.Time) error {
 	if !known || w.files.answers == nil {
 		return nil
 	}
-	a := Answer{Origin: v.Robots, URL: v.URL, Time: at.UTC(), Status: w.resp.Status, Lines: rules.Lines()}
-	return w.ledger.Within(func() error { return w.files.answers.add(&a) })
+	a := statefile.RobotsAnswer{Origin: v.Robots, URL: v.URL, Time: at.UTC(), Status: w.resp.Status, Lines: rules.Lines()}
+	return w.ledger.Within(func() error { return w.files.answers.Add(&a) })
 }
 
 // judgeRobots decides what follows from an exchange for a robots.txt. No answer, or a bad one, is asked for again a few

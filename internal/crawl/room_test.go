@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/frontier"
 	"kumo/internal/journal/memory"
 	"kumo/internal/robots"
@@ -60,7 +62,7 @@ func onDisk(t testing.TB, dir string) *Engine {
 	})
 	j := memory.New()
 	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
-		Abandoned: OpenAbandoned(vfs.OS, dir), Note: note})
+		Abandoned: statefile.OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		t.Fatal(err)
 	}

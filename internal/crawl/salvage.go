@@ -3,6 +3,8 @@ package crawl
 import (
 	"encoding/json"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/entry"
 
 	"kumo/internal/item"
@@ -51,7 +53,7 @@ func (s *Salvage) Undecided(payload string) {
 }
 
 func (s *Salvage) Mark(m store.Mark) {
-	if m.Name == rootsName {
+	if m.Name == statefile.ScopeSeedsName {
 		s.Roots = max(s.Roots, m.Length)
 	}
 }

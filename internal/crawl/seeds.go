@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/entry"
 
 	"kumo/internal/policy"
@@ -187,7 +189,7 @@ func (e *Engine) takeSeeds(seeds, known []weburl.URL, take func(host string) boo
 	}
 	err := e.ledger.Within(func() error {
 		for i, u := range seeds {
-			if _, err := e.enterRoot(known[i].String(), root{url: u.String(), seed: true}); err != nil {
+			if _, err := e.enterRoot(known[i].String(), statefile.SeedEntry{URL: u.String(), Seed: true}); err != nil {
 				return err
 			}
 		}

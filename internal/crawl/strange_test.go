@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/entry"
 
 	"kumo/internal/frontier"
@@ -125,7 +127,7 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 		if err := log.Append(enc.Writer); err != nil {
 			t.Fatal(err)
 		}
-		shelf := OpenAbandoned(vfs.OS, t.TempDir())
+		shelf := statefile.OpenAbandoned(vfs.OS, t.TempDir())
 		s, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
 			Abandoned: shelf})
 		if err != nil {

@@ -27,7 +27,7 @@ func (e *Engine) Survey(ctx context.Context, f func(hosts []string) error) error
 		return !came[host] &&
 			!e.ours(host)
 	}}
-	err := e.files.abandoned.here(func(it item.Item) error {
+	err := e.files.abandoned.Current(func(it item.Item) error {
 		if host := it.Host(); !s.shelf[host] && s.strange(host) {
 			s.shelf[host] = true
 		}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"
@@ -39,19 +41,19 @@ func (s *State) PendingDedup() []string {
 // ReadAsides calls f with every URL that was ever set aside by the crawl in dir, and the offset behind it in the file:
 // what the state's marks say is there.
 func (s *State) ReadAsides(disk vfs.FS, dir string, f func(skip *page.Skip, end int64) error) error {
-	if length, _ := store.Find(s.Marks, deferredName); length == 0 {
+	if length, _ := store.Find(s.Marks, statefile.DeferredName); length == 0 {
 		return nil
 	}
-	return readDeferred(disk, filepath.Join(dir, deferredName), 0, func(skip page.Skip,
+	return statefile.ReadDeferred(disk, filepath.Join(dir, statefile.DeferredName), 0, func(skip page.Skip,
 		end int64) error {
 		return f(&skip, end)
 	})
 }
 
-// ReadRoots reads the crawl's seeds, and what they redirect to: what the state's marks say is there. It returns how
+// ReadScopeSeeds reads the crawl's seeds, and what they redirect to: what the state's marks say is there. It returns how
 // many there are.
-func (s *State) ReadRoots(disk vfs.FS, dir string) (n int64, err error) {
-	length, _ := store.Find(s.Marks, rootsName)
-	err = readRoots(disk, filepath.Join(dir, rootsName), length, func(root) error { n++; return nil })
+func (s *State) ReadScopeSeeds(disk vfs.FS, dir string) (n int64, err error) {
+	length, _ := store.Find(s.Marks, statefile.ScopeSeedsName)
+	err = statefile.ReadScopeSeeds(disk, filepath.Join(dir, statefile.ScopeSeedsName), length, func(statefile.SeedEntry) error { n++; return nil })
 	return n, err
 }

@@ -13,10 +13,11 @@ import (
 	"slices"
 	"strings"
 
+	"kumo/internal/statefile"
+
 	"github.com/gofrs/flock"
 
 	"kumo/internal/advice"
-	"kumo/internal/crawl"
 	"kumo/internal/inspect"
 	"kumo/internal/settings"
 	"kumo/internal/stats"
@@ -153,7 +154,7 @@ func (f *Folder) removeAll(names []string) error {
 // stateFiles are the files and folders of the state, each folder after what is in it.
 func (f *Folder) stateFiles() []string {
 	all := []string{filepath.Join("state", "deferred"), filepath.Join("state", "roots"),
-		filepath.Join("state", settings.Name), crawl.AnswersName}
+		filepath.Join("state", settings.Name), statefile.RobotsAnswersName}
 	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal"} {
 		dir := filepath.Join("state", room)
 		names, _ := f.Disk.List(f.Path(dir)) // where it is no folder, it goes as a file

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"kumo/internal/crawl"
+	"kumo/internal/statefile"
+
 	"kumo/internal/store"
 	"kumo/internal/store/field"
 	"kumo/internal/vfs"
@@ -77,7 +78,7 @@ func (v *View) addFiles(x *Explanation) error {
 	if found {
 		x.Skipped = &skip
 	}
-	aside, err := crawl.FindDeferred(v.disk, v.dir, x.URL)
+	aside, err := statefile.FindDeferred(v.disk, v.dir, x.URL)
 	if err != nil {
 		return err
 	}
@@ -128,8 +129,8 @@ func (v *View) addAnswer(x *Explanation) error {
 	if err != nil || x.Robots != nil && x.Robots.Ignored {
 		return err
 	}
-	var a crawl.Answer
-	found, err := v.lastLine(crawl.AnswersName, "origin", u.Origin(), &a)
+	var a statefile.RobotsAnswer
+	found, err := v.lastLine(statefile.RobotsAnswersName, "origin", u.Origin(), &a)
 	if err != nil || !found {
 		return err
 	}

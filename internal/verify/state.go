@@ -226,7 +226,7 @@ func (v *verifier) readRoots() error {
 	if _, err := v.committed(checkRoots, name, true); err != nil {
 		return err
 	}
-	n, err := v.State.ReadRoots(v.View, v.Dir)
+	n, err := v.State.ReadScopeSeeds(v.View, v.Dir)
 	v.counted(checkRoots, n, "seeds, and what they redirect to")
 	if err != nil {
 		v.fault(Fault{Check: checkRoots, File: name, Offset: -1, What: err.Error(),

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/crawl"
 	"kumo/internal/frontier"
 	"kumo/internal/journal/file"
@@ -84,7 +86,7 @@ func newFolder(t *testing.T, compression string) *folder {
 		}
 	}
 	asides := []page.Skip{*skip("/aside", "depth")}
-	must(crawl.WriteAsides(vfs.OS, f.Dir, asides))
+	must(statefile.WriteDeferred(vfs.OS, f.Dir, asides))
 	s := &crawl.Rebuilt{Stats: stats.New()}
 	var seenErr, digestsErr, frontierErr error
 	s.Seen, seenErr = seen.Open(vfs.OS, f.Path("state/seen"), seen.Config{Depths: true})
@@ -176,11 +178,11 @@ func (f *folder) run(cfg Config) (faults []Fault, report *Report) {
 	}
 	if len(p.Broken) == 0 {
 		p.State, err = crawl.Recover(j, crawl.Views{Seen: db, Digests: d, Frontier: queues, Note: note,
-			Abandoned: crawl.OpenAbandoned(view, f.Dir)})
+			Abandoned: statefile.OpenAbandoned(view, f.Dir)})
 		broken(checkJournal, err)
 	}
 	if p.State != nil {
-		if a, err := crawl.OpenDeferred(view, f.Dir, p.State.Marks); err == nil { // which cuts off what is not committed
+		if a, err := statefile.OpenDeferred(view, f.Dir, p.State.Marks); err == nil { // which cuts off what is not committed
 			defer a.Close()
 		}
 	}

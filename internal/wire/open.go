@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
@@ -47,9 +49,9 @@ type Crawl struct {
 	folder  *folder.Folder
 	journal journal.Journal
 	views   crawl.Views
-	asides  *crawl.DeferredFile
-	answers *crawl.Answers
-	roots   *crawl.Roots
+	asides  *statefile.Deferred
+	answers *statefile.RobotsAnswers
+	roots   *statefile.ScopeSeeds
 	closers []io.Closer // of the views
 	fetcher *fetch.Client
 	scratch *vfs.Scratch
@@ -255,7 +257,7 @@ func (c *Crawl) openViews() (err error) {
 		return err
 	}
 	c.closers = append(c.closers, f)
-	shelf := crawl.OpenAbandoned(c.disk, j.Dir)
+	shelf := statefile.OpenAbandoned(c.disk, j.Dir)
 	c.closers = append(c.closers, shelf)
 	c.views = crawl.Views{Seen: db, Digests: digests, Frontier: f, Abandoned: shelf, Note: note}
 	return nil
@@ -357,16 +359,16 @@ func (c *Crawl) openStores() ([]store.Store, error) {
 			return nil, err
 		}
 	}
-	asides, err := crawl.OpenDeferred(c.disk, j.Dir, c.state.Marks)
+	asides, err := statefile.OpenDeferred(c.disk, j.Dir, c.state.Marks)
 	if err := add(asides, err); err != nil {
 		return nil, err
 	}
 	c.asides = asides
-	c.answers, err = crawl.OpenAnswers(c.disk, j.Dir, c.state.Marks)
+	c.answers, err = statefile.OpenRobotsAnswers(c.disk, j.Dir, c.state.Marks)
 	if err := add(c.answers, err); err != nil {
 		return nil, err
 	}
-	c.roots, err = crawl.OpenRoots(c.disk, j.Dir, c.state.Marks)
+	c.roots, err = statefile.OpenScopeSeeds(c.disk, j.Dir, c.state.Marks)
 	if err := add(c.roots, err); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/crawl"
 	"kumo/internal/frontier"
 	"kumo/internal/seen"
@@ -120,7 +122,7 @@ func (b *rebuilding) memory() int64 { return b.job.MemoryBudget() / 4 }
 
 // marks are the lengths of all record files.
 func (b *rebuilding) marks(context.Context) error {
-	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "skipped.jsonl", crawl.AnswersName,
+	for _, name := range []string{"pages.jsonl", "crawl.log", "text.jsonl", "skipped.jsonl", statefile.RobotsAnswersName,
 		filepath.Join("state", "deferred"),
 		filepath.Join("state", "roots")} {
 		if size, err := vfs.OS.Size(b.at(name)); err == nil {

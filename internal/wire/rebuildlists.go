@@ -11,7 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"kumo/internal/crawl"
+	"kumo/internal/statefile"
+
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/page"
@@ -163,7 +164,7 @@ func (b *rebuilding) isNoFollow(url, rule string) {
 
 // deferred URLs keeps of the file of URLs that were set aside what skipped.jsonl does not have.
 func (b *rebuilding) asides(context.Context) error {
-	skips, err := crawl.SalvageDeferred(vfs.OS, b.Dir)
+	skips, err := statefile.SalvageDeferred(vfs.OS, b.Dir)
 	if err != nil {
 		return err
 	}
@@ -178,21 +179,21 @@ func (b *rebuilding) asides(context.Context) error {
 		b.state.Seen.InsertKnown([]seen.URL{{URL: s.URL, Depth: int32(s.Depth), State: seen.Deferred}})
 		kept = append(kept, *s)
 	}
-	return crawl.WriteAsides(vfs.OS, b.work, kept)
+	return statefile.WriteDeferred(vfs.OS, b.work, kept)
 }
 
 // answers keeps the lines that can be read.
 func (b *rebuilding) answers(ctx context.Context) error {
 	var kept []byte
-	err := b.eachLine(ctx, crawl.AnswersName, func(line []byte) error {
-		var a crawl.Answer
+	err := b.eachLine(ctx, statefile.RobotsAnswersName, func(line []byte) error {
+		var a statefile.RobotsAnswer
 		if json.Unmarshal(line, &a) == nil && a.Origin != "" {
 			kept = append(append(kept, line...), '\n')
 		}
 		return nil
 	})
 	if err == nil && kept != nil {
-		err = folder.At(b.work, vfs.OS).Replace(crawl.AnswersName, kept)
+		err = folder.At(b.work, vfs.OS).Replace(statefile.RobotsAnswersName, kept)
 	}
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/crawl"
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
@@ -21,7 +23,7 @@ import (
 
 // oldRoots takes the roots that the old state knows: a seed that could not be fetched is in no record.
 func (b *rebuilding) oldRoots(context.Context) error {
-	whole, err := crawl.SalvageRoots(vfs.OS, b.Dir, b.work)
+	whole, err := statefile.SalvageScopeSeeds(vfs.OS, b.Dir, b.work)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/advice"
-	"kumo/internal/crawl"
 	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/repair"
@@ -263,7 +264,7 @@ func (r *repairer) gather() error {
 			return err
 		}
 	}
-	for _, name := range []string{"skipped.jsonl", crawl.AnswersName} { // to which lines will be added
+	for _, name := range []string{"skipped.jsonl", statefile.RobotsAnswersName} { // to which lines will be added
 		if err := c.File(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -324,7 +325,7 @@ func (r *repairer) clean(ctx context.Context) error {
 
 // stateNames are the files of the state that are replaced.
 func (r *repairer) stateNames() []string {
-	names := []string{filepath.Join("state", "deferred"), filepath.Join("state", "roots"), crawl.AnswersName}
+	names := []string{filepath.Join("state", "deferred"), filepath.Join("state", "roots"), statefile.RobotsAnswersName}
 	for _, room := range []string{"frontier", "seen", "digests", "robots", "journal", "abandoned"} {
 		here, _ := vfs.OS.List(r.Path("state", room))
 		for _, name := range here {

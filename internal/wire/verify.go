@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"kumo/internal/statefile"
+
 	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/folder"
@@ -78,7 +80,7 @@ func (o *onlooker) open() {
 		return
 	}
 	state, err := crawl.Recover(p.Journal, crawl.Views{Seen: p.Seen, Digests: p.Digests, Frontier: f, Note: note,
-		Abandoned: crawl.OpenAbandoned(p.View, o.parts.Dir)})
+		Abandoned: statefile.OpenAbandoned(p.View, o.parts.Dir)})
 	if err != nil {
 		o.broken("journal", "state", err)
 		return
@@ -86,8 +88,8 @@ func (o *onlooker) open() {
 	p.State = state
 	o.openAsides()
 	const answers = "state/robots.jsonl" // which no check reads
-	if length, _ := store.Find(state.Marks, crawl.AnswersName); length > 0 {
-		if size, err := p.Disk.Size(path(crawl.AnswersName)); err != nil || size < length {
+	if length, _ := store.Find(state.Marks, statefile.RobotsAnswersName); length > 0 {
+		if size, err := p.Disk.Size(path(statefile.RobotsAnswersName)); err != nil || size < length {
 			o.broken("deferred", answers, fmt.Errorf("the journal says that %d bytes were written, %d are here", length, size))
 		}
 	}
@@ -106,7 +108,7 @@ func (o *onlooker) readSettings() {
 func (o *onlooker) openAsides() {
 	p := &o.parts
 	// what is wrong with it the verifier says itself
-	if a, err := crawl.OpenDeferred(p.View, p.Dir, p.State.Marks); err == nil {
+	if a, err := statefile.OpenDeferred(p.View, p.Dir, p.State.Marks); err == nil {
 		o.closers = append(o.closers, a)
 	}
 }

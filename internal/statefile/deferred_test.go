@@ -1,4 +1,4 @@
-package crawl
+package statefile
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"kumo/internal/vfs"
 )
 
-func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
+func TestDeferredURLsComeBackFromWhereItIsAsked(t *testing.T) {
 	dir := t.TempDir()
 	a, err := OpenDeferred(vfs.OS, dir, nil)
 	if err != nil {
@@ -26,7 +26,7 @@ func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
 			Why:  "deeper than 0",
 			Time: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}
 		want = append(want, s)
-		if err := a.add(want[i:]); err != nil {
+		if err := a.Add(want[i:]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,11 +40,11 @@ func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
 		got, ends = append(got, s), append(ends, end)
 		return nil
 	}
-	if err := a.read(0, collect); err != nil || !reflect.DeepEqual(got, want) || ends[10] != marks[0].Length {
+	if err := a.Read(0, collect); err != nil || !reflect.DeepEqual(got, want) || ends[10] != marks[0].Length {
 		t.Fatalf("%v\n%v, ends %v (%v)", got, want, ends, err)
 	}
 	got = nil
-	if err := a.read(ends[7], collect); err != nil || !reflect.DeepEqual(got, want[7:]) {
+	if err := a.Read(ends[7], collect); err != nil || !reflect.DeepEqual(got, want[7:]) {
 		t.Errorf("from the eighth on: %v (%v)", got, err)
 	}
 	if err := a.Close(); err != nil {
@@ -55,24 +55,24 @@ func TestAsidesComeBackFromWhereItIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if got = nil; a.read(0, collect) != nil || !reflect.DeepEqual(got, want[:3]) {
+	if got = nil; a.Read(0, collect) != nil || !reflect.DeepEqual(got, want[:3]) {
 		t.Errorf("cut back: %v", got)
 	}
 	a.damage(t, ends[1]+4)
 	got = nil
-	if err := a.read(0, collect); !errors.Is(err, ErrDeferred) || !reflect.DeepEqual(got, want[:1]) {
+	if err := a.Read(0, collect); !errors.Is(err, ErrDeferred) || !reflect.DeepEqual(got, want[:1]) {
 		t.Errorf("with a flipped bit in the second: %v (%v)", got, err)
 	}
-	var none *DeferredFile
-	if err := none.add(want); err != nil {
+	var none *Deferred
+	if err := none.Add(want); err != nil {
 		t.Error(err)
 	}
 }
 
 // damage flips a bit of the file: one that no other check than the checksum finds.
-func (a *DeferredFile) damage(t *testing.T, at int64) {
+func (a *Deferred) damage(t *testing.T, at int64) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(a.dir, deferredName), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(a.dir, DeferredName), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package crawl
+package statefile
 
 import (
 	"encoding/json"
@@ -15,10 +15,10 @@ import (
 // AnswersName is the name of the file in the crawl's folder that says what robots.txt files said: a line of JSON for
 // each that was had, an [Answer]. The record with the whole of it is in the WARC; here is what explains why a URL was
 // left out when the rules are no longer in memory, and the WARC may be elsewhere.
-var AnswersName = filepath.Join("state", "robots.jsonl")
+var RobotsAnswersName = filepath.Join("state", "robots.jsonl")
 
-// An Answer is what an origin's robots.txt said.
-type Answer struct {
+// A RobotsAnswer is what an origin's robots.txt said.
+type RobotsAnswer struct {
 	Origin string        `json:"origin"` // first, so that lines are found by it
 	URL    string        `json:"url"`    // that answered, after redirects
 	Time   time.Time     `json:"time"`
@@ -27,7 +27,7 @@ type Answer struct {
 }
 
 // Rules are the rules that the answer makes.
-func (a *Answer) Rules() *robots.Rules {
+func (a *RobotsAnswer) Rules() *robots.Rules {
 	if a.Status < 200 || a.Status > 299 {
 		return robots.FromStatus(a.Status, nil, "")
 	}
@@ -35,29 +35,29 @@ func (a *Answer) Rules() *robots.Rules {
 }
 
 // Answers is the file of them. It is a store like others, so that it agrees with the journal after a crash.
-type Answers struct{ *store.Logs }
+type RobotsAnswers struct{ *store.Logs }
 
-var _ store.Store = (*Answers)(nil)
+var _ store.Store = (*RobotsAnswers)(nil)
 
 // OpenAnswers opens the file of the crawl in dir, cut back to marks.
-func OpenAnswers(disk vfs.FS, dir string, marks []store.Mark) (*Answers, error) {
+func OpenRobotsAnswers(disk vfs.FS, dir string, marks []store.Mark) (*RobotsAnswers, error) {
 	if err := disk.MkdirAll(filepath.Join(dir, "state")); err != nil {
 		return nil, err
 	}
-	logs, err := store.OpenLogs(disk, dir, marks, AnswersName)
+	logs, err := store.OpenLogs(disk, dir, marks, RobotsAnswersName)
 	if err != nil {
 		return nil, err
 	}
-	return &Answers{logs}, nil
+	return &RobotsAnswers{logs}, nil
 }
 
 // Put does nothing: a record has all that was answered, and no rules.
-func (a *Answers) Put(*page.Record) error { return nil }
+func (a *RobotsAnswers) Put(*page.Record) error { return nil }
 
 // PutSkip does nothing.
-func (a *Answers) PutSkip(*page.Skip) error { return nil }
+func (a *RobotsAnswers) PutSkip(*page.Skip) error { return nil }
 
-func (a *Answers) add(answer *Answer) error {
+func (a *RobotsAnswers) Add(answer *RobotsAnswer) error {
 	line, err := json.Marshal(answer)
 	if err != nil {
 		return fmt.Errorf("keep the rules of %s: %w", answer.Origin, err)

@@ -1,4 +1,4 @@
-package crawl
+package statefile
 
 import (
 	"encoding/binary"
@@ -14,23 +14,23 @@ import (
 	"kumo/internal/vfs"
 )
 
-// A AbandonedQueue keeps on the disk what was given up with its origin, for the next run: a file a run. What counts of
+// An Abandoned keeps on the disk what was given up with its origin, for the next run: a file a run. What counts of
 // it is what a checkpoint names; what was put there later, the frontier's part of that checkpoint or the journal's rest
 // has. A nil AbandonedQueue keeps nothing.
-type AbandonedQueue struct {
+type Abandoned struct {
 	disk vfs.FS
 	dir  string
-	last abandonedMark // what the run began with
+	last AbandonedMark // what the run began with
 
 	mu   sync.Mutex // guards below
 	log  *vfs.Log   // of this run; nil until something is put
-	now  abandonedMark
+	now  AbandonedMark
 	err  error // what is missing in log is in no checkpoint that follows
 	tidy bool  // what earlier runs had is gone
 }
 
-// A abandonedMark is what a checkpoint names.
-type abandonedMark struct {
+// An AbandonedMark is what a checkpoint names.
+type AbandonedMark struct {
 	Run    uint64
 	Length int64
 	Sum    uint32 // CRC-32C
@@ -39,12 +39,12 @@ type abandonedMark struct {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // OpenAbandoned opens the abandoned queue of the crawl in dir.
-func OpenAbandoned(disk vfs.FS, dir string) *AbandonedQueue {
-	return &AbandonedQueue{disk: disk, dir: filepath.Join(dir, "state", "abandoned")}
+func OpenAbandoned(disk vfs.FS, dir string) *Abandoned {
+	return &Abandoned{disk: disk, dir: filepath.Join(dir, "state", "abandoned")}
 }
 
 // Close closes the file. What no checkpoint has is not kept.
-func (s *AbandonedQueue) Close() error {
+func (s *Abandoned) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.log == nil {
@@ -55,9 +55,9 @@ func (s *AbandonedQueue) Close() error {
 	return err
 }
 
-// begin begins a run, behind what a checkpoint names.
-func (s *AbandonedQueue) begin(last abandonedMark) {
-	s.last, s.now = last, abandonedMark{Run: last.Run + 1}
+// Begin begins a run, behind what a checkpoint names.
+func (s *Abandoned) Begin(last AbandonedMark) {
+	s.last, s.now = last, AbandonedMark{Run: last.Run + 1}
 }
 
 // The kinds of frames in a file.
@@ -66,17 +66,17 @@ const (
 	framedVoid = 'v' // a host of which nothing counts that is before
 )
 
-// put keeps an item.
-func (s *AbandonedQueue) put(it *item.Item) error {
+// Put keeps an item.
+func (s *Abandoned) Put(it *item.Item) error {
 	return s.append(item.AppendBody([]byte{framedItem}, "", it))
 }
 
-// void lets what was put of a host so far count no longer.
-func (s *AbandonedQueue) void(host string) error {
+// Void lets what was put of a host so far count no longer.
+func (s *Abandoned) Void(host string) error {
 	return s.append(append([]byte{framedVoid}, host...))
 }
 
-func (s *AbandonedQueue) append(body []byte) error {
+func (s *Abandoned) append(body []byte) error {
 	if s == nil {
 		return nil
 	}
@@ -94,26 +94,26 @@ func (s *AbandonedQueue) append(body []byte) error {
 	return s.failed()
 }
 
-func (s *AbandonedQueue) create() (err error) {
+func (s *Abandoned) create() (err error) {
 	if err = s.disk.MkdirAll(s.dir); err == nil {
 		s.log, err = vfs.OpenLog(s.disk, s.name(s.now.Run), 0)
 	}
 	return err
 }
 
-func (s *AbandonedQueue) name(run uint64) string {
+func (s *Abandoned) name(run uint64) string {
 	return filepath.Join(s.dir, strconv.FormatUint(run, 10))
 }
 
-func (s *AbandonedQueue) failed() error {
+func (s *Abandoned) failed() error {
 	if s.err == nil {
 		return nil
 	}
 	return fmt.Errorf("keep what is given up: %w", s.err)
 }
 
-// mark makes durable what was put, and returns what a checkpoint of this moment is to name.
-func (s *AbandonedQueue) mark() (abandonedMark, error) {
+// Mark makes durable what was put, and returns what a checkpoint of this moment is to name.
+func (s *Abandoned) Mark() (AbandonedMark, error) {
 	to, err := s.flush()
 	if err != nil || to.Length == 0 {
 		return to, err
@@ -126,9 +126,9 @@ func (s *AbandonedQueue) mark() (abandonedMark, error) {
 }
 
 // flush hands all to the operating system.
-func (s *AbandonedQueue) flush() (abandonedMark, error) {
+func (s *Abandoned) flush() (AbandonedMark, error) {
 	if s == nil {
-		return abandonedMark{}, nil
+		return AbandonedMark{}, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +138,8 @@ func (s *AbandonedQueue) flush() (abandonedMark, error) {
 	return s.now, s.failed()
 }
 
-// settle removes what earlier runs had, when a checkpoint of this one is durable.
-func (s *AbandonedQueue) settle() error {
+// Settle removes what earlier runs had, when a checkpoint of this one is durable.
+func (s *Abandoned) Settle() error {
 	if s == nil || s.tidy {
 		return nil
 	}
@@ -153,16 +153,16 @@ func (s *AbandonedQueue) settle() error {
 	return err
 }
 
-// each calls f with what the run began with.
-func (s *AbandonedQueue) each(f func(it item.Item) error) error {
+// Each calls f with what the run began with.
+func (s *Abandoned) Each(f func(it item.Item) error) error {
 	if s == nil {
 		return nil
 	}
 	return s.read(s.last, f)
 }
 
-// find looks for a URL among what this run has given up.
-func (s *AbandonedQueue) find(url string) (found *item.Item, err error) {
+// Find looks for a URL among what this run has given up.
+func (s *Abandoned) Find(url string) (found *item.Item, err error) {
 	to, err := s.flush()
 	if err != nil || s == nil {
 		return nil, err
@@ -176,10 +176,10 @@ func (s *AbandonedQueue) find(url string) (found *item.Item, err error) {
 	return found, err
 }
 
-var errShelf = errors.New("it is not as it was written")
+var errAbandoned = errors.New("it is not as it was written")
 
-// here calls f with what this run has given up.
-func (s *AbandonedQueue) here(f func(it item.Item) error) error {
+// Current calls f with what this run has given up.
+func (s *Abandoned) Current(f func(it item.Item) error) error {
 	to, err := s.flush()
 	if err != nil || s == nil {
 		return err
@@ -188,7 +188,7 @@ func (s *AbandonedQueue) here(f func(it item.Item) error) error {
 }
 
 // read calls f with what a file has up to a mark, and that counts.
-func (s *AbandonedQueue) read(to abandonedMark, f func(it item.Item) error) error {
+func (s *Abandoned) read(to AbandonedMark, f func(it item.Item) error) error {
 	void := map[string]int64{} // where hosts begin to count
 	err := s.frames(to, func(kind byte, body []byte, end int64) error {
 		if kind == framedVoid {
@@ -213,7 +213,7 @@ func (s *AbandonedQueue) read(to abandonedMark, f func(it item.Item) error) erro
 }
 
 // frames calls f with all that is in a file up to a mark, and with the offset behind it.
-func (s *AbandonedQueue) frames(to abandonedMark, f func(kind byte, body []byte, end int64) error) error {
+func (s *Abandoned) frames(to AbandonedMark, f func(kind byte, body []byte, end int64) error) error {
 	if to.Length == 0 {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (s *AbandonedQueue) frames(to abandonedMark, f func(kind byte, body []byte,
 			return f(body[0], body[1:], end)
 		})
 		if err == nil && (read != to.Length || sum.Sum32() != to.Sum) {
-			err = errShelf
+			err = errAbandoned
 		}
 	}
 	if err != nil {

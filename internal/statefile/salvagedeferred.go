@@ -1,4 +1,4 @@
-package crawl
+package statefile
 
 import (
 	"errors"
@@ -12,24 +12,24 @@ import (
 // SalvageDeferred returns what the file of set-aside URLs of the crawl in dir has up to where it is no longer as it was
 // written.
 func SalvageDeferred(disk vfs.FS, dir string) (all []page.Skip, err error) {
-	name := filepath.Join(dir, deferredName)
+	name := filepath.Join(dir, DeferredName)
 	if _, err := disk.Size(name); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	_ = readDeferred(disk, name, 0, func(s page.Skip, _ int64) error { // what ends it is where it ends
+	_ = ReadDeferred(disk, name, 0, func(s page.Skip, _ int64) error { // what ends it is where it ends
 		all = append(all, s)
 		return nil
 	})
 	return all, nil
 }
 
-// WriteAsides makes the file of set-aside URLs of the crawl in dir.
-func WriteAsides(disk vfs.FS, dir string, all []page.Skip) error {
+// WriteDeferred makes the file of set-aside URLs of the crawl in dir.
+func WriteDeferred(disk vfs.FS, dir string, all []page.Skip) error {
 	a, err := OpenDeferred(disk, dir, nil)
 	if err != nil {
 		return err
 	}
-	if err = a.add(all); err == nil {
+	if err = a.Add(all); err == nil {
 		_, err = a.Mark()
 	}
 	return errors.Join(err, a.Sync(), a.Close())
