@@ -171,11 +171,7 @@ func (e *Engine) note(at journal.Position, marks []store.Mark) note {
 		Lists: e.roots.feed.marks(),
 		Asked: e.files.deferredRead}
 	n.Settled, n.Told = e.ends.all()
-	e.peers.transfer.mu.Lock()
-	defer e.peers.transfer.mu.Unlock()
-	if a := e.peers.transfer.arrivals.copy(); len(a.Coming)+len(a.Whole)+len(a.Went) > 0 {
-		n.Arrivals = &a
-	}
+	n.Arrivals = e.peers.transfer.unsettled()
 	return n
 }
 

@@ -23,7 +23,6 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/ledger"
-	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/robots"
@@ -109,9 +108,8 @@ type peers struct {
 	router   Router  // nil: all hosts are this node's
 	outbox   *outbox // nil without a router
 	putOffs  *putOffs
-	arrived  func(t member.Transfer, hosts []string)
 	received atomic.Int64 // links, seeds and hosts, in how many goes
-	transfer handing
+	transfer *Receiver
 }
 
 // control is what holds back, or ends, a run.
@@ -149,7 +147,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 		files: files{deferred: p.Deferred, deferredRead: s.askedTo, abandoned: s.views.Abandoned, answers: p.Answers,
 			archive: p.Archive, marks: s.Marks},
 		roots:   roots{file: p.Roots, feed: newFeed(p.Seeds, s.lists), tell: p.NewRoot},
-		peers:   peers{router: p.Router, putOffs: newPutOffs(), arrived: p.Arrived},
+		peers:   peers{router: p.Router, putOffs: newPutOffs()},
 		control: control{ending: make(chan struct{})},
 		resumed: resumed{refused: s.refused},
 	}
@@ -167,7 +165,10 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	}
 	e.ledger = ledger.New(ledger.Config{Stores: p.Stores, Journal: p.Journal, Every: cfg.Commit, Room: cfg.Shares.pending(), Now: cfg.Now,
 		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: e.appendCounts})
-	e.peers.transfer.arrivals = s.arrivals.copy()
+	e.peers.transfer = newReceiver(ReceiverConfig{Ledger: e.ledger, Frontier: e.frontier, DB: e.known.db,
+		Abandoned: e.files.abandoned, Quota: e.pageQuota(), Now: cfg.Now, Ours: e.ours, Hash: e.origins.hash,
+		Intern: e.names.intern, Reported: e.ends.wasReported, Wait: e.awaitTransfer, Removed: e.hostsRemoved,
+		Received: p.Arrived}, s.arrivals)
 	if e.peers.router != nil {
 		e.peers.outbox = newOutbox(cfg, s)
 	} else if len(s.outbox) > 0 {

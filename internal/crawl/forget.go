@@ -7,30 +7,29 @@ import (
 	"slices"
 
 	"kumo/internal/entry"
+	"kumo/internal/member"
 
 	"kumo/internal/item"
 )
 
-// removed is what was taken out of the frontier, sorted.
-type removed struct{ hosts []string }
-
-// afterRemoval forgets what the engine keeps for hosts that are gone: if they come back, all is asked anew. Where a
-// robots.txt was to be had at one of them for another host, that asks anew, too. Their queues are read for that, which
-// may take long: the ledger's gate is not held.
-func (e *Engine) afterRemoval(r *removed) error {
-	robots, err := e.frontier.Removed()
-	for _, host := range r.hosts {
-		e.origins.rulesCame("http://" + host)
-		e.origins.rulesCame("https://" + host)
-	}
-	for i := range robots {
-		e.origins.rulesCame(robots[i].Robots)
-		e.frontier.Unpark(hostOf(robots[i].Robots), robots[i].Robots)
-	}
-	e.ends.dropReported(func(url string) bool {
-		_, gone := slices.BinarySearch(r.hosts, item.HostOf(url))
-		return gone
+// remove takes hosts, sorted, out of the frontier within the ledger's gate, where within does what else belongs to it,
+// and then reads what their queues had, which may take long.
+func (r *Receiver) remove(hosts []string, within func() error) error {
+	err := r.Ledger.Within(func() error {
+		var enc entry.Encoder
+		enc.HostsForgotten(hosts)
+		r.Ledger.Enqueue(enc.Writer)
+		if err := within(); err != nil {
+			return err
+		}
+		r.Frontier.Remove(hosts...)
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	robots, err := r.Frontier.Removed()
+	r.Removed(hosts, robots)
 	return err
 }
 
@@ -39,22 +38,22 @@ const forgetStep = 1024
 
 // forgetHosts forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again after
 // a crash.
-func (e *Engine) forgetHosts(ctx context.Context, gone func(host string) bool) error {
-	if e.known.db == nil {
+func (r *Receiver) forgetHosts(ctx context.Context, gone func(host string) bool) error {
+	if r.DB == nil {
 		return errNoDB
 	}
-	e.peers.transfer.one.Lock()
-	sequence, err := e.forgetAll(ctx, gone)
-	e.peers.transfer.one.Unlock()
+	r.one.Lock()
+	sequence, err := r.forgetAll(ctx, gone)
+	r.one.Unlock()
 	if err != nil {
 		return fmt.Errorf("forget hosts: %w", err)
 	}
-	return e.sure(ctx, sequence)
+	return r.sure(ctx, sequence)
 }
 
-func (e *Engine) forgetAll(ctx context.Context, gone func(host string) bool) (sequence uint64, err error) {
-	f := forgetting{Engine: e, ctx: ctx, sequence: e.ledger.Sequence()}
-	came := e.peers.transfer.arrivals.hosts()
+func (r *Receiver) forgetAll(ctx context.Context, gone func(host string) bool) (sequence uint64, err error) {
+	f := forgetting{Receiver: r, ctx: ctx, sequence: r.Ledger.Sequence()}
+	came := r.arrivals.hosts()
 	f.gone = func(host string) bool { return !came[host] && gone(host) }
 	for _, step := range []func() error{f.shelved, f.waiting, f.forgetKnown, f.flush} {
 		if err := step(); err != nil {
@@ -66,7 +65,7 @@ func (e *Engine) forgetAll(ctx context.Context, gone func(host string) bool) (se
 
 // A forgetting finds hosts and forgets them, some at a time.
 type forgetting struct {
-	*Engine
+	*Receiver
 	ctx      context.Context
 	gone     func(host string) bool
 	hosts    []string
@@ -84,7 +83,7 @@ func (f *forgetting) add(host string) error {
 // shelved finds hosts of which something was given up.
 func (f *forgetting) shelved() error {
 	f.shelf = map[string]bool{}
-	err := f.Engine.files.abandoned.Current(func(it item.Item) error {
+	err := f.Abandoned.Current(func(it item.Item) error {
 		if host := it.Host(); !f.shelf[host] && f.gone(host) {
 			f.shelf[host] = true
 		}
@@ -100,7 +99,7 @@ func (f *forgetting) shelved() error {
 
 // waiting finds hosts where something waits.
 func (f *forgetting) waiting() error {
-	tour := f.frontier.Iterate(f.gone)
+	tour := f.Frontier.Iterate(f.gone)
 	defer tour.Close()
 	for {
 		s, err := tour.Next()
@@ -116,7 +115,7 @@ func (f *forgetting) waiting() error {
 // known finds hosts of which only is known what was there.
 func (f *forgetting) forgetKnown() error {
 	hosts := byOrigin[bool]{of: func(host string) bool { return f.gone(host) && !f.isAway(host) }}
-	for entry, err := range f.known.db.Select(hosts.isOf) {
+	for entry, err := range f.DB.Select(hosts.isOf) {
 		if err = errors.Join(err, f.ctx.Err()); err != nil {
 			return err
 		}
@@ -129,8 +128,8 @@ func (f *forgetting) forgetKnown() error {
 	return nil
 }
 
-func (e *Engine) isAway(host string) bool {
-	i, _ := e.frontier.Host(host)
+func (r *Receiver) isAway(host string) bool {
+	i, _ := r.Frontier.Host(host)
 	return i.Away
 }
 
@@ -140,25 +139,18 @@ func (f *forgetting) flush() error {
 		return f.ctx.Err()
 	}
 	slices.Sort(f.hosts)
-	r := removed{hosts: slices.Compact(f.hosts)}
-	err := f.ledger.Within(func() (err error) {
-		var enc entry.Encoder
-		enc.HostsForgotten(r.hosts)
-		f.ledger.Enqueue(enc.Writer)
-		f.sequence = f.ledger.Sequence()
-		for _, host := range r.hosts {
+	f.hosts = slices.Compact(f.hosts)
+	err := f.remove(f.hosts, func() error {
+		f.sequence = f.Ledger.Sequence()
+		for _, host := range f.hosts {
 			if f.shelf[host] {
-				if err := f.Engine.files.abandoned.Void(host); err != nil {
+				if err := f.Abandoned.Void(host); err != nil {
 					return err
 				}
 			}
 		}
-		f.frontier.Remove(r.hosts...)
 		return nil
 	})
-	if err == nil {
-		err = f.afterRemoval(&r)
-	}
 	if err != nil {
 		return err
 	}
@@ -197,4 +189,32 @@ func (o *byOrigin[T]) next(url string) (host string, news bool) {
 	}
 	o.given = origin
 	return item.HostOf(url), true
+}
+
+// Forget forgets the hosts that have come whole to other nodes (gone says which; nil: none), and then notes, durably,
+// which transfers are done with: what comes back from there is not to be forgotten again.
+func (r *Receiver) Forget(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error {
+	if gone != nil {
+		if err := r.forgetHosts(ctx, gone); err != nil {
+			return err
+		}
+	}
+	if len(whole) == 0 {
+		return nil
+	}
+	var sequence uint64
+	err := r.Ledger.Within(func() error {
+		var enc entry.Encoder
+		enc.TransfersDone(whole)
+		r.Ledger.Enqueue(enc.Writer)
+		sequence = r.Ledger.Sequence()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.arrivals.Went = append(r.arrivals.Went, whole...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.Ledger.WaitDurable(ctx, sequence)
 }

@@ -75,7 +75,7 @@ type kept struct {
 
 // takeWhole takes a chunk in, and waits until that is durable.
 func takeWhole(ctx context.Context, e *Engine, t member.Transfer, seq uint64, last bool, data []byte) error {
-	durable, err := e.Take(ctx, t, seq, last, data)
+	durable, err := e.Transfers().Take(ctx, t, seq, last, data)
 	if err != nil {
 		return err
 	}
@@ -169,8 +169,8 @@ func (n *trader) begin() (err error) {
 		return n.e.resumed.broken
 	}
 	running.Go(func() { _ = n.e.ledger.Run(ctx); n.e.ledger.End() })
-	for _, t := range n.e.Partial() {
-		if err := n.e.Drop(ctx, t); err != nil {
+	for _, t := range n.e.Transfers().Partial() {
+		if err := n.e.Transfers().Drop(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -359,7 +359,7 @@ func (x *trade) handOver() {
 		if x.transfer(from, to, t, is) {
 			break
 		}
-		to.try(func(ctx context.Context, e *Engine) error { return e.Drop(ctx, t) })
+		to.try(func(ctx context.Context, e *Engine) error { return e.Transfers().Drop(ctx, t) })
 		if !strays && x.dice.IntN(4) == 0 { // it is given up
 			for host := range gone {
 				x.owner[host] = from.id
@@ -374,11 +374,11 @@ func (x *trade) handOver() {
 	for range x.dice.IntN(3) {
 		to.work()
 	}
-	from.try(func(ctx context.Context, e *Engine) error { return e.forgetHosts(ctx, is) })
+	from.try(func(ctx context.Context, e *Engine) error { return e.Transfers().forgetHosts(ctx, is) })
 	for _, n := range x.nodes {
-		n.try(func(ctx context.Context, e *Engine) error { return e.Settled(ctx, x.epoch) })
-		if len(n.e.Arrived()) > 0 {
-			x.t.Fatalf("%v is remembered", n.e.Arrived())
+		n.try(func(ctx context.Context, e *Engine) error { return e.Transfers().Settled(ctx, x.epoch) })
+		if len(n.e.Transfers().Arrived()) > 0 {
+			x.t.Fatalf("%v is remembered", n.e.Transfers().Arrived())
 		}
 	}
 }
@@ -405,7 +405,7 @@ func (x *trade) stray(from, to *trader, gone map[string]bool) {
 // transfer reports whether all has come.
 func (x *trade) transfer(from, to *trader, t member.Transfer, is func(string) bool) bool {
 	from.try(func(ctx context.Context, e *Engine) error { return e.Drain(ctx, nil) })
-	export, err := from.e.Export(func(host string) strategy.Node {
+	export, err := from.e.Transfers().Export(func(host string) strategy.Node {
 		if is(host) {
 			return to.name()
 		}
@@ -428,7 +428,7 @@ func (x *trade) transfer(from, to *trader, t member.Transfer, is func(string) bo
 		err = takeWhole(x.t.Context(), to.e, t, seq, owner == "", data)
 		if err != nil || to.disk.Dead() {
 			to.rise(err)
-			return slices.Contains(to.e.Arrived(), t)
+			return slices.Contains(to.e.Transfers().Arrived(), t)
 		}
 		if owner == "" {
 			return true
@@ -473,7 +473,7 @@ func (x *trade) check() {
 		})
 		waits := waiting[n.id][url] > 0
 		switch {
-		case entry.State != seen.Known, !waits && !answered(&entry), f.done && !f.maybe && (waits || !answered(&entry)),
+		case entry.State != seen.Known, !waits && !entry.Answered(), f.done && !f.maybe && (waits || !entry.Answered()),
 			!f.done && !waits:
 			x.t.Errorf("%s at node %d: %+v; it waits %v, and is known as %+v", url, n.id, f, waits, entry)
 		}
@@ -555,7 +555,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	wants("stays.test", "goes.test") // whose robots.txt redirects there
 	wants("goes.test", "stays.test")
 	x.owner["goes.test"] = 1
-	if err := e.forgetHosts(t.Context(), func(host string) bool { return host == "goes.test" }); err != nil {
+	if err := e.Transfers().forgetHosts(t.Context(), func(host string) bool { return host == "goes.test" }); err != nil {
 		t.Fatal(err)
 	}
 	next := func() *frontier.Visit {
@@ -601,13 +601,13 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 			if err := n.link("http://theirs.test/"); err != nil {
 				t.Fatal(err)
 			}
-			if err := n.e.forgetHosts(t.Context(), func(host string) bool { return host == "theirs.test" }); err != nil {
+			if err := n.e.Transfers().forgetHosts(t.Context(), func(host string) bool { return host == "theirs.test" }); err != nil {
 				t.Fatal(err)
 			}
 		}
 		x.owner["theirs.test"] = 1
 		n.e.frontier.Push("theirs.test", item.Item{URL: "http://theirs.test/robots.txt", Robots: "http://goes.test"})
-		export, err := n.e.Export(func(string) strategy.Node { return "n1~1" })
+		export, err := n.e.Transfers().Export(func(string) strategy.Node { return "n1~1" })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -625,10 +625,10 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 		}
 		comes := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
 		if err := errors.Join(takeWhole(t.Context(), n.e, comes, 0, false, waitingChunk(t, "http://theirs.test/")),
-			n.e.Drop(t.Context(), comes)); err != nil {
+			n.e.Transfers().Drop(t.Context(), comes)); err != nil {
 			t.Fatal(err)
 		}
-		if waits, err := waitingAt(n.e); err != nil || len(waits) != 1 || !n.e.isAway("theirs.test") {
+		if waits, err := waitingAt(n.e); err != nil || len(waits) != 1 || !n.e.Transfers().isAway("theirs.test") {
 			t.Errorf("once here: %v; %v wait after a transfer was dropped, %v", once, waits, err)
 		}
 	}
@@ -675,13 +675,13 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 		n.e.known.db.InsertKnown([]seen.URL{{URL: "http://known.test/", State: seen.Known}}) // where nothing waits
 		point("before")
 		point("again")
-		if err := n.e.forgetHosts(t.Context(), func(host string) bool { return host != "stays.test" }); err != nil {
+		if err := n.e.Transfers().forgetHosts(t.Context(), func(host string) bool { return host != "stays.test" }); err != nil {
 			t.Fatal(err)
 		}
 		x.owner["goes.test"], x.owner["comes.test"] = 1, 1
 		if known, _, err := n.e.known.db.Get("http://known.test/"); err != nil ||
-			n.e.isAway("known.test") != (known.State == seen.Known) {
-			t.Errorf("checkpoints %q: known.test is away %v, %v", points, n.e.isAway("known.test"), err)
+			n.e.Transfers().isAway("known.test") != (known.State == seen.Known) {
+			t.Errorf("checkpoints %q: known.test is away %v, %v", points, n.e.Transfers().isAway("known.test"), err)
 		}
 		to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 		pack := testPacker(t)
@@ -710,7 +710,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			if !maps.Equal(byHost, want) {
 				t.Errorf("checkpoints %q: %s there wait %v", points, when, byHost)
 			}
-			if n.e.isAway("stays.test") || !n.e.isAway("goes.test") || n.e.isAway("comes.test") != (len(hosts) == 0) {
+			if n.e.Transfers().isAway("stays.test") || !n.e.Transfers().isAway("goes.test") || n.e.Transfers().isAway("comes.test") != (len(hosts) == 0) {
 				t.Errorf("checkpoints %q: %s the wrong hosts are away", points, when)
 			}
 		}
@@ -756,10 +756,10 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 			t.Fatal("it did not come whole")
 		}
 		x.owner["h.test"] = to.id
-		if err := from.e.forgetHosts(t.Context(), func(string) bool { return true }); err != nil {
+		if err := from.e.Transfers().forgetHosts(t.Context(), func(string) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
-		export, err := from.e.Export(func(string) strategy.Node { return "elsewhere" })
+		export, err := from.e.Transfers().Export(func(string) strategy.Node { return "elsewhere" })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -823,7 +823,7 @@ func TestTimesOfHostsComeWithThem(t *testing.T) {
 				t.Errorf("%+v", i)
 			}
 		}
-		if all := n.e.Arrived(); !slices.Equal(all, []member.Transfer{to}) {
+		if all := n.e.Transfers().Arrived(); !slices.Equal(all, []member.Transfer{to}) {
 			t.Errorf("%v came whole", all)
 		}
 		n.again()
@@ -836,6 +836,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	e := x.nodes[0].e
 	e.cfg.PagesPerHost = 5
 	e.limits.quota = policy.NewQuota(e.cfg.Pages, e.cfg.PagesPerHost, 0)
+	e.peers.transfer.Quota = e.limits.quota
 	e.limits.quota.AddEarlier("h.test", 2)
 	e.limits.quota.SetComplete()
 	pack := testPacker(t)
@@ -933,7 +934,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 				if waits[url] > 0 || known.State != seen.Unknown {
 					t.Errorf("%s, which has gone, was handed over", url)
 				}
-			} else if err != nil || known.State != seen.Known || f.done != answered(&known) || f.done == (waits[url] == 1) {
+			} else if err != nil || known.State != seen.Known || f.done != known.Answered() || f.done == (waits[url] == 1) {
 				t.Errorf("%s: %+v, it waits %d times, and is known as %+v; %v", url, f, waits[url], known, err)
 			}
 			delete(waits, url)
@@ -993,7 +994,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 		}
 		for url, f := range x.urls {
 			known, _, err := db.Get(url)
-			if err != nil || known.State != seen.Known || f.done != answered(&known) || f.done == (waits[url] == 1) {
+			if err != nil || known.State != seen.Known || f.done != known.Answered() || f.done == (waits[url] == 1) {
 				t.Errorf("%s: %+v, it waits %d times, and is known as %+v; %v", url, f, waits[url], known, err)
 			}
 			delete(waits, url)

@@ -148,7 +148,7 @@ func (h *haul) move() {
 	t.Logf("%d URLs of %d hosts in %.1f s, %d chunks, %.1f bytes a URL; %s", n, h.hosts, took.Seconds(), chunks,
 		float64(bytes)/float64(n), peak())
 	began = time.Now()
-	if err := from.forgetHosts(ctx, func(string) bool { return true }); err != nil {
+	if err := from.Transfers().forgetHosts(ctx, func(string) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("forgotten in %.1f s; %s", time.Since(began).Seconds(), peak())
@@ -169,7 +169,7 @@ func (h *haul) move() {
 // carry takes chunks from one to the other, a few of them on their way at once.
 func (h *haul) carry(ctx context.Context, from, to *Engine) (bytes, chunks int) {
 	t := member.Transfer{From: "a~1", To: "b~1", Epoch: 1, Attempt: 1}
-	x, err := from.Export(func(string) strategy.Node { return t.To })
+	x, err := from.Transfers().Export(func(string) strategy.Node { return t.To })
 	if err != nil {
 		h.t.Fatal(err)
 	}

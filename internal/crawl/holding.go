@@ -22,24 +22,6 @@ type Holding struct {
 	now       func() time.Time
 }
 
-// Holding is what the engine holds at present. Hosts of transfers under way are not among it.
-func (e *Engine) Holding() *Holding {
-	e.peers.transfer.mu.Lock()
-	came := e.peers.transfer.arrivals.hosts()
-	e.peers.transfer.mu.Unlock()
-	return &Holding{frontier: e.frontier, db: e.known.db, abandoned: e.files.abandoned.Current, told: e.ends.wasReported,
-		now:    e.cfg.Now,
-		except: func(host string) bool { return came[host] }}
-}
-
-// Export begins to read what the engine holds of hosts that have other owners; see [Holding.Export].
-func (e *Engine) Export(owner func(host string) strategy.Node) (*Export, error) {
-	if e.known.db == nil {
-		return nil, errNoDB
-	}
-	return e.Holding().Export(owner)
-}
-
 // Forget leaves hosts out of what is exported from now on.
 func (h *Holding) Forget(gone func(host string) bool) {
 	except := h.except
@@ -269,4 +251,22 @@ func (x *Export) known() error {
 		}
 	}
 	return nil
+}
+
+// Holding is what the engine holds at present. Hosts of transfers under way are not among it.
+func (r *Receiver) Holding() *Holding {
+	r.mu.Lock()
+	came := r.arrivals.hosts()
+	r.mu.Unlock()
+	return &Holding{frontier: r.Frontier, db: r.DB, abandoned: r.Abandoned.Current, told: r.Reported,
+		now:    r.Now,
+		except: func(host string) bool { return came[host] }}
+}
+
+// Export begins to read what the engine holds of hosts that have other owners; see [Holding.Export].
+func (r *Receiver) Export(owner func(host string) strategy.Node) (*Export, error) {
+	if r.DB == nil {
+		return nil, errNoDB
+	}
+	return r.Holding().Export(owner)
 }

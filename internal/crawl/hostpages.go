@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"kumo/internal/seen"
+	"kumo/internal/policy"
 	"kumo/internal/weburl"
 )
 
@@ -31,6 +31,14 @@ func (e *Engine) recallHosts(ctx context.Context) error {
 	return nil
 }
 
+// pageQuota is what counts pages by host; nil where their number is not limited.
+func (e *Engine) pageQuota() *policy.Quota {
+	if e.cfg.PagesPerHost == 0 {
+		return nil
+	}
+	return e.limits.quota
+}
+
 func (e *Engine) countHosts(ctx context.Context) error {
 	for entry, err := range e.known.db.Scan("") {
 		if err == nil {
@@ -39,7 +47,7 @@ func (e *Engine) countHosts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !answered(&entry) {
+		if !entry.Answered() {
 			continue
 		}
 		if u, err := weburl.Parse(entry.URL); err == nil {
@@ -48,9 +56,6 @@ func (e *Engine) countHosts(ctx context.Context) error {
 	}
 	return nil
 }
-
-// answered reports whether a URL is a page that counts.
-func answered(entry *seen.Entry) bool { return !entry.Fetched.IsZero() && entry.Status > 0 }
 
 // hostPages is how many pages a host has given.
 func (e *Engine) hostPages(host string) (int64, error) {
@@ -66,7 +71,7 @@ func (e *Engine) hostPages(host string) (int64, error) {
 			if err != nil {
 				return 0, fmt.Errorf("count the pages of %s: %w", host, err)
 			}
-			if answered(&entry) {
+			if entry.Answered() {
 				n++
 			}
 		}

@@ -36,14 +36,14 @@ const (
 
 // planMerge looks up what this node holds of a chunk's URLs at the hosts that are kept. Until the plan is withdrawn it
 // is told what is put. What cannot be found out is not held: rather twice than never.
-func (e *Engine) planMerge(p *decodedChunk, kept []string) *mergePlan {
+func (r *Receiver) planMerge(p *decodedChunk, kept []string) *mergePlan {
 	m := &mergePlan{kept: kept}
 	if len(kept) == 0 {
 		return m
 	}
-	counts := e.cfg.PagesPerHost > 0
+	counts := r.Quota != nil
 	m.urls = p.urlsAt(kept, counts)
-	e.peers.transfer.plan.Store(m) // before it is looked up: what is put meanwhile is seen, or told
+	r.plan.Store(m) // before it is looked up: what is put meanwhile is seen, or told
 	last := ""
 	for i := range p.waiting {
 		a := &p.waiting[i]
@@ -51,21 +51,21 @@ func (e *Engine) planMerge(p *decodedChunk, kept []string) *mergePlan {
 			continue
 		}
 		if a.host != last {
-			queue, _ := e.frontier.Queue(a.host, maxMerge)
+			queue, _ := r.Frontier.Queue(a.host, maxMerge)
 			m.wait(queue)
 			last = a.host
 		}
 		for k := range a.items {
 			if it := &a.items[k]; !it.Recrawl && m.of(it.URL)&heldWaiting == 0 {
-				e.lookUp(m, it.URL)
+				r.lookUp(m, it.URL)
 			}
 		}
 	}
 	for i := range p.known {
 		l := &p.known[i]
 		for k := range l.entries {
-			if counts && isIn(kept, l.host) && answered(&l.entries[k]) {
-				e.lookUp(m, l.entries[k].URL)
+			if counts && isIn(kept, l.host) && l.entries[k].Answered() {
+				r.lookUp(m, l.entries[k].URL)
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func (p *decodedChunk) urlsAt(hosts []string, pages bool) map[string]held {
 	for i := range p.known {
 		if l := &p.known[i]; pages && isIn(hosts, l.host) {
 			for k := range l.entries {
-				if answered(&l.entries[k]) {
+				if l.entries[k].Answered() {
 					urls[l.entries[k].URL] = 0
 				}
 			}
@@ -95,8 +95,8 @@ func (p *decodedChunk) urlsAt(hosts []string, pages bool) map[string]held {
 }
 
 // lookUp asks the URL database, which may read the disk.
-func (e *Engine) lookUp(m *mergePlan, url string) {
-	if entry, _, err := e.known.db.Get(url); err == nil {
+func (r *Receiver) lookUp(m *mergePlan, url string) {
+	if entry, _, err := r.DB.Get(url); err == nil {
 		m.tell(url, heldBy(&entry.Meta))
 	}
 }
@@ -137,8 +137,8 @@ func (m *mergePlan) wait(queue []item.Item) {
 }
 
 // tellPlan tells the plan of a merge, if one is under way, what a batch has put: after it was put.
-func (h *handing) tellPlan(found []entry.Candidate, d *entry.Done) {
-	m := h.plan.Load()
+func (r *Receiver) tellPlan(found []entry.Candidate, d *entry.Done) {
+	m := r.plan.Load()
 	if m == nil {
 		return
 	}
@@ -172,7 +172,7 @@ func (m *mergePlan) leftOut(p *decodedChunk) (left []int) {
 // newPages is how many pages a host has given elsewhere and not here.
 func (m *mergePlan) newPages(l *learnt) (n int64) {
 	for i := range l.entries {
-		if v := &l.entries[i]; answered(v) && m.of(v.URL)&heldAnswered == 0 {
+		if v := &l.entries[i]; v.Answered() && m.of(v.URL)&heldAnswered == 0 {
 			n++
 		}
 	}
@@ -181,17 +181,17 @@ func (m *mergePlan) newPages(l *learnt) (n int64) {
 
 // keep are those of a chunk's hosts, sorted, that are kept if its transfer is dropped. That is decided when a host
 // comes with it for the first time: it is where this node has the host, be it from another transfer under way.
-func (e *Engine) keep(t member.Transfer, p *decodedChunk) (kept []string) {
-	came := e.peers.transfer.hostsOf(t, e.origins.hash)
+func (r *Receiver) keep(t member.Transfer, p *decodedChunk) (kept []string) {
+	came := r.hostsOf(t, r.Hash)
 	last := ""
 	p.hosts(func(host string) {
 		if host == last {
 			return
 		}
 		last = host
-		keeps, met := came[e.origins.hash(host)]
+		keeps, met := came[r.Hash(host)]
 		if !met {
-			info, known := e.frontier.Host(host)
+			info, known := r.Frontier.Host(host)
 			keeps = known && !info.Away
 		}
 		if keeps {
@@ -203,8 +203,8 @@ func (e *Engine) keep(t member.Transfer, p *decodedChunk) (kept []string) {
 }
 
 // meet notes for good which hosts have come with a transfer, and whether they are kept.
-func (h *handing) meet(t member.Transfer, p *decodedChunk, kept []string, hash func(string) uint64) {
-	came := h.hostsOf(t, hash)
+func (r *Receiver) meet(t member.Transfer, p *decodedChunk, kept []string, hash func(string) uint64) {
+	came := r.hostsOf(t, hash)
 	p.hosts(func(host string) {
 		if _, met := came[hash(host)]; !met {
 			came[hash(host)] = isIn(kept, host)
@@ -213,12 +213,12 @@ func (h *handing) meet(t member.Transfer, p *decodedChunk, kept []string, hash f
 }
 
 // nowKept says of hosts that came with transfers under way that they are kept from now on, or not any more.
-func (h *handing) nowKept(hosts []string, keeps bool, hash func(string) uint64, all ...member.Transfer) {
+func (r *Receiver) nowKept(hosts []string, keeps bool, hash func(string) uint64, all ...member.Transfer) {
 	for _, t := range all {
 		for _, host := range hosts {
 			k := hash(host)
-			if _, met := h.came[t][k]; met {
-				h.came[t][k] = keeps
+			if _, met := r.came[t][k]; met {
+				r.came[t][k] = keeps
 			}
 		}
 	}
@@ -226,22 +226,22 @@ func (h *handing) nowKept(hosts []string, keeps bool, hash func(string) uint64, 
 
 // hostsOf are the hosts that have come with a transfer, which may have begun in an earlier life, and whether they are
 // kept.
-func (h *handing) hostsOf(t member.Transfer, hash func(string) uint64) map[uint64]bool {
-	if all := h.came[t]; all != nil {
+func (r *Receiver) hostsOf(t member.Transfer, hash func(string) uint64) map[uint64]bool {
+	if all := r.came[t]; all != nil {
 		return all
 	}
-	if h.came == nil {
-		h.came = map[member.Transfer]map[uint64]bool{}
+	if r.came == nil {
+		r.came = map[member.Transfer]map[uint64]bool{}
 	}
 	all := map[uint64]bool{}
-	h.came[t] = all
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if i := h.arrivals.find(t); i >= 0 {
-		for host := range h.arrivals.Coming[i].each {
+	r.came[t] = all
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := r.arrivals.find(t); i >= 0 {
+		for host := range r.arrivals.Coming[i].each {
 			all[hash(host)] = false
 		}
-		for _, host := range h.arrivals.Coming[i].Kept {
+		for _, host := range r.arrivals.Coming[i].Kept {
 			all[hash(host)] = true
 		}
 	}

@@ -40,8 +40,8 @@ func (n *trader) wantWaiting(when string, urls []string, away ...string) {
 		n.t.Errorf("%s %v wait, not %v; %v", when, waits, want, err)
 	}
 	for host := range n.owner {
-		if n.e.isAway(host) != slices.Contains(away, host) {
-			n.t.Errorf("%s %s is away: %v", when, host, n.e.isAway(host))
+		if n.e.Transfers().isAway(host) != slices.Contains(away, host) {
+			n.t.Errorf("%s %s is away: %v", when, host, n.e.Transfers().isAway(host))
 		}
 	}
 }
@@ -106,7 +106,7 @@ func keptHost(t *testing.T, points, how string) {
 	// which is no page
 	n.e.frontier.Push("held.test", item.Item{URL: "http://held.test/robots.txt", Robots: "http://held.test"})
 	var arrived []string
-	n.e.peers.arrived = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
+	n.e.peers.transfer.Received = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 	merged := append(held, "http://held.test/3", "http://held.test/4", "http://held.test/robots.txt")
 	pack := testPacker(t) // its known URLs are yet to come
@@ -133,7 +133,7 @@ func keptHost(t *testing.T, points, how string) {
 	point("after")
 	switch how {
 	case "dropped":
-		if err := n.e.Drop(t.Context(), from); err != nil {
+		if err := n.e.Transfers().Drop(t.Context(), from); err != nil {
 			t.Fatal(err)
 		}
 		n.wantWaiting("dropped", merged, "comes.test")
@@ -248,7 +248,7 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 				end := func(tr member.Transfer, seq uint64, whole bool) {
 					if whole {
 						take(tr, seq, true)
-					} else if err := n.e.Drop(t.Context(), tr); err != nil {
+					} else if err := n.e.Transfers().Drop(t.Context(), tr); err != nil {
 						t.Fatal(err)
 					}
 				}

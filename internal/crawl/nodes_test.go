@@ -341,7 +341,7 @@ func (n *crewNode) remember(e *Engine) error {
 		if err != nil {
 			return err
 		}
-		if answered(&entry) {
+		if entry.Answered() {
 			n.done[entry.URL] = true
 		}
 	}

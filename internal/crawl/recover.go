@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/member"
 	"kumo/internal/statefile"
 
 	"kumo/internal/entry"
@@ -400,3 +401,12 @@ func (s *State) queue() []item.Item {
 	})
 	return all
 }
+
+func (s *State) TransfersDone(all []member.Transfer) {
+	if !s.behind {
+		s.arrivals.Went = append(s.arrivals.Went, all...)
+	}
+}
+
+// Went are the transfers that Forget was told of since an epoch was settled.
+func (s *State) Went() []member.Transfer { return slices.Clone(s.arrivals.Went) }

@@ -81,7 +81,7 @@ func (w *worker) isOurs(v *frontier.Visit) bool {
 	if w.mayAsk(host) {
 		return true
 	}
-	if v.Robots != "" && !w.ours(host) && w.isAway(host) { // nobody here waits for it any more
+	if v.Robots != "" && !w.ours(host) && w.peers.transfer.isAway(host) { // nobody here waits for it any more
 		w.frontier.Done(v, frontier.Result{})
 		return false
 	}

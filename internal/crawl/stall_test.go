@@ -160,7 +160,7 @@ func mergeWhileTheDiskStalls(t *testing.T, more bool) {
 	held, later := []string{"http://held.test/found", "http://held.test/new"},
 		[]string{"http://later.test/found", "http://later.test/new"}
 	n.wantWaiting("under way", slices.Concat(held, later, []string{"http://comes.test/"}))
-	if err := n.e.Drop(t.Context(), from); err != nil {
+	if err := n.e.Transfers().Drop(t.Context(), from); err != nil {
 		t.Fatal(err)
 	}
 	gone := []string{"comes.test", "later.test"}
@@ -189,7 +189,7 @@ func TestADropGoesPartByPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := n.e.peers.transfer.arrivals.leaving(from)[:forgetStep]
-	if err := errors.Join(n.e.dropPart(first), n.e.ledger.FlushDurable(t.Context())); err != nil {
+	if err := errors.Join(n.e.Transfers().dropPart(first), n.e.ledger.FlushDurable(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	n.wantWaiting("after a part", urls[forgetStep:], first...)

@@ -16,25 +16,21 @@ const surveyed = 1000
 // known, and that are not its own: a thousand at a time, some twice. Those of transfers under way are not among them.
 // It may be called while the crawl runs; of a host that comes or goes meanwhile it may tell or not. f may keep what it
 // is given.
-func (e *Engine) Survey(ctx context.Context, f func(hosts []string) error) error {
-	if e.peers.router == nil {
-		return nil
-	}
-	e.peers.transfer.mu.Lock()
-	came := e.peers.transfer.arrivals.hosts()
-	e.peers.transfer.mu.Unlock()
+func (r *Receiver) Survey(ctx context.Context, f func(hosts []string) error) error {
+	r.mu.Lock()
+	came := r.arrivals.hosts()
+	r.mu.Unlock()
 	s := survey{ctx: ctx, tell: f, shelf: map[string]bool{}, strange: func(host string) bool {
-		return !came[host] &&
-			!e.ours(host)
+		return !came[host] && !r.Ours(host)
 	}}
-	err := e.files.abandoned.Current(func(it item.Item) error {
+	err := r.Abandoned.Current(func(it item.Item) error {
 		if host := it.Host(); !s.shelf[host] && s.strange(host) {
 			s.shelf[host] = true
 		}
 		return ctx.Err()
 	})
 	if err == nil {
-		err = s.waiting(e.frontier)
+		err = s.waiting(r.Frontier)
 	}
 	for host := range s.shelf {
 		if err == nil {
@@ -42,7 +38,7 @@ func (e *Engine) Survey(ctx context.Context, f func(hosts []string) error) error
 		}
 	}
 	if err == nil {
-		err = s.known(e)
+		err = s.known(r)
 	}
 	if err == nil {
 		err = s.flush()
@@ -79,12 +75,12 @@ func (s *survey) waiting(f *frontier.Frontier) error {
 }
 
 // known finds hosts of which only is known what was there.
-func (s *survey) known(e *Engine) error {
-	if e.known.db == nil {
+func (s *survey) known(r *Receiver) error {
+	if r.DB == nil {
 		return nil
 	}
-	hosts := byOrigin[bool]{of: func(host string) bool { return s.strange(host) && !e.isAway(host) }}
-	for entry, err := range e.known.db.Select(hosts.isOf) {
+	hosts := byOrigin[bool]{of: func(host string) bool { return s.strange(host) && !r.isAway(host) }}
+	for entry, err := range r.DB.Select(hosts.isOf) {
 		if err = errors.Join(err, s.ctx.Err()); err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func TestSurvey(t *testing.T) {
 	survey := func() map[string]int {
 		t.Helper()
 		told := map[string]int{}
-		if err := n.e.Survey(t.Context(), func(hosts []string) error {
+		if err := n.e.Transfers().Survey(t.Context(), func(hosts []string) error {
 			if len(hosts) == 0 || len(hosts) > surveyed {
 				t.Errorf("%d hosts at once", len(hosts))
 			}
@@ -71,13 +71,13 @@ func TestSurvey(t *testing.T) {
 	}
 	x.owner = map[string]int{}
 	calls := 0
-	if err := n.e.Survey(t.Context(), func([]string) error { calls++; return errOrder }); !errors.Is(err, errOrder) ||
+	if err := n.e.Transfers().Survey(t.Context(), func([]string) error { calls++; return errOrder }); !errors.Is(err, errOrder) ||
 		calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := n.e.Survey(ended, func([]string) error { t.Error("it goes on"); return nil }); !errors.Is(err,
+	if err := n.e.Transfers().Survey(ended, func([]string) error { t.Error("it goes on"); return nil }); !errors.Is(err,
 		context.Canceled) {
 		t.Error(err)
 	}
@@ -109,7 +109,7 @@ func TestSurveyBesideACrawl(t *testing.T) {
 	}()
 	for range 20 {
 		told := map[string]bool{}
-		if err := e.Survey(t.Context(), func(hosts []string) error {
+		if err := e.Transfers().Survey(t.Context(), func(hosts []string) error {
 			for _, host := range hosts {
 				if host[0] == 't' {
 					told[host] = true

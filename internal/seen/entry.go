@@ -31,6 +31,9 @@ type Meta struct {
 	Kind     uint8         // of the link that led to it, a page.Kind
 }
 
+// Answered reports whether the last visit was answered: the URL counts as a page.
+func (m *Meta) Answered() bool { return !m.Fetched.IsZero() && m.Status > 0 }
+
 // Waits reports whether a recrawl that the URL was taken for is still to come.
 func (m *Meta) Waits() bool { return !m.Queued.IsZero() && !m.Due.After(m.Queued) }
 

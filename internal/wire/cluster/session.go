@@ -248,7 +248,7 @@ func (l *session) build() error {
 	if err := c.Assemble(); err != nil {
 		return err
 	}
-	l.engine.Engine = c.Engine()
+	l.engine.Engine, l.engine.Receiver = c.Engine(), c.Engine().Transfers()
 	return nil
 }
 
@@ -477,12 +477,15 @@ func (l *session) estates() node.FailedNodes {
 }
 
 // An engine is a crawl's engine as a node wants it.
-type engine struct{ *crawl.Engine }
+type engine struct {
+	*crawl.Engine
+	*crawl.Receiver
+}
 
 var _ node.Engine = (*engine)(nil)
 
 func (e *engine) Export(owner func(host string) strategy.Node) (node.Export, error) {
-	return asExport(e.Engine.Export(owner))
+	return asExport(e.Receiver.Export(owner))
 }
 
 // asExport keeps a nil pointer from becoming an interface that is not nil.
