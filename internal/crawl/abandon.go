@@ -21,7 +21,7 @@ const (
 // abandonOrigin ends what waits at an origin: its URLs share the failure, and wait for another run. It may be called
 // again for what has come back to the queue meanwhile.
 func (e *Engine) abandonOrigin(origin string, l abandonment) error {
-	host := hostOf(origin)
+	host := item.HostOf(origin)
 	if e.origins.abandon(origin, l) {
 		e.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.failure, l.why))
 	}
@@ -79,14 +79,6 @@ func (e *Engine) abandonItem(it item.Item) error {
 
 // lostRules is why an origin is given up whose robots.txt cannot be had.
 func lostRules(l abandonment) abandonment { return abandonment{l.failure, "robots.txt: " + l.why} }
-
-func hostOf(url string) string {
-	u, err := weburl.Parse(url)
-	if err != nil {
-		return ""
-	}
-	return u.Host()
-}
 
 func originOf(url string) string {
 	u, err := weburl.Parse(url)

@@ -57,7 +57,7 @@ func (e *Engine) apply(b *batch, rec *page.Record, d *entry.Done) error {
 		}
 		e.frontier.Push(b.found[i].Host, b.found[i].Item)
 	}
-	e.peers.transfer.tellPlan(b.found, d)
+	e.peers.transfer.Committed(b.found, d)
 	return e.files.deferred.Add(b.deferred)
 }
 

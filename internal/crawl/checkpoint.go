@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/entry"
@@ -32,7 +34,7 @@ type note struct {
 	Settled  []string                // URLs whose end is in the journal, and whose visit the frontier still had under way
 	Told     []string                // URLs in the frontier of which skipped.jsonl has said that their host could not be had
 	Asked    int64                   // how much of the file of set-aside URLs has been written down
-	Arrivals *arrivals               `json:",omitempty"` // of hosts, from other nodes
+	Arrivals *transfer.Unsettled     `json:",omitempty"` // of hosts, from other nodes
 }
 
 // noteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names
@@ -171,7 +173,7 @@ func (e *Engine) note(at journal.Position, marks []store.Mark) note {
 		Lists: e.roots.feed.marks(),
 		Asked: e.files.deferredRead}
 	n.Settled, n.Told = e.ends.all()
-	n.Arrivals = e.peers.transfer.unsettled()
+	n.Arrivals = e.peers.transfer.NoteUnsettled()
 	return n
 }
 

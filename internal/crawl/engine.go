@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/entry"
@@ -109,7 +111,7 @@ type peers struct {
 	outbox   *outbox // nil without a router
 	putOffs  *putOffs
 	received atomic.Int64 // links, seeds and hosts, in how many goes
-	transfer *Receiver
+	transfer *transfer.Endpoint
 }
 
 // control is what holds back, or ends, a run.
@@ -165,7 +167,7 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	}
 	e.ledger = ledger.New(ledger.Config{Stores: p.Stores, Journal: p.Journal, Every: cfg.Commit, Room: cfg.Shares.pending(), Now: cfg.Now,
 		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: e.appendCounts})
-	e.peers.transfer = newReceiver(ReceiverConfig{Ledger: e.ledger, Frontier: e.frontier, DB: e.known.db,
+	e.peers.transfer = transfer.New(transfer.Config{Ledger: e.ledger, Frontier: e.frontier, DB: e.known.db,
 		Abandoned: e.files.abandoned, Quota: e.pageQuota(), Now: cfg.Now, Ours: e.ours, Hash: e.origins.hash,
 		Intern: e.names.intern, Reported: e.ends.wasReported, Wait: e.awaitTransfer, Removed: e.hostsRemoved,
 		Received: p.Arrived}, s.arrivals)
@@ -193,8 +195,8 @@ func (e *Engine) restore(s *State) error {
 	}
 	e.robots.Each(func(origin string, r *robots.Rules) { // of hosts that no checkpoint knows
 		if delay, asked := r.Delay(); asked {
-			e.frontier.SetDelay(hostOf(origin), delay)
-			e.frontier.Restore(hostOf(origin))
+			e.frontier.SetDelay(item.HostOf(origin), delay)
+			e.frontier.Restore(item.HostOf(origin))
 		}
 	})
 	var decided entry.Encoder

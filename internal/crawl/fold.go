@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/entry"
 
 	"kumo/internal/item"
@@ -21,56 +23,56 @@ func (s *State) Chunk(c entry.Chunk) {
 	if s.fault != nil {
 		return
 	}
-	var p *decodedChunk
+	var p *transfer.Chunk
 	if s.unpack == nil {
-		s.unpack, s.fault = newUnpacker()
+		s.unpack, s.fault = transfer.NewChunkReader()
 	}
 	if s.fault == nil {
-		p, s.fault = s.unpack.read([]byte(c.Data))
+		p, s.fault = s.unpack.Read([]byte(c.Data))
 	}
 	if s.fault != nil {
 		s.fault = fmt.Errorf("replay a chunk from %s: %w", c.Transfer.From, s.fault)
 		return
 	}
 	if db, ok := s.views.Seen.(*seen.DB); ok {
-		for i := range p.known {
-			db.Import(p.known[i].entries)
+		for i := range p.Known {
+			db.Import(p.Known[i].Entries)
 		}
 	}
-	p.leaveOut(c.Left)
-	for i := range p.waiting {
-		if isIn(c.Kept, p.waiting[i].host) {
-			s.views.Seen.InsertKnown(asKnown(p.waiting[i].items))
+	p.LeaveOut(c.Left)
+	for i := range p.Waiting {
+		if c.Keeps(p.Waiting[i].Host) {
+			s.views.Seen.InsertKnown(transfer.AsKnown(p.Waiting[i].Items))
 		}
 	}
 	if s.behind {
 		return
 	}
-	s.arrivals.take(c.Transfer, p, s.arrivals.keeps(c.Transfer, c.Kept), c.Last)
-	for i := range p.waiting {
-		a := &p.waiting[i]
-		s.arrive(a.host, a.clock, isIn(c.Kept, a.host))
-		for _, it := range a.items {
+	s.arrivals.Take(c.Transfer, p, s.arrivals.Keeps(c.Transfer, c.Kept), c.Last)
+	for i := range p.Waiting {
+		a := &p.Waiting[i]
+		s.arrive(a.Host, a.Timing, c.Keeps(a.Host))
+		for _, it := range a.Items {
 			s.waiting[it.URL] = it
 			delete(s.guessed, it.URL)
 		}
 	}
-	for i := range p.known {
-		s.arrive(p.known[i].host, p.known[i].clock, isIn(c.Kept, p.known[i].host))
+	for i := range p.Known {
+		s.arrive(p.Known[i].Host, p.Known[i].Timing, c.Keeps(p.Known[i].Host))
 	}
 }
 
-func (s *State) arrive(host string, c hostTiming, kept bool) {
+func (s *State) arrive(host string, c transfer.HostTiming, kept bool) {
 	if kept {
-		c = c.merge(s.views.Frontier, host)
+		c = c.Merge(s.views.Frontier, host)
 	}
-	s.views.Frontier.Arrive(host, c.asked, c.wait-max(time.Since(s.at), 0))
+	s.views.Frontier.Arrive(host, c.Asked, c.Wait-max(time.Since(s.at), 0))
 	s.views.Frontier.Restore(host)
 }
 
 func (s *State) TransferDropped(t member.Transfer) {
 	if !s.behind {
-		gone, _ := s.arrivals.drop(t)
+		gone, _ := s.arrivals.Drop(t)
 		s.HostsForgotten(gone)
 	}
 }
@@ -85,7 +87,7 @@ func (s *State) HostsForgotten(hosts []string) {
 	if _, s.fault = s.views.Frontier.Removed(); s.fault != nil {
 		return
 	}
-	s.arrivals.Coming = s.arrivals.without(hosts)
+	s.arrivals.Coming = s.arrivals.Without(hosts)
 	gone := make(map[string]bool, len(hosts))
 	for _, host := range hosts {
 		gone[host] = true
@@ -104,7 +106,7 @@ func (s *State) HostsForgotten(hosts []string) {
 
 func (s *State) EpochSettled(settled uint64) {
 	if !s.behind {
-		s.arrivals.settle(settled)
+		s.arrivals.Settle(settled)
 	}
 }
 
@@ -112,13 +114,13 @@ func (s *State) EpochSettled(settled uint64) {
 func (s *State) Arrived() []member.Transfer { return slices.Clone(s.arrivals.Whole) }
 
 // Partial are the transfers of which something has come, and that have not come whole.
-func (s *State) Partial() []member.Transfer { return s.arrivals.partial() }
+func (s *State) Partial() []member.Transfer { return s.arrivals.Partial() }
 
 // RecoverFailed is Recover for views that have nothing and a journal that is read from its beginning, as that of a dead
 // node is: what would not fit into memory goes to the views' disks on the way. memory is for what waits, in bytes, and
 // no hard bound.
 func RecoverFailed(ctx context.Context, j journal.Journal, v Views, memory int64) (*State, error) {
-	most := int(memory / (2 * itemWeight))
+	most := int(memory / (2 * item.Weight))
 	return recoverBy(j, v, func(s *State, end journal.Position) error { return s.relieve(ctx, end, most) })
 }
 
@@ -158,10 +160,10 @@ func (s *State) guess(all []seen.Decided) error {
 // Fold makes a holding of a state that no engine goes on from: that of a dead node. What came by transfers that did not
 // come whole is dropped, and what nobody had decided is. Frontier and URL database stay open, and are the caller's to
 // close.
-func (s *State) Fold(ctx context.Context) (*Holding, error) {
+func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	db, ok := s.views.Seen.(*seen.DB)
 	if !ok {
-		return nil, errNoDB
+		return nil, transfer.ErrNoDB
 	}
 	s.behind = false
 	for _, t := range s.Partial() {
@@ -186,9 +188,9 @@ func (s *State) Fold(ctx context.Context) (*Holding, error) {
 	}
 	s.waiting = map[string]item.Item{}
 	nothing := func(func(item.Item) error) error { return nil }
-	return &Holding{frontier: s.views.Frontier, db: db, abandoned: nothing,
-		told:   func(url string) bool { return s.toldOf[url] },
-		except: func(string) bool { return false }, now: time.Now}, nil
+	return &transfer.Holding{Frontier: s.views.Frontier, DB: db, Abandoned: nothing,
+		Reported: func(url string) bool { return s.toldOf[url] },
+		Except:   func(string) bool { return false }, Now: time.Now}, nil
 }
 
 // decided restores what seen has found to be news.

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/entry"
@@ -374,7 +376,7 @@ func (x *trade) handOver() {
 	for range x.dice.IntN(3) {
 		to.work()
 	}
-	from.try(func(ctx context.Context, e *Engine) error { return e.Transfers().forgetHosts(ctx, is) })
+	from.try(func(ctx context.Context, e *Engine) error { return e.Transfers().ForgetHosts(ctx, is) })
 	for _, n := range x.nodes {
 		n.try(func(ctx context.Context, e *Engine) error { return e.Transfers().Settled(ctx, x.epoch) })
 		if len(n.e.Transfers().Arrived()) > 0 {
@@ -415,7 +417,7 @@ func (x *trade) transfer(from, to *trader, t member.Transfer, is func(string) bo
 		x.t.Fatal(err)
 	}
 	defer func() { _ = export.Close() }()
-	export.sizes = sizes{1 << x.dice.IntN(14), 1 << x.dice.IntN(14)}
+	export.Sizes = transfer.Sizes{Block: 1 << x.dice.IntN(14), Chunk: 1 << x.dice.IntN(14)}
 	sender, receiver := from.e, to.e
 	for seq := uint64(0); ; seq++ {
 		owner, data, err := export.Next()
@@ -555,7 +557,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	wants("stays.test", "goes.test") // whose robots.txt redirects there
 	wants("goes.test", "stays.test")
 	x.owner["goes.test"] = 1
-	if err := e.Transfers().forgetHosts(t.Context(), func(host string) bool { return host == "goes.test" }); err != nil {
+	if err := e.Transfers().ForgetHosts(t.Context(), func(host string) bool { return host == "goes.test" }); err != nil {
 		t.Fatal(err)
 	}
 	next := func() *frontier.Visit {
@@ -601,7 +603,7 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 			if err := n.link("http://theirs.test/"); err != nil {
 				t.Fatal(err)
 			}
-			if err := n.e.Transfers().forgetHosts(t.Context(), func(host string) bool { return host == "theirs.test" }); err != nil {
+			if err := n.e.Transfers().ForgetHosts(t.Context(), func(host string) bool { return host == "theirs.test" }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -615,12 +617,12 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 		if err = errors.Join(err, export.Close()); err != nil {
 			t.Fatal(err)
 		}
-		u, err := newUnpacker()
+		u, err := transfer.NewChunkReader()
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := u.read(data)
-		if err != nil || len(p.waiting) != 1 || p.waiting[0].host != "goes.test" || len(p.known) != 1 {
+		p, err := u.Read(data)
+		if err != nil || len(p.Waiting) != 1 || p.Waiting[0].Host != "goes.test" || len(p.Known) != 1 {
 			t.Errorf("once here: %v; %+v goes, %v", once, p, err)
 		}
 		comes := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
@@ -628,7 +630,7 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 			n.e.Transfers().Drop(t.Context(), comes)); err != nil {
 			t.Fatal(err)
 		}
-		if waits, err := waitingAt(n.e); err != nil || len(waits) != 1 || !n.e.Transfers().isAway("theirs.test") {
+		if waits, err := waitingAt(n.e); err != nil || len(waits) != 1 || !n.e.Transfers().IsAway("theirs.test") {
 			t.Errorf("once here: %v; %v wait after a transfer was dropped, %v", once, waits, err)
 		}
 	}
@@ -675,21 +677,21 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 		n.e.known.db.InsertKnown([]seen.URL{{URL: "http://known.test/", State: seen.Known}}) // where nothing waits
 		point("before")
 		point("again")
-		if err := n.e.Transfers().forgetHosts(t.Context(), func(host string) bool { return host != "stays.test" }); err != nil {
+		if err := n.e.Transfers().ForgetHosts(t.Context(), func(host string) bool { return host != "stays.test" }); err != nil {
 			t.Fatal(err)
 		}
 		x.owner["goes.test"], x.owner["comes.test"] = 1, 1
 		if known, _, err := n.e.known.db.Get("http://known.test/"); err != nil ||
-			n.e.Transfers().isAway("known.test") != (known.State == seen.Known) {
-			t.Errorf("checkpoints %q: known.test is away %v, %v", points, n.e.Transfers().isAway("known.test"), err)
+			n.e.Transfers().IsAway("known.test") != (known.State == seen.Known) {
+			t.Errorf("checkpoints %q: known.test is away %v, %v", points, n.e.Transfers().IsAway("known.test"), err)
 		}
 		to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
-		pack := testPacker(t)
-		pack.waiting("comes.test", hostTiming{})
-		pack.item(&item.Item{URL: "http://comes.test/7"})
-		pack.known("http://comes.test", hostTiming{})
-		pack.entry("/7", &seen.Entry{URL: "http://comes.test/7", State: seen.Known, First: pack.now})
-		if err := takeWhole(t.Context(), n.e, to, 0, false, pack.chunk()); err != nil {
+		pack := chunkWriterAt(t)
+		pack.Waiting("comes.test", transfer.HostTiming{})
+		pack.Item(&item.Item{URL: "http://comes.test/7"})
+		pack.Known("http://comes.test", transfer.HostTiming{})
+		pack.Entry("/7", &seen.Entry{URL: "http://comes.test/7", State: seen.Known, First: pack.Now})
+		if err := takeWhole(t.Context(), n.e, to, 0, false, pack.Chunk()); err != nil {
 			t.Fatal(err)
 		}
 		point("after")
@@ -710,7 +712,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			if !maps.Equal(byHost, want) {
 				t.Errorf("checkpoints %q: %s there wait %v", points, when, byHost)
 			}
-			if n.e.Transfers().isAway("stays.test") || !n.e.Transfers().isAway("goes.test") || n.e.Transfers().isAway("comes.test") != (len(hosts) == 0) {
+			if n.e.Transfers().IsAway("stays.test") || !n.e.Transfers().IsAway("goes.test") || n.e.Transfers().IsAway("comes.test") != (len(hosts) == 0) {
 				t.Errorf("checkpoints %q: %s the wrong hosts are away", points, when)
 			}
 		}
@@ -756,7 +758,7 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 			t.Fatal("it did not come whole")
 		}
 		x.owner["h.test"] = to.id
-		if err := from.e.Transfers().forgetHosts(t.Context(), func(string) bool { return true }); err != nil {
+		if err := from.e.Transfers().ForgetHosts(t.Context(), func(string) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 		export, err := from.e.Transfers().Export(func(string) strategy.Node { return "elsewhere" })
@@ -793,22 +795,22 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 func TestTimesOfHostsComeWithThem(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
-	pack := testPacker(t)
-	pack.waiting("waits.test", hostTiming{asked: 7 * time.Second, wait: 10 * time.Minute})
-	pack.item(&item.Item{URL: "http://waits.test/"})
-	pack.known("http://known.test", hostTiming{asked: 7 * time.Second, wait: 10 * time.Minute})
-	pack.entry("/", &seen.Entry{URL: "http://known.test/", State: seen.Known, First: pack.now})
+	pack := chunkWriterAt(t)
+	pack.Waiting("waits.test", transfer.HostTiming{Asked: 7 * time.Second, Wait: 10 * time.Minute})
+	pack.Item(&item.Item{URL: "http://waits.test/"})
+	pack.Known("http://known.test", transfer.HostTiming{Asked: 7 * time.Second, Wait: 10 * time.Minute})
+	pack.Entry("/", &seen.Entry{URL: "http://known.test/", State: seen.Known, First: pack.Now})
 	to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
-	if err := takeWhole(t.Context(), n.e, to, 0, false, pack.chunk()); err != nil {
+	if err := takeWhole(t.Context(), n.e, to, 0, false, pack.Chunk()); err != nil {
 		t.Fatal(err)
 	}
 	if i, _ := n.e.frontier.Host("waits.test"); !i.Parked {
 		t.Error("it is not parked while the rest is on its way")
 	}
-	if err := takeWhole(t.Context(), n.e, to, 1, true, []byte("no chunk")); !errors.Is(err, errChunk) {
+	if err := takeWhole(t.Context(), n.e, to, 1, true, []byte("no chunk")); !errors.Is(err, transfer.ErrChunk) {
 		t.Errorf("no chunk: %v", err)
 	}
-	if err := takeWhole(t.Context(), n.e, to, 2, true, nil); !errors.Is(err, errOrder) {
+	if err := takeWhole(t.Context(), n.e, to, 2, true, nil); !errors.Is(err, transfer.ErrOrder) {
 		t.Errorf("a chunk too early: %v", err)
 	}
 	for range 2 { // the second is ignored
@@ -839,29 +841,29 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	e.peers.transfer.Quota = e.limits.quota
 	e.limits.quota.AddEarlier("h.test", 2)
 	e.limits.quota.SetComplete()
-	pack := testPacker(t)
+	pack := chunkWriterAt(t)
 	for _, origin := range []string{"http://h.test", "https://h.test"} {
-		pack.known(origin, hostTiming{})
+		pack.Known(origin, transfer.HostTiming{})
 		for i := range 3 {
-			v := seen.Entry{URL: fmt.Sprint(origin, "/", i), State: seen.Known, First: pack.now}
+			v := seen.Entry{URL: fmt.Sprint(origin, "/", i), State: seen.Known, First: pack.Now}
 			if i < 2 {
-				v.Meta = seen.Meta{Fetched: pack.now, Status: 200}
+				v.Meta = seen.Meta{Fetched: pack.Now, Status: 200}
 			}
-			pack.entry(fmt.Sprint("/", i), &v)
+			pack.Entry(fmt.Sprint("/", i), &v)
 		}
 	}
-	if err := takeWhole(t.Context(), e, member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
+	if err := takeWhole(t.Context(), e, member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true, pack.Chunk()); err != nil {
 		t.Fatal(err)
 	}
 	if n, _ := e.limits.quota.OfHost("h.test"); n != 4 {
 		t.Errorf("%d pages", n)
 	}
-	pack.known("http://h.test", hostTiming{}) // now it is held here: what is news is added
+	pack.Known("http://h.test", transfer.HostTiming{}) // now it is held here: what is news is added
 	for _, i := range []int{0, 9} {
-		pack.entry(fmt.Sprint("/", i), &seen.Entry{URL: fmt.Sprint("http://h.test/", i), State: seen.Known, First: pack.now,
-			Meta: seen.Meta{Fetched: pack.now, Status: 200}})
+		pack.Entry(fmt.Sprint("/", i), &seen.Entry{URL: fmt.Sprint("http://h.test/", i), State: seen.Known, First: pack.Now,
+			Meta: seen.Meta{Fetched: pack.Now, Status: 200}})
 	}
-	if err := takeWhole(t.Context(), e, member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3}, 0, true, pack.chunk()); err != nil {
+	if err := takeWhole(t.Context(), e, member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3}, 0, true, pack.Chunk()); err != nil {
 		t.Fatal(err)
 	}
 	if n, _ := e.limits.quota.OfHost("h.test"); n != 5 {
@@ -879,11 +881,11 @@ func TestAnEstateIsFolded(t *testing.T) {
 		for range x.dice.IntN(80) {
 			dead.work()
 		}
-		pack := testPacker(t)
-		pack.waiting("partial.test", hostTiming{})
-		pack.item(&item.Item{URL: "http://partial.test/"})
+		pack := chunkWriterAt(t)
+		pack.Waiting("partial.test", transfer.HostTiming{})
+		pack.Item(&item.Item{URL: "http://partial.test/"})
 		partial := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
-		if err := takeWhole(t.Context(), dead.e, partial, 0, false, pack.chunk()); err != nil {
+		if err := takeWhole(t.Context(), dead.e, partial, 0, false, pack.Chunk()); err != nil {
 			t.Fatal(err)
 		}
 		dead.waver("http://h0.test/late")
@@ -977,7 +979,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		state, err := RecoverFailed(t.Context(), j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front},
-			10*2*itemWeight)
+			10*2*item.Weight)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -988,7 +990,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		waits, err := waitingAt(&Engine{frontier: estate.frontier})
+		waits, err := waitingAt(&Engine{frontier: estate.Frontier})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/frontier"
@@ -148,7 +150,7 @@ func (h *haul) move() {
 	t.Logf("%d URLs of %d hosts in %.1f s, %d chunks, %.1f bytes a URL; %s", n, h.hosts, took.Seconds(), chunks,
 		float64(bytes)/float64(n), peak())
 	began = time.Now()
-	if err := from.Transfers().forgetHosts(ctx, func(string) bool { return true }); err != nil {
+	if err := from.Transfers().ForgetHosts(ctx, func(string) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("forgotten in %.1f s; %s", time.Since(began).Seconds(), peak())
@@ -194,7 +196,7 @@ func (h *haul) carry(ctx context.Context, from, to *Engine) (bytes, chunks int) 
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if len(data) > chunkBytes {
+		if len(data) > transfer.ChunkBytes {
 			h.t.Errorf("a chunk of %d bytes", len(data))
 		}
 		bytes += len(data)

@@ -57,7 +57,7 @@ func inMemory(t testing.TB, j journal.Journal, r Router) *Engine {
 func linksTo(urls ...string) []byte {
 	data := []byte{member.LinksVersion}
 	for _, url := range urls {
-		data = appendLink(data, &entry.Candidate{Host: hostOf(url), Item: item.Item{URL: url, From: "http://from.test/", Path: "LL",
+		data = appendLink(data, &entry.Candidate{Host: item.HostOf(url), Item: item.Item{URL: url, From: "http://from.test/", Path: "LL",
 			Depth: 3, Kind: page.Anchor}})
 	}
 	return data
@@ -303,7 +303,7 @@ func FuzzTakeLinks(f *testing.F) {
 		again := []byte{member.LinksVersion}
 		for i := range b.cands {
 			again = appendLink(again, &b.cands[i])
-			if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && c.Host != hostOf(c.Item.URL) ||
+			if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && c.Host != item.HostOf(c.Item.URL) ||
 				b.urls[i].URL != c.Item.URL {
 				t.Fatalf("%+v, offered as %+v", c, b.urls[i])
 			}

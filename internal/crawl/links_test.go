@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
@@ -101,7 +102,7 @@ func TestLinksWaitForTheirOwner(t *testing.T) {
 			return own, true
 		}
 		m.answer = func(url string, _ *page.Response) bool {
-			if own, takes := crew.owner(hostOf(url)); own < 0 || !takes {
+			if own, takes := crew.owner(item.HostOf(url)); own < 0 || !takes {
 				t.Errorf("%s was fetched after %v, when it was nobody's", url, time.Since(start))
 			}
 			return false
@@ -154,7 +155,7 @@ func TestNoRequestWithoutALease(t *testing.T) {
 		var lapsed atomic.Bool
 		n, asked := crew.nodes[0], 0
 		m.answer = func(url string, _ *page.Response) bool {
-			if own, _ := crew.owner(hostOf(url)); own != 0 {
+			if own, _ := crew.owner(item.HostOf(url)); own != 0 {
 				return false
 			}
 			m.mu.Lock()

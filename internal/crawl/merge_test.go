@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/seen"
@@ -18,15 +20,15 @@ import (
 // waitingChunk is a chunk with URLs that wait, in their order, and are known.
 func waitingChunk(t testing.TB, urls ...string) []byte {
 	t.Helper()
-	pack := testPacker(t)
+	pack := chunkWriterAt(t)
 	for _, url := range urls {
-		pack.waiting(item.HostOf(url), hostTiming{})
-		pack.item(&item.Item{URL: url, Seed: "http://elsewhere.test/"})
-		origin := originOfURL(url)
-		pack.known(origin, hostTiming{})
-		pack.entry(url[len(origin):], &seen.Entry{URL: url, State: seen.Known, First: pack.now})
+		pack.Waiting(item.HostOf(url), transfer.HostTiming{})
+		pack.Item(&item.Item{URL: url, Seed: "http://elsewhere.test/"})
+		origin := item.OriginOf(url)
+		pack.Known(origin, transfer.HostTiming{})
+		pack.Entry(url[len(origin):], &seen.Entry{URL: url, State: seen.Known, First: pack.Now})
 	}
-	return pack.chunk()
+	return pack.Chunk()
 }
 
 // wantWaiting checks what waits, each once, and which hosts are away.
@@ -40,8 +42,8 @@ func (n *trader) wantWaiting(when string, urls []string, away ...string) {
 		n.t.Errorf("%s %v wait, not %v; %v", when, waits, want, err)
 	}
 	for host := range n.owner {
-		if n.e.Transfers().isAway(host) != slices.Contains(away, host) {
-			n.t.Errorf("%s %s is away: %v", when, host, n.e.Transfers().isAway(host))
+		if n.e.Transfers().IsAway(host) != slices.Contains(away, host) {
+			n.t.Errorf("%s %s is away: %v", when, host, n.e.Transfers().IsAway(host))
 		}
 	}
 }
@@ -49,7 +51,7 @@ func (n *trader) wantWaiting(when string, urls []string, away ...string) {
 // sameState checks that the journal says of transfers what the engine does, and as much waits.
 func (n *trader) sameState(when string, waiting int) {
 	n.t.Helper()
-	live := n.e.peers.transfer.arrivals.copy()
+	live := n.e.peers.transfer.Unsettled.Copy()
 	n.close()
 	var closers []func() error
 	_, s, err := n.recall(&closers)
@@ -109,13 +111,13 @@ func keptHost(t *testing.T, points, how string) {
 	n.e.peers.transfer.Received = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 	merged := append(held, "http://held.test/3", "http://held.test/4", "http://held.test/robots.txt")
-	pack := testPacker(t) // its known URLs are yet to come
-	pack.waiting("held.test", hostTiming{})
+	pack := chunkWriterAt(t) // its known URLs are yet to come
+	pack.Waiting("held.test", transfer.HostTiming{})
 	for _, path := range []string{"4", "3", "robots.txt"} {
-		pack.item(&item.Item{URL: "http://held.test/" + path})
+		pack.Item(&item.Item{URL: "http://held.test/" + path})
 	}
 	first := waitingChunk(t, "http://comes.test/", "http://held.test/2", "http://held.test/done", "http://held.test/3")
-	for seq, chunk := range [][]byte{first, pack.chunk()} {
+	for seq, chunk := range [][]byte{first, pack.Chunk()} {
 		if err := takeWhole(t.Context(), n.e, from, uint64(seq), false, chunk); err != nil {
 			t.Fatal(err)
 		}
@@ -190,12 +192,12 @@ func (x *trade) wantFolded(n *trader, urls []string) {
 		if to, data, err = export.Next(); err != nil {
 			x.t.Fatal(err)
 		}
-		p, err := testUnpacker(x.t).read(data)
+		p, err := decodeChunk(x.t, data)
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		for _, a := range p.waiting {
-			for _, it := range a.items {
+		for _, a := range p.Waiting {
+			for _, it := range a.Items {
 				got = append(got, it.URL)
 			}
 		}
@@ -242,7 +244,7 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 				}
 				take(one, 0, false, "http://both.test/1", "http://one.test/")
 				take(two, 0, false, "http://both.test/2", "http://two.test/")
-				if all := n.e.peers.transfer.arrivals.hosts(); len(all) != 3 {
+				if all := n.e.peers.transfer.Unsettled.Hosts(); len(all) != 3 {
 					t.Errorf("%v are on their way", all)
 				}
 				end := func(tr member.Transfer, seq uint64, whole bool) {
@@ -257,7 +259,7 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 				if more {
 					take(c.second, seq, false, "http://both.test/3")
 					seq++
-					if kept := n.e.peers.transfer.arrivals.Coming[0].Kept; isIn(kept, "both.test") != c.whole[0] {
+					if kept := n.e.peers.transfer.Unsettled.Coming[0].Kept; slices.Contains(kept, "both.test") != c.whole[0] {
 						t.Errorf("%v are kept", kept)
 					}
 				}
@@ -298,17 +300,17 @@ func TestAKeptHostHasBothClocks(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
 	x.owner = map[string]int{"a.test": 0, "b.test": 0}
-	pack := testPacker(t)
+	pack := chunkWriterAt(t)
 	for host, asked := range map[string]time.Duration{"a.test": 0, "b.test": 9 * time.Second} {
 		if err := n.link("http://" + host + "/"); err != nil {
 			t.Fatal(err)
 		}
 		n.e.frontier.SetDelay(host, 5*time.Second)
-		pack.waiting(host, hostTiming{asked: asked, wait: time.Minute})
-		pack.item(&item.Item{URL: "http://" + host + "/new"})
+		pack.Waiting(host, transfer.HostTiming{Asked: asked, Wait: time.Minute})
+		pack.Item(&item.Item{URL: "http://" + host + "/new"})
 	}
 	if err := takeWhole(t.Context(), n.e, member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true,
-		pack.chunk()); err != nil {
+		pack.Chunk()); err != nil {
 		t.Fatal(err)
 	}
 	for host, want := range map[string]time.Duration{"a.test": 5 * time.Second, "b.test": 9 * time.Second} {

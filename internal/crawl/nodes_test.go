@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/item"
 	"kumo/internal/statefile"
 
 	"kumo/internal/fetch"
@@ -459,7 +460,7 @@ func (c *crew) wantAll(t *testing.T, once bool) {
 	want, got := c.maze.closure(seeds), map[string]bool{}
 	for _, n := range c.nodes {
 		for url := range n.done {
-			if owner, _ := c.owner(hostOf(url)); owner != n.id {
+			if owner, _ := c.owner(item.HostOf(url)); owner != n.id {
 				c.t.Errorf("node %d has %s, which is node %d's", n.id, url, owner)
 			}
 		}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"slices"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/item"
 )
 
 // Transfers is the engine's end of transfers of hosts between nodes.
-func (e *Engine) Transfers() *Receiver { return e.peers.transfer }
+func (e *Engine) Transfers() *transfer.Endpoint { return e.peers.transfer }
 
 // awaitTransfer waits for room for what another node brings.
 func (e *Engine) awaitTransfer(ctx context.Context) error {
@@ -27,7 +29,7 @@ func (e *Engine) hostsRemoved(hosts []string, robots []item.Item) {
 	}
 	for i := range robots {
 		e.origins.rulesCame(robots[i].Robots)
-		e.frontier.Unpark(hostOf(robots[i].Robots), robots[i].Robots)
+		e.frontier.Unpark(item.HostOf(robots[i].Robots), robots[i].Robots)
 	}
 	e.ends.dropReported(func(url string) bool {
 		_, gone := slices.BinarySearch(hosts, item.HostOf(url))

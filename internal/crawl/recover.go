@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/member"
 	"kumo/internal/statefile"
 
@@ -46,11 +48,11 @@ type State struct {
 
 	outbox map[uint64]string // links bound for other nodes
 
-	arrivals arrivals // of hosts, from other nodes
+	arrivals transfer.Unsettled // of hosts, from other nodes
 	// hosts that were forgotten, so that what the abandoned queue's file has of them counts no longer
 	offHosts map[string]bool
 	at       time.Time // when the entries at hand were put
-	unpack   *unpacker
+	unpack   *transfer.ChunkReader
 	fault    error // why the entry at hand cannot be replayed
 }
 

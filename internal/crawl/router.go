@@ -8,6 +8,7 @@ import (
 
 	"kumo/internal/bounded"
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 )
 
 // A Router says whose hosts are, where several nodes share a crawl. It is asked by workers, many at once, for each link
@@ -71,7 +72,7 @@ func politenessHost(v *frontier.Visit) string {
 	if v.Robots == "" {
 		return v.Host
 	}
-	return hostOf(v.Robots)
+	return item.HostOf(v.Robots)
 }
 
 // isOurs reports whether a visit is this node's to make now. If not, it is put off before anything is done: its host is
@@ -81,7 +82,7 @@ func (w *worker) isOurs(v *frontier.Visit) bool {
 	if w.mayAsk(host) {
 		return true
 	}
-	if v.Robots != "" && !w.ours(host) && w.peers.transfer.isAway(host) { // nobody here waits for it any more
+	if v.Robots != "" && !w.ours(host) && w.peers.transfer.IsAway(host) { // nobody here waits for it any more
 		w.frontier.Done(v, frontier.Result{})
 		return false
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/vfs"
@@ -180,7 +182,7 @@ func TestADropGoesPartByPart(t *testing.T) {
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 	x.owner = map[string]int{}
 	var urls []string
-	for i := range forgetStep + 10 {
+	for i := range transfer.ForgetStep + 10 {
 		host := fmt.Sprintf("h%04d.test", i)
 		x.owner[host] = 1
 		urls = append(urls, "http://"+host+"/")
@@ -188,11 +190,11 @@ func TestADropGoesPartByPart(t *testing.T) {
 	if err := takeWhole(t.Context(), n.e, from, 0, false, waitingChunk(t, urls...)); err != nil {
 		t.Fatal(err)
 	}
-	first := n.e.peers.transfer.arrivals.leaving(from)[:forgetStep]
-	if err := errors.Join(n.e.Transfers().dropPart(first), n.e.ledger.FlushDurable(t.Context())); err != nil {
+	first := n.e.peers.transfer.Unsettled.Leaving(from)[:transfer.ForgetStep]
+	if err := errors.Join(n.e.Transfers().DropPart(first), n.e.ledger.FlushDurable(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	n.wantWaiting("after a part", urls[forgetStep:], first...)
+	n.wantWaiting("after a part", urls[transfer.ForgetStep:], first...)
 	n.sameState("after a part", 10) // who opens it drops the rest
 	n.wantWaiting("in the next life", nil, slices.Sorted(maps.Keys(x.owner))...)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/entry"
@@ -57,7 +59,7 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 			return err
 		},
 		"the frontier": func(e *Engine, url string) error {
-			e.frontier.Push(hostOf(url), item.Item{URL: url})
+			e.frontier.Push(item.HostOf(url), item.Item{URL: url})
 			e.frontier.Push("mine.test", item.Item{URL: url})
 			return nil
 		},
@@ -116,7 +118,7 @@ func TestRobotsNameStrangeSitemaps(t *testing.T) {
 func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 	for _, url := range strangeURLs {
 		it := item.Item{URL: url, Seed: "http://mine.test/", Kind: page.Sitemap}
-		c := entry.Candidate{Host: hostOf(url), Item: it}
+		c := entry.Candidate{Host: item.HostOf(url), Item: it}
 		var enc, payload entry.Encoder
 		enc.Found(&it)
 		enc.Recrawl(&it, time.Unix(1, 0))
@@ -149,17 +151,17 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 
 func TestStrangeURLsOfAChunkAreDropped(t *testing.T) {
 	for _, url := range []string{"ftp://h.test/x", "gopher://h.test/", "http://h.test/ x", "http://h.test"} {
-		pack := testPacker(t)
-		pack.waiting("h.test", hostTiming{})
+		pack := chunkWriterAt(t)
+		pack.Waiting("h.test", transfer.HostTiming{})
 		for _, url := range []string{"http://h.test/1", url, "https://h.test/2"} {
 			if strings.Count(url, "/") < 3 {
 				continue // which no version reads
 			}
-			pack.item(&item.Item{URL: url})
+			pack.Item(&item.Item{URL: url})
 		}
-		p, err := testUnpacker(t).read(pack.chunk())
-		if err != nil || len(p.waiting) != 1 || len(p.waiting[0].items) != 2 ||
-			p.waiting[0].items[1].URL != "https://h.test/2" {
+		p, err := decodeChunk(t, pack.Chunk())
+		if err != nil || len(p.Waiting) != 1 || len(p.Waiting[0].Items) != 2 ||
+			p.Waiting[0].Items[1].URL != "https://h.test/2" {
 			t.Errorf("%s: %+v, %v", url, p, err)
 		}
 	}

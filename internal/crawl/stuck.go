@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"
@@ -66,7 +68,7 @@ func (e *Engine) giveUpStuck() error {
 		if err != nil {
 			return err
 		}
-		if slices.Contains(e.frontier.Parked(h.Key), arriving) {
+		if slices.Contains(e.frontier.Parked(h.Key), transfer.ParkedFor) {
 			return nil // the transfer's end wakes it, and may be what others wait for
 		}
 		stuck = append(stuck, h.Key)

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/item"
 	"kumo/internal/journal/memory"
 )
@@ -14,7 +16,7 @@ import (
 // TestANodeIsNotKeptFromItsEnd: what nobody will wake is given up in a run that stays, too, or no node of the crawl
 // would ever find its end. What another node is about to send the rest of is left alone.
 func TestANodeIsNotKeptFromItsEnd(t *testing.T) {
-	for origin, want := range map[string]bool{"http://nobody.test": true, arriving: false} {
+	for origin, want := range map[string]bool{"http://nobody.test": true, transfer.ParkedFor: false} {
 		synctest.Test(t, func(t *testing.T) {
 			e := inMemory(t, memory.New(), nil)
 			var gaveUp []string

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/member"
@@ -47,7 +49,7 @@ func TestSurvey(t *testing.T) {
 		t.Helper()
 		told := map[string]int{}
 		if err := n.e.Transfers().Survey(t.Context(), func(hosts []string) error {
-			if len(hosts) == 0 || len(hosts) > surveyed {
+			if len(hosts) == 0 || len(hosts) > transfer.SurveyStep {
 				t.Errorf("%d hosts at once", len(hosts))
 			}
 			for _, host := range hosts {
@@ -71,7 +73,7 @@ func TestSurvey(t *testing.T) {
 	}
 	x.owner = map[string]int{}
 	calls := 0
-	if err := n.e.Transfers().Survey(t.Context(), func([]string) error { calls++; return errOrder }); !errors.Is(err, errOrder) ||
+	if err := n.e.Transfers().Survey(t.Context(), func([]string) error { calls++; return transfer.ErrOrder }); !errors.Is(err, transfer.ErrOrder) ||
 		calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/robots"
 )
 
@@ -17,7 +18,7 @@ func (e *Engine) Tune(t Tuning) {
 	e.limits.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
 	e.frontier.SetDelays(t.Delays)
 	e.robots.Each(func(origin string, r *robots.Rules) {
-		host := hostOf(origin)
+		host := item.HostOf(origin)
 		if delay, asked := r.Delay(); asked && e.frontier.Has(host) {
 			e.frontier.SetDelay(host, delay)
 		}

@@ -1,6 +1,8 @@
 package entry
 
 import (
+	"slices"
+
 	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
@@ -16,6 +18,12 @@ type Chunk struct {
 	Data     string
 	Kept     []string // hosts, sorted, that the chunk has and that stay if the transfer is dropped
 	Left     []int    // waiting URLs of these, by their place in the chunk, that were not taken in
+}
+
+// Keeps reports whether a host stays if the transfer is dropped.
+func (c *Chunk) Keeps(host string) bool {
+	_, kept := slices.BinarySearch(c.Kept, host)
+	return kept
 }
 
 func (e *Encoder) transfer(t member.Transfer) {

@@ -41,12 +41,28 @@ func (it *Item) IsNew() bool {
 // Host is the host of the item's URL, in whose queue it waits.
 func (it *Item) Host() string { return HostOf(it.URL) }
 
-// HostOf is the host of a canonical URL of the web, with its port, as a part of it; "" of anything else.
+// HostOf is the host of a canonical URL of the web, or of an origin, with its port, as a part of it; "" of anything
+// else.
 func HostOf(url string) string {
 	_, rest, ok := strings.Cut(url, "://")
-	end := strings.IndexByte(rest, '/')
-	if !ok || end < 0 {
+	if !ok {
 		return ""
 	}
-	return rest[strings.LastIndexByte(rest[:end], '@')+1 : end]
+	rest, _, _ = strings.Cut(rest, "/")
+	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
+
+// OriginOf is all that is before a URL's path; nothing if that is not to be found.
+func OriginOf[T string | []byte](url T) T {
+	for i, slashes := 0, 0; i < len(url); i++ {
+		if url[i] == '/' {
+			if slashes++; slashes == 3 {
+				return url[:i]
+			}
+		}
+	}
+	return url[:0]
+}
+
+// Weight is how many bytes an item takes in memory, about, besides its strings.
+const Weight = 300

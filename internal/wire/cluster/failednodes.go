@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/bus"
 	"kumo/internal/crawl"
 	"kumo/internal/frontier"
@@ -34,7 +36,7 @@ type failedNodes struct {
 type failedState struct {
 	dir     string
 	state   *crawl.State
-	holding *crawl.Holding
+	holding *transfer.Holding
 	close   func() error
 }
 

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/transfer"
+
 	"kumo/internal/advice"
 	"kumo/internal/bus"
 	"kumo/internal/crawl"
@@ -248,7 +250,7 @@ func (l *session) build() error {
 	if err := c.Assemble(); err != nil {
 		return err
 	}
-	l.engine.Engine, l.engine.Receiver = c.Engine(), c.Engine().Transfers()
+	l.engine.Engine, l.engine.Endpoint = c.Engine(), c.Engine().Transfers()
 	return nil
 }
 
@@ -479,17 +481,17 @@ func (l *session) estates() node.FailedNodes {
 // An engine is a crawl's engine as a node wants it.
 type engine struct {
 	*crawl.Engine
-	*crawl.Receiver
+	*transfer.Endpoint
 }
 
 var _ node.Engine = (*engine)(nil)
 
 func (e *engine) Export(owner func(host string) strategy.Node) (node.Export, error) {
-	return asExport(e.Receiver.Export(owner))
+	return asExport(e.Endpoint.Export(owner))
 }
 
 // asExport keeps a nil pointer from becoming an interface that is not nil.
-func asExport(x *crawl.Export, err error) (node.Export, error) {
+func asExport(x *transfer.Export, err error) (node.Export, error) {
 	if err != nil {
 		return nil, err
 	}

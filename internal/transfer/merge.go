@@ -1,4 +1,4 @@
-package crawl
+package transfer
 
 import (
 	"slices"
@@ -36,7 +36,7 @@ const (
 
 // planMerge looks up what this node holds of a chunk's URLs at the hosts that are kept. Until the plan is withdrawn it
 // is told what is put. What cannot be found out is not held: rather twice than never.
-func (r *Receiver) planMerge(p *decodedChunk, kept []string) *mergePlan {
+func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 	m := &mergePlan{kept: kept}
 	if len(kept) == 0 {
 		return m
@@ -45,27 +45,27 @@ func (r *Receiver) planMerge(p *decodedChunk, kept []string) *mergePlan {
 	m.urls = p.urlsAt(kept, counts)
 	r.plan.Store(m) // before it is looked up: what is put meanwhile is seen, or told
 	last := ""
-	for i := range p.waiting {
-		a := &p.waiting[i]
-		if !isIn(kept, a.host) {
+	for i := range p.Waiting {
+		a := &p.Waiting[i]
+		if !isIn(kept, a.Host) {
 			continue
 		}
-		if a.host != last {
-			queue, _ := r.Frontier.Queue(a.host, maxMerge)
+		if a.Host != last {
+			queue, _ := r.Frontier.Queue(a.Host, maxMerge)
 			m.wait(queue)
-			last = a.host
+			last = a.Host
 		}
-		for k := range a.items {
-			if it := &a.items[k]; !it.Recrawl && m.of(it.URL)&heldWaiting == 0 {
+		for k := range a.Items {
+			if it := &a.Items[k]; !it.Recrawl && m.of(it.URL)&heldWaiting == 0 {
 				r.lookUp(m, it.URL)
 			}
 		}
 	}
-	for i := range p.known {
-		l := &p.known[i]
-		for k := range l.entries {
-			if counts && isIn(kept, l.host) && l.entries[k].Answered() {
-				r.lookUp(m, l.entries[k].URL)
+	for i := range p.Known {
+		l := &p.Known[i]
+		for k := range l.Entries {
+			if counts && isIn(kept, l.Host) && l.Entries[k].Answered() {
+				r.lookUp(m, l.Entries[k].URL)
 			}
 		}
 	}
@@ -73,20 +73,20 @@ func (r *Receiver) planMerge(p *decodedChunk, kept []string) *mergePlan {
 }
 
 // urlsAt are a chunk's URLs that wait at some hosts; with pages, those too that gave a page elsewhere.
-func (p *decodedChunk) urlsAt(hosts []string, pages bool) map[string]held {
+func (p *Chunk) urlsAt(hosts []string, pages bool) map[string]held {
 	urls := map[string]held{}
-	for i := range p.waiting {
-		if a := &p.waiting[i]; isIn(hosts, a.host) {
-			for k := range a.items {
-				urls[a.items[k].URL] = 0
+	for i := range p.Waiting {
+		if a := &p.Waiting[i]; isIn(hosts, a.Host) {
+			for k := range a.Items {
+				urls[a.Items[k].URL] = 0
 			}
 		}
 	}
-	for i := range p.known {
-		if l := &p.known[i]; pages && isIn(hosts, l.host) {
-			for k := range l.entries {
-				if l.entries[k].Answered() {
-					urls[l.entries[k].URL] = 0
+	for i := range p.Known {
+		if l := &p.Known[i]; pages && isIn(hosts, l.Host) {
+			for k := range l.Entries {
+				if l.Entries[k].Answered() {
+					urls[l.Entries[k].URL] = 0
 				}
 			}
 		}
@@ -95,7 +95,7 @@ func (p *decodedChunk) urlsAt(hosts []string, pages bool) map[string]held {
 }
 
 // lookUp asks the URL database, which may read the disk.
-func (r *Receiver) lookUp(m *mergePlan, url string) {
+func (r *Endpoint) lookUp(m *mergePlan, url string) {
 	if entry, _, err := r.DB.Get(url); err == nil {
 		m.tell(url, heldBy(&entry.Meta))
 	}
@@ -136,8 +136,8 @@ func (m *mergePlan) wait(queue []item.Item) {
 	}
 }
 
-// tellPlan tells the plan of a merge, if one is under way, what a batch has put: after it was put.
-func (r *Receiver) tellPlan(found []entry.Candidate, d *entry.Done) {
+// Committed tells the plan of a merge, if one is under way, what a batch has put: after it was put.
+func (r *Endpoint) Committed(found []entry.Candidate, d *entry.Done) {
 	m := r.plan.Load()
 	if m == nil {
 		return
@@ -152,27 +152,27 @@ func (r *Receiver) tellPlan(found []entry.Candidate, d *entry.Done) {
 
 // leftOut are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are
 // kept, those that wait here or were visited.
-func (m *mergePlan) leftOut(p *decodedChunk) (left []int) {
+func (m *mergePlan) leftOut(p *Chunk) (left []int) {
 	place := 0
-	for i := range p.waiting {
-		a := &p.waiting[i]
-		if isIn(m.kept, a.host) {
-			for k := range a.items {
-				it := &a.items[k]
+	for i := range p.Waiting {
+		a := &p.Waiting[i]
+		if isIn(m.kept, a.Host) {
+			for k := range a.Items {
+				it := &a.Items[k]
 				if h := m.of(it.URL); h&heldWaiting != 0 || h&heldVisited != 0 && !it.Recrawl {
 					left = append(left, place+k)
 				}
 			}
 		}
-		place += len(a.items)
+		place += len(a.Items)
 	}
 	return left
 }
 
 // newPages is how many pages a host has given elsewhere and not here.
-func (m *mergePlan) newPages(l *learnt) (n int64) {
-	for i := range l.entries {
-		if v := &l.entries[i]; v.Answered() && m.of(v.URL)&heldAnswered == 0 {
+func (m *mergePlan) newPages(l *HostKnown) (n int64) {
+	for i := range l.Entries {
+		if v := &l.Entries[i]; v.Answered() && m.of(v.URL)&heldAnswered == 0 {
 			n++
 		}
 	}
@@ -181,7 +181,7 @@ func (m *mergePlan) newPages(l *learnt) (n int64) {
 
 // keep are those of a chunk's hosts, sorted, that are kept if its transfer is dropped. That is decided when a host
 // comes with it for the first time: it is where this node has the host, be it from another transfer under way.
-func (r *Receiver) keep(t member.Transfer, p *decodedChunk) (kept []string) {
+func (r *Endpoint) keep(t member.Transfer, p *Chunk) (kept []string) {
 	came := r.hostsOf(t, r.Hash)
 	last := ""
 	p.hosts(func(host string) {
@@ -203,7 +203,7 @@ func (r *Receiver) keep(t member.Transfer, p *decodedChunk) (kept []string) {
 }
 
 // meet notes for good which hosts have come with a transfer, and whether they are kept.
-func (r *Receiver) meet(t member.Transfer, p *decodedChunk, kept []string, hash func(string) uint64) {
+func (r *Endpoint) meet(t member.Transfer, p *Chunk, kept []string, hash func(string) uint64) {
 	came := r.hostsOf(t, hash)
 	p.hosts(func(host string) {
 		if _, met := came[hash(host)]; !met {
@@ -213,7 +213,7 @@ func (r *Receiver) meet(t member.Transfer, p *decodedChunk, kept []string, hash 
 }
 
 // nowKept says of hosts that came with transfers under way that they are kept from now on, or not any more.
-func (r *Receiver) nowKept(hosts []string, keeps bool, hash func(string) uint64, all ...member.Transfer) {
+func (r *Endpoint) nowKept(hosts []string, keeps bool, hash func(string) uint64, all ...member.Transfer) {
 	for _, t := range all {
 		for _, host := range hosts {
 			k := hash(host)
@@ -226,7 +226,7 @@ func (r *Receiver) nowKept(hosts []string, keeps bool, hash func(string) uint64,
 
 // hostsOf are the hosts that have come with a transfer, which may have begun in an earlier life, and whether they are
 // kept.
-func (r *Receiver) hostsOf(t member.Transfer, hash func(string) uint64) map[uint64]bool {
+func (r *Endpoint) hostsOf(t member.Transfer, hash func(string) uint64) map[uint64]bool {
 	if all := r.came[t]; all != nil {
 		return all
 	}
@@ -237,11 +237,11 @@ func (r *Receiver) hostsOf(t member.Transfer, hash func(string) uint64) map[uint
 	r.came[t] = all
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if i := r.arrivals.find(t); i >= 0 {
-		for host := range r.arrivals.Coming[i].each {
+	if i := r.Unsettled.find(t); i >= 0 {
+		for host := range r.Unsettled.Coming[i].each {
 			all[hash(host)] = false
 		}
-		for _, host := range r.arrivals.Coming[i].Kept {
+		for _, host := range r.Unsettled.Coming[i].Kept {
 			all[hash(host)] = true
 		}
 	}
@@ -250,17 +250,17 @@ func (r *Receiver) hostsOf(t member.Transfer, hash func(string) uint64) map[uint
 
 const maxMerge = 10_000 // of a host's queue that are looked at
 
-// leaveOut takes waiting URLs out of a chunk.
-func (p *decodedChunk) leaveOut(left []int) {
+// LeaveOut takes waiting URLs out of a chunk.
+func (p *Chunk) LeaveOut(left []int) {
 	place := 0
-	for i := range p.waiting {
-		a := &p.waiting[i]
+	for i := range p.Waiting {
+		a := &p.Waiting[i]
 		if len(left) == 0 {
 			return
 		}
-		end := place + len(a.items)
+		end := place + len(a.Items)
 		if left[0] < end {
-			a.items = slices.DeleteFunc(a.items, func(item.Item) bool {
+			a.Items = slices.DeleteFunc(a.Items, func(item.Item) bool {
 				out := len(left) > 0 && left[0] == place
 				if out {
 					left = left[1:]
@@ -273,8 +273,8 @@ func (p *decodedChunk) leaveOut(left []int) {
 	}
 }
 
-// asKnown are items as seen knows them.
-func asKnown(items []item.Item) []seen.URL {
+// AsKnown are items as seen knows them.
+func AsKnown(items []item.Item) []seen.URL {
 	urls := make([]seen.URL, len(items))
 	for i := range items {
 		urls[i] = seen.URL{URL: items[i].URL, Depth: items[i].Depth, State: seen.Known}
@@ -282,9 +282,9 @@ func asKnown(items []item.Item) []seen.URL {
 	return urls
 }
 
-// merge is a clock that comes to a host which has one: who asks for more counts.
-func (c hostTiming) merge(f *frontier.Frontier, host string) hostTiming {
+// Merge is a clock that comes to a host which has one: who asks for more counts.
+func (c HostTiming) Merge(f *frontier.Frontier, host string) HostTiming {
 	info, _ := f.Host(host)
-	c.asked = max(c.asked, info.Asked)
+	c.Asked = max(c.Asked, info.Asked)
 	return c
 }

@@ -1,4 +1,4 @@
-package crawl
+package transfer
 
 import (
 	"context"
@@ -9,30 +9,30 @@ import (
 	"kumo/internal/item"
 )
 
-// surveyed is how many hosts a survey tells of at once.
-const surveyed = 1000
+// SurveyStep is how many hosts a survey tells of at once.
+const SurveyStep = 1000
 
 // Survey calls f with the hosts that this node holds something of, waiting in the frontier or on the abandoned queue or
 // known, and that are not its own: a thousand at a time, some twice. Those of transfers under way are not among them.
 // It may be called while the crawl runs; of a host that comes or goes meanwhile it may tell or not. f may keep what it
 // is given.
-func (r *Receiver) Survey(ctx context.Context, f func(hosts []string) error) error {
+func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) error {
 	r.mu.Lock()
-	came := r.arrivals.hosts()
+	came := r.Unsettled.Hosts()
 	r.mu.Unlock()
-	s := survey{ctx: ctx, tell: f, shelf: map[string]bool{}, strange: func(host string) bool {
+	s := survey{ctx: ctx, tell: f, abandoned: map[string]bool{}, strange: func(host string) bool {
 		return !came[host] && !r.Ours(host)
 	}}
 	err := r.Abandoned.Current(func(it item.Item) error {
-		if host := it.Host(); !s.shelf[host] && s.strange(host) {
-			s.shelf[host] = true
+		if host := it.Host(); !s.abandoned[host] && s.strange(host) {
+			s.abandoned[host] = true
 		}
 		return ctx.Err()
 	})
 	if err == nil {
 		err = s.waiting(r.Frontier)
 	}
-	for host := range s.shelf {
+	for host := range s.abandoned {
 		if err == nil {
 			err = s.add(host)
 		}
@@ -47,25 +47,25 @@ func (r *Receiver) Survey(ctx context.Context, f func(hosts []string) error) err
 }
 
 type survey struct {
-	ctx     context.Context
-	tell    func(hosts []string) error
-	strange func(host string) bool
-	shelf   map[string]bool // hosts of which something was given up, and nobody has been told
-	hosts   []string
+	ctx       context.Context
+	tell      func(hosts []string) error
+	strange   func(host string) bool
+	abandoned map[string]bool // hosts of which something was given up, and nobody has been told
+	hosts     []string
 }
 
 // waiting finds hosts where something waits, not only the robots.txt of another.
 func (s *survey) waiting(f *frontier.Frontier) error {
-	tour := f.Iterate(s.strange)
-	defer tour.Close()
+	iterator := f.Iterate(s.strange)
+	defer iterator.Close()
 	for {
-		stay, err := tour.Next()
+		stay, err := iterator.Next()
 		if stay == nil || err != nil {
 			return err
 		}
 		it, err := stay.Next()
 		if it != nil && err == nil {
-			delete(s.shelf, stay.Key)
+			delete(s.abandoned, stay.Key)
 			err = s.add(stay.Key)
 		}
 		if err != nil {
@@ -75,11 +75,11 @@ func (s *survey) waiting(f *frontier.Frontier) error {
 }
 
 // known finds hosts of which only is known what was there.
-func (s *survey) known(r *Receiver) error {
+func (s *survey) known(r *Endpoint) error {
 	if r.DB == nil {
 		return nil
 	}
-	hosts := byOrigin[bool]{of: func(host string) bool { return s.strange(host) && !r.isAway(host) }}
+	hosts := byOrigin[bool]{of: func(host string) bool { return s.strange(host) && !r.IsAway(host) }}
 	for entry, err := range r.DB.Select(hosts.isOf) {
 		if err = errors.Join(err, s.ctx.Err()); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (s *survey) known(r *Receiver) error {
 }
 
 func (s *survey) add(host string) error {
-	if s.hosts = append(s.hosts, host); len(s.hosts) < surveyed {
+	if s.hosts = append(s.hosts, host); len(s.hosts) < SurveyStep {
 		return s.ctx.Err()
 	}
 	return s.flush()

@@ -1,4 +1,4 @@
-package crawl
+package transfer
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // remove takes hosts, sorted, out of the frontier within the ledger's gate, where within does what else belongs to it,
 // and then reads what their queues had, which may take long.
-func (r *Receiver) remove(hosts []string, within func() error) error {
+func (r *Endpoint) remove(hosts []string, within func() error) error {
 	err := r.Ledger.Within(func() error {
 		var enc entry.Encoder
 		enc.HostsForgotten(hosts)
@@ -33,14 +33,14 @@ func (r *Receiver) remove(hosts []string, within func() error) error {
 	return err
 }
 
-// forgetStep is how many hosts are removed in one hold of the ledger's gate.
-const forgetStep = 1024
+// ForgetStep is how many hosts are removed in one hold of the ledger's gate.
+const ForgetStep = 1024
 
-// forgetHosts forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again after
+// ForgetHosts forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again after
 // a crash.
-func (r *Receiver) forgetHosts(ctx context.Context, gone func(host string) bool) error {
+func (r *Endpoint) ForgetHosts(ctx context.Context, gone func(host string) bool) error {
 	if r.DB == nil {
-		return errNoDB
+		return ErrNoDB
 	}
 	r.one.Lock()
 	sequence, err := r.forgetAll(ctx, gone)
@@ -51,11 +51,11 @@ func (r *Receiver) forgetHosts(ctx context.Context, gone func(host string) bool)
 	return r.sure(ctx, sequence)
 }
 
-func (r *Receiver) forgetAll(ctx context.Context, gone func(host string) bool) (sequence uint64, err error) {
-	f := forgetting{Receiver: r, ctx: ctx, sequence: r.Ledger.Sequence()}
-	came := r.arrivals.hosts()
+func (r *Endpoint) forgetAll(ctx context.Context, gone func(host string) bool) (sequence uint64, err error) {
+	f := forgetting{Endpoint: r, ctx: ctx, sequence: r.Ledger.Sequence()}
+	came := r.Unsettled.Hosts()
 	f.gone = func(host string) bool { return !came[host] && gone(host) }
-	for _, step := range []func() error{f.shelved, f.waiting, f.forgetKnown, f.flush} {
+	for _, step := range []func() error{f.abandonedHosts, f.waiting, f.forgetKnown, f.flush} {
 		if err := step(); err != nil {
 			return 0, err
 		}
@@ -65,31 +65,31 @@ func (r *Receiver) forgetAll(ctx context.Context, gone func(host string) bool) (
 
 // A forgetting finds hosts and forgets them, some at a time.
 type forgetting struct {
-	*Receiver
-	ctx      context.Context
-	gone     func(host string) bool
-	hosts    []string
-	shelf    map[string]bool // hosts that have something on the abandoned queue
-	sequence uint64
+	*Endpoint
+	ctx       context.Context
+	gone      func(host string) bool
+	hosts     []string
+	abandoned map[string]bool // hosts that have something on the abandoned queue
+	sequence  uint64
 }
 
 func (f *forgetting) add(host string) error {
-	if f.hosts = append(f.hosts, host); len(f.hosts) < forgetStep {
+	if f.hosts = append(f.hosts, host); len(f.hosts) < ForgetStep {
 		return nil
 	}
 	return f.flush()
 }
 
-// shelved finds hosts of which something was given up.
-func (f *forgetting) shelved() error {
-	f.shelf = map[string]bool{}
+// abandonedHosts finds hosts of which something was given up.
+func (f *forgetting) abandonedHosts() error {
+	f.abandoned = map[string]bool{}
 	err := f.Abandoned.Current(func(it item.Item) error {
-		if host := it.Host(); !f.shelf[host] && f.gone(host) {
-			f.shelf[host] = true
+		if host := it.Host(); !f.abandoned[host] && f.gone(host) {
+			f.abandoned[host] = true
 		}
 		return nil
 	})
-	for host := range f.shelf {
+	for host := range f.abandoned {
 		if err == nil {
 			err = f.add(host)
 		}
@@ -99,10 +99,10 @@ func (f *forgetting) shelved() error {
 
 // waiting finds hosts where something waits.
 func (f *forgetting) waiting() error {
-	tour := f.Frontier.Iterate(f.gone)
-	defer tour.Close()
+	iterator := f.Frontier.Iterate(f.gone)
+	defer iterator.Close()
 	for {
-		s, err := tour.Next()
+		s, err := iterator.Next()
 		if s == nil || err != nil {
 			return err
 		}
@@ -114,12 +114,12 @@ func (f *forgetting) waiting() error {
 
 // known finds hosts of which only is known what was there.
 func (f *forgetting) forgetKnown() error {
-	hosts := byOrigin[bool]{of: func(host string) bool { return f.gone(host) && !f.isAway(host) }}
+	hosts := byOrigin[bool]{of: func(host string) bool { return f.gone(host) && !f.IsAway(host) }}
 	for entry, err := range f.DB.Select(hosts.isOf) {
 		if err = errors.Join(err, f.ctx.Err()); err != nil {
 			return err
 		}
-		if host, news := hosts.next(entry.URL); news && !f.isAway(host) {
+		if host, news := hosts.next(entry.URL); news && !f.IsAway(host) {
 			if err := f.add(host); err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ func (f *forgetting) forgetKnown() error {
 	return nil
 }
 
-func (r *Receiver) isAway(host string) bool {
+func (r *Endpoint) IsAway(host string) bool {
 	i, _ := r.Frontier.Host(host)
 	return i.Away
 }
@@ -143,7 +143,7 @@ func (f *forgetting) flush() error {
 	err := f.remove(f.hosts, func() error {
 		f.sequence = f.Ledger.Sequence()
 		for _, host := range f.hosts {
-			if f.shelf[host] {
+			if f.abandoned[host] {
 				if err := f.Abandoned.Void(host); err != nil {
 					return err
 				}
@@ -168,7 +168,7 @@ type byOrigin[T comparable] struct {
 
 // ask is the answer for a URL's host.
 func (o *byOrigin[T]) ask(url []byte) T {
-	if origin := originOfURL(url); string(origin) != o.asked {
+	if origin := item.OriginOf(url); string(origin) != o.asked {
 		o.asked = string(origin)
 		o.answer = o.of(item.HostOf(o.asked + "/"))
 	}
@@ -183,7 +183,7 @@ func (o *byOrigin[T]) isOf(url []byte) bool {
 
 // next is the host of a URL, and whether its origin is another than the last.
 func (o *byOrigin[T]) next(url string) (host string, news bool) {
-	origin := originOfURL(url)
+	origin := item.OriginOf(url)
 	if origin == o.given {
 		return "", false
 	}
@@ -193,9 +193,9 @@ func (o *byOrigin[T]) next(url string) (host string, news bool) {
 
 // Forget forgets the hosts that have come whole to other nodes (gone says which; nil: none), and then notes, durably,
 // which transfers are done with: what comes back from there is not to be forgotten again.
-func (r *Receiver) Forget(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error {
+func (r *Endpoint) Forget(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error {
 	if gone != nil {
-		if err := r.forgetHosts(ctx, gone); err != nil {
+		if err := r.ForgetHosts(ctx, gone); err != nil {
 			return err
 		}
 	}
@@ -210,7 +210,7 @@ func (r *Receiver) Forget(ctx context.Context, gone func(host string) bool, whol
 		sequence = r.Ledger.Sequence()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.arrivals.Went = append(r.arrivals.Went, whole...)
+		r.Unsettled.Went = append(r.Unsettled.Went, whole...)
 		return nil
 	})
 	if err != nil {

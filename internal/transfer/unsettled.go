@@ -1,4 +1,4 @@
-package crawl
+package transfer
 
 import (
 	"encoding/binary"
@@ -11,16 +11,16 @@ import (
 	"kumo/internal/member"
 )
 
-// arrivals are the transfers to this node that are not settled: those under way, and those that came whole. A
+// Unsettled are the transfers to this node that are not settled: those under way, and those that came whole. A
 // checkpoint's note has them, and the journal what came after it.
-type arrivals struct {
-	Coming []arrival         `json:",omitempty"`
+type Unsettled struct {
+	Coming []Incoming        `json:",omitempty"`
 	Whole  []member.Transfer `json:",omitempty"`
 	Went   []member.Transfer `json:",omitempty"` // from here, whole, and their hosts are forgotten
 }
 
-// An arrival is a transfer under way.
-type arrival struct {
+// An Incoming is a transfer under way.
+type Incoming struct {
 	Transfer member.Transfer
 	Next     uint64 // number of the chunk that comes next
 	Hosts    []byte // names of those that came with it, each with its length before it; some more than once
@@ -29,32 +29,32 @@ type arrival struct {
 	Kept []string `json:",omitempty"`
 }
 
-// errOrder is a chunk that cannot be the next one.
-var errOrder = errors.New("a chunk comes out of order")
+// ErrOrder is a chunk that cannot be the next one.
+var ErrOrder = errors.New("a chunk comes out of order")
 
-func (a *arrivals) find(t member.Transfer) int {
-	return slices.IndexFunc(a.Coming, func(c arrival) bool { return c.Transfer == t })
+func (a *Unsettled) find(t member.Transfer) int {
+	return slices.IndexFunc(a.Coming, func(c Incoming) bool { return c.Transfer == t })
 }
 
 // expects reports whether a chunk is the next one of its transfer; if not, and there is no error, it was taken before.
-func (a *arrivals) expects(t member.Transfer, seq uint64) (bool, error) {
+func (a *Unsettled) expects(t member.Transfer, seq uint64) (bool, error) {
 	if slices.Contains(a.Whole, t) {
 		return false, nil
 	}
 	next := uint64(0)
 	if i := a.find(t); i >= 0 {
 		next = a.Coming[i].Next
-	} else if slices.ContainsFunc(a.Coming, func(c arrival) bool { return c.Transfer.From == t.From }) {
-		return false, fmt.Errorf("%w: another transfer from %s is under way", errOrder, t.From)
+	} else if slices.ContainsFunc(a.Coming, func(c Incoming) bool { return c.Transfer.From == t.From }) {
+		return false, fmt.Errorf("%w: another transfer from %s is under way", ErrOrder, t.From)
 	}
 	if seq > next {
-		return false, fmt.Errorf("%w: %d from %s, not %d", errOrder, seq, t.From, next)
+		return false, fmt.Errorf("%w: %d from %s, not %d", ErrOrder, seq, t.From, next)
 	}
 	return seq == next, nil
 }
 
-// keeps are the hosts of a transfer that stay if it is dropped, with some that are added.
-func (a *arrivals) keeps(t member.Transfer, more []string) []string {
+// Keeps are the hosts of a transfer that stay if it is dropped, with some that are added.
+func (a *Unsettled) Keeps(t member.Transfer, more []string) []string {
 	i := a.find(t)
 	if i < 0 {
 		return more
@@ -79,13 +79,13 @@ func isIn(sorted []string, host string) bool {
 	return is
 }
 
-// take notes that the next chunk of a transfer has come, and which hosts of the transfer are kept. If it is the last
+// Take notes that the next chunk of a transfer has come, and which hosts of the transfer are kept. If it is the last
 // one, it returns all that came.
-func (a *arrivals) take(t member.Transfer, p *decodedChunk, keeps []string, last bool) (whole *arrival) {
+func (a *Unsettled) Take(t member.Transfer, p *Chunk, keeps []string, last bool) (whole *Incoming) {
 	i := a.find(t)
 	if i < 0 {
 		i = len(a.Coming)
-		a.Coming = append(a.Coming, arrival{Transfer: t})
+		a.Coming = append(a.Coming, Incoming{Transfer: t})
 	}
 	c := &a.Coming[i]
 	c.Next++
@@ -104,7 +104,7 @@ func (a *arrivals) take(t member.Transfer, p *decodedChunk, keeps []string, last
 }
 
 // add adds the names of hosts. What is there does not change, so that a checkpoint may have it as it is.
-func (a *arrival) add(p *decodedChunk) {
+func (a *Incoming) add(p *Chunk) {
 	last := ""
 	p.hosts(func(host string) {
 		if host != last && !isIn(a.Kept, host) {
@@ -119,17 +119,17 @@ func appendName(names []byte, name string) []byte {
 }
 
 // hosts calls f with the host of each group.
-func (p *decodedChunk) hosts(f func(host string)) {
-	for i := range p.waiting {
-		f(p.waiting[i].host)
+func (p *Chunk) hosts(f func(host string)) {
+	for i := range p.Waiting {
+		f(p.Waiting[i].Host)
 	}
-	for i := range p.known {
-		f(p.known[i].host)
+	for i := range p.Known {
+		f(p.Known[i].Host)
 	}
 }
 
 // keep keeps those of some hosts that came with a transfer if that is dropped.
-func (a *arrival) keep(hosts []string) {
+func (a *Incoming) keep(hosts []string) {
 	if len(hosts) == 0 {
 		return
 	}
@@ -149,7 +149,7 @@ func (a *arrival) keep(hosts []string) {
 
 // own takes upon a transfer those of some hosts that it keeps because another had brought them, and returns them: they
 // go if it is dropped.
-func (a *arrival) own(hosts []string) (owned []string) {
+func (a *Incoming) own(hosts []string) (owned []string) {
 	var kept []string
 	for _, host := range a.Kept {
 		if isIn(hosts, host) {
@@ -165,9 +165,9 @@ func (a *arrival) own(hosts []string) (owned []string) {
 	return owned
 }
 
-// drop ends a transfer that did not come whole, and returns the hosts that go with it. Others that came with it go with
+// Drop ends a transfer that did not come whole, and returns the hosts that go with it. Others that came with it go with
 // transfers that have brought them, too.
-func (a *arrivals) drop(t member.Transfer) (gone []string, passed map[member.Transfer][]string) {
+func (a *Unsettled) Drop(t member.Transfer) (gone []string, passed map[member.Transfer][]string) {
 	i := a.find(t)
 	if i < 0 {
 		return nil, nil
@@ -188,20 +188,20 @@ func (a *arrivals) drop(t member.Transfer) (gone []string, passed map[member.Tra
 	return gone, passed
 }
 
-// leaving are the hosts, sorted, that go if a transfer is dropped: those that came with it, and that no other under way
+// Leaving are the hosts, sorted, that go if a transfer is dropped: those that came with it, and that no other under way
 // has brought.
-func (a *arrivals) leaving(t member.Transfer) []string {
+func (a *Unsettled) Leaving(t member.Transfer) []string {
 	i := a.find(t)
 	if i < 0 {
 		return nil
 	}
 	return slices.DeleteFunc(a.Coming[i].names(), func(host string) bool {
-		return slices.ContainsFunc(a.Coming, func(c arrival) bool { return c.Transfer != t && isIn(c.Kept, host) })
+		return slices.ContainsFunc(a.Coming, func(c Incoming) bool { return c.Transfer != t && isIn(c.Kept, host) })
 	})
 }
 
-// without are the transfers under way as if some hosts, sorted, had not come with them.
-func (a *arrivals) without(hosts []string) []arrival {
+// Without are the transfers under way as if some hosts, sorted, had not come with them.
+func (a *Unsettled) Without(hosts []string) []Incoming {
 	coming := slices.Clone(a.Coming)
 	for i := range coming {
 		var rest []byte
@@ -216,46 +216,46 @@ func (a *arrivals) without(hosts []string) []arrival {
 }
 
 // each yields the names of hosts that go if the transfer is dropped, some more than once.
-func (a *arrival) each(yield func(host string) bool) {
+func (a *Incoming) each(yield func(host string) bool) {
 	d := entry.NewDecoder(a.Hosts)
 	for len(d.Rest) > 0 && !d.Bad && yield(d.String()) {
 	}
 }
 
 // names are those hosts, sorted, each once.
-func (a *arrival) names() []string {
+func (a *Incoming) names() []string {
 	all := slices.Sorted(a.each)
 	return slices.Compact(all)
 }
 
 // all are the hosts that came with the transfer, sorted, each once.
-func (a *arrival) all() []string {
+func (a *Incoming) all() []string {
 	if len(a.Kept) == 0 {
 		return a.names()
 	}
 	return union(a.names(), a.Kept)
 }
 
-// settle forgets transfers that came or went whole, under epochs up to one.
-func (a *arrivals) settle(epoch uint64) {
+// Settle forgets transfers that came or went whole, under epochs up to one.
+func (a *Unsettled) Settle(epoch uint64) {
 	done := func(t member.Transfer) bool { return t.Epoch <= epoch }
 	a.Whole, a.Went = slices.DeleteFunc(a.Whole, done), slices.DeleteFunc(a.Went, done)
 }
 
-// copy is a copy that does not change with the original.
-func (a *arrivals) copy() arrivals {
-	return arrivals{Coming: slices.Clone(a.Coming), Whole: slices.Clone(a.Whole), Went: slices.Clone(a.Went)}
+// Copy is a copy that does not change with the original.
+func (a *Unsettled) Copy() Unsettled {
+	return Unsettled{Coming: slices.Clone(a.Coming), Whole: slices.Clone(a.Whole), Went: slices.Clone(a.Went)}
 }
 
-func (a *arrivals) partial() (all []member.Transfer) {
+func (a *Unsettled) Partial() (all []member.Transfer) {
 	for i := range a.Coming {
 		all = append(all, a.Coming[i].Transfer)
 	}
 	return all
 }
 
-// hosts are those of transfers under way that are not held yet; nil if there are none.
-func (a *arrivals) hosts() map[string]bool {
+// Hosts are those of transfers under way that are not held yet; nil if there are none.
+func (a *Unsettled) Hosts() map[string]bool {
 	var all map[string]bool
 	for i := range a.Coming {
 		for host := range a.Coming[i].each {

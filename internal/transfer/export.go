@@ -1,4 +1,4 @@
-package crawl
+package transfer
 
 import (
 	"iter"
@@ -14,30 +14,30 @@ import (
 
 // A Holding is what a node holds of hosts: an engine's, or what was folded of a dead node's.
 type Holding struct {
-	frontier  *frontier.Frontier
-	db        *seen.DB
-	abandoned func(f func(it item.Item) error) error // calls f with what was given up and counts
-	told      func(url string) bool                  // of which skipped.jsonl has said that its host could not be had
-	except    func(host string) bool                 // hosts that are not held
-	now       func() time.Time
+	Frontier  *frontier.Frontier
+	DB        *seen.DB
+	Abandoned func(f func(it item.Item) error) error // calls f with what was given up and counts
+	Reported  func(url string) bool                  // of which skipped.jsonl has said that its host could not be had
+	Except    func(host string) bool                 // hosts that are not held
+	Now       func() time.Time
 }
 
 // Forget leaves hosts out of what is exported from now on.
 func (h *Holding) Forget(gone func(host string) bool) {
-	except := h.except
-	h.except = func(host string) bool { return except(host) || gone(host) }
+	except := h.Except
+	h.Except = func(host string) bool { return except(host) || gone(host) }
 }
 
 // An Export reads what is held of some hosts, in chunks that [Engine.Take] understands: first what waits, from the
 // frontier and the abandoned queue, then, in one pass, what is known. It changes nothing. One goroutine uses it.
 type Export struct {
 	*Holding
-	sizes
-	owner   func(host string) strategy.Node
-	tour    *frontier.HostIterator
-	packers map[strategy.Node]*chunkWriter
-	yield   func(packed, error) bool
-	ended   bool // by who reads
+	Sizes
+	owner    func(host string) strategy.Node
+	iterator *frontier.HostIterator
+	writers  map[strategy.Node]*ChunkWriter
+	yield    func(packed, error) bool
+	ended    bool // by who reads
 
 	next func() (packed, error, bool)
 	stop func()
@@ -52,14 +52,14 @@ type packed struct {
 // Export begins to read what is held of hosts that have other owners: owner says whose a host is, "" where it stays.
 // Nothing may be added to these hosts, nor done, until it is closed; see Drain.
 func (h *Holding) Export(owner func(host string) strategy.Node) (*Export, error) {
-	x := &Export{Holding: h, sizes: sizes{sheetBytes, chunkBytes}, packers: map[strategy.Node]*chunkWriter{}}
+	x := &Export{Holding: h, Sizes: Sizes{Block: BlockBytes, Chunk: ChunkBytes}, writers: map[strategy.Node]*ChunkWriter{}}
 	x.owner = func(host string) strategy.Node {
-		if h.except(host) {
+		if h.Except(host) {
 			return ""
 		}
 		return owner(host)
 	}
-	x.tour = h.frontier.Iterate(func(host string) bool { return x.owner(host) != "" })
+	x.iterator = h.Frontier.Iterate(func(host string) bool { return x.owner(host) != "" })
 	x.next, x.stop = iter.Pull2(x.all)
 	return x, nil
 }
@@ -73,14 +73,14 @@ func (x *Export) Next() (to strategy.Node, data []byte, err error) {
 // Close ends the reading.
 func (x *Export) Close() error {
 	x.stop()
-	x.tour.Close()
+	x.iterator.Close()
 	return nil
 }
 
 // all yields all chunks.
 func (x *Export) all(yield func(packed, error) bool) {
 	x.yield = yield
-	for _, part := range []func() error{x.waiting, x.shelved, x.known} {
+	for _, part := range []func() error{x.waiting, x.abandonedHosts, x.known} {
 		if err := part(); err != nil && !x.ended {
 			yield(packed{}, err)
 			return
@@ -90,58 +90,56 @@ func (x *Export) all(yield func(packed, error) bool) {
 		}
 	}
 	for _, to := range x.nodes() {
-		if p := x.packers[to]; !p.empty() && !x.send(to, p) {
+		if p := x.writers[to]; !p.empty() && !x.send(to, p) {
 			return
 		}
 	}
 }
 
 func (x *Export) nodes() []strategy.Node {
-	all := make([]strategy.Node, 0, len(x.packers))
-	for n := range x.packers {
+	all := make([]strategy.Node, 0, len(x.writers))
+	for n := range x.writers {
 		all = append(all, n)
 	}
 	slices.Sort(all)
 	return all
 }
 
-// maxPackers is how many chunks are begun at once.
-const maxPackers = 128
+// maxWriters is how many chunks are begun at once.
+const maxWriters = 128
 
-// packer is the chunk at hand of a node.
-func (x *Export) packer(to strategy.Node) (*chunkWriter, error) {
-	if p := x.packers[to]; p != nil {
+// writer is the chunk at hand of a node.
+func (x *Export) writer(to strategy.Node) (*ChunkWriter, error) {
+	if p := x.writers[to]; p != nil {
 		return p, nil
 	}
-	if len(x.packers) >= maxPackers { // the fullest goes
+	if len(x.writers) >= maxWriters { // the fullest goes
 		all := x.nodes()
-		fullest := slices.MaxFunc(all, func(a, b strategy.Node) int { return x.packers[a].size() - x.packers[b].size() })
-		x.send(fullest, x.packers[fullest])
-		delete(x.packers, fullest)
+		fullest := slices.MaxFunc(all, func(a, b strategy.Node) int { return x.writers[a].size() - x.writers[b].size() })
+		x.send(fullest, x.writers[fullest])
+		delete(x.writers, fullest)
 	}
-	zip, err := newZip()
-	if err != nil {
-		return nil, err
+	p, err := NewChunkWriter(x.Now(), x.Sizes)
+	if err == nil {
+		x.writers[to] = p
 	}
-	p := &chunkWriter{sizes: x.sizes, zip: zip, now: x.now()}
-	x.packers[to] = p
-	return p, nil
+	return p, err
 }
 
 // send yields a chunk, and reports whether there are to be more.
-func (x *Export) send(to strategy.Node, p *chunkWriter) bool {
+func (x *Export) send(to strategy.Node, p *ChunkWriter) bool {
 	if !x.ended {
-		x.ended = !x.yield(packed{to, p.chunk()}, nil)
+		x.ended = !x.yield(packed{to, p.Chunk()}, nil)
 	}
 	return !x.ended
 }
 
-// turn ends a sheet that is full, and a chunk that is. It reports whether the group at hand is to be begun again.
-func (x *Export) turn(to strategy.Node, p *chunkWriter) bool {
+// turn ends a block that is full, and a chunk that is. It reports whether the group at hand is to be begun again.
+func (x *Export) turn(to strategy.Node, p *ChunkWriter) bool {
 	if !p.full() {
 		return false
 	}
-	if p.endSheet() {
+	if p.endBlock() {
 		x.send(to, p)
 	}
 	return true
@@ -149,12 +147,12 @@ func (x *Export) turn(to strategy.Node, p *chunkWriter) bool {
 
 func (x *Export) waiting() error {
 	for !x.ended {
-		s, err := x.tour.Next()
+		s, err := x.iterator.Next()
 		if s == nil || err != nil {
 			return err
 		}
 		to := x.owner(s.Key)
-		p, err := x.packer(to)
+		p, err := x.writer(to)
 		if err != nil {
 			return err
 		}
@@ -168,10 +166,10 @@ func (x *Export) waiting() error {
 				break
 			}
 			if !begun {
-				p.waiting(s.Key, hostTiming{s.Asked, s.Wait})
+				p.Waiting(s.Key, HostTiming{s.Asked, s.Wait})
 			}
-			it.Told = it.Told || x.told(it.URL)
-			p.item(it)
+			it.Told = it.Told || x.Reported(it.URL)
+			p.Item(it)
 			begun = !x.turn(to, p)
 		}
 	}
@@ -179,32 +177,32 @@ func (x *Export) waiting() error {
 }
 
 // clock is what a host owes.
-func (x *Export) clock(host string) (hostTiming, frontier.HostInfo) {
-	i, met := x.frontier.Host(host)
+func (x *Export) clock(host string) (HostTiming, frontier.HostInfo) {
+	i, met := x.Frontier.Host(host)
 	if !met {
-		return hostTiming{}, i
+		return HostTiming{}, i
 	}
-	return hostTiming{i.Asked, i.Next.Sub(x.now())}, i
+	return HostTiming{i.Asked, i.Next.Sub(x.Now())}, i
 }
 
-func (x *Export) shelved() error {
+func (x *Export) abandonedHosts() error {
 	last := map[strategy.Node]string{} // hosts at hand
-	return x.abandoned(func(it item.Item) error {
+	return x.Abandoned(func(it item.Item) error {
 		host := it.Host()
 		to := x.owner(host)
 		if to == "" || x.ended {
 			return nil
 		}
-		p, err := x.packer(to)
+		p, err := x.writer(to)
 		if err != nil {
 			return err
 		}
 		if last[to] != host || len(p.group) == 0 {
 			c, _ := x.clock(host)
-			p.waiting(host, c)
+			p.Waiting(host, c)
 			last[to] = host
 		}
-		p.item(&it)
+		p.Item(&it)
 		if x.turn(to, p) {
 			delete(last, to)
 		}
@@ -217,10 +215,10 @@ func (x *Export) known() error {
 	var (
 		to     strategy.Node
 		origin string
-		c      hostTiming
-		p      *chunkWriter
+		c      HostTiming
+		p      *ChunkWriter
 	)
-	for entry, err := range x.db.Select(owners.isOf) {
+	for entry, err := range x.DB.Select(owners.isOf) {
 		if err != nil {
 			return err
 		}
@@ -234,17 +232,17 @@ func (x *Export) known() error {
 			if to = x.owner(host); to == "" {
 				continue
 			}
-			if p, err = x.packer(to); err != nil {
+			if p, err = x.writer(to); err != nil {
 				return err
 			}
-			p.known(origin, c)
+			p.Known(origin, c)
 		}
 		if to == "" {
 			continue
 		}
-		p.entry(entry.URL[len(origin):], &entry)
+		p.Entry(entry.URL[len(origin):], &entry)
 		if x.turn(to, p) {
-			p.known(origin, c)
+			p.Known(origin, c)
 		}
 		if x.ended {
 			return nil
@@ -254,19 +252,19 @@ func (x *Export) known() error {
 }
 
 // Holding is what the engine holds at present. Hosts of transfers under way are not among it.
-func (r *Receiver) Holding() *Holding {
+func (r *Endpoint) Holding() *Holding {
 	r.mu.Lock()
-	came := r.arrivals.hosts()
+	came := r.Unsettled.Hosts()
 	r.mu.Unlock()
-	return &Holding{frontier: r.Frontier, db: r.DB, abandoned: r.Abandoned.Current, told: r.Reported,
-		now:    r.Now,
-		except: func(host string) bool { return came[host] }}
+	return &Holding{Frontier: r.Frontier, DB: r.DB, Abandoned: r.Abandoned.Current, Reported: r.Reported,
+		Now:    r.Now,
+		Except: func(host string) bool { return came[host] }}
 }
 
 // Export begins to read what the engine holds of hosts that have other owners; see [Holding.Export].
-func (r *Receiver) Export(owner func(host string) strategy.Node) (*Export, error) {
+func (r *Endpoint) Export(owner func(host string) strategy.Node) (*Export, error) {
 	if r.DB == nil {
-		return nil, errNoDB
+		return nil, ErrNoDB
 	}
 	return r.Holding().Export(owner)
 }

@@ -1,4 +1,16 @@
-package crawl
+// Package transfer moves hosts between nodes, with all that is known of them: chunks, who writes and who takes them, and
+// which transfers are not settled.
+//
+// A handover moves hosts from one node to another: the sender drains them, and exports them in chunks; the receiver
+// takes each into its journal, its frontier and its URL database, within one hold of the ledger's gate; when it has
+// the last, the hosts are its own, and the sender forgets them. What waits is held by one of the two. What is known
+// stays with the sender, too; it is less than what the new owner knows, and when the host comes back, what waits comes
+// with it and is not asked for there.
+//
+// A host of which the frontier says that it is away is not held here: it was forgotten, or its transfer dropped, and
+// nothing of it has come back. One that is held here when it comes is kept, whatever becomes of its transfer, and goes
+// on meanwhile: what comes is merged.
+package transfer
 
 import (
 	"context"
@@ -20,18 +32,8 @@ import (
 	"kumo/internal/member"
 )
 
-// A handover moves hosts from one node to another: the sender drains them, and exports them in chunks; the receiver
-// takes each into its journal, its frontier and its URL database, within one hold of the ledger's gate; when it has
-// the last, the hosts are its own, and the sender forgets them. What waits is held by one of the two. What is known
-// stays with the sender, too; it is less than what the new owner knows, and when the host comes back, what waits comes
-// with it and is not asked for there.
-//
-// A host of which the frontier says that it is away is not held here: it was forgotten, or its transfer dropped, and
-// nothing of it has come back. One that is held here when it comes is kept, whatever becomes of its transfer, and goes
-// on meanwhile: what comes is merged.
-
-// A ReceiverConfig is what a Receiver works on, with others that do at the same time.
-type ReceiverConfig struct {
+// A Config is what an Endpoint works on, with others that do at the same time.
+type Config struct {
 	Ledger    *ledger.Ledger
 	Frontier  *frontier.Frontier
 	DB        *seen.DB
@@ -49,35 +51,36 @@ type ReceiverConfig struct {
 	Received func(t member.Transfer, hosts []string)
 }
 
-// A Receiver is a node's end of transfers: it takes hosts that come, forgets those that went, and knows which transfers
+// An Endpoint is a node's end of transfers: it takes hosts that come, forgets those that went, and knows which transfers
 // are not settled.
-type Receiver struct {
-	ReceiverConfig
+type Endpoint struct {
+	Config
 
-	one    sync.Mutex // held by who takes, drops or forgets; taken before the ledger's gate
-	unpack *unpacker  // used with one held; nil until it is needed
+	one    sync.Mutex   // held by who takes, drops or forgets; taken before the ledger's gate
+	reader *ChunkReader // used with one held; nil until it is needed
 	parked map[member.Transfer][]string
 	came   map[member.Transfer]map[uint64]bool // hosts, and whether they are kept
 	met    map[member.Transfer]map[uint64]bool // hosts whose pages are counted anew; nil without a limit
 	plan   atomic.Pointer[mergePlan]           // of the chunk at hand; nil if nothing is to be merged
 
-	mu       sync.Mutex // guards arrivals, which change with one and the ledger's gate held, too
-	arrivals arrivals
+	mu        sync.Mutex // guards Unsettled, which changes with one and the ledger's gate held, too
+	Unsettled Unsettled
 }
 
-// arriving is what hosts are parked for whose transfer is under way: they are not this node's yet.
-const arriving = "a transfer"
+// ParkedFor is what hosts are parked for whose transfer is under way: they are not this node's yet.
+const ParkedFor = "a transfer"
 
-var errNoDB = errors.New("a crawl without a folder has no part in a handover")
+// ErrNoDB is a crawl that keeps nothing on the disk.
+var ErrNoDB = errors.New("a crawl without a folder has no part in a handover")
 
 // Take takes a chunk of a transfer in, from an [Export] of another node. Chunks of a transfer come in order, one after
 // the other; one that was taken before is ignored. With the last one, which may be empty, the hosts of all of them are
 // this node's. durable waits until the chunk is in the journal, and that is shipped, while the next one is taken. data
 // that is no chunk is an error and changes nothing. It waits for room, and needs a Run to commit.
-func (r *Receiver) Take(ctx context.Context, t member.Transfer, seq uint64, last bool,
+func (r *Endpoint) Take(ctx context.Context, t member.Transfer, seq uint64, last bool,
 	data []byte) (durable func(context.Context) error, err error) {
 	if r.DB == nil {
-		return nil, errNoDB
+		return nil, ErrNoDB
 	}
 	if err := r.Wait(ctx); err != nil {
 		return nil, err
@@ -96,30 +99,30 @@ func (r *Receiver) Take(ctx context.Context, t member.Transfer, seq uint64, last
 }
 
 // sure is safe without waiting for the next commit's time: who hands over waits for each answer.
-func (r *Receiver) sure(ctx context.Context, sequence uint64) error {
+func (r *Endpoint) sure(ctx context.Context, sequence uint64) error {
 	r.Ledger.Hurry()
 	return r.Ledger.WaitDurable(ctx, sequence)
 }
 
-func (r *Receiver) takeChunk(c entry.Chunk) (sequence uint64, whole *arrival, err error) {
+func (r *Endpoint) takeChunk(c entry.Chunk) (sequence uint64, whole *Incoming, err error) {
 	r.one.Lock()
 	defer r.one.Unlock()
-	if r.unpack == nil {
-		if r.unpack, err = newUnpacker(); err != nil {
+	if r.reader == nil {
+		if r.reader, err = NewChunkReader(); err != nil {
 			return 0, nil, err
 		}
 	}
-	p, err := r.unpack.read([]byte(c.Data))
+	p, err := r.reader.Read([]byte(c.Data))
 	if err != nil {
 		return 0, nil, err
 	}
-	if next, err := r.arrivals.expects(c.Transfer, c.Seq); err != nil || !next {
+	if next, err := r.Unsettled.expects(c.Transfer, c.Seq); err != nil || !next {
 		return r.Ledger.Sequence(), nil, err // what was taken before may not be durable yet
 	}
 	defer r.plan.Store(nil)
 	for taken := false; !taken && err == nil; {
 		m := r.planMerge(p, r.keep(c.Transfer, p))
-		keeps := r.arrivals.keeps(c.Transfer, m.kept)
+		keeps := r.Unsettled.Keeps(c.Transfer, m.kept)
 		err = r.Ledger.Within(func() error {
 			if taken = slices.Equal(r.keep(c.Transfer, p), m.kept); taken { // or else more are held here by now
 				whole = r.enter(&c, p, m, keeps)
@@ -136,33 +139,33 @@ func (r *Receiver) takeChunk(c entry.Chunk) (sequence uint64, whole *arrival, er
 
 // enter enters a chunk into the journal and all that is a view of it. It is called within the ledger's gate, and
 // reads nothing from the disk.
-func (r *Receiver) enter(c *entry.Chunk, p *decodedChunk, m *mergePlan, keeps []string) (whole *arrival) {
+func (r *Endpoint) enter(c *entry.Chunk, p *Chunk, m *mergePlan, keeps []string) (whole *Incoming) {
 	r.meet(c.Transfer, p, m.kept, r.Hash)
 	c.Kept, c.Left = m.kept, m.leftOut(p)
 	var enc entry.Encoder
 	enc.Chunk(*c)
 	r.Ledger.Enqueue(enc.Writer)
-	p.leaveOut(c.Left)
+	p.LeaveOut(c.Left)
 	r.mu.Lock()
-	whole = r.arrivals.take(c.Transfer, p, keeps, c.Last)
+	whole = r.Unsettled.Take(c.Transfer, p, keeps, c.Last)
 	r.mu.Unlock()
 	r.receive(c.Transfer, p, m)
 	return whole
 }
 
 // letGo lets the hosts of a transfer go that has come whole.
-func (r *Receiver) letGo(whole *arrival) {
+func (r *Endpoint) letGo(whole *Incoming) {
 	for _, hosts := range [][]string{r.parked[whole.Transfer], whole.Kept} { // which another transfer may have parked
 		for _, host := range hosts {
-			r.Frontier.Unpark(host, arriving)
+			r.Frontier.Unpark(host, ParkedFor)
 		}
 	}
 	r.end(whole.Transfer)
-	r.nowKept(whole.Kept, true, r.Hash, r.arrivals.partial()...)
+	r.nowKept(whole.Kept, true, r.Hash, r.Unsettled.Partial()...)
 }
 
 // end forgets what is in hand of a transfer.
-func (r *Receiver) end(t member.Transfer) {
+func (r *Endpoint) end(t member.Transfer) {
 	delete(r.parked, t)
 	delete(r.came, t)
 	delete(r.met, t)
@@ -170,37 +173,37 @@ func (r *Receiver) end(t member.Transfer) {
 
 // receive enters what a chunk has. Until the transfer is whole, its hosts are parked, lest the frontier hands them out
 // in vain; but not those that are kept.
-func (r *Receiver) receive(t member.Transfer, p *decodedChunk, m *mergePlan) {
+func (r *Endpoint) receive(t member.Transfer, p *Chunk, m *mergePlan) {
 	items := int64(0)
-	for i := range p.waiting {
-		a := &p.waiting[i]
-		a.host = r.Intern(a.host)
-		for k := range a.items {
-			a.items[k].Path = r.Intern(a.items[k].Path)
+	for i := range p.Waiting {
+		a := &p.Waiting[i]
+		a.Host = r.Intern(a.Host)
+		for k := range a.Items {
+			a.Items[k].Path = r.Intern(a.Items[k].Path)
 		}
-		if isIn(m.kept, a.host) {
-			a.clock = a.clock.merge(r.Frontier, a.host)
-			r.DB.InsertKnown(asKnown(a.items))
+		if isIn(m.kept, a.Host) {
+			a.Timing = a.Timing.Merge(r.Frontier, a.Host)
+			r.DB.InsertKnown(AsKnown(a.Items))
 		} else {
-			r.Frontier.Park(a.host, arriving)
-			r.park(t, a.host)
+			r.Frontier.Park(a.Host, ParkedFor)
+			r.park(t, a.Host)
 		}
-		r.Frontier.Arrive(a.host, a.clock.asked, a.clock.wait, a.items...)
-		items += int64(len(a.items))
+		r.Frontier.Arrive(a.Host, a.Timing.Asked, a.Timing.Wait, a.Items...)
+		items += int64(len(a.Items))
 	}
-	r.Ledger.Weigh(items * itemWeight / 4) // a replay holds them in memory
-	for i := range p.known {
-		l := &p.known[i]
-		if isIn(m.kept, l.host) {
-			l.clock = l.clock.merge(r.Frontier, l.host)
+	r.Ledger.Weigh(items * item.Weight / 4) // a replay holds them in memory
+	for i := range p.Known {
+		l := &p.Known[i]
+		if isIn(m.kept, l.Host) {
+			l.Timing = l.Timing.Merge(r.Frontier, l.Host)
 		}
-		r.Frontier.Arrive(l.host, l.clock.asked, l.clock.wait)
+		r.Frontier.Arrive(l.Host, l.Timing.Asked, l.Timing.Wait)
 		r.countArrived(t, l, m)
-		r.DB.Import(l.entries)
+		r.DB.Import(l.Entries)
 	}
 }
 
-func (r *Receiver) park(t member.Transfer, host string) {
+func (r *Endpoint) park(t member.Transfer, host string) {
 	if r.parked == nil {
 		r.parked = map[member.Transfer][]string{}
 	}
@@ -211,12 +214,12 @@ func (r *Receiver) park(t member.Transfer, host string) {
 
 // countArrived counts the pages that a host has given elsewhere, where their number is limited. What it has given here
 // before is among them, unless it is kept.
-func (r *Receiver) countArrived(t member.Transfer, l *learnt, m *mergePlan) {
+func (r *Endpoint) countArrived(t member.Transfer, l *HostKnown, m *mergePlan) {
 	if r.Quota == nil {
 		return
 	}
-	if isIn(m.kept, l.host) {
-		r.Quota.AddEarlier(l.host, m.newPages(l))
+	if isIn(m.kept, l.Host) {
+		r.Quota.AddEarlier(l.Host, m.newPages(l))
 		return
 	}
 	if r.met == nil {
@@ -225,21 +228,21 @@ func (r *Receiver) countArrived(t member.Transfer, l *learnt, m *mergePlan) {
 	if r.met[t] == nil {
 		r.met[t] = map[uint64]bool{}
 	}
-	if k := r.Hash(l.host); !r.met[t][k] {
+	if k := r.Hash(l.Host); !r.met[t][k] {
 		r.met[t][k] = true
-		r.Quota.Reset(l.host)
+		r.Quota.Reset(l.Host)
 	}
 	n := int64(0)
-	for i := range l.entries {
-		if l.entries[i].Answered() {
+	for i := range l.Entries {
+		if l.Entries[i].Answered() {
 			n++
 		}
 	}
-	r.Quota.AddEarlier(l.host, n)
+	r.Quota.AddEarlier(l.Host, n)
 }
 
 // Drop undoes what was taken of a transfer that did not come whole, durably.
-func (r *Receiver) Drop(ctx context.Context, t member.Transfer) error {
+func (r *Endpoint) Drop(ctx context.Context, t member.Transfer) error {
 	r.one.Lock()
 	sequence, err := r.drop(t)
 	r.one.Unlock()
@@ -249,10 +252,10 @@ func (r *Receiver) Drop(ctx context.Context, t member.Transfer) error {
 	return r.sure(ctx, sequence)
 }
 
-func (r *Receiver) drop(t member.Transfer) (sequence uint64, err error) {
+func (r *Endpoint) drop(t member.Transfer) (sequence uint64, err error) {
 	defer r.end(t)
-	for part := range slices.Chunk(r.arrivals.leaving(t), forgetStep) {
-		if err := r.dropPart(part); err != nil {
+	for part := range slices.Chunk(r.Unsettled.Leaving(t), ForgetStep) {
+		if err := r.DropPart(part); err != nil {
 			return 0, err
 		}
 	}
@@ -262,7 +265,7 @@ func (r *Receiver) drop(t member.Transfer) (sequence uint64, err error) {
 		r.Ledger.Enqueue(enc.Writer)
 		sequence = r.Ledger.Sequence()
 		r.mu.Lock()
-		_, passed := r.arrivals.drop(t)
+		_, passed := r.Unsettled.Drop(t)
 		r.mu.Unlock()
 		for to, hosts := range passed {
 			for _, host := range hosts {
@@ -275,34 +278,34 @@ func (r *Receiver) drop(t member.Transfer) (sequence uint64, err error) {
 	return sequence, err
 }
 
-// dropPart undoes what came of some of a transfer's hosts, as if these had not been among it: so many that the
+// DropPart undoes what came of some of a transfer's hosts, as if these had not been among it: so many that the
 // ledger's gate is not held for long.
-func (r *Receiver) dropPart(hosts []string) error {
-	coming := r.arrivals.without(hosts)
+func (r *Endpoint) DropPart(hosts []string) error {
+	coming := r.Unsettled.Without(hosts)
 	return r.remove(hosts, func() error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.arrivals.Coming = coming
+		r.Unsettled.Coming = coming
 		return nil
 	})
 }
 
 // Arrived are the transfers that came whole since an epoch was settled.
-func (r *Receiver) Arrived() []member.Transfer {
+func (r *Endpoint) Arrived() []member.Transfer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.arrivals.Whole)
+	return slices.Clone(r.Unsettled.Whole)
 }
 
 // Partial are the transfers of which something has come, and that have not come whole.
-func (r *Receiver) Partial() []member.Transfer {
+func (r *Endpoint) Partial() []member.Transfer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.arrivals.partial()
+	return r.Unsettled.Partial()
 }
 
 // Settled forgets, durably, which transfers came whole under epochs up to one.
-func (r *Receiver) Settled(ctx context.Context, epoch uint64) error {
+func (r *Endpoint) Settled(ctx context.Context, epoch uint64) error {
 	r.one.Lock()
 	var sequence uint64
 	err := r.Ledger.Within(func() error {
@@ -312,7 +315,7 @@ func (r *Receiver) Settled(ctx context.Context, epoch uint64) error {
 		sequence = r.Ledger.Sequence()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.arrivals.settle(epoch)
+		r.Unsettled.Settle(epoch)
 		return nil
 	})
 	r.one.Unlock()
@@ -322,17 +325,17 @@ func (r *Receiver) Settled(ctx context.Context, epoch uint64) error {
 	return r.sure(ctx, sequence)
 }
 
-func newReceiver(cfg ReceiverConfig, unsettled arrivals) *Receiver {
-	return &Receiver{ReceiverConfig: cfg, arrivals: unsettled.copy()}
+func New(cfg Config, unsettled Unsettled) *Endpoint {
+	return &Endpoint{Config: cfg, Unsettled: unsettled.Copy()}
 }
 
-// unsettled are the transfers that are not settled, for a checkpoint's note; nil if there are none.
-func (r *Receiver) unsettled() *arrivals {
+// NoteUnsettled are the transfers that are not settled, for a checkpoint's note; nil if there are none.
+func (r *Endpoint) NoteUnsettled() *Unsettled {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.arrivals.Coming)+len(r.arrivals.Whole)+len(r.arrivals.Went) == 0 {
+	if len(r.Unsettled.Coming)+len(r.Unsettled.Whole)+len(r.Unsettled.Went) == 0 {
 		return nil
 	}
-	a := r.arrivals.copy()
+	a := r.Unsettled.Copy()
 	return &a
 }
