@@ -8,39 +8,15 @@ import (
 	"slices"
 	"time"
 
-	"kumo/internal/transfer"
-
-	"kumo/internal/statefile"
+	"kumo/internal/recovery"
 
 	"kumo/internal/entry"
 
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
 	"kumo/internal/seen"
-	"kumo/internal/stats"
 	"kumo/internal/store"
 )
-
-// A note is the engine's part of a checkpoint. The frontier keeps it with its own; seen and the digests have their
-// positions themselves.
-type note struct {
-	Version  int
-	Position journal.Position // up to which the journal is in the checkpoint
-	Marks    []store.Mark
-	Stats    stats.Snapshot
-	Sums     stats.Sums
-	Lists    []entry.SeedListMark    `json:",omitempty"` // of seeds
-	Shelved  statefile.AbandonedMark // what was given up with its origin, and waits for another run
-	Settled  []string                // URLs whose end is in the journal, and whose visit the frontier still had under way
-	Told     []string                // URLs in the frontier of which skipped.jsonl has said that their host could not be had
-	Asked    int64                   // how much of the file of set-aside URLs has been written down
-	Arrivals *transfer.Unsettled     `json:",omitempty"` // of hosts, from other nodes
-}
-
-// noteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names
-// every record file that the crawl has ever written; since the fifth, what was set aside has checksums; since the
-// sixth, all that waits is written as [item] has it.
-const noteVersion = 6
 
 // checkpoint makes the journal's past unneeded: the views of it are brought to the disk as they are at one moment,
 // while the crawl goes on. What seen was not sure of may be decided on the way.
@@ -54,7 +30,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 		return err
 	}
 	var cut *frontier.Cut
-	var n note
+	var n recovery.Note
 	var frozen int64 // URLs that the merge decides
 	var bound []uint64
 	if _, err := e.files.abandoned.Mark(); err != nil { // so that little of it is left to be made durable in the pause
@@ -142,7 +118,7 @@ func (e *Engine) merge(ctx context.Context) error {
 	if err := e.known.db.Merge(ctx, e.release); err != nil {
 		return err
 	}
-	if err := compact(ctx, e.known.db); err != nil {
+	if err := seen.CompactAll(ctx, e.known.db); err != nil {
 		return err
 	}
 	d, ok := e.known.digests.(*seen.Digests)
@@ -152,24 +128,12 @@ func (e *Engine) merge(ctx context.Context) error {
 	if err := d.Merge(ctx); err != nil {
 		return err
 	}
-	return compact(ctx, d)
-}
-
-func compact(ctx context.Context, c interface {
-	Compact(context.Context) (bool, error)
-}) error {
-	for more := true; more; {
-		var err error
-		if more, err = c.Compact(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return seen.CompactAll(ctx, d)
 }
 
 // note is called while nothing is put.
-func (e *Engine) note(at journal.Position, marks []store.Mark) note {
-	n := note{Version: noteVersion, Position: at, Marks: e.allMarks(marks), Stats: e.stats.Lasting(), Sums: e.stats.Sums(),
+func (e *Engine) note(at journal.Position, marks []store.Mark) recovery.Note {
+	n := recovery.Note{Version: recovery.NoteVersion, Position: at, Marks: e.allMarks(marks), Stats: e.stats.Lasting(), Sums: e.stats.Sums(),
 		Lists: e.roots.feed.marks(),
 		Asked: e.files.deferredRead}
 	n.Settled, n.Told = e.ends.all()

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/transfer"
 
 	"kumo/internal/statefile"
@@ -64,9 +66,9 @@ type Engine struct {
 
 // known is what the crawl has met.
 type known struct {
-	seen      Seen
+	seen      recovery.Seen
 	db        *seen.DB // seen, if that is on the disk
-	digests   Digests
+	digests   recovery.Digests
 	undecided atomic.Int64 // URLs that wait in memory for a merge
 }
 
@@ -130,31 +132,31 @@ type resumed struct {
 	refused int               // URLs that are none, dropped
 	broken  error             // why the engine cannot run
 	unsaid  []entry.Candidate // left out, and what is to be said of that before a run
-	outbox  *State            // of which the outbox is to be taken in, without a router; nil if there is nothing
+	outbox  entry.Links       // for others, to be taken in here without a router; nil if there are none
 }
 
 // New makes an engine that goes on from a state.
-func New(cfg Config, p Parts, s *State) *Engine {
+func New(cfg Config, p Parts, s *recovery.State) *Engine {
 	cfg = cfg.withDefaults()
-	e := &Engine{cfg: cfg, frontier: s.views.Frontier, robots: p.Robots, fetcher: p.Fetcher, stats: s.Stats,
+	e := &Engine{cfg: cfg, frontier: s.Views.Frontier, robots: p.Robots, fetcher: p.Fetcher, stats: s.Stats,
 		listener: p.Listener,
-		known:    known{seen: s.views.Seen, digests: s.views.Digests},
+		known:    known{seen: s.Views.Seen, digests: s.Views.Digests},
 		reading: reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
 			text: p.Text},
 		rules: policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude, MaxDepth: cfg.Depth,
 			MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds},
 		limits:   limits{quota: policy.NewQuota(cfg.Pages, cfg.PagesPerHost, s.Stats.NewPages()), rate: newLimiter(cfg.Rate)},
-		schedule: newSchedule(), ends: newEnds(s.toldOf), names: newNames(), offHosts: offHosts{links: map[string]int64{}},
+		schedule: newSchedule(), ends: newEnds(s.ReportedURLs), names: newNames(), offHosts: offHosts{links: map[string]int64{}},
 		line: newLine(p.Fetcher, cfg.OutageWait),
-		files: files{deferred: p.Deferred, deferredRead: s.askedTo, abandoned: s.views.Abandoned, answers: p.Answers,
+		files: files{deferred: p.Deferred, deferredRead: s.DeferredUpTo, abandoned: s.Views.Abandoned, answers: p.Answers,
 			archive: p.Archive, marks: s.Marks},
-		roots:   roots{file: p.Roots, feed: newFeed(p.Seeds, s.lists), tell: p.NewRoot},
+		roots:   roots{file: p.Roots, feed: newFeed(p.Seeds, s.SeedLists), tell: p.NewRoot},
 		peers:   peers{router: p.Router, putOffs: newPutOffs()},
 		control: control{ending: make(chan struct{})},
-		resumed: resumed{refused: s.refused},
+		resumed: resumed{refused: s.Refused},
 	}
 	e.known.db, _ = e.known.seen.(*seen.DB)
-	e.known.undecided.Store(int64(len(s.undecided)))
+	e.known.undecided.Store(int64(len(s.UndecidedURLs)))
 	e.limits.tries.Store(int64(cfg.Tries))
 	e.limits.bytes.Store(s.Stats.Totals().Bytes)
 	e.origins = newOrigins(cfg.Now, e.line)
@@ -170,11 +172,11 @@ func New(cfg Config, p Parts, s *State) *Engine {
 	e.peers.transfer = transfer.New(transfer.Config{Ledger: e.ledger, Frontier: e.frontier, DB: e.known.db,
 		Abandoned: e.files.abandoned, Quota: e.pageQuota(), Now: cfg.Now, Ours: e.ours, Hash: e.origins.hash,
 		Intern: e.names.intern, Reported: e.ends.wasReported, Wait: e.awaitTransfer, Removed: e.hostsRemoved,
-		Received: p.Arrived}, s.arrivals)
+		Received: p.Arrived}, s.Unsettled)
 	if e.peers.router != nil {
 		e.peers.outbox = newOutbox(cfg, s)
-	} else if len(s.outbox) > 0 {
-		e.resumed.outbox = &State{outbox: s.outbox}
+	} else if len(s.Links) > 0 {
+		e.resumed.outbox = s.Links
 	}
 	e.resumed.broken = e.restore(s)
 	return e
@@ -189,7 +191,7 @@ func newLimiter(perSecond float64) *rate.Limiter {
 
 // restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full
 // delay again: nobody knows when their last request was.
-func (e *Engine) restore(s *State) error {
+func (e *Engine) restore(s *recovery.State) error {
 	if err := e.recallRoots(); err != nil {
 		return err
 	}
@@ -200,21 +202,20 @@ func (e *Engine) restore(s *State) error {
 		}
 	})
 	var decided entry.Encoder
-	for _, it := range s.queue() {
-		if s.guessed[it.URL] { // or else the next process may decide it again, with the frontier having it from this one
+	for _, it := range s.Queue() {
+		if s.Guessed[it.URL] { // or else the next process may decide it again, with the frontier having it from this one
 			decided.Found(&it)
 		}
 		e.putBack(it)
 	}
 	e.ledger.Enqueue(decided.Writer)
-	err := s.shelved(func(it item.Item) error {
+	err := s.EachAbandoned(func(it item.Item) error {
 		e.putBack(it)
 		return nil
 	})
-	e.resumed.unsaid = slices.SortedFunc(maps.Values(s.unsaid),
+	e.resumed.unsaid = slices.SortedFunc(maps.Values(s.Unexplained),
 		func(a, b entry.Candidate) int { return strings.Compare(a.Item.URL, b.Item.URL) })
-	// they are large, and the state may live on
-	s.waiting, s.guessed, s.unsaid, s.undecided, s.offShelf, s.onShelf, s.outbox = nil, nil, nil, nil, nil, 0, nil
+	s.Release()
 	return err
 }
 

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/transfer"
 
 	"kumo/internal/statefile"
@@ -180,7 +182,7 @@ func (n *trader) begin() (err error) {
 }
 
 // recall reads what is on the disk.
-func (n *trader) recall(closers *[]func() error) (journal.Journal, *State, error) {
+func (n *trader) recall(closers *[]func() error) (journal.Journal, *recovery.State, error) {
 	j, err := file.Open(n.disk, filepath.Join(n.dir, "journal"), file.Config{Segment: 1 << 13})
 	if err != nil {
 		return nil, nil, err
@@ -199,7 +201,7 @@ func (n *trader) recall(closers *[]func() error) (journal.Journal, *State, error
 	*closers = append(*closers, front.Close)
 	shelf := statefile.OpenAbandoned(n.disk, n.dir)
 	*closers = append(*closers, shelf.Close)
-	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: shelf, Note: note})
+	state, err := recovery.Recover(j, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: shelf, Note: note})
 	return kept{j, n}, state, err
 }
 
@@ -978,12 +980,12 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, err := RecoverFailed(t.Context(), j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front},
+		state, err := recovery.RecoverFailed(t.Context(), j, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front},
 			10*2*item.Weight)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(state.waiting) - len(state.guessed); n > 100 || state.views.Frontier.Counts().URLs == 0 {
+		if n := len(state.Queue()) - len(state.Guessed); n > 100 || state.Views.Frontier.Counts().URLs == 0 {
 			t.Errorf("%d URLs wait in memory", n)
 		}
 		estate, err := state.Fold(t.Context())

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/transfer"
 
 	"kumo/internal/statefile"
@@ -90,7 +92,7 @@ func (h *haul) open(router Router) *Engine {
 	if err := errors.Join(err, dbErr, frontErr); err != nil {
 		h.t.Fatal(err)
 	}
-	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
+	state, err := recovery.Recover(j, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
 		Abandoned: statefile.OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		h.t.Fatal(err)

@@ -149,7 +149,7 @@ func (e *Engine) takeLeft() error {
 	if e.resumed.outbox == nil {
 		return nil
 	}
-	err := e.resumed.outbox.Bound(func(data []byte) error {
+	err := e.resumed.outbox.Batches(func(data []byte) error {
 		var b batch
 		if err := b.read(data); err != nil {
 			return err
@@ -160,7 +160,7 @@ func (e *Engine) takeLeft() error {
 	if err != nil {
 		return err
 	}
-	numbers := e.resumed.outbox.boundNumbers()
+	numbers := e.resumed.outbox.Numbers()
 	e.resumed.outbox = nil
 	return e.ledger.Within(func() error {
 		var enc entry.Encoder

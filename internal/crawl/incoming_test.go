@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/entry"
 
 	"kumo/internal/frontier"
@@ -42,7 +44,7 @@ var mine = routerFunc(func(host string) bool { return strings.HasPrefix(host, "m
 // inMemory makes an engine that keeps only its journal.
 func inMemory(t testing.TB, j journal.Journal, r Router) *Engine {
 	t.Helper()
-	s, err := Recover(j, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
+	s, err := recovery.Recover(j, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +174,7 @@ func TestTheOutboxComesBack(t *testing.T) {
 		}
 		want := [][]byte{linksTo("http://a.test/", "http://c.test/")}
 
-		s, err := Recover(j, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
+		s, err := recovery.Recover(j, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -337,12 +339,12 @@ func TestTakenLinksComeBack(t *testing.T) {
 	if err := e.ledger.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Recover(j, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
+	s, err := recovery.Recover(j, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, depth, err := s.views.Seen.Look("http://mine.test/deep")
-	if w := s.waiting["http://mine.test/2"]; err != nil || s.Waiting() != 2 || w.Path != "LLL" || w.Depth != 3 ||
+	state, depth, err := s.Views.Seen.Look("http://mine.test/deep")
+	if w := queuedItem(s, "http://mine.test/2"); err != nil || s.Waiting() != 2 || w.Path != "LLL" || w.Depth != 3 ||
 		state != seen.Deferred || depth != 9 {
 		t.Errorf("%d wait, %+v; the one left out is %v, %d, %v", s.Waiting(), w, state, depth, err)
 	}
@@ -392,4 +394,14 @@ func BenchmarkTakeLinks(b *testing.B) {
 			<-ran
 		})
 	}
+}
+
+// queuedItem is what waits at a URL since the checkpoint.
+func queuedItem(s *recovery.State, url string) item.Item {
+	for _, it := range s.Queue() {
+		if it.URL == url {
+			return it
+		}
+	}
+	return item.Item{}
 }

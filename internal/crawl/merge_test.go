@@ -58,8 +58,8 @@ func (n *trader) sameState(when string, waiting int) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	if !reflect.DeepEqual(s.arrivals, live) || s.Waiting() != waiting {
-		n.t.Errorf("%s %d wait, not %d; the journal says %+v, and the engine %+v", when, s.Waiting(), waiting, s.arrivals,
+	if !reflect.DeepEqual(s.Unsettled, live) || s.Waiting() != waiting {
+		n.t.Errorf("%s %d wait, not %d; the journal says %+v, and the engine %+v", when, s.Waiting(), waiting, s.Unsettled,
 			live)
 	}
 	for _, c := range closers {

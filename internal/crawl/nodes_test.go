@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/item"
 	"kumo/internal/statefile"
 
@@ -170,7 +172,7 @@ func unzip(t *testing.T) {
 			db.InsertKnown([]seen.URL{{URL: fmt.Sprint("http://h.test/a/long/path/", i, "/", n), State: seen.Known}})
 		}
 		db.Freeze(uint64(i))
-		err = errors.Join(db.Merge(t.Context(), nil), compact(t.Context(), db))
+		err = errors.Join(db.Merge(t.Context(), nil), seen.CompactAll(t.Context(), db))
 	}
 	for _, one := range db.Scan("") {
 		err = errors.Join(err, one)
@@ -273,7 +275,7 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 	closers = append(closers, front.Close)
 	shelf := statefile.OpenAbandoned(disk, n.dir)
 	closers = append(closers, shelf.Close)
-	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: shelf, Note: note})
+	state, err := recovery.Recover(j, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front, Abandoned: shelf, Note: note})
 	if err != nil {
 		return nil, closeAll, err
 	}

@@ -1,13 +1,14 @@
 package crawl
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"kumo/internal/recovery"
 
 	"kumo/internal/entry"
 
@@ -42,15 +43,15 @@ type offer struct {
 
 const maxSent = 1 << 17 // URLs in a generation of what was sent; who is forgotten is sent again
 
-func newOutbox(cfg Config, s *State) *outbox {
+func newOutbox(cfg Config, s *recovery.State) *outbox {
 	cfg.Links.First = rand.Uint64() >> 1
 	o := &outbox{most: cfg.Outbox, box: member.NewOutbox(cfg.Links), depths: cfg.Depth >= 0,
 		sent: bounded.NewRecent[[2]uint64, offer](maxSent), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
-	for _, n := range s.boundNumbers() {
-		d := entry.NewDecoder([]byte(s.outbox[n]))
+	for _, n := range s.Links.Numbers() {
+		d := entry.NewDecoder([]byte(s.Links[n]))
 		// an earlier version may have kept others
 		if c := d.Candidate(); !d.Bad && frontier.Belongs(c.Host, c.Item.URL) {
-			o.box.Restore(n, hostIn(s.outbox[n], c.Item.URL), s.outbox[n])
+			o.box.Restore(n, hostIn(s.Links[n], c.Item.URL), s.Links[n])
 		}
 	}
 	o.weigh()
@@ -271,61 +272,3 @@ func (o *outbox) rewrite(c *ledger.Ledger, numbers []uint64) []uint64 {
 }
 
 const rewriteBytes = 4 << 20
-
-// bound is told of links that were put into the outbox. Those that a checkpoint found there come again behind it.
-func (s *State) Outgoing(number uint64, link string) {
-	if s.behind {
-		return
-	}
-	if s.outbox == nil {
-		s.outbox = map[uint64]string{}
-	}
-	s.outbox[number] = link
-}
-
-func (s *State) Delivered(first, last uint64) {
-	if s.behind {
-		return
-	}
-	if last-first > uint64(len(s.outbox)) {
-		for n := range s.outbox {
-			if first <= n && n <= last {
-				delete(s.outbox, n)
-			}
-		}
-		return
-	}
-	for n := first; n <= last; n++ {
-		delete(s.outbox, n)
-	}
-}
-
-func (s *State) boundNumbers() []uint64 {
-	all := make([]uint64, 0, len(s.outbox))
-	for n := range s.outbox {
-		all = append(all, n)
-	}
-	slices.Sort(all)
-	return all
-}
-
-// Bound gives the links that wait for other nodes, in batches that [Engine.TakeLinks] and [Engine.Inherit] understand.
-func (s *State) Bound(f func(data []byte) error) error {
-	data := []byte{member.LinksVersion}
-	for _, n := range s.boundNumbers() {
-		data = append(binary.AppendUvarint(data, uint64(len(s.outbox[n]))), s.outbox[n]...)
-		if len(data) < boundBytes {
-			continue
-		}
-		if err := f(data); err != nil {
-			return err
-		}
-		data = data[:1]
-	}
-	if len(data) == 1 {
-		return nil
-	}
-	return f(data)
-}
-
-const boundBytes = 256 << 10

@@ -2,61 +2,14 @@ package crawl
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"kumo/internal/statefile"
 
-	"kumo/internal/entry"
-
-	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"
-	"kumo/internal/seen"
-	"kumo/internal/stats"
-	"kumo/internal/store"
 	"kumo/internal/weburl"
 )
-
-// A Rebuilt state is one that was made of a crawl's records: what they say was fetched or left out is known. What waits
-// comes after it, by [Engine.Reenter].
-type Rebuilt struct {
-	Seen     *seen.DB
-	Digests  *seen.Digests
-	Frontier *frontier.Frontier // without a URL
-	Stats    *stats.Counter
-	Lists    []entry.SeedListMark // of seeds, which need not be given again
-	Told     []string             // URLs of which skipped.jsonl says that they failed, and that may wait
-	Marks    []store.Mark         // of all record files
-}
-
-// Room brings to the disk what the views have in memory, when that is much.
-func (r *Rebuilt) Room(ctx context.Context) error {
-	if !r.Seen.Full() && !r.Digests.Full() {
-		return nil
-	}
-	return r.merge(ctx)
-}
-
-func (r *Rebuilt) merge(ctx context.Context) error {
-	r.Seen.Freeze(0)
-	r.Digests.Freeze(0)
-	return errors.Join(r.Seen.Merge(ctx, nil), compact(ctx, r.Seen), r.Digests.Merge(ctx), compact(ctx, r.Digests))
-}
-
-// Write makes the state durable, as a checkpoint at the beginning of a journal.
-func (r *Rebuilt) Write(ctx context.Context) error {
-	if err := r.merge(ctx); err != nil {
-		return err
-	}
-	text, err := json.Marshal(note{Version: noteVersion, Marks: r.Marks, Stats: r.Stats.Lasting(), Sums: r.Stats.Sums(),
-		Lists: r.Lists,
-		Told:  r.Told})
-	if err != nil {
-		return err
-	}
-	return r.Frontier.Checkpoint(text)
-}
 
 // A Reentry lets URLs into a crawl that does not run, as if a page had just brought them: what is known is dropped,
 // what is out of scope is left out, the rest waits.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/entry"
@@ -43,7 +45,7 @@ func TestWhatAMergeHasDecidedIsNotFetchedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Recover(log, Views{Seen: db, Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
+		s, err := recovery.Recover(log, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
 			Note: end(log)})
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +61,7 @@ func TestWhatAMergeHasDecidedIsNotFetchedAgain(t *testing.T) {
 
 func noteAt(t *testing.T, at journal.Position) []byte {
 	t.Helper()
-	text, err := json.Marshal(note{Version: noteVersion, Position: at})
+	text, err := json.Marshal(recovery.Note{Version: recovery.NoteVersion, Position: at})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,7 @@ func TestVersionsOfTheNote(t *testing.T) {
 		`{"Version":5}`: "an older kumo wrote this crawl's state",
 		`{"Version":7}`: "a newer kumo wrote it",
 	} {
-		_, err := Recover(memory.New(), Views{Seen: seen.New(), Digests: seen.NewRecent(),
+		_, err := recovery.Recover(memory.New(), recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(),
 			Frontier:  frontier.New(frontier.Config{}),
 			Abandoned: statefile.OpenAbandoned(vfs.OS, t.TempDir()), Note: []byte(text)})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -89,7 +91,7 @@ func TestAnOlderJournalIsRefused(t *testing.T) {
 	if err := log.Append([]byte{'c', 2, 'f', 1, 'a'}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
+	_, err := recovery.Recover(log, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{})})
 	if !errors.Is(err, entry.ErrOlder) {
 		t.Error(err)
 	}
@@ -134,7 +136,7 @@ func TestWhatRecoveryHasDecidedIsKnownToTheNext(t *testing.T) {
 }
 
 // recoverIn recovers the state in dir, whose URL database is on a disk of its own.
-func recoverIn(t *testing.T, dir string, disk vfs.FS, log journal.Journal) (s *State, end func()) {
+func recoverIn(t *testing.T, dir string, disk vfs.FS, log journal.Journal) (s *recovery.State, end func()) {
 	t.Helper()
 	db, err := seen.Open(disk, filepath.Join(dir, "seen"), seen.Config{})
 	if err != nil {
@@ -144,7 +146,7 @@ func recoverIn(t *testing.T, dir string, disk vfs.FS, log journal.Journal) (s *S
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err = Recover(log, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
+	s, err = recovery.Recover(log, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
 		Abandoned: statefile.OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		t.Fatal(err)
@@ -188,8 +190,8 @@ func TestAVisitThatIsGivenBackIsNotUnderWay(t *testing.T) {
 	end()
 	s, end = recoverIn(t, dir, vfs.OS, log)
 	defer end()
-	s.views.Frontier.Restore("a.test", item.Item{URL: "http://a.test/", Recrawl: true})
-	if v, err := s.views.Frontier.Next(t.Context()); err != nil || v.URL != "http://a.test/" {
+	s.Views.Frontier.Restore("a.test", item.Item{URL: "http://a.test/", Recrawl: true})
+	if v, err := s.Views.Frontier.Next(t.Context()); err != nil || v.URL != "http://a.test/" {
 		t.Errorf("%v, %v", v, err)
 	}
 }
@@ -225,9 +227,9 @@ func TestStateAheadOfTheJournalIsRefused(t *testing.T) {
 			if err := digests.Merge(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			_, err = Recover(log, Views{Seen: db, Digests: digests, Frontier: frontier.New(frontier.Config{}),
+			_, err = recovery.Recover(log, recovery.Views{Seen: db, Digests: digests, Frontier: frontier.New(frontier.Config{}),
 				Note: noteAt(t, journal.Position(c.note))})
-			if refused := errors.Is(err, ErrState); refused != c.refused || !refused && err != nil {
+			if refused := errors.Is(err, recovery.ErrState); refused != c.refused || !refused && err != nil {
 				t.Errorf("refused: %v, want %v: %v", refused, c.refused, err)
 			}
 		})

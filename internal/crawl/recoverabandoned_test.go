@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/entry"
@@ -52,7 +54,7 @@ func TestRecoverSortsTheAbandonedQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer front.Close()
-	s, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: front,
+	s, err := recovery.Recover(log, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: front,
 		Abandoned: statefile.OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/frontier"
@@ -61,7 +63,7 @@ func onDisk(t testing.TB, dir string) *Engine {
 		}
 	})
 	j := memory.New()
-	state, err := Recover(j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
+	state, err := recovery.Recover(j, recovery.Views{Seen: db, Digests: seen.NewRecent(), Frontier: front,
 		Abandoned: statefile.OpenAbandoned(vfs.OS, dir), Note: note})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
@@ -40,7 +42,7 @@ func banned(b *ban, hosts int, now func() time.Time, cfg frontier.Config) *Engin
 	for i := range hosts {
 		front.Push(fmt.Sprintf("h%d.test", i), item.Item{URL: fmt.Sprintf("http://h%d.test/", i)})
 	}
-	state, err := Recover(journal.Discard, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: front})
+	state, err := recovery.Recover(journal.Discard, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: front})
 	if err != nil {
 		panic(err)
 	}

@@ -26,16 +26,6 @@ type SeedList interface {
 	Each(from int64, f func(seeds []weburl.URL, end int64) error) error
 }
 
-// list replays how far a list was taken in.
-func (s *State) SeedList(m entry.SeedListMark) {
-	if !s.behind {
-		s.lists = entry.Marks(s.lists, m)
-	}
-}
-
-// Lists says how far each list of seeds was taken in that earlier runs were given, the last one last.
-func (s *State) Lists() []entry.SeedListMark { return s.lists }
-
 // A feed is the way of a SeedList into the crawl.
 type feed struct {
 	src  SeedList // nil: there is none

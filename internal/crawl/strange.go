@@ -2,23 +2,11 @@ package crawl
 
 import (
 	"kumo/internal/frontier"
-	"kumo/internal/item"
 )
 
 // What nobody can fetch does not enter the crawl: consider lets no link in that is not http or https with a host, and
 // the frontier refuses what comes by other ways. An earlier version was not so strict; what it has left is dropped, and
 // counted, wherever it comes from.
-
-// isStrange reports whether what an entry of the journal says to wait is none to be fetched, and counts it.
-func (s *State) isStrange(it *item.Item) bool {
-	if frontier.Belongs(it.Host(), it.URL) {
-		return false
-	}
-	if !s.behind {
-		s.refused++
-	}
-	return true
-}
 
 // Refused is how many URLs waited, in this run or at its beginning, and were dropped because nobody can fetch them.
 func (e *Engine) Refused() int { return e.resumed.refused + e.frontier.Refused() }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/transfer"
 
 	"kumo/internal/statefile"
@@ -130,13 +132,13 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 		shelf := statefile.OpenAbandoned(vfs.OS, t.TempDir())
-		s, err := Recover(log, Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
+		s, err := recovery.Recover(log, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(frontier.Config{}),
 			Abandoned: shelf})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Waiting() != 0 || s.refused == 0 {
-			t.Errorf("%s: %d wait, %d are counted", url, s.Waiting(), s.refused)
+		if s.Waiting() != 0 || s.Refused == 0 {
+			t.Errorf("%s: %d wait, %d are counted", url, s.Waiting(), s.Refused)
 		}
 		e := New(Config{}, Parts{Journal: log, Robots: robots.NewCache(robots.Config{}), Router: mine,
 			Scope: weburl.NewScope(weburl.ScopeAny)}, s)

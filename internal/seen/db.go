@@ -1,6 +1,7 @@
 package seen
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -123,3 +124,16 @@ func (d *DB) minutes() uint32 {
 
 // damaged is the error for a value that nobody has written.
 func damaged(key []byte) error { return fmt.Errorf("the value of %q: %w", key, run.ErrDamaged) }
+
+// CompactAll has a database or digests compacted until nothing is left to be done.
+func CompactAll(ctx context.Context, c interface {
+	Compact(context.Context) (bool, error)
+}) error {
+	for more := true; more; {
+		var err error
+		if more, err = c.Compact(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"kumo/internal/crawl"
+	"kumo/internal/recovery"
+
 	"kumo/internal/journal"
 	"kumo/internal/seen"
 	"kumo/internal/vfs"
@@ -23,8 +24,8 @@ type Parts struct {
 	}
 	Seen    *seen.DB
 	Digests *seen.Digests
-	State   *crawl.State // nil: what is committed is not known, so all that is there counts
-	Shared  bool         // the folder is that of one node of several: hosts come from others, and go to them
+	State   *recovery.State // nil: what is committed is not known, so all that is there counts
+	Shared  bool            // the folder is that of one node of several: hosts come from others, and go to them
 	Broken  []Fault
 }
 

@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/statefile"
 
-	"kumo/internal/crawl"
 	"kumo/internal/frontier"
 	"kumo/internal/journal/file"
 	"kumo/internal/page"
@@ -39,7 +40,7 @@ const (
 // visit that failed, URLs that were left out and set aside.
 type folder struct {
 	*recordtest.Files
-	state *crawl.Rebuilt
+	state *recovery.Rebuilt
 	visit []*page.Record
 }
 
@@ -87,7 +88,7 @@ func newFolder(t *testing.T, compression string) *folder {
 	}
 	asides := []page.Skip{*skip("/aside", "depth")}
 	must(statefile.WriteDeferred(vfs.OS, f.Dir, asides))
-	s := &crawl.Rebuilt{Stats: stats.New()}
+	s := &recovery.Rebuilt{Stats: stats.New()}
 	var seenErr, digestsErr, frontierErr error
 	s.Seen, seenErr = seen.Open(vfs.OS, f.Path("state/seen"), seen.Config{Depths: true})
 	s.Digests, digestsErr = seen.OpenDigests(vfs.OS, f.Path("state/digests"), seen.Config{})
@@ -177,7 +178,7 @@ func (f *folder) run(cfg Config) (faults []Fault, report *Report) {
 		defer queues.Close()
 	}
 	if len(p.Broken) == 0 {
-		p.State, err = crawl.Recover(j, crawl.Views{Seen: db, Digests: d, Frontier: queues, Note: note,
+		p.State, err = recovery.Recover(j, recovery.Views{Seen: db, Digests: d, Frontier: queues, Note: note,
 			Abandoned: statefile.OpenAbandoned(view, f.Dir)})
 		broken(checkJournal, err)
 	}
@@ -409,32 +410,32 @@ func TestDamagedStateIsNamed(t *testing.T) {
 func TestWhatIsKnownMustFitToWhatWasFetched(t *testing.T) {
 	for _, c := range []struct {
 		about       string
-		change      func(*crawl.Rebuilt)
+		change      func(*recovery.Rebuilt)
 		check, what string
 	}{
-		{"it waits and is not known", func(s *crawl.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: origin + "/new"}) },
+		{"it waits and is not known", func(s *recovery.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: origin + "/new"}) },
 			checkFrontier, "does not know it"},
-		{"it waits and was fetched", func(s *crawl.Rebuilt) {
+		{"it waits and was fetched", func(s *recovery.Rebuilt) {
 			s.Frontier.Push(host,
 				frontier.Item{URL: storetest.Record(1).URL})
 		}, checkFrontier,
 			"though the URL database says that it was fetched"},
-		{"it waits and is set aside", func(s *crawl.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: aside}) },
+		{"it waits and is set aside", func(s *recovery.Rebuilt) { s.Frontier.Push(host, frontier.Item{URL: aside}) },
 			checkFrontier, "has it as left out"},
-		{"it is known and nowhere", func(s *crawl.Rebuilt) {
+		{"it is known and nowhere", func(s *recovery.Rebuilt) {
 			s.Seen.InsertKnown([]seen.URL{{URL: origin + "/lost",
 				State: seen.Known}})
 		}, checkURLs, "it is lost"},
-		{"it is set aside and nobody says why", func(s *crawl.Rebuilt) {
+		{"it is set aside and nobody says why", func(s *recovery.Rebuilt) {
 			s.Seen.InsertKnown([]seen.URL{{URL: origin + "/why",
 				State: seen.Deferred}})
 		}, checkURLs,
 			"says why"},
-		{"the database has another status", func(s *crawl.Rebuilt) {
+		{"the database has another status", func(s *recovery.Rebuilt) {
 			s.Seen.UpdateMeta(storetest.Record(1).URL, seen.Meta{Fetched: storetest.Record(1).Time.Truncate(time.Second),
 				Status: 404})
 		}, checkSeen, "the URL database 404"},
-		{"a digest of no record", func(s *crawl.Rebuilt) {
+		{"a digest of no record", func(s *recovery.Rebuilt) {
 			s.Digests.Put(sha1.Sum([]byte("x")), seen.Ref{URL: origin + "/none", Time: testTime, ID: "urn:uuid:1"})
 		}, checkDigests, "that is in no WARC file"},
 	} {
@@ -458,13 +459,13 @@ func (f *folder) commit(name string) {
 	for i := range f.state.Marks {
 		if m := &f.state.Marks[i]; m.Name == filepath.FromSlash(name) {
 			m.Length = max(m.Length, int64(len(f.Text(name))))
-			f.reopened(func(*crawl.Rebuilt) {})
+			f.reopened(func(*recovery.Rebuilt) {})
 		}
 	}
 }
 
 // reopened changes the state.
-func (f *folder) reopened(change func(*crawl.Rebuilt)) {
+func (f *folder) reopened(change func(*recovery.Rebuilt)) {
 	f.Helper()
 	s := f.state
 	var seenErr, digestsErr, frontierErr error

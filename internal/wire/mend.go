@@ -6,10 +6,11 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/advice"
-	"kumo/internal/crawl"
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
@@ -62,7 +63,7 @@ func (c *Crawl) mendable(err error) error {
 func isDamage(err error) bool {
 	for _, kind := range []error{seenrun.ErrDamaged, seenrun.ErrVersion, frontier.ErrDamaged, frontier.ErrVersion,
 		file.ErrDamaged, file.ErrVersion,
-		journal.ErrDropped, crawl.ErrState, statefile.ErrScopeSeeds, statefile.ErrDeferred, warc.ErrMissing, fs.ErrNotExist,
+		journal.ErrDropped, recovery.ErrState, statefile.ErrScopeSeeds, statefile.ErrDeferred, warc.ErrMissing, fs.ErrNotExist,
 		fs.ErrInvalid} {
 		if errors.Is(err, kind) {
 			return true

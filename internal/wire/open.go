@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/advice"
@@ -44,11 +46,11 @@ type Crawl struct {
 	Waiting  int  // URLs waiting at the start
 
 	engine  *crawl.Engine
-	state   *crawl.State
+	state   *recovery.State
 	seeds   []weburl.URL
 	folder  *folder.Folder
 	journal journal.Journal
-	views   crawl.Views
+	views   recovery.Views
 	asides  *statefile.Deferred
 	answers *statefile.RobotsAnswers
 	roots   *statefile.ScopeSeeds
@@ -215,7 +217,7 @@ func (c *Crawl) openState() (err error) {
 	if err := c.openViews(); err != nil {
 		return err
 	}
-	if c.state, err = crawl.Recover(c.journal, c.views); err != nil {
+	if c.state, err = recovery.Recover(c.journal, c.views); err != nil {
 		return err
 	}
 	if c.journal.End() > 0 {
@@ -232,7 +234,7 @@ func (c *Crawl) openState() (err error) {
 func (c *Crawl) openViews() (err error) {
 	j := c.Job
 	if c.folder == nil {
-		c.views = crawl.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(j.Frontier)}
+		c.views = recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(j.Frontier)}
 		return nil
 	}
 	memory := j.MemoryBudget()
@@ -259,7 +261,7 @@ func (c *Crawl) openViews() (err error) {
 	c.closers = append(c.closers, f)
 	shelf := statefile.OpenAbandoned(c.disk, j.Dir)
 	c.closers = append(c.closers, shelf)
-	c.views = crawl.Views{Seen: db, Digests: digests, Frontier: f, Abandoned: shelf, Note: note}
+	c.views = recovery.Views{Seen: db, Digests: digests, Frontier: f, Abandoned: shelf, Note: note}
 	return nil
 }
 

@@ -3,6 +3,8 @@ package wire
 import (
 	"context"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/crawl"
 	"kumo/internal/folder"
 	"kumo/internal/journal"
@@ -51,7 +53,7 @@ func (c *Crawl) Folder() *folder.Folder { return c.folder }
 func (c *Crawl) Disk() vfs.FS { return c.disk }
 
 // State is what was recovered.
-func (c *Crawl) State() *crawl.State { return c.state }
+func (c *Crawl) State() *recovery.State { return c.state }
 
 // Engine is what crawls, once it is assembled.
 func (c *Crawl) Engine() *crawl.Engine { return c.engine }

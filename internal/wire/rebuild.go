@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/crawl"
@@ -27,7 +29,7 @@ import (
 type rebuilding struct {
 	*repairer
 	job      *Job
-	state    *crawl.Rebuilt
+	state    *recovery.Rebuilt
 	roots    []frontier.Item // that visits and the old state tell of
 	isRoot   *weburl.Set
 	places   map[uint64]placed // pages, by the place of their record
@@ -94,7 +96,7 @@ func (b *rebuilding) at(elem ...string) string {
 // known makes the part of the state that says what was fetched or left out.
 func (b *rebuilding) known(ctx context.Context) (err error) {
 	cfg := seen.Config{Memory: b.memory(), Depths: true, Now: b.job.Crawl.Now}
-	s := &crawl.Rebuilt{Stats: stats.New()}
+	s := &recovery.Rebuilt{Stats: stats.New()}
 	b.state = s
 	if s.Seen, err = seen.Open(vfs.OS, b.at("state", "seen"), cfg); err != nil {
 		return err

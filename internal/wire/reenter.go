@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/crawl"
@@ -38,7 +40,7 @@ func (b *rebuilding) oldRoots(context.Context) error {
 
 // lists keeps how far lists of seeds were taken in. Where seeds are lost, the lists are to be given again, from their
 // beginning.
-func (b *rebuilding) lists(told *crawl.Salvage, whole int64) {
+func (b *rebuilding) lists(told *recovery.Salvage, whole int64) {
 	b.state.Lists = told.Lists
 	if whole >= told.Roots {
 		return
@@ -51,9 +53,9 @@ func (b *rebuilding) lists(told *crawl.Salvage, whole int64) {
 }
 
 // old calls item with what the old journal and the old queues say of URLs that wait, as far as they can be read.
-func (b *rebuilding) old(item func(it frontier.Item) error, root func(frontier.Item)) (*crawl.Salvage, error) {
+func (b *rebuilding) old(item func(it frontier.Item) error, root func(frontier.Item)) (*recovery.Salvage, error) {
 	var failed error
-	s := &crawl.Salvage{Root: root, Item: func(it frontier.Item) { failed = errors.Join(failed, item(it)) }}
+	s := &recovery.Salvage{Root: root, Item: func(it frontier.Item) { failed = errors.Join(failed, item(it)) }}
 	view := vfs.NewOverlay(vfs.OS)
 	f, note, err := frontier.Open(frontier.Config{Disk: view, Dir: b.Path("state", "frontier")})
 	if err == nil {

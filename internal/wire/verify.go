@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/statefile"
 
 	"kumo/internal/advice"
-	"kumo/internal/crawl"
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/journal/file"
@@ -79,7 +80,7 @@ func (o *onlooker) open() {
 	if !o.opened(f, "frontier", "state/frontier", err) || len(p.Broken) > 0 {
 		return
 	}
-	state, err := crawl.Recover(p.Journal, crawl.Views{Seen: p.Seen, Digests: p.Digests, Frontier: f, Note: note,
+	state, err := recovery.Recover(p.Journal, recovery.Views{Seen: p.Seen, Digests: p.Digests, Frontier: f, Note: note,
 		Abandoned: statefile.OpenAbandoned(p.View, o.parts.Dir)})
 	if err != nil {
 		o.broken("journal", "state", err)

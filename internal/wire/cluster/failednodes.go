@@ -8,10 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"kumo/internal/recovery"
+
 	"kumo/internal/transfer"
 
 	"kumo/internal/bus"
-	"kumo/internal/crawl"
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
 	"kumo/internal/journal/stream"
@@ -35,7 +36,7 @@ type failedNodes struct {
 // An failedState is what a dead node held.
 type failedState struct {
 	dir     string
-	state   *crawl.State
+	state   *recovery.State
 	holding *transfer.Holding
 	close   func() error
 }
@@ -59,7 +60,7 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ node.F
 		return nil, err
 	}
 	log := &shipped{ctx: ctx, bus: s.bus, log: logOf(dead)}
-	if e.state, err = crawl.RecoverFailed(ctx, log, views, s.memory()/4); err != nil {
+	if e.state, err = recovery.RecoverFailed(ctx, log, views, s.memory()/4); err != nil {
 		return nil, err
 	}
 	if e.holding, err = e.state.Fold(ctx); err != nil {
@@ -69,7 +70,7 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ node.F
 }
 
 // views are empty ones. The dead node's records are not this one's to refer to, so digests are not kept.
-func (s *failedNodes) views(e *failedState) (v crawl.Views, err error) {
+func (s *failedNodes) views(e *failedState) (v recovery.Views, err error) {
 	memory := s.memory()
 	db, err := seen.Open(s.disk, filepath.Join(e.dir, "seen"), seen.Config{Memory: memory / 2,
 		Depths: s.job.Crawl.Depth >= 0, Now: s.job.Crawl.Now})
@@ -84,7 +85,7 @@ func (s *failedNodes) views(e *failedState) (v crawl.Views, err error) {
 		return v, err
 	}
 	e.close = func() error { return errors.Join(f.Close(), db.Close()) }
-	return crawl.Views{Seen: db, Digests: noDigests{}, Frontier: f}, nil
+	return recovery.Views{Seen: db, Digests: noDigests{}, Frontier: f}, nil
 }
 
 // memory is what folding may take, beside what the node itself does: half of it for the URL database, a quarter each

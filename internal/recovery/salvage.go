@@ -1,4 +1,4 @@
-package crawl
+package recovery
 
 import (
 	"encoding/json"
@@ -28,7 +28,7 @@ func (s *Salvage) Batch(batch []byte) { _ = entry.Read(batch, s) } // what is be
 
 // Note reads the note of a checkpoint. It comes before the batches.
 func (s *Salvage) Note(text []byte) {
-	var n note
+	var n Note
 	if json.Unmarshal(text, &n) != nil {
 		return
 	}
@@ -58,7 +58,7 @@ func (s *Salvage) Mark(m store.Mark) {
 	}
 }
 
-// list keeps what is furthest: the journal has batches from before the checkpoint, too.
+// SeedList keeps what is furthest: the journal has batches from before the checkpoint, too.
 func (s *Salvage) SeedList(m entry.SeedListMark) {
 	for _, old := range s.Lists {
 		if old.Digest == m.Digest && (old.Done || old.Taken > m.Taken) {

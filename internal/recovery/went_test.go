@@ -1,4 +1,4 @@
-package crawl
+package recovery
 
 import (
 	"slices"

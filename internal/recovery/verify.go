@@ -1,4 +1,4 @@
-package crawl
+package recovery
 
 import (
 	"maps"
@@ -24,10 +24,10 @@ func (s *State) Each(f func(url string, again bool) error, bad func(error)) erro
 			return err
 		}
 	}
-	if err := s.shelved(func(it item.Item) error { return f(it.URL, it.Recrawl) }); err != nil {
+	if err := s.EachAbandoned(func(it item.Item) error { return f(it.URL, it.Recrawl) }); err != nil {
 		return err
 	}
-	return s.views.Frontier.Walk(frontier.Walker{Bad: bad, Item: func(_ string,
+	return s.Views.Frontier.Walk(frontier.Walker{Bad: bad, Item: func(_ string,
 		it *item.Item) error {
 		return f(it.URL, it.Recrawl)
 	}})
@@ -35,7 +35,7 @@ func (s *State) Each(f func(url string, again bool) error, bad func(error)) erro
 
 // PendingDedup are the URLs of which the next merge of seen says whether they are news.
 func (s *State) PendingDedup() []string {
-	return slices.AppendSeq(slices.Clone(s.undecided), maps.Keys(s.unsaid))
+	return slices.AppendSeq(slices.Clone(s.UndecidedURLs), maps.Keys(s.Unexplained))
 }
 
 // ReadAsides calls f with every URL that was ever set aside by the crawl in dir, and the offset behind it in the file:

@@ -1,4 +1,6 @@
-package crawl
+// Package recovery makes a crawl's state of its journal: what entries have come to since the last checkpoint, for an
+// engine that goes on, for who looks into a crawl or verifies it, and for who takes over what a dead node held.
+package recovery
 
 import (
 	"cmp"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/frontier"
 	"kumo/internal/transfer"
 
 	"kumo/internal/member"
@@ -29,26 +32,26 @@ type State struct {
 	Marks []store.Mark // lengths of the record files
 	Stats *stats.Counter
 
-	views   Views
-	behind  bool                       // the entry at hand is older than the checkpoint: only seen and the digests may lack it
-	waiting map[string]item.Item       // found since the checkpoint
-	guessed map[string]bool            // of these, that nobody had decided when they were met
-	unsaid  map[string]entry.Candidate // URLs that are left out, but nobody had decided that when they were met, nor said why
+	Views       Views
+	behind      bool                       // the entry at hand is older than the checkpoint: only seen and the digests may lack it
+	waiting     map[string]item.Item       // found since the checkpoint
+	Guessed     map[string]bool            // of these, that nobody had decided when they were met
+	Unexplained map[string]entry.Candidate // URLs that are left out, but nobody had decided that when they were met, nor said why
 	// what left the abandoned queue, or else the frontier's checkpoint, since; nil where nothing is on the abandoned queue
-	left     map[string]int
-	offShelf map[string]bool      // what is in the abandoned queue's file and left
-	onShelf  int                  // what is there and did not
-	refused  int                  // what waited, and nobody can fetch
-	toldOf   map[string]bool      // what earlier runs have said to have failed with its host
-	lists    []entry.SeedListMark // of seeds, and how far they were taken in
-	marks    map[string]int64
-	askedTo  int64
+	left         map[string]int
+	offShelf     map[string]bool      // what is in the abandoned queue's file and left
+	onShelf      int                  // what is there and did not
+	Refused      int                  // what waited, and nobody can fetch
+	ReportedURLs map[string]bool      // what earlier runs have said to have failed with its host
+	SeedLists    []entry.SeedListMark // of seeds, and how far they were taken in
+	marks        map[string]int64
+	DeferredUpTo int64
 
-	undecided []string // URLs that wait for a merge of seen
+	UndecidedURLs []string // URLs that wait for a merge of seen
 
-	outbox map[uint64]string // links bound for other nodes
+	Links entry.Links // links bound for other nodes
 
-	arrivals transfer.Unsettled // of hosts, from other nodes
+	Unsettled transfer.Unsettled // of hosts, from other nodes
 	// hosts that were forgotten, so that what the abandoned queue's file has of them counts no longer
 	offHosts map[string]bool
 	at       time.Time // when the entries at hand were put
@@ -63,8 +66,8 @@ func Recover(j journal.Journal, v Views) (*State, error) {
 
 // recoverBy calls after with the position behind each batch that is read.
 func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) error) (*State, error) {
-	s := &State{Stats: stats.New(), views: v, waiting: map[string]item.Item{}, guessed: map[string]bool{},
-		unsaid: map[string]entry.Candidate{}, toldOf: map[string]bool{}, marks: map[string]int64{}}
+	s := &State{Stats: stats.New(), Views: v, Links: entry.Links{}, waiting: map[string]item.Item{}, Guessed: map[string]bool{},
+		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, marks: map[string]int64{}}
 	at, err := s.readNote(v.Note)
 	if err != nil {
 		return nil, err
@@ -122,35 +125,35 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	if len(text) == 0 {
 		return 0, nil
 	}
-	var n note
+	var n Note
 	if err := json.Unmarshal(text, &n); err != nil {
 		return 0, fmt.Errorf("read the checkpoint: %w", err)
 	}
 	switch {
-	case n.Version < noteVersion:
+	case n.Version < NoteVersion:
 		return 0, fmt.Errorf("the checkpoint has version %d: %w", n.Version, entry.ErrOlder)
-	case n.Version > noteVersion:
+	case n.Version > NoteVersion:
 		return 0, fmt.Errorf("the checkpoint has version %d: a newer kumo wrote it, which must go on with it", n.Version)
 	}
 	s.Stats = stats.From(n.Stats, n.Sums)
-	s.lists, s.askedTo = n.Lists, n.Asked
+	s.SeedLists, s.DeferredUpTo = n.Lists, n.Asked
 	if n.Arrivals != nil {
-		s.arrivals = *n.Arrivals
+		s.Unsettled = *n.Arrivals
 	}
 	for _, m := range n.Marks {
 		s.marks[m.Name] = m.Length
 	}
 	for _, url := range n.Settled {
-		s.views.Frontier.Suppress(url)
+		s.Views.Frontier.Suppress(url)
 	}
 	for _, url := range n.Told {
-		s.toldOf[url] = true
+		s.ReportedURLs[url] = true
 	}
-	if s.views.Abandoned != nil {
-		s.views.Abandoned.Begin(n.Shelved)
+	if s.Views.Abandoned != nil {
+		s.Views.Abandoned.Begin(n.Shelved)
 	}
 	if n.Shelved.Length > 0 {
-		if s.views.Abandoned == nil {
+		if s.Views.Abandoned == nil {
 			return 0, errors.New("the checkpoint wants what was given up")
 		}
 		s.left = map[string]int{}
@@ -164,7 +167,7 @@ func (s *State) sortLeft() error {
 		return nil
 	}
 	s.offShelf = map[string]bool{}
-	err := s.views.Abandoned.Each(func(it item.Item) error {
+	err := s.Views.Abandoned.Each(func(it item.Item) error {
 		if s.offHosts[it.Host()] {
 			return nil
 		}
@@ -182,19 +185,19 @@ func (s *State) sortLeft() error {
 	})
 	for url, n := range s.left {
 		for range n {
-			s.views.Frontier.Suppress(url)
+			s.Views.Frontier.Suppress(url)
 		}
 	}
 	s.left = nil
 	return err
 }
 
-// shelved calls f with what is on the abandoned queue.
-func (s *State) shelved(f func(it item.Item) error) error {
+// EachAbandoned calls f with what is on the abandoned queue.
+func (s *State) EachAbandoned(f func(it item.Item) error) error {
 	if s.onShelf == 0 {
 		return nil
 	}
-	return s.views.Abandoned.Each(func(it item.Item) error {
+	return s.Views.Abandoned.Each(func(it item.Item) error {
 		if s.offShelf[it.URL] || s.offHosts[it.Host()] {
 			return nil
 		}
@@ -203,14 +206,14 @@ func (s *State) shelved(f func(it item.Item) error) error {
 }
 
 // Waiting is the number of URLs that wait.
-func (s *State) Waiting() int { return len(s.waiting) + s.onShelf + s.views.Frontier.Counts().URLs }
+func (s *State) Waiting() int { return len(s.waiting) + s.onShelf + s.Views.Frontier.Counts().URLs }
 
 // Known is the number of URLs ever met within reach.
-func (s *State) Known() int { return int(s.views.Seen.Len()) }
+func (s *State) Known() int { return int(s.Views.Seen.Len()) }
 
 // Away reports whether a host has gone to another node. What is still known of it is that node's to say.
 func (s *State) Away(host string) bool {
-	info, met := s.views.Frontier.Host(host)
+	info, met := s.Views.Frontier.Host(host)
 	return met && info.Away
 }
 
@@ -230,7 +233,7 @@ func (s *State) CheckAge() error {
 
 func (s *State) Time(t time.Time) {
 	s.at = t
-	if db, ok := s.views.Seen.(*seen.DB); ok {
+	if db, ok := s.Views.Seen.(*seen.DB); ok {
 		db.Replay(t)
 	}
 }
@@ -240,18 +243,18 @@ func (s *State) Found(it item.Item) {
 		return
 	}
 	s.know(it.URL, it.Depth, seen.Known)
-	delete(s.unsaid, it.URL)
+	delete(s.Unexplained, it.URL)
 	if s.behind {
-		if s.guessed[it.URL] { // it was decided: the frontier's checkpoint has it, or it is done
+		if s.Guessed[it.URL] { // it was decided: the frontier's checkpoint has it, or it is done
 			delete(s.waiting, it.URL)
 		}
 		return
 	}
 	s.waiting[it.URL] = it
-	delete(s.guessed, it.URL)
+	delete(s.Guessed, it.URL)
 }
 
-// later offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge may
+// Undecided offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge may
 // have been broken off after these, once or more often, and then seen is behind the frontier's checkpoint.
 func (s *State) Undecided(payload string) {
 	d := entry.NewDecoder([]byte(payload))
@@ -260,30 +263,30 @@ func (s *State) Undecided(payload string) {
 		return // of an entry that is whole, it is whole
 	}
 	u := []seen.URL{{URL: c.Item.URL, Depth: c.Item.Depth, State: entry.StateFor(c.Verdict), Payload: []byte(payload)}}
-	switch news := s.views.Seen.Offer(u, nil); {
+	switch news := s.Views.Seen.Offer(u, nil); {
 	case news[0] == seen.Later:
-		s.undecided = append(s.undecided, c.Item.URL)
+		s.UndecidedURLs = append(s.UndecidedURLs, c.Item.URL)
 	case news[0] == seen.Fresh && c.Rule != "":
-		s.unsaid[c.Item.URL] = c
+		s.Unexplained[c.Item.URL] = c
 	case news[0] == seen.Fresh: // no checkpoint of the frontier has it, as it was not decided
 		if _, shelved := s.waiting[c.Item.URL]; shelved {
 			return
 		}
 		s.waiting[c.Item.URL] = c.WithHop()
-		s.guessed[c.Item.URL] = true
+		s.Guessed[c.Item.URL] = true
 	}
 }
 
 func (s *State) know(url string, depth int32, state seen.State) {
-	s.views.Seen.InsertKnown([]seen.URL{{URL: url, Depth: depth, State: state}})
+	s.Views.Seen.InsertKnown([]seen.URL{{URL: url, Depth: depth, State: state}})
 }
 
 // leave takes a URL out of what waits, in the frontier's checkpoint or behind it.
 func (s *State) leave(url string) {
 	if s.behind {
-		if s.guessed[url] { // it was decided, and is done
+		if s.Guessed[url] { // it was decided, and is done
 			delete(s.waiting, url)
-			delete(s.guessed, url)
+			delete(s.Guessed, url)
 		}
 		return
 	}
@@ -295,14 +298,14 @@ func (s *State) leave(url string) {
 		s.left[url]++
 		return
 	}
-	s.views.Frontier.Suppress(url)
+	s.Views.Frontier.Suppress(url)
 }
 
 func (s *State) Done(v entry.Done) {
 	if v.Ref.ID != "" {
-		s.views.Digests.Put(v.Meta.Digest, seen.Ref(v.Ref))
+		s.Views.Digests.Put(v.Meta.Digest, seen.Ref(v.Ref))
 	}
-	if db, ok := s.views.Seen.(*seen.DB); ok {
+	if db, ok := s.Views.Seen.(*seen.DB); ok {
 		db.UpdateMeta(v.URL, v.Meta)
 	}
 	if s.leave(v.URL); !s.behind {
@@ -312,7 +315,7 @@ func (s *State) Done(v entry.Done) {
 
 func (s *State) Skip(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Known)
-	delete(s.unsaid, k.URL)
+	delete(s.Unexplained, k.URL)
 	s.leave(k.URL)
 	s.skipped(k)
 }
@@ -323,7 +326,7 @@ func (s *State) skipped(k page.Skip) {
 	}
 }
 
-// again puts a URL that was visited back among those that wait.
+// Recrawl puts a URL that was visited back among those that wait.
 func (s *State) Recrawl(queued time.Time, it item.Item) {
 	if s.isStrange(&it) {
 		return
@@ -335,22 +338,22 @@ func (s *State) Recrawl(queued time.Time, it item.Item) {
 }
 
 func (s *State) Due(url string, m seen.Meta) {
-	if db, ok := s.views.Seen.(*seen.DB); ok {
+	if db, ok := s.Views.Seen.(*seen.DB); ok {
 		db.UpdateMeta(url, m)
 	}
 }
 
-// told keeps a URL waiting that was given up with its host.
+// Reported keeps a URL waiting that was given up with its host.
 func (s *State) Reported(url string) {
 	if it, ok := s.waiting[url]; ok {
 		it.Told = true
 		s.waiting[url] = it
 	} else if !s.behind {
-		s.toldOf[url] = true
+		s.ReportedURLs[url] = true
 	}
 }
 
-// out does not touch what waits: another link may have brought the URL in at the same time.
+// SkippedNew does not touch what waits: another link may have brought the URL in at the same time.
 func (s *State) SkippedNew(k page.Skip) {
 	s.Deferred(k)
 	s.skipped(k)
@@ -371,12 +374,12 @@ func (s *State) Counters(n stats.Sums) {
 
 func (s *State) Deferred(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Deferred)
-	delete(s.unsaid, k.URL)
+	delete(s.Unexplained, k.URL)
 }
 
 func (s *State) DeferredRead(upTo int64) {
 	if !s.behind {
-		s.askedTo = upTo
+		s.DeferredUpTo = upTo
 	}
 }
 
@@ -392,8 +395,8 @@ func (s *State) OffHost(host string, n int64) {
 	}
 }
 
-// queue is what was found since the checkpoint and waits, in an order that does not depend on chance.
-func (s *State) queue() []item.Item {
+// Queue is what was found since the checkpoint and waits, in an order that does not depend on chance.
+func (s *State) Queue() []item.Item {
 	all := make([]item.Item, 0, len(s.waiting))
 	for _, it := range s.waiting {
 		all = append(all, it)
@@ -406,9 +409,51 @@ func (s *State) queue() []item.Item {
 
 func (s *State) TransfersDone(all []member.Transfer) {
 	if !s.behind {
-		s.arrivals.Went = append(s.arrivals.Went, all...)
+		s.Unsettled.Went = append(s.Unsettled.Went, all...)
 	}
 }
 
 // Went are the transfers that Forget was told of since an epoch was settled.
-func (s *State) Went() []member.Transfer { return slices.Clone(s.arrivals.Went) }
+func (s *State) Went() []member.Transfer { return slices.Clone(s.Unsettled.Went) }
+
+// Outgoing is told of links that were put into the outbox. Those that a checkpoint found there come again behind it.
+func (s *State) Outgoing(number uint64, link string) {
+	if !s.behind {
+		s.Links[number] = link
+	}
+}
+
+func (s *State) Delivered(first, last uint64) {
+	if !s.behind {
+		s.Links.Delivered(first, last)
+	}
+}
+
+// Bound gives the links that wait for other nodes, in batches that [crawl.Engine.TakeLinks] and Inherit understand.
+func (s *State) Bound(f func(data []byte) error) error { return s.Links.Batches(f) }
+
+// SeedList replays how far a list was taken in.
+func (s *State) SeedList(m entry.SeedListMark) {
+	if !s.behind {
+		s.SeedLists = entry.Marks(s.SeedLists, m)
+	}
+}
+
+// Lists says how far each list of seeds was taken in that earlier runs were given, the last one last.
+func (s *State) Lists() []entry.SeedListMark { return s.SeedLists }
+
+// isStrange reports whether what an entry of the journal says to wait is none to be fetched, and counts it.
+func (s *State) isStrange(it *item.Item) bool {
+	if frontier.Belongs(it.Host(), it.URL) {
+		return false
+	}
+	if !s.behind {
+		s.Refused++
+	}
+	return true
+}
+
+// Release lets go of what an engine has taken over: it is large, and the state may live on.
+func (s *State) Release() {
+	s.waiting, s.Guessed, s.Unexplained, s.UndecidedURLs, s.offShelf, s.onShelf, s.Links = nil, nil, nil, nil, nil, 0, nil
+}

@@ -1,4 +1,4 @@
-package crawl
+package recovery
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"kumo/internal/seen"
 )
 
-// came replays a chunk. What waits is restored with what was found; hosts owe what they owed when it came, and their
+// Chunk replays a chunk. What waits is restored with what was found; hosts owe what they owed when it came, and their
 // full delay.
 func (s *State) Chunk(c entry.Chunk) {
 	if s.fault != nil {
@@ -34,7 +34,7 @@ func (s *State) Chunk(c entry.Chunk) {
 		s.fault = fmt.Errorf("replay a chunk from %s: %w", c.Transfer.From, s.fault)
 		return
 	}
-	if db, ok := s.views.Seen.(*seen.DB); ok {
+	if db, ok := s.Views.Seen.(*seen.DB); ok {
 		for i := range p.Known {
 			db.Import(p.Known[i].Entries)
 		}
@@ -42,19 +42,19 @@ func (s *State) Chunk(c entry.Chunk) {
 	p.LeaveOut(c.Left)
 	for i := range p.Waiting {
 		if c.Keeps(p.Waiting[i].Host) {
-			s.views.Seen.InsertKnown(transfer.AsKnown(p.Waiting[i].Items))
+			s.Views.Seen.InsertKnown(transfer.AsKnown(p.Waiting[i].Items))
 		}
 	}
 	if s.behind {
 		return
 	}
-	s.arrivals.Take(c.Transfer, p, s.arrivals.Keeps(c.Transfer, c.Kept), c.Last)
+	s.Unsettled.Take(c.Transfer, p, s.Unsettled.Keeps(c.Transfer, c.Kept), c.Last)
 	for i := range p.Waiting {
 		a := &p.Waiting[i]
 		s.arrive(a.Host, a.Timing, c.Keeps(a.Host))
 		for _, it := range a.Items {
 			s.waiting[it.URL] = it
-			delete(s.guessed, it.URL)
+			delete(s.Guessed, it.URL)
 		}
 	}
 	for i := range p.Known {
@@ -64,37 +64,37 @@ func (s *State) Chunk(c entry.Chunk) {
 
 func (s *State) arrive(host string, c transfer.HostTiming, kept bool) {
 	if kept {
-		c = c.Merge(s.views.Frontier, host)
+		c = c.Merge(s.Views.Frontier, host)
 	}
-	s.views.Frontier.Arrive(host, c.Asked, c.Wait-max(time.Since(s.at), 0))
-	s.views.Frontier.Restore(host)
+	s.Views.Frontier.Arrive(host, c.Asked, c.Wait-max(time.Since(s.at), 0))
+	s.Views.Frontier.Restore(host)
 }
 
 func (s *State) TransferDropped(t member.Transfer) {
 	if !s.behind {
-		gone, _ := s.arrivals.Drop(t)
+		gone, _ := s.Unsettled.Drop(t)
 		s.HostsForgotten(gone)
 	}
 }
 
-// forgot takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue, and out of
+// HostsForgotten takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue, and out of
 // transfers that are being dropped.
 func (s *State) HostsForgotten(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
 	}
-	s.views.Frontier.Remove(hosts...)
-	if _, s.fault = s.views.Frontier.Removed(); s.fault != nil {
+	s.Views.Frontier.Remove(hosts...)
+	if _, s.fault = s.Views.Frontier.Removed(); s.fault != nil {
 		return
 	}
-	s.arrivals.Coming = s.arrivals.Without(hosts)
+	s.Unsettled.Coming = s.Unsettled.Without(hosts)
 	gone := make(map[string]bool, len(hosts))
 	for _, host := range hosts {
 		gone[host] = true
 	}
 	maps.DeleteFunc(s.waiting, func(_ string, it item.Item) bool { return gone[it.Host()] })
-	maps.DeleteFunc(s.unsaid, func(_ string, c entry.Candidate) bool { return gone[c.Host] })
-	maps.DeleteFunc(s.toldOf, func(url string, _ bool) bool { return gone[item.HostOf(url)] })
+	maps.DeleteFunc(s.Unexplained, func(_ string, c entry.Candidate) bool { return gone[c.Host] })
+	maps.DeleteFunc(s.ReportedURLs, func(url string, _ bool) bool { return gone[item.HostOf(url)] })
 	maps.DeleteFunc(s.left, func(url string, _ int) bool { return gone[item.HostOf(url)] })
 	if s.left != nil { // something is on the abandoned queue
 		if s.offHosts == nil {
@@ -106,15 +106,15 @@ func (s *State) HostsForgotten(hosts []string) {
 
 func (s *State) EpochSettled(settled uint64) {
 	if !s.behind {
-		s.arrivals.Settle(settled)
+		s.Unsettled.Settle(settled)
 	}
 }
 
 // Arrived are the transfers that came whole since an epoch was settled.
-func (s *State) Arrived() []member.Transfer { return slices.Clone(s.arrivals.Whole) }
+func (s *State) Arrived() []member.Transfer { return slices.Clone(s.Unsettled.Whole) }
 
 // Partial are the transfers of which something has come, and that have not come whole.
-func (s *State) Partial() []member.Transfer { return s.arrivals.Partial() }
+func (s *State) Partial() []member.Transfer { return s.Unsettled.Partial() }
 
 // RecoverFailed is Recover for views that have nothing and a journal that is read from its beginning, as that of a dead
 // node is: what would not fit into memory goes to the views' disks on the way. memory is for what waits, in bytes, and
@@ -126,34 +126,34 @@ func RecoverFailed(ctx context.Context, j journal.Journal, v Views, memory int64
 
 // relieve is what a checkpoint is for an engine: it makes room in memory.
 func (s *State) relieve(ctx context.Context, at journal.Position, most int) error {
-	s.undecided = nil
-	if db, ok := s.views.Seen.(*seen.DB); ok && db.Full() {
+	s.UndecidedURLs = nil
+	if db, ok := s.Views.Seen.(*seen.DB); ok && db.Full() {
 		db.Freeze(uint64(at))
 		if err := db.Merge(ctx, s.guess); err != nil {
 			return err
 		}
-		if err := compact(ctx, db); err != nil {
+		if err := seen.CompactAll(ctx, db); err != nil {
 			return err
 		}
 	}
-	if len(s.waiting)-len(s.guessed) <= most {
+	if len(s.waiting)-len(s.Guessed) <= most {
 		return nil
 	}
-	maps.DeleteFunc(s.guessed, func(url string, _ bool) bool { _, waits := s.waiting[url]; return !waits })
-	for _, it := range s.queue() {
-		if !s.guessed[it.URL] { // the journal may yet say that it was found
-			s.views.Frontier.Restore(it.Host(), it)
+	maps.DeleteFunc(s.Guessed, func(url string, _ bool) bool { _, waits := s.waiting[url]; return !waits })
+	for _, it := range s.Queue() {
+		if !s.Guessed[it.URL] { // the journal may yet say that it was found
+			s.Views.Frontier.Restore(it.Host(), it)
 			delete(s.waiting, it.URL)
 		}
 	}
-	return s.views.Frontier.Err()
+	return s.Views.Frontier.Err()
 }
 
 // guess takes in what a merge has decided before the journal says what the dead node's merge did.
 func (s *State) guess(all []seen.Decided) error {
 	return s.news(all, func(it item.Item) {
 		s.waiting[it.URL] = it
-		s.guessed[it.URL] = true
+		s.Guessed[it.URL] = true
 	})
 }
 
@@ -161,7 +161,7 @@ func (s *State) guess(all []seen.Decided) error {
 // come whole is dropped, and what nobody had decided is. Frontier and URL database stay open, and are the caller's to
 // close.
 func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
-	db, ok := s.views.Seen.(*seen.DB)
+	db, ok := s.Views.Seen.(*seen.DB)
 	if !ok {
 		return nil, transfer.ErrNoDB
 	}
@@ -172,11 +172,11 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	if s.fault != nil {
 		return nil, s.fault
 	}
-	for _, it := range s.queue() {
-		s.views.Frontier.Restore(it.Host(), it)
+	for _, it := range s.Queue() {
+		s.Views.Frontier.Restore(it.Host(), it)
 	}
-	err := s.shelved(func(it item.Item) error {
-		s.views.Frontier.Restore(it.Host(), it)
+	err := s.EachAbandoned(func(it item.Item) error {
+		s.Views.Frontier.Restore(it.Host(), it)
 		return nil
 	})
 	if err == nil {
@@ -188,14 +188,14 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	}
 	s.waiting = map[string]item.Item{}
 	nothing := func(func(item.Item) error) error { return nil }
-	return &transfer.Holding{Frontier: s.views.Frontier, DB: db, Abandoned: nothing,
-		Reported: func(url string) bool { return s.toldOf[url] },
+	return &transfer.Holding{Frontier: s.Views.Frontier, DB: db, Abandoned: nothing,
+		Reported: func(url string) bool { return s.ReportedURLs[url] },
 		Except:   func(string) bool { return false }, Now: time.Now}, nil
 }
 
 // decided restores what seen has found to be news.
 func (s *State) decided(all []seen.Decided) error {
-	return s.news(all, func(it item.Item) { s.views.Frontier.Restore(it.Host(), it) })
+	return s.news(all, func(it item.Item) { s.Views.Frontier.Restore(it.Host(), it) })
 }
 
 // news calls f with what is to be fetched of what was decided.

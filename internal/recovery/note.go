@@ -1,0 +1,31 @@
+package recovery
+
+import (
+	"kumo/internal/entry"
+	"kumo/internal/journal"
+	"kumo/internal/statefile"
+	"kumo/internal/stats"
+	"kumo/internal/store"
+	"kumo/internal/transfer"
+)
+
+// A Note is the engine's part of a checkpoint. The frontier keeps it with its own; seen and the digests have their
+// positions themselves.
+type Note struct {
+	Version  int
+	Position journal.Position // up to which the journal is in the checkpoint
+	Marks    []store.Mark
+	Stats    stats.Snapshot
+	Sums     stats.Sums
+	Lists    []entry.SeedListMark    `json:",omitempty"` // of seeds
+	Shelved  statefile.AbandonedMark // what was given up with its origin, and waits for another run
+	Settled  []string                // URLs whose end is in the journal, and whose visit the frontier still had under way
+	Told     []string                // URLs in the frontier of which skipped.jsonl has said that their host could not be had
+	Asked    int64                   // how much of the file of set-aside URLs has been written down
+	Arrivals *transfer.Unsettled     `json:",omitempty"` // of hosts, from other nodes
+}
+
+// NoteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names
+// every record file that the crawl has ever written; since the fifth, what was set aside has checksums; since the
+// sixth, all that waits is written as [item] has it.
+const NoteVersion = 6
