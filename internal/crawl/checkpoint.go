@@ -46,7 +46,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 			d.Freeze(uint64(at))
 		}
 		frozen = e.known.undecided.Load()
-		bound = e.peers.outbox.numbers()
+		bound = e.peers.outbox.Numbers()
 		n = e.note(at, e.ledger.WithClosed(marks))
 		n.Shelved = shelf
 		if cut, err = e.frontier.Cut(); err == nil { // a visit may have been given back since it was settled
@@ -57,7 +57,7 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("begin a checkpoint: %w", err)
 	}
-	if err := e.rewrite(bound); err != nil {
+	if err := e.peers.outbox.Rewrite(bound); err != nil {
 		return fmt.Errorf("begin a checkpoint: %w", err)
 	}
 	text, err := json.Marshal(n)

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/exchange"
 	"kumo/internal/recovery"
 
 	"kumo/internal/transfer"
@@ -109,8 +110,9 @@ type roots struct {
 
 // peers are the other nodes of the crawl.
 type peers struct {
-	router   Router  // nil: all hosts are this node's
-	outbox   *outbox // nil without a router
+	router   Router           // nil: all hosts are this node's
+	outbox   *exchange.Outbox // nil without a router
+	full     valve            // shut while more is in the outbox than may be
 	putOffs  *putOffs
 	received atomic.Int64 // links, seeds and hosts, in how many goes
 	transfer *transfer.Endpoint
@@ -173,11 +175,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 		Abandoned: e.files.abandoned, Quota: e.pageQuota(), Now: cfg.Now, Ours: e.ours, Hash: e.origins.hash,
 		Intern: e.names.intern, Reported: e.ends.wasReported, Wait: e.awaitTransfer, Removed: e.hostsRemoved,
 		Received: p.Arrived}, s.Unsettled)
-	if e.peers.router != nil {
-		e.peers.outbox = newOutbox(cfg, s)
-	} else if len(s.Links) > 0 {
-		e.resumed.outbox = s.Links
-	}
+	e.openOutbox(s.Links)
 	e.resumed.broken = e.restore(s)
 	return e
 }

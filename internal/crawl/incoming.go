@@ -2,15 +2,13 @@ package crawl
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"strings"
 
 	"kumo/internal/entry"
+	"kumo/internal/exchange"
 
 	"kumo/internal/frontier"
-	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/seen"
 	"kumo/internal/weburl"
@@ -85,7 +83,7 @@ func (e *Engine) refuse(b *batch) (refused []int) {
 	kept := 0
 	for i := range b.cands {
 		if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && !e.ours(c.Host) {
-			e.peers.outbox.want(b.cands[i].Host)
+			e.peers.outbox.Want(b.cands[i].Host)
 			refused = append(refused, i)
 			continue
 		}
@@ -108,45 +106,19 @@ func (e *Engine) admitRoots(b *batch) {
 	}
 }
 
-var errLinks = errors.New("these are no links that this version of kumo understands")
-
 // read fills a batch with links that outboxes have written. Strings are parts of one copy of data.
 func (b *batch) read(data []byte) error {
-	if len(data) == 0 || data[0] != member.LinksVersion {
-		return errLinks
-	}
 	b.foreign = true
-	d := entry.NewDecoder(data[1:])
-	d.Text.Share = len(data)
-	for len(d.Rest) > 0 {
-		n, size := binary.Uvarint(d.Rest)
-		if size <= 0 || n > uint64(len(d.Rest)-size) {
-			return errLinks
-		}
-		link := d.Rest[size : size+int(n)]
-		d.Rest = d.Rest[size:]
-		rest := len(d.Rest) - len(link)
-		c := d.Candidate()
-		if d.Bad || len(d.Rest) != rest || !isWhole(&c) {
-			return errLinks
-		}
+	return exchange.Read(data, func(c entry.Candidate, written []byte) {
 		b.cands = append(b.cands, c)
-		b.urls = append(b.urls, seen.URL{URL: c.Item.URL, Depth: c.Item.Depth, State: entry.StateFor(c.Verdict), Payload: link})
-	}
-	return nil
-}
-
-// isWhole reports whether a candidate is one that a node could have found: its URL is in its one form, and it has not
-// waited anywhere yet.
-func isWhole(c *entry.Candidate) bool {
-	u, err := weburl.Parse(c.Item.URL)
-	return err == nil && u.String() == c.Item.URL && (!u.Web() || u.Host() == c.Host) && c.Item.IsNew() &&
-		c.Item.Depth >= 0 && len(c.Item.Path) <= entry.MaxPath && (c.Rule != "" || c.Why == "" && !c.Deferred)
+		b.urls = append(b.urls, seen.URL{URL: c.Item.URL, Depth: c.Item.Depth, State: entry.StateFor(c.Verdict),
+			Payload: written})
+	})
 }
 
 // takeLeft takes in what an earlier run, which had others beside it, has left for them.
 func (e *Engine) takeLeft() error {
-	if e.resumed.outbox == nil {
+	if len(e.resumed.outbox) == 0 {
 		return nil
 	}
 	err := e.resumed.outbox.Batches(func(data []byte) error {

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/exchange"
 	"kumo/internal/recovery"
 
 	"kumo/internal/entry"
@@ -234,7 +235,7 @@ func TestWhatBecomesOursLeavesTheOutbox(t *testing.T) {
 	}
 	ours = true
 	if b := e.Batches(now.Add(time.Second), owner); len(b) > 0 || e.frontier.Counts().URLs != 2 ||
-		!e.peers.outbox.empty() {
+		!e.peers.outbox.Empty() {
 		t.Errorf("sent %+v, %d URLs wait", b, e.frontier.Counts().URLs)
 	}
 }
@@ -279,7 +280,7 @@ func TestBadLinksChangeNothing(t *testing.T) {
 	j := memory.New()
 	e := inMemory(t, j, mine)
 	for what, data := range badLinks() {
-		if _, err := e.TakeLinks(t.Context(), data); !errors.Is(err, errLinks) {
+		if _, err := e.TakeLinks(t.Context(), data); !errors.Is(err, exchange.ErrLinks) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

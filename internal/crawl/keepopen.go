@@ -41,7 +41,7 @@ func (e *Engine) Idle() bool {
 	dry, moves := e.frontier.Dry()
 	// What leaves the outbox becomes undecided, or waits; what is decided waits. What waits when it has been looked for
 	// makes a move.
-	if !dry || !e.peers.outbox.empty() || e.pendingDedup() {
+	if !dry || !e.peers.outbox.Empty() || e.pendingDedup() {
 		return false
 	}
 	dry, now := e.frontier.Dry()

@@ -120,15 +120,13 @@ func (e *Engine) hold(ctx context.Context) {
 	for e.held() && ctx.Err() == nil {
 		e.control.pause.await(ctx)
 		e.line.gate.await(ctx)
-		if e.peers.outbox != nil {
-			e.peers.outbox.gate.await(ctx)
-		}
+		e.peers.full.await(ctx)
 	}
 }
 
 // held reports whether no new URL is to be taken.
 func (e *Engine) held() bool {
-	return e.control.pause.shut() || e.line.gate.shut() || e.peers.outbox != nil && e.peers.outbox.gate.shut()
+	return e.control.pause.shut() || e.line.gate.shut() || e.peers.full.shut()
 }
 
 // Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than

@@ -145,7 +145,7 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 		if n := e.frontier.Counts().URLs; n > 0 || e.Refused() == 0 {
 			t.Errorf("%s: %d wait, %d are counted", url, n, e.Refused())
 		}
-		if c.Host == "" && !e.peers.outbox.empty() {
+		if c.Host == "" && !e.peers.outbox.Empty() {
 			t.Errorf("%s: it is bound for a node, and none will own it", url)
 		}
 	}

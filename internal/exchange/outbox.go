@@ -1,0 +1,211 @@
+// Package exchange is what a node and others tell each other of links: those that it has found and others are to fetch
+// wait in an outbox; those that come are read here.
+package exchange
+
+import (
+	"hash/maphash"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"kumo/internal/bounded"
+	"kumo/internal/entry"
+	"kumo/internal/frontier"
+	"kumo/internal/item"
+	"kumo/internal/ledger"
+	"kumo/internal/member"
+	"kumo/internal/seen"
+	"kumo/internal/strategy"
+)
+
+// A Config says how an Outbox works.
+type Config struct {
+	Links  member.OutboxConfig
+	Most   int64           // bytes, beyond which workers are to wait
+	Hold   func(hold bool) // is told whether they are; called with a lock of the outbox held
+	Depths bool            // a link that lies nearer than an earlier one is news
+	Ledger *ledger.Ledger
+}
+
+// An Outbox is what a node has found and others are to fetch. What is put there is in the journal's same batch as
+// the done mark of the page that has the link, and stays there until the answer of the host's owner is journalled. A nil
+// Outbox is empty.
+type Outbox struct {
+	cfg Config
+
+	mu    sync.Mutex // guards below
+	box   *member.Outbox
+	sent  *bounded.Recent[[2]uint64, offer]
+	seeds [2]maphash.Seed // of the hashes in sent
+	data  entry.Encoder
+}
+
+// An offer is the best that was ever sent of a URL.
+type offer struct {
+	depth int32
+	state seen.State
+}
+
+const maxSent = 1 << 17 // URLs in a generation of what was sent; who is forgotten is sent again
+
+// New makes an outbox with what an earlier run has left in it.
+func New(cfg Config, left entry.Links) *Outbox {
+	cfg.Links.First = rand.Uint64() >> 1
+	o := &Outbox{cfg: cfg, box: member.NewOutbox(cfg.Links), sent: bounded.NewRecent[[2]uint64, offer](maxSent),
+		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	for _, n := range left.Numbers() {
+		d := entry.NewDecoder([]byte(left[n]))
+		// an earlier version may have kept others
+		if c := d.Candidate(); !d.Bad && frontier.Belongs(c.Host, c.Item.URL) {
+			o.box.Restore(n, hostIn(left[n], c.Item.URL), left[n])
+		}
+	}
+	o.weigh()
+	return o
+}
+
+// hostIn is the host of a link's URL, as a part of the link as entry.Encoder writes it, so that nothing else of it is
+// kept.
+func hostIn(link, url string) string {
+	return item.HostOf(link[strings.Index(link, url):][:len(url)])
+}
+
+// weigh holds workers back, or no longer. The caller holds mu.
+func (o *Outbox) weigh() { o.cfg.Hold(o.box.Bytes() > o.cfg.Most) }
+
+// news reports whether a candidate says more than what was sent before. It is exact but for 128 bits of hashes that
+// nobody can choose; the caller holds mu.
+func (o *Outbox) news(c *entry.Candidate) bool {
+	k := [2]uint64{maphash.String(o.seeds[0], c.Item.URL), maphash.String(o.seeds[1], c.Item.URL)}
+	now := offer{c.Item.Depth, entry.StateFor(c.Verdict)}
+	was, known := o.sent.Get(k)
+	if known && (now.state < was.state || now.state == was.state && (now.depth >= was.depth || !o.cfg.Depths)) {
+		return false
+	}
+	o.sent.Put(k, now)
+	return true
+}
+
+// Put keeps a link that is another node's business, if it is news, and writes so into the batch that has its page's
+// done mark.
+func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.news(c) {
+		return
+	}
+	o.data.Writer = o.data.Writer[:0]
+	o.data.Candidate(c)
+	data := string(o.data.Writer)
+	batch.Outgoing(o.box.Put(hostIn(data, c.Item.URL), data), data)
+	o.weigh()
+}
+
+// Batches returns the links that are to be sent now: see [member.Outbox].
+func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.box.Batches(now, owner)
+}
+
+// Answered tells what a node answered to a batch: the links that it refused are sent again, by and by; it has
+// journalled the others.
+func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var enc entry.Encoder
+	for _, r := range o.box.Answered(from, batch, refused, now) {
+		enc.Delivered(r.First, r.Last)
+	}
+	o.weigh()
+	o.cfg.Ledger.Enqueue(enc.Writer)
+}
+
+// Wanted are the hosts whose owners are to be found out, as a [member.Outbox] has them.
+func (o *Outbox) Wanted() []string {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.box.Wanted()
+}
+
+// Want has Wanted name a host that others take for this node's.
+func (o *Outbox) Want(host string) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.box.Want(host)
+}
+
+// Wake lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them
+// if hosts is nil.
+func (o *Outbox) Wake(hosts []string) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.box.Wake(hosts)
+}
+
+// Size is how many links wait, and the memory that they take, about.
+func (o *Outbox) Size() (links int, bytes int64) {
+	if o == nil {
+		return 0, 0
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.box.Len(), o.box.Bytes()
+}
+
+// Empty reports whether no link waits.
+func (o *Outbox) Empty() bool {
+	links, _ := o.Size()
+	return links == 0
+}
+
+// Numbers are those of all links that wait.
+func (o *Outbox) Numbers() []uint64 {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.box.Numbers()
+}
+
+// Rewrite journals anew, and makes durable, what a checkpoint found in the outbox: it is nowhere else when the journal
+// before it is dropped.
+func (o *Outbox) Rewrite(numbers []uint64) error {
+	slices.Sort(numbers)
+	for len(numbers) > 0 {
+		numbers = o.rewrite(numbers)
+		if err := o.cfg.Ledger.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewrite journals a part, and returns the rest.
+func (o *Outbox) rewrite(numbers []uint64) []uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var enc entry.Encoder
+	for len(numbers) > 0 && len(enc.Writer) < rewriteBytes {
+		if link, waits := o.box.Data(numbers[0]); waits {
+			enc.Outgoing(numbers[0], link)
+		}
+		numbers = numbers[1:]
+	}
+	o.cfg.Ledger.Enqueue(enc.Writer)
+	return numbers
+}
+
+const rewriteBytes = 4 << 20
