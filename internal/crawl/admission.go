@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"kumo/internal/entry"
-
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/policy"

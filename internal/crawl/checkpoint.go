@@ -8,12 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"kumo/internal/recovery"
-
 	"kumo/internal/entry"
-
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
+	"kumo/internal/recovery"
 	"kumo/internal/seen"
 	"kumo/internal/store"
 )

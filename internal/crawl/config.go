@@ -6,14 +6,13 @@ import (
 	"regexp"
 	"time"
 
-	"kumo/internal/statefile"
-
 	"kumo/internal/fetch"
 	"kumo/internal/journal"
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/robots"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/weburl"

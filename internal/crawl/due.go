@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"kumo/internal/entry"
-
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/seen"

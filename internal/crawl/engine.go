@@ -12,28 +12,24 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kumo/internal/exchange"
-	"kumo/internal/recovery"
-
-	"kumo/internal/transfer"
-
-	"kumo/internal/statefile"
-
-	"kumo/internal/entry"
-
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
+	"kumo/internal/entry"
+	"kumo/internal/exchange"
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/ledger"
 	"kumo/internal/page"
 	"kumo/internal/policy"
+	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/store"
+	"kumo/internal/transfer"
 	"kumo/internal/weburl"
 )
 
@@ -235,7 +231,7 @@ func (e *Engine) admit(u weburl.URL, seed bool) {
 			e.roots.trusted.Add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
 		}
 	}
-	if namesAddress(u.Hostname()) {
+	if weburl.NamesAddress(u.Hostname()) {
 		e.fetcher.Allow(u.Host())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"kumo/internal/entry"
-
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"

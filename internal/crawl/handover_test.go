@@ -14,14 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/transfer"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/entry"
-
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal"
@@ -29,10 +22,13 @@ import (
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/policy"
+	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/strategy"
+	"kumo/internal/transfer"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
 )

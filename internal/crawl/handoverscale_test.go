@@ -14,20 +14,17 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/transfer"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal/file"
 	"kumo/internal/member"
 	"kumo/internal/page"
+	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/strategy"
+	"kumo/internal/transfer"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
 )

@@ -7,7 +7,6 @@ import (
 
 	"kumo/internal/entry"
 	"kumo/internal/exchange"
-
 	"kumo/internal/frontier"
 	"kumo/internal/page"
 	"kumo/internal/seen"

@@ -14,11 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"kumo/internal/exchange"
-	"kumo/internal/recovery"
-
 	"kumo/internal/entry"
-
+	"kumo/internal/exchange"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal"
@@ -27,6 +24,7 @@ import (
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/policy"
+	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"

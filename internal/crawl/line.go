@@ -9,6 +9,7 @@ import (
 
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
+	"kumo/internal/outage"
 	"kumo/internal/page"
 )
 
@@ -43,7 +44,7 @@ type line struct {
 	wake  chan struct{} // tells who makes the checks that there is one to make
 
 	mu     sync.Mutex // guards below
-	o      outage
+	o      outage.Detector
 	times  int64
 	total  time.Duration
 	said   time.Time // when it was last said that the crawl is cut off
@@ -52,12 +53,12 @@ type line struct {
 
 func newLine(f Fetcher, wait time.Duration) *line {
 	check, _ := f.(Checker)
-	return &line{check: check, wake: make(chan struct{}, 1), o: outage{wait: wait}}
+	return &line{check: check, wake: make(chan struct{}, 1), o: outage.Detector{Wait: wait}}
 }
 
 // settle acts on the state of the machine. The line's lock is held.
 func (l *line) settle() {
-	l.gate.set(l.o.state != lineUp)
+	l.gate.set(l.o.State != outage.Up)
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -67,13 +68,13 @@ func (l *line) settle() {
 func (l *line) worked(now time.Time, origin string, hash uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.o.worked(now, origin, hash)
+	l.o.Worked(now, origin, hash)
 }
 
 func (l *line) gone(hash uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.o.gone(hash)
+	l.o.Gone(hash)
 }
 
 // A miss is a visit that did not reach its host.
@@ -81,7 +82,7 @@ type miss struct {
 	now    time.Time
 	origin string
 	hash   uint64
-	by     way
+	by     outage.Way
 	own    bool // the proxy was not reached
 	had    bool // the origin had worked
 	why    string
@@ -94,9 +95,9 @@ func (l *line) failed(m *miss) bool {
 	if l.check == nil {
 		return false
 	}
-	l.o.found(l.check.Found())
-	up := l.o.state == lineUp
-	off := l.o.failed(m.now, m.origin, m.hash, m.by, m.own, m.had, m.why)
+	l.o.Found(l.check.Found())
+	up := l.o.State == outage.Up
+	off := l.o.Failed(m.now, m.origin, m.hash, m.by, m.own, m.had, m.why)
 	if up && off {
 		l.settle()
 	}
@@ -110,9 +111,9 @@ func (l *line) proven(m *miss, since time.Time) bool {
 	if l.check == nil {
 		return true
 	}
-	l.o.found(l.check.Found())
-	proven := l.o.proven(m.now, since, m.origin, m.by, m.why)
-	if !proven && l.o.state != lineUp {
+	l.o.Found(l.check.Found())
+	proven := l.o.Proven(m.now, since, m.origin, m.by, m.why)
+	if !proven && l.o.State != outage.Up {
 		l.settle()
 	}
 	return proven
@@ -125,7 +126,7 @@ func (w *worker) excuse(v *frontier.Visit, f visitOutcome) visitOutcome {
 		w.sayScarce(f.detail)
 		return f.forgiven(v, frontier.NoRequest) // who dials has waited already
 	}
-	by, ofLine := wayOf(f.failure)
+	by, ofLine := outage.WayOf(f.failure)
 	if !ofLine || f.outcome != frontier.Failed {
 		return f
 	}
@@ -187,14 +188,14 @@ func (e *Engine) keepLine(ctx context.Context) error {
 func (l *line) due() (time.Time, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.o.due()
+	return l.o.Due()
 }
 
 // checkLine makes one check, and acts on what it comes to.
 func (e *Engine) checkLine(ctx context.Context) {
 	l := e.line
 	l.mu.Lock()
-	targets, by, own := l.o.targets(), l.o.way, l.o.own
+	targets, by, own := l.o.Targets(), l.o.Way, l.o.Own
 	l.mu.Unlock()
 	err := l.reachAny(ctx, targets, by, own)
 	if ctx.Err() != nil {
@@ -208,13 +209,13 @@ func (e *Engine) checkLine(ctx context.Context) {
 	}
 	now := e.cfg.Now()
 	l.mu.Lock()
-	ev := l.o.checked(now, err == nil, why)
-	since := l.o.since
-	say := ev == cutOffNow || ev == stillOff && now.Sub(l.said) >= sayOffAgain
+	ev := l.o.Checked(now, err == nil, why)
+	since := l.o.Since
+	say := ev == outage.CutOffNow || ev == outage.StillOff && now.Sub(l.said) >= sayOffAgain
 	switch ev {
-	case cutOffNow:
+	case outage.CutOffNow:
 		l.times++
-	case backAgain, resigned: // when it has taken too long, it lasts
+	case outage.BackAgain, outage.Resigned: // when it has taken too long, it lasts
 		l.total += now.Sub(since)
 	}
 	if say {
@@ -225,11 +226,11 @@ func (e *Engine) checkLine(ctx context.Context) {
 	switch {
 	case say:
 		e.listener.cutOff(since, why)
-	case ev == backAgain:
+	case ev == outage.BackAgain:
 		e.listener.back(now.Sub(since), true)
-	case ev == resigned:
+	case ev == outage.Resigned:
 		e.listener.back(now.Sub(since), false)
-	case ev == tooLong:
+	case ev == outage.TooLong:
 		e.control.stop(fmt.Errorf("%w: %s", ErrCutOff, why))
 	}
 }
@@ -242,7 +243,7 @@ const (
 )
 
 // reachAny tries hosts, until one is reached. Where the proxy is in doubt, it is enough that this is.
-func (l *line) reachAny(ctx context.Context, targets []string, by way, own bool) (err error) {
+func (l *line) reachAny(ctx context.Context, targets []string, by outage.Way, own bool) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan error, len(targets))
@@ -281,9 +282,9 @@ func (l *line) reachAny(ctx context.Context, targets []string, by way, own bool)
 	return err
 }
 
-func (l *line) reach(ctx context.Context, origin string, by way) error {
-	if by == byName {
-		return l.check.CheckName(ctx, hostnameOf(origin))
+func (l *line) reach(ctx context.Context, origin string, by outage.Way) error {
+	if by == outage.ByName {
+		return l.check.CheckName(ctx, outage.HostnameOf(origin))
 	}
 	return l.check.Check(ctx, origin+"/")
 }
@@ -307,10 +308,10 @@ func (e *Engine) Outage() Outage {
 	l := e.line
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := Outage{CutOff: l.o.state == lineDown, Times: l.times, Total: l.total}
+	now := Outage{CutOff: l.o.State == outage.Down, Times: l.times, Total: l.total}
 	if now.CutOff {
-		now.Since, now.Why = l.o.since, l.o.why
-		now.Total += e.cfg.Now().Sub(l.o.since)
+		now.Since, now.Why = l.o.Since, l.o.Why
+		now.Total += e.cfg.Now().Sub(l.o.Since)
 	}
 	if l.check != nil {
 		now.Scarce, _ = l.check.Scarce()

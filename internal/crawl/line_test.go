@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"kumo/internal/outage"
 )
 
 // A checker reaches some hosts, and takes its time for each.
@@ -35,8 +37,8 @@ func (c *checker) Check(ctx context.Context, url string) error {
 // that the first are not.
 func TestAllHostsAreTriedBeforeTheCrawlIsCutOff(t *testing.T) {
 	var targets []string
-	for n := range maxWorked {
-		targets = append(targets, originNo(n))
+	for n := range outage.MaxWorked {
+		targets = append(targets, siteOrigin(n))
 	}
 	for _, c := range []struct {
 		alive  int // the one host that is reached; -1: none
@@ -45,19 +47,19 @@ func TestAllHostsAreTriedBeforeTheCrawlIsCutOff(t *testing.T) {
 		asked  int32
 	}{
 		{alive: 5, takes: 100 * time.Millisecond, within: 100 * time.Millisecond, asked: firstTried},
-		{alive: 60, takes: 100 * time.Millisecond, within: 200 * time.Millisecond, asked: maxWorked},
-		{alive: 60, takes: 10 * time.Second, within: 11 * time.Second, asked: maxWorked},
-		{alive: -1, takes: time.Millisecond, within: 2 * time.Millisecond, asked: maxWorked},
-		{alive: -1, takes: 10 * time.Second, within: 11 * time.Second, asked: maxWorked},
+		{alive: 60, takes: 100 * time.Millisecond, within: 200 * time.Millisecond, asked: outage.MaxWorked},
+		{alive: 60, takes: 10 * time.Second, within: 11 * time.Second, asked: outage.MaxWorked},
+		{alive: -1, takes: time.Millisecond, within: 2 * time.Millisecond, asked: outage.MaxWorked},
+		{alive: -1, takes: 10 * time.Second, within: 11 * time.Second, asked: outage.MaxWorked},
 	} {
 		t.Run(fmt.Sprintf("%d after %v", c.alive, c.takes), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				check := &checker{takes: c.takes, reaches: func(url string) bool {
 					return c.alive >= 0 &&
-						url == originNo(c.alive)+"/"
+						url == siteOrigin(c.alive)+"/"
 				}}
 				began := time.Now()
-				err := (&line{check: check}).reachAny(t.Context(), targets, byConnection, false)
+				err := (&line{check: check}).reachAny(t.Context(), targets, outage.ByConnection, false)
 				if took := time.Since(began); (err == nil) != (c.alive >= 0) || took != c.within || check.asked.Load() != c.asked {
 					t.Errorf("%v after %v, %d were tried; want %v, %d", err, took, check.asked.Load(), c.within, c.asked)
 				}
@@ -65,3 +67,5 @@ func TestAllHostsAreTriedBeforeTheCrawlIsCutOff(t *testing.T) {
 		})
 	}
 }
+
+func siteOrigin(n int) string { return fmt.Sprintf("http://site%d.example", n) }

@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/transfer"
-
 	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
+	"kumo/internal/transfer"
 )
 
 // waitingChunk is a chunk with URLs that wait, in their order, and are known.

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"sync"
 
-	"kumo/internal/entry"
-
 	"kumo/internal/bounded"
+	"kumo/internal/entry"
 	"kumo/internal/stats"
 )
 

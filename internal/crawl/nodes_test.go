@@ -18,18 +18,16 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/item"
-	"kumo/internal/statefile"
-
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
+	"kumo/internal/item"
 	"kumo/internal/journal/file"
 	"kumo/internal/member"
 	"kumo/internal/page"
+	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/store"
 	"kumo/internal/strategy"
 	"kumo/internal/vfs"

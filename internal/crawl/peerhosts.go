@@ -4,9 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"kumo/internal/transfer"
-
 	"kumo/internal/item"
+	"kumo/internal/transfer"
 )
 
 // Transfers is the engine's end of transfers of hosts between nodes.

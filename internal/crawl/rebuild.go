@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"kumo/internal/statefile"
-
 	"kumo/internal/item"
 	"kumo/internal/page"
+	"kumo/internal/statefile"
 	"kumo/internal/weburl"
 )
 

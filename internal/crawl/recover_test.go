@@ -7,19 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/entry"
-
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/journal/memory"
 	"kumo/internal/page"
+	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/vfs"
 )

@@ -7,16 +7,14 @@ import (
 	"slices"
 	"testing"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/entry"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal/memory"
 	"kumo/internal/page"
+	"kumo/internal/recovery"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/vfs"
 )

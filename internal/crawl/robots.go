@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
-	"strings"
 	"time"
-
-	"kumo/internal/statefile"
 
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/robots"
+	"kumo/internal/statefile"
 	"kumo/internal/weburl"
 )
 
@@ -170,14 +167,4 @@ func (w *worker) obey(origin string, rules *robots.Rules) {
 		w.frontier.SetDelay(u.Host(), delay)
 	}
 	w.frontier.Unpark(u.Host(), origin)
-}
-
-// namesAddress reports whether a hostname is an address, or this machine by name: a seed that says so is allowed to be
-// there.
-func namesAddress(hostname string) bool {
-	if hostname == "localhost" || strings.HasSuffix(hostname, ".localhost") {
-		return true
-	}
-	_, err := netip.ParseAddr(strings.Trim(hostname, "[]"))
-	return err == nil
 }

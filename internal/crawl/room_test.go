@@ -6,14 +6,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/frontier"
 	"kumo/internal/journal/memory"
+	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/vfs"
 )
 

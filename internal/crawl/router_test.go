@@ -7,12 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"kumo/internal/recovery"
-
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal"
+	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/weburl"

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"kumo/internal/statefile"
-
 	"kumo/internal/item"
 	"kumo/internal/page"
+	"kumo/internal/statefile"
 	"kumo/internal/store"
 	"kumo/internal/weburl"
 )

@@ -6,11 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"kumo/internal/statefile"
-
 	"kumo/internal/entry"
-
 	"kumo/internal/policy"
+	"kumo/internal/statefile"
 	"kumo/internal/weburl"
 )
 

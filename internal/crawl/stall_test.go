@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/transfer"
-
 	"kumo/internal/item"
 	"kumo/internal/member"
+	"kumo/internal/transfer"
 	"kumo/internal/vfs"
 )
 

@@ -6,20 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/transfer"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/entry"
-
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal/memory"
 	"kumo/internal/page"
+	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
+	"kumo/internal/transfer"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"
 )

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/transfer"
-
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"
+	"kumo/internal/transfer"
 )
 
 // ErrStuck is why a run did not come to its end: something waited that nothing would ever have woken. It was given up

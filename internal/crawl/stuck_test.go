@@ -7,10 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"kumo/internal/transfer"
-
 	"kumo/internal/item"
 	"kumo/internal/journal/memory"
+	"kumo/internal/transfer"
 )
 
 // TestANodeIsNotKeptFromItsEnd: what nobody will wake is given up in a run that stays, too, or no node of the crawl

@@ -8,12 +8,11 @@ import (
 	"slices"
 	"testing"
 
-	"kumo/internal/transfer"
-
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/page"
+	"kumo/internal/transfer"
 )
 
 // A survey tells of what waits, in the frontier's memory, on its disk, and on the abandoned queue, at hosts that are

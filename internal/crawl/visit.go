@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"kumo/internal/entry"
-
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/item"

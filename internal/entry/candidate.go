@@ -33,6 +33,7 @@ func (e *Encoder) Candidate(c *Candidate) {
 	e.Bool(c.Deferred)
 }
 
+// Candidate reads a candidate.
 func (d *Decoder) Candidate() Candidate {
 	it := d.Item("")
 	return Candidate{Host: it.Host(), Item: it, Verdict: policy.Verdict{Rule: d.String(), Why: d.String(),

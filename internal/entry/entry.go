@@ -174,6 +174,7 @@ func (e *Encoder) Skip(kind byte, s *page.Skip) {
 	e.String(s.Why)
 }
 
+// Skip reads what Encoder.Skip wrote behind its kind.
 func (d *Decoder) Skip() page.Skip {
 	return page.Skip{URL: d.String(), Host: d.String(), From: d.String(), Depth: int(d.Int()), Rule: d.String(),
 		Why: d.String()}
@@ -294,33 +295,35 @@ type Reader interface {
 	EpochSettled(settled uint64)
 }
 
-// Ignore is a reader that ignores all, for those who want to be told of some.
-type Ignore struct{}
+// Nobody is a reader that ignores all, for those who want to be told of some.
+func Nobody() Reader { return nobody{} }
 
-func (Ignore) Time(time.Time)                  {}
-func (Ignore) Found(item.Item)                 {}
-func (Ignore) Undecided(string)                {}
-func (Ignore) DeferredRead(int64)              {}
-func (Ignore) Done(Done)                       {}
-func (Ignore) Skip(page.Skip)                  {}
-func (Ignore) SkippedNew(page.Skip)            {}
-func (Ignore) SkippedWaiting(page.Skip)        {}
-func (Ignore) Deferred(page.Skip)              {}
-func (Ignore) Reported(string)                 {}
-func (Ignore) Nearer(string, int32)            {}
-func (Ignore) Counters(stats.Sums)             {}
-func (Ignore) Mark(store.Mark)                 {}
-func (Ignore) OffHost(string, int64)           {}
-func (Ignore) Recrawl(time.Time, item.Item)    {}
-func (Ignore) Due(string, seen.Meta)           {}
-func (Ignore) Outgoing(uint64, string)         {}
-func (Ignore) Delivered(uint64, uint64)        {}
-func (Ignore) SeedList(SeedListMark)           {}
-func (Ignore) Chunk(Chunk)                     {}
-func (Ignore) TransferDropped(member.Transfer) {}
-func (Ignore) HostsForgotten([]string)         {}
-func (Ignore) TransfersDone([]member.Transfer) {}
-func (Ignore) EpochSettled(uint64)             {}
+type nobody struct{}
+
+func (nobody) Time(time.Time)                  {}
+func (nobody) Found(item.Item)                 {}
+func (nobody) Undecided(string)                {}
+func (nobody) DeferredRead(int64)              {}
+func (nobody) Done(Done)                       {}
+func (nobody) Skip(page.Skip)                  {}
+func (nobody) SkippedNew(page.Skip)            {}
+func (nobody) SkippedWaiting(page.Skip)        {}
+func (nobody) Deferred(page.Skip)              {}
+func (nobody) Reported(string)                 {}
+func (nobody) Nearer(string, int32)            {}
+func (nobody) Counters(stats.Sums)             {}
+func (nobody) Mark(store.Mark)                 {}
+func (nobody) OffHost(string, int64)           {}
+func (nobody) Recrawl(time.Time, item.Item)    {}
+func (nobody) Due(string, seen.Meta)           {}
+func (nobody) Outgoing(uint64, string)         {}
+func (nobody) Delivered(uint64, uint64)        {}
+func (nobody) SeedList(SeedListMark)           {}
+func (nobody) Chunk(Chunk)                     {}
+func (nobody) TransferDropped(member.Transfer) {}
+func (nobody) HostsForgotten([]string)         {}
+func (nobody) TransfersDone([]member.Transfer) {}
+func (nobody) EpochSettled(uint64)             {}
 
 // Read tells r the entries of a batch.
 func Read(batch []byte, r Reader) error {
@@ -393,6 +396,7 @@ func AppendTime(batch []byte, now time.Time) []byte {
 	return enc.Writer
 }
 
+// AppendMark appends a Mark to a batch.
 func AppendMark(batch []byte, m store.Mark) []byte {
 	enc := Encoder{Writer: batch}
 	enc.Mark(m)

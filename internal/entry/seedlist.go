@@ -12,6 +12,7 @@ type SeedListMark struct {
 	Done   bool   // nothing of it is left
 }
 
+// SeedList is how far a list of seeds was taken in.
 func (e *Encoder) SeedList(m *SeedListMark) {
 	e.Byte(kindSeedList)
 	e.String(m.Digest)

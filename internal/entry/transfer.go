@@ -38,6 +38,7 @@ func (d *Decoder) transfer() member.Transfer {
 		Attempt: uint64(d.Int())}
 }
 
+// Chunk is a chunk of a transfer that has come.
 func (e *Encoder) Chunk(c Chunk) {
 	if len(c.Kept) == 0 {
 		e.Byte(kindChunk)
@@ -74,11 +75,13 @@ func (d *Decoder) merged() Chunk {
 	return c
 }
 
+// TransferDropped is a transfer that did not come whole, and is undone.
 func (e *Encoder) TransferDropped(t member.Transfer) {
 	e.Byte(kindTransferDropped)
 	e.transfer(t)
 }
 
+// HostsForgotten are hosts, sorted, that have gone to other nodes, or whose transfer is being undone.
 func (e *Encoder) HostsForgotten(hosts []string) {
 	e.Byte(kindHostsForgotten)
 	e.hosts(hosts)
@@ -103,6 +106,7 @@ func (d *Decoder) hosts() (hosts []string) {
 	return hosts
 }
 
+// TransfersDone are transfers that went whole, and whose hosts are forgotten.
 func (e *Encoder) TransfersDone(all []member.Transfer) {
 	e.Byte(kindTransfersDone)
 	e.Int(int64(len(all)))
@@ -118,6 +122,7 @@ func (d *Decoder) went() (all []member.Transfer) {
 	return all
 }
 
+// EpochSettled is the epoch up to which transfers need not be known any more.
 func (e *Encoder) EpochSettled(settled uint64) {
 	e.Byte(kindEpochSettled)
 	e.Int(int64(settled))

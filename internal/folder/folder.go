@@ -13,13 +13,12 @@ import (
 	"slices"
 	"strings"
 
-	"kumo/internal/statefile"
-
 	"github.com/gofrs/flock"
 
 	"kumo/internal/advice"
 	"kumo/internal/inspect"
 	"kumo/internal/settings"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/vfs"
 )

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"kumo/internal/statefile"
-
 	"kumo/internal/store"
 	"kumo/internal/store/field"
 	"kumo/internal/vfs"

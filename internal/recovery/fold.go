@@ -7,19 +7,17 @@ import (
 	"slices"
 	"time"
 
-	"kumo/internal/transfer"
-
 	"kumo/internal/entry"
-
 	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/member"
 	"kumo/internal/seen"
+	"kumo/internal/transfer"
 )
 
 // Chunk replays a chunk. What waits is restored with what was found; hosts owe what they owed when it came, and their
 // full delay.
-func (s *State) Chunk(c entry.Chunk) {
+func (s replay) Chunk(c entry.Chunk) {
 	if s.fault != nil {
 		return
 	}
@@ -70,7 +68,7 @@ func (s *State) arrive(host string, c transfer.HostTiming, kept bool) {
 	s.Views.Frontier.Restore(host)
 }
 
-func (s *State) TransferDropped(t member.Transfer) {
+func (s replay) TransferDropped(t member.Transfer) {
 	if !s.behind {
 		gone, _ := s.Unsettled.Drop(t)
 		s.HostsForgotten(gone)
@@ -79,7 +77,7 @@ func (s *State) TransferDropped(t member.Transfer) {
 
 // HostsForgotten takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue, and out of
 // transfers that are being dropped.
-func (s *State) HostsForgotten(hosts []string) {
+func (s replay) HostsForgotten(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
 	}
@@ -104,7 +102,7 @@ func (s *State) HostsForgotten(hosts []string) {
 	}
 }
 
-func (s *State) EpochSettled(settled uint64) {
+func (s replay) EpochSettled(settled uint64) {
 	if !s.behind {
 		s.Unsettled.Settle(settled)
 	}
@@ -167,7 +165,7 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	}
 	s.behind = false
 	for _, t := range s.Partial() {
-		s.TransferDropped(t)
+		replay{s}.TransferDropped(t)
 	}
 	if s.fault != nil {
 		return nil, s.fault

@@ -11,20 +11,17 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/frontier"
-	"kumo/internal/transfer"
-
-	"kumo/internal/member"
-	"kumo/internal/statefile"
-
 	"kumo/internal/entry"
-
+	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/journal"
+	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/store"
+	"kumo/internal/transfer"
 )
 
 // A State is a crawl as its checkpoint and the journal's rest have it. The engine goes on from it.
@@ -78,12 +75,12 @@ func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) 
 	}
 	err = j.Replay(from, func(batch []byte, end journal.Position) error {
 		s.behind = end <= at
-		if err := cmp.Or(entry.Read(batch, s), s.fault); err != nil {
+		if err := cmp.Or(entry.Read(batch, replay{s}), s.fault); err != nil {
 			return err
 		}
 		return after(s, end)
 	})
-	s.Time(time.Time{})
+	replay{s}.Time(time.Time{})
 	if err == nil {
 		err = s.sortLeft()
 	}
@@ -231,14 +228,17 @@ func (s *State) CheckAge() error {
 	return nil
 }
 
-func (s *State) Time(t time.Time) {
+// replay is a state as the reader of entries.
+type replay struct{ *State }
+
+func (s replay) Time(t time.Time) {
 	s.at = t
 	if db, ok := s.Views.Seen.(*seen.DB); ok {
 		db.Replay(t)
 	}
 }
 
-func (s *State) Found(it item.Item) {
+func (s replay) Found(it item.Item) {
 	if s.isStrange(&it) {
 		return
 	}
@@ -256,7 +256,7 @@ func (s *State) Found(it item.Item) {
 
 // Undecided offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge may
 // have been broken off after these, once or more often, and then seen is behind the frontier's checkpoint.
-func (s *State) Undecided(payload string) {
+func (s replay) Undecided(payload string) {
 	d := entry.NewDecoder([]byte(payload))
 	c := d.Candidate()
 	if d.Bad || s.isStrange(&c.Item) {
@@ -301,7 +301,7 @@ func (s *State) leave(url string) {
 	s.Views.Frontier.Suppress(url)
 }
 
-func (s *State) Done(v entry.Done) {
+func (s replay) Done(v entry.Done) {
 	if v.Ref.ID != "" {
 		s.Views.Digests.Put(v.Meta.Digest, seen.Ref(v.Ref))
 	}
@@ -313,7 +313,7 @@ func (s *State) Done(v entry.Done) {
 	}
 }
 
-func (s *State) Skip(k page.Skip) {
+func (s replay) Skip(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Known)
 	delete(s.Unexplained, k.URL)
 	s.leave(k.URL)
@@ -327,7 +327,7 @@ func (s *State) skipped(k page.Skip) {
 }
 
 // Recrawl puts a URL that was visited back among those that wait.
-func (s *State) Recrawl(queued time.Time, it item.Item) {
+func (s replay) Recrawl(queued time.Time, it item.Item) {
 	if s.isStrange(&it) {
 		return
 	}
@@ -337,14 +337,14 @@ func (s *State) Recrawl(queued time.Time, it item.Item) {
 	}
 }
 
-func (s *State) Due(url string, m seen.Meta) {
+func (s replay) Due(url string, m seen.Meta) {
 	if db, ok := s.Views.Seen.(*seen.DB); ok {
 		db.UpdateMeta(url, m)
 	}
 }
 
 // Reported keeps a URL waiting that was given up with its host.
-func (s *State) Reported(url string) {
+func (s replay) Reported(url string) {
 	if it, ok := s.waiting[url]; ok {
 		it.Told = true
 		s.waiting[url] = it
@@ -354,42 +354,42 @@ func (s *State) Reported(url string) {
 }
 
 // SkippedNew does not touch what waits: another link may have brought the URL in at the same time.
-func (s *State) SkippedNew(k page.Skip) {
+func (s replay) SkippedNew(k page.Skip) {
 	s.Deferred(k)
 	s.skipped(k)
 }
 
-func (s *State) SkippedWaiting(k page.Skip) {
+func (s replay) SkippedWaiting(k page.Skip) {
 	s.leave(k.URL)
 	s.SkippedNew(k)
 }
 
-func (s *State) Nearer(url string, depth int32) { s.know(url, depth, seen.Known) }
+func (s replay) Nearer(url string, depth int32) { s.know(url, depth, seen.Known) }
 
-func (s *State) Counters(n stats.Sums) {
+func (s replay) Counters(n stats.Sums) {
 	if !s.behind {
 		s.Stats.Restore(n)
 	}
 }
 
-func (s *State) Deferred(k page.Skip) {
+func (s replay) Deferred(k page.Skip) {
 	s.know(k.URL, int32(k.Depth), seen.Deferred)
 	delete(s.Unexplained, k.URL)
 }
 
-func (s *State) DeferredRead(upTo int64) {
+func (s replay) DeferredRead(upTo int64) {
 	if !s.behind {
 		s.DeferredUpTo = upTo
 	}
 }
 
-func (s *State) Mark(m store.Mark) {
+func (s replay) Mark(m store.Mark) {
 	if !s.behind {
 		s.marks[m.Name] = m.Length
 	}
 }
 
-func (s *State) OffHost(host string, n int64) {
+func (s replay) OffHost(host string, n int64) {
 	if !s.behind {
 		s.Stats.OffHost(host, n)
 	}
@@ -407,7 +407,7 @@ func (s *State) Queue() []item.Item {
 	return all
 }
 
-func (s *State) TransfersDone(all []member.Transfer) {
+func (s replay) TransfersDone(all []member.Transfer) {
 	if !s.behind {
 		s.Unsettled.Went = append(s.Unsettled.Went, all...)
 	}
@@ -417,13 +417,13 @@ func (s *State) TransfersDone(all []member.Transfer) {
 func (s *State) Went() []member.Transfer { return slices.Clone(s.Unsettled.Went) }
 
 // Outgoing is told of links that were put into the outbox. Those that a checkpoint found there come again behind it.
-func (s *State) Outgoing(number uint64, link string) {
+func (s replay) Outgoing(number uint64, link string) {
 	if !s.behind {
 		s.Links[number] = link
 	}
 }
 
-func (s *State) Delivered(first, last uint64) {
+func (s replay) Delivered(first, last uint64) {
 	if !s.behind {
 		s.Links.Delivered(first, last)
 	}
@@ -433,7 +433,7 @@ func (s *State) Delivered(first, last uint64) {
 func (s *State) Bound(f func(data []byte) error) error { return s.Links.Batches(f) }
 
 // SeedList replays how far a list was taken in.
-func (s *State) SeedList(m entry.SeedListMark) {
+func (s replay) SeedList(m entry.SeedListMark) {
 	if !s.behind {
 		s.SeedLists = entry.Marks(s.SeedLists, m)
 	}

@@ -5,11 +5,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"kumo/internal/statefile"
-
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"
+	"kumo/internal/statefile"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
 )

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"kumo/internal/entry"
-
 	"kumo/internal/member"
 )
 
@@ -19,13 +18,13 @@ func TestWhatWentIsKnownUntilItIsSettled(t *testing.T) {
 		want   []member.Transfer
 	}{{true, nil}, {false, []member.Transfer{one, two}}} {
 		s.behind = step.behind
-		if err := entry.Read(enc.Writer, s); err != nil || !slices.Equal(s.Went(), step.want) {
+		if err := entry.Read(enc.Writer, replay{s}); err != nil || !slices.Equal(s.Went(), step.want) {
 			t.Errorf("behind %v: %v (%v), want %v", step.behind, s.Went(), err, step.want)
 		}
 	}
 	enc.Writer = nil
 	enc.EpochSettled(3)
-	if err := entry.Read(enc.Writer, s); err != nil || !slices.Equal(s.Went(), []member.Transfer{two}) {
+	if err := entry.Read(enc.Writer, replay{s}); err != nil || !slices.Equal(s.Went(), []member.Transfer{two}) {
 		t.Errorf("settled: %v (%v)", s.Went(), err)
 	}
 }

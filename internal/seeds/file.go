@@ -12,10 +12,9 @@ import (
 	"os"
 	"strings"
 
-	"kumo/internal/entry"
-
 	"kumo/internal/advice"
 	"kumo/internal/crawl"
+	"kumo/internal/entry"
 	"kumo/internal/weburl"
 )
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"kumo/internal/entry"
-
 	"kumo/internal/page"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
@@ -88,6 +87,7 @@ func (a *Deferred) Read(from int64, f func(s page.Skip, end int64) error) error 
 // ErrDeferred is a file of what was set aside that is damaged.
 var ErrDeferred = errors.New("it is not as it was written")
 
+// ReadDeferred calls f with what a file of deferred URLs has from an offset on, each with the offset behind it.
 func ReadDeferred(disk vfs.FS, name string, from int64, f func(s page.Skip, end int64) error) error {
 	src, err := disk.Open(name)
 	if err != nil {

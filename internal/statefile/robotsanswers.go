@@ -12,7 +12,7 @@ import (
 	"kumo/internal/vfs"
 )
 
-// AnswersName is the name of the file in the crawl's folder that says what robots.txt files said: a line of JSON for
+// RobotsAnswersName is the name of the file in the crawl's folder that says what robots.txt files said: a line of JSON for
 // each that was had, an [Answer]. The record with the whole of it is in the WARC; here is what explains why a URL was
 // left out when the rules are no longer in memory, and the WARC may be elsewhere.
 var RobotsAnswersName = filepath.Join("state", "robots.jsonl")
@@ -34,12 +34,12 @@ func (a *RobotsAnswer) Rules() *robots.Rules {
 	return robots.FromLines(a.Lines)
 }
 
-// Answers is the file of them. It is a store like others, so that it agrees with the journal after a crash.
+// RobotsAnswers is the file of them. It is a store like others, so that it agrees with the journal after a crash.
 type RobotsAnswers struct{ *store.Logs }
 
 var _ store.Store = (*RobotsAnswers)(nil)
 
-// OpenAnswers opens the file of the crawl in dir, cut back to marks.
+// OpenRobotsAnswers opens the file of the crawl in dir, cut back to marks.
 func OpenRobotsAnswers(disk vfs.FS, dir string, marks []store.Mark) (*RobotsAnswers, error) {
 	if err := disk.MkdirAll(filepath.Join(dir, "state")); err != nil {
 		return nil, err
@@ -57,6 +57,7 @@ func (a *RobotsAnswers) Put(*page.Record) error { return nil }
 // PutSkip does nothing.
 func (a *RobotsAnswers) PutSkip(*page.Skip) error { return nil }
 
+// Add keeps an answer.
 func (a *RobotsAnswers) Add(answer *RobotsAnswer) error {
 	line, err := json.Marshal(answer)
 	if err != nil {

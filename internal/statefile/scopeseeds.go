@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 
 	"kumo/internal/entry"
-
 	"kumo/internal/page"
 	"kumo/internal/store"
 	"kumo/internal/vfs"
@@ -82,6 +81,7 @@ func (r *ScopeSeeds) Each(f func(SeedEntry) error) error {
 	return ReadScopeSeeds(r.disk, filepath.Join(r.dir, ScopeSeedsName), marks[0].Length, f)
 }
 
+// ReadScopeSeeds calls f with what a file of scope seeds has up to a length.
 func ReadScopeSeeds(disk vfs.FS, name string, length int64, f func(SeedEntry) error) error {
 	if length == 0 {
 		return nil

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/entry"
-
 	"github.com/klauspost/compress/zstd"
 
+	"kumo/internal/entry"
 	"kumo/internal/item"
 	"kumo/internal/seen"
 	"kumo/internal/weburl"
@@ -35,6 +34,7 @@ const (
 	groupKnown   = 'k' // an origin, its host's times, and URLs that are known
 )
 
+// ErrChunk is a chunk that is damaged, or another version's.
 var ErrChunk = errors.New("this is no chunk that this version of kumo understands")
 
 // A HostTiming is what a host owes: the delay it asks for, and how long it is to be left alone yet.
@@ -187,6 +187,7 @@ func newZip() (*zstd.Encoder, error) {
 		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10))
 }
 
+// NewChunkReader makes a reader of chunks.
 func NewChunkReader() (*ChunkReader, error) {
 	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(maxBlock))

@@ -25,11 +25,10 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/ledger"
+	"kumo/internal/member"
 	"kumo/internal/policy"
 	"kumo/internal/seen"
 	"kumo/internal/statefile"
-
-	"kumo/internal/member"
 )
 
 // A Config is what an Endpoint works on, with others that do at the same time.
@@ -325,6 +324,7 @@ func (r *Endpoint) Settled(ctx context.Context, epoch uint64) error {
 	return r.sure(ctx, sequence)
 }
 
+// New makes a node's end of transfers, with those that are not settled.
 func New(cfg Config, unsettled Unsettled) *Endpoint {
 	return &Endpoint{Config: cfg, Unsettled: unsettled.Copy()}
 }

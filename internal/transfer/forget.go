@@ -7,9 +7,8 @@ import (
 	"slices"
 
 	"kumo/internal/entry"
-	"kumo/internal/member"
-
 	"kumo/internal/item"
+	"kumo/internal/member"
 )
 
 // remove takes hosts, sorted, out of the frontier within the ledger's gate, where within does what else belongs to it,
@@ -128,6 +127,7 @@ func (f *forgetting) forgetKnown() error {
 	return nil
 }
 
+// IsAway reports whether a host is not held here: see the package comment.
 func (r *Endpoint) IsAway(host string) bool {
 	i, _ := r.Frontier.Host(host)
 	return i.Away

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"kumo/internal/entry"
-
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/member"

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"kumo/internal/entry"
-
 	"kumo/internal/member"
 )
 
@@ -247,6 +246,7 @@ func (a *Unsettled) Copy() Unsettled {
 	return Unsettled{Coming: slices.Clone(a.Coming), Whole: slices.Clone(a.Whole), Went: slices.Clone(a.Went)}
 }
 
+// Partial are the transfers of which something has come, and that have not come whole.
 func (a *Unsettled) Partial() (all []member.Transfer) {
 	for i := range a.Coming {
 		all = append(all, a.Coming[i].Transfer)

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"kumo/internal/recovery"
-
 	"kumo/internal/journal"
+	"kumo/internal/recovery"
 	"kumo/internal/seen"
 	"kumo/internal/vfs"
 )

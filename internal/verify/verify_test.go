@@ -13,14 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/frontier"
 	"kumo/internal/journal/file"
 	"kumo/internal/page"
+	"kumo/internal/recovery"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/store/recordtest"

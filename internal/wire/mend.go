@@ -6,17 +6,15 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/advice"
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
+	"kumo/internal/recovery"
 	seenrun "kumo/internal/seen/run"
 	"kumo/internal/settings"
+	"kumo/internal/statefile"
 	"kumo/internal/store/warc"
 	"kumo/internal/vfs"
 )

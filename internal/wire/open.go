@@ -11,10 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
@@ -24,9 +20,11 @@ import (
 	"kumo/internal/journal/file"
 	"kumo/internal/parse"
 	"kumo/internal/policy"
+	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
 	"kumo/internal/settings"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/store/crawllog"

@@ -3,11 +3,10 @@ package wire
 import (
 	"context"
 
-	"kumo/internal/recovery"
-
 	"kumo/internal/crawl"
 	"kumo/internal/folder"
 	"kumo/internal/journal"
+	"kumo/internal/recovery"
 	"kumo/internal/vfs"
 )
 

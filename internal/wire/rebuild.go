@@ -9,14 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/crawl"
 	"kumo/internal/frontier"
+	"kumo/internal/recovery"
 	"kumo/internal/seen"
 	"kumo/internal/settings"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/vfs"

@@ -11,12 +11,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"kumo/internal/statefile"
-
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/page"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/store"
 	"kumo/internal/store/crawllog"

@@ -7,17 +7,15 @@ import (
 	"regexp"
 	"strings"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/crawl"
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
 	"kumo/internal/journal/file"
 	"kumo/internal/page"
+	"kumo/internal/recovery"
 	"kumo/internal/seen"
+	"kumo/internal/statefile"
 	"kumo/internal/store/warc"
 	"kumo/internal/vfs"
 	"kumo/internal/weburl"

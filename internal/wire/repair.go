@@ -11,13 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"kumo/internal/statefile"
-
 	"kumo/internal/advice"
 	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/repair"
 	"kumo/internal/settings"
+	"kumo/internal/statefile"
 	"kumo/internal/stats"
 	"kumo/internal/verify"
 	"kumo/internal/vfs"

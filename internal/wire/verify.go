@@ -6,16 +6,14 @@ import (
 	"fmt"
 	"io"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/statefile"
-
 	"kumo/internal/advice"
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/journal/file"
+	"kumo/internal/recovery"
 	"kumo/internal/seen"
 	"kumo/internal/settings"
+	"kumo/internal/statefile"
 	"kumo/internal/store"
 	"kumo/internal/verify"
 	"kumo/internal/vfs"

@@ -8,18 +8,16 @@ import (
 	"os"
 	"path/filepath"
 
-	"kumo/internal/recovery"
-
-	"kumo/internal/transfer"
-
 	"kumo/internal/bus"
 	"kumo/internal/frontier"
 	"kumo/internal/journal"
 	"kumo/internal/journal/stream"
 	"kumo/internal/member"
 	"kumo/internal/node"
+	"kumo/internal/recovery"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
+	"kumo/internal/transfer"
 	"kumo/internal/vfs"
 	"kumo/internal/wire"
 )

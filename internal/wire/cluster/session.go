@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kumo/internal/transfer"
-
 	"kumo/internal/advice"
 	"kumo/internal/bus"
 	"kumo/internal/crawl"
@@ -25,6 +23,7 @@ import (
 	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/strategy"
+	"kumo/internal/transfer"
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
 )

@@ -1,4 +1,4 @@
-package crawl
+package outage
 
 import (
 	"fmt"
@@ -11,12 +11,12 @@ import (
 // A lineStory tells the machine what happens, second by second.
 type lineStory struct {
 	*testing.T
-	o   outage
+	o   Detector
 	now time.Time
 }
 
 func newLineStory(t *testing.T, wait time.Duration) *lineStory {
-	return &lineStory{T: t, o: outage{wait: wait}, now: time.Unix(1_000_000, 0)}
+	return &lineStory{T: t, o: Detector{Wait: wait}, now: time.Unix(1_000_000, 0)}
 }
 
 func (s *lineStory) pass(d time.Duration) { s.now = s.now.Add(d) }
@@ -25,30 +25,30 @@ func originNo(n int) string { return fmt.Sprintf("http://site%d.example", n) }
 
 func (s *lineStory) works(hosts ...int) {
 	for _, n := range hosts {
-		s.o.worked(s.now, originNo(n), uint64(n))
+		s.o.Worked(s.now, originNo(n), uint64(n))
 	}
 }
 
 // fails has a host that had worked fail.
 func (s *lineStory) fails(n int) bool {
-	return s.o.failed(s.now, originNo(n), uint64(n), byConnection, false, true, "refused")
+	return s.o.Failed(s.now, originNo(n), uint64(n), ByConnection, false, true, "refused")
 }
 
 func (s *lineStory) isDead(n int) bool {
-	return s.o.failed(s.now, originNo(n), uint64(n), byConnection, false, false, "refused")
+	return s.o.Failed(s.now, originNo(n), uint64(n), ByConnection, false, false, "refused")
 }
 
-func (s *lineStory) want(state phase) {
+func (s *lineStory) want(state Phase) {
 	s.Helper()
-	if s.o.state != state {
-		s.Fatalf("the state is %d, want %d", s.o.state, state)
+	if s.o.State != state {
+		s.Fatalf("the state is %d, want %d", s.o.State, state)
 	}
 }
 
 // check has the checks made that are due, which reach a host or not.
-func (s *lineStory) check(reached bool, want event) {
+func (s *lineStory) check(reached bool, want Event) {
 	s.Helper()
-	at, due := s.o.due()
+	at, due := s.o.Due()
 	if !due {
 		s.Fatal("no check is due")
 	}
@@ -56,13 +56,13 @@ func (s *lineStory) check(reached bool, want event) {
 		s.now = at
 	}
 	most := checkHosts
-	if s.o.state == lineDoubted {
-		most = maxWorked
+	if s.o.State == Doubted {
+		most = MaxWorked
 	}
-	if n := len(s.o.targets()); n == 0 || n > most {
+	if n := len(s.o.Targets()); n == 0 || n > most {
 		s.Errorf("%d hosts are checked at once", n)
 	}
-	if got := s.o.checked(s.now, reached, "refused"); got != want {
+	if got := s.o.Checked(s.now, reached, "refused"); got != want {
 		s.Fatalf("event %d, want %d", got, want)
 	}
 }
@@ -75,13 +75,13 @@ func TestHostsThatWorkedAndFailTogetherAreAnOutage(t *testing.T) {
 	if !slices.Equal(blamed, []bool{false, false, false, true}) {
 		t.Error("the third host that fails should be the first that is not to blame")
 	}
-	s.want(lineDoubted)
-	s.check(false, cutOffNow)
-	s.want(lineDown)
+	s.want(Doubted)
+	s.check(false, CutOffNow)
+	s.want(Down)
 	var waited time.Duration
 	for last := time.Duration(0); waited < 72*time.Hour; {
 		before := s.now
-		s.check(false, stillOff)
+		s.check(false, StillOff)
 		pause := s.now.Sub(before)
 		if pause < last || pause > lastPause {
 			t.Fatalf("a pause of %v after one of %v", pause, last)
@@ -89,8 +89,8 @@ func TestHostsThatWorkedAndFailTogetherAreAnOutage(t *testing.T) {
 		last = pause
 		waited += pause
 	}
-	s.check(true, backAgain)
-	s.want(lineUp)
+	s.check(true, BackAgain)
+	s.want(Up)
 }
 
 // However many hosts die at once, as in a data centre that fails: as long as others work, the crawl is not cut off.
@@ -111,12 +111,12 @@ func TestManyHostsThatDieAtOnceAreNoOutage(t *testing.T) {
 				} else {
 					s.fails(n)
 				}
-				if _, due := s.o.due(); !due {
+				if _, due := s.o.Due(); !due {
 					continue
 				}
 				doubts++
-				alive := slices.ContainsFunc(s.o.targets(), func(origin string) bool { return !slices.Contains(gone, origin) })
-				if ev := s.o.checked(s.now, alive, "refused"); ev != notCut {
+				alive := slices.ContainsFunc(s.o.Targets(), func(origin string) bool { return !slices.Contains(gone, origin) })
+				if ev := s.o.Checked(s.now, alive, "refused"); ev != notCut {
 					t.Fatalf("%d of 90 are dead, seed %d: event %d", dead, seed, ev)
 				}
 			}
@@ -135,7 +135,7 @@ func originsTo(n int) (all []string) {
 	return all
 }
 
-// An answer that comes while hosts are tried in vain is looked into before anything is said; it does not put off for
+// An TestAnAnswerDuringACheckIsLookedInto that comes while hosts are tried in vain is looked into before anything is said; it does not put off for
 // long what is true.
 func TestAnAnswerDuringACheckIsLookedInto(t *testing.T) {
 	s := newLineStory(t, 0)
@@ -144,16 +144,16 @@ func TestAnAnswerDuringACheckIsLookedInto(t *testing.T) {
 	s.fails(1)
 	s.fails(2)
 	s.fails(3)
-	s.want(lineDoubted)
+	s.want(Doubted)
 	s.pass(time.Millisecond)
 	s.works(9)
 	s.check(false, nothing)
-	s.want(lineDoubted)
-	if to := s.o.targets(); to[0] != originNo(9) {
+	s.want(Doubted)
+	if to := s.o.Targets(); to[0] != originNo(9) {
 		t.Errorf("who has just answered is not asked first: %v", to)
 	}
 	before := s.now
-	s.check(false, cutOffNow)
+	s.check(false, CutOffNow)
 	if waited := s.now.Sub(before); waited > 0 {
 		t.Errorf("the second check is put off for %v", waited)
 	}
@@ -170,7 +170,7 @@ func TestAnAnswerInBetweenEndsTheDoubt(t *testing.T) {
 		s.pass(time.Second)
 		s.works(6)
 	}
-	s.want(lineUp)
+	s.want(Up)
 }
 
 func TestHostsThatNeverWorkedDoNotCount(t *testing.T) {
@@ -182,23 +182,23 @@ func TestHostsThatNeverWorkedDoNotCount(t *testing.T) {
 			t.Fatal("dead hosts are an outage")
 		}
 	}
-	s.want(lineUp)
+	s.want(Up)
 }
 
 func TestNoHostIsToBlameUntilTheLineIsKnownToWork(t *testing.T) {
 	s := newLineStory(t, 0)
-	if !s.o.proven(s.now, s.now, originNo(9), byConnection, "refused") {
+	if !s.o.Proven(s.now, s.now, originNo(9), ByConnection, "refused") {
 		t.Error("nothing has ever worked: the host is to blame")
 	}
 	s.works(1, 2, 3)
 	first := s.now.Add(time.Second)
 	s.pass(3 * time.Second)
-	if s.o.proven(s.now, first, originNo(9), byConnection, "refused") {
+	if s.o.Proven(s.now, first, originNo(9), ByConnection, "refused") {
 		t.Error("nothing has worked since the host failed first")
 	}
 	s.check(true, notCut)
 	s.pass(time.Millisecond)
-	if !s.o.proven(s.now, first, originNo(9), byConnection, "refused") {
+	if !s.o.Proven(s.now, first, originNo(9), ByConnection, "refused") {
 		t.Error("a host was reached since: this one is to blame")
 	}
 }
@@ -225,7 +225,7 @@ func TestNamesAreAWayOfTheirOwn(t *testing.T) {
 	s.works(1, 2, 3)
 	s.pass(time.Minute)
 	fail := func(n int) bool {
-		return s.o.failed(s.now, originNo(n), uint64(n), byName, false, true, "no such host")
+		return s.o.Failed(s.now, originNo(n), uint64(n), ByName, false, true, "no such host")
 	}
 	fail(1)
 	s.works(4) // its name is known from before
@@ -237,7 +237,7 @@ func TestNamesAreAWayOfTheirOwn(t *testing.T) {
 	fail(1)
 	fail(2)
 	s.pass(time.Second)
-	s.o.found(s.now)
+	s.o.Found(s.now)
 	s.pass(time.Second)
 	if fail(3) {
 		t.Error("a name was found in between")
@@ -250,19 +250,19 @@ func TestTheOnlySiteIsWaitedForAWhile(t *testing.T) {
 	if !s.fails(1) {
 		t.Fatal("nothing else could tell")
 	}
-	s.check(false, cutOffNow)
-	for s.now.Sub(s.o.since) < siteWait-lastPause {
-		s.check(false, stillOff)
+	s.check(false, CutOffNow)
+	for s.now.Sub(s.o.Since) < siteWait-lastPause {
+		s.check(false, StillOff)
 	}
-	for ev := stillOff; ev == stillOff; {
-		at, _ := s.o.due()
+	for ev := StillOff; ev == StillOff; {
+		at, _ := s.o.Due()
 		s.now = at
-		if ev = s.o.checked(s.now, false, "refused"); ev != stillOff && ev != resigned {
+		if ev = s.o.Checked(s.now, false, "refused"); ev != StillOff && ev != Resigned {
 			t.Fatalf("event %d", ev)
 		}
 	}
-	s.want(lineUp)
-	if s.fails(1) || !s.o.proven(s.now, s.now, originNo(1), byConnection, "refused") {
+	s.want(Up)
+	if s.fails(1) || !s.o.Proven(s.now, s.now, originNo(1), ByConnection, "refused") {
 		t.Error("now the host is to blame")
 	}
 }
@@ -273,29 +273,29 @@ func TestALimitEndsTheRun(t *testing.T) {
 	s.fails(1)
 	s.fails(2)
 	s.fails(3)
-	s.check(false, cutOffNow)
-	for s.now.Sub(s.o.since) < 7*time.Second {
-		s.check(false, stillOff)
+	s.check(false, CutOffNow)
+	for s.now.Sub(s.o.Since) < 7*time.Second {
+		s.check(false, StillOff)
 	}
-	at, _ := s.o.due()
+	at, _ := s.o.Due()
 	s.now = at.Add(10 * time.Second)
-	s.check(false, tooLong)
+	s.check(false, TooLong)
 }
 
 func TestAProxyThatNeverWorkedEndsTheRunSoon(t *testing.T) {
 	s := newLineStory(t, 0)
-	if !s.o.failed(s.now, originNo(1), 1, byConnection, true, false, "refused") {
+	if !s.o.Failed(s.now, originNo(1), 1, ByConnection, true, false, "refused") {
 		t.Fatal("a proxy's failure is a host's fault")
 	}
-	s.check(false, cutOffNow)
+	s.check(false, CutOffNow)
 	for range 100 {
-		at, _ := s.o.due()
+		at, _ := s.o.Due()
 		s.now = at
-		switch ev := s.o.checked(s.now, false, "refused"); {
-		case ev == tooLong && s.now.Sub(s.o.since) < neverWait+lastPause:
+		switch ev := s.o.Checked(s.now, false, "refused"); {
+		case ev == TooLong && s.now.Sub(s.o.Since) < neverWait+lastPause:
 			return
-		case ev != stillOff:
-			t.Fatalf("event %d after %v", ev, s.now.Sub(s.o.since))
+		case ev != StillOff:
+			t.Fatalf("event %d after %v", ev, s.now.Sub(s.o.Since))
 		}
 	}
 	t.Error("it does not end")
@@ -303,18 +303,18 @@ func TestAProxyThatNeverWorkedEndsTheRunSoon(t *testing.T) {
 
 func TestFewOfManyHostsAreKeptInMind(t *testing.T) {
 	s := newLineStory(t, 0)
-	for n := range 10 * maxWorked {
+	for n := range 10 * MaxWorked {
 		s.pass(time.Second)
 		s.works(n, 0)
 	}
-	if len(s.o.hosts) != maxWorked || len(s.o.places) != maxWorked {
+	if len(s.o.hosts) != MaxWorked || len(s.o.places) != MaxWorked {
 		t.Errorf("%d hosts, %d places", len(s.o.hosts), len(s.o.places))
 	}
 	if _, kept := s.o.places[0]; !kept {
 		t.Error("the one that works all the time is forgotten")
 	}
 	for hash := range s.o.places {
-		s.o.gone(hash)
+		s.o.Gone(hash)
 	}
 	if len(s.o.hosts) != 0 || len(s.o.places) != 0 {
 		t.Errorf("%d hosts, %d places are left", len(s.o.hosts), len(s.o.places))
