@@ -110,7 +110,7 @@ func TestALaterItemIsRead(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	for url, want := range map[string]string{"https://h/": "h", "http://u:p@h:81/a@b/": "h:81", "http://h": "", "": "",
+	for url, want := range map[string]string{"https://h/": "h", "http://u:p@h:81/a@b/": "h:81", "http://h": "h", "": "",
 		"mailto:x": "", "http:///": ""} {
 		if it := (Item{URL: url}); it.Host() != want {
 			t.Errorf("%q: %q", url, it.Host())
