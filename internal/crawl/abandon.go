@@ -93,7 +93,7 @@ func originOf(url string) string {
 func (e *Engine) failItem(host string, it item.Item, l abandonment, settles string) error {
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
 		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}
-	var b batch
+	b := batch{records: []*page.Record{rec}}
 	if !it.Told {
 		b.skips = []page.Skip{{URL: it.URL, Host: host, From: it.From, Depth: int(it.Depth), Time: rec.Time,
 			Rule: ruleFailed, Why: string(l.failure) + ": " + l.why}}
@@ -106,7 +106,7 @@ func (e *Engine) failItem(host string, it item.Item, l abandonment, settles stri
 				return err
 			}
 		}
-		return e.apply(&b, rec, nil)
+		return e.apply(&b)
 	})
 	if err != nil {
 		return err

@@ -20,6 +20,9 @@ type batch struct {
 	offs  []string // hosts of links that are not the crawl's
 	links int      // that the page has
 
+	records []*page.Record // what a visit, or several at once, have brought
+	done    []*entry.Done  // of each record, where that ends a visit
+
 	settles string    // the URL whose visit ends with the batch
 	plan    seen.Meta // when it is visited again, if that is to be noted and the visit brought no record
 
@@ -43,6 +46,9 @@ func (b *batch) reset() {
 		*b = batch{}
 		return
 	}
+	clear(b.records)
+	clear(b.done)
+	b.records, b.done = b.records[:0], b.done[:0]
 	clear(b.cands)
 	clear(b.found)
 	clear(b.skips)

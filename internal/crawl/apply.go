@@ -6,10 +6,10 @@ import (
 	"kumo/internal/seen"
 )
 
-// commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the record that
-// brought it, if there is one, to the stores and the journal, and to the frontier.
-func (e *Engine) commitBatch(b *batch, rec *page.Record, d *entry.Done) error {
-	err := e.ledger.Within(func() error { return e.apply(b, rec, d) })
+// commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the records that
+// brought it to the stores and the journal, and to the frontier.
+func (e *Engine) commitBatch(b *batch) error {
+	err := e.ledger.Within(func() error { return e.apply(b) })
 	if err != nil {
 		return err
 	}
@@ -23,16 +23,19 @@ func (e *Engine) tellSkips(b *batch) {
 	}
 }
 
-func (e *Engine) apply(b *batch, rec *page.Record, d *entry.Done) error {
+func (e *Engine) apply(b *batch) error {
 	e.divert(b)
 	e.offer(b)
-	err := e.ledger.Put(rec, b.skips, func() []byte {
+	err := e.ledger.Put(b.records, b.skips, func() []byte {
 		e.countLinks(b)
-		if d != nil {
-			e.refer(rec, d)
+		for i, d := range b.done {
+			e.refer(b.records[i], d)
 			b.entries.Done(d)
+			e.noteVisit(b, d.URL, &d.Meta)
 		}
-		e.noteVisit(b, d)
+		if len(b.done) == 0 && !b.plan.Due.IsZero() {
+			e.noteVisit(b, b.settles, &b.plan)
+		}
 		return b.entries.Writer
 	})
 	if err != nil {
@@ -41,7 +44,7 @@ func (e *Engine) apply(b *batch, rec *page.Record, d *entry.Done) error {
 	if b.settles != "" {
 		e.ends.add(b.settles)
 	}
-	if d != nil {
+	for _, d := range b.done {
 		e.stats.Visited(d.Visit)
 	}
 	for i := range b.skips {
@@ -57,17 +60,13 @@ func (e *Engine) apply(b *batch, rec *page.Record, d *entry.Done) error {
 		}
 		e.frontier.Push(b.found[i].Host, b.found[i].Item)
 	}
-	e.peers.transfer.Committed(b.found, d)
+	e.peers.transfer.Committed(b.found, b.done...)
 	return e.files.deferred.Add(b.deferred)
 }
 
 // noteVisit keeps what a visit has found, and when the next is to be.
-func (e *Engine) noteVisit(b *batch, d *entry.Done) {
-	url, meta := b.settles, &b.plan
-	if d != nil {
-		url, meta = d.URL, &d.Meta
-	}
-	if e.known.db == nil || d == nil && meta.Due.IsZero() {
+func (e *Engine) noteVisit(b *batch, url string, meta *seen.Meta) {
+	if e.known.db == nil {
 		return
 	}
 	e.known.db.UpdateMeta(url, *meta)

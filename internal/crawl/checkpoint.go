@@ -156,7 +156,7 @@ func (e *Engine) release(decided []seen.Decided) error {
 				b.entries.Nearer(c.Item.URL, c.Item.Depth)
 			}
 		}
-		return e.apply(&b, nil, nil)
+		return e.apply(&b)
 	})
 	if err != nil {
 		return err

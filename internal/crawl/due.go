@@ -170,7 +170,7 @@ func (r *requeuing) flush() error {
 		for i := range r.due {
 			r.frontier.Push(r.due[i].Host, r.due[i].Item)
 		}
-		r.peers.transfer.Committed(r.due, nil)
+		r.peers.transfer.Committed(r.due)
 		return nil
 	})
 	if err != nil {

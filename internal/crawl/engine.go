@@ -433,7 +433,7 @@ func (e *Engine) sayLeftOut() error {
 		for i := range part {
 			e.route(&b, &part[i])
 		}
-		if err := e.commitBatch(&b, nil, nil); err != nil {
+		if err := e.commitBatch(&b); err != nil {
 			return err
 		}
 	}

@@ -283,7 +283,7 @@ func (n *trader) find() {
 			e.classify(&b, u, item.Item{URL: url, From: "http://from.test/", Seed: "http://seed.test/",
 				Depth: int32(len(url) % 3), Kind: page.Anchor}, "", "")
 		}
-		if err := e.commitBatch(&b, nil, nil); err != nil {
+		if err := e.commitBatch(&b); err != nil {
 			return err
 		}
 		return e.ledger.FlushDurable(ctx)
@@ -321,8 +321,8 @@ func (n *trader) visit() {
 	e := n.e
 	d := &entry.Done{URL: v.URL, Visit: stats.Visit{Host: v.Host, Status: 200}, Meta: seen.Meta{Fetched: time.Now(),
 		Status: 200}}
-	b := batch{settles: v.URL}
-	if err := e.commitBatch(&b, &page.Record{URL: v.URL}, d); err == nil {
+	b := batch{settles: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{d}}
+	if err := e.commitBatch(&b); err == nil {
 		e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
 		e.ends.clear(v.URL)
 		err = e.ledger.FlushDurable(n.t.Context())
@@ -730,7 +730,7 @@ func (n *trader) link(url string) error {
 	}
 	var b batch
 	n.e.classify(&b, u, item.Item{URL: url, Kind: page.Anchor}, "", "")
-	if err := n.e.commitBatch(&b, nil, nil); err != nil {
+	if err := n.e.commitBatch(&b); err != nil {
 		return err
 	}
 	return n.e.ledger.FlushDurable(n.t.Context())

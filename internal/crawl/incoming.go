@@ -59,7 +59,7 @@ func (e *Engine) takeIn(b *batch, refuses bool, also func(refused []int)) (refus
 		}
 		b.dropStrange()
 		e.admitRoots(b)
-		if err := e.apply(b, nil, nil); err != nil {
+		if err := e.apply(b); err != nil {
 			return err
 		}
 		if also != nil {

@@ -95,7 +95,7 @@ func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 const reenterStep = 200 // batches between two commits
 
 func (r *Reentry) put(ctx context.Context) error {
-	if err := r.e.commitBatch(&r.b, nil, nil); err != nil {
+	if err := r.e.commitBatch(&r.b); err != nil {
 		return err
 	}
 	r.b.reset()

@@ -163,9 +163,9 @@ func visitFirst(t *testing.T, e *Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := batch{settles: v.URL}
-	if err := e.commitBatch(&b, &page.Record{URL: v.URL}, &entry.Done{URL: v.URL, Visit: stats.Visit{Host: v.Host,
-		Status: 200}}); err != nil {
+	b := batch{settles: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{{URL: v.URL,
+		Visit: stats.Visit{Host: v.Host, Status: 200}}}}
+	if err := e.commitBatch(&b); err != nil {
 		t.Fatal(err)
 	}
 	e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})

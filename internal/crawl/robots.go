@@ -69,7 +69,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 			return err
 		}
 	}
-	err = w.ledger.Within(func() error { return w.ledger.Put(rec, nil, func() []byte { return nil }) })
+	err = w.ledger.Within(func() error { return w.ledger.Put([]*page.Record{rec}, nil, func() []byte { return nil }) })
 	if err != nil {
 		return err
 	}

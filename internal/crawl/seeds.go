@@ -184,7 +184,7 @@ func (e *Engine) takeSeeds(seeds, known []weburl.URL, take func(host string) boo
 		if also != nil {
 			also(&b.entries)
 		}
-		return e.apply(&b, nil, nil)
+		return e.apply(&b)
 	})
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 			var b batch
 			from := item.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/", Kind: kind, Root: true}
 			e.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: url, Kind: kind}}})
-			return e.commitBatch(&b, nil, nil)
+			return e.commitBatch(&b)
 		}
 	}
 	doors := map[string]func(e *Engine, url string) error{

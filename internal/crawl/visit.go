@@ -275,7 +275,7 @@ func (w *worker) takeLinks(it *item.Item) error {
 	rest := w.page.Links
 	for ; len(rest) > some; rest = rest[some:] {
 		w.addLinks(&w.batch, it, &page.Page{Links: rest[:some], Robots: w.page.Robots})
-		if err := w.commitBatch(&w.batch, nil, nil); err != nil {
+		if err := w.commitBatch(&w.batch); err != nil {
 			return err
 		}
 		w.batch.reset()
@@ -357,7 +357,8 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 		w.learn(&d.Meta, rec)
 	}
 	w.batch.settles = rec.URL
-	if err := w.commitBatch(&w.batch, rec, d); err != nil {
+	w.batch.records, w.batch.done = append(w.batch.records, rec), append(w.batch.done, d)
+	if err := w.commitBatch(&w.batch); err != nil {
 		return err
 	}
 	w.leaveSlot()
@@ -410,7 +411,7 @@ func (w *worker) leave(v *frontier.Visit, rule, why string) error {
 	w.batch.reset()
 	w.settleBy(v)
 	w.addSkip(entryFor(rule), w.skipOf(v, rule, why), v.Told)
-	if err := w.commitBatch(&w.batch, nil, nil); err != nil {
+	if err := w.commitBatch(&w.batch); err != nil {
 		return err
 	}
 	return w.done(v, visitOutcome{})
@@ -432,7 +433,7 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 	w.classify(&w.batch, u, it, "", "")
 	w.settleBy(v)
 	w.addSkip(entry.SkipKnown, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
-	if err := w.commitBatch(&w.batch, nil, nil); err != nil {
+	if err := w.commitBatch(&w.batch); err != nil {
 		return err
 	}
 	return w.done(v, visitOutcome{})
@@ -471,7 +472,7 @@ func (w *worker) shed(v *frontier.Visit) error {
 				w.ends.takeReported(it.URL))
 		}
 		w.addSkip(entry.SkipKnown, w.skipOf(v, rule, "the host has its pages"), v.Told)
-		return w.apply(&w.batch, nil, nil)
+		return w.apply(&w.batch)
 	})
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func (e *Engine) writeDeferred(ctx context.Context) error {
 	upTo := e.files.deferredRead
 	put := func() error {
 		b.entries.DeferredRead(upTo)
-		if err := e.commitBatch(&b, nil, nil); err != nil {
+		if err := e.commitBatch(&b); err != nil {
 			return err
 		}
 		e.files.deferredRead = upTo

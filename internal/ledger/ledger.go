@@ -87,11 +87,10 @@ func (l *Ledger) Within(f func() error) error {
 	return err
 }
 
-// Put stores a record, if there is one, and what was left out, then queues the entries that finish makes of it. It is
-// called within.
-func (l *Ledger) Put(rec *page.Record, skips []page.Skip, finish func() []byte) error {
+// Put stores records, and what was left out, then queues the entries that finish makes of them. It is called within.
+func (l *Ledger) Put(records []*page.Record, skips []page.Skip, finish func() []byte) error {
 	for _, s := range l.cfg.Stores {
-		if rec != nil {
+		for _, rec := range records {
 			if err := s.Put(rec); err != nil {
 				return fmt.Errorf("store the record of %s: %w", rec.URL, err)
 			}

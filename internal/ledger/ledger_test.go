@@ -87,7 +87,7 @@ func TestAPauseHoldsNobodyBackWhileTheDiskStalls(t *testing.T) {
 	defer func() { _ = j.Close() }()
 	l := testLedger(j)
 	put := func() error {
-		return l.Within(func() error { return l.Put(&page.Record{}, nil, func() []byte { return make([]byte, 16) }) })
+		return l.Within(func() error { return l.Put([]*page.Record{{}}, nil, func() []byte { return make([]byte, 16) }) })
 	}
 	if err := put(); err != nil {
 		t.Fatal(err)

@@ -136,7 +136,7 @@ func (m *mergePlan) wait(queue []item.Item) {
 }
 
 // Committed tells the plan of a merge, if one is under way, what a batch has put: after it was put.
-func (r *Endpoint) Committed(found []entry.Candidate, d *entry.Done) {
+func (r *Endpoint) Committed(found []entry.Candidate, done ...*entry.Done) {
 	m := r.plan.Load()
 	if m == nil {
 		return
@@ -144,7 +144,7 @@ func (r *Endpoint) Committed(found []entry.Candidate, d *entry.Done) {
 	for i := range found {
 		m.tell(found[i].Item.URL, heldWaiting)
 	}
-	if d != nil {
+	for _, d := range done {
 		m.tell(d.URL, heldBy(&d.Meta))
 	}
 }
