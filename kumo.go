@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kumo/internal/crawl"
+	"kumo/internal/job"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/weburl"
@@ -55,7 +56,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // A Crawler crawls. Make it with New, give it callbacks, and Run it once.
 type Crawler struct {
-	job     wire.Job
+	job     job.Job
 	err     error // of an option
 	onPage  []func(*Page)
 	onError []func(*Error)

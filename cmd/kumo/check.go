@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"kumo/internal/check"
+	"kumo/internal/job"
 	"kumo/internal/robots"
-	"kumo/internal/wire"
 )
 
 const checkLong = `Show what one of kumo's readers makes of an input. It is the code by which a crawl
@@ -140,7 +140,7 @@ func checkRobots() *cobra.Command {
 	v.args = src.robots
 	cmd := src.bind(v.command())
 	agent := &v.in.Agent
-	cmd.Flags().StringVar(agent, "agent", wire.Agent, "read robots.txt as this `NAME` of a crawler")
+	cmd.Flags().StringVar(agent, "agent", job.Agent, "read robots.txt as this `NAME` of a crawler")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if !robots.IsAgent(*agent) {
 			return usagef("--agent is %q: the name by which robots.txt files know a crawler is wanted, such as kumo or Googlebot", *agent)

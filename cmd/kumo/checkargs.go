@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"kumo/internal/check"
+	"kumo/internal/get"
 	"kumo/internal/robots"
 	"kumo/internal/seeds"
-	"kumo/internal/wire"
 )
 
 // Each verb of kumo check reads its arguments here.
@@ -48,7 +48,7 @@ func (s *source) robots(ctx context.Context, args []string, in *check.RobotsIn) 
 	}
 	doc, err := s.open(ctx, file, robots.MaxRedirects)
 	switch {
-	case errors.Is(err, wire.ErrRedirects): // to a crawl, too, that is no robots.txt
+	case errors.Is(err, get.ErrRedirects): // to a crawl, too, that is no robots.txt
 		fmt.Fprintf(os.Stderr, "%v: taken as if there were no robots.txt\n", err)
 	case err != nil:
 		return err

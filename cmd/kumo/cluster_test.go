@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/inspect"
+	"kumo/internal/job"
 	"kumo/internal/settings"
 	"kumo/internal/synthweb"
-	"kumo/internal/wire"
 )
 
 // Each flag of kumo crawl is in one hand in a cluster: who adds one decides whose it is.
@@ -56,7 +56,7 @@ func TestSettingsTravel(t *testing.T) {
 		"Authorization: a, b"}); err != nil {
 		t.Fatal(err)
 	}
-	j := &wire.Job{Name: "news", Dir: "d"}
+	j := &job.Job{Name: "news", Dir: "d"}
 	if err := n.settleNode(given, j, shared); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kumo/internal/admin"
 	"kumo/internal/advice"
+	"kumo/internal/node"
 	"kumo/internal/wire/cluster"
 )
 
@@ -63,7 +65,7 @@ func checkCrawlName(name string) error {
 	switch {
 	case name == "":
 		return usagef("which crawl? name it with --crawl")
-	case cluster.CrawlWord(name) != name || len(name) > 64:
+	case node.CrawlWord(name) != name || len(name) > 64:
 		return usagef("--crawl %q: a name of up to 64 letters, digits, - and _ is wanted", name)
 	}
 	return nil
@@ -77,23 +79,23 @@ const viewPatience = 3 * time.Second
 
 // control connects to the cluster, calls f, and lets it go.
 func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(context.Context,
-	*cluster.Control) error) error {
-	return c.connect(ctx, stderr, cluster.OpenControl, f)
+	*admin.Client) error) error {
+	return c.connect(ctx, stderr, cluster.OpenClient, f)
 }
 
 // view is control for what can be looked at while too few servers run, too.
 func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(context.Context,
-	*cluster.Control) error) error {
-	open := func(ctx context.Context, crawl string, o cluster.NodeOptions) (*cluster.Control, error) {
+	*admin.Client) error) error {
+	open := func(ctx context.Context, crawl string, o cluster.NodeOptions) (*admin.Client, error) {
 		return cluster.OpenView(ctx, crawl, o, viewPatience)
 	}
 	return c.connect(ctx, stderr, open, f)
 }
 
-type opener func(ctx context.Context, crawl string, o cluster.NodeOptions) (*cluster.Control, error)
+type opener func(ctx context.Context, crawl string, o cluster.NodeOptions) (*admin.Client, error)
 
 func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opener,
-	f func(context.Context, *cluster.Control) error) (err error) {
+	f func(context.Context, *admin.Client) error) (err error) {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	o, err := c.options(func(s string) { log.Warn(s) })
 	if err != nil {
@@ -154,5 +156,5 @@ func hostName() string {
 		return "node"
 	}
 	name, _, _ = strings.Cut(name, ".")
-	return cluster.CrawlWord(name)
+	return node.CrawlWord(name)
 }

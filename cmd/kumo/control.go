@@ -9,11 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/admin"
 	"kumo/internal/advice"
+	"kumo/internal/job"
 	"kumo/internal/node"
 	"kumo/internal/seeds"
 	"kumo/internal/stats"
-	"kumo/internal/wire"
 	"kumo/internal/wire/cluster"
 )
 
@@ -48,7 +49,7 @@ func startCommand() *cobra.Command {
 			}
 			o.warn(cmd.ErrOrStderr())
 			c.wait += o.seedTime()
-			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *cluster.Control) error {
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *admin.Client) error {
 				r, _, err := control.Status(ctx)
 				if err != nil {
 					return err
@@ -86,7 +87,7 @@ func mayStart(crawl string, r node.Record, seeds int) error {
 		return advice.With(fmt.Errorf("the crawl %q is paused, since %s", crawl, when(r.Changed)),
 			"kumo resume lets it go on, kumo add adds URLs to it")
 	case seeds == 0 && r.Seeds == 0:
-		return wire.ErrNoSeeds
+		return job.ErrNoSeeds
 	case seeds == 0 && r.State == node.Done:
 		return advice.With(fmt.Errorf("the crawl %q is done, since %s: nothing waits in it", crawl, when(r.Changed)),
 			"name more URLs to begin with")
@@ -139,7 +140,7 @@ crawl's --scope has it. The answer says how many were new; what is known already
 			if !o.job.HasSeeds() {
 				return usagef("no URL to add: name one, or give a file of them with --input-file")
 			}
-			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *cluster.Control) error {
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *admin.Client) error {
 				known, err := control.Known(ctx, o.job.Seeds) // before they are added
 				if err != nil {
 					return cluster.Advise(err)
@@ -157,7 +158,7 @@ crawl's --scope has it. The answer says how many were new; what is known already
 }
 
 // added says what came of URLs that were added.
-func added(k cluster.Known) string {
+func added(k node.Known) string {
 	all := k.New + k.Known + k.Unsure
 	urls := fmt.Sprintf("%d %s", all, plural(all, "URL", "URLs"))
 	switch {
@@ -178,13 +179,13 @@ func added(k cluster.Known) string {
 
 // addedAll says what was added when a file of many URLs is among it, of which the nodes find out themselves what is
 // new.
-func addedAll(k cluster.Known, file *seeds.File) string {
+func addedAll(k node.Known, file *seeds.File) string {
 	if file == nil || file.Few() {
 		return added(k)
 	}
 	text := fmt.Sprintf("%s of %s added; those that are known already are not fetched again",
 		stats.Count(file.Count, "URLs"), file.Title())
-	if k != (cluster.Known{}) {
+	if k != (node.Known{}) {
 		text = added(k) + "; " + text
 	}
 	return text
@@ -193,12 +194,12 @@ func addedAll(k cluster.Known, file *seeds.File) string {
 func are(n int, what string) string { return what + plural(n, " is", " are") }
 
 // stateCommand makes a verb that changes what all nodes do.
-func stateCommand(name, short, long, done string, change func(*cluster.Control, context.Context) error) *cobra.Command {
+func stateCommand(name, short, long, done string, change func(*admin.Client, context.Context) error) *cobra.Command {
 	c := &clusterFlags{}
 	cmd := &cobra.Command{Use: name + " --crawl NAME", Short: short, Long: long, Args: cobra.NoArgs,
 		Example: "  kumo " + name + " --crawl news",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *cluster.Control) error {
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *admin.Client) error {
 				if err := change(control, ctx); err != nil {
 					return cluster.Advise(err)
 				}
@@ -213,16 +214,16 @@ func stateCommand(name, short, long, done string, change func(*cluster.Control, 
 func pauseCommand() *cobra.Command {
 	return stateCommand("pause", "Let the nodes of a crawl fetch nothing for a while",
 		"Let the nodes of a crawl fetch nothing, and stay, until kumo resume. Requests that are under way are finished.",
-		"paused", (*cluster.Control).Pause)
+		"paused", (*admin.Client).Pause)
 }
 
 func resumeCommand() *cobra.Command {
 	return stateCommand("resume", "Let a crawl go on that was paused", "Let the nodes of a crawl go on that kumo pause "+
 		"has paused.", "goes on",
-		(*cluster.Control).Resume)
+		(*admin.Client).Resume)
 }
 
 func stopCommand() *cobra.Command {
 	return stateCommand("stop", "End all nodes of a crawl, to go on later", `End all nodes of a crawl: they finish what is under way, write down where they are, keep their place, and their processes end. The same
-kumo node commands, and then kumo start, go on.`, "the nodes end", (*cluster.Control).Stop)
+kumo node commands, and then kumo start, go on.`, "the nodes end", (*admin.Client).Stop)
 }

@@ -22,9 +22,12 @@ import (
 	"golang.org/x/term"
 
 	"kumo/internal/crawl"
+	"kumo/internal/folder"
+	"kumo/internal/job"
 	"kumo/internal/page"
 	"kumo/internal/progress"
 	"kumo/internal/seeds"
+	"kumo/internal/session"
 	"kumo/internal/stats"
 	"kumo/internal/web"
 	"kumo/internal/weburl"
@@ -181,7 +184,7 @@ func (o *options) staysHere() bool {
 }
 
 // run crawls, with the view and the metrics beside it.
-func (o *options) run(ctx context.Context, c *wire.Crawl, show *show, metrics net.Listener) (report *stats.Report,
+func (o *options) run(ctx context.Context, c *session.Session, show *show, metrics net.Listener) (report *stats.Report,
 	err error) {
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g := errgroup.Group{}
@@ -247,7 +250,7 @@ func (o *options) newShow(stderr *os.File) *show {
 	return s
 }
 
-func (s *show) run(ctx context.Context, c *wire.Crawl) {
+func (s *show) run(ctx context.Context, c *session.Session) {
 	status := func() progress.Status {
 		taken, all := c.Seeds()
 		return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(),
@@ -366,10 +369,10 @@ func (o *options) explain(w io.Writer) error {
 		return err
 	}
 	what := "A new crawl"
-	if saved, err := wire.SavedSettings(o.job.Dir); err == nil && saved != nil && !o.job.Fresh {
+	if saved, err := folder.ReadSettings(o.job.Dir); err == nil && saved != nil && !o.job.Fresh {
 		what = "The crawl there would be continued"
 	} else if !o.job.HasSeeds() {
-		return wire.NoCrawl(o.job.Dir)
+		return job.NoCrawl(o.job.Dir)
 	}
 	o.warn(w)
 	fmt.Fprintf(w, "%s, %q, in %s, as\n  %s\n", what, o.job.Name, o.job.Dir, o.job.UserAgent())

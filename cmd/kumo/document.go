@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/get"
 	"kumo/internal/page"
 	"kumo/internal/parse"
 	"kumo/internal/stats"
-	"kumo/internal/wire"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 
 // A source opens what a verb is to read: a URL, a file or standard input.
 type source struct {
-	get     wire.Get
+	get     get.Client
 	timeout time.Duration
 }
 
@@ -51,7 +51,7 @@ type document struct {
 	header      http.Header // nil for a file
 }
 
-// open reads a document. Redirects are followed so many times; more are wire.ErrRedirects, which comes with the last
+// open reads a document. Redirects are followed so many times; more are get.ErrRedirects, which comes with the last
 // answer.
 func (s *source) open(ctx context.Context, name string, redirects int) (*document, error) {
 	if isURL(name) {

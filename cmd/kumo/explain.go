@@ -12,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/admin"
+	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/seeds"
-	"kumo/internal/wire"
+	"kumo/internal/session/nodes"
 	"kumo/internal/wire/cluster"
 )
 
@@ -98,7 +100,7 @@ func (e *explainer) folder(url string) (x *inspect.Explanation, err error) {
 func (e *explainer) askOwner(stderr io.Writer, x *explained, host string) (err error) {
 	named := e.crawl != "" || e.nats != "" || len(e.join) > 0
 	if e.dir != "" {
-		if e.self, err = cluster.FolderNode(e.dir); err != nil {
+		if e.self, err = nodes.IdentityOf(e.dir); err != nil {
 			return err
 		}
 		if e.self == "" && named {
@@ -119,7 +121,7 @@ func (e *explainer) askOwner(stderr io.Writer, x *explained, host string) (err e
 			return nil
 		}
 	}
-	err = e.control(e.ctx, stderr, func(_ context.Context, control *cluster.Control) (err error) {
+	err = e.control(e.ctx, stderr, func(_ context.Context, control *admin.Client) (err error) {
 		x.Owner, err = control.Owner(e.ctx, host, e.self, e.wait)
 		return err
 	})
@@ -132,7 +134,7 @@ func (e *explainer) askOwner(stderr io.Writer, x *explained, host string) (err e
 
 // crawlOf finds out the name of the crawl that the folder belongs to.
 func (e *explainer) crawlOf() error {
-	saved, err := wire.SavedSettings(e.dir)
+	saved, err := folder.ReadSettings(e.dir)
 	for _, s := range saved {
 		if name := strings.Join(s.Values, ","); s.Key == "name" && e.crawl == "" {
 			e.crawl = name

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/admin"
 	"kumo/internal/inspect"
+	"kumo/internal/node"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
 	"kumo/internal/wire/cluster"
@@ -62,7 +64,7 @@ type failOver struct {
 	*testing.T
 	clusterShow // follows the cluster
 	seed        uint64
-	client      *cluster.Control
+	client      *admin.Client
 	sites       []*site
 	killings    []*killing
 }
@@ -174,7 +176,7 @@ func (f *failOver) form() {
 	ctx, cancel := context.WithTimeout(f.Context(), failOverMost)
 	defer cancel()
 	var err error
-	if f.client, err = cluster.OpenControl(ctx, demoCrawl, cluster.NodeOptions{Join: f.servers,
+	if f.client, err = cluster.OpenClient(ctx, demoCrawl, cluster.NodeOptions{Join: f.servers,
 		Secret: f.secret}); err != nil {
 		f.Fatal(err)
 	}
@@ -291,7 +293,7 @@ func (f *failOver) watch(ctx context.Context, k *killing, fresh *site) {
 }
 
 // see takes in what the others say at a time.
-func (k *killing) see(at time.Duration, all []cluster.NodeStatus) {
+func (k *killing) see(at time.Duration, all []node.Status) {
 	said, waiting := map[string]int{}, 0
 	for i := range all {
 		s := &all[i]

@@ -15,14 +15,14 @@ import (
 
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
+	"kumo/internal/job"
 	"kumo/internal/policy"
-	"kumo/internal/wire"
 )
 
 // options are kumo crawl's flags: those that are a job's are bound to it, the others are kept here until they can be
 // read.
 type options struct {
-	job  wire.Job
+	job  job.Job
 	idle bool // nothing is to be fetched, so that secrets are not needed
 
 	inputFile string

@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/folder"
 	"kumo/internal/inspect"
+	"kumo/internal/job"
 	"kumo/internal/weburl"
 	"kumo/internal/wire"
 )
@@ -144,14 +146,14 @@ func openLook(ctx context.Context, dir string) (*inspect.View, error) {
 	if dir == "" {
 		return nil, usagef("which crawl? name its folder with --out")
 	}
-	saved, err := wire.SavedSettings(dir)
+	saved, err := folder.ReadSettings(dir)
 	if err != nil {
 		return nil, err
 	}
 	if len(saved) == 0 {
 		return nil, usagef("%s: there is no crawl", dir)
 	}
-	return wire.Inspect(ctx, dir, func() (*wire.Job, error) {
+	return wire.Inspect(ctx, dir, func() (*job.Job, error) {
 		o := &options{idle: true}
 		flags := crawlFlags(o)
 		if err := flags.Parse([]string{"--out", dir}); err != nil {

@@ -15,9 +15,9 @@ import (
 
 	"kumo/internal/advice"
 	"kumo/internal/crawl"
+	"kumo/internal/job"
 	"kumo/internal/policy"
 	"kumo/internal/vfs"
-	"kumo/internal/wire"
 )
 
 // Exit codes. They are documented in the root command's help.
@@ -55,7 +55,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	ctx, stop := interruptible()
 	defer stop()
-	root := &cobra.Command{Use: "kumo", Short: "A distributed web crawler", Long: rootLong, Version: wire.Version,
+	root := &cobra.Command{Use: "kumo", Short: "A distributed web crawler", Long: rootLong, Version: job.Version,
 		SilenceErrors: true, SilenceUsage: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true}}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
 	addVerbs(root)
@@ -161,7 +161,7 @@ func quietEnd(err error) bool {
 
 func isUsage(err error) bool {
 	_, called := errors.AsType[*usage](err)
-	return called || advice.IsUsage(err) || errors.Is(err, wire.ErrNoSeeds) || isCobraUsage(err)
+	return called || advice.IsUsage(err) || errors.Is(err, job.ErrNoSeeds) || isCobraUsage(err)
 }
 
 // isCobraUsage recognises what cobra says of a verb or argument that it does not know.

@@ -20,13 +20,14 @@ import (
 	"kumo/internal/crawl"
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
+	"kumo/internal/job"
 	"kumo/internal/node"
 	"kumo/internal/policy"
 	"kumo/internal/progress"
+	"kumo/internal/session/nodes"
 	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/web"
-	"kumo/internal/wire"
 	"kumo/internal/wire/cluster"
 )
 
@@ -105,10 +106,10 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if show.live != nil {
 		show.live.Hint("Ctrl-C leaves the others to it; kumo stop ends all")
 	}
-	job := &wire.Job{Name: n.crawl, Dir: n.out, Listener: show.listener(),
+	j := &job.Job{Name: n.crawl, Dir: n.out, Listener: show.listener(),
 		Warn: func(err error) { show.log.Warn(err.Error()) }}
 	opts.Log = show.log
-	opts.Settle = func(j *wire.Job, settings []settings.Setting) error { return n.o.settleNode(n.given, j, settings) }
+	opts.Settle = func(j *job.Job, settings []settings.Setting) error { return n.o.settleNode(n.given, j, settings) }
 	if opts.Secret, err = readSecret(n.secretFile, func(s string) { show.log.Warn(s) }); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	}
 	n.say(show, &opts)
 	late := time.AfterFunc(lateJoin, func() { show.log.Warn(hint(&opts)) })
-	cluster, err := cluster.OpenNode(ctx, job, opts)
+	cluster, err := cluster.OpenNode(ctx, j, opts)
 	late.Stop()
 	if err != nil && ctx.Err() != nil {
 		return n.ended(context.Canceled, show)
@@ -158,7 +159,7 @@ func (n *noder) settle() (o cluster.NodeOptions, err error) {
 		return o, err
 	}
 	n.settleNames()
-	if cluster.CrawlWord(n.name) != n.name {
+	if node.CrawlWord(n.name) != n.name {
 		return o, usagef("--name %q: letters, digits, - and _ are wanted", n.name)
 	}
 	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, NATS: n.nats, Preset: n.preset,
@@ -178,13 +179,13 @@ func (n *noder) settle() (o cluster.NodeOptions, err error) {
 		return o, err
 	}
 	// The machine's flags are checked now, and not when the crawl is started.
-	return o, n.o.settleNode(n.given, &wire.Job{Name: n.crawl, Dir: n.out}, nil)
+	return o, n.o.settleNode(n.given, &job.Job{Name: n.crawl, Dir: n.out}, nil)
 }
 
 // settleNames fills in what nobody has named.
 func (n *noder) settleNames() {
 	if n.out == "" {
-		n.out = wire.DefaultDir(n.crawl)
+		n.out = folder.DefaultDir(n.crawl)
 		if n.name != "" {
 			n.out += "-" + n.name
 		}
@@ -199,7 +200,7 @@ func (n *noder) settleNames() {
 
 // checkFolder refuses a folder of another crawl.
 func (n *noder) checkFolder() error {
-	saved, err := wire.SavedSettings(n.out)
+	saved, err := folder.ReadSettings(n.out)
 	if err != nil {
 		return err
 	}
@@ -238,7 +239,7 @@ func (n *noder) say(show *show, o *cluster.NodeOptions) {
 }
 
 // crawlAll takes part in the crawl, with the view and the metrics beside it. It leaves when ctx ends.
-func (n *noder) crawlAll(ctx context.Context, cluster *cluster.Node, show *show) (report *stats.Report, err error) {
+func (n *noder) crawlAll(ctx context.Context, cluster *nodes.Node, show *show) (report *stats.Report, err error) {
 	g := errgroup.Group{}
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g.Go(func() error { n.watch(beside, cluster, show); return nil })
@@ -281,7 +282,7 @@ const leavePatience = 15 * time.Second
 
 // handsOver waits for a node that leaves until ctx ends. It returns false if the node can do nothing for that: the
 // servers are away.
-func (n *noder) handsOver(ctx context.Context, cluster *cluster.Node) bool {
+func (n *noder) handsOver(ctx context.Context, cluster *nodes.Node) bool {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	since := time.Now()
@@ -300,7 +301,7 @@ func (n *noder) handsOver(ctx context.Context, cluster *cluster.Node) bool {
 }
 
 // watch shows how the node's part goes.
-func (n *noder) watch(ctx context.Context, cluster *cluster.Node, show *show) {
+func (n *noder) watch(ctx context.Context, cluster *nodes.Node, show *show) {
 	p := parts{cluster}
 	status := func() progress.Status {
 		return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(),
@@ -314,31 +315,31 @@ func (n *noder) watch(ctx context.Context, cluster *cluster.Node, show *show) {
 }
 
 // parts are what is shown of a node's part in a crawl, which is another one after the node has lost its place.
-type parts struct{ cluster *cluster.Node }
+type parts struct{ cluster *nodes.Node }
 
 func (p parts) totals() (s stats.Snapshot) {
-	if c := p.cluster.Crawl(); c != nil {
+	if c := p.cluster.Session(); c != nil {
 		return c.Stats.Totals()
 	}
 	return s
 }
 
 func (p parts) frontier() (f frontier.Counts) {
-	if c := p.cluster.Crawl(); c != nil {
+	if c := p.cluster.Session(); c != nil {
 		return c.Frontier.Counts()
 	}
 	return f
 }
 
 func (p parts) known() int {
-	if c := p.cluster.Crawl(); c != nil {
+	if c := p.cluster.Session(); c != nil {
 		return c.URLsKnown()
 	}
 	return 0
 }
 
 func (p parts) outage() (o crawl.Outage) {
-	if c := p.cluster.Crawl(); c != nil {
+	if c := p.cluster.Session(); c != nil {
 		return c.Outage()
 	}
 	return o

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/advice"
+	"kumo/internal/job"
 	"kumo/internal/settings"
-	"kumo/internal/wire"
 )
 
 // A crawl of several nodes has the settings of kumo crawl, in two hands. What is crawled, and how politely, is the same
@@ -115,7 +115,7 @@ func with(key string, values []string) string {
 }
 
 // settleNode makes of a node's flags and of the settings that all nodes share the job of this node.
-func (o *options) settleNode(given *pflag.FlagSet, j *wire.Job, settings []settings.Setting) error {
+func (o *options) settleNode(given *pflag.FlagSet, j *job.Job, settings []settings.Setting) error {
 	mine := &options{}
 	all := crawlFlags(mine)
 	err := error(nil)
@@ -130,7 +130,7 @@ func (o *options) settleNode(given *pflag.FlagSet, j *wire.Job, settings []setti
 	const source = "the settings of the crawl"
 	if err := mine.apply(all, settings, source); err != nil {
 		return advice.With(err, fmt.Sprintf("the crawl was started by another version of kumo, and this is %s: use the "+
-			"same on all machines", wire.Version))
+			"same on all machines", job.Version))
 	}
 	if err := mine.finish(); err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/job"
+	"kumo/internal/repair"
 	"kumo/internal/stats"
 	"kumo/internal/wire"
 )
@@ -46,13 +48,13 @@ func repairCommand() *cobra.Command {
 		}}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir, out := append(args, ".")[0], cmd.OutOrStdout()
-		r, err := wire.Repair(cmd.Context(), dir, wire.RepairOptions{DryRun: dry, Moved: moved, Now: time.Now,
+		r, err := wire.Repair(cmd.Context(), dir, repair.Options{DryRun: dry, Moved: moved, Now: time.Now,
 			Say: func(text string) {
 				if !quiet && !asJSON {
 					fmt.Fprintln(out, text)
 				}
 			},
-			Job: func() (*wire.Job, error) {
+			Job: func() (*job.Job, error) {
 				o := &options{idle: true}
 				flags := crawlFlags(o)
 				if err := flags.Parse([]string{"--out", dir}); err != nil {
@@ -78,7 +80,7 @@ func repairCommand() *cobra.Command {
 	return cmd
 }
 
-func sayRepaired(cmd *cobra.Command, dir string, r *wire.Repaired, dry bool) {
+func sayRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {
 	out := cmd.OutOrStdout()
 	if r.Whole {
 		fmt.Fprintf(out, "%s: nothing is wrong\n", dir)

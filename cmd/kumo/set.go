@@ -13,10 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kumo/internal/admin"
 	"kumo/internal/advice"
+	"kumo/internal/job"
 	"kumo/internal/node"
 	"kumo/internal/settings"
-	"kumo/internal/wire"
 	"kumo/internal/wire/cluster"
 )
 
@@ -49,7 +50,7 @@ func setCommand() *cobra.Command {
 			if len(wishes) == 0 {
 				open = c.view
 			}
-			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *cluster.Control) error {
+			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *admin.Client) error {
 				if len(wishes) == 0 {
 					return c.showSettings(ctx, cmd.OutOrStdout(), control, asJSON)
 				}
@@ -111,13 +112,13 @@ func checkKey(all *pflag.FlagSet, key string) error {
 			key)
 	case all.Lookup(key) != nil:
 		return usagef("%s is no setting that the nodes of a crawl share; these may change while it runs: %s", key,
-			strings.Join(wire.Tunable, ", "))
+			strings.Join(job.Tunable, ", "))
 	}
 	text := fmt.Sprintf("there is no setting %q", key)
 	if near := nearest(key, known); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
-	return usagef("%s; these may change while a crawl runs: %s", text, strings.Join(wire.Tunable, ", "))
+	return usagef("%s; these may change while a crawl runs: %s", text, strings.Join(job.Tunable, ", "))
 }
 
 // badValue says what is wanted instead of a value.
@@ -143,7 +144,7 @@ const (
 // mayChange says when a setting may change, and why not at any time.
 func mayChange(key string) (may changes, why string) {
 	switch {
-	case slices.Contains(wire.Tunable, key):
+	case slices.Contains(job.Tunable, key):
 		return mayAlways, ""
 	case slices.Contains(lasting, key):
 		return mayNever, "the crawl has left out, kept or named things by it: begin another crawl"
@@ -153,7 +154,7 @@ func mayChange(key string) (may changes, why string) {
 }
 
 // set changes settings, and says what they are now.
-func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *cluster.Control,
+func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *admin.Client,
 	wishes []settings.Setting) error {
 	var was map[string][]string
 	var state node.State
@@ -194,7 +195,7 @@ func withAgent(wishes []settings.Setting, was map[string][]string) []settings.Se
 	is := func(key string) bool {
 		return slices.ContainsFunc(wishes, func(s settings.Setting) bool { return s.Key == key })
 	}
-	made := wire.UserAgent(strings.Join(was["contact"], ""))
+	made := job.UserAgent(strings.Join(was["contact"], ""))
 	if is("contact") && !is("user-agent") && slices.Equal(was["user-agent"], []string{made}) {
 		return append(slices.Clone(wishes), settings.Setting{Key: "user-agent"})
 	}
@@ -226,7 +227,7 @@ type shownSetting struct {
 }
 
 // showSettings lists what all nodes share.
-func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control *cluster.Control, asJSON bool) error {
+func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control *admin.Client, asJSON bool) error {
 	r, _, err := control.Status(ctx)
 	if err != nil {
 		return cluster.Advise(err)
@@ -278,10 +279,10 @@ func settingsLine(settings map[string][]string) string {
 	}
 	defaults := crawlFlags(&options{})
 	var said []string
-	for _, key := range wire.Tunable {
+	for _, key := range job.Tunable {
 		values := settings[key]
 		fl := defaults.Lookup(key)
-		if key == "user-agent" && slices.Equal(values, []string{wire.UserAgent(strings.Join(settings["contact"], ""))}) {
+		if key == "user-agent" && slices.Equal(values, []string{job.UserAgent(strings.Join(settings["contact"], ""))}) {
 			continue
 		}
 		if key == "delay" || len(values) > 0 && fl != nil && strings.Join(values, ",") != fl.DefValue {

@@ -9,9 +9,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"kumo/internal/fetch"
+	"kumo/internal/folder"
+	"kumo/internal/job"
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
-	"kumo/internal/wire"
 )
 
 // The keys of a configuration file that are no flags: seeds, and what files more of them came from, which only says so.
@@ -132,9 +133,9 @@ func (o *options) findFolder() error {
 	}
 	if dir == "" {
 		if o.job.Name == "" {
-			return wire.ErrNoSeeds
+			return job.ErrNoSeeds
 		}
-		dir = wire.DefaultDir(o.job.Name)
+		dir = folder.DefaultDir(o.job.Name)
 	}
 	o.job.Dir = dir
 	return nil
@@ -160,7 +161,7 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 	if o.job.Fresh {
 		return nil
 	}
-	saved, err := wire.SavedSettings(o.job.Dir)
+	saved, err := folder.ReadSettings(o.job.Dir)
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 			return err
 		}
 	}
-	return wire.ToRepair(o.apply(f, saved, o.job.Dir), o.job.Dir)
+	return folder.ToRepair(o.apply(f, saved, o.job.Dir), o.job.Dir)
 }
 
 func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []settings.Setting) error {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"kumo/internal/inspect"
-	"kumo/internal/wire"
+	"kumo/internal/session"
 )
 
 const snapshotLong = `Copy the crawl in DIR, as it is at one moment, into the new folder TARGET (default: beside it, DIR.snapshot-TIME).
@@ -37,13 +37,13 @@ func snapshotCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			target := wire.SnapshotName(args[0], time.Now())
+			target := session.SnapshotName(args[0], time.Now())
 			if len(args) == 2 {
 				target = args[1]
 			}
 			show := term.IsTerminal(int(os.Stderr.Fd())) && !quiet
 			var last inspect.Copied
-			err := wire.Snapshot(cmd.Context(), args[0], target, func(n inspect.Copied) {
+			err := session.Snapshot(cmd.Context(), args[0], target, func(n inspect.Copied) {
 				if last = n; show {
 					fmt.Fprintf(os.Stderr, "\r\x1b[K%d files, %d MB", n.Files, n.Bytes>>20)
 				}

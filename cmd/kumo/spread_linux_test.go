@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/admin"
 	"kumo/internal/inspect"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
@@ -84,7 +85,7 @@ func spreadOnce(t *testing.T, seed uint64, hosts, busy int) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), spreadMost, fmt.Errorf("the nodes are no members after %v",
 		spreadMost))
 	defer cancel()
-	client, err := cluster.OpenControl(ctx, demoCrawl, cluster.NodeOptions{Join: s.servers, Secret: s.secret})
+	client, err := cluster.OpenClient(ctx, demoCrawl, cluster.NodeOptions{Join: s.servers, Secret: s.secret})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +163,8 @@ func busyLoop(t *testing.T) {
 }
 
 // shares says how many hosts each node owns, and checks it.
-func (s *spreading) shares(ctx context.Context, client *cluster.Control, came time.Duration) {
-	owners, err := client.Owners(ctx, cluster.HostQuery{})
+func (s *spreading) shares(ctx context.Context, client *admin.Client, came time.Duration) {
+	owners, err := client.Owners(ctx, admin.HostQuery{})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"kumo/internal/admin"
 	"kumo/internal/bus"
 	"kumo/internal/inspect"
 	"kumo/internal/stats"
@@ -58,7 +59,7 @@ func statusCommand() *cobra.Command {
 			if h.on {
 				open = c.control
 			}
-			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *cluster.Control) error {
+			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *admin.Client) error {
 				if h.on {
 					return h.show(cmd.Context(), s, control, c, args)
 				}
@@ -93,7 +94,7 @@ type statusView struct {
 }
 
 // follow shows the cluster until the user has seen enough, or there is nobody to ask any more.
-func (s *statusView) follow(ctx, enough context.Context, control *cluster.Control, crawl string) error {
+func (s *statusView) follow(ctx, enough context.Context, control *admin.Client, crawl string) error {
 	tick := time.NewTicker(max(s.every, 100*time.Millisecond))
 	defer tick.Stop()
 	ends := false // the nodes do, as far as was seen

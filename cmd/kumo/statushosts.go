@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kumo/internal/admin"
 	"kumo/internal/inspect"
 	"kumo/internal/wire/cluster"
 )
@@ -47,9 +48,9 @@ func (v *hostsView) check(given *pflag.FlagSet, args []string, watch bool) error
 }
 
 // show asks whose hosts are, and prints it.
-func (v *hostsView) show(ctx context.Context, s *statusView, control *cluster.Control, c *clusterFlags,
+func (v *hostsView) show(ctx context.Context, s *statusView, control *admin.Client, c *clusterFlags,
 	args []string) error {
-	q := cluster.HostQuery{Parked: v.parked, Limit: v.limit, Patience: c.wait}
+	q := admin.HostQuery{Parked: v.parked, Limit: v.limit, Patience: c.wait}
 	for _, a := range args {
 		host, err := hostArg(a)
 		if err != nil {

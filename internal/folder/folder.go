@@ -216,6 +216,29 @@ func (f *Folder) PutAside(name string) error {
 		f.Disk.SyncDir(f.Dir))
 }
 
+// DefaultDir is where a crawl lies unless the user says otherwise.
+func DefaultDir(crawl string) string { return filepath.Join("crawls", crawl) }
+
+// NoCrawl is the error of a folder that was named, and has no crawl.
+func NoCrawl(dir string) error { return advice.Usage("%s: there is no crawl", dir) }
+
+// ReadSettings reads the settings of the crawl in dir; none when there is no crawl.
+func ReadSettings(dir string) ([]settings.Setting, error) {
+	all, err := settings.Read(filepath.Join(dir, settings.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return all, ToRepair(err, dir)
+}
+
+// ToRepair adds to an error from a crawl's folder that a repair can help.
+func ToRepair(err error, dir string) error {
+	if err == nil {
+		return nil
+	}
+	return advice.With(err, HowToRepair(dir))
+}
+
 // HowToRepair is what to do about a folder from which a crawl cannot go on.
 func HowToRepair(dir string) string {
 	return fmt.Sprintf("kumo repair %s goes on from what is whole there, and says what is lost (--dry-run: says it, "+

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"kumo/internal/bus"
@@ -24,6 +25,11 @@ type Identity struct {
 
 // Node is the identity as others know it.
 func (i Identity) Node() strategy.Node { return strategy.Node(i.Name + "~" + i.Life) }
+
+var unsafeInWords = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// CrawlWord is a crawl's name as the cluster has it: one word.
+func CrawlWord(name string) string { return unsafeInWords.ReplaceAllString(name, "-") }
 
 // OpenIdentity reads who a folder's node is from a file, and makes it one if it is nobody yet. A folder belongs to one
 // name.

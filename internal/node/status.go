@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +39,7 @@ func (c Control) Status(ctx context.Context) (Record, []Status, error) {
 			return r, nil, err
 		}
 	}
-	leases, err := c.leases(ctx)
+	leases, err := c.Leases(ctx)
 	if err != nil {
 		return r, nil, err
 	}
@@ -70,30 +69,17 @@ func (c Control) Status(ctx context.Context) (Record, []Status, error) {
 	return r, all, nil
 }
 
-// leases reads all leases.
-func (c Control) leases(ctx context.Context) (map[strategy.Node]member.Lease, error) {
+// Leases reads all leases.
+func (c Control) Leases(ctx context.Context) (map[strategy.Node]member.Lease, error) {
+	entries, err := bus.ReadAll(ctx, c.Registry, member.LeasePrefix)
+	if err != nil {
+		return nil, err
+	}
 	all := map[strategy.Node]member.Lease{}
-	ctx, enough := context.WithCancelCause(ctx)
-	defer enough(nil)
-	err := c.Registry.Watch(ctx, member.LeasePrefix, func(e bus.Entry) {
-		if e.Key == "" {
-			enough(errEnough)
-			return
+	for _, e := range entries {
+		if l, err := member.ParseLease(e.Value); err == nil { // or else of another version
+			all[strategy.Node(strings.TrimPrefix(e.Key, member.LeasePrefix))] = l
 		}
-		if context.Cause(ctx) != nil {
-			return
-		}
-		n := strategy.Node(strings.TrimPrefix(e.Key, member.LeasePrefix))
-		if l, err := member.ParseLease(e.Value); err == nil {
-			all[n] = l
-		} else {
-			delete(all, n)
-		}
-	})
-	if !errors.Is(context.Cause(ctx), errEnough) {
-		return nil, fmt.Errorf("read the leases: %w", late(ctx, err))
 	}
 	return all, nil
 }
-
-var errEnough = errors.New("that was all")

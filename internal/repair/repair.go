@@ -1,339 +1,142 @@
-// Package repair takes out of a crawl's record files what is not as it was written, so that those which are left agree:
-// WARC files with their indexes, lists and logs. What is wrong somebody else finds out (see [Drop]); what cannot be
-// read at all is found here. Files are written anew beside the old ones, and only those from which something goes.
+// Package repair makes a crawl that can go on of one whose files are not as they were written: it finds out what is
+// wrong, brings together what is whole, and puts that in place.
 package repair
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
+	"time"
 
-	"kumo/internal/store"
-	"kumo/internal/store/crawllog"
-	"kumo/internal/store/jsonl"
-	"kumo/internal/store/warc"
+	"kumo/internal/advice"
+	"kumo/internal/folder"
+	"kumo/internal/job"
+	"kumo/internal/repair/rebuild"
+	"kumo/internal/verify"
 	"kumo/internal/vfs"
 )
 
-// A Drop is what is to go. Names are relative to the crawl's folder, with slashes.
-type Drop struct {
-	URLs   map[string]bool           // all visits of a URL
-	Places map[string]map[int64]bool // by file: records, and lines, by where they begin
+// Options say how a repair goes.
+type Options struct {
+	DryRun bool
+	Moved  bool                     // WARC files that are not here were moved on purpose
+	Say    func(string)             // is told what is found and done
+	Job    func() (*job.Job, error) // the crawl's job, by the settings that its folder has
+	Now    func() time.Time
 }
 
-// NewDrop returns a Drop of nothing.
-func NewDrop() *Drop { return &Drop{URLs: map[string]bool{}, Places: map[string]map[int64]bool{}} }
+// Openers open what a repair works on.
+type Openers struct {
+	// View opens what can be opened of a crawl, on a disk that keeps all changes to itself.
+	View func(*folder.Folder) (p verify.Parts, done func() error)
+	// Crawl is rebuild.Config's Open.
+	Crawl func(*job.Job, *folder.Folder) (rebuild.Crawl, error)
+}
 
-// At lets what begins at a place go.
-func (d *Drop) At(file string, offset int64) {
-	if d.Places[file] == nil {
-		d.Places[file] = map[int64]bool{}
+// A Result is what came of a repair.
+type Result struct {
+	Whole   bool   `json:"whole"`             // nothing was to be done
+	Only    bool   `json:"only_settings"`     // were to be put back: all else is as it should be
+	Damaged string `json:"damaged,omitempty"` // the folder where the files are that were not whole, or are replaced
+	// that were listed or had records, robots.txt among them, and are not kept: their URLs are fetched again
+	Visits  int64 `json:"visits_lost"`
+	Lines   int   `json:"lines_mended"` // of lists and indexes, that other files have told
+	Pages   int64 `json:"pages"`        // that are kept
+	Waiting int   `json:"urls_waiting"`
+	Known   int   `json:"urls_known"`
+}
+
+// repairedName is the folder in the folder state where a repair builds what it will put in place.
+const repairedName = "repaired"
+
+// Run makes a crawl that can go on of the one in dir, from what is whole there: records whose visits are whole in
+// all files are kept, and the state is made anew from them and from what can be read of the old one. What is replaced
+// is moved aside, and nothing is removed.
+func Run(ctx context.Context, dir string, o Options, open Openers) (_ *Result, err error) {
+	f := folder.At(dir, vfs.OS)
+	if !f.IsCrawl() && !f.HasOutputs() {
+		return nil, folder.NoCrawl(dir)
 	}
-	d.Places[file][offset] = true
-}
-
-// Dropped counts what went.
-type Dropped struct {
-	Visits map[string]int64 // by URL: visits that went with their records
-	Lines  int64
-}
-
-// Clean lets go of what drop says, and of what cannot be read. Every WARC file in dir is a closed one. Lines that name
-// a record in a file that is not there go, too, unless moved says that it was moved on purpose.
-func Clean(dir string, drop *Drop, moved bool) (Dropped, error) {
-	c := cleaner{dir: dir, drop: drop, away: moved, here: map[string]bool{}, moved: map[string]map[int64]int64{}}
-	c.done.Visits = map[string]int64{}
-	names, err := vfs.OS.List(filepath.Join(dir, "warc"))
-	if err != nil {
-		return c.done, err
+	if f.IsNodes() {
+		return nil, advice.Usage("%s belongs to a node of a cluster, whose state is in the cluster, too: move the folder "+
+			"away and start the node anew: "+
+			"it joins as a new one, and the others take over what the old one had", dir)
 	}
-	for _, name := range names {
-		c.here[name] = true
-		if strings.HasSuffix(name, ".warc.gz") || strings.HasSuffix(name, ".warc.zst") {
-			if err := c.warc(name); err != nil {
-				return c.done, fmt.Errorf("clean warc/%s: %w", name, err)
-			}
+	if err := vfs.OS.MkdirAll(f.Path("state")); err != nil {
+		return nil, err
+	}
+	if err := f.Hold(ctx, func(err error) { o.Say(err.Error()) }); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := &repairer{Options: o, open: open, Folder: f, work: f.Path("state", repairedName), result: &Result{}}
+	return r.result, r.run(ctx)
+}
+
+// A repairer is one repair.
+type repairer struct {
+	Options
+	open Openers
+	*folder.Folder
+	work     string   // where it builds
+	restored []byte   // settings that are to be put back
+	orphans  []string // indexes of WARC files that are not here
+	result   *Result
+}
+
+func (r *repairer) run(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(r.work, readyName)); err == nil {
+		if r.DryRun {
+			return fmt.Errorf("an earlier repair was broken off while it put files in place: give the command without " +
+				"--dry-run first")
+		}
+		r.Say("an earlier repair was broken off while it put files in place: that goes on first")
+		if err := r.place(); err != nil {
+			return err
 		}
 	}
-	for _, l := range []struct {
-		name string
-		keep func(at int64, line []byte) []byte
-	}{{"pages.jsonl", c.page}, {"crawl.log", c.visit}, {"text.jsonl", c.text}, {"skipped.jsonl", c.skip}} {
-		if err := c.lines(l.name, l.keep); err != nil {
-			return c.done, fmt.Errorf("clean %s: %w", l.name, err)
-		}
+	if err := r.settings(); err != nil {
+		return err
 	}
-	return c.done, nil
-}
-
-type cleaner struct {
-	dir   string
-	drop  *Drop
-	done  Dropped
-	away  bool                       // WARC files that are not here were moved away
-	here  map[string]bool            // files in the folder warc
-	moved map[string]map[int64]int64 // by WARC file that was written anew: where the answers lie that stayed
-}
-
-func (c *cleaner) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
-
-// A span is where a record lies.
-type span struct{ at, length int64 }
-
-// A group is the records of one visit.
-type group struct {
-	url, id  string
-	spans    []span
-	metadata bool
-	bad      bool
-}
-
-// warc writes a WARC file anew if something of it goes.
-func (c *cleaner) warc(name string) error {
-	size, err := vfs.OS.Size(c.path("warc/" + name))
+	whole, err := r.diagnose(ctx)
 	if err != nil {
 		return err
 	}
-	src, err := vfs.OS.OpenAt(c.path("warc/" + name))
-	if err != nil {
-		return err
-	}
-	defer src.Close() //nolint:errcheck // it is only read
-	kept, all, err := c.groups(src, size, name)
-	if err != nil {
-		return err
-	}
-	stem, _, _ := strings.Cut(name, ".warc")
-	if all {
-		return c.index(stem, name, nil)
-	}
-	moved := map[int64]int64{}
-	err = c.write("warc/"+name, func(w *bufio.Writer) error {
-		at := int64(0)
-		for _, g := range kept {
-			moved[g.spans[0].at] = at
-			for _, s := range g.spans {
-				if _, err := io.Copy(w, io.NewSectionReader(src, s.at, s.length)); err != nil {
-					return err
-				}
-				at += s.length
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	c.moved[name] = moved
-	return c.index(stem, name, moved)
-}
-
-// groups reads a file, and returns the visits that stay. all reports whether these are all that there is.
-func (c *cleaner) groups(src io.ReaderAt, size int64, name string) (kept []group, all bool, err error) {
-	in, err := warc.NewReader(src, size, name)
-	if err != nil {
-		return nil, false, err
-	}
-	all = true
-	gone := c.drop.Places["warc/"+name]
-	var g *group
-	end := func() {
-		switch {
-		case g == nil:
-		case g.bad || !g.metadata || c.drop.URLs[g.url]:
-			all = false
-			c.done.Visits[g.url]++
-		default:
-			kept = append(kept, *g)
-		}
-		g = nil
-	}
-	for {
-		at := in.Offset()
-		rec, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			end()
-			return kept, all, nil
-		}
-		if rec == nil { // it may be part of the visit at hand, or begin another
-			all = false
-			in.Skip()
-			continue
-		}
-		bad := err != nil || gone[at]
-		switch rec.Fields["WARC-Type"] {
-		case "warcinfo":
-			end()
-			if bad {
-				all = false
-				continue
-			}
-			kept = append(kept, group{spans: []span{{rec.Offset, rec.Length}}})
-		case "response", "revisit", "resource":
-			end()
-			g = &group{url: rec.Fields["WARC-Target-URI"], id: rec.ID(), spans: []span{{rec.Offset, rec.Length}}, bad: bad}
-		default:
-			if g == nil || rec.Answer() != g.id { // of a visit whose answer cannot be read
-				all = false
-				continue
-			}
-			if bad || rec.Fields["WARC-Target-URI"] != g.url {
-				g.bad = true
-				continue
-			}
-			g.spans = append(g.spans, span{rec.Offset, rec.Length})
-			g.metadata = g.metadata || rec.Fields["WARC-Type"] == "metadata"
-		}
-	}
-}
-
-// index writes a file's index anew: sorted, with the places where records lie now. moved is nil where all lie where
-// they lay.
-func (c *cleaner) index(stem, name string, moved map[int64]int64) error {
-	file := "warc/" + stem + ".cdxj"
-	text, err := os.ReadFile(c.path(file))
-	lost := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !lost {
-		return err
-	}
-	gone := c.drop.Places[file]
-	var lines [][]byte
-	at := int64(0)
-	for l := range bytes.Lines(text) {
-		here := at
-		at += int64(len(l))
-		x, err := warc.ParseIndexLine(bytes.TrimSuffix(l, []byte("\n")))
-		if err != nil || gone[here] || x.File != name || c.drop.URLs[x.URL] || l[len(l)-1] != '\n' {
-			c.done.Lines++
-			continue
-		}
-		if moved != nil {
-			to, stays := moved[x.Offset]
-			if !stays {
-				c.done.Lines++
-				continue
-			}
-			l = bytes.Replace(l, fmt.Appendf(nil, `,"offset":"%d"`, x.Offset), fmt.Appendf(nil, `,"offset":"%d"`, to), 1)
-		}
-		lines = append(lines, l)
-	}
-	slices.SortFunc(lines, bytes.Compare)
-	lines = slices.CompactFunc(lines, bytes.Equal)
-	if now := bytes.Join(lines, nil); lost || !bytes.Equal(now, text) {
-		return c.write(file, func(w *bufio.Writer) error { _, err := w.Write(now); return err })
-	}
-	return nil
-}
-
-// lines writes a file of lines anew if keep returns another line than it is given for one; nil is none.
-func (c *cleaner) lines(name string, keep func(at int64, line []byte) []byte) error {
-	src, err := vfs.OS.Open(c.path(name))
-	if errors.Is(err, fs.ErrNotExist) {
+	if whole && r.restored == nil {
+		r.result.Whole = true
 		return nil
 	}
+	if whole {
+		return r.putBack()
+	}
+	if err := os.RemoveAll(r.work); err != nil {
+		return err
+	}
+	if err := r.build(ctx); err != nil {
+		return errors.Join(err, os.RemoveAll(r.work))
+	}
+	if r.DryRun {
+		return os.RemoveAll(r.work)
+	}
+	return r.place()
+}
+
+// build makes all that is to be put in place, in a folder of its own.
+func (r *repairer) build(ctx context.Context) error {
+	if err := r.gather(); err != nil {
+		return err
+	}
+	if err := r.clean(ctx); err != nil {
+		return err
+	}
+	j, err := r.makeJob()
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	gone := c.drop.Places[name]
-	same := true
-	err = c.write(name, func(w *bufio.Writer) error {
-		torn, err := store.EachLine(src, func(line []byte, at int64) error {
-			var now []byte
-			if !gone[at] {
-				now = keep(at, line)
-			}
-			if now == nil {
-				c.done.Lines++
-				same = false
-				return nil
-			}
-			same = same && bytes.Equal(now, line)
-			if _, err := w.Write(now); err != nil {
-				return err
-			}
-			return w.WriteByte('\n')
-		})
-		if err == nil && same && torn == 0 {
-			return errSame
-		}
-		return err
-	})
-	if errors.Is(err, errSame) {
-		return nil
-	}
+	made, err := rebuild.State(ctx, rebuild.Config{From: r.Folder, Into: r.work, Job: j, Moved: r.Moved, Say: r.Say,
+		Open: r.open.Crawl})
+	r.result.Pages, r.result.Known, r.result.Waiting = made.Pages, made.Known, made.Waiting
 	return err
-}
-
-var errSame = errors.New("nothing has changed")
-
-func (c *cleaner) page(_ int64, line []byte) []byte {
-	p, err := jsonl.ParsePage(line)
-	if err != nil || c.drop.URLs[p.URL] || p.WARC != "" && !c.away && !c.here[p.WARC] {
-		return nil
-	}
-	moved := c.moved[p.WARC]
-	if moved == nil {
-		return line
-	}
-	to, stays := moved[p.Offset]
-	if !stays {
-		return nil
-	}
-	place := func(offset int64) []byte {
-		return []byte(`"warc":"` + p.WARC + `","offset":` + strconv.FormatInt(offset, 10))
-	}
-	return bytes.Replace(line, place(p.Offset), place(to), 1)
-}
-
-func (c *cleaner) visit(_ int64, line []byte) []byte {
-	if e, err := crawllog.Parse(line); err != nil || c.drop.URLs[e.URL] {
-		return nil
-	}
-	return line
-}
-
-func (c *cleaner) text(_ int64, line []byte) []byte {
-	var t struct{ URL string }
-	if err := json.Unmarshal(line, &t); err != nil || c.drop.URLs[t.URL] {
-		return nil
-	}
-	return line
-}
-
-func (c *cleaner) skip(_ int64, line []byte) []byte {
-	if s, err := jsonl.ParseSkip(line); err != nil || s.URL == "" || s.Rule == "" {
-		return nil
-	}
-	return line
-}
-
-// write makes a durable file of what fill writes, in place of the one that is there.
-func (c *cleaner) write(name string, fill func(*bufio.Writer) error) error {
-	to := c.path(name)
-	tmp := to + ".tmp"
-	f, err := os.Create(tmp)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(f, 256<<10)
-	if err = fill(w); err == nil {
-		err = w.Flush()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(tmp))
-	}
-	return vfs.OS.Rename(tmp, to)
 }

@@ -4,6 +4,7 @@ package settings
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -104,3 +105,21 @@ func scalars(v any) ([]string, error) {
 
 // Same reports whether two settings are equal.
 func (s Setting) Same(t Setting) bool { return s.Key == t.Key && slices.Equal(s.Values, t.Values) }
+
+// Map is settings by their keys.
+func Map(all []Setting) map[string][]string {
+	m := make(map[string][]string, len(all))
+	for _, s := range all {
+		m[s.Key] = s.Values
+	}
+	return m
+}
+
+// FromMap is Map's inverse, sorted by key.
+func FromMap(m map[string][]string) []Setting {
+	var all []Setting
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, Setting{Key: key, Values: m[key]})
+	}
+	return all
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kumo/internal/crawl"
+	"kumo/internal/job/jobtest"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/seen"
@@ -40,8 +41,8 @@ func (d *telling) Rename(from, to string) error {
 // or slow the disk.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(1, 10, 800))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(1, 10, 800))
+	j := jobtest.For(s, t.TempDir())
 	j.Crawl.Checkpoint = 1
 	disk := &telling{vfs.OS, make(chan struct{}, 3)}
 	var visits atomic.Int64
@@ -57,13 +58,13 @@ func TestCheckpoints(t *testing.T) {
 	if _, err = c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if db := c.views.Seen.(*seen.DB); db.Stats().Merges < 3 || db.Len() == 0 {
+	if db := c.Views.Seen.(*seen.DB); db.Stats().Merges < 3 || db.Len() == 0 {
 		t.Errorf("%+v", db.Stats())
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	score := wantWhole(t, s)
+	score := jobtest.WantPerfect(t, s)
 	c, err = Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +74,7 @@ func TestCheckpoints(t *testing.T) {
 		t.Errorf("opened again: %d wait, %d are known, %d were answered of %d", c.Waiting, c.Known, c.Stats.Pages(),
 			score.Truth)
 	}
-	if len(c.views.Note) == 0 {
+	if len(c.Views.Note) == 0 {
 		t.Error("there is no checkpoint")
 	}
 }
@@ -88,8 +89,8 @@ func (d *roomy) Free(string) (uint64, error) { return d.free.Load(), nil }
 
 func TestNothingIsFetchedWhileTheDiskIsNearlyFull(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(1, 3, 60))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(1, 3, 60))
+	j := jobtest.For(s, t.TempDir())
 	j.Crawl.MinFree, j.Crawl.LookSpace = 1000, time.Millisecond
 	disk := &roomy{FS: vfs.OS}
 	disk.free.Store(999)
@@ -113,7 +114,7 @@ func TestNothingIsFetchedWhileTheDiskIsNearlyFull(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wantWhole(t, s)
+	jobtest.WantPerfect(t, s)
 }
 
 // An ebbing disk has no room for two hundred looks, from a moment on.
@@ -133,8 +134,8 @@ func (d *ebbing) Free(string) (uint64, error) {
 // Workers that wait for a host when the crawl pauses do not fetch from it either.
 func TestAPauseHoldsForHostsThatAreWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(1, 6, 120))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(1, 6, 120))
+	j := jobtest.For(s, t.TempDir())
 	j.Frontier.Delay = 10 * time.Millisecond
 	j.Crawl.MinFree, j.Crawl.LookSpace = 1000, time.Millisecond
 	disk := &ebbing{FS: vfs.OS}
@@ -168,14 +169,14 @@ func TestAPauseHoldsForHostsThatAreWaitedFor(t *testing.T) {
 	if pauses.Load() == 0 || during > 6 {
 		t.Errorf("%d pauses, and %d visits ended in them, more than hosts can have had under way", pauses.Load(), during)
 	}
-	wantWhole(t, s)
+	jobtest.WantPerfect(t, s)
 }
 
 // What a run does not write, it leaves as the run before has.
 func TestFormatsMayChangeBetweenRuns(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(5, 5, 100))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(5, 5, 100))
+	j := jobtest.For(s, t.TempDir())
 	for i, formats := range [][]string{{"warc", "jsonl"}, {"warc"}, {"warc", "jsonl"}} {
 		k := *j
 		k.Formats, k.Settings = formats, []settings.Setting{{Key: "format", Values: formats}} // which each WARC file says

@@ -15,9 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/folder"
+	"kumo/internal/job"
+	"kumo/internal/job/jobtest"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/seen"
+	"kumo/internal/session"
 	"kumo/internal/store/storetest"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
@@ -53,8 +57,8 @@ func crashes(t *testing.T, seed uint64) {
 	cfg.Kinds[synthweb.Copy], cfg.Kinds[synthweb.Lure], cfg.Kinds[synthweb.Hop2], cfg.Kinds[synthweb.Flaky] = 100, 20, 20,
 		20
 	cfg.Traits[synthweb.Refused] = 1
-	s := serve(t, cfg)
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, cfg)
+	j := jobtest.For(s, t.TempDir())
 	dice := rand.New(rand.NewPCG(seed, 1))
 	if seed%2 == 1 {
 		doubt(t, j)
@@ -72,7 +76,7 @@ func crashes(t *testing.T, seed uint64) {
 }
 
 // doubt makes seen unsure of every URL that a crawl meets: all of them are decided by merges.
-func doubt(t *testing.T, j *Job) {
+func doubt(t *testing.T, j *job.Job) {
 	t.Helper()
 	job := *j
 	job.Dir = t.TempDir()
@@ -93,10 +97,20 @@ func doubt(t *testing.T, j *Job) {
 }
 
 // lookBefore looks into a folder, whatever was done to it, and sees that it is as it was.
-func lookBefore(t *testing.T, j *Job) (known, waiting int) {
+func lookBefore(t *testing.T, j *job.Job) (known, waiting int) {
 	t.Helper()
 	before := contentsOf(t, j.Dir)
-	l := openTestLook(t, j)
+	l, err := session.Inspect(t.Context(), j.Dir, func(f *folder.Folder) (*session.Session, error) {
+		k := *j
+		c, err := openShared(f, func() (*job.Job, error) { return &k, nil })
+		if err == nil {
+			known, waiting = c.Known, c.Waiting
+		}
+		return c, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
@@ -108,12 +122,11 @@ func lookBefore(t *testing.T, j *Job) (known, waiting int) {
 	if !maps.Equal(before, after) {
 		t.Error("a look has changed the folder")
 	}
-	c := l.Source.(source).crawl
-	return c.Known, c.Waiting
+	return known, waiting
 }
 
 // oneLife opens the crawl and lets it run to one of the ends that chance has for it.
-func oneLife(t *testing.T, j *Job, dice *rand.Rand) (end string, err error) {
+func oneLife(t *testing.T, j *job.Job, dice *rand.Rand) (end string, err error) {
 	job := *j
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

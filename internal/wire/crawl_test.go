@@ -14,6 +14,8 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/folder"
+	"kumo/internal/job"
+	"kumo/internal/job/jobtest"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/synthweb"
@@ -21,29 +23,8 @@ import (
 	"kumo/internal/weburl"
 )
 
-// serve serves a web until the test ends.
-func serve(t *testing.T, cfg synthweb.Config) *synthweb.Server {
-	t.Helper()
-	s, err := synthweb.Serve(t.Context(), synthweb.New(cfg), synthweb.ServeOptions{DNS: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
-// jobFor is a quick crawl of all that the server has.
-func jobFor(t *testing.T, s *synthweb.Server) *Job {
-	j := &Job{Dir: t.TempDir(), Name: "test", Seeds: s.SeedURLs(), Scope: weburl.ScopeAny}
-	j.Crawl.Depth = -1
-	j.Fetch.AllowPrivate, j.Fetch.DNSServer = true, s.DNS()
-	j.Fetch.ConnectTimeout, j.Fetch.Timeout = 5*time.Second, 5*time.Second // a loaded machine takes its time
-	j.Frontier.RetryWait = 10 * time.Millisecond
-	return j
-}
-
 // run runs a job as a process of its own would: opens it, crawls, closes it.
-func run(t *testing.T, ctx context.Context, j *Job) error {
+func run(t *testing.T, ctx context.Context, j *job.Job) error {
 	t.Helper()
 	c, err := Open(t.Context(), j)
 	if err != nil {
@@ -57,24 +38,14 @@ func run(t *testing.T, ctx context.Context, j *Job) error {
 	return err
 }
 
-// wantWhole checks a score: all fetched, nothing twice, nothing forbidden.
-func wantWhole(t *testing.T, s *synthweb.Server) synthweb.Score {
-	t.Helper()
-	score := s.Score()
-	if !score.Perfect() {
-		t.Errorf("the servers saw:\n%s", score)
-	}
-	return score
-}
-
 func TestACrawlFetchesAllThereIs(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(1, 20, 600))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(1, 20, 600))
+	j := jobtest.For(s, t.TempDir())
 	if err := run(t, t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
-	score := wantWhole(t, s)
+	score := jobtest.WantPerfect(t, s)
 	if score.MostInFlight.Value != 1 || score.MostOpen.Value != 1 {
 		t.Errorf("%d requests and %d connections at once to one host", score.MostInFlight.Value, score.MostOpen.Value)
 	}
@@ -87,8 +58,8 @@ func TestABadWebIsCrawledToItsEnd(t *testing.T) {
 	t.Parallel()
 	cfg := synthweb.Messy(2, 30, 900)
 	cfg.RetryAfter, cfg.CrawlDelay, cfg.Slow = time.Millisecond, 20*time.Millisecond, 100*time.Millisecond
-	s := serve(t, cfg)
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, cfg)
+	j := jobtest.For(s, t.TempDir())
 	j.Crawl.PagesPerHost = 1000 // calendars have no end
 	if err := run(t, t.Context(), j); err != nil {
 		t.Fatal(err)
@@ -101,13 +72,13 @@ func TestABadWebIsCrawledToItsEnd(t *testing.T) {
 
 func TestDelayIsKept(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(3, 10, 60))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(3, 10, 60))
+	j := jobtest.For(s, t.TempDir())
 	j.Frontier.Delay = 100 * time.Millisecond
 	if err := run(t, t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
-	if score := wantWhole(t, s); score.LeastGap.Value < j.Frontier.Delay {
+	if score := jobtest.WantPerfect(t, s); score.LeastGap.Value < j.Frontier.Delay {
 		t.Errorf("a gap of %v at %s, want %v", score.LeastGap.Value, score.LeastGap.Host, j.Frontier.Delay)
 	}
 }
@@ -120,13 +91,13 @@ func TestHostsAtOneAddressTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	j := jobFor(t, s)
+	j := jobtest.For(s, t.TempDir())
 	j.Frontier.AddrDelay = 20 * time.Millisecond
 	start := time.Now()
 	if err := run(t, t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
-	score := wantWhole(t, s)
+	score := jobtest.WantPerfect(t, s)
 	if least := time.Duration(score.Requests-2) * j.Frontier.AddrDelay; time.Since(start) < least {
 		t.Errorf("%d requests to one address took %v, want at least %v", score.Requests, time.Since(start), least)
 	}
@@ -134,8 +105,8 @@ func TestHostsAtOneAddressTakeTurns(t *testing.T) {
 
 func TestTheSameJobGoesOn(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(4, 20, 600))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(4, 20, 600))
+	j := jobtest.For(s, t.TempDir())
 	var pages atomic.Int64
 	for runs := 1; ; runs++ {
 		ctx, stop := context.WithCancel(t.Context())
@@ -155,7 +126,7 @@ func TestTheSameJobGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	score := wantWhole(t, s)
+	score := jobtest.WantPerfect(t, s)
 	if got := lines(t, j.Dir, "pages.jsonl"); len(got) != score.Truth {
 		t.Errorf("pages.jsonl has %d lines, want %d", len(got), score.Truth)
 	}
@@ -166,8 +137,8 @@ func TestTheSameJobGoesOn(t *testing.T) {
 
 func TestLimitsAreNotOvershot(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(5, 20, 600))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(5, 20, 600))
+	j := jobtest.For(s, t.TempDir())
 	for _, pages := range []int64{1, 50, 51} {
 		j.Crawl.Pages = pages
 		if err := run(t, t.Context(), j); !errors.Is(err, policy.ErrLimit) {
@@ -181,13 +152,13 @@ func TestLimitsAreNotOvershot(t *testing.T) {
 	if err := run(t, t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
-	wantWhole(t, s)
+	jobtest.WantPerfect(t, s)
 }
 
 func TestPagesPerHost(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(5, 10, 300))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(5, 10, 300))
+	j := jobtest.For(s, t.TempDir())
 	j.Crawl.PagesPerHost = 7
 	if err := run(t, t.Context(), j); err != nil {
 		t.Fatal(err)
@@ -213,8 +184,8 @@ func TestPagesPerHost(t *testing.T) {
 // TestAFullDiskLosesNothing lets the disk fill up again and again, and cuts what was written after the last commit.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(6, 10, 300))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(6, 10, 300))
+	j := jobtest.For(s, t.TempDir())
 	for runs := 1; ; runs++ {
 		disk := vfs.NewFaulty(vfs.OS)
 		disk.SetRoom(int64(runs) << 19) // a fast machine fills little room before its first commit
@@ -252,8 +223,8 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 }
 
 func TestASecondKumoIsRefused(t *testing.T) {
-	s := serve(t, synthweb.Clean(7, 1, 5))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(7, 1, 5))
+	j := jobtest.For(s, t.TempDir())
 	c, err := Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
@@ -266,8 +237,8 @@ func TestASecondKumoIsRefused(t *testing.T) {
 
 func TestWhatIsLeftOutIsSaidOnce(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(8, 10, 400))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(8, 10, 400))
+	j := jobtest.For(s, t.TempDir())
 	j.Crawl.Depth = 3
 	if err := run(t, t.Context(), j); err != nil {
 		t.Fatal(err)

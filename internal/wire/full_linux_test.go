@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kumo/internal/crawl"
+	"kumo/internal/job"
+	"kumo/internal/job/jobtest"
 	"kumo/internal/store/storetest"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
@@ -32,8 +34,8 @@ func TestARealDiskIsFull(t *testing.T) {
 	})
 	cfg := synthweb.Clean(3, 8, 300)
 	cfg.Latency = 2 * time.Millisecond
-	s := serve(t, cfg)
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, cfg)
+	j := jobtest.For(s, t.TempDir())
 	j.Dir, j.Crawl.Commit, j.Memory = filepath.Join(dir, "crawl"), 5*time.Millisecond, 256<<10
 	full := 0
 	for left := 64 << 10; left <= 640<<10; left *= 2 {
@@ -61,7 +63,7 @@ func TestARealDiskIsFull(t *testing.T) {
 }
 
 // pauses runs a job to its end on a disk that is nearly full until the crawl has paused.
-func pauses(t *testing.T, j *Job, dir string) {
+func pauses(t *testing.T, j *job.Job, dir string) {
 	t.Helper()
 	j.Crawl.MinFree, j.Crawl.LookSpace = 1<<20, time.Millisecond
 	remove := fill(t, dir, 900<<10)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"kumo/internal/folder"
+	"kumo/internal/job"
 	"kumo/internal/journal/file"
 	"kumo/internal/page"
 	"kumo/internal/weburl"
@@ -175,7 +176,7 @@ func serverComesLate(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	l.Close()
-	j := &Job{Dir: t.TempDir(), Name: "late", Seeds: []string{"http://" + l.Addr().String() + "/"}}
+	j := &job.Job{Dir: t.TempDir(), Name: "late", Seeds: []string{"http://" + l.Addr().String() + "/"}}
 	j.Crawl.Depth, j.Frontier.RetryWait = -1, 1
 	mustRun(t, j)
 	mustRun(t, j)
@@ -278,12 +279,12 @@ func TestARefusedJobChangesNothing(t *testing.T) {
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html("a")})
 	j := s.job(t, "a.test/")
 	mustRun(t, j)
-	for say, spoil := range map[string]func(*Job){
-		"no seeds":         func(j *Job) { j.Seeds = nil },
-		"a bad override":   func(j *Job) { j.Fetch.Resolve = []string{"nonsense"} },
-		"no such file":     func(j *Job) { j.BlockFile = "none" },
-		"a name with /":    func(j *Job) { j.Name = "../x" },
-		"a format unknown": func(j *Job) { j.Formats = []string{"tar"} },
+	for say, spoil := range map[string]func(*job.Job){
+		"no seeds":         func(j *job.Job) { j.Seeds = nil },
+		"a bad override":   func(j *job.Job) { j.Fetch.Resolve = []string{"nonsense"} },
+		"no such file":     func(j *job.Job) { j.BlockFile = "none" },
+		"a name with /":    func(j *job.Job) { j.Name = "../x" },
+		"a format unknown": func(j *job.Job) { j.Formats = []string{"tar"} },
 	} {
 		bad := *j
 		bad.Fresh = true

@@ -14,15 +14,18 @@ import (
 
 	"kumo/internal/folder"
 	"kumo/internal/inspect"
+	"kumo/internal/job"
+	"kumo/internal/job/jobtest"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/seen"
+	"kumo/internal/session"
 	"kumo/internal/synthweb"
 	"kumo/internal/vfs"
 )
 
 // background runs a job until the test ends it.
-func background(t *testing.T, j *Job) (end func() error) {
+func background(t *testing.T, j *job.Job) (end func() error) {
 	t.Helper()
 	c, err := Open(t.Context(), j)
 	if err != nil {
@@ -37,9 +40,9 @@ func background(t *testing.T, j *Job) (end func() error) {
 	return func() error { cancel(); return <-done }
 }
 
-func openTestLook(t *testing.T, j *Job) *inspect.View {
+func openTestLook(t *testing.T, j *job.Job) *inspect.View {
 	t.Helper()
-	l, err := Inspect(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
+	l, err := Inspect(t.Context(), j.Dir, func() (*job.Job, error) { job := *j; return &job, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +53,8 @@ func openTestLook(t *testing.T, j *Job) *inspect.View {
 // is.
 func TestLooksWhileACrawlRuns(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(1, 10, 300))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(1, 10, 300))
+	j := jobtest.For(s, t.TempDir())
 	j.Crawl.Checkpoint = 1
 	met := make(chan string, 1000)
 	j.Listener.Visited = func(r *page.Record) {
@@ -83,7 +86,7 @@ func TestLooksWhileACrawlRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d looks", looks)
-	wantWhole(t, s)
+	jobtest.WantPerfect(t, s)
 	l := openTestLook(t, j)
 	defer l.Close()
 	n := 0
@@ -101,8 +104,8 @@ func TestLooksWhileACrawlRuns(t *testing.T) {
 }
 
 // lookAround makes one look of each kind. It reports whether the crawl has ended meanwhile.
-func lookAround(t *testing.T, c *Crawl, j *Job, url string) (ended bool, err error) {
-	client, err := inspect.Dial(t.Context(), c.folder.Path(folder.EndpointName))
+func lookAround(t *testing.T, c *session.Session, j *job.Job, url string) (ended bool, err error) {
+	client, err := inspect.Dial(t.Context(), c.Folder.Path(folder.EndpointName))
 	if errors.Is(err, inspect.ErrGone) {
 		return true, nil
 	}
@@ -193,17 +196,17 @@ func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*lookAgain) // less than its own patience
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // less than its own patience
 	defer cancel()
-	_, err = Inspect(ctx, j.Dir, func() (*Job, error) { job := *j; return &job, nil })
+	_, err = Inspect(ctx, j.Dir, func() (*job.Job, error) { job := *j; return &job, nil })
 	if !errors.Is(err, folder.ErrLocked) || !strings.Contains(err.Error(), "just starting or ending") {
 		t.Errorf("error %v", err)
 	}
-	if err := os.WriteFile(c.folder.Path(folder.EndpointName),
+	if err := os.WriteFile(c.Folder.Path(folder.EndpointName),
 		[]byte(`{"version":1,"host":"elsewhere","address":"127.0.0.1:1"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Inspect(t.Context(), j.Dir, func() (*Job, error) { job := *j; return &job, nil })
+	_, err = Inspect(t.Context(), j.Dir, func() (*job.Job, error) { job := *j; return &job, nil })
 	if !errors.Is(err, inspect.ErrElsewhere) || !strings.Contains(err.Error(), "on elsewhere") {
 		t.Errorf("error %v", err)
 	}

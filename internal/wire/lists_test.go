@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kumo/internal/job"
 	"kumo/internal/policy"
 	"kumo/internal/weburl"
 )
@@ -45,23 +46,23 @@ func TestSitemaps(t *testing.T) {
 		"b.test/s.xml"}
 	for _, c := range []struct {
 		name, seed string
-		change     func(*Job)
+		change     func(*job.Job)
 		want       []string
 	}{
-		{"all that is named", "a.test/", func(*Job) {},
+		{"all that is named", "a.test/", func(*job.Job) {},
 			append(maps, "a.test/", "a.test/docs/", "a.test/docs/1", "a.test/docs/3", "a.test/4", "a.test/docs/5")},
-		{"below a folder", "a.test/docs/", func(j *Job) { j.Scope = weburl.ScopePrefix },
+		{"below a folder", "a.test/docs/", func(j *job.Job) { j.Scope = weburl.ScopePrefix },
 			append(maps, "a.test/docs/", "a.test/docs/1", "a.test/docs/3", "a.test/docs/5")},
-		{"entries are a hop away", "a.test/", func(j *Job) { j.Crawl.Depth = 1 },
+		{"entries are a hop away", "a.test/", func(j *job.Job) { j.Crawl.Depth = 1 },
 			append(maps, "a.test/", "a.test/docs/", "a.test/docs/1", "a.test/docs/3", "a.test/4")},
-		{"not worth reading", "a.test/", func(j *Job) { j.Crawl.Depth = 0 }, []string{"a.test/"}},
-		{"one page", "a.test/docs/", func(j *Job) { j.Scope = weburl.ScopePage }, []string{"a.test/docs/"}},
-		{"ignored", "a.test/", func(j *Job) { j.Crawl.Sitemaps = policy.SitemapsIgnored },
+		{"not worth reading", "a.test/", func(j *job.Job) { j.Crawl.Depth = 0 }, []string{"a.test/"}},
+		{"one page", "a.test/docs/", func(j *job.Job) { j.Scope = weburl.ScopePage }, []string{"a.test/docs/"}},
+		{"ignored", "a.test/", func(j *job.Job) { j.Crawl.Sitemaps = policy.SitemapsIgnored },
 			[]string{"a.test/", "a.test/docs/", "a.test/docs/5"}},
-		{"none named", "c.test/", func(*Job) {}, []string{"c.test/"}},
-		{"guessed", "c.test/", func(j *Job) { j.Crawl.Sitemaps = policy.SitemapsGuessed },
+		{"none named", "c.test/", func(*job.Job) {}, []string{"c.test/"}},
+		{"guessed", "c.test/", func(j *job.Job) { j.Crawl.Sitemaps = policy.SitemapsGuessed },
 			[]string{"c.test/", "c.test/sitemap.xml", "c.test/1"}},
-		{"guessed without robots.txt", "c.test/", func(j *Job) {
+		{"guessed without robots.txt", "c.test/", func(j *job.Job) {
 			j.Crawl.Sitemaps,
 				j.Crawl.IgnoreRobots = policy.SitemapsGuessed, true
 		},

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/job/jobtest"
 	"kumo/internal/synthweb"
 )
 
@@ -70,9 +71,9 @@ func TestAStoppedCrawlIsWhole(t *testing.T) {
 	t.Parallel()
 	cfg := synthweb.Messy(3, 20, 1500)
 	cfg.MedianSize = 1 << 10
-	s := serve(t, cfg)
+	s := jobtest.Serve(t, cfg)
 	for i := range 4 {
-		j := jobFor(t, s)
+		j := jobtest.For(s, t.TempDir())
 		j.Fetch.Timeout, j.Fetch.ConnectTimeout = time.Second, time.Second
 		ctx, cancel := context.WithCancel(t.Context())
 		switch i {

@@ -14,6 +14,7 @@ import (
 	"github.com/miekg/dns"
 
 	"kumo/internal/crawl"
+	"kumo/internal/job"
 	"kumo/internal/stats"
 )
 
@@ -116,8 +117,8 @@ func (d *district) covered() (pages, again int) {
 	return pages, again
 }
 
-func (d *district) job(dir string) *Job {
-	j := &Job{Dir: dir, Name: "district"}
+func (d *district) job(dir string) *job.Job {
+	j := &job.Job{Dir: dir, Name: "district"}
 	for n := range d.hosts {
 		j.Seeds = append(j.Seeds, d.seed(n))
 	}
@@ -138,7 +139,7 @@ func (d *district) after(pages int64, do func()) (wait func()) {
 	return doing.Wait
 }
 
-func runJob(t *testing.T, j *Job) (*stats.Report, error) {
+func runJob(t *testing.T, j *job.Job) (*stats.Report, error) {
 	t.Helper()
 	c, err := Open(t.Context(), j)
 	if err != nil {

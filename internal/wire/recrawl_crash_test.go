@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/job"
+	"kumo/internal/job/jobtest"
 	"kumo/internal/policy"
 	"kumo/internal/synthweb"
 )
@@ -19,8 +21,8 @@ func TestRecrawlsSurviveCrashes(t *testing.T) {
 			t.Parallel()
 			cfg := synthweb.Clean(seed, 8, 200)
 			cfg.MedianSize = 1 << 10
-			s := serve(t, cfg)
-			j := jobFor(t, s)
+			s := jobtest.Serve(t, cfg)
+			j := jobtest.For(s, t.TempDir())
 			now := time.Now()
 			j.Crawl.Now = func() time.Time { return now }
 			j.Crawl.Recrawl.Intervals = []policy.Interval{policy.DefaultInterval()}
@@ -35,7 +37,7 @@ func TestRecrawlsSurviveCrashes(t *testing.T) {
 	}
 }
 
-func livesUntilDone(t *testing.T, j *Job, dice *rand.Rand) map[string]int {
+func livesUntilDone(t *testing.T, j *job.Job, dice *rand.Rand) map[string]int {
 	t.Helper()
 	ends := map[string]int{}
 	for runs := 1; runs <= maxRuns; runs++ {
@@ -54,7 +56,7 @@ func livesUntilDone(t *testing.T, j *Job, dice *rand.Rand) map[string]int {
 	return nil
 }
 
-func wantEachAgain(t *testing.T, j *Job, pages int) {
+func wantEachAgain(t *testing.T, j *job.Job, pages int) {
 	t.Helper()
 	first, again := map[any]int{}, map[any]int{}
 	for _, l := range lines(t, j.Dir, "pages.jsonl") {
@@ -72,7 +74,7 @@ func wantEachAgain(t *testing.T, j *Job, pages int) {
 	if len(first) != pages || len(again) != pages {
 		t.Errorf("%d pages were visited, and %d again, of %d", len(first), len(again), pages)
 	}
-	if db, ok := j.seen(t); ok {
+	if db, ok := seenOf(t, j); ok {
 		for e, err := range db.Scan("") {
 			if err != nil || e.Waits() {
 				t.Errorf("%+v waits still (%v)", e, err)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/job"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/seen"
@@ -124,7 +125,7 @@ func (s *site) wantHead(t *testing.T, asked, name, want string) {
 }
 
 // wantRecrawls compares what the last visits found.
-func wantRecrawls(t *testing.T, j *Job, want map[string]string) {
+func wantRecrawls(t *testing.T, j *job.Job, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
 	for _, l := range lines(t, j.Dir, "pages.jsonl") {
@@ -141,7 +142,7 @@ func wantRecrawls(t *testing.T, j *Job, want map[string]string) {
 }
 
 // wantRevisits looks for the two kinds of revisit records and for what they refer to.
-func wantRevisits(t *testing.T, j *Job) {
+func wantRevisits(t *testing.T, j *job.Job) {
 	t.Helper()
 	names, _ := filepath.Glob(filepath.Join(j.Dir, "warc", "*.warc*"))
 	var all strings.Builder
@@ -264,7 +265,7 @@ func TestRecrawlsSurviveAStop(t *testing.T) {
 	if len(times) != 51 {
 		t.Errorf("%d pages were visited again", len(times))
 	}
-	if db, ok := stopped.seen(t); ok {
+	if db, ok := seenOf(t, &stopped); ok {
 		for e, err := range db.Scan("") {
 			if err != nil || e.Waits() {
 				t.Errorf("%+v waits still (%v)", e, err)
@@ -273,13 +274,13 @@ func TestRecrawlsSurviveAStop(t *testing.T) {
 	}
 }
 
-func (j *Job) seen(t *testing.T) (*seen.DB, bool) {
+func seenOf(t *testing.T, j *job.Job) (*seen.DB, bool) {
 	c, err := Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	db, ok := c.views.Seen.(*seen.DB)
+	db, ok := c.Views.Seen.(*seen.DB)
 	return db, ok
 }
 

@@ -13,13 +13,16 @@ import (
 	"time"
 
 	"kumo/internal/advice"
+	"kumo/internal/job"
+	"kumo/internal/job/jobtest"
 	"kumo/internal/policy"
+	"kumo/internal/repair"
 	"kumo/internal/synthweb"
 )
 
 // A patient is a crawl that was stopped, or is done, and that is damaged in many ways.
 type patient struct {
-	job   *Job
+	job   *job.Job
 	files map[string]string
 	truth int
 	serve *synthweb.Server
@@ -30,8 +33,8 @@ func newPatient(t *testing.T, seed uint64, pages int64) *patient {
 	cfg := synthweb.Clean(seed, 8, 120)
 	cfg.MedianSize = 1 << 10
 	cfg.Kinds[synthweb.Copy], cfg.Traits[synthweb.Chunked] = 100, 500
-	s := serve(t, cfg)
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, cfg)
+	j := jobtest.For(s, t.TempDir())
 	j.WARCSize, j.Frontier.Memory = 64<<10, 1<<10
 	for _, j.Crawl.Pages = range []int64{pages / 2, pages} {
 		if err := run(t, t.Context(), j); err != nil && !errors.Is(err, policy.ErrLimit) {
@@ -47,7 +50,7 @@ func newPatient(t *testing.T, seed uint64, pages int64) *patient {
 }
 
 // copied is a folder with the patient's files.
-func (p *patient) copied(t *testing.T) *Job {
+func (p *patient) copied(t *testing.T) *job.Job {
 	t.Helper()
 	j := *p.job
 	j.Dir, j.Crawl.Pages = t.TempDir(), 0
@@ -61,14 +64,14 @@ func (p *patient) copied(t *testing.T) *Job {
 	return &j
 }
 
-func testRepair(t *testing.T, j *Job, dry bool) (*Repaired, error) {
+func testRepair(t *testing.T, j *job.Job, dry bool) (*repair.Result, error) {
 	t.Helper()
-	return Repair(t.Context(), j.Dir, RepairOptions{DryRun: dry, Say: func(s string) { t.Log(s) }, Now: time.Now,
-		Job: func() (*Job, error) { k := *j; return &k, nil }})
+	return Repair(t.Context(), j.Dir, repair.Options{DryRun: dry, Say: func(s string) { t.Log(s) }, Now: time.Now,
+		Job: func() (*job.Job, error) { k := *j; return &k, nil }})
 }
 
 // runOnly runs a job, and does not verify its folder.
-func runOnly(t *testing.T, j *Job) error {
+func runOnly(t *testing.T, j *job.Job) error {
 	t.Helper()
 	k := *j
 	c, err := Open(t.Context(), &k)

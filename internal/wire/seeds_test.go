@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"kumo/internal/job"
+	"kumo/internal/job/jobtest"
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
 	"kumo/internal/store"
@@ -21,7 +23,7 @@ import (
 )
 
 // manySeeds is a site of so many hosts, each with one page, and a job that has them all from a file.
-func manySeeds(t *testing.T, n int) (*site, *Job) {
+func manySeeds(t *testing.T, n int) (*site, *job.Job) {
 	t.Helper()
 	pages := map[string]http.HandlerFunc{}
 	for i := range n {
@@ -154,7 +156,7 @@ func TestManySeedsAreNamedNotListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if note := string(c.views.Note); strings.Contains(note, "http://h17.test") || !strings.Contains(note, j.File.Digest) {
+	if note := string(c.Views.Note); strings.Contains(note, "http://h17.test") || !strings.Contains(note, j.File.Digest) {
 		t.Errorf("the checkpoint's note: %.2000s", note)
 	}
 	config, err := os.ReadFile(filepath.Join(j.Dir, settings.Name))
@@ -175,8 +177,8 @@ func TestSeedsSurviveCrashes(t *testing.T) {
 			t.Parallel()
 			cfg := synthweb.Clean(seed, 12, 300)
 			cfg.MedianSize = 1 << 10
-			s := serve(t, cfg)
-			j := jobFor(t, s)
+			s := jobtest.Serve(t, cfg)
+			j := jobtest.For(s, t.TempDir())
 			found := *j
 			found.Dir = t.TempDir()
 			mustRun(t, &found)
@@ -207,8 +209,8 @@ func TestAnOlderStateIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.state.Marks = slices.DeleteFunc(c.state.Marks, func(m store.Mark) bool { return strings.HasSuffix(m.Name, "roots") })
-	if err := c.state.CheckAge(); err == nil || !strings.Contains(err.Error(), "--fresh") {
+	c.State.Marks = slices.DeleteFunc(c.State.Marks, func(m store.Mark) bool { return strings.HasSuffix(m.Name, "roots") })
+	if err := c.State.CheckAge(); err == nil || !strings.Contains(err.Error(), "--fresh") {
 		t.Error(err)
 	}
 	if err := c.Close(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"kumo/internal/crawl"
+	"kumo/internal/job"
 	"kumo/internal/page"
 	"kumo/internal/weburl"
 )
@@ -55,8 +56,8 @@ func (s *site) url(hostAndPath string) string {
 func (s *site) port() string { return s.URL[strings.LastIndexByte(s.URL, ':'):] }
 
 // job crawls the site from a seed, every name resolving to it.
-func (s *site) job(t *testing.T, seed string) *Job {
-	j := &Job{Dir: t.TempDir(), Name: "site", Seeds: []string{s.url(seed)}}
+func (s *site) job(t *testing.T, seed string) *job.Job {
+	j := &job.Job{Dir: t.TempDir(), Name: "site", Seeds: []string{s.url(seed)}}
 	j.Crawl.Depth = -1
 	j.Fetch.Resolve = []string{"*:*:127.0.0.1"}
 	j.Frontier.RetryWait = time.Millisecond
@@ -81,7 +82,7 @@ func withPort(s string, r *http.Request) string {
 	return strings.ReplaceAll(s, "PORT", port)
 }
 
-func mustRun(t *testing.T, j *Job) {
+func mustRun(t *testing.T, j *job.Job) {
 	t.Helper()
 	if err := run(t, t.Context(), j); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,9 @@ import (
 	"kumo/internal/advice"
 	"kumo/internal/crawl"
 	"kumo/internal/inspect"
+	"kumo/internal/job/jobtest"
 	"kumo/internal/page"
+	"kumo/internal/session"
 	"kumo/internal/synthweb"
 )
 
@@ -33,8 +35,8 @@ func snapshots(t *testing.T, seed uint64) {
 	dice := rand.New(rand.NewPCG(seed, 0))
 	cfg := synthweb.Clean(seed, 12, 400)
 	cfg.MedianSize = 1 << 10
-	s := serve(t, cfg)
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, cfg)
+	j := jobtest.For(s, t.TempDir())
 	j.Crawl.Checkpoint, j.Crawl.Commit = pick[int64](dice, 1, 4<<10), time.Millisecond
 	j.Memory = pick[int64](dice, 256<<10, 64<<20)
 	j.WARCSize = pick[int64](dice, 16<<10, 64<<10)
@@ -60,7 +62,7 @@ func snapshots(t *testing.T, seed uint64) {
 		all.Go(func() {
 			target := filepath.Join(base, fmt.Sprint(n))
 			var once sync.Once
-			err := Snapshot(t.Context(), j.Dir, target, func(inspect.Copied) { once.Do(func() { close(began) }) })
+			err := session.Snapshot(t.Context(), j.Dir, target, func(inspect.Copied) { once.Do(func() { close(began) }) })
 			once.Do(func() { close(began) })
 			if err != nil {
 				t.Errorf("at visit %d: %v", n, err)
@@ -99,17 +101,17 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := stopped(t)
 	target := filepath.Join(t.TempDir(), "there")
-	if err := Snapshot(t.Context(), dir, target, func(inspect.Copied) {}); err != nil {
+	if err := session.Snapshot(t.Context(), dir, target, func(inspect.Copied) {}); err != nil {
 		t.Fatal(err)
 	}
 	wantVerified(t, target)
-	if err := Snapshot(t.Context(), dir, target, func(inspect.Copied) {}); !advice.IsUsage(err) {
+	if err := session.Snapshot(t.Context(), dir, target, func(inspect.Copied) {}); !advice.IsUsage(err) {
 		t.Errorf("into a folder that is there: %v", err)
 	}
-	if err := Snapshot(t.Context(), t.TempDir(), target+"2", func(inspect.Copied) {}); !advice.IsUsage(err) {
+	if err := session.Snapshot(t.Context(), t.TempDir(), target+"2", func(inspect.Copied) {}); !advice.IsUsage(err) {
 		t.Errorf("of what is no crawl: %v", err)
 	}
-	if err := Snapshot(t.Context(), dir, filepath.Join(dir, "no", "such", "folder"),
+	if err := session.Snapshot(t.Context(), dir, filepath.Join(dir, "no", "such", "folder"),
 		func(inspect.Copied) {}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("into a folder that cannot be made: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"kumo/internal/advice"
 	"kumo/internal/crawl"
+	"kumo/internal/job/jobtest"
 	"kumo/internal/page"
 	"kumo/internal/synthweb"
 )
@@ -92,8 +93,8 @@ func tornCopies(t *testing.T, seed uint64) {
 	cfg := synthweb.Clean(seed, 12, 400)
 	cfg.MedianSize = 1 << 10
 	cfg.Kinds[synthweb.Copy] = 100
-	s := serve(t, cfg)
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, cfg)
+	j := jobtest.For(s, t.TempDir())
 	j.Crawl.Checkpoint, j.Crawl.Commit = pick[int64](dice, 1, 4<<10, 16<<10), time.Millisecond
 	j.Memory = pick[int64](dice, 256<<10, 64<<20)
 	j.WARCSize = pick[int64](dice, 16<<10, 64<<10, 1e9)

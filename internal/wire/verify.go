@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"kumo/internal/advice"
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
 	"kumo/internal/journal/file"
@@ -24,30 +23,31 @@ import (
 func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Report, err error) {
 	f := folder.At(dir, vfs.OS)
 	if !f.IsCrawl() {
-		return nil, nothingIn(dir)
+		return nil, folder.NoCrawl(dir)
 	}
 	if err := f.Share(0); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	o := &onlooker{folder: f, parts: verify.Parts{Dir: dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS)}}
-	defer func() { err = errors.Join(err, o.close()) }()
-	o.parts.Shared = f.IsNodes()
-	o.open()
-	if o.sawNothing() {
-		return nil, nothingIn(dir)
+	parts, done := view(f)
+	defer func() { err = errors.Join(err, done()) }()
+	if j := parts.Journal; j != nil && j.End() == 0 && !settings.IsFile(f.Path(settings.Name)) && !f.HasOutputs() {
+		return nil, folder.NoCrawl(dir) // somebody made the folder, and then no crawl
 	}
-	o.readSettings()
-	return verify.Run(ctx, o.parts, cfg)
+	if _, err := folder.ReadSettings(dir); err != nil {
+		parts.Broken = append(parts.Broken, verify.Fault{Check: "settings", File: settings.Name, Offset: -1,
+			What: err.Error(), Remedy: folder.HowToRepair(dir)})
+	}
+	return verify.Run(ctx, parts, cfg)
 }
 
-func nothingIn(dir string) error { return advice.Usage("%s: there is no crawl", dir) }
-
-// sawNothing reports whether somebody made the folder and then no crawl: its journal is empty, and there is nothing
-// else.
-func (o *onlooker) sawNothing() bool {
-	j := o.parts.Journal
-	return j != nil && j.End() == 0 && !settings.IsFile(o.folder.Path(settings.Name)) && !o.folder.HasOutputs()
+// view opens what can be opened of a crawl, on a disk that keeps all changes to itself. Of the rest the parts say what
+// is broken.
+func view(f *folder.Folder) (p verify.Parts, done func() error) {
+	o := &onlooker{folder: f, parts: verify.Parts{Dir: f.Dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS),
+		Shared: f.IsNodes()}}
+	o.open()
+	return o.parts, o.close
 }
 
 // An onlooker opens a crawl's state on a disk that keeps all changes to itself.
@@ -91,15 +91,6 @@ func (o *onlooker) open() {
 		if size, err := p.Disk.Size(path(statefile.RobotsAnswersName)); err != nil || size < length {
 			o.broken("deferred", answers, fmt.Errorf("the journal says that %d bytes were written, %d are here", length, size))
 		}
-	}
-}
-
-// readSettings makes sure that the next start can.
-func (o *onlooker) readSettings() {
-	if _, err := SavedSettings(o.parts.Dir); err != nil {
-		o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: "settings", File: settings.Name, Offset: -1,
-			What:   err.Error(),
-			Remedy: folder.HowToRepair(o.parts.Dir)})
 	}
 }
 

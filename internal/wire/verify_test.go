@@ -17,6 +17,7 @@ import (
 
 	"kumo/internal/advice"
 	"kumo/internal/folder"
+	"kumo/internal/job/jobtest"
 	"kumo/internal/policy"
 	"kumo/internal/synthweb"
 	"kumo/internal/verify"
@@ -81,7 +82,7 @@ func faultsOf(t *testing.T, dir string) (faults []verify.Fault) {
 func stopped(t *testing.T) string {
 	t.Helper()
 	cfg := synthweb.Messy(3, 12, 250)
-	j := jobFor(t, serve(t, cfg))
+	j := jobtest.For(jobtest.Serve(t, cfg), t.TempDir())
 	j.Crawl.Pages, j.Crawl.Tries, j.Crawl.Depth = 40, 1, 6
 	j.WARCSize = 128 << 10
 	j.Frontier.Memory = 1 << 10 // so that some of the frontier is in its files
@@ -106,8 +107,8 @@ func TestVerifyFindsNothingWrongWithACrawl(t *testing.T) {
 
 func TestVerifyRefusesACrawlThatRuns(t *testing.T) {
 	t.Parallel()
-	s := serve(t, synthweb.Clean(1, 2, 20))
-	j := jobFor(t, s)
+	s := jobtest.Serve(t, synthweb.Clean(1, 2, 20))
+	j := jobtest.For(s, t.TempDir())
 	c, err := Open(t.Context(), j)
 	if err != nil {
 		t.Fatal(err)

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"kumo/internal/bus/bustest"
+	"kumo/internal/job/jobtest"
+	"kumo/internal/member"
+	"kumo/internal/node"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
 )
@@ -20,43 +24,65 @@ func TestNodesOverTheirOwnServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	web := serve(t, synthweb.Clean(21, 40, 3000))
+	web := jobtest.Serve(t, synthweb.Clean(21, 40, 3000))
 	servers, key := bustest.Addresses(t, 3), secret.New()
 	dir := t.TempDir()
-	timing := quick()
-	timing.TTL, timing.Margin = 8*time.Second, time.Second // an election may take some seconds
+	timing := &member.Timing{Beat: 200 * time.Millisecond, TTL: 8 * time.Second, Margin: time.Second, // for an election
+		Retry: 200 * time.Millisecond, Window: 16}
 	options := func(i int) NodeOptions {
 		name := fmt.Sprint("node", i)
 		return NodeOptions{Name: name, Listen: servers[i], Servers: servers, Secret: key, timing: timing,
 			Log: slog.New(slog.NewTextHandler(t.Output(), nil)).With("node", name)}
 	}
-	start := func(i int, dir string) *running {
-		j := jobFor(web)
-		j.Dir = filepath.Join(dir, fmt.Sprint(i))
+	type process struct {
+		stop  context.CancelFunc
+		ended chan error
+	}
+	start := func(i int, dir string) process {
+		j := jobtest.For(web, filepath.Join(dir, fmt.Sprint(i)))
+		j.Seeds = nil // the cluster is given them
 		j.Frontier.Delay = 100 * time.Millisecond
 		ctx, stop := context.WithCancel(t.Context())
-		r := &running{nil, j.Dir, stop, make(chan error, 1)}
+		p := process{stop, make(chan error, 1)}
 		go func() {
 			n, err := OpenNode(ctx, j, options(i))
 			if err == nil {
 				_, err = n.Run(ctx)
 				n.Close()
 			}
-			r.ended <- err
+			p.ended <- err
 		}()
-		return r
+		return p
 	}
-	nodes := []*running{start(0, dir), start(1, dir), start(2, dir)}
-	control, err := OpenControl(t.Context(), "test", options(0))
+	nodes := []process{start(0, dir), start(1, dir), start(2, dir)}
+	client, err := OpenClient(t.Context(), "test", options(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer control.Close()
-	c := &cluster{t: t, web: web, control: control}
-	c.members(3)
-	c.begin()
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 600 })
-	nodes[1].kill()
+	defer client.Close()
+	eventually := func(what string, is func() bool) {
+		t.Helper()
+		for range 600 {
+			if is() {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Fatal("never: ", what)
+	}
+	eventually("all are members", func() bool {
+		_, all, err := client.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all) == 3 && !slices.ContainsFunc(all, func(s node.Status) bool { return !s.Member || !s.Settled })
+	})
+	if err := client.Start(t.Context(), nil, web.SeedURLs()); err != nil {
+		t.Fatal(err)
+	}
+	eventually("some of it is fetched", func() bool { return web.Requests() > 600 })
+	nodes[1].stop()
+	<-nodes[1].ended
 	nodes[1] = start(1, t.TempDir())
 	for i, r := range nodes {
 		select {

@@ -1,0 +1,157 @@
+// Package admin steers a crawl of several nodes, and shows it: it starts, stops and changes the crawl, and tells its
+// nodes and whose hosts are. It is a client of the cluster.
+package admin
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"kumo/internal/bus"
+	"kumo/internal/node"
+	"kumo/internal/seeds"
+	"kumo/internal/settings"
+	"kumo/internal/weburl"
+)
+
+// Config is what a client is made of.
+type Config struct {
+	Crawl string // as nodes call it
+	Bus   bus.Bus
+	// Picture is what the registry had when it was last heard of, and Trouble why nothing can be changed; nil in a cluster
+	// that is as it should be.
+	Picture []bus.Entry
+	Trouble error
+	// Placement reads from the table of members how the cluster places hosts.
+	Placement func(layout string) (*Placement, error)
+	Close     func() error // lets the cluster go
+}
+
+// A Client steers a crawl of several nodes, and shows it. It is no node.
+type Client struct {
+	cfg     Config
+	control node.Control
+}
+
+// New makes a client. The caller closes it.
+func New(cfg Config) *Client {
+	c := &Client{cfg: cfg, control: node.Control{Registry: cfg.Bus}}
+	if cfg.Trouble != nil {
+		c.control.Registry = newPicture(cfg.Picture)
+	}
+	return c
+}
+
+// Trouble is why the client shows an old picture, and nothing can be changed; nil if it does not.
+func (c *Client) Trouble() error { return c.cfg.Trouble }
+
+// Close lets the cluster go.
+func (c *Client) Close() error { return c.cfg.Close() }
+
+// Start lets the crawl begin with settings and seeds, or go on: then no setting may be given but the limit on pages.
+func (c *Client) Start(ctx context.Context, all []settings.Setting, seeds []string, files ...*seeds.File) error {
+	urls, err := asURLs(seeds)
+	if err != nil {
+		return err
+	}
+	if urls, err = c.seedFrom(ctx, urls, files); err != nil {
+		return err
+	}
+	return c.control.Start(ctx, settings.Map(all), urls)
+}
+
+const (
+	knowTime = 3 * time.Second // that nodes have to say what they know
+	knowMost = 20_000          // URLs that they are asked about: each costs a look at the disk
+)
+
+// Known asks the nodes which of the seeds they know already. It may be called once.
+func (c *Client) Known(ctx context.Context, seeds []string) (k node.Known, err error) {
+	urls, err := asURLs(seeds)
+	if err != nil {
+		return k, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, knowTime)
+	defer cancel()
+	asked := urls[:min(len(urls), knowMost)]
+	if k, err = c.control.AskKnown(ctx, c.cfg.Bus, c.cfg.Crawl, asked); err != nil {
+		return k, err
+	}
+	k.Unsure += len(urls) - len(asked)
+	return k, nil
+}
+
+// Add adds seeds.
+func (c *Client) Add(ctx context.Context, seeds []string, files ...*seeds.File) error {
+	urls, err := asURLs(seeds)
+	if err != nil {
+		return err
+	}
+	if urls, err = c.seedFrom(ctx, urls, files); err != nil {
+		return err
+	}
+	return c.control.Add(ctx, urls)
+}
+
+// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
+// again.
+func (c *Client) Tune(ctx context.Context, f func(node.Record) ([]settings.Setting, error)) error {
+	return c.control.Tune(ctx, func(r node.Record) (map[string][]string, error) {
+		all, err := f(r)
+		return settings.Map(all), err
+	})
+}
+
+// seedFrom adds the seeds of files, piece by piece. It returns urls with the first of them: what is known is no harm,
+// and where there are some, the crawl has seeds.
+func (c *Client) seedFrom(ctx context.Context, urls []string, files []*seeds.File) ([]string, error) {
+	for _, f := range files {
+		if f == nil || f.Few() {
+			continue
+		}
+		var failed error
+		err := c.control.Seed(ctx, func(yield func(string) bool) {
+			failed = f.Each(0, func(seeds []weburl.URL, _ int64) error {
+				for _, u := range seeds {
+					if !yield(u.String()) {
+						return errNoMore
+					}
+				}
+				return nil
+			})
+		})
+		if err == nil && !errors.Is(failed, errNoMore) {
+			err = failed
+		}
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, f.First[0])
+	}
+	return urls, nil
+}
+
+var errNoMore = errors.New("no more are wanted")
+
+// asURLs are seeds as all nodes understand them.
+func asURLs(typed []string) (urls []string, err error) {
+	all, err := seeds.Parse(typed)
+	for _, u := range all {
+		urls = append(urls, u.String())
+	}
+	return urls, err
+}
+
+// Pause has all nodes fetch nothing until Resume.
+func (c *Client) Pause(ctx context.Context) error { return c.control.Set(ctx, node.Paused) }
+
+// Resume has a crawl go on that is paused.
+func (c *Client) Resume(ctx context.Context) error { return c.control.Set(ctx, node.Running) }
+
+// Stop has all nodes end. Start has the crawl go on later.
+func (c *Client) Stop(ctx context.Context) error { return c.control.Set(ctx, node.Stopping) }
+
+// Status is the crawl's record, and all nodes, by name.
+func (c *Client) Status(ctx context.Context) (node.Record, []node.Status, error) {
+	return c.control.Status(ctx)
+}

@@ -1,0 +1,289 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/advice"
+	"kumo/internal/inspect"
+	"kumo/internal/member"
+	"kumo/internal/node"
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/hub"
+)
+
+// A HostQuery asks whose hosts are.
+type HostQuery struct {
+	Names    []string      // of hosts, or of domains: then all hosts in them are meant, with any port; none: all hosts
+	Parked   bool          // only hosts that nobody reaches
+	Limit    int           // list so many at most; 0: all
+	Patience time.Duration // give up when the cluster says nothing for so long
+}
+
+// A Placement says whose hosts are: either a hash says so, or a table.
+type Placement struct {
+	// Owner computes whose a host is; nil if a table says so.
+	Owner func(members []strategy.Member, host string) strategy.Node
+	// Table calls each with all hosts of the table, which the entries of a log make up: read calls apply with these.
+	Table func(read func(apply func(number uint64, data []byte) error) error, each func(hub.Host) bool) error
+}
+
+// ErrHashed is a wish for a list of hosts where there is none.
+var ErrHashed = errors.New("here a hash says whose a host is, so that there is no list of hosts")
+
+// Owners says whose hosts are. What a control unit's table has is read from its log; what a hash says is computed.
+func (c *Client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
+	ctx, w := watched(ctx, q.Patience)
+	defer w.stop()
+	t, err := c.members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.cfg.Placement(t.Layout)
+	if err != nil {
+		return nil, err
+	}
+	if p.Owner != nil {
+		return p.hashed(t, &q)
+	}
+	l := &ownerList{owners: inspect.Owners{Moving: t.Epoch != t.Settled}, limit: q.Limit,
+		by: map[strategy.Node]*inspect.OwnedBy{}, table: t}
+	m := newMatcher(q.Names)
+	if err := c.readTable(ctx, w, p, func(h hub.Host) {
+		if m.match(h.Name) {
+			l.add(h, !q.Parked || h.State == string(inspect.HostParked))
+		}
+	}); err != nil {
+		return nil, err
+	}
+	l.owners.Missing = m.missing()
+	return l.all(), nil
+}
+
+// Owner says whose one host is; nil if it is nobody's yet. Self is the identity of the node that asks, if it is one.
+func (c *Client) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
+	ctx, w := watched(ctx, patience)
+	defer w.stop()
+	t, err := c.members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.cfg.Placement(t.Layout)
+	if err != nil {
+		return nil, err
+	}
+	var o *inspect.Owned
+	if p.Owner != nil {
+		o = p.owned(t, host)
+	} else if err := c.readTable(ctx, w, p, func(h hub.Host) {
+		if h.Name == host {
+			o = ownedOf(h, t)
+		}
+	}); err != nil || o == nil {
+		return nil, err
+	}
+	o.Here = o.Node == self
+	o.Address = c.addressOf(ctx, o.Node)
+	return o, nil
+}
+
+// addressOf is where a node can be asked, "" if it does not say so.
+func (c *Client) addressOf(ctx context.Context, n string) string {
+	_, all, err := c.control.Status(ctx)
+	if i := slices.IndexFunc(all, func(s node.Status) bool { return string(s.Node) == n }); err == nil && i >= 0 {
+		return all[i].Address
+	}
+	return ""
+}
+
+// A watch ends what nothing has come of for some time. A large log may take long, as long as it comes.
+type watch struct {
+	timer    *time.Timer
+	patience time.Duration
+	cancel   context.CancelCauseFunc
+}
+
+func watched(ctx context.Context, patience time.Duration) (context.Context, *watch) {
+	patience = cmp.Or(patience, time.Minute)
+	ctx, cancel := context.WithCancelCause(ctx)
+	silent := fmt.Errorf("the cluster has said nothing for %v", patience)
+	return ctx, &watch{time.AfterFunc(patience, func() { cancel(silent) }), patience, cancel}
+}
+
+func (w *watch) goesOn() { w.timer.Reset(w.patience) }
+
+func (w *watch) stop() {
+	w.timer.Stop()
+	w.cancel(nil)
+}
+
+// members reads the table of members.
+func (c *Client) members(ctx context.Context) (*member.Table, error) {
+	e, err := c.cfg.Bus.Get(ctx, member.TableKey)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the table of members: %w", cmp.Or(context.Cause(ctx), err))
+	case e.Value == nil:
+		return nil, advice.With(errors.New("the crawl was not started yet: no host is anybody's"), "kumo start lets it begin")
+	}
+	return member.ParseTable(e.Value)
+}
+
+// readTable calls f with all hosts in the control unit's table.
+func (c *Client) readTable(ctx context.Context, w *watch, p *Placement, f func(hub.Host)) error {
+	read := func(apply func(number uint64, data []byte) error) error {
+		err := c.cfg.Bus.Read(ctx, node.StrategyLog, 0, func(number uint64, data []byte) error {
+			w.goesOn()
+			if err := apply(number, data); err != nil {
+				return advice.With(fmt.Errorf("entry %d: %w", number, err), "ask with the kumo and the secret that the nodes have")
+			}
+			return nil
+		})
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			return cause
+		}
+		return err
+	}
+	if err := p.Table(read, func(h hub.Host) bool { f(h); return true }); err != nil {
+		return fmt.Errorf("read the control unit's log: %w", err)
+	}
+	return nil
+}
+
+// hashed says whose hosts are by a hash.
+func (p *Placement) hashed(t *member.Table, q *HostQuery) (*inspect.Owners, error) {
+	switch {
+	case q.Parked:
+		return nil, advice.With(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed),
+			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
+	case len(q.Names) == 0:
+		return nil, advice.With(fmt.Errorf("the strategy is shard: %w", ErrHashed),
+			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
+	}
+	all := &inspect.Owners{Moving: t.Epoch != t.Settled}
+	for _, host := range q.Names {
+		all.Hosts = append(all.Hosts, *p.owned(t, host))
+	}
+	return all, nil
+}
+
+func (p *Placement) owned(t *member.Table, host string) *inspect.Owned {
+	owner := p.Owner(t.Members, host)
+	return &inspect.Owned{Host: host, Owner: owner.Name(), Node: string(owner), State: inspect.HostHashed}
+}
+
+// ownedOf is a host of the control unit's table as people see it.
+func ownedOf(h hub.Host, t *member.Table) *inspect.Owned {
+	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t),
+		State: inspect.HostState(h.State),
+		Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.Again}
+	for _, n := range h.Failed {
+		o.Failed = append(o.Failed, n.Name())
+	}
+	slices.Sort(o.Failed)
+	return o
+}
+
+func gone(n strategy.Node, t *member.Table) bool {
+	return !slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == n })
+}
+
+// An ownerList keeps the first of many hosts, and counts all.
+type ownerList struct {
+	owners inspect.Owners
+	limit  int
+	by     map[strategy.Node]*inspect.OwnedBy
+	table  *member.Table
+}
+
+// add counts a host, and keeps it if it is to be listed.
+func (l *ownerList) add(h hub.Host, listed bool) {
+	by := l.by[h.Owner]
+	if by == nil {
+		by = &inspect.OwnedBy{Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, l.table)}
+		l.by[h.Owner] = by
+	}
+	by.Hosts++
+	if h.State == string(inspect.HostParked) {
+		by.Parked++
+	}
+	if !listed {
+		return
+	}
+	l.owners.Hosts = append(l.owners.Hosts, *ownedOf(h, l.table))
+	if l.limit > 0 && len(l.owners.Hosts) >= 2*l.limit+1000 { // now and then, so that adding stays cheap
+		l.cut()
+	}
+}
+
+// cut keeps those that come first.
+func (l *ownerList) cut() {
+	slices.SortFunc(l.owners.Hosts, func(a, b inspect.Owned) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Host, b.Host))
+	})
+	if n := len(l.owners.Hosts); l.limit > 0 && n > l.limit {
+		l.owners.Hosts = l.owners.Hosts[:l.limit]
+		l.owners.More += n - l.limit
+	}
+}
+
+func (l *ownerList) all() *inspect.Owners {
+	l.cut()
+	for _, by := range l.by {
+		l.owners.By = append(l.owners.By, *by)
+	}
+	slices.SortFunc(l.owners.By, func(a, b inspect.OwnedBy) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Node, b.Node))
+	})
+	return &l.owners
+}
+
+// A matcher says which hosts are meant by names.
+type matcher struct{ met map[string]bool }
+
+func newMatcher(names []string) *matcher {
+	m := &matcher{met: map[string]bool{}}
+	for _, n := range names {
+		m.met[n] = false
+	}
+	return m
+}
+
+// match reports whether a host, or a domain that it is in, was named, or nothing was.
+func (m *matcher) match(host string) (is bool) {
+	if len(m.met) == 0 {
+		return true
+	}
+	try := func(name string) {
+		if _, named := m.met[name]; named {
+			m.met[name], is = true, true
+		}
+	}
+	try(host)
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		host = host[:i]
+		try(host)
+	}
+	for domain, more := host, true; more; {
+		if _, domain, more = strings.Cut(domain, "."); more {
+			try(domain)
+		}
+	}
+	return is
+}
+
+// missing are the names that no host has matched.
+func (m *matcher) missing() (all []string) {
+	for name, met := range m.met {
+		if !met {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

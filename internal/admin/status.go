@@ -1,0 +1,199 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/bus"
+	"kumo/internal/inspect"
+	"kumo/internal/node"
+	"kumo/internal/strategy"
+)
+
+// Look is the cluster of a crawl as the registry has it.
+func (c *Client) Look(ctx context.Context, crawl string) (*inspect.Cluster, error) {
+	r, nodes, err := c.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := c.waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := clusterOf(crawl, r, nodes, time.Now())
+	if c.cfg.Trouble != nil {
+		all.Trouble = c.cfg.Trouble.Error()
+	}
+	for i := range waiting {
+		addWaiting(all, nodeOf(&waiting[i], all.Time))
+	}
+	for i := range all.Nodes {
+		if n := &all.Nodes[i]; n.Is == inspect.NodeLeft {
+			n.Load, n.Facts = inspect.Load{Pages: n.Pages}, nil // the rest is others' now
+		}
+		all.Totals.Add(all.Nodes[i].Load)
+	}
+	if err := c.addGone(ctx, all); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Node, b.Node))
+	})
+	return all, nil
+}
+
+// addGone adds to the totals the pages of nodes that have gone, so that the sum does not fall with them.
+func (c *Client) addGone(ctx context.Context, all *inspect.Cluster) error {
+	totals := node.Totals(c.control)
+	gone, err := totals.Gone(ctx)
+	if err != nil {
+		return err
+	}
+	known, err := totals.Known(ctx)
+	if err != nil {
+		return err
+	}
+	now, whole := node.Pages{}, all.Settled
+	for i := range all.Nodes {
+		n := &all.Nodes[i]
+		now[strategy.Node(n.Node)] = n.Pages
+		whole = whole && n.Is != inspect.NodeDead
+	}
+	if err := c.addRevoked(ctx, now, gone); err != nil { // which are not shown any more, and perhaps not noted yet
+		return err
+	}
+	all.Totals.Pages = gone.With(now)
+	for n := range now {
+		delete(gone, n)
+	}
+	all.Gone = inspect.Gone{Nodes: len(gone), Pages: gone.With(nil)}
+	// while hosts move, two nodes may count the same
+	if all.Totals.Known = max(all.Totals.Known, known); !whole && known > 0 {
+		all.Totals.Known = known
+	}
+	return nil
+}
+
+// addRevoked adds what leases tell of nodes that are not shown.
+func (c *Client) addRevoked(ctx context.Context, shown, gone node.Pages) error {
+	leases, err := c.control.Leases(ctx)
+	if err != nil {
+		return err
+	}
+	for n, lease := range leases {
+		if _, is := shown[n]; is {
+			continue
+		}
+		if r, err := node.ParseReport(lease.Report); err == nil && r.Pages > 0 {
+			gone[n] = max(gone[n], r.Pages)
+		}
+	}
+	return nil
+}
+
+// waiting reads which nodes wait.
+func (c *Client) waiting(ctx context.Context) (all []node.Status, err error) {
+	found, err := bus.ReadAll(ctx, c.control.Registry, node.WaitingPrefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range found {
+		r, err := node.ParseReport(e.Value)
+		if err == nil && r.Waits() {
+			all = append(all, node.Status{Node: strategy.Node(strings.TrimPrefix(e.Key, node.WaitingPrefix)), Slot: -1,
+				Report: r})
+		}
+	}
+	return all, nil
+}
+
+// addWaiting adds a node that waits. It may be a member, whose lease tells of an earlier process.
+func addWaiting(all *inspect.Cluster, w inspect.Node) {
+	i := slices.IndexFunc(all.Nodes, func(n inspect.Node) bool { return n.Node == w.Node })
+	if i < 0 {
+		w.Is = inspect.NodeWaiting
+		all.Nodes = append(all.Nodes, w)
+		return
+	}
+	if n := &all.Nodes[i]; n.Clock.Before(w.Clock) {
+		n.Is, n.Age, n.Clock, n.Version, n.Rate, n.InFlight = inspect.NodeWaiting, w.Age, w.Clock, w.Version, 0, 0
+		n.CutOff, n.CutOffWhy = 0, ""
+		if n.Facts != nil && n.Leads { // it did
+			n.Leads, all.Control = false, ""
+		}
+	}
+}
+
+func clusterOf(crawl string, r node.Record, nodes []node.Status, now time.Time) *inspect.Cluster {
+	all := &inspect.Cluster{Crawl: crawl, State: string(r.State), Why: r.Why, Since: r.Changed.UTC(), Time: now.UTC(),
+		Settings: r.Settings, Nodes: []inspect.Node{}}
+	if r.Changed.IsZero() {
+		all.Since = time.Time{}
+	}
+	for i := range nodes {
+		s := &nodes[i]
+		n := nodeOf(s, now)
+		all.Epoch, all.Settled = s.Epoch, s.Settled
+		all.Nodes = append(all.Nodes, n)
+	}
+	all.Control = controlUnit(nodes)
+	return all
+}
+
+// controlUnit is the name of the member that says that it is the control unit. One whose time is over may not know yet:
+// most nodes do.
+func controlUnit(nodes []node.Status) (name string) {
+	said := map[string]int{}
+	for i := range nodes {
+		if s := &nodes[i]; standing(s) == inspect.NodeMember && s.Facts != nil {
+			said[s.Control]++
+		}
+	}
+	most := -1
+	for i := range nodes {
+		if s := &nodes[i]; standing(s) == inspect.NodeMember && s.Facts != nil && s.Leads && said[s.Node.Name()] > most {
+			name, most = s.Node.Name(), said[s.Node.Name()]
+		}
+	}
+	return name
+}
+
+func nodeOf(s *node.Status, now time.Time) inspect.Node {
+	n := inspect.Node{Node: string(s.Node), Name: s.Node.Name(), Is: standing(s), Slot: s.Slot, Clock: s.Clock,
+		Version: s.Version,
+		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips,
+		CutOff: tenths(s.CutOff), CutOffWhy: s.CutOffWhy,
+		Load: inspect.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known,
+			Outbox:   s.Outbox,
+			InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes,
+			RegistryBytes: s.RegistryBytes}}
+	if !s.Clock.IsZero() {
+		n.Age = tenths(now.Sub(s.Clock).Seconds())
+	}
+	if f := s.Facts; f != nil {
+		n.Facts = &inspect.Facts{Leads: f.Leads && n.Is == inspect.NodeMember, TimeoutMS: f.TimeoutMS, Owned: f.Owned,
+			Parked: f.Parked, Unsettled: f.Unsettled}
+	}
+	return n
+}
+
+func tenths(f float64) float64 { return math.Round(f*10) / 10 }
+
+func standing(s *node.Status) inspect.Standing {
+	switch {
+	case s.Dead:
+		return inspect.NodeDead
+	case s.Leaving:
+		return inspect.NodeLeaving
+	case s.Member:
+		return inspect.NodeMember
+	case s.Known > 0: // who is new knows nothing
+		return inspect.NodeLeft
+	}
+	return inspect.NodeJoining
+}

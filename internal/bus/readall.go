@@ -1,0 +1,40 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ReadAll returns the values of all keys that begin with prefix, in no order. Where ctx's deadline ends it, the error
+// is ErrUnavailable.
+func ReadAll(ctx context.Context, r Registry, prefix string) ([]Entry, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	found := map[string]Entry{}
+	err := r.Watch(ctx, prefix, func(e Entry) {
+		switch {
+		case e.Key == "":
+			stop(errAll)
+		case context.Cause(ctx) != nil:
+		case e.Value == nil:
+			delete(found, e.Key)
+		default:
+			found[e.Key] = e
+		}
+	})
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errAll):
+		return slices.Collect(maps.Values(found)), nil
+	case errors.Is(err, ErrUnavailable):
+	case errors.Is(cause, context.DeadlineExceeded):
+		err = ErrUnavailable
+	case cause != nil:
+		err = cause
+	}
+	return nil, fmt.Errorf("read %s from the registry: %w", prefix, err)
+}
+
+var errAll = errors.New("that was all")

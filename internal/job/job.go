@@ -1,0 +1,184 @@
+// Package job is a crawl as a user asked for it: its settings, what follows from them, and the memory and open files
+// that they leave to each part.
+package job
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"kumo/internal/advice"
+	"kumo/internal/crawl"
+	"kumo/internal/fetch"
+	"kumo/internal/frontier"
+	"kumo/internal/page"
+	"kumo/internal/policy"
+	"kumo/internal/seeds"
+	"kumo/internal/settings"
+	"kumo/internal/weburl"
+)
+
+// What Job.Formats may name.
+const (
+	WARC  = "warc"
+	JSONL = "jsonl"
+)
+
+// A Job is one crawl, as the user asked for it.
+type Job struct {
+	Name  string      // default: the first seed's host
+	Dir   string      // the crawl's folder; "" keeps nothing on disk
+	Seeds []string    // URLs; "https://" is put before what has no scheme
+	File  *seeds.File // more seeds; nil: there are none. The caller closes it
+
+	Scope       weburl.Mode
+	ScriptPaths bool   // take what looks like a path in a script for a link
+	Contact     string // a URL or mail address for the site's owner, part of the default user agent
+	BlockFile   string
+	Formats     []string // WARC, JSONL
+	WARCSize    int64
+	Compress    string // "gzip" or "zstd"
+	Fresh       bool   // forget an earlier crawl in the same folder
+	Moved       bool   // WARC files that are no longer in the folder were moved on purpose
+
+	Memory   int64 // bytes for queues and known URLs, of which there may be more on the disk; a third of the machine's
+	Crawl    crawl.Config
+	Frontier frontier.Config
+	Fetch    fetch.Config
+
+	// Text gives a page's main text for text.jsonl; nil if nobody wants it. It is the caller's, so that a program that
+	// imports kumo and wants no texts does not carry what finds them.
+	Text func(*page.Response, *page.Page) (*page.MainText, error)
+
+	Settings []settings.Setting // in effect, without secrets, for config.yaml and warcinfo
+	Listener crawl.Listener
+	Warn     func(error) // told what is wrong but does not stop the crawl
+}
+
+// UserAgent is the one in effect: what the user has set, or else what follows from the contact.
+func (j *Job) UserAgent() string {
+	if j.Fetch.UserAgent != "" {
+		return j.Fetch.UserAgent
+	}
+	return UserAgent(j.Contact)
+}
+
+// Fetching is how the job fetches.
+func (j *Job) Fetching() fetch.Config {
+	cfg := j.Fetch
+	cfg.UserAgent = j.UserAgent()
+	return cfg
+}
+
+// Fix fills in what follows from other fields, and says what is wrong with the job. It is called when a crawl is
+// opened, and by who wants to know the job as it will be.
+func (j *Job) Fix() ([]weburl.URL, error) {
+	seeds, err := seeds.Parse(j.Seeds)
+	if err != nil {
+		return nil, err
+	}
+	if j.Name == "" {
+		j.Name = j.defaultName(seeds)
+	}
+	if j.Warn == nil {
+		j.Warn = func(error) {}
+	}
+	if len(j.Formats) == 0 {
+		j.Formats = []string{WARC, JSONL}
+	}
+	for _, f := range j.Formats {
+		if f != WARC && f != JSONL {
+			return nil, advice.Usage("format %q: kumo writes %s and %s", f, WARC, JSONL)
+		}
+	}
+	if len(j.Name) > maxName || strings.HasPrefix(j.Name, ".") || strings.ContainsAny(j.Name, `/\`) ||
+		strings.ContainsFunc(j.Name, unicode.IsControl) {
+		return nil, advice.Usage("name %q: it is part of file names, so it has at most %d bytes and no slashes, and does "+
+			"not begin with a dot",
+			j.Name, maxName)
+	}
+	j.Fetch.PerHost = j.perHost()
+	if ordinary := int64(32 << 20); j.Fetch.MaxBody > 0 && j.Fetch.MaxBody != ordinary {
+		j.Crawl.MaxSitemap = j.Fetch.MaxBody // as the user has it
+	}
+	if j.Scope == weburl.ScopePage {
+		j.Crawl.Sitemaps = policy.SitemapsIgnored // nothing that one lists would be in scope
+	}
+	return seeds, nil
+}
+
+// Writes reports whether the crawl writes a format.
+func (j *Job) Writes(format string) bool {
+	return len(j.Formats) == 0 || slices.Contains(j.Formats, format)
+}
+
+// Workers is how many goroutines fetch: enough that every host that is worked on can have all its connections.
+func (j *Job) Workers() int {
+	return min(j.hosts()*j.perHost(), maxWorkers)
+}
+
+// hosts is how many are worked on at once.
+func (j *Job) hosts() int {
+	if j.Frontier.Hosts > 0 {
+		return j.Frontier.Hosts
+	}
+	return 64
+}
+
+// perHost is how many connections a host may have.
+func (j *Job) perHost() int { return max(1, j.Frontier.PerHost) }
+
+const (
+	maxWorkers = 100_000
+	maxName    = 100
+)
+
+// defaultName is that of the first seed, "" where there is none.
+func (j *Job) defaultName(seeds []weburl.URL) string {
+	if len(seeds) > 0 {
+		return nameOf(seeds[0])
+	}
+	if j.File != nil && len(j.File.First) > 0 {
+		if u, err := weburl.Parse(j.File.First[0]); err == nil {
+			return nameOf(u)
+		}
+	}
+	return ""
+}
+
+// HasSeeds reports whether the job names any.
+func (j *Job) HasSeeds() bool { return len(j.Seeds) > 0 || j.File != nil && j.File.Count > 0 }
+
+// ErrNoSeeds is a new crawl without a URL to begin with.
+var ErrNoSeeds = errors.New("no URL to begin with: name one, or give a file of them with --input-file")
+
+// NoCrawl is ErrNoSeeds for a folder in which there is no crawl to go on with.
+func NoCrawl(dir string) error { return fmt.Errorf("there is no crawl in %s, and %w", dir, ErrNoSeeds) }
+
+// LimitKey is the setting that bounds the pages of all nodes together.
+const LimitKey = "limit"
+
+// Tunable are the settings that a crawl's nodes share and that may change while it runs. Others that are not lasting
+// are read when nodes begin.
+var Tunable = []string{LimitKey, "delay", "ip-delay", "max-crawl-delay", "contact", "user-agent", "connect-timeout",
+	"timeout", "tries"}
+
+// nameOf makes a crawl's name of a seed's host.
+func nameOf(seed weburl.URL) string { return strings.Trim(SafeName(seed.Host()), "-.") }
+
+// SafeName makes of a text a part of a file's name.
+func SafeName(s string) string { return unsafeInNames.ReplaceAllString(s, "-") }
+
+var unsafeInNames = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
+
+// Now is the time by the job's clock.
+func (j *Job) Now() time.Time {
+	if j.Crawl.Now != nil {
+		return j.Crawl.Now()
+	}
+	return time.Now()
+}

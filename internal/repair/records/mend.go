@@ -1,0 +1,375 @@
+package records
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/store"
+	"kumo/internal/store/crawllog"
+	"kumo/internal/store/field"
+	"kumo/internal/store/jsonl"
+	"kumo/internal/store/warc"
+	"kumo/internal/vfs"
+)
+
+// Mend writes the lines anew that visits lack whose records are whole: each of pages.jsonl, crawl.log and the index
+// says what the other two and the records say, but for a few fields. It returns how many lines it wrote. What a run did
+// not write at all stays as it is.
+func Mend(dir string) (int, error) {
+	m := &mender{cleaner: cleaner{dir: dir}, listed: map[uint64]bool{}, indexed: map[uint64]bool{},
+		logged: map[uint64][]span{}}
+	for _, read := range []func() error{m.readLines, m.readRecords, m.readWanted} {
+		if err := read(); err != nil {
+			return 0, err
+		}
+	}
+	return m.write()
+}
+
+type mender struct {
+	cleaner
+	listed  map[uint64]bool   // records that pages.jsonl names
+	indexed map[uint64]bool   // records that indexes name
+	logged  map[uint64][]span // by URL: when its visits began, in ms, and how long they took
+	wants   []*wanting
+
+	pages, log []byte
+	index      map[string][]byte
+	n          int
+}
+
+// A wanting visit lacks lines.
+type wanting struct {
+	url, file, date, revisit, truncated string
+	digest                              string // that the record gives
+	offset, length                      int64
+	status                              int
+	said                                map[string]string // by its metadata record
+	final                               string
+	links                               int
+	noPage, noLog, noIndex              bool
+	page                                *jsonl.PageLine
+	entry                               *crawllog.Entry
+	declared                            string
+}
+
+// Key is a hash of what names a thing.
+func Key(parts ...any) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintln(h, parts...)
+	return h.Sum64()
+}
+
+func (m *mender) each(name string, f func(line []byte)) error {
+	_, err := store.EachLineOf(vfs.OS, m.path(name), func(line []byte, _ int64) error {
+		f(line)
+		return nil
+	})
+	return err
+}
+
+func (m *mender) readLines() error {
+	err := m.each("pages.jsonl", func(line []byte) {
+		if p, err := jsonl.ParsePage(line); err == nil {
+			m.listed[Key(p.WARC, p.Offset)] = true
+		}
+	})
+	err = errors.Join(err, m.each("crawl.log", func(line []byte) {
+		if e, err := crawllog.Parse(line); err == nil && e.Status > 0 {
+			k := Key(e.URL)
+			m.logged[k] = append(m.logged[k], span{e.Begin.UnixMilli(), e.Took.Milliseconds()})
+		}
+	}))
+	names, listErr := vfs.OS.List(m.path("warc"))
+	for _, name := range names {
+		if strings.HasSuffix(name, ".cdxj") {
+			err = errors.Join(err, m.each("warc/"+name, func(line []byte) {
+				if x, err := warc.ParseIndexLine(line); err == nil {
+					m.indexed[Key(x.File, x.Offset)] = true
+				}
+			}))
+		}
+	}
+	return errors.Join(err, listErr)
+}
+
+func (m *mender) readRecords() error {
+	names, err := vfs.OS.List(m.path("warc"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".warc.gz") || strings.HasSuffix(name, ".warc.zst") {
+			if err := m.file(name); err != nil {
+				return fmt.Errorf("warc/%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// file finds the visits in a WARC file that lack lines.
+func (m *mender) file(name string) error {
+	size, err := vfs.OS.Size(m.path("warc/" + name))
+	if err != nil {
+		return err
+	}
+	src, err := vfs.OS.OpenAt(m.path("warc/" + name))
+	if err != nil {
+		return err
+	}
+	defer src.Close() //nolint:errcheck // it is only read
+	in, err := warc.NewReader(src, size, name)
+	if err != nil {
+		return err
+	}
+	lists := true
+	var w *wanting
+	id := ""
+	for {
+		rec, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case rec == nil:
+			in.Skip()
+			continue
+		case err != nil:
+			continue
+		}
+		kind := rec.Fields["WARC-Type"]
+		switch kind {
+		case "warcinfo":
+			text := string(rec.Block)
+			lists = !strings.Contains(text, "kumo-format: ") || strings.Contains(text, "kumo-format: jsonl")
+		case "response", "revisit", "resource":
+			id = rec.ID()
+			w = &wanting{url: rec.Fields["WARC-Target-URI"], file: name, date: rec.Fields["WARC-Date"], offset: rec.Offset,
+				length:    rec.Length,
+				truncated: rec.Fields["WARC-Truncated"], digest: rec.Fields["WARC-Payload-Digest"], status: rec.Status(),
+				said: map[string]string{}}
+			if kind == "revisit" {
+				w.revisit, w.truncated = rec.Fields["WARC-Refers-To-Target-URI"], ""
+				if strings.HasSuffix(rec.Fields["WARC-Profile"], "/server-not-modified") {
+					w.status = http.StatusOK // of the page that it stands for
+				}
+			}
+			if resp, err := rec.Response(); err == nil {
+				w.declared, _, _ = strings.Cut(resp.Header.Get("Content-Type"), ";")
+				_ = resp.Body.Close()
+			}
+			w.noIndex = kind != "resource" && !m.indexed[Key(name, rec.Offset)]
+		case "metadata":
+			if w == nil || rec.Answer() != id {
+				continue
+			}
+			w.metadata(string(rec.Block))
+			robots := strings.HasSuffix(w.url, "/robots.txt") && w.said["title"] == "" && w.said["charset"] == ""
+			w.noPage = lists && !robots && !m.listed[Key(name, w.offset)]
+			w.noLog = !m.isLogged(w)
+			if w.noPage || w.noLog || w.noIndex {
+				m.wants = append(m.wants, w)
+			}
+			w = nil
+		}
+	}
+}
+
+func (w *wanting) metadata(text string) {
+	for line := range strings.SplitSeq(text, "\r\n") {
+		name, value, _ := strings.Cut(line, ": ")
+		if name != "outlink" {
+			w.said[name] = value
+			continue
+		}
+		w.links++
+		if f := strings.Fields(value); len(f) > 1 && f[1] == "R" && w.final == "" {
+			w.final = f[0]
+		}
+	}
+}
+
+// isLogged reports whether there is a line of a visit at whose time the record was written.
+func (m *mender) isLogged(w *wanting) bool {
+	return slices.ContainsFunc(m.logged[Key(w.url)], func(s span) bool { return w.within(s.at, s.length) })
+}
+
+func (w *wanting) within(begin, took int64) bool {
+	at, err := time.Parse(time.RFC3339Nano, w.date)
+	return err == nil && begin <= at.UnixMilli() && at.UnixMilli() <= begin+took+1
+}
+
+// readWanted reads the lines of visits that lack others.
+func (m *mender) readWanted() error {
+	byURL := map[string][]*wanting{}
+	for _, w := range m.wants {
+		byURL[w.url] = append(byURL[w.url], w)
+	}
+	if len(byURL) == 0 {
+		return nil
+	}
+	err := m.each("pages.jsonl", func(line []byte) {
+		if p, err := jsonl.ParsePage(line); err == nil {
+			for _, w := range byURL[p.URL] {
+				if w.file == p.WARC && w.offset == p.Offset {
+					w.page = &p
+				}
+			}
+		}
+	})
+	return errors.Join(err, m.each("crawl.log", func(line []byte) {
+		if e, err := crawllog.Parse(line); err == nil && e.Status > 0 {
+			for _, w := range byURL[e.URL] {
+				if w.within(e.Begin.UnixMilli(), e.Took.Milliseconds()) {
+					w.entry = &e
+				}
+			}
+		}
+	}))
+}
+
+// write adds the lines that can be made.
+func (m *mender) write() (int, error) {
+	m.index = map[string][]byte{}
+	for _, w := range m.wants {
+		if w.page == nil && w.entry == nil {
+			continue // nothing says when the visit began
+		}
+		if w.noPage && w.entry != nil && !w.entry.Has("robots") {
+			m.pages = w.pageLine(m.pages)
+			m.n++
+		}
+		if w.noLog && w.page != nil {
+			m.log = w.logLine(m.log)
+			m.n++
+		}
+		if w.noIndex {
+			stem, _, _ := strings.Cut(w.file, ".warc")
+			m.index[stem] = w.indexLine(m.index[stem])
+			m.n++
+		}
+	}
+	for stem, lines := range m.index {
+		name := "warc/" + stem + ".cdxj"
+		text, err := os.ReadFile(m.path(name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return m.n, err
+		}
+		all := slices.Collect(bytes.Lines(append(text, lines...)))
+		slices.SortFunc(all, bytes.Compare)
+		if err := m.cleaner.write(name, func(w *bufio.Writer) error {
+			_, err := w.Write(bytes.Join(all,
+				nil))
+			return err
+		}); err != nil {
+			return m.n, err
+		}
+	}
+	return m.n, errors.Join(m.add("pages.jsonl", m.pages), m.add("crawl.log", m.log))
+}
+
+// add writes a file anew with more lines.
+func (m *mender) add(name string, lines []byte) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	return m.cleaner.write(name, func(w *bufio.Writer) error {
+		src, err := os.Open(m.path(name))
+		if err == nil {
+			_, err = io.Copy(w, src)
+			err = errors.Join(err, src.Close())
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		_, err = w.Write(lines)
+		return err
+	})
+}
+
+func text(b []byte, name, value string) []byte {
+	b = append(append(append(b, ",\""...), name...), "\":"...)
+	return field.JSON(b, value)
+}
+
+func (w *wanting) pageLine(b []byte) []byte {
+	e := w.entry
+	b = append(b, `{"url":`...)
+	b = field.JSON(b, w.url)
+	final := w.final
+	if final == "" {
+		final = w.url
+	}
+	b = text(b, "final", final)
+	b = fmt.Appendf(b, `,"status":%d,"time":"%s"`, e.Status, e.Begin.UTC().Format("2006-01-02T15:04:05.000Z"))
+	b = text(b, "type", e.MIME)
+	b = text(b, "charset", w.said["charset"])
+	b = text(b, "lang", w.said["languages"])
+	b = text(b, "title", w.said["title"])
+	depth := strings.Count(e.Path, "L")
+	if strings.Contains(e.Path, "M") {
+		depth++
+	}
+	b = fmt.Appendf(b, `,"bytes":%d,"digest":%s,"depth":%d`, e.Size, strconv.Quote(e.Digest), depth)
+	b = text(b, "from", w.said["via"])
+	b = fmt.Appendf(b, `,"links":%d,"warc":%s,"offset":%d`, w.links, strconv.Quote(w.file), w.offset)
+	for _, f := range [][2]string{{"truncated", w.truncated}, {"malformed", w.said["malformed"]}, {"revisit", w.revisit},
+		{"robots", w.said["robots"]}} {
+		if f[1] != "" {
+			b = text(b, f[0], f[1])
+		}
+	}
+	return append(b, "}\n"...)
+}
+
+func (w *wanting) logLine(b []byte) []byte {
+	p := w.page
+	ms, _ := strconv.ParseInt(w.said["fetchTimeMs"], 10, 64)
+	end := p.Time.Add(time.Duration(ms) * time.Millisecond).UTC()
+	b = fmt.Appendf(b, "%s %5d %10d ", end.Format("2006-01-02T15:04:05.000Z"), p.Status, p.Bytes)
+	for _, s := range []string{p.URL, w.said["hopsFromSeed"], w.said["via"], p.Type} {
+		b = append(field.Token(b, s), ' ')
+	}
+	begin := strings.Replace(p.Time.UTC().Format("20060102150405.000"), ".", "", 1)
+	b = fmt.Appendf(b, "#000 %s+%d %s ", begin, ms, p.Digest)
+	b = append(field.Token(b, w.said["seed"]), ' ')
+	switch {
+	case p.Revisit != "" && p.Status == http.StatusNotModified:
+		b = append(b, "duplicate:notModified"...)
+	case p.Revisit != "":
+		b = append(b, "duplicate:digest"...)
+	default:
+		b = append(b, '-')
+	}
+	return append(b, '\n')
+}
+
+func (w *wanting) indexLine(b []byte) []byte {
+	at, err := time.Parse(time.RFC3339Nano, w.date)
+	mime := strings.ToLower(strings.TrimSpace(w.declared))
+	if w.page != nil {
+		mime = w.page.Type
+	}
+	switch {
+	case err != nil:
+		return b
+	case w.revisit != "":
+		mime = "warc/revisit"
+	case mime == "":
+		mime = "unk"
+	}
+	return warc.AppendIndexLine(b, &warc.IndexLine{URL: w.url, MIME: mime, Digest: w.digest, File: w.file, Time: at,
+		Status: w.status, Offset: w.offset,
+		Length: w.length})
+}

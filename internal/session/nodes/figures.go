@@ -1,0 +1,42 @@
+package nodes
+
+import (
+	"time"
+
+	"kumo/internal/node"
+)
+
+// A pace is how many pages there were at a time.
+type pace struct {
+	pages int64
+	when  time.Time
+	rate  float64
+}
+
+// figures are what others are told of the node's work.
+func (m *membership) figures() node.Figures {
+	c := m.crawl
+	pages, counts := c.Stats.Pages(), c.Frontier.Counts()
+	outbox, _ := m.engine.Outbox()
+	f := node.Figures{Pages: pages, Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs,
+		Known: c.URLsKnown(), Outbox: outbox, InFlight: counts.Active,
+		Lag: m.journal.Lag(), MessageBytes: m.bus.sent.Load(), ShippedBytes: m.bus.logged.Load(),
+		RegistryBytes: m.bus.put.Load()}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	if d := now.Sub(m.last.when); m.last.when.IsZero() {
+		m.last = pace{pages: pages, when: now}
+	} else if d >= paceTime {
+		m.last = pace{pages, now, float64(pages-m.last.pages) / d.Seconds()}
+	}
+	f.Rate = m.last.rate
+	if o := c.Outage(); o.CutOff {
+		f.CutOff = max(now.Sub(o.Since).Seconds(), 0)
+		f.CutOffWhy = o.Why
+	}
+	f.Busy = float64(f.InFlight) / float64(max(c.Job.Frontier.Hosts, 1))
+	return f
+}
+
+const paceTime = 3 * time.Second // over which a rate is taken

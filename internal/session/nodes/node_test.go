@@ -1,0 +1,434 @@
+package nodes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kumo/internal/admin"
+	"kumo/internal/bus"
+	"kumo/internal/bus/inproc"
+	"kumo/internal/folder"
+	"kumo/internal/job"
+	"kumo/internal/job/jobtest"
+	"kumo/internal/member"
+	"kumo/internal/node"
+	"kumo/internal/settings"
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/hub"
+	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/strategy/shard"
+	"kumo/internal/synthweb"
+	"kumo/internal/verify"
+	"kumo/internal/vfs"
+	"kumo/internal/wire"
+)
+
+// A cluster is a few nodes in one process, each with a folder of its own, over a bus in memory.
+type cluster struct {
+	t       *testing.T
+	web     *synthweb.Server
+	hub     *inproc.Hub
+	dir     string
+	control *admin.Client
+	tune    func(*job.Job) // may be nil
+
+	strategy string // "": shard
+}
+
+func newCluster(t *testing.T, web *synthweb.Server) *cluster {
+	c := &cluster{t: t, web: web, hub: inproc.New(1), dir: t.TempDir()}
+	b, err := c.hub.Join("control~1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.control = admin.New(admin.Config{Crawl: "test", Bus: b, Close: b.Close, Placement: c.placement})
+	t.Cleanup(func() { c.control.Close() })
+	return c
+}
+
+// quick are timings for tests, on a machine that is busy with others.
+func quick() *member.Timing {
+	return &member.Timing{Beat: 200 * time.Millisecond, TTL: 2 * time.Second, Margin: 500 * time.Millisecond,
+		Retry: 200 * time.Millisecond, Window: 16}
+}
+
+func (c *cluster) config(name string) Config {
+	return Config{Name: name, Timing: *quick(), Layout: "test", Place: c.place, Open: wire.OpenPart,
+		Connect: func(context.Context) (Connection, error) { return connection{c.hub}, nil },
+		Log:     slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", name)}
+}
+
+// place gives a node the cluster's strategy.
+func (c *cluster) place(cfg *node.Config) {
+	if c.strategy == "hub" {
+		h := hub.LAN()
+		h.Self = cfg.Identity.Node()
+		cfg.Strategy = hub.New(h)
+		return
+	}
+	s := shard.Config{Slots: shard.DefaultSlots}
+	cfg.Place, cfg.Slot = shard.New(s), s.FreeSlot
+}
+
+func (c *cluster) placement(string) (*admin.Placement, error) {
+	if c.strategy == "hub" {
+		return &admin.Placement{Table: func(read func(func(uint64, []byte) error) error, each func(hub.Host) bool) error {
+			return hub.Look(hosttable.Key{}, read, each)
+		}}, nil
+	}
+	return &admin.Placement{Owner: func(members []strategy.Member, host string) strategy.Node {
+		owner, _ := shard.New(shard.Config{Slots: shard.DefaultSlots}).Place(members).Owner(host)
+		return owner
+	}}, nil
+}
+
+// A connection joins nodes to a bus in memory.
+type connection struct{ *inproc.Hub }
+
+func (c connection) Join(n strategy.Node) (bus.Bus, error) { return c.Hub.Join(n) }
+func (connection) Address() string                         { return "" }
+func (connection) Close() error                            { return nil }
+
+// A running node ends when its test does.
+type running struct {
+	*Node
+	dir   string
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// job has no seeds: the cluster is given those.
+func (c *cluster) job(name string) *job.Job {
+	j := jobtest.For(c.web, filepath.Join(c.dir, name))
+	j.Seeds = nil
+	return j
+}
+
+// start starts a node in the folder of its name.
+func (c *cluster) start(name string) *running {
+	c.t.Helper()
+	j := c.job(name)
+	if c.tune != nil {
+		c.tune(j)
+	}
+	n, err := Open(c.t.Context(), j, c.config(name))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(c.t.Context())
+	r := &running{n, j.Dir, stop, make(chan error, 1)}
+	go func() {
+		_, err := n.Run(ctx)
+		r.ended <- errors.Join(err, n.Close())
+	}()
+	return r
+}
+
+// kill ends a node, and waits until its process would be gone.
+func (r *running) kill() {
+	r.stop()
+	<-r.ended
+}
+
+// members waits until the table has so many, and is settled.
+func (c *cluster) members(n int) {
+	c.t.Helper()
+	c.eventually(fmt.Sprint(n, " members are settled"), func() bool {
+		_, all, err := c.control.Status(c.t.Context())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		in := 0
+		for _, s := range all {
+			if s.Member && s.Settled {
+				in++
+			}
+		}
+		return in == n
+	})
+}
+
+func (c *cluster) eventually(what string, is func() bool) {
+	c.t.Helper()
+	for range 600 {
+		if is() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.t.Fatal("never: ", what)
+}
+
+func (c *cluster) begin() {
+	c.t.Helper()
+	if err := c.control.Start(c.t.Context(), nil, c.web.SeedURLs()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// ends waits until nodes have ended as they should.
+func (c *cluster) ends(want error, nodes ...*running) {
+	c.t.Helper()
+	late := time.After(2 * time.Minute)
+	for _, r := range nodes {
+		select {
+		case err := <-r.ended:
+			if !errors.Is(err, want) {
+				c.t.Errorf("%s ended with %v, want %v", r.Name, err, want)
+			}
+		case <-late:
+			c.t.Fatalf("%s goes on and on", r.Name)
+		}
+	}
+}
+
+// underEach tests nodes with each strategy that a cluster may have.
+func underEach(t *testing.T, test func(t *testing.T, strategy string)) {
+	t.Parallel()
+	for _, strategy := range []string{"shard", "hub"} {
+		if testing.Short() && strategy != "hub" {
+			continue
+		}
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			test(t, strategy)
+		})
+	}
+}
+
+func TestThreeNodesFetchAllThereIs(t *testing.T) { underEach(t, threeNodesFetchAllThereIs) }
+
+func threeNodesFetchAllThereIs(t *testing.T, strategy string) {
+	web := jobtest.Serve(t, synthweb.Clean(11, 40, 1200))
+	c := newCluster(t, web)
+	c.strategy = strategy
+	a, b, d := c.start("a"), c.start("b"), c.start("d")
+	c.members(3)
+	c.begin()
+	c.ends(nil, a, b, d)
+	score := jobtest.WantPerfect(t, web)
+	if score.MostInFlight.Value != 1 {
+		t.Errorf("%d requests at once to one host", score.MostInFlight.Value)
+	}
+	total := 0
+	for _, r := range []*running{a, b, d} {
+		n := pagesIn(t, r.dir)
+		if n == 0 {
+			t.Errorf("%s has fetched nothing", r.Name)
+		}
+		total += n
+		wantVerified(t, r.dir)
+	}
+	if total != score.Truth {
+		t.Errorf("%d pages are in the nodes' files, want %d", total, score.Truth)
+	}
+}
+
+// A process that begins again while the registry cannot be reached waits for it. What an earlier one had begun to fold
+// does not stay.
+func TestANodeRestartsWhileTheRegistryIsAway(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, jobtest.Serve(t, synthweb.Clean(11, 4, 10)))
+	a := c.start("a")
+	c.members(1)
+	a.kill()
+	id, err := node.OpenIdentity(vfs.OS, filepath.Join(a.dir, "state", folder.NodeFile), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(a.dir, "state", "estates", "b~1")
+	if err := os.MkdirAll(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c.hub.Cut(id.Node(), true)
+	a = c.start("a")
+	select {
+	case err := <-a.ended:
+		t.Fatalf("it ends: %v", err)
+	case <-time.After(time.Second):
+	}
+	c.hub.Cut(id.Node(), false)
+	c.eventually("it is a member again", func() bool { return a.Member() })
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was folded stays: %v", err)
+	}
+	a.kill()
+}
+
+// A node dies, and its folder is gone; another joins under its name. All is fetched, what had not been shipped perhaps
+// twice.
+func TestANodeIsLostWithItsDisk(t *testing.T) { underEach(t, aNodeIsLostWithItsDisk) }
+
+func aNodeIsLostWithItsDisk(t *testing.T, strategy string) {
+	web := jobtest.Serve(t, synthweb.Clean(12, 40, 2400))
+	c := newCluster(t, web)
+	c.strategy = strategy
+	c.tune = func(j *job.Job) { j.Frontier.Delay = 30 * time.Millisecond }
+	a, b, d := c.start("a"), c.start("b"), c.start("d")
+	c.members(3)
+	c.begin()
+	c.eventually("some of it is fetched", func() bool { return web.Requests() > 600 })
+	b.kill()
+	c.dir = t.TempDir() // nobody finds what it had
+	b = c.start("b")
+	c.ends(nil, a, b, d)
+	score := web.Score()
+	if score.Missing != 0 || score.Forbidden != 0 || score.MostInFlight.Value != 1 {
+		t.Errorf("the servers saw:\n%s", score)
+	}
+	if score.Repeats > 100 {
+		t.Errorf("%d pages were fetched again", score.Repeats)
+	}
+}
+
+func TestANodeRestartsInItsFolder(t *testing.T) { underEach(t, aNodeRestartsInItsFolder) }
+
+func aNodeRestartsInItsFolder(t *testing.T, strategy string) {
+	web := jobtest.Serve(t, synthweb.Clean(13, 40, 1200))
+	c := newCluster(t, web)
+	c.strategy = strategy
+	a, b := c.start("a"), c.start("b")
+	c.members(2)
+	c.begin()
+	c.eventually("some of it is fetched", func() bool { return web.Requests() > 300 })
+	b.kill()
+	b = c.start("b")
+	c.ends(nil, a, b)
+	jobtest.WantPerfect(t, web)
+	wantVerified(t, b.dir)
+}
+
+// A node that is away for too long begins again as another one, and what it had is kept aside.
+func TestANodeThatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	web := jobtest.Serve(t, synthweb.Clean(14, 40, 2400))
+	c := newCluster(t, web)
+	c.tune = func(j *job.Job) { j.Frontier.Delay = 30 * time.Millisecond }
+	a, b := c.start("a"), c.start("b")
+	c.members(2)
+	c.begin()
+	c.eventually("some of it is fetched", func() bool { return web.Requests() > 300 })
+	b.kill()
+	c.eventually("it is given up", func() bool {
+		_, all, err := c.control.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all) == 1 && all[0].Settled
+	})
+	b = c.start("b")
+	c.ends(nil, a, b)
+	if score := web.Score(); score.Missing != 0 || score.MostInFlight.Value != 1 || score.Repeats > 100 {
+		t.Errorf("the servers saw:\n%s", score)
+	}
+	if aside, err := filepath.Glob(filepath.Join(b.dir, "lost", "*", "pages.jsonl")); err != nil || len(aside) != 1 {
+		t.Errorf("what it had lies in %v (%v)", aside, err)
+	}
+}
+
+func TestANodeLeavesAndStops(t *testing.T) { underEach(t, aNodeLeavesAndStops) }
+
+func aNodeLeavesAndStops(t *testing.T, strategy string) {
+	web := jobtest.Serve(t, synthweb.Clean(15, 40, 2400))
+	c := newCluster(t, web)
+	c.strategy = strategy
+	c.tune = func(j *job.Job) { j.Frontier.Delay = 30 * time.Millisecond }
+	a, b := c.start("a"), c.start("b")
+	c.members(2)
+	c.begin()
+	c.eventually("some of it is fetched", func() bool { return web.Requests() > 300 })
+	b.Leave()
+	c.ends(node.ErrLeft, b)
+	if err := c.control.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.ends(node.ErrStopped, a)
+	a = c.start("a")
+	if err := c.control.Start(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	c.ends(nil, a)
+	jobtest.WantPerfect(t, web)
+}
+
+// A crawl that was stopped goes on when all nodes are there again: none of them is given up, however late it came.
+func TestAStoppedCrawlGoesOn(t *testing.T) {
+	t.Parallel()
+	web := jobtest.Serve(t, synthweb.Clean(17, 40, 1200))
+	c := newCluster(t, web)
+	c.tune = func(j *job.Job) { j.Frontier.Delay = 30 * time.Millisecond }
+	a, b := c.start("a"), c.start("b")
+	c.members(2)
+	c.begin()
+	c.eventually("some of it is fetched", func() bool { return web.Requests() > 300 })
+	if err := c.control.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.ends(node.ErrStopped, a, b)
+	a = c.start("a")
+	time.Sleep(quick().TTL + 2*quick().Margin)
+	b = c.start("b")
+	if err := c.control.Start(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	c.ends(nil, a, b)
+	jobtest.WantPerfect(t, web)
+	for _, r := range []*running{a, b} {
+		if aside, _ := filepath.Glob(filepath.Join(r.dir, "lost", "*")); len(aside) > 0 {
+			t.Errorf("%s was given up: %v", r.Name, aside)
+		}
+	}
+}
+
+func TestNodesWaitForSettings(t *testing.T) {
+	t.Parallel()
+	web := jobtest.Serve(t, synthweb.Clean(16, 5, 100))
+	c := newCluster(t, web)
+	opts := c.config("a")
+	opts.Settle = func(j *job.Job, settings []settings.Setting) error {
+		if len(settings) != 1 || settings[0].Key != "depth" || settings[0].Values[0] != "0" {
+			return fmt.Errorf("settings %v", settings)
+		}
+		j.Crawl.Depth = 0
+		return nil
+	}
+	j := c.job("a")
+	n, err := Open(t.Context(), j, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.control.Start(t.Context(), []settings.Setting{{Key: "depth", Values: []string{"0"}}},
+		web.SeedURLs()); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := n.Run(t.Context()); err != nil || report.Pages != 1 {
+		t.Errorf("%+v, %v: want the seed alone", report, err)
+	}
+}
+
+func wantVerified(t *testing.T, dir string) {
+	t.Helper()
+	_, err := wire.Verify(t.Context(), dir, verify.Config{Temp: t.TempDir(),
+		Fault: func(f verify.Fault) { t.Errorf("%s: %s", f.Check, &f) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pagesIn is how many pages a node's folder has.
+func pagesIn(t *testing.T, dir string) int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "pages.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Count(data, []byte("\n"))
+}

@@ -1,0 +1,112 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"kumo/internal/crawl"
+	"kumo/internal/folder"
+	"kumo/internal/job"
+	"kumo/internal/journal"
+	"kumo/internal/journal/stream"
+	"kumo/internal/member"
+	"kumo/internal/node"
+	"kumo/internal/page"
+	"kumo/internal/recovery"
+	"kumo/internal/strategy"
+	"kumo/internal/transfer"
+	"kumo/internal/weburl"
+)
+
+// ship has the journal shipped.
+func (m *membership) ship(ctx context.Context, local journal.Journal) (journal.Journal, error) {
+	j, err := stream.Open(ctx, local, m.bus, logOf(m.id.Node()), stream.Config{Warn: m.n.warn})
+	if errors.Is(err, stream.ErrSealed) {
+		return nil, fmt.Errorf("%w: %w", node.ErrLost, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// What came whole from others before is told to them as such: the log must say so, too, should this process die at
+	// once.
+	if err := j.Ship(ctx, j.End()); err != nil {
+		err = errors.Join(err, j.Close())
+		if errors.Is(err, stream.ErrSealed) {
+			return nil, fmt.Errorf("%w: %w", node.ErrLost, err)
+		}
+		return nil, err
+	}
+	m.journal = j
+	return j, nil
+}
+
+// logOf is the log to which a node's journal is shipped.
+func logOf(n strategy.Node) string { return "journal/" + string(n) }
+
+// A journalLagGuard router lets no request be made while the log is late. What a node fetches while it can tell nobody
+// is fetched again if it is taken for dead, and it could do so for as long as its lease lasts.
+type journalLagGuard struct {
+	crawl.Router
+	log interface{ Late() bool }
+}
+
+func (p journalLagGuard) May(host string) bool { return p.Router.May(host) && !p.log.Late() }
+
+// join makes the node, and the engine's parts those of it.
+func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
+	n := m.n
+	cfg := node.Config{
+		Crawl: node.CrawlWord(m.job.Name), Identity: m.id, Arrived: state.Arrived(), Forgot: state.Went(),
+		Partial: state.Partial(), Layout: n.Layout, Timing: n.Timing, Bus: m.bus, Engine: m.engine, Router: m.router,
+		Estates: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job},
+		Enter:   m.enter, Figures: m.figures, Ending: m.journal.Ending, Settle: m.settle, Knows: m.knows,
+		Version: job.Version, Address: n.Address, Log: n.Log,
+	}
+	n.Place(&cfg)
+	m.node = node.New(cfg)
+	p.Router = journalLagGuard{m.router, m.journal}
+	p.Arrived = func(t member.Transfer, hosts []string) { m.node.Arrived(t, hosts) }
+	p.NewRoot = func(u weburl.URL) { m.node.NewRoot(u.String()) }
+	p.Listener = crawl.Tee(p.Listener, crawl.Listener{Visited: func(*page.Record) { m.router.Ended() },
+		Retried: func(*page.Record, time.Duration) { m.router.Ended() }})
+	return nil
+}
+
+func (m *membership) enter() error {
+	m.n.home.kept.Store(true)
+	m.joined.Store(true)
+	id := m.id // which others read
+	id.Joined = true
+	return id.Save(m.n.disk, m.folder.Path("state", folder.NodeFile))
+}
+
+// knows is what the node says to who adds URLs.
+func (m *membership) knows(url string) (mine, known bool, err error) {
+	u, err := weburl.Parse(url)
+	if err != nil {
+		return false, false, err
+	}
+	return m.crawl.Engine.Knows(u)
+}
+
+// An engine is a crawl's engine as a node wants it.
+type engine struct {
+	*crawl.Engine
+	*transfer.Endpoint
+}
+
+var _ node.Engine = (*engine)(nil)
+
+func (e *engine) Export(owner func(host string) strategy.Node) (node.Export, error) {
+	return asExport(e.Endpoint.Export(owner))
+}
+
+// asExport keeps a nil pointer from becoming an interface that is not nil.
+func asExport(x *transfer.Export, err error) (node.Export, error) {
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}

@@ -1,0 +1,20 @@
+package session
+
+import (
+	"kumo/internal/crawl"
+	"kumo/internal/folder"
+	"kumo/internal/job"
+	"kumo/internal/journal"
+	"kumo/internal/recovery"
+)
+
+// Peers are what makes a crawl one node's part of a crawl of several.
+type Peers struct {
+	Ship   func(local journal.Journal) (journal.Journal, error) // the journal, shipped to where the other nodes find it
+	Join   func(*recovery.State, *crawl.Parts) error            // tells the engine of the other nodes
+	Server bool                                                 // this process is a server of the cluster, too
+}
+
+// An Opener makes a session of a node's part of a crawl in a folder that is held. The folder is closed with the
+// session, and with an error.
+type Opener func(*folder.Folder, *job.Job, *Peers) (*Session, error)

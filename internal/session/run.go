@@ -1,0 +1,104 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"kumo/internal/crawl"
+	"kumo/internal/fetch"
+	"kumo/internal/frontier"
+	"kumo/internal/job"
+	"kumo/internal/policy"
+	"kumo/internal/stats"
+	"kumo/internal/vfs"
+)
+
+// Run crawls until nothing waits, a limit is reached (an error that is policy.ErrLimit) or ctx ends (its error), and
+// reports what the crawl has come to. There is a report also when there is an error.
+func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
+	before := s.Stats.Totals()
+	report := &stats.Report{Crawl: s.Job.Name, Started: s.Job.Now()}
+	close := s.answer()
+	err := s.Engine.Run(ctx, s.SeedURLs, s.Job.Workers())
+	close()
+	report.Ended = ended(err)
+	if why := s.why.Load(); why != nil && IsStop(err) {
+		report.Ended = *why
+	}
+	if err == nil || isEnd(err) {
+		s.Stores = nil // the engine has closed them
+	}
+	report.Stopped = s.Job.Now()
+	report.Fill(s.Stats.Snapshot(), before.Pages, before.Bytes)
+	s.fill(report)
+	if s.Folder != nil && !vfs.IsFull(err) {
+		err = errors.Join(err, s.Folder.WriteReport(report))
+	}
+	if s.Advise != nil {
+		err = s.Advise(err)
+	}
+	return report, err
+}
+
+// fill adds to a report what is known beside statistics.
+func (s *Session) fill(r *stats.Report) {
+	reach, line, counts := s.Engine.Reach(), s.Engine.Outage(), s.Frontier.Counts()
+	r.HostsAnswered, r.HostsGivenUp, r.HostsFell = reach.Answered, reach.GaveUp, reach.Fell
+	r.CutOffs, r.CutOffSeconds, r.Scarce = line.Times, line.Total.Seconds(), line.Scarce
+	r.Journal, r.Undecided = uint64(s.Journal.End()), s.Engine.Undecided()
+	r.Known, r.Waiting, r.Hosts = s.Engine.Known(), counts.URLs+int(r.Forsaken), counts.Hosts
+	r.Refused = s.Engine.Refused()
+}
+
+// ended says in a few words how a run ended.
+func ended(err error) string {
+	switch {
+	case err == nil:
+		return "done"
+	case IsStop(err):
+		return "interrupted"
+	case vfs.IsFull(err):
+		return "the disk is full"
+	case isEnd(err):
+		return err.Error()
+	}
+	return "failed"
+}
+
+// isEnd reports whether the engine has ended a run that is not done in order.
+func isEnd(err error) bool {
+	return IsStop(err) || errors.Is(err, policy.ErrLimit) || errors.Is(err, crawl.ErrStuck) ||
+		errors.Is(err, crawl.ErrCutOff)
+}
+
+// IsStop reports whether a run ended because its context did.
+func IsStop(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// EndsBecause says, for the report, how a run ends whose context is about to end.
+func (s *Session) EndsBecause(why string) { s.why.Store(&why) }
+
+// Reenter lets all that f says back into a crawl whose state was made anew, in place of a run.
+func (s *Session) Reenter(ctx context.Context, f func(*crawl.Reentry) error) error {
+	err := s.Engine.Reenter(ctx, f)
+	if err == nil {
+		s.Stores = nil // the engine has closed them
+	}
+	return err
+}
+
+// Tune makes of what may change while a crawl runs what the job has.
+func (s *Session) Tune(j *job.Job) error {
+	if _, err := j.Fix(); err != nil {
+		return err
+	}
+	s.Fetcher.SetManners(fetch.Manners{UserAgent: j.Fetch.UserAgent, ConnectTimeout: j.Fetch.ConnectTimeout,
+		Timeout: j.Fetch.Timeout})
+	d := frontier.Delays{Delay: j.Frontier.Delay, AddrDelay: j.Frontier.AddrDelay, MaxDelay: j.Frontier.MaxDelay}
+	s.Engine.Tune(crawl.Tuning{Delays: d, Tries: j.Crawl.Tries})
+	if s.Folder == nil {
+		return nil
+	}
+	return s.Folder.WriteSettings(j.Settings)
+}

@@ -1,0 +1,144 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"kumo/internal/admin"
+	"kumo/internal/advice"
+	"kumo/internal/node"
+	"kumo/internal/secret"
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/hub"
+	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/strategy/shard"
+)
+
+// A strategyConfig is the strategy that a node has: shard's, or a hub's if there is one.
+type strategyConfig struct {
+	shard shard.Config
+	hub   *hub.Config
+}
+
+// Strategies are the names that NodeOptions.Strategy may have.
+func Strategies() []string {
+	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper"}
+}
+
+// parseStrategy reads the name of a strategy.
+func parseStrategy(name, preset string, s secret.Secret) (p strategyConfig, err error) {
+	name, way, _ := strings.Cut(cmp.Or(name, "shard"), "/")
+	switch name {
+	case "hub":
+		if p.hub, err = parseHub(way, preset); err != nil {
+			return p, err
+		}
+		p.hub.Key, err = tableKey(s)
+	case "shard":
+		if way != "" {
+			if p.shard.Second, err = shard.ParseSecond(way); err != nil {
+				return p, advice.Usage("%w", err)
+			}
+		}
+	default:
+		return p, advice.Usage("strategy %q: a cluster has %s", name, strings.Join(Strategies(), ", "))
+	}
+	return p, err
+}
+
+func parseHub(way, preset string) (*hub.Config, error) {
+	cfg := hub.LAN()
+	if preset == "wan" {
+		cfg = hub.WAN()
+	}
+	switch way {
+	case "":
+	case "paper":
+		cfg.FetchFirst, cfg.AskAll = true, true
+	default:
+		return nil, advice.Usage("strategy hub/%s: there are hub and hub/paper", way)
+	}
+	return &cfg, nil
+}
+
+// tableKey keys the control unit's table: nobody who does not know the cluster's secret can choose names that crowd it.
+// A cluster without a secret is one machine's.
+func tableKey(s secret.Secret) (key hosttable.Key, err error) {
+	if s.IsZero() {
+		return key, nil
+	}
+	b, err := s.Derive("host table", len(key))
+	copy(key[:], b)
+	return key, err
+}
+
+// layout is what all nodes of the cluster must agree on.
+func (p *strategyConfig) layout(preset string) string {
+	if p.hub != nil {
+		way := "hub"
+		if p.hub.FetchFirst {
+			way = "hub/paper"
+		}
+		return fmt.Sprintf("protocol %d, %s, preset %s", node.Protocol, way, preset)
+	}
+	return fmt.Sprintf("protocol %d, shard %v of %d slots, preset %s", node.Protocol, p.shard.Second, p.shard.Slots, preset)
+}
+
+// parseLayout reads from the table of members how the cluster's nodes place hosts.
+func parseLayout(layout string) (*strategyConfig, error) {
+	var protocol int
+	var way, preset string
+	p := new(strategyConfig)
+	// n says it all
+	n, _ := fmt.Sscanf(layout, "protocol %d, shard %s of %d slots, preset %s", &protocol, &way, &p.shard.Slots, &preset)
+	if n == 4 && protocol == node.Protocol {
+		var err error
+		p.shard.Second, err = shard.ParseSecond(way)
+		return p, err
+	}
+	if n, _ = fmt.Sscanf(layout, "protocol %d, %s preset %s", &protocol, &way, &preset); n == 3 &&
+		protocol == node.Protocol {
+		if name, way, _ := strings.Cut(strings.TrimSuffix(way, ","), "/"); name == "hub" {
+			var err error
+			p.hub, err = parseHub(way, preset)
+			return p, err
+		}
+	}
+	return nil, advice.With(fmt.Errorf("this cluster works with %q, which this kumo does not know", layout),
+		"ask with the kumo that the nodes have")
+}
+
+// placement says, by the layout that nodes have agreed on, whose hosts are.
+func (o *NodeOptions) placement(layout string) (*admin.Placement, error) {
+	p, err := parseLayout(layout)
+	if err != nil {
+		return nil, err
+	}
+	if p.hub == nil {
+		return &admin.Placement{Owner: func(members []strategy.Member, host string) strategy.Node {
+			owner, _ := shard.New(p.shard).Place(members).Owner(host)
+			return owner
+		}}, nil
+	}
+	return &admin.Placement{Table: func(read func(func(uint64, []byte) error) error, each func(hub.Host) bool) error {
+		key, err := tableKey(o.Secret)
+		if err != nil {
+			return err
+		}
+		return hub.Look(key, read, each)
+	}}, nil
+}
+
+// place gives a node its strategy.
+func (p *strategyConfig) place(cfg *node.Config) {
+	if p.hub == nil {
+		cfg.Place, cfg.Slot = shard.New(p.shard), p.shard.FreeSlot
+		return
+	}
+	h := *p.hub
+	h.Self = cfg.Identity.Node()
+	cfg.Strategy = hub.New(h)
+}
+
+var _ strategy.Teller = (*hub.Hub)(nil)

@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"os"
+
+	"kumo/internal/crawl"
+	"kumo/internal/job"
+	"kumo/internal/statefile"
+	"kumo/internal/store"
+	"kumo/internal/store/crawllog"
+	"kumo/internal/store/jsonl"
+	"kumo/internal/store/warc"
+)
+
+// openStores opens the files to which the engine only appends. The WARC comes first: it fills in where the record lies,
+// which pages.jsonl names.
+func (o *opening) openStores(p *crawl.Parts) (err error) {
+	j := o.Job
+	if j.Dir == "" {
+		return nil
+	}
+	if err := o.openWARC(); err != nil {
+		return err
+	}
+	marks := o.State.Marks
+	if p.Deferred, err = statefile.OpenDeferred(o.disk, j.Dir, marks); err != nil {
+		return err
+	}
+	o.Stores = append(o.Stores, p.Deferred)
+	if p.Answers, err = statefile.OpenRobotsAnswers(o.disk, j.Dir, marks); err != nil {
+		return err
+	}
+	o.Stores = append(o.Stores, p.Answers)
+	if p.Roots, err = statefile.OpenScopeSeeds(o.disk, j.Dir, marks); err != nil {
+		return err
+	}
+	o.Stores = append(o.Stores, p.Roots)
+	lines := jsonl.Config{Dir: j.Dir, NoPages: !j.Writes(job.JSONL)}
+	if err := o.add(jsonl.Open(o.disk, lines, marks)); err != nil {
+		return err
+	}
+	if j.Text != nil {
+		if err := o.add(jsonl.OpenTexts(o.disk, lines, marks)); err != nil {
+			return err
+		}
+	}
+	return o.add(crawllog.Open(o.disk, crawllog.Config{Dir: j.Dir}, marks))
+}
+
+func (o *opening) add(s store.Store, err error) error {
+	if err == nil {
+		o.Stores = append(o.Stores, s)
+	}
+	return err
+}
+
+func (o *opening) openWARC() error {
+	j := o.Job
+	if !j.Writes(job.WARC) {
+		return nil
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		hostname = "localhost"
+	}
+	if o.peers == nil { // a node that has lost its place begins with another state
+		if err := warc.Check(o.disk, j.Dir, o.State.Marks, j.Moved); err != nil {
+			return err
+		}
+	}
+	return o.add(warc.Open(o.disk, warc.Config{Dir: j.Dir, Name: j.Name, Hostname: job.SafeName(hostname),
+		MaxSize: j.WARCSize, Compression: j.Compress, Scratch: o.scratch, Software: job.Agent + "/" + job.Version,
+		Info: warcInfo(j), Now: j.Crawl.Now}, o.State.Marks))
+}
+
+// warcInfo is what each WARC file says of the crawl.
+func warcInfo(j *job.Job) [][2]string {
+	info := [][2]string{
+		{"http-header-user-agent", j.UserAgent()},
+		{"robots", map[bool]string{false: "obey", true: "ignore"}[j.Crawl.IgnoreRobots]},
+	}
+	if j.Contact != "" {
+		info = append(info, [2]string{"operator", j.Contact})
+	}
+	for _, s := range j.Settings {
+		for _, v := range s.Values {
+			info = append(info, [2]string{"kumo-" + s.Key, v})
+		}
+	}
+	return info
+}
