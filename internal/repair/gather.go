@@ -55,11 +55,10 @@ func (r *repairer) gatherWARCs(c *folder.Copy) error {
 	for _, name := range names {
 		final, open := strings.CutSuffix(name, ".open")
 		stem, isIndex := strings.CutSuffix(final, ".cdxj")
-		isWARC := strings.HasSuffix(final, ".warc.gz") || strings.HasSuffix(final, ".warc.zst")
 		switch {
 		case isIndex && !here[stem] && !r.Moved:
 			r.orphans = append(r.orphans, filepath.Join("warc", name))
-		case !isWARC && !isIndex:
+		case !records.IsWARC(final) && !isIndex:
 		case !open:
 			err = c.Link(filepath.Join("warc", name))
 		case slices.Contains(names, final): // it was just closed

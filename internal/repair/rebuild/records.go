@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -14,52 +13,24 @@ import (
 	"kumo/internal/repair/records"
 	"kumo/internal/seen"
 	"kumo/internal/store/warc"
-	"kumo/internal/vfs"
 )
 
 // eachRecord calls f with the records of all WARC files.
 func (b *rebuilding) eachRecord(ctx context.Context, f func(name string, rec *warc.Record) error) error {
-	names, err := vfs.OS.List(b.at("warc"))
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if !strings.HasSuffix(name, ".warc.gz") && !strings.HasSuffix(name, ".warc.zst") {
-			continue
+	return records.EachWARC(b.Into, func(name string, _ io.ReaderAt, in *warc.Reader) error {
+		for {
+			rec, err := in.Next()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err = errors.Join(err, ctx.Err()); err == nil {
+				err = f(name, rec)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err := b.eachRecordOf(ctx, name, f); err != nil {
-			return fmt.Errorf("warc/%s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-func (b *rebuilding) eachRecordOf(ctx context.Context, name string, f func(name string, rec *warc.Record) error) error {
-	size, err := vfs.OS.Size(b.at("warc", name))
-	if err != nil {
-		return err
-	}
-	src, err := vfs.OS.OpenAt(b.at("warc", name))
-	if err != nil {
-		return err
-	}
-	defer src.Close() //nolint:errcheck // it is only read
-	in, err := warc.NewReader(src, size, name)
-	if err != nil {
-		return err
-	}
-	for {
-		rec, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err = errors.Join(err, ctx.Err()); err == nil {
-			err = f(name, rec)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	})
 }
 
 // records makes known what only the answers themselves say: their digests, and by what a server is asked whether they

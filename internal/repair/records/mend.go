@@ -29,10 +29,14 @@ import (
 func Mend(dir string) (int, error) {
 	m := &mender{cleaner: cleaner{dir: dir}, listed: map[uint64]bool{}, indexed: map[uint64]bool{},
 		logged: map[uint64][]span{}}
-	for _, read := range []func() error{m.readLines, m.readRecords, m.readWanted} {
-		if err := read(); err != nil {
-			return 0, err
-		}
+	if err := m.readLines(); err != nil {
+		return 0, err
+	}
+	if err := EachWARC(dir, m.readRecords); err != nil {
+		return 0, err
+	}
+	if err := m.readWanted(); err != nil {
+		return 0, err
 	}
 	return m.write()
 }
@@ -104,36 +108,8 @@ func (m *mender) readLines() error {
 	return errors.Join(err, listErr)
 }
 
-func (m *mender) readRecords() error {
-	names, err := vfs.OS.List(m.path("warc"))
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if strings.HasSuffix(name, ".warc.gz") || strings.HasSuffix(name, ".warc.zst") {
-			if err := m.file(name); err != nil {
-				return fmt.Errorf("warc/%s: %w", name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// file finds the visits in a WARC file that lack lines.
-func (m *mender) file(name string) error {
-	size, err := vfs.OS.Size(m.path("warc/" + name))
-	if err != nil {
-		return err
-	}
-	src, err := vfs.OS.OpenAt(m.path("warc/" + name))
-	if err != nil {
-		return err
-	}
-	defer src.Close() //nolint:errcheck // it is only read
-	in, err := warc.NewReader(src, size, name)
-	if err != nil {
-		return err
-	}
+// readRecords finds the visits in a WARC file that lack lines.
+func (m *mender) readRecords(name string, _ io.ReaderAt, in *warc.Reader) error {
 	lists := true
 	var w *wanting
 	id := ""
@@ -148,28 +124,12 @@ func (m *mender) file(name string) error {
 		case err != nil:
 			continue
 		}
-		kind := rec.Fields["WARC-Type"]
-		switch kind {
+		switch rec.Fields["WARC-Type"] {
 		case "warcinfo":
 			text := string(rec.Block)
 			lists = !strings.Contains(text, "kumo-format: ") || strings.Contains(text, "kumo-format: jsonl")
 		case "response", "revisit", "resource":
-			id = rec.ID()
-			w = &wanting{url: rec.Fields["WARC-Target-URI"], file: name, date: rec.Fields["WARC-Date"], offset: rec.Offset,
-				length:    rec.Length,
-				truncated: rec.Fields["WARC-Truncated"], digest: rec.Fields["WARC-Payload-Digest"], status: rec.Status(),
-				said: map[string]string{}}
-			if kind == "revisit" {
-				w.revisit, w.truncated = rec.Fields["WARC-Refers-To-Target-URI"], ""
-				if strings.HasSuffix(rec.Fields["WARC-Profile"], "/server-not-modified") {
-					w.status = http.StatusOK // of the page that it stands for
-				}
-			}
-			if resp, err := rec.Response(); err == nil {
-				w.declared, _, _ = strings.Cut(resp.Header.Get("Content-Type"), ";")
-				_ = resp.Body.Close()
-			}
-			w.noIndex = kind != "resource" && !m.indexed[Key(name, rec.Offset)]
+			id, w = rec.ID(), m.wantingOf(name, rec)
 		case "metadata":
 			if w == nil || rec.Answer() != id {
 				continue
@@ -184,6 +144,26 @@ func (m *mender) file(name string) error {
 			w = nil
 		}
 	}
+}
+
+// wantingOf is the visit of an answer, with what its record says.
+func (m *mender) wantingOf(name string, rec *warc.Record) *wanting {
+	kind := rec.Fields["WARC-Type"]
+	w := &wanting{url: rec.Fields["WARC-Target-URI"], file: name, date: rec.Fields["WARC-Date"], offset: rec.Offset,
+		length: rec.Length, truncated: rec.Fields["WARC-Truncated"], digest: rec.Fields["WARC-Payload-Digest"],
+		status: rec.Status(), said: map[string]string{}}
+	if kind == "revisit" {
+		w.revisit, w.truncated = rec.Fields["WARC-Refers-To-Target-URI"], ""
+		if strings.HasSuffix(rec.Fields["WARC-Profile"], "/server-not-modified") {
+			w.status = http.StatusOK // of the page that it stands for
+		}
+	}
+	if resp, err := rec.Response(); err == nil {
+		w.declared, _, _ = strings.Cut(resp.Header.Get("Content-Type"), ";")
+		_ = resp.Body.Close()
+	}
+	w.noIndex = kind != "resource" && !m.indexed[Key(name, rec.Offset)]
+	return w
 }
 
 func (w *wanting) metadata(text string) {

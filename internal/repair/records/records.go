@@ -58,11 +58,9 @@ func Clean(dir string, drop *Drop, moved bool) (Dropped, error) {
 	}
 	for _, name := range names {
 		c.here[name] = true
-		if strings.HasSuffix(name, ".warc.gz") || strings.HasSuffix(name, ".warc.zst") {
-			if err := c.warc(name); err != nil {
-				return c.done, fmt.Errorf("clean warc/%s: %w", name, err)
-			}
-		}
+	}
+	if err := EachWARC(dir, c.warc); err != nil {
+		return c.done, fmt.Errorf("clean %w", err)
 	}
 	for _, l := range []struct {
 		name string
@@ -98,26 +96,14 @@ type group struct {
 }
 
 // warc writes a WARC file anew if something of it goes.
-func (c *cleaner) warc(name string) error {
-	size, err := vfs.OS.Size(c.path("warc/" + name))
-	if err != nil {
-		return err
-	}
-	src, err := vfs.OS.OpenAt(c.path("warc/" + name))
-	if err != nil {
-		return err
-	}
-	defer src.Close() //nolint:errcheck // it is only read
-	kept, all, err := c.groups(src, size, name)
-	if err != nil {
-		return err
-	}
+func (c *cleaner) warc(name string, src io.ReaderAt, in *warc.Reader) error {
+	kept, all := c.groups(name, in)
 	stem, _, _ := strings.Cut(name, ".warc")
 	if all {
 		return c.index(stem, name, nil)
 	}
 	moved := map[int64]int64{}
-	err = c.write("warc/"+name, func(w *bufio.Writer) error {
+	err := c.write("warc/"+name, func(w *bufio.Writer) error {
 		at := int64(0)
 		for _, g := range kept {
 			moved[g.spans[0].at] = at
@@ -138,11 +124,7 @@ func (c *cleaner) warc(name string) error {
 }
 
 // groups reads a file, and returns the visits that stay. all reports whether these are all that there is.
-func (c *cleaner) groups(src io.ReaderAt, size int64, name string) (kept []group, all bool, err error) {
-	in, err := warc.NewReader(src, size, name)
-	if err != nil {
-		return nil, false, err
-	}
+func (c *cleaner) groups(name string, in *warc.Reader) (kept []group, all bool) {
 	all = true
 	gone := c.drop.Places["warc/"+name]
 	var g *group
@@ -162,7 +144,7 @@ func (c *cleaner) groups(src io.ReaderAt, size int64, name string) (kept []group
 		rec, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			end()
-			return kept, all, nil
+			return kept, all
 		}
 		if rec == nil { // it may be part of the visit at hand, or begin another
 			all = false
