@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"kumo/internal/advice"
@@ -40,11 +39,7 @@ var ErrHashed = errors.New("here a hash says whose a host is, so that there is n
 func (c *Client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
 	ctx, w := watched(ctx, q.Patience)
 	defer w.stop()
-	t, err := c.members(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p, err := c.cfg.Placement(t.Layout)
+	t, p, err := c.members(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +64,7 @@ func (c *Client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, erro
 func (c *Client) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
 	ctx, w := watched(ctx, patience)
 	defer w.stop()
-	t, err := c.members(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p, err := c.cfg.Placement(t.Layout)
+	t, p, err := c.members(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,37 +92,22 @@ func (c *Client) addressOf(ctx context.Context, n string) string {
 	return ""
 }
 
-// A watch ends what nothing has come of for some time. A large log may take long, as long as it comes.
-type watch struct {
-	timer    *time.Timer
-	patience time.Duration
-	cancel   context.CancelCauseFunc
-}
-
-func watched(ctx context.Context, patience time.Duration) (context.Context, *watch) {
-	patience = cmp.Or(patience, time.Minute)
-	ctx, cancel := context.WithCancelCause(ctx)
-	silent := fmt.Errorf("the cluster has said nothing for %v", patience)
-	return ctx, &watch{time.AfterFunc(patience, func() { cancel(silent) }), patience, cancel}
-}
-
-func (w *watch) goesOn() { w.timer.Reset(w.patience) }
-
-func (w *watch) stop() {
-	w.timer.Stop()
-	w.cancel(nil)
-}
-
-// members reads the table of members.
-func (c *Client) members(ctx context.Context) (*member.Table, error) {
+// members reads the table of members, and how these place hosts.
+func (c *Client) members(ctx context.Context) (*member.Table, *Placement, error) {
 	e, err := c.cfg.Bus.Get(ctx, member.TableKey)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the table of members: %w", cmp.Or(context.Cause(ctx), err))
+		return nil, nil, fmt.Errorf("read the table of members: %w", cmp.Or(context.Cause(ctx), err))
 	case e.Value == nil:
-		return nil, advice.With(errors.New("the crawl was not started yet: no host is anybody's"), "kumo start lets it begin")
+		return nil, nil, advice.With(errors.New("the crawl was not started yet: no host is anybody's"),
+			"kumo start lets it begin")
 	}
-	return member.ParseTable(e.Value)
+	t, err := member.ParseTable(e.Value)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := c.cfg.Placement(t.Layout)
+	return t, p, err
 }
 
 // readTable calls f with all hosts in the control unit's table.
@@ -191,99 +167,4 @@ func ownedOf(h hub.Host, t *member.Table) *inspect.Owned {
 
 func gone(n strategy.Node, t *member.Table) bool {
 	return !slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == n })
-}
-
-// An ownerList keeps the first of many hosts, and counts all.
-type ownerList struct {
-	owners inspect.Owners
-	limit  int
-	by     map[strategy.Node]*inspect.OwnedBy
-	table  *member.Table
-}
-
-// add counts a host, and keeps it if it is to be listed.
-func (l *ownerList) add(h hub.Host, listed bool) {
-	by := l.by[h.Owner]
-	if by == nil {
-		by = &inspect.OwnedBy{Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, l.table)}
-		l.by[h.Owner] = by
-	}
-	by.Hosts++
-	if h.State == string(inspect.HostParked) {
-		by.Parked++
-	}
-	if !listed {
-		return
-	}
-	l.owners.Hosts = append(l.owners.Hosts, *ownedOf(h, l.table))
-	if l.limit > 0 && len(l.owners.Hosts) >= 2*l.limit+1000 { // now and then, so that adding stays cheap
-		l.cut()
-	}
-}
-
-// cut keeps those that come first.
-func (l *ownerList) cut() {
-	slices.SortFunc(l.owners.Hosts, func(a, b inspect.Owned) int {
-		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Host, b.Host))
-	})
-	if n := len(l.owners.Hosts); l.limit > 0 && n > l.limit {
-		l.owners.Hosts = l.owners.Hosts[:l.limit]
-		l.owners.More += n - l.limit
-	}
-}
-
-func (l *ownerList) all() *inspect.Owners {
-	l.cut()
-	for _, by := range l.by {
-		l.owners.By = append(l.owners.By, *by)
-	}
-	slices.SortFunc(l.owners.By, func(a, b inspect.OwnedBy) int {
-		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Node, b.Node))
-	})
-	return &l.owners
-}
-
-// A matcher says which hosts are meant by names.
-type matcher struct{ met map[string]bool }
-
-func newMatcher(names []string) *matcher {
-	m := &matcher{met: map[string]bool{}}
-	for _, n := range names {
-		m.met[n] = false
-	}
-	return m
-}
-
-// match reports whether a host, or a domain that it is in, was named, or nothing was.
-func (m *matcher) match(host string) (is bool) {
-	if len(m.met) == 0 {
-		return true
-	}
-	try := func(name string) {
-		if _, named := m.met[name]; named {
-			m.met[name], is = true, true
-		}
-	}
-	try(host)
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
-		host = host[:i]
-		try(host)
-	}
-	for domain, more := host, true; more; {
-		if _, domain, more = strings.Cut(domain, "."); more {
-			try(domain)
-		}
-	}
-	return is
-}
-
-// missing are the names that no host has matched.
-func (m *matcher) missing() (all []string) {
-	for name, met := range m.met {
-		if !met {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return all
 }
