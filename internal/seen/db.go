@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"kumo/internal/seen/mem"
 	"kumo/internal/seen/run"
 	"kumo/internal/seen/tier"
 	"kumo/internal/vfs"
@@ -38,10 +39,12 @@ type DB struct {
 	known  int64       // guarded by parts.mu
 	may    []maybe     // of one Offer; guarded by parts.mu
 	probes []run.Probe // of one Offer; guarded by parts.mu
-	merges int64       // guarded by parts.mu
-	busy   sync.Mutex
-	untold []Decided // entered as known, and not yet accepted by whom it is told; guarded by busy
-	relies uint64    // where what was decided is in the journal; guarded by busy
+
+	searches []mem.Search // of one Offer; guarded by parts.mu
+	merges   int64        // guarded by parts.mu
+	busy     sync.Mutex
+	untold   []Decided // entered as known, and not yet accepted by whom it is told; guarded by busy
+	relies   uint64    // where what was decided is in the journal; guarded by busy
 }
 
 // Open opens the database in dir, which it makes when there is none.

@@ -30,6 +30,28 @@ func lateDB(t *testing.T, disk vfs.FS, n int) (*DB, []URL) {
 	return db, urls
 }
 
+// Payloads are made of what a merge decides, and of nothing else.
+func TestOfferWithMakesThePayloadsThatAreNeeded(t *testing.T) {
+	db, urls := lateDB(t, vfs.OS, 2)
+	fresh := URL{URL: "https://h.example/fresh", State: Known}
+	urls[0].Payload, urls[1].Payload = nil, nil
+	offer := []URL{fresh, urls[0], fresh, urls[1], urls[0]}
+	var made []int
+	news := db.OfferWith(offer, nil, func(i int) []byte {
+		made = append(made, i)
+		return fmt.Append(nil, "payload ", i)
+	})
+	if want := []News{Fresh, Later, Nothing, Later, Nothing}; !slices.Equal(news, want) {
+		t.Errorf("news %v, want %v", news, want)
+	}
+	if !slices.Equal(made, []int{1, 3}) || string(offer[3].Payload) != "payload 3" {
+		t.Errorf("payloads of %v, the last is %q", made, offer[3].Payload)
+	}
+	if payload, waits, err := db.Pending(urls[0].URL); err != nil || !waits || string(payload) != "payload 1" {
+		t.Errorf("waits %v with %q, %v", waits, payload, err)
+	}
+}
+
 // TestMergeAfterAFullDisk has each URL told once, though the merge has to be tried again and again.
 func TestMergeAfterAFullDisk(t *testing.T) {
 	disk := vfs.NewFaulty(vfs.OS)

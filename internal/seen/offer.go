@@ -28,17 +28,32 @@ const (
 // Where news is Later, the URL may be known on the disk. A later merge decides, and then tells the best of all offers,
 // with its Payload; offers that are no better than one that waits in memory are Nothing.
 func (d *DB) Offer(urls []URL, news []News) []News {
+	return d.OfferWith(urls, news, func(i int) []byte { return urls[i].Payload })
+}
+
+// OfferWith is Offer for who makes Payloads only where they are needed: where news is Later, urls[i].Payload becomes
+// payload(i). The database must not be used in it.
+func (d *DB) OfferWith(urls []URL, news []News, payload func(i int) []byte) []News {
 	now := d.minutes()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	may := d.probe(urls)
 	for i := range urls {
-		n := d.offer(&urls[i], may[i], now)
+		u := &urls[i]
+		ref, n, flags := d.offer(u, d.searches[i].Ref, may[i])
+		switch {
+		case n == Later:
+			u.Payload = payload(i)
+			d.enter(ref, u, flags, now)
+		case n != Nothing:
+			d.enter(ref, u, flags, now)
+		}
 		if n == Fresh {
-			urls[i].URL = strings.Clone(urls[i].URL)
+			u.URL = strings.Clone(u.URL)
 		}
 		news = append(news, n)
 	}
+	clear(d.searches)
 	return news
 }
 
@@ -47,9 +62,13 @@ type maybe bool
 
 // probe asks for all URLs at once what memory knows, and then what filters say of the rest.
 func (d *DB) probe(urls []URL) []maybe {
-	d.may, d.probes = d.may[:0], d.probes[:0]
+	d.may, d.probes, d.searches = d.may[:0], d.probes[:0], d.searches[:0]
 	for i := range urls {
-		_, old, _ := d.lookUp(urls[i].URL)
+		d.searches = append(d.searches, mem.Search{Key: urls[i].URL})
+	}
+	d.active.FindAll(d.searches)
+	for i := range urls {
+		old, _ := d.lookUpAt(urls[i].URL, d.searches[i].Ref)
 		d.may = append(d.may, maybe(old.state == Unknown))
 		if old.state == Unknown {
 			d.probes = append(d.probes, run.Probe{Key: urls[i].URL, Hash: run.HashString(urls[i].URL)})
@@ -66,33 +85,42 @@ func (d *DB) probe(urls []URL) []maybe {
 	return d.may
 }
 
-func (d *DB) offer(u *URL, may maybe, now uint32) News {
-	ref, old, flags := d.lookUp(u.URL)
-	news := d.judge(old, u)
+// offer says what an offer brings, and what is to be entered for that: flags, at ref if memory has the URL. It is given
+// where the active part had the URL before any of the same call was entered.
+func (d *DB) offer(u *URL, at mem.Ref, may maybe) (ref mem.Ref, news News, flags uint8) {
+	if ref = at; ref == 0 {
+		ref = d.active.Find(u.URL)
+	}
+	old, flags := d.lookUpAt(u.URL, ref)
+	news = d.judge(old, u)
 	switch {
-	case news == Nothing:
-		return Nothing
-	case old.state == Unknown && bool(may):
+	case news == Nothing || old.state != Unknown:
+	case bool(may):
 		flags = pending
-	case old.state == Unknown:
+	default:
 		flags = counted
 	}
-	d.enter(ref, u, flags, now)
-	if flags&pending != 0 {
-		return Later
+	if news != Nothing && flags&pending != 0 {
+		news = Later
 	}
-	return news
+	return ref, news, flags
 }
 
 // lookUp finds what memory knows of url, and where the active part has it.
 func (d *DB) lookUp(url string) (ref mem.Ref, e entry, flags uint8) {
 	ref = d.active.Find(url)
+	e, flags = d.lookUpAt(url, ref)
+	return ref, e, flags
+}
+
+// lookUpAt finds what memory knows of a URL that the active part has at ref.
+func (d *DB) lookUpAt(url string, ref mem.Ref) (e entry, flags uint8) {
 	e, flags = read(d.active, ref)
 	if e.state == Unknown && d.frozen != nil {
 		e, flags = read(d.frozen, d.frozen.Find(url))
 		flags &= pending // it is the frozen part that counts
 	}
-	return ref, e, flags
+	return e, flags
 }
 
 // judge is the news of an offer about what is known.

@@ -57,6 +57,16 @@ func agree(t *testing.T, table *Table, want map[string]uint32) {
 	if !slices.IsSorted(got) || len(got) != len(want) {
 		t.Errorf("%d keys, sorted: %v; want %d", len(got), slices.IsSorted(got), len(want))
 	}
+	var all []Search
+	for key := range want {
+		all = append(all, Search{Key: key}, Search{Key: key + "?"})
+	}
+	table.FindAll(all)
+	for _, one := range all {
+		if one.Ref != table.Find(one.Key) {
+			t.Fatalf("FindAll found %.40q at %d, Find at %d", one.Key, one.Ref, table.Find(one.Key))
+		}
+	}
 }
 
 // randomKey gives keys that share much, have zeros in them, are empty or very long.
