@@ -125,8 +125,11 @@ func (e *Engine) classify(b *batch, u weburl.URL, it item.Item, rule, why string
 // offer asks seen which candidates are news, and sorts those. It is called within the ledger's gate, so that what
 // seen has taken is in the journal's same batch.
 func (e *Engine) offer(b *batch) {
-	e.addPayloads(b)
-	b.news = e.known.seen.Offer(b.urls, b.news[:0])
+	if e.known.db == nil || b.foreign {
+		b.news = e.known.seen.Offer(b.urls, b.news[:0])
+	} else {
+		b.news = e.known.db.OfferWith(b.urls, b.news[:0], b.payload)
+	}
 	for i, news := range b.news {
 		c := &b.cands[i]
 		switch {
@@ -154,23 +157,12 @@ func (e *Engine) route(b *batch, c *entry.Candidate) {
 	b.found = append(b.found, *c)
 }
 
-// addPayloads gives candidates along what is to be known of them if a merge finds later that they are news.
-func (e *Engine) addPayloads(b *batch) {
-	if e.known.db == nil || b.foreign {
-		return
-	}
-	ends := make([]int, len(b.cands))
-	enc := entry.Encoder{Writer: b.payloads[:0]}
-	for i := range b.cands {
-		enc.Candidate(&b.cands[i])
-		ends[i] = len(enc.Writer)
-	}
+// payload is what is to be known of a candidate if a merge finds later that it is news.
+func (b *batch) payload(i int) []byte {
+	at, enc := len(b.payloads), entry.Encoder{Writer: b.payloads}
+	enc.Candidate(&b.cands[i])
 	b.payloads = enc.Writer
-	start := 0
-	for i, end := range ends {
-		b.urls[i].Payload = b.payloads[start:end]
-		start = end
-	}
+	return b.payloads[at:]
 }
 
 func (e *Engine) leaveOut(b *batch, c *entry.Candidate) {
