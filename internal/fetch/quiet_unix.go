@@ -13,6 +13,7 @@ type socket struct {
 	raw   syscall.RawConn // nil for what is no socket, in tests
 	byte  [1]byte
 	empty bool // there was nothing to be read
+	asked bool // in this wait
 	peek  func(fd uintptr) bool
 	await func(fd uintptr) bool
 }
@@ -29,7 +30,13 @@ func newSocket(c net.Conn) *socket {
 		}
 		return true
 	}
-	s.await = func(fd uintptr) bool { return s.peek(fd) && !s.empty }
+	s.await = func(fd uintptr) bool {
+		if s.asked {
+			return true // it was woken, since there is something
+		}
+		s.asked = true
+		return s.peek(fd) && !s.empty
+	}
 	if c, ok := c.(syscall.Conn); ok {
 		s.raw, _ = c.SyscallConn() // where it fails, so does reading
 	}
@@ -44,5 +51,6 @@ func (s *socket) wait() error {
 	if s.raw == nil {
 		return nil
 	}
+	s.asked = false
 	return s.raw.Read(s.await)
 }
