@@ -363,6 +363,7 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	}
 	w.leaveSlot()
 	w.listener.visited(rec)
+	w.clear() // who waits for the frontier's lock would keep it from the next, who would make another
 	return nil
 }
 
