@@ -109,11 +109,7 @@ func preMeanings() (m [numPre]entry) {
 // their first bit lowest, as it comes in the stream. The table grows with them: for each further bit of length it is
 // doubled by a copy of itself.
 func build(table []entry, rootBits uint, lens []uint8, meaning []entry) bool {
-	var count [maxCode + 1]uint16
-	for _, n := range lens {
-		count[n&maxCode]++
-	}
-	count[0] = 0
+	count := countLengths(lens)
 	longest, space := uint(0), 0
 	var offset [maxCode + 1]uint16
 	for n := uint(1); n <= maxCode; n++ {
@@ -153,6 +149,25 @@ func build(table []entry, rootBits uint, lens []uint8, meaning []entry) bool {
 		buildFurther(table, rootBits, code, count[:longest+1], symbols[next:], meaning)
 	}
 	return true
+}
+
+// countLengths counts how many codes have each length. It counts into four tables by turns: most lengths are as the one
+// before, and a number that was just written takes long to be read again.
+func countLengths(lens []uint8) (count [maxCode + 1]uint16) {
+	var turns [4][maxCode + 1]uint16
+	for ; len(lens) >= 4; lens = lens[4:] {
+		turns[0][lens[0]&maxCode]++
+		turns[1][lens[1]&maxCode]++
+		turns[2][lens[2]&maxCode]++
+		turns[3][lens[3]&maxCode]++
+	}
+	for _, n := range lens {
+		turns[0][n&maxCode]++
+	}
+	for n := 1; n <= maxCode; n++ {
+		count[n] = turns[0][n] + turns[1][n] + turns[2][n] + turns[3][n]
+	}
+	return count
 }
 
 // buildFurther adds the second tables, for codes of more than rootBits, of which code is the first.
