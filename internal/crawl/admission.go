@@ -86,6 +86,9 @@ func (e *Engine) addLinks(b *batch, it *item.Item, pg *page.Page) {
 // before the host, a session id behind the path) is followed as it stands: the server has no page at the URL that was
 // asked for.
 func (e *Engine) rewritten(it *item.Item, kind page.Kind, u weburl.URL) weburl.URL {
+	if e.cfg.Canon == 0 {
+		return u
+	}
 	v := e.cfg.Canon.Apply(u)
 	if v == u || kind != page.Redirect {
 		return v

@@ -79,10 +79,11 @@ func (s *Scope) Judge(u URL) Verdict {
 	if !u.Web() {
 		return Verdict{Rule: "not http or https"}
 	}
+	if s.mode == ScopeAny {
+		return Verdict{true, true, "any host"}
+	}
 	near := s.hosts.Has(u.Host())
 	switch s.mode {
-	case ScopeAny:
-		return Verdict{true, true, "any host"}
 	case ScopeDomain:
 		if near || s.related(u.Hostname()) {
 			return Verdict{true, true, "same domain as a seed"}
