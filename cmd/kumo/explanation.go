@@ -18,6 +18,9 @@ func (s sheet) row(name, format string, args ...any) {
 // explanation says what a crawl's folder knows.
 func (s sheet) explanation(x *inspect.Explanation, fate string) {
 	s.row("fate", "%s", fate)
+	if x.Unread > 0 {
+		s.row("disk", "has not answered for %v: this is what the crawl knows without it", x.Unread)
+	}
 	s.met(x)
 	if x.Scope.In {
 		s.row("rules", "let it in: %s", x.Scope.Why)
@@ -27,7 +30,7 @@ func (s sheet) explanation(x *inspect.Explanation, fate string) {
 	switch {
 	case x.Robots != nil:
 		s.row("robots", "%s", robotsLine(x.Robots))
-	case x.Host != nil:
+	case x.Host != nil && x.Unread == 0:
 		s.row("robots", "not known: the host's robots.txt was not had")
 	}
 	s.waits(x)
@@ -62,6 +65,8 @@ func fateLine(x *inspect.Explanation) string {
 // met says since when the URL is known, and from where.
 func (s sheet) met(x *inspect.Explanation) {
 	switch {
+	case x.Known == nil && x.Unread > 0:
+		return
 	case x.Known == nil:
 		s.row("known", "no")
 		return

@@ -41,37 +41,42 @@ type Explanation struct {
 }
 
 // Explain says what became of a URL. It may be called while the crawl runs: then it is what is so at one moment or the
-// next.
-func (e *Engine) Explain(url string) (*Explanation, error) {
+// next. tell is told what is known so far before each look that may wait for the disk: who has no time takes that.
+func (e *Engine) Explain(url string, tell func(Explanation)) (*Explanation, error) {
 	u, err := weburl.Parse(url)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", url, err)
 	}
 	u = e.cfg.Canon.Apply(u.Canonical())
 	x := &Explanation{URL: u, IgnoresRobots: e.cfg.IgnoreRobots, Most: e.cfg.PagesPerHost}
-	if x.Pages, err = e.hostPages(u.Host()); err != nil {
-		return nil, err
-	}
-	e.explainRules(x)
+	e.explainRules(x, 1)
 	x.Host, x.HostMet = e.frontier.Host(u.Host())
+	e.explainEnd(x)
+	tell(*x)
 	if x.Found, err = e.frontier.Find(u.Host(), u.String()); err != nil {
 		return nil, fmt.Errorf("look for %s in the frontier: %w", u, err)
 	}
 	e.explainEnd(x) // after the frontier: what is done meanwhile is met here
+	tell(*x)
 	if x.Found == nil {
 		if x.Shelved, err = e.files.abandoned.Find(u.String()); err != nil {
 			return nil, err
 		}
 	}
-	return x, e.explainSeen(x)
+	if err := e.explainSeen(x); err != nil {
+		return nil, err
+	}
+	if state, depth, err := e.known.seen.Look(u.String()); err == nil && state != seen.Unknown {
+		e.explainRules(x, depth)
+	}
+	tell(*x)
+	x.Pages, err = e.hostPages(u.Host())
+	return x, err
 }
 
-// explainRules judges a link to the URL as if a seed had it.
-func (e *Engine) explainRules(x *Explanation) {
-	it := item.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: 1}
-	if state, depth, err := e.known.seen.Look(it.URL); err == nil && state != seen.Unknown {
-		it.Depth = depth
-	}
+// explainRules judges a link to the URL, at its depth, as if a seed had it.
+func (e *Engine) explainRules(x *Explanation, depth int32) {
+	it := item.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: depth}
 	v := e.rules.Judge(x.URL, linkTo(&it))
 	x.Rule, x.Why, x.In = v.Rule, v.Why, v.Rule == ""
 	if x.In {

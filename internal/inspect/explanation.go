@@ -7,9 +7,11 @@ type Explanation struct {
 	URL     string `json:"url"` // as the crawl has it: canonical, by its rules
 	Fate    Fate   `json:"fate"`
 	Running bool   `json:"running"` // the crawl runs
-	Known   *Known `json:"known,omitempty"`
-	From    string `json:"from,omitempty"` // the page whose link brought it in
-	Seed    bool   `json:"seed,omitempty"` // the user named it
+	// the crawl's disk has not answered for so long, in nanoseconds: what it has is missing here
+	Unread time.Duration `json:"unread,omitempty"`
+	Known  *Known        `json:"known,omitempty"`
+	From   string        `json:"from,omitempty"` // the page whose link brought it in
+	Seed   bool          `json:"seed,omitempty"` // the user named it
 
 	Scope  Scope   `json:"scope"`
 	Robots *Robots `json:"robots,omitempty"`
@@ -50,6 +52,7 @@ const (
 	SetAside    Fate = "set aside"  // by a rule that speaks of links: a better one may still bring it in
 	LeftOut     Fate = "left out"   // by a rule
 	Unaccounted Fate = "in between" // known, and no file or queue has it at this moment
+	Unread      Fate = "not read"   // the disk has not answered, and memory does not have it
 )
 
 // A Scope is what the crawl's rules say of a URL that a seed links to now.
@@ -129,6 +132,8 @@ func (x *Explanation) fate() Fate {
 	switch {
 	case x.Active:
 		return UnderWay
+	case x.Unread > 0 && x.Waits == nil:
+		return Unread
 	case x.Waits != nil && (x.Place == 0 || x.GivenUp != "" || !x.Running && x.Skipped.failed()):
 		return GivenUp
 	case x.Waits != nil && x.Waits.Tries > 0:

@@ -46,6 +46,10 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 			return nil, err
 		}
 		x.Running = v.running
+		if x.Unread > 0 { // nor would the files be read
+			x.Settle()
+			return x, nil
+		}
 		if err := v.addFiles(x); err != nil {
 			return nil, err
 		}

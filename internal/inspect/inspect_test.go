@@ -246,6 +246,8 @@ func TestFates(t *testing.T) {
 		{Explanation{Known: known, Merge: &Skip{}, Aside: &Skip{}}, Undecided},
 		{Explanation{Known: known, Aside: &Skip{Rule: "depth"}}, SetAside},
 		{Explanation{Known: known}, Unaccounted},
+		{Explanation{Unread: time.Second}, Unread},
+		{Explanation{Unread: time.Second, Waits: waits, Place: 1}, Waiting},
 	} {
 		if c.x.Settle(); c.x.Fate != c.want {
 			t.Errorf("%+v: %s, want %s", c.x, c.x.Fate, c.want)

@@ -3,7 +3,11 @@ package inspect
 import (
 	"context"
 	"encoding/base32"
+	"fmt"
 	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"kumo/internal/crawl"
 	"kumo/internal/frontier"
@@ -18,14 +22,67 @@ type Live struct {
 	Engine   *crawl.Engine
 	Frontier *frontier.Frontier
 	Known    *seen.DB // nil for a crawl that keeps nothing
+
+	// how long Explain waits for the disk before it says what is known without; 0: until it answers
+	Patience time.Duration
+
+	looks   sync.WaitGroup
+	waiting atomic.Int32 // looks
 }
 
+// maxLooks is how many may wait for a disk that does not answer.
+const maxLooks = 16
+
 // Explain is Source's.
-func (l *Live) Explain(_ context.Context, url string) (*Explanation, error) {
-	e, err := l.Engine.Explain(url)
-	if err != nil {
-		return nil, err
+func (l *Live) Explain(ctx context.Context, url string) (*Explanation, error) {
+	return l.patiently(ctx, func(tell func(crawl.Explanation)) (*crawl.Explanation, error) {
+		return l.Engine.Explain(url, tell)
+	})
+}
+
+// patiently explains as far as that is possible in time.
+func (l *Live) patiently(ctx context.Context,
+	explain func(tell func(crawl.Explanation)) (*crawl.Explanation, error)) (*Explanation, error) {
+	if l.waiting.Add(1) > maxLooks {
+		l.waiting.Add(-1)
+		return nil, fmt.Errorf("the disk does not answer: %d wait for it", maxLooks)
 	}
+	var e *crawl.Explanation
+	var err error
+	var soFar atomic.Pointer[crawl.Explanation]
+	done := make(chan struct{})
+	l.looks.Go(func() {
+		defer close(done)
+		defer l.waiting.Add(-1)
+		e, err = explain(func(e crawl.Explanation) { soFar.Store(&e) })
+	})
+	var late <-chan time.Time
+	if l.Patience > 0 {
+		late = time.After(l.Patience)
+	}
+	select {
+	case <-done:
+		if err != nil {
+			return nil, err
+		}
+		return explanationOf(e), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-late:
+	}
+	known := soFar.Load()
+	if known == nil {
+		return nil, fmt.Errorf("the crawl has not answered for %v", l.Patience)
+	}
+	x := explanationOf(known)
+	x.Unread = l.Patience
+	return x, nil
+}
+
+// Wait returns when nothing waits for the disk any more. Nobody calls Explain beside it.
+func (l *Live) Wait() { l.looks.Wait() }
+
+func explanationOf(e *crawl.Explanation) *Explanation {
 	x := &Explanation{URL: e.URL.String(), Scope: Scope{In: e.In, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp}
 	if e.Entry != nil && e.State != seen.Unknown {
 		k := knownOf(e.Entry)
@@ -41,7 +98,7 @@ func (l *Live) Explain(_ context.Context, url string) (*Explanation, error) {
 	}
 	explainRobots(x, e)
 	explainWait(x, e)
-	return x, nil
+	return x
 }
 
 func explainRobots(x *Explanation, e *crawl.Explanation) {

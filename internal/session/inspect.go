@@ -16,6 +16,8 @@ import (
 const (
 	patience = 3 * time.Second        // with a crawl that is starting or ending
 	askAgain = 100 * time.Millisecond // until it is asked again
+
+	diskPatience = 5 * time.Second // with the disk, for who explains a URL while the crawl runs
 )
 
 // answer lets the crawl be asked while it runs, until the function it returns is called. Where that cannot be, the user
@@ -24,7 +26,9 @@ func (s *Session) answer() (stop func()) {
 	if s.Folder == nil {
 		return func() {}
 	}
-	server, err := inspect.Listen(s.Folder.Path(folder.EndpointName), s.source())
+	src := s.source()
+	src.Patience = diskPatience
+	server, err := inspect.Listen(s.Folder.Path(folder.EndpointName), src)
 	if err != nil {
 		s.Job.Warn(fmt.Errorf("nobody can look into the crawl while it runs: %w", err))
 		return func() {}
@@ -35,6 +39,7 @@ func (s *Session) answer() (stop func()) {
 		if err := errors.Join(server.Close(), <-served); err != nil {
 			s.Job.Warn(err)
 		}
+		src.Wait()
 	}
 }
 
