@@ -87,6 +87,19 @@ func (l *Ledger) Within(f func() error) error {
 	return err
 }
 
+// Alone is Within while nobody else is within: what others put is there as a whole, in the journal and its views, or
+// comes after f. All who put wait for f.
+func (l *Ledger) Alone(f func() error) error {
+	l.waitForRoom()
+	l.gate.Lock()
+	defer l.gate.Unlock()
+	err := f()
+	if err != nil {
+		l.Tear(err)
+	}
+	return err
+}
+
 // Put stores records, and what was left out, then queues the entries that finish makes of them. It is called within.
 func (l *Ledger) Put(records []*page.Record, skips []page.Skip, finish func() []byte) error {
 	for _, s := range l.cfg.Stores {

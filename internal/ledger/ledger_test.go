@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +17,46 @@ import (
 	"kumo/internal/store"
 	"kumo/internal/vfs"
 )
+
+// Who is alone within sees nothing that is put in part.
+func TestAloneNobodyElseIsWithin(t *testing.T) {
+	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	l := testLedger(j)
+	var within atomic.Int64
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 200 {
+				_ = l.Within(func() error {
+					within.Add(1)
+					runtime.Gosched()
+					within.Add(-1)
+					return nil
+				})
+				_ = l.Alone(func() error {
+					if n := within.Add(10); n != 10 {
+						t.Errorf("%d others are within", n-10)
+					}
+					runtime.Gosched()
+					within.Add(-10)
+					return nil
+				})
+			}
+		})
+	}
+	all.Wait()
+	broken := errors.New("broken")
+	if err := l.Alone(func() error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("alone: %v", err)
+	}
+	if err := l.Commit(); !errors.Is(err, broken) {
+		t.Errorf("a commit of what was put in part: %v", err)
+	}
+}
 
 // A batch that was torn must stay the journal's last, or what follows it could not be trusted.
 func TestNothingFollowsAFailedCommit(t *testing.T) {
