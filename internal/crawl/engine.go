@@ -195,14 +195,17 @@ func (e *Engine) restore(s *recovery.State) error {
 			e.frontier.Restore(item.HostOf(origin))
 		}
 	})
-	var decided entry.Encoder
+	var enc entry.Encoder
+	var decided []entry.Candidate
 	for _, it := range s.Queue() {
 		if s.Guessed[it.URL] { // or else the next process may decide it again, with the frontier having it from this one
-			decided.Found(&it)
+			enc.Found(&it)
+			decided = append(decided, entry.Candidate{Host: it.Host(), Item: it})
 		}
 		e.putBack(it)
 	}
-	e.ledger.Enqueue(decided.Writer)
+	e.ledger.Enqueue(enc.Writer)
+	e.peers.transfer.Committed(decided)
 	err := s.EachAbandoned(func(it item.Item) error {
 		e.putBack(it)
 		return nil

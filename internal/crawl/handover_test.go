@@ -322,7 +322,7 @@ func (n *trader) visit() {
 	d := &entry.Done{URL: v.URL, Visit: stats.Visit{Host: v.Host, Status: 200}, Meta: seen.Meta{Fetched: time.Now(),
 		Status: 200}}
 	b := batch{settles: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{d}}
-	if err := e.commitBatch(&b); err == nil {
+	if err = e.commitBatch(&b); err == nil {
 		e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
 		e.ends.clear(v.URL)
 		err = e.ledger.FlushDurable(n.t.Context())
@@ -395,6 +395,12 @@ func (x *trade) stray(from, to *trader, gone map[string]bool) {
 			x.urls[url] = &fact{host: host}
 			for _, n := range []*trader{to, from}[:1+i%2] {
 				x.owner[host] = n.id
+				if x.dice.IntN(2) == 0 { // seen is to decide later whether it is news
+					n.try(func(ctx context.Context, e *Engine) error {
+						e.known.db.UpdateMeta(url, seen.Meta{Kind: 1})
+						return e.decide(ctx)
+					})
+				}
 				n.try(func(context.Context, *Engine) error { return n.link(url) })
 			}
 			x.owner[host] = from.id

@@ -4,13 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"kumo/internal/entry"
 	"kumo/internal/item"
 	"kumo/internal/member"
+	"kumo/internal/page"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
 	"kumo/internal/transfer"
@@ -211,6 +217,187 @@ func (x *trade) wantFolded(n *trader, urls []string) {
 	if err != nil {
 		x.t.Fatal(err)
 	}
+}
+
+// A node has found a URL of a host, and seen has yet to decide whether it is news, when the host comes with a transfer.
+// Once that is decided the host is held here, so that it stays with all that came if the transfer is dropped: while this
+// node lives, in its next life, and in what is folded of it.
+func TestAHostIsKeptOfWhichSomethingIsFound(t *testing.T) {
+	for _, checkpoint := range []string{"", "found", "taken", "decided", "found, taken, decided"} {
+		for _, how := range []string{"dropped", "replayed", "folded", "whole"} {
+			t.Run(fmt.Sprintf("checkpoint %s/%s", checkpoint, how), func(t *testing.T) {
+				foundMeanwhile(t, strings.Split(checkpoint, ", "), how)
+			})
+		}
+	}
+}
+
+func foundMeanwhile(t *testing.T, checkpoints []string, how string) {
+	x := newTrade(t, 1, false)
+	n := x.nodes[0]
+	point := func(name string) {
+		if slices.Contains(checkpoints, name) && n.e.checkpoint(t.Context()) != nil {
+			t.Fatal("no checkpoint")
+		}
+	}
+	x.owner = map[string]int{"late.test": 0, "comes.test": 1}
+	n.waver("http://late.test/found")
+	x.owner["late.test"] = 1
+	point("found")
+	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
+	takes := func(seq uint64, last bool, urls ...string) {
+		t.Helper()
+		if err := takeWhole(t.Context(), n.e, from, seq, last, waitingChunk(t, urls...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	takes(0, false, "http://comes.test/", "http://late.test/came")
+	point("taken")
+	if i, _ := n.e.frontier.Host("late.test"); i.Parked != n.e.pendingDedup() {
+		t.Errorf("undecided: %v; parked: %v", n.e.pendingDedup(), i.Parked)
+	}
+	if err := n.e.decide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	point("decided")
+	takes(1, false, "http://late.test/more", "http://late.test/found")
+	held := []string{"http://late.test/came", "http://late.test/found", "http://late.test/more"}
+	n.wantWaiting("under way", append(held, "http://comes.test/"))
+	for host := range x.owner {
+		if i, _ := n.e.frontier.Host(host); i.Parked != (host == "comes.test") {
+			t.Errorf("%s is parked: %v", host, i.Parked)
+		}
+	}
+	switch how {
+	case "dropped":
+		if err := n.e.Transfers().Drop(t.Context(), from); err != nil {
+			t.Fatal(err)
+		}
+		n.wantWaiting("dropped", held, "comes.test")
+		n.sameState("dropped", len(held))
+		n.wantWaiting("in the next life", held, "comes.test")
+	case "replayed":
+		n.sameState("under way", len(held)+1)
+		n.wantWaiting("in the next life", held, "comes.test")
+		n.again()
+		n.wantWaiting("in the one after", held, "comes.test")
+	case "folded":
+		x.wantFolded(n, held)
+	case "whole":
+		takes(2, true)
+		n.sameState("whole", len(held)+1)
+		n.wantWaiting("in the next life", append(held, "http://comes.test/"))
+	}
+}
+
+// While transfers are undone something is found at hosts that are about to go: before their part's turn, and within it.
+func TestADropSparesHostsOfWhichSomethingIsFound(t *testing.T) {
+	x := newTrade(t, 1, false)
+	n := x.nodes[0]
+	x.owner = map[string]int{"early.test": 1, "goes.test": 1, "now.test": 1}
+	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
+	came := []string{"http://early.test/", "http://goes.test/", "http://now.test/"}
+	if err := takeWhole(t.Context(), n.e, from, 0, false, waitingChunk(t, came...)); err != nil {
+		t.Fatal(err)
+	}
+	part := n.e.Transfers().Unsettled.Leaving(from)
+	finds := func(url string, meanwhile func()) {
+		t.Helper()
+		err := n.e.ledger.Within(func() error {
+			it := item.Item{URL: url, Kind: page.Anchor}
+			var enc entry.Encoder
+			enc.Found(&it)
+			n.e.ledger.Enqueue(enc.Writer)
+			meanwhile()
+			n.e.frontier.Push(it.Host(), it)
+			n.e.Transfers().Committed([]entry.Candidate{{Host: it.Host(), Item: it}})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	finds("http://early.test/found", func() {})
+	dropped := make(chan error)
+	finds("http://now.test/found", func() {
+		go func() { dropped <- n.e.Transfers().DropPart(part) }()
+		for range 100 {
+			runtime.Gosched()
+		}
+	})
+	if err := errors.Join(<-dropped, n.e.ledger.FlushDurable(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"http://early.test/", "http://early.test/found", "http://now.test/", "http://now.test/found"}
+	n.wantWaiting("after a part", want, "goes.test")
+	n.sameState("after a part", len(want))
+	n.wantWaiting("in the next life", want, "goes.test")
+}
+
+// A node dies while something is undecided at a host of which a part has come; what is made of its journal alone knows
+// at once that it is news. It waits in the next life, and in what is folded of it, though what came is dropped.
+func TestWhatIsGuessedOfAHostThatComesStays(t *testing.T) {
+	for _, how := range []string{"replayed", "folded"} {
+		for _, dropped := range []bool{false, true} { // before it dies
+			x := newTrade(t, 1, false)
+			n := x.nodes[0]
+			n.keeps = true
+			x.owner = map[string]int{"late.test": 0}
+			n.waver("http://late.test/found")
+			x.owner["late.test"] = 1
+			from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
+			if err := takeWhole(t.Context(), n.e, from, 0, false, waitingChunk(t, "http://late.test/came")); err != nil {
+				t.Fatal(err)
+			}
+			if dropped {
+				if err := n.e.Transfers().Drop(t.Context(), from); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n.close()
+			if err := os.RemoveAll(filepath.Join(n.dir, "seen")); err != nil {
+				t.Fatal(err)
+			}
+			if how == "folded" {
+				x.wantFolded(n, []string{"http://late.test/found"})
+				continue
+			}
+			n.open()
+			waits, err := waitingAt(n.e)
+			if err != nil || waits["http://late.test/found"] != 1 {
+				t.Errorf("dropped %v: %v wait, %v", dropped, waits, err)
+			}
+			n.sameState("in the next life", len(waits))
+		}
+	}
+}
+
+// A node dies while it is undecided whether a URL is news, and who handed the host over has visited it since.
+func TestWhatComesAsKnownIsNotGuessed(t *testing.T) {
+	x := newTrade(t, 1, false)
+	n := x.nodes[0]
+	n.keeps = true
+	x.owner = map[string]int{"late.test": 0}
+	n.e.known.db.UpdateMeta("http://late.test/noted", seen.Meta{Kind: 1})
+	n.waver("http://late.test/visited")
+	if err := n.link("http://late.test/noted"); err != nil || n.e.Undecided() != 2 {
+		t.Fatal(n.e.Undecided(), err)
+	}
+	pack := chunkWriterAt(t)
+	pack.Known("http://late.test", transfer.HostTiming{})
+	pack.Entry("/noted", &seen.Entry{URL: "http://late.test/noted", First: pack.Now, Meta: seen.Meta{Kind: 1}}) // and never met
+	pack.Entry("/visited", &seen.Entry{URL: "http://late.test/visited", State: seen.Known, First: pack.Now,
+		Meta: seen.Meta{Fetched: pack.Now, Status: 200}})
+	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
+	if err := takeWhole(t.Context(), n.e, from, 0, true, pack.Chunk()); err != nil {
+		t.Fatal(err)
+	}
+	n.close()
+	if err := os.RemoveAll(filepath.Join(n.dir, "seen")); err != nil {
+		t.Fatal(err)
+	}
+	n.open()
+	n.wantWaiting("in the next life", []string{"http://late.test/noted"})
 }
 
 // Two transfers at once bring the same host. It goes when both are dropped, and stays with all that came as soon as one

@@ -35,6 +35,11 @@ func (s replay) Chunk(c entry.Chunk) {
 	if db, ok := s.Views.Seen.(*seen.DB); ok {
 		for i := range p.Known {
 			db.Import(p.Known[i].Entries)
+			for _, e := range p.Known[i].Entries {
+				if e.State == seen.Known { // who hands it over has it: it is no news any more
+					s.dropGuess(e.URL)
+				}
+			}
 		}
 	}
 	p.LeaveOut(c.Left)
@@ -46,6 +51,7 @@ func (s replay) Chunk(c entry.Chunk) {
 	if s.behind {
 		return
 	}
+	s.keepFound()
 	s.Unsettled.Take(c.Transfer, p, s.Unsettled.Keeps(c.Transfer, c.Kept), c.Last)
 	for i := range p.Waiting {
 		a := &p.Waiting[i]
@@ -70,13 +76,14 @@ func (s *State) arrive(host string, c transfer.HostTiming, kept bool) {
 
 func (s replay) TransferDropped(t member.Transfer) {
 	if !s.behind {
+		s.keepFound()
 		gone, _ := s.Unsettled.Drop(t)
 		s.HostsForgotten(gone)
 	}
 }
 
 // HostsForgotten takes hosts out of what waits, in the frontier's checkpoint, behind it, and on the abandoned queue, and out of
-// transfers that are being dropped.
+// transfers that are being dropped. What nobody had decided stays: it did not wait when the hosts were forgotten.
 func (s replay) HostsForgotten(hosts []string) {
 	if s.behind || s.fault != nil || len(hosts) == 0 {
 		return
@@ -85,12 +92,13 @@ func (s replay) HostsForgotten(hosts []string) {
 	if _, s.fault = s.Views.Frontier.Removed(); s.fault != nil {
 		return
 	}
+	s.keepFound()
 	s.Unsettled.Coming = s.Unsettled.Without(hosts)
 	gone := make(map[string]bool, len(hosts))
 	for _, host := range hosts {
 		gone[host] = true
 	}
-	maps.DeleteFunc(s.waiting, func(_ string, it item.Item) bool { return gone[it.Host()] })
+	maps.DeleteFunc(s.waiting, func(url string, it item.Item) bool { return gone[it.Host()] && !s.Guessed[url] })
 	maps.DeleteFunc(s.Unexplained, func(_ string, c entry.Candidate) bool { return gone[c.Host] })
 	maps.DeleteFunc(s.ReportedURLs, func(url string, _ bool) bool { return gone[item.HostOf(url)] })
 	maps.DeleteFunc(s.left, func(url string, _ int) bool { return gone[item.HostOf(url)] })

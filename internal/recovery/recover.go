@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,7 @@ type State struct {
 	Links entry.Links // links bound for other nodes
 
 	Unsettled transfer.Unsettled // of hosts, from other nodes
+	foundAt   map[string]bool    // hosts at which something was found while transfers were under way; see keepFound
 	// hosts that were forgotten, so that what the abandoned queue's file has of them counts no longer
 	offHosts map[string]bool
 	at       time.Time // when the entries at hand were put
@@ -81,6 +83,7 @@ func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) 
 		return after(s, end)
 	})
 	replay{s}.Time(time.Time{})
+	s.keepFound()
 	if err == nil {
 		err = s.sortLeft()
 	}
@@ -245,13 +248,39 @@ func (s replay) Found(it item.Item) {
 	s.know(it.URL, it.Depth, seen.Known)
 	delete(s.Unexplained, it.URL)
 	if s.behind {
-		if s.Guessed[it.URL] { // it was decided: the frontier's checkpoint has it, or it is done
-			delete(s.waiting, it.URL)
-		}
+		s.dropGuess(it.URL) // it was decided: the frontier's checkpoint has it, or it is done
 		return
 	}
+	s.wait(it)
+}
+
+// wait lets a URL wait that was found here.
+func (s *State) wait(it item.Item) {
 	s.waiting[it.URL] = it
 	delete(s.Guessed, it.URL)
+	if len(s.Unsettled.Coming) == 0 {
+		return
+	}
+	if s.foundAt == nil {
+		s.foundAt = map[string]bool{}
+	}
+	s.foundAt[it.Host()] = true
+}
+
+// keepFound keeps hosts of transfers under way at which something was found, as the engine does at once.
+func (s *State) keepFound() {
+	if len(s.foundAt) > 0 {
+		s.Unsettled.Keep(slices.Sorted(maps.Keys(s.foundAt)))
+		s.foundAt = nil
+	}
+}
+
+// dropGuess is told of a URL that was decided: it does not wait because it was not.
+func (s *State) dropGuess(url string) {
+	if s.Guessed[url] {
+		delete(s.waiting, url)
+		delete(s.Guessed, url)
+	}
 }
 
 // Undecided offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge may
@@ -284,10 +313,7 @@ func (s *State) know(url string, depth int32, state seen.State) {
 // leave takes a URL out of what waits, in the frontier's checkpoint or behind it.
 func (s *State) leave(url string) {
 	if s.behind {
-		if s.Guessed[url] { // it was decided, and is done
-			delete(s.waiting, url)
-			delete(s.Guessed, url)
-		}
+		s.dropGuess(url) // it was decided, and is done
 		return
 	}
 	if _, ok := s.waiting[url]; ok {
@@ -333,7 +359,7 @@ func (s replay) Recrawl(queued time.Time, it item.Item) {
 	}
 	s.Due(it.URL, seen.Meta{Queued: queued})
 	if !s.behind {
-		s.waiting[it.URL] = it
+		s.wait(it)
 	}
 }
 

@@ -9,7 +9,8 @@
 //
 // A host of which the frontier says that it is away is not held here: it was forgotten, or its transfer dropped, and
 // nothing of it has come back. One that is held here when it comes is kept, whatever becomes of its transfer, and goes
-// on meanwhile: what comes is merged.
+// on meanwhile: what comes is merged. So is one of which something is found here while it comes, as when the URL
+// database decides only then that a link was news: who handed the host over knows nothing of that.
 package transfer
 
 import (
@@ -58,12 +59,13 @@ type Endpoint struct {
 	one    sync.Mutex   // held by who takes, drops or forgets; taken before the ledger's gate
 	reader *ChunkReader // used with one held; nil until it is needed
 	parked map[member.Transfer][]string
-	came   map[member.Transfer]map[uint64]bool // hosts, and whether they are kept
 	met    map[member.Transfer]map[uint64]bool // hosts whose pages are counted anew; nil without a limit
 	plan   atomic.Pointer[mergePlan]           // of the chunk at hand; nil if nothing is to be merged
 
-	mu        sync.Mutex // guards Unsettled, which changes with one and the ledger's gate held, too
-	Unsettled Unsettled
+	mu        sync.Mutex                          // guards what follows
+	Unsettled Unsettled                           // changes within the ledger's gate, and with one held, but for hosts that become kept
+	came      map[member.Transfer]map[uint64]bool // hosts, and whether they are kept
+	finds     int                                 // how often hosts have become kept since they came
 }
 
 // ParkedFor is what hosts are parked for whose transfer is under way: they are not this node's yet.
@@ -115,15 +117,19 @@ func (r *Endpoint) takeChunk(c entry.Chunk) (sequence uint64, whole *Incoming, e
 	if err != nil {
 		return 0, nil, err
 	}
-	if next, err := r.Unsettled.expects(c.Transfer, c.Seq); err != nil || !next {
+	if next, err := r.expects(c.Transfer, c.Seq); err != nil || !next {
 		return r.Ledger.Sequence(), nil, err // what was taken before may not be durable yet
 	}
 	defer r.plan.Store(nil)
 	for taken := false; !taken && err == nil; {
 		m := r.planMerge(p, r.keep(c.Transfer, p))
-		keeps := r.Unsettled.Keeps(c.Transfer, m.kept)
-		err = r.Ledger.Within(func() error {
+		keeps, finds := r.keeps(c.Transfer, m.kept)
+		// What others are about to put there makes a host kept: it is there before, or comes later and sees the transfer.
+		err = r.Ledger.Alone(func() error {
 			if taken = slices.Equal(r.keep(c.Transfer, p), m.kept); taken { // or else more are held here by now
+				if r.finds != finds {
+					keeps, _ = r.keeps(c.Transfer, m.kept)
+				}
 				whole = r.enter(&c, p, m, keeps)
 				sequence = r.Ledger.Sequence()
 			}
@@ -136,10 +142,23 @@ func (r *Endpoint) takeChunk(c entry.Chunk) (sequence uint64, whole *Incoming, e
 	return sequence, whole, err
 }
 
-// enter enters a chunk into the journal and all that is a view of it. It is called within the ledger's gate, and
+func (r *Endpoint) expects(t member.Transfer, seq uint64) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Unsettled.expects(t, seq)
+}
+
+// keeps are the hosts of a transfer that stay if it is dropped, with some that are added, and up to which find.
+func (r *Endpoint) keeps(t member.Transfer, more []string) (all []string, finds int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Unsettled.Keeps(t, more), r.finds
+}
+
+// enter enters a chunk into the journal and all that is a view of it. It is called alone within the ledger's gate, and
 // reads nothing from the disk.
 func (r *Endpoint) enter(c *entry.Chunk, p *Chunk, m *mergePlan, keeps []string) (whole *Incoming) {
-	r.meet(c.Transfer, p, m.kept, r.Hash)
+	r.meet(c.Transfer, p, m.kept)
 	c.Kept, c.Left = m.kept, m.leftOut(p)
 	var enc entry.Encoder
 	enc.Chunk(*c)
@@ -160,14 +179,18 @@ func (r *Endpoint) letGo(whole *Incoming) {
 		}
 	}
 	r.end(whole.Transfer)
-	r.nowKept(whole.Kept, true, r.Hash, r.Unsettled.Partial()...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nowKept(whole.Kept, true, r.Unsettled.Partial()...)
 }
 
 // end forgets what is in hand of a transfer.
 func (r *Endpoint) end(t member.Transfer) {
 	delete(r.parked, t)
-	delete(r.came, t)
 	delete(r.met, t)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.came, t)
 }
 
 // receive enters what a chunk has. Until the transfer is whole, its hosts are parked, lest the frontier hands them out
@@ -252,41 +275,60 @@ func (r *Endpoint) Drop(ctx context.Context, t member.Transfer) error {
 }
 
 func (r *Endpoint) drop(t member.Transfer) (sequence uint64, err error) {
-	defer r.end(t)
-	for part := range slices.Chunk(r.Unsettled.Leaving(t), ForgetStep) {
+	for part := range slices.Chunk(r.leaving(t), ForgetStep) {
 		if err := r.DropPart(part); err != nil {
 			return 0, err
 		}
 	}
-	err = r.Ledger.Within(func() error {
+	err = r.Ledger.Alone(func() error {
 		var enc entry.Encoder
 		enc.TransferDropped(t)
 		r.Ledger.Enqueue(enc.Writer)
 		sequence = r.Ledger.Sequence()
 		r.mu.Lock()
+		defer r.mu.Unlock()
 		_, passed := r.Unsettled.Drop(t)
-		r.mu.Unlock()
 		for to, hosts := range passed {
 			for _, host := range hosts {
 				r.park(to, host)
 			}
-			r.nowKept(hosts, false, r.Hash, to)
+			r.nowKept(hosts, false, to)
 		}
 		return nil
 	})
+	if err == nil {
+		r.end(t)
+	}
 	return sequence, err
 }
 
-// DropPart undoes what came of some of a transfer's hosts, as if these had not been among it: so many that the
-// ledger's gate is not held for long.
+func (r *Endpoint) leaving(t member.Transfer) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Unsettled.Leaving(t)
+}
+
+// DropPart undoes what came of some of a transfer's hosts, sorted, as if these had not been among it: so many that the
+// ledger's gate is not held for long. Those that have become kept meanwhile stay.
 func (r *Endpoint) DropPart(hosts []string) error {
-	coming := r.Unsettled.Without(hosts)
-	return r.remove(hosts, func() error {
+	hosts, coming, finds := r.without(hosts)
+	return r.remove(func() ([]string, error) {
+		if r.finds != finds {
+			hosts, coming, _ = r.without(hosts)
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.Unsettled.Coming = coming
-		return nil
+		return hosts, nil
 	})
+}
+
+// without are the transfers under way without some hosts, but for those that are kept, and up to which find.
+func (r *Endpoint) without(hosts []string) (gone []string, coming []Incoming, finds int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	gone = r.Unsettled.notKept(hosts)
+	return gone, r.Unsettled.Without(gone), r.finds
 }
 
 // Arrived are the transfers that came whole since an epoch was settled.
@@ -326,7 +368,11 @@ func (r *Endpoint) Settled(ctx context.Context, epoch uint64) error {
 
 // New makes a node's end of transfers, with those that are not settled.
 func New(cfg Config, unsettled Unsettled) *Endpoint {
-	return &Endpoint{Config: cfg, Unsettled: unsettled.Copy()}
+	r := &Endpoint{Config: cfg, Unsettled: unsettled.Copy(), came: map[member.Transfer]map[uint64]bool{}}
+	for _, t := range unsettled.Partial() {
+		r.hostsOf(t)
+	}
+	return r
 }
 
 // NoteUnsettled are the transfers that are not settled, for a checkpoint's note; nil if there are none.

@@ -11,16 +11,17 @@ import (
 	"kumo/internal/member"
 )
 
-// remove takes hosts, sorted, out of the frontier within the ledger's gate, where within does what else belongs to it,
-// and then reads what their queues had, which may take long.
-func (r *Endpoint) remove(hosts []string, within func() error) error {
-	err := r.Ledger.Within(func() error {
+// remove takes hosts, sorted, out of the frontier, alone within the ledger's gate, where within says which, and does
+// what else belongs to it; and then reads what their queues had, which may take long.
+func (r *Endpoint) remove(within func() (hosts []string, err error)) error {
+	var hosts []string
+	err := r.Ledger.Alone(func() (err error) {
+		if hosts, err = within(); err != nil {
+			return err
+		}
 		var enc entry.Encoder
 		enc.HostsForgotten(hosts)
 		r.Ledger.Enqueue(enc.Writer)
-		if err := within(); err != nil {
-			return err
-		}
 		r.Frontier.Remove(hosts...)
 		return nil
 	})
@@ -52,7 +53,9 @@ func (r *Endpoint) ForgetHosts(ctx context.Context, gone func(host string) bool)
 
 func (r *Endpoint) forgetAll(ctx context.Context, gone func(host string) bool) (sequence uint64, err error) {
 	f := forgetting{Endpoint: r, ctx: ctx, sequence: r.Ledger.Sequence()}
+	r.mu.Lock()
 	came := r.Unsettled.Hosts()
+	r.mu.Unlock()
 	f.gone = func(host string) bool { return !came[host] && gone(host) }
 	for _, step := range []func() error{f.abandonedHosts, f.waiting, f.forgetKnown, f.flush} {
 		if err := step(); err != nil {
@@ -140,16 +143,16 @@ func (f *forgetting) flush() error {
 	}
 	slices.Sort(f.hosts)
 	f.hosts = slices.Compact(f.hosts)
-	err := f.remove(f.hosts, func() error {
+	err := f.remove(func() ([]string, error) {
 		f.sequence = f.Ledger.Sequence()
 		for _, host := range f.hosts {
 			if f.abandoned[host] {
 				if err := f.Abandoned.Void(host); err != nil {
-					return err
+					return nil, err
 				}
 			}
 		}
-		return nil
+		return f.hosts, nil
 	})
 	if err != nil {
 		return err

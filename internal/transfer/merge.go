@@ -12,9 +12,9 @@ import (
 )
 
 // Of hosts that this node holds, what comes with a chunk is merged with what is here. What it holds of the chunk's URLs
-// is on the disk for a part; that is looked up before the ledger's gate is entered. Within it only memory is asked:
-// whether more of the chunk's hosts are held by now, so that it is to be looked up anew, and what was put meanwhile,
-// which the plan is told of.
+// is on the disk for a part; that is looked up before the ledger's gate is entered. Within it, where nobody else is then,
+// only memory is asked: whether more of the chunk's hosts are held by now, so that it is to be looked up anew, and what
+// was put meanwhile, which the plan is told of.
 
 // A mergePlan is what is known here of a chunk's URLs at hosts that this node holds.
 type mergePlan struct {
@@ -135,8 +135,9 @@ func (m *mergePlan) wait(queue []item.Item) {
 	}
 }
 
-// Committed tells the plan of a merge, if one is under way, what a batch has put: after it was put.
+// Committed is told what a batch has put: after it was put, and within the same hold of the ledger's gate.
 func (r *Endpoint) Committed(found []entry.Candidate, done ...*entry.Done) {
+	r.keepFound(found)
 	m := r.plan.Load()
 	if m == nil {
 		return
@@ -147,6 +148,42 @@ func (r *Endpoint) Committed(found []entry.Candidate, done ...*entry.Done) {
 	for _, d := range done {
 		m.tell(d.URL, heldBy(&d.Meta))
 	}
+}
+
+// keepFound keeps hosts of transfers under way at which something was found.
+func (r *Endpoint) keepFound(found []entry.Candidate) {
+	r.mu.Lock()
+	var hosts []string
+	for i := range found {
+		if host := found[i].Host; r.mayGo(host) {
+			hosts = append(hosts, host)
+		}
+	}
+	if len(hosts) > 0 {
+		slices.Sort(hosts)
+		hosts = slices.Compact(hosts)
+		r.Unsettled.Keep(hosts)
+		r.nowKept(hosts, true, r.Unsettled.Partial()...)
+		r.finds++
+	}
+	r.mu.Unlock()
+	for _, host := range hosts {
+		r.Frontier.Unpark(host, ParkedFor)
+	}
+}
+
+// mayGo reports whether a host has come with a transfer under way, and goes if that is dropped. mu is held.
+func (r *Endpoint) mayGo(host string) bool {
+	if len(r.came) == 0 {
+		return false
+	}
+	k := r.Hash(host)
+	for _, came := range r.came {
+		if keeps, met := came[k]; met && !keeps {
+			return true
+		}
+	}
+	return false
 }
 
 // leftOut are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are
@@ -181,7 +218,9 @@ func (m *mergePlan) newPages(l *HostKnown) (n int64) {
 // keep are those of a chunk's hosts, sorted, that are kept if its transfer is dropped. That is decided when a host
 // comes with it for the first time: it is where this node has the host, be it from another transfer under way.
 func (r *Endpoint) keep(t member.Transfer, p *Chunk) (kept []string) {
-	came := r.hostsOf(t, r.Hash)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	came := r.hostsOf(t)
 	last := ""
 	p.hosts(func(host string) {
 		if host == last {
@@ -202,20 +241,23 @@ func (r *Endpoint) keep(t member.Transfer, p *Chunk) (kept []string) {
 }
 
 // meet notes for good which hosts have come with a transfer, and whether they are kept.
-func (r *Endpoint) meet(t member.Transfer, p *Chunk, kept []string, hash func(string) uint64) {
-	came := r.hostsOf(t, hash)
+func (r *Endpoint) meet(t member.Transfer, p *Chunk, kept []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	came := r.hostsOf(t)
 	p.hosts(func(host string) {
-		if _, met := came[hash(host)]; !met {
-			came[hash(host)] = isIn(kept, host)
+		k := r.Hash(host)
+		if _, met := came[k]; !met {
+			came[k] = isIn(kept, host)
 		}
 	})
 }
 
-// nowKept says of hosts that came with transfers under way that they are kept from now on, or not any more.
-func (r *Endpoint) nowKept(hosts []string, keeps bool, hash func(string) uint64, all ...member.Transfer) {
+// nowKept says of hosts that came with transfers under way that they are kept from now on, or not any more. mu is held.
+func (r *Endpoint) nowKept(hosts []string, keeps bool, all ...member.Transfer) {
 	for _, t := range all {
 		for _, host := range hosts {
-			k := hash(host)
+			k := r.Hash(host)
 			if _, met := r.came[t][k]; met {
 				r.came[t][k] = keeps
 			}
@@ -224,24 +266,19 @@ func (r *Endpoint) nowKept(hosts []string, keeps bool, hash func(string) uint64,
 }
 
 // hostsOf are the hosts that have come with a transfer, which may have begun in an earlier life, and whether they are
-// kept.
-func (r *Endpoint) hostsOf(t member.Transfer, hash func(string) uint64) map[uint64]bool {
+// kept. mu is held.
+func (r *Endpoint) hostsOf(t member.Transfer) map[uint64]bool {
 	if all := r.came[t]; all != nil {
 		return all
 	}
-	if r.came == nil {
-		r.came = map[member.Transfer]map[uint64]bool{}
-	}
 	all := map[uint64]bool{}
 	r.came[t] = all
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if i := r.Unsettled.find(t); i >= 0 {
 		for host := range r.Unsettled.Coming[i].each {
-			all[hash(host)] = false
+			all[r.Hash(host)] = false
 		}
 		for _, host := range r.Unsettled.Coming[i].Kept {
-			all[hash(host)] = true
+			all[r.Hash(host)] = true
 		}
 	}
 	return all

@@ -96,9 +96,7 @@ func (a *Unsettled) Take(t member.Transfer, p *Chunk, keeps []string, last bool)
 	w := *c
 	a.Coming = slices.Delete(a.Coming, i, i+1)
 	a.Whole = append(a.Whole, t)
-	for i := range a.Coming { // what came is this node's now, whoever brought it first
-		a.Coming[i].keep(w.Kept)
-	}
+	a.Keep(w.Kept) // what came is this node's now, whoever brought it first
 	return &w
 }
 
@@ -144,6 +142,22 @@ func (a *Incoming) keep(hosts []string) {
 	if len(kept) > 0 {
 		a.Hosts, a.Kept = rest, union(a.Kept, kept)
 	}
+}
+
+// Keep keeps those of some hosts, sorted, that came with transfers under way, if these are dropped.
+func (a *Unsettled) Keep(hosts []string) {
+	for i := range a.Coming {
+		a.Coming[i].keep(hosts)
+	}
+}
+
+// notKept are those of some hosts that no transfer under way keeps.
+func (a *Unsettled) notKept(hosts []string) []string {
+	return slices.DeleteFunc(slices.Clone(hosts), a.isKept)
+}
+
+func (a *Unsettled) isKept(host string) bool {
+	return slices.ContainsFunc(a.Coming, func(c Incoming) bool { return isIn(c.Kept, host) })
 }
 
 // own takes upon a transfer those of some hosts that it keeps because another had brought them, and returns them: they
@@ -194,9 +208,7 @@ func (a *Unsettled) Leaving(t member.Transfer) []string {
 	if i < 0 {
 		return nil
 	}
-	return slices.DeleteFunc(a.Coming[i].names(), func(host string) bool {
-		return slices.ContainsFunc(a.Coming, func(c Incoming) bool { return c.Transfer != t && isIn(c.Kept, host) })
-	})
+	return slices.DeleteFunc(a.Coming[i].names(), a.isKept)
 }
 
 // Without are the transfers under way as if some hosts, sorted, had not come with them.
