@@ -23,20 +23,23 @@ const staleWait = time.Minute
 func (r *Report) Waits() bool { return time.Since(r.Clock) < staleWait }
 
 // coming tells the strategy which nodes are about to be members.
-func (m *strategyDriver) coming(ctx context.Context) {
+func (n *Node) coming(ctx context.Context) {
 	known, synced := map[strategy.Node]bool{}, false
-	tell := func() { m.tell(ctx, strategy.Coming{Nodes: slices.Sorted(maps.Keys(known))}) }
-	m.n.follow(ctx, WaitingPrefix, func() { synced = true; tell() }, func(e bus.Entry) {
-		n := strategy.Node(strings.TrimPrefix(e.Key, WaitingPrefix))
+	tell := func() {
+		e := strategy.Coming{Nodes: slices.Sorted(maps.Keys(known))}
+		n.call(ctx, func() { n.driver.Inform(e) })
+	}
+	n.follow(ctx, WaitingPrefix, func() { synced = true; tell() }, func(e bus.Entry) {
+		of := strategy.Node(strings.TrimPrefix(e.Key, WaitingPrefix))
 		r, err := ParseReport(e.Value)
-		is := e.Value != nil && err == nil && r.Waits() && n != m.n.self
-		if is == known[n] {
+		is := e.Value != nil && err == nil && r.Waits() && of != n.self
+		if is == known[of] {
 			return
 		}
 		if is {
-			known[n] = true
+			known[of] = true
 		} else {
-			delete(known, n)
+			delete(known, of)
 		}
 		if synced {
 			tell()

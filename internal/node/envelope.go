@@ -12,16 +12,10 @@ const Protocol = 2
 // name with its length before it, and what the kind has to say.
 const version = Protocol
 
+// The kinds of messages that are none of a driver's.
 const (
-	kindMember   = 'm' // a member's
-	kindLinks    = 'l' // links for the receiver
-	kindTaken    = 't' // what became of links
-	kindAsk      = 'q' // are you idle?
-	kindTally    = 'r' // the answer
-	kindKnow     = 'k' // do you know these URLs?
-	kindKnown    = 'w' // the answer
-	kindStrategy = 's' // a strategy's
-	kindLegacy   = 'i' // links of one that leaves, whoever owns their hosts
+	kindKnow  = 'k' // do you know these URLs?
+	kindKnown = 'w' // the answer
 )
 
 func envelope(crawl string, kind byte, data []byte) []byte {

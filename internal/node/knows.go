@@ -46,7 +46,7 @@ func (n *Node) askedKnown(from strategy.Node, data []byte) {
 	if n.cfg.Knows == nil || json.Unmarshal(data, &q) != nil || len(q.URLs) > maxKnow {
 		return
 	}
-	n.tasks.inLane("know", func(context.Context) {
+	n.driver.InLane("know", "say which URLs are known", func(context.Context) error {
 		a := knowAnswer{ID: q.ID, Say: string(bytes.Repeat([]byte{sayOthers}, len(q.URLs)))}
 		say := []byte(a.Say)
 		for i, url := range q.URLs {
@@ -64,6 +64,7 @@ func (n *Node) askedKnown(from strategy.Node, data []byte) {
 		if answer, err := json.Marshal(a); err == nil {
 			n.send(from, kindKnown, answer)
 		}
+		return nil
 	})
 }
 

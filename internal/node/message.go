@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 
-	"kumo/internal/member"
+	"kumo/internal/member/driver"
 	"kumo/internal/strategy"
 )
 
@@ -15,33 +15,13 @@ func (n *Node) message(ctx context.Context, from strategy.Node, data []byte) {
 		n.refuse(from, err)
 		return
 	}
-	switch kind {
-	case kindMember:
-		if n.executor.full(data) {
-			return
-		}
-		n.tell(ctx, member.Message{From: from, Data: bytes.Clone(data)})
-	case kindStrategy:
-		if n.driver != nil {
-			n.driver.tell(ctx, strategy.Message{From: from, Data: bytes.Clone(data)})
-		}
-	case kindLinks:
-		n.links.take(from, data, false)
-	case kindLegacy:
-		if n.executor.heir.Load() == nil { // who leaves, too, takes nothing any more
-			n.links.take(from, data, true)
-		}
-	case kindTaken:
-		n.links.answered(from, data)
-	case kindAsk:
-		data = bytes.Clone(data)
-		n.call(ctx, func() { n.ending.asked(from, data) })
-	case kindTally:
-		data = bytes.Clone(data)
-		n.call(ctx, func() { n.ending.answered(from, data) })
-	case kindKnow:
+	if kind == kindKnow {
 		n.askedKnown(from, bytes.Clone(data))
-	default: // a newer kumo's, which says no more than this one understands
+		return
+	}
+	n.driver.Message(ctx, from, driver.Kind(kind), data)
+	if driver.Kind(kind) == driver.KindTaken {
+		n.pumpSoon()
 	}
 }
 

@@ -21,12 +21,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
 	"kumo/internal/bus"
 	"kumo/internal/member"
+	"kumo/internal/member/driver"
 	"kumo/internal/strategy"
 )
 
@@ -57,7 +57,7 @@ type Config struct {
 	Bus     bus.Bus
 	Engine  Engine
 	Router  *Router
-	Estates FailedNodes
+	Estates driver.FailedNodes
 	Enter   func() error   // notes durably that the identity is a member's from now on
 	Figures func() Figures // what the lease tells others of this node; may be nil
 	// whether a host is this node's, and its URL was met before; may be nil
@@ -78,28 +78,24 @@ type Node struct {
 	self   strategy.Node
 	log    *slog.Logger
 
-	events   chan member.Event
-	calls    chan func()   // done by the loop
-	wake     *time.Timer   // of the member's
-	lapse    *time.Timer   // for the lease's end
-	leave    chan struct{} // closed when the node is to leave
-	once     sync.Once
-	stop     context.CancelCauseFunc
-	tasks    *tasks
-	watch    *watches
-	executor *actionExecutor
-	links    *links
-	record   *recordWatcher
-	ending   *termination
-	driver   *strategyDriver        // nil for Placers
-	refused  map[strategy.Node]bool // senders of messages; the receiving goroutine's
+	calls   chan func()   // done by the loop, in order, before the driver's next step
+	wake    *time.Timer   // of the driver's
+	lapse   *time.Timer   // for the lease's end
+	leave   chan struct{} // closed when the node is to leave
+	kick    chan struct{} // the pump's
+	once    sync.Once
+	stop    context.CancelCauseFunc
+	tasks   *tasks
+	watch   *watches
+	record  *recordWatcher
+	driver  *driver.Driver
+	refused map[strategy.Node]bool // senders of messages; the receiving goroutine's
 }
 
 // New makes a node.
 func New(cfg Config) *Node {
-	n := &Node{cfg: cfg, self: cfg.Identity.Node(), log: cfg.Log, events: make(chan member.Event, 256),
-		calls: make(chan func(), 16),
-		leave: make(chan struct{}), refused: map[strategy.Node]bool{}}
+	n := &Node{cfg: cfg, self: cfg.Identity.Node(), log: cfg.Log, calls: make(chan func(), maxCalls),
+		leave: make(chan struct{}), kick: make(chan struct{}, 1), refused: map[strategy.Node]bool{}}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -113,9 +109,9 @@ func New(cfg Config) *Node {
 		Arrived: cfg.Arrived,
 		Forgot:  cfg.Forgot, Partial: cfg.Partial, Place: cfg.Place, Slot: cfg.Slot, Layout: cfg.Layout, Timing: cfg.Timing,
 		Seed: rand.Uint64()})
-	n.watch, n.executor, n.links, n.record, n.ending = newWatches(n), newActionExecutor(n), newLinks(n),
-		newRecordWatcher(n), newTermination(n)
-	n.driver = newStrategyDriver(n, cfg.Strategy)
+	n.watch, n.record = newWatches(n), newRecordWatcher(n)
+	n.driver = driver.New(driver.Config{Self: n.self, Member: n.member, Strategy: cfg.Strategy, Timing: cfg.Timing,
+		Runtime: runtime{n}, Engine: cfg.Engine, Failed: cfg.Estates, Record: n.record, Log: n.log, Seed: rand.Uint64()})
 	return n
 }
 
@@ -128,10 +124,10 @@ func (n *Node) Leave() { n.once.Do(func() { close(n.leave) }) }
 // Run is a member's life. The engine's Run goes on beside it, and has begun; it is paused until the crawl's record says
 // otherwise. Run returns nil when the crawl is done, one of this package's errors, the error that ended it, or ctx's.
 func (n *Node) Run(ctx context.Context) error {
-	defer n.executor.close()
+	defer n.driver.Close()
 	ctx, n.stop = context.WithCancelCause(ctx)
-	n.tasks = newTasks(ctx)
-	defer n.tasks.wait()
+	n.tasks = &tasks{ctx: ctx}
+	defer n.tasks.all.Wait()
 	defer n.stop(nil)
 	defer n.cfg.Ending()
 	defer n.cfg.Router.publish(nil) // no request is begun any more
@@ -140,9 +136,9 @@ func (n *Node) Run(ctx context.Context) error {
 	n.lapse = time.NewTimer(time.Hour)
 	defer n.lapse.Stop()
 	n.tasks.Go(n.receive)
-	n.tasks.Go(n.links.pump)
-	if n.driver != nil {
-		n.tasks.Go(n.driver.coming)
+	n.tasks.Go(n.pump)
+	if n.cfg.Strategy != nil {
+		n.tasks.Go(n.coming)
 	}
 	n.record.start()
 	err := n.loop(ctx)
@@ -163,12 +159,6 @@ func (n *Node) members() int {
 	return 1
 }
 
-// isMember reports whether the table has this node.
-func (n *Node) isMember() bool {
-	t := n.member.Table()
-	return t != nil && slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == n.self })
-}
-
 // fail ends the node.
 func (n *Node) fail(err error) {
 	if err != nil {
@@ -176,53 +166,35 @@ func (n *Node) fail(err error) {
 	}
 }
 
-// maxEvents is how many events the member is told at once, at most.
-const maxEvents = 256
+// maxCalls is how many calls are done between two steps of the driver, at most.
+const maxCalls = 256
 
 func (n *Node) loop(ctx context.Context) error {
-	n.carryOut(n.member.Start(nil))
+	n.driver.Start(ctx)
 	beat := time.NewTicker(n.cfg.Timing.Beat / 2)
 	defer beat.Stop()
 	leave := n.leave
-	events := make([]member.Event, 0, maxEvents)
-	var actions []member.Action
 	for {
-		events = events[:0]
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case e := <-n.events:
-			events = n.more(append(events, e))
 		case f := <-n.calls:
 			f()
-			continue
+			for range len(n.calls) {
+				(<-n.calls)()
+			}
 		case <-n.wake.C:
-			events = append(events, member.Tick{})
 		case <-n.lapse.C:
 			n.lapsed()
-			continue
 		case <-leave:
 			leave = nil
-			events = append(events, member.Leave{})
+			n.driver.Tell(member.Leave{})
 		case <-beat.C:
-			events = append(events, member.Report{Data: n.report()})
-			n.ending.look()
-			if n.driver != nil {
-				events = append(events, n.driver.step(n.load())...)
-			}
-		case e := <-n.driver.eventsChan():
-			events = append(events, n.driver.step(e)...)
-		case <-n.driver.timerChan():
-			events = append(events, n.driver.fireTimers()...)
+			n.driver.Tell(member.Report{Data: n.report()})
+			n.driver.LookForEnd()
+			n.driver.Inform(n.load())
 		}
-		for again := true; again; {
-			actions = n.member.Step(time.Now(), events, actions[:0])
-			n.carryOut(actions)
-			if events = events[:0]; n.driver != nil {
-				events = append(events, n.driver.syncMembers()...)
-			}
-			again = len(events) > 0
-		}
+		n.driver.Step()
 	}
 }
 
@@ -241,28 +213,10 @@ func (n *Node) lapsed() {
 	}
 }
 
-// more adds the events that are there already.
-func (n *Node) more(events []member.Event) []member.Event {
-	for len(events) < maxEvents {
-		select {
-		case e := <-n.events:
-			events = append(events, e)
-		default:
-			return events
-		}
-	}
-	return events
-}
+// tell tells the member something, by who is not the loop.
+func (n *Node) tell(ctx context.Context, e member.Event) { n.call(ctx, func() { n.driver.Tell(e) }) }
 
-// tell tells the member something. Who is not the loop may wait for it.
-func (n *Node) tell(ctx context.Context, e member.Event) {
-	select {
-	case n.events <- e:
-	case <-ctx.Done():
-	}
-}
-
-// call has the loop do something.
+// call has the loop do something. Who is not the loop may wait for it.
 func (n *Node) call(ctx context.Context, f func()) {
 	select {
 	case n.calls <- f:

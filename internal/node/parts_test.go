@@ -1,19 +1,15 @@
 package node
 
 import (
-	"context"
 	"encoding/json"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unsafe"
 
 	"kumo/internal/bus"
 	"kumo/internal/member"
-	"kumo/internal/strategy"
 	"kumo/internal/vfs"
 )
 
@@ -47,8 +43,8 @@ func TestALeaseHoldsByBothClocks(t *testing.T) {
 }
 
 func TestEnvelopes(t *testing.T) {
-	msg := envelope("crawl", kindLinks, []byte("data"))
-	if kind, data, err := open(msg, "crawl"); kind != kindLinks || string(data) != "data" || err != nil {
+	msg := envelope("crawl", kindKnow, []byte("data"))
+	if kind, data, err := open(msg, "crawl"); kind != kindKnow || string(data) != "data" || err != nil {
 		t.Errorf("%q came back as %c %q %v", msg, kind, data, err)
 	}
 	for bad, why := range map[string]string{
@@ -65,27 +61,8 @@ func TestEnvelopes(t *testing.T) {
 }
 
 func FuzzMessages(f *testing.F) {
-	f.Add(envelope("crawl", kindTaken, answerTo(7, []int{0, 3, 900})))
-	f.Fuzz(func(_ *testing.T, msg []byte) {
-		_, data, err := open(msg, "crawl")
-		if err == nil {
-			_, _, _ = readAnswer(data)
-		}
-	})
-}
-
-func TestAnswers(t *testing.T) {
-	for _, refused := range [][]int{nil, {0}, {5}, {0, 1, 2}, {3, 300, 70_000}} {
-		n, got, err := readAnswer(answerTo(1<<60, refused))
-		if n != 1<<60 || !slices.Equal(got, refused) || err != nil {
-			t.Errorf("%v came back as %v of %d (%v)", refused, got, n, err)
-		}
-	}
-	for _, bad := range []string{"", "\xff", "\x01\xff", "\x01\xff\xff\xff\xff\x0f"} {
-		if _, _, err := readAnswer([]byte(bad)); err == nil {
-			t.Errorf("%q is an answer", bad)
-		}
-	}
+	f.Add(envelope("crawl", kindKnow, []byte("data")))
+	f.Fuzz(func(_ *testing.T, msg []byte) { _, _, _ = open(msg, "crawl") })
 }
 
 func TestIdentities(t *testing.T) {
@@ -111,125 +88,6 @@ func TestIdentities(t *testing.T) {
 			t.Errorf("%q is a name", bad)
 		}
 	}
-}
-
-func TestLanes(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	tasks := newTasks(ctx)
-	var got []int
-	done := make(chan bool)
-	for i := range 100 {
-		tasks.inLane("one", func(context.Context) { got = append(got, i) })
-	}
-	tasks.inLane("one", func(context.Context) { close(done) })
-	<-done
-	if len(got) != 100 || !slices.IsSorted(got) {
-		t.Errorf("done in the order %v", got)
-	}
-	release := make(chan bool)
-	tasks.inLane("two", func(context.Context) { <-release })
-	tasks.inLane("two", func(context.Context) { t.Error("begun when the node has ended") })
-	stop()
-	close(release)
-	tasks.wait()
-}
-
-// A slowEngine takes chunks in, and is not done with them until it is let go on.
-type slowEngine struct {
-	Engine
-	goOn chan struct{}
-}
-
-func (e slowEngine) Take(context.Context, member.Transfer, uint64, bool, []byte) (func(context.Context) error, error) {
-	return func(context.Context) error { <-e.goOn; return nil }, nil
-}
-
-// However many send at once, only so much of it is in memory; the rest comes again.
-func TestChunksAreLetGoWhileThereAreTooMany(t *testing.T) {
-	e := slowEngine{goOn: make(chan struct{})}
-	n := New(Config{Crawl: "c", Identity: Identity{Name: "a", Life: "1"}, Engine: e, Router: NewRouter()})
-	n.tasks = newTasks(t.Context())
-	chunk := envelope("c", kindMember, make([]byte, 1<<20))
-	come := func(msg []byte) bool {
-		before := len(n.events)
-		n.message(t.Context(), "b~1", msg)
-		return len(n.events) > before
-	}
-	for i := 0; come(chunk); i++ {
-		if i > 100 {
-			t.Fatal("all of it is taken")
-		}
-		n.executor.carryOut(member.Take{Transfer: member.Transfer{From: "b~1"}, Seq: uint64(i), Data: chunk})
-	}
-	if !come(envelope("c", kindMember, []byte("an answer"))) {
-		t.Error("nothing comes any more")
-	}
-	close(e.goOn)
-	for range n.executor.taking.Load() / int64(len(chunk)) {
-		for {
-			if _, taken := (<-n.events).(member.Taken); taken {
-				break
-			}
-		}
-	}
-	n.tasks.wait()
-	if !come(chunk) {
-		t.Error("no chunk comes any more")
-	}
-}
-
-func (e slowEngine) Outbox() (links int, bytes int64) { return 0, 0 }
-
-// A node that leaves first takes in the seeds that were its task, or they would stay in an outbox that nobody has any
-// more.
-func TestWhoLeavesIsDoneWithSeeds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := New(Config{Crawl: "c", Identity: Identity{Name: "a", Life: "1"}, Engine: slowEngine{}, Router: NewRouter()})
-		n.tasks = newTasks(t.Context())
-		n.record.busy.Add(1)
-		n.executor.carryOut(member.Flush{Epoch: 3})
-		time.Sleep(time.Minute)
-		if len(n.events) > 0 {
-			t.Error("it leaves with seeds that nobody has")
-		}
-		n.record.busy.Add(-1)
-		if e := <-n.events; e != (member.Flushed{Epoch: 3}) {
-			t.Errorf("%T", e)
-		}
-		n.tasks.wait()
-	})
-}
-
-// A busyEngine has requests under way to some hosts.
-type busyEngine struct {
-	Engine
-	to map[string]<-chan struct{}
-}
-
-func (e busyEngine) Busy([]string) map[string]<-chan struct{} { return e.to }
-
-// A host moves when the request to it has ended; others do not wait for it.
-func TestABusyHostIsHandedOverLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		over := make(chan struct{})
-		n := New(Config{Crawl: "c", Identity: Identity{Name: "a", Life: "1"}, Router: NewRouter(),
-			Engine: busyEngine{to: map[string]<-chan struct{}{"slow": over}}})
-		n.tasks = newTasks(t.Context())
-		m := &strategyDriver{n: n}
-		m.carryOut(strategy.HandOver{Hosts: []string{"one", "slow", "two"}, To: "b~1"})
-		if e := (<-n.events).(member.HandOver); !slices.Equal(e.Hosts, []string{"one", "two"}) || e.To != "b~1" {
-			t.Errorf("%v move at once", e)
-		}
-		synctest.Wait()
-		if len(n.events) > 0 {
-			t.Error("a host moves to which a request is under way")
-		}
-		close(over)
-		if e := (<-n.events).(member.HandOver); !slices.Equal(e.Hosts, []string{"slow"}) {
-			t.Errorf("%v move in the end", e)
-		}
-		n.tasks.wait()
-	})
 }
 
 func TestClocksAreCompared(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"kumo/internal/bus"
+	"kumo/internal/member/driver"
 	"kumo/internal/policy"
 	"kumo/internal/strategy"
 	"kumo/internal/weburl"
@@ -86,7 +87,7 @@ func (f *recordWatcher) toldRecord(e bus.Entry) {
 	settings := f.record.Settings
 	f.record, f.rev = r, e.Revision
 	if f.n.cfg.Settle != nil && !maps.EqualFunc(settings, r.Settings, slices.Equal) {
-		f.n.inLane("settings", "go by the crawl's settings",
+		f.n.driver.InLane("settings", "go by the crawl's settings",
 			func(context.Context) error { f.n.cfg.Settle(r.Settings); return nil })
 	}
 	f.look()
@@ -137,6 +138,37 @@ func (f *recordWatcher) look() {
 	}
 }
 
+var _ driver.Record = (*recordWatcher)(nil)
+
+// Seeded is the record's revision, if the crawl runs and all its seeds were taken in.
+func (f *recordWatcher) Seeded() (revision uint64, ok bool) {
+	return f.rev, f.record.State == Running && f.allTaken()
+}
+
+// Idle reports whether the crawl runs, all seeds are in scope, and none is being taken in.
+func (f *recordWatcher) Idle() bool {
+	return f.record.State == Running && f.busy.Load() == 0 && f.allAdmitted()
+}
+
+// Received counts seeds and roots.
+func (f *recordWatcher) Received() int64 { return f.came }
+
+// Admitting reports whether seeds and roots are being taken in.
+func (f *recordWatcher) Admitting() bool { return f.busy.Load() > 0 }
+
+// Finish says in the record that the crawl is done, unless that has changed since a revision.
+func (f *recordWatcher) Finish(revision uint64) (write func(context.Context)) {
+	r := f.record
+	r.turn(Done, "")
+	return func(ctx context.Context) {
+		one, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		if err := (Control{f.n.cfg.Bus}).write(one, r, revision); err != nil && !errors.Is(err, bus.ErrStale) {
+			f.n.log.Debug("a write is in doubt", "key", RecordKey, "err", err)
+		}
+	}
+}
+
 // end ends the node, a little later: others who reach the registry through this process are to hear of it, too.
 func (f *recordWatcher) end(why error) {
 	f.why = why
@@ -170,7 +202,7 @@ func (f *recordWatcher) allTaken() bool {
 // mine reports whether it is this node's task to take a chunk in: it has the greatest hash with it. If it dies before
 // it is done, another has.
 func (f *recordWatcher) mine(number uint64) bool {
-	if !f.n.isMember() {
+	if !f.n.cfg.Router.Member() {
 		return false
 	}
 	key := seedsKey(number)
@@ -188,7 +220,7 @@ func (f *recordWatcher) take(number uint64, c *chunk, mine bool) {
 	f.came++
 	f.busy.Add(1)
 	lane := "seeds/" + strconv.FormatUint(number%seedLanes, 10)
-	f.n.inLane(lane, "take seeds in", func(ctx context.Context) error {
+	f.n.driver.InLane(lane, "take seeds in", func(ctx context.Context) error {
 		defer f.busy.Add(-1)
 		seeds, err := f.read(ctx, number)
 		if err != nil {
@@ -325,7 +357,7 @@ func (f *recordWatcher) toldRoots(e bus.Entry) {
 	}
 	f.came++
 	f.busy.Add(1)
-	f.n.inLane("seeds", "take in where seeds redirect to", func(context.Context) error {
+	f.n.driver.InLane("seeds", "take in where seeds redirect to", func(context.Context) error {
 		defer f.busy.Add(-1)
 		for _, u := range urls {
 			if err := f.n.cfg.Engine.AddRoot(u); err != nil {

@@ -42,10 +42,7 @@ type Facts struct {
 
 // facts are the strategy's; nil if it has none.
 func (n *Node) facts() *Facts {
-	if n.driver == nil {
-		return nil
-	}
-	t, tells := n.driver.s.(strategy.Teller)
+	t, tells := n.cfg.Strategy.(strategy.Teller)
 	if !tells {
 		return nil
 	}
@@ -73,10 +70,10 @@ type Report struct {
 
 // report is what the lease tells.
 func (n *Node) report() []byte {
-	t := n.tally()
+	sent, received := n.driver.Batches()
 	data, err := json.Marshal(Report{Name: n.cfg.Identity.Name, Version: n.cfg.Version, Address: n.cfg.Address,
-		Epoch: t.Epoch,
-		State: n.record.record.State, Idle: t.Idle, Sent: n.links.sent.Load(), Received: n.links.received.Load(),
+		Epoch: n.cfg.Router.Epoch(),
+		State: n.record.record.State, Idle: n.driver.Idle(), Sent: sent, Received: received,
 		Slips: n.cfg.Router.Slips(), Figures: n.cfg.Figures(), Facts: n.facts(), Clock: time.Now().UTC()})
 	if err != nil {
 		return nil // of plain fields

@@ -18,6 +18,7 @@ import (
 	"kumo/internal/bus/inproc"
 	"kumo/internal/frontier"
 	"kumo/internal/member"
+	"kumo/internal/member/driver"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/shard"
@@ -397,7 +398,7 @@ func (x *testNode) Received() (n int64) {
 
 func (x *testNode) Drain(context.Context, func(string) bool) error { return x.do(func() {}) }
 
-func (x *testNode) Busy([]string) map[string]<-chan struct{} { return nil }
+func (x *testNode) Busy([]string) map[string]func(context.Context) error { return nil }
 
 // A piece is what a chunk has of a host.
 type piece struct {
@@ -449,7 +450,7 @@ func (h *holding) export(owner func(string) strategy.Node) (*export, error) {
 	return e, nil
 }
 
-func (x *testNode) Export(owner func(string) strategy.Node) (e node.Export, err error) {
+func (x *testNode) Export(owner func(string) strategy.Node) (e driver.Export, err error) {
 	if failed := x.do(func() { e, err = x.export(owner) }); failed != nil {
 		return nil, failed
 	}
@@ -523,14 +524,14 @@ type estate struct{ *holding }
 func (e estate) Arrived() []member.Transfer { return e.arrived }
 func (e estate) Forgot() []member.Transfer  { return e.forgot }
 func (e estate) Close() error               { return nil }
-func (e estate) Export(owner func(string) strategy.Node) (node.Export, error) {
+func (e estate) Export(owner func(string) strategy.Node) (driver.Export, error) {
 	return e.export(owner)
 }
 func (e estate) Bound(f func([]byte) error) error {
 	return f(pack(slices.Collect(maps.Values(e.outbox))))
 }
 
-func (x *testNode) Recover(_ context.Context, dead strategy.Node) (node.FailedState, error) {
+func (x *testNode) Recover(_ context.Context, dead strategy.Node) (driver.FailedState, error) {
 	x.w.mu.Lock()
 	h, spoilt := x.w.shared[dead], x.w.spoilt > 0
 	x.w.spoilt--

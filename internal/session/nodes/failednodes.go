@@ -14,7 +14,7 @@ import (
 	"kumo/internal/journal"
 	"kumo/internal/journal/stream"
 	"kumo/internal/member"
-	"kumo/internal/node"
+	"kumo/internal/member/driver"
 	"kumo/internal/recovery"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
@@ -40,7 +40,7 @@ type failedState struct {
 }
 
 // Recover seals a dead node's log, and reads it. It begins anew where an earlier process was broken off.
-func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ node.FailedState, err error) {
+func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver.FailedState, err error) {
 	e := &failedState{dir: filepath.Join(s.dir, string(dead)), close: func() error { return nil }}
 	defer func() {
 		if err != nil {
@@ -98,7 +98,7 @@ func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
 func (e *failedState) Arrived() []member.Transfer { return e.state.Arrived() }
 func (e *failedState) Forgot() []member.Transfer  { return e.state.Went() }
 
-func (e *failedState) Export(owner func(host string) strategy.Node) (node.Export, error) {
+func (e *failedState) Export(owner func(host string) strategy.Node) (driver.Export, error) {
 	return asExport(e.holding.Export(owner))
 }
 

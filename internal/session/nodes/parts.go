@@ -12,6 +12,7 @@ import (
 	"kumo/internal/journal"
 	"kumo/internal/journal/stream"
 	"kumo/internal/member"
+	"kumo/internal/member/driver"
 	"kumo/internal/node"
 	"kumo/internal/page"
 	"kumo/internal/recovery"
@@ -99,12 +100,28 @@ type engine struct {
 
 var _ node.Engine = (*engine)(nil)
 
-func (e *engine) Export(owner func(host string) strategy.Node) (node.Export, error) {
+func (e *engine) Export(owner func(host string) strategy.Node) (driver.Export, error) {
 	return asExport(e.Endpoint.Export(owner))
 }
 
+// Busy are those of some hosts to which a request is under way, each with what waits until it has ended.
+func (e *engine) Busy(hosts []string) map[string]func(context.Context) error {
+	busy := map[string]func(context.Context) error{}
+	for host, over := range e.Engine.Busy(hosts) {
+		busy[host] = func(ctx context.Context) error {
+			select {
+			case <-over:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	return busy
+}
+
 // asExport keeps a nil pointer from becoming an interface that is not nil.
-func asExport(x *transfer.Export, err error) (node.Export, error) {
+func asExport(x *transfer.Export, err error) (driver.Export, error) {
 	if err != nil {
 		return nil, err
 	}

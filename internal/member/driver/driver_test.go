@@ -1,0 +1,192 @@
+package driver
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/member"
+	"kumo/internal/strategy"
+)
+
+// A testRuntime runs what it is given as goroutines. Its methods that are not here are not called.
+type testRuntime struct {
+	Runtime
+	ctx  context.Context
+	all  sync.WaitGroup
+	told chan member.Event // what the member would be told
+	d    *Driver
+}
+
+func newTestRuntime(t *testing.T, e Engine, r Record) *testRuntime {
+	w := &testRuntime{ctx: t.Context(), told: make(chan member.Event, 1000)}
+	w.d = New(Config{Self: "a~1", Member: noMachine{}, Runtime: w, Engine: e, Record: r, Log: slog.New(slog.DiscardHandler)})
+	w.d.Start(t.Context())
+	return w
+}
+
+// noMachine is a member that knows nothing.
+type noMachine struct{ Machine }
+
+func (noMachine) Start(out []member.Action) []member.Action { return out }
+func (noMachine) Table() *member.Table                      { return nil }
+
+func (w *testRuntime) Go(f func(context.Context)) { w.all.Go(func() { f(w.ctx) }) }
+
+func (w *testRuntime) Pause(_ context.Context, d time.Duration) bool { time.Sleep(d); return true }
+
+// Call is called by one goroutine at a time here.
+func (w *testRuntime) Call(_ context.Context, f func()) {
+	f()
+	for _, e := range w.d.events {
+		w.told <- e
+	}
+	w.d.events = nil
+}
+
+func FuzzAnswers(f *testing.F) {
+	f.Add(answerTo(7, []int{0, 3, 900}))
+	f.Fuzz(func(_ *testing.T, data []byte) { _, _, _ = readAnswer(data) })
+}
+
+func TestAnswers(t *testing.T) {
+	for _, refused := range [][]int{nil, {0}, {5}, {0, 1, 2}, {3, 300, 70_000}} {
+		n, got, err := readAnswer(answerTo(1<<60, refused))
+		if n != 1<<60 || !slices.Equal(got, refused) || err != nil {
+			t.Errorf("%v came back as %v of %d (%v)", refused, got, n, err)
+		}
+	}
+	for _, bad := range []string{"", "\xff", "\x01\xff", "\x01\xff\xff\xff\xff\x0f"} {
+		if _, _, err := readAnswer([]byte(bad)); err == nil {
+			t.Errorf("%q is an answer", bad)
+		}
+	}
+}
+
+func TestLanes(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	w := &testRuntime{ctx: ctx}
+	var l lanes
+	var got []int
+	done := make(chan bool)
+	for i := range 100 {
+		l.put(w, "one", func(context.Context) { got = append(got, i) })
+	}
+	l.put(w, "one", func(context.Context) { close(done) })
+	<-done
+	if len(got) != 100 || !slices.IsSorted(got) {
+		t.Errorf("done in the order %v", got)
+	}
+	release := make(chan bool)
+	l.put(w, "two", func(context.Context) { <-release })
+	l.put(w, "two", func(context.Context) { t.Error("begun when the node has ended") })
+	stop()
+	close(release)
+	w.all.Wait()
+}
+
+// A slowEngine takes chunks in, and is not done with them until it is let go on.
+type slowEngine struct {
+	Engine
+	goOn chan struct{}
+}
+
+func (e slowEngine) Take(context.Context, member.Transfer, uint64, bool, []byte) (func(context.Context) error, error) {
+	return func(context.Context) error { <-e.goOn; return nil }, nil
+}
+
+func (e slowEngine) Outbox() (links int, bytes int64) { return 0, 0 }
+
+// However many send at once, only so much of it is in memory; the rest comes again.
+func TestChunksAreLetGoWhileThereAreTooMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := slowEngine{goOn: make(chan struct{})}
+		w := newTestRuntime(t, e, nil)
+		come := func(msg []byte) bool {
+			before := len(w.told)
+			w.d.Message(t.Context(), "b~1", KindMember, msg)
+			return len(w.told) > before
+		}
+		chunk := make([]byte, 1<<20)
+		for i := 0; come(chunk); i++ {
+			if i > 100 {
+				t.Fatal("all of it is taken")
+			}
+			w.d.carryOut(member.Take{Transfer: member.Transfer{From: "b~1"}, Seq: uint64(i), Data: chunk})
+			synctest.Wait()
+		}
+		if !come([]byte("an answer")) {
+			t.Error("nothing comes any more")
+		}
+		for w.d.taking.Load() > 0 { // one after the other
+			e.goOn <- struct{}{}
+			synctest.Wait()
+		}
+		if w.all.Wait(); !come(chunk) {
+			t.Error("no chunk comes any more")
+		}
+	})
+}
+
+// A testRecord has seeds that are being taken in, or none.
+type testRecord struct {
+	Record
+	admitting atomic.Bool
+}
+
+func (r *testRecord) Admitting() bool { return r.admitting.Load() }
+
+// A node that leaves first takes in the seeds that were its task, or they would stay in an outbox that nobody has any
+// more.
+func TestWhoLeavesIsDoneWithSeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := new(testRecord)
+		r.admitting.Store(true)
+		w := newTestRuntime(t, slowEngine{}, r)
+		w.d.carryOut(member.Flush{Epoch: 3})
+		time.Sleep(time.Minute + time.Millisecond)
+		if len(w.told) > 0 {
+			t.Error("it leaves with seeds that nobody has")
+		}
+		r.admitting.Store(false)
+		if e := <-w.told; e != (member.Flushed{Epoch: 3}) {
+			t.Errorf("%T", e)
+		}
+		w.all.Wait()
+	})
+}
+
+// A busyEngine has requests under way to some hosts.
+type busyEngine struct {
+	Engine
+	to map[string]func(context.Context) error
+}
+
+func (e busyEngine) Busy([]string) map[string]func(context.Context) error { return e.to }
+
+// A host moves when the request to it has ended; others do not wait for it.
+func TestABusyHostIsHandedOverLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		wait := func(context.Context) error { <-over; return nil }
+		w := newTestRuntime(t, busyEngine{to: map[string]func(context.Context) error{"slow": wait}}, nil)
+		w.d.carryOutWish(strategy.HandOver{Hosts: []string{"one", "slow", "two"}, To: "b~1"})
+		if e := (<-w.told).(member.HandOver); !slices.Equal(e.Hosts, []string{"one", "two"}) || e.To != "b~1" {
+			t.Errorf("%v move at once", e)
+		}
+		synctest.Wait()
+		if len(w.told) > 0 {
+			t.Error("a host moves to which a request is under way")
+		}
+		close(over)
+		if e := (<-w.told).(member.HandOver); !slices.Equal(e.Hosts, []string{"slow"}) {
+			t.Errorf("%v move in the end", e)
+		}
+		w.all.Wait()
+	})
+}

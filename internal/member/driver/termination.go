@@ -1,0 +1,144 @@
+package driver
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"kumo/internal/strategy"
+)
+
+// A termination finds out when the crawl is done. The first member of the table is the one that asks.
+//
+// This is the method of four counters (F. Mattern, Algorithms for distributed termination detection, Distributed
+// Computing 2, 1987): all are asked twice, the second time when all have answered the first. It needs but one of the
+// counters. A link that is on its way lies in the outbox of who sent it until its receiver has it, so nobody is idle
+// while something of his is on its way. If all were idle when they first answered, and nothing has come to any of them
+// until they answered again, then at each moment in between all were idle, and nothing was under way.
+type termination struct {
+	wave    uint64 // the last one; odd: the first of two
+	began   time.Time
+	rev     uint64 // of the crawl's record when the first began
+	epoch   uint64
+	answers map[strategy.Node]idleReport
+	before  map[strategy.Node]idleReport // the answers of the first
+	writing bool
+}
+
+// An idleReport is a node's answer.
+type idleReport struct {
+	Wave  uint64 `json:"wave"`
+	Epoch uint64 `json:"epoch"`
+	Came  int64  `json:"came"` // how often something was brought to it
+	Idle  bool   `json:"idle"`
+}
+
+// idleReport says how it is with this node. What came is counted first: what comes after that finds it changed the next
+// time.
+func (d *Driver) idleReport() idleReport {
+	c := &d.cfg
+	r := idleReport{Came: c.Engine.Received() + d.links.received.Load() + c.Record.Received()}
+	if t := c.Member.Table(); t != nil {
+		r.Epoch = t.Epoch
+		r.Idle = c.Record.Idle() && d.links.idle() && c.Engine.Idle() &&
+			slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == c.Self })
+	}
+	return r
+}
+
+// Idle reports whether this node has nothing to do, as far as the crawl's end goes.
+func (d *Driver) Idle() bool { return d.idleReport().Idle }
+
+// asks reports whether it is this node that asks, and whether the crawl may be done, as far as it knows itself, and at
+// which revision of its record.
+func (d *Driver) asks() (revision uint64, ok bool) {
+	t := d.cfg.Member.Table()
+	if d.end.writing || t == nil || len(t.Members) == 0 || t.Members[0].Node != d.cfg.Self || t.Epoch != t.Settled {
+		return 0, false
+	}
+	revision, ok = d.cfg.Record.Seeded()
+	return revision, ok && d.Idle()
+}
+
+// LookForEnd asks all whether they are idle, if there is a reason to, and nobody is being asked. It is called again and
+// again.
+func (d *Driver) LookForEnd() {
+	e := &d.end
+	revision, ok := d.asks()
+	if !ok {
+		e.answers = nil
+		return
+	}
+	if e.answers != nil && d.cfg.Runtime.Now().Sub(e.began) < d.cfg.Timing.TTL/4 {
+		return
+	}
+	e.wave += 1 + e.wave%2
+	e.before, e.rev, e.epoch = nil, revision, d.cfg.Member.Table().Epoch
+	d.askAll()
+}
+
+// askAll begins a wave.
+func (d *Driver) askAll() {
+	e := &d.end
+	e.began, e.answers = d.cfg.Runtime.Now(), map[strategy.Node]idleReport{}
+	q, err := json.Marshal(idleReport{Wave: e.wave})
+	if err != nil {
+		return
+	}
+	for _, m := range d.cfg.Member.Table().Members {
+		if m.Node != d.cfg.Self {
+			d.cfg.Runtime.Send(m.Node, KindAsk, q)
+		}
+	}
+	own := d.idleReport()
+	own.Wave = e.wave
+	d.heard(d.cfg.Self, own)
+}
+
+// termination takes a question or an answer of another node.
+func (d *Driver) termination(ctx context.Context, from strategy.Node, kind Kind, data []byte) {
+	d.cfg.Runtime.Call(ctx, func() {
+		var r idleReport
+		if json.Unmarshal(data, &r) != nil {
+			return
+		}
+		if kind == KindTally {
+			d.heard(from, r)
+			return
+		}
+		own := d.idleReport()
+		own.Wave = r.Wave
+		if answer, err := json.Marshal(own); err == nil {
+			d.cfg.Runtime.Send(from, KindTally, answer)
+		}
+	})
+}
+
+func (d *Driver) heard(from strategy.Node, r idleReport) {
+	e, table := &d.end, d.cfg.Member.Table()
+	if e.answers == nil || r.Wave != e.wave {
+		return
+	}
+	if !r.Idle || r.Epoch != e.epoch || table.Epoch != e.epoch || e.before != nil &&
+		e.before[from] != (idleReport{r.Wave - 1, r.Epoch, r.Came, true}) {
+		e.answers = nil // not yet
+		return
+	}
+	if e.answers[from] = r; len(e.answers) < len(table.Members) {
+		return
+	}
+	if e.before == nil {
+		e.before = e.answers
+		e.wave++
+		d.askAll()
+		return
+	}
+	e.answers = nil
+	e.writing = true
+	write := d.cfg.Record.Finish(e.rev)
+	d.cfg.Runtime.Go(func(ctx context.Context) {
+		write(ctx)
+		d.cfg.Runtime.Call(ctx, func() { e.writing = false })
+	})
+}
