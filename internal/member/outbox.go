@@ -59,6 +59,7 @@ type Outbox struct {
 	flights []*flight // by number
 	next    uint64    // flight
 	resting []rest    // by time
+	woken   bool      // links that rest may have other owners
 	wanted  wanted
 }
 
@@ -66,7 +67,8 @@ type link struct {
 	number uint64
 	host   string
 	data   string
-	tries  uint8 // to find an owner who takes it
+	no     strategy.Node // who has refused it last
+	tries  uint8         // to find an owner who takes it
 }
 
 // A lane is what waits for one node.
@@ -90,7 +92,7 @@ type rest struct {
 }
 
 // linkCost is what a link takes beside its data, about.
-const linkCost = 144
+const linkCost = 160
 
 // NewOutbox returns an empty outbox.
 func NewOutbox(cfg OutboxConfig) *Outbox {
@@ -145,6 +147,10 @@ func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, 
 	for len(o.resting) > 0 && !o.resting[0].until.After(now) {
 		o.fresh = append(o.fresh, o.resting[0].links...)
 		o.resting = slices.Delete(o.resting, 0, 1)
+	}
+	if o.woken {
+		o.woken = false
+		o.wake(func(k *link) bool { to, ok := owner(k.host); return ok && to != k.no })
 	}
 	out := o.resend(now, owner)
 	o.route(now, owner)
@@ -203,6 +209,7 @@ func (o *Outbox) route(now time.Time, owner func(string) (strategy.Node, bool)) 
 			l := o.lane(to)
 			l.queue = append(l.queue, k)
 		} else {
+			k.no = ""
 			ownerless = append(ownerless, k)
 		}
 	}
@@ -284,6 +291,7 @@ func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now t
 	var back []*link
 	for i, k := range f.links {
 		if not[i] {
+			k.no = from
 			back = append(back, k)
 			continue
 		}

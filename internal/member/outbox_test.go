@@ -459,6 +459,29 @@ func TestWakeRoutesAtOnce(t *testing.T) {
 	}
 }
 
+// Who has refused a link is not asked again at once, whatever else there is to wake for; a new owner is.
+func TestWakeAsksOnlyNewOwners(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	o := NewOutbox(OutboxConfig{})
+	o.Put("x", "x")
+	owner := strategy.Node("a")
+	sent := func() []Batch { return o.Batches(now, func(string) (strategy.Node, bool) { return owner, true }) }
+	b := sent()
+	o.Answered("a", b[0].Number, []int{0}, now)
+	o.Wake(nil)
+	if again := sent(); len(again) > 0 {
+		t.Errorf("%s, who has refused a link, is asked at once again", again[0].To)
+	}
+	owner = "b"
+	if late := sent(); len(late) > 0 {
+		t.Error("a link is routed before it is woken")
+	}
+	o.Wake(nil)
+	if b := sent(); len(b) != 1 || b[0].To != "b" {
+		t.Errorf("a new owner is not asked: %v", b)
+	}
+}
+
 // BenchmarkRoute routes links that find no owner, with their hosts wanted or not; BenchmarkWake wakes one host of many.
 func BenchmarkRoute(b *testing.B) {
 	for _, asked := range []bool{false, true} {

@@ -17,25 +17,31 @@ func (o *Outbox) Wanted() []string { return o.wanted.take() }
 // are.
 func (o *Outbox) Want(host string) { o.wanted.note([]*link{{host: host}}) }
 
-// Wake lets links that rest be routed at once: those to hosts whose owners have become known; all of them if hosts is
-// nil. It goes through all that rest, so that it is better called for many hosts than often.
+// Wake lets links that rest be routed at once: those to some hosts, or, with nil, at the next Batches, all whose hosts
+// have other owners by then than who refused them. It goes through all that rest, so that it is better called for many
+// hosts than often.
 func (o *Outbox) Wake(hosts []string) {
-	if len(o.resting) == 0 {
+	if hosts == nil {
+		o.woken = true
 		return
 	}
 	known := make(map[string]bool, len(hosts))
 	for _, host := range hosts {
 		known[host] = true
 	}
+	o.wake(func(k *link) bool { return known[k.host] })
+}
+
+func (o *Outbox) wake(wakes func(*link) bool) {
 	for i := range o.resting {
 		r := &o.resting[i]
 		r.links = slices.DeleteFunc(r.links, func(k *link) bool {
-			wakes := hosts == nil || known[k.host]
-			if wakes {
-				k.tries = 0
-				o.fresh = append(o.fresh, k)
+			if !wakes(k) {
+				return false
 			}
-			return wakes
+			k.tries = 0
+			o.fresh = append(o.fresh, k)
+			return true
 		})
 	}
 	o.resting = slices.DeleteFunc(o.resting, func(r rest) bool { return len(r.links) == 0 })
