@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kumo/internal/member"
+	"kumo/internal/member/driver"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/shard"
 )
@@ -19,7 +20,7 @@ func small() Config {
 
 // eager lets a machine believe that a chunk is journalled as soon as it is given to the holder.
 type eager struct {
-	Machine
+	driver.Machine
 	p    *process
 	told map[member.Taken]bool
 }
@@ -46,7 +47,7 @@ func (e *eager) Step(now time.Time, events []member.Event, out []member.Action) 
 
 // hasty lets a machine believe that what is another's has come to rest at once.
 type hasty struct {
-	Machine
+	driver.Machine
 	p *process
 }
 
@@ -62,7 +63,7 @@ func (h hasty) Step(now time.Time, events []member.Event, out []member.Action) [
 }
 
 // hoarding keeps what it has handed over.
-type hoarding struct{ Machine }
+type hoarding struct{ driver.Machine }
 
 func (h hoarding) Step(now time.Time, events []member.Event, out []member.Action) []member.Action {
 	out = h.Machine.Step(now, events, out)
@@ -101,18 +102,23 @@ func (c careless) Answered(from strategy.Node, batch uint64, _ []int, now time.T
 	return c.outbox.Answered(from, batch, nil, now)
 }
 
+// restless says that it is idle while it has links for others.
+type restless struct{ driver.Engine }
+
+func (r restless) Idle() bool { return len(r.Engine.(engine).visits) == 0 }
+
 // variants are ways to be broken.
 var variants = map[string]func(*parts){
 	"a chunk is acknowledged before it is journalled": func(s *parts) {
-		s.machine = func(p *process, cfg member.Config) Machine {
+		s.machine = func(p *process, cfg member.Config) driver.Machine {
 			return &eager{Machine: member.New(cfg), p: p, told: map[member.Taken]bool{}}
 		}
 	},
 	"hosts are handed over while they are asked": func(s *parts) {
-		s.machine = func(p *process, cfg member.Config) Machine { return hasty{member.New(cfg), p} }
+		s.machine = func(p *process, cfg member.Config) driver.Machine { return hasty{member.New(cfg), p} }
 	},
 	"what is handed over is not forgotten": func(s *parts) {
-		s.machine = func(_ *process, cfg member.Config) Machine { return hoarding{member.New(cfg)} }
+		s.machine = func(_ *process, cfg member.Config) driver.Machine { return hoarding{member.New(cfg)} }
 	},
 	"a new owner does not wait for what others have": func(s *parts) {
 		s.router = func(p *process, v *member.View) Router { return rash{v, p.node} }
@@ -122,6 +128,9 @@ var variants = map[string]func(*parts){
 	},
 	"links that are refused are dropped": func(s *parts) {
 		s.outbox = func(p *process, old []sent) outbox { return careless{newOutbox(p, old)} }
+	},
+	"a node with links for others is idle": func(s *parts) {
+		s.engine = func(e driver.Engine) driver.Engine { return restless{e} }
 	},
 	"nodes hash in two ways": func(s *parts) {
 		s.placer = func(p *process, _ strategy.Placer) strategy.Placer {

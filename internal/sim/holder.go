@@ -1,82 +1,60 @@
 package sim
 
 import (
+	"context"
 	"time"
 
 	"kumo/internal/member"
+	"kumo/internal/member/driver"
 	"kumo/internal/strategy"
 )
 
-// hold carries out what a member wants of the one who holds the node's part of the crawl.
-func (p *process) hold(a member.Action) {
-	switch a := a.(type) {
-	case member.Enter:
-		p.enter(&entry{kind: entryEnter})
-		p.journal.synced = append(p.journal.synced, func() { p.tell(member.Entered{}) })
-	case member.Drain:
-		p.drain = a
-		p.drained()
-	case member.Flush:
-		p.flush = a
-		p.flushed()
-	case member.Read:
-		p.read(a)
-	case member.Take:
-		p.take(a)
-	case member.Drop:
-		p.w.tell("%s drops what came of %v", p.node, a.Transfer)
-		p.enter(&entry{kind: entryDrop, transfer: a.Transfer})
-		p.whenShipped(func() { p.tell(member.Dropped(a)) })
-	case member.Forget:
-		p.forget(a)
-	case member.Fold:
-		p.fold(a.Node)
-	case member.Unfold:
-		delete(p.estates, a.Node)
-		delete(p.exports, a.Node)
-	case member.Release:
-		p.release(a)
-	case member.Settled:
-		p.enter(&entry{kind: entrySettled, epoch: a.Epoch})
-	default:
-		p.w.violate("%s wants %T done, which is unknown here", p.node, a)
+// An engine is what a process holds of the crawl, as its driver asks for it.
+type engine struct{ *process }
+
+var (
+	_ driver.Engine      = engine{}
+	_ driver.FailedNodes = engine{}
+)
+
+// Idle reports whether nothing waits, is under way, or is bound for others.
+func (e engine) Idle() bool { return e.todo() == "" }
+
+func (e engine) Received() int64 { return e.came }
+
+// Drain waits until no visit is under way to some hosts of others, and all is shipped.
+func (e engine) Drain(ctx context.Context, of func(string) bool) error {
+	for e.asks(of) {
+		if !e.await(func(done func()) { e.waiting = append(e.waiting, done) }) || ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
+	return e.shipped(ctx)
 }
 
-// drained answers Drain once no visit is under way to a host of others and all is shipped.
-func (p *process) drained() {
-	epoch := p.drain.Epoch
-	if epoch == 0 {
-		return
-	}
+// asks reports whether a visit is under way to some hosts; nil: to those of others.
+func (p *process) asks(of func(string) bool) bool {
 	for _, v := range p.visits {
-		if host := v.site().name; p.drain.Of == nil && !p.view.Ours(host) || p.drain.Of != nil && p.drain.Of(host) {
-			return
+		if host := v.site().name; of == nil && !p.view.Ours(host) || of != nil && of(host) {
+			return true
 		}
 	}
-	p.drain.Epoch = 0
-	p.drains++
-	id := p.drains
-	p.whenShipped(func() {
-		if id == p.drains {
-			p.tell(member.Drained{Epoch: epoch})
-		}
-	})
+	return false
 }
 
-// flushed answers Flush once nothing is left in the outbox.
-func (p *process) flushed() {
-	if epoch := p.flush.Epoch; epoch != 0 && p.out.Len() == 0 {
-		p.flush.Epoch = 0
-		p.w.k.within(p, 0, func() { p.tell(member.Flushed{Epoch: epoch}) })
+// drained has those look again who wait until visits are over.
+func (p *process) drained() {
+	waiting := p.waiting
+	p.waiting = nil
+	for _, again := range waiting {
+		again()
 	}
 }
 
 // An export is one reading of what is held for others.
 type export struct {
-	epoch, attempt uint64
-	chunks         []chunk
-	at             moment // when the last chunk asked for is read
+	*process
+	chunks []chunk
 }
 
 type chunk struct {
@@ -84,39 +62,27 @@ type chunk struct {
 	data []byte
 }
 
-// holds is what the node holds under a name: its own, or an estate's.
-func (p *process) holds(n strategy.Node) *holding {
-	if n == p.node {
-		return p.state
+// Next gives the next chunk, when it is read.
+func (x *export) Next() (strategy.Node, []byte, error) {
+	if !x.sleep(x.ctx, x.w.k.about(2*time.Millisecond)) {
+		return "", nil, x.ctx.Err()
 	}
-	if e := p.estates[n]; e != nil {
-		return e.state
+	if len(x.chunks) == 0 {
+		return "", nil, nil
 	}
-	return nil
+	c := x.chunks[0]
+	x.chunks = x.chunks[1:]
+	return c.to, c.data, nil
 }
 
-func (p *process) read(a member.Read) {
-	s := p.holds(a.From)
-	if s == nil {
-		p.w.violate("%s reads of %s, whose estate it has not folded", p.node, a.From)
-		return
-	}
-	x := p.exports[a.From]
-	if x == nil || x.epoch != a.Epoch || x.attempt != a.Attempt {
-		x = &export{epoch: a.Epoch, attempt: a.Attempt, chunks: p.export(s, a.Owner)}
-		p.exports[a.From] = x
-	}
-	c := member.Chunk{From: a.From, Epoch: a.Epoch, Attempt: a.Attempt}
-	if len(x.chunks) > 0 {
-		c.To, c.Data = x.chunks[0].to, x.chunks[0].data
-		x.chunks = x.chunks[1:]
-	}
-	x.at = max(x.at, p.w.k.now+p.w.k.about(10*time.Millisecond))
-	p.w.k.within(p, x.at-p.w.k.now, func() { p.tell(c) })
+func (x *export) Close() error { return nil }
+
+func (e engine) Export(owner func(string) strategy.Node) (driver.Export, error) {
+	return e.export(e.state, owner), nil
 }
 
 // export makes the chunks of all hosts that have another owner: first the hosts, then what is known of them.
-func (p *process) export(s *holding, owner func(string) strategy.Node) []chunk {
+func (p *process) export(s *holding, owner func(string) strategy.Node) *export {
 	most := p.w.cfg.Chunk
 	var hosts, known []chunk
 	last := map[strategy.Node]int{} // chunk of each owner, and one more
@@ -138,106 +104,105 @@ func (p *process) export(s *holding, owner func(string) strategy.Node) []chunk {
 		hosts[i].data, known[i].data = w.append(hosts[i].data), k.append(known[i].data)
 		p.w.tellOf(n, "%s sends %s to %s: %s", p.node, s.web.hosts[n].name, to, s.describe(n))
 	}
-	return append(hosts, known...)
+	return &export{p, append(hosts, known...)}
 }
 
-func (p *process) take(a member.Take) {
-	var came []int32
-	if a.Last && p.mind != nil {
-		came = p.state.known(a)
+func (e engine) Take(_ context.Context, t member.Transfer, seq uint64, last bool,
+	data []byte) (func(context.Context) error, error) {
+	p := e.process
+	p.came++
+	var came []string
+	if last {
+		came = p.state.known(t, data)
 	}
-	p.enter(&entry{kind: entryChunk, transfer: a.Transfer, seq: a.Seq, last: a.Last, data: a.Data})
-	for _, it := range parseChunk(a.Data) {
+	p.enter(&entry{kind: entryChunk, transfer: t, seq: seq, last: last, data: data})
+	for _, it := range parseChunk(data) {
 		if h := p.state.hosts[it.host]; it.whole && h != nil {
-			p.w.tellOf(it.host, "%s takes %s of %+v: %s", p.node, p.w.web.hosts[it.host].name, a.Transfer,
-				p.state.describe(it.host))
+			p.w.tellOf(it.host, "%s takes %s of %+v: %s", p.node, p.w.web.hosts[it.host].name, t, p.state.describe(it.host))
 			p.arm(h)
 		}
 	}
-	p.whenShipped(func() {
+	upTo := len(p.journal.entries)
+	return func(ctx context.Context) error {
+		p.await(func(done func()) { p.whenShippedTo(upTo, done) })
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if len(came) > 0 {
-			p.mind.arrived(came)
+			p.driver.Inform(strategy.Held{Hosts: came})
 		}
-		p.tell(member.Taken{Transfer: a.Transfer, Seq: a.Seq})
-	})
+		return nil
+	}, nil
 }
 
-func (p *process) forget(a member.Forget) {
-	s := p.holds(a.From)
-	answer := func() { p.tell(member.Forgotten{From: a.From, Epoch: a.Epoch}) }
-	if s == nil {
-		p.w.violate("%s forgets what %s held, whose estate it has not folded", p.node, a.From)
-		return
-	}
-	var gone []int32
-	for _, n := range s.order() {
-		if a.Gone != nil && a.Gone(p.w.web.hosts[n].name) {
-			gone = append(gone, n)
-			p.w.tellOf(n, "%s forgets %s, which %s held", p.node, p.w.web.hosts[n].name, a.From)
+func (e engine) Drop(ctx context.Context, t member.Transfer) error {
+	e.w.tell("%s drops what came of %v", e.node, t)
+	e.enter(&entry{kind: entryDrop, transfer: t})
+	return e.shipped(ctx)
+}
+
+func (e engine) Forget(ctx context.Context, gone func(string) bool, whole []member.Transfer) error {
+	forgotten := &entry{kind: entryForget, whole: whole}
+	for _, n := range e.state.order() {
+		if gone != nil && gone(e.w.web.hosts[n].name) {
+			forgotten.hosts = append(forgotten.hosts, n)
+			e.w.tellOf(n, "%s forgets %s", e.node, e.w.web.hosts[n].name)
 		}
 	}
-	e := &entry{kind: entryForget, hosts: gone, whole: a.Whole}
-	if a.From != p.node {
-		s.apply(e, p.w.k.now)
-		p.w.k.within(p, p.w.k.about(5*time.Millisecond), answer)
-		return
-	}
-	p.enter(e)
-	p.whenShipped(answer)
+	e.enter(forgotten)
+	return e.shipped(ctx)
 }
 
-// An estate is what a dead node held, as far as it is read; state is nil until then.
-type estate struct{ state *holding }
-
-// fold closes a dead node's log and reads it, however long the registry is away.
-func (p *process) fold(n strategy.Node) {
-	est := &estate{}
-	p.estates[n] = est
-	log := p.w.logs[n]
-	if log == nil {
-		p.w.violate("%s folds %s, which has never been", p.node, n)
-		return
-	}
-	var try func()
-	try = func() {
-		p.w.reg.ask(p, 100, func() { p.w.close(log) }, func(ok bool) {
-			if p.estates[n] != est {
-				return
-			}
-			if !ok {
-				p.w.k.within(p, p.w.k.about(500*time.Millisecond), try)
-				return
-			}
-			p.w.k.within(p, p.w.k.between(50*time.Millisecond, time.Second), func() { p.folded(n, est, log) })
-		})
-	}
-	try()
+func (e engine) Settled(_ context.Context, epoch uint64) error {
+	e.enter(&entry{kind: entrySettled, epoch: epoch})
+	return nil
 }
 
-func (p *process) folded(n strategy.Node, est *estate, log *shipped) {
-	if p.estates[n] != est {
-		return
+// Recover closes a dead node's log and reads it.
+func (e engine) Recover(ctx context.Context, dead strategy.Node) (driver.FailedState, error) {
+	p, log := e.process, e.w.logs[dead]
+	if !p.query(100, func() { p.w.close(log) }) {
+		return nil, errUnavailable
+	}
+	if !p.sleep(ctx, p.w.k.between(50*time.Millisecond, time.Second)) {
+		return nil, ctx.Err()
 	}
 	s := replay(p.w.web, log.journal.entries[:log.n], p.w.k.now)
 	for _, t := range s.unfinished() {
 		s.drop(t)
 	}
-	est.state = s
-	p.w.tell("%s has folded the estate of %s: %d hosts", p.node, n, len(s.hosts))
-	p.tell(member.Folded{Node: n, Arrived: s.arrived, Forgot: s.forgot})
+	p.w.tell("%s has folded the estate of %s: %d hosts", p.node, dead, len(s.hosts))
+	return &failedState{p, s}, nil
 }
 
-// release takes over the outbox of an estate.
-func (p *process) release(a member.Release) {
-	e := &entry{kind: entryRelease}
-	if est := p.estates[a.Node]; est != nil && est.state != nil {
-		for _, o := range est.state.outbox() {
-			e.out = append(e.out, p.put(o.url))
+// DeleteLog leaves nothing of a log: who reads it later finds it empty.
+func (e engine) DeleteLog(_ context.Context, dead strategy.Node) error {
+	if !e.query(50, func() { e.w.logs[dead].n = 0 }) {
+		return errUnavailable
+	}
+	return nil
+}
+
+// A failedState is what a dead node held.
+type failedState struct {
+	p *process
+	*holding
+}
+
+func (f *failedState) Arrived() []member.Transfer { return f.arrived }
+func (f *failedState) Forgot() []member.Transfer  { return f.forgot }
+func (f *failedState) Close() error               { return nil }
+
+func (f *failedState) Export(owner func(string) strategy.Node) (driver.Export, error) {
+	return f.p.export(f.holding, owner), nil
+}
+
+func (f *failedState) Bound(take func([]byte) error) error {
+	box := newOutbox(f.p, f.outbox())
+	for _, b := range box.Batches(f.p.now(), func(string) (strategy.Node, bool) { return f.p.node, true }) {
+		if err := take(b.Data); err != nil {
+			return err
 		}
 	}
-	p.estates[a.Node] = &estate{state: newHolding(p.w.web)}
-	delete(p.exports, a.Node)
-	p.enter(e)
-	p.pump()
-	p.whenShipped(func() { p.tell(member.Released(a)) })
+	return nil
 }

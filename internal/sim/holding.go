@@ -36,7 +36,6 @@ const (
 	entryDrop    = 'x'
 	entryForget  = 'f'
 	entrySettled = 'e'
-	entryRelease = 'r' // the outbox of an estate
 )
 
 // A sent is a link in the outbox.
@@ -182,16 +181,19 @@ func (s *holding) kept(n int32) bool {
 	return s.hosts[n] != nil
 }
 
-// known are the hosts of a transfer of which this is the last chunk.
-func (s *holding) known(a member.Take) []int32 {
-	hosts := slices.Clone(s.came[a.Transfer])
-	for _, it := range parseChunk(a.Data) {
+// known are the names of the hosts of a transfer of which this is the last chunk.
+func (s *holding) known(t member.Transfer, data []byte) (names []string) {
+	hosts := slices.Clone(s.came[t])
+	for _, it := range parseChunk(data) {
 		if it.whole {
 			hosts = append(hosts, it.host)
 		}
 	}
 	slices.Sort(hosts)
-	return slices.Compact(hosts)
+	for _, h := range slices.Compact(hosts) {
+		names = append(names, s.web.hosts[h].name)
+	}
+	return names
 }
 
 func (s *holding) drop(t member.Transfer) {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"kumo/internal/strategy"
@@ -129,11 +131,15 @@ func (p *process) wasShipped() {
 }
 
 // whenShipped calls f when all that is entered by now is shipped.
-func (p *process) whenShipped(f func()) {
+func (p *process) whenShipped(f func()) { p.whenShippedTo(len(p.journal.entries), f) }
+
+// whenShippedTo calls f when so many entries are shipped.
+func (p *process) whenShippedTo(upTo int, f func()) {
 	j := p.journal
-	if j.shipped == len(j.entries) {
+	if j.shipped >= upTo {
 		p.w.k.within(p, 0, f)
 		return
 	}
-	j.waiters = append(j.waiters, waiter{len(j.entries), f})
+	at, _ := slices.BinarySearchFunc(j.waiters, upTo+1, func(w waiter, n int) int { return cmp.Compare(w.upTo, n) })
+	j.waiters = slices.Insert(j.waiters, at, waiter{upTo, f})
 }

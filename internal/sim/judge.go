@@ -44,17 +44,28 @@ func (w *world) busy(m *machine, t *member.Table) string {
 		return fmt.Sprintf("n%d does not run", m.index)
 	case p.view.Epoch() != t.Epoch:
 		return fmt.Sprintf("%s knows of epoch %d, not %d", p.node, p.view.Epoch(), t.Epoch)
+	case p.journal.shipped < len(p.journal.entries):
+		return fmt.Sprintf("%s has a journal that is not shipped", p.node)
+	}
+	return p.todo()
+}
+
+// todo says what a process has to do; "" if that is nothing.
+func (p *process) todo() string {
+	switch {
 	case p.out.Len() > 0:
 		return fmt.Sprintf("%s has %d links for others", p.node, p.out.Len())
 	case len(p.visits) > 0:
 		return fmt.Sprintf("%s asks %s", p.node, p.visits[0].site().name)
-	case p.journal.shipped < len(p.journal.entries):
-		return fmt.Sprintf("%s has a journal that is not shipped", p.node)
 	}
-	for _, n := range p.state.order() {
-		if h := p.state.hosts[n]; h.waiting != 0 {
-			return fmt.Sprintf("%s has %d pages of %s to fetch", p.node, bits.OnesCount64(h.waiting), w.web.hosts[n].name)
+	todo, first := 0, int32(0)
+	for n, h := range p.state.hosts {
+		if h.waiting != 0 && (todo == 0 || n < first) {
+			todo, first = bits.OnesCount64(h.waiting), n
 		}
+	}
+	if todo > 0 {
+		return fmt.Sprintf("%s has %d pages of %s to fetch", p.node, todo, p.w.web.hosts[first].name)
 	}
 	return ""
 }
@@ -74,6 +85,9 @@ func (w *world) judge(report bool) int {
 			w.figures.Lost -= n
 		}
 		found = append(found, finding{one.host(), fmt.Sprintf("%d pages are lost, %s for one", n, w.web.name(one))})
+	}
+	if !w.finished {
+		found = append(found, finding{-1, "no node has found that the crawl is done"})
 	}
 	found = w.owners(found)
 	if report {
@@ -118,7 +132,7 @@ func (w *world) disagreed(running []*process, n int, holders []strategy.Node) st
 	for _, p := range running {
 		o, state := p.view.Owner(name)
 		switch {
-		case state == strategy.Unknown && p.mind != nil:
+		case state == strategy.Unknown && p.strategy != nil:
 			continue // it would ask
 		case state == strategy.Unknown:
 			return fmt.Sprintf("%s knows no owner of %s", p.node, name)

@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"context"
 	"encoding/binary"
 	"time"
 
 	"kumo/internal/member"
+	"kumo/internal/member/driver"
 	"kumo/internal/strategy"
 )
 
@@ -15,6 +17,9 @@ type outbox interface {
 	Len() int
 	Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch
 	Answered(from strategy.Node, batch uint64, refused []int, now time.Time) []member.Range
+	Wanted() []string
+	Want(host string)
+	Wake(hosts []string)
 }
 
 var _ outbox = (*member.Outbox)(nil)
@@ -72,70 +77,55 @@ func (p *process) put(u url) sent {
 
 // pump sends what is in the outbox, and looks again as long as there is something.
 func (p *process) pump() {
-	if p.pumping || p.out.Len() == 0 {
+	if p.pumping {
 		return
 	}
 	p.pumping = true
-	p.w.k.within(p, 200*time.Millisecond, func() {
+	p.w.k.within(p, driver.PumpEvery, func() {
 		p.pumping = false
-		for _, b := range p.out.Batches(p.now(), p.owner) {
-			p.deliver(b)
+		p.driver.Pump(p.ctx, p.owner)
+		if p.out.Len() > 0 {
+			p.pump()
 		}
-		p.pump()
 	})
 }
 
 func (p *process) owner(host string) (strategy.Node, bool) {
-	if p.flush.Epoch != 0 { // it leaves: whoever owns the hosts, another node sees to it
-		t := p.machine.Table()
-		if len(t.Members) == 0 {
-			return "", false
-		}
-		return t.Members[p.m.index%len(t.Members)].Node, true
-	}
 	n, state := p.view.Owner(host)
-	if state == strategy.Unknown && p.mind != nil {
-		p.mind.want(host)
-	}
 	return n, state != strategy.Unknown
 }
 
-// deliver carries a batch to its node and the answer back.
-func (p *process) deliver(b member.Batch) {
-	to, ok := p.w.place[b.To]
-	if !ok {
-		return
-	}
-	leaves := p.flush.Epoch != 0
-	p.w.net.send(p.m.index, to, len(b.Data), func() {
-		q := p.w.machines[to].proc
-		if q == nil || q.node != b.To || leaves && q.flush.Epoch != 0 {
-			return
-		}
-		p.w.k.within(q, 0, func() {
-			q.takeLinks(decode(b.Data), leaves, func(refused []int) {
-				p.w.net.send(to, p.m.index, 20, func() {
-					p.w.k.within(p, 0, func() { p.taken(b, refused) })
-				})
-			})
-		})
-	})
+func (e engine) Batches(now time.Time, owner func(string) (strategy.Node, bool)) []member.Batch {
+	return e.out.Batches(now, owner)
 }
 
-// takeLinks takes links in from another node; answer is called with those refused when the others are durable and
-// shipped. With all, those of others' hosts are taken in, too, into the outbox.
-func (p *process) takeLinks(links []url, all bool, answer func(refused []int)) {
+func (e engine) Outbox() (links int, bytes int64) { return e.out.Len(), 0 }
+
+func (e engine) Wanted() []string { return e.out.Wanted() }
+
+func (e engine) Wake(hosts []string) { e.out.Wake(hosts) }
+
+func (e engine) TakeLinks(ctx context.Context, data []byte) (refused []int, err error) {
+	return e.takeLinks(ctx, decode(data), false)
+}
+
+func (e engine) Inherit(ctx context.Context, data []byte) error {
+	e.came++
+	_, err := e.takeLinks(ctx, decode(data), true)
+	return err
+}
+
+// takeLinks takes links in from another node. Those of others' hosts are refused, or, with all, put into the outbox. The
+// others are durable and shipped then.
+func (p *process) takeLinks(ctx context.Context, links []url, all bool) (refused []int, err error) {
 	e := &entry{kind: entryLinks}
-	var refused []int
 	for i, u := range links {
 		switch {
 		case all && !p.view.Ours(p.w.web.hosts[u.host()].name):
 			e.out = append(e.out, p.put(u))
 		case !p.view.Ours(p.w.web.hosts[u.host()].name):
 			refused = append(refused, i)
-			if p.mind != nil { // others hold it for the owner: is it?
-				p.mind.want(p.w.web.hosts[u.host()].name)
-			}
+			p.out.Want(p.w.web.hosts[u.host()].name) // others hold it for the owner: is it?
 			p.w.tellOf(u.host(), "%s refuses a link to %s", p.node, p.w.web.name(u))
 		case p.state.seen[u.host()]&u.bit() == 0:
 			e.links = append(e.links, u)
@@ -145,33 +135,25 @@ func (p *process) takeLinks(links []url, all bool, answer func(refused []int)) {
 	if len(e.links)+len(e.out) > 0 {
 		p.enter(e)
 		p.offered(e.links)
-		p.pump()
-	}
-	p.whenShipped(func() { answer(refused) })
-}
-
-// taken notes that a node has links of the outbox for good.
-func (p *process) taken(b member.Batch, refused []int) {
-	e := &entry{kind: entryGone}
-	if p.mind != nil && len(refused) > 0 {
-		links := decode(b.Data)
-		for _, i := range refused {
-			p.mind.want(p.w.web.hosts[links[i].host()].name)
-		}
-	}
-	for _, r := range p.out.Answered(b.To, b.Number, refused, p.now()) {
-		for n := r.First; n <= r.Last; n++ {
-			e.gone = append(e.gone, n)
-		}
-	}
-	if len(e.gone) > 0 {
-		p.enter(e)
 	}
 	p.pump()
-	p.flushed()
+	return refused, p.shipped(ctx)
 }
 
-// seed gives the crawl a URL: to one node after the other, until one has it for good.
+// Answered notes that a node has links of the outbox for good.
+func (e engine) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
+	gone := &entry{kind: entryGone}
+	for _, r := range e.out.Answered(from, batch, refused, now) {
+		for n := r.First; n <= r.Last; n++ {
+			gone.gone = append(gone.gone, n)
+		}
+	}
+	if len(gone.gone) > 0 {
+		e.enter(gone)
+	}
+}
+
+// seed gives the crawl a URL: to one member after the other, until one has it for good.
 func (w *world) seed(u url) {
 	had := false
 	var try func()
@@ -186,15 +168,21 @@ func (w *world) seed(u url) {
 		}
 		p := running[w.k.rng.IntN(len(running))]
 		w.k.within(p, 0, func() {
-			if p.flush.Epoch != 0 {
-				return // it leaves
+			if !p.view.Member() || p.driver.Leaving() {
+				return
 			}
 			e := &entry{kind: entryLinks}
+			p.seeds++
+			p.admitting++
 			p.route(e, []url{u})
 			p.enter(e)
 			p.offered(e.links)
 			p.whenShipped(func() {
-				had = true
+				p.admitting--
+				if !had {
+					had = true
+					w.seeded++
+				}
 				w.score.found([]url{u})
 			})
 		})

@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
 	"kumo/internal/member"
+	"kumo/internal/member/driver"
 	"kumo/internal/strategy"
 )
 
@@ -38,31 +41,33 @@ type process struct {
 	stood    span     // it stood still, the last time
 	slips    int      // requests that were due to that
 
-	machine  Machine
-	mind     *mind // nil if the strategy is a Placer
-	inbox    []member.Event
-	stepping bool
-	actions  []member.Action
+	ctx      context.Context // ends with it
+	stop     context.CancelFunc
+	driver   *driver.Driver
+	strategy strategy.Strategy // nil if it is a Placer
+	stepping bool              // a step of the driver's is about to be
 	wakes    uint64
+	tasks    map[*task]bool
+	task     *task // the one that runs
 	watcher  *watcher
 
-	view     Router
-	journal  *journal
-	state    *holding
-	drain    member.Drain // to be answered; of epoch 0 if there is none
-	drains   int          // answered, or about to be
-	flush    member.Flush // as well
-	exports  map[strategy.Node]*export
-	estates  map[strategy.Node]*estate
-	out      outbox
-	recent   map[url]bool // links that went into the outbox not long ago
-	pumping  bool
-	expiring bool // the end of the lease is waited for
-	busy     int
-	fetched  int      // since that was asked for
-	queue    []*hold  // hosts whose time has come, while all workers are busy
-	visits   []*visit // requests under way, or about to be
-	links    []url    // room
+	view      Router
+	journal   *journal
+	state     *holding
+	waiting   []func() // until visits are over
+	came      int64    // chunks, and links of others
+	seeds     int64    // that were given to it
+	admitting int      // of these, not shipped yet
+	rate      float64  // pages a second, lately
+	out       outbox
+	recent    map[url]bool // links that went into the outbox not long ago
+	pumping   bool
+	expiring  bool // the end of the lease is waited for
+	busy      int
+	fetched   int      // since that was asked for
+	queue     []*hold  // hosts whose time has come, while all workers are busy
+	visits    []*visit // requests under way, or about to be
+	links     []url    // room
 }
 
 // A span is a time from one moment to another.
@@ -81,24 +86,44 @@ func (w *world) begin(m *machine) {
 		return
 	}
 	w.identify(m)
-	w.instances++
-	p := &process{w: w, m: m, node: m.node, instance: w.instances, journal: m.journal,
-		exports: map[strategy.Node]*export{},
-		estates: map[strategy.Node]*estate{}, recent: map[url]bool{}, view: nowhere{}}
+	p := w.newProcess(m)
 	m.proc = p
-	p.state = replay(w.web, m.journal.entries, w.k.now)
-	p.out = w.cfg.parts.outbox(p, p.state.outbox())
 	w.tell("%s begins (process %d)", p.node, p.instance)
-	p.machine = w.cfg.parts.machine(p, member.Config{Self: p.node, Instance: p.instance, Joined: p.state.joined,
-		Arrived: slices.Clone(p.state.arrived), Forgot: slices.Clone(p.state.forgot),
-		Place: w.placer(p), Slot: w.cfg.Slot, Partial: p.state.unfinished(),
-		Parse: w.parse, Layout: layout, Timing: w.cfg.Timing, Seed: w.k.rng.Uint64()})
 	p.ship()
 	p.start()
+	p.beat()
 	for _, h := range p.state.order() {
 		p.arm(p.state.hosts[h])
 	}
 	p.pump()
+}
+
+func (w *world) newProcess(m *machine) *process {
+	w.instances++
+	p := &process{w: w, m: m, node: m.node, instance: w.instances, journal: m.journal, tasks: map[*task]bool{},
+		recent: map[url]bool{}, view: nowhere{}}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.state = replay(w.web, m.journal.entries, w.k.now)
+	p.out = w.cfg.parts.outbox(p, p.state.outbox())
+	machine := w.cfg.parts.machine(p, member.Config{Self: p.node, Instance: p.instance, Joined: p.state.joined,
+		Arrived: slices.Clone(p.state.arrived), Forgot: slices.Clone(p.state.forgot),
+		Place: w.placer(p), Slot: w.cfg.Slot, Partial: p.state.unfinished(),
+		Parse: w.parse, Layout: layout, Timing: w.cfg.Timing, Seed: w.k.rng.Uint64()})
+	p.driver = driver.New(driver.Config{Self: p.node, Member: machine, Strategy: p.strategy, Timing: w.cfg.Timing,
+		Runtime: virtualRuntime{p}, Engine: w.cfg.parts.engine(engine{p}), Failed: engine{p}, Record: record{p},
+		Log: slog.New(slog.DiscardHandler), Seed: p.instance})
+	return p
+}
+
+// beat looks for the crawl's end, and says how much there is to do, as often as a node's lease tells others.
+func (p *process) beat() {
+	p.w.k.within(p, p.w.cfg.Timing.Beat/2, func() {
+		p.driver.LookForEnd()
+		if p.strategy != nil {
+			virtualRuntime{p}.Call(p.ctx, func() { p.driver.Inform(p.load()) })
+		}
+		p.beat()
+	})
 }
 
 // start begins what is the member's when all that is on the disk is shipped: what came whole is what the log says.
@@ -107,7 +132,7 @@ func (p *process) start() {
 		p.w.k.within(p, 20*time.Millisecond, p.start)
 		return
 	}
-	p.do(p.machine.Start(nil))
+	p.driver.Start(p.ctx)
 }
 
 // identify gives a machine an identity, unless its disk has one.
@@ -122,7 +147,7 @@ func (w *world) identify(m *machine) {
 
 // end stops a process at once. What of its journal was not durable yet is there in part.
 func (p *process) end() {
-	p.ended = true
+	p.close()
 	p.m.proc = nil
 	p.held = nil
 	if p.watcher != nil {
@@ -133,6 +158,13 @@ func (p *process) end() {
 	}
 	j := p.journal
 	p.w.cut(j, j.durable+p.w.k.rng.IntN(len(j.entries)-j.durable+1))
+}
+
+// close ends what the process does.
+func (p *process) close() {
+	p.ended = true
+	p.stop()
+	p.endTasks()
 }
 
 // pause makes a process stand still, and resume lets it do at once what it has missed.
@@ -156,65 +188,8 @@ func (p *process) slept(from, to moment) bool {
 	return p.stood.to > 0 && p.stood.to >= from && p.stood.from <= to
 }
 
-// tell gives the member an event. All events of one moment are one step.
-func (p *process) tell(e member.Event) {
-	p.inbox = append(p.inbox, e)
-	if !p.stepping {
-		p.stepping = true
-		p.w.k.within(p, 0, p.step)
-	}
-}
-
-func (p *process) step() {
-	p.stepping = false
-	events := p.inbox
-	p.inbox = nil
-	out := p.machine.Step(p.now(), events, p.actions[:0])
-	p.do(out)
-	p.actions = out[:0]
-	if p.mind != nil && !p.ended {
-		if e, news := p.machine.News(); news {
-			p.mind.tell(e)
-		}
-	}
-}
-
-// do carries out what a member wants done.
-func (p *process) do(actions []member.Action) {
-	for _, a := range actions {
-		if p.ended {
-			return
-		}
-		p.carry(a)
-	}
-}
-
-func (p *process) carry(a member.Action) {
-	switch a := a.(type) {
-	case member.Watch:
-		p.w.reg.watch(p, a)
-	case member.Write:
-		p.w.reg.put(p, a)
-	case member.Send:
-		p.send(a)
-	case member.Wake:
-		p.wake(a.At)
-	case member.Publish:
-		p.publish(a.View)
-	case member.Whole:
-		p.mind.tell(strategy.Whole(a))
-	case member.Lost:
-		p.w.tell("%s is lost: %s", p.node, a.Why)
-		p.over(true)
-	case member.Left:
-		p.left()
-	case member.Failed:
-		p.w.violate("%s failed: %v", p.node, a.Err)
-		p.over(false)
-	default:
-		p.hold(a)
-	}
-}
+// tell gives the member an event.
+func (p *process) tell(e member.Event) { virtualRuntime{p}.Call(p.ctx, func() { p.driver.Tell(e) }) }
 
 // left ends a process whose node has left; one that was the last has its place still, and what the crawl knows on its
 // disk.
@@ -238,35 +213,9 @@ func (p *process) over(forget bool) {
 	}
 }
 
-// wake asks for a Tick when the process's clock shows a time.
-func (p *process) wake(at time.Time) {
-	p.wakes++
-	id := p.wakes
-	p.w.k.within(p, p.until(at), func() {
-		if id == p.wakes {
-			p.tell(member.Tick{})
-		}
-	})
-}
-
 // until is how long it takes until the process's clock shows a time.
 func (p *process) until(at time.Time) time.Duration {
 	return max(0, time.Duration(float64(at.Sub(p.now()))/(1+p.m.drift))+time.Microsecond)
-}
-
-// send carries a member's message to where the node is now.
-func (p *process) send(a member.Send) {
-	to, ok := p.w.place[a.To]
-	if !ok {
-		return
-	}
-	p.w.net.send(p.m.index, to, len(a.Data), func() {
-		q := p.w.machines[to].proc
-		if q == nil || q.node != a.To {
-			return
-		}
-		p.w.k.within(q, 0, func() { q.tell(member.Message{From: p.node, Data: a.Data}) })
-	})
 }
 
 // publish makes a view the one that workers ask.

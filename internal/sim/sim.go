@@ -1,4 +1,4 @@
-// Package sim runs the cluster in virtual time: the very members (kumo/internal/member) and strategies that nodes run,
+// Package sim runs the cluster in virtual time: the very members, strategies and drivers that nodes run,
 // over a network, a registry and a web that are made from a seed, and that fail as the seed says. After each run it
 // checks what must always hold:
 //
@@ -8,18 +8,21 @@
 //   - what has moved to a node that had less to do stays there: nothing goes to and fro;
 //   - politeness: never are two nodes' requests under way to one host, nor does one begin within the host's delay after another's end. After
 //     a process stood still between the look at its lease and the end of its request it may slip: once a worker at most, which is counted;
-//   - a node that the registry is out of reach of stops to fetch when its last lease has ended.
+//   - a node that the registry is out of reach of stops to fetch when its last lease has ended;
+//   - when a node says that the crawl is done, all is fetched; and some node says so.
 //
-// What is around members is a model: the registry (registry.go), the journal with its commits and its copy
-// (journal.go), what a node holds (holding.go, holder.go), workers (visit.go), links for others (links.go), hosts and
-// pages (web.go). What members and strategies do is no model. Two runs of one seed are the same to the last event; so a
-// failure is a seed, and its story can be told afterwards.
+// Each node's driver (kumo/internal/member/driver), member and strategy are the very ones that nodes run. What is around
+// them is a model: time, tasks and the network (kernel.go, task.go, runtime.go, network.go), the registry (registry.go),
+// the journal with its commits and its copy (journal.go), what a node holds (holding.go, holder.go), workers (visit.go),
+// links for others (links.go), the crawl's record (record.go), hosts and pages (web.go). Two runs of one seed are the
+// same to the last event; so a failure is a seed, and its story can be told afterwards.
 package sim
 
 import (
 	"time"
 
 	"kumo/internal/member"
+	"kumo/internal/member/driver"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub"
 )
@@ -65,24 +68,14 @@ type Config struct {
 
 // parts are what runs of broken variants replace.
 type parts struct {
-	machine func(p *process, cfg member.Config) Machine
+	machine func(p *process, cfg member.Config) driver.Machine
 	router  func(p *process, v *member.View) Router
 	outbox  func(p *process, old []sent) outbox
 	placer  func(p *process, s strategy.Placer) strategy.Placer
 	mind    func(p *process, s strategy.Strategy) strategy.Strategy
+	engine  func(e driver.Engine) driver.Engine
 	dawdle  time.Duration // of a worker between the look at the lease and the request, on average; 1ms
 }
-
-// A Machine is a member.Member.
-type Machine interface {
-	Start(out []member.Action) []member.Action
-	Step(now time.Time, events []member.Event, out []member.Action) []member.Action
-	Table() *member.Table
-	News() (strategy.Members, bool)
-	Exporting() bool
-}
-
-var _ Machine = (*member.Member)(nil)
 
 // LAN is a cluster in one building.
 func LAN() Config { return Config{}.withDefaults() }
@@ -137,7 +130,7 @@ func (s parts) withDefaults() parts {
 		s.dawdle = time.Millisecond
 	}
 	if s.machine == nil {
-		s.machine = func(_ *process, cfg member.Config) Machine { return member.New(cfg) }
+		s.machine = func(_ *process, cfg member.Config) driver.Machine { return member.New(cfg) }
 	}
 	if s.router == nil {
 		s.router = func(_ *process, v *member.View) Router { return v }
@@ -147,6 +140,9 @@ func (s parts) withDefaults() parts {
 	}
 	if s.placer == nil {
 		s.placer = func(_ *process, s strategy.Placer) strategy.Placer { return s }
+	}
+	if s.engine == nil {
+		s.engine = func(e driver.Engine) driver.Engine { return e }
 	}
 	if s.mind == nil {
 		s.mind = func(_ *process, s strategy.Strategy) strategy.Strategy { return s }

@@ -10,6 +10,7 @@ import (
 // A Router says whose hosts are: a member's View.
 type Router interface {
 	Epoch() uint64
+	Member() bool
 	Until() time.Time
 	Owner(host string) (strategy.Node, strategy.State)
 	Ours(host string) bool
@@ -22,6 +23,7 @@ var _ Router = (*member.View)(nil)
 type nowhere struct{}
 
 func (nowhere) Epoch() uint64                                { return 0 }
+func (nowhere) Member() bool                                 { return false }
 func (nowhere) Until() time.Time                             { return time.Time{} }
 func (nowhere) Owner(string) (strategy.Node, strategy.State) { return "", strategy.Unknown }
 func (nowhere) Ours(string) bool                             { return false }

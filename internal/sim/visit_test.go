@@ -16,9 +16,10 @@ func TestAWorkerTakesTheNextHost(t *testing.T) {
 	cfg := small()
 	cfg.Workers = 1
 	w := newWorld(cfg.withDefaults(), 1, -1, false)
-	p := &process{w: w, m: w.machines[0], node: "a", view: lax{}, journal: newJournal(w, "a"), state: newHolding(w.web),
-		recent: map[url]bool{}}
-	p.out = newOutbox(p, nil)
+	w.identify(w.machines[0])
+	p := w.newProcess(w.machines[0])
+	p.view = lax{}
+	defer p.close()
 	for host := range int32(4) {
 		h := p.state.host(host)
 		h.waiting = 1

@@ -20,7 +20,7 @@ type world struct {
 	net       *network
 	reg       *registry
 	logs      map[strategy.Node]*shipped
-	ledger    ledger // of a strategy that keeps one
+	log       strategyLog
 	moves     moves
 	machines  []*machine
 	place     map[strategy.Node]int // the machine of each identity
@@ -31,6 +31,9 @@ type world struct {
 
 	tables map[*byte]*member.Table // that were read, by their bytes
 	placed []placement
+
+	seeded   int  // seeds that some node has for good
+	finished bool // the crawl's record says that it is done
 
 	telling    bool // a story is written
 	focus      int32
@@ -93,10 +96,18 @@ func (w *world) run() {
 	for !w.broken() && !w.rested(&idle) {
 		w.k.run(w.k.now+time.Second, w.broken)
 	}
+	w.stop()
 	w.score.repeated()
 	w.figures.Virtual = w.k.now
 	w.figures.Requests, w.figures.Duplicates = w.score.count, w.score.duplicates
 	w.figures.Slips, w.figures.Stall, w.figures.Events = w.score.slips, w.score.stall, w.k.ran
+}
+
+// stop ends what processes do that run.
+func (w *world) stop() {
+	for _, p := range w.processes() {
+		p.close()
+	}
 }
 
 // start begins all nodes, within some seconds, or at once from a table that has them all.
@@ -127,7 +138,7 @@ func (w *world) rested(idle *moment) bool {
 	switch {
 	case now > w.cfg.Turmoil+w.cfg.Limit:
 		for _, p := range w.processes() {
-			if s, ok := p.strategy().(fmt.Stringer); ok && w.telling {
+			if s, ok := p.strategy.(fmt.Stringer); ok && w.telling {
 				w.tell("%v", s)
 			}
 		}
@@ -156,7 +167,7 @@ func (w *world) placer(p *process) strategy.Placer {
 	s := w.cfg.Strategy(p.node)
 	placer, ok := s.(strategy.Placer)
 	if !ok {
-		p.think(w.cfg.parts.mind(p, s))
+		p.strategy = w.cfg.parts.mind(p, s)
 		return nil
 	}
 	return w.cfg.parts.placer(p, &sharedPlacer{Placer: placer, w: w})

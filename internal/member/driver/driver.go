@@ -72,7 +72,8 @@ type Driver struct {
 
 	events  []member.Event   // that the member has not been told
 	facts   []strategy.Event // nor the strategy
-	actions []member.Action  // room
+	room    []member.Event   // room
+	actions []member.Action
 	wishes  []strategy.Action
 	tick    time.Time            // when the member wants to be woken; zero: it does not
 	timers  map[uint64]time.Time // the strategy's
@@ -137,8 +138,9 @@ func (d *Driver) Step() {
 	}
 	for again := true; again && !d.over; again = len(d.events) > 0 {
 		d.stepStrategy(now)
-		d.actions = d.cfg.Member.Step(now, d.events, d.actions[:0])
-		d.events = d.events[:0]
+		events := d.events
+		d.events, d.room = d.room[:0], events
+		d.actions = d.cfg.Member.Step(now, events, d.actions[:0])
 		for _, a := range d.actions {
 			d.carryOut(a)
 		}

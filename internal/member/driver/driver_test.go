@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"slices"
 	"sync"
@@ -20,21 +21,35 @@ type testRuntime struct {
 	ctx  context.Context
 	all  sync.WaitGroup
 	told chan member.Event // what the member would be told
+	sent []idleReport      // to b~1
 	d    *Driver
 }
 
 func newTestRuntime(t *testing.T, e Engine, r Record) *testRuntime {
 	w := &testRuntime{ctx: t.Context(), told: make(chan member.Event, 1000)}
-	w.d = New(Config{Self: "a~1", Member: noMachine{}, Runtime: w, Engine: e, Record: r, Log: slog.New(slog.DiscardHandler)})
+	table := &member.Table{Epoch: 3, Settled: 3, Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}
+	w.d = New(Config{Self: "a~1", Timing: member.LAN(), Member: still{table: table}, Runtime: w, Engine: e, Record: r, Log: slog.New(slog.DiscardHandler)})
 	w.d.Start(t.Context())
 	return w
 }
 
-// noMachine is a member that knows nothing.
-type noMachine struct{ Machine }
+// still is a member that wants nothing.
+type still struct {
+	Machine
+	table *member.Table
+}
 
-func (noMachine) Start(out []member.Action) []member.Action { return out }
-func (noMachine) Table() *member.Table                      { return nil }
+func (still) Start(out []member.Action) []member.Action { return out }
+func (s still) Table() *member.Table                    { return s.table }
+
+func (w *testRuntime) Now() time.Time { return time.Now() }
+
+func (w *testRuntime) Send(_ strategy.Node, _ Kind, data []byte) {
+	var r idleReport
+	if json.Unmarshal(data, &r) == nil {
+		w.sent = append(w.sent, r)
+	}
+}
 
 func (w *testRuntime) Go(f func(context.Context)) { w.all.Go(func() { f(w.ctx) }) }
 
@@ -137,6 +152,7 @@ func TestChunksAreLetGoWhileThereAreTooMany(t *testing.T) {
 type testRecord struct {
 	Record
 	admitting atomic.Bool
+	finished  atomic.Uint64 // at this revision
 }
 
 func (r *testRecord) Admitting() bool { return r.admitting.Load() }
@@ -186,6 +202,51 @@ func TestABusyHostIsHandedOverLater(t *testing.T) {
 		close(over)
 		if e := (<-w.told).(member.HandOver); !slices.Equal(e.Hosts, []string{"slow"}) {
 			t.Errorf("%v move in the end", e)
+		}
+		w.all.Wait()
+	})
+}
+
+// An idleEngine has nothing to do.
+type idleEngine struct{ Engine }
+
+func (idleEngine) Idle() bool      { return true }
+func (idleEngine) Received() int64 { return 7 }
+
+func (r *testRecord) Seeded() (uint64, bool) { return 11, true }
+func (r *testRecord) Idle() bool             { return true }
+func (r *testRecord) Received() int64        { return 0 }
+
+func (r *testRecord) Finish(revision uint64) func(context.Context) {
+	return func(context.Context) { r.finished.Store(revision) }
+}
+
+// The crawl is done when all were idle, and asked again still were, and nothing had come to them meanwhile.
+func TestTheEndIsAskedForTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := new(testRecord)
+		w := newTestRuntime(t, idleEngine{}, r)
+		answer := func(came int64, idle bool) {
+			t.Helper()
+			w.d.LookForEnd()
+			wave := w.sent[len(w.sent)-1].Wave
+			data, err := json.Marshal(idleReport{Wave: wave, Epoch: 3, Came: came, Idle: idle})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.d.Message(t.Context(), "b~1", KindTally, data)
+			synctest.Wait()
+		}
+		for i, a := range []struct {
+			came int64
+			idle bool
+		}{{5, true}, {6, true}, {6, true}, {6, false}, {6, false}, {6, true}} {
+			if answer(a.came, a.idle); r.finished.Load() > 0 {
+				t.Fatalf("after answer %d of the other node the crawl is done", i)
+			}
+		}
+		if answer(6, true); r.finished.Load() != 11 || len(w.sent) != 7 {
+			t.Errorf("both are idle, and it is done at revision %d, with %d questions", r.finished.Load(), len(w.sent))
 		}
 		w.all.Wait()
 	})
