@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"kumo/internal/bus/natsbus"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 )
 
@@ -56,15 +56,15 @@ func foreignCmd(ts *testscript.TestScript, _ bool, args []string) {
 	var value []byte
 	switch args[2] {
 	case "table":
-		key, value = member.TableKey, (&member.Table{Epoch: 1, Settled: 1, Layout: args[3]}).Encode()
+		key, value = quorum.TableKey, (&quorum.Table{Epoch: 1, Settled: 1, Layout: args[3]}).Encode()
 	case "lease":
-		key = member.LeasePrefix + args[3] + "~1"
+		key = quorum.LeasePrefix + args[3] + "~1"
 		seconds, err := strconv.Atoi(args[4])
 		ts.Check(err)
 		report, err := json.Marshal(node.Report{Name: args[3], Version: "0.0.9",
 			Clock: time.Now().Add(time.Duration(seconds) * time.Second)})
 		ts.Check(err)
-		value = (&member.Lease{Instance: 1, Beat: 1, Report: report}).Encode()
+		value = (&quorum.Lease{Instance: 1, Beat: 1, Report: report}).Encode()
 	case "settings":
 		key, value = "crawl", fmt.Appendf(nil, `{"state":"running","settings":{%q:[%q]}}`, args[3], args[4])
 	}

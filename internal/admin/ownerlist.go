@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"kumo/internal/inspect"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub"
 )
@@ -16,7 +16,7 @@ type ownerList struct {
 	owners inspect.Owners
 	limit  int
 	by     map[strategy.Node]*inspect.OwnedBy
-	table  *member.Table
+	table  *quorum.Table
 }
 
 // add counts a host, and keeps it if it is to be listed.

@@ -10,7 +10,7 @@ import (
 
 	"kumo/internal/advice"
 	"kumo/internal/inspect"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub"
@@ -93,8 +93,8 @@ func (c *Client) addressOf(ctx context.Context, n string) string {
 }
 
 // members reads the table of members, and how these place hosts.
-func (c *Client) members(ctx context.Context) (*member.Table, *Placement, error) {
-	e, err := c.cfg.Bus.Get(ctx, member.TableKey)
+func (c *Client) members(ctx context.Context) (*quorum.Table, *Placement, error) {
+	e, err := c.cfg.Bus.Get(ctx, quorum.TableKey)
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("read the table of members: %w", cmp.Or(context.Cause(ctx), err))
@@ -102,7 +102,7 @@ func (c *Client) members(ctx context.Context) (*member.Table, *Placement, error)
 		return nil, nil, advice.With(errors.New("the crawl was not started yet: no host is anybody's"),
 			"kumo start lets it begin")
 	}
-	t, err := member.ParseTable(e.Value)
+	t, err := quorum.ParseTable(e.Value)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,7 +132,7 @@ func (c *Client) readTable(ctx context.Context, w *watch, p *Placement, f func(h
 }
 
 // hashed says whose hosts are by a hash.
-func (p *Placement) hashed(t *member.Table, q *HostQuery) (*inspect.Owners, error) {
+func (p *Placement) hashed(t *quorum.Table, q *HostQuery) (*inspect.Owners, error) {
 	switch {
 	case q.Parked:
 		return nil, advice.With(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed),
@@ -148,13 +148,13 @@ func (p *Placement) hashed(t *member.Table, q *HostQuery) (*inspect.Owners, erro
 	return all, nil
 }
 
-func (p *Placement) owned(t *member.Table, host string) *inspect.Owned {
+func (p *Placement) owned(t *quorum.Table, host string) *inspect.Owned {
 	owner := p.Owner(t.Members, host)
 	return &inspect.Owned{Host: host, Owner: owner.Name(), Node: string(owner), State: inspect.HostHashed}
 }
 
 // ownedOf is a host of the control unit's table as people see it.
-func ownedOf(h hub.Host, t *member.Table) *inspect.Owned {
+func ownedOf(h hub.Host, t *quorum.Table) *inspect.Owned {
 	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t),
 		State: inspect.HostState(h.State),
 		Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.Again}
@@ -165,6 +165,6 @@ func ownedOf(h hub.Host, t *member.Table) *inspect.Owned {
 	return o
 }
 
-func gone(n strategy.Node, t *member.Table) bool {
+func gone(n strategy.Node, t *quorum.Table) bool {
 	return !slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == n })
 }

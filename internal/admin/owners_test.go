@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"kumo/internal/inspect"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub"
@@ -34,7 +34,7 @@ func TestMatcher(t *testing.T) {
 func TestOwnerListIsCut(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
-	table := &member.Table{Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}
+	table := &quorum.Table{Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}
 	nodes := []strategy.Node{"a~1", "b~1", "a~0"}
 	const limit, n = 50, 5000
 	l := &ownerList{limit: limit, by: map[strategy.Node]*inspect.OwnedBy{}, table: table}

@@ -1,46 +1,51 @@
-// Package member is what a node must do to belong to a crawl, whatever its strategy: leases, the table of members,
-// handover of hosts, takeover of the dead, and the outbox of links for others. All of it is pure state machines, like
-// strategies: a Member is told what happened and answers with what to do.
+// Package member is the family of the ways to belong to a crawl, whatever its strategy: who takes part, whose place is
+// lost, how hosts move from one node to another, what becomes of what a dead one held. A member is a pure state
+// machine, like a strategy: it is told what happened and answers with what to do. Package quorum is the one with a
+// registry that changes by compare-and-set; package driver carries out what a member wants done.
 //
-// # Membership
-//
-// The registry has one table of members, which changes by compare-and-set alone, and a lease for each node, which the
-// node renews. Whoever sees a lease unchanged for its time and a margin, by its own clock, revokes it, by
-// compare-and-set on the lease; then it takes the node out of the table. A node counts its lease from before it asked
-// for the renewal, so it stops before anybody revokes, whatever the clocks say; only their rates must agree, to the
-// margin. A node whose lease is revoked has lost its place for good: its state is folded by others, it forgets its own,
-// and joins anew as another node.
-//
-// # Who holds a host
-//
-// Each change of members is a new epoch, under which the strategy places hosts. What is known of a host, URLs that wait
-// and URLs that are known, is held by exactly one node at any time. A node that holds hosts which are another's under
-// the new epoch stops them, waits until no request to them is under way, and transfers them to their owners, in chunks;
-// the receiver journals each, and once it has the last the hosts are its own, and the sender forgets them. Until it has
-// heard from all nodes from which hosts may come to it, a node does not crawl those of its hosts that it did not own
-// all along, nor take links to them: they stay in the outboxes of those who found them.
-//
-// A sender that does not know whether the receiver got the last chunk, because one of them died or because the epoch
-// ended, asks it before it sends these hosts to anybody else. So no host is ever held twice, and none is lost.
-//
-// Where the strategy is no Placer, single hosts move by epochs of their own, each of which takes what many nodes want
-// moved (moves.go).
-//
-// A node that died has left an estate: the log to which its journal was shipped. One of the living, whom the strategy
-// of estates names (the least hash of both names), folds the log into what the dead one held, and transfers that as the
-// dead one would have.
-//
-// A few members, the guards, watch the leases of all; the others watch theirs.
-//
-// When all members have heard from all, the epoch is settled: estates are done with, and earlier epochs are forgotten.
-// Nodes join and leave only then, one at a time; nodes die at any time.
+// Here are the words in which they speak, and the outbox of links for others, which needs no membership.
 package member
 
 import (
+	"errors"
 	"time"
 
 	"kumo/internal/strategy"
 )
+
+// A Member is a node's part in a crawl. It is deterministic: no clock, no I/O, randomness only from the seed in its
+// Config. Its methods are called by one goroutine at a time.
+type Member interface {
+	// Start appends what is to be done first.
+	Start(out []Action) []Action
+	// Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out. It
+	// keeps neither slice.
+	Step(now time.Time, events []Event, out []Action) []Action
+	// Members are those that take part, as far as this node knows, without moves; of epoch 0 before it knows. They are
+	// not to be changed.
+	Members() strategy.Members
+	// News is what a strategy that is no Placer is to be told of the members; false if it has been, by an earlier call.
+	News() (strategy.Members, bool)
+	// Exporting reports whether it is not settled what this node holds: it is about to hand over, and to forget.
+	Exporting() bool
+}
+
+// A View says whose hosts are, as one node sees it at one moment. It does not change, and may be used by many
+// goroutines at once.
+type View interface {
+	Epoch() uint64    // that the node knows of; 0 before it knows one
+	Member() bool     // the node is one, as far as it knows
+	Until() time.Time // when it stops to ask for anything, unless it hears that it may go on
+	// Owner says who owns a host: to whom links to it go.
+	Owner(host string) (strategy.Node, strategy.State)
+	// Ours reports whether this node owns a host and has all that is known of it. It may be parked.
+	Ours(host string) bool
+	// May reports whether this node may send a request to a host now.
+	May(host string, now time.Time) bool
+}
+
+// ErrStale is the error of a Write that expected another revision than there is.
+var ErrStale = errors.New("somebody else has changed it")
 
 // A Transfer is one node's handing over, under one epoch, of what it holds of another's.
 type Transfer struct {
@@ -165,30 +170,9 @@ func (Acknowledged) event() {}
 func (HandOver) event()     {}
 func (Tick) event()         {}
 
-// Watch says of which keys of the registry the member wants to be told: the table's always, the leases of the nodes
-// named, or of all, and the records of moves of those named. What becomes watched is told as it is, by an Entry for
-// each key there is. The first Watch comes from New's Start.
-type Watch struct {
-	Nodes []strategy.Node
-	All   bool
-	Moves []strategy.Node
-}
-
-// Keys are the keys, and prefixes that end with "/", that are to be watched.
-func (w Watch) Keys() []string {
-	keys := []string{TableKey}
-	if w.All {
-		keys = append(keys, LeasePrefix)
-	} else {
-		for _, n := range w.Nodes {
-			keys = append(keys, leaseKey(n))
-		}
-	}
-	for _, n := range w.Moves {
-		keys = append(keys, movesKey(n))
-	}
-	return keys
-}
+// Watch says of which keys of the registry the member wants to be told, and prefixes of keys, which end with "/". What
+// becomes watched is told as it is, by an Entry for each key there is.
+type Watch struct{ Keys []string }
 
 // Enter asks to note durably that this identity is a member's from now on, before it is one: if its place is lost,
 // Config.Joined tells the next process so.
@@ -209,7 +193,7 @@ type Send struct {
 }
 
 // Publish makes a view the one that workers ask, at once.
-type Publish struct{ View *View }
+type Publish struct{ View View }
 
 // Drain asks to be told when, under the view published last, no request is under way to some hosts, nothing of them is
 // undecided, and all that the node knows of them is shipped. Only the latest Drain is answered.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"kumo/internal/bus"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 )
 
@@ -30,12 +30,12 @@ const clocksApart = 5 * time.Second // that nobody is told of
 // renewed is told of a lease. How far the node's clock is ahead of this one's is returned when it is known for the
 // first time, and not small.
 func (c *clocks) renewed(e bus.Entry, now time.Time) (of strategy.Node, ahead time.Duration, apart bool) {
-	name, isLease := strings.CutPrefix(e.Key, member.LeasePrefix)
+	name, isLease := strings.CutPrefix(e.Key, quorum.LeasePrefix)
 	of = strategy.Node(name)
 	if !isLease || !c.isNews(of) {
 		return of, 0, false
 	}
-	lease, err := member.ParseLease(e.Value)
+	lease, err := quorum.ParseLease(e.Value)
 	if err != nil {
 		return of, 0, false
 	}

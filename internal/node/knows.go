@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"kumo/internal/bus"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 )
 
@@ -85,13 +85,13 @@ type asker struct {
 // AskKnown asks the members of a crawl which of the URLs they know, until ctx ends. It receives the bus's messages
 // meanwhile, which nobody else may.
 func (c Control) AskKnown(ctx context.Context, b bus.Bus, crawl string, urls []string) (k Known, err error) {
-	e, err := c.Registry.Get(ctx, member.TableKey)
+	e, err := c.Registry.Get(ctx, quorum.TableKey)
 	if err != nil {
 		return k, err
 	}
-	table := new(member.Table)
+	table := new(quorum.Table)
 	if e.Value != nil {
-		if table, err = member.ParseTable(e.Value); err != nil {
+		if table, err = quorum.ParseTable(e.Value); err != nil {
 			return k, err
 		}
 	}

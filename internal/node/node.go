@@ -44,14 +44,8 @@ var (
 type Config struct {
 	Crawl    string // its name
 	Identity Identity
-	// as the engine's journal has it: what came whole since the last settled epoch,
-	Arrived  []member.Transfer
-	Forgot   []member.Transfer                                       // what went whole and was forgotten since then,
-	Partial  []member.Transfer                                       // and what came in part
-	Place    strategy.Placer                                         // nil: the strategy decides host by host
-	Strategy strategy.Strategy                                       // then; nil else
-	Slot     func(members []strategy.Member, node strategy.Node) int // may be nil
-	Layout   string                                                  // what all nodes must agree on, in words
+	Member   member.Member     // that has not begun
+	Strategy strategy.Strategy // that decides host by host; nil if it is a Placer
 	Timing   member.Timing
 
 	Bus     bus.Bus
@@ -73,10 +67,9 @@ type Config struct {
 
 // A Node is a member of a cluster. It is used for one Run.
 type Node struct {
-	cfg    Config
-	member *member.Member
-	self   strategy.Node
-	log    *slog.Logger
+	cfg  Config
+	self strategy.Node
+	log  *slog.Logger
 
 	calls   chan func()   // done by the loop, in order, before the driver's next step
 	wake    *time.Timer   // of the driver's
@@ -105,12 +98,8 @@ func New(cfg Config) *Node {
 	if n.cfg.Figures == nil {
 		n.cfg.Figures = func() Figures { return Figures{} }
 	}
-	n.member = member.New(member.Config{Self: n.self, Instance: rand.Uint64() | 1, Joined: cfg.Identity.Joined,
-		Arrived: cfg.Arrived,
-		Forgot:  cfg.Forgot, Partial: cfg.Partial, Place: cfg.Place, Slot: cfg.Slot, Layout: cfg.Layout, Timing: cfg.Timing,
-		Seed: rand.Uint64()})
 	n.watch, n.record = newWatches(n), newRecordWatcher(n)
-	n.driver = driver.New(driver.Config{Self: n.self, Member: n.member, Strategy: cfg.Strategy, Timing: cfg.Timing,
+	n.driver = driver.New(driver.Config{Self: n.self, Member: cfg.Member, Strategy: cfg.Strategy, Timing: cfg.Timing,
 		Runtime: runtime{n}, Engine: cfg.Engine, Failed: cfg.Estates, Record: n.record, Log: n.log, Seed: rand.Uint64()})
 	return n
 }
@@ -151,12 +140,9 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// members is how many nodes the table has; at least this one.
+// members is how many nodes there are; at least this one.
 func (n *Node) members() int {
-	if t := n.member.Table(); t != nil {
-		return max(len(t.Members), 1)
-	}
-	return 1
+	return max(len(n.cfg.Member.Members().Members), 1)
 }
 
 // fail ends the node.

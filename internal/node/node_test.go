@@ -11,7 +11,7 @@ import (
 
 	"kumo/internal/bus"
 	"kumo/internal/bus/inproc"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 )
 
@@ -66,12 +66,12 @@ func together(t *testing.T, w *world, names ...string) (nodes []*testNode) {
 func (w *world) settled(members int) {
 	w.t.Helper()
 	eventually(w.t, "the table is settled", func() bool {
-		e, err := w.control.Registry.Get(w.t.Context(), member.TableKey)
+		e, err := w.control.Registry.Get(w.t.Context(), quorum.TableKey)
 		must(w.t, err)
 		if e.Value == nil {
 			return false
 		}
-		table, err := member.ParseTable(e.Value)
+		table, err := quorum.ParseTable(e.Value)
 		must(w.t, err)
 		return len(table.Members) == members && table.Settled == table.Epoch
 	})

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"kumo/internal/bus"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/vfs"
 )
 
@@ -97,8 +97,8 @@ func TestClocksAreCompared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := member.Lease{Instance: 1, Report: report}
-		return bus.Entry{Key: member.LeasePrefix + n, Value: l.Encode(), Revision: 1}
+		l := quorum.Lease{Instance: 1, Report: report}
+		return bus.Entry{Key: quorum.LeasePrefix + n, Value: l.Encode(), Revision: 1}
 	}
 	var c clocks
 	for i, step := range []struct {

@@ -207,7 +207,7 @@ func (f *recordWatcher) mine(number uint64) bool {
 	}
 	key := seedsKey(number)
 	hash := func(m strategy.Member) uint64 { return xxhash.Sum64String(string(m.Node) + "\x00" + key) }
-	taker := slices.MaxFunc(f.n.member.Table().Members, func(a, b strategy.Member) int {
+	taker := slices.MaxFunc(f.n.cfg.Member.Members().Members, func(a, b strategy.Member) int {
 		return cmp.Compare(hash(a),
 			hash(b))
 	})

@@ -18,17 +18,25 @@ type Router struct {
 // NewRouter returns a router that knows nothing yet.
 func NewRouter() *Router { return new(Router) }
 
-func (r *Router) publish(v *member.View) { r.view.Store(v) }
+func (r *Router) publish(v member.View) { r.view.Store(&v) }
+
+// known is the view that was published last; nil if there is none.
+func (r *Router) known() member.View {
+	if v := r.view.Load(); v != nil {
+		return *v
+	}
+	return nil
+}
 
 // Ours reports whether this node owns a host, and has all that is known of it.
 func (r *Router) Ours(host string) bool {
-	v := r.view.Load()
+	v := r.known()
 	return v != nil && v.Ours(host)
 }
 
 // May reports whether this node may send a request to a host now.
 func (r *Router) May(host string) bool {
-	v := r.view.Load()
+	v := r.known()
 	now := time.Now()
 	return v != nil && holds(v.Until(), now) && v.May(host, now)
 }
@@ -42,7 +50,7 @@ func holds(until, now time.Time) bool {
 // Ended is told that a request has ended. It counts those to whose end the lease did not last. That a host has another
 // owner by then is none: who hands it over waits for what is under way.
 func (r *Router) Ended() {
-	if v := r.view.Load(); v == nil || !holds(v.Until(), time.Now()) {
+	if v := r.known(); v == nil || !holds(v.Until(), time.Now()) {
 		r.slips.Add(1)
 	}
 }
@@ -52,7 +60,7 @@ func (r *Router) Slips() int64 { return r.slips.Load() }
 
 // Epoch is the epoch that the node knows of; 0 before it knows one.
 func (r *Router) Epoch() uint64 {
-	if v := r.view.Load(); v != nil {
+	if v := r.known(); v != nil {
 		return v.Epoch()
 	}
 	return 0
@@ -60,13 +68,13 @@ func (r *Router) Epoch() uint64 {
 
 // Member reports whether the node is a member, as far as it knows.
 func (r *Router) Member() bool {
-	v := r.view.Load()
+	v := r.known()
 	return v != nil && v.Member()
 }
 
 // Until is when the node's lease ends unless it is renewed; the zero time if it has none.
 func (r *Router) Until() time.Time {
-	if v := r.view.Load(); v != nil {
+	if v := r.known(); v != nil {
 		return v.Until()
 	}
 	return time.Time{}
@@ -74,7 +82,7 @@ func (r *Router) Until() time.Time {
 
 // owner is to whom links go that are not this node's: false while nobody can take them.
 func (r *Router) owner(self strategy.Node) func(host string) (strategy.Node, bool) {
-	v := r.view.Load()
+	v := r.known()
 	return func(host string) (strategy.Node, bool) {
 		if v == nil {
 			return "", false

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"kumo/internal/bus/inproc"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 )
 
@@ -68,7 +68,7 @@ func (d *drama) join() {
 // eventuallyIn waits until somebody is a member.
 func (d *drama) eventuallyIn() {
 	eventually(d.t, "there is a table", func() bool {
-		e, err := d.control.Registry.Get(d.t.Context(), member.TableKey)
+		e, err := d.control.Registry.Get(d.t.Context(), quorum.TableKey)
 		return err == nil && e.Value != nil
 	})
 }

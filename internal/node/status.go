@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"kumo/internal/bus"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 )
 
@@ -29,13 +29,13 @@ func (c Control) Status(ctx context.Context) (Record, []Status, error) {
 	if err != nil {
 		return r, nil, err
 	}
-	e, err := c.Registry.Get(ctx, member.TableKey)
+	e, err := c.Registry.Get(ctx, quorum.TableKey)
 	if err != nil {
 		return r, nil, fmt.Errorf("read the table of members: %w", err)
 	}
-	table := new(member.Table)
+	table := new(quorum.Table)
 	if e.Value != nil {
-		if table, err = member.ParseTable(e.Value); err != nil {
+		if table, err = quorum.ParseTable(e.Value); err != nil {
 			return r, nil, err
 		}
 	}
@@ -70,15 +70,15 @@ func (c Control) Status(ctx context.Context) (Record, []Status, error) {
 }
 
 // Leases reads all leases.
-func (c Control) Leases(ctx context.Context) (map[strategy.Node]member.Lease, error) {
-	entries, err := bus.ReadAll(ctx, c.Registry, member.LeasePrefix)
+func (c Control) Leases(ctx context.Context) (map[strategy.Node]quorum.Lease, error) {
+	entries, err := bus.ReadAll(ctx, c.Registry, quorum.LeasePrefix)
 	if err != nil {
 		return nil, err
 	}
-	all := map[strategy.Node]member.Lease{}
+	all := map[strategy.Node]quorum.Lease{}
 	for _, e := range entries {
-		if l, err := member.ParseLease(e.Value); err == nil { // or else of another version
-			all[strategy.Node(strings.TrimPrefix(e.Key, member.LeasePrefix))] = l
+		if l, err := quorum.ParseLease(e.Value); err == nil { // or else of another version
+			all[strategy.Node(strings.TrimPrefix(e.Key, quorum.LeasePrefix))] = l
 		}
 	}
 	return all, nil

@@ -25,7 +25,7 @@ func newWatches(n *Node) *watches { return &watches{n: n, on: map[string]context
 // set changes what is watched. When all of the first has been told, the member is told that, too.
 func (w *watches) set(a member.Watch) {
 	want := map[string]bool{}
-	for _, key := range a.Keys() {
+	for _, key := range a.Keys {
 		want[key] = true
 	}
 	for key, stop := range w.on {

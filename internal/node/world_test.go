@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/member"
 	"kumo/internal/member/driver"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/shard"
@@ -144,9 +146,11 @@ func (w *world) start(name, life string) *testNode {
 	} else {
 		placer = shard.New(shard.Config{})
 	}
-	x.n = node.New(node.Config{Crawl: "test", Identity: id, Strategy: mind, Arrived: h.arrived, Forgot: h.forgot,
-		Partial: slices.Collect(maps.Keys(h.part)),
-		Place:   placer, Layout: "test 1", Timing: member.LAN(), Bus: bus, Engine: x, Router: x.router, Estates: x,
+	m := quorum.New(quorum.Config{Self: id.Node(), Instance: rand.Uint64() | 1, Joined: id.Joined, Arrived: h.arrived,
+		Forgot: h.forgot, Partial: slices.Collect(maps.Keys(h.part)), Place: placer, Layout: "test 1",
+		Timing: member.LAN(), Seed: rand.Uint64()})
+	x.n = node.New(node.Config{Crawl: "test", Identity: id, Member: m, Strategy: mind, Timing: member.LAN(),
+		Bus: bus, Engine: x, Router: x.router, Estates: x,
 		Enter: x.enter, Figures: x.figures, Version: "test", Log: slog.New(slog.NewTextHandler(w.t.Output(),
 			nil)).With("node", name)})
 	x.wg.Go(func() { x.crawl(ctx) })

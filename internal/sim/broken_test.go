@@ -7,6 +7,7 @@ import (
 
 	"kumo/internal/member"
 	"kumo/internal/member/driver"
+	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/shard"
 )
@@ -20,7 +21,7 @@ func small() Config {
 
 // eager lets a machine believe that a chunk is journalled as soon as it is given to the holder.
 type eager struct {
-	driver.Machine
+	member.Member
 	p    *process
 	told map[member.Taken]bool
 }
@@ -36,7 +37,7 @@ func (e *eager) Step(now time.Time, events []member.Event, out []member.Action) 
 		}
 	}
 	before := len(out)
-	out = e.Machine.Step(now, first, out)
+	out = e.Member.Step(now, first, out)
 	for _, a := range out[before:] {
 		if t, ok := a.(member.Take); ok {
 			e.p.tell(member.Taken{Transfer: t.Transfer, Seq: t.Seq})
@@ -47,12 +48,12 @@ func (e *eager) Step(now time.Time, events []member.Event, out []member.Action) 
 
 // hasty lets a machine believe that what is another's has come to rest at once.
 type hasty struct {
-	driver.Machine
+	member.Member
 	p *process
 }
 
 func (h hasty) Step(now time.Time, events []member.Event, out []member.Action) []member.Action {
-	out = h.Machine.Step(now, events, out)
+	out = h.Member.Step(now, events, out)
 	for i, a := range out {
 		if d, ok := a.(member.Drain); ok {
 			h.p.tell(member.Drained{Epoch: d.Epoch})
@@ -63,10 +64,10 @@ func (h hasty) Step(now time.Time, events []member.Event, out []member.Action) [
 }
 
 // hoarding keeps what it has handed over.
-type hoarding struct{ driver.Machine }
+type hoarding struct{ member.Member }
 
 func (h hoarding) Step(now time.Time, events []member.Event, out []member.Action) []member.Action {
-	out = h.Machine.Step(now, events, out)
+	out = h.Member.Step(now, events, out)
 	for i, a := range out {
 		if f, ok := a.(member.Forget); ok {
 			f.Gone = nil
@@ -78,7 +79,7 @@ func (h hoarding) Step(now time.Time, events []member.Event, out []member.Action
 
 // rash takes a host for its own as soon as the placement says so, whatever has still to come from others.
 type rash struct {
-	Router
+	member.View
 	self strategy.Node
 }
 
@@ -90,7 +91,7 @@ func (r rash) Ours(host string) bool {
 func (r rash) May(host string, now time.Time) bool { return now.Before(r.Until()) && r.Ours(host) }
 
 // timeless does not look at the end of its lease.
-type timeless struct{ Router }
+type timeless struct{ member.View }
 
 func (timeless) Until() time.Time                      { return began.Add(10000 * time.Hour) }
 func (t timeless) May(host string, now time.Time) bool { return t.Ours(host) }
@@ -110,21 +111,21 @@ func (r restless) Idle() bool { return len(r.Engine.(engine).visits) == 0 }
 // variants are ways to be broken.
 var variants = map[string]func(*parts){
 	"a chunk is acknowledged before it is journalled": func(s *parts) {
-		s.machine = func(p *process, cfg member.Config) driver.Machine {
-			return &eager{Machine: member.New(cfg), p: p, told: map[member.Taken]bool{}}
+		s.machine = func(p *process, cfg quorum.Config) member.Member {
+			return &eager{Member: quorum.New(cfg), p: p, told: map[member.Taken]bool{}}
 		}
 	},
 	"hosts are handed over while they are asked": func(s *parts) {
-		s.machine = func(p *process, cfg member.Config) driver.Machine { return hasty{member.New(cfg), p} }
+		s.machine = func(p *process, cfg quorum.Config) member.Member { return hasty{quorum.New(cfg), p} }
 	},
 	"what is handed over is not forgotten": func(s *parts) {
-		s.machine = func(_ *process, cfg member.Config) driver.Machine { return hoarding{member.New(cfg)} }
+		s.machine = func(_ *process, cfg quorum.Config) member.Member { return hoarding{quorum.New(cfg)} }
 	},
 	"a new owner does not wait for what others have": func(s *parts) {
-		s.router = func(p *process, v *member.View) Router { return rash{v, p.node} }
+		s.router = func(p *process, v member.View) member.View { return rash{v, p.node} }
 	},
 	"a node goes on when its lease has ended": func(s *parts) {
-		s.router = func(_ *process, v *member.View) Router { return timeless{v} }
+		s.router = func(_ *process, v member.View) member.View { return timeless{v} }
 	},
 	"links that are refused are dropped": func(s *parts) {
 		s.outbox = func(p *process, old []sent) outbox { return careless{newOutbox(p, old)} }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 )
 
@@ -26,8 +26,8 @@ func (w *world) unrest() string {
 }
 
 // table is the table of members as the registry has it.
-func (w *world) table() (*member.Table, error) {
-	e := w.reg.values[member.TableKey]
+func (w *world) table() (*quorum.Table, error) {
+	e := w.reg.values[quorum.TableKey]
 	if e.Value == nil {
 		return nil, fmt.Errorf("there is no table of members")
 	}
@@ -35,7 +35,7 @@ func (w *world) table() (*member.Table, error) {
 }
 
 // busy says what a machine has yet to do.
-func (w *world) busy(m *machine, t *member.Table) string {
+func (w *world) busy(m *machine, t *quorum.Table) string {
 	p := m.proc
 	switch {
 	case p == nil && (!m.wanted || m.gone):

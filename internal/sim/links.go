@@ -115,8 +115,8 @@ func (e engine) Inherit(ctx context.Context, data []byte) error {
 	return err
 }
 
-// takeLinks takes links in from another node. Those of others' hosts are refused, or, with all, put into the outbox. The
-// others are durable and shipped then.
+// takeLinks takes links in from another node. Those of others' hosts are refused, or, with all, put into the outbox.
+// The others are durable and shipped then.
 func (p *process) takeLinks(ctx context.Context, links []url, all bool) (refused []int, err error) {
 	e := &entry{kind: entryLinks}
 	for i, u := range links {

@@ -9,6 +9,7 @@ import (
 
 	"kumo/internal/member"
 	"kumo/internal/member/driver"
+	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 )
 
@@ -51,7 +52,7 @@ type process struct {
 	task     *task // the one that runs
 	watcher  *watcher
 
-	view      Router
+	view      member.View
 	journal   *journal
 	state     *holding
 	waiting   []func() // until visits are over
@@ -105,7 +106,7 @@ func (w *world) newProcess(m *machine) *process {
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.state = replay(w.web, m.journal.entries, w.k.now)
 	p.out = w.cfg.parts.outbox(p, p.state.outbox())
-	machine := w.cfg.parts.machine(p, member.Config{Self: p.node, Instance: p.instance, Joined: p.state.joined,
+	machine := w.cfg.parts.machine(p, quorum.Config{Self: p.node, Instance: p.instance, Joined: p.state.joined,
 		Arrived: slices.Clone(p.state.arrived), Forgot: slices.Clone(p.state.forgot),
 		Place: w.placer(p), Slot: w.cfg.Slot, Partial: p.state.unfinished(),
 		Parse: w.parse, Layout: layout, Timing: w.cfg.Timing, Seed: w.k.rng.Uint64()})
@@ -219,7 +220,7 @@ func (p *process) until(at time.Time) time.Duration {
 }
 
 // publish makes a view the one that workers ask.
-func (p *process) publish(v *member.View) {
+func (p *process) publish(v member.View) {
 	if v.Epoch() != p.view.Epoch() {
 		p.w.tell("%s knows of epoch %d", p.node, v.Epoch())
 	}

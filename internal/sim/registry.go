@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 )
 
 var errUnavailable = errors.New("the registry cannot be reached")
@@ -103,7 +104,7 @@ func (r *registry) write(req member.Write) (uint64, error) {
 	for _, w := range r.watchers[req.Key] {
 		r.tell(w, e)
 	}
-	if strings.HasPrefix(req.Key, member.LeasePrefix) {
+	if strings.HasPrefix(req.Key, quorum.LeasePrefix) {
 		for _, w := range r.all {
 			r.tell(w, e)
 		}
@@ -120,13 +121,15 @@ func (r *registry) watch(p *process, req member.Watch) {
 	}
 	had := *w
 	r.unwatch(w)
-	w.leases, w.keys = req.All, slices.DeleteFunc(req.Keys(), func(key string) bool { return key == member.LeasePrefix })
-	slices.Sort(w.keys[1:])
+	w.leases = slices.Contains(req.Keys, quorum.LeasePrefix)
+	w.keys = slices.DeleteFunc(slices.Sorted(slices.Values(req.Keys)), func(key string) bool {
+		return key == quorum.LeasePrefix
+	})
 	w.keys = slices.Compact(w.keys)
 	for _, key := range w.keys {
 		r.watchers[key] = append(r.watchers[key], w)
 	}
-	if req.All {
+	if w.leases {
 		r.all = append(r.all, w)
 	}
 	r.begin(w, &had)
@@ -163,7 +166,7 @@ func (r *registry) tellAll(w, had *watcher) {
 }
 
 func (w *watcher) wants(key string) bool {
-	return slices.Contains(w.keys, key) || w.leases && strings.HasPrefix(key, member.LeasePrefix)
+	return slices.Contains(w.keys, key) || w.leases && strings.HasPrefix(key, quorum.LeasePrefix)
 }
 
 func (r *registry) unwatch(w *watcher) {

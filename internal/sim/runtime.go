@@ -129,7 +129,8 @@ func (r virtualRuntime) Read(_ context.Context, after uint64, f func(uint64, []b
 	l := &r.w.log
 	var found []logEntry
 	if !r.query(50, func() {
-		i, _ := slices.BinarySearchFunc(l.entries, after+1, func(e logEntry, n uint64) int { return cmp.Compare(e.number, n) })
+		i, _ := slices.BinarySearchFunc(l.entries, after+1,
+			func(e logEntry, n uint64) int { return cmp.Compare(e.number, n) })
 		found = slices.Clone(l.entries[i:])
 	}) {
 		return errUnavailable

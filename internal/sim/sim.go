@@ -1,13 +1,15 @@
-// Package sim runs the cluster in virtual time: the very members, strategies and drivers that nodes run,
-// over a network, a registry and a web that are made from a seed, and that fail as the seed says. After each run it
-// checks what must always hold:
+// Package sim runs the cluster in virtual time: the very members, strategies and drivers that nodes run, over a network,
+// a registry and a web that are made from a seed, and that fail as the seed says. After each run it checks what must
+// always hold:
 //
 //   - no URL is lost: each page that can be reached is fetched at least once;
-//   - a page is fetched again only where it was forgotten that it was done: by a crash, before its done mark was durable, or shipped;
+//   - a page is fetched again only where it was forgotten that it was done: by a crash, before its done mark was durable,
+//     or shipped;
 //   - at rest, each host has one owner, all nodes agree on it, and that node holds the host's state, and nobody else;
 //   - what has moved to a node that had less to do stays there: nothing goes to and fro;
-//   - politeness: never are two nodes' requests under way to one host, nor does one begin within the host's delay after another's end. After
-//     a process stood still between the look at its lease and the end of its request it may slip: once a worker at most, which is counted;
+//   - politeness: never are two nodes' requests under way to one host, nor does one begin within the host's delay after
+//     another's end. After a process stood still between the look at its lease and the end of its request it may slip:
+//     once a worker at most, which is counted;
 //   - a node that the registry is out of reach of stops to fetch when its last lease has ended;
 //   - when a node says that the crawl is done, all is fetched; and some node says so.
 //
@@ -23,6 +25,7 @@ import (
 
 	"kumo/internal/member"
 	"kumo/internal/member/driver"
+	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub"
 )
@@ -68,8 +71,8 @@ type Config struct {
 
 // parts are what runs of broken variants replace.
 type parts struct {
-	machine func(p *process, cfg member.Config) driver.Machine
-	router  func(p *process, v *member.View) Router
+	machine func(p *process, cfg quorum.Config) member.Member
+	router  func(p *process, v member.View) member.View
 	outbox  func(p *process, old []sent) outbox
 	placer  func(p *process, s strategy.Placer) strategy.Placer
 	mind    func(p *process, s strategy.Strategy) strategy.Strategy
@@ -130,10 +133,10 @@ func (s parts) withDefaults() parts {
 		s.dawdle = time.Millisecond
 	}
 	if s.machine == nil {
-		s.machine = func(_ *process, cfg member.Config) driver.Machine { return member.New(cfg) }
+		s.machine = func(_ *process, cfg quorum.Config) member.Member { return quorum.New(cfg) }
 	}
 	if s.router == nil {
-		s.router = func(_ *process, v *member.View) Router { return v }
+		s.router = func(_ *process, v member.View) member.View { return v }
 	}
 	if s.outbox == nil {
 		s.outbox = newOutbox

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 )
 
 // TestASeedIsARun runs a seed twice, to the last event.
@@ -188,9 +189,9 @@ func TestCuts(t *testing.T) {
 // TestTheRegistryComparesAndSets, and tells watchers the states of a key in their order, whatever they miss.
 func TestTheRegistryComparesAndSets(t *testing.T) {
 	w := newWorld(small().withDefaults(), 1, -1, false)
-	key := member.LeasePrefix + "x"
+	key := quorum.LeasePrefix + "x"
 	put := func(rev uint64, beat uint64) (uint64, error) {
-		return w.reg.write(member.Write{Key: key, Value: (&member.Lease{Beat: beat}).Encode(), Revision: rev})
+		return w.reg.write(member.Write{Key: key, Value: (&quorum.Lease{Beat: beat}).Encode(), Revision: rev})
 	}
 	one, err := put(0, 1)
 	if err != nil {

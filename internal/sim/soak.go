@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 )
 
@@ -144,7 +145,7 @@ func (s *soak) run(seed uint64) {
 
 // form makes a cluster of all machines without their having joined one by one: the table is in the registry.
 func (w *world) form() {
-	t := &member.Table{Epoch: 1, Settled: 1, Layout: layout}
+	t := &quorum.Table{Epoch: 1, Settled: 1, Layout: layout}
 	for _, m := range w.machines {
 		w.identify(m)
 		m.journal.entries = append(m.journal.entries, &entry{kind: entryEnter})
@@ -152,7 +153,7 @@ func (w *world) form() {
 		t.Members = append(t.Members, strategy.Member{Node: m.node, Slot: w.slot(t.Members, m.node)})
 	}
 	slices.SortFunc(t.Members, func(a, b strategy.Member) int { return cmp.Compare(a.Node, b.Node) })
-	if _, err := w.reg.write(member.Write{Key: member.TableKey, Value: t.Encode()}); err != nil {
+	if _, err := w.reg.write(member.Write{Key: quorum.TableKey, Value: t.Encode()}); err != nil {
 		panic(err) // nobody else has written
 	}
 }

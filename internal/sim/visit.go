@@ -3,23 +3,10 @@ package sim
 import (
 	"time"
 
-	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
-// A Router says whose hosts are: a member's View.
-type Router interface {
-	Epoch() uint64
-	Member() bool
-	Until() time.Time
-	Owner(host string) (strategy.Node, strategy.State)
-	Ours(host string) bool
-	May(host string, now time.Time) bool
-}
-
-var _ Router = (*member.View)(nil)
-
-// nowhere is the router of a node that is no member yet.
+// nowhere is the view of a node that is no member yet.
 type nowhere struct{}
 
 func (nowhere) Epoch() uint64                                { return 0 }

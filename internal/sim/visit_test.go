@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// lax is a router by which all that waits may be asked for, and no link is the node's.
+// lax is a view by which all that waits may be asked for, and no link is the node's.
 type lax struct{ nowhere }
 
 func (lax) May(string, time.Time) bool { return true }

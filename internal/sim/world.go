@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 )
 
@@ -29,7 +30,7 @@ type world struct {
 	faults    faults
 	figures   Figures
 
-	tables map[*byte]*member.Table // that were read, by their bytes
+	tables map[*byte]*quorum.Table // that were read, by their bytes
 	placed []placement
 
 	seeded   int  // seeds that some node has for good
@@ -51,7 +52,7 @@ type Violation struct {
 func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 	w := &world{cfg: cfg, seedOf: seed, k: newKernel(seed), web: newWeb(cfg, hash(seed, 1)),
 		logs:  map[strategy.Node]*shipped{},
-		place: map[strategy.Node]int{}, tables: map[*byte]*member.Table{}, focus: focus, telling: telling}
+		place: map[strategy.Node]int{}, tables: map[*byte]*quorum.Table{}, focus: focus, telling: telling}
 	w.net = &network{k: w.k, band: cfg.Bandwidth, loss: cfg.Loss, dup: cfg.Loss, slow: 1}
 	w.net.latency = plane{seed: seed, least: cfg.Latency / 10, width: cfg.Latency}
 	if cfg.Matrix != nil {
@@ -226,11 +227,11 @@ func (v *sharedView) Owner(host string) (strategy.Node, strategy.State) {
 }
 
 // parse reads a table once for all who are told it.
-func (w *world) parse(value []byte) (*member.Table, error) {
+func (w *world) parse(value []byte) (*quorum.Table, error) {
 	if t := w.tables[&value[0]]; t != nil {
 		return t, nil
 	}
-	t, err := member.ParseTable(bytes.Clone(value))
+	t, err := quorum.ParseTable(bytes.Clone(value))
 	if err == nil {
 		if len(w.tables) > 64 {
 			clear(w.tables)
@@ -242,13 +243,13 @@ func (w *world) parse(value []byte) (*member.Table, error) {
 
 // wrote is told of each change of the registry.
 func (w *world) wrote(old, e member.Entry) {
-	if strings.HasPrefix(e.Key, member.LeasePrefix) {
+	if strings.HasPrefix(e.Key, quorum.LeasePrefix) {
 		w.wroteLease(old, e)
 	}
-	if e.Key != member.TableKey {
+	if e.Key != quorum.TableKey {
 		return
 	}
-	t, err := member.ParseTable(e.Value)
+	t, err := quorum.ParseTable(e.Value)
 	if err != nil {
 		w.violate("a table that cannot be read: %v", err)
 		return
@@ -264,18 +265,18 @@ func (w *world) wroteLease(old, e member.Entry) {
 	if e.Value == nil {
 		return
 	}
-	l, err := member.ParseLease(e.Value)
+	l, err := quorum.ParseLease(e.Value)
 	if err != nil {
 		w.violate("a lease that cannot be read: %v", err)
 		return
 	}
 	if l.Revoked {
 		w.figures.Revoked++
-		w.tell("the lease of %s is revoked", strings.TrimPrefix(e.Key, member.LeasePrefix))
+		w.tell("the lease of %s is revoked", strings.TrimPrefix(e.Key, quorum.LeasePrefix))
 	}
 }
 
-func inWords(t *member.Table) string {
+func inWords(t *quorum.Table) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d, settled %d, %d members", t.Epoch, t.Settled, len(t.Members))
 	for _, c := range t.Changes {

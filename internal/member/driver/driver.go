@@ -24,35 +24,39 @@ import (
 	"kumo/internal/strategy"
 )
 
-// A Runtime is what is around a Driver.
+// A Runtime is what a Driver runs on. Methods that have no ctx do not wait.
 type Runtime interface {
 	Now() time.Time
-	Go(f func(ctx context.Context))                                                   // does f beside all else; ctx ends with the node
-	Pause(ctx context.Context, d time.Duration) bool                                  // waits, and reports whether ctx still goes on
-	Call(ctx context.Context, f func())                                               // does f where Step is called, and Step after it
-	Wake(at time.Time)                                                                // asks for Step at a time; an earlier wish is replaced
-	Send(to strategy.Node, kind Kind, data []byte)                                    // once; it may be lost
-	Do(a member.Action)                                                               // Watch, Write, Enter, Publish, Lost, Left or Failed
-	Leased() bool                                                                     // the node's lease holds now
-	Fail(err error)                                                                   // ends the node
-	Append(ctx context.Context, data []byte, after uint64) (number uint64, err error) // to the strategies' log; ErrStale
-	Read(ctx context.Context, after uint64, f func(number uint64, data []byte) error) error
-	Trim(ctx context.Context, before uint64) error
-}
+	// Go does f beside all else. Its ctx ends with the node.
+	Go(f func(ctx context.Context))
+	// Pause waits, and reports whether ctx still goes on.
+	Pause(ctx context.Context, d time.Duration) bool
+	// Call has f done where Step is called, before the next Step.
+	Call(ctx context.Context, f func())
+	// Wake asks for Step at a time; an earlier wish is replaced.
+	Wake(at time.Time)
+	// Send sends a message, once. It may be lost.
+	Send(to strategy.Node, kind Kind, data []byte)
+	// Do has those actions done that are the node's own: Watch, Write, Enter, Publish, Lost, Left, Failed.
+	Do(a member.Action)
+	// Leased reports whether this node may act now, as View.Until says.
+	Leased() bool
+	// Fail ends the node.
+	Fail(err error)
 
-// A Machine is a member.
-type Machine interface {
-	Start(out []member.Action) []member.Action
-	Step(now time.Time, events []member.Event, out []member.Action) []member.Action
-	Table() *member.Table
-	News() (strategy.Members, bool)
-	Exporting() bool
+	// Append adds an entry to the log that all nodes' strategies share, behind the one with the number after;
+	// member.ErrStale if that is not the last.
+	Append(ctx context.Context, data []byte, after uint64) (number uint64, err error)
+	// Read calls f with the log's entries behind a number.
+	Read(ctx context.Context, after uint64, f func(number uint64, data []byte) error) error
+	// Trim drops the log's entries before a number.
+	Trim(ctx context.Context, before uint64) error
 }
 
 // Config is what a Driver is made of.
 type Config struct {
 	Self     strategy.Node
-	Member   Machine
+	Member   member.Member
 	Strategy strategy.Strategy // nil if it is a Placer
 	Timing   member.Timing
 	Runtime  Runtime

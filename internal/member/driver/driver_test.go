@@ -20,6 +20,7 @@ type testRuntime struct {
 	Runtime
 	ctx  context.Context
 	all  sync.WaitGroup
+	loop sync.Mutex
 	told chan member.Event // what the member would be told
 	sent []idleReport      // to b~1
 	d    *Driver
@@ -27,20 +28,21 @@ type testRuntime struct {
 
 func newTestRuntime(t *testing.T, e Engine, r Record) *testRuntime {
 	w := &testRuntime{ctx: t.Context(), told: make(chan member.Event, 1000)}
-	table := &member.Table{Epoch: 3, Settled: 3, Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}
-	w.d = New(Config{Self: "a~1", Timing: member.LAN(), Member: still{table: table}, Runtime: w, Engine: e, Record: r, Log: slog.New(slog.DiscardHandler)})
+	all := strategy.Members{Epoch: 3, Settled: 3, Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}
+	w.d = New(Config{Self: "a~1", Timing: member.LAN(), Member: still{all: all}, Runtime: w, Engine: e,
+		Record: r, Log: slog.New(slog.DiscardHandler)})
 	w.d.Start(t.Context())
 	return w
 }
 
 // still is a member that wants nothing.
 type still struct {
-	Machine
-	table *member.Table
+	member.Member
+	all strategy.Members
 }
 
 func (still) Start(out []member.Action) []member.Action { return out }
-func (s still) Table() *member.Table                    { return s.table }
+func (s still) Members() strategy.Members               { return s.all }
 
 func (w *testRuntime) Now() time.Time { return time.Now() }
 
@@ -55,8 +57,9 @@ func (w *testRuntime) Go(f func(context.Context)) { w.all.Go(func() { f(w.ctx) }
 
 func (w *testRuntime) Pause(_ context.Context, d time.Duration) bool { time.Sleep(d); return true }
 
-// Call is called by one goroutine at a time here.
 func (w *testRuntime) Call(_ context.Context, f func()) {
+	w.loop.Lock()
+	defer w.loop.Unlock()
 	f()
 	for _, e := range w.d.events {
 		w.told <- e

@@ -105,8 +105,8 @@ func (d *Driver) flush(a member.Flush) {
 	d.unflush()
 	ctx, cancel := context.WithCancel(d.ctx)
 	d.unflush = cancel
-	if t := d.cfg.Member.Table(); t != nil && len(t.Members) > 0 {
-		to := t.Members[d.rng.IntN(len(t.Members))].Node
+	if all := d.cfg.Member.Members().Members; len(all) > 0 {
+		to := all[d.rng.IntN(len(all))].Node
 		d.drainTarget.Store(&to)
 	}
 	d.cfg.Runtime.Go(func(context.Context) {

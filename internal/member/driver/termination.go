@@ -9,7 +9,7 @@ import (
 	"kumo/internal/strategy"
 )
 
-// A termination finds out when the crawl is done. The first member of the table is the one that asks.
+// A termination finds out when the crawl is done. The first member is the one that asks.
 //
 // This is the method of four counters (F. Mattern, Algorithms for distributed termination detection, Distributed
 // Computing 2, 1987): all are asked twice, the second time when all have answered the first. It needs but one of the
@@ -39,11 +39,10 @@ type idleReport struct {
 func (d *Driver) idleReport() idleReport {
 	c := &d.cfg
 	r := idleReport{Came: c.Engine.Received() + d.links.received.Load() + c.Record.Received()}
-	if t := c.Member.Table(); t != nil {
-		r.Epoch = t.Epoch
-		r.Idle = c.Record.Idle() && d.links.idle() && c.Engine.Idle() &&
-			slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == c.Self })
-	}
+	all := c.Member.Members()
+	r.Epoch = all.Epoch
+	r.Idle = c.Record.Idle() && d.links.idle() && c.Engine.Idle() &&
+		slices.ContainsFunc(all.Members, func(m strategy.Member) bool { return m.Node == c.Self })
 	return r
 }
 
@@ -53,8 +52,8 @@ func (d *Driver) Idle() bool { return d.idleReport().Idle }
 // asks reports whether it is this node that asks, and whether the crawl may be done, as far as it knows itself, and at
 // which revision of its record.
 func (d *Driver) asks() (revision uint64, ok bool) {
-	t := d.cfg.Member.Table()
-	if d.end.writing || t == nil || len(t.Members) == 0 || t.Members[0].Node != d.cfg.Self || t.Epoch != t.Settled {
+	all := d.cfg.Member.Members()
+	if d.end.writing || len(all.Members) == 0 || all.Members[0].Node != d.cfg.Self || all.Epoch != all.Settled {
 		return 0, false
 	}
 	revision, ok = d.cfg.Record.Seeded()
@@ -74,7 +73,7 @@ func (d *Driver) LookForEnd() {
 		return
 	}
 	e.wave += 1 + e.wave%2
-	e.before, e.rev, e.epoch = nil, revision, d.cfg.Member.Table().Epoch
+	e.before, e.rev, e.epoch = nil, revision, d.cfg.Member.Members().Epoch
 	d.askAll()
 }
 
@@ -86,7 +85,7 @@ func (d *Driver) askAll() {
 	if err != nil {
 		return
 	}
-	for _, m := range d.cfg.Member.Table().Members {
+	for _, m := range d.cfg.Member.Members().Members {
 		if m.Node != d.cfg.Self {
 			d.cfg.Runtime.Send(m.Node, KindAsk, q)
 		}
@@ -116,16 +115,16 @@ func (d *Driver) termination(ctx context.Context, from strategy.Node, kind Kind,
 }
 
 func (d *Driver) heard(from strategy.Node, r idleReport) {
-	e, table := &d.end, d.cfg.Member.Table()
+	e, all := &d.end, d.cfg.Member.Members()
 	if e.answers == nil || r.Wave != e.wave {
 		return
 	}
-	if !r.Idle || r.Epoch != e.epoch || table.Epoch != e.epoch || e.before != nil &&
+	if !r.Idle || r.Epoch != e.epoch || all.Epoch != e.epoch || e.before != nil &&
 		e.before[from] != (idleReport{r.Wave - 1, r.Epoch, r.Came, true}) {
 		e.answers = nil // not yet
 		return
 	}
-	if e.answers[from] = r; len(e.answers) < len(table.Members) {
+	if e.answers[from] = r; len(e.answers) < len(all.Members) {
 		return
 	}
 	if e.before == nil {

@@ -10,7 +10,7 @@ import (
 
 	"kumo/internal/bus"
 	"kumo/internal/job"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
 )
@@ -56,11 +56,11 @@ func (c *counter) start(ctx context.Context) <-chan struct{} {
 
 // watch follows who is a member.
 func (c *counter) watch(ctx context.Context) {
-	err := c.m.bus.Watch(ctx, member.TableKey, func(e bus.Entry) {
-		if e.Key != member.TableKey || e.Value == nil {
+	err := c.m.bus.Watch(ctx, quorum.TableKey, func(e bus.Entry) {
+		if e.Key != quorum.TableKey || e.Value == nil {
 			return
 		}
-		if t, err := member.ParseTable(e.Value); err == nil {
+		if t, err := quorum.ParseTable(e.Value); err == nil {
 			c.learn(t)
 			select {
 			case c.kick <- struct{}{}:
@@ -73,7 +73,7 @@ func (c *counter) watch(ctx context.Context) {
 	}
 }
 
-func (c *counter) learn(t *member.Table) {
+func (c *counter) learn(t *quorum.Table) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stays, c.place = make(map[strategy.Node]struct{}, len(t.Members)), -1

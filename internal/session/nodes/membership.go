@@ -16,7 +16,7 @@ import (
 	"kumo/internal/job"
 	"kumo/internal/journal"
 	"kumo/internal/journal/stream"
-	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/session"
 	"kumo/internal/strategy"
@@ -111,13 +111,13 @@ func (m *membership) stillIn(ctx context.Context) error {
 	if !m.joined.Load() {
 		return nil
 	}
-	e, err := m.bus.Get(ctx, member.TableKey)
+	e, err := m.bus.Get(ctx, quorum.TableKey)
 	if err != nil {
 		return err
 	}
-	t := new(member.Table)
+	t := new(quorum.Table)
 	if e.Value != nil {
-		if t, err = member.ParseTable(e.Value); err != nil {
+		if t, err = quorum.ParseTable(e.Value); err != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func (m *membership) dropLease() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), goneWait)
 	defer cancel()
-	key := member.LeasePrefix + string(m.id.Node())
+	key := quorum.LeasePrefix + string(m.id.Node())
 	e, err := m.bus.Get(ctx, key)
 	if err == nil && e.Value != nil {
 		err = m.bus.Delete(ctx, key, e.Revision)

@@ -16,6 +16,7 @@ import (
 	"kumo/internal/folder"
 	"kumo/internal/job"
 	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/session"
 	"kumo/internal/settings"
@@ -26,13 +27,14 @@ import (
 
 // Config says what a node is in its cluster.
 type Config struct {
-	Name      string             // one word, unlike those of the other nodes
-	Address   string             // where this node can be asked; may be empty
-	Timing    member.Timing      // the same on all nodes
-	Layout    string             // what all nodes must agree on
-	Place     func(*node.Config) // gives a node its strategy
-	Serves    bool               // this process is to run a server of the cluster
-	ServerDir string             // where it has what it keeps, in the node's folder
+	Name    string        // one word, unlike those of the other nodes
+	Address string        // where this node can be asked; may be empty
+	Timing  member.Timing // the same on all nodes
+	Layout  string        // what all nodes must agree on
+	// Joining makes a node's member, and the strategy if that decides host by host.
+	Joining   func(quorum.Config) (member.Member, strategy.Strategy)
+	Serves    bool   // this process is to run a server of the cluster
+	ServerDir string // where it has what it keeps, in the node's folder
 	// Settle makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are
 	// some.
 	Settle  func(j *job.Job, settings []settings.Setting) error

@@ -19,6 +19,7 @@ import (
 	"kumo/internal/job"
 	"kumo/internal/job/jobtest"
 	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/settings"
 	"kumo/internal/strategy"
@@ -61,21 +62,21 @@ func quick() *member.Timing {
 }
 
 func (c *cluster) config(name string) Config {
-	return Config{Name: name, Timing: *quick(), Layout: "test", Place: c.place, Open: wire.OpenPart,
+	return Config{Name: name, Timing: *quick(), Layout: "test", Joining: c.member, Open: wire.OpenPart,
 		Connect: func(context.Context) (Connection, error) { return connection{c.hub}, nil },
 		Log:     slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", name)}
 }
 
-// place gives a node the cluster's strategy.
-func (c *cluster) place(cfg *node.Config) {
+// member gives a node the cluster's strategy.
+func (c *cluster) member(cfg quorum.Config) (member.Member, strategy.Strategy) {
 	if c.strategy == "hub" {
 		h := hub.LAN()
-		h.Self = cfg.Identity.Node()
-		cfg.Strategy = hub.New(h)
-		return
+		h.Self = cfg.Self
+		return quorum.New(cfg), hub.New(h)
 	}
 	s := shard.Config{Slots: shard.DefaultSlots}
 	cfg.Place, cfg.Slot = shard.New(s), s.FreeSlot
+	return quorum.New(cfg), nil
 }
 
 func (c *cluster) placement(string) (*admin.Placement, error) {

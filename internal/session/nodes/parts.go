@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"kumo/internal/crawl"
@@ -13,6 +14,7 @@ import (
 	"kumo/internal/journal/stream"
 	"kumo/internal/member"
 	"kumo/internal/member/driver"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/page"
 	"kumo/internal/recovery"
@@ -58,15 +60,16 @@ func (p journalLagGuard) May(host string) bool { return p.Router.May(host) && !p
 // join makes the node, and the engine's parts those of it.
 func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 	n := m.n
-	cfg := node.Config{
-		Crawl: node.CrawlWord(m.job.Name), Identity: m.id, Arrived: state.Arrived(), Forgot: state.Went(),
-		Partial: state.Partial(), Layout: n.Layout, Timing: n.Timing, Bus: m.bus, Engine: m.engine, Router: m.router,
+	one, placing := n.Joining(quorum.Config{Self: m.id.Node(), Instance: rand.Uint64() | 1, Joined: m.id.Joined,
+		Arrived: state.Arrived(), Forgot: state.Went(), Partial: state.Partial(), Layout: n.Layout, Timing: n.Timing,
+		Seed: rand.Uint64()})
+	m.node = node.New(node.Config{
+		Crawl: node.CrawlWord(m.job.Name), Identity: m.id, Member: one, Strategy: placing, Timing: n.Timing, Bus: m.bus,
+		Engine: m.engine, Router: m.router,
 		Estates: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job},
 		Enter:   m.enter, Figures: m.figures, Ending: m.journal.Ending, Settle: m.settle, Knows: m.knows,
 		Version: job.Version, Address: n.Address, Log: n.Log,
-	}
-	n.Place(&cfg)
-	m.node = node.New(cfg)
+	})
 	p.Router = journalLagGuard{m.router, m.journal}
 	p.Arrived = func(t member.Transfer, hosts []string) { m.node.Arrived(t, hosts) }
 	p.NewRoot = func(u weburl.URL) { m.node.NewRoot(u.String()) }

@@ -75,7 +75,7 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (*nodes.Node, erro
 		return nil, err
 	}
 	cfg := nodes.Config{Name: o.Name, Address: o.Address, Serves: o.Listen != "", ServerDir: serverDir,
-		Layout: s.layout(cmp.Or(o.Preset, "lan")), Place: s.place, Settle: o.Settle, Open: wire.OpenPart, Log: o.Log,
+		Layout: s.layout(cmp.Or(o.Preset, "lan")), Joining: s.member, Settle: o.Settle, Open: wire.OpenPart, Log: o.Log,
 		Connect: func(ctx context.Context) (nodes.Connection, error) {
 			cfg := o.bus(j.Name)
 			cfg.Dir = filepath.Join(j.Dir, serverDir)

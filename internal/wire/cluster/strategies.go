@@ -7,6 +7,8 @@ import (
 
 	"kumo/internal/admin"
 	"kumo/internal/advice"
+	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/secret"
 	"kumo/internal/strategy"
@@ -130,15 +132,15 @@ func (o *NodeOptions) placement(layout string) (*admin.Placement, error) {
 	}}, nil
 }
 
-// place gives a node its strategy.
-func (p *strategyConfig) place(cfg *node.Config) {
+// member makes a node's member, and the strategy if that decides host by host.
+func (p *strategyConfig) member(cfg quorum.Config) (member.Member, strategy.Strategy) {
 	if p.hub == nil {
 		cfg.Place, cfg.Slot = shard.New(p.shard), p.shard.FreeSlot
-		return
+		return quorum.New(cfg), nil
 	}
 	h := *p.hub
-	h.Self = cfg.Identity.Node()
-	cfg.Strategy = hub.New(h)
+	h.Self = cfg.Self
+	return quorum.New(cfg), hub.New(h)
 }
 
 var _ strategy.Teller = (*hub.Hub)(nil)

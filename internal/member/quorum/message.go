@@ -1,8 +1,9 @@
-package member
+package quorum
 
 import (
 	"errors"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 	"kumo/internal/varint"
 )
@@ -19,7 +20,7 @@ const (
 var errMessage = errors.New("a message that is not as members write them")
 
 type chunkMsg struct {
-	t    Transfer
+	t    member.Transfer
 	seq  uint64
 	last bool
 	data []byte
@@ -27,7 +28,7 @@ type chunkMsg struct {
 
 // An ackMsg says which chunk is wanted next; whole, that none is.
 type ackMsg struct {
-	t       Transfer
+	t       member.Transfer
 	next    uint64
 	whole   bool
 	process uint64 // the receiver's, greater with each: a new one wants the first chunk again
@@ -50,7 +51,7 @@ type writer struct{ varint.Writer }
 
 func (w *writer) node(n strategy.Node) { w.String(string(n)) }
 
-func (w *writer) transfer(t Transfer) {
+func (w *writer) transfer(t member.Transfer) {
 	w.node(t.From)
 	w.node(t.To)
 	w.Uint(t.Epoch)
@@ -62,8 +63,8 @@ type reader struct{ varint.Reader }
 
 func (r *reader) node() strategy.Node { return strategy.Node(r.Bytes()) }
 
-func (r *reader) transfer() Transfer {
-	return Transfer{From: r.node(), To: r.node(), Epoch: r.Uint(), Attempt: r.Uint()}
+func (r *reader) transfer() member.Transfer {
+	return member.Transfer{From: r.node(), To: r.node(), Epoch: r.Uint(), Attempt: r.Uint()}
 }
 
 func (m chunkMsg) encode() []byte {

@@ -1,13 +1,14 @@
-package member
+package quorum
 
 import (
 	"slices"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
 // oneOf is a function that says of which hosts the given transfers were.
-func (m *Member) oneOf(gone []Transfer) func(string) bool {
+func (m *Member) oneOf(gone []member.Transfer) func(string) bool {
 	gone = slices.Clone(gone)
 	went := make([]destination, len(gone))
 	for i, t := range gone {
@@ -24,10 +25,10 @@ func (m *Member) oneOf(gone []Transfer) func(string) bool {
 }
 
 // forget forgets what is not the exporting node's, now that all of it came whole.
-func (m *Member) forget(e *export) Forget {
-	f := Forget{From: e.from, Epoch: e.epoch}
+func (m *Member) forget(e *export) member.Forget {
+	f := member.Forget{From: e.from, Epoch: e.epoch}
 	for _, to := range sortedNodes(e.flows) {
-		f.Whole = append(f.Whole, Transfer{From: e.from, To: to, Epoch: e.epoch})
+		f.Whole = append(f.Whole, member.Transfer{From: e.from, To: to, Epoch: e.epoch})
 	}
 	if owner := m.ownerOf(e); e.moved {
 		f.Gone = func(host string) bool { return owner(host) != "" }
@@ -38,7 +39,7 @@ func (m *Member) forget(e *export) Forget {
 // ownerOf is a function that says to whom hosts go that an export has; "" where they stay.
 func (m *Member) ownerOf(e *export) destination { return m.places[e.epoch].of(e.from) }
 
-func (m *Member) forgotten(f Forgotten) {
+func (m *Member) forgotten(f member.Forgotten) {
 	e := m.exports[f.From]
 	if e == nil || e.epoch != f.Epoch {
 		return
@@ -55,7 +56,7 @@ func (m *Member) forgotten(f Forgotten) {
 
 // note keeps which transfers are done with: what came later to the one who forgot is not meant when they are heard of
 // again.
-func (m *Member) note(from strategy.Node, whole []Transfer) {
+func (m *Member) note(from strategy.Node, whole []member.Transfer) {
 	if g := m.ghosts[from]; g != nil {
 		g.forgot = append(g.forgot, whole...)
 	} else {
@@ -64,12 +65,12 @@ func (m *Member) note(from strategy.Node, whole []Transfer) {
 }
 
 // isDone is a function that says which transfers from the exporting node are done with.
-func (m *Member) isDone(e *export) func(Transfer) bool {
+func (m *Member) isDone(e *export) func(member.Transfer) bool {
 	forgot := m.forgot
 	if g := m.ghosts[e.from]; g != nil {
 		forgot = g.forgot
 	}
-	return func(t Transfer) bool { return slices.Contains(forgot, t) }
+	return func(t member.Transfer) bool { return slices.Contains(forgot, t) }
 }
 
 // release ends an export.
@@ -78,16 +79,16 @@ func (m *Member) release(e *export) {
 	switch {
 	case g != nil && !g.released:
 		e.stage = awaiting
-		m.do(Release{e.from})
+		m.do(member.Release{Node: e.from})
 	case g == nil && m.table.leaves(e.from):
 		e.stage = awaiting
-		m.do(Flush{e.epoch})
+		m.do(member.Flush{Epoch: e.epoch})
 	default:
 		e.stage = finished
 	}
 }
 
-func (m *Member) released(r Released) {
+func (m *Member) released(r member.Released) {
 	if g := m.ghosts[r.Node]; g != nil {
 		g.released = true
 	}
@@ -96,13 +97,13 @@ func (m *Member) released(r Released) {
 	}
 }
 
-func (m *Member) flushed(f Flushed) {
+func (m *Member) flushed(f member.Flushed) {
 	if e := m.exports[m.cfg.Self]; e != nil && e.epoch == f.Epoch && e.stage == awaiting {
 		e.stage = finished
 	}
 }
 
-func (m *Member) folded(f Folded) {
+func (m *Member) folded(f member.Folded) {
 	if g := m.ghosts[f.Node]; g != nil {
 		g.folded, g.arrived, g.forgot = true, f.Arrived, f.Forgot
 	}

@@ -1,7 +1,6 @@
-package member
+package quorum
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -9,11 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
-
-// ErrStale is the error of a Write that expected another revision than there is.
-var ErrStale = errors.New("somebody else has changed it")
 
 type phase uint8
 
@@ -26,12 +23,14 @@ const (
 	over
 )
 
-// A Member is a node's part in a crawl. It is not safe for concurrent use.
+var _ member.Member = (*Member)(nil)
+
+// A Member is a node's part in a crawl.
 type Member struct {
 	cfg    Config
 	jitter float64 // this node's share of what is spread over time
 	now    time.Time
-	out    []Action
+	out    []member.Action
 	phase  phase
 
 	lease  own
@@ -61,8 +60,8 @@ type Member struct {
 	booked  uint64                     // and the strategy has been told and knows of it
 	done    uint64                     // and nothing of others' is left
 	unsure  bool                       // what an earlier process has transferred under epochs not settled is not known
-	arrived []Transfer                 // whole, since the last settled epoch
-	forgot  []Transfer                 // of this node's, done with since then
+	arrived []member.Transfer          // whole, since the last settled epoch
+	forgot  []member.Transfer          // of this node's, done with since then
 	owed    map[strategy.Node]bool     // from these something may yet come under the epoch
 	coming  map[strategy.Node]*arrival
 	early   int                       // bytes of theirs that came too early
@@ -89,16 +88,20 @@ func New(cfg Config) *Member {
 }
 
 // Start appends what is to be done first.
-func (m *Member) Start(out []Action) []Action {
-	self := []strategy.Node{m.cfg.Self}
-	return append(out, Watch{Nodes: self, Moves: self})
+func (m *Member) Start(out []member.Action) []member.Action {
+	return append(out, member.Watch{Keys: []string{TableKey, leaseKey(m.cfg.Self), movesKey(m.cfg.Self)}})
 }
 
 // View is whose hosts are, as this node knows it now.
 func (m *Member) View() *View { return m.view }
 
-// Table is the table as this node knows it; nil before it does. It must not be changed.
-func (m *Member) Table() *Table { return m.table }
+// Members are those of the table as this node knows it.
+func (m *Member) Members() strategy.Members {
+	if m.table == nil {
+		return strategy.Members{}
+	}
+	return strategy.Members{Epoch: m.table.Epoch, Settled: m.table.Settled, Members: m.table.Members}
+}
 
 // News is what a strategy that is no Placer is to be told of the table; false if it has been, by an earlier call.
 func (m *Member) News() (strategy.Members, bool) {
@@ -106,7 +109,7 @@ func (m *Member) News() (strategy.Members, bool) {
 	if m.told = t; t == nil || was != nil && t.Epoch == was.Epoch && t.Settled == was.Settled {
 		return strategy.Members{}, false
 	}
-	e := strategy.Members{Epoch: t.Epoch, Settled: t.Settled, Members: t.Members}
+	e := m.Members()
 	for _, b := range t.Moves {
 		moves := m.movesUnder(t.Epoch, b.From)
 		for _, host := range slices.Sorted(maps.Keys(moves)) {
@@ -118,7 +121,7 @@ func (m *Member) News() (strategy.Members, bool) {
 
 // Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out. It
 // keeps neither slice.
-func (m *Member) Step(now time.Time, events []Event, out []Action) []Action {
+func (m *Member) Step(now time.Time, events []member.Event, out []member.Action) []member.Action {
 	m.now, m.out = now, out
 	for _, e := range events {
 		if m.phase == over {
@@ -133,49 +136,49 @@ func (m *Member) Step(now time.Time, events []Event, out []Action) []Action {
 	return out
 }
 
-func (m *Member) do(a Action) { m.out = append(m.out, a) }
+func (m *Member) do(a member.Action) { m.out = append(m.out, a) }
 
-func (m *Member) take(e Event) {
+func (m *Member) take(e member.Event) {
 	switch e := e.(type) {
-	case Entry:
+	case member.Entry:
 		m.entry(e)
-	case Synced:
+	case member.Synced:
 		m.synced()
-	case Wrote:
+	case member.Wrote:
 		m.wrote(e)
-	case Entered:
+	case member.Entered:
 		m.phase = joining
 		m.guardUp()
-	case Message:
+	case member.Message:
 		m.message(e)
-	case Drained:
+	case member.Drained:
 		m.drained = m.drained || m.table != nil && e.Epoch == m.table.Epoch
-	case Chunk:
+	case member.Chunk:
 		m.chunk(e)
-	case Taken:
+	case member.Taken:
 		m.taken(e)
-	case Dropped:
+	case member.Dropped:
 		m.dropped(e)
-	case Forgotten:
+	case member.Forgotten:
 		m.forgotten(e)
-	case Folded:
+	case member.Folded:
 		m.folded(e)
-	case Flushed:
+	case member.Flushed:
 		m.flushed(e)
-	case Released:
+	case member.Released:
 		m.released(e)
-	case Leave:
+	case member.Leave:
 		m.leaving = true
-	case Report:
+	case member.Report:
 		m.lease.report = e.Data
-	case Route:
+	case member.Route:
 		m.route = e.View
 		m.publish()
-	case Acknowledged:
+	case member.Acknowledged:
 		m.booked = max(m.booked, e.Epoch)
-	case HandOver:
+	case member.HandOver:
 		m.handOver(e)
-	case Tick:
+	case member.Tick:
 	}
 }
 
@@ -197,16 +200,18 @@ func (m *Member) advance() {
 }
 
 // end is the member's last word.
-func (m *Member) end(a Action) {
+func (m *Member) end(a member.Action) {
 	m.phase = over
 	m.view = &View{self: m.cfg.Self, epoch: m.view.epoch}
-	m.do(Publish{m.view})
+	m.do(member.Publish{View: m.view})
 	m.do(a)
 }
 
-func (m *Member) fail(format string, args ...any) { m.end(Failed{fmt.Errorf(format, args...)}) }
+func (m *Member) fail(format string, args ...any) {
+	m.end(member.Failed{Err: fmt.Errorf(format, args...)})
+}
 
-func (m *Member) lost(why string) { m.end(Lost{why}) }
+func (m *Member) lost(why string) { m.end(member.Lost{Why: why}) }
 
 // part reports whether the table has this node as a member or as one that leaves.
 func (m *Member) part() bool {
@@ -227,7 +232,7 @@ func (m *Member) synced() {
 	m.lease.next = m.now
 }
 
-func (m *Member) entry(e Entry) {
+func (m *Member) entry(e member.Entry) {
 	switch node, isLease := nodeOf(e.Key); {
 	case e.Key == TableKey:
 		m.tableEntry(e)
@@ -242,7 +247,7 @@ func (m *Member) entry(e Entry) {
 	}
 }
 
-func (m *Member) wrote(w Wrote) {
+func (m *Member) wrote(w member.Wrote) {
 	switch node, isLease := nodeOf(w.Key); {
 	case w.Key == TableKey:
 		m.wroteTable(w)
@@ -289,7 +294,7 @@ func (m *Member) plan() {
 	}
 	if !at.Equal(m.wake) {
 		m.wake = at
-		m.do(Wake{at})
+		m.do(member.Wake{At: at})
 	}
 }
 

@@ -1,10 +1,11 @@
-package member
+package quorum
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
@@ -22,7 +23,7 @@ func TestNoSlotIsLeft(t *testing.T) {
 		w.run(30 * time.Second)
 	}
 	late := w.nodes[node(2)]
-	failed, ok := late.ends[0].(Failed)
+	failed, ok := late.ends[0].(member.Failed)
 	if !ok || !strings.Contains(failed.Err.Error(), "planned for, 2") {
 		t.Errorf("the third of two ends with %+v", late.ends)
 	}

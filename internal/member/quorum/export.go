@@ -1,9 +1,10 @@
-package member
+package quorum
 
 import (
 	"slices"
 	"time"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
@@ -29,7 +30,7 @@ type export struct {
 	stage   stage
 	asks    map[strategy.Node]bool // who has yet to say what came whole to it
 	askAt   time.Time              // when they are asked again
-	gone    []Transfer             // came whole under earlier epochs, and is to be forgotten
+	gone    []member.Transfer      // came whole under earlier epochs, and is to be forgotten
 	flows   map[strategy.Node]*flow
 	reads   int  // chunks asked for that have not come
 	ended   bool // there are no more
@@ -39,9 +40,9 @@ type export struct {
 // A takeover is a dead node whose estate this one folds.
 type takeover struct {
 	folded   bool
-	released bool       // nothing is left of it
-	arrived  []Transfer // had come whole to it
-	forgot   []Transfer // had come whole from it, and it had forgotten that
+	released bool              // nothing is left of it
+	arrived  []member.Transfer // had come whole to it
+	forgot   []member.Transfer // had come whole from it, and it had forgotten that
 }
 
 // due is when an export wants to be looked at again; zero: when something happens.
@@ -70,13 +71,13 @@ func (m *Member) nextExports() {
 		}
 		if m.ghosts[dead] == nil {
 			m.ghosts[dead] = &takeover{}
-			m.do(Fold{dead})
+			m.do(member.Fold{Node: dead})
 		}
 		m.nextExport(dead, before[dead], before[dead] == nil)
 	}
 	for _, dead := range sortedNodes(m.ghosts) {
 		if m.exports[dead] == nil {
-			m.do(Unfold{dead})
+			m.do(member.Unfold{Node: dead})
 			delete(m.ghosts, dead)
 		}
 	}
@@ -116,7 +117,7 @@ func (e *export) inherit(last *export) {
 	for _, n := range sortedNodes(last.flows) {
 		switch f := last.flows[n]; {
 		case f.whole:
-			e.gone = append(e.gone, Transfer{From: e.from, To: n, Epoch: last.epoch})
+			e.gone = append(e.gone, member.Transfer{From: e.from, To: n, Epoch: last.epoch})
 		case last.ended:
 			e.asks[n] = true // the last chunk was sent
 		}
@@ -137,7 +138,7 @@ func (m *Member) drive(e *export) {
 		e.gone = slices.DeleteFunc(e.gone, m.isDone(e))
 		if len(e.gone) > 0 {
 			e.stage = clearing
-			m.do(Forget{From: e.from, Epoch: e.epoch, Gone: m.oneOf(e.gone), Whole: slices.Clone(e.gone)})
+			m.do(member.Forget{From: e.from, Epoch: e.epoch, Gone: m.oneOf(e.gone), Whole: slices.Clone(e.gone)})
 		}
 	}
 	if e.stage == reading {

@@ -1,4 +1,4 @@
-package member
+package quorum
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
@@ -63,7 +64,7 @@ func (w *world) upset(n *testNode, next *int, op int) bool {
 	case op < 8 && n.dead && n.joined && len(n.ends) == 0:
 		w.add(n.id, true)
 	case op < 9 && !n.dead:
-		n.inbox = append(n.inbox, Leave{})
+		n.inbox = append(n.inbox, member.Leave{})
 	default:
 		return false
 	}

@@ -1,4 +1,4 @@
-package member
+package quorum
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 	"kumo/internal/varint"
 )
@@ -67,7 +68,7 @@ type record struct {
 }
 
 // handOver notes that hosts are to move to another node.
-func (m *Member) handOver(e HandOver) {
+func (m *Member) handOver(e member.HandOver) {
 	o := &m.moving
 	if len(o.wants) == 0 {
 		o.wants, o.order, o.since = map[string]strategy.Node{}, nil, m.now
@@ -108,7 +109,7 @@ func (m *Member) offer() {
 		return
 	}
 	o.busy = true
-	m.do(Write{Key: movesKey(m.cfg.Self), Value: value, Revision: o.revision})
+	m.do(member.Write{Key: movesKey(m.cfg.Self), Value: value, Revision: o.revision})
 }
 
 // offersAt is when moves are written of which the first was heard of lately: those that come with it are waited for.
@@ -135,7 +136,7 @@ func (m *Member) choose() map[string]strategy.Node {
 }
 
 // wroteMoves names a batch that is there.
-func (m *Member) wroteMoves(w Wrote) {
+func (m *Member) wroteMoves(w member.Wrote) {
 	o := &m.moving
 	writes := o.writes
 	o.busy, o.writes = false, nil
@@ -143,7 +144,7 @@ func (m *Member) wroteMoves(w Wrote) {
 		o.tryAt = m.now.Add(m.cfg.Timing.Beat / 4)
 		for h, to := range writes {
 			if _, wanted := o.wants[h]; !wanted {
-				m.handOver(HandOver{Hosts: []string{h}, To: to})
+				m.handOver(member.HandOver{Hosts: []string{h}, To: to})
 			}
 		}
 		return
@@ -166,7 +167,7 @@ func targets(moves map[string]strategy.Node) []strategy.Node {
 }
 
 // movesEntry is told of a record by the watch.
-func (m *Member) movesEntry(n strategy.Node, e Entry) {
+func (m *Member) movesEntry(n strategy.Node, e member.Entry) {
 	if o := &m.moving; n == m.cfg.Self && e.Revision > o.seen {
 		o.seen, o.revision = e.Revision, e.Revision
 		if e.Value == nil {

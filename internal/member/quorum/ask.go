@@ -1,8 +1,9 @@
-package member
+package quorum
 
 import (
 	"slices"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
@@ -33,7 +34,7 @@ func (m *Member) ask(e *export) {
 		}
 		if whom != m.cfg.Self {
 			if again {
-				m.do(Send{To: whom, Data: q.encode()})
+				m.do(member.Send{To: whom, Data: q.encode()})
 			}
 		} else if epochs, known := m.cameWhole(q); known {
 			m.answer(answerMsg{q, epochs})
@@ -68,7 +69,7 @@ func (m *Member) asked(from strategy.Node, q askMsg) {
 		return
 	}
 	if epochs, known := m.cameWhole(q); known {
-		m.do(Send{To: from, Data: answerMsg{q, epochs}.encode()})
+		m.do(member.Send{To: from, Data: answerMsg{q, epochs}.encode()})
 	}
 }
 
@@ -80,7 +81,7 @@ func (m *Member) answer(a answerMsg) {
 	delete(e.asks, a.to)
 	for _, epoch := range a.epochs {
 		if m.places[epoch] != nil {
-			e.gone = append(e.gone, Transfer{From: a.from, To: a.to, Epoch: epoch})
+			e.gone = append(e.gone, member.Transfer{From: a.from, To: a.to, Epoch: epoch})
 		}
 	}
 }

@@ -1,8 +1,9 @@
-package member
+package quorum
 
 import (
 	"time"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
@@ -32,7 +33,7 @@ func (m *Member) read(e *export) {
 	}
 	for ; !e.ended && open < m.cfg.Timing.Window; open++ {
 		e.reads++
-		m.do(Read{From: e.from, Epoch: e.epoch, Attempt: e.attempt, Owner: m.ownerOf(e)})
+		m.do(member.Read{From: e.from, Epoch: e.epoch, Attempt: e.attempt, Owner: m.ownerOf(e)})
 	}
 }
 
@@ -40,12 +41,12 @@ func (m *Member) resend(to strategy.Node, f *flow) {
 	f.wait = min(2*max(f.wait, m.cfg.Timing.Retry/2), 8*m.cfg.Timing.Retry)
 	f.at = m.now.Add(f.wait)
 	for _, c := range f.queue[:min(len(f.queue), 4)] {
-		m.do(Send{To: to, Data: c.encode()})
+		m.do(member.Send{To: to, Data: c.encode()})
 	}
 }
 
 // chunk is told of a chunk that was read.
-func (m *Member) chunk(c Chunk) {
+func (m *Member) chunk(c member.Chunk) {
 	e := m.exports[c.From]
 	if e == nil || e.epoch != c.Epoch || c.Attempt != e.attempt || e.stage != reading || e.ended {
 		return
@@ -75,7 +76,7 @@ func (m *Member) post(e *export, to strategy.Node, data []byte, last bool) {
 	if f.whole {
 		return // with an earlier attempt
 	}
-	c := chunkMsg{t: Transfer{From: e.from, To: to, Epoch: e.epoch, Attempt: e.attempt}, seq: f.next, last: last,
+	c := chunkMsg{t: member.Transfer{From: e.from, To: to, Epoch: e.epoch, Attempt: e.attempt}, seq: f.next, last: last,
 		data: data}
 	f.next++
 	if len(f.queue) == 0 {
@@ -83,7 +84,7 @@ func (m *Member) post(e *export, to strategy.Node, data []byte, last bool) {
 		f.at = m.now.Add(f.wait)
 	}
 	f.queue = append(f.queue, c)
-	m.do(Send{To: to, Data: c.encode()})
+	m.do(member.Send{To: to, Data: c.encode()})
 }
 
 // ack is told what was taken.

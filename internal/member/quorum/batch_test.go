@@ -1,4 +1,4 @@
-package member
+package quorum
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
@@ -42,7 +43,7 @@ func TestManyMoveUnderOneEpoch(t *testing.T) {
 			want[h] = node(j)
 			if i != j {
 				n := w.nodes[node(i)]
-				n.inbox = append(n.inbox, HandOver{Hosts: []string{h}, To: node(j)})
+				n.inbox = append(n.inbox, member.HandOver{Hosts: []string{h}, To: node(j)})
 			}
 		}
 	}
@@ -79,7 +80,7 @@ func TestABatchIsBounded(t *testing.T) {
 	for i := range 3*maxMoves + 5 {
 		all = append(all, fmt.Sprintf("h%d.example", (i*7919)%(1<<20)))
 	}
-	m.handOver(HandOver{Hosts: all, To: "b~1"})
+	m.handOver(member.HandOver{Hosts: all, To: "b~1"})
 	for len(m.moving.wants) > 0 {
 		batch := m.choose()
 		for h := range batch {
@@ -92,7 +93,7 @@ func TestABatchIsBounded(t *testing.T) {
 		}
 	}
 	for i := range maxTargets + 1 {
-		m.handOver(HandOver{Hosts: []string{fmt.Sprintf("h%d.example", i)}, To: node(i)})
+		m.handOver(member.HandOver{Hosts: []string{fmt.Sprintf("h%d.example", i)}, To: node(i)})
 	}
 	if batch := m.choose(); len(batch) != maxTargets || len(m.moving.wants) != 1 {
 		t.Errorf("a batch goes to %d nodes, and %d wait", len(batch), len(m.moving.wants))
@@ -158,16 +159,16 @@ func FuzzMoves(f *testing.F) {
 // TestChunksThatComeEarlyAreKept has the chunks of a transfer come in the wrong order: the holder is given them in the
 // right one, and none is asked for again.
 func TestChunksThatComeEarlyAreKept(t *testing.T) {
-	m := New(Config{Self: "b~1", Timing: LAN()})
+	m := New(Config{Self: "b~1", Timing: member.LAN()})
 	m.phase, m.owed = in, map[strategy.Node]bool{"a~1": true}
 	m.table = &Table{Epoch: 2, Settled: 1, Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}
-	tr := Transfer{From: "a~1", To: "b~1", Epoch: 2, Attempt: 1}
+	tr := member.Transfer{From: "a~1", To: "b~1", Epoch: 2, Attempt: 1}
 	var took []uint64
 	for _, seq := range []uint64{3, 1, 1, 0, 99, 2, 4} {
 		m.out = nil
-		m.message(Message{From: "a~1", Data: chunkMsg{t: tr, seq: seq, data: []byte{byte(seq)}}.encode()})
+		m.message(member.Message{From: "a~1", Data: chunkMsg{t: tr, seq: seq, data: []byte{byte(seq)}}.encode()})
 		for _, a := range m.out {
-			if take, is := a.(Take); is {
+			if take, is := a.(member.Take); is {
 				took = append(took, take.Seq)
 				if len(take.Data) != 1 || uint64(take.Data[0]) != take.Seq {
 					t.Errorf("chunk %d has %v", take.Seq, take.Data)
@@ -179,9 +180,9 @@ func TestChunksThatComeEarlyAreKept(t *testing.T) {
 		t.Errorf("the holder was given %v, not %v, and %d bytes are kept", took, want, m.early)
 	}
 	for seq := range uint64(100) {
-		m.message(Message{From: "a~1", Data: chunkMsg{t: tr, seq: 100 + seq, data: make([]byte, 1<<20)}.encode()})
+		m.message(member.Message{From: "a~1", Data: chunkMsg{t: tr, seq: 100 + seq, data: make([]byte, 1<<20)}.encode()})
 	}
-	if a := m.coming["a~1"]; len(a.early) > LAN().Window || m.early > maxEarly {
+	if a := m.coming["a~1"]; len(a.early) > member.LAN().Window || m.early > maxEarly {
 		t.Errorf("%d chunks are kept, %d bytes", len(a.early), m.early)
 	}
 	if m.outdate(); m.early != 0 {
@@ -191,7 +192,7 @@ func TestChunksThatComeEarlyAreKept(t *testing.T) {
 
 // TestDrainIsOfWhatMoves: of a member that keeps its hosts only those are waited for that move.
 func TestDrainIsOfWhatMoves(t *testing.T) {
-	m := New(Config{Self: "a~1", Timing: LAN()})
+	m := New(Config{Self: "a~1", Timing: member.LAN()})
 	m.table = &Table{Epoch: 2, Settled: 1, Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}},
 		Moves: []Moves{{From: "a~1", Batch: 7, To: []strategy.Node{"b~1"}}}}
 	m.places[2] = m.place(2)
@@ -227,7 +228,7 @@ func TestABatchOutlivesItsProcess(t *testing.T) {
 			first := fmt.Sprintf("h%d.example", seed) // its heir would be another, mostly
 			w.shared[node(from)][first], w.shared[node(from)]["second"] = true, true
 			n := w.nodes[node(from)]
-			n.inbox = append(n.inbox, HandOver{Hosts: []string{first}, To: node(to)})
+			n.inbox = append(n.inbox, member.HandOver{Hosts: []string{first}, To: node(to)})
 			killed := false
 			w.wrote = func() {
 				table, err := ParseTable(w.keys[TableKey].Value)
@@ -240,7 +241,7 @@ func TestABatchOutlivesItsProcess(t *testing.T) {
 			for range 50 {
 				if w.run(100 * time.Millisecond); killed && c.again && n.dead {
 					n = w.add(node(from), true)
-					n.inbox = append(n.inbox, HandOver{Hosts: []string{"second"}, To: node(to)})
+					n.inbox = append(n.inbox, member.HandOver{Hosts: []string{"second"}, To: node(to)})
 				}
 			}
 			w.run(time.Minute)

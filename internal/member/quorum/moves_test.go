@@ -1,4 +1,4 @@
-package member
+package quorum
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kumo/internal/member"
 )
 
 // TestMoves is TestMembers for strategies that are no Placers: who stays keeps what it holds, single hosts move where
@@ -61,7 +63,7 @@ func (w *world) move(n *testNode, nodes int) {
 	}
 	to := node(w.rng.IntN(nodes))
 	w.tell("%s is to hand over %v to %s", n.id, some, to)
-	n.inbox = append(n.inbox, HandOver{Hosts: some, To: to})
+	n.inbox = append(n.inbox, member.HandOver{Hosts: some, To: to})
 	w.moved += len(some)
 }
 

@@ -1,15 +1,16 @@
-package member
+package quorum
 
 import (
 	"cmp"
 	"errors"
 	"slices"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
 // tableEntry is told of the table by the watch.
-func (m *Member) tableEntry(e Entry) {
+func (m *Member) tableEntry(e member.Entry) {
 	if e.Revision <= m.tableRev {
 		return
 	}
@@ -25,10 +26,10 @@ func (m *Member) tableEntry(e Entry) {
 	m.setTable(t, e.Revision)
 }
 
-func (m *Member) wroteTable(w Wrote) {
+func (m *Member) wroteTable(w member.Wrote) {
 	m.tableBusy = false
 	m.proposeAt = m.now.Add(m.cfg.Timing.Beat / 4) // the watch tells what there is
-	if errors.Is(w.Err, ErrStale) {
+	if errors.Is(w.Err, member.ErrStale) {
 		m.late++
 		m.stagger()
 	}
@@ -73,7 +74,7 @@ func (m *Member) setTable(t *Table, rev uint64) {
 // settled forgets what was needed only while an earlier epoch was not settled.
 func (m *Member) settled() {
 	s := m.table.Settled
-	old := func(t Transfer) bool { return t.Epoch <= s }
+	old := func(t member.Transfer) bool { return t.Epoch <= s }
 	m.arrived, m.forgot = slices.DeleteFunc(m.arrived, old), slices.DeleteFunc(m.forgot, old)
 	for e := range m.places {
 		if e < s {
@@ -89,7 +90,7 @@ func (m *Member) settled() {
 	}
 	m.has, m.booked = max(m.has, s), max(m.booked, s)
 	m.gather()
-	m.do(Settled{s})
+	m.do(member.Settled{Epoch: s})
 	m.sweep()
 }
 
@@ -100,9 +101,9 @@ func (m *Member) sweep() {
 	}
 	for _, n := range sortedNodes(m.peers) {
 		if p := m.peers[n]; p.lease.Revoked && !m.table.part(n) {
-			m.do(Write{Key: leaseKey(n), Revision: p.rev})
+			m.do(member.Write{Key: leaseKey(n), Revision: p.rev})
 			if p.lease.Batch != 0 {
-				m.do(Write{Key: movesKey(n), Revision: p.lease.Batch})
+				m.do(member.Write{Key: movesKey(n), Revision: p.lease.Batch})
 			}
 		}
 	}
@@ -110,11 +111,11 @@ func (m *Member) sweep() {
 
 // left ends a member that has nothing any more.
 func (m *Member) left() {
-	m.do(Write{Key: leaseKey(m.cfg.Self), Revision: m.lease.rev})
+	m.do(member.Write{Key: leaseKey(m.cfg.Self), Revision: m.lease.rev})
 	if m.moving.revision != 0 {
-		m.do(Write{Key: movesKey(m.cfg.Self), Revision: m.moving.revision})
+		m.do(member.Write{Key: movesKey(m.cfg.Self), Revision: m.moving.revision})
 	}
-	m.end(Left{})
+	m.end(member.Left{})
 }
 
 // newEpoch places hosts as the new list of members has it, stops what is another's now, and begins anew to hand it
@@ -136,7 +137,7 @@ func (m *Member) newEpoch() {
 	m.arrive()
 	m.publish() // before it is asked whether what is another's under it has come to rest
 	if e := m.exports[m.cfg.Self]; e != nil {
-		m.do(Drain{t.Epoch, m.drains()})
+		m.do(member.Drain{Epoch: t.Epoch, Of: m.drains()})
 	}
 }
 
@@ -150,6 +151,24 @@ func (m *Member) drains() func(string) bool {
 	return func(host string) bool { return to(host) != "" }
 }
 
+// watch watches the table, this node's lease and those of some others, or all, and the moves that it has to know.
+func (m *Member) watch(leases []strategy.Node) {
+	keys := []string{TableKey, LeasePrefix}
+	if !m.guard {
+		keys[1] = leaseKey(m.cfg.Self)
+		for _, n := range leases {
+			keys = append(keys, leaseKey(n))
+		}
+	}
+	keys = append(keys, movesKey(m.cfg.Self))
+	for _, n := range sortedNodes(m.ghosts) {
+		if m.table.moves(n) != nil {
+			keys = append(keys, movesKey(n))
+		}
+	}
+	m.do(member.Watch{Keys: keys})
+}
+
 // guardUp sees to it that the leases are watched that are this node's to watch.
 func (m *Member) guardUp() {
 	if m.table == nil {
@@ -158,28 +177,22 @@ func (m *Member) guardUp() {
 	guards := m.table.guards()
 	m.guard = slices.ContainsFunc(guards, func(g strategy.Member) bool { return g.Node == m.cfg.Self })
 	m.scanAt = m.now.Add(m.cfg.Timing.TTL)
-	w := Watch{Nodes: []strategy.Node{m.cfg.Self}, All: m.guard, Moves: []strategy.Node{m.cfg.Self}}
+	var leases []strategy.Node // that are watched if this is no guard
 	for _, g := range guards {
 		if g.Node != m.cfg.Self {
-			w.Nodes = append(w.Nodes, g.Node)
+			leases = append(leases, g.Node)
 		}
 	}
-	for n := range m.ghosts {
-		if m.table.moves(n) != nil {
-			w.Moves = append(w.Moves, n)
-		}
-	}
-	slices.Sort(w.Moves[1:])
 	if twin := m.namesake(); m.phase == joining && twin != "" {
-		w.Nodes = append(w.Nodes, twin)
+		leases = append(leases, twin)
 	}
-	m.do(w)
+	m.watch(leases)
 	clear(m.behind)
 	clear(m.dead)
 	clear(m.offers)
 	for n, p := range m.peers {
 		switch {
-		case !m.guard && !slices.Contains(w.Nodes, n):
+		case !m.guard && !slices.Contains(leases, n):
 			delete(m.peers, n)
 		case p.lease.Revoked:
 			m.markDead(n)
@@ -215,7 +228,7 @@ func (m *Member) propose() {
 		return
 	}
 	m.tableBusy = true
-	m.do(Write{Key: TableKey, Value: t.Encode(), Revision: m.tableRev})
+	m.do(member.Write{Key: TableKey, Value: t.Encode(), Revision: m.tableRev})
 }
 
 // wanted is the table as it should be now, nil if it is so: first who died goes, then what is settled is said to be,
@@ -300,7 +313,7 @@ func (m *Member) allDone() bool {
 // finish leaves a cluster that has nobody else: the node stays in the table, and what it has on its disk.
 func (m *Member) finish() {
 	if m.leaving && len(m.table.Members) == 1 && m.table.has(m.cfg.Self) && m.table.settled() && len(m.exports) == 0 {
-		m.end(Left{})
+		m.end(member.Left{})
 	}
 }
 
@@ -317,7 +330,7 @@ func (m *Member) publish() {
 		}
 	}
 	m.view = v
-	m.do(Publish{v})
+	m.do(member.Publish{View: v})
 }
 
 // views is a Placer's view of an epoch.

@@ -1,14 +1,15 @@
-package member
+package quorum
 
 import (
 	"slices"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
 // An arrival is a transfer to this node that has not come whole.
 type arrival struct {
-	t      Transfer
+	t      member.Transfer
 	sender strategy.Node
 	issued uint64              // chunks given to the holder
 	taken  uint64              // of these, journalled
@@ -20,7 +21,7 @@ type arrival struct {
 // maxEarly is how many bytes of chunks are kept that came too early, of all arrivals; what comes beyond is sent again.
 const maxEarly = 16 << 20
 
-func (m *Member) message(e Message) {
+func (m *Member) message(e member.Message) {
 	if m.phase != in {
 		return
 	}
@@ -49,7 +50,7 @@ func (m *Member) comes(from strategy.Node, c chunkMsg) {
 	}
 	// it came, perhaps long ago: the epoch may be settled, and this one late
 	if !m.owed[t.From] || m.cameUnder(t.From, t.Epoch) {
-		m.do(Send{To: from, Data: ackMsg{t: t, whole: true}.encode()})
+		m.do(member.Send{To: from, Data: ackMsg{t: t, whole: true}.encode()})
 		return
 	}
 	if e := m.exports[m.cfg.Self]; e != nil && e.stage < reading {
@@ -106,7 +107,7 @@ func (m *Member) keep(a *arrival, c chunkMsg) {
 func (m *Member) issue(a *arrival, c chunkMsg) {
 	a.issued++
 	a.ending = c.last
-	m.do(Take{Transfer: c.t, Seq: c.seq, Last: c.last, Data: c.data})
+	m.do(member.Take{Transfer: c.t, Seq: c.seq, Last: c.last, Data: c.data})
 }
 
 // letGo lets go of what came too early.
@@ -118,15 +119,15 @@ func (m *Member) letGo(a *arrival) {
 }
 
 func (m *Member) sendAck(to strategy.Node, a *arrival) {
-	m.do(Send{To: to, Data: ackMsg{t: a.t, next: a.taken, process: m.lease.process}.encode()})
+	m.do(member.Send{To: to, Data: ackMsg{t: a.t, next: a.taken, process: m.lease.process}.encode()})
 }
 
 func (m *Member) cameUnder(from strategy.Node, epoch uint64) bool {
-	return slices.ContainsFunc(m.arrived, func(t Transfer) bool { return t.From == from && t.Epoch == epoch })
+	return slices.ContainsFunc(m.arrived, func(t member.Transfer) bool { return t.From == from && t.Epoch == epoch })
 }
 
 // taken is told that a chunk is journalled.
-func (m *Member) taken(e Taken) {
+func (m *Member) taken(e member.Taken) {
 	a := m.coming[e.Transfer.From]
 	if a == nil || a.t != e.Transfer {
 		if i := m.old(e.Transfer); i >= 0 {
@@ -142,7 +143,7 @@ func (m *Member) taken(e Taken) {
 	m.arrived = append(m.arrived, a.t)
 	m.came(a.t)
 	delete(m.coming, a.t.From)
-	m.do(Send{To: a.sender, Data: ackMsg{t: a.t, whole: true}.encode()})
+	m.do(member.Send{To: a.sender, Data: ackMsg{t: a.t, whole: true}.encode()})
 	m.arrive()
 }
 
@@ -166,7 +167,7 @@ func (m *Member) bookings() uint64 {
 }
 
 // came notes that a transfer came whole.
-func (m *Member) came(t Transfer) {
+func (m *Member) came(t member.Transfer) {
 	if t.Epoch == m.table.Epoch {
 		delete(m.owed, t.From)
 	}
@@ -178,7 +179,7 @@ func (m *Member) arrive() {
 		m.has = m.table.Epoch
 		m.publish()
 		if m.cfg.Place == nil {
-			m.do(Whole{m.has})
+			m.do(member.Whole{Epoch: m.has})
 		}
 	}
 }
@@ -203,11 +204,11 @@ func (m *Member) retire(a *arrival) {
 func (m *Member) undo(a *arrival) {
 	if a.taken == a.issued && !a.drops {
 		a.drops = true
-		m.do(Drop{a.t})
+		m.do(member.Drop{Transfer: a.t})
 	}
 }
 
-func (m *Member) old(t Transfer) int {
+func (m *Member) old(t member.Transfer) int {
 	return slices.IndexFunc(m.olds, func(a *arrival) bool { return a.t == t })
 }
 
@@ -224,7 +225,7 @@ func (m *Member) oldTaken(i int) {
 	m.undo(a)
 }
 
-func (m *Member) dropped(d Dropped) {
+func (m *Member) dropped(d member.Dropped) {
 	if i := m.old(d.Transfer); i >= 0 {
 		m.olds = slices.Delete(m.olds, i, i+1)
 	}

@@ -1,17 +1,19 @@
-package member
+package quorum
 
 import (
 	"reflect"
 	"slices"
 	"testing"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
 var messages = []interface{ encode() []byte }{
-	chunkMsg{t: Transfer{"a~1", "b~2", 3, 1 << 40}, seq: 7, last: true, data: []byte("hosts")},
+	chunkMsg{t: member.Transfer{From: "a~1", To: "b~2", Epoch: 3, Attempt: 1 << 40}, seq: 7, last: true,
+		data: []byte("hosts")},
 	chunkMsg{data: []byte{}},
-	ackMsg{t: Transfer{"a~1", "b~2", 3, 4}, next: 5, whole: true, process: 6},
+	ackMsg{t: member.Transfer{From: "a~1", To: "b~2", Epoch: 3, Attempt: 4}, next: 5, whole: true, process: 6},
 	askMsg{from: "a~1", to: "b~2", epoch: 3},
 	answerMsg{askMsg{"a~1", "b~2", 3}, []uint64{1, 2}},
 	answerMsg{askMsg{"a~1", "b~2", 3}, nil},

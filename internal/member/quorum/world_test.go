@@ -1,4 +1,4 @@
-package member
+package quorum
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
@@ -19,12 +20,12 @@ type world struct {
 	t      *testing.T
 	rng    *rand.Rand
 	now    time.Time
-	keys   map[string]Entry
+	keys   map[string]member.Entry
 	rev    uint64
 	nodes  map[strategy.Node]*testNode
-	shared map[strategy.Node]map[string]bool // what each node's log says that it holds
-	came   map[strategy.Node][]Transfer      // and what came whole to it
-	forgot map[strategy.Node][]Transfer
+	shared map[strategy.Node]map[string]bool   // what each node's log says that it holds
+	came   map[strategy.Node][]member.Transfer // and what came whole to it
+	forgot map[strategy.Node][]member.Transfer
 	todo   []func()
 	late   []echo // messages that will come a second time
 	keeps  bool   // the strategy is no Placer: hosts stay, but for those that are moved
@@ -41,11 +42,11 @@ type testNode struct {
 	m      *Member
 	dead   bool
 	wake   time.Time
-	inbox  []Event
+	inbox  []member.Event
 	held   []func()
-	part   map[Transfer]map[string]bool // of transfers that have not come whole
-	reads  map[strategy.Node][]Chunk
-	ends   []Action
+	part   map[member.Transfer]map[string]bool // of transfers that have not come whole
+	reads  map[strategy.Node][]member.Chunk
+	ends   []member.Action
 	view   *View
 	all    bool
 	watch  map[string]bool
@@ -78,14 +79,14 @@ func (v moduloView) Owner(host string) (strategy.Node, strategy.State) {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	return &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1e9, 0), keys: map[string]Entry{},
+	return &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1e9, 0), keys: map[string]member.Entry{},
 		nodes:  map[strategy.Node]*testNode{},
-		shared: map[strategy.Node]map[string]bool{}, came: map[strategy.Node][]Transfer{},
-		forgot: map[strategy.Node][]Transfer{}}
+		shared: map[strategy.Node]map[string]bool{}, came: map[strategy.Node][]member.Transfer{},
+		forgot: map[strategy.Node][]member.Transfer{}}
 }
 
 func (w *world) add(id strategy.Node, joined bool) *testNode {
-	n := &testNode{w: w, id: id, part: map[Transfer]map[string]bool{}, reads: map[strategy.Node][]Chunk{},
+	n := &testNode{w: w, id: id, part: map[member.Transfer]map[string]bool{}, reads: map[strategy.Node][]member.Chunk{},
 		watch: map[string]bool{TableKey: true}, view: &View{}, joined: joined}
 	if w.shared[id] == nil {
 		w.shared[id] = map[string]bool{}
@@ -95,7 +96,7 @@ func (w *world) add(id strategy.Node, joined bool) *testNode {
 		place = nil
 	}
 	n.m = New(Config{Self: id, Instance: w.rng.Uint64() | 1, Joined: joined, Arrived: w.came[id], Forgot: w.forgot[id],
-		Place: place, Slot: w.slot, Layout: "test", Timing: LAN(), Seed: w.rng.Uint64()})
+		Place: place, Slot: w.slot, Layout: "test", Timing: member.LAN(), Seed: w.rng.Uint64()})
 	w.nodes[id] = n
 	w.tell("%s begins", id)
 	for _, a := range n.m.Start(nil) {
@@ -106,7 +107,7 @@ func (w *world) add(id strategy.Node, joined bool) *testNode {
 			n.inbox = append(n.inbox, w.keys[k])
 		}
 	}
-	n.inbox = append(n.inbox, Synced{})
+	n.inbox = append(n.inbox, member.Synced{})
 	return n
 }
 
@@ -128,14 +129,14 @@ func (n *testNode) hold(f func()) {
 	})
 }
 
-func (n *testNode) later(e Event) { n.w.soon(func() { n.inbox = append(n.inbox, e) }) }
+func (n *testNode) later(e member.Event) { n.w.soon(func() { n.inbox = append(n.inbox, e) }) }
 
-func (n *testNode) carryOut(a Action) {
+func (n *testNode) carryOut(a member.Action) {
 	w := n.w
 	switch a := a.(type) {
-	case Watch:
-		n.all = a.All
-		for _, key := range a.Keys() {
+	case member.Watch:
+		n.all = n.all || slices.Contains(a.Keys, LeasePrefix)
+		for _, key := range a.Keys {
 			n.watch[key] = true
 		}
 		for _, k := range slices.Sorted(maps.Keys(w.keys)) {
@@ -148,44 +149,44 @@ func (n *testNode) carryOut(a Action) {
 				n.later(e)
 			}
 		}
-	case Write:
+	case member.Write:
 		w.soon(func() { w.write(n, a) })
-	case Send:
+	case member.Send:
 		if w.lossy && w.rng.IntN(4) == 0 {
 			return
 		}
 		deliver := func() {
 			if to := w.nodes[a.To]; to != nil && !to.dead {
-				to.inbox = append(to.inbox, Message{From: n.id, Data: a.Data})
+				to.inbox = append(to.inbox, member.Message{From: n.id, Data: a.Data})
 			}
 		}
 		w.soon(deliver)
 		if w.rng.IntN(8) == 0 {
 			w.late = append(w.late, echo{w.now.Add(time.Duration(w.rng.IntN(30_000)) * time.Millisecond), deliver})
 		}
-	case Publish:
-		n.view = a.View
-	case Wake:
+	case member.Publish:
+		n.view = a.View.(*View)
+	case member.Wake:
 		n.wake = a.At
-	case Enter:
+	case member.Enter:
 		n.joined = true
-		n.later(Entered{})
-	case Drain:
-		n.later(Drained{a.Epoch})
-	case Read:
+		n.later(member.Entered{})
+	case member.Drain:
+		n.later(member.Drained{Epoch: a.Epoch})
+	case member.Read:
 		n.hold(func() { n.read(a) })
-	case Take:
+	case member.Take:
 		n.hold(func() { n.take(a) })
-	case Drop:
+	case member.Drop:
 		n.hold(func() {
 			for h := range n.part[a.Transfer] {
 				w.tell("%s drops %s of %v", n.id, h, a.Transfer)
 				delete(w.shared[n.id], h)
 			}
 			delete(n.part, a.Transfer)
-			n.inbox = append(n.inbox, Dropped(a))
+			n.inbox = append(n.inbox, member.Dropped(a))
 		})
-	case Forget:
+	case member.Forget:
 		n.hold(func() {
 			maps.DeleteFunc(w.shared[a.From], func(h string, _ bool) bool {
 				gone := a.Gone != nil && a.Gone(h)
@@ -197,20 +198,21 @@ func (n *testNode) carryOut(a Action) {
 			if a.From == n.id {
 				w.forgot[n.id] = append(w.forgot[n.id], a.Whole...)
 			}
-			n.inbox = append(n.inbox, Forgotten{a.From, a.Epoch})
+			n.inbox = append(n.inbox, member.Forgotten{From: a.From, Epoch: a.Epoch})
 		})
-	case Fold:
+	case member.Fold:
 		w.tell("%s folds %s", n.id, a.Node)
 		n.hold(func() {
-			n.inbox = append(n.inbox, Folded{a.Node, slices.Clone(w.came[a.Node]), slices.Clone(w.forgot[a.Node])})
+			n.inbox = append(n.inbox, member.Folded{Node: a.Node, Arrived: slices.Clone(w.came[a.Node]),
+				Forgot: slices.Clone(w.forgot[a.Node])})
 		})
-	case Flush:
-		n.later(Flushed(a))
-	case Whole:
-		n.later(Acknowledged(a))
-	case Release:
-		n.later(Released(a))
-	case Lost, Left, Failed:
+	case member.Flush:
+		n.later(member.Flushed(a))
+	case member.Whole:
+		n.later(member.Acknowledged(a))
+	case member.Release:
+		n.later(member.Released(a))
+	case member.Lost, member.Left, member.Failed:
 		w.tell("%s ends: %T %+v", n.id, a, a)
 		n.ends = append(n.ends, a)
 		n.dead = true
@@ -221,25 +223,25 @@ func (n *testNode) wants(key string) bool {
 	return n.watch[key] || n.all && strings.HasPrefix(key, LeasePrefix)
 }
 
-func (w *world) write(n *testNode, a Write) {
+func (w *world) write(n *testNode, a member.Write) {
 	if n.dead {
 		return
 	}
 	if w.keys[a.Key].Revision != a.Revision && w.keys[a.Key].Value != nil || w.keys[a.Key].Value == nil &&
 		a.Revision != 0 {
-		n.inbox = append(n.inbox, Wrote{Key: a.Key, Err: ErrStale})
+		n.inbox = append(n.inbox, member.Wrote{Key: a.Key, Err: member.ErrStale})
 		return
 	}
 	w.rev++
 	if a.Key == TableKey {
 		w.tell("%s writes %s", n.id, a.Value)
 	}
-	e := Entry{a.Key, a.Value, w.rev}
+	e := member.Entry{Key: a.Key, Value: a.Value, Revision: w.rev}
 	w.keys[a.Key] = e
 	if w.wrote != nil {
 		w.wrote()
 	}
-	n.inbox = append(n.inbox, Wrote{Key: a.Key, Revision: w.rev})
+	n.inbox = append(n.inbox, member.Wrote{Key: a.Key, Revision: w.rev})
 	for _, id := range sortedNodes(w.nodes) {
 		if o := w.nodes[id]; o.wants(a.Key) {
 			o.later(e)
@@ -248,25 +250,25 @@ func (w *world) write(n *testNode, a Write) {
 }
 
 // read gives one host a chunk.
-func (n *testNode) read(a Read) {
+func (n *testNode) read(a member.Read) {
 	key := strategy.Node(fmt.Sprint(a.From, a.Epoch, a.Attempt))
 	if _, begun := n.reads[key]; !begun {
-		n.reads[key] = []Chunk{}
+		n.reads[key] = []member.Chunk{}
 		for _, h := range slices.Sorted(maps.Keys(n.w.shared[a.From])) {
 			if to := a.Owner(h); to != "" {
-				n.reads[key] = append(n.reads[key], Chunk{From: a.From, Epoch: a.Epoch, Attempt: a.Attempt, To: to,
+				n.reads[key] = append(n.reads[key], member.Chunk{From: a.From, Epoch: a.Epoch, Attempt: a.Attempt, To: to,
 					Data: []byte(h)})
 			}
 		}
 	}
-	c := Chunk{From: a.From, Epoch: a.Epoch, Attempt: a.Attempt}
+	c := member.Chunk{From: a.From, Epoch: a.Epoch, Attempt: a.Attempt}
 	if all := n.reads[key]; len(all) > 0 {
 		c, n.reads[key] = all[0], all[1:]
 	}
 	n.inbox = append(n.inbox, c)
 }
 
-func (n *testNode) take(a Take) {
+func (n *testNode) take(a member.Take) {
 	if n.part[a.Transfer] == nil {
 		n.part[a.Transfer] = map[string]bool{}
 	}
@@ -280,7 +282,7 @@ func (n *testNode) take(a Take) {
 		delete(n.part, a.Transfer)
 		n.w.came[n.id] = append(n.w.came[n.id], a.Transfer)
 	}
-	n.inbox = append(n.inbox, Taken{a.Transfer, a.Seq})
+	n.inbox = append(n.inbox, member.Taken{Transfer: a.Transfer, Seq: a.Seq})
 }
 
 // kill ends a node; what its log says of transfers that did not come whole is dropped when it is folded, or when it

@@ -1,10 +1,11 @@
-package member
+package quorum
 
 import (
 	"errors"
 	"strings"
 	"time"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
@@ -47,10 +48,10 @@ func (m *Member) renew() {
 	l.beat++
 	l.asks = Lease{Instance: m.cfg.Instance, Beat: l.beat, Done: m.done, Proposal: m.moving.offer, Report: l.report}
 	l.busy, l.asked, l.next = true, m.now, m.now.Add(m.cfg.Timing.Beat)
-	m.do(Write{Key: leaseKey(m.cfg.Self), Value: l.asks.Encode(), Revision: l.rev})
+	m.do(member.Write{Key: leaseKey(m.cfg.Self), Value: l.asks.Encode(), Revision: l.rev})
 }
 
-func (m *Member) wroteOwn(w Wrote) {
+func (m *Member) wroteOwn(w member.Wrote) {
 	l := &m.lease
 	l.busy = false
 	switch {
@@ -60,7 +61,7 @@ func (m *Member) wroteOwn(w Wrote) {
 			m.offered(m.cfg.Self, &l.said.Proposal)
 		}
 		m.renewed()
-	case errors.Is(w.Err, ErrStale):
+	case errors.Is(w.Err, member.ErrStale):
 		// the watch tells who has written: this process with an earlier try, or who has revoked it
 		l.next = m.now.Add(m.cfg.Timing.Beat)
 	default:
@@ -89,7 +90,7 @@ func (m *Member) renewed() {
 func (m *Member) acquired() {
 	if !m.part() {
 		m.phase = entering
-		m.do(Enter{})
+		m.do(member.Enter{})
 		return
 	}
 	m.unsure = !m.table.settled()
@@ -110,7 +111,7 @@ func (m *Member) enter() {
 }
 
 // ownEntry is told of the own lease by the watch.
-func (m *Member) ownEntry(e Entry) {
+func (m *Member) ownEntry(e member.Entry) {
 	l := &m.lease
 	if e.Revision <= l.rev {
 		return
@@ -143,7 +144,7 @@ func (m *Member) ownEntry(e Entry) {
 }
 
 // peerEntry is told of another node's lease by the watch.
-func (m *Member) peerEntry(n strategy.Node, e Entry) {
+func (m *Member) peerEntry(n strategy.Node, e member.Entry) {
 	p := m.peers[n]
 	if e.Value == nil {
 		delete(m.peers, n)
@@ -231,6 +232,6 @@ func (m *Member) watchOthers() {
 		revoked := p.lease
 		revoked.Revoked = true
 		p.revoking = true
-		m.do(Write{Key: leaseKey(n), Value: revoked.Encode(), Revision: p.rev})
+		m.do(member.Write{Key: leaseKey(n), Value: revoked.Encode(), Revision: p.rev})
 	}
 }
