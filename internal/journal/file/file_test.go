@@ -90,6 +90,16 @@ func TestEveryTornEndIsCutOff(t *testing.T) {
 	if err := use(t, dir, make([]byte, 4096)); err != nil {
 		t.Errorf("zeros alone: %v", err)
 	}
+	for at := range headLen {
+		holed := bytes.Clone(data)
+		clear(holed[at:min(at+3, headLen)])
+		if err := use(t, dir, holed[:headLen]); err != nil {
+			t.Errorf("a first line of which a part from %d was not written: %v", at, err)
+		}
+		if err := use(t, dir, holed); !errors.Is(err, file.ErrVersion) { // it was durable before the first batch was written
+			t.Errorf("batches behind a first line without a part from %d: %v, not %v", at, err, file.ErrVersion)
+		}
+	}
 }
 
 // A page may have what looks like a frame in a header that the journal keeps. That a torn batch holds one is no damage.

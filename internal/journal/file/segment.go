@@ -60,7 +60,7 @@ func (j *Journal) replay(s segment, from journal.Position, f func([]byte, journa
 	return err
 }
 
-// errTornHead is a segment that ends within its first line.
+// errTornHead is a segment whose first line was not durable when the machine died.
 var errTornHead = errors.New("the first line is torn")
 
 // scan reads a segment's frames up to the first that is not whole, and returns how many bytes the whole ones have.
@@ -71,7 +71,7 @@ func (j *Journal) scan(s segment, f func([]byte, journal.Position) error) (whole
 	}
 	defer rc.Close()
 	r := bufio.NewReaderSize(rc, 1<<20)
-	if err := readHead(r, headOf(s.start)); err != nil {
+	if err := readHead(r, headOf(s.start), s.frames == 0); err != nil {
 		return 0, err
 	}
 	for {
@@ -90,7 +90,8 @@ func (j *Journal) scan(s segment, f func([]byte, journal.Position) error) (whole
 	}
 }
 
-func readHead(r io.Reader, want string) error {
+// readHead reads a segment's first line; alone says that nothing follows it.
+func readHead(r io.Reader, want string, alone bool) error {
 	head := make([]byte, len(want))
 	n, err := io.ReadFull(r, head)
 	switch {
@@ -98,7 +99,7 @@ func readHead(r io.Reader, want string) error {
 		return nil
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return errTornHead
-	case err == nil && strings.Trim(string(head), "\x00") == "": // the machine died before the line was durable
+	case err == nil && strings.Trim(string(head), "\x00") == "", err == nil && alone && hasHoles(head, want):
 		return errTornHead
 	case err != nil:
 		return err
@@ -106,6 +107,16 @@ func readHead(r io.Reader, want string) error {
 		return fmt.Errorf("%w: its first line is %q, not %q", ErrVersion, head[:n], want)
 	}
 	return fmt.Errorf("%w: it does not begin with %q", ErrVersion, want)
+}
+
+// hasHoles reports whether a line is as it was to be, but for bytes that were never written.
+func hasHoles(line []byte, want string) bool {
+	for i, c := range line {
+		if c != want[i] && c != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 var errBadFrame = errors.New("bad frame")
