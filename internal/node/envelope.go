@@ -6,7 +6,7 @@ import (
 )
 
 // Protocol is the version of all that nodes say to each other.
-const Protocol = 2
+const Protocol = 3
 
 // A message between nodes is a byte for the version of all that nodes say to each other, one for the kind, the crawl's
 // name with its length before it, and what the kind has to say.

@@ -278,9 +278,11 @@ func TestANodeOfAnotherVersionIsRefused(t *testing.T) {
 		a := w.start("a", "1")
 		b, err := w.hub.Join("stranger~1")
 		must(t, err)
-		for _, msg := range []string{"", "\x02m\x04test", "\x01m\x05other", "\x01m\x90", "\x01l\x04test", "\x01t\x04test\xff",
-			"\x01q\x04test{", "\x01z\x04test"} {
-			must(t, b.Send("a~1", []byte(msg)))
+		must(t, b.Send("a~1", nil))
+		for _, msg := range []string{"m\x04test", "m\x05other", "m\x90", "l\x04test", "t\x04test\xff", "q\x04test{",
+			"z\x04test"} {
+			must(t, b.Send("a~1", append([]byte{node.Protocol}, msg...)))
+			must(t, b.Send("a~1", append([]byte{node.Protocol - 1}, msg...)))
 		}
 		must(t, w.control.Start(t.Context(), nil, w.seeds(1)))
 		ends(t, nil, a)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,11 +48,12 @@ func TestEnvelopes(t *testing.T) {
 	if kind, data, err := open(msg, "crawl"); kind != kindKnow || string(data) != "data" || err != nil {
 		t.Errorf("%q came back as %c %q %v", msg, kind, data, err)
 	}
+	this, v := string(msg[:1]), fmt.Sprint("version ", Protocol)
 	for bad, why := range map[string]string{
-		"":                                  "version 2",
-		"\x01l\x05crawl":                    "version 2",
+		"":                                  v,
+		"\x01l\x05crawl":                    v,
 		string(msg[:5]):                     "ends early",
-		"\x02l\xff\xff\xff\xff\xff\xff":     "ends early",
+		this + "l\xff\xff\xff\xff\xff\xff":  "ends early",
 		string(envelope("other", 'l', nil)): `crawl "other"`,
 	} {
 		if _, _, err := open([]byte(bad), "crawl"); err == nil || !strings.Contains(err.Error(), why) {

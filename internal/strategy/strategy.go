@@ -110,7 +110,7 @@ type Held struct{ Hosts []string }
 // Surveyed says that all has been told that a Survey has found.
 type Surveyed struct{}
 
-// Whole says that all has come to this node that comes to it under an epoch, and that Held has told of it. Booked
+// Whole says that all has come to this node that comes to it under an epoch, and that Held has told of it. Acknowledged
 // answers.
 type Whole struct{ Epoch uint64 }
 

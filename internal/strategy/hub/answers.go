@@ -11,7 +11,6 @@ import (
 
 // answered takes the control unit's answers in.
 func (h *Hub) answered(items []item) {
-	h.askedAt, h.tries = time.Time{}, 0
 	if !h.alive[h.cfg.Self] {
 		return
 	}
@@ -67,7 +66,7 @@ func (h *Hub) settle(it *item) bool {
 			h.schedule(p, h.now.Add(h.cfg.Retry))
 			return false
 		}
-		h.book(p)
+		h.acknowledge(p)
 		if !p.holds {
 			h.drop(p)
 			return false
@@ -123,7 +122,7 @@ func (h *Hub) ownParked(p *pending, host string) *pending {
 	if p == nil {
 		p = h.add(host, asking)
 	}
-	h.book(p)
+	h.acknowledge(p)
 	p.owned, p.holds = true, true
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/leader"
 )
 
 // A cluster is some hubs that hear each other at once, and a log. What they probe answers as reach says.
@@ -151,7 +152,7 @@ func (c *cluster) owner(host string) (owners []strategy.Node) {
 
 func (c *cluster) leader() strategy.Node {
 	for _, n := range c.names() {
-		if u := c.hubs[n].controller; u != nil && u.leading {
+		if c.hubs[n].elector.Leads() {
 			return n
 		}
 	}
@@ -297,7 +298,7 @@ func TestAnotherTakesItsPlace(t *testing.T) {
 	c.hubs["a~1"] = old // it comes back and believes in itself
 	c.tell("a~1", strategy.Wanted{Hosts: []string{"late.example.com"}})
 	c.run(30 * time.Second)
-	if old.controller != nil && old.controller.leading {
+	if old.elector.Leads() {
 		t.Error("two lead")
 	}
 }
@@ -319,7 +320,7 @@ func BenchmarkClaims(b *testing.B) {
 		}
 		h := c.hubs["b~1"]
 		for _, it := range w {
-			h.post("a~1", msgAsk, it)
+			h.post("a~1", leader.Question, it)
 		}
 		h.out = nil
 		h.deliver()

@@ -21,9 +21,10 @@
 //   - The paper sends a host that one does not reach to all others at once. Here they are asked one by one; AskAll is the paper's way. It
 //     would send a host that nobody reaches round for ever; here it is parked. And it gives a host to whoever claims it first, which is the node that
 //     found the first link to it; here all nodes may be asked first.
-//   - The paper's control unit is a single point of failure. Here it is elected: three members follow its log (see log.go), and one takes its place when
-//     it is silent. The log takes an entry only from who has read all others, so a control unit of the past can decide nothing, and no answer leaves before
-//     what it says is in the log, on a quorum of servers. Nodes go on with what they own meanwhile.
+//   - The paper's control unit is a single point of failure. Here it is elected (package leader): three members follow
+//     its log, and one takes its place when it is silent. The log takes an entry only from who has read all others, so a
+//     control unit of the past can decide nothing, and no answer leaves before what it says is in the log, on a quorum of
+//     servers. Nodes go on with what they own meanwhile.
 //   - What is near is learned: a rough domain, the last two labels of a name, and a network, 24 bits of an IPv4 address and 48 of an IPv6 one.
 //   - Read literally, the paper's owner is shut out of its own host. Here each claim is answered: yours, or another's.
 //   - Its conclusion's advice, larger timeouts for nodes that have little to do, is carried out.

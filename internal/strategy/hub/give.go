@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/leader"
 	"kumo/internal/varint"
 )
 
@@ -20,7 +21,7 @@ func (h *Hub) tellLoad(e strategy.Load) {
 	}
 	var w varint.Writer
 	w.Uint(uint64(h.lasts.Milliseconds()))
-	h.post(h.control, msgAsk, item{kind: itemLoad, number: uint64(max(0, e.Hosts)), text: string(w)})
+	h.post(h.elector.Leader(), leader.Question, item{kind: itemLoad, number: uint64(max(0, e.Hosts)), text: string(w)})
 }
 
 // toGive is told that another node should have some of this one's hosts.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/leader"
 )
 
 // A Hub is the strategy of one node. It is not safe for concurrent use; its views are.
@@ -17,7 +18,6 @@ type Hub struct {
 	out     []strategy.Action
 	mails   []mail
 	mailAt  map[mailKey]int
-	posted  uint64 // mails
 	epoch   uint64
 	settled uint64
 	calm    time.Time                   // since when the epoch is settled
@@ -28,12 +28,8 @@ type Hub struct {
 	joined  map[strategy.Node]time.Time // when members came, of those that came while this process knew of others
 	coming  []strategy.Node             // nodes that are about to be members
 
-	term    uint64        // the highest control unit's that was heard of
-	control strategy.Node // whom to ask
-	seq     uint64        // of the last answer in that term
-
 	node
-	reads      int         // that were asked for, and whose end was not told
+	elector    *leader.Elector
 	controller *controller // this node's part as control unit or as one who would be; nil if it is neither
 	wake       [lastTimer]time.Time
 }
@@ -41,7 +37,7 @@ type Hub struct {
 // Timers.
 const (
 	nodeTimer uint64 = iota
-	unitTimer
+	controllerTimer
 	lastTimer
 )
 
@@ -53,6 +49,11 @@ func New(cfg Config) *Hub {
 	h := &Hub{cfg: cfg.withDefaults(), mailAt: map[mailKey]int{}, alive: map[strategy.Node]bool{},
 		gone:   map[strategy.Node]uint64{},
 		joined: map[strategy.Node]time.Time{}}
+	h.elector = leader.New(leader.Config{Self: h.cfg.Self, Beat: h.cfg.Beat, Silence: h.cfg.Silence, Retry: h.cfg.Retry,
+		Do: h.do, Changed: h.soon, Replica: func() leader.Replica {
+			h.controller = newController(h)
+			return h.controller
+		}})
 	h.node = newNode(h)
 	return h
 }
@@ -105,12 +106,7 @@ func (h *Hub) take(e strategy.Event) {
 			h.wake[e.Timer] = time.Time{}
 		}
 	case strategy.Persisted, strategy.Logged, strategy.AtEnd:
-		if _, end := e.(strategy.AtEnd); end {
-			h.reads--
-		}
-		if h.controller != nil {
-			h.controller.told(e)
-		}
+		h.elector.Take(h.now, e)
 	}
 }
 
@@ -148,81 +144,25 @@ func (h *Hub) setMembers(e strategy.Members) {
 		h.begin()
 	}
 	h.moved(e.Moves)
-	h.elect()
-}
-
-// elect sees to it that this node has a part as control unit if it is one of those who would be.
-func (h *Hub) elect() {
-	switch rank := slices.Index(h.members[:min(len(h.members), standbys)], h.cfg.Self); {
-	case rank >= 0 && h.controller == nil:
-		h.controller = newController(h, rank)
-	case rank >= 0:
-		h.controller.rank = rank
-	case h.controller != nil && !h.controller.leading:
+	if h.elector.SetMembers(h.now, h.epoch, h.members); !h.elector.Candidate() {
 		h.controller = nil
 	}
-	if h.controller != nil && !h.alive[h.cfg.Self] {
-		h.controller = nil // given up for dead, or leaving: another one does it
-	}
-	if !h.alive[h.control] {
-		h.control = ""
-	}
 }
-
-// standbys is how many members keep the control unit's table, one of which is it.
-const standbys = 3
 
 func (h *Hub) message(e strategy.Message) {
-	m, err := parseMessage(e.Data)
-	if err != nil {
-		return
+	kind, rest := h.elector.Receive(h.now, e)
+	items, err := parseItems(rest)
+	switch {
+	case err != nil:
+	case kind == leader.Question:
+		h.controller.asked(e.From, items)
+	case kind == leader.Answer:
+		h.answered(items)
 	}
-	switch m.kind {
-	case msgAsk:
-		if h.controller != nil && h.controller.sure() {
-			h.controller.asked(e.From, m.items)
-		} else if h.control != "" && h.control != h.cfg.Self {
-			h.post(e.From, msgNotMe, item{kind: itemOwner, node: h.control})
-		}
-	case msgAnswer:
-		// what an earlier control unit has said the present one says again
-		if m.term < h.term || m.term == h.term && m.seq <= h.seq {
-			return
-		}
-		h.follow(e.From, m.term)
-		h.seq = m.seq
-		h.answered(m.items)
-	case msgBeat:
-		if m.term >= h.term {
-			h.follow(e.From, m.term)
-			if h.controller != nil {
-				h.controller.heard = h.now
-			}
-		}
-	case msgNotMe:
-		if m.term >= h.term && len(m.items) == 1 && h.alive[m.items[0].node] {
-			h.follow(m.items[0].node, m.term)
-		}
-	}
-}
-
-// follow notes who is the control unit.
-func (h *Hub) follow(n strategy.Node, term uint64) {
-	if h.control == n && h.term == term {
-		return
-	}
-	if h.controller != nil && h.controller.leading && term > h.controller.led {
-		h.controller.depose()
-	}
-	if term > h.term {
-		h.seq = 0
-	}
-	h.control, h.term = n, term
-	h.soon()
 }
 
 func (h *Hub) advance() {
-	if h.controller != nil {
+	if h.elector.Advance(h.now); h.elector.Leads() {
 		h.controller.advance()
 	}
 	h.advanceNode()
@@ -231,9 +171,11 @@ func (h *Hub) advance() {
 // plan asks to be woken when something is due.
 func (h *Hub) plan() {
 	h.wakeAt(nodeTimer, h.dueNode())
-	if h.controller != nil {
-		h.wakeAt(unitTimer, h.controller.due())
+	at := h.elector.Due()
+	if h.elector.Leads() {
+		at = earliest(at, h.controller.due())
 	}
+	h.wakeAt(controllerTimer, at)
 }
 
 func (h *Hub) wakeAt(timer uint64, at time.Time) {
@@ -253,19 +195,16 @@ func (h *Hub) wakeAt(timer uint64, at time.Time) {
 // String says what the node has not settled, for who looks for the reason why.
 func (h *Hub) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: control unit %s, term %d, synced %v, surveyed %v, whole %d, booked %d, unbooked %d, probing %d\n",
-		h.cfg.Self, h.control, h.term,
-		h.synced, h.surveyed, h.whole, h.booked, h.unbooked, h.probing)
+	fmt.Fprintf(&b, "%s: %v, synced %v, surveyed %v, whole %d, acknowledged %d, unacknowledged %d, probing %d\n",
+		h.cfg.Self, h.elector, h.synced, h.surveyed, h.whole, h.acknowledged, h.unacknowledged, h.probing)
 	for _, host := range slices.Sorted(maps.Keys(h.pending)) {
 		p := h.pending[host]
-		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, books %v, round %d, tries %d, to %s, moved %d, in %v\n", host,
-			p.phase, p.holds, p.owned, p.books, p.round,
+		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, needsAck %v, round %d, tries %d, to %s, moved %d, in %v\n", host,
+			p.phase, p.holds, p.owned, p.needsAck, p.round,
 			p.tries, p.to, p.moved, p.at.Sub(h.now))
 	}
 	if u := h.controller; u != nil {
-		fmt.Fprintf(&b, "  unit: leading %v, led %d, last %d by %v, reading %v, persisting %v, doubt %v, batches %d, "+
-			"trials %d\n", u.leading, u.led, u.last, u.wrote,
-			u.reading, u.persisting, u.doubt, len(u.batches), len(u.searches))
+		fmt.Fprintf(&b, "  unit: batches %d, searches %d\n", len(u.batches), len(u.searches))
 	}
 	return b.String()
 }

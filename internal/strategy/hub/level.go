@@ -7,6 +7,7 @@ import (
 
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/strategy/leader"
 	"kumo/internal/varint"
 )
 
@@ -189,7 +190,7 @@ func (u *controller) even() {
 		return
 	}
 	for _, g := range gives {
-		u.post(g.from, msgAnswer, item{kind: itemGive, node: g.to, number: uint64(g.hosts)})
+		u.post(g.from, leader.Answer, item{kind: itemGive, node: g.to, number: uint64(g.hosts)})
 	}
 	l.again()
 	l.rest = min(max(2*l.rest, u.cfg.Level), maxLevel)

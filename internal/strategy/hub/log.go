@@ -7,25 +7,29 @@ import (
 
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/strategy/leader"
 	"kumo/internal/varint"
 )
 
-// The log is the control unit's memory, which outlives it. An entry begins with the term, the epoch and the node that
-// wrote it; then come records. A new control unit's first entry has none: because who writes must have read all that is
-// there, nobody of an earlier term can write anything after it. Nor may who knows only of an earlier epoch than there
-// is: a node that was given up for dead may find out late, and takes those who came since for nobody.
-//
-// There is no snapshot beside the log. Instead each entry carries, beside what has changed, some parts of the table as
-// they are then, about as many bytes as the changes have, one part after the other in a circle. Whoever reads from the
-// beginning of a whole circle has the table. What is older is trimmed. So the log is never longer than a few times the
-// table, and nothing ever stops to write it down.
+// hosts is what the control unit's log keeps: the table, and why hosts are parked. Its parts are the table's.
+type hosts struct {
+	table *hosttable.Table
+	notes map[int]map[string]note // by part
+}
+
+var _ leader.State = (*hosts)(nil)
+
+func newHosts(key hosttable.Key) hosts {
+	return hosts{table: hosttable.New(key), notes: map[int]map[string]note{}}
+}
+
+// What changes are made of, and a part behind the table's.
 const (
 	recordRow  = 'r' // one host's row
-	recordPart = 'p' // a part of the table
-	recordNote = 'n' // why a host is parked
+	recordNote = 'n' // why a host is parked; behind its row
 )
 
-var errLog = errors.New("an entry of the control unit's log that cannot be read")
+var errChanges = errors.New("changes in the control unit's log that cannot be read")
 
 // A batch is rows that are written together, and what is answered when they are durable.
 type batch struct {
@@ -33,8 +37,7 @@ type batch struct {
 	notes   map[string]note
 	order   []string
 	answers []answer
-	sealed  bool  // it was written, or tried to be
-	parts   []int // of the table, that were written with it
+	sealed  bool // it is being written
 }
 
 // An answer waits for a batch to be durable.
@@ -47,41 +50,17 @@ type answer struct {
 // names and notes.
 const maxBatch = 2000
 
-// entry is what is written for a batch; nil: for a new term.
-func (u *controller) entry(b *batch, term uint64) []byte {
+// changes is how a batch is written.
+func (b *batch) changes() []byte {
 	var w varint.Writer
-	w.Uint(term)
-	w.Uint(u.epoch)
-	w.String(string(u.cfg.Self))
-	if b == nil {
-		return w
-	}
-	if len(b.parts) > 0 { // it is written once more, as it was
-		u.part, b.parts = b.parts[0], nil
-	}
-	var rows varint.Writer
 	for _, host := range b.order {
-		appendRow(&rows, host, b.rows[host])
+		appendRow(&w, host, b.rows[host])
 		if n, noted := b.notes[host]; noted {
-			appendNote(&rows, host, n)
+			appendNote(&w, host, n)
 		}
 	}
-	for left := len(rows); left > 0 && len(w) < maxEntry; { // parts first: they do not have these rows yet
-		before := len(w)
-		w.Byte(recordPart)
-		w.Uint(uint64(u.part))
-		w.Bytes(u.table.AppendPart(nil, u.part))
-		b.parts = append(b.parts, u.part)
-		for _, host := range slices.Sorted(maps.Keys(u.notes[u.part])) {
-			appendNote(&w, host, u.notes[u.part][host])
-		}
-		u.part = (u.part + 1) % hosttable.Parts
-		left -= len(w) - before
-	}
-	return append(w, rows...)
+	return w
 }
-
-const maxEntry = 3 << 19
 
 func appendRow(w *varint.Writer, host string, r hosttable.Row) {
 	w.Byte(recordRow)
@@ -92,84 +71,74 @@ func appendRow(w *varint.Writer, host string, r hosttable.Row) {
 	w.Uint(uint64(r.Since))
 }
 
-// A header says who wrote an entry.
-type header struct {
-	term  uint64
-	epoch uint64
-	by    strategy.Node
-}
-
-// apply takes an entry of the log in.
-func (u *controller) apply(number uint64, data []byte) (header, error) {
-	return readEntry(data, reading{
-		row:  func(host string, r hosttable.Row) { u.enter(host, r, nil) },
-		note: func(host string, n note) { u.note(host, &n) },
-		part: func(part int, rows []byte) error {
-			if err := u.table.LoadPart(rows); err != nil {
-				return err
-			}
-			u.written[part] = number
-			delete(u.notes, part) // those that there are follow
-			u.part = (part + 1) % hosttable.Parts
-			return nil
-		},
-	})
-}
-
-// reading is what is done with the records of an entry.
-type reading struct {
-	row  func(host string, r hosttable.Row)
-	note func(host string, n note)
-	part func(part int, rows []byte) error
-}
-
-func readEntry(data []byte, do reading) (header, error) {
-	r := varint.Reader{Rest: data}
-	h := header{r.Uint(), r.Uint(), strategy.Node(r.String())}
-	for !r.Bad && len(r.Rest) > 0 {
-		switch r.Byte() {
+// readChanges calls row and note with what they are made of.
+func readChanges(b []byte, row func(host string, r hosttable.Row), note func(host string, n note)) error {
+	r := varint.Reader{Rest: b}
+	for len(r.Rest) > 0 {
+		switch kind, host := r.Byte(), r.String(); kind {
 		case recordRow:
-			host := r.String()
-			row := hosttable.Row{Owner: strategy.Node(r.String()), State: r.Byte(), Round: r.Byte(), Since: uint32(r.Uint())}
+			is := hosttable.Row{Owner: strategy.Node(r.String()), State: r.Byte(), Round: r.Byte(), Since: uint32(r.Uint())}
 			if !r.Bad {
-				do.row(host, row)
+				row(host, is)
 			}
 		case recordNote:
-			host, n := r.String(), readNote(&r)
-			if !r.Bad {
-				do.note(host, n)
-			}
-		case recordPart:
-			part, rows := r.Uint(), r.Bytes()
-			if r.Bad || part >= hosttable.Parts || do.part(int(part), rows) != nil {
-				return h, errLog
+			if n := readNote(&r); !r.Bad {
+				note(host, n)
 			}
 		default:
-			return h, errLog
+			return errChanges
 		}
 	}
 	if r.Bad {
-		return h, errLog
+		return errChanges
 	}
-	return h, nil
+	return nil
 }
 
-// trim drops what nobody needs any more, once a circle.
-func (u *controller) trim() {
-	least := u.written[0]
-	for _, n := range u.written {
-		least = min(least, n)
+// Parts, AppendPart, LoadPart and Apply are for the log.
+func (s *hosts) Parts() int { return hosttable.Parts }
+
+// AppendPart appends a part of the table, and why its hosts are parked.
+func (s *hosts) AppendPart(b []byte, part int) []byte {
+	w := varint.Writer(b)
+	w.Bytes(s.table.AppendPart(nil, part))
+	for _, host := range slices.Sorted(maps.Keys(s.notes[part])) {
+		appendNote(&w, host, s.notes[part][host])
 	}
-	if least > u.trimmed {
-		u.trimmed = least
-		u.do(strategy.Trim{Before: least})
+	return w
+}
+
+// LoadPart replaces what is said of a part's hosts.
+func (s *hosts) LoadPart(part int, b []byte) error {
+	r := varint.Reader{Rest: b}
+	if err := s.table.LoadPart(r.Bytes()); err != nil {
+		return err
 	}
+	delete(s.notes, part)
+	return s.Apply(r.Rest)
+}
+
+// Apply changes rows.
+func (s *hosts) Apply(changes []byte) error { return readChanges(changes, s.enter, s.note) }
+
+// enter changes a host's row in the table.
+func (s *hosts) enter(host string, r hosttable.Row) {
+	s.table.Set(host, r)
+	delete(s.notes[s.table.Part(host)], host) // why it is parked follows
 }
 
 // A note says why a host is parked: who has failed to reach it, and when it will be tried again.
 type note struct {
 	failed []strategy.Node
 	again  uint64 // seconds of Unix time
+}
+
+func (s *hosts) note(host string, n note) {
+	part := s.table.Part(host)
+	if s.notes[part] == nil {
+		s.notes[part] = map[string]note{}
+	}
+	s.notes[part][host] = n
 }
 
 func appendNote(w *varint.Writer, host string, n note) {
@@ -188,26 +157,4 @@ func readNote(r *varint.Reader) (n note) {
 		n.failed = append(n.failed, strategy.Node(r.String()))
 	}
 	return n
-}
-
-// enter changes a host's row in the table.
-func (u *controller) enter(host string, r hosttable.Row, n *note) {
-	u.table.Set(host, r)
-	if r.State != rowParked {
-		n = nil
-	}
-	u.note(host, n)
-}
-
-// note notes why a host is parked; nil: it is not.
-func (u *controller) note(host string, n *note) {
-	part := u.table.Part(host)
-	switch {
-	case n == nil:
-		delete(u.notes[part], host)
-	case u.notes[part] == nil:
-		u.notes[part] = map[string]note{host: *n}
-	default:
-		u.notes[part][host] = *n
-	}
 }

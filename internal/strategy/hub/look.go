@@ -5,6 +5,7 @@ import (
 
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/strategy/leader"
 )
 
 // A Host is what the control unit's table says of one.
@@ -22,26 +23,29 @@ type Host struct {
 // Look reads a control unit's log, as it is now, and calls f with the hosts of its table, in no order, until f returns
 // false. read calls its argument with all entries of the log.
 func Look(key hosttable.Key, read func(func(number uint64, data []byte) error) error, f func(Host) bool) error {
-	u := &controller{table: hosttable.New(key), notes: map[int]map[string]note{}}
-	err := read(func(number uint64, data []byte) error {
-		_, err := u.apply(number, data)
-		return err
+	s := newHosts(key)
+	err := read(func(_ uint64, data []byte) error {
+		e, err := leader.ParseEntry(data)
+		if err != nil {
+			return err
+		}
+		return e.Load(&s)
 	})
 	if err != nil {
 		return err
 	}
 	enough := false
 	for cursor, done := uint64(0), false; !done && !enough; {
-		cursor, done = u.table.All(cursor, 1000, func(name string, r hosttable.Row) {
-			enough = enough || !f(u.host(name, r))
+		cursor, done = s.table.All(cursor, 1000, func(name string, r hosttable.Row) {
+			enough = enough || !f(s.host(name, r))
 		})
 	}
 	return nil
 }
 
-func (u *controller) host(name string, r hosttable.Row) Host {
+func (s *hosts) host(name string, r hosttable.Row) Host {
 	h := hostOf(name, r)
-	if n, noted := u.notes[u.table.Part(name)][name]; noted && r.State == rowParked {
+	if n, noted := s.notes[s.table.Part(name)][name]; noted && r.State == rowParked {
 		h.Failed, h.Again = n.failed, time.Unix(int64(n.again), 0).UTC()
 	}
 	return h
@@ -63,10 +67,9 @@ func hostOf(name string, r hosttable.Row) Host {
 
 // Changes calls f with the hosts that one entry of a control unit's log changes, as they are then.
 func Changes(data []byte, f func(Host)) error {
-	_, err := readEntry(data, reading{
-		row:  func(name string, r hosttable.Row) { f(hostOf(name, r)) },
-		note: func(string, note) {},
-		part: func(int, []byte) error { return nil },
-	})
-	return err
+	e, err := leader.ParseEntry(data)
+	if err != nil {
+		return err
+	}
+	return readChanges(e.Changes, func(name string, r hosttable.Row) { f(hostOf(name, r)) }, func(string, note) {})
 }

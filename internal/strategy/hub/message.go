@@ -4,19 +4,13 @@ import (
 	"errors"
 
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/leader"
 	"kumo/internal/varint"
 )
 
-// Messages between nodes are a byte that says which, the control unit's term as the sender knows it, a number, and
-// items. All of them may be lost, come twice or late: nodes ask until they have an answer, and the control unit answers
-// the same again. Its answers of a term are numbered; one that comes behind a later one is let go, so that nobody
-// believes what was so once.
-const (
-	msgAsk    = 'q' // of a node to the control unit
-	msgAnswer = 'a' // of the control unit
-	msgBeat   = 'b' // the control unit is there; to those who would take its place
-	msgNotMe  = 'n' // somebody else is the control unit: the item's node
-)
+// Questions of nodes to the control unit, and its answers, are items behind what package leader begins them with. All of
+// them may be lost, come twice or late: nodes ask until they have an answer, and the control unit answers the same
+// again.
 
 // What nodes ask.
 const (
@@ -60,39 +54,30 @@ func (it *item) append(w *varint.Writer) {
 	w.String(it.text)
 }
 
-type message struct {
-	kind  byte
-	term  uint64
-	seq   uint64
-	items []item
-}
-
 var errMessage = errors.New("a message that is none of a hub's")
 
-func parseMessage(data []byte) (m message, err error) {
-	r := varint.Reader{Rest: data}
-	m.kind, m.term, m.seq = r.Byte(), r.Uint(), r.Uint()
-	for !r.Bad && len(r.Rest) > 0 {
-		m.items = append(m.items, item{kind: r.Byte(), host: r.String(), number: r.Uint(), node: strategy.Node(r.String()),
+func parseItems(b []byte) (items []item, err error) {
+	r := varint.Reader{Rest: b}
+	for len(r.Rest) > 0 {
+		items = append(items, item{kind: r.Byte(), host: r.String(), number: r.Uint(), node: strategy.Node(r.String()),
 			text: r.String()})
 	}
 	if r.Bad {
-		return message{}, errMessage
+		return nil, errMessage
 	}
-	return m, nil
+	return items, nil
 }
 
 // A mail is items for one node, which are sent together.
 type mail struct {
 	to   strategy.Node
-	kind byte
 	data varint.Writer
 }
 
 const maxMail = 128 << 10
 
 // post adds an item to what a node is sent at the end of the step.
-func (h *Hub) post(to strategy.Node, kind byte, it item) {
+func (h *Hub) post(to strategy.Node, kind leader.Kind, it item) {
 	if to == "" {
 		return
 	}
@@ -101,21 +86,14 @@ func (h *Hub) post(to strategy.Node, kind byte, it item) {
 	if !there || len(h.mails[i].data) > maxMail {
 		i = len(h.mails)
 		h.mailAt[key] = i
-		h.mails = append(h.mails, mail{to: to, kind: kind})
-		w := &h.mails[i].data
-		w.Byte(kind)
-		w.Uint(h.term)
-		h.posted++
-		w.Uint(h.posted)
+		h.mails = append(h.mails, mail{to: to, data: h.elector.Begin(kind)})
 	}
-	if it.kind != 0 {
-		it.append(&h.mails[i].data)
-	}
+	it.append(&h.mails[i].data)
 }
 
 type mailKey struct {
 	to   strategy.Node
-	kind byte
+	kind leader.Kind
 }
 
 // deliver sends what was posted. What is for this node itself is taken in at once, and reports whether there was such.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/leader"
 )
 
 // node is what a Hub knows as a node among others.
@@ -27,23 +28,20 @@ type node struct {
 	probing int
 	timeout time.Duration
 
-	synced   bool // all that is this node's by the control unit's table is known
-	cursor   uint64
-	syncAt   time.Time
-	survey   bool // asked for
-	surveyed bool
-	whole    uint64 // the epoch that is to be booked
-	booked   uint64
-	unbooked int // hosts held of which the control unit does not know
+	synced         bool // all that is this node's by the control unit's table is known
+	cursor         uint64
+	syncAt         time.Time
+	survey         bool // asked for
+	surveyed       bool
+	whole          uint64 // the epoch that is to be acknowledged
+	acknowledged   uint64
+	unacknowledged int // hosts held of which the control unit does not know
 
 	lasts   time.Duration // its queue, at its pace; 0: that is not known
 	toldAt  time.Time     // how much this node has to do
 	givesAt time.Time
 	gives   []give // that the control unit wants, while it is asked which hosts can be spared
 	kept    kept
-
-	askedAt time.Time // what has no answer yet was asked for then; zero: there is no such
-	tries   int       // of others since then
 }
 
 // movePatience is how long is waited for a host to move.
@@ -59,9 +57,8 @@ func (h *Hub) View() strategy.View { return h.view }
 
 // Facts are what the node tells people.
 func (h *Hub) Facts() strategy.Facts {
-	return strategy.Facts{Control: h.control, Leads: h.controller != nil && h.controller.leading, Timeout: h.timeout,
-		Owned: h.granted, Parked: h.parked,
-		Unsettled: len(h.pending)}
+	return strategy.Facts{Control: h.elector.Leader(), Leads: h.elector.Leads(), Timeout: h.timeout, Owned: h.granted,
+		Parked: h.parked, Unsettled: len(h.pending)}
 }
 
 // wanted is told of hosts to which links wait.
@@ -99,9 +96,9 @@ func (h *Hub) held(hosts []string) {
 			h.turn(p, holding)
 		}
 		p.holds, p.moved = true, 0
-		if !p.books {
-			p.books = true
-			h.unbooked++
+		if !p.needsAck {
+			p.needsAck = true
+			h.unacknowledged++
 		}
 	}
 }
@@ -175,7 +172,7 @@ func (h *Hub) begin() {
 	}
 	clear(h.pending)
 	h.own, h.granted, h.parked, h.dirty = nil, 0, 0, true
-	h.probes, h.probing, h.unbooked, h.gives = nil, 0, 0, nil
+	h.probes, h.probing, h.unacknowledged, h.gives = nil, 0, 0, nil
 	h.synced, h.cursor, h.syncAt, h.survey, h.surveyed = false, 0, h.now, false, false
 }
 
@@ -184,7 +181,6 @@ func (h *Hub) advanceNode() {
 	if !h.alive[h.cfg.Self] {
 		return
 	}
-	h.seek()
 	h.advanceMember()
 	if !h.agesAt.IsZero() && !h.agesAt.After(h.now) {
 		h.age()
@@ -204,26 +200,15 @@ func (h *Hub) advanceMember() {
 		h.survey = true
 		h.do(strategy.Survey{})
 	}
-	if h.whole > h.booked && h.synced && h.surveyed && h.unbooked == 0 {
-		h.booked = h.whole
+	if h.whole > h.acknowledged && h.synced && h.surveyed && h.unacknowledged == 0 {
+		h.acknowledged = h.whole
 		h.do(strategy.Acknowledged{Epoch: h.whole})
 	}
 }
 
-// seek finds somebody to ask: while the control unit does not answer, one after the other of those who may be it.
-func (h *Hub) seek() {
-	first := h.members[:min(len(h.members), standbys)]
-	if len(first) == 0 || h.control != "" && (h.askedAt.IsZero() || h.now.Sub(h.askedAt) < 4*h.cfg.Retry) {
-		return
-	}
-	h.control = first[h.tries%len(first)]
-	h.tries++
-	h.askedAt = time.Time{}
-}
-
 // soon asks the control unit, another one perhaps, all that has no answer yet.
 func (h *Hub) soon() {
-	h.askedAt, h.syncAt = time.Time{}, h.now
+	h.syncAt = h.now
 	for _, p := range slices.Clone(h.queue) {
 		if (p.phase == asking || p.phase == telling || p.phase == holding || p.phase == offering) && p.tries > 0 {
 			p.tries = 0
@@ -272,10 +257,8 @@ func (h *Hub) ask(p *pending, it item) {
 
 // question asks the control unit.
 func (h *Hub) question(it item) {
-	if h.askedAt.IsZero() {
-		h.askedAt = h.now
-	}
-	h.post(h.control, msgAsk, it)
+	h.elector.Asked(h.now)
+	h.post(h.elector.Leader(), leader.Question, it)
 }
 
 // dueNode is when something is due.
@@ -286,11 +269,8 @@ func (h *Hub) dueNode() (at time.Time) {
 	if len(h.queue) > 0 {
 		at = h.queue[0].at
 	}
-	if at.IsZero() || !h.agesAt.IsZero() && h.agesAt.Before(at) {
-		at = h.agesAt
-	}
-	if !h.synced && (at.IsZero() || h.syncAt.Before(at)) {
-		at = h.syncAt
+	if at = earliest(at, h.agesAt); !h.synced {
+		at = earliest(at, h.syncAt)
 	}
 	return at
 }

@@ -5,6 +5,7 @@ import (
 
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/strategy/leader"
 )
 
 // How a host moves to a node that has less to do:
@@ -59,8 +60,8 @@ func (u *controller) offered(from strategy.Node, it *item) {
 }
 
 func (u *controller) askTaker(from strategy.Node, it *item) {
-	u.post(it.node, msgAnswer, item{kind: itemProbe, host: it.host})
-	u.post(from, msgAnswer, item{kind: itemWait, host: it.host, number: uint64(u.cfg.Window.Milliseconds())})
+	u.post(it.node, leader.Answer, item{kind: itemProbe, host: it.host})
+	u.post(from, leader.Answer, item{kind: itemWait, host: it.host, number: uint64(u.cfg.Window.Milliseconds())})
 }
 
 func (u *controller) refuse(to strategy.Node, host string) {

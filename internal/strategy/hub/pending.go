@@ -23,21 +23,21 @@ const (
 
 // A pending is a host that is not settled.
 type pending struct {
-	host  string
-	phase phase
-	holds bool  // what is known of it is here
-	owned bool  // by this node, which is not known to reach it
-	books bool  // the control unit does not know that it is held
-	round uint8 // of probes, by all nodes
-	ok    bool  // it was reached
-	took  time.Duration
-	net   string
-	to    strategy.Node // its owner, or to whom it is offered
-	waits int           // URLs, of one that is offered
-	moved uint64        // the epoch under which it goes there
-	tries uint8
-	at    time.Time
-	index int // in the queue; -1: not in it
+	host     string
+	phase    phase
+	holds    bool  // what is known of it is here
+	owned    bool  // by this node, which is not known to reach it
+	needsAck bool  // the control unit does not know that it is held
+	round    uint8 // of probes, by all nodes
+	ok       bool  // it was reached
+	took     time.Duration
+	net      string
+	to       strategy.Node // its owner, or to whom it is offered
+	waits    int           // URLs, of one that is offered
+	moved    uint64        // the epoch under which it goes there
+	tries    uint8
+	at       time.Time
+	index    int // in the queue; -1: not in it
 }
 
 func (h *Hub) add(host string, ph phase) *pending {
@@ -67,7 +67,7 @@ func (h *Hub) schedule(p *pending, at time.Time) {
 
 // drop ends a host's pending: it is settled.
 func (h *Hub) drop(p *pending) {
-	h.book(p)
+	h.acknowledge(p)
 	if p.phase == probing {
 		h.probing--
 	}
@@ -78,11 +78,11 @@ func (h *Hub) drop(p *pending) {
 	delete(h.pending, p.host)
 }
 
-// book notes that the control unit knows that a host is held here.
-func (h *Hub) book(p *pending) {
-	if p.books {
-		p.books = false
-		h.unbooked--
+// acknowledge notes that the control unit knows that a host is held here.
+func (h *Hub) acknowledge(p *pending) {
+	if p.needsAck {
+		p.needsAck = false
+		h.unacknowledged--
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/strategy/leader"
 	"kumo/internal/varint"
 )
 
@@ -53,7 +54,7 @@ func (u *controller) list(to strategy.Node, cursor uint64) {
 	if done {
 		next = 0
 	}
-	u.post(to, msgAnswer, item{kind: itemList, number: next, text: string(w)})
+	u.post(to, leader.Answer, item{kind: itemList, number: next, text: string(w)})
 }
 
 // owner is who owns a host; free says that it may be given to somebody. What was a node's that is none any more is free
@@ -110,7 +111,7 @@ func (u *controller) onItsWay(r hosttable.Row) bool {
 }
 
 func (u *controller) wait(to strategy.Node, host string) {
-	u.post(to, msgAnswer, item{kind: itemWait, host: host, number: uint64(u.cfg.Wait.Milliseconds())})
+	u.post(to, leader.Answer, item{kind: itemWait, host: host, number: uint64(u.cfg.Wait.Milliseconds())})
 }
 
 func (u *controller) wants(from strategy.Node, it *item) {
@@ -122,15 +123,15 @@ func (u *controller) wants(from strategy.Node, it *item) {
 	case !free:
 		u.wait(from, it.host)
 	case u.gathering():
-		u.post(from, msgAnswer, item{kind: itemWait, host: it.host, number: uint64(u.cfg.Gather.Milliseconds() / 4)})
+		u.post(from, leader.Answer, item{kind: itemWait, host: it.host, number: uint64(u.cfg.Gather.Milliseconds() / 4)})
 	default:
-		t := u.trial(it.host, "", r)
+		t := u.search(it.host, "", r)
 		t.want(from)
 		if len(t.asked)+len(t.claims) == 0 {
 			u.askFirst(t, from)
 		}
 		if i := t.question(from); i >= 0 {
-			u.post(from, msgAnswer, item{kind: itemProbe, host: it.host, number: uint64(t.round)}) // once more, if it was lost
+			u.post(from, leader.Answer, item{kind: itemProbe, host: it.host, number: uint64(t.round)}) // once more, if it was lost
 		} else {
 			u.wait(from, it.host)
 		}
@@ -164,7 +165,7 @@ func (u *controller) claims(from strategy.Node, it *item) {
 	case !free:
 		u.wait(from, it.host)
 	default:
-		t := u.trial(it.host, "", r)
+		t := u.search(it.host, "", r)
 		if !slices.ContainsFunc(t.claims, func(c claim) bool { return c.by == from }) {
 			t.claims = append(t.claims, claim{from, time.Duration(it.number) * time.Microsecond})
 		}
@@ -177,7 +178,7 @@ func (u *controller) claims(from strategy.Node, it *item) {
 			u.choose(t)
 			return
 		}
-		u.post(from, msgAnswer, item{kind: itemWait, host: it.host, number: uint64(2 * u.cfg.Window.Milliseconds())})
+		u.post(from, leader.Answer, item{kind: itemWait, host: it.host, number: uint64(2 * u.cfg.Window.Milliseconds())})
 	}
 }
 
@@ -201,7 +202,7 @@ func (u *controller) fails(from strategy.Node, it *item) {
 		u.wait(from, it.host)
 		return
 	}
-	t := u.trial(it.host, owner, r)
+	t := u.search(it.host, owner, r)
 	if t.network == "" {
 		t.network = it.text
 	}

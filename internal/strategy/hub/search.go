@@ -8,6 +8,7 @@ import (
 
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/strategy/leader"
 )
 
 // A placementSearch is the search for a node that reaches a host. It is lost with its control unit; nodes ask again,
@@ -50,7 +51,7 @@ func (t *placementSearch) question(n strategy.Node) int {
 	return slices.IndexFunc(t.asked, func(q question) bool { return q.to == n })
 }
 
-func (u *controller) trial(host string, owner strategy.Node, r hosttable.Row) *placementSearch {
+func (u *controller) search(host string, owner strategy.Node, r hosttable.Row) *placementSearch {
 	t := u.searches[host]
 	if t == nil {
 		t = &placementSearch{host: host, owner: owner, round: r.Round &^ roundMoved}
@@ -153,7 +154,7 @@ func (u *controller) distance(c claim) float64 {
 func (u *controller) question(t *placementSearch, n strategy.Node) {
 	t.asked = append(t.asked, question{to: n, until: u.deadline(t)})
 	u.asking[n]++
-	u.post(n, msgAnswer, item{kind: itemProbe, host: t.host, number: uint64(t.round)})
+	u.post(n, leader.Answer, item{kind: itemProbe, host: t.host, number: uint64(t.round)})
 }
 
 // deadline is until when a node should have said whether it reaches a host.
@@ -175,7 +176,7 @@ func (u *controller) decide() {
 	})
 }
 
-// conclude ends a trial, and tells those who wait.
+// conclude ends a search, and tells those who wait.
 func (u *controller) conclude(host string, owner strategy.Node) {
 	t := u.searches[host]
 	if t == nil {
@@ -269,7 +270,7 @@ func (u *controller) retryProbes(t *placementSearch) {
 		if q := &t.asked[i]; !q.until.After(u.now) {
 			q.again++
 			q.until = u.deadline(t)
-			u.post(q.to, msgAnswer, item{kind: itemProbe, host: t.host, number: uint64(t.round)})
+			u.post(q.to, leader.Answer, item{kind: itemProbe, host: t.host, number: uint64(t.round)})
 		}
 	}
 }
@@ -287,7 +288,7 @@ func (u *controller) unask(t *placementSearch, n strategy.Node) {
 	}
 }
 
-// end ends a trial.
+// end ends a search.
 func (u *controller) end(t *placementSearch) {
 	for _, q := range slices.Clone(t.asked) {
 		u.unask(t, q.to)

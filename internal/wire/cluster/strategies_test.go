@@ -27,8 +27,8 @@ func TestLayoutIsRead(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"", "protocol 9, hub, preset lan", "protocol 2, luck, preset lan",
-		"protocol 2, shard luck of 3 slots, preset lan", "protocol 2, hub/luck, preset lan"} {
+	for _, bad := range []string{"", "protocol 9, hub, preset lan", "protocol 3, luck, preset lan",
+		"protocol 3, shard luck of 3 slots, preset lan", "protocol 3, hub/luck, preset lan"} {
 		if p, err := parseLayout(bad); err == nil {
 			t.Errorf("%q: %+v", bad, p)
 		}
