@@ -1,0 +1,135 @@
+package batch
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"kumo/internal/fetch"
+	"kumo/internal/page"
+)
+
+// A Document is what came of fetching a URL. A redirect has one of its own, and so has a URL that failed or was refused:
+// every URL of a round has a Document, but for one that waits for the next round.
+type Document struct {
+	Collection, URL string // the key
+
+	From      string // the URL that redirects here, or the page that named it; "" for a seed
+	To        string // where it redirects to; "" if it does not
+	Depth     int    // hops from a seed
+	Redirects int    // in a row that led here
+	Seed      bool
+
+	Time time.Time // when the request began
+	Took time.Duration
+
+	Failure page.Failure // why there is no answer; "" if there is one
+	Rule    string       // the rule that refused it: "robots", "include", …; "" if it was fetched
+	Detail  string       // Failure or Rule in words
+
+	Status    int            // 0 where there is no answer
+	Addr      netip.AddrPort // the server's
+	Request   []byte         // as it was sent, secrets redacted
+	Raw       []byte         // the answer: exact for HTTP/1; of HTTP/2 a head made from the fields, and the body
+	HeadLen   int            // Raw[:HeadLen] is status line and fields with the empty line
+	Truncated page.Truncation
+	Malformed string // what was wrong with the answer
+
+	Digest     page.Digest // SHA-1 of the body without transfer coding; where Unmodified, of the one that still holds
+	Unmodified bool        // the server says that what is known still holds (304)
+
+	// What the page says; zero for what is no page.
+	Type       string // media type by what the body begins with
+	Charset    string // WHATWG name, "" for what is not text
+	CharsetHow string // "bom", "header", "meta", "detected" or "default"
+	Lang       string // the language most of its text is in: ISO 639-1 or 639-3, "other"; "" if that cannot be told
+	Share      float32
+	Confidence float32 // in Lang
+	Simhash    uint64  // of its main text; 0 without
+	MetaFollow bool    // robots may follow its links
+	MetaIndex  bool    // an index may show it
+	NoArchive  bool    // it asks not to be archived
+}
+
+// Key is the record's key.
+func (d *Document) Key() []byte { return Key(d.Collection, d.URL) }
+
+// Append appends the record's value.
+func (d *Document) Append(b []byte) []byte {
+	w := begin(b, KindDocument)
+	putTime(&w, d.Time)
+	w.Uint(uint64(max(d.Took, 0)))
+	w.String(d.From)
+	w.String(d.To)
+	w.Uint(uint64(d.Depth))
+	w.Uint(uint64(d.Redirects))
+	w.Uint(flags(d.Seed, d.Unmodified, d.MetaFollow, d.MetaIndex, d.NoArchive))
+	w.String(string(d.Failure))
+	w.String(d.Rule)
+	w.String(d.Detail)
+	w.Uint(uint64(d.Status))
+	addr, _ := d.Addr.MarshalBinary() // cannot fail
+	w.Bytes(addr)
+	w.String(string(d.Truncated))
+	w.String(d.Malformed)
+	putArray(&w, d.Digest)
+	w.String(d.Type)
+	w.String(d.Charset)
+	w.String(d.CharsetHow)
+	w.String(d.Lang)
+	putShare(&w, d.Share)
+	putShare(&w, d.Confidence)
+	w.Uint(d.Simhash)
+	w.Bytes(d.Request)
+	w.Uint(uint64(d.HeadLen))
+	w.Bytes(d.Raw)
+	return w
+}
+
+// ReadDocument reads a record. Request and Raw are parts of value.
+func ReadDocument(key, value []byte) (d Document, err error) {
+	if d.Collection, d.URL, err = SplitKey(key); err != nil {
+		return d, err
+	}
+	r, err := open(value, KindDocument)
+	if err != nil {
+		return d, err
+	}
+	d.Time, d.Took = getTime(r), time.Duration(r.Uint()&(1<<63-1))
+	d.From, d.To = r.String(), r.String()
+	d.Depth, d.Redirects = count(r.Uint()), count(r.Uint())
+	f := r.Uint()
+	d.Seed, d.Unmodified, d.MetaFollow, d.MetaIndex, d.NoArchive = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0, f&16 != 0
+	d.Failure, d.Rule, d.Detail = page.Failure(r.String()), r.String(), r.String()
+	d.Status = count(r.Uint())
+	if addr := r.Bytes(); len(addr) > 0 && d.Addr.UnmarshalBinary(addr) != nil {
+		r.Bad = true
+	}
+	d.Truncated, d.Malformed = page.Truncation(r.String()), r.String()
+	d.Digest = getArray[page.Digest](r)
+	d.Type, d.Charset, d.CharsetHow, d.Lang = r.String(), r.String(), r.String(), r.String()
+	d.Share, d.Confidence, d.Simhash = getShare(r), getShare(r), r.Uint()
+	d.Request = r.Bytes()
+	d.HeadLen = count(r.Uint())
+	if d.Raw = r.Bytes(); d.HeadLen > len(d.Raw) {
+		r.Bad = true
+	}
+	return d, whole(r, KindDocument)
+}
+
+// IsPage reports whether a page came, and not a redirect, an error, or word that it is as it was.
+func (d *Document) IsPage() bool { return d.Status == http.StatusOK && d.Failure == "" && d.Rule == "" }
+
+// Response makes the answer of the document again, as it was fetched: with its fields and the body without transfer
+// coding, its content coding left as it is (see fetch.Decode). What resp holds lies in the document or is new. It fails
+// if there was no answer.
+func (d *Document) Response(resp *page.Response) error {
+	resp.Buffers.Empty()
+	*resp = page.Response{URL: d.URL, RequestRaw: d.Request, Raw: d.Raw, HeadLen: d.HeadLen, Truncated: d.Truncated,
+		Malformed: d.Malformed, Addr: d.Addr, Start: d.Time, Total: d.Took, Buffers: resp.Buffers}
+	if err := fetch.Reread(resp); err != nil {
+		return fmt.Errorf("the document of %s: %w", d.URL, err)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package batch
+
+import (
+	"time"
+
+	"kumo/internal/page"
+	"kumo/internal/policy"
+)
+
+// Known is what is known of a URL from the days before, for the next one: whether it is due, and what to ask its server.
+type Known struct {
+	Collection, URL string // the key
+
+	Depth   int
+	Seed    bool
+	First   time.Time // when it was fetched first
+	Visits  policy.Visits
+	Status  int // of the last answer that said something of the page
+	Changes int // visits that found another page
+
+	Digest   page.Digest // of the last page
+	ETag     string
+	Modified time.Time // Last-Modified
+}
+
+// Key is the record's key.
+func (k *Known) Key() []byte { return Key(k.Collection, k.URL) }
+
+// Append appends the record's value.
+func (k *Known) Append(b []byte) []byte {
+	w := begin(b, KindKnown)
+	w.Uint(uint64(k.Depth))
+	w.Bool(k.Seed)
+	putTime(&w, k.First)
+	putTime(&w, k.Visits.Last)
+	putTime(&w, k.Visits.Due)
+	w.Uint(uint64(max(k.Visits.Every, 0)))
+	w.Uint(uint64(k.Visits.Missing))
+	w.Uint(uint64(k.Status))
+	w.Uint(uint64(k.Changes))
+	putArray(&w, k.Digest)
+	w.String(k.ETag)
+	putTime(&w, k.Modified)
+	return w
+}
+
+// ReadKnown reads a record.
+func ReadKnown(key, value []byte) (k Known, err error) {
+	if k.Collection, k.URL, err = SplitKey(key); err != nil {
+		return k, err
+	}
+	r, err := open(value, KindKnown)
+	if err != nil {
+		return k, err
+	}
+	k.Depth, k.Seed = count(r.Uint()), r.Bool()
+	k.First = getTime(r)
+	k.Visits = policy.Visits{Last: getTime(r), Due: getTime(r), Every: time.Duration(r.Uint() & (1<<63 - 1)),
+		Missing: count(r.Uint())}
+	k.Status, k.Changes = count(r.Uint()), count(r.Uint())
+	k.Digest = getArray[page.Digest](r)
+	k.ETag, k.Modified = r.String(), getTime(r)
+	return k, whole(r, KindKnown)
+}
+
+// Rules are what an origin's robots.txt answered, kept for the rest of the day. The key is the origin.
+type Rules struct {
+	Origin string // "https://example.com"
+
+	Time   time.Time
+	Status int    // 0: no answer
+	Body   []byte // decoded
+}
+
+// Key is the record's key.
+func (r *Rules) Key() []byte { return []byte(r.Origin) }
+
+// Append appends the record's value.
+func (r *Rules) Append(b []byte) []byte {
+	w := begin(b, KindRules)
+	putTime(&w, r.Time)
+	w.Uint(uint64(r.Status))
+	w.Bytes(r.Body)
+	return w
+}
+
+// ReadRules reads a record. Body is a part of value.
+func ReadRules(key, value []byte) (rules Rules, err error) {
+	r, err := open(value, KindRules)
+	if err != nil {
+		return rules, err
+	}
+	rules = Rules{Origin: string(key), Time: getTime(r), Status: count(r.Uint()), Body: r.Bytes()}
+	return rules, whole(r, KindRules)
+}

@@ -1,0 +1,75 @@
+package batch
+
+import "time"
+
+// A LinkType says what OutLinks are.
+type LinkType uint8
+
+// The types.
+const (
+	PageLinks    LinkType = 0 // the links of a page; none of what has none, failed, or was refused by a rule
+	RedirectLink LinkType = 1 // the one entry is where the URL redirects to
+)
+
+// OutLinks are what a URL that was crawled leads to. There is a record of every URL that was crawled, so that none is
+// crawled again.
+type OutLinks struct {
+	Collection, URL string // the key
+
+	Type  LinkType
+	Time  time.Time // when the URL was fetched
+	Links []string  // canonical, each once, in the order of the page
+	// Depth, Redirects and Seed are those of the URL; what follows of its links says [OutLinks.To].
+	Depth     int
+	Redirects int
+	Seed      bool
+}
+
+// Key is the record's key.
+func (o *OutLinks) Key() []byte { return Key(o.Collection, o.URL) }
+
+// Append appends the record's value.
+func (o *OutLinks) Append(b []byte) []byte {
+	w := begin(b, KindOutLinks)
+	w.Byte(byte(o.Type))
+	putTime(&w, o.Time)
+	w.Uint(uint64(o.Depth))
+	w.Uint(uint64(o.Redirects))
+	w.Bool(o.Seed)
+	w.Uint(uint64(len(o.Links)))
+	for _, l := range o.Links {
+		w.String(l)
+	}
+	return w
+}
+
+// ReadOutLinks reads a record.
+func ReadOutLinks(key, value []byte) (o OutLinks, err error) {
+	if o.Collection, o.URL, err = SplitKey(key); err != nil {
+		return o, err
+	}
+	r, err := open(value, KindOutLinks)
+	if err != nil {
+		return o, err
+	}
+	o.Type, o.Time = LinkType(r.Byte()), getTime(r)
+	o.Depth, o.Redirects, o.Seed = count(r.Uint()), count(r.Uint()), r.Bool()
+	if n := r.Uint(); n > uint64(len(r.Rest)) {
+		r.Bad = true
+	} else if n > 0 {
+		o.Links = make([]string, n)
+		for i := range o.Links {
+			o.Links[i] = r.String()
+		}
+	}
+	return o, whole(r, KindOutLinks)
+}
+
+// To is what one of the links is in the next round.
+func (o *OutLinks) To(link string) InURL {
+	in := InURL{Collection: o.Collection, URL: link, From: o.URL, Depth: o.Depth + 1}
+	if o.Type == RedirectLink {
+		in.Depth, in.Redirects, in.Seed = o.Depth, o.Redirects+1, o.Seed
+	}
+	return in
+}

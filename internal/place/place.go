@@ -1,0 +1,127 @@
+// Package place is where closed files lie: a local folder, HDFS, and whatever else keeps files by name. A place is
+// named by a URL, and each kind of place is a package below this one that passes the contract suite placetest.
+//
+// Files are written once, from beginning to end, and appear under their name whole or not at all. They do not grow and
+// are not locked; who needs either has the local disk (package vfs).
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+)
+
+// A Place keeps files. Its methods may be called by many goroutines at once.
+//
+// A name is a path relative to the place, its elements separated by slashes ("crawler_de/doc/part-00000"), as
+// [ValidName] has it. "" is the place itself, where a folder is asked for. Folders are not made: they are there as soon
+// as a file is in them.
+//
+// An error about a file that is not there is fs.ErrNotExist; it is an error of Open, Stat and Rename alone.
+type Place interface {
+	// Open reads length bytes of a file from offset on, or all that is there from offset on if length is negative. Where
+	// the file has fewer bytes, the reader ends early.
+	Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error)
+	// Create writes a file. It appears at the writer's Close and not before, durable, in place of what had that name.
+	Create(ctx context.Context, name string) (Writer, error)
+	// List returns what is directly in a folder, sorted by name; nothing if there is no such folder. Files that are being
+	// written are not among it.
+	List(ctx context.Context, dir string) ([]Info, error)
+	// Stat says what a name stands for.
+	Stat(ctx context.Context, name string) (Info, error)
+	// Rename gives a file another name, in whatever folder, in place of what has that name. It is atomic for a reader of
+	// the new name: it finds the old file or the new.
+	Rename(ctx context.Context, from, to string) error
+	// Remove removes a file, or a folder with all that is in it, files that are being written included. It is no error
+	// if there is neither.
+	Remove(ctx context.Context, name string) error
+	// URL is the place's own URL; with a name joined to it, that of a file.
+	URL() string
+}
+
+// A Writer writes a file. One goroutine uses it.
+type Writer interface {
+	io.Writer
+	// Close makes the file appear. After an error it does not, whether of Close or of an earlier Write.
+	Close() error
+	// Abort drops what was written. After Close it does nothing, so that it can be deferred.
+	Abort()
+}
+
+// An Info is what a place says of a file or folder.
+type Info struct {
+	Name     string // the last element of its path
+	Size     int64  // bytes; 0 for a folder
+	Modified time.Time
+	IsDir    bool
+}
+
+// ValidName reports why a name cannot be that of a file: an error that is fs.ErrInvalid. Elements do not begin with a
+// dot: such names are a place's own, for files that are being written.
+func ValidName(name string) error {
+	for element := range strings.SplitSeq(name, "/") {
+		if element == "" || element[0] == '.' || strings.ContainsAny(element, "\x00\\") {
+			return fmt.Errorf("name %q: %w", name, fs.ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// Walk calls f with every file in a folder and in those below it, in the order of their names within each folder. The
+// name is relative to the place.
+func Walk(ctx context.Context, p Place, dir string, f func(name string, info Info) error) error {
+	all, err := p.List(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for _, info := range all {
+		name := path.Join(dir, info.Name)
+		if info.IsDir {
+			err = Walk(ctx, p, name, f)
+		} else {
+			err = f(name, info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadFile reads a whole file that is small.
+func ReadFile(ctx context.Context, p Place, name string) ([]byte, error) {
+	r, err := p.Open(ctx, name, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(r)
+	return data, errors.Join(err, r.Close())
+}
+
+// WriteFile writes a whole file that is small.
+func WriteFile(ctx context.Context, p Place, name string, data []byte) error {
+	w, err := p.Create(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// A Locker is a place that can keep others out.
+type Locker interface {
+	// Lock takes the lock of a name, or fails at once with an error that is [ErrLocked] and says who has it as far as
+	// that is known. A process that dies loses its locks.
+	Lock(ctx context.Context, name string) (unlock func() error, err error)
+}
+
+// ErrLocked is the error of a lock that another process has.
+var ErrLocked = errors.New("in use by another process")
