@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"encoding/base32"
 	"encoding/binary"
 	"hash/maphash"
@@ -13,16 +12,6 @@ type claim struct {
 	url  []byte
 	kind kind
 	body []byte // by kind
-}
-
-func (c *claim) compare(o *claim) int {
-	if n := bytes.Compare(c.url, o.url); n != 0 {
-		return n
-	}
-	if c.kind != o.kind {
-		return int(c.kind) - int(o.kind)
-	}
-	return bytes.Compare(c.body, o.body)
 }
 
 // A kind says where a claim comes from. A URL's claims come in the order of their kinds, so that what is needed to

@@ -17,7 +17,7 @@ func (v *verifier) join() (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, claims.close()) }()
+	defer func() { err = errors.Join(err, claims.Close()) }()
 	known := v.known()
 	defer known.stop()
 	c, err := claims.next()

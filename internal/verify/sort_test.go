@@ -50,7 +50,7 @@ func sortsRandomClaims(t *testing.T, room int) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d claims came back of %d, or not in order", len(got), len(want))
 	}
-	if err := errors.Join(src.close(), s.close()); err != nil {
+	if err := errors.Join(src.Close(), s.close()); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {

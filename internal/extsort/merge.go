@@ -1,0 +1,289 @@
+package extsort
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"slices"
+)
+
+// A source gives records in order, each valid until the next; io.EOF at the end.
+type source interface {
+	Next() (key, value []byte, err error)
+	Close() error
+}
+
+// A cursor stands at one record of a sorted sequence.
+type cursor interface {
+	advance() error                // io.EOF at the end
+	record() (key, head []byte)    // head is the value's beginning
+	value(*[]byte) ([]byte, error) // the whole value, which may be put into a buffer; to be called once
+	close() error
+}
+
+// A memory is records of a Sorter that are in order.
+type memory struct {
+	sorter *Sorter
+	items  []item
+	at     int // one more than that of the record
+}
+
+var (
+	_ source = (*memory)(nil)
+	_ cursor = (*memory)(nil)
+)
+
+func (m *memory) Next() (key, value []byte, err error) {
+	if err := m.advance(); err != nil {
+		return nil, nil, err
+	}
+	key, value = m.sorter.record(&m.items[m.at-1])
+	return key, value, nil
+}
+
+func (m *memory) Close() error { return nil }
+
+func (m *memory) advance() error {
+	if m.at == len(m.items) {
+		return io.EOF
+	}
+	m.at++
+	return nil
+}
+
+func (m *memory) record() (key, head []byte) {
+	key, value := m.sorter.record(&m.items[m.at-1])
+	return key, value[:min(len(value), compared)]
+}
+
+func (m *memory) value(*[]byte) ([]byte, error) {
+	_, value := m.sorter.record(&m.items[m.at-1])
+	return value, nil
+}
+
+func (m *memory) close() error { return nil }
+
+// A Merge gives the records of several sorted sequences in order. One goroutine uses it.
+type Merge struct {
+	all   []cursor
+	heap  []headed // by record, the least first
+	begun bool
+	buf   []byte // a long value
+	temps []temp // to be removed
+}
+
+type temp struct {
+	cfg  *Config
+	name string
+}
+
+// A headed cursor has the record that it stands at.
+type headed struct {
+	prefix    uint64
+	key, head []byte
+	cursor    cursor
+	index     int // among all
+}
+
+func (h *headed) look() {
+	h.key, h.head = h.cursor.record()
+	h.prefix = prefix(h.key)
+}
+
+func less(a, b *headed) bool {
+	if a.prefix != b.prefix {
+		return a.prefix < b.prefix
+	}
+	if c := compare(a.key, a.head, b.key, b.head); c != 0 {
+		return c < 0
+	}
+	return a.index < b.index
+}
+
+// Open merges a part of the runs of several sorters, of which cfg's Dir takes what has to be written on the way. The runs
+// stay.
+func Open(cfg Config, runs []Run, part int) (*Merge, error) {
+	cfg = cfg.withDefaults()
+	m := &Merge{}
+	left := make([]Run, 0, len(runs)) // of this part alone
+	for i := range runs {
+		if runs[i].Parts[part].Length > 0 {
+			left = append(left, Run{Name: runs[i].Name, Parts: []Extent{runs[i].Parts[part]}})
+		}
+	}
+	for n := 0; len(left) > fanIn; n++ {
+		slices.SortStableFunc(left, func(a, b Run) int { return cmp.Compare(a.size(), b.size()) })
+		few := left[:min(fanIn, len(left)-fanIn+1)]
+		name := filepath.Join(cfg.Dir, fmt.Sprintf("part-%05d-%05d", part, n))
+		run, err := writeRun(&cfg, name, 1, func(int) (source, error) { return openAll(&cfg, few, 0) })
+		if err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+		m.temps = append(m.temps, temp{&cfg, name})
+		left = append(left[len(few):], run)
+	}
+	for i := range left {
+		if err := m.open(&cfg, &left[i], 0); err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+	}
+	return m, nil
+}
+
+func openAll(cfg *Config, runs []Run, part int) (*Merge, error) {
+	m := &Merge{}
+	for i := range runs {
+		if err := m.open(cfg, &runs[i], part); err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+	}
+	return m, nil
+}
+
+func (m *Merge) open(cfg *Config, run *Run, part int) error {
+	r, err := openRun(cfg.Disk, run, part)
+	if err == nil {
+		m.add(r)
+	}
+	return err
+}
+
+func (m *Merge) add(c cursor) { m.all = append(m.all, c) }
+
+// Next returns the next record, io.EOF after the last. Both slices are valid until the next call.
+func (m *Merge) Next() (key, value []byte, err error) {
+	if err := m.advance(); err != nil {
+		return nil, nil, err
+	}
+	value, err = m.heap[0].cursor.value(&m.buf)
+	return m.heap[0].key, value, err
+}
+
+func (m *Merge) advance() error {
+	switch {
+	case !m.begun:
+		m.begun = true
+		for i, c := range m.all {
+			h := headed{cursor: c, index: i}
+			if err := c.advance(); errors.Is(err, io.EOF) {
+				continue
+			} else if err != nil {
+				return err
+			}
+			h.look()
+			m.heap = append(m.heap, h)
+		}
+		for i := len(m.heap)/2 - 1; i >= 0; i-- {
+			m.down(i)
+		}
+	case len(m.heap) > 0:
+		if cap(m.buf) > mostChunk {
+			m.buf = nil // of a record that was unusually long
+		}
+		h := &m.heap[0]
+		if err := h.cursor.advance(); errors.Is(err, io.EOF) {
+			last := len(m.heap) - 1
+			m.heap[0] = m.heap[last]
+			m.heap[last] = headed{}
+			m.heap = m.heap[:last]
+		} else if err != nil {
+			return err
+		} else {
+			h.look()
+		}
+		m.down(0)
+	}
+	if len(m.heap) == 0 {
+		return io.EOF
+	}
+	return nil
+}
+
+// down lets an entry of the heap sink to its place.
+func (m *Merge) down(i int) {
+	for {
+		least := i
+		for _, child := range [...]int{2*i + 1, 2*i + 2} {
+			if child < len(m.heap) && less(&m.heap[child], &m.heap[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		m.heap[i], m.heap[least] = m.heap[least], m.heap[i]
+		i = least
+	}
+}
+
+// Close closes the runs, and removes what was written for the merge alone.
+func (m *Merge) Close() (err error) {
+	for _, c := range m.all {
+		err = errors.Join(err, c.close())
+	}
+	for _, t := range m.temps {
+		err = errors.Join(err, t.cfg.Disk.Remove(t.name))
+	}
+	m.all, m.heap, m.temps, m.buf = nil, nil, nil, nil
+	return err
+}
+
+// Groups goes through a merge key by key. Key and values are valid until the next one; values that are not asked for are
+// passed over. Where reading fails the groups end, and failed says why.
+func (m *Merge) Groups() (groups iter.Seq2[[]byte, iter.Seq[[]byte]], failed func() error) {
+	g := &grouping{src: m}
+	return g.groups, func() error { return g.err }
+}
+
+// A grouping takes the records of one key together.
+type grouping struct {
+	src        source
+	key        []byte
+	next       []byte // the key of the record that was read and belongs to the next group
+	value      []byte
+	have, done bool
+	err        error
+}
+
+// read reads a record, and reports whether there is one.
+func (g *grouping) read() bool {
+	if g.have {
+		return true
+	}
+	if g.done {
+		return false
+	}
+	var err error
+	if g.next, g.value, err = g.src.Next(); err != nil {
+		g.done = true
+		if !errors.Is(err, io.EOF) {
+			g.err = err
+		}
+		return false
+	}
+	g.have = true
+	return true
+}
+
+func (g *grouping) groups(yield func([]byte, iter.Seq[[]byte]) bool) {
+	for g.read() {
+		g.key = append(g.key[:0], g.next...)
+		if !yield(g.key, g.values) {
+			return
+		}
+		for range g.values { // those that were not asked for
+		}
+	}
+}
+
+func (g *grouping) values(yield func([]byte) bool) {
+	for g.read() && string(g.next) == string(g.key) {
+		g.have = false
+		if !yield(g.value) {
+			return
+		}
+	}
+}
