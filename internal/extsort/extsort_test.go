@@ -253,7 +253,6 @@ func TestHugeRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	value = nil
 	m, err := s.Sorted(0)
 	if err != nil {
 		t.Fatal(err)

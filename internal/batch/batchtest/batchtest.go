@@ -1,0 +1,363 @@
+// Package batchtest is the contract that every runner of jobs keeps: the same records come out, whatever their bytes and
+// however many reducers there are, and only those of attempts that succeeded.
+package batchtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"kumo/internal/batch"
+	"kumo/internal/place"
+	xmlform "kumo/internal/store/xml"
+)
+
+// A Fixture is a runner with the place that it reads and writes.
+type Fixture struct {
+	Runner batch.Runner
+	Place  place.Place
+}
+
+// Run tests a runner. open is called once for each test and returns a runner on an empty place. Where tasks run in
+// other processes they find the suite's jobs by [Job] and the name in the Conf.
+func Run(t *testing.T, open func(t *testing.T) Fixture) {
+	for name, test := range map[string]func(*testing.T, Fixture){
+		"the same records with 1, 2 and 5 reducers": sameRecords,
+		"words are combined and counted":            wordCount,
+		"an empty input":                            emptyInput,
+		"no input at all":                           noInput,
+		"a huge record":                             hugeRecord,
+		"every byte value":                          everyByte,
+		"without reducers":                          mapOnly,
+		"a key is where its partition is":           partition,
+		"a task that fails is run again":            flaky,
+		"a job that fails leaves its error":         failing,
+		"values that nobody asks for":               firstValues,
+		"the output replaces an older one":          replaces,
+		"an XML document":                           document,
+		"a run that is ended":                       canceled,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+type record struct{ key, value string }
+
+func (r record) compare(o record) int {
+	if c := strings.Compare(r.key, o.key); c != 0 {
+		return c
+	}
+	return strings.Compare(r.value, o.value)
+}
+
+// write writes records as n files of input.
+func (f Fixture) write(t *testing.T, n int, all []record) (names []string) {
+	t.Helper()
+	for i := range n {
+		name := fmt.Sprintf("input/part-%05d", i)
+		err := batch.WriteFile(t.Context(), f.Place, name, func(emit batch.Emit) error {
+			for _, r := range all[i*len(all)/n : (i+1)*len(all)/n] {
+				if err := emit([]byte(r.key), []byte(r.value)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func (f Fixture) try(ctx context.Context, job string, reducers int, inputs []string) (*batch.Result, error) {
+	return f.Runner.Run(ctx, batch.Run{Job: Job(job), Conf: &batch.Conf{Job: job}, Inputs: inputs, Output: "output",
+		Reducers: reducers, Progress: func(batch.Progress) {}})
+}
+
+// run runs a job and returns the records of each file of the output, by its name there.
+func (f Fixture) run(t *testing.T, job string, reducers int, inputs []string) (map[string][]record, *batch.Result) {
+	t.Helper()
+	result, err := f.try(t.Context(), job, reducers, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := batch.FilesIn(t.Context(), f.Place, "output")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]record{}
+	for _, name := range names {
+		var all []record
+		for r, err := range batch.ReadFile(t.Context(), f.Place, name) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, record{string(r.Key), string(r.Value)})
+		}
+		files[strings.TrimPrefix(name, "output/")] = all
+	}
+	return files, result
+}
+
+// sorted are the records of all files; within a file of a reducer their keys are in order.
+func sorted(t *testing.T, files map[string][]record) (all []record) {
+	t.Helper()
+	for name, some := range files {
+		if !slices.IsSortedFunc(some, func(a, b record) int { return strings.Compare(a.key, b.key) }) {
+			t.Errorf("the keys of %s are not in order", name)
+		}
+		all = append(all, some...)
+	}
+	slices.SortFunc(all, record.compare)
+	return all
+}
+
+func same(t *testing.T, got, want []record) {
+	t.Helper()
+	slices.SortFunc(want, record.compare)
+	if !slices.Equal(got, want) {
+		t.Errorf("%d records came out of %d, or others", len(got), len(want))
+	}
+}
+
+func some(n int) (all []record) {
+	for i := range n {
+		all = append(all, record{fmt.Sprintf("key %d", i*i%97), fmt.Sprintf("value %d", i)})
+	}
+	return all
+}
+
+func sameRecords(t *testing.T, f Fixture) {
+	all := some(2000)
+	inputs := f.write(t, 3, all)
+	for _, n := range []int{1, 2, 5} {
+		files, result := f.run(t, "identity", n, inputs)
+		same(t, sorted(t, files), slices.Clone(all))
+		if len(files) > n {
+			t.Errorf("%d files of %d reducers", len(files), n)
+		}
+		if in := result.Counters.Get("test", "in"); in != int64(len(all)) || result.Failed != 0 {
+			t.Errorf("%d records were counted of %d, %d attempts failed", in, len(all), result.Failed)
+		}
+	}
+}
+
+func wordCount(t *testing.T, f Fixture) {
+	var all []record
+	want := map[string]int{}
+	for i := range 3000 {
+		text := fmt.Sprintf("w%d w%d all", i%7, i%11)
+		for _, w := range strings.Fields(text) {
+			want[w]++
+		}
+		all = append(all, record{fmt.Sprint(i), text})
+	}
+	inputs := f.write(t, 2, all)
+	var counted []record
+	for w, n := range want {
+		counted = append(counted, record{w, fmt.Sprint(n)})
+	}
+	for _, n := range []int{1, 2, 5} {
+		files, _ := f.run(t, "words", n, inputs)
+		same(t, sorted(t, files), counted)
+	}
+}
+
+func emptyInput(t *testing.T, f Fixture) {
+	inputs := f.write(t, 2, nil)
+	for _, job := range []string{"identity", "map-only"} {
+		if files, _ := f.run(t, job, 2, inputs); len(sorted(t, files)) != 0 {
+			t.Errorf("%s: something came out of nothing", job)
+		}
+	}
+}
+
+func noInput(t *testing.T, f Fixture) {
+	for _, job := range []string{"identity", "map-only"} {
+		if files, _ := f.run(t, job, 2, nil); len(sorted(t, files)) != 0 {
+			t.Errorf("%s: something came out of nothing", job)
+		}
+	}
+}
+
+// hugeSize is that of a page longer than any sound one.
+const hugeSize = 100 << 20
+
+func hugeRecord(t *testing.T, f Fixture) {
+	huge := strings.Repeat("0123456789abcdef\n\r\t\x00\xff", hugeSize/21)
+	all := []record{{"a", "before"}, {"huge", huge}, {"z", "behind"}}
+	files, _ := f.run(t, "identity", 2, f.write(t, 1, all))
+	same(t, sorted(t, files), all)
+}
+
+func everyByte(t *testing.T, f Fixture) {
+	var all []record
+	every := make([]byte, 256)
+	for i := range every {
+		every[i] = byte(i)
+		all = append(all, record{string([]byte{byte(i)}), "one"}, record{string([]byte{byte(i), byte(i)}), "two"},
+			record{"key", string([]byte{byte(i)})}, record{string([]byte{0, byte(i), '\n'}), string(bytes.Repeat([]byte{byte(i)}, i))})
+	}
+	all = append(all, record{string(every), string(every)}, record{"empty", ""})
+	inputs := f.write(t, 2, all)
+	for _, job := range []string{"identity", "partition"} {
+		files, _ := f.run(t, job, 3, inputs)
+		if got := sorted(t, files); job == "identity" {
+			same(t, got, all)
+		}
+	}
+	files, _ := f.run(t, "map-only", 1, inputs)
+	var got []record
+	for _, some := range files {
+		got = append(got, some...)
+	}
+	slices.SortFunc(got, record.compare)
+	same(t, got, all)
+}
+
+func mapOnly(t *testing.T, f Fixture) {
+	all := some(500)
+	for i := range all {
+		if i%3 == 0 {
+			all[i].key = "x" + all[i].key
+		}
+	}
+	files, result := f.run(t, "map-only", 1, f.write(t, 3, all))
+	var got []record
+	for name, some := range files {
+		for _, r := range some {
+			want := "out"
+			if r.key[0] == 'x' {
+				want = "apart/x"
+			}
+			if path.Dir(name) != want {
+				t.Fatalf("%q is in %s, not in %s", r.key, name, want)
+			}
+		}
+		got = append(got, some...)
+	}
+	slices.SortFunc(got, record.compare)
+	same(t, got, all)
+	if n := result.Counters.Get("test", "in"); n != int64(len(all)) {
+		t.Errorf("%d records were counted of %d", n, len(all))
+	}
+}
+
+func partition(t *testing.T, f Fixture) {
+	var all []record
+	for i := range 300 {
+		all = append(all, record{string([]byte{byte(i % 26), byte(i)}), "v"})
+	}
+	inputs := f.write(t, 3, all)
+	for _, n := range []int{1, 2, 5} {
+		files, _ := f.run(t, "partition", n, inputs)
+		keys := map[string]bool{}
+		for name, some := range files {
+			for _, r := range some {
+				want := int(r.key[0]) % n
+				if r.value != fmt.Sprintf("%d of %d", want, n) || path.Base(name) != batch.PartName(want, batch.Sequence) {
+					t.Fatalf("%q was reduced by %s into %s, not by %d of %d", r.key, r.value, name, want, n)
+				}
+				if keys[r.key] {
+					t.Fatalf("%q was reduced twice", r.key)
+				}
+				keys[r.key] = true
+			}
+		}
+	}
+}
+
+func flaky(t *testing.T, f Fixture) {
+	all := some(300)
+	inputs := f.write(t, 2, all)
+	for _, n := range []int{1, 3} {
+		files, result := f.run(t, "flaky", n, inputs)
+		same(t, sorted(t, files), slices.Clone(all))
+		if result.Failed < 2 {
+			t.Errorf("%d attempts failed", result.Failed)
+		}
+		if in := result.Counters.Get("test", "in"); in != int64(len(all)) {
+			t.Errorf("%d records were counted of %d: failed attempts do not count", in, len(all))
+		}
+	}
+}
+
+func failing(t *testing.T, f Fixture) {
+	_, err := f.try(t.Context(), "failing", 2, f.write(t, 1, some(10)))
+	if err == nil {
+		t.Fatal("a job that fails ends well")
+	}
+	if !strings.Contains(err.Error(), "failing") || !strings.Contains(err.Error(), errFails.Error()) {
+		t.Errorf("the error names neither the job nor the reason: %v", err)
+	}
+}
+
+func firstValues(t *testing.T, f Fixture) {
+	files, result := f.run(t, "first", 2, f.write(t, 2, some(2000)))
+	keys := map[string]bool{}
+	for _, r := range some(2000) {
+		keys[r.key] = true
+	}
+	if got := sorted(t, files); len(got) != len(keys) || result.Counters.Get("test", "first") != int64(len(keys)) {
+		t.Errorf("%d keys came out of %d, %d were counted", len(got), len(keys), result.Counters.Get("test", "first"))
+	}
+}
+
+func replaces(t *testing.T, f Fixture) {
+	f.run(t, "identity", 5, f.write(t, 1, some(300)))
+	few := some(3)
+	files, _ := f.run(t, "identity", 1, f.write(t, 1, few))
+	same(t, sorted(t, files), few)
+}
+
+func document(t *testing.T, f Fixture) {
+	var all []record
+	for i := range 100 {
+		value := xmlform.Append([]byte{byte(batch.KindPage)}, &xmlform.Record{URL: fmt.Sprintf("http://a.test/%d", i),
+			Content: "a < b & \x00"})
+		all = append(all, record{fmt.Sprint(i), string(value)})
+	}
+	if _, err := f.try(t.Context(), "xml", 1, f.write(t, 2, all)); err != nil {
+		t.Fatal(err)
+	}
+	names, err := batch.FilesIn(t.Context(), f.Place, "output")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := 0
+	for _, name := range names {
+		data, err := place.ReadFile(t.Context(), f.Place, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Pages []struct {
+				URL string `xml:"url"`
+			} `xml:"page"`
+		}
+		if err := xml.Unmarshal(data, &got); err != nil || path.Ext(name) != ".xml" {
+			t.Errorf("%s: %v", name, err)
+		}
+		pages += len(got.Pages)
+	}
+	if pages != len(all) {
+		t.Errorf("%d pages of %d", pages, len(all))
+	}
+}
+
+func canceled(t *testing.T, f Fixture) {
+	inputs := f.write(t, 1, some(10))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.try(ctx, "identity", 1, inputs); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+}

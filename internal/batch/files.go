@@ -1,0 +1,61 @@
+package batch
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"kumo/internal/batch/seqfile"
+	"kumo/internal/place"
+)
+
+// ReadFile goes through the records of a SequenceFile of a place, each valid until the next. An error ends it.
+func ReadFile(ctx context.Context, p place.Place, name string) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		in, err := seqfile.Open(ctx, p, name, 0, -1)
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		defer in.Close() //nolint:errcheck // it is only read
+		for {
+			key, value, err := in.Next()
+			if errors.Is(err, io.EOF) || !yield(Record{key, value}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// WriteFile writes records as a SequenceFile of a place, which appears when all is written. It calls write with what
+// takes them.
+func WriteFile(ctx context.Context, p place.Place, name string, write func(Emit) error) error {
+	w, err := p.Create(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	out := bufio.NewWriterSize(w, 64<<10)
+	seq, err := seqfile.NewWriter(out)
+	if err == nil {
+		err = write(seq.Append)
+	}
+	if err == nil {
+		err = errors.Join(seq.Close(), out.Flush())
+	}
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// FilesIn are the names of the files in a folder of a place and those below it, relative to the place, in order.
+func FilesIn(ctx context.Context, p place.Place, dir string) (all []string, err error) {
+	err = place.Walk(ctx, p, dir, func(name string, _ place.Info) error {
+		all = append(all, name)
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,404 @@
+// Package seqfile writes and reads Hadoop's SequenceFile, version 6, with byte strings for keys and values
+// (BytesWritable): the form of what a batch crawl keeps, whoever runs it. Records are compressed in blocks by zlib, so
+// that Hadoop's own tools read the files without native libraries ("hdfs dfs -text"), and a file can be read from the
+// middle: each block begins with a mark that is the file's own.
+//
+// A block is, behind its mark, the number of its records and four compressed buffers: the lengths of the keys, the keys,
+// the lengths of the values, the values.
+package seqfile
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/zlib"
+
+	"kumo/internal/place"
+)
+
+const (
+	magic    = "SEQ\x06"
+	class    = "org.apache.hadoop.io.BytesWritable"
+	codec    = "org.apache.hadoop.io.compress.DefaultCodec"
+	block    = 256 << 10 // bytes of keys and values, after which a block is written
+	markLen  = 16
+	escape   = "\xff\xff\xff\xff" // a length of -1: a mark follows
+	maxField = 1<<31 - 1 - 4      // bytes of a key, and of a value
+)
+
+// A Writer writes a file.
+type Writer struct {
+	w       io.Writer
+	mark    [markLen]byte
+	buffers [numBuffers]bytes.Buffer
+	records int
+	head    []byte
+	packed  bytes.Buffer
+}
+
+const (
+	keyLens = iota
+	keys
+	valueLens
+	values
+	numBuffers
+)
+
+// NewWriter begins a file. The caller closes it, and w afterwards.
+func NewWriter(w io.Writer) (*Writer, error) {
+	s := &Writer{w: w}
+	_, _ = rand.Read(s.mark[:]) // never fails
+	h := []byte(magic)
+	h = appendText(appendText(h, class), class)
+	h = appendText(append(h, 1, 1), codec) // compressed, in blocks
+	h = append(h, 0, 0, 0, 0)              // no metadata
+	_, err := w.Write(append(h, s.mark[:]...))
+	return s, err
+}
+
+func appendText(b []byte, s string) []byte { return append(appendVInt(b, len(s)), s...) }
+
+// Append appends a record.
+func (s *Writer) Append(key, value []byte) error {
+	if len(key) > maxField || len(value) > maxField {
+		return fmt.Errorf("a record of %d and %d bytes: neither may have more than %d", len(key), len(value), maxField)
+	}
+	s.field(keyLens, key)
+	s.field(valueLens, value)
+	s.records++
+	if s.buffers[keys].Len()+s.buffers[values].Len() < block {
+		return nil
+	}
+	return s.flush()
+}
+
+// field appends a BytesWritable to a buffer, and its length to the one before.
+func (s *Writer) field(lens int, b []byte) {
+	s.buffers[lens].Write(appendVInt(s.head[:0], len(b)+4))
+	s.buffers[lens+1].Write(binary.BigEndian.AppendUint32(s.head[:0], uint32(len(b))))
+	s.buffers[lens+1].Write(b)
+}
+
+// flush writes a block.
+func (s *Writer) flush() error {
+	s.head = append(append(s.head[:0], escape...), s.mark[:]...)
+	s.head = appendVInt(s.head, s.records)
+	if _, err := s.w.Write(s.head); err != nil {
+		return err
+	}
+	for i := range s.buffers {
+		s.packed.Reset()
+		if err := pack(&s.packed, s.buffers[i].Bytes()); err != nil {
+			return err
+		}
+		s.head = appendVInt(s.head[:0], s.packed.Len())
+		for _, b := range [...][]byte{s.head, s.packed.Bytes()} {
+			if _, err := s.w.Write(b); err != nil {
+				return err
+			}
+		}
+		if s.buffers[i].Reset(); s.buffers[i].Cap() > 4*block {
+			s.buffers[i] = bytes.Buffer{} // of a record that was unusually long
+		}
+	}
+	if s.packed.Cap() > 4*block {
+		s.packed = bytes.Buffer{}
+	}
+	s.records = 0
+	return nil
+}
+
+// Close writes what is left.
+func (s *Writer) Close() error {
+	if s.records == 0 {
+		return nil
+	}
+	return s.flush()
+}
+
+var packers = sync.Pool{New: func() any {
+	z, _ := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed) // the level is valid
+	return z
+}}
+
+func pack(w io.Writer, b []byte) error {
+	z := packers.Get().(*zlib.Writer)
+	defer packers.Put(z)
+	z.Reset(w)
+	if _, err := z.Write(b); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// A Reader reads records. Key and value of a record are valid until the next one.
+type Reader struct {
+	in      *bufio.Reader
+	close   func() error
+	mark    [markLen]byte
+	at, end int64 // where in reads, and from where on blocks are somebody else's
+	packed  []byte
+	buffers [numBuffers][]byte
+	rest    [numBuffers][]byte // of what was not read
+	records int
+	unpack  io.ReadCloser
+}
+
+// ErrDamaged is the error of a file that is not as it was written.
+var ErrDamaged = errors.New("the SequenceFile is damaged")
+
+// Open reads the blocks of a file that begin within [from, to); all of them if to is negative. The blocks of adjoining
+// stretches are all blocks, each once.
+func Open(ctx context.Context, p place.Place, name string, from, to int64) (*Reader, error) {
+	if to < 0 {
+		to = 1<<63 - 1
+	}
+	src, err := p.Open(ctx, name, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	r, err := NewReader(src)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), src.Close())
+	}
+	r.close, r.end = src.Close, to
+	if from <= r.at {
+		return r, nil
+	}
+	if err := src.Close(); err != nil {
+		return nil, err
+	}
+	if src, err = p.Open(ctx, name, from, -1); err != nil {
+		return nil, err
+	}
+	r.in.Reset(src)
+	r.close, r.at = src.Close, from
+	if err := r.toMark(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), src.Close())
+	}
+	return r, nil
+}
+
+// NewReader reads a whole file. Close does not close src.
+func NewReader(src io.Reader) (*Reader, error) {
+	r := &Reader{in: bufio.NewReaderSize(src, 64<<10), end: 1<<63 - 1, close: func() error { return nil }}
+	return r, r.header()
+}
+
+func (r *Reader) header() error {
+	want := []byte(magic)
+	want = appendText(appendText(want, class), class)
+	want = appendText(append(want, 1, 1), codec)
+	want = append(want, 0, 0, 0, 0)
+	got := make([]byte, len(want)+markLen)
+	if err := r.full(got); err != nil || !bytes.Equal(got[:len(want)], want) {
+		if err == nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			err = errors.New("no SequenceFile of BytesWritables, compressed in blocks by zlib")
+		}
+		return err
+	}
+	copy(r.mark[:], got[len(want):])
+	return nil
+}
+
+func (r *Reader) full(b []byte) error {
+	n, err := io.ReadFull(r.in, b)
+	r.at += int64(n)
+	return err
+}
+
+// toMark goes on to where the next block begins, or to the end.
+func (r *Reader) toMark() error {
+	want := append([]byte(escape), r.mark[:]...)
+	for {
+		have, err := r.in.Peek(r.in.Size())
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		i := bytes.Index(have, want)
+		skip := i
+		if i < 0 {
+			if skip = len(have) - len(want) + 1; err != nil || skip <= 0 {
+				skip = len(have) // the end
+			}
+		}
+		n, serr := r.in.Discard(skip)
+		if r.at += int64(n); i >= 0 || serr != nil || err != nil {
+			return serr
+		}
+	}
+}
+
+// Next returns the next record, io.EOF after the last.
+func (r *Reader) Next() (key, value []byte, err error) {
+	for r.records == 0 {
+		if err := r.block(); err != nil {
+			return nil, nil, err
+		}
+	}
+	r.records--
+	if key, err = r.field(keyLens); err == nil {
+		value, err = r.field(valueLens)
+	}
+	return key, value, err
+}
+
+// field cuts the next BytesWritable off a buffer.
+func (r *Reader) field(lens int) ([]byte, error) {
+	n, rest, ok := vint(r.rest[lens])
+	if !ok || n < 4 || n > len(r.rest[lens+1]) {
+		return nil, ErrDamaged
+	}
+	b := r.rest[lens+1][:n:n]
+	r.rest[lens], r.rest[lens+1] = rest, r.rest[lens+1][n:]
+	if int64(binary.BigEndian.Uint32(b)) != int64(n-4) {
+		return nil, ErrDamaged
+	}
+	return b[4:], nil
+}
+
+// block reads the next block; io.EOF if there is none, or it is somebody else's.
+func (r *Reader) block() error {
+	if r.at >= r.end {
+		return io.EOF
+	}
+	var head [len(escape) + markLen]byte
+	if err := r.full(head[:]); err != nil {
+		return err // io.EOF at the end
+	}
+	if string(head[:len(escape)]) != escape || !bytes.Equal(head[len(escape):], r.mark[:]) {
+		return ErrDamaged
+	}
+	var err error
+	if r.records, err = r.vint(); err != nil {
+		return err
+	}
+	for i := range r.buffers {
+		if err := r.buffer(i); err != nil {
+			return err
+		}
+		r.rest[i] = r.buffers[i]
+	}
+	return nil
+}
+
+func (r *Reader) buffer(i int) error {
+	n, err := r.vint()
+	if err != nil {
+		return err
+	}
+	if n < 0 {
+		return ErrDamaged
+	}
+	if r.packed, err = readInto(r.packed[:0], io.LimitReader(r.in, int64(n))); err != nil {
+		return err
+	}
+	r.at += int64(len(r.packed))
+	if len(r.packed) != n {
+		return io.ErrUnexpectedEOF
+	}
+	src := bytes.NewReader(r.packed)
+	if r.unpack == nil {
+		r.unpack, err = zlib.NewReader(src)
+	} else {
+		err = r.unpack.(zlib.Resetter).Reset(src, nil)
+	}
+	if err == nil {
+		r.buffers[i], err = readInto(r.buffers[i][:0], r.unpack)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return nil
+}
+
+// readInto reads all that src has. Room grows with what comes, whatever a damaged file says of its length.
+func readInto(b []byte, src io.Reader) ([]byte, error) {
+	if cap(b) > 8*block {
+		b = nil // of a record that was unusually long
+	}
+	for {
+		if len(b) == cap(b) {
+			more := make([]byte, len(b), max(4<<10, 2*cap(b)))
+			copy(more, b)
+			b = more
+		}
+		n, err := src.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+}
+
+// Close closes the file.
+func (r *Reader) Close() error { return r.close() }
+
+// vint reads a number of the stream.
+func (r *Reader) vint() (int, error) {
+	var b [9]byte
+	if err := r.full(b[:1]); err != nil {
+		return 0, io.ErrUnexpectedEOF
+	}
+	more := vintMore(b[0])
+	if err := r.full(b[1 : 1+more]); err != nil {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, _, ok := vint(b[:1+more])
+	if !ok {
+		return 0, ErrDamaged
+	}
+	return n, nil
+}
+
+// appendVInt appends a number that is not negative as Hadoop's WritableUtils writes it: small ones as a byte, others as
+// a byte that says how many follow, then these, the highest first.
+func appendVInt(b []byte, n int) []byte {
+	if n <= 127 {
+		return append(b, byte(n))
+	}
+	var be [8]byte
+	binary.BigEndian.PutUint64(be[:], uint64(n))
+	digits := bytes.TrimLeft(be[:], "\x00")
+	return append(append(b, byte(-112-len(digits))), digits...)
+}
+
+// vintMore is how many bytes of a number follow the first.
+func vintMore(first byte) int {
+	switch n := int(int8(first)); {
+	case n >= -112:
+		return 0
+	case n >= -120:
+		return -112 - n
+	default: // negative, of which there are none here
+		return -120 - n
+	}
+}
+
+// vint reads a number that is not negative from the front of b.
+func vint(b []byte) (n int, rest []byte, ok bool) {
+	if len(b) == 0 {
+		return 0, nil, false
+	}
+	more := vintMore(b[0])
+	if int8(b[0]) >= 0 {
+		return int(b[0]), b[1:], true
+	}
+	if more == 0 || int8(b[0]) < -120 || more > 7 || len(b) < 1+more {
+		return 0, nil, false
+	}
+	for _, c := range b[1 : 1+more] {
+		n = n<<8 | int(c)
+	}
+	return n, b[1+more:], true
+}
