@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -36,8 +37,9 @@ type Document struct {
 	Truncated page.Truncation
 	Malformed string // what was wrong with the answer
 
-	Digest     page.Digest // SHA-1 of the body without transfer coding; where Unmodified, of the one that still holds
-	Unmodified bool        // the server says that what is known still holds (304)
+	Digest     page.Digest  // SHA-1 of the body without transfer coding; where Unmodified, of the one that still holds
+	Unmodified bool         // the server says that what is known still holds (304)
+	Found      page.Recrawl // by what was known of it; set by merge
 
 	// What the page says; zero for what is no page.
 	Type       string // media type by what the body begins with
@@ -46,10 +48,13 @@ type Document struct {
 	Lang       string // the language most of its text is in: ISO 639-1 or 639-3, "other"; "" if that cannot be told
 	Share      float32
 	Confidence float32 // in Lang
-	Simhash    uint64  // of its main text; 0 without
-	MetaFollow bool    // robots may follow its links
-	MetaIndex  bool    // an index may show it
-	NoArchive  bool    // it asks not to be archived
+	Title      string
+	Headline   string // of its main text
+	Text       string // its main text, a line a paragraph; "" if none was found
+	Simhash    uint64 // of that; 0 without
+	MetaFollow bool   // robots may follow its links
+	MetaIndex  bool   // an index may show it
+	NoArchive  bool   // it asks not to be archived
 }
 
 // Key is the record's key.
@@ -65,6 +70,7 @@ func (d *Document) Append(b []byte) []byte {
 	w.Uint(uint64(d.Depth))
 	w.Uint(uint64(d.Redirects))
 	w.Uint(flags(d.Seed, d.Unmodified, d.MetaFollow, d.MetaIndex, d.NoArchive))
+	w.String(string(d.Found))
 	w.String(string(d.Failure))
 	w.String(d.Rule)
 	w.String(d.Detail)
@@ -80,6 +86,9 @@ func (d *Document) Append(b []byte) []byte {
 	w.String(d.Lang)
 	putShare(&w, d.Share)
 	putShare(&w, d.Confidence)
+	w.String(d.Title)
+	w.String(d.Headline)
+	w.String(d.Text)
 	w.Uint(d.Simhash)
 	w.Bytes(d.Request)
 	w.Uint(uint64(d.HeadLen))
@@ -101,6 +110,7 @@ func ReadDocument(key, value []byte) (d Document, err error) {
 	d.Depth, d.Redirects = count(r.Uint()), count(r.Uint())
 	f := r.Uint()
 	d.Seed, d.Unmodified, d.MetaFollow, d.MetaIndex, d.NoArchive = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0, f&16 != 0
+	d.Found = page.Recrawl(r.String())
 	d.Failure, d.Rule, d.Detail = page.Failure(r.String()), r.String(), r.String()
 	d.Status = count(r.Uint())
 	if addr := r.Bytes(); len(addr) > 0 && d.Addr.UnmarshalBinary(addr) != nil {
@@ -109,7 +119,8 @@ func ReadDocument(key, value []byte) (d Document, err error) {
 	d.Truncated, d.Malformed = page.Truncation(r.String()), r.String()
 	d.Digest = getArray[page.Digest](r)
 	d.Type, d.Charset, d.CharsetHow, d.Lang = r.String(), r.String(), r.String(), r.String()
-	d.Share, d.Confidence, d.Simhash = getShare(r), getShare(r), r.Uint()
+	d.Share, d.Confidence = getShare(r), getShare(r)
+	d.Title, d.Headline, d.Text, d.Simhash = r.String(), r.String(), r.String(), r.Uint()
 	d.Request = r.Bytes()
 	d.HeadLen = count(r.Uint())
 	if d.Raw = r.Bytes(); d.HeadLen > len(d.Raw) {
@@ -132,4 +143,25 @@ func (d *Document) Response(resp *page.Response) error {
 		return fmt.Errorf("the document of %s: %w", d.URL, err)
 	}
 	return nil
+}
+
+// validators are what a server is asked by next time: what the answer gives, or, where it only says that what was known
+// still holds, what was known.
+func (d *Document) validators(was *Known) (etag string, modified time.Time) {
+	var resp page.Response
+	if d.Response(&resp) == nil {
+		if etag = resp.Header.Get("ETag"); len(etag) > maxETag {
+			etag = ""
+		}
+		if at, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil && at.Unix() > 0 {
+			modified = at.UTC()
+		}
+	}
+	if d.Unmodified { // whose answer need not repeat them
+		etag = cmp.Or(etag, was.ETag)
+		if modified.IsZero() {
+			modified = was.Modified
+		}
+	}
+	return etag, modified
 }

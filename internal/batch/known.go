@@ -70,6 +70,9 @@ type Rules struct {
 	Time   time.Time
 	Status int    // 0: no answer
 	Body   []byte // decoded
+	// Moved is where the robots.txt redirects to, if that is a host of another task: it is asked for in the next round, and
+	// gives another record. "" if this is the answer.
+	Moved string
 }
 
 // Key is the record's key.
@@ -81,6 +84,7 @@ func (r *Rules) Append(b []byte) []byte {
 	putTime(&w, r.Time)
 	w.Uint(uint64(r.Status))
 	w.Bytes(r.Body)
+	w.String(r.Moved)
 	return w
 }
 
@@ -90,6 +94,7 @@ func ReadRules(key, value []byte) (rules Rules, err error) {
 	if err != nil {
 		return rules, err
 	}
-	rules = Rules{Origin: string(key), Time: getTime(r), Status: count(r.Uint()), Body: r.Bytes()}
+	rules = Rules{Origin: string(key), Time: getTime(r), Status: count(r.Uint()), Body: r.Bytes(),
+		Moved: r.String()}
 	return rules, whole(r, KindRules)
 }

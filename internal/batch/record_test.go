@@ -35,9 +35,9 @@ func samples() (documents []Document, links []OutLinks, urls []InURL, known []Kn
 		{Collection: "zh", URL: "https://a.test/x?y=%20", From: "https://a.test/", To: "https://b.test/", Depth: 3,
 			Redirects: 2, Seed: true, Time: someTime, Took: 1234 * time.Millisecond, Status: 200,
 			Addr: netip.MustParseAddrPort("[2001:db8::1]:8080"), Request: []byte("GET / HTTP/1.1\r\n\r\n"), Raw: raw,
-			HeadLen: len(head), Truncated: page.Length, Malformed: "gzip: x", Digest: page.Digest{1, 19: 2},
+			HeadLen: len(head), Truncated: page.Length, Malformed: "gzip: x", Digest: page.Digest{1, 19: 2}, Found: page.Changed,
 			Type: "text/html", Charset: "gbk", CharsetHow: "meta", Lang: "zh", Share: 0.75, Confidence: 0.5,
-			Simhash: 1<<63 | 5, MetaFollow: true, MetaIndex: true, NoArchive: true},
+			Title: "t", Headline: "h", Text: "a\nb", Simhash: 1<<63 | 5, MetaFollow: true, MetaIndex: true, NoArchive: true},
 		{Collection: "ja", URL: "http://c.test/", Time: time.Unix(-5, 0).UTC(), Failure: page.DNS, Rule: "robots",
 			Detail: "no such host", Unmodified: true, Request: []byte{}, Raw: []byte{}},
 	}

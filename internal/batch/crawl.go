@@ -1,0 +1,144 @@
+package batch
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"iter"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"kumo/internal/item"
+)
+
+// crawl fetches the URLs of a round.
+//
+// Its keys begin with a hash of the URL, so that a reducer gets a host's URLs spread evenly among the others' and need
+// not hold them all to keep every host busy. Behind that is the URL without its collection: one that several collections
+// want is fetched once.
+func (s *setup) crawl() *Job {
+	return &Job{Name: JobCrawl, Map: s.crawlMap, Combine: crawlCombine, Partition: s.crawlPartition,
+		Reduce: s.crawlReduce, Route: s.crawlRoute, Waits: true}
+}
+
+const hashLen = 8
+
+// shuffleKey is the key of a URL between map and reduce.
+func shuffleKey(url string) []byte {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, hashLen+len(url)), xxhash.Sum64String(url))
+	return append(b, url...)
+}
+
+// A wish is an InURL between map and reduce: its key and value in one.
+func (in *InURL) wish(b []byte) []byte { return in.Append(append(append(b, in.Collection...), ' ')) }
+
+func readWish(url string, value []byte) (InURL, error) {
+	code, rest, _ := bytes.Cut(value, []byte{' '})
+	return ReadInURL(Key(string(code), url), rest)
+}
+
+// crawlMap takes URLs of the round; and what is known, of which what is due is fetched, and seeds, which are fetched in
+// any case, are asked for conditionally.
+func (s *setup) crawlMap(_ context.Context, t *Task, r Record, emit Emit) error {
+	var in InURL
+	if KindOf(r.Value) == KindKnown {
+		k, err := ReadKnown(r.Key, r.Value)
+		if err != nil {
+			return err
+		}
+		m, err := s.member(k.Collection)
+		if err != nil {
+			return err
+		}
+		in = s.fromKnown(m, &k)
+		if !in.Due && !m.isSeed[k.URL] {
+			return nil
+		}
+		if in.Due {
+			m.count(t, "due", 1)
+		}
+	} else {
+		var err error
+		if in, err = ReadInURL(r.Key, r.Value); err != nil {
+			return err
+		}
+	}
+	return emit(shuffleKey(in.URL), in.wish(nil))
+}
+
+// fromKnown is what a known URL is in a round.
+func (s *setup) fromKnown(m *member, k *Known) InURL {
+	in := InURL{Collection: k.Collection, URL: k.URL, Depth: k.Depth, Seed: k.Seed, Known: true, Digest: k.Digest}
+	if k.Status == 200 {
+		in.ETag, in.Modified = k.ETag, k.Modified
+	}
+	// by day: what was fetched in the evening is due in the morning, if it is due that day
+	due := m.recrawl.Of(k.URL).Due(k.Visits)
+	in.Due = !due.IsZero() && due.UTC().Format(dateForm) <= s.Date
+	return in
+}
+
+const dateForm = "2006-01-02"
+
+// crawlCombine makes one of the wishes of each collection.
+func crawlCombine(key []byte, values iter.Seq[[]byte], emit func([]byte) error) error {
+	all, err := readWishes(string(key[hashLen:]), values)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if err := emit(all[i].wish(nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readWishes reads the wishes for a URL, one for each collection and robots.txt.
+func readWishes(url string, values iter.Seq[[]byte]) (all []InURL, err error) {
+	for v := range values {
+		in, err := readWish(url, v)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(all, func(o InURL) bool { return o.Collection == in.Collection && o.Robots == in.Robots })
+		if i < 0 {
+			all = append(all, in)
+			continue
+		}
+		all[i].merge(&in)
+	}
+	slices.SortFunc(all, func(a, b InURL) int {
+		return cmp.Or(cmp.Compare(a.Collection, b.Collection), cmp.Compare(a.Robots, b.Robots))
+	})
+	return all, nil
+}
+
+// crawlPartition keeps a host together.
+func (s *setup) crawlPartition(key []byte, n int) int {
+	return s.partitionOf(item.HostOf(string(key[hashLen:])), n)
+}
+
+func (s *setup) partitionOf(host string, n int) int {
+	if p, ok := s.Hosts[host]; ok && p < n {
+		return p
+	}
+	return HashPartition([]byte(host), n)
+}
+
+// crawlRoute has URLs that wait for the next round lie by themselves.
+func (s *setup) crawlRoute(key, value []byte) Route {
+	r := s.route(key, value)
+	if KindOf(value) == KindInURL {
+		code, _, _ := SplitKey(key) // has been taken apart before
+		if m := s.of[code]; m != nil {
+			r.Folder = m.Directory + "/" + WaitFolder
+		}
+	}
+	return r
+}
+
+// WaitFolder is where URLs lie, in the folder of their collection, that a round has left for the next.
+const WaitFolder = "wait"

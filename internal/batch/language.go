@@ -1,0 +1,118 @@
+package batch
+
+import (
+	"hash/fnv"
+	"math/bits"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"kumo/internal/lang"
+)
+
+const (
+	stretch   = 1 << 10 // bytes of text whose language is told at once
+	stretches = 32      // of a page, at most
+)
+
+// languageOf is the language that most of a text is in, which share of the text that is, and how sure it is. A text is
+// judged by stretches of whole paragraphs, so that a page in two languages has both counted. "" is a text without
+// letters.
+func languageOf(text string) (language string, share, confidence float32) {
+	sizes, sure := map[string]int{}, map[string]float64{}
+	all := 0
+	for n := 0; n < stretches && text != ""; n++ {
+		var part string
+		part, text = cutStretch(text)
+		r := lang.Detect(part)
+		if r.Confidence == 0 {
+			continue
+		}
+		sizes[r.Lang] += len(part)
+		sure[r.Lang] += r.Confidence * float64(len(part))
+		all += len(part)
+	}
+	most := 0
+	for l, size := range sizes {
+		if size > most || size == most && l < language {
+			language, most = l, size
+		}
+	}
+	if most == 0 {
+		return "", 0, 0
+	}
+	return language, float32(most) / float32(all), float32(sure[language] / float64(most))
+}
+
+// cutStretch cuts a stretch off a text: paragraphs up to its length, or a part of a long one.
+func cutStretch(text string) (part, rest string) {
+	end := strings.IndexByte(text, '\n') + 1
+	for end > 0 && end < stretch {
+		next := strings.IndexByte(text[end:], '\n') + 1
+		if next == 0 || end+next > stretch {
+			break
+		}
+		end += next
+	}
+	if end == 0 || end > 2*stretch {
+		end = min(len(text), 2*stretch)
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end++
+		}
+	}
+	return text[:end], text[end:]
+}
+
+// shingle is how many letters in a row are a feature of a text: few enough for languages without spaces.
+const shingle = 6
+
+// simhash is a fingerprint of 64 bits: those of texts that are alike differ in few (Charikar, STOC 2002). Its features are
+// runs of letters, whatever their case and whatever stands between them.
+func simhash(text string) uint64 {
+	var votes [64]int32
+	var window [shingle]rune
+	n := 0
+	h := fnv.New64a()
+	var buf [shingle * utf8.UTFMax]byte
+	for _, r := range text {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			continue
+		}
+		copy(window[:], window[1:])
+		window[shingle-1] = unicode.ToLower(r)
+		if n++; n < shingle {
+			continue
+		}
+		b := buf[:0]
+		for _, w := range window {
+			b = utf8.AppendRune(b, w)
+		}
+		h.Reset()
+		_, _ = h.Write(b) // never fails
+		sum := mix(h.Sum64())
+		for i := range votes {
+			votes[i] += int32(sum>>i&1)*2 - 1
+		}
+	}
+	if n < shingle {
+		return 0
+	}
+	var sum uint64
+	for i, v := range votes {
+		if v > 0 {
+			sum |= 1 << i
+		}
+	}
+	return sum
+}
+
+// mix spreads what little of FNV's high bits short inputs reach.
+func mix(h uint64) uint64 {
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	return h * 0xc4ceb9fe1a85ec53
+}
+
+// Differ is how many bits of two simhashes differ.
+func Differ(a, b uint64) int { return bits.OnesCount64(a ^ b) }

@@ -1,0 +1,157 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"net/http"
+
+	"kumo/internal/page"
+)
+
+// merge makes one Document of those of a URL, and what is known of it from now on. Of the Documents of a day only
+// redirects bring more than one: the first wins. Documents of days before do not come in here, but what is known of
+// their URLs does.
+func (s *setup) merge() *Job {
+	return &Job{Name: JobMerge, Map: mergeMap, Reduce: EachKey(s.mergeReduce), Route: s.route}
+}
+
+func mergeMap(_ context.Context, _ *Task, r Record, emit Emit) error { return emit(r.Key, r.Value) }
+
+func (s *setup) mergeReduce(_ context.Context, t *Task, key []byte, values iter.Seq[[]byte], emit Emit) error {
+	var first, was []byte // the first Document, what was known
+	var head Document     // of first
+	for v := range values {
+		if KindOf(v) == KindKnown {
+			was = bytes.Clone(v)
+			continue
+		}
+		d, err := ReadDocument(key, v)
+		if err != nil {
+			return err
+		}
+		if first == nil || d.before(&head, v, first) {
+			first = bytes.Clone(v)
+			if head, err = ReadDocument(key, first); err != nil {
+				return err
+			}
+		}
+	}
+	if first == nil {
+		return emit(key, was)
+	}
+	var known *Known
+	if was != nil {
+		k, err := ReadKnown(key, was)
+		if err != nil {
+			return err
+		}
+		known = &k
+	}
+	m, err := s.member(head.Collection)
+	if err != nil {
+		return err
+	}
+	head.Found = found(&head, known)
+	m.tally(t, &head)
+	if next, keep := m.learn(&head, known); keep {
+		if err := emit(key, next.Append(nil)); err != nil {
+			return err
+		}
+	}
+	if head.NoArchive {
+		head.Raw, head.HeadLen, head.Text = nil, 0, ""
+	}
+	return emit(key, head.Append(nil))
+}
+
+// before reports whether a Document counts before another one of the same URL: one with an answer before one without,
+// then the earlier; where that says nothing, by their bytes, so that it is always the same.
+func (d *Document) before(o *Document, value, other []byte) bool {
+	if answered := d.Status != 0; answered != (o.Status != 0) {
+		return answered
+	}
+	if !d.Time.Equal(o.Time) {
+		return d.Time.Before(o.Time)
+	}
+	return bytes.Compare(value, other) < 0
+}
+
+// found is what a visit has found, by what was known before.
+func found(d *Document, was *Known) page.Recrawl {
+	gone := d.Status == http.StatusNotFound || d.Status == http.StatusGone
+	switch {
+	case was == nil:
+		return page.First
+	case d.Failure != "" || d.Rule != "":
+		return page.Trouble
+	case gone:
+		return page.Gone
+	case d.Unmodified, d.Digest == was.Digest && d.Status == was.Status:
+		return page.Unchanged
+	case d.Status >= 400:
+		return page.Trouble
+	}
+	return page.Changed
+}
+
+// learn is what is known of a URL after a visit. What a rule of the collection's own refused is judged again when a page
+// leads to it, so nothing need be known of it.
+func (m *member) learn(d *Document, was *Known) (k Known, keep bool) {
+	if was != nil {
+		k = *was
+	} else {
+		k = Known{Collection: d.Collection, URL: d.URL, Depth: d.Depth, Seed: d.Seed, First: d.Time}
+		if d.Rule != "" && d.Rule != ruleRobots {
+			return k, false
+		}
+	}
+	planned := d.Found
+	if planned == page.First && (d.Status == http.StatusNotFound || d.Status == http.StatusGone) {
+		planned = page.Gone
+	}
+	k.Depth, k.Seed = min(k.Depth, d.Depth), k.Seed || d.Seed
+	k.Visits = m.recrawl.Of(d.URL).Plan(k.Visits, planned, d.Time)
+	k.Visits.Last = d.Time
+	if d.Found == page.Trouble || d.Found == page.Gone {
+		return k, true // nothing was learnt of the page that was there
+	}
+	if d.Found == page.Changed {
+		k.Changes++
+	}
+	if !d.Unmodified {
+		k.Status, k.Digest = d.Status, d.Digest
+	}
+	k.ETag, k.Modified = d.validators(&k)
+	return k, true
+}
+
+// maxETag is the length of an ETag that is kept.
+const maxETag = 256
+
+// tally counts what came of a URL.
+func (m *member) tally(t *Task, d *Document) {
+	switch {
+	case d.Rule != "":
+		m.count(t, "left out: "+d.Rule, 1)
+		return
+	case d.Failure != "":
+		m.count(t, "failed: "+string(d.Failure), 1)
+		return
+	case d.Found == page.Unchanged:
+		m.count(t, "unchanged", 1)
+	case d.IsPage():
+		m.count(t, "pages", 1)
+		m.count(t, "bytes", int64(len(d.Raw)-d.HeadLen))
+		if d.Charset != "" {
+			m.count(t, "charset "+d.Charset, 1)
+		}
+		if d.Lang != "" {
+			m.count(t, "language "+d.Lang, 1)
+		}
+	case d.To != "":
+		m.count(t, "redirects", 1)
+	default:
+		m.count(t, "errors", 1)
+	}
+}

@@ -1,0 +1,105 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"kumo/internal/fetch"
+	"kumo/internal/page"
+	"kumo/internal/parse"
+	"kumo/internal/policy"
+	"kumo/internal/weburl"
+)
+
+// parse finds where the Documents of a round lead to.
+func (s *setup) parse() *Job {
+	p := &linkParser{setup: s}
+	p.pool.New = func() any { return &parsing{parser: parse.New(parse.Config{Agent: s.Fetching.Agent})} }
+	return &Job{Name: JobParse, Map: p.parse, Route: s.route}
+}
+
+// maxDecoded bounds a page's body without its content coding.
+const maxDecoded = 64 << 20
+
+type linkParser struct {
+	*setup
+	pool sync.Pool // of *parsing
+}
+
+// A parsing is what it takes to parse one page after the other.
+type parsing struct {
+	parser *parse.Parser
+	resp   page.Response
+	page   page.Page
+}
+
+func (p *linkParser) parse(_ context.Context, t *Task, r Record, emit Emit) error {
+	d, err := ReadDocument(r.Key, r.Value)
+	if err != nil {
+		return err
+	}
+	m, err := p.member(d.Collection)
+	if err != nil {
+		return err
+	}
+	o := OutLinks{Collection: d.Collection, URL: d.URL, Time: d.Time, Depth: d.Depth, Redirects: d.Redirects, Seed: d.Seed}
+	switch {
+	case d.To != "":
+		o.Type = RedirectLink
+		p.take(t, m, &o, &page.Link{URL: d.To, Kind: page.Redirect})
+	case d.IsPage():
+		work := p.pool.Get().(*parsing)
+		p.links(t, m, &d, &o, work)
+		p.pool.Put(work)
+	}
+	m.count(t, "links", int64(len(o.Links)))
+	return emit(r.Key, o.Append(nil))
+}
+
+// links takes the links of a page. What cannot be read of it leads nowhere.
+func (p *linkParser) links(t *Task, m *member, d *Document, o *OutLinks, work *parsing) {
+	if d.Response(&work.resp) != nil {
+		m.count(t, "unreadable", 1)
+		return
+	}
+	if !parse.Readable(parse.MediaType(work.resp.Header.Get("Content-Type"))) {
+		return
+	}
+	if err := fetch.Decode(&work.resp, maxDecoded); err != nil && !errors.Is(err, fetch.ErrTooLong) {
+		m.count(t, "undecodable", 1) // what could be decoded is read all the same
+	}
+	if err := work.parser.Parse(&work.resp, &work.page); err != nil {
+		m.count(t, "unreadable", 1)
+	}
+	rules := policy.Directives(0).Links(&work.page.Robots)
+	seen := make(map[string]bool, len(work.page.Links))
+	for i := range work.page.Links {
+		l := &work.page.Links[i]
+		if seen[l.URL] {
+			continue
+		}
+		if rules.NoFollow(l) != "" {
+			m.count(t, "nofollow", 1)
+			continue // it may be there once more, without
+		}
+		seen[l.URL] = p.take(t, m, o, l)
+	}
+}
+
+// take takes a link if the rules let it, and reports whether they do.
+func (p *linkParser) take(t *Task, m *member, o *OutLinks, l *page.Link) bool {
+	u, err := weburl.Parse(l.URL)
+	if err != nil {
+		return false
+	}
+	to := o.To(l.URL)
+	v := m.rules.Judge(u, policy.Link{From: o.URL, Kind: l.Kind, Depth: int32(to.Depth), Redirects: uint8(min(to.Redirects,
+		255)), Seed: to.Seed})
+	if v.Refused() {
+		m.count(t, "refused: "+v.Rule, 1)
+		return false
+	}
+	o.Links = append(o.Links, l.URL)
+	return true
+}

@@ -1,0 +1,113 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	"kumo/internal/collection"
+	"kumo/internal/place"
+)
+
+// A Step is a job of a day.
+type Step struct {
+	Round int    `json:"round"` // of merge and xml: the number of rounds
+	Job   string `json:"job"`   // "" behind the last
+}
+
+// order is that of the jobs of a round, and behind all rounds.
+var order = []string{JobCrawl, JobParse, JobOptimize, JobMerge, JobXML, ""}
+
+// compare orders steps: rounds first, then what ends the day. So collections that are run together wait for each other
+// before they are merged, and share these jobs, too.
+func (s Step) compare(o Step) int {
+	ends := func(s Step) int { return max(slices.Index(order, s.Job)-slices.Index(order, JobMerge)+1, 0) }
+	if c := cmp.Compare(ends(s), ends(o)); c != 0 || ends(s) > 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(s.Round, o.Round), cmp.Compare(slices.Index(order, s.Job), slices.Index(order, o.Job)))
+}
+
+// next is the step that follows.
+func (s Step) next() Step {
+	if s.Job == JobOptimize {
+		return Step{s.Round + 1, JobCrawl}
+	}
+	return Step{s.Round, order[slices.Index(order, s.Job)+1]}
+}
+
+// A State is how far a collection is with a day. It lies in the place and is written whenever that changes.
+type State struct {
+	Version    int       `json:"version"`
+	Collection string    `json:"collection"`
+	Date       string    `json:"date"`
+	Next       Step      `json:"next"`           // to be done; its Job is "" when the day is
+	Work       string    `json:"work,omitempty"` // folder of the output of Next, if that was begun
+	Began      time.Time `json:"began"`          // the day
+	Ended      time.Time `json:"ended,omitzero"` // likewise
+	Done       []Done    `json:"done,omitempty"` // jobs, in order
+	Cut        string    `json:"cut,omitempty"`  // why rounds ended though URLs were left; "" if none were
+}
+
+// A Done is a job that was done.
+type Done struct {
+	Step
+	Began    time.Time        `json:"began"`
+	Seconds  float64          `json:"seconds"`
+	Inputs   int              `json:"inputs"`             // files
+	Failed   int              `json:"failed,omitempty"`   // attempts of tasks
+	Counters map[string]int64 `json:"counters,omitempty"` // the collection's
+	Together map[string]int64 `json:"together,omitempty"` // of the job, with all collections that shared it
+}
+
+// Count is a counter of the collection, summed over the day's jobs.
+func (s *State) Count(name string) (n int64) {
+	for i := range s.Done {
+		n += s.Done[i].Counters[name]
+	}
+	return n
+}
+
+const stateVersion = 1
+
+func stateName(c *collection.Collection, date string) string {
+	return path.Join(c.Directory, "state", date+".json")
+}
+
+// ReadState reads how far a collection is with a day; nil if the day was not begun.
+func ReadState(ctx context.Context, p place.Place, c *collection.Collection, date string) (*State, error) {
+	name := stateName(c, date)
+	data, err := place.ReadFile(ctx, p, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &State{}
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if s.Version != stateVersion {
+		return nil, fmt.Errorf("%s: %w", name, ErrVersion)
+	}
+	if s.Collection != c.Code {
+		return nil, fmt.Errorf("%s is of collection %s, not of %s: two collections need two directories", name, s.Collection,
+			c.Code)
+	}
+	return s, nil
+}
+
+func (s *State) write(ctx context.Context, p place.Place, c *collection.Collection) error {
+	data, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return err
+	}
+	return place.WriteFile(ctx, p, stateName(c, s.Date), append(data, '\n'))
+}

@@ -1,0 +1,51 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+
+	"kumo/internal/page"
+	"kumo/internal/parse"
+	"kumo/internal/store/xml"
+)
+
+// xml writes what the day's pages say. Pages in other languages than their collection's are kept apart; what was not
+// changed since the day before is in that day's.
+func (s *setup) xml() *Job { return &Job{Name: JobXML, Map: s.xmlMap, Route: s.route} }
+
+func (s *setup) xmlMap(_ context.Context, t *Task, r Record, emit Emit) error {
+	d, err := ReadDocument(r.Key, r.Value)
+	if err != nil {
+		return err
+	}
+	m, err := s.member(d.Collection)
+	if err != nil {
+		return err
+	}
+	if !d.IsPage() || !parse.IsHTML(d.Type) || d.Found == page.Unchanged {
+		return nil
+	}
+	if !d.MetaIndex || d.NoArchive {
+		m.count(t, "noindex", 1)
+		return nil
+	}
+	if d.Text == "" {
+		m.count(t, "without text", 1)
+	}
+	kind := KindPage
+	if m.keeps(&d) {
+		m.count(t, "kept", 1)
+		m.count(t, "kept bytes", int64(len(d.Raw)-d.HeadLen))
+	} else {
+		kind = KindApart
+		m.count(t, "apart: "+d.Lang, 1)
+	}
+	return emit(r.Key, xml.Append([]byte{byte(kind)}, &xml.Record{URL: d.URL, Fetched: d.Time, Directory: m.Directory,
+		Encoding: d.Charset, Language: d.Lang, Headline: cmp.Or(d.Headline, d.Title), Content: d.Text}))
+}
+
+// keeps reports whether a page is in the collection's language; one without a language that can be told is.
+func (m *member) keeps(d *Document) bool {
+	return d.Lang == "" || d.Lang == m.Language.Code && float64(d.Share) >= m.Language.Share &&
+		float64(d.Confidence) >= m.Language.Confidence
+}
