@@ -89,6 +89,7 @@ func addVerbs(root *cobra.Command) {
 	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), statusCommand(), addCommand(),
 		setCommand(), pauseCommand(), resumeCommand(),
 		stopCommand(), secretCommand(), clusterCommand())
+	group("batch", "Crawl by layers, day by day:", batchCommand())
 	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), verifyCommand())
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
 	group("try", "Try out:", checkCommand(), synthwebCommand(), simCommand(), versionCommand())

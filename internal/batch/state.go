@@ -74,6 +74,16 @@ func (s *State) Count(name string) (n int64) {
 	return n
 }
 
+// IdleShare is how much of the time of the threads that fetched politeness let them ask no host, in all crawl jobs of the
+// day that the collection had a part in: 0 to 1.
+func (s *State) IdleShare() float64 {
+	var idle, all int64
+	for i := range s.Done {
+		idle, all = idle+s.Done[i].Together[CounterIdle], all+s.Done[i].Together[CounterThread]
+	}
+	return float64(idle) / float64(max(all, 1))
+}
+
 const stateVersion = 1
 
 func stateName(c *collection.Collection, date string) string {

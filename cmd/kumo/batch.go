@@ -1,0 +1,24 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+const batchLong = `Crawl collections layer by layer, as MapReduce jobs over files: no state is in memory but what a job needs, and a day's crawl of
+each collection lies apart. A collection is a YAML file with a code, seeds and rules:
+
+  code: de
+  name: Deutsch
+  seeds:
+    - https://www.example.org/
+  depth: 5
+
+  kumo batch run de.yaml              crawl its day, into ./batch/crawler_de
+  kumo batch run --help               what all can be said, and what lies where`
+
+func batchCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "batch", Short: "Crawl collections by layers, as MapReduce jobs", Long: batchLong,
+		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(batchRunCommand(), batchTaskCommand())
+	return cmd
+}

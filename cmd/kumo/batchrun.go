@@ -1,0 +1,389 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kumo/internal/batch"
+	"kumo/internal/collection"
+	"kumo/internal/maintext"
+	"kumo/internal/page"
+	"kumo/internal/parse"
+	"kumo/internal/place"
+	"kumo/internal/stats"
+	wirebatch "kumo/internal/wire/batch"
+)
+
+const batchRunLong = `Crawl the day of the collections in CONFIG: YAML files, or folders of them.
+
+A round crawls one layer: crawl fetches its URLs, parse finds their links, optimize finds which of them are new; these are the next
+round. When none are, merge makes one document of each URL and notes what is known of it, and xml writes what the pages say.
+Collections that are run together share the jobs; a URL of two is fetched once.
+
+A day is run once: the same command does nothing more, but for what is not done. It may be ended at any time, by Ctrl-C or a crash: given
+again, it goes on at the job that was not done. On the next day, what is known is asked for again when it is due, and servers say
+only what has changed.
+
+Keys of a collection's file, with their defaults:
+
+  code: de                 names it: lower case letters, digits, hyphens
+  name: Deutsch            for people
+  directory: crawler_de    its folder in the place
+  seeds: [URL, …]          where it begins, each day
+  scope: domain            how far it goes from there: host, domain, prefix (folder of a seed), page, any
+  include: [REGEX, …]      a URL must match one, if there are any; seeds need not
+  exclude: [REGEX, …]      and none of these
+  depth: 8                 hops from a seed
+  threads: 30              that fetch at once, for each reducer
+  interval: 1s             between two pages of a site; longer where its robots.txt asks for it
+  redirects: 10            in a row
+  charsets: [gbk, …]       that its pages are expected in
+  language:
+    code: de               pages in others are kept apart; default: the collection's code
+    share: 0.5             of a page's text that must be in it
+    confidence: 0.5        of telling so
+  recrawl: 24h,20h,30d     when pages are visited again: at first, least, most; never; REGEX=… for those that match
+  schedule: daily          when it is run
+
+What lies in the place, DIR being the collection's directory:
+
+  DIR/doc/DATE/            documents: requests, answers and what they say, as Hadoop SequenceFiles
+  DIR/xml/DATE/            pages in the collection's language as XML: URL, time, directory, encoding, language, headline, text; counts.json
+  DIR/other/DATE/          pages in other languages
+  DIR/in, out, known/      URLs of each round; their links; what is known for the next day
+  DIR/state/DATE.json      how far the day is, and what each job came to
+  robots/, work/           what robots.txt files answered today; jobs under way
+
+Idle share is how much of its time a job's threads have waited because politeness let them ask no host: with few hosts it is high whatever
+is done; more collections together, or more hosts, use the time.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 nothing could be fetched, 5 the disk is full, 130 interrupted; the same
+command goes on.`
+
+const batchRunExample = `  kumo batch run --contact https://me.example/bot collections/
+  kumo batch run --place /data/news --only zh,ja collections/
+  kumo batch run --date 2026-11-21 --depth 2 de.yaml`
+
+type batchOptions struct {
+	on, place, temp string
+	only            []string
+	depth           int
+	date            string
+	reducers        int
+	memory          int64
+	quiet           bool
+	contact         string
+	userAgent       string
+	fetching        batch.Fetching
+}
+
+func batchRunCommand() *cobra.Command {
+	o := &batchOptions{}
+	cmd := &cobra.Command{Use: "run [flags] CONFIG...", Short: "Crawl the day of collections", Long: batchRunLong,
+		Example: batchRunExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("which collections? name their YAML files, or a folder of them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
+	f := cmd.Flags()
+	f.StringVar(&o.on, "on", "local", "run jobs on `WHAT`: "+strings.Join(wirebatch.Runners(), ", "))
+	f.StringVar(&o.place, "place", "batch", "keep everything in the place at this `URL`, or folder")
+	f.StringSliceVar(&o.only, "only", nil, "run only the collections with these `CODES`, separated by commas")
+	f.StringVar(&o.date, "date", "", "run this `DAY`, 2026-11-21 (default: today, UTC)")
+	f.IntVarP(&o.depth, "depth", "d", -1, "follow links this many `HOPS` from a seed (default: what the collections say)")
+	f.IntVar(&o.reducers, "reducers", wirebatch.Reducers(), "spread each job over `N` partitions")
+	f.StringVar(&o.contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the user agent")
+	f.StringVar(&o.userAgent, "user-agent", "", "send this User-Agent (default: kumo's)")
+	durationVar(f, &o.fetching.Timeout, "timeout", 30*time.Second, "wait so long for an answer's head, and between two reads of its body")
+	f.Var(size{&o.fetching.MaxBody}, "max-body", "cut bodies off after so many bytes, and mark them (0: 32MB)")
+	f.IntVar(&o.fetching.Tries, "tries", 3, "ask for a URL that fails `N` times")
+	durationVar(f, &o.fetching.MaxWait, "max-backoff", 5*time.Minute,
+		"leave a host that fails, or asks for it (Retry-After), alone for this long at most")
+	f.BoolVar(&o.fetching.AllowPrivate, "allow-private", false, "fetch from private addresses, too; seeds that name one may anyway")
+	f.BoolVar(&o.fetching.InsecureTLS, "insecure", false, "accept any TLS certificate")
+	f.StringArrayVar(&o.fetching.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
+	f.StringVar(&o.fetching.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
+	f.Var(size{&o.memory}, "memory", "sort in so much memory (0: 256MB); what does not fit goes to --temp")
+	f.StringVar(&o.temp, "temp", "", "a `FOLDER` for what lies between map and reduce (default: in the place)")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
+	f.SortFlags = false
+	return cmd
+}
+
+// load loads the collections that are to be run.
+func (o *batchOptions) load(args []string) ([]*collection.Collection, error) {
+	all, err := collection.LoadAll(args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.only) > 0 {
+		var kept []*collection.Collection
+		for _, code := range o.only {
+			i := slices.IndexFunc(all, func(c *collection.Collection) bool { return c.Code == strings.TrimSpace(code) })
+			if i < 0 {
+				return nil, usagef("--only %s: there is no such collection; there are %s", code, codesOf(all))
+			}
+			if !slices.Contains(kept, all[i]) {
+				kept = append(kept, all[i])
+			}
+		}
+		all = kept
+	}
+	if o.depth >= 0 {
+		for _, c := range all {
+			c.Depth = o.depth
+		}
+	}
+	return all, nil
+}
+
+func codesOf(all []*collection.Collection) string {
+	codes := make([]string, len(all))
+	for i, c := range all {
+		codes[i] = c.Code
+	}
+	return strings.Join(codes, ", ")
+}
+
+func (o *batchOptions) check(cmd *cobra.Command) error {
+	if o.date == "" {
+		o.date = time.Now().UTC().Format(time.DateOnly)
+	}
+	if err := batch.CheckDate(o.date); err != nil {
+		return usagef("--date: %w", err)
+	}
+	switch {
+	case cmd.Flags().Changed("depth") && o.depth < 0:
+		return usagef("--depth %d: a number from 0 on is wanted", o.depth)
+	case o.reducers < 1 || o.reducers > maxReducers:
+		return usagef("--reducers %d: a number from 1 to %d is wanted", o.reducers, maxReducers)
+	case o.fetching.Tries < 1:
+		return usagef("--tries %d: at least 1 is wanted", o.fetching.Tries)
+	}
+	return nil
+}
+
+const maxReducers = 10_000
+
+func (o *batchOptions) run(cmd *cobra.Command, args []string) error {
+	if err := o.check(cmd); err != nil {
+		return err
+	}
+	all, err := o.load(args)
+	if err != nil {
+		return err
+	}
+	at, err := wirebatch.OpenPlace(o.place)
+	if err != nil {
+		return err
+	}
+	runner, err := wirebatch.OpenRunner(wirebatch.Setup{On: o.on, Place: at, Temp: o.temp, Memory: o.memory})
+	if err != nil {
+		return err
+	}
+	fetching := wirebatch.Fetching(o.contact)
+	o.fetching.Agent = fetching.Agent
+	if o.fetching.UserAgent = o.userAgent; o.userAgent == "" {
+		o.fetching.UserAgent = fetching.UserAgent
+	}
+	show := newBatchShow(os.Stderr, o.quiet)
+	if o.contact == "" && o.userAgent == "" && !o.fetching.AllowPrivate {
+		show.log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
+	}
+	p := &batch.Pipeline{Deps: batch.Deps{Place: at, Text: pageTexts()}, Runner: runner, Collections: all, Date: o.date,
+		Reducers: o.reducers, Fetching: o.fetching, Listener: show.listener()}
+	err = p.Run(cmd.Context())
+	show.end()
+	if err != nil {
+		return err
+	}
+	return o.report(cmd.Context(), cmd.OutOrStdout(), at, all)
+}
+
+// pageTexts finds main texts, of no more pages at once than there are processors.
+func pageTexts() func(*page.Response, *page.Page) (*page.MainText, error) {
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	return func(resp *page.Response, pg *page.Page) (*page.MainText, error) {
+		places <- struct{}{}
+		defer func() { <-places }()
+		body := resp.Body[:min(len(resp.Body), mostTextBody)]
+		t, err := maintext.Extract(parse.UTF8(body, pg.Charset), resp.URL)
+		if t.Text == "" {
+			return nil, err
+		}
+		return &page.MainText{Title: t.Title, Headline: t.Headline, Text: t.Text, Lang: t.Language()}, err
+	}
+}
+
+// report says what the day came to.
+func (o *batchOptions) report(ctx context.Context, w io.Writer, at place.Place, all []*collection.Collection) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tab, "%s\tpages\tkept\tapart\tunchanged\tbytes\trounds\tidle\n", o.date)
+	pages := int64(0)
+	for _, c := range all {
+		s, err := batch.ReadState(ctx, at, c, o.date)
+		if err != nil {
+			return err
+		}
+		apart := int64(0)
+		for i := range s.Done {
+			for name, n := range s.Done[i].Counters {
+				if strings.HasPrefix(name, "apart: ") {
+					apart += n
+				}
+			}
+		}
+		pages += s.Count("pages") + s.Count("unchanged")
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%.0f%%\n", c.Code, grouped(s.Count("pages")), grouped(s.Count("kept")),
+			grouped(apart), grouped(s.Count("unchanged")), stats.Bytes(s.Count("bytes")), s.Next.Round, 100*s.IdleShare())
+	}
+	if err := tab.Flush(); err != nil || o.quiet {
+		return err
+	}
+	if pages == 0 {
+		return errNothing
+	}
+	return nil
+}
+
+// A batchShow is what a person sees of a batch crawl while it runs.
+type batchShow struct {
+	log   *slog.Logger
+	live  io.Writer // a terminal; nil if there is none
+	lines chan func()
+	ended chan struct{}
+	last  time.Time
+}
+
+// newBatchShow shows on stderr. All it writes is written by one goroutine, as progress comes from any.
+func newBatchShow(stderr *os.File, quiet bool) *batchShow {
+	s := &batchShow{lines: make(chan func(), 100), ended: make(chan struct{})}
+	level := slog.LevelInfo
+	if quiet {
+		level = slog.LevelError
+	}
+	s.log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	if term.IsTerminal(int(stderr.Fd())) && !quiet {
+		s.live = stderr
+	}
+	go func() {
+		defer close(s.ended)
+		for f := range s.lines {
+			f()
+		}
+	}()
+	return s
+}
+
+func (s *batchShow) end() {
+	close(s.lines)
+	<-s.ended
+	s.clear()
+}
+
+func (s *batchShow) clear() {
+	if s.live != nil {
+		fmt.Fprint(s.live, "\r\x1b[K")
+	}
+}
+
+// say logs a line.
+func (s *batchShow) say(text string, args ...any) {
+	s.lines <- func() { s.clear(); s.log.Info(text, args...) }
+}
+
+// logEvery is how often progress is logged where there is no terminal.
+const logEvery = 30 * time.Second
+
+func (s *batchShow) progress(j *batch.JobInfo, p batch.Progress) {
+	f := func() {
+		if s.live == nil {
+			if now := time.Now(); now.Sub(s.last) >= logEvery {
+				s.last = now
+				s.log.Info(j.Job, "round", j.Round, "maps", fmt.Sprintf("%d/%d", p.MapsDone, p.Maps), "reduces",
+					fmt.Sprintf("%d/%d", p.ReducesDone, p.Reduces), "status", p.Status)
+			}
+			return
+		}
+		line := fmt.Sprintf("%s  maps %d/%d", title(j), p.MapsDone, p.Maps)
+		if p.Reduces > 0 {
+			line += fmt.Sprintf("  reduces %d/%d", p.ReducesDone, p.Reduces)
+		}
+		if p.Status != "" {
+			line += "  " + p.Status
+		}
+		fmt.Fprintf(s.live, "\r\x1b[K%.*s", 120, line)
+	}
+	select {
+	case s.lines <- f:
+	default: // the terminal is behind: what comes next says more
+	}
+}
+
+func title(j *batch.JobInfo) string {
+	what := codesOf(j.Collections)
+	if len(j.Collections) > 3 {
+		what = stats.Count(len(j.Collections), "collections")
+	}
+	return fmt.Sprintf("round %d: %s of %s", j.Round, j.Job, what)
+}
+
+func (s *batchShow) listener() batch.Listener {
+	return batch.Listener{
+		Resumed: func(c *collection.Collection, st *batch.State) {
+			if st.Next.Job == "" {
+				s.say("done already", "collection", c.Code, "day", st.Date, "ended", st.Ended.Format(time.RFC3339))
+				return
+			}
+			s.say("going on", "collection", c.Code, "day", st.Date, "round", st.Next.Round, "job", st.Next.Job)
+		},
+		JobBegan: func(j *batch.JobInfo) {
+			if s.live == nil {
+				s.say("job", "round", j.Round, "job", j.Job, "collections", codesOf(j.Collections), "files", j.Inputs)
+			}
+		},
+		Progress: s.progress,
+		JobEnded: func(j *batch.JobInfo, r *batch.Result, took time.Duration) {
+			args := []any{"round", j.Round, "job", j.Job, "took", took.Round(time.Millisecond).String()}
+			if r.Failed > 0 {
+				args = append(args, "failed_attempts", r.Failed)
+			}
+			if all := r.Counters.Get(batch.JobCrawl, batch.CounterThread); all > 0 {
+				args = append(args, "requests", r.Counters.Get(batch.JobCrawl, "requests"), "idle_share",
+					fmt.Sprintf("%.0f%%", 100*float64(r.Counters.Get(batch.JobCrawl, batch.CounterIdle))/float64(all)))
+			}
+			if j.Job == batch.JobOptimize {
+				n := int64(0)
+				for _, c := range j.Collections {
+					n += r.Counters.Get(c.Code, "new")
+				}
+				args = append(args, "new_urls", n)
+			}
+			s.say("done", args...)
+		},
+		Ended: func(c *collection.Collection, st *batch.State) {
+			s.say("day done", "collection", c.Code, "day", st.Date, "pages", st.Count("pages"), "kept", st.Count("kept"))
+		},
+		Cut: func(c *collection.Collection, st *batch.State) {
+			s.lines <- func() {
+				s.clear()
+				s.log.Warn("rounds end though URLs are left: more than depth and redirects can make", "collection", c.Code, "rounds",
+					st.Cut)
+			}
+		},
+	}
+}

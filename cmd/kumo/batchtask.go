@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/batch"
+	"kumo/internal/batch/stream"
+	wirebatch "kumo/internal/wire/batch"
+)
+
+const batchTaskLong = `Run one task of a job, as Hadoop Streaming starts it: JOB is crawl, parse, optimize, merge or xml, whose Conf is in a file of JSON.
+
+Records are read from standard input and written to standard output as rawbytes: for key and value their length, four bytes, big-endian,
+then their bytes. A combiner and a reducer get them sorted by key. What a reducer writes, or a mapper of a job without
+reducers, goes to files in --output instead, if that is given: FOLDER/part-00000 as the job routes it, which appear at the end.
+Counters and status are lines on standard error: reporter:counter:GROUP,NAME,N and reporter:status:TEXT.
+
+Which task it is is said by the environment: mapreduce_task_partition, mapreduce_task_attempt_id.`
+
+type batchTaskOptions struct{ conf, place, output string }
+
+func batchTaskCommand() *cobra.Command {
+	o := &batchTaskOptions{}
+	kinds := []string{"map", "combine", "reduce"}
+	cmd := &cobra.Command{Use: "task JOB map|combine|reduce", Short: "Run one task over pipes, for Hadoop Streaming",
+		Long: batchTaskLong,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 || !slices.Contains(kinds, args[1]) {
+				return usagef("a job and one of %s are wanted", strings.Join(kinds, ", "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args[0], args[1], os.Stdin, os.Stdout, cmd.ErrOrStderr())
+		}}
+	f := cmd.Flags()
+	f.StringVar(&o.conf, "conf", "conf.json", "the job's Conf, a `FILE` of JSON")
+	f.StringVar(&o.place, "place", "", "the `URL` of the place where the job's files are")
+	f.StringVar(&o.output, "output", "", "write the job's output to this `FOLDER` of the place")
+	return cmd
+}
+
+func (o *batchTaskOptions) run(ctx context.Context, name, kind string, in io.Reader, out, errs io.Writer) (err error) {
+	job, err := o.job(name)
+	if err != nil {
+		return err
+	}
+	reporter := stream.NewReporter(errs)
+	task := taskOf(os.Getenv, reporter.Status)
+	watching, watched := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { reporter.Run(watching, task.Counters()) })
+	defer func() {
+		watched()
+		watch.Wait()
+		err = errors.Join(err, reporter.Counters(task.Counters()))
+	}()
+	w := stream.NewWriter(out)
+	records := stream.NewReader(in)
+	final := kind == "reduce" || kind == "map" && !job.Reduces()
+	if final && o.output != "" {
+		return o.commit(ctx, job, task, func(emit batch.Emit) error { return runTask(ctx, job, task, kind, records, emit) })
+	}
+	return errors.Join(runTask(ctx, job, task, kind, records, w.Write), w.Flush())
+}
+
+func (o *batchTaskOptions) job(name string) (*batch.Job, error) {
+	data, err := os.ReadFile(o.conf)
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	conf := &batch.Conf{}
+	if err := json.Unmarshal(data, conf); err != nil {
+		return nil, usagef("%s: %w", o.conf, err)
+	}
+	if conf.Job != name {
+		return nil, usagef("%s is of job %q, not of %q", o.conf, conf.Job, name)
+	}
+	deps := batch.Deps{Text: pageTexts()}
+	if o.place != "" {
+		if deps.Place, err = wirebatch.OpenPlace(o.place); err != nil {
+			return nil, err
+		}
+	} else if len(conf.Rules) > 0 || o.output != "" {
+		return nil, usagef("--place is wanted: the job reads files, or has an --output")
+	}
+	return batch.NewJob(conf, deps)
+}
+
+// commit writes what a task emits to the output.
+func (o *batchTaskOptions) commit(ctx context.Context, job *batch.Job, t *batch.Task, run func(batch.Emit) error) error {
+	at, err := wirebatch.OpenPlace(o.place)
+	if err != nil {
+		return err
+	}
+	sink := batch.NewSink(ctx, at, o.output, t.Index, job)
+	defer sink.Abort()
+	if err := run(sink.Emit); err != nil {
+		return err
+	}
+	return sink.Commit()
+}
+
+func runTask(ctx context.Context, job *batch.Job, t *batch.Task, kind string, in *stream.Reader, emit batch.Emit) error {
+	switch kind {
+	case "map":
+		return stream.Map(ctx, job, t, in, emit)
+	case "combine":
+		return stream.Combine(ctx, job, in, emit)
+	}
+	if !job.Reduces() {
+		return usagef("job %s has no reducers", job.Name)
+	}
+	return stream.Reduce(ctx, job, t, in, emit)
+}
+
+// taskOf is the task that Hadoop's environment names: its partition, how many there are, and the attempt, which is the
+// last number of attempt_1700000000000_0001_r_000002_0.
+func taskOf(env func(string) string, status func(string)) *batch.Task {
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	id := env("mapreduce_task_attempt_id")
+	of := max(number(env("mapreduce_job_reduces")), 1)
+	if strings.Contains(id, "_m_") {
+		of = max(number(env("mapreduce_job_maps")), 1)
+	}
+	return batch.NewTask(number(env("mapreduce_task_partition")), of, number(id[strings.LastIndexByte(id, '_')+1:]), status)
+}

@@ -1,0 +1,256 @@
+// Package stream runs a task of a job over pipes, as Hadoop Streaming starts it: records come on standard input and go
+// to standard output in the form "rawbytes", counters and status go to standard error.
+//
+// A record is the length of its key, four bytes, big-endian, the key, and the same of its value. A reducer gets them
+// sorted by key.
+package stream
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"kumo/internal/batch"
+)
+
+// maxField bounds a key or value that is read, which is what a length that was damaged would ask for.
+const maxField = 1<<31 - 1
+
+// A Reader reads records. Key and value are valid until the next call.
+type Reader struct {
+	in         *bufio.Reader
+	key, value []byte
+}
+
+// NewReader returns a reader.
+func NewReader(r io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(r, 256<<10)} }
+
+// Next returns the next record, io.EOF after the last.
+func (r *Reader) Next() (key, value []byte, err error) {
+	if r.key, err = r.field(r.key); err != nil {
+		return nil, nil, err
+	}
+	if r.value, err = r.field(r.value); errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return r.key, r.value, err
+}
+
+// most is the room that a buffer keeps from one record to the next.
+const most = 4 << 20
+
+func (r *Reader) field(b []byte) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r.in, head[:]); err != nil {
+		return nil, err // io.EOF at the end
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > maxField {
+		return nil, fmt.Errorf("a field of %d bytes: this is no stream of rawbytes", n)
+	}
+	if cap(b) > most {
+		b = nil
+	}
+	for b = b[:0]; len(b) < int(n); { // room grows with what comes, whatever the length says
+		chunk := min(int(n)-len(b), max(most, len(b)))
+		if cap(b)-len(b) < chunk {
+			b = append(make([]byte, 0, len(b)+chunk), b...)
+		}
+		got, err := io.ReadFull(r.in, b[len(b):len(b)+chunk])
+		b = b[:len(b)+got]
+		if err != nil {
+			return b, io.ErrUnexpectedEOF
+		}
+	}
+	return b, nil
+}
+
+// A Writer writes records.
+type Writer struct {
+	out  *bufio.Writer
+	head [4]byte
+}
+
+// NewWriter returns a writer. The caller flushes it.
+func NewWriter(w io.Writer) *Writer { return &Writer{out: bufio.NewWriterSize(w, 256<<10)} }
+
+// Write writes a record.
+func (w *Writer) Write(key, value []byte) error {
+	for _, b := range [...][]byte{key, value} {
+		if len(b) > maxField {
+			return fmt.Errorf("a field of %d bytes: at most %d can be sent", len(b), maxField)
+		}
+		binary.BigEndian.PutUint32(w.head[:], uint32(len(b)))
+		if _, err := w.out.Write(w.head[:]); err != nil {
+			return err
+		}
+		if _, err := w.out.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Flush writes what is buffered.
+func (w *Writer) Flush() error { return w.out.Flush() }
+
+// Map runs a map task: all records of in.
+func Map(ctx context.Context, j *batch.Job, t *batch.Task, in *Reader, emit batch.Emit) error {
+	for {
+		key, value, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = j.Map(ctx, t, batch.Record{Key: key, Value: value}, emit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Combine runs a combiner over records that are sorted by key. A job without one passes them on.
+func Combine(ctx context.Context, j *batch.Job, in *Reader, emit batch.Emit) error {
+	g := &grouping{in: in}
+	for key, values := range g.groups {
+		combine := j.Combine
+		if combine == nil {
+			combine = func(_ []byte, values iter.Seq[[]byte], emit func([]byte) error) error {
+				for v := range values {
+					if err := emit(v); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+		}
+		if err := combine(key, values, func(value []byte) error { return emit(key, value) }); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return g.err
+}
+
+// Reduce runs a reduce task over records that are sorted by key.
+func Reduce(ctx context.Context, j *batch.Job, t *batch.Task, in *Reader, emit batch.Emit) error {
+	g := &grouping{in: in}
+	err := j.Reduce(ctx, t, g.groups, emit)
+	return errors.Join(err, g.err)
+}
+
+// A grouping takes the records of one key together.
+type grouping struct {
+	in   *Reader
+	key  []byte // of the group
+	next []byte // of the record that was read and not given away
+	have bool
+	done bool
+	err  error
+}
+
+func (g *grouping) read() bool {
+	if g.have {
+		return true
+	}
+	if g.done {
+		return false
+	}
+	var err error
+	if g.next, _, err = g.in.Next(); err != nil {
+		g.done = true
+		if !errors.Is(err, io.EOF) {
+			g.err = err
+		}
+		return false
+	}
+	g.have = true
+	return true
+}
+
+func (g *grouping) groups(yield func([]byte, iter.Seq[[]byte]) bool) {
+	for g.read() {
+		g.key = append(g.key[:0], g.next...)
+		if !yield(g.key, g.values) {
+			return
+		}
+		for range g.values { // those that were not asked for
+		}
+	}
+}
+
+func (g *grouping) values(yield func([]byte) bool) {
+	for g.read() && string(g.next) == string(g.key) {
+		g.have = false
+		if !yield(g.in.value) {
+			return
+		}
+	}
+}
+
+// A Reporter tells Hadoop how far a task is, by lines on standard error.
+type Reporter struct {
+	mu   sync.Mutex // guards what follows
+	w    io.Writer
+	told map[batch.Counter]int64
+}
+
+// NewReporter returns a reporter that writes to w.
+func NewReporter(w io.Writer) *Reporter { return &Reporter{w: w, told: map[batch.Counter]int64{}} }
+
+// ReportEvery is how often [Reporter.Run] reports. It is far below the time after which Hadoop takes a task for dead.
+const ReportEvery = 5 * time.Second
+
+// Status tells the task's status.
+func (r *Reporter) Status(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, _ = fmt.Fprintf(r.w, "reporter:status:%s\n", line(text)) // a status is of no consequence
+}
+
+// Counters tells by how much counters have become more.
+func (r *Reporter) Counters(c *batch.Counters) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k, n := range c.All() {
+		if more := n - r.told[k]; more != 0 {
+			// the protocol separates by commas
+			group, name := strings.ReplaceAll(line(k.Group), ",", ";"), strings.ReplaceAll(line(k.Name), ",", ";")
+			if _, err := fmt.Fprintf(r.w, "reporter:counter:%s,%s,%d\n", group, name, more); err != nil {
+				return err
+			}
+			r.told[k] = n
+		}
+	}
+	return nil
+}
+
+// Run tells counters now and then until ctx ends.
+func (r *Reporter) Run(ctx context.Context, c *batch.Counters) {
+	tick := time.NewTicker(ReportEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = r.Counters(c) // the last call says what is wrong
+		}
+	}
+}
+
+// line makes one line of a text.
+func line(text string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(text) }

@@ -1,0 +1,68 @@
+// Package batch chooses what a batch crawl runs on: its place by URL, its runner by name.
+package batch
+
+import (
+	"cmp"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"kumo/internal/advice"
+	"kumo/internal/batch"
+	"kumo/internal/batch/local"
+	"kumo/internal/job"
+	"kumo/internal/place"
+	"kumo/internal/place/file"
+	"kumo/internal/vfs"
+)
+
+// OpenPlace opens a place by its URL, or a folder by its path.
+func OpenPlace(name string) (place.Place, error) {
+	scheme, _, isURL := strings.Cut(name, "://")
+	if !isURL {
+		return file.Open(name, vfs.OS)
+	}
+	u, err := url.Parse(name)
+	if err != nil {
+		return nil, advice.Usage("place %q: %w", name, err)
+	}
+	if scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+		return nil, advice.Usage("place %q: a folder is wanted, as a path or as file:///path", name)
+	}
+	return file.Open(filepath.FromSlash(u.Path), vfs.OS)
+}
+
+// A Setup says what to run on.
+type Setup struct {
+	On     string      // "local"
+	Place  place.Place // of input and output
+	Temp   string      // a folder; default one in the place if it is a local folder, otherwise the system's
+	Memory int64       // bytes for sorting; default a quarter of the machine's, at most 1 GiB
+}
+
+// Runners are the names of what jobs can run on.
+func Runners() []string { return []string{"local"} }
+
+// OpenRunner opens a runner.
+func OpenRunner(s Setup) (batch.Runner, error) {
+	switch s.On {
+	case "local":
+		temp := s.Temp
+		if f, ok := s.Place.(*file.Place); ok && temp == "" {
+			temp = filepath.Join(f.Dir(), batch.WorkFolder, ".temp")
+		}
+		return local.New(local.Config{Place: s.Place, Temp: cmp.Or(temp, os.TempDir()), Memory: s.Memory}), nil
+	}
+	return nil, advice.Usage("--on %s: jobs run on %s", s.On, strings.Join(Runners(), ", "))
+}
+
+// Reducers is how many partitions jobs have if nobody says.
+func Reducers() int { return runtime.GOMAXPROCS(0) }
+
+// Fetching is how a batch crawl fetches if nobody says otherwise; contact is a URL or mail address for the owners of
+// sites.
+func Fetching(contact string) batch.Fetching {
+	return batch.Fetching{Agent: job.Agent, UserAgent: job.UserAgent(contact)}
+}
