@@ -113,6 +113,8 @@ func batchRunCommand() *cobra.Command {
 	f.IntVar(&o.fetching.Tries, "tries", 3, "ask for a URL that fails `N` times")
 	durationVar(f, &o.fetching.MaxWait, "max-backoff", 5*time.Minute,
 		"leave a host that fails, or asks for it (Retry-After), alone for this long at most")
+	durationVar(f, &o.fetching.AddressDelay, "ip-delay", 250*time.Millisecond,
+		"wait this long between requests to an address that several hosts share")
 	f.BoolVar(&o.fetching.AllowPrivate, "allow-private", false, "fetch from private addresses, too; seeds that name one may anyway")
 	f.BoolVar(&o.fetching.InsecureTLS, "insecure", false, "accept any TLS certificate")
 	f.StringArrayVar(&o.fetching.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")

@@ -44,6 +44,8 @@ type Fetching struct {
 	MaxBody   int64         // bytes of an answer; default 32 MiB
 	Tries     int           // of a URL that fails; default 3
 	MaxWait   time.Duration // that a host is left alone at most after failures or at its wish; default 5m
+	// between requests to an address that several hosts of a task share
+	AddressDelay time.Duration
 
 	AllowPrivate bool
 	InsecureTLS  bool

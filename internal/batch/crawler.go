@@ -72,9 +72,8 @@ type hostState struct {
 const (
 	mostWaiting  = 100_000 // URLs of a task in memory
 	mostThreads  = 1000
-	addressDelay = 250 * time.Millisecond // between two hosts at one address
-	mostDelay    = 30 * time.Second       // of what a robots.txt asks for
-	hostFailures = 8                      // in a row, after which a host is given up for the round
+	mostDelay    = 30 * time.Second // of what a robots.txt asks for
+	hostFailures = 8                // in a row, after which a host is given up for the round
 	robotsTries  = 5
 	throttles    = 8 // tries of a URL whose host asks to slow down
 	maxRobots    = 512 << 10
@@ -123,7 +122,7 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 		}
 	}
 	c.frontier = frontier.New(frontier.Config{Hosts: c.threads(), PerHost: 1, Delay: c.least,
-		MaxDelay: max(mostDelay, longest), AddrDelay: addressDelay, Now: s.Now,
+		MaxDelay: max(mostDelay, longest), AddrDelay: s.Fetching.AddressDelay, Now: s.Now,
 		MaxWait: cmp.Or(s.Fetching.MaxWait, 5*time.Minute)})
 	c.frontier.KeepOpen(true)
 	return c

@@ -1,13 +1,10 @@
 package batch_test
 
 import (
-	"context"
 	"encoding/xml"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -184,9 +181,3 @@ func hosts(log synthweb.Log) int {
 	}
 	return len(all)
 }
-
-var (
-	_ = context.Background
-	_ = maps.Keys[map[string]int]
-	_ = strings.Contains
-)

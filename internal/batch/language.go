@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	stretch   = 1 << 10 // bytes of text whose language is told at once
-	stretches = 32      // of a page, at most
+	leastStretch = 120     // bytes of text whose language is told at once: enough to tell it
+	mostStretch  = 1 << 10 // of a paragraph, which is longer
+	stretches    = 64      // of a page, at most
 )
 
 // languageOf is the language that most of a text is in, which share of the text that is, and how sure it is. A text is
@@ -44,21 +45,23 @@ func languageOf(text string) (language string, share, confidence float32) {
 	return language, float32(most) / float32(all), float32(sure[language] / float64(most))
 }
 
-// cutStretch cuts a stretch off a text: paragraphs up to its length, or a part of a long one.
+// cutStretch cuts a stretch off a text: paragraphs until there is enough, or a part of a long one.
 func cutStretch(text string) (part, rest string) {
-	end := strings.IndexByte(text, '\n') + 1
-	for end > 0 && end < stretch {
+	end := 0
+	for end < leastStretch && end < len(text) {
 		next := strings.IndexByte(text[end:], '\n') + 1
-		if next == 0 || end+next > stretch {
-			break
+		if next == 0 {
+			next = len(text) - end
+		}
+		if next > mostStretch {
+			if end > 0 {
+				break
+			}
+			for next = mostStretch; next < len(text) && !utf8.RuneStart(text[next]); {
+				next++
+			}
 		}
 		end += next
-	}
-	if end == 0 || end > 2*stretch {
-		end = min(len(text), 2*stretch)
-		for end < len(text) && !utf8.RuneStart(text[end]) {
-			end++
-		}
 	}
 	return text[:end], text[end:]
 }

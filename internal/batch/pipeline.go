@@ -134,7 +134,7 @@ func (p *Pipeline) open(ctx context.Context) (parts []*part, err error) {
 		}
 		parts = append(parts, pt)
 	}
-	return parts, nil
+	return parts, p.sweep(ctx)
 }
 
 // begin begins the day of a collection with its seeds.
@@ -258,6 +258,8 @@ func groupHash(group []*part) uint64 {
 // A finished job leaves this beside its output, which it makes whole.
 type finished struct {
 	Step     Step            `json:"step"`
+	Date     string          `json:"date"`
+	Of       []finishedOf    `json:"of"`
 	Began    time.Time       `json:"began"`
 	Seconds  float64         `json:"seconds"`
 	Inputs   int             `json:"inputs"`
@@ -269,6 +271,11 @@ type finishedCount struct {
 	Group string `json:"group"`
 	Name  string `json:"name"`
 	N     int64  `json:"n"`
+}
+
+type finishedOf struct {
+	Code      string `json:"code"`
+	Directory string `json:"directory"`
 }
 
 const finishedName = "job.json"
@@ -292,7 +299,10 @@ func (p *Pipeline) run(ctx context.Context, conf *Conf, files []string, work str
 		return fmt.Errorf("round %d: %w", conf.Round, err)
 	}
 	took := p.Now().Sub(conf.Start)
-	done := finished{Step: info.Step, Began: conf.Start, Seconds: took.Seconds(), Inputs: len(files), Failed: result.Failed}
+	done := finished{Step: info.Step, Date: p.Date, Began: conf.Start, Seconds: took.Seconds(), Inputs: len(files), Failed: result.Failed}
+	for _, c := range conf.Collections {
+		done.Of = append(done.Of, finishedOf{c.Code, c.Directory})
+	}
 	for k, n := range result.Counters.All() {
 		done.Counters = append(done.Counters, finishedCount{k.Group, k.Name, n})
 	}
@@ -317,9 +327,10 @@ func (p *Pipeline) settle(ctx context.Context, pt *part) error {
 		return nil
 	}
 	data, err := place.ReadFile(ctx, p.Place, path.Join(s.Work, finishedName))
-	if errors.Is(err, fs.ErrNotExist) {
-		s.Work = "" // the job did not end; its runner removes what there is of it
-		return nil
+	if errors.Is(err, fs.ErrNotExist) { // the job did not end
+		err = p.Place.Remove(ctx, s.Work)
+		s.Work = ""
+		return err
 	}
 	if err != nil {
 		return err
@@ -348,7 +359,7 @@ func (p *Pipeline) settle(ctx context.Context, pt *part) error {
 	if f := p.Listener.Ended; f != nil && s.Next.Job == "" {
 		f(pt.Collection, s)
 	}
-	return p.clean(ctx, pt, work)
+	return p.clean(ctx, pt, work, &done)
 }
 
 // add notes a job that was done.
@@ -388,16 +399,11 @@ func (p *Pipeline) publish(ctx context.Context, pt *part, work string) error {
 	})
 }
 
-// clean removes what is not needed any more once a job is done.
-func (p *Pipeline) clean(ctx context.Context, pt *part, work string) error {
-	left, err := FilesIn(ctx, p.Place, work)
-	if err != nil {
+// clean removes what is not needed any more once a job is done: its work folder, and after a merge the rounds'
+// Documents.
+func (p *Pipeline) clean(ctx context.Context, pt *part, work string, done *finished) error {
+	if err := p.drop(ctx, work, done); err != nil {
 		return err
-	}
-	if len(left) == 0 || len(left) == 1 && path.Base(left[0]) == finishedName {
-		if err := p.Place.Remove(ctx, work); err != nil {
-			return err
-		}
 	}
 	if pt.state.Next.Job != JobXML {
 		return nil
@@ -414,6 +420,43 @@ func (p *Pipeline) clean(ctx context.Context, pt *part, work string) error {
 		}
 	}
 	return p.forget(ctx, pt)
+}
+
+// drop removes a job's work folder, if all that shared the job have taken their part.
+func (p *Pipeline) drop(ctx context.Context, work string, done *finished) error {
+	for _, f := range done.Of {
+		s, err := ReadState(ctx, p.Place, &collection.Collection{Code: f.Code, Directory: f.Directory}, done.Date)
+		if err != nil || s != nil && s.Work == work {
+			return err
+		}
+	}
+	return p.Place.Remove(ctx, work)
+}
+
+// sweep drops work folders that a run has left which died just before it did.
+func (p *Pipeline) sweep(ctx context.Context) error {
+	infos, err := p.Place.List(ctx, WorkFolder)
+	if err != nil {
+		return err
+	}
+	for _, i := range infos {
+		work := path.Join(WorkFolder, i.Name)
+		data, err := place.ReadFile(ctx, p.Place, path.Join(work, finishedName))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // under way, or its collections remove it when they are run
+		}
+		var done finished
+		if err == nil {
+			err = json.Unmarshal(data, &done)
+		}
+		if err == nil {
+			err = p.drop(ctx, work, &done)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keptKnown is how many days what was known is kept: the last is what the next goes by, the one before is there for who

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"kumo/internal/advice"
 	"kumo/internal/batch"
@@ -64,5 +65,5 @@ func Reducers() int { return runtime.GOMAXPROCS(0) }
 // Fetching is how a batch crawl fetches if nobody says otherwise; contact is a URL or mail address for the owners of
 // sites.
 func Fetching(contact string) batch.Fetching {
-	return batch.Fetching{Agent: job.Agent, UserAgent: job.UserAgent(contact)}
+	return batch.Fetching{Agent: job.Agent, UserAgent: job.UserAgent(contact), AddressDelay: 250 * time.Millisecond}
 }
