@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -213,7 +214,11 @@ func (o *batchOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return o.report(cmd.Context(), cmd.OutOrStdout(), at, all)
+	out := cmd.OutOrStdout()
+	if o.quiet {
+		out = io.Discard
+	}
+	return o.report(cmd.Context(), out, at, all)
 }
 
 // pageTexts finds main texts, of no more pages at once than there are processors.
@@ -253,13 +258,10 @@ func (o *batchOptions) report(ctx context.Context, w io.Writer, at place.Place, 
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%.0f%%\n", c.Code, grouped(s.Count("pages")), grouped(s.Count("kept")),
 			grouped(apart), grouped(s.Count("unchanged")), stats.Bytes(s.Count("bytes")), s.Next.Round, 100*s.IdleShare())
 	}
-	if err := tab.Flush(); err != nil || o.quiet {
-		return err
-	}
 	if pages == 0 {
-		return errNothing
+		return errors.Join(tab.Flush(), errNothing)
 	}
-	return nil
+	return tab.Flush()
 }
 
 // A batchShow is what a person sees of a batch crawl while it runs.

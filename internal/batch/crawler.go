@@ -30,7 +30,7 @@ import (
 //	feed     the task's groups → add, as long as there is room
 //	add      judged by the rules of each collection; refused → a Document that says so; otherwise → frontier
 //	visit    robots.txt known? allowed? → fetch → judge the answer: again, failed, or a Document for each collection
-//	follow   a redirect on the same host → add; to another host → the next round, by way of parse and optimize
+//	follow   a redirect on the same host, in round 0 → add; others → the next round, by way of parse and optimize
 type crawler struct {
 	*setup
 	task     *Task

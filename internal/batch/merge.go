@@ -9,9 +9,9 @@ import (
 	"kumo/internal/page"
 )
 
-// merge makes one Document of those of a URL, and what is known of it from now on. Of the Documents of a day only
-// redirects bring more than one: the first wins. Documents of days before do not come in here, but what is known of
-// their URLs does.
+// merge makes one Document of those of a URL, the first, and what is known of it from now on. A round fetches no URL
+// that another has, so there is more than one only where something went wrong. What is known of the days before comes
+// in, their Documents do not.
 func (s *setup) merge() *Job {
 	return &Job{Name: JobMerge, Map: mergeMap, Reduce: EachKey(s.mergeReduce), Route: s.route}
 }

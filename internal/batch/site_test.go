@@ -165,7 +165,7 @@ func (s *site) outLinks(t *testing.T, c *collection.Collection, date string) (al
 	return all
 }
 
-func TestRedirectsAreFollowedOnTheSameHostAndWaitForOthers(t *testing.T) {
+func TestRedirectsOfLaterRoundsWaitForTheNext(t *testing.T) {
 	var s *site
 	s = newSite(t, map[string]http.HandlerFunc{})
 	s.set("a.test/", s.page("start", "a.test/old", "a.test/away", "a.test/loop", "a.test/new"))
@@ -196,6 +196,25 @@ func TestRedirectsAreFollowedOnTheSameHostAndWaitForOthers(t *testing.T) {
 	}
 	if d := s.documents(t, c, day1)[s.url("a.test/old")]; d == nil || d.To != s.url("a.test/new") || d.Status != 302 {
 		t.Errorf("%+v", d)
+	}
+}
+
+func TestASeedThatRedirectsIsFollowedAtOnceOnItsHost(t *testing.T) {
+	s := newSite(t, map[string]http.HandlerFunc{})
+	s.set("a.test/", s.redirect("a.test/home"))
+	s.set("a.test/home", s.redirect("a.test/home/"))
+	s.set("a.test/home/", s.page("home"))
+	s.set("b.test/", s.redirect("a.test/home/"))
+	c := s.collection("en", "a.test/", "b.test/", "a.test/home")
+	c.Depth = 0
+	rounds := 0
+	p := s.pipeline(day1, 2, c)
+	p.Listener.JobBegan = func(j *batch.JobInfo) { rounds = max(rounds, j.Round) }
+	s.run(t, p)
+	same(t, "requests", s.requests(), []string{"a.test/robots.txt", "a.test/", "a.test/home", "a.test/home/",
+		"b.test/robots.txt", "b.test/"})
+	if rounds != 1 {
+		t.Errorf("%d rounds", rounds)
 	}
 }
 

@@ -245,11 +245,12 @@ func (c *crawler) keep(u weburl.URL, wishes []InURL, resp *page.Response, begun 
 	return c.follow(u, d.To, wishes)
 }
 
-// follow goes after a redirect on the same host. One to another host waits for the next round: the host may be another
-// task's.
+// follow goes after a redirect on the same host in the first round, as of seeds. All others wait for the next round, as
+// other links do: another host may be another task's, and in a later round only optimize can tell what was fetched
+// before.
 func (c *crawler) follow(from weburl.URL, to string, wishes []InURL) error {
 	u, err := weburl.Parse(to)
-	if err != nil || u.Host() != from.Host() {
+	if err != nil || u.Host() != from.Host() || c.Round > 0 {
 		return nil
 	}
 	var next []InURL

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kumo/internal/batch"
+	"kumo/internal/batch/stream"
+	"kumo/internal/collection"
+	"kumo/internal/place"
+	"kumo/internal/place/file"
+	"kumo/internal/synthweb"
+	"kumo/internal/vfs"
+)
+
+const batchDay = "2026-11-21"
+
+// A batchRun is a made-up web, and a collection of it in a place of its own.
+type batchRun struct {
+	*testing.T
+	config string
+	place  *file.Place
+	col    *collection.Collection
+}
+
+func newBatchRun(t *testing.T, seed string) *batchRun {
+	t.Helper()
+	dir := t.TempDir()
+	b := &batchRun{T: t, config: filepath.Join(dir, "xx.yaml")}
+	text := fmt.Sprintf("code: xx\nseeds: [%q]\nscope: any\ndepth: 30\ninterval: 0s\nlanguage: {share: 0, confidence: 0}\n", seed)
+	var err error
+	if err = os.WriteFile(b.config, []byte(text), 0o600); err == nil {
+		b.place, err = file.Open(filepath.Join(dir, "place"), vfs.OS)
+	}
+	if err == nil {
+		b.col, err = collection.Load(b.config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *batchRun) command(ctx context.Context) *exec.Cmd {
+	return exec.CommandContext(ctx, kumoProgram(b.T), "batch", "run", "--allow-private", "--ip-delay", "0", "--date", batchDay,
+		"--reducers", "3", "--place", b.place.Dir(), b.config)
+}
+
+// killAt runs until a job of a round begins, and kills the process then. It reports whether it came to that.
+func (b *batchRun) killAt(round int, job string) bool {
+	b.Helper()
+	cmd := b.command(b.Context())
+	cmd.Stdout = io.Discard
+	out, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	killed := false
+	var said bytes.Buffer
+	for lines := bufio.NewScanner(io.TeeReader(out, &said)); lines.Scan(); {
+		if strings.Contains(lines.Text(), fmt.Sprintf("msg=job round=%d job=%s ", round, job)) {
+			killed = true
+			if err := cmd.Process.Kill(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil && !killed {
+		b.Fatalf("%v\n%s", err, said.String())
+	}
+	return killed
+}
+
+func (b *batchRun) run() {
+	b.Helper()
+	if out, err := b.command(b.Context()).CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// pages are the digests of the day's documents by URL.
+func (b *batchRun) pages() map[string]string {
+	b.Helper()
+	names, err := batch.DayFiles(b.Context(), b.place, b.col, "doc", batchDay)
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, name := range names {
+		for r, err := range batch.ReadFile(b.Context(), b.place, name) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			d, err := batch.ReadDocument(r.Key, r.Value)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, twice := all[d.URL]; twice {
+				b.Errorf("%s is there twice", d.URL)
+			}
+			all[d.URL] = fmt.Sprintf("%d %x %s %d %s", d.Status, d.Digest, d.To, d.Depth, d.Title)
+		}
+	}
+	return all
+}
+
+func serveBatchWeb(t *testing.T) string {
+	t.Helper()
+	cfg := synthweb.Clean(3, 3, 25)
+	cfg.ByAddress = true
+	server, err := synthweb.Serve(t.Context(), synthweb.New(cfg), synthweb.ServeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return server.SeedURLs()[0]
+}
+
+// TestABatchRunThatIsKilledGoesOn kills a run in each of its jobs, one after the other, and lets it end: all is as in a
+// run that nobody killed.
+func TestABatchRunThatIsKilledGoesOn(t *testing.T) {
+	seed := serveBatchWeb(t)
+	whole := newBatchRun(t, seed)
+	whole.run()
+	want := whole.pages()
+	b, kills := newBatchRun(t, seed), 0
+	for _, at := range []batch.Step{{Round: 0, Job: batch.JobCrawl}, {Round: 0, Job: batch.JobParse},
+		{Round: 0, Job: batch.JobOptimize}, {Round: 1, Job: batch.JobCrawl}, {Round: 1, Job: batch.JobParse}} {
+		if b.killAt(at.Round, at.Job) {
+			kills++
+		}
+	}
+	state, err := batch.ReadState(t.Context(), whole.place, whole.col, batchDay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range []string{batch.JobMerge, batch.JobXML} {
+		if b.killAt(state.Next.Round, job) {
+			kills++
+		}
+	}
+	if kills != 7 {
+		t.Errorf("%d kills, not 7", kills)
+	}
+	b.run()
+	if got := b.pages(); !maps.Equal(got, want) || len(want) < 25 {
+		t.Errorf("%d documents, not %d, or others", len(got), len(want))
+	}
+	if left, err := batch.FilesIn(t.Context(), b.place, batch.WorkFolder); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// TestTasksByThemselvesDoAsTheJob runs a map task of parse as Hadoop Streaming would, and compares what comes out.
+func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
+	b := newBatchRun(t, serveBatchWeb(t))
+	b.run()
+	conf := filepath.Join(t.TempDir(), "conf.json")
+	data, err := json.Marshal(&batch.Conf{Job: batch.JobParse, Date: batchDay, Collections: []*collection.Collection{b.col},
+		Reducers: 1, Fetching: batch.Fetching{Agent: "kumo"}})
+	if err == nil {
+		err = os.WriteFile(conf, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in bytes.Buffer
+	w := stream.NewWriter(&in)
+	names, err := batch.DayFiles(t.Context(), b.place, b.col, "doc", batchDay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		for r, err := range batch.ReadFile(t.Context(), b.place, name) {
+			if err := errors.Join(err, w.Write(r.Key, r.Value)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	again := in.Bytes()
+	cmd := exec.Command(kumoProgram(t), "batch", "task", "parse", "map", "--conf", conf)
+	var out, said bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(again), &out, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &said)
+	}
+	if !strings.Contains(said.String(), "reporter:counter:xx,links,") {
+		t.Errorf("no counters are told:\n%s", &said)
+	}
+	want := b.outLinks()
+	got := map[string]string{}
+	for in := stream.NewReader(&out); ; {
+		key, value, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[string(key)] = string(value)
+	}
+	for k, v := range want {
+		if got[k] != v {
+			t.Errorf("%s: %q, not %q", k, got[k], v)
+		}
+	}
+	if !maps.Equal(got, want) || len(got) < 25 {
+		t.Errorf("%d records came out of the task, %d of the job, or others", len(got), len(want))
+	}
+
+	// into files of a place
+	cmd = exec.Command(kumoProgram(t), "batch", "task", "parse", "map", "--conf", conf, "--place", b.place.Dir(), "--output",
+		"attempt")
+	cmd.Stdin, cmd.Env = bytes.NewReader(again), append(os.Environ(), "mapreduce_task_partition=7",
+		"mapreduce_task_attempt_id=attempt_1700000000000_0001_m_000007_2")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	left, err := batch.FilesIn(t.Context(), b.place, "attempt")
+	if err != nil || !slices.Equal(left, []string{"attempt/crawler_xx/out/part-00007"}) {
+		t.Errorf("%v %v", left, err)
+	}
+}
+
+// outLinks are the values of out/ by key.
+func (b *batchRun) outLinks() map[string]string {
+	b.Helper()
+	all := map[string]string{}
+	err := place.Walk(b.Context(), b.place, batch.DayFolder(b.col, "out", batchDay), func(name string, _ place.Info) error {
+		for r, err := range batch.ReadFile(b.Context(), b.place, name) {
+			if err != nil {
+				return err
+			}
+			all[string(r.Key)] = string(r.Value)
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return all
+}
