@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const batchLong = `Crawl collections layer by layer, as MapReduce jobs over files: no state is in memory but what a job needs, and a day's crawl of
-each collection lies apart. A collection is a YAML file with a code, seeds and rules:
+const batchLong = `Crawl collections layer by layer, as MapReduce jobs over files: no state is in memory but what a
+job needs, and a day's crawl of each collection lies apart. A collection is a YAML file with a code, seeds and rules:
 
   code: de
   name: Deutsch

@@ -54,7 +54,8 @@ func newBatchRun(t *testing.T, seed string) *batchRun {
 }
 
 func (b *batchRun) command(ctx context.Context) *exec.Cmd {
-	return exec.CommandContext(ctx, kumoProgram(b.T), "batch", "run", "--allow-private", "--ip-delay", "0", "--date", batchDay,
+	return exec.CommandContext(ctx, kumoProgram(b.T), "batch", "run", "--allow-private", "--ip-delay", "0", "--date",
+		batchDay,
 		"--reducers", "3", "--place", b.place.Dir(), b.config)
 }
 
@@ -171,8 +172,9 @@ func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
 	b := newBatchRun(t, serveBatchWeb(t))
 	b.run()
 	conf := filepath.Join(t.TempDir(), "conf.json")
-	data, err := json.Marshal(&batch.Conf{Job: batch.JobParse, Date: batchDay, Collections: []*collection.Collection{b.col},
-		Reducers: 1, Fetching: batch.Fetching{Agent: "kumo"}})
+	data, err := json.Marshal(&batch.Conf{Job: batch.JobParse, Date: batchDay,
+		Collections: []*collection.Collection{b.col},
+		Reducers:    1, Fetching: batch.Fetching{Agent: "kumo"}})
 	if err == nil {
 		err = os.WriteFile(conf, data, 0o600)
 	}
@@ -227,7 +229,8 @@ func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
 	}
 
 	// into files of a place
-	cmd = exec.Command(kumoProgram(t), "batch", "task", "parse", "map", "--conf", conf, "--place", b.place.Dir(), "--output",
+	cmd = exec.Command(kumoProgram(t), "batch", "task", "parse", "map", "--conf", conf, "--place", b.place.Dir(),
+		"--output",
 		"attempt")
 	cmd.Stdin, cmd.Env = bytes.NewReader(again), append(os.Environ(), "mapreduce_task_partition=7",
 		"mapreduce_task_attempt_id=attempt_1700000000000_0001_m_000007_2")
@@ -244,7 +247,8 @@ func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
 func (b *batchRun) outLinks() map[string]string {
 	b.Helper()
 	all := map[string]string{}
-	err := place.Walk(b.Context(), b.place, batch.DayFolder(b.col, "out", batchDay), func(name string, _ place.Info) error {
+	err := place.Walk(b.Context(), b.place, batch.DayFolder(b.col, "out", batchDay), func(name string,
+		_ place.Info) error {
 		for r, err := range batch.ReadFile(b.Context(), b.place, name) {
 			if err != nil {
 				return err

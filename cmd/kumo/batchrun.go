@@ -28,13 +28,13 @@ import (
 
 const batchRunLong = `Crawl the day of the collections in CONFIG: YAML files, or folders of them.
 
-A round crawls one layer: crawl fetches its URLs, parse finds their links, optimize finds which of them are new; these are the next
-round. When none are, merge makes one document of each URL and notes what is known of it, and xml writes what the pages say.
-Collections that are run together share the jobs; a URL of two is fetched once.
+A round crawls one layer: crawl fetches its URLs, parse finds their links, optimize finds which of them are new; these
+are the next round. When none are, merge makes one document of each URL and notes what is known of it, and xml writes
+what the pages say. Collections that are run together share the jobs; a URL of two is fetched once.
 
-A day is run once: the same command does nothing more, but for what is not done. It may be ended at any time, by Ctrl-C or a crash: given
-again, it goes on at the job that was not done. On the next day, what is known is asked for again when it is due, and servers say
-only what has changed.
+A day is run once: the same command does nothing more, but for what is not done. It may be ended at any time, by
+Ctrl-C or a crash: given again, it goes on at the job that was not done. On the next day, what is known is asked for
+again when it is due, and servers say only what has changed.
 
 Keys of a collection's file, with their defaults:
 
@@ -60,17 +60,18 @@ Keys of a collection's file, with their defaults:
 What lies in the place, DIR being the collection's directory:
 
   DIR/doc/DATE/            documents: requests, answers and what they say, as Hadoop SequenceFiles
-  DIR/xml/DATE/            pages in the collection's language as XML: URL, time, directory, encoding, language, headline, text; counts.json
+  DIR/xml/DATE/            pages in the collection's language as XML: URL, time, directory, encoding, language, headline,
+                           text; counts.json
   DIR/other/DATE/          pages in other languages
   DIR/in, out, known/      URLs of each round; their links; what is known for the next day
   DIR/state/DATE.json      how far the day is, and what each job came to
   robots/, work/           what robots.txt files answered today; jobs under way
 
-Idle share is how much of its time a job's threads have waited because politeness let them ask no host: with few hosts it is high whatever
-is done; more collections together, or more hosts, use the time.
+Idle share is how much of its time a job's threads have waited because politeness let them ask no host: with few hosts
+it is high whatever is done; more collections together, or more hosts, use the time.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 nothing could be fetched, 5 the disk is full, 130 interrupted; the same
-command goes on.`
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 nothing could be fetched, 5 the disk is full, 130
+interrupted; the same command goes on.`
 
 const batchRunExample = `  kumo batch run --contact https://me.example/bot collections/
   kumo batch run --place /data/news --only zh,ja collections/
@@ -109,16 +110,19 @@ func batchRunCommand() *cobra.Command {
 	f.IntVar(&o.reducers, "reducers", wirebatch.Reducers(), "spread each job over `N` partitions")
 	f.StringVar(&o.contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the user agent")
 	f.StringVar(&o.userAgent, "user-agent", "", "send this User-Agent (default: kumo's)")
-	durationVar(f, &o.fetching.Timeout, "timeout", 30*time.Second, "wait so long for an answer's head, and between two reads of its body")
+	durationVar(f, &o.fetching.Timeout, "timeout", 30*time.Second,
+		"wait so long for an answer's head, and between two reads of its body")
 	f.Var(size{&o.fetching.MaxBody}, "max-body", "cut bodies off after so many bytes, and mark them (0: 32MB)")
 	f.IntVar(&o.fetching.Tries, "tries", 3, "ask for a URL that fails `N` times")
 	durationVar(f, &o.fetching.MaxWait, "max-backoff", 5*time.Minute,
 		"leave a host that fails, or asks for it (Retry-After), alone for this long at most")
 	durationVar(f, &o.fetching.AddressDelay, "ip-delay", 250*time.Millisecond,
 		"wait this long between requests to an address that several hosts share")
-	f.BoolVar(&o.fetching.AllowPrivate, "allow-private", false, "fetch from private addresses, too; seeds that name one may anyway")
+	f.BoolVar(&o.fetching.AllowPrivate, "allow-private", false,
+		"fetch from private addresses, too; seeds that name one may anyway")
 	f.BoolVar(&o.fetching.InsecureTLS, "insecure", false, "accept any TLS certificate")
-	f.StringArrayVar(&o.fetching.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
+	f.StringArrayVar(&o.fetching.Resolve, "resolve", nil,
+		"connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&o.fetching.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
 	f.Var(size{&o.memory}, "memory", "sort in so much memory (0: 256MB); what does not fit goes to --temp")
 	f.StringVar(&o.temp, "temp", "", "a `FOLDER` for what lies between map and reduce (default: in the place)")
@@ -385,7 +389,8 @@ func (s *batchShow) listener() batch.Listener {
 		Cut: func(c *collection.Collection, st *batch.State) {
 			s.lines <- func() {
 				s.clear()
-				s.log.Warn("rounds end though URLs are left: more than depth and redirects can make", "collection", c.Code, "rounds",
+				s.log.Warn("rounds end though URLs are left: more than depth and redirects can make", "collection", c.Code,
+					"rounds",
 					st.Cut)
 			}
 		},

@@ -18,12 +18,14 @@ import (
 	wirebatch "kumo/internal/wire/batch"
 )
 
-const batchTaskLong = `Run one task of a job, as Hadoop Streaming starts it: JOB is crawl, parse, optimize, merge or xml, whose Conf is in a file of JSON.
+const batchTaskLong = `Run one task of a job, as Hadoop Streaming starts it: JOB is crawl, parse, optimize, merge or
+xml, whose Conf is in a file of JSON.
 
-Records are read from standard input and written to standard output as rawbytes: for key and value their length, four bytes, big-endian,
-then their bytes. A combiner and a reducer get them sorted by key. What a reducer writes, or a mapper of a job without
-reducers, goes to files in --output instead, if that is given: FOLDER/part-00000 as the job routes it, which appear at the end.
-Counters and status are lines on standard error: reporter:counter:GROUP,NAME,N and reporter:status:TEXT.
+Records are read from standard input and written to standard output as rawbytes: for key and value their length, four
+bytes, big-endian, then their bytes. A combiner and a reducer get them sorted by key. What a reducer writes, or a
+mapper of a job without reducers, goes to files in --output instead, if that is given: FOLDER/part-00000 as the job
+routes it, which appear at the end. Counters and status are lines on standard error: reporter:counter:GROUP,NAME,N and
+reporter:status:TEXT.
 
 Which task it is is said by the environment: mapreduce_task_partition, mapreduce_task_attempt_id.`
 
@@ -98,7 +100,8 @@ func (o *batchTaskOptions) job(name string) (*batch.Job, error) {
 }
 
 // commit writes what a task emits to the output.
-func (o *batchTaskOptions) commit(ctx context.Context, job *batch.Job, t *batch.Task, run func(batch.Emit) error) error {
+func (o *batchTaskOptions) commit(ctx context.Context, job *batch.Job, t *batch.Task,
+	run func(batch.Emit) error) error {
 	at, err := wirebatch.OpenPlace(o.place)
 	if err != nil {
 		return err
@@ -111,7 +114,8 @@ func (o *batchTaskOptions) commit(ctx context.Context, job *batch.Job, t *batch.
 	return sink.Commit()
 }
 
-func runTask(ctx context.Context, job *batch.Job, t *batch.Task, kind string, in *stream.Reader, emit batch.Emit) error {
+func runTask(ctx context.Context, job *batch.Job, t *batch.Task, kind string, in *stream.Reader,
+	emit batch.Emit) error {
 	switch kind {
 	case "map":
 		return stream.Map(ctx, job, t, in, emit)
@@ -139,5 +143,6 @@ func taskOf(env func(string) string, status func(string)) *batch.Task {
 	if strings.Contains(id, "_m_") {
 		of = max(number(env("mapreduce_job_maps")), 1)
 	}
-	return batch.NewTask(number(env("mapreduce_task_partition")), of, number(id[strings.LastIndexByte(id, '_')+1:]), status)
+	return batch.NewTask(number(env("mapreduce_task_partition")), of, number(id[strings.LastIndexByte(id, '_')+1:]),
+		status)
 }

@@ -92,7 +92,8 @@ func (s *site) outcome(t *testing.T, all []*collection.Collection, date string) 
 			t.Fatalf("the day is not done: %+v %v", state, err)
 		}
 		for url, d := range s.documents(t, c, date) {
-			lines = append(lines, fmt.Sprintf("doc %s %s from %s to %s depth %d status %d %s title %s", c.Code, url, d.From, d.To,
+			lines = append(lines, fmt.Sprintf("doc %s %s from %s to %s depth %d status %d %s title %s", c.Code, url, d.From,
+				d.To,
 				d.Depth, d.Status, d.Found, d.Title))
 		}
 		for _, line := range s.outLinks(t, c, date) {

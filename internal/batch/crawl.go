@@ -16,8 +16,8 @@ import (
 // crawl fetches the URLs of a round.
 //
 // Its keys begin with a hash of the URL, so that a reducer gets a host's URLs spread evenly among the others' and need
-// not hold them all to keep every host busy. Behind that is the URL without its collection: one that several collections
-// want is fetched once.
+// not hold them all to keep every host busy. Behind that is the URL without its collection: one that several
+// collections want is fetched once.
 func (s *setup) crawl() *Job {
 	return &Job{Name: JobCrawl, Map: s.crawlMap, Combine: crawlCombine, Partition: s.crawlPartition,
 		Reduce: s.crawlReduce, Route: s.crawlRoute, Waits: true}

@@ -51,7 +51,8 @@ func TestTheNextDayFetchesWhatMayHaveChanged(t *testing.T) {
 	c := s.collection("en", "a.test/")
 	c.Recrawl = []string{"/rare$=96h", "24h,20h,30d"}
 	s.run(t, s.pipeline(day1, 2, c))
-	all := []string{"a.test/robots.txt", "a.test/", "a.test/steady", "a.test/moving", "a.test/rare", "a.test/plain", "a.test/gone"}
+	all := []string{"a.test/robots.txt", "a.test/", "a.test/steady", "a.test/moving", "a.test/rare", "a.test/plain",
+		"a.test/gone"}
 	same(t, "the first day", s.requests(), all)
 
 	s.setDay(day2)
@@ -61,8 +62,9 @@ func TestTheNextDayFetchesWhatMayHaveChanged(t *testing.T) {
 	same(t, "the second day", s.requests(), []string{"a.test/robots.txt", "a.test/", "a.test/steady", "a.test/moving",
 		"a.test/plain", "a.test/gone", "a.test/new"})
 	docs := s.documents(t, c, day2)
-	for key, want := range map[string]string{"a.test/": "unchanged", "a.test/steady": "unchanged", "a.test/moving": "changed",
-		"a.test/plain": "unchanged", "a.test/new": "", "a.test/gone": "gone"} {
+	for key, want := range map[string]string{"a.test/": "unchanged", "a.test/steady": "unchanged",
+		"a.test/moving": "changed",
+		"a.test/plain":  "unchanged", "a.test/new": "", "a.test/gone": "gone"} {
 		if d := docs[s.url(key)]; d == nil || string(d.Found) != want {
 			t.Errorf("%s: found %+v", key, d)
 		}
@@ -120,7 +122,8 @@ func TestAnotherCollectionsDirectoryIsRefused(t *testing.T) {
 	c, other := s.collection("en", "a.test/"), s.collection("de", "a.test/")
 	other.Directory = c.Directory
 	s.run(t, s.pipeline(day1, 1, c))
-	if err := s.pipeline(day1, 1, other).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "two directories") {
+	if err := s.pipeline(day1, 1, other).Run(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"two directories") {
 		t.Errorf("the error is %v", err)
 	}
 }

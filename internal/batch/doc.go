@@ -19,8 +19,8 @@
 //
 // What differs from the thesis: robots.txt is obeyed and asked once a day a host; a daily run asks servers only for
 // what has changed, by what known/ says of the day before; out/ is read over all rounds, as otherwise pages of earlier
-// layers come again; a redirect makes a Document of its own, and where it leads waits for the next round, unless it is on
-// the same host and the round is the first: so a host is only ever asked by the one task that has it, and no URL is
-// fetched twice in a day; tasks are balanced by the time that
-// politeness makes them take. Collections that are run together share each job.
+// layers come again; a redirect makes a Document of its own, and where it leads waits for the next round, unless it is
+// on the same host and the round is the first: so a host is only ever asked by the one task that has it, and no URL is
+// fetched twice in a day; tasks are balanced by the time that politeness makes them take. Collections that are run
+// together share each job.
 package batch

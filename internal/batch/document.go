@@ -11,8 +11,8 @@ import (
 	"kumo/internal/page"
 )
 
-// A Document is what came of fetching a URL. A redirect has one of its own, and so has a URL that failed or was refused:
-// every URL of a round has a Document, but for one that waits for the next round.
+// A Document is what came of fetching a URL. A redirect has one of its own, and so has a URL that failed or was
+// refused: every URL of a round has a Document, but for one that waits for the next round.
 type Document struct {
 	Collection, URL string // the key
 

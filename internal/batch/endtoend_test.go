@@ -100,7 +100,8 @@ func TestEveryReachablePageIsFetchedOncePolitely(t *testing.T) {
 	for _, reducers := range []int{1, 3} {
 		t.Run(fmt.Sprint(reducers, " reducers"), func(t *testing.T) {
 			cfg := synthweb.Clean(7, 6, 70)
-			cfg.Traits = map[synthweb.Trait]int{synthweb.Delay: 100, synthweb.Chunked: 200, synthweb.Gzip: 300, synthweb.Legacy: 200}
+			cfg.Traits = map[synthweb.Trait]int{synthweb.Delay: 100, synthweb.Chunked: 200, synthweb.Gzip: 300,
+				synthweb.Legacy: 200}
 			cfg.CrawlDelay = 100 * time.Millisecond
 			w := newWorld(t, cfg)
 			c := w.collection("en")

@@ -83,7 +83,8 @@ func (j *Job) RouteOf(key, value []byte) Route {
 func HashPartition(key []byte, n int) int { return int(xxhash.Sum64(key) % uint64(n)) }
 
 // EachKey is a Reduce of a function for each key.
-func EachKey(f func(ctx context.Context, t *Task, key []byte, values iter.Seq[[]byte], emit Emit) error) func(context.Context,
+func EachKey(f func(ctx context.Context, t *Task, key []byte, values iter.Seq[[]byte],
+	emit Emit) error) func(context.Context,
 	*Task, Groups, Emit) error {
 	return func(ctx context.Context, t *Task, groups Groups, emit Emit) error {
 		for key, values := range groups {

@@ -7,7 +7,8 @@ import (
 	"kumo/internal/policy"
 )
 
-// Known is what is known of a URL from the days before, for the next one: whether it is due, and what to ask its server.
+// Known is what is known of a URL from the days before, for the next one: whether it is due, and what to ask its
+// server.
 type Known struct {
 	Collection, URL string // the key
 
@@ -70,8 +71,8 @@ type Rules struct {
 	Time   time.Time
 	Status int    // 0: no answer
 	Body   []byte // decoded
-	// Moved is where the robots.txt redirects to, if that is a host of another task: it is asked for in the next round, and
-	// gives another record. "" if this is the answer.
+	// Moved is where the robots.txt redirects to, if that is a host of another task: it is asked for in the next round,
+	// and gives another record. "" if this is the answer.
 	Moved string
 }
 

@@ -69,8 +69,8 @@ func cutStretch(text string) (part, rest string) {
 // shingle is how many letters in a row are a feature of a text: few enough for languages without spaces.
 const shingle = 6
 
-// simhash is a fingerprint of 64 bits: those of texts that are alike differ in few (Charikar, STOC 2002). Its features are
-// runs of letters, whatever their case and whatever stands between them.
+// simhash is a fingerprint of 64 bits: those of texts that are alike differ in few (Charikar, STOC 2002). Its features
+// are runs of letters, whatever their case and whatever stands between them.
 func simhash(text string) uint64 {
 	var votes [64]int32
 	var window [shingle]rune

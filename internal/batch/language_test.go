@@ -37,8 +37,9 @@ func TestTheLanguageThatMostOfATextIsIn(t *testing.T) {
 }
 
 func TestStretchesAreTheWholeText(t *testing.T) {
-	for _, text := range []string{someGerman, strings.Repeat(someChinese, 30), strings.ReplaceAll(strings.Repeat(someChinese,
-		30), "\n", ""), "\n\n\n", "x", strings.Repeat("\xff", 5000)} {
+	for _, text := range []string{someGerman, strings.Repeat(someChinese, 30),
+		strings.ReplaceAll(strings.Repeat(someChinese,
+			30), "\n", ""), "\n\n\n", "x", strings.Repeat("\xff", 5000)} {
 		var all strings.Builder
 		for rest := text; rest != ""; {
 			var part string
@@ -74,7 +75,8 @@ func TestTextsThatAreAlikeHaveSimhashesThatAreNear(t *testing.T) {
 	if a, b := simhash(strings.Join(one, " ")), simhash(strings.ToUpper(strings.Join(one, "  "))); a != b || a == 0 {
 		t.Errorf("white space and case make a difference: %x %x", a, b)
 	}
-	d, far := Differ(simhash(strings.Join(one, " ")), simhash(strings.Join(near, " "))), Differ(simhash(strings.Join(one, " ")),
+	d, far := Differ(simhash(strings.Join(one, " ")), simhash(strings.Join(near, " "))), Differ(simhash(strings.Join(one,
+		" ")),
 		simhash(strings.Join(other, " ")))
 	if d > 8 || far <= d {
 		t.Errorf("a changed word makes %d bits of difference, another text %d", d, far)

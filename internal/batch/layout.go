@@ -62,7 +62,8 @@ func Days(ctx context.Context, p place.Place, c *collection.Collection, folder s
 }
 
 // DayFiles are the files of a day's merged Documents, what is known, or XML: those of rounds are not among them.
-func DayFiles(ctx context.Context, p place.Place, c *collection.Collection, folder, date string) (names []string, err error) {
+func DayFiles(ctx context.Context, p place.Place, c *collection.Collection, folder, date string) (names []string,
+	err error) {
 	dir := DayFolder(c, folder, date)
 	infos, err := p.List(ctx, dir)
 	for _, i := range infos {
@@ -92,7 +93,8 @@ func knownFiles(ctx context.Context, p place.Place, c *collection.Collection, da
 }
 
 // inputs are the files that a job of a collection reads.
-func inputs(ctx context.Context, p place.Place, c *collection.Collection, s Step, date string) (names []string, err error) {
+func inputs(ctx context.Context, p place.Place, c *collection.Collection, s Step, date string) (names []string,
+	err error) {
 	var dirs []string
 	known := false
 	switch s.Job {

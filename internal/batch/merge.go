@@ -95,8 +95,8 @@ func found(d *Document, was *Known) page.Recrawl {
 	return page.Changed
 }
 
-// learn is what is known of a URL after a visit. What a rule of the collection's own refused is judged again when a page
-// leads to it, so nothing need be known of it.
+// learn is what is known of a URL after a visit. What a rule of the collection's own refused is judged again when a
+// page leads to it, so nothing need be known of it.
 func (m *member) learn(d *Document, was *Known) (k Known, keep bool) {
 	if was != nil {
 		k = *was

@@ -32,8 +32,8 @@ type Pipeline struct {
 	Listener    Listener
 }
 
-// A Listener is told what a pipeline does. Fields may be nil. Progress is called from any goroutine, the others one at a
-// time.
+// A Listener is told what a pipeline does. Fields may be nil. Progress is called from any goroutine, the others one at
+// a time.
 type Listener struct {
 	Resumed  func(c *collection.Collection, s *State) // a day that was begun goes on, or is done already
 	JobBegan func(j *JobInfo)
@@ -152,7 +152,8 @@ func (p *Pipeline) begin(ctx context.Context, pt *part) error {
 	if err != nil {
 		return err
 	}
-	pt.state = &State{Version: stateVersion, Collection: pt.Code, Date: p.Date, Next: Step{0, JobCrawl}, Began: p.Now().UTC()}
+	pt.state = &State{Version: stateVersion, Collection: pt.Code, Date: p.Date, Next: Step{0, JobCrawl},
+		Began: p.Now().UTC()}
 	return pt.state.write(ctx, p.Place, pt.Collection)
 }
 
@@ -299,7 +300,8 @@ func (p *Pipeline) run(ctx context.Context, conf *Conf, files []string, work str
 		return fmt.Errorf("round %d: %w", conf.Round, err)
 	}
 	took := p.Now().Sub(conf.Start)
-	done := finished{Step: info.Step, Date: p.Date, Began: conf.Start, Seconds: took.Seconds(), Inputs: len(files), Failed: result.Failed}
+	done := finished{Step: info.Step, Date: p.Date, Began: conf.Start, Seconds: took.Seconds(), Inputs: len(files),
+		Failed: result.Failed}
 	for _, c := range conf.Collections {
 		done.Of = append(done.Of, finishedOf{c.Code, c.Directory})
 	}

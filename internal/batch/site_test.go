@@ -166,8 +166,7 @@ func (s *site) outLinks(t *testing.T, c *collection.Collection, date string) (al
 }
 
 func TestRedirectsOfLaterRoundsWaitForTheNext(t *testing.T) {
-	var s *site
-	s = newSite(t, map[string]http.HandlerFunc{})
+	s := newSite(t, map[string]http.HandlerFunc{})
 	s.set("a.test/", s.page("start", "a.test/old", "a.test/away", "a.test/loop", "a.test/new"))
 	s.set("a.test/old", s.redirect("a.test/new"))
 	s.set("a.test/new", s.page("new"))
@@ -288,7 +287,8 @@ func article(charset, title, text string) http.HandlerFunc {
 
 func TestPagesInOtherLanguagesAreKeptApart(t *testing.T) {
 	s := newSite(t, map[string]http.HandlerFunc{"a.test/de": article("utf-8", "Der Zug", german),
-		"a.test/en": article("utf-8", "The train", english), "a.test/both": article("utf-8", "Both", german+"</p><p>"+english)})
+		"a.test/en": article("utf-8", "The train", english), "a.test/both": article("utf-8", "Both",
+			german+"</p><p>"+english)})
 	s.set("a.test/", s.page("", "a.test/de", "a.test/en", "a.test/both", "a.test/ru"))
 	s.set("a.test/ru", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

@@ -74,8 +74,8 @@ func (s *State) Count(name string) (n int64) {
 	return n
 }
 
-// IdleShare is how much of the time of the threads that fetched politeness let them ask no host, in all crawl jobs of the
-// day that the collection had a part in: 0 to 1.
+// IdleShare is how much of the time of the threads that fetched politeness let them ask no host, in all crawl jobs of
+// the day that the collection had a part in: 0 to 1.
 func (s *State) IdleShare() float64 {
 	var idle, all int64
 	for i := range s.Done {

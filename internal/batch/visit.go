@@ -77,8 +77,8 @@ func (c *crawler) isDead(host string) string {
 	return ""
 }
 
-// awaitRobots has the host wait for its origin's robots.txt, which the first to want it asks for. It returns false, with
-// nothing done, if this round cannot have it.
+// awaitRobots has the host wait for its origin's robots.txt, which the first to want it asks for. It returns false,
+// with nothing done, if this round cannot have it.
 func (c *crawler) awaitRobots(u weburl.URL) bool {
 	origin, host := u.Origin(), u.Host()
 	c.mu.Lock()
@@ -170,7 +170,8 @@ func (c *crawler) health(host string, j *verdict) {
 }
 
 // fetch asks for a URL, and makes a Document of the answer for each who wants it.
-func (c *crawler) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL, wishes []InURL, resp *page.Response) error {
+func (c *crawler) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL, wishes []InURL,
+	resp *page.Response) error {
 	req := fetch.Request{URL: v.URL}
 	asked := condition(wishes, &req)
 	v.Tries++

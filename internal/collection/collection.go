@@ -1,5 +1,5 @@
-// Package collection has the collections of a batch crawl: a part of the web with its own seeds, rules and language, each
-// in a YAML file of its own.
+// Package collection has the collections of a batch crawl: a part of the web with its own seeds, rules and language,
+// each in a YAML file of its own.
 package collection
 
 import (
@@ -19,7 +19,7 @@ type Collection struct {
 
 	Seeds   []string `yaml:"seeds"`             // http and https URLs, canonical
 	Scope   string   `yaml:"scope,omitempty"`   // how far from the seeds: host, domain (default), prefix, page, any
-	Include []string `yaml:"include,omitempty"` // regular expressions: a URL must match one, if there are any; seeds need not
+	Include []string `yaml:"include,omitempty"` // a URL must match one of these patterns, if there are any; seeds need not
 	Exclude []string `yaml:"exclude,omitempty"` // and none of these
 
 	Depth     int      `yaml:"depth"`               // hops from a seed, 0: the seeds alone; default 8

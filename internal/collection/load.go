@@ -143,7 +143,8 @@ func (l *loader) load(data []byte) {
 			continue
 		}
 		if body != nil {
-			l.faults = append(l.faults, &Error{l.file, doc.Body.GetToken().Position.Line, "", "a second document: a file has one collection"})
+			l.faults = append(l.faults, &Error{l.file, doc.Body.GetToken().Position.Line, "",
+				"a second document: a file has one collection"})
 			return
 		}
 		body = doc.Body

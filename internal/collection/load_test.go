@@ -111,7 +111,8 @@ func TestFaultsNameFileLineAndKey(t *testing.T) {
 
 func TestAllFaultsAreToldAtOnce(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.yaml": "code: de\nseeds: [x]\ndepth: x\n", "b.yml": "code: zh\nseeds: [y]\n",
+	for name, text := range map[string]string{"a.yaml": "code: de\nseeds: [x]\ndepth: x\n",
+		"b.yml": "code: zh\nseeds: [y]\n",
 		"c.txt": "no collection"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -128,7 +129,8 @@ func TestAllFaultsAreToldAtOnce(t *testing.T) {
 
 func TestCollectionsAreLoadedOnce(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.yaml": "code: zh\nseeds: [http://a/]\n", "b.yaml": "code: de\nseeds: [http://b/]\n"} {
+	for name, text := range map[string]string{"a.yaml": "code: zh\nseeds: [http://a/]\n",
+		"b.yaml": "code: de\nseeds: [http://b/]\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -246,8 +246,14 @@ func (s *Sorter) forget() {
 
 // inMemory is the sorted records of a part that are in memory.
 func (s *Sorter) inMemory(part int) *memory {
-	from, _ := slices.BinarySearchFunc(s.items, part, func(it item, part int) int { return cmp.Compare(int(it.part), part) })
-	to, _ := slices.BinarySearchFunc(s.items, part+1, func(it item, part int) int { return cmp.Compare(int(it.part), part) })
+	from, _ := slices.BinarySearchFunc(s.items, part, func(it item, part int) int {
+		return cmp.Compare(int(it.part),
+			part)
+	})
+	to, _ := slices.BinarySearchFunc(s.items, part+1, func(it item, part int) int {
+		return cmp.Compare(int(it.part),
+			part)
+	})
 	return &memory{sorter: s, items: s.items[from:to]}
 }
 

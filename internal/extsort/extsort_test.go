@@ -326,7 +326,8 @@ func TestADamagedRunIsAnError(t *testing.T) {
 	}
 }
 
-// BenchmarkSort sorts records as verify and a batch crawl have them: a URL and some bytes, a hundredth of them in memory.
+// BenchmarkSort sorts records as verify and a batch crawl have them: a URL and some bytes, a hundredth of them in
+// memory.
 func BenchmarkSort(b *testing.B) {
 	for _, size := range []int{20, 4000} {
 		b.Run(fmt.Sprintf("values of %d bytes", size), func(b *testing.B) {

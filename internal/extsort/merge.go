@@ -103,8 +103,8 @@ func less(a, b *headed) bool {
 	return a.index < b.index
 }
 
-// Open merges a part of the runs of several sorters, of which cfg's Dir takes what has to be written on the way. The runs
-// stay.
+// Open merges a part of the runs of several sorters, of which cfg's Dir takes what has to be written on the way. The
+// runs stay.
 func Open(cfg Config, runs []Run, part int) (*Merge, error) {
 	cfg = cfg.withDefaults()
 	m := &Merge{}
@@ -231,8 +231,8 @@ func (m *Merge) Close() (err error) {
 	return err
 }
 
-// Groups goes through a merge key by key. Key and values are valid until the next one; values that are not asked for are
-// passed over. Where reading fails the groups end, and failed says why.
+// Groups goes through a merge key by key. Key and values are valid until the next one; values that are not asked for
+// are passed over. Where reading fails the groups end, and failed says why.
 func (m *Merge) Groups() (groups iter.Seq2[[]byte, iter.Seq[[]byte]], failed func() error) {
 	g := &grouping{src: m}
 	return g.groups, func() error { return g.err }

@@ -1,5 +1,5 @@
-// Package batchtest is the contract that every runner of jobs keeps: the same records come out, whatever their bytes and
-// however many reducers there are, and only those of attempts that succeeded.
+// Package batchtest is the contract that every runner of jobs keeps: the same records come out, whatever their bytes
+// and however many reducers there are, and only those of attempts that succeeded.
 package batchtest
 
 import (
@@ -204,7 +204,8 @@ func everyByte(t *testing.T, f Fixture) {
 	for i := range every {
 		every[i] = byte(i)
 		all = append(all, record{string([]byte{byte(i)}), "one"}, record{string([]byte{byte(i), byte(i)}), "two"},
-			record{"key", string([]byte{byte(i)})}, record{string([]byte{0, byte(i), '\n'}), string(bytes.Repeat([]byte{byte(i)}, i))})
+			record{"key", string([]byte{byte(i)})}, record{string([]byte{0, byte(i), '\n'}),
+				string(bytes.Repeat([]byte{byte(i)}, i))})
 	}
 	all = append(all, record{string(every), string(every)}, record{"empty", ""})
 	inputs := f.write(t, 2, all)

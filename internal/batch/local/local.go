@@ -27,13 +27,14 @@ import (
 
 // A Config says how to run jobs.
 type Config struct {
-	Place    place.Place // of input and output
-	Temp     string      // a folder for what lies between map and reduce, about as large as the input; default the system's
-	Disk     vfs.FS      // where Temp is; default vfs.OS
-	Cores    int         // tasks at once; default as many as there are processors
-	Memory   int64       // bytes for sorting, all tasks together; default 256 MiB
-	Attempts int         // of a task; default 4
-	Split    int64       // bytes of a file that a map task takes; default 64 MiB
+	Place place.Place // of input and output
+	// a folder for what lies between map and reduce, about as large as the input; default the system's
+	Temp     string
+	Disk     vfs.FS // where Temp is; default vfs.OS
+	Cores    int    // tasks at once; default as many as there are processors
+	Memory   int64  // bytes for sorting, all tasks together; default 256 MiB
+	Attempts int    // of a task; default 4
+	Split    int64  // bytes of a file that a map task takes; default 64 MiB
 }
 
 func (cfg Config) withDefaults() Config {
@@ -137,7 +138,8 @@ func (r *Runner) temp() (dir string, done func() error, err error) {
 	}, nil
 }
 
-// sweep removes a folder, or a lock without one, if no process has the lock. What cannot be removed is left to the next.
+// sweep removes a folder, or a lock without one, if no process has the lock. What cannot be removed is left to the
+// next.
 func sweep(name string) {
 	dir, isLock := strings.CutSuffix(name, "."+lockName)
 	lock := flock.New(dir + "." + lockName)

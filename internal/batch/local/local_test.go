@@ -84,7 +84,10 @@ func TestAFullTemporaryDiskIsNotTriedAgain(t *testing.T) {
 
 func TestAPanicIsTheTasksError(t *testing.T) {
 	p := openPlace(t, vfs.OS)
-	job := batch.Job{Name: "bad", Map: func(context.Context, *batch.Task, batch.Record, batch.Emit) error { panic("oh no") }}
+	job := batch.Job{Name: "bad", Map: func(context.Context, *batch.Task, batch.Record,
+		batch.Emit) error {
+		panic("oh no")
+	}}
 	_, err := New(Config{Place: p, Temp: t.TempDir()}).Run(t.Context(), batch.Run{Job: &job, Output: "output",
 		Inputs: writeInput(t, p, 3, 3)})
 	if err == nil || !strings.Contains(err.Error(), "oh no") || !strings.Contains(err.Error(), "job bad") {
@@ -130,7 +133,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	inputs := writeInput(t, p, n, size)
 	var most uint64
 	job := *batchtest.Job("identity")
-	job.Reduce = batch.EachKey(func(_ context.Context, task *batch.Task, _ []byte, values iter.Seq[[]byte], _ batch.Emit) error {
+	job.Reduce = batch.EachKey(func(_ context.Context, task *batch.Task, _ []byte, values iter.Seq[[]byte],
+		_ batch.Emit) error {
 		for range values {
 			task.Count("test", "out", 1)
 		}

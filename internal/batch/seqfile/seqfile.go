@@ -3,8 +3,8 @@
 // that Hadoop's own tools read the files without native libraries ("hdfs dfs -text"), and a file can be read from the
 // middle: each block begins with a mark that is the file's own.
 //
-// A block is, behind its mark, the number of its records and four compressed buffers: the lengths of the keys, the keys,
-// the lengths of the values, the values.
+// A block is, behind its mark, the number of its records and four compressed buffers: the lengths of the keys, the
+// keys, the lengths of the values, the values.
 package seqfile
 
 import (

@@ -64,7 +64,8 @@ func samples() []record {
 	for i := range every {
 		every[i] = byte(i)
 	}
-	all := []record{{}, {key: every}, {value: every}, {[]byte("k"), bytes.Repeat(every, 8000)}, {[]byte("escape"), []byte(escape)}}
+	all := []record{{}, {key: every}, {value: every}, {[]byte("k"), bytes.Repeat(every, 8000)}, {[]byte("escape"),
+		[]byte(escape)}}
 	for n := range 300 { // lengths around the borders of their forms
 		all = append(all, record{[]byte(fmt.Sprint(n)), make([]byte, n)})
 	}

@@ -166,7 +166,8 @@ func TestCountersAreToldOnce(t *testing.T) {
 		if err := r.Counters(task.Counters()); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"reporter:status:half way", "reporter:counter:de,pages; all,2", "reporter:counter:de,pages; all,3", ""}
+		want := []string{"reporter:status:half way", "reporter:counter:de,pages; all,2", "reporter:counter:de,pages; all,3",
+			""}
 		if got := strings.Split(out.String(), "\n"); !slices.Equal(got, want) {
 			t.Errorf("%q", got)
 		}

@@ -29,7 +29,8 @@ const (
 	Footer = "</pages>\n"
 )
 
-// Append appends a record as one line. Characters that XML has no way to write become U+FFFD, as does what is not UTF-8.
+// Append appends a record as one line. Characters that XML has no way to write become U+FFFD, as does what is not
+// UTF-8.
 func Append(dst []byte, r *Record) []byte {
 	dst = append(dst, "<page>"...)
 	for _, f := range [...]struct{ name, text string }{
