@@ -19,6 +19,6 @@ job needs, and a day's crawl of each collection lies apart. A collection is a YA
 func batchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "batch", Short: "Crawl collections by layers, as MapReduce jobs", Long: batchLong,
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(batchRunCommand(), batchTaskCommand())
+	cmd.AddCommand(batchRunCommand(), batchTaskCommand(), batchAttemptCommand())
 	return cmd
 }

@@ -3,6 +3,7 @@ package batch
 
 import (
 	"cmp"
+	"context"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,10 +13,13 @@ import (
 
 	"kumo/internal/advice"
 	"kumo/internal/batch"
+	"kumo/internal/batch/hadoop"
 	"kumo/internal/batch/local"
+	"kumo/internal/hadoopconf"
 	"kumo/internal/job"
 	"kumo/internal/place"
 	"kumo/internal/place/file"
+	"kumo/internal/place/hdfs"
 	"kumo/internal/vfs"
 )
 
@@ -29,22 +33,39 @@ func OpenPlace(name string) (place.Place, error) {
 	if err != nil {
 		return nil, advice.Usage("place %q: %w", name, err)
 	}
+	if scheme == "hdfs" {
+		conf, err := hadoopConf()
+		if err != nil {
+			return nil, err
+		}
+		return hdfs.Open(context.Background(), name, hdfs.Config{Conf: conf})
+	}
 	if scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return nil, advice.Usage("place %q: a folder is wanted, as a path or as file:///path", name)
+		return nil, advice.Usage("place %q: a folder is wanted, as a path, as file:///path or as hdfs://host:port/path",
+			name)
 	}
 	return file.Open(filepath.FromSlash(u.Path), vfs.OS)
 }
 
+// hadoopConf is Hadoop's configuration, if there is one here: a URL may say all there is to know.
+func hadoopConf() (hadoopconf.Conf, error) {
+	dir := hadoopconf.Dir()
+	if dir == "" {
+		return hadoopconf.Conf{}, nil
+	}
+	return hadoopconf.Load(dir)
+}
+
 // A Setup says what to run on.
 type Setup struct {
-	On     string      // "local"
+	On     string      // "local" or "hadoop"
 	Place  place.Place // of input and output
 	Temp   string      // a folder; default one in the place if it is a local folder, otherwise the system's
 	Memory int64       // bytes for sorting; default a quarter of the machine's, at most 1 GiB
 }
 
 // Runners are the names of what jobs can run on.
-func Runners() []string { return []string{"local"} }
+func Runners() []string { return []string{"local", "hadoop"} }
 
 // OpenRunner opens a runner.
 func OpenRunner(s Setup) (batch.Runner, error) {
@@ -55,8 +76,30 @@ func OpenRunner(s Setup) (batch.Runner, error) {
 			temp = filepath.Join(f.Dir(), batch.WorkFolder, ".temp")
 		}
 		return local.New(local.Config{Place: s.Place, Temp: cmp.Or(temp, os.TempDir()), Memory: s.Memory}), nil
+	case "hadoop":
+		return onHadoop(s)
 	}
 	return nil, advice.Usage("--on %s: jobs run on %s", s.On, strings.Join(Runners(), ", "))
+}
+
+// HadoopTask are the arguments with which the command is a task of Hadoop Streaming.
+var HadoopTask = []string{"batch", "attempt"}
+
+func onHadoop(s Setup) (batch.Runner, error) {
+	at, is := s.Place.(*hdfs.Place)
+	if !is {
+		return nil, advice.Usage("--on hadoop takes a --place on its file system, as hdfs://host:port/path or "+
+			"hdfs:///path; this is %s", s.Place.URL())
+	}
+	conf, err := hadoopConf()
+	if err != nil {
+		return nil, err
+	}
+	client, err := hadoop.FindClient(conf, "", "")
+	if err != nil {
+		return nil, err
+	}
+	return hadoop.New(hadoop.Config{Place: at, Conf: conf, Client: client, Task: HadoopTask})
 }
 
 // Reducers is how many partitions jobs have if nobody says.

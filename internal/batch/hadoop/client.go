@@ -1,0 +1,138 @@
+package hadoop
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"kumo/internal/advice"
+	"kumo/internal/hadoopconf"
+)
+
+// A Client is Hadoop's commands on this machine.
+type Client struct {
+	Home      string // where bin/hadoop is; "" where PATH finds it
+	Streaming string // the jar of Hadoop Streaming
+	env       []string
+}
+
+// FindClient finds the commands: in home, in HADOOP_HOME, or on PATH; and the jar of Streaming among what is installed
+// with them. Either may be given.
+func FindClient(conf hadoopconf.Conf, home, streaming string) (Client, error) {
+	c := Client{Home: cmp.Or(home, os.Getenv("HADOOP_HOME")), Streaming: streaming}
+	if conf.Dir != "" {
+		c.env = append(c.env, "HADOOP_CONF_DIR="+conf.Dir)
+	}
+	hadoop, err := exec.LookPath(c.path("hadoop"))
+	if err != nil {
+		return Client{}, advice.With(fmt.Errorf("the command hadoop is not there: %w", err),
+			"install a client of Hadoop, and name its folder by HADOOP_HOME or put its bin folder into PATH")
+	}
+	if c.Streaming == "" {
+		if c.Streaming = findStreaming(c.Home, hadoop); c.Streaming == "" {
+			return Client{}, advice.With(errors.New("there is no jar of Hadoop Streaming"),
+				"it is share/hadoop/tools/lib/hadoop-streaming-VERSION.jar of Hadoop's release, or the package "+
+					"hadoop-mapreduce of a distribution")
+		}
+	}
+	return c, nil
+}
+
+func (c Client) path(name string) string {
+	if c.Home == "" {
+		return name
+	}
+	return filepath.Join(c.Home, "bin", name)
+}
+
+// findStreaming looks where Hadoop's release and the distributions have the jar.
+func findStreaming(home, command string) string {
+	if real, err := filepath.EvalSymlinks(command); err == nil {
+		command = real
+	}
+	for _, dir := range []string{home, filepath.Dir(filepath.Dir(command)), os.Getenv("HADOOP_MAPRED_HOME"),
+		"/usr/lib/hadoop-mapreduce",
+		"/opt/cloudera/parcels/CDH/lib/hadoop-mapreduce", "/usr/hdp/current/hadoop-mapreduce-client"} {
+		if dir == "" {
+			continue
+		}
+		for _, pattern := range []string{"share/hadoop/tools/lib/hadoop-streaming-*.jar", "hadoop-streaming.jar",
+			"hadoop-streaming-*.jar",
+			"lib/hadoop-mapreduce/hadoop-streaming*.jar"} {
+			found, _ := filepath.Glob(filepath.Join(dir, pattern)) // the pattern is valid
+			for _, jar := range found {
+				if !strings.Contains(jar, "sources") && !strings.Contains(jar, "tests") {
+					return jar
+				}
+			}
+		}
+	}
+	return ""
+}
+
+var versionLine = regexp.MustCompile(`(?m)^Hadoop (\S+)`)
+
+// Version is Hadoop's.
+func (c Client) Version(ctx context.Context) (string, error) {
+	out, err := c.output(ctx, "hadoop", "version")
+	if err != nil {
+		return "", err
+	}
+	m := versionLine.FindStringSubmatch(out)
+	if m == nil {
+		return "", fmt.Errorf("hadoop version says %.200q", out)
+	}
+	return m[1], nil
+}
+
+// run runs a command to its end and tells each line that it prints.
+func (c Client) run(ctx context.Context, line func(string), name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, c.path(name), args...)
+	cmd.Env = append(os.Environ(), c.env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	out, in := io.Pipe()
+	cmd.Stdout, cmd.Stderr = in, in
+	done := make(chan error, 1)
+	go func() {
+		err := cmd.Run()
+		_ = in.Close() // never fails
+		done <- err
+	}()
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line(lines.Text())
+	}
+	_, _ = io.Copy(io.Discard, out) // behind a line that is too long
+	if err := <-done; err != nil {
+		return fmt.Errorf("%s %s: %w", name, args[0], err)
+	}
+	return nil
+}
+
+// output runs a command and returns what it prints.
+func (c Client) output(ctx context.Context, name string, args ...string) (string, error) {
+	var all bytes.Buffer
+	err := c.run(ctx, func(line string) { all.WriteString(line); all.WriteByte('\n') }, name, args...)
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, lastWords(all.String()))
+	}
+	return all.String(), err
+}
+
+// lastWords are the last lines of what a command printed.
+func lastWords(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "; ")
+}

@@ -1,0 +1,217 @@
+// Package hadoop runs the jobs of a batch crawl on a Hadoop cluster, by Hadoop Streaming: the kumo binary is shipped as
+// mapper, combiner and reducer, and nothing is installed or changed there. It needs what a client of Hadoop has: its
+// configuration, and the command hadoop with the jar of Streaming.
+//
+// Input is read by Hadoop, split where its blocks lie, and comes through a pipe, as do records between mappers and
+// reducers (rawbytes). What a task emits to files, it writes into the attempt's own folder on HDFS, which Hadoop lets
+// appear once, with the attempt that counts; so failed and speculative ones do no harm. Counters take the same ways.
+//
+// A runner that is killed leaves its job running. The next run of the same job finds it and waits for it.
+package hadoop
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"kumo/internal/batch"
+	"kumo/internal/hadoopconf"
+	"kumo/internal/place"
+	"kumo/internal/place/hdfs"
+)
+
+// A Config says how jobs are run.
+type Config struct {
+	Place  *hdfs.Place // of input and output
+	Conf   hadoopconf.Conf
+	Client Client // Hadoop's commands
+	Binary string // what is shipped; default this program itself
+	// Task are the arguments of Binary with which it is a task: ROLE and FILE for [Task] are added.
+	Task []string
+
+	Queue    string // of YARN; "" for the user's default
+	Attempts int    // of a task; default 4
+	// Memory is the MiB of a task's container, which the JVM and kumo share; default what the cluster gives, 1024
+	// mostly. A record of many MB takes several times its size of it.
+	Memory int
+	// Log is told what Hadoop's client says, line by line; nil: nobody.
+	Log func(line string)
+}
+
+// A Runner runs jobs.
+type Runner struct{ cfg Config }
+
+var _ batch.Runner = (*Runner)(nil)
+
+// New returns a runner.
+func New(cfg Config) (*Runner, error) {
+	cfg.Attempts = cmp.Or(cfg.Attempts, 4)
+	if cfg.Log == nil {
+		cfg.Log = func(string) {}
+	}
+	if cfg.Binary == "" {
+		var err error
+		if cfg.Binary, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
+	return &Runner{cfg}, nil
+}
+
+// Run runs a job, or waits for the same one that an earlier process has begun.
+func (r *Runner) Run(ctx context.Context, run batch.Run) (*batch.Result, error) {
+	if run.Reducers < 1 && run.Job.Reduces() {
+		return nil, fmt.Errorf("job %s: %d reducers", run.Job.Name, run.Reducers)
+	}
+	j := &job{Run: run, cfg: &r.cfg, work: path.Join(run.Output, workName)}
+	result, err := j.run(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", run.Job.Name, err)
+	}
+	return result, nil
+}
+
+// A job is one run of one.
+type job struct {
+	batch.Run
+	cfg    *Config
+	work   string // the folder in the output for what is not output
+	temp   string // a local folder
+	failed int
+}
+
+func (j *job) run(ctx context.Context) (_ *batch.Result, err error) {
+	if j.temp, err = os.MkdirTemp("", "kumo-hadoop-"); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(j.temp)) }()
+	file, err := j.taskFile()
+	if err != nil {
+		return nil, err
+	}
+	binary, sum, err := j.ship(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mine note
+	if mine.Fingerprint, err = j.fingerprint(sum); err != nil {
+		return nil, err
+	}
+	found, err := j.find(ctx, mine)
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		found, err = j.submit(ctx, mine, binary, file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := j.wait(ctx, found); err != nil {
+		return nil, err
+	}
+	return j.finish(ctx)
+}
+
+// taskFile writes what tasks are told, and returns its path.
+func (j *job) taskFile() (string, error) {
+	text, err := json.Marshal(taskFile{Conf: j.Conf, Hadoop: j.cfg.Conf.Some("fs.", "dfs.", "hadoop.security."),
+		User: j.cfg.Place.User(), Place: j.cfg.Place.URL(), Work: j.work, Reducers: j.Reducers})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(j.temp, taskFileName)
+	return file, os.WriteFile(file, text, 0o644)
+}
+
+const taskFileName = "kumo-task.json"
+
+// finish gathers the counters of the tasks that count, and removes what is not output.
+func (j *job) finish(ctx context.Context) (*batch.Result, error) {
+	dir := path.Join(j.work, countersName)
+	files, err := j.cfg.Place.List(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	result := &batch.Result{Counters: &batch.Counters{}, Failed: j.failed}
+	for _, info := range files {
+		text, err := place.ReadFile(ctx, j.cfg.Place, path.Join(dir, info.Name))
+		if err != nil {
+			return nil, err
+		}
+		var tasks []left
+		if err := json.Unmarshal(text, &tasks); err != nil {
+			return nil, fmt.Errorf("%s: %w", info.Name, err)
+		}
+		for _, t := range tasks {
+			result.Tasks += t.Tasks
+			for _, c := range t.Counts {
+				result.Counters.Add(c.Group, c.Name, c.N)
+			}
+		}
+	}
+	return result, j.cfg.Place.Remove(ctx, j.work)
+}
+
+// why is the error of a failed job: what a task has left, or what Hadoop says.
+func (j *job) why(ctx context.Context, says string) error {
+	dir := path.Join(j.work, failuresName)
+	files, err := j.cfg.Place.List(ctx, dir)
+	if err != nil || len(files) == 0 {
+		return errors.New(cmp.Or(says, "Hadoop does not say why it failed"))
+	}
+	// Attempts are named by their number, and the last one is what broke the job.
+	last := files[0]
+	for _, f := range files {
+		if f.Modified.After(last.Modified) {
+			last = f
+		}
+	}
+	text, err := place.ReadFile(ctx, j.cfg.Place, path.Join(dir, last.Name))
+	if err != nil {
+		return errors.New(cmp.Or(says, err.Error()))
+	}
+	return fmt.Errorf("%s: %s (%d attempts failed)", last.Name, text, len(files))
+}
+
+// tell tells how far the job is, by the shares that are done.
+func (j *job) tell(s status) {
+	if j.Progress == nil {
+		return
+	}
+	p := batch.Progress{Maps: s.maps, MapsDone: int(s.mapShare * float64(s.maps)), Status: s.id}
+	if j.Job.Reduces() {
+		p.Reduces = j.Reducers
+		p.ReducesDone = int(s.reduceShare * float64(j.Reducers))
+	}
+	j.Progress(p)
+}
+
+// pollEvery is how often a job is asked for that this process has not submitted: each time a JVM starts.
+const pollEvery = 3 * time.Second
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// removeOutput makes room for a job.
+func (j *job) removeOutput(ctx context.Context) error {
+	if err := j.cfg.Place.Remove(ctx, j.Output); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,343 @@
+package hadoop
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kumo/internal/batch"
+	"kumo/internal/batch/batchtest"
+	"kumo/internal/hadoopconf"
+	"kumo/internal/hadoopconf/hadooptest"
+	"kumo/internal/place"
+	"kumo/internal/place/hdfs"
+)
+
+// The test's own binary is what is shipped: it is a task when it is called with "task", and a runner of its own, which
+// can be killed, with "run".
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 4 && os.Args[1] == "task":
+		err := Task(context.Background(), os.Args[2], os.Args[3], func(c *batch.Conf, _ place.Place) (*batch.Job,
+			error) {
+			if j := testJob(c.Job); j != nil {
+				return j, nil
+			}
+			return nil, fmt.Errorf("no job %q", c.Job)
+		}, Pipes{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+		if err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case len(os.Args) == 3 && os.Args[1] == "run":
+		if err := runAlone(context.Background(), os.Args[2]); err != nil {
+			fmt.Println("FAILED:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// testJob are the suite's jobs and some more.
+func testJob(name string) *batch.Job {
+	if name == "greedy" {
+		return &batch.Job{Name: name, Map: greedy}
+	}
+	return batchtest.Job(name)
+}
+
+// greedy takes more memory than its container has, and waits for what becomes of it.
+func greedy(ctx context.Context, t *batch.Task, _ batch.Record, _ batch.Emit) error {
+	all := make([]byte, 1<<30)
+	for i := 0; i < len(all); i += 4096 {
+		all[i] = 1
+	}
+	t.Status(fmt.Sprintf("%d bytes", len(all)))
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Minute):
+	}
+	runtime.KeepAlive(all)
+	return errors.New("nobody minds")
+}
+
+// runAlone runs a job over the input of a place.
+func runAlone(ctx context.Context, url string) error {
+	conf, err := hadoopconf.Load(os.Getenv("KUMO_HADOOP"))
+	if err != nil {
+		return err
+	}
+	p, err := hdfs.Open(ctx, url, hdfs.Config{Conf: conf})
+	if err != nil {
+		return err
+	}
+	r, err := newRunner(conf, p, func(line string) { fmt.Println(line) })
+	if err != nil {
+		return err
+	}
+	_, err = r.Run(ctx, identity(2))
+	return err
+}
+
+func newRunner(conf hadoopconf.Conf, p *hdfs.Place, log func(string)) (*Runner, error) {
+	client, err := FindClient(conf, "", "")
+	if err != nil {
+		return nil, err
+	}
+	return New(Config{Place: p, Conf: conf, Client: client, Task: []string{"task"}, Log: log})
+}
+
+func identity(reducers int) batch.Run {
+	return batch.Run{Job: testJob("identity"), Conf: &batch.Conf{Job: "identity"}, Inputs: []string{"input/a",
+		"input/b"},
+		Output: "output", Reducers: reducers}
+}
+
+// A lab is a runner on a place of its own.
+type lab struct {
+	*Runner
+	place *hdfs.Place
+
+	mu    sync.Mutex // guards what follows
+	lines []string   // of Hadoop's client
+	watch func(line string)
+}
+
+func open(t *testing.T, url string) *lab {
+	t.Helper()
+	conf := hadooptest.Conf(t)
+	p, err := hdfs.Open(t.Context(), url, hdfs.Config{Conf: conf, Spool: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	l := &lab{place: p}
+	if l.Runner, err = newRunner(conf, p, l.log); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(strings.Join(l.lines, "\n"))
+		}
+	})
+	return l
+}
+
+func (l *lab) log(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, line)
+	if l.watch != nil {
+		l.watch(line)
+	}
+}
+
+func (l *lab) said(words string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(strings.Join(l.lines, "\n"), words)
+}
+
+const records = 3000
+
+func (l *lab) writeInput(t *testing.T) {
+	t.Helper()
+	for i, name := range identity(1).Inputs {
+		err := batch.WriteFile(t.Context(), l.place, name, func(emit batch.Emit) error {
+			for n := range records / 2 {
+				if err := emit(fmt.Appendf(nil, "key %d", n%97), fmt.Appendf(nil, "value %d of %d", n, i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// check checks that all records are in the output, once, and nothing else is.
+func (l *lab) check(t *testing.T, reducers int, result *batch.Result) {
+	t.Helper()
+	names, err := batch.FilesIn(t.Context(), l.place, "output")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, name := range names {
+		for r, err := range batch.ReadFile(t.Context(), l.place, name) {
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			seen[string(r.Value)]++
+		}
+	}
+	if len(seen) != records || len(names) != reducers {
+		t.Errorf("%d records came out of %d, in %q", len(seen), records, names)
+	}
+	for value, n := range seen {
+		if n != 1 {
+			t.Fatalf("%s came out %d times", value, n)
+		}
+	}
+	if n := result.Counters.Get("test", "in"); n != records || result.Tasks != 1+reducers {
+		t.Errorf("%d records were counted, %d tasks", n, result.Tasks)
+	}
+}
+
+func TestRunner(t *testing.T) {
+	top := hadooptest.Folder(t)
+	batchtest.Run(t, func(t *testing.T) batchtest.Fixture {
+		l := open(t, top+"/"+path.Base(t.Name()))
+		if strings.HasSuffix(t.Name(), "/a_huge_record") {
+			l.cfg.Memory = 2560
+		}
+		return batchtest.Fixture{Runner: l.Runner, Place: l.place}
+	})
+}
+
+// A runner that is killed leaves its job running; the next one takes it over if it is the same, and else does away with
+// it.
+func TestARunnerIsKilled(t *testing.T) {
+	for name, reducers := range map[string]int{"the same job": 2, "another job": 3} {
+		t.Run(name, func(t *testing.T) {
+			l := open(t, hadooptest.Folder(t))
+			l.writeInput(t)
+			first := exec.Command(os.Args[0], "run", l.place.URL())
+			out, err := first.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Start(); err != nil {
+				t.Fatal(err)
+			}
+			id := ""
+			for lines := bufio.NewScanner(out); id == "" && lines.Scan(); {
+				if m := jobLine.FindStringSubmatch(lines.Text()); m != nil {
+					id = m[1]
+				}
+			}
+			if err := first.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, out)
+			_ = first.Wait() // it was killed
+			if id == "" {
+				t.Fatal("the first runner did not begin a job")
+			}
+			result, err := l.Run(t.Context(), identity(reducers))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.check(t, reducers, result)
+			if same := reducers == 2; l.said("found the job "+id) != same || l.said("Submitted application") == same {
+				t.Errorf("the job %s was not taken over, or another one was", id)
+			}
+			if left, err := l.place.List(t.Context(), path.Join("output", workName)); err != nil || len(left) != 0 {
+				t.Errorf("left: %v %v", left, err)
+			}
+		})
+	}
+}
+
+func TestARunThatIsEndedEndsItsJob(t *testing.T) {
+	l := open(t, hadooptest.Folder(t))
+	l.writeInput(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	id := ""
+	l.watch = func(line string) {
+		if m := jobLine.FindStringSubmatch(line); m != nil {
+			id = m[1]
+			cancel()
+		}
+	}
+	if _, err := l.Run(ctx, identity(2)); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	out := hadooptest.Run(t, "yarn", "application", "-list", "-appStates", "ALL")
+	if at := strings.Index(out, strings.Replace(id, "job", "application", 1)); id == "" || at < 0 ||
+		!strings.Contains(strings.SplitN(out[at:], "\n", 2)[0], "KILLED") {
+		t.Errorf("the job %s goes on:\n%s", id, out)
+	}
+	l.watch = nil
+	result, err := l.Run(t.Context(), identity(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.check(t, 2, result)
+}
+
+func TestANodeManagerDies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes on a busy machine")
+	}
+	l := open(t, hadooptest.Folder(t))
+	l.writeInput(t)
+	var once sync.Once
+	l.watch = func(line string) {
+		if strings.Contains(line, "map 100% reduce 0%") {
+			once.Do(func() { hadooptest.Kill(t, "nodemanager1") })
+		}
+	}
+	result, err := l.Run(t.Context(), identity(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.check(t, 2, result)
+}
+
+func TestATaskThatTakesTooMuchMemory(t *testing.T) {
+	l := open(t, hadooptest.Folder(t))
+	l.writeInput(t)
+	l.cfg.Attempts = 2 // Hadoop tells why an attempt failed, but for the last
+	run := identity(1)
+	run.Job, run.Conf = testJob("greedy"), &batch.Conf{Job: "greedy"}
+	_, err := l.Run(t.Context(), run)
+	if err == nil || !strings.Contains(err.Error(), "memory limit") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// Where Hadoop is not asked, tasks do without it.
+func TestATaskWithoutItsJob(t *testing.T) {
+	dir := t.TempDir()
+	file := path.Join(dir, "task.json")
+	text, err := json.Marshal(taskFile{Conf: &batch.Conf{Job: "none"}, Place: "hdfs://127.0.0.1:9/x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("mapreduce_task_attempt_id", "attempt_1_0001_m_000000_0")
+	var says strings.Builder
+	none := func(c *batch.Conf, _ place.Place) (*batch.Job, error) {
+		return nil, fmt.Errorf("there is no job %s", c.Job)
+	}
+	err = Task(t.Context(), roleCombine, file, none, Pipes{In: strings.NewReader(""), Out: io.Discard, Err: &says})
+	if err == nil || !strings.Contains(says.String(), "reporter:status:failed: there is no job none\n") {
+		t.Errorf("%v, and says %q", err, says.String())
+	}
+	panics := func(*batch.Conf, place.Place) (*batch.Job, error) { panic("at the disco") }
+	if err := Task(t.Context(), roleCombine, file, panics, Pipes{Err: io.Discard}); err == nil ||
+		!strings.Contains(err.Error(), "at the disco") {
+		t.Errorf("a panic: %v", err)
+	}
+}

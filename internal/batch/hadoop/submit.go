@@ -1,0 +1,399 @@
+package hadoop
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/batch"
+	"kumo/internal/place"
+)
+
+// A note lies in the output of a job from before it is submitted until it has ended well, so that who comes after a
+// runner that was killed finds it.
+type note struct {
+	Fingerprint string // of all that decides what comes out
+	Tag         string // of the application
+}
+
+const noteName = "running.json"
+
+// fingerprint is that of the job, the program and the input's names. When the job was begun does not count.
+func (j *job) fingerprint(binarySum string) (string, error) {
+	conf := *j.Conf
+	conf.Start = time.Time{}
+	text, err := json.Marshal(conf)
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%q\n%d\n", text, binarySum, j.Inputs, j.Reducers)
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// ship puts the program into the place, once, and returns its URL and digest.
+func (j *job) ship(ctx context.Context) (url, sum string, err error) {
+	f, err := os.Open(j.cfg.Binary)
+	if err != nil {
+		return "", "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	size, err := io.Copy(h, f)
+	if err != nil {
+		return "", "", err
+	}
+	sum = hex.EncodeToString(h.Sum(nil))
+	name := path.Join(workName, "kumo-"+sum[:16])
+	info, err := j.cfg.Place.Stat(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size != size {
+		if _, err = f.Seek(0, io.SeekStart); err == nil {
+			err = j.upload(ctx, name, f)
+		}
+	}
+	if err != nil {
+		return "", "", err
+	}
+	url, err = j.cfg.Place.FileURL(name)
+	return url, sum, err
+}
+
+func (j *job) upload(ctx context.Context, name string, f io.Reader) error {
+	w, err := j.cfg.Place.Create(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if _, err := io.Copy(w, f); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// find looks for a job that an earlier process has begun: nil if there is none, or if it is no longer the same, in
+// which case it is killed.
+func (j *job) find(ctx context.Context, mine note) (*status, error) {
+	text, err := place.ReadFile(ctx, j.cfg.Place, path.Join(j.work, noteName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var theirs note
+	if err == nil {
+		err = json.Unmarshal(text, &theirs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	id, state, err := j.byTag(ctx, theirs.Tag)
+	switch {
+	case err != nil:
+		return nil, err
+	case id == "" || state == over:
+		return nil, nil
+	case theirs.Fingerprint == mine.Fingerprint:
+		j.cfg.Log("found the job " + id + " of a runner that has ended")
+		return &status{id: id, tag: theirs.Tag, ended: state == succeeded, succeeded: state == succeeded}, nil
+	case state == running:
+		return nil, j.kill(ctx, id)
+	}
+	return nil, nil
+}
+
+// byTag is the job of an application that the ResourceManager knows, "" if there is none.
+func (j *job) byTag(ctx context.Context, tag string) (id string, state fate, err error) {
+	out, err := j.cfg.Client.output(ctx, "yarn", "application", "-list", "-appTags", tag, "-appStates", "ALL")
+	if err != nil {
+		return "", over, err
+	}
+	id, state = application(out)
+	return id, state, nil
+}
+
+// What becomes of an application.
+type fate int
+
+const (
+	over fate = iota // and not to be taken over
+	running
+	succeeded
+)
+
+var applicationLine = regexp.MustCompile(
+	`(?m)^application(_\d+_\d+)\s.*?\b(NEW|NEW_SAVING|SUBMITTED|ACCEPTED|RUNNING|FINISHED|FAILED|KILLED)\s+(\w+)`)
+
+// application is the last application's job in what "yarn application -list" prints.
+func application(out string) (job string, state fate) {
+	for _, m := range applicationLine.FindAllStringSubmatch(out, -1) {
+		job = "job" + m[1]
+		switch {
+		case m[2] == "FINISHED" && m[3] == "SUCCEEDED":
+			state = succeeded
+		case m[2] == "FINISHED" || m[2] == "FAILED" || m[2] == "KILLED":
+			state = over
+		default:
+			state = running
+		}
+	}
+	return job, state
+}
+
+// kill ends a job, also when the caller has been told to stop.
+func (j *job) kill(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	j.cfg.Log("killing the job " + id)
+	_, err := j.cfg.Client.output(ctx, "mapred", "job", "-kill", id)
+	return err
+}
+
+// submit runs Hadoop's client until the job has ended. Where the client dies before, the job goes on without it.
+func (j *job) submit(ctx context.Context, mine note, binary, file string) (*status, error) {
+	if err := j.removeOutput(ctx); err != nil {
+		return nil, err
+	}
+	mine.Tag = "kumo-" + strings.ToLower(rand.Text())
+	text, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	if err := place.WriteFile(ctx, j.cfg.Place, path.Join(j.work, noteName), text); err != nil {
+		return nil, err
+	}
+	args, err := j.arguments(ctx, mine.Tag, binary, file)
+	if err != nil {
+		return nil, err
+	}
+	s := &status{tag: mine.Tag}
+	err = j.cfg.Client.run(ctx, func(line string) {
+		j.cfg.Log(line)
+		if s.read(line) {
+			j.tell(*s)
+		}
+	}, "hadoop", args...)
+	switch {
+	case ctx.Err() != nil:
+		return nil, errors.Join(ctx.Err(), j.stop(ctx, s.id, mine.Tag))
+	case s.ended:
+		return s, nil
+	case s.id == "":
+		return nil, fmt.Errorf("the cluster did not take it: %s: %w", cmp.Or(s.why, "the client does not say why"), err)
+	}
+	return s, nil
+}
+
+// stop kills a job of which nothing may be known but its tag.
+func (j *job) stop(ctx context.Context, id, tag string) error {
+	if id == "" {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		var err error
+		if id, _, err = j.byTag(ctx, tag); id == "" {
+			return err
+		}
+	}
+	return j.kill(ctx, id)
+}
+
+// wait waits until a job has ended, asking for it where it is not this process's own.
+func (j *job) wait(ctx context.Context, s *status) error {
+	for tries := 0; !s.ended; {
+		var out string
+		out, err := j.cfg.Client.output(ctx, "mapred", "job", "-status", s.id)
+		switch {
+		case ctx.Err() != nil:
+			return errors.Join(ctx.Err(), j.kill(ctx, s.id))
+		case err != nil:
+			if tries++; tries < 3 {
+				break
+			}
+			// Jobs that have ended are the history server's, which need not be there.
+			switch _, state, lost := j.byTag(ctx, s.tag); {
+			case lost == nil && state == succeeded:
+				s.ended, s.succeeded = true, true
+			case tries == 6:
+				return fmt.Errorf("what becomes of %s cannot be asked: %w", s.id, err)
+			}
+		default:
+			tries = 0
+			now := status{id: s.id, tag: s.tag}
+			for line := range strings.Lines(out) {
+				now.read(strings.TrimRight(line, "\n"))
+			}
+			*s = now
+			j.tell(*s)
+		}
+		if !s.ended {
+			if err := sleep(ctx, pollEvery); err != nil {
+				return errors.Join(err, j.kill(ctx, s.id))
+			}
+		}
+	}
+	j.failed = s.failed()
+	if !s.succeeded {
+		return j.why(ctx, s.why)
+	}
+	return nil
+}
+
+// arguments are those of the command hadoop. Properties go into a file: a list of inputs may be longer than an argument
+// can be.
+func (j *job) arguments(ctx context.Context, tag, binary, file string) ([]string, error) {
+	inputs, err := j.inputs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	output, err := j.cfg.Place.FileURL(j.Output)
+	if err != nil {
+		return nil, err
+	}
+	properties := j.properties(tag)
+	properties["mapreduce.input.fileinputformat.inputdir"] = strings.Join(inputs[1:], ",")
+	conf := filepath.Join(j.temp, "job.xml")
+	if err := writeProperties(conf, properties); err != nil {
+		return nil, err
+	}
+	args := []string{"jar", j.cfg.Client.Streaming, "-conf", conf,
+		"-files", binary + "#kumo,file://" + filepath.ToSlash(file) + "#" + taskFileName,
+		"-io", "rawbytes", "-input", inputs[0], "-output", output,
+		// Small files, of which rounds leave many, are one task together: each task is a JVM.
+		"-inputformat", "org.apache.hadoop.mapred.lib.CombineSequenceFileInputFormat",
+		"-outputformat", "org.apache.hadoop.mapred.lib.NullOutputFormat", // files are the tasks' own
+		"-cmdenv", "GOMEMLIMIT=" + strconv.Itoa(j.memory().kumo) + "MiB",
+		"-mapper", j.task(roleMap)}
+	if !j.Job.Reduces() {
+		return append(args, "-reducer", "NONE"), nil
+	}
+	args = append(args, "-partitioner", partitioner, "-reducer", j.task(roleReduce))
+	if j.Job.Combine != nil {
+		args = append(args, "-combiner", j.task(roleCombine))
+	}
+	return args, nil
+}
+
+// task is the command line of a task.
+func (j *job) task(role string) string {
+	return strings.Join(append(append([]string{"kumo"}, j.cfg.Task...), role, taskFileName), " ")
+}
+
+// inputs are the URLs of the input, as patterns; without any, an empty file.
+func (j *job) inputs(ctx context.Context) (urls []string, err error) {
+	names := j.Inputs
+	if len(names) == 0 {
+		empty := path.Join(j.work, "empty")
+		if err := batch.WriteFile(ctx, j.cfg.Place, empty, func(batch.Emit) error { return nil }); err != nil {
+			return nil, err
+		}
+		names = []string{empty}
+	}
+	for _, name := range names {
+		url, err := j.cfg.Place.FileURL(name)
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, noPattern.Replace(url))
+	}
+	return urls, nil
+}
+
+var noPattern = strings.NewReplacer(`\`, `\\`, ",", `\,`, "{", `\{`, "}", `\}`, "[", `\[`, "]", `\]`, "*", `\*`, "?",
+	`\?`)
+
+// splitSize is how many bytes of input a mapper gets at most.
+const splitSize = 128 << 20
+
+// properties are those of the job, beside the cluster's own.
+func (j *job) properties(tag string) map[string]string {
+	p := map[string]string{
+		"mapreduce.job.name": strings.TrimSpace(fmt.Sprintf("kumo %s %s round %d", j.Job.Name,
+			j.Conf.Date, j.Conf.Round)),
+		"mapreduce.job.tags":                            tag,
+		"mapreduce.job.reduces":                         "0",
+		"mapreduce.map.maxattempts":                     strconv.Itoa(j.cfg.Attempts),
+		"mapreduce.reduce.maxattempts":                  strconv.Itoa(j.cfg.Attempts),
+		"mapreduce.map.failures.maxpercent":             "0",
+		"mapreduce.input.fileinputformat.split.maxsize": strconv.Itoa(splitSize),
+		// Tasks' outputs appear when the job has ended well, and not one by one.
+		"mapreduce.fileoutputcommitter.algorithm.version":  "1",
+		"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+		"mapreduce.partition.keypartitioner.options":       codeChars,
+		"mapreduce.map.output.key.field.separator":         "\t",
+		"stream.jobconf.truncate.limit":                    "4096", // tasks have all properties as environment
+	}
+	if j.Job.Reduces() {
+		p["mapreduce.job.reduces"] = strconv.Itoa(j.Reducers)
+	}
+	if j.Job.Waits { // for servers: nobody is to be asked twice
+		p["mapreduce.map.speculative"], p["mapreduce.reduce.speculative"] = "false", "false"
+	}
+	if j.cfg.Queue != "" {
+		p["mapreduce.job.queuename"] = j.cfg.Queue
+	}
+	m := j.memory()
+	for _, kind := range []string{"map", "reduce"} {
+		p["mapreduce."+kind+".java.opts"] = javaOpts(j.cfg.Conf.Get("mapreduce."+kind+".java.opts"),
+			j.cfg.Conf.Get("mapred.child.java.opts"), m.heap)
+		if j.cfg.Memory > 0 {
+			p["mapreduce."+kind+".memory.mb"] = strconv.Itoa(j.cfg.Memory)
+		}
+	}
+	return p
+}
+
+// A share of a container, in MiB.
+type share struct{ heap, kumo int }
+
+// memory shares a container out: to the JVM's heap, to kumo, and an eighth to what else a JVM takes.
+func (j *job) memory() share {
+	all := j.cfg.Memory
+	if all == 0 {
+		all = 1024
+		for _, kind := range []string{"map", "reduce"} {
+			if n, err := strconv.Atoi(j.cfg.Conf.Get("mapreduce." + kind + ".memory.mb")); err == nil && n > 0 {
+				all = min(all, n)
+			}
+		}
+	}
+	return share{heap: all / 2, kumo: all * 3 / 8}
+}
+
+var heapOption = regexp.MustCompile(`(^|\s)-Xmx\S+`)
+
+// javaOpts are the cluster's options of a task's JVM with a heap that leaves kumo room.
+func javaOpts(cluster, older string, heap int) string {
+	options := heapOption.ReplaceAllString(cmp.Or(cluster, older), "") + fmt.Sprintf(" -Xmx%dm", heap)
+	return strings.TrimSpace(options)
+}
+
+// writeProperties writes a file of Hadoop's form; empty values are left out.
+func writeProperties(name string, properties map[string]string) error {
+	type property struct {
+		Name  string `xml:"name"`
+		Value string `xml:"value"`
+	}
+	var file struct {
+		XMLName    xml.Name   `xml:"configuration"`
+		Properties []property `xml:"property"`
+	}
+	for name, value := range properties {
+		if value != "" {
+			file.Properties = append(file.Properties, property{name, value})
+		}
+	}
+	text, err := xml.Marshal(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, text, 0o644)
+}

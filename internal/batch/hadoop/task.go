@@ -1,0 +1,427 @@
+package hadoop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"kumo/internal/batch"
+	"kumo/internal/batch/stream"
+	"kumo/internal/hadoopconf"
+	"kumo/internal/place"
+	"kumo/internal/place/hdfs"
+)
+
+// A taskFile is what tasks are told, in a file that is shipped with each job. So nothing has to be installed or
+// configured where they run.
+type taskFile struct {
+	Conf     *batch.Conf
+	Hadoop   map[string]string // how HDFS is reached
+	User     string
+	Place    string // the URL of the runner's place
+	Work     string // a folder there, for what tasks leave for the runner
+	Reducers int
+}
+
+// What the folder Work, and the folder of that name in a task's own output, hold.
+const (
+	workName     = "_kumo"
+	countersName = "counters" // a file a task: a list of left, which appears with its output
+	failuresName = "failures" // a file a failed attempt: its error in words
+)
+
+// Roles of a task.
+const (
+	roleMap     = "map"
+	roleCombine = "combine"
+	roleReduce  = "reduce"
+)
+
+// A Pipes is what a task has from Hadoop.
+type Pipes struct {
+	In       io.Reader // records
+	Out, Err io.Writer // records, and what is said to Hadoop's reporter and to who reads logs
+}
+
+// Jobs makes a job from its Conf, and from the place that its runner works on; for a combiner that is nil.
+type Jobs func(conf *batch.Conf, p place.Place) (*batch.Job, error)
+
+// Task is what Hadoop Streaming starts: a mapper, combiner or reducer of the job that the file tells of. The error has
+// also been told to the runner.
+func Task(ctx context.Context, role, file string, jobs Jobs, pipes Pipes) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	t := &task{role: role, pipes: pipes, attempt: os.Getenv("mapreduce_task_attempt_id"),
+		reporter: newReporter(pipes.Err)}
+	if err := json.Unmarshal(text, &t.taskFile); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if err = t.guarded(ctx, jobs); err == nil {
+		return nil
+	}
+	t.confess(ctx, err)
+	return err
+}
+
+type task struct {
+	taskFile
+	role     string
+	pipes    Pipes
+	attempt  string // attempt_1795402650629_0001_m_000003_0
+	reporter *reporter
+	job      *batch.Job
+	codes    codes
+	mappers  []left // what they have left, as far as it came to this reducer
+}
+
+// guarded makes an error of a panic.
+func (t *task) guarded(ctx context.Context, jobs Jobs) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			buf := make([]byte, 16<<10)
+			err = fmt.Errorf("panic: %v\n%s", p, buf[:runtime.Stack(buf, false)])
+		}
+	}()
+	var home place.Place
+	if t.role != roleCombine {
+		p, err := t.open(ctx, t.Place)
+		if err != nil {
+			return err
+		}
+		defer p.Close() //nolint:errcheck // what was written is there
+		home = p
+	}
+	if t.job, err = jobs(t.Conf, home); err != nil {
+		return err
+	}
+	if t.codes, err = partitionCodes(max(t.Reducers, 1)); err != nil {
+		return err
+	}
+	switch t.role {
+	case roleCombine:
+		return t.combine()
+	case roleMap, roleReduce:
+		return t.run(ctx)
+	}
+	return fmt.Errorf("%q is neither %s nor %s nor %s", t.role, roleMap, roleCombine, roleReduce)
+}
+
+// run runs a mapper or reducer. What it emits to files, and its counters, lie in the attempt's own folder, which Hadoop
+// lets appear when this attempt is the one that counts. Of mappers before reducers Hadoop forgets such folders when an
+// application master dies: their counters take the way of their records, to a reducer.
+func (t *task) run(ctx context.Context) error {
+	above, folder := path.Split(os.Getenv("mapreduce_task_output_dir"))
+	if folder == "" {
+		return errors.New("mapreduce_task_output_dir is not set: is this a task of Hadoop Streaming?")
+	}
+	out, err := t.open(ctx, above)
+	if err != nil {
+		return err
+	}
+	defer out.Close() //nolint:errcheck // what was written is there
+	index, _ := strconv.Atoi(os.Getenv("mapreduce_task_partition"))
+	of, _ := strconv.Atoi(os.Getenv("mapreduce_job_" + t.role + "s"))
+	attempt, _ := strconv.Atoi(t.attempt[strings.LastIndexByte(t.attempt, '_')+1:])
+	self := batch.NewTask(index, of, attempt, t.reporter.status)
+	stop := t.reporter.watch(self.Counters())
+	defer stop()
+	if t.role == roleMap && t.job.Reduces() {
+		return t.mapToReducers(ctx, self)
+	}
+	if err := t.toFiles(ctx, self, out, folder); err != nil {
+		return err
+	}
+	return t.leaveCounters(ctx, out, folder, self)
+}
+
+func (t *task) open(ctx context.Context, url string) (*hdfs.Place, error) {
+	return hdfs.Open(ctx, url, hdfs.Config{Conf: hadoopconf.Of(t.Hadoop), User: t.User,
+		Spool: "."}) // the container's folder
+}
+
+func (t *task) mapToReducers(ctx context.Context, self *batch.Task) error {
+	out := &coder{Writer: stream.NewWriter(t.pipes.Out)}
+	err := stream.Map(ctx, t.job, self, stream.NewReader(t.pipes.In), func(key, value []byte) error {
+		return out.write(t.codes.of[t.job.PartitionOf(key, t.Reducers)], key, value)
+	})
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(leftBy(self))
+	if err != nil {
+		return err
+	}
+	if err := out.write(t.codes.counters, []byte(t.name(self.Index)), text); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// A coder writes records whose keys begin with codes.
+type coder struct {
+	*stream.Writer
+	key []byte
+}
+
+func (c *coder) write(prefix code, key, value []byte) error {
+	c.key = append(append(c.key[:0], prefix[:]...), key...)
+	return c.Write(c.key, value)
+}
+
+func (t *task) toFiles(ctx context.Context, self *batch.Task, out place.Place, folder string) error {
+	sink := batch.NewSink(ctx, out, folder, self.Index, t.job)
+	defer sink.Abort()
+	var err error
+	if t.role == roleMap {
+		err = stream.Map(ctx, t.job, self, stream.NewReader(t.pipes.In), sink.Emit)
+	} else {
+		err = t.reduceAll(ctx, self, sink.Emit)
+	}
+	if err != nil {
+		return err
+	}
+	return sink.Commit()
+}
+
+func (t *task) reduceAll(ctx context.Context, self *batch.Task, emit batch.Emit) error {
+	in := t.groups()
+	in.counters = func(text []byte) error {
+		var l left
+		err := json.Unmarshal(text, &l)
+		t.mappers = append(t.mappers, l)
+		return err
+	}
+	err := t.job.Reduce(ctx, self, in.groups(), emit)
+	return errors.Join(err, in.drain())
+}
+
+func (t *task) groups() *groupReader {
+	return &groupReader{in: stream.NewReader(t.pipes.In), countersCode: t.codes.counters}
+}
+
+// combine combines what a mapper has sorted so far. Its keys have the codes of their partitions, and keep them.
+func (t *task) combine() error {
+	in, out := t.groups(), &coder{Writer: stream.NewWriter(t.pipes.Out)}
+	in.counters = func(text []byte) error { return out.Write(in.full, text) }
+	for key, values := range in.groups() {
+		if err := t.job.Combine(key, values, func(value []byte) error {
+			return out.write(in.code, key,
+				value)
+		}); err != nil {
+			return err
+		}
+	}
+	return errors.Join(in.drain(), out.Flush())
+}
+
+// A groupReader reads records whose keys are in order, and takes their codes off.
+type groupReader struct {
+	in           *stream.Reader
+	countersCode code
+	counters     func(text []byte) error // is told mappers' counters, whose key is full
+
+	code  code   // of the group's key
+	key   []byte // the group's, without code
+	full  []byte // the same with it
+	next  []byte // a value that was read and not asked for
+	more  bool   // next and full are of a record that was not handed out
+	ended bool   // nothing is left, or err
+	err   error
+}
+
+// read reads a record; false at the end. It may be of the group's key, or the first of another.
+func (g *groupReader) read() bool {
+	for !g.ended {
+		full, value, err := g.in.Next()
+		if err == nil && len(full) < codeLen {
+			err = errors.New("read from Hadoop: a key without the code of its partition")
+		}
+		if err != nil {
+			if g.ended = true; !errors.Is(err, io.EOF) {
+				g.err = err
+			}
+			return false
+		}
+		g.full = full
+		if code(full) != g.countersCode {
+			g.next, g.more = value, true
+			return true
+		}
+		if err := g.counters(value); err != nil {
+			g.ended, g.err = true, err
+		}
+	}
+	return false
+}
+
+func (g *groupReader) groups() batch.Groups {
+	return func(yield func([]byte, iter.Seq[[]byte]) bool) {
+		for g.more || g.read() {
+			g.code, g.key = code(g.full), append(g.key[:0], g.full[codeLen:]...)
+			if !yield(g.key, g.values) {
+				return
+			}
+			for g.same() { // what was not asked for
+				g.more = false
+			}
+		}
+	}
+}
+
+// same reports whether there is another record of the group.
+func (g *groupReader) same() bool {
+	return (g.more || g.read()) && bytes.Equal(g.full[codeLen:], g.key)
+}
+
+func (g *groupReader) values(yield func([]byte) bool) {
+	for g.same() {
+		g.more = false
+		if !yield(g.next) {
+			return
+		}
+	}
+}
+
+// drain reads what is left: Hadoop fails a task that does not take all of its input.
+func (g *groupReader) drain() error {
+	for g.read() { // all there is
+	}
+	return g.err
+}
+
+// name is the task's in files that it leaves: m-00003.
+func (t *task) name(index int) string { return fmt.Sprintf("%c-%05d", t.role[0], index) }
+
+// A left is what a task leaves for the runner.
+type left struct {
+	Tasks  int
+	Counts []count
+}
+
+type count struct {
+	Group, Name string
+	N           int64
+}
+
+func leftBy(self *batch.Task) left {
+	l := left{Tasks: 1}
+	for c, n := range self.Counters().All() {
+		l.Counts = append(l.Counts, count{c.Group, c.Name, n})
+	}
+	return l
+}
+
+// leaveCounters leaves the task's counters, and those of mappers that came to it.
+func (t *task) leaveCounters(ctx context.Context, out place.Place, folder string, self *batch.Task) error {
+	text, err := json.Marshal(append(t.mappers, leftBy(self)))
+	if err != nil {
+		return err
+	}
+	return place.WriteFile(ctx, out, path.Join(folder, workName, countersName, t.name(self.Index)), text)
+}
+
+const maxFailure = 16 << 10 // bytes of an error
+
+// confess leaves the error for the runner: Hadoop itself says no more than that a process ended with 1.
+func (t *task) confess(ctx context.Context, failure error) {
+	t.reporter.status("failed: " + failure.Error())
+	fmt.Fprintf(t.pipes.Err, "kumo: %v\n", failure)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	p, err := t.open(ctx, t.Place)
+	if err == nil {
+		text := failure.Error()
+		err = place.WriteFile(ctx, p, path.Join(t.Work, failuresName, t.attempt), []byte(text[:min(len(text),
+			maxFailure)]))
+		err = errors.Join(err, p.Close())
+	}
+	if err != nil {
+		fmt.Fprintf(t.pipes.Err, "kumo: the runner does not hear of that: %v\n", err)
+	}
+}
+
+// A reporter says to Hadoop how a task is getting on. Hadoop takes at most 120 counters a job, and fails it with more,
+// so that it is told the sums of groups; all counters, to the last, are left in a file.
+type reporter struct {
+	mu   sync.Mutex // guards what follows
+	out  io.Writer
+	told map[string]int64 // of each group
+}
+
+const (
+	reportEvery = 3 * time.Second
+	maxGroups   = 20
+)
+
+func newReporter(out io.Writer) *reporter { return &reporter{out: out, told: map[string]int64{}} }
+
+func (r *reporter) status(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text = strings.Map(oneLine, text)
+	fmt.Fprintf(r.out, "reporter:status:%s\n", text[:min(len(text), 300)])
+}
+
+func oneLine(c rune) rune {
+	if c < ' ' {
+		return ' '
+	}
+	return c
+}
+
+// watch reports counters now and then, until the function that it returns is called, which does so once more.
+func (r *reporter) watch(counters *batch.Counters) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(reportEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				r.counters(counters)
+			case <-ctx.Done():
+				r.counters(counters)
+				return
+			}
+		}
+	})
+	return func() { cancel(); wg.Wait() }
+}
+
+func (r *reporter) counters(counters *batch.Counters) {
+	sums := map[string]int64{}
+	for c, n := range counters.All() {
+		sums[c.Group] += n
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for group, n := range sums {
+		before, known := r.told[group]
+		if n == before || !known && len(r.told) == maxGroups {
+			continue
+		}
+		r.told[group] = n
+		fmt.Fprintf(r.out, "reporter:counter:kumo,%s,%d\n", strings.Map(noComma, group), n-before)
+	}
+}
+
+func noComma(c rune) rune {
+	if c == ',' {
+		return ';'
+	}
+	return oneLine(c)
+}
