@@ -92,7 +92,7 @@ func addVerbs(root *cobra.Command) {
 	group("batch", "Crawl by layers, day by day:", batchCommand())
 	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), verifyCommand())
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
-	group("try", "Try out:", checkCommand(), synthwebCommand(), simCommand(), versionCommand())
+	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand(), versionCommand())
 	root.SetHelpCommandGroupID("try")
 }
 
