@@ -13,12 +13,14 @@ job needs, and a day's crawl of each collection lies apart. A collection is a YA
     - https://www.example.org/
   depth: 5
 
+  kumo batch init news27 DIR          write 27 of them, of news in as many languages
+  kumo batch check DIR                what they say, or what is wrong with them
   kumo batch run de.yaml              crawl its day, into ./batch/crawler_de
   kumo batch run --help               what all can be said, and what lies where`
 
 func batchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "batch", Short: "Crawl collections by layers, as MapReduce jobs", Long: batchLong,
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(batchRunCommand(), batchTaskCommand(), batchAttemptCommand())
+	cmd.AddCommand(batchInitCommand(), batchCheckCommand(), batchRunCommand(), batchTaskCommand(), batchAttemptCommand())
 	return cmd
 }

@@ -46,6 +46,5 @@ func (s *setup) xmlMap(_ context.Context, t *Task, r Record, emit Emit) error {
 
 // keeps reports whether a page is in the collection's language; one without a language that can be told is.
 func (m *member) keeps(d *Document) bool {
-	return d.Lang == "" || d.Lang == m.Language.Code && float64(d.Share) >= m.Language.Share &&
-		float64(d.Confidence) >= m.Language.Confidence
+	return m.Language.Keeps(d.Lang, float64(d.Share), float64(d.Confidence))
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/goccy/go-yaml"
+
 	"kumo/internal/policy"
 	"kumo/internal/weburl"
 )
@@ -30,14 +32,23 @@ type Collection struct {
 	Charsets []string `yaml:"charsets,omitempty"` // that its pages are expected in, WHATWG names
 	Language Language `yaml:"language,omitempty"`
 	Recrawl  []string `yaml:"recrawl,omitempty"`  // as policy.ParseInterval reads them; default 24h,20h,30d
-	Schedule string   `yaml:"schedule,omitempty"` // when it is run
+	Schedule string   `yaml:"schedule,omitempty"` // when it is run, as ParseSchedule reads it; "" is never by itself
 }
 
 // A Language is what a page must be in to be kept with the others. Others are kept apart.
 type Language struct {
-	Code       string  `yaml:"code,omitempty"`       // ISO 639-1 or 639-3; default that of the collection
+	Code       string  `yaml:"code,omitempty"`       // as in lang.Known, or AnyLanguage; default that of the collection
 	Share      float64 `yaml:"share,omitempty"`      // of its text that is in it, at least; default 0.5
 	Confidence float64 `yaml:"confidence,omitempty"` // of telling it, at least; default 0.5
+}
+
+// AnyLanguage as a language's code keeps pages whatever they are in.
+const AnyLanguage = "any"
+
+// Keeps reports whether a page is kept with the collection's: most of it is in this language, share of it, as far as
+// confidence goes. One without a language that can be told ("") is.
+func (l *Language) Keeps(code string, share, confidence float64) bool {
+	return code == "" || l.Code == AnyLanguage || code == l.Code && share >= l.Share && confidence >= l.Confidence
 }
 
 // A Duration is written as Go writes it: 500ms, 1s, 2m.
@@ -95,6 +106,17 @@ func patterns(texts []string) (all []*regexp.Regexp, err error) {
 	}
 	return all, nil
 }
+
+// When is when it is run; the zero Schedule if nobody said.
+func (c *Collection) When() (Schedule, error) {
+	if c.Schedule == "" {
+		return Schedule{}, nil
+	}
+	return ParseSchedule(c.Schedule)
+}
+
+// YAML is the collection as a file.
+func (c *Collection) YAML() ([]byte, error) { return yaml.Marshal(c) }
 
 // Intervals say when its URLs are visited again.
 func (c *Collection) Intervals() (*policy.Recrawl, error) {

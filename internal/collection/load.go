@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 
 	"kumo/internal/advice"
+	"kumo/internal/lang"
 	"kumo/internal/place"
 	"kumo/internal/weburl"
 )
@@ -293,9 +294,7 @@ func (l *loader) check() {
 	if place.ValidName(c.Directory) != nil || strings.ContainsAny(c.Directory, "/:") {
 		l.fault("directory", "%q: the name of a folder is wanted, without slashes and not beginning with a dot", c.Directory)
 	}
-	if c.Language.Code == "" {
-		c.Language.Code = c.Code
-	}
+	l.language()
 	l.seeds()
 	if _, err := weburl.ParseMode(c.Scope); err != nil {
 		l.fault("scope", "%q: one of page, prefix, host, domain, any is wanted", c.Scope)
@@ -315,12 +314,37 @@ func (l *loader) check() {
 			l.entry("charsets", i, "%q: %v", name, err)
 		}
 	}
+	if c.Schedule != "" {
+		if _, err := ParseSchedule(c.Schedule); err != nil {
+			l.fault("schedule", "%v", err)
+		}
+	}
 	one := *c
 	for i, text := range c.Recrawl {
 		one.Recrawl = []string{text}
 		if _, err := one.Intervals(); err != nil {
 			l.entry("recrawl", i, "%v", err)
 		}
+	}
+}
+
+// language checks the language, which is the code's if none is named.
+func (l *loader) language() {
+	c := &l.c.Language
+	said := c.Code != ""
+	if !said {
+		c.Code = l.c.Code
+	}
+	if now := lang.Current(c.Code); c.Code != AnyLanguage && !slices.Contains(lang.Known(), now) {
+		told := fmt.Sprintf("one of %s is wanted, or %s to keep pages whatever they are in", strings.Join(lang.Known(), ", "),
+			AnyLanguage)
+		if said {
+			l.fault("language.code", "%q is no language that can be told: %s", c.Code, told)
+		} else {
+			l.fault("code", "%q is no language that can be told, so one must be named (language: {code: …}): %s", c.Code, told)
+		}
+	} else {
+		c.Code = now
 	}
 }
 

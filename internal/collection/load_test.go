@@ -97,6 +97,13 @@ func TestFaultsNameFileLineAndKey(t *testing.T) {
 		"code: de\nseeds: [http://a/]\ndirectory: ../x\n":          `f.yaml:3: directory: "../x"`,
 		"code: de\ncode: zh\nseeds: [http://a/]\n":                 "f.yaml:2: ",
 		"code: de\nseeds: [http://a/]\nname:\n":                    "f.yaml:3: name: a text is wanted",
+		"code: dutch\nseeds: [http://a/]\n":                        `f.yaml:1: code: "dutch" is no language that can be told`,
+		"code: a\nseeds: [http://a/]\nlanguage:\n  code: nl\n":     `f.yaml:4: language.code: "nl" is no language that can`,
+		"code: de\nseeds: [http://a/]\nschedule: often\n":          `f.yaml:3: schedule: "often" is no schedule`,
+		"code: de\nseeds: [http://a/]\nschedule: '24:00'\n":        `f.yaml:3: schedule: "24:00" is no time of day`,
+		"code: de\nseeds: [http://a/]\nschedule: 60 1 * * *\n":     `f.yaml:3: schedule: "60 1 * * *" is no cron expression`,
+		"code: de\nseeds: [http://a/]\nschedule: 0 0 30 2 *\n":     `f.yaml:3: schedule: "0 0 30 2 *" never comes`,
+		"code: de\nseeds: [http://a/]\ninterval: -1s\n":            "f.yaml:3: interval: -1s: a time from 0s to 1h",
 		"code: de\n  seeds: [http://a/]\n":                         "f.yaml:1: not YAML: ",
 		"code: de\nseeds: [http://a/]\n---\ncode: zh\n":            "a second document",
 		"code: de\nseeds: {a: b}\n":                                "f.yaml:2: seeds: a list of texts",
@@ -163,6 +170,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if _, err := c.Intervals(); err != nil {
 			t.Errorf("its intervals: %v", err)
+		}
+		if s, err := c.When(); err != nil || c.Schedule != "" && s.Next(time.Unix(0, 0)).IsZero() {
+			t.Errorf("its schedule %q: %v", c.Schedule, err)
 		}
 	})
 }

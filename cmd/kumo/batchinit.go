@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/collection"
+	"kumo/internal/collection/sets"
+	"kumo/internal/stats"
+)
+
+const batchInitLong = `Write the collections of SET, a YAML file each, to the folder DIR, to be edited and run. There are these sets:
+
+%s
+A file that is there and differs is left as it is, unless --force is given.`
+
+func batchInitCommand() *cobra.Command {
+	var force bool
+	var names strings.Builder
+	for _, s := range sets.All() {
+		fmt.Fprintf(&names, "  %s   %s\n", s.Name, s.What)
+	}
+	cmd := &cobra.Command{Use: "init SET DIR", Short: "Write collections to begin with",
+		Long: fmt.Sprintf(batchInitLong, names.String()), Example: "  kumo batch init news27 collections",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("a set and a folder are wanted, as in: kumo batch init news27 collections")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return batchInit(cmd.OutOrStdout(), args[0], args[1], force)
+		}}
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that were edited")
+	return cmd
+}
+
+func batchInit(w io.Writer, name, dir string, force bool) error {
+	set, err := sets.Open(name)
+	if err != nil {
+		var names []string
+		for _, s := range sets.All() {
+			names = append(names, s.Name)
+		}
+		return usagef("%q is no set of collections: there is %s", name, strings.Join(names, ", "))
+	}
+	counts := map[sets.Outcome]int{}
+	err = sets.Write(set, dir, force, func(file string, o sets.Outcome) {
+		counts[o]++
+		if o == sets.Edited {
+			fmt.Fprintf(w, "%s is edited, so it was left as it is; --force overwrites it\n", file)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, o := range []sets.Outcome{sets.Written, sets.Overwrote, sets.Same} {
+		if n := counts[o]; n > 0 {
+			fmt.Fprintf(w, "%s: %s %s\n", dir, stats.Count(n, "collections"), o)
+		}
+	}
+	fmt.Fprint(w, "\nEdit them: seeds, rules, depth and times are yours; sites that have no known address are named in comments. Then\n\n")
+	tab := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(tab, "  kumo batch check %s\twhat they say, or what is wrong with them\n", dir)
+	fmt.Fprintf(tab, "  kumo batch run --contact https://me.example/bot %s\tcrawl today\n", dir)
+	fmt.Fprintf(tab, "  kumo batch schedule --contact https://me.example/bot %s\tcrawl each day\n", dir)
+	return tab.Flush()
+}
+
+const batchCheckLong = `Read the collections in CONFIG, YAML files or folders of them, and say what is wrong: each fault with file, line, key, and what would be
+right. If nothing is, list them, with their next run by their schedule.
+
+Exit codes: 0 all is right, 2 something is wrong.`
+
+func batchCheckCommand() *cobra.Command {
+	return &cobra.Command{Use: "check CONFIG...", Short: "Say what is wrong with collections", Long: batchCheckLong,
+		Args: someCollections,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := collection.LoadAll(args...)
+			if err != nil {
+				return err
+			}
+			return listCollections(cmd.OutOrStdout(), all, time.Now())
+		}}
+}
+
+func someCollections(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("which collections? name their YAML files, or a folder of them")
+	}
+	return nil
+}
+
+func listCollections(w io.Writer, all []*collection.Collection, now time.Time) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "code\tdirectory\tlanguage\tseeds\tdepth\tschedule\tnext run\tname")
+	for _, c := range all {
+		when, err := c.When()
+		if err != nil {
+			return err
+		}
+		next := "-"
+		if at := when.Next(now); !at.IsZero() {
+			next = at.Format("2006-01-02 15:04 MST")
+		}
+		schedule := c.Schedule
+		if schedule == "" {
+			schedule = "-"
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", c.Code, c.Directory, c.Language.Code, len(c.Seeds), c.Depth, schedule,
+			next, c.Name)
+	}
+	return tab.Flush()
+}

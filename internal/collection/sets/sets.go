@@ -1,0 +1,98 @@
+// Package sets has collections that come with kumo, as files to begin with.
+package sets
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+//go:embed news27/*.yaml
+var files embed.FS
+
+// A Set is a number of collections that are run together.
+type Set struct {
+	Name string
+	What string // in a line
+}
+
+// All are the sets.
+func All() []Set {
+	return []Set{{"news27", "164 news sites and governments in 27 languages, 151 of which have a known address"}}
+}
+
+// Open opens the files of a set, one a collection, called by its code: zh.yaml.
+func Open(name string) (fs.FS, error) {
+	for _, s := range All() {
+		if s.Name == name {
+			return fs.Sub(files, name)
+		}
+	}
+	return nil, fmt.Errorf("%q is no set of collections: %w", name, fs.ErrNotExist)
+}
+
+// An Outcome is what became of a file.
+type Outcome string
+
+// The outcomes.
+const (
+	Written   Outcome = "written"
+	Same      Outcome = "there already" // and the same
+	Edited    Outcome = "edited: left as it is"
+	Overwrote Outcome = "overwritten"
+)
+
+// Write writes a set's files to a folder, which it makes, and tells what became of each, in order of their names. A file
+// that is there and differs is left as it is, unless force is set.
+func Write(set fs.FS, dir string, force bool, told func(name string, o Outcome)) error {
+	names, err := fs.Glob(set, "*.yaml")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range names {
+		data, err := fs.ReadFile(set, name)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, path.Base(name))
+		o, err := write(to, data, force)
+		if err != nil {
+			return err
+		}
+		told(to, o)
+	}
+	return nil
+}
+
+func write(name string, data []byte, force bool) (Outcome, error) {
+	there, err := os.ReadFile(name)
+	o := Written
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return "", err
+	case bytes.Equal(there, data):
+		return Same, nil
+	case !force:
+		return Edited, nil
+	default:
+		o = Overwrote
+	}
+	part := name + ".part"
+	err = os.WriteFile(part, data, 0o644)
+	if err == nil {
+		err = os.Rename(part, name)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(part))
+	}
+	return o, nil
+}
