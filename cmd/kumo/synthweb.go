@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"kumo/internal/collection"
 	"kumo/internal/synthweb"
 )
 
@@ -42,6 +47,13 @@ const synthwebLong = `Serve a made-up web on loopback until interrupted, then sa
 It is for trying crawlers out: the web is the same for the same seed, and each host keeps score. While it runs the score is
 at /.synth/score on every host, and /.synth/reset sets it back.
 
+With --languages, hosts write the languages of the world by turns, in UTF-8 and the charsets that sites used before it; one page in five
+does not say its charset, one in twenty-five is in another language than its host. /.synth/pages lists each page with its language
+and charset: what a crawler should find. With --day the same web can be had day after day:
+
+  kumo synthweb --languages 27 --hosts 81 --pages 2000 --day 1 --port 8080 --collections web     and in another terminal
+  kumo batch run --allow-private --dns-server 127.77.0.1:8080 --date 2026-11-21 web              then both for the next day
+
 Hosts have names, which the web's own name server knows; with --by-address they have addresses instead, so that any crawler
 finds them. The flags can be combined as you like, but for --addresses with --by-address.`
 
@@ -52,6 +64,9 @@ type serveFlags struct {
 	latency  span
 	pageSize int64
 	dead     float64
+
+	languages   []string
+	collections string // a folder
 }
 
 func (f *serveFlags) bind(cmd *cobra.Command) {
@@ -70,6 +85,12 @@ func (f *serveFlags) bind(cmd *cobra.Command) {
 		"`MIN-MAX`, e.g. 500ms-9s")
 	flags.Float64Var(&f.dead, "dead", 0, "add dead hosts, `PERCENT` of --hosts: half of them refuse connections, the "+
 		"others accept and never answer")
+	flags.StringSliceVar(&f.languages, "languages", nil, "let hosts write these languages, `CODES` separated by commas or the "+
+		"number of them, at most "+strconv.Itoa(len(synthweb.Languages()))+", in the charsets that they are met in")
+	flags.IntVar(&f.cfg.Day, "day", 0, "make the web as it is on day `N`, from 1: from day to day pages change, come and go, and "+
+		"servers say what has not changed (0: there are no days)")
+	flags.StringVar(&f.collections, "collections", "", "write a collection for each language to `FOLDER`, for kumo batch; "+
+		"with --languages and a --port")
 }
 
 // config is the web that all flags together describe.
@@ -78,6 +99,19 @@ func (f *serveFlags) config(w *webFlags) (synthweb.Config, error) {
 	cfg.ByAddress, cfg.TLS = f.cfg.ByAddress, f.cfg.TLS
 	if f.pageSize > 0 {
 		cfg.MedianSize = synthweb.MedianSize(int(f.pageSize))
+	}
+	var err error
+	if cfg.Languages, err = webLanguages(f.languages); err != nil {
+		return cfg, err
+	}
+	if cfg.Day = f.cfg.Day; cfg.Day < 0 {
+		return cfg, usagef("--day %d: a number from 1 is wanted, or 0", cfg.Day)
+	}
+	if f.collections != "" && (len(cfg.Languages) == 0 || f.opts.Port == 0) {
+		return cfg, usagef("--collections needs --languages, and a --port that is the same on each day")
+	}
+	if n := len(cfg.Languages); n > cfg.Hosts {
+		return cfg, usagef("--languages: %d of them need as many --hosts", n)
 	}
 	cfg.Latency, cfg.Slowest = f.latency.least, f.latency.most
 	if f.dead < 0 || f.dead > 1000 {
@@ -100,14 +134,65 @@ func synthwebCommand() *cobra.Command {
 				return err
 			}
 			f.opts.DNS = !cfg.ByAddress
-			return serveWeb(cmd.Context(), cmd.OutOrStdout(), synthweb.New(cfg), f.opts)
+			web := synthweb.New(cfg)
+			if f.collections != "" {
+				if err := writeCollections(web, cfg.Languages, f.opts.Port, f.collections); err != nil {
+					return err
+				}
+			}
+			return serveWeb(cmd.Context(), cmd.OutOrStdout(), web, f.opts, f.collections)
 		}}
 	w.bind(cmd, 100, 20_000)
 	f.bind(cmd)
 	return cmd
 }
 
-func serveWeb(ctx context.Context, out io.Writer, web *synthweb.Web, opts synthweb.ServeOptions) (err error) {
+// webLanguages reads codes of languages, or how many are wanted.
+func webLanguages(words []string) (codes []string, err error) {
+	all := synthweb.Languages()
+	if len(words) == 1 {
+		if n, err := strconv.Atoi(words[0]); err == nil {
+			if n < 1 || n > len(all) {
+				return nil, usagef("--languages %d: a number from 1 to %d is wanted", n, len(all))
+			}
+			return all[:n], nil
+		}
+	}
+	for _, code := range words {
+		if !slices.Contains(all, code) {
+			return nil, usagef("--languages %s: there are %s", code, strings.Join(all, ", "))
+		}
+		if !slices.Contains(codes, code) {
+			codes = append(codes, code)
+		}
+	}
+	return codes, nil
+}
+
+// writeCollections writes a collection for each language of a web to a folder: its seeds are the hosts in it.
+func writeCollections(web *synthweb.Web, languages []string, port int, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for n, code := range languages {
+		c := collection.New()
+		c.Code, c.Scope, c.Depth, c.Recrawl = code, "host", 100, []string{"1s"}
+		c.Interval = collection.Duration(20 * time.Millisecond)
+		for i := n; i < web.Len(); i += len(languages) {
+			c.Seeds = append(c.Seeds, web.URL(synthweb.Ref{Host: uint32(i)}, port))
+		}
+		data, err := c.YAML()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, code+".yaml"), data, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func serveWeb(ctx context.Context, out io.Writer, web *synthweb.Web, opts synthweb.ServeOptions, collections string) (err error) {
 	server, err := synthweb.Serve(ctx, web, opts)
 	if err != nil {
 		return err
@@ -116,22 +201,29 @@ func serveWeb(ctx context.Context, out io.Writer, web *synthweb.Web, opts synthw
 	if server.Fallback != nil {
 		fmt.Fprintf(out, "note: all hosts share one address: %v\n", server.Fallback)
 	}
-	fmt.Fprintf(out, "%s\n\n%s\n\n", web, crawlLine(server))
+	line := crawlLine(server)
+	if collections != "" {
+		line = commandLine(server, "kumo batch run", collections)
+	}
+	fmt.Fprintf(out, "%s\n\n%s\n\n", web, line)
 	<-ctx.Done()
 	fmt.Fprintln(out, server.Score())
 	return nil
 }
 
 // crawlLine is the command that crawls a server's web.
-func crawlLine(s *synthweb.Server) string {
-	args := []string{"kumo crawl --scope any --allow-private"}
+func crawlLine(s *synthweb.Server) string { return commandLine(s, "kumo crawl --scope any", s.SeedURLs()...) }
+
+// commandLine is a command with what it needs to reach a server's web.
+func commandLine(s *synthweb.Server, command string, what ...string) string {
+	args := []string{command, "--allow-private"}
 	if s.TLS() {
 		args = append(args, "--insecure")
 	}
 	if s.DNS() != "" {
 		args = append(args, "--dns-server", s.DNS())
 	}
-	return strings.Join(append(args, s.SeedURLs()...), " ")
+	return strings.Join(append(args, what...), " ")
 }
 
 // A span is a flag for a range of durations: MIN-MAX, or one of them.

@@ -44,6 +44,8 @@ func (w *Web) Page(rawURL string) (Answer, error) {
 	}
 	setIf(out.Header, "Content-Type", a.contentType)
 	setIf(out.Header, "Location", a.location)
+	setIf(out.Header, "ETag", a.etag)
+	setIf(out.Header, "Last-Modified", a.modified)
 	t.plain(func(p []byte) { out.Body = append(out.Body, p...) })
 	return out, nil
 }
@@ -66,6 +68,7 @@ type answer struct {
 	status      int
 	contentType string
 	location    string
+	version
 }
 
 // answer makes the answer for a resource.
@@ -77,6 +80,11 @@ func (t *writer) answer(r Ref, target string) answer {
 		t.from = r
 		t.addr = t.redirection(t.addr[:0], to)
 		a.location = string(t.addr)
+		return a
+	}
+	if !t.w.alive(r) {
+		a.status, a.contentType = 404, "text/html"
+		t.notFound(target)
 		return a
 	}
 	switch r.Kind {
@@ -95,6 +103,7 @@ func (t *writer) answer(r Ref, target string) answer {
 		a.contentType = t.part(r)
 	default:
 		a.contentType = t.document(r)
+		a.version = t.w.version(r)
 	}
 	return a
 }
@@ -109,15 +118,10 @@ func (t *writer) redirection(dst []byte, to Ref) []byte {
 
 // document writes an HTML page and returns its type.
 func (t *writer) document(r Ref) string {
-	switch r.Kind {
-	case Copy:
-		r.Kind = Page
-	case Session:
-		r.N = r.N / 4 * 4
-	}
+	r = r.shown()
 	t.page(r, t.w.pageSize(r))
 	if t.declaresInHeader() {
-		return "text/html; charset=" + t.host.tongue.charset
+		return "text/html; charset=" + t.tongue.charset
 	}
 	return "text/html"
 }

@@ -37,6 +37,8 @@ func (b *bench) head(a *answer, f framing, retry time.Duration) {
 	out = append(append(out, http.StatusText(a.status)...), "\r\nServer: synthweb\r\n"...)
 	out = appendField(out, "Content-Type: ", a.contentType)
 	out = appendField(out, "Location: ", a.location)
+	out = appendField(out, "ETag: ", a.etag)
+	out = appendField(out, "Last-Modified: ", a.modified)
 	if retry >= 0 {
 		out = append(strconv.AppendInt(append(out, "Retry-After: "...), int64(retry/time.Second), 10), "\r\n"...)
 	}
@@ -45,6 +47,10 @@ func (b *bench) head(a *answer, f framing, retry time.Duration) {
 	}
 	if f.last {
 		out = append(out, "Connection: close\r\n"...)
+	}
+	if a.status == http.StatusNotModified {
+		b.out.buf = append(out, "\r\n"...) // no body, and no word of its length
+		return
 	}
 	if f.chunked {
 		out = append(out, "Transfer-Encoding: chunked\r\n"...)

@@ -17,6 +17,9 @@ type Config struct {
 	LargeSize  int // bytes of a large page (4 MB)
 	Odd        int // pages in a thousand whose markup is odd: unquoted, entities, base, dot segments, raw non-ASCII
 
+	Languages []string // those that hosts are in, by turns, as Languages has them; none: made-up words
+	Day       int      // from 1: pages change, come and go from day to day, and say their version; 0: there are no days
+
 	Kinds  map[Kind]int  // pages in a thousand that have a companion of this kind
 	Traits map[Trait]int // hosts in a thousand that have this trait; at least one host where it is not 0
 

@@ -3,6 +3,7 @@ package synthweb
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -155,7 +156,10 @@ func (c *conn) respond(r *request, v *visit, h *host) bool {
 	case v.ref.Kind == Flaky && c.s.tally.firstTry(v.ref):
 		a, retry = answer{status: http.StatusServiceUnavailable}, 0
 	default:
-		a = b.page.answer(v.ref, string(v.target))
+		if a = b.page.answer(v.ref, string(v.target)); a.status == http.StatusOK && a.matches(r) {
+			a.status, a.contentType = http.StatusNotModified, ""
+			b.page.reset()
+		}
 	}
 	f := b.framing(r, v, h)
 	if c.served++; c.served == c.s.opts.PerConnection {
@@ -186,13 +190,28 @@ func (c *conn) control(r *request) bool {
 	switch string(r.target) {
 	case "/.synth/score":
 		out, _ = json.MarshalIndent(c.s.Score(), "", "  ") // a Score has nothing that JSON lacks
+	case "/.synth/pages":
+		return c.pages() == nil && !r.last
 	case "/.synth/reset":
 		c.s.Reset()
 		out = []byte("{}")
 	default:
-		out = []byte(`{"error": "there are score and reset"}`)
+		out = []byte(`{"error": "there are score, pages and reset"}`)
 	}
 	head := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(out)) + "\r\n\r\n"
 	_, err := c.net.Write(append([]byte(head), out...))
 	return err == nil && !r.last
+}
+
+// pages lists the pages of a web in languages that a right crawler fetches: URL, language and charset, separated by tabs.
+func (c *conn) pages() error {
+	var out []byte
+	for url := range c.s.truth().All(c.s.port) {
+		if w, ok := c.s.web.Writing(url); ok {
+			out = fmt.Appendf(out, "%s\t%s\t%s\n", url, w.Language, w.Charset)
+		}
+	}
+	_, err := c.net.Write(append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/tab-separated-values; charset=utf-8\r\nContent-Length: "+
+		strconv.Itoa(len(out))+"\r\n\r\n"), out...))
+	return err
 }

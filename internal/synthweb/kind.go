@@ -102,7 +102,21 @@ const (
 	aboutPages   Kind = numKinds + iota // how many pages a host has
 	aboutLatency                        // of a host
 	aboutSize                           // of a page
+	aboutTongue                         // of a page
+	aboutLife                           // of a page: whether it is there
+	aboutChange                         // of a page
 )
+
+// shown is the page whose bytes a resource has.
+func (r Ref) shown() Ref {
+	switch r.Kind {
+	case Copy:
+		r.Kind = Page
+	case Session:
+		r.N = r.N / 4 * 4
+	}
+	return r
+}
 
 // A Ref names one resource of a Web.
 type Ref struct {

@@ -1,14 +1,27 @@
 package synthweb
 
+import "slices"
+
 // A link is a resource that a page names, and how.
 type link struct {
 	Ref
 	via via
 }
 
-// links appends what the page at r names, in the order of its markup. Resources that are not pages name nothing here:
-// where redirects lead is told by target.
+// links appends what the page at r names, in the order of its markup: of what it ever does, what is there on the web's
+// day. Resources that are not pages name nothing here: where redirects lead is told by target.
 func (w *Web) links(dst []link, r Ref) []link {
+	before := len(dst)
+	dst = w.ever(dst, r)
+	if w.cfg.Day == 0 {
+		return dst
+	}
+	gone := func(l link) bool { return !w.alive(l.Ref) }
+	return dst[:before+len(slices.DeleteFunc(dst[before:], gone))]
+}
+
+// ever appends what the page at r names on any day.
+func (w *Web) ever(dst []link, r Ref) []link {
 	home, own := Ref{Host: r.Host}, Ref{Host: r.Host, N: r.N}
 	switch r.Kind {
 	case Page, Copy:

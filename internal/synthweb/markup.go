@@ -9,22 +9,26 @@ import (
 // A writer makes the HTML of one page. It is reused from page to page.
 type writer struct {
 	body
-	w     *Web
-	port  int
-	from  Ref
-	host  *host
-	d     dice // the page's layout
-	odd   bool
-	base  []byte // the directory against which relative addresses are read
-	links []link
-	addr  []byte // scratch for an address
+	w      *Web
+	port   int
+	from   Ref
+	host   *host
+	tongue *tongue // the page's
+	d      dice    // the page's layout
+	odd    bool
+	base   []byte // the directory against which relative addresses are read
+	links  []link
+	addr   []byte // scratch for an address
 }
 
 // page writes the page at r, about size bytes long.
 func (t *writer) page(r Ref, size int) {
-	t.from, t.host = r, &t.w.hosts[r.Host]
+	t.from, t.host, t.tongue = r, &t.w.hosts[r.Host], t.w.tongue(r)
 	t.d = t.w.dice(r.Host, r.Kind, r.N) + 1 // another stream than that of the links
-	t.odd = t.d.chance(t.w.cfg.Odd)
+	t.odd = t.d.chance(t.w.cfg.Odd) && t.tongue == t.host.tongue
+	if edition, _ := t.w.edition(r); edition > 0 {
+		t.d = dice(hash(uint64(t.d), uint64(edition)))
+	}
 	t.links = t.w.links(t.links[:0], r)
 	t.head(r)
 	filler := max(0, size-len(t.made)-90*len(t.links))
@@ -34,7 +38,7 @@ func (t *writer) page(r Ref, size int) {
 			n := len(rest) * (smallest << at) / filler
 			t.paragraph(rest[:n])
 			rest = rest[n:]
-			t.add(&t.host.tongue.blocks[at][t.d.below(variants)])
+			t.filler(at)
 		}
 	}
 	t.paragraph(rest)
@@ -42,12 +46,26 @@ func (t *writer) page(r Ref, size int) {
 	t.seal()
 }
 
+// filler writes what stands between links, of a block's size: a paragraph of sentences in a language, or a block of made-up words.
+func (t *writer) filler(size int) {
+	all := t.tongue.sentences
+	if all == nil {
+		t.add(&t.tongue.blocks[size][t.d.below(variants)])
+		return
+	}
+	t.text("<p>")
+	for end := len(t.made) + smallest<<size; len(t.made) < end; {
+		t.made = append(append(t.made, all[t.d.below(len(all))]...), '\n')
+	}
+	t.text("</p>\n")
+}
+
 func (t *writer) text(s string) { t.made = append(t.made, s...) }
 
 func (t *writer) head(r Ref) {
 	t.text("<!DOCTYPE html>\n<html>\n<head>\n")
-	if r.N%3 != 0 || !t.declaresInHeader() {
-		t.text("<meta charset=\"" + t.host.tongue.charset + "\">\n")
+	if t.declares() && (r.N%3 != 0 || !t.declaresInHeader()) {
+		t.text("<meta charset=\"" + t.tongue.charset + "\">\n")
 	}
 	t.text("<title>")
 	t.words(2)
@@ -67,8 +85,11 @@ func (t *writer) head(r Ref) {
 	t.text("</head>\n<body>\n")
 }
 
+// declares reports whether anything names the charset.
+func (t *writer) declares() bool { return t.tongue.language == "" || declared(t.from.N) }
+
 // declaresInHeader reports whether the Content-Type field names the charset.
-func (t *writer) declaresInHeader() bool { return t.from.N%2 == 0 }
+func (t *writer) declaresInHeader() bool { return t.declares() && t.from.N%2 == 0 }
 
 // setBase finds out the base, which on some odd pages is another page of the host.
 func (t *writer) setBase(r Ref) {
@@ -87,7 +108,7 @@ func (t *writer) setBase(r Ref) {
 
 func (t *writer) words(n int) {
 	for range n {
-		t.made = append(append(t.made, t.host.tongue.words[t.d.ranked(len(t.host.tongue.words))]...), ' ')
+		t.made = append(append(t.made, t.tongue.words[t.d.ranked(len(t.tongue.words))]...), ' ')
 	}
 }
 

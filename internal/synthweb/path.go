@@ -59,7 +59,7 @@ func (w *Web) appendPagePath(dst []byte, r Ref, raw bool) []byte {
 	case 2:
 		dst = append(dst, 'p')
 	case 3:
-		word := &w.hosts[r.Host].tongue.paths[x>>8%32]
+		word := w.hosts[r.Host].tongue.path(x >> 8)
 		if raw {
 			dst = append(dst, word.raw...)
 		} else {

@@ -11,13 +11,15 @@ var errBadRequest = errors.New("not a request that this server understands")
 
 // A request is a request's head. Its slices alias the buffer that it was read from.
 type request struct {
-	head   bool // HEAD rather than GET
-	target []byte
-	host   []byte
-	agent  []byte
-	gzip   bool // accepts gzip
-	old    bool // HTTP/1.0: knows no chunks
-	last   bool // the connection is to be closed after the answer
+	head      bool // HEAD rather than GET
+	target    []byte
+	host      []byte
+	agent     []byte
+	gzip      bool   // accepts gzip
+	old       bool   // HTTP/1.0: knows no chunks
+	noneMatch []byte // If-None-Match
+	since     []byte // If-Modified-Since
+	last      bool   // the connection is to be closed after the answer
 }
 
 // headEnd is the length of the head at the beginning of buf, 0 if it is not complete.
@@ -68,6 +70,14 @@ func (r *request) field(name, value []byte) {
 			r.agent = value
 		} else if bytes.EqualFold(name, []byte("Connection")) {
 			r.last = r.last && !bytes.EqualFold(value, []byte("keep-alive")) || bytes.EqualFold(value, []byte("close"))
+		}
+	case len("If-None-Match"):
+		if bytes.EqualFold(name, []byte("If-None-Match")) {
+			r.noneMatch = value
+		}
+	case len("If-Modified-Since"):
+		if bytes.EqualFold(name, []byte("If-Modified-Since")) {
+			r.since = value
 		}
 	case len("Accept-Encoding"):
 		if bytes.EqualFold(name, []byte("Accept-Encoding")) {

@@ -13,10 +13,12 @@ import (
 
 // A tongue is what a host writes: a charset and made-up words in it. It is the same for all webs.
 type tongue struct {
-	charset string
-	words   [][]byte // in charset
-	paths   []pathWord
-	blocks  blocks
+	charset   string
+	words     [][]byte // in charset
+	language  string   // its code; "" for made-up words
+	sentences [][]byte // of a language, in charset
+	paths     []pathWord
+	blocks    blocks
 }
 
 // A pathWord is a path segment beyond ASCII.
@@ -68,6 +70,9 @@ func newTongue(charset string, enc encoding.Encoding, syllables string) *tongue 
 	t.blocks = newBlocks(t.words, &d)
 	return t
 }
+
+// path is a word for a path.
+func (t *tongue) path(x uint64) *pathWord { return &t.paths[x%uint64(len(t.paths))] }
 
 func madeWord(d *dice, syllables []string, n int) string {
 	var b strings.Builder

@@ -50,7 +50,7 @@ func (w *Web) addLiving() {
 	w.hosts = make([]host, n)
 	for i, pages := range w.shares() {
 		d := w.dice(uint32(i), aboutLatency, 0)
-		w.hosts[i] = host{pages: pages, tongue: universal(), latency: w.latency(&d)}
+		w.hosts[i] = host{pages: pages, tongue: w.speak(i), latency: w.latency(&d)}
 	}
 	for t := range numTraits {
 		if t.dead() {
@@ -72,7 +72,9 @@ func (w *Web) give(h *host, i int, t Trait) {
 	h.traits.put(t)
 	switch t {
 	case Legacy:
-		h.tongue = legacy(i)
+		if h.tongue.language == "" {
+			h.tongue = legacy(i)
+		}
 	case Slow:
 		h.latency = w.cfg.Slow
 	}
