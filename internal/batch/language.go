@@ -11,10 +11,28 @@ import (
 )
 
 const (
-	leastStretch = 120     // bytes of text whose language is told at once: enough to tell it
-	mostStretch  = 1 << 10 // of a paragraph, which is longer
-	stretches    = 64      // of a page, at most
+	leastStretch = 120    // bytes of text whose language is told at once: enough to tell it
+	mostStretch  = 1 << 9 // of a paragraph, which is longer: all of it is looked at
+	stretches    = 64     // of a page, at most
 )
+
+const (
+	someText = 100 // bytes of a main text that tell more than what else is on the page
+	guessed  = 0.5 // the confidence of what few words, or a declaration, say
+)
+
+// pageLanguage is languageOf a page's main text. Where that is short or in no known language, it is what first words and
+// declaration say, which is a guess; "" is a page without words enough for one.
+func pageLanguage(text, first string) (language string, share, confidence float32) {
+	language, share, confidence = languageOf(text)
+	switch known := first != "" && first != lang.Other; {
+	case language == "" && !known:
+		return "", 0, 0
+	case known && (len(text) < someText || language == lang.Other):
+		return first, 1, guessed
+	}
+	return language, share, confidence
+}
 
 // languageOf is the language that most of a text is in, which share of the text that is, and how sure it is. A text is
 // judged by stretches of whole paragraphs, so that a page in two languages has both counted. "" is a text without

@@ -313,17 +313,14 @@ func (c *crawler) describe(d *Document, resp *page.Response, pg *page.Page) {
 	if resp.Status != http.StatusOK || !parse.IsHTML(pg.Sniffed) {
 		return
 	}
-	d.Title, d.Lang = pg.Title, pg.Lang
-	if pg.Lang != "" {
-		d.Share, d.Confidence = 1, 1
-	}
+	d.Title = pg.Title
+	defer func() { d.Lang, d.Share, d.Confidence = pageLanguage(d.Text, pg.Lang) }()
 	if c.Text == nil {
 		return
 	}
 	text, _ := c.Text(resp, pg) // what was found before a bound is worth more than that there is one
 	if text != nil && text.Text != "" {
 		d.Headline, d.Text = text.Headline, text.Text
-		d.Lang, d.Share, d.Confidence = languageOf(text.Text)
 		d.Simhash = simhash(text.Text)
 	}
 }
