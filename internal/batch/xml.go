@@ -41,7 +41,8 @@ func (s *setup) xmlMap(_ context.Context, t *Task, r Record, emit Emit) error {
 		m.count(t, "apart: "+d.Lang, 1)
 	}
 	return emit(r.Key, xml.Append([]byte{byte(kind)}, &xml.Record{URL: d.URL, Fetched: d.Time, Directory: m.Directory,
-		Encoding: d.Charset, Language: d.Lang, Headline: cmp.Or(d.Headline, d.Title), Content: d.Text}))
+		Encoding: d.Charset, EncodingFrom: d.CharsetHow, Language: d.Lang, Share: d.Share, Confidence: d.Confidence,
+		Digest: d.Digest, Simhash: d.Simhash, Headline: cmp.Or(d.Headline, d.Title), Content: d.Text}))
 }
 
 // keeps reports whether a page is in the collection's language; one without a language that can be told is.

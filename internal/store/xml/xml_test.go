@@ -1,22 +1,40 @@
 package xml
 
 import (
+	"bytes"
 	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
 
+// parsed is what encoding/xml, which knows nothing of this package, reads.
 type parsed struct {
-	Pages []struct {
-		URL       string `xml:"url"`
-		Fetched   string `xml:"fetched"`
-		Directory string `xml:"directory"`
-		Encoding  string `xml:"encoding"`
-		Language  string `xml:"language"`
-		Headline  string `xml:"headline"`
-		Content   string `xml:"content"`
-	} `xml:"page"`
+	Pages []parsedPage `xml:"page"`
+}
+
+type parsedPage struct {
+	URL       string `xml:"url"`
+	Fetched   string `xml:"fetched"`
+	Directory string `xml:"directory"`
+	Encoding  struct {
+		Name string `xml:",chardata"`
+		From string `xml:"from,attr"`
+	} `xml:"encoding"`
+	Language struct {
+		Code       string `xml:",chardata"`
+		Share      string `xml:"share,attr"`
+		Confidence string `xml:"confidence,attr"`
+	} `xml:"language"`
+	Digest   string `xml:"digest"`
+	Simhash  string `xml:"simhash"`
+	Headline string `xml:"headline"`
+	Content  string `xml:"content"`
 }
 
 func document(records ...*Record) []byte {
@@ -27,28 +45,50 @@ func document(records ...*Record) []byte {
 	return append(b, Footer...)
 }
 
-func TestADocumentIsReadAsItWasWritten(t *testing.T) {
+var day = time.Date(2026, 11, 21, 3, 4, 5, 0, time.UTC)
+
+// odd are records with what is hard to write.
+func odd() []*Record {
 	every := make([]byte, 256)
 	for i := range every {
 		every[i] = byte(i)
 	}
-	r := &Record{URL: "http://a.test/?a=1&b=<2>", Fetched: time.Date(2026, 11, 21, 3, 4, 5, 6, time.UTC),
-		Directory: "crawler_zh", Encoding: "gbk", Language: "zh", Headline: "标题 ]]> & \"quoted\"",
-		Content: "one\ntwo\r\n\tthree\x00\x0b\x1f\uffff\U0010ffff" + string(every)}
-	data := document(r, &Record{})
-	if n := strings.Count(string(data), "\n"); n != 5 {
+	return []*Record{
+		{URL: "http://a.test/?a=1&b=<2>", Fetched: day, Directory: "crawler_zh", Encoding: "gbk", EncodingFrom: "meta",
+			Language: "zh", Share: 0.875, Confidence: 1, Simhash: 0xfedcba9876543210, Digest: [20]byte{1, 2, 3},
+			Headline: "标题 ]]> & \"quoted\"", Content: "one\ntwo\r\n\tthree\x00\x0b\x1f\uffff\U0010ffff" + string(every)},
+		{URL: "http://b.test/", Fetched: day, Directory: "crawler_zh"},
+		{URL: "http://c.test/", Fetched: day, Directory: "crawler_ar", Encoding: "windows-1256", EncodingFrom: "detected",
+			Language: "ar", Headline: "\u202eسلام\u202c\ufeff \x1b[31m \u0085 \u2028 \u2029",
+			Content: "</content></page>\n<page>"},
+	}
+}
+
+func TestADocumentIsReadAsItWasWritten(t *testing.T) {
+	data := document(odd()...)
+	if n := strings.Count(string(data), "\n"); n != 3+len(odd()) ||
+		strings.ContainsAny(string(data), "\x1b\u0085\u2028\u2029\u009b") {
 		t.Errorf("%d lines, where each record and tag has one", n)
 	}
 	var got parsed
 	if err := xml.Unmarshal(data, &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Pages) != 2 {
+	if len(got.Pages) != len(odd()) {
 		t.Fatalf("%d pages", len(got.Pages))
 	}
+	for i, r := range odd() {
+		p := got.Pages[i]
+		if p.URL != r.URL || p.Headline != Clean(r.Headline) || p.Fetched != "2026-11-21T03:04:05Z" ||
+			p.Directory != r.Directory ||
+			p.Content != Clean(r.Content) || p.Encoding.Name != r.Encoding || p.Encoding.From != r.EncodingFrom ||
+			p.Language.Code != r.Language {
+			t.Errorf("%+v, want %+v", p, r)
+		}
+	}
 	p := got.Pages[0]
-	if p.URL != r.URL || p.Headline != r.Headline || p.Fetched != "2026-11-21T03:04:05Z" || p.Language != "zh" ||
-		p.Directory != r.Directory || p.Encoding != r.Encoding {
+	if p.Simhash != "fedcba9876543210" || p.Language.Share != "0.875" || p.Language.Confidence != "1.000" ||
+		p.Digest != "sha1:AEBAGAAAAAAAAAAAAAAAAAAAAAAAAAAA" {
 		t.Errorf("%+v", p)
 	}
 	if !strings.HasPrefix(p.Content, "one\ntwo\r\n\tthree\ufffd\ufffd\ufffd\ufffd\U0010ffff") {
@@ -56,15 +96,135 @@ func TestADocumentIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func FuzzAppend(f *testing.F) {
-	f.Add("http://a.test/", "h", "c\x00\xff<>&\r\n")
-	f.Fuzz(func(t *testing.T, url, headline, content string) {
-		var got parsed
-		if err := xml.Unmarshal(document(&Record{URL: url, Headline: headline, Content: content}), &got); err != nil {
+func TestAReaderFindsRecordsWhereTheyLie(t *testing.T) {
+	data := document(odd()...)
+	r := NewReader(bytes.NewReader(data))
+	for _, want := range odd() {
+		line, offset, err := r.Next()
+		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got.Pages) != 1 {
+		if !bytes.Equal(data[offset:offset+int64(len(line))], line) {
+			t.Errorf("a line at %d is elsewhere", offset)
+		}
+		got, err := Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean := *want
+		clean.Headline, clean.Content = Clean(want.Headline), Clean(want.Content)
+		if got != clean {
+			t.Errorf("got %+v\nwant %+v", got, clean)
+		}
+	}
+	if _, _, err := r.Next(); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}
+
+func TestADamagedDocumentIsAnError(t *testing.T) {
+	whole := document(odd()...)
+	for n := range len(whole) { // cut off anywhere
+		r := NewReader(bytes.NewReader(whole[:n]))
+		var err error
+		for err == nil {
+			_, _, err = r.Next()
+		}
+		if !errors.Is(err, ErrDamaged) {
+			t.Fatalf("cut off at %d: %v", n, err)
+		}
+	}
+	line := string(Append(nil, odd()[0]))
+	for _, change := range [][2]string{{"<url>", "<uri>"}, {"&lt;", "&lr;"}, {"&lt;", "&lt"}, {"05Z", "5Z"},
+		{"</page>", ""}, {"sha1:A", "sha1:"}, {"fedc", "xedc"}, {`share="`, `share="x`}, {"&#10;", "&#1114112;"}, {"<page>", "<page> "}} {
+		damaged := strings.Replace(line, change[0], change[1], 1)
+		if _, err := Parse([]byte(damaged)); !errors.Is(err, ErrDamaged) || damaged == line {
+			t.Errorf("%q for %q: %v", change[1], change[0], err)
+		}
+	}
+}
+
+// TestTheSchemaHolds has another reader validate what is written, and see that the schema refuses what it should.
+func TestTheSchemaHolds(t *testing.T) {
+	if _, err := exec.LookPath("xmllint"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("xmllint is missing: install libxml2-utils")
+		}
+		t.Skip("SKIPPED: the validation against the schema needs xmllint, of libxml2-utils")
+	}
+	dir := t.TempDir()
+	schema := filepath.Join(dir, SchemaName)
+	if err := os.WriteFile(schema, Schema, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	lint := func(data []byte) (string, error) {
+		name := filepath.Join(dir, "part-00000.xml")
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("xmllint", "--noout", "--schema", schema, name).CombinedOutput()
+		return string(out), err
+	}
+	for _, data := range [][]byte{document(odd()...), document(), Append(nil, odd()[0])} {
+		if out, err := lint(data); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	for _, change := range [][2]string{{"<headline>", "<title/><headline>"}, {"05Z", "05+01:00"}, {"sha1:A", "sha1:a"},
+		{"0.875", "1.875"}, {"fedc", "fed"}, {`"meta"`, `"guess"`}, {"crawler_zh", ""}} {
+		if out, err := lint(bytes.Replace(document(odd()...), []byte(change[0]), []byte(change[1]), 1)); err == nil {
+			t.Errorf("the schema takes %q for %q: %s", change[1], change[0], out)
+		}
+	}
+}
+
+// FuzzAppend has two readers read whatever is written.
+func FuzzAppend(f *testing.F) {
+	f.Add("http://a.test/", "meta", "de", "h", "c\x00\xff<>&\"'\r\n", uint64(1))
+	for _, r := range odd() {
+		f.Add(r.URL, r.EncodingFrom, r.Language, r.Headline, r.Content, r.Simhash)
+	}
+	f.Fuzz(func(t *testing.T, url, from, language, headline, content string, simhash uint64) {
+		r := Record{URL: url, Fetched: day, Directory: "d", EncodingFrom: from, Language: language,
+			Headline: headline, Content: content, Simhash: simhash}
+		data := document(&r, &r)
+		var got parsed
+		if err := xml.Unmarshal(data, &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Pages) != 2 || bytes.Count(data, []byte("\n")) != 5 {
 			t.Fatalf("%d pages", len(got.Pages))
+		}
+		p := got.Pages[1]
+		if p.URL != Clean(url) || p.Language.Code != Clean(language) || p.Headline != Clean(headline) ||
+			p.Content != Clean(content) || p.Encoding.From != Clean(from) {
+			t.Errorf("%+v, written %+v", p, r)
+		}
+		own, err := Parse(Append(nil, &r))
+		if url == "" {
+			return
+		}
+		want := r
+		want.URL, want.EncodingFrom, want.Language = p.URL, p.Encoding.From, p.Language.Code
+		want.Headline, want.Content = p.Headline, p.Content
+		if err != nil || own != want {
+			t.Errorf("%+v, %v, want %+v", own, err, want)
+		}
+	})
+}
+
+// FuzzParse has no line bring the reader down, nor one that it takes be no XML.
+func FuzzParse(f *testing.F) {
+	for _, r := range odd() {
+		f.Add(Append(nil, r))
+	}
+	f.Fuzz(func(_ *testing.T, line []byte) {
+		_, _ = Parse(line)
+		r := NewReader(bytes.NewReader(line))
+		for {
+			if _, _, err := r.Next(); err != nil {
+				return
+			}
 		}
 	})
 }
