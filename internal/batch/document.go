@@ -40,6 +40,7 @@ type Document struct {
 	Digest     page.Digest  // SHA-1 of the body without transfer coding; where Unmodified, of the one that still holds
 	Unmodified bool         // the server says that what is known still holds (304)
 	Found      page.Recrawl // by what was known of it; set by merge
+	Same       Stored       // what has the body, where Found is Unchanged; set by merge
 
 	// What the page says; zero for what is no page.
 	Type       string // media type by what the body begins with
@@ -71,6 +72,7 @@ func (d *Document) Append(b []byte) []byte {
 	w.Uint(uint64(d.Redirects))
 	w.Uint(flags(d.Seed, d.Unmodified, d.MetaFollow, d.MetaIndex, d.NoArchive))
 	w.String(string(d.Found))
+	d.Same.put(&w)
 	w.String(string(d.Failure))
 	w.String(d.Rule)
 	w.String(d.Detail)
@@ -110,7 +112,7 @@ func ReadDocument(key, value []byte) (d Document, err error) {
 	d.Depth, d.Redirects = count(r.Uint()), count(r.Uint())
 	f := r.Uint()
 	d.Seed, d.Unmodified, d.MetaFollow, d.MetaIndex, d.NoArchive = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0, f&16 != 0
-	d.Found = page.Recrawl(r.String())
+	d.Found, d.Same = page.Recrawl(r.String()), getStored(r)
 	d.Failure, d.Rule, d.Detail = page.Failure(r.String()), r.String(), r.String()
 	d.Status = count(r.Uint())
 	if addr := r.Bytes(); len(addr) > 0 && d.Addr.UnmarshalBinary(addr) != nil {

@@ -5,6 +5,7 @@ import (
 
 	"kumo/internal/page"
 	"kumo/internal/policy"
+	"kumo/internal/varint"
 )
 
 // Known is what is known of a URL from the days before, for the next one: whether it is due, and what to ask its
@@ -22,6 +23,7 @@ type Known struct {
 	Digest   page.Digest // of the last page
 	ETag     string
 	Modified time.Time // Last-Modified
+	Stored   Stored    // of the last page
 }
 
 // Key is the record's key.
@@ -42,6 +44,7 @@ func (k *Known) Append(b []byte) []byte {
 	putArray(&w, k.Digest)
 	w.String(k.ETag)
 	putTime(&w, k.Modified)
+	k.Stored.put(&w)
 	return w
 }
 
@@ -61,8 +64,23 @@ func ReadKnown(key, value []byte) (k Known, err error) {
 	k.Status, k.Changes = count(r.Uint()), count(r.Uint())
 	k.Digest = getArray[page.Digest](r)
 	k.ETag, k.Modified = r.String(), getTime(r)
+	k.Stored = getStored(r)
 	return k, whole(r, KindKnown)
 }
+
+// Stored names the Document of a URL that has the body of what later ones found unchanged. The zero value names none.
+type Stored struct {
+	Time time.Time // the Document's
+	// Chunked is the SHA-1 of its body with its chunks; zero if it came without.
+	Chunked page.Digest
+}
+
+func (s *Stored) put(w *varint.Writer) {
+	putTime(w, s.Time)
+	putArray(w, s.Chunked)
+}
+
+func getStored(r *varint.Reader) Stored { return Stored{Time: getTime(r), Chunked: getArray[page.Digest](r)} }
 
 // Rules are what an origin's robots.txt answered, kept for the rest of the day. The key is the origin.
 type Rules struct {

@@ -19,8 +19,9 @@ import (
 //	DIR/doc/DATE/part-00000             the day's, each URL once
 //	DIR/out/DATE/round-00/…             where that leads to: OutLinks
 //	DIR/known/DATE/part-00000           what is known after the day: Known
-//	DIR/xml/DATE/part-00000.xml         the day's pages in the collection's language, with counts.json
-//	DIR/other/DATE/part-00000.xml       those in others
+//	DIR/xml/DATE/part-00000.xml         the day's pages in the collection's language, with counts.json,
+//	                                    index.jsonl and sites.jsonl; the schema is in DIR/xml
+//	DIR/other/DATE/part-00000.xml       those in others, with index.jsonl
 //	DIR/state/DATE.json                 how far the day is: State
 //	robots/DATE/…                       what robots.txt files answered: Rules
 //	work/…                              output of a job that is not whole

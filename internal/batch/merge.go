@@ -3,6 +3,7 @@ package batch
 import (
 	"bytes"
 	"context"
+	"crypto/sha1"
 	"iter"
 	"net/http"
 
@@ -53,6 +54,9 @@ func (s *setup) mergeReduce(_ context.Context, t *Task, key []byte, values iter.
 		return err
 	}
 	head.Found = found(&head, known)
+	if head.Found == page.Unchanged {
+		head.Same = known.Stored
+	}
 	m.tally(t, &head)
 	if next, keep := m.learn(&head, known); keep {
 		if err := emit(key, next.Append(nil)); err != nil {
@@ -123,7 +127,23 @@ func (m *member) learn(d *Document, was *Known) (k Known, keep bool) {
 		k.Status, k.Digest = d.Status, d.Digest
 	}
 	k.ETag, k.Modified = d.validators(&k)
+	if d.Found != page.Unchanged {
+		k.Stored = d.stored()
+	}
 	return k, true
+}
+
+// stored names the Document itself, if it has a body and may keep it.
+func (d *Document) stored() (s Stored) {
+	var resp page.Response
+	if d.NoArchive || d.Response(&resp) != nil {
+		return s
+	}
+	s.Time = d.Time
+	if sum := page.Digest(sha1.Sum(d.Raw[d.HeadLen:])); sum != d.Digest {
+		s.Chunked = sum
+	}
+	return s
 }
 
 // maxETag is the length of an ETag that is kept.

@@ -407,6 +407,9 @@ func (p *Pipeline) clean(ctx context.Context, pt *part, work string, done *finis
 	if err := p.drop(ctx, work, done); err != nil {
 		return err
 	}
+	if pt.state.Next.Job == "" {
+		return p.removeIndexParts(ctx, pt)
+	}
 	if pt.state.Next.Job != JobXML {
 		return nil
 	}
@@ -484,11 +487,16 @@ type Counts struct {
 	Collection string           `json:"collection"`
 	Date       string           `json:"date"`
 	Rounds     int              `json:"rounds"`
+	Sites      int              `json:"sites"`  // registered domains with pages in the collection's language
 	Counts     map[string]int64 `json:"counts"` // of merge and xml: "pages", "bytes", "kept", "charset gbk", …
 }
 
 func (p *Pipeline) writeCounts(ctx context.Context, pt *part) error {
-	c := Counts{Collection: pt.Code, Date: p.Date, Rounds: pt.state.Next.Round, Counts: map[string]int64{}}
+	sites, err := p.writeIndexes(ctx, pt)
+	if err != nil {
+		return err
+	}
+	c := Counts{Collection: pt.Code, Date: p.Date, Rounds: pt.state.Next.Round, Sites: sites, Counts: map[string]int64{}}
 	for i := range pt.state.Done {
 		if d := &pt.state.Done[i]; d.Job == JobMerge || d.Job == JobXML {
 			for name, n := range d.Counters {
@@ -500,7 +508,7 @@ func (p *Pipeline) writeCounts(ctx context.Context, pt *part) error {
 	if err != nil {
 		return err
 	}
-	return place.WriteFile(ctx, p.Place, path.Join(DayFolder(pt.Collection, "xml", p.Date), "counts.json"),
+	return place.WriteFile(ctx, p.Place, path.Join(DayFolder(pt.Collection, "xml", p.Date), CountsName),
 		append(data, '\n'))
 }
 

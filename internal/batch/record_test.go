@@ -36,6 +36,7 @@ func samples() (documents []Document, links []OutLinks, urls []InURL, known []Kn
 			Redirects: 2, Seed: true, Time: someTime, Took: 1234 * time.Millisecond, Status: 200,
 			Addr: netip.MustParseAddrPort("[2001:db8::1]:8080"), Request: []byte("GET / HTTP/1.1\r\n\r\n"), Raw: raw,
 			HeadLen: len(head), Truncated: page.Length, Malformed: "gzip: x", Digest: page.Digest{1, 19: 2}, Found: page.Changed,
+			Same: Stored{Time: someTime, Chunked: page.Digest{4}},
 			Type: "text/html", Charset: "gbk", CharsetHow: "meta", Lang: "zh", Share: 0.75, Confidence: 0.5,
 			Title: "t", Headline: "h", Text: "a\nb", Simhash: 1<<63 | 5, MetaFollow: true, MetaIndex: true, NoArchive: true},
 		{Collection: "ja", URL: "http://c.test/", Time: time.Unix(-5, 0).UTC(), Failure: page.DNS, Rule: "robots",
@@ -57,7 +58,7 @@ func samples() (documents []Document, links []OutLinks, urls []InURL, known []Kn
 		{Collection: "de", URL: "http://a.test/"},
 		{Collection: "de", URL: "http://a.test/", Depth: 2, Seed: true, First: someTime, Status: 404, Changes: 12,
 			Visits: policy.Visits{Last: someTime, Due: policy.Never, Every: time.Hour, Missing: 4}, Digest: page.Digest{3},
-			ETag: "e", Modified: someTime},
+			ETag: "e", Modified: someTime, Stored: Stored{Time: someTime, Chunked: page.Digest{9}}},
 	}
 	rules = []Rules{{Origin: "http://a.test", Body: []byte{}},
 		{Origin: "https://a.test:81", Time: someTime, Status: 200, Body: everyByte()}}

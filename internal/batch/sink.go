@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 
 	"kumo/internal/batch/seqfile"
 	"kumo/internal/place"
@@ -12,7 +13,7 @@ import (
 )
 
 // A Sink writes what one attempt of a task emits as files of a folder: FOLDER/part-00012, and so on, as the job routes
-// it. They appear with Commit. One goroutine uses it.
+// it; beside XML an index of it, FOLDER/index-00012.jsonl. They appear with Commit. One goroutine uses it.
 type Sink struct {
 	ctx   context.Context
 	place place.Place
@@ -21,6 +22,7 @@ type Sink struct {
 	job   *Job
 	files map[string]*sinkFile // by folder
 	names []string             // in the order of their making
+	line  []byte               // of an index
 }
 
 // A sinkFile is a file that is being written.
@@ -30,6 +32,8 @@ type sinkFile struct {
 	out   *bufio.Writer
 	seq   *seqfile.Writer // nil for XML
 	route Route
+	index *sinkFile // of XML
+	size  int64     // bytes of XML so far
 }
 
 // NewSink returns a sink of part number part in the folder dir of a place.
@@ -61,24 +65,40 @@ func (s *Sink) Emit(key, value []byte) error {
 	if f.seq != nil {
 		return f.seq.Append(key, value)
 	}
-	_, err := f.out.Write(value[1:])
+	return s.emitXML(f, value[1:])
+}
+
+func (s *Sink) emitXML(f *sinkFile, line []byte) error {
+	e, err := entryOf(line, path.Base(f.name), f.size)
+	if err != nil {
+		return fmt.Errorf("job %s: %w", s.job.Name, err)
+	}
+	s.line = e.appendLine(s.line[:0])
+	_, err = f.out.Write(line)
+	f.size += int64(len(line))
+	if err == nil {
+		_, err = f.index.out.Write(s.line)
+	}
 	return err
 }
 
 func (s *Sink) create(route Route) (*sinkFile, error) {
-	f := &sinkFile{route: route, name: s.dir + "/" + route.Folder + "/" + PartName(s.part, route.Form)}
-	w, err := s.place.Create(s.ctx, f.name)
+	dir := s.dir + "/" + route.Folder + "/"
+	f, err := s.open(dir + PartName(s.part, route.Form))
 	if err != nil {
 		return nil, err
 	}
-	f.Writer, f.out = w, bufio.NewWriterSize(w, 64<<10)
+	f.route = route
 	if route.Form == XML {
-		_, err = f.out.WriteString(xml.Header)
+		if f.index, err = s.open(fmt.Sprintf("%s%s%05d.jsonl", dir, indexPrefix, s.part)); err == nil {
+			_, err = f.out.WriteString(xml.Header)
+			f.size = int64(len(xml.Header))
+		}
 	} else {
 		f.seq, err = seqfile.NewWriter(f.out)
 	}
 	if err != nil {
-		w.Abort()
+		f.Abort()
 		return nil, err
 	}
 	s.files[route.Folder] = f
@@ -86,12 +106,32 @@ func (s *Sink) create(route Route) (*sinkFile, error) {
 	return f, nil
 }
 
+func (s *Sink) open(name string) (*sinkFile, error) {
+	w, err := s.place.Create(s.ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &sinkFile{Writer: w, name: name, out: bufio.NewWriterSize(w, 64<<10)}, nil
+}
+
+// Abort drops the file, with its index.
+func (f *sinkFile) Abort() {
+	f.Writer.Abort()
+	if f.index != nil {
+		f.index.Abort()
+	}
+}
+
+// finish lets the file appear, its index before it.
 func (f *sinkFile) finish() error {
 	var err error
-	if f.seq != nil {
+	switch {
+	case f.seq != nil:
 		err = f.seq.Close()
-	} else {
-		_, err = f.out.WriteString(xml.Footer)
+	case f.index != nil:
+		if _, err = f.out.WriteString(xml.Footer); err == nil {
+			err = f.index.finish()
+		}
 	}
 	if err == nil {
 		err = f.out.Flush()
@@ -107,14 +147,23 @@ func (f *sinkFile) finish() error {
 func (s *Sink) Commit() error {
 	for i, folder := range s.names {
 		if err := s.files[folder].finish(); err != nil {
-			for _, done := range s.names[:i] {
-				err = errors.Join(err, s.place.Remove(s.ctx, s.files[done].name))
+			for _, done := range s.names[:i+1] {
+				err = errors.Join(err, s.files[done].remove(s.ctx, s.place))
 			}
 			s.Abort()
 			return err
 		}
 	}
 	return nil
+}
+
+// remove removes what has appeared of the file.
+func (f *sinkFile) remove(ctx context.Context, p place.Place) error {
+	err := p.Remove(ctx, f.name)
+	if f.index != nil {
+		err = errors.Join(err, p.Remove(ctx, f.index.name))
+	}
+	return err
 }
 
 // Abort drops what has not appeared.

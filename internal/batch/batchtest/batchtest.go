@@ -8,10 +8,12 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"kumo/internal/batch"
 	"kumo/internal/place"
@@ -323,7 +325,7 @@ func document(t *testing.T, f Fixture) {
 	var all []record
 	for i := range 100 {
 		value := xmlform.Append([]byte{byte(batch.KindPage)}, &xmlform.Record{URL: fmt.Sprintf("http://a.test/%d", i),
-			Content: "a < b & \x00"})
+			Fetched: time.Unix(1, 0), Content: "a < b & \x00"})
 		all = append(all, record{fmt.Sprint(i), string(value)})
 	}
 	if _, err := f.try(t.Context(), "xml", 1, f.write(t, 2, all)); err != nil {
@@ -333,11 +335,18 @@ func document(t *testing.T, f Fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := 0
+	pages, indexed := 0, 0
 	for _, name := range names {
 		data, err := place.ReadFile(t.Context(), f.Place, name)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if path.Ext(name) == ".jsonl" {
+			for line := range bytes.Lines(data) {
+				indexLine(t, f.Place, path.Dir(name), line)
+				indexed++
+			}
+			continue
 		}
 		var got struct {
 			Pages []struct {
@@ -349,8 +358,29 @@ func document(t *testing.T, f Fixture) {
 		}
 		pages += len(got.Pages)
 	}
-	if pages != len(all) {
-		t.Errorf("%d pages of %d", pages, len(all))
+	if pages != len(all) || indexed != pages {
+		t.Errorf("%d pages of %d, %d in indexes", pages, len(all), indexed)
+	}
+}
+
+// indexLine checks that a line of an index leads to the record of its URL.
+func indexLine(t *testing.T, p place.Place, dir string, line []byte) {
+	t.Helper()
+	e, err := batch.ParseEntry(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := p.Open(t.Context(), path.Join(dir, e.Part), e.Offset, e.Length)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	data, err := io.ReadAll(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := xmlform.Parse(data); err != nil || r.URL != e.URL {
+		t.Errorf("where %s should be is %q: %v", e.URL, data, err)
 	}
 }
 

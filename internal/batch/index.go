@@ -1,0 +1,338 @@
+package batch
+
+import (
+	"bufio"
+	"container/heap"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kumo/internal/place"
+	"kumo/internal/store/field"
+	"kumo/internal/store/xml"
+	"kumo/internal/weburl"
+)
+
+// Beside a day's XML lie these. Tasks write an index of their own each, of which the pipeline makes one.
+const (
+	IndexName  = "index.jsonl" // an [Entry] a line, in the order of URLs' bytes
+	SitesName  = "sites.jsonl" // a [Site] a line, in the order of names
+	CountsName = "counts.json" // [Counts]
+
+	indexPrefix = "index-" // index-00012.jsonl, of part-00012.xml
+)
+
+// An Entry says where the XML record of a page lies: Length bytes from Offset in the file Part of the day's folder.
+type Entry struct {
+	URL      string    `json:"url"`
+	Fetched  time.Time `json:"fetched"`
+	Language string    `json:"language,omitempty"`
+	Encoding string    `json:"encoding,omitempty"`
+	Headline string    `json:"headline,omitempty"` // its beginning
+	Part     string    `json:"part"`
+	Offset   int64     `json:"offset"`
+	Length   int64     `json:"length"`
+}
+
+// mostHeadline is how many bytes of a headline an index has.
+const mostHeadline = 200
+
+// appendLine appends the entry as a line.
+func (e *Entry) appendLine(b []byte) []byte {
+	b = field.JSON(append(b, `{"url":`...), e.URL)
+	b = e.Fetched.UTC().AppendFormat(append(b, `,"fetched":"`...), time.RFC3339)
+	b = append(b, '"')
+	for _, f := range [...]struct{ name, text string }{{"language", e.Language}, {"encoding", e.Encoding},
+		{"headline", e.Headline}} {
+		if f.text != "" {
+			b = append(append(append(b, `,"`...), f.name...), `":`...)
+			b = field.JSON(b, f.text)
+		}
+	}
+	b = field.JSON(append(b, `,"part":`...), e.Part)
+	b = strconv.AppendInt(append(b, `,"offset":`...), e.Offset, 10)
+	b = strconv.AppendInt(append(b, `,"length":`...), e.Length, 10)
+	return append(b, "}\n"...)
+}
+
+// ParseEntry reads a line of an index.
+func ParseEntry(line []byte) (e Entry, err error) {
+	if err := json.Unmarshal(line, &e); err != nil {
+		return e, fmt.Errorf("a line of an index: %w", err)
+	}
+	if e.URL == "" || e.Part == "" || strings.ContainsAny(e.Part, "/\\") || e.Offset < 0 || e.Length <= 0 {
+		return e, fmt.Errorf("a line of an index: %w", ErrDamaged)
+	}
+	return e, nil
+}
+
+// entryOf is the entry of an XML record's line.
+func entryOf(line []byte, part string, offset int64) (e Entry, err error) {
+	r, err := xml.Parse(line)
+	if err != nil {
+		return e, err
+	}
+	head := strings.Join(strings.Fields(r.Headline), " ")
+	return Entry{URL: r.URL, Fetched: r.Fetched, Language: r.Language, Encoding: r.Encoding,
+		Headline: strings.ToValidUTF8(head[:min(len(head), mostHeadline)], ""), Part: part, Offset: offset,
+		Length: int64(len(line))}, nil
+}
+
+// A Site is a registered domain with its pages of a day.
+type Site struct {
+	Site  string `json:"site"`
+	Pages int    `json:"pages"`
+}
+
+// siteOf is the site of a URL.
+func siteOf(url string) string {
+	u, err := weburl.Parse(url)
+	if err != nil {
+		return ""
+	}
+	return weburl.Domain(u.Hostname())
+}
+
+// writeIndexes makes one index of those of the parts in a day's folders xml/ and other/, and puts the schema beside the
+// days. Parts' own indexes stay until the day is done, so that it may be ended anywhere and done again. It returns how
+// many sites the pages in the collection's language are of.
+func (p *Pipeline) writeIndexes(ctx context.Context, pt *part) (sites int, err error) {
+	for _, folder := range []string{folders[KindPage], folders[KindApart]} {
+		dir := DayFolder(pt.Collection, folder, p.Date)
+		parts, err := indexParts(ctx, p.Place, dir)
+		if err != nil {
+			return 0, err
+		}
+		if len(parts) == 0 && folder != folders[KindPage] {
+			continue
+		}
+		if err := writeSchema(ctx, p.Place, path.Dir(dir)); err != nil {
+			return 0, err
+		}
+		pages, err := mergeIndex(ctx, p.Place, parts, path.Join(dir, IndexName))
+		if err != nil {
+			return 0, err
+		}
+		if folder != folders[KindPage] {
+			continue
+		}
+		sites = len(pages)
+		if err := writeSites(ctx, p.Place, path.Join(dir, SitesName), pages); err != nil {
+			return 0, err
+		}
+	}
+	return sites, nil
+}
+
+// indexParts are the indexes of parts in a folder.
+func indexParts(ctx context.Context, p place.Place, dir string) (names []string, err error) {
+	infos, err := p.List(ctx, dir)
+	for _, i := range infos {
+		if !i.IsDir && strings.HasPrefix(i.Name, indexPrefix) {
+			names = append(names, path.Join(dir, i.Name))
+		}
+	}
+	return names, err
+}
+
+// removeIndexParts removes the indexes of which one was made.
+func (p *Pipeline) removeIndexParts(ctx context.Context, pt *part) error {
+	for _, folder := range []string{folders[KindPage], folders[KindApart]} {
+		names, err := indexParts(ctx, p.Place, DayFolder(pt.Collection, folder, p.Date))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := p.Place.Remove(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeSchema puts the schema into a folder, if it is not there.
+func writeSchema(ctx context.Context, p place.Place, dir string) error {
+	name := path.Join(dir, xml.SchemaName)
+	if _, err := p.Stat(ctx, name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return place.WriteFile(ctx, p, name, xml.Schema)
+}
+
+func writeSites(ctx context.Context, p place.Place, name string, pages map[string]int) error {
+	var b []byte
+	for _, site := range slices.Sorted(maps.Keys(pages)) {
+		b = field.JSON(append(b, `{"site":`...), site)
+		b = append(strconv.AppendInt(append(b, `,"pages":`...), int64(pages[site]), 10), "}\n"...)
+	}
+	return place.WriteFile(ctx, p, name, b)
+}
+
+// mergeIndex makes one index of several, each of which is in order, and returns how many pages sites have.
+func mergeIndex(ctx context.Context, p place.Place, parts []string, name string) (pages map[string]int, err error) {
+	var all indexHeap
+	defer func() {
+		for _, in := range all {
+			err = errors.Join(err, in.src.Close())
+		}
+	}()
+	for _, part := range parts {
+		src, err := p.Open(ctx, part, 0, -1)
+		if err != nil {
+			return nil, err
+		}
+		in := &indexReader{name: part, src: src, in: bufio.NewReaderSize(src, 64<<10)}
+		all = append(all, in)
+		if err := in.next(); err != nil {
+			return nil, err
+		}
+	}
+	heap.Init(&all)
+	w, err := p.Create(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Abort()
+	out := bufio.NewWriterSize(w, 64<<10)
+	pages = map[string]int{}
+	for len(all) > 0 && all[0].line != nil {
+		in := all[0]
+		if _, err := out.Write(in.line); err != nil {
+			return nil, err
+		}
+		pages[siteOf(in.url)]++
+		if err := in.next(); err != nil {
+			return nil, err
+		}
+		heap.Fix(&all, 0)
+	}
+	if err := out.Flush(); err != nil {
+		return nil, err
+	}
+	return pages, w.Close()
+}
+
+// An indexReader reads the index of a part.
+type indexReader struct {
+	name string
+	src  io.ReadCloser
+	in   *bufio.Reader
+	line []byte // nil behind the last
+	url  string
+}
+
+// next reads the next line.
+func (r *indexReader) next() error {
+	line, err := r.in.ReadBytes('\n')
+	if errors.Is(err, io.EOF) && len(line) == 0 {
+		r.line = nil
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	e, err := ParseEntry(line)
+	if err == nil && e.URL < r.url {
+		err = fmt.Errorf("%q behind %q: %w", e.URL, r.url, ErrDamaged)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	r.line, r.url = line, e.URL
+	return nil
+}
+
+// An indexHeap has the reader with the least URL first, those that are read last.
+type indexHeap []*indexReader
+
+func (h indexHeap) Len() int { return len(h) }
+func (h indexHeap) Less(i, j int) bool {
+	if done := h[i].line == nil; done != (h[j].line == nil) {
+		return !done
+	}
+	return h[i].url < h[j].url
+}
+func (h indexHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *indexHeap) Push(x any)   { *h = append(*h, x.(*indexReader)) }
+func (h *indexHeap) Pop() any     { panic("never called: readers stay until all are read") }
+
+// probe is how many bytes of an index are read at once to find a line.
+const probe = 16 << 10
+
+// FindEntry finds the entry of a URL in an index, by halving it; fs.ErrNotExist if there is none.
+func FindEntry(ctx context.Context, p place.Place, name, url string) (*Entry, error) {
+	info, err := p.Stat(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	from, to := int64(0), info.Size // the line begins in [from, to)
+	for to-from > probe {
+		middle := from + (to-from)/2
+		begin, e, err := entryBehind(ctx, p, name, middle, to)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		switch {
+		case e == nil || e.URL > url:
+			to = middle
+		default:
+			from = begin
+		}
+	}
+	r, err := p.Open(ctx, name, from, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close() //nolint:errcheck // it is only read
+	for in := bufio.NewReader(r); ; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil, fs.ErrNotExist
+		}
+		if err != nil {
+			return nil, err
+		}
+		e, err := ParseEntry(line)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		case e.URL == url:
+			return &e, nil
+		case e.URL > url:
+			return nil, fs.ErrNotExist
+		}
+	}
+}
+
+// entryBehind is the first entry whose line begins behind at, and where; nil if there is none before end.
+func entryBehind(ctx context.Context, p place.Place, name string, at, end int64) (begin int64, e *Entry, err error) {
+	r, err := p.Open(ctx, name, at, end-at)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer r.Close() //nolint:errcheck // it is only read
+	in := bufio.NewReaderSize(r, 4<<10)
+	var line []byte
+	skipped, err := in.ReadBytes('\n')
+	if err == nil {
+		line, err = in.ReadBytes('\n')
+	}
+	if errors.Is(err, io.EOF) {
+		return 0, nil, nil
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	entry, err := ParseEntry(line)
+	return at + int64(len(skipped)), &entry, err
+}

@@ -1,0 +1,124 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kumo/internal/place"
+	"kumo/internal/place/file"
+	"kumo/internal/store/xml"
+	"kumo/internal/vfs"
+)
+
+// xmlSink is a sink of XML records.
+func xmlSink(t *testing.T, p place.Place, part int) *Sink {
+	t.Helper()
+	job := &Job{Name: "xml", Route: func([]byte, []byte) Route { return Route{Folder: "xml", Form: XML} }}
+	s := NewSink(t.Context(), p, "work", part, job)
+	t.Cleanup(s.Abort)
+	return s
+}
+
+func emitPage(t *testing.T, s *Sink, url, headline string) {
+	t.Helper()
+	r := xml.Record{URL: url, Fetched: time.Unix(1e9, 0), Directory: "d", Headline: headline, Content: "text"}
+	if err := s.Emit([]byte(url), xml.Append([]byte{byte(KindPage)}, &r)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnIndexHasEveryPageOfAllParts(t *testing.T) {
+	const seed = 1
+	t.Log("seed", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	p, err := file.Open(t.TempDir(), vfs.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sinks := []*Sink{xmlSink(t, p, 0), xmlSink(t, p, 7), xmlSink(t, p, 12)}
+	url := func(i int) string { return fmt.Sprintf("http://s%d.example.co.uk/%06d", i/1000, i) }
+	const n = 5000
+	for i := range n {
+		emitPage(t, sinks[random.IntN(len(sinks))], url(2*i), fmt.Sprintf("headline\x1b\n %d ü %.*d", i, random.IntN(300), 0))
+	}
+	var parts []string
+	for _, s := range sinks {
+		if err := s.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if parts, err = indexParts(t.Context(), p, "work/xml"); err != nil || len(parts) != len(sinks) {
+		t.Fatalf("%q, %v", parts, err)
+	}
+	sites, err := mergeIndex(t.Context(), p, parts, "work/xml/index.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sites) != 1 || sites["example.co.uk"] != n {
+		t.Errorf("sites %v", sites)
+	}
+	data, err := place.ReadFile(t.Context(), p, "work/xml/index.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
+	if len(lines) != n || bytes.Contains(data, []byte("\x1b")) {
+		t.Errorf("%d lines", len(lines))
+	}
+	for i := range n {
+		e, err := FindEntry(t.Context(), p, "work/xml/index.jsonl", url(2*i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := recordAt(t.Context(), t, p, e); got.URL != url(2*i) || e.URL != got.URL || len(e.Headline) > mostHeadline {
+			t.Fatalf("%+v leads to %+v", e, got)
+		}
+		if e, err := FindEntry(t.Context(), p, "work/xml/index.jsonl", url(2*i+1)); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("%+v, %v", e, err)
+		}
+	}
+	for _, not := range []string{"", "a", "http://", "zzz", url(2*n + 2)} {
+		if _, err := FindEntry(t.Context(), p, "work/xml/index.jsonl", not); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: %v", not, err)
+		}
+	}
+}
+
+func recordAt(ctx context.Context, t *testing.T, p place.Place, e *Entry) xml.Record {
+	t.Helper()
+	src, err := p.Open(ctx, filepath.ToSlash(filepath.Join("work/xml", e.Part)), e.Offset, e.Length)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	line := make([]byte, e.Length+1)
+	n, _ := src.Read(line)
+	r, err := xml.Parse(line[:n])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestAnIndexOutOfOrderIsNotTaken(t *testing.T) {
+	p, err := file.Open(t.TempDir(), vfs.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := xmlSink(t, p, 0)
+	emitPage(t, s, "http://b.test/", "")
+	emitPage(t, s, "http://a.test/", "")
+	if err := s.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mergeIndex(t.Context(), p, []string{"work/xml/index-00000.jsonl"}, "index.jsonl"); !errors.Is(err, ErrDamaged) {
+		t.Error(err)
+	}
+}
