@@ -1,0 +1,274 @@
+package inspect
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"path"
+	"strings"
+
+	"kumo/internal/batch"
+	"kumo/internal/batch/seqfile"
+	"kumo/internal/place"
+	"kumo/internal/store/xml"
+)
+
+// A Query says which records of a day are listed.
+type Query struct {
+	Apart  bool   // those in other languages, which were kept apart
+	Find   string // only those that have this in URL, headline or text, whatever the case; "": all
+	Offset int    // leave out so many of them
+	Limit  int    // and list so many; negative: all
+}
+
+// Records are the entries of a day's index that a query asks for, in the order of URLs. An error ends them; that of a
+// day without an index is fs.ErrNotExist.
+func (c *Collection) Records(ctx context.Context, date string, q Query) iter.Seq2[batch.Entry, error] {
+	return func(yield func(batch.Entry, error) bool) {
+		left, skip := q.Limit, q.Offset
+		if left == 0 {
+			return
+		}
+		dir := c.folder(folderOf(q.Apart), date)
+		f := finder{ctx: ctx, place: c.place, dir: dir, want: strings.ToLower(q.Find), parts: map[string]*part{}}
+		defer f.close()
+		for e, err := range entries(ctx, c.place, path.Join(dir, batch.IndexName)) {
+			found := true
+			if err == nil {
+				found, err = f.has(&e)
+			}
+			switch {
+			case err != nil:
+				yield(e, err)
+				return
+			case !found:
+			case skip > 0:
+				skip--
+			case !yield(e, nil):
+				return
+			default:
+				if left--; left == 0 {
+					return
+				}
+			}
+		}
+	}
+}
+
+func folderOf(isApart bool) string {
+	if isApart {
+		return apart
+	}
+	return pages
+}
+
+// entries reads an index.
+func entries(ctx context.Context, p place.Place, name string) iter.Seq2[batch.Entry, error] {
+	return func(yield func(batch.Entry, error) bool) {
+		src, err := p.Open(ctx, name, 0, -1)
+		if err != nil {
+			yield(batch.Entry{}, err)
+			return
+		}
+		defer src.Close() //nolint:errcheck // it is only read
+		for in := bufio.NewReaderSize(src, 64<<10); ; {
+			line, err := in.ReadBytes('\n')
+			if errors.Is(err, io.EOF) && len(line) == 0 {
+				return
+			}
+			var e batch.Entry
+			if err == nil {
+				e, err = batch.ParseEntry(line)
+			}
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				err = fmt.Errorf("%s: %w", name, err)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// A finder looks into the records of entries. Those of a part come in the order in which they lie there, so that each
+// part is read once.
+type finder struct {
+	ctx   context.Context
+	place place.Place
+	dir   string
+	want  string
+	parts map[string]*part
+}
+
+type part struct {
+	io.Closer
+	in *xml.Reader
+}
+
+// has reports whether the record of an entry has what is wanted.
+func (f *finder) has(e *batch.Entry) (bool, error) {
+	if f.want == "" {
+		return true, nil
+	}
+	p := f.parts[e.Part]
+	if p == nil {
+		src, err := f.place.Open(f.ctx, path.Join(f.dir, e.Part), 0, -1)
+		if err != nil {
+			return false, err
+		}
+		p = &part{src, xml.NewReader(src)}
+		f.parts[e.Part] = p
+	}
+	line, offset, err := p.in.Next()
+	if err == nil && offset != e.Offset {
+		err = fmt.Errorf("the record of %s is not at byte %d: %w", e.URL, e.Offset, batch.ErrDamaged)
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", e.Part, err)
+	}
+	r, err := xml.Parse(line)
+	if err != nil {
+		return false, err
+	}
+	for _, text := range []string{r.URL, r.Headline, r.Content} {
+		if strings.Contains(strings.ToLower(text), f.want) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (f *finder) close() {
+	for _, p := range f.parts {
+		_ = p.Close() // it was only read
+	}
+}
+
+// A Page is the XML record of a page.
+type Page struct {
+	batch.Entry
+	Line   []byte // as it lies there
+	Record xml.Record
+	Apart  bool // it is among those in other languages
+}
+
+// Page finds the XML record of a URL; fs.ErrNotExist if the day has none.
+func (c *Collection) Page(ctx context.Context, date, url string) (*Page, error) {
+	for _, isApart := range []bool{false, true} {
+		dir := c.folder(folderOf(isApart), date)
+		e, err := batch.FindEntry(ctx, c.place, path.Join(dir, batch.IndexName), url)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		pg := &Page{Entry: *e, Apart: isApart}
+		return pg, pg.read(ctx, c.place, dir)
+	}
+	return nil, fmt.Errorf("%s on %s: %w", url, date, fs.ErrNotExist)
+}
+
+func (pg *Page) read(ctx context.Context, p place.Place, dir string) error {
+	src, err := p.Open(ctx, path.Join(dir, pg.Part), pg.Offset, pg.Length)
+	if err != nil {
+		return err
+	}
+	pg.Line, err = io.ReadAll(src)
+	if err = errors.Join(err, src.Close()); err != nil {
+		return err
+	}
+	if pg.Record, err = xml.Parse(pg.Line); err == nil && pg.Record.URL != pg.URL {
+		err = fmt.Errorf("it is of %s: %w", pg.Record.URL, batch.ErrDamaged)
+	}
+	if err != nil {
+		return fmt.Errorf("%s at byte %d: %w", path.Join(dir, pg.Part), pg.Offset, err)
+	}
+	return nil
+}
+
+// Document finds what came of a URL on a day, whether it is a page or not; fs.ErrNotExist if the day did not ask for it,
+// or is not merged yet.
+func (c *Collection) Document(ctx context.Context, date, url string) (*batch.Document, error) {
+	names, err := batch.DayFiles(ctx, c.place, c.named(), "doc", date)
+	if err != nil {
+		return nil, err
+	}
+	key := batch.Key(c.Code, url)
+	for _, name := range names {
+		value, err := findRecord(ctx, c.place, name, key)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if value != nil {
+			d, err := batch.ReadDocument(key, value)
+			return &d, err
+		}
+	}
+	return nil, fmt.Errorf("%s on %s: %w", url, date, fs.ErrNotExist)
+}
+
+// stretch is how much of a file is read from one end to the other.
+const stretch = 4 << 20
+
+// findRecord finds the value of a key in a SequenceFile in the order of keys, by halving it; nil if there is none.
+func findRecord(ctx context.Context, p place.Place, name string, key []byte) ([]byte, error) {
+	info, err := p.Stat(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	from, to := int64(0), info.Size // the block with the key begins in [from, to), or there is none
+	for to-from > stretch {
+		middle := from + (to-from)/2
+		first, err := firstKey(ctx, p, name, middle, to)
+		if err != nil {
+			return nil, err
+		}
+		if first == nil || bytes.Compare(first, key) > 0 {
+			to = middle
+		} else {
+			from = middle
+		}
+	}
+	in, err := seqfile.Open(ctx, p, name, from, to)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	for {
+		k, v, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		if c := bytes.Compare(k, key); c == 0 {
+			return v, nil
+		} else if c > 0 {
+			return nil, nil
+		}
+	}
+}
+
+// firstKey is the first key of the blocks that begin in a stretch of a file; nil if none does.
+func firstKey(ctx context.Context, p place.Place, name string, from, to int64) ([]byte, error) {
+	in, err := seqfile.Open(ctx, p, name, from, to)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	k, _, err := in.Next()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	return bytes.Clone(k), err
+}

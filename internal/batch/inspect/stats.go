@@ -1,0 +1,202 @@
+package inspect
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"kumo/internal/batch"
+)
+
+// A Row is what a day of a collection came to, or several days, or all collections.
+type Row struct {
+	Date       string `json:"day,omitempty"`        // "" of several
+	Collection string `json:"collection,omitempty"` // code; "" of all
+	Directory  string `json:"directory,omitempty"`
+	Days       int    `json:"days"`
+
+	Pages int64 `json:"pages"` // in the collection's language, new or changed: those in xml/
+	Sites int   `json:"sites"` // registered domains that they are of
+	Bytes int64 `json:"bytes"` // of their bodies as they were sent
+
+	Apart     int64            `json:"apart"` // pages in other languages: those in other/
+	ApartBy   map[string]int64 `json:"apart_by_language"`
+	Charsets  map[string]int64 `json:"charsets"`  // of all pages that came
+	Fetched   int64            `json:"fetched"`   // pages that came, whatever their type and language
+	Unchanged int64            `json:"unchanged"` // since they came last
+	Redirects int64            `json:"redirects"`
+	Errors    int64            `json:"errors"`   // answers that are none of these
+	Failed    int64            `json:"failed"`   // without an answer
+	LeftOut   int64            `json:"left_out"` // by a rule
+}
+
+// A Table is what a place holds, in numbers. Days that are not done are not counted, but for Open.
+type Table struct {
+	Days        []*Row `json:"days"`        // of each collection, by date, then collection
+	Collections []*Row `json:"collections"` // all days of each
+	All         *Row   `json:"all"`
+	Open        []Open `json:"open"` // days that are not done
+}
+
+// An Open is a day of a collection that is not done.
+type Open struct {
+	Date       string `json:"day"`
+	Collection string `json:"collection"`
+	Round      int    `json:"round"`
+	Job        string `json:"job"` // that is to be done, or is being done
+}
+
+// A Span says which days are counted: from First to Last, "" being no bound.
+type Span struct{ First, Last string }
+
+func (s Span) has(date string) bool { return date >= s.First && (s.Last == "" || date <= s.Last) }
+
+// Stats counts.
+func Stats(ctx context.Context, all []*Collection, span Span) (*Table, error) {
+	t := &Table{Days: []*Row{}, Collections: []*Row{}, All: newRow(""), Open: []Open{}}
+	every, dates := map[string]bool{}, map[string]bool{}
+	for _, c := range all {
+		sum, sites := newRow(c.Code), map[string]bool{}
+		sum.Directory = c.Directory
+		for _, date := range c.Dates {
+			if !span.has(date) {
+				continue
+			}
+			d, err := c.Day(ctx, date)
+			if err != nil {
+				return nil, err
+			}
+			if d.Counts == nil {
+				t.Open = append(t.Open, Open{date, c.Code, d.State.Next.Round, d.State.Next.Job})
+				continue
+			}
+			r := d.row(c)
+			t.Days = append(t.Days, r)
+			sum.add(r)
+			dates[date] = true
+			if err := c.sites(ctx, date, sites); err != nil {
+				return nil, err
+			}
+		}
+		sum.Sites = len(sites)
+		maps.Copy(every, sites)
+		t.All.add(sum)
+		t.Collections = append(t.Collections, sum)
+	}
+	t.All.Sites, t.All.Days = len(every), len(dates)
+	slices.SortStableFunc(t.Days, func(a, b *Row) int { return cmp.Compare(a.Date, b.Date) })
+	return t, nil
+}
+
+func newRow(code string) *Row {
+	return &Row{Collection: code, ApartBy: map[string]int64{}, Charsets: map[string]int64{}}
+}
+
+// row is the day as a row.
+func (d *Day) row(c *Collection) *Row {
+	r := newRow(c.Code)
+	r.Date, r.Directory, r.Days, r.Sites = d.Date, c.Directory, 1, d.Counts.Sites
+	for name, n := range d.Counts.Counts {
+		kind, what, _ := strings.Cut(name, " ")
+		switch {
+		case name == "kept":
+			r.Pages = n
+		case name == "kept bytes":
+			r.Bytes = n
+		case name == "pages":
+			r.Fetched = n
+		case name == "unchanged":
+			r.Unchanged = n
+		case name == "redirects":
+			r.Redirects = n
+		case name == "errors":
+			r.Errors = n
+		case kind == "failed:":
+			r.Failed += n
+		case strings.HasPrefix(name, "left out: "):
+			r.LeftOut += n
+		case kind == "charset":
+			r.Charsets[what] += n
+		case kind == "apart:":
+			r.ApartBy[what] += n
+			r.Apart += n
+		}
+	}
+	return r
+}
+
+// add adds what another row counts, but for sites, which may be the same.
+func (r *Row) add(o *Row) {
+	r.Days += o.Days
+	r.Pages, r.Bytes, r.Apart = r.Pages+o.Pages, r.Bytes+o.Bytes, r.Apart+o.Apart
+	r.Fetched, r.Unchanged, r.Redirects = r.Fetched+o.Fetched, r.Unchanged+o.Unchanged, r.Redirects+o.Redirects
+	r.Errors, r.Failed, r.LeftOut = r.Errors+o.Errors, r.Failed+o.Failed, r.LeftOut+o.LeftOut
+	for k, n := range o.Charsets {
+		r.Charsets[k] += n
+	}
+	for k, n := range o.ApartBy {
+		r.ApartBy[k] += n
+	}
+}
+
+// ByDate sums up the rows of each date. Sites are those of all collections together only where there is one.
+func (t *Table) ByDate() (rows []*Row) {
+	for _, d := range t.Days {
+		if len(rows) == 0 || rows[len(rows)-1].Date != d.Date {
+			rows = append(rows, newRow(""))
+			rows[len(rows)-1].Date = d.Date
+		}
+		r := rows[len(rows)-1]
+		r.add(d)
+		r.Sites += d.Sites
+	}
+	return rows
+}
+
+// Names are the keys of maps of all rows, in order.
+func Names(rows []*Row, of func(*Row) map[string]int64) []string {
+	all := map[string]bool{}
+	for _, r := range rows {
+		for k := range of(r) {
+			all[k] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// sites adds a day's sites.
+func (c *Collection) sites(ctx context.Context, date string, all map[string]bool) error {
+	name := path.Join(c.folder(pages, date), batch.SitesName)
+	src, err := c.place.Open(ctx, name, 0, -1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer src.Close() //nolint:errcheck // it is only read
+	for in := bufio.NewReader(src); ; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) == 0 {
+			return nil
+		}
+		var s batch.Site
+		if err == nil {
+			err = json.Unmarshal(line, &s)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		all[s.Site] = true
+	}
+}

@@ -1,0 +1,38 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"kumo/internal/store/field"
+)
+
+// Visible writes characters that a terminal would act on, that change the direction of those around them, or that nobody
+// sees, as escapes: \u{1b}. The joiners that some scripts are spelt with stay, and so do a text's line ends.
+func Visible(s string) string { return escape(s, "\n\u200c\u200d") }
+
+// VisibleLine is the same of what is to stay on one line.
+func VisibleLine(s string) string { return escape(s, "\u200c\u200d") }
+
+func escape(s, but string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	hidden := func(r rune) bool {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || field.Directs(r) || unicode.Is(unicode.Cf, r) {
+			return !strings.ContainsRune(but, r)
+		}
+		return false
+	}
+	if !strings.ContainsFunc(s, hidden) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			fmt.Fprintf(&b, "\\u{%x}", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
