@@ -16,11 +16,15 @@ job needs, and a day's crawl of each collection lies apart. A collection is a YA
   kumo batch init news27 DIR          write 27 of them, of news in as many languages
   kumo batch check DIR                what they say, or what is wrong with them
   kumo batch run de.yaml              crawl its day, into ./batch/crawler_de
-  kumo batch run --help               what all can be said, and what lies where`
+  kumo batch run --help               what all can be said, and what lies where
+  kumo batch show batch               collections, days, pages; what came of a URL
+  kumo batch stats                    pages, sites and bytes by language and day
+  kumo batch warc batch de            the same as WARC`
 
 func batchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "batch", Short: "Crawl collections by layers, as MapReduce jobs", Long: batchLong,
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(batchInitCommand(), batchCheckCommand(), batchRunCommand(), batchTaskCommand(), batchAttemptCommand())
+	cmd.AddCommand(batchInitCommand(), batchCheckCommand(), batchRunCommand(), batchTaskCommand(),
+		batchAttemptCommand(), batchShowCommand(), batchStatsCommand())
 	return cmd
 }

@@ -1,0 +1,524 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/batch"
+	"kumo/internal/batch/inspect"
+	"kumo/internal/fetch"
+	"kumo/internal/page"
+	"kumo/internal/seeds"
+	"kumo/internal/stats"
+	wirebatch "kumo/internal/wire/batch"
+)
+
+const batchShowLong = `Show what a place of batch crawls holds: its collections; the days of a COLLECTION, by its code or directory; the pages of a DAY
+(2026-11-21, or "last"); what came of a URL on that day.
+
+Of a day the pages in the collection's language are listed, in the order of URLs; with --other those in other languages. --find lists only those
+that have a text in their URL, headline or main text, whatever the case.
+
+Of a URL its XML record is shown, or, where it has none on that day, what came of it: unchanged, a redirect, an error, left out by a rule.
+--xml, --text, --headers and --body give one part of it as it is: the record, the main text, the request and the heads of the answer, the
+answer's body without its codings.
+
+On a terminal, characters that it would act on, that change the direction of writing, or that nobody sees, are shown as \u{1b}.`
+
+const batchShowExample = `  kumo batch show /data/news
+  kumo batch show /data/news ja
+  kumo batch show /data/news ja last --limit 20 --offset 40
+  kumo batch show /data/news ja 2026-11-21 --find 東京
+  kumo batch show /data/news ja last https://www.example.jp/
+  kumo batch show /data/news ja last https://www.example.jp/ --xml | xmllint --format -`
+
+type batchShowOptions struct {
+	json          bool
+	other         bool
+	find          string
+	limit, offset int
+
+	xml, text, headers, body bool
+}
+
+func batchShowCommand() *cobra.Command {
+	o := &batchShowOptions{}
+	cmd := &cobra.Command{Use: "show PLACE [COLLECTION [DAY [URL]]]", Short: "Show collections, days and records of batch crawls",
+		Long: batchShowLong, Example: batchShowExample, Args: usageArgs(cobra.RangeArgs(1, 4)), DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
+	f := cmd.Flags()
+	f.BoolVar(&o.other, "other", false, "of a day: the pages in other languages")
+	f.StringVar(&o.find, "find", "", "of a day: only pages with this `TEXT`")
+	f.Var(counted(&o.limit, 50), "limit", "of a day: list so many pages; 0 for all")
+	f.Var(counted(&o.offset, 0), "offset", "of a day: leave out so many")
+	f.BoolVar(&o.xml, "xml", false, "of a URL: its XML record")
+	f.BoolVar(&o.text, "text", false, "of a URL: the main text")
+	f.BoolVar(&o.headers, "headers", false, "of a URL: the request, and the head of the answer")
+	f.BoolVar(&o.body, "body", false, "of a URL: the answer's body")
+	f.BoolVar(&o.json, "json", false, "answer in JSON, a line for each that is listed")
+	f.SortFlags = false
+	return cmd
+}
+
+func (o *batchShowOptions) check(args []string) error {
+	parts := 0
+	for _, on := range []bool{o.xml, o.text, o.headers, o.body} {
+		if on {
+			parts++
+		}
+	}
+	switch {
+	case parts > 1 || parts > 0 && o.json:
+		return usagef("--xml, --text, --headers, --body, --json: one of them is wanted")
+	case parts > 0 && len(args) < 4:
+		return usagef("--xml, --text, --headers and --body are of a URL: PLACE COLLECTION DAY URL are wanted")
+	case len(args) != 3 && (o.other || o.find != "" || o.offset > 0):
+		return usagef("--other, --find and --offset are of a day: PLACE COLLECTION DAY are wanted")
+	}
+	return nil
+}
+
+func (o *batchShowOptions) run(cmd *cobra.Command, args []string) error {
+	if err := o.check(args); err != nil {
+		return err
+	}
+	at, err := wirebatch.OpenPlace(args[0])
+	if err != nil {
+		return err
+	}
+	ctx, w := cmd.Context(), cmd.OutOrStdout()
+	all, err := inspect.Collections(ctx, at)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return usagef("%s: there is no batch crawl", args[0])
+	}
+	if len(args) == 1 {
+		return o.collections(ctx, w, all)
+	}
+	c, err := held(all, args[1])
+	if err != nil {
+		return err
+	}
+	if len(args) == 2 {
+		return o.days(ctx, w, c)
+	}
+	date := args[2]
+	if date == "last" {
+		date = c.Last()
+	}
+	if err := batch.CheckDate(date); err != nil {
+		return usagef("%w, or \"last\"", err)
+	}
+	day, err := c.Day(ctx, date)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usagef("collection %s has no day %s; its days are %s", c.Code, date, daysOf(c))
+	}
+	if err != nil {
+		return err
+	}
+	if len(args) == 3 {
+		return o.pages(ctx, w, cmd.ErrOrStderr(), c, day)
+	}
+	return o.url(ctx, w, c, date, args[3])
+}
+
+// daysOf names a collection's days.
+func daysOf(c *inspect.Collection) string {
+	if len(c.Dates) > 5 {
+		return fmt.Sprintf("%s to %s", c.Dates[0], c.Last())
+	}
+	return strings.Join(c.Dates, ", ")
+}
+
+// printLine prints a value as a line of JSON.
+func printLine(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// stateOf is how far a day is, in words.
+func stateOf(s *batch.State) string {
+	switch {
+	case s.Next.Job != "":
+		return fmt.Sprintf("round %d, %s", s.Next.Round, s.Next.Job)
+	case s.Cut != "":
+		return "cut off " + s.Cut
+	}
+	return "done"
+}
+
+func (o *batchShowOptions) collections(ctx context.Context, w io.Writer, all []*inspect.Collection) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if !o.json {
+		fmt.Fprintln(tab, "collection\tdirectory\tdays\tfirst\tlast\tlast change\tlast day is")
+	}
+	for _, c := range all {
+		if o.json {
+			if err := printLine(w, c); err != nil {
+				return err
+			}
+			continue
+		}
+		d, err := c.Day(ctx, c.Last())
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Code, c.Directory, len(c.Dates), c.Dates[0], c.Last(), when(c.Changed),
+			stateOf(d.State))
+	}
+	return tab.Flush()
+}
+
+// A dayLine is a day as JSON.
+type dayLine struct {
+	Date   string           `json:"day"`
+	State  string           `json:"state"`
+	Began  time.Time        `json:"began"`
+	Ended  time.Time        `json:"ended,omitzero"`
+	Counts *batch.Counts    `json:"counts,omitempty"`
+	Files  map[string]int   `json:"files"`
+	Bytes  map[string]int64 `json:"bytes"`
+}
+
+func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Collection) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if !o.json {
+		fmt.Fprintln(tab, "day\tpages\tsites\tapart\tunchanged\tdoc\txml\tother\tended\tstate")
+	}
+	t, err := inspect.Stats(ctx, []*inspect.Collection{c}, inspect.Span{})
+	if err != nil {
+		return err
+	}
+	rows := map[string]*inspect.Row{}
+	for _, r := range t.Days {
+		rows[r.Date] = r
+	}
+	for _, date := range c.Dates {
+		d, err := c.Day(ctx, date)
+		if err != nil {
+			return err
+		}
+		if o.json {
+			if err := printLine(w, dayLine{date, stateOf(d.State), d.State.Began, d.State.Ended, d.Counts, d.Files, d.Bytes}); err != nil {
+				return err
+			}
+			continue
+		}
+		r, ended := rows[date], "-"
+		if r == nil {
+			r = &inspect.Row{}
+		}
+		if !d.State.Ended.IsZero() {
+			ended = when(d.State.Ended)
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", date, grouped(r.Pages), r.Sites, grouped(r.Apart),
+			grouped(r.Unchanged), stats.Bytes(d.Bytes["doc"]), stats.Bytes(d.Bytes["xml"]), stats.Bytes(d.Bytes["other"]), ended,
+			stateOf(d.State))
+	}
+	return tab.Flush()
+}
+
+// pages lists the pages of a day.
+func (o *batchShowOptions) pages(ctx context.Context, w, errs io.Writer, c *inspect.Collection, d *inspect.Day) error {
+	if d.Counts == nil {
+		return fmt.Errorf("%s of %s is not done (%s): its pages are listed when it is", d.Date, c.Code, stateOf(d.State))
+	}
+	q := inspect.Query{Apart: o.other, Find: o.find, Offset: o.offset, Limit: o.limit + 1}
+	if o.limit == 0 {
+		q.Limit = -1
+	}
+	n := 0
+	for e, err := range c.Records(ctx, d.Date, q) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break // a day without pages of that kind
+		}
+		if err != nil {
+			return err
+		}
+		if n == o.limit && o.limit > 0 {
+			fmt.Fprintf(errs, "there are more: --offset %d\n", o.offset+n)
+			return nil
+		}
+		n++
+		if o.json {
+			err = printLine(w, e)
+		} else {
+			_, err = fmt.Fprintf(w, "%s  %-3s  %s\n          %s\n", e.Fetched.Format(time.TimeOnly), cmp.Or(e.Language, "-"),
+				inspect.VisibleLine(e.URL), inspect.VisibleLine(cmp.Or(e.Headline, "-")))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		what := "pages in its language"
+		if o.other {
+			what = "pages in other languages"
+		}
+		if o.find != "" || o.offset > 0 {
+			what = "such pages"
+		}
+		fmt.Fprintf(errs, "%s of %s has no %s\n", d.Date, c.Code, what)
+	}
+	return nil
+}
+
+// url shows what came of a URL.
+func (o *batchShowOptions) url(ctx context.Context, w io.Writer, c *inspect.Collection, date, typed string) error {
+	url := typed
+	if u, err := seeds.ParseURL(typed); err == nil {
+		url = u.Canonical().String()
+	}
+	v := &urlView{w: w, c: c, date: date, url: url, visible: isTerminal(w)}
+	var err error
+	if v.page, err = c.Page(ctx, date, url); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if v.doc, err = c.Document(ctx, date, url); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if v.page == nil && v.doc == nil {
+		return fmt.Errorf("%s was not asked for on %s%s", url, date, otherDays(ctx, c, url))
+	}
+	switch {
+	case o.json:
+		return v.json()
+	case o.xml:
+		return v.xml(ctx)
+	case o.text:
+		return v.text(ctx)
+	case o.headers:
+		return v.headers()
+	case o.body:
+		return v.body()
+	}
+	return v.all()
+}
+
+// otherDays says on which other days a URL was asked for.
+func otherDays(ctx context.Context, c *inspect.Collection, url string) string {
+	var days []string
+	for _, date := range c.Dates {
+		if _, err := c.Document(ctx, date, url); err == nil {
+			days = append(days, date)
+		}
+	}
+	if len(days) == 0 {
+		return ", nor on any other day"
+	}
+	return ", but on " + strings.Join(days, ", ")
+}
+
+// A urlView is what there is of a URL on a day.
+type urlView struct {
+	w       io.Writer
+	visible bool // w is a terminal
+	c       *inspect.Collection
+	date    string
+	url     string
+	page    *inspect.Page   // nil: it has no XML record
+	doc     *batch.Document // nil: the day is not merged
+}
+
+// put writes text that comes from the network.
+func (v *urlView) put(text []byte) error {
+	if v.visible {
+		text = []byte(inspect.Visible(strings.ReplaceAll(string(text), "\r\n", "\n")))
+	}
+	if _, err := v.w.Write(text); err != nil || bytes.HasSuffix(text, []byte("\n")) || !v.visible {
+		return err
+	}
+	_, err := io.WriteString(v.w, "\n")
+	return err
+}
+
+// earlier is the XML record of the day on which a page was stored that has not changed since.
+func (v *urlView) earlier(ctx context.Context) (*inspect.Page, error) {
+	if v.doc == nil || v.doc.Found != page.Unchanged || v.doc.Same.Time.IsZero() {
+		return nil, nil
+	}
+	for i := len(v.c.Dates) - 1; i >= 0; i-- {
+		if date := v.c.Dates[i]; date < v.date {
+			pg, err := v.c.Page(ctx, date, v.url)
+			if err == nil && pg.Record.Fetched.Equal(v.doc.Same.Time.Truncate(time.Second)) {
+				return pg, nil
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// record is the XML record, that of an earlier day where the page is unchanged.
+func (v *urlView) record(ctx context.Context) (*inspect.Page, error) {
+	if v.page != nil {
+		return v.page, nil
+	}
+	pg, err := v.earlier(ctx)
+	if err == nil && pg == nil {
+		err = fmt.Errorf("%s has no XML record on %s: %s", v.url, v.date, v.became())
+	}
+	return pg, err
+}
+
+func (v *urlView) xml(ctx context.Context) error {
+	pg, err := v.record(ctx)
+	if err != nil {
+		return err
+	}
+	return v.put(pg.Line)
+}
+
+func (v *urlView) text(ctx context.Context) error {
+	pg, err := v.record(ctx)
+	if err != nil {
+		return err
+	}
+	return v.put(append([]byte(pg.Record.Content), '\n'))
+}
+
+// answer is the document's answer.
+func (v *urlView) answer() (*page.Response, error) {
+	if v.doc == nil {
+		return nil, fmt.Errorf("%s of %s is not merged yet", v.date, v.c.Code)
+	}
+	resp := new(page.Response)
+	if err := v.doc.Response(resp); err != nil {
+		return nil, fmt.Errorf("there is no answer: %s", v.became())
+	}
+	return resp, nil
+}
+
+func (v *urlView) headers() error {
+	resp, err := v.answer()
+	if err != nil {
+		return err
+	}
+	return errors.Join(v.put(resp.RequestRaw), v.put(resp.Raw[:resp.HeadLen]))
+}
+
+// mostShown is how much of a body is decoded to be shown.
+const mostShown = 256 << 20
+
+func (v *urlView) body() error {
+	resp, err := v.answer()
+	if err != nil {
+		return err
+	}
+	if err := fetch.Decode(resp, mostShown); err != nil && len(resp.Body) == 0 {
+		return err
+	}
+	return v.put(resp.Body)
+}
+
+// became says what came of the URL, in words.
+func (v *urlView) became() string {
+	d := v.doc
+	switch {
+	case d == nil:
+		return "the day is not merged yet"
+	case d.Rule != "":
+		return fmt.Sprintf("left out by the rule %s: %s", d.Rule, d.Detail)
+	case d.Failure != "":
+		return fmt.Sprintf("failed: %s: %s", d.Failure, d.Detail)
+	case d.Found == page.Unchanged && !d.Same.Time.IsZero():
+		return "unchanged since " + when(d.Same.Time)
+	case d.Found == page.Unchanged:
+		return "unchanged"
+	case d.To != "":
+		return "redirects to " + d.To
+	case d.NoArchive:
+		return fmt.Sprintf("status %d; it asks not to be archived", d.Status)
+	case !d.MetaIndex:
+		return fmt.Sprintf("status %d; it asks not to be indexed", d.Status)
+	}
+	return fmt.Sprintf("status %d", d.Status)
+}
+
+// A urlLine is a URL as JSON.
+type urlLine struct {
+	URL      string       `json:"url"`
+	Became   string       `json:"became"`
+	Status   int          `json:"status,omitempty"`
+	From     string       `json:"from,omitempty"`
+	Depth    int          `json:"depth"`
+	Time     time.Time    `json:"time,omitzero"`
+	Type     string       `json:"type,omitempty"`
+	Entry    *batch.Entry `json:"record,omitempty"`
+	Other    bool         `json:"other,omitempty"` // the record is among those in other languages
+	Headline string       `json:"headline,omitempty"`
+	Text     string       `json:"text,omitempty"`
+}
+
+func (v *urlView) json() error {
+	l := urlLine{URL: v.url, Became: v.became()}
+	if d := v.doc; d != nil {
+		l.Status, l.From, l.Depth, l.Time, l.Type = d.Status, d.From, d.Depth, d.Time, d.Type
+	}
+	if v.page != nil {
+		l.Entry, l.Other = &v.page.Entry, v.page.Apart
+		l.Headline, l.Text = v.page.Record.Headline, v.page.Record.Content
+	}
+	return printLine(v.w, l)
+}
+
+// all shows everything in a few lines, with the main text below them.
+func (v *urlView) all() error {
+	tab := tabwriter.NewWriter(v.w, 0, 0, 2, ' ', 0)
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(tab, "%s\t%s\n", name, inspect.VisibleLine(value))
+		}
+	}
+	row("url", v.url)
+	row("became", v.became())
+	if d := v.doc; d != nil {
+		row("fetched", when(d.Time)+", in "+d.Took.Round(time.Millisecond).String())
+		row("from", cmp.Or(d.From, "a seed"))
+		row("depth", fmt.Sprint(d.Depth))
+		row("type", d.Type)
+		if d.Status != 0 {
+			row("size", stats.Bytes(int64(len(d.Raw)-d.HeadLen)))
+			row("truncated", string(d.Truncated))
+			row("malformed", d.Malformed)
+		}
+	}
+	if pg := v.page; pg != nil {
+		r := &pg.Record
+		where := pg.Part
+		if pg.Apart {
+			where += " of other languages"
+		}
+		row("record", fmt.Sprintf("%s, %d bytes from %d", where, pg.Length, pg.Offset))
+		row("encoding", fmt.Sprintf("%s, by %s", r.Encoding, r.EncodingFrom))
+		if r.Language != "" {
+			row("language", fmt.Sprintf("%s: %.0f%% of the text, confidence %.0f%%", r.Language, 100*r.Share, 100*r.Confidence))
+		}
+		row("digest", fmt.Sprintf("sha1:%x", r.Digest))
+		if r.Simhash != 0 {
+			row("simhash", fmt.Sprintf("%016x", r.Simhash))
+		}
+		row("headline", r.Headline)
+	}
+	if err := tab.Flush(); err != nil || v.page == nil {
+		return err
+	}
+	_, err := fmt.Fprintf(v.w, "\n%s\n", inspect.Visible(v.page.Record.Content))
+	return err
+}
