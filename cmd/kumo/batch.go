@@ -25,6 +25,6 @@ func batchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "batch", Short: "Crawl collections by layers, as MapReduce jobs", Long: batchLong,
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(batchInitCommand(), batchCheckCommand(), batchRunCommand(), batchTaskCommand(),
-		batchAttemptCommand(), batchShowCommand(), batchStatsCommand())
+		batchAttemptCommand(), batchShowCommand(), batchStatsCommand(), batchWARCCommand())
 	return cmd
 }

@@ -30,7 +30,7 @@ and the pages in other languages, which are kept apart.
   sites       registered domains that they are of; over several days each once
   bytes       of their bodies as they were sent
   apart       pages in other languages: those in DIR/other
-  unchanged   pages that are as they were, which only their first day has
+  unchanged   URLs that gave the same as before: what they say is in an earlier day
 
 Days that are not done are named, and not counted.
 

@@ -33,7 +33,7 @@ type Row struct {
 	ApartBy   map[string]int64 `json:"apart_by_language"`
 	Charsets  map[string]int64 `json:"charsets"`  // of all pages that came
 	Fetched   int64            `json:"fetched"`   // pages that came, whatever their type and language
-	Unchanged int64            `json:"unchanged"` // since they came last
+	Unchanged int64            `json:"unchanged"` // URLs that gave the same as before
 	Redirects int64            `json:"redirects"`
 	Errors    int64            `json:"errors"`   // answers that are none of these
 	Failed    int64            `json:"failed"`   // without an answer

@@ -15,11 +15,14 @@ import (
 	"kumo/internal/batch"
 	"kumo/internal/batch/hadoop"
 	"kumo/internal/batch/local"
+	"kumo/internal/collection"
 	"kumo/internal/hadoopconf"
 	"kumo/internal/job"
 	"kumo/internal/place"
 	"kumo/internal/place/file"
 	"kumo/internal/place/hdfs"
+	"kumo/internal/store"
+	"kumo/internal/store/warc"
 	"kumo/internal/vfs"
 )
 
@@ -109,4 +112,15 @@ func Reducers() int { return runtime.GOMAXPROCS(0) }
 // sites.
 func Fetching(contact string) batch.Fetching {
 	return batch.Fetching{Agent: job.Agent, UserAgent: job.UserAgent(contact), AddressDelay: 250 * time.Millisecond}
+}
+
+// OpenWARC opens a store of WARCs in a folder: a collection's of a day.
+func OpenWARC(dir, compression string, maxSize int64, c *collection.Collection, date string) (store.Store, error) {
+	hostname, err := os.Hostname()
+	if err != nil {
+		hostname = "localhost"
+	}
+	return warc.Open(vfs.OS, warc.Config{Dir: dir, Name: job.SafeName(c.Directory + "-" + date), Hostname: job.SafeName(hostname),
+		MaxSize: maxSize, Compression: compression, Software: job.Agent + "/" + job.Version,
+		Info: [][2]string{{"robots", "obey"}, {"description", "a day of the batch crawl " + c.Code}}}, nil)
 }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/batch"
+	"kumo/internal/batch/archive"
+	"kumo/internal/batch/inspect"
+	"kumo/internal/collection"
+	"kumo/internal/place"
+	"kumo/internal/store"
+	wirebatch "kumo/internal/wire/batch"
+)
+
+const batchWARCLong = `Make WARCs of what a COLLECTION has in PLACE, of all its days or of one DAY (2026-11-21, or "last"): FOLDER/DAY/warc/*.warc.gz with
+FOLDER/DAY/index.cdxj. A day appears when it is whole; days that are there already are left as they are, so that the same command adds
+new ones.
+
+There is a response, a request and a metadata record (with the page's links) for each answer. What a day found unchanged is a
+revisit record, which names the answer of an earlier day by URL and time: keep the days together. URLs without an answer are not among it,
+nor pages that ask not to be archived.`
+
+const batchWARCExample = `  kumo batch warc /data/news de
+  kumo batch warc --verify --out /data/warc/de /data/news de last`
+
+type batchWARCOptions struct {
+	out, compress string
+	size          int64
+	verify        bool
+}
+
+func batchWARCCommand() *cobra.Command {
+	o := &batchWARCOptions{compress: "gzip"}
+	cmd := &cobra.Command{Use: "warc PLACE COLLECTION [DAY]", Short: "Make WARCs of batch crawls", Long: batchWARCLong,
+		Example: batchWARCExample, Args: usageArgs(cobra.RangeArgs(2, 3)), DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
+	f := cmd.Flags()
+	f.StringVarP(&o.out, "out", "o", "", "make them in this `FOLDER` (default: warc/ and the collection's directory)")
+	f.Var(choice{&o.compress, []string{"gzip", "zstd", "none"}}, "compress", "how records are compressed")
+	f.Var(size{&o.size}, "warc-size", "begin another file before one gets longer (0: 1GB)")
+	f.BoolVar(&o.verify, "verify", false, "read everything again, and check digests and index")
+	f.SortFlags = false
+	return cmd
+}
+
+func (o *batchWARCOptions) run(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
+	if o.verify && o.compress == "none" {
+		return usagef("--verify: only compressed WARCs are read again")
+	}
+	at, err := wirebatch.OpenPlace(args[0])
+	if err != nil {
+		return err
+	}
+	all, err := inspect.Collections(ctx, at)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return usagef("%s: there is no batch crawl", args[0])
+	}
+	c, err := held(all, args[1])
+	if err != nil {
+		return err
+	}
+	dates := c.Dates
+	if len(args) > 2 {
+		date := args[2]
+		if date == "last" {
+			date = c.Last()
+		}
+		if !slices.Contains(dates, date) {
+			return usagef("collection %s has no day %s; its days are %s", c.Code, args[2], daysOf(c))
+		}
+		dates = []string{date}
+	}
+	if o.out == "" {
+		o.out = filepath.Join("warc", c.Directory)
+	}
+	tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "day\tresponses\trevisits\tno answer\tnot archived\tfolder")
+	for _, date := range dates {
+		line, err := o.day(ctx, at, c, date)
+		if err != nil {
+			return errors.Join(tab.Flush(), err)
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s\n", date, line, filepath.Join(o.out, date))
+	}
+	return tab.Flush()
+}
+
+// day makes a day's WARCs, and says what is in them.
+func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspect.Collection, date string) (string, error) {
+	d, err := held.Day(ctx, date)
+	if err != nil {
+		return "", err
+	}
+	if !merged(d.State) {
+		return fmt.Sprintf("-\t-\t-\tnot done: %s", stateOf(d.State)), nil
+	}
+	c := &collection.Collection{Code: held.Code, Directory: held.Directory}
+	dir := filepath.Join(o.out, date)
+	n, err := archive.Write(ctx, archive.Day{Place: at, Collection: c, Date: date, Dir: dir, Agent: wirebatch.Fetching("").Agent,
+		Open: func(dir string) (store.Store, error) { return wirebatch.OpenWARC(dir, o.compress, o.size, c, date) }})
+	line := fmt.Sprintf("%s\t%s\t%s\t%s", grouped(int64(n.Responses)), grouped(int64(n.Revisits)), grouped(int64(n.NoAnswer)),
+		grouped(int64(n.NotArchive)))
+	if errors.Is(err, archive.ErrMade) {
+		line, err = "-\t-\t-\tthere already", nil
+	}
+	if err == nil && o.verify {
+		_, err = archive.Verify(ctx, dir)
+	}
+	return line, err
+}
+
+// merged reports whether a day has a Document a URL.
+func merged(s *batch.State) bool { return s.Next.Job == batch.JobXML || s.Next.Job == "" }

@@ -1,0 +1,165 @@
+// Package archive makes WARCs of the Documents that a batch crawl keeps: a day's in a folder of its own, which appears
+// when it is whole. What a day found unchanged becomes a revisit record, which names the day that has the body.
+package archive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"kumo/internal/batch"
+	"kumo/internal/collection"
+	"kumo/internal/fetch"
+	"kumo/internal/page"
+	"kumo/internal/parse"
+	"kumo/internal/place"
+	"kumo/internal/store"
+)
+
+// A Day says of what WARCs are made, and where.
+type Day struct {
+	Place      place.Place
+	Collection *collection.Collection // its code and directory
+	Date       string
+	Dir        string // the folder to be made
+	// Open opens a store of WARCs in a folder.
+	Open  func(dir string) (store.Store, error)
+	Agent string // whose rules a page's robots directives are read by
+}
+
+// Counts are what a day's Documents came to.
+type Counts struct {
+	Responses  int `json:"responses"`
+	Revisits   int `json:"revisits"`
+	NoAnswer   int `json:"no_answer"`    // failed, or left out by a rule
+	NotArchive int `json:"not_archived"` // pages that ask not to be archived
+}
+
+// ErrMade is a day whose folder is there already.
+var ErrMade = errors.New("it is there already")
+
+// settleEvery is after how many records files that are full get their final names.
+const settleEvery = 10_000
+
+// Write makes a day's WARCs.
+func Write(ctx context.Context, d Day) (n Counts, err error) {
+	if _, err := os.Lstat(d.Dir); !errors.Is(err, os.ErrNotExist) {
+		return n, cmp.Or(err, fmt.Errorf("%s: %w", d.Dir, ErrMade))
+	}
+	names, err := batch.DayFiles(ctx, d.Place, d.Collection, "doc", d.Date)
+	if err != nil {
+		return n, err
+	}
+	open := d.Dir + ".open"
+	if err := os.RemoveAll(open); err != nil { // of a run that was ended
+		return n, err
+	}
+	if err := os.MkdirAll(open, 0o777); err != nil {
+		return n, err
+	}
+	s, err := d.Open(open)
+	if err != nil {
+		return n, err
+	}
+	w := &writer{store: s, parser: parse.New(parse.Config{Agent: d.Agent})}
+	for _, name := range names {
+		if err = w.file(ctx, d.Place, name); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+			break
+		}
+	}
+	if err == nil {
+		err = w.settle()
+	}
+	if err = errors.Join(err, s.Close()); err != nil {
+		return w.Counts, errors.Join(err, os.RemoveAll(open))
+	}
+	return w.Counts, os.Rename(filepath.Clean(open), d.Dir)
+}
+
+// A writer writes Documents.
+type writer struct {
+	Counts
+	store  store.Store
+	parser *parse.Parser
+	resp   page.Response
+	page   page.Page
+	since  int // records since files were settled
+}
+
+func (w *writer) file(ctx context.Context, p place.Place, name string) error {
+	for r, err := range batch.ReadFile(ctx, p, name) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		d, err := batch.ReadDocument(r.Key, r.Value)
+		if err == nil {
+			err = w.put(&d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) settle() error {
+	w.since = 0
+	if _, err := w.store.Mark(); err != nil {
+		return err
+	}
+	if err := w.store.Sync(); err != nil {
+		return err
+	}
+	return w.store.Settle()
+}
+
+// maxDecoded bounds a page's body without its content coding.
+const maxDecoded = 64 << 20
+
+func (w *writer) put(d *batch.Document) error {
+	switch {
+	case d.NoArchive:
+		w.NotArchive++
+		return nil
+	case len(d.Raw) == 0:
+		w.NoAnswer++
+		return nil
+	}
+	rec := page.Record{URL: d.URL, Final: cmp.Or(d.To, d.URL), From: d.From, Depth: d.Depth, Time: d.Time, Took: d.Took,
+		Response: &w.resp, Digest: d.Digest, Recrawl: d.Found}
+	if err := d.Response(&w.resp); err == nil {
+		rec.Page = w.read()
+	}
+	if w.resp.Malformed == "" {
+		w.resp.Malformed = d.Malformed
+	}
+	if d.Found == page.Unchanged && !d.Same.Time.IsZero() {
+		rec.Revisit = &page.Ref{URL: d.URL, Time: d.Same.Time, Chunked: d.Same.Chunked}
+		w.Revisits++
+	} else {
+		w.Responses++
+	}
+	if err := w.store.Put(&rec); err != nil {
+		return err
+	}
+	if w.since++; w.since < settleEvery {
+		return nil
+	}
+	return w.settle()
+}
+
+// read reads the page again, as when it was fetched: its links are in no Document.
+func (w *writer) read() *page.Page {
+	if parse.Readable(parse.MediaType(w.resp.Header.Get("Content-Type"))) {
+		_ = fetch.Decode(&w.resp, maxDecoded) // the Document says what was wrong
+	}
+	_ = w.parser.Parse(&w.resp, &w.page) // likewise
+	return &w.page
+}

@@ -1,0 +1,108 @@
+package archive
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kumo/internal/store/warc"
+)
+
+// Verify reads every record of a day's WARCs to its last byte, checks its digests, and that the index has a line for
+// each answer, and each line its record.
+func Verify(ctx context.Context, dir string) (records int, err error) {
+	names, err := filepath.Glob(filepath.Join(dir, "warc", "*.warc*"))
+	if err != nil {
+		return 0, err
+	}
+	answers := map[location]string{} // of records that the index must name: their URLs
+	for _, name := range names {
+		n, err := verifyFile(ctx, name, answers)
+		records += n
+		if err != nil {
+			return records, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if len(names) == 0 {
+		return 0, nil
+	}
+	return records, verifyIndex(filepath.Join(dir, "index.cdxj"), answers)
+}
+
+// A location is where a record lies.
+type location struct {
+	file           string
+	offset, length int64
+}
+
+func verifyFile(ctx context.Context, name string, answers map[location]string) (records int, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	r, err := warc.NewReader(f, info.Size(), name)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return records, ctx.Err()
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return records, fmt.Errorf("record at byte %d: %w", r.Offset(), err)
+		}
+		records++
+		if kind := rec.Fields["WARC-Type"]; kind == "response" || kind == "revisit" {
+			answers[location{filepath.Base(name), rec.Offset, rec.Length}] = rec.Fields["WARC-Target-URI"]
+		}
+	}
+}
+
+// errIndex is an index that does not fit its files.
+var errIndex = errors.New("the index does not fit the WARCs")
+
+func verifyIndex(name string, answers map[location]string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	in, before := bufio.NewReader(f), ""
+	for {
+		line, err := in.ReadString('\n')
+		if errors.Is(err, io.EOF) && line == "" {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		x, err := warc.ParseIndexLine([]byte(strings.TrimSuffix(line, "\n")))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		at := location{x.File, x.Offset, x.Length}
+		if url, there := answers[at]; !there || url != x.URL || line < before {
+			return fmt.Errorf("%s: %w: the line of %s", name, errIndex, x.URL)
+		}
+		delete(answers, at)
+		before = line
+	}
+	for at, url := range answers {
+		return fmt.Errorf("%s: %w: no line for %s, in %s at byte %d", name, errIndex, url, at.file, at.offset)
+	}
+	return nil
+}
