@@ -5,6 +5,7 @@ package archive
 import (
 	"cmp"
 	"context"
+	"crypto/sha1"
 	"errors"
 	"fmt"
 	"os"
@@ -145,6 +146,9 @@ func (w *writer) put(d *batch.Document) error {
 		w.Revisits++
 	} else {
 		w.Responses++
+		if d.Unmodified { // the digest is that of a page that no WARC has
+			rec.Digest = sha1.Sum(w.resp.Payload)
+		}
 	}
 	if err := w.store.Put(&rec); err != nil {
 		return err

@@ -1,0 +1,171 @@
+package inspect_test
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kumo/internal/batch"
+	"kumo/internal/batch/inspect"
+	"kumo/internal/batch/local"
+	"kumo/internal/collection"
+	"kumo/internal/maintext"
+	"kumo/internal/page"
+	"kumo/internal/parse"
+	"kumo/internal/place"
+	"kumo/internal/place/file"
+	"kumo/internal/synthweb"
+	"kumo/internal/vfs"
+)
+
+const day1, day2 = "2026-11-21", "2026-11-22"
+
+// crawled is a place with a day of two collections that have the same pages, of which each keeps its own, and a day that
+// is not done.
+func crawled(t *testing.T) place.Place {
+	t.Helper()
+	cfg := synthweb.Clean(7, 5, 60)
+	cfg.Traits = map[synthweb.Trait]int{synthweb.Legacy: 500, synthweb.Gzip: 300}
+	server, err := synthweb.Serve(t.Context(), synthweb.New(cfg), synthweb.ServeOptions{DNS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	p, err := file.Open(t.TempDir(), vfs.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*collection.Collection
+	for _, code := range []string{"ja", "other"} {
+		c := collection.New()
+		c.Code, c.Directory, c.Seeds, c.Scope, c.Depth = code, "crawler_"+code, server.SeedURLs(), "any", 100
+		c.Interval, c.Language = collection.Duration(time.Millisecond), collection.Language{Code: code, Share: 0.1}
+		all = append(all, c)
+	}
+	text := func(resp *page.Response, pg *page.Page) (*page.MainText, error) {
+		x, err := maintext.Extract(parse.UTF8(resp.Body, pg.Charset), resp.URL)
+		return &page.MainText{Headline: x.Headline, Text: x.Text}, err
+	}
+	run := &batch.Pipeline{Deps: batch.Deps{Place: p, Text: text}, Collections: all, Date: day1, Reducers: 3,
+		Runner: local.New(local.Config{Place: p, Temp: filepath.Join(t.TempDir(), "temp")}), Fetching: batch.Fetching{Agent: "kumo",
+			UserAgent: "kumo", AllowPrivate: true, DNSServer: server.DNS(), Timeout: 5 * time.Second}}
+	if err := run.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	state, err := place.ReadFile(t.Context(), p, "crawler_ja/state/"+day1+".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := strings.NewReplacer(day1, day2, `"job": ""`, `"job": "crawl"`).Replace(string(state))
+	if err := place.WriteFile(t.Context(), p, "crawler_ja/state/"+day2+".json", []byte(begun)); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// list are the URLs that a query lists.
+func list(t *testing.T, c *inspect.Collection, q inspect.Query) (urls []string) {
+	t.Helper()
+	for e, err := range c.Records(t.Context(), day1, q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		urls = append(urls, e.URL)
+	}
+	return urls
+}
+
+func TestAPlaceTellsWhatItHolds(t *testing.T) {
+	p := crawled(t)
+	all, err := inspect.Collections(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 || all[0].Code != "ja" || all[1].Directory != "crawler_other" || !slices.Equal(all[0].Dates, []string{day1, day2}) {
+		t.Fatalf("%+v", all)
+	}
+	table, err := inspect.Stats(t.Context(), all, inspect.Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Days) != 2 || len(table.Open) != 1 || table.Open[0].Date != day2 || table.All.Days != 1 {
+		t.Errorf("%+v", table)
+	}
+	for i, c := range all {
+		t.Run(c.Code, func(t *testing.T) { holds(t, c, table.Collections[i]) })
+	}
+	if table.All.Pages != table.Collections[0].Pages+table.Collections[1].Pages ||
+		table.All.Sites > table.Collections[0].Sites+table.Collections[1].Sites {
+		t.Errorf("%+v", table.All)
+	}
+	if none, err := inspect.Stats(t.Context(), all, inspect.Span{Last: "2026-11-20"}); err != nil || none.All.Pages > 0 || none.All.Sites > 0 {
+		t.Errorf("%+v, %v", none.All, err)
+	}
+}
+
+// holds compares what a collection lists with what is counted, and with its Documents.
+func holds(t *testing.T, c *inspect.Collection, sum *inspect.Row) {
+	urls, others := list(t, c, inspect.Query{Limit: -1}), list(t, c, inspect.Query{Limit: -1, Apart: true})
+	if len(urls) == 0 || int64(len(urls)) != sum.Pages || int64(len(others)) != sum.Apart {
+		t.Errorf("%d and %d pages, of which %d and %d are counted", len(urls), len(others), sum.Pages, sum.Apart)
+	}
+	if !slices.IsSorted(urls) || slices.ContainsFunc(others, func(u string) bool { return slices.Contains(urls, u) }) {
+		t.Error("pages are out of order, or in both")
+	}
+	if got := list(t, c, inspect.Query{Offset: 3, Limit: 4}); !slices.Equal(got, urls[3:7]) {
+		t.Errorf("%q from the third on, of %q", got, urls)
+	}
+	bytes, charsets := int64(0), map[string]int64{}
+	for _, url := range append(slices.Clone(urls), others...) {
+		pg, err := c.Page(t.Context(), day1, url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.Document(t.Context(), day1, url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pg.Record.URL != url || pg.Record.Content != d.Text || pg.Record.Digest != d.Digest || pg.Apart != slices.Contains(others, url) {
+			t.Errorf("%+v is not %+v", pg.Record, d)
+		}
+		charsets[d.Charset]++
+		if !pg.Apart {
+			bytes += int64(len(d.Raw) - d.HeadLen)
+		}
+	}
+	if bytes != sum.Bytes || !maps.Equal(charsets, sum.Charsets) {
+		t.Errorf("%d bytes, charsets %v; counted are %d, %v", bytes, charsets, sum.Bytes, sum.Charsets)
+	}
+	found := list(t, c, inspect.Query{Limit: -1, Find: strings.ToUpper(urls[5][7:])})
+	if !slices.Contains(found, urls[5]) || len(found) == len(urls) {
+		t.Errorf("found %q", found)
+	}
+	for _, not := range []string{"http://none.test/", urls[0] + "~"} {
+		if _, err := c.Page(t.Context(), day1, not); !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+		if _, err := c.Document(t.Context(), day1, not); !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestWhatNobodySeesIsShown(t *testing.T) {
+	for in, want := range map[string]string{
+		"سلام\u200cعلیکم क्\u200dष": "سلام\u200cعلیکم क्\u200dष",
+		"a\x1b[31mb\u009b\u202ec":   `a\u{1b}[31mb\u{9b}\u{202e}c`,
+		"\xff\u200b\ufeff\r":        "\uFFFD" + `\u{200b}\u{feff}\u{d}`,
+	} {
+		if got := inspect.Visible(in); got != want {
+			t.Errorf("%q is shown as %q, want %q", in, got, want)
+		}
+	}
+	if got := inspect.Visible("a\nb") + inspect.VisibleLine("a\nb"); got != "a\nba\\u{a}b" {
+		t.Errorf("%q", got)
+	}
+}
