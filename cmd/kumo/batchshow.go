@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -490,7 +491,7 @@ func (v *urlView) all() error {
 	row("became", v.became())
 	if d := v.doc; d != nil {
 		row("fetched", when(d.Time)+", in "+d.Took.Round(time.Millisecond).String())
-		row("from", cmp.Or(d.From, "a seed"))
+		row("from", cmp.Or(d.From, map[bool]string{true: "a seed", false: "what was known of earlier days"}[d.Seed]))
 		row("depth", fmt.Sprint(d.Depth))
 		row("type", d.Type)
 		if d.Status != 0 {
@@ -510,7 +511,7 @@ func (v *urlView) all() error {
 		if r.Language != "" {
 			row("language", fmt.Sprintf("%s: %.0f%% of the text, confidence %.0f%%", r.Language, 100*r.Share, 100*r.Confidence))
 		}
-		row("digest", fmt.Sprintf("sha1:%x", r.Digest))
+		row("digest", "sha1:"+base32.StdEncoding.EncodeToString(r.Digest[:]))
 		if r.Simhash != 0 {
 			row("simhash", fmt.Sprintf("%016x", r.Simhash))
 		}

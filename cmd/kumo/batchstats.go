@@ -274,7 +274,7 @@ func writeCSV(w io.Writer, t *inspect.Table) error {
 
 // growth draws pages and bytes that each collection has by the end of each day.
 func growth(t *inspect.Table) []byte {
-	c := chart.Chart{Title: "Growth of the collections, " + strings.TrimSuffix(stats.Count(t.All.Days, "day"), " ")}
+	c := chart.Chart{Title: "Growth of the collections, " + stats.Count(t.All.Days, "days")}
 	for _, r := range t.ByDate() {
 		day, err := time.Parse(time.DateOnly, r.Date)
 		if err == nil { // as of every date that was checked

@@ -73,7 +73,7 @@ func (c *Chart) panel(b *strings.Builder, p *Panel) {
 	y := func(v float64) float64 { return panel - bottom - v/most*(panel-top-bottom) }
 	text(b, left, top-12, "start", `font-weight="bold"`, p.Title)
 	for v := 0.0; v <= most+step/2; v += step {
-		fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="%.1f" y2="%[3].1f" stroke="#ddd"/>`+"\n", left, width-right, y(v))
+		fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1[3]f" stroke="#ddd"/>`+"\n", left, width-right, y(v))
 		text(b, left-8, y(v)+4, "end", "", p.Unit(v))
 	}
 	c.dates(b)
@@ -102,7 +102,7 @@ func (c *Chart) dates(b *strings.Builder) {
 			continue
 		}
 		last = x
-		fmt.Fprintf(b, `<line x1="%.1f" x2="%[1].1f" y1="%d" y2="%d" stroke="#888"/>`+"\n", x, panel-bottom, panel-bottom+4)
+		fmt.Fprintf(b, `<line x1="%.1f" x2="%.1[1]f" y1="%d" y2="%d" stroke="#888"/>`+"\n", x, panel-bottom, panel-bottom+4)
 		text(b, x, panel-bottom+18, "middle", "", c.Days[i].Format(time.DateOnly))
 	}
 }
