@@ -212,7 +212,9 @@ func serveWeb(ctx context.Context, out io.Writer, web *synthweb.Web, opts synthw
 }
 
 // crawlLine is the command that crawls a server's web.
-func crawlLine(s *synthweb.Server) string { return commandLine(s, "kumo crawl --scope any", s.SeedURLs()...) }
+func crawlLine(s *synthweb.Server) string {
+	return commandLine(s, "kumo crawl --scope any", s.SeedURLs()...)
+}
 
 // commandLine is a command with what it needs to reach a server's web.
 func commandLine(s *synthweb.Server, command string, what ...string) string {

@@ -80,7 +80,9 @@ func (s *Stored) put(w *varint.Writer) {
 	putArray(w, s.Chunked)
 }
 
-func getStored(r *varint.Reader) Stored { return Stored{Time: getTime(r), Chunked: getArray[page.Digest](r)} }
+func getStored(r *varint.Reader) Stored {
+	return Stored{Time: getTime(r), Chunked: getArray[page.Digest](r)}
+}
 
 // Rules are what an origin's robots.txt answered, kept for the rest of the day. The key is the origin.
 type Rules struct {

@@ -137,4 +137,6 @@ const (
 	apart = "other"
 )
 
-func (c *Collection) folder(folder, date string) string { return batch.DayFolder(c.named(), folder, date) }
+func (c *Collection) folder(folder, date string) string {
+	return batch.DayFolder(c.named(), folder, date)
+}
