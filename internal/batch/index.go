@@ -293,7 +293,7 @@ func FindEntry(ctx context.Context, p place.Place, name, url string) (*Entry, er
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close() //nolint:errcheck // it is only read
+	defer r.Close() // it is only read
 	for in := bufio.NewReader(r); ; {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
@@ -320,7 +320,7 @@ func entryBehind(ctx context.Context, p place.Place, name string, at, end int64)
 	if err != nil {
 		return 0, nil, err
 	}
-	defer r.Close() //nolint:errcheck // it is only read
+	defer r.Close() // it is only read
 	in := bufio.NewReaderSize(r, 4<<10)
 	var line []byte
 	skipped, err := in.ReadBytes('\n')

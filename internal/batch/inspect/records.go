@@ -75,7 +75,7 @@ func entries(ctx context.Context, p place.Place, name string) iter.Seq2[batch.En
 			yield(batch.Entry{}, err)
 			return
 		}
-		defer src.Close() //nolint:errcheck // it is only read
+		defer src.Close() // it is only read
 		for in := bufio.NewReaderSize(src, 64<<10); ; {
 			line, err := in.ReadBytes('\n')
 			if errors.Is(err, io.EOF) && len(line) == 0 {
@@ -242,7 +242,7 @@ func findRecord(ctx context.Context, p place.Place, name string, key []byte) ([]
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close() //nolint:errcheck // it is only read
+	defer in.Close() // it is only read
 	for {
 		k, v, err := in.Next()
 		switch {
@@ -265,7 +265,7 @@ func firstKey(ctx context.Context, p place.Place, name string, from, to int64) (
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close() //nolint:errcheck // it is only read
+	defer in.Close() // it is only read
 	k, _, err := in.Next()
 	if errors.Is(err, io.EOF) {
 		return nil, nil

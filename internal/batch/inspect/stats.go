@@ -184,7 +184,7 @@ func (c *Collection) sites(ctx context.Context, date string, all map[string]bool
 	if err != nil {
 		return err
 	}
-	defer src.Close() //nolint:errcheck // it is only read
+	defer src.Close() // it is only read
 	for in := bufio.NewReader(src); ; {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) == 0 {

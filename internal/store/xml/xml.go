@@ -42,7 +42,7 @@ type Record struct {
 //go:embed kumo-batch-1.xsd
 var Schema []byte
 
-// See Schema.
+// SchemaName is the name of its file; see Schema.
 const SchemaName = "kumo-batch-1.xsd"
 
 // What a document has around its records.
