@@ -242,7 +242,7 @@ func findRecord(ctx context.Context, p place.Place, name string, key []byte) ([]
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close() // it is only read
+	defer func() { _ = in.Close() }() // it is only read
 	for {
 		k, v, err := in.Next()
 		switch {
@@ -265,7 +265,7 @@ func firstKey(ctx context.Context, p place.Place, name string, from, to int64) (
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close() // it is only read
+	defer func() { _ = in.Close() }() // it is only read
 	k, _, err := in.Next()
 	if errors.Is(err, io.EOF) {
 		return nil, nil
