@@ -16,6 +16,7 @@ job needs, and a day's crawl of each collection lies apart. A collection is a YA
   kumo batch init news27 DIR          write 27 of them, of news in as many languages
   kumo batch check DIR                what they say, or what is wrong with them
   kumo batch run de.yaml              crawl its day, into ./batch/crawler_de
+  kumo batch schedule DIR             crawl each of them when its schedule says
   kumo batch run --help               what all can be said, and what lies where
   kumo batch show batch               collections, days, pages; what came of a URL
   kumo batch stats                    pages, sites and bytes by language and day
@@ -24,7 +25,7 @@ job needs, and a day's crawl of each collection lies apart. A collection is a YA
 func batchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "batch", Short: "Crawl collections by layers, as MapReduce jobs", Long: batchLong,
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(batchInitCommand(), batchCheckCommand(), batchRunCommand(), batchTaskCommand(),
-		batchAttemptCommand(), batchShowCommand(), batchStatsCommand(), batchWARCCommand())
+	cmd.AddCommand(batchInitCommand(), batchCheckCommand(), batchRunCommand(), batchScheduleCommand(),
+		batchTaskCommand(), batchAttemptCommand(), batchShowCommand(), batchStatsCommand(), batchWARCCommand())
 	return cmd
 }

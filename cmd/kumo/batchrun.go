@@ -51,11 +51,11 @@ Keys of a collection's file, with their defaults:
   redirects: 10            in a row
   charsets: [gbk, …]       that its pages are expected in
   language:
-    code: de               pages in others are kept apart; default: the collection's code
+    code: de               pages in others are kept apart; any: they are not; default: the collection's code
     share: 0.5             of a page's text that must be in it
     confidence: 0.5        of telling so
   recrawl: 24h,20h,30d     when pages are visited again: at first, least, most; never; REGEX=… for those that match
-  schedule: daily          when it is run
+  schedule: "00:30"        when kumo batch schedule runs it, UTC: a time of day, daily (at midnight), or cron's five fields
 
 What lies in the place, DIR being the collection's directory:
 
@@ -94,18 +94,18 @@ func batchRunCommand() *cobra.Command {
 	o := &batchOptions{}
 	cmd := &cobra.Command{Use: "run [flags] CONFIG...", Short: "Crawl the day of collections", Long: batchRunLong,
 		Example: batchRunExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("which collections? name their YAML files, or a folder of them")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
+		Args:    someCollections, RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
+	cmd.Flags().StringVar(&o.date, "date", "", "run this `DAY`, 2026-11-21 (default: today, UTC)")
+	o.bind(cmd)
+	return cmd
+}
+
+// bind binds the flags that say how collections are run.
+func (o *batchOptions) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.on, "on", "local", "run jobs on `WHAT`: "+strings.Join(wirebatch.Runners(), ", "))
 	f.StringVar(&o.place, "place", "batch", "keep everything in the place at this `URL`, or folder")
 	f.StringSliceVar(&o.only, "only", nil, "run only the collections with these `CODES`, separated by commas")
-	f.StringVar(&o.date, "date", "", "run this `DAY`, 2026-11-21 (default: today, UTC)")
 	f.IntVarP(&o.depth, "depth", "d", -1, "follow links this many `HOPS` from a seed (default: what the collections say)")
 	f.IntVar(&o.reducers, "reducers", wirebatch.Reducers(), "spread each job over `N` partitions")
 	f.StringVar(&o.contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the user agent")
@@ -128,7 +128,6 @@ func batchRunCommand() *cobra.Command {
 	f.StringVar(&o.temp, "temp", "", "a `FOLDER` for what lies between map and reduce (default: in the place)")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
 	f.SortFlags = false
-	return cmd
 }
 
 // load loads the collections that are to be run.
@@ -194,13 +193,32 @@ func (o *batchOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	at, err := wirebatch.OpenPlace(o.place)
+	p, show, err := o.open()
 	if err != nil {
 		return err
 	}
-	runner, err := wirebatch.OpenRunner(wirebatch.Setup{On: o.on, Place: at, Temp: o.temp, Memory: o.memory})
+	p.Collections, p.Date = all, o.date
+	err = p.Run(cmd.Context())
+	show.end()
 	if err != nil {
 		return err
+	}
+	out := cmd.OutOrStdout()
+	if o.quiet {
+		out = io.Discard
+	}
+	return o.report(cmd.Context(), out, p.Place, all)
+}
+
+// open opens what a pipeline needs but its collections and its day, and what shows a person what it does.
+func (o *batchOptions) open() (*batch.Pipeline, *batchShow, error) {
+	at, err := wirebatch.OpenPlace(o.place)
+	if err != nil {
+		return nil, nil, err
+	}
+	runner, err := wirebatch.OpenRunner(wirebatch.Setup{On: o.on, Place: at, Temp: o.temp, Memory: o.memory})
+	if err != nil {
+		return nil, nil, err
 	}
 	fetching := wirebatch.Fetching(o.contact)
 	o.fetching.Agent = fetching.Agent
@@ -211,18 +229,8 @@ func (o *batchOptions) run(cmd *cobra.Command, args []string) error {
 	if o.contact == "" && o.userAgent == "" && !o.fetching.AllowPrivate {
 		show.log.Warn("no --contact is set: owners of the sites you crawl cannot reach you, and some will block you")
 	}
-	p := &batch.Pipeline{Deps: batch.Deps{Place: at, Text: pageTexts()}, Runner: runner, Collections: all, Date: o.date,
-		Reducers: o.reducers, Fetching: o.fetching, Listener: show.listener()}
-	err = p.Run(cmd.Context())
-	show.end()
-	if err != nil {
-		return err
-	}
-	out := cmd.OutOrStdout()
-	if o.quiet {
-		out = io.Discard
-	}
-	return o.report(cmd.Context(), out, at, all)
+	return &batch.Pipeline{Deps: batch.Deps{Place: at, Text: pageTexts()}, Runner: runner, Reducers: o.reducers,
+		Fetching: o.fetching, Listener: show.listener()}, show, nil
 }
 
 // pageTexts finds main texts, of no more pages at once than there are processors.

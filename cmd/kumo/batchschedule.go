@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/batch"
+	"kumo/internal/collection"
+	"kumo/internal/collection/schedule"
+	"kumo/internal/place"
+	"kumo/internal/stats"
+)
+
+const batchScheduleLong = `Crawl the collections in CONFIG, YAML files or folders of them, each when its schedule says, until interrupted.
+
+Schedules, in UTC as days are:
+
+  schedule: daily                each day at midnight
+  schedule: "03:30"              each day at that time
+  schedule: "30 3 * * mon-fri"   a cron expression: minute, hour, day of the month, month, day of the week
+
+What runs is kumo batch run for the day. A day is run once: a schedule that comes oftener finds it done, or goes on where it failed.
+Collections that are due together are run together, and share their jobs. Those that begin on the same sites are never run by two runs
+at once, as only one run can be polite to a site; nor is one collection, also not by another kumo on the same place.
+
+Missed times are told: a collection was still run or waited when it was due again, or nobody was there. With --catch-up what was missed
+while nobody was there is run at the beginning. Days that were begun and not ended go on at the beginning in any case.
+
+Ctrl-C, or SIGTERM, ends it: jobs under way are dropped, and the next start goes on with them.`
+
+type batchScheduleOptions struct {
+	batchOptions
+	atOnce  int
+	catchUp bool
+}
+
+func batchScheduleCommand() *cobra.Command {
+	o := &batchScheduleOptions{}
+	cmd := &cobra.Command{Use: "schedule [flags] CONFIG...", Short: "Crawl collections when their schedules say",
+		Long: batchScheduleLong, Example: "  kumo batch schedule --contact https://me.example/bot --place /data/news collections/",
+		Args: someCollections, RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
+	cmd.Flags().IntVar(&o.atOnce, "at-once", 2, "let `N` runs be under way at once, of collections that have no site in common")
+	cmd.Flags().BoolVar(&o.catchUp, "catch-up", false, "run what was missed while nobody was there")
+	o.bind(cmd)
+	return cmd
+}
+
+func (o *batchScheduleOptions) run(cmd *cobra.Command, args []string) error {
+	if o.atOnce < 1 {
+		return usagef("--at-once %d: a number from 1 is wanted", o.atOnce)
+	}
+	if err := o.check(cmd); err != nil {
+		return err
+	}
+	all, err := o.load(args)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(c *collection.Collection) bool { return c.Schedule != "" }) {
+		return usagef("no collection has a schedule: write one into its file, as in schedule: \"03:30\"")
+	}
+	pipeline, show, err := o.open()
+	if err != nil {
+		return err
+	}
+	defer show.end()
+	for _, c := range all {
+		if c.Schedule == "" {
+			show.log.Warn("a collection has no schedule: it is not run", "collection", c.Code)
+		}
+	}
+	r := &schedule.Runner{Collections: all, AtOnce: o.atOnce, CatchUp: o.catchUp, Listener: show.scheduled(),
+		Run: func(ctx context.Context, day string, group []*collection.Collection) error {
+			p := *pipeline
+			p.Collections, p.Date = group, day
+			return p.Run(ctx)
+		},
+		Last: func(ctx context.Context, c *collection.Collection) (schedule.Last, error) {
+			return lastDay(ctx, pipeline.Place, c)
+		}}
+	return r.Loop(cmd.Context())
+}
+
+// lastDay is the last day of a collection in a place.
+func lastDay(ctx context.Context, at place.Place, c *collection.Collection) (last schedule.Last, err error) {
+	days, err := batch.Days(ctx, at, c, "in")
+	if err != nil || len(days) == 0 {
+		return last, err
+	}
+	last.Day = days[len(days)-1]
+	s, err := batch.ReadState(ctx, at, c, last.Day)
+	if err != nil || s == nil {
+		return last, err
+	}
+	last.Began, last.Done = s.Began, s.Next.Job == ""
+	return last, nil
+}
+
+// scheduled tells of runs in log lines.
+func (s *batchShow) scheduled() schedule.Listener {
+	warn := func(text string, args ...any) {
+		s.lines <- func() { s.clear(); s.log.Warn(text, args...) }
+	}
+	return schedule.Listener{
+		Sleeps: func(until time.Time, group []*collection.Collection) {
+			s.say("nothing to do", "until", until.Format(time.RFC3339), "then", shortly(group))
+		},
+		Missed: func(c *collection.Collection, due time.Time, times int, why string) {
+			warn("missed", "collection", c.Code, "times", times, "last", due.Format(time.RFC3339), "why", why)
+		},
+		Began: func(day string, group []*collection.Collection, late time.Duration) {
+			args := []any{"day", day, "collections", codesOf(group)}
+			if late > 0 {
+				args = append(args, "late", late.Round(time.Second).String())
+			}
+			s.say("run", args...)
+		},
+		Ended: func(day string, group []*collection.Collection, took time.Duration, err error) {
+			args := []any{"day", day, "collections", codesOf(group), "took", took.Round(time.Second).String()}
+			switch {
+			case err == nil:
+				s.say("run ended", args...)
+			case errors.Is(err, context.Canceled):
+				s.say("run interrupted: it goes on at the next start", args...)
+			default:
+				s.lines <- func() {
+					s.clear()
+					s.log.Error("run failed: it goes on at the next run of that day, or the next start", append(args, "error", err)...)
+				}
+			}
+		},
+	}
+}
+
+func shortly(group []*collection.Collection) string {
+	if len(group) > 3 {
+		return stats.Count(len(group), "collections")
+	}
+	return codesOf(group)
+}
