@@ -38,8 +38,8 @@ type batchRun struct {
 func newBatchRun(t *testing.T, seed string) *batchRun {
 	t.Helper()
 	dir := t.TempDir()
-	b := &batchRun{T: t, config: filepath.Join(dir, "xx.yaml")}
-	text := fmt.Sprintf("code: xx\nseeds: [%q]\nscope: any\ndepth: 30\ninterval: 0s\nlanguage: {share: 0, confidence: 0}\n", seed)
+	b := &batchRun{T: t, config: filepath.Join(dir, "en.yaml")}
+	text := fmt.Sprintf("code: en\nseeds: [%q]\nscope: any\ndepth: 30\ninterval: 0s\nlanguage: {share: 0, confidence: 0}\n", seed)
 	var err error
 	if err = os.WriteFile(b.config, []byte(text), 0o600); err == nil {
 		b.place, err = file.Open(filepath.Join(dir, "place"), vfs.OS)
@@ -59,8 +59,8 @@ func (b *batchRun) command(ctx context.Context) *exec.Cmd {
 		"--reducers", "3", "--place", b.place.Dir(), b.config)
 }
 
-// killAt runs until a job of a round begins, and kills the process then. It reports whether it came to that.
-func (b *batchRun) killAt(round int, job string) bool {
+// killAtNext runs until a job begins that is not in met, and kills the process then. It reports whether it came to that.
+func (b *batchRun) killAtNext(met map[string]bool) bool {
 	b.Helper()
 	cmd := b.command(b.Context())
 	cmd.Stdout = io.Discard
@@ -74,11 +74,17 @@ func (b *batchRun) killAt(round int, job string) bool {
 	killed := false
 	var said bytes.Buffer
 	for lines := bufio.NewScanner(io.TeeReader(out, &said)); lines.Scan(); {
-		if strings.Contains(lines.Text(), fmt.Sprintf("msg=job round=%d job=%s ", round, job)) {
-			killed = true
-			if err := cmd.Process.Kill(); err != nil {
-				b.Fatal(err)
-			}
+		_, job, begins := strings.Cut(lines.Text(), " msg=job ")
+		if !begins || met[job] {
+			continue
+		}
+		met[job] = true // what began before the signal came is not waited for, either
+		if killed {
+			continue
+		}
+		killed = true
+		if err := cmd.Process.Kill(); err != nil {
+			b.Fatal(err)
 		}
 	}
 	if err := cmd.Wait(); err != nil && !killed {
@@ -132,7 +138,7 @@ func serveBatchWeb(t *testing.T) string {
 	return server.SeedURLs()[0]
 }
 
-// TestABatchRunThatIsKilledGoesOn kills a run in each of its jobs, one after the other, and lets it end: all is as in a
+// TestABatchRunThatIsKilledGoesOn kills a run in its jobs, one after the other, and lets it end: all is as in a
 // run that nobody killed.
 func TestABatchRunThatIsKilledGoesOn(t *testing.T) {
 	seed := serveBatchWeb(t)
@@ -140,23 +146,10 @@ func TestABatchRunThatIsKilledGoesOn(t *testing.T) {
 	whole.run()
 	want := whole.pages()
 	b, kills := newBatchRun(t, seed), 0
-	for _, at := range []batch.Step{{Round: 0, Job: batch.JobCrawl}, {Round: 0, Job: batch.JobParse},
-		{Round: 0, Job: batch.JobOptimize}, {Round: 1, Job: batch.JobCrawl}, {Round: 1, Job: batch.JobParse}} {
-		if b.killAt(at.Round, at.Job) {
-			kills++
-		}
+	for met := map[string]bool{}; b.killAtNext(met); kills++ {
 	}
-	state, err := batch.ReadState(t.Context(), whole.place, whole.col, batchDay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, job := range []string{batch.JobMerge, batch.JobXML} {
-		if b.killAt(state.Next.Round, job) {
-			kills++
-		}
-	}
-	if kills != 7 {
-		t.Errorf("%d kills, not 7", kills)
+	if kills < 3 { // some jobs are over before the signal comes
+		t.Errorf("%d kills", kills)
 	}
 	b.run()
 	if got := b.pages(); !maps.Equal(got, want) || len(want) < 25 {

@@ -25,17 +25,18 @@ import (
 	wirebatch "kumo/internal/wire/batch"
 )
 
-const batchShowLong = `Show what a place of batch crawls holds: its collections; the days of a COLLECTION, by its code or directory; the pages of a DAY
-(2026-11-21, or "last"); what came of a URL on that day.
+const batchShowLong = `Show what a place of batch crawls holds: its collections; the days of a COLLECTION, by its code
+or directory; the pages of a DAY (2026-11-21, or "last"); what came of a URL on that day.
 
-Of a day the pages in the collection's language are listed, in the order of URLs; with --other those in other languages. --find lists only those
-that have a text in their URL, headline or main text, whatever the case.
+Of a day the pages in the collection's language are listed, in the order of URLs; with --other those in other
+languages. --find lists only those that have a text in their URL, headline or main text, whatever the case.
 
-Of a URL its XML record is shown, or, where it has none on that day, what came of it: unchanged, a redirect, an error, left out by a rule.
---xml, --text, --headers and --body give one part of it as it is: the record, the main text, the request and the heads of the answer, the
-answer's body without its codings.
+Of a URL its XML record is shown, or, where it has none on that day, what came of it: unchanged, a redirect, an error,
+left out by a rule. --xml, --text, --headers and --body give one part of it as it is: the record, the main text, the
+request and the heads of the answer, the answer's body without its codings.
 
-On a terminal, characters that it would act on, that change the direction of writing, or that nobody sees, are shown as \u{1b}.`
+On a terminal, characters that it would act on, that change the direction of writing, or that nobody sees, are shown
+as \u{1b}.`
 
 const batchShowExample = `  kumo batch show /data/news
   kumo batch show /data/news ja
@@ -55,8 +56,9 @@ type batchShowOptions struct {
 
 func batchShowCommand() *cobra.Command {
 	o := &batchShowOptions{}
-	cmd := &cobra.Command{Use: "show PLACE [COLLECTION [DAY [URL]]]", Short: "Show collections, days and records of batch crawls",
-		Long: batchShowLong, Example: batchShowExample, Args: usageArgs(cobra.RangeArgs(1, 4)), DisableFlagsInUseLine: true,
+	cmd := &cobra.Command{Use: "show PLACE [COLLECTION [DAY [URL]]]",
+		Short: "Show collections, days and records of batch crawls", Long: batchShowLong, Example: batchShowExample,
+		Args: usageArgs(cobra.RangeArgs(1, 4)), DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
 	f := cmd.Flags()
 	f.BoolVar(&o.other, "other", false, "of a day: the pages in other languages")
@@ -178,8 +180,8 @@ func (o *batchShowOptions) collections(ctx context.Context, w io.Writer, all []*
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Code, c.Directory, len(c.Dates), c.Dates[0], c.Last(), when(c.Changed),
-			stateOf(d.State))
+		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Code, c.Directory, len(c.Dates), c.Dates[0], c.Last(),
+			when(c.Changed), stateOf(d.State))
 	}
 	return tab.Flush()
 }
@@ -214,7 +216,8 @@ func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Col
 			return err
 		}
 		if o.json {
-			if err := printLine(w, dayLine{date, stateOf(d.State), d.State.Began, d.State.Ended, d.Counts, d.Files, d.Bytes}); err != nil {
+			line := dayLine{date, stateOf(d.State), d.State.Began, d.State.Ended, d.Counts, d.Files, d.Bytes}
+			if err := printLine(w, line); err != nil {
 				return err
 			}
 			continue
@@ -227,8 +230,8 @@ func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Col
 			ended = when(d.State.Ended)
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", date, grouped(r.Pages), r.Sites, grouped(r.Apart),
-			grouped(r.Unchanged), stats.Bytes(d.Bytes["doc"]), stats.Bytes(d.Bytes["xml"]), stats.Bytes(d.Bytes["other"]), ended,
-			stateOf(d.State))
+			grouped(r.Unchanged), stats.Bytes(d.Bytes["doc"]), stats.Bytes(d.Bytes["xml"]),
+			stats.Bytes(d.Bytes["other"]), ended, stateOf(d.State))
 	}
 	return tab.Flush()
 }
@@ -236,7 +239,8 @@ func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Col
 // pages lists the pages of a day.
 func (o *batchShowOptions) pages(ctx context.Context, w, errs io.Writer, c *inspect.Collection, d *inspect.Day) error {
 	if d.Counts == nil {
-		return fmt.Errorf("%s of %s is not done (%s): its pages are listed when it is", d.Date, c.Code, stateOf(d.State))
+		return fmt.Errorf("%s of %s is not done (%s): its pages are listed when it is", d.Date, c.Code,
+			stateOf(d.State))
 	}
 	q := inspect.Query{Apart: o.other, Find: o.find, Offset: o.offset, Limit: o.limit + 1}
 	if o.limit == 0 {
@@ -258,8 +262,8 @@ func (o *batchShowOptions) pages(ctx context.Context, w, errs io.Writer, c *insp
 		if o.json {
 			err = printLine(w, e)
 		} else {
-			_, err = fmt.Fprintf(w, "%s  %-3s  %s\n          %s\n", e.Fetched.Format(time.TimeOnly), cmp.Or(e.Language, "-"),
-				inspect.VisibleLine(e.URL), inspect.VisibleLine(cmp.Or(e.Headline, "-")))
+			_, err = fmt.Fprintf(w, "%s  %-3s  %s\n          %s\n", e.Fetched.Format(time.TimeOnly),
+				cmp.Or(e.Language, "-"), inspect.VisibleLine(e.URL), inspect.VisibleLine(cmp.Or(e.Headline, "-")))
 		}
 		if err != nil {
 			return err
@@ -509,7 +513,8 @@ func (v *urlView) all() error {
 		row("record", fmt.Sprintf("%s, %d bytes from %d", where, pg.Length, pg.Offset))
 		row("encoding", fmt.Sprintf("%s, by %s", r.Encoding, r.EncodingFrom))
 		if r.Language != "" {
-			row("language", fmt.Sprintf("%s: %.0f%% of the text, confidence %.0f%%", r.Language, 100*r.Share, 100*r.Confidence))
+			row("language", fmt.Sprintf("%s: %.0f%% of the text, confidence %.0f%%", r.Language, 100*r.Share,
+				100*r.Confidence))
 		}
 		row("digest", "sha1:"+base32.StdEncoding.EncodeToString(r.Digest[:]))
 		if r.Simhash != 0 {

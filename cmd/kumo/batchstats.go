@@ -23,8 +23,8 @@ import (
 	wirebatch "kumo/internal/wire/batch"
 )
 
-const batchStatsLong = `Say what the batch crawls in PLACE (default: batch) came to: pages, sites and bytes by collection and by day, the charsets of all pages,
-and the pages in other languages, which are kept apart.
+const batchStatsLong = `Say what the batch crawls in PLACE (default: batch) came to: pages, sites and bytes by
+collection and by day, the charsets of all pages, and the pages in other languages, which are kept apart.
 
   pages       in the collection's language, new or changed: those in DIR/xml
   sites       registered domains that they are of; over several days each once
@@ -34,8 +34,8 @@ and the pages in other languages, which are kept apart.
 
 Days that are not done are named, and not counted.
 
---csv has a line for each day of each collection, with a column for each charset and each other language.
---plot draws how pages and bytes grow, collection by collection, as SVG.`
+--csv has a line for each day of each collection, with a column for each charset and each other language. --plot draws
+how pages and bytes grow, collection by collection, as SVG.`
 
 const batchStatsExample = `  kumo batch stats /data/news
   kumo batch stats --only de,ja --from 2026-11-01 --days /data/news
@@ -52,8 +52,8 @@ type batchStatsOptions struct {
 
 func batchStatsCommand() *cobra.Command {
 	o := &batchStatsOptions{}
-	cmd := &cobra.Command{Use: "stats [PLACE]", Short: "Say what batch crawls came to, by language and day", Long: batchStatsLong,
-		Example: batchStatsExample, Args: usageArgs(cobra.MaximumNArgs(1)),
+	cmd := &cobra.Command{Use: "stats [PLACE]", Short: "Say what batch crawls came to, by language and day",
+		Long: batchStatsLong, Example: batchStatsExample, Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.only, "only", nil, "count only the collections with these `CODES`, separated by commas")
@@ -171,8 +171,8 @@ func held(all []*inspect.Collection, name string) (*inspect.Collection, error) {
 func (o *batchStatsOptions) print(w io.Writer, t *inspect.Table) error {
 	const counts = "\tpages\tsites\tbytes\tapart\tunchanged\terrors\tfailed\t"
 	cells := func(r *inspect.Row) string {
-		return fmt.Sprintf("\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t", grouped(r.Pages), grouped(int64(r.Sites)), stats.Bytes(r.Bytes),
-			grouped(r.Apart), grouped(r.Unchanged), grouped(r.Errors), grouped(r.Failed))
+		return fmt.Sprintf("\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t", grouped(r.Pages), grouped(int64(r.Sites)),
+			stats.Bytes(r.Bytes), grouped(r.Apart), grouped(r.Unchanged), grouped(r.Errors), grouped(r.Failed))
 	}
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tab, "directory\tcollection\tdays"+counts+"pages a day\tbytes a day\t")
@@ -181,7 +181,8 @@ func (o *batchStatsOptions) print(w io.Writer, t *inspect.Table) error {
 		if r == t.All {
 			code = "all"
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%d%s%s\t%s\t\n", r.Directory, code, r.Days, cells(r), grouped(r.Pages/days), stats.Bytes(r.Bytes/days))
+		fmt.Fprintf(tab, "%s\t%s\t%d%s%s\t%s\t\n", r.Directory, code, r.Days, cells(r), grouped(r.Pages/days),
+			stats.Bytes(r.Bytes/days))
 	}
 	fmt.Fprintln(tab)
 	if o.days {
@@ -240,8 +241,8 @@ func printShares(w io.Writer, head string, rows []*inspect.Row, of func(*inspect
 func writeCSV(w io.Writer, t *inspect.Table) error {
 	charsets := inspect.Names(t.Days, func(r *inspect.Row) map[string]int64 { return r.Charsets })
 	others := inspect.Names(t.Days, func(r *inspect.Row) map[string]int64 { return r.ApartBy })
-	head := []string{"day", "collection", "directory", "pages", "sites", "bytes", "apart", "fetched", "unchanged", "redirects", "errors",
-		"failed", "left_out"}
+	head := []string{"day", "collection", "directory", "pages", "sites", "bytes", "apart", "fetched", "unchanged",
+		"redirects", "errors", "failed", "left_out"}
 	for _, name := range charsets {
 		head = append(head, "charset "+name)
 	}
@@ -253,7 +254,8 @@ func writeCSV(w io.Writer, t *inspect.Table) error {
 		return err
 	}
 	for _, r := range t.Days {
-		numbers := []int64{r.Pages, int64(r.Sites), r.Bytes, r.Apart, r.Fetched, r.Unchanged, r.Redirects, r.Errors, r.Failed, r.LeftOut}
+		numbers := []int64{r.Pages, int64(r.Sites), r.Bytes, r.Apart, r.Fetched, r.Unchanged, r.Redirects,
+			r.Errors, r.Failed, r.LeftOut}
 		for _, name := range charsets {
 			numbers = append(numbers, r.Charsets[name])
 		}

@@ -19,13 +19,13 @@ import (
 	wirebatch "kumo/internal/wire/batch"
 )
 
-const batchWARCLong = `Make WARCs of what a COLLECTION has in PLACE, of all its days or of one DAY (2026-11-21, or "last"): FOLDER/DAY/warc/*.warc.gz with
-FOLDER/DAY/index.cdxj. A day appears when it is whole; days that are there already are left as they are, so that the same command adds
-new ones.
+const batchWARCLong = `Make WARCs of what a COLLECTION has in PLACE, of all its days or of one DAY (2026-11-21, or
+"last"): FOLDER/DAY/warc/*.warc.gz with FOLDER/DAY/index.cdxj. A day appears when it is whole; days that are there
+already are left as they are, so that the same command adds new ones.
 
-There is a response, a request and a metadata record (with the page's links) for each answer. What a day found unchanged is a
-revisit record, which names the answer of an earlier day by URL and time: keep the days together. URLs without an answer are not among it,
-nor pages that ask not to be archived.`
+There is a response, a request and a metadata record (with the page's links) for each answer. What a day found
+unchanged is a revisit record, which names the answer of an earlier day by URL and time: keep the days together. URLs
+without an answer are not among it, nor pages that ask not to be archived.`
 
 const batchWARCExample = `  kumo batch warc /data/news de
   kumo batch warc --verify --out /data/warc/de /data/news de last`
@@ -97,7 +97,8 @@ func (o *batchWARCOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 // day makes a day's WARCs, and says what is in them.
-func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspect.Collection, date string) (string, error) {
+func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspect.Collection, date string) (string,
+	error) {
 	d, err := held.Day(ctx, date)
 	if err != nil {
 		return "", err
@@ -107,10 +108,11 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 	}
 	c := &collection.Collection{Code: held.Code, Directory: held.Directory}
 	dir := filepath.Join(o.out, date)
-	n, err := archive.Write(ctx, archive.Day{Place: at, Collection: c, Date: date, Dir: dir, Agent: wirebatch.Fetching("").Agent,
-		Open: func(dir string) (store.Store, error) { return wirebatch.OpenWARC(dir, o.compress, o.size, c, date) }})
-	line := fmt.Sprintf("%s\t%s\t%s\t%s", grouped(int64(n.Responses)), grouped(int64(n.Revisits)), grouped(int64(n.NoAnswer)),
-		grouped(int64(n.NotArchive)))
+	open := func(dir string) (store.Store, error) { return wirebatch.OpenWARC(dir, o.compress, o.size, c, date) }
+	n, err := archive.Write(ctx, archive.Day{Place: at, Collection: c, Date: date, Dir: dir, Open: open,
+		Agent: wirebatch.Fetching("").Agent})
+	line := fmt.Sprintf("%s\t%s\t%s\t%s", grouped(int64(n.Responses)), grouped(int64(n.Revisits)),
+		grouped(int64(n.NoAnswer)), grouped(int64(n.NotArchive)))
 	if errors.Is(err, archive.ErrMade) {
 		line, err = "-\t-\t-\tthere already", nil
 	}

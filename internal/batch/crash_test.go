@@ -138,7 +138,8 @@ func TestARunThatDiesAnywhereIsMadeUpFor(t *testing.T) {
 		s, all := crashSite(t)
 		m := &mortal{Place: s.place}
 		m.life.Store(at)
-		if err := mortalPipeline(s, m, all).Run(t.Context()); !errors.Is(err, errDead) {
+		// How many changes a run makes differs a little: what fits into a file depends on when it came.
+		if err := mortalPipeline(s, m, all).Run(t.Context()); !errors.Is(err, errDead) && (err != nil || at < changes*9/10) {
 			t.Fatalf("after %d changes: %v", at, err)
 		}
 		p := s.pipeline(day1, 2, all...)

@@ -46,7 +46,8 @@ func TestAnIndexHasEveryPageOfAllParts(t *testing.T) {
 	url := func(i int) string { return fmt.Sprintf("http://s%d.example.co.uk/%06d", i/1000, i) }
 	const n = 5000
 	for i := range n {
-		emitPage(t, sinks[random.IntN(len(sinks))], url(2*i), fmt.Sprintf("headline\x1b\n %d ü %.*d", i, random.IntN(300), 0))
+		headline := fmt.Sprintf("headline\x1b\n %d ü %.*d", i, random.IntN(300), 0)
+		emitPage(t, sinks[random.IntN(len(sinks))], url(2*i), headline)
 	}
 	var parts []string
 	for _, s := range sinks {
@@ -77,7 +78,8 @@ func TestAnIndexHasEveryPageOfAllParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := recordAt(t.Context(), t, p, e); got.URL != url(2*i) || e.URL != got.URL || len(e.Headline) > mostHeadline {
+		got := recordAt(t.Context(), t, p, e)
+		if got.URL != url(2*i) || e.URL != got.URL || len(e.Headline) > mostHeadline {
 			t.Fatalf("%+v leads to %+v", e, got)
 		}
 		if e, err := FindEntry(t.Context(), p, "work/xml/index.jsonl", url(2*i+1)); !errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +120,8 @@ func TestAnIndexOutOfOrderIsNotTaken(t *testing.T) {
 	if err := s.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mergeIndex(t.Context(), p, []string{"work/xml/index-00000.jsonl"}, "index.jsonl"); !errors.Is(err, ErrDamaged) {
+	_, err = mergeIndex(t.Context(), p, []string{"work/xml/index-00000.jsonl"}, "index.jsonl")
+	if !errors.Is(err, ErrDamaged) {
 		t.Error(err)
 	}
 }

@@ -102,7 +102,8 @@ func (c *Chart) dates(b *strings.Builder) {
 			continue
 		}
 		last = x
-		fmt.Fprintf(b, `<line x1="%.1f" x2="%.1[1]f" y1="%d" y2="%d" stroke="#888"/>`+"\n", x, panel-bottom, panel-bottom+4)
+		fmt.Fprintf(b, `<line x1="%.1f" x2="%.1[1]f" y1="%d" y2="%d" stroke="#888"/>`+"\n", x, panel-bottom,
+			panel-bottom+4)
 		text(b, x, panel-bottom+18, "middle", "", c.Days[i].Format(time.DateOnly))
 	}
 }
@@ -114,7 +115,8 @@ func (c *Chart) line(b *strings.Builder, l *Line, colour string, y func(float64)
 			points = append(points, fmt.Sprintf("%.1f,%.1f", c.x(i), y(v)))
 		}
 	}
-	fmt.Fprintf(b, `<polyline fill="none" stroke="%s" stroke-width="1.6" points="%s"/>`+"\n", colour, strings.Join(points, " "))
+	fmt.Fprintf(b, `<polyline fill="none" stroke="%s" stroke-width="1.6" points="%s"/>`+"\n", colour,
+		strings.Join(points, " "))
 	if len(points) == 1 {
 		x, y, _ := strings.Cut(points[0], ",")
 		fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="2.5" fill="%s"/>`+"\n", x, y, colour)
@@ -149,7 +151,8 @@ func (c *Chart) names(b *strings.Builder, p *Panel, y func(float64) float64) {
 		floor = all[i].at - gap
 	}
 	for _, l := range all {
-		text(b, width-right+8, l.at+4, "start", fmt.Sprintf(`fill="%s"`, colour(l.line, len(p.Lines))), p.Lines[l.line].Name)
+		fill := fmt.Sprintf(`fill="%s"`, colour(l.line, len(p.Lines)))
+		text(b, width-right+8, l.at+4, "start", fill, p.Lines[l.line].Name)
 	}
 }
 

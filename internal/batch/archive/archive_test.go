@@ -34,8 +34,9 @@ const day1, day2 = "2026-11-21", "2026-11-22"
 // answered is a Document with an answer.
 func answered(url string, at time.Time, status int, head, wire, body string) batch.Document {
 	raw := fmt.Sprintf("HTTP/1.1 %d X\r\n%s\r\n", status, head)
-	return batch.Document{Collection: "de", URL: url, From: "http://from.test/", Time: at, Took: time.Second, Status: status,
-		Request: []byte("GET / HTTP/1.1\r\n\r\n"), Raw: []byte(raw + wire), HeadLen: len(raw), Digest: sha1.Sum([]byte(body))}
+	return batch.Document{Collection: "de", URL: url, From: "http://from.test/", Time: at, Took: time.Second,
+		Status: status, Request: []byte("GET / HTTP/1.1\r\n\r\n"), Raw: []byte(raw + wire), HeadLen: len(raw),
+		Digest: sha1.Sum([]byte(body))}
 }
 
 const html = "Content-Type: text/html\r\n"
@@ -61,7 +62,7 @@ func documents() (one, two []batch.Document) {
 	two = []batch.Document{
 		same(answered("http://chunked.test/", next, 304, "ETag: x\r\n", "", body), batch.Stored{Time: start,
 			Chunked: sha1.Sum([]byte(chunked))}),
-		same(answered("http://other.test/", next, 304, "ETag: x\r\n", "", body), batch.Stored{}), // of nothing that was kept
+		same(answered("http://other.test/", next, 304, "ETag: x\r\n", "", body), batch.Stored{}), // of nothing kept
 		same(answered("http://plain.test/", next, 200, html, body, body), stored),
 	}
 	return one, two
@@ -76,7 +77,8 @@ func newPlace(t *testing.T) place.Place {
 	}
 	one, two := documents()
 	for date, all := range map[string][]batch.Document{day1: one, day2: two} {
-		err := batch.WriteFile(t.Context(), p, batch.DayFolder(news, "doc", date)+"/part-00000", func(emit batch.Emit) error {
+		name := batch.DayFolder(news, "doc", date) + "/part-00000"
+		err := batch.WriteFile(t.Context(), p, name, func(emit batch.Emit) error {
 			for i := range all {
 				if err := emit(all[i].Key(), all[i].Append(nil)); err != nil {
 					return err
@@ -96,7 +98,8 @@ func openWARC(dir string) (store.Store, error) {
 }
 
 func dayOf(p place.Place, date, dir string) archive.Day {
-	return archive.Day{Place: p, Collection: news, Date: date, Dir: filepath.Join(dir, date), Open: openWARC, Agent: "kumo"}
+	return archive.Day{Place: p, Collection: news, Date: date, Dir: filepath.Join(dir, date), Open: openWARC,
+		Agent: "kumo"}
 }
 
 // records are all of a day's, by type and URL.
@@ -156,20 +159,22 @@ func TestADayBecomesWARCs(t *testing.T) {
 			}
 			continue
 		}
-		if rec == nil || string(rec.Block) != string(d.Raw) || string(first["request "+d.URL].Block) != string(d.Request) {
+		if rec == nil || string(rec.Block) != string(d.Raw) ||
+			string(first["request "+d.URL].Block) != string(d.Request) {
 			t.Errorf("%s is not there as it was fetched", d.URL)
 		}
 	}
 	meta := string(first["metadata http://plain.test/"].Block)
-	for _, want := range []string{"outlink: http://plain.test/to L ", "via: http://from.test/", "fetchTimeMs: 1000"} {
+	for _, want := range []string{"outlink: http://plain.test/to L ", "via: http://from.test/",
+		"fetchTimeMs: 1000"} {
 		if !strings.Contains(meta, want) {
 			t.Errorf("no %s in %q", want, meta)
 		}
 	}
 	for _, url := range []string{"http://chunked.test/", "http://plain.test/"} {
 		was, now := first["response "+url].Fields, second["revisit "+url].Fields
-		if now["WARC-Refers-To-Target-URI"] != was["WARC-Target-URI"] || now["WARC-Refers-To-Date"] != was["WARC-Date"] ||
-			now["WARC-Payload-Digest"] != was["WARC-Payload-Digest"] || was["WARC-Date"] == "" {
+		if now["WARC-Refers-To-Target-URI"] != was["WARC-Target-URI"] || 
+			now["WARC-Refers-To-Date"] != was["WARC-Date"] || now["WARC-Payload-Digest"] != was["WARC-Payload-Digest"] || was["WARC-Date"] == "" {
 			t.Errorf("%v is no revisit of %v", now, was)
 		}
 	}

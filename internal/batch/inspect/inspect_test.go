@@ -25,8 +25,8 @@ import (
 
 const day1, day2 = "2026-11-21", "2026-11-22"
 
-// crawled is a place with a day of two collections that have the same pages, of which each keeps its own, and a day that
-// is not done.
+// crawled is a place with a day of two collections that have the same pages, of which each keeps its own, and a day
+// that is not done.
 func crawled(t *testing.T) place.Place {
 	t.Helper()
 	cfg := synthweb.Clean(7, 5, 60)
@@ -52,8 +52,9 @@ func crawled(t *testing.T) place.Place {
 		return &page.MainText{Headline: x.Headline, Text: x.Text}, err
 	}
 	run := &batch.Pipeline{Deps: batch.Deps{Place: p, Text: text}, Collections: all, Date: day1, Reducers: 3,
-		Runner: local.New(local.Config{Place: p, Temp: filepath.Join(t.TempDir(), "temp")}), Fetching: batch.Fetching{Agent: "kumo",
-			UserAgent: "kumo", AllowPrivate: true, DNSServer: server.DNS(), Timeout: 5 * time.Second}}
+		Runner: local.New(local.Config{Place: p, Temp: filepath.Join(t.TempDir(), "temp")}),
+		Fetching: batch.Fetching{Agent: "kumo", UserAgent: "kumo", AllowPrivate: true, DNSServer: server.DNS(),
+			Timeout: 5 * time.Second}}
 	if err := run.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,8 @@ func TestAPlaceTellsWhatItHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 2 || all[0].Code != "ja" || all[1].Directory != "crawler_other" || !slices.Equal(all[0].Dates, []string{day1, day2}) {
+	if len(all) != 2 || all[0].Code != "ja" || all[1].Directory != "crawler_other" ||
+		!slices.Equal(all[0].Dates, []string{day1, day2}) {
 		t.Fatalf("%+v", all)
 	}
 	table, err := inspect.Stats(t.Context(), all, inspect.Span{})
@@ -103,7 +105,8 @@ func TestAPlaceTellsWhatItHolds(t *testing.T) {
 		table.All.Sites > table.Collections[0].Sites+table.Collections[1].Sites {
 		t.Errorf("%+v", table.All)
 	}
-	if none, err := inspect.Stats(t.Context(), all, inspect.Span{Last: "2026-11-20"}); err != nil || none.All.Pages > 0 || none.All.Sites > 0 {
+	none, err := inspect.Stats(t.Context(), all, inspect.Span{Last: "2026-11-20"})
+	if err != nil || none.All.Pages > 0 || none.All.Sites > 0 {
 		t.Errorf("%+v, %v", none.All, err)
 	}
 }
@@ -130,7 +133,8 @@ func holds(t *testing.T, c *inspect.Collection, sum *inspect.Row) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if pg.Record.URL != url || pg.Record.Content != d.Text || pg.Record.Digest != d.Digest || pg.Apart != slices.Contains(others, url) {
+		if pg.Record.URL != url || pg.Record.Content != d.Text || pg.Record.Digest != d.Digest ||
+			pg.Apart != slices.Contains(others, url) {
 			t.Errorf("%+v is not %+v", pg.Record, d)
 		}
 		charsets[d.Charset]++

@@ -8,8 +8,8 @@ import (
 	"kumo/internal/store/field"
 )
 
-// Visible writes characters that a terminal would act on, that change the direction of those around them, or that nobody
-// sees, as escapes: \u{1b}. The joiners that some scripts are spelt with stay, and so do a text's line ends.
+// Visible writes characters that a terminal would act on, that change the direction of those around them, or that
+// nobody sees, as escapes: \u{1b}. The joiners that some scripts are spelt with stay, and so do a text's line ends.
 func Visible(s string) string { return escape(s, "\n\u200c\u200d") }
 
 // VisibleLine is the same of what is to stay on one line.

@@ -56,10 +56,11 @@ func odd() []*Record {
 	return []*Record{
 		{URL: "http://a.test/?a=1&b=<2>", Fetched: day, Directory: "crawler_zh", Encoding: "gbk", EncodingFrom: "meta",
 			Language: "zh", Share: 0.875, Confidence: 1, Simhash: 0xfedcba9876543210, Digest: [20]byte{1, 2, 3},
-			Headline: "标题 ]]> & \"quoted\"", Content: "one\ntwo\r\n\tthree\x00\x0b\x1f\uffff\U0010ffff" + string(every)},
+			Headline: "标题 ]]> & \"quoted\"",
+			Content: "one\ntwo\r\n\tthree\x00\x0b\x1f\uffff\U0010ffff" + string(every)},
 		{URL: "http://b.test/", Fetched: day, Directory: "crawler_zh"},
-		{URL: "http://c.test/", Fetched: day, Directory: "crawler_ar", Encoding: "windows-1256", EncodingFrom: "detected",
-			Language: "ar", Headline: "\u202eسلام\u202c\ufeff \x1b[31m \u0085 \u2028 \u2029",
+		{URL: "http://c.test/", Fetched: day, Directory: "crawler_ar", Encoding: "windows-1256",
+			EncodingFrom: "detected", Language: "ar", Headline: "\u202eسلام\u202c\ufeff \x1b[31m \u0085 \u2028 \u2029",
 			Content: "</content></page>\n<page>"},
 	}
 }
@@ -136,7 +137,8 @@ func TestADamagedDocumentIsAnError(t *testing.T) {
 	}
 	line := string(Append(nil, odd()[0]))
 	for _, change := range [][2]string{{"<url>", "<uri>"}, {"&lt;", "&lr;"}, {"&lt;", "&lt"}, {"05Z", "5Z"},
-		{"</page>", ""}, {"sha1:A", "sha1:"}, {"fedc", "xedc"}, {`share="`, `share="x`}, {"&#10;", "&#1114112;"}, {"<page>", "<page> "}} {
+		{"</page>", ""}, {"sha1:A", "sha1:"}, {"fedc", "xedc"}, {`share="`, `share="x`}, {"&#10;", "&#1114112;"},
+		{"<page>", "<page> "}} {
 		damaged := strings.Replace(line, change[0], change[1], 1)
 		if _, err := Parse([]byte(damaged)); !errors.Is(err, ErrDamaged) || damaged == line {
 			t.Errorf("%q for %q: %v", change[1], change[0], err)
@@ -172,7 +174,8 @@ func TestTheSchemaHolds(t *testing.T) {
 	}
 	for _, change := range [][2]string{{"<headline>", "<title/><headline>"}, {"05Z", "05+01:00"}, {"sha1:A", "sha1:a"},
 		{"0.875", "1.875"}, {"fedc", "fed"}, {`"meta"`, `"guess"`}, {"crawler_zh", ""}} {
-		if out, err := lint(bytes.Replace(document(odd()...), []byte(change[0]), []byte(change[1]), 1)); err == nil {
+		damaged := bytes.Replace(document(odd()...), []byte(change[0]), []byte(change[1]), 1)
+		if out, err := lint(damaged); err == nil {
 			t.Errorf("the schema takes %q for %q: %s", change[1], change[0], out)
 		}
 	}
