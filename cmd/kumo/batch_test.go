@@ -197,7 +197,7 @@ func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &said)
 	}
-	if !strings.Contains(said.String(), "reporter:counter:xx,links,") {
+	if !strings.Contains(said.String(), "reporter:counter:en,links,") {
 		t.Errorf("no counters are told:\n%s", &said)
 	}
 	want := b.outLinks()
@@ -231,7 +231,7 @@ func TestTasksByThemselvesDoAsTheJob(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	left, err := batch.FilesIn(t.Context(), b.place, "attempt")
-	if err != nil || !slices.Equal(left, []string{"attempt/crawler_xx/out/part-00007"}) {
+	if err != nil || !slices.Equal(left, []string{"attempt/crawler_en/out/part-00007"}) {
 		t.Errorf("%v %v", left, err)
 	}
 }

@@ -57,7 +57,7 @@ func odd() []*Record {
 		{URL: "http://a.test/?a=1&b=<2>", Fetched: day, Directory: "crawler_zh", Encoding: "gbk", EncodingFrom: "meta",
 			Language: "zh", Share: 0.875, Confidence: 1, Simhash: 0xfedcba9876543210, Digest: [20]byte{1, 2, 3},
 			Headline: "标题 ]]> & \"quoted\"",
-			Content: "one\ntwo\r\n\tthree\x00\x0b\x1f\uffff\U0010ffff" + string(every)},
+			Content:  "one\ntwo\r\n\tthree\x00\x0b\x1f\uffff\U0010ffff" + string(every)},
 		{URL: "http://b.test/", Fetched: day, Directory: "crawler_zh"},
 		{URL: "http://c.test/", Fetched: day, Directory: "crawler_ar", Encoding: "windows-1256",
 			EncodingFrom: "detected", Language: "ar", Headline: "\u202eسلام\u202c\ufeff \x1b[31m \u0085 \u2028 \u2029",
