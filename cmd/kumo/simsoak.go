@@ -16,7 +16,8 @@ import (
 
 const simSoakLong = `Run a cluster through faults in virtual time, once for each seed, and check after each run what must always hold:
 
-  no URL is lost             every page that can be reached is fetched at least once
+  no URL is lost             every page that can be reached is fetched at least once; a node forgets only what it has
+                             handed over
   few are fetched twice      only those whose done mark a crash has lost
   one owner, one holder      at rest, for every host; all nodes agree on it
   politeness                 never two nodes at one host at once, nor within its delay; after a process stood still, a request

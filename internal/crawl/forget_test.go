@@ -30,7 +30,7 @@ func TestALongQueueIsForgottenWhileOthersCommit(t *testing.T) {
 	long(e, 20_000)
 	stalls.Store(true)
 	forgot := make(chan error, 1)
-	go func() { forgot <- e.Transfers().ForgetHosts(t.Context(), func(string) bool { return true }) }()
+	go func() { forgot <- e.Transfers().ForgetHosts(t.Context(), func(string, uint64) bool { return true }) }()
 	<-reached
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -110,7 +110,7 @@ func TestHowLongForgettingHoldsOthersUp(t *testing.T) {
 		})
 	}
 	began := time.Now()
-	if err := e.Transfers().ForgetHosts(t.Context(), func(string) bool { return true }); err != nil {
+	if err := e.Transfers().ForgetHosts(t.Context(), func(string, uint64) bool { return true }); err != nil {
 		t.Error(err)
 	}
 	took := time.Since(began)

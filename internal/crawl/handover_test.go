@@ -36,17 +36,18 @@ import (
 // A trade is two nodes that hand hosts to each other, again and again, while they find and fetch URLs, and die at any
 // moment.
 type trade struct {
-	t      *testing.T
-	dice   *rand.Rand
-	deadly bool
-	calm   bool // nothing happens during transfers
-	nodes  [2]*trader
-	owner  map[string]int // -1: on its way
-	urls   map[string]*fact
-	epoch  uint64
-	deaths int
-	moved  int
-	strays int
+	t       *testing.T
+	dice    *rand.Rand
+	deadly  bool
+	calm    bool // nothing happens during transfers
+	nodes   [2]*trader
+	owner   map[string]int // -1: on its way
+	urls    map[string]*fact
+	epoch   uint64
+	deaths  int
+	moved   int
+	strays  int
+	crossed int // how often something of a host came to who had just handed it over
 }
 
 // A fact is what must be true of a URL, of which somebody has journalled that it was found.
@@ -371,16 +372,83 @@ func (x *trade) handOver() {
 		x.owner[host] = to.id
 	}
 	x.moved += len(gone)
+	crossed := x.cross(from, to, gone)
 	for range x.dice.IntN(3) {
-		to.work()
+		if len(crossed) == 0 {
+			to.work()
+		} else { // what it gave up would wait there, too, when it comes again
+			to.find()
+			to.visit()
+		}
 	}
-	from.try(func(ctx context.Context, e *Engine) error { return e.Transfers().ForgetHosts(ctx, is) })
+	x.forget(from, gone)
+	if len(crossed) > 0 {
+		x.handOverAgain(from, to, crossed)
+	}
+}
+
+// forget lets a node forget hosts that have come to the other one, and settles the epoch.
+func (x *trade) forget(n *trader, hosts map[string]bool) {
+	epoch := x.epoch
+	n.try(func(ctx context.Context, e *Engine) error {
+		return e.Transfers().ForgetHosts(ctx, func(host string, came uint64) bool { return hosts[host] && came < epoch })
+	})
 	for _, n := range x.nodes {
-		n.try(func(ctx context.Context, e *Engine) error { return e.Transfers().Settled(ctx, x.epoch) })
+		n.try(func(ctx context.Context, e *Engine) error { return e.Transfers().Settled(ctx, epoch) })
 		if len(n.e.Transfers().Arrived()) > 0 {
 			x.t.Fatalf("%v is remembered", n.e.Transfers().Arrived())
 		}
 	}
+}
+
+// cross lets something of hosts that one node has just handed over come to it from a third one, under the same epoch.
+func (x *trade) cross(from, to *trader, gone map[string]bool) (crossed map[string]bool) {
+	var urls []string
+	crossed = map[string]bool{}
+	for _, host := range slices.Sorted(maps.Keys(gone)) {
+		if _, lost := to.e.origins.isAbandoned("http://" + host); lost || x.dice.IntN(3) > 0 {
+			continue // what it holds there is on its abandoned queue
+		}
+		crossed[host] = true
+		for range 1 + x.dice.IntN(3) {
+			x.strays++
+			urls = append(urls, fmt.Sprintf("http://%s/crossed/%d", host, x.strays))
+		}
+	}
+	for attempt := uint64(1); len(urls) > 0; attempt++ {
+		t := member.Transfer{From: "n2~1", To: from.name(), Epoch: x.epoch, Attempt: attempt}
+		err := takeWhole(x.t.Context(), from.e, t, 0, true, waitingChunk(x.t, urls...))
+		if err == nil && !from.disk.Dead() {
+			break
+		}
+		if from.rise(err); slices.Contains(from.e.Transfers().Arrived(), t) {
+			break
+		}
+	}
+	for _, url := range urls {
+		x.urls[url] = &fact{host: item.HostOf(url)}
+	}
+	x.crossed += len(crossed)
+	return crossed
+}
+
+// handOverAgain moves hosts under the next epoch, of which something has come since they moved.
+func (x *trade) handOverAgain(from, to *trader, hosts map[string]bool) {
+	x.epoch++
+	for host := range hosts {
+		x.owner[host] = -1
+	}
+	for attempt := uint64(1); ; attempt++ {
+		t := member.Transfer{From: from.name(), To: to.name(), Epoch: x.epoch, Attempt: attempt}
+		if x.transfer(from, to, t, func(host string) bool { return hosts[host] }) {
+			break
+		}
+		to.try(func(ctx context.Context, e *Engine) error { return e.Transfers().Drop(ctx, t) })
+	}
+	for host := range hosts {
+		x.owner[host] = to.id
+	}
+	x.forget(from, hosts)
 }
 
 // stray lets the receiver of some hosts hold some of them already, with URLs of its own and others that wait at both.
@@ -534,7 +602,8 @@ func TestHostsAreTraded(t *testing.T) {
 					x.handOver()
 					x.check()
 				}
-				t.Logf("%d URLs; %d times a host has moved, %d times a node has died", len(x.urls), x.moved, x.deaths)
+				t.Logf("%d URLs; %d times a host has moved, %d times one came meanwhile, %d times a node has died", len(x.urls), x.moved,
+					x.crossed, x.deaths)
 				if x.moved == 0 || deadly == (x.deaths == 0) {
 					t.Error("nothing happened")
 				}
@@ -561,7 +630,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	wants("stays.test", "goes.test") // whose robots.txt redirects there
 	wants("goes.test", "stays.test")
 	x.owner["goes.test"] = 1
-	if err := e.Transfers().ForgetHosts(t.Context(), func(host string) bool { return host == "goes.test" }); err != nil {
+	if err := e.Transfers().ForgetHosts(t.Context(), func(host string, _ uint64) bool { return host == "goes.test" }); err != nil {
 		t.Fatal(err)
 	}
 	next := func() *frontier.Visit {
@@ -607,7 +676,7 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 			if err := n.link("http://theirs.test/"); err != nil {
 				t.Fatal(err)
 			}
-			if err := n.e.Transfers().ForgetHosts(t.Context(), func(host string) bool { return host == "theirs.test" }); err != nil {
+			if err := n.e.Transfers().ForgetHosts(t.Context(), func(host string, _ uint64) bool { return host == "theirs.test" }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -681,7 +750,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 		n.e.known.db.InsertKnown([]seen.URL{{URL: "http://known.test/", State: seen.Known}}) // where nothing waits
 		point("before")
 		point("again")
-		if err := n.e.Transfers().ForgetHosts(t.Context(), func(host string) bool { return host != "stays.test" }); err != nil {
+		if err := n.e.Transfers().ForgetHosts(t.Context(), func(host string, _ uint64) bool { return host != "stays.test" }); err != nil {
 			t.Fatal(err)
 		}
 		x.owner["goes.test"], x.owner["comes.test"] = 1, 1
@@ -762,7 +831,7 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 			t.Fatal("it did not come whole")
 		}
 		x.owner["h.test"] = to.id
-		if err := from.e.Transfers().ForgetHosts(t.Context(), func(string) bool { return true }); err != nil {
+		if err := from.e.Transfers().ForgetHosts(t.Context(), func(string, uint64) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 		export, err := from.e.Transfers().Export(func(string) strategy.Node { return "elsewhere" })
@@ -907,7 +976,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		estate.Forget(func(host string) bool { return host == "h2.test" }) // which has come whole to somebody
+		estate.Forget(func(host string, _ uint64) bool { return host == "h2.test" }) // which has come whole to somebody
 		export, err := estate.Export(func(host string) strategy.Node { return heir.name() })
 		if err != nil {
 			t.Fatal(err)

@@ -149,7 +149,7 @@ func (h *haul) move() {
 	t.Logf("%d URLs of %d hosts in %.1f s, %d chunks, %.1f bytes a URL; %s", n, h.hosts, took.Seconds(), chunks,
 		float64(bytes)/float64(n), peak())
 	began = time.Now()
-	if err := from.Transfers().ForgetHosts(ctx, func(string) bool { return true }); err != nil {
+	if err := from.Transfers().ForgetHosts(ctx, func(string, uint64) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("forgotten in %.1f s; %s", time.Since(began).Seconds(), peak())

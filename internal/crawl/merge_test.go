@@ -174,8 +174,8 @@ func keptHost(t *testing.T, points, how string) {
 	}
 }
 
-// wantFolded checks what is folded of a node.
-func (x *trade) wantFolded(n *trader, urls []string) {
+// wantFolded checks what is folded of a node, of which some hosts are gone.
+func (x *trade) wantFolded(n *trader, urls []string, gone ...member.Gone) {
 	n.close()
 	n.close = func() {}
 	var closers []func() error
@@ -186,6 +186,9 @@ func (x *trade) wantFolded(n *trader, urls []string) {
 	estate, err := s.Fold(x.t.Context())
 	if err != nil {
 		x.t.Fatal(err)
+	}
+	for _, is := range gone {
+		estate.Forget(is)
 	}
 	export, err := estate.Export(func(string) strategy.Node { return "heir" })
 	if err != nil {
@@ -217,6 +220,91 @@ func (x *trade) wantFolded(n *trader, urls []string) {
 	if err != nil {
 		x.t.Fatal(err)
 	}
+}
+
+// A host comes from one node while this one hands over to another what it has of it, if anything: what came is not
+// forgotten with what went, while this node lives, in its next life, and in what is folded of it. It goes under the next
+// epoch.
+func TestWhatComesWhileAHostGoesStays(t *testing.T) {
+	const epoch = 3
+	goes := func(epoch uint64) member.Gone {
+		return func(host string, came uint64) bool { return host == "goes.test" && came < epoch }
+	}
+	for _, held := range []bool{false, true} {
+		for _, came := range []uint64{epoch - 1, epoch} {
+			for _, then := range []string{"", "checkpoint", "again", "checkpoint, again", "folded", "checkpoint, folded"} {
+				t.Run(fmt.Sprintf("held %v/came under %d/%s", held, came, then), func(t *testing.T) {
+					x := newTrade(t, 1, false)
+					n := x.nodes[0]
+					x.owner = map[string]int{"goes.test": 0, "stays.test": 0}
+					all := []string{"http://stays.test/", "http://goes.test/1", "http://goes.test/2"}
+					if held {
+						all = append(all, "http://goes.test/held")
+					}
+					for _, i := range []int{0, 3} {
+						if i < len(all) && n.link(all[i]) != nil {
+							t.Fatal("no link is found")
+						}
+					}
+					from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: came, Attempt: 1}
+					for i, url := range all[1:3] {
+						if err := takeWhole(t.Context(), n.e, from, uint64(i), i == 1, waitingChunk(t, url)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if strings.Contains(then, "checkpoint") && n.e.checkpoint(t.Context()) != nil {
+						t.Fatal("no checkpoint")
+					}
+					if strings.Contains(then, "again") {
+						n.again()
+					}
+					var away []string
+					if came < epoch {
+						all, away = all[:1], []string{"goes.test"}
+					}
+					if strings.Contains(then, "folded") {
+						slices.Sort(all)
+						x.wantFolded(n, all, goes(epoch))
+						return
+					}
+					if err := n.e.Transfers().Forget(t.Context(), goes(epoch), nil); err != nil {
+						t.Fatal(err)
+					}
+					n.wantWaiting("under the epoch", all, away...)
+					n.again()
+					n.wantWaiting("in the next life", all, away...)
+					if err := n.e.Transfers().Forget(t.Context(), goes(epoch+1), nil); err != nil {
+						t.Fatal(err)
+					}
+					n.wantWaiting("under the next", []string{"http://stays.test/"}, "goes.test")
+					n.again()
+					n.wantWaiting("in the end", []string{"http://stays.test/"}, "goes.test")
+				})
+			}
+		}
+	}
+}
+
+// What has come of a transfer that is under way stays, too, when this node forgets the host that it had.
+func TestWhatIsUnderWayWhileAHostGoesStays(t *testing.T) {
+	x := newTrade(t, 1, false)
+	n := x.nodes[0]
+	x.owner = map[string]int{"goes.test": 0}
+	if err := n.link("http://goes.test/held"); err != nil {
+		t.Fatal(err)
+	}
+	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
+	if err := takeWhole(t.Context(), n.e, from, 0, false, waitingChunk(t, "http://goes.test/1")); err != nil {
+		t.Fatal(err)
+	}
+	gone := func(_ string, came uint64) bool { return came < 3 }
+	if err := n.e.Transfers().Forget(t.Context(), gone, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := takeWhole(t.Context(), n.e, from, 1, true, nil); err != nil {
+		t.Fatal(err)
+	}
+	n.wantWaiting("when all has come", []string{"http://goes.test/1", "http://goes.test/held"})
 }
 
 // A node has found a URL of a host, and seen has yet to decide whether it is news, when the host comes with a transfer.

@@ -231,9 +231,15 @@ type Drop struct{ Transfer Transfer }
 type Forget struct {
 	From  strategy.Node
 	Epoch uint64
-	Gone  func(host string) bool
+	Gone  Gone
 	Whole []Transfer
 }
+
+// A Gone says whether what a node holds of a host is to be forgotten. came is the last epoch, not settled, under which
+// the host came to that node with a transfer that is whole or under way; 0: there is none. What came under the epoch
+// under which the node handed the host over, or later, may have come after the host was read, and stays with all else
+// of it. A host that is gone for one value of came is gone for all lower ones.
+type Gone func(host string, came uint64) bool
 
 // Fold makes ready what a dead node held: its log is closed, so that nothing is added to it, and read. What came to the
 // dead node by transfers that did not come whole is dropped. Folded answers.

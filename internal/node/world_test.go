@@ -58,6 +58,7 @@ type holding struct {
 	known   map[string]bool // URLs
 	waiting map[string]bool
 	part    map[member.Transfer][]string // hosts that came with what has not come whole
+	latest  map[string]uint64            // epochs, not settled, under which hosts came last
 	arrived []member.Transfer
 	forgot  []member.Transfer
 	outbox  map[uint64]string
@@ -124,7 +125,7 @@ func (w *world) start(name, life string) *testNode {
 	h := w.shared[id.Node()]
 	if h == nil {
 		h = &holding{known: map[string]bool{}, waiting: map[string]bool{}, part: map[member.Transfer][]string{},
-			outbox: map[uint64]string{}}
+			latest: map[string]uint64{}, outbox: map[uint64]string{}}
 		w.shared[id.Node()] = h
 	}
 	w.mu.Unlock()
@@ -471,6 +472,7 @@ func (x *testNode) Take(_ context.Context, t member.Transfer, _ uint64, last boo
 				x.w.t.Error(err)
 			}
 			x.part[t] = append(x.part[t], p.Host)
+			x.latest[p.Host] = max(x.latest[p.Host], t.Epoch)
 			for _, u := range p.Known {
 				x.known[u] = true
 			}
@@ -505,10 +507,10 @@ func (h *holding) remove(gone func(host string) bool) {
 	}
 }
 
-func (x *testNode) Forget(_ context.Context, gone func(string) bool, whole []member.Transfer) error {
+func (x *testNode) Forget(_ context.Context, gone member.Gone, whole []member.Transfer) error {
 	return x.do(func() {
 		if gone != nil {
-			x.remove(gone)
+			x.remove(func(host string) bool { return gone(host, x.latest[host]) })
 		}
 		x.forgot = append(x.forgot, whole...)
 	})
@@ -519,19 +521,31 @@ func (x *testNode) Settled(_ context.Context, epoch uint64) error {
 		done := func(t member.Transfer) bool { return t.Epoch <= epoch }
 		x.arrived = slices.DeleteFunc(x.arrived, done)
 		x.forgot = slices.DeleteFunc(x.forgot, done)
+		maps.DeleteFunc(x.latest, func(_ string, came uint64) bool { return came <= epoch })
 	})
 }
 
 // An estate is what a dead node's log says.
-type estate struct{ *holding }
-
-func (e estate) Arrived() []member.Transfer { return e.arrived }
-func (e estate) Forgot() []member.Transfer  { return e.forgot }
-func (e estate) Close() error               { return nil }
-func (e estate) Export(owner func(string) strategy.Node) (driver.Export, error) {
-	return e.export(owner)
+type estate struct {
+	*holding
+	gone []member.Gone
 }
-func (e estate) Bound(f func([]byte) error) error {
+
+func (e *estate) Arrived() []member.Transfer { return e.arrived }
+func (e *estate) Forgot() []member.Transfer  { return e.forgot }
+func (e *estate) Close() error               { return nil }
+func (e *estate) Forget(gone member.Gone)    { e.gone = append(e.gone, gone) }
+func (e *estate) Export(owner func(string) strategy.Node) (driver.Export, error) {
+	return e.export(func(host string) strategy.Node {
+		for _, gone := range e.gone {
+			if gone(host, e.latest[host]) {
+				return ""
+			}
+		}
+		return owner(host)
+	})
+}
+func (e *estate) Bound(f func([]byte) error) error {
 	return f(pack(slices.Collect(maps.Values(e.outbox))))
 }
 
@@ -549,7 +563,7 @@ func (x *testNode) Recover(_ context.Context, dead strategy.Node) (driver.Failed
 	for t := range h.part {
 		h.drop(t)
 	}
-	return estate{h}, nil
+	return &estate{holding: h}, nil
 }
 
 func (x *testNode) DeleteLog(_ context.Context, dead strategy.Node) error { return nil }

@@ -196,7 +196,7 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	nothing := func(func(item.Item) error) error { return nil }
 	return &transfer.Holding{Frontier: s.Views.Frontier, DB: db, Abandoned: nothing,
 		Reported: func(url string) bool { return s.ReportedURLs[url] },
-		Except:   func(string) bool { return false }, Now: time.Now}, nil
+		Except:   func(string) bool { return false }, Unsettled: s.Unsettled, Now: time.Now}, nil
 }
 
 // decided restores what seen has found to be news.

@@ -78,6 +78,7 @@ func (x *export) Next() (strategy.Node, []byte, error) {
 func (x *export) Close() error { return nil }
 
 func (e engine) Export(owner func(string) strategy.Node) (driver.Export, error) {
+	e.w.reads(e.process, owner)
 	return e.export(e.state, owner), nil
 }
 
@@ -141,13 +142,11 @@ func (e engine) Drop(ctx context.Context, t member.Transfer) error {
 	return e.shipped(ctx)
 }
 
-func (e engine) Forget(ctx context.Context, gone func(string) bool, whole []member.Transfer) error {
-	forgotten := &entry{kind: entryForget, whole: whole}
-	for _, n := range e.state.order() {
-		if gone != nil && gone(e.w.web.hosts[n].name) {
-			forgotten.hosts = append(forgotten.hosts, n)
-			e.w.tellOf(n, "%s forgets %s", e.node, e.w.web.hosts[n].name)
-		}
+func (e engine) Forget(ctx context.Context, gone member.Gone, whole []member.Transfer) error {
+	forgotten := &entry{kind: entryForget, whole: whole, hosts: e.state.gone(gone)}
+	for _, n := range forgotten.hosts {
+		e.w.forgets(e.process, n)
+		e.w.tellOf(n, "%s forgets %s", e.node, e.w.web.hosts[n].name)
 	}
 	e.enter(forgotten)
 	return e.shipped(ctx)
@@ -192,6 +191,10 @@ type failedState struct {
 func (f *failedState) Arrived() []member.Transfer { return f.arrived }
 func (f *failedState) Forgot() []member.Transfer  { return f.forgot }
 func (f *failedState) Close() error               { return nil }
+
+func (f *failedState) Forget(gone member.Gone) {
+	f.apply(&entry{kind: entryForget, hosts: f.gone(gone)}, f.p.w.k.now)
+}
 
 func (f *failedState) Export(owner func(string) strategy.Node) (driver.Export, error) {
 	return f.p.export(f.holding, owner), nil

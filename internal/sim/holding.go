@@ -54,7 +54,7 @@ type holding struct {
 	arrived []member.Transfer           // that came whole, since the last settled epoch
 	forgot  []member.Transfer           // that went whole
 	coming  map[member.Transfer][]int32 // hosts of transfers that are not whole, but for those that were held before
-	came    map[member.Transfer][]int32 // all of them
+	came    map[member.Transfer][]int32 // all of them, and those of transfers that came whole since the last settled epoch
 	joined  bool
 }
 
@@ -113,6 +113,7 @@ func (s *holding) apply(e *entry, now moment) {
 	case entrySettled:
 		settled := func(t member.Transfer) bool { return t.Epoch <= e.epoch }
 		s.arrived, s.forgot = slices.DeleteFunc(s.arrived, settled), slices.DeleteFunc(s.forgot, settled)
+		maps.DeleteFunc(s.came, func(t member.Transfer, _ []int32) bool { return settled(t) && !s.begun(t) })
 	}
 	for _, o := range e.out {
 		s.out[o.number] = o.url
@@ -155,7 +156,7 @@ func (s *holding) take(e *entry, now moment) {
 		}
 		s.seen[it.host] |= it.pages
 	}
-	if _, begun := s.coming[e.transfer]; !begun {
+	if !s.begun(e.transfer) {
 		s.coming[e.transfer] = nil
 	}
 	if e.last { // what another transfer brings of its hosts is kept from now on
@@ -165,10 +166,34 @@ func (s *holding) take(e *entry, now moment) {
 					slices.Contains(s.came[e.transfer], h)
 			})
 		}
-		delete(s.came, e.transfer)
 		s.arrived = append(s.arrived, e.transfer)
 		delete(s.coming, e.transfer)
 	}
+}
+
+// begun reports whether a transfer is under way.
+func (s *holding) begun(t member.Transfer) bool {
+	_, begun := s.coming[t]
+	return begun
+}
+
+// gone are the hosts held that are to be forgotten.
+func (s *holding) gone(is member.Gone) (hosts []int32) {
+	if is == nil {
+		return nil
+	}
+	came := map[int32]uint64{}
+	for t, all := range s.came {
+		for _, h := range all {
+			came[h] = max(came[h], t.Epoch)
+		}
+	}
+	for _, h := range s.order() {
+		if is(s.web.hosts[h].name, came[h]) {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts
 }
 
 // kept reports whether a host is held whatever becomes of the transfers under way.

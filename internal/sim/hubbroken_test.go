@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/member"
+	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 )
 
@@ -53,6 +55,40 @@ type deaf struct{ strategy.Strategy }
 func (h deaf) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
 	out = h.Strategy.Step(now, in, out)
 	return slices.DeleteFunc(out, func(a strategy.Action) bool { _, is := a.(strategy.HandOver); return is })
+}
+
+// forgetful forgets what has gone by its host's name alone, whatever has come of the host meanwhile.
+type forgetful struct{ member.Member }
+
+func (f forgetful) Step(now time.Time, events []member.Event, out []member.Action) []member.Action {
+	out = f.Member.Step(now, events, out)
+	for i, a := range out {
+		if g, ok := a.(member.Forget); ok && g.Gone != nil {
+			gone := g.Gone
+			g.Gone = func(host string, _ uint64) bool { return gone(host, 0) }
+			out[i] = g
+		}
+	}
+	return out
+}
+
+// TestAHostMayComeWhileItGoes lets nodes race for hosts under a seed where a node hands over a host while a third one
+// hands the same host to it: what comes stays. It would not if it were forgotten with what has gone.
+func TestAHostMayComeWhileItGoes(t *testing.T) {
+	cfg := LAN()
+	cfg.Nodes, cfg.Hosts, cfg.Apart, cfg.Formed, cfg.FaultEvery = 30, 300, 0.3, true, -1
+	cfg.Workers, cfg.Loss = 256, 0
+	cfg.Use("hub/paper")
+	const seed = 12
+	if _, violations := Run(cfg, seed); len(violations) > 0 {
+		t.Errorf("seed %d: %v", seed, violations)
+	}
+	cfg.parts.machine = func(_ *process, cfg quorum.Config) member.Member { return forgetful{quorum.New(cfg)} }
+	_, violations := Run(cfg, seed)
+	lost := func(v Violation) bool { return strings.Contains(v.What, "has handed over to nobody") }
+	if !slices.ContainsFunc(violations, lost) {
+		t.Errorf("seed %d: no host comes while it goes: %v", seed, violations)
+	}
 }
 
 // TestBrokenHubsAreCaught breaks one part of the control unit's protocol after the other: soaking must find it.

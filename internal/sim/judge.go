@@ -149,3 +149,26 @@ func (w *world) disagreed(running []*process, n int, holders []strategy.Node) st
 	}
 	return ""
 }
+
+// reads notes which pages a process is about to hand over.
+func (w *world) reads(p *process, owner func(string) strategy.Node) {
+	handed := w.handed[p.node]
+	if handed == nil {
+		handed = map[int32]uint64{}
+		w.handed[p.node] = handed
+	}
+	for n, h := range p.state.hosts {
+		if owner(w.web.hosts[n].name) != "" {
+			handed[n] |= h.waiting
+		}
+	}
+}
+
+// forgets judges that a process forgets only what it has handed over.
+func (w *world) forgets(p *process, n int32) {
+	if kept := p.state.hosts[n].waiting &^ w.handed[p.node][n]; kept != 0 {
+		w.violateOf(n, "%s forgets %d pages of %s that it has handed over to nobody", p.node, bits.OnesCount64(kept),
+			w.web.hosts[n].name)
+	}
+	delete(w.handed[p.node], n)
+}

@@ -2,7 +2,8 @@
 // a registry and a web that are made from a seed, and that fail as the seed says. After each run it checks what must
 // always hold:
 //
-//   - no URL is lost: each page that can be reached is fetched at least once;
+//   - no URL is lost: each page that can be reached is fetched at least once, and a node forgets only what it has
+//     handed over;
 //   - a page is fetched again only where it was forgotten that it was done: by a crash, before its done mark was durable,
 //     or shipped;
 //   - at rest, each host has one owner, all nodes agree on it, and that node holds the host's state, and nobody else;

@@ -30,6 +30,8 @@ type world struct {
 	faults    faults
 	figures   Figures
 
+	handed map[strategy.Node]map[int32]uint64 // pages that a node has read to hand them over, by host
+
 	tables map[*byte]*quorum.Table // that were read, by their bytes
 	placed []placement
 
@@ -51,7 +53,7 @@ type Violation struct {
 
 func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 	w := &world{cfg: cfg, seedOf: seed, k: newKernel(seed), web: newWeb(cfg, hash(seed, 1)),
-		logs:  map[strategy.Node]*shipped{},
+		logs: map[strategy.Node]*shipped{}, handed: map[strategy.Node]map[int32]uint64{},
 		place: map[strategy.Node]int{}, tables: map[*byte]*quorum.Table{}, focus: focus, telling: telling}
 	w.net = &network{k: w.k, band: cfg.Bandwidth, loss: cfg.Loss, dup: cfg.Loss, slow: 1}
 	w.net.latency = plane{seed: seed, least: cfg.Latency / 10, width: cfg.Latency}

@@ -8,6 +8,7 @@ import (
 
 	"kumo/internal/frontier"
 	"kumo/internal/item"
+	"kumo/internal/member"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
 )
@@ -19,13 +20,14 @@ type Holding struct {
 	Abandoned func(f func(it item.Item) error) error // calls f with what was given up and counts
 	Reported  func(url string) bool                  // of which skipped.jsonl has said that its host could not be had
 	Except    func(host string) bool                 // hosts that are not held
+	Unsettled Unsettled                              // of a dead node: what had come to it
 	Now       func() time.Time
 }
 
-// Forget leaves hosts out of what is exported from now on.
-func (h *Holding) Forget(gone func(host string) bool) {
-	except := h.Except
-	h.Except = func(host string) bool { return except(host) || gone(host) }
+// Forget leaves hosts of a dead node out of what is exported from now on.
+func (h *Holding) Forget(gone member.Gone) {
+	except, stays := h.Except, h.Unsettled.staying(gone)
+	h.Except = func(host string) bool { return except(host) || !stays[host] && gone(host, 0) }
 }
 
 // An Export reads what is held of some hosts, in chunks that [Engine.Take] understands: first what waits, from the

@@ -36,9 +36,9 @@ func (r *Endpoint) remove(within func() (hosts []string, err error)) error {
 // ForgetStep is how many hosts are removed in one hold of the ledger's gate.
 const ForgetStep = 1024
 
-// ForgetHosts forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again after
-// a crash.
-func (r *Endpoint) ForgetHosts(ctx context.Context, gone func(host string) bool) error {
+// ForgetHosts forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again
+// after a crash.
+func (r *Endpoint) ForgetHosts(ctx context.Context, gone member.Gone) error {
 	if r.DB == nil {
 		return ErrNoDB
 	}
@@ -51,12 +51,13 @@ func (r *Endpoint) ForgetHosts(ctx context.Context, gone func(host string) bool)
 	return r.sure(ctx, sequence)
 }
 
-func (r *Endpoint) forgetAll(ctx context.Context, gone func(host string) bool) (sequence uint64, err error) {
+func (r *Endpoint) forgetAll(ctx context.Context, gone member.Gone) (sequence uint64, err error) {
 	f := forgetting{Endpoint: r, ctx: ctx, sequence: r.Ledger.Sequence()}
 	r.mu.Lock()
-	came := r.Unsettled.Hosts()
+	unsettled := r.Unsettled.Copy()
 	r.mu.Unlock()
-	f.gone = func(host string) bool { return !came[host] && gone(host) }
+	stays := unsettled.staying(gone)
+	f.gone = func(host string) bool { return !stays[host] && gone(host, 0) }
 	for _, step := range []func() error{f.abandonedHosts, f.waiting, f.forgetKnown, f.flush} {
 		if err := step(); err != nil {
 			return 0, err
@@ -196,7 +197,7 @@ func (o *byOrigin[T]) next(url string) (host string, news bool) {
 
 // Forget forgets the hosts that have come whole to other nodes (gone says which; nil: none), and then notes, durably,
 // which transfers are done with: what comes back from there is not to be forgotten again.
-func (r *Endpoint) Forget(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error {
+func (r *Endpoint) Forget(ctx context.Context, gone member.Gone, whole []member.Transfer) error {
 	if gone != nil {
 		if err := r.ForgetHosts(ctx, gone); err != nil {
 			return err

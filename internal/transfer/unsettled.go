@@ -15,10 +15,11 @@ import (
 type Unsettled struct {
 	Coming []Incoming        `json:",omitempty"`
 	Whole  []member.Transfer `json:",omitempty"`
+	Came   []Incoming        `json:",omitempty"` // those of Whole that have brought hosts, with their names
 	Went   []member.Transfer `json:",omitempty"` // from here, whole, and their hosts are forgotten
 }
 
-// An Incoming is a transfer under way.
+// An Incoming is a transfer that has begun to come.
 type Incoming struct {
 	Transfer member.Transfer
 	Next     uint64 // number of the chunk that comes next
@@ -96,6 +97,9 @@ func (a *Unsettled) Take(t member.Transfer, p *Chunk, keeps []string, last bool)
 	w := *c
 	a.Coming = slices.Delete(a.Coming, i, i+1)
 	a.Whole = append(a.Whole, t)
+	if len(w.Hosts)+len(w.Kept) > 0 {
+		a.Came = append(a.Came, w)
+	}
 	a.Keep(w.Kept) // what came is this node's now, whoever brought it first
 	return &w
 }
@@ -251,11 +255,13 @@ func (a *Incoming) all() []string {
 func (a *Unsettled) Settle(epoch uint64) {
 	done := func(t member.Transfer) bool { return t.Epoch <= epoch }
 	a.Whole, a.Went = slices.DeleteFunc(a.Whole, done), slices.DeleteFunc(a.Went, done)
+	a.Came = slices.DeleteFunc(a.Came, func(c Incoming) bool { return done(c.Transfer) })
 }
 
 // Copy is a copy that does not change with the original.
 func (a *Unsettled) Copy() Unsettled {
-	return Unsettled{Coming: slices.Clone(a.Coming), Whole: slices.Clone(a.Whole), Went: slices.Clone(a.Went)}
+	return Unsettled{Coming: slices.Clone(a.Coming), Whole: slices.Clone(a.Whole), Came: slices.Clone(a.Came),
+		Went: slices.Clone(a.Went)}
 }
 
 // Partial are the transfers of which something has come, and that have not come whole.
@@ -275,6 +281,30 @@ func (a *Unsettled) Hosts() map[string]bool {
 				all = map[string]bool{}
 			}
 			all[host] = true
+		}
+	}
+	return all
+}
+
+// staying are the hosts that have come and do not go with what else is gone; nil if there are none.
+func (a *Unsettled) staying(gone member.Gone) map[string]bool {
+	all := a.Hosts()
+	for _, came := range [][]Incoming{a.Coming, a.Came} {
+		for i := range came {
+			c := &came[i]
+			note := func(host string) bool {
+				if gone(host, 0) && !gone(host, c.Transfer.Epoch) {
+					if all == nil {
+						all = map[string]bool{}
+					}
+					all[host] = true
+				}
+				return true
+			}
+			c.each(note)
+			for _, host := range c.Kept {
+				note(host)
+			}
 		}
 	}
 	return all

@@ -39,7 +39,7 @@ type Holder interface {
 		err error)
 	Drop(ctx context.Context, t member.Transfer) error
 	// Forget forgets the hosts that are gone (nil: none), and notes which transfers are done with.
-	Forget(ctx context.Context, gone func(host string) bool, whole []member.Transfer) error
+	Forget(ctx context.Context, gone member.Gone, whole []member.Transfer) error
 	Settled(ctx context.Context, epoch uint64) error
 }
 
@@ -62,6 +62,7 @@ type FailedNodes interface {
 type FailedState interface {
 	Arrived() []member.Transfer // that had come whole to it since the last settled epoch
 	Forgot() []member.Transfer  // that it was done with since then
+	Forget(gone member.Gone)    // leaves hosts out of what is exported from now on
 	Export(owner func(host string) strategy.Node) (Export, error)
 	Bound(f func(data []byte) error) error // gives the links that it had for others, in batches that Inherit understands
 	Close() error                          // removes it

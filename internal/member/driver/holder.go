@@ -19,7 +19,6 @@ type holder struct {
 	who     strategy.Node
 	cancel  context.CancelFunc // ends recovery
 	state   FailedState        // nil for this node, and before a dead one's is recovered
-	gone    []func(host string) bool
 	export  Export
 	epoch   uint64
 	attempt uint64
@@ -160,22 +159,9 @@ func (d *Driver) begin(h *holder, a member.Read) (err error) {
 	case h.state == nil:
 		h.ended = true // it was released: nothing is left of it
 	default:
-		h.export, err = h.state.Export(h.left(a.Owner))
+		h.export, err = h.state.Export(a.Owner)
 	}
 	return err
-}
-
-// left is an owner that leaves out what is forgotten of a dead node's state, which itself does not change.
-func (h *holder) left(owner func(string) strategy.Node) func(string) strategy.Node {
-	gone := h.gone[:len(h.gone):len(h.gone)]
-	return func(host string) strategy.Node {
-		for _, is := range gone {
-			if is(host) {
-				return ""
-			}
-		}
-		return owner(host)
-	}
 }
 
 // end ends a reading, if there is one.
@@ -192,13 +178,13 @@ func (d *Driver) forget(ctx context.Context, h *holder, a member.Forget) error {
 	if err := h.end(); err != nil {
 		return err
 	}
-	switch gone := a.Gone; {
+	switch {
 	case h.who == d.cfg.Self:
-		if err := d.cfg.Engine.Forget(ctx, gone, a.Whole); err != nil {
+		if err := d.cfg.Engine.Forget(ctx, a.Gone, a.Whole); err != nil {
 			return err
 		}
-	case gone != nil:
-		h.gone = append(h.gone, gone)
+	case a.Gone != nil && h.state != nil:
+		h.state.Forget(a.Gone)
 	}
 	d.tell(ctx, member.Forgotten{From: a.From, Epoch: a.Epoch})
 	return nil

@@ -8,15 +8,15 @@ import (
 )
 
 // oneOf is a function that says of which hosts the given transfers were.
-func (m *Member) oneOf(gone []member.Transfer) func(string) bool {
+func (m *Member) oneOf(gone []member.Transfer) member.Gone {
 	gone = slices.Clone(gone)
 	went := make([]destination, len(gone))
 	for i, t := range gone {
 		went[i] = m.places[t.Epoch].of(t.From)
 	}
-	return func(host string) bool {
+	return func(host string, came uint64) bool {
 		for i, to := range went {
-			if to(host) == gone[i].To {
+			if came < gone[i].Epoch && to(host) == gone[i].To {
 				return true
 			}
 		}
@@ -31,7 +31,7 @@ func (m *Member) forget(e *export) member.Forget {
 		f.Whole = append(f.Whole, member.Transfer{From: e.from, To: to, Epoch: e.epoch})
 	}
 	if owner := m.ownerOf(e); e.moved {
-		f.Gone = func(host string) bool { return owner(host) != "" }
+		f.Gone = func(host string, came uint64) bool { return came < f.Epoch && owner(host) != "" }
 	}
 	return f
 }

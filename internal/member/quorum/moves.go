@@ -67,14 +67,15 @@ type record struct {
 	moves    map[string]strategy.Node // is not changed
 }
 
-// handOver notes that hosts are to move to another node.
+// handOver notes that hosts are to move to another node. One that has begun to move there may have come again since it
+// was read: it moves once more.
 func (m *Member) handOver(e member.HandOver) {
 	o := &m.moving
 	if len(o.wants) == 0 {
 		o.wants, o.order, o.since = map[string]strategy.Node{}, nil, m.now
 	}
 	for _, h := range e.Hosts {
-		if o.writes[h] == e.To || !m.movesOver() && m.records[m.cfg.Self].moves[h] == e.To {
+		if o.writes[h] == e.To || o.offer.waits() && m.records[m.cfg.Self].moves[h] == e.To {
 			continue // it is about to
 		}
 		if _, wanted := o.wants[h]; !wanted {

@@ -189,7 +189,7 @@ func (n *testNode) carryOut(a member.Action) {
 	case member.Forget:
 		n.hold(func() {
 			maps.DeleteFunc(w.shared[a.From], func(h string, _ bool) bool {
-				gone := a.Gone != nil && a.Gone(h)
+				gone := a.Gone != nil && a.Gone(h, 0) // a host is held by one node: none comes to who gives it away
 				if gone {
 					w.tell("%s forgets %s of %s, epoch %d, %v", n.id, h, a.From, a.Epoch, a.Whole)
 				}

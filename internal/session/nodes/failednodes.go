@@ -98,6 +98,8 @@ func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
 func (e *failedState) Arrived() []member.Transfer { return e.state.Arrived() }
 func (e *failedState) Forgot() []member.Transfer  { return e.state.Went() }
 
+func (e *failedState) Forget(gone member.Gone) { e.holding.Forget(gone) }
+
 func (e *failedState) Export(owner func(host string) strategy.Node) (driver.Export, error) {
 	return asExport(e.holding.Export(owner))
 }
