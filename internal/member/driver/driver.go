@@ -64,7 +64,7 @@ type Config struct {
 	Failed   FailedNodes
 	Record   Record
 	Log      *slog.Logger
-	Seed     uint64
+	Seed     uint64 // of what is left to chance; another for each process, whose number it is
 }
 
 // A Driver drives one member, and a strategy if that is no Placer. Its methods are called by one goroutine, or by

@@ -229,11 +229,11 @@ func TestTheEndIsAskedForTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := new(testRecord)
 		w := newTestRuntime(t, idleEngine{}, r)
-		answer := func(came int64, idle bool) {
+		answer := func(came int64, idle bool, process uint64) {
 			t.Helper()
 			w.d.LookForEnd()
 			wave := w.sent[len(w.sent)-1].Wave
-			data, err := json.Marshal(idleReport{Wave: wave, Epoch: 3, Came: came, Idle: idle})
+			data, err := json.Marshal(idleReport{Wave: wave, Epoch: 3, Process: process, Came: came, Idle: idle})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,16 +241,42 @@ func TestTheEndIsAskedForTwice(t *testing.T) {
 			synctest.Wait()
 		}
 		for i, a := range []struct {
-			came int64
-			idle bool
-		}{{5, true}, {6, true}, {6, true}, {6, false}, {6, false}, {6, true}} {
-			if answer(a.came, a.idle); r.finished.Load() > 0 {
+			came    int64
+			idle    bool
+			process uint64
+		}{
+			{5, true, 1}, {6, true, 1}, // something has come meanwhile
+			{6, true, 1}, {6, false, 1},
+			{6, false, 1},
+			{6, true, 1}, {6, true, 2}, // it has begun anew: nobody knows what had come before
+			{6, true, 1<<64 - 1},
+		} {
+			if answer(a.came, a.idle, a.process); r.finished.Load() > 0 {
 				t.Fatalf("after answer %d of the other node the crawl is done", i)
 			}
 		}
-		if answer(6, true); r.finished.Load() != 11 || len(w.sent) != 7 {
+		if answer(6, true, 1<<64-1); r.finished.Load() != 11 || len(w.sent) != 9 {
 			t.Errorf("both are idle, and it is done at revision %d, with %d questions", r.finished.Load(), len(w.sent))
 		}
 		w.all.Wait()
 	})
+}
+
+// Each process answers with a number of its own, the same each time.
+func TestAnswersNameTheProcess(t *testing.T) {
+	var numbers []uint64
+	for _, seed := range []uint64{1, 2} {
+		w := newTestRuntime(t, idleEngine{}, new(testRecord))
+		w.d.cfg.Seed = seed
+		for range 2 {
+			w.d.Message(t.Context(), "b~1", KindAsk, []byte(`{"wave":1}`))
+		}
+		if len(w.sent) != 2 || w.sent[0] != w.sent[1] || !w.sent[0].Idle {
+			t.Fatalf("the answers are %+v", w.sent)
+		}
+		numbers = append(numbers, w.sent[0].Process)
+	}
+	if numbers[0] == numbers[1] {
+		t.Errorf("two processes answer with the number %d", numbers[0])
+	}
 }

@@ -15,7 +15,8 @@ import (
 // Computing 2, 1987): all are asked twice, the second time when all have answered the first. It needs but one of the
 // counters. A link that is on its way lies in the outbox of who sent it until its receiver has it, so nobody is idle
 // while something of his is on its way. If all were idle when they first answered, and nothing has come to any of them
-// until they answered again, then at each moment in between all were idle, and nothing was under way.
+// until they answered again, then at each moment in between all were idle, and nothing was under way. A process that
+// begins counts from 0; so an answer names the process, and both of a node's must be of the same.
 type termination struct {
 	wave    uint64 // the last one; odd: the first of two
 	began   time.Time
@@ -28,17 +29,18 @@ type termination struct {
 
 // An idleReport is a node's answer.
 type idleReport struct {
-	Wave  uint64 `json:"wave"`
-	Epoch uint64 `json:"epoch"`
-	Came  int64  `json:"came"` // how often something was brought to it
-	Idle  bool   `json:"idle"`
+	Wave    uint64 `json:"wave"`
+	Epoch   uint64 `json:"epoch"`
+	Process uint64 `json:"process"` // another for each: Came begins anew with it
+	Came    int64  `json:"came"`    // how often something was brought to it
+	Idle    bool   `json:"idle"`
 }
 
 // idleReport says how it is with this node. What came is counted first: what comes after that finds it changed the next
 // time.
 func (d *Driver) idleReport() idleReport {
 	c := &d.cfg
-	r := idleReport{Came: c.Engine.Received() + d.links.received.Load() + c.Record.Received()}
+	r := idleReport{Process: c.Seed, Came: c.Engine.Received() + d.links.received.Load() + c.Record.Received()}
 	all := c.Member.Members()
 	r.Epoch = all.Epoch
 	r.Idle = c.Record.Idle() && d.links.idle() && c.Engine.Idle() &&
@@ -120,7 +122,7 @@ func (d *Driver) heard(from strategy.Node, r idleReport) {
 		return
 	}
 	if !r.Idle || r.Epoch != e.epoch || all.Epoch != e.epoch || e.before != nil &&
-		e.before[from] != (idleReport{r.Wave - 1, r.Epoch, r.Came, true}) {
+		e.before[from] != (idleReport{r.Wave - 1, r.Epoch, r.Process, r.Came, true}) {
 		e.answers = nil // not yet
 		return
 	}
