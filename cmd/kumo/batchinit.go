@@ -14,7 +14,8 @@ import (
 	"kumo/internal/stats"
 )
 
-const batchInitLong = `Write the collections of SET, a YAML file each, to the folder DIR, to be edited and run. There are these sets:
+const batchInitLong = `Write the collections of SET, a YAML file each, to the folder DIR, to be edited and run. There
+are these sets:
 
 %s
 A file that is there and differs is left as it is, unless --force is given.`
@@ -64,7 +65,8 @@ func batchInit(w io.Writer, name, dir string, force bool) error {
 			fmt.Fprintf(w, "%s: %s %s\n", dir, stats.Count(n, "collections"), o)
 		}
 	}
-	fmt.Fprint(w, "\nEdit them: seeds, rules, depth and times are yours; sites that have no known address are named in comments. Then\n\n")
+	fmt.Fprint(w, "\nEdit them: seeds, rules, depth and times are yours; sites that have no known address are named in "+
+		"comments. Then\n\n")
 	tab := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(tab, "  kumo batch check %s\twhat they say, or what is wrong with them\n", dir)
 	fmt.Fprintf(tab, "  kumo batch run --contact https://me.example/bot %s\tcrawl today\n", dir)
@@ -72,8 +74,8 @@ func batchInit(w io.Writer, name, dir string, force bool) error {
 	return tab.Flush()
 }
 
-const batchCheckLong = `Read the collections in CONFIG, YAML files or folders of them, and say what is wrong: each fault with file, line, key, and what would be
-right. If nothing is, list them, with their next run by their schedule.
+const batchCheckLong = `Read the collections in CONFIG, YAML files or folders of them, and say what is wrong: each fault
+with file, line, key, and what would be right. If nothing is, list them, with their next run by their schedule.
 
 Exit codes: 0 all is right, 2 something is wrong.`
 
@@ -112,8 +114,8 @@ func listCollections(w io.Writer, all []*collection.Collection, now time.Time) e
 		if schedule == "" {
 			schedule = "-"
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", c.Code, c.Directory, c.Language.Code, len(c.Seeds), c.Depth, schedule,
-			next, c.Name)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", c.Code, c.Directory, c.Language.Code, len(c.Seeds), c.Depth,
+			schedule, next, c.Name)
 	}
 	return tab.Flush()
 }

@@ -55,7 +55,7 @@ Keys of a collection's file, with their defaults:
     share: 0.5             of a page's text that must be in it
     confidence: 0.5        of telling so
   recrawl: 24h,20h,30d     when pages are visited again: at first, least, most; never; REGEX=… for those that match
-  schedule: "00:30"        when kumo batch schedule runs it, UTC: a time of day, daily (at midnight), or cron's five fields
+  schedule: "00:30"        when kumo batch schedule runs it; see there
 
 What lies in the place, DIR being the collection's directory:
 

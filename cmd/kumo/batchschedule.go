@@ -15,7 +15,8 @@ import (
 	"kumo/internal/stats"
 )
 
-const batchScheduleLong = `Crawl the collections in CONFIG, YAML files or folders of them, each when its schedule says, until interrupted.
+const batchScheduleLong = `Crawl the collections in CONFIG, YAML files or folders of them, each when its schedule says,
+until interrupted.
 
 Schedules, in UTC as days are:
 
@@ -23,12 +24,14 @@ Schedules, in UTC as days are:
   schedule: "03:30"              each day at that time
   schedule: "30 3 * * mon-fri"   a cron expression: minute, hour, day of the month, month, day of the week
 
-What runs is kumo batch run for the day. A day is run once: a schedule that comes oftener finds it done, or goes on where it failed.
-Collections that are due together are run together, and share their jobs. Those that begin on the same sites are never run by two runs
-at once, as only one run can be polite to a site; nor is one collection, also not by another kumo on the same place.
+What runs is kumo batch run for the day. A day is run once: a schedule that comes oftener finds it done, or goes on
+where it failed. Collections that are due together are run together, and share their jobs. Those that begin on the same
+sites are never run by two runs at once, as only one run can be polite to a site; nor is one collection, also not by
+another kumo on the same place.
 
-Missed times are told: a collection was still run or waited when it was due again, or nobody was there. With --catch-up what was missed
-while nobody was there is run at the beginning. Days that were begun and not ended go on at the beginning in any case.
+Missed times are told: a collection was still run or waited when it was due again, or nobody was there. With --catch-up
+what was missed while nobody was there is run at the beginning. Days that were begun and not ended go on at the
+beginning in any case.
 
 Ctrl-C, or SIGTERM, ends it: jobs under way are dropped, and the next start goes on with them.`
 
@@ -41,9 +44,11 @@ type batchScheduleOptions struct {
 func batchScheduleCommand() *cobra.Command {
 	o := &batchScheduleOptions{}
 	cmd := &cobra.Command{Use: "schedule [flags] CONFIG...", Short: "Crawl collections when their schedules say",
-		Long: batchScheduleLong, Example: "  kumo batch schedule --contact https://me.example/bot --place /data/news collections/",
-		Args: someCollections, RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
-	cmd.Flags().IntVar(&o.atOnce, "at-once", 2, "let `N` runs be under way at once, of collections that have no site in common")
+		Long:    batchScheduleLong,
+		Example: "  kumo batch schedule --contact https://me.example/bot --place /data/news collections/",
+		Args:    someCollections, RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
+	cmd.Flags().IntVar(&o.atOnce, "at-once", 2,
+		"let `N` runs be under way at once, of collections that have no site in common")
 	cmd.Flags().BoolVar(&o.catchUp, "catch-up", false, "run what was missed while nobody was there")
 	o.bind(cmd)
 	return cmd

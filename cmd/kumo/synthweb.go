@@ -47,12 +47,13 @@ const synthwebLong = `Serve a made-up web on loopback until interrupted, then sa
 It is for trying crawlers out: the web is the same for the same seed, and each host keeps score. While it runs the score is
 at /.synth/score on every host, and /.synth/reset sets it back.
 
-With --languages, hosts write the languages of the world by turns, in UTF-8 and the charsets that sites used before it; one page in five
-does not say its charset, one in twenty-five is in another language than its host. /.synth/pages lists each page with its language
-and charset: what a crawler should find. With --day the same web can be had day after day:
+With --languages, hosts write the languages of the world by turns, in UTF-8 and the charsets that sites used before it;
+one page in five does not say its charset, one in twenty-five is in another language than its host. /.synth/pages lists
+each page with its language and charset: what a crawler should find. With --day the same web can be had day after day,
+and with --collections there is a collection for each language, for kumo batch. The command that crawls it is printed:
 
-  kumo synthweb --languages 27 --hosts 81 --pages 2000 --day 1 --port 8080 --collections web     and in another terminal
-  kumo batch run --allow-private --dns-server 127.77.0.1:8080 --date 2026-11-21 web              then both for the next day
+  kumo synthweb --languages 27 --hosts 81 --pages 2000 --day 1 --port 8080 --collections web
+  kumo synthweb --languages 27 --hosts 81 --pages 2000 --day 2 --port 8080 --collections web
 
 Hosts have names, which the web's own name server knows; with --by-address they have addresses instead, so that any crawler
 finds them. The flags can be combined as you like, but for --addresses with --by-address.`
@@ -85,12 +86,12 @@ func (f *serveFlags) bind(cmd *cobra.Command) {
 		"`MIN-MAX`, e.g. 500ms-9s")
 	flags.Float64Var(&f.dead, "dead", 0, "add dead hosts, `PERCENT` of --hosts: half of them refuse connections, the "+
 		"others accept and never answer")
-	flags.StringSliceVar(&f.languages, "languages", nil, "let hosts write these languages, `CODES` separated by commas or the "+
-		"number of them, at most "+strconv.Itoa(len(synthweb.Languages()))+", in the charsets that they are met in")
-	flags.IntVar(&f.cfg.Day, "day", 0, "make the web as it is on day `N`, from 1: from day to day pages change, come and go, and "+
-		"servers say what has not changed (0: there are no days)")
-	flags.StringVar(&f.collections, "collections", "", "write a collection for each language to `FOLDER`, for kumo batch; "+
-		"with --languages and a --port")
+	flags.StringSliceVar(&f.languages, "languages", nil, "let hosts write these languages, `CODES` separated by commas "+
+		"or the number of them, at most "+strconv.Itoa(len(synthweb.Languages()))+", in the charsets that they are met in")
+	flags.IntVar(&f.cfg.Day, "day", 0, "make the web as it is on day `N`, from 1: from day to day pages change, come "+
+		"and go, and servers say what has not changed (0: there are no days)")
+	flags.StringVar(&f.collections, "collections", "", "write a collection for each language to `FOLDER`, for kumo "+
+		"batch; with --languages and a --port")
 }
 
 // config is the web that all flags together describe.
@@ -192,7 +193,9 @@ func writeCollections(web *synthweb.Web, languages []string, port int, dir strin
 	return nil
 }
 
-func serveWeb(ctx context.Context, out io.Writer, web *synthweb.Web, opts synthweb.ServeOptions, collections string) (err error) {
+func serveWeb(
+	ctx context.Context, out io.Writer, web *synthweb.Web, opts synthweb.ServeOptions, collections string,
+) (err error) {
 	server, err := synthweb.Serve(ctx, web, opts)
 	if err != nil {
 		return err

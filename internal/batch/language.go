@@ -21,8 +21,8 @@ const (
 	guessed  = 0.5 // the confidence of what few words, or a declaration, say
 )
 
-// pageLanguage is languageOf a page's main text. Where that is short or in no known language, it is what first words and
-// declaration say, which is a guess; "" is a page without words enough for one.
+// pageLanguage is languageOf a page's main text. Where that is short or in no known language, it is what first words
+// and declaration say, which is a guess; "" is a page without words enough for one.
 func pageLanguage(text, first string) (language string, share, confidence float32) {
 	language, share, confidence = languageOf(text)
 	switch known := first != "" && first != lang.Other; {

@@ -70,7 +70,8 @@ func TestLanguagesAndCharsetsAreTold(t *testing.T) {
 			got, all int
 			least    float64
 		}{{"pages with text are in it", o.right, o.pages, 0.995}, {"pages with text are kept", o.kept, o.pages, 0.99},
-			{"pages without are not in another", o.told, o.bare, 0.9}, {"undeclared pages are read right", o.read, o.silent, 0.97}} {
+			{"pages without are not in another", o.told, o.bare, 0.9},
+			{"undeclared pages are read right", o.read, o.silent, 0.97}} {
 			if wrong := floor.all - floor.got; wrong > 1 && float64(floor.got) < floor.least*float64(floor.all) {
 				t.Errorf("%s: %d of %d %s", code, floor.got, floor.all, floor.what)
 			}

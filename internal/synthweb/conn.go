@@ -203,7 +203,8 @@ func (c *conn) control(r *request) bool {
 	return err == nil && !r.last
 }
 
-// pages lists the pages of a web in languages that a right crawler fetches: URL, language and charset, separated by tabs.
+// pages lists the pages of a web in languages that a right crawler fetches: URL, language and charset, separated by
+// tabs.
 func (c *conn) pages() error {
 	var out []byte
 	for url := range c.s.truth().All(c.s.port) {
@@ -211,7 +212,8 @@ func (c *conn) pages() error {
 			out = fmt.Appendf(out, "%s\t%s\t%s\n", url, w.Language, w.Charset)
 		}
 	}
-	_, err := c.net.Write(append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/tab-separated-values; charset=utf-8\r\nContent-Length: "+
-		strconv.Itoa(len(out))+"\r\n\r\n"), out...))
+	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/tab-separated-values; charset=utf-8\r\n"+
+		"Content-Length: %d\r\n\r\n", len(out))
+	_, err := c.net.Write(append(head, out...))
 	return err
 }

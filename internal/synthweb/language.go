@@ -27,8 +27,8 @@ type language struct {
 	scripts []script
 }
 
-// languages are those that a web can be in, each in UTF-8 and the charsets that sites wrote it in before. Where that was
-// a font rather than a charset, there is only UTF-8.
+// languages are those that a web can be in, each in UTF-8 and the charsets that sites wrote it in before. Where that
+// was a font rather than a charset, there is only UTF-8.
 var languages = []language{
 	{"zh", []script{{"zh", "utf-8"}, {"zh", "gbk"}, {"zh-Hant", "big5"}, {"zh", "gb18030"}, {"zh-Hant", "utf-8"}}},
 	{"en", []script{{"en", "utf-8"}, {"en", "windows-1252"}}},
@@ -67,8 +67,8 @@ func Languages() (codes []string) {
 	return codes
 }
 
-// speak gives host i of a web in languages its tongue: its language goes by its number, and its script, too, so that each
-// language has all of its scripts where it has as many hosts.
+// speak gives host i of a web in languages its tongue: its language goes by its number, and its script, too, so that
+// each language has all of its scripts where it has as many hosts.
 func (w *Web) speak(i int) *tongue {
 	if len(w.cfg.Languages) == 0 {
 		return universal()

@@ -46,7 +46,8 @@ func (t *writer) page(r Ref, size int) {
 	t.seal()
 }
 
-// filler writes what stands between links, of a block's size: a paragraph of sentences in a language, or a block of made-up words.
+// filler writes what stands between links, of a block's size: a paragraph of sentences in a language, or a block of
+// made-up words.
 func (t *writer) filler(size int) {
 	all := t.tongue.sentences
 	if all == nil {

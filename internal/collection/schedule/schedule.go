@@ -7,12 +7,10 @@
 package schedule
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"kumo/internal/collection"
@@ -85,8 +83,8 @@ type run struct {
 	err   error
 }
 
-// Loop runs collections until ctx is done and what runs has ended. Its error is one of the schedules or of Last: an error
-// of a run is the listener's to hear, and the next run may go well.
+// Loop runs collections until ctx is done and what runs has ended. Its error is one of the schedules or of Last: an
+// error of a run is the listener's to hear, and the next run may go well.
 func (r *Runner) Loop(ctx context.Context) error {
 	l := &loop{Runner: r, ended: make(chan *run)}
 	if err := l.begin(ctx); err != nil {
@@ -165,7 +163,8 @@ func (l *loop) missed(p *plan, due time.Time, times int, why string) {
 	}
 }
 
-// look finds what is due by now. Where several times of a collection have passed since the last look, the last one counts.
+// look finds what is due by now. Where several times of a collection have passed since the last look, the last one
+// counts.
 func (l *loop) look(now time.Time) {
 	for _, p := range l.plans {
 		passed, before, due := 0, time.Time{}, time.Time{}
@@ -269,20 +268,20 @@ func collections(group []*plan) (all []*collection.Collection) {
 
 // pause is how long to wait before the next look, and tells the listener once when that is for long.
 func (l *loop) pause(now time.Time) time.Duration {
-	next := slices.MinFunc(l.plans, func(a, b *plan) int { return cmp.Or(a.next.Compare(b.next), strings.Compare(a.Code, b.Code)) })
-	if l.runs == 0 && !l.asleep.Equal(next.next) {
-		l.asleep = next.next
+	next := slices.MinFunc(l.plans, func(a, b *plan) int { return a.next.Compare(b.next) }).next
+	if l.runs == 0 && !l.asleep.Equal(next) {
+		l.asleep = next
 		var group []*collection.Collection
 		for _, p := range l.plans {
-			if p.next.Equal(next.next) {
+			if p.next.Equal(next) {
 				group = append(group, p.Collection)
 			}
 		}
 		if f := l.Listener.Sleeps; f != nil {
-			f(next.next, group)
+			f(next, group)
 		}
 	}
-	return max(0, min(next.next.Sub(now), glance))
+	return max(0, min(next.Sub(now), glance))
 }
 
 // sitesOf are the sites that a collection begins on, and stays in as far as its scope says; nil: it may go anywhere.

@@ -111,7 +111,8 @@ func TestCollectionsAreRunWhenTheyAreDue(t *testing.T) {
 			"02 03:30 begin a+b of 2000-01-02", "02 04:30 end a+b after 1h0m0s",
 			"02 12:00 begin c of 2000-01-02", "02 12:01 end c after 1m0s",
 			"03 03:30 begin a+b of 2000-01-03", "03 04:30 end a+b after 1h0m0s")
-		if want := []string{"01 03:30 a+b", "02 03:30 a+b", "02 12:00 c", "03 03:30 a+b", "04 03:30 a+b"}; !slices.Equal(sleeps, want) {
+		want := []string{"01 03:30 a+b", "02 03:30 a+b", "02 12:00 c", "03 03:30 a+b", "04 03:30 a+b"}
+		if !slices.Equal(sleeps, want) {
 			t.Errorf("sleeps until %v, not %v", sleeps, want)
 		}
 	})
@@ -132,8 +133,8 @@ func TestACollectionIsNeverRunTwiceAtOnce(t *testing.T) {
 
 func TestRunsThatMeetOnASiteFollowEachOther(t *testing.T) {
 	for atOnce, want := range map[int][]string{
-		1: {"01 01:00 begin a of 2000-01-01", "01 04:00 end a after 3h0m0s", "01 04:00 begin b+c of 2000-01-01 late by 2h59m0s",
-			"01 05:00 end b+c after 1h0m0s"},
+		1: {"01 01:00 begin a of 2000-01-01", "01 04:00 end a after 3h0m0s",
+			"01 04:00 begin b+c of 2000-01-01 late by 2h59m0s", "01 05:00 end b+c after 1h0m0s"},
 		2: {"01 01:00 begin a of 2000-01-01", "01 01:02 begin c of 2000-01-01", "01 01:12 end c after 10m0s",
 			"01 04:00 end a after 3h0m0s", "01 04:00 begin b of 2000-01-01 late by 2h59m0s", "01 05:00 end b after 1h0m0s"},
 	} {

@@ -47,8 +47,8 @@ const (
 	Overwrote Outcome = "overwritten"
 )
 
-// Write writes a set's files to a folder, which it makes, and tells what became of each, in order of their names. A file
-// that is there and differs is left as it is, unless force is set.
+// Write writes a set's files to a folder, which it makes, and tells what became of each, in order of their names. A
+// file that is there and differs is left as it is, unless force is set.
 func Write(set fs.FS, dir string, force bool, told func(name string, o Outcome)) error {
 	names, err := fs.Glob(set, "*.yaml")
 	if err != nil {

@@ -46,9 +46,9 @@ func TestTheNewsAreInEachLanguageOnce(t *testing.T) {
 		t.Errorf("languages %v, known are %v", codes, lang.Known())
 	}
 	slices.Sort(dirs)
-	want := strings.Fields("crawler1 crawler2 crawler3 crawler_Korea crawler_ar crawler_de crawler_fr crawler_id crawler_in " +
-		"crawler_ir crawler_it crawler_kg crawler_kz crawler_la crawler_md crawler_mn crawler_my crawler_np crawler_pashto " +
-		"crawler_ph crawler_pt crawler_ru crawler_sp crawler_tj crawler_urdo crawler_vn crawler_zang")
+	want := strings.Fields("crawler1 crawler2 crawler3 crawler_Korea crawler_ar crawler_de crawler_fr crawler_id " +
+		"crawler_in crawler_ir crawler_it crawler_kg crawler_kz crawler_la crawler_md crawler_mn crawler_my crawler_np " +
+		"crawler_pashto crawler_ph crawler_pt crawler_ru crawler_sp crawler_tj crawler_urdo crawler_vn crawler_zang")
 	if !slices.Equal(dirs, want) {
 		t.Errorf("directories %v\nnot %v", dirs, want)
 	}
@@ -81,7 +81,8 @@ func TestTheNewsStayInTheirSites(t *testing.T) {
 				t.Errorf("%s: rule %s is not of seed %s", c.Code, pattern, c.Seeds[i])
 			}
 		}
-		for _, other := range []string{"https://example.com/", "https://www.facebook.com/x?u=" + c.Seeds[0], c.Seeds[0] + "a.JPG?x=1"} {
+		for _, other := range []string{"https://example.com/", "https://www.facebook.com/x?u=" + c.Seeds[0],
+			c.Seeds[0] + "a.JPG?x=1"} {
 			if taken(other) {
 				t.Errorf("%s takes %s", c.Code, other)
 			}
@@ -130,12 +131,7 @@ func TestEditedFilesAreLeftAsTheyAre(t *testing.T) {
 	}
 	write := func(force bool) (counts map[Outcome]int, content string) {
 		counts = map[Outcome]int{}
-		if err := Write(set, dir, force, func(name string, o Outcome) {
-			counts[o]++
-			if want := map[string]Outcome{edited: map[bool]Outcome{false: Edited, true: Overwrote}[force]}[name]; want != "" && o != want {
-				t.Errorf("%s: %s", name, o)
-			}
-		}); err != nil {
+		if err := Write(set, dir, force, func(_ string, o Outcome) { counts[o]++ }); err != nil {
 			t.Fatal(err)
 		}
 		data, err := os.ReadFile(edited)
@@ -144,7 +140,8 @@ func TestEditedFilesAreLeftAsTheyAre(t *testing.T) {
 		}
 		return counts, string(data)
 	}
-	if counts, content := write(false); content != "mine" || counts[Same] != 25 || counts[Written] != 1 || counts[Edited] != 1 {
+	counts, content := write(false)
+	if content != "mine" || counts[Same] != 25 || counts[Written] != 1 || counts[Edited] != 1 {
 		t.Errorf("%v, %q", counts, content)
 	}
 	if counts, content := write(true); content == "mine" || counts[Same] != 26 || counts[Overwrote] != 1 {
