@@ -12,15 +12,7 @@
 //
 // # The house
 //
-// Everything but this package is internal on purpose: it may change. ARCHITECTURE.md is the plan. To find your way,
-// follow one URL: the comment of package internal/crawl tells its life step by step, in the order of the code, and
-// names the package that each step lives in. A room imports only rooms on floors below it, and the linter holds that:
-//
-//	wire                                configuration → objects; the only place that chooses implementations
-//	progress web check                  what a person sees of a running crawl | each reader by itself
-//	crawl                               the engine: the loop of one node
-//	frontier fetch parse store          which host next | one HTTP exchange | bytes → page | records on disk
-//	seen robots journal page            URLs ever met | robots.txt | the log that survives | plain data
-//	weburl mime chardet                 URLs and scope | media types | charsets
-//	stats vfs synthweb                  counters | the local disk | a made-up web that keeps score
+// Everything but this package is internal on purpose: it may change. ARCHITECTURE.md is the plan: which rooms there are,
+// what each may import, and the way of a URL through them. In the code the comment of package internal/crawl tells that
+// way, in its order.
 package kumo

@@ -2,7 +2,7 @@
 //
 // The life of a URL, in the order of the code:
 //
-//	Add        admission.go  seeds come in here; links by the same way, from step 8
+//	add        admission.go  seeds come in here (addSeeds), and links by the same way (addLinks), from commit
 //	judge      policy        scope, filters, block list, depth: out → counted or skipped, with the rule kept
 //	seen       admission.go  met before → dropped; new → on; perhaps → decided by its next merge (checkpoint.go)
 //	frontier   package       to its host's queue; handed to a worker when the host's time has come

@@ -6,33 +6,33 @@ import (
 	"sync/atomic"
 )
 
-// A valve holds workers back while it is shut. The zero gate is open.
+// A valve holds workers back while it is shut. The zero valve is open.
 type valve struct {
 	mu   sync.Mutex                    // held by who sets it
 	wait atomic.Pointer[chan struct{}] // closed when it opens; nil while it is open
 }
 
-func (g *valve) set(shut bool) {
-	if shut == g.shut() {
+func (v *valve) set(shut bool) {
+	if shut == v.shut() {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch was := g.wait.Load(); {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch was := v.wait.Load(); {
 	case shut && was == nil:
 		wait := make(chan struct{})
-		g.wait.Store(&wait)
+		v.wait.Store(&wait)
 	case !shut && was != nil:
-		g.wait.Store(nil)
+		v.wait.Store(nil)
 		close(*was)
 	}
 }
 
-func (g *valve) shut() bool { return g.wait.Load() != nil }
+func (v *valve) shut() bool { return v.wait.Load() != nil }
 
 // await waits until it is open, or the context ends.
-func (g *valve) await(ctx context.Context) {
-	for wait := g.wait.Load(); wait != nil && ctx.Err() == nil; wait = g.wait.Load() {
+func (v *valve) await(ctx context.Context) {
+	for wait := v.wait.Load(); wait != nil && ctx.Err() == nil; wait = v.wait.Load() {
 		select {
 		case <-*wait:
 		case <-ctx.Done():

@@ -211,13 +211,13 @@ func (l *loader) next(r *record) time.Time {
 	return f.disk.base.Add(max(f.cfg.Delay, r.requestedDelay(), rest))
 }
 
-// A inFlightAtCut is what was under way at a host.
+// An inFlightAtCut is what was under way at a host.
 type inFlightAtCut struct {
 	host  string
 	items []entry
 }
 
-// A coldBucket bucket is one that is not in the calendar yet.
+// A coldBucket is a bucket that is not in the calendar yet.
 type coldBucket struct {
 	*bucket
 	from int64

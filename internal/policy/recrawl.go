@@ -52,7 +52,7 @@ func ParseInterval(text string) (i Interval, err error) {
 	}
 	parts := strings.Split(times, ",")
 	if len(parts) != 1 && len(parts) != 3 {
-		return i, fmt.Errorf("%q: a time, or three as in 24h,1h,30d (at first, least, most), or Never is wanted", times)
+		return i, fmt.Errorf("%q: a time, or three as in 24h,1h,30d (at first, least, most), or never is wanted", times)
 	}
 	var all [3]time.Duration
 	for n, p := range parts {

@@ -5,7 +5,7 @@
 // ("sha1:BASE32"), depth, from and links (their number), always; warc and offset when it lies in a WARC file; when they
 // apply: truncated and malformed (the reasons), revisit (the URL that had the same payload before), sniffed (the media
 // type, where it is not the declared one), robots (what the page asks of robots, as written), noindex and noarchive
-// (true, where that is obeyed). A skip's line has url, host, rule, why, from, depth and time. Times are UTC with
+// (true, where that is obeyed), recrawl (what a visit has found that was not the first). A skip's line has url, host, rule, why, from, depth and time. Times are UTC with
 // milliseconds.
 package jsonl
 
