@@ -213,7 +213,11 @@ func TestDelay(t *testing.T) {
 	if err := l.SetPath(a, b, Path{}); err != nil {
 		t.Fatal(err)
 	}
-	if half := mustPing(t, direct); half > 80*time.Millisecond {
+	half := mustPing(t, direct)
+	for range 4 { // one may wait for the processor; with both delays none is as fast
+		half = min(half, mustPing(t, direct))
+	}
+	if half > 80*time.Millisecond {
 		t.Errorf("%v after one delay of 80 ms was taken back", half)
 	}
 }
