@@ -19,8 +19,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/batch"
 	"kumo/internal/hadoopconf"
 	"kumo/internal/place"
@@ -61,6 +63,11 @@ func New(cfg Config) (*Runner, error) {
 		if cfg.Binary, err = os.Executable(); err != nil {
 			return nil, err
 		}
+	}
+	// Hadoop takes lists of files with commas between them, and knows no other way to write one.
+	if url, err := cfg.Place.FileURL("kumo"); err == nil && strings.Contains(url, ",") {
+		return nil, advice.Usage("%s: Hadoop takes no path with a comma: keep the crawl in a folder without one",
+			strings.TrimSuffix(url, "/kumo"))
 	}
 	return &Runner{cfg}, nil
 }

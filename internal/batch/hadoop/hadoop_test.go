@@ -205,7 +205,7 @@ func (l *lab) check(t *testing.T, reducers int, result *batch.Result) {
 func TestRunner(t *testing.T) {
 	top := hadooptest.Folder(t)
 	batchtest.Run(t, func(t *testing.T) batchtest.Fixture {
-		l := open(t, top+"/"+path.Base(t.Name()))
+		l := open(t, top+"/"+strings.ReplaceAll(path.Base(t.Name()), ",", ""))
 		if strings.HasSuffix(t.Name(), "/a_huge_record") {
 			l.cfg.Memory = 2560
 		}
@@ -339,5 +339,18 @@ func TestATaskWithoutItsJob(t *testing.T) {
 	if err := Task(t.Context(), roleCombine, file, panics, Pipes{Err: io.Discard}); err == nil ||
 		!strings.Contains(err.Error(), "at the disco") {
 		t.Errorf("a panic: %v", err)
+	}
+}
+
+func TestAPlaceWithACommaIsRefused(t *testing.T) {
+	conf := hadooptest.Conf(t)
+	url := hadooptest.Folder(t) + "/news, today"
+	p, err := hdfs.Open(t.Context(), url, hdfs.Config{Conf: conf, Spool: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := newRunner(conf, p, nil); err == nil || !strings.Contains(err.Error(), "comma") {
+		t.Errorf("%s: %v", url, err)
 	}
 }
