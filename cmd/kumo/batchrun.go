@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -252,7 +252,7 @@ func pageTexts() func(*page.Response, *page.Page) (*page.MainText, error) {
 func (o *batchOptions) report(ctx context.Context, w io.Writer, at place.Place, all []*collection.Collection) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tab, "%s\tpages\tkept\tapart\tunchanged\tbytes\trounds\tidle\n", o.date)
-	pages := int64(0)
+	pages, failed := int64(0), map[string]int64{}
 	for _, c := range all {
 		s, err := batch.ReadState(ctx, at, c, o.date)
 		if err != nil {
@@ -264,16 +264,30 @@ func (o *batchOptions) report(ctx context.Context, w io.Writer, at place.Place, 
 				if strings.HasPrefix(name, "apart: ") {
 					apart += n
 				}
+				if kind, is := strings.CutPrefix(name, "failed: "); is {
+					failed[kind] += n
+				}
 			}
 		}
 		pages += s.Count("pages") + s.Count("unchanged")
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%.0f%%\n", c.Code, grouped(s.Count("pages")), grouped(s.Count("kept")),
 			grouped(apart), grouped(s.Count("unchanged")), stats.Bytes(s.Count("bytes")), s.Next.Round, 100*s.IdleShare())
 	}
-	if pages == 0 {
-		return errors.Join(tab.Flush(), errNothing)
+	if err := tab.Flush(); err != nil {
+		return err
 	}
-	return tab.Flush()
+	if len(failed) > 0 {
+		var kinds []string
+		for _, kind := range slices.Sorted(maps.Keys(failed)) {
+			kinds = append(kinds, fmt.Sprintf("%s %s", kind, grouped(failed[kind])))
+		}
+		fmt.Fprintf(w, "URLs without an answer: %s. Why one has none: kumo batch show %s COLLECTION %s URL\n",
+			strings.Join(kinds, ", "), o.place, o.date)
+	}
+	if pages == 0 {
+		return errNothing
+	}
+	return nil
 }
 
 // A batchShow is what a person sees of a batch crawl while it runs.
