@@ -28,8 +28,9 @@ func TestTotalsNeverFall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// of what is known the last beats may be missing while hosts move
-		if all.Totals.Pages < pages || all.Totals.Known < known*9/10 {
+		// of what is known the last beats may be missing while hosts move, and who left knew some of others' hosts; a
+		// node's share is a third
+		if all.Totals.Pages < pages || all.Totals.Known < known*8/10 {
 			t.Errorf("%d pages of %d URLs, after %d of %d: %+v", all.Totals.Pages, all.Totals.Known, pages, known, all)
 		}
 		pages, gone = max(pages, all.Totals.Pages), all.Gone.Nodes
