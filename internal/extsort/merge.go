@@ -10,9 +10,14 @@ import (
 	"slices"
 )
 
-// A source gives records in order, each valid until the next; io.EOF at the end.
-type source interface {
+// Records come in order, each valid until the next; io.EOF at the end.
+type Records interface {
 	Next() (key, value []byte, err error)
+}
+
+// A source is records that are to be closed.
+type source interface {
+	Records
 	Close() error
 }
 
@@ -234,13 +239,18 @@ func (m *Merge) Close() (err error) {
 // Groups goes through a merge key by key. Key and values are valid until the next one; values that are not asked for
 // are passed over. Where reading fails the groups end, and failed says why.
 func (m *Merge) Groups() (groups iter.Seq2[[]byte, iter.Seq[[]byte]], failed func() error) {
-	g := &grouping{src: m}
+	return Groups(m)
+}
+
+// Groups is [Merge.Groups] for other records that are sorted by key.
+func Groups(src Records) (groups iter.Seq2[[]byte, iter.Seq[[]byte]], failed func() error) {
+	g := &grouping{src: src}
 	return g.groups, func() error { return g.err }
 }
 
 // A grouping takes the records of one key together.
 type grouping struct {
-	src        source
+	src        Records
 	key        []byte
 	next       []byte // the key of the record that was read and belongs to the next group
 	value      []byte

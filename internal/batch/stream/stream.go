@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"kumo/internal/batch"
+	"kumo/internal/extsort"
 )
 
 // maxField bounds a key or value that is read, which is what a length that was damaged would ask for.
@@ -122,8 +123,8 @@ func Map(ctx context.Context, j *batch.Job, t *batch.Task, in *Reader, emit batc
 
 // Combine runs a combiner over records that are sorted by key. A job without one passes them on.
 func Combine(ctx context.Context, j *batch.Job, in *Reader, emit batch.Emit) error {
-	g := &grouping{in: in}
-	for key, values := range g.groups {
+	groups, failed := extsort.Groups(in)
+	for key, values := range groups {
 		combine := j.Combine
 		if combine == nil {
 			combine = func(_ []byte, values iter.Seq[[]byte], emit func([]byte) error) error {
@@ -142,63 +143,14 @@ func Combine(ctx context.Context, j *batch.Job, in *Reader, emit batch.Emit) err
 			return ctx.Err()
 		}
 	}
-	return g.err
+	return failed()
 }
 
 // Reduce runs a reduce task over records that are sorted by key.
 func Reduce(ctx context.Context, j *batch.Job, t *batch.Task, in *Reader, emit batch.Emit) error {
-	g := &grouping{in: in}
-	err := j.Reduce(ctx, t, g.groups, emit)
-	return errors.Join(err, g.err)
-}
-
-// A grouping takes the records of one key together.
-type grouping struct {
-	in   *Reader
-	key  []byte // of the group
-	next []byte // of the record that was read and not given away
-	have bool
-	done bool
-	err  error
-}
-
-func (g *grouping) read() bool {
-	if g.have {
-		return true
-	}
-	if g.done {
-		return false
-	}
-	var err error
-	if g.next, _, err = g.in.Next(); err != nil {
-		g.done = true
-		if !errors.Is(err, io.EOF) {
-			g.err = err
-		}
-		return false
-	}
-	g.have = true
-	return true
-}
-
-func (g *grouping) groups(yield func([]byte, iter.Seq[[]byte]) bool) {
-	for g.read() {
-		g.key = append(g.key[:0], g.next...)
-		if !yield(g.key, g.values) {
-			return
-		}
-		for range g.values { // those that were not asked for
-		}
-	}
-}
-
-func (g *grouping) values(yield func([]byte) bool) {
-	for g.read() && string(g.next) == string(g.key) {
-		g.have = false
-		if !yield(g.in.value) {
-			return
-		}
-	}
+	groups, failed := extsort.Groups(in)
+	err := j.Reduce(ctx, t, groups, emit)
+	return errors.Join(err, failed())
 }
 
 // A Reporter tells Hadoop how far a task is, by lines on standard error.
