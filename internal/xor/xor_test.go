@@ -1,0 +1,58 @@
+package xor
+
+import (
+	"math/big"
+	"testing"
+	"testing/quick"
+)
+
+func number(id ID) *big.Int { return new(big.Int).SetBytes(id[:]) }
+
+func TestArithmeticIsThatOfNumbers(t *testing.T) {
+	err := quick.Check(func(a, b, to ID, same uint8) bool {
+		copy(b[:], a[:min(int(same), Size)]) // random ids differ in their first bits else
+		distance := new(big.Int).Xor(number(a), number(b))
+		da, db := number(a.Distance(to)), number(b.Distance(to))
+		return number(a.Distance(b)).Cmp(distance) == 0 &&
+			a.FirstDiff(b) == distance.BitLen()-1 &&
+			Compare(a, b, to) == da.Cmp(db) &&
+			a.Less(b) == (number(a).Cmp(number(b)) < 0)
+	}, &quick.Config{MaxCount: 10000})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBits(t *testing.T) {
+	id := Of("kumo")
+	for i := range Bits {
+		if got, want := uint(id.Bit(i)), number(id).Bit(i); got != want {
+			t.Errorf("bit %d is %d, want %d", i, got, want)
+		}
+	}
+}
+
+func TestTruncatedIDsKeepTheirFirstBits(t *testing.T) {
+	id := Of("kumo")
+	for width := range Bits + 1 {
+		got := id.Truncate(width)
+		low := uint(Bits - width)
+		want := new(big.Int).Lsh(new(big.Int).Rsh(number(id), low), low)
+		if number(got).Cmp(want) != 0 {
+			t.Errorf("%d bits of %x are %x", width, id, got)
+		}
+	}
+}
+
+func TestPartsAreToldApart(t *testing.T) {
+	if Of("ab", "c") == Of("a", "bc") || Of("ab") == Of("ab", "") {
+		t.Error("different parts have one id")
+	}
+}
+
+func BenchmarkCompare(b *testing.B) {
+	x, y, to := Of("x"), Of("y"), Of("to")
+	for b.Loop() {
+		Compare(x, y, to)
+	}
+}
