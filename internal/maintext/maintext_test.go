@@ -1,10 +1,12 @@
 package maintext
 
 import (
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -108,6 +110,40 @@ func TestWeigh(t *testing.T) {
 		if got := weigh(s); got != want {
 			t.Errorf("weigh(%q) = %d, want %d", s, got, want)
 		}
+	}
+}
+
+func TestEachRuneIsWeighedAlike(t *testing.T) {
+	for r := range rune(0x3_2000) {
+		if got, want := weigh(string(r)), weight(r); utf8.ValidRune(r) && got != want {
+			t.Fatalf("weigh(%q) = %d, want %d", r, got, want)
+		}
+	}
+}
+
+func TestSqueezedIsWhatSqueezingLeavesAlone(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	pieces := []string{"a", "b", "日", "、", "“", "é", " ", " ", "\n", "\u00A0", "\u00AD", "\u0085", "\u1680", "\u2003", "\u2028",
+		"\u202F", "\u205F", "\u3000", "\u200B", "\xC2", "\xE3\x80", "\x80"}
+	squeezed := 0
+	for range 50_000 {
+		var b strings.Builder
+		for range dice.IntN(6) {
+			b.WriteString(pieces[dice.IntN(len(pieces))])
+		}
+		s := b.String()
+		want := strings.Join(strings.Fields(strings.ReplaceAll(s, "\u00AD", "")), " ") == s
+		if got := isSqueezed(s); got != want {
+			t.Fatalf("isSqueezed(%q) = %v", s, got)
+		}
+		if want {
+			squeezed++
+		}
+	}
+	if squeezed < 1000 {
+		t.Errorf("%d of the samples are squeezed", squeezed)
 	}
 }
 

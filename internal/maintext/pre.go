@@ -21,6 +21,14 @@ var (
 	unmark = strings.NewReplacer(spaceMark, " ", tabMark, "\t")
 )
 
+// unmarked is a text with its marked white space made real. Few lines have any.
+func unmarked(s string) string {
+	if !strings.Contains(s, spaceMark[:2]) { // with which all marks begin
+		return s
+	}
+	return unmark.Replace(s)
+}
+
 // markSpace marks the white space of a pre, but for spaces between two words: the library reads words.
 func markSpace(pre *html.Node) {
 	for n := range pre.Descendants() {

@@ -78,7 +78,7 @@ func write(b *strings.Builder, n *html.Node) {
 func tidy(line string) string {
 	var cells []string
 	for cell := range strings.SplitSeq(line, "\t") {
-		if cell = strings.TrimRight(unmark.Replace(squeeze(cell)), " \t"); cell != "" {
+		if cell = strings.TrimRight(unmarked(squeeze(cell)), " \t"); cell != "" {
 			cells = append(cells, cell)
 		}
 	}

@@ -3,6 +3,8 @@ package maintext
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -87,12 +89,35 @@ func has(n *html.Node, key string) bool {
 
 // squeeze joins words by single spaces and drops soft hyphens.
 func squeeze(s string) string {
+	s = strings.TrimSpace(s)
+	if isSqueezed(s) {
+		return s
+	}
 	return strings.Join(strings.Fields(strings.ReplaceAll(s, "\u00AD", "")), " ")
+}
+
+// isSqueezed reports whether squeeze would change nothing. It looks at bytes, and at those runes alone that begin as
+// white space or a soft hyphen does: most lines are as they should be, and have most of a page's text.
+func isSqueezed(s string) bool {
+	before := byte(' ')
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c == ' ' && before == ' ', c >= '\t' && c <= '\r':
+			return false
+		case c == 0xC2, c >= 0xE1 && c <= 0xE3:
+			if r, _ := utf8.DecodeRuneInString(s[i:]); r == '\u00AD' || unicode.IsSpace(r) {
+				return false
+			}
+		}
+		before = c
+	}
+	return s == "" || before != ' '
 }
 
 // collapse squeezes what is to stand in one line and cuts it at a rune near max bytes.
 func collapse(s string, max int) string {
-	s = squeeze(unmark.Replace(unline.Replace(s)))
+	s = squeeze(unmarked(unline.Replace(s)))
 	if len(s) <= max {
 		return s
 	}
