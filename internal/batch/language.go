@@ -1,9 +1,10 @@
 package batch
 
 import (
-	"hash/fnv"
+	"math"
 	"math/bits"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -90,41 +91,95 @@ const shingle = 6
 // simhash is a fingerprint of 64 bits: those of texts that are alike differ in few (Charikar, STOC 2002). Its features
 // are runs of letters, whatever their case and whatever stands between them.
 func simhash(text string) uint64 {
-	var votes [64]int32
-	var window [shingle]rune
-	n := 0
-	h := fnv.New64a()
-	var buf [shingle * utf8.UTFMax]byte
+	var votes votes
+	var window [shingle * utf8.UTFMax]byte // the last letters, as bytes
+	var sizes [shingle]int                 // of each of them
+	end, n := 0, 0
+	lower := lowered()
 	for _, r := range text {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+		if int(r) < len(lower) {
+			r = rune(lower[r])
+		} else {
+			r = lowerLetter(r)
+		}
+		if r == 0 {
 			continue
 		}
-		copy(window[:], window[1:])
-		window[shingle-1] = unicode.ToLower(r)
-		if n++; n < shingle {
-			continue
+		if sizes[0] > 0 {
+			copy(window[:], window[sizes[0]:end])
+			end -= sizes[0]
 		}
-		b := buf[:0]
-		for _, w := range window {
-			b = utf8.AppendRune(b, w)
-		}
-		h.Reset()
-		_, _ = h.Write(b) // never fails
-		sum := mix(h.Sum64())
-		for i := range votes {
-			votes[i] += int32(sum>>i&1)*2 - 1
+		copy(sizes[:], sizes[1:])
+		sizes[shingle-1] = utf8.EncodeRune(window[end:], r)
+		end += sizes[shingle-1]
+		if n++; n >= shingle {
+			votes.add(mix(fnv1a(window[:end])))
 		}
 	}
-	if n < shingle {
+	return votes.majority()
+}
+
+// lowerLetter is a letter or digit in lower case; 0 for what is neither.
+func lowerLetter(r rune) rune {
+	if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 		return 0
 	}
-	var sum uint64
-	for i, v := range votes {
-		if v > 0 {
+	return unicode.ToLower(r)
+}
+
+// lowered is lowerLetter of the basic plane, to whose letters nothing else is lower case.
+var lowered = sync.OnceValue(func() *[1 << 16]uint16 {
+	var all [1 << 16]uint16
+	for r := range all {
+		all[r] = uint16(lowerLetter(rune(r)))
+	}
+	return &all
+})
+
+// votes count, for each of 64 bits, in how many hashes it is set. Eight bits are counted at once, in the bytes of a
+// number, which are emptied into sums before they overflow.
+type votes struct {
+	bytes [8]uint64 // byte j of number i counts bit 8j+i
+	sums  [64]uint32
+	n     uint32 // hashes
+}
+
+func (v *votes) add(hash uint64) {
+	for i := range v.bytes {
+		v.bytes[i] += hash >> i & 0x0101010101010101
+	}
+	if v.n++; v.n%math.MaxUint8 == 0 {
+		v.empty()
+	}
+}
+
+func (v *votes) empty() {
+	for i := range v.bytes {
+		for j := range 8 {
+			v.sums[8*j+i] += uint32(v.bytes[i] >> (8 * j) & math.MaxUint8)
+		}
+		v.bytes[i] = 0
+	}
+}
+
+// majority has the bits that are set in more than half of the hashes.
+func (v *votes) majority() (sum uint64) {
+	v.empty()
+	for i, set := range v.sums {
+		if 2*set > v.n {
 			sum |= 1 << i
 		}
 	}
 	return sum
+}
+
+// fnv1a is the hash FNV-1a of 64 bits, for bytes too few to be worth a hash.Hash.
+func fnv1a(b []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range b {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
 }
 
 // mix spreads what little of FNV's high bits short inputs reach.

@@ -1,9 +1,11 @@
 package batch
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -83,5 +85,54 @@ func TestTextsThatAreAlikeHaveSimhashesThatAreNear(t *testing.T) {
 	}
 	if simhash("ab c") != 0 {
 		t.Error("a text of three letters has a simhash")
+	}
+}
+
+// Simhashes are kept from day to day, so they must not change.
+func TestASimhashIsWhatItsDefinitionSays(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	letters := []rune("aBcdEé٣ßЖжあア早上K𐐀𠀀1 ,.\uFFFD")
+	for n := range 1200 {
+		text := make([]rune, n)
+		for i := range text {
+			text[i] = letters[dice.IntN(len(letters))]
+		}
+		if got, want := simhash(string(text)), plainSimhash(string(text)); got != want {
+			t.Fatalf("%d letters: %016x, not %016x: %q", n, got, want, string(text))
+		}
+	}
+}
+
+// plainSimhash counts a vote for each bit and each run of letters.
+func plainSimhash(text string) (sum uint64) {
+	var letters []rune
+	for _, r := range text {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			letters = append(letters, unicode.ToLower(r))
+		}
+	}
+	var votes [64]int
+	for i := shingle; i <= len(letters); i++ {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(string(letters[i-shingle : i])))
+		for bit := range votes {
+			votes[bit] += int(mix(h.Sum64())>>bit&1)*2 - 1
+		}
+	}
+	for bit, v := range votes {
+		if v > 0 {
+			sum |= 1 << bit
+		}
+	}
+	return sum
+}
+
+func BenchmarkSimhash(b *testing.B) {
+	text := strings.Repeat(someGerman+someChinese, 50)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		simhash(text)
 	}
 }
