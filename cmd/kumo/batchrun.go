@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -87,6 +88,7 @@ type batchOptions struct {
 	quiet           bool
 	contact         string
 	userAgent       string
+	profile         string
 	fetching        batch.Fetching
 }
 
@@ -97,6 +99,8 @@ func batchRunCommand() *cobra.Command {
 		Args:    someCollections, RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
 	cmd.Flags().StringVar(&o.date, "date", "", "run this `DAY`, 2026-11-21 (default: today, UTC)")
 	o.bind(cmd)
+	cmd.Flags().StringVar(&o.profile, "profile", "",
+		"write profiles of CPU, memory, blocking and locks to `DIR`, for go tool pprof")
 	return cmd
 }
 
@@ -185,13 +189,20 @@ func (o *batchOptions) check(cmd *cobra.Command) error {
 
 const maxReducers = 10_000
 
-func (o *batchOptions) run(cmd *cobra.Command, args []string) error {
+func (o *batchOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if err := o.check(cmd); err != nil {
 		return err
 	}
 	all, err := o.load(args)
 	if err != nil {
 		return err
+	}
+	if o.profile != "" {
+		stop, profileErr := startProfile(o.profile)
+		if profileErr != nil {
+			return profileErr
+		}
+		defer func() { err = errors.Join(err, stop()) }()
 	}
 	p, show, err := o.open()
 	if err != nil {
