@@ -13,47 +13,62 @@ type HostLoad struct {
 	Interval time.Duration // between two of them
 }
 
+// step is how long it takes at least from one page to the next, which is asked for an interval after the answer.
+func (h *HostLoad) step() time.Duration { return h.Interval + perFetch }
+
 // takes is how long politeness makes a host take.
-func (h *HostLoad) takes() time.Duration { return time.Duration(h.URLs) * h.Interval }
+func (h *HostLoad) takes() time.Duration { return time.Duration(h.URLs) * h.step() }
 
 // perFetch is about how long a thread is busy with a page.
 const perFetch = 500 * time.Millisecond
 
-// PlanHosts spreads hosts over partitions so that the round ends as soon as may be. What a task takes is the longer of
-// two times: what politeness makes its slowest host take, and what its threads take for all its pages. Hosts are placed
-// one by one, those that take longest first, each where the round's end is put off least; among equals, where there is
-// the least to do. Where few hosts have most of the pages no plan makes the tasks equal: the round takes as long as the
-// slowest host, and threads are idle.
+// PlanHosts spreads hosts over partitions so that the round ends as soon as may be (see hostPlan.takes). Hosts are
+// placed one by one, those that take longest first, each where the round's end is put off least; among equals, where
+// there is the least to do. Where few hosts have most of the pages no plan makes the tasks equal: the round takes as
+// long as the slowest host, and threads are idle.
 func PlanHosts(hosts []HostLoad, partitions, threads int) map[string]int {
 	hosts = slices.Clone(hosts)
 	slices.SortFunc(hosts, func(a, b HostLoad) int {
 		return cmp.Or(cmp.Compare(b.takes(), a.takes()), cmp.Compare(b.URLs, a.URLs), cmp.Compare(a.Host, b.Host))
 	})
-	type task struct {
-		slowest time.Duration
-		pages   int64
-	}
-	tasks := make([]task, max(partitions, 1))
-	after := func(t task, h *HostLoad) time.Duration {
-		return max(t.slowest, h.takes(), time.Duration(t.pages+h.URLs)*perFetch/time.Duration(max(threads, 1)))
-	}
+	tasks := make([]hostPlan, max(partitions, 1))
 	end := time.Duration(0)
 	plan := make(map[string]int, len(hosts))
 	for i := range hosts {
 		h := &hosts[i]
 		best := 0
 		for p := 1; p < len(tasks); p++ {
-			if c := cmp.Or(cmp.Compare(max(end, after(tasks[p], h)), max(end, after(tasks[best], h))),
-				cmp.Compare(tasks[p].pages, tasks[best].pages)); c < 0 {
+			one, other := tasks[p].with(h), tasks[best].with(h)
+			if cmp.Or(cmp.Compare(max(end, one.takes(threads)), max(end, other.takes(threads))),
+				cmp.Compare(one.pages, other.pages)) < 0 {
 				best = p
 			}
 		}
-		t := &tasks[best]
-		end = max(end, after(*t, h))
-		t.slowest, t.pages = max(t.slowest, h.takes()), t.pages+h.URLs
+		tasks[best] = tasks[best].with(h)
+		end = max(end, tasks[best].takes(threads))
 		plan[h.Host] = best
 	}
 	return plan
+}
+
+// A hostPlan sums up the hosts of a task.
+type hostPlan struct {
+	hosts, pages int64
+	slowest      *HostLoad // the first
+}
+
+func (t hostPlan) with(h *HostLoad) hostPlan {
+	return hostPlan{t.hosts + 1, t.pages + h.URLs, cmp.Or(t.slowest, h)}
+}
+
+// takes is how long a task takes, about. While its threads have more to do than they can, hosts come by turns: where a
+// turn is longer than what politeness asks of the slowest host, that one falls behind, and goes on when all others are
+// done.
+func (t hostPlan) takes(threads int) time.Duration {
+	perPage := perFetch / time.Duration(max(threads, 1))
+	busy, turn, step := time.Duration(t.pages)*perPage, time.Duration(t.hosts)*perPage, t.slowest.step()
+	behind := float64(busy) * (1 - float64(step)/float64(max(turn, step)))
+	return max(busy, t.slowest.takes()+time.Duration(behind))
 }
 
 // A hostTally counts URLs by host, of more hosts than it holds only of those with many (Misra and Gries, 1982).
