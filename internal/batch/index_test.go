@@ -44,7 +44,10 @@ func TestAnIndexHasEveryPageOfAllParts(t *testing.T) {
 	}
 	sinks := []*Sink{xmlSink(t, p, 0), xmlSink(t, p, 7), xmlSink(t, p, 12)}
 	url := func(i int) string { return fmt.Sprintf("http://s%d.example.co.uk/%06d", i/1000, i) }
-	const n = 5000
+	n := 5000
+	if testing.Short() {
+		n = 1000
+	}
 	for i := range n {
 		headline := fmt.Sprintf("headline\x1b\n %d ü %.*d", i, random.IntN(300), 0)
 		emitPage(t, sinks[random.IntN(len(sinks))], url(2*i), headline)

@@ -16,8 +16,11 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// babelPages is how many pages in 27 languages are crawled; KUMO_BABEL_PAGES says another number, for a finer figure.
-const babelPages = 1100
+// How many pages in 27 languages are crawled; KUMO_BABEL_PAGES says another number, for a finer figure.
+const (
+	babelPages = 1100
+	babelShort = 270
+)
 
 // An outcome counts what was found of a language's pages.
 type outcome struct {
@@ -33,6 +36,9 @@ func TestLanguagesAndCharsetsAreTold(t *testing.T) {
 	pages, err := strconv.Atoi(os.Getenv("KUMO_BABEL_PAGES"))
 	if err != nil {
 		pages = babelPages
+		if testing.Short() {
+			pages = babelShort
+		}
 	}
 	cfg := synthweb.Config{Seed: 27, Hosts: 5 * len(synthweb.Languages()), Pages: pages, Languages: synthweb.Languages(),
 		MedianSize: 4 << 10, MeanLinks: 10}

@@ -29,7 +29,8 @@ const day1, day2 = "2026-11-21", "2026-11-22"
 // that is not done.
 func crawled(t *testing.T) place.Place {
 	t.Helper()
-	cfg := synthweb.Clean(7, 5, 60)
+	cfg := synthweb.Clean(7, 5, 40)
+	cfg.MedianSize = 4 << 10
 	cfg.Traits = map[synthweb.Trait]int{synthweb.Legacy: 500, synthweb.Gzip: 300}
 	server, err := synthweb.Serve(t.Context(), synthweb.New(cfg), synthweb.ServeOptions{DNS: true})
 	if err != nil {

@@ -73,8 +73,12 @@ func samples() []record {
 }
 
 func TestRecordsComeBack(t *testing.T) {
+	huge := 100 << 20
+	if testing.Short() {
+		huge = 10 << 20
+	}
 	for name, all := range map[string][]record{"none": nil, "one": {{[]byte("k"), []byte("v")}}, "many": samples(),
-		"huge": {{[]byte("a"), bytes.Repeat([]byte("0123456789abcdef"), 100<<20/16)}, {[]byte("b"), nil}}} {
+		"huge": {{[]byte("a"), bytes.Repeat([]byte("0123456789abcdef"), huge/16)}, {[]byte("b"), nil}}} {
 		t.Run(name, func(t *testing.T) {
 			r, err := NewReader(bytes.NewReader(write(t, all)))
 			if err != nil {
