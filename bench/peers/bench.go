@@ -77,8 +77,14 @@ func (b *bench) crawl(ctx context.Context, p *peer, concurrency int, limit time.
 		return result{}, err
 	}
 	defer os.RemoveAll(dir)
+	to := job{web: w, dir: dir, concurrency: concurrency}
+	if p.prepare != nil {
+		if err := p.prepare(to); err != nil {
+			return result{}, err
+		}
+	}
 	before := w.cpu()
-	argv := p.command(p.path, job{web: w, dir: dir, concurrency: concurrency})
+	argv := p.command(p.path, to)
 	var r result
 	r.used, r.stopped, err = execute(ctx, argv, dir, env, limit)
 	var exit *exec.ExitError

@@ -5,6 +5,7 @@
 //	go run -C bench/peers . -peers loop,wget2        kumo and these
 //	go run -C bench/peers . -case scale              kumo alone: scale, tls, slow, memory
 //	go run -C bench/peers . -case cluster            kumo crawl beside clusters of 1, 2 and 4 nodes on this machine
+//	go run -C bench/peers . -case batch              kumo batch run beside kumo crawl
 //	go run -C bench/peers . -case ci                 fails when a page has become dearer than baseline.json says
 package main
 
@@ -41,7 +42,7 @@ type options struct {
 // cases are what can be measured.
 var cases = map[string]func(context.Context, *bench) error{
 	"peers": comparePeers, "scale": measureScale, "tls": measureTLS, "slow": measureSlow, "memory": measureMemory,
-	"ci": checkCost, "steps": measureSteps, "cluster": measureCluster,
+	"ci": checkCost, "steps": measureSteps, "cluster": measureCluster, "batch": measureBatch,
 }
 
 func main() {

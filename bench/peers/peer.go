@@ -20,6 +20,7 @@ type peer struct {
 	name    string
 	does    string // what it does beside fetching and following links, in a word or two
 	get     func(ctx context.Context, t tools) (path string, err error)
+	prepare func(j job) error // what is to be done before, if anything
 	command func(path string, j job) []string
 	path    string // of the program, once it is there
 	fine    []int  // exit codes of a crawl that went well, beside 0
