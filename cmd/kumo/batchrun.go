@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -128,7 +129,7 @@ func (o *batchOptions) bind(cmd *cobra.Command) {
 	f.StringArrayVar(&o.fetching.Resolve, "resolve", nil,
 		"connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&o.fetching.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
-	f.Var(size{&o.memory}, "memory", "sort in so much memory (0: 256MB); what does not fit goes to --temp")
+	f.Var(size{&o.memory}, "memory", "sort in so much memory (0: 192MB); what does not fit goes to --temp")
 	f.StringVar(&o.temp, "temp", "", "a `FOLDER` for what lies between map and reduce (default: in the place)")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
 	f.SortFlags = false
@@ -235,6 +236,9 @@ func (o *batchOptions) open() (*batch.Pipeline, *batchShow, error) {
 	o.fetching.Agent = fetching.Agent
 	if o.fetching.UserAgent = o.userAgent; o.userAgent == "" {
 		o.fetching.UserAgent = fetching.UserAgent
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(wirebatch.MemoryLimit(o.memory))
 	}
 	show := newBatchShow(os.Stderr, o.quiet)
 	if o.contact == "" && o.userAgent == "" && !o.fetching.AllowPrivate {

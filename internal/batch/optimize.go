@@ -25,11 +25,11 @@ func (s *setup) optimizeMap(_ context.Context, _ *Task, r Record, emit Emit) err
 	if err := emit(r.Key, fetched); err != nil {
 		return err
 	}
-	var value []byte
+	var key, value []byte
 	for _, link := range o.Links {
 		in := o.To(link)
-		value = in.Append(value[:0])
-		if err := emit(in.Key(), value); err != nil {
+		key, value = AppendKey(key[:0], in.Collection, in.URL), in.Append(value[:0])
+		if err := emit(key, value); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ type Config struct {
 	Temp     string
 	Disk     vfs.FS // where Temp is; default vfs.OS
 	Cores    int    // tasks at once; default as many as there are processors
-	Memory   int64  // bytes for sorting, all tasks together; default 256 MiB
+	Memory   int64  // bytes for sorting, all tasks together; default 192 MiB
 	Attempts int    // of a task; default 4
 	Split    int64  // bytes of a file that a map task takes; default 64 MiB
 }
@@ -43,11 +43,19 @@ func (cfg Config) withDefaults() Config {
 	}
 	cfg.Temp = cmp.Or(cfg.Temp, os.TempDir())
 	cfg.Cores = cmp.Or(cfg.Cores, runtime.GOMAXPROCS(0))
-	cfg.Memory = cmp.Or(cfg.Memory, 256<<20)
+	cfg.Memory = cmp.Or(cfg.Memory, 192<<20)
 	cfg.Attempts = cmp.Or(cfg.Attempts, 4)
 	cfg.Split = cmp.Or(cfg.Split, 64<<20)
 	return cfg
 }
+
+// MemoryLimit is what the collector is to keep the process below that runs jobs (debug.SetMemoryLimit), so that
+// garbage does not double the memory for sorting. Never so little that a crawl job would come near.
+func (cfg Config) MemoryLimit() int64 {
+	return max(cfg.withDefaults().Memory+256<<20, leastLimit)
+}
+
+const leastLimit = 448 << 20
 
 // A Runner runs jobs.
 type Runner struct{ cfg Config }

@@ -64,7 +64,7 @@ type Setup struct {
 	On     string      // "local" or "hadoop"
 	Place  place.Place // of input and output
 	Temp   string      // a folder; default one in the place if it is a local folder, otherwise the system's
-	Memory int64       // bytes for sorting; default a quarter of the machine's, at most 1 GiB
+	Memory int64       // bytes for sorting; default 192 MiB
 }
 
 // Runners are the names of what jobs can run on.
@@ -104,6 +104,9 @@ func onHadoop(s Setup) (batch.Runner, error) {
 	}
 	return hadoop.New(hadoop.Config{Place: at, Conf: conf, Client: client, Task: HadoopTask})
 }
+
+// MemoryLimit is what a process that sorts in so much memory is held to; 0: the default.
+func MemoryLimit(memory int64) int64 { return local.Config{Memory: memory}.MemoryLimit() }
 
 // Reducers is how many partitions jobs have if nobody says.
 func Reducers() int { return runtime.GOMAXPROCS(0) }
