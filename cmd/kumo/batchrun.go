@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -200,14 +201,17 @@ func (o *batchOptions) run(cmd *cobra.Command, args []string) error {
 	p.Collections, p.Date = all, o.date
 	err = p.Run(cmd.Context())
 	show.end()
-	if err != nil {
+	if err != nil && !errors.Is(err, batch.ErrNothing) {
 		return err
 	}
 	out := cmd.OutOrStdout()
 	if o.quiet {
 		out = io.Discard
 	}
-	return o.report(cmd.Context(), out, p.Place, all)
+	if told := o.report(cmd.Context(), out, p.Place, all); err == nil {
+		err = told
+	}
+	return err
 }
 
 // open opens what a pipeline needs but its collections and its day, and what shows a person what it does.
@@ -407,6 +411,11 @@ func (s *batchShow) listener() batch.Listener {
 		},
 		Ended: func(c *collection.Collection, st *batch.State) {
 			s.say("day done", "collection", c.Code, "day", st.Date, "pages", st.Count("pages"), "kept", st.Count("kept"))
+		},
+		Moved: func(c *collection.Collection, m *batch.Move) {
+			if m.To != "" {
+				s.say("a seed redirects: where to is in scope", "collection", c.Code, "seed", m.URL, "to", m.To)
+			}
 		},
 		Cut: func(c *collection.Collection, st *batch.State) {
 			s.lines <- func() {

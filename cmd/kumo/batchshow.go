@@ -158,6 +158,8 @@ func stateOf(s *batch.State) string {
 	switch {
 	case s.Next.Job != "":
 		return fmt.Sprintf("round %d, %s", s.Next.Round, s.Next.Job)
+	case s.Nothing != "":
+		return "nothing fetched"
 	case s.Cut != "":
 		return "cut off " + s.Cut
 	}

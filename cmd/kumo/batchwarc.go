@@ -123,4 +123,4 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 }
 
 // merged reports whether a day has a Document a URL.
-func merged(s *batch.State) bool { return s.Next.Job == batch.JobXML || s.Next.Job == "" }
+func merged(s *batch.State) bool { return s.Next.Job == batch.JobXML || s.IsDone() }

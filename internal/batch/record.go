@@ -21,6 +21,7 @@ const (
 	KindOutLinks Kind = 'O' // what a URL leads to: [OutLinks], in out/
 	KindKnown    Kind = 'K' // what is known of a URL: [Known], in known/
 	KindRules    Kind = 'R' // what a robots.txt answered: [Rules], in robots/
+	KindMove     Kind = 'M' // where a seed redirects to: [Move], in moved/
 	KindFetched  Kind = 'F' // within optimize: the key's URL was fetched
 	KindPage     Kind = 'X' // an XML record of a page in its collection's language, in xml/
 	KindApart    Kind = 'A' // the same in another language, in other/

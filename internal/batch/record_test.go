@@ -27,7 +27,7 @@ func everyByte() []byte {
 var someTime = time.Date(2026, 11, 21, 3, 4, 5, 678_000, time.UTC)
 
 // samples are records of each kind, as the codecs have them.
-func samples() (documents []Document, links []OutLinks, urls []InURL, known []Known, rules []Rules) {
+func samples() (documents []Document, links []OutLinks, urls []InURL, known []Known, rules []Rules, moves []Move) {
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 	raw := append([]byte(head), everyByte()...)
 	documents = []Document{
@@ -62,16 +62,19 @@ func samples() (documents []Document, links []OutLinks, urls []InURL, known []Kn
 	}
 	rules = []Rules{{Origin: "http://a.test", Body: []byte{}},
 		{Origin: "https://a.test:81", Time: someTime, Status: 200, Body: everyByte()}}
-	return documents, links, urls, known, rules
+	moves = []Move{{Collection: "de", URL: "http://a.test/"},
+		{Collection: "de", URL: "http://a.test/", To: "https://www.a.test/"}}
+	return documents, links, urls, known, rules, moves
 }
 
 func TestRecordsComeBack(t *testing.T) {
-	documents, links, urls, known, rules := samples()
+	documents, links, urls, known, rules, moves := samples()
 	comesBack(t, documents, (*Document).Key, (*Document).Append, ReadDocument)
 	comesBack(t, links, (*OutLinks).Key, (*OutLinks).Append, ReadOutLinks)
 	comesBack(t, urls, (*InURL).Key, (*InURL).Append, ReadInURL)
 	comesBack(t, known, (*Known).Key, (*Known).Append, ReadKnown)
 	comesBack(t, rules, (*Rules).Key, (*Rules).Append, ReadRules)
+	comesBack(t, moves, (*Move).Key, (*Move).Append, ReadMove)
 }
 
 func comesBack[T any](t *testing.T, all []T, key func(*T) []byte, write func(*T, []byte) []byte,
@@ -116,7 +119,7 @@ func TestAHugeDocumentComesBack(t *testing.T) {
 
 // fuzzValue adds samples of all kinds.
 func fuzzValue(f *testing.F) {
-	documents, links, urls, known, rules := samples()
+	documents, links, urls, known, rules, moves := samples()
 	for i := range documents {
 		f.Add(documents[i].Append(nil))
 	}
@@ -132,6 +135,9 @@ func fuzzValue(f *testing.F) {
 	for i := range rules {
 		f.Add(rules[i].Append(nil))
 	}
+	for i := range moves {
+		f.Add(moves[i].Append(nil))
+	}
 }
 
 // FuzzRecords reads anything as each kind of record: what can be read is the same when it was written and read again.
@@ -143,6 +149,7 @@ func FuzzRecords(f *testing.F) {
 		again(t, value, (*InURL).Append, ReadInURL)
 		again(t, value, (*Known).Append, ReadKnown)
 		again(t, value, (*Rules).Append, ReadRules)
+		again(t, value, (*Move).Append, ReadMove)
 	})
 }
 

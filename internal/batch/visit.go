@@ -53,7 +53,8 @@ func (c *crawler) visit(ctx context.Context, v *frontier.Visit, resp *page.Respo
 	}
 	if ok, line := rules.Allowed(u.RequestURI()); !ok {
 		if rules.Temporary() {
-			return leave(func(in *InURL) error { return c.fail(in, page.NoRules, line) })
+			detail := line + c.whyNoRules(u.Origin())
+			return leave(func(in *InURL) error { return c.fail(in, page.NoRules, detail) })
 		}
 		return leave(func(in *InURL) error { return c.refuse(in, ruleRobots, line) })
 	}
@@ -238,7 +239,13 @@ func (c *crawler) keep(u weburl.URL, wishes []InURL, resp *page.Response, begun 
 		if err := c.put(d.Key(), d.Append); err != nil {
 			return err
 		}
+		if err := c.move(&d); err != nil {
+			return err
+		}
 		c.task.Count(in.Collection, "fetched", 1)
+		if d.hasPage() {
+			c.task.Count(in.Collection, counterFound, 1)
+		}
 	}
 	if d.To == "" {
 		return nil
@@ -350,12 +357,31 @@ func (c *crawler) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.U
 	status := resp.Status
 	if err != nil {
 		status = 0
+		c.noteNoRules(v.Robots, j.detail)
 	} else if derr := fetch.Decode(resp, maxRobots); errors.Is(derr, fetch.ErrDisk) {
 		return derr
 	}
 	err = c.settleRobots(v, u, status, resp)
 	c.frontier.Done(v, frontier.Result{Outcome: j.outcome, RetryAfter: j.ask})
 	return err
+}
+
+// noteNoRules notes why there is no answer of an origin's robots.txt.
+func (c *crawler) noteNoRules(origin, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.noRules) < mostWaiting {
+		c.noRules[origin] = why
+	}
+}
+
+func (c *crawler) whyNoRules(origin string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if why := c.noRules[origin]; why != "" {
+		return ": " + why
+	}
+	return ""
 }
 
 // settleRobots makes rules of the answer for an origin, or follows a redirect.
