@@ -172,7 +172,7 @@ func (j *job) why(ctx context.Context, says string) error {
 	dir := path.Join(j.work, failuresName)
 	files, err := j.cfg.Place.List(ctx, dir)
 	if err != nil || len(files) == 0 {
-		return errors.New(cmp.Or(says, "Hadoop does not say why it failed"))
+		return advised(errors.New(cmp.Or(says, "Hadoop does not say why it failed")))
 	}
 	// Attempts are named by their number, and the last one is what broke the job.
 	last := files[0]
@@ -185,7 +185,7 @@ func (j *job) why(ctx context.Context, says string) error {
 	if err != nil {
 		return errors.New(cmp.Or(says, err.Error()))
 	}
-	return fmt.Errorf("%s: %s (%d attempts failed)", last.Name, text, len(files))
+	return advised(fmt.Errorf("%s: %s (%d attempts failed)", last.Name, text, len(files)))
 }
 
 // tell tells how far the job is, by the shares that are done.
