@@ -59,12 +59,9 @@ func (o *batchWARCOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := inspect.Collections(ctx, at)
+	all, err := heldIn(cmd, at, args[0])
 	if err != nil {
 		return err
-	}
-	if len(all) == 0 {
-		return usagef("%s: there is no batch crawl", args[0])
 	}
 	c, err := held(all, args[1])
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"kumo/internal/advice"
+	"kumo/internal/batch/seqfile"
 	"kumo/internal/collection"
 	"kumo/internal/item"
 	"kumo/internal/place"
@@ -82,9 +83,19 @@ func (p *Pipeline) Run(ctx context.Context) (err error) {
 			return nothing(parts)
 		}
 		if err := p.step(ctx, group); err != nil {
-			return err
+			return damage(err)
 		}
 	}
+}
+
+// damage adds to the error of a file that cannot be read what can be done.
+func damage(err error) error {
+	if !errors.Is(err, seqfile.ErrDamaged) && !errors.Is(err, ErrDamaged) || advice.Of(err) != "" {
+		return err
+	}
+	return advice.With(err, "put back a copy of the file, and give the same command again. Without one: if it is in known/, "+
+		"remove that day's folder there, so that what the day before it knew counts; otherwise remove the day's file in "+
+		"state/, so that the day is begun again")
 }
 
 // lock keeps other runs of the collections out.

@@ -42,8 +42,8 @@ const version = 1
 var (
 	// ErrVersion is a record in the form of another version of kumo.
 	ErrVersion = errors.New("a record of another version of kumo")
-	// ErrDamaged is a record that is not as it was written.
-	ErrDamaged = errors.New("a damaged record")
+	// ErrDamaged is a record, or a file, that is not as it was written.
+	ErrDamaged = errors.New("damaged")
 )
 
 // Key is the key of a URL in a collection: the code, a space, the URL. Neither has a space of its own.
