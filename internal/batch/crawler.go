@@ -194,8 +194,11 @@ func (c *crawler) report(ctx context.Context) {
 			return
 		case <-tick.C:
 			n := c.frontier.Counts()
-			c.task.Status(fmt.Sprintf("%d fetched, %d URLs wait at %d hosts", c.pages.Load(), n.URLs,
-				n.Active+n.Waiting+n.Backing))
+			text := fmt.Sprintf("%d fetched, %d URLs wait at %d hosts", c.pages.Load(), n.URLs, n.Active+n.Waiting+n.Backing)
+			if c.task.Of > 1 {
+				text = fmt.Sprintf("task %d of %d: %s", c.task.Index+1, c.task.Of, text)
+			}
+			c.task.Status(text)
 		}
 	}
 }

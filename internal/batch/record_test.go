@@ -61,7 +61,10 @@ func samples() (documents []Document, links []OutLinks, urls []InURL, known []Kn
 			ETag: "e", Modified: someTime, Stored: Stored{Time: someTime, Chunked: page.Digest{9}}},
 	}
 	rules = []Rules{{Origin: "http://a.test", Body: []byte{}},
-		{Origin: "https://a.test:81", Time: someTime, Status: 200, Body: everyByte()}}
+		{Origin: "https://a.test:81", Time: someTime, Status: 200, Body: everyByte()},
+		{Origin: "https://a.test", Time: someTime, Moved: "https://b.test/robots.txt", Body: []byte{}, Exchange: Document{
+			Collection: noCollection, URL: "https://a.test/robots.txt", Time: someTime, Status: 301, Request: []byte("GET"),
+			Raw: []byte("HTTP/1.1 301 x\r\n\r\n"), HeadLen: 18}}}
 	moves = []Move{{Collection: "de", URL: "http://a.test/"},
 		{Collection: "de", URL: "http://a.test/", To: "https://www.a.test/"}}
 	return documents, links, urls, known, rules, moves
