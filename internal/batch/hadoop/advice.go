@@ -78,6 +78,15 @@ func (w *queueWatch) end() {
 	w.done.Wait()
 }
 
+// diagnostics is what YARN says of an application, "" if it says nothing.
+func (j *job) diagnostics(ctx context.Context, job string) string {
+	out, err := j.cfg.Client.output(ctx, "yarn", "application", "-status", applicationOf(job))
+	if m := diagnosticLine.FindStringSubmatch(out); err == nil && m != nil {
+		return strings.TrimSpace(m[1])
+	}
+	return ""
+}
+
 func applicationOf(job string) string { return "application" + strings.TrimPrefix(job, "job") }
 
 var (

@@ -20,6 +20,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"kumo/internal/advice"
@@ -167,8 +168,12 @@ func (j *job) finish(ctx context.Context) (*batch.Result, error) {
 	return result, j.cfg.Place.Remove(ctx, j.work)
 }
 
-// why is the error of a failed job: what a task has left, or what Hadoop says.
+// why is the error of a failed job: what a task has left, or what Hadoop says; or that HDFS is full, in which case
+// nobody could leave a word.
 func (j *job) why(ctx context.Context, says string) error {
+	if err := j.probe(ctx); errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("%w; Hadoop says: %s", err, cmp.Or(says, "nothing"))
+	}
 	dir := path.Join(j.work, failuresName)
 	files, err := j.cfg.Place.List(ctx, dir)
 	if err != nil || len(files) == 0 {
@@ -187,6 +192,15 @@ func (j *job) why(ctx context.Context, says string) error {
 	}
 	return advised(fmt.Errorf("%s: %s (%d attempts failed)", last.Name, text, len(files)))
 }
+
+// probe writes a file into the job's folder, and reports why that cannot be.
+func (j *job) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	return place.WriteFile(ctx, j.cfg.Place, path.Join(j.work, "probe"), []byte{0})
+}
+
+const probeTime = 30 * time.Second
 
 // tell tells how far the job is, by the shares that are done.
 func (j *job) tell(s status) {

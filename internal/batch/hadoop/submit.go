@@ -229,10 +229,11 @@ func (j *job) wait(ctx context.Context, s *status) error {
 			if tries++; tries < 3 {
 				break
 			}
-			// Jobs that have ended are the history server's, which need not be there.
-			switch _, state, lost := j.byTag(ctx, s.tag); {
-			case lost == nil && state == succeeded:
-				s.ended, s.succeeded = true, true
+			// Jobs that have ended are the history server's, which need not be there, or have heard of them.
+			switch id, state, lost := j.byTag(ctx, s.tag); {
+			case lost == nil && id != "" && state != running:
+				s.ended, s.succeeded = true, state == succeeded
+				s.why = cmp.Or(s.why, j.diagnostics(ctx, s.id))
 			case tries == 6:
 				return fmt.Errorf("what becomes of %s cannot be asked: %w", s.id, err)
 			}
