@@ -168,16 +168,21 @@ func (j *job) finish(ctx context.Context) (*batch.Result, error) {
 	return result, j.cfg.Place.Remove(ctx, j.work)
 }
 
-// why is the error of a failed job: what a task has left, or what Hadoop says; or that HDFS is full, in which case
-// nobody could leave a word.
-func (j *job) why(ctx context.Context, says string) error {
+// explained is the error of a job that came to nothing, with what is to be done about it. Where HDFS is full, who failed
+// for that could not leave a word.
+func (j *job) explained(ctx context.Context, failure error) error {
 	if err := j.probe(ctx); errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("%w; Hadoop says: %s", err, cmp.Or(says, "nothing"))
+		return fmt.Errorf("%w; Hadoop says: %w", err, failure)
 	}
+	return advised(failure)
+}
+
+// why is the error of a failed job: what a task has left, or what Hadoop says.
+func (j *job) why(ctx context.Context, says string) error {
 	dir := path.Join(j.work, failuresName)
 	files, err := j.cfg.Place.List(ctx, dir)
 	if err != nil || len(files) == 0 {
-		return advised(errors.New(cmp.Or(says, "Hadoop does not say why it failed")))
+		return j.explained(ctx, errors.New(cmp.Or(says, "Hadoop does not say why it failed")))
 	}
 	// Attempts are named by their number, and the last one is what broke the job.
 	last := files[0]
@@ -190,7 +195,7 @@ func (j *job) why(ctx context.Context, says string) error {
 	if err != nil {
 		return errors.New(cmp.Or(says, err.Error()))
 	}
-	return advised(fmt.Errorf("%s: %s (%d attempts failed)", last.Name, text, len(files)))
+	return j.explained(ctx, fmt.Errorf("%s: %s (%d attempts failed)", last.Name, text, len(files)))
 }
 
 // probe writes a file into the job's folder, and reports why that cannot be.

@@ -198,8 +198,8 @@ func (j *job) submit(ctx context.Context, mine note, binary, file string) (*stat
 	case s.ended:
 		return s, nil
 	case s.id == "":
-		return nil, advised(fmt.Errorf("the cluster did not take it: %s: %w", cmp.Or(s.why, "the client does not say why"),
-			err))
+		return nil, j.explained(ctx, fmt.Errorf("the cluster did not take it: %s: %w",
+			cmp.Or(s.why, "the client does not say why"), err))
 	}
 	return s, nil
 }
