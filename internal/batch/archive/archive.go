@@ -35,7 +35,8 @@ type Day struct {
 
 // Counts are what a day's Documents came to.
 type Counts struct {
-	Responses  int `json:"responses"` // robots.txt files are among them
+	Responses  int `json:"responses"`
+	Robots     int `json:"robots_txt"` // answers for robots.txt files, which are not among the responses
 	Revisits   int `json:"revisits"`
 	NoAnswer   int `json:"no_answer"`    // failed, or left out by a rule
 	NotArchive int `json:"not_archived"` // pages that ask not to be archived
@@ -151,7 +152,7 @@ func (w *writer) robotsOf(r batch.Record) error {
 		return err
 	}
 	w.resp.Malformed = d.Malformed
-	w.Responses++
+	w.Robots++
 	return w.store.Put(&rec)
 }
 

@@ -44,7 +44,7 @@ type queueWatch struct {
 }
 
 const (
-	queuePatience = 20 * time.Second
+	queuePatience = 35 * time.Second
 	queueEvery    = time.Minute // each question is a JVM
 )
 
