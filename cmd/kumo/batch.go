@@ -4,8 +4,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const batchLong = `Crawl collections layer by layer, as MapReduce jobs over files: no state is in memory but what a
-job needs, and a day's crawl of each collection lies apart. A collection is a YAML file with a code, seeds and rules:
+const batchLong = `Crawl collections of sites day by day: layer by layer, as MapReduce jobs over files, on this machine or
+on a Hadoop cluster. A day of a collection lies in folders of its own: what was fetched, and what the pages in its
+language say, as XML. A collection is a YAML file with a code, seeds and rules:
 
   code: de
   name: Deutsch
@@ -20,7 +21,7 @@ job needs, and a day's crawl of each collection lies apart. A collection is a YA
   kumo batch run --help               what all can be said, and what lies where
   kumo batch show batch               collections, days, pages; what came of a URL
   kumo batch stats                    pages, sites and bytes by language and day
-  kumo batch warc batch de            the same as WARC`
+  kumo batch warc batch de            their days as WARC files`
 
 func batchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "batch", Short: "Crawl collections by layers, as MapReduce jobs", Long: batchLong,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -115,7 +116,7 @@ func listCollections(w io.Writer, all []*collection.Collection, now time.Time) e
 			schedule = "-"
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", c.Code, c.Directory, c.Language.Code, len(c.Seeds), c.Depth,
-			schedule, next, c.Name)
+			schedule, next, cmp.Or(c.Name, "-"))
 	}
 	return tab.Flush()
 }

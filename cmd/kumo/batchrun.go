@@ -69,11 +69,20 @@ What lies in the place, DIR being the collection's directory:
   DIR/state/DATE.json      how far the day is, and what each job came to
   robots/, work/           what robots.txt files answered today; jobs under way
 
+The table at the end says what the day came to: pages in the collection's language, new or changed; apart, those in
+other languages; URLs whose pages are unchanged, which lie with the day that had them last; the bytes of the pages as
+they were sent; rounds; the idle share.
+
 Idle share is how much of its time a job's threads have waited because politeness let them ask no host: with few hosts
 it is high whatever is done; more collections together, or more hosts, use the time.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 nothing could be fetched, 5 the disk is full, 130
-interrupted; the same command goes on.`
+Where a seed redirects to is in scope, too, on that day and the days after it.
+
+A collection of which not one page could be fetched, as the line was down or the rules of all seeds forbid it, is told
+with the reasons. Such a day is not done: the same command begins it again, and what was known before stays known.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 nothing could be fetched of a collection, 5 the disk is
+full, 130 interrupted; the same command goes on.`
 
 const batchRunExample = `  kumo batch run --contact https://me.example/bot collections/
   kumo batch run --place /data/news --only zh,ja collections/
@@ -112,6 +121,7 @@ func (o *batchOptions) bind(cmd *cobra.Command) {
 	f.StringVar(&o.place, "place", "batch", "keep everything in the place at this `URL`, or folder")
 	f.StringSliceVar(&o.only, "only", nil, "run only the collections with these `CODES`, separated by commas")
 	f.IntVarP(&o.depth, "depth", "d", -1, "follow links this many `HOPS` from a seed (default: what the collections say)")
+	f.Lookup("depth").DefValue = "0" // which is not told
 	f.IntVar(&o.reducers, "reducers", wirebatch.Reducers(), "spread each job over `N` partitions")
 	f.StringVar(&o.contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the user agent")
 	f.StringVar(&o.userAgent, "user-agent", "", "send this User-Agent (default: kumo's)")
@@ -212,14 +222,17 @@ func (o *batchOptions) run(cmd *cobra.Command, args []string) (err error) {
 	p.Collections, p.Date = all, o.date
 	err = p.Run(cmd.Context())
 	show.end()
-	if err != nil {
+	if err != nil && !errors.Is(err, batch.ErrNothing) {
 		return err
 	}
 	out := cmd.OutOrStdout()
 	if o.quiet {
 		out = io.Discard
 	}
-	return o.report(cmd.Context(), out, p.Place, all)
+	if told := o.report(cmd.Context(), out, p.Place, all); err == nil {
+		err = told
+	}
+	return err
 }
 
 // open opens what a pipeline needs but its collections and its day, and what shows a person what it does.
@@ -266,8 +279,8 @@ func pageTexts() func(*page.Response, *page.Page) (*page.MainText, error) {
 // report says what the day came to.
 func (o *batchOptions) report(ctx context.Context, w io.Writer, at place.Place, all []*collection.Collection) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tab, "%s\tpages\tkept\tapart\tunchanged\tbytes\trounds\tidle\n", o.date)
-	pages, failed := int64(0), map[string]int64{}
+	fmt.Fprintf(tab, "%s\tpages\tapart\tunchanged\tbytes\trounds\tidle\n", o.date)
+	failed := map[string]int64{}
 	for _, c := range all {
 		s, err := batch.ReadState(ctx, at, c, o.date)
 		if err != nil {
@@ -284,9 +297,8 @@ func (o *batchOptions) report(ctx context.Context, w io.Writer, at place.Place, 
 				}
 			}
 		}
-		pages += s.Count("pages") + s.Count("unchanged")
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%.0f%%\n", c.Code, grouped(s.Count("pages")), grouped(s.Count("kept")),
-			grouped(apart), grouped(s.Count("unchanged")), stats.Bytes(s.Count("bytes")), s.Next.Round, 100*s.IdleShare())
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%d\t%.0f%%\n", c.Code, grouped(s.Count("kept")), grouped(apart),
+			grouped(s.Count("unchanged")), stats.Bytes(s.Count("kept bytes")), s.Next.Round, 100*s.IdleShare())
 	}
 	if err := tab.Flush(); err != nil {
 		return err
@@ -294,13 +306,14 @@ func (o *batchOptions) report(ctx context.Context, w io.Writer, at place.Place, 
 	if len(failed) > 0 {
 		var kinds []string
 		for _, kind := range slices.Sorted(maps.Keys(failed)) {
-			kinds = append(kinds, fmt.Sprintf("%s %s", kind, grouped(failed[kind])))
+			n := grouped(failed[kind])
+			if kind == string(page.NoRules) {
+				kind = "robots.txt not had"
+			}
+			kinds = append(kinds, kind+" "+n)
 		}
 		fmt.Fprintf(w, "URLs without an answer: %s. Why one has none: kumo batch show %s COLLECTION %s URL\n",
 			strings.Join(kinds, ", "), o.place, o.date)
-	}
-	if pages == 0 {
-		return errNothing
 	}
 	return nil
 }
@@ -340,6 +353,16 @@ func (s *batchShow) end() {
 	s.clear()
 }
 
+// width is how much of a line fits on the terminal.
+func (s *batchShow) width() int {
+	if f, is := s.live.(*os.File); is {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 1 {
+			return columns - 1
+		}
+	}
+	return 79
+}
+
 func (s *batchShow) clear() {
 	if s.live != nil {
 		fmt.Fprint(s.live, "\r\x1b[K")
@@ -371,7 +394,7 @@ func (s *batchShow) progress(j *batch.JobInfo, p batch.Progress) {
 		if p.Status != "" {
 			line += "  " + p.Status
 		}
-		fmt.Fprintf(s.live, "\r\x1b[K%.*s", 120, line)
+		fmt.Fprintf(s.live, "\r\x1b[K%.*s", s.width(), line)
 	}
 	select {
 	case s.lines <- f:
@@ -421,7 +444,12 @@ func (s *batchShow) listener() batch.Listener {
 			s.say("done", args...)
 		},
 		Ended: func(c *collection.Collection, st *batch.State) {
-			s.say("day done", "collection", c.Code, "day", st.Date, "pages", st.Count("pages"), "kept", st.Count("kept"))
+			s.say("day done", "collection", c.Code, "day", st.Date, "fetched", st.Count("pages"), "pages", st.Count("kept"))
+		},
+		Moved: func(c *collection.Collection, m *batch.Move) {
+			if m.To != "" {
+				s.say("a seed redirects: where to is in scope", "collection", c.Code, "seed", m.URL, "to", m.To)
+			}
 		},
 		Cut: func(c *collection.Collection, st *batch.State) {
 			s.lines <- func() {

@@ -101,7 +101,7 @@ func lastDay(ctx context.Context, at place.Place, c *collection.Collection) (las
 	if err != nil || s == nil {
 		return last, err
 	}
-	last.Began, last.Done = s.Began, s.Next.Job == ""
+	last.Began, last.Done = s.Began, s.IsDone()
 	return last, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"kumo/internal/batch/inspect"
 	"kumo/internal/fetch"
 	"kumo/internal/page"
+	"kumo/internal/place"
 	"kumo/internal/seeds"
 	"kumo/internal/stats"
 	wirebatch "kumo/internal/wire/batch"
@@ -101,12 +102,9 @@ func (o *batchShowOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
-	all, err := inspect.Collections(ctx, at)
+	all, err := heldIn(cmd, at, args[0])
 	if err != nil {
 		return err
-	}
-	if len(all) == 0 {
-		return usagef("%s: there is no batch crawl", args[0])
 	}
 	if len(args) == 1 {
 		return o.collections(ctx, w, all)
@@ -138,6 +136,20 @@ func (o *batchShowOptions) run(cmd *cobra.Command, args []string) error {
 	return o.url(ctx, w, c, date, args[3])
 }
 
+// heldIn are the collections of a place, name being what the user calls it. What cannot be read is told.
+func heldIn(cmd *cobra.Command, at place.Place, name string) ([]*inspect.Collection, error) {
+	all, err := inspect.Collections(cmd.Context(), at)
+	switch {
+	case err != nil && len(all) == 0:
+		return nil, err
+	case err != nil:
+		fmt.Fprintf(cmd.ErrOrStderr(), "kumo: left out: %v\n", err)
+	case len(all) == 0:
+		return nil, usagef("%s: there is no batch crawl", name)
+	}
+	return all, nil
+}
+
 // daysOf names a collection's days.
 func daysOf(c *inspect.Collection) string {
 	if len(c.Dates) > 5 {
@@ -158,13 +170,15 @@ func stateOf(s *batch.State) string {
 	switch {
 	case s.Next.Job != "":
 		return fmt.Sprintf("round %d, %s", s.Next.Round, s.Next.Job)
+	case s.Nothing != "":
+		return "nothing fetched"
 	case s.Cut != "":
 		return "cut off " + s.Cut
 	}
 	return "done"
 }
 
-func (o *batchShowOptions) collections(ctx context.Context, w io.Writer, all []*inspect.Collection) error {
+func (o *batchShowOptions) collections(ctx context.Context, w io.Writer, all []*inspect.Collection) (failed error) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if !o.json {
 		fmt.Fprintln(tab, "collection\tdirectory\tdays\tfirst\tlast\tlast change\tlast day is")
@@ -177,14 +191,21 @@ func (o *batchShowOptions) collections(ctx context.Context, w io.Writer, all []*
 			continue
 		}
 		d, err := c.Day(ctx, c.Last())
-		if err != nil {
+		state := damaged
+		if err == nil {
+			state = stateOf(d.State)
+		} else if !errors.Is(err, batch.ErrDamaged) {
 			return err
 		}
+		failed = errors.Join(failed, err)
 		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Code, c.Directory, len(c.Dates), c.Dates[0], c.Last(),
-			when(c.Changed), stateOf(d.State))
+			when(c.Changed), state)
 	}
-	return tab.Flush()
+	return errors.Join(tab.Flush(), failed)
 }
+
+// damaged is the state of a day whose files cannot be read.
+const damaged = "damaged"
 
 // A dayLine is a day as JSON.
 type dayLine struct {
@@ -197,7 +218,7 @@ type dayLine struct {
 	Bytes  map[string]int64 `json:"bytes"`
 }
 
-func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Collection) error {
+func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Collection) (failed error) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if !o.json {
 		fmt.Fprintln(tab, "day\tpages\tsites\tapart\tunchanged\tdoc\txml\tother\tended\tstate")
@@ -212,6 +233,13 @@ func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Col
 	}
 	for _, date := range c.Dates {
 		d, err := c.Day(ctx, date)
+		if errors.Is(err, batch.ErrDamaged) {
+			failed = errors.Join(failed, err)
+			if !o.json {
+				fmt.Fprintf(tab, "%s%s%s\n", date, strings.Repeat("\t-", 8), "\t"+damaged)
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -233,11 +261,14 @@ func (o *batchShowOptions) days(ctx context.Context, w io.Writer, c *inspect.Col
 			grouped(r.Unchanged), stats.Bytes(d.Bytes["doc"]), stats.Bytes(d.Bytes["xml"]),
 			stats.Bytes(d.Bytes["other"]), ended, stateOf(d.State))
 	}
-	return tab.Flush()
+	return errors.Join(tab.Flush(), failed)
 }
 
 // pages lists the pages of a day.
 func (o *batchShowOptions) pages(ctx context.Context, w, errs io.Writer, c *inspect.Collection, d *inspect.Day) error {
+	if d.State.Nothing != "" {
+		return fmt.Errorf("%s of %s: %w: %s", d.Date, c.Code, batch.ErrNothing, d.State.Nothing)
+	}
 	if d.Counts == nil {
 		return fmt.Errorf("%s of %s is not done (%s): its pages are listed when it is", d.Date, c.Code,
 			stateOf(d.State))
@@ -293,11 +324,19 @@ func (o *batchShowOptions) url(ctx context.Context, w io.Writer, c *inspect.Coll
 	if v.page, err = c.Page(ctx, date, url); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if v.doc, err = c.Document(ctx, date, url); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if v.doc, err = c.Document(ctx, date, url); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil && (v.page == nil || o.headers || o.body) {
 		return err
 	}
+	return errors.Join(o.part(ctx, v), err)
+}
+
+// part shows what is wanted of a URL.
+func (o *batchShowOptions) part(ctx context.Context, v *urlView) error {
 	if v.page == nil && v.doc == nil {
-		return fmt.Errorf("%s was not asked for on %s%s", url, date, otherDays(ctx, c, url))
+		return fmt.Errorf("%s was not asked for on %s%s", v.url, v.date, otherDays(ctx, v.c, v.url))
 	}
 	switch {
 	case o.json:
@@ -437,7 +476,7 @@ func (v *urlView) became() string {
 	d := v.doc
 	switch {
 	case d == nil:
-		return "the day is not merged yet"
+		return "a page, of which only the record can be read"
 	case d.Rule != "":
 		return fmt.Sprintf("left out by the rule %s: %s", d.Rule, d.Detail)
 	case d.Failure != "":

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -104,12 +105,9 @@ func (o *batchStatsOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := inspect.Collections(cmd.Context(), at)
+	all, err := heldIn(cmd, at, name)
 	if err != nil {
 		return err
-	}
-	if len(all) == 0 {
-		return usagef("%s: there is no batch crawl", name)
 	}
 	if all, err = onlyHeld(all, o.only); err != nil {
 		return err
@@ -123,7 +121,15 @@ func (o *batchStatsOptions) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	switch w := cmd.OutOrStdout(); {
+	err = o.write(cmd.OutOrStdout(), t)
+	for _, what := range t.Damaged {
+		err = errors.Join(err, fmt.Errorf("not counted: %s", what))
+	}
+	return err
+}
+
+func (o *batchStatsOptions) write(w io.Writer, t *inspect.Table) error {
+	switch {
 	case o.json:
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
@@ -205,11 +211,15 @@ func (o *batchStatsOptions) print(w io.Writer, t *inspect.Table) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	for _, d := range t.Open {
-		fmt.Fprintf(w, "\n%s of %s is not done: round %d, %s", d.Date, d.Collection, d.Round, d.Job)
-	}
 	if len(t.Open) > 0 {
 		fmt.Fprintln(w)
+	}
+	for _, d := range t.Open {
+		if d.Nothing != "" {
+			fmt.Fprintf(w, "%s of %s: %v: %s\n", d.Date, d.Collection, batch.ErrNothing, d.Nothing)
+			continue
+		}
+		fmt.Fprintf(w, "%s of %s is not done: round %d, %s\n", d.Date, d.Collection, d.Round, d.Job)
 	}
 	return nil
 }

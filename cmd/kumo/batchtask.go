@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,8 @@ Records are read from standard input and written to standard output as rawbytes:
 bytes, big-endian, then their bytes. A combiner and a reducer get them sorted by key. What a reducer writes, or a
 mapper of a job without reducers, goes to files in --output instead, if that is given: FOLDER/part-00000 as the job
 routes it, which appear at the end. Counters and status are lines on standard error: reporter:counter:GROUP,NAME,N and
-reporter:status:TEXT.
+reporter:status:TEXT. As Hadoop takes 120 counters a job, charsets, languages and reasons are summed, and collections
+behind the third are told together.
 
 Which task it is is said by the environment: mapreduce_task_partition, mapreduce_task_attempt_id.`
 
@@ -53,20 +53,14 @@ func batchTaskCommand() *cobra.Command {
 }
 
 func (o *batchTaskOptions) run(ctx context.Context, name, kind string, in io.Reader, out, errs io.Writer) (err error) {
-	job, err := o.job(name)
+	job, conf, err := o.job(name)
 	if err != nil {
 		return err
 	}
-	reporter := stream.NewReporter(errs)
+	reporter := stream.NewReporter(errs, conf)
 	task := taskOf(os.Getenv, reporter.Status)
-	watching, watched := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() { reporter.Run(watching, task.Counters()) })
-	defer func() {
-		watched()
-		watch.Wait()
-		err = errors.Join(err, reporter.Counters(task.Counters()))
-	}()
+	stop := reporter.Watch(task.Counters())
+	defer func() { err = errors.Join(err, stop()) }()
 	w := stream.NewWriter(out)
 	records := stream.NewReader(in)
 	final := kind == "reduce" || kind == "map" && !job.Reduces()
@@ -76,27 +70,28 @@ func (o *batchTaskOptions) run(ctx context.Context, name, kind string, in io.Rea
 	return errors.Join(runTask(ctx, job, task, kind, records, w.Write), w.Flush())
 }
 
-func (o *batchTaskOptions) job(name string) (*batch.Job, error) {
+func (o *batchTaskOptions) job(name string) (*batch.Job, *batch.Conf, error) {
 	data, err := os.ReadFile(o.conf)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, nil, usagef("%w", err)
 	}
 	conf := &batch.Conf{}
 	if err := json.Unmarshal(data, conf); err != nil {
-		return nil, usagef("%s: %w", o.conf, err)
+		return nil, nil, usagef("%s: %w", o.conf, err)
 	}
 	if conf.Job != name {
-		return nil, usagef("%s is of job %q, not of %q", o.conf, conf.Job, name)
+		return nil, nil, usagef("%s is of job %q, not of %q", o.conf, conf.Job, name)
 	}
 	deps := batch.Deps{Text: pageTexts()}
 	if o.place != "" {
 		if deps.Place, err = wirebatch.OpenPlace(o.place); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	} else if len(conf.Rules) > 0 || o.output != "" {
-		return nil, usagef("--place is wanted: the job reads files, or has an --output")
+		return nil, nil, usagef("--place is wanted: the job reads files, or has an --output")
 	}
-	return batch.NewJob(conf, deps)
+	job, err := batch.NewJob(conf, deps)
+	return job, conf, err
 }
 
 // commit writes what a task emits to the output.

@@ -59,12 +59,9 @@ func (o *batchWARCOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := inspect.Collections(ctx, at)
+	all, err := heldIn(cmd, at, args[0])
 	if err != nil {
 		return err
-	}
-	if len(all) == 0 {
-		return usagef("%s: there is no batch crawl", args[0])
 	}
 	c, err := held(all, args[1])
 	if err != nil {
@@ -85,7 +82,7 @@ func (o *batchWARCOptions) run(cmd *cobra.Command, args []string) error {
 		o.out = filepath.Join("warc", c.Directory)
 	}
 	tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "day\tresponses\trevisits\tno answer\tnot archived\tfolder")
+	fmt.Fprintln(tab, "day\tresponses\trobots.txt\trevisits\tno answer\tnot archived\tfolder")
 	for _, date := range dates {
 		line, err := o.day(ctx, at, c, date)
 		if err != nil {
@@ -104,17 +101,17 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 		return "", err
 	}
 	if !merged(d.State) {
-		return fmt.Sprintf("-\t-\t-\tnot done: %s", stateOf(d.State)), nil
+		return fmt.Sprintf("-\t-\t-\t-\tnot done: %s", stateOf(d.State)), nil
 	}
 	c := &collection.Collection{Code: held.Code, Directory: held.Directory}
 	dir := filepath.Join(o.out, date)
 	open := func(dir string) (store.Store, error) { return wirebatch.OpenWARC(dir, o.compress, o.size, c, date) }
 	n, err := archive.Write(ctx, archive.Day{Place: at, Collection: c, Date: date, Dir: dir, Open: open,
 		Agent: wirebatch.Fetching("").Agent})
-	line := fmt.Sprintf("%s\t%s\t%s\t%s", grouped(int64(n.Responses)), grouped(int64(n.Revisits)),
+	line := fmt.Sprintf("%s\t%s\t%s\t%s\t%s", grouped(int64(n.Responses)), grouped(int64(n.Robots)), grouped(int64(n.Revisits)),
 		grouped(int64(n.NoAnswer)), grouped(int64(n.NotArchive)))
 	if errors.Is(err, archive.ErrMade) {
-		line, err = "-\t-\t-\tthere already", nil
+		line, err = "-\t-\t-\t-\tthere already", nil
 	}
 	if err == nil && o.verify {
 		_, err = archive.Verify(ctx, dir)
@@ -123,4 +120,4 @@ func (o *batchWARCOptions) day(ctx context.Context, at place.Place, held *inspec
 }
 
 // merged reports whether a day has a Document a URL.
-func merged(s *batch.State) bool { return s.Next.Job == batch.JobXML || s.Next.Job == "" }
+func merged(s *batch.State) bool { return s.Next.Job == batch.JobXML || s.IsDone() }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kumo/internal/advice"
+	"kumo/internal/batch"
 	"kumo/internal/crawl"
 	"kumo/internal/job"
 	"kumo/internal/policy"
@@ -147,7 +148,7 @@ func exitCode(err error) int {
 		return exitLimit
 	case vfs.IsFull(err):
 		return exitDiskFull
-	case errors.Is(err, errNothing):
+	case errors.Is(err, errNothing), errors.Is(err, batch.ErrNothing):
 		return exitNothing
 	case errors.Is(err, errGaveUp), errors.Is(err, crawl.ErrCutOff):
 		return exitUnreached

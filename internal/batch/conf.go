@@ -9,6 +9,7 @@ import (
 	"kumo/internal/page"
 	"kumo/internal/place"
 	"kumo/internal/policy"
+	"kumo/internal/weburl"
 )
 
 // A Conf is what a job is made from: plain data, the same in every process that runs a task of it. It can be written
@@ -21,6 +22,11 @@ type Conf struct {
 
 	Collections []*collection.Collection // that share the job
 	Reducers    int                      // how many partitions there are
+
+	// Moved are by the code of a collection, by their URLs, where seeds redirect to. It is in scope as seeds are.
+	Moved map[string]map[string]string
+	// Began is when the day was begun: what robots.txt files did not answer before is asked for again.
+	Began time.Time
 
 	Hosts    map[string]int // crawl: the partitions of the hosts that take longest; others go by their hash
 	Rules    []string       // crawl: files of the place with what robots.txt files have answered this day
@@ -93,7 +99,7 @@ func newSetup(conf *Conf, deps Deps) (*setup, error) {
 	}
 	s := &setup{Conf: conf, Deps: deps, of: map[string]*member{}}
 	for _, c := range conf.Collections {
-		m := &member{Collection: c}
+		m := &member{Collection: c, moved: reachedBySeeds(c.Seeds, conf.Moved[c.Code])}
 		var err error
 		if m.rules, err = c.Rules(); err == nil {
 			m.recrawl, err = c.Intervals()
@@ -104,6 +110,12 @@ func newSetup(conf *Conf, deps Deps) (*setup, error) {
 		m.isSeed = map[string]bool{}
 		for _, seed := range c.Seeds {
 			m.isSeed[seed] = true
+		}
+		for _, to := range m.moved {
+			if u, err := weburl.Parse(to); err == nil {
+				m.rules.Scope.AddSeed(u)
+				m.isSeed[to] = true
+			}
 		}
 		s.of[c.Code] = m
 	}
@@ -123,6 +135,7 @@ type member struct {
 	rules   *policy.Rules
 	recrawl *policy.Recrawl
 	isSeed  map[string]bool
+	moved   map[string]string // seeds that redirect → where to
 }
 
 // member is the collection with a code. A record of another one is not for this job.
@@ -153,7 +166,7 @@ const RulesFolder = "robots"
 
 // folders are where records lie in the folder of their collection.
 var folders = map[Kind]string{KindInURL: "in", KindDocument: "doc", KindOutLinks: "out", KindKnown: "known",
-	KindPage: "xml", KindApart: "other"}
+	KindMove: "moved", KindPage: "xml", KindApart: "other"}
 
 var forms = map[Kind]Form{KindPage: XML, KindApart: XML}
 

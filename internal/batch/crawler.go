@@ -57,6 +57,7 @@ type crawler struct {
 	hosts    map[string]*hostState
 	awaited  map[string]bool   // origins whose robots.txt is on its way
 	deferred map[string]string // origins whose robots.txt the next round asks for → where it is
+	noRules  map[string]string // origins whose robots.txt did not answer → why
 
 	idle  atomic.Int64 // nanoseconds that threads have waited for a host whose time has come
 	pages atomic.Int64
@@ -99,7 +100,7 @@ func (s *setup) crawlReduce(ctx context.Context, t *Task, groups Groups, emit Em
 
 func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 	c := &crawler{setup: s, task: t, client: client, start: s.Now(), wanted: map[string][]InURL{}, seen: weburl.NewSet(),
-		hosts: map[string]*hostState{}, awaited: map[string]bool{}, deferred: map[string]string{},
+		hosts: map[string]*hostState{}, awaited: map[string]bool{}, deferred: map[string]string{}, noRules: map[string]string{},
 		reading: make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
 	c.emit.do = emit
 	c.room.L = &c.mu
@@ -193,8 +194,11 @@ func (c *crawler) report(ctx context.Context) {
 			return
 		case <-tick.C:
 			n := c.frontier.Counts()
-			c.task.Status(fmt.Sprintf("%d fetched, %d URLs wait at %d hosts", c.pages.Load(), n.URLs,
-				n.Active+n.Waiting+n.Backing))
+			text := fmt.Sprintf("%d fetched, %d URLs wait at %d hosts", c.pages.Load(), n.URLs, n.Active+n.Waiting+n.Backing)
+			if c.task.Of > 1 {
+				text = fmt.Sprintf("task %d of %d: %s", c.task.Index+1, c.task.Of, text)
+			}
+			c.task.Status(text)
 		}
 	}
 }
@@ -432,9 +436,11 @@ func (c *crawler) loadRules(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			if rules.Moved == "" {
+			switch {
+			case c.asksAgain(&rules):
+			case rules.Moved == "":
 				c.robots.Answer(rules.Origin, rules.Status, rules.Body)
-			} else {
+			default:
 				c.deferred[rules.Origin] = rules.Moved
 			}
 		}
@@ -445,4 +451,10 @@ func (c *crawler) loadRules(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// asksAgain reports whether rules are of before the day was begun, perhaps for the second time, and are none yet.
+func (c *crawler) asksAgain(r *Rules) bool {
+	return r.Time.Before(c.Began) &&
+		(r.Moved != "" || robots.FromStatus(r.Status, nil, c.Fetching.Agent).Temporary())
 }

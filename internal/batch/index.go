@@ -67,7 +67,7 @@ func (e *Entry) appendLine(b []byte) []byte {
 // ParseEntry reads a line of an index.
 func ParseEntry(line []byte) (e Entry, err error) {
 	if err := json.Unmarshal(line, &e); err != nil {
-		return e, fmt.Errorf("a line of an index: %w", err)
+		return e, fmt.Errorf("a line of an index: %w: %w", ErrDamaged, err)
 	}
 	if e.URL == "" || e.Part == "" || strings.ContainsAny(e.Part, "/\\") || e.Offset < 0 || e.Length <= 0 {
 		return e, fmt.Errorf("a line of an index: %w", ErrDamaged)

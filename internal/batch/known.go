@@ -84,6 +84,9 @@ func getStored(r *varint.Reader) Stored {
 	return Stored{Time: getTime(r), Chunked: getArray[page.Digest](r)}
 }
 
+// noCollection is the code of what is of no collection's.
+const noCollection = "-"
+
 // Rules are what an origin's robots.txt answered, kept for the rest of the day. The key is the origin.
 type Rules struct {
 	Origin string // "https://example.com"
@@ -94,6 +97,9 @@ type Rules struct {
 	// Moved is where the robots.txt redirects to, if that is a host of another task: it is asked for in the next round,
 	// and gives another record. "" if this is the answer.
 	Moved string
+	// Exchange is the request and what was answered, as a Document of no collection, whose URL is not the origin's own
+	// where another one has redirected to it. It has neither URL nor Raw where there was no answer.
+	Exchange Document
 }
 
 // Key is the record's key.
@@ -106,10 +112,14 @@ func (r *Rules) Append(b []byte) []byte {
 	w.Uint(uint64(r.Status))
 	w.Bytes(r.Body)
 	w.String(r.Moved)
+	w.String(r.Exchange.URL)
+	if r.Exchange.URL != "" {
+		w.Bytes(r.Exchange.Append(nil))
+	}
 	return w
 }
 
-// ReadRules reads a record. Body is a part of value.
+// ReadRules reads a record. Body and Exchange are parts of value.
 func ReadRules(key, value []byte) (rules Rules, err error) {
 	r, err := open(value, KindRules)
 	if err != nil {
@@ -117,5 +127,14 @@ func ReadRules(key, value []byte) (rules Rules, err error) {
 	}
 	rules = Rules{Origin: string(key), Time: getTime(r), Status: count(r.Uint()), Body: r.Bytes(),
 		Moved: r.String()}
+	if url := r.String(); url != "" {
+		value := r.Bytes()
+		if r.Bad {
+			return rules, whole(r, KindRules)
+		}
+		if rules.Exchange, err = ReadDocument(Key(noCollection, url), value); err != nil {
+			return rules, err
+		}
+	}
 	return rules, whole(r, KindRules)
 }

@@ -14,6 +14,7 @@ import (
 // Where things lie in a place, DIR being a collection's directory:
 //
 //	DIR/in/DATE/round-00/part-00000     URLs to be fetched: InURL
+//	DIR/moved/DATE/round-00/part-00000  where seeds redirect to: Move
 //	DIR/wait/DATE/round-00/…            those that the round has left for the next
 //	DIR/doc/DATE/round-00/…             what the round fetched: Document; until the day is merged
 //	DIR/doc/DATE/part-00000             the day's, each URL once
@@ -77,20 +78,22 @@ func DayFiles(ctx context.Context, p place.Place, c *collection.Collection, fold
 
 // knownFiles are the files with what was known before a day.
 func knownFiles(ctx context.Context, p place.Place, c *collection.Collection, date string) ([]string, error) {
-	days, err := Days(ctx, p, c, "known")
-	if err != nil {
+	last, err := knownDay(ctx, p, c, date)
+	if err != nil || last == "" {
 		return nil, err
 	}
-	last := ""
+	return DayFiles(ctx, p, c, "known", last)
+}
+
+// knownDay is the last day before another one that has left what is known; "" if none has.
+func knownDay(ctx context.Context, p place.Place, c *collection.Collection, date string) (last string, err error) {
+	days, err := Days(ctx, p, c, "known")
 	for _, d := range days {
 		if d < date {
 			last = d
 		}
 	}
-	if last == "" {
-		return nil, nil
-	}
-	return DayFiles(ctx, p, c, "known", last)
+	return last, err
 }
 
 // inputs are the files that a job of a collection reads.

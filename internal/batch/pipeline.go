@@ -14,6 +14,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"kumo/internal/advice"
+	"kumo/internal/batch/seqfile"
 	"kumo/internal/collection"
 	"kumo/internal/item"
 	"kumo/internal/place"
@@ -41,6 +42,7 @@ type Listener struct {
 	JobEnded func(j *JobInfo, r *Result, took time.Duration)
 	Ended    func(c *collection.Collection, s *State) // a collection's day is done
 	Cut      func(c *collection.Collection, s *State) // rounds end though URLs are left
+	Moved    func(c *collection.Collection, m *Move)  // a seed redirects elsewhere than before
 }
 
 // A JobInfo is a job of a pipeline.
@@ -57,7 +59,8 @@ type part struct {
 	state *State
 }
 
-// Run runs the day to its end. An error is of the place, of a job, or the context's.
+// Run runs the day to its end. An error is of the place, of a job, the context's, or [ErrNothing], which does not keep
+// other collections from their end.
 func (p *Pipeline) Run(ctx context.Context) (err error) {
 	if p.Now == nil {
 		p.Now = time.Now
@@ -77,12 +80,22 @@ func (p *Pipeline) Run(ctx context.Context) (err error) {
 	for {
 		group := due(parts)
 		if len(group) == 0 {
-			return nil
+			return nothing(parts)
 		}
 		if err := p.step(ctx, group); err != nil {
-			return err
+			return damage(err)
 		}
 	}
+}
+
+// damage adds to the error of a file that cannot be read what can be done.
+func damage(err error) error {
+	if !errors.Is(err, seqfile.ErrDamaged) && !errors.Is(err, ErrDamaged) || advice.Of(err) != "" {
+		return err
+	}
+	return advice.With(err, "put back a copy of the file, and give the same command again. Without one: if it is in known/, "+
+		"remove that day's folder there, so that what the day before it knew counts; otherwise remove the day's file in "+
+		"state/, so that the day is begun again")
 }
 
 // lock keeps other runs of the collections out.
@@ -120,7 +133,7 @@ func (p *Pipeline) open(ctx context.Context) (parts []*part, err error) {
 			return nil, err
 		}
 		pt := &part{c, s}
-		if s == nil {
+		if s == nil || s.Nothing != "" {
 			if err := p.begin(ctx, pt); err != nil {
 				return nil, err
 			}
@@ -137,10 +150,23 @@ func (p *Pipeline) open(ctx context.Context) (parts []*part, err error) {
 	return parts, p.sweep(ctx)
 }
 
-// begin begins the day of a collection with its seeds.
+// begin begins the day of a collection with its seeds. What a run has left of which there is no state, or that came to
+// nothing, would be taken for this one's.
 func (p *Pipeline) begin(ctx context.Context, pt *part) error {
+	moved, err := p.movedBefore(ctx, pt.Collection)
+	if err != nil {
+		return err
+	}
+	for _, folder := range []string{"in", WaitFolder, "out", folders[KindMove]} {
+		if err := p.Place.Remove(ctx, DayFolder(pt.Collection, folder, p.Date)); err != nil {
+			return err
+		}
+	}
+	if err := p.removeRounds(ctx, pt); err != nil {
+		return err
+	}
 	name := RoundFolder(pt.Collection, "in", p.Date, 0) + "/" + PartName(0, Sequence)
-	err := WriteFile(ctx, p.Place, name, func(emit Emit) error {
+	err = WriteFile(ctx, p.Place, name, func(emit Emit) error {
 		for _, seed := range pt.Seeds {
 			in := InURL{Collection: pt.Code, URL: seed, Seed: true}
 			if err := emit(in.Key(), in.Append(nil)); err != nil {
@@ -153,8 +179,21 @@ func (p *Pipeline) begin(ctx context.Context, pt *part) error {
 		return err
 	}
 	pt.state = &State{Version: stateVersion, Collection: pt.Code, Date: p.Date, Next: Step{0, JobCrawl},
-		Began: p.Now().UTC()}
+		Began: p.Now().UTC(), Moved: moved}
 	return pt.state.write(ctx, p.Place, pt.Collection)
+}
+
+// movedBefore is where seeds redirected to on the last day that was done.
+func (p *Pipeline) movedBefore(ctx context.Context, c *collection.Collection) (map[string]string, error) {
+	date, err := knownDay(ctx, p.Place, c, p.Date)
+	if err != nil || date == "" {
+		return nil, err
+	}
+	s, err := ReadState(ctx, p.Place, c, date)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	return reachedBySeeds(c.Seeds, s.Moved), nil
 }
 
 // due are the collections that are the farthest behind, whose next job they share.
@@ -181,7 +220,7 @@ func due(parts []*part) (group []*part) {
 func (p *Pipeline) step(ctx context.Context, group []*part) error {
 	step := group[0].state.Next
 	conf := &Conf{Job: step.Job, Date: p.Date, Round: step.Round, Start: p.Now().UTC(), Reducers: max(p.Reducers, 1),
-		Fetching: p.Fetching}
+		Fetching: p.Fetching, Moved: map[string]map[string]string{}}
 	var files []string
 	var with []*part
 	for _, pt := range group {
@@ -190,14 +229,20 @@ func (p *Pipeline) step(ctx context.Context, group []*part) error {
 			return err
 		}
 		if step.Job == JobCrawl && p.roundsEnd(pt, len(some)) {
-			pt.state.Next = Step{step.Round, JobMerge}
-			if err := pt.state.write(ctx, p.Place, pt.Collection); err != nil {
+			if err := p.endRounds(ctx, pt); err != nil {
 				return err
 			}
 			continue
 		}
+		if err := p.replace(ctx, pt); err != nil {
+			return err
+		}
 		with = append(with, pt)
 		conf.Collections = append(conf.Collections, pt.Collection)
+		conf.Moved[pt.Code] = pt.state.Moved
+		if pt.state.Began.After(conf.Began) {
+			conf.Began = pt.state.Began
+		}
 		files = append(files, some...)
 	}
 	if len(with) == 0 {
@@ -244,6 +289,41 @@ func (p *Pipeline) roundsEnd(pt *part, files int) bool {
 		f(pt.Collection, pt.state)
 	}
 	return true
+}
+
+// endRounds goes on to merge; or ends the day without it, if not one page was fetched: what is known stays what it was.
+func (p *Pipeline) endRounds(ctx context.Context, pt *part) (err error) {
+	s := pt.state
+	s.Next.Job = JobMerge
+	if s.Count(counterFound) == 0 {
+		s.Next.Job = ""
+		if s.Nothing, err = p.whyNothing(ctx, pt); err != nil {
+			return err
+		}
+	}
+	return s.write(ctx, p.Place, pt.Collection)
+}
+
+// replace removes what an earlier run of the day has left of what a job is about to publish: it may have had more
+// parts.
+func (p *Pipeline) replace(ctx context.Context, pt *part) error {
+	of := map[string][]Kind{JobMerge: {KindDocument, KindKnown}, JobXML: {KindPage, KindApart}}
+	for _, kind := range of[pt.state.Next.Job] {
+		dir := DayFolder(pt.Collection, folders[kind], p.Date)
+		infos, err := p.Place.List(ctx, dir)
+		if err != nil {
+			return err
+		}
+		for _, i := range infos {
+			if i.IsDir {
+				continue // rounds
+			}
+			if err := p.Place.Remove(ctx, path.Join(dir, i.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // groupHash tells groups of collections apart.
@@ -344,6 +424,11 @@ func (p *Pipeline) settle(ctx context.Context, pt *part) error {
 	if err := p.publish(ctx, pt, s.Work); err != nil {
 		return err
 	}
+	if s.Next.Job == JobCrawl {
+		if err := p.takeMoves(ctx, pt); err != nil {
+			return err
+		}
+	}
 	s.add(&done)
 	if s.Next.Job == JobXML {
 		if err := p.writeCounts(ctx, pt); err != nil {
@@ -413,18 +498,27 @@ func (p *Pipeline) clean(ctx context.Context, pt *part, work string, done *finis
 	if pt.state.Next.Job != JobXML {
 		return nil
 	}
-	infos, err := p.Place.List(ctx, DayFolder(pt.Collection, "doc", p.Date))
+	if err := p.removeRounds(ctx, pt); err != nil {
+		return err
+	}
+	return p.forget(ctx, pt)
+}
+
+// removeRounds removes the rounds' Documents.
+func (p *Pipeline) removeRounds(ctx context.Context, pt *part) error {
+	dir := DayFolder(pt.Collection, "doc", p.Date)
+	infos, err := p.Place.List(ctx, dir)
 	if err != nil {
 		return err
 	}
 	for _, i := range infos {
 		if i.IsDir && strings.HasPrefix(i.Name, roundPrefix) {
-			if err := p.Place.Remove(ctx, path.Join(DayFolder(pt.Collection, "doc", p.Date), i.Name)); err != nil {
+			if err := p.Place.Remove(ctx, path.Join(dir, i.Name)); err != nil {
 				return err
 			}
 		}
 	}
-	return p.forget(ctx, pt)
+	return nil
 }
 
 // drop removes a job's work folder, if all that shared the job have taken their part.

@@ -21,6 +21,7 @@ const (
 	KindOutLinks Kind = 'O' // what a URL leads to: [OutLinks], in out/
 	KindKnown    Kind = 'K' // what is known of a URL: [Known], in known/
 	KindRules    Kind = 'R' // what a robots.txt answered: [Rules], in robots/
+	KindMove     Kind = 'M' // where a seed redirects to: [Move], in moved/
 	KindFetched  Kind = 'F' // within optimize: the key's URL was fetched
 	KindPage     Kind = 'X' // an XML record of a page in its collection's language, in xml/
 	KindApart    Kind = 'A' // the same in another language, in other/
@@ -41,8 +42,8 @@ const version = 1
 var (
 	// ErrVersion is a record in the form of another version of kumo.
 	ErrVersion = errors.New("a record of another version of kumo")
-	// ErrDamaged is a record that is not as it was written.
-	ErrDamaged = errors.New("a damaged record")
+	// ErrDamaged is a record, or a file, that is not as it was written.
+	ErrDamaged = errors.New("damaged")
 )
 
 // Key is the key of a URL in a collection: the code, a space, the URL. Neither has a space of its own.

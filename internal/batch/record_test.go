@@ -27,7 +27,7 @@ func everyByte() []byte {
 var someTime = time.Date(2026, 11, 21, 3, 4, 5, 678_000, time.UTC)
 
 // samples are records of each kind, as the codecs have them.
-func samples() (documents []Document, links []OutLinks, urls []InURL, known []Known, rules []Rules) {
+func samples() (documents []Document, links []OutLinks, urls []InURL, known []Known, rules []Rules, moves []Move) {
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 	raw := append([]byte(head), everyByte()...)
 	documents = []Document{
@@ -61,17 +61,23 @@ func samples() (documents []Document, links []OutLinks, urls []InURL, known []Kn
 			ETag: "e", Modified: someTime, Stored: Stored{Time: someTime, Chunked: page.Digest{9}}},
 	}
 	rules = []Rules{{Origin: "http://a.test", Body: []byte{}},
-		{Origin: "https://a.test:81", Time: someTime, Status: 200, Body: everyByte()}}
-	return documents, links, urls, known, rules
+		{Origin: "https://a.test:81", Time: someTime, Status: 200, Body: everyByte()},
+		{Origin: "https://a.test", Time: someTime, Moved: "https://b.test/robots.txt", Body: []byte{}, Exchange: Document{
+			Collection: noCollection, URL: "https://a.test/robots.txt", Time: someTime, Status: 301, Request: []byte("GET"),
+			Raw: []byte("HTTP/1.1 301 x\r\n\r\n"), HeadLen: 18}}}
+	moves = []Move{{Collection: "de", URL: "http://a.test/"},
+		{Collection: "de", URL: "http://a.test/", To: "https://www.a.test/"}}
+	return documents, links, urls, known, rules, moves
 }
 
 func TestRecordsComeBack(t *testing.T) {
-	documents, links, urls, known, rules := samples()
+	documents, links, urls, known, rules, moves := samples()
 	comesBack(t, documents, (*Document).Key, (*Document).Append, ReadDocument)
 	comesBack(t, links, (*OutLinks).Key, (*OutLinks).Append, ReadOutLinks)
 	comesBack(t, urls, (*InURL).Key, (*InURL).Append, ReadInURL)
 	comesBack(t, known, (*Known).Key, (*Known).Append, ReadKnown)
 	comesBack(t, rules, (*Rules).Key, (*Rules).Append, ReadRules)
+	comesBack(t, moves, (*Move).Key, (*Move).Append, ReadMove)
 }
 
 func comesBack[T any](t *testing.T, all []T, key func(*T) []byte, write func(*T, []byte) []byte,
@@ -120,7 +126,7 @@ func TestAHugeDocumentComesBack(t *testing.T) {
 
 // fuzzValue adds samples of all kinds.
 func fuzzValue(f *testing.F) {
-	documents, links, urls, known, rules := samples()
+	documents, links, urls, known, rules, moves := samples()
 	for i := range documents {
 		f.Add(documents[i].Append(nil))
 	}
@@ -136,6 +142,9 @@ func fuzzValue(f *testing.F) {
 	for i := range rules {
 		f.Add(rules[i].Append(nil))
 	}
+	for i := range moves {
+		f.Add(moves[i].Append(nil))
+	}
 }
 
 // FuzzRecords reads anything as each kind of record: what can be read is the same when it was written and read again.
@@ -147,6 +156,7 @@ func FuzzRecords(f *testing.F) {
 		again(t, value, (*InURL).Append, ReadInURL)
 		again(t, value, (*Known).Append, ReadKnown)
 		again(t, value, (*Rules).Append, ReadRules)
+		again(t, value, (*Move).Append, ReadMove)
 	})
 }
 

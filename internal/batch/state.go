@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/advice"
 	"kumo/internal/collection"
 	"kumo/internal/place"
 )
@@ -53,6 +54,10 @@ type State struct {
 	Ended      time.Time `json:"ended,omitzero"` // likewise
 	Done       []Done    `json:"done,omitempty"` // jobs, in order
 	Cut        string    `json:"cut,omitempty"`  // why rounds ended though URLs were left; "" if none were
+	// Nothing says why nothing could be fetched; "" if something was. The next run begins such a day again.
+	Nothing string `json:"nothing,omitempty"`
+	// Moved are, by their URLs, where seeds redirect to, that day or before.
+	Moved map[string]string `json:"moved,omitempty"`
 }
 
 // A Done is a job that was done.
@@ -73,6 +78,9 @@ func (s *State) Count(name string) (n int64) {
 	}
 	return n
 }
+
+// IsDone reports whether all of the day is done.
+func (s *State) IsDone() bool { return s.Next.Job == "" && s.Nothing == "" }
 
 // IdleShare is how much of the time of the threads that fetched politeness let them ask no host, in all crawl jobs of
 // the day that the collection had a part in: 0 to 1.
@@ -102,7 +110,8 @@ func ReadState(ctx context.Context, p place.Place, c *collection.Collection, dat
 	}
 	s := &State{}
 	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, advice.With(fmt.Errorf("%s: %w: %w", name, ErrDamaged, err),
+			"put back a copy of the file, or remove it: then the day is begun again when it is run")
 	}
 	if s.Version != stateVersion {
 		return nil, fmt.Errorf("%s: %w", name, ErrVersion)

@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"maps"
+	"strings"
 	"sync"
 )
 
@@ -37,6 +38,20 @@ func (t *Task) Counters() *Counters { return &t.counters }
 
 // A Counter names what is counted.
 type Counter struct{ Group, Name string }
+
+// Kind is the name without the word that it counts by: "charset" of "charset gbk", "failed" of "failed: dns". There are
+// few kinds, whatever a crawl meets.
+func (c Counter) Kind() string {
+	if kind, _, is := strings.Cut(c.Name, ": "); is {
+		return kind
+	}
+	for _, kind := range []string{"charset", "language"} {
+		if strings.HasPrefix(c.Name, kind+" ") {
+			return kind
+		}
+	}
+	return c.Name
+}
 
 // Counters count. The zero value has counted nothing. Its methods may be called by many goroutines at once.
 type Counters struct {

@@ -53,7 +53,8 @@ func (c *crawler) visit(ctx context.Context, v *frontier.Visit, resp *page.Respo
 	}
 	if ok, line := rules.Allowed(u.RequestURI()); !ok {
 		if rules.Temporary() {
-			return leave(func(in *InURL) error { return c.fail(in, page.NoRules, line) })
+			detail := line + c.whyNoRules(u.Origin())
+			return leave(func(in *InURL) error { return c.fail(in, page.NoRules, detail) })
 		}
 		return leave(func(in *InURL) error { return c.refuse(in, ruleRobots, line) })
 	}
@@ -238,7 +239,13 @@ func (c *crawler) keep(u weburl.URL, wishes []InURL, resp *page.Response, begun 
 		if err := c.put(d.Key(), d.Append); err != nil {
 			return err
 		}
+		if err := c.move(&d); err != nil {
+			return err
+		}
 		c.task.Count(in.Collection, "fetched", 1)
+		if d.hasPage() {
+			c.task.Count(in.Collection, counterFound, 1)
+		}
 	}
 	if d.To == "" {
 		return nil
@@ -263,10 +270,8 @@ func (c *crawler) follow(from weburl.URL, to string, wishes []InURL) error {
 	return c.add(to, next)
 }
 
-// read makes a Document of an answer: its bytes, and what they say.
-func (c *crawler) read(resp *page.Response) (d Document, err error) {
-	c.reading <- struct{}{} // bodies in memory are few, whatever their number under way
-	defer func() { <-c.reading }()
+// answer makes a Document of the bytes of an answer.
+func (c *crawler) answer(resp *page.Response) (d Document, err error) {
 	d = Document{Status: resp.Status, Addr: resp.Addr, Request: resp.RequestRaw, Raw: resp.Raw, HeadLen: resp.HeadLen,
 		Truncated: resp.Truncated, MetaFollow: true, MetaIndex: true}
 	if resp.Far != nil {
@@ -280,6 +285,16 @@ func (c *crawler) read(resp *page.Response) (d Document, err error) {
 		return d, err
 	}
 	d.Digest = page.Digest(h.Sum(nil))
+	return d, nil
+}
+
+// read makes a Document of an answer: its bytes, and what they say.
+func (c *crawler) read(resp *page.Response) (d Document, err error) {
+	c.reading <- struct{}{} // bodies in memory are few, whatever their number under way
+	defer func() { <-c.reading }()
+	if d, err = c.answer(resp); err != nil {
+		return d, err
+	}
 	work := c.parsers.Get().(*parsing)
 	defer c.parsers.Put(work)
 	if parse.Readable(parse.MediaType(resp.Header.Get("Content-Type"))) {
@@ -331,6 +346,7 @@ func (c *crawler) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.U
 		return nil
 	}
 	v.Tries++
+	begun := c.Now().UTC()
 	err := c.client.Get(ctx, fetch.Request{URL: v.URL, MaxBody: maxRobots}, resp)
 	if ctx.Err() != nil {
 		c.frontier.Done(v, frontier.Result{})
@@ -350,22 +366,58 @@ func (c *crawler) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.U
 	status := resp.Status
 	if err != nil {
 		status = 0
+		c.noteNoRules(v.Robots, j.detail)
 	} else if derr := fetch.Decode(resp, maxRobots); errors.Is(derr, fetch.ErrDisk) {
 		return derr
 	}
-	err = c.settleRobots(v, u, status, resp)
+	exchange, derr := c.exchange(v, begun, status, resp)
+	if derr != nil {
+		return derr
+	}
+	err = c.settleRobots(v, u, exchange, resp)
 	c.frontier.Done(v, frontier.Result{Outcome: j.outcome, RetryAfter: j.ask})
 	return err
 }
 
+// noteNoRules notes why there is no answer of an origin's robots.txt.
+func (c *crawler) noteNoRules(origin, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.noRules) < mostWaiting {
+		c.noRules[origin] = why
+	}
+}
+
+func (c *crawler) whyNoRules(origin string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if why := c.noRules[origin]; why != "" {
+		return ": " + why
+	}
+	return ""
+}
+
+// exchange is what was asked and answered for a robots.txt; zero without an answer.
+func (c *crawler) exchange(v *frontier.Visit, begun time.Time, status int, resp *page.Response) (d Document,
+	err error) {
+	if status == 0 {
+		return d, nil
+	}
+	d, err = c.answer(resp)
+	d.Collection, d.URL, d.From, d.Redirects = noCollection, v.URL, v.From, int(v.Redirects)
+	d.Time, d.Took, d.Malformed = begun, resp.Total, resp.Malformed
+	return d, err
+}
+
 // settleRobots makes rules of the answer for an origin, or follows a redirect.
-func (c *crawler) settleRobots(v *frontier.Visit, u weburl.URL, status int, resp *page.Response) error {
+func (c *crawler) settleRobots(v *frontier.Visit, u weburl.URL, exchange Document, resp *page.Response) error {
+	status := exchange.Status
 	if status >= 300 && status < 400 {
 		if to, err := u.Resolve(resp.Header.Get("Location")); err == nil && to.Web() && v.Redirects < robots.MaxRedirects {
-			return c.followRobots(v, to.Canonical())
+			return c.followRobots(v, to.Canonical(), exchange)
 		}
 	}
-	r := Rules{Origin: v.Robots, Time: c.Now().UTC(), Status: status, Body: resp.Body}
+	r := Rules{Origin: v.Robots, Time: c.Now().UTC(), Status: status, Body: resp.Body, Exchange: exchange}
 	if status < 200 || status > 299 {
 		r.Body = nil
 	}
@@ -378,15 +430,15 @@ func (c *crawler) settleRobots(v *frontier.Visit, u weburl.URL, status int, resp
 
 // followRobots asks for a robots.txt where it redirects to: at once if this task has the host, otherwise in the next
 // round.
-func (c *crawler) followRobots(v *frontier.Visit, to weburl.URL) error {
+func (c *crawler) followRobots(v *frontier.Visit, to weburl.URL, exchange Document) error {
+	r := Rules{Origin: v.Robots, Time: c.Now().UTC(), Moved: to.String(), Exchange: exchange}
+	if err := c.put(r.Key(), r.Append); err != nil {
+		return err
+	}
 	it := item.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Redirects: v.Redirects + 1}
 	if to.Host() == v.Host || c.partitionOf(to.Host(), c.task.Of) == c.task.Index {
 		c.pushItem(to, it, c.least)
 		return nil
-	}
-	r := Rules{Origin: v.Robots, Time: c.Now().UTC(), Moved: to.String()}
-	if err := c.put(r.Key(), r.Append); err != nil {
-		return err
 	}
 	in := InURL{Collection: c.Collections[0].Code, URL: to.String(), From: v.URL, Redirects: int(v.Redirects) + 1,
 		Robots: v.Robots}

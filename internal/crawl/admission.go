@@ -71,8 +71,8 @@ func (e *Engine) addLinks(b *batch, it *item.Item, pg *page.Page) {
 		u = e.rewritten(it, l.Kind, u)
 		c := child(it, l)
 		c.URL = u.String() // the link itself stays as the page has it
-		if c.Kind == page.Redirect && c.Root {
-			e.rules.Scope.AddSeed(u) // a seed that redirects takes its target into scope
+		if linkTo(&c).MovesSeed() {
+			e.rules.Scope.AddSeed(u)
 		}
 		rule, why := "nofollow", asks.NoFollow(l)
 		if l.Kind == page.Sitemap && strings.Count(it.Path, "M") >= maxNested {

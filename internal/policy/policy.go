@@ -32,6 +32,10 @@ type Link struct {
 	Seed      bool  // a seed, or what one redirects to
 }
 
+// MovesSeed reports whether the link is where a seed redirects to. Such a URL is in scope, and widens the scope as a
+// seed does: the site has another name than the user wrote.
+func (l Link) MovesSeed() bool { return l.Seed && l.Kind == page.Redirect }
+
 // A Verdict says what becomes of a link.
 type Verdict struct {
 	Rule     string // "" when it is to be fetched
@@ -70,7 +74,7 @@ func (r *Rules) JudgeURL(u weburl.URL, l Link) Verdict {
 	if why := r.Block.Match(u); why != "" {
 		return Verdict{Rule: "block", Why: why}
 	}
-	if scope := r.Scope.Judge(u); !scope.In && !trustedList(u, l) {
+	if scope := r.Scope.Judge(u); !scope.In && !l.MovesSeed() && !trustedList(u, l) {
 		return Verdict{Rule: "scope", Why: scope.Rule, OffHost: !scope.Near}
 	}
 	if re := firstMatch(r.Exclude, u.String()); re != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 
 	"kumo/internal/batch"
@@ -18,6 +19,7 @@ import (
 	"kumo/internal/parse"
 	"kumo/internal/place"
 	"kumo/internal/store"
+	"kumo/internal/weburl"
 )
 
 // A Day says of what WARCs are made, and where.
@@ -34,6 +36,7 @@ type Day struct {
 // Counts are what a day's Documents came to.
 type Counts struct {
 	Responses  int `json:"responses"`
+	Robots     int `json:"robots_txt"` // answers for robots.txt files, which are not among the responses
 	Revisits   int `json:"revisits"`
 	NoAnswer   int `json:"no_answer"`    // failed, or left out by a rule
 	NotArchive int `json:"not_archived"` // pages that ask not to be archived
@@ -65,12 +68,15 @@ func Write(ctx context.Context, d Day) (n Counts, err error) {
 	if err != nil {
 		return n, err
 	}
-	w := &writer{store: s, parser: parse.New(parse.Config{Agent: d.Agent})}
+	w := &writer{store: s, parser: parse.New(parse.Config{Agent: d.Agent}), origins: map[string]bool{}}
 	for _, name := range names {
 		if err = w.file(ctx, d.Place, name); err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
 			break
 		}
+	}
+	if err == nil {
+		err = w.robots(ctx, d.Place, d.Date)
 	}
 	if err == nil {
 		err = w.settle()
@@ -89,6 +95,8 @@ type writer struct {
 	resp   page.Response
 	page   page.Page
 	since  int // records since files were settled
+
+	origins map[string]bool // whose URLs the day has
 }
 
 func (w *writer) file(ctx context.Context, p place.Place, name string) error {
@@ -110,6 +118,44 @@ func (w *writer) file(ctx context.Context, p place.Place, name string) error {
 	return nil
 }
 
+// robots writes what robots.txt files of the day's origins have answered; they lie in the place for all collections.
+func (w *writer) robots(ctx context.Context, p place.Place, date string) error {
+	names, err := batch.FilesIn(ctx, p, path.Join(batch.RulesFolder, date))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		for r, err := range batch.ReadFile(ctx, p, name) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err == nil && w.origins[string(r.Key)] {
+				err = w.robotsOf(r)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *writer) robotsOf(r batch.Record) error {
+	rules, err := batch.ReadRules(r.Key, r.Value)
+	d := &rules.Exchange
+	if err != nil || len(d.Raw) == 0 {
+		return err
+	}
+	rec := page.Record{URL: d.URL, Final: cmp.Or(rules.Moved, d.URL), From: d.From, Time: d.Time, Took: d.Took,
+		Response: &w.resp, Digest: d.Digest, Robots: true}
+	if err := d.Response(&w.resp); err != nil {
+		return err
+	}
+	w.resp.Malformed = d.Malformed
+	w.Robots++
+	return w.store.Put(&rec)
+}
+
 func (w *writer) settle() error {
 	w.since = 0
 	if _, err := w.store.Mark(); err != nil {
@@ -125,6 +171,9 @@ func (w *writer) settle() error {
 const maxDecoded = 64 << 20
 
 func (w *writer) put(d *batch.Document) error {
+	if u, err := weburl.Parse(d.URL); err == nil {
+		w.origins[u.Origin()] = true
+	}
 	switch {
 	case d.NoArchive:
 		w.NotArchive++

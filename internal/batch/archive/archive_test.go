@@ -243,3 +243,50 @@ func TestDamageIsFound(t *testing.T) {
 		}
 	}
 }
+
+// robots.txt files lie beside the Documents, for all collections: those of the day's origins are written.
+func TestRobotsTxtOfTheDaysOrigins(t *testing.T) {
+	p, dir := newPlace(t), t.TempDir()
+	exchange := func(url string, status int, fields, body string) batch.Document {
+		d := answered(url, start, status, fields, body, body)
+		d.Collection = "-"
+		return d
+	}
+	const text = "User-agent: *\nDisallow: /private\n"
+	rules := []batch.Rules{
+		{Origin: "http://plain.test", Moved: "http://robots.test/robots.txt",
+			Exchange: exchange("http://plain.test/robots.txt", 301, "Location: http://robots.test/robots.txt\r\n", "")},
+		{Origin: "http://plain.test", Status: 200, Body: []byte(text),
+			Exchange: exchange("http://robots.test/robots.txt", 200, "Content-Type: text/plain\r\n", text)},
+		{Origin: "http://chunked.test"}, // no answer
+		{Origin: "http://of-another-collection.test", Status: 404,
+			Exchange: exchange("http://of-another-collection.test/robots.txt", 404, "", "")},
+	}
+	err := batch.WriteFile(t.Context(), p, batch.RulesFolder+"/"+day1+"/part-00000", func(emit batch.Emit) error {
+		for i := range rules {
+			if err := emit(rules[i].Key(), rules[i].Append(nil)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := archive.Write(t.Context(), dayOf(p, day1, dir)); err != nil || n.Responses != 3 || n.Robots != 2 {
+		t.Errorf("%+v: %v", n, err)
+	}
+	if _, err := archive.Verify(t.Context(), filepath.Join(dir, day1)); err != nil {
+		t.Error(err)
+	}
+	all := records(t, filepath.Join(dir, day1))
+	for i := range rules[:2] {
+		d := &rules[i].Exchange
+		if rec := all["response "+d.URL]; rec == nil || string(rec.Block) != string(d.Raw) {
+			t.Errorf("%s is not there as it was fetched", d.URL)
+		}
+	}
+	if all["response http://of-another-collection.test/robots.txt"] != nil {
+		t.Error("there is one of another collection's")
+	}
+}

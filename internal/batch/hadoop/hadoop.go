@@ -20,6 +20,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"kumo/internal/advice"
@@ -167,12 +168,21 @@ func (j *job) finish(ctx context.Context) (*batch.Result, error) {
 	return result, j.cfg.Place.Remove(ctx, j.work)
 }
 
+// explained is the error of a job that came to nothing, with what is to be done about it. Where HDFS is full, who failed
+// for that could not leave a word.
+func (j *job) explained(ctx context.Context, failure error) error {
+	if err := j.probe(ctx); errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("%w; Hadoop says: %w", err, failure)
+	}
+	return advised(failure)
+}
+
 // why is the error of a failed job: what a task has left, or what Hadoop says.
 func (j *job) why(ctx context.Context, says string) error {
 	dir := path.Join(j.work, failuresName)
 	files, err := j.cfg.Place.List(ctx, dir)
 	if err != nil || len(files) == 0 {
-		return errors.New(cmp.Or(says, "Hadoop does not say why it failed"))
+		return j.explained(ctx, errors.New(cmp.Or(says, "Hadoop does not say why it failed")))
 	}
 	// Attempts are named by their number, and the last one is what broke the job.
 	last := files[0]
@@ -185,8 +195,17 @@ func (j *job) why(ctx context.Context, says string) error {
 	if err != nil {
 		return errors.New(cmp.Or(says, err.Error()))
 	}
-	return fmt.Errorf("%s: %s (%d attempts failed)", last.Name, text, len(files))
+	return j.explained(ctx, fmt.Errorf("%s: %s (%d attempts failed)", last.Name, text, len(files)))
 }
+
+// probe writes a file into the job's folder, and reports why that cannot be.
+func (j *job) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	return place.WriteFile(ctx, j.cfg.Place, path.Join(j.work, "probe"), []byte{0})
+}
+
+const probeTime = 30 * time.Second
 
 // tell tells how far the job is, by the shares that are done.
 func (j *job) tell(s status) {

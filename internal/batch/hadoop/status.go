@@ -12,6 +12,7 @@ type status struct {
 	tag                   string // of its application
 	maps                  int
 	mapShare, reduceShare float64 // of the work, 0 to 1
+	begun                 bool    // YARN has given it a container
 	ended, succeeded      bool
 	failedMaps            int // attempts, of a job that has ended
 	failedReduces         int
@@ -49,7 +50,7 @@ func (s *status) read(line string) bool {
 	} else if m := mapsLine.FindStringSubmatch(line); m != nil {
 		s.maps, _ = strconv.Atoi(m[1])
 	} else if m := shareLine.FindStringSubmatch(line); m != nil {
-		s.mapShare, s.reduceShare = percent(m[1]), percent(m[2])
+		s.begun, s.mapShare, s.reduceShare = true, percent(m[1]), percent(m[2])
 	} else if m := doneLine.FindStringSubmatch(line); m != nil {
 		share, _ := strconv.ParseFloat(m[2], 64)
 		if m[1] == "map" {

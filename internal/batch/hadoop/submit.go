@@ -176,19 +176,30 @@ func (j *job) submit(ctx context.Context, mine note, binary, file string) (*stat
 		return nil, err
 	}
 	s := &status{tag: mine.Tag}
+	queued := make(chan string, 1)
+	watch := j.watchQueue(ctx, queued)
 	err = j.cfg.Client.run(ctx, func(line string) {
 		j.cfg.Log(line)
+		known := s.id != ""
 		if s.read(line) {
 			j.tell(*s)
 		}
+		if s.id != "" && !known {
+			queued <- s.id
+		}
+		if s.begun {
+			watch.cancel()
+		}
 	}, "hadoop", args...)
+	watch.end()
 	switch {
 	case ctx.Err() != nil:
 		return nil, errors.Join(ctx.Err(), j.stop(ctx, s.id, mine.Tag))
 	case s.ended:
 		return s, nil
 	case s.id == "":
-		return nil, fmt.Errorf("the cluster did not take it: %s: %w", cmp.Or(s.why, "the client does not say why"), err)
+		return nil, j.explained(ctx, fmt.Errorf("the cluster did not take it: %s: %w",
+			cmp.Or(s.why, "the client does not say why"), err))
 	}
 	return s, nil
 }
@@ -218,10 +229,11 @@ func (j *job) wait(ctx context.Context, s *status) error {
 			if tries++; tries < 3 {
 				break
 			}
-			// Jobs that have ended are the history server's, which need not be there.
-			switch _, state, lost := j.byTag(ctx, s.tag); {
-			case lost == nil && state == succeeded:
-				s.ended, s.succeeded = true, true
+			// Jobs that have ended are the history server's, which need not be there, or have heard of them.
+			switch id, state, lost := j.byTag(ctx, s.tag); {
+			case lost == nil && id != "" && state != running:
+				s.ended, s.succeeded = true, state == succeeded
+				s.why = cmp.Or(s.why, j.diagnostics(ctx, s.id))
 			case tries == 6:
 				return fmt.Errorf("what becomes of %s cannot be asked: %w", s.id, err)
 			}

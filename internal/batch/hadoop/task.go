@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"kumo/internal/batch"
@@ -64,11 +63,11 @@ func Task(ctx context.Context, role, file string, jobs Jobs, pipes Pipes) error 
 	if err != nil {
 		return err
 	}
-	t := &task{role: role, pipes: pipes, attempt: os.Getenv("mapreduce_task_attempt_id"),
-		reporter: newReporter(pipes.Err)}
+	t := &task{role: role, pipes: pipes, attempt: os.Getenv("mapreduce_task_attempt_id")}
 	if err := json.Unmarshal(text, &t.taskFile); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+	t.reporter = stream.NewReporter(pipes.Err, t.Conf)
 	if err = t.guarded(ctx, jobs); err == nil {
 		return nil
 	}
@@ -81,7 +80,7 @@ type task struct {
 	role     string
 	pipes    Pipes
 	attempt  string // attempt_1795402650629_0001_m_000003_0
-	reporter *reporter
+	reporter *stream.Reporter
 	job      *batch.Job
 	codes    codes
 	mappers  []left // what they have left, as far as it came to this reducer
@@ -135,9 +134,9 @@ func (t *task) run(ctx context.Context) error {
 	index, _ := strconv.Atoi(os.Getenv("mapreduce_task_partition"))
 	of, _ := strconv.Atoi(os.Getenv("mapreduce_job_" + t.role + "s"))
 	attempt, _ := strconv.Atoi(t.attempt[strings.LastIndexByte(t.attempt, '_')+1:])
-	self := batch.NewTask(index, of, attempt, t.reporter.status)
-	stop := t.reporter.watch(self.Counters())
-	defer stop()
+	self := batch.NewTask(index, of, attempt, t.reporter.Status)
+	stop := t.reporter.Watch(self.Counters())
+	defer stop() //nolint:errcheck // it goes to Hadoop's pages; what counts is left in files
 	if t.role == roleMap && t.job.Reduces() {
 		return t.mapToReducers(ctx, self)
 	}
@@ -337,7 +336,7 @@ const maxFailure = 16 << 10 // bytes of an error
 
 // confess leaves the error for the runner: Hadoop itself says no more than that a process ended with 1.
 func (t *task) confess(ctx context.Context, failure error) {
-	t.reporter.status("failed: " + failure.Error())
+	t.reporter.Status("failed: " + failure.Error())
 	fmt.Fprintf(t.pipes.Err, "kumo: %v\n", failure)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
@@ -351,77 +350,4 @@ func (t *task) confess(ctx context.Context, failure error) {
 	if err != nil {
 		fmt.Fprintf(t.pipes.Err, "kumo: the runner does not hear of that: %v\n", err)
 	}
-}
-
-// A reporter says to Hadoop how a task is getting on. Hadoop takes at most 120 counters a job, and fails it with more,
-// so that it is told the sums of groups; all counters, to the last, are left in a file.
-type reporter struct {
-	mu   sync.Mutex // guards what follows
-	out  io.Writer
-	told map[string]int64 // of each group
-}
-
-const (
-	reportEvery = 3 * time.Second
-	maxGroups   = 20
-)
-
-func newReporter(out io.Writer) *reporter { return &reporter{out: out, told: map[string]int64{}} }
-
-func (r *reporter) status(text string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	text = strings.Map(oneLine, text)
-	fmt.Fprintf(r.out, "reporter:status:%s\n", text[:min(len(text), 300)])
-}
-
-func oneLine(c rune) rune {
-	if c < ' ' {
-		return ' '
-	}
-	return c
-}
-
-// watch reports counters now and then, until the function that it returns is called, which does so once more.
-func (r *reporter) watch(counters *batch.Counters) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(reportEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				r.counters(counters)
-			case <-ctx.Done():
-				r.counters(counters)
-				return
-			}
-		}
-	})
-	return func() { cancel(); wg.Wait() }
-}
-
-func (r *reporter) counters(counters *batch.Counters) {
-	sums := map[string]int64{}
-	for c, n := range counters.All() {
-		sums[c.Group] += n
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for group, n := range sums {
-		before, known := r.told[group]
-		if n == before || !known && len(r.told) == maxGroups {
-			continue
-		}
-		r.told[group] = n
-		fmt.Fprintf(r.out, "reporter:counter:kumo,%s,%d\n", strings.Map(noComma, group), n-before)
-	}
-}
-
-func noComma(c rune) rune {
-	if c == ',' {
-		return ';'
-	}
-	return oneLine(c)
 }

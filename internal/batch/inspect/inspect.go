@@ -3,12 +3,14 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +30,8 @@ type Collection struct {
 
 const stateFolder, stateExt = "state", ".json"
 
-// Collections are those of a place, in the order of their directories.
+// Collections are those of a place, in the order of their directories. The error of what cannot be read does not keep it
+// from returning the others.
 func Collections(ctx context.Context, p place.Place) (all []*Collection, err error) {
 	infos, err := p.List(ctx, "")
 	if err != nil {
@@ -38,15 +41,13 @@ func Collections(ctx context.Context, p place.Place) (all []*Collection, err err
 		if !i.IsDir || place.ValidName(i.Name) != nil {
 			continue
 		}
-		c, err := open(ctx, p, i.Name)
-		if err != nil {
-			return nil, err
-		}
+		c, failed := open(ctx, p, i.Name)
+		err = errors.Join(err, failed)
 		if c != nil {
 			all = append(all, c)
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 // open reads what there is of a collection in a directory; nil if it has no days.
@@ -64,17 +65,30 @@ func open(ctx context.Context, p place.Place, dir string) (*Collection, error) {
 	if len(c.Dates) == 0 {
 		return nil, nil
 	}
-	name := path.Join(dir, stateFolder, c.Last()+stateExt)
+	var failed error
+	for _, date := range slices.Backward(c.Dates) { // one that is damaged has others beside it
+		if c.Code, err = codeOf(ctx, p, path.Join(dir, stateFolder, date+stateExt)); err == nil {
+			return c, nil
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return nil, failed
+}
+
+// codeOf is the code of the collection that a state is of.
+func codeOf(ctx context.Context, p place.Place, name string) (string, error) {
 	data, err := place.ReadFile(ctx, p, name)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	var s batch.State
-	if err := json.Unmarshal(data, &s); err != nil || s.Collection == "" {
-		return nil, fmt.Errorf("%s: %w", name, errors.Join(batch.ErrDamaged, err))
+	if err = json.Unmarshal(data, &s); err == nil && s.Collection == "" {
+		err = errors.New("it names no collection")
 	}
-	c.Code = s.Collection
-	return c, nil
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %w", name, batch.ErrDamaged, err)
+	}
+	return s.Collection, nil
 }
 
 // Last is the last day's date.
@@ -117,7 +131,8 @@ func (c *Collection) Day(ctx context.Context, date string) (*Day, error) {
 			}
 		}
 	}
-	data, err := place.ReadFile(ctx, c.place, path.Join(c.folder(pages, date), batch.CountsName))
+	name := path.Join(c.folder(pages, date), batch.CountsName)
+	data, err := place.ReadFile(ctx, c.place, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return d, nil
 	}
@@ -126,7 +141,7 @@ func (c *Collection) Day(ctx context.Context, date string) (*Day, error) {
 	}
 	d.Counts = &batch.Counts{}
 	if err := json.Unmarshal(data, d.Counts); err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", batch.CountsName, date, err)
+		return nil, fmt.Errorf("%s: %w: %w", name, batch.ErrDamaged, err)
 	}
 	return d, nil
 }

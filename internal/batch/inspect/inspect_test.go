@@ -174,3 +174,71 @@ func TestWhatNobodySeesIsShown(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestWhatIsDamagedDoesNotHideTheRest(t *testing.T) {
+	p := crawled(t)
+	cut := func(name string) {
+		t.Helper()
+		data, err := place.ReadFile(t.Context(), p, name)
+		if err == nil {
+			err = place.WriteFile(t.Context(), p, name, data[:len(data)*2/3])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(what string, err error, name string) {
+		t.Helper()
+		if !errors.Is(err, batch.ErrDamaged) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	cut("crawler_ja/state/" + day2 + ".json")
+	all, err := inspect.Collections(t.Context(), p)
+	if err != nil || len(all) != 2 || all[0].Code != "ja" {
+		t.Fatalf("%d collections: %v", len(all), err)
+	}
+	_, err = all[0].Day(t.Context(), day2)
+	is("the day", err, day2+".json")
+	cut("crawler_other/xml/" + day1 + "/counts.json")
+	table, err := inspect.Stats(t.Context(), all, inspect.Span{})
+	if err != nil || len(table.Damaged) != 2 || len(table.Days) != 1 || table.All.Pages == 0 {
+		t.Errorf("%d days are counted, %d are damaged: %v", len(table.Days), len(table.Damaged), err)
+	}
+	cut("crawler_ja/xml/" + day1 + "/index.jsonl")
+	for _, err = range all[0].Records(t.Context(), day1, inspect.Query{Limit: -1}) {
+	}
+	is("its pages", err, "index.jsonl")
+	cut("crawler_ja/state/" + day1 + ".json")
+	all, err = inspect.Collections(t.Context(), p)
+	if len(all) != 1 || all[0].Code != "other" {
+		t.Errorf("%d collections", len(all))
+	}
+	is("a collection without a state", err, "crawler_ja/state/")
+}
+
+// A day that is not merged has its Documents in the order in which they were fetched.
+func TestADocumentOfADayThatIsNotMerged(t *testing.T) {
+	p := crawled(t)
+	all, err := inspect.Collections(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	urls := list(t, all[0], inspect.Query{Limit: 1})
+	names, err := batch.DayFiles(t.Context(), p, &collection.Collection{Directory: "crawler_ja"}, "doc", day1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		to := strings.Replace(name, day1+"/", day2+"/round-01/", 1)
+		if err := p.Rename(t.Context(), name, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d, err := all[0].Document(t.Context(), day2, urls[0]); err != nil || d.URL != urls[0] || d.Status != 200 {
+		t.Errorf("%+v: %v", d, err)
+	}
+	if _, err := all[0].Document(t.Context(), day2, "http://nowhere.test/"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what nobody asked for: %v", err)
+	}
+}

@@ -82,7 +82,7 @@ func entries(ctx context.Context, p place.Place, name string) iter.Seq2[batch.En
 				return
 			}
 			var e batch.Entry
-			if err == nil {
+			if err == nil || errors.Is(err, io.EOF) { // a line that was cut cannot be parsed
 				e, err = batch.ParseEntry(line)
 			}
 			if err == nil {
@@ -132,7 +132,7 @@ func (f *finder) has(e *batch.Entry) (bool, error) {
 		err = fmt.Errorf("the record of %s is not at byte %d: %w", e.URL, e.Offset, batch.ErrDamaged)
 	}
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", e.Part, err)
+		return false, fmt.Errorf("%s: %w: %w", path.Join(f.dir, e.Part), batch.ErrDamaged, err)
 	}
 	r, err := xml.Parse(line)
 	if err != nil {
@@ -187,24 +187,31 @@ func (pg *Page) read(ctx context.Context, p place.Place, dir string) error {
 		return err
 	}
 	if pg.Record, err = xml.Parse(pg.Line); err == nil && pg.Record.URL != pg.URL {
-		err = fmt.Errorf("it is of %s: %w", pg.Record.URL, batch.ErrDamaged)
+		err = fmt.Errorf("it is of %s", pg.Record.URL)
 	}
 	if err != nil {
-		return fmt.Errorf("%s at byte %d: %w", path.Join(dir, pg.Part), pg.Offset, err)
+		return fmt.Errorf("%s at byte %d: %w: %w", path.Join(dir, pg.Part), pg.Offset, batch.ErrDamaged, err)
 	}
 	return nil
 }
 
-// Document finds what came of a URL on a day, whether it is a page or not; fs.ErrNotExist if the day did not ask for it,
-// or is not merged yet.
+// Document finds what came of a URL on a day, whether it is a page or not; fs.ErrNotExist if the day did not ask for it.
+// A day that is not merged is read from its beginning.
 func (c *Collection) Document(ctx context.Context, date, url string) (*batch.Document, error) {
 	names, err := batch.DayFiles(ctx, c.place, c.named(), "doc", date)
 	if err != nil {
 		return nil, err
 	}
+	find := findRecord
+	if len(names) == 0 {
+		find = scanFor // rounds are in the order in which they were fetched
+		if names, err = batch.FilesIn(ctx, c.place, c.folder("doc", date)); err != nil {
+			return nil, err
+		}
+	}
 	key := batch.Key(c.Code, url)
 	for _, name := range names {
-		value, err := findRecord(ctx, c.place, name, key)
+		value, err := find(ctx, c.place, name, key)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -257,6 +264,21 @@ func findRecord(ctx context.Context, p place.Place, name string, key []byte) ([]
 			return nil, nil
 		}
 	}
+}
+
+// scanFor finds the value of a key in any SequenceFile; nil if there is none.
+func scanFor(ctx context.Context, p place.Place, name string, key []byte) ([]byte, error) {
+	for r, err := range batch.ReadFile(ctx, p, name) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, nil // the day was merged meanwhile
+		case err != nil:
+			return nil, err
+		case bytes.Equal(r.Key, key):
+			return r.Value, nil
+		}
+	}
+	return nil, nil
 }
 
 // firstKey is the first key of the blocks that begin in a stretch of a file; nil if none does.

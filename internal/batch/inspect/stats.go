@@ -46,6 +46,8 @@ type Table struct {
 	Collections []*Row `json:"collections"` // all days of each
 	All         *Row   `json:"all"`
 	Open        []Open `json:"open"` // days that are not done
+	// Damaged says of days that they cannot be counted, as their files cannot be read.
+	Damaged []string `json:"damaged,omitempty"`
 }
 
 // An Open is a day of a collection that is not done.
@@ -53,7 +55,8 @@ type Open struct {
 	Date       string `json:"day"`
 	Collection string `json:"collection"`
 	Round      int    `json:"round"`
-	Job        string `json:"job"` // that is to be done, or is being done
+	Job        string `json:"job"`               // that is to be done, or is being done
+	Nothing    string `json:"nothing,omitempty"` // why nothing could be fetched, and there is no Job
 }
 
 // A Span says which days are counted: from First to Last, "" being no bound.
@@ -73,20 +76,24 @@ func Stats(ctx context.Context, all []*Collection, span Span) (*Table, error) {
 				continue
 			}
 			d, err := c.Day(ctx, date)
+			if err == nil && d.Counts == nil {
+				t.Open = append(t.Open, Open{date, c.Code, d.State.Next.Round, d.State.Next.Job, d.State.Nothing})
+				continue
+			}
+			if err == nil {
+				err = c.sites(ctx, date, sites)
+			}
+			if errors.Is(err, batch.ErrDamaged) {
+				t.Damaged = append(t.Damaged, err.Error())
+				continue
+			}
 			if err != nil {
 				return nil, err
-			}
-			if d.Counts == nil {
-				t.Open = append(t.Open, Open{date, c.Code, d.State.Next.Round, d.State.Next.Job})
-				continue
 			}
 			r := d.row(c)
 			t.Days = append(t.Days, r)
 			sum.add(r)
 			dates[date] = true
-			if err := c.sites(ctx, date, sites); err != nil {
-				return nil, err
-			}
 		}
 		sum.Sites = len(sites)
 		maps.Copy(every, sites)
@@ -191,8 +198,10 @@ func (c *Collection) sites(ctx context.Context, date string, all map[string]bool
 			return nil
 		}
 		var s batch.Site
-		if err == nil {
-			err = json.Unmarshal(line, &s)
+		if err == nil || errors.Is(err, io.EOF) {
+			if err = json.Unmarshal(line, &s); err != nil {
+				err = fmt.Errorf("%w: %w", batch.ErrDamaged, err)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

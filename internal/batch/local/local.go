@@ -212,12 +212,20 @@ func (j *job) all(outer context.Context, n, atOnce int, run func(context.Context
 				case ctx.Err() != nil:
 					return ctx.Err()
 				case attempt+1 >= j.cfg.Attempts || vfs.IsFull(err):
-					return fmt.Errorf("task %d of %d failed %d times, the last time: %w", index, n, attempt+1, err)
+					return fmt.Errorf("task %d of %d failed%s: %w", index+1, n, times(attempt+1), err)
 				}
 			}
 		})
 	}
 	return cmp.Or(g.Wait(), outer.Err())
+}
+
+// times says of several failures that the last is told.
+func times(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" %d times, the last time", n)
 }
 
 // guarded makes an error of a panic: one page is not to end a crawl of days without a word of which job it was.

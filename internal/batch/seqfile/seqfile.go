@@ -239,7 +239,9 @@ func (r *Reader) toMark() error {
 // Next returns the next record, io.EOF after the last.
 func (r *Reader) Next() (key, value []byte, err error) {
 	for r.records == 0 {
-		if err := r.block(); err != nil {
+		if err := r.block(); errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, nil, fmt.Errorf("%w: it ends in the middle of a block", ErrDamaged)
+		} else if err != nil {
 			return nil, nil, err
 		}
 	}

@@ -132,6 +132,41 @@ func TestStretchesHaveEachBlockOnce(t *testing.T) {
 	}
 }
 
+func TestAFileThatWasCutIsDamaged(t *testing.T) {
+	var all []record
+	for i := range 4 { // of several blocks, which become small
+		all = append(all, record{fmt.Append(nil, i), bytes.Repeat([]byte{byte(i)}, block*2/3)})
+	}
+	data := write(t, all)
+	r, err := NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[int64]bool{} // of blocks, where nothing can be seen
+	for {
+		if r.records == 0 {
+			ends[r.at] = true
+		}
+		if _, _, err := r.Next(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(ends) < 3 {
+		t.Fatalf("%d blocks", len(ends)-1)
+	}
+	for n := range data {
+		r, err := NewReader(bytes.NewReader(data[:n]))
+		if err != nil {
+			continue // in the head
+		}
+		if _, err = read(r); !ends[int64(n)] && !errors.Is(err, ErrDamaged) || ends[int64(n)] && err != nil {
+			t.Fatalf("cut at byte %d of %d: %v", n, len(data), err)
+		}
+	}
+}
+
 func TestAnotherFileIsRefused(t *testing.T) {
 	whole := write(t, samples())
 	for name, data := range map[string][]byte{"empty": nil, "text": []byte("<html>"), "another version": append([]byte(

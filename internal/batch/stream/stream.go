@@ -13,9 +13,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"strings"
-	"sync"
-	"time"
 
 	"kumo/internal/batch"
 	"kumo/internal/extsort"
@@ -152,57 +149,3 @@ func Reduce(ctx context.Context, j *batch.Job, t *batch.Task, in *Reader, emit b
 	err := j.Reduce(ctx, t, groups, emit)
 	return errors.Join(err, failed())
 }
-
-// A Reporter tells Hadoop how far a task is, by lines on standard error.
-type Reporter struct {
-	mu   sync.Mutex // guards what follows
-	w    io.Writer
-	told map[batch.Counter]int64
-}
-
-// NewReporter returns a reporter that writes to w.
-func NewReporter(w io.Writer) *Reporter { return &Reporter{w: w, told: map[batch.Counter]int64{}} }
-
-// ReportEvery is how often [Reporter.Run] reports. It is far below the time after which Hadoop takes a task for dead.
-const ReportEvery = 5 * time.Second
-
-// Status tells the task's status.
-func (r *Reporter) Status(text string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, _ = fmt.Fprintf(r.w, "reporter:status:%s\n", line(text)) // a status is of no consequence
-}
-
-// Counters tells by how much counters have become more.
-func (r *Reporter) Counters(c *batch.Counters) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for k, n := range c.All() {
-		if more := n - r.told[k]; more != 0 {
-			// the protocol separates by commas
-			group, name := strings.ReplaceAll(line(k.Group), ",", ";"), strings.ReplaceAll(line(k.Name), ",", ";")
-			if _, err := fmt.Fprintf(r.w, "reporter:counter:%s,%s,%d\n", group, name, more); err != nil {
-				return err
-			}
-			r.told[k] = n
-		}
-	}
-	return nil
-}
-
-// Run tells counters now and then until ctx ends.
-func (r *Reporter) Run(ctx context.Context, c *batch.Counters) {
-	tick := time.NewTicker(ReportEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			_ = r.Counters(c) // the last call says what is wrong
-		}
-	}
-}
-
-// line makes one line of a text.
-func line(text string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(text) }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"kumo/internal/batch"
 	"kumo/internal/batch/batchtest"
@@ -146,32 +144,6 @@ func TestACutStreamIsAnError(t *testing.T) {
 	if _, _, err := NewReader(strings.NewReader("<html>")).Next(); err == nil {
 		t.Error("text is read")
 	}
-}
-
-func TestCountersAreToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		r := NewReporter(&out)
-		task := batch.NewTask(0, 1, 0, r.Status)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { r.Run(ctx, task.Counters()); close(done) }()
-		task.Count("de", "pages, all", 2)
-		synctest.Wait()
-		task.Status("half\nway")
-		time.Sleep(ReportEvery + time.Second) // the bubble's time
-		task.Count("de", "pages, all", 3)
-		cancel()
-		<-done
-		if err := r.Counters(task.Counters()); err != nil {
-			t.Fatal(err)
-		}
-		want := []string{"reporter:status:half way", "reporter:counter:de,pages; all,2", "reporter:counter:de,pages; all,3",
-			""}
-		if got := strings.Split(out.String(), "\n"); !slices.Equal(got, want) {
-			t.Errorf("%q", got)
-		}
-	})
 }
 
 func FuzzReader(f *testing.F) {

@@ -93,6 +93,9 @@ func (p *Place) explain(ctx context.Context, what, path string, err error) error
 		return advice.With(fmt.Errorf("%s: %s: %w", where, says, syscall.ENOSPC),
 			"a folder above has a quota: hdfs dfs -count -q -h shows it, hdfs dfsadmin -clrSpaceQuota and "+
 				"-clrQuota take it away")
+	case class == "ParentNotDirectoryException":
+		return advice.With(fmt.Errorf("%s: a file is where a folder is wanted: %s", where, says),
+			"name another place, or move the file away")
 	case noTarget(says) && p.full(ctx, says):
 		return advice.With(fmt.Errorf("%s: HDFS is full: %s: %w", where, says, syscall.ENOSPC),
 			"make room or add DataNodes; hdfs dfsadmin -report says which have how much")

@@ -30,7 +30,7 @@ import (
 func OpenPlace(name string) (place.Place, error) {
 	scheme, _, isURL := strings.Cut(name, "://")
 	if !isURL {
-		return file.Open(name, vfs.OS)
+		return folder(name)
 	}
 	u, err := url.Parse(name)
 	if err != nil {
@@ -47,7 +47,15 @@ func OpenPlace(name string) (place.Place, error) {
 		return nil, advice.Usage("place %q: a folder is wanted, as a path, as file:///path or as hdfs://host:port/path",
 			name)
 	}
-	return file.Open(filepath.FromSlash(u.Path), vfs.OS)
+	return folder(filepath.FromSlash(u.Path))
+}
+
+// folder opens a place on the local disk, which need not be there yet.
+func folder(name string) (place.Place, error) {
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		return nil, advice.Usage("place %s: a folder is wanted, and this is a file", name)
+	}
+	return file.Open(name, vfs.OS)
 }
 
 // hadoopConf is Hadoop's configuration, if there is one here: a URL may say all there is to know.

@@ -1,0 +1,111 @@
+package hadoop
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"kumo/internal/advice"
+	"kumo/internal/batch"
+)
+
+// advised adds to an error that Hadoop or a task has told in words what is to be done about it.
+func advised(err error) error {
+	has := func(any ...string) bool {
+		for _, words := range any {
+			if strings.Contains(err.Error(), words) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has(syscall.ENOSPC.Error(), "No space left on device"):
+		return fmt.Errorf("%w (%w)", err, syscall.ENOSPC)
+	case has("max container capability", "InvalidResourceRequestException"):
+		return advice.With(err, "no NodeManager offers as much as a container is to have: ask for less "+
+			"(mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, yarn.app.mapreduce.am.resource.mb in mapred-site.xml), "+
+			"or offer more (yarn.nodemanager.resource.memory-mb in yarn-site.xml); kumo doctor hadoop looks")
+	case has("Java heap space", "GC overhead limit", "beyond physical memory limits", "beyond the 'PHYSICAL' memory limit"):
+		return advice.With(err, "the container of a task is too small: raise mapreduce.map.memory.mb and "+
+			"mapreduce.reduce.memory.mb in mapred-site.xml, to 1024 or more; kumo doctor hadoop looks")
+	}
+	return err
+}
+
+// A queueWatch tells why a job waits that YARN does not begin: Hadoop's client says nothing, for ever.
+type queueWatch struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+const (
+	queuePatience = 35 * time.Second
+	queueEvery    = time.Minute // each question is a JVM
+)
+
+// watchQueue watches the job whose id comes.
+func (j *job) watchQueue(ctx context.Context, queued <-chan string) *queueWatch {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &queueWatch{cancel: cancel}
+	w.done.Go(func() {
+		var id string
+		select {
+		case <-ctx.Done():
+			return
+		case id = <-queued:
+		}
+		for pause := queuePatience; sleep(ctx, pause) == nil; pause = queueEvery {
+			out, err := j.cfg.Client.output(ctx, "yarn", "application", "-status", applicationOf(id))
+			if why := whyQueued(out); err == nil && why != "" && j.Progress != nil {
+				p := batch.Progress{Status: why}
+				if j.Job.Reduces() {
+					p.Reduces = j.Reducers
+				}
+				j.Progress(p)
+			}
+		}
+	})
+	return w
+}
+
+func (w *queueWatch) end() {
+	w.cancel()
+	w.done.Wait()
+}
+
+// diagnostics is what YARN says of an application, "" if it says nothing.
+func (j *job) diagnostics(ctx context.Context, job string) string {
+	out, err := j.cfg.Client.output(ctx, "yarn", "application", "-status", applicationOf(job))
+	if m := diagnosticLine.FindStringSubmatch(out); err == nil && m != nil {
+		return strings.TrimSpace(m[1])
+	}
+	return ""
+}
+
+func applicationOf(job string) string { return "application" + strings.TrimPrefix(job, "job") }
+
+var (
+	acceptedLine   = regexp.MustCompile(`(?m)^\s*State : (?:NEW|NEW_SAVING|SUBMITTED|ACCEPTED)\s*$`)
+	diagnosticLine = regexp.MustCompile(`(?m)^\s*Diagnostics : (?:\[[^]]*\] )?(.*)$`)
+)
+
+// whyQueued is why an application was not begun, by what "yarn application -status" prints; "" if it was.
+func whyQueued(out string) string {
+	if !acceptedLine.MatchString(out) {
+		return ""
+	}
+	why := ""
+	if m := diagnosticLine.FindStringSubmatch(out); m != nil {
+		why, _, _ = strings.Cut(m[1], "  Details :")
+		why = strings.TrimPrefix(why, "Application is added to the scheduler and is not yet activated. ")
+	}
+	if strings.Contains(why, "cluster resource is empty") {
+		return "waits for YARN: no NodeManager is alive (yarn node -list -all shows them)"
+	}
+	return strings.TrimSpace("waits for YARN, which has not begun it: " + strings.TrimSpace(why))
+}

@@ -1,0 +1,96 @@
+package batch
+
+import (
+	"context"
+	"net/http"
+)
+
+// A Move says where a seed redirects to. What is there is in scope, and is asked for each day, as if it were a seed:
+// sites move from http to https, or to another name. What it redirects to in turn is a Move, too.
+type Move struct {
+	Collection, URL string // the key: a seed, or what one redirects to
+	To              string // "" if it answers by itself again
+}
+
+// Key is the record's key.
+func (m *Move) Key() []byte { return Key(m.Collection, m.URL) }
+
+// Append appends the record's value.
+func (m *Move) Append(b []byte) []byte {
+	w := begin(b, KindMove)
+	w.String(m.To)
+	return w
+}
+
+// ReadMove reads a record.
+func ReadMove(key, value []byte) (m Move, err error) {
+	if m.Collection, m.URL, err = SplitKey(key); err != nil {
+		return m, err
+	}
+	r, err := open(value, KindMove)
+	if err != nil {
+		return m, err
+	}
+	m.To = r.String()
+	return m, whole(r, KindMove)
+}
+
+// move notes what an answer says of where a seed is.
+func (c *crawler) move(d *Document) error {
+	m := Move{Collection: d.Collection, URL: d.URL, To: d.To}
+	was := c.of[d.Collection].moved[d.URL]
+	if !d.Seed || m.To == was || m.To == "" && !d.hasPage() {
+		return nil
+	}
+	return c.put(m.Key(), m.Append)
+}
+
+// hasPage reports whether the server has a page at the URL, sent or not.
+func (d *Document) hasPage() bool { return d.Status == http.StatusOK || d.Unmodified }
+
+// reachedBySeeds are those of the moves that begin at a seed, or where such a one leads.
+func reachedBySeeds(seeds []string, moved map[string]string) map[string]string {
+	reached := map[string]string{}
+	for _, url := range seeds {
+		for to := moved[url]; to != "" && reached[url] == ""; to = moved[url] {
+			reached[url] = to
+			url = to
+		}
+	}
+	return reached
+}
+
+// takeMoves notes in the state where the round's seeds redirect to.
+func (p *Pipeline) takeMoves(ctx context.Context, pt *part) error {
+	names, err := FilesIn(ctx, p.Place, RoundFolder(pt.Collection, folders[KindMove], p.Date, pt.state.Next.Round))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		for r, err := range ReadFile(ctx, p.Place, name) {
+			if err != nil {
+				return err
+			}
+			m, err := ReadMove(r.Key, r.Value)
+			if err != nil {
+				return err
+			}
+			pt.state.move(&m)
+			if f := p.Listener.Moved; f != nil {
+				f(pt.Collection, &m)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *State) move(m *Move) {
+	if m.To == "" {
+		delete(s.Moved, m.URL)
+		return
+	}
+	if s.Moved == nil {
+		s.Moved = map[string]string{}
+	}
+	s.Moved[m.URL] = m.To
+}

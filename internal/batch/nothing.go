@@ -1,0 +1,77 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kumo/internal/advice"
+)
+
+// ErrNothing is the error of a day on which not one page of a collection could be fetched, as when a line is down or
+// all seeds are refused.
+var ErrNothing = errors.New("nothing could be fetched")
+
+// counterFound counts URLs that have a page, new or as it was known.
+const counterFound = "found"
+
+// nothing is the error of the collections without a page.
+func nothing(parts []*part) (err error) {
+	for _, pt := range parts {
+		if pt.state.Nothing != "" {
+			err = errors.Join(err, fmt.Errorf("collection %s: %w: %s", pt.Code, ErrNothing, pt.state.Nothing))
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return advice.With(err, "the same command begins the day again; what was known before stays known")
+}
+
+// toldReasons is how many URLs are named with their reasons.
+const toldReasons = 3
+
+// whyNothing says in a line what became of some of the URLs.
+func (p *Pipeline) whyNothing(ctx context.Context, pt *part) (string, error) {
+	names, err := FilesIn(ctx, p.Place, DayFolder(pt.Collection, "doc", p.Date))
+	if err != nil {
+		return "", err
+	}
+	var told []string
+	more := 0
+	for _, name := range names {
+		for r, err := range ReadFile(ctx, p.Place, name) {
+			if err != nil {
+				return "", err
+			}
+			d, err := ReadDocument(r.Key, r.Value)
+			if err != nil {
+				return "", err
+			}
+			if len(told) == toldReasons {
+				more++
+				continue
+			}
+			told = append(told, d.URL+" "+d.became())
+		}
+	}
+	if more > 0 {
+		told = append(told, fmt.Sprintf("and %d more", more))
+	}
+	return cmp.Or(strings.Join(told, "; "), "no URL was asked for"), nil
+}
+
+// became is in a few words why a URL has no page.
+func (d *Document) became() string {
+	switch {
+	case d.Rule != "":
+		return fmt.Sprintf("(left out by the rule %s: %s)", d.Rule, d.Detail)
+	case d.Failure != "":
+		return fmt.Sprintf("(%s)", d.Detail)
+	case d.To != "":
+		return fmt.Sprintf("(redirects to %s)", d.To)
+	}
+	return fmt.Sprintf("(status %d)", d.Status)
+}
