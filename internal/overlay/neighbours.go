@@ -185,12 +185,13 @@ func (o *Overlay) randomIn(d int) xor.ID {
 // mostChecked is how many contacts are asked at a time whether they live.
 const mostChecked = 8
 
-// check asks contacts that are no neighbours and were not heard of for long.
+// check asks contacts that are no neighbours and were not heard of for long, or have only asked for longer.
 func (o *Overlay) check() {
 	asked := 0
 	for i := range o.buckets {
 		for _, p := range o.buckets[i].live {
-			if !p.near && o.now-p.heard > o.cfg.Check && asked < mostChecked {
+			old := o.now-p.heard > o.cfg.Check || o.now-p.answered > 2*o.cfg.Check
+			if old && !p.near && asked < mostChecked {
 				o.ping(p)
 				asked++
 			}
