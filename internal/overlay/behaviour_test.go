@@ -410,3 +410,38 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d contacts, %d bytes", n, bytes)
 	}
 }
+
+// TestAddressesAreCarried follows addresses: as the transport has them, and as another node tells them.
+func TestAddressesAreCarried(t *testing.T) {
+	o := overlay.New(overlay.Config{Self: overlay.Contact{Node: "self", Addrs: []string{"here"}}})
+	now := time.Unix(1e9, 0)
+	asked := map[string][]string{}
+	var questions []overlay.Send
+	step := func(e overlay.Event) {
+		questions = questions[:0]
+		for _, a := range o.Step(now, []overlay.Event{e}, nil) {
+			if s, is := a.(overlay.Send); is && s.Data[0] >= 'a' {
+				asked[s.To.Node] = s.To.Addrs
+				questions = append(questions, s)
+			}
+		}
+	}
+	step(overlay.Join{Contacts: []overlay.Contact{{Node: "a", Addrs: []string{"by hand"}}}})
+	if got := asked["a"]; !slices.Equal(got, []string{"by hand"}) {
+		t.Fatalf("a is asked at %q", got)
+	}
+	answer := varint.Writer(lie(questions[0].Data, func() string { return "b" }, 1))
+	answer = append(answer[:len(answer)-1], 2, 6, 'r', 'e', 'l', 'a', 'y', '1', 6, 'r', 'e', 'l', 'a', 'y', '2')
+	step(overlay.Message{From: overlay.Contact{Node: "a", Addrs: []string{"proved"}}, Data: answer})
+	if got := asked["b"]; !slices.Equal(got, []string{"relay1", "relay2"}) {
+		t.Errorf("b is asked at %q", got)
+	}
+	c, _ := o.Closest(overlay.IDOf("a"), 2, nil)
+	if len(c) != 2 || !slices.Equal(c[0].Addrs, []string{"proved"}) || !slices.Equal(c[1].Addrs, []string{"here"}) {
+		t.Errorf("contacts are %+v", c)
+	}
+	step(overlay.Message{From: overlay.Contact{Node: "a", Addrs: []string{"moved"}}, Data: []byte{'p', 1}})
+	if c = o.Neighbours(nil); !slices.Equal(c[0].Addrs, []string{"moved"}) {
+		t.Errorf("after it has moved it is at %q", c[0].Addrs)
+	}
+}

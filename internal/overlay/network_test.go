@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -35,6 +36,9 @@ func lookUps(t *testing.T, w *overlaytest.World, nodes []*overlaytest.Node, ids 
 		}
 	}
 	for i, n := range nodes {
+		if t.Failed() {
+			break // one error is enough to read
+		}
 		f, done := n.Found[uint64(i)]
 		if !done {
 			t.Fatalf("%s: a look-up did not end", n.Name)
@@ -167,6 +171,24 @@ func TestEveryNodeFindsTheClosest(t *testing.T) {
 	}
 }
 
+// TestEveryIDOfASmallSpace lets all nodes of a network look up all ids there are.
+func TestEveryIDOfASmallSpace(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	w := overlaytest.New(seed)
+	w.Config = overlay.Config{Width: 8, K: 3, Neighbours: 4, Refresh: 2 * time.Minute, Check: 30 * time.Second}
+	joinAll(w, 24, time.Second)
+	w.Run(2 * time.Minute)
+	live := slices.Clone(w.Live())
+	ids := make([]xor.ID, len(live))
+	for i := range 256 {
+		for j := range ids {
+			ids[j][0] = byte(i)
+		}
+		lookUps(t, w, live, ids, 1+i%3)
+	}
+}
+
 // percent of a part.
 func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
 
@@ -175,15 +197,23 @@ func percent(part, whole int) float64 { return 100 * float64(part) / float64(max
 func TestChurn(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	nodes, stay, quiet := scale(300), 20*time.Minute, 3*time.Minute
+	nodes, stay, quiet, minutes := scale(300), 20*time.Minute, 3*time.Minute, 4
+	if nodes > 2000 {
+		quiet, minutes = 45*time.Second, 1
+	}
 	w := overlaytest.New(seed)
 	w.Loss = 0.05
 	if n, err := strconv.Atoi(os.Getenv("KUMO_OVERLAY_TRIES")); err == nil {
 		w.Config.Tries = n
 	}
+	began := time.Now()
 	joinAll(w, nodes, min(200*time.Millisecond, 2*time.Minute/time.Duration(nodes)))
 	w.Run(quiet)
-	t.Logf("%d nodes, %.0f contacts each", nodes, contacts(w))
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	t.Logf("%d nodes, %.0f contacts each, %.1f KB of heap a node with all that is on its way; %d steps in %v", nodes,
+		contacts(w), float64(m.HeapAlloc)/1024/float64(nodes), w.Steps, time.Since(began))
 	w.Reset()
 	w.Run(time.Minute)
 	t.Logf("none come or go: %.2f messages/s a node, %.0f bytes/s, %.2f steps/s", rate(w, w.Messages, time.Minute),
@@ -204,7 +234,7 @@ func TestChurn(t *testing.T) {
 	w.Reset()
 	var near, found tally
 	var took, longest time.Duration
-	const minutes = 4
+	measured := time.Duration(minutes) * time.Minute
 	for range minutes * 60 {
 		for range max(nodes/300, 1) {
 			id := w.IDOf(strconv.FormatUint(w.Rand().Uint64(), 36))
@@ -227,8 +257,7 @@ func TestChurn(t *testing.T) {
 		w.Run(time.Second)
 	}
 	t.Logf("nodes come and go: %.2f messages/s a node, %.0f bytes/s, %.2f steps/s, %.0f contacts, largest message %d bytes",
-		rate(w, w.Messages, minutes*time.Minute), rate(w, w.Bytes, minutes*time.Minute),
-		rate(w, w.Steps, minutes*time.Minute), contacts(w), w.Largest)
+		rate(w, w.Messages, measured), rate(w, w.Bytes, measured), rate(w, w.Steps, measured), contacts(w), w.Largest)
 	t.Logf("tables of the closest nodes: %v", &near)
 	t.Logf("look-ups of any node: %v; %v in the mean, %v at most", &found, took/time.Duration(max(found.all, 1)), longest)
 	for what, c := range map[string]*tally{"tables": &near, "look-ups": &found} {
@@ -236,7 +265,7 @@ func TestChurn(t *testing.T) {
 			t.Errorf("%s: %v", what, c)
 		}
 	}
-	if m := rate(w, w.Messages, minutes*time.Minute); m > 12 {
+	if m := rate(w, w.Messages, measured); m > 12 {
 		t.Errorf("%.1f messages/s a node", m)
 	}
 }
