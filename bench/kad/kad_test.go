@@ -64,7 +64,7 @@ func TestClosestNodesAreTheSame(t *testing.T) {
 	lookUps, tables := 0, 0
 	for seed := first; seed < first+uint64(networks); seed++ {
 		w := overlaytest.New(seed)
-		for _, name := range w.Names(2 + w.Rand().IntN(60)) {
+		for _, name := range w.Names(2 + w.Rand().IntN(40)) {
 			if len(w.Live()) == 0 {
 				w.Start(name)
 			} else {
@@ -72,11 +72,11 @@ func TestClosestNodesAreTheSame(t *testing.T) {
 			}
 			w.Run(100 * time.Millisecond)
 		}
-		w.Run(15 * time.Second)
+		w.Run(8 * time.Second)
 		if live := w.Live(); len(live) > 10 {
 			w.Crash(w.Any())
 			w.Crash(w.Any())
-			w.Run(20 * time.Second)
+			w.Run(12 * time.Second)
 		}
 		var live []string
 		for _, n := range w.Live() {

@@ -23,6 +23,7 @@ type World struct {
 	Bytes    int            // of these
 	Largest  int            // bytes of the largest of them
 	Refused  int            // messages that an overlay refused
+	Mistaken int            // times that a node was taken for dead and lived
 	Steps    int
 
 	rng    *rand.Rand
@@ -226,6 +227,9 @@ func (n *Node) Tell(in ...overlay.Event) {
 			n.Table[a.Contact.Node] = true
 		case overlay.Gone:
 			delete(n.Table, a.Node)
+			if a.Dead && w.nodes[a.Node] != nil {
+				w.Mistaken++
+			}
 		case overlay.Refused:
 			w.Refused++
 		}
@@ -251,7 +255,7 @@ func (w *World) send(from, to string, data []byte) {
 }
 
 // Reset begins to count messages anew.
-func (w *World) Reset() { w.Messages, w.Bytes, w.Largest, w.Steps = 0, 0, 0, 0 }
+func (w *World) Reset() { w.Messages, w.Bytes, w.Largest, w.Steps, w.Mistaken = 0, 0, 0, 0, 0 }
 
 // After calls f when a time has passed.
 func (w *World) After(d time.Duration, f func()) { w.push(event{at: w.now + d, f: f}) }
