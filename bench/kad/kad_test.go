@@ -53,8 +53,9 @@ func peers(contacts []overlay.Contact) (all []peer.ID) {
 	return all
 }
 
-// TestClosestNodesAreTheSame makes 1,000 random networks. In each, nodes look random ids up, and find those that kbucket
-// says are the closest of all that live; and what they have in their tables they sort as kbucket's routing table does.
+// TestClosestNodesAreTheSame makes 1,000 random networks. In each, nodes look random ids up, and find those that
+// kbucket says are the closest of all that live; and what they have in their tables they sort as kbucket's routing
+// table does.
 func TestClosestNodesAreTheSame(t *testing.T) {
 	networks := 1000
 	if testing.Short() {

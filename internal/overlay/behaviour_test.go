@@ -66,7 +66,8 @@ func TestTheDeadAreNoticedInTime(t *testing.T) {
 				}
 				w.Crash(dead)
 				crashed := w.Now()
-				for w.Now() < crashed+2*notice && slices.ContainsFunc(watching, func(n *overlaytest.Node) bool { return n.Table[dead.Name] }) {
+				known := func(n *overlaytest.Node) bool { return n.Table[dead.Name] }
+				for w.Now() < crashed+2*notice && slices.ContainsFunc(watching, known) {
 					w.Run(100 * time.Millisecond)
 				}
 				longest = max(longest, w.Now()-crashed)
@@ -378,8 +379,8 @@ func sizeOf(forget func()) int {
 	return int(before.HeapAlloc) - int(after.HeapAlloc)
 }
 
-// TestMemory lets one node of 1,000 be as it would be among others that run elsewhere: it has copies of its own of names
-// and of three addresses each.
+// TestMemory lets one node of 1,000 be as it would be among others that run elsewhere: it has copies of its own of
+// names and of three addresses each.
 func TestMemory(t *testing.T) {
 	o := overlay.New(overlay.Config{Self: overlay.Contact{Node: "self"}})
 	now := time.Unix(1e9, 0)

@@ -14,8 +14,8 @@
 //
 //   - Nothing is stored: what is kept at the nodes closest to a key is the caller's.
 //   - The id of a node is computed from its name, which the transport has proved: nobody chooses or declares one.
-//   - A node comes into the table, and into the result of a look-up, when it has answered a question of this node, and not
-//     because another has told of it. So made-up contacts cost a few questions and push nothing out.
+//   - A node comes into the table, and into the result of a look-up, when it has answered a question of this node, and
+//     not because another has told of it. So made-up contacts cost a few questions and push nothing out.
 //   - Neighbours: a node watches the Config.Neighbours nearest nodes, in whichever buckets they are. It exchanges a few
 //     bytes with each every few seconds: word that both live, and the versions of their lists of neighbours; a list is
 //     sent to who does not have it. A neighbour that dies is known to be dead within Config.Notice; a newcomer asks its
@@ -25,8 +25,8 @@
 //     nearest nodes beyond can be missed: two nodes of one half may each be near to a node of the other, and not be
 //     near to each other.) While the place of a dead neighbour is filled the part does not become larger.
 //   - So a node can tell whether it knows the nodes closest to an id: the id and they must lie in that part. Closest
-//     says so, and so does the answer to a question of a look-up, which therefore ends as soon as the nodes that it is to
-//     find have answered. Without such word it goes on until the K closest have.
+//     says so, and so does the answer to a question of a look-up, which therefore ends as soon as the nodes that it is
+//     to find have answered. Without such word it goes on until the K closest have.
 //   - A look-up asks a node that did not answer once more, after the others: a lost message does not hide a node.
 //   - Nodes that left the table without a farewell are asked now and then whether they are back, so that the parts of a
 //     network that was cut in two find each other again.

@@ -175,8 +175,8 @@ func (l *lookUp) goal(cfg *Config) (n int, sure bool) {
 	return max(cfg.K, l.want), false
 }
 
-// next is the node to ask next: the closest that was not asked, then one that has failed once; of the first so many that
-// have not failed for good. done says that all those have answered.
+// next is the node to ask next: the closest that was not asked, then one that has failed once; of the first so many
+// that have not failed for good. done says that all those have answered.
 func (l *lookUp) next(goal int) (c *candidate, done bool) {
 	done = true
 	for i := range l.list {
@@ -208,7 +208,10 @@ func (o *Overlay) advance(l *lookUp) {
 			o.end(l)
 			return
 		}
-		if c == nil || spent || l.under >= o.cfg.Alpha || !o.ask(question{kind: findQuestion, to: c.Contact, lookUp: l}) {
+		if c == nil || spent || l.under >= o.cfg.Alpha {
+			return
+		}
+		if !o.ask(question{kind: findQuestion, to: c.Contact, lookUp: l}) {
 			return
 		}
 		c.state = underWay
@@ -285,8 +288,8 @@ func (l *lookUp) teller(c *candidate) *candidate {
 	return &l.list[i]
 }
 
-// missed takes note that a node did not answer. After Config.Tries times it is given up, and so are the others of whom its
-// teller has told, if most of those that were asked did not answer.
+// missed takes note that a node did not answer. After Config.Tries times it is given up, and so are the others of whom
+// its teller has told, if most of those that were asked did not answer.
 func (o *Overlay) missed(l *lookUp, id xor.ID) {
 	l.under--
 	c := l.of(id)

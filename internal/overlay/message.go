@@ -19,8 +19,8 @@ const (
 	pingQuestion = 'p' // are you there?
 	pingAnswer   = 'P'
 	findQuestion = 'f' // which nodes do you know that are closest to an id? id, how many
-	// exact, contacts with the sender among them: the first exact of them are all nodes there are so close to the id; one
-	// more than there are contacts: there is no other node
+	// exact, contacts with the sender among them: the first exact of them are all nodes there are so close to the id;
+	// one more than there are contacts: there is no other node
 	findAnswer   = 'F'
 	nearQuestion = 'n' // who are your neighbours? version of that list that the sender has (0: none), of its own one
 	nearAnswer   = 'N' // version, and unless the other has that, contacts

@@ -72,16 +72,23 @@ func beyond() map[string][]byte {
 		f(&w)
 		return w
 	}
+	list := func(contacts, name, addrs, addr int) []byte {
+		return with(nearAnswer, func(w *varint.Writer) {
+			w.Uint(1)
+			w.Bool(true)
+			writeList(w, somePeers(contacts, name, addrs, addr), nil)
+		})
+	}
 	return map[string][]byte{
 		"nothing":       {},
 		"unknown kind":  {'x', 1},
 		"no number":     {pingQuestion},
 		"long number":   with('p', func(w *varint.Writer) { *w = (*w)[:1]; w.Uint(1 << 32) }),
 		"short id":      with(findQuestion, func(w *varint.Writer) { w.Uint(20) }),
-		"many contacts": with(nearAnswer, func(w *varint.Writer) { w.Uint(1); w.Bool(true); writeList(w, somePeers(65, 3, 0, 0), nil) }),
-		"long name":     with(nearAnswer, func(w *varint.Writer) { w.Uint(1); w.Bool(true); writeList(w, somePeers(1, 256, 0, 0), nil) }),
-		"many addrs":    with(nearAnswer, func(w *varint.Writer) { w.Uint(1); w.Bool(true); writeList(w, somePeers(1, 3, 9, 1), nil) }),
-		"long address":  with(nearAnswer, func(w *varint.Writer) { w.Uint(1); w.Bool(true); writeList(w, somePeers(1, 3, 1, 256), nil) }),
+		"many contacts": list(65, 3, 0, 0),
+		"long name":     list(1, 256, 0, 0),
+		"many addrs":    list(1, 3, 9, 1),
+		"long address":  list(1, 3, 1, 256),
 		"huge count":    with(nearAnswer, func(w *varint.Writer) { w.Uint(1); w.Bool(true); w.Uint(1 << 60) }),
 		"exact of none": with(findAnswer, func(w *varint.Writer) { w.Uint(2); w.Uint(0) }),
 		"too large":     append([]byte{pingQuestion, 1}, make([]byte, MaxMessage)...),

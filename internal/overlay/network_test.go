@@ -73,8 +73,8 @@ func joinAll(w *overlaytest.World, n int, pause time.Duration) {
 	}
 }
 
-// TestEveryNetworkOfEightIDs goes through all networks in a space of three bits, and in each through all look-ups of all
-// nodes, for one and for two nodes, first as they have come and then when one in two has crashed.
+// TestEveryNetworkOfEightIDs goes through all networks in a space of three bits, and in each through all look-ups of
+// all nodes, for one and for two nodes, first as they have come and then when one in two has crashed.
 func TestEveryNetworkOfEightIDs(t *testing.T) {
 	name := map[int]string{}
 	w := overlaytest.New(0)

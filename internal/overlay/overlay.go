@@ -59,7 +59,8 @@ const (
 
 // New returns the Overlay of a node that knows nobody yet.
 func New(cfg Config) *Overlay {
-	o := &Overlay{cfg: cfg.withDefaults(), table: table{prefix: xor.Bits}, rng: rand.New(rand.NewPCG(cfg.Seed, 0x6b61646d))}
+	o := &Overlay{cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 0x6b61646d))}
+	o.prefix = xor.Bits
 	o.self = &peer{Contact: o.cfg.Self}
 	o.table.cfg = &o.cfg
 	o.table.version = 1 + o.rng.Uint32N(1<<27)
@@ -97,8 +98,8 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 }
 
 // Closest appends to out the live nodes closest to an id that the node knows, n of them at most, the closest first; it
-// may be one of them itself. exact says that they are the closest there are, as far as it can be known: the node knows all
-// nodes in a part of the space in which the id lies and these do, and they live. No message is sent.
+// may be one of them itself. exact says that they are the closest there are, as far as it can be known: the node knows
+// all nodes in a part of the space in which the id lies and these do, and they live. No message is sent.
 func (o *Overlay) Closest(id xor.ID, n int, out []Contact) (closest []Contact, exact bool) {
 	o.peers = o.closest(id, n, o.peers[:0])
 	exact = o.joined && o.exact(id, o.peers) >= min(n, len(o.peers)+1)

@@ -108,8 +108,8 @@ func (t *table) insert(p *peer) (displaced *peer) {
 	return displaced
 }
 
-// draw makes a contact a neighbour. The farthest one may not be a neighbour any more; it is returned if there is no room
-// for it elsewhere.
+// draw makes a contact a neighbour. The farthest one may not be a neighbour any more; it is returned if there is no
+// room for it elsewhere.
 func (t *table) draw(p *peer) *peer {
 	at, _ := slices.BinarySearchFunc(t.near, p, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, t.self.ID) })
 	t.near = slices.Insert(t.near, at, p)

@@ -100,8 +100,8 @@ func TestTableKeepsItsBounds(t *testing.T) {
 	}
 }
 
-// TestWhatIsExactIs takes tables whose neighbours are the nearest nodes of a network, and nothing else: what they say to
-// be exact is so of the network.
+// TestWhatIsExactIs takes tables whose neighbours are the nearest nodes of a network, and nothing else: what they say
+// to be exact is so of the network.
 func TestWhatIsExactIs(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
