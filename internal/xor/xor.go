@@ -23,16 +23,12 @@ type ID [Size]byte
 // Of is the id of what the parts say together, SHA-256 of each with its length before it: no two lists of parts are
 // alike.
 func Of(parts ...string) ID {
-	h := sha256.New()
-	var n [8]byte
+	all := make([]byte, 0, 256) // on the stack, where it is enough
 	for _, p := range parts {
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		h.Write(n[:])
-		h.Write([]byte(p))
+		all = binary.BigEndian.AppendUint64(all, uint64(len(p)))
+		all = append(all, p...)
 	}
-	var id ID
-	h.Sum(id[:0])
-	return id
+	return sha256.Sum256(all)
 }
 
 // Truncate keeps the first width bits and clears the others: a space so small that tests can go through all of it.

@@ -1,7 +1,9 @@
 package xor
 
 import (
+	"crypto/sha256"
 	"math/big"
+	"strings"
 	"testing"
 	"testing/quick"
 )
@@ -47,6 +49,27 @@ func TestTruncatedIDsKeepTheirFirstBits(t *testing.T) {
 func TestPartsAreToldApart(t *testing.T) {
 	if Of("ab", "c") == Of("a", "bc") || Of("ab") == Of("ab", "") {
 		t.Error("different parts have one id")
+	}
+}
+
+func TestIDsAreHashesOfPartsWithTheirLengths(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for _, parts := range [][]string{{"node", "kumo"}, {}, {""}, {long, long}} {
+		h := sha256.New()
+		for _, p := range parts {
+			h.Write([]byte{0, 0, 0, 0, 0, 0, byte(len(p) >> 8), byte(len(p))})
+			h.Write([]byte(p))
+		}
+		if got := Of(parts...); got != ID(h.Sum(nil)) {
+			t.Errorf("%.20q: %x", parts, got)
+		}
+	}
+}
+
+func BenchmarkOf(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		Of("node", "12D3KooWLongEnoughToBeAPeersName~1")
 	}
 }
 

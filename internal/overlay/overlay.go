@@ -1,0 +1,351 @@
+package overlay
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"kumo/internal/varint"
+	"kumo/internal/xor"
+)
+
+// An Overlay is one node's part in the network. It is deterministic: no clock, no I/O, randomness only from the seed in
+// its Config. Its methods are called by one goroutine at a time.
+type Overlay struct {
+	table
+	cfg   Config
+	rng   *rand.Rand
+	began time.Time // the first step; times are counted from there
+	now   time.Duration
+	timer time.Duration // for when it is set; 0: it is not
+	out   []Action
+
+	questions []question
+	number    uint32 // of the last question
+	lookUps   []*lookUp
+	absent    []absence // nodes others have told of that did not answer; a ring
+	absentAt  int
+	departed  []Contact // that were in the table and died; a ring
+	departAt  int
+	bootstrap []Contact // the last that Join named
+
+	chores  time.Duration // when what is done now and then is done next
+	selfAt  time.Duration // when the node looks itself up again
+	pause   time.Duration // from then until the next time; it doubles
+	losses  int           // neighbours that died since it did
+	joined  bool          // it has looked itself up, or is the first
+	settled bool          // all neighbours have told their lists since one died
+	left    bool
+
+	peers []*peer // scratch
+	ids   []xor.ID
+}
+
+// An absence is a node that did not answer: what others tell of it means nothing until then.
+type absence struct {
+	id    uint64
+	until time.Duration
+}
+
+const (
+	mostAbsent   = 64 // absences
+	mostDeparted = 16 // departed contacts that are remembered, and such that Join names
+	deaf         = 4  // intervals between exchanges in which a contact must have answered once
+	slack        = 8  // a neighbour is asked early by up to a Timeout/slack, with others
+	mostAsked    = 8  // times K: how many questions a look-up has in all
+	firstPause   = 2  // Timeouts from the first time that a node looks itself up to the second
+	lastAlone    = 30 // Timeouts between two times while it has no contacts, at most
+)
+
+// New returns the Overlay of a node that knows nobody yet.
+func New(cfg Config) *Overlay {
+	o := &Overlay{cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 0x6b61646d))}
+	o.prefix = xor.Bits
+	o.self = &peer{Contact: o.cfg.Self}
+	o.table.cfg = &o.cfg
+	o.table.version = 1 + o.rng.Uint32N(1<<27)
+	o.number = o.rng.Uint32N(1 << 20)
+	return o
+}
+
+// Self is the node's own contact.
+func (o *Overlay) Self() Contact { return o.self.Contact }
+
+// Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out. It
+// keeps neither slice.
+func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
+	if o.began.IsZero() {
+		o.began = now.Add(-time.Nanosecond) // so that 0 is never
+	}
+	o.now, o.out = max(o.now, now.Sub(o.began)), out
+	for _, e := range in {
+		if !o.left {
+			o.take(e)
+		}
+	}
+	if !o.left {
+		o.expire()
+		o.askNeighbours()
+		if o.chores <= o.now {
+			o.doChores()
+		}
+		o.resume()
+		o.settle()
+		o.plan()
+	}
+	out, o.out = o.out, nil
+	return out
+}
+
+// Closest appends to out the live nodes closest to an id that the node knows, n of them at most, the closest first; it
+// may be one of them itself. exact says that they are the closest there are, as far as it can be known: the node knows
+// all nodes in a part of the space in which the id lies and these do, and they live. No message is sent.
+func (o *Overlay) Closest(id xor.ID, n int, out []Contact) (closest []Contact, exact bool) {
+	o.peers = o.closest(id, n, o.peers[:0])
+	exact = o.joined && o.exact(id, o.peers) >= min(n, len(o.peers)+1)
+	for _, p := range o.peers {
+		out = append(out, p.Contact)
+		exact = exact && p.fails == 0
+	}
+	return out, exact
+}
+
+// Neighbours appends the nearest nodes that are known to live, the nearest first.
+func (o *Overlay) Neighbours(out []Contact) []Contact {
+	for _, p := range o.near {
+		out = append(out, p.Contact)
+	}
+	return out
+}
+
+// Len is how many contacts the table has.
+func (o *Overlay) Len() int { return o.live }
+
+func (o *Overlay) do(a Action) { o.out = append(o.out, a) }
+
+func (o *Overlay) take(e Event) {
+	switch e := e.(type) {
+	case Join:
+		o.join(e.Contacts)
+	case Message:
+		o.message(e)
+	case Fired:
+		o.timer = 0
+	case Find:
+		o.find(e)
+	case Lost:
+		o.lost(o.idOf(e.Node))
+	case Leave:
+		o.leave()
+	}
+}
+
+func (o *Overlay) idOf(node string) xor.ID { return IDOf(node).Truncate(o.cfg.Width) }
+
+// message takes in what another node has sent.
+func (o *Overlay) message(e Message) {
+	m, err := parse(e.Data)
+	if err != nil || e.From.Node == "" || len(e.From.Node) > MaxName {
+		o.do(Refused{Node: e.From.Node, Err: ErrMessage})
+		return
+	}
+	from := e.From
+	from.ID, from.Addrs = o.idOf(from.Node), clean(from.Addrs)
+	if from.ID == o.self.ID {
+		return
+	}
+	switch m.kind {
+	case farewell:
+		o.dropSpare(from.ID)
+		o.markAbsent(from.ID)
+		if p := o.known(from.ID); p != nil {
+			o.bury(p)
+		}
+	case pingQuestion:
+		o.send(from, head(pingAnswer, m.number, 0))
+		o.hear(from)
+	case findQuestion:
+		o.answerFind(from, m)
+		o.hear(from)
+	case nearQuestion:
+		o.answerNear(from, m)
+		if p := o.hear(from); p != nil && p.near && p.version != m.version {
+			p.next = o.now
+		}
+	default:
+		o.answered(from, m)
+	}
+}
+
+func (o *Overlay) send(to Contact, data []byte) { o.do(Send{To: to, Data: data}) }
+
+func (o *Overlay) answerFind(to Contact, m note) {
+	o.peers = o.closest(m.id, min(m.want, o.cfg.breadth()), o.peers[:0])
+	exact := 0
+	if o.joined {
+		exact = o.exact(m.id, o.peers)
+	}
+	w := head(findAnswer, m.number, 1+listRoom(o.peers))
+	w.Uint(uint64(exact))
+	writeList(&w, o.peers, o.self)
+	o.send(to, w)
+}
+
+func (o *Overlay) answerNear(to Contact, m note) {
+	var list []*peer
+	if m.have != o.version {
+		list = o.near
+	}
+	w := head(nearAnswer, m.number, 6+listRoom(list))
+	w.Uint(uint64(o.version))
+	w.Bool(m.have != o.version)
+	if m.have != o.version {
+		writeList(&w, list, o.self)
+	}
+	o.send(to, w)
+}
+
+// hear takes a question for a sign of life. It returns the contact if it is in the table; one that is not is asked
+// whether it answers, if there is room for it.
+func (o *Overlay) hear(from Contact) *peer {
+	if p := o.known(from.ID); p != nil {
+		p.heard = o.now
+		o.renew(p, from)
+		if o.hears(p) {
+			p.fails = 0
+		}
+		p.next = min(o.now+o.interval(), p.answered+deaf*o.cfg.every())
+		return p
+	}
+	switch {
+	case o.isNear(from.ID):
+		o.tryNear(from, 0)
+	case o.hasRoom(o.bucket(from.ID)):
+		o.try(from, pingQuestion, 0)
+	default:
+		o.wait(from)
+	}
+	return nil
+}
+
+// hears reports whether a contact has answered not long ago. One that asks and never answers does not live.
+func (o *Overlay) hears(p *peer) bool { return o.now-p.answered < deaf*o.cfg.every() }
+
+// renew takes a contact's addresses as the transport has them.
+func (o *Overlay) renew(p *peer, c Contact) {
+	if len(c.Addrs) > 0 && !slices.Equal(p.Addrs, c.Addrs) {
+		p.Addrs = c.Addrs
+	}
+}
+
+// wait puts a node into its bucket's replacement cache; the contact there that was not heard of for longest is asked
+// whether it still lives.
+func (o *Overlay) wait(c Contact) {
+	if p := o.knownSpare(c.ID); p != nil {
+		p.heard = o.now
+		o.renew(p, c)
+	} else {
+		o.keep(c, o.now)
+	}
+	if p := stalest(o.bucket(c.ID).live); p != nil && o.now-p.heard > o.cfg.Check/4 {
+		o.ping(p)
+	}
+}
+
+// admit takes note that a node has answered. It returns it if it is in the table.
+func (o *Overlay) admit(c Contact) *peer {
+	p := o.known(c.ID)
+	if p == nil {
+		if !o.isNear(c.ID) && !o.hasRoom(o.bucket(c.ID)) {
+			o.wait(c)
+			return nil
+		}
+		o.dropSpare(c.ID)
+		p = &peer{Contact: c}
+		o.do(Joined{Contact: c})
+		if gone := o.insert(p); gone != nil {
+			o.do(Gone{Node: gone.Node, ID: gone.ID})
+			o.keep(gone.Contact, gone.heard)
+		}
+	}
+	p.heard, p.answered, p.fails = o.now, o.now, 0
+	p.next = o.now + o.interval()
+	o.renew(p, c)
+	return p
+}
+
+// bury takes a dead contact out of the table. One that waits for its place is asked whether it lives.
+func (o *Overlay) bury(p *peer) {
+	if p.near {
+		o.losses++
+		o.unsettle()
+	}
+	o.remove(p)
+	o.markAbsent(p.ID)
+	o.depart(p.Contact)
+	o.do(Gone{Node: p.Node, ID: p.ID, Dead: true})
+	if spare := freshest(o.bucket(p.ID).spare); spare != nil {
+		o.try(spare.Contact, pingQuestion, 0)
+	}
+}
+
+func (o *Overlay) markAbsent(id xor.ID) {
+	a := absence{short(id), o.now + 2*o.cfg.Notice}
+	if len(o.absent) < mostAbsent {
+		o.absent = append(o.absent, a)
+		return
+	}
+	o.absent[o.absentAt] = a
+	o.absentAt = (o.absentAt + 1) % mostAbsent
+}
+
+func (o *Overlay) isAbsent(id xor.ID) bool {
+	return slices.ContainsFunc(o.absent, func(a absence) bool { return a.id == short(id) && a.until > o.now })
+}
+
+func (o *Overlay) depart(c Contact) {
+	if len(o.departed) < mostDeparted {
+		o.departed = append(o.departed, c)
+		return
+	}
+	o.departed[o.departAt] = c
+	o.departAt = (o.departAt + 1) % mostDeparted
+}
+
+// leave says farewell to all contacts, and ends look-ups.
+func (o *Overlay) leave() {
+	bye := varint.Writer{farewell}
+	for i := range o.buckets {
+		for _, p := range o.buckets[i].live {
+			o.send(p.Contact, bye)
+		}
+	}
+	for _, l := range o.lookUps {
+		if l.purpose == forCaller {
+			o.do(o.found(l))
+		}
+	}
+	o.left = true
+	o.lookUps, o.questions = nil, nil
+}
+
+// plan sets the timer for what is due first.
+func (o *Overlay) plan() {
+	due := o.chores
+	for i := range o.questions {
+		due = min(due, o.questions[i].until)
+	}
+	for _, p := range o.near {
+		if !p.pinged {
+			due = min(due, p.next)
+		}
+	}
+	due = max(due, o.now+o.cfg.Timeout/32)
+	if o.timer == 0 || due < o.timer {
+		o.timer = due
+		o.do(Timer{At: o.began.Add(due)})
+	}
+}
+
+// LookUps is how many are under way for Find.
+func (o *Overlay) LookUps() int { return o.looking(forCaller) }

@@ -1,0 +1,90 @@
+package overlay
+
+import (
+	"time"
+
+	"kumo/internal/xor"
+)
+
+// An Event is something that an Overlay is told: one of the types below.
+type Event interface{ event() }
+
+// An Action is something that an Overlay wants done: one of the types below.
+type Action interface{ action() }
+
+// Join asks to become part of the network by way of these nodes; without any, to be its first node. It may be told
+// again, with others.
+type Join struct{ Contacts []Contact }
+
+// Message is what another node has sent. It may be lost, come twice, or late. That From.Node has sent it is proved; its
+// addresses are where the transport would reach it.
+type Message struct {
+	From Contact
+	Data []byte // not kept
+}
+
+// Fired says that the timer's time has come.
+type Fired struct{}
+
+// Find asks for the live nodes closest to an id, Want of them (Config.K at most). Found answers, once. If
+// Config.LookUps are under way it does so at once, by what the table has.
+type Find struct {
+	ID   xor.ID
+	Tag  uint64 // the caller's, to know the answer by
+	Want int
+}
+
+// Lost says that the connection to a node has failed, or that none could be made: questions that it has not answered
+// count as failed.
+type Lost struct{ Node string }
+
+// Leave says that the node is about to go. It says farewell, and does nothing more.
+type Leave struct{}
+
+func (Join) event()    {}
+func (Message) event() {}
+func (Fired) event()   {}
+func (Find) event()    {}
+func (Lost) event()    {}
+func (Leave) event()   {}
+
+// Send sends a message to a node, once; nobody says whether it came.
+type Send struct {
+	To   Contact
+	Data []byte
+}
+
+// Timer asks for Fired at a time. There is one timer; set again, it is moved.
+type Timer struct{ At time.Time }
+
+// Found answers Find. The contacts have answered, the closest first; this node may be one of them.
+type Found struct {
+	Tag     uint64
+	Closest []Contact
+	// a node has said that it knows all nodes as close to the id as these. What it cannot know is who came or died in
+	// the last seconds
+	Exact bool
+}
+
+// Joined says that a contact has come into the table: it has answered.
+type Joined struct{ Contact Contact }
+
+// Gone says that a contact has left the table.
+type Gone struct {
+	Node string
+	ID   xor.ID
+	Dead bool // it did not answer any more, or said farewell; false: others have its place
+}
+
+// Refused says that a message was none of this package's, or exceeds its bounds. It had no effect.
+type Refused struct {
+	Node string
+	Err  error
+}
+
+func (Send) action()    {}
+func (Timer) action()   {}
+func (Found) action()   {}
+func (Joined) action()  {}
+func (Gone) action()    {}
+func (Refused) action() {}
