@@ -29,6 +29,25 @@ type Manifest struct {
 	Born     int64  // when the owner began, in Unix seconds
 	Runs     []Run  // the newest first
 	Waiting  []Run  // the newest first
+	Cuts     []Cut  `json:",omitempty"`
+}
+
+// A Cut says that keys are gone from all runs up to one: those that have Value's bits where Mask has ones.
+type Cut struct {
+	Value, Mask []byte // of one length, of the keys' beginning; no shorter key is gone
+	Upto        uint64 // ID of the newest of those runs
+}
+
+func (c *Cut) has(id uint64, key []byte) bool {
+	if id > c.Upto || len(key) < len(c.Mask) {
+		return false
+	}
+	for i, m := range c.Mask {
+		if (key[i]^c.Value[i])&m != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // A Run is one file.

@@ -1,0 +1,128 @@
+package tier
+
+import (
+	"context"
+	"testing"
+
+	"kumo/internal/seen/run"
+	"kumo/internal/vfs"
+)
+
+// keys are all keys of a set, with their values.
+func keys(t *testing.T, s *Set) (all string) {
+	t.Helper()
+	v := s.Pin()
+	src := run.Merge(concat, v.Scan(nil)...)
+	for src.Next() {
+		all += string(src.Key()) + string(src.Value()) + " "
+		var one string
+		for value, err := range v.Get(string(src.Key())) {
+			check(t, err)
+			one += string(value)
+		}
+		if one != string(src.Value()) {
+			t.Errorf("%s has the values %q, a look-up finds %q", src.Key(), src.Value(), one)
+		}
+	}
+	check(t, src.Err())
+	check(t, v.Release())
+	return all
+}
+
+func TestCut(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(vfs.OS, dir, Config{Fold: concat, Ratio: 3})
+	check(t, err)
+	add := func(key, value string) { check(t, s.Add(t.Context(), &one{key, value}, nil, func(*Manifest) {})) }
+	add("a", "1")
+	add("b", "2")
+	check(t, s.Cut([]byte("b"), []byte{0xfe})) // b and c
+	add("c", "3") // after the cut: not of it
+	if got := keys(t, s); got != "a1 c3 " {
+		t.Errorf("the set has %q", got)
+	}
+	check(t, s.Close())
+	s, err = Open(vfs.OS, dir, Config{Fold: concat, Ratio: 3})
+	check(t, err)
+	if got := keys(t, s); got != "a1 c3 " {
+		t.Errorf("opened again, the set has %q", got)
+	}
+	add("b", "4")
+	done, err := s.Compact(t.Context())
+	if !done || err != nil {
+		t.Fatal(done, err)
+	}
+	if got, st := keys(t, s), s.View().Stats(); got != "a1 b4 c3 " || st.Cuts != 0 || st.Entries != 3 {
+		t.Errorf("merged, the set has %q: %+v", got, st)
+	}
+	check(t, s.Close())
+}
+
+// TestCutWhileRunsAreMerged has keys cut off that a merge has taken already.
+func TestCutWhileRunsAreMerged(t *testing.T) {
+	s, err := Open(vfs.OS, t.TempDir(), Config{Fold: concat, Ratio: 2})
+	check(t, err)
+	for _, key := range []string{"a", "b"} {
+		check(t, s.Add(t.Context(), &one{key, key}, nil, func(*Manifest) {}))
+	}
+	ctx := &during{Context: t.Context(), f: func() { check(t, s.Cut([]byte("b"), []byte{0xff})) }}
+	for done := true; done; {
+		done, err = s.Compact(ctx)
+		check(t, err)
+	}
+	if got, runs := keys(t, s), len(s.Manifest().Runs); got != "aa " || runs != 1 {
+		t.Errorf("the set has %q in %d runs", got, runs)
+	}
+	check(t, s.Close())
+}
+
+// A during is a context that does something when it is first asked for its error: in the middle of a merge.
+type during struct {
+	context.Context
+	f func()
+}
+
+func (d *during) Err() error {
+	if f := d.f; f != nil {
+		d.f = nil
+		f()
+	}
+	return d.Context.Err()
+}
+
+func TestManyCuts(t *testing.T) {
+	s, err := Open(vfs.OS, t.TempDir(), Config{Fold: concat})
+	check(t, err)
+	check(t, s.Add(t.Context(), &one{"a", "1"}, nil, func(*Manifest) {}))
+	for i := range maxCuts + 1 {
+		check(t, s.Cut([]byte{'b', byte(i)}, []byte{0xff, 0xff}))
+	}
+	done, err := s.Compact(t.Context())
+	if st := s.View().Stats(); !done || err != nil || st.Cuts != 0 || st.Entries != 1 {
+		t.Errorf("Compact = %v, %v: %+v", done, err, st)
+	}
+	check(t, s.Cut([]byte("a"), []byte{0xff}))
+	if got := keys(t, s); got != "" {
+		t.Errorf("the set has %q", got)
+	}
+	check(t, s.Close())
+}
+
+func TestReplace(t *testing.T) {
+	s, err := Open(vfs.OS, t.TempDir(), Config{Fold: concat})
+	check(t, err)
+	for _, v := range []string{"a", "b"} {
+		check(t, s.Replace(t.Context(), &one{"key", v}, &one{"late", v}, func(*Manifest) {}))
+	}
+	v := s.Pin()
+	all := run.Merge(concat, v.Waiting().Scan(nil)...)
+	if !all.Next() || string(all.Value()) != "b" || all.Next() || len(s.Manifest().Runs) != 2 {
+		t.Errorf("%q waits: %+v", all.Value(), s.Manifest())
+	}
+	check(t, v.Release())
+	check(t, s.Replace(t.Context(), &one{}, nil, func(*Manifest) {}))
+	if m := s.Manifest(); len(m.Waiting) != 0 || len(m.Runs) != 2 {
+		t.Errorf("with nothing that waits: %+v", m)
+	}
+	check(t, s.Close())
+}
