@@ -41,7 +41,9 @@ type Change struct {
 // A Move is a part of a node's records that it sends to others, or need not hold any longer.
 type Move struct {
 	Keys xor.Pattern
-	List bool     // what the node holds of a list, or of several, whole: no record's key has to be looked at
+	// List says that Keys are what the node held of a list, or of several, whole: no record's key has to be looked at. If
+	// the node has others there by now, they go with them; Outside is how to be rid of those
+	List bool
 	To   []xor.ID // whom this node sends them: holders after, but not before
 	// LookUp is how many more of their holders lie in a bucket that is capped, and have to be looked up for each record
 	LookUp int
@@ -72,6 +74,24 @@ func Moves(self xor.ID, r int, c Change) []Move {
 	}
 	p.list(xor.Prefix(self, xor.Bits-1-list), before, after) // all nearer lists have the same holders
 	return p.moves
+}
+
+// Outside are the parts of the space of which self, one of nodes, is none of the r holders. Records that it has there all
+// the same are not missed: they came when somebody sent a list whole, or did not know of all nodes.
+func Outside(self xor.ID, nodes []xor.ID, r int) (parts []xor.Pattern) {
+	var divide func(keys xor.Pattern, c choice)
+	divide = func(keys xor.Pattern, c choice) {
+		bit := c.next()
+		switch {
+		case !c.has(self):
+			parts = append(parts, keys)
+		case bit >= 0 && !slices.Contains(c.sure, self):
+			divide(keys.With(bit, 0), c.at(bit, 0))
+			divide(keys.With(bit, 1), c.at(bit, 1))
+		}
+	}
+	divide(xor.Pattern{}, undecided(nodes, r))
+	return parts
 }
 
 func difference(a, b []xor.ID) (only []xor.ID) {

@@ -297,6 +297,28 @@ func TestFullWidth(t *testing.T) {
 	t.Logf("parts of nodes' records: %d lists that move whole, %d parts of divided lists", whole, divided)
 }
 
+func TestOutside(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	const bits = space(8)
+	for range 300 {
+		nodes, r := dice.Perm(1 << bits)[:1+dice.IntN(32)], 1+dice.IntN(4)
+		parts := Outside(bits.id(nodes[0]), bits.ids(nodes), r)
+		for key := range 1 << bits {
+			n := 0
+			for _, p := range parts {
+				if p.Contains(bits.id(key)) {
+					n++
+				}
+			}
+			if held := slices.Contains(holders(key, nodes, r), nodes[0]); n > 1 || held != (n == 0) {
+				t.Fatalf("r = %d, %v: %d is in %d parts outside, held: %v", r, nodes, key, n, held)
+			}
+		}
+	}
+}
+
 func BenchmarkMoves(b *testing.B) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	var nodes []xor.ID

@@ -29,6 +29,12 @@ func keys(t *testing.T, s *Set) (all string) {
 	return all
 }
 
+// cut adds a cut and nothing else.
+func cut(s *Set, value, mask []byte) error {
+	c := Cut{value, mask, s.Last()}
+	return s.Add(context.Background(), &one{}, nil, func(m *Manifest) { m.Cuts = append(m.Cuts, c) })
+}
+
 func TestCut(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(vfs.OS, dir, Config{Fold: concat, Ratio: 3})
@@ -36,8 +42,8 @@ func TestCut(t *testing.T) {
 	add := func(key, value string) { check(t, s.Add(t.Context(), &one{key, value}, nil, func(*Manifest) {})) }
 	add("a", "1")
 	add("b", "2")
-	check(t, s.Cut([]byte("b"), []byte{0xfe})) // b and c
-	add("c", "3") // after the cut: not of it
+	check(t, cut(s, []byte("b"), []byte{0xfe})) // b and c
+	add("c", "3")                               // after the cut: not of it
 	if got := keys(t, s); got != "a1 c3 " {
 		t.Errorf("the set has %q", got)
 	}
@@ -65,7 +71,7 @@ func TestCutWhileRunsAreMerged(t *testing.T) {
 	for _, key := range []string{"a", "b"} {
 		check(t, s.Add(t.Context(), &one{key, key}, nil, func(*Manifest) {}))
 	}
-	ctx := &during{Context: t.Context(), f: func() { check(t, s.Cut([]byte("b"), []byte{0xff})) }}
+	ctx := &during{Context: t.Context(), f: func() { check(t, cut(s, []byte("b"), []byte{0xff})) }}
 	for done := true; done; {
 		done, err = s.Compact(ctx)
 		check(t, err)
@@ -95,13 +101,13 @@ func TestManyCuts(t *testing.T) {
 	check(t, err)
 	check(t, s.Add(t.Context(), &one{"a", "1"}, nil, func(*Manifest) {}))
 	for i := range maxCuts + 1 {
-		check(t, s.Cut([]byte{'b', byte(i)}, []byte{0xff, 0xff}))
+		check(t, cut(s, []byte{'b', byte(i)}, []byte{0xff, 0xff}))
 	}
 	done, err := s.Compact(t.Context())
 	if st := s.View().Stats(); !done || err != nil || st.Cuts != 0 || st.Entries != 1 {
 		t.Errorf("Compact = %v, %v: %+v", done, err, st)
 	}
-	check(t, s.Cut([]byte("a"), []byte{0xff}))
+	check(t, cut(s, []byte("a"), []byte{0xff}))
 	if got := keys(t, s); got != "" {
 		t.Errorf("the set has %q", got)
 	}

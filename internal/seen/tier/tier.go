@@ -8,7 +8,6 @@
 package tier
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -152,13 +151,12 @@ func (s *Set) add(ctx context.Context, src, waiting run.Source, old []*handle, c
 	}, change, []*handle{h, w}, old)
 }
 
-// Cut takes keys out of all runs that there are: those that have value's bits where mask has ones. They take room until
-// the runs are merged with others. It is not called beside Add or Replace.
-func (s *Set) Cut(value, mask []byte) error {
+// Last is the ID of the newest run: for the Cut of keys that are in runs by now, which a change of the manifest adds.
+// They take room until the runs are merged with others.
+func (s *Set) Last() uint64 {
 	s.mu.Lock()
-	c := Cut{bytes.Clone(value), bytes.Clone(mask), s.next}
-	s.mu.Unlock()
-	return s.install(func(v *View) { v.cuts = append(slices.Clone(v.cuts), c) }, func(*Manifest) {}, nil, nil)
+	defer s.mu.Unlock()
+	return s.next
 }
 
 // Settle drops what waits. What has become of it is in the owner's journal up to relies.
@@ -243,12 +241,13 @@ func (s *Set) installAlone(edit func(*View), change func(*Manifest), fresh, old 
 	v := *s.View()
 	edit(&v)
 	m := s.Manifest()
+	m.Cuts = slices.Clone(m.Cuts)
 	change(&m)
 	m.Runs, m.Waiting = named(v.runs), named(v.waiting)
-	v.cuts = slices.DeleteFunc(slices.Clone(v.cuts), func(c Cut) bool {
+	m.Cuts = slices.DeleteFunc(m.Cuts, func(c Cut) bool {
 		return !slices.ContainsFunc(m.Runs, func(r Run) bool { return r.ID <= c.Upto })
 	})
-	m.Cuts = v.cuts
+	v.cuts = m.Cuts
 	if err := writeManifest(s.disk, s.path(manifestName), m); err != nil {
 		for _, h := range fresh {
 			if h != nil {
