@@ -112,8 +112,8 @@ type asked struct {
 	disk bool // memory does not know
 }
 
-// apply enters what is news of a record, in memory and the journal's next batch, and returns how many URLs it is of. The
-// caller holds change, or nobody else has the database.
+// apply enters what is news of a record, in memory and the journal's next batch, and returns how many URLs it is of.
+// The caller holds change, or nobody else has the database.
 func (d *DB) apply(r *Record, may filter) (news int, err error) {
 	id := d.cfg.Key(r.Host)
 	d.room.host = appendHost(d.room.host[:0], id, r.Host)
@@ -136,7 +136,8 @@ func (d *DB) inMemory(r *Record) {
 	host := asked{i: -1, disk: true}
 	if h := d.hosts.byName[r.Host]; h != nil {
 		target := h.target.Value()
-		host.old, host.ok, host.disk = value{at: h.assigned, data: []byte(target)}, h.assigned > 0 || target != "", false
+		host.old, host.disk = value{at: h.assigned, data: []byte(target)}, false
+		host.ok = h.assigned > 0 || target != ""
 	}
 	var at [2]refs
 	for i, t := range layers {

@@ -1,8 +1,10 @@
 package history
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"kumo/internal/journal"
 	"kumo/internal/seen/tier"
@@ -29,7 +31,9 @@ func (d *DB) Tend(ctx context.Context) error {
 			return fmt.Errorf("merge files of the URL history: %w", err)
 		}
 	}
-	return nil
+	d.change.Lock()
+	defer d.change.Unlock()
+	return d.reader.release() // lest it keep files that were merged
 }
 
 // Checkpoint brings all that is in memory to the disk, and lets go of the journal up to there.
@@ -40,7 +44,7 @@ func (d *DB) Checkpoint(ctx context.Context) error {
 }
 
 // checkpoint is Checkpoint with busy held. What it writes takes the place of what is cut.
-func (d *DB) checkpoint(ctx context.Context, cuts []tier.Cut) error {
+func (d *DB) checkpoint(ctx context.Context, cuts []forgotten) error {
 	if err := d.write(ctx, nil); err != nil { // what an earlier one could not write
 		return err
 	}
@@ -88,7 +92,7 @@ func (d *DB) swap(position uint64) {
 }
 
 // write brings the frozen table to the disk; the caller holds busy.
-func (d *DB) write(ctx context.Context, cuts []tier.Cut) error {
+func (d *DB) write(ctx context.Context, cuts []forgotten) error {
 	d.mu.Lock()
 	t, hosts, position, err := d.frozen, d.frozenHosts, d.position, d.log.failed
 	d.mu.Unlock()
@@ -98,7 +102,10 @@ func (d *DB) write(ctx context.Context, cuts []tier.Cut) error {
 	hosts.sort()
 	again := *hosts
 	err = d.tiers.Replace(ctx, t.source(ctx.Err), &again, func(m *tier.Manifest) {
-		m.Position, m.Cuts = position, append(m.Cuts, cuts...)
+		m.Position = position
+		for i := range cuts {
+			m.Cut(cuts[i].mask())
+		}
 	})
 	if err != nil {
 		return fmt.Errorf("write a checkpoint of the URL history: %w", err)
@@ -109,9 +116,10 @@ func (d *DB) write(ctx context.Context, cuts []tier.Cut) error {
 	return nil
 }
 
-// Forget forgets all that is known of hosts whose keys are in some parts of the space. It makes a checkpoint, and counts
-// what is in parts of lists; the disk has room for others when files are merged. After an error nothing more can be
-// changed before the history is opened again, and has forgotten all of it or nothing.
+// Forget forgets all that is known of hosts whose keys are in some parts of the space. Where that is anything, it
+// counts what is in parts of lists, and makes a checkpoint, for which changes wait; the disk has room for others when
+// files are merged. After an error nothing more can be changed before the history is opened again, and has forgotten
+// all of it or nothing.
 func (d *DB) Forget(ctx context.Context, parts ...xor.Pattern) error {
 	var all []forgotten
 	for _, p := range parts {
@@ -140,16 +148,14 @@ func (f *forgotten) has(key []byte) bool {
 	return ok && f.keys.Contains(p.id()) && (f.host == "" || string(p.name) == f.host)
 }
 
-func (f *forgotten) cut(upto uint64) tier.Cut {
-	c := tier.Cut{Value: f.keys.Value[:], Mask: f.keys.Mask[:], Upto: upto}
+// mask is what the keys have in common: their bits of value where mask has ones.
+func (f *forgotten) mask() (value, mask []byte) {
+	value, mask = f.keys.Value[:], f.keys.Mask[:]
 	if f.host != "" {
-		c.Value = appendHost(nil, f.keys.Value, f.host)
-		c.Mask = make([]byte, len(c.Value))
-		for i := range c.Mask {
-			c.Mask[i] = 0xff
-		}
+		value = appendHost(nil, f.keys.Value, f.host)
+		mask = bytes.Repeat([]byte{0xff}, len(value))
 	}
-	return c
+	return slices.Clone(value), slices.Clone(mask)
 }
 
 func (d *DB) forget(ctx context.Context, all []forgotten) error {
@@ -160,46 +166,68 @@ func (d *DB) forget(ctx context.Context, all []forgotten) error {
 	if err := d.write(ctx, nil); err != nil {
 		return err
 	}
-	var cuts []tier.Cut
-	for _, f := range all {
-		gone, err := d.size(&f)
-		if err != nil {
-			return err
-		}
-		d.mu.Lock()
-		d.remove(&f, gone)
-		d.mu.Unlock()
-		cuts = append(cuts, f.cut(d.tiers.Last()))
+	cuts, err := d.forgetInMemory(all)
+	if err == nil && len(cuts) > 0 {
+		err = d.checkpoint(ctx, cuts)
 	}
-	err := d.checkpoint(ctx, cuts)
 	if err != nil {
 		d.mu.Lock()
+		defer d.mu.Unlock()
 		d.log.failed = err
-		d.mu.Unlock()
 	}
 	return err
 }
 
-// size is of how many URLs something is forgotten, list by list.
-func (d *DB) size(f *forgotten) (n listSizes, err error) {
-	self, first := xor.Prefix(d.cfg.Self, f.keys.Len()), d.cfg.Self.FirstDiff(f.keys.First())
-	if whole := f.keys.Whole() && f.host == ""; whole && (f.keys == self || f.keys == xor.List(d.cfg.Self, first)) {
+// forgetInMemory forgets in memory, and returns of what there is something to forget.
+func (d *DB) forgetInMemory(all []forgotten) (cuts []forgotten, err error) {
+	for i := range all {
+		gone, any, err := d.size(&all[i], cuts)
+		if err != nil {
+			return nil, err
+		}
+		if !any {
+			continue
+		}
 		d.mu.Lock()
-		defer d.mu.Unlock()
+		d.remove(&all[i], gone)
+		d.mu.Unlock()
+		cuts = append(cuts, all[i])
+	}
+	return cuts, nil
+}
+
+// size is of how many URLs something is forgotten, list by list, and whether anything is, but for what was before.
+func (d *DB) size(f *forgotten, before []forgotten) (n listSizes, any bool, err error) {
+	if d.wholeLists(f) {
+		d.mu.Lock()
 		for i, have := range d.lists {
 			if f.keys.Contains(xor.List(d.cfg.Self, i-1).First()) {
-				n[i] = have
+				n[i], any = have, any || have > 0
 			}
 		}
-		return n, nil
+		d.mu.Unlock()
+		if any {
+			return n, any, nil
+		}
 	}
 	err = d.scan(selection{part: f.keys}, nil, func(p place, _ value) bool {
-		if p.url && (f.host == "" || string(p.name) == f.host) {
+		if f.host != "" && string(p.name) != f.host ||
+			slices.ContainsFunc(before, func(b forgotten) bool { return b.has(p.host) }) {
+			return true
+		}
+		if any = true; p.url {
 			n[p.id().FirstDiff(d.cfg.Self)+1]++
 		}
 		return true
 	})
-	return n, err
+	return n, any, err
+}
+
+// wholeLists reports whether all of some lists, and nothing else, is forgotten.
+func (d *DB) wholeLists(f *forgotten) bool {
+	nearest := xor.Prefix(d.cfg.Self, f.keys.Len())
+	one := xor.List(d.cfg.Self, d.cfg.Self.FirstDiff(f.keys.First()))
+	return f.host == "" && (f.keys == nearest || f.keys == one)
 }
 
 // remove forgets in memory. The caller holds mu, and nothing is frozen.

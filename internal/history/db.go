@@ -17,8 +17,8 @@ import (
 type Config struct {
 	Self xor.ID                   // the own id: lists are counted by how far they are from it
 	Key  func(host string) xor.ID // where a host's records belong
-	// bytes for what is not yet on the disk and for hosts with dispatched URLs; default 64 MiB. Filters, 1.2 bytes a URL,
-	// come on top
+	// bytes for what is not yet on the disk and for hosts with dispatched URLs; default 64 MiB. Filters, 1.2 bytes a
+	// URL, come on top
 	Memory int64
 	Rate   int64 // bytes a second that merges may write; default without limit
 	Ratio  int   // files of about one size before they are merged into one; default 4

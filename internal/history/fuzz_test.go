@@ -50,7 +50,8 @@ func FuzzReplay(f *testing.F) {
 		w.Bytes(AppendRecord(nil, &r))
 		return w
 	}
-	f.Add(record(Record{Host: "a", Target: "n", Assigned: 3, URLs: []URL{{At: 4, Data: []byte("x")}, {Hash: Hash{1}, Done: true}}}))
+	f.Add(record(Record{Host: "a", Target: "n", Assigned: 3, URLs: []URL{
+		{At: 4, Data: []byte("x")}, {Hash: Hash{1}, Done: true}}}))
 	f.Add([]byte{batchVersion, entryRecord, 5})
 	f.Add([]byte{2})
 	f.Fuzz(func(t *testing.T, batch []byte) {

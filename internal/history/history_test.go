@@ -256,7 +256,8 @@ func TestMergeIsThatOfALattice(t *testing.T) {
 
 func TestMergeKeepsTimesOfThePast(t *testing.T) {
 	d := open(t, t.TempDir(), memory.New(), Config{})
-	_, err := d.Merge(at(50), []Record{{Host: "a", Target: "n", Assigned: 1 << 40, URLs: []URL{{Hash: HashOf("u"), At: 99}}}})
+	r := Record{Host: "a", Target: "n", Assigned: 1 << 40, URLs: []URL{{Hash: HashOf("u"), At: 99}}}
+	_, err := d.Merge(at(50), []Record{r})
 	check(t, err)
 	if u, _, err := d.Get("a", HashOf("u")); err != nil || u.At != 50 {
 		t.Errorf("%+v, %v", u, err)
@@ -286,8 +287,8 @@ func TestTransfers(t *testing.T) {
 	all := known{}
 	for round := range 30 {
 		for range 50 {
-			rec := Record{Host: fmt.Sprint("h", dice.IntN(200)), URLs: []URL{{Hash: HashOf(fmt.Sprint(dice.IntN(50))), At: 1}}}
-			rec.URLs[0].Done = dice.IntN(2) == 0
+			u := URL{Hash: HashOf(fmt.Sprint(dice.IntN(50))), At: 1, Done: dice.IntN(2) == 0}
+			rec := Record{Host: fmt.Sprint("h", dice.IntN(200)), URLs: []URL{u}}
 			all.merge(rec)
 			for _, id := range replica.Holders(keyOf(rec.Host), ids, r) {
 				_, err := nodes[id].Merge(at(1), []Record{rec})

@@ -80,8 +80,8 @@ func (t *hostTable) dispatched(name string, list int, at uint32, assigned value,
 	h := t.byName[name]
 	since := max(at, assigned.at)
 	if h == nil {
-		t.add(&host{name: strings.Clone(name), target: unique.Make(string(assigned.data)), assigned: assigned.at, due: since,
-			open: more, list: list})
+		t.add(&host{name: strings.Clone(name), target: unique.Make(string(assigned.data)), assigned: assigned.at,
+			due: since, open: more, list: list})
 		return
 	}
 	h.open += more
@@ -230,8 +230,8 @@ func (d *DB) load(src run.Source) (sized bool, err error) {
 			return false, damaged(src.Key())
 		}
 		name := string(src.Key())
-		d.hosts.add(&host{name: name, target: unique.Make(string(in.Rest)), assigned: uint32(assigned), due: uint32(due),
-			open: int(open), list: d.cfg.Key(name).FirstDiff(d.cfg.Self)})
+		d.hosts.add(&host{name: name, target: unique.Make(string(in.Rest)), assigned: uint32(assigned),
+			due: uint32(due), open: int(open), list: d.cfg.Key(name).FirstDiff(d.cfg.Self)})
 	}
 	return sized, src.Err()
 }

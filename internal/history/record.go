@@ -10,8 +10,8 @@ import (
 	"kumo/internal/xor"
 )
 
-// HashSize is the length of a Hash in bytes: so many that of 10¹⁰ URLs no two have the same, but with a chance of 10⁻¹⁴,
-// and the most for which a run needs no more than two bytes beside.
+// HashSize is the length of a Hash in bytes: so many that of 10¹⁰ URLs no two have the same, but with a chance of
+// 10⁻¹⁴, and the most for which a run needs no more than two bytes beside.
 const HashSize = 14
 
 // A Hash stands for a URL.
@@ -89,8 +89,8 @@ func AppendRecord(b []byte, r *Record) []byte {
 	return w
 }
 
-// ReadRecord reads a record, and returns what follows it. The record's Data are parts of b. It takes no more memory than
-// some four times as much as b.
+// ReadRecord reads a record, and returns what follows it. The record's Data are parts of b. It takes no more memory
+// than some four times as much as b.
 func ReadRecord(b []byte) (r Record, rest []byte, err error) {
 	in := varint.Reader{Rest: b}
 	r.Host, r.Target = in.String(), in.String()

@@ -70,8 +70,8 @@ type Cursor string
 
 // Records returns what is known of hosts whose keys are in a part of the space, in the order of keys, most URLs and
 // hosts at once, and the Cursor behind them: empty at the end. A host with many URLs comes in several records, of which
-// the first says to whom it is assigned. What changes meanwhile may be missing: a transfer begins when changes go to the
-// new holder, too.
+// the first says to whom it is assigned. What changes meanwhile may be missing: a transfer begins when changes go to
+// the new holder, too.
 func (d *DB) Records(part xor.Pattern, from Cursor, most int) (all []Record, next Cursor, err error) {
 	n := 0
 	var last []byte

@@ -9,7 +9,8 @@ import (
 )
 
 // What follows are the procedures of Huang, Zeng and Chen, for one holder a record, on plain numbers: as they are
-// printed, and with what they lack. A procedure says to whom a record goes, and counts those that it matches one by one.
+// printed, and with what they lack. A procedure says to whom a record goes, and counts those that it matches one by
+// one.
 
 func firstDiff(a, b int) int {
 	for i := 31; i >= 0; i-- {
@@ -136,7 +137,8 @@ func TestProceduresOfThePaper(t *testing.T) {
 				records++
 				want, b := closest(key, others), closest(key, others) // to whom it goes, and from whom it comes
 				if to, ok := corrected.leave(a, others, key, true); !ok || to != want {
-					t.Fatalf("%d bits: %d leaves %v: the record %d goes to %d, not to %d", bits, a, others, key, to, want)
+					t.Fatalf("%d bits: %d leaves %v: the record %d goes to %d, not to %d", bits, a, others, key, to,
+						want)
 				}
 				if to, ok := printed.leave(a, others, key, false); !ok || to != want {
 					lost++
@@ -155,8 +157,8 @@ func TestProceduresOfThePaper(t *testing.T) {
 		if lost == 0 {
 			t.Errorf("%d bits: the printed procedures lose nothing", bits)
 		}
-		t.Logf("%d bits: the printed procedures lose %d of %d records, in %d of %d networks", bits, lost, 2*records, losing,
-			networks)
+		t.Logf("%d bits: the printed procedures lose %d of %d records, in %d of %d networks", bits, lost, 2*records,
+			losing, networks)
 		t.Logf("%d bits, corrected: %d records matched one by one, %d moved in whole lists", bits, corrected.matched,
 			corrected.whole)
 		t.Logf("%d bits, Moves: %v", bits, ours)
@@ -233,8 +235,8 @@ func TestCappedBuckets(t *testing.T) {
 			}
 			for _, n := range now {
 				if !has[n] {
-					t.Fatalf("r = %d, %v to %v, gone %v: the record %d is at %v, not at %v", r, before, after, gone, key, has,
-						now)
+					t.Fatalf("r = %d, %v to %v, gone %v: the record %d is at %v, not at %v", r, before, after, gone, key,
+						has, now)
 				}
 			}
 		}
@@ -261,7 +263,6 @@ func movesCapped(bits space, node, a, r, k int, before, after, gone []int, dice 
 		}
 		return ids
 	}
-	return Moves(bits.id(node), r, Change{Before: in(before), After: in(after), Gone: in(gone), Capped: func(b int) bool {
-		return size[b-xor.Bits+int(bits)] > k
-	}})
+	capped := func(b int) bool { return size[b-xor.Bits+int(bits)] > k }
+	return Moves(bits.id(node), r, Change{Before: in(before), After: in(after), Gone: in(gone), Capped: capped})
 }

@@ -2,13 +2,13 @@
 // of ids.
 //
 // A record is held by the r nodes whose ids are closest to its key by exclusive or ([kumo/internal/xor]). Huang, Zeng
-// and Chen ("Method for Fully Distributed Crawler Cluster Based on Kademia") keep a node's records in lists by the first
-// bit in which key and node differ, one list a k-bucket, so that most lists move whole when a node comes or goes: their
-// keys need not be looked at. [Moves] keeps that idea. What differs:
+// and Chen ("Method for Fully Distributed Crawler Cluster Based on Kademia") keep a node's records in lists by the
+// first bit in which key and node differ, one list a k-bucket, so that most lists move whole when a node comes or goes:
+// their keys need not be looked at. [Moves] keeps that idea. What differs:
 //
 //   - Their two procedures lose records as they are printed. A node that leaves hands over only lists nearer than its
-//     nearest k-bucket with nodes in it, and not even those once no node is left on its own side; but its records lie in
-//     farther lists, too, wherever farther buckets are empty. A node that joins asks its nearest neighbor; but its
+//     nearest k-bucket with nodes in it, and not even those once no node is left on its own side; but its records lie
+//     in farther lists, too, wherever farther buckets are empty. A node that joins asks its nearest neighbor; but its
 //     records lie on all nodes of its nearest bucket.
 //   - A record has r holders, and any number of nodes may come and go at once.
 //   - Where a list must be divided, the keys of a part have some bits in common ([xor.Pattern]), so that a key is held
@@ -31,18 +31,19 @@ func Holders(key xor.ID, nodes []xor.ID, r int) []xor.ID {
 // A Change is what a node knows of its network before and after some nodes came or went.
 type Change struct {
 	Before, After []xor.ID // in no order, no two alike
-	// Gone are nodes of Before, not of After, that cannot send any more. Who leaves and can still send is not among them
+	// Gone are nodes of Before, not of After, that cannot send any more. Who leaves and can still send is not among
+	// them
 	Gone []xor.ID
-	// Capped reports whether a k-bucket of the node, by its number, may have nodes that it does not know; nil: none has. A
-	// capped bucket is known to have more than r
+	// Capped reports whether a k-bucket of the node, by its number, may have nodes that it does not know; nil: none
+	// has. A capped bucket is known to have more than r
 	Capped func(bucket int) bool
 }
 
 // A Move is a part of a node's records that it sends to others, or need not hold any longer.
 type Move struct {
 	Keys xor.Pattern
-	// List says that Keys are what the node held of a list, or of several, whole: no record's key has to be looked at. If
-	// the node has others there by now, they go with them; Outside is how to be rid of those
+	// List says that Keys are what the node held of a list, or of several, whole: no record's key has to be looked at.
+	// If the node has others there by now, they go with them; Outside is how to be rid of those
 	List bool
 	To   []xor.ID // whom this node sends them: holders after, but not before
 	// LookUp is how many more of their holders lie in a bucket that is capped, and have to be looked up for each record
@@ -76,8 +77,8 @@ func Moves(self xor.ID, r int, c Change) []Move {
 	return p.moves
 }
 
-// Outside are the parts of the space of which self, one of nodes, is none of the r holders. Records that it has there all
-// the same are not missed: they came when somebody sent a list whole, or did not know of all nodes.
+// Outside are the parts of the space of which self, one of nodes, is none of the r holders. Records that it has there
+// all the same are not missed: they came when somebody sent a list whole, or did not know of all nodes.
 func Outside(self xor.ID, nodes []xor.ID, r int) (parts []xor.Pattern) {
 	var divide func(keys xor.Pattern, c choice)
 	divide = func(keys xor.Pattern, c choice) {

@@ -289,8 +289,8 @@ func TestFullWidth(t *testing.T) {
 			}
 			slices.SortFunc(has, func(a, b xor.ID) int { return xor.Compare(a, b, key) })
 			if !slices.Equal(has, now) {
-				t.Fatalf("r = %d, %d nodes to %d: the record %v is at %v, not at %v", r, len(c.Before), len(c.After), key, has,
-					now)
+				t.Fatalf("r = %d, %d nodes to %d: the record %v is at %v, not at %v", r, len(c.Before), len(c.After), key,
+					has, now)
 			}
 		}
 	}

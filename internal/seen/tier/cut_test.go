@@ -31,8 +31,7 @@ func keys(t *testing.T, s *Set) (all string) {
 
 // cut adds a cut and nothing else.
 func cut(s *Set, value, mask []byte) error {
-	c := Cut{value, mask, s.Last()}
-	return s.Add(context.Background(), &one{}, nil, func(m *Manifest) { m.Cuts = append(m.Cuts, c) })
+	return s.Add(context.Background(), &one{}, nil, func(m *Manifest) { m.Cut(value, mask) })
 }
 
 func TestCut(t *testing.T) {
@@ -64,22 +63,33 @@ func TestCut(t *testing.T) {
 	check(t, s.Close())
 }
 
-// TestCutWhileRunsAreMerged has keys cut off that a merge has taken already.
+// TestCutWhileRunsAreMerged has keys cut off that a merge has taken already, or that one takes while the run is written
+// that is added with the cut.
 func TestCutWhileRunsAreMerged(t *testing.T) {
-	s, err := Open(vfs.OS, t.TempDir(), Config{Fold: concat, Ratio: 2})
-	check(t, err)
-	for _, key := range []string{"a", "b"} {
-		check(t, s.Add(t.Context(), &one{key, key}, nil, func(*Manifest) {}))
-	}
-	ctx := &during{Context: t.Context(), f: func() { check(t, cut(s, []byte("b"), []byte{0xff})) }}
-	for done := true; done; {
-		done, err = s.Compact(ctx)
+	for _, other := range []bool{false, true} {
+		s, err := Open(vfs.OS, t.TempDir(), Config{Fold: concat, Ratio: 2})
 		check(t, err)
+		for _, key := range []string{"a", "b"} {
+			check(t, s.Add(t.Context(), &one{key, key}, nil, func(*Manifest) {}))
+		}
+		merge := func(ctx context.Context) {
+			for done := true; done; {
+				done, err = s.Compact(ctx)
+				check(t, err)
+			}
+		}
+		add := func(ctx context.Context) {
+			check(t, s.Add(ctx, &one{"c", "c"}, nil, func(m *Manifest) { m.Cut([]byte("b"), []byte{0xff}) }))
+		}
+		if other {
+			merge, add = add, merge
+		}
+		merge(&during{Context: t.Context(), f: func() { add(t.Context()) }})
+		if got := keys(t, s); got != "aa cc " {
+			t.Errorf("the set has %q", got)
+		}
+		check(t, s.Close())
 	}
-	if got, runs := keys(t, s), len(s.Manifest().Runs); got != "aa " || runs != 1 {
-		t.Errorf("the set has %q in %d runs", got, runs)
-	}
-	check(t, s.Close())
 }
 
 // A during is a context that does something when it is first asked for its error: in the middle of a merge.
@@ -94,6 +104,25 @@ func (d *during) Err() error {
 		f()
 	}
 	return d.Context.Err()
+}
+
+func TestCutsThatAreCovered(t *testing.T) {
+	s, err := Open(vfs.OS, t.TempDir(), Config{Fold: concat})
+	check(t, err)
+	for _, key := range []string{"a1", "a2", "b1"} {
+		check(t, s.Add(t.Context(), &one{key, key}, nil, func(*Manifest) {}))
+	}
+	check(t, cut(s, []byte("a1"), []byte{0xff, 0xff}))
+	check(t, cut(s, []byte("b"), []byte{0xff}))
+	check(t, cut(s, []byte("a2"), []byte{0xff, 0xff}))
+	check(t, cut(s, []byte("a"), []byte{0xff}))
+	if cuts := s.Manifest().Cuts; len(cuts) != 2 || string(cuts[0].Value) != "b" || string(cuts[1].Value) != "a" {
+		t.Errorf("the cuts are %+v", cuts)
+	}
+	if got := keys(t, s); got != "" {
+		t.Errorf("the set has %q", got)
+	}
+	check(t, s.Close())
 }
 
 func TestManyCuts(t *testing.T) {

@@ -151,14 +151,6 @@ func (s *Set) add(ctx context.Context, src, waiting run.Source, old []*handle, c
 	}, change, []*handle{h, w}, old)
 }
 
-// Last is the ID of the newest run: for the Cut of keys that are in runs by now, which a change of the manifest adds.
-// They take room until the runs are merged with others.
-func (s *Set) Last() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.next
-}
-
 // Settle drops what waits. What has become of it is in the owner's journal up to relies.
 func (s *Set) Settle(relies uint64) error {
 	waiting := s.View().waiting
@@ -244,9 +236,7 @@ func (s *Set) installAlone(edit func(*View), change func(*Manifest), fresh, old 
 	m.Cuts = slices.Clone(m.Cuts)
 	change(&m)
 	m.Runs, m.Waiting = named(v.runs), named(v.waiting)
-	m.Cuts = slices.DeleteFunc(m.Cuts, func(c Cut) bool {
-		return !slices.ContainsFunc(m.Runs, func(r Run) bool { return r.ID <= c.Upto })
-	})
+	m.Cuts = needed(m.Cuts, m.Runs)
 	v.cuts = m.Cuts
 	if err := writeManifest(s.disk, s.path(manifestName), m); err != nil {
 		for _, h := range fresh {
