@@ -123,10 +123,10 @@ func TestProceduresOfThePaper(t *testing.T) {
 	for _, bits := range []space{8, 12, 16} {
 		var corrected, printed paper
 		var ours counts
-		records, lost, networks, losing := 0, 0, 1000, 0
+		records, lost, networks, losing := 0, 0, 500, 0
 		for range networks {
-			nodes := dice.Perm(1 << bits)[:2+dice.IntN(31)]
-			keys, before := dice.Perm(1 << bits)[:256], lost
+			nodes := bits.some(dice, 2+dice.IntN(31))
+			keys, before := bits.some(dice, 256), lost
 			a, others := nodes[0], nodes[1:]
 			ours.add(change{bits, 1, nodes, others, nil, keys}.run(t))
 			ours.add(change{bits, 1, others, nodes, nil, keys}.run(t))
@@ -190,7 +190,7 @@ func TestCappedBuckets(t *testing.T) {
 	const bits, k = space(12), 5
 	sent, looked := 0, 0
 	for range 500 {
-		nodes := dice.Perm(1 << bits)[:30+dice.IntN(100)]
+		nodes := bits.some(dice, 30+dice.IntN(100))
 		r, a := 1+dice.IntN(4), nodes[0]
 		before, after, gone := nodes, nodes[1:], []int(nil)
 		switch dice.IntN(3) {
@@ -205,7 +205,7 @@ func TestCappedBuckets(t *testing.T) {
 				plans[node] = movesCapped(bits, node, a, r, k, before, after, gone, dice)
 			}
 		}
-		for _, key := range dice.Perm(1 << bits)[:200] {
+		for _, key := range bits.some(dice, 200) {
 			was, now := holders(key, before, r), holders(key, after, r)
 			if len(gone) > 0 && slices.Equal(was, gone) {
 				continue
