@@ -73,8 +73,8 @@ func (d *DB) enter(r *Record, may filter) (news int, err error) {
 	}
 	d.change.Lock()
 	defer d.change.Unlock()
-	if !d.hasRoom(r) {
-		return 0, ErrFull
+	if err := d.ready(r); err != nil {
+		return 0, err
 	}
 	if news, err = d.apply(r, may); err != nil {
 		return 0, err
@@ -88,11 +88,18 @@ func (d *DB) enter(r *Record, may filter) (news int, err error) {
 	return news, err
 }
 
-func (d *DB) hasRoom(r *Record) bool {
+// ready is why a record cannot be entered.
+func (d *DB) ready(r *Record) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.active.Bytes() < d.full && d.log.failed == nil && (len(d.hosts.queue) < d.maxHosts ||
-		d.hosts.byName[r.Host] != nil || !slices.ContainsFunc(r.URLs, func(u URL) bool { return !u.Done }))
+	newHost := d.hosts.byName[r.Host] == nil && slices.ContainsFunc(r.URLs, func(u URL) bool { return !u.Done })
+	switch {
+	case d.log.failed != nil:
+		return d.log.failed
+	case d.active.Bytes() >= d.full, newHost && len(d.hosts.queue) >= d.maxHosts:
+		return ErrFull
+	}
+	return nil
 }
 
 // room is memory of changes that is used again; guarded by change.

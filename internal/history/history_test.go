@@ -397,6 +397,35 @@ func TestFullDisk(t *testing.T) {
 	check(t, m.log.Close())
 }
 
+// TestAfterAFailure has nothing changed any more after the journal could not be written.
+func TestAfterAFailure(t *testing.T) {
+	m := newModel(t, 1)
+	claim(t, m.db, 1, "a", "1")
+	m.disk.SetRoom(0)
+	if err := m.db.Sync(); !vfs.IsFull(err) {
+		t.Errorf("Sync: %v", err)
+	}
+	m.disk.SetRoom(-1)
+	_, err := m.db.Claim(at(2), "a", items("2"), nil)
+	if !vfs.IsFull(err) || !vfs.IsFull(m.db.Sync()) || !vfs.IsFull(m.db.Checkpoint(t.Context())) {
+		t.Errorf("Claim: %v", err)
+	}
+	m.reopen()
+	check(t, m.db.Close())
+	check(t, m.log.Close())
+}
+
+func TestAnotherJournal(t *testing.T) {
+	dir, j := t.TempDir(), memory.New()
+	d := open(t, dir, j, Config{})
+	claim(t, d, 1, "a", "1")
+	check(t, d.Checkpoint(t.Context()))
+	check(t, d.Close())
+	if _, err := Open(vfs.OS, dir, memory.New(), Config{Self: self, Key: keyOf}); !errors.Is(err, errJournal) {
+		t.Error(err)
+	}
+}
+
 // untilFull does something, and reports whether the disk was full.
 func (m *model) untilFull() bool {
 	m.now++

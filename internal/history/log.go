@@ -98,6 +98,9 @@ func (d *DB) append(batch []byte) error {
 // replay takes in what the journal has from the last checkpoint on.
 func (d *DB) replay() error {
 	from := journal.Position(d.tiers.Manifest().Position)
+	if end := d.log.journal.End(); from > end {
+		return fmt.Errorf("%w: the checkpoint is of position %d, the journal ends at %d", errJournal, from, end)
+	}
 	return d.log.journal.Replay(from, func(batch []byte, end journal.Position) error {
 		if err := d.replayBatch(batch); err != nil {
 			return fmt.Errorf("the journal's batch that ends at %d: %w", end, err)
@@ -112,6 +115,9 @@ func (d *DB) replay() error {
 		return d.write(context.Background(), nil)
 	})
 }
+
+// errJournal is a journal that was not kept with these files.
+var errJournal = errors.New("not the journal of this URL history")
 
 // errEntry is an entry that nobody has written.
 var errEntry = errors.New("not an entry of a URL history")

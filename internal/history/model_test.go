@@ -354,8 +354,8 @@ func (m *model) fine(err error) bool {
 
 // reopen opens what a process, or a machine, that died has left.
 func (m *model) reopen() {
-	m.db.Close()  //nolint:errcheck // it is dead
-	m.log.Close() //nolint:errcheck // as above
+	m.db.Close() // it is dead
+	m.log.Close()
 	if m.dice.IntN(2) == 0 {
 		check(m.t, m.disk.PowerLoss(m.dice))
 	}
