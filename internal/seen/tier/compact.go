@@ -7,6 +7,10 @@ import (
 	"kumo/internal/seen/run"
 )
 
+// maxCuts is how many ranges of keys may be gone before all runs are merged into one, so that looking at each does not
+// become dear.
+const maxCuts = 64
+
 // Compact merges one tier that is full, and reports whether there was one.
 func (s *Set) Compact(ctx context.Context) (done bool, err error) {
 	s.compact.Lock()
@@ -14,18 +18,27 @@ func (s *Set) Compact(ctx context.Context) (done bool, err error) {
 	v := s.Pin()
 	defer func() { err = errors.Join(err, v.Release()) }()
 	old := full(v.runs, s.cfg.Ratio)
+	if len(v.cuts) > maxCuts {
+		old = v.runs
+	}
 	if len(old) == 0 {
 		return false, nil
 	}
 	sources := make([]run.Source, len(old))
 	for i, h := range old {
-		sources[i] = h.Iter()
+		sources[i] = v.rest(h, h.Iter())
 	}
 	h, err := s.write(ctx, run.Merge(s.cfg.Fold, sources...), old[len(old)-1].run.Tier+1, true)
 	if err != nil {
 		return false, err
 	}
-	return true, s.install(func(v *View) { v.runs = replace(v.runs, old, h) }, func(*Manifest) {}, []*handle{h}, old)
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if s.View().cutSince(v) {
+		return true, s.drop(h) // it has keys that are gone by now: once more
+	}
+	edit := func(v *View) { v.runs = replace(v.runs, old, h) }
+	return true, s.installAlone(edit, func(*Manifest) {}, []*handle{h}, old)
 }
 
 // full returns the runs of the lowest full tier, and those of the tiers that it would fill in turn.

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"kumo/internal/seen/run"
@@ -29,6 +30,59 @@ type Manifest struct {
 	Born     int64  // when the owner began, in Unix seconds
 	Runs     []Run  // the newest first
 	Waiting  []Run  // the newest first
+	Cuts     []Cut  `json:",omitempty"`
+}
+
+// A Cut says that keys are gone from all runs up to one: those that have Value's bits where Mask has ones.
+type Cut struct {
+	Value, Mask []byte // of one length, of the keys' beginning; no shorter key is gone
+	Upto        uint64 // ID of the newest of those runs
+}
+
+// Cut takes keys out of all runs: those that have value's bits where mask has ones. It is for who changes the manifest
+// when a run is added that has none of them. They take room until runs are merged.
+func (m *Manifest) Cut(value, mask []byte) {
+	c := Cut{Value: value, Mask: mask}
+	for _, r := range m.Runs {
+		c.Upto = max(c.Upto, r.ID)
+	}
+	m.Cuts = append(m.Cuts, c)
+}
+
+func (c *Cut) has(id uint64, key []byte) bool {
+	if id > c.Upto || len(key) < len(c.Mask) {
+		return false
+	}
+	for i, m := range c.Mask {
+		if (key[i]^c.Value[i])&m != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// covers reports whether what another cut says is said by this one, too.
+func (c *Cut) covers(o *Cut) bool {
+	if c.Upto < o.Upto || len(c.Mask) > len(o.Mask) {
+		return false
+	}
+	for i, m := range c.Mask {
+		if o.Mask[i]&m != m || (c.Value[i]^o.Value[i])&m != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// needed are the cuts that say something of runs, and nothing that another one says.
+func needed(cuts []Cut, runs []Run) (all []Cut) {
+	for i, c := range cuts {
+		old := slices.ContainsFunc(runs, func(r Run) bool { return r.ID <= c.Upto })
+		if old && !slices.ContainsFunc(cuts[i+1:], func(later Cut) bool { return later.covers(&c) }) {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // A Run is one file.

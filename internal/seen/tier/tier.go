@@ -66,7 +66,7 @@ func Open(disk vfs.FS, dir string, cfg Config) (*Set, error) {
 	if err := s.sweep(); err != nil {
 		return nil, err
 	}
-	s.view.set = s
+	s.view.set, s.view.cuts = s, m.Cuts
 	if err := errors.Join(s.openAll(&s.view.runs, m.Runs), s.openAll(&s.view.waiting, m.Waiting)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -123,6 +123,16 @@ func (s *Set) open(r Run) (*handle, error) {
 // others; nothing where one gives nothing. Then it writes a manifest, as which change may have altered it: together
 // they are a checkpoint.
 func (s *Set) Add(ctx context.Context, src, waiting run.Source, change func(*Manifest)) error {
+	return s.add(ctx, src, waiting, nil, change)
+}
+
+// Replace is Add for who wants what waits now in place of all that has waited so far. It is not called beside Add,
+// Settle or itself.
+func (s *Set) Replace(ctx context.Context, src, waiting run.Source, change func(*Manifest)) error {
+	return s.add(ctx, src, waiting, s.View().waiting, change)
+}
+
+func (s *Set) add(ctx context.Context, src, waiting run.Source, old []*handle, change func(*Manifest)) error {
 	h, err := s.write(ctx, src, 0, false) // without compression: it is soon merged with others
 	if err != nil {
 		return err
@@ -134,8 +144,11 @@ func (s *Set) Add(ctx context.Context, src, waiting run.Source, change func(*Man
 		}
 	}
 	return s.install(func(v *View) {
-		v.runs, v.waiting = replace(v.runs, nil, h), replace(v.waiting, nil, w)
-	}, change, []*handle{h, w}, nil)
+		if v.runs = replace(v.runs, nil, h); len(old) > 0 {
+			v.waiting = nil
+		}
+		v.waiting = replace(v.waiting, nil, w)
+	}, change, []*handle{h, w}, old)
 }
 
 // Settle drops what waits. What has become of it is in the owner's journal up to relies.
@@ -212,11 +225,19 @@ func (s *Set) wait(ctx context.Context, n int) error {
 func (s *Set) install(edit func(*View), change func(*Manifest), fresh, old []*handle) error {
 	s.commit.Lock()
 	defer s.commit.Unlock()
+	return s.installAlone(edit, change, fresh, old)
+}
+
+// installAlone is install with commit held.
+func (s *Set) installAlone(edit func(*View), change func(*Manifest), fresh, old []*handle) error {
 	v := *s.View()
 	edit(&v)
 	m := s.Manifest()
+	m.Cuts = slices.Clone(m.Cuts)
 	change(&m)
 	m.Runs, m.Waiting = named(v.runs), named(v.waiting)
+	m.Cuts = needed(m.Cuts, m.Runs)
+	v.cuts = m.Cuts
 	if err := writeManifest(s.disk, s.path(manifestName), m); err != nil {
 		for _, h := range fresh {
 			if h != nil {

@@ -1,8 +1,10 @@
 package tier
 
 import (
+	"bytes"
 	"errors"
 	"iter"
+	"slices"
 
 	"kumo/internal/seen/run"
 )
@@ -19,12 +21,32 @@ type handle struct {
 type View struct {
 	set           *Set
 	runs, waiting []*handle
+	cuts          []Cut
+}
+
+// cut reports whether a key is gone from a run.
+func (v *View) cut(h *handle, key []byte) bool {
+	for i := range v.cuts {
+		if v.cuts[i].has(h.run.ID, key) {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *View) all() []*handle { return append(v.runs[:len(v.runs):len(v.runs)], v.waiting...) }
 
 // Waiting is a view of the runs that wait, and of no others. It holds as long as v.
 func (v *View) Waiting() *View { return &View{runs: v.waiting} }
+
+// cutSince reports whether keys are gone that were not when old was taken.
+func (v *View) cutSince(old *View) bool {
+	return slices.ContainsFunc(v.cuts, func(c Cut) bool {
+		return !slices.ContainsFunc(old.cuts, func(o Cut) bool {
+			return o.Upto == c.Upto && bytes.Equal(o.Value, c.Value) && bytes.Equal(o.Mask, c.Mask)
+		})
+	})
+}
 
 // View is the runs as they are now, not pinned.
 func (s *Set) View() *View {
@@ -92,13 +114,13 @@ func (v *View) Get(key string) iter.Seq2[[]byte, error] { return v.Finder().Find
 
 // A Finder looks up keys that come in ascending order, in one pass over the blocks that can hold them.
 type Finder struct {
-	runs    []*handle
+	view    *View
 	finders []*run.Finder
 }
 
 // Finder returns a finder, for one goroutine and as long as the view is pinned.
 func (v *View) Finder() *Finder {
-	f := &Finder{runs: v.runs}
+	f := &Finder{view: v}
 	for _, h := range v.runs {
 		f.finders = append(f.finders, h.Finder())
 	}
@@ -109,8 +131,8 @@ func (v *View) Finder() *Finder {
 func (f *Finder) Find(key []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		hash, name := run.Hash(key), string(key)
-		for i, h := range f.runs {
-			if !h.May(name, hash) {
+		for i, h := range f.view.runs {
+			if !h.May(name, hash) || f.view.cut(h, key) {
 				continue
 			}
 			value, ok, err := f.finders[i].Find(key)
@@ -125,9 +147,33 @@ func (f *Finder) Find(key []byte) iter.Seq2[[]byte, error] {
 func (v *View) Scan(from []byte) []run.Source {
 	var all []run.Source
 	for _, h := range v.runs {
-		all = append(all, &seeker{Iter: h.Iter(), from: from})
+		all = append(all, v.rest(h, &seeker{Iter: h.Iter(), from: from}))
 	}
 	return all
+}
+
+// rest is what a run has but for keys that are gone.
+func (v *View) rest(h *handle, src run.Source) run.Source {
+	if len(v.cuts) == 0 {
+		return src
+	}
+	return &uncut{src, v, h}
+}
+
+// An uncut source passes over keys that are gone from its run.
+type uncut struct {
+	run.Source
+	view *View
+	h    *handle
+}
+
+func (u *uncut) Next() bool {
+	for u.Source.Next() {
+		if !u.view.cut(u.h, u.Key()) {
+			return true
+		}
+	}
+	return false
 }
 
 // A seeker seeks with the first Next.
@@ -152,11 +198,12 @@ type Stats struct {
 	Waiting int64 // entries of the runs that wait, which are not among Entries
 	Disk    int64 // bytes
 	Memory  int64 // bytes of filters and indexes
+	Cuts    int   // ranges of keys that are gone, and may still take room
 }
 
 // Stats adds up what the runs take.
 func (v *View) Stats() (st Stats) {
-	st.Runs = len(v.runs)
+	st.Runs, st.Cuts = len(v.runs), len(v.cuts)
 	for _, h := range v.waiting {
 		st.Waiting += h.Len()
 	}
