@@ -82,7 +82,7 @@ func saying(t *testing.T, b bus.Messenger, to strategy.Node, data string, got ch
 			}
 		case <-again.C:
 		case <-late:
-			t.Fatalf("%q never came to %s", data, to)
+			t.Fatalf("%.80q never came to %s", data, to)
 		}
 	}
 }
