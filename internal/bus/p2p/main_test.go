@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -8,4 +9,9 @@ import (
 	"kumo/internal/testmain"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testmain.M{M: m, PerProcessor: 2}) }
+func TestMain(m *testing.M) {
+	if settings := os.Getenv(processVar); settings != "" {
+		os.Exit(process(settings, os.Stdin, os.Stdout))
+	}
+	goleak.VerifyTestMain(testmain.M{M: m, PerProcessor: 2})
+}

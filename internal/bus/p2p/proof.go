@@ -20,7 +20,7 @@ var ErrNotMember = errors.New("it is no node of this crawl, or has another secre
 
 const (
 	nonceSize = 32
-	proofTime = 5 * time.Second  // for a peer to prove that it is a member
+	proofTime = 5 * time.Second // for a peer to prove that it is a member
 )
 
 // A membership proves to others that this node has the secret, and checks that they do. The dialler sends a nonce; the
