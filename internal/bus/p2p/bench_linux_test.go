@@ -15,6 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/connmgr"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+
 	"kumo/internal/secret"
 	"kumo/internal/strategy"
 )
@@ -132,18 +139,11 @@ func benchIdle(b *testing.B, listen string, seconds int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	address := self.Addrs[0] + "/p2p/" + id.String()
-	b.StopTimer()
-	var others []*Messenger
+	to := peer.AddrInfo{ID: id, Addrs: parsed(self.Addrs)}
+	member := open(b, Config{Name: "member", Secret: s})
+	var streams []network.Stream
 	for range n {
-		m, err := Open(Config{Name: "other", Crawl: "test", Secret: s, Dir: b.TempDir()})
-		if err != nil {
-			b.Fatal(err)
-		}
-		others = append(others, m)
-		if _, err := m.Dial(b.Context(), address); err != nil {
-			b.Fatal(err)
-		}
+		streams = append(streams, bareNode(b, member, to))
 	}
 	time.Sleep(time.Duration(seconds) * time.Second / 2) // until what comes with connections is over
 	before := taken(b, cmd.Process.Pid)
@@ -152,12 +152,39 @@ func benchIdle(b *testing.B, listen string, seconds int) {
 	b.ReportMetric(float64(alone)/(1<<20), "MiB-alone")
 	b.ReportMetric(float64(memory(b, cmd.Process.Pid)-alone)/n/1024, "KiB/peer")
 	b.ReportMetric(100*cpu.Seconds()/float64(seconds), "%cpu")
-	for _, m := range others {
-		if m.Stats().Peers != 1 {
+	for _, s := range streams {
+		if s.Conn().IsClosed() {
 			b.Error("a connection was lost")
 		}
-		m.Close()
 	}
+}
+
+// bareNode is as little of a node as another takes for one: many fit into a process.
+func bareNode(b *testing.B, member *Messenger, to peer.AddrInfo) network.Stream {
+	b.Helper()
+	muxer := *yamux.DefaultTransport
+	h, err := libp2p.New(libp2p.NoListenAddrs, libp2p.DisableRelay(), libp2p.DisableMetrics(), libp2p.Ping(false),
+		libp2p.Transport(tcp.NewTCPTransport), libp2p.Transport(member.newQUIC),
+		libp2p.Security(securityID, member.newSecurity), libp2p.Muxer(yamux.ID, &muxer),
+		libp2p.ConnectionManager(connmgr.NullConnMgr{}), libp2p.ResourceManager(&network.NullResourceManager{}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { h.Close() })
+	if err := h.Connect(b.Context(), to); err != nil {
+		b.Fatal(err)
+	}
+	s, err := h.NewStream(b.Context(), to.ID, linkProtocol)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := s.Write([]byte("\x01x")); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := readName(s); err != nil {
+		b.Fatal(err)
+	}
+	return s
 }
 
 // onlyJSON leaves out the word before what each line says.

@@ -23,6 +23,7 @@ type processSettings struct {
 	Name, Secret, Dir string
 	Listen            []string
 	Reach             Reach
+	LAN               bool
 }
 
 // process is such a node. It does what lines of its input say, and says in lines what happens.
@@ -45,7 +46,7 @@ func process(settings string, in io.Reader, out io.Writer) int {
 		data, _ := json.Marshal(v)
 		fmt.Fprintln(out, what, string(data))
 	}
-	m, err := Open(Config{Name: s.Name, Crawl: "test", Secret: key, Dir: s.Dir, Listen: s.Listen, Reach: s.Reach,
+	m, err := Open(Config{Name: s.Name, Crawl: "test", Secret: key, Dir: s.Dir, Listen: s.Listen, Reach: s.Reach, LAN: s.LAN,
 		Reached: func(n strategy.Node) { tell("reached", n) },
 		Lost:    func(n strategy.Node) { tell("lost", n) }})
 	if err != nil {

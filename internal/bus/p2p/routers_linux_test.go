@@ -8,27 +8,39 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"kumo/internal/bus/bustest"
 	"kumo/internal/netlab"
 	"kumo/internal/secret"
 	"kumo/internal/strategy"
 )
 
-// A home is a node that is a process on a host of a lab.
+// A home is a node that is a process of its own, on a host of a lab or on this one.
 type home struct {
 	Contact
-	in    io.WriteCloser
-	lines chan string
-	stats Stats
+	process *os.Process
+	in      io.WriteCloser
+	lines   chan string
+	stats   Stats
 }
 
-func startNode(t *testing.T, h *netlab.Host, s secret.Secret, reach Reach) *home {
+// startOn starts a node on a host of a lab.
+func startOn(t *testing.T, h *netlab.Host, s processSettings) *home {
 	t.Helper()
-	settings, err := json.Marshal(processSettings{Name: h.Name, Secret: s.Text(), Dir: t.TempDir(),
-		Listen: []string{"0.0.0.0:4001"}, Reach: reach})
+	s.Name, s.Listen = h.Name, []string{"0.0.0.0:4001"}
+	return startNode(t, s, func(cmd *exec.Cmd) error { return h.Do(cmd.Start) })
+}
+
+func startNode(t *testing.T, s processSettings, start func(*exec.Cmd) error) *home {
+	t.Helper()
+	if s.Dir == "" {
+		s.Dir = t.TempDir()
+	}
+	settings, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +55,10 @@ func startNode(t *testing.T, h *netlab.Host, s secret.Secret, reach Reach) *home
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &home{in: in, lines: make(chan string, 10_000)}
-	p, err := h.Start(cmd)
-	if err != nil {
+	if err := start(cmd); err != nil {
 		t.Fatal(err)
 	}
+	n := &home{process: cmd.Process, in: in, lines: make(chan string, 10_000)}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -57,10 +68,8 @@ func startNode(t *testing.T, h *netlab.Host, s secret.Secret, reach Reach) *home
 	}()
 	t.Cleanup(func() {
 		in.Close()
-		if err := p.Wait(patience); err != nil {
-			t.Error(err)
-		}
 		<-read
+		_ = cmd.Wait() // some were killed
 	})
 	n.hear(t, "open", &n.Contact)
 	return n
@@ -130,9 +139,9 @@ func throughRouters(t *testing.T, ports string, direct bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nodes = append(nodes, startNode(t, h, s, ReachPrivate))
+		nodes = append(nodes, startOn(t, h, processSettings{Secret: s.Text(), Reach: ReachPrivate}))
 	}
-	relay := startNode(t, public, s, ReachPublic)
+	relay := startOn(t, public, processSettings{Secret: s.Text(), Reach: ReachPublic})
 	a, b := nodes[0], nodes[1]
 	for _, n := range nodes {
 		n.dial(t, "203.0.113.1:4001")
@@ -190,4 +199,72 @@ func also(t *testing.T, h *netlab.Host, addr string) {
 	if err := h.Also(netip.MustParsePrefix(addr)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Nodes in one network find each other without being told of any address; those of other clusters they leave alone.
+func TestLAN(t *testing.T) {
+	t.Parallel()
+	lab := netlab.ForTest(t, 1)
+	s, other := secret.New(), secret.New()
+	a := startOn(t, lab.Add(t, "a"), processSettings{Secret: s.Text(), LAN: true})
+	stranger := startOn(t, lab.Add(t, "c"), processSettings{Secret: other.Text(), LAN: true})
+	b := startOn(t, lab.Add(t, "b"), processSettings{Secret: s.Text(), LAN: true})
+	var reached strategy.Node
+	if a.hear(t, "reached", &reached); reached != b.Node {
+		t.Errorf("a has reached %s", reached)
+	}
+	if b.hear(t, "reached", &reached); reached != a.Node {
+		t.Errorf("b has reached %s", reached)
+	}
+	if s := stranger.ask(t); s.Peers != 0 || s.Refused != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A node whose process is killed is lost to others; started again, it is the same, and knows whom to ask.
+func TestKilledAndBack(t *testing.T) {
+	t.Parallel()
+	cfg, reached, lost := told()
+	cfg.Secret = secret.New()
+	m := open(t, cfg)
+	settings := processSettings{Name: "killed", Secret: cfg.Secret.Text(), Dir: t.TempDir(),
+		Listen: bustest.Addresses(t, 1)}
+	n := startNode(t, settings, (*exec.Cmd).Start)
+	n.dial(t, m.Addrs()[0])
+	wait(t, reached, "the node")
+	until(t, "it has written whom it knows", func() bool {
+		data, _ := os.ReadFile(filepath.Join(settings.Dir, bookFile))
+		return strings.Contains(string(data), string(m.Node()))
+	})
+	if err := n.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if node := wait(t, lost, "the loss"); node != n.Node {
+		t.Errorf("%s is lost", node)
+	}
+	again := startNode(t, settings, (*exec.Cmd).Start)
+	if again.Node != n.Node {
+		t.Errorf("%s came back as %s", n.Node, again.Node)
+	}
+	again.do("send %s I am back", m.Node())
+	got := receive(t, m)
+	if said := wait(t, got, "its message"); said != string(n.Node)+" I am back" {
+		t.Errorf("it says %q", said)
+	}
+	wait(t, reached, "the node again")
+	say(t, m, n.Node, "welcome", forward(t, again, m.Node()))
+}
+
+// forward gives what a process has got, as receive does.
+func forward(t *testing.T, n *home, from strategy.Node) chan string {
+	got := make(chan string, 1)
+	go func() {
+		for line := range n.lines {
+			if strings.HasPrefix(line, "got ") {
+				got <- string(from) + " welcome"
+				return
+			}
+		}
+	}()
+	return got
 }
