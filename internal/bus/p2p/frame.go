@@ -79,7 +79,7 @@ func (r *frameReader) next() (frames []byte, n int, err error) {
 		got, err := r.from.Read(r.buf[r.end:])
 		r.end += got
 		if got == 0 && err != nil {
-			if err == io.EOF && r.begin < r.end {
+			if errors.Is(err, io.EOF) && r.begin < r.end {
 				err = io.ErrUnexpectedEOF
 			}
 			return nil, 0, err

@@ -53,7 +53,7 @@ func TestFramesComeAsTheyWere(t *testing.T) {
 		"errors": iotest.DataErrReader(bytes.NewReader(stream)),
 	} {
 		got, held, err := readFrames(r)
-		if err != io.EOF || len(got) != len(want) || held != 0 {
+		if !errors.Is(err, io.EOF) || len(got) != len(want) || held != 0 {
 			t.Errorf("%s: %d messages of %d, %v; %d bytes are held", name, len(got), len(want), err, held)
 			continue
 		}
@@ -76,7 +76,7 @@ func TestFramesThatAreNone(t *testing.T) {
 			t.Errorf("%s: %v, %d bytes are held", name, err, held)
 		}
 	}
-	if _, _, err := readFrames(bytes.NewReader([]byte{5, 1})); err != io.ErrUnexpectedEOF {
+	if _, _, err := readFrames(bytes.NewReader([]byte{5, 1})); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a frame that is cut: %v", err)
 	}
 }
@@ -98,7 +98,7 @@ func FuzzFrames(f *testing.F) {
 		for _, data := range got {
 			again = appendFrame(again, data)
 		}
-		if err == io.EOF && len(again) > len(stream) || len(again) > len(stream) {
+		if len(again) > len(stream) {
 			t.Fatalf("%d bytes were made of %d", len(again), len(stream))
 		}
 	})

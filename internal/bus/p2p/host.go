@@ -64,6 +64,7 @@ func (m *Messenger) openHost(key crypto.PrivKey) (host.Host, error) {
 	muxer.MaxStreamWindowSize = streamWindow
 	options := []libp2p.Option{
 		libp2p.Identity(key),
+		libp2p.NoListenAddrs, // or libp2p would choose some
 		libp2p.ListenAddrs(listen...),
 		libp2p.Transport(tcp.NewTCPTransport),
 		libp2p.Transport(m.newQUIC),

@@ -25,7 +25,7 @@ func (m *Messenger) openLAN() error {
 	}
 	m.work.Go(func() {
 		<-m.ctx.Done()
-		s.Close()
+		_ = s.Close()
 	})
 	return nil
 }

@@ -55,12 +55,12 @@ func (m *Messenger) openLink(c network.Conn) {
 	defer cancel()
 	s, err := c.NewStream(network.WithAllowLimitedConn(ctx, "messages"))
 	if err != nil {
-		c.Close()
+		_ = c.Close()
 		return
 	}
-	s.SetDeadline(time.Now().Add(greetTime))
+	_ = s.SetDeadline(time.Now().Add(greetTime)) // a broken stream says so at the next read or write
 	if err := errors.Join(s.SetProtocol(linkProtocol), msmux.SelectProtoOrFail(linkProtocol, s)); err != nil {
-		c.Close()
+		_ = c.Close()
 		return
 	}
 	m.serve(&link{of: m, stream: s, relayed: c.Stat().Limited || isRelayed(c.RemoteMultiaddr()), ours: true})
@@ -71,7 +71,7 @@ func (m *Messenger) accepted(s network.Stream) {
 	c := s.Conn()
 	l := &link{of: m, stream: s, relayed: c.Stat().Limited || isRelayed(c.RemoteMultiaddr())}
 	if !m.work.Go(func() { m.serve(l) }) {
-		s.Reset()
+		_ = s.Reset()
 	}
 }
 
@@ -97,8 +97,8 @@ func (m *Messenger) serve(l *link) {
 
 // greet exchanges names, and makes the link one of its node's.
 func (l *link) greet() (p *remote, err error) {
-	l.stream.SetDeadline(time.Now().Add(greetTime))
-	defer l.stream.SetDeadline(time.Time{})
+	_ = l.stream.SetDeadline(time.Now().Add(greetTime))
+	defer func() { _ = l.stream.SetDeadline(time.Time{}) }()
 	name := append([]byte{byte(len(l.of.cfg.Name))}, l.of.cfg.Name...)
 	if l.ours {
 		if _, err := l.stream.Write(name); err != nil {
@@ -163,7 +163,7 @@ func (l *link) read(p *remote) error {
 			return context.Cause(m.ctx) // the buffer may still be being read: it is not used again
 		}
 		if len(d.frames) > largeBuffer {
-			l.stream.SetReadDeadline(time.Time{})
+			_ = l.stream.SetReadDeadline(time.Time{})
 		}
 	}
 }
@@ -217,7 +217,7 @@ func (l *link) part(code network.ConnErrorCode) {
 }
 
 func (l *link) end(code network.ConnErrorCode) {
-	l.stream.Conn().CloseWithError(code) // a reset of the stream would come first, and say nothing
+	_ = l.stream.Conn().CloseWithError(code) // a reset of the stream would come first, and say nothing
 }
 
 // hasParted reports that one of the nodes has ended it because it was not needed.

@@ -122,6 +122,7 @@ type Messenger struct {
 	book    *book
 	dials   chan struct{} // a slot for each that is under way
 	shared  atomic.Int64  // bytes left to all queues
+	told    atomic.Int64  // when the log was last told of a peer that was refused, in nanoseconds
 	large   *budget
 
 	mu      sync.Mutex // guards what follows
@@ -203,10 +204,13 @@ func (m *Messenger) log(format string, args ...any) {
 	}
 }
 
-// refused counts a peer that is no member, or is not let in.
+// refused counts a peer that is no member, or is not let in. Who reads the log is told now and then: strangers shall not
+// be able to fill it.
 func (m *Messenger) refused(err error) {
-	m.counts.refused.Add(1)
-	if errors.Is(err, ErrNotMember) {
-		m.log("a peer was refused: %v", err)
+	n := m.counts.refused.Add(1)
+	now := time.Now().UnixNano()
+	last := m.told.Load()
+	if errors.Is(err, ErrNotMember) && now-last > int64(time.Minute) && m.told.CompareAndSwap(last, now) {
+		m.log("a peer was refused, the %d. so far: %v", n, err)
 	}
 }

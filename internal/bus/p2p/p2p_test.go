@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -51,7 +52,7 @@ func open(t testing.TB, cfg Config) *Messenger {
 	if cfg.Listen == nil {
 		cfg.Listen = []string{"127.0.0.1:0"}
 	}
-	cfg.Name, cfg.Crawl = or(cfg.Name, "node"), or(cfg.Crawl, "test")
+	cfg.Name, cfg.Crawl = cmp.Or(cfg.Name, "node"), cmp.Or(cfg.Crawl, "test")
 	cfg.Log = func(s string) {
 		if t.Context().Err() == nil {
 			t.Log(cfg.Name, s)
@@ -63,13 +64,6 @@ func open(t testing.TB, cfg Config) *Messenger {
 	}
 	t.Cleanup(func() { m.Close() })
 	return m
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 func TestDial(t *testing.T) {

@@ -35,7 +35,7 @@ func members(t testing.TB, s secret.Secret, crawl string) membership {
 }
 
 // prove lets two sides prove their membership to each other over a pipe, and gives what each has sent.
-func prove(t testing.TB, dialler, listener membership, one, other meeting) (dialled, accepted error, sent, got []byte) {
+func prove(t testing.TB, dialler, listener membership, one, other meeting) (sent, got []byte, dialled, accepted error) {
 	t.Helper()
 	a, b := net.Pipe()
 	var toListener, toDialler bytes.Buffer
@@ -47,7 +47,8 @@ func prove(t testing.TB, dialler, listener membership, one, other meeting) (dial
 	}()
 	dialled = dialler.dial(rw{io.TeeReader(a, &toDialler), a}, one)
 	a.Close()
-	return dialled, <-done, toListener.Bytes(), toDialler.Bytes()
+	accepted = <-done
+	return toListener.Bytes(), toDialler.Bytes(), dialled, accepted
 }
 
 type rw struct {
@@ -59,7 +60,7 @@ func TestProof(t *testing.T) {
 	s := secret.New()
 	m := members(t, s, "crawl")
 	at := meeting{"a", "b", []byte("channel")}
-	if dialled, accepted, sent, got := prove(t, m, m, at, at); dialled != nil || accepted != nil ||
+	if sent, got, dialled, accepted := prove(t, m, m, at, at); dialled != nil || accepted != nil ||
 		len(sent) != 64 || len(got) != 64 {
 		t.Fatalf("members do not find each other: %v, %v; %d and %d bytes", dialled, accepted, len(sent), len(got))
 	}
@@ -77,10 +78,10 @@ func TestProof(t *testing.T) {
 		"another channel":      {m, meeting{"a", "b", []byte("channeL")}},
 		"a channel that is no": {m, meeting{"a", "b", nil}},
 	} {
-		if dialled, accepted, _, _ := prove(t, m, c.other, at, c.at); !errors.Is(dialled, ErrNotMember) || accepted == nil {
+		if _, _, dialled, accepted := prove(t, m, c.other, at, c.at); !errors.Is(dialled, ErrNotMember) || accepted == nil {
 			t.Errorf("%s: %v, %v", name, dialled, accepted)
 		}
-		if dialled, accepted, _, _ := prove(t, c.other, m, c.at, at); dialled == nil || accepted == nil {
+		if _, _, dialled, accepted := prove(t, c.other, m, c.at, at); dialled == nil || accepted == nil {
 			t.Errorf("%s as the dialler: %v, %v", name, dialled, accepted)
 		}
 	}
@@ -90,7 +91,7 @@ func TestProof(t *testing.T) {
 func TestProofsAreGoodOnce(t *testing.T) {
 	m := members(t, secret.New(), "crawl")
 	at := meeting{"a", "b", []byte("channel")}
-	_, _, sent, got := prove(t, m, m, at, at)
+	sent, got, _, _ := prove(t, m, m, at, at)
 	if err := m.accept(rw{bytes.NewReader(sent), io.Discard}, at); !errors.Is(err, ErrNotMember) {
 		t.Errorf("what a dialler has said is taken again: %v", err)
 	}
@@ -124,7 +125,7 @@ func FuzzProof(f *testing.F) {
 		f.Fatal(err)
 	}
 	at := meeting{"a", "b", []byte("channel")}
-	_, _, sent, got := prove(f, m, m, at, at)
+	sent, got, _, _ := prove(f, m, m, at, at)
 	f.Add(sent)
 	f.Add(got)
 	f.Add([]byte{})

@@ -73,11 +73,11 @@ func (t *provingQUIC) prove(ctx context.Context, c transport.CapableConn,
 	side func(context.Context, transport.CapableConn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { c.Close() })()
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	err := side(ctx, c)
 	if err != nil {
 		t.refuse(err)
-		c.Close()
+		_ = c.Close()
 	}
 	return err
 }
@@ -146,7 +146,7 @@ func (l *provingListener) run() {
 			l.work.Go(func() { l.take(c) })
 		default:
 			l.by.refuse(errors.New("too many peers are proving their membership"))
-			c.Close()
+			_ = c.Close()
 		}
 	}
 }
@@ -162,9 +162,9 @@ func (l *provingListener) take(c transport.CapableConn) {
 	select {
 	case l.proved <- c:
 	case <-l.ctx.Done():
-		c.Close()
+		_ = c.Close()
 	case <-late.C:
-		c.Close()
+		_ = c.Close()
 	}
 }
 

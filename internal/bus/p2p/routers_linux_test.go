@@ -246,9 +246,12 @@ func TestKilledAndBack(t *testing.T) {
 	if again.Node != n.Node {
 		t.Errorf("%s came back as %s", n.Node, again.Node)
 	}
-	again.do("send %s I am back", m.Node())
 	got := receive(t, m)
-	if said := wait(t, got, "its message"); said != string(n.Node)+" I am back" {
+	until(t, "it says something", func() bool {
+		again.do("send %s I am back", m.Node())
+		return len(got) > 0
+	})
+	if said := <-got; said != string(n.Node)+" I am back" {
 		t.Errorf("it says %q", said)
 	}
 	wait(t, reached, "the node again")

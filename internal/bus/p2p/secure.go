@@ -71,11 +71,11 @@ func (s *security) SecureOutbound(ctx context.Context, c net.Conn, p peer.ID) (s
 
 // prove runs one side of the proof; without it the connection ends.
 func (s *security) prove(ctx context.Context, c sec.SecureConn, side func() error) (sec.SecureConn, error) {
-	defer context.AfterFunc(ctx, func() { c.Close() })()
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	c.SetDeadline(time.Now().Add(proofTime))
 	if err := side(); err != nil {
 		s.refuse(err)
-		c.Close()
+		_ = c.Close()
 		return nil, err
 	}
 	c.SetDeadline(time.Time{})
