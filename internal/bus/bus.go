@@ -1,5 +1,6 @@
-// Package bus is the family of what carries words between the nodes of one crawl: messages that may be lost, a registry
-// of small values that change by compare-and-set, and logs that survive the node that wrote them.
+// Package bus is the family of what carries words between the nodes of one crawl. Every member has messages that may be
+// lost (Messenger). Members whose nodes share servers also have a registry of small values that change by
+// compare-and-set, and logs that survive the node that wrote them; with these they are a Bus.
 package bus
 
 import (
@@ -23,15 +24,15 @@ var (
 // MaxData is how many bytes a message, a value or a log's entry may have.
 const MaxData = 4 << 20
 
-// A Bus connects one node with the others of its crawl. Its methods may be called by many goroutines at once.
+// A Bus is all that the nodes of a crawl with servers need. Its methods may be called by many goroutines at once.
 type Bus interface {
 	Messenger
 	Registry
 	Logs
-	Close() error
 }
 
-// A Messenger carries messages between nodes.
+// A Messenger carries messages from one node to the others of its crawl, and back. Its methods may be called by many
+// goroutines at once.
 type Messenger interface {
 	// Send sends a message to a node. It does not wait for it to arrive; messages may be lost, come twice, or in another
 	// order. data is not kept.
@@ -39,6 +40,8 @@ type Messenger interface {
 	// Receive calls f with each message that comes for this node, one at a time, until ctx ends or the bus is closed, and
 	// returns ctx's error or ErrClosed. f must not keep data. It is called once.
 	Receive(ctx context.Context, f func(from strategy.Node, data []byte)) error
+	// Close ends what waits; what is called afterwards returns ErrClosed. It may be called again.
+	Close() error
 }
 
 // An Entry is a value of the registry. Revisions grow with each write to the registry, and are never 0.

@@ -11,6 +11,8 @@
 // many addresses can stand for as many, each as far from another host as it is to be. It is one thread, and takes about
 // a hundredth of a processor for a thousand packets a second.
 //
+// A host can also hang on another one that is its router, as computers at home do.
+//
 // A lab leaves nothing behind: processes end with the one that started them, and the namespaces of a run that was
 // killed are removed by the next.
 package netlab

@@ -1,4 +1,5 @@
-// Package bustest is the contract that every bus keeps.
+// Package bustest is the contract that every bus keeps: RunMessenger what all members of the family have, Run what those
+// have that are a bus.Bus.
 package bustest
 
 import (
@@ -22,8 +23,13 @@ const patience = 30 * time.Second
 // A Join makes the bus of one more node of one crawl, which is closed when the test ends.
 type Join func(t *testing.T, node strategy.Node) bus.Bus
 
-// Run tests the buses that join makes. All of it happens in one crawl, whose registry and logs are empty at first.
+// Run tests the buses that join makes, also as messengers. All of it happens in one crawl, whose registry and logs are
+// empty at first.
 func Run(t *testing.T, join Join) {
+	RunMessenger(t, func(t *testing.T, name string) (bus.Messenger, strategy.Node) {
+		node := strategy.Node(name + "~1")
+		return join(t, node), node
+	})
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, Join)
@@ -34,16 +40,15 @@ func Run(t *testing.T, join Join) {
 		{"a watcher sees each key's states in order", watched},
 		{"a late watcher sees what there is", watchedLate},
 		{"a watcher is told what is under its prefix", watchedPrefix},
-		{"messages come", messages},
 		{"a log has its entries in order", appended},
 		{"only one of two writers appends", fenced},
 		{"logs are apart, and can be dropped", dropped},
 		{"a log can be trimmed, and goes on", trimmed},
 		{"a log is read and written while it is trimmed", trimmedAmid},
-		{"what is as large as may be goes through", large},
+		{"values and entries may be as large as may be", large},
 		{"keys that are none are refused", badKeys},
 		{"calls end with their context", ended},
-		{"a closed bus says so", closed},
+		{"a closed registry says so", closed},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, join) })
 	}
@@ -147,59 +152,6 @@ func linear(t *testing.T, join Join) {
 	}
 }
 
-func messages(t *testing.T, join Join) {
-	a, b := join(t, "talk~1"), join(t, "talk~2")
-	ctx, cancel := context.WithCancel(t.Context())
-	got := make(chan string, 1000)
-	var wg sync.WaitGroup
-	listen := func(b bus.Bus) {
-		wg.Go(func() {
-			var one sync.Mutex
-			err := b.Receive(ctx, func(from strategy.Node, data []byte) {
-				if !one.TryLock() {
-					t.Error("two messages at a time")
-					return
-				}
-				defer one.Unlock()
-				select {
-				case got <- string(from) + " " + string(data):
-				default: // repetitions that nobody waits for
-				}
-			})
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("Receive ended with %v", err)
-			}
-		})
-	}
-	listen(a)
-	listen(b)
-	saying(t, a, "talk~2", "hello", got, "talk~1 hello")
-	saying(t, b, "talk~1", "", got, "talk~2 ")
-	saying(t, a, "talk~1", "to myself", got, "talk~1 to myself")
-	check(t, a.Send("talk~nobody", []byte("x")))
-	cancel()
-	wg.Wait()
-}
-
-// saying sends a message until it comes: it may be lost.
-func saying(t *testing.T, b bus.Bus, to strategy.Node, data string, got chan string, want string) {
-	t.Helper()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for late := time.After(patience); ; {
-		check(t, b.Send(to, []byte(data)))
-		select {
-		case m := <-got:
-			if m == want {
-				return
-			}
-		case <-again.C:
-		case <-late:
-			t.Fatalf("%q never came to %s", data, to)
-		}
-	}
-}
-
 func large(t *testing.T, join Join) {
 	ctx := limit(t)
 	a, b := join(t, "large~1"), join(t, "large~2")
@@ -212,18 +164,10 @@ func large(t *testing.T, join Join) {
 	if got, data, err := b.Last(ctx, "large"); err != nil || got != n || !bytes.Equal(data, most) {
 		t.Errorf("the last entry is %d with %d bytes, %v, want %d", got, len(data), err, n)
 	}
-	got := make(chan string, 10)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		_ = b.Receive(ctx, func(_ strategy.Node, data []byte) { got <- fmt.Sprint(bytes.Equal(data, most)) })
-	}()
-	saying(t, a, "large~2", string(most), got, "true")
-
 	more := append(most, 'x')
 	_, putting := a.Put(ctx, "large/more", more, 0)
 	_, appending := a.Append(ctx, "large/more", more, 0)
-	for what, err := range map[string]error{"Put": putting, "Append": appending, "Send": a.Send("large~2", more)} {
+	for what, err := range map[string]error{"Put": putting, "Append": appending} {
 		if !errors.Is(err, bus.ErrTooLarge) {
 			t.Errorf("%s of a byte too much: %v", what, err)
 		}
@@ -238,11 +182,6 @@ func badKeys(t *testing.T, join Join) {
 		if put(ctx, b, key, "x", 0) == nil || getting == nil || appending == nil || b.Drop(ctx, key) == nil ||
 			b.Trim(ctx, key, 1) == nil {
 			t.Errorf("the key %q is taken", key)
-		}
-	}
-	for _, node := range []strategy.Node{"", "a.b", "a/b", "*", "a b"} {
-		if b.Send(node, nil) == nil {
-			t.Errorf("a message to %q is taken", node)
 		}
 	}
 	check(t, put(ctx, b, "aZ09-_~/"+strings.Repeat("x", 192), "x", 0))
@@ -271,17 +210,15 @@ func ended(t *testing.T, join Join) {
 func closed(t *testing.T, join Join) {
 	ctx, b := limit(t), join(t, "closed~1")
 	synced := make(chan struct{})
-	watching, receiving := make(chan error, 1), make(chan error, 1)
+	watching := make(chan error, 1)
 	go func() { watching <- b.Watch(ctx, "closed", func(bus.Entry) { close(synced) }) }()
-	go func() { receiving <- b.Receive(ctx, func(strategy.Node, []byte) {}) }()
 	wait(t, synced, "the present values")
 	check(t, b.Close())
 	_, getting := b.Get(ctx, "closed")
 	_, appending := b.Append(ctx, "closed", nil, 0)
 	for what, err := range map[string]error{
-		"Watch": wait(t, watching, "the watch's end"), "Receive": wait(t, receiving, "the end of Receive"),
-		"Put": put(ctx, b, "closed", "x", 0), "Get": getting, "Append": appending, "Send": b.Send("closed~1", nil),
-		"Trim": b.Trim(ctx, "closed", 1),
+		"Watch": wait(t, watching, "the watch's end"),
+		"Put":   put(ctx, b, "closed", "x", 0), "Get": getting, "Append": appending, "Trim": b.Trim(ctx, "closed", 1),
 	} {
 		if !errors.Is(err, bus.ErrClosed) {
 			t.Errorf("%s of a closed bus: %v", what, err)

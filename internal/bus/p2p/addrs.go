@@ -1,0 +1,140 @@
+package p2p
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+const (
+	mostAddrs = 8   // addresses of one node
+	maxAddr   = 256 // bytes of an address, in its binary form
+)
+
+// listenAddrs are the addresses to listen on.
+func listenAddrs(typed []string) (all []ma.Multiaddr, err error) {
+	for _, text := range typed {
+		if strings.HasPrefix(text, "/") {
+			a, err := ma.NewMultiaddr(text)
+			if err != nil {
+				return nil, fmt.Errorf("the address %q: %w", text, err)
+			}
+			all = append(all, a)
+			continue
+		}
+		host, port, err := splitAddress(text)
+		if err != nil {
+			return nil, err
+		}
+		hosts := []string{host}
+		if host == "" {
+			hosts = []string{"0.0.0.0", "::"}
+		}
+		for _, host := range hosts {
+			ip, err := netip.ParseAddr(host)
+			if err != nil {
+				return nil, fmt.Errorf("the address %q to listen on has no IP address: %w", text, err)
+			}
+			all = append(all, join(ip, "tcp", port, ""), join(ip, "udp", port, "/quic-v1"))
+		}
+	}
+	return all, nil
+}
+
+func join(ip netip.Addr, transport string, port uint16, rest string) ma.Multiaddr {
+	family := "ip6"
+	if ip.Is4() {
+		family = "ip4"
+	}
+	return ma.StringCast(fmt.Sprintf("/%s/%s/%s/%d%s", family, ip, transport, port, rest))
+}
+
+// dialAddr is an address that a person gave to dial: "host:port", which is TCP, or a multiaddr.
+func dialAddr(text string) (ma.Multiaddr, error) {
+	if strings.HasPrefix(text, "/") {
+		a, err := ma.NewMultiaddr(text)
+		if err != nil {
+			return nil, fmt.Errorf("the address %q: %w", text, err)
+		}
+		return a, nil
+	}
+	host, port, err := splitAddress(text)
+	if err != nil {
+		return nil, err
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return join(ip, "tcp", port, ""), nil
+	}
+	a, err := ma.NewMultiaddr(fmt.Sprintf("/dns/%s/tcp/%d", host, port))
+	if err != nil {
+		return nil, fmt.Errorf("the address %q: %w", text, err)
+	}
+	return a, nil
+}
+
+func splitAddress(text string) (host string, port uint16, err error) {
+	host, digits, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", 0, fmt.Errorf("the address %q is neither host:port nor a multiaddr: %w", text, err)
+	}
+	n, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil {
+		return "", 0, fmt.Errorf("the address %q has no port from 0 to 65535", text)
+	}
+	return host, uint16(n), nil
+}
+
+func isRelayed(a ma.Multiaddr) bool {
+	_, err := a.ValueForProtocol(ma.P_CIRCUIT)
+	return err == nil
+}
+
+// ranked are addresses by how likely it is that others reach them, each once, and no more than mostAddrs: public ones,
+// those of a local network, relayed ones; loopback if there is nothing else.
+func ranked(addrs []ma.Multiaddr) []ma.Multiaddr {
+	rank := func(a ma.Multiaddr) int {
+		switch {
+		case isRelayed(a):
+			return 2
+		case manet.IsIPLoopback(a):
+			return 3
+		case manet.IsPublicAddr(a):
+			return 0
+		}
+		return 1
+	}
+	addrs = slices.DeleteFunc(slices.Clone(addrs), func(a ma.Multiaddr) bool { return len(a.Bytes()) > maxAddr })
+	slices.SortStableFunc(addrs, func(a, b ma.Multiaddr) int { return cmp.Compare(rank(a), rank(b)) })
+	var kept []ma.Multiaddr
+	relayed := 0
+	for _, a := range addrs {
+		switch {
+		case slices.ContainsFunc(kept, a.Equal), rank(a) == 3 && len(kept) > 0 && rank(kept[0]) != 3:
+			continue
+		case rank(a) == 2:
+			relayed++
+		case len(kept) == mostAddrs-2: // the last places are for relayed ones
+			continue
+		}
+		if len(kept) < mostAddrs {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// texts are addresses as others are told them.
+func texts(addrs []ma.Multiaddr) []string {
+	var all []string
+	for _, a := range addrs {
+		all = append(all, a.String())
+	}
+	return all
+}

@@ -1,0 +1,231 @@
+package p2p
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/connmgr"
+	"github.com/libp2p/go-libp2p/core/control"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/gologshim"
+	"github.com/libp2p/go-libp2p/p2p/host/autorelay"
+	"github.com/libp2p/go-libp2p/p2p/host/observedaddrs"
+	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
+	"github.com/libp2p/go-libp2p/p2p/protocol/identify"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	"github.com/libp2p/go-libp2p/x/rate"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+const (
+	mostBanned = 1024
+	banTime    = time.Minute // for which a peer is not let in that has sent garbage
+
+	streamWindow = 1 << 20 // bytes that a peer may send on a stream before they are read
+
+	mostRelayed  = 128 // nodes that have this one as their relay
+	mostCircuits = 16  // relayed connections of one node
+	relayedFor   = time.Hour
+)
+
+// settle makes what libp2p keeps in variables of packages fit for nodes that know each other to be members.
+var settle = sync.OnceFunc(func() {
+	gologshim.SetDefaultHandler(slog.DiscardHandler) // what matters comes back as errors and counts
+	// Others see by which address a node's router shows it. libp2p believes four of them; among members one is enough,
+	// and small clusters have no four.
+	observedaddrs.ActivationThresh = 1
+})
+
+// openHost makes the libp2p host: transports, limits, and what helps through routers.
+func (m *Messenger) openHost(key crypto.PrivKey) (host.Host, error) {
+	settle()
+	listen, err := listenAddrs(m.cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := m.resources()
+	if err != nil {
+		return nil, err
+	}
+	muxer := *yamux.DefaultTransport
+	muxer.MaxStreamWindowSize = streamWindow
+	options := []libp2p.Option{
+		libp2p.Identity(key),
+		libp2p.NoListenAddrs, // or libp2p would choose some
+		libp2p.ListenAddrs(listen...),
+		libp2p.Transport(tcp.NewTCPTransport),
+		libp2p.Transport(m.newQUIC),
+		libp2p.Security(securityID, m.newSecurity),
+		libp2p.Muxer(yamux.ID, &muxer),
+		libp2p.ResourceManager(limits),
+		libp2p.ConnectionManager(connmgr.NullConnMgr{}), // attach makes room itself
+		libp2p.ConnectionGater(gater{m}),
+		libp2p.UserAgent("kumo"),
+		libp2p.Ping(false),
+		libp2p.DisableMetrics(),
+	}
+	if m.cfg.Secret.IsZero() { // on loopback there are no routers
+		options = append(options, libp2p.DisableRelay())
+	} else {
+		options = append(options, m.throughRouters()...)
+	}
+	return libp2p.New(options...)
+}
+
+func (m *Messenger) throughRouters() []libp2p.Option {
+	options := []libp2p.Option{
+		libp2p.EnableNATService(),
+		libp2p.EnableRelay(),
+		libp2p.EnableHolePunching(),
+		libp2p.EnableRelayService(relay.WithResources(relay.Resources{
+			Limit:                 &relay.RelayLimit{Duration: relayedFor, Data: m.cfg.Limits.Relayed},
+			ReservationTTL:        time.Hour,
+			MaxReservations:       mostRelayed,
+			MaxCircuits:           mostCircuits,
+			BufferSize:            4096,
+			MaxReservationsPerIP:  mostCircuits,
+			MaxReservationsPerASN: mostRelayed,
+		}), relay.WithReservationAddressFilter(isRelayable)),
+		libp2p.EnableAutoRelayWithPeerSource(m.relays, autorelay.WithMinCandidates(1), autorelay.WithBootDelay(0),
+			autorelay.WithMinInterval(5*time.Second), autorelay.WithBackoff(time.Minute)),
+	}
+	switch m.cfg.Reach {
+	case ReachPublic:
+		options = append(options, libp2p.ForceReachabilityPublic())
+	case ReachPrivate:
+		options = append(options, libp2p.ForceReachabilityPrivate())
+	}
+	return options
+}
+
+// isRelayable says which addresses a relay gives to others as its own. Who says that it can be reached knows better
+// than a list of networks whether they lead to it.
+func isRelayable(a ma.Multiaddr) bool { return !manet.IsIPLoopback(a) && !isRelayed(a) }
+
+// relays are members that might relay: those that are connected directly. Which of them do, libp2p asks them.
+func (m *Messenger) relays(ctx context.Context, most int) <-chan peer.AddrInfo {
+	found := make(chan peer.AddrInfo, most)
+	defer close(found)
+	for _, p := range m.connected() {
+		if l := p.link(); l != nil && !l.relayed && len(found) < most {
+			found <- peer.AddrInfo{ID: p.id, Addrs: m.host.Peerstore().Addrs(p.id)}
+		}
+	}
+	return found
+}
+
+// resources are libp2p's limits. They are soft where several connections come at once; what nodes count is checked
+// again where a link is made (attach).
+func (m *Messenger) resources() (network.ResourceManager, error) {
+	l, files := m.cfg.Limits, rcmgr.LimitVal(2*m.cfg.Limits.Peers+256)
+	memory := rcmgr.LimitVal64(l.Memory)
+	streams := 8 * files
+	all := rcmgr.ResourceLimits{Streams: streams, StreamsInbound: streams, StreamsOutbound: streams,
+		Conns: files, ConnsInbound: files, ConnsOutbound: files, FD: files, Memory: memory}
+	transient := rcmgr.ResourceLimits{Streams: 512, StreamsInbound: 512, StreamsOutbound: 512,
+		Conns: 256, ConnsInbound: 128, ConnsOutbound: 128, FD: 256, Memory: memory / 4}
+	one := rcmgr.ResourceLimits{Streams: 128, StreamsInbound: 64, StreamsOutbound: 64,
+		Conns: 8, ConnsInbound: 4, ConnsOutbound: 8, FD: 8, Memory: memory / 4}
+	few := rcmgr.ResourceLimits{Streams: 8, StreamsInbound: 4, StreamsOutbound: 8,
+		Conns: 8, ConnsInbound: 8, ConnsOutbound: 8, FD: 8, Memory: memory / 4}
+	partial := rcmgr.PartialLimitConfig{
+		System: all, Transient: transient, AllowlistedSystem: all, AllowlistedTransient: transient,
+		ServiceDefault: all, ServicePeerDefault: one, ProtocolDefault: all, ProtocolPeerDefault: one,
+		ProtocolPeer: map[protocol.ID]rcmgr.ResourceLimits{linkProtocol: few, identify.ID: few, identify.IDPush: few},
+		PeerDefault:  one, Conn: one, Stream: few,
+	}
+	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(partial.Build(rcmgr.DefaultLimits.AutoScale())),
+		rcmgr.WithMetricsDisabled(),
+		// A house of nodes has one address; so has a hall of them that an IPv6 network is given to.
+		rcmgr.WithLimitPerSubnet([]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: 64}},
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: 64}, {PrefixLength: 48, ConnCount: 256}}),
+		rcmgr.WithNetworkPrefixLimit([]rcmgr.NetworkPrefixLimit{{Network: netip.MustParsePrefix("127.0.0.0/8"),
+			ConnCount: math.MaxInt}}, nil),
+		rcmgr.WithConnRateLimiters(&rate.Limiter{
+			NetworkPrefixLimits: []rate.PrefixLimit{{Prefix: netip.MustParsePrefix("127.0.0.0/8")},
+				{Prefix: netip.MustParsePrefix("::1/128")}},
+			GlobalLimit: rate.Limit{RPS: 200, Burst: 1000},
+			SubnetRateLimiter: rate.SubnetLimiter{
+				IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: 32, Limit: rate.Limit{RPS: 5, Burst: 128}}},
+				IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: 56, Limit: rate.Limit{RPS: 5, Burst: 128}}},
+				GracePeriod:      time.Minute,
+			},
+		}))
+}
+
+// A gater turns away peers that have sent garbage lately, and where there is no secret all that is not loopback.
+type gater struct{ *Messenger }
+
+// InterceptPeerDial is part of the interface of libp2p.
+func (g gater) InterceptPeerDial(p peer.ID) bool { return !g.isBanned(p) }
+
+// InterceptAddrDial lets nobody be dialled whom nothing could be proved to.
+func (g gater) InterceptAddrDial(_ peer.ID, to ma.Multiaddr) bool {
+	return !g.cfg.Secret.IsZero() || manet.IsIPLoopback(to)
+}
+
+// InterceptAccept is part of the interface of libp2p.
+func (g gater) InterceptAccept(c network.ConnMultiaddrs) bool {
+	return !g.cfg.Secret.IsZero() || manet.IsIPLoopback(c.RemoteMultiaddr())
+}
+
+// InterceptSecured is called for members alone over TCP, and before the proof over QUIC.
+func (g gater) InterceptSecured(_ network.Direction, p peer.ID, _ network.ConnMultiaddrs) bool {
+	return !g.isBanned(p)
+}
+
+// InterceptUpgraded is part of the interface of libp2p.
+func (g gater) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) { return true, 0 }
+
+func (m *Messenger) isBanned(p peer.ID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	until, is := m.banned.Get(p)
+	return is && time.Now().Before(until)
+}
+
+// ban turns a peer away for a while.
+func (m *Messenger) ban(p peer.ID, err error) {
+	m.counts.garbage.Add(1)
+	m.log("a node was disconnected: %v", err)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.banned.Put(p, time.Now().Add(banTime))
+}
+
+// check says what is wrong with a configuration before anything is tried.
+func (c *Config) check() error {
+	if err := checkName(c.Name); err != nil {
+		return err
+	}
+	if err := checkName(c.Crawl); err != nil {
+		return fmt.Errorf("the crawl: %w", err)
+	}
+	if c.Dir == "" {
+		return fmt.Errorf("the node %s has no folder for its key", c.Name)
+	}
+	c.Limits = c.Limits.withDefaults()
+	listen, err := listenAddrs(c.Listen)
+	if err != nil {
+		return err
+	}
+	for _, a := range listen {
+		if c.Secret.IsZero() && !manet.IsIPLoopback(a) {
+			return fmt.Errorf("%s: without a secret a node listens on loopback addresses alone", a)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	msmux "github.com/multiformats/go-multistream"
+)
+
+const (
+	linkProtocol = protocol.ID("/kumo/messages/1")
+
+	greetTime = 10 * time.Second
+	writeTime = 30 * time.Second // for 64 KiB
+	largeTime = time.Minute      // for a message beyond 64 KiB to come whole
+)
+
+// A link is a stream of messages with another node. The dialler of the connection opens it; it ends with the connection,
+// and the connection with it. Both ends begin with the node's name, its length in a byte before it.
+type link struct {
+	of      *Messenger
+	stream  network.Stream
+	relayed bool
+	ours    bool // this node has opened it
+
+	greeting sync.Mutex // held until the name is sent
+	closing  sync.Once
+	parted   bool // closed by one of the nodes because it is not used; written before the stream ends
+}
+
+// notifiee has links opened on connections that this node has begun.
+func (m *Messenger) notifiee() network.Notifiee {
+	return &network.NotifyBundle{
+		ConnectedF: func(_ network.Network, c network.Conn) {
+			if c.Stat().Direction == network.DirOutbound {
+				m.work.Go(func() { m.openLink(c) })
+			}
+		},
+		DisconnectedF: func(n network.Network, c network.Conn) {
+			if len(n.ConnsToPeer(c.RemotePeer())) == 0 {
+				m.awaitInVain(c.RemotePeer())
+			}
+		},
+	}
+}
+
+func (m *Messenger) openLink(c network.Conn) {
+	ctx, cancel := context.WithTimeout(m.ctx, greetTime)
+	defer cancel()
+	s, err := c.NewStream(network.WithAllowLimitedConn(ctx, "messages"))
+	if err != nil {
+		_ = c.Close()
+		return
+	}
+	_ = s.SetDeadline(time.Now().Add(greetTime)) // a broken stream says so at the next read or write
+	if err := errors.Join(s.SetProtocol(linkProtocol), msmux.SelectProtoOrFail(linkProtocol, s)); err != nil {
+		_ = c.Close()
+		return
+	}
+	m.serve(&link{of: m, stream: s, relayed: c.Stat().Limited || isRelayed(c.RemoteMultiaddr()), ours: true})
+}
+
+// accepted has links that others have opened.
+func (m *Messenger) accepted(s network.Stream) {
+	c := s.Conn()
+	l := &link{of: m, stream: s, relayed: c.Stat().Limited || isRelayed(c.RemoteMultiaddr())}
+	if !m.work.Go(func() { m.serve(l) }) {
+		_ = s.Reset()
+	}
+}
+
+// serve is a link's life. Who has dialled sends its name first; the other side's is the answer that there is room.
+func (m *Messenger) serve(l *link) {
+	l.greeting.Lock() // until the name is sent, nothing else is
+	p, err := l.greet()
+	l.greeting.Unlock()
+	switch {
+	case err == nil:
+		err = l.read(p)
+		l.close(err)
+		m.detach(p, l, !l.hasParted(err))
+	case errors.Is(err, errFull):
+		l.part(network.ConnResourceLimitExceeded)
+	default:
+		l.close(err)
+	}
+	if p != nil {
+		m.forget(p)
+	}
+}
+
+// greet exchanges names, and makes the link one of its node's.
+func (l *link) greet() (p *remote, err error) {
+	_ = l.stream.SetDeadline(time.Now().Add(greetTime))
+	defer func() { _ = l.stream.SetDeadline(time.Time{}) }()
+	name := append([]byte{byte(len(l.of.cfg.Name))}, l.of.cfg.Name...)
+	if l.ours {
+		if _, err := l.stream.Write(name); err != nil {
+			return nil, err
+		}
+	}
+	theirs, err := readName(l.stream)
+	if err != nil {
+		return nil, err
+	}
+	node, err := nodeOf(theirs, l.stream.Conn().RemotePeer())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errGarbage, err)
+	}
+	if p, err = l.of.attach(node, l); err != nil || l.ours {
+		return p, err
+	}
+	if _, err = l.stream.Write(name); err != nil {
+		l.of.detach(p, l, true)
+	}
+	return p, err
+}
+
+func readName(r io.Reader) (string, error) {
+	var b [1 + maxName]byte
+	if _, err := io.ReadFull(r, b[:1]); err != nil {
+		return "", err
+	}
+	n := int(b[0])
+	if n > maxName {
+		return "", fmt.Errorf("a name of %d bytes: %w", n, errGarbage)
+	}
+	if _, err := io.ReadFull(r, b[1:1+n]); err != nil {
+		return "", err
+	}
+	return string(b[1 : 1+n]), nil
+}
+
+// rank orders links of a node: the lower, the better.
+func (l *link) rank() int {
+	if l.relayed {
+		return 1
+	}
+	return 0
+}
+
+// read hands in what comes, until the link ends.
+func (l *link) read(p *remote) error {
+	m := l.of
+	r := &frameReader{from: l.stream, huge: l.huge, release: func(n int) { m.large.Release(int64(n)) }}
+	d := delivery{from: p.node, done: make(chan struct{}, 1)}
+	for {
+		var err error
+		if d.frames, d.n, err = r.next(); err != nil {
+			r.drop()
+			return err
+		}
+		now := time.Now()
+		p.used.Store(now.UnixNano())
+		m.slow(p.pace.take(now, d.n, len(d.frames)))
+		if !m.handIn(d) {
+			return context.Cause(m.ctx) // the buffer may still be being read: it is not used again
+		}
+		if len(d.frames) > largeBuffer {
+			_ = l.stream.SetReadDeadline(time.Time{})
+		}
+	}
+}
+
+// huge waits for memory for a large message, and then lets the peer have it for some time, not longer.
+func (l *link) huge(size int) error {
+	if err := l.of.large.Acquire(l.of.ctx, int64(size)); err != nil {
+		return err
+	}
+	return l.stream.SetReadDeadline(time.Now().Add(largeTime))
+}
+
+// write sends frames. Only one goroutine calls it.
+func (l *link) write(frames []byte) error {
+	l.greeting.Lock()
+	l.greeting.Unlock() //nolint:staticcheck // it is only waited for
+	for len(frames) > 0 {
+		n := min(len(frames), largeBuffer)
+		if err := l.stream.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+			return err
+		}
+		if _, err := l.stream.Write(frames[:n]); err != nil {
+			return err
+		}
+		frames = frames[n:]
+	}
+	return nil
+}
+
+// close ends the link and its connection, for a reason.
+func (l *link) close(err error) {
+	l.closing.Do(func() {
+		code := network.ConnNoError
+		switch {
+		case errors.Is(err, errGarbage):
+			code = network.ConnProtocolViolation
+			l.of.ban(l.stream.Conn().RemotePeer(), err)
+		case l.of.isClosed():
+			code = network.ConnShutdown
+		}
+		l.end(code)
+	})
+}
+
+// part ends it because it is not needed.
+func (l *link) part(code network.ConnErrorCode) {
+	l.closing.Do(func() {
+		l.parted = true
+		l.end(code)
+	})
+}
+
+func (l *link) end(code network.ConnErrorCode) {
+	_ = l.stream.Conn().CloseWithError(code) // a reset of the stream would come first, and say nothing
+}
+
+// hasParted reports that one of the nodes has ended it because it was not needed.
+func (l *link) hasParted(err error) bool {
+	var closed *network.ConnError
+	return l.parted || errors.As(err, &closed) && closed.Remote &&
+		(closed.ErrorCode == network.ConnGarbageCollected || closed.ErrorCode == network.ConnSupplanted)
+}

@@ -1,0 +1,34 @@
+package p2p
+
+import (
+	"sync"
+	"time"
+)
+
+// A pace is how much one peer may send: so much a second, and as much at once after a second of silence. Who takes more
+// is in debt, and waits until that is paid.
+type pace struct {
+	messages, bytes float64 // a second
+
+	mu   sync.Mutex // guards what follows
+	last time.Time
+	left [2]float64 // messages and bytes that it may send at once
+}
+
+// take counts what has come, and returns how long to wait before more is read.
+func (p *pace) take(now time.Time, messages, bytes int) (wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	past := 1.0
+	if !p.last.IsZero() {
+		past = now.Sub(p.last).Seconds()
+	}
+	p.last = now
+	for i, a := range [2]struct{ rate, n float64 }{{p.messages, float64(messages)}, {p.bytes, float64(bytes)}} {
+		p.left[i] = min(p.left[i]+past*a.rate, a.rate) - a.n
+		if p.left[i] < 0 {
+			wait = max(wait, time.Duration(-p.left[i]/a.rate*float64(time.Second)))
+		}
+	}
+	return wait
+}

@@ -1,0 +1,187 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/connmgr"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/transport"
+	libp2pquic "github.com/libp2p/go-libp2p/p2p/transport/quic"
+	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
+	ma "github.com/multiformats/go-multiaddr"
+	"github.com/quic-go/quic-go"
+)
+
+// mostProving is how many peers of a QUIC listener may be proving their membership at once.
+const mostProving = 256
+
+// A provingQUIC is QUIC with the proof of membership on the first stream of each connection. QUIC secures itself, so
+// that the proof cannot be where it is over TCP; libp2p sees no connection before it is done.
+type provingQUIC struct {
+	transport.Transport
+	membership
+	refuse func(error)
+}
+
+func (m *Messenger) newQUIC(key crypto.PrivKey, conns *quicreuse.ConnManager, gater connmgr.ConnectionGater,
+	limits network.ResourceManager) (*provingQUIC, error) {
+	t, err := libp2pquic.NewTransport(key, conns, nil, gater, limits)
+	return &provingQUIC{t, m.membership, m.refused}, err
+}
+
+// ListenOrder has QUIC listen before what may share its port.
+func (t *provingQUIC) ListenOrder() int { return libp2pquic.ListenOrder }
+
+// Dial dials a member. Where both sides dial at once, to get through their routers, the connection may turn out to be
+// the other's; then the other begins the proof.
+func (t *provingQUIC) Dial(ctx context.Context, to ma.Multiaddr, p peer.ID) (transport.CapableConn, error) {
+	c, err := t.Transport.Dial(ctx, to, p)
+	if err != nil {
+		return nil, err
+	}
+	side := t.proveDialler
+	if both, dials, _ := network.GetSimultaneousConnect(ctx); both && !dials {
+		side = t.proveListener
+	}
+	if err := t.prove(ctx, c, side); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Listen takes connections of members.
+func (t *provingQUIC) Listen(at ma.Multiaddr) (transport.Listener, error) {
+	below, err := t.Transport.Listen(at)
+	if err != nil {
+		return nil, err
+	}
+	l := &provingListener{Listener: below, by: t, proved: make(chan transport.CapableConn),
+		slots: make(chan struct{}, mostProving)}
+	l.ctx, l.stop = context.WithCancelCause(context.Background())
+	l.work.Go(l.run)
+	return l, nil
+}
+
+// prove runs one side of the proof; without it the connection ends.
+func (t *provingQUIC) prove(ctx context.Context, c transport.CapableConn,
+	side func(context.Context, transport.CapableConn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, proofTime)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	err := side(ctx, c)
+	if err != nil {
+		t.refuse(err)
+		_ = c.Close()
+	}
+	return err
+}
+
+func (t *provingQUIC) proveDialler(ctx context.Context, c transport.CapableConn) error {
+	channel, err := channelOf(c)
+	if err != nil {
+		return err
+	}
+	s, err := c.OpenStream(ctx)
+	if err != nil {
+		return fmt.Errorf("begin the proof of membership: %w", err)
+	}
+	if err := t.dial(s, meeting{c.LocalPeer(), c.RemotePeer(), channel}); err != nil {
+		return errors.Join(err, s.Reset())
+	}
+	return s.Close()
+}
+
+func (t *provingQUIC) proveListener(_ context.Context, c transport.CapableConn) error {
+	channel, err := channelOf(c)
+	if err != nil {
+		return err
+	}
+	s, err := c.AcceptStream()
+	if err != nil {
+		return fmt.Errorf("no proof of membership came: %w: %w", ErrNotMember, err)
+	}
+	if err := t.accept(s, meeting{c.RemotePeer(), c.LocalPeer(), channel}); err != nil {
+		return errors.Join(err, s.Reset())
+	}
+	_ = s.Close() // the dialler may have closed it already, and that is an error
+	return nil
+}
+
+// channelOf is what TLS exports for a connection, the same for both its ends alone.
+func channelOf(c transport.CapableConn) ([]byte, error) {
+	var conn *quic.Conn
+	if !c.As(&conn) {
+		return nil, errors.New("the connection is not QUIC's")
+	}
+	state := conn.ConnectionState().TLS
+	return state.ExportKeyingMaterial("EXPORTER-kumo-membership", nil, 32)
+}
+
+// A provingListener hands on connections whose peers have proved their membership, while others still do.
+type provingListener struct {
+	transport.Listener
+	by     *provingQUIC
+	proved chan transport.CapableConn
+	slots  chan struct{}
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	work   sync.WaitGroup
+}
+
+func (l *provingListener) run() {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			l.stop(err)
+			return
+		}
+		select {
+		case l.slots <- struct{}{}:
+			l.work.Go(func() { l.take(c) })
+		default:
+			l.by.refuse(errors.New("too many peers are proving their membership"))
+			_ = c.Close()
+		}
+	}
+}
+
+func (l *provingListener) take(c transport.CapableConn) {
+	err := l.by.prove(l.ctx, c, l.by.proveListener)
+	<-l.slots
+	if err != nil {
+		return
+	}
+	late := time.NewTimer(proofTime)
+	defer late.Stop()
+	select {
+	case l.proved <- c:
+	case <-l.ctx.Done():
+		_ = c.Close()
+	case <-late.C:
+		_ = c.Close()
+	}
+}
+
+// Accept returns the next member's connection.
+func (l *provingListener) Accept() (transport.CapableConn, error) {
+	select {
+	case c := <-l.proved:
+		return c, nil
+	case <-l.ctx.Done():
+		return nil, context.Cause(l.ctx)
+	}
+}
+
+// Close ends the listener, and proofs that are under way.
+func (l *provingListener) Close() error {
+	err := l.Listener.Close()
+	l.stop(transport.ErrListenerClosed)
+	l.work.Wait()
+	return err
+}
