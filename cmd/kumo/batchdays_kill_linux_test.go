@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,8 +20,8 @@ import (
 )
 
 // TestBatchDayIsKilled runs a day on Hadoop KUMO_BATCH_KILLS times (none unless it is set). Each time a NodeManager with its
-// containers, a DataNode and the command itself are killed, each at a random moment of a random job, one of them while
-// pages are fetched. What is left is what a day left on this machine that nobody disturbed; the servers saw no two
+// containers, a DataNode and the command itself are killed, each at a random moment of a random job, one of them, by
+// turns, while pages are fetched. What is left is what a day left on this machine that nobody disturbed; the servers saw no two
 // requests nearer than they should be, and none twice but what the killed job did again. KUMO_SEED replays the choices.
 func TestBatchDayIsKilled(t *testing.T) {
 	rounds := number("KUMO_BATCH_KILLS", 0)
@@ -41,7 +40,7 @@ func TestBatchDayIsKilled(t *testing.T) {
 			own := *l
 			own.T = t
 			d := &disturbed{batchLab: &own, place: own.hadoop(), dice: rand.New(rand.NewPCG(seed+n, 0))}
-			d.choose(jobs)
+			d.choose(jobs, seed+n)
 			d.run()
 			same(t, want, d.outcome(d.place, 0))
 		})
@@ -59,18 +58,23 @@ type disturbed struct {
 	down   []hadooptest.Node
 }
 
-// A dayFault is a process that is killed some time after a job has begun.
+// A dayFault is a process that is killed some time after a job has begun, or after so many of its requests.
 type dayFault struct {
-	node  hadooptest.Node // "" is the command itself
-	step  batch.Step
-	after time.Duration
-	began bool // the job has
-	hit   *jobSpan
+	node     hadooptest.Node // "" is the command itself
+	step     batch.Step
+	after    time.Duration
+	requests int64
+	began    bool // the job has
+	hit      *jobSpan
 }
 
 func (f *dayFault) String() string {
-	return fmt.Sprintf("%s, %v after the beginning of %s of round %d", cmp.Or(string(f.node), "the command"),
-		f.after.Round(time.Millisecond), f.step.Job, f.step.Round)
+	after := f.after.Round(time.Millisecond).String()
+	if f.requests > 0 {
+		after = fmt.Sprint(f.requests, " requests")
+	}
+	return fmt.Sprintf("%s, %s after the beginning of %s of round %d", cmp.Or(string(f.node), "the command"), after,
+		f.step.Job, f.step.Round)
 }
 
 // A jobSpan is when a job was under way, as its runner said.
@@ -83,24 +87,23 @@ type jobSpan struct {
 // latestFault is how long after a job's beginning a process is killed at the latest; few jobs are shorter.
 const latestFault = 15 * time.Second
 
-func (d *disturbed) choose(jobs []batch.Done) {
+// choose chooses what is killed; turn says which of them while pages are fetched.
+func (d *disturbed) choose(jobs []batch.Done, turn uint64) {
 	var steps, fetching []batch.Step
 	for i := range jobs {
 		steps = append(steps, jobs[i].Step)
-		if jobs[i].Job == batch.JobCrawl && jobs[i].Round > 0 {
+		if jobs[i].Job == batch.JobCrawl && jobs[i].Together["requests"] > 30 {
 			fetching = append(fetching, jobs[i].Step)
 		}
 	}
 	d.faults = []*dayFault{{node: hadooptest.Node(fmt.Sprint("nodemanager", 1+d.dice.IntN(2)))},
 		{node: hadooptest.Node(fmt.Sprint("datanode", 1+d.dice.IntN(2)))}, {}}
-	d.dice.Shuffle(len(d.faults), func(i, j int) { d.faults[i], d.faults[j] = d.faults[j], d.faults[i] })
 	d.dice.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 	for i, f := range d.faults {
 		f.step, f.after = steps[i], time.Duration(d.dice.Int64N(int64(latestFault)))
 	}
-	if first := fetching[d.dice.IntN(len(fetching))]; !slices.Contains(steps[1:len(d.faults)], first) {
-		d.faults[0].step = first
-	}
+	f := d.faults[turn%uint64(len(d.faults))]
+	f.step, f.requests = fetching[d.dice.IntN(len(fetching))], 1+d.dice.Int64N(30)
 	d.due = make(chan *dayFault, len(d.faults))
 	for _, f := range d.faults {
 		d.Logf("to be killed: %v", f)
@@ -146,14 +149,14 @@ func (d *disturbed) live(server *synthweb.Server) (done bool) {
 	if err != nil {
 		d.Fatal(err)
 	}
-	// Hadoop's own client has the pipe, too, and lives on when the command is killed.
-	lines := make(chan string, 1000)
+	lines, read := make(chan string, 1000), make(chan struct{})
 	var said bytes.Buffer
 	go func() {
 		for s := bufio.NewScanner(io.TeeReader(out, &said)); s.Scan(); {
 			lines <- s.Text()
 		}
 		close(lines)
+		close(read)
 	}()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -166,7 +169,7 @@ func (d *disturbed) live(server *synthweb.Server) (done bool) {
 			}
 			if m := jobLine.FindStringSubmatch(line); m != nil {
 				round, _ := strconv.Atoi(m[2])
-				d.note(m[1] == "job", batch.Step{Round: round, Job: m[3]})
+				d.note(m[1] == "job", batch.Step{Round: round, Job: m[3]}, server)
 			}
 		case f := <-d.due:
 			if f.hit = d.strike(f); f.node != "" {
@@ -182,9 +185,7 @@ func (d *disturbed) live(server *synthweb.Server) (done bool) {
 				d.endJob()
 				return true
 			}
-			out.Close()
-			for range lines { // what it said is read
-			}
+			<-read
 			if strings.Contains(said.String(), "a collection is run once at a time") {
 				return d.waitForLease()
 			}
@@ -203,7 +204,7 @@ func (d *disturbed) waitForLease() bool {
 }
 
 // note notes that a job has begun or ended.
-func (d *disturbed) note(begins bool, step batch.Step) {
+func (d *disturbed) note(begins bool, step batch.Step, server *synthweb.Server) {
 	d.Helper()
 	if !begins {
 		d.endJob()
@@ -217,9 +218,27 @@ func (d *disturbed) note(begins bool, step batch.Step) {
 	for _, f := range d.faults {
 		if f.step == step && !f.began {
 			f.began = true
-			time.AfterFunc(f.after, func() { d.due <- f })
+			if f.requests == 0 {
+				time.AfterFunc(f.after, func() { d.due <- f })
+			} else {
+				go d.awaitRequests(f, server)
+			}
 		}
 	}
+}
+
+// awaitRequests has a fault be due when the server has seen so many more requests.
+func (d *disturbed) awaitRequests(f *dayFault, server *synthweb.Server) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for before := server.Requests(); server.Requests() < before+f.requests; {
+		select {
+		case <-tick.C:
+		case <-d.Context().Done():
+			return
+		}
+	}
+	d.due <- f
 }
 
 // endJob ends the last job, if it is under way.
