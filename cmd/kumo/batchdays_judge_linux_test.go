@@ -118,15 +118,16 @@ func (l *batchLab) judgeLanguages(p *batchPlace, n int) {
 	if err := tab.Flush(); err != nil {
 		l.Fatal(err)
 	}
-	l.Logf("languages and charsets of day %d, all pages of its XML:\n%swrong: %s", n+1, &table, strings.Join(all.unsure, "; "))
+	l.Logf("languages and charsets of day %d, all pages of its XML:\n%swrong: %s", n+1, &table,
+		strings.Join(all.unsure, "; "))
 	if sure := float64(all.kept) / float64(max(all.kept+all.foreign, 1)); all.kept == 0 || sure < 0.98 {
 		l.Errorf("%.4f of what was kept is in the language of its collection", sure)
 	}
 }
 
 func (s *languageScore) print(w *tabwriter.Writer, name string) {
-	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\t%d\t%s\t%d\t%s\t\n", name, s.pages, s.kept, s.foreign, share(s.kept, s.kept+s.foreign),
-		share(s.kept, s.pages), s.apart+s.lost, share(s.read, s.read+s.misread), s.silent, share(s.told, s.silent))
+	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\t%d\t%s\t%d\t%s\t\n", name, s.pages, s.kept, s.foreign,
+		share(s.kept, s.kept+s.foreign), share(s.kept, s.pages), s.apart+s.lost, share(s.read, s.read+s.misread), s.silent, share(s.told, s.silent))
 }
 
 func share(n, of int) string {

@@ -19,17 +19,19 @@ import (
 	"kumo/internal/synthweb"
 )
 
-// TestBatchDayIsKilled runs a day on Hadoop KUMO_BATCH_KILLS times (none unless it is set). Each time a NodeManager with its
-// containers, a DataNode and the command itself are killed, each at a random moment of a random job, one of them, by
-// turns, while pages are fetched. What is left is what a day left on this machine that nobody disturbed; the servers saw no two
-// requests nearer than they should be, and none twice but what the killed job did again. KUMO_SEED replays the choices.
+// TestBatchDayIsKilled runs a day on Hadoop KUMO_BATCH_KILLS times (none unless it is set). Each time a NodeManager with
+// its containers, a DataNode and the command itself are killed, each at a random moment of a random job, one of them, by
+// turns, while pages are fetched. What is left is what a day left on this machine that nobody disturbed; the servers saw
+// no two requests nearer than they should be, and none twice but what the killed job did again. KUMO_SEED replays the
+// choices.
 func TestBatchDayIsKilled(t *testing.T) {
 	rounds := number("KUMO_BATCH_KILLS", 0)
 	if rounds == 0 {
 		t.Skip("SKIPPED: it takes some ten minutes a round; set KUMO_BATCH_KILLS to run it")
 	}
 	hadooptest.Conf(t)
-	l := newBatchLab(t, labSize{languages: 3, hosts: 9, pages: 240, pageSize: 8_000, depth: 2, interval: 100 * time.Millisecond})
+	l := newBatchLab(t, labSize{languages: 3, hosts: 9, pages: 240, pageSize: 8_000, depth: 2,
+		interval: 100 * time.Millisecond})
 	whole := l.local("local", l.reducers)
 	l.runDay(whole, 0)
 	want, jobs := l.outcome(whole, 0), l.jobs(whole, 0)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net"
 	"os"
@@ -212,8 +211,8 @@ func (l *batchLab) hadoop() *batchPlace {
 
 // command is kumo, to run day n.
 func (l *batchLab) command(p *batchPlace, n int, server *synthweb.Server) *exec.Cmd {
-	return exec.CommandContext(l.Context(), l.program, "batch", "run", "--on", p.on, "--place", p.url, "--date", l.date(n),
-		"--reducers", strconv.Itoa(p.reducers), "--allow-private", "--dns-server", server.DNS(), l.configs)
+	return exec.CommandContext(l.Context(), l.program, "batch", "run", "--on", p.on, "--place", p.url, "--date",
+		l.date(n), "--reducers", strconv.Itoa(p.reducers), "--allow-private", "--dns-server", server.DNS(), l.configs)
 }
 
 var costLine = regexp.MustCompile(`(?m)^cost: wall [\d.]+ s, (.*)$`)
@@ -244,7 +243,8 @@ func (l *batchLab) runDay(p *batchPlace, n int) {
 	l.polite(p, server)
 	score := server.Score()
 	l.Logf("%s: %d requests, %d of robots.txt, answers %v", p.name, score.Requests, score.Robots, score.Statuses)
-	if score.Missing > 0 && l.depth == wholeDepth || score.Beyond > 0 && n == 0 || score.Repeats > 0 || score.RepeatsOther > 0 {
+	if score.Missing > 0 && l.depth == wholeDepth || score.Beyond > 0 && n == 0 || score.Repeats > 0 ||
+		score.RepeatsOther > 0 {
 		l.Errorf("%s: the server saw:\n%s", p.name, score)
 	}
 }
@@ -359,7 +359,7 @@ func (l *batchLab) lint(p *batchPlace, program, folder string) {
 		return
 	}
 	args := append([]string{"--noout", "--huge", "--schema", schema}, parts...)
-	if out, err := exec.CommandContext(context.WithoutCancel(l.Context()), program, args...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(l.Context(), program, args...).CombinedOutput(); err != nil {
 		l.Errorf("%s, %s: %v\n%.2000s", p.name, folder, err, out)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha1"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -27,12 +26,13 @@ import (
 //	doc       when and how long; when that was which has the body of what is unchanged
 //	out       when
 //	known     when first, when last, when next; when that was which has the body
-//	xml       <fetched>; the parts' names: how many parts there are is the runner's business
+//	xml       <fetched>
 //	index     "fetched", "part", "offset", when it is clear that the record lies there
 //	robots    when; in which round's file
-//	state     when, how long, how many files; counters of time and of robots.txt
+//	state     when, how long, how many files; what is counted of all collections together
 //
-// Counts, sites and the schema are compared as they are.
+// Counts, sites and the schema are compared as they are. In which part of its folder a record lies is the runner's
+// business.
 func (l *batchLab) outcome(p *batchPlace, n int) (lines []string) {
 	l.Helper()
 	o := &outcomeReader{batchLab: l, place: p, date: l.date(n)}
@@ -116,8 +116,9 @@ func mask(key, value []byte) (masked, again []byte, what string, err error) {
 		again = d.Append(nil)
 		d.Time, d.Took, d.Same.Time = time.Time{}, 0, time.Time{}
 		masked = d.Append(nil)
-		what = fmt.Sprintf("%d %s%s %s, from %q to %q, depth %d, %d redirects, %s %s %s, of %d bytes, asked by %q", d.Status,
-			d.Failure, d.Rule, d.Found, d.From, d.To, d.Depth, d.Redirects, d.Addr, d.Charset, d.Lang, len(d.Raw), d.Request)
+		what = fmt.Sprintf("%d %s%s %s, from %q to %q, depth %d, %d redirects, %s %s %s, of %d bytes, asked by %q",
+			d.Status, d.Failure, d.Rule, d.Found, d.From, d.To, d.Depth, d.Redirects, d.Addr, d.Charset, d.Lang,
+			len(d.Raw), d.Request)
 		return masked, again, what, err
 	default:
 		return nil, nil, "", fmt.Errorf("%q is a record of kind %c", key, kind)
@@ -226,8 +227,7 @@ func (o *outcomeReader) index(folder, name string, parts map[string][]byte) (n i
 func (o *outcomeReader) state(c *collection.Collection, n int) {
 	o.Helper()
 	for _, d := range o.batchLab.state(o.place, c, n).Done {
-		counters := maps.Clone(d.Counters)
-		text := fmt.Sprint(d.Step, counters)
+		text := fmt.Sprint(d.Step, d.Counters)
 		o.note(c.Directory+"/state", fmt.Sprint(d.Step), []byte(text), text)
 	}
 }
