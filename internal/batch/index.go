@@ -75,16 +75,15 @@ func ParseEntry(line []byte) (e Entry, err error) {
 	return e, nil
 }
 
-// entryOf is the entry of an XML record's line.
-func entryOf(line []byte, part string, offset int64) (e Entry, err error) {
+// entryOf is the entry of an XML record's line, but for where it lies.
+func entryOf(line []byte) (e Entry, err error) {
 	r, err := xml.Parse(line)
 	if err != nil {
 		return e, err
 	}
 	head := strings.Join(strings.Fields(r.Headline), " ")
 	return Entry{URL: r.URL, Fetched: r.Fetched, Language: r.Language, Encoding: r.Encoding,
-		Headline: strings.ToValidUTF8(head[:min(len(head), mostHeadline)], ""), Part: part, Offset: offset,
-		Length: int64(len(line))}, nil
+		Headline: strings.ToValidUTF8(head[:min(len(head), mostHeadline)], ""), Length: int64(len(line))}, nil
 }
 
 // A Site is a registered domain with its pages of a day.

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,15 +114,75 @@ func recordAt(ctx context.Context, t *testing.T, p place.Place, e *Entry) xml.Re
 	return r
 }
 
+// A task may get several files one after the other, each in the order of its keys.
+func TestEachPartIsInOrder(t *testing.T) {
+	p, err := file.Open(t.TempDir(), vfs.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := xmlSink(t, p, 3)
+	urls := []string{"http://b.test/", "http://d.test/", "http://a.test/", "http://e.test/", "http://c.test/"}
+	for _, url := range urls {
+		emitPage(t, s, url, "of "+url)
+	}
+	if err := s.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := indexParts(t.Context(), p, "work/xml")
+	if err != nil || len(parts) != 3 {
+		t.Fatalf("%q, %v", parts, err)
+	}
+	if _, err := mergeIndex(t.Context(), p, parts, "work/xml/index.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]string{} // the last URL of a part
+	for _, url := range slices.Sorted(slices.Values(urls)) {
+		e, err := FindEntry(t.Context(), p, "work/xml/index.jsonl", url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := recordAt(t.Context(), t, p, e); got.URL != url || got.Headline != "of "+url {
+			t.Errorf("%+v leads to %+v", e, got)
+		}
+		of[e.Part] = url
+	}
+	for part := range of {
+		data, err := place.ReadFile(t.Context(), p, "work/xml/"+part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := ""
+		for in := xml.NewReader(bytes.NewReader(data)); ; {
+			line, _, err := in.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(part, err)
+			}
+			r, err := xml.Parse(line)
+			if err != nil || r.URL <= last {
+				t.Errorf("%s: %s behind %s, %v", part, r.URL, last, err)
+			}
+			last = r.URL
+		}
+	}
+	if len(of) != 3 {
+		t.Errorf("the parts are %v", of)
+	}
+}
+
 func TestAnIndexOutOfOrderIsNotTaken(t *testing.T) {
 	p, err := file.Open(t.TempDir(), vfs.OS)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := xmlSink(t, p, 0)
-	emitPage(t, s, "http://b.test/", "")
-	emitPage(t, s, "http://a.test/", "")
-	if err := s.Commit(); err != nil {
+	var lines []byte
+	for _, url := range []string{"http://b.test/", "http://a.test/"} {
+		e := Entry{URL: url, Part: "part-00000.xml", Offset: 100, Length: 10}
+		lines = e.appendLine(lines)
+	}
+	if err := place.WriteFile(t.Context(), p, "work/xml/index-00000.jsonl", lines); err != nil {
 		t.Fatal(err)
 	}
 	_, err = mergeIndex(t.Context(), p, []string{"work/xml/index-00000.jsonl"}, "index.jsonl")

@@ -255,6 +255,9 @@ func (p *Pipeline) step(ctx context.Context, group []*part) error {
 	}
 	work := path.Join(WorkFolder, fmt.Sprintf("%s-%s-%s-%016x", p.Date, roundName(step.Round), step.Job, groupHash(with)))
 	for _, pt := range with {
+		if err := p.abandon(ctx, pt, work); err != nil {
+			return err
+		}
 		pt.state.Work = work
 		if err := pt.state.write(ctx, p.Place, pt.Collection); err != nil {
 			return err
@@ -401,18 +404,30 @@ func (p *Pipeline) run(ctx context.Context, conf *Conf, files []string, work str
 	return err
 }
 
-// settle takes in the output of a collection's last job, if it is whole, and otherwise forgets it. It may be ended
-// anywhere and done again.
+// abandon does away with the job that an earlier run has begun, and not ended, of other collections together. One of
+// the same is the runner's to go on with: it may still be under way, and ask the very hosts that this run would.
+func (p *Pipeline) abandon(ctx context.Context, pt *part, work string) error {
+	old := pt.state.Work
+	if old == "" || old == work {
+		return nil
+	}
+	if a, can := p.Runner.(Abandoner); can {
+		if err := a.Abandon(ctx, old); err != nil {
+			return err
+		}
+	}
+	return p.Place.Remove(ctx, old)
+}
+
+// settle takes in the output of a collection's last job, if it is whole. It may be ended anywhere and done again.
 func (p *Pipeline) settle(ctx context.Context, pt *part) error {
 	s := pt.state
 	if s.Work == "" {
 		return nil
 	}
 	data, err := place.ReadFile(ctx, p.Place, path.Join(s.Work, finishedName))
-	if errors.Is(err, fs.ErrNotExist) { // the job did not end
-		err = p.Place.Remove(ctx, s.Work)
-		s.Work = ""
-		return err
+	if errors.Is(err, fs.ErrNotExist) { // the job did not end: it is run again, or gone on with
+		return nil
 	}
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"kumo/internal/batch/seqfile"
 	"kumo/internal/place"
@@ -13,15 +14,17 @@ import (
 )
 
 // A Sink writes what one attempt of a task emits as files of a folder: FOLDER/part-00012, and so on, as the job routes
-// it; beside XML an index of it, FOLDER/index-00012.jsonl. They appear with Commit. One goroutine uses it.
+// it; beside XML an index of it, FOLDER/index-00012.jsonl. XML is in the order of URLs: where one comes that is before
+// the last, as of a task that reads several files, part-00012-1.xml is begun, and so on. Files appear with Commit. One
+// goroutine uses it.
 type Sink struct {
 	ctx   context.Context
 	place place.Place
 	dir   string
 	part  int
 	job   *Job
-	files map[string]*sinkFile // by folder
-	names []string             // in the order of their making
+	files map[string]*sinkFile // by folder, the last
+	made  []*sinkFile          // all, in the order of their making
 	line  []byte               // of an index
 }
 
@@ -29,11 +32,15 @@ type Sink struct {
 type sinkFile struct {
 	place.Writer
 	name  string
-	out   *bufio.Writer
+	out   *bufio.Writer   // nil when all is written
 	seq   *seqfile.Writer // nil for XML
 	route Route
-	index *sinkFile // of XML
-	size  int64     // bytes of XML so far
+
+	// of XML
+	index *sinkFile
+	size  int64  // bytes so far
+	last  string // URL
+	piece int    // of the part
 }
 
 // NewSink returns a sink of part number part in the folder dir of a place.
@@ -55,7 +62,7 @@ func (s *Sink) Emit(key, value []byte) error {
 	f := s.files[route.Folder]
 	if f == nil {
 		var err error
-		if f, err = s.create(route); err != nil {
+		if f, err = s.create(route, 0); err != nil {
 			return err
 		}
 	}
@@ -69,28 +76,43 @@ func (s *Sink) Emit(key, value []byte) error {
 }
 
 func (s *Sink) emitXML(f *sinkFile, line []byte) error {
-	e, err := entryOf(line, path.Base(f.name), f.size)
+	e, err := entryOf(line)
 	if err != nil {
 		return fmt.Errorf("job %s: %w", s.job.Name, err)
 	}
+	if e.URL < f.last {
+		if err := f.complete(); err != nil {
+			return err
+		}
+		if f, err = s.create(f.route, f.piece+1); err != nil {
+			return err
+		}
+	}
+	e.Part, e.Offset = path.Base(f.name), f.size
 	s.line = e.appendLine(s.line[:0])
 	_, err = f.out.Write(line)
 	f.size += int64(len(line))
+	f.last = e.URL
 	if err == nil {
 		_, err = f.index.out.Write(s.line)
 	}
 	return err
 }
 
-func (s *Sink) create(route Route) (*sinkFile, error) {
+// create begins a file; piece is not 0 of XML alone.
+func (s *Sink) create(route Route, piece int) (*sinkFile, error) {
 	dir := s.dir + "/" + route.Folder + "/"
-	f, err := s.open(dir + PartName(s.part, route.Form))
+	name, index := PartName(s.part, route.Form), fmt.Sprintf("%s%05d.jsonl", indexPrefix, s.part)
+	if piece > 0 {
+		name, index = pieceName(name, piece), pieceName(index, piece)
+	}
+	f, err := s.open(dir + name)
 	if err != nil {
 		return nil, err
 	}
-	f.route = route
+	f.route, f.piece = route, piece
 	if route.Form == XML {
-		if f.index, err = s.open(fmt.Sprintf("%s%s%05d.jsonl", dir, indexPrefix, s.part)); err == nil {
+		if f.index, err = s.open(dir + index); err == nil {
 			_, err = f.out.WriteString(xml.Header)
 			f.size = int64(len(xml.Header))
 		}
@@ -102,8 +124,14 @@ func (s *Sink) create(route Route) (*sinkFile, error) {
 		return nil, err
 	}
 	s.files[route.Folder] = f
-	s.names = append(s.names, route.Folder)
+	s.made = append(s.made, f)
 	return f, nil
+}
+
+// pieceName is the name of a further piece of a part: part-00012-1.xml.
+func pieceName(name string, piece int) string {
+	ext := path.Ext(name)
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), piece, ext)
 }
 
 func (s *Sink) open(name string) (*sinkFile, error) {
@@ -122,19 +150,32 @@ func (f *sinkFile) Abort() {
 	}
 }
 
-// finish lets the file appear, its index before it.
-func (f *sinkFile) finish() error {
+// complete writes what is left to be written, and needs no memory from then on.
+func (f *sinkFile) complete() error {
+	if f.out == nil {
+		return nil
+	}
 	var err error
 	switch {
 	case f.seq != nil:
 		err = f.seq.Close()
 	case f.index != nil:
 		if _, err = f.out.WriteString(xml.Footer); err == nil {
-			err = f.index.finish()
+			err = f.index.complete()
 		}
 	}
 	if err == nil {
 		err = f.out.Flush()
+	}
+	f.out, f.seq = nil, nil
+	return err
+}
+
+// finish lets the file appear, its index before it.
+func (f *sinkFile) finish() error {
+	err := f.complete()
+	if err == nil && f.index != nil {
+		err = f.index.Close()
 	}
 	if err != nil {
 		f.Abort()
@@ -145,10 +186,10 @@ func (f *sinkFile) finish() error {
 
 // Commit lets the files appear. After an error none of them is left.
 func (s *Sink) Commit() error {
-	for i, folder := range s.names {
-		if err := s.files[folder].finish(); err != nil {
-			for _, done := range s.names[:i+1] {
-				err = errors.Join(err, s.files[done].remove(s.ctx, s.place))
+	for i, f := range s.made {
+		if err := f.finish(); err != nil {
+			for _, done := range s.made[:i+1] {
+				err = errors.Join(err, done.remove(s.ctx, s.place))
 			}
 			s.Abort()
 			return err
@@ -168,7 +209,7 @@ func (f *sinkFile) remove(ctx context.Context, p place.Place) error {
 
 // Abort drops what has not appeared.
 func (s *Sink) Abort() {
-	for _, f := range s.files {
+	for _, f := range s.made {
 		f.Abort()
 	}
 }

@@ -98,6 +98,13 @@ type Runner interface {
 	Run(ctx context.Context, r Run) (*Result, error)
 }
 
+// An Abandoner is a runner whose jobs may outlive the process that has begun them. When it is to run one whose output
+// is where an earlier process has begun the same, it goes on with that.
+type Abandoner interface {
+	// Abandon ends the job that an earlier process has begun with this output, if it is under way.
+	Abandon(ctx context.Context, output string) error
+}
+
 // A Run is a job with its input and output.
 type Run struct {
 	Job *Job

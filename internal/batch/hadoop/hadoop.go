@@ -51,7 +51,10 @@ type Config struct {
 // A Runner runs jobs.
 type Runner struct{ cfg Config }
 
-var _ batch.Runner = (*Runner)(nil)
+var (
+	_ batch.Runner    = (*Runner)(nil)
+	_ batch.Abandoner = (*Runner)(nil)
+)
 
 // New returns a runner.
 func New(cfg Config) (*Runner, error) {
@@ -84,6 +87,20 @@ func (r *Runner) Run(ctx context.Context, run batch.Run) (*batch.Result, error) 
 		return nil, fmt.Errorf("job %s: %w", run.Job.Name, err)
 	}
 	return result, nil
+}
+
+// Abandon kills the job that an earlier process has begun with this output.
+func (r *Runner) Abandon(ctx context.Context, output string) error {
+	j := &job{cfg: &r.cfg, work: path.Join(output, workName)}
+	theirs, err := j.readNote(ctx)
+	if theirs == nil || err != nil {
+		return err
+	}
+	if id, state, err := j.byTag(ctx, theirs.Tag); err != nil || state != running {
+		return err
+	} else {
+		return j.kill(ctx, id)
+	}
 }
 
 // A job is one run of one.

@@ -220,28 +220,7 @@ func TestARunnerIsKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := open(t, hadooptest.Folder(t))
 			l.writeInput(t)
-			first := exec.Command(os.Args[0], "run", l.place.URL())
-			out, err := first.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := first.Start(); err != nil {
-				t.Fatal(err)
-			}
-			id := ""
-			for lines := bufio.NewScanner(out); id == "" && lines.Scan(); {
-				if m := jobLine.FindStringSubmatch(lines.Text()); m != nil {
-					id = m[1]
-				}
-			}
-			if err := first.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, out)
-			_ = first.Wait() // it was killed
-			if id == "" {
-				t.Fatal("the first runner did not begin a job")
-			}
+			id := l.beginAndDie(t)
 			result, err := l.Run(t.Context(), identity(reducers))
 			if err != nil {
 				t.Fatal(err)
@@ -254,6 +233,56 @@ func TestARunnerIsKilled(t *testing.T) {
 				t.Errorf("left: %v %v", left, err)
 			}
 		})
+	}
+}
+
+// beginAndDie has a process of its own begin a job, and kills that.
+func (l *lab) beginAndDie(t *testing.T) (id string) {
+	t.Helper()
+	first := exec.Command(os.Args[0], "run", l.place.URL())
+	out, err := first.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); id == "" && lines.Scan(); {
+		if m := jobLine.FindStringSubmatch(lines.Text()); m != nil {
+			id = m[1]
+		}
+	}
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, out)
+	_ = first.Wait() // it was killed
+	if id == "" {
+		t.Fatal("the first runner did not begin a job")
+	}
+	return id
+}
+
+func TestAJobIsAbandoned(t *testing.T) {
+	l := open(t, hadooptest.Folder(t))
+	l.writeInput(t)
+	if err := l.Abandon(t.Context(), "output"); err != nil {
+		t.Fatal("nothing there:", err)
+	}
+	id := l.beginAndDie(t)
+	if err := l.Abandon(t.Context(), "output"); err != nil {
+		t.Fatal(err)
+	}
+	l.wasKilled(t, id)
+}
+
+// wasKilled checks that a job was.
+func (l *lab) wasKilled(t *testing.T, id string) {
+	t.Helper()
+	out := hadooptest.Run(t, "yarn", "application", "-list", "-appStates", "ALL")
+	if at := strings.Index(out, strings.Replace(id, "job", "application", 1)); id == "" || at < 0 ||
+		!strings.Contains(strings.SplitN(out[at:], "\n", 2)[0], "KILLED") {
+		t.Errorf("the job %s goes on:\n%s", id, out)
 	}
 }
 
@@ -271,11 +300,7 @@ func TestARunThatIsEndedEndsItsJob(t *testing.T) {
 	if _, err := l.Run(ctx, identity(2)); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
-	out := hadooptest.Run(t, "yarn", "application", "-list", "-appStates", "ALL")
-	if at := strings.Index(out, strings.Replace(id, "job", "application", 1)); id == "" || at < 0 ||
-		!strings.Contains(strings.SplitN(out[at:], "\n", 2)[0], "KILLED") {
-		t.Errorf("the job %s goes on:\n%s", id, out)
-	}
+	l.wasKilled(t, id)
 	l.watch = nil
 	result, err := l.Run(t.Context(), identity(2))
 	if err != nil {

@@ -85,15 +85,8 @@ func (j *job) upload(ctx context.Context, name string, f io.Reader) error {
 // find looks for a job that an earlier process has begun: nil if there is none, or if it is no longer the same, in
 // which case it is killed.
 func (j *job) find(ctx context.Context, mine note) (*status, error) {
-	text, err := place.ReadFile(ctx, j.cfg.Place, path.Join(j.work, noteName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var theirs note
-	if err == nil {
-		err = json.Unmarshal(text, &theirs)
-	}
-	if err != nil {
+	theirs, err := j.readNote(ctx)
+	if theirs == nil || err != nil {
 		return nil, err
 	}
 	id, state, err := j.byTag(ctx, theirs.Tag)
@@ -109,6 +102,19 @@ func (j *job) find(ctx context.Context, mine note) (*status, error) {
 		return nil, j.kill(ctx, id)
 	}
 	return nil, nil
+}
+
+// readNote reads the note that an earlier process has left in the output, nil if there is none.
+func (j *job) readNote(ctx context.Context) (*note, error) {
+	text, err := place.ReadFile(ctx, j.cfg.Place, path.Join(j.work, noteName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	theirs := &note{}
+	if err == nil {
+		err = json.Unmarshal(text, theirs)
+	}
+	return theirs, err
 }
 
 // byTag is the job of an application that the ResourceManager knows, "" if there is none.

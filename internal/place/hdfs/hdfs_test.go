@@ -267,8 +267,9 @@ func TestALockIsLostWithItsClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = open(t, p.URL(), Config{}).Lock(t.Context(), "l")
-	if !errors.Is(err, place.ErrLocked) || !strings.Contains(err.Error(), "127.0.0.1") {
-		t.Errorf("locked twice, or without a word by whom: %v", err)
+	if !errors.Is(err, place.ErrLocked) || !strings.Contains(err.Error(), "127.0.0.1") ||
+		!strings.Contains(err.Error(), "another minute") {
+		t.Errorf("locked twice, or without a word by whom and for how long: %v", err)
 	}
 	if err := unlock(); err != nil {
 		t.Error(err)

@@ -61,7 +61,8 @@ func lease(ctx context.Context, client *hdfs.Client, name string) (*hdfs.FileWri
 				return nil, err
 			}
 		case recovers || strings.HasSuffix(remote.Exception(), ".AlreadyBeingCreatedException"):
-			return nil, fmt.Errorf("%w%s", place.ErrLocked, owner(remote.Message()))
+			return nil, fmt.Errorf("%w%s; HDFS counts one that died as alive for another minute", place.ErrLocked,
+				owner(remote.Message()))
 		default:
 			return nil, err
 		}

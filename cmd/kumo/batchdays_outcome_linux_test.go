@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"testing"
+
+	"kumo/internal/batch"
+	"kumo/internal/collection"
+	"kumo/internal/place"
+	"kumo/internal/store/xml"
+)
+
+// outcome is all that day n has left in a place, a line a record, sorted. Each record is read and written again, byte
+// for byte as it was. Then what time decides is taken out of it, and nothing else:
+//
+//	in, wait  nothing
+//	doc       when and how long; when that was which has the body of what is unchanged
+//	out       when
+//	known     when first, when last, when next; when that was which has the body
+//	xml       <fetched>
+//	index     "fetched", "part", "offset", when it is clear that the record lies there
+//	robots    when; in which round's file
+//	state     when, how long, how many files; what is counted of all collections together
+//
+// Counts, sites and the schema are compared as they are. In which part of its folder a record lies is the runner's
+// business.
+func (l *batchLab) outcome(p *batchPlace, n int) (lines []string) {
+	l.Helper()
+	o := &outcomeReader{batchLab: l, place: p, date: l.date(n)}
+	for _, c := range l.collections {
+		for _, folder := range []string{"in", "wait", "doc", "out", "known"} {
+			o.records(batch.DayFolder(c, folder, o.date))
+		}
+		for _, folder := range []string{"xml", "other"} {
+			o.xml(batch.DayFolder(c, folder, o.date))
+		}
+		o.state(c, n)
+	}
+	o.records(batch.RulesFolder + "/" + o.date)
+	slices.Sort(o.lines)
+	return o.lines
+}
+
+type outcomeReader struct {
+	*batchLab
+	place *batchPlace
+	date  string
+	lines []string
+}
+
+// note notes a record; what says of it what a person may want to know if there is another.
+func (o *outcomeReader) note(folder, key string, masked []byte, what string) {
+	o.lines = append(o.lines, fmt.Sprintf("%s %s %x %s", folder, key, sha1.Sum(masked), what))
+}
+
+// records reads SequenceFiles.
+func (o *outcomeReader) records(folder string) {
+	o.Helper()
+	names, err := batch.FilesIn(o.Context(), o.place.at, folder)
+	if err != nil {
+		o.Fatal(err)
+	}
+	for _, name := range names {
+		in := path.Dir(name)
+		if strings.HasPrefix(in, batch.RulesFolder) {
+			in = folder
+		}
+		for r, err := range batch.ReadFile(o.Context(), o.place.at, name) {
+			if err != nil {
+				o.Fatal(name, err)
+			}
+			masked, again, what, err := mask(r.Key, r.Value)
+			if err != nil {
+				o.Fatal(name, err)
+			}
+			if !bytes.Equal(again, r.Value) {
+				o.Errorf("%s: %s is not the same when it is written again", name, r.Key)
+			}
+			o.note(in, string(r.Key), masked, what)
+		}
+	}
+}
+
+// mask is a record without what time decides, and as it is.
+func mask(key, value []byte) (masked, again []byte, what string, err error) {
+	switch kind := batch.KindOf(value); kind {
+	case batch.KindInURL:
+		in, err := batch.ReadInURL(key, value)
+		return value, in.Append(nil), fmt.Sprintf("%+v", in), err
+	case batch.KindOutLinks:
+		out, err := batch.ReadOutLinks(key, value)
+		again = out.Append(nil)
+		out.Time = time.Time{}
+		return out.Append(nil), again, fmt.Sprintf("%.300s", fmt.Sprintf("%+v", out)), err
+	case batch.KindRules:
+		r, err := batch.ReadRules(key, value)
+		again = r.Append(nil)
+		r.Time = time.Time{}
+		return r.Append(nil), again, fmt.Sprintf("%d %.100q %s", r.Status, r.Body, r.Moved), err
+	case batch.KindKnown:
+		k, err := batch.ReadKnown(key, value)
+		again = k.Append(nil)
+		k.First, k.Visits.Last, k.Visits.Due, k.Stored.Time = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		return k.Append(nil), again, fmt.Sprintf("%+v", k), err
+	case batch.KindDocument:
+		d, err := batch.ReadDocument(key, value)
+		again = d.Append(nil)
+		d.Time, d.Took, d.Same.Time = time.Time{}, 0, time.Time{}
+		masked = d.Append(nil)
+		what = fmt.Sprintf("%d %s%s %s, from %q to %q, depth %d, %d redirects, %s %s %s, of %d bytes, asked by %q",
+			d.Status, d.Failure, d.Rule, d.Found, d.From, d.To, d.Depth, d.Redirects, d.Addr, d.Charset, d.Lang,
+			len(d.Raw), d.Request)
+		return masked, again, what, err
+	default:
+		return nil, nil, "", fmt.Errorf("%q is a record of kind %c", key, kind)
+	}
+}
+
+var fetchedElement = regexp.MustCompile(`<fetched>[^<]*</fetched>`)
+
+// xml reads a folder of XML with what lies beside it.
+func (o *outcomeReader) xml(folder string) {
+	o.Helper()
+	names, err := batch.FilesIn(o.Context(), o.place.at, folder)
+	if err != nil {
+		o.Fatal(err)
+	}
+	parts := map[string][]byte{}
+	pages, indexed := 0, 0
+	for _, name := range names {
+		data, err := place.ReadFile(o.Context(), o.place.at, name)
+		if err != nil {
+			o.Fatal(err)
+		}
+		if strings.HasSuffix(name, ".xml") {
+			parts[path.Base(name)] = data
+			pages += o.pages(folder, data)
+		}
+	}
+	for _, name := range names {
+		switch base := path.Base(name); {
+		case parts[base] != nil:
+		case base == batch.IndexName:
+			indexed = o.index(folder, name, parts)
+		default:
+			data, err := place.ReadFile(o.Context(), o.place.at, name)
+			if err != nil {
+				o.Fatal(err)
+			}
+			o.note(name, "", data, string(data))
+		}
+	}
+	if pages != indexed {
+		o.Errorf("%s: %d pages, and %d in the index", folder, pages, indexed)
+	}
+	schema, err := place.ReadFile(o.Context(), o.place.at, path.Join(path.Dir(folder), xml.SchemaName))
+	if err == nil {
+		o.note(path.Dir(folder), xml.SchemaName, schema, "")
+	} else if pages > 0 {
+		o.Error(err)
+	}
+}
+
+func (o *outcomeReader) pages(folder string, data []byte) (n int) {
+	o.Helper()
+	if !bytes.HasPrefix(data, []byte(xml.Header)) || !bytes.HasSuffix(data, []byte(xml.Footer)) {
+		o.Errorf("%s: a document begins with %.200q and ends with %q", folder, data, data[max(0, len(data)-50):])
+	}
+	for in := xml.NewReader(bytes.NewReader(data)); ; n++ {
+		line, _, err := in.Next()
+		if err != nil {
+			return n // its end was looked at
+		}
+		r, err := xml.Parse(line)
+		if err != nil {
+			o.Fatal(err)
+		}
+		if !bytes.Equal(xml.Append(nil, &r), line) {
+			o.Errorf("%s: %s is not the same when it is written again", folder, r.URL)
+		}
+		o.note(folder, r.URL, fetchedElement.ReplaceAll(line, nil), fmt.Sprintf("%s %s", r.Encoding, r.Language))
+	}
+}
+
+func (o *outcomeReader) index(folder, name string, parts map[string][]byte) (n int) {
+	o.Helper()
+	data, err := place.ReadFile(o.Context(), o.place.at, name)
+	if err != nil {
+		o.Fatal(err)
+	}
+	last := ""
+	for line := range bytes.Lines(data) {
+		e, err := batch.ParseEntry(line)
+		if err != nil {
+			o.Fatal(err)
+		}
+		part := parts[e.Part]
+		if e.Offset+e.Length > int64(len(part)) {
+			o.Fatalf("%s: %s lies beyond the end of %s", name, e.URL, e.Part)
+		}
+		r, err := xml.Parse(part[e.Offset : e.Offset+e.Length])
+		if err != nil || r.URL != e.URL || !r.Fetched.Equal(e.Fetched) || e.URL <= last {
+			o.Errorf("%s: %s behind %s; there lies %s: %v", name, e.URL, last, r.URL, err)
+		}
+		last = e.URL
+		n++
+		e.Part, e.Offset, e.Fetched = "", 0, time.Time{}
+		text, err := json.Marshal(&e)
+		if err != nil {
+			o.Fatal(err)
+		}
+		o.note(folder, batch.IndexName, text, string(text))
+	}
+	return n
+}
+
+// state reads which jobs there were, and what they counted.
+func (o *outcomeReader) state(c *collection.Collection, n int) {
+	o.Helper()
+	for _, d := range o.batchLab.state(o.place, c, n).Done {
+		text := fmt.Sprint(d.Step, d.Counters)
+		o.note(c.Directory+"/state", fmt.Sprint(d.Step), []byte(text), text)
+	}
+}
+
+// same compares what two crawls have left.
+func same(t *testing.T, a, b []string) {
+	t.Helper()
+	only := func(a, b []string) (found []string) {
+		for _, line := range a {
+			if _, is := slices.BinarySearch(b, line); !is {
+				found = append(found, line)
+			}
+		}
+		return found
+	}
+	left, right := only(a, b), only(b, a)
+	if len(left) == 0 && len(right) == 0 && len(a) == len(b) {
+		t.Logf("%d records, all the same", len(a))
+		return
+	}
+	t.Errorf("%d records and %d; %d and %d are only on one side:", len(a), len(b), len(left), len(right))
+	for i := range min(20, max(len(left), len(right))) {
+		for _, side := range []struct {
+			name  string
+			lines []string
+		}{{"one", left}, {"other", right}} {
+			if i < len(side.lines) {
+				t.Logf("%s: %s", side.name, side.lines[i])
+			}
+		}
+	}
+}
