@@ -52,6 +52,8 @@ var fateWords = map[inspect.Fate]string{
 	inspect.GivenUp:     "with its host, until the next run",
 	inspect.SetAside:    "a better link may still bring it in",
 	inspect.Error:       "the server answered, and not with a page",
+	inspect.Claiming:    "a page has a link to it, and those who remember its host are yet to say whether it is new",
+	inspect.Elsewhere:   "its host is fetched there",
 	inspect.Unaccounted: "it is just going from one place to another: ask again",
 }
 

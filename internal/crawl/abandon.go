@@ -3,6 +3,7 @@ package crawl
 import (
 	"fmt"
 
+	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/stats"
@@ -33,7 +34,7 @@ func (e *Engine) abandonOrigin(origin string, l abandonment) error {
 	for _, it := range all {
 		switch {
 		case it.Robots == "":
-			if err := e.failItem(host, it, l, ""); err != nil {
+			if err := e.failItem(host, it, l); err != nil {
 				return err
 			}
 		case it.Robots != origin: // another's rules were to be had here
@@ -88,30 +89,41 @@ func originOf(url string) string {
 	return u.Origin()
 }
 
-// failItem records a URL as failed whose origin was given up; settles is the URL if its visit is under way, "" if it is
-// on the abandoned queue. For the journal it still waits: the next run tries it again.
-func (e *Engine) failItem(host string, it item.Item, l abandonment, settles string) error {
+// failVisit is failItem for a visit that is under way.
+func (w *worker) failVisit(v *frontier.Visit, l abandonment) error {
+	b := batch{settles: v.URL, visit: w.batch.visit}
+	w.batch.visit = nil
+	return w.failWith(&b, v.Host, v.Item, l)
+}
+
+// failItem records a URL as failed whose origin was given up, and which is on the abandoned queue. For the journal it
+// still waits: the next run tries it again.
+func (e *Engine) failItem(host string, it item.Item, l abandonment) error {
+	return e.failWith(&batch{ended: []string{it.URL}}, host, it, l)
+}
+
+// failWith is failItem with a batch that says which URL it ends.
+func (e *Engine) failWith(b *batch, host string, it item.Item, l abandonment) error {
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
 		Time: e.cfg.Now(), Tries: int(it.Tries), Failure: l.failure, Detail: l.why}
-	b := batch{records: []*page.Record{rec}}
+	b.records = []*page.Record{rec}
 	if !it.Told {
 		b.skips = []page.Skip{{URL: it.URL, Host: host, From: it.From, Depth: int(it.Depth), Time: rec.Time,
 			Rule: ruleFailed, Why: string(l.failure) + ": " + l.why}}
 	}
 	b.entries.Reported(it.URL)
-	b.settles = settles
 	err := e.ledger.Within(func() error {
-		if settles != "" { // as its visit ends: a checkpoint has one or the other
+		if b.settles != "" { // as its visit ends: a checkpoint has one or the other
 			if err := e.abandonItem(it); err != nil {
 				return err
 			}
 		}
-		return e.apply(&b)
+		return e.apply(b)
 	})
 	if err != nil {
 		return err
 	}
-	e.tellSkips(&b)
+	e.tellSkips(b)
 	e.stats.Forsaken(stats.Visit{Host: host, Failure: string(l.failure)})
 	e.listener.visited(rec)
 	return nil

@@ -28,6 +28,10 @@ type batch struct {
 
 	payloads []byte // of candidates that a merge may have to decide
 
+	visit *visitLinks // whose links the batch has, where links are claimed; nil if it is no visit's
+	ended []string    // URLs, beside the one that settles, that will not be visited any more
+	known []bool      // of urls, that memory knows them
+
 	foreign bool // the links come from elsewhere, with their payloads
 	routed  bool // nothing of it goes to other nodes
 	rooted  bool // its roots are kept already
@@ -43,7 +47,7 @@ const maxKept = 4096
 
 func (b *batch) reset() {
 	if cap(b.cands) > maxKept || cap(b.skips) > maxKept {
-		*b = batch{}
+		*b = batch{visit: b.visit}
 		return
 	}
 	clear(b.records)
@@ -55,6 +59,8 @@ func (b *batch) reset() {
 	clear(b.deferred)
 	b.cands, b.found, b.skips, b.deferred = b.cands[:0], b.found[:0], b.skips[:0], b.deferred[:0]
 	b.urls, b.news, b.offs, b.links, b.entries.Writer = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.Writer[:0]
+	clear(b.ended)
+	b.ended = b.ended[:0]
 	b.settles, b.plan, b.payloads = "", seen.Meta{}, b.payloads[:0]
 	b.foreign, b.routed, b.rooted = false, false, false
 }

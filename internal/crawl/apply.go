@@ -26,6 +26,10 @@ func (e *Engine) tellSkips(b *batch) {
 func (e *Engine) apply(b *batch) error {
 	e.divert(b)
 	e.offer(b)
+	var endings []*ending
+	if e.claims != nil {
+		endings = e.claims.end(b, e.ledger.Sequence())
+	}
 	err := e.ledger.Put(b.records, b.skips, func() []byte {
 		e.countLinks(b)
 		for i, d := range b.done {
@@ -35,6 +39,9 @@ func (e *Engine) apply(b *batch) error {
 		}
 		if len(b.done) == 0 && !b.plan.Due.IsZero() {
 			e.noteVisit(b, b.settles, &b.plan)
+		}
+		if e.claims != nil && len(b.done) == 0 {
+			e.noteOver(b)
 		}
 		return b.entries.Writer
 	})
@@ -61,6 +68,9 @@ func (e *Engine) apply(b *batch) error {
 		e.frontier.Push(b.found[i].Host, b.found[i].Item)
 	}
 	e.peers.transfer.Committed(b.found, b.done...)
+	if len(endings) > 0 {
+		e.claims.closed(b, endings)
+	}
 	return e.files.deferred.Add(b.deferred)
 }
 
@@ -72,6 +82,16 @@ func (e *Engine) noteVisit(b *batch, url string, meta *seen.Meta) {
 	e.known.db.UpdateMeta(url, *meta)
 	if !meta.Due.IsZero() {
 		b.entries.Due(url, meta)
+	}
+}
+
+// noteOver keeps which URLs are not fetched any more that were not answered, nor failed for good.
+func (e *Engine) noteOver(b *batch) {
+	for _, url := range b.over() {
+		b.entries.Ended(url)
+		if e.known.db != nil {
+			e.known.db.UpdateMeta(url, seen.Meta{Ended: true})
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -136,6 +137,9 @@ func (e *Engine) note(at journal.Position, marks []store.Mark) recovery.Note {
 		Asked: e.files.deferredRead}
 	n.Settled, n.Told = e.ends.all()
 	n.Arrivals = e.peers.transfer.NoteUnsettled()
+	if e.claims != nil {
+		n.Tenures = maps.Clone(e.claims.tenures)
+	}
 	return n
 }
 

@@ -52,6 +52,7 @@ type Config struct {
 	Checkpoint int64               // bytes of journal after which the next checkpoint is made; 64 MiB
 	Outbox     int64               // bytes of links for other nodes, beyond which no new URL is taken; 64 MiB
 	Links      member.OutboxConfig // how they go there; its First is not used
+	Claims     bool                // other nodes say which links are new; needs a Router and a URL database
 	Shares     Shares              // memory for pages under way; 1 GiB
 	Stay       bool                // do not end when nothing waits; see Engine.Finish
 	DecodeAll  bool                // take the content coding off every body, not only off those that are read for links
@@ -121,6 +122,10 @@ type Parts struct {
 	// is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after
 	// a crash. It must be quick; may be nil
 	Arrived func(t member.Transfer, hosts []string)
+	// is told which URLs of a host are done that were dispatched to this node: fetched, failed for good, left out or given
+	// up, durably, with all links that they have brought claimed; once or more often, by one goroutine. It must be quick;
+	// may be nil
+	Finished func(host string, urls []string)
 	// one of the stores is a WARC, to which an unchanged page's record can refer
 	Archive  bool
 	Free     func() (uint64, error) // room on the crawl's disk; asked if Config.MinFree is set

@@ -35,6 +35,12 @@
 // is always in at least one node's keeping, and where it is in two, seen knows it the second time. While the outbox is
 // full, workers take no new URL.
 //
+// Where links are claimed (claims.go), nothing is taken in because a page has it. All links go into the outbox, and so to
+// other nodes that remember which URLs are known; these dispatch what is new to whoever is to fetch it
+// ([Engine.TakeDispatched]). A page is said to be done ([Parts].Finished) when the links that it has brought have left
+// the outbox, so that a node which is lost with its disk takes none with it. A host is not handed over but given up
+// ([Engine.ReleaseHosts]), and what waited there is dispatched to another node.
+//
 // Before each request the router is asked whether the lease holds (router.go). A run that stays (keepopen.go) waits when it
 // has nothing to do.
 //

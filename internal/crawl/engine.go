@@ -56,6 +56,7 @@ type Engine struct {
 	files    files
 	roots    roots
 	peers    peers
+	claims   *claims // nil where links are not claimed
 	control  control
 	stuck    stuckTally // of keepMoving
 	resumed  resumed
@@ -171,6 +172,9 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 		Abandoned: e.files.abandoned, Quota: e.pageQuota(), Now: cfg.Now, Ours: e.ours, Hash: e.origins.hash,
 		Intern: e.names.intern, Reported: e.ends.wasReported, Wait: e.awaitTransfer, Removed: e.hostsRemoved,
 		Received: p.Arrived}, s.Unsettled)
+	if cfg.Claims && p.Router != nil {
+		e.claims = newClaims(p.Finished, s.Tenures)
+	}
 	e.openOutbox(s.Links)
 	e.resumed.broken = e.restore(s)
 	return e
@@ -306,6 +310,7 @@ func (e *Engine) end(ctx, handing context.Context) error {
 	if err := e.ledger.Close(); err != nil {
 		return err
 	}
+	e.sayLast()
 	if stopped == nil {
 		return e.stuck.err()
 	}
@@ -335,7 +340,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	defer done()
 	all, _ := errgroup.WithContext(fetching)
 	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.keepDue, e.keepDeciding, e.keepMoving,
-		e.keepLine, e.ledger.Run} {
+		e.keepLine, e.keepSaying, e.ledger.Run} {
 		all.Go(func() error {
 			err := watch(committing)
 			if err != nil {

@@ -38,6 +38,10 @@ type Explanation struct {
 	GivenUp string     // why its origin was given up, "" if it was not
 	Pending *item.Item // the next merge decides whether it is news
 	Left    string     // the rule by which Pending is left out then, "" if it is not
+
+	// Where links are claimed:
+	Claiming  bool // a link to it waits to be claimed
+	Elsewhere bool // its host is another node's
 }
 
 // Explain says what became of a URL. It may be called while the crawl runs: then it is what is so at one moment or the
@@ -51,6 +55,7 @@ func (e *Engine) Explain(url string, tell func(Explanation)) (*Explanation, erro
 	x := &Explanation{URL: u, IgnoresRobots: e.cfg.IgnoreRobots, Most: e.cfg.PagesPerHost}
 	e.explainRules(x, 1)
 	x.Host, x.HostMet = e.frontier.Host(u.Host())
+	e.explainClaims(x)
 	e.explainEnd(x)
 	tell(*x)
 	if x.Found, err = e.frontier.Find(u.Host(), u.String()); err != nil {
@@ -95,6 +100,19 @@ func (e *Engine) explainEnd(x *Explanation) {
 	}
 	if l, ok := e.origins.isAbandoned(x.URL.Origin()); ok {
 		x.GivenUp = fmt.Sprintf("%s: %s", l.failure, l.why)
+	}
+}
+
+// explainClaims says whether the URL is among the links that are yet to be claimed, and whether another node is the one
+// to fetch it.
+func (e *Engine) explainClaims(x *Explanation) {
+	switch url := x.URL.String(); {
+	case e.claims != nil:
+		x.Claiming, x.Elsewhere = e.peers.outbox.Has(url), !e.ours(x.URL.Host())
+	case e.cfg.Claims: // nobody runs it
+		for _, data := range e.resumed.outbox {
+			x.Claiming = x.Claiming || entry.NewDecoder([]byte(data)).Candidate().Item.URL == url
+		}
 	}
 }
 

@@ -32,16 +32,18 @@ func (e *Engine) Finish() {
 	e.frontier.KeepOpen(!e.roots.feed.ended())
 }
 
-// Idle reports whether nothing waits, is under way, is undecided or is in the outbox. A link that is on its way from
-// one node to another is in the outbox of the first until the second has it.
+// Idle reports whether nothing waits, is under way, is undecided, is in the outbox, or is done and not said to be (see
+// Parts.Finished). A link that is on its way from one node to another is in the outbox of the first until the second
+// has it.
 //
 // So a crawl of several nodes is done when all were idle, and all were idle still when each was asked again after that,
 // and nothing came to any of them in between: [Engine.Received] was the same.
 func (e *Engine) Idle() bool {
 	dry, moves := e.frontier.Dry()
-	// What leaves the outbox becomes undecided, or waits; what is decided waits. What waits when it has been looked for
+	// What leaves the outbox becomes undecided, or waits; what is decided waits. What was fetched is unsaid before it
+	// leaves the frontier. What waits when it has been looked for
 	// makes a move.
-	if !dry || !e.peers.outbox.Empty() || e.pendingDedup() {
+	if !dry || !e.peers.outbox.Empty() || e.pendingDedup() || e.claims.hasUnsaid() {
 		return false
 	}
 	dry, now := e.frontier.Dry()

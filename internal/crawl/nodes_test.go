@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -152,12 +153,14 @@ type crew struct {
 	nodes []*crewNode
 	owner func(host string) (int, bool) // whose a host is, and whether that node knows it and takes links to it
 
-	mu     sync.Mutex
-	dice   *rand.Rand
-	lossy  int                           // of 100 batches, and answers
-	mortal func(n *crewNode) *vfs.Faulty // the disk of a life
-	tune   func(*Config)                 // and its settings; may be nil
-	doubt  bool                          // seen is not sure of any URL that it meets
+	mu      sync.Mutex
+	dice    *rand.Rand
+	lossy   int                              // of 100 batches, and answers
+	mortal  func(n *crewNode) *vfs.Faulty    // the disk of a life
+	tune    func(*Config)                    // and its settings; may be nil
+	doubt   bool                             // seen is not sure of any URL that it meets
+	backups *backups                         // in place of links from node to node; may be nil
+	tells   func(host string, urls []string) // is told what is done, in their place
 }
 
 // The database's decoder serves all, so no bubble of synctest may be the one that makes it.
@@ -245,12 +248,16 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 			_ = closeAll()
 		}
 	}()
+	cfg := n.cfg
+	if n.tune != nil {
+		n.tune(&cfg)
+	}
 	j, err := file.Open(disk, filepath.Join(n.dir, "journal"), file.Config{Segment: 1 << 14})
 	if err != nil {
 		return nil, closeAll, err
 	}
 	closers = append(closers, j.Close)
-	db, err := seen.Open(disk, filepath.Join(n.dir, "seen"), seen.Config{Memory: 1 << 18})
+	db, err := seen.Open(disk, filepath.Join(n.dir, "seen"), seen.Config{Memory: 1 << 18, Depths: cfg.Depth >= 0})
 	if err != nil {
 		return nil, closeAll, err
 	}
@@ -281,13 +288,9 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 	if err != nil {
 		return nil, closeAll, err
 	}
-	cfg := n.cfg
-	if n.tune != nil {
-		n.tune(&cfg)
-	}
 	return New(cfg, Parts{Journal: j, Robots: robots.NewCache(robots.Config{}), Scope: weburl.NewScope(n.mode), Router: n,
 		Fetcher: &mazeClient{n.maze, n.id}, NewParser: func(int64) Parser { return mazeParser{} },
-		NewRoot: n.tell, Roots: roots, Stores: []store.Store{roots}}, state), closeAll, nil
+		NewRoot: n.tell, Roots: roots, Stores: []store.Store{roots}, Finished: n.finished}, state), closeAll, nil
 }
 
 // tell tells all others of a root.
@@ -312,8 +315,12 @@ func (n *crewNode) live(ctx context.Context) error {
 	if err == nil {
 		ctx, stop := context.WithCancel(ctx)
 		var beside sync.WaitGroup
-		beside.Go(func() { n.carry(ctx, e) })
-		beside.Go(func() { n.seed(ctx, e) })
+		if n.backups != nil {
+			n.remind(ctx, e, &beside)
+		} else {
+			beside.Go(func() { n.carry(ctx, e) })
+			beside.Go(func() { n.seed(ctx, e) })
+		}
 		n.engine.Store(e)
 		err = e.Run(ctx, nil, 4)
 		n.engine.Store(nil)
@@ -328,6 +335,9 @@ func (n *crewNode) live(ctx context.Context) error {
 		return err
 	}
 	n.ended.Store(false)
+	if n.backups.wipes(n) {
+		return os.RemoveAll(n.dir)
+	}
 	if n.chance(2) == 0 {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -441,7 +451,7 @@ func (c *crew) idle() (came []string, ended bool) {
 		case n.ended.Load():
 			came = append(came, "ended")
 			continue
-		case e == nil || !n.seeded.Load() || !e.Idle():
+		case e == nil || !n.seeded.Load() || !e.Idle() || !c.backups.idle():
 			return nil, false
 		}
 		came, ended = append(came, fmt.Sprintf("%p %d", e, e.Received())), false

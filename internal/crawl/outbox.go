@@ -18,13 +18,17 @@ func (e *Engine) openOutbox(left entry.Links) {
 		return
 	}
 	e.peers.outbox = exchange.New(exchange.Config{Links: e.cfg.Links, Most: e.cfg.Outbox, Hold: e.peers.full.set,
-		Depths: e.cfg.Depth >= 0, Ledger: e.ledger}, left)
+		Depths: e.cfg.Depth >= 0, Pages: e.claims != nil, Ledger: e.ledger}, left)
 }
 
-// divert takes the candidates out of a batch that are other nodes' business and puts them into the outbox. It is called
-// within the ledger's gate.
+// divert takes the candidates out of a batch that are other nodes' business, or are to be claimed, and puts them into
+// the outbox. It is called within the ledger's gate.
 func (e *Engine) divert(b *batch) {
 	if e.peers.router == nil || b.routed {
+		return
+	}
+	if e.claims != nil {
+		e.claim(b)
 		return
 	}
 	kept := 0
@@ -38,7 +42,7 @@ func (e *Engine) divert(b *batch) {
 		if c.Item.Root && c.Rule == "" && !b.rooted {
 			e.divertRoot(&c.Item)
 		}
-		e.peers.outbox.Put(&b.entries, c)
+		e.peers.outbox.Put(&b.entries, c, nil)
 	}
 	clear(b.cands[kept:])
 	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
@@ -46,11 +50,15 @@ func (e *Engine) divert(b *batch) {
 
 // Batches returns the links that are to be sent now to those who own their hosts, in batches that their TakeLinks
 // understands, and first those that have had no answer for too long. owner says who that is; it is not asked for hosts
-// that are this node's, and false, as for hosts that will be, lets links wait. It is called again and again; the more
-// seldom, the fuller are the batches.
+// that are this node's, and false, as for hosts that will be, lets links wait. Where links are claimed, it says who
+// remembers a host's URLs, and is asked for all hosts. It is called again and again; the more seldom, the fuller are the
+// batches.
 func (e *Engine) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
 	if e.peers.outbox == nil {
 		return nil
+	}
+	if e.claims != nil {
+		return e.peers.outbox.Batches(now, owner)
 	}
 	all := e.peers.outbox.Batches(now, func(host string) (strategy.Node, bool) {
 		if e.ours(host) {

@@ -72,6 +72,9 @@ func (e *Engine) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(hos
 	}
 	for from := 0; from < len(seeds); from += maxKept {
 		to := min(from+maxKept, len(seeds))
+		if e.claims != nil {
+			e.peers.full.await(ctx) // where all go
+		}
 		if err := e.takeSeeds(seeds[from:to], known[from:to], take, nil); err != nil {
 			return err
 		}

@@ -129,6 +129,9 @@ func (e *Engine) feed(ctx context.Context) error {
 	err := e.roots.feed.src.Each(end, func(seeds []weburl.URL, upTo int64) error {
 		e.control.disk.await(ctx)
 		e.await(ctx)
+		if e.claims != nil {
+			e.peers.full.await(ctx) // where all go
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -101,7 +101,7 @@ func (e *Engine) giveUpHost(host string) error {
 			if items[i].Robots != "" {
 				continue
 			}
-			if err := e.failItem(host, items[i], l, ""); err != nil {
+			if err := e.failItem(host, items[i], l); err != nil {
 				return err
 			}
 			if n++; e.stuck.first == "" {

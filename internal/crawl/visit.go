@@ -36,6 +36,13 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
 	w.was = was{}
 	defer w.releaseSlot()
+	if w.claims != nil {
+		w.batch.visit = w.claims.begin(v.Host)
+		defer func() {
+			w.claims.putOff(v.Host, w.batch.visit)
+			w.batch.visit = nil
+		}()
+	}
 	if !w.isOurs(v) {
 		return nil
 	}
@@ -60,7 +67,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 		return w.visitRobots(ctx, v, u)
 	}
 	if l, ok := w.origins.isAbandoned(u.Origin()); ok {
-		if err := w.failItem(v.Host, v.Item, l, v.URL); err != nil {
+		if err := w.failVisit(v, l); err != nil {
 			return err
 		}
 		return w.done(v, visitOutcome{})
@@ -373,7 +380,7 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error
 	origin := originOf(v.URL)
 	l, tooMuch := w.origins.judge(origin, v, f)
 	if _, gone := w.origins.isAbandoned(origin); gone || tooMuch || f.failure.OfHost() {
-		if err := w.failItem(v.Host, v.Item, abandonment{f.failure, f.detail}, v.URL); err != nil {
+		if err := w.failVisit(v, abandonment{f.failure, f.detail}); err != nil {
 			return err
 		}
 	} else {
@@ -471,6 +478,7 @@ func (w *worker) shed(v *frontier.Visit) error {
 		for _, it := range w.frontier.Take(v.Host, ordinary) {
 			w.addSkip(entry.SkipKnown, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, "the host has its pages"), it.Told ||
 				w.ends.takeReported(it.URL))
+			w.batch.ended = append(w.batch.ended, it.URL)
 		}
 		w.addSkip(entry.SkipKnown, w.skipOf(v, rule, "the host has its pages"), v.Told)
 		return w.apply(&w.batch)

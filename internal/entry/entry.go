@@ -39,6 +39,9 @@ const (
 	kindOutgoing     = 'b' // a link is bound for another node
 	kindDelivered    = 'k' // links that were bound for other nodes have come there
 	kindSeedList     = 'L' // how far a list of seeds was taken in
+	kindDispatched   = 'A' // a URL entered the frontier, of a host that had been given away before
+	kindEnded        = 'E' // a URL's visit ended without an answer, or it will have none: nothing of it waits
+	kindReleased     = 'R' // hosts were given away, with nothing that is known of them
 
 	kindChunk           = 'h' // a chunk of a transfer of hosts to this node
 	kindMergedChunk     = 'H' // the same, of hosts some of which this node has
@@ -267,6 +270,27 @@ func (e *Encoder) Delivered(first, last uint64) {
 	e.Int(int64(last))
 }
 
+// Dispatched is found for a URL whose host had been given away so often before.
+func (e *Encoder) Dispatched(it *item.Item, tenure int) {
+	e.Byte(kindDispatched)
+	e.Int(int64(tenure))
+	e.Item(it)
+}
+
+func (d *Decoder) dispatched() (tenure int, it item.Item) { return int(d.Int()), d.Item("") }
+
+// Ended is a URL that is not fetched any more, and of which no Done tells.
+func (e *Encoder) Ended(url string) {
+	e.Byte(kindEnded)
+	e.String(url)
+}
+
+// HostsReleased are hosts that were given away: what waited there is unknown from then on.
+func (e *Encoder) HostsReleased(hosts []string) {
+	e.Byte(kindReleased)
+	e.hosts(hosts)
+}
+
 // A Reader is told the entries of a batch.
 type Reader interface {
 	Time(t time.Time)
@@ -293,6 +317,9 @@ type Reader interface {
 	HostsForgotten(hosts []string)
 	TransfersDone(whole []member.Transfer)
 	EpochSettled(settled uint64)
+	Dispatched(tenure int, it item.Item)
+	Ended(url string)
+	HostsReleased(hosts []string)
 }
 
 // Nobody is a reader that ignores all, for those who want to be told of some.
@@ -324,6 +351,9 @@ func (nobody) TransferDropped(member.Transfer) {}
 func (nobody) HostsForgotten([]string)         {}
 func (nobody) TransfersDone([]member.Transfer) {}
 func (nobody) EpochSettled(uint64)             {}
+func (nobody) Dispatched(int, item.Item)       {}
+func (nobody) Ended(string)                    {}
+func (nobody) HostsReleased([]string)          {}
 
 // Read tells r the entries of a batch.
 func Read(batch []byte, r Reader) error {
@@ -376,6 +406,12 @@ func Read(batch []byte, r Reader) error {
 			r.TransfersDone(d.went())
 		case kindEpochSettled:
 			r.EpochSettled(uint64(d.Int()))
+		case kindDispatched:
+			r.Dispatched(d.dispatched())
+		case kindEnded:
+			r.Ended(d.String())
+		case kindReleased:
+			r.HostsReleased(d.hosts())
 		case kindOffHost:
 			r.OffHost(d.String(), d.Int())
 		case kindTime:

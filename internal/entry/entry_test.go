@@ -42,6 +42,9 @@ func (s *script) TransferDropped(t member.Transfer)   { *s = append(*s, "dropped
 func (s *script) HostsForgotten(hosts []string)       { *s = append(*s, "forgot", hosts) }
 func (s *script) TransfersDone(all []member.Transfer) { *s = append(*s, "went", all) }
 func (s *script) EpochSettled(settled uint64)         { *s = append(*s, "epoch", settled) }
+func (s *script) Dispatched(tenure int, it item.Item) { *s = append(*s, "dispatched", tenure, it) }
+func (s *script) Ended(url string)                    { *s = append(*s, "ended", url) }
+func (s *script) HostsReleased(hosts []string)        { *s = append(*s, "released", hosts) }
 func (s *script) Due(url string, m seen.Meta)         { *s = append(*s, "due", url, m) }
 
 func sampleBatch() ([]byte, script) {
@@ -89,6 +92,9 @@ func sampleBatch() ([]byte, script) {
 	e.HostsForgotten([]string{"a", "ab", "b"})
 	e.TransfersDone([]member.Transfer{t, t})
 	e.EpochSettled(6)
+	e.Dispatched(&it, 4)
+	e.Ended("http://i/")
+	e.HostsReleased([]string{"a", "ab"})
 	e.Time(due)
 	return e.Writer, script{it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/",
 		int32(2),
@@ -97,7 +103,7 @@ func sampleBatch() ([]byte, script) {
 		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, "bound", uint64(8), "link", "taken",
 		uint64(3), uint64(1<<63 - 1), list,
 		chunk, merged, "dropped", t, "forgot", []string{"a", "ab", "b"}, "went", []member.Transfer{t, t}, "epoch", uint64(6),
-		due.Local()}
+		"dispatched", 4, it, "ended", "http://i/", "released", []string{"a", "ab"}, due.Local()}
 }
 
 func TestEntriesComeBack(t *testing.T) {

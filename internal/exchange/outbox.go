@@ -26,6 +26,7 @@ type Config struct {
 	Most   int64           // bytes, beyond which workers are to wait
 	Hold   func(hold bool) // is told whether they are; called with a lock of the outbox held
 	Depths bool            // a link that lies nearer than an earlier one is news
+	Pages  bool            // links are counted for the pages that have them: see Page
 	Ledger *ledger.Ledger
 }
 
@@ -40,12 +41,14 @@ type Outbox struct {
 	sent  *bounded.Recent[[2]uint64, offer]
 	seeds [2]maphash.Seed // of the hashes in sent
 	data  entry.Encoder
+	pages pages
 }
 
 // An offer is the best that was ever sent of a URL.
 type offer struct {
-	depth int32
-	state seen.State
+	depth  int32
+	state  seen.State
+	number uint64 // of the link, where links are counted for pages
 }
 
 const maxSent = 1 << 17 // URLs in a generation of what was sent; who is forgotten is sent again
@@ -60,8 +63,10 @@ func New(cfg Config, left entry.Links) *Outbox {
 		// an earlier version may have kept others
 		if c := d.Candidate(); !d.Bad && frontier.Belongs(c.Host, c.Item.URL) {
 			o.box.Restore(n, hostIn(left[n], c.Item.URL), left[n])
+			o.pages.last = n
 		}
 	}
+	o.pages.earlier = o.box.Len()
 	o.weigh()
 	return o
 }
@@ -73,34 +78,45 @@ func hostIn(link, url string) string {
 }
 
 // weigh holds workers back, or no longer. The caller holds mu.
-func (o *Outbox) weigh() { o.cfg.Hold(o.box.Bytes() > o.cfg.Most) }
+func (o *Outbox) weigh() { o.cfg.Hold(o.box.Bytes()+o.pages.bytes() > o.cfg.Most) }
 
-// news reports whether a candidate says more than what was sent before. It is exact but for 128 bits of hashes that
-// nobody can choose; the caller holds mu.
-func (o *Outbox) news(c *entry.Candidate) bool {
-	k := [2]uint64{maphash.String(o.seeds[0], c.Item.URL), maphash.String(o.seeds[1], c.Item.URL)}
-	now := offer{c.Item.Depth, entry.StateFor(c.Verdict)}
+// news reports whether a candidate says more than what was sent before, and if not, what that was. It is exact but for
+// 128 bits of hashes that nobody can choose; the caller holds mu.
+func (o *Outbox) news(c *entry.Candidate) (k [2]uint64, was offer, news bool) {
+	k = [2]uint64{maphash.String(o.seeds[0], c.Item.URL), maphash.String(o.seeds[1], c.Item.URL)}
+	now := offer{depth: c.Item.Depth, state: entry.StateFor(c.Verdict)}
 	was, known := o.sent.Get(k)
 	if known && (now.state < was.state || now.state == was.state && (now.depth >= was.depth || !o.cfg.Depths)) {
-		return false
+		return k, was, false
 	}
-	o.sent.Put(k, now)
-	return true
+	return k, now, true
 }
 
 // Put keeps a link that is another node's business, if it is news, and writes so into the batch that has its page's
-// done mark.
-func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate) {
+// done mark. The page, nil where none is to know, has the link until it is taken, whoever put it.
+func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.news(c) {
-		return
+	k, sent, news := o.news(c)
+	if news {
+		o.data.Writer = o.data.Writer[:0]
+		o.data.Candidate(c)
+		data := string(o.data.Writer)
+		number := o.box.Put(hostIn(data, c.Item.URL), data)
+		if o.cfg.Pages {
+			sent.number = number
+		}
+		o.sent.Put(k, sent)
+		batch.Outgoing(number, data)
 	}
-	o.data.Writer = o.data.Writer[:0]
-	o.data.Candidate(c)
-	data := string(o.data.Writer)
-	batch.Outgoing(o.box.Put(hostIn(data, c.Item.URL), data), data)
-	o.weigh()
+	if page != nil {
+		if _, waits := o.box.Data(sent.number); waits {
+			o.pages.wait(sent.number, page)
+		}
+	}
+	if news || page != nil {
+		o.weigh()
+	}
 }
 
 // Batches returns the links that are to be sent now: see [member.Outbox].
@@ -113,14 +129,25 @@ func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, 
 // Answered tells what a node answered to a batch: the links that it refused are sent again, by and by; it has
 // journalled the others.
 func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
+	for _, p := range o.answered(from, batch, refused, now) {
+		p.less()
+	}
+}
+
+// answered returns the pages that have a link less, each as often as it has one.
+func (o *Outbox) answered(from strategy.Node, batch uint64, refused []int, now time.Time) (less []*Page) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var enc entry.Encoder
 	for _, r := range o.box.Answered(from, batch, refused, now) {
 		enc.Delivered(r.First, r.Last)
+		if o.cfg.Pages {
+			less = o.pages.taken(r, less)
+		}
 	}
 	o.weigh()
 	o.cfg.Ledger.Enqueue(enc.Writer)
+	return less
 }
 
 // Wanted are the hosts whose owners are to be found out, as a [member.Outbox] has them.
@@ -168,6 +195,30 @@ func (o *Outbox) Size() (links int, bytes int64) {
 func (o *Outbox) Empty() bool {
 	links, _ := o.Size()
 	return links == 0
+}
+
+// Earlier is how many of the links wait that earlier processes have put.
+func (o *Outbox) Earlier() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.pages.earlier
+}
+
+// Has reports whether a link to a URL waits. It looks at all links.
+func (o *Outbox) Has(url string) bool {
+	if o == nil {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, n := range o.box.Numbers() {
+		data, _ := o.box.Data(n)
+		d := entry.NewDecoder([]byte(data))
+		if strings.Contains(data, url) && d.Candidate().Item.URL == url {
+			return true
+		}
+	}
+	return false
 }
 
 // Numbers are those of all links that wait.

@@ -23,6 +23,9 @@ type Explanation struct {
 	Host    *Host  `json:"host,omitempty"`
 	GivenUp string `json:"given_up,omitempty"` // why its host was given up for this run
 
+	Claiming  bool `json:"claiming,omitempty"`  // a link to it waits until those who remember its host have it
+	Elsewhere bool `json:"elsewhere,omitempty"` // another node is the one to fetch it
+
 	Page *Page `json:"page,omitempty"`
 	// its first visit's, which says who brought it in where a later one's does not
 	First   *Page `json:"-"`
@@ -44,15 +47,17 @@ const (
 	UnderWay    Fate = "under way"     // just being visited
 	Undecided   Fate = "undecided"     // it may have been met before: the next merge of known URLs tells
 	Fetched     Fate = "fetched"
-	Redirected  Fate = "redirected" // fetched, and leads elsewhere
-	Duplicate   Fate = "duplicate"  // a page, and the same as one before, which it refers to
-	Error       Fate = "error"      // fetched, but the answer is no page: its status says that there is an error
-	Failed      Fate = "failed"     // for good
-	GivenUp     Fate = "given up"   // with its host, until the next run
-	SetAside    Fate = "set aside"  // by a rule that speaks of links: a better one may still bring it in
-	LeftOut     Fate = "left out"   // by a rule
-	Unaccounted Fate = "in between" // known, and no file or queue has it at this moment
-	Unread      Fate = "not read"   // the disk has not answered, and memory does not have it
+	Redirected  Fate = "redirected"     // fetched, and leads elsewhere
+	Duplicate   Fate = "duplicate"      // a page, and the same as one before, which it refers to
+	Error       Fate = "error"          // fetched, but the answer is no page: its status says that there is an error
+	Failed      Fate = "failed"         // for good
+	GivenUp     Fate = "given up"       // with its host, until the next run
+	SetAside    Fate = "set aside"      // by a rule that speaks of links: a better one may still bring it in
+	LeftOut     Fate = "left out"       // by a rule
+	Unaccounted Fate = "in between"     // known, and no file or queue has it at this moment
+	Claiming    Fate = "being claimed"  // a link to it waits until those who remember its host have it
+	Elsewhere   Fate = "another node's" // which is the one to fetch it
+	Unread      Fate = "not read"       // the disk has not answered, and memory does not have it
 )
 
 // A Scope is what the crawl's rules say of a URL that a seed links to now.
@@ -161,6 +166,10 @@ func (x *Explanation) unmet() Fate {
 	switch {
 	case x.Known == nil && x.Scope.Rule == "scope" && !x.Scope.In:
 		return OutOfScope
+	case x.Claiming:
+		return Claiming
+	case x.Elsewhere:
+		return Elsewhere
 	case x.Known == nil:
 		return Unknown
 	case x.Place == 0 && x.Host != nil && x.Host.Waiting > maxPlace:

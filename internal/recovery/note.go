@@ -23,6 +23,7 @@ type Note struct {
 	Told     []string                // URLs in the frontier of which skipped.jsonl has said that their host could not be had
 	Asked    int64                   // how much of the file of set-aside URLs has been written down
 	Arrivals *transfer.Unsettled     `json:",omitempty"` // of hosts, from other nodes
+	Tenures  Tenures                 `json:",omitempty"` // of hosts that were given away
 }
 
 // NoteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names

@@ -49,6 +49,8 @@ type State struct {
 
 	Links entry.Links // links bound for other nodes
 
+	Tenures Tenures // of hosts that were given away
+
 	Unsettled transfer.Unsettled // of hosts, from other nodes
 	foundAt   map[string]bool    // hosts at which something was found while transfers were under way; see keepFound
 	// hosts that were forgotten, so that what the abandoned queue's file has of them counts no longer
@@ -66,7 +68,7 @@ func Recover(j journal.Journal, v Views) (*State, error) {
 // recoverBy calls after with the position behind each batch that is read.
 func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) error) (*State, error) {
 	s := &State{Stats: stats.New(), Views: v, Links: entry.Links{}, waiting: map[string]item.Item{}, Guessed: map[string]bool{},
-		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, marks: map[string]int64{}}
+		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, marks: map[string]int64{}, Tenures: Tenures{}}
 	at, err := s.readNote(v.Note)
 	if err != nil {
 		return nil, err
@@ -140,6 +142,7 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	if n.Arrivals != nil {
 		s.Unsettled = *n.Arrivals
 	}
+	maps.Copy(s.Tenures, n.Tenures)
 	for _, m := range n.Marks {
 		s.marks[m.Name] = m.Length
 	}

@@ -46,6 +46,8 @@ func (s salvaged) Found(it item.Item) {
 	s.Item(it)
 }
 
+func (s salvaged) Dispatched(_ int, it item.Item) { s.Found(it) }
+
 func (s salvaged) Undecided(payload string) {
 	d := entry.NewDecoder([]byte(payload))
 	if c := d.Candidate(); !d.Bad && c.Rule == "" {

@@ -29,10 +29,15 @@ type Meta struct {
 	Missing  int           // visits in a row that found nothing there
 	Queued   time.Time     // when it was last taken for a recrawl
 	Kind     uint8         // of the link that led to it, a page.Kind
+	Ended    bool          // it was left out when its turn came, or given up: nothing of it waits
+	Tenure   int           // how often its host had been given away when it was taken in last
 }
 
 // Answered reports whether the last visit was answered: the URL counts as a page.
 func (m *Meta) Answered() bool { return !m.Fetched.IsZero() && m.Status > 0 }
+
+// Over reports whether the URL was fetched, or has failed, or was left out or given up.
+func (m *Meta) Over() bool { return m.Ended || !m.Fetched.IsZero() }
 
 // Waits reports whether a recrawl that the URL was taken for is still to come.
 func (m *Meta) Waits() bool { return !m.Queued.IsZero() && !m.Due.After(m.Queued) }

@@ -345,3 +345,42 @@ func TestFirst(t *testing.T) {
 		now = now.Add(time.Hour)
 	}
 }
+
+// TestRemembers: what memory has for certain, where an offer is no better; what is on the disk alone it does not know.
+func TestRemembers(t *testing.T) {
+	db, urls := lateDB(t, vfs.OS, 2)
+	fresh := URL{URL: "https://h.example/fresh", State: Known, Depth: 3}
+	left := URL{URL: "https://h.example/left", State: Deferred}
+	db.Offer([]URL{urls[0], fresh, left}, nil)
+	nearer, brought := fresh, left
+	nearer.Depth, brought.State = 2, Known
+	offers := []URL{urls[0], urls[1], fresh, nearer, left, brought, {URL: "https://h.example/never", State: Known}}
+	for i, want := range []bool{false, false, true, false, true, false, false} {
+		if known := db.Remembers(offers, nil); known[i] != want {
+			t.Errorf("%+v is remembered: %v", offers[i], known[i])
+		}
+	}
+	db.Freeze(1)
+	if known := db.Remembers([]URL{fresh}, nil); !known[0] {
+		t.Error("what is frozen is forgotten")
+	}
+}
+
+// TestWhatIsOver: that a URL is over, and the tenure in which it was taken in last, stays whatever a visit says.
+func TestWhatIsOver(t *testing.T) {
+	db, urls := lateDB(t, vfs.OS, 1)
+	url, at := urls[0].URL, time.Unix(1_900_000_000, 0).UTC()
+	for i, m := range []Meta{{Ended: true}, {Tenure: 2}, {Tenure: 1}, {Fetched: at, Status: 200}} {
+		db.UpdateMeta(url, m)
+		db.Freeze(uint64(i))
+		if err := db.Merge(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if e, _, err := db.Get(url); err != nil || !e.Over() || e.Ended != true || e.Tenure != min(2*i, 2) {
+			t.Errorf("%d: %+v, %v", i, e, err)
+		}
+	}
+	if (&Meta{Tenure: 1, Due: at, Status: 200}).Over() || !(&Meta{Fetched: at}).Over() {
+		t.Error("it is over when it was fetched")
+	}
+}

@@ -23,6 +23,8 @@ const (
 	hasMissing
 	hasQueued
 	hasKind
+	hasEnded
+	hasTenure
 )
 
 // appendMeta appends m; nothing when m says nothing.
@@ -67,9 +69,9 @@ func appendMeta(b []byte, m *Meta, born int64) []byte {
 	return b
 }
 
-// more says which of the fields there are that only a crawl with recrawls has.
+// more says which of the fields there are that only a crawl with recrawls has, or one in which hosts are claimed.
 func (m *Meta) more() (has byte) {
-	for i, there := range []bool{m.Every > 0, m.Missing > 0, !m.Queued.IsZero(), m.Kind > 0} {
+	for i, there := range []bool{m.Every > 0, m.Missing > 0, !m.Queued.IsZero(), m.Kind > 0, m.Ended, m.Tenure > 0} {
 		if there {
 			has |= 1 << i
 		}
@@ -90,6 +92,9 @@ func (m *Meta) appendMore(b []byte, born int64) []byte {
 	if m.Kind > 0 {
 		b = append(b, m.Kind)
 	}
+	if m.Tenure > 0 {
+		b = binary.AppendUvarint(b, uint64(m.Tenure))
+	}
 	return b
 }
 
@@ -105,6 +110,10 @@ func (m *Meta) readMore(in *decoder, has byte, born int64) {
 	}
 	if has&hasKind != 0 {
 		m.Kind = in.byte()
+	}
+	m.Ended = has&hasEnded != 0
+	if has&hasTenure != 0 {
+		m.Tenure = int(in.uvarint())
 	}
 }
 
@@ -166,6 +175,8 @@ func (m *Meta) join(older *Meta) *Meta {
 	}
 	keep(&m.Queued, older.Queued)
 	keep(&m.Kind, older.Kind)
+	keep(&m.Ended, older.Ended)
+	m.Tenure = max(m.Tenure, older.Tenure)
 	keep(&m.Status, older.Status)
 	keep(&m.Changes, older.Changes)
 	if m.Digest == [20]byte{} {

@@ -191,6 +191,17 @@ func (d *DB) insertKnown(u *URL, may func(url string) bool, now uint32) {
 	d.enter(ref, &best, flags, now)
 }
 
+// Remembers appends to known of each URL whether memory knows it for certain, so that an offer of it would be Nothing.
+func (d *DB) Remembers(urls []URL, known []bool) []bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range urls {
+		_, e, flags := d.lookUp(urls[i].URL)
+		known = append(known, e.state != Unknown && flags&pending == 0 && d.judge(e, &urls[i]) == Nothing)
+	}
+	return known
+}
+
 // UpdateMeta adds what a visit has found. An ETag of more than 256 bytes is not kept.
 func (d *DB) UpdateMeta(url string, m Meta) {
 	if len(m.ETag) > maxETag {

@@ -51,6 +51,48 @@ func (r *Endpoint) ForgetHosts(ctx context.Context, gone member.Gone) error {
 	return r.sure(ctx, sequence)
 }
 
+// Release forgets hosts, durably, whoever has them now, and what was known of what waits there: it is new if it comes
+// back. within is called with each part of them as it is forgotten, alone within the ledger's gate.
+func (r *Endpoint) Release(ctx context.Context, hosts []string, within func(hosts []string)) error {
+	if r.DB == nil {
+		return ErrNoDB
+	}
+	r.one.Lock()
+	sequence, err := r.release(ctx, hosts, within)
+	r.one.Unlock()
+	if err != nil {
+		return fmt.Errorf("give up hosts: %w", err)
+	}
+	return r.sure(ctx, sequence)
+}
+
+func (r *Endpoint) release(ctx context.Context, hosts []string, within func(hosts []string)) (uint64, error) {
+	named := make(map[string]bool, len(hosts))
+	for _, host := range hosts {
+		named[host] = true
+	}
+	f := forgetting{Endpoint: r, ctx: ctx, sequence: r.Ledger.Sequence(), gone: func(host string) bool { return named[host] },
+		also: func(hosts []string) {
+			var enc entry.Encoder
+			enc.HostsReleased(hosts)
+			r.Ledger.Enqueue(enc.Writer)
+			within(hosts)
+		}}
+	if err := f.abandonedHosts(); err != nil {
+		return 0, err
+	}
+	for _, host := range hosts {
+		if f.abandoned[host] {
+			continue // it is among them
+		}
+		if err := f.add(host); err != nil {
+			return 0, err
+		}
+	}
+	err := f.flush()
+	return f.sequence, err
+}
+
 func (r *Endpoint) forgetAll(ctx context.Context, gone member.Gone) (sequence uint64, err error) {
 	f := forgetting{Endpoint: r, ctx: ctx, sequence: r.Ledger.Sequence()}
 	r.mu.Lock()
@@ -72,7 +114,8 @@ type forgetting struct {
 	ctx       context.Context
 	gone      func(host string) bool
 	hosts     []string
-	abandoned map[string]bool // hosts that have something on the abandoned queue
+	abandoned map[string]bool      // hosts that have something on the abandoned queue
+	also      func(hosts []string) // done as they are forgotten; may be nil
 	sequence  uint64
 }
 
@@ -152,6 +195,9 @@ func (f *forgetting) flush() error {
 					return nil, err
 				}
 			}
+		}
+		if f.also != nil {
+			f.also(f.hosts)
 		}
 		return f.hosts, nil
 	})
