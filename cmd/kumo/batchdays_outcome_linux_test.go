@@ -28,7 +28,7 @@ import (
 //	known     when first, when last, when next; when that was which has the body
 //	xml       <fetched>
 //	index     "fetched", "part", "offset", when it is clear that the record lies there
-//	robots    when; in which round's file
+//	robots    when and how long; in which round's file
 //	state     when, how long, how many files; what is counted of all collections together
 //
 // Counts, sites and the schema are compared as they are. In which part of its folder a record lies is the runner's
@@ -104,7 +104,7 @@ func mask(key, value []byte) (masked, again []byte, what string, err error) {
 	case batch.KindRules:
 		r, err := batch.ReadRules(key, value)
 		again = r.Append(nil)
-		r.Time = time.Time{}
+		r.Time, r.Exchange.Time, r.Exchange.Took = time.Time{}, time.Time{}, 0
 		return r.Append(nil), again, fmt.Sprintf("%d %.100q %s", r.Status, r.Body, r.Moved), err
 	case batch.KindKnown:
 		k, err := batch.ReadKnown(key, value)
