@@ -224,6 +224,7 @@ func (m *Machine) arrived(from strategy.Node, id uint64, items []item) {
 		return
 	}
 	m.inbound[key] = true
+	m.came++
 	in := &inbound{from: from, id: id, replies: make([]reply, len(items)), left: len(items)}
 	for i, it := range items {
 		m.receive(from, it, func(r reply) {

@@ -53,7 +53,13 @@ type Config struct {
 	// reports whether something of a host waits in the engine, or is under way there
 	Waits func(host string) bool
 	Width int // bits of ids that count: fewer than xor.Bits for tests only
-	Log   *slog.Logger
+	// reports whether nothing waits in the engine, is under way there, or is bound for others, and how often something was
+	// brought to it; nil: it is always so
+	Engine  func() (idle bool, came uint64)
+	Figures func() (sums []int64, greatest []uint64) // what status adds up over all nodes; may be nil
+	Process uint64                                   // another for each process: what it counts begins anew with it
+	Record  RecordVersion                            // of the crawl, as it was known last
+	Log     *slog.Logger
 }
 
 // A Machine is a node's part in a mesh. It is a pure state machine: told what happened, it answers with what to do. Its
@@ -86,7 +92,13 @@ type Machine struct {
 	held   map[string]*holding      // hosts that this node fetches
 	routes routes
 	copies copies
-	view   *View
+
+	gatherings map[gatherKey]*gathering
+	crawl      RecordVersion
+	synced     int    // how far sync is
+	came       uint64 // how often something was brought to this node
+	ending     bool   // whether all rest is being found out
+	view       *View
 }
 
 // New makes a machine. The overlay has this node in it, and is told and asked by who calls Step.
@@ -98,7 +110,8 @@ func New(cfg Config) *Machine {
 	m := &Machine{cfg: cfg, log: cfg.Log, lanes: map[strategy.Node]*lane{}, inbound: map[inboundKey]bool{},
 		recording: map[uint64]func(Recorded){}, reading: map[uint64]func(Known){}, taking: map[uint64]func(Taken){},
 		offers: map[offerKey]bool{}, hosts: map[string]*outstanding{}, checks: map[strategy.Node]*check{},
-		held: map[string]*holding{}}
+		held: map[string]*holding{}, gatherings: map[gatherKey]*gathering{}}
+	m.crawl = cfg.Record
 	m.id = m.idOf("node", string(cfg.Self))
 	m.finds.init()
 	m.routes = routes{bounded.NewRecent[string, route](cfg.Routes), map[string]bool{}}
@@ -122,6 +135,14 @@ func (m *Machine) closest(id xor.ID) bool {
 	}
 	i := m.id.FirstDiff(id)
 	return i < 0 || len(m.cfg.Overlay.Bucket(i)) == 0
+}
+
+// Start appends what is to be done first.
+func (m *Machine) Start(now time.Time, out []Action) []Action {
+	m.now, m.out = now, out
+	m.after(recordEvery, m.sync)
+	m.after(endEvery, m.lookForEnd)
+	return m.end()
 }
 
 // View is the view that was published last.
@@ -178,6 +199,12 @@ func (m *Machine) Step(now time.Time, events []Event, out []Action) []Action {
 		m.take(e)
 	}
 	m.timers.fire(now)
+	return m.end()
+}
+
+// end ends a step.
+func (m *Machine) end() (out []Action) {
+	now := m.now
 	for m.deliver() {
 	}
 	if len(m.timers.all) > 0 {
@@ -214,6 +241,7 @@ func (m *Machine) take(e Event) {
 	case Found:
 		m.found(e)
 	case Offered:
+		m.came++
 		m.offered(e)
 	case Recorded:
 		call(m.recording, e.ID, e)
@@ -235,6 +263,10 @@ func (m *Machine) take(e Event) {
 		m.wanted(e.Hosts)
 	case Leave:
 		m.leave()
+	case Change:
+		m.changeRecord(e.Data)
+	case Gather:
+		m.gather(func(t Tally) { m.do(Gathered{Tag: e.Tag, Tally: t}) })
 	case Tick:
 	}
 }

@@ -87,3 +87,58 @@ func (w *world) faults(n int) {
 		n.start()
 	}
 }
+
+// TestTheEndIsFound lets nodes crawl to the end, which one of them finds, neither early nor late, with faults too.
+func TestTheEndIsFound(t *testing.T) {
+	for seed := *firstSeed; seed < *firstSeed+*seeds; seed++ {
+		w := newWorld(t, worldConfig{seed: seed, nodes: 7, hosts: 20, pages: 10, backups: 3, loss: 0.05,
+			delay: 30 * time.Millisecond, knows: 10 * time.Second})
+		w.run(15 * time.Second)
+		w.begin()
+		w.faults(6)
+		w.ended = nil
+		w.settle(time.Hour)
+		rest := w.now
+		for len(w.ended) == 0 && w.now.Sub(rest) < 2*time.Minute {
+			w.run(time.Second)
+		}
+		if len(w.ended) == 0 {
+			t.Fatalf("seed %d: the end is not found in %v", seed, w.now.Sub(rest))
+		}
+		w.judge()
+		if w.ended[0].Sub(rest) > 30*time.Second {
+			t.Errorf("seed %d: the end is found after %v", seed, w.ended[0].Sub(rest))
+		}
+	}
+}
+
+// TestTheRecordComesToAll changes the crawl's record here and there, while nodes are away.
+func TestTheRecordComesToAll(t *testing.T) {
+	w := newWorld(t, worldConfig{seed: 5, nodes: 30, hosts: 1, pages: 1, backups: 3, loss: 0.05,
+		delay: 30 * time.Millisecond, knows: 3 * time.Second})
+	w.run(15 * time.Second)
+	away := w.live()[7]
+	away.kill()
+	w.run(15 * time.Second)
+	w.live()[3].tell(Change{[]byte("one")})
+	w.run(10 * time.Second)
+	w.live()[20].tell(Change{[]byte("two")})
+	w.run(time.Second)
+	away.start()
+	w.run(2 * time.Minute)
+	for _, n := range w.live() {
+		if string(n.disk.record.Data) != "two" {
+			t.Errorf("%s has %q", n.node, n.disk.record.Data)
+		}
+	}
+	for _, n := range w.live() {
+		if len(n.knows) != 30 {
+			t.Errorf("%s knows %d", n.node, len(n.knows))
+		}
+	}
+	w.live()[9].tell(Gather{1})
+	w.run(30 * time.Second)
+	if len(w.gathered) != 1 || w.gathered[0].Nodes != 30 || w.gathered[0].Idle != 30 || w.gathered[0].Missing != 0 {
+		t.Errorf("gathered %+v", w.gathered)
+	}
+}

@@ -11,6 +11,10 @@ import (
 const (
 	messageItems   = 'i' // a flight: its number, its items
 	messageReplies = 'r' // the answer: the flight's number, a reply for each item
+	messageGather  = 'g' // a question: its number, the buckets below which index it is about, milliseconds left
+	messageTally   = 't' // the answer: its number, whether it is the answer, and if so, a Tally
+	messageRecord  = 'c' // the crawl's record: for which buckets, its version, whose that is, its data
+	messageVersion = 'v' // the sender's version of it, and whose that is
 )
 
 // What another node says is bounded, whatever it says.
@@ -84,8 +88,19 @@ func encodeReplies(id uint64, replies []reply) []byte {
 // message takes a message of another node.
 func (m *Machine) message(from strategy.Node, data []byte) error {
 	r := varint.Reader{Rest: data}
-	kind, id := r.Byte(), r.Uint()
+	kind := r.Byte()
 	switch kind {
+	case messageGather:
+		return m.askedGather(from, &r)
+	case messageRecord:
+		return m.heardRecord(&r)
+	case messageVersion:
+		return m.heardVersion(from, &r)
+	}
+	id := r.Uint()
+	switch kind {
+	case messageTally:
+		return m.tally(from, id, &r)
 	case messageItems:
 		var items []item
 		for len(r.Rest) > 0 && !r.Bad && len(items) < maxItems {

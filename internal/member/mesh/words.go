@@ -130,6 +130,12 @@ type Wanted struct{ Hosts []string }
 // Leave asks the machine to give all it has to others. The overlay has told them that this node is none any more.
 type Leave struct{}
 
+// Change wants the crawl's record changed.
+type Change struct{ Data []byte }
+
+// Gather wants to know what all nodes say of themselves: Gathered answers, after some seconds.
+type Gather struct{ Tag uint64 }
+
 // Tick says that time has passed: after Wake.
 type Tick struct{}
 
@@ -150,6 +156,8 @@ func (Released) event()   {}
 func (Wanted) event()     {}
 func (Tick) event()       {}
 func (Leave) event()      {}
+func (Change) event()     {}
+func (Gather) event()     {}
 
 // Send sends a message to a node, once.
 type Send struct {
@@ -212,19 +220,37 @@ type Routed struct{ Hosts []string }
 // Left says that this node fetches nothing any more, and that others know all that it knew.
 type Left struct{}
 
+// Changed says that the crawl's record is another now. It is to be kept for the next process.
+type Changed struct{ Record RecordVersion }
+
+// Gathered answers Gather.
+type Gathered struct {
+	Tag   uint64
+	Tally Tally
+}
+
+// Ended says that all nodes have nothing to do, nor anything on its way, under a version of the crawl's record.
+type Ended struct {
+	Nodes   int
+	Version uint64
+}
+
 // Wake asks for a Tick at a time; an earlier wish is replaced.
 type Wake struct{ At time.Time }
 
-func (Send) action()    {}
-func (Find) action()    {}
-func (Answer) action()  {}
-func (Record) action()  {}
-func (Read) action()    {}
-func (Sweep) action()   {}
-func (Drop) action()    {}
-func (Take) action()    {}
-func (Release) action() {}
-func (Publish) action() {}
-func (Routed) action()  {}
-func (Wake) action()    {}
-func (Left) action()    {}
+func (Send) action()     {}
+func (Find) action()     {}
+func (Answer) action()   {}
+func (Record) action()   {}
+func (Read) action()     {}
+func (Sweep) action()    {}
+func (Drop) action()     {}
+func (Take) action()     {}
+func (Release) action()  {}
+func (Publish) action()  {}
+func (Routed) action()   {}
+func (Wake) action()     {}
+func (Left) action()     {}
+func (Changed) action()  {}
+func (Gathered) action() {}
+func (Ended) action()    {}

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"container/heap"
 	"encoding/binary"
 	"fmt"
@@ -38,6 +39,8 @@ type world struct {
 	messages   int
 	bytes      int
 	last       time.Time // when something was fetched
+	ended      []time.Time
+	gathered   []Tally
 }
 
 type worldConfig struct {
@@ -134,8 +137,24 @@ func (w *world) run(d time.Duration) {
 // A disk is what of a node survives its process.
 type disk struct {
 	history map[string]map[Hash]Link
-	engine  map[string]map[Hash]bool // known URLs by host: fetched?
-	links   map[uint64]HostLink      // outbox
+	engine  map[string]map[Hash]fetchState // known URLs by host
+	links   map[uint64]HostLink            // outbox
+	record  RecordVersion
+}
+
+// A fetchState is how far a URL has come that an engine knows.
+type fetchState uint8
+
+const (
+	waiting fetchState = iota
+	unsaid             // it was fetched, and links of it are not claimed yet
+	said               // they are
+)
+
+// A mark is a page that was fetched, and the links that are to be claimed before it is said.
+type mark struct {
+	page  url
+	links map[uint64]bool
 }
 
 type simNode struct {
@@ -148,6 +167,7 @@ type simNode struct {
 	leaving bool
 	held    []func()
 	knows   map[strategy.Node]bool
+	buckets map[int][]strategy.Node // of knows; nil: to be made
 	machine *Machine
 	view    *View
 	wake    uint64
@@ -158,6 +178,7 @@ type simNode struct {
 	release map[string]bool // hosts to be released
 	inStep  bool
 	inbox   []Event
+	marks   []*mark
 }
 
 // join lets a new node come.
@@ -165,7 +186,7 @@ func (w *world) join() *simNode {
 	n := &simNode{w: w, node: strategy.Node(fmt.Sprintf("n%d~1", len(w.order)))}
 	w.nodes[n.node], w.ids[n.node] = n, xor.Of("node", string(n.node))
 	w.order = append(w.order, n.node)
-	n.disk = &disk{map[string]map[Hash]Link{}, map[string]map[Hash]bool{}, map[uint64]HostLink{}}
+	n.disk = &disk{map[string]map[Hash]Link{}, map[string]map[Hash]fetchState{}, map[uint64]HostLink{}, RecordVersion{}}
 	n.start()
 	return n
 }
@@ -175,10 +196,11 @@ func (n *simNode) start() {
 	w := n.w
 	n.live, n.paused, n.held = true, false, nil
 	n.process++
-	n.knows = map[strategy.Node]bool{n.node: true}
+	n.knows, n.buckets = map[strategy.Node]bool{n.node: true}, nil
 	n.offered, n.asking, n.next = map[Hash]bool{}, map[string]bool{}, map[string]time.Time{}
 	n.release, n.inbox = map[string]bool{}, nil
-	n.machine = New(Config{Self: n.node, Overlay: n, Backups: w.cfg.backups, Width: xor.Bits, Waits: n.waits})
+	n.machine = New(Config{Self: n.node, Overlay: n, Backups: w.cfg.backups, Width: xor.Bits, Waits: n.waits,
+		Engine: n.rests, Process: w.rng.Uint64(), Record: n.disk.record})
 	n.outbox = member.NewOutbox(member.OutboxConfig{First: uint64(n.process) << 32})
 	for _, id := range slices.Sorted(maps.Keys(n.disk.links)) {
 		k := n.disk.links[id]
@@ -193,11 +215,28 @@ func (n *simNode) start() {
 	for _, host := range slices.Sorted(maps.Keys(n.disk.history)) {
 		n.tell(Opened{host, open(n.disk.history[host])})
 	}
+	n.marks = nil
 	for _, host := range slices.Sorted(maps.Keys(n.disk.engine)) {
 		n.tell(Holding{host})
+		for h, state := range n.disk.engine[host] {
+			if state == unsaid {
+				k := &mark{urlOf(h), map[uint64]bool{}}
+				for id := range n.disk.links {
+					k.links[id] = true
+				}
+				n.marks = append(n.marks, k)
+			}
+		}
 	}
+	slices.SortFunc(n.marks, func(a, b *mark) int {
+		return cmp.Or(cmp.Compare(a.page.host, b.page.host), cmp.Compare(a.page.page, b.page.page))
+	})
+	n.sayMarks()
 	n.tell(Neighbours{})
 	n.view = n.machine.View()
+	for _, a := range n.machine.Start(w.now, nil) {
+		n.carryOut(a)
+	}
 	n.do(w.cfg.knows, n.refresh)
 	n.do(w.between(0, 200*time.Millisecond), n.pump)
 	n.do(w.between(0, 100*time.Millisecond), n.work)
@@ -222,7 +261,7 @@ func (n *simNode) meet(o *simNode) {
 	process := o.process
 	n.do(n.w.between(n.w.cfg.delay, n.w.cfg.knows), func() {
 		if o.live && !o.leaving && o.process == process && !n.knows[o.node] {
-			n.knows[o.node] = true
+			n.knows[o.node], n.buckets = true, nil
 			n.tell(Neighbours{})
 		}
 	})
@@ -272,16 +311,17 @@ func (w *world) closest(all []strategy.Node, id xor.ID, most int) []strategy.Nod
 	return all[:min(len(all), most)]
 }
 
-func (n *simNode) Bucket(i int) (all []strategy.Node) {
-	if i < xor.Bits-12 {
-		return nil
-	}
-	for _, o := range slices.Sorted(maps.Keys(n.knows)) {
-		if n.id().FirstDiff(n.w.ids[o]) == i {
-			all = append(all, o)
+func (n *simNode) Bucket(i int) []strategy.Node {
+	if n.buckets == nil {
+		n.buckets = map[int][]strategy.Node{}
+		for _, o := range slices.Sorted(maps.Keys(n.knows)) {
+			if o != n.node {
+				at := n.id().FirstDiff(n.w.ids[o])
+				n.buckets[at] = append(n.buckets[at], o)
+			}
 		}
 	}
-	return all
+	return n.buckets[i]
 }
 
 func open(links map[Hash]Link) (n int) {
@@ -330,9 +370,10 @@ func (n *simNode) carryOut(a Action) {
 		n.send(a.To, func(o *simNode) {
 			for _, r := range o.outbox.Answered(n.node, a.Number, a.Refused, w.now) {
 				for id := r.First; id <= r.Last; id++ {
-					delete(o.disk.links, id)
+					o.claimed(id)
 				}
 			}
+			o.sayMarks()
 		})
 	case Record:
 		n.do(n.disked(), func() {
@@ -395,14 +436,14 @@ func (n *simNode) carryOut(a Action) {
 		n.do(n.disked(), func() {
 			e := n.disk.engine[a.Host]
 			if e == nil {
-				e = map[Hash]bool{}
+				e = map[Hash]fetchState{}
 				n.disk.engine[a.Host] = e
 				n.next[a.Host] = w.now.Add(time.Second)
 			}
 			t := Taken{ID: a.ID}
 			for _, k := range a.Links {
 				e[k.Hash] = e[k.Hash] // known from now on
-				t.Done = append(t.Done, e[k.Hash])
+				t.Done = append(t.Done, e[k.Hash] == said)
 			}
 			n.tell(t)
 		})
@@ -423,13 +464,29 @@ func (n *simNode) carryOut(a Action) {
 		})
 	case Left:
 		n.left()
+	case Changed:
+		n.disk.record = a.Record
+	case Gathered:
+		w.gathered = append(w.gathered, a.Tally)
+	case Ended:
+		if a.Version != n.disk.record.Version {
+			return // a seed has come since
+		}
+		w.ended = append(w.ended, w.now)
+		if len(w.fetched) < len(w.pages) && len(w.fetched) > 0 {
+			w.t.Errorf("seed %d: %s takes the crawl for ended after %v, with %d pages, by %d nodes, of %d that live", w.cfg.seed, n.node,
+				w.now.Sub(w.began), len(w.fetched), a.Nodes, len(w.live()))
+			for _, o := range w.live() {
+				w.t.Log(o.node, o.machine.Idle(), o.paused, len(o.marks), o.outbox.Len(), len(o.knows))
+			}
+		}
 	default:
 		w.t.Fatalf("%T", a)
 	}
 }
 
 func (n *simNode) releases(host string) {
-	if n.release[host] && !n.asking[host] {
+	if n.release[host] && !n.asking[host] && !slices.ContainsFunc(n.marks, func(k *mark) bool { return k.page.name() == host }) {
 		delete(n.release, host)
 		n.do(n.disked(), func() {
 			delete(n.disk.engine, host)
@@ -472,23 +529,51 @@ func decode(data []byte) (links []HostLink) {
 	return links
 }
 
+// sayMarks says which pages were fetched, once their links are claimed: whoever loses them then, others know them.
+func (n *simNode) sayMarks() {
+	var over []string
+	n.marks = slices.DeleteFunc(n.marks, func(k *mark) bool {
+		if len(k.links) > 0 {
+			return false
+		}
+		if e := n.disk.engine[k.page.name()]; e != nil {
+			e[k.page.hash()] = said
+		}
+		n.tell(Finished{k.page.name(), []Hash{k.page.hash()}})
+		over = append(over, k.page.name())
+		return true
+	})
+	for _, host := range over {
+		n.releases(host)
+	}
+}
+
+// claimed notes that a link is in the history of its backups.
+func (n *simNode) claimed(id uint64) {
+	delete(n.disk.links, id)
+	for _, k := range n.marks {
+		delete(k.links, id)
+	}
+}
+
 // offer puts a link into the outbox, if it was not met before.
-func (n *simNode) offer(u url) {
+func (n *simNode) offer(u url) uint64 {
 	h := u.hash()
 	if _, known := n.disk.engine[u.name()][h]; known || n.offered[h] {
-		return
+		return 0
 	}
 	n.offered[h] = true
 	id := n.outbox.Put(u.name(), string(h[:]))
 	n.disk.links[id] = HostLink{u.name(), Link{Item: h[:]}}
+	return id
 }
 
 func (n *simNode) waits(host string) bool {
 	if n.asking[host] {
 		return true
 	}
-	for _, done := range n.disk.engine[host] {
-		if !done {
+	for _, state := range n.disk.engine[host] {
+		if state != said {
 			return true
 		}
 	}
@@ -504,7 +589,7 @@ func (n *simNode) work() {
 		}
 		all := n.disk.engine[host]
 		for _, h := range slices.SortedFunc(maps.Keys(all), func(a, b Hash) int { return slices.Compare(a[:], b[:]) }) {
-			if !all[h] {
+			if all[h] == waiting {
 				n.fetch(urlOf(h))
 				break
 			}
@@ -531,13 +616,16 @@ func (n *simNode) fetch(u url) {
 		n.asking[host] = false
 		n.next[host] = w.now.Add(time.Second)
 		if e := n.disk.engine[host]; e != nil {
-			e[u.hash()] = true
+			e[u.hash()] = unsaid
 		}
+		k := &mark{u, map[uint64]bool{}}
 		for _, link := range w.pages[u.host*w.cfg.pages+u.page] {
-			n.offer(link)
+			if id := n.offer(link); id > 0 {
+				k.links[id] = true
+			}
 		}
-		n.tell(Finished{host, []Hash{u.hash()}})
-		n.releases(host)
+		n.marks = append(n.marks, k)
+		n.sayMarks()
 	})
 }
 
@@ -603,6 +691,7 @@ func (n *simNode) away() {
 		o.do(n.w.between(n.w.cfg.delay, n.w.cfg.knows), func() {
 			if o.knows[n.node] && (!n.live || n.paused || n.leaving || n.process != process) {
 				delete(o.knows, n.node)
+				o.buckets = nil
 				o.tell(Gone{n.node})
 				o.tell(Neighbours{})
 				if n.live && !n.paused && !n.leaving { // it has begun again meanwhile
@@ -620,6 +709,19 @@ func (w *world) live() (all []*simNode) {
 		}
 	}
 	return all
+}
+
+// rests reports whether the engine and the outbox have nothing to do.
+func (n *simNode) rests() (bool, uint64) {
+	if n.outbox.Len() > 0 {
+		return false, 0
+	}
+	for host := range n.disk.engine {
+		if n.waits(host) {
+			return false, 0
+		}
+	}
+	return true, 0
 }
 
 // idle reports whether nothing is left to do.
@@ -697,4 +799,8 @@ func (w *world) explain(u url) {
 }
 
 // begin gives a seed to a node.
-func (w *world) begin() { w.live()[0].offer(url{0, 0}) }
+func (w *world) begin() {
+	n := w.live()[0]
+	n.tell(Change{[]byte("has seeds")})
+	n.offer(url{0, 0})
+}
