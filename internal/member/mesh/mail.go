@@ -20,14 +20,20 @@ const (
 	itemMoved    = 'v' // the host is node's to fetch now
 	itemCheck    = 'c' // have you this host?
 	itemYield    = 'y' // stop to fetch this host: it is the sender's now
+	itemLevel    = 'l' // how much have you to do? Reply: number, the level
+	itemReserve  = 'r' // keep room for so many blocks: number. Reply: number, for how many
+	itemGive     = 'g' // fetch this host, though it is the sender's
+	itemReturn   = 'b' // nothing of this host is left, which is yours
+	itemGuest    = 'u' // do you fetch this host of mine?
 )
 
 // An item is about one host.
 type item struct {
-	kind  byte
-	host  string
-	links []Link
-	node  strategy.Node
+	kind   byte
+	host   string
+	links  []Link
+	node   strategy.Node
+	number int64
 }
 
 // The codes of replies.
@@ -43,6 +49,7 @@ type reply struct {
 	code   byte
 	node   strategy.Node
 	states []State // of the item's links, if any
+	number int64
 }
 
 // A parcel is an item on its way, and what is done when it has come.
@@ -252,5 +259,15 @@ func (m *Machine) receive(from strategy.Node, it item, answer func(reply)) {
 		m.checked(it, answer)
 	case itemYield:
 		m.yield(from, it, answer)
+	case itemLevel:
+		m.tellLevel(answer)
+	case itemReserve:
+		m.reserve(it, answer)
+	case itemGive:
+		m.takeGuest(it, answer)
+	case itemReturn:
+		m.returned(from, it, answer)
+	case itemGuest:
+		m.hasGuest(it, answer)
 	}
 }

@@ -44,12 +44,14 @@ import (
 
 // Config is what a Machine is made of.
 type Config struct {
-	Self    strategy.Node
-	Overlay Overlay
-	Backups int           // of a host; 3
-	Check   time.Duration // between two questions to a target whether it has what was dispatched to it; 10s
-	Finds   int           // look-ups at once, at most; 32
-	Routes  int           // hosts near to other nodes whose first backup is remembered, at most; 65536
+	Self     strategy.Node
+	Overlay  Overlay
+	Backups  int           // of a host; 3
+	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s
+	Finds    int           // look-ups at once, at most; 32
+	Routes   int           // hosts near to other nodes whose first backup is remembered, at most; 65536
+	Block    int           // URLs of a block of load; 20
+	Interval time.Duration // between two Loads; 30s
 	// reports whether something of a host waits in the engine, or is under way there
 	Waits func(host string) bool
 	Width int // bits of ids that count: fewer than xor.Bits for tests only
@@ -86,12 +88,13 @@ type Machine struct {
 	taking    map[uint64]func(Taken)
 	finds     finds
 
-	offers map[offerKey]bool        // batches that are being claimed
-	hosts  map[string]*outstanding  // with URLs that are dispatched and not done, as far as the history knows
-	checks map[strategy.Node]*check // targets of those
-	held   map[string]*holding      // hosts that this node fetches
-	routes routes
-	copies copies
+	offers  map[offerKey]bool        // batches that are being claimed
+	hosts   map[string]*outstanding  // with URLs that are dispatched and not done, as far as the history knows
+	checks  map[strategy.Node]*check // targets of those
+	held    map[string]*holding      // hosts that this node fetches
+	routes  routes
+	copies  copies
+	balance balance
 
 	gatherings map[gatherKey]*gathering
 	crawl      RecordVersion
@@ -105,12 +108,14 @@ type Machine struct {
 func New(cfg Config) *Machine {
 	cfg.Backups, cfg.Check = cmp.Or(cfg.Backups, 3), cmp.Or(cfg.Check, 10*time.Second)
 	cfg.Finds, cfg.Routes = cmp.Or(cfg.Finds, 32), cmp.Or(cfg.Routes, 1<<16)
+	cfg.Block, cfg.Interval = cmp.Or(cfg.Block, 20), cmp.Or(cfg.Interval, 30*time.Second)
 	cfg.Width = cmp.Or(cfg.Width, xor.Bits)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	m := &Machine{cfg: cfg, log: cfg.Log, lanes: map[strategy.Node]*lane{}, inbound: map[inboundKey]bool{},
 		recording: map[uint64]func(Recorded){}, reading: map[uint64]func(Known){}, taking: map[uint64]func(Taken){},
 		offers: map[offerKey]bool{}, hosts: map[string]*outstanding{}, checks: map[strategy.Node]*check{},
-		held: map[string]*holding{}, gatherings: map[gatherKey]*gathering{}}
+		held: map[string]*holding{}, balance: balance{quiet: map[string]int{}, away: map[string]strategy.Node{}},
+		gatherings: map[gatherKey]*gathering{}}
 	m.crawl = cfg.Record
 	m.id = m.idOf("node", string(cfg.Self))
 	m.finds.init()
@@ -144,6 +149,9 @@ func (m *Machine) Start(now time.Time, out []Action) []Action {
 	m.after(endEvery, m.lookForEnd)
 	return m.end()
 }
+
+// Balance is what this node has to do, as far as Load has told it.
+func (m *Machine) Balance() Balance { return m.balance.Balance }
 
 // View is the view that was published last.
 func (m *Machine) View() *View { return m.view }
@@ -263,6 +271,10 @@ func (m *Machine) take(e Event) {
 		m.wanted(e.Hosts)
 	case Leave:
 		m.leave()
+	case Load:
+		m.loaded(e)
+	case Spared:
+		m.spared(e)
 	case Change:
 		m.changeRecord(e.Data)
 	case Gather:

@@ -30,6 +30,7 @@ func (it *item) append(w *varint.Writer) {
 	w.Byte(it.kind)
 	w.String(it.host)
 	w.String(string(it.node))
+	w.Int(it.number)
 	w.Uint(uint64(len(it.links)))
 	for i := range it.links {
 		k := &it.links[i]
@@ -40,7 +41,7 @@ func (it *item) append(w *varint.Writer) {
 }
 
 func readItem(r *varint.Reader) item {
-	it := item{kind: r.Byte(), host: r.String(), node: strategy.Node(r.String())}
+	it := item{kind: r.Byte(), host: r.String(), node: strategy.Node(r.String()), number: r.Int()}
 	n := r.Uint()
 	// a link takes at least a hash, a state and a length
 	if n > uint64(len(r.Rest)/(len(Hash{})+2)) || len(it.host) > maxName || len(it.node) > maxName {
@@ -48,7 +49,8 @@ func readItem(r *varint.Reader) item {
 		return item{}
 	}
 	switch it.kind {
-	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield:
+	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield, itemLevel, itemReserve, itemGive, itemReturn,
+		itemGuest:
 	default:
 		r.Bad = true
 	}
@@ -77,6 +79,7 @@ func encodeReplies(id uint64, replies []reply) []byte {
 	for _, r := range replies {
 		w.Byte(r.code)
 		w.String(string(r.node))
+		w.Int(r.number)
 		w.Uint(uint64(len(r.states)))
 		for _, s := range r.states {
 			w.Byte(byte(s))
@@ -126,7 +129,7 @@ func (m *Machine) message(from strategy.Node, data []byte) error {
 }
 
 func readReply(r *varint.Reader) reply {
-	a := reply{code: r.Byte(), node: strategy.Node(r.String())}
+	a := reply{code: r.Byte(), node: strategy.Node(r.String()), number: r.Int()}
 	n := r.Uint()
 	if n > uint64(len(r.Rest)) || len(a.node) > maxName {
 		r.Bad = true

@@ -54,6 +54,10 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 		answer(reply{code: replyLater})
 		return
 	}
+	if to := m.balance.away[it.host]; to != "" && m.closest(m.target(it.host)) {
+		answer(reply{code: replyMoved, node: to})
+		return
+	}
 	if !m.closest(m.target(it.host)) && !m.view.in[it.host] || len(it.links) == 0 {
 		answer(reply{code: replyNo})
 		return
@@ -80,8 +84,13 @@ func (m *Machine) askBefore(g *holding) {
 		return
 	}
 	g.asking = true
-	m.post(nodes[i], item{kind: itemYield, host: g.host}, func(strategy.Node, *reply) {
+	m.post(nodes[i], item{kind: itemYield, host: g.host}, func(_ strategy.Node, r *reply) {
 		g.asking = false
+		if r != nil && r.code == replyMoved && r.node != "" && !m.view.in[g.host] && len(g.marks) == 0 {
+			// it was delegated before this node came
+			m.balance.away[g.host] = r.node
+			delete(m.held, g.host)
+		}
 		then := g.then
 		g.then = nil
 		for _, f := range then {
@@ -93,6 +102,10 @@ func (m *Machine) askBefore(g *holding) {
 // yield stops to fetch a host for a node that is closer to it.
 func (m *Machine) yield(from strategy.Node, it item, answer func(reply)) {
 	g := m.held[it.host]
+	if to := m.balance.away[it.host]; g == nil && to != "" && to != from {
+		answer(reply{code: replyMoved, node: to})
+		return
+	}
 	if g == nil || m.compare(from, m.cfg.Self, g.id) > 0 {
 		answer(reply{code: replyNo})
 		return
@@ -125,7 +138,10 @@ func (m *Machine) takeLinks(g *holding, it item, answer func(reply)) {
 // checked says whether a host is this node's.
 func (m *Machine) checked(it item, answer func(reply)) {
 	g := m.held[it.host]
+	to := m.balance.away[it.host]
 	switch {
+	case g == nil && to != "":
+		answer(reply{code: replyMoved, node: to})
 	case g == nil:
 		answer(reply{code: replyNo})
 	case g.stopping || m.cfg.Waits(it.host) || len(g.marks) > 0 || g.saying:

@@ -130,6 +130,20 @@ type Wanted struct{ Hosts []string }
 // Leave asks the machine to give all it has to others. The overlay has told them that this node is none any more.
 type Leave struct{}
 
+// Load says what the engine has to do: every Config.Interval.
+type Load struct {
+	Waiting  int64   // URLs
+	Arriving float64 // URLs a second that have come since the last one
+	Rate     float64 // and that were fetched
+	Busy     bool    // hosts have waited for the node, rather than the node for hosts
+}
+
+// Spared answers Spare. Where no host can be spared there are none.
+type Spared struct {
+	To    strategy.Node
+	Hosts []string
+}
+
 // Change wants the crawl's record changed.
 type Change struct{ Data []byte }
 
@@ -156,6 +170,8 @@ func (Released) event()   {}
 func (Wanted) event()     {}
 func (Tick) event()       {}
 func (Leave) event()      {}
+func (Load) event()       {}
+func (Spared) event()     {}
 func (Change) event()     {}
 func (Gather) event()     {}
 
@@ -220,6 +236,12 @@ type Routed struct{ Hosts []string }
 // Left says that this node fetches nothing any more, and that others know all that it knew.
 type Left struct{}
 
+// Spare asks which hosts may go to another node, of which so many URLs wait in all.
+type Spare struct {
+	To   strategy.Node
+	URLs int64
+}
+
 // Changed says that the crawl's record is another now. It is to be kept for the next process.
 type Changed struct{ Record RecordVersion }
 
@@ -254,3 +276,4 @@ func (Left) action()     {}
 func (Changed) action()  {}
 func (Gathered) action() {}
 func (Ended) action()    {}
+func (Spare) action()    {}

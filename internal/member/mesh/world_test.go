@@ -158,27 +158,29 @@ type mark struct {
 }
 
 type simNode struct {
-	w       *world
-	node    strategy.Node
-	disk    *disk
-	live    bool
-	process int
-	paused  bool
-	leaving bool
-	held    []func()
-	knows   map[strategy.Node]bool
-	buckets map[int][]strategy.Node // of knows; nil: to be made
-	machine *Machine
-	view    *View
-	wake    uint64
-	outbox  *member.Outbox
-	offered map[Hash]bool // links that were put into the outbox by this process
-	asking  map[string]bool
-	next    map[string]time.Time
-	release map[string]bool // hosts to be released
-	inStep  bool
-	inbox   []Event
-	marks   []*mark
+	w               *world
+	node            strategy.Node
+	disk            *disk
+	live            bool
+	process         int
+	paused          bool
+	leaving         bool
+	held            []func()
+	knows           map[strategy.Node]bool
+	buckets         map[int][]strategy.Node // of knows; nil: to be made
+	machine         *Machine
+	view            *View
+	wake            uint64
+	outbox          *member.Outbox
+	offered         map[Hash]bool // links that were put into the outbox by this process
+	asking          map[string]bool
+	next            map[string]time.Time
+	release         map[string]bool // hosts to be released
+	inStep          bool
+	inbox           []Event
+	marks           []*mark
+	fetched, before int
+	waited          int64
 }
 
 // join lets a new node come.
@@ -238,6 +240,7 @@ func (n *simNode) start() {
 		n.carryOut(a)
 	}
 	n.do(w.cfg.knows, n.refresh)
+	n.do(w.between(0, 10*time.Second), n.load)
 	n.do(w.between(0, 200*time.Millisecond), n.pump)
 	n.do(w.between(0, 100*time.Millisecond), n.work)
 }
@@ -464,6 +467,15 @@ func (n *simNode) carryOut(a Action) {
 		})
 	case Left:
 		n.left()
+	case Spare:
+		s := Spared{To: a.To}
+		for _, host := range slices.Sorted(maps.Keys(n.disk.engine)) {
+			if left := n.waitingOf(host); left > 0 && a.URLs > 0 && !n.asking[host] {
+				s.Hosts = append(s.Hosts, host)
+				a.URLs -= left
+			}
+		}
+		n.tell(s)
 	case Changed:
 		n.disk.record = a.Record
 	case Gathered:
@@ -580,6 +592,28 @@ func (n *simNode) waits(host string) bool {
 	return false
 }
 
+func (n *simNode) waitingOf(host string) (left int64) {
+	for _, state := range n.disk.engine[host] {
+		if state == waiting {
+			left++
+		}
+	}
+	return left
+}
+
+// load says what there is to do.
+func (n *simNode) load() {
+	l := Load{Busy: true, Rate: float64(n.fetched-n.before) / 10}
+	n.before = n.fetched
+	for host := range n.disk.engine {
+		l.Waiting += n.waitingOf(host)
+	}
+	l.Arriving = max(0, float64(l.Waiting-n.waited)/10+l.Rate)
+	n.waited = l.Waiting
+	n.tell(l)
+	n.do(10*time.Second, n.load)
+}
+
 // work asks hosts whose time has come.
 func (n *simNode) work() {
 	w := n.w
@@ -601,6 +635,7 @@ func (n *simNode) work() {
 func (n *simNode) fetch(u url) {
 	w, host := n.w, u.name()
 	n.asking[host] = true
+	n.fetched++
 	if w.under[u.host] != nil {
 		w.slips++
 	}
