@@ -332,7 +332,7 @@ func (o *Overlay) found(l *lookUp) Found {
 	for at > 0 && xor.Compare(o.self.ID, f.Closest[at-1].ID, l.id) < 0 {
 		at--
 	}
-	if at < l.want {
+	if at < l.want && !o.left {
 		f.Closest = slices.Insert(f.Closest, at, o.self.Contact)[:min(len(f.Closest)+1, l.want)]
 	}
 	return f
@@ -347,6 +347,9 @@ func (o *Overlay) end(l *lookUp) {
 	case forSelf:
 		o.hasLookedUpSelf()
 	case forBucket:
+		if d := depth(o.self.ID, l.id); d < len(o.buckets) {
+			o.buckets[d].searched = true
+		}
 		o.chores = min(o.chores, o.now)
 	}
 }

@@ -81,6 +81,48 @@ func (o *Overlay) settle() {
 	o.settled, o.prefix = true, o.watched()
 }
 
+// isPlaced reports whether the node knows its place: its neighbours, and somebody in each farther bucket, unless it has
+// looked and found nobody.
+func (o *Overlay) isPlaced() bool {
+	if !o.joined || !o.settled || o.left {
+		return false
+	}
+	for d := range min(o.prefix, len(o.buckets)) {
+		if b := &o.buckets[d]; len(b.live) == 0 && !b.searched {
+			return false
+		}
+	}
+	return true
+}
+
+// margin is for how long at least no neighbour takes this node for dead that has heard of it: until it asks again, and
+// for all its questions.
+func (o *Overlay) margin() time.Duration {
+	return o.cfg.every()*3/4 + time.Duration(o.cfg.Tries)*o.cfg.Timeout
+}
+
+// freshen says until when what the node knows holds: until one of those who would take its place may have found it gone.
+func (o *Overlay) freshen() {
+	if !o.placed {
+		o.placed = o.isPlaced()
+	}
+	if !o.placed {
+		return
+	}
+	since := o.now
+	if d := o.guards(); d >= 0 {
+		for _, p := range o.buckets[d].live {
+			if p.near {
+				since = min(since, p.vouched)
+			}
+		}
+	}
+	if until := since + o.margin(); until > o.now && until >= o.fresh+o.cfg.Timeout {
+		o.fresh = until
+		o.do(Fresh{Until: o.began.Add(until)})
+	}
+}
+
 // join begins to become part of the network.
 func (o *Overlay) join(contacts []Contact) {
 	o.bootstrap = o.bootstrap[:0]
@@ -162,6 +204,7 @@ func (o *Overlay) refresh() {
 		if b.refreshed != 0 && b.refreshed+o.cfg.Refresh > o.now {
 			continue
 		}
+		b.searched = false
 		b.refreshed = max(o.now-time.Duration(o.rng.Int64N(int64(o.cfg.Refresh)/4)), 1)
 		o.advance(o.newLookUp(o.randomIn(d), o.cfg.K, forBucket))
 	}

@@ -35,7 +35,8 @@ type Overlay struct {
 	losses  int           // neighbours that died since it did
 	joined  bool          // it has looked itself up, or is the first
 	settled bool          // all neighbours have told their lists since one died
-	left    bool
+	placed  bool          // they did so once, and no bucket is empty only because nobody has looked
+	fresh   time.Duration // until when Fresh has said
 
 	peers []*peer // scratch
 	ids   []xor.ID
@@ -76,22 +77,24 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 	if o.began.IsZero() {
 		o.began = now.Add(-time.Nanosecond) // so that 0 is never
 	}
+	before := o.now
 	o.now, o.out = max(o.now, now.Sub(o.began)), out
+	if o.now-before > o.cfg.Notice && before > 0 { // it has slept: its neighbours may be others
+		o.placed = false
+		o.unsettle()
+	}
 	for _, e := range in {
-		if !o.left {
-			o.take(e)
-		}
+		o.take(e)
 	}
-	if !o.left {
-		o.expire()
-		o.askNeighbours()
-		if o.chores <= o.now {
-			o.doChores()
-		}
-		o.resume()
-		o.settle()
-		o.plan()
+	o.expire()
+	o.askNeighbours()
+	if o.chores <= o.now {
+		o.doChores()
 	}
+	o.resume()
+	o.settle()
+	o.freshen()
+	o.plan()
 	out, o.out = o.out, nil
 	return out
 }
@@ -101,7 +104,7 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 // nodes in a part of the space in which the id lies and these do, and they live. No message is sent.
 func (o *Overlay) Closest(id xor.ID, n int, out []Contact) (closest []Contact, exact bool) {
 	o.peers = o.closest(id, n, o.peers[:0])
-	exact = o.joined && o.exact(id, o.peers) >= min(n, len(o.peers)+1)
+	exact = o.joined && len(o.peers) > 0 && o.exact(id, o.peers) >= min(n, len(o.peers)+1)
 	for _, p := range o.peers {
 		out = append(out, p.Contact)
 		exact = exact && p.fails == 0
@@ -115,6 +118,43 @@ func (o *Overlay) Neighbours(out []Contact) []Contact {
 		out = append(out, p.Contact)
 	}
 	return out
+}
+
+// Bucket appends the contacts whose ids differ from the node's own first in the bit of an index, as xor.FirstDiff has it:
+// those that have answered, in no order; or, where there are none, those that were heard of and not asked yet.
+func (o *Overlay) Bucket(index int, out []Contact) []Contact {
+	b := o.indexed(index)
+	if b == nil {
+		return out
+	}
+	peers := b.live
+	if len(peers) == 0 {
+		peers = b.spare
+	}
+	for _, p := range peers {
+		out = append(out, p.Contact)
+	}
+	return out
+}
+
+// Occupied has the bit of each bucket set in which Bucket has somebody. This node is the closest to an id, as far as it
+// knows, if the two differ in none of these bits: who lies in the bucket of a bit is closer to all ids that differ from
+// this node in it, whatever else they differ in, and farther from all others.
+func (o *Overlay) Occupied() (bits xor.ID) {
+	for d := range o.buckets {
+		if b := &o.buckets[d]; len(b.live)+len(b.spare) > 0 {
+			bits[d/8] |= 0x80 >> (d % 8)
+		}
+	}
+	return bits
+}
+
+// indexed is a bucket; nil if it never had anybody.
+func (o *Overlay) indexed(index int) *bucket {
+	if d := xor.Bits - 1 - index; d >= 0 && d < len(o.buckets) {
+		return &o.buckets[d]
+	}
+	return nil
 }
 
 // Len is how many contacts the table has.
@@ -151,6 +191,10 @@ func (o *Overlay) message(e Message) {
 	from := e.From
 	from.ID, from.Addrs = o.idOf(from.Node), clean(from.Addrs)
 	if from.ID == o.self.ID {
+		return
+	}
+	if o.left && (m.kind == pingQuestion || m.kind == findQuestion || m.kind == nearQuestion) {
+		o.send(from, varint.Writer{farewell})
 		return
 	}
 	switch m.kind {
@@ -214,6 +258,9 @@ func (o *Overlay) hear(from Contact) *peer {
 			p.fails = 0
 		}
 		p.next = min(o.now+o.interval(), p.answered+deaf*o.cfg.every())
+		if p.near && depth(o.self.ID, p.ID) == o.guards() {
+			p.next = min(p.next, max(p.vouched+o.cfg.every()/2, o.now))
+		}
 		return p
 	}
 	switch {
@@ -269,6 +316,9 @@ func (o *Overlay) admit(c Contact) *peer {
 	}
 	p.heard, p.answered, p.fails = o.now, o.now, 0
 	p.next = o.now + o.interval()
+	if p.near && depth(o.self.ID, p.ID) == o.guards() {
+		p.next = o.now + o.interval()/2
+	}
 	o.renew(p, c)
 	return p
 }
@@ -311,7 +361,7 @@ func (o *Overlay) depart(c Contact) {
 	o.departAt = (o.departAt + 1) % mostDeparted
 }
 
-// leave says farewell to all contacts, and ends look-ups.
+// leave says farewell to all contacts.
 func (o *Overlay) leave() {
 	bye := varint.Writer{farewell}
 	for i := range o.buckets {
@@ -319,13 +369,7 @@ func (o *Overlay) leave() {
 			o.send(p.Contact, bye)
 		}
 	}
-	for _, l := range o.lookUps {
-		if l.purpose == forCaller {
-			o.do(o.found(l))
-		}
-	}
-	o.left = true
-	o.lookUps, o.questions = nil, nil
+	o.left, o.placed = true, false
 }
 
 // plan sets the timer for what is due first.
@@ -338,6 +382,9 @@ func (o *Overlay) plan() {
 		if !p.pinged {
 			due = min(due, p.next)
 		}
+	}
+	if o.placed && o.live == 0 {
+		due = min(due, o.fresh-o.margin()/2)
 	}
 	due = max(due, o.now+o.cfg.Timeout/32)
 	if o.timer == 0 || due < o.timer {
