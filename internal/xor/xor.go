@@ -52,6 +52,12 @@ func (a ID) Distance(b ID) ID {
 	return a
 }
 
+// Set sets the bit of an index, as FirstDiff counts them.
+func (a ID) Set(index int) ID {
+	a[(Bits-1-index)/8] |= 1 << (index % 8)
+	return a
+}
+
 // And has the bits that both have.
 func (a ID) And(b ID) ID {
 	for i := range a {

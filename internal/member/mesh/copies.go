@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
+	"kumo/internal/xor"
 )
 
 // What the history has of a host lies at as many nodes as the host has backups. When the nodes around this one are
@@ -13,14 +14,14 @@ import (
 
 // copies are sweeps over the history.
 type copies struct {
-	before  []strategy.Node // live nodes around this one when the last sweep began
+	before  []neighbour // this node and those around it when the last sweep began
 	running bool
 	again   bool // the nodes around have changed since it began
 	armed   bool
-	old     []strategy.Node // before, for the sweep that runs
-	giving  int             // hosts that are being given
-	found   int             // hosts that the sweep that runs has found
-	next    func()          // reads on, once fewer are
+	old     []neighbour // before, for the sweep that runs
+	giving  int         // hosts that are being given
+	found   int         // hosts that the sweep that runs has found
+	next    func()      // reads on, once fewer are
 }
 
 const (
@@ -45,10 +46,24 @@ func (m *Machine) sweepSoon() {
 	})
 }
 
-// around are the live nodes that this one knows to be near.
-func (m *Machine) around() []strategy.Node {
-	nodes, _ := m.near(m.id, 64)
-	return nodes
+// A neighbour is a node with its id.
+type neighbour struct {
+	node strategy.Node
+	id   xor.ID
+}
+
+// around are this node and those that are near to it, sorted by distance.
+func (m *Machine) around() []neighbour {
+	nodes := m.cfg.Overlay.Neighbours()
+	all := make([]neighbour, 0, len(nodes)+1)
+	if !m.leaving {
+		all = append(all, neighbour{m.cfg.Self, m.id})
+	}
+	for _, n := range nodes {
+		all = append(all, neighbour{n, m.idOf("node", string(n))})
+	}
+	slices.SortFunc(all, func(a, b neighbour) int { return xor.Compare(a.id, b.id, m.id) })
+	return all
 }
 
 func (m *Machine) sweep() {
@@ -101,9 +116,7 @@ func (m *Machine) goOn() {
 func (m *Machine) give(host string) {
 	id := m.backup(host)
 	others, one := m.peers(host)
-	old := slices.Clone(m.copies.old)
-	slices.SortFunc(old, func(a, b strategy.Node) int { return m.compare(a, b, id) })
-	old = old[:min(len(old), m.cfg.Backups)]
+	old := m.copies.backups(id, m.cfg.Backups)
 	to := others
 	if one {
 		// the first of those who knew it gives it
@@ -117,6 +130,26 @@ func (m *Machine) give(host string) {
 	if len(to) > 0 {
 		m.giveTo(host, to)
 	}
+}
+
+// backups are those of the old neighbours that were a host's backups.
+func (c *copies) backups(id xor.ID, n int) []strategy.Node {
+	var best []neighbour
+	for _, o := range c.old {
+		i := len(best)
+		for i > 0 && xor.Compare(o.id, best[i-1].id, id) < 0 {
+			i--
+		}
+		if i < n {
+			best = slices.Insert(best, i, o)
+			best = best[:min(len(best), n)]
+		}
+	}
+	nodes := make([]strategy.Node, len(best))
+	for i, b := range best {
+		nodes[i] = b.node
+	}
+	return nodes
 }
 
 // giveTo gives what is known of a host to some nodes, again where one does not answer.

@@ -5,14 +5,16 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
+	"kumo/internal/xor"
 )
 
 // An outstanding is a host with URLs that are dispatched and not done. All its backups have one; the first of them sees
 // to it that they are fetched.
 type outstanding struct {
 	host   string
-	open   int  // URLs that are dispatched and not done, by the history
-	first  bool // this node is the first backup
+	id     xor.ID // to which its backups are closest
+	open   int    // URLs that are dispatched and not done, by the history
+	first  bool   // this node is the first backup
 	target strategy.Node
 	// What is to be sent to the target: links that have just been claimed, and all that the history has from a place on.
 	queue  []Link
@@ -39,7 +41,7 @@ func (m *Machine) opened(host string, open int) {
 	h := m.hosts[host]
 	switch {
 	case open > 0 && h == nil:
-		h = &outstanding{host: host, open: open}
+		h = &outstanding{host: host, id: m.backup(host), open: open}
 		m.hosts[host] = h
 		m.lookAt(h)
 	case open > 0:
@@ -60,7 +62,7 @@ func (m *Machine) lookAtHosts() {
 // lookAt begins or ends to see to a host. What the one before has dispatched is dispatched again: the target says what it
 // has fetched, or whose the host is.
 func (m *Machine) lookAt(h *outstanding) {
-	first := m.closest(m.backup(h.host))
+	first := m.closest(h.id)
 	switch {
 	case first && !h.first:
 		h.first = true

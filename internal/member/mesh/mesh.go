@@ -20,8 +20,9 @@
 // has fetched, then who is the target now, and forgets the host. Nothing else moves: what waits for the host the first
 // backup has, and dispatches again.
 //
-// Being the closest needs no table of all: in the bucket of an id, by the first bit in which it differs from this
-// node's, all nodes are closer to it than this one. So a node is the closest if and only if that bucket is empty.
+// Being the closest needs no table of all. Whoever lies in the bucket of a bit differs from this node first in that bit,
+// and so is closer to all ids that differ from it in that bit, and farther from all others. So a node is the closest to an
+// id if and only if the two differ in no bit whose bucket has somebody.
 //
 // # What differs from the paper
 //
@@ -67,14 +68,17 @@ type Config struct {
 // A Machine is a node's part in a mesh. It is a pure state machine: told what happened, it answers with what to do. Its
 // methods are called by one goroutine at a time.
 type Machine struct {
-	cfg     Config
-	id      xor.ID
-	log     *slog.Logger
-	now     time.Time
-	fresh   time.Time // until when the overlay's knowledge holds
-	leaving bool
-	out     []Action
-	last    uint64 // number given to anything
+	cfg    Config
+	id     xor.ID
+	log    *slog.Logger
+	now    time.Time
+	fresh  time.Time // until when the overlay's knowledge holds
+	theEnd xor.ID    // to which the node is closest that finds the crawl's end
+	// the bits whose buckets have somebody
+	occupied xor.ID
+	leaving  bool
+	out      []Action
+	last     uint64 // number given to anything
 
 	timers timers
 	armed  time.Time // when a Tick is asked for
@@ -117,7 +121,7 @@ func New(cfg Config) *Machine {
 		held: map[string]*holding{}, balance: balance{quiet: map[string]int{}, away: map[string]strategy.Node{}},
 		gatherings: map[gatherKey]*gathering{}}
 	m.crawl = cfg.Record
-	m.id = m.idOf("node", string(cfg.Self))
+	m.id, m.theEnd = m.idOf("node", string(cfg.Self)), m.idOf("end", "")
 	m.finds.init()
 	m.routes = routes{bounded.NewRecent[string, route](cfg.Routes), map[string]bool{}}
 	m.publish()
@@ -138,8 +142,7 @@ func (m *Machine) closest(id xor.ID) bool {
 	if m.leaving || !m.now.Before(m.fresh) {
 		return false
 	}
-	i := m.id.FirstDiff(id)
-	return i < 0 || len(m.cfg.Overlay.Bucket(i)) == 0
+	return m.id.Distance(id).And(m.occupied) == xor.ID{}
 }
 
 // Start appends what is to be done first.

@@ -120,7 +120,7 @@ const endEvery = 2 * time.Second
 // lookForEnd begins a gathering if it is this node that does.
 func (m *Machine) lookForEnd() {
 	m.after(endEvery, m.lookForEnd)
-	if m.ending || !m.closest(m.idOf("end", "")) || m.own().Idle == 0 {
+	if m.ending || !m.closest(m.theEnd) || m.own().Idle == 0 {
 		return
 	}
 	m.ending = true

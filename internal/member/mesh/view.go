@@ -10,12 +10,12 @@ import (
 // A View says whose hosts are, as one node sees it at one moment. It does not change, and may be used by many goroutines
 // at once.
 type View struct {
-	until time.Time // when it ends to hold
-	id    xor.ID
-	width int
-	empty [xor.Bits]bool  // no live node differs from this one first in that bit
-	in    map[string]bool // hosts of others that were given to this node
-	out   map[string]bool // hosts of this node's that it has given away, or is about to
+	until  time.Time // when it ends to hold
+	id     xor.ID
+	width  int
+	others xor.ID          // bits in which some live nodes differ first from this one
+	in     map[string]bool // hosts of others that were given to this node
+	out    map[string]bool // hosts of this node's that it has given away, or is about to
 }
 
 // Until is when the view ends to hold: then nothing is this node's.
@@ -26,16 +26,14 @@ func (v *View) Ours(host string) bool {
 	if v.out[host] {
 		return false
 	}
-	i := v.id.FirstDiff(xor.Of("target", host).Truncate(v.width))
-	return i < 0 || v.empty[i] || v.in[host]
+	id := xor.Of("target", host).Truncate(v.width)
+	return v.id.Distance(id).And(v.others) == xor.ID{} || v.in[host]
 }
 
 // publish makes a view of what is known now.
 func (m *Machine) publish() {
-	v := &View{until: m.fresh, id: m.id, width: m.cfg.Width, in: map[string]bool{}, out: map[string]bool{}}
-	for i := range v.empty {
-		v.empty[i] = len(m.cfg.Overlay.Bucket(i)) == 0
-	}
+	m.occupied = m.cfg.Overlay.Occupied()
+	v := &View{until: m.fresh, id: m.id, width: m.cfg.Width, others: m.occupied}
 	if m.view != nil {
 		v.in, v.out = m.view.in, m.view.out
 	}
@@ -54,7 +52,9 @@ func (m *Machine) change(set func(v *View) *map[string]bool, host string, is boo
 	if (*s)[host] == is {
 		return
 	}
-	*s = maps.Clone(*s)
+	if *s = maps.Clone(*s); *s == nil {
+		*s = map[string]bool{}
+	}
 	if is {
 		(*s)[host] = true
 	} else {

@@ -35,6 +35,10 @@ type Overlay interface {
 	// Bucket are live nodes whose ids differ from this node's first in the bit of an index, as xor.FirstDiff has it, some
 	// of them, those first that are to be asked first. It is empty only where there are none.
 	Bucket(index int) []strategy.Node
+	// Occupied has those bits set whose buckets are not empty.
+	Occupied() xor.ID
+	// Neighbours are the live nodes closest to this one, without it; a dozen or two.
+	Neighbours() []strategy.Node
 }
 
 // An Event is something that a Machine is told: one of the types below.

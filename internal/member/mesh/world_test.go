@@ -327,6 +327,18 @@ func (n *simNode) Bucket(i int) []strategy.Node {
 	return n.buckets[i]
 }
 
+func (n *simNode) Occupied() (bits xor.ID) {
+	n.Bucket(0)
+	for i := range n.buckets {
+		bits = bits.Set(i)
+	}
+	return bits
+}
+
+func (n *simNode) Neighbours() []strategy.Node {
+	return slices.Delete(n.w.closest(slices.Sorted(maps.Keys(n.knows)), n.id(), 17), 0, 1)
+}
+
 func open(links map[Hash]Link) (n int) {
 	for _, k := range links {
 		if k.State == Dispatched {
