@@ -38,6 +38,8 @@ type Overlay struct {
 	placed  bool          // they did so once, and no bucket is empty only because nobody has looked
 	fresh   time.Duration // until when Fresh has said
 
+	stats Stats
+
 	peers []*peer // scratch
 	ids   []xor.ID
 }
@@ -118,6 +120,14 @@ func (o *Overlay) Neighbours(out []Contact) []Contact {
 		out = append(out, p.Contact)
 	}
 	return out
+}
+
+// Contact is what is known of a node that is in the table.
+func (o *Overlay) Contact(node string) (Contact, bool) {
+	if p := o.known(o.idOf(node)); p != nil {
+		return p.Contact, true
+	}
+	return Contact{}, false
 }
 
 // Bucket appends the contacts whose ids differ from the node's own first in the bit of an index, as xor.FirstDiff has it:

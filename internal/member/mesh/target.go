@@ -35,7 +35,8 @@ func (m *Machine) hold(host string) *holding {
 	if g == nil {
 		g = &holding{host: host, id: m.target(host)}
 		m.held[host] = g
-		if !m.fetches(g) {
+		// a process that begins does not know yet whose its hosts are
+		if !m.fetches(g) && (m.leaving || m.now.Before(m.fresh)) {
 			m.stop(g)
 		}
 	}
