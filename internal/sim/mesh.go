@@ -34,6 +34,7 @@ type MeshConfig struct {
 	// how long a node stays, on average; 0: as faults have it. Of the nodes that go half lose their disk, and a new one comes in
 	// place of each; the others come back after a quarter of that time, on average
 	Stay    time.Duration
+	NoCuts  bool          // the network is never cut in two
 	Repair  time.Duration // between two losses of disks by faults, at least; 1m
 	Turmoil time.Duration // how long things go wrong; 4m
 	Limit   time.Duration // until all must be at rest after that; 1h
@@ -216,7 +217,11 @@ func (w *meshWorld) run() {
 	w.pass(begins + cfg.Turmoil)
 	faults.end()
 	w.calm = true
-	for end := begins + cfg.Turmoil + cfg.Limit; !w.rests(); w.pass(w.k.now + 2*time.Second) {
+	rest := 0 // looks that have found all at rest, one after the other
+	for end := begins + cfg.Turmoil + cfg.Limit; rest < 5; w.pass(w.k.now + 2*time.Second) {
+		if rest++; !w.rests() {
+			rest = 0
+		}
 		if w.k.now > end {
 			w.violate("not at rest %v after the last fault; nothing was fetched for %v", cfg.Limit, w.k.now-w.fetch)
 			break
@@ -309,6 +314,10 @@ func (w *meshWorld) whatIsKnown(u url) (s string) {
 // request counts a request.
 func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 	h := u.host()
+	if DBG && w.fetched[h]&u.bit() != 0 && w.cause(w.last[h][u&63].by,u)==byOther {
+		b := w.last[h][u&63].by
+		fmt.Println(w.k.now, w.web.name(u), "again by", p.n.name, "alive", w.k.now-p.began, "paused recently; before by", b.n.name, b.ended, "known:", w.whatIsKnown(u))
+	}
 	if v := w.at[h]; v != nil && v.ends > w.k.now && v.by != p && !v.by.ended {
 		w.figures.Slips++
 	}
@@ -338,3 +347,5 @@ func (w *meshWorld) cause(by *meshProcess, u url) int {
 	}
 	return byLinks
 }
+
+var DBG bool

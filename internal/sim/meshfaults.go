@@ -1,6 +1,7 @@
 package sim
 
 import (
+"fmt"
 	"slices"
 	"time"
 )
@@ -58,6 +59,7 @@ func (f *meshFaults) next() {
 	w.k.after(w.k.about(w.cfg.FaultEvery), f.next)
 	p, enough := f.any(), len(w.live) > 4
 	w.figures.Faults++
+	if DBG { fmt.Println(w.k.now, "FAULT at", p.n.name) }
 	switch what := w.k.rng.IntN(13); {
 	case what < 3 && enough:
 		p.end()
@@ -73,7 +75,7 @@ func (f *meshFaults) next() {
 		p.leave()
 	case what < 9:
 		w.join()
-	case what < 10 && len(f.cuts) == 0:
+	case what < 10 && len(f.cuts) == 0 && !w.cfg.NoCuts:
 		f.cut()
 	default:
 		p.pause(w.k.between(time.Second, 40*time.Second))

@@ -21,6 +21,7 @@ type outstanding struct {
 	reread bool
 	from   string
 
+	unsure  bool // others may know of open URLs that they are done: this node has just become the first backup
 	finding bool // the target is looked for
 	reading bool
 	flying  bool // something is on its way to the target
@@ -59,13 +60,13 @@ func (m *Machine) lookAtHosts() {
 	}
 }
 
-// lookAt begins or ends to see to a host. What the one before has dispatched is dispatched again: the target says what it
-// has fetched, or whose the host is.
+// lookAt begins or ends to see to a host. What the one before has dispatched is dispatched again, as far as no other
+// backup knows that it is done: the target says what it has fetched, or whose the host is.
 func (m *Machine) lookAt(h *outstanding) {
 	first := m.closest(h.id)
 	switch {
 	case first && !h.first:
-		h.first = true
+		h.first, h.unsure = true, true
 		m.again(h, "")
 	case !first && h.first:
 		m.unwatch(h)
@@ -146,10 +147,56 @@ func (m *Machine) readOpen(h *outstanding) {
 			m.push(h)
 			return
 		}
-		h.queue = append(h.queue, k.Links...)
 		h.from, h.reread = k.Next, k.Next != ""
-		m.push(h)
+		if !h.unsure {
+			h.queue = append(h.queue, k.Links...)
+			m.push(h)
+			return
+		}
+		h.unsure = h.reread
+		h.reading = true
+		m.confirm(h.host, k.Links, func(left []Link) {
+			h.reading = false
+			h.queue = append(h.queue, left...)
+			m.push(h)
+		})
 	})
+}
+
+// confirm asks the other backups which of some open URLs are done, and has them know the others. f is called with these.
+func (m *Machine) confirm(host string, links []Link, f func(left []Link)) {
+	left := slices.Clone(links)
+	var done []Link
+	peers, _ := m.peers(host)
+	waits := 1
+	over := func() {
+		if waits--; waits > 0 {
+			return
+		}
+		if len(done) == 0 {
+			f(left)
+			return
+		}
+		m.record(host, done, func(Recorded) { f(left) })
+	}
+	for _, to := range peers {
+		if len(links) == 0 {
+			break
+		}
+		waits++
+		m.post(to, item{kind: itemStore, host: host, links: links}, func(_ strategy.Node, r *reply) {
+			if r != nil && r.code == replyYes {
+				for i, s := range r.states {
+					if s == Done && i < len(links) {
+						done = append(done, Link{Hash: links[i].Hash, State: Done})
+						left = slices.DeleteFunc(left, func(k Link) bool { return k.Hash == links[i].Hash })
+					}
+				}
+			}
+			over()
+		})
+	}
+	over()
 }
 
 // sendLinks sends links to a host's target.

@@ -169,6 +169,9 @@ func (m *Machine) near(id xor.ID, n int) ([]strategy.Node, bool) {
 	return nodes[:min(len(nodes), n)], exact && len(nodes) > 0
 }
 
+// replaced is for how long what a node knows may have been stale before it takes it that others have its hosts.
+const replaced = 3 * time.Second
+
 // leave gives all to others: what is fetched here, and all of the history.
 func (m *Machine) leave() {
 	if m.leaving {
@@ -178,11 +181,7 @@ func (m *Machine) leave() {
 	v := *m.view
 	v.until = time.Time{}
 	m.show(&v)
-	for _, host := range sortedKeys(m.held) {
-		if g := m.held[host]; !g.stopping {
-			m.stop(g)
-		}
-	}
+	m.stopAll()
 	m.lookAtHosts()
 	m.sweepSoon()
 	m.copies.found = -1
@@ -240,6 +239,9 @@ func (m *Machine) take(e Event) {
 		m.neighbours()
 	case Fresh:
 		stale := !m.now.Before(m.fresh)
+		if stale && m.now.Sub(m.fresh) > replaced {
+			m.stopAll()
+		}
 		m.fresh = e.Until
 		v := *m.view
 		v.until = e.Until
@@ -328,7 +330,7 @@ func (m *Machine) lookAgain() {
 
 // Idle reports whether nothing is on its way by this node, nor waits for another one.
 func (m *Machine) Idle() bool {
-	if len(m.recording)+len(m.taking)+len(m.inbound)+len(m.offers) > 0 {
+	if len(m.recording)+len(m.taking)+len(m.inbound)+len(m.offers) > 0 || !m.leaving && !m.now.Before(m.fresh) {
 		return false
 	}
 	for _, h := range m.hosts {

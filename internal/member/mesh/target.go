@@ -35,8 +35,7 @@ func (m *Machine) hold(host string) *holding {
 	if g == nil {
 		g = &holding{host: host, id: m.target(host)}
 		m.held[host] = g
-		// a process that begins does not know yet whose its hosts are
-		if !m.fetches(g) && (m.leaving || m.now.Before(m.fresh)) {
+		if !m.fetches(g) { // of what a process finds when it begins others may have fetched some
 			m.stop(g)
 		}
 	}
@@ -184,15 +183,22 @@ func (m *Machine) say(g *holding) {
 }
 
 // toFirst posts an item to the first backup of a host, whoever that is, until it has taken it.
-func (m *Machine) toFirst(g *holding, it item, taken func()) {
+func (m *Machine) toFirst(g *holding, it item, taken func()) { m.toBackup(g, it, 0, taken) }
+
+// toBackup does the same. What is fetched any backup takes: where the first does not answer the next is told.
+func (m *Machine) toBackup(g *holding, it item, which int, taken func()) {
 	send := func(to strategy.Node) {
 		m.post(to, it, func(_ strategy.Node, r *reply) {
-			if r != nil && r.code == replyYes {
+			switch {
+			case r != nil && r.code == replyYes:
 				taken()
-				return
+			case r == nil && it.kind == itemMarks:
+				g.from = ""
+				m.toBackup(g, it, which+1, taken)
+			default:
+				g.from = ""
+				m.after(pause, func() { m.toBackup(g, it, 0, taken) })
 			}
-			g.from = ""
-			m.after(pause, func() { m.toFirst(g, it, taken) })
 		})
 	}
 	if g.from != "" {
@@ -200,11 +206,11 @@ func (m *Machine) toFirst(g *holding, it item, taken func()) {
 		return
 	}
 	m.find(m.backup(g.host), func(nodes []strategy.Node) {
-		if len(nodes) == 0 {
-			m.after(pause, func() { m.toFirst(g, it, taken) })
+		if which >= len(nodes) {
+			m.after(pause, func() { m.toBackup(g, it, 0, taken) })
 			return
 		}
-		send(nodes[0])
+		send(nodes[which])
 	})
 }
 
@@ -212,6 +218,16 @@ func (m *Machine) toFirst(g *holding, it item, taken func()) {
 func (m *Machine) moveHeld() {
 	for _, host := range slices.Sorted(maps.Keys(m.held)) {
 		if g := m.held[host]; !g.stopping && !m.fetches(g) {
+			m.stop(g)
+		}
+	}
+}
+
+// stopAll gives up all that is fetched here: others have fetched it, perhaps. What is left the first backups dispatch
+// again.
+func (m *Machine) stopAll() {
+	for _, host := range sortedKeys(m.held) {
+		if g := m.held[host]; !g.stopping {
 			m.stop(g)
 		}
 	}
