@@ -179,7 +179,7 @@ func (m *Machine) leave() {
 	}
 	m.leaving = true
 	v := *m.view
-	v.until = time.Time{}
+	v.until, v.in = time.Time{}, nil // who has given it hosts finds that it has them no more
 	m.show(&v)
 	m.stopAll()
 	m.lookAtHosts()

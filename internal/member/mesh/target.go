@@ -44,7 +44,7 @@ func (m *Machine) hold(host string) *holding {
 
 // fetches reports whether this node is the one to fetch a host.
 func (m *Machine) fetches(g *holding) bool {
-	return m.closest(g.id) && !m.view.out[g.host] || m.view.in[g.host]
+	return m.closest(g.id) && !m.view.out[g.host] || m.view.in[g.host] && !m.leaving
 }
 
 // dispatched takes links that are to be fetched.
@@ -58,7 +58,7 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 		answer(reply{code: replyMoved, node: to})
 		return
 	}
-	if !m.closest(m.target(it.host)) && !m.view.in[it.host] || len(it.links) == 0 {
+	if !m.closest(m.target(it.host)) && !m.view.in[it.host] || m.leaving || len(it.links) == 0 {
 		answer(reply{code: replyNo})
 		return
 	}
