@@ -46,8 +46,15 @@ type MeshConfig struct {
 
 // meshParts are what runs of broken variants replace.
 type meshParts struct {
-	mend func(p *meshProcess, a any) (instead []any) // actions in place of one; nil: that one
+	mend  func(p *meshProcess, a any) (instead []any) // actions in place of one; nil: that one
+	hasty bool                                        // pages are Finished when they are fetched
 }
+
+// What broken variants want done: that the peer is told something at once; an action long after its time.
+type (
+	told struct{ event any }
+	late struct{ action any }
+)
 
 func (c MeshConfig) withDefaults() MeshConfig {
 	c.Nodes, c.Pages, c.Delay = cmp.Or(c.Nodes, 10), cmp.Or(c.Pages, 16), cmp.Or(c.Delay, 2*time.Second)
@@ -82,6 +89,7 @@ const (
 	byDeath = iota // who fetched it died before it had said so
 	byLinks        // links on it were not claimed yet when its host went to another node
 	byMark         // word that it was fetched had not come to a backup
+	bySplit        // a backup knew it; the network was cut not long ago, and each part of it crawls
 	byOther        // a backup knew it
 	causes
 )
@@ -125,11 +133,11 @@ func (f MeshFigures) String() string {
 	}
 	seconds := max(f.NodeTime.Seconds(), 1)
 	bytes := f.Bytes[overlayMessage] + f.Bytes[meshMessage] + f.Bytes[linksMessage]
-	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, other %d), slips %d; "+
+	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, other %d), slips %d; "+
 		"faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f overlay; a node a second: %.2f messages "+
 		"of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f hops; %v, %d events",
 		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[byDeath], f.Duplicates[byLinks], f.Duplicates[byMark],
-		f.Duplicates[byOther], f.Slips, f.Faults, f.Joined, f.Wiped, ratio(f.Messages[meshMessage], f.Pages),
+		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Faults, f.Joined, f.Wiped, ratio(f.Messages[meshMessage], f.Pages),
 		ratio(f.Messages[linksMessage], f.Pages), ratio(f.Messages[overlayMessage], f.Pages),
 		float64(f.Messages[overlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
 		ratio(int(f.LookUps.Asked), int(f.LookUps.LookUps)), ratio(int(f.LookUps.Hops), int(f.LookUps.LookUps)),
@@ -151,6 +159,7 @@ type meshWorld struct {
 	at      []*meshVisit    // the last one, by host
 	fetch   moment          // when something was fetched, the last time
 	wiped   moment          // when a disk was lost, the last time
+	healed  moment          // when the network was whole again, the last time
 	calm    bool            // nothing goes wrong any more
 
 	figures    MeshFigures
@@ -159,7 +168,10 @@ type meshWorld struct {
 }
 
 // A meshRequest is who has fetched a page.
-type meshRequest struct{ by *meshProcess }
+type meshRequest struct {
+	by *meshProcess
+	at moment
+}
 
 // A meshVisit is a request.
 type meshVisit struct {
@@ -314,9 +326,9 @@ func (w *meshWorld) whatIsKnown(u url) (s string) {
 // request counts a request.
 func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 	h := u.host()
-	if DBG && w.fetched[h]&u.bit() != 0 && w.cause(w.last[h][u&63].by,u)==byOther {
+	if DBG && w.fetched[h]&u.bit() != 0 && w.cause(w.last[h][u&63].by, u) == byOther {
 		b := w.last[h][u&63].by
-		fmt.Println(w.k.now, w.web.name(u), "again by", p.n.name, "alive", w.k.now-p.began, "paused recently; before by", b.n.name, b.ended, "known:", w.whatIsKnown(u))
+		fmt.Println(w.k.now, w.web.name(u), "again by", p.n.name, "alive", w.k.now-p.began, "resumed", w.k.now-p.resumed, "prevat", w.k.now-w.last[h][u&63].at, "before by", b.n.name, b.ended, "known:", w.whatIsKnown(u))
 	}
 	if v := w.at[h]; v != nil && v.ends > w.k.now && v.by != p && !v.by.ended {
 		w.figures.Slips++
@@ -329,13 +341,22 @@ func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 		w.figures.Duplicates[w.cause(last.by, u)]++
 	}
 	w.fetched[h] |= u.bit()
-	last.by = p
+	last.by, last.at = p, w.k.now
+}
+
+// split reports whether the network is cut, or parts of it cannot know yet that it is whole again.
+func (w *meshWorld) split() bool {
+	return len(w.net.cuts) > 0 || w.healed > 0 && w.k.now-w.healed < 30*time.Second
 }
 
 // cause is why a page is fetched again that a process has fetched.
 func (w *meshWorld) cause(by *meshProcess, u url) int {
 	for _, p := range w.live {
-		if r := p.n.disk.history[u.host()]; r != nil && r.done&u.bit() != 0 {
+		r := p.n.disk.history[u.host()]
+		switch known := r != nil && r.done&u.bit() != 0; {
+		case known && w.split():
+			return bySplit
+		case known:
 			return byOther
 		}
 	}

@@ -199,7 +199,7 @@ func (p *meshProcess) fetch(u url, s *meshHost) {
 		e.unsaid |= u.bit()
 		m := &meshMark{pages: []url{u}, left: 1}
 		for _, link := range w.web.linksOf(u, nil) {
-			if id := p.offer(link); id > 0 {
+			if id := p.offer(link); id > 0 && !w.cfg.parts.hasty {
 				p.marks[id] = m
 				m.left++
 			}

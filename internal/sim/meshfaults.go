@@ -1,7 +1,7 @@
 package sim
 
 import (
-"fmt"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -59,7 +59,9 @@ func (f *meshFaults) next() {
 	w.k.after(w.k.about(w.cfg.FaultEvery), f.next)
 	p, enough := f.any(), len(w.live) > 4
 	w.figures.Faults++
-	if DBG { fmt.Println(w.k.now, "FAULT at", p.n.name) }
+	if DBG {
+		fmt.Println(w.k.now, "FAULT at", p.n.name)
+	}
 	switch what := w.k.rng.IntN(13); {
 	case what < 3 && enough:
 		p.end()
@@ -96,6 +98,7 @@ func (f *meshFaults) cut() {
 
 func (f *meshFaults) heal(c *cut) {
 	f.w.net.heal(c)
+	f.w.healed = f.w.k.now
 	f.cuts = slices.DeleteFunc(f.cuts, func(d *cut) bool { return d == c })
 }
 

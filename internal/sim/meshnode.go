@@ -46,6 +46,7 @@ type meshProcess struct {
 	ended   bool
 	paused  bool
 	leaving bool
+	resumed moment
 	held    []func()
 
 	peer     *peer.Peer
@@ -250,6 +251,10 @@ func (p *meshProcess) carry(a peer.Action) {
 		p.left()
 	case mesh.Ended:
 		w.ended = append(w.ended, w.k.now)
+	case told:
+		p.tell(a.event)
+	case late:
+		p.after(10*time.Second, func() { p.carry(a.action) })
 	case mesh.Gathered:
 	default:
 		panic(fmt.Sprintf("%T", a))
@@ -334,7 +339,7 @@ func (p *meshProcess) resume() {
 	if p.ended || !p.paused {
 		return
 	}
-	p.paused = false
+	p.paused, p.resumed = false, p.w.k.now
 	held := p.held
 	p.held = nil
 	for _, f := range held {

@@ -60,6 +60,18 @@ func (m *Machine) lookAtHosts() {
 	}
 }
 
+// forgetFirsts ends to see to all hosts: others have done so, perhaps.
+func (m *Machine) forgetFirsts() {
+	for _, host := range sortedKeys(m.hosts) {
+		m.notFirst(m.hosts[host])
+	}
+}
+
+func (m *Machine) notFirst(h *outstanding) {
+	m.unwatch(h)
+	h.first, h.target, h.queue, h.reread = false, "", nil, false
+}
+
 // lookAt begins or ends to see to a host. What the one before has dispatched is dispatched again, as far as no other
 // backup knows that it is done: the target says what it has fetched, or whose the host is.
 func (m *Machine) lookAt(h *outstanding) {
@@ -69,8 +81,7 @@ func (m *Machine) lookAt(h *outstanding) {
 		h.first, h.unsure = true, true
 		m.again(h, "")
 	case !first && h.first:
-		m.unwatch(h)
-		h.first, h.target, h.queue, h.reread = false, "", nil, false
+		m.notFirst(h)
 	}
 }
 

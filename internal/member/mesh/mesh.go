@@ -170,7 +170,7 @@ func (m *Machine) near(id xor.ID, n int) ([]strategy.Node, bool) {
 }
 
 // replaced is for how long what a node knows may have been stale before it takes it that others have its hosts.
-const replaced = 3 * time.Second
+const replaced = 1 * time.Second
 
 // leave gives all to others: what is fetched here, and all of the history.
 func (m *Machine) leave() {
@@ -241,6 +241,7 @@ func (m *Machine) take(e Event) {
 		stale := !m.now.Before(m.fresh)
 		if stale && m.now.Sub(m.fresh) > replaced {
 			m.stopAll()
+			m.forgetFirsts()
 		}
 		m.fresh = e.Until
 		v := *m.view
