@@ -13,15 +13,31 @@ func (o *Overlay) interval() time.Duration {
 	return every - time.Duration(o.rng.Int64N(int64(every)/4))
 }
 
+// askAt has a neighbour asked at a time.
+func (o *Overlay) askAt(p *peer, at time.Duration) {
+	p.next = at
+	o.due = min(o.due, at)
+}
+
 // askNeighbours asks those whose time has come.
 func (o *Overlay) askNeighbours() {
 	early := o.cfg.Timeout / slack
+	if o.due > o.now+early {
+		return
+	}
+	o.due = forever
 	for _, p := range o.near {
 		if p.next <= o.now+early {
 			o.ping(p)
 		}
+		if !p.pinged {
+			o.due = min(o.due, p.next)
+		}
 	}
 }
+
+// forever is later than anything is due.
+const forever = time.Duration(1) << 62
 
 // told takes in a neighbour's list of neighbours: nodes of which the node did not know, and that would be its own, are
 // asked whether they live.
@@ -32,7 +48,7 @@ func (o *Overlay) told(p *peer, m note) {
 		p.version = m.version
 	default:
 		p.version = 0 // it tells again when there is room
-		p.next = min(p.next, o.now+o.cfg.Timeout)
+		o.askAt(p, min(p.next, o.now+o.cfg.Timeout))
 	}
 }
 

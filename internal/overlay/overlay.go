@@ -223,7 +223,7 @@ func (o *Overlay) message(e Message) {
 	case nearQuestion:
 		o.answerNear(from, m)
 		if p := o.hear(from); p != nil && p.near && p.version != m.version {
-			p.next = o.now
+			o.askAt(p, o.now)
 		}
 	default:
 		o.answered(from, m)
@@ -267,10 +267,11 @@ func (o *Overlay) hear(from Contact) *peer {
 		if o.hears(p) {
 			p.fails = 0
 		}
-		p.next = min(o.now+o.interval(), p.answered+deaf*o.cfg.every())
+		next := min(o.now+o.interval(), p.answered+deaf*o.cfg.every())
 		if p.near && depth(o.self.ID, p.ID) == o.guards() {
-			p.next = min(p.next, max(p.vouched+o.cfg.every()/2, o.now))
+			next = min(next, max(p.vouched+o.cfg.every()/2, o.now))
 		}
+		o.askAt(p, next)
 		return p
 	}
 	switch {
@@ -325,10 +326,11 @@ func (o *Overlay) admit(c Contact) *peer {
 		}
 	}
 	p.heard, p.answered, p.fails = o.now, o.now, 0
-	p.next = o.now + o.interval()
+	next := o.interval()
 	if p.near && depth(o.self.ID, p.ID) == o.guards() {
-		p.next = o.now + o.interval()/2
+		next /= 2
 	}
+	o.askAt(p, o.now+next)
 	o.renew(p, c)
 	return p
 }
@@ -388,11 +390,7 @@ func (o *Overlay) plan() {
 	for i := range o.questions {
 		due = min(due, o.questions[i].until)
 	}
-	for _, p := range o.near {
-		if !p.pinged {
-			due = min(due, p.next)
-		}
-	}
+	due = min(due, o.due)
 	if o.placed && o.live == 0 {
 		due = min(due, o.fresh-o.margin()/2)
 	}

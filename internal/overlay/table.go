@@ -31,8 +31,9 @@ type table struct {
 	version uint32   // of near: another one after each change, never 0
 	live    int      // contacts in all buckets
 	spares  int
-	left    bool // the node is about to go
-	prefix  int  // all nodes whose first so many bits are the node's own are neighbours, as far as they have told
+	left    bool          // the node is about to go
+	due     time.Duration // no neighbour is to be asked before
+	prefix  int           // all nodes whose first so many bits are the node's own are neighbours, as far as they have told
 }
 
 // A bucket is the contacts whose ids have their first difference from the node's own at one bit.
@@ -117,6 +118,7 @@ func (t *table) draw(p *peer) *peer {
 	at, _ := slices.BinarySearchFunc(t.near, p, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, t.self.ID) })
 	t.near = slices.Insert(t.near, at, p)
 	p.near, p.version = true, 0
+	t.due = 0
 	t.version++
 	var last *peer
 	if n := len(t.near) - 1; n == t.cfg.Neighbours {

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"time"
 
+	"kumo/internal/member/mesh"
 	"kumo/internal/overlay"
 	"kumo/internal/strategy"
 )
@@ -40,6 +41,8 @@ type MeshConfig struct {
 	Limit   time.Duration // until all must be at rest after that; 1h
 
 	Overlay overlay.Config // of each node: all but Self and Seed
+
+	Progress func(at time.Duration, so MeshFigures) // is called every five minutes of virtual time; may be nil
 
 	parts meshParts
 }
@@ -78,6 +81,7 @@ type MeshFigures struct {
 	Lost       int           // of these: never fetched
 	Requests   int
 	Duplicates [causes]int // requests beyond the first of a page, by cause
+	Early      int         // times that a node took the crawl for ended though pages were left
 	Slips      int         // requests to a host at which another node was just then
 	Messages   [kindsOfMessages]int
 	Bytes      [kindsOfMessages]int
@@ -116,6 +120,7 @@ func (f *MeshFigures) add(g MeshFigures) {
 		f.Duplicates[i] += n
 	}
 	f.Slips += g.Slips
+	f.Early += g.Early
 	for i := range g.Messages {
 		f.Messages[i] += g.Messages[i]
 		f.Bytes[i] += g.Bytes[i]
@@ -165,13 +170,11 @@ type meshWorld struct {
 	figures    MeshFigures
 	violations []string
 	ended      []moment // when a node took the crawl for ended
+	gathered   []mesh.Tally
 }
 
 // A meshRequest is who has fetched a page.
-type meshRequest struct {
-	by *meshProcess
-	at moment
-}
+type meshRequest struct{ by *meshProcess }
 
 // A meshVisit is a request.
 type meshVisit struct {
@@ -221,6 +224,9 @@ func (w *meshWorld) run() {
 	for i := range cfg.Nodes {
 		w.k.after(time.Duration(i)*cfg.Spread/time.Duration(cfg.Nodes), func() { w.join() })
 	}
+	if cfg.Progress != nil {
+		w.progress()
+	}
 	begins := cfg.Spread + cfg.Quiet
 	w.pass(begins)
 	w.seed()
@@ -242,6 +248,19 @@ func (w *meshWorld) run() {
 	w.judge(begins)
 }
 
+// progress tells how far the run is, again and again.
+func (w *meshWorld) progress() {
+	w.k.after(5*time.Minute, func() {
+		so := w.figures
+		so.Virtual, so.Events = w.k.now, w.k.ran
+		for _, p := range w.live {
+			so.NodeTime += w.k.now - p.began
+		}
+		w.cfg.Progress(w.k.now, so)
+		w.progress()
+	})
+}
+
 // pass lets time go on to a moment.
 func (w *meshWorld) pass(until moment) { w.k.run(until, func() bool { return false }) }
 
@@ -252,6 +271,7 @@ func (w *meshWorld) seed() {
 		p.offer(at(int32(i), 0))
 		p.pump()
 	}
+	w.live[0].tell(mesh.Change{Data: []byte("has seeds")})
 }
 
 // rests reports whether no node has anything to do.
@@ -302,6 +322,14 @@ func (w *meshWorld) gone(p *meshProcess) {
 	w.figures.LookUps.Hops += s.Hops
 }
 
+// missing is how many pages were not fetched yet.
+func (w *meshWorld) missing() (n int) {
+	for h, reach := range w.web.reach {
+		n += bits.OnesCount64(reach &^ w.fetched[h])
+	}
+	return n
+}
+
 // whatIsKnown says who knows of a page.
 func (w *meshWorld) whatIsKnown(u url) (s string) {
 	for _, n := range w.nodes {
@@ -326,10 +354,6 @@ func (w *meshWorld) whatIsKnown(u url) (s string) {
 // request counts a request.
 func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 	h := u.host()
-	if DBG && w.fetched[h]&u.bit() != 0 && w.cause(w.last[h][u&63].by, u) == byOther {
-		b := w.last[h][u&63].by
-		fmt.Println(w.k.now, w.web.name(u), "again by", p.n.name, "alive", w.k.now-p.began, "resumed", w.k.now-p.resumed, "prevat", w.k.now-w.last[h][u&63].at, "before by", b.n.name, b.ended, "known:", w.whatIsKnown(u))
-	}
 	if v := w.at[h]; v != nil && v.ends > w.k.now && v.by != p && !v.by.ended {
 		w.figures.Slips++
 	}
@@ -341,7 +365,7 @@ func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 		w.figures.Duplicates[w.cause(last.by, u)]++
 	}
 	w.fetched[h] |= u.bit()
-	last.by, last.at = p, w.k.now
+	last.by = p
 }
 
 // split reports whether the network is cut, or parts of it cannot know yet that it is whole again.
@@ -368,5 +392,3 @@ func (w *meshWorld) cause(by *meshProcess, u url) int {
 	}
 	return byLinks
 }
-
-var DBG bool

@@ -2,11 +2,14 @@ package sim
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"runtime/pprof"
 	"strconv"
 	"testing"
 	"time"
+
+	"kumo/internal/member/mesh"
 )
 
 // meshSeeds is how many seeds the tests of faults run, and the first of them.
@@ -46,6 +49,55 @@ func TestNothingIsLostInAMesh(t *testing.T) {
 	}
 }
 
+// TestTheEndOfAMeshIsFound lets nodes crawl to the end, which one of them finds, neither early nor late.
+func TestTheEndOfAMeshIsFound(t *testing.T) {
+	for seed := *meshFirst; seed < *meshFirst+20; seed++ {
+		cfg := smallMesh()
+		cfg.NoCuts, cfg.FaultEvery, cfg.Turmoil = true, 20*time.Second, 2*time.Minute
+		w := newMeshWorld(cfg.withDefaults(), seed)
+		w.run()
+		if len(w.violations) > 0 || w.figures.Early > 0 {
+			t.Errorf("seed %d: %v; the end was found %d times too early", seed, w.violations, w.figures.Early)
+		}
+		w.ended = nil
+		rest := w.k.now
+		for len(w.ended) == 0 && w.k.now < rest+2*time.Minute {
+			w.pass(w.k.now + time.Second)
+		}
+		if took := w.k.now - rest; took > 30*time.Second {
+			t.Errorf("seed %d: the end is found after %v", seed, took)
+		}
+	}
+}
+
+// TestAMeshKnowsItsRecord changes the crawl's record here and there while nodes are away, and adds up what all say.
+func TestAMeshKnowsItsRecord(t *testing.T) {
+	w := newMeshWorld(MeshConfig{Nodes: 30}.withDefaults(), 5)
+	for range 30 {
+		w.join()
+		w.pass(w.k.now + time.Second)
+	}
+	away := w.live[7].n
+	away.proc.end()
+	w.pass(w.k.now + 15*time.Second)
+	w.live[3].tell(mesh.Change{Data: []byte("one")})
+	w.pass(w.k.now + 10*time.Second)
+	w.live[20].tell(mesh.Change{Data: []byte("two")})
+	w.pass(w.k.now + time.Second)
+	away.start()
+	w.pass(w.k.now + 2*time.Minute)
+	for _, p := range w.live {
+		if string(p.n.disk.record.Data) != "two" {
+			t.Errorf("%s has %q", p.n.name, p.n.disk.record.Data)
+		}
+	}
+	w.live[9].tell(mesh.Gather{Tag: 1})
+	w.pass(w.k.now + 30*time.Second)
+	if len(w.gathered) != 1 || w.gathered[0].Nodes != 30 || w.gathered[0].Idle != 30 || w.gathered[0].Missing != 0 {
+		t.Errorf("gathered %+v", w.gathered)
+	}
+}
+
 // TestAMeshOfManyNodes has so many nodes as KUMO_MESH_NODES says, which come and go for KUMO_MESH_TIME.
 func TestAMeshOfManyNodes(t *testing.T) {
 	nodes, _ := strconv.Atoi(os.Getenv("KUMO_MESH_NODES"))
@@ -64,8 +116,11 @@ func TestAMeshOfManyNodes(t *testing.T) {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	cfg := MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Turmoil: last, Stay: 20 * time.Minute, Spread: 2 * time.Minute,
-		Delay: last / 20}
+	cfg := MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Turmoil: last, Stay: 20 * time.Minute,
+		Spread: 2 * time.Minute, Delay: last / 30, Progress: func(at time.Duration, f MeshFigures) {
+			fmt.Fprintln(os.Stderr, at, f) // long before the test ends
+		}}
+	cfg.Overlay.Notice, _ = time.ParseDuration(os.Getenv("KUMO_MESH_NOTICE"))
 	f, violations := RunMesh(cfg, 1)
 	t.Log(f)
 	if len(violations) > 0 {

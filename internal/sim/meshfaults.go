@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -59,9 +58,6 @@ func (f *meshFaults) next() {
 	w.k.after(w.k.about(w.cfg.FaultEvery), f.next)
 	p, enough := f.any(), len(w.live) > 4
 	w.figures.Faults++
-	if DBG {
-		fmt.Println(w.k.now, "FAULT at", p.n.name)
-	}
 	switch what := w.k.rng.IntN(13); {
 	case what < 3 && enough:
 		p.end()

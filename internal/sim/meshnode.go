@@ -46,8 +46,8 @@ type meshProcess struct {
 	ended   bool
 	paused  bool
 	leaving bool
-	resumed moment
 	held    []func()
+	disk    moment // until when it has something to do
 
 	peer     *peer.Peer
 	view     *mesh.View
@@ -159,9 +159,10 @@ func (p *meshProcess) do(f func()) {
 
 func (p *meshProcess) after(d time.Duration, f func()) { p.w.k.within(p, d, f) }
 
-// disked does something when the disk has it.
+// disked does something when the disk has it, one thing after the other.
 func (p *meshProcess) disked(f func()) {
-	p.after(p.w.k.between(5*time.Millisecond, 30*time.Millisecond), f)
+	p.disk = max(p.disk, p.w.k.now+p.w.k.between(5*time.Millisecond, 30*time.Millisecond))
+	p.after(p.disk-p.w.k.now, f)
 }
 
 // tell tells the peer something, after all that it has been told.
@@ -250,14 +251,27 @@ func (p *meshProcess) carry(a peer.Action) {
 	case mesh.Left:
 		p.left()
 	case mesh.Ended:
-		w.ended = append(w.ended, w.k.now)
+		p.crawlEnds(a)
 	case told:
 		p.tell(a.event)
 	case late:
 		p.after(10*time.Second, func() { p.carry(a.action) })
 	case mesh.Gathered:
+		w.gathered = append(w.gathered, a.Tally)
 	default:
 		panic(fmt.Sprintf("%T", a))
+	}
+}
+
+// crawlEnds takes word that the crawl has ended.
+func (p *meshProcess) crawlEnds(a mesh.Ended) {
+	w := p.w
+	if a.Version != p.n.disk.record.Version || w.figures.Requests == 0 {
+		return // seeds have come since, or none has come yet
+	}
+	w.ended = append(w.ended, w.k.now)
+	if w.missing() > 0 {
+		w.figures.Early++
 	}
 }
 
@@ -339,7 +353,7 @@ func (p *meshProcess) resume() {
 	if p.ended || !p.paused {
 		return
 	}
-	p.paused, p.resumed = false, p.w.k.now
+	p.paused = false
 	held := p.held
 	p.held = nil
 	for _, f := range held {

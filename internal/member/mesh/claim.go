@@ -136,5 +136,18 @@ func (m *Machine) store(it item, answer func(reply)) {
 		answer(reply{code: replyNo})
 		return
 	}
-	m.record(it.host, it.links, func(r Recorded) { answer(reply{code: replyYes, states: r.Before}) })
+	m.record(it.host, it.links, func(r Recorded) {
+		if h := m.hosts[it.host]; h != nil && h.first { // it may be that nobody sees to what is new here
+			var fresh []Link
+			for i, before := range r.Before {
+				if before == Unknown && it.links[i].State == Dispatched {
+					fresh = append(fresh, it.links[i])
+				}
+			}
+			if len(fresh) > 0 {
+				m.dispatch(h, fresh)
+			}
+		}
+		answer(reply{code: replyYes, states: r.Before})
+	})
 }

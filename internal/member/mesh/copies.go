@@ -18,10 +18,11 @@ type copies struct {
 	running bool
 	again   bool // the nodes around have changed since it began
 	armed   bool
-	old     []neighbour // before, for the sweep that runs
-	giving  int         // hosts that are being given
-	found   int         // hosts that the sweep that runs has found
-	next    func()      // reads on, once fewer are
+	old     []neighbour       // before, for the sweep that runs
+	giving  int               // hosts that are being given
+	under   map[string]*given // those
+	found   int               // hosts that the sweep that runs has found
+	next    func()            // reads on, once fewer are
 }
 
 const (
@@ -29,6 +30,12 @@ const (
 	maxGiving  = 64
 	giveAgain  = 10 * time.Second
 )
+
+// A given is a host that is being given to others.
+type given struct {
+	times   int
+	changed bool // something of it was recorded since it began
+}
 
 // sweepSoon begins a sweep after a while.
 func (m *Machine) sweepSoon() {
@@ -156,13 +163,24 @@ func (c *copies) backups(id xor.ID, n int) []strategy.Node {
 func (m *Machine) giveTo(host string, to []strategy.Node) {
 	c := &m.copies
 	c.giving++
+	g := c.under[host]
+	if g == nil {
+		g = &given{}
+		c.under[host] = g
+	}
+	g.times++
 	m.giveFrom(host, "", to, func(silent []strategy.Node) {
 		c.giving--
+		if g.times--; g.times == 0 {
+			delete(c.under, host)
+		}
 		others, one := m.peers(host)
 		silent = slices.DeleteFunc(silent, func(n strategy.Node) bool { return !slices.Contains(others, n) })
 		switch {
 		case len(silent) > 0:
 			m.after(giveAgain, func() { m.giveTo(host, silent) })
+		case !one && g.changed: // the new ones do not have all
+			m.after(pause, func() { m.give(host) })
 		case !one:
 			m.opened(host, 0)
 			m.do(Drop{Host: host})

@@ -14,6 +14,7 @@ type outstanding struct {
 	host   string
 	id     xor.ID // to which its backups are closest
 	open   int    // URLs that are dispatched and not done, by the history
+	seen   int    // of these, at the last review
 	first  bool   // this node is the first backup
 	target strategy.Node
 	// What is to be sent to the target: links that have just been claimed, and all that the history has from a place on.
@@ -197,11 +198,9 @@ func (m *Machine) confirm(host string, links []Link, f func(left []Link)) {
 		waits++
 		m.post(to, item{kind: itemStore, host: host, links: links}, func(_ strategy.Node, r *reply) {
 			if r != nil && r.code == replyYes {
-				for i, s := range r.states {
-					if s == Done && i < len(links) {
-						done = append(done, Link{Hash: links[i].Hash, State: Done})
-						left = slices.DeleteFunc(left, func(k Link) bool { return k.Hash == links[i].Hash })
-					}
+				for _, d := range doneOf(links, r.states) {
+					done = append(done, d)
+					left = slices.DeleteFunc(left, func(k Link) bool { return k.Hash == d.Hash })
 				}
 			}
 			over()
@@ -239,13 +238,7 @@ func (m *Machine) sendLinks(h *outstanding, links []Link) {
 
 // tookLinks marks what a target had fetched before.
 func (m *Machine) tookLinks(h *outstanding, links []Link, states []State) {
-	var done []Link
-	for i, s := range states {
-		if s == Done && i < len(links) {
-			done = append(done, Link{Hash: links[i].Hash, State: Done})
-		}
-	}
-	if len(done) > 0 {
+	if done := doneOf(links, states); len(done) > 0 {
 		m.mark(h.host, done, func() {})
 	}
 }
@@ -366,4 +359,89 @@ func (m *Machine) goneTarget(node strategy.Node) {
 			m.again(h, "")
 		}
 	}
+}
+
+// Word of what is done may have been lost on its way to a backup that is not the first. So each looks now and then at the
+// hosts of which as much is open as before, and asks their first backups whether it is.
+const (
+	reviewEvery = 30 * time.Second
+	reviewMost  = 256 // hosts
+)
+
+func (m *Machine) review() {
+	m.after(reviewEvery, m.review)
+	if m.leaving || !m.now.Before(m.fresh) {
+		return
+	}
+	asked := 0
+	for _, host := range sortedKeys(m.hosts) {
+		h := m.hosts[host]
+		if h.seen != h.open || asked == reviewMost {
+			h.seen = h.open
+			continue
+		}
+		if h.first {
+			if !m.underWay(h) {
+				m.again(h, "")
+			}
+			continue
+		}
+		asked++
+		if nodes, _ := m.near(h.id, 1); len(nodes) > 0 && nodes[0] != m.cfg.Self {
+			m.post(nodes[0], item{kind: itemOpen, host: host}, func(to strategy.Node, r *reply) {
+				if r != nil && r.code == replyYes && r.number != int64(h.open) {
+					m.compareOpen(host, to, "")
+				}
+			})
+		}
+	}
+}
+
+// underWay reports whether something happens with what is open of a host.
+func (m *Machine) underWay(h *outstanding) bool {
+	c := m.checks[h.target]
+	return h.finding || h.reading || h.flying || h.resting || c != nil && c.hosts[h.host]
+}
+
+// tellOpen says how many URLs of a host are open.
+func (m *Machine) tellOpen(it item, answer func(reply)) {
+	if !m.closest(m.backup(it.host)) {
+		answer(reply{code: replyNo})
+		return
+	}
+	n := 0
+	if h := m.hosts[it.host]; h != nil {
+		n = h.open
+	}
+	answer(reply{code: replyYes, number: int64(n)})
+}
+
+// compareOpen has the first backup of a host know what is open here, and learns what is done.
+func (m *Machine) compareOpen(host string, first strategy.Node, from string) {
+	m.read(host, from, false, func(k Known) {
+		if len(k.Links) == 0 {
+			return
+		}
+		m.post(first, item{kind: itemStore, host: host, links: k.Links}, func(_ strategy.Node, r *reply) {
+			if r == nil || r.code != replyYes {
+				return
+			}
+			if done := doneOf(k.Links, r.states); len(done) > 0 {
+				m.record(host, done, func(Recorded) {})
+			}
+			if k.Next != "" {
+				m.compareOpen(host, first, k.Next)
+			}
+		})
+	})
+}
+
+// doneOf are those of some links that another node knows to be done.
+func doneOf(links []Link, states []State) (done []Link) {
+	for i, s := range states {
+		if s == Done && i < len(links) {
+			done = append(done, Link{Hash: links[i].Hash, State: Done})
+		}
+	}
+	return done
 }

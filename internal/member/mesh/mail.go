@@ -25,6 +25,7 @@ const (
 	itemGive     = 'g' // fetch this host, though it is the sender's
 	itemReturn   = 'b' // nothing of this host is left, which is yours
 	itemGuest    = 'u' // do you fetch this host of mine?
+	itemOpen     = 'o' // how many URLs of this host are open, as you, its first backup, know it? Reply: number
 )
 
 // An item is about one host.
@@ -269,5 +270,7 @@ func (m *Machine) receive(from strategy.Node, it item, answer func(reply)) {
 		m.returned(from, it, answer)
 	case itemGuest:
 		m.hasGuest(it, answer)
+	case itemOpen:
+		m.tellOpen(it, answer)
 	}
 }

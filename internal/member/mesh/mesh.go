@@ -120,7 +120,7 @@ func New(cfg Config) *Machine {
 		offers: map[offerKey]bool{}, hosts: map[string]*outstanding{}, checks: map[strategy.Node]*check{},
 		held: map[string]*holding{}, balance: balance{quiet: map[string]int{}, away: map[string]strategy.Node{}},
 		gatherings: map[gatherKey]*gathering{}}
-	m.crawl = cfg.Record
+	m.crawl, m.copies.under = cfg.Record, map[string]*given{}
 	m.id, m.theEnd = m.idOf("node", string(cfg.Self)), m.idOf("end", "")
 	m.finds.init()
 	m.routes = routes{bounded.NewRecent[string, route](cfg.Routes), map[string]bool{}}
@@ -150,6 +150,7 @@ func (m *Machine) Start(now time.Time, out []Action) []Action {
 	m.now, m.out = now, out
 	m.after(recordEvery, m.sync)
 	m.after(endEvery, m.lookForEnd)
+	m.after(reviewEvery, m.review)
 	return m.end()
 }
 
@@ -299,6 +300,9 @@ func call[E any](waiting map[uint64]func(E), id uint64, e E) {
 
 // record has the history record links of a host, and calls f when that is done.
 func (m *Machine) record(host string, links []Link, f func(Recorded)) {
+	if g := m.copies.under[host]; g != nil {
+		g.changed = true
+	}
 	m.last++
 	m.recording[m.last] = func(r Recorded) {
 		m.opened(host, r.Open)
@@ -334,10 +338,8 @@ func (m *Machine) Idle() bool {
 	if len(m.recording)+len(m.taking)+len(m.inbound)+len(m.offers) > 0 || !m.leaving && !m.now.Before(m.fresh) {
 		return false
 	}
-	for _, h := range m.hosts {
-		if h.first {
-			return false
-		}
+	if !m.leaving && len(m.hosts) > 0 {
+		return false
 	}
 	for _, l := range m.lanes {
 		if len(l.queue)+len(l.flights) > 0 {

@@ -50,7 +50,7 @@ func readItem(r *varint.Reader) item {
 	}
 	switch it.kind {
 	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield, itemLevel, itemReserve, itemGive, itemReturn,
-		itemGuest:
+		itemGuest, itemOpen:
 	default:
 		r.Bad = true
 	}

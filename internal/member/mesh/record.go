@@ -115,12 +115,20 @@ func (m *Machine) heardRecord(r *varint.Reader) error {
 // after the other, that find all nodes idle, and between which nothing has come to any of them (F. Mattern, Algorithms
 // for distributed termination detection, 1987).
 
-const endEvery = 2 * time.Second
+// endEvery is how often the node looks that is to find the end, the others whether they are that one.
+const (
+	endEvery     = 2 * time.Second
+	endElsewhere = 10 * time.Second
+)
 
 // lookForEnd begins a gathering if it is this node that does.
 func (m *Machine) lookForEnd() {
+	if !m.closest(m.theEnd) {
+		m.after(endElsewhere, m.lookForEnd)
+		return
+	}
 	m.after(endEvery, m.lookForEnd)
-	if m.ending || !m.closest(m.theEnd) || m.own().Idle == 0 {
+	if m.ending || m.own().Idle == 0 {
 		return
 	}
 	m.ending = true

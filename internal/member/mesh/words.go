@@ -199,6 +199,8 @@ type Answer struct {
 	Refused []int
 }
 
+// Record, Read, Sweep and Drop are the history's, which does them in the order in which they are asked for.
+
 // Record enters links of a host into the history, each with the stronger of its state there and its state here.
 type Record struct {
 	ID    uint64
