@@ -223,7 +223,7 @@ func (o *Overlay) message(e Message) {
 	case nearQuestion:
 		o.answerNear(from, m)
 		if p := o.hear(from); p != nil && p.near && p.version != m.version {
-			o.askAt(p, o.now)
+			o.askAt(p, min(p.next, o.now+o.cfg.Notice/5)) // one change seldom comes alone
 		}
 	default:
 		o.answered(from, m)

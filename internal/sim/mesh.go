@@ -42,7 +42,7 @@ type MeshConfig struct {
 
 	Overlay overlay.Config // of each node: all but Self and Seed
 
-	Progress func(at time.Duration, so MeshFigures) // is called every five minutes of virtual time; may be nil
+	Progress func(at time.Duration, so MeshFigures) // is called every two minutes of virtual time; may be nil
 
 	parts meshParts
 }
@@ -250,7 +250,7 @@ func (w *meshWorld) run() {
 
 // progress tells how far the run is, again and again.
 func (w *meshWorld) progress() {
-	w.k.after(5*time.Minute, func() {
+	w.k.after(2*time.Minute, func() {
 		so := w.figures
 		so.Virtual, so.Events = w.k.now, w.k.ran
 		for _, p := range w.live {

@@ -37,7 +37,7 @@ func (f *meshFaults) goes() {
 			w.join()
 		} else {
 			w.k.after(w.k.about(w.cfg.Stay/4), func() {
-				if n.proc == nil {
+				if n.proc == nil && n.disk != nil {
 					n.start()
 				}
 			})
@@ -105,7 +105,7 @@ func (f *meshFaults) end() {
 		f.heal(c)
 	}
 	for _, n := range f.dead {
-		if n.proc == nil {
+		if n.proc == nil && n.disk != nil {
 			n.start()
 		}
 	}
