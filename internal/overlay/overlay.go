@@ -214,6 +214,7 @@ func (o *Overlay) message(e Message) {
 		if p := o.known(from.ID); p != nil {
 			o.bury(p)
 		}
+		o.lost(from.ID) // what it has answered before may come yet, and is no sign of life
 	case pingQuestion:
 		o.send(from, head(pingAnswer, m.number, 0))
 		o.hear(from)

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"runtime/pprof"
@@ -12,11 +11,18 @@ import (
 	"kumo/internal/member/mesh"
 )
 
-// meshSeeds is how many seeds the tests of faults run, and the first of them.
-var (
-	meshSeeds = flag.Int("mesh.seeds", 200, "seeds of the test of faults without a centre")
-	meshFirst = flag.Uint64("mesh.seed", 1, "the first of them")
-)
+// meshSeeds is how many seeds the test of faults runs, as KUMO_MESH_SEEDS says, and meshFirst the first, KUMO_MESH_FIRST.
+func meshSeeds() int {
+	if n, err := strconv.Atoi(os.Getenv("KUMO_MESH_SEEDS")); err == nil {
+		return n
+	}
+	return 200
+}
+
+func meshFirst() uint64 {
+	n, _ := strconv.ParseUint(os.Getenv("KUMO_MESH_FIRST"), 10, 64)
+	return max(n, 1)
+}
 
 // smallMesh is a few nodes on which much goes wrong.
 func smallMesh() MeshConfig {
@@ -38,11 +44,11 @@ func TestAMeshAtRestFetchesAllOnce(t *testing.T) {
 // TestNothingIsLostInAMesh lets nodes come, die, come back, lose their disks, leave, sleep and be cut off while a crawl
 // goes on.
 func TestNothingIsLostInAMesh(t *testing.T) {
-	seeds := *meshSeeds
+	seeds := meshSeeds()
 	if testing.Short() {
 		seeds = min(seeds, 10)
 	}
-	sum, failed, why := SoakMesh(t.Context(), smallMesh(), *meshFirst, seeds)
+	sum, failed, why := SoakMesh(t.Context(), smallMesh(), meshFirst(), seeds)
 	t.Logf("%d seeds: %v", seeds, sum)
 	if failed > 0 {
 		t.Errorf("seed %d: %v", failed, why)
@@ -51,7 +57,7 @@ func TestNothingIsLostInAMesh(t *testing.T) {
 
 // TestTheEndOfAMeshIsFound lets nodes crawl to the end, which one of them finds, neither early nor late.
 func TestTheEndOfAMeshIsFound(t *testing.T) {
-	for seed := *meshFirst; seed < *meshFirst+20; seed++ {
+	for seed := uint64(1); seed <= 20; seed++ {
 		cfg := smallMesh()
 		cfg.NoCuts, cfg.FaultEvery, cfg.Turmoil = true, 20*time.Second, 2*time.Minute
 		w := newMeshWorld(cfg.withDefaults(), seed)
