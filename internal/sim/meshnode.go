@@ -110,14 +110,29 @@ func (n *meshNode) start() {
 	p.out = member.NewOutbox(member.OutboxConfig{First: uint64(n.lives) << 40})
 	p.restore()
 	p.carryOut(p.peer.Start(p.now(), nil))
-	var join peer.Join
-	for range min(3, len(w.live)) {
-		join.Contacts = append(join.Contacts, overlay.Contact{Node: string(w.live[w.k.rng.IntN(len(w.live))].n.name)})
-	}
+	p.join()
 	w.live = append(w.live, p)
-	p.tell(join)
 	p.load()
 	p.pump()
+}
+
+// join names nodes by which the process becomes part of the network: others as long as it has not found its place, as
+// all of them may be gone.
+func (p *meshProcess) join() {
+	w := p.w
+	if !p.view.Until().IsZero() || p.leaving {
+		return
+	}
+	var join peer.Join
+	for range min(3, len(w.live)) {
+		if q := w.live[w.k.rng.IntN(len(w.live))]; q != p {
+			join.Contacts = append(join.Contacts, overlay.Contact{Node: string(q.n.name)})
+		}
+	}
+	if len(w.live) == 0 || len(join.Contacts) > 0 {
+		p.tell(join)
+	}
+	p.after(30*time.Second, p.join)
 }
 
 // restore tells the machine and the outbox what the disk has.
