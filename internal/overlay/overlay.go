@@ -331,6 +331,9 @@ func (o *Overlay) admit(c Contact) *peer {
 	if p.near && depth(o.self.ID, p.ID) == o.guards() {
 		next /= 2
 	}
+	if p.near && p.version == 0 && !o.placed { // it has yet to tell its neighbours
+		next = 0
+	}
 	o.askAt(p, o.now+next)
 	o.renew(p, c)
 	return p

@@ -116,11 +116,11 @@ func (n *meshNode) start() {
 	p.pump()
 }
 
-// join names nodes by which the process becomes part of the network: others as long as it has not found its place, as
-// all of them may be gone.
+// join names nodes by which the process becomes part of the network: others as long as it has found nobody, as all of
+// them may be gone.
 func (p *meshProcess) join() {
 	w := p.w
-	if !p.view.Until().IsZero() || p.leaving {
+	if p.peer.Overlay().Len() > 0 || p.leaving {
 		return
 	}
 	var join peer.Join
