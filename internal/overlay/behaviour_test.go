@@ -154,7 +154,8 @@ func TestNoMessageIsNeededWhereTheAnswerIsKnown(t *testing.T) {
 	w.Reset()
 	n.Tell(overlay.Find{ID: n.ID, Tag: 3, Want: 3})
 	f, done := n.Found[3]
-	if !done || !f.Exact || w.Messages > 0 || !slices.Equal(names(f.Closest), w.Closest(n.ID, 3)) {
+	if !done || !f.Exact || w.Messages > 1 || // a neighbour's time may have come
+		!slices.Equal(names(f.Closest), w.Closest(n.ID, 3)) {
 		t.Errorf("done %v with %d messages: %+v", done, w.Messages, f)
 	}
 }
@@ -172,9 +173,14 @@ func TestLookUpsHaveABound(t *testing.T) {
 	if len(n.Found) != 1000 || n.LookUps() != 0 {
 		t.Errorf("%d of 1000 were answered", len(n.Found))
 	}
-	n.Tell(overlay.Find{ID: xor.Of("late"), Tag: 2000, Want: 3}, overlay.Leave{})
-	if _, done := n.Found[2000]; !done {
-		t.Error("a look-up is not answered when the node leaves")
+	id := n.ID // who leaves is not closest to its own id any more
+	n.Tell(overlay.Leave{}, overlay.Find{ID: id, Tag: 2000, Want: 3}, overlay.Find{ID: xor.Of("late"), Tag: 2001, Want: 3})
+	w.Run(10 * time.Second)
+	for tag := uint64(2000); tag < 2002; tag++ {
+		f, done := n.Found[tag]
+		if !done || len(f.Closest) != 3 || slices.Contains(names(f.Closest), n.Name) {
+			t.Errorf("who leaves has found %+v", f)
+		}
 	}
 }
 

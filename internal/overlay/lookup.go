@@ -39,6 +39,7 @@ type candidate struct {
 	teller uint64 // who has told of it first; 0: it was in the table
 	sure   xor.ID // all nodes as close to the id as this were in its answer
 	known  bool   // sure means something
+	hops   uint8  // 1 if it was in the table, one more than its teller else
 }
 
 type state uint8
@@ -117,7 +118,14 @@ func (l *lookUp) add(c Contact, teller uint64, cfg *Config) {
 	if there {
 		return
 	}
-	l.list = slices.Insert(l.list, at, candidate{Contact: c, teller: teller})
+	hops := uint8(1)
+	if teller != 0 {
+		i := slices.IndexFunc(l.list, func(t candidate) bool { return short(t.ID) == teller })
+		if i >= 0 {
+			hops += l.list[i].hops
+		}
+	}
+	l.list = slices.Insert(l.list, at, candidate{Contact: c, teller: teller, hops: hops})
 	if l.crowded(cfg) {
 		l.list = slices.Delete(l.list, len(l.list)-1, len(l.list))
 	}
@@ -335,7 +343,7 @@ func (o *Overlay) found(l *lookUp) Found {
 	for at > 0 && xor.Compare(o.self.ID, f.Closest[at-1].ID, l.id) < 0 {
 		at--
 	}
-	if at < l.want {
+	if at < l.want && !o.left {
 		f.Closest = slices.Insert(f.Closest, at, o.self.Contact)[:min(len(f.Closest)+1, l.want)]
 	}
 	return f
@@ -346,10 +354,32 @@ func (o *Overlay) end(l *lookUp) {
 	o.lookUps = slices.DeleteFunc(o.lookUps, func(x *lookUp) bool { return x == l })
 	switch l.purpose {
 	case forCaller:
+		o.count(l)
 		o.do(o.found(l))
 	case forSelf:
 		o.hasLookedUpSelf()
 	case forBucket:
+		if d := depth(o.self.ID, l.id); d < len(o.buckets) {
+			o.buckets[d].searched = true
+		}
 		o.chores = min(o.chores, o.now)
+	}
+}
+
+// Stats are what look-ups for Find have come to that needed messages.
+type Stats struct {
+	LookUps uint64
+	Asked   uint64 // questions
+	Hops    uint64 // from this node to the closest that was found, in all
+}
+
+// Stats are those of this node.
+func (o *Overlay) Stats() Stats { return o.stats }
+
+func (o *Overlay) count(l *lookUp) {
+	o.stats.LookUps++
+	o.stats.Asked += uint64(l.asked)
+	if i := slices.IndexFunc(l.list, func(c candidate) bool { return c.state == there }); i >= 0 {
+		o.stats.Hops += uint64(l.list[i].hops)
 	}
 }

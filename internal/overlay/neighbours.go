@@ -13,15 +13,31 @@ func (o *Overlay) interval() time.Duration {
 	return every - time.Duration(o.rng.Int64N(int64(every)/4))
 }
 
+// askAt has a neighbour asked at a time.
+func (o *Overlay) askAt(p *peer, at time.Duration) {
+	p.next = at
+	o.due = min(o.due, at)
+}
+
 // askNeighbours asks those whose time has come.
 func (o *Overlay) askNeighbours() {
 	early := o.cfg.Timeout / slack
+	if o.due > o.now+early {
+		return
+	}
+	o.due = forever
 	for _, p := range o.near {
 		if p.next <= o.now+early {
 			o.ping(p)
 		}
+		if !p.pinged {
+			o.due = min(o.due, p.next)
+		}
 	}
 }
+
+// forever is later than anything is due.
+const forever = time.Duration(1) << 62
 
 // told takes in a neighbour's list of neighbours: nodes of which the node did not know, and that would be its own, are
 // asked whether they live.
@@ -32,7 +48,7 @@ func (o *Overlay) told(p *peer, m note) {
 		p.version = m.version
 	default:
 		p.version = 0 // it tells again when there is room
-		p.next = min(p.next, o.now+o.cfg.Timeout)
+		o.askAt(p, min(p.next, o.now+o.cfg.Timeout))
 	}
 }
 
@@ -79,6 +95,48 @@ func (o *Overlay) settle() {
 		}
 	}
 	o.settled, o.prefix = true, o.watched()
+}
+
+// isPlaced reports whether the node knows its place: its neighbours, and somebody in each farther bucket, unless it has
+// looked and found nobody.
+func (o *Overlay) isPlaced() bool {
+	if !o.joined || !o.settled || o.left {
+		return false
+	}
+	for d := range min(o.prefix, len(o.buckets)) {
+		if b := &o.buckets[d]; len(b.live) == 0 && !b.searched {
+			return false
+		}
+	}
+	return true
+}
+
+// margin is for how long at least no neighbour takes this node for dead that has heard of it: until it asks again, and
+// for all its questions.
+func (o *Overlay) margin() time.Duration {
+	return o.cfg.every()*3/4 + time.Duration(o.cfg.Tries)*o.cfg.Timeout
+}
+
+// freshen says until when what the node knows holds: until one of those who would take its place may have found it gone.
+func (o *Overlay) freshen() {
+	if !o.placed {
+		o.placed = o.isPlaced()
+	}
+	if !o.placed {
+		return
+	}
+	since := o.now
+	if d := o.guards(); d >= 0 {
+		for _, p := range o.buckets[d].live {
+			if p.near {
+				since = min(since, p.vouched)
+			}
+		}
+	}
+	if until := since + o.margin(); until > o.now && until >= o.fresh+o.cfg.Timeout {
+		o.fresh = until
+		o.do(Fresh{Until: o.began.Add(until)})
+	}
 }
 
 // join begins to become part of the network.
@@ -162,6 +220,7 @@ func (o *Overlay) refresh() {
 		if b.refreshed != 0 && b.refreshed+o.cfg.Refresh > o.now {
 			continue
 		}
+		b.searched = false
 		b.refreshed = max(o.now-time.Duration(o.rng.Int64N(int64(o.cfg.Refresh)/4)), 1)
 		o.advance(o.newLookUp(o.randomIn(d), o.cfg.K, forBucket))
 	}

@@ -35,7 +35,10 @@ type Overlay struct {
 	losses  int           // neighbours that died since it did
 	joined  bool          // it has looked itself up, or is the first
 	settled bool          // all neighbours have told their lists since one died
-	left    bool
+	placed  bool          // they did so once, and no bucket is empty only because nobody has looked
+	fresh   time.Duration // until when Fresh has said
+
+	stats Stats
 
 	peers []*peer // scratch
 	ids   []xor.ID
@@ -77,22 +80,24 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 	if o.began.IsZero() {
 		o.began = now.Add(-time.Nanosecond) // so that 0 is never
 	}
+	before := o.now
 	o.now, o.out = max(o.now, now.Sub(o.began)), out
+	if o.now-before > o.cfg.Notice && before > 0 { // it has slept: its neighbours may be others
+		o.placed = false
+		o.unsettle()
+	}
 	for _, e := range in {
-		if !o.left {
-			o.take(e)
-		}
+		o.take(e)
 	}
-	if !o.left {
-		o.expire()
-		o.askNeighbours()
-		if o.chores <= o.now {
-			o.doChores()
-		}
-		o.resume()
-		o.settle()
-		o.plan()
+	o.expire()
+	o.askNeighbours()
+	if o.chores <= o.now {
+		o.doChores()
 	}
+	o.resume()
+	o.settle()
+	o.freshen()
+	o.plan()
 	out, o.out = o.out, nil
 	return out
 }
@@ -102,7 +107,7 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 // all nodes in a part of the space in which the id lies and these do, and they live. No message is sent.
 func (o *Overlay) Closest(id xor.ID, n int, out []Contact) (closest []Contact, exact bool) {
 	o.peers = o.closest(id, n, o.peers[:0])
-	exact = o.joined && o.exact(id, o.peers) >= min(n, len(o.peers)+1)
+	exact = o.joined && len(o.peers) > 0 && o.exact(id, o.peers) >= min(n, len(o.peers)+1)
 	for _, p := range o.peers {
 		out = append(out, p.Contact)
 		exact = exact && p.fails == 0
@@ -116,6 +121,51 @@ func (o *Overlay) Neighbours(out []Contact) []Contact {
 		out = append(out, p.Contact)
 	}
 	return out
+}
+
+// Contact is what is known of a node that is in the table.
+func (o *Overlay) Contact(node string) (Contact, bool) {
+	if p := o.known(o.idOf(node)); p != nil {
+		return p.Contact, true
+	}
+	return Contact{}, false
+}
+
+// Bucket appends the contacts whose ids differ from the node's own first in the bit of an index, as xor.FirstDiff has it:
+// those that have answered, in no order; or, where there are none, those that were heard of and not asked yet.
+func (o *Overlay) Bucket(index int, out []Contact) []Contact {
+	b := o.indexed(index)
+	if b == nil {
+		return out
+	}
+	peers := b.live
+	if len(peers) == 0 {
+		peers = b.spare
+	}
+	for _, p := range peers {
+		out = append(out, p.Contact)
+	}
+	return out
+}
+
+// Occupied has the bit of each bucket set in which Bucket has somebody. This node is the closest to an id, as far as it
+// knows, if the two differ in none of these bits: who lies in the bucket of a bit is closer to all ids that differ from
+// this node in it, whatever else they differ in, and farther from all others.
+func (o *Overlay) Occupied() (bits xor.ID) {
+	for d := range o.buckets {
+		if b := &o.buckets[d]; len(b.live)+len(b.spare) > 0 {
+			bits[d/8] |= 0x80 >> (d % 8)
+		}
+	}
+	return bits
+}
+
+// indexed is a bucket; nil if it never had anybody.
+func (o *Overlay) indexed(index int) *bucket {
+	if d := xor.Bits - 1 - index; d >= 0 && d < len(o.buckets) {
+		return &o.buckets[d]
+	}
+	return nil
 }
 
 // Len is how many contacts the table has.
@@ -154,6 +204,10 @@ func (o *Overlay) message(e Message) {
 	if from.ID == o.self.ID {
 		return
 	}
+	if o.left && (m.kind == pingQuestion || m.kind == findQuestion || m.kind == nearQuestion) {
+		o.send(from, varint.Writer{farewell})
+		return
+	}
 	switch m.kind {
 	case farewell:
 		o.dropSpare(from.ID)
@@ -161,6 +215,7 @@ func (o *Overlay) message(e Message) {
 		if p := o.known(from.ID); p != nil {
 			o.bury(p)
 		}
+		o.lost(from.ID) // what it has answered before may come yet, and is no sign of life
 	case pingQuestion:
 		o.send(from, head(pingAnswer, m.number, 0))
 		o.hear(from)
@@ -170,7 +225,7 @@ func (o *Overlay) message(e Message) {
 	case nearQuestion:
 		o.answerNear(from, m)
 		if p := o.hear(from); p != nil && p.near && p.version != m.version {
-			p.next = o.now
+			o.askAt(p, min(p.next, o.now+o.cfg.Notice/5)) // one change seldom comes alone
 		}
 	default:
 		o.answered(from, m)
@@ -214,7 +269,11 @@ func (o *Overlay) hear(from Contact) *peer {
 		if o.hears(p) {
 			p.fails = 0
 		}
-		p.next = min(o.now+o.interval(), p.answered+deaf*o.cfg.every())
+		next := min(o.now+o.interval(), p.answered+deaf*o.cfg.every())
+		if p.near && depth(o.self.ID, p.ID) == o.guards() {
+			next = min(next, max(p.vouched+o.cfg.every()/2, o.now))
+		}
+		o.askAt(p, next)
 		return p
 	}
 	switch {
@@ -269,7 +328,14 @@ func (o *Overlay) admit(c Contact) *peer {
 		}
 	}
 	p.heard, p.answered, p.fails = o.now, o.now, 0
-	p.next = o.now + o.interval()
+	next := o.interval()
+	if p.near && depth(o.self.ID, p.ID) == o.guards() {
+		next /= 2
+	}
+	if p.near && p.version == 0 && !o.placed { // it has yet to tell its neighbours
+		next = 0
+	}
+	o.askAt(p, o.now+next)
 	o.renew(p, c)
 	return p
 }
@@ -312,7 +378,7 @@ func (o *Overlay) depart(c Contact) {
 	o.departAt = (o.departAt + 1) % mostDeparted
 }
 
-// leave says farewell to all contacts, and ends look-ups.
+// leave says farewell to all contacts.
 func (o *Overlay) leave() {
 	bye := varint.Writer{farewell}
 	for i := range o.buckets {
@@ -320,13 +386,7 @@ func (o *Overlay) leave() {
 			o.send(p.Contact, bye)
 		}
 	}
-	for _, l := range o.lookUps {
-		if l.purpose == forCaller {
-			o.do(o.found(l))
-		}
-	}
-	o.left = true
-	o.lookUps, o.questions = nil, nil
+	o.left, o.placed = true, false
 }
 
 // plan sets the timer for what is due first.
@@ -335,10 +395,9 @@ func (o *Overlay) plan() {
 	for i := range o.questions {
 		due = min(due, o.questions[i].until)
 	}
-	for _, p := range o.near {
-		if !p.pinged {
-			due = min(due, p.next)
-		}
+	due = min(due, o.due)
+	if o.placed && o.live == 0 {
+		due = min(due, o.fresh-o.margin()/2)
 	}
 	due = max(due, o.now+o.cfg.Timeout/32)
 	if o.timer == 0 || due < o.timer {

@@ -110,8 +110,11 @@ func (o *Overlay) answered(from Contact, m note) {
 		from.Addrs = q.to.Addrs
 	}
 	p := o.admit(from)
-	if p != nil && q.lookUp == nil {
-		p.pinged = false
+	if p != nil {
+		p.vouched = max(p.vouched, q.asked)
+		if q.lookUp == nil {
+			p.pinged = false
+		}
 	}
 	switch {
 	case m.kind == nearAnswer && p != nil && p.near:

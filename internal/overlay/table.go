@@ -13,6 +13,7 @@ type peer struct {
 	Contact
 	heard    time.Duration // when a message of it came, the last time
 	answered time.Duration // the same of an answer
+	vouched  time.Duration // when the last question was asked that it has answered; 0: none was
 	failed   time.Duration // when a question to it failed, the last time
 	next     time.Duration // a neighbour's: when it is asked again
 	version  uint32        // of its list of neighbours, as far as that is known; 0: it is not
@@ -30,7 +31,9 @@ type table struct {
 	version uint32   // of near: another one after each change, never 0
 	live    int      // contacts in all buckets
 	spares  int
-	prefix  int // all nodes whose first so many bits are the node's own are neighbours, as far as they have told
+	left    bool          // the node is about to go
+	due     time.Duration // no neighbour is to be asked before
+	prefix  int           // all nodes whose first so many bits are the node's own are neighbours, as far as they have told
 }
 
 // A bucket is the contacts whose ids have their first difference from the node's own at one bit.
@@ -38,6 +41,7 @@ type bucket struct {
 	live      []*peer
 	spare     []*peer       // have sent something, and wait for a place
 	refreshed time.Duration // when an id in it was looked up; 0: never
+	searched  bool          // that has come to an end
 }
 
 func depth(a, b xor.ID) int { return xor.Bits - 1 - a.FirstDiff(b) }
@@ -114,6 +118,7 @@ func (t *table) draw(p *peer) *peer {
 	at, _ := slices.BinarySearchFunc(t.near, p, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, t.self.ID) })
 	t.near = slices.Insert(t.near, at, p)
 	p.near, p.version = true, 0
+	t.due = 0
 	t.version++
 	var last *peer
 	if n := len(t.near) - 1; n == t.cfg.Neighbours {
@@ -221,7 +226,19 @@ func freshest(peers []*peer) (p *peer) {
 	return p
 }
 
-// closest appends the contacts closest to an id, n of them at most, the node itself among them, the closest first.
+// guards is the depth of the nearest bucket that has contacts, -1 if none has. Of the ids to which no node is closer than
+// this one, the second closest node is always one of that bucket: they take its place if they find it gone.
+func (t *table) guards() int {
+	for d := len(t.buckets) - 1; d >= 0; d-- {
+		if len(t.buckets[d].live) > 0 {
+			return d
+		}
+	}
+	return -1
+}
+
+// closest appends the contacts closest to an id, n of them at most, the node itself among them unless it is about to go,
+// the closest first.
 //
 // Contacts in the id's own bucket are closer to it than all others; then come those in nearer buckets with the node
 // itself, then the farther buckets one by one.
@@ -233,7 +250,9 @@ func (t *table) closest(id xor.ID, n int, out []*peer) []*peer {
 	}
 	if len(out)-begin < n {
 		from, end := len(out), begin+n
-		out = insertSorted(out, t.self, id, from, end)
+		if !t.left {
+			out = insertSorted(out, t.self, id, from, end)
+		}
 		for d := mine + 1; d < len(t.buckets); d++ {
 			out = addSorted(out, t.buckets[d].live, id, from, end)
 		}
@@ -278,7 +297,11 @@ func (t *table) exact(id xor.ID, list []*peer) (n int) {
 	for n < len(list) && depth(t.self.ID, list[n].ID) >= t.prefix {
 		n++
 	}
-	if t.prefix == 0 && n == t.live+1 {
+	all := t.live
+	if !t.left {
+		all++
+	}
+	if t.prefix == 0 && n == all {
 		n++
 	}
 	return n

@@ -38,7 +38,8 @@ type Find struct {
 // count as failed.
 type Lost struct{ Node string }
 
-// Leave says that the node is about to go. It says farewell, and does nothing more.
+// Leave says that the node is about to go. It says farewell, and answers nothing else from then on. It is none of those
+// that are found or known to be the closest, and goes on to know and to find others for who still needs them.
 type Leave struct{}
 
 func (Join) event()    {}
@@ -76,6 +77,11 @@ type Gone struct {
 	Dead bool // it did not answer any more, or said farewell; false: others have its place
 }
 
+// Fresh says until when what the node knows of the nodes around it holds: so long, no node that would take its place can
+// have taken it for dead. It is said again and again; before the first time the node has not found its place. When the
+// time is over, after a machine has slept, say, others may have taken it.
+type Fresh struct{ Until time.Time }
+
 // Refused says that a message was none of this package's, or exceeds its bounds. It had no effect.
 type Refused struct {
 	Node string
@@ -87,4 +93,5 @@ func (Timer) action()   {}
 func (Found) action()   {}
 func (Joined) action()  {}
 func (Gone) action()    {}
+func (Fresh) action()   {}
 func (Refused) action() {}

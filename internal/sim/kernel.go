@@ -25,14 +25,16 @@ type kernel struct {
 	ran  uint64 // events
 }
 
-// due is something that happens at a moment. With a node it is that node's own doing: it does not happen if the node's
-// process has ended, and later if the node is paused.
+// due is something that happens at a moment. With a doer it is that one's own doing.
 type due struct {
-	at   moment
-	seq  uint64
-	proc *process
-	f    func()
+	at  moment
+	seq uint64
+	by  doer
+	f   func()
 }
+
+// A doer is a process: what it was about to do it does not if it has ended, and later if it is paused.
+type doer interface{ do(f func()) }
 
 // A line is events in the order in which they are due, which is that of their coming.
 type line struct {
@@ -60,10 +62,10 @@ func newKernel(seed uint64) *kernel {
 // after asks for f to be called when d has passed.
 func (k *kernel) after(d time.Duration, f func()) { k.within(nil, d, f) }
 
-// within asks for f to be called as a doing of a process.
-func (k *kernel) within(p *process, d time.Duration, f func()) {
+// within asks for f to be called as a process's doing, if by is one.
+func (k *kernel) within(by doer, d time.Duration, f func()) {
 	k.seq++
-	e := due{at: k.now + d, seq: k.seq, proc: p, f: f}
+	e := due{at: k.now + d, seq: k.seq, by: by, f: f}
 	if d <= 0 {
 		e.at = k.now
 		k.soon.put(e)
@@ -93,14 +95,10 @@ func (k *kernel) run(until moment, stop func() bool) {
 		}
 		k.now = d.at
 		k.ran++
-		switch {
-		case d.proc == nil:
+		if d.by == nil {
 			d.f()
-		case d.proc.ended:
-		case d.proc.paused:
-			d.proc.held = append(d.proc.held, d.f)
-		default:
-			d.f()
+		} else {
+			d.by.do(d.f)
 		}
 	}
 }

@@ -74,6 +74,17 @@ type process struct {
 // A span is a time from one moment to another.
 type span struct{ from, to moment }
 
+// do does something now; when the process goes on, if it is paused; not at all if it has ended.
+func (p *process) do(f func()) {
+	switch {
+	case p.ended:
+	case p.paused:
+		p.held = append(p.held, f)
+	default:
+		f()
+	}
+}
+
 // now is what the process's clock shows.
 func (p *process) now() time.Time { return p.m.clock(p.w.k.now) }
 

@@ -52,6 +52,20 @@ func (a ID) Distance(b ID) ID {
 	return a
 }
 
+// Set sets the bit of an index, as FirstDiff counts them.
+func (a ID) Set(index int) ID {
+	a[(Bits-1-index)/8] |= 1 << (index % 8)
+	return a
+}
+
+// And has the bits that both have.
+func (a ID) And(b ID) ID {
+	for i := range a {
+		a[i] &= b[i]
+	}
+	return a
+}
+
 // FirstDiff is the index of the highest bit in which two ids differ, Bits-1 for the first of an id and 0 for its last:
 // floor(log2(a xor b)), the number of the k-bucket of a in which b lies. It is -1 where they are equal.
 func (a ID) FirstDiff(b ID) int {

@@ -44,6 +44,7 @@ type Node struct {
 	Alive bool
 	Found map[uint64]overlay.Found // by tag
 	Table map[string]bool          // as Joined and Gone have told it
+	Fresh time.Duration            // until when it has said that what it knows holds
 	// OnFound, if it is set, is told what was found in place of Found.
 	OnFound func(overlay.Found)
 	// Reply, if it is set, is asked in place of the overlay: a node that lies.
@@ -230,6 +231,8 @@ func (n *Node) Tell(in ...overlay.Event) {
 			if a.Dead && w.nodes[a.Node] != nil {
 				w.Mistaken++
 			}
+		case overlay.Fresh:
+			n.Fresh = a.Until.Sub(began)
 		case overlay.Refused:
 			w.Refused++
 		}

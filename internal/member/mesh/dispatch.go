@@ -1,0 +1,447 @@
+package mesh
+
+import (
+	"slices"
+	"time"
+
+	"kumo/internal/strategy"
+	"kumo/internal/xor"
+)
+
+// An outstanding is a host with URLs that are dispatched and not done. All its backups have one; the first of them sees
+// to it that they are fetched.
+type outstanding struct {
+	host   string
+	id     xor.ID // to which its backups are closest
+	open   int    // URLs that are dispatched and not done, by the history
+	seen   int    // of these, at the last review
+	first  bool   // this node is the first backup
+	target strategy.Node
+	// What is to be sent to the target: links that have just been claimed, and all that the history has from a place on.
+	queue  []Link
+	reread bool
+	from   string
+
+	unsure  bool // others may know of open URLs that they are done: this node has just become the first backup
+	finding bool // the target is looked for
+	reading bool
+	flying  bool // something is on its way to the target
+	resting bool // until a timer's time
+	quiet   int  // checks by which the target had nothing to do for the host
+}
+
+const (
+	maxQueue  = 2000            // links of a host that are kept for its target; the others are read again
+	pause     = time.Second     // until a target is asked again that said no or later, or is looked for again
+	quietMost = 2               // checks
+	checkMost = 256             // hosts of a check
+	overdue   = 3 * time.Second // a flight that has had no answer so long is to a target that is gone, perhaps
+)
+
+// opened notes how many URLs of a host are open, by the history.
+func (m *Machine) opened(host string, open int) {
+	h := m.hosts[host]
+	switch {
+	case open > 0 && h == nil:
+		h = &outstanding{host: host, id: m.backup(host), open: open}
+		m.hosts[host] = h
+		m.lookAt(h)
+	case open > 0:
+		h.open = open
+	case h != nil:
+		m.unwatch(h)
+		delete(m.hosts, host)
+	}
+}
+
+// lookAtHosts looks again who is the first backup of each host.
+func (m *Machine) lookAtHosts() {
+	for _, host := range sortedKeys(m.hosts) {
+		m.lookAt(m.hosts[host])
+	}
+}
+
+// forgetFirsts ends to see to all hosts: others have done so, perhaps.
+func (m *Machine) forgetFirsts() {
+	for _, host := range sortedKeys(m.hosts) {
+		m.notFirst(m.hosts[host])
+	}
+}
+
+func (m *Machine) notFirst(h *outstanding) {
+	m.unwatch(h)
+	h.first, h.target, h.queue, h.reread = false, "", nil, false
+}
+
+// lookAt begins or ends to see to a host. What the one before has dispatched is dispatched again, as far as no other
+// backup knows that it is done: the target says what it has fetched, or whose the host is.
+func (m *Machine) lookAt(h *outstanding) {
+	first := m.closest(h.id)
+	switch {
+	case first && !h.first:
+		h.first, h.unsure = true, true
+		m.again(h, "")
+	case !first && h.first:
+		m.notFirst(h)
+	}
+}
+
+// again dispatches all that is open of a host, to a target that is looked for if none is named.
+func (m *Machine) again(h *outstanding, target strategy.Node) {
+	m.unwatch(h)
+	h.target, h.queue, h.reread, h.from, h.quiet = target, nil, true, "", 0
+	m.push(h)
+}
+
+// dispatch has new links of a host fetched.
+func (m *Machine) dispatch(h *outstanding, links []Link) {
+	if !h.first || h.reread && h.from == "" && !h.reading {
+		return // who is the first will, or what is read will have them
+	}
+	if len(h.queue)+len(links) > maxQueue {
+		h.queue, h.reread, h.from = nil, true, ""
+	} else {
+		h.queue = append(h.queue, links...)
+	}
+	m.push(h)
+}
+
+// push sends the target what is to be sent.
+func (m *Machine) push(h *outstanding) {
+	if !h.first || h.finding || h.flying || h.resting || m.hosts[h.host] != h {
+		return
+	}
+	switch {
+	case h.target == "" && (h.reread || len(h.queue) > 0):
+		m.findTarget(h)
+	case h.target == "":
+	case len(h.queue) > 0:
+		n := min(len(h.queue), maxItem)
+		links := slices.Clone(h.queue[:n])
+		h.queue = h.queue[n:]
+		m.sendLinks(h, links)
+	case h.reread && !h.reading:
+		m.readOpen(h)
+	}
+}
+
+func (m *Machine) findTarget(h *outstanding) {
+	h.finding = true
+	m.find(m.target(h.host), func(nodes []strategy.Node) {
+		h.finding = false
+		if len(nodes) == 0 {
+			m.rest(h)
+			return
+		}
+		h.target = nodes[0]
+		m.push(h)
+	})
+}
+
+// rest pushes a host after a while.
+func (m *Machine) rest(h *outstanding) {
+	if h.resting {
+		return
+	}
+	h.resting = true
+	m.after(pause, func() {
+		h.resting = false
+		m.push(h)
+	})
+}
+
+func (m *Machine) readOpen(h *outstanding) {
+	h.reading = true
+	from := h.from
+	m.read(h.host, from, false, func(k Known) {
+		h.reading = false
+		if !h.reread || h.from != from { // it was begun anew meanwhile, or ended
+			m.push(h)
+			return
+		}
+		h.from, h.reread = k.Next, k.Next != ""
+		if !h.unsure {
+			h.queue = append(h.queue, k.Links...)
+			m.push(h)
+			return
+		}
+		h.unsure = h.reread
+		h.reading = true
+		m.confirm(h.host, k.Links, func(left []Link) {
+			h.reading = false
+			h.queue = append(h.queue, left...)
+			m.push(h)
+		})
+	})
+}
+
+// confirm asks the other backups which of some open URLs are done, and has them know the others. f is called with these.
+func (m *Machine) confirm(host string, links []Link, f func(left []Link)) {
+	left := slices.Clone(links)
+	var done []Link
+	peers, _ := m.peers(host)
+	waits := 1
+	over := func() {
+		if waits--; waits > 0 {
+			return
+		}
+		if len(done) == 0 {
+			f(left)
+			return
+		}
+		m.record(host, done, func(Recorded) { f(left) })
+	}
+	for _, to := range peers {
+		if len(links) == 0 {
+			break
+		}
+		waits++
+		m.post(to, item{kind: itemStore, host: host, links: links}, func(_ strategy.Node, r *reply) {
+			if r != nil && r.code == replyYes {
+				for _, d := range doneOf(links, r.states) {
+					done = append(done, d)
+					left = slices.DeleteFunc(left, func(k Link) bool { return k.Hash == d.Hash })
+				}
+			}
+			over()
+		})
+	}
+	over()
+}
+
+// sendLinks sends links to a host's target.
+func (m *Machine) sendLinks(h *outstanding, links []Link) {
+	h.flying = true
+	to := h.target
+	m.watch(h)
+	m.post(to, item{kind: itemDispatch, host: h.host, links: links}, func(_ strategy.Node, r *reply) {
+		h.flying = false
+		if !h.first || h.target != to {
+			m.push(h)
+			return
+		}
+		switch {
+		case r == nil:
+			m.rest(h)
+			m.again(h, "")
+		case r.code == replyYes:
+			m.tookLinks(h, links, r.states)
+			m.push(h)
+		case r.code == replyMoved && r.node != "":
+			m.again(h, r.node)
+		default: // no, or later
+			m.rest(h)
+			m.again(h, "")
+		}
+	})
+}
+
+// tookLinks marks what a target had fetched before.
+func (m *Machine) tookLinks(h *outstanding, links []Link, states []State) {
+	if done := doneOf(links, states); len(done) > 0 {
+		m.mark(h.host, done, func() {})
+	}
+}
+
+// mark records that URLs are done, and has the other backups record it.
+func (m *Machine) mark(host string, done []Link, over func()) {
+	m.record(host, done, func(Recorded) {
+		peers, _ := m.peers(host)
+		for _, to := range peers {
+			m.post(to, item{kind: itemStore, host: host, links: done}, func(strategy.Node, *reply) {})
+		}
+		over()
+	})
+}
+
+// marked takes what a target says it has fetched.
+func (m *Machine) marked(it item, answer func(reply)) {
+	if _, one := m.peers(it.host); !one || len(it.links) == 0 {
+		answer(reply{code: replyNo})
+		return
+	}
+	if h := m.hosts[it.host]; h != nil {
+		h.quiet = 0
+	}
+	m.mark(it.host, it.links, func() { answer(reply{code: replyYes}) })
+}
+
+// hostMoved takes word that another node is to fetch a host.
+func (m *Machine) hostMoved(it item, answer func(reply)) {
+	if !m.closest(m.backup(it.host)) {
+		answer(reply{code: replyNo})
+		return
+	}
+	if h := m.hosts[it.host]; h != nil {
+		m.again(h, it.node)
+	}
+	answer(reply{code: replyYes})
+}
+
+// A check is what a target is asked from time to time: whether it has what was dispatched to it.
+type check struct {
+	hosts map[string]bool
+	next  string // the host that is asked for first, or the first behind it
+	armed bool
+}
+
+func (m *Machine) watch(h *outstanding) {
+	c := m.checks[h.target]
+	if c == nil {
+		c = &check{hosts: map[string]bool{}}
+		m.checks[h.target] = c
+	}
+	c.hosts[h.host] = true
+	if !c.armed {
+		c.armed = true
+		to := h.target
+		m.after(m.cfg.Check, func() { m.check(to, c) })
+	}
+}
+
+func (m *Machine) unwatch(h *outstanding) {
+	if c := m.checks[h.target]; c != nil {
+		delete(c.hosts, h.host)
+	}
+}
+
+// check asks a target for some of the hosts that it is to have.
+func (m *Machine) check(to strategy.Node, c *check) {
+	c.armed = false
+	all := sortedKeys(c.hosts)
+	if len(all) == 0 {
+		delete(m.checks, to)
+		return
+	}
+	at, _ := slices.BinarySearch(all, c.next)
+	all = append(all[at:], all[:at]...)
+	asked := all[:min(len(all), checkMost)]
+	if c.next = ""; len(asked) < len(all) {
+		c.next = all[len(asked)]
+	}
+	for _, host := range asked {
+		h := m.hosts[host]
+		m.post(to, item{kind: itemCheck, host: host}, func(_ strategy.Node, r *reply) { m.checkedBy(h, to, r) })
+	}
+	c.armed = true
+	m.after(m.cfg.Check, func() { m.check(to, c) })
+}
+
+// checkedBy takes a target's word of a host.
+func (m *Machine) checkedBy(h *outstanding, to strategy.Node, r *reply) {
+	if h == nil || m.hosts[h.host] != h || h.target != to || !h.first {
+		return
+	}
+	switch {
+	case r == nil:
+		m.again(h, "")
+	case r.code == replyMoved && r.node != "":
+		m.again(h, r.node)
+	case r.code == replyNo:
+		m.again(h, "")
+	case r.code == replyIdle && !h.flying && !h.reread && len(h.queue) == 0:
+		if h.quiet++; h.quiet >= quietMost { // its word of what it has fetched was lost
+			m.again(h, to)
+		}
+	default:
+		h.quiet = 0
+	}
+}
+
+// goneTarget lets the hosts of a node that is gone have another target.
+func (m *Machine) goneTarget(node strategy.Node) {
+	c := m.checks[node]
+	if c == nil {
+		return
+	}
+	for _, host := range sortedKeys(c.hosts) {
+		if h := m.hosts[host]; h != nil && h.target == node {
+			m.again(h, "")
+		}
+	}
+}
+
+// Word of what is done may have been lost on its way to a backup that is not the first. So each looks now and then at the
+// hosts of which as much is open as before, and asks their first backups whether it is.
+const (
+	reviewEvery = 30 * time.Second
+	reviewMost  = 256 // hosts
+)
+
+func (m *Machine) review() {
+	m.after(reviewEvery, m.review)
+	if m.leaving || !m.now.Before(m.fresh) {
+		return
+	}
+	asked := 0
+	for _, host := range sortedKeys(m.hosts) {
+		h := m.hosts[host]
+		if h.seen != h.open || asked == reviewMost {
+			h.seen = h.open
+			continue
+		}
+		if h.first {
+			if !m.underWay(h) {
+				m.again(h, "")
+			}
+			continue
+		}
+		asked++
+		if nodes, _ := m.near(h.id, 1); len(nodes) > 0 && nodes[0] != m.cfg.Self {
+			m.post(nodes[0], item{kind: itemOpen, host: host}, func(to strategy.Node, r *reply) {
+				if r != nil && r.code == replyYes && r.number != int64(h.open) {
+					m.compareOpen(host, to, "")
+				}
+			})
+		}
+	}
+}
+
+// underWay reports whether something happens with what is open of a host.
+func (m *Machine) underWay(h *outstanding) bool {
+	c := m.checks[h.target]
+	return h.finding || h.reading || h.flying || h.resting || c != nil && c.hosts[h.host]
+}
+
+// tellOpen says how many URLs of a host are open.
+func (m *Machine) tellOpen(it item, answer func(reply)) {
+	if !m.closest(m.backup(it.host)) {
+		answer(reply{code: replyNo})
+		return
+	}
+	n := 0
+	if h := m.hosts[it.host]; h != nil {
+		n = h.open
+	}
+	answer(reply{code: replyYes, number: int64(n)})
+}
+
+// compareOpen has the first backup of a host know what is open here, and learns what is done.
+func (m *Machine) compareOpen(host string, first strategy.Node, from string) {
+	m.read(host, from, false, func(k Known) {
+		if len(k.Links) == 0 {
+			return
+		}
+		m.post(first, item{kind: itemStore, host: host, links: k.Links}, func(_ strategy.Node, r *reply) {
+			if r == nil || r.code != replyYes {
+				return
+			}
+			if done := doneOf(k.Links, r.states); len(done) > 0 {
+				m.record(host, done, func(Recorded) {})
+			}
+			if k.Next != "" {
+				m.compareOpen(host, first, k.Next)
+			}
+		})
+	})
+}
+
+// doneOf are those of some links that another node knows to be done.
+func doneOf(links []Link, states []State) (done []Link) {
+	for i, s := range states {
+		if s == Done && i < len(links) {
+			done = append(done, Link{Hash: links[i].Hash, State: Done})
+		}
+	}
+	return done
+}

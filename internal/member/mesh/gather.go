@@ -1,0 +1,274 @@
+package mesh
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"kumo/internal/strategy"
+	"kumo/internal/varint"
+)
+
+// What is known only by all nodes together is gathered over a tree that the buckets make: who asks for all ids hands
+// each of its buckets to one node in it, which answers for all ids of that bucket, and hands on those of its own buckets
+// that lie within. So each node is asked once, and nobody sends to more than there are buckets. Who does not answer is
+// replaced by another node of its bucket. Nobody is asked of a bucket that is empty.
+
+// A Tally is what nodes say of themselves, added up.
+type Tally struct {
+	Nodes   int
+	Missing int      // parts of the space for which nobody has answered
+	Idle    int      // nodes that have nothing to do, and nothing on its way to others
+	Print   uint64   // another one as soon as something has come to one of the nodes, or one has begun anew
+	Figures []int64  // the caller's, added
+	Max     []uint64 // the caller's, the greatest of each
+}
+
+func (t *Tally) add(o Tally) {
+	t.Nodes += o.Nodes
+	t.Missing += o.Missing
+	t.Idle += o.Idle
+	t.Print += o.Print
+	for i, n := range o.Figures {
+		if i == len(t.Figures) {
+			t.Figures = append(t.Figures, 0)
+		}
+		t.Figures[i] += n
+	}
+	for i, n := range o.Max {
+		if i == len(t.Max) {
+			t.Max = append(t.Max, 0)
+		}
+		t.Max[i] = max(t.Max[i], n)
+	}
+}
+
+const (
+	gatherFor   = 20 * time.Second // after which what is missing is missing
+	gatherEvery = time.Second      // those who have not answered are asked again
+	gatherTries = 3                // questions without any answer until another node is asked
+	maxGathers  = 256              // under way, and answers that are kept for who asks again
+	maxFigures  = 64
+)
+
+type gatherKey struct {
+	from strategy.Node
+	id   uint64
+}
+
+// A gathering is a tally that is being added up.
+type gathering struct {
+	key   gatherKey
+	sum   Tally
+	parts []*part
+	over  bool
+	ended time.Time
+	then  func(Tally) // where it began here
+}
+
+// A part is a bucket, and who is asked to answer for it.
+type part struct {
+	id     uint64
+	index  int
+	to     strategy.Node
+	asked  []strategy.Node
+	silent int // questions since it said anything
+	done   bool
+}
+
+// gather adds up what all nodes say, and calls f with it.
+func (m *Machine) gather(f func(Tally)) {
+	m.last++
+	g := &gathering{key: gatherKey{m.cfg.Self, m.last}, then: f}
+	m.beginGathering(g, m.cfg.Width, gatherFor)
+}
+
+// beginGathering asks for all buckets below an index.
+func (m *Machine) beginGathering(g *gathering, below int, left time.Duration) {
+	m.gatherings[g.key] = g
+	g.sum = m.own()
+	for i := m.lowest(); i < m.lowest()+below; i++ {
+		if nodes := m.cfg.Overlay.Bucket(i); len(nodes) > 0 {
+			m.last++
+			g.parts = append(g.parts, &part{id: m.last, index: i})
+		}
+	}
+	g.ended = m.now.Add(left)
+	m.askParts(g)
+}
+
+// lowest is the index of the last bit that counts.
+func (m *Machine) lowest() int { return len(m.id)*8 - m.cfg.Width }
+
+// own is what this node says of itself.
+func (m *Machine) own() Tally {
+	t := Tally{Nodes: 1}
+	if m.cfg.Figures != nil {
+		t.Figures, t.Max = m.cfg.Figures()
+	}
+	idle, came := m.Idle(), uint64(0)
+	if m.cfg.Engine != nil {
+		var rest bool
+		rest, came = m.cfg.Engine()
+		idle = idle && rest
+	}
+	if idle {
+		t.Idle = 1
+	}
+	t.Print = mix(m.cfg.Process ^ mix(came+m.came))
+	return t
+}
+
+// mix is a number that looks random (the finalizer of splitmix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// askParts asks those who have not answered, and ends a gathering that is whole, or late.
+func (m *Machine) askParts(g *gathering) {
+	if g.over {
+		return
+	}
+	late := !m.now.Before(g.ended)
+	open := false
+	for _, p := range g.parts {
+		if p.done {
+			continue
+		}
+		if late {
+			p.done = true
+			g.sum.Missing++
+			continue
+		}
+		if p.to == "" || p.silent >= gatherTries {
+			p.asked = append(p.asked, p.to)
+			p.to, p.silent = "", 0
+			for _, n := range m.cfg.Overlay.Bucket(p.index) {
+				if !slices.Contains(p.asked, n) {
+					p.to = n
+					break
+				}
+			}
+			if p.to == "" { // nobody there answers; the next look at the bucket may find somebody
+				p.asked = nil
+				open = true
+				continue
+			}
+		}
+		open = true
+		p.silent++
+		w := varint.Writer{messageGather}
+		w.Uint(p.id)
+		w.Uint(uint64(p.index - m.lowest()))
+		w.Uint(uint64(g.ended.Sub(m.now) * 4 / 5 / time.Millisecond))
+		m.do(Send{To: p.to, Data: w})
+	}
+	if !open {
+		m.endGathering(g)
+		return
+	}
+	m.after(gatherEvery, func() { m.askParts(g) })
+}
+
+func (m *Machine) endGathering(g *gathering) {
+	g.over = true
+	if g.then != nil {
+		delete(m.gatherings, g.key)
+		g.then(g.sum)
+		return
+	}
+	m.tellTally(g)
+	m.after(gatherFor, func() { delete(m.gatherings, g.key) }) // the answer may be lost
+}
+
+func (m *Machine) tellTally(g *gathering) {
+	w := varint.Writer{messageTally}
+	w.Uint(g.key.id)
+	w.Bool(g.over)
+	if t := &g.sum; g.over {
+		w.Uint(uint64(t.Nodes))
+		w.Uint(uint64(t.Missing))
+		w.Uint(uint64(t.Idle))
+		w.Uint(t.Print)
+		w.Uint(uint64(len(t.Figures)))
+		for _, n := range t.Figures {
+			w.Int(n)
+		}
+		w.Uint(uint64(len(t.Max)))
+		for _, n := range t.Max {
+			w.Uint(n)
+		}
+	}
+	m.do(Send{To: g.key.from, Data: w})
+}
+
+// askedGather answers for a part of the space.
+func (m *Machine) askedGather(from strategy.Node, r *varint.Reader) error {
+	key := gatherKey{from, r.Uint()}
+	below, left := r.Uint(), r.Uint()
+	if !r.Whole() || below > uint64(m.cfg.Width) || left > uint64(gatherFor/time.Millisecond) {
+		return errMessage
+	}
+	g := m.gatherings[key]
+	switch {
+	case g == nil && len(m.gatherings) < maxGathers:
+		m.beginGathering(&gathering{key: key}, int(below), time.Duration(left)*time.Millisecond)
+		if g = m.gatherings[key]; !g.over {
+			m.tellTally(g)
+		}
+	case g != nil:
+		m.tellTally(g)
+	}
+	return nil
+}
+
+// tally takes an answer, or word that there will be one.
+func (m *Machine) tally(from strategy.Node, id uint64, r *varint.Reader) error {
+	var t Tally
+	over := r.Bool()
+	if over {
+		t = Tally{Nodes: int(r.Uint() % (1 << 40)), Missing: int(r.Uint() % (1 << 40)), Idle: int(r.Uint() % (1 << 40)),
+			Print: r.Uint()}
+		n := r.Uint()
+		if n > maxFigures {
+			return errMessage
+		}
+		for range n {
+			t.Figures = append(t.Figures, r.Int())
+		}
+		if n = r.Uint(); n > maxFigures {
+			return errMessage
+		}
+		for range n {
+			t.Max = append(t.Max, r.Uint())
+		}
+	}
+	if !r.Whole() {
+		return errMessage
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(m.gatherings), compareGathers) {
+		g := m.gatherings[key]
+		for _, p := range g.parts {
+			if p.id != id || p.to != from || p.done || g.over {
+				continue
+			}
+			if p.silent = 0; over {
+				p.done = true
+				g.sum.add(t)
+				if !slices.ContainsFunc(g.parts, func(p *part) bool { return !p.done }) {
+					m.endGathering(g)
+				}
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+func compareGathers(a, b gatherKey) int {
+	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.id, b.id))
+}

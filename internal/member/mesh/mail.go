@@ -1,0 +1,276 @@
+package mesh
+
+import (
+	"time"
+
+	"kumo/internal/strategy"
+	"kumo/internal/varint"
+)
+
+// Nodes speak to each other in items. What a node has for another waits in a lane, and goes with whatever else waits
+// there, as a flight, which is sent until it is answered. An answer has a reply for each item, and comes when what the
+// item asked for is durable. So an item is done at least once, and doing it twice changes nothing. Where the other does
+// not answer for long, or is gone, items come back.
+
+// The kinds of items.
+const (
+	itemStore    = 's' // here is what is known of URLs of a host: keep it. Reply: what was known of each
+	itemDispatch = 'd' // fetch these
+	itemMarks    = 'm' // these were fetched
+	itemMoved    = 'v' // the host is node's to fetch now
+	itemCheck    = 'c' // have you this host?
+	itemYield    = 'y' // stop to fetch this host: it is the sender's now
+	itemLevel    = 'l' // how much have you to do? Reply: number, the level
+	itemReserve  = 'r' // keep room for so many blocks: number. Reply: number, for how many
+	itemGive     = 'g' // fetch this host, though it is the sender's
+	itemReturn   = 'b' // nothing of this host is left, which is yours
+	itemGuest    = 'u' // do you fetch this host of mine?
+	itemOpen     = 'o' // how many URLs of this host are open, as you, its first backup, know it? Reply: number
+)
+
+// An item is about one host.
+type item struct {
+	kind   byte
+	host   string
+	links  []Link
+	node   strategy.Node
+	number int64
+}
+
+// The codes of replies.
+const (
+	replyYes   = 'y'
+	replyNo    = 'n' // not this node's business; node: whose it may be
+	replyLater = 'l' // ask again
+	replyMoved = 'v' // node has it, whoever is closest
+	replyIdle  = 'i' // to itemCheck: nothing of it waits here
+)
+
+type reply struct {
+	code   byte
+	node   strategy.Node
+	states []State // of the item's links, if any
+	number int64
+}
+
+// A parcel is an item on its way, and what is done when it has come.
+type parcel struct {
+	item
+	// done is called with the reply; nil: to is gone, or silent.
+	done func(to strategy.Node, r *reply)
+}
+
+// A lane is what is on its way to one node.
+type lane struct {
+	to      strategy.Node
+	queue   []*parcel
+	flights []*flight
+	ready   bool // is in Machine.ready
+}
+
+type flight struct {
+	id      uint64
+	parcels []*parcel
+	data    []byte
+	tries   int
+	again   time.Time
+}
+
+const (
+	maxFlight  = 64 << 10 // bytes of a message, but for its last item
+	maxItem    = 500      // links of an item
+	window     = 2        // flights of a lane
+	maxTries   = 3
+	maxInbound = 1024 // flights of others that are being done at once; who sent more sends them again
+)
+
+// retry is how long an answer is waited for the first time, doubled with each.
+const retry = time.Second
+
+// post sends an item to a node, this one too.
+func (m *Machine) post(to strategy.Node, it item, done func(to strategy.Node, r *reply)) {
+	l := m.lanes[to]
+	if l == nil {
+		l = &lane{to: to}
+		m.lanes[to] = l
+	}
+	l.queue = append(l.queue, &parcel{it, done})
+	m.wake(l)
+}
+
+// wake has a lane looked at by deliver.
+func (m *Machine) wake(l *lane) {
+	if !l.ready {
+		l.ready = true
+		m.ready = append(m.ready, l)
+	}
+}
+
+// deliver sends what has been posted, as far as windows allow. It reports whether something was for this node itself.
+func (m *Machine) deliver() (more bool) {
+	ready := m.ready
+	m.ready = nil
+	for _, l := range ready {
+		l.ready = false
+		if l.to == m.cfg.Self {
+			queue := l.queue
+			l.queue = nil
+			for _, p := range queue {
+				m.receive(l.to, p.item, func(r reply) { p.done(l.to, &r) })
+			}
+			more = true
+			continue
+		}
+		for len(l.flights) < window && len(l.queue) > 0 {
+			m.fly(l)
+		}
+	}
+	return more
+}
+
+// fly makes a flight of what waits in a lane.
+func (m *Machine) fly(l *lane) {
+	m.last++
+	f := &flight{id: m.last}
+	w := varint.Writer{messageItems}
+	w.Uint(f.id)
+	n := 0
+	for n < len(l.queue) && (len(w) < maxFlight || n == 0) {
+		l.queue[n].item.append(&w)
+		n++
+	}
+	f.parcels, f.data = l.queue[:n:n], w
+	if l.queue = l.queue[n:]; len(l.queue) == 0 {
+		l.queue = nil
+	}
+	l.flights = append(l.flights, f)
+	m.send(l.to, f)
+}
+
+func (m *Machine) send(to strategy.Node, f *flight) {
+	f.again = m.now.Add(retry << f.tries)
+	f.tries++
+	m.at(f.again, func() { m.silent(to, f) })
+	m.do(Send{To: to, Data: f.data})
+}
+
+// silent sends a flight again that has had no answer, or gives it up.
+func (m *Machine) silent(to strategy.Node, f *flight) {
+	l := m.lanes[to]
+	if l == nil || f.again.After(m.now) {
+		return
+	}
+	for _, g := range l.flights {
+		if g == f {
+			if f.tries >= maxTries {
+				m.giveUp(to)
+			} else {
+				m.send(to, f)
+			}
+			return
+		}
+	}
+}
+
+// giveUp lets all items come back that are on their way to a node.
+func (m *Machine) giveUp(to strategy.Node) {
+	l := m.lanes[to]
+	if l == nil || to == m.cfg.Self {
+		return
+	}
+	delete(m.lanes, to)
+	for _, f := range l.flights {
+		for _, p := range f.parcels {
+			p.done(to, nil)
+		}
+	}
+	for _, p := range l.queue {
+		p.done(to, nil)
+	}
+}
+
+// answered takes the replies to a flight.
+func (m *Machine) answered(from strategy.Node, id uint64, replies []reply) {
+	l := m.lanes[from]
+	if l == nil {
+		return
+	}
+	for i, f := range l.flights {
+		if f.id != id || len(f.parcels) != len(replies) {
+			continue
+		}
+		l.flights = append(l.flights[:i:i], l.flights[i+1:]...)
+		if len(l.queue) > 0 {
+			m.wake(l)
+		} else if len(l.flights) == 0 {
+			delete(m.lanes, from)
+		}
+		for j, p := range f.parcels {
+			p.done(from, &replies[j])
+		}
+		return
+	}
+}
+
+// An inbound is a flight of another node that is being done.
+type inbound struct {
+	from    strategy.Node
+	id      uint64
+	replies []reply
+	left    int
+}
+
+type inboundKey struct {
+	from strategy.Node
+	id   uint64
+}
+
+// arrived does the items of a flight.
+func (m *Machine) arrived(from strategy.Node, id uint64, items []item) {
+	key := inboundKey{from, id}
+	if m.inbound[key] || len(m.inbound) >= maxInbound {
+		return
+	}
+	m.inbound[key] = true
+	m.came++
+	in := &inbound{from: from, id: id, replies: make([]reply, len(items)), left: len(items)}
+	for i, it := range items {
+		m.receive(from, it, func(r reply) {
+			in.replies[i] = r
+			if in.left--; in.left == 0 {
+				delete(m.inbound, key)
+				m.do(Send{To: from, Data: encodeReplies(in.id, in.replies)})
+			}
+		})
+	}
+}
+
+// receive does an item, and answers, now or later.
+func (m *Machine) receive(from strategy.Node, it item, answer func(reply)) {
+	switch it.kind {
+	case itemStore:
+		m.store(it, answer)
+	case itemDispatch:
+		m.dispatched(from, it, answer)
+	case itemMarks:
+		m.marked(it, answer)
+	case itemMoved:
+		m.hostMoved(it, answer)
+	case itemCheck:
+		m.checked(it, answer)
+	case itemYield:
+		m.yield(from, it, answer)
+	case itemLevel:
+		m.tellLevel(answer)
+	case itemReserve:
+		m.reserve(it, answer)
+	case itemGive:
+		m.takeGuest(it, answer)
+	case itemReturn:
+		m.returned(from, it, answer)
+	case itemGuest:
+		m.hasGuest(it, answer)
+	case itemOpen:
+		m.tellOpen(it, answer)
+	}
+}

@@ -1,0 +1,390 @@
+// Package mesh is what belonging to a crawl takes where there is no centre: no registry, no leader, no table of members.
+// It is the crawler of Huang, Zeng and Chen on Kademlia, with the holes of the paper closed.
+//
+// # Who does what for a host
+//
+// Every node and every host is a point in the space of [kumo/internal/xor]. A host has two: its target is the live node
+// closest to the one, and fetches it; its backups are the Config.Backups live nodes closest to the other, and remember
+// which of its URLs are known. The memory of a URL lies apart from the node that fetches it, so that one of the two
+// survives.
+//
+// A node that finds links offers them to the first backup, in batches by host, and keeps them until they are claimed.
+// The first backup enters those that are new into its history, as dispatched, and has the other backups do the same,
+// which answer what they knew: so a backup that has just become the first, and knows little yet, takes nothing for new
+// that another one knows. Then it has the target fetch them. What the target has fetched it says to the first backup,
+// which marks it as done, and has the others mark it. A URL that is dispatched and not done is dispatched again when its
+// target is gone, or says that it has it no more. All of this is idempotent: a target knows by its own URL database what
+// it has met.
+//
+// When the target of a host is another node than before, because one has come that is closer, it stops, says what it
+// has fetched, then who is the target now, and forgets the host. Nothing else moves: what waits for the host the first
+// backup has, and dispatches again.
+//
+// Being the closest needs no table of all. Whoever lies in the bucket of a bit differs from this node first in that bit,
+// and so is closer to all ids that differ from it in that bit, and farther from all others. So a node is the closest to an
+// id if and only if the two differ in no bit whose bucket has somebody.
+//
+// # What differs from the paper
+//
+// The paper asks and records with two messages; here a claim is one, and atomic. It records a URL when the target takes
+// it, and loses it when the target dies; here it is dispatched until it is done. Its key is the URL; here it is the host,
+// for politeness' sake.
+package mesh
+
+import (
+	"cmp"
+	"container/heap"
+	"log/slog"
+	"slices"
+	"time"
+
+	"kumo/internal/bounded"
+	"kumo/internal/strategy"
+	"kumo/internal/xor"
+)
+
+// Config is what a Machine is made of.
+type Config struct {
+	Self     strategy.Node
+	Overlay  Overlay
+	Backups  int           // of a host; 3
+	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s
+	Finds    int           // look-ups at once, at most; 32
+	Routes   int           // hosts near to other nodes whose first backup is remembered, at most; 65536
+	Block    int           // URLs of a block of load; 20
+	Interval time.Duration // between two Loads; 30s
+	// reports whether something of a host waits in the engine, or is under way there
+	Waits func(host string) bool
+	Width int // bits of ids that count: fewer than xor.Bits for tests only
+	// reports whether nothing waits in the engine, is under way there, or is bound for others, and how often something was
+	// brought to it; nil: it is always so
+	Engine  func() (idle bool, came uint64)
+	Figures func() (sums []int64, greatest []uint64) // what status adds up over all nodes; may be nil
+	Process uint64                                   // another for each process: what it counts begins anew with it
+	Record  RecordVersion                            // of the crawl, as it was known last
+	Log     *slog.Logger
+}
+
+// A Machine is a node's part in a mesh. It is a pure state machine: told what happened, it answers with what to do. Its
+// methods are called by one goroutine at a time.
+type Machine struct {
+	cfg    Config
+	id     xor.ID
+	log    *slog.Logger
+	now    time.Time
+	fresh  time.Time // until when the overlay's knowledge holds
+	theEnd xor.ID    // to which the node is closest that finds the crawl's end
+	// the bits whose buckets have somebody
+	occupied xor.ID
+	leaving  bool
+	out      []Action
+	last     uint64 // number given to anything
+
+	timers timers
+	armed  time.Time // when a Tick is asked for
+
+	lanes   map[strategy.Node]*lane
+	ready   []*lane // with something to be sent, perhaps
+	inbound map[inboundKey]bool
+
+	recording map[uint64]func(Recorded) // what waits for the history
+	reading   map[uint64]func(Known)
+	taking    map[uint64]func(Taken)
+	finds     finds
+
+	offers  map[offerKey]bool        // batches that are being claimed
+	hosts   map[string]*outstanding  // with URLs that are dispatched and not done, as far as the history knows
+	checks  map[strategy.Node]*check // targets of those
+	held    map[string]*holding      // hosts that this node fetches
+	routes  routes
+	copies  copies
+	balance balance
+
+	gatherings map[gatherKey]*gathering
+	crawl      RecordVersion
+	synced     int    // how far sync is
+	came       uint64 // how often something was brought to this node
+	ending     bool   // whether all rest is being found out
+	view       *View
+}
+
+// New makes a machine. The overlay has this node in it, and is told and asked by who calls Step.
+func New(cfg Config) *Machine {
+	cfg.Backups, cfg.Check = cmp.Or(cfg.Backups, 3), cmp.Or(cfg.Check, 10*time.Second)
+	cfg.Finds, cfg.Routes = cmp.Or(cfg.Finds, 32), cmp.Or(cfg.Routes, 1<<16)
+	cfg.Block, cfg.Interval = cmp.Or(cfg.Block, 20), cmp.Or(cfg.Interval, 30*time.Second)
+	cfg.Width = cmp.Or(cfg.Width, xor.Bits)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	m := &Machine{cfg: cfg, log: cfg.Log, lanes: map[strategy.Node]*lane{}, inbound: map[inboundKey]bool{},
+		recording: map[uint64]func(Recorded){}, reading: map[uint64]func(Known){}, taking: map[uint64]func(Taken){},
+		offers: map[offerKey]bool{}, hosts: map[string]*outstanding{}, checks: map[strategy.Node]*check{},
+		held: map[string]*holding{}, balance: balance{quiet: map[string]int{}, away: map[string]strategy.Node{}},
+		gatherings: map[gatherKey]*gathering{}}
+	m.crawl, m.copies.under = cfg.Record, map[string]*given{}
+	m.id, m.theEnd = m.idOf("node", string(cfg.Self)), m.idOf("end", "")
+	m.finds.init()
+	m.routes = routes{bounded.NewRecent[string, route](cfg.Routes), map[string]bool{}}
+	m.publish()
+	m.out = nil // who needs the view asks for it
+	return m
+}
+
+func (m *Machine) idOf(kind, name string) xor.ID { return xor.Of(kind, name).Truncate(m.cfg.Width) }
+
+// target is the id to which a host's target is closest.
+func (m *Machine) target(host string) xor.ID { return m.idOf("target", host) }
+
+// backup is the id to which a host's backups are closest.
+func (m *Machine) backup(host string) xor.ID { return m.idOf("backup", host) }
+
+// closest reports whether no live node is closer to an id than this one.
+func (m *Machine) closest(id xor.ID) bool {
+	if m.leaving || !m.now.Before(m.fresh) {
+		return false
+	}
+	return m.id.Distance(id).And(m.occupied) == xor.ID{}
+}
+
+// Start appends what is to be done first.
+func (m *Machine) Start(now time.Time, out []Action) []Action {
+	m.now, m.out = now, out
+	m.after(recordEvery, m.sync)
+	m.after(endEvery, m.lookForEnd)
+	m.after(reviewEvery, m.review)
+	return m.end()
+}
+
+// Balance is what this node has to do, as far as Load has told it.
+func (m *Machine) Balance() Balance { return m.balance.Balance }
+
+// View is the view that was published last.
+func (m *Machine) View() *View { return m.view }
+
+// near are the live nodes closest to an id, this one not among them when it leaves.
+func (m *Machine) near(id xor.ID, n int) ([]strategy.Node, bool) {
+	if !m.leaving {
+		return m.cfg.Overlay.Closest(id, n)
+	}
+	nodes, exact := m.cfg.Overlay.Closest(id, n+1)
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(o strategy.Node) bool { return o == m.cfg.Self })
+	return nodes[:min(len(nodes), n)], exact && len(nodes) > 0
+}
+
+// replaced is for how long what a node knows may have been stale before it takes it that others have its hosts.
+const replaced = 1 * time.Second
+
+// leave gives all to others: what is fetched here, and all of the history.
+func (m *Machine) leave() {
+	if m.leaving {
+		return
+	}
+	m.leaving = true
+	v := *m.view
+	v.until, v.in = time.Time{}, nil // who has given it hosts finds that it has them no more
+	m.show(&v)
+	m.stopAll()
+	m.lookAtHosts()
+	m.sweepSoon()
+	m.copies.found = -1
+	m.after(sweepAfter, m.lookLeft)
+}
+
+// lookLeft looks again and again whether all was given to others.
+func (m *Machine) lookLeft() {
+	c := &m.copies
+	if len(m.held) == 0 && m.Idle() && !c.running && !c.armed && c.giving == 0 {
+		if c.found == 0 {
+			m.do(Left{})
+			return
+		}
+		m.sweepSoon() // something may have come since
+	}
+	m.after(pause, m.lookLeft)
+}
+
+// Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out. What an
+// event says is the machine's from then on.
+func (m *Machine) Step(now time.Time, events []Event, out []Action) []Action {
+	m.now, m.out = now, out
+	for _, e := range events {
+		m.take(e)
+	}
+	m.timers.fire(now)
+	return m.end()
+}
+
+// end ends a step.
+func (m *Machine) end() (out []Action) {
+	now := m.now
+	for m.deliver() {
+	}
+	if len(m.timers.all) > 0 {
+		if at := m.timers.all[0].at; m.armed.IsZero() || at.Before(m.armed) || !m.armed.After(now) {
+			m.armed = at
+			m.do(Wake{At: at})
+		}
+	}
+	out, m.out = m.out, nil
+	return out
+}
+
+func (m *Machine) do(a Action) { m.out = append(m.out, a) }
+
+func (m *Machine) take(e Event) {
+	switch e := e.(type) {
+	case Message:
+		if err := m.message(e.From, e.Data); err != nil {
+			m.log.Warn("a message that cannot be read", "from", e.From, "err", err)
+		}
+	case Neighbours:
+		m.neighbours()
+	case Fresh:
+		stale := !m.now.Before(m.fresh)
+		if stale && m.now.Sub(m.fresh) > replaced {
+			m.stopAll()
+			m.forgetFirsts()
+		}
+		m.fresh = e.Until
+		v := *m.view
+		v.until = e.Until
+		if m.show(&v); stale {
+			m.lookAgain()
+		}
+	case Gone:
+		m.giveUp(e.Node)
+		m.goneTarget(e.Node)
+	case Found:
+		m.found(e)
+	case Offered:
+		m.came++
+		m.offered(e)
+	case Recorded:
+		call(m.recording, e.ID, e)
+	case Known:
+		call(m.reading, e.ID, e)
+	case Taken:
+		call(m.taking, e.ID, e)
+	case Swept:
+		m.swept(e)
+	case Opened:
+		m.opened(e.Host, e.Open)
+	case Holding:
+		m.hold(e.Host)
+	case Finished:
+		m.finished(e)
+	case Released:
+		m.released(e.Host)
+	case Wanted:
+		m.wanted(e.Hosts)
+	case Leave:
+		m.leave()
+	case Load:
+		m.loaded(e)
+	case Spared:
+		m.spared(e)
+	case Change:
+		m.changeRecord(e.Data)
+	case Gather:
+		m.gather(func(t Tally) { m.do(Gathered{Tag: e.Tag, Tally: t}) })
+	case Tick:
+	}
+}
+
+// call calls what waits for an answer, if that is waited for.
+func call[E any](waiting map[uint64]func(E), id uint64, e E) {
+	if f := waiting[id]; f != nil {
+		delete(waiting, id)
+		f(e)
+	}
+}
+
+// record has the history record links of a host, and calls f when that is done.
+func (m *Machine) record(host string, links []Link, f func(Recorded)) {
+	if g := m.copies.under[host]; g != nil {
+		g.changed = true
+	}
+	m.last++
+	m.recording[m.last] = func(r Recorded) {
+		m.opened(host, r.Open)
+		f(r)
+	}
+	m.do(Record{ID: m.last, Host: host, Links: links})
+}
+
+// read has links of a host read, and calls f with them.
+func (m *Machine) read(host, from string, all bool, f func(Known)) {
+	m.last++
+	m.reading[m.last] = f
+	m.do(Read{ID: m.last, Host: host, From: from, All: all})
+}
+
+// neighbours looks again at whose all hosts are that this node has something to do with.
+func (m *Machine) neighbours() {
+	m.publish()
+	m.lookAgain()
+}
+
+func (m *Machine) lookAgain() {
+	if !m.now.Before(m.fresh) || m.leaving {
+		return
+	}
+	m.moveHeld()
+	m.lookAtHosts()
+	m.sweepSoon()
+}
+
+// Idle reports whether nothing is on its way by this node, nor waits for another one.
+func (m *Machine) Idle() bool {
+	if len(m.recording)+len(m.taking)+len(m.inbound)+len(m.offers) > 0 || !m.leaving && !m.now.Before(m.fresh) {
+		return false
+	}
+	if !m.leaving && len(m.hosts) > 0 {
+		return false
+	}
+	for _, l := range m.lanes {
+		if len(l.queue)+len(l.flights) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// timers are what is to be called at a time.
+type timers struct{ all []timer }
+
+type timer struct {
+	at  time.Time
+	seq uint64
+	f   func()
+}
+
+// at has f called when a time has come.
+func (m *Machine) at(at time.Time, f func()) {
+	m.last++
+	heap.Push(&m.timers, timer{at, m.last, f})
+}
+
+// after has f called when so long has passed.
+func (m *Machine) after(d time.Duration, f func()) { m.at(m.now.Add(d), f) }
+
+func (t *timers) fire(now time.Time) {
+	for len(t.all) > 0 && !t.all[0].at.After(now) {
+		heap.Pop(t).(timer).f()
+	}
+}
+
+func (t *timers) Len() int { return len(t.all) }
+
+func (t *timers) Less(i, j int) bool {
+	return cmp.Or(t.all[i].at.Compare(t.all[j].at), cmp.Compare(t.all[i].seq, t.all[j].seq)) < 0
+}
+
+func (t *timers) Swap(i, j int) { t.all[i], t.all[j] = t.all[j], t.all[i] }
+
+func (t *timers) Push(x any) { t.all = append(t.all, x.(timer)) }
+
+func (t *timers) Pop() any {
+	last := t.all[len(t.all)-1]
+	t.all = t.all[:len(t.all)-1]
+	return last
+}

@@ -1,0 +1,147 @@
+package mesh
+
+import (
+	"errors"
+
+	"kumo/internal/strategy"
+	"kumo/internal/varint"
+)
+
+// The first byte of a message.
+const (
+	messageItems   = 'i' // a flight: its number, its items
+	messageReplies = 'r' // the answer: the flight's number, a reply for each item
+	messageGather  = 'g' // a question: its number, the buckets below which index it is about, milliseconds left
+	messageTally   = 't' // the answer: its number, whether it is the answer, and if so, a Tally
+	messageRecord  = 'c' // the crawl's record: for which buckets, its version, whose that is, its data
+	messageVersion = 'v' // the sender's version of it, and whose that is
+)
+
+// What another node says is bounded, whatever it says.
+const (
+	maxItems = 1 << 14 // of a message
+	maxName  = 1 << 10 // bytes of a host or a node
+	maxBytes = 1 << 16 // of a link
+)
+
+var errMessage = errors.New("a message that is none of a mesh")
+
+func (it *item) append(w *varint.Writer) {
+	w.Byte(it.kind)
+	w.String(it.host)
+	w.String(string(it.node))
+	w.Int(it.number)
+	w.Uint(uint64(len(it.links)))
+	for i := range it.links {
+		k := &it.links[i]
+		*w = append(*w, k.Hash[:]...)
+		w.Byte(byte(k.State))
+		w.Bytes(k.Item)
+	}
+}
+
+func readItem(r *varint.Reader) item {
+	it := item{kind: r.Byte(), host: r.String(), node: strategy.Node(r.String()), number: r.Int()}
+	n := r.Uint()
+	// a link takes at least a hash, a state and a length
+	if n > uint64(len(r.Rest)/(len(Hash{})+2)) || len(it.host) > maxName || len(it.node) > maxName {
+		r.Bad = true
+		return item{}
+	}
+	switch it.kind {
+	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield, itemLevel, itemReserve, itemGive, itemReturn,
+		itemGuest, itemOpen:
+	default:
+		r.Bad = true
+	}
+	if n > 0 {
+		it.links = make([]Link, n)
+	}
+	for i := range it.links {
+		k := &it.links[i]
+		if copy(k.Hash[:], r.Rest) < len(k.Hash) {
+			r.Bad = true
+			return item{}
+		}
+		r.Rest = r.Rest[len(k.Hash):]
+		k.State, k.Item = State(r.Byte()), r.Bytes()
+		if k.State != Dispatched && k.State != Done || len(k.Item) > maxBytes {
+			r.Bad = true
+			return item{}
+		}
+	}
+	return it
+}
+
+func encodeReplies(id uint64, replies []reply) []byte {
+	w := varint.Writer{messageReplies}
+	w.Uint(id)
+	for _, r := range replies {
+		w.Byte(r.code)
+		w.String(string(r.node))
+		w.Int(r.number)
+		w.Uint(uint64(len(r.states)))
+		for _, s := range r.states {
+			w.Byte(byte(s))
+		}
+	}
+	return w
+}
+
+// message takes a message of another node.
+func (m *Machine) message(from strategy.Node, data []byte) error {
+	r := varint.Reader{Rest: data}
+	kind := r.Byte()
+	switch kind {
+	case messageGather:
+		return m.askedGather(from, &r)
+	case messageRecord:
+		return m.heardRecord(&r)
+	case messageVersion:
+		return m.heardVersion(from, &r)
+	}
+	id := r.Uint()
+	switch kind {
+	case messageTally:
+		return m.tally(from, id, &r)
+	case messageItems:
+		var items []item
+		for len(r.Rest) > 0 && !r.Bad && len(items) < maxItems {
+			items = append(items, readItem(&r))
+		}
+		if !r.Whole() || len(items) == 0 {
+			return errMessage
+		}
+		m.arrived(from, id, items)
+	case messageReplies:
+		var replies []reply
+		for len(r.Rest) > 0 && !r.Bad && len(replies) < maxItems {
+			replies = append(replies, readReply(&r))
+		}
+		if !r.Whole() {
+			return errMessage
+		}
+		m.answered(from, id, replies)
+	default:
+		return errMessage
+	}
+	return nil
+}
+
+func readReply(r *varint.Reader) reply {
+	a := reply{code: r.Byte(), node: strategy.Node(r.String()), number: r.Int()}
+	n := r.Uint()
+	if n > uint64(len(r.Rest)) || len(a.node) > maxName {
+		r.Bad = true
+		return reply{}
+	}
+	if n > 0 {
+		a.states = make([]State, n)
+	}
+	for i := range a.states {
+		if a.states[i] = State(r.Byte()); a.states[i] > Done {
+			r.Bad = true
+		}
+	}
+	return a
+}

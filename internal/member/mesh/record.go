@@ -1,0 +1,151 @@
+package mesh
+
+import (
+	"cmp"
+	"time"
+
+	"kumo/internal/strategy"
+	"kumo/internal/varint"
+)
+
+// The crawl's record is what all nodes are to know of the crawl: its settings, and whether it runs. Anybody may change
+// it. The newest one wins: the one with the greatest version, a clock that counts changes (L. Lamport, Time, Clocks, and
+// the Ordering of Events in a Distributed System, 1978). It goes over the tree that the buckets make as soon as it has
+// changed, and each node asks another one from time to time: who was away hears of it then.
+
+// A RecordVersion is one state of the crawl's record.
+type RecordVersion struct {
+	Version uint64
+	By      strategy.Node
+	Data    []byte
+}
+
+func (a *RecordVersion) newer(b *RecordVersion) bool {
+	return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.By, b.By)) > 0
+}
+
+const (
+	maxRecord   = 1 << 20 // bytes
+	recordEvery = 10 * time.Second
+)
+
+// change makes a new version of the record.
+func (m *Machine) changeRecord(data []byte) {
+	m.takeRecord(RecordVersion{m.crawl.Version + 1, m.cfg.Self, data}, m.cfg.Width)
+}
+
+// takeRecord takes a version in, if it is newer, and hands it on to all nodes of the buckets below an index.
+func (m *Machine) takeRecord(r RecordVersion, below int) {
+	if !r.newer(&m.crawl) {
+		return
+	}
+	m.crawl = r
+	m.came++
+	m.do(Changed{Record: r})
+	for i := m.lowest(); i < m.lowest()+below; i++ {
+		if nodes := m.cfg.Overlay.Bucket(i); len(nodes) > 0 {
+			m.sendRecord(nodes[0], i-m.lowest())
+		}
+	}
+}
+
+func (m *Machine) sendRecord(to strategy.Node, below int) {
+	w := varint.Writer{messageRecord}
+	w.Uint(uint64(below))
+	w.Uint(m.crawl.Version)
+	w.String(string(m.crawl.By))
+	w.Bytes(m.crawl.Data)
+	m.do(Send{To: to, Data: w})
+}
+
+// sync tells another node which version this one has, one node after the other.
+func (m *Machine) sync() {
+	n := 0
+	for i := m.lowest(); i < m.lowest()+m.cfg.Width; i++ {
+		n += len(m.cfg.Overlay.Bucket(i))
+	}
+	if n > 0 {
+		m.synced = (m.synced + 1) % n
+		at := m.synced
+		for i := m.lowest(); i < m.lowest()+m.cfg.Width; i++ {
+			nodes := m.cfg.Overlay.Bucket(i)
+			if at < len(nodes) {
+				m.sendVersion(nodes[at])
+				break
+			}
+			at -= len(nodes)
+		}
+	}
+	m.after(recordEvery, m.sync)
+}
+
+func (m *Machine) sendVersion(to strategy.Node) {
+	w := varint.Writer{messageVersion}
+	w.Uint(m.crawl.Version)
+	w.String(string(m.crawl.By))
+	m.do(Send{To: to, Data: w})
+}
+
+// heardVersion answers with what is newer here, or asks for what is newer there.
+func (m *Machine) heardVersion(from strategy.Node, r *varint.Reader) error {
+	v := RecordVersion{Version: r.Uint(), By: strategy.Node(r.String())}
+	if !r.Whole() || len(v.By) > maxName {
+		return errMessage
+	}
+	switch {
+	case m.crawl.newer(&v):
+		m.sendRecord(from, 0)
+	case v.newer(&m.crawl):
+		m.sendVersion(from)
+	}
+	return nil
+}
+
+func (m *Machine) heardRecord(r *varint.Reader) error {
+	below := r.Uint()
+	v := RecordVersion{Version: r.Uint(), By: strategy.Node(r.String()), Data: r.Bytes()}
+	if !r.Whole() || below > uint64(m.cfg.Width) || len(v.By) > maxName || len(v.Data) > maxRecord || v.Version == 1<<64-1 {
+		return errMessage
+	}
+	m.takeRecord(v, int(below))
+	return nil
+}
+
+// The crawl's end is found by the node closest to an id that follows from nothing but the space: two gatherings, one
+// after the other, that find all nodes idle, and between which nothing has come to any of them (F. Mattern, Algorithms
+// for distributed termination detection, 1987).
+
+// endEvery is how often the node looks that is to find the end, the others whether they are that one.
+const (
+	endEvery     = 2 * time.Second
+	endElsewhere = 10 * time.Second
+)
+
+// lookForEnd begins a gathering if it is this node that does.
+func (m *Machine) lookForEnd() {
+	if !m.closest(m.theEnd) {
+		m.after(endElsewhere, m.lookForEnd)
+		return
+	}
+	m.after(endEvery, m.lookForEnd)
+	if m.ending || m.own().Idle == 0 {
+		return
+	}
+	m.ending = true
+	m.gather(func(first Tally) {
+		if !first.rests() {
+			m.ending = false
+			return
+		}
+		version := m.crawl.Version
+		m.gather(func(second Tally) {
+			m.ending = false
+			if second.rests() && second.Print == first.Print && second.Nodes == first.Nodes && version == m.crawl.Version {
+				m.do(Ended{Nodes: second.Nodes, Version: version})
+			}
+		})
+	})
+}
+
+// rests reports whether all nodes have answered, and none has anything to do.
+func (t *Tally) rests() bool { return t.Missing == 0 && t.Idle == t.Nodes }

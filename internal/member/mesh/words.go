@@ -1,0 +1,285 @@
+package mesh
+
+import (
+	"time"
+
+	"kumo/internal/strategy"
+	"kumo/internal/xor"
+)
+
+// A Hash stands for a URL, among those of its host.
+type Hash [16]byte
+
+// A State says what is known of a URL.
+type State uint8
+
+// The states, each of which is stronger than those before: where two backups differ the stronger one is true.
+const (
+	Unknown    State = iota // nothing
+	Dispatched              // somebody is to fetch it
+	Done                    // it was fetched, or given up
+)
+
+// A Link is a URL of which its host is known from elsewhere.
+type Link struct {
+	Hash  Hash
+	State State
+	Item  []byte // as the engine writes it; empty where the URL is done
+}
+
+// An Overlay knows the other nodes: [kumo/internal/overlay] in its turn, which is told and asked by the same goroutine.
+type Overlay interface {
+	// Closest are the live nodes closest to an id as far as they are known, this node among them, the closest first. They
+	// are exact where the id lies so near to this node that it knows all nodes around it.
+	Closest(id xor.ID, n int) (nodes []strategy.Node, exact bool)
+	// Bucket are live nodes whose ids differ from this node's first in the bit of an index, as xor.FirstDiff has it, some
+	// of them, those first that are to be asked first. It is empty only where there are none.
+	Bucket(index int) []strategy.Node
+	// Occupied has those bits set whose buckets are not empty.
+	Occupied() xor.ID
+	// Neighbours are the live nodes closest to this one, without it; a dozen or two.
+	Neighbours() []strategy.Node
+}
+
+// An Event is something that a Machine is told: one of the types below.
+type Event interface{ event() }
+
+// An Action is something that a Machine wants done: one of the types below.
+type Action interface{ action() }
+
+// Message is what another node's Machine has sent. It may be lost, come twice, or late.
+type Message struct {
+	From strategy.Node
+	Data []byte
+}
+
+// Neighbours says that the nodes around this one are others now.
+type Neighbours struct{}
+
+// Fresh says until when what the overlay knows of the nodes around holds, unless it is told again: so long after the
+// moment when some that have answered were asked. Before the first the overlay has not found its place yet, and nothing
+// is this node's; nor is anything when the time is over, as after a machine has slept: others have taken its part.
+type Fresh struct{ Until time.Time }
+
+// Gone says that a node does not answer any more.
+type Gone struct{ Node strategy.Node }
+
+// Found answers Find; Nodes is empty where nobody answered.
+type Found struct {
+	ID    xor.ID
+	Nodes []strategy.Node
+}
+
+// Offered are links that a node has found, of one host each or several of one: they are to be claimed. Answer answers.
+type Offered struct {
+	From   strategy.Node
+	Number uint64 // of the batch
+	Links  []HostLink
+}
+
+// A HostLink is a link with its host.
+type HostLink struct {
+	Host string
+	Link
+}
+
+// Recorded answers Record: it is in the history for good.
+type Recorded struct {
+	ID     uint64
+	Before []State // of each link
+	Open   int     // URLs of the host that are dispatched and not done
+}
+
+// Known answers Read. Next is where the rest begins, empty if there is none.
+type Known struct {
+	ID    uint64
+	Links []Link
+	Next  string
+}
+
+// Swept answers Sweep.
+type Swept struct {
+	Hosts []string
+	Next  string
+}
+
+// Opened says, when a process begins, that the history has URLs of a host that are dispatched and not done.
+type Opened struct {
+	Host string
+	Open int
+}
+
+// Holding says, when a process begins, that the engine has something of a host.
+type Holding struct{ Host string }
+
+// Taken answers Take: the engine has the links for good.
+type Taken struct {
+	ID   uint64
+	Done []bool // of each link: it was fetched before
+}
+
+// Finished says that this node has fetched URLs of a host, or given them up, and that this is durable.
+type Finished struct {
+	Host   string
+	Hashes []Hash
+}
+
+// Released answers Release: no request to the host is under way, all that was Finished was told, and the engine has
+// forgotten the host.
+type Released struct{ Host string }
+
+// Wanted says that links to these hosts wait, because First did not know to whom they go, or they were refused.
+type Wanted struct{ Hosts []string }
+
+// Leave asks the machine to give all it has to others. The overlay has told them that this node is none any more.
+type Leave struct{}
+
+// Load says what the engine has to do: every Config.Interval.
+type Load struct {
+	Waiting  int64   // URLs
+	Arriving float64 // URLs a second that have come since the last one
+	Rate     float64 // and that were fetched
+	Busy     bool    // hosts have waited for the node, rather than the node for hosts
+}
+
+// Spared answers Spare. Where no host can be spared there are none.
+type Spared struct {
+	To    strategy.Node
+	Hosts []string
+}
+
+// Change wants the crawl's record changed.
+type Change struct{ Data []byte }
+
+// Gather wants to know what all nodes say of themselves: Gathered answers, after some seconds.
+type Gather struct{ Tag uint64 }
+
+// Tick says that time has passed: after Wake.
+type Tick struct{}
+
+func (Message) event()    {}
+func (Neighbours) event() {}
+func (Fresh) event()      {}
+func (Gone) event()       {}
+func (Found) event()      {}
+func (Offered) event()    {}
+func (Recorded) event()   {}
+func (Known) event()      {}
+func (Swept) event()      {}
+func (Opened) event()     {}
+func (Holding) event()    {}
+func (Taken) event()      {}
+func (Finished) event()   {}
+func (Released) event()   {}
+func (Wanted) event()     {}
+func (Tick) event()       {}
+func (Leave) event()      {}
+func (Load) event()       {}
+func (Spared) event()     {}
+func (Change) event()     {}
+func (Gather) event()     {}
+
+// Send sends a message to a node, once.
+type Send struct {
+	To   strategy.Node
+	Data []byte
+}
+
+// Find looks for the live nodes closest to an id.
+type Find struct {
+	ID   xor.ID
+	Want int
+}
+
+// Answer answers Offered: the links of these numbers are refused, the others are known for good, by as many backups as
+// there are.
+type Answer struct {
+	To      strategy.Node
+	Number  uint64
+	Refused []int
+}
+
+// Record, Read, Sweep and Drop are the history's, which does them in the order in which they are asked for.
+
+// Record enters links of a host into the history, each with the stronger of its state there and its state here.
+type Record struct {
+	ID    uint64
+	Host  string
+	Links []Link
+}
+
+// Read asks for what the history has of a host, from where a Known ended; "" from the first: what is dispatched and not
+// done, or all.
+type Read struct {
+	ID   uint64
+	Host string
+	From string
+	All  bool
+}
+
+// Sweep asks for the names of all hosts in the history, some at a time, from where a Swept ended.
+type Sweep struct{ From string }
+
+// Drop takes a host out of the history: others keep it.
+type Drop struct{ Host string }
+
+// Take gives links to the engine: they are this node's to fetch.
+type Take struct {
+	ID    uint64
+	Host  string
+	Links []Link
+}
+
+// Release asks the engine to give a host up: see Released.
+type Release struct{ Host string }
+
+// Publish makes a view the one that workers ask, at once.
+type Publish struct{ View *View }
+
+// Routed says that First has come to know some hosts.
+type Routed struct{ Hosts []string }
+
+// Left says that this node fetches nothing any more, and that others know all that it knew.
+type Left struct{}
+
+// Spare asks which hosts may go to another node, of which so many URLs wait in all.
+type Spare struct {
+	To   strategy.Node
+	URLs int64
+}
+
+// Changed says that the crawl's record is another now. It is to be kept for the next process.
+type Changed struct{ Record RecordVersion }
+
+// Gathered answers Gather.
+type Gathered struct {
+	Tag   uint64
+	Tally Tally
+}
+
+// Ended says that all nodes have nothing to do, nor anything on its way, under a version of the crawl's record.
+type Ended struct {
+	Nodes   int
+	Version uint64
+}
+
+// Wake asks for a Tick at a time; an earlier wish is replaced.
+type Wake struct{ At time.Time }
+
+func (Send) action()     {}
+func (Find) action()     {}
+func (Answer) action()   {}
+func (Record) action()   {}
+func (Read) action()     {}
+func (Sweep) action()    {}
+func (Drop) action()     {}
+func (Take) action()     {}
+func (Release) action()  {}
+func (Publish) action()  {}
+func (Routed) action()   {}
+func (Wake) action()     {}
+func (Left) action()     {}
+func (Changed) action()  {}
+func (Gathered) action() {}
+func (Ended) action()    {}
+func (Spare) action()    {}

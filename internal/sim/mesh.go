@@ -1,0 +1,394 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"kumo/internal/member/mesh"
+	"kumo/internal/overlay"
+	"kumo/internal/strategy"
+)
+
+// MeshConfig says how a crawl without a centre is run: the very overlays and machines of its nodes (member/peer), over a
+// network and a web that are made from a seed. Judged is that nothing is lost: each page that can be reached is fetched,
+// and the crawl comes to rest. Pages that are fetched twice, and requests to a host at which another node is, are counted.
+type MeshConfig struct {
+	Nodes   int           // at the start; 10
+	Hosts   int           // of the web; 6 a node
+	Pages   int           // of a host, on average; 16, at most 32
+	Delay   time.Duration // of a host, on average; 2s
+	Backups int           // of a host; 3
+	Busy    bool          // nodes say that they are the bottleneck: load is given to others
+
+	Loss  float64       // share of messages that are lost; negative: none; 0.05
+	Least time.Duration // that a message takes; 10ms
+	Most  time.Duration // 300ms, but for 10 % more now and then
+	// latency as measured, instead
+	Matrix *Matrix
+
+	Spread     time.Duration // within which nodes are started; a second for three, 10 s at least
+	Quiet      time.Duration // until the first fault, after that; 20s
+	FaultEvery time.Duration // between two faults, on average; 8s. Negative: there are none
+	// how long a node stays, on average; 0: as faults have it. Of the nodes that go half lose their disk, and a new one comes in
+	// place of each; the others come back after a quarter of that time, on average
+	Stay    time.Duration
+	NoCuts  bool          // the network is never cut in two
+	Repair  time.Duration // between two losses of disks by faults, at least; 1m
+	Turmoil time.Duration // how long things go wrong; 4m
+	Limit   time.Duration // until all must be at rest after that; 1h
+
+	Overlay overlay.Config // of each node: all but Self and Seed
+
+	Progress func(at time.Duration, so MeshFigures) // is called every two minutes of virtual time; may be nil
+
+	parts meshParts
+}
+
+// meshParts are what runs of broken variants replace.
+type meshParts struct {
+	mend  func(p *meshProcess, a any) (instead []any) // actions in place of one; nil: that one
+	hasty bool                                        // pages are Finished when they are fetched
+}
+
+// What broken variants want done: that the peer is told something at once; an action long after its time.
+type (
+	told struct{ event any }
+	late struct{ action any }
+)
+
+func (c MeshConfig) withDefaults() MeshConfig {
+	c.Nodes, c.Pages, c.Delay = cmp.Or(c.Nodes, 10), cmp.Or(c.Pages, 16), cmp.Or(c.Delay, 2*time.Second)
+	c.Hosts, c.Backups = cmp.Or(c.Hosts, 6*c.Nodes), cmp.Or(c.Backups, 3)
+	c.Loss, c.Least, c.Most = cmp.Or(c.Loss, 0.05), cmp.Or(c.Least, 10*time.Millisecond), cmp.Or(c.Most, 300*time.Millisecond)
+	c.Spread = cmp.Or(c.Spread, max(10*time.Second, time.Duration(c.Nodes)*time.Second/3))
+	c.Quiet, c.FaultEvery = cmp.Or(c.Quiet, 20*time.Second), cmp.Or(c.FaultEvery, 8*time.Second)
+	c.Repair, c.Turmoil, c.Limit = cmp.Or(c.Repair, time.Minute), cmp.Or(c.Turmoil, 4*time.Minute), cmp.Or(c.Limit, time.Hour)
+	return c
+}
+
+// MeshFigures are what a run came to.
+type MeshFigures struct {
+	Virtual    time.Duration // from the first seed to the last page
+	Events     uint64
+	Faults     int
+	Joined     int // nodes that have come, and disks that were lost
+	Wiped      int
+	NodeTime   time.Duration // that processes ran, in all
+	Pages      int           // that can be reached
+	Lost       int           // of these: never fetched
+	Requests   int
+	Duplicates [causes]int // requests beyond the first of a page, by cause
+	Early      int         // times that a node took the crawl for ended though pages were left
+	Slips      int         // requests to a host at which another node was just then
+	Messages   [kindsOfMessages]int
+	Bytes      [kindsOfMessages]int
+	LookUps    overlay.Stats
+}
+
+// Why a page was fetched again.
+const (
+	byDeath = iota // who fetched it died before it had said so
+	byLinks        // links on it were not claimed yet when its host went to another node
+	byMark         // word that it was fetched had not come to a backup
+	bySplit        // a backup knew it; the network was cut not long ago, and each part of it crawls
+	byOther        // a backup knew it
+	causes
+)
+
+// What messages are about.
+const (
+	overlayMessage = iota
+	meshMessage
+	linksMessage
+	kindsOfMessages
+)
+
+func (f *MeshFigures) add(g MeshFigures) {
+	f.Virtual += g.Virtual
+	f.Events += g.Events
+	f.Faults += g.Faults
+	f.Joined += g.Joined
+	f.Wiped += g.Wiped
+	f.NodeTime += g.NodeTime
+	f.Pages += g.Pages
+	f.Lost += g.Lost
+	f.Requests += g.Requests
+	for i, n := range g.Duplicates {
+		f.Duplicates[i] += n
+	}
+	f.Slips += g.Slips
+	f.Early += g.Early
+	for i := range g.Messages {
+		f.Messages[i] += g.Messages[i]
+		f.Bytes[i] += g.Bytes[i]
+	}
+	f.LookUps.LookUps += g.LookUps.LookUps
+	f.LookUps.Asked += g.LookUps.Asked
+	f.LookUps.Hops += g.LookUps.Hops
+}
+
+func (f MeshFigures) String() string {
+	ratio := func(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
+	again := 0
+	for _, n := range f.Duplicates {
+		again += n
+	}
+	seconds := max(f.NodeTime.Seconds(), 1)
+	bytes := f.Bytes[overlayMessage] + f.Bytes[meshMessage] + f.Bytes[linksMessage]
+	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, other %d), slips %d; "+
+		"faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f overlay; a node a second: %.2f messages "+
+		"of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f hops; %v, %d events",
+		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[byDeath], f.Duplicates[byLinks], f.Duplicates[byMark],
+		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Faults, f.Joined, f.Wiped, ratio(f.Messages[meshMessage], f.Pages),
+		ratio(f.Messages[linksMessage], f.Pages), ratio(f.Messages[overlayMessage], f.Pages),
+		float64(f.Messages[overlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
+		ratio(int(f.LookUps.Asked), int(f.LookUps.LookUps)), ratio(int(f.LookUps.Hops), int(f.LookUps.LookUps)),
+		f.Virtual.Round(time.Second), f.Events)
+}
+
+// A meshWorld is one run.
+type meshWorld struct {
+	cfg   MeshConfig
+	k     *kernel
+	web   *web
+	net   *network
+	nodes []*meshNode // all that ever were
+	named map[strategy.Node]*meshNode
+	live  []*meshProcess
+
+	fetched []uint64        // pages, by host
+	last    [][]meshRequest // the last one, by host and page
+	at      []*meshVisit    // the last one, by host
+	fetch   moment          // when something was fetched, the last time
+	wiped   moment          // when a disk was lost, the last time
+	healed  moment          // when the network was whole again, the last time
+	calm    bool            // nothing goes wrong any more
+
+	figures    MeshFigures
+	violations []string
+	ended      []moment // when a node took the crawl for ended
+	gathered   []mesh.Tally
+}
+
+// A meshRequest is who has fetched a page.
+type meshRequest struct{ by *meshProcess }
+
+// A meshVisit is a request.
+type meshVisit struct {
+	by   *meshProcess
+	ends moment
+}
+
+func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
+	w := &meshWorld{cfg: cfg, k: newKernel(seed), named: map[strategy.Node]*meshNode{},
+		web: newWeb(Config{Hosts: cfg.Hosts, Pages: cfg.Pages, Delay: cfg.Delay}, hash(seed, 1))}
+	w.net = &network{k: w.k, band: 5e6, loss: max(cfg.Loss, 0), slow: 1}
+	// a map's corners are 1.41 times as far from each other as its sides
+	w.net.latency = plane{seed: seed, least: cfg.Least, width: (cfg.Most - cfg.Least) * 5 / 7}
+	if cfg.Matrix != nil {
+		w.net.latency = cfg.Matrix
+	}
+	w.fetched = make([]uint64, len(w.web.hosts))
+	w.at = make([]*meshVisit, len(w.web.hosts))
+	for _, s := range w.web.hosts {
+		w.last = append(w.last, make([]meshRequest, s.pages))
+	}
+	w.figures.Pages = w.web.pages
+	return w
+}
+
+// RunMesh runs a crawl, and says what must not be.
+func RunMesh(cfg MeshConfig, seed uint64) (MeshFigures, []string) {
+	w := newMeshWorld(cfg.withDefaults(), seed)
+	w.run()
+	return w.figures, w.violations
+}
+
+// SoakMesh runs seeds one after the other until one fails.
+func SoakMesh(ctx context.Context, cfg MeshConfig, first uint64, seeds int) (sum MeshFigures, failed uint64, why []string) {
+	for seed := first; seed < first+uint64(seeds) && ctx.Err() == nil; seed++ {
+		f, violations := RunMesh(cfg, seed)
+		sum.add(f)
+		if len(violations) > 0 {
+			return sum, seed, violations
+		}
+	}
+	return sum, 0, nil
+}
+
+func (w *meshWorld) run() {
+	cfg := w.cfg
+	for i := range cfg.Nodes {
+		w.k.after(time.Duration(i)*cfg.Spread/time.Duration(cfg.Nodes), func() { w.join() })
+	}
+	if cfg.Progress != nil {
+		w.progress()
+	}
+	begins := cfg.Spread + cfg.Quiet
+	w.pass(begins)
+	w.seed()
+	faults := meshFaults{w: w}
+	faults.begin()
+	w.pass(begins + cfg.Turmoil)
+	faults.end()
+	w.calm = true
+	rest := 0 // looks that have found all at rest, one after the other
+	for end := begins + cfg.Turmoil + cfg.Limit; rest < 5; w.pass(w.k.now + 2*time.Second) {
+		if rest++; !w.rests() {
+			rest = 0
+		}
+		if w.k.now > end {
+			w.violate("not at rest %v after the last fault; nothing was fetched for %v", cfg.Limit, w.k.now-w.fetch)
+			break
+		}
+	}
+	w.judge(begins)
+}
+
+// progress tells how far the run is, again and again.
+func (w *meshWorld) progress() {
+	w.k.after(2*time.Minute, func() {
+		so := w.figures
+		so.Virtual, so.Events = w.k.now, w.k.ran
+		for _, p := range w.live {
+			so.NodeTime += w.k.now - p.began
+		}
+		w.cfg.Progress(w.k.now, so)
+		w.progress()
+	})
+}
+
+// pass lets time go on to a moment.
+func (w *meshWorld) pass(until moment) { w.k.run(until, func() bool { return false }) }
+
+// seed gives the roots of some hosts to nodes.
+func (w *meshWorld) seed() {
+	for i := range w.web.seeds {
+		p := w.live[i%len(w.live)]
+		p.offer(at(int32(i), 0))
+		p.pump()
+	}
+	w.live[0].tell(mesh.Change{Data: []byte("has seeds")})
+}
+
+// rests reports whether no node has anything to do.
+func (w *meshWorld) rests() bool {
+	for _, p := range w.live {
+		if p.paused || p.out.Len() > 0 || !p.peer.Machine().Idle() {
+			return false
+		}
+		for _, e := range p.n.disk.engine {
+			if e.known&^e.said != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (w *meshWorld) violate(format string, args ...any) {
+	w.violations = append(w.violations, fmt.Sprintf("at %v: ", w.k.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))
+}
+
+// judge looks whether all was fetched.
+func (w *meshWorld) judge(began moment) {
+	for h, reach := range w.web.reach {
+		missing := reach &^ w.fetched[h]
+		if missing == 0 {
+			continue
+		}
+		if w.figures.Lost == 0 {
+			u := at(int32(h), lowest(missing))
+			w.violate("%s was never fetched: %s", w.web.name(u), w.whatIsKnown(u))
+		}
+		w.figures.Lost += bits.OnesCount64(missing)
+	}
+	w.figures.Virtual = w.fetch - began
+	w.figures.Events = w.k.ran
+	for _, p := range w.live {
+		w.gone(p)
+	}
+}
+
+// gone counts what a process came to.
+func (w *meshWorld) gone(p *meshProcess) {
+	w.figures.NodeTime += w.k.now - p.began
+	s := p.peer.Overlay().Stats()
+	w.figures.LookUps.LookUps += s.LookUps
+	w.figures.LookUps.Asked += s.Asked
+	w.figures.LookUps.Hops += s.Hops
+}
+
+// missing is how many pages were not fetched yet.
+func (w *meshWorld) missing() (n int) {
+	for h, reach := range w.web.reach {
+		n += bits.OnesCount64(reach &^ w.fetched[h])
+	}
+	return n
+}
+
+// whatIsKnown says who knows of a page.
+func (w *meshWorld) whatIsKnown(u url) (s string) {
+	for _, n := range w.nodes {
+		if n.disk == nil {
+			continue
+		}
+		r, e := n.disk.history[u.host()], n.disk.engine[u.host()]
+		if r != nil && (r.open|r.done)&u.bit() != 0 || e != nil && e.known&u.bit() != 0 {
+			s += fmt.Sprintf("%s (runs %v)", n.name, n.proc != nil)
+			if r != nil {
+				s += fmt.Sprintf(" open %v done %v", r.open&u.bit() != 0, r.done&u.bit() != 0)
+			}
+			if e != nil {
+				s += fmt.Sprintf(" engine known %v fetched %v said %v", e.known&u.bit() != 0, e.unsaid&u.bit() != 0, e.said&u.bit() != 0)
+			}
+			s += "; "
+		}
+	}
+	return s + "no other disk has it"
+}
+
+// request counts a request.
+func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
+	h := u.host()
+	if v := w.at[h]; v != nil && v.ends > w.k.now && v.by != p && !v.by.ended {
+		w.figures.Slips++
+	}
+	w.at[h] = &meshVisit{p, w.k.now + takes}
+	w.figures.Requests++
+	w.fetch = w.k.now
+	last := &w.last[h][u&63]
+	if w.fetched[h]&u.bit() != 0 {
+		w.figures.Duplicates[w.cause(last.by, u)]++
+	}
+	w.fetched[h] |= u.bit()
+	last.by = p
+}
+
+// split reports whether the network is cut, or parts of it cannot know yet that it is whole again.
+func (w *meshWorld) split() bool {
+	return len(w.net.cuts) > 0 || w.healed > 0 && w.k.now-w.healed < 30*time.Second
+}
+
+// cause is why a page is fetched again that a process has fetched.
+func (w *meshWorld) cause(by *meshProcess, u url) int {
+	for _, p := range w.live {
+		r := p.n.disk.history[u.host()]
+		switch known := r != nil && r.done&u.bit() != 0; {
+		case known && w.split():
+			return bySplit
+		case known:
+			return byOther
+		}
+	}
+	switch {
+	case by.said[u.host()]&u.bit() != 0:
+		return byMark
+	case by.ended:
+		return byDeath
+	}
+	return byLinks
+}

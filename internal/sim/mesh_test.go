@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"runtime/pprof"
+	"strconv"
+	"testing"
+	"time"
+
+	"kumo/internal/member/mesh"
+)
+
+// meshSeeds is how many seeds the test of faults runs, as KUMO_MESH_SEEDS says, and meshFirst the first, KUMO_MESH_FIRST.
+func meshSeeds() int {
+	if n, err := strconv.Atoi(os.Getenv("KUMO_MESH_SEEDS")); err == nil {
+		return n
+	}
+	return 200
+}
+
+func meshFirst() uint64 {
+	n, _ := strconv.ParseUint(os.Getenv("KUMO_MESH_FIRST"), 10, 64)
+	return max(n, 1)
+}
+
+// smallMesh is a few nodes on which much goes wrong.
+func smallMesh() MeshConfig {
+	return MeshConfig{Nodes: 8, Hosts: 40, Pages: 12, Delay: 4 * time.Second, Turmoil: 3 * time.Minute, Busy: true}
+}
+
+func TestAMeshAtRestFetchesAllOnce(t *testing.T) {
+	for _, nodes := range []int{1, 2, 10, 40} {
+		cfg := smallMesh()
+		cfg.Nodes, cfg.Hosts, cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet = nodes, 4*nodes, -1, -1, false, time.Minute
+		f, violations := RunMesh(cfg, 1)
+		t.Logf("%d nodes: %v", nodes, f)
+		if len(violations) > 0 || f.Requests != f.Pages || f.Slips > 0 {
+			t.Errorf("%d nodes: %v", nodes, violations)
+		}
+	}
+}
+
+// TestNothingIsLostInAMesh lets nodes come, die, come back, lose their disks, leave, sleep and be cut off while a crawl
+// goes on.
+func TestNothingIsLostInAMesh(t *testing.T) {
+	seeds := meshSeeds()
+	if testing.Short() {
+		seeds = min(seeds, 10)
+	}
+	sum, failed, why := SoakMesh(t.Context(), smallMesh(), meshFirst(), seeds)
+	t.Logf("%d seeds: %v", seeds, sum)
+	if failed > 0 {
+		t.Errorf("seed %d: %v", failed, why)
+	}
+}
+
+// TestTheEndOfAMeshIsFound lets nodes crawl to the end, which one of them finds, neither early nor late.
+func TestTheEndOfAMeshIsFound(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		cfg := smallMesh()
+		cfg.NoCuts, cfg.FaultEvery, cfg.Turmoil = true, 20*time.Second, 2*time.Minute
+		w := newMeshWorld(cfg.withDefaults(), seed)
+		w.run()
+		if len(w.violations) > 0 || w.figures.Early > 0 {
+			t.Errorf("seed %d: %v; the end was found %d times too early", seed, w.violations, w.figures.Early)
+		}
+		w.ended = nil
+		rest := w.k.now
+		for len(w.ended) == 0 && w.k.now < rest+2*time.Minute {
+			w.pass(w.k.now + time.Second)
+		}
+		if took := w.k.now - rest; took > 30*time.Second {
+			t.Errorf("seed %d: the end is found after %v", seed, took)
+		}
+	}
+}
+
+// TestAMeshKnowsItsRecord changes the crawl's record here and there while nodes are away, and adds up what all say.
+func TestAMeshKnowsItsRecord(t *testing.T) {
+	w := newMeshWorld(MeshConfig{Nodes: 30}.withDefaults(), 5)
+	for range 30 {
+		w.join()
+		w.pass(w.k.now + time.Second)
+	}
+	away := w.live[7].n
+	away.proc.end()
+	w.pass(w.k.now + 15*time.Second)
+	w.live[3].tell(mesh.Change{Data: []byte("one")})
+	w.pass(w.k.now + 10*time.Second)
+	w.live[20].tell(mesh.Change{Data: []byte("two")})
+	w.pass(w.k.now + time.Second)
+	away.start()
+	w.pass(w.k.now + 2*time.Minute)
+	for _, p := range w.live {
+		if string(p.n.disk.record.Data) != "two" {
+			t.Errorf("%s has %q", p.n.name, p.n.disk.record.Data)
+		}
+	}
+	w.live[9].tell(mesh.Gather{Tag: 1})
+	w.pass(w.k.now + 30*time.Second)
+	if len(w.gathered) != 1 || w.gathered[0].Nodes != 30 || w.gathered[0].Idle != 30 || w.gathered[0].Missing != 0 {
+		t.Errorf("gathered %+v", w.gathered)
+	}
+}
+
+// TestAMeshOfManyNodes has so many nodes as KUMO_MESH_NODES says, which come and go for KUMO_MESH_TIME.
+func TestAMeshOfManyNodes(t *testing.T) {
+	nodes, _ := strconv.Atoi(os.Getenv("KUMO_MESH_NODES"))
+	last, _ := time.ParseDuration(os.Getenv("KUMO_MESH_TIME"))
+	if nodes == 0 {
+		t.Skip("KUMO_MESH_NODES says how many nodes")
+	}
+	if name := os.Getenv("KUMO_MESH_PROFILE"); name != "" {
+		file, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			t.Fatal(err)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	cfg := MeshConfig{Nodes: nodes, Hosts: 4 * nodes, Pages: 8, Turmoil: last, Stay: 20 * time.Minute,
+		Spread: 2 * time.Minute, Delay: last / 30, Progress: func(at time.Duration, f MeshFigures) {
+			fmt.Fprintln(os.Stderr, at, f) // long before the test ends
+		}}
+	cfg.Overlay.Notice, _ = time.ParseDuration(os.Getenv("KUMO_MESH_NOTICE"))
+	f, violations := RunMesh(cfg, 1)
+	t.Log(f)
+	if len(violations) > 0 {
+		t.Error(violations[0])
+	}
+}

@@ -1,0 +1,337 @@
+package sim
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"time"
+
+	"kumo/internal/member"
+	"kumo/internal/member/mesh"
+	"kumo/internal/strategy"
+)
+
+func onesCount(set uint64) int { return bits.OnesCount64(set) }
+
+// linkSize is how long what an outbox says of a link is, about as in a crawl.
+const linkSize = 64
+
+func linkData(u url) string {
+	var data [linkSize]byte
+	binary.BigEndian.PutUint32(data[:], uint32(u))
+	return string(data[:])
+}
+
+func hashOf(u url) (h mesh.Hash) {
+	binary.BigEndian.PutUint32(h[:], uint32(u))
+	return h
+}
+
+func urlOf(h mesh.Hash) url { return url(binary.BigEndian.Uint32(h[:])) }
+
+// itemData stands for what a link is besides its hash.
+var itemData = make([]byte, linkSize-len(mesh.Hash{}))
+
+// record enters links into the history.
+func (p *meshProcess) record(a mesh.Record) mesh.Recorded {
+	h := p.w.web.byName[a.Host]
+	d := p.n.disk.history[h]
+	if d == nil {
+		d = &meshRecord{}
+		p.n.disk.history[h] = d
+	}
+	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
+	for i, k := range a.Links {
+		bit := urlOf(k.Hash).bit()
+		r.Before[i] = d.state(bit)
+		if k.State > r.Before[i] {
+			d.open, d.done = d.open&^bit, d.done&^bit
+			if k.State == mesh.Done {
+				d.done |= bit
+			} else {
+				d.open |= bit
+			}
+		}
+	}
+	r.Open = onesCount(d.open)
+	return r
+}
+
+func (d *meshRecord) state(bit uint64) mesh.State {
+	switch {
+	case d.done&bit != 0:
+		return mesh.Done
+	case d.open&bit != 0:
+		return mesh.Dispatched
+	}
+	return mesh.Unknown
+}
+
+// read reads a host's history, some URLs at a time.
+func (p *meshProcess) read(a mesh.Read) mesh.Known {
+	k := mesh.Known{ID: a.ID}
+	h := p.w.web.byName[a.Host]
+	d := p.n.disk.history[h]
+	if d == nil {
+		return k
+	}
+	set := d.open
+	if a.All {
+		set |= d.done
+	}
+	if a.From != "" {
+		set &^= 1<<(a.From[0]&63) - 1
+	}
+	for ; set != 0; set &= set - 1 {
+		u := at(h, lowest(set))
+		if len(k.Links) == 20 {
+			k.Next = string([]byte{byte(u & 63)})
+			break
+		}
+		link := mesh.Link{Hash: hashOf(u), State: d.state(u.bit())}
+		if link.State == mesh.Dispatched {
+			link.Item = itemData
+		}
+		k.Links = append(k.Links, link)
+	}
+	return k
+}
+
+// sweep names hosts of the history.
+func (p *meshProcess) sweep(a mesh.Sweep) (s mesh.Swept) {
+	for _, h := range sortedKeys(p.n.disk.history) {
+		name := p.w.web.hosts[h].name
+		if a.From != "" && h < p.w.web.byName[a.From] {
+			continue
+		}
+		if len(s.Hosts) == 50 {
+			s.Next = name
+			break
+		}
+		s.Hosts = append(s.Hosts, name)
+	}
+	return s
+}
+
+// take gives links to the engine.
+func (p *meshProcess) take(a mesh.Take) mesh.Taken {
+	h := p.w.web.byName[a.Host]
+	e := p.n.disk.engine[h]
+	if e == nil {
+		e = &meshEngine{}
+		p.n.disk.engine[h] = e
+		p.host(h).next = p.w.k.now + p.w.web.hosts[h].delay
+	}
+	t := mesh.Taken{ID: a.ID, Done: make([]bool, len(a.Links))}
+	for i, k := range a.Links {
+		bit := urlOf(k.Hash).bit()
+		e.known |= bit
+		t.Done[i] = e.said&bit != 0
+	}
+	p.plan(h)
+	return t
+}
+
+func (p *meshProcess) host(h int32) *meshHost {
+	s := p.hosts[h]
+	if s == nil {
+		s = &meshHost{}
+		p.hosts[h] = s
+	}
+	return s
+}
+
+// release gives a host up when nothing of it is under way.
+func (p *meshProcess) release(h int32) {
+	s := p.host(h)
+	e := p.n.disk.engine[h]
+	if !s.releasing || s.asking || e != nil && e.unsaid != 0 {
+		return
+	}
+	s.releasing = false
+	p.disked(func() {
+		delete(p.n.disk.engine, h)
+		delete(p.hosts, h)
+		p.tell(mesh.Released{Host: p.w.web.hosts[h].name})
+	})
+}
+
+// plan looks at a host when its time comes, if something waits.
+func (p *meshProcess) plan(h int32) {
+	s, e := p.host(h), p.n.disk.engine[h]
+	if s.planned || s.asking || e == nil || e.known&^(e.unsaid|e.said) == 0 {
+		return
+	}
+	s.planned = true
+	p.after(max(s.next-p.w.k.now, 0), func() { p.look(h, s) })
+}
+
+// look asks a host if it is this node's.
+func (p *meshProcess) look(h int32, s *meshHost) {
+	s.planned = false
+	e := p.n.disk.engine[h]
+	if p.hosts[h] != s || e == nil || s.asking {
+		return
+	}
+	wait := e.known &^ (e.unsaid | e.said)
+	switch {
+	case wait == 0:
+	case !p.view.Until().After(p.now()) || !p.view.Ours(p.w.web.hosts[h].name):
+		s.next = p.w.k.now + time.Second
+		p.plan(h)
+	default:
+		p.fetch(at(h, lowest(wait)), s)
+	}
+}
+
+func (p *meshProcess) fetch(u url, s *meshHost) {
+	w := p.w
+	takes := w.k.between(50*time.Millisecond, 400*time.Millisecond)
+	s.asking = true
+	p.fetched++
+	w.request(p, u, takes)
+	p.after(takes, func() {
+		s.asking = false
+		s.next = w.k.now + w.web.hosts[u.host()].delay
+		e := p.n.disk.engine[u.host()]
+		if e == nil {
+			return
+		}
+		e.unsaid |= u.bit()
+		m := &meshMark{pages: []url{u}, left: 1}
+		for _, link := range w.web.linksOf(u, nil) {
+			if id := p.offer(link); id > 0 && !w.cfg.parts.hasty {
+				p.marks[id] = m
+				m.left++
+			}
+		}
+		p.claimed(m)
+		p.pump()
+		p.plan(u.host())
+	})
+}
+
+// offer puts a link into the outbox, if it was not met before.
+func (p *meshProcess) offer(u url) uint64 {
+	h := u.host()
+	e := p.n.disk.engine[h]
+	if e != nil && e.known&u.bit() != 0 || p.offered[h]&u.bit() != 0 {
+		return 0
+	}
+	p.offered[h] |= u.bit()
+	id := p.out.Put(p.w.web.hosts[h].name, linkData(u))
+	p.n.disk.links[id] = u
+	return id
+}
+
+// claimed takes note that one thing less is waited for before pages are said.
+func (p *meshProcess) claimed(m *meshMark) {
+	if m.left--; m.left == 0 {
+		p.finish(m)
+	}
+}
+
+// finish says that pages were fetched: whoever loses their links then, others know them.
+func (p *meshProcess) finish(m *meshMark) {
+	for _, u := range m.pages {
+		h := u.host()
+		if e := p.n.disk.engine[h]; e != nil {
+			e.unsaid &^= u.bit()
+			e.said |= u.bit()
+		}
+		p.said[h] |= u.bit()
+		p.tell(mesh.Finished{Host: p.w.web.hosts[h].name, Hashes: []mesh.Hash{hashOf(u)}})
+		p.release(h)
+	}
+}
+
+// pump sends links, again and again as long as there are some.
+func (p *meshProcess) pump() {
+	if p.pumping || p.out.Len() == 0 {
+		return
+	}
+	p.pumping = true
+	p.after(200*time.Millisecond, func() {
+		p.pumping = false
+		for _, b := range p.out.Batches(p.now(), p.peer.Machine().First) {
+			from := p.n.name
+			p.send(b.To, linksMessage, len(b.Data), func(o *meshProcess) {
+				o.tell(mesh.Offered{From: from, Number: b.Number, Links: o.w.decode(b)})
+			})
+		}
+		if hosts := p.out.Wanted(); len(hosts) > 0 {
+			p.tell(mesh.Wanted{Hosts: hosts})
+		}
+		p.pump()
+	})
+}
+
+func (w *meshWorld) decode(b member.Batch) (links []mesh.HostLink) {
+	for data := b.Data[1:]; len(data) > 0; {
+		size, n := binary.Uvarint(data)
+		u := url(binary.BigEndian.Uint32(data[n:]))
+		data = data[n+int(size):]
+		links = append(links, mesh.HostLink{Host: w.web.hosts[u.host()].name, Link: mesh.Link{Hash: hashOf(u), Item: itemData}})
+	}
+	return links
+}
+
+// answered takes the answer to a batch.
+func (p *meshProcess) answered(from strategy.Node, a mesh.Answer) {
+	for _, r := range p.out.Answered(from, a.Number, a.Refused, p.now()) {
+		for id := r.First; id <= r.Last; id++ {
+			delete(p.n.disk.links, id)
+			if m := p.marks[id]; m != nil {
+				delete(p.marks, id)
+				p.claimed(m)
+			}
+		}
+	}
+}
+
+// waits reports whether something of a host waits, or is under way.
+func (p *meshProcess) waits(host string) bool {
+	h := p.w.web.byName[host]
+	e := p.n.disk.engine[h]
+	return p.host(h).asking || e != nil && e.known&^e.said != 0
+}
+
+// rests reports whether nothing does.
+func (p *meshProcess) rests() (bool, uint64) {
+	if p.out.Len() > 0 {
+		return false, 0
+	}
+	for _, e := range p.n.disk.engine {
+		if e.known&^e.said != 0 {
+			return false, 0
+		}
+	}
+	return true, 0
+}
+
+const meshLoadEvery = 30 * time.Second
+
+// load says what there is to do, again and again.
+func (p *meshProcess) load() {
+	l := mesh.Load{Busy: p.w.cfg.Busy, Rate: float64(p.fetched) / meshLoadEvery.Seconds()}
+	for _, e := range p.n.disk.engine {
+		l.Waiting += int64(onesCount(e.known &^ (e.unsaid | e.said)))
+	}
+	l.Arriving = max(0, float64(l.Waiting-p.waiting)/meshLoadEvery.Seconds()+l.Rate)
+	p.waiting, p.fetched = l.Waiting, 0
+	p.tell(l)
+	p.after(meshLoadEvery, p.load)
+}
+
+// spare names hosts that another node may have.
+func (p *meshProcess) spare(a mesh.Spare) mesh.Spared {
+	s := mesh.Spared{To: a.To}
+	for _, h := range sortedKeys(p.n.disk.engine) {
+		e := p.n.disk.engine[h]
+		left := int64(onesCount(e.known &^ (e.unsaid | e.said)))
+		if left > 0 && a.URLs > 0 && !p.host(h).asking {
+			s.Hosts = append(s.Hosts, p.w.web.hosts[h].name)
+			a.URLs -= left
+		}
+	}
+	return s
+}

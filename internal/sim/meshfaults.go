@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// meshFaults draws what goes wrong, and when.
+type meshFaults struct {
+	w    *meshWorld
+	dead []*meshNode // that do not run, and have their disks
+	cuts []*cut
+}
+
+func (f *meshFaults) begin() {
+	w := f.w
+	switch {
+	case w.cfg.Stay > 0:
+		f.goes()
+	case w.cfg.FaultEvery > 0:
+		w.k.after(w.k.about(w.cfg.FaultEvery), f.next)
+	}
+}
+
+// goes lets nodes go and come, so that each stays so long in the mean.
+func (f *meshFaults) goes() {
+	w := f.w
+	w.k.after(w.k.about(w.cfg.Stay/time.Duration(max(len(w.live), 1))), func() {
+		if w.calm {
+			return
+		}
+		w.figures.Faults++
+		n := f.any().n
+		n.proc.end()
+		if w.k.rng.IntN(2) == 0 {
+			n.wipe()
+			w.join()
+		} else {
+			w.k.after(w.k.about(w.cfg.Stay/4), func() {
+				if n.proc == nil && n.disk != nil {
+					n.start()
+				}
+			})
+			f.dead = append(f.dead, n)
+		}
+		f.goes()
+	})
+}
+
+func (f *meshFaults) any() *meshProcess { return f.w.live[f.w.k.rng.IntN(len(f.w.live))] }
+
+// next does something, and plans what is next.
+func (f *meshFaults) next() {
+	w := f.w
+	if w.calm {
+		return
+	}
+	w.k.after(w.k.about(w.cfg.FaultEvery), f.next)
+	p, enough := f.any(), len(w.live) > 4
+	w.figures.Faults++
+	switch what := w.k.rng.IntN(13); {
+	case what < 3 && enough:
+		p.end()
+		f.dead = append(f.dead, p.n)
+	case what < 5 && len(f.dead) > 0:
+		i := w.k.rng.IntN(len(f.dead))
+		f.dead[i].start()
+		f.dead = slices.Delete(f.dead, i, i+1)
+	case what < 6 && enough && len(f.dead) < 3 && w.k.now-w.wiped > w.cfg.Repair:
+		p.end()
+		p.n.wipe()
+	case what < 7 && enough:
+		p.leave()
+	case what < 9:
+		w.join()
+	case what < 10 && len(f.cuts) == 0 && !w.cfg.NoCuts:
+		f.cut()
+	default:
+		p.pause(w.k.between(time.Second, 40*time.Second))
+	}
+}
+
+// cut cuts some nodes off for a while.
+func (f *meshFaults) cut() {
+	w := f.w
+	c := &cut{side: map[int]bool{}, out: true, in: w.k.rng.IntN(3) > 0}
+	for range 1 + w.k.rng.IntN(max(len(w.live)/2, 1)) {
+		c.side[f.any().n.place] = true
+	}
+	w.net.cuts = append(w.net.cuts, c)
+	f.cuts = append(f.cuts, c)
+	w.k.after(w.k.between(2*time.Second, time.Minute), func() { f.heal(c) })
+}
+
+func (f *meshFaults) heal(c *cut) {
+	f.w.net.heal(c)
+	f.w.healed = f.w.k.now
+	f.cuts = slices.DeleteFunc(f.cuts, func(d *cut) bool { return d == c })
+}
+
+// end sets right what is wrong.
+func (f *meshFaults) end() {
+	f.w.calm = true
+	for _, c := range slices.Clone(f.cuts) {
+		f.heal(c)
+	}
+	for _, n := range f.dead {
+		if n.proc == nil && n.disk != nil {
+			n.start()
+		}
+	}
+}

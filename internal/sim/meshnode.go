@@ -1,0 +1,386 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"kumo/internal/member"
+	"kumo/internal/member/mesh"
+	"kumo/internal/member/peer"
+	"kumo/internal/overlay"
+	"kumo/internal/strategy"
+)
+
+// A meshNode is a name, a place, and a disk; a node that has lost its disk is never begun again.
+type meshNode struct {
+	w     *meshWorld
+	name  strategy.Node
+	place int
+	disk  *meshDisk
+	proc  *meshProcess // nil while none runs
+	lives int
+}
+
+// A meshDisk is what survives a process.
+type meshDisk struct {
+	history map[int32]*meshRecord
+	engine  map[int32]*meshEngine
+	links   map[uint64]url // outbox
+	record  mesh.RecordVersion
+}
+
+// A meshRecord is what a history has of a host: URLs that are dispatched and not done, and those that are done.
+type meshRecord struct{ open, done uint64 }
+
+// A meshEngine is what an engine has of a host: URLs that it knows; of these, such that were fetched, and links of them
+// are not claimed yet; and such that it has Finished.
+type meshEngine struct{ known, unsaid, said uint64 }
+
+// A meshProcess is one life of a node's program.
+type meshProcess struct {
+	w       *meshWorld
+	n       *meshNode
+	began   moment
+	ended   bool
+	paused  bool
+	leaving bool
+	held    []func()
+	disk    moment // until when it has something to do
+
+	peer     *peer.Peer
+	view     *mesh.View
+	inbox    []peer.Event
+	acts     []peer.Action
+	stepping bool
+	wakes    uint64
+
+	out     *member.Outbox
+	pumping bool
+	offered map[int32]uint64 // links that went into the outbox in this life
+	marks   map[uint64]*meshMark
+	said    map[int32]uint64 // pages that were Finished in this life
+	hosts   map[int32]*meshHost
+	waiting int64 // what waited at the last Load
+	fetched int   // since then
+}
+
+// A meshMark is pages that were fetched and that are said when so many links are claimed.
+type meshMark struct {
+	pages []url
+	left  int
+}
+
+// A meshHost is what a process remembers of a host.
+type meshHost struct {
+	asking    bool
+	releasing bool
+	planned   bool // a look whether it may be asked is due
+	next      moment
+}
+
+// join lets a new node come.
+func (w *meshWorld) join() *meshNode {
+	n := &meshNode{w: w, name: strategy.Node(fmt.Sprintf("n%d~1", len(w.nodes))), place: len(w.nodes)}
+	n.disk = &meshDisk{map[int32]*meshRecord{}, map[int32]*meshEngine{}, map[uint64]url{}, mesh.RecordVersion{}}
+	w.nodes = append(w.nodes, n)
+	w.named[n.name] = n
+	w.figures.Joined++
+	n.start()
+	return n
+}
+
+// now is what the process's clock shows.
+func (p *meshProcess) now() time.Time { return began.Add(p.w.k.now) }
+
+// start begins a process.
+func (n *meshNode) start() {
+	w := n.w
+	n.lives++
+	p := &meshProcess{w: w, n: n, began: w.k.now, offered: map[int32]uint64{}, marks: map[uint64]*meshMark{},
+		said: map[int32]uint64{}, hosts: map[int32]*meshHost{}}
+	n.proc = p
+	cfg := peer.Config{Overlay: w.cfg.Overlay}
+	cfg.Overlay.Self, cfg.Overlay.Seed = overlay.Contact{Node: string(n.name)}, w.k.rng.Uint64()
+	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, Waits: p.waits, Engine: p.rests, Process: w.k.rng.Uint64(),
+		Record: n.disk.record}
+	p.peer = peer.New(cfg)
+	p.view = p.peer.Machine().View()
+	p.out = member.NewOutbox(member.OutboxConfig{First: uint64(n.lives) << 40})
+	p.restore()
+	p.carryOut(p.peer.Start(p.now(), nil))
+	p.join()
+	w.live = append(w.live, p)
+	p.load()
+	p.pump()
+}
+
+// join names nodes by which the process becomes part of the network: others as long as it has found nobody, as all of
+// them may be gone.
+func (p *meshProcess) join() {
+	w := p.w
+	if p.peer.Overlay().Len() > 0 || p.leaving {
+		return
+	}
+	var join peer.Join
+	for range min(3, len(w.live)) {
+		if q := w.live[w.k.rng.IntN(len(w.live))]; q != p {
+			join.Contacts = append(join.Contacts, overlay.Contact{Node: string(q.n.name)})
+		}
+	}
+	if len(w.live) == 0 || len(join.Contacts) > 0 {
+		p.tell(join)
+	}
+	p.after(30*time.Second, p.join)
+}
+
+// restore tells the machine and the outbox what the disk has.
+func (p *meshProcess) restore() {
+	d := p.n.disk
+	for _, id := range sortedKeys(d.links) {
+		u := d.links[id]
+		p.out.Restore(id, p.w.web.hosts[u.host()].name, linkData(u))
+	}
+	left := &meshMark{left: len(d.links)}
+	for id := range d.links { // which pages they are of is not known any more
+		p.marks[id] = left
+	}
+	for _, h := range sortedKeys(d.history) {
+		p.inbox = append(p.inbox, mesh.Opened{Host: p.w.web.hosts[h].name, Open: onesCount(d.history[h].open)})
+	}
+	for _, h := range sortedKeys(d.engine) {
+		p.inbox = append(p.inbox, mesh.Holding{Host: p.w.web.hosts[h].name})
+		for set := d.engine[h].unsaid; set != 0; set &= set - 1 {
+			left.pages = append(left.pages, at(h, lowest(set)))
+		}
+		p.plan(h)
+	}
+	if left.left == 0 {
+		p.finish(left)
+	}
+}
+
+// do does something now; when the process goes on, if it is paused; not at all if it has ended.
+func (p *meshProcess) do(f func()) {
+	switch {
+	case p.ended:
+	case p.paused:
+		p.held = append(p.held, f)
+	default:
+		f()
+	}
+}
+
+func (p *meshProcess) after(d time.Duration, f func()) { p.w.k.within(p, d, f) }
+
+// disked does something when the disk has it, one thing after the other.
+func (p *meshProcess) disked(f func()) {
+	p.disk = max(p.disk, p.w.k.now+p.w.k.between(5*time.Millisecond, 30*time.Millisecond))
+	p.after(p.disk-p.w.k.now, f)
+}
+
+// tell tells the peer something, after all that it has been told.
+func (p *meshProcess) tell(e peer.Event) {
+	p.inbox = append(p.inbox, e)
+	if p.stepping {
+		return
+	}
+	p.stepping = true
+	for len(p.inbox) > 0 {
+		in := p.inbox
+		p.inbox = nil
+		p.acts = p.peer.Step(p.now(), in, p.acts[:0])
+		p.carryOut(p.acts)
+		clear(in)
+		if p.inbox == nil {
+			p.inbox = in[:0]
+		}
+	}
+	p.stepping = false
+}
+
+func (p *meshProcess) carryOut(actions []peer.Action) {
+	for _, a := range actions {
+		if p.ended {
+			return
+		}
+		if f := p.w.cfg.parts.mend; f != nil {
+			if all := f(p, a); all != nil {
+				for _, b := range all {
+					p.carry(b)
+				}
+				continue
+			}
+		}
+		p.carry(a)
+	}
+}
+
+// carry does what the peer wants done.
+func (p *meshProcess) carry(a peer.Action) {
+	w := p.w
+	switch a := a.(type) {
+	case peer.Send:
+		kind := meshMessage
+		if a.Data[0] == 'o' {
+			kind = overlayMessage
+		}
+		from := p.n.name
+		p.send(strategy.Node(a.To.Node), kind, len(a.Data), func(o *meshProcess) {
+			o.tell(peer.Message{From: overlay.Contact{Node: string(from)}, Data: a.Data})
+		})
+	case peer.Wake:
+		p.wakes++
+		wake := p.wakes
+		p.after(a.At.Sub(p.now()), func() {
+			if p.wakes == wake {
+				p.tell(peer.Tick{})
+			}
+		})
+	case mesh.Publish:
+		p.view = a.View
+	case mesh.Answer:
+		from := p.n.name
+		p.send(a.To, linksMessage, 8+2*len(a.Refused), func(o *meshProcess) { o.answered(from, a) })
+	case mesh.Routed:
+		p.out.Wake(a.Hosts)
+		p.pump()
+	case mesh.Record:
+		p.disked(func() { p.tell(p.record(a)) })
+	case mesh.Read:
+		p.disked(func() { p.tell(p.read(a)) })
+	case mesh.Sweep:
+		p.disked(func() { p.tell(p.sweep(a)) })
+	case mesh.Drop:
+		p.disked(func() { delete(p.n.disk.history, w.web.byName[a.Host]) })
+	case mesh.Take:
+		p.disked(func() { p.tell(p.take(a)) })
+	case mesh.Release:
+		p.host(w.web.byName[a.Host]).releasing = true
+		p.release(w.web.byName[a.Host])
+	case mesh.Changed:
+		p.n.disk.record = a.Record
+	case mesh.Spare:
+		p.tell(p.spare(a))
+	case mesh.Left:
+		p.left()
+	case mesh.Ended:
+		p.crawlEnds(a)
+	case told:
+		p.tell(a.event)
+	case late:
+		p.after(10*time.Second, func() { p.carry(a.action) })
+	case mesh.Gathered:
+		w.gathered = append(w.gathered, a.Tally)
+	default:
+		panic(fmt.Sprintf("%T", a))
+	}
+}
+
+// crawlEnds takes word that the crawl has ended.
+func (p *meshProcess) crawlEnds(a mesh.Ended) {
+	w := p.w
+	if a.Version != p.n.disk.record.Version || w.figures.Requests == 0 {
+		return // seeds have come since, or none has come yet
+	}
+	w.ended = append(w.ended, w.k.now)
+	if w.missing() > 0 {
+		w.figures.Early++
+	}
+}
+
+// send carries something to the process of another node.
+func (p *meshProcess) send(to strategy.Node, kind, size int, f func(o *meshProcess)) {
+	w := p.w
+	w.figures.Messages[kind]++
+	w.figures.Bytes[kind] += size
+	o := w.named[to]
+	if o == nil {
+		return
+	}
+	arrive := func() {
+		if q := o.proc; q != nil {
+			if q.paused {
+				q.held = append(q.held, func() { f(q) })
+			} else {
+				f(q)
+			}
+		}
+	}
+	if o == p.n {
+		w.k.after(0, arrive)
+		return
+	}
+	w.net.send(p.n.place, o.place, size, arrive)
+}
+
+// end ends the process.
+func (p *meshProcess) end() {
+	p.ended = true
+	p.n.proc = nil
+	p.held = nil
+	p.w.live = slices.DeleteFunc(p.w.live, func(q *meshProcess) bool { return q == p })
+	p.w.gone(p)
+	p.view, p.out, p.offered, p.marks, p.hosts, p.inbox, p.acts = nil, nil, nil, nil, nil, nil, nil
+	p.peer = nil
+}
+
+// wipe takes the disk of a node that does not run.
+func (n *meshNode) wipe() {
+	n.disk = nil
+	n.w.wiped = n.w.k.now
+	n.w.figures.Wiped++
+}
+
+// leave asks the node to leave.
+func (p *meshProcess) leave() {
+	if !p.leaving {
+		p.leaving = true
+		p.tell(mesh.Leave{})
+	}
+}
+
+// left ends a node that has given all it had to others.
+func (p *meshProcess) left() {
+	if p.out.Len() > 0 {
+		p.after(time.Second, p.left)
+		return
+	}
+	d := p.n.disk
+	if len(d.engine)+len(d.history) > 0 {
+		p.w.violate("%s has left with %d hosts, and %d in its history", p.n.name, len(d.engine), len(d.history))
+	}
+	p.end()
+	p.n.disk = nil
+}
+
+// pause lets the process stand still for a time.
+func (p *meshProcess) pause(d time.Duration) {
+	if p.paused {
+		return
+	}
+	p.paused = true
+	p.w.k.after(d, p.resume)
+}
+
+func (p *meshProcess) resume() {
+	if p.ended || !p.paused {
+		return
+	}
+	p.paused = false
+	held := p.held
+	p.held = nil
+	for _, f := range held {
+		p.w.k.within(p, 0, f)
+	}
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
