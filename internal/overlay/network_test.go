@@ -262,7 +262,8 @@ func TestChurn(t *testing.T) {
 	t.Logf("tables of the closest nodes: %v", &near)
 	t.Logf("look-ups of any node: %v; %v in the mean, %v at most", &found, took/time.Duration(max(found.all, 1)), longest)
 	for what, c := range map[string]*tally{"tables": &near, "look-ups": &found} {
-		if percent(c.right, c.all) < 97 || percent(c.sure, c.all) < 80 || percent(c.sureRight, c.sure) < 97 {
+		// of 120 look-ups that are right in 98 of 100, one seed in a thousand has fewer than 93 % right
+		if percent(c.right, c.all) < 93 || percent(c.sure, c.all) < 80 || percent(c.sureRight, c.sure) < 93 {
 			t.Errorf("%s: %v", what, c)
 		}
 	}
