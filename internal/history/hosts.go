@@ -100,6 +100,27 @@ func (t *hostTable) done(name string) {
 	}
 }
 
+// Open is how many URLs of a host were dispatched and are not done.
+func (d *DB) Open(name string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h := d.hosts.byName[name]; h != nil {
+		return h.open
+	}
+	return 0
+}
+
+// OpenHosts are all hosts of which that is not 0, in no order.
+func (d *DB) OpenHosts() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make([]string, 0, len(d.hosts.queue))
+	for _, h := range d.hosts.queue {
+		all = append(all, h.name)
+	}
+	return all
+}
+
 // Overdue is a host with URLs that were dispatched and are not done.
 type Overdue struct {
 	Host   string

@@ -193,9 +193,14 @@ func (o *Outbox) fly(f *flight, now time.Time) Batch {
 	}
 	data := append(make([]byte, 0, size), LinksVersion)
 	for _, k := range f.links {
-		data = append(binary.AppendUvarint(data, uint64(len(k.data))), k.data...)
+		data = AppendLink(data, k.data)
 	}
 	return Batch{f.to, f.number, data}
+}
+
+// AppendLink appends a link to a batch's data, which begins with LinksVersion.
+func AppendLink[B string | []byte](data []byte, link B) []byte {
+	return append(binary.AppendUvarint(data, uint64(len(link))), link...)
 }
 
 // framed is a link's size in a batch, at most.

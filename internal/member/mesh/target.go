@@ -124,6 +124,10 @@ func (m *Machine) takeLinks(g *holding, it item, answer func(reply)) {
 	}
 	m.last++
 	m.taking[m.last] = func(t Taken) {
+		if t.Refused {
+			answer(reply{code: replyLater})
+			return
+		}
 		r := reply{code: replyYes, states: make([]State, len(it.links))}
 		for i := range r.states {
 			if r.states[i] = Dispatched; i < len(t.Done) && t.Done[i] {

@@ -8,7 +8,7 @@ import (
 )
 
 // A Hash stands for a URL, among those of its host.
-type Hash [16]byte
+type Hash [14]byte
 
 // A State says what is known of a URL.
 type State uint8
@@ -116,6 +116,8 @@ type Holding struct{ Host string }
 type Taken struct {
 	ID   uint64
 	Done []bool // of each link: it was fetched before
+	// the engine has taken none: by the view that it asked the host was another node's, or it could not for now
+	Refused bool
 }
 
 // Finished says that this node has fetched URLs of a host, or given them up, and that this is durable.

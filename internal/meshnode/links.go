@@ -1,0 +1,139 @@
+package meshnode
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"kumo/internal/history"
+	"kumo/internal/member/mesh"
+	"kumo/internal/member/peer"
+	"kumo/internal/overlay"
+	"kumo/internal/strategy"
+	"kumo/internal/varint"
+)
+
+// The first byte of a message says what the rest is.
+const (
+	kindPeer   = 'p' // a peer's
+	kindOffer  = 'o' // links that its sender has found: the number of the batch, the batch
+	kindAnswer = 'a' // the number of a batch, and which of its links were refused: how far each lies behind the one before
+)
+
+func (n *Node) send(to strategy.Node, kind byte, data []byte) {
+	// may be lost, as any message
+	if err := n.cfg.Messenger.Send(to, append([]byte{kind}, data...)); err != nil {
+		n.log.Debug("a message is not sent", "to", to, "err", err)
+	}
+}
+
+// pump offers links to those who remember them, and ends a node that has left once none is left.
+func (n *Node) pump() {
+	now := time.Now()
+	for _, b := range n.cfg.Engine.Batches(now, n.peer.Machine().First) {
+		if b.To == n.self {
+			n.offered(n.self, b.Number, b.Data)
+			continue
+		}
+		n.send(b.To, kindOffer, append(binary.AppendUvarint(nil, b.Number), b.Data...))
+	}
+	if hosts := n.cfg.Engine.Wanted(); len(hosts) > 0 {
+		n.tell(mesh.Wanted{Hosts: hosts})
+	}
+	if n.left {
+		if links, _ := n.cfg.Engine.Outbox(); links == 0 {
+			n.stop(ErrLeft)
+		}
+	}
+}
+
+// receive takes messages in until ctx ends.
+func (n *Node) receive(ctx context.Context) error {
+	err := n.cfg.Messenger.Receive(ctx, func(from strategy.Node, data []byte) {
+		if len(data) == 0 || n.full() {
+			return // who sent it sends it again
+		}
+		kind, data := data[0], slices.Clone(data[1:])
+		switch kind {
+		case kindPeer:
+			n.tell(peer.Message{From: n.contact(from), Data: data})
+		case kindOffer:
+			if number, size := binary.Uvarint(data); size > 0 {
+				n.offered(from, number, data[size:])
+			}
+		case kindAnswer:
+			n.answered(from, data)
+		default: // a newer kumo's
+		}
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (n *Node) contact(node strategy.Node) overlay.Contact {
+	c := n.cfg.Contact(node)
+	c.Node = string(node)
+	return c
+}
+
+// offered has links claimed that a node has found. data is kept.
+func (n *Node) offered(from strategy.Node, number uint64, data []byte) {
+	o := mesh.Offered{From: from, Number: number}
+	err := n.cfg.Read(data, func(host, url string, link []byte) {
+		o.Links = append(o.Links, mesh.HostLink{Host: host,
+			Link: mesh.Link{Hash: mesh.Hash(history.HashOf(url)), Item: link}})
+	})
+	if err != nil {
+		n.log.Warn("links that cannot be read", "from", from, "err", err)
+		return
+	}
+	n.tell(o)
+}
+
+// answer says what became of links that were offered.
+func (n *Node) answer(a mesh.Answer) {
+	if a.To == n.self {
+		n.cfg.Engine.Answered(n.self, a.Number, a.Refused, time.Now())
+		return
+	}
+	var w varint.Writer
+	w.Uint(a.Number)
+	last := 0
+	slices.Sort(a.Refused)
+	for _, i := range a.Refused {
+		w.Uint(uint64(i - last))
+		last = i
+	}
+	n.send(a.To, kindAnswer, w)
+}
+
+var errAnswer = errors.New("an answer to links that is none")
+
+func readAnswer(data []byte) (number uint64, refused []int, err error) {
+	r := varint.Reader{Rest: data}
+	number = r.Uint()
+	last := uint64(0)
+	for len(r.Rest) > 0 && !r.Bad {
+		if last += r.Uint(); last > 1<<30 {
+			r.Bad = true
+		}
+		refused = append(refused, int(last))
+	}
+	if r.Bad {
+		return 0, nil, errAnswer
+	}
+	return number, refused, nil
+}
+
+func (n *Node) answered(from strategy.Node, data []byte) {
+	number, refused, err := readAnswer(data)
+	if err != nil {
+		n.log.Warn("a message that cannot be read", "from", from, "err", err)
+		return
+	}
+	n.cfg.Engine.Answered(from, number, refused, time.Now())
+}

@@ -1,0 +1,374 @@
+package meshnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/bus/inproc"
+	"kumo/internal/history"
+	journal "kumo/internal/journal/memory"
+	"kumo/internal/member"
+	"kumo/internal/member/mesh"
+	"kumo/internal/overlay"
+	"kumo/internal/strategy"
+	"kumo/internal/vfs"
+)
+
+const hosts, pages = 30, 8
+
+// A web is what all nodes fetch.
+type web struct {
+	mu      sync.Mutex
+	fetched map[string]int
+}
+
+// links of a page: its next, its host's first, and pages of other hosts.
+func links(url string) (all []string) {
+	var h, p int
+	if _, err := fmt.Sscanf(url, "http://h%d.test/%d", &h, &p); err != nil {
+		panic(err)
+	}
+	rng := rand.New(rand.NewPCG(uint64(h), uint64(p)))
+	all = append(all, page(h, (p+1)%pages), page(h, 0), page((h+1)%hosts, 0))
+	for range 3 {
+		all = append(all, page(rng.IntN(hosts), rng.IntN(pages)))
+	}
+	return all
+}
+
+func page(h, p int) string { return fmt.Sprintf("http://h%d.test/%d", h, p) }
+
+func hostIn(url string) string { return strings.Split(url, "/")[2] }
+
+// An engine is a fake of crawl.Engine with claims.
+type engine struct {
+	web      *web
+	router   *Router
+	finished func(host string, urls []string)
+
+	mu     sync.Mutex
+	box    *member.Outbox
+	known  map[string]map[string]int // URLs by host: 0 waits, 1 fetched, 2 said
+	links  map[string]map[uint64]bool
+	met    map[string]bool
+	asking map[string]bool
+}
+
+func newEngine(w *web) *engine {
+	return &engine{web: w, router: new(Router), box: member.NewOutbox(member.OutboxConfig{First: rand.Uint64() >> 1}),
+		known: map[string]map[string]int{}, links: map[string]map[uint64]bool{}, met: map[string]bool{},
+		asking: map[string]bool{}}
+}
+
+func (e *engine) TakeDispatched(_ context.Context, data []byte) (done []bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err = read(data, func(host, url string, _ []byte) {
+		if e.known[host] == nil {
+			e.known[host] = map[string]int{}
+		}
+		e.known[host][url] += 0
+		done = append(done, e.known[host][url] == 2)
+	})
+	return done, err
+}
+
+func (e *engine) ReleaseHosts(ctx context.Context, all []string) error {
+	for _, h := range all {
+		for e.busy(h) {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		e.mu.Lock()
+		delete(e.known, h)
+		e.mu.Unlock()
+	}
+	return nil
+}
+
+// busy reports whether a host is asked, or something of it is not said.
+func (e *engine) busy(host string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, state := range e.known[host] {
+		if state == 1 {
+			return true
+		}
+	}
+	return e.asking[host]
+}
+
+func (e *engine) HeldHosts(func(string) error) error { return nil }
+
+func (e *engine) Waits(host string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.waits(host)
+}
+
+func (e *engine) waits(host string) bool {
+	for _, state := range e.known[host] {
+		if state < 2 {
+			return true
+		}
+	}
+	return e.asking[host]
+}
+
+func (e *engine) Idle() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for h := range e.known {
+		if e.waits(h) {
+			return false
+		}
+	}
+	return e.box.Len() == 0
+}
+
+func (e *engine) Received() int64 { return 0 }
+
+func (e *engine) Queues(context.Context, int) ([]strategy.Queue, error) { return nil, nil }
+
+func (e *engine) Batches(now time.Time, owner func(string) (strategy.Node, bool)) []member.Batch {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.box.Batches(now, owner)
+}
+
+func (e *engine) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
+	e.mu.Lock()
+	for _, r := range e.box.Answered(from, batch, refused, now) {
+		for id := r.First; id <= r.Last; id++ {
+			for _, l := range e.links {
+				delete(l, id)
+			}
+		}
+	}
+	e.mu.Unlock()
+	e.say()
+}
+
+func (e *engine) say() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, url := range slices.Sorted(maps.Keys(e.links)) {
+		if len(e.links[url]) == 0 {
+			delete(e.links, url)
+			e.known[hostIn(url)][url] = 2
+			e.finished(hostIn(url), []string{url})
+		}
+	}
+}
+
+func (e *engine) Outbox() (int, int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.box.Len(), 0
+}
+
+func (e *engine) Wanted() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.box.Wanted()
+}
+
+func (e *engine) Wake(all []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.box.Wake(all)
+}
+
+func (e *engine) offer(from string, all ...string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.put(from, all)
+}
+
+func (e *engine) put(from string, all []string) {
+	for _, url := range all {
+		if !e.met[url] {
+			e.met[url] = true
+			id := e.box.Put(hostIn(url), url)
+			if from != "" {
+				e.links[from][id] = true
+			}
+		}
+	}
+}
+
+// run fetches, a page of each host at a time.
+func (e *engine) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		e.mu.Lock()
+		for host, urls := range e.known {
+			if e.asking[host] || !e.router.May(host) {
+				continue
+			}
+			for url, state := range urls {
+				if state == 0 {
+					e.asking[host] = true
+					go e.fetch(ctx, host, url)
+					break
+				}
+			}
+		}
+		e.mu.Unlock()
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+func (e *engine) fetch(ctx context.Context, host, url string) {
+	e.web.mu.Lock()
+	e.web.fetched[url]++
+	e.web.mu.Unlock()
+	pause(ctx, 100*time.Millisecond)
+	if ctx.Err() != nil {
+		return
+	}
+	e.mu.Lock()
+	e.known[host][url] = 1
+	e.asking[host] = false
+	e.links[url] = map[uint64]bool{}
+	e.put(url, links(url))
+	e.mu.Unlock()
+	e.say()
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func read(data []byte, f func(host, url string, link []byte)) error {
+	data = data[1:]
+	for len(data) > 0 {
+		n := int(data[0])
+		f(hostIn(string(data[1:1+n])), string(data[1:1+n]), data[1:1+n])
+		data = data[1+n:]
+	}
+	return nil
+}
+
+// A lab is nodes in one process.
+type lab struct {
+	t     *testing.T
+	hub   *inproc.Hub
+	web   *web
+	nodes []*labNode
+	first overlay.Contact
+	ended chan mesh.Ended
+}
+
+type labNode struct {
+	*Node
+	engine *engine
+	stop   context.CancelFunc
+	over   chan error
+	record chan mesh.RecordVersion
+}
+
+func (l *lab) start(name string) *labNode {
+	t := l.t
+	e := newEngine(l.web)
+	dir := t.TempDir()
+	h, err := history.Open(vfs.OS, dir, journal.New(), history.Config{Self: overlay.IDOf(name), Key: Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := &labNode{engine: e, over: make(chan error, 1), record: make(chan mesh.RecordVersion, 100)}
+	var known []overlay.Contact
+	if l.first.Node != "" {
+		known = append(known, l.first)
+	} else {
+		l.first = overlay.Contact{Node: name}
+	}
+	messenger, err := l.hub.Join(strategy.Node(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Node, err = New(Config{Messenger: messenger,
+		Overlay: overlay.Config{Self: overlay.Contact{Node: name}, Seed: rand.Uint64()}, Mesh: mesh.Config{Process: rand.Uint64()},
+		Known: known, Engine: e, Router: e.router, History: h, Read: read,
+		Changed: func(r mesh.RecordVersion) { ln.record <- r },
+		Ended: func(e mesh.Ended) {
+			select {
+			case l.ended <- e:
+			default:
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.finished = ln.Finished
+	ctx, cancel := context.WithCancel(t.Context())
+	ln.stop = cancel
+	go e.run(ctx)
+	go func() {
+		err := ln.Run(ctx)
+		ln.over <- errors.Join(err, h.Close())
+	}()
+	l.nodes = append(l.nodes, ln)
+	return ln
+}
+
+// TestNodesCrawlToTheEnd lets three nodes crawl, and a fourth come and leave meanwhile.
+func TestNodesCrawlToTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lab{t: t, hub: inproc.New(1), web: &web{fetched: map[string]int{}}, ended: make(chan mesh.Ended, 1)}
+		for i := range 3 {
+			l.start(fmt.Sprintf("n%d~1", i))
+			time.Sleep(time.Second)
+		}
+		time.Sleep(15 * time.Second)
+		l.nodes[0].SetRecord([]byte("has seeds"))
+		l.nodes[1].engine.offer("", page(0, 0))
+		time.Sleep(3 * time.Second)
+		fourth := l.start("n3~1")
+		time.Sleep(20 * time.Second)
+		fourth.Leave()
+		if err := <-fourth.over; !errors.Is(err, ErrLeft) {
+			t.Errorf("the fourth node ended with %v", err)
+		}
+		for len(l.ended) > 0 {
+			<-l.ended
+		}
+		e := <-l.ended
+		tally, err := l.nodes[2].Gather(t.Context())
+		if err != nil || tally.Nodes != 3 || tally.Idle != 3 {
+			t.Errorf("gathered %+v, %v", tally, err)
+		}
+		if e.Nodes != 3 || e.Version != 1 {
+			t.Errorf("ended: %+v", e)
+		}
+		if len(l.web.fetched) != hosts*pages {
+			t.Errorf("%d pages are fetched of %d", len(l.web.fetched), hosts*pages)
+		}
+		for url, n := range l.web.fetched {
+			if n > 1 {
+				t.Errorf("%s is fetched %d times", url, n)
+			}
+		}
+		for i, n := range l.nodes[:3] {
+			if r := <-n.record; string(r.Data) != "has seeds" {
+				t.Errorf("node %d has %q", i, r.Data)
+			}
+			n.stop()
+			<-n.over
+		}
+	})
+}
