@@ -89,12 +89,18 @@ func TestAMeshKnowsItsRecord(t *testing.T) {
 	w.live[3].tell(mesh.Change{Data: []byte("one")})
 	w.pass(w.k.now + 10*time.Second)
 	w.live[20].tell(mesh.Change{Data: []byte("two")})
+	for i := range 40 {
+		w.live[i%20].tell(mesh.Add{Data: fmt.Appendf(nil, "list %d", i)})
+	}
 	w.pass(w.k.now + time.Second)
 	away.start()
 	w.pass(w.k.now + 2*time.Minute)
 	for _, p := range w.live {
 		if string(p.n.disk.record.Data) != "two" {
 			t.Errorf("%s has %q", p.n.name, p.n.disk.record.Data)
+		}
+		if len(p.n.disk.chunks) != 40 {
+			t.Errorf("%s has %d lists", p.n.name, len(p.n.disk.chunks))
 		}
 	}
 	w.live[9].tell(mesh.Gather{Tag: 1})

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,6 +30,7 @@ type meshDisk struct {
 	engine  map[int32]*meshEngine
 	links   map[uint64]url // outbox
 	record  mesh.RecordVersion
+	chunks  map[mesh.ChunkID][]byte
 }
 
 // A meshRecord is what a history has of a host: URLs that are dispatched and not done, and those that are done.
@@ -83,7 +85,8 @@ type meshHost struct {
 // join lets a new node come.
 func (w *meshWorld) join() *meshNode {
 	n := &meshNode{w: w, name: strategy.Node(fmt.Sprintf("n%d~1", len(w.nodes))), place: len(w.nodes)}
-	n.disk = &meshDisk{map[int32]*meshRecord{}, map[int32]*meshEngine{}, map[uint64]url{}, mesh.RecordVersion{}}
+	n.disk = &meshDisk{map[int32]*meshRecord{}, map[int32]*meshEngine{}, map[uint64]url{}, mesh.RecordVersion{},
+		map[mesh.ChunkID][]byte{}}
 	w.nodes = append(w.nodes, n)
 	w.named[n.name] = n
 	w.figures.Joined++
@@ -104,7 +107,8 @@ func (n *meshNode) start() {
 	cfg := peer.Config{Overlay: w.cfg.Overlay}
 	cfg.Overlay.Self, cfg.Overlay.Seed = overlay.Contact{Node: string(n.name)}, w.k.rng.Uint64()
 	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, Waits: p.waits, Engine: p.rests, Process: w.k.rng.Uint64(),
-		Record: n.disk.record}
+		Record: n.disk.record, Chunks: slices.Collect(maps.Keys(n.disk.chunks)),
+		Chunk: func(id mesh.ChunkID) ([]byte, error) { return n.disk.chunks[id], nil }}
 	p.peer = peer.New(cfg)
 	p.view = p.peer.Machine().View()
 	p.out = member.NewOutbox(member.OutboxConfig{First: uint64(n.lives) << 40})
@@ -259,6 +263,8 @@ func (p *meshProcess) carry(a peer.Action) {
 	case mesh.Release:
 		p.host(w.web.byName[a.Host]).releasing = true
 		p.release(w.web.byName[a.Host])
+	case mesh.Added:
+		p.n.disk.chunks[mesh.ChunkIDOf(a.Data)] = a.Data
 	case mesh.Changed:
 		p.n.disk.record = a.Record
 	case mesh.Spare:

@@ -62,6 +62,8 @@ type Config struct {
 	Figures func() (sums []int64, greatest []uint64) // what status adds up over all nodes; may be nil
 	Process uint64                                   // another for each process: what it counts begins anew with it
 	Record  RecordVersion                            // of the crawl, as it was known last
+	Chunks  []ChunkID                                // that are known from earlier processes
+	Chunk   func(ChunkID) ([]byte, error)            // reads one that is known
 	Log     *slog.Logger
 }
 
@@ -102,6 +104,8 @@ type Machine struct {
 
 	gatherings map[gatherKey]*gathering
 	crawl      RecordVersion
+	chunks     chunks
+	said       int    // how far sayChunks is
 	synced     int    // how far sync is
 	came       uint64 // how often something was brought to this node
 	ending     bool   // whether all rest is being found out
@@ -284,6 +288,8 @@ func (m *Machine) take(e Event) {
 		m.spared(e)
 	case Change:
 		m.changeRecord(e.Data)
+	case Add:
+		m.takeChunk(e.Data, m.cfg.Width)
 	case Gather:
 		m.gather(func(t Tally) { m.do(Gathered{Tag: e.Tag, Tally: t}) })
 	case Tick:

@@ -14,7 +14,10 @@ const (
 	messageGather  = 'g' // a question: its number, the buckets below which index it is about, milliseconds left
 	messageTally   = 't' // the answer: its number, whether it is the answer, and if so, a Tally
 	messageRecord  = 'c' // the crawl's record: for which buckets, its version, whose that is, its data
-	messageVersion = 'v' // the sender's version of it, and whose that is
+	messageVersion = 'v' // the sender's version of it, whose that is, how many chunks it knows, and the sum of their ids
+	messageChunk   = 'k' // a chunk: for which buckets, what it says
+	messageHave    = 'h' // ids of chunks that the sender knows, and whether it asks for the receiver's
+	messageWant    = 'w' // ids of chunks that it asks for
 )
 
 // What another node says is bounded, whatever it says.
@@ -99,6 +102,12 @@ func (m *Machine) message(from strategy.Node, data []byte) error {
 		return m.heardRecord(&r)
 	case messageVersion:
 		return m.heardVersion(from, &r)
+	case messageChunk:
+		return m.heardChunk(&r)
+	case messageHave:
+		return m.heardChunks(from, &r)
+	case messageWant:
+		return m.wantedChunks(from, &r)
 	}
 	id := r.Uint()
 	switch kind {

@@ -58,7 +58,7 @@ func (m *Machine) sendRecord(to strategy.Node, below int) {
 	m.do(Send{To: to, Data: w})
 }
 
-// sync tells another node which version this one has, one node after the other.
+// sync tells another node which version this one has, and of its chunks, one node after the other.
 func (m *Machine) sync() {
 	n := 0
 	for i := m.lowest(); i < m.lowest()+m.cfg.Width; i++ {
@@ -83,14 +83,21 @@ func (m *Machine) sendVersion(to strategy.Node) {
 	w := varint.Writer{messageVersion}
 	w.Uint(m.crawl.Version)
 	w.String(string(m.crawl.By))
+	w.Uint(uint64(len(m.chunks.all)))
+	w = append(w, m.chunks.sum[:]...)
 	m.do(Send{To: to, Data: w})
 }
 
 // heardVersion answers with what is newer here, or asks for what is newer there.
 func (m *Machine) heardVersion(from strategy.Node, r *varint.Reader) error {
 	v := RecordVersion{Version: r.Uint(), By: strategy.Node(r.String())}
-	if !r.Whole() || len(v.By) > maxName {
+	n := r.Uint()
+	sum, ok := readIDs(r.Rest)
+	if r.Bad || !ok || len(sum) != 1 || len(v.By) > maxName {
 		return errMessage
+	}
+	if sum[0] != m.chunks.sum || n != uint64(len(m.chunks.all)) {
+		m.sayChunks(from, true)
 	}
 	switch {
 	case m.crawl.newer(&v):

@@ -153,6 +153,9 @@ type Spared struct {
 // Change wants the crawl's record changed.
 type Change struct{ Data []byte }
 
+// Add adds a chunk, of MaxChunk bytes at most: see chunks.go.
+type Add struct{ Data []byte }
+
 // Gather wants to know what all nodes say of themselves: Gathered answers, after some seconds.
 type Gather struct{ Tag uint64 }
 
@@ -179,6 +182,7 @@ func (Leave) event()      {}
 func (Load) event()       {}
 func (Spared) event()     {}
 func (Change) event()     {}
+func (Add) event()        {}
 func (Gather) event()     {}
 
 // Send sends a message to a node, once.
@@ -253,6 +257,9 @@ type Spare struct {
 // Changed says that the crawl's record is another now. It is to be kept for the next process.
 type Changed struct{ Record RecordVersion }
 
+// Added says that a chunk is known that was not. It is to be kept for the next process.
+type Added struct{ Data []byte }
+
 // Gathered answers Gather.
 type Gathered struct {
 	Tag   uint64
@@ -282,6 +289,7 @@ func (Routed) action()   {}
 func (Wake) action()     {}
 func (Left) action()     {}
 func (Changed) action()  {}
+func (Added) action()    {}
 func (Gathered) action() {}
 func (Ended) action()    {}
 func (Spare) action()    {}
