@@ -12,8 +12,8 @@ import (
 	"kumo/internal/xor"
 )
 
-// A memory is the history as the machine asks for it: what it wants done is done in the order in which it comes, as much
-// at once as waits, and answered when it is durable. One goroutine runs it.
+// A memory is the history as the machine asks for it: what it wants done is done in the order in which it comes, as
+// much at once as waits, and answered when it is durable. One goroutine runs it.
 type memory struct {
 	db  *history.DB
 	key func(host string) xor.ID

@@ -1,5 +1,5 @@
-// Package meshnode is an engine as a node of a crawl without a centre: it carries out what a [peer.Peer] wants done, over
-// a messenger and a history, and takes the engine's links to those who remember them.
+// Package meshnode is an engine as a node of a crawl without a centre: it carries out what a [peer.Peer] wants done,
+// over a messenger and a history, and takes the engine's links to those who remember them.
 //
 // One goroutine, Run's loop, tells the peer what happened and has its actions carried out. Nothing in it waits: what
 // takes time is done beside it, and comes back as an event.
@@ -26,8 +26,8 @@ import (
 // ErrLeft says that the node has given all it had to others, as it was asked to.
 var ErrLeft = errors.New("the node has left the crawl")
 
-// An Engine is what a node needs of a crawl.Engine whose links are claimed. Its methods may be called by many goroutines
-// at once.
+// An Engine is what a node needs of a crawl.Engine whose links are claimed. Its methods may be called by many
+// goroutines at once.
 type Engine interface {
 	// TakeDispatched takes links in that this node is to fetch, a [member.Batch]'s data, and says which are done. After an
 	// error none is taken, or nobody knows.

@@ -302,8 +302,9 @@ func (l *lab) start(name string) *labNode {
 		t.Fatal(err)
 	}
 	ln.Node, err = New(Config{Messenger: messenger,
-		Overlay: overlay.Config{Self: overlay.Contact{Node: name}, Seed: rand.Uint64()}, Mesh: mesh.Config{Process: rand.Uint64()},
-		Known: known, Engine: e, Router: e.router, History: h, Read: read,
+		Overlay: overlay.Config{Self: overlay.Contact{Node: name}, Seed: rand.Uint64()},
+		Mesh:    mesh.Config{Process: rand.Uint64()},
+		Known:   known, Engine: e, Router: e.router, History: h, Read: read,
 		Changed: func(r mesh.RecordVersion) { ln.record <- r },
 		Ended: func(e mesh.Ended) {
 			select {

@@ -9,12 +9,12 @@ import (
 )
 
 // Load goes from nodes that have too much to do to nodes that have too little, a step every Config.Interval, as heat
-// does. A node works on an area of a few blocks of Config.Block URLs; what it has beyond them is counted in such blocks.
-// Its level is the number of these, less the blocks that its area has free: positive where it is heavy, negative where
-// it is light. A heavy node asks the nodes of its buckets for their levels, from near to far, and gives blocks to the
-// first light node of the first bucket that is light as a whole. The paper's blocks are URLs; here they are whole hosts,
-// as politeness wants it, and room is reserved before anything moves, as two may find the same light node. What is given
-// away stays known to the target as a delegation until it is drained, and comes back then.
+// does. A node works on an area of a few blocks of Config.Block URLs; what it has beyond them is counted in such
+// blocks. Its level is the number of these, less the blocks that its area has free: positive where it is heavy,
+// negative where it is light. A heavy node asks the nodes of its buckets for their levels, from near to far, and gives
+// blocks to the first light node of the first bucket that is light as a whole. The paper's blocks are URLs; here they
+// are whole hosts, as politeness wants it, and room is reserved before anything moves, as two may find the same light
+// node. What is given away stays known to the target as a delegation until it is drained, and comes back then.
 
 // A Balance is what a node's load is.
 type Balance struct {
@@ -212,8 +212,8 @@ func (m *Machine) returned(from strategy.Node, it item, answer func(reply)) {
 	answer(reply{code: replyYes})
 }
 
-// lookAfterDelegated ends delegations to nodes that do not answer, or have the host no more, and those of hosts that are
-// another node's by now.
+// lookAfterDelegated ends delegations to nodes that do not answer, or have the host no more, and those of hosts that
+// are another node's by now.
 func (m *Machine) lookAfterDelegated() {
 	b := &m.balance
 	for _, host := range sortedKeys(b.away) {

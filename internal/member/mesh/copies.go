@@ -9,8 +9,8 @@ import (
 )
 
 // What the history has of a host lies at as many nodes as the host has backups. When the nodes around this one are
-// others than before, it goes through all hosts of its history: who has become a backup is given all that is known of the
-// host, by the first of those who were one before; who is none any more gives it to all, and drops it.
+// others than before, it goes through all hosts of its history: who has become a backup is given all that is known of
+// the host, by the first of those who were one before; who is none any more gives it to all, and drops it.
 
 // copies are sweeps over the history.
 type copies struct {

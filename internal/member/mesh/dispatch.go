@@ -175,7 +175,8 @@ func (m *Machine) readOpen(h *outstanding) {
 	})
 }
 
-// confirm asks the other backups which of some open URLs are done, and has them know the others. f is called with these.
+// confirm asks the other backups which of some open URLs are done, and has them know the others. f is called with
+// these.
 func (m *Machine) confirm(host string, links []Link, f func(left []Link)) {
 	left := slices.Clone(links)
 	var done []Link
@@ -361,8 +362,8 @@ func (m *Machine) goneTarget(node strategy.Node) {
 	}
 }
 
-// Word of what is done may have been lost on its way to a backup that is not the first. So each looks now and then at the
-// hosts of which as much is open as before, and asks their first backups whether it is.
+// Word of what is done may have been lost on its way to a backup that is not the first. So each looks now and then at
+// the hosts of which as much is open as before, and asks their first backups whether it is.
 const (
 	reviewEvery = 30 * time.Second
 	reviewMost  = 256 // hosts

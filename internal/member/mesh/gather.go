@@ -11,9 +11,9 @@ import (
 )
 
 // What is known only by all nodes together is gathered over a tree that the buckets make: who asks for all ids hands
-// each of its buckets to one node in it, which answers for all ids of that bucket, and hands on those of its own buckets
-// that lie within. So each node is asked once, and nobody sends to more than there are buckets. Who does not answer is
-// replaced by another node of its bucket. Nobody is asked of a bucket that is empty.
+// each of its buckets to one node in it, which answers for all ids of that bucket, and hands on those of its own
+// buckets that lie within. So each node is asked once, and nobody sends to more than there are buckets. Who does not
+// answer is replaced by another node of its bucket. Nobody is asked of a bucket that is empty.
 
 // A Tally is what nodes say of themselves, added up.
 type Tally struct {

@@ -1,5 +1,5 @@
-// Package mesh is what belonging to a crawl takes where there is no centre: no registry, no leader, no table of members.
-// It is the crawler of Huang, Zeng and Chen on Kademlia, with the holes of the paper closed.
+// Package mesh is what belonging to a crawl takes where there is no centre: no registry, no leader, no table of
+// members. It is the crawler of Huang, Zeng and Chen on Kademlia, with the holes of the paper closed.
 //
 // # Who does what for a host
 //
@@ -12,23 +12,23 @@
 // The first backup enters those that are new into its history, as dispatched, and has the other backups do the same,
 // which answer what they knew: so a backup that has just become the first, and knows little yet, takes nothing for new
 // that another one knows. Then it has the target fetch them. What the target has fetched it says to the first backup,
-// which marks it as done, and has the others mark it. A URL that is dispatched and not done is dispatched again when its
-// target is gone, or says that it has it no more. All of this is idempotent: a target knows by its own URL database what
-// it has met.
+// which marks it as done, and has the others mark it. A URL that is dispatched and not done is dispatched again when
+// its target is gone, or says that it has it no more. All of this is idempotent: a target knows by its own URL database
+// what it has met.
 //
 // When the target of a host is another node than before, because one has come that is closer, it stops, says what it
 // has fetched, then who is the target now, and forgets the host. Nothing else moves: what waits for the host the first
 // backup has, and dispatches again.
 //
-// Being the closest needs no table of all. Whoever lies in the bucket of a bit differs from this node first in that bit,
-// and so is closer to all ids that differ from it in that bit, and farther from all others. So a node is the closest to an
-// id if and only if the two differ in no bit whose bucket has somebody.
+// Being the closest needs no table of all. Whoever lies in the bucket of a bit differs from this node first in that
+// bit, and so is closer to all ids that differ from it in that bit, and farther from all others. So a node is the
+// closest to an id if and only if the two differ in no bit whose bucket has somebody.
 //
 // # What differs from the paper
 //
 // The paper asks and records with two messages; here a claim is one, and atomic. It records a URL when the target takes
-// it, and loses it when the target dies; here it is dispatched until it is done. Its key is the URL; here it is the host,
-// for politeness' sake.
+// it, and loses it when the target dies; here it is dispatched until it is done. Its key is the URL; here it is the
+// host, for politeness' sake.
 package mesh
 
 import (

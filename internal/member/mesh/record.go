@@ -9,9 +9,9 @@ import (
 )
 
 // The crawl's record is what all nodes are to know of the crawl: its settings, and whether it runs. Anybody may change
-// it. The newest one wins: the one with the greatest version, a clock that counts changes (L. Lamport, Time, Clocks, and
-// the Ordering of Events in a Distributed System, 1978). It goes over the tree that the buckets make as soon as it has
-// changed, and each node asks another one from time to time: who was away hears of it then.
+// it. The newest one wins: the one with the greatest version, a clock that counts changes (L. Lamport, Time, Clocks,
+// and the Ordering of Events in a Distributed System, 1978). It goes over the tree that the buckets make as soon as it
+// has changed, and each node asks another one from time to time: who was away hears of it then.
 
 // A RecordVersion is one state of the crawl's record.
 type RecordVersion struct {
@@ -111,7 +111,8 @@ func (m *Machine) heardVersion(from strategy.Node, r *varint.Reader) error {
 func (m *Machine) heardRecord(r *varint.Reader) error {
 	below := r.Uint()
 	v := RecordVersion{Version: r.Uint(), By: strategy.Node(r.String()), Data: r.Bytes()}
-	if !r.Whole() || below > uint64(m.cfg.Width) || len(v.By) > maxName || len(v.Data) > maxRecord || v.Version == 1<<64-1 {
+	if !r.Whole() || below > uint64(m.cfg.Width) || len(v.By) > maxName || len(v.Data) > maxRecord ||
+		v.Version == 1<<64-1 {
 		return errMessage
 	}
 	m.takeRecord(v, int(below))

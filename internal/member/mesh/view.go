@@ -7,8 +7,8 @@ import (
 	"kumo/internal/xor"
 )
 
-// A View says whose hosts are, as one node sees it at one moment. It does not change, and may be used by many goroutines
-// at once.
+// A View says whose hosts are, as one node sees it at one moment. It does not change, and may be used by many
+// goroutines at once.
 type View struct {
 	until  time.Time // when it ends to hold
 	id     xor.ID
