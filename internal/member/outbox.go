@@ -3,11 +3,13 @@ package member
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"math"
 	"slices"
 	"time"
 
 	"kumo/internal/strategy"
+	"kumo/internal/varint"
 )
 
 // OutboxConfig says how links go to other nodes.
@@ -339,4 +341,38 @@ func inc(n uint8) uint8 {
 		return n
 	}
 	return n + 1
+}
+
+// AppendAnswer appends what is answered to a batch: its number, and how far each link that is refused lies behind the
+// one before.
+func AppendAnswer(data []byte, number uint64, refused []int) []byte {
+	data = binary.AppendUvarint(data, number)
+	last := 0
+	for _, i := range refused {
+		data = binary.AppendUvarint(data, uint64(i-last))
+		last = i
+	}
+	return data
+}
+
+var errAnswer = errors.New("an answer to links that is none")
+
+// ReadAnswer reads an answer to a batch.
+func ReadAnswer(data []byte) (number uint64, refused []int, err error) {
+	r := varint.Reader{Rest: data}
+	number = r.Uint()
+	last := uint64(0)
+	for len(r.Rest) > 0 && !r.Bad {
+		n := r.Uint()
+		if n > 1<<30-last {
+			r.Bad = true
+			break
+		}
+		last += n
+		refused = append(refused, int(last))
+	}
+	if r.Bad {
+		return 0, nil, errAnswer
+	}
+	return number, refused, nil
 }

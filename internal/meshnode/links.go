@@ -3,16 +3,15 @@ package meshnode
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"slices"
 	"time"
 
 	"kumo/internal/history"
+	"kumo/internal/member"
 	"kumo/internal/member/mesh"
 	"kumo/internal/member/peer"
 	"kumo/internal/overlay"
 	"kumo/internal/strategy"
-	"kumo/internal/varint"
 )
 
 // The first byte of a message says what the rest is.
@@ -100,37 +99,12 @@ func (n *Node) answer(a mesh.Answer) {
 		n.cfg.Engine.Answered(n.self, a.Number, a.Refused, time.Now())
 		return
 	}
-	var w varint.Writer
-	w.Uint(a.Number)
-	last := 0
 	slices.Sort(a.Refused)
-	for _, i := range a.Refused {
-		w.Uint(uint64(i - last))
-		last = i
-	}
-	n.send(a.To, kindAnswer, w)
-}
-
-var errAnswer = errors.New("an answer to links that is none")
-
-func readAnswer(data []byte) (number uint64, refused []int, err error) {
-	r := varint.Reader{Rest: data}
-	number = r.Uint()
-	last := uint64(0)
-	for len(r.Rest) > 0 && !r.Bad {
-		if last += r.Uint(); last > 1<<30 {
-			r.Bad = true
-		}
-		refused = append(refused, int(last))
-	}
-	if r.Bad {
-		return 0, nil, errAnswer
-	}
-	return number, refused, nil
+	n.send(a.To, kindAnswer, member.AppendAnswer(nil, a.Number, a.Refused))
 }
 
 func (n *Node) answered(from strategy.Node, data []byte) {
-	number, refused, err := readAnswer(data)
+	number, refused, err := member.ReadAnswer(data)
 	if err != nil {
 		n.log.Warn("a message that cannot be read", "from", from, "err", err)
 		return

@@ -67,25 +67,6 @@ func (w *testRuntime) Call(_ context.Context, f func()) {
 	w.d.events = nil
 }
 
-func FuzzAnswers(f *testing.F) {
-	f.Add(answerTo(7, []int{0, 3, 900}))
-	f.Fuzz(func(_ *testing.T, data []byte) { _, _, _ = readAnswer(data) })
-}
-
-func TestAnswers(t *testing.T) {
-	for _, refused := range [][]int{nil, {0}, {5}, {0, 1, 2}, {3, 300, 70_000}} {
-		n, got, err := readAnswer(answerTo(1<<60, refused))
-		if n != 1<<60 || !slices.Equal(got, refused) || err != nil {
-			t.Errorf("%v came back as %v of %d (%v)", refused, got, n, err)
-		}
-	}
-	for _, bad := range []string{"", "\xff", "\x01\xff", "\x01\xff\xff\xff\xff\x0f"} {
-		if _, _, err := readAnswer([]byte(bad)); err == nil {
-			t.Errorf("%q is an answer", bad)
-		}
-	}
-}
-
 func TestLanes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	w := &testRuntime{ctx: ctx}

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/member"
 	"kumo/internal/strategy"
 )
 
@@ -95,7 +95,7 @@ func (d *Driver) takeLinks(from strategy.Node, data []byte, legacy bool) {
 			}
 			return
 		}
-		d.cfg.Runtime.Send(from, KindTaken, answerTo(number, refused))
+		d.cfg.Runtime.Send(from, KindTaken, member.AppendAnswer(nil, number, refused))
 	})
 }
 
@@ -126,40 +126,9 @@ func (l *links) idle() bool {
 	return len(l.taking) == 0
 }
 
-// answerTo is an answer: the batch's number, and how far each refused link lies behind the one before.
-func answerTo(number uint64, refused []int) []byte {
-	data := binary.AppendUvarint(nil, number)
-	last := 0
-	for _, i := range refused {
-		data = binary.AppendUvarint(data, uint64(i-last))
-		last = i
-	}
-	return data
-}
-
-var errAnswer = errors.New("an answer to links that is none")
-
-func readAnswer(data []byte) (number uint64, refused []int, err error) {
-	number, n := binary.Uvarint(data)
-	last := uint64(0)
-	for rest := data[max(n, 0):]; n > 0 && len(rest) > 0; rest = rest[n:] {
-		var d uint64
-		d, n = binary.Uvarint(rest)
-		last += d
-		if n <= 0 || last > 1<<30 {
-			return 0, nil, errAnswer
-		}
-		refused = append(refused, int(last))
-	}
-	if n <= 0 {
-		return 0, nil, errAnswer
-	}
-	return number, refused, nil
-}
-
 // answered tells the engine what became of a batch.
 func (d *Driver) answered(from strategy.Node, data []byte) {
-	number, refused, err := readAnswer(data)
+	number, refused, err := member.ReadAnswer(data)
 	if err != nil {
 		d.cfg.Log.Warn("a message that cannot be read", "from", from, "err", err)
 		return
