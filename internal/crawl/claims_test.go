@@ -239,7 +239,7 @@ func (m *backups) check(n *crewNode, e *Engine) {
 
 func (n *crewNode) finished(host string, urls []string) {
 	if n.tells != nil {
-		n.tells(host, urls)
+		n.tells(n, host, urls)
 		return
 	}
 	if n.backups == nil {

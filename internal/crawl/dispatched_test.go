@@ -50,7 +50,7 @@ func newLoner(t *testing.T, pages map[string]string, tune func(*Config)) *loner 
 		_, lost := l.lost.Load(host)
 		return 0, !lost
 	}
-	l.crew.tells = func(host string, urls []string) {
+	l.crew.tells = func(_ *crewNode, host string, urls []string) {
 		for _, url := range urls {
 			if item.HostOf(url) != host {
 				t.Errorf("%s is done, of %s", url, host)

@@ -155,12 +155,14 @@ type crew struct {
 
 	mu      sync.Mutex
 	dice    *rand.Rand
-	lossy   int                              // of 100 batches, and answers
-	mortal  func(n *crewNode) *vfs.Faulty    // the disk of a life
-	tune    func(*Config)                    // and its settings; may be nil
-	doubt   bool                             // seen is not sure of any URL that it meets
-	backups *backups                         // in place of links from node to node; may be nil
-	tells   func(host string, urls []string) // is told what is done, in their place
+	lossy   int                           // of 100 batches, and answers
+	mortal  func(n *crewNode) *vfs.Faulty // the disk of a life
+	tune    func(*Config)                 // and its settings; may be nil
+	doubt   bool                          // seen is not sure of any URL that it meets
+	backups *backups                      // in place of links from node to node; may be nil
+	mesh    *meshCrew                     // in place of both; may be nil
+	// is told what is done, in place of the backups
+	tells func(n *crewNode, host string, urls []string)
 }
 
 // The database's decoder serves all, so no bubble of synctest may be the one that makes it.
@@ -195,6 +197,7 @@ type crewNode struct {
 	may    atomic.Bool
 	done   map[string]bool // URLs that it knows to be fetched, in the end
 	roots  []string        // that it was told
+	life   *meshLife       // as a node without a centre
 }
 
 func newCrew(t *testing.T, nodes int, m *maze, seeds ...string) *crew {
@@ -221,11 +224,19 @@ func newCrew(t *testing.T, nodes int, m *maze, seeds ...string) *crew {
 }
 
 func (n *crewNode) Ours(host string) bool {
+	if n.life != nil {
+		return n.life.router.Ours(host)
+	}
 	owner, takes := n.owner(host)
 	return owner == n.id && takes
 }
 
-func (n *crewNode) May(host string) bool { return n.may.Load() && n.Ours(host) }
+func (n *crewNode) May(host string) bool {
+	if n.life != nil {
+		return n.life.router.May(host)
+	}
+	return n.may.Load() && n.Ours(host)
+}
 
 // chance is drawn by many.
 func (c *crew) chance(of int) int {
@@ -315,14 +326,19 @@ func (n *crewNode) live(ctx context.Context) error {
 	if err == nil {
 		ctx, stop := context.WithCancel(ctx)
 		var beside sync.WaitGroup
-		if n.backups != nil {
+		switch {
+		case n.mesh != nil:
+			err = n.meet(ctx, disk, e, &beside, stop)
+		case n.backups != nil:
 			n.remind(ctx, e, &beside)
-		} else {
+		default:
 			beside.Go(func() { n.carry(ctx, e) })
 			beside.Go(func() { n.seed(ctx, e) })
 		}
 		n.engine.Store(e)
-		err = e.Run(ctx, nil, 4)
+		if err == nil {
+			err = e.Run(ctx, nil, 4)
+		}
 		n.engine.Store(nil)
 		stop()
 		beside.Wait()
@@ -451,7 +467,7 @@ func (c *crew) idle() (came []string, ended bool) {
 		case n.ended.Load():
 			came = append(came, "ended")
 			continue
-		case e == nil || !n.seeded.Load() || !e.Idle() || !c.backups.idle():
+		case e == nil || !n.seeded.Load() || !e.Idle() || !c.backups.idle() || c.mesh != nil && !c.mesh.over.Load():
 			return nil, false
 		}
 		came, ended = append(came, fmt.Sprintf("%p %d", e, e.Received())), false
