@@ -13,6 +13,9 @@ type offerKey struct {
 	number uint64
 }
 
+// maxOffers is how many batches are claimed at once.
+const maxOffers = 1024
+
 // An offer is a batch of links that a node has found.
 type offer struct {
 	key     offerKey
@@ -32,8 +35,8 @@ type claim struct {
 // offered claims links. A batch that comes again while it is being claimed is answered once.
 func (m *Machine) offered(e Offered) {
 	o := &offer{key: offerKey{e.From, e.Number}}
-	if m.offers[o.key] {
-		return
+	if m.offers[o.key] || len(m.offers) >= maxOffers {
+		return // who sent it sends it again
 	}
 	m.offers[o.key] = true
 	var order []string
