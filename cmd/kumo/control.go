@@ -11,6 +11,7 @@ import (
 
 	"kumo/internal/admin"
 	"kumo/internal/advice"
+	"kumo/internal/desired"
 	"kumo/internal/job"
 	"kumo/internal/node"
 	"kumo/internal/seeds"
@@ -78,17 +79,17 @@ func startCommand() *cobra.Command {
 }
 
 // mayStart says why a crawl cannot be started.
-func mayStart(crawl string, r node.Record, seeds int) error {
+func mayStart(crawl string, r desired.Record, seeds int) error {
 	switch {
-	case r.State == node.Running:
+	case r.State == desired.Running:
 		return advice.With(fmt.Errorf("the crawl %q runs already, since %s", crawl, when(r.Changed)),
 			"kumo add adds URLs to it, kumo set changes settings, kumo status says how it goes, kumo stop ends it")
-	case r.State == node.Paused:
+	case r.State == desired.Paused:
 		return advice.With(fmt.Errorf("the crawl %q is paused, since %s", crawl, when(r.Changed)),
 			"kumo resume lets it go on, kumo add adds URLs to it")
 	case seeds == 0 && r.Seeds == 0:
 		return job.ErrNoSeeds
-	case seeds == 0 && r.State == node.Done:
+	case seeds == 0 && r.State == desired.Done:
 		return advice.With(fmt.Errorf("the crawl %q is done, since %s: nothing waits in it", crawl, when(r.Changed)),
 			"name more URLs to begin with")
 	}

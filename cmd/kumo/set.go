@@ -15,8 +15,8 @@ import (
 
 	"kumo/internal/admin"
 	"kumo/internal/advice"
+	"kumo/internal/desired"
 	"kumo/internal/job"
-	"kumo/internal/node"
 	"kumo/internal/settings"
 	"kumo/internal/wire/cluster"
 )
@@ -157,13 +157,13 @@ func mayChange(key string) (may changes, why string) {
 func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *admin.Client,
 	wishes []settings.Setting) error {
 	var was map[string][]string
-	var state node.State
-	err := control.Tune(ctx, func(r node.Record) ([]settings.Setting, error) {
+	var state desired.State
+	err := control.Tune(ctx, func(r desired.Record) ([]settings.Setting, error) {
 		was, state = maps.Clone(r.Settings), r.State
 		for _, s := range wishes {
 			may, why := mayChange(s.Key)
 			same := s.Same(settings.Setting{Key: s.Key, Values: r.Settings[s.Key]})
-			if idle := r.State == node.Stopping || r.State == node.Done; !same && (may == mayNever || may == mayStopped &&
+			if idle := r.State == desired.Stopping || r.State == desired.Done; !same && (may == mayNever || may == mayStopped &&
 				!idle) {
 				return nil, usagef("%s cannot change now: %s", s.Key, why)
 			}
@@ -184,7 +184,7 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *admin.Clie
 		}
 	}
 	then := "all nodes go by it within seconds"
-	if state == node.Stopping || state == node.Done {
+	if state == desired.Stopping || state == desired.Done {
 		then = "all nodes go by it from the next kumo start on"
 	}
 	return c.done(w, strings.Join(said, "; ")+"; "+then)

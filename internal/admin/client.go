@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/bus"
+	"kumo/internal/desired"
 	"kumo/internal/node"
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
@@ -95,8 +96,8 @@ func (c *Client) Add(ctx context.Context, seeds []string, files ...*seeds.File) 
 
 // Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
 // again.
-func (c *Client) Tune(ctx context.Context, f func(node.Record) ([]settings.Setting, error)) error {
-	return c.control.Tune(ctx, func(r node.Record) (map[string][]string, error) {
+func (c *Client) Tune(ctx context.Context, f func(desired.Record) ([]settings.Setting, error)) error {
+	return c.control.Tune(ctx, func(r desired.Record) (map[string][]string, error) {
 		all, err := f(r)
 		return settings.Map(all), err
 	})
@@ -143,15 +144,15 @@ func asURLs(typed []string) (urls []string, err error) {
 }
 
 // Pause has all nodes fetch nothing until Resume.
-func (c *Client) Pause(ctx context.Context) error { return c.control.Set(ctx, node.Paused) }
+func (c *Client) Pause(ctx context.Context) error { return c.control.Set(ctx, desired.Paused) }
 
 // Resume has a crawl go on that is paused.
-func (c *Client) Resume(ctx context.Context) error { return c.control.Set(ctx, node.Running) }
+func (c *Client) Resume(ctx context.Context) error { return c.control.Set(ctx, desired.Running) }
 
 // Stop has all nodes end. Start has the crawl go on later.
-func (c *Client) Stop(ctx context.Context) error { return c.control.Set(ctx, node.Stopping) }
+func (c *Client) Stop(ctx context.Context) error { return c.control.Set(ctx, desired.Stopping) }
 
 // Status is the crawl's record, and all nodes, by name.
-func (c *Client) Status(ctx context.Context) (node.Record, []node.Status, error) {
+func (c *Client) Status(ctx context.Context) (desired.Record, []node.Status, error) {
 	return c.control.Status(ctx)
 }

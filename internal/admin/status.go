@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kumo/internal/bus"
+	"kumo/internal/desired"
 	"kumo/internal/inspect"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
@@ -129,7 +130,7 @@ func addWaiting(all *inspect.Cluster, w inspect.Node) {
 	}
 }
 
-func clusterOf(crawl string, r node.Record, nodes []node.Status, now time.Time) *inspect.Cluster {
+func clusterOf(crawl string, r desired.Record, nodes []node.Status, now time.Time) *inspect.Cluster {
 	all := &inspect.Cluster{Crawl: crawl, State: string(r.State), Why: r.Why, Since: r.Changed.UTC(), Time: now.UTC(),
 		Settings: r.Settings, Nodes: []inspect.Node{}}
 	if r.Changed.IsZero() {

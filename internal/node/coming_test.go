@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kumo/internal/desired"
 	"kumo/internal/node"
 )
 
@@ -18,7 +19,7 @@ func TestTheFirstHostsWaitForNodesThatCome(t *testing.T) {
 			withHub(w)
 			w.apart = nil
 			key := node.WaitingPrefix + "c~1"
-			report, err := json.Marshal(node.Report{Name: "c", State: node.Waiting, Clock: time.Now()})
+			report, err := json.Marshal(node.Report{Name: "c", State: desired.Waiting, Clock: time.Now()})
 			must(t, err)
 			rev, err := w.control.Registry.Put(t.Context(), key, report, 0)
 			must(t, err)

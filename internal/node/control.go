@@ -12,18 +12,7 @@ import (
 	"time"
 
 	"kumo/internal/bus"
-)
-
-// A State is what all nodes are to do.
-type State string
-
-// The states. A crawl without a record waits.
-const (
-	Waiting  State = "waiting"  // for a start
-	Running  State = "running"  // fetch
-	Paused   State = "paused"   // fetch nothing, and stay
-	Stopping State = "stopping" // end; a later start goes on
-	Done     State = "done"     // nothing is left to fetch
+	"kumo/internal/desired"
 )
 
 // RecordKey is where the registry has the crawl's Record.
@@ -35,44 +24,21 @@ const (
 	rootsPrefix = "roots/"
 )
 
-// A Record is what all nodes must know of a crawl. It changes by compare-and-set alone.
-type Record struct {
-	State    State               `json:"state"`
-	Why      string              `json:"why,omitempty"` // of a stop that nobody asked for
-	Changed  time.Time           `json:"changed"`       // the state, by the clock of who did
-	Settings map[string][]string `json:"settings,omitempty"`
-	Seeds    uint64              `json:"seeds"` // chunks of seeds that there are
-}
-
 // A Control changes and reads a crawl's record. It needs no node.
 type Control struct{ Registry bus.Registry }
 
-// ErrState is a wish that does not go with the crawl's state.
-var ErrState = errors.New("that cannot be done now")
-
 // Record reads the record, and its revision; 0 if there is none yet.
-func (c Control) Record(ctx context.Context) (Record, uint64, error) {
+func (c Control) Record(ctx context.Context) (desired.Record, uint64, error) {
 	e, err := c.Registry.Get(ctx, RecordKey)
 	if err != nil {
-		return Record{}, 0, fmt.Errorf("read the crawl's record: %w", err)
+		return desired.Record{}, 0, fmt.Errorf("read the crawl's record: %w", err)
 	}
-	r, err := parseRecord(e.Value)
+	r, err := desired.Parse(e.Value)
 	return r, e.Revision, err
 }
 
-func parseRecord(value []byte) (Record, error) {
-	r := Record{State: Waiting}
-	if value == nil {
-		return r, nil
-	}
-	if err := json.Unmarshal(value, &r); err != nil {
-		return r, fmt.Errorf("read the crawl's record: %w", err)
-	}
-	return r, nil
-}
-
 // write writes the record at a revision.
-func (c Control) write(ctx context.Context, r Record, rev uint64) error {
+func (c Control) write(ctx context.Context, r desired.Record, rev uint64) error {
 	value, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -82,7 +48,7 @@ func (c Control) write(ctx context.Context, r Record, rev uint64) error {
 }
 
 // change changes the record until that is done, or ctx ends. What f changes may be changed already: by an earlier try.
-func (c Control) change(ctx context.Context, f func(*Record) error) error {
+func (c Control) change(ctx context.Context, f func(*desired.Record) error) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		r, rev, err := c.Record(ctx)
 		if err == nil {
@@ -112,9 +78,6 @@ func late(ctx context.Context, err error) error {
 	return err
 }
 
-// turn changes the state.
-func (r *Record) turn(to State, why string) { r.State, r.Why, r.Changed = to, why, time.Now() }
-
 // Start lets the crawl begin with seeds, or go on. The settings are those of the first start; of a later one the given
 // ones are changed, which must be some that nodes look up in the record while they run.
 func (c Control) Start(ctx context.Context, settings map[string][]string, seeds []string) error {
@@ -123,91 +86,42 @@ func (c Control) Start(ctx context.Context, settings map[string][]string, seeds 
 			return err
 		}
 	}
-	return c.change(ctx, func(r *Record) error {
-		switch {
-		case r.State == Done && len(seeds) == 0:
-			return fmt.Errorf("%w: the crawl is done; add seeds to go on with it", ErrState)
-		case r.State == Waiting && r.Seeds == 0:
-			return fmt.Errorf("%w: the crawl has no seeds yet", ErrState)
-		case r.Settings == nil:
-			r.Settings = settings
-		default:
-			r.merge(settings)
-		}
-		r.turn(Running, "")
-		return nil
-	})
-}
-
-// merge takes settings over; one without values is left out from now on.
-func (r *Record) merge(settings map[string][]string) {
-	for key, values := range settings {
-		if len(values) == 0 {
-			delete(r.Settings, key)
-		} else {
-			r.Settings[key] = values
-		}
-	}
+	return c.change(ctx, func(r *desired.Record) error { return r.Start(settings, len(seeds) > 0) })
 }
 
 // Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
 // again. One without values is left out from now on.
-func (c Control) Tune(ctx context.Context, f func(Record) (map[string][]string, error)) error {
-	return c.change(ctx, func(r *Record) error {
+func (c Control) Tune(ctx context.Context, f func(desired.Record) (map[string][]string, error)) error {
+	return c.change(ctx, func(r *desired.Record) error {
 		if r.Settings == nil {
-			return fmt.Errorf("%w: the crawl has not been started, and has no settings yet", ErrState)
+			return desired.ErrNotStarted
 		}
 		settings, err := f(*r)
 		if err != nil {
 			return err
 		}
-		r.merge(settings)
-		return nil
+		return r.Tune(settings)
 	})
 }
 
-// Set changes the state: to Paused, Running (of one that is paused), or Stopping.
-func (c Control) Set(ctx context.Context, to State) error {
-	return c.change(ctx, func(r *Record) error {
-		if r.State != to && !allowed(r.State, to) {
-			return fmt.Errorf("%w: the crawl is %s", ErrState, r.State)
-		}
-		r.turn(to, "")
-		return nil
-	})
+// Set changes the state: to desired.Paused, Running (of one that is paused), or Stopping.
+func (c Control) Set(ctx context.Context, to desired.State) error {
+	return c.change(ctx, func(r *desired.Record) error { return r.Set(to) })
 }
-
-// WhyLimit is why a crawl was stopped that has the pages it was to have.
-const WhyLimit = "limit"
 
 // Full stops a crawl that runs because it has the pages it was to have.
 func (c Control) Full(ctx context.Context) error {
-	return c.change(ctx, func(r *Record) error {
-		if r.State == Running {
-			r.turn(Stopping, WhyLimit)
-		}
-		return nil
-	})
-}
-
-func allowed(from, to State) bool {
-	switch to {
-	case Paused:
-		return from == Running
-	case Running:
-		return from == Paused
-	case Stopping:
-		return from != Stopping // nodes may wait for a start of one that is done
-	}
-	return false
+	return c.change(ctx, func(r *desired.Record) error { r.Full(); return nil })
 }
 
 // Add adds seeds to a crawl that is not done.
 func (c Control) Add(ctx context.Context, seeds []string) error {
-	if r, _, err := c.Record(ctx); err != nil {
+	r, _, err := c.Record(ctx)
+	if err == nil {
+		err = r.MayAdd()
+	}
+	if err != nil {
 		return err
-	} else if r.State == Done {
-		return fmt.Errorf("%w: the crawl is done; start it with these URLs", ErrState)
 	}
 	return c.addChunks(ctx, seeds)
 }
@@ -283,7 +197,7 @@ func (c Control) addChunk(ctx context.Context, lines string) error {
 
 // count makes the record say that there is a chunk. A crawl that was done has something to do again once it is started.
 func (c Control) count(ctx context.Context, number uint64) error {
-	return c.change(ctx, func(r *Record) error {
+	return c.change(ctx, func(r *desired.Record) error {
 		r.Seeds = max(r.Seeds, number+1)
 		return nil
 	})

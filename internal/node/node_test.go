@@ -11,6 +11,7 @@ import (
 
 	"kumo/internal/bus"
 	"kumo/internal/bus/inproc"
+	"kumo/internal/desired"
 	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 )
@@ -94,7 +95,7 @@ func TestThreeNodesCrawlAWeb(t *testing.T) {
 				t.Errorf("%s fetched %d of 800 pages; finished: %v", x.id.Name, by[x.id.Name], x.over)
 			}
 		}
-		if r, _, err := w.control.Record(t.Context()); err != nil || r.State != node.Done ||
+		if r, _, err := w.control.Record(t.Context()); err != nil || r.State != desired.Done ||
 			!slices.Equal(r.Settings["depth"], []string{"5"}) {
 			t.Errorf("the record says %+v (%v)", r, err)
 		}
@@ -225,24 +226,24 @@ func TestPauseAndStop(t *testing.T) {
 		w := newWorld(t, 40, 20)
 		nodes := together(t, w, "a", "b")
 		a, b := nodes[0], nodes[1]
-		if err := w.control.Set(t.Context(), node.Paused); !errors.Is(err, node.ErrState) {
+		if err := w.control.Set(t.Context(), desired.Paused); !errors.Is(err, desired.ErrState) {
 			t.Errorf("a crawl that waits was paused: %v", err)
 		}
-		if err := w.control.Start(t.Context(), nil, nil); !errors.Is(err, node.ErrState) {
+		if err := w.control.Start(t.Context(), nil, nil); !errors.Is(err, desired.ErrState) {
 			t.Errorf("a crawl was started without seeds: %v", err)
 		}
 		must(t, w.control.Start(t.Context(), nil, w.seeds(3)))
 		eventually(t, "some of it is fetched", func() bool { return w.count() > 200 })
-		must(t, w.control.Set(t.Context(), node.Paused))
+		must(t, w.control.Set(t.Context(), desired.Paused))
 		time.Sleep(time.Second)
 		n := w.count()
 		time.Sleep(time.Minute)
 		if w.count() != n {
 			t.Errorf("%d pages were fetched by a crawl that is paused", w.count()-n)
 		}
-		must(t, w.control.Set(t.Context(), node.Running))
+		must(t, w.control.Set(t.Context(), desired.Running))
 		eventually(t, "more of it is fetched", func() bool { return w.count() > n })
-		must(t, w.control.Set(t.Context(), node.Stopping))
+		must(t, w.control.Set(t.Context(), desired.Stopping))
 		ends(t, node.ErrStopped, a, b)
 		a, b = w.start("a", "1"), w.start("b", "1")
 		time.Sleep(time.Minute)
@@ -266,7 +267,7 @@ func TestSeedsThatComeLater(t *testing.T) {
 		if !w.tally["b http://elsewhere.test/"] || w.tally["a http://elsewhere.test/"] {
 			t.Errorf("of a's new root b should be told: %v", w.tally)
 		}
-		if err := w.control.Add(t.Context(), w.seeds(1)); !errors.Is(err, node.ErrState) {
+		if err := w.control.Add(t.Context(), w.seeds(1)); !errors.Is(err, desired.ErrState) {
 			t.Errorf("seeds were added to a crawl that is done: %v", err)
 		}
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"kumo/internal/bus"
+	"kumo/internal/desired"
 	"kumo/internal/member/driver"
 	"kumo/internal/policy"
 	"kumo/internal/strategy"
@@ -31,7 +32,7 @@ var errDone = errors.New("the crawl is done")
 // it but what is said to be otherwise is the loop's.
 type recordWatcher struct {
 	n      *Node
-	record Record
+	record desired.Record
 	rev    uint64
 	known  bool  // the record, or that there is none
 	ran    bool  // this process has seen it run
@@ -55,7 +56,7 @@ type chunk struct {
 }
 
 func newRecordWatcher(n *Node) *recordWatcher {
-	return &recordWatcher{n: n, record: Record{State: Waiting}, chunks: map[uint64]*chunk{}, kick: make(chan struct{}, 1),
+	return &recordWatcher{n: n, record: desired.Record{State: desired.Waiting}, chunks: map[uint64]*chunk{}, kick: make(chan struct{}, 1),
 		said: weburl.NewSet()}
 }
 
@@ -76,7 +77,7 @@ func (f *recordWatcher) toldRecord(e bus.Entry) {
 	if e.Revision <= f.rev {
 		return
 	}
-	r, err := parseRecord(e.Value)
+	r, err := desired.Parse(e.Value)
 	if err != nil {
 		f.n.fail(err)
 		return
@@ -124,16 +125,16 @@ func (f *recordWatcher) look() {
 	if !f.known || f.why != nil {
 		return
 	}
-	running := f.record.State == Running
+	running := f.record.State == desired.Running
 	f.ran = f.ran || running
 	f.n.cfg.Engine.Pause(!running || !f.allAdmitted())
 	switch {
-	case f.record.State == Done:
+	case f.record.State == desired.Done:
 		f.end(errDone)
 		f.n.cfg.Engine.Finish()
-	case f.record.State == Stopping && f.ran && f.record.Why == WhyLimit:
+	case f.record.State == desired.Stopping && f.ran && f.record.Why == desired.WhyLimit:
 		f.end(fmt.Errorf("%w: %w", ErrStopped, policy.ErrLimit))
-	case f.record.State == Stopping && f.ran:
+	case f.record.State == desired.Stopping && f.ran:
 		f.end(ErrStopped)
 	}
 }
@@ -142,12 +143,12 @@ var _ driver.Record = (*recordWatcher)(nil)
 
 // Seeded is the record's revision, if the crawl runs and all its seeds were taken in.
 func (f *recordWatcher) Seeded() (revision uint64, ok bool) {
-	return f.rev, f.record.State == Running && f.allTaken()
+	return f.rev, f.record.State == desired.Running && f.allTaken()
 }
 
 // Idle reports whether the crawl runs, all seeds are in scope, and none is being taken in.
 func (f *recordWatcher) Idle() bool {
-	return f.record.State == Running && f.busy.Load() == 0 && f.allAdmitted()
+	return f.record.State == desired.Running && f.busy.Load() == 0 && f.allAdmitted()
 }
 
 // Received counts seeds and roots.
@@ -159,7 +160,7 @@ func (f *recordWatcher) Admitting() bool { return f.busy.Load() > 0 }
 // Finish says in the record that the crawl is done, unless that has changed since a revision.
 func (f *recordWatcher) Finish(revision uint64) (write func(context.Context)) {
 	r := f.record
-	r.turn(Done, "")
+	r.Turn(desired.Done, "")
 	return func(ctx context.Context) {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"kumo/internal/desired"
 	"kumo/internal/strategy"
 )
 
@@ -54,15 +55,15 @@ func (n *Node) facts() *Facts {
 
 // A Report is what a node's lease tells of it.
 type Report struct {
-	Name     string `json:"name"`
-	Version  string `json:"version"`
-	Address  string `json:"address,omitempty"`
-	Epoch    uint64 `json:"epoch"`
-	State    State  `json:"state"` // of the crawl, as the node knows it
-	Idle     bool   `json:"idle"`
-	Sent     int64  `json:"sent"`     // batches of links, by this process
-	Received int64  `json:"received"` // likewise
-	Slips    int64  `json:"slips"`    // requests to whose end the lease did not last
+	Name     string        `json:"name"`
+	Version  string        `json:"version"`
+	Address  string        `json:"address,omitempty"`
+	Epoch    uint64        `json:"epoch"`
+	State    desired.State `json:"state"` // of the crawl, as the node knows it
+	Idle     bool          `json:"idle"`
+	Sent     int64         `json:"sent"`     // batches of links, by this process
+	Received int64         `json:"received"` // likewise
+	Slips    int64         `json:"slips"`    // requests to whose end the lease did not last
 	Figures
 	*Facts           // of strategies that decide host by host
 	Clock  time.Time `json:"clock"` // of the node

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kumo/internal/bus/inproc"
+	"kumo/internal/desired"
 	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 )
@@ -51,7 +52,7 @@ func comeAndGo(t *testing.T, seed uint64) {
 		w.hub.Cut(x.id.Node(), false)
 	}
 	d.rest()
-	if r, _, err := w.control.Record(t.Context()); err != nil || r.State != node.Done {
+	if r, _, err := w.control.Record(t.Context()); err != nil || r.State != desired.Done {
 		t.Errorf("seed %d: the record says %+v (%v)", seed, r, err)
 	}
 	w.check(1)

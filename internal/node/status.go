@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kumo/internal/bus"
+	"kumo/internal/desired"
 	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 )
@@ -24,7 +25,7 @@ type Status struct {
 }
 
 // Status reads the crawl's record, and what there is of all nodes.
-func (c Control) Status(ctx context.Context) (Record, []Status, error) {
+func (c Control) Status(ctx context.Context) (desired.Record, []Status, error) {
 	r, _, err := c.Record(ctx)
 	if err != nil {
 		return r, nil, err

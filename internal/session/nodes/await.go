@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kumo/internal/bus"
+	"kumo/internal/desired"
 	"kumo/internal/node"
 	"kumo/internal/settings"
 )
@@ -16,8 +17,8 @@ func (m *membership) awaitSettings(ctx context.Context) error {
 	if settle == nil {
 		return nil
 	}
-	r, err := m.await(ctx, func(r *node.Record) bool {
-		return r.State != node.Waiting && (len(r.Settings) > 0 || r.State != node.Stopping)
+	r, err := m.await(ctx, func(r *desired.Record) bool {
+		return r.State != desired.Waiting && (len(r.Settings) > 0 || r.State != desired.Stopping)
 	})
 	if err != nil {
 		return err
@@ -28,16 +29,16 @@ func (m *membership) awaitSettings(ctx context.Context) error {
 
 // awaitStart waits until the crawl goes on, if it was stopped or is done: then all nodes come at once, with what they
 // have ready. Who came while others are not there would take them for dead.
-func (m *membership) awaitStart(ctx context.Context) (node.Record, error) {
-	return m.await(ctx, func(r *node.Record) bool { return r.State != node.Stopping && r.State != node.Done })
+func (m *membership) awaitStart(ctx context.Context) (desired.Record, error) {
+	return m.await(ctx, func(r *desired.Record) bool { return r.State != desired.Stopping && r.State != desired.Done })
 }
 
 const lookAtState = time.Second // how often
 
 // await waits until the crawl's record is as it should be, or says meanwhile that nodes are to end. Others see the node
 // wait.
-func (m *membership) await(ctx context.Context, is func(*node.Record) bool) (node.Record, error) {
-	var was node.State
+func (m *membership) await(ctx context.Context, is func(*desired.Record) bool) (desired.Record, error) {
+	var was desired.State
 	changed, stop := m.changes(ctx)
 	defer stop()
 	for {
@@ -47,7 +48,7 @@ func (m *membership) await(ctx context.Context, is func(*node.Record) bool) (nod
 			return r, err
 		case m.n.leaving.Load():
 			return r, context.Canceled
-		case err == nil && r.State == node.Stopping && was != "" && was != r.State:
+		case err == nil && r.State == desired.Stopping && was != "" && was != r.State:
 			return r, node.ErrStopped
 		case was == "":
 			m.n.Log.Info("waiting for the crawl to be started", "state", r.State)

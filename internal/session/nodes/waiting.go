@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kumo/internal/bus"
+	"kumo/internal/desired"
 	"kumo/internal/job"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
@@ -65,7 +66,7 @@ func (w *waiter) alone(ctx context.Context) error {
 
 func (w *waiter) say(ctx context.Context) {
 	data, err := json.Marshal(node.Report{Name: w.m.id.Name, Version: job.Version, Address: w.m.n.Address,
-		State: node.Waiting, Clock: time.Now().UTC()})
+		State: desired.Waiting, Clock: time.Now().UTC()})
 	if err != nil {
 		return // of plain fields
 	}

@@ -8,6 +8,7 @@ import (
 
 	"kumo/internal/bus"
 	"kumo/internal/bus/inproc"
+	"kumo/internal/desired"
 	"kumo/internal/inspect"
 	"kumo/internal/job"
 	"kumo/internal/job/jobtest"
@@ -29,7 +30,7 @@ func TestTheStartIsHeardAtOnce(t *testing.T) {
 		m.waiter.m = m
 		heard := make(chan error, 1)
 		go func() {
-			_, err := m.await(t.Context(), func(r *node.Record) bool { return r.State == node.Running })
+			_, err := m.await(t.Context(), func(r *desired.Record) bool { return r.State == desired.Running })
 			heard <- err
 		}()
 		time.Sleep(10*lookAtState + lookAtState/10)

@@ -6,7 +6,7 @@ import (
 	"kumo/internal/advice"
 	"kumo/internal/bus"
 	"kumo/internal/bus/natsbus"
-	"kumo/internal/node"
+	"kumo/internal/desired"
 )
 
 // What a person can do about what goes wrong between nodes. The errors say what is wrong; they are made where it is
@@ -33,7 +33,7 @@ var remedies = []struct {
 		"where the first one listens"},
 	{bus.ErrUnavailable, "the servers did not answer in time, so it may have been done or not: kumo status says how it " +
 		"is, and which servers are away"},
-	{node.ErrState, "kumo status says how it is with the crawl"},
+	{desired.ErrState, "kumo status says how it is with the crawl"},
 }
 
 // Advise adds to an error what a person can do about it, if that is known and nothing is said yet.

@@ -1,0 +1,129 @@
+// Package desired is what all nodes of a crawl are to do: the crawl's desired state, with the settings that they share,
+// and which changes of it a person may make. It does not know how nodes come to agree on it: where there are servers a
+// registry has it, else it spreads from node to node.
+package desired
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A State is what all nodes are to do.
+type State string
+
+// The states. A crawl without a record waits.
+const (
+	Waiting  State = "waiting"  // for a start
+	Running  State = "running"  // fetch
+	Paused   State = "paused"   // fetch nothing, and stay
+	Stopping State = "stopping" // end; a later start goes on
+	Done     State = "done"     // nothing is left to fetch
+)
+
+// A Record is what all nodes must know of a crawl.
+type Record struct {
+	State    State               `json:"state"`
+	Why      string              `json:"why,omitempty"` // of a stop that nobody asked for
+	Changed  time.Time           `json:"changed"`       // the state, by the clock of who did
+	Settings map[string][]string `json:"settings,omitempty"`
+	Seeds    uint64              `json:"seeds"` // chunks of seeds that there are
+}
+
+// ErrState is a wish that does not go with the crawl's state.
+var ErrState = errors.New("that cannot be done now")
+
+// Parse reads a record; nil is one of which nobody has heard yet.
+func Parse(value []byte) (Record, error) {
+	r := Record{State: Waiting}
+	if value == nil {
+		return r, nil
+	}
+	if err := json.Unmarshal(value, &r); err != nil {
+		return r, fmt.Errorf("read the crawl's record: %w", err)
+	}
+	return r, nil
+}
+
+// Turn changes the state, whatever it is.
+func (r *Record) Turn(to State, why string) { r.State, r.Why, r.Changed = to, why, time.Now() }
+
+// Start lets the crawl begin, or go on. The settings are those of the first start; of a later one the given ones are
+// changed, which must be some that nodes look up in the record while they run. seeded: seeds have come with it.
+func (r *Record) Start(settings map[string][]string, seeded bool) error {
+	switch {
+	case r.State == Done && !seeded:
+		return fmt.Errorf("%w: the crawl is done; add seeds to go on with it", ErrState)
+	case r.State == Waiting && r.Seeds == 0:
+		return fmt.Errorf("%w: the crawl has no seeds yet", ErrState)
+	case r.Settings == nil:
+		r.Settings = settings
+	default:
+		r.merge(settings)
+	}
+	r.Turn(Running, "")
+	return nil
+}
+
+// merge takes settings over; one without values is left out from now on.
+func (r *Record) merge(settings map[string][]string) {
+	for key, values := range settings {
+		if len(values) == 0 {
+			delete(r.Settings, key)
+		} else {
+			r.Settings[key] = values
+		}
+	}
+}
+
+// Tune changes settings of a crawl that was started. One without values is left out from now on.
+func (r *Record) Tune(settings map[string][]string) error {
+	if r.Settings == nil {
+		return ErrNotStarted
+	}
+	r.merge(settings)
+	return nil
+}
+
+// ErrNotStarted is a crawl without settings.
+var ErrNotStarted = fmt.Errorf("%w: the crawl has not been started, and has no settings yet", ErrState)
+
+// Set changes the state: to Paused, Running (of one that is paused), or Stopping.
+func (r *Record) Set(to State) error {
+	if r.State != to && !allowed(r.State, to) {
+		return fmt.Errorf("%w: the crawl is %s", ErrState, r.State)
+	}
+	r.Turn(to, "")
+	return nil
+}
+
+// WhyLimit is why a crawl was stopped that has the pages it was to have.
+const WhyLimit = "limit"
+
+// Full stops a crawl that runs because it has the pages it was to have.
+func (r *Record) Full() {
+	if r.State == Running {
+		r.Turn(Stopping, WhyLimit)
+	}
+}
+
+// MayAdd returns an error unless seeds may be added.
+func (r *Record) MayAdd() error {
+	if r.State == Done {
+		return fmt.Errorf("%w: the crawl is done; start it with these URLs", ErrState)
+	}
+	return nil
+}
+
+func allowed(from, to State) bool {
+	switch to {
+	case Paused:
+		return from == Running
+	case Running:
+		return from == Paused
+	case Stopping:
+		return from != Stopping // nodes may wait for a start of one that is done
+	}
+	return false
+}
