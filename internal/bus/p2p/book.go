@@ -30,7 +30,7 @@ const (
 // A book has addresses of nodes: those that others have told (Learn), and those of nodes that were connected, of which
 // the last go into a file, so that a node that comes back finds others.
 type book struct {
-	name string
+	name string // of the file; "": there is none
 	most int
 
 	mu    sync.Mutex // guards what follows
@@ -53,7 +53,11 @@ type savedPage struct {
 
 // openBook reads the file; one that is damaged is as none.
 func openBook(dir string, most int) (*book, error) {
-	b := &book{name: filepath.Join(dir, bookFile), most: most, pages: map[peer.ID]*page{}}
+	b := &book{most: most, pages: map[peer.ID]*page{}}
+	if dir == "" {
+		return b, nil
+	}
+	b.name = filepath.Join(dir, bookFile)
 	f, err := vfs.OS.Open(b.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return b, nil
@@ -90,6 +94,9 @@ func parsed(texts []string) (all []ma.Multiaddr) {
 // put notes addresses of a node: its own word, where it was connected (met), or what others say, which does not take the
 // place of the former.
 func (b *book) put(node strategy.Node, id peer.ID, addrs []ma.Multiaddr, met bool) {
+	if node.Name() == Guest {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if old := b.pages[id]; old != nil && old.met && !met {
@@ -197,6 +204,9 @@ func (m *Messenger) keepBook() {
 func (m *Messenger) saveBook() error {
 	for _, p := range m.connected() {
 		m.book.put(p.node, p.id, m.host.Peerstore().Addrs(p.id), true)
+	}
+	if m.book.name == "" {
+		return nil
 	}
 	saved := []savedPage{}
 	for _, c := range m.book.met(mostSaved) {

@@ -214,9 +214,6 @@ func (c *Config) check() error {
 	if err := checkName(c.Crawl); err != nil {
 		return fmt.Errorf("the crawl: %w", err)
 	}
-	if c.Dir == "" {
-		return fmt.Errorf("the node %s has no folder for its key", c.Name)
-	}
 	c.Limits = c.Limits.withDefaults()
 	listen, err := listenAddrs(c.Listen)
 	if err != nil {

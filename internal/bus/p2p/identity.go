@@ -25,8 +25,13 @@ const (
 
 var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// loadKey reads the node's key from its folder, where it is made once.
+// loadKey reads the node's key from its folder, where it is made once. Without a folder it is a new one.
 func loadKey(dir string) (crypto.PrivKey, error) {
+	if dir == "" {
+		seed := make([]byte, ed25519.SeedSize)
+		rand.Read(seed) // it does not fail
+		return crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(seed))
+	}
 	name := filepath.Join(dir, keyFile)
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -49,7 +49,9 @@ type Config struct {
 	Crawl string // one word; nodes of other crawls are strangers, though they have the same secret
 	// Secret is the cluster's. Without one only loopback addresses are listened on and dialled.
 	Secret secret.Secret
-	Dir    string // where the node keeps its key, and addresses of other nodes
+	// Dir is where the node keeps its key, and addresses of other nodes. Without one it is another node each time, and
+	// keeps nothing.
+	Dir string
 
 	// Listen are addresses to listen on: "host:port" for both TCP and QUIC (UDP), or multiaddrs. An empty host is every
 	// address of the machine, port 0 any that is free.
@@ -65,6 +67,9 @@ type Config struct {
 	Reached, Lost func(strategy.Node)
 	Log           func(string) // progress and trouble, for people; may be nil
 }
+
+// Guest is the name of who speaks to nodes and is none: nobody keeps its addresses.
+const Guest = "guest"
 
 // A Reach says whether other nodes can begin a connection to a node.
 type Reach int

@@ -257,7 +257,6 @@ func TestBadConfigs(t *testing.T) {
 		"a name with ~":  {Name: "a~b", Crawl: "c", Dir: "d"},
 		"a long name":    {Name: strings.Repeat("x", 65), Crawl: "c", Dir: "d"},
 		"no crawl":       {Name: "a", Dir: "d"},
-		"no folder":      {Name: "a", Crawl: "c"},
 		"no address":     {Name: "a", Crawl: "c", Dir: "d", Listen: []string{"somewhere"}},
 		"no ip":          {Name: "a", Crawl: "c", Dir: "d", Listen: []string{"localhost:1"}},
 		"no multiaddr":   {Name: "a", Crawl: "c", Dir: "d", Listen: []string{"/ip4/x"}},
@@ -314,5 +313,43 @@ func TestCloseEndsAll(t *testing.T) {
 	}
 	if err := a.Send(b.Node(), nil); !errors.Is(err, bus.ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// Who only asks nodes something is answered, writes nothing, and is kept by nobody.
+func TestGuest(t *testing.T) {
+	t.Parallel()
+	s := secret.New()
+	a := open(t, Config{Name: "a", Secret: s})
+	b := open(t, Config{Name: "b", Secret: s})
+	g, err := Open(Config{Name: Guest, Crawl: "test", Secret: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	for _, m := range []*Messenger{b, g} {
+		if _, err := m.Dial(t.Context(), a.Addrs()...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heard := make(chan string, 1)
+	go a.Receive(t.Context(), func(from strategy.Node, data []byte) { a.Send(from, append([]byte("re: "), data...)) }) //nolint:errcheck // the test's end
+	go g.Receive(t.Context(), func(_ strategy.Node, data []byte) { heard <- string(data) })                            //nolint:errcheck // the test's end
+	if err := g.Send(a.Node(), []byte("how do you do")); err != nil {
+		t.Fatal(err)
+	}
+	if text := <-heard; text != "re: how do you do" {
+		t.Errorf("it hears %q", text)
+	}
+	if err := a.saveBook(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range a.Known() {
+		if c.Node == g.Node() {
+			t.Errorf("%s is kept", c.Node)
+		}
+	}
+	if all := a.Known(); len(all) != 1 || all[0].Node != b.Node() {
+		t.Errorf("%v is kept, want %s", all, b.Node())
 	}
 }
