@@ -148,7 +148,7 @@ func (d *clusterShow) crawl(ctx context.Context) (err error) {
 	}
 	d.begun = time.Now()
 	d.say("the crawl begins: %d nodes, 3 of them with servers, %s", d.nodes-1, d.server.SeedURLs()[0])
-	for _, part := range []func(context.Context, *admin.Client) error{d.formed, d.joined, d.killed, d.ended} {
+	for _, part := range []func(context.Context, admin.Client) error{d.formed, d.joined, d.killed, d.ended} {
 		if err := part(ctx, control); err != nil {
 			return err
 		}
@@ -159,7 +159,7 @@ func (d *clusterShow) crawl(ctx context.Context) (err error) {
 const demoCrawl = "demo"
 
 // start is kumo start.
-func (d *clusterShow) start(ctx context.Context, control *admin.Client) error {
+func (d *clusterShow) start(ctx context.Context, control admin.Client) error {
 	o := &options{}
 	all := crawlFlags(o)
 	args := []string{"--scope", "any", "--allow-private", "--ip-delay", "0", "--delay", d.delay.String(), "--contact",
@@ -174,12 +174,12 @@ func (d *clusterShow) start(ctx context.Context, control *admin.Client) error {
 }
 
 // formed waits until the first nodes are members.
-func (d *clusterShow) formed(ctx context.Context, control *admin.Client) error {
+func (d *clusterShow) formed(ctx context.Context, control admin.Client) error {
 	return d.until(ctx, control, func(c *inspect.Cluster) bool { return c.Settled && members(c) == d.nodes-1 })
 }
 
 // joined has the last node join.
-func (d *clusterShow) joined(ctx context.Context, control *admin.Client) error {
+func (d *clusterShow) joined(ctx context.Context, control admin.Client) error {
 	if err := d.startNode(); err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (d *clusterShow) joined(ctx context.Context, control *admin.Client) error {
 }
 
 // killed kills a node that runs a server: the control unit, if it does.
-func (d *clusterShow) killed(ctx context.Context, control *admin.Client) error {
+func (d *clusterShow) killed(ctx context.Context, control admin.Client) error {
 	victim, what := d.procs[1], ""
 	if i := slices.IndexFunc(d.procs[:len(d.servers)], func(p *demoNode) bool { return p.name == d.control }); i >= 0 {
 		victim, what = d.procs[i], ", the control unit,"
@@ -201,7 +201,7 @@ func (d *clusterShow) killed(ctx context.Context, control *admin.Client) error {
 }
 
 // ended waits until the crawl is done and its processes have ended.
-func (d *clusterShow) ended(ctx context.Context, control *admin.Client) error {
+func (d *clusterShow) ended(ctx context.Context, control admin.Client) error {
 	if err := d.until(ctx, control, func(c *inspect.Cluster) bool { return c.State == "done" }); err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func members(c *inspect.Cluster) (n int) {
 }
 
 // until looks at the cluster until it is as wanted, and says what changes.
-func (d *clusterShow) until(ctx context.Context, control *admin.Client, wanted func(*inspect.Cluster) bool) error {
+func (d *clusterShow) until(ctx context.Context, control admin.Client, wanted func(*inspect.Cluster) bool) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {

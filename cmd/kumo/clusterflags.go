@@ -79,23 +79,23 @@ const viewPatience = 3 * time.Second
 
 // control connects to the cluster, calls f, and lets it go.
 func (c *clusterFlags) control(ctx context.Context, stderr io.Writer, f func(context.Context,
-	*admin.Client) error) error {
+	admin.Client) error) error {
 	return c.connect(ctx, stderr, cluster.OpenClient, f)
 }
 
 // view is control for what can be looked at while too few servers run, too.
 func (c *clusterFlags) view(ctx context.Context, stderr io.Writer, f func(context.Context,
-	*admin.Client) error) error {
-	open := func(ctx context.Context, crawl string, o cluster.NodeOptions) (*admin.Client, error) {
+	admin.Client) error) error {
+	open := func(ctx context.Context, crawl string, o cluster.NodeOptions) (admin.Client, error) {
 		return cluster.OpenView(ctx, crawl, o, viewPatience)
 	}
 	return c.connect(ctx, stderr, open, f)
 }
 
-type opener func(ctx context.Context, crawl string, o cluster.NodeOptions) (*admin.Client, error)
+type opener func(ctx context.Context, crawl string, o cluster.NodeOptions) (admin.Client, error)
 
 func (c *clusterFlags) connect(ctx context.Context, stderr io.Writer, open opener,
-	f func(context.Context, *admin.Client) error) (err error) {
+	f func(context.Context, admin.Client) error) (err error) {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	o, err := c.options(func(s string) { log.Warn(s) })
 	if err != nil {

@@ -50,8 +50,8 @@ func startCommand() *cobra.Command {
 			}
 			o.warn(cmd.ErrOrStderr())
 			c.wait += o.seedTime()
-			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *admin.Client) error {
-				r, _, err := control.Status(ctx)
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
+				r, err := control.Record(ctx)
 				if err != nil {
 					return err
 				}
@@ -141,7 +141,7 @@ crawl's --scope has it. The answer says how many were new; what is known already
 			if !o.job.HasSeeds() {
 				return usagef("no URL to add: name one, or give a file of them with --input-file")
 			}
-			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *admin.Client) error {
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 				known, err := control.Known(ctx, o.job.Seeds) // before they are added
 				if err != nil {
 					return cluster.Advise(err)
@@ -195,12 +195,12 @@ func addedAll(k node.Known, file *seeds.File) string {
 func are(n int, what string) string { return what + plural(n, " is", " are") }
 
 // stateCommand makes a verb that changes what all nodes do.
-func stateCommand(name, short, long, done string, change func(*admin.Client, context.Context) error) *cobra.Command {
+func stateCommand(name, short, long, done string, change func(admin.Client, context.Context) error) *cobra.Command {
 	c := &clusterFlags{}
 	cmd := &cobra.Command{Use: name + " --crawl NAME", Short: short, Long: long, Args: cobra.NoArgs,
 		Example: "  kumo " + name + " --crawl news",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *admin.Client) error {
+			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 				if err := change(control, ctx); err != nil {
 					return cluster.Advise(err)
 				}
@@ -215,16 +215,16 @@ func stateCommand(name, short, long, done string, change func(*admin.Client, con
 func pauseCommand() *cobra.Command {
 	return stateCommand("pause", "Let the nodes of a crawl fetch nothing for a while",
 		"Let the nodes of a crawl fetch nothing, and stay, until kumo resume. Requests that are under way are finished.",
-		"paused", (*admin.Client).Pause)
+		"paused", admin.Client.Pause)
 }
 
 func resumeCommand() *cobra.Command {
 	return stateCommand("resume", "Let a crawl go on that was paused", "Let the nodes of a crawl go on that kumo pause "+
 		"has paused.", "goes on",
-		(*admin.Client).Resume)
+		admin.Client.Resume)
 }
 
 func stopCommand() *cobra.Command {
 	return stateCommand("stop", "End all nodes of a crawl, to go on later", `End all nodes of a crawl: they finish what is under way, write down where they are, keep their place, and their processes end. The same
-kumo node commands, and then kumo start, go on.`, "the nodes end", (*admin.Client).Stop)
+kumo node commands, and then kumo start, go on.`, "the nodes end", admin.Client.Stop)
 }

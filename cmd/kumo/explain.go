@@ -121,7 +121,7 @@ func (e *explainer) askOwner(stderr io.Writer, x *explained, host string) (err e
 			return nil
 		}
 	}
-	err = e.control(e.ctx, stderr, func(_ context.Context, control *admin.Client) (err error) {
+	err = e.control(e.ctx, stderr, func(_ context.Context, control admin.Client) (err error) {
 		x.Owner, err = control.Owner(e.ctx, host, e.self, e.wait)
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kumo/internal/admin"
+	"kumo/internal/desired"
 	"kumo/internal/inspect"
 	"kumo/internal/node"
 	"kumo/internal/secret"
@@ -64,7 +65,7 @@ type failOver struct {
 	*testing.T
 	clusterShow // follows the cluster
 	seed        uint64
-	client      *admin.Client
+	client      admin.Client
 	sites       []*site
 	killings    []*killing
 }
@@ -281,7 +282,10 @@ func (f *failOver) watch(ctx context.Context, k *killing, fresh *site) {
 			return
 		case <-poll.C:
 		}
-		if _, all, err := f.client.Status(ctx); err == nil {
+		registry := f.client.(interface {
+			Status(context.Context) (desired.Record, []node.Status, error)
+		})
+		if _, all, err := registry.Status(ctx); err == nil {
 			k.see(time.Since(k.at), all)
 		}
 	}

@@ -50,7 +50,7 @@ func setCommand() *cobra.Command {
 			if len(wishes) == 0 {
 				open = c.view
 			}
-			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *admin.Client) error {
+			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 				if len(wishes) == 0 {
 					return c.showSettings(ctx, cmd.OutOrStdout(), control, asJSON)
 				}
@@ -154,7 +154,7 @@ func mayChange(key string) (may changes, why string) {
 }
 
 // set changes settings, and says what they are now.
-func (c *clusterFlags) set(ctx context.Context, w io.Writer, control *admin.Client,
+func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Client,
 	wishes []settings.Setting) error {
 	var was map[string][]string
 	var state desired.State
@@ -227,8 +227,8 @@ type shownSetting struct {
 }
 
 // showSettings lists what all nodes share.
-func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control *admin.Client, asJSON bool) error {
-	r, _, err := control.Status(ctx)
+func (c *clusterFlags) showSettings(ctx context.Context, w io.Writer, control admin.Client, asJSON bool) error {
+	r, err := control.Record(ctx)
 	if err != nil {
 		return cluster.Advise(err)
 	}

@@ -163,7 +163,7 @@ func busyLoop(t *testing.T) {
 }
 
 // shares says how many hosts each node owns, and checks it.
-func (s *spreading) shares(ctx context.Context, client *admin.Client, came time.Duration) {
+func (s *spreading) shares(ctx context.Context, client admin.Client, came time.Duration) {
 	owners, err := client.Owners(ctx, admin.HostQuery{})
 	if err != nil {
 		s.Fatal(err)

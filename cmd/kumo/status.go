@@ -59,7 +59,7 @@ func statusCommand() *cobra.Command {
 			if h.on {
 				open = c.control
 			}
-			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control *admin.Client) error {
+			return open(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
 				if h.on {
 					return h.show(cmd.Context(), s, control, c, args)
 				}
@@ -94,7 +94,7 @@ type statusView struct {
 }
 
 // follow shows the cluster until the user has seen enough, or there is nobody to ask any more.
-func (s *statusView) follow(ctx, enough context.Context, control *admin.Client, crawl string) error {
+func (s *statusView) follow(ctx, enough context.Context, control admin.Client, crawl string) error {
 	tick := time.NewTicker(max(s.every, 100*time.Millisecond))
 	defer tick.Stop()
 	ends := false // the nodes do, as far as was seen

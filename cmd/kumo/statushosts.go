@@ -48,7 +48,7 @@ func (v *hostsView) check(given *pflag.FlagSet, args []string, watch bool) error
 }
 
 // show asks whose hosts are, and prints it.
-func (v *hostsView) show(ctx context.Context, s *statusView, control *admin.Client, c *clusterFlags,
+func (v *hostsView) show(ctx context.Context, s *statusView, control admin.Client, c *clusterFlags,
 	args []string) error {
 	q := admin.HostQuery{Parked: v.parked, Limit: v.limit, Patience: c.wait}
 	for _, a := range args {

@@ -9,13 +9,40 @@ import (
 
 	"kumo/internal/bus"
 	"kumo/internal/desired"
+	"kumo/internal/inspect"
 	"kumo/internal/node"
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
 	"kumo/internal/weburl"
 )
 
-// Config is what a client is made of.
+// A Client steers a crawl of several nodes, and shows it. It is no node.
+type Client interface {
+	// Start lets the crawl begin with settings and seeds, or go on: then no setting may be given but the limit on pages.
+	Start(ctx context.Context, all []settings.Setting, seeds []string, files ...*seeds.File) error
+	// Known asks the nodes which of the seeds they know already. It may be called once.
+	Known(ctx context.Context, seeds []string) (node.Known, error)
+	Add(ctx context.Context, seeds []string, files ...*seeds.File) error
+	// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
+	// again.
+	Tune(ctx context.Context, f func(desired.Record) ([]settings.Setting, error)) error
+	Pause(ctx context.Context) error  // has all nodes fetch nothing until Resume
+	Resume(ctx context.Context) error // has a crawl go on that is paused
+	Stop(ctx context.Context) error   // has all nodes end. Start has the crawl go on later
+
+	Record(ctx context.Context) (desired.Record, error)
+	Look(ctx context.Context, crawl string) (*inspect.Cluster, error) // at the crawl's record, and all nodes
+	// Owners says whose hosts are, Owner whose one host is; nil if it is nobody's yet. Self is the identity of the node that
+	// asks, if it is one.
+	Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error)
+	Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error)
+
+	// Trouble is why the client shows an old picture, and nothing can be changed; nil if it does not.
+	Trouble() error
+	Close() error // lets the cluster go
+}
+
+// Config is what a client of a cluster with servers is made of.
 type Config struct {
 	Crawl string // as nodes call it
 	Bus   bus.Bus
@@ -28,29 +55,26 @@ type Config struct {
 	Close     func() error // lets the cluster go
 }
 
-// A Client steers a crawl of several nodes, and shows it. It is no node.
-type Client struct {
+// A client works with a cluster's servers.
+type client struct {
 	cfg     Config
 	control node.Control
 }
 
-// New makes a client. The caller closes it.
-func New(cfg Config) *Client {
-	c := &Client{cfg: cfg, control: node.Control{Registry: cfg.Bus}}
+// New makes a client of a cluster with servers. The caller closes it.
+func New(cfg Config) Client {
+	c := &client{cfg: cfg, control: node.Control{Registry: cfg.Bus}}
 	if cfg.Trouble != nil {
 		c.control.Registry = newPicture(cfg.Picture)
 	}
 	return c
 }
 
-// Trouble is why the client shows an old picture, and nothing can be changed; nil if it does not.
-func (c *Client) Trouble() error { return c.cfg.Trouble }
+func (c *client) Trouble() error { return c.cfg.Trouble }
 
-// Close lets the cluster go.
-func (c *Client) Close() error { return c.cfg.Close() }
+func (c *client) Close() error { return c.cfg.Close() }
 
-// Start lets the crawl begin with settings and seeds, or go on: then no setting may be given but the limit on pages.
-func (c *Client) Start(ctx context.Context, all []settings.Setting, seeds []string, files ...*seeds.File) error {
+func (c *client) Start(ctx context.Context, all []settings.Setting, seeds []string, files ...*seeds.File) error {
 	urls, err := asURLs(seeds)
 	if err != nil {
 		return err
@@ -66,8 +90,7 @@ const (
 	knowMost = 20_000          // URLs that they are asked about: each costs a look at the disk
 )
 
-// Known asks the nodes which of the seeds they know already. It may be called once.
-func (c *Client) Known(ctx context.Context, seeds []string) (k node.Known, err error) {
+func (c *client) Known(ctx context.Context, seeds []string) (k node.Known, err error) {
 	urls, err := asURLs(seeds)
 	if err != nil {
 		return k, err
@@ -82,8 +105,7 @@ func (c *Client) Known(ctx context.Context, seeds []string) (k node.Known, err e
 	return k, nil
 }
 
-// Add adds seeds.
-func (c *Client) Add(ctx context.Context, seeds []string, files ...*seeds.File) error {
+func (c *client) Add(ctx context.Context, seeds []string, files ...*seeds.File) error {
 	urls, err := asURLs(seeds)
 	if err != nil {
 		return err
@@ -94,9 +116,7 @@ func (c *Client) Add(ctx context.Context, seeds []string, files ...*seeds.File) 
 	return c.control.Add(ctx, urls)
 }
 
-// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
-// again.
-func (c *Client) Tune(ctx context.Context, f func(desired.Record) ([]settings.Setting, error)) error {
+func (c *client) Tune(ctx context.Context, f func(desired.Record) ([]settings.Setting, error)) error {
 	return c.control.Tune(ctx, func(r desired.Record) (map[string][]string, error) {
 		all, err := f(r)
 		return settings.Map(all), err
@@ -105,7 +125,7 @@ func (c *Client) Tune(ctx context.Context, f func(desired.Record) ([]settings.Se
 
 // seedFrom adds the seeds of files, piece by piece. It returns urls with the first of them: what is known is no harm,
 // and where there are some, the crawl has seeds.
-func (c *Client) seedFrom(ctx context.Context, urls []string, files []*seeds.File) ([]string, error) {
+func (c *client) seedFrom(ctx context.Context, urls []string, files []*seeds.File) ([]string, error) {
 	for _, f := range files {
 		if f == nil || f.Few() {
 			continue
@@ -143,16 +163,18 @@ func asURLs(typed []string) (urls []string, err error) {
 	return urls, err
 }
 
-// Pause has all nodes fetch nothing until Resume.
-func (c *Client) Pause(ctx context.Context) error { return c.control.Set(ctx, desired.Paused) }
+func (c *client) Pause(ctx context.Context) error { return c.control.Set(ctx, desired.Paused) }
 
-// Resume has a crawl go on that is paused.
-func (c *Client) Resume(ctx context.Context) error { return c.control.Set(ctx, desired.Running) }
+func (c *client) Resume(ctx context.Context) error { return c.control.Set(ctx, desired.Running) }
 
-// Stop has all nodes end. Start has the crawl go on later.
-func (c *Client) Stop(ctx context.Context) error { return c.control.Set(ctx, desired.Stopping) }
+func (c *client) Stop(ctx context.Context) error { return c.control.Set(ctx, desired.Stopping) }
 
-// Status is the crawl's record, and all nodes, by name.
-func (c *Client) Status(ctx context.Context) (desired.Record, []node.Status, error) {
+func (c *client) Record(ctx context.Context) (desired.Record, error) {
+	r, _, err := c.control.Record(ctx)
+	return r, err
+}
+
+// Status is the crawl's record, and all nodes, by name, as the registry has them.
+func (c *client) Status(ctx context.Context) (desired.Record, []node.Status, error) {
 	return c.control.Status(ctx)
 }

@@ -36,7 +36,7 @@ type Placement struct {
 var ErrHashed = errors.New("here a hash says whose a host is, so that there is no list of hosts")
 
 // Owners says whose hosts are. What a control unit's table has is read from its log; what a hash says is computed.
-func (c *Client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
+func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
 	ctx, w := watched(ctx, q.Patience)
 	defer w.stop()
 	t, p, err := c.members(ctx)
@@ -61,7 +61,7 @@ func (c *Client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, erro
 }
 
 // Owner says whose one host is; nil if it is nobody's yet. Self is the identity of the node that asks, if it is one.
-func (c *Client) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
+func (c *client) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
 	ctx, w := watched(ctx, patience)
 	defer w.stop()
 	t, p, err := c.members(ctx)
@@ -84,7 +84,7 @@ func (c *Client) Owner(ctx context.Context, host, self string, patience time.Dur
 }
 
 // addressOf is where a node can be asked, "" if it does not say so.
-func (c *Client) addressOf(ctx context.Context, n string) string {
+func (c *client) addressOf(ctx context.Context, n string) string {
 	_, all, err := c.control.Status(ctx)
 	if i := slices.IndexFunc(all, func(s node.Status) bool { return string(s.Node) == n }); err == nil && i >= 0 {
 		return all[i].Address
@@ -93,7 +93,7 @@ func (c *Client) addressOf(ctx context.Context, n string) string {
 }
 
 // members reads the table of members, and how these place hosts.
-func (c *Client) members(ctx context.Context) (*quorum.Table, *Placement, error) {
+func (c *client) members(ctx context.Context) (*quorum.Table, *Placement, error) {
 	e, err := c.cfg.Bus.Get(ctx, quorum.TableKey)
 	switch {
 	case err != nil:
@@ -111,7 +111,7 @@ func (c *Client) members(ctx context.Context) (*quorum.Table, *Placement, error)
 }
 
 // readTable calls f with all hosts in the control unit's table.
-func (c *Client) readTable(ctx context.Context, w *watch, p *Placement, f func(hub.Host)) error {
+func (c *client) readTable(ctx context.Context, w *watch, p *Placement, f func(hub.Host)) error {
 	read := func(apply func(number uint64, data []byte) error) error {
 		err := c.cfg.Bus.Read(ctx, node.StrategyLog, 0, func(number uint64, data []byte) error {
 			w.goesOn()

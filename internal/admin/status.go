@@ -16,7 +16,7 @@ import (
 )
 
 // Look is the cluster of a crawl as the registry has it.
-func (c *Client) Look(ctx context.Context, crawl string) (*inspect.Cluster, error) {
+func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, error) {
 	r, nodes, err := c.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (c *Client) Look(ctx context.Context, crawl string) (*inspect.Cluster, erro
 }
 
 // addGone adds to the totals the pages of nodes that have gone, so that the sum does not fall with them.
-func (c *Client) addGone(ctx context.Context, all *inspect.Cluster) error {
+func (c *client) addGone(ctx context.Context, all *inspect.Cluster) error {
 	totals := node.Totals(c.control)
 	gone, err := totals.Gone(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *Client) addGone(ctx context.Context, all *inspect.Cluster) error {
 }
 
 // addRevoked adds what leases tell of nodes that are not shown.
-func (c *Client) addRevoked(ctx context.Context, shown, gone node.Pages) error {
+func (c *client) addRevoked(ctx context.Context, shown, gone node.Pages) error {
 	leases, err := c.control.Leases(ctx)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (c *Client) addRevoked(ctx context.Context, shown, gone node.Pages) error {
 }
 
 // waiting reads which nodes wait.
-func (c *Client) waiting(ctx context.Context) (all []node.Status, err error) {
+func (c *client) waiting(ctx context.Context) (all []node.Status, err error) {
 	found, err := bus.ReadAll(ctx, c.control.Registry, node.WaitingPrefix)
 	if err != nil {
 		return nil, err

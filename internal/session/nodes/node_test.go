@@ -16,6 +16,7 @@ import (
 	"kumo/internal/bus"
 	"kumo/internal/bus/inproc"
 	"kumo/internal/folder"
+	"kumo/internal/inspect"
 	"kumo/internal/job"
 	"kumo/internal/job/jobtest"
 	"kumo/internal/member"
@@ -38,7 +39,7 @@ type cluster struct {
 	web     *synthweb.Server
 	hub     *inproc.Hub
 	dir     string
-	control *admin.Client
+	control admin.Client
 	tune    func(*job.Job) // may be nil
 
 	strategy string // "": shard
@@ -143,17 +144,17 @@ func (r *running) kill() {
 func (c *cluster) members(n int) {
 	c.t.Helper()
 	c.eventually(fmt.Sprint(n, " members are settled"), func() bool {
-		_, all, err := c.control.Status(c.t.Context())
+		all, err := c.control.Look(c.t.Context(), "test")
 		if err != nil {
 			c.t.Fatal(err)
 		}
 		in := 0
-		for _, s := range all {
-			if s.Member && s.Settled {
+		for i := range all.Nodes {
+			if all.Nodes[i].Is == inspect.NodeMember {
 				in++
 			}
 		}
-		return in == n
+		return in == n && all.Settled
 	})
 }
 
@@ -319,11 +320,11 @@ func TestANodeThatWasGivenUp(t *testing.T) {
 	c.eventually("some of it is fetched", func() bool { return web.Requests() > 300 })
 	b.kill()
 	c.eventually("it is given up", func() bool {
-		_, all, err := c.control.Status(t.Context())
+		all, err := c.control.Look(t.Context(), "test")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(all) == 1 && all[0].Settled
+		return len(all.Nodes) == 1 && all.Settled
 	})
 	b = c.start("b")
 	c.ends(nil, a, b)

@@ -17,13 +17,13 @@ import (
 
 // OpenClient connects to the cluster of a crawl, and waits until it can be changed. Of the options those that lead
 // there matter. The caller closes the client.
-func OpenClient(ctx context.Context, crawl string, o NodeOptions) (*admin.Client, error) {
+func OpenClient(ctx context.Context, crawl string, o NodeOptions) (admin.Client, error) {
 	return OpenView(ctx, crawl, o, 0)
 }
 
 // OpenView is OpenClient for who only looks. If too few servers run, the client shows what those that run have after so
 // long, and its Trouble says so; 0: it waits for them.
-func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Duration) (_ *admin.Client, err error) {
+func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Duration) (_ admin.Client, err error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Listen = "" // its server is a node's
 	c, err := natsbus.Connect(ctx, o.bus(crawl))

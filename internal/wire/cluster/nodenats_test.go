@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"kumo/internal/bus/bustest"
+	"kumo/internal/inspect"
 	"kumo/internal/job/jobtest"
 	"kumo/internal/member"
-	"kumo/internal/node"
 	"kumo/internal/secret"
 	"kumo/internal/synthweb"
 )
@@ -71,11 +71,12 @@ func TestNodesOverTheirOwnServers(t *testing.T) {
 		t.Fatal("never: ", what)
 	}
 	eventually("all are members", func() bool {
-		_, all, err := client.Status(t.Context())
+		c, err := client.Look(t.Context(), "test")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(all) == 3 && !slices.ContainsFunc(all, func(s node.Status) bool { return !s.Member || !s.Settled })
+		return len(c.Nodes) == 3 && c.Settled &&
+			!slices.ContainsFunc(c.Nodes, func(n inspect.Node) bool { return n.Is != inspect.NodeMember })
 	})
 	if err := client.Start(t.Context(), nil, web.SeedURLs()); err != nil {
 		t.Fatal(err)
