@@ -29,7 +29,10 @@ the made-up web say what they saw. The exit code is 0 only if all that can be re
 a time, nor two sooner than its delay. What each node said is in its log.
 
 With --strategy hub each node is kept from half of the hosts (--apart), and each host goes to one that reaches it, as the control unit decides; it is
-the control unit that is killed.`
+the control unit that is killed.
+
+With --strategy mesh there are eight nodes, no server, and none that is special: one joins, two leave, two are killed, one of them with its
+folder.`
 
 // A clusterShow is kumo cluster demo.
 type clusterShow struct {
@@ -65,11 +68,14 @@ func clusterDemo() *cobra.Command {
 			if d.hub() && !cmd.Flags().Changed("delay") {
 				d.delay = hubDelay
 			}
+			if d.mesh() && !cmd.Flags().Changed("nodes") {
+				d.nodes = meshNodes
+			}
 			return d.run(cmd.Context())
 		}}
 	d.web.bind(cmd, 40, 1500)
 	f := cmd.Flags()
-	f.IntVar(&d.nodes, "nodes", 5, "run `N` nodes, 4 to 20")
+	f.IntVar(&d.nodes, "nodes", 5, "run `N` nodes, 4 to 20 (with mesh 8)")
 	f.Var(choice{&d.strategy, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes")
 	f.Float64Var(&d.apart, "apart", 0.5, "with hub: keep each node from this `SHARE` of the hosts, 0 to 0.9; two of "+
 		"the first nodes reach each host")
@@ -86,6 +92,9 @@ func (d *clusterShow) check(apart bool) error {
 	switch {
 	case d.nodes < 4 || d.nodes > 20:
 		return usagef("--nodes is %d: 4 to 20 are possible", d.nodes)
+	case d.mesh() && d.nodes < leastMesh:
+		return usagef("--nodes is %d: with the strategy mesh two of them leave and two are killed: %d to 20 are possible",
+			d.nodes, leastMesh)
 	case apart && !d.hub():
 		return usagef("--apart: with the strategy %s it does not matter who reaches a host: try it with --strategy hub",
 			d.strategy)
@@ -93,6 +102,22 @@ func (d *clusterShow) check(apart bool) error {
 		return usagef("--apart is %v: a share from 0 to 0.9 is possible", d.apart)
 	}
 	return nil
+}
+
+// fates says what became of nodes.
+func (d *clusterShow) fates() string {
+	if d.mesh() {
+		return "2 left, 2 killed"
+	}
+	return "1 killed"
+}
+
+// listening is how many nodes listen at an address that is known before.
+func (d *clusterShow) listening() int {
+	if d.mesh() {
+		return d.nodes
+	}
+	return 3
 }
 
 // hubDelay makes up for the time that it takes to find out who reaches the hosts of the node that is killed.
@@ -120,11 +145,15 @@ func (d *clusterShow) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, d.server.Close()) }()
 	d.server.Score() // its truth takes a moment to compute
 	d.secret = secret.New()
-	if d.servers, err = freeAddresses(3); err != nil {
+	if d.servers, err = freeAddresses(d.listening()); err != nil {
 		return err
 	}
 	defer d.end()
-	if err := d.crawl(ctx); err != nil {
+	crawl := d.crawl
+	if d.mesh() {
+		crawl = d.crawlMesh
+	}
+	if err := crawl(ctx); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
 	return d.judge(time.Since(begun))
@@ -317,9 +346,9 @@ func (d *clusterShow) judge(took time.Duration) error {
 	if len(faults) > 0 {
 		verdict = strings.Join(faults, ", ")
 	}
-	fmt.Fprintf(d.w, "%d nodes, 1 joined, 1 killed: %d of %d reachable URLs fetched, %d fetched again, %s, gap at "+
+	fmt.Fprintf(d.w, "%d nodes, 1 joined, %s: %d of %d reachable URLs fetched, %d fetched again, %s, gap at "+
 		"least %v, %.0f s\n",
-		d.nodes, s.Covered, s.Truth, s.Repeats+s.RepeatsOther, verdict, s.LeastGap.Value.Round(time.Millisecond),
+		d.nodes, d.fates(), s.Covered, s.Truth, s.Repeats+s.RepeatsOther, verdict, s.LeastGap.Value.Round(time.Millisecond),
 		took.Seconds())
 	if len(faults) > 0 {
 		return fmt.Errorf("the crawl is not as it should be: %s", strings.Join(faults, ", "))

@@ -32,10 +32,13 @@ func (d *clusterShow) startNode() error {
 	}
 	i := len(d.procs)
 	p := &demoNode{name: "node-" + strconv.Itoa(i+1), ended: make(chan struct{})}
-	args := []string{"node", "--crawl", demoCrawl, "--name", p.name, "--out", filepath.Join(d.out, p.name), "--strategy",
-		d.strategy,
-		"--servers", strconv.Itoa(len(d.servers)), "--join", strings.Join(d.servers, ","), "--dns-server", d.server.DNS(),
-		"--memory", "64MB", "--min-free-disk", "0"}
+	args := []string{"node", "--crawl", demoCrawl, "--name", p.name, "--out", d.folderOf(p), "--strategy", d.strategy,
+		"--dns-server", d.server.DNS(), "--memory", "64MB", "--min-free-disk", "0"}
+	if d.mesh() {
+		args = append(args, d.meshArgs(i)...)
+	} else {
+		args = append(args, "--servers", strconv.Itoa(len(d.servers)), "--join", strings.Join(d.servers, ","))
+	}
 	if i < len(d.servers) {
 		args = append(args, "--listen", d.servers[i])
 	}

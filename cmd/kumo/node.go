@@ -24,7 +24,6 @@ import (
 	"kumo/internal/node"
 	"kumo/internal/policy"
 	"kumo/internal/progress"
-	"kumo/internal/session/nodes"
 	"kumo/internal/settings"
 	"kumo/internal/stats"
 	"kumo/internal/web"
@@ -67,10 +66,18 @@ type noder struct {
 	slots   int
 	out     string
 	alone   bool // it runs the only server
+	mesh    meshFlags
+}
+
+// meshFlags are those of a node of a crawl without a centre.
+type meshFlags struct {
+	backups int
+	reach   string
+	noLAN   bool
 }
 
 func nodeCommand() *cobra.Command {
-	n := &noder{o: &options{}, preset: "lan", place: "shard"}
+	n := &noder{o: &options{}, preset: "lan", place: "shard", mesh: meshFlags{reach: "auto"}}
 	cmd := &cobra.Command{Use: "node --crawl NAME [flags]", Short: "Run a node of a crawl", Long: nodeLong,
 		Example: nodeExample, Args: cobra.NoArgs,
 		DisableFlagsInUseLine: true,
@@ -87,8 +94,13 @@ func nodeCommand() *cobra.Command {
 	f.IntVar(&n.servers, "servers", 0, "the first `N` addresses in --join are those of all servers: 1, 3 or 5")
 	f.Var(choice{&n.preset, cluster.Presets()}, "preset", "how far the nodes are from each other; the same on all")
 	f.Var(choice{&n.place, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes, the same on all: "+
-		"by a hash (shard), or by who reaches them (hub)")
+		"by a hash (shard), by who reaches them (hub), or by a hash and without any server (mesh)")
 	f.IntVar(&n.slots, "slots", cluster.DefaultSlots, "plan for at most `M` nodes; the same on all")
+	f.IntVar(&n.mesh.backups, "backups", cluster.DefaultBackups, "with mesh: `N` nodes remember the URLs of each host; "+
+		"the same on all")
+	f.Var(choice{&n.mesh.reach, cluster.Reaches()}, "reach", "with mesh: whether other nodes can connect to this one; "+
+		"auto asks them")
+	f.BoolVar(&n.mesh.noLAN, "no-lan", false, "with mesh: do not look for nodes in the local network")
 	f.StringVarP(&n.out, "out", "o", "", "the node's folder (default: crawls/CRAWL, or crawls/CRAWL-NAME with --name)")
 	borrow(f, crawlFlags(n.o), nodeFlags)
 	f.SortFlags = false
@@ -116,9 +128,12 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(n.o.job.MemoryLimit())
 	}
+	if n.place == "mesh" {
+		listenMesh(&opts)
+	}
 	n.say(show, &opts)
 	late := time.AfterFunc(lateJoin, func() { show.log.Warn(hint(&opts)) })
-	cluster, err := cluster.OpenNode(ctx, j, opts)
+	one, err := cluster.OpenNode(ctx, j, opts)
 	late.Stop()
 	if err != nil && ctx.Err() != nil {
 		return n.ended(context.Canceled, show)
@@ -126,8 +141,11 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return n.advise(err)
 	}
-	defer func() { err = errors.Join(err, cluster.Close()) }()
-	report, err := n.crawlAll(ctx, cluster, show)
+	defer func() { err = errors.Join(err, one.Close()) }()
+	if a, may := one.(interface{ Addresses() []string }); may {
+		n.sayJoin(out, a.Addresses())
+	}
+	report, err := n.crawlAll(ctx, one, show)
 	if report != nil && !n.o.quiet {
 		report.Print(out)
 		fmt.Fprintf(out, "  %-9s %s\n", "folder", n.out)
@@ -140,6 +158,8 @@ const lateJoin = 5 * time.Second
 
 func hint(o *cluster.NodeOptions) string {
 	switch {
+	case o.Strategy == "mesh":
+		return meshHint(o)
 	case o.NATS != "":
 		return "not joined yet: check the URL in --nats, and that it is reached from here"
 	case len(o.Servers) > 1:
@@ -162,6 +182,12 @@ func (n *noder) settle() (o cluster.NodeOptions, err error) {
 	if node.CrawlWord(n.name) != n.name {
 		return o, usagef("--name %q: letters, digits, - and _ are wanted", n.name)
 	}
+	if n.place == "mesh" {
+		return n.settleMesh()
+	}
+	if err := n.checkNoMesh(); err != nil {
+		return o, err
+	}
 	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, NATS: n.nats, Preset: n.preset,
 		Strategy: n.place, Slots: n.slots}
 	switch {
@@ -175,11 +201,16 @@ func (n *noder) settle() (o cluster.NodeOptions, err error) {
 	if err != nil {
 		return o, err
 	}
+	return o, n.checkRest()
+}
+
+// checkRest refuses a folder of another crawl, and flags of the machine that are wrong: now, and not when the crawl is
+// started.
+func (n *noder) checkRest() error {
 	if err := n.checkFolder(); err != nil {
-		return o, err
+		return err
 	}
-	// The machine's flags are checked now, and not when the crawl is started.
-	return o, n.o.settleNode(n.given, &job.Job{Name: n.crawl, Dir: n.out}, nil)
+	return n.o.settleNode(n.given, &job.Job{Name: n.crawl, Dir: n.out}, nil)
 }
 
 // settleNames fills in what nobody has named.
@@ -193,7 +224,7 @@ func (n *noder) settleNames() {
 	if n.name == "" {
 		n.name = hostName()
 	}
-	if n.listen == "" && len(n.join) == 0 && n.nats == "" {
+	if n.listen == "" && len(n.join) == 0 && n.nats == "" && n.place != "mesh" {
 		n.listen = defaultAddress
 	}
 }
@@ -215,6 +246,10 @@ func (n *noder) checkFolder() error {
 
 // say says what is worth knowing before it begins.
 func (n *noder) say(show *show, o *cluster.NodeOptions) {
+	if n.place == "mesh" {
+		n.sayMesh(show)
+		return
+	}
 	serves := slices.Contains(o.Servers, o.Listen) && o.NATS == ""
 	n.alone = serves && len(o.Servers) == 1
 	switch {
@@ -239,10 +274,10 @@ func (n *noder) say(show *show, o *cluster.NodeOptions) {
 }
 
 // crawlAll takes part in the crawl, with the view and the metrics beside it. It leaves when ctx ends.
-func (n *noder) crawlAll(ctx context.Context, cluster *nodes.Node, show *show) (report *stats.Report, err error) {
+func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show) (report *stats.Report, err error) {
 	g := errgroup.Group{}
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
-	g.Go(func() error { n.watch(beside, cluster, show); return nil })
+	g.Go(func() error { n.watch(beside, one, show); return nil })
 	g.Go(func() error { tuneCollector(beside); return nil })
 	running, cut := context.WithCancel(beside)
 	defer cut()
@@ -254,8 +289,8 @@ func (n *noder) crawlAll(ctx context.Context, cluster *nodes.Node, show *show) (
 		}
 		show.log.Info("leaving: what this node has is handed over to the others; a second signal ends it at once, and " +
 			"keeps its place")
-		cluster.Leave()
-		if !n.handsOver(beside, cluster) {
+		one.Leave()
+		if !n.handsOver(beside, one) {
 			show.log.Warn("the cluster cannot be reached, so nothing can be handed over: this node ends and keeps its place")
 			cut()
 		}
@@ -268,11 +303,11 @@ func (n *noder) crawlAll(ctx context.Context, cluster *nodes.Node, show *show) (
 			return nil, errors.Join(usagef("--metrics: %v", err), g.Wait())
 		}
 		show.log.Info("metrics", "at", "http://"+l.Addr().String()+"/metrics")
-		p := parts{cluster}
+		p := parts{one}
 		src := web.Source{Totals: p.totals, Frontier: p.frontier, Known: p.known, Outage: p.outage}
 		g.Go(func() error { return web.Serve(beside, l, src) })
 	}
-	report, err = cluster.Run(running)
+	report, err = one.Run(running)
 	done()
 	return report, errors.Join(err, g.Wait())
 }
@@ -282,7 +317,7 @@ const leavePatience = 15 * time.Second
 
 // handsOver waits for a node that leaves until ctx ends. It returns false if the node can do nothing for that: the
 // servers are away.
-func (n *noder) handsOver(ctx context.Context, cluster *nodes.Node) bool {
+func (n *noder) handsOver(ctx context.Context, one cluster.Node) bool {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	since := time.Now()
@@ -291,7 +326,7 @@ func (n *noder) handsOver(ctx context.Context, cluster *nodes.Node) bool {
 		case <-ctx.Done():
 			return true
 		case now := <-tick.C:
-			if cluster.Member() {
+			if one.Member() {
 				since = now
 			} else if now.Sub(since) > leavePatience {
 				return false
@@ -301,8 +336,8 @@ func (n *noder) handsOver(ctx context.Context, cluster *nodes.Node) bool {
 }
 
 // watch shows how the node's part goes.
-func (n *noder) watch(ctx context.Context, cluster *nodes.Node, show *show) {
-	p := parts{cluster}
+func (n *noder) watch(ctx context.Context, one cluster.Node, show *show) {
+	p := parts{one}
 	status := func() progress.Status {
 		return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(),
 			Outage: p.outage()}
@@ -315,31 +350,31 @@ func (n *noder) watch(ctx context.Context, cluster *nodes.Node, show *show) {
 }
 
 // parts are what is shown of a node's part in a crawl, which is another one after the node has lost its place.
-type parts struct{ cluster *nodes.Node }
+type parts struct{ one cluster.Node }
 
 func (p parts) totals() (s stats.Snapshot) {
-	if c := p.cluster.Session(); c != nil {
+	if c := p.one.Session(); c != nil {
 		return c.Stats.Totals()
 	}
 	return s
 }
 
 func (p parts) frontier() (f frontier.Counts) {
-	if c := p.cluster.Session(); c != nil {
+	if c := p.one.Session(); c != nil {
 		return c.Frontier.Counts()
 	}
 	return f
 }
 
 func (p parts) known() int {
-	if c := p.cluster.Session(); c != nil {
+	if c := p.one.Session(); c != nil {
 		return c.URLsKnown()
 	}
 	return 0
 }
 
 func (p parts) outage() (o crawl.Outage) {
-	if c := p.cluster.Session(); c != nil {
+	if c := p.one.Session(); c != nil {
 		return c.Outage()
 	}
 	return o

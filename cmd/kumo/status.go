@@ -36,7 +36,10 @@ While too few of the cluster's servers run it shows, after 3 s, what those that 
 
 With the strategy hub it says which node is the control unit, how many hosts each node was given, how many of them are parked because nobody
 reaches them, and how long it waits for a connection to a new host. --hosts lists whose the hosts are, since when, and of those that are parked
-who has failed to reach them and when they are tried again. With the strategy shard it says of hosts that are named whose they are.`
+who has failed to reach them and when they are tried again. With the strategies shard and mesh it says of hosts that are named whose they are.
+
+With the strategy mesh no node knows all others: the one that is asked has them add up what they say, over a tree that their ids make, and says
+how long that took and how old it is. At most 64 nodes are listed.`
 
 const statusExample = `  kumo status --crawl news
   kumo status --crawl news --watch
@@ -184,13 +187,20 @@ func printCluster(w io.Writer, c *inspect.Cluster, width int) {
 	if !c.Since.IsZero() {
 		fmt.Fprintf(w, " since %s", when(c.Since))
 	}
-	fmt.Fprintf(w, ", %d %s", len(c.Nodes), plural(len(c.Nodes), "node", "nodes"))
+	count := len(c.Nodes)
+	if g := c.Gathered; g != nil {
+		count = g.Nodes
+	}
+	fmt.Fprintf(w, ", %d %s", count, plural(count, "node", "nodes"))
 	if c.Epoch > 0 {
 		fmt.Fprintf(w, ", epoch %d %s", c.Epoch, map[bool]string{true: "settled",
 			false: "being settled: hosts change owner"}[c.Settled])
 	}
 	if hasHub(c) && c.Control != "" {
 		fmt.Fprintf(w, ", control unit %s", c.Control)
+	}
+	if g := c.Gathered; g != nil {
+		fmt.Fprintf(w, ", as %s has gathered it within %.1f s, %.0f s ago", g.By, g.Took, g.Age)
 	}
 	fmt.Fprintln(w)
 	if c.Trouble != "" {
@@ -251,8 +261,14 @@ func columns(c *inspect.Cluster) []column {
 		loadColumn("known", 4, func(l *inspect.Load) string { return fmt.Sprint(l.Known) }),
 		loadColumn("outbox", 7, func(l *inspect.Load) string { return fmt.Sprint(l.Outbox) }),
 		loadColumn("in flight", 6, func(l *inspect.Load) string { return fmt.Sprint(l.InFlight) }),
-		loadColumn("unshipped", 8, func(l *inspect.Load) string { return stats.Bytes(l.Lag) }),
 	}
+	if c.Gathered != nil {
+		return append(all, peeringColumn("level", 2, func(p *inspect.Peering) int { return p.Level }),
+			peeringColumn("guests", 8, func(p *inspect.Peering) int { return p.Guests }),
+			peeringColumn("peers", 5, func(p *inspect.Peering) int { return p.Peers }),
+			column{"heard", heard, nil, 4})
+	}
+	all = append(all, loadColumn("unshipped", 8, func(l *inspect.Load) string { return stats.Bytes(l.Lag) }))
 	if !hasHub(c) {
 		all = append(all, column{"slot", func(n *inspect.Node) string { return slotOf(n.Slot) }, nil, 9})
 	} else {
@@ -280,6 +296,16 @@ func factColumn(head string, less int, of func(f *inspect.Facts) int) column {
 		}
 		return fmt.Sprint(sum)
 	}, less}
+}
+
+// peeringColumn is a column of what a node tells where there is no centre.
+func peeringColumn(head string, less int, of func(p *inspect.Peering) int) column {
+	return column{head, func(n *inspect.Node) string {
+		if n.Peering == nil {
+			return "-"
+		}
+		return fmt.Sprint(of(n.Peering))
+	}, nil, less}
 }
 
 func timeoutOf(n *inspect.Node) string {
@@ -317,6 +343,10 @@ func nodeTable(c *inspect.Cluster, all []column) string {
 	line(func(col column) string { return col.head }, "node")
 	for i := range c.Nodes {
 		line(func(col column) string { return col.of(&c.Nodes[i]) }, nodeLine(&c.Nodes[i]))
+	}
+	if g := c.Gathered; g != nil && g.Nodes > len(c.Nodes) {
+		more := g.Nodes - len(c.Nodes)
+		line(func(column) string { return "" }, fmt.Sprintf("(%d %s not listed)", more, plural(more, "that is", "that are")))
 	}
 	if c.Gone.Nodes > 0 {
 		line(func(col column) string {
@@ -405,6 +435,11 @@ func notes(c *inspect.Cluster) (all []string) {
 	if c.Control == "" && slices.ContainsFunc(c.Nodes, atWork) {
 		all = append(all, "no node is known to be the control unit: one of three members takes its place within seconds; "+
 			"new hosts wait until then")
+	}
+	if g := c.Gathered; g != nil && g.Missing > 0 {
+		all = append(all, fmt.Sprintf("%d %s of the space of ids: nodes that have just died, or are cut off; what they have "+
+			"is not in the sums", g.Missing, plural(g.Missing, "node has not answered for its part",
+			"nodes have not answered for their parts")))
 	}
 	if len(versions) > 1 {
 		all = append(all, "the nodes are of several versions of kumo: "+joined(versions))

@@ -132,6 +132,8 @@ func sinceOf(o *inspect.Owned) string {
 // stateLine says how a host stands with its owner.
 func stateLine(o *inspect.Owned) string {
 	switch {
+	case o.State == inspect.HostHashed && len(o.Backups) > 0:
+		return "by its hash; its URLs are remembered by " + strings.Join(o.Backups, ", ")
 	case o.State == inspect.HostHashed:
 		return "by its hash"
 	case o.State == inspect.HostPromised && o.Moved:

@@ -20,6 +20,18 @@ type Cluster struct {
 	Gone     Gone                `json:"gone"`  // what nodes have done that have gone
 	Nodes    []Node              `json:"nodes"` // by name
 	Settings map[string][]string `json:"settings,omitempty"`
+	Gathered *Gathered           `json:"gathered,omitempty"` // where there is no centre that knows all nodes
+}
+
+// Gathered says how sums have come about where there is no centre: the nodes have added them up, over a tree. Of many
+// nodes only some are listed.
+type Gathered struct {
+	By      string  `json:"by"`      // the node that was asked
+	Nodes   int     `json:"nodes"`   // that have answered
+	Missing int     `json:"missing"` // parts of the space of ids for which nobody has answered
+	Idle    int     `json:"idle"`    // nodes that have nothing to fetch
+	Age     float64 `json:"age"`     // seconds since all was added up
+	Took    float64 `json:"took"`    // seconds that this took: nodes have spoken at different times within
 }
 
 // Gone is what was done by nodes that are none any more: dead ones, whose hosts others have, and those that have left.
@@ -47,7 +59,16 @@ type Node struct {
 	CutOffWhy string  `json:"cut_off_why,omitempty"` // the last error
 
 	Load
-	*Facts // where a control unit says whose hosts are
+	*Facts   // where a control unit says whose hosts are
+	*Peering // where there is no centre
+}
+
+// Peering is what a node tells of itself and others where there is no centre.
+type Peering struct {
+	Peers     int `json:"peers"`     // nodes that it is connected with
+	Level     int `json:"level"`     // of load, in blocks of URLs: positive where it has too much
+	Delegated int `json:"delegated"` // hosts of its own that others fetch
+	Guests    int `json:"guests"`    // hosts of others that it fetches
 }
 
 // Facts are what a node tells of hosts where a control unit says whose they are.

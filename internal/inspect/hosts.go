@@ -29,11 +29,12 @@ type Owned struct {
 	Here    bool      `json:"here,omitempty"`    // it is the node whose folder was asked
 	Address string    `json:"address,omitempty"` // where the node can be asked, if it says so
 	State   HostState `json:"state"`
-	Since   time.Time `json:"since,omitzero"`   // that is so
-	Rounds  int       `json:"rounds,omitempty"` // how often all nodes have failed to reach it
-	Moved   bool      `json:"moved,omitempty"`  // it has come, or comes, from a node that had more to do
-	Failed  []string  `json:"failed,omitempty"` // names of the nodes that have, the last time
-	Again   time.Time `json:"again,omitzero"`   // when all try again
+	Since   time.Time `json:"since,omitzero"`    // that is so
+	Rounds  int       `json:"rounds,omitempty"`  // how often all nodes have failed to reach it
+	Moved   bool      `json:"moved,omitempty"`   // it has come, or comes, from a node that had more to do
+	Failed  []string  `json:"failed,omitempty"`  // names of the nodes that have, the last time
+	Again   time.Time `json:"again,omitzero"`    // when all try again
+	Backups []string  `json:"backups,omitempty"` // where there is no centre: the nodes that remember the host's URLs
 }
 
 // A HostState says how its owner has a host.

@@ -6,7 +6,9 @@ import (
 	"kumo/internal/advice"
 	"kumo/internal/bus"
 	"kumo/internal/bus/natsbus"
+	"kumo/internal/bus/p2p"
 	"kumo/internal/desired"
+	"kumo/internal/meshnode/control"
 )
 
 // What a person can do about what goes wrong between nodes. The errors say what is wrong; they are made where it is
@@ -33,6 +35,8 @@ var remedies = []struct {
 		"where the first one listens"},
 	{bus.ErrUnavailable, "the servers did not answer in time, so it may have been done or not: kumo status says how it " +
 		"is, and which servers are away"},
+	{p2p.ErrNotMember, "check --crawl, and that --secret-file has the secret of its nodes"},
+	{control.ErrSilent, "they may be too busy, or just end: try again, or name other nodes with --join"},
 	{desired.ErrState, "kumo status says how it is with the crawl"},
 }
 

@@ -26,8 +26,14 @@ func OpenClient(ctx context.Context, crawl string, o NodeOptions) (admin.Client,
 func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Duration) (_ admin.Client, err error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Listen = "" // its server is a node's
+	if o.NATS == "" && isMultiaddr(o.Join) {
+		return openMesh(ctx, crawl, &o)
+	}
 	c, err := natsbus.Connect(ctx, o.bus(crawl))
 	if err != nil {
+		if o.NATS == "" && noServer(err) && isMesh(ctx, o.Join) {
+			return openMesh(ctx, crawl, &o)
+		}
 		return nil, err
 	}
 	defer func() {

@@ -15,8 +15,10 @@ import (
 	"kumo/internal/member"
 	"kumo/internal/node"
 	"kumo/internal/secret"
+	"kumo/internal/session"
 	"kumo/internal/session/nodes"
 	"kumo/internal/settings"
+	"kumo/internal/stats"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/shard"
 	"kumo/internal/wire"
@@ -33,10 +35,14 @@ type NodeOptions struct {
 	Replicas int    // with NATS: on how many of its servers things are kept; 0: one
 	Preset   string // "lan" or "wan"; "": lan
 	// Strategy says who crawls what: "shard", or with the way of its second level behind it, as "shard/ring"; "hub", or
-	// "hub/paper". It is the same on all nodes.
+	// "hub/paper"; or "mesh". It is the same on all nodes.
 	Strategy string
-	Slots    int    // the largest number of nodes ever planned; 0: DefaultSlots
-	Address  string // where this node can be asked; may be empty
+	// Of a node with the strategy mesh: Listen and Join may be multiaddresses, the port listened on 0 for any.
+	Backups int    // nodes that remember the URLs of a host; the same on all nodes; 0: DefaultBackups
+	Reach   string // whether others can connect to it: one of Reaches; "": auto
+	LAN     bool   // look for nodes in the local network
+	Slots   int    // the largest number of nodes ever planned; 0: DefaultSlots
+	Address string // where this node can be asked; may be empty
 	// Settle makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are
 	// some.
 	Settle func(j *job.Job, settings []settings.Setting) error
@@ -63,13 +69,27 @@ func timing(preset string) (member.Timing, error) {
 	return member.Timing{}, advice.Usage("preset %q: there are lan and wan", preset)
 }
 
+// A Node is a process that takes part in a crawl.
+type Node interface {
+	// Run takes part until the crawl is done (nil), was stopped (node.ErrStopped), the node has left (node.ErrLeft), or ctx
+	// ends. There may be a report also when there is an error.
+	Run(ctx context.Context) (*stats.Report, error)
+	Leave()                    // asks the node to hand over all it has, and to leave
+	Member() bool              // it has a place among the others, and knows that it has it still
+	Session() *session.Session // the crawl as this node has it at present; nil before it takes part
+	Close() error
+}
+
 // serverDir is where a node's folder has what its server keeps.
 const serverDir = "cluster"
 
 // OpenNode connects a process to its cluster, and starts the server that it runs for it, if any. It waits for the other
 // servers until ctx ends. The caller closes the node.
-func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (*nodes.Node, error) {
+func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Strategy == "mesh" {
+		return openMeshNode(ctx, j, &o)
+	}
 	s, err := o.strategy()
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ type strategyConfig struct {
 
 // Strategies are the names that NodeOptions.Strategy may have.
 func Strategies() []string {
-	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper"}
+	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper", "mesh"}
 }
 
 // parseStrategy reads the name of a strategy.

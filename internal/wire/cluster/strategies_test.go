@@ -9,6 +9,9 @@ import (
 // What nodes write into the table of members about how they place hosts can be read from it.
 func TestLayoutIsRead(t *testing.T) {
 	for _, name := range Strategies() {
+		if name == "mesh" { // where there is no table
+			continue
+		}
 		for _, preset := range Presets() {
 			o := NodeOptions{Strategy: name, Preset: preset, Slots: 77}
 			s, err := o.strategy()
@@ -43,7 +46,7 @@ func TestWhatCannotBeANode(t *testing.T) {
 		"no name":       {NodeOptions{Listen: "127.0.0.1:1"}, job.Job{Dir: t.TempDir()}},
 		"no folder":     {NodeOptions{Listen: "127.0.0.1:1"}, job.Job{Name: "test"}},
 		"bad preset":    {NodeOptions{Preset: "moon"}, job.Job{Name: "test", Dir: t.TempDir()}},
-		"bad strategy":  {NodeOptions{Strategy: "mesh"}, job.Job{Name: "test", Dir: t.TempDir()}},
+		"bad strategy":  {NodeOptions{Strategy: "luck"}, job.Job{Name: "test", Dir: t.TempDir()}},
 		"bad second":    {NodeOptions{Strategy: "shard/none"}, job.Job{Name: "test", Dir: t.TempDir()}},
 		"no one to ask": {NodeOptions{}, job.Job{Name: "test", Dir: t.TempDir()}},
 	} {

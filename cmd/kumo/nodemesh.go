@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"kumo/internal/wire/cluster"
+)
+
+// meshOnly and serverOnly are flags of kumo node that have no meaning with the other kind of strategy.
+var (
+	meshOnly   = []string{"backups", "reach", "no-lan"}
+	serverOnly = map[string]string{
+		"servers": "no node runs a server",
+		"nats":    "no server is needed",
+		"slots":   "there may be any number of nodes",
+		"preset":  "nodes find out how far they are from each other",
+	}
+)
+
+// checkNoMesh refuses flags that only a node of a crawl without a centre has.
+func (n *noder) checkNoMesh() error {
+	for _, name := range meshOnly {
+		if n.given.Changed(name) {
+			return usagef("--%s is for --strategy mesh, and this is %s", name, n.place)
+		}
+	}
+	return nil
+}
+
+// settleMesh reads the flags of a node of a crawl without a centre.
+func (n *noder) settleMesh() (o cluster.NodeOptions, err error) {
+	for name, why := range serverOnly {
+		if n.given.Changed(name) {
+			return o, usagef("--%s: with --strategy mesh %s: leave it out", name, why)
+		}
+	}
+	if n.mesh.backups < 1 || n.mesh.backups > cluster.MaxBackups {
+		return o, usagef("--backups is %d: 1 to %d are possible", n.mesh.backups, cluster.MaxBackups)
+	}
+	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, Strategy: n.place, Backups: n.mesh.backups,
+		Reach: n.mesh.reach, LAN: !n.mesh.noLAN}
+	return o, n.checkRest()
+}
+
+// listenMesh chooses where a node listens that was not told: at the usual port, or where that is taken at any.
+func listenMesh(o *cluster.NodeOptions) {
+	if o.Listen != "" {
+		return
+	}
+	host, port, _ := net.SplitHostPort(defaultAddress)
+	if !o.Secret.IsZero() {
+		host = ""
+	}
+	o.Listen = net.JoinHostPort(host, port)
+	l, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		o.Listen = net.JoinHostPort(host, "0")
+		return
+	}
+	_ = l.Close() // it was there to see whether it can be
+}
+
+func meshHint(o *cluster.NodeOptions) string {
+	if len(o.Join) == 0 {
+		return "no other node was found yet: name one with --join if there are some"
+	}
+	return fmt.Sprintf("not joined yet: check that a node runs at %s, the address, the secret, and the firewall (TCP and "+
+		"UDP)", strings.Join(o.Join, ", "))
+}
+
+// sayMesh says what is worth knowing before a node of a crawl without a centre begins.
+func (n *noder) sayMesh(show *show) {
+	show.log.Info("what this node fetches lies in its folder alone: copy warc/ to a safe place, now and then", "folder",
+		n.out)
+	show.log.Info("joining", "crawl", n.crawl, "node", n.name, "strategy", n.place)
+}
+
+// sayJoin prints the command with which others join.
+func (n *noder) sayJoin(w io.Writer, addrs []string) {
+	if len(addrs) == 0 || n.o.quiet {
+		return
+	}
+	line := fmt.Sprintf("kumo node --crawl %s --strategy mesh", n.crawl)
+	if n.secretFile != "" {
+		line += " --secret-file " + n.secretFile
+	}
+	fmt.Fprintf(w, "others join with, from a machine that reaches one of these addresses:\n  %s --join %s\n", line,
+		strings.Join(addrs, ","))
+}

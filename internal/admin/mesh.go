@@ -1,0 +1,244 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"kumo/internal/advice"
+	"kumo/internal/bus"
+	"kumo/internal/desired"
+	"kumo/internal/inspect"
+	"kumo/internal/meshnode/control"
+	"kumo/internal/node"
+	"kumo/internal/seeds"
+	"kumo/internal/settings"
+	"kumo/internal/strategy"
+	"kumo/internal/weburl"
+)
+
+// A meshClient asks any node of a crawl without a centre.
+type meshClient struct {
+	control *control.Client
+	close   func() error
+}
+
+// NewMesh makes a client that asks one of some nodes that are connected. It receives what comes over the messenger. The
+// caller closes it, and it calls close.
+func NewMesh(m bus.Messenger, nodes []strategy.Node, close func() error) Client {
+	return &meshClient{control.NewClient(m, nodes), close}
+}
+
+func (c *meshClient) Trouble() error { return nil }
+
+func (c *meshClient) Close() error {
+	c.control.Close()
+	return c.close()
+}
+
+func (c *meshClient) Record(ctx context.Context) (desired.Record, error) {
+	a, err := c.control.Ask(ctx, control.Question{Do: control.Read})
+	if err != nil {
+		return desired.Record{}, err
+	}
+	return a.Record, nil
+}
+
+func (c *meshClient) Start(ctx context.Context, all []settings.Setting, typed []string, files ...*seeds.File) error {
+	some, err := c.seed(ctx, true, typed, files)
+	if err != nil {
+		return err
+	}
+	_, err = c.control.Ask(ctx, control.Question{Do: control.Start, Settings: settings.Map(all), Seeded: some})
+	return err
+}
+
+func (c *meshClient) Add(ctx context.Context, typed []string, files ...*seeds.File) error {
+	_, err := c.seed(ctx, false, typed, files)
+	return err
+}
+
+// chunkBytes is how large a chunk of seeds is, about. Each is kept by every node.
+const chunkBytes = 128 << 10
+
+// seed adds seeds, chunk by chunk, and reports whether there were some.
+func (c *meshClient) seed(ctx context.Context, start bool, typed []string, files []*seeds.File) (some bool, err error) {
+	var lines strings.Builder
+	flush := func() error {
+		if lines.Len() == 0 {
+			return nil
+		}
+		some = true
+		q := control.Question{Do: control.Add, Seeds: lines.String(), Seeded: start}
+		lines.Reset()
+		if _, err := c.control.Ask(ctx, q); err != nil {
+			return fmt.Errorf("add seeds: %w", err)
+		}
+		return nil
+	}
+	add := func(url string) error {
+		if lines.Len() > 0 {
+			lines.WriteByte('\n')
+		}
+		lines.WriteString(url)
+		if lines.Len() < chunkBytes {
+			return nil
+		}
+		return flush()
+	}
+	urls, err := asURLs(typed)
+	for _, u := range urls {
+		if err == nil {
+			err = add(u)
+		}
+	}
+	for _, f := range files {
+		if err != nil || f == nil || f.Few() {
+			continue
+		}
+		err = f.Each(0, func(seeds []weburl.URL, _ int64) error {
+			for _, u := range seeds {
+				if err := add(u.String()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err == nil {
+		err = flush()
+	}
+	return some, err
+}
+
+// Known is not asked: it would take a look-up for each URL. Nodes find out themselves.
+func (c *meshClient) Known(_ context.Context, typed []string) (k node.Known, err error) {
+	urls, err := asURLs(typed)
+	return node.Known{Unsure: len(urls)}, err
+}
+
+func (c *meshClient) Tune(ctx context.Context, f func(desired.Record) ([]settings.Setting, error)) error {
+	for {
+		a, err := c.control.Ask(ctx, control.Question{Do: control.Read})
+		if err != nil {
+			return err
+		}
+		if a.Record.Settings == nil {
+			return desired.ErrNotStarted
+		}
+		all, err := f(a.Record)
+		if err != nil {
+			return err
+		}
+		_, err = c.control.Ask(ctx, control.Question{Do: control.Tune, Settings: settings.Map(all), Version: a.Version})
+		if !errors.Is(err, control.ErrStale) {
+			return err
+		}
+	}
+}
+
+func (c *meshClient) set(ctx context.Context, to desired.State) error {
+	_, err := c.control.Ask(ctx, control.Question{Do: control.Set, State: to})
+	return err
+}
+
+func (c *meshClient) Pause(ctx context.Context) error  { return c.set(ctx, desired.Paused) }
+func (c *meshClient) Resume(ctx context.Context) error { return c.set(ctx, desired.Running) }
+func (c *meshClient) Stop(ctx context.Context) error   { return c.set(ctx, desired.Stopping) }
+
+// Look is what all nodes say of themselves, added up by the one that is asked.
+func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, error) {
+	a, err := c.control.Ask(ctx, control.Question{Do: control.Look})
+	if err != nil {
+		return nil, err
+	}
+	s := a.Sums
+	if s == nil {
+		return nil, errors.New("the node has not said what the others say")
+	}
+	now := time.Now()
+	all := clusterOf(crawl, a.Record, nil, now)
+	all.Settled = s.Missing == 0
+	all.Gathered = &inspect.Gathered{By: s.By.Name(), Nodes: s.Nodes, Missing: s.Missing, Idle: s.Idle,
+		Age: tenths(s.Age.Seconds()), Took: tenths(s.Took.Seconds())}
+	all.Totals = inspect.Load{Pages: s.Figure(control.SumPages), Rate: tenths(float64(s.Figure(control.SumMilliRate)) / 1000),
+		Hosts: int(s.Figure(control.SumHosts)), Waiting: int(s.Figure(control.SumWaiting)),
+		Known: int(s.Figure(control.SumKnown)), Outbox: int(s.Figure(control.SumOutbox)),
+		InFlight: int(s.Figure(control.SumInFlight)), MessageBytes: s.Figure(control.SumMessageBytes)}
+	for _, r := range s.All() {
+		all.Nodes = append(all.Nodes, reported(&r, now))
+	}
+	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node))
+	})
+	return all, nil
+}
+
+// reported is a node as it speaks of itself.
+func reported(r *control.Report, now time.Time) inspect.Node {
+	n := inspect.Node{Node: r.Node, Name: strategy.Node(r.Node).Name(), Is: inspect.NodeJoining, Slot: -1, Clock: r.Clock,
+		Version: r.Version, Idle: r.Idle, CutOff: tenths(r.CutOff), CutOffWhy: r.CutOffWhy,
+		Age: tenths(now.Sub(r.Clock).Seconds()),
+		Load: inspect.Load{Pages: r.Pages, Rate: tenths(r.Rate), Hosts: r.Hosts, Waiting: r.Waiting, Known: r.Known,
+			Outbox: r.Outbox, InFlight: r.InFlight, MessageBytes: r.MessageBytes},
+		Peering: &inspect.Peering{Peers: r.Peers, Level: r.Level, Delegated: r.Delegated, Guests: r.Guests}}
+	switch {
+	case r.State == desired.Waiting || r.State == desired.Stopping:
+		n.Is = inspect.NodeWaiting
+	case r.Member:
+		n.Is = inspect.NodeMember
+	}
+	return n
+}
+
+// Owners says which nodes fetch hosts, and which remember their URLs.
+func (c *meshClient) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
+	switch {
+	case q.Parked:
+		return nil, advice.With(fmt.Errorf("no host is ever parked with the strategy mesh: %w", ErrHashed),
+			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
+	case len(q.Names) == 0:
+		return nil, advice.With(fmt.Errorf("the strategy is mesh: %w", ErrHashed),
+			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
+	}
+	a, err := c.control.Ask(ctx, control.Question{Do: control.Locate, Hosts: q.Names})
+	if err != nil {
+		return nil, err
+	}
+	all := &inspect.Owners{}
+	for _, l := range a.Locations {
+		if l.Target == "" {
+			all.Missing = append(all.Missing, l.Host)
+			continue
+		}
+		all.Hosts = append(all.Hosts, *located(&l))
+	}
+	return all, nil
+}
+
+func (c *meshClient) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
+	if patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	a, err := c.control.Ask(ctx, control.Question{Do: control.Locate, Hosts: []string{host}})
+	if err != nil || len(a.Locations) != 1 || a.Locations[0].Target == "" {
+		return nil, err
+	}
+	o := located(&a.Locations[0])
+	o.Here = o.Node == self
+	return o, nil
+}
+
+func located(l *control.Location) *inspect.Owned {
+	o := &inspect.Owned{Host: l.Host, Owner: l.Target.Name(), Node: string(l.Target), State: inspect.HostHashed}
+	for _, b := range l.Backups {
+		o.Backups = append(o.Backups, string(b))
+	}
+	return o
+}
