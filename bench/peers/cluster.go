@@ -98,13 +98,11 @@ func (b *bench) share(ctx context.Context, n int, web []string) (r shared, err e
 		if err := os.MkdirAll(own, 0o755); err != nil {
 			return r, err
 		}
-		argv := []string{b.kumo, "node", "-q", "--crawl", "bench", "--name", fmt.Sprintf("n%d", i), "--join", address,
+		argv := []string{b.kumo, "node", "-q", "--crawl", "bench", "--name", fmt.Sprintf("n%d", i),
 			"--out", filepath.Join(own, "crawl"),
 			"-c", fmt.Sprint(b.concurrency), "--min-free-disk", "0", "--strategy", b.strategy}
 		argv = append(argv, nodeFlags...)
-		if i == 0 {
-			argv = append(argv, "--listen", address)
-		}
+		argv = append(argv, b.meeting(i, address)...)
 		go func() {
 			var err error
 			each[i], _, err = execute(running, argv, own, nil, 0)
@@ -130,6 +128,19 @@ func (b *bench) share(ctx context.Context, n int, web []string) (r shared, err e
 	}
 	r.score, err = w.score(ctx)
 	return r, err
+}
+
+// meeting are the flags by which a node finds the others.
+func (b *bench) meeting(node int, address string) []string {
+	switch {
+	case b.strategy != "mesh" && node == 0:
+		return []string{"--join", address, "--listen", address}
+	case b.strategy != "mesh":
+		return []string{"--join", address}
+	case node == 0:
+		return []string{"--no-lan", "--listen", address}
+	}
+	return []string{"--no-lan", "--listen", "127.0.0.1:0", "--join", address}
 }
 
 // splitFlags takes those of kumo crawl that a node has to be told.
