@@ -23,7 +23,16 @@ type Tally struct {
 	Print   uint64   // another one as soon as something has come to one of the nodes, or one has begun anew
 	Figures []int64  // the caller's, added
 	Max     []uint64 // the caller's, the greatest of each
+	// the caller's, one of each node; of some nodes only, where they are more than MaxReports, or of more bytes than
+	// MaxReportBytes
+	Reports [][]byte
 }
+
+// Bounds of a Tally's Reports.
+const (
+	MaxReports     = 64
+	MaxReportBytes = 16 << 10
+)
 
 func (t *Tally) add(o Tally) {
 	t.Nodes += o.Nodes
@@ -41,6 +50,16 @@ func (t *Tally) add(o Tally) {
 			t.Max = append(t.Max, 0)
 		}
 		t.Max[i] = max(t.Max[i], n)
+	}
+	left := MaxReportBytes
+	for _, r := range t.Reports {
+		left -= len(r)
+	}
+	for _, r := range o.Reports {
+		if left -= len(r); left < 0 || len(t.Reports) >= MaxReports {
+			break
+		}
+		t.Reports = append(t.Reports, r)
 	}
 }
 
@@ -60,6 +79,7 @@ type gatherKey struct {
 // A gathering is a tally that is being added up.
 type gathering struct {
 	key   gatherKey
+	asks  bool // for reports
 	sum   Tally
 	parts []*part
 	over  bool
@@ -77,17 +97,21 @@ type part struct {
 	done   bool
 }
 
-// gather adds up what all nodes say, and calls f with it.
-func (m *Machine) gather(f func(Tally)) {
+// gather adds up what all nodes say, with what each says of itself if reports is true, and calls f with it.
+func (m *Machine) gather(reports bool, f func(Tally)) {
 	m.last++
-	g := &gathering{key: gatherKey{m.cfg.Self, m.last}, then: f}
+	g := &gathering{key: gatherKey{m.cfg.Self, m.last}, asks: reports, then: f}
 	m.beginGathering(g, m.cfg.Width, gatherFor)
 }
 
 // beginGathering asks for all buckets below an index.
 func (m *Machine) beginGathering(g *gathering, below int, left time.Duration) {
 	m.gatherings[g.key] = g
-	g.sum = m.own()
+	if g.sum = m.own(); g.asks && m.cfg.Report != nil {
+		if r := m.cfg.Report(); len(r) <= MaxReportBytes {
+			g.sum.Reports = [][]byte{r}
+		}
+	}
 	for i := m.lowest(); i < m.lowest()+below; i++ {
 		if nodes := m.cfg.Overlay.Bucket(i); len(nodes) > 0 {
 			m.last++
@@ -165,6 +189,7 @@ func (m *Machine) askParts(g *gathering) {
 		w.Uint(p.id)
 		w.Uint(uint64(p.index - m.lowest()))
 		w.Uint(uint64(g.ended.Sub(m.now) * 4 / 5 / time.Millisecond))
+		w.Bool(g.asks)
 		m.do(Send{To: p.to, Data: w})
 	}
 	if !open {
@@ -202,6 +227,10 @@ func (m *Machine) tellTally(g *gathering) {
 		for _, n := range t.Max {
 			w.Uint(n)
 		}
+		w.Uint(uint64(len(t.Reports)))
+		for _, r := range t.Reports {
+			w.Bytes(r)
+		}
 	}
 	m.do(Send{To: g.key.from, Data: w})
 }
@@ -209,14 +238,14 @@ func (m *Machine) tellTally(g *gathering) {
 // askedGather answers for a part of the space.
 func (m *Machine) askedGather(from strategy.Node, r *varint.Reader) error {
 	key := gatherKey{from, r.Uint()}
-	below, left := r.Uint(), r.Uint()
+	below, left, reports := r.Uint(), r.Uint(), r.Bool()
 	if !r.Whole() || below > uint64(m.cfg.Width) || left > uint64(gatherFor/time.Millisecond) {
 		return errMessage
 	}
 	g := m.gatherings[key]
 	switch {
 	case g == nil && len(m.gatherings) < maxGathers:
-		m.beginGathering(&gathering{key: key}, int(below), time.Duration(left)*time.Millisecond)
+		m.beginGathering(&gathering{key: key, asks: reports}, int(below), time.Duration(left)*time.Millisecond)
 		if g = m.gatherings[key]; !g.over {
 			m.tellTally(g)
 		}
@@ -245,6 +274,17 @@ func (m *Machine) tally(from strategy.Node, id uint64, r *varint.Reader) error {
 		}
 		for range n {
 			t.Max = append(t.Max, r.Uint())
+		}
+		if n = r.Uint(); n > MaxReports {
+			return errMessage
+		}
+		size := 0
+		for range n {
+			b := r.Bytes()
+			if size += len(b); size > MaxReportBytes {
+				return errMessage
+			}
+			t.Reports = append(t.Reports, b)
 		}
 	}
 	if !r.Whole() {

@@ -60,6 +60,7 @@ type Config struct {
 	// brought to it; nil: it is always so
 	Engine  func() (idle bool, came uint64)
 	Figures func() (sums []int64, greatest []uint64) // what status adds up over all nodes; may be nil
+	Report  func() []byte                            // what this node says of itself alone, 1 KiB or less; may be nil
 	Process uint64                                   // another for each process: what it counts begins anew with it
 	Record  RecordVersion                            // of the crawl, as it was known last
 	Chunks  []ChunkID                                // that are known from earlier processes
@@ -107,6 +108,7 @@ type Machine struct {
 	chunks     chunks
 	said       int    // how far sayChunks is
 	synced     int    // how far sync is
+	agreed     bool   // with another node: see Agreed
 	came       uint64 // how often something was brought to this node
 	ending     bool   // whether all rest is being found out
 	view       *View
@@ -125,6 +127,9 @@ func New(cfg Config) *Machine {
 		held: map[string]*holding{}, balance: balance{quiet: map[string]int{}, away: map[string]strategy.Node{}},
 		gatherings: map[gatherKey]*gathering{}}
 	m.crawl, m.copies.under = cfg.Record, map[string]*given{}
+	for _, id := range cfg.Chunks {
+		m.chunks.add(id)
+	}
 	m.id, m.theEnd = m.idOf("node", string(cfg.Self)), m.idOf("end", "")
 	m.finds.init()
 	m.routes = routes{bounded.NewRecent[string, route](cfg.Routes), map[string]bool{}}
@@ -152,7 +157,7 @@ func (m *Machine) closest(id xor.ID) bool {
 // Start appends what is to be done first.
 func (m *Machine) Start(now time.Time, out []Action) []Action {
 	m.now, m.out = now, out
-	m.after(recordEvery, m.sync)
+	m.after(agreeEvery, m.sync)
 	m.after(endEvery, m.lookForEnd)
 	m.after(reviewEvery, m.review)
 	return m.end()
@@ -163,6 +168,12 @@ func (m *Machine) Balance() Balance { return m.balance.Balance }
 
 // View is the view that was published last.
 func (m *Machine) View() *View { return m.view }
+
+// Closest reports whether this node is the closest to an id, as of the last Step.
+func (m *Machine) Closest(id xor.ID) bool { return m.closest(id) }
+
+// FindsEnd reports whether it is this node that finds the crawl's end.
+func (m *Machine) FindsEnd() bool { return m.closest(m.theEnd) }
 
 // near are the live nodes closest to an id, this one not among them when it leaves.
 func (m *Machine) near(id xor.ID, n int) ([]strategy.Node, bool) {
@@ -273,7 +284,7 @@ func (m *Machine) take(e Event) {
 	case Opened:
 		m.opened(e.Host, e.Open)
 	case Holding:
-		m.hold(e.Host)
+		m.holdsFromBefore(e.Host)
 	case Finished:
 		m.finished(e)
 	case Released:
@@ -291,7 +302,9 @@ func (m *Machine) take(e Event) {
 	case Add:
 		m.takeChunk(e.Data, m.cfg.Width)
 	case Gather:
-		m.gather(func(t Tally) { m.do(Gathered{Tag: e.Tag, Tally: t}) })
+		m.gather(e.Reports, func(t Tally) { m.do(Gathered{Tag: e.Tag, Tally: t}) })
+	case Locate:
+		m.locate(e)
 	case Tick:
 	}
 }

@@ -11,10 +11,12 @@ import (
 const (
 	messageItems   = 'i' // a flight: its number, its items
 	messageReplies = 'r' // the answer: the flight's number, a reply for each item
-	messageGather  = 'g' // a question: its number, the buckets below which index it is about, milliseconds left
+	messageGather  = 'g' // a question: its number, the buckets below which index, milliseconds left, whether for reports
 	messageTally   = 't' // the answer: its number, whether it is the answer, and if so, a Tally
 	messageRecord  = 'c' // the crawl's record: for which buckets, its version, whose that is, its data
-	messageVersion = 'v' // the sender's version of it, whose that is, how many chunks it knows, and the sum of their ids
+	// whether the sender asks for the same, its version of the record, whose that is, how many chunks it knows, and the
+	// sum of their ids
+	messageVersion = 'v'
 	messageChunk   = 'k' // a chunk: for which buckets, what it says
 	messageHave    = 'h' // ids of chunks that the sender knows, and whether it asks for the receiver's
 	messageWant    = 'w' // ids of chunks that it asks for

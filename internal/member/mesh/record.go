@@ -27,6 +27,7 @@ func (a *RecordVersion) newer(b *RecordVersion) bool {
 const (
 	maxRecord   = 1 << 20 // bytes
 	recordEvery = 10 * time.Second
+	agreeEvery  = time.Second // until this process and another one know the same
 )
 
 // change makes a new version of the record.
@@ -70,17 +71,23 @@ func (m *Machine) sync() {
 		for i := m.lowest(); i < m.lowest()+m.cfg.Width; i++ {
 			nodes := m.cfg.Overlay.Bucket(i)
 			if at < len(nodes) {
-				m.sendVersion(nodes[at])
+				m.sendVersion(nodes[at], !m.agreed)
 				break
 			}
 			at -= len(nodes)
 		}
 	}
-	m.after(recordEvery, m.sync)
+	if m.agreed {
+		m.after(recordEvery, m.sync)
+	} else {
+		m.after(agreeEvery, m.sync)
+	}
 }
 
-func (m *Machine) sendVersion(to strategy.Node) {
+// sendVersion says which version this node has; asks: the other one is to say it, too, even if it has the same.
+func (m *Machine) sendVersion(to strategy.Node, asks bool) {
 	w := varint.Writer{messageVersion}
+	w.Bool(asks)
 	w.Uint(m.crawl.Version)
 	w.String(string(m.crawl.By))
 	w.Uint(uint64(len(m.chunks.all)))
@@ -90,20 +97,26 @@ func (m *Machine) sendVersion(to strategy.Node) {
 
 // heardVersion answers with what is newer here, or asks for what is newer there.
 func (m *Machine) heardVersion(from strategy.Node, r *varint.Reader) error {
+	asks := r.Bool()
 	v := RecordVersion{Version: r.Uint(), By: strategy.Node(r.String())}
 	n := r.Uint()
 	sum, ok := readIDs(r.Rest)
 	if r.Bad || !ok || len(sum) != 1 || len(v.By) > maxName {
 		return errMessage
 	}
-	if sum[0] != m.chunks.sum || n != uint64(len(m.chunks.all)) {
+	same := sum[0] == m.chunks.sum && n == uint64(len(m.chunks.all))
+	if !same {
 		m.sayChunks(from, true)
 	}
-	switch {
-	case m.crawl.newer(&v):
+	if m.crawl.newer(&v) {
 		m.sendRecord(from, 0)
-	case v.newer(&m.crawl):
-		m.sendVersion(from)
+	}
+	if asks || v.newer(&m.crawl) {
+		m.sendVersion(from, false)
+	}
+	if same && !v.newer(&m.crawl) && !m.agreed {
+		m.agreed = true
+		m.do(Agreed{})
 	}
 	return nil
 }
@@ -140,13 +153,13 @@ func (m *Machine) lookForEnd() {
 		return
 	}
 	m.ending = true
-	m.gather(func(first Tally) {
+	m.gather(false, func(first Tally) {
 		if !first.rests() {
 			m.ending = false
 			return
 		}
 		version := m.crawl.Version
-		m.gather(func(second Tally) {
+		m.gather(false, func(second Tally) {
 			m.ending = false
 			if second.rests() && second.Print == first.Print && second.Nodes == first.Nodes && version == m.crawl.Version {
 				m.do(Ended{Nodes: second.Nodes, Version: version})

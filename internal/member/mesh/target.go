@@ -35,11 +35,19 @@ func (m *Machine) hold(host string) *holding {
 	if g == nil {
 		g = &holding{host: host, id: m.target(host)}
 		m.held[host] = g
-		if !m.fetches(g) { // of what a process finds when it begins others may have fetched some
+		if !m.fetches(g) {
 			m.stop(g)
 		}
 	}
 	return g
+}
+
+// holdsFromBefore gives up a host of which an earlier process has left something, even where it is this node's: others
+// may have fetched some of it meanwhile. What is open is dispatched again.
+func (m *Machine) holdsFromBefore(host string) {
+	if g := m.hold(host); !g.stopping {
+		m.stop(g)
+	}
 }
 
 // fetches reports whether this node is the one to fetch a host.

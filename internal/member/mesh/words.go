@@ -157,7 +157,16 @@ type Change struct{ Data []byte }
 type Add struct{ Data []byte }
 
 // Gather wants to know what all nodes say of themselves: Gathered answers, after some seconds.
-type Gather struct{ Tag uint64 }
+type Gather struct {
+	Tag     uint64
+	Reports bool // with what each node says of itself, as far as there is room
+}
+
+// Locate wants to know which nodes are a host's: Located answers.
+type Locate struct {
+	Tag  uint64
+	Host string
+}
 
 // Tick says that time has passed: after Wake.
 type Tick struct{}
@@ -184,6 +193,7 @@ func (Spared) event()     {}
 func (Change) event()     {}
 func (Add) event()        {}
 func (Gather) event()     {}
+func (Locate) event()     {}
 
 // Send sends a message to a node, once.
 type Send struct {
@@ -266,6 +276,18 @@ type Gathered struct {
 	Tally Tally
 }
 
+// Located answers Locate, as far as the overlay knows, or has found out.
+type Located struct {
+	Tag     uint64
+	Target  strategy.Node // "": nobody has answered
+	Backups []strategy.Node
+	Exact   bool // this node knows all nodes around the host's places, and has not asked for them
+}
+
+// Agreed says, once, that another node knows the same chunks as this one, and no newer record: what was missed by a
+// process that begins it has heard of.
+type Agreed struct{}
+
 // Ended says that all nodes have nothing to do, nor anything on its way, under a version of the crawl's record.
 type Ended struct {
 	Nodes   int
@@ -292,4 +314,6 @@ func (Changed) action()  {}
 func (Added) action()    {}
 func (Gathered) action() {}
 func (Ended) action()    {}
+func (Located) action()  {}
+func (Agreed) action()   {}
 func (Spare) action()    {}
