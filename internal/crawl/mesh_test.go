@@ -66,7 +66,7 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 		known = nil // the first of all
 	}
 	seed := uint64(n.chance(1 << 30))
-	node, err := meshnode.New(meshnode.Config{Messenger: words, Known: known, Engine: e, Router: &n.life.router,
+	node, err := meshnode.New(meshnode.Config{Messenger: words, Known: known, Router: &n.life.router,
 		History: db, Overlay: overlay.Config{Self: overlay.Contact{Node: self}, Seed: seed}, Mesh: mesh.Config{Process: seed},
 		Read: func(data []byte, f func(host, url string, link []byte)) error {
 			return exchange.Read(data, func(c entry.Candidate, link []byte) { f(c.Host, c.Item.URL, link) })
@@ -76,6 +76,9 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 				n.mesh.over.Store(true)
 			}
 		}})
+	if err == nil {
+		err = node.Attach(e)
+	}
 	if err != nil {
 		return errors.Join(err, words.Close(), db.Close(), j.Close())
 	}

@@ -10,6 +10,7 @@ import (
 	"kumo/internal/member"
 	"kumo/internal/member/mesh"
 	"kumo/internal/member/peer"
+	"kumo/internal/meshnode/control"
 	"kumo/internal/overlay"
 	"kumo/internal/strategy"
 )
@@ -23,6 +24,7 @@ const (
 
 func (n *Node) send(to strategy.Node, kind byte, data []byte) {
 	// may be lost, as any message
+	n.sent.Add(int64(1 + len(data)))
 	if err := n.cfg.Messenger.Send(to, append([]byte{kind}, data...)); err != nil {
 		n.log.Debug("a message is not sent", "to", to, "err", err)
 	}
@@ -30,21 +32,28 @@ func (n *Node) send(to strategy.Node, kind byte, data []byte) {
 
 // pump offers links to those who remember them, and ends a node that has left once none is left.
 func (n *Node) pump() {
+	e := n.engine()
+	if e == nil {
+		if n.left {
+			n.stop(ErrLeft)
+		}
+		return
+	}
 	now := time.Now()
-	for _, b := range n.cfg.Engine.Batches(now, n.peer.Machine().First) {
+	for _, b := range e.Batches(now, n.peer.Machine().First) {
 		if b.To == n.self {
 			n.offered(n.self, b.Number, b.Data)
 			continue
 		}
 		n.send(b.To, kindOffer, append(binary.AppendUvarint(nil, b.Number), b.Data...))
 	}
-	if hosts := n.cfg.Engine.Wanted(); len(hosts) > 0 {
+	if hosts := e.Wanted(); len(hosts) > 0 {
 		n.tell(mesh.Wanted{Hosts: hosts})
 	}
-	if n.left {
-		if links, _ := n.cfg.Engine.Outbox(); links == 0 {
-			n.stop(ErrLeft)
-		}
+	if links, _ := e.Outbox(); n.left && links == 0 {
+		n.stop(ErrLeft)
+	} else if n.leaving && n.peer.Overlay().Len() == 0 {
+		n.stop(ErrAlone) // the others have gone meanwhile
 	}
 }
 
@@ -64,6 +73,8 @@ func (n *Node) receive(ctx context.Context) error {
 			}
 		case kindAnswer:
 			n.answered(from, data)
+		case control.KindQuestion:
+			n.run("answer a question", func(ctx context.Context) error { n.server.Asked(ctx, from, data); return nil })
 		default: // a newer kumo's
 		}
 	})
@@ -96,7 +107,7 @@ func (n *Node) offered(from strategy.Node, number uint64, data []byte) {
 // answer says what became of links that were offered.
 func (n *Node) answer(a mesh.Answer) {
 	if a.To == n.self {
-		n.cfg.Engine.Answered(n.self, a.Number, a.Refused, time.Now())
+		n.engine().Answered(n.self, a.Number, a.Refused, time.Now())
 		return
 	}
 	slices.Sort(a.Refused)
@@ -109,5 +120,7 @@ func (n *Node) answered(from strategy.Node, data []byte) {
 		n.log.Warn("a message that cannot be read", "from", from, "err", err)
 		return
 	}
-	n.cfg.Engine.Answered(from, number, refused, time.Now())
+	if e := n.engine(); e != nil {
+		e.Answered(from, number, refused, time.Now())
+	}
 }

@@ -6,11 +6,14 @@
 package meshnode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/bus"
@@ -18,13 +21,20 @@ import (
 	"kumo/internal/member"
 	"kumo/internal/member/mesh"
 	"kumo/internal/member/peer"
+	"kumo/internal/meshnode/control"
 	"kumo/internal/overlay"
 	"kumo/internal/strategy"
+	"kumo/internal/vfs"
+	"kumo/internal/weburl"
 	"kumo/internal/xor"
 )
 
-// ErrLeft says that the node has given all it had to others, as it was asked to.
-var ErrLeft = errors.New("the node has left the crawl")
+var (
+	// ErrLeft says that the node has given all it had to others, as it was asked to.
+	ErrLeft = errors.New("the node has left the crawl")
+	// ErrAlone says that a node that was asked to leave knows nobody to whom it could give what it has. It keeps that.
+	ErrAlone = errors.New("no other node is known that could take over what this one has")
+)
 
 // An Engine is what a node needs of a crawl.Engine whose links are claimed. Its methods may be called by many
 // goroutines at once.
@@ -47,58 +57,104 @@ type Engine interface {
 	Outbox() (links int, bytes int64)
 	Wanted() []string
 	Wake(hosts []string)
+
+	// AddSeeds takes seeds in: all into scope, and those to be fetched of whose hosts take is true. It returns when that
+	// is durable.
+	AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error
+	AddRoot(u weburl.URL) error // takes in scope what a seed has redirected to
+	Pause(on bool)
+	Finish() // ends the run once nothing waits
+}
+
+// Figures are what an engine has done and has to do.
+type Figures struct {
+	Pages, Bytes int64   // in this folder, all runs
+	Rate         float64 // pages a second, lately
+	Hosts        int     // that have a queue
+	Waiting      int     // URLs
+	Known        int     // URLs
+	Outbox       int     // links
+	InFlight     int     // requests
+	Peers        int     // nodes that are connected
+	// for so many seconds it has reached no host, and waits; 0: it is not cut off
+	CutOff    float64
+	CutOffWhy string // the last error
 }
 
 // Config is what a Node is made of.
 type Config struct {
 	Messenger bus.Messenger
 	Overlay   overlay.Config // with Self
-	Mesh      mesh.Config    // Waits, Engine, Record and Process are the node's to set, but Record
+	Mesh      mesh.Config    // what is called or told of this node, or read from disk, is New's to set
 	Known     []overlay.Contact
 	// Contact is a node with its addresses, Learn is told of those of other nodes; nil where nodes are found by name
 	Contact func(strategy.Node) overlay.Contact
 	Learn   func(overlay.Contact)
 
-	Engine  Engine
+	// Dir is where the node keeps what it knows of the crawl beside URLs. "": it keeps nothing, and the engine runs as
+	// it likes, whatever the record says.
+	Disk vfs.FS
+	Dir  string
+
 	Router  *Router
 	History *history.DB
 	// Read calls f with each link of a batch that an engine's outbox has written
 	Read func(data []byte, f func(host, url string, link []byte)) error
-	Load func() mesh.Load // what the engine has to do, since it was asked last; may be nil
-	// called, not by many at once and not for long, with the crawl's record when it is another, and with word that all
-	// nodes have nothing to do under a version of it; may be nil
-	Changed func(mesh.RecordVersion)
-	Ended   func(mesh.Ended)
+
+	// What is called by the node's loop and must not wait. Any of it may be nil.
+	Load    func() mesh.Load                         // what the engine has to do, since it was asked last
+	Figures func() Figures                           // of the engine
+	Limit   func(settings map[string][]string) int64 // how many pages are enough; 0: no number is
+	Changed func()                                   // the crawl's record is another
+	Ended   func(mesh.Ended)                         // all nodes have nothing to do
+	// Settle is told of the crawl's settings when they have changed, one after the other, and may wait. It may be nil.
+	Settle  func(settings map[string][]string)
+	Version string // of this kumo
 	Log     *slog.Logger
 }
 
 // A Node is a node of a crawl. It is used for one Run.
 type Node struct {
-	cfg    Config
-	self   strategy.Node
-	log    *slog.Logger
-	peer   *peer.Peer
-	memory *memory
+	cfg      Config
+	self     strategy.Node
+	log      *slog.Logger
+	peer     *peer.Peer
+	memory   *memory
+	store    *store
+	follow   *follower
+	server   *control.Server
+	attached atomic.Pointer[Engine]
+	alone    atomic.Bool
+	sent     atomic.Int64  // bytes of messages
+	over     chan struct{} // closed when Run ends
 
-	mu     sync.Mutex // guards events
+	mu     sync.Mutex // guards events, calls and takes
 	events []peer.Event
-	came   chan struct{} // has room for one word that there are some
+	calls  []func() // done by the loop
+	takes  takes
+	came   chan struct{} // has room for one word that there are events or calls
 	kick   chan struct{} // the pump's
 
+	// the loop's
 	wake    *time.Timer
+	leaving bool
 	left    bool // the peer has
-	stop    context.CancelCauseFunc
-	ctx     context.Context
-	tasks   sync.WaitGroup
-	gathers map[uint64]chan mesh.Tally // the loop's
+	gathers map[uint64]func(mesh.Tally)
+	locates map[uint64]func(mesh.Located)
 	tag     uint64
-	calls   []func() // guarded by mu, done by the loop
+
+	stop  context.CancelCauseFunc
+	ctx   context.Context
+	tasks sync.WaitGroup
 }
 
-// New makes a node. The engine does not run yet.
+// New makes a node. It becomes a part of the crawl, and remembers what others have found, before it has an engine: see
+// Attach.
 func New(cfg Config) (*Node, error) {
-	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), log: cfg.Log, came: make(chan struct{}, 1),
-		kick: make(chan struct{}, 1), gathers: map[uint64]chan mesh.Tally{}}
+	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), log: cfg.Log, over: make(chan struct{}),
+		came: make(chan struct{}, 1), kick: make(chan struct{}, 1), gathers: map[uint64]func(mesh.Tally){},
+		locates: map[uint64]func(mesh.Located){}}
+	n.alone.Store(true)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -108,33 +164,84 @@ func New(cfg Config) (*Node, error) {
 	if n.cfg.Learn == nil {
 		n.cfg.Learn = func(overlay.Contact) {}
 	}
-	m := cfg.Mesh
-	m.Waits = cfg.Engine.Waits
-	m.Engine = func() (bool, uint64) {
-		return cfg.Engine.Idle() && n.memory.idle(), uint64(cfg.Engine.Received())
+	kept, record, chunks, err := openStore(cfg.Disk, cfg.Dir, n.log)
+	if err != nil {
+		return nil, err
 	}
+	n.store = kept
+	if n.follow, err = newFollower(n, chunks, record); err != nil {
+		return nil, err
+	}
+	n.server = control.NewServer(n.self, n, func(to strategy.Node, data []byte) { n.send(to, data[0], data[1:]) }, n.log)
+	m := cfg.Mesh
+	m.Waits = func(host string) bool {
+		e := n.engine()
+		return e != nil && e.Waits(host)
+	}
+	m.Engine, m.Figures, m.Report = n.rests, n.sums, n.reportJSON
+	m.Record, m.Chunk = record, n.store.chunk
+	for _, c := range chunks {
+		m.Chunks = append(m.Chunks, c.id)
+	}
+	m.Process, m.Log = cmp.Or(m.Process, rand.Uint64()), n.log
+	n.cfg.Mesh = m
 	n.peer = peer.New(peer.Config{Overlay: cfg.Overlay, Mesh: m})
 	n.memory = newMemory(cfg.History, Key, time.Now)
 	for _, host := range cfg.History.OpenHosts() {
 		n.events = append(n.events, mesh.Opened{Host: host, Open: cfg.History.Open(host)})
 	}
-	err := cfg.Engine.HeldHosts(func(host string) error {
-		n.events = append(n.events, mesh.Holding{Host: host})
+	n.events = append(n.events, peer.Join{Contacts: cfg.Known})
+	return n, nil
+}
+
+// Attach gives the node its engine, once, before the engine's Run: hosts become its own to fetch. What an earlier
+// process has left in the engine is given up; what of it is not done comes back.
+func (n *Node) Attach(e Engine) error {
+	if n.cfg.Dir != "" {
+		e.Pause(true) // until the record and the seeds are known
+	}
+	var held []peer.Event
+	err := e.HeldHosts(func(host string) error {
+		held = append(held, mesh.Holding{Host: host})
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read which hosts wait: %w", err)
+		return fmt.Errorf("read which hosts wait: %w", err)
 	}
-	n.events = append(n.events, peer.Join{Contacts: cfg.Known})
-	return n, nil
+	if !n.attached.CompareAndSwap(nil, &e) {
+		return errors.New("a node has one engine")
+	}
+	n.tell(held...)
+	n.post(func() { n.follow.dirty = true })
+	return nil
+}
+
+// engine is nil before Attach.
+func (n *Node) engine() Engine {
+	if e := n.attached.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// rests reports whether nothing waits here or is under way, and how often something was brought. It is called by the
+// loop.
+func (n *Node) rests() (idle bool, came uint64) {
+	e := n.engine()
+	if e == nil {
+		return false, uint64(n.follow.came.Load())
+	}
+	return e.Idle() && n.memory.idle() && n.follow.idle(), uint64(e.Received() + n.follow.came.Load())
 }
 
 // Key is where the records of a host belong, of a node's history.
 func Key(host string) xor.ID { return xor.Of("backup", host) }
 
-// Run is a node's life, beside its engine's Run. It returns ErrLeft, the error that ended it, or ctx's cause.
+// Run is a node's life, beside its engine's Run. It returns nil when the crawl is done, ErrStopped, ErrLeft, ErrAlone,
+// the error that ended it, or ctx's cause.
 func (n *Node) Run(ctx context.Context) error {
 	n.ctx, n.stop = context.WithCancelCause(ctx)
+	defer close(n.over)
 	defer n.tasks.Wait()
 	defer n.stop(nil)
 	defer n.cfg.Router.publish(nil) // no request is begun any more
@@ -145,9 +252,32 @@ func (n *Node) Run(ctx context.Context) error {
 		return n.memory.run(ctx, func(all ...mesh.Event) { tellAll(n, all) })
 	})
 	n.run("keep the history", n.tend)
+	if n.cfg.Settle != nil {
+		n.run("go by the crawl's settings", n.follow.settle)
+	}
+	kept := make(chan error, 1)
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		err := n.store.run(keeping)
+		if err != nil {
+			n.stop(err)
+		}
+		kept <- err
+	}()
 	n.carryOut(n.peer.Start(time.Now(), nil))
 	n.cfg.Router.publish(n.peer.Machine().View())
-	return n.loop()
+	why := n.loop()
+	n.follow.endNot()
+	n.stop(nil)
+	n.tasks.Wait()
+	stop()
+	if err := <-kept; err != nil {
+		return err
+	}
+	if errors.Is(why, errDone) {
+		return nil
+	}
+	return why
 }
 
 // run does f beside the loop; its error ends the node.
@@ -174,15 +304,15 @@ func tellAll[E any](n *Node, all []E) {
 // maxEvents is how many events may wait while messages are taken in.
 const maxEvents = 1 << 14
 
-// full reports whether more has come than the loop gets done.
+// full reports whether more has come than the loop, or the disk, gets done.
 func (n *Node) full() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return len(n.events) > maxEvents
+	return len(n.events) > maxEvents || n.store.full()
 }
 
-// call has f done by the loop.
-func (n *Node) call(f func()) {
+// post has f done by the loop.
+func (n *Node) post(f func()) {
 	n.mu.Lock()
 	n.calls = append(n.calls, f)
 	n.mu.Unlock()
@@ -198,12 +328,14 @@ func word(c chan struct{}) {
 
 const (
 	pumpEvery = 100 * time.Millisecond
-	loadEvery = 10 * time.Second
+	lookEvery = time.Second // after which the follower looks, whatever it was told: another node may be gone
 )
 
 func (n *Node) loop() error {
-	pump, load := time.NewTicker(pumpEvery), time.NewTicker(loadEvery)
+	pump, look := time.NewTicker(pumpEvery), time.NewTicker(lookEvery)
+	load := time.NewTicker(cmp.Or(n.cfg.Mesh.Interval, mesh.DefaultInterval))
 	defer pump.Stop()
+	defer look.Stop()
 	defer load.Stop()
 	word(n.came)
 	for {
@@ -211,23 +343,30 @@ func (n *Node) loop() error {
 		case <-n.ctx.Done():
 			return context.Cause(n.ctx)
 		case <-n.came:
-			n.step()
+			n.stepAll()
 		case <-n.wake.C:
 			n.tell(peer.Tick{})
 		case <-load.C:
-			if n.cfg.Load != nil {
+			if n.cfg.Load != nil && n.engine() != nil {
 				n.tell(n.cfg.Load())
 			}
-		case <-pump.C:
+		case <-look.C:
+			n.follow.dirty = true
+		case now := <-pump.C:
 			n.pump()
+			n.follow.tick(now)
+			n.alone.Store(n.peer.Overlay().Len() == 0)
 		case <-n.kick:
 			n.pump()
+		}
+		if n.follow.dirty {
+			n.follow.look()
 		}
 	}
 }
 
-// step tells the peer what is new.
-func (n *Node) step() {
+// stepAll tells the peer what is new.
+func (n *Node) stepAll() {
 	n.mu.Lock()
 	events, calls := n.events, n.calls
 	n.events, n.calls = nil, nil
@@ -237,6 +376,9 @@ func (n *Node) step() {
 	}
 	n.carryOut(n.peer.Step(time.Now(), events, nil))
 }
+
+// step tells the peer something now, and has done what follows. It is called by the loop.
+func (n *Node) step(e peer.Event) { n.carryOut(n.peer.Step(time.Now(), []peer.Event{e}, nil)) }
 
 // carryOut has done what the peer wants.
 func (n *Node) carryOut(actions []peer.Action) {
@@ -251,7 +393,7 @@ func (n *Node) carryOut(actions []peer.Action) {
 		case mesh.Record, mesh.Read, mesh.Sweep, mesh.Drop:
 			n.memory.do(a.(mesh.Action))
 		case mesh.Take:
-			n.run("take links", func(ctx context.Context) error { n.takeDispatched(ctx, a); return nil })
+			n.take(a)
 		case mesh.Release:
 			release = append(release, a.Host)
 		case mesh.Answer:
@@ -259,22 +401,32 @@ func (n *Node) carryOut(actions []peer.Action) {
 		case mesh.Publish:
 			n.cfg.Router.publish(a.View)
 		case mesh.Routed:
-			n.cfg.Engine.Wake(a.Hosts)
-			word(n.kick)
+			if e := n.engine(); e != nil {
+				e.Wake(a.Hosts)
+				word(n.kick)
+			}
 		case mesh.Spare:
 			n.run("find hosts to spare", func(ctx context.Context) error { n.spare(ctx, a); return nil })
 		case mesh.Changed:
-			if n.cfg.Changed != nil {
-				n.cfg.Changed(a.Record)
-			}
+			n.follow.heard(a.Record)
+		case mesh.Added:
+			n.follow.added(a.Data)
+		case mesh.Agreed:
+			n.follow.agreed()
 		case mesh.Ended:
+			n.follow.ended(a)
 			if n.cfg.Ended != nil {
 				n.cfg.Ended(a)
 			}
 		case mesh.Gathered:
-			if c := n.gathers[a.Tag]; c != nil {
+			if f := n.gathers[a.Tag]; f != nil {
 				delete(n.gathers, a.Tag)
-				c <- a.Tally
+				f(a.Tally)
+			}
+		case mesh.Located:
+			if f := n.locates[a.Tag]; f != nil {
+				delete(n.locates, a.Tag)
+				f(a)
 			}
 		case mesh.Left:
 			n.left = true
@@ -289,8 +441,10 @@ func (n *Node) carryOut(actions []peer.Action) {
 
 // release gives hosts up. What is Finished of them is told before.
 func (n *Node) release(ctx context.Context, hosts []string) error {
-	if err := n.cfg.Engine.ReleaseHosts(ctx, hosts); err != nil {
-		return err
+	if e := n.engine(); e != nil {
+		if err := e.ReleaseHosts(ctx, hosts); err != nil {
+			return err
+		}
 	}
 	all := make([]peer.Event, len(hosts))
 	for i, h := range hosts {
@@ -300,27 +454,17 @@ func (n *Node) release(ctx context.Context, hosts []string) error {
 	return nil
 }
 
-// takeDispatched gives the engine links.
-func (n *Node) takeDispatched(ctx context.Context, a mesh.Take) {
-	data := []byte{member.LinksVersion}
-	for _, k := range a.Links {
-		data = member.AppendLink(data, k.Item)
-	}
-	done, err := n.cfg.Engine.TakeDispatched(ctx, data)
-	if err != nil && ctx.Err() == nil {
-		n.log.Debug("links are not taken for now", "host", a.Host, "err", err)
-	}
-	n.tell(mesh.Taken{ID: a.ID, Done: done, Refused: err != nil})
-}
-
 // mostSpared is how many hosts are looked at for those to spare.
 const mostSpared = 256
 
 // spare tells which hosts have the longest queues. Where they cannot be read, none can be spared.
 func (n *Node) spare(ctx context.Context, a mesh.Spare) {
-	queues, err := n.cfg.Engine.Queues(ctx, mostSpared)
-	if err != nil {
-		n.log.Debug("no host is spared", "err", err)
+	var queues []strategy.Queue
+	if e := n.engine(); e != nil {
+		var err error
+		if queues, err = e.Queues(ctx, mostSpared); err != nil {
+			n.log.Debug("no host is spared", "err", err)
+		}
 	}
 	s := mesh.Spared{To: a.To}
 	for _, q := range queues {
@@ -356,30 +500,11 @@ func (n *Node) Finished(host string, urls []string) {
 	n.tell(f)
 }
 
-// Leave asks the node to give all it has to others. Run returns ErrLeft then.
-func (n *Node) Leave() { n.tell(mesh.Leave{}) }
+// NewRoot is told by the engine where a seed redirects to: all nodes are to have it in scope.
+func (n *Node) NewRoot(url string) { n.follow.newRoot(url) }
 
 // Lost says that a node cannot be reached.
 func (n *Node) Lost(node strategy.Node) { n.tell(peer.Lost{Node: string(node)}) }
 
 // Join asks to become part of the crawl by way of other nodes than before.
 func (n *Node) Join(contacts ...overlay.Contact) { n.tell(peer.Join{Contacts: contacts}) }
-
-// SetRecord makes a new version of the crawl's record.
-func (n *Node) SetRecord(data []byte) { n.tell(mesh.Change{Data: data}) }
-
-// Gather adds up what all nodes say of themselves: it takes a second or two, more where nodes have just died.
-func (n *Node) Gather(ctx context.Context) (mesh.Tally, error) {
-	c := make(chan mesh.Tally, 1)
-	n.call(func() {
-		n.tag++
-		n.gathers[n.tag] = c
-		n.tell(mesh.Gather{Tag: n.tag})
-	})
-	select {
-	case t := <-c:
-		return t, nil
-	case <-ctx.Done():
-		return mesh.Tally{}, ctx.Err()
-	}
-}

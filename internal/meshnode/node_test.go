@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,13 +16,14 @@ import (
 	"time"
 
 	"kumo/internal/bus/inproc"
+	"kumo/internal/desired"
 	"kumo/internal/history"
 	journal "kumo/internal/journal/memory"
 	"kumo/internal/member"
-	"kumo/internal/member/mesh"
 	"kumo/internal/overlay"
 	"kumo/internal/strategy"
 	"kumo/internal/vfs"
+	"kumo/internal/weburl"
 )
 
 const hosts, pages = 30, 8
@@ -57,7 +60,10 @@ type engine struct {
 
 	mu     sync.Mutex
 	box    *member.Outbox
+	pages  int64
 	known  map[string]map[string]int // URLs by host: 0 waits, 1 fetched, 2 said
+	paused bool
+	scope  map[string]bool
 	links  map[string]map[uint64]bool
 	met    map[string]bool
 	asking map[string]bool
@@ -66,7 +72,7 @@ type engine struct {
 func newEngine(w *web) *engine {
 	return &engine{web: w, router: new(Router), box: member.NewOutbox(member.OutboxConfig{First: rand.Uint64() >> 1}),
 		known: map[string]map[string]int{}, links: map[string]map[uint64]bool{}, met: map[string]bool{},
-		asking: map[string]bool{}}
+		asking: map[string]bool{}, scope: map[string]bool{}}
 }
 
 func (e *engine) TakeDispatched(_ context.Context, data []byte) (done []bool, err error) {
@@ -139,6 +145,39 @@ func (e *engine) Idle() bool {
 }
 
 func (e *engine) Received() int64 { return 0 }
+
+func (e *engine) AddSeeds(_ context.Context, seeds []weburl.URL, take func(string) bool) error {
+	for _, u := range seeds {
+		e.mu.Lock()
+		e.scope[u.String()] = true
+		e.mu.Unlock()
+		if take(u.Host()) {
+			e.offer("", u.String())
+		}
+	}
+	return nil
+}
+
+func (e *engine) AddRoot(u weburl.URL) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.scope[u.String()] = true
+	return nil
+}
+
+func (e *engine) Pause(on bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.paused = on
+}
+
+func (e *engine) Finish() {}
+
+func (e *engine) fetchedHere() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.pages
+}
 
 func (e *engine) Queues(context.Context, int) ([]strategy.Queue, error) { return nil, nil }
 
@@ -214,7 +253,7 @@ func (e *engine) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		e.mu.Lock()
 		for host, urls := range e.known {
-			if e.asking[host] || !e.router.May(host) {
+			if e.paused || e.asking[host] || !e.router.May(host) {
 				continue
 			}
 			for url, state := range urls {
@@ -240,6 +279,7 @@ func (e *engine) fetch(ctx context.Context, host, url string) {
 	}
 	e.mu.Lock()
 	e.known[host][url] = 1
+	e.pages++
 	e.asking[host] = false
 	e.links[url] = map[uint64]bool{}
 	e.put(url, links(url))
@@ -271,26 +311,24 @@ type lab struct {
 	web   *web
 	nodes []*labNode
 	first overlay.Contact
-	ended chan mesh.Ended
 }
 
 type labNode struct {
 	*Node
 	engine *engine
+	ctx    context.Context
 	stop   context.CancelFunc
 	over   chan error
-	record chan mesh.RecordVersion
 }
 
-func (l *lab) start(name string) *labNode {
+// join makes a node that has no engine yet.
+func (l *lab) join(name, dir string) *labNode {
 	t := l.t
-	e := newEngine(l.web)
-	dir := t.TempDir()
-	h, err := history.Open(vfs.OS, dir, journal.New(), history.Config{Self: overlay.IDOf(name), Key: Key})
+	h, err := history.Open(vfs.OS, filepath.Join(dir, "history"), journal.New(),
+		history.Config{Self: overlay.IDOf(name), Key: Key})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln := &labNode{engine: e, over: make(chan error, 1), record: make(chan mesh.RecordVersion, 100)}
 	var known []overlay.Contact
 	if l.first.Node != "" {
 		known = append(known, l.first)
@@ -301,75 +339,104 @@ func (l *lab) start(name string) *labNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln.Node, err = New(Config{Messenger: messenger,
+	n := &labNode{engine: newEngine(l.web), over: make(chan error, 1)}
+	n.Node, err = New(Config{Messenger: messenger, Disk: vfs.OS, Dir: dir,
 		Overlay: overlay.Config{Self: overlay.Contact{Node: name}, Seed: rand.Uint64()},
-		Mesh:    mesh.Config{Process: rand.Uint64()},
-		Known:   known, Engine: e, Router: e.router, History: h, Read: read,
-		Changed: func(r mesh.RecordVersion) { ln.record <- r },
-		Ended: func(e mesh.Ended) {
-			select {
-			case l.ended <- e:
-			default:
-			}
+		Known:   known, Router: n.engine.router, History: h, Read: read,
+		Figures: func() Figures { return Figures{Pages: n.engine.fetchedHere()} },
+		Limit: func(settings map[string][]string) int64 {
+			limit, _ := strconv.ParseInt(strings.Join(settings["limit"], ""), 10, 64)
+			return limit
 		}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.finished = ln.Finished
+	n.engine.finished = n.Finished
 	ctx, cancel := context.WithCancel(t.Context())
-	ln.stop = cancel
-	go e.run(ctx)
+	n.ctx, n.stop = ctx, cancel
 	go func() {
-		err := ln.Run(ctx)
-		ln.over <- errors.Join(err, h.Close())
+		err := n.Run(ctx)
+		n.over <- errors.Join(err, h.Close(), messenger.Close())
 	}()
-	l.nodes = append(l.nodes, ln)
-	return ln
+	l.nodes = append(l.nodes, n)
+	return n
+}
+
+// work gives a node its engine.
+func (n *labNode) work(t *testing.T) {
+	if err := n.Attach(n.engine); err != nil {
+		t.Fatal(err)
+	}
+	go n.engine.run(n.ctx)
+}
+
+func (l *lab) start(name string) *labNode {
+	n := l.join(name, l.t.TempDir())
+	n.work(l.t)
+	return n
+}
+
+// begin starts the crawl with a seed, by way of a node.
+func (n *labNode) begin(t *testing.T, settings map[string][]string) {
+	t.Helper()
+	if err := n.AddSeeds(t.Context(), page(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	err := n.Change(t.Context(), func(r *desired.Record, _ uint64) error {
+		r.Seeds = uint64(n.SeedChunks())
+		return r.Start(settings, true)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantAll checks that each page is fetched once.
+func (l *lab) wantAll(t *testing.T) {
+	t.Helper()
+	if len(l.web.fetched) != hosts*pages {
+		t.Errorf("%d pages are fetched of %d", len(l.web.fetched), hosts*pages)
+	}
+	for url, n := range l.web.fetched {
+		if n > 1 {
+			t.Errorf("%s is fetched %d times", url, n)
+		}
+	}
+}
+
+func newLab(t *testing.T) *lab {
+	return &lab{t: t, hub: inproc.New(1), web: &web{fetched: map[string]int{}}}
 }
 
 // TestNodesCrawlToTheEnd lets three nodes crawl, and a fourth come and leave meanwhile.
 func TestNodesCrawlToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lab{t: t, hub: inproc.New(1), web: &web{fetched: map[string]int{}}, ended: make(chan mesh.Ended, 1)}
+		l := newLab(t)
 		for i := range 3 {
 			l.start(fmt.Sprintf("n%d~1", i))
 			time.Sleep(time.Second)
 		}
 		time.Sleep(15 * time.Second)
-		l.nodes[0].SetRecord([]byte("has seeds"))
-		l.nodes[1].engine.offer("", page(0, 0))
+		l.nodes[0].begin(t, nil)
 		time.Sleep(3 * time.Second)
 		fourth := l.start("n3~1")
-		time.Sleep(20 * time.Second)
+		time.Sleep(2 * time.Second)
+		tally, err := l.nodes[2].Gather(t.Context())
+		if err != nil || tally.Nodes != 4 || len(tally.Reports) != 4 || tally.Idle == 4 {
+			t.Errorf("gathered %+v, %v", tally, err)
+		}
 		fourth.Leave()
 		if err := <-fourth.over; !errors.Is(err, ErrLeft) {
 			t.Errorf("the fourth node ended with %v", err)
 		}
-		for len(l.ended) > 0 {
-			<-l.ended
-		}
-		e := <-l.ended
-		tally, err := l.nodes[2].Gather(t.Context())
-		if err != nil || tally.Nodes != 3 || tally.Idle != 3 {
-			t.Errorf("gathered %+v, %v", tally, err)
-		}
-		if e.Nodes != 3 || e.Version != 1 {
-			t.Errorf("ended: %+v", e)
-		}
-		if len(l.web.fetched) != hosts*pages {
-			t.Errorf("%d pages are fetched of %d", len(l.web.fetched), hosts*pages)
-		}
-		for url, n := range l.web.fetched {
-			if n > 1 {
-				t.Errorf("%s is fetched %d times", url, n)
-			}
-		}
 		for i, n := range l.nodes[:3] {
-			if r := <-n.record; string(r.Data) != "has seeds" {
-				t.Errorf("node %d has %q", i, r.Data)
+			if err := <-n.over; err != nil {
+				t.Errorf("node %d ended with %v", i, err)
 			}
-			n.stop()
-			<-n.over
+			if r, _ := n.Crawl(); r.State != desired.Done {
+				t.Errorf("node %d has the crawl as %s", i, r.State)
+			}
 		}
+		l.wantAll(t)
 	})
 }

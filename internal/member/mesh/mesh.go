@@ -43,6 +43,9 @@ import (
 	"kumo/internal/xor"
 )
 
+// DefaultInterval is a Config's Interval.
+const DefaultInterval = 30 * time.Second
+
 // Config is what a Machine is made of.
 type Config struct {
 	Self     strategy.Node
@@ -52,7 +55,7 @@ type Config struct {
 	Finds    int           // look-ups at once, at most; 32
 	Routes   int           // hosts near to other nodes whose first backup is remembered, at most; 65536
 	Block    int           // URLs of a block of load; 20
-	Interval time.Duration // between two Loads; 30s
+	Interval time.Duration // between two Loads; DefaultInterval
 	// reports whether something of a host waits in the engine, or is under way there
 	Waits func(host string) bool
 	Width int // bits of ids that count: fewer than xor.Bits for tests only
@@ -118,7 +121,7 @@ type Machine struct {
 func New(cfg Config) *Machine {
 	cfg.Backups, cfg.Check = cmp.Or(cfg.Backups, 3), cmp.Or(cfg.Check, 10*time.Second)
 	cfg.Finds, cfg.Routes = cmp.Or(cfg.Finds, 32), cmp.Or(cfg.Routes, 1<<16)
-	cfg.Block, cfg.Interval = cmp.Or(cfg.Block, 20), cmp.Or(cfg.Interval, 30*time.Second)
+	cfg.Block, cfg.Interval = cmp.Or(cfg.Block, 20), cmp.Or(cfg.Interval, DefaultInterval)
 	cfg.Width = cmp.Or(cfg.Width, xor.Bits)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	m := &Machine{cfg: cfg, log: cfg.Log, lanes: map[strategy.Node]*lane{}, inbound: map[inboundKey]bool{},
@@ -171,6 +174,10 @@ func (m *Machine) View() *View { return m.view }
 
 // Closest reports whether this node is the closest to an id, as of the last Step.
 func (m *Machine) Closest(id xor.ID) bool { return m.closest(id) }
+
+// Placed reports whether this node knows its place, as of the last Step: before that, and while what it knows is stale,
+// nothing is its own.
+func (m *Machine) Placed() bool { return m.closest(m.id) }
 
 // FindsEnd reports whether it is this node that finds the crawl's end.
 func (m *Machine) FindsEnd() bool { return m.closest(m.theEnd) }
