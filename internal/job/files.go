@@ -64,7 +64,7 @@ func (j *Job) FitFiles(r Role) (read int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	hosts := j.hosts()
+	hosts := j.HostsAtOnce()
 	if most := max(1, d.conns/j.perHost()); hosts > most {
 		j.Warn(fmt.Errorf("a limit of %d open files leaves room for %d connections: %d hosts are worked on at once "+
 			"instead of %d; more would need ulimit -n %d", limit, d.conns, most, hosts,

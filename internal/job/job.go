@@ -118,11 +118,11 @@ func (j *Job) Writes(format string) bool {
 
 // Workers is how many goroutines fetch: enough that every host that is worked on can have all its connections.
 func (j *Job) Workers() int {
-	return min(j.hosts()*j.perHost(), maxWorkers)
+	return min(j.HostsAtOnce()*j.perHost(), maxWorkers)
 }
 
-// hosts is how many are worked on at once.
-func (j *Job) hosts() int {
+// HostsAtOnce is how many hosts are worked on at once.
+func (j *Job) HostsAtOnce() int {
 	if j.Frontier.Hosts > 0 {
 		return j.Frontier.Hosts
 	}

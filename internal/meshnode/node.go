@@ -87,6 +87,7 @@ type Config struct {
 	Overlay   overlay.Config // with Self
 	Mesh      mesh.Config    // what is called or told of this node, or read from disk, is New's to set
 	Known     []overlay.Contact
+	Waits     bool // where nobody is Known, for Join, rather than being the first node of all
 	// Contact is a node with its addresses, Learn is told of those of other nodes; nil where nodes are found by name
 	Contact func(strategy.Node) overlay.Contact
 	Learn   func(overlay.Contact)
@@ -190,7 +191,9 @@ func New(cfg Config) (*Node, error) {
 	for _, host := range cfg.History.OpenHosts() {
 		n.events = append(n.events, mesh.Opened{Host: host, Open: cfg.History.Open(host)})
 	}
-	n.events = append(n.events, peer.Join{Contacts: cfg.Known})
+	if len(cfg.Known) > 0 || !cfg.Waits {
+		n.Join(cfg.Known...)
+	}
 	return n, nil
 }
 
@@ -506,5 +509,6 @@ func (n *Node) NewRoot(url string) { n.follow.newRoot(url) }
 // Lost says that a node cannot be reached.
 func (n *Node) Lost(node strategy.Node) { n.tell(peer.Lost{Node: string(node)}) }
 
-// Join asks to become part of the crawl by way of other nodes than before.
+// Join asks to become part of the crawl by way of other nodes than before; without any, to go on alone until others
+// come.
 func (n *Node) Join(contacts ...overlay.Contact) { n.tell(peer.Join{Contacts: contacts}) }

@@ -157,6 +157,9 @@ func (n *Node) Locate(ctx context.Context, host string) (target strategy.Node, b
 	return l.Target, l.Backups, nil
 }
 
+// InStep is closed when this process knows what others had come to know of the crawl before it began.
+func (n *Node) InStep() <-chan struct{} { return n.follow.inStep }
+
 // Alone reports whether this node knows no other one.
 func (n *Node) Alone() bool { return n.alone.Load() }
 

@@ -26,6 +26,12 @@ func (r *Router) May(host string) bool {
 	return v != nil && holds(v.Until(), time.Now()) && v.Ours(host)
 }
 
+// Holds reports whether this node knows its place, and that it has it still.
+func (r *Router) Holds() bool {
+	v := r.view.Load()
+	return v != nil && holds(v.Until(), time.Now())
+}
+
 // holds reports whether a view holds by both clocks: while a machine is suspended the monotonic one stands still, and
 // others have taken its hosts over when it wakes.
 func holds(until, now time.Time) bool {

@@ -10,9 +10,10 @@ import (
 
 // Peers are what makes a crawl one node's part of a crawl of several.
 type Peers struct {
-	Ship   func(local journal.Journal) (journal.Journal, error) // the journal, shipped to where the other nodes find it
-	Join   func(*recovery.State, *crawl.Parts) error            // tells the engine of the other nodes
-	Server bool                                                 // this process is a server of the cluster, too
+	// Ship makes of the journal one that is shipped to where the other nodes find it; nil: they do not
+	Ship   func(local journal.Journal) (journal.Journal, error)
+	Join   func(*recovery.State, *crawl.Parts) error // tells the engine of the other nodes
+	Server bool                                      // this process is a server of the cluster, too
 }
 
 // An Opener makes a session of a node's part of a crawl in a folder that is held. The folder is closed with the

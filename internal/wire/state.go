@@ -50,7 +50,7 @@ func (o *opening) openJournal() error {
 		}
 		return begun, err
 	}
-	if o.peers == nil {
+	if o.peers == nil || o.peers.Ship == nil {
 		return nil
 	}
 	shipped, err := o.peers.Ship(j)

@@ -1,0 +1,114 @@
+package meshnodes
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"kumo/internal/crawl"
+	"kumo/internal/member/mesh"
+	"kumo/internal/meshnode"
+	"kumo/internal/recovery"
+	"kumo/internal/session"
+	"kumo/internal/settings"
+	"kumo/internal/weburl"
+)
+
+// openCrawl opens the node's part of the crawl, in the folder.
+func (l *life) openCrawl() error {
+	j := l.job
+	j.Memory = j.MemoryBudget() * (historyShare - 1) / historyShare
+	j.Crawl.Stay, j.Crawl.Claims = true, true
+	f := l.folder
+	l.folder = nil                                                           // it is the session's, or was let go
+	c, err := l.Open(f, j, &session.Peers{Join: l.joinEngine, Server: true}) // it has connections to many nodes, as a server has
+	if err != nil {
+		return err
+	}
+	l.crawl.Store(c)
+	return nil
+}
+
+// joinEngine tells the engine of the node.
+func (l *life) joinEngine(_ *recovery.State, p *crawl.Parts) error {
+	p.Router, p.Finished = &l.router, l.mesh.Finished
+	p.NewRoot = func(u weburl.URL) { l.mesh.NewRoot(u.String()) }
+	return nil
+}
+
+// settle goes by the settings that the crawl's record has now, as far as they may change while it runs.
+func (l *life) settle(now map[string][]string) {
+	c := l.crawl.Load()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c == nil || l.Settle == nil || maps.EqualFunc(now, l.settings, slices.Equal) {
+		return
+	}
+	j := *l.job
+	err := l.Settle(&j, settings.FromMap(now))
+	if err == nil {
+		err = c.Tune(&j)
+	}
+	if err != nil {
+		l.Log.Warn("this node does not go by the crawl's new settings", "err", err)
+		return
+	}
+	l.settings = now
+}
+
+// A pace is how many pages there were at a time.
+type pace struct {
+	pages int64
+	when  time.Time
+	rate  float64
+}
+
+const paceTime = 3 * time.Second // over which a rate is taken
+
+// figures are what others are told of the node's work.
+func (l *life) figures() meshnode.Figures {
+	peers := l.conn.Stats().Peers
+	c := l.crawl.Load()
+	if c == nil {
+		return meshnode.Figures{Peers: peers}
+	}
+	totals, counts := c.Stats.Totals(), c.Frontier.Counts()
+	links, _ := c.Engine.Outbox()
+	now := time.Now()
+	if d := now.Sub(l.pace.when); l.pace.when.IsZero() {
+		l.pace = pace{pages: totals.Pages, when: now}
+	} else if d >= paceTime {
+		l.pace = pace{totals.Pages, now, float64(totals.Pages-l.pace.pages) / d.Seconds()}
+	}
+	f := meshnode.Figures{Pages: totals.Pages, Bytes: totals.Bytes, Rate: l.pace.rate,
+		Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs, Known: c.URLsKnown(), Outbox: links,
+		InFlight: counts.Active, Peers: peers}
+	if o := c.Outage(); o.CutOff {
+		f.CutOff, f.CutOffWhy = max(now.Sub(o.Since).Seconds(), 0), o.Why
+	}
+	return f
+}
+
+// A work is what the engine had done and had to do at a time.
+type work struct {
+	pages   int64
+	waiting int
+	when    time.Time
+}
+
+// load is what the engine has to do, since it was asked last. It is busy where all hosts that it may work on at once are
+// under way, and others wait.
+func (l *life) load() mesh.Load {
+	c := l.crawl.Load()
+	counts := c.Frontier.Counts()
+	now := work{c.Stats.Pages(), counts.URLs, time.Now()}
+	was := l.last
+	l.last = now
+	load := mesh.Load{Waiting: int64(now.waiting), Busy: counts.Active >= c.Job.HostsAtOnce() && counts.Waiting > 0}
+	if d := now.when.Sub(was.when).Seconds(); !was.when.IsZero() && d > 0 {
+		fetched := now.pages - was.pages
+		load.Rate = float64(fetched) / d
+		load.Arriving = max(float64(fetched+int64(now.waiting-was.waiting))/d, 0)
+	}
+	return load
+}
