@@ -62,14 +62,14 @@ func clusterDemo() *cobra.Command {
 		Long: clusterDemoLong, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.w = cmd.OutOrStdout()
+			if d.mesh() && !cmd.Flags().Changed("nodes") {
+				d.nodes = meshNodes
+			}
 			if err := d.check(cmd.Flags().Changed("apart")); err != nil {
 				return err
 			}
 			if d.hub() && !cmd.Flags().Changed("delay") {
 				d.delay = hubDelay
-			}
-			if d.mesh() && !cmd.Flags().Changed("nodes") {
-				d.nodes = meshNodes
 			}
 			return d.run(cmd.Context())
 		}}

@@ -190,7 +190,7 @@ func (s *Server) gather(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errGather, err)
 	}
 	s.at = time.Now()
-	s.sums = &Sums{Nodes: t.Nodes, Missing: t.Missing, Idle: t.Idle, Figures: t.Figures, By: s.self,
-		Took: s.at.Sub(begun)}
+	s.sums = &Sums{Nodes: t.Nodes, Missing: t.Missing, Idle: t.Idle, Figures: t.Figures,
+		Reports: t.Reports, By: s.self, Took: s.at.Sub(begun)}
 	return nil
 }
