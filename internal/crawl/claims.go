@@ -441,9 +441,11 @@ func (e *Engine) enterNew(b *batch, c *entry.Candidate, tenure int) {
 
 // ReleaseHosts gives hosts up that the router says are not this node's any more. When it returns, no visit to them is
 // under way, what was fetched of them is said (Parts.Finished), and what waits there is forgotten, durably, as is what
-// was known of that. A host that comes back begins afresh, but for what is over. It waits until the links are claimed
-// that the hosts' pages have brought, and needs a Run to commit.
-func (e *Engine) ReleaseHosts(ctx context.Context, hosts []string) error {
+// was known of that. A host that comes back begins afresh, but for what is over. It calls owed with what a host
+// asks for and how long it is to be left alone yet, by who fetches it next. It waits until the links are claimed that
+// the hosts' pages have brought, and needs a Run to commit.
+func (e *Engine) ReleaseHosts(ctx context.Context, hosts []string,
+	owed func(host string, asked, wait time.Duration)) error {
 	if e.claims == nil || len(hosts) == 0 {
 		return nil
 	}
@@ -459,11 +461,23 @@ func (e *Engine) ReleaseHosts(ctx context.Context, hosts []string) error {
 	}
 	e.claims.taking.Lock()
 	defer e.claims.taking.Unlock()
+	for _, host := range hosts {
+		if i, met := e.frontier.Host(host); met {
+			owed(host, i.Asked, i.Next.Sub(e.cfg.Now()))
+		}
+	}
 	return e.peers.transfer.Release(ctx, hosts, func(part []string) {
 		for _, host := range part {
 			e.claims.tenures.End(host)
 		}
 	})
+}
+
+// Owe has a host left alone for a while, and asked no sooner than it asks for, as who fetched it before says. What
+// waits is not less than it was.
+func (e *Engine) Owe(host string, asked, wait time.Duration) {
+	i, _ := e.frontier.Host(host)
+	e.frontier.Arrive(host, max(asked, i.Asked), wait)
 }
 
 // HeldHosts calls f with each host of which something waits to be fetched. It is called before Run.

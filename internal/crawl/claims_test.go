@@ -314,7 +314,7 @@ func (m *backups) giveUp(ctx context.Context, n *crewNode, e *Engine) {
 	}
 	m.mu.Unlock()
 	slices.Sort(going)
-	if err := e.ReleaseHosts(ctx, going); err != nil {
+	if err := e.ReleaseHosts(ctx, going, owedNothing); err != nil {
 		return
 	}
 	for _, host := range going {

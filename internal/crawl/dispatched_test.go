@@ -276,7 +276,7 @@ func TestAHostThatComesBackBeginsAfresh(t *testing.T) {
 				l.dispatch("http://a.test/2 http://stays.test/")
 				l.lost.Store("a.test", true)
 				released := make(chan error)
-				go func() { released <- l.e.ReleaseHosts(t.Context(), []string{"a.test", "never.test"}) }()
+				go func() { released <- l.e.ReleaseHosts(t.Context(), []string{"a.test", "never.test"}, owedNothing) }()
 				l.settle()
 				select {
 				case err := <-released:
@@ -329,7 +329,7 @@ func TestATenureOutlivesAProcess(t *testing.T) {
 		for range 3 {
 			l.dispatch("http://a.test/")
 			l.lost.Store("a.test", true)
-			if err := l.e.ReleaseHosts(t.Context(), []string{"a.test"}); err != nil {
+			if err := l.e.ReleaseHosts(t.Context(), []string{"a.test"}, owedNothing); err != nil {
 				t.Fatal(err)
 			}
 			l.lost.Delete("a.test")
@@ -482,3 +482,5 @@ func TestLinksOfAVisitThatIsPutOff(t *testing.T) {
 		l.end()
 	})
 }
+
+func owedNothing(string, time.Duration, time.Duration) {}

@@ -43,7 +43,9 @@ type Engine interface {
 	// error none is taken, or nobody knows.
 	TakeDispatched(ctx context.Context, data []byte) (done []bool, err error)
 	// ReleaseHosts gives hosts up: see crawl.Engine.
-	ReleaseHosts(ctx context.Context, hosts []string) error
+	ReleaseHosts(ctx context.Context, hosts []string, owed func(host string, asked, wait time.Duration)) error
+	// Owe has a host left alone for a while, and asked no sooner than it asks for.
+	Owe(host string, asked, wait time.Duration)
 	// HeldHosts calls f with each host of which something waits. It is called before the engine runs.
 	HeldHosts(f func(host string) error) error
 	Waits(host string) bool // something of a host waits, is under way, or is not said yet
@@ -444,14 +446,18 @@ func (n *Node) carryOut(actions []peer.Action) {
 
 // release gives hosts up. What is Finished of them is told before.
 func (n *Node) release(ctx context.Context, hosts []string) error {
+	owed := map[string]mesh.Timing{}
 	if e := n.engine(); e != nil {
-		if err := e.ReleaseHosts(ctx, hosts); err != nil {
+		err := e.ReleaseHosts(ctx, hosts, func(host string, asked, wait time.Duration) {
+			owed[host] = mesh.Timing{Asked: asked, Wait: wait}
+		})
+		if err != nil {
 			return err
 		}
 	}
 	all := make([]peer.Event, len(hosts))
 	for i, h := range hosts {
-		all[i] = mesh.Released{Host: h}
+		all[i] = mesh.Released{Host: h, Timing: owed[h]}
 	}
 	n.tell(all...)
 	return nil

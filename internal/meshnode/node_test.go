@@ -67,6 +67,7 @@ type engine struct {
 	links  map[string]map[uint64]bool
 	met    map[string]bool
 	asking map[string]bool
+	owes   []string // hosts that came with what they are owed
 }
 
 func newEngine(w *web) *engine {
@@ -88,7 +89,7 @@ func (e *engine) TakeDispatched(_ context.Context, data []byte) (done []bool, er
 	return done, err
 }
 
-func (e *engine) ReleaseHosts(ctx context.Context, all []string) error {
+func (e *engine) ReleaseHosts(ctx context.Context, all []string, owed func(string, time.Duration, time.Duration)) error {
 	for _, h := range all {
 		for e.busy(h) {
 			select {
@@ -100,8 +101,20 @@ func (e *engine) ReleaseHosts(ctx context.Context, all []string) error {
 		e.mu.Lock()
 		delete(e.known, h)
 		e.mu.Unlock()
+		owed(h, asksFor, leaveAlone)
 	}
 	return nil
+}
+
+// What a host asks for, and how long it is to be left alone when it is given up.
+const asksFor, leaveAlone = 7 * time.Second, time.Minute
+
+func (e *engine) Owe(host string, asked, wait time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if asked == asksFor && wait > leaveAlone*9/10 && wait <= leaveAlone {
+		e.owes = append(e.owes, host)
+	}
 }
 
 // busy reports whether a host is asked, or something of it is not said.
@@ -114,6 +127,12 @@ func (e *engine) busy(host string) bool {
 		}
 	}
 	return e.asking[host]
+}
+
+func (e *engine) owed() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.owes
 }
 
 func (e *engine) HeldHosts(func(string) error) error { return nil }
@@ -418,7 +437,7 @@ func TestNodesCrawlToTheEnd(t *testing.T) {
 		}
 		time.Sleep(15 * time.Second)
 		l.nodes[0].begin(t, nil)
-		time.Sleep(3 * time.Second)
+		time.Sleep(time.Second)
 		fourth := l.start("n3~1")
 		time.Sleep(2 * time.Second)
 		tally, err := l.nodes[2].Gather(t.Context())
@@ -436,6 +455,13 @@ func TestNodesCrawlToTheEnd(t *testing.T) {
 			if r, _ := n.Crawl(); r.State != desired.Done {
 				t.Errorf("node %d has the crawl as %s", i, r.State)
 			}
+		}
+		owed := 0
+		for _, n := range l.nodes {
+			owed += len(n.engine.owed())
+		}
+		if owed == 0 {
+			t.Error("no host has come to a node with what it is owed")
 		}
 		l.wantAll(t)
 	})

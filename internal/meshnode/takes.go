@@ -57,7 +57,11 @@ func (n *Node) takeDispatched(ctx context.Context, a mesh.Take) {
 	for _, k := range a.Links {
 		data = member.AppendLink(data, k.Item)
 	}
-	done, err := n.engine().TakeDispatched(ctx, data)
+	e := n.engine()
+	if a.Timing != (mesh.Timing{}) {
+		e.Owe(a.Host, a.Timing.Asked, a.Timing.Wait)
+	}
+	done, err := e.TakeDispatched(ctx, data)
 	if err != nil && ctx.Err() == nil {
 		n.log.Debug("links are not taken for now", "host", a.Host, "err", err)
 	}

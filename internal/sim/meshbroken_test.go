@@ -63,7 +63,7 @@ func TestTheJudgeOfMeshesFinds(t *testing.T) {
 		cfg := smallMesh()
 		cfg.Repair = 0
 		breaks(&cfg)
-		sum, failed, why := SoakMesh(t.Context(), cfg, 1, 100)
+		sum, failed, why := SoakMesh(t.Context(), cfg, 1, 400)
 		if failed == 0 {
 			t.Errorf("%s: nobody finds it: %v", what, sum)
 			continue

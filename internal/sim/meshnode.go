@@ -273,6 +273,7 @@ func (p *meshProcess) carry(a peer.Action) {
 		p.left()
 	case mesh.Ended:
 		p.crawlEnds(a)
+	case mesh.Agreed:
 	case told:
 		p.tell(a.event)
 	case late:

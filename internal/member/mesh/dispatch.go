@@ -215,7 +215,8 @@ func (m *Machine) sendLinks(h *outstanding, links []Link) {
 	h.flying = true
 	to := h.target
 	m.watch(h)
-	m.post(to, item{kind: itemDispatch, host: h.host, links: links}, func(_ strategy.Node, r *reply) {
+	it := item{kind: itemDispatch, host: h.host, links: links, number: m.owed(h.host).pack()}
+	m.post(to, it, func(_ strategy.Node, r *reply) {
 		h.flying = false
 		if !h.first || h.target != to {
 			m.push(h)
@@ -272,6 +273,9 @@ func (m *Machine) hostMoved(it item, answer func(reply)) {
 	if !m.closest(m.backup(it.host)) {
 		answer(reply{code: replyNo})
 		return
+	}
+	if t := unpackTiming(it.number); t.Wait > 0 {
+		m.timings.Put(it.host, timed{t, m.now})
 	}
 	if h := m.hosts[it.host]; h != nil {
 		m.again(h, it.node)

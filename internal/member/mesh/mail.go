@@ -15,11 +15,11 @@ import (
 // The kinds of items.
 const (
 	itemStore    = 's' // here is what is known of URLs of a host: keep it. Reply: what was known of each
-	itemDispatch = 'd' // fetch these
+	itemDispatch = 'd' // fetch these; number: the host's timing
 	itemMarks    = 'm' // these were fetched
-	itemMoved    = 'v' // the host is node's to fetch now
+	itemMoved    = 'v' // the host is node's to fetch now; number: its timing
 	itemCheck    = 'c' // have you this host?
-	itemYield    = 'y' // stop to fetch this host: it is the sender's now
+	itemYield    = 'y' // stop to fetch this host: it is the sender's now. Reply: number, its timing
 	itemLevel    = 'l' // how much have you to do? Reply: number, the level
 	itemReserve  = 'r' // keep room for so many blocks: number. Reply: number, for how many
 	itemGive     = 'g' // fetch this host, though it is the sender's

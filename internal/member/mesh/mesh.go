@@ -102,6 +102,7 @@ type Machine struct {
 	hosts   map[string]*outstanding  // with URLs that are dispatched and not done, as far as the history knows
 	checks  map[strategy.Node]*check // targets of those
 	held    map[string]*holding      // hosts that this node fetches
+	timings *bounded.Recent[string, timed]
 	routes  routes
 	copies  copies
 	balance balance
@@ -135,6 +136,7 @@ func New(cfg Config) *Machine {
 	}
 	m.id, m.theEnd = m.idOf("node", string(cfg.Self)), m.idOf("end", "")
 	m.finds.init()
+	m.timings = bounded.NewRecent[string, timed](maxTimings)
 	m.routes = routes{bounded.NewRecent[string, route](cfg.Routes), map[string]bool{}}
 	m.publish()
 	m.out = nil // who needs the view asks for it
@@ -295,7 +297,7 @@ func (m *Machine) take(e Event) {
 	case Finished:
 		m.finished(e)
 	case Released:
-		m.released(e.Host)
+		m.released(e)
 	case Wanted:
 		m.wanted(e.Hosts)
 	case Leave:

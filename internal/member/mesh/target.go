@@ -24,6 +24,7 @@ type holding struct {
 	asking   bool          // who was the target before is asked to stop
 	then     []func()      // done when it has
 	parted   []func(reply) // answers to who asks that of this node
+	timing   timed         // as the engine has left it, or as who fetched the host before has
 }
 
 // A lull is how long marks wait for others, so that they go together.
@@ -94,6 +95,9 @@ func (m *Machine) askBefore(g *holding) {
 	g.asking = true
 	m.post(nodes[i], item{kind: itemYield, host: g.host}, func(_ strategy.Node, r *reply) {
 		g.asking = false
+		if r != nil && r.code == replyYes {
+			g.timing = timed{unpackTiming(r.number), m.now}
+		}
 		if r != nil && r.code == replyMoved && r.node != "" && !m.view.in[g.host] && len(g.marks) == 0 {
 			// it was delegated before this node came
 			m.balance.away[g.host] = r.node
@@ -144,7 +148,9 @@ func (m *Machine) takeLinks(g *holding, it item, answer func(reply)) {
 		}
 		answer(r)
 	}
-	m.do(Take{ID: m.last, Host: it.host, Links: it.links})
+	timing, left := unpackTiming(it.number), g.timing.now(m.now)
+	timing.Asked, timing.Wait = max(timing.Asked, left.Asked), max(timing.Wait, left.Wait)
+	m.do(Take{ID: m.last, Host: it.host, Links: it.links, Timing: timing})
 }
 
 // checked says whether a host is this node's.
@@ -255,9 +261,9 @@ func (m *Machine) stop(g *holding) {
 func outs(v *View) *map[string]bool { return &v.out }
 
 // released says what was fetched of a host that was given up, and then who is to fetch it.
-func (m *Machine) released(host string) {
-	if g := m.held[host]; g != nil && g.stopping {
-		g.released = true
+func (m *Machine) released(e Released) {
+	if g := m.held[e.Host]; g != nil && g.stopping {
+		g.released, g.timing = true, timed{e.Timing, m.now}
 		m.say(g)
 	}
 }
@@ -269,7 +275,8 @@ func (m *Machine) part(g *holding) {
 	}
 	g.saying = true
 	m.find(g.id, func(nodes []strategy.Node) {
-		it := item{kind: itemMoved, host: g.host}
+		timing := g.timing.now(m.now).pack()
+		it := item{kind: itemMoved, host: g.host, number: timing}
 		if it.node = g.to; it.node == "" && len(nodes) > 0 {
 			it.node = nodes[0]
 		}
@@ -277,7 +284,7 @@ func (m *Machine) part(g *holding) {
 			delete(m.held, g.host)
 			m.change(outs, g.host, false)
 			for _, answer := range g.parted {
-				answer(reply{code: replyYes})
+				answer(reply{code: replyYes, number: timing})
 			}
 		})
 	})

@@ -128,7 +128,10 @@ type Finished struct {
 
 // Released answers Release: no request to the host is under way, all that was Finished was told, and the engine has
 // forgotten the host.
-type Released struct{ Host string }
+type Released struct {
+	Host   string
+	Timing Timing
+}
 
 // Wanted says that links to these hosts wait, because First did not know to whom they go, or they were refused.
 type Wanted struct{ Hosts []string }
@@ -241,9 +244,10 @@ type Drop struct{ Host string }
 
 // Take gives links to the engine: they are this node's to fetch.
 type Take struct {
-	ID    uint64
-	Host  string
-	Links []Link
+	ID     uint64
+	Host   string
+	Links  []Link
+	Timing Timing // the host's, as who fetched it before has left it; counts before the links
 }
 
 // Release asks the engine to give a host up: see Released.
