@@ -83,6 +83,7 @@ type MeshFigures struct {
 	Duplicates [causes]int // requests beyond the first of a page, by cause
 	Early      int         // times that a node took the crawl for ended though pages were left
 	Slips      int         // requests to a host at which another node was just then
+	Hasty      int         // and at which another node had been too lately
 	Messages   [kindsOfMessages]int
 	Bytes      [kindsOfMessages]int
 	LookUps    overlay.Stats
@@ -120,6 +121,7 @@ func (f *MeshFigures) add(g MeshFigures) {
 		f.Duplicates[i] += n
 	}
 	f.Slips += g.Slips
+	f.Hasty += g.Hasty
 	f.Early += g.Early
 	for i := range g.Messages {
 		f.Messages[i] += g.Messages[i]
@@ -138,11 +140,11 @@ func (f MeshFigures) String() string {
 	}
 	seconds := max(f.NodeTime.Seconds(), 1)
 	bytes := f.Bytes[overlayMessage] + f.Bytes[meshMessage] + f.Bytes[linksMessage]
-	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, other %d), slips %d; "+
+	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, other %d), slips %d, too soon %d; "+
 		"faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f overlay; a node a second: %.2f messages "+
 		"of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f hops; %v, %d events",
 		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[byDeath], f.Duplicates[byLinks], f.Duplicates[byMark],
-		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Faults, f.Joined, f.Wiped, ratio(f.Messages[meshMessage], f.Pages),
+		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Hasty, f.Faults, f.Joined, f.Wiped, ratio(f.Messages[meshMessage], f.Pages),
 		ratio(f.Messages[linksMessage], f.Pages), ratio(f.Messages[overlayMessage], f.Pages),
 		float64(f.Messages[overlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
 		ratio(int(f.LookUps.Asked), int(f.LookUps.LookUps)), ratio(int(f.LookUps.Hops), int(f.LookUps.LookUps)),
@@ -354,8 +356,13 @@ func (w *meshWorld) whatIsKnown(u url) (s string) {
 // request counts a request.
 func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 	h := u.host()
-	if v := w.at[h]; v != nil && v.ends > w.k.now && v.by != p && !v.by.ended {
-		w.figures.Slips++
+	if v := w.at[h]; v != nil && v.by != p && !v.by.ended {
+		switch {
+		case v.ends > w.k.now:
+			w.figures.Slips++
+		case v.ends+w.web.hosts[h].delay > w.k.now+time.Millisecond:
+			w.figures.Hasty++
+		}
 	}
 	w.at[h] = &meshVisit{p, w.k.now + takes}
 	w.figures.Requests++

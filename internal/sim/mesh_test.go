@@ -41,6 +41,34 @@ func TestAMeshAtRestFetchesAllOnce(t *testing.T) {
 	}
 }
 
+// TestNodesComeAndGoUnseen lets nodes come and leave while a crawl goes on, one after the other, over a network that
+// loses nothing: servers see no more of that than of a crawl where nobody does.
+func TestNodesComeAndGoUnseen(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		cfg := smallMesh()
+		cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Quiet = -1, -1, false, time.Minute
+		w := newMeshWorld(cfg.withDefaults(), seed)
+		for i := range 8 {
+			w.k.after(w.cfg.Spread+w.cfg.Quiet+time.Duration(i+1)*15*time.Second, func() {
+				if i%2 == 0 {
+					w.join()
+				} else {
+					w.live[w.k.rng.IntN(len(w.live))].leave()
+				}
+			})
+		}
+		w.run()
+		twice := 0
+		for _, n := range w.figures.Duplicates {
+			twice += n
+		}
+		t.Logf("seed %d: %v", seed, w.figures)
+		if len(w.violations) > 0 || twice > 0 || w.figures.Slips > 0 || w.figures.Hasty > 0 {
+			t.Errorf("seed %d: %v", seed, w.violations)
+		}
+	}
+}
+
 // TestNothingIsLostInAMesh lets nodes come, die, come back, lose their disks, leave, sleep and be cut off while a crawl
 // goes on.
 func TestNothingIsLostInAMesh(t *testing.T) {

@@ -120,6 +120,9 @@ func (p *meshProcess) take(a mesh.Take) mesh.Taken {
 		e = &meshEngine{}
 		p.n.disk.engine[h] = e
 		p.host(h).next = p.w.k.now + p.w.web.hosts[h].delay
+		if a.Timing != (mesh.Timing{}) {
+			p.host(h).next = p.w.k.now + a.Timing.Wait
+		}
 	}
 	t := mesh.Taken{ID: a.ID, Done: make([]bool, len(a.Links))}
 	for i, k := range a.Links {
@@ -151,7 +154,8 @@ func (p *meshProcess) release(h int32) {
 	p.disked(func() {
 		delete(p.n.disk.engine, h)
 		delete(p.hosts, h)
-		p.tell(mesh.Released{Host: p.w.web.hosts[h].name})
+		p.tell(mesh.Released{Host: p.w.web.hosts[h].name,
+			Timing: mesh.Timing{Asked: p.w.web.hosts[h].delay, Wait: s.next - p.w.k.now}})
 	})
 }
 
