@@ -231,7 +231,10 @@ func (m *Machine) sendLinks(h *outstanding, links []Link) {
 			m.push(h)
 		case r.code == replyMoved && r.node != "":
 			m.again(h, r.node)
-		default: // no, or later
+		case r.code == replyLater: // it has the host; if it is giving it up, it says to whom
+			m.rest(h)
+			m.again(h, to)
+		default:
 			m.rest(h)
 			m.again(h, "")
 		}

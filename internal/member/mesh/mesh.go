@@ -103,6 +103,7 @@ type Machine struct {
 	checks  map[strategy.Node]*check // targets of those
 	held    map[string]*holding      // hosts that this node fetches
 	timings *bounded.Recent[string, timed]
+	leavers leavers
 	routes  routes
 	copies  copies
 	balance balance
@@ -275,6 +276,10 @@ func (m *Machine) take(e Event) {
 			m.lookAgain()
 		}
 	case Gone:
+		if e.Left { // it says itself what becomes of its hosts
+			m.leavers.note(e.Node, m.now)
+			break
+		}
 		m.giveUp(e.Node)
 		m.goneTarget(e.Node)
 	case Found:

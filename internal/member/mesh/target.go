@@ -15,14 +15,15 @@ import (
 type holding struct {
 	host     string
 	id       xor.ID
-	from     strategy.Node // the backup that has dispatched something last
-	stopping bool          // another node is the target now
-	to       strategy.Node // who has asked for the host
-	marks    []Link        // fetched, and not yet said
-	saying   bool          // marks are on their way
-	released bool          // the engine has forgotten it
-	asking   bool          // who was the target before is asked to stop
-	then     []func()      // done when it has
+	from     strategy.Node    // the backup that has dispatched something last
+	stopping bool             // another node is the target now
+	to       strategy.Node    // who has asked for the host
+	marks    []Link           // fetched, and not yet said
+	saying   bool             // marks are on their way
+	released bool             // the engine has forgotten it
+	asking   int              // nodes that may have been the target before, and are asked to stop
+	then     []func(had bool) // done when they have; had: one was the target, and has said what it has fetched meanwhile
+	had      bool
 	parted   []func(reply) // answers to who asks that of this node
 	timing   timed         // as the engine has left it, or as who fetched the host before has
 }
@@ -77,36 +78,54 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 	if first {
 		m.askBefore(g)
 	}
-	if g.asking {
-		g.then = append(g.then, func() { m.takeLinks(g, it, answer) })
+	if g.asking > 0 {
+		g.then = append(g.then, func(had bool) {
+			if had { // some of these are done by now
+				answer(reply{code: replyLater})
+			} else {
+				m.takeLinks(g, it, answer)
+			}
+		})
 		return
 	}
 	m.takeLinks(g, it, answer)
 }
 
 // askBefore asks the closest node but this one to stop, if it fetches the host: it may not know yet that this one has
-// come.
+// come. A closer one that leaves may not have stopped yet.
 func (m *Machine) askBefore(g *holding) {
 	nodes, _ := m.near(g.id, 2)
-	i := slices.IndexFunc(nodes, func(n strategy.Node) bool { return n != m.cfg.Self })
-	if i < 0 {
-		return
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n strategy.Node) bool { return n == m.cfg.Self })
+	nodes = nodes[:min(len(nodes), 1)]
+	for _, n := range m.leavers.since(m.now) {
+		if m.compare(n, m.cfg.Self, g.id) < 0 && !slices.Contains(nodes, n) {
+			nodes = append(nodes, n)
+		}
 	}
-	g.asking = true
-	m.post(nodes[i], item{kind: itemYield, host: g.host}, func(_ strategy.Node, r *reply) {
-		g.asking = false
+	for _, n := range nodes {
+		g.asking++
+		m.askOne(g, n)
+	}
+}
+
+func (m *Machine) askOne(g *holding, before strategy.Node) {
+	m.post(before, item{kind: itemYield, host: g.host}, func(_ strategy.Node, r *reply) {
+		g.asking--
 		if r != nil && r.code == replyYes {
-			g.timing = timed{unpackTiming(r.number), m.now}
+			g.timing, g.had = timed{unpackTiming(r.number), m.now}, true
 		}
 		if r != nil && r.code == replyMoved && r.node != "" && !m.view.in[g.host] && len(g.marks) == 0 {
 			// it was delegated before this node came
 			m.balance.away[g.host] = r.node
 			delete(m.held, g.host)
 		}
-		then := g.then
-		g.then = nil
+		if g.asking > 0 {
+			return
+		}
+		then, had := g.then, g.had
+		g.then, g.had = nil, false
 		for _, f := range then {
-			f()
+			f(had)
 		}
 	})
 }
@@ -118,7 +137,7 @@ func (m *Machine) yield(from strategy.Node, it item, answer func(reply)) {
 		answer(reply{code: replyMoved, node: to})
 		return
 	}
-	if g == nil || m.compare(from, m.cfg.Self, g.id) > 0 {
+	if g == nil || m.compare(from, m.cfg.Self, g.id) > 0 && !m.leaving {
 		answer(reply{code: replyNo})
 		return
 	}
@@ -127,6 +146,36 @@ func (m *Machine) yield(from strategy.Node, it item, answer func(reply)) {
 	if !g.stopping {
 		m.stop(g)
 	}
+}
+
+// leavers are nodes that have said farewell lately, and give up what they have.
+type leavers []leaver
+
+type leaver struct {
+	node strategy.Node
+	at   time.Time
+}
+
+const (
+	leavesFor   = time.Minute // about
+	mostLeavers = 64
+)
+
+func (l *leavers) note(n strategy.Node, now time.Time) {
+	*l = append(slices.DeleteFunc(*l, func(o leaver) bool { return o.node == n || now.Sub(o.at) > leavesFor }), leaver{n, now})
+	if len(*l) > mostLeavers {
+		*l = slices.Delete(*l, 0, 1)
+	}
+}
+
+// since are those that may not be done yet.
+func (l *leavers) since(now time.Time) (nodes []strategy.Node) {
+	for _, o := range *l {
+		if now.Sub(o.at) <= leavesFor {
+			nodes = append(nodes, o.node)
+		}
+	}
+	return nodes
 }
 
 func (m *Machine) takeLinks(g *holding, it item, answer func(reply)) {
