@@ -81,7 +81,7 @@ type chunk struct {
 	taking   bool
 }
 
-func newFollower(n *Node, all []keptChunk, r mesh.RecordVersion) (*follower, error) {
+func newFollower(n *Node, all []keptChunk, r mesh.RecordVersion) *follower {
 	f := &follower{n: n, inStep: make(chan struct{}), chunks: map[mesh.ChunkID]*chunk{}, said: weburl.NewSet(),
 		dirty: true, changed: make(chan struct{}, 1)}
 	for _, c := range all {
@@ -91,8 +91,12 @@ func newFollower(n *Node, all []keptChunk, r mesh.RecordVersion) (*follower, err
 		}
 	}
 	first, err := desired.Parse(r.Data)
+	if err != nil {
+		n.log.Warn("the version of the crawl's record that was kept cannot be read", "by", r.By, "err", err)
+		first = desired.Record{State: desired.Waiting}
+	}
 	f.known.Store(&knownRecord{first, r.Version})
-	return f, err
+	return f
 }
 
 // heard takes a new version of the record.

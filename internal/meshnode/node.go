@@ -172,9 +172,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.store = kept
-	if n.follow, err = newFollower(n, chunks, record); err != nil {
-		return nil, err
-	}
+	n.follow = newFollower(n, chunks, record)
 	n.server = control.NewServer(n.self, n, func(to strategy.Node, data []byte) { n.send(to, data[0], data[1:]) }, n.log)
 	m := cfg.Mesh
 	m.Waits = func(host string) bool {

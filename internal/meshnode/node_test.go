@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +31,8 @@ const hosts, pages = 30, 8
 
 // A web is what all nodes fetch.
 type web struct {
+	takes time.Duration // to fetch a page
+
 	mu      sync.Mutex
 	fetched map[string]int
 }
@@ -67,7 +70,8 @@ type engine struct {
 	links  map[string]map[uint64]bool
 	met    map[string]bool
 	asking map[string]bool
-	owes   []string // hosts that came with what they are owed
+	seeded atomic.Int32 // seeds that it has offered
+	owes   []string     // hosts that came with what they are owed
 }
 
 func newEngine(w *web) *engine {
@@ -171,6 +175,7 @@ func (e *engine) AddSeeds(_ context.Context, seeds []weburl.URL, take func(strin
 		e.scope[u.String()] = true
 		e.mu.Unlock()
 		if take(u.Host()) {
+			e.seeded.Add(1)
 			e.offer("", u.String())
 		}
 	}
@@ -292,7 +297,7 @@ func (e *engine) fetch(ctx context.Context, host, url string) {
 	e.web.mu.Lock()
 	e.web.fetched[url]++
 	e.web.mu.Unlock()
-	pause(ctx, 100*time.Millisecond)
+	pause(ctx, e.web.takes)
 	if ctx.Err() != nil {
 		return
 	}
@@ -330,6 +335,8 @@ type lab struct {
 	web   *web
 	nodes []*labNode
 	first overlay.Contact
+
+	journals map[string]*journal.Journal // of histories, by node
 }
 
 type labNode struct {
@@ -343,7 +350,10 @@ type labNode struct {
 // join makes a node that has no engine yet.
 func (l *lab) join(name, dir string) *labNode {
 	t := l.t
-	h, err := history.Open(vfs.OS, filepath.Join(dir, "history"), journal.New(),
+	if l.journals[name] == nil {
+		l.journals[name] = journal.New()
+	}
+	h, err := history.Open(vfs.OS, filepath.Join(dir, "history"), l.journals[name],
 		history.Config{Self: overlay.IDOf(name), Key: Key})
 	if err != nil {
 		t.Fatal(err)
@@ -424,7 +434,7 @@ func (l *lab) wantAll(t *testing.T) {
 }
 
 func newLab(t *testing.T) *lab {
-	return &lab{t: t, hub: inproc.New(1), web: &web{fetched: map[string]int{}}}
+	return &lab{t: t, hub: inproc.New(1), web: &web{takes: 100 * time.Millisecond, fetched: map[string]int{}}, journals: map[string]*journal.Journal{}}
 }
 
 // TestNodesCrawlToTheEnd lets three nodes crawl, and a fourth come and leave meanwhile.

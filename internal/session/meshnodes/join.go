@@ -2,6 +2,7 @@ package meshnodes
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"kumo/internal/bus/p2p"
@@ -14,7 +15,8 @@ const (
 	mostKnown  = 64 // nodes of earlier processes that are asked at the start
 	firstDial  = time.Second
 	mostDial   = 30 * time.Second
-	aloneAfter = 15 * time.Second // after which a node that was in the crawl goes on without others
+	lateAfter  = 5 * time.Second  // after which people are told that no other node answers
+	aloneAfter = 15 * time.Second // after which a node goes on without others
 )
 
 // reached is told of a node that is connected. Who knows nobody joins by way of it.
@@ -45,43 +47,57 @@ func (n *Node) known() (all []overlay.Contact) {
 	return all
 }
 
-// join finds other nodes as long as the node knows none, until ctx ends. One that others know of, and none of them
-// answers, waits; but if it has been in the crawl, it goes on alone after a while: they may never come back.
+// join finds other nodes as long as the node knows none, until ctx ends. others: there are some, or were. If none of
+// them answers the node goes on alone after a while, as they may never come back; but one that is to join, and has never
+// heard of the crawl, waits for them.
 func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
-	begun, wait, said := time.Now(), firstDial, false
-	for ctx.Err() == nil {
-		if !m.Alone() {
-			others, wait = true, firstDial
-		} else if len(n.Join) > 0 {
-			if n.dial(ctx, m) {
-				wait = firstDial
-			} else {
-				wait = min(2*wait, mostDial)
-			}
-		}
-		if _, version := m.Crawl(); others && !said && m.Alone() && version > 0 && time.Since(begun) > aloneAfter {
-			said = true
-			n.Log.Warn("none of the other nodes answers: this one goes on alone until one does")
-			m.Join()
-		}
+	begun, tick := time.Now(), time.NewTicker(time.Second)
+	defer tick.Stop()
+	dialled, wait := begun, firstDial
+	late := false
+	if len(n.Join) > 0 {
+		n.dial(ctx, m)
+	}
+	for {
 		select {
 		case <-ctx.Done():
-		case <-time.After(wait):
+			return
+		case <-tick.C:
+		}
+		if !m.Alone() {
+			others, wait = false, firstDial // those who go say so, or are found dead
+			continue
+		}
+		if len(n.Join) > 0 && time.Since(dialled) >= wait {
+			n.dial(ctx, m)
+			dialled, wait = time.Now(), min(2*wait, mostDial)
+		}
+		if !others || !m.Alone() {
+			continue
+		}
+		_, version := m.Crawl()
+		switch waited := time.Since(begun); {
+		case waited > aloneAfter && (version > 0 || len(n.Join) == 0):
+			n.Log.Warn("none of the other nodes answers: this one goes on alone until one does")
+			m.Join()
+			others = false
+		case waited > lateAfter && !late:
+			n.Log.Warn("no other node answers yet", "join", strings.Join(n.Join, ","))
+			late = true
 		}
 	}
 }
 
 // dial connects nodes at the addresses that a person gave, and joins by way of them.
-func (n *Node) dial(ctx context.Context, m *meshnode.Node) (reached bool) {
+func (n *Node) dial(ctx context.Context, m *meshnode.Node) {
 	all, err := n.conn.Dial(ctx, n.Join...)
 	if err != nil {
 		n.Log.Debug("no other node is reached", "err", err)
-		return false
+		return
 	}
 	contacts := make([]overlay.Contact, len(all))
 	for i, to := range all {
 		contacts[i] = asContact(n.conn.Contact(to))
 	}
 	m.Join(contacts...)
-	return true
 }

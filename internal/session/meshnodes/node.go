@@ -90,9 +90,11 @@ func Open(ctx context.Context, j *job.Job, cfg Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.conn, err = n.Connect(ctx, n.stateDir(), n.reached, n.lost); err != nil {
+	conn, err := n.Connect(ctx, n.stateDir(), n.reached, n.lost)
+	if err != nil {
 		return nil, err
 	}
+	n.conn = conn
 	return n, n.checkKey(id)
 }
 

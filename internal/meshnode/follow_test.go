@@ -1,0 +1,246 @@
+package meshnode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kumo/internal/desired"
+	"kumo/internal/policy"
+	"kumo/internal/strategy"
+)
+
+// three starts three nodes with engines, which know each other.
+func three(t *testing.T) *lab {
+	l := newLab(t)
+	for i := range 3 {
+		l.start(fmt.Sprintf("n%d~1", i))
+		time.Sleep(time.Second)
+	}
+	time.Sleep(15 * time.Second)
+	return l
+}
+
+func (n *labNode) set(t *testing.T, to desired.State) {
+	t.Helper()
+	err := n.Change(t.Context(), func(r *desired.Record, _ uint64) error { return r.Set(to) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end waits until all nodes have ended as they should.
+func (l *lab) end(t *testing.T, want error) {
+	t.Helper()
+	for i, n := range l.nodes {
+		if err := <-n.over; !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("node %d ended with %v, want %v", i, err, want)
+		}
+		n.stop() // its engine
+	}
+}
+
+func (w *web) pages() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.fetched)
+}
+
+// A node that has no engine yet remembers URLs, fetches nothing, and the crawl is not done before it has.
+func TestAnEngineComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		for i := range 3 {
+			n := l.join(fmt.Sprintf("n%d~1", i), t.TempDir())
+			if i < 2 {
+				n.work(t)
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(15 * time.Second)
+		late := l.nodes[2]
+		l.nodes[0].begin(t, nil)
+		time.Sleep(time.Minute)
+		tally, err := late.Gather(t.Context())
+		if err != nil || tally.Nodes != 3 || tally.Idle == 3 {
+			t.Errorf("gathered %+v, %v", tally, err)
+		}
+		if late.cfg.History.Stats().URLs == 0 {
+			t.Error("a node without an engine remembers nothing")
+		}
+		if got := l.web.pages(); got == 0 || got == hosts*pages {
+			t.Errorf("%d pages are fetched by two of three nodes", got)
+		}
+		late.work(t)
+		l.end(t, nil)
+		l.wantAll(t)
+	})
+}
+
+func TestACrawlIsPausedAndStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := three(t)
+		l.nodes[0].begin(t, nil)
+		time.Sleep(time.Second)
+		l.nodes[1].set(t, desired.Paused)
+		time.Sleep(time.Second)
+		paused := l.web.pages()
+		time.Sleep(time.Minute)
+		if got := l.web.pages(); got != paused || got == 0 {
+			t.Errorf("%d pages before, %d after a minute's pause", paused, got)
+		}
+		l.nodes[2].set(t, desired.Running)
+		time.Sleep(time.Second)
+		if l.web.pages() == paused {
+			t.Error("nothing is fetched after the pause")
+		}
+		l.nodes[2].set(t, desired.Stopping)
+		l.end(t, ErrStopped)
+	})
+}
+
+func TestALimitStopsTheCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := three(t)
+		l.web.takes = 5 * time.Second
+		l.nodes[0].begin(t, map[string][]string{"limit": {"20"}})
+		l.end(t, policy.ErrLimit)
+		if got := l.web.pages(); got < 20 || got == hosts*pages {
+			t.Errorf("%d pages, and 20 were enough", got)
+		}
+	})
+}
+
+// Seeds that come when the crawl has just been found to be done are fetched nevertheless.
+func TestSeedsComeWhileTheCrawlEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := three(t)
+		l.nodes[0].begin(t, nil)
+		for state := desired.Running; state == desired.Running; {
+			time.Sleep(100 * time.Millisecond)
+			r, _ := l.nodes[1].Crawl()
+			state = r.State
+		}
+		late := page(hosts+1, 0)
+		if err := l.nodes[1].AddSeeds(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
+		l.end(t, nil)
+		if l.web.fetched[late] != 1 {
+			t.Errorf("it is fetched %d times", l.web.fetched[late])
+		}
+	})
+}
+
+// Where a seed redirects to, all nodes have in scope, those that come later, too.
+func TestRootsAreToldToAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := three(t)
+		const root = "http://elsewhere.test/"
+		for _, n := range l.nodes[:2] { // both meet it
+			n.NewRoot(root)
+		}
+		time.Sleep(5 * time.Second)
+		l.start("n3~1")
+		time.Sleep(20 * time.Second)
+		for i, n := range l.nodes {
+			n.engine.mu.Lock()
+			if !n.engine.scope[root] {
+				t.Errorf("node %d does not have it", i)
+			}
+			n.engine.mu.Unlock()
+			n.stop()
+		}
+		l.end(t, context.Canceled)
+	})
+}
+
+// A node that nobody can take over from ends when it is to leave. The next process knows what this one knew, and offers
+// no seed again.
+func TestANodeKeepsWhatItKnows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		dir := t.TempDir()
+		n := l.join("n0~1", dir)
+		n.work(t)
+		time.Sleep(3 * time.Second)
+		n.begin(t, map[string][]string{"depth": {"1"}})
+		time.Sleep(time.Second)
+		n.Leave()
+		if err := <-n.over; !errors.Is(err, ErrAlone) {
+			t.Fatalf("it ended with %v", err)
+		}
+		n.stop()
+		n = l.join("n0~1", dir)
+		r, version := n.Crawl()
+		if r.State != desired.Running || version != 1 || r.Settings["depth"][0] != "1" || n.SeedChunks() != 1 {
+			t.Errorf("it knows %+v, %d lists of seeds", r, n.SeedChunks())
+		}
+		n.work(t)
+		time.Sleep(3 * time.Second)
+		n.engine.mu.Lock()
+		if !n.engine.scope[page(0, 0)] || n.engine.seeded.Load() > 0 {
+			t.Error("the seed is not in scope, or was offered again")
+		}
+		n.engine.mu.Unlock()
+		if err := <-n.over; err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+		n.stop()
+	})
+}
+
+// All nodes say the same of a host: who fetches it, and who remembers it.
+func TestNodesAreLocated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := three(t)
+		for h := range hosts {
+			host := hostIn(page(h, 0))
+			var first strategy.Node
+			for i, n := range l.nodes {
+				target, backups, err := n.Locate(t.Context(), host)
+				if err != nil || len(backups) != 3 {
+					t.Fatalf("%s: %v, %v", host, backups, err)
+				}
+				if i == 0 {
+					first = target
+				}
+				if target != first || n.engine.router.Ours(host) != (target == n.self) {
+					t.Errorf("%s is %s's, by node %d", host, target, i)
+				}
+			}
+		}
+		for _, n := range l.nodes {
+			n.stop()
+		}
+		l.end(t, context.Canceled)
+	})
+}
+
+// Who has not heard of the others yet does not change what they may know better.
+func TestAChangeWaitsForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.first.Node = "nobody~1"
+		n := l.join("n0~1", t.TempDir())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := n.Change(ctx, func(*desired.Record, uint64) error { t.Error("it is changed"); return nil })
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it gives %v", err)
+		}
+		n.Join() // nobody will come
+		if err := n.Change(t.Context(), func(*desired.Record, uint64) error { return desired.ErrState }); !errors.Is(err,
+			desired.ErrState) {
+			t.Errorf("a refused change gives %v", err)
+		}
+		n.stop()
+		l.end(t, context.Canceled)
+		if err := n.AddSeeds(t.Context(), page(0, 0)); !errors.Is(err, errOver) {
+			t.Errorf("a node that has ended gives %v", err)
+		}
+	})
+}
