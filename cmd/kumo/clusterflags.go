@@ -124,7 +124,7 @@ func (c *clusterFlags) unreached(err error, o *cluster.NodeOptions) error {
 		return advice.With(err, "check that it runs, the URL in --nats, and the firewall")
 	}
 	return advice.With(err, fmt.Sprintf("nobody runs the crawl %q at %s: begin with kumo node --crawl %s, or name a "+
-		"node with a server by --join",
+		"node of it by --join",
 		c.crawl, strings.Join(o.Join, ", "), c.crawl))
 }
 

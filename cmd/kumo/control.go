@@ -166,7 +166,7 @@ func added(k node.Known) string {
 	case all == k.New:
 		return fmt.Sprintf("%d new %s added", k.New, plural(k.New, "URL", "URLs"))
 	case all == k.Unsure:
-		return urls + " added, of which no node has said yet whether they were known"
+		return urls + " added; what is known already is not fetched again"
 	case all == k.Known:
 		return fmt.Sprintf("nothing new: %s known already, and %s or %s visited", are(all, urls),
 			plural(all, "waits", "wait"), plural(all, "was", "were"))

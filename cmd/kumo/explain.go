@@ -211,13 +211,6 @@ func (s sheet) owner(x *explained) {
 	if o.State != inspect.HostReached || o.Rounds > 0 || o.Moved {
 		s.row("", "%s", stateLine(o))
 	}
-	for i, b := range o.Backups {
-		head := ""
-		if i == 0 {
-			head = "remembered by"
-		}
-		s.row(head, "%s", b)
-	}
 	if !o.Here && !o.Gone {
 		at := ""
 		if o.Address != "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -12,6 +13,7 @@ import (
 
 	"kumo/internal/admin"
 	"kumo/internal/inspect"
+	"kumo/internal/strategy"
 	"kumo/internal/wire/cluster"
 )
 
@@ -133,7 +135,7 @@ func sinceOf(o *inspect.Owned) string {
 func stateLine(o *inspect.Owned) string {
 	switch {
 	case o.State == inspect.HostHashed && len(o.Backups) > 0:
-		return "by its hash; its URLs are remembered by " + strings.Join(o.Backups, ", ")
+		return "by its hash; its URLs are remembered by " + backupNames(o)
 	case o.State == inspect.HostHashed:
 		return "by its hash"
 	case o.State == inspect.HostPromised && o.Moved:
@@ -150,6 +152,20 @@ func stateLine(o *inspect.Owned) string {
 		return "reached; moved there for load, from a node that had more to do"
 	}
 	return string(o.State)
+}
+
+// backupNames are those of the nodes that remember a host's URLs; nodes of the same name by their identity.
+func backupNames(o *inspect.Owned) string {
+	names := make([]string, len(o.Backups))
+	for i, b := range o.Backups {
+		names[i] = strategy.Node(b).Name()
+	}
+	for i, b := range o.Backups {
+		if slices.Index(names, names[i]) != i {
+			names[i] = b
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func retryOf(o *inspect.Owned) (words string) {

@@ -1,6 +1,7 @@
 package meshnodes
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -56,14 +57,26 @@ func (l *life) settle(now map[string][]string) {
 	l.settings = now
 }
 
-// A pace is how many pages there were at a time.
-type pace struct {
-	pages int64
-	when  time.Time
-	rate  float64
-}
-
 const paceTime = 3 * time.Second // over which a rate is taken
+
+// keepPace takes the rate of pages until ctx ends.
+func (l *life) keepPace(ctx context.Context) {
+	tick := time.NewTicker(paceTime)
+	defer tick.Stop()
+	c := l.crawl.Load()
+	for was, at := c.Stats.Pages(), time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		is, now := c.Stats.Pages(), time.Now()
+		l.mu.Lock()
+		l.rate = float64(is-was) / now.Sub(at).Seconds()
+		l.mu.Unlock()
+		was, at = is, now
+	}
+}
 
 // figures are what others are told of the node's work.
 func (l *life) figures() meshnode.Figures {
@@ -74,17 +87,14 @@ func (l *life) figures() meshnode.Figures {
 	}
 	totals, counts := c.Stats.Totals(), c.Frontier.Counts()
 	links, _ := c.Engine.Outbox()
-	now := time.Now()
-	if d := now.Sub(l.pace.when); l.pace.when.IsZero() {
-		l.pace = pace{pages: totals.Pages, when: now}
-	} else if d >= paceTime {
-		l.pace = pace{totals.Pages, now, float64(totals.Pages-l.pace.pages) / d.Seconds()}
-	}
-	f := meshnode.Figures{Pages: totals.Pages, Bytes: totals.Bytes, Rate: l.pace.rate,
+	l.mu.Lock()
+	rate := l.rate
+	l.mu.Unlock()
+	f := meshnode.Figures{Pages: totals.Pages, Bytes: totals.Bytes, Rate: rate,
 		Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs, Known: c.URLsKnown(), Outbox: links,
 		InFlight: counts.Active, Peers: peers}
 	if o := c.Outage(); o.CutOff {
-		f.CutOff, f.CutOffWhy = max(now.Sub(o.Since).Seconds(), 0), o.Why
+		f.CutOff, f.CutOffWhy = max(time.Since(o.Since).Seconds(), 0), o.Why
 	}
 	return f
 }

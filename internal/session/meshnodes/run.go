@@ -102,11 +102,11 @@ func limit(settings map[string][]string) int64 {
 type life struct {
 	*Node
 	mesh *meshnode.Node
-	pace pace // the loop's of mesh
-	last work // likewise
+	last work // the loop's of mesh
 
 	mu       sync.Mutex          // guards below
 	settings map[string][]string // that the crawl was opened with, or has been told of since
+	rate     float64             // pages a second, lately
 }
 
 func (l *life) run(ctx context.Context, others bool) (report *stats.Report, err error) {
@@ -188,8 +188,11 @@ const patience = 5 * time.Second
 // work crawls until the engine or the node ends.
 func (l *life) work(ctx context.Context, over <-chan error) (report *stats.Report, err error) {
 	crawling, stop := context.WithCancel(ctx)
-	defer stop()
 	crawl := l.crawl.Load()
+	var beside sync.WaitGroup
+	beside.Go(func() { l.keepPace(crawling) })
+	defer beside.Wait()
+	defer stop()
 	failed := make(chan error, 1)
 	go func() {
 		var err error
