@@ -69,7 +69,7 @@ func (s *Sums) Figure(i int) int64 {
 	return 0
 }
 
-// Nodes are the reports that can be read.
+// All are the reports that can be read.
 func (s *Sums) All() (all []Report) {
 	for _, data := range s.Reports {
 		var r Report
