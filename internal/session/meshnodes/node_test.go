@@ -141,7 +141,12 @@ func (c *crew) ends(want error, nodes ...*running) {
 				c.t.Errorf("%s ended with %v, want %v", r.Name, err, want)
 			}
 		case <-late:
-			c.t.Fatalf("%s goes on and on", r.Name)
+			tally, err := r.mesh.Load().Gather(c.t.Context())
+			c.t.Logf("%d of %d nodes are idle, %v (%v)", tally.Idle, tally.Nodes, tally.Figures, err)
+			for _, report := range tally.Reports {
+				c.t.Logf("%s", report)
+			}
+			c.t.Fatalf("%s goes on and on; the servers saw:\n%s", r.Name, c.web.Score())
 		}
 	}
 }
