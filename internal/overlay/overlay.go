@@ -213,7 +213,7 @@ func (o *Overlay) message(e Message) {
 		o.dropSpare(from.ID)
 		o.markAbsent(from.ID)
 		if p := o.known(from.ID); p != nil {
-			o.bury(p)
+			o.bury(p, true)
 		}
 		o.lost(from.ID) // what it has answered before may come yet, and is no sign of life
 	case pingQuestion:
@@ -340,8 +340,8 @@ func (o *Overlay) admit(c Contact) *peer {
 	return p
 }
 
-// bury takes a dead contact out of the table. One that waits for its place is asked whether it lives.
-func (o *Overlay) bury(p *peer) {
+// bury takes a contact out of the table that is dead, or has left. One that waits for its place is asked whether it lives.
+func (o *Overlay) bury(p *peer, left bool) {
 	if p.near {
 		o.losses++
 		o.unsettle()
@@ -349,7 +349,7 @@ func (o *Overlay) bury(p *peer) {
 	o.remove(p)
 	o.markAbsent(p.ID)
 	o.depart(p.Contact)
-	o.do(Gone{Node: p.Node, ID: p.ID, Dead: true})
+	o.do(Gone{Node: p.Node, ID: p.ID, Dead: true, Left: left})
 	if spare := freshest(o.bucket(p.ID).spare); spare != nil {
 		o.try(spare.Contact, pingQuestion, 0)
 	}

@@ -177,7 +177,7 @@ func (o *Overlay) failed(q question) {
 			p.failed = o.now
 		}
 		if int(p.fails) >= o.cfg.Tries {
-			o.bury(p)
+			o.bury(p, false)
 		} else {
 			o.ping(p)
 		}

@@ -75,6 +75,7 @@ type Gone struct {
 	Node string
 	ID   xor.ID
 	Dead bool // it did not answer any more, or said farewell; false: others have its place
+	Left bool // it said farewell
 }
 
 // Fresh says until when what the node knows of the nodes around it holds: so long, no node that would take its place can

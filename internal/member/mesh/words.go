@@ -61,8 +61,11 @@ type Neighbours struct{}
 // is this node's; nor is anything when the time is over, as after a machine has slept: others have taken its part.
 type Fresh struct{ Until time.Time }
 
-// Gone says that a node does not answer any more.
-type Gone struct{ Node strategy.Node }
+// Gone says that a node does not answer any more, or has said that it leaves.
+type Gone struct {
+	Node strategy.Node
+	Left bool
+}
 
 // Found answers Find; Nodes is empty where nobody answered.
 type Found struct {

@@ -196,7 +196,7 @@ func (p *Peer) fromOverlay(out []Action) []Action {
 		case overlay.Gone:
 			changed = true
 			if a.Dead {
-				p.toMesh = append(p.toMesh, mesh.Gone{Node: strategy.Node(a.Node)})
+				p.toMesh = append(p.toMesh, mesh.Gone{Node: strategy.Node(a.Node), Left: a.Left})
 			}
 		case overlay.Fresh:
 			p.toMesh = append(p.toMesh, mesh.Fresh{Until: a.Until})
