@@ -6,10 +6,12 @@
 package meshnode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -53,7 +55,7 @@ type Engine interface {
 type Config struct {
 	Messenger bus.Messenger
 	Overlay   overlay.Config // with Self
-	Mesh      mesh.Config    // Waits, Engine, Record and Process are the node's to set, but Record
+	Mesh      mesh.Config    // Waits, Engine and Met are the node's to set, and Process if it is 0
 	Known     []overlay.Contact
 	// Contact is a node with its addresses, Learn is told of those of other nodes; nil where nodes are found by name
 	Contact func(strategy.Node) overlay.Contact
@@ -92,7 +94,9 @@ type Node struct {
 	tasks   sync.WaitGroup
 	gathers map[uint64]chan mesh.Tally // the loop's
 	tag     uint64
-	calls   []func() // guarded by mu, done by the loop
+	calls   []func()    // guarded by mu, done by the loop
+	takes   []mesh.Take // the loop's, as is taking
+	taking  int
 }
 
 // New makes a node. The engine does not run yet.
@@ -109,7 +113,8 @@ func New(cfg Config) (*Node, error) {
 		n.cfg.Learn = func(overlay.Contact) {}
 	}
 	m := cfg.Mesh
-	m.Waits = cfg.Engine.Waits
+	m.Waits, m.Met = cfg.Engine.Waits, len(cfg.Known) > 0
+	m.Process = cmp.Or(m.Process, rand.Uint64())
 	m.Engine = func() (bool, uint64) {
 		return cfg.Engine.Idle() && n.memory.idle(), uint64(cfg.Engine.Received())
 	}
@@ -251,7 +256,8 @@ func (n *Node) carryOut(actions []peer.Action) {
 		case mesh.Record, mesh.Read, mesh.Sweep, mesh.Drop:
 			n.memory.do(a.(mesh.Action))
 		case mesh.Take:
-			n.run("take links", func(ctx context.Context) error { n.takeDispatched(ctx, a); return nil })
+			n.takes = append(n.takes, a)
+			n.takeNext()
 		case mesh.Release:
 			release = append(release, a.Host)
 		case mesh.Answer:
@@ -298,6 +304,26 @@ func (n *Node) release(ctx context.Context, hosts []string) error {
 	}
 	n.tell(all...)
 	return nil
+}
+
+// maxTaking is how many times at once links are given to the engine, which may have no room for them for long.
+const maxTaking = 8
+
+// takeNext gives the engine links that wait, as far as that.
+func (n *Node) takeNext() {
+	for n.taking < maxTaking && len(n.takes) > 0 {
+		a := n.takes[0]
+		n.takes = n.takes[1:]
+		n.taking++
+		n.run("take links", func(ctx context.Context) error {
+			n.takeDispatched(ctx, a)
+			n.call(func() {
+				n.taking--
+				n.takeNext()
+			})
+			return nil
+		})
+	}
 }
 
 // takeDispatched gives the engine links.
