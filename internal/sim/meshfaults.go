@@ -58,7 +58,7 @@ func (f *meshFaults) next() {
 	w.k.after(w.k.about(w.cfg.FaultEvery), f.next)
 	p, enough := f.any(), len(w.live) > 4
 	w.figures.Faults++
-	switch what := w.k.rng.IntN(13); {
+	switch what := w.k.rng.IntN(14); {
 	case what < 3 && enough:
 		p.end()
 		f.dead = append(f.dead, p.n)
@@ -75,6 +75,9 @@ func (f *meshFaults) next() {
 		w.join()
 	case what < 10 && len(f.cuts) == 0 && !w.cfg.NoCuts:
 		f.cut()
+	case what < 11: // while answers to what it has asked are on their way
+		p.end()
+		p.n.start()
 	default:
 		p.pause(w.k.between(time.Second, 40*time.Second))
 	}
