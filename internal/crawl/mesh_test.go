@@ -28,8 +28,9 @@ import (
 
 // A meshCrew is what the nodes of a crew have in common that crawls without a centre: the wires between them.
 type meshCrew struct {
-	hub  *inproc.Hub
-	over atomic.Bool // all have nothing to do
+	hub   *inproc.Hub
+	quiet time.Duration // until seeds come, so that all know each other by then
+	over  atomic.Bool   // all have nothing to do
 }
 
 // A meshLife is a crew's node as a node of a mesh, for one life.
@@ -95,6 +96,10 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 		}
 	})
 	beside.Go(func() {
+		select {
+		case <-time.After(n.mesh.quiet):
+		case <-ctx.Done():
+		}
 		if n.seed(ctx, e); n.id == 0 && n.seeded.Load() {
 			node.SetRecord([]byte("has seeds"))
 		}
@@ -123,7 +128,7 @@ func TestEnginesOfAMesh(t *testing.T) {
 		t.Run(fmt.Sprintf("%d nodes", nodes), func(t *testing.T) {
 			m := &maze{hosts: 40, pages: 1500}
 			crew := newCrew(t, nodes, m, m.url(0), m.url(1), m.url(2))
-			newMesh(crew)
+			newMesh(crew).quiet = 30 * time.Second
 			synctest.Test(t, func(t *testing.T) { crew.run(t) })
 			wantMesh(t, crew, true)
 		})
