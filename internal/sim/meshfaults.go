@@ -67,8 +67,11 @@ func (f *meshFaults) next() {
 		f.dead[i].start()
 		f.dead = slices.Delete(f.dead, i, i+1)
 	case what < 6 && enough && len(f.dead) < 3 && w.k.now-w.wiped > w.cfg.Repair:
-		p.end()
-		p.n.wipe()
+		for range w.cfg.Wipes {
+			p.end()
+			p.n.wipe()
+			p = f.any()
+		}
 	case what < 7 && enough:
 		p.leave()
 	case what < 9:
