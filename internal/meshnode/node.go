@@ -184,7 +184,7 @@ func New(cfg Config) (*Node, error) {
 	for _, c := range chunks {
 		m.Chunks = append(m.Chunks, c.id)
 	}
-	m.Process, m.Log = cmp.Or(m.Process, rand.Uint64()), n.log
+	m.Process, m.Log, m.Met = cmp.Or(m.Process, rand.Uint64()), n.log, len(cfg.Known) > 0
 	n.cfg.Mesh = m
 	n.peer = peer.New(peer.Config{Overlay: cfg.Overlay, Mesh: m})
 	n.memory = newMemory(cfg.History, Key, time.Now)

@@ -36,7 +36,8 @@ type MeshConfig struct {
 	// place of each; the others come back after a quarter of that time, on average
 	Stay    time.Duration
 	NoCuts  bool          // the network is never cut in two
-	Repair  time.Duration // between two losses of disks by faults, at least; 1m
+	Wipes   int           // nodes that lose their disks at once by a fault, fewer than Backups; 1
+	Repair  time.Duration // between two such faults, at least; 1m
 	Turmoil time.Duration // how long things go wrong; 4m
 	Limit   time.Duration // until all must be at rest after that; 1h
 
@@ -65,6 +66,7 @@ func (c MeshConfig) withDefaults() MeshConfig {
 	c.Loss, c.Least, c.Most = cmp.Or(c.Loss, 0.05), cmp.Or(c.Least, 10*time.Millisecond), cmp.Or(c.Most, 300*time.Millisecond)
 	c.Spread = cmp.Or(c.Spread, max(10*time.Second, time.Duration(c.Nodes)*time.Second/3))
 	c.Quiet, c.FaultEvery = cmp.Or(c.Quiet, 20*time.Second), cmp.Or(c.FaultEvery, 8*time.Second)
+	c.Wipes = cmp.Or(c.Wipes, 1)
 	c.Repair, c.Turmoil, c.Limit = cmp.Or(c.Repair, time.Minute), cmp.Or(c.Turmoil, 4*time.Minute), cmp.Or(c.Limit, time.Hour)
 	return c
 }

@@ -24,9 +24,10 @@ func meshFirst() uint64 {
 	return max(n, 1)
 }
 
-// smallMesh is a few nodes on which much goes wrong.
+// smallMesh is a few nodes on which much goes wrong: all but one of a host's backups may lose their disks at once.
 func smallMesh() MeshConfig {
-	return MeshConfig{Nodes: 8, Hosts: 40, Pages: 12, Delay: 4 * time.Second, Turmoil: 3 * time.Minute, Busy: true}
+	return MeshConfig{Nodes: 8, Hosts: 40, Pages: 12, Delay: 4 * time.Second, Turmoil: 3 * time.Minute, Busy: true,
+		Wipes: 2}
 }
 
 func TestAMeshAtRestFetchesAllOnce(t *testing.T) {

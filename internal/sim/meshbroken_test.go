@@ -34,6 +34,7 @@ var brokenMeshes = map[string]func(c *MeshConfig){
 			return nil
 		}
 	},
+	"as many nodes lose their disks at once as a host has backups": func(c *MeshConfig) { c.Wipes = 3 },
 	"what a node knows it drops and gives to nobody": func(c *MeshConfig) {
 		c.parts.mend = func(p *meshProcess, a any) []any {
 			if r, ok := a.(mesh.Read); ok && r.All {

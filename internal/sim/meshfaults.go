@@ -58,7 +58,7 @@ func (f *meshFaults) next() {
 	w.k.after(w.k.about(w.cfg.FaultEvery), f.next)
 	p, enough := f.any(), len(w.live) > 4
 	w.figures.Faults++
-	switch what := w.k.rng.IntN(13); {
+	switch what := w.k.rng.IntN(14); {
 	case what < 3 && enough:
 		p.end()
 		f.dead = append(f.dead, p.n)
@@ -67,14 +67,20 @@ func (f *meshFaults) next() {
 		f.dead[i].start()
 		f.dead = slices.Delete(f.dead, i, i+1)
 	case what < 6 && enough && len(f.dead) < 3 && w.k.now-w.wiped > w.cfg.Repair:
-		p.end()
-		p.n.wipe()
+		for range w.cfg.Wipes {
+			p.end()
+			p.n.wipe()
+			p = f.any()
+		}
 	case what < 7 && enough:
 		p.leave()
 	case what < 9:
 		w.join()
 	case what < 10 && len(f.cuts) == 0 && !w.cfg.NoCuts:
 		f.cut()
+	case what < 11: // while answers to what it has asked are on their way
+		p.end()
+		p.n.start()
 	default:
 		p.pause(w.k.between(time.Second, 40*time.Second))
 	}

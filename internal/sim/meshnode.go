@@ -106,8 +106,8 @@ func (n *meshNode) start() {
 	n.proc = p
 	cfg := peer.Config{Overlay: w.cfg.Overlay}
 	cfg.Overlay.Self, cfg.Overlay.Seed = overlay.Contact{Node: string(n.name)}, w.k.rng.Uint64()
-	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, Waits: p.waits, Engine: p.rests, Process: w.k.rng.Uint64(),
-		Record: n.disk.record, Chunks: slices.Collect(maps.Keys(n.disk.chunks)),
+	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, Met: len(w.nodes) > 1, Waits: p.waits, Engine: p.rests,
+		Process: w.k.rng.Uint64(), Record: n.disk.record, Chunks: slices.Collect(maps.Keys(n.disk.chunks)),
 		Chunk: func(id mesh.ChunkID) ([]byte, error) { return n.disk.chunks[id], nil }}
 	p.peer = peer.New(cfg)
 	p.view = p.peer.Machine().View()

@@ -26,10 +26,14 @@ type offer struct {
 // A claim is what an offer has of one host.
 type claim struct {
 	host  string
-	fresh []Link // new to this node's history, and to that of all who were asked
+	links []Link // new to this node's history, and to that of all who were asked
 	asked []strategy.Node
-	left  int // backups that have not answered
-	over  func()
+	left  int  // backups that have not answered, and claims of the same links
+	sent  bool // what is new is dispatched
+	over  func(taken bool)
+	then  []func(known bool) // what waits for it
+	// what this node knew to be open may not be known to all backups, of which this node is not the first any more
+	refused bool
 }
 
 // offered claims links. A batch that comes again while it is being claimed is answered once.
@@ -40,7 +44,7 @@ func (m *Machine) offered(e Offered) {
 	}
 	m.offers[o.key] = true
 	var order []string
-	byHost := map[string][]Link{}
+	byHost, numbers := map[string][]Link{}, map[string][]int{}
 	for i, k := range e.Links {
 		if _, met := byHost[k.Host]; !met {
 			if !m.closest(m.backup(k.Host)) {
@@ -50,7 +54,7 @@ func (m *Machine) offered(e Offered) {
 			order = append(order, k.Host)
 		}
 		k.State = Dispatched
-		byHost[k.Host] = append(byHost[k.Host], k.Link)
+		byHost[k.Host], numbers[k.Host] = append(byHost[k.Host], k.Link), append(numbers[k.Host], i)
 	}
 	o.left = 1 // the loop below
 	over := func() {
@@ -61,33 +65,82 @@ func (m *Machine) offered(e Offered) {
 	}
 	for _, host := range order {
 		o.left++
-		m.claim(host, byHost[host], over)
+		m.claim(host, byHost[host], func(taken bool) {
+			if !taken {
+				o.refused = append(o.refused, numbers[host]...)
+			}
+			over()
+		})
 	}
 	over()
 }
 
 // claim enters links of a host into the history, here and at the other backups, and has those fetched that are new to
-// all of them.
-func (m *Machine) claim(host string, links []Link, over func()) {
-	m.record(host, links, func(r Recorded) {
-		c := &claim{host: host, over: over}
-		for i, before := range r.Before {
-			if before == Unknown && !slices.ContainsFunc(c.fresh, func(k Link) bool { return k.Hash == links[i].Hash }) {
-				c.fresh = append(c.fresh, links[i])
-			}
-		}
-		if len(c.fresh) == 0 {
-			over()
+// all of them. The finder forgets a link that is taken. So it is not before all backups have it, however it came to be
+// known here: by another claim that is under way, by one of a process before this one, or of another first backup.
+func (m *Machine) claim(host string, links []Link, over func(taken bool)) {
+	m.recordNew(host, links, func(r Recorded, fresh []Link) {
+		h := m.hosts[host]
+		switch {
+		case h == nil: // all are done
+			over(true)
+			return
+		case !h.first:
+			over(false)
 			return
 		}
-		c.left = 1
-		m.spread(c)
-		m.settle(c)
+		c := &claim{host: host, links: fresh, over: over, left: 1}
+		if open := openOf(links, r.Before); len(open) > 0 {
+			m.awaitOpen(h, open, c)
+		}
+		m.begin(h, c)
 	})
 }
 
-// spread asks the other backups to record what is claimed.
+// openOf are the hashes of links that were dispatched before.
+func openOf(links []Link, before []State) map[Hash]bool {
+	open := map[Hash]bool{}
+	for i, s := range before {
+		if s == Dispatched {
+			open[links[i].Hash] = true
+		}
+	}
+	return open
+}
+
+// awaitOpen lets a claim wait until all other backups have links that this node knew to be open.
+func (m *Machine) awaitOpen(h *outstanding, open map[Hash]bool, c *claim) {
+	known := func(known bool) {
+		c.refused = c.refused || !known
+		m.settle(c)
+	}
+	for _, other := range h.claims {
+		if slices.ContainsFunc(other.links, func(k Link) bool { return open[k.Hash] }) {
+			c.left++
+			other.then = append(other.then, known)
+		}
+	}
+	if !h.sure {
+		c.left++
+		h.unsure = append(h.unsure, known)
+		m.ensure(h)
+	}
+}
+
+// begin begins a claim of what was recorded here.
+func (m *Machine) begin(h *outstanding, c *claim) {
+	if len(c.links) > 0 {
+		h.claims = append(h.claims, c)
+	}
+	m.spread(c)
+	m.settle(c)
+}
+
+// spread asks the other backups to record what is claimed, but for those that have been asked.
 func (m *Machine) spread(c *claim) {
+	if len(c.links) == 0 {
+		return
+	}
 	peers, _ := m.peers(c.host)
 	for _, to := range peers {
 		if slices.Contains(c.asked, to) {
@@ -95,10 +148,10 @@ func (m *Machine) spread(c *claim) {
 		}
 		c.asked = append(c.asked, to)
 		c.left++
-		links := slices.Clone(c.fresh)
+		links := slices.Clone(c.links)
 		m.post(to, item{kind: itemStore, host: c.host, links: links}, func(_ strategy.Node, r *reply) {
-			if r == nil || r.code != replyYes {
-				m.spread(c) // others are the backups now, perhaps
+			if m.hear(r); r == nil || r.code != replyYes {
+				c.asked = slices.DeleteFunc(c.asked, func(n strategy.Node) bool { return n == to })
 			} else {
 				m.learn(c, links, r.states)
 			}
@@ -109,48 +162,75 @@ func (m *Machine) spread(c *claim) {
 
 // learn takes in what another backup knew of what is claimed.
 func (m *Machine) learn(c *claim, links []Link, states []State) {
-	var done []Link
-	for i, s := range states {
-		if s == Done && i < len(links) {
-			done = append(done, Link{Hash: links[i].Hash, State: Done})
-			c.fresh = slices.DeleteFunc(c.fresh, func(k Link) bool { return k.Hash == links[i].Hash })
-		}
-	}
-	if len(done) > 0 {
+	if done := doneOf(links, states); len(done) > 0 {
+		c.links = without(c.links, done)
 		c.left++
 		m.record(c.host, done, func(Recorded) { m.settle(c) })
 	}
 }
 
-// settle ends a claim when all have answered.
+// without are those of some links that are not among others.
+func without(links, others []Link) []Link {
+	return slices.DeleteFunc(links, func(k Link) bool {
+		return slices.ContainsFunc(others, func(d Link) bool { return d.Hash == k.Hash })
+	})
+}
+
+// settle goes on with a claim when all have answered. It ends when all have the links that are the backups by then, or
+// this node is not the first of them any more: then another claims them.
 func (m *Machine) settle(c *claim) {
 	if c.left--; c.left > 0 {
 		return
 	}
-	if h := m.hosts[c.host]; h != nil && len(c.fresh) > 0 {
-		m.dispatch(h, c.fresh)
+	h := m.hosts[c.host]
+	first := h != nil && h.first
+	if first && len(c.links) > 0 && !c.sent {
+		m.dispatch(h, c.links)
 	}
-	c.over()
+	c.sent = true
+	known := len(c.links) == 0 || m.areAll(c.host, c.asked)
+	if !known && first {
+		c.left = 1
+		m.after(pause, func() {
+			m.spread(c)
+			m.settle(c)
+		})
+		return
+	}
+	if h != nil {
+		h.claims = slices.DeleteFunc(h.claims, func(o *claim) bool { return o == c })
+	}
+	for _, f := range c.then {
+		f(known)
+	}
+	c.over(known && !c.refused)
 }
 
-// store records what another backup says of a host, and says what was known before. Who leaves takes nothing any more.
+// areAll reports whether some nodes are all backups of a host but for this one, and no other is to be waited for.
+func (m *Machine) areAll(host string, nodes []strategy.Node) bool {
+	peers, one := m.peers(host)
+	n := len(peers)
+	if one {
+		n++
+	}
+	if n < m.cfg.Backups && m.absent.waits(m.now) {
+		return false
+	}
+	return !slices.ContainsFunc(peers, func(p strategy.Node) bool { return !slices.Contains(nodes, p) })
+}
+
+// store records what another backup says of a host, and says what was known before. Who leaves takes nothing any more,
+// nor who is no backup: what is recorded there nobody would look for.
 func (m *Machine) store(it item, answer func(reply)) {
-	if len(it.links) == 0 || m.leaving {
+	if _, one := m.peers(it.host); !one || len(it.links) == 0 || m.leaving {
 		answer(reply{code: replyNo})
 		return
 	}
-	m.record(it.host, it.links, func(r Recorded) {
-		if h := m.hosts[it.host]; h != nil && h.first { // it may be that nobody sees to what is new here
-			var fresh []Link
-			for i, before := range r.Before {
-				if before == Unknown && it.links[i].State == Dispatched {
-					fresh = append(fresh, it.links[i])
-				}
-			}
-			if len(fresh) > 0 {
-				m.dispatch(h, fresh)
-			}
+	m.recordNew(it.host, it.links, func(r Recorded, fresh []Link) {
+		// it may be that nobody else sees to what is new here
+		if h := m.hosts[it.host]; h != nil && h.first && len(fresh) > 0 {
+			m.begin(h, &claim{host: it.host, links: fresh, over: func(bool) {}, left: 1})
 		}
-		answer(reply{code: replyYes, states: r.Before})
+		answer(reply{code: replyYes, states: r.Before, number: m.absent.left(m.now)})
 	})
 }

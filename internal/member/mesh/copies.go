@@ -15,12 +15,14 @@ import (
 // copies are sweeps over the history.
 type copies struct {
 	before  []neighbour // this node and those around it when the last sweep began
+	began   time.Time   // the last sweep
+	died    time.Time   // the last node that died
 	running bool
 	again   bool // the nodes around have changed since it began
 	armed   bool
-	old     []neighbour       // before, for the sweep that runs
+	old     []neighbour       // of before, for the sweep that runs: those that were given all
 	giving  int               // hosts that are being given
-	under   map[string]*given // those
+	under   map[string]*given // those, and hosts that are yet to be
 	found   int               // hosts that the sweep that runs has found
 	next    func()            // reads on, once fewer are
 }
@@ -29,12 +31,16 @@ const (
 	sweepAfter = 2 * time.Second // the nodes around have changed: others come and go at the same time
 	maxGiving  = 64
 	giveAgain  = 10 * time.Second
+	// so long after a node has come it may not have been given all yet by who was to, so that it has not if that one dies
+	young = time.Minute
 )
 
-// A given is a host that is being given to others.
+// A given is a host that is to be given to others.
 type given struct {
-	times   int
-	changed bool // something of it was recorded since it began
+	to      []strategy.Node // who are yet to be given it
+	has     []strategy.Node // who were
+	busy    bool            // it is being given
+	changed bool            // something of it was recorded since that has begun
 }
 
 // sweepSoon begins a sweep after a while.
@@ -55,19 +61,28 @@ func (m *Machine) sweepSoon() {
 
 // A neighbour is a node with its id.
 type neighbour struct {
-	node strategy.Node
-	id   xor.ID
+	node  strategy.Node
+	id    xor.ID
+	since time.Time // it has been around
 }
 
 // around are this node and those that are near to it, sorted by distance.
 func (m *Machine) around() []neighbour {
 	nodes := m.cfg.Overlay.Neighbours()
+	since := make(map[strategy.Node]time.Time, len(m.copies.before))
+	for _, n := range m.copies.before {
+		since[n.node] = n.since
+	}
 	all := make([]neighbour, 0, len(nodes)+1)
 	if !m.leaving {
-		all = append(all, neighbour{m.cfg.Self, m.id})
+		all = append(all, neighbour{node: m.cfg.Self, id: m.id})
 	}
 	for _, n := range nodes {
-		all = append(all, neighbour{n, m.idOf("node", string(n))})
+		at, met := since[n]
+		if !met && m.copies.before != nil { // who was there before this node has had time
+			at = m.now
+		}
+		all = append(all, neighbour{n, m.idOf("node", string(n)), at})
 	}
 	slices.SortFunc(all, func(a, b neighbour) int { return xor.Compare(a.id, b.id, m.id) })
 	return all
@@ -75,13 +90,18 @@ func (m *Machine) around() []neighbour {
 
 func (m *Machine) sweep() {
 	c := &m.copies
-	c.again, c.running = false, true
-	c.old, c.before = c.before, m.around()
-	if slices.Equal(c.old, c.before) && !m.leaving {
-		c.running = false
+	before, now, began := c.before, m.around(), c.began
+	c.again, c.before, c.began = false, now, m.now
+	if slices.EqualFunc(before, now, func(a, b neighbour) bool { return a.node == b.node }) && !m.leaving {
 		return
 	}
-	c.found = 0
+	c.old = before
+	if c.died.After(began) {
+		c.old = slices.DeleteFunc(slices.Clone(before), func(n neighbour) bool {
+			return n.node != m.cfg.Self && c.died.Sub(n.since) < young
+		})
+	}
+	c.running, c.found = true, 0
 	m.do(Sweep{})
 }
 
@@ -124,19 +144,37 @@ func (m *Machine) give(host string) {
 	id := m.backup(host)
 	others, one := m.peers(host)
 	old := m.copies.backups(id, m.cfg.Backups)
+	g := m.copies.under[host]
+	if g == nil {
+		g = &given{}
+	}
 	to := others
 	if one {
+		knew := func(n strategy.Node) bool { return slices.Contains(old, n) && !slices.Contains(g.to, n) }
 		// the first of those who knew it gives it
 		for _, n := range others {
-			if slices.Contains(old, n) && m.compare(n, m.cfg.Self, id) < 0 {
+			if knew(n) && m.compare(n, m.cfg.Self, id) < 0 {
 				return
 			}
 		}
-		to = slices.DeleteFunc(slices.Clone(others), func(n strategy.Node) bool { return slices.Contains(old, n) })
+		to = slices.DeleteFunc(slices.Clone(others), knew)
 	}
-	if len(to) > 0 {
-		m.giveTo(host, to)
+	if len(to) == 0 {
+		return
 	}
+	m.copies.under[host] = g
+	for _, n := range to {
+		g.owe(n)
+	}
+	m.giveTo(host, g)
+}
+
+// owe notes that a node is to be given all.
+func (g *given) owe(n strategy.Node) {
+	if !slices.Contains(g.to, n) {
+		g.to = append(g.to, n)
+	}
+	g.has = slices.DeleteFunc(g.has, func(o strategy.Node) bool { return o == n })
 }
 
 // backups are those of the old neighbours that were a host's backups.
@@ -159,61 +197,80 @@ func (c *copies) backups(id xor.ID, n int) []strategy.Node {
 	return nodes
 }
 
-// giveTo gives what is known of a host to some nodes, again where one does not answer.
-func (m *Machine) giveTo(host string, to []strategy.Node) {
+// giveTo gives what is known of a host to those who are yet to be given it, and drops it then if it is the others'
+// alone.
+func (m *Machine) giveTo(host string, g *given) {
+	if g.busy {
+		return
+	}
 	c := &m.copies
 	c.giving++
-	g := c.under[host]
-	if g == nil {
-		g = &given{}
-		c.under[host] = g
-	}
-	g.times++
-	m.giveFrom(host, "", to, func(silent []strategy.Node) {
+	g.busy, g.changed = true, false
+	to := slices.Clone(g.to)
+	m.giveFrom(host, "", to, func(got []strategy.Node) {
 		c.giving--
-		if g.times--; g.times == 0 {
-			delete(c.under, host)
+		g.busy = false
+		g.has = append(g.has, got...)
+		g.to = slices.DeleteFunc(g.to, func(n strategy.Node) bool { return slices.Contains(got, n) })
+		wait := giveAgain
+		if len(got) == len(to) {
+			wait = pause
 		}
 		others, one := m.peers(host)
-		silent = slices.DeleteFunc(silent, func(n strategy.Node) bool { return !slices.Contains(others, n) })
+		g.to = slices.DeleteFunc(g.to, func(n strategy.Node) bool { return !slices.Contains(others, n) })
+		if !one { // whoever is one must have it before it is dropped here, and all of it
+			for _, n := range others {
+				if g.changed || !slices.Contains(g.has, n) {
+					g.owe(n)
+				}
+			}
+		}
 		switch {
-		case len(silent) > 0:
-			m.after(giveAgain, func() { m.giveTo(host, silent) })
-		case !one && g.changed: // the new ones do not have all
-			m.after(pause, func() { m.give(host) })
-		case !one:
-			m.opened(host, 0)
+		case len(g.to) > 0:
+			m.after(wait, func() { m.giveTo(host, g) })
+		case one || len(others) == 0:
+			delete(c.under, host)
+		default:
+			delete(c.under, host)
+			m.opened(host, 0, 0)
 			m.do(Drop{Host: host})
 		}
 		m.goOn()
 	})
 }
 
-// giveFrom gives a piece of what is known of a host, and then the rest. over says who has not answered.
-func (m *Machine) giveFrom(host, from string, to []strategy.Node, over func(silent []strategy.Node)) {
+// giveFrom gives some nodes a piece of what is known of a host, and then the rest. over says who has got all of it.
+func (m *Machine) giveFrom(host, from string, to []strategy.Node, over func(got []strategy.Node)) {
+	if len(to) == 0 {
+		over(nil)
+		return
+	}
 	m.read(host, from, true, func(k Known) {
 		left := 1
-		var silent []strategy.Node
+		var got []strategy.Node
 		ended := func() {
 			if left--; left > 0 {
 				return
 			}
-			if k.Next != "" && len(silent) == 0 {
-				m.giveFrom(host, k.Next, to, over)
-				return
+			if k.Next == "" {
+				over(got)
+			} else {
+				m.giveFrom(host, k.Next, got, over)
 			}
-			over(silent)
+		}
+		if len(k.Links) == 0 {
+			got = to
+			ended()
+			return
 		}
 		for _, n := range to {
-			if len(k.Links) > 0 {
-				left++
-				m.post(n, item{kind: itemStore, host: host, links: k.Links}, func(_ strategy.Node, r *reply) {
-					if r == nil || r.code != replyYes {
-						silent = append(silent, n)
-					}
-					ended()
-				})
-			}
+			left++
+			m.post(n, item{kind: itemStore, host: host, links: k.Links}, func(_ strategy.Node, r *reply) {
+				if r != nil && r.code == replyYes {
+					got = append(got, n)
+				}
+				ended()
+			})
 		}
 		ended()
 	})

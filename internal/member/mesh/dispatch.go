@@ -21,8 +21,15 @@ type outstanding struct {
 	queue  []Link
 	reread bool
 	from   string
+	missed bool // there was no room in the queue for some that lie before that place
 
-	unsure  bool // others may know of open URLs that they are done: this node has just become the first backup
+	// The other backups have had all that is open here, but for what is being claimed. It is not so where this node has
+	// just become the first backup: links may be known to it alone, and of others they may know that they are done.
+	sure     bool
+	ensuring *pass              // makes it so; nil if none does
+	unsure   []func(known bool) // done when it is so, or this node is not the first backup any more
+	claims   []*claim           // that are under way
+
 	finding bool // the target is looked for
 	reading bool
 	flying  bool // something is on its way to the target
@@ -38,19 +45,25 @@ const (
 	overdue   = 3 * time.Second // a flight that has had no answer so long is to a target that is gone, perhaps
 )
 
-// opened notes how many URLs of a host are open, by the history.
-func (m *Machine) opened(host string, open int) {
+// opened notes how many URLs of a host are open, by the history. So many of them have just been recorded, and are seen
+// to by who had them recorded.
+func (m *Machine) opened(host string, open, fresh int) {
 	h := m.hosts[host]
 	switch {
 	case open > 0 && h == nil:
 		h = &outstanding{host: host, id: m.backup(host), open: open}
 		m.hosts[host] = h
+		if open == fresh && m.closest(h.id) {
+			h.first, h.sure = true, true
+			return
+		}
 		m.lookAt(h)
 	case open > 0:
 		h.open = open
 	case h != nil:
 		m.unwatch(h)
 		delete(m.hosts, host)
+		h.ensured(true)
 	}
 }
 
@@ -70,7 +83,8 @@ func (m *Machine) forgetFirsts() {
 
 func (m *Machine) notFirst(h *outstanding) {
 	m.unwatch(h)
-	h.first, h.target, h.queue, h.reread = false, "", nil, false
+	h.first, h.target, h.queue, h.reread, h.missed = false, "", nil, false, false
+	h.ensured(false)
 }
 
 // lookAt begins or ends to see to a host. What the one before has dispatched is dispatched again, as far as no other
@@ -79,8 +93,11 @@ func (m *Machine) lookAt(h *outstanding) {
 	first := m.closest(h.id)
 	switch {
 	case first && !h.first:
-		h.first, h.unsure = true, true
-		m.again(h, "")
+		h.first = true
+		if h.open > maxQueue {
+			m.again(h, "")
+		}
+		m.ensure(h)
 	case !first && h.first:
 		m.notFirst(h)
 	}
@@ -89,21 +106,76 @@ func (m *Machine) lookAt(h *outstanding) {
 // again dispatches all that is open of a host, to a target that is looked for if none is named.
 func (m *Machine) again(h *outstanding, target strategy.Node) {
 	m.unwatch(h)
-	h.target, h.queue, h.reread, h.from, h.quiet = target, nil, true, "", 0
+	h.target, h.queue, h.reread, h.from, h.missed, h.quiet = target, nil, true, "", false, 0
 	m.push(h)
 }
 
-// dispatch has new links of a host fetched.
+// dispatch has links of a host fetched.
 func (m *Machine) dispatch(h *outstanding, links []Link) {
-	if !h.first || h.reread && h.from == "" && !h.reading {
+	switch {
+	case !h.first || h.reread && h.from == "" && !h.reading:
 		return // who is the first will, or what is read will have them
-	}
-	if len(h.queue)+len(links) > maxQueue {
-		h.queue, h.reread, h.from = nil, true, ""
-	} else {
+	case len(h.queue)+len(links) <= maxQueue:
 		h.queue = append(h.queue, links...)
+	case h.reread:
+		h.missed = true
+	default:
+		h.queue, h.reread, h.from = nil, true, ""
 	}
 	m.push(h)
+}
+
+// ensure has the other backups know all that is open of a host of which this node has become the first backup, and
+// dispatches what none of them knows to be done.
+func (m *Machine) ensure(h *outstanding) {
+	if h.sure || h.ensuring != nil {
+		return
+	}
+	h.ensuring = &pass{}
+	m.ensureFrom(h, h.ensuring, "")
+}
+
+// A pass goes over all that is open of a host.
+type pass struct {
+	failed bool // not all backups have answered
+	again  bool // it has gone over all once
+}
+
+// ensureFrom does so from a place on.
+func (m *Machine) ensureFrom(h *outstanding, p *pass, from string) {
+	m.read(h.host, from, false, func(k Known) {
+		m.confirm(h.host, k.Links, func(left []Link, by []strategy.Node) {
+			if h.ensuring != p {
+				return
+			}
+			if !h.reread && !p.again {
+				m.dispatch(h, left)
+			}
+			p.failed = p.failed || !m.areAll(h.host, by)
+			switch {
+			case k.Next != "":
+				m.ensureFrom(h, p, k.Next)
+			case !p.failed:
+				h.ensured(true)
+			default:
+				p.failed, p.again = false, true
+				m.after(giveAgain, func() {
+					if h.ensuring == p {
+						m.ensureFrom(h, p, "")
+					}
+				})
+			}
+		})
+	})
+}
+
+// ensured goes on with what has waited until the other backups have had all that is open here.
+func (h *outstanding) ensured(sure bool) {
+	waiting := h.unsure
+	h.sure, h.ensuring, h.unsure = sure, nil, nil
+	for _, f := range waiting {
+		f(sure)
+	}
 }
 
 // push sends the target what is to be sent.
@@ -159,27 +231,19 @@ func (m *Machine) readOpen(h *outstanding) {
 			m.push(h)
 			return
 		}
-		h.from, h.reread = k.Next, k.Next != ""
-		if !h.unsure {
-			h.queue = append(h.queue, k.Links...)
-			m.push(h)
-			return
-		}
-		h.unsure = h.reread
-		h.reading = true
-		m.confirm(h.host, k.Links, func(left []Link) {
-			h.reading = false
-			h.queue = append(h.queue, left...)
-			m.push(h)
-		})
+		h.from, h.reread = k.Next, k.Next != "" || h.missed
+		h.missed = h.missed && k.Next != ""
+		h.queue = append(h.queue, k.Links...)
+		m.push(h)
 	})
 }
 
 // confirm asks the other backups which of some open URLs are done, and has them know the others. f is called with
-// these.
-func (m *Machine) confirm(host string, links []Link, f func(left []Link)) {
+// these, and with who has answered.
+func (m *Machine) confirm(host string, links []Link, f func(left []Link, by []strategy.Node)) {
 	left := slices.Clone(links)
 	var done []Link
+	var by []strategy.Node
 	peers, _ := m.peers(host)
 	waits := 1
 	over := func() {
@@ -187,22 +251,22 @@ func (m *Machine) confirm(host string, links []Link, f func(left []Link)) {
 			return
 		}
 		if len(done) == 0 {
-			f(left)
+			f(left, by)
 			return
 		}
-		m.record(host, done, func(Recorded) { f(left) })
+		m.record(host, done, func(Recorded) { f(left, by) })
 	}
 	for _, to := range peers {
 		if len(links) == 0 {
-			break
+			by = append(by, to)
+			continue
 		}
 		waits++
 		m.post(to, item{kind: itemStore, host: host, links: links}, func(_ strategy.Node, r *reply) {
-			if r != nil && r.code == replyYes {
-				for _, d := range doneOf(links, r.states) {
-					done = append(done, d)
-					left = slices.DeleteFunc(left, func(k Link) bool { return k.Hash == d.Hash })
-				}
+			if m.hear(r); r != nil && r.code == replyYes {
+				by = append(by, to)
+				more := doneOf(links, r.states)
+				done, left = append(done, more...), without(left, more)
 			}
 			over()
 		})
@@ -369,8 +433,9 @@ func (m *Machine) goneTarget(node strategy.Node) {
 	}
 }
 
-// Word of what is done may have been lost on its way to a backup that is not the first. So each looks now and then at
-// the hosts of which as much is open as before, and asks their first backups whether it is.
+// Word of what is done may have been lost on its way to a backup that is not the first; what is open may have come to
+// some of the backups alone, where nodes came and died at the same time. So each looks now and then at the hosts of
+// which as much is open as before: the first backup compares that with all others, they with the first.
 const (
 	reviewEvery = 30 * time.Second
 	reviewMost  = 256 // hosts
@@ -388,19 +453,20 @@ func (m *Machine) review() {
 			h.seen = h.open
 			continue
 		}
-		if h.first {
-			if !m.underWay(h) {
-				m.again(h, "")
-			}
-			continue
+		if h.first && !m.underWay(h) {
+			m.again(h, "")
 		}
 		asked++
-		if nodes, _ := m.near(h.id, 1); len(nodes) > 0 && nodes[0] != m.cfg.Self {
-			m.post(nodes[0], item{kind: itemOpen, host: host}, func(to strategy.Node, r *reply) {
+		peers, _ := m.peers(host)
+		for _, to := range peers {
+			m.post(to, item{kind: itemOpen, host: host}, func(to strategy.Node, r *reply) {
 				if r != nil && r.code == replyYes && r.number != int64(h.open) {
 					m.compareOpen(host, to, "")
 				}
 			})
+			if !h.first {
+				break
+			}
 		}
 	}
 }
@@ -408,12 +474,12 @@ func (m *Machine) review() {
 // underWay reports whether something happens with what is open of a host.
 func (m *Machine) underWay(h *outstanding) bool {
 	c := m.checks[h.target]
-	return h.finding || h.reading || h.flying || h.resting || c != nil && c.hosts[h.host]
+	return h.ensuring != nil || h.finding || h.reading || h.flying || h.resting || c != nil && c.hosts[h.host]
 }
 
 // tellOpen says how many URLs of a host are open.
 func (m *Machine) tellOpen(it item, answer func(reply)) {
-	if !m.closest(m.backup(it.host)) {
+	if _, one := m.peers(it.host); !one {
 		answer(reply{code: replyNo})
 		return
 	}
@@ -424,13 +490,13 @@ func (m *Machine) tellOpen(it item, answer func(reply)) {
 	answer(reply{code: replyYes, number: int64(n)})
 }
 
-// compareOpen has the first backup of a host know what is open here, and learns what is done.
-func (m *Machine) compareOpen(host string, first strategy.Node, from string) {
+// compareOpen has another backup of a host know what is open here, and learns what is done.
+func (m *Machine) compareOpen(host string, other strategy.Node, from string) {
 	m.read(host, from, false, func(k Known) {
 		if len(k.Links) == 0 {
 			return
 		}
-		m.post(first, item{kind: itemStore, host: host, links: k.Links}, func(_ strategy.Node, r *reply) {
+		m.post(other, item{kind: itemStore, host: host, links: k.Links}, func(_ strategy.Node, r *reply) {
 			if r == nil || r.code != replyYes {
 				return
 			}
@@ -438,7 +504,7 @@ func (m *Machine) compareOpen(host string, first strategy.Node, from string) {
 				m.record(host, done, func(Recorded) {})
 			}
 			if k.Next != "" {
-				m.compareOpen(host, first, k.Next)
+				m.compareOpen(host, other, k.Next)
 			}
 		})
 	})

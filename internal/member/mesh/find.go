@@ -76,25 +76,31 @@ func (m *Machine) First(host string) (strategy.Node, bool) {
 	if m.closest(id) {
 		return m.cfg.Self, true
 	}
+	// Where this node is not sure of its place, it would refuse what it offers itself.
 	if nodes, exact := m.near(id, 1); exact {
-		return nodes[0], true
+		return nodes[0], nodes[0] != m.cfg.Self
 	}
 	r, ok := m.routes.first.Get(host)
 	return r.to, ok && m.now.Before(r.until)
 }
 
-// wanted looks up who is the first backup of hosts.
+// wanted looks up who is the first backup of hosts. Where that is who was it before, and has refused or not answered,
+// links wait as long as the outbox has them wait.
 func (m *Machine) wanted(hosts []string) {
 	for _, host := range hosts {
-		m.routes.first.Drop(host)
 		if m.routes.wanted[host] {
 			continue
 		}
+		was, _ := m.routes.first.Get(host)
+		m.routes.first.Put(host, route{to: was.to})
 		m.routes.wanted[host] = true
 		m.find(m.backup(host), func(nodes []strategy.Node) {
 			delete(m.routes.wanted, host)
-			if len(nodes) > 0 {
-				m.routes.first.Put(host, route{nodes[0], m.now.Add(routeFor)})
+			if len(nodes) == 0 || nodes[0] == m.cfg.Self {
+				return
+			}
+			m.routes.first.Put(host, route{nodes[0], m.now.Add(routeFor)})
+			if nodes[0] != was.to {
 				m.do(Routed{Hosts: []string{host}})
 			}
 		})

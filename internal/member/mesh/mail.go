@@ -25,7 +25,7 @@ const (
 	itemGive     = 'g' // fetch this host, though it is the sender's
 	itemReturn   = 'b' // nothing of this host is left, which is yours
 	itemGuest    = 'u' // do you fetch this host of mine?
-	itemOpen     = 'o' // how many URLs of this host are open, as you, its first backup, know it? Reply: number
+	itemOpen     = 'o' // how many URLs of this host are open, as you, one of its backups, know it? Reply: number
 )
 
 // An item is about one host.

@@ -11,14 +11,19 @@
 // A node that finds links offers them to the first backup, in batches by host, and keeps them until they are claimed.
 // The first backup enters those that are new into its history, as dispatched, and has the other backups do the same,
 // which answer what they knew: so a backup that has just become the first, and knows little yet, takes nothing for new
-// that another one knows. Then it has the target fetch them. What the target has fetched it says to the first backup,
-// which marks it as done, and has the others mark it. A URL that is dispatched and not done is dispatched again when
-// its target is gone, or says that it has it no more. All of this is idempotent: a target knows by its own URL database
-// what it has met.
+// that another one knows. Then it has the target fetch them. The finder drops its links when all backups have them on
+// their disks. What the target has fetched it says to the first backup, which marks it as done, and has the others mark
+// it. A URL that is dispatched and not done is dispatched again when its target is gone, or says that it has it no
+// more. All of this is idempotent: a target knows by its own URL database what it has met.
 //
 // When the target of a host is another node than before, because one has come that is closer, it stops, says what it
 // has fetched, then who is the target now, and forgets the host. Nothing else moves: what waits for the host the first
 // backup has, and dispatches again.
+//
+// So nothing is lost as long as one of a host's backups keeps its disk until the others know that its fellows have lost
+// theirs, and have given what they know to those who take their places: some seconds, and what the copies take. Where
+// fewer than Config.Backups nodes are left there is nobody to take a place; nodes that stay away for Config.Absent then
+// count as lost (see absence).
 //
 // Being the closest needs no table of all. Whoever lies in the bucket of a bit differs from this node first in that
 // bit, and so is closer to all ids that differ from it in that bit, and farther from all others. So a node is the
@@ -52,6 +57,7 @@ type Config struct {
 	Overlay  Overlay
 	Backups  int           // of a host; 3
 	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s
+	Absent   time.Duration // how long nodes that do not answer are waited for where fewer than Backups are left; 2m
 	Finds    int           // look-ups at once, at most; 32
 	Routes   int           // hosts near to other nodes whose first backup is remembered, at most; 65536
 	Block    int           // URLs of a block of load; 20
@@ -65,6 +71,7 @@ type Config struct {
 	Figures func() (sums []int64, greatest []uint64) // what status adds up over all nodes; may be nil
 	Report  func() []byte                            // what this node says of itself alone, 1 KiB or less; may be nil
 	Process uint64                                   // another for each process: what it counts begins anew with it
+	Met     bool                                     // an earlier process knew other nodes
 	Record  RecordVersion                            // of the crawl, as it was known last
 	Chunks  []ChunkID                                // that are known from earlier processes
 	Chunk   func(ChunkID) ([]byte, error)            // reads one that is known
@@ -84,7 +91,7 @@ type Machine struct {
 	occupied xor.ID
 	leaving  bool
 	out      []Action
-	last     uint64 // number given to anything
+	last     uint64 // number given to anything: others than an earlier process has given, whose answers may come yet
 
 	timers timers
 	armed  time.Time // when a Tick is asked for
@@ -106,6 +113,7 @@ type Machine struct {
 	leavers leavers
 	routes  routes
 	copies  copies
+	absent  absence
 	balance balance
 
 	gatherings map[gatherKey]*gathering
@@ -122,6 +130,7 @@ type Machine struct {
 // New makes a machine. The overlay has this node in it, and is told and asked by who calls Step.
 func New(cfg Config) *Machine {
 	cfg.Backups, cfg.Check = cmp.Or(cfg.Backups, 3), cmp.Or(cfg.Check, 10*time.Second)
+	cfg.Absent = cmp.Or(cfg.Absent, 2*time.Minute)
 	cfg.Finds, cfg.Routes = cmp.Or(cfg.Finds, 32), cmp.Or(cfg.Routes, 1<<16)
 	cfg.Block, cfg.Interval = cmp.Or(cfg.Block, 20), cmp.Or(cfg.Interval, DefaultInterval)
 	cfg.Width = cmp.Or(cfg.Width, xor.Bits)
@@ -131,6 +140,7 @@ func New(cfg Config) *Machine {
 		offers: map[offerKey]bool{}, hosts: map[string]*outstanding{}, checks: map[strategy.Node]*check{},
 		held: map[string]*holding{}, balance: balance{quiet: map[string]int{}, away: map[string]strategy.Node{}},
 		gatherings: map[gatherKey]*gathering{}}
+	m.last = mix(cfg.Process) >> 24
 	m.crawl, m.copies.under = cfg.Record, map[string]*given{}
 	for _, id := range cfg.Chunks {
 		m.chunks.add(id)
@@ -280,6 +290,8 @@ func (m *Machine) take(e Event) {
 			m.leavers.note(e.Node, m.now)
 			break
 		}
+		m.copies.died = m.now
+		m.absent.own = m.now.Add(m.cfg.Absent)
 		m.giveUp(e.Node)
 		m.goneTarget(e.Node)
 	case Found:
@@ -296,7 +308,10 @@ func (m *Machine) take(e Event) {
 	case Swept:
 		m.swept(e)
 	case Opened:
-		m.opened(e.Host, e.Open)
+		if m.cfg.Met { // they may be yet to come back, too
+			m.absent.own = m.now.Add(m.cfg.Absent)
+		}
+		m.opened(e.Host, e.Open, 0)
 	case Holding:
 		m.holdsFromBefore(e.Host)
 	case Finished:
@@ -333,15 +348,33 @@ func call[E any](waiting map[uint64]func(E), id uint64, e E) {
 
 // record has the history record links of a host, and calls f when that is done.
 func (m *Machine) record(host string, links []Link, f func(Recorded)) {
+	m.recordNew(host, links, func(r Recorded, _ []Link) { f(r) })
+}
+
+// recordNew does the same. f sees to those that are open and were not known before.
+func (m *Machine) recordNew(host string, links []Link, f func(r Recorded, fresh []Link)) {
 	if g := m.copies.under[host]; g != nil {
 		g.changed = true
 	}
 	m.last++
 	m.recording[m.last] = func(r Recorded) {
-		m.opened(host, r.Open)
-		f(r)
+		fresh := newOf(links, r.Before)
+		m.opened(host, r.Open, len(fresh))
+		f(r, fresh)
 	}
 	m.do(Record{ID: m.last, Host: host, Links: links})
+}
+
+// newOf are those of some links that are open and were not known before, each once.
+func newOf(links []Link, before []State) (fresh []Link) {
+	met := map[Hash]bool{}
+	for i, s := range before {
+		if k := links[i]; s == Unknown && k.State == Dispatched && !met[k.Hash] {
+			met[k.Hash] = true
+			fresh = append(fresh, k)
+		}
+	}
+	return fresh
 }
 
 // read has links of a host read, and calls f with them.
