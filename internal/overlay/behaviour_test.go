@@ -413,7 +413,7 @@ func TestMemory(t *testing.T) {
 	n := o.Len()
 	bytes := sizeOf(func() { o = nil })
 	t.Logf("%d contacts of 1,000 nodes: %d bytes", n, bytes)
-	if n < 100 || n > 300 || bytes > 200_000 {
+	if n < 60 || n > 200 || bytes > 200_000 {
 		t.Errorf("%d contacts, %d bytes", n, bytes)
 	}
 }

@@ -12,6 +12,7 @@
 //
 // # What differs
 //
+//   - A bucket has ten contacts, not twenty: they are asked whether they live every few minutes, not once an hour.
 //   - Nothing is stored: what is kept at the nodes closest to a key is the caller's.
 //   - The id of a node is computed from its name, which the transport has proved: nobody chooses or declares one.
 //   - A node comes into the table, and into the result of a look-up, when it has answered a question of this node, and

@@ -160,7 +160,7 @@ func (l *lookUp) crowded(cfg *Config) bool {
 }
 
 // goal is how many of the closest have to answer: those that are wanted if one of them is sure that no other is as
-// close, else K. sure tells which.
+// close, or if it is contacts that are wanted, not the closest; else K. sure tells whether one is.
 func (l *lookUp) goal(cfg *Config) (n int, sure bool) {
 	var best xor.ID
 	var last *candidate
@@ -179,6 +179,9 @@ func (l *lookUp) goal(cfg *Config) (n int, sure bool) {
 	}
 	if best == farthest || n == l.want && !best.Less(last.ID.Distance(l.id)) {
 		return l.want, true
+	}
+	if l.purpose != forCaller {
+		return l.want, false
 	}
 	return max(cfg.K, l.want), false
 }

@@ -183,7 +183,12 @@ func (o *Overlay) lookUpSelf() {
 	}
 	o.pause = min(max(2*o.pause, firstPause*o.cfg.Timeout), most)
 	o.selfAt = o.now + o.around(o.pause)
-	l := o.newLookUp(o.self.ID, o.cfg.breadth(), forSelf)
+	want := o.cfg.breadth()
+	if o.placed { // its neighbours tell of others themselves; what it may miss is known to who is far from all of them
+		want = min(again, want)
+		o.askFar()
+	}
+	l := o.newLookUp(o.self.ID, want, forSelf)
 	for _, all := range [][]Contact{o.bootstrap, o.departed} {
 		for _, c := range all {
 			if o.known(c.ID) == nil {
@@ -192,6 +197,20 @@ func (o *Overlay) lookUpSelf() {
 		}
 	}
 	o.advance(l)
+}
+
+// again is how many of the closest a node asks that looks itself up again.
+const again = 4
+
+// askFar asks one of the contacts in the farthest bucket which nodes it knows that are closest to this one.
+func (o *Overlay) askFar() {
+	for i := range o.buckets {
+		if live := o.buckets[i].live; len(live) > 0 {
+			p := live[o.rng.IntN(len(live))]
+			o.ask(question{kind: findQuestion, to: p.Contact, healed: true})
+			return
+		}
+	}
 }
 
 // hasLookedUpSelf goes on after that.
@@ -206,10 +225,13 @@ func (o *Overlay) around(d time.Duration) time.Duration {
 	return d*3/4 + time.Duration(o.rng.Int64N(int64(d)/2))
 }
 
-// mostRefreshed is how many buckets are looked up at a time.
-const mostRefreshed = 2
+const (
+	mostRefreshed = 2 // buckets that are looked up at a time
+	sample        = 5 // contacts that have to answer then
+)
 
-// refresh looks up an id in each bucket where that was not done for long, as far as the neighbours.
+// refresh looks up an id in each bucket where that was not done for long, as far as the neighbours, unless half of the
+// contacts for which it has room were heard of lately.
 func (o *Overlay) refresh() {
 	if !o.joined || len(o.near) == 0 || o.prefix == 0 {
 		return
@@ -222,8 +244,20 @@ func (o *Overlay) refresh() {
 		}
 		b.searched = false
 		b.refreshed = max(o.now-time.Duration(o.rng.Int64N(int64(o.cfg.Refresh)/4)), 1)
-		o.advance(o.newLookUp(o.randomIn(d), o.cfg.K, forBucket))
+		if o.lively(b) < (o.cfg.K+1)/2 {
+			o.advance(o.newLookUp(o.randomIn(d), min(sample, o.cfg.K), forBucket))
+		}
 	}
+}
+
+// lively counts a bucket's contacts that were heard of not long ago.
+func (o *Overlay) lively(b *bucket) (n int) {
+	for _, p := range b.live {
+		if o.now-p.heard <= o.cfg.Check {
+			n++
+		}
+	}
+	return n
 }
 
 // randomIn is an id in the bucket of a depth.
@@ -262,9 +296,10 @@ func (o *Overlay) check() {
 // those of another part of the network, if it was cut.
 func (o *Overlay) heal() {
 	n := len(o.bootstrap) + len(o.departed)
-	if n == 0 {
+	if n == 0 || o.healAt > o.now {
 		return
 	}
+	o.healAt = o.now + o.cfg.Check/12
 	var c Contact
 	if i := o.rng.IntN(n); i < len(o.bootstrap) {
 		c = o.bootstrap[i]

@@ -31,6 +31,7 @@ type Overlay struct {
 
 	chores  time.Duration // when what is done now and then is done next
 	selfAt  time.Duration // when the node looks itself up again
+	healAt  time.Duration // when it asks a node again that is gone
 	pause   time.Duration // from then until the next time; it doubles
 	losses  int           // neighbours that died since it did
 	joined  bool          // it has looked itself up, or is the first
