@@ -17,6 +17,9 @@ type lookUp struct {
 	list    []candidate // sorted by distance; the node itself is none, because it has nothing new to tell
 	under   int         // questions under way
 	asked   int         // questions in all
+	missed  int         // of these, such that were not answered
+	told    []Contact   // what it has found, where that may be told
+	mayTell bool
 	over    bool
 }
 
@@ -80,7 +83,7 @@ func (o *Overlay) find(e Find) {
 		return
 	}
 	l := o.newLookUp(e.ID, want, forCaller)
-	l.tag = e.Tag
+	l.tag, l.mayTell = e.Tag, e.Told
 	if d := depth(o.self.ID, e.ID); d < len(o.buckets) && o.buckets[d].refreshed != 0 {
 		o.buckets[d].refreshed = o.now
 	}
@@ -219,7 +222,7 @@ func (o *Overlay) advance(l *lookUp) {
 			o.end(l)
 			return
 		}
-		if c == nil || spent || l.under >= o.cfg.Alpha {
+		if c == nil || spent || l.under >= l.atOnce(&o.cfg) {
 			return
 		}
 		if !o.ask(question{kind: findQuestion, to: c.Contact, lookUp: l}) {
@@ -229,6 +232,14 @@ func (o *Overlay) advance(l *lookUp) {
 		l.under++
 		l.asked++
 	}
+}
+
+// atOnce is how many questions may be under way.
+func (l *lookUp) atOnce(cfg *Config) int {
+	if l.mayTell {
+		return min(1+l.missed, cfg.Alpha)
+	}
+	return cfg.Alpha
 }
 
 // resume lets look-ups go on that could not ask because too many questions were under way.
@@ -265,6 +276,11 @@ func (o *Overlay) advanceWith(l *lookUp, from Contact, m note) {
 	}
 	o.ids = ids
 	c.vouch(l.id, m.exact, m.count, func(i int) xor.ID { return ids[i] })
+	if l.mayTell && m.exact >= min(l.want, m.count+1) {
+		o.takeTold(l, from, m, ids)
+		o.end(l)
+		return
+	}
 	list = varint.Reader{Rest: m.list}
 	for i := range min(m.count, l.breadth(&o.cfg)) {
 		t := nextTold(&list)
@@ -273,6 +289,26 @@ func (o *Overlay) advanceWith(l *lookUp, from Contact, m note) {
 		}
 	}
 	o.advance(l)
+}
+
+// takeTold takes what a node has told, which knows all nodes so close to the id, for what was looked for.
+func (o *Overlay) takeTold(l *lookUp, from Contact, m note, ids []xor.ID) {
+	l.told = make([]Contact, 0, l.want)
+	list := varint.Reader{Rest: m.list}
+	for i := range min(m.count, l.want) {
+		t := nextTold(&list)
+		switch p := o.known(ids[i]); {
+		case ids[i] == o.self.ID && !o.left:
+			l.told = append(l.told, o.self.Contact)
+		case ids[i] == o.self.ID:
+		case ids[i] == from.ID:
+			l.told = append(l.told, from)
+		case p != nil:
+			l.told = append(l.told, p.Contact)
+		default:
+			l.told = append(l.told, t.contact(ids[i]))
+		}
+	}
 }
 
 // addTold puts a node into the list of which another has told. Nothing of it is copied if it is not needed.
@@ -303,6 +339,7 @@ func (l *lookUp) teller(c *candidate) *candidate {
 // its teller has told, if most of those that were asked did not answer.
 func (o *Overlay) missed(l *lookUp, id xor.ID) {
 	l.under--
+	l.missed++
 	c := l.of(id)
 	if c == nil || c.state != underWay {
 		o.advance(l)
@@ -331,6 +368,9 @@ func (l *lookUp) distrust(teller uint64) {
 
 // found is the look-up's result.
 func (o *Overlay) found(l *lookUp) Found {
+	if l.told != nil {
+		return Found{Tag: l.tag, Closest: l.told, Exact: true}
+	}
 	f := Found{Tag: l.tag}
 	_, f.Exact = l.goal(&o.cfg)
 	for i := range l.list {

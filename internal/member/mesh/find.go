@@ -68,7 +68,12 @@ type route struct {
 	until time.Time // it is looked up again then: it may be gone
 }
 
-const routeFor = 30 * time.Second
+const (
+	routeFor = 30 * time.Second
+	// for so long who has dispatched links of a host, or asked for it, is its first backup without a look-up. It asks again
+	// sooner, and is the first to know if it is none any more
+	heardFor = 90 * time.Second
+)
 
 // First is the node to which links to a host are offered, false if it is not known: Wanted has it looked up.
 func (m *Machine) First(host string) (strategy.Node, bool) {
@@ -79,6 +84,9 @@ func (m *Machine) First(host string) (strategy.Node, bool) {
 	if nodes, exact := m.near(id, 1); exact {
 		return nodes[0], true
 	}
+	if g := m.held[host]; g != nil && g.from != "" && m.now.Before(g.heard.Add(heardFor)) {
+		return g.from, true
+	}
 	r, ok := m.routes.first.Get(host)
 	return r.to, ok && m.now.Before(r.until)
 }
@@ -87,6 +95,9 @@ func (m *Machine) First(host string) (strategy.Node, bool) {
 func (m *Machine) wanted(hosts []string) {
 	for _, host := range hosts {
 		m.routes.first.Drop(host)
+		if g := m.held[host]; g != nil {
+			g.heard = time.Time{}
+		}
 		if m.routes.wanted[host] {
 			continue
 		}

@@ -257,7 +257,7 @@ func (m *Machine) receive(from strategy.Node, it item, answer func(reply)) {
 	case itemMoved:
 		m.hostMoved(it, answer)
 	case itemCheck:
-		m.checked(it, answer)
+		m.checked(from, it, answer)
 	case itemYield:
 		m.yield(from, it, answer)
 	case itemLevel:

@@ -15,7 +15,8 @@ import (
 type holding struct {
 	host     string
 	id       xor.ID
-	from     strategy.Node // the backup that has dispatched something last
+	from     strategy.Node // the backup that has dispatched something last, or asked
+	heard    time.Time     // when it did
 	stopping bool          // another node is the target now
 	to       strategy.Node // who has asked for the host
 	marks    []Link        // fetched, and not yet said
@@ -64,7 +65,7 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 	}
 	first := g == nil
 	g = m.hold(it.host)
-	g.from = from
+	g.from, g.heard = from, m.now
 	if first {
 		m.askBefore(g)
 	}
@@ -140,9 +141,12 @@ func (m *Machine) takeLinks(g *holding, it item, answer func(reply)) {
 }
 
 // checked says whether a host is this node's.
-func (m *Machine) checked(it item, answer func(reply)) {
+func (m *Machine) checked(from strategy.Node, it item, answer func(reply)) {
 	g := m.held[it.host]
 	to := m.balance.away[it.host]
+	if g != nil {
+		g.from, g.heard = from, m.now
+	}
 	switch {
 	case g == nil && to != "":
 		answer(reply{code: replyMoved, node: to})

@@ -191,7 +191,7 @@ type Send struct {
 	Data []byte
 }
 
-// Find looks for the live nodes closest to an id.
+// Find looks for the live nodes closest to an id, as the nodes around it know them: they are not asked.
 type Find struct {
 	ID   xor.ID
 	Want int

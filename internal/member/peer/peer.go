@@ -230,7 +230,7 @@ func (p *Peer) fromMesh(out []Action) []Action {
 		case mesh.Find:
 			p.tag++
 			p.finds[p.tag] = a.ID
-			p.toOverlay = append(p.toOverlay, overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Want})
+			p.toOverlay = append(p.toOverlay, overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Want, Told: true})
 		case mesh.Wake:
 			p.wake = a.At
 		default:
