@@ -401,7 +401,7 @@ func (o *Overlay) plan() {
 		due = min(due, o.fresh-o.margin()/2)
 	}
 	due = max(due, o.now+o.cfg.Timeout/32)
-	if o.timer == 0 || due < o.timer {
+	if due != o.timer {
 		o.timer = due
 		o.do(Timer{At: o.began.Add(due)})
 	}

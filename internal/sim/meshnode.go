@@ -56,7 +56,8 @@ type meshProcess struct {
 	inbox    []peer.Event
 	acts     []peer.Action
 	stepping bool
-	wakes    uint64
+	wake     moment // when the peer wants a Tick
+	armed    moment // when it is seen to next, not after that; 0: never
 
 	out     *member.Outbox
 	pumping bool
@@ -235,13 +236,9 @@ func (p *meshProcess) carry(a peer.Action) {
 			o.tell(peer.Message{From: overlay.Contact{Node: string(from)}, Data: a.Data})
 		})
 	case peer.Wake:
-		p.wakes++
-		wake := p.wakes
-		p.after(a.At.Sub(p.now()), func() {
-			if p.wakes == wake {
-				p.tell(peer.Tick{})
-			}
-		})
+		if p.wake = a.At.Sub(began); p.armed == 0 || p.wake < p.armed {
+			p.arm()
+		}
 	case mesh.Publish:
 		p.view = a.View
 	case mesh.Answer:
@@ -281,6 +278,24 @@ func (p *meshProcess) carry(a peer.Action) {
 		w.gathered = append(w.gathered, a.Tally)
 	default:
 		panic(fmt.Sprintf("%T", a))
+	}
+}
+
+// arm sees to it that the peer gets a Tick.
+func (p *meshProcess) arm() {
+	p.armed = max(p.wake, p.w.k.now)
+	p.after(p.armed-p.w.k.now, p.tick)
+}
+
+// tick gives the peer its Tick. Where that has been put off it sees to it again.
+func (p *meshProcess) tick() {
+	switch now := p.w.k.now; {
+	case p.armed == 0 || now < p.armed: // another one was asked for since
+	case p.wake > now:
+		p.arm()
+	default:
+		p.armed = 0
+		p.tell(peer.Tick{})
 	}
 }
 

@@ -272,7 +272,7 @@ type Ended struct {
 	Version uint64
 }
 
-// Wake asks for a Tick at a time; an earlier wish is replaced.
+// Wake asks for a Tick at a time, sooner or later than it was asked for before.
 type Wake struct{ At time.Time }
 
 func (Send) action()     {}
