@@ -10,7 +10,7 @@ import (
 // interval is the time until a neighbour that was just heard of is asked again.
 func (o *Overlay) interval() time.Duration {
 	every := o.cfg.every()
-	return every - time.Duration(o.rng.Int64N(int64(every)/4))
+	return every - time.Duration(o.rng.Int64N(int64(every)/8))
 }
 
 // askAt has a neighbour asked at a time.
@@ -19,9 +19,12 @@ func (o *Overlay) askAt(p *peer, at time.Duration) {
 	o.due = min(o.due, at)
 }
 
+// early is by how much something is done early because the node is awake.
+func (o *Overlay) early() time.Duration { return o.cfg.every() / slack }
+
 // askNeighbours asks those whose time has come.
 func (o *Overlay) askNeighbours() {
-	early := o.cfg.Timeout / slack
+	early := o.early()
 	if o.due > o.now+early {
 		return
 	}
@@ -70,8 +73,8 @@ func (o *Overlay) tryTold(teller xor.ID, m note) bool {
 	return all
 }
 
-// unsettle lets all neighbours tell their lists again, because one died: who takes its place may be in them. Until they
-// have, prefix stays as it is.
+// unsettle lets all neighbours tell their lists again, because one died, and there is room for a larger part of the
+// space among them: who else lies in it may be in those. Until they have told them, prefix stays as it is.
 func (o *Overlay) unsettle() {
 	o.settled = false
 	for _, p := range o.near {
@@ -181,10 +184,10 @@ func (o *Overlay) lookUpSelf() {
 	if o.live == 0 {
 		most = lastAlone * o.cfg.Timeout
 	}
-	o.pause = min(max(2*o.pause, firstPause*o.cfg.Timeout), most)
+	o.pause = min(max(4*o.pause, firstPause*o.cfg.Timeout), most)
 	o.selfAt = o.now + o.around(o.pause)
 	want := o.cfg.breadth()
-	if o.placed { // its neighbours tell of others themselves; what it may miss is known to who is far from all of them
+	if o.joined && o.live >= o.cfg.Neighbours { // its neighbours tell of others themselves; what it may miss is known to who is far from all of them
 		want = min(again, want)
 		o.askFar()
 	}

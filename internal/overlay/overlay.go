@@ -32,7 +32,7 @@ type Overlay struct {
 	chores  time.Duration // when what is done now and then is done next
 	selfAt  time.Duration // when the node looks itself up again
 	healAt  time.Duration // when it asks a node again that is gone
-	pause   time.Duration // from then until the next time; it doubles
+	pause   time.Duration // from then until the next time; it grows fourfold
 	losses  int           // neighbours that died since it did
 	joined  bool          // it has looked itself up, or is the first
 	settled bool          // all neighbours have told their lists since one died
@@ -55,7 +55,7 @@ const (
 	mostAbsent   = 64 // absences
 	mostDeparted = 16 // departed contacts that are remembered, and such that Join names
 	deaf         = 4  // intervals between exchanges in which a contact must have answered once
-	slack        = 8  // a neighbour is asked early by up to a Timeout/slack, with others
+	slack        = 16 // a neighbour is asked early by up to a slack of the time between two exchanges, with others
 	mostAsked    = 8  // times K: how many questions a look-up has in all
 	firstPause   = 2  // Timeouts from the first time that a node looks itself up to the second
 	lastAlone    = 30 // Timeouts between two times while it has no contacts, at most
@@ -92,7 +92,7 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 	}
 	o.expire()
 	o.askNeighbours()
-	if o.chores <= o.now {
+	if o.chores <= o.now+o.early() {
 		o.doChores()
 	}
 	o.resume()
@@ -225,9 +225,7 @@ func (o *Overlay) message(e Message) {
 		o.hear(from)
 	case nearQuestion:
 		o.answerNear(from, m)
-		if p := o.hear(from); p != nil && p.near && p.version != m.version {
-			o.askAt(p, min(p.next, o.now+o.cfg.Notice/5)) // one change seldom comes alone
-		}
+		o.hear(from)
 	default:
 		o.answered(from, m)
 	}
@@ -343,11 +341,13 @@ func (o *Overlay) admit(c Contact) *peer {
 
 // bury takes a dead contact out of the table. One that waits for its place is asked whether it lives.
 func (o *Overlay) bury(p *peer) {
-	if p.near {
+	near := p.near
+	if o.remove(p); near {
 		o.losses++
-		o.unsettle()
+		if o.watched() < o.prefix {
+			o.unsettle()
+		}
 	}
-	o.remove(p)
 	o.markAbsent(p.ID)
 	o.depart(p.Contact)
 	o.do(Gone{Node: p.Node, ID: p.ID, Dead: true})
