@@ -84,7 +84,7 @@ func (o *Overlay) find(e Find) {
 	}
 	l := o.newLookUp(e.ID, want, forCaller)
 	l.tag, l.mayTell = e.Tag, e.Told
-	if d := depth(o.self.ID, e.ID); d < len(o.buckets) && o.buckets[d].refreshed != 0 {
+	if d := depth(o.id, e.ID); d < len(o.buckets) && o.buckets[d].refreshed != 0 {
 		o.buckets[d].refreshed = o.now
 	}
 	o.advance(l)
@@ -93,9 +93,9 @@ func (o *Overlay) find(e Find) {
 // newLookUp makes a look-up that begins with what the table has.
 func (o *Overlay) newLookUp(id xor.ID, want int, p purpose) *lookUp {
 	l := &lookUp{id: id, want: want, purpose: p}
-	o.peers = o.closest(id, o.cfg.breadth(), o.peers[:0])
-	l.list = make([]candidate, 0, len(o.peers)+8)
-	for _, p := range o.peers {
+	o.some = o.closest(id, o.cfg.breadth(), o.some[:0])
+	l.list = make([]candidate, 0, len(o.some)+8)
+	for _, p := range o.some {
 		if p != o.self {
 			l.add(p.Contact, 0, &o.cfg)
 		}
@@ -284,7 +284,7 @@ func (o *Overlay) advanceWith(l *lookUp, from Contact, m note) {
 	list = varint.Reader{Rest: m.list}
 	for i := range min(m.count, l.breadth(&o.cfg)) {
 		t := nextTold(&list)
-		if ids[i] != from.ID && ids[i] != o.self.ID {
+		if ids[i] != from.ID && ids[i] != o.id {
 			o.addTold(l, &t, ids[i], short(from.ID))
 		}
 	}
@@ -298,9 +298,9 @@ func (o *Overlay) takeTold(l *lookUp, from Contact, m note, ids []xor.ID) {
 	for i := range min(m.count, l.want) {
 		t := nextTold(&list)
 		switch p := o.known(ids[i]); {
-		case ids[i] == o.self.ID && !o.left:
+		case ids[i] == o.id && !o.left:
 			l.told = append(l.told, o.self.Contact)
-		case ids[i] == o.self.ID:
+		case ids[i] == o.id:
 		case ids[i] == from.ID:
 			l.told = append(l.told, from)
 		case p != nil:
@@ -383,7 +383,7 @@ func (o *Overlay) found(l *lookUp) Found {
 		}
 	}
 	at := len(f.Closest)
-	for at > 0 && xor.Compare(o.self.ID, f.Closest[at-1].ID, l.id) < 0 {
+	for at > 0 && xor.Compare(o.id, f.Closest[at-1].ID, l.id) < 0 {
 		at--
 	}
 	if at < l.want && !o.left {
@@ -402,7 +402,7 @@ func (o *Overlay) end(l *lookUp) {
 	case forSelf:
 		o.hasLookedUpSelf()
 	case forBucket:
-		if d := depth(o.self.ID, l.id); d < len(o.buckets) {
+		if d := depth(o.id, l.id); d < len(o.buckets) {
 			o.buckets[d].searched = true
 		}
 		o.chores = min(o.chores, o.now)

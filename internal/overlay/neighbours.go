@@ -65,7 +65,7 @@ func (o *Overlay) tryTold(teller xor.ID, m note) bool {
 			continue
 		}
 		id := o.idOf(string(c.name))
-		if id == o.self.ID || !o.isNear(id) || o.known(id) != nil || o.isAbsent(id) {
+		if id == o.id || !o.isNear(id) || o.known(id) != nil || o.isAbsent(id) {
 			continue
 		}
 		all = o.tryNear(c.contact(id), short(teller)) && all
@@ -147,7 +147,7 @@ func (o *Overlay) join(contacts []Contact) {
 	o.bootstrap = o.bootstrap[:0]
 	for _, c := range contacts[:min(len(contacts), mostDeparted)] {
 		c.ID, c.Addrs = o.idOf(c.Node), clean(c.Addrs)
-		if c.ID != o.self.ID && c.Node != "" && len(c.Node) <= MaxName {
+		if c.ID != o.id && c.Node != "" && len(c.Node) <= MaxName {
 			o.bootstrap = append(o.bootstrap, c)
 		}
 	}
@@ -191,7 +191,7 @@ func (o *Overlay) lookUpSelf() {
 		want = min(again, want)
 		o.askFar()
 	}
-	l := o.newLookUp(o.self.ID, want, forSelf)
+	l := o.newLookUp(o.id, want, forSelf)
 	for _, all := range [][]Contact{o.bootstrap, o.departed} {
 		for _, c := range all {
 			if o.known(c.ID) == nil {
@@ -239,7 +239,7 @@ func (o *Overlay) refresh() {
 	if !o.joined || len(o.near) == 0 || o.prefix == 0 {
 		return
 	}
-	last := depth(o.self.ID, o.near[len(o.near)-1].ID)
+	last := depth(o.id, o.near[len(o.near)-1].ID)
 	for d := 0; d <= last && o.looking(forBucket) < mostRefreshed; d++ {
 		b := &o.buckets[d]
 		if b.refreshed != 0 && b.refreshed+o.cfg.Refresh > o.now {
@@ -265,7 +265,7 @@ func (o *Overlay) lively(b *bucket) (n int) {
 
 // randomIn is an id in the bucket of a depth.
 func (o *Overlay) randomIn(d int) xor.ID {
-	id := o.self.ID
+	id := o.id
 	for i := d / 8; i < len(id); i++ {
 		random, from := byte(o.rng.Uint32()), byte(0xff)
 		if i == d/8 {

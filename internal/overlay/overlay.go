@@ -41,8 +41,8 @@ type Overlay struct {
 
 	stats Stats
 
-	peers []*peer // scratch
-	ids   []xor.ID
+	some []*peer // scratch
+	ids  []xor.ID
 }
 
 // An absence is a node that did not answer: what others tell of it means nothing until then.
@@ -64,9 +64,8 @@ const (
 // New returns the Overlay of a node that knows nobody yet.
 func New(cfg Config) *Overlay {
 	o := &Overlay{cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 0x6b61646d))}
+	o.table = newTable(&o.cfg, &peer{Contact: o.cfg.Self})
 	o.prefix = xor.Bits
-	o.self = &peer{Contact: o.cfg.Self}
-	o.table.cfg = &o.cfg
 	o.table.version = 1 + o.rng.Uint32N(1<<27)
 	o.number = o.rng.Uint32N(1 << 20)
 	return o
@@ -107,9 +106,9 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 // may be one of them itself. exact says that they are the closest there are, as far as it can be known: the node knows
 // all nodes in a part of the space in which the id lies and these do, and they live. No message is sent.
 func (o *Overlay) Closest(id xor.ID, n int, out []Contact) (closest []Contact, exact bool) {
-	o.peers = o.closest(id, n, o.peers[:0])
-	exact = o.joined && len(o.peers) > 0 && o.exact(id, o.peers) >= min(n, len(o.peers)+1)
-	for _, p := range o.peers {
+	o.some = o.closest(id, n, o.some[:0])
+	exact = o.joined && len(o.some) > 0 && o.exact(id, o.some) >= min(n, len(o.some)+1)
+	for _, p := range o.some {
 		out = append(out, p.Contact)
 		exact = exact && p.fails == 0
 	}
@@ -202,7 +201,7 @@ func (o *Overlay) message(e Message) {
 	}
 	from := e.From
 	from.ID, from.Addrs = o.idOf(from.Node), clean(from.Addrs)
-	if from.ID == o.self.ID {
+	if from.ID == o.id {
 		return
 	}
 	if o.left && (m.kind == pingQuestion || m.kind == findQuestion || m.kind == nearQuestion) {
@@ -234,14 +233,14 @@ func (o *Overlay) message(e Message) {
 func (o *Overlay) send(to Contact, data []byte) { o.do(Send{To: to, Data: data}) }
 
 func (o *Overlay) answerFind(to Contact, m note) {
-	o.peers = o.closest(m.id, min(m.want, o.cfg.breadth()), o.peers[:0])
+	o.some = o.closest(m.id, min(m.want, o.cfg.breadth()), o.some[:0])
 	exact := 0
 	if o.joined {
-		exact = o.exact(m.id, o.peers)
+		exact = o.exact(m.id, o.some)
 	}
-	w := head(findAnswer, m.number, 1+listRoom(o.peers))
+	w := head(findAnswer, m.number, 1+listRoom(o.some))
 	w.Uint(uint64(exact))
-	writeList(&w, o.peers, o.self)
+	writeList(&w, o.some, o.self)
 	o.send(to, w)
 }
 
@@ -269,7 +268,7 @@ func (o *Overlay) hear(from Contact) *peer {
 			p.fails = 0
 		}
 		next := min(o.now+o.interval(), p.answered+deaf*o.cfg.every())
-		if p.near && depth(o.self.ID, p.ID) == o.guards() {
+		if p.near && depth(o.id, p.ID) == o.guards() {
 			next = min(next, max(p.vouched+o.cfg.every()/2, o.now))
 		}
 		o.askAt(p, next)
@@ -328,7 +327,7 @@ func (o *Overlay) admit(c Contact) *peer {
 	}
 	p.heard, p.answered, p.fails = o.now, o.now, 0
 	next := o.interval()
-	if p.near && depth(o.self.ID, p.ID) == o.guards() {
+	if p.near && depth(o.id, p.ID) == o.guards() {
 		next /= 2
 	}
 	if p.near && p.version == 0 && !o.placed { // it has yet to tell its neighbours

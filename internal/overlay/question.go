@@ -38,7 +38,7 @@ func (o *Overlay) ask(q question) bool {
 	w := head(q.kind, q.number, room)
 	switch q.kind {
 	case findQuestion:
-		id, count := o.self.ID, o.cfg.breadth()
+		id, count := o.id, o.cfg.breadth()
 		if q.lookUp != nil {
 			id, count = q.lookUp.id, q.lookUp.breadth(&o.cfg)
 		}

@@ -25,8 +25,10 @@ type peer struct {
 // A table is what a node knows of others.
 type table struct {
 	cfg     *Config
+	id      xor.ID // the node's own
 	self    *peer
-	buckets []bucket // by depth: how many bits at the front of an id are the node's own
+	peers   map[xor.ID]*peer // contacts in all buckets
+	buckets []bucket         // by depth: how many bits at the front of an id are the node's own
 	near    []*peer  // the nearest nodes, the nearest first
 	version uint32   // of near: another one after each change, never 0
 	live    int      // contacts in all buckets
@@ -44,11 +46,16 @@ type bucket struct {
 	searched  bool          // that has come to an end
 }
 
+// newTable is the table of a node that knows nobody.
+func newTable(cfg *Config, self *peer) table {
+	return table{cfg: cfg, id: self.ID, self: self, peers: map[xor.ID]*peer{}}
+}
+
 func depth(a, b xor.ID) int { return xor.Bits - 1 - a.FirstDiff(b) }
 
 // bucket is the one in which an id lies. It is none for the node's own.
 func (t *table) bucket(id xor.ID) *bucket {
-	d := depth(t.self.ID, id)
+	d := depth(t.id, id)
 	for len(t.buckets) <= d {
 		t.buckets = append(t.buckets, bucket{})
 	}
@@ -65,15 +72,10 @@ func find(peers []*peer, id xor.ID) *peer {
 }
 
 // known finds a contact that has answered.
-func (t *table) known(id xor.ID) *peer {
-	if d := depth(t.self.ID, id); d < len(t.buckets) {
-		return find(t.buckets[d].live, id)
-	}
-	return nil
-}
+func (t *table) known(id xor.ID) *peer { return t.peers[id] }
 
 func (t *table) knownSpare(id xor.ID) *peer {
-	if d := depth(t.self.ID, id); d < len(t.buckets) {
+	if d := depth(t.id, id); d < len(t.buckets) {
 		return find(t.buckets[d].spare, id)
 	}
 	return nil
@@ -82,7 +84,7 @@ func (t *table) knownSpare(id xor.ID) *peer {
 // isNear reports whether a node would be a neighbour.
 func (t *table) isNear(id xor.ID) bool {
 	n := len(t.near)
-	return n < t.cfg.Neighbours || xor.Compare(id, t.near[n-1].ID, t.self.ID) < 0
+	return n < t.cfg.Neighbours || xor.Compare(id, t.near[n-1].ID, t.id) < 0
 }
 
 // hasRoom reports whether a bucket takes one more contact that is no neighbour.
@@ -105,6 +107,7 @@ func (t *table) far(b *bucket) (n int) {
 func (t *table) insert(p *peer) (displaced *peer) {
 	b := t.bucket(p.ID)
 	b.live = append(b.live, p)
+	t.peers[p.ID] = p
 	t.live++
 	if t.isNear(p.ID) {
 		displaced = t.draw(p)
@@ -115,7 +118,7 @@ func (t *table) insert(p *peer) (displaced *peer) {
 // draw makes a contact a neighbour. The farthest one may not be a neighbour any more; it is returned if there is no
 // room for it elsewhere.
 func (t *table) draw(p *peer) *peer {
-	at, _ := slices.BinarySearchFunc(t.near, p, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, t.self.ID) })
+	at, _ := slices.BinarySearchFunc(t.near, p, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, t.id) })
 	t.near = slices.Insert(t.near, at, p)
 	p.near, p.version = true, 0
 	t.due = 0
@@ -142,7 +145,7 @@ func (t *table) draw(p *peer) *peer {
 // each other's neighbours, so that each hears of all. Others may lie beyond the farthest neighbour.
 func (t *table) watched() int {
 	if n := len(t.near); n == t.cfg.Neighbours {
-		return depth(t.self.ID, t.near[n-1].ID) + 1
+		return depth(t.id, t.near[n-1].ID) + 1
 	}
 	return 0
 }
@@ -151,6 +154,7 @@ func (t *table) watched() int {
 func (t *table) remove(p *peer) {
 	b := t.bucket(p.ID)
 	b.live = cut(b.live, p)
+	delete(t.peers, p.ID)
 	t.live--
 	if !p.near {
 		return
@@ -167,7 +171,7 @@ func (t *table) remove(p *peer) {
 func (t *table) nearestFar() (best *peer) {
 	for i := len(t.buckets) - 1; i >= 0 && best == nil; i-- {
 		for _, p := range t.buckets[i].live {
-			if !p.near && (best == nil || xor.Compare(p.ID, best.ID, t.self.ID) < 0) {
+			if !p.near && (best == nil || xor.Compare(p.ID, best.ID, t.id) < 0) {
 				best = p
 			}
 		}
@@ -244,7 +248,7 @@ func (t *table) guards() int {
 // itself, then the farther buckets one by one.
 func (t *table) closest(id xor.ID, n int, out []*peer) []*peer {
 	begin := len(out)
-	mine := depth(t.self.ID, id) // xor.Bits if the id is the node's own
+	mine := depth(t.id, id) // xor.Bits if the id is the node's own
 	if mine < len(t.buckets) {
 		out = addSorted(out, t.buckets[mine].live, id, begin, begin+n)
 	}
@@ -291,10 +295,10 @@ func insertSorted(out []*peer, p *peer, id xor.ID, from, end int) []*peer {
 // exact is how many at the front of a list that closest has made are all nodes there are so close to the id; one more
 // than the list has if there is no other node at all.
 func (t *table) exact(id xor.ID, list []*peer) (n int) {
-	if depth(t.self.ID, id) < t.prefix {
+	if depth(t.id, id) < t.prefix {
 		return 0
 	}
-	for n < len(list) && depth(t.self.ID, list[n].ID) >= t.prefix {
+	for n < len(list) && depth(t.id, list[n].ID) >= t.prefix {
 		n++
 	}
 	all := t.live

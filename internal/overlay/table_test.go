@@ -19,7 +19,8 @@ func withFirst(b byte) (id xor.ID) {
 func someTable(rng *rand.Rand, width, k, near, n int) (t *table, cfg *Config) {
 	c := Config{Self: Contact{Node: fmt.Sprint("self", rng.Uint64())}, Width: width, K: k, Neighbours: near}.withDefaults()
 	cfg = &c
-	t = &table{cfg: cfg, self: &peer{Contact: cfg.Self}}
+	made := newTable(cfg, &peer{Contact: cfg.Self})
+	t = &made
 	for range n {
 		name := fmt.Sprint(rng.Uint64())
 		id := IDOf(name).Truncate(width)
@@ -115,7 +116,7 @@ func TestWhatIsExactIs(t *testing.T) {
 		}
 		cfg := *network.cfg
 		cfg.Neighbours = 1 + rng.IntN(16)
-		sub := &table{cfg: &cfg, self: network.self}
+		sub := newTable(&cfg, network.self)
 		slices.SortFunc(all, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, sub.self.ID) })
 		for _, p := range all[:min(cfg.Neighbours, len(all))] {
 			sub.insert(&peer{Contact: p.Contact})

@@ -109,6 +109,7 @@ type Machine struct {
 	synced     int    // how far sync is
 	came       uint64 // how often something was brought to this node
 	ending     bool   // whether all rest is being found out
+	seeking    bool   // lookForEnd will be called
 	view       *View
 }
 
@@ -153,7 +154,6 @@ func (m *Machine) closest(id xor.ID) bool {
 func (m *Machine) Start(now time.Time, out []Action) []Action {
 	m.now, m.out = now, out
 	m.after(recordEvery, m.sync)
-	m.after(endEvery, m.lookForEnd)
 	m.after(reviewEvery, m.review)
 	return m.end()
 }
@@ -251,6 +251,7 @@ func (m *Machine) take(e Event) {
 		if m.show(&v); stale {
 			m.lookAgain()
 		}
+		m.seekEnd()
 	case Gone:
 		m.giveUp(e.Node)
 		m.goneTarget(e.Node)
@@ -325,6 +326,7 @@ func (m *Machine) read(host, from string, all bool, f func(Known)) {
 func (m *Machine) neighbours() {
 	m.publish()
 	m.lookAgain()
+	m.seekEnd()
 }
 
 func (m *Machine) lookAgain() {
