@@ -254,9 +254,9 @@ func (p *meshProcess) pump() {
 		p.pumping = false
 		for _, b := range p.out.Batches(p.now(), p.peer.Machine().First) {
 			from := p.n.name
-			p.send(b.To, linksMessage, len(b.Data), func(o *meshProcess) {
+			p.send(b.To, linksMessage, len(b.Data), letter{f: func(o *meshProcess) {
 				o.tell(mesh.Offered{From: from, Number: b.Number, Links: o.w.decode(b)})
-			})
+			}})
 		}
 		if hosts := p.out.Wanted(); len(hosts) > 0 {
 			p.tell(mesh.Wanted{Hosts: hosts})
