@@ -297,7 +297,7 @@ func (o *Overlay) takeTold(l *lookUp, from Contact, m note, ids []xor.ID) {
 	list := varint.Reader{Rest: m.list}
 	for i := range min(m.count, l.want) {
 		t := nextTold(&list)
-		switch p := o.known(ids[i]); {
+		switch p := o.known(string(t.name)); {
 		case ids[i] == o.id && !o.left:
 			l.told = append(l.told, o.self.Contact)
 		case ids[i] == o.id:
@@ -317,7 +317,7 @@ func (o *Overlay) addTold(l *lookUp, t *told, id xor.ID, teller uint64) {
 	if there || at >= 4*o.cfg.breadth()+l.asked {
 		return
 	}
-	if p := o.known(id); p != nil {
+	if p := o.known(string(t.name)); p != nil {
 		l.add(p.Contact, 0, &o.cfg)
 	} else if !o.isAbsent(id) {
 		l.add(t.contact(id), teller, &o.cfg)
@@ -337,10 +337,10 @@ func (l *lookUp) teller(c *candidate) *candidate {
 
 // missed takes note that a node did not answer. After Config.Tries times it is given up, and so are the others of whom
 // its teller has told, if most of those that were asked did not answer.
-func (o *Overlay) missed(l *lookUp, id xor.ID) {
+func (o *Overlay) missed(l *lookUp, to Contact) {
 	l.under--
 	l.missed++
-	c := l.of(id)
+	c := l.of(to.ID)
 	if c == nil || c.state != underWay {
 		o.advance(l)
 		return
@@ -348,9 +348,9 @@ func (o *Overlay) missed(l *lookUp, id xor.ID) {
 	c.state = waiting
 	if c.tries++; int(c.tries) >= o.cfg.Tries {
 		c.state = failing
-		if o.known(id) == nil {
-			o.dropSpare(id)
-			o.markAbsent(id)
+		if o.known(to.Node) == nil {
+			o.dropSpare(to.ID)
+			o.markAbsent(to.ID)
 		}
 	}
 	if t := l.teller(c); t != nil {

@@ -64,8 +64,11 @@ func (o *Overlay) tryTold(teller xor.ID, m note) bool {
 		if len(c.name) == 0 {
 			continue
 		}
+		if o.known(string(c.name)) != nil {
+			continue
+		}
 		id := o.idOf(string(c.name))
-		if id == o.id || !o.isNear(id) || o.known(id) != nil || o.isAbsent(id) {
+		if id == o.id || !o.isNear(id) || o.isAbsent(id) {
 			continue
 		}
 		all = o.tryNear(c.contact(id), short(teller)) && all
@@ -93,7 +96,7 @@ func (o *Overlay) settle() {
 		}
 	}
 	for i := range o.questions {
-		if q := &o.questions[i]; q.lookUp == nil && !q.healed && o.known(q.to.ID) == nil && o.isNear(q.to.ID) {
+		if q := &o.questions[i]; q.lookUp == nil && !q.healed && o.known(q.to.Node) == nil && o.isNear(q.to.ID) {
 			return
 		}
 	}
@@ -123,11 +126,12 @@ func (o *Overlay) margin() time.Duration {
 // freshen says until when what the node knows holds: until one of those who would take its place may have found it gone.
 func (o *Overlay) freshen() {
 	if !o.placed {
-		o.placed = o.isPlaced()
+		o.placed, o.moved = o.isPlaced(), true
 	}
-	if !o.placed {
+	if !o.placed || !o.moved && o.live > 0 {
 		return
 	}
+	o.moved = false
 	since := o.now
 	if d := o.guards(); d >= 0 {
 		for _, p := range o.buckets[d].live {
@@ -194,7 +198,7 @@ func (o *Overlay) lookUpSelf() {
 	l := o.newLookUp(o.id, want, forSelf)
 	for _, all := range [][]Contact{o.bootstrap, o.departed} {
 		for _, c := range all {
-			if o.known(c.ID) == nil {
+			if o.known(c.Node) == nil {
 				l.add(c, 0, &o.cfg)
 			}
 		}
@@ -309,7 +313,7 @@ func (o *Overlay) heal() {
 	} else {
 		c = o.departed[i-len(o.bootstrap)]
 	}
-	if o.known(c.ID) == nil && !o.isAbsent(c.ID) {
+	if o.known(c.Node) == nil && !o.isAbsent(c.ID) {
 		o.ask(question{kind: findQuestion, to: c, healed: true})
 	}
 }

@@ -125,7 +125,7 @@ func (o *Overlay) Neighbours(out []Contact) []Contact {
 
 // Contact is what is known of a node that is in the table.
 func (o *Overlay) Contact(node string) (Contact, bool) {
-	if p := o.known(o.idOf(node)); p != nil {
+	if p := o.known(node); p != nil {
 		return p.Contact, true
 	}
 	return Contact{}, false
@@ -184,13 +184,19 @@ func (o *Overlay) take(e Event) {
 	case Find:
 		o.find(e)
 	case Lost:
-		o.lost(o.idOf(e.Node))
+		o.lost(Contact{Node: e.Node, ID: o.idOf(e.Node)})
 	case Leave:
 		o.leave()
 	}
 }
 
-func (o *Overlay) idOf(node string) xor.ID { return IDOf(node).Truncate(o.cfg.Width) }
+// idOf is the id of a node, which need not be computed for a contact.
+func (o *Overlay) idOf(node string) xor.ID {
+	if p := o.known(node); p != nil {
+		return p.ID
+	}
+	return IDOf(node).Truncate(o.cfg.Width)
+}
 
 // message takes in what another node has sent.
 func (o *Overlay) message(e Message) {
@@ -200,8 +206,8 @@ func (o *Overlay) message(e Message) {
 		return
 	}
 	from := e.From
-	from.ID, from.Addrs = o.idOf(from.Node), clean(from.Addrs)
-	if from.ID == o.id {
+	from.Addrs = clean(from.Addrs)
+	if from.ID = o.idOf(from.Node); from.ID == o.id {
 		return
 	}
 	if o.left && (m.kind == pingQuestion || m.kind == findQuestion || m.kind == nearQuestion) {
@@ -212,10 +218,10 @@ func (o *Overlay) message(e Message) {
 	case farewell:
 		o.dropSpare(from.ID)
 		o.markAbsent(from.ID)
-		if p := o.known(from.ID); p != nil {
+		if p := o.known(from.Node); p != nil {
 			o.bury(p)
 		}
-		o.lost(from.ID) // what it has answered before may come yet, and is no sign of life
+		o.lost(from) // what it has answered before may come yet, and is no sign of life
 	case pingQuestion:
 		o.send(from, head(pingAnswer, m.number, 0))
 		o.hear(from)
@@ -261,7 +267,7 @@ func (o *Overlay) answerNear(to Contact, m note) {
 // hear takes a question for a sign of life. It returns the contact if it is in the table; one that is not is asked
 // whether it answers, if there is room for it.
 func (o *Overlay) hear(from Contact) *peer {
-	if p := o.known(from.ID); p != nil {
+	if p := o.known(from.Node); p != nil {
 		p.heard = o.now
 		o.renew(p, from)
 		if o.hears(p) {
@@ -311,7 +317,7 @@ func (o *Overlay) wait(c Contact) {
 
 // admit takes note that a node has answered. It returns it if it is in the table.
 func (o *Overlay) admit(c Contact) *peer {
-	p := o.known(c.ID)
+	p := o.known(c.Node)
 	if p == nil {
 		if !o.isNear(c.ID) && !o.hasRoom(o.bucket(c.ID)) {
 			o.wait(c)

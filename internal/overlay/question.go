@@ -2,7 +2,6 @@ package overlay
 
 import (
 	"encoding/binary"
-	"slices"
 	"time"
 
 	"kumo/internal/xor"
@@ -46,7 +45,7 @@ func (o *Overlay) ask(q question) bool {
 		w.Uint(uint64(count))
 	case nearQuestion:
 		have := uint32(0)
-		if p := o.known(q.to.ID); p != nil && p.near {
+		if p := o.known(q.to.Node); p != nil && p.near {
 			have = p.version
 		}
 		w.Uint(uint64(have))
@@ -97,10 +96,11 @@ func (o *Overlay) try(c Contact, kind byte, teller uint64) bool {
 
 // answered takes in an answer. One to no question that is under way is a sign of life, no more.
 func (o *Overlay) answered(from Contact, m note) {
-	i := slices.IndexFunc(o.questions, func(q question) bool {
-		return q.number == m.number && q.to.ID == from.ID && answers(q.kind, m.kind)
-	})
-	if i < 0 {
+	i := 0
+	for i < len(o.questions) && !o.questions[i].isAnswered(from, m) {
+		i++
+	}
+	if i == len(o.questions) {
 		o.hear(from)
 		return
 	}
@@ -111,7 +111,7 @@ func (o *Overlay) answered(from Contact, m note) {
 	}
 	p := o.admit(from)
 	if p != nil {
-		p.vouched = max(p.vouched, q.asked)
+		p.vouched, o.moved = max(p.vouched, q.asked), true
 		if q.lookUp == nil {
 			p.pinged = false
 		}
@@ -126,7 +126,10 @@ func (o *Overlay) answered(from Contact, m note) {
 	}
 }
 
-func answers(question, answer byte) bool { return answer == question-'a'+'A' }
+// isAnswered reports whether a node's message is the answer.
+func (q *question) isAnswered(from Contact, m note) bool {
+	return q.number == m.number && q.to.ID == from.ID && m.kind == q.kind-'a'+'A'
+}
 
 func (o *Overlay) drop(i int) {
 	last := len(o.questions) - 1
@@ -138,20 +141,21 @@ func (o *Overlay) drop(i int) {
 // expire lets questions fail that have waited for too long.
 func (o *Overlay) expire() {
 	for i := 0; i < len(o.questions); {
-		if q := o.questions[i]; q.until <= o.now {
-			o.drop(i)
-			o.failed(q)
-		} else {
+		if o.questions[i].until > o.now {
 			i++
+			continue
 		}
+		q := o.questions[i]
+		o.drop(i)
+		o.failed(q)
 	}
 }
 
 // lost lets all questions to a node fail. If there is none, a contact is asked whether it lives.
-func (o *Overlay) lost(id xor.ID) {
-	p, any := o.known(id), false
+func (o *Overlay) lost(c Contact) {
+	p, any := o.known(c.Node), false
 	for i := range o.questions {
-		if q := &o.questions[i]; q.to.ID == id {
+		if q := &o.questions[i]; q.to.ID == c.ID {
 			q.until, any = o.now, true // it fails at the end of this step
 		}
 	}
@@ -162,9 +166,9 @@ func (o *Overlay) lost(id xor.ID) {
 
 // failed takes note that a question was not answered.
 func (o *Overlay) failed(q question) {
-	p := o.known(q.to.ID)
+	p := o.known(q.to.Node)
 	if q.lookUp != nil && !q.lookUp.over {
-		o.missed(q.lookUp, q.to.ID)
+		o.missed(q.lookUp, q.to)
 	}
 	switch {
 	case p != nil:

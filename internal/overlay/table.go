@@ -27,13 +27,14 @@ type table struct {
 	cfg     *Config
 	id      xor.ID // the node's own
 	self    *peer
-	peers   map[xor.ID]*peer // contacts in all buckets
+	named   map[string]*peer // contacts in all buckets
 	buckets []bucket         // by depth: how many bits at the front of an id are the node's own
 	near    []*peer  // the nearest nodes, the nearest first
 	version uint32   // of near: another one after each change, never 0
 	live    int      // contacts in all buckets
 	spares  int
 	left    bool          // the node is about to go
+	moved   bool          // contacts have come, gone, or vouched for this node since freshen has looked
 	due     time.Duration // no neighbour is to be asked before
 	prefix  int           // all nodes whose first so many bits are the node's own are neighbours, as far as they have told
 }
@@ -48,7 +49,7 @@ type bucket struct {
 
 // newTable is the table of a node that knows nobody.
 func newTable(cfg *Config, self *peer) table {
-	return table{cfg: cfg, id: self.ID, self: self, peers: map[xor.ID]*peer{}}
+	return table{cfg: cfg, id: self.ID, self: self, named: map[string]*peer{}}
 }
 
 func depth(a, b xor.ID) int { return xor.Bits - 1 - a.FirstDiff(b) }
@@ -72,7 +73,7 @@ func find(peers []*peer, id xor.ID) *peer {
 }
 
 // known finds a contact that has answered.
-func (t *table) known(id xor.ID) *peer { return t.peers[id] }
+func (t *table) known(node string) *peer { return t.named[node] }
 
 func (t *table) knownSpare(id xor.ID) *peer {
 	if d := depth(t.id, id); d < len(t.buckets) {
@@ -107,7 +108,8 @@ func (t *table) far(b *bucket) (n int) {
 func (t *table) insert(p *peer) (displaced *peer) {
 	b := t.bucket(p.ID)
 	b.live = append(b.live, p)
-	t.peers[p.ID] = p
+	t.named[p.Node] = p
+	t.moved = true
 	t.live++
 	if t.isNear(p.ID) {
 		displaced = t.draw(p)
@@ -154,7 +156,8 @@ func (t *table) watched() int {
 func (t *table) remove(p *peer) {
 	b := t.bucket(p.ID)
 	b.live = cut(b.live, p)
-	delete(t.peers, p.ID)
+	delete(t.named, p.Node)
+	t.moved = true
 	t.live--
 	if !p.near {
 		return

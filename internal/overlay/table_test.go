@@ -24,7 +24,7 @@ func someTable(rng *rand.Rand, width, k, near, n int) (t *table, cfg *Config) {
 	for range n {
 		name := fmt.Sprint(rng.Uint64())
 		id := IDOf(name).Truncate(width)
-		if id == t.self.ID || t.known(id) != nil {
+		if id == t.self.ID || find(t.bucket(id).live, id) != nil {
 			continue
 		}
 		if t.isNear(id) || t.hasRoom(t.bucket(id)) {
@@ -94,7 +94,7 @@ func TestTableKeepsItsBounds(t *testing.T) {
 			}
 			c := Contact{Node: fmt.Sprint(rng.Uint64())}
 			c.ID = IDOf(c.Node).Truncate(cfg.Width)
-			if c.ID != table.self.ID && table.known(c.ID) == nil && (table.isNear(c.ID) || table.hasRoom(table.bucket(c.ID))) {
+			if c.ID != table.self.ID && find(table.bucket(c.ID).live, c.ID) == nil && (table.isNear(c.ID) || table.hasRoom(table.bucket(c.ID))) {
 				table.insert(&peer{Contact: c})
 			}
 		}
