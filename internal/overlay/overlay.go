@@ -207,6 +207,10 @@ func (o *Overlay) message(e Message) {
 	}
 	from := e.From
 	from.Addrs = clean(from.Addrs)
+	if i := o.asked(from.Node, &m); i >= 0 {
+		o.answered(i, from, m)
+		return
+	}
 	if from.ID = o.idOf(from.Node); from.ID == o.id {
 		return
 	}
@@ -231,8 +235,8 @@ func (o *Overlay) message(e Message) {
 	case nearQuestion:
 		o.answerNear(from, m)
 		o.hear(from)
-	default:
-		o.answered(from, m)
+	default: // an answer to no question that is under way is a sign of life, no more
+		o.hear(from)
 	}
 }
 
@@ -316,8 +320,10 @@ func (o *Overlay) wait(c Contact) {
 }
 
 // admit takes note that a node has answered. It returns it if it is in the table.
-func (o *Overlay) admit(c Contact) *peer {
-	p := o.known(c.Node)
+func (o *Overlay) admit(c Contact, p *peer) *peer {
+	if p == nil || !p.live {
+		p = o.known(c.Node)
+	}
 	if p == nil {
 		if !o.isNear(c.ID) && !o.hasRoom(o.bucket(c.ID)) {
 			o.wait(c)

@@ -10,6 +10,7 @@ import (
 // A question is under way to a node.
 type question struct {
 	to     Contact
+	peer   *peer // the same, if it was in the table
 	asked  time.Duration
 	until  time.Duration // when it counts as failed
 	lookUp *lookUp       // nil: it asks whether the node lives
@@ -35,6 +36,9 @@ func (o *Overlay) ask(q question) bool {
 		room = xor.Size + 1
 	}
 	w := head(q.kind, q.number, room)
+	if q.peer == nil || !q.peer.live {
+		q.peer = o.known(q.to.Node)
+	}
 	switch q.kind {
 	case findQuestion:
 		id, count := o.id, o.cfg.breadth()
@@ -45,8 +49,8 @@ func (o *Overlay) ask(q question) bool {
 		w.Uint(uint64(count))
 	case nearQuestion:
 		have := uint32(0)
-		if p := o.known(q.to.Node); p != nil && p.near {
-			have = p.version
+		if q.peer != nil && q.peer.near {
+			have = q.peer.version
 		}
 		w.Uint(uint64(have))
 		w.Uint(uint64(o.version))
@@ -62,7 +66,7 @@ func (o *Overlay) ping(p *peer) {
 	if p.near {
 		kind = nearQuestion
 	}
-	if !p.pinged && o.ask(question{kind: kind, to: p.Contact}) {
+	if !p.pinged && o.ask(question{kind: kind, to: p.Contact, peer: p}) {
 		p.pinged = true
 	}
 }
@@ -94,22 +98,25 @@ func (o *Overlay) try(c Contact, kind byte, teller uint64) bool {
 	return o.ask(question{kind: kind, to: c, teller: teller})
 }
 
-// answered takes in an answer. One to no question that is under way is a sign of life, no more.
-func (o *Overlay) answered(from Contact, m note) {
-	i := 0
-	for i < len(o.questions) && !o.questions[i].isAnswered(from, m) {
-		i++
+// asked is the place of the question that a node's message answers, -1 if it answers none that is under way.
+func (o *Overlay) asked(node string, m *note) int {
+	for i := range o.questions {
+		if q := &o.questions[i]; q.number == m.number && m.kind == q.kind-'a'+'A' && q.to.Node == node {
+			return i
+		}
 	}
-	if i == len(o.questions) {
-		o.hear(from)
-		return
-	}
+	return -1
+}
+
+// answered takes in an answer.
+func (o *Overlay) answered(i int, from Contact, m note) {
 	q := o.questions[i]
 	o.drop(i)
+	from.ID = q.to.ID
 	if len(from.Addrs) == 0 {
 		from.Addrs = q.to.Addrs
 	}
-	p := o.admit(from)
+	p := o.admit(from, q.peer)
 	if p != nil {
 		p.vouched, o.moved = max(p.vouched, q.asked), true
 		if q.lookUp == nil {
@@ -124,11 +131,6 @@ func (o *Overlay) answered(from Contact, m note) {
 	case q.lookUp != nil && !q.lookUp.over:
 		o.advanceWith(q.lookUp, from, m)
 	}
-}
-
-// isAnswered reports whether a node's message is the answer.
-func (q *question) isAnswered(from Contact, m note) bool {
-	return q.number == m.number && q.to.ID == from.ID && m.kind == q.kind-'a'+'A'
 }
 
 func (o *Overlay) drop(i int) {

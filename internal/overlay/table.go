@@ -18,6 +18,7 @@ type peer struct {
 	next     time.Duration // a neighbour's: when it is asked again
 	version  uint32        // of its list of neighbours, as far as that is known; 0: it is not
 	fails    uint8         // questions that failed since it was heard of
+	live     bool          // it is in the table
 	near     bool          // it is a neighbour
 	pinged   bool          // a question whether it lives is under way
 }
@@ -108,7 +109,7 @@ func (t *table) far(b *bucket) (n int) {
 func (t *table) insert(p *peer) (displaced *peer) {
 	b := t.bucket(p.ID)
 	b.live = append(b.live, p)
-	t.named[p.Node] = p
+	t.named[p.Node], p.live = p, true
 	t.moved = true
 	t.live++
 	if t.isNear(p.ID) {
@@ -157,6 +158,7 @@ func (t *table) remove(p *peer) {
 	b := t.bucket(p.ID)
 	b.live = cut(b.live, p)
 	delete(t.named, p.Node)
+	p.live = false
 	t.moved = true
 	t.live--
 	if !p.near {

@@ -284,19 +284,23 @@ type check struct {
 	hosts map[string]bool
 	next  string // the host that is asked for first, or the first behind it
 	armed bool
+	wait  time.Duration // until the next one; it doubles while nothing is amiss
 }
+
+// checkLess is up to how many times Config.Check a target is asked more seldom that has had all.
+const checkLess = 6
 
 func (m *Machine) watch(h *outstanding) {
 	c := m.checks[h.target]
 	if c == nil {
-		c = &check{hosts: map[string]bool{}}
+		c = &check{hosts: map[string]bool{}, wait: m.cfg.Check}
 		m.checks[h.target] = c
 	}
 	c.hosts[h.host] = true
 	if !c.armed {
 		c.armed = true
 		to := h.target
-		m.after(m.cfg.Check, func() { m.check(to, c) })
+		m.after(c.wait, func() { m.check(to, c) })
 	}
 }
 
@@ -322,10 +326,16 @@ func (m *Machine) check(to strategy.Node, c *check) {
 	}
 	for _, host := range asked {
 		h := m.hosts[host]
-		m.post(to, item{kind: itemCheck, host: host}, func(_ strategy.Node, r *reply) { m.checkedBy(h, to, r) })
+		m.post(to, item{kind: itemCheck, host: host}, func(_ strategy.Node, r *reply) {
+			if r == nil || r.code != replyYes {
+				c.wait = m.cfg.Check
+			}
+			m.checkedBy(h, to, r)
+		})
 	}
 	c.armed = true
-	m.after(m.cfg.Check, func() { m.check(to, c) })
+	c.wait = min(2*c.wait, checkLess*m.cfg.Check)
+	m.after(c.wait, func() { m.check(to, c) })
 }
 
 // checkedBy takes a target's word of a host.
