@@ -21,6 +21,8 @@ type Overlay struct {
 	out   []Action
 
 	questions []question
+	late      []question // that have failed, the last of them: a ring
+	lateAt    int
 	number    uint32 // of the last question
 	lookUps   []*lookUp
 	absent    []absence // nodes others have told of that did not answer; a ring
@@ -56,6 +58,7 @@ const (
 	mostDeparted = 16 // departed contacts that are remembered, and such that Join names
 	deaf         = 4  // intervals between exchanges in which a contact must have answered once
 	slack        = 16 // a neighbour is asked early by up to a slack of the time between two exchanges, with others
+	mostLate     = 16 // questions that have failed, of which an answer is still one
 	mostAsked    = 8  // times K: how many questions a look-up has in all
 	firstPause   = 2  // Timeouts from the first time that a node looks itself up to the second
 	lastAlone    = 30 // Timeouts between two times while it has no contacts, at most
@@ -207,8 +210,8 @@ func (o *Overlay) message(e Message) {
 	}
 	from := e.From
 	from.Addrs = clean(from.Addrs)
-	if i := o.asked(from.Node, &m); i >= 0 {
-		o.answered(i, from, m)
+	if q, asked := o.asked(from.Node, &m); asked {
+		o.answered(q, from, m)
 		return
 	}
 	if from.ID = o.idOf(from.Node); from.ID == o.id {

@@ -18,6 +18,7 @@ type question struct {
 	number uint32
 	kind   byte
 	tries  uint8 // questions to a node that is not in the table that failed before
+	late   bool  // it has failed
 	healed bool  // it goes to a node that may be of another part of a network that was cut
 }
 
@@ -98,20 +99,31 @@ func (o *Overlay) try(c Contact, kind byte, teller uint64) bool {
 	return o.ask(question{kind: kind, to: c, teller: teller})
 }
 
-// asked is the place of the question that a node's message answers, -1 if it answers none that is under way.
-func (o *Overlay) asked(node string, m *note) int {
+// asked takes the question that a node's message answers from those that are under way, or that have failed lately: who
+// is far away answers late.
+func (o *Overlay) asked(node string, m *note) (q question, asked bool) {
 	for i := range o.questions {
-		if q := &o.questions[i]; q.number == m.number && m.kind == q.kind-'a'+'A' && q.to.Node == node {
-			return i
+		if o.questions[i].isAnswered(node, m) {
+			q = o.questions[i]
+			o.drop(i)
+			return q, true
 		}
 	}
-	return -1
+	for i := range o.late {
+		if o.late[i].isAnswered(node, m) {
+			q, o.late[i] = o.late[i], question{}
+			return q, true
+		}
+	}
+	return q, false
+}
+
+func (q *question) isAnswered(node string, m *note) bool {
+	return q.number == m.number && m.kind == q.kind-'a'+'A' && q.to.Node == node
 }
 
 // answered takes in an answer.
-func (o *Overlay) answered(i int, from Contact, m note) {
-	q := o.questions[i]
-	o.drop(i)
+func (o *Overlay) answered(q question, from Contact, m note) {
 	from.ID = q.to.ID
 	if len(from.Addrs) == 0 {
 		from.Addrs = q.to.Addrs
@@ -119,7 +131,7 @@ func (o *Overlay) answered(i int, from Contact, m note) {
 	p := o.admit(from, q.peer)
 	if p != nil {
 		p.vouched, o.moved = max(p.vouched, q.asked), true
-		if q.lookUp == nil {
+		if q.lookUp == nil && !q.late {
 			p.pinged = false
 		}
 	}
@@ -129,6 +141,9 @@ func (o *Overlay) answered(i int, from Contact, m note) {
 	case q.healed:
 		o.tryTold(from.ID, m)
 	case q.lookUp != nil && !q.lookUp.over:
+		if q.late {
+			q.lookUp.under++ // as before it has failed
+		}
 		o.advanceWith(q.lookUp, from, m)
 	}
 }
@@ -150,7 +165,19 @@ func (o *Overlay) expire() {
 		q := o.questions[i]
 		o.drop(i)
 		o.failed(q)
+		o.awaitLate(q)
 	}
+}
+
+// awaitLate keeps a question that has failed.
+func (o *Overlay) awaitLate(q question) {
+	q.late = true
+	if len(o.late) < mostLate {
+		o.late = append(o.late, q)
+		return
+	}
+	o.late[o.lateAt] = q
+	o.lateAt = (o.lateAt + 1) % mostLate
 }
 
 // lost lets all questions to a node fail. If there is none, a contact is asked whether it lives.
@@ -182,9 +209,10 @@ func (o *Overlay) failed(q question) {
 			p.fails++
 			p.failed = o.now
 		}
-		if int(p.fails) >= o.cfg.Tries {
+		switch {
+		case int(p.fails) >= o.cfg.Tries:
 			o.bury(p)
-		} else {
+		case !lives:
 			o.ping(p)
 		}
 	case q.lookUp != nil || q.healed:

@@ -30,9 +30,9 @@ type table struct {
 	self    *peer
 	named   map[string]*peer // contacts in all buckets
 	buckets []bucket         // by depth: how many bits at the front of an id are the node's own
-	near    []*peer  // the nearest nodes, the nearest first
-	version uint32   // of near: another one after each change, never 0
-	live    int      // contacts in all buckets
+	near    []*peer          // the nearest nodes, the nearest first
+	version uint32           // of near: another one after each change, never 0
+	live    int              // contacts in all buckets
 	spares  int
 	left    bool          // the node is about to go
 	moved   bool          // contacts have come, gone, or vouched for this node since freshen has looked
