@@ -272,7 +272,7 @@ func (o *Overlay) answerNear(to Contact, m note) {
 }
 
 // hear takes a question for a sign of life. It returns the contact if it is in the table; one that is not is asked
-// whether it answers, if there is room for it.
+// whether it answers, if its bucket wants more.
 func (o *Overlay) hear(from Contact) *peer {
 	if p := o.known(from.Node); p != nil {
 		p.heard = o.now
@@ -290,7 +290,7 @@ func (o *Overlay) hear(from Contact) *peer {
 	switch {
 	case o.isNear(from.ID):
 		o.tryNear(from, 0)
-	case o.hasRoom(o.bucket(from.ID)):
+	case o.wants(o.bucket(from.ID)):
 		o.try(from, pingQuestion, 0)
 	default:
 		o.wait(from)

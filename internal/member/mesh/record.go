@@ -27,7 +27,8 @@ func (a *RecordVersion) newer(b *RecordVersion) bool {
 
 const (
 	maxRecord   = 1 << 20 // bytes
-	recordEvery = 10 * time.Second
+	recordEvery = 10 * time.Second // as long as none is known
+	recordAgain = 30 * time.Second
 )
 
 // change makes a new version of the record.
@@ -61,7 +62,11 @@ func (m *Machine) sendRecord(to strategy.Node, below int) {
 
 // sync tells another node which version this one has, and of its chunks, one node after the other.
 func (m *Machine) sync() {
-	m.after(recordEvery, m.sync)
+	if m.crawl.Version == 0 {
+		m.after(recordEvery, m.sync)
+	} else {
+		m.after(recordAgain, m.sync)
+	}
 	if m.occupied == (xor.ID{}) {
 		return
 	}
