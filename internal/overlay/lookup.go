@@ -62,6 +62,9 @@ func (l *lookUp) breadth(cfg *Config) int {
 	if l.purpose != forCaller {
 		return cfg.breadth()
 	}
+	if l.mayTell {
+		return cfg.Neighbours // all that the last who is asked knows for certain, for the ids beside this one
+	}
 	return min(max(l.want+4, 8), cfg.K)
 }
 
@@ -81,6 +84,12 @@ func (o *Overlay) find(e Find) {
 	if exact || o.looking(forCaller) >= o.cfg.LookUps {
 		o.do(Found{Tag: e.Tag, Closest: closest, Exact: exact})
 		return
+	}
+	if e.Told && !e.Anew && !o.left {
+		if told := o.regions.closest(e.ID, want, o.now); told != nil {
+			o.do(Found{Tag: e.Tag, Closest: told, Exact: true})
+			return
+		}
 	}
 	l := o.newLookUp(e.ID, want, forCaller)
 	l.tag, l.mayTell = e.Tag, e.Told
@@ -293,9 +302,9 @@ func (o *Overlay) advanceWith(l *lookUp, from Contact, m note) {
 
 // takeTold takes what a node has told, which knows all nodes so close to the id, for what was looked for.
 func (o *Overlay) takeTold(l *lookUp, from Contact, m note, ids []xor.ID) {
-	l.told = make([]Contact, 0, l.want)
+	l.told = make([]Contact, 0, m.exact)
 	list := varint.Reader{Rest: m.list}
-	for i := range min(m.count, l.want) {
+	for i := range min(m.count, m.exact) {
 		t := nextTold(&list)
 		switch p := o.known(string(t.name)); {
 		case ids[i] == o.id && !o.left:
@@ -308,6 +317,10 @@ func (o *Overlay) takeTold(l *lookUp, from Contact, m note, ids []xor.ID) {
 		default:
 			l.told = append(l.told, t.contact(ids[i]))
 		}
+	}
+	if len(l.told) > 0 {
+		o.regions.note(l.id, l.told, m.exact > m.count, o.now)
+		l.told = l.told[:min(len(l.told), l.want)]
 	}
 }
 

@@ -29,6 +29,7 @@ type Overlay struct {
 	absentAt  int
 	departed  []Contact // that were in the table and died; a ring
 	departAt  int
+	regions   regions
 	bootstrap []Contact // the last that Join named
 
 	chores  time.Duration // when what is done now and then is done next
@@ -68,7 +69,7 @@ const (
 func New(cfg Config) *Overlay {
 	o := &Overlay{cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 0x6b61646d))}
 	o.table = newTable(&o.cfg, &peer{Contact: o.cfg.Self})
-	o.prefix = xor.Bits
+	o.prefix, o.regions = xor.Bits, newRegions()
 	o.table.version = 1 + o.rng.Uint32N(1<<27)
 	o.number = o.rng.Uint32N(1 << 20)
 	return o

@@ -24,6 +24,7 @@ type outstanding struct {
 
 	unsure  bool // others may know of open URLs that they are done: this node has just become the first backup
 	finding bool // the target is looked for
+	anew    bool // and was found before
 	reading bool
 	flying  bool // something is on its way to the target
 	resting bool // until a timer's time
@@ -89,6 +90,7 @@ func (m *Machine) lookAt(h *outstanding) {
 // again dispatches all that is open of a host, to a target that is looked for if none is named.
 func (m *Machine) again(h *outstanding, target strategy.Node) {
 	m.unwatch(h)
+	h.anew = h.target != "" && target == "" // it is the target no more
 	h.target, h.queue, h.reread, h.from, h.quiet = target, nil, true, "", 0
 	m.push(h)
 }
@@ -127,8 +129,8 @@ func (m *Machine) push(h *outstanding) {
 
 func (m *Machine) findTarget(h *outstanding) {
 	h.finding = true
-	m.find(m.target(h.host), func(nodes []strategy.Node) {
-		h.finding = false
+	m.find(m.target(h.host), h.anew, func(nodes []strategy.Node) {
+		h.finding, h.anew = false, false
 		if len(nodes) == 0 {
 			m.rest(h)
 			return

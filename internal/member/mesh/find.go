@@ -13,18 +13,23 @@ import (
 type finds struct {
 	waiting map[xor.ID][]func([]strategy.Node)
 	running map[xor.ID]bool
+	anew    map[xor.ID]bool
 	queue   []xor.ID
 }
 
 func (f *finds) init() {
-	f.waiting, f.running = map[xor.ID][]func([]strategy.Node){}, map[xor.ID]bool{}
+	f.waiting, f.running, f.anew = map[xor.ID][]func([]strategy.Node){}, map[xor.ID]bool{}, map[xor.ID]bool{}
 }
 
-// find calls f with the live nodes closest to an id, at once if they are known; with none if nobody answers.
-func (m *Machine) find(id xor.ID, f func([]strategy.Node)) {
+// find calls f with the live nodes closest to an id, at once if they are known; with none if nobody answers. With anew
+// what was found before has turned out to be no more so.
+func (m *Machine) find(id xor.ID, anew bool, f func([]strategy.Node)) {
 	if nodes, exact := m.near(id, m.cfg.Backups); exact {
 		f(nodes)
 		return
+	}
+	if anew {
+		m.finds.anew[id] = true
 	}
 	if m.finds.waiting[id] == nil {
 		m.finds.queue = append(m.finds.queue, id)
@@ -39,7 +44,8 @@ func (m *Machine) runFinds() {
 		id := f.queue[0]
 		f.queue = f.queue[1:]
 		f.running[id] = true
-		m.do(Find{ID: id, Want: m.cfg.Backups})
+		m.do(Find{ID: id, Want: m.cfg.Backups, Anew: f.anew[id]})
+		delete(f.anew, id)
 	}
 }
 
@@ -49,6 +55,7 @@ func (m *Machine) found(e Found) {
 		return
 	}
 	delete(f.running, e.ID)
+	delete(f.anew, e.ID)
 	waiting := f.waiting[e.ID]
 	delete(f.waiting, e.ID)
 	for _, g := range waiting {
@@ -94,15 +101,18 @@ func (m *Machine) First(host string) (strategy.Node, bool) {
 // wanted looks up who is the first backup of hosts.
 func (m *Machine) wanted(hosts []string) {
 	for _, host := range hosts {
+		r, routed := m.routes.first.Get(host)
+		anew := routed && m.now.Before(r.until) // who that is has refused
 		m.routes.first.Drop(host)
 		if g := m.held[host]; g != nil {
+			anew = anew || !g.heard.IsZero()
 			g.heard = time.Time{}
 		}
 		if m.routes.wanted[host] {
 			continue
 		}
 		m.routes.wanted[host] = true
-		m.find(m.backup(host), func(nodes []strategy.Node) {
+		m.find(m.backup(host), anew, func(nodes []strategy.Node) {
 			delete(m.routes.wanted, host)
 			if len(nodes) > 0 {
 				m.routes.first.Put(host, route{nodes[0], m.now.Add(routeFor)})

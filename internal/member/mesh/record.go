@@ -26,7 +26,7 @@ func (a *RecordVersion) newer(b *RecordVersion) bool {
 }
 
 const (
-	maxRecord   = 1 << 20 // bytes
+	maxRecord   = 1 << 20          // bytes
 	recordEvery = 10 * time.Second // as long as none is known
 	recordAgain = 30 * time.Second
 )

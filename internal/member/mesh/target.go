@@ -17,6 +17,7 @@ type holding struct {
 	id       xor.ID
 	from     strategy.Node // the backup that has dispatched something last, or asked
 	heard    time.Time     // when it did
+	anew     bool          // a backup has refused, or was silent: who they are is found anew
 	stopping bool          // another node is the target now
 	to       strategy.Node // who has asked for the host
 	marks    []Link        // fetched, and not yet said
@@ -201,10 +202,10 @@ func (m *Machine) toBackup(g *holding, it item, which int, taken func()) {
 			case r != nil && r.code == replyYes:
 				taken()
 			case r == nil && it.kind == itemMarks:
-				g.from = ""
+				g.from, g.anew = "", true
 				m.toBackup(g, it, which+1, taken)
 			default:
-				g.from = ""
+				g.from, g.anew = "", true
 				m.after(pause, func() { m.toBackup(g, it, 0, taken) })
 			}
 		})
@@ -213,7 +214,8 @@ func (m *Machine) toBackup(g *holding, it item, which int, taken func()) {
 		send(g.from)
 		return
 	}
-	m.find(m.backup(g.host), func(nodes []strategy.Node) {
+	m.find(m.backup(g.host), g.anew, func(nodes []strategy.Node) {
+		g.anew = false
 		if which >= len(nodes) {
 			m.after(pause, func() { m.toBackup(g, it, 0, taken) })
 			return
@@ -264,7 +266,7 @@ func (m *Machine) part(g *holding) {
 		return
 	}
 	g.saying = true
-	m.find(g.id, func(nodes []strategy.Node) {
+	m.find(g.id, true, func(nodes []strategy.Node) {
 		it := item{kind: itemMoved, host: g.host}
 		if it.node = g.to; it.node == "" && len(nodes) > 0 {
 			it.node = nodes[0]

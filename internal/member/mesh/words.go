@@ -195,6 +195,7 @@ type Send struct {
 type Find struct {
 	ID   xor.ID
 	Want int
+	Anew bool // what was found before has turned out to be no more so
 }
 
 // Answer answers Offered: the links of these numbers are refused, the others are known for good, by as many backups as

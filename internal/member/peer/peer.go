@@ -232,7 +232,7 @@ func (p *Peer) fromMesh(out []Action) []Action {
 		case mesh.Find:
 			p.tag++
 			p.finds[p.tag] = a.ID
-			p.toOverlay = append(p.toOverlay, overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Want, Told: true})
+			p.toOverlay = append(p.toOverlay, overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Want, Told: true, Anew: a.Anew})
 		case mesh.Wake:
 			p.wake = a.At
 		default:
