@@ -303,7 +303,7 @@ func (o *Overlay) check() {
 // those of another part of the network, if it was cut.
 func (o *Overlay) heal() {
 	n := len(o.bootstrap) + len(o.departed)
-	if n == 0 || o.healAt > o.now {
+	if n == 0 || o.healAt > o.now && o.live > n { // in a large network others look, too
 		return
 	}
 	o.healAt = o.now + o.cfg.Check/12
