@@ -65,6 +65,7 @@ func TestClosestNodesAreTheSame(t *testing.T) {
 	lookUps, tables := 0, 0
 	for seed := first; seed < first+uint64(networks); seed++ {
 		w := overlaytest.New(seed)
+		w.Config.K = 20
 		for _, name := range w.Names(2 + w.Rand().IntN(40)) {
 			if len(w.Live()) == 0 {
 				w.Start(name)

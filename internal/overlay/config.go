@@ -13,7 +13,7 @@ type Config struct {
 	Seed uint64  // of what is random: intervals, ids that are looked up to refresh a bucket
 
 	Width      int // how many bits of an id count; all. Tests use spaces so small that they can go through all of one
-	K          int // contacts a bucket; 20, at most 48
+	K          int // contacts a bucket; 10, at most 48
 	Spares     int // contacts a bucket that wait for a place in it; 5
 	Alpha      int // questions that a look-up has under way; 3
 	Neighbours int // how many of the nearest nodes are watched; 16, at most 48
@@ -37,7 +37,7 @@ const mostContacts = 64
 
 func (c Config) withDefaults() Config {
 	c.Width = cmp.Or(c.Width, xor.Bits)
-	c.K = min(cmp.Or(c.K, 20), mostContacts-16)
+	c.K = min(cmp.Or(c.K, 10), mostContacts-16)
 	c.Spares = cmp.Or(c.Spares, 5)
 	c.Alpha = cmp.Or(c.Alpha, 3)
 	c.Neighbours = min(cmp.Or(c.Neighbours, 16), mostContacts-16)

@@ -12,10 +12,12 @@
 //
 // # What differs
 //
+//   - A bucket has ten contacts, not twenty: they are asked whether they live every few minutes, not once an hour.
 //   - Nothing is stored: what is kept at the nodes closest to a key is the caller's.
 //   - The id of a node is computed from its name, which the transport has proved: nobody chooses or declares one.
 //   - A node comes into the table, and into the result of a look-up, when it has answered a question of this node, and
-//     not because another has told of it. So made-up contacts cost a few questions and push nothing out.
+//     not because another has told of it. So made-up contacts cost a few questions and push nothing out. A caller that
+//     asks the nodes itself may do with what was told.
 //   - Neighbours: a node watches the Config.Neighbours nearest nodes, in whichever buckets they are. It exchanges a few
 //     bytes with each every few seconds: word that both live, and the versions of their lists of neighbours; a list is
 //     sent to who does not have it. A neighbour that dies is known to be dead within Config.Notice; a newcomer asks its

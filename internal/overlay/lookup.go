@@ -17,6 +17,9 @@ type lookUp struct {
 	list    []candidate // sorted by distance; the node itself is none, because it has nothing new to tell
 	under   int         // questions under way
 	asked   int         // questions in all
+	missed  int         // of these, such that were not answered
+	told    []Contact   // what it has found, where that may be told
+	mayTell bool
 	over    bool
 }
 
@@ -59,6 +62,9 @@ func (l *lookUp) breadth(cfg *Config) int {
 	if l.purpose != forCaller {
 		return cfg.breadth()
 	}
+	if l.mayTell {
+		return cfg.Neighbours // all that the last who is asked knows for certain, for the ids beside this one
+	}
 	return min(max(l.want+4, 8), cfg.K)
 }
 
@@ -79,9 +85,15 @@ func (o *Overlay) find(e Find) {
 		o.do(Found{Tag: e.Tag, Closest: closest, Exact: exact})
 		return
 	}
+	if e.Told && !e.Anew && !o.left {
+		if told := o.regions.closest(e.ID, want, o.now); told != nil {
+			o.do(Found{Tag: e.Tag, Closest: told, Exact: true})
+			return
+		}
+	}
 	l := o.newLookUp(e.ID, want, forCaller)
-	l.tag = e.Tag
-	if d := depth(o.self.ID, e.ID); d < len(o.buckets) && o.buckets[d].refreshed != 0 {
+	l.tag, l.mayTell = e.Tag, e.Told
+	if d := depth(o.id, e.ID); d < len(o.buckets) && o.buckets[d].refreshed != 0 {
 		o.buckets[d].refreshed = o.now
 	}
 	o.advance(l)
@@ -90,9 +102,9 @@ func (o *Overlay) find(e Find) {
 // newLookUp makes a look-up that begins with what the table has.
 func (o *Overlay) newLookUp(id xor.ID, want int, p purpose) *lookUp {
 	l := &lookUp{id: id, want: want, purpose: p}
-	o.peers = o.closest(id, o.cfg.breadth(), o.peers[:0])
-	l.list = make([]candidate, 0, len(o.peers)+8)
-	for _, p := range o.peers {
+	o.some = o.closest(id, o.cfg.breadth(), o.some[:0])
+	l.list = make([]candidate, 0, len(o.some)+8)
+	for _, p := range o.some {
 		if p != o.self {
 			l.add(p.Contact, 0, &o.cfg)
 		}
@@ -160,7 +172,7 @@ func (l *lookUp) crowded(cfg *Config) bool {
 }
 
 // goal is how many of the closest have to answer: those that are wanted if one of them is sure that no other is as
-// close, else K. sure tells which.
+// close, or if it is contacts that are wanted, not the closest; else K. sure tells whether one is.
 func (l *lookUp) goal(cfg *Config) (n int, sure bool) {
 	var best xor.ID
 	var last *candidate
@@ -179,6 +191,9 @@ func (l *lookUp) goal(cfg *Config) (n int, sure bool) {
 	}
 	if best == farthest || n == l.want && !best.Less(last.ID.Distance(l.id)) {
 		return l.want, true
+	}
+	if l.purpose != forCaller {
+		return l.want, false
 	}
 	return max(cfg.K, l.want), false
 }
@@ -216,7 +231,7 @@ func (o *Overlay) advance(l *lookUp) {
 			o.end(l)
 			return
 		}
-		if c == nil || spent || l.under >= o.cfg.Alpha {
+		if c == nil || spent || l.under >= l.atOnce(&o.cfg) {
 			return
 		}
 		if !o.ask(question{kind: findQuestion, to: c.Contact, lookUp: l}) {
@@ -226,6 +241,14 @@ func (o *Overlay) advance(l *lookUp) {
 		l.under++
 		l.asked++
 	}
+}
+
+// atOnce is how many questions may be under way.
+func (l *lookUp) atOnce(cfg *Config) int {
+	if l.mayTell {
+		return min(1+l.missed, cfg.Alpha)
+	}
+	return cfg.Alpha
 }
 
 // resume lets look-ups go on that could not ask because too many questions were under way.
@@ -262,14 +285,43 @@ func (o *Overlay) advanceWith(l *lookUp, from Contact, m note) {
 	}
 	o.ids = ids
 	c.vouch(l.id, m.exact, m.count, func(i int) xor.ID { return ids[i] })
+	if l.mayTell && m.exact >= min(l.want, m.count+1) {
+		o.takeTold(l, from, m, ids)
+		o.end(l)
+		return
+	}
 	list = varint.Reader{Rest: m.list}
 	for i := range min(m.count, l.breadth(&o.cfg)) {
 		t := nextTold(&list)
-		if ids[i] != from.ID && ids[i] != o.self.ID {
+		if ids[i] != from.ID && ids[i] != o.id {
 			o.addTold(l, &t, ids[i], short(from.ID))
 		}
 	}
 	o.advance(l)
+}
+
+// takeTold takes what a node has told, which knows all nodes so close to the id, for what was looked for.
+func (o *Overlay) takeTold(l *lookUp, from Contact, m note, ids []xor.ID) {
+	l.told = make([]Contact, 0, m.exact)
+	list := varint.Reader{Rest: m.list}
+	for i := range min(m.count, m.exact) {
+		t := nextTold(&list)
+		switch p := o.known(string(t.name)); {
+		case ids[i] == o.id && !o.left:
+			l.told = append(l.told, o.self.Contact)
+		case ids[i] == o.id:
+		case ids[i] == from.ID:
+			l.told = append(l.told, from)
+		case p != nil:
+			l.told = append(l.told, p.Contact)
+		default:
+			l.told = append(l.told, t.contact(ids[i]))
+		}
+	}
+	if len(l.told) > 0 {
+		o.regions.note(l.id, l.told, m.exact > m.count, o.now)
+		l.told = l.told[:min(len(l.told), l.want)]
+	}
 }
 
 // addTold puts a node into the list of which another has told. Nothing of it is copied if it is not needed.
@@ -278,7 +330,7 @@ func (o *Overlay) addTold(l *lookUp, t *told, id xor.ID, teller uint64) {
 	if there || at >= 4*o.cfg.breadth()+l.asked {
 		return
 	}
-	if p := o.known(id); p != nil {
+	if p := o.known(string(t.name)); p != nil {
 		l.add(p.Contact, 0, &o.cfg)
 	} else if !o.isAbsent(id) {
 		l.add(t.contact(id), teller, &o.cfg)
@@ -298,9 +350,10 @@ func (l *lookUp) teller(c *candidate) *candidate {
 
 // missed takes note that a node did not answer. After Config.Tries times it is given up, and so are the others of whom
 // its teller has told, if most of those that were asked did not answer.
-func (o *Overlay) missed(l *lookUp, id xor.ID) {
+func (o *Overlay) missed(l *lookUp, to Contact) {
 	l.under--
-	c := l.of(id)
+	l.missed++
+	c := l.of(to.ID)
 	if c == nil || c.state != underWay {
 		o.advance(l)
 		return
@@ -308,9 +361,9 @@ func (o *Overlay) missed(l *lookUp, id xor.ID) {
 	c.state = waiting
 	if c.tries++; int(c.tries) >= o.cfg.Tries {
 		c.state = failing
-		if o.known(id) == nil {
-			o.dropSpare(id)
-			o.markAbsent(id)
+		if o.known(to.Node) == nil {
+			o.dropSpare(to.ID)
+			o.markAbsent(to.ID)
 		}
 	}
 	if t := l.teller(c); t != nil {
@@ -328,6 +381,9 @@ func (l *lookUp) distrust(teller uint64) {
 
 // found is the look-up's result.
 func (o *Overlay) found(l *lookUp) Found {
+	if l.told != nil {
+		return Found{Tag: l.tag, Closest: l.told, Exact: true}
+	}
 	f := Found{Tag: l.tag}
 	_, f.Exact = l.goal(&o.cfg)
 	for i := range l.list {
@@ -340,7 +396,7 @@ func (o *Overlay) found(l *lookUp) Found {
 		}
 	}
 	at := len(f.Closest)
-	for at > 0 && xor.Compare(o.self.ID, f.Closest[at-1].ID, l.id) < 0 {
+	for at > 0 && xor.Compare(o.id, f.Closest[at-1].ID, l.id) < 0 {
 		at--
 	}
 	if at < l.want && !o.left {
@@ -359,7 +415,7 @@ func (o *Overlay) end(l *lookUp) {
 	case forSelf:
 		o.hasLookedUpSelf()
 	case forBucket:
-		if d := depth(o.self.ID, l.id); d < len(o.buckets) {
+		if d := depth(o.id, l.id); d < len(o.buckets) {
 			o.buckets[d].searched = true
 		}
 		o.chores = min(o.chores, o.now)

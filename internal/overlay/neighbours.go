@@ -10,7 +10,7 @@ import (
 // interval is the time until a neighbour that was just heard of is asked again.
 func (o *Overlay) interval() time.Duration {
 	every := o.cfg.every()
-	return every - time.Duration(o.rng.Int64N(int64(every)/4))
+	return every - time.Duration(o.rng.Int64N(int64(every)/8))
 }
 
 // askAt has a neighbour asked at a time.
@@ -19,9 +19,12 @@ func (o *Overlay) askAt(p *peer, at time.Duration) {
 	o.due = min(o.due, at)
 }
 
+// early is by how much something is done early because the node is awake.
+func (o *Overlay) early() time.Duration { return o.cfg.every() / slack }
+
 // askNeighbours asks those whose time has come.
 func (o *Overlay) askNeighbours() {
-	early := o.cfg.Timeout / slack
+	early := o.early()
 	if o.due > o.now+early {
 		return
 	}
@@ -61,8 +64,11 @@ func (o *Overlay) tryTold(teller xor.ID, m note) bool {
 		if len(c.name) == 0 {
 			continue
 		}
+		if o.known(string(c.name)) != nil {
+			continue
+		}
 		id := o.idOf(string(c.name))
-		if id == o.self.ID || !o.isNear(id) || o.known(id) != nil || o.isAbsent(id) {
+		if id == o.id || !o.isNear(id) || o.isAbsent(id) {
 			continue
 		}
 		all = o.tryNear(c.contact(id), short(teller)) && all
@@ -70,8 +76,8 @@ func (o *Overlay) tryTold(teller xor.ID, m note) bool {
 	return all
 }
 
-// unsettle lets all neighbours tell their lists again, because one died: who takes its place may be in them. Until they
-// have, prefix stays as it is.
+// unsettle lets all neighbours tell their lists again, because one died, and there is room for a larger part of the
+// space among them: who else lies in it may be in those. Until they have told them, prefix stays as it is.
 func (o *Overlay) unsettle() {
 	o.settled = false
 	for _, p := range o.near {
@@ -90,7 +96,7 @@ func (o *Overlay) settle() {
 		}
 	}
 	for i := range o.questions {
-		if q := &o.questions[i]; q.lookUp == nil && !q.healed && o.known(q.to.ID) == nil && o.isNear(q.to.ID) {
+		if q := &o.questions[i]; q.lookUp == nil && !q.healed && o.known(q.to.Node) == nil && o.isNear(q.to.ID) {
 			return
 		}
 	}
@@ -120,11 +126,12 @@ func (o *Overlay) margin() time.Duration {
 // freshen says until when what the node knows holds: until one of those who would take its place may have found it gone.
 func (o *Overlay) freshen() {
 	if !o.placed {
-		o.placed = o.isPlaced()
+		o.placed, o.moved = o.isPlaced(), true
 	}
-	if !o.placed {
+	if !o.placed || !o.moved && o.live > 0 {
 		return
 	}
+	o.moved = false
 	since := o.now
 	if d := o.guards(); d >= 0 {
 		for _, p := range o.buckets[d].live {
@@ -144,7 +151,7 @@ func (o *Overlay) join(contacts []Contact) {
 	o.bootstrap = o.bootstrap[:0]
 	for _, c := range contacts[:min(len(contacts), mostDeparted)] {
 		c.ID, c.Addrs = o.idOf(c.Node), clean(c.Addrs)
-		if c.ID != o.self.ID && c.Node != "" && len(c.Node) <= MaxName {
+		if c.ID != o.id && c.Node != "" && len(c.Node) <= MaxName {
 			o.bootstrap = append(o.bootstrap, c)
 		}
 	}
@@ -181,17 +188,36 @@ func (o *Overlay) lookUpSelf() {
 	if o.live == 0 {
 		most = lastAlone * o.cfg.Timeout
 	}
-	o.pause = min(max(2*o.pause, firstPause*o.cfg.Timeout), most)
+	o.pause = min(max(4*o.pause, firstPause*o.cfg.Timeout), most)
 	o.selfAt = o.now + o.around(o.pause)
-	l := o.newLookUp(o.self.ID, o.cfg.breadth(), forSelf)
+	want := o.cfg.breadth()
+	if o.joined && o.live >= o.cfg.Neighbours { // its neighbours tell of others themselves; what it may miss is known to who is far from all of them
+		want = min(again, want)
+		o.askFar()
+	}
+	l := o.newLookUp(o.id, want, forSelf)
 	for _, all := range [][]Contact{o.bootstrap, o.departed} {
 		for _, c := range all {
-			if o.known(c.ID) == nil {
+			if o.known(c.Node) == nil {
 				l.add(c, 0, &o.cfg)
 			}
 		}
 	}
 	o.advance(l)
+}
+
+// again is how many of the closest a node asks that looks itself up again.
+const again = 4
+
+// askFar asks one of the contacts in the farthest bucket which nodes it knows that are closest to this one.
+func (o *Overlay) askFar() {
+	for i := range o.buckets {
+		if live := o.buckets[i].live; len(live) > 0 {
+			p := live[o.rng.IntN(len(live))]
+			o.ask(question{kind: findQuestion, to: p.Contact, healed: true})
+			return
+		}
+	}
 }
 
 // hasLookedUpSelf goes on after that.
@@ -206,15 +232,18 @@ func (o *Overlay) around(d time.Duration) time.Duration {
 	return d*3/4 + time.Duration(o.rng.Int64N(int64(d)/2))
 }
 
-// mostRefreshed is how many buckets are looked up at a time.
-const mostRefreshed = 2
+const (
+	mostRefreshed = 2 // buckets that are looked up at a time
+	sample        = 5 // contacts that have to answer then
+)
 
-// refresh looks up an id in each bucket where that was not done for long, as far as the neighbours.
+// refresh looks up an id in each bucket where that was not done for long, as far as the neighbours, unless half of the
+// contacts for which it has room were heard of lately.
 func (o *Overlay) refresh() {
 	if !o.joined || len(o.near) == 0 || o.prefix == 0 {
 		return
 	}
-	last := depth(o.self.ID, o.near[len(o.near)-1].ID)
+	last := depth(o.id, o.near[len(o.near)-1].ID)
 	for d := 0; d <= last && o.looking(forBucket) < mostRefreshed; d++ {
 		b := &o.buckets[d]
 		if b.refreshed != 0 && b.refreshed+o.cfg.Refresh > o.now {
@@ -222,13 +251,25 @@ func (o *Overlay) refresh() {
 		}
 		b.searched = false
 		b.refreshed = max(o.now-time.Duration(o.rng.Int64N(int64(o.cfg.Refresh)/4)), 1)
-		o.advance(o.newLookUp(o.randomIn(d), o.cfg.K, forBucket))
+		if o.lively(b) < (o.cfg.K+1)/2 {
+			o.advance(o.newLookUp(o.randomIn(d), min(sample, o.cfg.K), forBucket))
+		}
 	}
+}
+
+// lively counts a bucket's contacts that were heard of not long ago.
+func (o *Overlay) lively(b *bucket) (n int) {
+	for _, p := range b.live {
+		if o.now-p.heard <= o.cfg.Check {
+			n++
+		}
+	}
+	return n
 }
 
 // randomIn is an id in the bucket of a depth.
 func (o *Overlay) randomIn(d int) xor.ID {
-	id := o.self.ID
+	id := o.id
 	for i := d / 8; i < len(id); i++ {
 		random, from := byte(o.rng.Uint32()), byte(0xff)
 		if i == d/8 {
@@ -262,16 +303,17 @@ func (o *Overlay) check() {
 // those of another part of the network, if it was cut.
 func (o *Overlay) heal() {
 	n := len(o.bootstrap) + len(o.departed)
-	if n == 0 {
+	if n == 0 || o.healAt > o.now && o.live > n { // in a large network others look, too
 		return
 	}
+	o.healAt = o.now + o.cfg.Check/12
 	var c Contact
 	if i := o.rng.IntN(n); i < len(o.bootstrap) {
 		c = o.bootstrap[i]
 	} else {
 		c = o.departed[i-len(o.bootstrap)]
 	}
-	if o.known(c.ID) == nil && !o.isAbsent(c.ID) {
+	if o.known(c.Node) == nil && !o.isAbsent(c.ID) {
 		o.ask(question{kind: findQuestion, to: c, healed: true})
 	}
 }

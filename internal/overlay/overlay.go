@@ -21,17 +21,21 @@ type Overlay struct {
 	out   []Action
 
 	questions []question
+	late      []question // that have failed, the last of them: a ring
+	lateAt    int
 	number    uint32 // of the last question
 	lookUps   []*lookUp
 	absent    []absence // nodes others have told of that did not answer; a ring
 	absentAt  int
 	departed  []Contact // that were in the table and died; a ring
 	departAt  int
+	regions   regions
 	bootstrap []Contact // the last that Join named
 
 	chores  time.Duration // when what is done now and then is done next
 	selfAt  time.Duration // when the node looks itself up again
-	pause   time.Duration // from then until the next time; it doubles
+	healAt  time.Duration // when it asks a node again that is gone
+	pause   time.Duration // from then until the next time; it grows fourfold
 	losses  int           // neighbours that died since it did
 	joined  bool          // it has looked itself up, or is the first
 	settled bool          // all neighbours have told their lists since one died
@@ -40,8 +44,8 @@ type Overlay struct {
 
 	stats Stats
 
-	peers []*peer // scratch
-	ids   []xor.ID
+	some []*peer // scratch
+	ids  []xor.ID
 }
 
 // An absence is a node that did not answer: what others tell of it means nothing until then.
@@ -54,7 +58,8 @@ const (
 	mostAbsent   = 64 // absences
 	mostDeparted = 16 // departed contacts that are remembered, and such that Join names
 	deaf         = 4  // intervals between exchanges in which a contact must have answered once
-	slack        = 8  // a neighbour is asked early by up to a Timeout/slack, with others
+	slack        = 16 // a neighbour is asked early by up to a slack of the time between two exchanges, with others
+	mostLate     = 16 // questions that have failed, of which an answer is still one
 	mostAsked    = 8  // times K: how many questions a look-up has in all
 	firstPause   = 2  // Timeouts from the first time that a node looks itself up to the second
 	lastAlone    = 30 // Timeouts between two times while it has no contacts, at most
@@ -63,9 +68,8 @@ const (
 // New returns the Overlay of a node that knows nobody yet.
 func New(cfg Config) *Overlay {
 	o := &Overlay{cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 0x6b61646d))}
-	o.prefix = xor.Bits
-	o.self = &peer{Contact: o.cfg.Self}
-	o.table.cfg = &o.cfg
+	o.table = newTable(&o.cfg, &peer{Contact: o.cfg.Self})
+	o.prefix, o.regions = xor.Bits, newRegions()
 	o.table.version = 1 + o.rng.Uint32N(1<<27)
 	o.number = o.rng.Uint32N(1 << 20)
 	return o
@@ -91,7 +95,7 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 	}
 	o.expire()
 	o.askNeighbours()
-	if o.chores <= o.now {
+	if o.chores <= o.now+o.early() {
 		o.doChores()
 	}
 	o.resume()
@@ -106,9 +110,9 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 // may be one of them itself. exact says that they are the closest there are, as far as it can be known: the node knows
 // all nodes in a part of the space in which the id lies and these do, and they live. No message is sent.
 func (o *Overlay) Closest(id xor.ID, n int, out []Contact) (closest []Contact, exact bool) {
-	o.peers = o.closest(id, n, o.peers[:0])
-	exact = o.joined && len(o.peers) > 0 && o.exact(id, o.peers) >= min(n, len(o.peers)+1)
-	for _, p := range o.peers {
+	o.some = o.closest(id, n, o.some[:0])
+	exact = o.joined && len(o.some) > 0 && o.exact(id, o.some) >= min(n, len(o.some)+1)
+	for _, p := range o.some {
 		out = append(out, p.Contact)
 		exact = exact && p.fails == 0
 	}
@@ -125,7 +129,7 @@ func (o *Overlay) Neighbours(out []Contact) []Contact {
 
 // Contact is what is known of a node that is in the table.
 func (o *Overlay) Contact(node string) (Contact, bool) {
-	if p := o.known(o.idOf(node)); p != nil {
+	if p := o.known(node); p != nil {
 		return p.Contact, true
 	}
 	return Contact{}, false
@@ -184,13 +188,19 @@ func (o *Overlay) take(e Event) {
 	case Find:
 		o.find(e)
 	case Lost:
-		o.lost(o.idOf(e.Node))
+		o.lost(Contact{Node: e.Node, ID: o.idOf(e.Node)})
 	case Leave:
 		o.leave()
 	}
 }
 
-func (o *Overlay) idOf(node string) xor.ID { return IDOf(node).Truncate(o.cfg.Width) }
+// idOf is the id of a node, which need not be computed for a contact.
+func (o *Overlay) idOf(node string) xor.ID {
+	if p := o.known(node); p != nil {
+		return p.ID
+	}
+	return IDOf(node).Truncate(o.cfg.Width)
+}
 
 // message takes in what another node has sent.
 func (o *Overlay) message(e Message) {
@@ -200,8 +210,12 @@ func (o *Overlay) message(e Message) {
 		return
 	}
 	from := e.From
-	from.ID, from.Addrs = o.idOf(from.Node), clean(from.Addrs)
-	if from.ID == o.self.ID {
+	from.Addrs = clean(from.Addrs)
+	if q, asked := o.asked(from.Node, &m); asked {
+		o.answered(q, from, m)
+		return
+	}
+	if from.ID = o.idOf(from.Node); from.ID == o.id {
 		return
 	}
 	if o.left && (m.kind == pingQuestion || m.kind == findQuestion || m.kind == nearQuestion) {
@@ -212,10 +226,10 @@ func (o *Overlay) message(e Message) {
 	case farewell:
 		o.dropSpare(from.ID)
 		o.markAbsent(from.ID)
-		if p := o.known(from.ID); p != nil {
+		if p := o.known(from.Node); p != nil {
 			o.bury(p, true)
 		}
-		o.lost(from.ID) // what it has answered before may come yet, and is no sign of life
+		o.lost(from) // what it has answered before may come yet, and is no sign of life
 	case pingQuestion:
 		o.send(from, head(pingAnswer, m.number, 0))
 		o.hear(from)
@@ -224,25 +238,23 @@ func (o *Overlay) message(e Message) {
 		o.hear(from)
 	case nearQuestion:
 		o.answerNear(from, m)
-		if p := o.hear(from); p != nil && p.near && p.version != m.version {
-			o.askAt(p, min(p.next, o.now+o.cfg.Notice/5)) // one change seldom comes alone
-		}
-	default:
-		o.answered(from, m)
+		o.hear(from)
+	default: // an answer to no question that is under way is a sign of life, no more
+		o.hear(from)
 	}
 }
 
 func (o *Overlay) send(to Contact, data []byte) { o.do(Send{To: to, Data: data}) }
 
 func (o *Overlay) answerFind(to Contact, m note) {
-	o.peers = o.closest(m.id, min(m.want, o.cfg.breadth()), o.peers[:0])
+	o.some = o.closest(m.id, min(m.want, o.cfg.breadth()), o.some[:0])
 	exact := 0
 	if o.joined {
-		exact = o.exact(m.id, o.peers)
+		exact = o.exact(m.id, o.some)
 	}
-	w := head(findAnswer, m.number, 1+listRoom(o.peers))
+	w := head(findAnswer, m.number, 1+listRoom(o.some))
 	w.Uint(uint64(exact))
-	writeList(&w, o.peers, o.self)
+	writeList(&w, o.some, o.self)
 	o.send(to, w)
 }
 
@@ -261,16 +273,16 @@ func (o *Overlay) answerNear(to Contact, m note) {
 }
 
 // hear takes a question for a sign of life. It returns the contact if it is in the table; one that is not is asked
-// whether it answers, if there is room for it.
+// whether it answers, if its bucket wants more.
 func (o *Overlay) hear(from Contact) *peer {
-	if p := o.known(from.ID); p != nil {
+	if p := o.known(from.Node); p != nil {
 		p.heard = o.now
 		o.renew(p, from)
 		if o.hears(p) {
 			p.fails = 0
 		}
 		next := min(o.now+o.interval(), p.answered+deaf*o.cfg.every())
-		if p.near && depth(o.self.ID, p.ID) == o.guards() {
+		if p.near && depth(o.id, p.ID) == o.guards() {
 			next = min(next, max(p.vouched+o.cfg.every()/2, o.now))
 		}
 		o.askAt(p, next)
@@ -279,7 +291,7 @@ func (o *Overlay) hear(from Contact) *peer {
 	switch {
 	case o.isNear(from.ID):
 		o.tryNear(from, 0)
-	case o.hasRoom(o.bucket(from.ID)):
+	case o.wants(o.bucket(from.ID)):
 		o.try(from, pingQuestion, 0)
 	default:
 		o.wait(from)
@@ -312,8 +324,10 @@ func (o *Overlay) wait(c Contact) {
 }
 
 // admit takes note that a node has answered. It returns it if it is in the table.
-func (o *Overlay) admit(c Contact) *peer {
-	p := o.known(c.ID)
+func (o *Overlay) admit(c Contact, p *peer) *peer {
+	if p == nil || !p.live {
+		p = o.known(c.Node)
+	}
 	if p == nil {
 		if !o.isNear(c.ID) && !o.hasRoom(o.bucket(c.ID)) {
 			o.wait(c)
@@ -329,7 +343,7 @@ func (o *Overlay) admit(c Contact) *peer {
 	}
 	p.heard, p.answered, p.fails = o.now, o.now, 0
 	next := o.interval()
-	if p.near && depth(o.self.ID, p.ID) == o.guards() {
+	if p.near && depth(o.id, p.ID) == o.guards() {
 		next /= 2
 	}
 	if p.near && p.version == 0 && !o.placed { // it has yet to tell its neighbours
@@ -342,11 +356,13 @@ func (o *Overlay) admit(c Contact) *peer {
 
 // bury takes a contact out of the table that is dead, or has left. One that waits for its place is asked whether it lives.
 func (o *Overlay) bury(p *peer, left bool) {
-	if p.near {
+	near := p.near
+	if o.remove(p); near {
 		o.losses++
-		o.unsettle()
+		if o.watched() < o.prefix {
+			o.unsettle()
+		}
 	}
-	o.remove(p)
 	o.markAbsent(p.ID)
 	o.depart(p.Contact)
 	o.do(Gone{Node: p.Node, ID: p.ID, Dead: true, Left: left})
@@ -400,7 +416,7 @@ func (o *Overlay) plan() {
 		due = min(due, o.fresh-o.margin()/2)
 	}
 	due = max(due, o.now+o.cfg.Timeout/32)
-	if o.timer == 0 || due < o.timer {
+	if due != o.timer {
 		o.timer = due
 		o.do(Timer{At: o.began.Add(due)})
 	}

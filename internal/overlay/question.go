@@ -2,7 +2,6 @@ package overlay
 
 import (
 	"encoding/binary"
-	"slices"
 	"time"
 
 	"kumo/internal/xor"
@@ -11,6 +10,7 @@ import (
 // A question is under way to a node.
 type question struct {
 	to     Contact
+	peer   *peer // the same, if it was in the table
 	asked  time.Duration
 	until  time.Duration // when it counts as failed
 	lookUp *lookUp       // nil: it asks whether the node lives
@@ -18,6 +18,7 @@ type question struct {
 	number uint32
 	kind   byte
 	tries  uint8 // questions to a node that is not in the table that failed before
+	late   bool  // it has failed
 	healed bool  // it goes to a node that may be of another part of a network that was cut
 }
 
@@ -36,9 +37,12 @@ func (o *Overlay) ask(q question) bool {
 		room = xor.Size + 1
 	}
 	w := head(q.kind, q.number, room)
+	if q.peer == nil || !q.peer.live {
+		q.peer = o.known(q.to.Node)
+	}
 	switch q.kind {
 	case findQuestion:
-		id, count := o.self.ID, o.cfg.breadth()
+		id, count := o.id, o.cfg.breadth()
 		if q.lookUp != nil {
 			id, count = q.lookUp.id, q.lookUp.breadth(&o.cfg)
 		}
@@ -46,8 +50,8 @@ func (o *Overlay) ask(q question) bool {
 		w.Uint(uint64(count))
 	case nearQuestion:
 		have := uint32(0)
-		if p := o.known(q.to.ID); p != nil && p.near {
-			have = p.version
+		if q.peer != nil && q.peer.near {
+			have = q.peer.version
 		}
 		w.Uint(uint64(have))
 		w.Uint(uint64(o.version))
@@ -63,7 +67,7 @@ func (o *Overlay) ping(p *peer) {
 	if p.near {
 		kind = nearQuestion
 	}
-	if !p.pinged && o.ask(question{kind: kind, to: p.Contact}) {
+	if !p.pinged && o.ask(question{kind: kind, to: p.Contact, peer: p}) {
 		p.pinged = true
 	}
 }
@@ -95,24 +99,39 @@ func (o *Overlay) try(c Contact, kind byte, teller uint64) bool {
 	return o.ask(question{kind: kind, to: c, teller: teller})
 }
 
-// answered takes in an answer. One to no question that is under way is a sign of life, no more.
-func (o *Overlay) answered(from Contact, m note) {
-	i := slices.IndexFunc(o.questions, func(q question) bool {
-		return q.number == m.number && q.to.ID == from.ID && answers(q.kind, m.kind)
-	})
-	if i < 0 {
-		o.hear(from)
-		return
+// asked takes the question that a node's message answers from those that are under way, or that have failed lately: who
+// is far away answers late.
+func (o *Overlay) asked(node string, m *note) (q question, asked bool) {
+	for i := range o.questions {
+		if o.questions[i].isAnswered(node, m) {
+			q = o.questions[i]
+			o.drop(i)
+			return q, true
+		}
 	}
-	q := o.questions[i]
-	o.drop(i)
+	for i := range o.late {
+		if o.late[i].isAnswered(node, m) {
+			q, o.late[i] = o.late[i], question{}
+			return q, true
+		}
+	}
+	return q, false
+}
+
+func (q *question) isAnswered(node string, m *note) bool {
+	return q.number == m.number && m.kind == q.kind-'a'+'A' && q.to.Node == node
+}
+
+// answered takes in an answer.
+func (o *Overlay) answered(q question, from Contact, m note) {
+	from.ID = q.to.ID
 	if len(from.Addrs) == 0 {
 		from.Addrs = q.to.Addrs
 	}
-	p := o.admit(from)
+	p := o.admit(from, q.peer)
 	if p != nil {
-		p.vouched = max(p.vouched, q.asked)
-		if q.lookUp == nil {
+		p.vouched, o.moved = max(p.vouched, q.asked), true
+		if q.lookUp == nil && !q.late {
 			p.pinged = false
 		}
 	}
@@ -122,11 +141,12 @@ func (o *Overlay) answered(from Contact, m note) {
 	case q.healed:
 		o.tryTold(from.ID, m)
 	case q.lookUp != nil && !q.lookUp.over:
+		if q.late {
+			q.lookUp.under++ // as before it has failed
+		}
 		o.advanceWith(q.lookUp, from, m)
 	}
 }
-
-func answers(question, answer byte) bool { return answer == question-'a'+'A' }
 
 func (o *Overlay) drop(i int) {
 	last := len(o.questions) - 1
@@ -138,20 +158,33 @@ func (o *Overlay) drop(i int) {
 // expire lets questions fail that have waited for too long.
 func (o *Overlay) expire() {
 	for i := 0; i < len(o.questions); {
-		if q := o.questions[i]; q.until <= o.now {
-			o.drop(i)
-			o.failed(q)
-		} else {
+		if o.questions[i].until > o.now {
 			i++
+			continue
 		}
+		q := o.questions[i]
+		o.drop(i)
+		o.failed(q)
+		o.awaitLate(q)
 	}
 }
 
+// awaitLate keeps a question that has failed.
+func (o *Overlay) awaitLate(q question) {
+	q.late = true
+	if len(o.late) < mostLate {
+		o.late = append(o.late, q)
+		return
+	}
+	o.late[o.lateAt] = q
+	o.lateAt = (o.lateAt + 1) % mostLate
+}
+
 // lost lets all questions to a node fail. If there is none, a contact is asked whether it lives.
-func (o *Overlay) lost(id xor.ID) {
-	p, any := o.known(id), false
+func (o *Overlay) lost(c Contact) {
+	p, any := o.known(c.Node), false
 	for i := range o.questions {
-		if q := &o.questions[i]; q.to.ID == id {
+		if q := &o.questions[i]; q.to.ID == c.ID {
 			q.until, any = o.now, true // it fails at the end of this step
 		}
 	}
@@ -162,9 +195,9 @@ func (o *Overlay) lost(id xor.ID) {
 
 // failed takes note that a question was not answered.
 func (o *Overlay) failed(q question) {
-	p := o.known(q.to.ID)
+	p := o.known(q.to.Node)
 	if q.lookUp != nil && !q.lookUp.over {
-		o.missed(q.lookUp, q.to.ID)
+		o.missed(q.lookUp, q.to)
 	}
 	switch {
 	case p != nil:
@@ -176,9 +209,10 @@ func (o *Overlay) failed(q question) {
 			p.fails++
 			p.failed = o.now
 		}
-		if int(p.fails) >= o.cfg.Tries {
+		switch {
+		case int(p.fails) >= o.cfg.Tries:
 			o.bury(p, false)
-		} else {
+		case !lives:
 			o.ping(p)
 		}
 	case q.lookUp != nil || q.healed:

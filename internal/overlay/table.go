@@ -18,6 +18,7 @@ type peer struct {
 	next     time.Duration // a neighbour's: when it is asked again
 	version  uint32        // of its list of neighbours, as far as that is known; 0: it is not
 	fails    uint8         // questions that failed since it was heard of
+	live     bool          // it is in the table
 	near     bool          // it is a neighbour
 	pinged   bool          // a question whether it lives is under way
 }
@@ -25,13 +26,16 @@ type peer struct {
 // A table is what a node knows of others.
 type table struct {
 	cfg     *Config
+	id      xor.ID // the node's own
 	self    *peer
-	buckets []bucket // by depth: how many bits at the front of an id are the node's own
-	near    []*peer  // the nearest nodes, the nearest first
-	version uint32   // of near: another one after each change, never 0
-	live    int      // contacts in all buckets
+	named   map[string]*peer // contacts in all buckets
+	buckets []bucket         // by depth: how many bits at the front of an id are the node's own
+	near    []*peer          // the nearest nodes, the nearest first
+	version uint32           // of near: another one after each change, never 0
+	live    int              // contacts in all buckets
 	spares  int
 	left    bool          // the node is about to go
+	moved   bool          // contacts have come, gone, or vouched for this node since freshen has looked
 	due     time.Duration // no neighbour is to be asked before
 	prefix  int           // all nodes whose first so many bits are the node's own are neighbours, as far as they have told
 }
@@ -44,11 +48,16 @@ type bucket struct {
 	searched  bool          // that has come to an end
 }
 
+// newTable is the table of a node that knows nobody.
+func newTable(cfg *Config, self *peer) table {
+	return table{cfg: cfg, id: self.ID, self: self, named: map[string]*peer{}}
+}
+
 func depth(a, b xor.ID) int { return xor.Bits - 1 - a.FirstDiff(b) }
 
 // bucket is the one in which an id lies. It is none for the node's own.
 func (t *table) bucket(id xor.ID) *bucket {
-	d := depth(t.self.ID, id)
+	d := depth(t.id, id)
 	for len(t.buckets) <= d {
 		t.buckets = append(t.buckets, bucket{})
 	}
@@ -65,15 +74,10 @@ func find(peers []*peer, id xor.ID) *peer {
 }
 
 // known finds a contact that has answered.
-func (t *table) known(id xor.ID) *peer {
-	if d := depth(t.self.ID, id); d < len(t.buckets) {
-		return find(t.buckets[d].live, id)
-	}
-	return nil
-}
+func (t *table) known(node string) *peer { return t.named[node] }
 
 func (t *table) knownSpare(id xor.ID) *peer {
-	if d := depth(t.self.ID, id); d < len(t.buckets) {
+	if d := depth(t.id, id); d < len(t.buckets) {
 		return find(t.buckets[d].spare, id)
 	}
 	return nil
@@ -82,13 +86,16 @@ func (t *table) knownSpare(id xor.ID) *peer {
 // isNear reports whether a node would be a neighbour.
 func (t *table) isNear(id xor.ID) bool {
 	n := len(t.near)
-	return n < t.cfg.Neighbours || xor.Compare(id, t.near[n-1].ID, t.self.ID) < 0
+	return n < t.cfg.Neighbours || xor.Compare(id, t.near[n-1].ID, t.id) < 0
 }
 
 // hasRoom reports whether a bucket takes one more contact that is no neighbour.
 func (t *table) hasRoom(b *bucket) bool {
 	return t.far(b) < t.cfg.K && t.live < t.cfg.Contacts+len(t.near)
 }
+
+// wants reports whether a bucket has less than half of the contacts for which it has room, so that others are looked for.
+func (t *table) wants(b *bucket) bool { return t.far(b) < (t.cfg.K+1)/2 && t.hasRoom(b) }
 
 // far counts a bucket's contacts that are no neighbours.
 func (t *table) far(b *bucket) (n int) {
@@ -105,6 +112,8 @@ func (t *table) far(b *bucket) (n int) {
 func (t *table) insert(p *peer) (displaced *peer) {
 	b := t.bucket(p.ID)
 	b.live = append(b.live, p)
+	t.named[p.Node], p.live = p, true
+	t.moved = true
 	t.live++
 	if t.isNear(p.ID) {
 		displaced = t.draw(p)
@@ -115,7 +124,7 @@ func (t *table) insert(p *peer) (displaced *peer) {
 // draw makes a contact a neighbour. The farthest one may not be a neighbour any more; it is returned if there is no
 // room for it elsewhere.
 func (t *table) draw(p *peer) *peer {
-	at, _ := slices.BinarySearchFunc(t.near, p, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, t.self.ID) })
+	at, _ := slices.BinarySearchFunc(t.near, p, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, t.id) })
 	t.near = slices.Insert(t.near, at, p)
 	p.near, p.version = true, 0
 	t.due = 0
@@ -142,7 +151,7 @@ func (t *table) draw(p *peer) *peer {
 // each other's neighbours, so that each hears of all. Others may lie beyond the farthest neighbour.
 func (t *table) watched() int {
 	if n := len(t.near); n == t.cfg.Neighbours {
-		return depth(t.self.ID, t.near[n-1].ID) + 1
+		return depth(t.id, t.near[n-1].ID) + 1
 	}
 	return 0
 }
@@ -151,6 +160,9 @@ func (t *table) watched() int {
 func (t *table) remove(p *peer) {
 	b := t.bucket(p.ID)
 	b.live = cut(b.live, p)
+	delete(t.named, p.Node)
+	p.live = false
+	t.moved = true
 	t.live--
 	if !p.near {
 		return
@@ -167,7 +179,7 @@ func (t *table) remove(p *peer) {
 func (t *table) nearestFar() (best *peer) {
 	for i := len(t.buckets) - 1; i >= 0 && best == nil; i-- {
 		for _, p := range t.buckets[i].live {
-			if !p.near && (best == nil || xor.Compare(p.ID, best.ID, t.self.ID) < 0) {
+			if !p.near && (best == nil || xor.Compare(p.ID, best.ID, t.id) < 0) {
 				best = p
 			}
 		}
@@ -244,7 +256,7 @@ func (t *table) guards() int {
 // itself, then the farther buckets one by one.
 func (t *table) closest(id xor.ID, n int, out []*peer) []*peer {
 	begin := len(out)
-	mine := depth(t.self.ID, id) // xor.Bits if the id is the node's own
+	mine := depth(t.id, id) // xor.Bits if the id is the node's own
 	if mine < len(t.buckets) {
 		out = addSorted(out, t.buckets[mine].live, id, begin, begin+n)
 	}
@@ -291,10 +303,10 @@ func insertSorted(out []*peer, p *peer, id xor.ID, from, end int) []*peer {
 // exact is how many at the front of a list that closest has made are all nodes there are so close to the id; one more
 // than the list has if there is no other node at all.
 func (t *table) exact(id xor.ID, list []*peer) (n int) {
-	if depth(t.self.ID, id) < t.prefix {
+	if depth(t.id, id) < t.prefix {
 		return 0
 	}
-	for n < len(list) && depth(t.self.ID, list[n].ID) >= t.prefix {
+	for n < len(list) && depth(t.id, list[n].ID) >= t.prefix {
 		n++
 	}
 	all := t.live

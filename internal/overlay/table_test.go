@@ -19,11 +19,12 @@ func withFirst(b byte) (id xor.ID) {
 func someTable(rng *rand.Rand, width, k, near, n int) (t *table, cfg *Config) {
 	c := Config{Self: Contact{Node: fmt.Sprint("self", rng.Uint64())}, Width: width, K: k, Neighbours: near}.withDefaults()
 	cfg = &c
-	t = &table{cfg: cfg, self: &peer{Contact: cfg.Self}}
+	made := newTable(cfg, &peer{Contact: cfg.Self})
+	t = &made
 	for range n {
 		name := fmt.Sprint(rng.Uint64())
 		id := IDOf(name).Truncate(width)
-		if id == t.self.ID || t.known(id) != nil {
+		if id == t.self.ID || find(t.bucket(id).live, id) != nil {
 			continue
 		}
 		if t.isNear(id) || t.hasRoom(t.bucket(id)) {
@@ -93,7 +94,7 @@ func TestTableKeepsItsBounds(t *testing.T) {
 			}
 			c := Contact{Node: fmt.Sprint(rng.Uint64())}
 			c.ID = IDOf(c.Node).Truncate(cfg.Width)
-			if c.ID != table.self.ID && table.known(c.ID) == nil && (table.isNear(c.ID) || table.hasRoom(table.bucket(c.ID))) {
+			if c.ID != table.self.ID && find(table.bucket(c.ID).live, c.ID) == nil && (table.isNear(c.ID) || table.hasRoom(table.bucket(c.ID))) {
 				table.insert(&peer{Contact: c})
 			}
 		}
@@ -115,7 +116,7 @@ func TestWhatIsExactIs(t *testing.T) {
 		}
 		cfg := *network.cfg
 		cfg.Neighbours = 1 + rng.IntN(16)
-		sub := &table{cfg: &cfg, self: network.self}
+		sub := newTable(&cfg, network.self)
 		slices.SortFunc(all, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, sub.self.ID) })
 		for _, p := range all[:min(cfg.Neighbours, len(all))] {
 			sub.insert(&peer{Contact: p.Contact})

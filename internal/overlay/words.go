@@ -32,6 +32,11 @@ type Find struct {
 	ID   xor.ID
 	Tag  uint64 // the caller's, to know the answer by
 	Want int
+	// The word of a node that it knows them all is enough: they are not asked whether they live. It is for a caller that is
+	// to ask them something itself, and looks again if they do not answer. Nodes are asked one after the other, more at a
+	// time only where some do not answer. What was told for another id not long ago may do.
+	Told bool
+	Anew bool // what was told for another id does not do: it has turned out to be no more so
 }
 
 // Lost says that the connection to a node has failed, or that none could be made: questions that it has not answered
@@ -58,7 +63,7 @@ type Send struct {
 // Timer asks for Fired at a time. There is one timer; set again, it is moved.
 type Timer struct{ At time.Time }
 
-// Found answers Find. The contacts have answered, the closest first; this node may be one of them.
+// Found answers Find. The contacts have answered, or were told, the closest first; this node may be one of them.
 type Found struct {
 	Tag     uint64
 	Closest []Contact

@@ -249,23 +249,25 @@ func (p *meshProcess) finish(m *meshMark) {
 }
 
 // pump sends links, again and again as long as there are some.
-func (p *meshProcess) pump() {
+func (p *meshProcess) pump() { p.pumpAfter(200 * time.Millisecond) }
+
+func (p *meshProcess) pumpAfter(d time.Duration) {
 	if p.pumping || p.out.Len() == 0 {
 		return
 	}
 	p.pumping = true
-	p.after(200*time.Millisecond, func() {
+	p.after(d, func() {
 		p.pumping = false
 		for _, b := range p.out.Batches(p.now(), p.peer.Machine().First) {
 			from := p.n.name
-			p.send(b.To, linksMessage, len(b.Data), func(o *meshProcess) {
+			p.send(b.To, linksMessage, len(b.Data), letter{f: func(o *meshProcess) {
 				o.tell(mesh.Offered{From: from, Number: b.Number, Links: o.w.decode(b)})
-			})
+			}})
 		}
 		if hosts := p.out.Wanted(); len(hosts) > 0 {
 			p.tell(mesh.Wanted{Hosts: hosts})
 		}
-		p.pump()
+		p.pumpAfter(600 * time.Millisecond)
 	})
 }
 

@@ -56,7 +56,8 @@ type meshProcess struct {
 	inbox    []peer.Event
 	acts     []peer.Action
 	stepping bool
-	wakes    uint64
+	wake     moment // when the peer wants a Tick
+	armed    moment // when it is seen to next, not after that; 0: never
 
 	out     *member.Outbox
 	pumping bool
@@ -230,23 +231,16 @@ func (p *meshProcess) carry(a peer.Action) {
 		if a.Data[0] == 'o' {
 			kind = overlayMessage
 		}
-		from := p.n.name
-		p.send(strategy.Node(a.To.Node), kind, len(a.Data), func(o *meshProcess) {
-			o.tell(peer.Message{From: overlay.Contact{Node: string(from)}, Data: a.Data})
-		})
+		p.send(strategy.Node(a.To.Node), kind, len(a.Data), letter{from: p.n, data: a.Data})
 	case peer.Wake:
-		p.wakes++
-		wake := p.wakes
-		p.after(a.At.Sub(p.now()), func() {
-			if p.wakes == wake {
-				p.tell(peer.Tick{})
-			}
-		})
+		if p.wake = a.At.Sub(began); p.armed == 0 || p.wake < p.armed {
+			p.arm()
+		}
 	case mesh.Publish:
 		p.view = a.View
 	case mesh.Answer:
 		from := p.n.name
-		p.send(a.To, linksMessage, 8+2*len(a.Refused), func(o *meshProcess) { o.answered(from, a) })
+		p.send(a.To, linksMessage, 8+2*len(a.Refused), letter{f: func(o *meshProcess) { o.answered(from, a) }})
 	case mesh.Routed:
 		p.out.Wake(a.Hosts)
 		p.pump()
@@ -285,6 +279,24 @@ func (p *meshProcess) carry(a peer.Action) {
 	}
 }
 
+// arm sees to it that the peer gets a Tick.
+func (p *meshProcess) arm() {
+	p.armed = max(p.wake, p.w.k.now)
+	p.after(p.armed-p.w.k.now, p.tick)
+}
+
+// tick gives the peer its Tick. Where that has been put off it sees to it again.
+func (p *meshProcess) tick() {
+	switch now := p.w.k.now; {
+	case p.armed == 0 || now < p.armed: // another one was asked for since
+	case p.wake > now:
+		p.arm()
+	default:
+		p.armed = 0
+		p.tell(peer.Tick{})
+	}
+}
+
 // crawlEnds takes word that the crawl has ended.
 func (p *meshProcess) crawlEnds(a mesh.Ended) {
 	w := p.w
@@ -297,29 +309,52 @@ func (p *meshProcess) crawlEnds(a mesh.Ended) {
 	}
 }
 
+// A letter is something for the process of another node: data of its peer's, or what f does. It is what the kernel has
+// while it is on its way, and nothing else.
+type letter struct {
+	to   *meshNode
+	from *meshNode
+	data []byte
+	f    func(o *meshProcess)
+}
+
 // send carries something to the process of another node.
-func (p *meshProcess) send(to strategy.Node, kind, size int, f func(o *meshProcess)) {
+func (p *meshProcess) send(to strategy.Node, kind, size int, l letter) {
 	w := p.w
 	w.figures.Messages[kind]++
 	w.figures.Bytes[kind] += size
-	o := w.named[to]
-	if o == nil {
+	l.to, l.from = w.named[to], p.n
+	if l.to == nil {
 		return
 	}
-	arrive := func() {
-		if q := o.proc; q != nil {
-			if q.paused {
-				q.held = append(q.held, func() { f(q) })
-			} else {
-				f(q)
-			}
+	var takes time.Duration
+	if l.to != p.n {
+		var comes bool
+		if takes, comes = w.net.carries(p.n.place, l.to.place, size); !comes {
+			return
 		}
 	}
-	if o == p.n {
-		w.k.after(0, arrive)
+	w.k.within(&l, takes, nil)
+}
+
+// do lets the letter arrive.
+func (l *letter) do(func()) {
+	p := l.to.proc
+	switch {
+	case p == nil || l.to != l.from && p.w.net.blocked(l.from.place, l.to.place):
+	case p.paused:
+		p.held = append(p.held, func() { p.open(l) })
+	default:
+		p.open(l)
+	}
+}
+
+func (p *meshProcess) open(l *letter) {
+	if l.f != nil {
+		l.f(p)
 		return
 	}
-	w.net.send(p.n.place, o.place, size, arrive)
+	p.tell(peer.Message{From: overlay.Contact{Node: string(l.from.name)}, Data: l.data})
 }
 
 // end ends the process.

@@ -56,6 +56,14 @@ func (n *network) delay(from, to, bytes int) time.Duration {
 	return time.Duration(base*(1+0.1*n.k.rng.ExpFloat64()) + float64(bytes)/n.band*1e9)
 }
 
+// carries draws whether a message comes to the other end, if nothing is cut until then, and how long it takes.
+func (n *network) carries(from, to, bytes int) (takes time.Duration, comes bool) {
+	if n.blocked(from, to) || n.k.chance(n.loss) {
+		return 0, false
+	}
+	return n.delay(from, to, bytes), true
+}
+
 // send lets arrive happen at the other end, never, once or twice.
 func (n *network) send(from, to, bytes int, arrive func()) {
 	copies := 1
@@ -63,14 +71,13 @@ func (n *network) send(from, to, bytes int, arrive func()) {
 		copies = 2
 	}
 	for range copies {
-		if n.blocked(from, to) || n.k.chance(n.loss) {
-			continue
+		if takes, comes := n.carries(from, to, bytes); comes {
+			n.k.after(takes, func() {
+				if !n.blocked(from, to) {
+					arrive()
+				}
+			})
 		}
-		n.k.after(n.delay(from, to, bytes), func() {
-			if !n.blocked(from, to) {
-				arrive()
-			}
-		})
 	}
 }
 

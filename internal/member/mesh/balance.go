@@ -196,7 +196,7 @@ func (m *Machine) returnGuests() {
 		if g := m.held[host]; g != nil && !g.stopping && !m.fetches(g) {
 			m.stop(g)
 		}
-		m.find(m.target(host), func(nodes []strategy.Node) {
+		m.find(m.target(host), false, func(nodes []strategy.Node) {
 			if len(nodes) > 0 && nodes[0] != m.cfg.Self {
 				m.post(nodes[0], item{kind: itemReturn, host: host}, func(strategy.Node, *reply) {})
 			}

@@ -31,6 +31,7 @@ type outstanding struct {
 	claims   []*claim           // that are under way
 
 	finding bool // the target is looked for
+	anew    bool // and was found before
 	reading bool
 	flying  bool // something is on its way to the target
 	resting bool // until a timer's time
@@ -106,6 +107,7 @@ func (m *Machine) lookAt(h *outstanding) {
 // again dispatches all that is open of a host, to a target that is looked for if none is named.
 func (m *Machine) again(h *outstanding, target strategy.Node) {
 	m.unwatch(h)
+	h.anew = h.target != "" && target == "" // it is the target no more
 	h.target, h.queue, h.reread, h.from, h.missed, h.quiet = target, nil, true, "", false, 0
 	m.push(h)
 }
@@ -199,8 +201,8 @@ func (m *Machine) push(h *outstanding) {
 
 func (m *Machine) findTarget(h *outstanding) {
 	h.finding = true
-	m.find(m.target(h.host), func(nodes []strategy.Node) {
-		h.finding = false
+	m.find(m.target(h.host), h.anew, func(nodes []strategy.Node) {
+		h.finding, h.anew = false, false
 		if len(nodes) == 0 {
 			m.rest(h)
 			return
@@ -355,19 +357,23 @@ type check struct {
 	hosts map[string]bool
 	next  string // the host that is asked for first, or the first behind it
 	armed bool
+	wait  time.Duration // until the next one; it doubles while nothing is amiss
 }
+
+// checkLess is up to how many times Config.Check a target is asked more seldom that has had all.
+const checkLess = 6
 
 func (m *Machine) watch(h *outstanding) {
 	c := m.checks[h.target]
 	if c == nil {
-		c = &check{hosts: map[string]bool{}}
+		c = &check{hosts: map[string]bool{}, wait: m.cfg.Check}
 		m.checks[h.target] = c
 	}
 	c.hosts[h.host] = true
 	if !c.armed {
 		c.armed = true
 		to := h.target
-		m.after(m.cfg.Check, func() { m.check(to, c) })
+		m.after(c.wait, func() { m.check(to, c) })
 	}
 }
 
@@ -393,10 +399,16 @@ func (m *Machine) check(to strategy.Node, c *check) {
 	}
 	for _, host := range asked {
 		h := m.hosts[host]
-		m.post(to, item{kind: itemCheck, host: host}, func(_ strategy.Node, r *reply) { m.checkedBy(h, to, r) })
+		m.post(to, item{kind: itemCheck, host: host}, func(_ strategy.Node, r *reply) {
+			if r == nil || r.code != replyYes {
+				c.wait = m.cfg.Check
+			}
+			m.checkedBy(h, to, r)
+		})
 	}
 	c.armed = true
-	m.after(m.cfg.Check, func() { m.check(to, c) })
+	c.wait = min(2*c.wait, checkLess*m.cfg.Check)
+	m.after(c.wait, func() { m.check(to, c) })
 }
 
 // checkedBy takes a target's word of a host.

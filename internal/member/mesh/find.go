@@ -13,18 +13,23 @@ import (
 type finds struct {
 	waiting map[xor.ID][]func([]strategy.Node)
 	running map[xor.ID]bool
+	anew    map[xor.ID]bool
 	queue   []xor.ID
 }
 
 func (f *finds) init() {
-	f.waiting, f.running = map[xor.ID][]func([]strategy.Node){}, map[xor.ID]bool{}
+	f.waiting, f.running, f.anew = map[xor.ID][]func([]strategy.Node){}, map[xor.ID]bool{}, map[xor.ID]bool{}
 }
 
-// find calls f with the live nodes closest to an id, at once if they are known; with none if nobody answers.
-func (m *Machine) find(id xor.ID, f func([]strategy.Node)) {
+// find calls f with the live nodes closest to an id, at once if they are known; with none if nobody answers. With anew
+// what was found before has turned out to be no more so.
+func (m *Machine) find(id xor.ID, anew bool, f func([]strategy.Node)) {
 	if nodes, exact := m.near(id, m.cfg.Backups); exact {
 		f(nodes)
 		return
+	}
+	if anew {
+		m.finds.anew[id] = true
 	}
 	if m.finds.waiting[id] == nil {
 		m.finds.queue = append(m.finds.queue, id)
@@ -39,7 +44,8 @@ func (m *Machine) runFinds() {
 		id := f.queue[0]
 		f.queue = f.queue[1:]
 		f.running[id] = true
-		m.do(Find{ID: id, Want: m.cfg.Backups})
+		m.do(Find{ID: id, Want: m.cfg.Backups, Anew: f.anew[id]})
+		delete(f.anew, id)
 	}
 }
 
@@ -49,6 +55,7 @@ func (m *Machine) found(e Found) {
 		return
 	}
 	delete(f.running, e.ID)
+	delete(f.anew, e.ID)
 	waiting := f.waiting[e.ID]
 	delete(f.waiting, e.ID)
 	for _, g := range waiting {
@@ -68,7 +75,12 @@ type route struct {
 	until time.Time // it is looked up again then: it may be gone
 }
 
-const routeFor = 30 * time.Second
+const (
+	routeFor = 30 * time.Second
+	// for so long who has dispatched links of a host, or asked for it, is its first backup without a look-up. It asks again
+	// sooner, and is the first to know if it is none any more
+	heardFor = 90 * time.Second
+)
 
 // First is the node to which links to a host are offered, false if it is not known: Wanted has it looked up.
 func (m *Machine) First(host string) (strategy.Node, bool) {
@@ -80,6 +92,9 @@ func (m *Machine) First(host string) (strategy.Node, bool) {
 	if nodes, exact := m.near(id, 1); exact {
 		return nodes[0], nodes[0] != m.cfg.Self
 	}
+	if g := m.held[host]; g != nil && g.from != "" && m.now.Before(g.heard.Add(heardFor)) {
+		return g.from, true
+	}
 	r, ok := m.routes.first.Get(host)
 	return r.to, ok && m.now.Before(r.until)
 }
@@ -88,13 +103,18 @@ func (m *Machine) First(host string) (strategy.Node, bool) {
 // links wait as long as the outbox has them wait.
 func (m *Machine) wanted(hosts []string) {
 	for _, host := range hosts {
+		was, routed := m.routes.first.Get(host)
+		anew := routed && m.now.Before(was.until) // who that is has refused
+		if g := m.held[host]; g != nil {
+			anew = anew || !g.heard.IsZero()
+			g.heard = time.Time{}
+		}
 		if m.routes.wanted[host] {
 			continue
 		}
-		was, _ := m.routes.first.Get(host)
 		m.routes.first.Put(host, route{to: was.to})
 		m.routes.wanted[host] = true
-		m.find(m.backup(host), func(nodes []strategy.Node) {
+		m.find(m.backup(host), anew, func(nodes []strategy.Node) {
 			delete(m.routes.wanted, host)
 			if len(nodes) == 0 || nodes[0] == m.cfg.Self {
 				return

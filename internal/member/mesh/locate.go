@@ -13,14 +13,14 @@ func (m *Machine) locate(e Locate) {
 	_, l.Exact = m.near(m.target(e.Host), 1)
 	_, exact := m.near(m.backup(e.Host), m.cfg.Backups)
 	l.Exact = l.Exact && exact
-	m.find(m.target(e.Host), func(nodes []strategy.Node) {
+	m.find(m.target(e.Host), false, func(nodes []strategy.Node) {
 		if len(nodes) > 0 {
 			l.Target = nodes[0]
 		}
 		if to := m.balance.away[e.Host]; to != "" && l.Target == m.cfg.Self {
 			l.Target = to
 		}
-		m.find(m.backup(e.Host), func(nodes []strategy.Node) {
+		m.find(m.backup(e.Host), false, func(nodes []strategy.Node) {
 			l.Backups = slices.Clone(nodes[:min(len(nodes), m.cfg.Backups)])
 			m.do(l)
 		})

@@ -74,6 +74,7 @@ type flight struct {
 	data    []byte
 	tries   int
 	again   time.Time
+	over    bool // it was answered, or given up
 }
 
 const (
@@ -150,7 +151,7 @@ func (m *Machine) fly(l *lane) {
 func (m *Machine) send(to strategy.Node, f *flight) {
 	f.again = m.now.Add(retry << f.tries)
 	f.tries++
-	m.at(f.again, func() { m.silent(to, f) })
+	m.at(f.again, &f.over, func() { m.silent(to, f) })
 	m.do(Send{To: to, Data: f.data})
 }
 
@@ -180,6 +181,7 @@ func (m *Machine) giveUp(to strategy.Node) {
 	}
 	delete(m.lanes, to)
 	for _, f := range l.flights {
+		f.over = true
 		for _, p := range f.parcels {
 			p.done(to, nil)
 		}
@@ -199,6 +201,7 @@ func (m *Machine) answered(from strategy.Node, id uint64, replies []reply) {
 		if f.id != id || len(f.parcels) != len(replies) {
 			continue
 		}
+		f.over = true
 		l.flights = append(l.flights[:i:i], l.flights[i+1:]...)
 		if len(l.queue) > 0 {
 			m.wake(l)
@@ -257,7 +260,7 @@ func (m *Machine) receive(from strategy.Node, it item, answer func(reply)) {
 	case itemMoved:
 		m.hostMoved(it, answer)
 	case itemCheck:
-		m.checked(it, answer)
+		m.checked(from, it, answer)
 	case itemYield:
 		m.yield(from, it, answer)
 	case itemLevel:

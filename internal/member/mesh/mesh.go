@@ -56,7 +56,7 @@ type Config struct {
 	Self     strategy.Node
 	Overlay  Overlay
 	Backups  int           // of a host; 3
-	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s
+	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s, and more while it has
 	Absent   time.Duration // how long nodes that do not answer are waited for where fewer than Backups are left; 2m
 	Finds    int           // look-ups at once, at most; 32
 	Routes   int           // hosts near to other nodes whose first backup is remembered, at most; 65536
@@ -124,6 +124,7 @@ type Machine struct {
 	agreed     bool   // with another node: see Agreed
 	came       uint64 // how often something was brought to this node
 	ending     bool   // whether all rest is being found out
+	seeking    bool   // lookForEnd will be called
 	view       *View
 }
 
@@ -174,7 +175,6 @@ func (m *Machine) closest(id xor.ID) bool {
 func (m *Machine) Start(now time.Time, out []Action) []Action {
 	m.now, m.out = now, out
 	m.after(agreeEvery, m.sync)
-	m.after(endEvery, m.lookForEnd)
 	m.after(reviewEvery, m.review)
 	return m.end()
 }
@@ -250,14 +250,11 @@ func (m *Machine) Step(now time.Time, events []Event, out []Action) []Action {
 
 // end ends a step.
 func (m *Machine) end() (out []Action) {
-	now := m.now
 	for m.deliver() {
 	}
-	if len(m.timers.all) > 0 {
-		if at := m.timers.all[0].at; m.armed.IsZero() || at.Before(m.armed) || !m.armed.After(now) {
-			m.armed = at
-			m.do(Wake{At: at})
-		}
+	if at, ok := m.timers.next(); ok && !at.Equal(m.armed) {
+		m.armed = at
+		m.do(Wake{At: at})
 	}
 	out, m.out = m.out, nil
 	return out
@@ -285,6 +282,7 @@ func (m *Machine) take(e Event) {
 		if m.show(&v); stale {
 			m.lookAgain()
 		}
+		m.seekEnd()
 	case Gone:
 		if e.Left { // it says itself what becomes of its hosts
 			m.leavers.note(e.Node, m.now)
@@ -388,6 +386,7 @@ func (m *Machine) read(host, from string, all bool, f func(Known)) {
 func (m *Machine) neighbours() {
 	m.publish()
 	m.lookAgain()
+	m.seekEnd()
 }
 
 func (m *Machine) lookAgain() {
@@ -419,24 +418,38 @@ func (m *Machine) Idle() bool {
 type timers struct{ all []timer }
 
 type timer struct {
-	at  time.Time
-	seq uint64
-	f   func()
+	at   time.Time
+	seq  uint64
+	f    func()
+	over *bool // f is to be called no more; may be nil
 }
 
-// at has f called when a time has come.
-func (m *Machine) at(at time.Time, f func()) {
+// at has f called when a time has come, unless it is over by then.
+func (m *Machine) at(at time.Time, over *bool, f func()) {
 	m.last++
-	heap.Push(&m.timers, timer{at, m.last, f})
+	heap.Push(&m.timers, timer{at, m.last, f, over})
 }
 
 // after has f called when so long has passed.
-func (m *Machine) after(d time.Duration, f func()) { m.at(m.now.Add(d), f) }
+func (m *Machine) after(d time.Duration, f func()) { m.at(m.now.Add(d), nil, f) }
 
 func (t *timers) fire(now time.Time) {
 	for len(t.all) > 0 && !t.all[0].at.After(now) {
-		heap.Pop(t).(timer).f()
+		if first := heap.Pop(t).(timer); first.over == nil || !*first.over {
+			first.f()
+		}
 	}
+}
+
+// next is when the next one's time comes.
+func (t *timers) next() (at time.Time, ok bool) {
+	for len(t.all) > 0 {
+		if first := &t.all[0]; first.over == nil || !*first.over {
+			return first.at, true
+		}
+		heap.Pop(t)
+	}
+	return time.Time{}, false
 }
 
 func (t *timers) Len() int { return len(t.all) }
@@ -451,6 +464,7 @@ func (t *timers) Push(x any) { t.all = append(t.all, x.(timer)) }
 
 func (t *timers) Pop() any {
 	last := t.all[len(t.all)-1]
+	t.all[len(t.all)-1] = timer{}
 	t.all = t.all[:len(t.all)-1]
 	return last
 }

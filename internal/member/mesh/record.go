@@ -6,6 +6,7 @@ import (
 
 	"kumo/internal/strategy"
 	"kumo/internal/varint"
+	"kumo/internal/xor"
 )
 
 // The crawl's record is what all nodes are to know of the crawl: its settings, and whether it runs. Anybody may change
@@ -25,8 +26,9 @@ func (a *RecordVersion) newer(b *RecordVersion) bool {
 }
 
 const (
-	maxRecord   = 1 << 20 // bytes
-	recordEvery = 10 * time.Second
+	maxRecord   = 1 << 20          // bytes
+	recordEvery = 10 * time.Second // as long as none is known
+	recordAgain = 30 * time.Second
 	agreeEvery  = time.Second // until this process and another one know the same
 )
 
@@ -61,26 +63,27 @@ func (m *Machine) sendRecord(to strategy.Node, below int) {
 
 // sync tells another node which version this one has, and of its chunks, one node after the other.
 func (m *Machine) sync() {
-	n := 0
-	for i := m.lowest(); i < m.lowest()+m.cfg.Width; i++ {
-		n += len(m.cfg.Overlay.Bucket(i))
-	}
-	if n > 0 {
-		m.synced = (m.synced + 1) % n
-		at := m.synced
-		for i := m.lowest(); i < m.lowest()+m.cfg.Width; i++ {
-			nodes := m.cfg.Overlay.Bucket(i)
-			if at < len(nodes) {
-				m.sendVersion(nodes[at], !m.agreed)
-				break
-			}
-			at -= len(nodes)
-		}
-	}
-	if m.agreed {
-		m.after(recordEvery, m.sync)
-	} else {
+	switch {
+	case !m.agreed:
 		m.after(agreeEvery, m.sync)
+	case m.crawl.Version == 0:
+		m.after(recordEvery, m.sync)
+	default:
+		m.after(recordAgain, m.sync)
+	}
+	if m.occupied == (xor.ID{}) {
+		return
+	}
+	for { // the next bucket that has somebody
+		m.synced++
+		i := m.lowest() + m.synced%m.cfg.Width
+		if m.occupied.Bit(i) == 0 {
+			continue
+		}
+		if nodes := m.cfg.Overlay.Bucket(i); len(nodes) > 0 {
+			m.sendVersion(nodes[m.synced/m.cfg.Width%len(nodes)], !m.agreed)
+		}
+		return
 	}
 }
 
@@ -136,17 +139,21 @@ func (m *Machine) heardRecord(r *varint.Reader) error {
 // after the other, that find all nodes idle, and between which nothing has come to any of them (F. Mattern, Algorithms
 // for distributed termination detection, 1987).
 
-// endEvery is how often the node looks that is to find the end, the others whether they are that one.
-const (
-	endEvery     = 2 * time.Second
-	endElsewhere = 10 * time.Second
-)
+// endEvery is how often the node looks that is to find the end.
+const endEvery = 2 * time.Second
 
-// lookForEnd begins a gathering if it is this node that does.
+// seekEnd has the end looked for if it is this node that is to find it.
+func (m *Machine) seekEnd() {
+	if !m.seeking && m.closest(m.theEnd) {
+		m.seeking = true
+		m.after(endEvery, m.lookForEnd)
+	}
+}
+
+// lookForEnd begins a gathering, as long as it is this node that does.
 func (m *Machine) lookForEnd() {
-	if !m.closest(m.theEnd) {
-		m.after(endElsewhere, m.lookForEnd)
-		return
+	if m.seeking = m.closest(m.theEnd); !m.seeking {
+		return // until there are other neighbours, or what is known of them is fresh
 	}
 	m.after(endEvery, m.lookForEnd)
 	if m.ending || m.own().Idle == 0 {

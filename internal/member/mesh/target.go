@@ -15,7 +15,9 @@ import (
 type holding struct {
 	host     string
 	id       xor.ID
-	from     strategy.Node    // the backup that has dispatched something last
+	from     strategy.Node    // the backup that has dispatched something last, or asked
+	heard    time.Time        // when it did
+	anew     bool             // a backup has refused, or was silent: who they are is found anew
 	stopping bool             // another node is the target now
 	to       strategy.Node    // who has asked for the host
 	marks    []Link           // fetched, and not yet said
@@ -74,7 +76,7 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 	}
 	first := g == nil
 	g = m.hold(it.host)
-	g.from = from
+	g.from, g.heard = from, m.now
 	if first {
 		m.askBefore(g)
 	}
@@ -203,9 +205,12 @@ func (m *Machine) takeLinks(g *holding, it item, answer func(reply)) {
 }
 
 // checked says whether a host is this node's.
-func (m *Machine) checked(it item, answer func(reply)) {
+func (m *Machine) checked(from strategy.Node, it item, answer func(reply)) {
 	g := m.held[it.host]
 	to := m.balance.away[it.host]
+	if g != nil {
+		g.from, g.heard = from, m.now
+	}
 	switch {
 	case g == nil && to != "":
 		answer(reply{code: replyMoved, node: to})
@@ -260,10 +265,10 @@ func (m *Machine) toBackup(g *holding, it item, which int, taken func()) {
 			case r != nil && r.code == replyYes:
 				taken()
 			case r == nil && it.kind == itemMarks:
-				g.from = ""
+				g.from, g.anew = "", true
 				m.toBackup(g, it, which+1, taken)
 			default:
-				g.from = ""
+				g.from, g.anew = "", true
 				m.after(pause, func() { m.toBackup(g, it, 0, taken) })
 			}
 		})
@@ -272,7 +277,8 @@ func (m *Machine) toBackup(g *holding, it item, which int, taken func()) {
 		send(g.from)
 		return
 	}
-	m.find(m.backup(g.host), func(nodes []strategy.Node) {
+	m.find(m.backup(g.host), g.anew, func(nodes []strategy.Node) {
+		g.anew = false
 		if which >= len(nodes) {
 			m.after(pause, func() { m.toBackup(g, it, 0, taken) })
 			return
@@ -323,7 +329,7 @@ func (m *Machine) part(g *holding) {
 		return
 	}
 	g.saying = true
-	m.find(g.id, func(nodes []strategy.Node) {
+	m.find(g.id, true, func(nodes []strategy.Node) {
 		timing := g.timing.now(m.now).pack()
 		it := item{kind: itemMoved, host: g.host, number: timing}
 		if it.node = g.to; it.node == "" && len(nodes) > 0 {

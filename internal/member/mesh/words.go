@@ -207,10 +207,11 @@ type Send struct {
 	Data []byte
 }
 
-// Find looks for the live nodes closest to an id.
+// Find looks for the live nodes closest to an id, as the nodes around it know them: they are not asked.
 type Find struct {
 	ID   xor.ID
 	Want int
+	Anew bool // what was found before has turned out to be no more so
 }
 
 // Answer answers Offered: the links of these numbers are refused, the others are known for good, by as many backups as
@@ -301,7 +302,7 @@ type Ended struct {
 	Version uint64
 }
 
-// Wake asks for a Tick at a time; an earlier wish is replaced.
+// Wake asks for a Tick at a time, sooner or later than it was asked for before.
 type Wake struct{ At time.Time }
 
 func (Send) action()     {}

@@ -58,7 +58,7 @@ type Send struct {
 	Data []byte
 }
 
-// Wake asks for a Tick at a time. An earlier wish is replaced.
+// Wake asks for a Tick at a time, which may be later or sooner than was asked for before: that is replaced.
 type Wake struct{ At time.Time }
 
 // A Peer is a pure state machine. Its methods are called by one goroutine at a time.
@@ -111,6 +111,8 @@ func (p *Peer) Step(now time.Time, events []Event, out []Action) []Action {
 			p.message(e)
 		case overlay.Event:
 			p.toOverlay = append(p.toOverlay, e)
+		case Tick:
+			p.armed = time.Time{}
 		case mesh.Leave:
 			p.toOverlay = append(p.toOverlay, overlay.Leave{})
 			p.toMesh = append(p.toMesh, e)
@@ -164,7 +166,7 @@ func (p *Peer) run(now time.Time, out []Action) []Action {
 	if at.IsZero() || !p.wake.IsZero() && p.wake.Before(at) {
 		at = p.wake
 	}
-	if !at.IsZero() && (p.armed.IsZero() || at.Before(p.armed) || !p.armed.After(now)) {
+	if !at.IsZero() && !at.Equal(p.armed) {
 		p.armed = at
 		out = append(out, Wake{at})
 	}
@@ -230,7 +232,7 @@ func (p *Peer) fromMesh(out []Action) []Action {
 		case mesh.Find:
 			p.tag++
 			p.finds[p.tag] = a.ID
-			p.toOverlay = append(p.toOverlay, overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Want})
+			p.toOverlay = append(p.toOverlay, overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Want, Told: true, Anew: a.Anew})
 		case mesh.Wake:
 			p.wake = a.At
 		default:

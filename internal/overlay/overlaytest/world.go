@@ -15,15 +15,16 @@ import (
 
 // A World is nodes and a network between them. The same seed gives the same run.
 type World struct {
-	Config   overlay.Config // of the nodes that Start makes: all but Self and Seed
-	Least    time.Duration  // that a message takes; 10ms
-	Most     time.Duration  // 300ms
-	Loss     float64        // share of messages that are lost
-	Messages int            // sent since Reset
-	Bytes    int            // of these
-	Largest  int            // bytes of the largest of them
-	Refused  int            // messages that an overlay refused
-	Mistaken int            // times that a node was taken for dead and lived
+	Config   overlay.Config                      // of the nodes that Start makes: all but Self and Seed
+	Least    time.Duration                       // that a message takes; 10ms
+	Most     time.Duration                       // 300ms
+	Delay    func(from, to string) time.Duration // instead of both; may be nil
+	Loss     float64                             // share of messages that are lost
+	Messages int                                 // sent since Reset
+	Bytes    int                                 // of these
+	Largest  int                                 // bytes of the largest of them
+	Refused  int                                 // messages that an overlay refused
+	Mistaken int                                 // times that a node was taken for dead and lived
 	Steps    int
 
 	rng    *rand.Rand
@@ -251,7 +252,9 @@ func (w *World) send(from, to string, data []byte) {
 		return
 	}
 	d := w.Least
-	if w.Most > w.Least {
+	if w.Delay != nil {
+		d = w.Delay(from, to)
+	} else if w.Most > w.Least {
 		d += time.Duration(w.rng.Int64N(int64(w.Most - w.Least)))
 	}
 	w.push(event{at: w.now + d, from: from, to: to, data: data})
