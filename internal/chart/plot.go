@@ -122,7 +122,9 @@ func scaleOf(log bool, values []float64, from, to float64) scale {
 	return s
 }
 
-func (s *scale) shows(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !s.log) }
+func (s *scale) shows(v float64) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !s.log)
+}
 
 func (s *scale) at(v float64) float64 {
 	part := (v - s.low) / (s.high - s.low)

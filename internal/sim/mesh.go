@@ -94,6 +94,7 @@ type MeshFigures struct {
 	Messages   [kindsOfMessages]int
 	Bytes      [kindsOfMessages]int
 	LookUps    overlay.Stats
+	Recorded   int           // URLs that were entered into histories, or said to be done
 	Given      int           // hosts that went to nodes that had less to do
 	Processor  time.Duration // that the nodes' own code took, if it is measured
 }
@@ -108,13 +109,16 @@ const (
 	causes
 )
 
-// What messages are about.
+// What messages are about: the places in MeshFigures.
 const (
-	overlayMessage = iota
-	meshMessage
-	linksMessage
+	OverlayMessage = iota
+	MeshMessage
+	LinksMessage
 	kindsOfMessages
 )
+
+// MessageKinds are their names.
+var MessageKinds = [kindsOfMessages]string{"overlay", "mesh", "links"}
 
 func (f *MeshFigures) add(g MeshFigures) {
 	f.Virtual += g.Virtual
@@ -135,6 +139,7 @@ func (f *MeshFigures) add(g MeshFigures) {
 		f.Messages[i] += g.Messages[i]
 		f.Bytes[i] += g.Bytes[i]
 	}
+	f.Recorded += g.Recorded
 	f.Given += g.Given
 	f.Processor += g.Processor
 	f.LookUps.LookUps += g.LookUps.LookUps
@@ -149,14 +154,14 @@ func (f MeshFigures) String() string {
 		again += n
 	}
 	seconds := max(f.NodeTime.Seconds(), 1)
-	bytes := f.Bytes[overlayMessage] + f.Bytes[meshMessage] + f.Bytes[linksMessage]
+	bytes := f.Bytes[OverlayMessage] + f.Bytes[MeshMessage] + f.Bytes[LinksMessage]
 	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, other %d), slips %d; "+
 		"faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f overlay; a node a second: %.2f messages "+
 		"of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f hops; %v, %d events",
 		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[byDeath], f.Duplicates[byLinks], f.Duplicates[byMark],
-		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Faults, f.Joined, f.Wiped, ratio(f.Messages[meshMessage], f.Pages),
-		ratio(f.Messages[linksMessage], f.Pages), ratio(f.Messages[overlayMessage], f.Pages),
-		float64(f.Messages[overlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
+		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Faults, f.Joined, f.Wiped, ratio(f.Messages[MeshMessage], f.Pages),
+		ratio(f.Messages[LinksMessage], f.Pages), ratio(f.Messages[OverlayMessage], f.Pages),
+		float64(f.Messages[OverlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
 		ratio(int(f.LookUps.Asked), int(f.LookUps.LookUps)), ratio(int(f.LookUps.Hops), int(f.LookUps.LookUps)),
 		f.Virtual.Round(time.Second), f.Events)
 }

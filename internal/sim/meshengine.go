@@ -41,6 +41,7 @@ func (p *meshProcess) record(a mesh.Record) mesh.Recorded {
 		d = &meshRecord{}
 		p.n.disk.history[h] = d
 	}
+	p.w.figures.Recorded += len(a.Links)
 	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
 	for i, k := range a.Links {
 		bit := urlOf(k.Hash).bit()
@@ -260,7 +261,7 @@ func (p *meshProcess) pump() {
 		p.pumping = false
 		for _, b := range p.out.Batches(p.now(), p.peer.Machine().First) {
 			from := p.n.name
-			p.send(b.To, linksMessage, len(b.Data), func(o *meshProcess) {
+			p.send(b.To, LinksMessage, len(b.Data), func(o *meshProcess) {
 				o.tell(mesh.Offered{From: from, Number: b.Number, Links: o.w.decode(b)})
 			})
 		}

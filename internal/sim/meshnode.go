@@ -244,9 +244,9 @@ func (p *meshProcess) carry(a peer.Action) {
 	w := p.w
 	switch a := a.(type) {
 	case peer.Send:
-		kind := meshMessage
+		kind := MeshMessage
 		if a.Data[0] == 'o' {
-			kind = overlayMessage
+			kind = OverlayMessage
 		}
 		from := p.n.name
 		p.send(strategy.Node(a.To.Node), kind, len(a.Data), func(o *meshProcess) {
@@ -264,7 +264,7 @@ func (p *meshProcess) carry(a peer.Action) {
 		p.view = a.View
 	case mesh.Answer:
 		from := p.n.name
-		p.send(a.To, linksMessage, 8+2*len(a.Refused), func(o *meshProcess) { o.answered(from, a) })
+		p.send(a.To, LinksMessage, 8+2*len(a.Refused), func(o *meshProcess) { o.answered(from, a) })
 	case mesh.Routed:
 		p.out.Wake(a.Hosts)
 		p.pump()

@@ -15,8 +15,8 @@ type MeshRate struct {
 	Comes  time.Duration // when it comes, in RunMeshRates; 0: it is there at the beginning
 }
 
-// MeshRates is an experiment: nodes with rates, for a time, and nothing goes wrong. Either a web is crawled, or URLs come
-// to nodes at their rates, as a Poisson process; any node finds them, and they take the way of all links.
+// MeshRates is an experiment: nodes with rates, for a time, and nothing goes wrong. Either a web is crawled, or URLs
+// come to nodes at their rates, as a Poisson process; any node finds them, and they take the way of all links.
 type MeshRates struct {
 	Nodes    []MeshRate
 	Hosts    int // of a web of which all roots are seeds; 0: there is none
@@ -80,7 +80,9 @@ func RunMeshRates(cfg MeshRates, seed uint64) (s MeshSamples) {
 		w.pass(settling + time.Duration(i+1)*cfg.Sample)
 		var nodes []NodeSample
 		for _, n := range w.nodes {
-			nodes = append(nodes, n.sample())
+			if n.proc.began < w.k.now { // else it comes with the next sample
+				nodes = append(nodes, n.sample())
+			}
 		}
 		s.Nodes = append(s.Nodes, nodes)
 		s.Figures = append(s.Figures, w.soFar().since(before))
@@ -110,8 +112,13 @@ func (w *meshWorld) soFar() MeshFigures {
 func (f MeshFigures) since(g MeshFigures) MeshFigures {
 	f.NodeTime -= g.NodeTime
 	f.Requests -= g.Requests
+	f.Recorded -= g.Recorded
 	f.Given -= g.Given
+	f.Faults -= g.Faults
 	f.Processor -= g.Processor
+	f.LookUps.LookUps -= g.LookUps.LookUps
+	f.LookUps.Asked -= g.LookUps.Asked
+	f.LookUps.Hops -= g.LookUps.Hops
 	for i := range f.Messages {
 		f.Messages[i] -= g.Messages[i]
 		f.Bytes[i] -= g.Bytes[i]

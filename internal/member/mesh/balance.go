@@ -13,10 +13,10 @@ import (
 // blocks. Its level is the number of these, less the blocks that its area has free: positive where it is heavy,
 // negative where it is light. A heavy node asks the nodes of its buckets for their levels, from near to far, and gives
 // the first light node as many blocks as that has room for. The paper's blocks are URLs; here they are whole hosts, as
-// politeness wants it, and room is reserved before anything moves, as two may find the same light node. So a bucket need
-// not have room for all that a node has too much: by the paper's rule, Config.AllOrNothing, a node that has more than
-// any bucket has room for is not helped any more. What is given away stays known to the target as a delegation until it
-// is drained, and comes back then.
+// politeness wants it, and room is reserved before anything moves, as two may find the same light node. So a bucket
+// need not have room for all that a node has too much: by the paper's rule, Config.AllOrNothing, a node that has more
+// than any bucket has room for is not helped any more. What is given away stays known to the target as a delegation
+// until it is drained, and comes back then.
 
 // A Balance is what a node's load is.
 type Balance struct {
@@ -72,8 +72,8 @@ func (m *Machine) loaded(e Load) {
 	}
 }
 
-// AreaOf is how many blocks a node works on, by the rates, in URLs a second, at which they come and are fetched: as many
-// as make the difference in an interval.
+// AreaOf is how many blocks a node works on, by the rates, in URLs a second, at which they come and are fetched: as
+// many as make the difference in an interval.
 func AreaOf(arriving, rate float64, interval time.Duration, block int) int {
 	n := math.Abs(rate-arriving) * interval.Seconds() / float64(block)
 	if arriving >= rate {
