@@ -115,21 +115,6 @@ func (m *meshSim) check(cmd *cobra.Command) (err error) {
 		return err
 	}
 	w, s := &m.mesh, &m.scale
-	if len(m.intervals) == 0 {
-		return usagef("--intervals is empty: name times, such as 3m,30s")
-	}
-	for _, t := range m.intervals {
-		if t < time.Second || t > w.Time {
-			return usagef("--intervals: from 1s to %v, the time of a run, are possible, not %v", w.Time, t)
-		}
-	}
-	for _, n := range w.HostURLs {
-		if n < 1 || n > 64 {
-			return usagef("--host-urls: from 1 to 64 URLs are possible, not %d", n)
-		}
-	}
-	w.T, w.OtherT = m.intervals[0], m.intervals[1:]
-	s.Seed = w.Seed
 	for _, n := range s.Nodes {
 		if n < 2 || n > mostMeshNodes {
 			return usagef("--nodes: from 2 to %d nodes are possible, not %d", mostMeshNodes, n)
@@ -147,6 +132,21 @@ func (m *meshSim) check(cmd *cobra.Command) (err error) {
 	case s.Stay < time.Minute:
 		return usagef("--stay is %v: a minute or more is possible", s.Stay)
 	}
+	if len(m.intervals) == 0 {
+		return usagef("--intervals is empty: name times, such as 3m,30s")
+	}
+	for _, t := range m.intervals {
+		if t < time.Second || t > w.Time {
+			return usagef("--intervals: from 1s to %v, the time of a run, are possible, not %v", w.Time, t)
+		}
+	}
+	for _, n := range w.HostURLs {
+		if n < 1 || n > 64 {
+			return usagef("--host-urls: from 1 to 64 URLs are possible, not %d", n)
+		}
+	}
+	w.T, w.OtherT = m.intervals[0], m.intervals[1:]
+	s.Seed = w.Seed
 	return nil
 }
 
