@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -53,7 +50,7 @@ type dspider struct {
 	share   string
 	order   string
 	decider string
-	out     string
+	out     simFolder
 }
 
 func simDSpider() *cobra.Command {
@@ -71,8 +68,8 @@ func simDSpider() *cobra.Command {
 		if err := d.check(cmd); err != nil {
 			return err
 		}
-		if err := d.folder(); err != nil {
-			return fmt.Errorf("--out: %w", err)
+		if err := d.out.prepare(); err != nil {
+			return err
 		}
 		if d.scaling {
 			return d.runScale(cmd)
@@ -84,7 +81,7 @@ func simDSpider() *cobra.Command {
 
 func (d *dspider) flags(cmd *cobra.Command) {
 	f, w := cmd.Flags(), &d.world
-	f.StringVar(&d.out, "out", "", "write tables as CSV into `DIR`, and pictures as JSON, which go run -C bench/plot . "+
+	f.StringVar((*string)(&d.out), "out", "", "write tables as CSV into `DIR`, and pictures as JSON, which go run -C bench/plot . "+
 		"DIR draws")
 	f.IntVar(&w.Runs, "runs", w.Runs, "make each run with `K` seeds; tables have mean and standard deviation")
 	f.Uint64Var(&w.Seed, "seed", w.Seed, "the first seed's `NUMBER`")
@@ -163,21 +160,6 @@ func (d *dspider) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// folder makes the folder and tries whether it can be written to, before the work is done.
-func (d *dspider) folder() error {
-	if d.out == "" {
-		return nil
-	}
-	if err := os.MkdirAll(d.out, 0o777); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(d.out, ".kumo-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
 func (d *dspider) run(cmd *cobra.Command) error {
 	show, hide := showRuns()
 	points, err := d.world.Run(cmd.Context(), show)
@@ -192,9 +174,6 @@ func (d *dspider) run(cmd *cobra.Command) error {
 	for _, figure := range experiments.InFigures(points) {
 		if err := printFigure(out, figure); err != nil {
 			return err
-		}
-		if d.out == "" {
-			continue
 		}
 		name := experiments.FigureName(figure[0].Setting)
 		if err := d.table(name, func(w io.Writer) error { return experiments.WriteCSV(w, figure) }); err != nil {
@@ -263,31 +242,24 @@ func printJudgement(w io.Writer, all []experiments.Statement) {
 			fmt.Fprintf(w, "\nOf experiment %d, mode %v, %s\n", s.Experiment, s.Mode, loadings[s.Loading])
 		}
 		last = s
-		seen := map[bool]string{true: "seen    ", false: "not seen"}[s.Seen]
-		fmt.Fprintf(w, "  %s  %s: %s\n", seen, s.Text, s.Numbers)
-		if s.Why != "" {
-			fmt.Fprintf(w, "            %s\n", s.Why)
-		}
+		printStatement(w, s.Seen, s.Text, s.Numbers, s.Why)
+	}
+}
+
+// printStatement says whether a statement of a paper is seen, by which numbers, and why not.
+func printStatement(w io.Writer, seen bool, text, numbers, why string) {
+	fmt.Fprintf(w, "  %s  %s: %s\n", map[bool]string{true: "seen    ", false: "not seen"}[seen], text, numbers)
+	if why != "" {
+		fmt.Fprintf(w, "            %s\n", why)
 	}
 }
 
 func (d *dspider) table(name string, write func(io.Writer) error) error {
-	return d.write(name+".csv", write)
+	return d.out.write(name+".csv", write)
 }
 
 func (d *dspider) picture(name string, pic *experiments.Picture) error {
-	return d.write(name+".plot.json", pic.Write)
-}
-
-func (d *dspider) write(name string, write func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if err := os.WriteFile(filepath.Join(d.out, name), b.Bytes(), 0o666); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	return nil
+	return d.out.write(name+".plot.json", pic.Write)
 }
 
 // showRuns shows on a terminal how far long work is, a few times a second, until it is hidden.

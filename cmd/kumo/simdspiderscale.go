@@ -101,7 +101,7 @@ func (d *dspider) runScale(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := printScale(cmd.OutOrStdout(), &s, rows, limits); err != nil || d.out == "" {
+	if err := printScale(cmd.OutOrStdout(), &s, rows, limits); err != nil {
 		return err
 	}
 	if err := d.table("scale", func(w io.Writer) error { return experiments.WriteScale(w, rows) }); err != nil {

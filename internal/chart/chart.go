@@ -1,4 +1,5 @@
-// Package chart draws how something grows over days, as SVG that every browser shows. It draws lines and no more.
+// Package chart draws how something grows over days, and curves over numbers, as SVG that every browser shows. It draws
+// lines and no more.
 package chart
 
 import (
@@ -44,11 +45,7 @@ const (
 // SVG writes the chart.
 func (c *Chart) SVG(w io.Writer) error {
 	var b strings.Builder
-	height := header + len(c.Panels)*panel
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
-		`font-family="sans-serif" font-size="11">`+"\n", width, height)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
-	text(&b, left, 22, "start", `font-size="15"`, c.Title)
+	open(&b, c.Title, len(c.Panels))
 	for i := range c.Panels {
 		fmt.Fprintf(&b, `<g transform="translate(0,%d)">`+"\n", header+i*panel)
 		c.panel(&b, &c.Panels[i])
@@ -57,6 +54,15 @@ func (c *Chart) SVG(w io.Writer) error {
 	b.WriteString("</svg>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// open begins a drawing.
+func open(b *strings.Builder, title string, panels int) {
+	height := header + panels*panel
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
+		`font-family="sans-serif" font-size="11">`+"\n", width, height)
+	fmt.Fprintf(b, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
+	text(b, left, 22, "start", `font-size="15"`, title)
 }
 
 func (c *Chart) panel(b *strings.Builder, p *Panel) {
@@ -115,6 +121,11 @@ func (c *Chart) line(b *strings.Builder, l *Line, colour string, y func(float64)
 			points = append(points, fmt.Sprintf("%.1f,%.1f", c.x(i), y(v)))
 		}
 	}
+	stroke(b, colour, points)
+}
+
+// stroke joins points, each written as SVG has it; one alone is a dot.
+func stroke(b *strings.Builder, colour string, points []string) {
 	fmt.Fprintf(b, `<polyline fill="none" stroke="%s" stroke-width="1.6" points="%s"/>`+"\n", colour,
 		strings.Join(points, " "))
 	if len(points) == 1 {
@@ -123,22 +134,30 @@ func (c *Chart) line(b *strings.Builder, l *Line, colour string, y func(float64)
 	}
 }
 
-// names writes the names of lines beside their ends, the highest first, moved apart as far as needed.
+// names writes the names of lines beside their ends.
 func (c *Chart) names(b *strings.Builder, p *Panel, y func(float64) float64) {
-	type label struct {
-		line int
-		at   float64
-	}
-	var all []label
+	var all []end
 	for i := range p.Lines {
 		for _, v := range slices.Backward(p.Lines[i].Values) {
 			if !math.IsNaN(v) {
-				all = append(all, label{i, y(v)})
+				all = append(all, end{p.Lines[i].Name, colour(i, len(p.Lines)), y(v)})
 				break
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b label) int { return cmp.Compare(a.at, b.at) })
+	nameEnds(b, all)
+}
+
+// An end is where a line ends.
+type end struct {
+	name   string
+	colour string
+	at     float64
+}
+
+// nameEnds writes the names of lines beside their ends, the highest first, moved apart as far as needed.
+func nameEnds(b *strings.Builder, all []end) {
+	slices.SortStableFunc(all, func(a, b end) int { return cmp.Compare(a.at, b.at) })
 	gap := min(nameGap, float64(panel-top)/float64(max(len(all), 1)))
 	for i := range all { // down, and from the floor up again
 		if i > 0 {
@@ -151,8 +170,7 @@ func (c *Chart) names(b *strings.Builder, p *Panel, y func(float64) float64) {
 		floor = all[i].at - gap
 	}
 	for _, l := range all {
-		fill := fmt.Sprintf(`fill="%s"`, colour(l.line, len(p.Lines)))
-		text(b, width-right+8, l.at+4, "start", fill, p.Lines[l.line].Name)
+		text(b, width-right+8, l.at+4, "start", fmt.Sprintf(`fill="%s"`, l.colour), l.name)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // and the crawl comes to rest. Pages that are fetched twice, and requests to a host at which another node is, are counted.
 type MeshConfig struct {
 	Nodes   int           // at the start; 10
-	Hosts   int           // of the web; 6 a node
+	Hosts   int           // of the web; 6 a node; negative: none
 	Pages   int           // of a host, on average; 16, at most 32
 	Delay   time.Duration // of a host, on average; 2s
 	Backups int           // of a host; 3
@@ -41,9 +41,16 @@ type MeshConfig struct {
 	Turmoil time.Duration // how long things go wrong; 4m
 	Limit   time.Duration // until all must be at rest after that; 1h
 
+	Rates    []MeshRate    // of the nodes in the order in which they come; those beyond have none
+	Block    int           // URLs of a block of load; 20
+	Interval time.Duration // in which nodes look at their load; 30s
+
+	AllOrNothing bool // as in mesh.Config
+
 	Overlay overlay.Config // of each node: all but Self and Seed
 
 	Progress func(at time.Duration, so MeshFigures) // is called every two minutes of virtual time; may be nil
+	Now      func() time.Time                       // the clock by which the processor's time is measured; nil: it is not
 
 	parts meshParts
 }
@@ -68,6 +75,7 @@ func (c MeshConfig) withDefaults() MeshConfig {
 	c.Quiet, c.FaultEvery = cmp.Or(c.Quiet, 20*time.Second), cmp.Or(c.FaultEvery, 8*time.Second)
 	c.Wipes = cmp.Or(c.Wipes, 1)
 	c.Repair, c.Turmoil, c.Limit = cmp.Or(c.Repair, time.Minute), cmp.Or(c.Turmoil, 4*time.Minute), cmp.Or(c.Limit, time.Hour)
+	c.Interval = cmp.Or(c.Interval, 30*time.Second)
 	return c
 }
 
@@ -89,6 +97,9 @@ type MeshFigures struct {
 	Messages   [kindsOfMessages]int
 	Bytes      [kindsOfMessages]int
 	LookUps    overlay.Stats
+	Recorded   int           // URLs that were entered into histories, or said to be done
+	Given      int           // hosts that went to nodes that had less to do
+	Processor  time.Duration // that the nodes' own code took, if it is measured
 }
 
 // Why a page was fetched again.
@@ -101,13 +112,16 @@ const (
 	causes
 )
 
-// What messages are about.
+// What messages are about: the places in MeshFigures.
 const (
-	overlayMessage = iota
-	meshMessage
-	linksMessage
+	OverlayMessage = iota
+	MeshMessage
+	LinksMessage
 	kindsOfMessages
 )
+
+// MessageKinds are their names.
+var MessageKinds = [kindsOfMessages]string{"overlay", "mesh", "links"}
 
 func (f *MeshFigures) add(g MeshFigures) {
 	f.Virtual += g.Virtual
@@ -129,6 +143,9 @@ func (f *MeshFigures) add(g MeshFigures) {
 		f.Messages[i] += g.Messages[i]
 		f.Bytes[i] += g.Bytes[i]
 	}
+	f.Recorded += g.Recorded
+	f.Given += g.Given
+	f.Processor += g.Processor
 	f.LookUps.LookUps += g.LookUps.LookUps
 	f.LookUps.Asked += g.LookUps.Asked
 	f.LookUps.Hops += g.LookUps.Hops
@@ -141,14 +158,14 @@ func (f MeshFigures) String() string {
 		again += n
 	}
 	seconds := max(f.NodeTime.Seconds(), 1)
-	bytes := f.Bytes[overlayMessage] + f.Bytes[meshMessage] + f.Bytes[linksMessage]
+	bytes := f.Bytes[OverlayMessage] + f.Bytes[MeshMessage] + f.Bytes[LinksMessage]
 	return fmt.Sprintf("pages %d, lost %d, fetched twice %d (%.0f a million: death %d, links %d, marks %d, split %d, other %d), slips %d, too soon %d; "+
 		"faults %d, joined %d, wiped %d; messages a page: %.1f mesh, %.1f links, %.1f overlay; a node a second: %.2f messages "+
 		"of the overlay, %.0f bytes in all; look-ups %d, of %.1f questions and %.2f hops; %v, %d events",
 		f.Pages, f.Lost, again, 1e6*ratio(again, f.Requests), f.Duplicates[byDeath], f.Duplicates[byLinks], f.Duplicates[byMark],
-		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Hasty, f.Faults, f.Joined, f.Wiped, ratio(f.Messages[meshMessage], f.Pages),
-		ratio(f.Messages[linksMessage], f.Pages), ratio(f.Messages[overlayMessage], f.Pages),
-		float64(f.Messages[overlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
+		f.Duplicates[bySplit], f.Duplicates[byOther], f.Slips, f.Hasty, f.Faults, f.Joined, f.Wiped, ratio(f.Messages[MeshMessage], f.Pages),
+		ratio(f.Messages[LinksMessage], f.Pages), ratio(f.Messages[OverlayMessage], f.Pages),
+		float64(f.Messages[OverlayMessage])/seconds, float64(bytes)/seconds, f.LookUps.LookUps,
 		ratio(int(f.LookUps.Asked), int(f.LookUps.LookUps)), ratio(int(f.LookUps.Hops), int(f.LookUps.LookUps)),
 		f.Virtual.Round(time.Second), f.Events)
 }
@@ -170,6 +187,7 @@ type meshWorld struct {
 	wiped   moment          // when a disk was lost, the last time
 	healed  moment          // when the network was whole again, the last time
 	calm    bool            // nothing goes wrong any more
+	tried   int             // names of hosts that were made up
 
 	figures    MeshFigures
 	violations []string
@@ -188,7 +206,7 @@ type meshVisit struct {
 
 func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
 	w := &meshWorld{cfg: cfg, k: newKernel(seed), named: map[strategy.Node]*meshNode{},
-		web: newWeb(Config{Hosts: cfg.Hosts, Pages: cfg.Pages, Delay: cfg.Delay}, hash(seed, 1))}
+		web: newWeb(Config{Hosts: max(cfg.Hosts, 0), Pages: cfg.Pages, Delay: cfg.Delay}, hash(seed, 1))}
 	w.net = &network{k: w.k, band: 5e6, loss: max(cfg.Loss, 0), slow: 1}
 	// a map's corners are 1.41 times as far from each other as its sides
 	w.net.latency = plane{seed: seed, least: cfg.Least, width: (cfg.Most - cfg.Least) * 5 / 7}
@@ -269,8 +287,11 @@ func (w *meshWorld) progress() {
 func (w *meshWorld) pass(until moment) { w.k.run(until, func() bool { return false }) }
 
 // seed gives the roots of some hosts to nodes.
-func (w *meshWorld) seed() {
-	for i := range w.web.seeds {
+func (w *meshWorld) seed() { w.give(w.web.seeds) }
+
+// give gives the roots of so many hosts to nodes.
+func (w *meshWorld) give(hosts int) {
+	for i := range hosts {
 		p := w.live[i%len(w.live)]
 		p.offer(at(int32(i), 0))
 		p.pump()
@@ -318,12 +339,15 @@ func (w *meshWorld) judge(began moment) {
 }
 
 // gone counts what a process came to.
-func (w *meshWorld) gone(p *meshProcess) {
-	w.figures.NodeTime += w.k.now - p.began
+func (w *meshWorld) gone(p *meshProcess) { w.figures.count(p) }
+
+// count adds what is counted of a process when it ends.
+func (f *MeshFigures) count(p *meshProcess) {
+	f.NodeTime += p.w.k.now - p.began
 	s := p.peer.Overlay().Stats()
-	w.figures.LookUps.LookUps += s.LookUps
-	w.figures.LookUps.Asked += s.Asked
-	w.figures.LookUps.Hops += s.Hops
+	f.LookUps.LookUps += s.LookUps
+	f.LookUps.Asked += s.Asked
+	f.LookUps.Hops += s.Hops
 }
 
 // missing is how many pages were not fetched yet.

@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"time"
 
 	"kumo/internal/member"
@@ -39,6 +41,7 @@ func (p *meshProcess) record(a mesh.Record) mesh.Recorded {
 		d = &meshRecord{}
 		p.n.disk.history[h] = d
 	}
+	p.w.figures.Recorded += len(a.Links)
 	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
 	for i, k := range a.Links {
 		bit := urlOf(k.Hash).bit()
@@ -166,6 +169,10 @@ func (p *meshProcess) plan(h int32) {
 		return
 	}
 	s.planned = true
+	if p.n.rate.Fetch > 0 {
+		p.queue(h, s)
+		return
+	}
 	p.after(max(s.next-p.w.k.now, 0), func() { p.look(h, s) })
 }
 
@@ -260,7 +267,7 @@ func (p *meshProcess) pumpAfter(d time.Duration) {
 		p.pumping = false
 		for _, b := range p.out.Batches(p.now(), p.peer.Machine().First) {
 			from := p.n.name
-			p.send(b.To, linksMessage, len(b.Data), letter{f: func(o *meshProcess) {
+			p.send(b.To, LinksMessage, len(b.Data), letter{f: func(o *meshProcess) {
 				o.tell(mesh.Offered{From: from, Number: b.Number, Links: o.w.decode(b)})
 			}})
 		}
@@ -314,30 +321,35 @@ func (p *meshProcess) rests() (bool, uint64) {
 	return true, 0
 }
 
-const meshLoadEvery = 30 * time.Second
-
 // load says what there is to do, again and again.
 func (p *meshProcess) load() {
-	l := mesh.Load{Busy: p.w.cfg.Busy, Rate: float64(p.fetched) / meshLoadEvery.Seconds()}
+	l := mesh.Load{Busy: p.w.cfg.Busy, Rate: float64(p.fetched) / p.w.cfg.Interval.Seconds()}
 	for _, e := range p.n.disk.engine {
 		l.Waiting += int64(onesCount(e.known &^ (e.unsaid | e.said)))
 	}
-	l.Arriving = max(0, float64(l.Waiting-p.waiting)/meshLoadEvery.Seconds()+l.Rate)
+	l.Arriving = max(0, float64(l.Waiting-p.waiting)/p.w.cfg.Interval.Seconds()+l.Rate)
 	p.waiting, p.fetched = l.Waiting, 0
 	p.tell(l)
-	p.after(meshLoadEvery, p.load)
+	p.after(p.w.cfg.Interval, p.load)
 }
 
-// spare names hosts that another node may have.
+// spare names the hosts with the longest queues that another node may have, as a real node does.
 func (p *meshProcess) spare(a mesh.Spare) mesh.Spared {
 	s := mesh.Spared{To: a.To}
-	for _, h := range sortedKeys(p.n.disk.engine) {
-		e := p.n.disk.engine[h]
-		left := int64(onesCount(e.known &^ (e.unsaid | e.said)))
-		if left > 0 && a.URLs > 0 && !p.host(h).asking {
-			s.Hosts = append(s.Hosts, p.w.web.hosts[h].name)
-			a.URLs -= left
+	waiting := map[int32]int64{}
+	for h, e := range p.n.disk.engine {
+		if n := int64(onesCount(e.known &^ (e.unsaid | e.said))); n > 0 && !p.host(h).asking {
+			waiting[h] = n
 		}
 	}
+	hosts := sortedKeys(waiting)
+	slices.SortStableFunc(hosts, func(g, h int32) int { return cmp.Compare(waiting[h], waiting[g]) })
+	for _, h := range hosts {
+		if waiting[h] <= a.URLs {
+			s.Hosts = append(s.Hosts, p.w.web.hosts[h].name)
+			a.URLs -= waiting[h]
+		}
+	}
+	p.w.figures.Given += len(s.Hosts)
 	return s
 }

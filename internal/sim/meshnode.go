@@ -22,6 +22,7 @@ type meshNode struct {
 	disk  *meshDisk
 	proc  *meshProcess // nil while none runs
 	lives int
+	rate  MeshRate
 }
 
 // A meshDisk is what survives a process.
@@ -62,6 +63,7 @@ type meshProcess struct {
 	out     *member.Outbox
 	pumping bool
 	offered map[int32]uint64 // links that went into the outbox in this life
+	turns   turns
 	marks   map[uint64]*meshMark
 	said    map[int32]uint64 // pages that were Finished in this life
 	hosts   map[int32]*meshHost
@@ -88,6 +90,9 @@ func (w *meshWorld) join() *meshNode {
 	n := &meshNode{w: w, name: strategy.Node(fmt.Sprintf("n%d~1", len(w.nodes))), place: len(w.nodes)}
 	n.disk = &meshDisk{map[int32]*meshRecord{}, map[int32]*meshEngine{}, map[uint64]url{}, mesh.RecordVersion{},
 		map[mesh.ChunkID][]byte{}}
+	if n.place < len(w.cfg.Rates) {
+		n.rate = w.cfg.Rates[n.place]
+	}
 	w.nodes = append(w.nodes, n)
 	w.named[n.name] = n
 	w.figures.Joined++
@@ -107,7 +112,8 @@ func (n *meshNode) start() {
 	n.proc = p
 	cfg := peer.Config{Overlay: w.cfg.Overlay}
 	cfg.Overlay.Self, cfg.Overlay.Seed = overlay.Contact{Node: string(n.name)}, w.k.rng.Uint64()
-	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, Met: len(w.nodes) > 1, Waits: p.waits, Engine: p.rests,
+	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, Met: len(w.nodes) > 1, Block: w.cfg.Block, Area: n.rate.Area,
+		Interval: w.cfg.Interval, AllOrNothing: w.cfg.AllOrNothing, Waits: p.waits, Engine: p.rests,
 		Process: w.k.rng.Uint64(), Record: n.disk.record, Chunks: slices.Collect(maps.Keys(n.disk.chunks)),
 		Chunk: func(id mesh.ChunkID) ([]byte, error) { return n.disk.chunks[id], nil }}
 	p.peer = peer.New(cfg)
@@ -195,7 +201,7 @@ func (p *meshProcess) tell(e peer.Event) {
 	for len(p.inbox) > 0 {
 		in := p.inbox
 		p.inbox = nil
-		p.acts = p.peer.Step(p.now(), in, p.acts[:0])
+		p.acts = p.step(in)
 		p.carryOut(p.acts)
 		clear(in)
 		if p.inbox == nil {
@@ -203,6 +209,17 @@ func (p *meshProcess) tell(e peer.Event) {
 		}
 	}
 	p.stepping = false
+}
+
+func (p *meshProcess) step(in []peer.Event) []peer.Action {
+	now := p.w.cfg.Now
+	if now == nil {
+		return p.peer.Step(p.now(), in, p.acts[:0])
+	}
+	begin := now()
+	out := p.peer.Step(p.now(), in, p.acts[:0])
+	p.w.figures.Processor += now().Sub(begin)
+	return out
 }
 
 func (p *meshProcess) carryOut(actions []peer.Action) {
@@ -227,9 +244,9 @@ func (p *meshProcess) carry(a peer.Action) {
 	w := p.w
 	switch a := a.(type) {
 	case peer.Send:
-		kind := meshMessage
+		kind := MeshMessage
 		if a.Data[0] == 'o' {
-			kind = overlayMessage
+			kind = OverlayMessage
 		}
 		p.send(strategy.Node(a.To.Node), kind, len(a.Data), letter{from: p.n, data: a.Data})
 	case peer.Wake:
@@ -240,7 +257,7 @@ func (p *meshProcess) carry(a peer.Action) {
 		p.view = a.View
 	case mesh.Answer:
 		from := p.n.name
-		p.send(a.To, linksMessage, 8+2*len(a.Refused), letter{f: func(o *meshProcess) { o.answered(from, a) }})
+		p.send(a.To, LinksMessage, 8+2*len(a.Refused), letter{f: func(o *meshProcess) { o.answered(from, a) }})
 	case mesh.Routed:
 		p.out.Wake(a.Hosts)
 		p.pump()

@@ -13,11 +13,17 @@ type web struct {
 	seed   uint64
 	hosts  []site
 	byName map[string]int32
-	links  int      // to other hosts, a page at most
+	links  int      // to other hosts, a page at most; noLinks
 	seeds  int      // so many hosts' roots are given to the crawl
 	reach  []uint64 // by host: pages that can be reached from the seeds
 	pages  int      // how many these are
 }
+
+// Of a web's links: pages have none at all, nor to their own host.
+const noLinks = -1
+
+// mostPages is how many pages a host has at most: a set of them is a word.
+const mostPages = 64
 
 // A site is one host of a web.
 type site struct {
@@ -41,7 +47,7 @@ func newWeb(cfg Config, seed uint64) *web {
 	for i := range cfg.Hosts {
 		r := hash(seed, 1, uint64(i))
 		s := site{name: fmt.Sprintf("h%d.example", i), pages: 1 + int(r%uint64(2*cfg.Pages-1))}
-		s.pages = min(s.pages, 64)
+		s.pages = min(s.pages, mostPages)
 		s.delay = cfg.Delay/2 + time.Duration(hash(r)%uint64(cfg.Delay))
 		w.hosts = append(w.hosts, s)
 		w.byName[s.name] = int32(i)
@@ -68,6 +74,9 @@ func mix(x uint64) uint64 {
 
 // linksOf appends the URLs that a page links to.
 func (w *web) linksOf(u url, out []url) []url {
+	if w.links == noLinks {
+		return out
+	}
 	h, p := u.host(), int(u&63)
 	pages := w.hosts[h].pages
 	for _, child := range [...]int{2*p + 1, 2*p + 2, p / 2} {

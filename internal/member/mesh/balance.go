@@ -12,9 +12,11 @@ import (
 // does. A node works on an area of a few blocks of Config.Block URLs; what it has beyond them is counted in such
 // blocks. Its level is the number of these, less the blocks that its area has free: positive where it is heavy,
 // negative where it is light. A heavy node asks the nodes of its buckets for their levels, from near to far, and gives
-// blocks to the first light node of the first bucket that is light as a whole. The paper's blocks are URLs; here they
-// are whole hosts, as politeness wants it, and room is reserved before anything moves, as two may find the same light
-// node. What is given away stays known to the target as a delegation until it is drained, and comes back then.
+// the first light node as many blocks as that has room for. The paper's blocks are URLs; here they are whole hosts, as
+// politeness wants it, and room is reserved before anything moves, as two may find the same light node. So a bucket
+// need not have room for all that a node has too much: by the paper's rule, Config.AllOrNothing, a node that has more
+// than any bucket has room for is not helped any more. What is given away stays known to the target as a delegation
+// until it is drained, and comes back then.
 
 // A Balance is what a node's load is.
 type Balance struct {
@@ -31,10 +33,24 @@ type balance struct {
 	Balance
 	known    bool // loads were told
 	busy     bool
-	reserved int // blocks that are promised to others
+	reserved []promise
 	moving   bool
 	quiet    map[string]int           // how long nothing has waited of a guest
 	away     map[string]strategy.Node // who fetches hosts of this node's
+}
+
+// A promise is blocks for which another node has reserved room. It holds until what has come is part of the level.
+type promise struct {
+	blocks int
+	until  time.Time
+}
+
+// promised is for how many blocks room is promised.
+func (b *balance) promised() (n int) {
+	for _, p := range b.reserved {
+		n += p.blocks
+	}
+	return n
 }
 
 // loaded takes what the engine has to do, and computes the level.
@@ -42,8 +58,11 @@ func (m *Machine) loaded(e Load) {
 	b := &m.balance
 	b.known, b.busy = true, e.Busy
 	b.Waiting, b.Rate, b.Arriving = e.Waiting, e.Rate, e.Arriving
-	b.Area = area(e.Arriving, e.Rate, m.cfg.Interval, m.cfg.Block)
+	if b.Area = m.cfg.Area; b.Area == 0 {
+		b.Area = AreaOf(e.Arriving, e.Rate, m.cfg.Interval, m.cfg.Block)
+	}
 	b.Level = level(e.Waiting, b.Area, m.cfg.Block)
+	b.reserved = slices.DeleteFunc(b.reserved, func(p promise) bool { return !m.now.Before(p.until) })
 	b.Delegated, b.Guests = len(b.away), len(m.view.in)
 	m.returnGuests()
 	m.lookAfterDelegated()
@@ -53,9 +72,9 @@ func (m *Machine) loaded(e Load) {
 	}
 }
 
-// area is how many blocks a node works on, by the rates at which URLs come and are fetched: as many as make the
-// difference in an interval.
-func area(arriving, rate float64, interval time.Duration, block int) int {
+// AreaOf is how many blocks a node works on, by the rates, in URLs a second, at which they come and are fetched: as
+// many as make the difference in an interval.
+func AreaOf(arriving, rate float64, interval time.Duration, block int) int {
 	n := math.Abs(rate-arriving) * interval.Seconds() / float64(block)
 	if arriving >= rate {
 		n--
@@ -96,7 +115,7 @@ func (m *Machine) askBucket(i int) {
 	b.moving = false
 }
 
-// chooseLight reserves room at a light node of a bucket that is light enough for what this node has too much.
+// chooseLight reserves room at a light node of a bucket for what this node has too much, as far as it has some.
 func (m *Machine) chooseLight(i int, nodes []strategy.Node, levels map[strategy.Node]int64) {
 	b := &m.balance
 	sum := int64(b.Level)
@@ -104,7 +123,7 @@ func (m *Machine) chooseLight(i int, nodes []strategy.Node, levels map[strategy.
 		sum += l
 	}
 	at := -1
-	if sum < 0 {
+	if sum < 0 || !m.cfg.AllOrNothing {
 		at = slices.IndexFunc(nodes, func(n strategy.Node) bool { l, ok := levels[n]; return ok && l < 0 })
 	}
 	if at < 0 || b.Level <= 0 {
@@ -127,22 +146,21 @@ func (m *Machine) tellLevel(answer func(reply)) {
 		answer(reply{code: replyNo})
 		return
 	}
-	answer(reply{code: replyYes, number: int64(b.Level + b.reserved)})
+	answer(reply{code: replyYes, number: int64(b.Level + b.promised())})
 }
 
-// reservedFor is how long room is kept.
-const reservedFor = 30 * time.Second
+// givingTakes is how long hosts may be on their way to who has reserved room for them.
+const givingTakes = 30 * time.Second
 
 // reserve promises room for blocks, as far as there is some.
 func (m *Machine) reserve(it item, answer func(reply)) {
 	b := &m.balance
-	n := min(it.number, int64(-b.Level-b.reserved))
+	n := min(it.number, int64(-b.Level-b.promised()))
 	if !b.known || n <= 0 || m.leaving {
 		answer(reply{code: replyNo})
 		return
 	}
-	b.reserved += int(n)
-	m.after(reservedFor, func() { b.reserved -= int(n) })
+	b.reserved = append(b.reserved, promise{int(n), m.now.Add(givingTakes)})
 	answer(reply{code: replyYes, number: n})
 }
 

@@ -61,7 +61,10 @@ type Config struct {
 	Finds    int           // look-ups at once, at most; 32
 	Routes   int           // hosts near to other nodes whose first backup is remembered, at most; 65536
 	Block    int           // URLs of a block of load; 20
+	Area     int           // blocks that this node works on; 0: as many as the rates of its Loads make
 	Interval time.Duration // between two Loads; DefaultInterval
+	// a node gives load only to buckets that have room for all that it has too much, as the paper has it
+	AllOrNothing bool
 	// reports whether something of a host waits in the engine, or is under way there
 	Waits func(host string) bool
 	Width int // bits of ids that count: fewer than xor.Bits for tests only

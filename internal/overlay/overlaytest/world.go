@@ -1,5 +1,5 @@
 // Package overlaytest is a network of overlays in virtual time: messages take their time, and some are lost. It is for
-// the tests of overlay, and of what stands on it.
+// the tests of overlay, and of what stands on it, and for experiments with many.
 package overlaytest
 
 import (

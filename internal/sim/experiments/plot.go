@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+
+	"kumo/internal/chart"
 )
 
 // A Picture is panels beside and below each other. It is written as JSON, which bench/plot draws: what draws is a
@@ -45,6 +47,19 @@ func (p *Picture) Write(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
 	return enc.Encode(known)
+}
+
+// SVG draws the picture, its panels below each other. Deviations are not drawn.
+func (p *Picture) SVG(w io.Writer, title string) error {
+	plot := chart.Plot{Title: title}
+	for _, panel := range p.Panels {
+		a := chart.Axes{Title: panel.Title, X: panel.X, LogX: panel.LogX, LogY: panel.LogY}
+		for _, c := range panel.Curves {
+			a.Curves = append(a.Curves, chart.Curve{Name: c.Name, X: c.X, Y: c.Y})
+		}
+		plot.Panels = append(plot.Panels, a)
+	}
+	return plot.SVG(w)
 }
 
 // known is the curve without points that have no value, which JSON has no number for.
