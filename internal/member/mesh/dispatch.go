@@ -373,11 +373,27 @@ func (m *Machine) goneTarget(node strategy.Node) {
 // the hosts of which as much is open as before, and asks their first backups whether it is.
 const (
 	reviewEvery = 30 * time.Second
-	reviewMost  = 256 // hosts
+	reviewQuiet = 10 * time.Second // where nothing else is done
+	reviewMost  = 256              // hosts
 )
 
 func (m *Machine) review() {
 	m.after(reviewEvery, m.review)
+	m.reviewHosts()
+}
+
+// reviewQuietly reviews hosts sooner where the engine rests, and nothing has come since it was called last: the crawl's
+// end may wait for that alone.
+func (m *Machine) reviewQuietly() {
+	rests, came := m.engine()
+	quiet := rests && came == m.quiet.came
+	if m.quiet.came = came; quiet && m.now.Sub(m.quiet.reviewed) >= reviewQuiet {
+		m.reviewHosts()
+	}
+}
+
+func (m *Machine) reviewHosts() {
+	m.quiet.reviewed = m.now
 	if m.leaving || !m.now.Before(m.fresh) {
 		return
 	}

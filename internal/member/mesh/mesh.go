@@ -116,7 +116,14 @@ type Machine struct {
 	agreed     bool   // with another node: see Agreed
 	came       uint64 // how often something was brought to this node
 	ending     bool   // whether all rest is being found out
+	quiet      quiet
 	view       *View
+}
+
+// quiet is what reviewQuietly goes by.
+type quiet struct {
+	came     uint64 // to engine and machine, when it was called last
+	reviewed time.Time
 }
 
 // New makes a machine. The overlay has this node in it, and is told and asked by who calls Step.

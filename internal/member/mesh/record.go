@@ -144,6 +144,7 @@ const (
 
 // lookForEnd begins a gathering if it is this node that does.
 func (m *Machine) lookForEnd() {
+	m.reviewQuietly()
 	if !m.closest(m.theEnd) {
 		m.after(endElsewhere, m.lookForEnd)
 		return
