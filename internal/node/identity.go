@@ -23,6 +23,12 @@ type Identity struct {
 	Joined bool   `json:"joined"` // it was, or was about to be, a member
 }
 
+// keyLetters is how long a life is that is a node's public key.
+const keyLetters = 52
+
+// IsKey reports whether the life is the node's public key: it is a node of a crawl without a centre.
+func (i Identity) IsKey() bool { return len(i.Life) == keyLetters }
+
 // Node is the identity as others know it.
 func (i Identity) Node() strategy.Node { return strategy.Node(i.Name + "~" + i.Life) }
 

@@ -450,11 +450,23 @@ func (m *Machine) goneTarget(node strategy.Node) {
 // which as much is open as before: the first backup compares that with all others, they with the first.
 const (
 	reviewEvery = 30 * time.Second
-	reviewMost  = 256 // hosts
+	reviewQuiet = 10 * time.Second // where nothing else is done
+	reviewMost  = 256              // hosts
 )
 
+// review reviews hosts now and then, and sooner where the engine rests, and nothing has come since it was called last:
+// the crawl's end may wait for that alone.
 func (m *Machine) review() {
-	m.after(reviewEvery, m.review)
+	m.after(reviewQuiet, m.review)
+	rests, came := m.engine()
+	quiet := rests && came == m.quiet.came
+	if m.quiet.came = came; quiet || m.now.Sub(m.quiet.reviewed) >= reviewEvery {
+		m.reviewHosts()
+	}
+}
+
+func (m *Machine) reviewHosts() {
+	m.quiet.reviewed = m.now
 	if m.leaving || !m.now.Before(m.fresh) {
 		return
 	}

@@ -131,17 +131,21 @@ func (m *Machine) own() Tally {
 	if m.cfg.Figures != nil {
 		t.Figures, t.Max = m.cfg.Figures()
 	}
-	idle, came := m.Idle(), uint64(0)
-	if m.cfg.Engine != nil {
-		var rest bool
-		rest, came = m.cfg.Engine()
-		idle = idle && rest
-	}
-	if idle {
+	rests, came := m.engine()
+	if rests && m.Idle() {
 		t.Idle = 1
 	}
-	t.Print = mix(m.cfg.Process ^ mix(came+m.came))
+	t.Print = mix(m.cfg.Process ^ mix(came))
 	return t
+}
+
+// engine reports whether nothing waits in the engine, and how often something was brought to this node.
+func (m *Machine) engine() (rests bool, came uint64) {
+	if m.cfg.Engine == nil {
+		return true, m.came
+	}
+	rests, came = m.cfg.Engine()
+	return rests, came + m.came
 }
 
 // mix is a number that looks random (the finalizer of splitmix64).

@@ -128,7 +128,14 @@ type Machine struct {
 	came       uint64 // how often something was brought to this node
 	ending     bool   // whether all rest is being found out
 	seeking    bool   // lookForEnd will be called
+	quiet      quiet
 	view       *View
+}
+
+// quiet is what review goes by.
+type quiet struct {
+	came     uint64 // to engine and machine, when it was called last
+	reviewed time.Time
 }
 
 // New makes a machine. The overlay has this node in it, and is told and asked by who calls Step.
@@ -178,7 +185,7 @@ func (m *Machine) closest(id xor.ID) bool {
 func (m *Machine) Start(now time.Time, out []Action) []Action {
 	m.now, m.out = now, out
 	m.after(agreeEvery, m.sync)
-	m.after(reviewEvery, m.review)
+	m.after(reviewQuiet, m.review)
 	return m.end()
 }
 

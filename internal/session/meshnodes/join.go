@@ -37,6 +37,14 @@ func asContact(c p2p.Contact) overlay.Contact {
 	return overlay.Contact{Node: string(c.Node), Addrs: c.Addrs}
 }
 
+// metBefore are the names of nodes that were met in earlier processes.
+func (n *Node) metBefore() (names []string) {
+	for _, c := range n.known() {
+		names = append(names, strategy.Node(c.Node).Name()+" (met before)")
+	}
+	return names
+}
+
 // known are nodes that were met in earlier processes.
 func (n *Node) known() (all []overlay.Contact) {
 	for _, c := range n.conn.Known() {
@@ -80,9 +88,10 @@ func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
 		case waited > aloneAfter && (version > 0 || len(n.Join) == 0):
 			n.Log.Warn("none of the other nodes answers: this one goes on alone until one does")
 			m.Join()
+			m.Join(n.known()...) // which are asked again and again
 			others = false
 		case waited > lateAfter && !late:
-			n.Log.Warn("no other node answers yet", "join", strings.Join(n.Join, ","))
+			n.Log.Warn("no other node answers yet", "asked", strings.Join(append(n.metBefore(), n.Join...), ", "))
 			late = true
 		}
 	}

@@ -95,16 +95,16 @@ func Open(ctx context.Context, j *job.Job, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	n.conn = conn
-	return n, n.checkKey(id)
+	if err := n.checkKey(id); err != nil {
+		return nil, err
+	}
+	return n, nil
 }
 
 // stateDir is where the node keeps its key, what it knows of others, and of the crawl beside URLs.
 func (n *Node) stateDir() string { return n.folder.Path("state", "mesh") }
 
 func (n *Node) warn(err error) { n.Log.Warn(err.Error()) }
-
-// keyLetters is the length of a Life that is a key.
-const keyLetters = 52
 
 // identity is whose the folder is; a zero one if it is nobody's yet.
 func (n *Node) identity() (id node.Identity, err error) {
@@ -115,7 +115,7 @@ func (n *Node) identity() (id node.Identity, err error) {
 		}
 		return id, err
 	}
-	if id, err = node.OpenIdentity(n.disk, n.nodeFile(), n.Name); err == nil && len(id.Life) != keyLetters {
+	if id, err = node.OpenIdentity(n.disk, n.nodeFile(), n.Name); err == nil && !id.IsKey() {
 		err = advice.Usage("%s belongs to a node with another strategy: name another folder", n.job.Dir)
 	}
 	return id, err

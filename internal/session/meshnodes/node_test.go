@@ -21,6 +21,7 @@ import (
 	"kumo/internal/strategy"
 	"kumo/internal/synthweb"
 	"kumo/internal/verify"
+	"kumo/internal/vfs"
 	"kumo/internal/wire"
 )
 
@@ -162,6 +163,41 @@ func (c *crew) wantAll(repeats int64) synthweb.Score {
 }
 
 func slow(j *job.Job) { j.Frontier.Delay = 100 * time.Millisecond }
+
+// A folder belongs to one node, and to one kind of crawl.
+func TestAFolderIsOneNodes(t *testing.T) {
+	t.Parallel()
+	web := jobtest.Serve(t, synthweb.Clean(14, 1, 3))
+	c := newCrew(t, web)
+	c.start("a").kill()
+	for _, broken := range []struct {
+		why   string
+		spoil func(dir string) error
+	}{
+		{"whose key is gone", func(dir string) error { return os.Remove(filepath.Join(dir, "state", "mesh", "key")) }},
+		{"another strategy", func(dir string) error {
+			file := filepath.Join(dir, "state", "node.json")
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+			_, err := node.OpenIdentity(vfs.OS, file, "a")
+			return err
+		}},
+	} {
+		dir := filepath.Join(c.dir, "a")
+		if err := broken.spoil(dir); err != nil {
+			t.Fatal(err)
+		}
+		j := jobtest.For(web, dir)
+		n, err := Open(t.Context(), j, c.config("a"))
+		if err == nil {
+			t.Fatalf("it is opened: want %q", broken.why)
+		}
+		if n != nil || !strings.Contains(err.Error(), broken.why) {
+			t.Errorf("%v: want %q", err, broken.why)
+		}
+	}
+}
 
 // Three nodes fetch all there is, once, and their folders are whole; a fourth has come in between, and remembers.
 func TestNodesFetchAllThereIs(t *testing.T) {

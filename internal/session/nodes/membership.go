@@ -97,6 +97,9 @@ func (m *membership) openFolder(ctx context.Context) (err error) {
 	if m.id, err = node.OpenIdentity(n.disk, m.folder.Path("state", folder.NodeFile), n.Name); err != nil {
 		return err
 	}
+	if m.id.IsKey() {
+		return advice.Usage("%s belongs to a node with the strategy mesh: name another folder", m.job.Dir)
+	}
 	if m.was = m.id.Joined; m.was {
 		m.joined.Store(true)
 		n.home.kept.Store(true)
