@@ -18,7 +18,7 @@ func (d *DB) Claim(now time.Time, host string, items []Item, fresh []bool) ([]bo
 	}
 	from := len(fresh)
 	fresh = append(fresh, make([]bool, len(items))...)
-	_, err := d.enter(&r, func(i int, known bool) bool {
+	_, err := d.enter(&r, func(i int, known, _ bool) bool {
 		fresh[from+i] = !known
 		return !known
 	})
@@ -26,6 +26,42 @@ func (d *DB) Claim(now time.Time, host string, items []Item, fresh []bool) ([]bo
 		return fresh[:from], err
 	}
 	return fresh, nil
+}
+
+// A State is what is known of a URL.
+type State uint8
+
+// The states.
+const (
+	Unknown State = iota
+	Dispatched
+	Done
+)
+
+// Enter enters URLs of a host: those that are not Done and not known yet as dispatched now, the others as done. It
+// appends to before what was known of each; where one is given twice, the first counts for the second.
+func (d *DB) Enter(now time.Time, host string, urls []URL, before []State) ([]State, error) {
+	r := Record{Host: host, URLs: slices.Clone(urls)}
+	for i := range r.URLs {
+		if u := &r.URLs[i]; !u.Done {
+			u.At = now.Unix()
+		}
+	}
+	from := len(before)
+	before = append(before, make([]State, len(urls))...)
+	_, err := d.enter(&r, func(i int, known, done bool) bool {
+		switch {
+		case known && done:
+			before[from+i] = Done
+		case known:
+			before[from+i] = Dispatched
+		}
+		return !known || urls[i].Done
+	})
+	if err != nil {
+		return before[:from], err
+	}
+	return before, nil
 }
 
 // Assign says that a host's URLs that are not done are a node's to fetch, and that they were dispatched to it now, or
@@ -63,8 +99,8 @@ func (d *DB) Merge(now time.Time, records []Record) (news int, err error) {
 	return news, nil
 }
 
-// A filter says whether a URL of a record is entered, which was known before or not.
-type filter func(i int, known bool) bool
+// A filter says whether a URL of a record is entered, which was known before or not, and perhaps done.
+type filter func(i int, known, done bool) bool
 
 // enter applies a record, where there is room for it.
 func (d *DB) enter(r *Record, may filter) (news int, err error) {
@@ -224,7 +260,7 @@ func (d *DB) set(r *Record, list int, may filter) (news int) {
 		if now, ok := d.active.getURL(at, &u.Hash); ok {
 			old, known = now, true // the record has it twice
 		}
-		if may != nil && !may(i, known) || known && !v.more(old) {
+		if may != nil && !may(i, known, old.done) || known && !v.more(old) {
 			continue
 		}
 		news++

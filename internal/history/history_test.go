@@ -493,3 +493,38 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	check(t, d.Close())
 }
+
+// What is entered says what was known before, in memory, on disk, and of one that is given twice.
+func TestEnterSaysWhatWasKnown(t *testing.T) {
+	l := open(t, t.TempDir(), memory.New(), Config{})
+	hash := func(i byte) Hash { return Hash{i} }
+	enter := func(urls ...URL) []State {
+		t.Helper()
+		before, err := l.Enter(time.Unix(1000, 0), "a.test", urls, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return before
+	}
+	want := func(got []State, want ...State) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	want(enter(URL{Hash: hash(1), Data: []byte("one")}, URL{Hash: hash(2), Done: true}, URL{Hash: hash(1)},
+		URL{Hash: hash(3)}, URL{Hash: hash(3), Done: true}, URL{Hash: hash(3)}),
+		Unknown, Unknown, Dispatched, Unknown, Dispatched, Done)
+	if n := l.Open("a.test"); n != 1 {
+		t.Errorf("%d are open", n)
+	}
+	if err := l.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(enter(URL{Hash: hash(1), Data: []byte("other")}, URL{Hash: hash(2)}, URL{Hash: hash(3)}, URL{Hash: hash(4)}),
+		Dispatched, Done, Done, Unknown)
+	if u, known, err := l.Get("a.test", hash(1)); err != nil || !known || string(u.Data) != "one" {
+		t.Errorf("%+v, %v, %v", u, known, err)
+	}
+	want(enter(URL{Hash: hash(1), Done: true}, URL{Hash: hash(1), Done: true}), Dispatched, Done)
+}

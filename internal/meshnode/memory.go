@@ -173,52 +173,26 @@ func (m *memory) doOne(a mesh.Action) (mesh.Event, error) {
 // record enters links, and finds out what was known of them before.
 func (m *memory) record(a mesh.Record) (mesh.Event, error) {
 	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
-	var items []history.Item
-	var at []int
-	var done []history.Hash
+	urls := make([]history.URL, len(a.Links))
 	for i, k := range a.Links {
-		h := history.Hash(k.Hash)
-		if k.State == mesh.Done {
-			before, err := m.state(a.Host, h)
-			if err != nil {
-				return nil, err
-			}
-			r.Before[i] = before
-			done = append(done, h)
-			continue
+		urls[i] = history.URL{Hash: history.Hash(k.Hash), Done: k.State == mesh.Done}
+		if !urls[i].Done {
+			urls[i].Data = k.Item
 		}
-		items, at = append(items, history.Item{Hash: h, Data: k.Item}), append(at, i)
 	}
-	fresh, err := m.db.Claim(m.now(), a.Host, items, nil)
+	before, err := m.db.Enter(m.now(), a.Host, urls, nil)
 	if err != nil {
 		return nil, err
 	}
-	for n, i := range at {
-		if !fresh[n] {
-			if r.Before[i], err = m.state(a.Host, items[n].Hash); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if len(done) > 0 {
-		if _, err := m.db.Done(a.Host, done); err != nil {
-			return nil, err
-		}
+	for i, s := range before {
+		r.Before[i] = states[s]
 	}
 	r.Open = m.db.Open(a.Host)
 	return r, nil
 }
 
-func (m *memory) state(host string, h history.Hash) (mesh.State, error) {
-	u, known, err := m.db.Get(host, h)
-	switch {
-	case err != nil || !known:
-		return mesh.Unknown, err
-	case u.Done:
-		return mesh.Done, nil
-	}
-	return mesh.Dispatched, nil
-}
+// states are the machine's, of the history's.
+var states = [...]mesh.State{history.Unknown: mesh.Unknown, history.Dispatched: mesh.Dispatched, history.Done: mesh.Done}
 
 const (
 	mostRead  = 500  // links of an answer
