@@ -640,6 +640,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		w.asks = e.politenessHost(v)
 		return v
 	}
 	v := next()
@@ -690,7 +691,7 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 		if err = errors.Join(err, export.Close()); err != nil {
 			t.Fatal(err)
 		}
-		u, err := transfer.NewChunkReader()
+		u, err := transfer.NewChunkReader(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
