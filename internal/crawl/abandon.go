@@ -57,9 +57,12 @@ func (e *Engine) abandonAt(slice, origin string, l abandonment) error {
 }
 
 // takeAll takes what waits at an origin out of the frontier and onto the abandoned queue, so that a checkpoint has it
-// in one or the other.
-func (e *Engine) takeAll(host, origin string) (items []item.Item, err error) {
-	return e.takeMatching(host, func(it *item.Item) bool { return originOf(it.URL) == origin })
+// in one or the other. A slice of the origin's host that is on its way to another node, or from one, stays as it is
+// while that reads it: if it comes back, its visits find the origin given up.
+func (e *Engine) takeAll(slice, origin string) (items []item.Item, err error) {
+	return e.takeMatching(slice, func(it *item.Item) bool {
+		return originOf(it.URL) == origin && (e.slices == nil || e.ours(slice))
+	})
 }
 
 func (e *Engine) takeMatching(host string, match func(*item.Item) bool) (items []item.Item, err error) {

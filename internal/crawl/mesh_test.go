@@ -69,7 +69,7 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 	node, err := meshnode.New(meshnode.Config{Messenger: words, Known: known, Engine: e, Router: &n.life.router,
 		History: db, Overlay: overlay.Config{Self: overlay.Contact{Node: self}, Seed: seed}, Mesh: mesh.Config{Process: seed},
 		Read: func(data []byte, f func(host, url string, link []byte)) error {
-			return exchange.Read(data, func(c entry.Candidate, link []byte) { f(c.Host, c.Item.URL, link) })
+			return exchange.Read(data, func(c entry.Candidate, link []byte) { f(n.slices.Of(c.Item.URL), c.Item.URL, link) })
 		},
 		Ended: func(end mesh.Ended) {
 			if end.Nodes == len(n.nodes) && n.seeded.Load() {
