@@ -12,6 +12,8 @@ import (
 
 	"kumo/internal/admin"
 	"kumo/internal/inspect"
+	"kumo/internal/job"
+	"kumo/internal/settings"
 	"kumo/internal/wire/cluster"
 )
 
@@ -58,6 +60,11 @@ func (v *hostsView) show(ctx context.Context, s *statusView, control *admin.Clie
 		}
 		q.Names = append(q.Names, host)
 	}
+	r, _, err := control.Status(ctx)
+	if err != nil {
+		return cluster.Advise(err)
+	}
+	q.Slices = job.SlicesOf(settings.FromMap(r.Settings))
 	all, err := control.Owners(ctx, q)
 	if err != nil {
 		return cluster.Advise(err)
