@@ -67,6 +67,9 @@ func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []stri
 		return usagef("--max-pages-per-host does not go with --slices in a crawl of several nodes: none of them knows how many " +
 			"pages of a host the others have")
 	}
+	if err := o.job.CheckSlices(); err != nil {
+		return err
+	}
 	_, err := o.job.Fix()
 	return err
 }
@@ -126,7 +129,7 @@ func checkManners(changed []settings.Setting, was map[string][]string) error {
 			}
 		}
 	}
-	return job.CheckSlices(o.job.Frontier.Slices, o.job.Frontier.PerHost, o.job.Frontier.Delay)
+	return o.job.CheckSlices()
 }
 
 func with(key string, values []string) string {

@@ -60,7 +60,7 @@ func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) e
 		return err
 	}
 	o.job.Settings = o.settings(f)
-	return nil
+	return o.job.CheckSlices()
 }
 
 // apply sets the flags that were not given. Keys are checked before any is set.

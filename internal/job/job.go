@@ -101,9 +101,6 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 			"not begin with a dot",
 			j.Name, maxName)
 	}
-	if err := CheckSlices(j.Frontier.Slices, j.perHost(), j.Frontier.Delay); err != nil {
-		return nil, err
-	}
 	j.Fetch.PerHost = max(j.perHost(), j.Frontier.Slices)
 	if ordinary := int64(32 << 20); j.Fetch.MaxBody > 0 && j.Fetch.MaxBody != ordinary {
 		j.Crawl.MaxSitemap = j.Fetch.MaxBody // as the user has it
