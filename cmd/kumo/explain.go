@@ -15,8 +15,11 @@ import (
 	"kumo/internal/admin"
 	"kumo/internal/folder"
 	"kumo/internal/inspect"
+	"kumo/internal/job"
 	"kumo/internal/seeds"
 	"kumo/internal/session/nodes"
+	"kumo/internal/settings"
+	"kumo/internal/weburl"
 	"kumo/internal/wire/cluster"
 )
 
@@ -67,17 +70,18 @@ func (e *explainer) run(stderr io.Writer, url string) (err error) {
 		return usagef("which crawl? name its folder with --out, or a crawl of several nodes with --crawl")
 	}
 	x := &explained{URL: u.String()}
-	host := u.Canonical().Host()
 	if e.dir != "" {
 		if x.Explanation, err = e.folder(u.String()); err != nil {
 			return err
 		}
 		x.URL = x.Explanation.URL
-		if u, err = seeds.ParseURL(x.URL); err == nil { // as the crawl has it
-			host = u.Canonical().Host()
+		if was := u; err == nil { // as the crawl has it
+			if u, err = seeds.ParseURL(x.URL); err != nil {
+				u = was
+			}
 		}
 	}
-	if err := e.askOwner(stderr, x, host); err != nil {
+	if err := e.askOwner(stderr, x, u.Canonical()); err != nil {
 		return err
 	}
 	if e.json {
@@ -97,7 +101,7 @@ func (e *explainer) folder(url string) (x *inspect.Explanation, err error) {
 
 // askOwner asks the cluster whose the host is, if the user names one, or the folder is a node's. Then that it cannot be
 // asked is no error.
-func (e *explainer) askOwner(stderr io.Writer, x *explained, host string) (err error) {
+func (e *explainer) askOwner(stderr io.Writer, x *explained, u weburl.URL) (err error) {
 	named := e.crawl != "" || e.nats != "" || len(e.join) > 0
 	if e.dir != "" {
 		if e.self, err = nodes.IdentityOf(e.dir); err != nil {
@@ -121,8 +125,13 @@ func (e *explainer) askOwner(stderr io.Writer, x *explained, host string) (err e
 			return nil
 		}
 	}
-	err = e.control(e.ctx, stderr, func(_ context.Context, control admin.Client) (err error) {
-		x.Owner, err = control.Owner(e.ctx, host, e.self, e.wait)
+	err = e.control(e.ctx, stderr, func(ctx context.Context, control admin.Client) error {
+		r, err := control.Record(ctx)
+		if err != nil {
+			return err
+		}
+		slice := job.SlicesOf(settings.FromMap(r.Settings)).At(u.Host(), u.String())
+		x.Owner, err = control.Owner(e.ctx, slice, e.self, e.wait)
 		return err
 	})
 	if err != nil && !named {

@@ -99,6 +99,8 @@ func (o *options) bindManners(f *pflag.FlagSet) {
 	j := &o.job
 	f.IntVarP(&j.Frontier.Hosts, "concurrency", "c", 64, "work on `N` hosts at once")
 	f.IntVar(&j.Frontier.PerHost, "per-host", 1, "open `N` connections to one host")
+	f.IntVar(&j.Frontier.Slices, job.SlicesKey, 1, "cut each host into `N` parts, by a hash of its URLs, that several nodes can "+
+		"share; the host gets up to N requests at once, so --delay 0 or --per-host N is needed, too")
 	durationVar(f, &j.Frontier.Delay, "delay", time.Second, "wait this long from the end of an answer to the next "+
 		"request to that host")
 	durationVar(f, &j.Frontier.AddrDelay, "ip-delay", 250*time.Millisecond,

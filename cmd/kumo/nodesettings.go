@@ -20,7 +20,7 @@ import (
 var (
 	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon",
 		"embeds", "sitemaps", "script-paths",
-		"limit", "max-pages-per-host", "per-host", "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
+		"limit", "max-pages-per-host", "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
 		"contact", "user-agent",
 		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
 		"compress"}
@@ -61,6 +61,13 @@ func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []stri
 		return err
 	}
 	if err := o.finish(); err != nil {
+		return err
+	}
+	if o.job.Frontier.Slices > 1 && o.job.Crawl.PagesPerHost > 0 {
+		return usagef("--max-pages-per-host does not go with --slices in a crawl of several nodes: none of them knows how many " +
+			"pages of a host the others have")
+	}
+	if err := o.job.CheckSlices(); err != nil {
 		return err
 	}
 	_, err := o.job.Fix()
@@ -104,7 +111,25 @@ func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]str
 				crawl, with(s.Key, was[s.Key]), s.Key)
 		}
 	}
-	return withAgent(changed, was), nil
+	return withAgent(changed, was), checkManners(changed, was)
+}
+
+// checkManners says why a crawl cannot go on with some settings changed: those that it was started with allow no others.
+func checkManners(changed []settings.Setting, was map[string][]string) error {
+	o := &options{}
+	all := crawlFlags(o)
+	for _, s := range slices.Concat(changed, settings.FromMap(was)) { // of a key the first counts
+		switch {
+		case !slices.Contains([]string{job.SlicesKey, "per-host", "delay"}, s.Key):
+		case len(s.Values) == 0:
+			all.Lookup(s.Key).Changed = true // as by default
+		default:
+			if err := setFlag(all, s); err != nil {
+				return err
+			}
+		}
+	}
+	return o.job.CheckSlices()
 }
 
 func with(key string, values []string) string {

@@ -168,7 +168,7 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Clien
 				return nil, usagef("%s cannot change now: %s", s.Key, why)
 			}
 		}
-		return withAgent(wishes, r.Settings), nil
+		return withAgent(wishes, r.Settings), checkManners(wishes, r.Settings)
 	})
 	if err != nil {
 		return cluster.Advise(err)

@@ -29,7 +29,7 @@ var (
 	flagsOnly = []string{"config", "fresh", "dry-run", "due"}
 	// lasting settings decide what the crawl has already left out or written; they cannot change.
 	lasting = []string{"name", "scope", "include", "exclude", "depth", "canon", "embeds", "format", "robots", "ignore",
-		"sitemaps", "script-paths", "text", "max-pages-per-host"}
+		"sitemaps", "script-paths", "text", "max-pages-per-host", job.SlicesKey}
 )
 
 // settle reads the settings from where they are given: flags, then the --config file, then the crawl in the folder.
@@ -60,7 +60,7 @@ func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) e
 		return err
 	}
 	o.job.Settings = o.settings(f)
-	return nil
+	return o.job.CheckSlices()
 }
 
 // apply sets the flags that were not given. Keys are checked before any is set.

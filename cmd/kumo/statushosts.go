@@ -13,6 +13,8 @@ import (
 
 	"kumo/internal/admin"
 	"kumo/internal/inspect"
+	"kumo/internal/job"
+	"kumo/internal/settings"
 	"kumo/internal/strategy"
 	"kumo/internal/wire/cluster"
 )
@@ -60,6 +62,11 @@ func (v *hostsView) show(ctx context.Context, s *statusView, control admin.Clien
 		}
 		q.Names = append(q.Names, host)
 	}
+	r, err := control.Record(ctx)
+	if err != nil {
+		return cluster.Advise(err)
+	}
+	q.Slices = job.SlicesOf(settings.FromMap(r.Settings))
 	all, err := control.Owners(ctx, q)
 	if err != nil {
 		return cluster.Advise(err)

@@ -205,17 +205,23 @@ func (c *meshClient) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, 
 		return nil, advice.With(fmt.Errorf("the strategy is mesh: %w", ErrHashed),
 			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
 	}
-	a, err := c.control.Ask(ctx, control.Question{Do: control.Locate, Hosts: q.Names})
-	if err != nil {
-		return nil, err
+	var hosts []string
+	for _, name := range q.Names {
+		hosts = slices.AppendSeq(hosts, q.Slices.All(name))
 	}
 	all := &inspect.Owners{}
-	for _, l := range a.Locations {
-		if l.Target == "" {
-			all.Missing = append(all.Missing, l.Host)
-			continue
+	for part := range slices.Chunk(hosts, control.MostHosts) {
+		a, err := c.control.Ask(ctx, control.Question{Do: control.Locate, Hosts: part})
+		if err != nil {
+			return nil, err
 		}
-		all.Hosts = append(all.Hosts, *located(&l))
+		for _, l := range a.Locations {
+			if l.Target == "" {
+				all.Missing = append(all.Missing, l.Host)
+				continue
+			}
+			all.Hosts = append(all.Hosts, *located(&l))
+		}
 	}
 	return all, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kumo/internal/inspect"
+	"kumo/internal/item"
 	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
 	"kumo/internal/strategy/hub"
@@ -72,8 +73,9 @@ func newMatcher(names []string) *matcher {
 	return m
 }
 
-// match reports whether a host, or a domain that it is in, was named, or nothing was.
+// match reports whether a host, or that of a slice, or a domain that it is in, was named, or nothing was.
 func (m *matcher) match(host string) (is bool) {
+	host = item.HostOfSlice(host)
 	if len(m.met) == 0 {
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 
 	"kumo/internal/advice"
 	"kumo/internal/inspect"
+	"kumo/internal/item"
 	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
@@ -21,6 +22,7 @@ type HostQuery struct {
 	Names    []string      // of hosts, or of domains: then all hosts in them are meant, with any port; none: all hosts
 	Parked   bool          // only hosts that nobody reaches
 	Limit    int           // list so many at most; 0: all
+	Slices   *item.Slices  // that the crawl's hosts are cut into
 	Patience time.Duration // give up when the cluster says nothing for so long
 }
 
@@ -60,7 +62,8 @@ func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, erro
 	return l.all(), nil
 }
 
-// Owner says whose one host is; nil if it is nobody's yet. Self is the identity of the node that asks, if it is one.
+// Owner says whose one host is, or one slice of a host; nil if it is nobody's yet. Self is the identity of the node that
+// asks, if it is one.
 func (c *client) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
 	ctx, w := watched(ctx, patience)
 	defer w.stop()
@@ -143,7 +146,9 @@ func (p *Placement) hashed(t *quorum.Table, q *HostQuery) (*inspect.Owners, erro
 	}
 	all := &inspect.Owners{Moving: t.Epoch != t.Settled}
 	for _, host := range q.Names {
-		all.Hosts = append(all.Hosts, *p.owned(t, host))
+		for slice := range q.Slices.All(host) {
+			all.Hosts = append(all.Hosts, *p.owned(t, slice))
+		}
 	}
 	return all, nil
 }

@@ -22,19 +22,28 @@ const (
 // abandonOrigin ends what waits at an origin: its URLs share the failure, and wait for another run. It may be called
 // again for what has come back to the queue meanwhile.
 func (e *Engine) abandonOrigin(origin string, l abandonment) error {
-	host := item.HostOf(origin)
 	if e.origins.abandon(origin, l) {
 		e.listener.gaveUp(origin, fmt.Sprintf("%s: %s", l.failure, l.why))
 	}
 	e.origins.rulesCame(origin)
-	all, err := e.takeAll(host, origin)
+	for slice := range e.slicesOf(origin) {
+		if err := e.abandonAt(slice, origin, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandonAt is abandonOrigin for what waits in a slice of the origin's host.
+func (e *Engine) abandonAt(slice, origin string, l abandonment) error {
+	all, err := e.takeAll(slice, origin)
 	if err != nil {
 		return err
 	}
 	for _, it := range all {
 		switch {
 		case it.Robots == "":
-			if err := e.failItem(host, it, l); err != nil {
+			if err := e.failItem(slice, it, l); err != nil {
 				return err
 			}
 		case it.Robots != origin: // another's rules were to be had here
@@ -43,14 +52,17 @@ func (e *Engine) abandonOrigin(origin string, l abandonment) error {
 			}
 		}
 	}
-	e.frontier.Unpark(host, origin)
+	e.frontier.Unpark(slice, origin)
 	return nil
 }
 
 // takeAll takes what waits at an origin out of the frontier and onto the abandoned queue, so that a checkpoint has it
-// in one or the other.
-func (e *Engine) takeAll(host, origin string) (items []item.Item, err error) {
-	return e.takeMatching(host, func(it *item.Item) bool { return originOf(it.URL) == origin })
+// in one or the other. A slice of the origin's host that is on its way to another node, or from one, stays as it is
+// while that reads it: if it comes back, its visits find the origin given up.
+func (e *Engine) takeAll(slice, origin string) (items []item.Item, err error) {
+	return e.takeMatching(slice, func(it *item.Item) bool {
+		return originOf(it.URL) == origin && (e.slices == nil || e.ours(slice))
+	})
 }
 
 func (e *Engine) takeMatching(host string, match func(*item.Item) bool) (items []item.Item, err error) {
@@ -93,13 +105,13 @@ func originOf(url string) string {
 func (w *worker) failVisit(v *frontier.Visit, l abandonment) error {
 	b := batch{settles: v.URL, visit: w.batch.visit}
 	w.batch.visit = nil
-	return w.failWith(&b, v.Host, v.Item, l)
+	return w.failWith(&b, hostOf(v), v.Item, l)
 }
 
 // failItem records a URL as failed whose origin was given up, and which is on the abandoned queue. For the journal it
 // still waits: the next run tries it again.
 func (e *Engine) failItem(host string, it item.Item, l abandonment) error {
-	return e.failWith(&batch{ended: []string{it.URL}}, host, it, l)
+	return e.failWith(&batch{ended: []string{it.URL}}, item.HostOfSlice(host), it, l)
 }
 
 // failWith is failItem with a batch that says which URL it ends.

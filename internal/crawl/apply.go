@@ -65,7 +65,7 @@ func (e *Engine) apply(b *batch) error {
 				return err
 			}
 		}
-		e.frontier.Push(b.found[i].Host, b.found[i].Item)
+		e.frontier.Push(e.sliceOf(&b.found[i]), b.found[i].Item)
 	}
 	e.peers.transfer.Committed(b.found, b.done...)
 	if len(endings) > 0 {
@@ -103,12 +103,20 @@ func (e *Engine) failAbandoned(found []entry.Candidate) error {
 	for i := range found {
 		origin := originOf(found[i].Item.URL)
 		if l, ok := e.origins.isAbandoned(origin); ok {
-			if err := e.abandonOrigin(origin, l); err != nil {
+			if err := e.abandonFound(&found[i], origin, l); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// abandonFound is abandonOrigin for the slice in which something was found.
+func (e *Engine) abandonFound(c *entry.Candidate, origin string, l abandonment) error {
+	if e.slices == nil {
+		return e.abandonOrigin(origin, l)
+	}
+	return e.abandonAt(e.sliceOf(c), origin, l)
 }
 
 // ruleFailed is the rule in skipped.jsonl of what was not answered.

@@ -134,7 +134,7 @@ func (e *Engine) merge(ctx context.Context) error {
 func (e *Engine) note(at journal.Position, marks []store.Mark) recovery.Note {
 	n := recovery.Note{Version: recovery.NoteVersion, Position: at, Marks: e.allMarks(marks), Stats: e.stats.Lasting(), Sums: e.stats.Sums(),
 		Lists: e.roots.feed.marks(),
-		Asked: e.files.deferredRead}
+		Asked: e.files.deferredRead, Slices: recovery.NoteSlices(e.slices)}
 	n.Settled, n.Told = e.ends.all()
 	n.Arrivals = e.peers.transfer.NoteUnsettled()
 	if e.claims != nil {

@@ -18,7 +18,7 @@ func chunkWriterAt(t testing.TB) *transfer.ChunkWriter {
 
 func decodeChunk(t testing.TB, data []byte) (*transfer.Chunk, error) {
 	t.Helper()
-	u, err := transfer.NewChunkReader()
+	u, err := transfer.NewChunkReader(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,7 @@ import (
 
 // claims is what the engine keeps of what was dispatched to it.
 type claims struct {
+	slices   *item.Slices
 	finished func(host string, urls []string)
 
 	// held by who takes in what is dispatched, or gives hosts up; taken before the ledger's gate
@@ -64,11 +65,11 @@ type visitLinks struct {
 	endings []*ending // of what ended with the visit; set before the page is closed
 }
 
-func newClaims(finished func(host string, urls []string), t recovery.Tenures) *claims {
+func newClaims(slices *item.Slices, finished func(host string, urls []string), t recovery.Tenures) *claims {
 	if finished == nil {
 		finished = func(string, []string) {}
 	}
-	return &claims{finished: finished, tenures: t, unsaid: map[string]map[string]*ending{},
+	return &claims{slices: slices, finished: finished, tenures: t, unsaid: map[string]map[string]*ending{},
 		begun: bounded.NewRecent[string, *visitLinks](maxBegun)}
 }
 
@@ -110,7 +111,7 @@ func (c *claims) claimed(all []*ending) {
 // knows it.
 func (c *claims) end(b *batch, sequence uint64) (all []*ending) {
 	for _, url := range b.over() {
-		all = append(all, &ending{item.HostOf(url), url, sequence})
+		all = append(all, &ending{c.slices.Of(url), url, sequence})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -357,7 +358,7 @@ func (e *Engine) takeDispatched(b *batch) (done []bool, sequence uint64, err err
 
 func (e *Engine) areOurs(b *batch) bool {
 	for i := range b.cands {
-		if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && !e.ours(c.Host) {
+		if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && !e.ours(e.sliceOf(c)) {
 			return false
 		}
 	}
@@ -382,11 +383,11 @@ func (e *Engine) lookUp(b *batch) (d dispatched, err error) {
 			if met, _, err = e.known.db.Get(c.Item.URL); err != nil {
 				return d, err
 			}
-			over = met.Over() && claimed && !e.claims.isUnsaid(c.Host, c.Item.URL) // unsaid is noted before it is over
+			over = met.Over() && claimed && !e.claims.isUnsaid(e.sliceOf(c), c.Item.URL) // unsaid is noted before it is over
 		}
 		d.done = append(d.done, over)
 		d.met = append(d.met, met)
-		d.tenures = append(d.tenures, e.claims.tenures.Of(c.Host))
+		d.tenures = append(d.tenures, e.claims.tenures.Of(e.sliceOf(c)))
 	}
 	return d, nil
 }

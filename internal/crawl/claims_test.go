@@ -66,7 +66,7 @@ func newBackups(t *testing.T, c *crew) *backups {
 	}
 	for _, u := range c.seeds {
 		data := appendLink([]byte{member.LinksVersion}, &entry.Candidate{Host: u.Host(), Item: item.FromSeed(u.String())})
-		m.claim(data)
+		m.claim(c, data)
 	}
 	for _, n := range c.nodes {
 		n.seeded.Store(true)
@@ -74,7 +74,7 @@ func newBackups(t *testing.T, c *crew) *backups {
 	answers := c.maze.answer
 	c.maze.answer = func(url string, resp *page.Response) bool {
 		m.mu.Lock()
-		u, own := m.urls[url], m.host(item.HostOf(url)).node
+		u, own := m.urls[url], m.host(c.slices.Of(url)).node
 		switch by := [2]int{own, c.nodes[own].lives}; {
 		case u == nil || u.done:
 			t.Errorf("%s is fetched, which is %+v", url, u)
@@ -101,7 +101,7 @@ func (m *backups) host(host string) *target {
 }
 
 // claim remembers links.
-func (m *backups) claim(data []byte) {
+func (m *backups) claim(crew *crew, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	err := exchange.Read(data, func(c entry.Candidate, written []byte) {
@@ -109,7 +109,7 @@ func (m *backups) claim(data []byte) {
 			m.t.Errorf("%s is claimed, which %s leaves out", c.Item.URL, c.Rule)
 		}
 		if m.urls[c.Item.URL] == nil {
-			m.urls[c.Item.URL] = &claimed{host: c.Host, data: slices.Clone(written)}
+			m.urls[c.Item.URL] = &claimed{host: crew.slices.Of(c.Item.URL), data: slices.Clone(written)}
 		}
 	})
 	if err != nil {
@@ -276,7 +276,7 @@ func (n *crewNode) remind(ctx context.Context, e *Engine, beside *sync.WaitGroup
 	beside.Go(func() {
 		for tick := 0; ctx.Err() == nil; tick++ {
 			for _, b := range e.Batches(time.Now(), nodeOfAll) {
-				m.claim(b.Data)
+				m.claim(n.crew, b.Data)
 				if n.chance(100) >= m.lossy {
 					e.Answered(b.To, b.Number, nil, time.Now())
 				}
@@ -415,35 +415,41 @@ func TestClaimedLinksSurviveCrashes(t *testing.T) {
 		mazes = n
 	}
 	for seed := range mazes {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			t.Parallel()
-			m := &maze{hosts: 30, pages: 700 + int(seed)} // another web for each
-			crew := newCrew(t, 3, m, m.url(0), m.url(1), m.url(2))
-			crew.dice = rand.New(rand.NewPCG(seed, 3))
-			mem := newBackups(t, crew)
-			mem.lossy, mem.wipe = int(seed%3)*10, int(seed%2)*50
-			crew.cfg.Outbox = 16 << 10
-			crew.tune = func(c *Config) {
-				crew.mu.Lock()
-				defer crew.mu.Unlock()
-				c.Checkpoint = pickOne[int64](crew.dice, 1, 4<<10, 64<<20)
-				c.Commit = pickOne(crew.dice, time.Millisecond, 20*time.Millisecond)
-			}
-			crew.mortal = func(n *crewNode) *vfs.Faulty {
-				disk := vfs.NewFaulty(vfs.OS)
-				if n.lives < 12 {
-					disk.DieAfter(int64(n.chance(8 << 10 << (2 * n.chance(4)))))
-				}
-				return disk
-			}
-			synctest.Test(t, func(t *testing.T) {
-				defer mem.inTime(crew)()
-				var moving sync.WaitGroup
-				moving.Go(func() { mem.move(crew, 60) })
-				crew.run(t)
-				moving.Wait()
-			})
-			crew.wantClaims(t, false)
-		})
+		surviveClaiming(t, seed, 1)
 	}
+}
+
+// surviveClaiming is TestClaimedLinksSurviveCrashes with one web, whose hosts are cut into slices.
+func surviveClaiming(t *testing.T, seed uint64, cut int) {
+	t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+		t.Parallel()
+		m := &maze{hosts: 30 / cut, pages: 700 + int(seed)} // another web for each
+		crew := newCrew(t, 3, m, m.url(0), m.url(1), m.url(2))
+		crew.slices = item.NewSlices(cut)
+		crew.dice = rand.New(rand.NewPCG(seed, 3))
+		mem := newBackups(t, crew)
+		mem.lossy, mem.wipe = int(seed%3)*10, int(seed%2)*50
+		crew.cfg.Outbox = 16 << 10
+		crew.tune = func(c *Config) {
+			crew.mu.Lock()
+			defer crew.mu.Unlock()
+			c.Checkpoint = pickOne[int64](crew.dice, 1, 4<<10, 64<<20)
+			c.Commit = pickOne(crew.dice, time.Millisecond, 20*time.Millisecond)
+		}
+		crew.mortal = func(n *crewNode) *vfs.Faulty {
+			disk := vfs.NewFaulty(vfs.OS)
+			if n.lives < 12 {
+				disk.DieAfter(int64(n.chance(8 << 10 << (2 * n.chance(4)))))
+			}
+			return disk
+		}
+		synctest.Test(t, func(t *testing.T) {
+			defer mem.inTime(crew)()
+			var moving sync.WaitGroup
+			moving.Go(func() { mem.move(crew, 60) })
+			crew.run(t)
+			moving.Wait()
+		})
+		crew.wantClaims(t, false)
+	})
 }

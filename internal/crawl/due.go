@@ -159,7 +159,7 @@ func (r *requeuing) flush() error {
 	}
 	err := r.ledger.Within(func() error {
 		var enc entry.Encoder
-		r.due = slices.DeleteFunc(r.due, func(c entry.Candidate) bool { return !r.ours(c.Host) })
+		r.due = slices.DeleteFunc(r.due, func(c entry.Candidate) bool { return !r.ours(r.sliceOf(&c)) })
 		for i := range r.due {
 			c := &r.due[i]
 			c.Host = r.names.intern(c.Host)
@@ -168,7 +168,7 @@ func (r *requeuing) flush() error {
 		}
 		r.ledger.Enqueue(enc.Writer)
 		for i := range r.due {
-			r.frontier.Push(r.due[i].Host, r.due[i].Item)
+			r.frontier.Push(r.sliceOf(&r.due[i]), r.due[i].Item)
 		}
 		r.peers.transfer.Committed(r.due)
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -37,6 +38,7 @@ import (
 type Engine struct {
 	cfg      Config
 	frontier *frontier.Frontier
+	slices   *item.Slices // the frontier's, of which each is a host to it, to politeness and to the router
 	known    known
 	robots   *robots.Cache
 	rules    policy.Rules
@@ -137,7 +139,7 @@ type resumed struct {
 // New makes an engine that goes on from a state.
 func New(cfg Config, p Parts, s *recovery.State) *Engine {
 	cfg = cfg.withDefaults()
-	e := &Engine{cfg: cfg, frontier: s.Views.Frontier, robots: p.Robots, fetcher: p.Fetcher, stats: s.Stats,
+	e := &Engine{cfg: cfg, frontier: s.Views.Frontier, slices: s.Views.Frontier.Slices(), robots: p.Robots, fetcher: p.Fetcher, stats: s.Stats,
 		listener: p.Listener,
 		known:    known{seen: s.Views.Seen, digests: s.Views.Digests},
 		reading: reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
@@ -173,7 +175,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 		Intern: e.names.intern, Reported: e.ends.wasReported, Wait: e.awaitTransfer, Removed: e.hostsRemoved,
 		Received: p.Arrived}, s.Unsettled)
 	if cfg.Claims && p.Router != nil {
-		e.claims = newClaims(p.Finished, s.Tenures)
+		e.claims = newClaims(e.slices, p.Finished, s.Tenures)
 	}
 	e.openOutbox(s.Links)
 	e.resumed.broken = e.restore(s)
@@ -193,12 +195,14 @@ func (e *Engine) restore(s *recovery.State) error {
 	if err := e.recallRoots(); err != nil {
 		return err
 	}
-	e.robots.Each(func(origin string, r *robots.Rules) { // of hosts that no checkpoint knows
-		if delay, asked := r.Delay(); asked {
-			e.frontier.SetDelay(item.HostOf(origin), delay)
-			e.frontier.Restore(item.HostOf(origin))
-		}
-	})
+	if e.slices == nil {
+		e.robots.Each(func(origin string, r *robots.Rules) { // of hosts that no checkpoint knows
+			if delay, asked := r.Delay(); asked {
+				e.frontier.SetDelay(item.HostOf(origin), delay)
+				e.frontier.Restore(item.HostOf(origin))
+			}
+		})
+	}
 	var enc entry.Encoder
 	var decided []entry.Candidate
 	for _, it := range s.Queue() {
@@ -214,16 +218,53 @@ func (e *Engine) restore(s *recovery.State) error {
 		e.putBack(it)
 		return nil
 	})
+	e.restoreDelays()
 	e.resumed.unsaid = slices.SortedFunc(maps.Values(s.Unexplained),
 		func(a, b entry.Candidate) int { return strings.Compare(a.Item.URL, b.Item.URL) })
 	s.Release()
 	return err
 }
 
+// restoreDelays has the slices that are known, where hosts are cut into several, owe what robots.txt files ask for. Those
+// that come later are told at their first visit (learnDelay).
+func (e *Engine) restoreDelays() {
+	if e.slices == nil {
+		return
+	}
+	e.robots.Each(func(origin string, r *robots.Rules) {
+		if delay, asked := r.Delay(); asked {
+			for slice := range e.slicesOf(origin) {
+				e.frontier.SetDelay(slice, delay)
+				e.frontier.Restore(slice)
+			}
+		}
+	})
+}
+
 // putBack puts an item that waited in an earlier run back into the frontier.
 func (e *Engine) putBack(it item.Item) {
 	it.Path = e.names.intern(it.Path)
-	e.frontier.Restore(e.names.intern(it.Host()), it)
+	e.frontier.Restore(e.names.intern(e.slices.Of(it.URL)), it)
+}
+
+// sliceOf is the slice that a candidate's URL is in.
+func (e *Engine) sliceOf(c *entry.Candidate) string { return e.slices.At(c.Host, c.Item.URL) }
+
+// slicesOf yields the slices of an origin's host: that host, or where it is cut into several, those that the frontier
+// knows.
+func (e *Engine) slicesOf(origin string) iter.Seq[string] {
+	host := item.HostOf(origin)
+	return func(yield func(string) bool) {
+		if e.slices == nil {
+			yield(host)
+			return
+		}
+		for slice := range e.slices.All(host) {
+			if e.frontier.Has(slice) && !yield(slice) {
+				return
+			}
+		}
+	}
 }
 
 // admit takes a root into scope. A seed, which the user named, is trusted and may be at a private address.
@@ -422,7 +463,8 @@ func (e *Engine) work(handing, fetching context.Context) error {
 		}
 		w := e.workers.take(e)
 		if e.peers.router != nil {
-			e.workers.begin(w, v.Host, politenessHost(v))
+			w.asks = e.politenessHost(v)
+			e.workers.begin(w, v.Host, w.asks)
 		}
 		err = w.visit(e.control.interrupts.join(fetching), v)
 		if e.workers.rest(w); err != nil {

@@ -54,11 +54,12 @@ func (e *Engine) Explain(url string, tell func(Explanation)) (*Explanation, erro
 	u = e.cfg.Canon.Apply(u.Canonical())
 	x := &Explanation{URL: u, IgnoresRobots: e.cfg.IgnoreRobots, Most: e.cfg.PagesPerHost}
 	e.explainRules(x, 1)
-	x.Host, x.HostMet = e.frontier.Host(u.Host())
+	slice := e.slices.At(u.Host(), u.String())
+	x.Host, x.HostMet = e.frontier.Host(slice)
 	e.explainClaims(x)
 	e.explainEnd(x)
 	tell(*x)
-	if x.Found, err = e.frontier.Find(u.Host(), u.String()); err != nil {
+	if x.Found, err = e.frontier.Find(slice, u.String()); err != nil {
 		return nil, fmt.Errorf("look for %s in the frontier: %w", u, err)
 	}
 	e.explainEnd(x) // after the frontier: what is done meanwhile is met here
@@ -108,7 +109,7 @@ func (e *Engine) explainEnd(x *Explanation) {
 func (e *Engine) explainClaims(x *Explanation) {
 	switch url := x.URL.String(); {
 	case e.claims != nil:
-		x.Claiming, x.Elsewhere = e.peers.outbox.Has(url), !e.ours(x.URL.Host())
+		x.Claiming, x.Elsewhere = e.peers.outbox.Has(url), !e.ours(e.slices.At(x.URL.Host(), url))
 	case e.cfg.Claims: // nobody runs it
 		for _, data := range e.resumed.outbox {
 			x.Claiming = x.Claiming || entry.NewDecoder([]byte(data)).Candidate().Item.URL == url

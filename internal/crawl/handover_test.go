@@ -39,7 +39,8 @@ type trade struct {
 	t       *testing.T
 	dice    *rand.Rand
 	deadly  bool
-	calm    bool // nothing happens during transfers
+	slices  *item.Slices // that hosts are cut into; owner and facts have these then
+	calm    bool         // nothing happens during transfers
 	nodes   [2]*trader
 	owner   map[string]int // -1: on its way
 	urls    map[string]*fact
@@ -92,13 +93,21 @@ func (k kept) Drop(before journal.Position) error {
 
 func newTrade(t *testing.T, seed uint64, deadly bool) *trade {
 	t.Helper()
+	return newTradeOf(t, seed, deadly, 1)
+}
+
+// newTradeOf is newTrade with hosts that are cut into slices.
+func newTradeOf(t *testing.T, seed uint64, deadly bool, slices int) *trade {
+	t.Helper()
 	x := &trade{t: t, dice: rand.New(rand.NewPCG(seed, 0)), deadly: deadly, owner: map[string]int{},
-		urls: map[string]*fact{}}
+		urls: map[string]*fact{}, slices: item.NewSlices(slices)}
 	for i := range x.nodes {
 		x.nodes[i] = &trader{trade: x, id: i, dir: t.TempDir()}
 	}
-	for i := range 12 {
-		x.owner[fmt.Sprintf("h%d.test", i)] = i % 2
+	for i := range 12 / slices {
+		for slice := range x.slices.All(fmt.Sprintf("h%d.test", i)) {
+			x.owner[slice] = len(x.owner) % 2
+		}
 	}
 	for _, n := range x.nodes {
 		n.open()
@@ -191,7 +200,8 @@ func (n *trader) recall(closers *[]func() error) (journal.Journal, *recovery.Sta
 	}
 	*closers = append(*closers, db.Close)
 	memory := []int64{4 << 10, 64 << 10, 1 << 20}[n.dice.IntN(3)]
-	front, note, err := frontier.Open(frontier.Config{Disk: n.disk, Dir: filepath.Join(n.dir, "frontier"), Memory: memory})
+	front, note, err := frontier.Open(frontier.Config{Disk: n.disk, Dir: filepath.Join(n.dir, "frontier"), Memory: memory,
+		Slices: n.slices.Count()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -255,13 +265,29 @@ func (n *trader) work() {
 	case 11:
 		if host := n.some(); host != "" {
 			n.try(func(ctx context.Context, e *Engine) error {
-				if err := e.abandonOrigin("http://"+host, abandonment{page.Refused, "refused"}); err != nil {
+				if err := e.abandonOrigin("http://"+item.HostOfSlice(host), abandonment{page.Refused, "refused"}); err != nil {
 					return err
 				}
 				return e.ledger.FlushDurable(ctx)
 			})
 		}
 	}
+}
+
+// urlIn is a URL of a host, or of a slice of one, by numbers that are tried.
+func (x *trade) urlIn(slice, path string, number func() int) string {
+	for {
+		url := fmt.Sprintf("http://%s/%s%d", item.HostOfSlice(slice), path, number())
+		if x.slices.Of(url) == slice {
+			return url
+		}
+	}
+}
+
+// next is a number that no other URL has.
+func (x *trade) next() int {
+	x.strays++
+	return x.strays
 }
 
 // find finds links to a host, some of which it knows.
@@ -272,7 +298,7 @@ func (n *trader) find() {
 	}
 	var urls []string
 	for range 1 + n.dice.IntN(30) {
-		urls = append(urls, fmt.Sprintf("http://%s/%d", host, n.dice.IntN(300)))
+		urls = append(urls, n.urlIn(host, "", func() int { return n.dice.IntN(300) }))
 	}
 	n.try(func(ctx context.Context, e *Engine) error {
 		var b batch
@@ -406,18 +432,17 @@ func (x *trade) cross(from, to *trader, gone map[string]bool) (crossed map[strin
 	var urls []string
 	crossed = map[string]bool{}
 	for _, host := range slices.Sorted(maps.Keys(gone)) {
-		if _, lost := to.e.origins.isAbandoned("http://" + host); lost || x.dice.IntN(3) > 0 {
+		if _, lost := to.e.origins.isAbandoned("http://" + item.HostOfSlice(host)); lost || x.dice.IntN(3) > 0 {
 			continue // what it holds there is on its abandoned queue
 		}
 		crossed[host] = true
 		for range 1 + x.dice.IntN(3) {
-			x.strays++
-			urls = append(urls, fmt.Sprintf("http://%s/crossed/%d", host, x.strays))
+			urls = append(urls, x.urlIn(host, "crossed/", x.next))
 		}
 	}
 	for attempt := uint64(1); len(urls) > 0; attempt++ {
 		t := member.Transfer{From: "n2~1", To: from.name(), Epoch: x.epoch, Attempt: attempt}
-		err := takeWhole(x.t.Context(), from.e, t, 0, true, waitingChunk(x.t, urls...))
+		err := takeWhole(x.t.Context(), from.e, t, 0, true, chunkOf(x.t, x.slices, urls...))
 		if err == nil && !from.disk.Dead() {
 			break
 		}
@@ -426,7 +451,7 @@ func (x *trade) cross(from, to *trader, gone map[string]bool) (crossed map[strin
 		}
 	}
 	for _, url := range urls {
-		x.urls[url] = &fact{host: item.HostOf(url)}
+		x.urls[url] = &fact{host: x.slices.Of(url)}
 	}
 	x.crossed += len(crossed)
 	return crossed
@@ -454,12 +479,11 @@ func (x *trade) handOverAgain(from, to *trader, hosts map[string]bool) {
 // stray lets the receiver of some hosts hold some of them already, with URLs of its own and others that wait at both.
 func (x *trade) stray(from, to *trader, gone map[string]bool) {
 	for _, host := range slices.Sorted(maps.Keys(gone)) {
-		if _, lost := to.e.origins.isAbandoned("http://" + host); lost {
+		if _, lost := to.e.origins.isAbandoned("http://" + item.HostOfSlice(host)); lost {
 			continue // what it finds there is on its abandoned queue
 		}
 		for i := range x.dice.IntN(5) {
-			x.strays++
-			url := fmt.Sprintf("http://%s/stray/%d", host, x.strays)
+			url := x.urlIn(host, "stray/", x.next)
 			x.urls[url] = &fact{host: host}
 			for _, n := range []*trader{to, from}[:1+i%2] {
 				x.owner[host] = n.id
@@ -534,7 +558,7 @@ func (x *trade) check() {
 		})
 		for url, times := range waiting[i] {
 			if f := x.urls[url]; f == nil || x.owner[f.host] != i || times != 1 || f.done && !f.maybe {
-				x.t.Errorf("%s waits at node %d, %d times; it is %+v, of node %d", url, i, times, f, x.owner[item.HostOf(url)])
+				x.t.Errorf("%s waits at node %d, %d times; it is %+v, of node %d", url, i, times, f, x.owner[x.slices.Of(url)])
 			}
 		}
 	}
@@ -590,25 +614,28 @@ func waitingAt(e *Engine) (map[string]int, error) {
 
 func TestHostsAreTraded(t *testing.T) {
 	for name, deadly := range map[string]bool{"": false, "deadly": true} {
-		t.Run(name, func(t *testing.T) {
-			for range 3 {
-				seed := rand.Uint64()
-				t.Logf("seed %d", seed)
-				x := newTrade(t, seed, deadly)
-				for range 12 {
-					for range x.dice.IntN(30) {
-						x.nodes[x.dice.IntN(2)].work()
-					}
-					x.handOver()
-					x.check()
-				}
-				t.Logf("%d URLs; %d times a host has moved, %d times one came meanwhile, %d times a node has died", len(x.urls), x.moved,
-					x.crossed, x.deaths)
-				if x.moved == 0 || deadly == (x.deaths == 0) {
-					t.Error("nothing happened")
-				}
+		t.Run(name, func(t *testing.T) { tradeHosts(t, deadly, 1) })
+		t.Run(name+", in slices", func(t *testing.T) { tradeHosts(t, deadly, 3) })
+	}
+}
+
+func tradeHosts(t *testing.T, deadly bool, slices int) {
+	for range 3 {
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		x := newTradeOf(t, seed, deadly, slices)
+		for range 12 {
+			for range x.dice.IntN(30) {
+				x.nodes[x.dice.IntN(2)].work()
 			}
-		})
+			x.handOver()
+			x.check()
+		}
+		t.Logf("%d URLs; %d times a host has moved, %d times one came meanwhile, %d times a node has died", len(x.urls), x.moved,
+			x.crossed, x.deaths)
+		if x.moved == 0 || deadly == (x.deaths == 0) {
+			t.Error("nothing happened")
+		}
 	}
 }
 
@@ -640,6 +667,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		w.asks = e.politenessHost(v)
 		return v
 	}
 	v := next()
@@ -690,7 +718,7 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 		if err = errors.Join(err, export.Close()); err != nil {
 			t.Fatal(err)
 		}
-		u, err := transfer.NewChunkReader()
+		u, err := transfer.NewChunkReader(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -946,23 +974,25 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 
 // A node dies for good. What is folded of it has all that it held, and nothing of what did not come whole to it.
 func TestAnEstateIsFolded(t *testing.T) {
-	for range 5 {
+	for i := range 8 {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
-		x := newTrade(t, seed, false)
+		x := newTradeOf(t, seed, false, 1+i%4)
+		late, gone := x.slices.Name("h0.test", 0), x.slices.Name("h2.test", 0)
 		dead, heir := x.nodes[0], x.nodes[1]
 		for range x.dice.IntN(80) {
 			dead.work()
 		}
 		pack := chunkWriterAt(t)
-		pack.Waiting("partial.test", transfer.HostTiming{})
+		pack.Waiting(x.slices.Of("http://partial.test/"), transfer.HostTiming{})
 		pack.Item(&item.Item{URL: "http://partial.test/"})
 		partial := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
 		if err := takeWhole(t.Context(), dead.e, partial, 0, false, pack.Chunk()); err != nil {
 			t.Fatal(err)
 		}
-		dead.waver("http://h0.test/late")
-		x.urls["http://h0.test/late"] = &fact{host: "h0.test"}
+		url := x.urlIn(late, "late/", x.next)
+		dead.waver(url)
+		x.urls[url] = &fact{host: late}
 		dead.close()
 		var closers []func() error
 		_, state, err := dead.recall(&closers)
@@ -976,7 +1006,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		estate.Forget(func(host string, _ uint64) bool { return host == "h2.test" }) // which has come whole to somebody
+		estate.Forget(func(host string, _ uint64) bool { return host == gone }) // which has come whole to somebody
 		export, err := estate.Export(func(host string) strategy.Node { return heir.name() })
 		if err != nil {
 			t.Fatal(err)
@@ -1005,7 +1035,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 		}
 		for url, f := range x.urls {
 			known, _, err := heir.e.known.db.Get(url)
-			if f.host == "h2.test" {
+			if f.host == gone {
 				if waits[url] > 0 || known.State != seen.Unknown {
 					t.Errorf("%s, which has gone, was handed over", url)
 				}
@@ -1023,18 +1053,19 @@ func TestAnEstateIsFolded(t *testing.T) {
 
 // What a dead node's whole journal says does not have to fit into memory.
 func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
-	for range 5 {
+	for i := range 6 {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
-		x := newTrade(t, seed, false)
+		x := newTradeOf(t, seed, false, 1+i%2*2)
+		late := x.slices.Name("h0.test", 0)
 		dead := x.nodes[0]
 		dead.keeps = true
 		for i := range 150 {
 			dead.work()
 			if i%50 == 10 {
-				url := fmt.Sprintf("http://h0.test/late/%d", i)
+				url := x.urlIn(late, "late/", x.next)
 				dead.waver(url)
-				x.urls[url] = &fact{host: "h0.test"}
+				x.urls[url] = &fact{host: late}
 			}
 		}
 		dead.close()
@@ -1047,7 +1078,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		front, _, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: t.TempDir(), Memory: 4 << 10})
+		front, _, err := frontier.Open(frontier.Config{Disk: vfs.OS, Dir: t.TempDir(), Memory: 4 << 10, Slices: x.slices.Count()})
 		if err != nil {
 			t.Fatal(err)
 		}

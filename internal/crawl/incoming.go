@@ -81,8 +81,8 @@ func (e *Engine) refuse(b *batch) (refused []int) {
 	b.routed = true
 	kept := 0
 	for i := range b.cands {
-		if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && !e.ours(c.Host) {
-			e.peers.outbox.Want(b.cands[i].Host)
+		if c := &b.cands[i]; frontier.Belongs(c.Host, c.Item.URL) && !e.ours(e.sliceOf(c)) {
+			e.peers.outbox.Want(e.sliceOf(c))
 			refused = append(refused, i)
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 // node's it says nothing.
 func (e *Engine) Knows(u weburl.URL) (mine, known bool, err error) {
 	u = e.cfg.Canon.Apply(u)
-	if e.peers.router != nil && !e.peers.router.Ours(u.Host()) {
+	if e.peers.router != nil && !e.peers.router.Ours(e.slices.At(u.Host(), u.String())) {
 		return false, false, nil
 	}
 	state, _, err := e.known.seen.Look(u.String())

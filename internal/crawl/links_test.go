@@ -43,37 +43,43 @@ func TestNodesSurviveCrashes(t *testing.T) {
 		mazes = n
 	}
 	for seed := range mazes {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			t.Parallel()
-			m := &maze{hosts: 30, pages: 700 + int(seed)} // another web for each
-			crew := newCrew(t, 2, m, m.url(0), m.url(1), m.url(2))
-			crew.dice = rand.New(rand.NewPCG(seed, 3))
-			crew.lossy = int(seed%3) * 10
-			crew.cfg.Outbox = 4 << 10
-			crew.tune = func(c *Config) {
-				crew.mu.Lock()
-				defer crew.mu.Unlock()
-				c.Checkpoint = pickOne[int64](crew.dice, 1, 4<<10, 64<<20)
-				c.Commit = pickOne(crew.dice, time.Millisecond, 20*time.Millisecond)
-			}
-			crew.mortal = func(n *crewNode) *vfs.Faulty {
-				disk := vfs.NewFaulty(vfs.OS)
-				if n.lives < 12 {
-					disk.DieAfter(int64(n.chance(8 << 10 << (2 * n.chance(4)))))
-				}
-				return disk
-			}
-			synctest.Test(t, crew.run)
-			t.Logf("%d and %d lives", crew.nodes[0].lives, crew.nodes[1].lives)
-			crew.wantAll(t, false)
-			for url, by := range m.asked {
-				slices.Sort(by)
-				if len(slices.Compact(by)) > 1 {
-					t.Errorf("%s was fetched by both", url)
-				}
-			}
-		})
+		survive(t, seed, 1)
 	}
+}
+
+// survive is TestNodesSurviveCrashes with one web, whose hosts are cut into slices.
+func survive(t *testing.T, seed uint64, cut int) {
+	t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+		t.Parallel()
+		m := &maze{hosts: 30 / cut, pages: 700 + int(seed)} // another web for each
+		crew := newCrew(t, 2, m, m.url(0), m.url(1), m.url(2))
+		crew.slices = item.NewSlices(cut)
+		crew.dice = rand.New(rand.NewPCG(seed, 3))
+		crew.lossy = int(seed%3) * 10
+		crew.cfg.Outbox = 4 << 10
+		crew.tune = func(c *Config) {
+			crew.mu.Lock()
+			defer crew.mu.Unlock()
+			c.Checkpoint = pickOne[int64](crew.dice, 1, 4<<10, 64<<20)
+			c.Commit = pickOne(crew.dice, time.Millisecond, 20*time.Millisecond)
+		}
+		crew.mortal = func(n *crewNode) *vfs.Faulty {
+			disk := vfs.NewFaulty(vfs.OS)
+			if n.lives < 12 {
+				disk.DieAfter(int64(n.chance(8 << 10 << (2 * n.chance(4)))))
+			}
+			return disk
+		}
+		synctest.Test(t, crew.run)
+		t.Logf("%d and %d lives", crew.nodes[0].lives, crew.nodes[1].lives)
+		crew.wantAll(t, false)
+		for url, by := range m.asked {
+			slices.Sort(by)
+			if len(slices.Compact(by)) > 1 {
+				t.Errorf("%s was fetched by both", url)
+			}
+		}
+	})
 }
 
 func pickOne[T any](dice *rand.Rand, of ...T) T { return of[dice.IntN(len(of))] }

@@ -25,9 +25,15 @@ import (
 // waitingChunk is a chunk with URLs that wait, in their order, and are known.
 func waitingChunk(t testing.TB, urls ...string) []byte {
 	t.Helper()
+	return chunkOf(t, nil, urls...)
+}
+
+// chunkOf is waitingChunk where hosts are cut into slices.
+func chunkOf(t testing.TB, slices *item.Slices, urls ...string) []byte {
+	t.Helper()
 	pack := chunkWriterAt(t)
 	for _, url := range urls {
-		pack.Waiting(item.HostOf(url), transfer.HostTiming{})
+		pack.Waiting(slices.Of(url), transfer.HostTiming{})
 		pack.Item(&item.Item{URL: url, Seed: "http://elsewhere.test/"})
 		origin := item.OriginOf(url)
 		pack.Known(origin, transfer.HostTiming{})

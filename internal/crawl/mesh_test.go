@@ -72,7 +72,7 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 	node, err := meshnode.New(meshnode.Config{Messenger: words, Known: known, Router: &n.life.router,
 		History: db, Overlay: overlay.Config{Self: overlay.Contact{Node: self}, Seed: seed}, Mesh: mesh.Config{Process: seed},
 		Read: func(data []byte, f func(host, url string, link []byte)) error {
-			return exchange.Read(data, func(c entry.Candidate, link []byte) { f(c.Host, c.Item.URL, link) })
+			return exchange.Read(data, func(c entry.Candidate, link []byte) { f(n.slices.Of(c.Item.URL), c.Item.URL, link) })
 		},
 		Changed: func() {
 			_, version := n.life.node.Load().Crawl()

@@ -145,13 +145,14 @@ func (p mazeParser) ParseList(resp *page.Response, pg *page.Page) error { return
 
 // A crew is several nodes on one maze.
 type crew struct {
-	t     *testing.T
-	cfg   Config
-	maze  *maze
-	mode  weburl.Mode
-	seeds []weburl.URL
-	nodes []*crewNode
-	owner func(host string) (int, bool) // whose a host is, and whether that node knows it and takes links to it
+	t      *testing.T
+	cfg    Config
+	slices *item.Slices // that hosts are cut into: owner is asked for these then
+	maze   *maze
+	mode   weburl.Mode
+	seeds  []weburl.URL
+	nodes  []*crewNode
+	owner  func(host string) (int, bool) // whose a host is, and whether that node knows it and takes links to it
 
 	mu      sync.Mutex
 	dice    *rand.Rand
@@ -195,9 +196,10 @@ type crewNode struct {
 	seeded atomic.Bool
 	ended  atomic.Bool // all is done
 	may    atomic.Bool
-	done   map[string]bool // URLs that it knows to be fetched, in the end
-	roots  []string        // that it was told
-	life   *meshLife       // as a node without a centre
+	done   map[string]bool  // URLs that it knows to be fetched, in the end
+	pages  map[string]int64 // by host, of its last life
+	roots  []string         // that it was told
+	life   *meshLife        // as a node without a centre
 }
 
 func newCrew(t *testing.T, nodes int, m *maze, seeds ...string) *crew {
@@ -284,7 +286,7 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 		}
 	}
 	front, note, err := frontier.Open(frontier.Config{Disk: disk, Dir: filepath.Join(n.dir, "frontier"), Memory: 1 << 18,
-		RetryWait: time.Millisecond})
+		RetryWait: time.Millisecond, Slices: n.slices.Count()})
 	if err != nil {
 		return nil, closeAll, err
 	}
@@ -363,7 +365,10 @@ func (n *crewNode) live(ctx context.Context) error {
 }
 
 func (n *crewNode) remember(e *Engine) error {
-	n.done = map[string]bool{}
+	n.done, n.pages = map[string]bool{}, map[string]int64{}
+	for host, h := range e.stats.Snapshot().Hosts {
+		n.pages[host] = h.Pages
+	}
 	for entry, err := range e.known.db.Scan("") {
 		if err != nil {
 			return err
@@ -486,7 +491,7 @@ func (c *crew) wantAll(t *testing.T, once bool) {
 	want, got := c.maze.closure(seeds), map[string]bool{}
 	for _, n := range c.nodes {
 		for url := range n.done {
-			if owner, _ := c.owner(item.HostOf(url)); owner != n.id {
+			if owner, _ := c.owner(c.slices.Of(url)); owner != n.id {
 				c.t.Errorf("node %d has %s, which is node %d's", n.id, url, owner)
 			}
 		}

@@ -18,7 +18,7 @@ func (e *Engine) openOutbox(left entry.Links) {
 		return
 	}
 	e.peers.outbox = exchange.New(exchange.Config{Links: e.cfg.Links, Most: e.cfg.Outbox, Hold: e.peers.full.set,
-		Depths: e.cfg.Depth >= 0, Pages: e.claims != nil, Ledger: e.ledger}, left)
+		Depths: e.cfg.Depth >= 0, Pages: e.claims != nil, Slices: e.slices, Ledger: e.ledger}, left)
 }
 
 // divert takes the candidates out of a batch that are other nodes' business, or are to be claimed, and puts them into
@@ -34,7 +34,7 @@ func (e *Engine) divert(b *batch) {
 	kept := 0
 	for i := range b.cands {
 		c := &b.cands[i]
-		if e.peers.router.Ours(c.Host) {
+		if e.peers.router.Ours(e.sliceOf(c)) {
 			b.cands[kept], b.urls[kept] = *c, b.urls[i]
 			kept++
 			continue

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"kumo/internal/item"
 )
 
 // A Prober is a [Fetcher] that can find out whether a host can be connected to, without asking it for anything.
@@ -26,6 +28,7 @@ func (e *Engine) Probe(ctx context.Context, host string, timeout time.Duration) 
 	if !ok {
 		return 0, "", errNoProbe
 	}
+	host = item.HostOfSlice(host)
 	begin := time.Now()
 	hostname, port, err := net.SplitHostPort(host)
 	if err != nil {

@@ -23,7 +23,8 @@ const (
 )
 
 // wantRobots parks the visit's host until its rules are known, and sees to it that they are fetched. robots.txt is an
-// item of the host's queue like any other, so that politeness holds for it, too.
+// item of the host's queue like any other, so that politeness holds for it, too. Of a host that is cut into slices, it is
+// one of the first slice of this node's that wants it, and the others wait for that.
 func (w *worker) wantRobots(v *frontier.Visit, u weburl.URL) {
 	origin := u.Origin()
 	w.frontier.Park(v.Host, origin)
@@ -138,7 +139,11 @@ func (w *worker) settleRobots(v *frontier.Visit, u weburl.URL) (abandonment, boo
 	if l, gone := w.origins.isAbandoned(to.Origin()); gone {
 		return lostRules(l), true
 	}
-	w.frontier.Push(to.Host(), item.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path,
+	slice := v.Host // that waits for it, and is this node's
+	if to.Host() != hostOf(v) {
+		slice = w.slices.At(to.Host(), to.String())
+	}
+	w.frontier.Push(slice, item.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path,
 		Depth: v.Depth, Redirects: v.Redirects + 1})
 	return abandonment{}, false
 }
@@ -159,12 +164,22 @@ func (w *worker) nextHop(v *frontier.Visit, u weburl.URL) (weburl.URL, bool) {
 // obey lets the URLs of an origin's host go, now that its rules are known.
 func (w *worker) obey(origin string, rules *robots.Rules) {
 	w.origins.rulesCame(origin)
-	u, err := weburl.Parse(origin)
-	if err != nil {
-		return // cannot be: origins come from parsed URLs
+	delay, asked := rules.Delay()
+	for slice := range w.slicesOf(origin) {
+		if asked {
+			w.frontier.SetDelay(slice, delay)
+		}
+		w.frontier.Unpark(slice, origin)
+	}
+}
+
+// learnDelay has a slice of a host owe the delay that the host asks for, which its rules were obeyed without: it was not
+// known then.
+func (w *worker) learnDelay(v *frontier.Visit, rules *robots.Rules) {
+	if w.slices == nil {
+		return
 	}
 	if delay, asked := rules.Delay(); asked {
-		w.frontier.SetDelay(u.Host(), delay)
+		w.frontier.SetDelay(v.Host, delay)
 	}
-	w.frontier.Unpark(u.Host(), origin)
 }

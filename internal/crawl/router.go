@@ -12,7 +12,7 @@ import (
 )
 
 // A Router says whose hosts are, where several nodes share a crawl. It is asked by workers, many at once, for each link
-// and each request.
+// and each request. Where hosts are cut into slices, it is asked for these.
 type Router interface {
 	Ours(host string) bool // this node is the host's owner and has all that is known of it: links to it are taken in here
 	May(host string) bool  // and its lease holds, and the host is not to be left alone: a request may be sent to it now
@@ -67,22 +67,34 @@ func (e *Engine) ours(host string) bool { return e.peers.router == nil || e.peer
 
 // politenessHost is the host for whose sake a visit is made: that of the URLs that wait for a robots.txt. Where one
 // redirects to another host, as "example.com" to "www.example.com", the node that wants the rules follows, whoever owns
-// that host: a request or two for each host that does so.
-func politenessHost(v *frontier.Visit) string {
+// that host: a request or two for each host that does so. Where the host is cut into slices, it is one that this node
+// may ask, if there is one.
+func (e *Engine) politenessHost(v *frontier.Visit) string {
 	if v.Robots == "" {
 		return v.Host
 	}
-	return item.HostOf(v.Robots)
+	host := item.HostOf(v.Robots)
+	if e.slices == nil {
+		return host
+	}
+	if item.HostOfSlice(v.Host) == host {
+		return v.Host
+	}
+	for slice := range e.slicesOf(v.Robots) {
+		if host = slice; e.ours(slice) {
+			break
+		}
+	}
+	return host
 }
 
 // isOurs reports whether a visit is this node's to make now. If not, it is put off before anything is done: its host is
 // on the way to another node, or from one, or is not to be asked.
 func (w *worker) isOurs(v *frontier.Visit) bool {
-	host := politenessHost(v)
-	if w.mayAsk(host) {
+	if w.peers.router == nil || w.mayAsk(w.asks) {
 		return true
 	}
-	if v.Robots != "" && !w.ours(host) && w.peers.transfer.IsAway(host) { // nobody here waits for it any more
+	if v.Robots != "" && !w.ours(w.asks) && w.peers.transfer.IsAway(w.asks) { // nobody here waits for it any more
 		w.frontier.Done(v, frontier.Result{})
 		return false
 	}
@@ -92,7 +104,7 @@ func (w *worker) isOurs(v *frontier.Visit) bool {
 
 // may is asked immediately before a request: if the lease is over, the visit is put off.
 func (w *worker) may(v *frontier.Visit) bool {
-	if w.mayAsk(politenessHost(v)) {
+	if w.peers.router == nil || w.mayAsk(w.asks) {
 		return true
 	}
 	w.giveBack(v)
@@ -101,9 +113,6 @@ func (w *worker) may(v *frontier.Visit) bool {
 }
 
 func (w *worker) mayAsk(host string) bool {
-	if w.peers.router == nil {
-		return true
-	}
 	may := w.peers.router.May(host)
 	if may && w.peers.putOffs.some.Load() {
 		w.peers.putOffs.end(w.origins.hash(host))
@@ -112,7 +121,7 @@ func (w *worker) mayAsk(host string) bool {
 }
 
 func (w *worker) putOff(v *frontier.Visit) {
-	w.frontier.Postpone(v, w.peers.putOffs.next(w.origins.hash(politenessHost(v)), w.cfg.Now()))
+	w.frontier.Postpone(v, w.peers.putOffs.next(w.origins.hash(w.asks), w.cfg.Now()))
 }
 
 // hold waits while the engine is paused, or cut off from the web, or has more links for other nodes than it may keep.

@@ -123,7 +123,8 @@ func benchmarkBan(b *testing.B, cfg frontier.Config) {
 				return
 			}
 			own := e.workers.take(e)
-			e.workers.begin(own, v.Host, politenessHost(v))
+			w.asks = e.politenessHost(v)
+			e.workers.begin(own, v.Host, w.asks)
 			if err := w.visit(b.Context(), v); err != nil {
 				b.Fatal(err)
 			}

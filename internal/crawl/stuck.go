@@ -118,7 +118,7 @@ func (e *Engine) giveUpHost(host string) error {
 	}
 	if n > 0 {
 		e.stuck.urls, e.stuck.hosts = e.stuck.urls+n, e.stuck.hosts+1
-		e.listener.gaveUp(host, why)
+		e.listener.gaveUp(item.HostOfSlice(host), why)
 	}
 	return nil
 }

@@ -18,9 +18,14 @@ func (e *Engine) Tune(t Tuning) {
 	e.limits.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
 	e.frontier.SetDelays(t.Delays)
 	e.robots.Each(func(origin string, r *robots.Rules) {
-		host := item.HostOf(origin)
-		if delay, asked := r.Delay(); asked && e.frontier.Has(host) {
-			e.frontier.SetDelay(host, delay)
+		delay, asked := r.Delay()
+		if !asked {
+			return
+		}
+		for slice := range e.slices.All(item.HostOf(origin)) {
+			if e.frontier.Has(slice) {
+				e.frontier.SetDelay(slice, delay)
+			}
 		}
 	})
 }

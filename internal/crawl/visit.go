@@ -29,7 +29,11 @@ type worker struct {
 	resp      page.Response
 	batch     batch
 	was       was
+	asks      string // for whose sake the visit is made, where there is a router: see politenessHost
 }
+
+// hostOf is the host of a visit's URL, of which it may have waited in a slice.
+func hostOf(v *frontier.Visit) string { return item.HostOfSlice(v.Host) }
 
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
@@ -60,8 +64,8 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if err != nil {
 		return w.leave(v, "url", err.Error())
 	}
-	if !u.Web() || u.Host() != v.Host { // its rules would be asked for, and awaited, at another host
-		return w.leave(v, "url", "not a URL of "+v.Host)
+	if host := hostOf(v); !u.Web() || u.Host() != host { // its rules would be asked for, and awaited, at another host
+		return w.leave(v, "url", "not a URL of "+host)
 	}
 	if v.Robots != "" {
 		return w.visitRobots(ctx, v, u)
@@ -93,6 +97,7 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 			w.wantRobots(v, u)
 			return false, nil
 		}
+		w.learnDelay(v, rules)
 		if ok, line := rules.Allowed(u.RequestURI()); !ok {
 			return false, w.leave(v, "robots", line)
 		}
@@ -106,7 +111,7 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if v.Recrawl {
 		return true, nil // limits count pages, not visits
 	}
-	switch w.limits.quota.Take(v.Host) {
+	switch w.limits.quota.Take(hostOf(v)) {
 	case policy.NotNow:
 		w.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
@@ -138,7 +143,7 @@ func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool
 
 func (w *worker) giveBack(v *frontier.Visit) {
 	if v.Robots == "" && !v.Recrawl {
-		w.limits.quota.Settle(v.Host, false)
+		w.limits.quota.Settle(hostOf(v), false)
 	}
 }
 
@@ -174,7 +179,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 			return err
 		}
 	}
-	full := !v.Recrawl && w.limits.quota.Settle(v.Host, answered)
+	full := !v.Recrawl && w.limits.quota.Settle(hostOf(v), answered)
 	if rec.Failure, rec.Detail = fate.failure, fate.detail; !answered {
 		return w.fail(v, rec, fate)
 	}
@@ -349,7 +354,7 @@ func isDuplicate(rec *page.Record) bool {
 // finish commits a record with all that it brings, and counts it.
 func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	rec.Recrawl = w.found(rec, v)
-	d := &entry.Done{URL: rec.URL, Visit: stats.Visit{Host: v.Host, Failure: string(rec.Failure), Took: rec.Took,
+	d := &entry.Done{URL: rec.URL, Visit: stats.Visit{Host: hostOf(v), Failure: string(rec.Failure), Took: rec.Took,
 		Duplicate: isDuplicate(rec), Recrawl: v.Recrawl}}
 	d.Meta = w.plan(v, rec.Recrawl)
 	d.Meta.Fetched = rec.Time
@@ -405,7 +410,7 @@ func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) err
 	l, tooMuch := w.origins.judge(origin, v, f)
 	wait := w.frontier.Done(v, frontier.Result{Outcome: f.outcome, RetryAfter: f.ask, Again: again})
 	if f.outcome == frontier.Throttled {
-		w.listener.slowed(v.Host, w.resp.Status, f.ask, wait)
+		w.listener.slowed(hostOf(v), w.resp.Status, f.ask, wait)
 	}
 	w.ends.clear(v.URL)
 	if !tooMuch {
@@ -448,7 +453,7 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 }
 
 func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
-	return page.Skip{URL: v.URL, Host: v.Host, From: v.From, Depth: int(v.Depth), Time: w.cfg.Now(), Rule: rule, Why: why}
+	return page.Skip{URL: v.URL, Host: hostOf(v), From: v.From, Depth: int(v.Depth), Time: w.cfg.Now(), Rule: rule, Why: why}
 }
 
 // entryFor is the entry for a URL that a rule leaves out at its visit: rules of the user's own may be others in the

@@ -27,6 +27,7 @@ type Config struct {
 	Hold   func(hold bool) // is told whether they are; called with a lock of the outbox held
 	Depths bool            // a link that lies nearer than an earlier one is news
 	Pages  bool            // links are counted for the pages that have them: see Page
+	Slices *item.Slices    // that hosts are cut into, each with an owner of its own; nil: into one
 	Ledger *ledger.Ledger
 }
 
@@ -62,7 +63,7 @@ func New(cfg Config, left entry.Links) *Outbox {
 		d := entry.NewDecoder([]byte(left[n]))
 		// an earlier version may have kept others
 		if c := d.Candidate(); !d.Bad && frontier.Belongs(c.Host, c.Item.URL) {
-			o.box.Restore(n, hostIn(left[n], c.Item.URL), left[n])
+			o.box.Restore(n, o.hostIn(left[n], c.Item.URL), left[n])
 			o.pages.last = n
 		}
 	}
@@ -72,8 +73,11 @@ func New(cfg Config, left entry.Links) *Outbox {
 }
 
 // hostIn is the host of a link's URL, as a part of the link as entry.Encoder writes it, so that nothing else of it is
-// kept.
-func hostIn(link, url string) string {
+// kept; or the slice of it that the URL is in.
+func (o *Outbox) hostIn(link, url string) string {
+	if o.cfg.Slices != nil {
+		return o.cfg.Slices.Of(url)
+	}
 	return item.HostOf(link[strings.Index(link, url):][:len(url)])
 }
 
@@ -102,7 +106,7 @@ func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 		o.data.Writer = o.data.Writer[:0]
 		o.data.Candidate(c)
 		data := string(o.data.Writer)
-		number := o.box.Put(hostIn(data, c.Item.URL), data)
+		number := o.box.Put(o.hostIn(data, c.Item.URL), data)
 		if o.cfg.Pages {
 			sent.number = number
 		}

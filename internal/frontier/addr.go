@@ -3,12 +3,15 @@ package frontier
 import (
 	"net/netip"
 	"time"
+
+	"kumo/internal/item"
 )
 
 // An address is a server's, with the clock that the hosts there share.
 type address struct {
 	hosts  int       // in memory
 	ghosts int       // hosts that left memory while the clock ran
+	host   string    // whose slices all of these are, where hosts are cut into several; "" if they are several hosts'
 	next   time.Time // of the next free turn
 }
 
@@ -23,7 +26,7 @@ func (f *Frontier) ShareAddresses(n int) {
 
 // Reserve asks for the visit's turn at the address its host resolves to. Hosts that share an address take turns,
 // Config.AddrDelay apart from start to start, or a multiple of it (ShareAddresses); a host alone at its address has no
-// turns to take. When it returns false, the turn is later: the visit is over, and its item is handed out again at its
+// turns to take, nor have its slices. When it returns false, the turn is later: the visit is over, and its item is handed out again at its
 // turn.
 func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
 	if !addr.IsValid() {
@@ -41,7 +44,7 @@ func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
 	switch {
 	case !slot.IsZero() && !now.Before(slot) && now.Before(slot.Add(f.addrDelay)):
 		return true // its own turn; one that was missed is gone
-	case a.hosts+a.ghosts < 2 || !now.Before(a.next):
+	case a.hosts+a.ghosts < 2 || a.host != "" || !now.Before(a.next):
 		a.ghosts = 0
 		a.next = now.Add(f.addrDelay)
 		return true
@@ -86,7 +89,13 @@ func (f *Frontier) at(h *host, addr netip.Addr) *address {
 	a := f.addrs[addr]
 	if a == nil {
 		a = &address{}
+		if f.slices != nil {
+			a.host = item.HostOfSlice(h.key)
+		}
 		f.addrs[addr] = a
+	}
+	if a.host != "" && a.host != item.HostOfSlice(h.key) {
+		a.host = ""
 	}
 	a.hosts++
 	if h.addr.IsValid() {

@@ -21,6 +21,7 @@ func (f *Frontier) SetDelays(d Delays) {
 	was := f.cfg
 	f.cfg.Delay, f.cfg.AddrDelay, f.cfg.MaxDelay = d.Delay, d.AddrDelay, d.MaxDelay
 	def(&f.cfg.MaxDelay, defaultMaxDelay)
+	f.cfg.Delay, f.cfg.MaxDelay = times(f.cfg.Delay, f.cfg.Slices), times(f.cfg.MaxDelay, f.cfg.Slices)
 	f.addrDelay = f.cfg.AddrDelay * time.Duration(max(f.sharers, 1))
 	// what a host asks for beyond the old bound is not known here
 	if f.cfg.Delay == was.Delay && f.cfg.MaxDelay >= was.MaxDelay {

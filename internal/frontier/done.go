@@ -219,7 +219,7 @@ func (f *Frontier) Unpark(key, origin string) {
 func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delay = min(delay, max(f.cfg.MaxDelay, 0))
+	delay = min(times(delay, f.cfg.Slices), max(f.cfg.MaxDelay, 0))
 	if id := f.coldID(key); id != 0 {
 		f.delayCold(id, delay)
 		return

@@ -3,14 +3,18 @@ package frontier
 import (
 	"slices"
 	"strings"
+
+	"kumo/internal/item"
 )
 
 // Nothing waits here that nobody can fetch: an item's URL is http or https and its host the one in whose queue it
 // waits. What is not so is refused wherever it comes from (who pushes it, an earlier process, another node, a file),
 // and counted.
 
-// Belongs reports whether a URL may wait at a host.
+// Belongs reports whether a URL may wait at a host, or at a slice of it. In which of them it does is not looked at: its
+// host's robots.txt may wait in any.
 func Belongs(host, url string) bool {
+	host = item.HostOfSlice(host)
 	rest, ok := strings.CutPrefix(url, "http")
 	if !ok || host == "" {
 		return false

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"kumo/internal/item"
 	"kumo/internal/vfs"
 )
 
@@ -25,7 +26,11 @@ type Config struct {
 	RetryWait time.Duration // the first wait after a failure, doubled with each; 1s
 	MaxWait   time.Duration // the longest wait after a failure or at a server's wish; DefaultMaxWait
 	SlowAfter time.Duration // a host whose answer took longer is a suspect; 5s
-	Now       func() time.Time
+	// Each host's URLs are cut into so many parts, and each of these is a host here: see [item.Slices]. All parts together
+	// keep to PerHost, as far as each has one connection at least, and to the delays on average: a part waits as many times
+	// as long as there are parts, since others may fetch those that are not here. 1
+	Slices int
+	Now    func() time.Time
 
 	Dir    string // a folder of the frontier's own for what does not fit into memory, see Open; "": all stays in memory
 	Disk   vfs.FS // where Dir is; vfs.OS
@@ -49,7 +54,19 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.Slices = max(c.Slices, 1)
+	c.PerHost = max(c.PerHost/c.Slices, 1)
+	c.Delay, c.MaxDelay = times(c.Delay, c.Slices), times(c.MaxDelay, c.Slices)
 	return c
+}
+
+// times is a delay n times over, as far as a record of a host can have it.
+func times(delay time.Duration, n int) time.Duration {
+	const most = (isAway - 1) * time.Millisecond
+	if n > 1 && delay > most/time.Duration(n) {
+		return max(delay, most)
+	}
+	return delay * time.Duration(n)
 }
 
 func def[T comparable](p *T, value T) {
@@ -62,6 +79,7 @@ func def[T comparable](p *T, value T) {
 // A Frontier holds the URLs that wait. Its methods may be called by many goroutines at once.
 type Frontier struct {
 	cfg      Config
+	slices   *item.Slices
 	lead     chan struct{} // held by the one caller of Next that waits for a time to come; the others wait for it
 	wake     chan struct{} // tells the leader to look again
 	io       chan struct{} // held by who writes to the disk, and reads for all
@@ -98,8 +116,10 @@ type Frontier struct {
 
 // New returns an empty frontier that stays in memory. Open makes one that needs not.
 func New(cfg Config) *Frontier {
+	cfg = cfg.withDefaults()
 	return &Frontier{
-		cfg:       cfg.withDefaults(),
+		cfg:       cfg,
+		slices:    item.NewSlices(cfg.Slices),
 		addrDelay: cfg.AddrDelay,
 		lead:      make(chan struct{}, 1),
 		wake:      make(chan struct{}, 1),
@@ -111,10 +131,13 @@ func New(cfg Config) *Frontier {
 	}
 }
 
+// Slices are those that hosts are cut into.
+func (f *Frontier) Slices() *item.Slices { return f.slices }
+
 // A Visit is one URL of a host, handed to one worker, who gives it back with Done or Postpone.
 type Visit struct {
 	Item
-	Host string
+	Host string // in whose queue it waited: a slice, where hosts are cut into several
 
 	Started time.Time // when it was handed out
 

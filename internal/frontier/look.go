@@ -17,6 +17,7 @@ type HostInfo struct {
 	Failures int           // in a row
 	Suspect  bool          // failed or was slow lately
 	MaxWait  time.Duration // that it may be left alone, whatever it asks for
+	Slices   int           // that its host is cut into, of which this is one
 	Parked   bool          // for a robots.txt: what waits for that stays
 	Away     bool          // nothing of its own was ever added, or it was removed, and nothing has come back since
 }
@@ -58,7 +59,7 @@ func (f *Frontier) info(h *host) HostInfo {
 	i := HostInfo{Key: h.key, Next: h.next, Waiting: int(h.count()), Active: h.inflight, Delay: f.delay(h), Asked: h.delay,
 		Failures: h.failures.n, Suspect: h.doubtful, Parked: len(h.parked) > 0, Away: h.away}
 	turn := !h.slot.IsZero() && h.slot.Equal(h.next)
-	i.MaxWait = f.cfg.MaxWait
+	i.MaxWait, i.Slices = f.cfg.MaxWait, f.cfg.Slices
 	i.Why = f.why(&i, turn, h.backing, h.throttles.n)
 	return i
 }
@@ -69,7 +70,7 @@ func (f *Frontier) coldInfo(key string, id uint32) HostInfo {
 	i := HostInfo{Key: key, Next: f.disk.time(s.next), Waiting: int(r.count), Failures: s.failures,
 		Suspect: r.is(isDoubtful), Parked: r.is(isParked),
 		Asked: r.requestedDelay(), Away: r.away()}
-	i.Delay, i.MaxWait = max(f.cfg.Delay, i.Asked), f.cfg.MaxWait
+	i.Delay, i.MaxWait, i.Slices = max(f.cfg.Delay, i.Asked), f.cfg.MaxWait, f.cfg.Slices
 	i.Why = f.why(&i, r.is(hasTurn), r.is(isBacking), s.throttles)
 	return i
 }

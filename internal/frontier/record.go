@@ -72,7 +72,7 @@ func (r *record) away() bool { return r.delay&isAway != 0 }
 
 // setRequestedDelay keeps a delay that is asked for, and that of a host that is away.
 func (r *record) setRequestedDelay(d time.Duration, away bool) {
-	r.delay = min(uint32((d+time.Millisecond-1)/time.Millisecond), isAway-1)
+	r.delay = uint32(min((d+time.Millisecond-1)/time.Millisecond, isAway-1))
 	if away {
 		r.delay |= isAway
 	}

@@ -34,14 +34,15 @@ type Item struct {
 
 // A Host is a host as the frontier has it.
 type Host struct {
-	Key        string        `json:"host"`
+	Key        string        `json:"host"`                  // or its slice, as in example.com#3
+	Slices     int           `json:"slices,omitempty"`      // that the host is cut into, if more than one
 	Waiting    int           `json:"waiting"`               // URLs
 	Active     int           `json:"active"`                // visits under way
 	Next       time.Time     `json:"next"`                  // no visit before
 	For        string        `json:"for"`                   // what it waits for
 	Parked     bool          `json:"parked,omitempty"`      // what waits stays until robots.txt is there
 	Delay      time.Duration `json:"delay"`                 // between visits, in nanoseconds
-	CrawlDelay time.Duration `json:"crawl_delay"`           // of it, what robots.txt asks for
+	CrawlDelay time.Duration `json:"crawl_delay"`           // that robots.txt asks for, of the whole host
 	MaxBackoff time.Duration `json:"max_backoff,omitempty"` // it is left alone for so long at most; only where it is
 	Failures   int           `json:"failures"`              // in a row
 	// that it has given; only where Most bounds them, and for one URL's host

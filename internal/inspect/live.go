@@ -1,10 +1,13 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -143,7 +146,7 @@ func (l *Live) Hosts(_ context.Context, n int) iter.Seq2[Host, error] {
 // Queue is Source's.
 func (l *Live) Queue(_ context.Context, host string, n int) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		items, err := l.Frontier.Queue(host, n)
+		items, err := l.queue(host, n)
 		for i := range items {
 			if !yield(itemOf(&items[i]), nil) {
 				return
@@ -153,6 +156,19 @@ func (l *Live) Queue(_ context.Context, host string, n int) iter.Seq2[Item, erro
 			yield(Item{}, err)
 		}
 	}
+}
+
+// queue is what waits in all slices of a host, as if it were one queue.
+func (l *Live) queue(host string, n int) (items []frontier.Item, err error) {
+	for slice := range l.Frontier.Slices().All(host) {
+		some, failed := l.Frontier.Queue(slice, n)
+		items, err = append(items, some...), errors.Join(err, failed)
+	}
+	if l.Frontier.Slices() == nil {
+		return items, err
+	}
+	slices.SortFunc(items, func(a, b frontier.Item) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Seq, b.Seq)) })
+	return items[:min(n, len(items))], err
 }
 
 // Seen is Source's.
@@ -186,7 +202,10 @@ func first[T any](n int, values iter.Seq2[T, error]) iter.Seq2[T, error] {
 func hostOf(h *frontier.HostInfo) Host {
 	x := Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked,
 		Delay:      h.Delay,
-		CrawlDelay: min(h.Asked, h.Delay), Failures: h.Failures}
+		CrawlDelay: min(h.Asked, h.Delay) / time.Duration(max(h.Slices, 1)), Failures: h.Failures}
+	if h.Slices > 1 {
+		x.Slices = h.Slices
+	}
 	if h.Why == frontier.WhyAsked || h.Why == frontier.WhyBackoff {
 		x.MaxBackoff = h.MaxWait
 	}

@@ -40,7 +40,7 @@ var (
 	ErrDamaged = errors.New("a damaged item")
 )
 
-// Append appends an item's frame. host is the item's where whoever reads it knows it, else "".
+// Append appends an item's frame. host is the item's, or its slice, where whoever reads it knows it, else "".
 func Append(b []byte, host string, it *Item) []byte {
 	at := len(b)
 	b = AppendBody(append(b, 0, 0), host, it) // a length mostly has two bytes, and may always have
@@ -55,6 +55,7 @@ func Append(b []byte, host string, it *Item) []byte {
 // AppendBody appends an item for a frame that is the caller's.
 func AppendBody(b []byte, host string, it *Item) []byte {
 	flags, url := it.flags(), it.URL
+	host = HostOfSlice(host)
 	if n := rootLen("https://", host, url); n > 0 {
 		flags, url = flags|flagHTTPS, url[n:]
 	} else if n := rootLen("http://", host, url); n > 0 {
@@ -160,7 +161,7 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	}
 	depth := f.Uint()
 	scheme := ""
-	switch {
+	switch host = HostOfSlice(host); {
 	case flags&flagHTTPS != 0:
 		scheme = "https://"
 	case flags&flagHTTP != 0:

@@ -101,7 +101,7 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 			"not begin with a dot",
 			j.Name, maxName)
 	}
-	j.Fetch.PerHost = j.perHost()
+	j.Fetch.PerHost = max(j.perHost(), j.Frontier.Slices)
 	if ordinary := int64(32 << 20); j.Fetch.MaxBody > 0 && j.Fetch.MaxBody != ordinary {
 		j.Crawl.MaxSitemap = j.Fetch.MaxBody // as the user has it
 	}

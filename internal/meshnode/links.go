@@ -3,6 +3,7 @@ package meshnode
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"time"
 
@@ -97,7 +98,10 @@ func (n *Node) offered(from strategy.Node, number uint64, data []byte) {
 		o.Links = append(o.Links, mesh.HostLink{Host: host,
 			Link: mesh.Link{Hash: mesh.Hash(history.HashOf(url)), Item: link}})
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrNotYet):
+		return // who sent it sends it again
+	case err != nil:
 		n.log.Warn("links that cannot be read", "from", from, "err", err)
 		return
 	}

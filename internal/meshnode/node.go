@@ -36,6 +36,9 @@ var (
 	ErrAlone = errors.New("no other node is known that could take over what this one has")
 )
 
+// ErrNotYet is links that cannot be read before more is known of the crawl.
+var ErrNotYet = errors.New("the crawl's settings are not known yet")
+
 // An Engine is what a node needs of a crawl.Engine whose links are claimed. Its methods may be called by many
 // goroutines at once.
 type Engine interface {
@@ -101,7 +104,8 @@ type Config struct {
 
 	Router  *Router
 	History *history.DB
-	// Read calls f with each link of a batch that an engine's outbox has written
+	// Read calls f with each link of a batch that an engine's outbox has written, and its host, or the slice of it that is
+	// a host of its own for all who fetch; ErrNotYet: it cannot say yet
 	Read func(data []byte, f func(host, url string, link []byte)) error
 
 	// What is called by the node's loop and must not wait. Any of it may be nil.

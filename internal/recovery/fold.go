@@ -23,7 +23,7 @@ func (s replay) Chunk(c entry.Chunk) {
 	}
 	var p *transfer.Chunk
 	if s.unpack == nil {
-		s.unpack, s.fault = transfer.NewChunkReader()
+		s.unpack, s.fault = transfer.NewChunkReader(s.Views.Frontier.Slices())
 	}
 	if s.fault == nil {
 		p, s.fault = s.unpack.Read([]byte(c.Data))
@@ -98,10 +98,10 @@ func (s replay) HostsForgotten(hosts []string) {
 	for _, host := range hosts {
 		gone[host] = true
 	}
-	maps.DeleteFunc(s.waiting, func(url string, it item.Item) bool { return gone[it.Host()] && !s.Guessed[url] })
-	maps.DeleteFunc(s.Unexplained, func(_ string, c entry.Candidate) bool { return gone[c.Host] })
-	maps.DeleteFunc(s.ReportedURLs, func(url string, _ bool) bool { return gone[item.HostOf(url)] })
-	maps.DeleteFunc(s.left, func(url string, _ int) bool { return gone[item.HostOf(url)] })
+	maps.DeleteFunc(s.waiting, func(url string, it item.Item) bool { return gone[s.sliceOf(&it)] && !s.Guessed[url] })
+	maps.DeleteFunc(s.Unexplained, func(_ string, c entry.Candidate) bool { return gone[s.sliceOf(&c.Item)] })
+	maps.DeleteFunc(s.ReportedURLs, func(url string, _ bool) bool { return gone[s.slices().Of(url)] })
+	maps.DeleteFunc(s.left, func(url string, _ int) bool { return gone[s.slices().Of(url)] })
 	if s.left != nil { // something is on the abandoned queue
 		if s.offHosts == nil {
 			s.offHosts = map[string]bool{}
@@ -148,7 +148,7 @@ func (s *State) relieve(ctx context.Context, at journal.Position, most int) erro
 	maps.DeleteFunc(s.Guessed, func(url string, _ bool) bool { _, waits := s.waiting[url]; return !waits })
 	for _, it := range s.Queue() {
 		if !s.Guessed[it.URL] { // the journal may yet say that it was found
-			s.Views.Frontier.Restore(it.Host(), it)
+			s.Views.Frontier.Restore(s.sliceOf(&it), it)
 			delete(s.waiting, it.URL)
 		}
 	}
@@ -179,10 +179,10 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 		return nil, s.fault
 	}
 	for _, it := range s.Queue() {
-		s.Views.Frontier.Restore(it.Host(), it)
+		s.Views.Frontier.Restore(s.sliceOf(&it), it)
 	}
 	err := s.EachAbandoned(func(it item.Item) error {
-		s.Views.Frontier.Restore(it.Host(), it)
+		s.Views.Frontier.Restore(s.sliceOf(&it), it)
 		return nil
 	})
 	if err == nil {
@@ -201,7 +201,7 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 
 // decided restores what seen has found to be news.
 func (s *State) decided(all []seen.Decided) error {
-	return s.news(all, func(it item.Item) { s.Views.Frontier.Restore(it.Host(), it) })
+	return s.news(all, func(it item.Item) { s.Views.Frontier.Restore(s.sliceOf(&it), it) })
 }
 
 // news calls f with what is to be fetched of what was decided.

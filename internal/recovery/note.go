@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"kumo/internal/entry"
+	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/statefile"
 	"kumo/internal/stats"
@@ -24,6 +25,15 @@ type Note struct {
 	Asked    int64                   // how much of the file of set-aside URLs has been written down
 	Arrivals *transfer.Unsettled     `json:",omitempty"` // of hosts, from other nodes
 	Tenures  Tenures                 `json:",omitempty"` // of hosts that were given away
+	Slices   int                     `json:",omitempty"` // that each host is cut into, if more than one
+}
+
+// NoteSlices is Note.Slices for a crawl that cuts its hosts so.
+func NoteSlices(s *item.Slices) int {
+	if s == nil {
+		return 0
+	}
+	return s.Count()
 }
 
 // NoteVersion is the version that is written and read. The second had all seeds here; since the fourth, Marks names

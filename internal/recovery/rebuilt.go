@@ -45,7 +45,7 @@ func (r *Rebuilt) Write(ctx context.Context) error {
 	}
 	text, err := json.Marshal(Note{Version: NoteVersion, Marks: r.Marks, Stats: r.Stats.Lasting(), Sums: r.Stats.Sums(),
 		Lists: r.Lists,
-		Told:  r.Told})
+		Told:  r.Told, Slices: NoteSlices(r.Frontier.Slices())})
 	if err != nil {
 		return err
 	}

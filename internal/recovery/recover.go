@@ -67,6 +67,9 @@ func Recover(j journal.Journal, v Views) (*State, error) {
 
 // recoverBy calls after with the position behind each batch that is read.
 func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) error) (*State, error) {
+	if v.Abandoned != nil {
+		v.Abandoned.Slices = v.Frontier.Slices()
+	}
 	s := &State{Stats: stats.New(), Views: v, Links: entry.Links{}, waiting: map[string]item.Item{}, Guessed: map[string]bool{},
 		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, marks: map[string]int64{}, Tenures: Tenures{}}
 	at, err := s.readNote(v.Note)
@@ -137,6 +140,10 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 	case n.Version > NoteVersion:
 		return 0, fmt.Errorf("the checkpoint has version %d: a newer kumo wrote it, which must go on with it", n.Version)
 	}
+	if was, is := max(n.Slices, 1), s.slices().Count(); was != is {
+		return 0, fmt.Errorf("the checkpoint has %d slices of each host, and the crawl's settings say %d: that cannot "+
+			"change", was, is)
+	}
 	s.Stats = stats.From(n.Stats, n.Sums)
 	s.SeedLists, s.DeferredUpTo = n.Lists, n.Asked
 	if n.Arrivals != nil {
@@ -171,7 +178,7 @@ func (s *State) sortLeft() error {
 	}
 	s.offShelf = map[string]bool{}
 	err := s.Views.Abandoned.Each(func(it item.Item) error {
-		if s.offHosts[it.Host()] {
+		if s.offHosts[s.sliceOf(&it)] {
 			return nil
 		}
 		switch s.left[it.URL] {
@@ -201,7 +208,7 @@ func (s *State) EachAbandoned(f func(it item.Item) error) error {
 		return nil
 	}
 	return s.Views.Abandoned.Each(func(it item.Item) error {
-		if s.offShelf[it.URL] || s.offHosts[it.Host()] {
+		if s.offShelf[it.URL] || s.offHosts[s.sliceOf(&it)] {
 			return nil
 		}
 		return f(it)
@@ -214,11 +221,18 @@ func (s *State) Waiting() int { return len(s.waiting) + s.onShelf + s.Views.Fron
 // Known is the number of URLs ever met within reach.
 func (s *State) Known() int { return int(s.Views.Seen.Len()) }
 
-// Away reports whether a host has gone to another node. What is still known of it is that node's to say.
-func (s *State) Away(host string) bool {
-	info, met := s.Views.Frontier.Host(host)
+// Away reports whether the host of a URL, or its slice, has gone to another node. What is still known of it is that
+// node's to say.
+func (s *State) Away(url string) bool {
+	info, met := s.Views.Frontier.Host(s.slices().Of(url))
 	return met && info.Away
 }
+
+// slices are those that the crawl's hosts are cut into.
+func (s *State) slices() *item.Slices { return s.Views.Frontier.Slices() }
+
+// sliceOf is the slice of its host in whose queue an item waits.
+func (s *State) sliceOf(it *item.Item) string { return s.slices().Of(it.URL) }
 
 // Fresh reports whether the crawl has not begun: it has no seeds.
 func (s *State) Fresh() bool {
@@ -267,7 +281,7 @@ func (s *State) wait(it item.Item) {
 	if s.foundAt == nil {
 		s.foundAt = map[string]bool{}
 	}
-	s.foundAt[it.Host()] = true
+	s.foundAt[s.sliceOf(&it)] = true
 }
 
 // keepFound keeps hosts of transfers under way at which something was found, as the engine does at once.

@@ -93,6 +93,9 @@ func (s *Session) Tune(j *job.Job) error {
 	if _, err := j.Fix(); err != nil {
 		return err
 	}
+	if err := j.CheckSlices(); err != nil {
+		return err
+	}
 	s.Fetcher.SetManners(fetch.Manners{UserAgent: j.Fetch.UserAgent, ConnectTimeout: j.Fetch.ConnectTimeout,
 		Timeout: j.Fetch.Timeout})
 	d := frontier.Delays{Delay: j.Frontier.Delay, AddrDelay: j.Frontier.AddrDelay, MaxDelay: j.Frontier.MaxDelay}

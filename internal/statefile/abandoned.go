@@ -18,6 +18,8 @@ import (
 // it is what a checkpoint names; what was put there later, the frontier's part of that checkpoint or the journal's rest
 // has. A nil AbandonedQueue keeps nothing.
 type Abandoned struct {
+	Slices *item.Slices // that the crawl's hosts are cut into; set before it is used
+
 	disk vfs.FS
 	dir  string
 	last AbandonedMark // what the run began with
@@ -71,7 +73,7 @@ func (s *Abandoned) Put(it *item.Item) error {
 	return s.append(item.AppendBody([]byte{framedItem}, "", it))
 }
 
-// Void lets what was put of a host so far count no longer.
+// Void lets what was put of a host, or of a slice of one, so far count no longer.
 func (s *Abandoned) Void(host string) error {
 	return s.append(append([]byte{framedVoid}, host...))
 }
@@ -205,7 +207,7 @@ func (s *Abandoned) read(to AbandonedMark, f func(it item.Item) error) error {
 			return nil
 		}
 		it, err := items.ReadBody(body, "")
-		if err != nil || end < void[it.Host()] {
+		if err != nil || end < void[s.Slices.Of(it.URL)] {
 			return err
 		}
 		return f(it)

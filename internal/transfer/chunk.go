@@ -18,7 +18,8 @@ import (
 // A chunk is a piece of what one node hands over to another: a byte for the version, then blocks, each of which stands
 // for itself: its length, and as much compressed by zstd. A block begins with a Unix time that others are counted from;
 // then come groups: the waiting URLs of a host in their order, as package item writes them, or the known URLs of an
-// origin in theirs, each written by what it does not share with the one before.
+// origin in theirs, each written by what it does not share with the one before. Where hosts are cut into slices, URLs
+// that wait come by slices, and those that are known by origins all the same.
 const (
 	chunkVersion = 2
 	ChunkBytes   = 256 << 10 // that a chunk has at most, unless one URL alone is to blame
@@ -168,7 +169,7 @@ type HostQueue struct {
 	Items  []item.Item
 }
 
-// HostKnown are known URLs of an origin.
+// HostKnown are known URLs of an origin, all of one slice of its host where that is cut into several.
 type HostKnown struct {
 	Host    string
 	Timing  HostTiming
@@ -178,8 +179,9 @@ type HostKnown struct {
 // A ChunkReader reads chunks. They come from the network: whatever they are, it takes a bounded part of memory, and they
 // are read wholly or not at all.
 type ChunkReader struct {
-	zip   *zstd.Decoder
-	block []byte
+	slices *item.Slices
+	zip    *zstd.Decoder
+	block  []byte
 }
 
 func newZip() (*zstd.Encoder, error) {
@@ -187,11 +189,11 @@ func newZip() (*zstd.Encoder, error) {
 		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10))
 }
 
-// NewChunkReader makes a reader of chunks.
-func NewChunkReader() (*ChunkReader, error) {
+// NewChunkReader makes a reader of chunks, for a crawl that cuts its hosts into slices.
+func NewChunkReader(slices *item.Slices) (*ChunkReader, error) {
 	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(maxBlock))
-	return &ChunkReader{zip: zip}, err
+	return &ChunkReader{slices: slices, zip: zip}, err
 }
 
 // Read reads a chunk. One without anything is a chunk, too.
@@ -214,7 +216,7 @@ func (u *ChunkReader) Read(data []byte) (*Chunk, error) {
 		}
 		d := entry.NewDecoder(u.block)
 		d.Text.Share = BlockBytes
-		if (blockReader{d, p}).read(); d.Bad {
+		if (blockReader{d, p, u.slices}).read(); d.Bad {
 			return nil, ErrChunk
 		}
 		data = data[size+int(n):]
@@ -225,7 +227,8 @@ func (u *ChunkReader) Read(data []byte) (*Chunk, error) {
 // A blockReader reads a block into a chunk.
 type blockReader struct {
 	*entry.Decoder
-	chunk *Chunk
+	chunk  *Chunk
+	slices *item.Slices
 }
 
 func (d blockReader) read() {
@@ -244,11 +247,30 @@ func (d blockReader) read() {
 		case kind == groupWaiting && len(name) > 0 && len(name) <= maxHost && strings.IndexByte(name, '/') < 0:
 			p.Waiting = append(p.Waiting, HostQueue{Host: name, Timing: c, Items: d.items(name, int(n))})
 		case kind == groupKnown && len(name) <= entry.MaxURL:
-			p.Known = append(p.Known, HostKnown{Host: item.HostOf(name + "/"), Timing: c, Entries: d.entries(name, now, int(n))})
+			p.Known = d.bySlice(p.Known, HostKnown{Host: item.HostOf(name + "/"), Timing: c, Entries: d.entries(name, now, int(n))})
 		default:
 			d.Bad = true
 		}
 	}
+}
+
+// bySlice appends the known URLs of an origin, those of each slice of its host together.
+func (d blockReader) bySlice(all []HostKnown, k HostKnown) []HostKnown {
+	if d.slices == nil {
+		return append(all, k)
+	}
+	at := map[string]int{}
+	for _, e := range k.Entries {
+		slice := d.slices.At(k.Host, e.URL)
+		i, met := at[slice]
+		if !met {
+			i = len(all)
+			at[slice] = i
+			all = append(all, HostKnown{Host: slice, Timing: k.Timing})
+		}
+		all[i].Entries = append(all[i].Entries, e)
+	}
+	return all
 }
 
 // weigh counts what was read, and ends it when that is too much.
@@ -273,14 +295,14 @@ func (d blockReader) millis() time.Duration {
 func (d blockReader) items(host string, n int) (items []item.Item) {
 	for range n {
 		it := d.Item(host)
-		if it.Depth < 0 || it.Robots != "" || it.Host() != host || max(len(it.URL), len(it.From), len(it.Seed),
+		if it.Depth < 0 || it.Robots != "" || d.slices.Of(it.URL) != host || max(len(it.URL), len(it.From), len(it.Seed),
 			len(it.Path)) > entry.MaxURL {
 			d.Bad = true
 		}
 		if d.weigh(len(it.URL) + len(it.From) + len(it.Seed) + len(it.Path)); d.Bad {
 			return nil
 		}
-		if isCanonical(host, it.URL) { // an earlier version may have let others in
+		if isCanonical(item.HostOfSlice(host), it.URL) { // an earlier version may have let others in
 			items = append(items, it)
 		}
 	}

@@ -25,7 +25,7 @@ func testWriter(t testing.TB) *ChunkWriter {
 
 func testUnpacker(t testing.TB) *ChunkReader {
 	t.Helper()
-	u, err := NewChunkReader()
+	u, err := NewChunkReader(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

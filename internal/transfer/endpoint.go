@@ -7,6 +7,8 @@
 // stays with the sender, too; it is less than what the new owner knows, and when the host comes back, what waits comes
 // with it and is not asked for there.
 //
+// Where hosts are cut into slices, a slice is here what a host is otherwise.
+//
 // A host of which the frontier says that it is away is not held here: it was forgotten, or its transfer dropped, and
 // nothing of it has come back. One that is held here when it comes is kept, whatever becomes of its transfer, and goes
 // on meanwhile: what comes is merged. So is one of which something is found here while it comes, as when the URL
@@ -40,7 +42,7 @@ type Config struct {
 	Abandoned *statefile.Abandoned
 	Quota     *policy.Quota // counts pages; nil where their number is not limited
 	Now       func() time.Time
-	Ours      func(host string) bool                   // this node is the host's owner
+	Ours      func(host string) bool                   // this node is the host's owner, or its slice's
 	Hash      func(host string) uint64                 // for which nobody can choose hosts
 	Intern    func(s string) string                    // of names of hosts, and of paths
 	Reported  func(url string) bool                    // skipped.jsonl has said that its host could not be had
@@ -109,7 +111,7 @@ func (r *Endpoint) takeChunk(c entry.Chunk) (sequence uint64, whole *Incoming, e
 	r.one.Lock()
 	defer r.one.Unlock()
 	if r.reader == nil {
-		if r.reader, err = NewChunkReader(); err != nil {
+		if r.reader, err = NewChunkReader(r.Frontier.Slices()); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -241,7 +243,7 @@ func (r *Endpoint) countArrived(t member.Transfer, l *HostKnown, m *mergePlan) {
 		return
 	}
 	if isIn(m.kept, l.Host) {
-		r.Quota.AddEarlier(l.Host, m.newPages(l))
+		r.Quota.AddEarlier(item.HostOfSlice(l.Host), m.newPages(l))
 		return
 	}
 	if r.met == nil {
@@ -250,9 +252,12 @@ func (r *Endpoint) countArrived(t member.Transfer, l *HostKnown, m *mergePlan) {
 	if r.met[t] == nil {
 		r.met[t] = map[uint64]bool{}
 	}
+	host := item.HostOfSlice(l.Host)
 	if k := r.Hash(l.Host); !r.met[t][k] {
 		r.met[t][k] = true
-		r.Quota.Reset(l.Host)
+		if r.Frontier.Slices() == nil { // or else others of its slices may have been here all along
+			r.Quota.Reset(host)
+		}
 	}
 	n := int64(0)
 	for i := range l.Entries {
@@ -260,7 +265,7 @@ func (r *Endpoint) countArrived(t member.Transfer, l *HostKnown, m *mergePlan) {
 			n++
 		}
 	}
-	r.Quota.AddEarlier(l.Host, n)
+	r.Quota.AddEarlier(host, n)
 }
 
 // Drop undoes what was taken of a transfer that did not come whole, durably.

@@ -190,7 +190,7 @@ func (x *Export) clock(host string) (HostTiming, frontier.HostInfo) {
 func (x *Export) abandonedHosts() error {
 	last := map[strategy.Node]string{} // hosts at hand
 	return x.Abandoned(func(it item.Item) error {
-		host := it.Host()
+		host := x.Frontier.Slices().Of(it.URL)
 		to := x.owner(host)
 		if to == "" || x.ended {
 			return nil
@@ -213,44 +213,106 @@ func (x *Export) abandonedHosts() error {
 }
 
 func (x *Export) known() error {
-	owners, origins := byOrigin[strategy.Node]{of: x.owner}, byOrigin[strategy.Node]{}
-	var (
-		to     strategy.Node
-		origin string
-		c      HostTiming
-		p      *ChunkWriter
-	)
-	for entry, err := range x.DB.Select(owners.isOf) {
+	slices := x.Frontier.Slices()
+	wanted := originFilter{slices: slices, of: func(host string) bool { return x.owner(host) != "" }}
+	hosts, groups := originOrder{slices: slices}, originGroups{Export: x, receivers: map[string]receiver{}}
+	for entry, err := range x.DB.Select(wanted.match) {
 		if err != nil {
 			return err
 		}
-		if host, news := origins.next(entry.URL); news {
-			host, origin = strings.Clone(host), strings.Clone(origins.given)
-			var i frontier.HostInfo
-			if c, i = x.clock(host); i.Away {
-				to = ""
-				continue
-			}
-			if to = x.owner(host); to == "" {
-				continue
-			}
-			if p, err = x.writer(to); err != nil {
-				return err
-			}
-			p.Known(origin, c)
+		if host, news := hosts.next(entry.URL); news {
+			err = groups.begin(strings.Clone(host), strings.Clone(hosts.given))
+		} else if slices != nil {
+			err = groups.goOn(host)
 		}
-		if to == "" {
-			continue
+		if err != nil {
+			return err
 		}
-		p.Entry(entry.URL[len(origin):], &entry)
-		if x.turn(to, p) {
-			p.Known(origin, c)
-		}
-		if x.ended {
+		if groups.add(&entry); x.ended {
 			return nil
 		}
 	}
 	return nil
+}
+
+// originGroups write the known URLs of an origin. Where its host is cut into slices, these follow one another in no
+// order, and all that go to one node are in one group: who reads it knows the slice of each.
+type originGroups struct {
+	*Export
+	origin    string
+	to        receiver
+	receivers map[string]receiver // of slices, by their names; those of one node have the same group
+}
+
+// A receiver is the node that a host's URLs go to, "" for none, and the group that they are written to.
+type receiver struct {
+	to    strategy.Node
+	group *originGroup
+}
+
+type originGroup struct {
+	c HostTiming
+	p *ChunkWriter
+}
+
+// begin begins with a host, or a slice that was not met yet.
+func (g *originGroups) begin(host, origin string) error {
+	if origin != g.origin {
+		clear(g.receivers)
+		g.origin = origin
+	}
+	c, i := g.clock(host)
+	g.to = receiver{}
+	if !i.Away {
+		g.to.to = g.owner(host)
+	}
+	defer func() { g.receivers[host] = g.to }()
+	if g.to.to == "" {
+		return nil
+	}
+	for _, other := range g.receivers {
+		if other.to == g.to.to {
+			g.to.group = other.group
+		}
+	}
+	if g.to.group == nil {
+		g.to.group = &originGroup{}
+	}
+	if most := g.to.group.c.longer(c); g.to.group.p == nil || most != g.to.group.c {
+		g.to.group.c, g.to.group.p = most, nil // it is said where a group begins
+	}
+	return g.write()
+}
+
+// goOn goes on with a slice that was met before.
+func (g *originGroups) goOn(host string) error {
+	if g.to = g.receivers[host]; g.to.to == "" {
+		return nil
+	}
+	return g.write()
+}
+
+// write begins a group, unless the one at hand is written to still.
+func (g *originGroups) write() error {
+	p, err := g.writer(g.to.to)
+	if err != nil || g.to.group.p == p {
+		return err
+	}
+	g.to.group.p = p
+	p.Known(g.origin, g.to.group.c)
+	return nil
+}
+
+// add adds a URL.
+func (g *originGroups) add(entry *seen.Entry) {
+	if g.to.to == "" {
+		return
+	}
+	p := g.to.group.p
+	p.Entry(entry.URL[len(g.origin):], entry)
+	if g.turn(g.to.to, p) {
+		p.Known(g.origin, g.to.group.c)
+	}
 }
 
 // Holding is what the engine holds at present. Hosts of transfers under way are not among it.

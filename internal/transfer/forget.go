@@ -130,7 +130,7 @@ func (f *forgetting) add(host string) error {
 func (f *forgetting) abandonedHosts() error {
 	f.abandoned = map[string]bool{}
 	err := f.Abandoned.Current(func(it item.Item) error {
-		if host := it.Host(); !f.abandoned[host] && f.gone(host) {
+		if host := f.sliceOf(&it); !f.abandoned[host] && f.gone(host) {
 			f.abandoned[host] = true
 		}
 		return nil
@@ -160,8 +160,9 @@ func (f *forgetting) waiting() error {
 
 // known finds hosts of which only is known what was there.
 func (f *forgetting) forgetKnown() error {
-	hosts := byOrigin[bool]{of: func(host string) bool { return f.gone(host) && !f.IsAway(host) }}
-	for entry, err := range f.DB.Select(hosts.isOf) {
+	wanted := f.selection(func(host string) bool { return f.gone(host) && !f.IsAway(host) })
+	hosts := originOrder{slices: f.Frontier.Slices()}
+	for entry, err := range f.DB.Select(wanted.match) {
 		if err = errors.Join(err, f.ctx.Err()); err != nil {
 			return err
 		}
@@ -172,6 +173,14 @@ func (f *forgetting) forgetKnown() error {
 		}
 	}
 	return nil
+}
+
+// sliceOf is the slice of its host in which an item waits.
+func (r *Endpoint) sliceOf(it *item.Item) string { return r.Frontier.Slices().Of(it.URL) }
+
+// selection selects the known URLs of some hosts.
+func (r *Endpoint) selection(of func(host string) bool) *originFilter {
+	return &originFilter{slices: r.Frontier.Slices(), of: of}
 }
 
 // IsAway reports whether a host is not held here: see the package comment.
@@ -208,37 +217,67 @@ func (f *forgetting) flush() error {
 	return f.ctx.Err()
 }
 
-// byOrigin asks once for each origin in an order of URLs.
-type byOrigin[T comparable] struct {
-	of     func(host string) T
-	asked  string // the origin that was asked about last
-	answer T
-	given  string // the origin of the last URL that next was told
+// An originFilter asks once for each slice of an origin's host in an order of URLs.
+type originFilter struct {
+	slices *item.Slices
+	of     func(host string) bool
+	origin string       // of the last URL
+	host   string       // of that
+	known  map[int]bool // by the numbers of slices, where there are several
+	answer bool         // where there is one
 }
 
-// ask is the answer for a URL's host.
-func (o *byOrigin[T]) ask(url []byte) T {
-	if origin := item.OriginOf(url); string(origin) != o.asked {
-		o.asked = string(origin)
-		o.answer = o.of(item.HostOf(o.asked + "/"))
+// match reports whether a URL is of a host, or of a slice, that is wanted.
+func (o *originFilter) match(url []byte) bool {
+	if origin := item.OriginOf(url); string(origin) != o.origin {
+		o.origin = string(origin)
+		o.host = item.HostOf(o.origin + "/")
+		if o.slices == nil {
+			o.answer = o.of(o.host)
+		} else if o.known == nil {
+			o.known = map[int]bool{}
+		} else {
+			clear(o.known)
+		}
 	}
-	return o.answer
+	if o.slices == nil {
+		return o.answer
+	}
+	number := o.slices.Number(url)
+	wanted, known := o.known[number]
+	if !known {
+		wanted = o.of(o.slices.Name(o.host, number))
+		o.known[number] = wanted
+	}
+	return wanted
 }
 
-// isOf reports whether there is an answer for a URL's host.
-func (o *byOrigin[T]) isOf(url []byte) bool {
-	var none T
-	return o.ask(url) != none
+// An originOrder says in an order of URLs where the next origin begins, and where a slice of its host is met first.
+type originOrder struct {
+	slices *item.Slices
+	given  string          // the origin of the last URL that next was told
+	met    map[string]bool // slices of that, where there are several
 }
 
-// next is the host of a URL, and whether its origin is another than the last.
-func (o *byOrigin[T]) next(url string) (host string, news bool) {
+// next is the host of a URL, or its slice, and whether that is the first of its origin.
+func (o *originOrder) next(url string) (host string, news bool) {
 	origin := item.OriginOf(url)
-	if origin == o.given {
+	if origin != o.given {
+		o.given = origin
+		clear(o.met)
+	} else if o.slices == nil {
 		return "", false
 	}
-	o.given = origin
-	return item.HostOf(url), true
+	host = o.slices.Of(url)
+	if o.slices == nil {
+		return host, true
+	}
+	if o.met == nil {
+		o.met = map[string]bool{}
+	}
+	news = !o.met[host]
+	o.met[host] = true
+	return host, news
 }
 
 // Forget forgets the hosts that have come whole to other nodes (gone says which; nil: none), and then notes, durably,

@@ -155,7 +155,7 @@ func (r *Endpoint) keepFound(found []entry.Candidate) {
 	r.mu.Lock()
 	var hosts []string
 	for i := range found {
-		if host := found[i].Host; r.mayGo(host) {
+		if host := r.sliceOf(&found[i].Item); r.mayGo(host) {
 			hosts = append(hosts, host)
 		}
 	}
@@ -316,6 +316,11 @@ func AsKnown(items []item.Item) []seen.URL {
 		urls[i] = seen.URL{URL: items[i].URL, Depth: items[i].Depth, State: seen.Known}
 	}
 	return urls
+}
+
+// longer is what two clocks owe at the most.
+func (c HostTiming) longer(d HostTiming) HostTiming {
+	return HostTiming{max(c.Asked, d.Asked), max(c.Wait, d.Wait)}
 }
 
 // Merge is a clock that comes to a host which has one: who asks for more counts.

@@ -24,7 +24,7 @@ func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) err
 		return !came[host] && !r.Ours(host)
 	}}
 	err := r.Abandoned.Current(func(it item.Item) error {
-		if host := it.Host(); !s.abandoned[host] && s.strange(host) {
+		if host := r.sliceOf(&it); !s.abandoned[host] && s.strange(host) {
 			s.abandoned[host] = true
 		}
 		return ctx.Err()
@@ -79,8 +79,9 @@ func (s *survey) known(r *Endpoint) error {
 	if r.DB == nil {
 		return nil
 	}
-	hosts := byOrigin[bool]{of: func(host string) bool { return s.strange(host) && !r.IsAway(host) }}
-	for entry, err := range r.DB.Select(hosts.isOf) {
+	wanted := r.selection(func(host string) bool { return s.strange(host) && !r.IsAway(host) })
+	hosts := originOrder{slices: r.Frontier.Slices()}
+	for entry, err := range r.DB.Select(wanted.match) {
 		if err = errors.Join(err, s.ctx.Err()); err != nil {
 			return err
 		}

@@ -184,8 +184,7 @@ func (g *group) remembered(e *seen.Entry) bool {
 
 // away reports whether the URL's host has gone to another node, with all that waits.
 func (g *group) away() bool {
-	u, err := weburl.Parse(g.url)
-	return err == nil && g.v.Shared && g.v.State != nil && g.v.State.Away(u.Host())
+	return g.v.Shared && g.v.State != nil && g.v.State.Away(g.url)
 }
 
 // judgeEntry compares what the URL database says with what became of the URL.

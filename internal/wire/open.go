@@ -179,6 +179,9 @@ func (o *opening) check() (err error) {
 	if o.SeedURLs, err = j.Fix(); err != nil {
 		return err
 	}
+	if err := j.CheckSlices(); err != nil {
+		return err
+	}
 	if !j.HasSeeds() && (j.Fresh || j.Dir == "") {
 		return job.ErrNoSeeds
 	}

@@ -8,6 +8,7 @@ import (
 
 	"kumo/internal/folder"
 	"kumo/internal/frontier"
+	"kumo/internal/job"
 	"kumo/internal/journal/file"
 	"kumo/internal/recovery"
 	"kumo/internal/seen"
@@ -74,7 +75,7 @@ func (o *onlooker) open() {
 		err) {
 		p.Digests = d
 	}
-	f, note, err := frontier.Open(frontier.Config{Disk: p.View, Dir: path("state", "frontier")})
+	f, note, err := frontier.Open(frontier.Config{Disk: p.View, Dir: path("state", "frontier"), Slices: o.slices()})
 	if !o.opened(f, "frontier", "state/frontier", err) || len(p.Broken) > 0 {
 		return
 	}
@@ -92,6 +93,15 @@ func (o *onlooker) open() {
 			o.broken("deferred", answers, fmt.Errorf("the journal says that %d bytes were written, %d are here", length, size))
 		}
 	}
+}
+
+// slices is into how many each host is cut, as far as the settings can be read.
+func (o *onlooker) slices() int {
+	saved, err := folder.ReadSettings(o.folder.Dir)
+	if err != nil {
+		return 1 // which is said
+	}
+	return job.SlicesOf(saved).Count()
 }
 
 // openAsides cuts the file off behind what is committed.

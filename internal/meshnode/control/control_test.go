@@ -137,7 +137,7 @@ func TestAsked(t *testing.T) {
 		if _, err = ask(Question{Do: Locate, Hosts: []string{"lost.test"}}); err == nil {
 			t.Error("a host that nobody has is found")
 		}
-		if _, err = ask(Question{Do: Locate, Hosts: make([]string, mostHosts+1)}); err == nil {
+		if _, err = ask(Question{Do: Locate, Hosts: make([]string, MostHosts+1)}); err == nil {
 			t.Error("any number of hosts is looked for")
 		}
 		node.record.State = desired.Done

@@ -30,7 +30,7 @@ const (
 	mostAsked = 32               // questions at once; who asks more asks again
 	askedFor  = 30 * time.Second // after which nobody waits for an answer any more
 	sumsFor   = 2 * time.Second  // that what was gathered is told again
-	mostHosts = 256              // of a question
+	MostHosts = 256              // of a question
 )
 
 // A Server answers questions.
@@ -135,8 +135,8 @@ func (s *Server) do(ctx context.Context, q *Question, a *Answer) error {
 }
 
 func (s *Server) locate(ctx context.Context, hosts []string, a *Answer) error {
-	if len(hosts) > mostHosts {
-		return fmt.Errorf("%d hosts are asked for: %d at most are answered at once", len(hosts), mostHosts)
+	if len(hosts) > MostHosts {
+		return fmt.Errorf("%d hosts are asked for: %d at most are answered at once", len(hosts), MostHosts)
 	}
 	for _, host := range hosts {
 		target, backups, err := s.node.Locate(ctx, host)

@@ -102,7 +102,8 @@ func (b *rebuilding) known(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Digests.Close()) }()
-	if s.Frontier, _, err = frontier.Open(frontier.Config{Disk: vfs.OS, Dir: b.at("state", "frontier")}); err != nil {
+	if s.Frontier, _, err = frontier.Open(frontier.Config{Disk: vfs.OS, Dir: b.at("state", "frontier"),
+		Slices: b.job.Frontier.Slices}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Frontier.Close()) }()

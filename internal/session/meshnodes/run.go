@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kumo/internal/bus/p2p"
@@ -15,6 +16,7 @@ import (
 	"kumo/internal/entry"
 	"kumo/internal/exchange"
 	"kumo/internal/history"
+	"kumo/internal/item"
 	"kumo/internal/job"
 	"kumo/internal/journal/file"
 	"kumo/internal/member/mesh"
@@ -46,7 +48,7 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 		Waits:   len(n.Join) > 0,
 		Contact: func(to strategy.Node) overlay.Contact { return asContact(n.conn.Contact(to)) },
 		Learn:   func(c overlay.Contact) { n.conn.Learn(p2p.Contact{Node: strategy.Node(c.Node), Addrs: c.Addrs}) },
-		Disk:    n.disk, Dir: n.stateDir(), Router: &n.router, History: remembered, Read: readLinks,
+		Disk:    n.disk, Dir: n.stateDir(), Router: &n.router, History: remembered, Read: l.readLinks,
 		Load: l.load, Figures: l.figures, Limit: limit, Settle: l.settle, Version: job.Version, Log: n.Log,
 		Changed: func() { word(n.changed) },
 	})
@@ -89,9 +91,23 @@ func (n *Node) openHistory() (*history.DB, func() error, error) {
 	return db, func() error { return errors.Join(db.Close(), j.Close()) }, nil
 }
 
-func readLinks(data []byte, f func(host, url string, link []byte)) error {
-	return exchange.Read(data, func(c entry.Candidate, link []byte) { f(c.Host, c.Item.URL, link) })
+// readLinks reads a batch of links, each under the slice of its host. Before the crawl was started nobody knows into
+// how many slices hosts are cut.
+func (l *life) readLinks(data []byte, f func(host, url string, link []byte)) error {
+	c := l.cut.Load()
+	if c == nil {
+		r, _ := l.mesh.Crawl()
+		if r.State == desired.Waiting {
+			return meshnode.ErrNotYet
+		}
+		c = &cut{job.SlicesOf(settings.FromMap(r.Settings))}
+		l.cut.Store(c)
+	}
+	return exchange.Read(data, func(k entry.Candidate, link []byte) { f(c.At(k.Host, k.Item.URL), k.Item.URL, link) })
 }
+
+// A cut is how hosts are cut, once that is known.
+type cut struct{ *item.Slices }
 
 func limit(settings map[string][]string) int64 {
 	n, _ := strconv.ParseInt(strings.Join(settings[job.LimitKey], ""), 10, 64)
@@ -103,6 +119,7 @@ type life struct {
 	*Node
 	mesh *meshnode.Node
 	last work // the loop's of mesh
+	cut  atomic.Pointer[cut]
 
 	mu       sync.Mutex          // guards below
 	settings map[string][]string // that the crawl was opened with, or has been told of since
