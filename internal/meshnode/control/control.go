@@ -44,6 +44,9 @@ type Question struct {
 	Hosts    []string            `json:"hosts,omitempty"`
 }
 
+// MostHosts is how many hosts a question may have.
+const MostHosts = 256
+
 // An Answer is what the node says, the crawl's record among it as it is then.
 type Answer struct {
 	ID        uint64         `json:"id"`

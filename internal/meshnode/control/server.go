@@ -30,7 +30,6 @@ const (
 	mostAsked = 32               // questions at once; who asks more asks again
 	askedFor  = 30 * time.Second // after which nobody waits for an answer any more
 	sumsFor   = 2 * time.Second  // that what was gathered is told again
-	MostHosts = 256              // of a question
 )
 
 // A Server answers questions.
