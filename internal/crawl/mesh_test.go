@@ -112,7 +112,7 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 				r.Seeds = 1 // are in
 				return nil
 			})
-			if err != nil && ctx.Err() == nil {
+			if err != nil && ctx.Err() == nil && !disk.(*vfs.Faulty).Dead() {
 				n.t.Error(err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"kumo/internal/desired"
 	"kumo/internal/policy"
 	"kumo/internal/strategy"
+	"kumo/internal/vfs"
 )
 
 // three starts three nodes with engines, which know each other.
@@ -111,6 +112,50 @@ func TestALimitStopsTheCrawl(t *testing.T) {
 		if got := l.web.pages(); got < 20 || got == hosts*pages {
 			t.Errorf("%d pages, and 20 were enough", got)
 		}
+	})
+}
+
+// Settings that change come to all nodes, those of the start too.
+func TestSettingsAreFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := three(t)
+		l.nodes[0].begin(t, map[string][]string{"delay": {"1s"}})
+		time.Sleep(time.Second)
+		err := l.nodes[1].Change(t.Context(), func(r *desired.Record, _ uint64) error {
+			return r.Tune(map[string][]string{"delay": {"2s"}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		for i, n := range l.nodes {
+			for _, want := range []string{"1s", "2s"} {
+				if got := <-n.settled; got["delay"][0] != want {
+					t.Errorf("node %d goes by %v, want %s", i, got, want)
+				}
+			}
+			n.stop()
+		}
+		l.end(t, context.Canceled)
+	})
+}
+
+// A node whose disk fails ends, and whoever waits for it to keep something is told.
+func TestADiskThatFailsEndsTheNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		disk := vfs.NewFaulty(vfs.OS)
+		l.disk = disk
+		n := l.start("n0~1")
+		time.Sleep(3 * time.Second)
+		disk.SetRoom(0)
+		if err := n.AddSeeds(t.Context(), page(0, 0)); !errors.Is(err, errOver) {
+			t.Errorf("seeds are added: %v", err)
+		}
+		if err := <-n.over; !vfs.IsFull(err) {
+			t.Errorf("it ended with %v", err)
+		}
+		n.stop()
 	})
 }
 

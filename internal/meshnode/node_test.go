@@ -336,6 +336,7 @@ type lab struct {
 	nodes []*labNode
 	first overlay.Contact
 
+	disk     vfs.FS                      // where nodes keep what they know of the crawl
 	journals map[string]*journal.Journal // of histories, by node
 }
 
@@ -345,6 +346,8 @@ type labNode struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 	over   chan error
+
+	settled chan map[string][]string // that Settle was told
 }
 
 // join makes a node that has no engine yet.
@@ -368,10 +371,11 @@ func (l *lab) join(name, dir string) *labNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &labNode{engine: newEngine(l.web), over: make(chan error, 1)}
-	n.Node, err = New(Config{Messenger: messenger, Disk: vfs.OS, Dir: dir,
+	n := &labNode{engine: newEngine(l.web), over: make(chan error, 1), settled: make(chan map[string][]string, 100)}
+	n.Node, err = New(Config{Messenger: messenger, Disk: l.disk, Dir: dir,
 		Overlay: overlay.Config{Self: overlay.Contact{Node: name}, Seed: rand.Uint64()},
 		Known:   known, Router: n.engine.router, History: h, Read: read,
+		Settle:  func(settings map[string][]string) { n.settled <- settings },
 		Figures: func() Figures { return Figures{Pages: n.engine.fetchedHere()} },
 		Limit: func(settings map[string][]string) int64 {
 			limit, _ := strconv.ParseInt(strings.Join(settings["limit"], ""), 10, 64)
@@ -434,7 +438,7 @@ func (l *lab) wantAll(t *testing.T) {
 }
 
 func newLab(t *testing.T) *lab {
-	return &lab{t: t, hub: inproc.New(1), web: &web{takes: 100 * time.Millisecond, fetched: map[string]int{}}, journals: map[string]*journal.Journal{}}
+	return &lab{t: t, hub: inproc.New(1), disk: vfs.OS, web: &web{takes: 100 * time.Millisecond, fetched: map[string]int{}}, journals: map[string]*journal.Journal{}}
 }
 
 // TestNodesCrawlToTheEnd lets three nodes crawl, and a fourth come and leave meanwhile.

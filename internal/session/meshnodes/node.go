@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"kumo/internal/advice"
 	"kumo/internal/bus"
@@ -27,6 +28,9 @@ type Config struct {
 	Name    string   // one word; that of another node may be the same
 	Join    []string // addresses of nodes; empty: this is the first one, or has met others before, or will be found
 	Backups int      // nodes that remember the URLs of a host; the same on all nodes
+	// Absent is how long nodes that do not answer are waited for where fewer than Backups are left; 0: as mesh.Config has
+	// it
+	Absent time.Duration
 	// Settle makes the crawl's settings, as its record has them, the job's; without any it makes those of this machine. If
 	// it is set, the node waits until there are some.
 	Settle func(j *job.Job, settings []settings.Setting) error

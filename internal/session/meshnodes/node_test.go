@@ -40,7 +40,7 @@ func newCrew(t *testing.T, web *synthweb.Server) *crew {
 
 func (c *crew) config(name string) Config {
 	log := slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", name)
-	return Config{Name: name, Join: c.join, Backups: 3, Open: wire.OpenPart, Log: log,
+	return Config{Name: name, Join: c.join, Backups: 3, Absent: 3 * time.Second, Open: wire.OpenPart, Log: log,
 		Connect: func(_ context.Context, dir string, reached, lost func(strategy.Node)) (Connection, error) {
 			return p2p.Open(p2p.Config{Name: name, Crawl: "test", Dir: dir, Listen: []string{"/ip4/127.0.0.1/tcp/0"},
 				Reached: reached, Lost: lost})
