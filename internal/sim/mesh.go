@@ -50,7 +50,8 @@ type MeshConfig struct {
 	Overlay overlay.Config // of each node: all but Self and Seed
 
 	Progress func(at time.Duration, so MeshFigures) // is called every two minutes of virtual time; may be nil
-	Now      func() time.Time                       // the clock by which the processor's time is measured; nil: it is not
+	// the processor's time that this process has taken so far, so that what nodes take can be measured; nil: it is not
+	Processor func() time.Duration
 
 	parts meshParts
 }

@@ -29,7 +29,7 @@ type MeshRates struct {
 	Interval     time.Duration // in which nodes look at their load
 	Sample       time.Duration // between two samples
 	Samples      int
-	Now          func() time.Time // as in MeshConfig
+	Processor    func() time.Duration // as in MeshConfig
 }
 
 // MeshSamples are what a run came to: those of all nodes at the end of each interval, and what has been sent by then.
@@ -52,7 +52,7 @@ const settling = time.Minute
 // RunMeshRates runs an experiment.
 func RunMeshRates(cfg MeshRates, seed uint64) (s MeshSamples) {
 	c := MeshConfig{Rates: cfg.Nodes, Hosts: cfg.Hosts, Pages: cfg.Pages, Busy: cfg.Balance, Block: cfg.Block,
-		Interval: cfg.Interval, AllOrNothing: cfg.AllOrNothing, Loss: -1, Now: cfg.Now}
+		Interval: cfg.Interval, AllOrNothing: cfg.AllOrNothing, Loss: -1, Processor: cfg.Processor}
 	if cfg.Hosts == 0 {
 		c.Hosts = -1
 	}

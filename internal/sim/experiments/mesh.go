@@ -28,7 +28,7 @@ type Mesh struct {
 	OtherT   []time.Duration // other values of T that are tried
 	HostURLs []int           // URLs of a host that are tried; one always is
 
-	Now func() time.Time // the clock by which the processor's time is measured; nil: it is not
+	Processor func() time.Duration // as in sim.MeshConfig
 }
 
 // A MeshNode is a row of the paper's table 2.
@@ -126,7 +126,7 @@ func (m *Mesh) Run(ctx context.Context, progress func(done, of int)) (r MeshResu
 
 // scaling is experiment 1.
 func (m *Mesh) scaling() sim.MeshSamples {
-	c := sim.MeshRates{Hosts: m.Hosts, Pages: m.Pages, Interval: m.T, Sample: m.Sample, Samples: m.Samples, Now: m.Now}
+	c := sim.MeshRates{Hosts: m.Hosts, Pages: m.Pages, Interval: m.T, Sample: m.Sample, Samples: m.Samples, Processor: m.Processor}
 	for _, at := range m.Comes {
 		c.Nodes = append(c.Nodes, sim.MeshRate{Fetch: m.Speed, Comes: at})
 	}
@@ -136,7 +136,7 @@ func (m *Mesh) scaling() sim.MeshSamples {
 // balance is a run of experiment 2.
 func (m *Mesh) balance(s MeshSetting) sim.MeshSamples {
 	c := sim.MeshRates{HostURLs: s.HostURLs, Balance: s.Rule != NoRule, AllOrNothing: s.Rule == ByPaper, Block: m.Block,
-		Interval: s.T, Sample: m.Sample, Samples: int(m.Time / m.Sample), Now: m.Now}
+		Interval: s.T, Sample: m.Sample, Samples: int(m.Time / m.Sample), Processor: m.Processor}
 	for i, n := range m.Table {
 		r := sim.MeshRate{Fetch: n.Speed, Arrive: n.Arriving, Area: m.Area(s, i)}
 		if s.OwnAreas {
