@@ -124,7 +124,8 @@ func (n *meshNode) start() {
 // them may be gone.
 func (p *meshProcess) join() {
 	w := p.w
-	if p.peer.Overlay().Len() > 0 || p.leaving {
+	p.after(30*time.Second, p.join)
+	if p.peer.Overlay().Len() > 0 {
 		return
 	}
 	var join peer.Join
@@ -136,7 +137,6 @@ func (p *meshProcess) join() {
 	if len(w.live) == 0 || len(join.Contacts) > 0 {
 		p.tell(join)
 	}
-	p.after(30*time.Second, p.join)
 }
 
 // restore tells the machine and the outbox what the disk has.
