@@ -22,6 +22,7 @@ type meshNode struct {
 	disk  *meshDisk
 	proc  *meshProcess // nil while none runs
 	lives int
+	able  time.Duration // how long it has been able to repair what the last loss of disks has left
 }
 
 // A meshDisk is what survives a process.
@@ -101,6 +102,7 @@ func (p *meshProcess) now() time.Time { return began.Add(p.w.k.now) }
 func (n *meshNode) start() {
 	w := n.w
 	n.lives++
+	n.able = 0
 	p := &meshProcess{w: w, n: n, began: w.k.now, offered: map[int32]uint64{}, marks: map[uint64]*meshMark{},
 		said: map[int32]uint64{}, hosts: map[int32]*meshHost{}}
 	n.proc = p
