@@ -82,10 +82,17 @@ func TestNothingIsLostInAMesh(t *testing.T) {
 	if testing.Short() {
 		seeds = min(seeds, 10)
 	}
-	sum, failed, why := SoakMesh(t.Context(), smallMesh(), meshFirst(), seeds)
-	t.Logf("%d seeds: %v", seeds, sum)
-	if failed > 0 {
-		t.Errorf("seed %d: %v", failed, why)
+	for _, c := range []struct {
+		seeds int
+		every time.Duration // faults
+	}{{seeds, 8 * time.Second}, {seeds / 8, 3 * time.Second}} {
+		cfg := smallMesh()
+		cfg.FaultEvery = c.every
+		sum, failed, why := SoakMesh(t.Context(), cfg, meshFirst(), c.seeds)
+		t.Logf("a fault every %v, %d seeds: %v", c.every, c.seeds, sum)
+		if failed > 0 {
+			t.Errorf("a fault every %v, seed %d: %v", c.every, failed, why)
+		}
 	}
 }
 

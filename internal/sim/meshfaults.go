@@ -19,6 +19,51 @@ func (f *meshFaults) begin() {
 		f.goes()
 	case w.cfg.FaultEvery > 0:
 		w.k.after(w.k.about(w.cfg.FaultEvery), f.next)
+		f.watch()
+	}
+}
+
+// A repair takes less than repairs, for a node that runs and can be reached.
+const repairs = 20 * time.Second
+
+// watch counts how long each node has been able to give what it knows to others since disks were lost. Of those who have
+// a copy somebody must be, before more are lost: a node that is cut off, or stands still, repairs nothing.
+func (f *meshFaults) watch() {
+	w := f.w
+	if w.calm {
+		return
+	}
+	w.k.after(time.Second, f.watch)
+	for _, p := range w.live {
+		hindered := func(c *cut) bool { return c.side[p.n.place] }
+		switch {
+		case p.n.able >= repairs:
+		case p.paused || slices.ContainsFunc(f.cuts, hindered):
+			p.n.able = 0
+		default:
+			p.n.able += time.Second
+		}
+	}
+}
+
+// wipe takes the disks of a node and some others.
+func (f *meshFaults) wipe(p *meshProcess) {
+	w := f.w
+	var all []*meshProcess
+	for range w.cfg.Wipes {
+		if (w.wiped == 0 || p.n.able >= repairs) && !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+		p = f.any()
+	}
+	for _, p := range all {
+		p.end()
+		p.n.wipe()
+	}
+	if len(all) > 0 {
+		for _, n := range w.nodes {
+			n.able = 0
+		}
 	}
 }
 
@@ -67,11 +112,7 @@ func (f *meshFaults) next() {
 		f.dead[i].start()
 		f.dead = slices.Delete(f.dead, i, i+1)
 	case what < 6 && enough && len(f.dead) < 3 && w.k.now-w.wiped > w.cfg.Repair:
-		for range w.cfg.Wipes {
-			p.end()
-			p.n.wipe()
-			p = f.any()
-		}
+		f.wipe(p)
 	case what < 7 && enough:
 		p.leave()
 	case what < 9:

@@ -23,6 +23,7 @@ type meshNode struct {
 	proc  *meshProcess // nil while none runs
 	lives int
 	rate  MeshRate
+	able  time.Duration // how long it has been able to repair what the last loss of disks has left
 }
 
 // A meshDisk is what survives a process.
@@ -107,6 +108,7 @@ func (p *meshProcess) now() time.Time { return began.Add(p.w.k.now) }
 func (n *meshNode) start() {
 	w := n.w
 	n.lives++
+	n.able = 0
 	p := &meshProcess{w: w, n: n, began: w.k.now, offered: map[int32]uint64{}, marks: map[uint64]*meshMark{},
 		said: map[int32]uint64{}, hosts: map[int32]*meshHost{}}
 	n.proc = p
@@ -131,7 +133,8 @@ func (n *meshNode) start() {
 // them may be gone.
 func (p *meshProcess) join() {
 	w := p.w
-	if p.peer.Overlay().Len() > 0 || p.leaving {
+	p.after(30*time.Second, p.join)
+	if p.peer.Overlay().Len() > 0 {
 		return
 	}
 	var join peer.Join
@@ -143,7 +146,6 @@ func (p *meshProcess) join() {
 	if len(w.live) == 0 || len(join.Contacts) > 0 {
 		p.tell(join)
 	}
-	p.after(30*time.Second, p.join)
 }
 
 // restore tells the machine and the outbox what the disk has.

@@ -148,17 +148,17 @@ func (m *Machine) give(host string) {
 	if g == nil {
 		g = &given{}
 	}
-	to := others
+	knew := func(n strategy.Node) bool { return slices.Contains(g.has, n) }
 	if one {
-		knew := func(n strategy.Node) bool { return slices.Contains(old, n) && !slices.Contains(g.to, n) }
+		knew = func(n strategy.Node) bool { return slices.Contains(old, n) && !slices.Contains(g.to, n) }
 		// the first of those who knew it gives it
 		for _, n := range others {
 			if knew(n) && m.compare(n, m.cfg.Self, id) < 0 {
 				return
 			}
 		}
-		to = slices.DeleteFunc(slices.Clone(others), knew)
 	}
+	to := slices.DeleteFunc(slices.Clone(others), knew)
 	if len(to) == 0 {
 		return
 	}
@@ -230,6 +230,8 @@ func (m *Machine) giveTo(host string, g *given) {
 			m.after(wait, func() { m.giveTo(host, g) })
 		case one || len(others) == 0:
 			delete(c.under, host)
+		case !m.areAll(host, g.has): // others may be back, and there are few to have it
+			m.after(wait, func() { m.giveTo(host, g) })
 		default:
 			delete(c.under, host)
 			m.opened(host, 0, 0)
