@@ -57,7 +57,7 @@ type Config struct {
 	Overlay  Overlay
 	Backups  int           // of a host; 3
 	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s, and more while it has
-	Absent   time.Duration // how long nodes that do not answer are waited for where fewer than Backups are left; 2m
+	Absent   time.Duration // how long nodes that do not answer are waited for where fewer than Backups are left; 20s
 	Finds    int           // look-ups at once, at most; 32
 	Routes   int           // hosts near to other nodes whose first backup is remembered, at most; 65536
 	Block    int           // URLs of a block of load; 20
@@ -141,7 +141,7 @@ type quiet struct {
 // New makes a machine. The overlay has this node in it, and is told and asked by who calls Step.
 func New(cfg Config) *Machine {
 	cfg.Backups, cfg.Check = cmp.Or(cfg.Backups, 3), cmp.Or(cfg.Check, 10*time.Second)
-	cfg.Absent = cmp.Or(cfg.Absent, 2*time.Minute)
+	cfg.Absent = cmp.Or(cfg.Absent, 20*time.Second)
 	cfg.Finds, cfg.Routes = cmp.Or(cfg.Finds, 32), cmp.Or(cfg.Routes, 1<<16)
 	cfg.Block, cfg.Interval = cmp.Or(cfg.Block, 20), cmp.Or(cfg.Interval, DefaultInterval)
 	cfg.Width = cmp.Or(cfg.Width, xor.Bits)
