@@ -48,7 +48,7 @@ type Config struct {
 	Self     strategy.Node
 	Overlay  Overlay
 	Backups  int           // of a host; 3
-	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s, and more while it has
+	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s, 1m while it has
 	Finds    int           // look-ups at once, at most; 32
 	Routes   int           // hosts near to other nodes whose first backup is remembered, at most; 65536
 	Block    int           // URLs of a block of load; 20
