@@ -28,7 +28,8 @@
 //     near to each other.) While the place of a dead neighbour is filled the part does not become larger.
 //   - So a node can tell whether it knows the nodes closest to an id: the id and they must lie in that part. Closest
 //     says so, and so does the answer to a question of a look-up, which therefore ends as soon as the nodes that it is
-//     to find have answered. Without such word it goes on until the K closest have.
+//     to find have answered, or were told. Without such word it goes on until the K closest have. What was told of a
+//     part of the space serves other look-ups there for a while.
 //   - A look-up asks a node that did not answer once more, after the others: a lost message does not hide a node.
 //   - Nodes that left the table without a farewell are asked now and then whether they are back, so that the parts of a
 //     network that was cut in two find each other again.

@@ -191,7 +191,8 @@ func (o *Overlay) lookUpSelf() {
 	o.pause = min(max(4*o.pause, firstPause*o.cfg.Timeout), most)
 	o.selfAt = o.now + o.around(o.pause)
 	want := o.cfg.breadth()
-	if o.joined && o.live >= o.cfg.Neighbours { // its neighbours tell of others themselves; what it may miss is known to who is far from all of them
+	if o.joined && o.live >= o.cfg.Neighbours {
+		// its neighbours tell of others themselves; what all of them miss may be known to who is far from them
 		want = min(again, want)
 		o.askFar()
 	}

@@ -36,8 +36,8 @@ func newRegions() regions {
 	return regions{all: bounded.NewRecent[regionKey, region](mostRegions), least: xor.Bits, most: -1}
 }
 
-// note takes in contacts, sorted by distance from an id, which are all nodes so close to it. whole says that there are no
-// others at all.
+// note takes in contacts, sorted by distance from an id, which are all nodes so close to it. whole says that there are
+// no others at all.
 func (r *regions) note(id xor.ID, closest []Contact, whole bool, now time.Duration) {
 	bits, n := 0, len(closest)
 	if !whole { // the last may have others beside it that are farther

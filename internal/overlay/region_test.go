@@ -25,8 +25,8 @@ func tell(w *overlaytest.World, n *overlaytest.Node, find overlay.Find) (found o
 	return found
 }
 
-// TestLookUpsOfARegionAreShared lets one node look up thousands of ids: as soon as it has heard of all parts of the space
-// it needs no message.
+// TestLookUpsOfARegionAreShared lets one node look up hundreds of ids: when it has heard of all parts of the space it
+// needs no message.
 func TestLookUpsOfARegionAreShared(t *testing.T) {
 	w := quiet(t, 200)
 	n := w.Any()

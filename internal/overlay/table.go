@@ -94,7 +94,7 @@ func (t *table) hasRoom(b *bucket) bool {
 	return t.far(b) < t.cfg.K && t.live < t.cfg.Contacts+len(t.near)
 }
 
-// wants reports whether a bucket has less than half of the contacts for which it has room, so that others are looked for.
+// wants reports whether a bucket has less than half of the contacts for which it has room: others are looked for.
 func (t *table) wants(b *bucket) bool { return t.far(b) < (t.cfg.K+1)/2 && t.hasRoom(b) }
 
 // far counts a bucket's contacts that are no neighbours.

@@ -32,9 +32,9 @@ type Find struct {
 	ID   xor.ID
 	Tag  uint64 // the caller's, to know the answer by
 	Want int
-	// The word of a node that it knows them all is enough: they are not asked whether they live. It is for a caller that is
-	// to ask them something itself, and looks again if they do not answer. Nodes are asked one after the other, more at a
-	// time only where some do not answer. What was told for another id not long ago may do.
+	// The word of a node that it knows them all is enough: they are not asked whether they live. It is for a caller that
+	// is to ask them something itself, and looks again if they do not answer. Nodes are asked one after the other, more
+	// at a time only where some do not answer. What was told for another id not long ago may do.
 	Told bool
 	Anew bool // what was told for another id does not do: it has turned out to be no more so
 }

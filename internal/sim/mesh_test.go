@@ -152,8 +152,8 @@ func TestAMeshKnowsItsRecord(t *testing.T) {
 }
 
 // TestAMeshOfManyNodes lets nodes stay for 20 minutes in the mean while they crawl, and loses one message in twenty;
-// latencies are those measured between places of PlanetLab, if they are there. KUMO_MESH_NODES says how many nodes there
-// are, KUMO_MESH_TIME for how long they come and go.
+// latencies are those measured between places of PlanetLab, if they are there. KUMO_MESH_NODES says how many nodes
+// there are, KUMO_MESH_TIME for how long they come and go.
 func TestAMeshOfManyNodes(t *testing.T) {
 	nodes, last := 300, 5*time.Minute
 	if testing.Short() {

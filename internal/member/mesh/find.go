@@ -77,8 +77,8 @@ type route struct {
 
 const (
 	routeFor = 30 * time.Second
-	// for so long who has dispatched links of a host, or asked for it, is its first backup without a look-up. It asks again
-	// sooner, and is the first to know if it is none any more
+	// for so long who has dispatched links of a host, or asked for it, is its first backup without a look-up. It asks
+	// again sooner, and is the first to know if it is none any more
 	heardFor = 90 * time.Second
 )
 

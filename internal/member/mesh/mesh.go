@@ -56,7 +56,7 @@ type Config struct {
 	Self     strategy.Node
 	Overlay  Overlay
 	Backups  int           // of a host; 3
-	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s, and more while it has
+	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s, 1m while it has
 	Absent   time.Duration // how long nodes that do not answer are waited for where fewer than Backups are left; 20s
 	Finds    int           // look-ups at once, at most; 32
 	Routes   int           // hosts near to other nodes whose first backup is remembered, at most; 65536
