@@ -75,7 +75,7 @@ func (w *world) start(name strategy.Node) {
 	n := w.nodes[name]
 	w.lives++
 	n.knows = slices.Clone(w.live)
-	n.m = New(Config{Self: name, Overlay: n, Process: w.lives, Met: len(n.history) > 0,
+	n.m = New(Config{Absent: 2 * time.Minute, Self: name, Overlay: n, Process: w.lives, Met: len(n.history) > 0,
 		Waits: func(string) bool { return true }})
 	w.carry(n, n.m.Start(w.now, nil))
 	for host, links := range n.history {
