@@ -46,7 +46,10 @@ type clusterNode struct {
 	name    string
 	host    *netlab.Host
 	dir     string
-	lost    []string // disks thrown away
+	at      string       // where it listens, as others reach it; "": at the usual port of its host
+	router  *netlab.Host // behind which it is, or nil
+	finds   []string     // flags that say how it finds the others, unless it does as all do
+	lost    []string     // disks thrown away
 	mu      sync.Mutex
 	life    *netlab.Process // nil: not started, or gone for good
 	lives   int
@@ -104,11 +107,13 @@ func (c *labCluster) entrances(n *clusterNode) string {
 	var all []string
 	for _, o := range c.nodes[:cmp.Or(serversWith(c.strategy), c.first)] {
 		if c.strategy != "mesh" || o != n {
-			all = append(all, clusterAddr(o.host))
+			all = append(all, o.addr())
 		}
 	}
 	return strings.Join(all, ",")
 }
+
+func (n *clusterNode) addr() string { return cmp.Or(n.at, clusterAddr(n.host)) }
 
 func clusterAddr(h *netlab.Host) string { return netip.AddrPortFrom(h.Addr(), 7070).String() }
 
@@ -123,7 +128,7 @@ func (c *labCluster) start(n *clusterNode) error {
 	}
 	defer out.Close()
 	fmt.Fprintf(out, "--- life %d, at %v of the crawl\n", n.lives, c.since(time.Now()))
-	args := []string{"node", "--crawl", "lab", "--name", n.name, "--strategy", c.strategy, "--listen", clusterAddr(n.host),
+	args := []string{"node", "--crawl", "lab", "--name", n.name, "--strategy", c.strategy, "--listen", n.addr(),
 		"--out", n.dir, "--memory", "64MiB", "--min-free-disk", "0", "--dns-server", c.server.DNS()}
 	args = append(append(args, c.place(n)...), c.flags...)
 	cmd := exec.Command(kumoProgram(c.T), args...)
@@ -138,6 +143,8 @@ func (c *labCluster) start(n *clusterNode) error {
 func (c *labCluster) place(n *clusterNode) []string {
 	join := []string{"--join", c.entrances(n)}
 	switch {
+	case n.finds != nil:
+		return n.finds
 	case c.strategy != "mesh":
 		return append(join, "--servers", strconv.Itoa(clusterServers))
 	case n == c.nodes[0] && len(n.lost) == 0:
