@@ -254,7 +254,7 @@ func (c *labCluster) settle(most time.Duration) {
 // until waits until the status of the first nodes is as it is to be.
 func (c *labCluster) until(most time.Duration, otherwise string, is func(*labStatus) bool) {
 	c.Helper()
-	for began := time.Now(); time.Since(began) < most; time.Sleep(300 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < most; time.Sleep(time.Second) {
 		if now, err := c.status(); err == nil && is(&now) {
 			return
 		}
