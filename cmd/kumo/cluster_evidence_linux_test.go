@@ -125,6 +125,8 @@ func (e *evidence) cause(first, again synthweb.Request) (why kind) {
 		case f.began.IsZero() || f.began.After(again.At):
 			continue
 		case e.centreless && f.kind == loss: // of all nodes alike
+		case e.centreless && (f.by(first) || f.by(again)):
+			is = 2 // the last of them: what was between two nodes is over when the next fault comes
 		case f.by(first):
 			is = 3
 		case f.by(again):

@@ -193,14 +193,26 @@ func (c *labCluster) tell(verb string, args ...string) {
 // begin starts the first nodes, and the crawl.
 func (c *labCluster) begin(delay time.Duration, flags ...string) {
 	c.Helper()
+	c.launch()
+	if c.strategy == "mesh" {
+		c.meet(time.Minute)
+	}
+	c.order(delay, flags...)
+}
+
+// launch starts the first nodes.
+func (c *labCluster) launch() {
+	c.Helper()
 	for _, n := range c.nodes[:c.first] {
 		if err := c.start(n); err != nil {
 			c.Fatal(err)
 		}
 	}
-	if c.strategy == "mesh" {
-		c.meet(time.Minute)
-	}
+}
+
+// order starts the crawl.
+func (c *labCluster) order(delay time.Duration, flags ...string) {
+	c.Helper()
 	c.tell("start", append([]string{"--scope", "any", "--allow-private", "--contact", "test@example.org", "--delay",
 		delay.String(), "--ip-delay", "0",
 		c.server.SeedURLs()[0]}, flags...)...)

@@ -18,6 +18,8 @@ const (
 	clusterHosts = 40
 	clusterPages = 120 // of a host: the time that a crawl takes without faults follows
 	roundMost    = 3 * time.Minute
+	// without a centre, who comes back when nobody is left waits so much longer for nodes that could lose what it finds
+	absentMost = 2 * time.Minute
 )
 
 // A round is one crawl.
@@ -108,7 +110,11 @@ func (r *round) crawl() {
 
 // await waits until the crawl is done, or for as long as it may take.
 func (r *round) await() (done bool) {
-	most := time.After(roundMost)
+	limit := roundMost
+	if r.strategy == "mesh" {
+		limit += absentMost
+	}
+	most := time.After(limit)
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	for {
@@ -117,7 +123,7 @@ func (r *round) await() (done bool) {
 			r.Error(err)
 			return false
 		case <-most:
-			r.Errorf("the crawl is not done after %v", roundMost)
+			r.Errorf("the crawl is not done after %v", limit)
 			return false
 		case <-look.C:
 			switch running := r.lookAfter(); {

@@ -92,8 +92,8 @@ func crawlFromHomes(t *testing.T, ports string) {
 		}
 		c.addNode(home, "", "--no-lan", "--reach", "private", "--join", entrance).router = h
 	}
-	c.begin(clusterDelay)
-	c.until(20*time.Second, "are not all connected", func(is *labStatus) bool {
+	c.launch()
+	c.until(30*time.Second, "are not all connected", func(is *labStatus) bool {
 		connected := 0
 		for _, n := range is.Nodes {
 			if n.Peering != nil && n.Peering.Peers >= 2 {
@@ -102,6 +102,7 @@ func crawlFromHomes(t *testing.T, ports string) {
 		}
 		return connected == c.first
 	})
+	c.order(clusterDelay)
 	c.wantDone()
 }
 

@@ -363,7 +363,7 @@ func (o *Overlay) missed(l *lookUp, to Contact) {
 		c.state = failing
 		if o.known(to.Node) == nil {
 			o.dropSpare(to.ID)
-			o.markAbsent(to)
+			o.markAbsent(to, false)
 		}
 	}
 	if t := l.teller(c); t != nil {

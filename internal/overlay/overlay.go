@@ -51,7 +51,8 @@ type Overlay struct {
 // An absence is a node that did not answer: what others tell of it means nothing until then.
 type absence struct {
 	id     uint64
-	places uint64 // digest of the addresses at which it did not answer; 0: at any
+	places uint64 // digest of the addresses at which it did not answer
+	left   bool   // it has said farewell, and answers at none
 	until  time.Duration
 }
 
@@ -226,7 +227,7 @@ func (o *Overlay) message(e Message) {
 	switch m.kind {
 	case farewell:
 		o.dropSpare(from.ID)
-		o.markAbsent(Contact{ID: from.ID})
+		o.markAbsent(from, true)
 		if p := o.known(from.Node); p != nil {
 			o.bury(p, true)
 		}
@@ -369,7 +370,7 @@ func (o *Overlay) bury(p *peer, left bool) {
 			o.unsettle()
 		}
 	}
-	o.markAbsent(p.Contact)
+	o.markAbsent(p.Contact, left)
 	o.depart(p.Contact)
 	o.do(Gone{Node: p.Node, ID: p.ID, Dead: true, Left: left})
 	if spare := freshest(o.bucket(p.ID).spare); spare != nil {
@@ -377,8 +378,8 @@ func (o *Overlay) bury(p *peer, left bool) {
 	}
 }
 
-func (o *Overlay) markAbsent(c Contact) {
-	a := absence{short(c.ID), places(c.Addrs), o.now + 2*o.cfg.Notice}
+func (o *Overlay) markAbsent(c Contact, left bool) {
+	a := absence{short(c.ID), places(c.Addrs), left, o.now + 2*o.cfg.Notice}
 	if len(o.absent) < mostAbsent {
 		o.absent = append(o.absent, a)
 		return
@@ -390,7 +391,7 @@ func (o *Overlay) markAbsent(c Contact) {
 // isAbsent reports whether a node did not answer lately at the addresses that are known of it now.
 func (o *Overlay) isAbsent(c Contact) bool {
 	return slices.ContainsFunc(o.absent, func(a absence) bool {
-		return a.id == short(c.ID) && a.until > o.now && (a.places == 0 || a.places == places(c.Addrs))
+		return a.id == short(c.ID) && a.until > o.now && (a.left || a.places == places(c.Addrs))
 	})
 }
 
