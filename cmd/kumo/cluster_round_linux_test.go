@@ -19,7 +19,7 @@ const (
 	clusterPages = 120 // of a host: the time that a crawl takes without faults follows
 	roundMost    = 3 * time.Minute
 	// without a centre, who comes back when nobody is left waits so much longer for nodes that could lose what it finds
-	absentMost = 2 * time.Minute
+	absentMost = time.Minute
 )
 
 // A round is one crawl.
