@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,18 +22,21 @@ type evidence struct {
 	log    synthweb.Log
 	faults []*fault
 	delay  time.Duration // between requests to a host
+
+	centreless bool // no node runs a server, and who is cut off goes on
 }
 
 const (
 	clocks   = 5 * time.Millisecond // by how much less than the delay a gap may seem, as the server sees it
 	slipTime = 2 * time.Second      // how long after a pause a request may still be one that was about to be sent before
+	joinTime = 20 * time.Second     // how long after a fault nodes without a centre may take to find each other again
 )
 
 // meetings are the requests that came to a host during another, or too soon after it: slips of nodes that had been
-// paused, and violations.
+// paused, or without a centre did not see each other, and violations.
 func (e *evidence) meetings() (slips, violations []synthweb.Meeting) {
 	for _, m := range e.log.Meetings(e.delay - clocks) {
-		if e.slipped(m.Request) != nil || e.slipped(m.Before) != nil {
+		if e.slipped(m) != nil {
 			slips = append(slips, m)
 		} else {
 			violations = append(violations, m)
@@ -41,8 +45,37 @@ func (e *evidence) meetings() (slips, violations []synthweb.Meeting) {
 	return slips, violations
 }
 
-// slipped is the pause after which a node made a request at once; nil if there was none.
-func (e *evidence) slipped(r synthweb.Request) *fault {
+// slipped is the fault by which two requests met as they may; nil if there was none.
+func (e *evidence) slipped(m synthweb.Meeting) *fault {
+	if e.centreless {
+		return e.apart(m)
+	}
+	return cmp.Or(e.atOnce(m.Request), e.atOnce(m.Before))
+}
+
+// apart is the fault by which two nodes did not see each other when their requests met.
+func (e *evidence) apart(m synthweb.Meeting) *fault {
+	if m.Before.Client == m.Request.Client {
+		return nil
+	}
+	for _, f := range e.faults {
+		if m.Request.At.Before(f.began) || !f.back.IsZero() && m.Before.At.After(f.back.Add(joinTime)) {
+			continue
+		}
+		switch f.kind {
+		case pause, partition:
+			if f.by(m.Before) != f.by(m.Request) {
+				return f
+			}
+		case loss:
+			return f
+		}
+	}
+	return nil
+}
+
+// atOnce is the pause after which a node made a request at once; nil if there was none.
+func (e *evidence) atOnce(r synthweb.Request) *fault {
 	for _, f := range e.faults {
 		if f.kind == pause && f.by(r) && !f.back.IsZero() && r.At.After(f.back) && r.At.Before(f.back.Add(slipTime)) {
 			return f
@@ -54,11 +87,11 @@ func (e *evidence) slipped(r synthweb.Request) *fault {
 // strays are the first requests of nodes after a pause to hosts that others had asked in the meantime: they may be
 // slips that nobody met.
 func (e *evidence) strays() (found synthweb.Log) {
-	const atOnce = 500 * time.Millisecond // nobody is a member again so soon
+	const soon = 500 * time.Millisecond // nobody is a member again so soon
 	last := map[string]synthweb.Request{}
 	for _, r := range e.log {
-		f, before := e.slipped(r), last[r.Host]
-		if f != nil && r.At.Before(f.back.Add(atOnce)) && before.Client != r.Client && before.At.After(f.began) {
+		f, before := e.atOnce(r), last[r.Host]
+		if f != nil && r.At.Before(f.back.Add(soon)) && before.Client != r.Client && before.At.After(f.began) {
 			found = append(found, r)
 		}
 		last[r.Host] = r
@@ -91,6 +124,9 @@ func (e *evidence) cause(first, again synthweb.Request) (why kind) {
 		switch {
 		case f.began.IsZero() || f.began.After(again.At):
 			continue
+		case e.centreless && f.kind == loss: // of all nodes alike
+		case e.centreless && (f.by(first) || f.by(again)):
+			is = 2 // the last of them: what was between two nodes is over when the next fault comes
 		case f.by(first):
 			is = 3
 		case f.by(again):

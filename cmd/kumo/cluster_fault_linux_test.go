@@ -28,7 +28,7 @@ func (r *round) carryOut(f *fault, over <-chan struct{}) {
 	if f.lasts > 0 {
 		select {
 		case <-over:
-			if f.kind == kill || f.kind == replace || f.kind == control {
+			if (f.kind == kill || f.kind == replace || f.kind == control) && r.strategy != "mesh" {
 				return
 			}
 		case <-time.After(f.lasts):

@@ -19,7 +19,7 @@ func (r *round) judge(sum tallies) {
 	r.Helper()
 	r.server.Close()
 	score := r.server.Score()
-	e := &evidence{log: r.server.Log(), delay: clusterDelay}
+	e := &evidence{log: r.server.Log(), delay: clusterDelay, centreless: serversWith(r.strategy) == 0}
 	for _, f := range r.faults {
 		if !f.began.IsZero() {
 			e.faults = append(e.faults, f)
@@ -57,7 +57,10 @@ func (r *round) add(sum tallies, e *evidence, score synthweb.Score) {
 		sum.of(k).twice += len(l)
 		fmt.Fprintf(&said, "\n  twice, put down to %q: %d", k, len(l))
 	}
-	sum.of(pause).slips += len(slips) + len(e.strays())
+	sum.of(pause).slips += len(e.strays())
+	for _, m := range slips {
+		sum.of(e.slipped(m).kind).slips++
+	}
 	for _, m := range violations {
 		sum.of(e.blame(m)).violations++
 	}
@@ -110,11 +113,11 @@ func (c *labCluster) wantPolite(e *evidence) {
 	for _, f := range e.faults {
 		n := 0
 		for _, m := range slips {
-			if e.slipped(m.Request) == f {
+			if e.slipped(m) == f {
 				n++
 			}
 		}
-		if held := e.held(f); f.kind == pause && n > held {
+		if held := e.held(f); f.kind == pause && !e.centreless && n > held {
 			c.Errorf("%v: it made %d requests too many, and was on %d hosts", f, n, held)
 		}
 	}
@@ -137,7 +140,12 @@ func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
 		switch f.kind {
 		case join, leave:
 			continue
-		case partition:
+		case partition, pause:
+			if e.centreless { // either side has gone on, and knew not what the other one did until they had met again
+				until = f.back.Add(joinTime)
+			} else if f.kind == pause {
+				break
+			}
 			until = until.Add(behind)
 		case loss:
 			f = &fault{kind: loss, began: f.began, clients: r.givenUp()}
@@ -176,7 +184,7 @@ func (e *evidence) electing(f *fault) bool {
 		if o.kind == loss {
 			until = until.Add(manyLostFor)
 		}
-		return o != f && o.node < clusterServers && !o.began.After(f.began) && f.began.Before(until)
+		return o != f && (o.node < clusterServers && !e.centreless || o.kind == loss) && !o.began.After(f.began) && f.began.Before(until)
 	})
 }
 

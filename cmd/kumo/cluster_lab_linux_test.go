@@ -46,7 +46,10 @@ type clusterNode struct {
 	name    string
 	host    *netlab.Host
 	dir     string
-	lost    []string // disks thrown away
+	at      string       // where it listens, as others reach it; "": at the usual port of its host
+	router  *netlab.Host // behind which it is, or nil
+	finds   []string     // flags that say how it finds the others, unless it does as all do
+	lost    []string     // disks thrown away
 	mu      sync.Mutex
 	life    *netlab.Process // nil: not started, or gone for good
 	lives   int
@@ -98,14 +101,19 @@ func serveInLab(t *testing.T, lab *netlab.Lab, web *synthweb.Web) (server *synth
 	return server
 }
 
-// servers are the addresses of those who run servers.
-func (c *labCluster) servers() string {
+// entrances are the addresses by which a node joins, or a command reaches the cluster (n is nil then): those of who runs
+// servers; without any, of the first nodes of all but the one that joins.
+func (c *labCluster) entrances(n *clusterNode) string {
 	var all []string
-	for _, n := range c.nodes[:clusterServers] {
-		all = append(all, clusterAddr(n.host))
+	for _, o := range c.nodes[:cmp.Or(serversWith(c.strategy), c.first)] {
+		if c.strategy != "mesh" || o != n {
+			all = append(all, o.addr())
+		}
 	}
 	return strings.Join(all, ",")
 }
+
+func (n *clusterNode) addr() string { return cmp.Or(n.at, clusterAddr(n.host)) }
 
 func clusterAddr(h *netlab.Host) string { return netip.AddrPortFrom(h.Addr(), 7070).String() }
 
@@ -120,15 +128,29 @@ func (c *labCluster) start(n *clusterNode) error {
 	}
 	defer out.Close()
 	fmt.Fprintf(out, "--- life %d, at %v of the crawl\n", n.lives, c.since(time.Now()))
-	args := []string{"node", "--crawl", "lab", "--name", n.name, "--strategy", c.strategy, "--listen", clusterAddr(n.host),
-		"--join", c.servers(),
-		"--servers", strconv.Itoa(clusterServers), "--out", n.dir, "--memory", "64MiB", "--min-free-disk", "0",
-		"--dns-server", c.server.DNS()}
-	cmd := exec.Command(kumoProgram(c.T), append(args, c.flags...)...)
+	args := []string{"node", "--crawl", "lab", "--name", n.name, "--strategy", c.strategy, "--listen", n.addr(),
+		"--out", n.dir, "--memory", "64MiB", "--min-free-disk", "0", "--dns-server", c.server.DNS()}
+	args = append(append(args, c.place(n)...), c.flags...)
+	cmd := exec.Command(kumoProgram(c.T), args...)
 	cmd.Env = append(os.Environ(), secretVariable+"="+c.secret)
 	cmd.Stdout, cmd.Stderr = out, out
 	n.life, err = n.host.Start(cmd)
 	return err
+}
+
+// place are the flags that say how a node finds the others. Without a centre the first one names none: nobody is there
+// when it begins, and when it comes back it knows where they were. But if its disk is lost it has to be told.
+func (c *labCluster) place(n *clusterNode) []string {
+	join := []string{"--join", c.entrances(n)}
+	switch {
+	case n.finds != nil:
+		return n.finds
+	case c.strategy != "mesh":
+		return append(join, "--servers", strconv.Itoa(clusterServers))
+	case n == c.nodes[0] && len(n.lost) == 0:
+		join = nil
+	}
+	return append(join, "--no-lan")
 }
 
 func (c *labCluster) since(at time.Time) time.Duration {
@@ -160,7 +182,7 @@ func (c *labCluster) command(most time.Duration, args ...string) (string, error)
 // tell gives a command that speaks of the crawl; without it there is nothing to test.
 func (c *labCluster) tell(verb string, args ...string) {
 	c.Helper()
-	if _, err := c.command(2*time.Minute, append([]string{verb, "--crawl", "lab", "--join", c.servers(), "--wait", "100s"},
+	if _, err := c.command(2*time.Minute, append([]string{verb, "--crawl", "lab", "--join", c.entrances(nil), "--wait", "100s"},
 		args...)...); err != nil {
 		c.Error(err)
 		c.why()
@@ -171,14 +193,37 @@ func (c *labCluster) tell(verb string, args ...string) {
 // begin starts the first nodes, and the crawl.
 func (c *labCluster) begin(delay time.Duration, flags ...string) {
 	c.Helper()
+	c.launch()
+	if c.strategy == "mesh" {
+		c.meet(time.Minute)
+	}
+	c.order(delay, flags...)
+}
+
+// launch starts the first nodes.
+func (c *labCluster) launch() {
+	c.Helper()
 	for _, n := range c.nodes[:c.first] {
 		if err := c.start(n); err != nil {
 			c.Fatal(err)
 		}
 	}
+}
+
+// order starts the crawl.
+func (c *labCluster) order(delay time.Duration, flags ...string) {
+	c.Helper()
 	c.tell("start", append([]string{"--scope", "any", "--allow-private", "--contact", "test@example.org", "--delay",
 		delay.String(), "--ip-delay", "0",
 		c.server.SeedURLs()[0]}, flags...)...)
+}
+
+// meet waits until the first nodes of a cluster without a centre know each other: one that is alone would begin at once.
+func (c *labCluster) meet(most time.Duration) {
+	c.Helper()
+	c.until(most, "do not find each other", func(is *labStatus) bool {
+		return is.Gathered != nil && is.Gathered.Nodes == c.first
+	})
 }
 
 // A labStatus is what kumo status says.
@@ -195,7 +240,7 @@ func (s labStatus) control() string {
 }
 
 func (c *labCluster) status() (is labStatus, err error) {
-	out, err := c.command(10*time.Second, "status", "--crawl", "lab", "--join", c.servers(), "--json")
+	out, err := c.command(10*time.Second, "status", "--crawl", "lab", "--join", c.entrances(nil), "--json")
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &is)
 	}
@@ -206,21 +251,27 @@ func (c *labCluster) status() (is labStatus, err error) {
 func (c *labCluster) settle(most time.Duration) {
 	c.Helper()
 	began := time.Now()
-	for time.Since(began) < most {
-		is, err := c.status()
+	c.until(most, "are not a cluster", func(is *labStatus) bool {
 		members := 0
 		for _, n := range is.Nodes {
 			if n.Is == inspect.NodeMember {
 				members++
 			}
 		}
-		if err == nil && is.Settled && members == c.first {
-			c.forming = time.Since(began)
+		return is.Settled && members == c.first
+	})
+	c.forming = time.Since(began)
+}
+
+// until waits until the status of the first nodes is as it is to be.
+func (c *labCluster) until(most time.Duration, otherwise string, is func(*labStatus) bool) {
+	c.Helper()
+	for began := time.Now(); time.Since(began) < most; time.Sleep(time.Second) {
+		if now, err := c.status(); err == nil && is(&now) {
 			return
 		}
-		time.Sleep(300 * time.Millisecond)
 	}
-	c.Errorf("%d nodes are not a cluster after %v", c.first, most)
+	c.Errorf("%d nodes %s after %v", c.first, otherwise, most)
 	c.why()
 	c.FailNow()
 }
@@ -267,7 +318,7 @@ func (c *labCluster) stop(done bool) {
 // why says what is known of a crawl that came to no end.
 func (c *labCluster) why() {
 	c.Helper()
-	all, err := c.command(10*time.Second, "status", "--crawl", "lab", "--join", c.servers(), "--json")
+	all, err := c.command(10*time.Second, "status", "--crawl", "lab", "--join", c.entrances(nil), "--json")
 	c.Logf("status: %s %v\n%s", all, err, c.server.Score())
 	for _, n := range c.nodes {
 		text, _ := os.ReadFile(filepath.Join(c.dir, n.name+".log"))

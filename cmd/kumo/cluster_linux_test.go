@@ -14,7 +14,8 @@ import (
 // replaced, leave and join, and lose what they say to each other: KUMO_ROUNDS times (none unless it is set), with seeds
 // from KUMO_SEED on. Of three rounds with seeds in a row, the first divisible by three, each kind of fault comes once
 // or more. Nothing may be missing, hosts are asked by one node at a time, and what all nodes have written down is what
-// the server saw. KUMO_STRATEGY is the strategy, KUMO_KEEP a folder for what the nodes wrote.
+// the server saw. KUMO_STRATEGY is the strategy, KUMO_KEEP a folder for what the nodes wrote. With mesh no node runs a
+// server, so each fault may hit any node; and while the nodes do not all see each other, a host may be asked by two.
 func TestCluster(t *testing.T) {
 	rounds := number("KUMO_ROUNDS", 0)
 	if rounds == 0 {
@@ -63,11 +64,23 @@ type fault struct {
 
 const (
 	clusterNodes   = 5
-	clusterServers = 3 // the first of them run servers; two must be there
+	clusterServers = 3 // the first of them run servers, where there are any; two must be there
 )
 
-// plan is which faults come in the round of a seed. At most one of them is of a server.
-func plan(seed uint64) (faults []*fault) {
+// serversWith is how many nodes run servers.
+func serversWith(strategy string) int {
+	if strategy == "mesh" {
+		return 0
+	}
+	return clusterServers
+}
+
+// plan is which faults come in the round of a seed, where so many nodes run servers. At most one of them is of a server.
+func plan(seed uint64, servers int) (faults []*fault) {
+	kinds := kinds
+	if servers == 0 {
+		kinds = slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return k == control })
+	}
 	deck := rand.New(rand.NewPCG(seed/3, 1)).Perm(len(kinds))
 	dice := rand.New(rand.NewPCG(seed, 2))
 	var todo []kind
@@ -82,13 +95,13 @@ func plan(seed uint64) (faults []*fault) {
 		faults = append(faults, &fault{kind: k, node: -1, with: -1, after: at, lasts: lengthOf(dice, k)})
 		at += seconds(dice, 3, 20)
 	}
-	cast(faults, dice)
+	cast(faults, dice, servers)
 	// everybody has had his share
 	return slices.DeleteFunc(faults, func(f *fault) bool { return f.node < 0 && f.kind != loss && f.kind != control })
 }
 
 // cast chooses the nodes. Who is to leave is chosen first: it cannot be a server.
-func cast(faults []*fault, dice *rand.Rand) {
+func cast(faults []*fault, dice *rand.Rand, servers int) {
 	victims, joined := dice.Perm(clusterNodes), 0
 	served := slices.ContainsFunc(faults, func(f *fault) bool { return f.kind == control })
 	inTurn := slices.Clone(faults)
@@ -102,16 +115,16 @@ func cast(faults []*fault, dice *rand.Rand) {
 			joined++
 			continue
 		}
-		i := slices.IndexFunc(victims, func(v int) bool { return v >= clusterServers || !served && f.kind != leave })
+		i := slices.IndexFunc(victims, func(v int) bool { return v >= servers || !served && f.kind != leave })
 		if i < 0 {
 			continue
 		}
 		f.node = victims[i]
-		served = served || f.node < clusterServers
+		served = served || f.node < servers
 		victims = slices.Delete(victims, i, i+1)
 		// two together: without servers, or with two, so that they are the ones who go on
 		if f.kind == partition && dice.IntN(2) == 0 {
-			f.with = slices.IndexFunc(victims, func(v int) bool { return (v < clusterServers) == (f.node < clusterServers) })
+			f.with = slices.IndexFunc(victims, func(v int) bool { return (v < servers) == (f.node < servers) })
 			if f.with >= 0 {
 				f.with = victims[f.with]
 			}

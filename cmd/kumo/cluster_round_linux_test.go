@@ -18,6 +18,8 @@ const (
 	clusterHosts = 40
 	clusterPages = 120 // of a host: the time that a crawl takes without faults follows
 	roundMost    = 3 * time.Minute
+	// without a centre, who comes back when nobody is left waits so much longer for nodes that could lose what it finds
+	absentMost = time.Minute
 )
 
 // A round is one crawl.
@@ -32,14 +34,15 @@ type round struct {
 }
 
 func newRound(t *testing.T, seed uint64) *round {
-	r := &round{seed: seed, dice: rand.New(rand.NewPCG(seed, 3)), faults: plan(seed), trouble: make(chan error, 10)}
+	strategy := strategyOf("KUMO_STRATEGY", "shard")
+	r := &round{seed: seed, dice: rand.New(rand.NewPCG(seed, 3)), faults: plan(seed, serversWith(strategy)),
+		trouble: make(chan error, 10)}
 	r.paths = make(map[[2]*netlab.Host]netlab.Path)
 	n := clusterNodes
 	for _, f := range r.faults {
 		n = max(n, f.node+1)
 	}
-	r.labCluster = newLabCluster(t, strconv.FormatUint(seed, 10), seed, strategyOf("KUMO_STRATEGY", "shard"), clusterNodes,
-		n)
+	r.labCluster = newLabCluster(t, strconv.FormatUint(seed, 10), seed, strategy, clusterNodes, n)
 	r.flags = []string{"--concurrency", "16"}
 	for _, f := range r.faults {
 		r.affect(f)
@@ -51,7 +54,7 @@ func newRound(t *testing.T, seed uint64) *round {
 
 // affect notes which nodes lose their place by a fault, or may.
 func (r *round) affect(f *fault) {
-	others := f.with >= 0 && f.with < clusterServers // most servers are cut off, so it is the others who are
+	others := f.with >= 0 && f.with < serversWith(r.strategy) // most servers are cut off, so it is the others who are
 	for i, n := range r.nodes {
 		if f.kind == loss || (i == f.node || i == f.with) != others {
 			f.clients = append(f.clients, n.host.Addr().String())
@@ -99,12 +102,19 @@ func (r *round) crawl() {
 	done := r.await()
 	close(over)
 	faults.Wait()
+	if done && r.strategy == "mesh" {
+		done = r.await() // those who come back when nobody is left end by themselves, too
+	}
 	r.stop(done)
 }
 
 // await waits until the crawl is done, or for as long as it may take.
 func (r *round) await() (done bool) {
-	most := time.After(roundMost)
+	limit := roundMost
+	if r.strategy == "mesh" {
+		limit += absentMost
+	}
+	most := time.After(limit)
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	for {
@@ -113,14 +123,14 @@ func (r *round) await() (done bool) {
 			r.Error(err)
 			return false
 		case <-most:
-			r.Errorf("the crawl is not done after %v", roundMost)
+			r.Errorf("the crawl is not done after %v", limit)
 			return false
 		case <-look.C:
 			switch running := r.lookAfter(); {
 			case len(running) == 0: // nodes end when the crawl is done
 				return true
 			case r.ended.IsZero() || time.Since(r.ended) < straggling:
-			case r.allHarmed(running):
+			case r.strategy != "mesh" && r.allHarmed(running):
 				r.Logf("%d nodes that were away when the crawl was done wait for the others", len(running))
 				return true
 			}

@@ -1,6 +1,10 @@
 package overlay
 
-import "kumo/internal/xor"
+import (
+	"hash/fnv"
+
+	"kumo/internal/xor"
+)
 
 // Bounds of a Contact. What is beyond them is refused in a message, and cut off where the transport tells it.
 const (
@@ -19,6 +23,16 @@ type Contact struct {
 
 // IDOf is the id of a node.
 func IDOf(node string) xor.ID { return xor.Of("node", node) }
+
+// places is a digest of addresses, whatever their order; 0 of none.
+func places(addrs []string) (sum uint64) {
+	for _, a := range addrs {
+		h := fnv.New64a()
+		h.Write([]byte(a))
+		sum += h.Sum64()
+	}
+	return sum
+}
 
 // clean cuts off addresses that are beyond the bounds.
 func clean(addrs []string) []string {

@@ -332,8 +332,8 @@ func (o *Overlay) addTold(l *lookUp, t *told, id xor.ID, teller uint64) {
 	}
 	if p := o.known(string(t.name)); p != nil {
 		l.add(p.Contact, 0, &o.cfg)
-	} else if !o.isAbsent(id) {
-		l.add(t.contact(id), teller, &o.cfg)
+	} else if c := t.contact(id); !o.isAbsent(c) {
+		l.add(c, teller, &o.cfg)
 	}
 }
 
@@ -363,7 +363,7 @@ func (o *Overlay) missed(l *lookUp, to Contact) {
 		c.state = failing
 		if o.known(to.Node) == nil {
 			o.dropSpare(to.ID)
-			o.markAbsent(to.ID)
+			o.markAbsent(to, false)
 		}
 	}
 	if t := l.teller(c); t != nil {

@@ -68,10 +68,12 @@ func (o *Overlay) tryTold(teller xor.ID, m note) bool {
 			continue
 		}
 		id := o.idOf(string(c.name))
-		if id == o.id || !o.isNear(id) || o.isAbsent(id) {
+		if id == o.id || !o.isNear(id) {
 			continue
 		}
-		all = o.tryNear(c.contact(id), short(teller)) && all
+		if known := c.contact(id); !o.isAbsent(known) {
+			all = o.tryNear(known, short(teller)) && all
+		}
 	}
 	return all
 }
@@ -314,7 +316,7 @@ func (o *Overlay) heal() {
 	} else {
 		c = o.departed[i-len(o.bootstrap)]
 	}
-	if o.known(c.Node) == nil && !o.isAbsent(c.ID) {
+	if o.known(c.Node) == nil && !o.isAbsent(c) {
 		o.ask(question{kind: findQuestion, to: c, healed: true})
 	}
 }

@@ -50,8 +50,10 @@ type Overlay struct {
 
 // An absence is a node that did not answer: what others tell of it means nothing until then.
 type absence struct {
-	id    uint64
-	until time.Duration
+	id     uint64
+	places uint64 // digest of the addresses at which it did not answer
+	left   bool   // it has said farewell, and answers at none
+	until  time.Duration
 }
 
 const (
@@ -225,7 +227,7 @@ func (o *Overlay) message(e Message) {
 	switch m.kind {
 	case farewell:
 		o.dropSpare(from.ID)
-		o.markAbsent(from.ID)
+		o.markAbsent(from, true)
 		if p := o.known(from.Node); p != nil {
 			o.bury(p, true)
 		}
@@ -302,10 +304,15 @@ func (o *Overlay) hear(from Contact) *peer {
 // hears reports whether a contact has answered not long ago. One that asks and never answers does not live.
 func (o *Overlay) hears(p *peer) bool { return o.now-p.answered < deaf*o.cfg.every() }
 
-// renew takes a contact's addresses as the transport has them.
+// renew takes a contact's addresses as the transport has them. If they are others than before, neighbours are told again:
+// who could not reach it may do so now, as when a node behind a router has found a relay.
 func (o *Overlay) renew(p *peer, c Contact) {
-	if len(c.Addrs) > 0 && !slices.Equal(p.Addrs, c.Addrs) {
-		p.Addrs = c.Addrs
+	if len(c.Addrs) == 0 || slices.Equal(p.Addrs, c.Addrs) || places(p.Addrs) == places(c.Addrs) {
+		return
+	}
+	p.Addrs = c.Addrs
+	if p.near {
+		o.version++
 	}
 }
 
@@ -363,7 +370,7 @@ func (o *Overlay) bury(p *peer, left bool) {
 			o.unsettle()
 		}
 	}
-	o.markAbsent(p.ID)
+	o.markAbsent(p.Contact, left)
 	o.depart(p.Contact)
 	o.do(Gone{Node: p.Node, ID: p.ID, Dead: true, Left: left})
 	if spare := freshest(o.bucket(p.ID).spare); spare != nil {
@@ -371,8 +378,8 @@ func (o *Overlay) bury(p *peer, left bool) {
 	}
 }
 
-func (o *Overlay) markAbsent(id xor.ID) {
-	a := absence{short(id), o.now + 2*o.cfg.Notice}
+func (o *Overlay) markAbsent(c Contact, left bool) {
+	a := absence{short(c.ID), places(c.Addrs), left, o.now + 2*o.cfg.Notice}
 	if len(o.absent) < mostAbsent {
 		o.absent = append(o.absent, a)
 		return
@@ -381,8 +388,11 @@ func (o *Overlay) markAbsent(id xor.ID) {
 	o.absentAt = (o.absentAt + 1) % mostAbsent
 }
 
-func (o *Overlay) isAbsent(id xor.ID) bool {
-	return slices.ContainsFunc(o.absent, func(a absence) bool { return a.id == short(id) && a.until > o.now })
+// isAbsent reports whether a node did not answer lately at the addresses that are known of it now.
+func (o *Overlay) isAbsent(c Contact) bool {
+	return slices.ContainsFunc(o.absent, func(a absence) bool {
+		return a.id == short(c.ID) && a.until > o.now && (a.left || a.places == places(c.Addrs))
+	})
 }
 
 func (o *Overlay) depart(c Contact) {

@@ -221,6 +221,6 @@ func (o *Overlay) failed(q question) {
 		o.ask(q)
 	default:
 		o.dropSpare(q.to.ID)
-		o.markAbsent(q.to.ID)
+		o.markAbsent(q.to, false)
 	}
 }

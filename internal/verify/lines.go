@@ -182,9 +182,10 @@ func (g *group) remembered(e *seen.Entry) bool {
 	return e.Status == last.Status && (e.Digest == last.Digest || g.again && last.Status >= 400)
 }
 
-// away reports whether the URL's host has gone to another node, with all that waits.
+// away reports whether the URL's host has gone to another node since the URL was taken in, with all that waits.
 func (g *group) away() bool {
-	return g.v.Shared && g.v.State != nil && g.v.State.Away(g.url)
+	s := g.v.State
+	return g.v.Shared && s != nil && (s.Away(g.url) || s.GivenUp(g.url, g.entry.Tenure))
 }
 
 // judgeEntry compares what the URL database says with what became of the URL.

@@ -15,16 +15,18 @@ import (
 
 // A World is nodes and a network between them. The same seed gives the same run.
 type World struct {
-	Config   overlay.Config                      // of the nodes that Start makes: all but Self and Seed
-	Least    time.Duration                       // that a message takes; 10ms
-	Most     time.Duration                       // 300ms
-	Delay    func(from, to string) time.Duration // instead of both; may be nil
-	Loss     float64                             // share of messages that are lost
-	Messages int                                 // sent since Reset
-	Bytes    int                                 // of these
-	Largest  int                                 // bytes of the largest of them
-	Refused  int                                 // messages that an overlay refused
-	Mistaken int                                 // times that a node was taken for dead and lived
+	Config overlay.Config                      // of the nodes that Start makes: all but Self and Seed
+	Least  time.Duration                       // that a message takes; 10ms
+	Most   time.Duration                       // 300ms
+	Delay  func(from, to string) time.Duration // instead of both; may be nil
+	Loss   float64                             // share of messages that are lost
+	// whether a node can be reached at the addresses that the sender knows of it; nil: always
+	Reaches  func(from string, to overlay.Contact) bool
+	Messages int // sent since Reset
+	Bytes    int // of these
+	Largest  int // bytes of the largest of them
+	Refused  int // messages that an overlay refused
+	Mistaken int // times that a node was taken for dead and lived
 	Steps    int
 
 	rng    *rand.Rand
@@ -46,6 +48,7 @@ type Node struct {
 	Found map[uint64]overlay.Found // by tag
 	Table map[string]bool          // as Joined and Gone have told it
 	Fresh time.Duration            // until when it has said that what it knows holds
+	Addrs []string                 // that a node sees to which it sends something
 	// OnFound, if it is set, is told what was found in place of Found.
 	OnFound func(overlay.Found)
 	// Reply, if it is set, is asked in place of the overlay: a node that lies.
@@ -215,7 +218,9 @@ func (n *Node) Tell(in ...overlay.Event) {
 	for _, a := range n.out {
 		switch a := a.(type) {
 		case overlay.Send:
-			w.send(n.Name, a.To.Node, a.Data)
+			if w.Reaches == nil || w.Reaches(n.Name, a.To) {
+				w.send(n.Name, a.To.Node, a.Data)
+			}
 		case overlay.Timer:
 			n.timer = a.At.Sub(began)
 			w.push(event{at: n.timer, node: n})
@@ -297,7 +302,11 @@ func (w *World) deliver(e event) {
 			n.Send(e.from, data)
 		}
 	default:
-		n.Tell(overlay.Message{From: overlay.Contact{Node: e.from}, Data: e.data})
+		from := overlay.Contact{Node: e.from}
+		if f := w.nodes[e.from]; f != nil {
+			from.Addrs = f.Addrs
+		}
+		n.Tell(overlay.Message{From: from, Data: e.data})
 	}
 }
 

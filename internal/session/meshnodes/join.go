@@ -2,6 +2,8 @@ package meshnodes
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -101,7 +103,11 @@ func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
 func (n *Node) dial(ctx context.Context, m *meshnode.Node) {
 	all, err := n.conn.Dial(ctx, n.Join...)
 	if err != nil {
-		n.Log.Debug("no other node is reached", "err", err)
+		level := slog.LevelDebug
+		if errors.Is(err, p2p.ErrNotMember) && !n.unwelcome {
+			n.unwelcome, level = true, slog.LevelWarn // it stays so, which is said once
+		}
+		n.Log.Log(ctx, level, "no other node is reached", "err", err)
 		return
 	}
 	contacts := make([]overlay.Contact, len(all))

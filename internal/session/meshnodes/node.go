@@ -69,6 +69,8 @@ type Node struct {
 	changed chan struct{} // has room for one word that the crawl's record has changed
 	leave   chan struct{} // has room for one word that the node is to leave
 	leaving atomic.Bool
+
+	unwelcome bool // the nodes to join do not take this one for one of theirs, and a person was told; join's
 }
 
 // Open takes a node's folder and connects it to others: it listens, and finds them once it runs. The caller closes the

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"kumo/internal/netlab"
+	"kumo/internal/synthweb"
+)
+
+// newMeshLab is a lab for nodes without a centre that a test adds.
+func newMeshLab(t *testing.T, name string) *labCluster {
+	t.Helper()
+	c := newLabCluster(t, name, 1, "mesh", 0, 0)
+	c.serve(synthweb.Clean(1, 12, 240))
+	return c
+}
+
+// addNode adds a node that is there from the beginning.
+func (c *labCluster) addNode(h *netlab.Host, at string, finds ...string) *clusterNode {
+	n := &clusterNode{name: h.Name, host: h, dir: c.dir + "/" + h.Name, at: at, finds: finds}
+	c.nodes = append(c.nodes, n)
+	c.first++
+	return n
+}
+
+// wantDone waits until all nodes have ended because the crawl is done, and checks what has come of it.
+func (c *labCluster) wantDone() {
+	c.Helper()
+	for began := time.Now(); len(c.lookAfter()) > 0; time.Sleep(100 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			c.Error("the crawl is not done")
+			break
+		}
+	}
+	c.stop(!c.Failed())
+	c.server.Close()
+	if score := c.server.Score(); score.Missing > 0 || score.Beyond > 0 || score.Forbidden > 0 || score.Unknown > 0 {
+		c.Errorf("the servers saw:\n%s", score)
+	}
+	e := &evidence{log: c.server.Log(), delay: clusterDelay}
+	c.wantPolite(e)
+	c.wantRecords(e, c.web.Truth(synthweb.TruthOptions{}))
+	for _, n := range c.nodes {
+		if !slices.ContainsFunc(e.log, func(r synthweb.Request) bool { return r.Client == n.seenAs() }) {
+			c.Errorf("%s has fetched nothing", n.name)
+		}
+	}
+}
+
+// seenAs is the address from which the web sees a node's requests come.
+func (n *clusterNode) seenAs() netip.Addr {
+	if n.router != nil {
+		return n.router.Addr()
+	}
+	return n.host.Addr()
+}
+
+// Two nodes at home, each behind a router, and one that all can reach crawl a web together. The two are told of that one
+// alone, and find each other by way of it: it relays for them, and where the routers allow it they connect directly.
+func TestNodesBehindRouters(t *testing.T) {
+	if _, err := exec.LookPath("nft"); err != nil {
+		t.Skip("SKIPPED: no nft:", err)
+	}
+	for name, ports := range map[string]string{"ports that stay": "", "random ports": netlab.RandomPorts} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			crawlFromHomes(t, ports)
+		})
+	}
+}
+
+func crawlFromHomes(t *testing.T, ports string) {
+	c := newMeshLab(t, "homes"+ports)
+	public := c.lab.Add(t, "public")
+	const entrance = "11.0.0.1:7070" // of a network that counts as public; no packet leaves the lab
+	c.addNode(public, entrance, "--no-lan", "--reach", "public")
+	for i, h := range []*netlab.Host{public, c.desk, c.lab.Add(t, "ra"), c.lab.Add(t, "rb")} {
+		if err := h.Also(netip.MustParsePrefix(fmt.Sprintf("11.0.0.%d/24", i+1))); err != nil {
+			t.Fatal(err)
+		}
+		if i < 2 {
+			continue
+		}
+		home, err := c.lab.Behind(h, h.Name[1:], ports)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.addNode(home, "", "--no-lan", "--reach", "private", "--join", entrance).router = h
+	}
+	c.launch()
+	c.until(30*time.Second, "are not all connected", func(is *labStatus) bool {
+		connected := 0
+		for _, n := range is.Nodes {
+			if n.Peering != nil && n.Peering.Peers >= 2 {
+				connected++
+			}
+		}
+		return connected == c.first
+	})
+	c.order(clusterDelay)
+	c.wantDone()
+}
+
+// Two nodes in one local network find each other without being told of any address; and one that comes back, which does
+// not look into the network again, finds the other at the address that it has kept.
+func TestNodesOfOneLocalNetwork(t *testing.T) {
+	t.Parallel()
+	c := newMeshLab(t, "local")
+	for _, name := range []string{"a", "b"} {
+		c.addNode(c.lab.Add(t, name), "").finds = []string{}
+	}
+	c.begin(clusterDelay)
+	c.settle(20 * time.Second)
+	a := c.nodes[0]
+	if err := a.end(); err != nil {
+		t.Fatal(err)
+	}
+	a.finds = []string{"--no-lan"}
+	if err := c.start(a); err != nil {
+		t.Fatal(err)
+	}
+	c.settle(20 * time.Second)
+	c.wantDone()
+}
