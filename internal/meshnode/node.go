@@ -52,6 +52,7 @@ type Engine interface {
 	// HeldHosts calls f with each host of which something waits. It is called before the engine runs.
 	HeldHosts(f func(host string) error) error
 	Waits(host string) bool // something of a host waits, is under way, or is not said yet
+	Share(nodes int)        // so many crawl, as far as is known: a server that several ask is asked no more than by one
 	Idle() bool             // nothing waits, is under way, or is bound for others
 	Received() int64        // how often something was brought to it
 	// Queues are hosts where URLs wait, those with the longest queues first, so many at most.
@@ -359,6 +360,9 @@ func (n *Node) loop() error {
 			}
 		case <-look.C:
 			n.follow.dirty = true
+			if e := n.engine(); e != nil {
+				e.Share(n.peer.Overlay().Size())
+			}
 		case now := <-pump.C:
 			n.pump()
 			n.follow.tick(now)

@@ -72,6 +72,7 @@ type engine struct {
 	asking map[string]bool
 	seeded atomic.Int32 // seeds that it has offered
 	owes   []string     // hosts that came with what they are owed
+	nodes  int          // most that it was told of
 }
 
 func newEngine(w *web) *engine {
@@ -137,6 +138,12 @@ func (e *engine) owed() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.owes
+}
+
+func (e *engine) Share(nodes int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.nodes = max(e.nodes, nodes)
 }
 
 func (e *engine) HeldHosts(func(string) error) error { return nil }
@@ -473,6 +480,9 @@ func TestNodesCrawlToTheEnd(t *testing.T) {
 		owed := 0
 		for _, n := range l.nodes {
 			owed += len(n.engine.owed())
+			if n.engine.nodes != 4 {
+				t.Errorf("%s was told of %d nodes", n.self, n.engine.nodes)
+			}
 		}
 		if owed == 0 {
 			t.Error("no host has come to a node with what it is owed")

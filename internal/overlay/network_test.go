@@ -315,3 +315,23 @@ func scale(otherwise int) int {
 	}
 	return otherwise
 }
+
+// Nodes know how many there are: exactly where they are few, and about where they are many.
+func TestSize(t *testing.T) {
+	for _, n := range []int{1, 5, 12, 200} {
+		w := overlaytest.New(uint64(n))
+		joinAll(w, n, time.Second)
+		w.Run(2 * time.Minute)
+		sum := 0.0
+		for _, node := range w.Live() {
+			size := node.Overlay.Size()
+			if n <= 12 && size != n {
+				t.Errorf("of %d nodes one says %d", n, size)
+			}
+			sum += float64(size)
+		}
+		if mean := sum / float64(n); mean < float64(n)*0.7 || mean > float64(n)*1.5 {
+			t.Errorf("of %d nodes all say %.0f in the mean", n, mean)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -176,6 +177,22 @@ func (o *Overlay) indexed(index int) *bucket {
 
 // Len is how many contacts the table has.
 func (o *Overlay) Len() int { return o.live }
+
+// Size is about how many nodes there are, this one among them: exact where they are few, else by how close to this one
+// its neighbours lie.
+func (o *Overlay) Size() int {
+	if o.live <= o.cfg.Neighbours || len(o.near) == 0 {
+		return o.live + 1
+	}
+	var farthest xor.ID
+	for _, p := range o.near {
+		if d := o.self.ID.Distance(p.ID); farthest.Less(d) {
+			farthest = d
+		}
+	}
+	share := (float64(binary.BigEndian.Uint64(farthest[:8])) + 1) / (1 << 64) // of the space
+	return max(int(float64(len(o.near))/share), o.live) + 1
+}
 
 func (o *Overlay) do(a Action) { o.out = append(o.out, a) }
 

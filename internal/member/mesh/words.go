@@ -146,7 +146,7 @@ type Leave struct{}
 type Load struct {
 	Waiting  int64   // URLs
 	Arriving float64 // URLs a second that have come since the last one
-	Rate     float64 // and that were fetched
+	Rate     float64 // and that are fetched, or could be where there is less to do
 	Busy     bool    // hosts have waited for the node, rather than the node for hosts
 }
 

@@ -106,6 +106,22 @@ type work struct {
 	when    time.Time
 }
 
+// mostSpare bounds how much more than it fetches a node is taken to be able to fetch.
+const mostSpare = 16
+
+// capacity is how many pages a second this node could fetch: as much more than it does as it has places for hosts left.
+// Where it has nothing to do, it is what it was.
+func (l *life) capacity(rate float64, active int, busy bool) float64 {
+	if rate > 0 && !busy {
+		places := float64(l.crawl.Load().Job.HostsAtOnce())
+		rate *= min(max(places/float64(max(active, 1)), 1), mostSpare)
+	}
+	if rate > 0 {
+		l.could = rate
+	}
+	return l.could
+}
+
 // load is what the engine has to do, since it was asked last. It is busy where all hosts that it may work on at once are
 // under way, and others wait.
 func (l *life) load() mesh.Load {
@@ -117,7 +133,7 @@ func (l *life) load() mesh.Load {
 	load := mesh.Load{Waiting: int64(now.waiting), Busy: counts.Active >= c.Job.HostsAtOnce() && counts.Waiting > 0}
 	if d := now.when.Sub(was.when).Seconds(); !was.when.IsZero() && d > 0 {
 		fetched := now.pages - was.pages
-		load.Rate = float64(fetched) / d
+		load.Rate = l.capacity(float64(fetched)/d, counts.Active, load.Busy)
 		load.Arriving = max(float64(fetched+int64(now.waiting-was.waiting))/d, 0)
 	}
 	return load

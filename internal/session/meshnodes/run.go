@@ -118,7 +118,9 @@ func limit(settings map[string][]string) int64 {
 type life struct {
 	*Node
 	mesh *meshnode.Node
-	last work // the loop's of mesh
+	// the loop's of mesh
+	last  work
+	could float64 // pages a second
 	cut  atomic.Pointer[cut]
 
 	mu       sync.Mutex          // guards below
