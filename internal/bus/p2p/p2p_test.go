@@ -333,8 +333,8 @@ func TestGuest(t *testing.T) {
 		}
 	}
 	heard := make(chan string, 1)
-	go a.Receive(t.Context(), func(from strategy.Node, data []byte) { a.Send(from, append([]byte("re: "), data...)) }) //nolint:errcheck // the test's end
-	go g.Receive(t.Context(), func(_ strategy.Node, data []byte) { heard <- string(data) })                            //nolint:errcheck // the test's end
+	go a.Receive(t.Context(), func(from strategy.Node, data []byte) { a.Send(from, append([]byte("re: "), data...)) })
+	go g.Receive(t.Context(), func(_ strategy.Node, data []byte) { heard <- string(data) })
 	if err := g.Send(a.Node(), []byte("how do you do")); err != nil {
 		t.Fatal(err)
 	}

@@ -72,8 +72,8 @@ func (n *fakeNode) Locate(_ context.Context, host string) (strategy.Node, []stra
 func serve(t *testing.T, hub *inproc.Hub, name strategy.Node, n Node, deaf bool) {
 	t.Helper()
 	b := join(t, hub, name)
-	s := NewServer(name, n, func(to strategy.Node, data []byte) { b.Send(to, data) }, slog.New(slog.DiscardHandler)) //nolint:errcheck // may be lost
-	go b.Receive(t.Context(), func(from strategy.Node, data []byte) {                                                //nolint:errcheck // the test's end
+	s := NewServer(name, n, func(to strategy.Node, data []byte) { b.Send(to, data) }, slog.New(slog.DiscardHandler))
+	go b.Receive(t.Context(), func(from strategy.Node, data []byte) {
 		if !deaf && data[0] == KindQuestion {
 			go s.Asked(t.Context(), from, append([]byte(nil), data[1:]...))
 		}
