@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"kumo/internal/secret"
+	"kumo/internal/synthweb"
+)
+
+const (
+	scalingRate   = 4                // requests a second of a node
+	scalingSample = 10 * time.Second // the paper's 3 minutes
+)
+
+// A throttled is nodes without a centre that send no more requests a second than they may, and a web for them.
+type throttled struct {
+	*testing.T
+	dir, key, list string
+	server         *synthweb.Server
+	addresses      []string
+	nodes          []*exec.Cmd
+}
+
+func newThrottled(t *testing.T, most, hosts, pages int) *throttled {
+	cfg := synthweb.Clean(1, hosts, hosts*pages)
+	cfg.ByAddress = true
+	web := synthweb.New(cfg)
+	c := &throttled{T: t, dir: t.TempDir(), key: secret.New().Text()}
+	var err error
+	if c.server, err = synthweb.Serve(t.Context(), web, synthweb.ServeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.server.Close() })
+	if c.addresses, err = freeAddresses(most); err != nil {
+		t.Fatal(err)
+	}
+	var seeds strings.Builder
+	for i := range web.Len() {
+		fmt.Fprintln(&seeds, web.URL(synthweb.Ref{Host: uint32(i)}, c.server.Port()))
+	}
+	c.list = filepath.Join(c.dir, "seeds")
+	if err := os.WriteFile(c.list, []byte(seeds.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, n := range c.nodes {
+			_ = n.Process.Kill()
+			_ = n.Wait() // it was killed
+		}
+	})
+	return c
+}
+
+func (c *throttled) kumo(args ...string) *exec.Cmd {
+	cmd := exec.Command(kumoProgram(c.T), args...)
+	cmd.Env = append(os.Environ(), secretVariable+"="+c.key)
+	return cmd
+}
+
+// begin starts one node more.
+func (c *throttled) begin(rate float64, flags ...string) {
+	c.Helper()
+	i := len(c.nodes)
+	args := []string{"node", "-q", "--crawl", "throttled", "--strategy", "mesh", "--no-lan", "--name", fmt.Sprint("n", i),
+		"--out", filepath.Join(c.dir, fmt.Sprint(i)), "--listen", c.addresses[i], "--memory", "64MB", "--min-free-disk", "0",
+		"--max-rate", fmt.Sprint(rate)}
+	if i > 0 {
+		args = append(args, "--join", c.addresses[0])
+	}
+	n := c.kumo(append(args, flags...)...)
+	if err := n.Start(); err != nil {
+		c.Fatal(err)
+	}
+	c.nodes = append(c.nodes, n)
+}
+
+// start starts the crawl, once the nodes are together.
+func (c *throttled) start() {
+	c.Helper()
+	time.Sleep(5 * time.Second)
+	said, err := c.kumo("start", "--crawl", "throttled", "--join", c.addresses[0], "-i", c.list, "--scope", "any",
+		"--allow-private", "--ip-delay", "0", "--delay", "500ms", "--contact", "https://example.org/test").CombinedOutput()
+	if err != nil {
+		c.Fatalf("kumo start: %v\n%s", err, said)
+	}
+}
+
+// TestMeshScaling is the paper's first experiment on real processes: nodes that fetch equally fast, two at first, two
+// more after five samples and after ten, one more after fifteen. The speed is to be linear in their number. It takes
+// four minutes, where KUMO_SCALING is set.
+func TestMeshScaling(t *testing.T) {
+	if os.Getenv("KUMO_SCALING") == "" {
+		t.Skip("SKIPPED: it takes four minutes; set KUMO_SCALING to run it")
+	}
+	c := newThrottled(t, 7, 400, 60)
+	begin := func(until int) {
+		for len(c.nodes) < until {
+			c.begin(scalingRate)
+		}
+	}
+	begin(2)
+	c.start()
+	tick := time.NewTicker(scalingSample)
+	defer tick.Stop()
+	<-tick.C
+	var sums [8]int64
+	for sample := range 20 {
+		begin(min(2+2*(sample/5), 7))
+		before := c.server.Requests()
+		<-tick.C
+		got := c.server.Requests() - before
+		t.Logf("sample %2d, %d nodes: %d requests", sample, len(c.nodes), got)
+		if sample%5 > 0 { // the first of a step has nodes that are just joining
+			sums[len(c.nodes)] += got
+		}
+	}
+	for _, n := range []int{2, 4, 6, 7} {
+		each := float64(sums[n]) / 4 / scalingSample.Seconds() / float64(n)
+		t.Logf("%d nodes: %.2f requests a second each", n, each)
+		if each < scalingRate*0.9 || each > scalingRate*1.1 {
+			t.Errorf("with %d nodes each sends %.2f requests a second, of %d that it may", n, each, scalingRate)
+		}
+	}
+}
+
+// TestMeshBalance has the paper's eight nodes, 20 times as fast, share hosts of which a hash gives each as many: without
+// balancing the slowest would end last, after 20 times 1/8 of all URLs. KUMO_SCALING has it run.
+func TestMeshBalance(t *testing.T) {
+	if os.Getenv("KUMO_SCALING") == "" {
+		t.Skip("SKIPPED: it takes some minutes; set KUMO_SCALING to run it")
+	}
+	rates := []float64{4, 4, 1, 2, 4, 2, 2, 1}
+	c := newThrottled(t, len(rates), 900, 5)
+	sum := 0.0
+	for _, r := range rates {
+		c.begin(r, "--concurrency", "8")
+		sum += r
+	}
+	c.start()
+	began, last := time.Now(), int64(0)
+	for tick := time.Tick(scalingSample); time.Since(began) < 15*time.Minute; {
+		<-tick
+		now := c.server.Requests()
+		t.Logf("%3.0f s: %4d requests, %.1f a second of %.0f", time.Since(began).Seconds(), now,
+			float64(now-last)/scalingSample.Seconds(), sum)
+		if last = now; c.ended() {
+			break
+		}
+	}
+	score := c.server.Score()
+	even := float64(score.Requests) / float64(len(rates)) / 1
+	t.Logf("%d requests in %.0f s; %.0f s if all nodes had been at work all the time, %.0f s if each had fetched as many\n%s",
+		score.Requests, time.Since(began).Seconds(), float64(score.Requests)/sum, even, score)
+	if score.Missing > 0 || time.Since(began).Seconds() > even*0.8 {
+		t.Error("that is too long, or not all")
+	}
+}
+
+// ended reports whether all nodes have.
+func (c *throttled) ended() bool {
+	for _, n := range c.nodes {
+		if n.Process.Signal(syscall.Signal(0)) == nil && !isZombie(n.Process.Pid) {
+			return false
+		}
+	}
+	return true
+}
+
+// isZombie reports whether a process has ended and was not waited for.
+func isZombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(stat), ") Z ")
+}
