@@ -142,7 +142,9 @@ func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
 			continue
 		case partition, pause:
 			if e.centreless { // either side has gone on, and knew not what the other one did until they had met again
-				until = f.back.Add(joinTime)
+				if until = f.back.Add(joinTime); r.ended.Before(until) { // it has found nobody, and begun again where it was
+					until = e.end()
+				}
 			} else if f.kind == pause {
 				break
 			}

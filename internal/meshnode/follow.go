@@ -268,13 +268,14 @@ func (f *follower) look() {
 	}
 }
 
-// end ends the node, a little later.
+// end ends the node, a little later, and not before those who died lately had time to come back: who finds nobody goes on
+// with a crawl that is done.
 func (f *follower) end(why error) {
 	if f.ending != nil {
 		return
 	}
 	var t *time.Timer
-	t = time.AfterFunc(endAfter, func() {
+	t = time.AfterFunc(max(endAfter, time.Until(f.n.peer.Machine().Awaited())), func() {
 		f.n.post(func() {
 			if f.ending != t {
 				return

@@ -289,3 +289,38 @@ func TestAChangeWaitsForOthers(t *testing.T) {
 		}
 	})
 }
+
+// A node that was away when the crawl was done, and is back soon, hears of it: the others wait for it.
+func TestWhoWasAwayHearsOfTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.mesh.Absent = time.Minute
+		for i := range 3 {
+			l.start(fmt.Sprintf("n%d~1", i))
+		}
+		const name = "away~1"
+		dir := t.TempDir()
+		away := l.join(name, dir)
+		away.work(t)
+		time.Sleep(15 * time.Second)
+		l.nodes[0].begin(t, nil)
+		time.Sleep(time.Second)
+		away.stop()
+		<-away.over
+		l.nodes = l.nodes[:3]
+		for range 600 {
+			if r, _ := l.nodes[1].Crawl(); r.State == desired.Done {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(endAfter + time.Second)
+		back := l.join(name, dir)
+		time.Sleep(5 * time.Second)
+		if r, _ := back.Crawl(); r.State != desired.Done || back.Alone() {
+			t.Fatalf("who comes back finds the crawl %s, and itself alone: %v", r.State, back.Alone())
+		}
+		back.work(t)
+		l.end(t, nil)
+	})
+}

@@ -21,6 +21,7 @@ import (
 	"kumo/internal/history"
 	journal "kumo/internal/journal/memory"
 	"kumo/internal/member"
+	"kumo/internal/member/mesh"
 	"kumo/internal/overlay"
 	"kumo/internal/strategy"
 	"kumo/internal/vfs"
@@ -342,6 +343,7 @@ type lab struct {
 	web   *web
 	nodes []*labNode
 	first overlay.Contact
+	mesh  mesh.Config // of nodes that join
 
 	disk     vfs.FS                      // where nodes keep what they know of the crawl
 	journals map[string]*journal.Journal // of histories, by node
@@ -379,7 +381,7 @@ func (l *lab) join(name, dir string) *labNode {
 		t.Fatal(err)
 	}
 	n := &labNode{engine: newEngine(l.web), over: make(chan error, 1), settled: make(chan map[string][]string, 100)}
-	n.Node, err = New(Config{Messenger: messenger, Disk: l.disk, Dir: dir,
+	n.Node, err = New(Config{Messenger: messenger, Disk: l.disk, Dir: dir, Mesh: l.mesh,
 		Overlay: overlay.Config{Self: overlay.Contact{Node: name}, Seed: rand.Uint64()},
 		Known:   known, Router: n.engine.router, History: h, Read: read,
 		Settle:  func(settings map[string][]string) { n.settled <- settings },

@@ -229,7 +229,9 @@ func (s *State) Away(url string) bool {
 }
 
 // GivenUp reports whether the host of a URL, or its slice, was given up since the URL was taken in.
-func (s *State) GivenUp(url string, tenure int) bool { return s.Tenures.Of(s.slices().Of(url)) > tenure }
+func (s *State) GivenUp(url string, tenure int) bool {
+	return s.Tenures.Of(s.slices().Of(url)) > tenure
+}
 
 // slices are those that the crawl's hosts are cut into.
 func (s *State) slices() *item.Slices { return s.Views.Frontier.Slices() }

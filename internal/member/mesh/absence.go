@@ -18,6 +18,9 @@ func (a *absence) waits(now time.Time) bool { return now.Before(a.own) || now.Be
 // left is how long they are waited for, in milliseconds, by what this node has seen.
 func (a *absence) left(now time.Time) int64 { return max(int64(a.own.Sub(now)/time.Millisecond), 0) }
 
+// Awaited is until when nodes that have died are waited for, as they may be back; a zero time if none has.
+func (m *Machine) Awaited() time.Time { return m.absent.own }
+
 // hear takes in how long another backup waits for nodes that do not answer.
 func (m *Machine) hear(r *reply) {
 	if r != nil && r.number > 0 {
