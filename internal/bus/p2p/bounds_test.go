@@ -87,7 +87,7 @@ func TestFlood(t *testing.T) {
 	if heard.Load() < int64(sent)/2 || slowest > 5*time.Second {
 		t.Errorf("%d of the others' %d messages were heard, the slowest after %v", heard.Load(), sent, slowest)
 	}
-	if took > 2*least {
+	if took > least*3/2 {
 		return // the machine is too busy for a flood
 	}
 	if a.Stats().Slowed == 0 || flooder.Stats().Overflow == 0 {

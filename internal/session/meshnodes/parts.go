@@ -101,7 +101,7 @@ func (l *life) figures() meshnode.Figures {
 
 // A work is what the engine had done and had to do at a time.
 type work struct {
-	pages   int64
+	asked   int64 // URLs and robots.txt
 	waiting int
 	when    time.Time
 }
@@ -127,12 +127,13 @@ func (l *life) capacity(rate float64, active int, busy bool) float64 {
 func (l *life) load() mesh.Load {
 	c := l.crawl.Load()
 	counts := c.Frontier.Counts()
-	now := work{c.Stats.Pages(), counts.URLs, time.Now()}
+	totals := c.Stats.Totals()
+	now := work{totals.Pages + totals.Robots, counts.URLs, time.Now()}
 	was := l.last
 	l.last = now
 	load := mesh.Load{Waiting: int64(now.waiting), Busy: counts.Active >= c.Job.HostsAtOnce() && counts.Waiting > 0}
 	if d := now.when.Sub(was.when).Seconds(); !was.when.IsZero() && d > 0 {
-		fetched := now.pages - was.pages
+		fetched := now.asked - was.asked
 		load.Rate = l.capacity(float64(fetched)/d, counts.Active, load.Busy)
 		load.Arriving = max(float64(fetched+int64(now.waiting-was.waiting))/d, 0)
 	}

@@ -121,7 +121,7 @@ type life struct {
 	// the loop's of mesh
 	last  work
 	could float64 // pages a second
-	cut  atomic.Pointer[cut]
+	cut   atomic.Pointer[cut]
 
 	mu       sync.Mutex          // guards below
 	settings map[string][]string // that the crawl was opened with, or has been told of since
