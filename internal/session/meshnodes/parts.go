@@ -59,6 +59,13 @@ func (l *life) settle(now map[string][]string) {
 
 const paceTime = 3 * time.Second // over which a rate is taken
 
+// hasNoPlace reports whether hosts wait for a place, about: some places are empty for a moment.
+func (l *life) hasNoPlace() bool {
+	c := l.crawl.Load()
+	counts := c.Frontier.Counts()
+	return counts.Active*10 >= c.Job.HostsAtOnce()*7 && counts.Waiting > 0
+}
+
 // keepPace takes the rate of pages until ctx ends.
 func (l *life) keepPace(ctx context.Context) {
 	tick := time.NewTicker(paceTime)
@@ -73,6 +80,9 @@ func (l *life) keepPace(ctx context.Context) {
 		is, now := c.Stats.Pages(), time.Now()
 		l.mu.Lock()
 		l.rate = float64(is-was) / now.Sub(at).Seconds()
+		if l.looks++; l.hasNoPlace() {
+			l.full++
+		}
 		l.mu.Unlock()
 		was, at = is, now
 	}
@@ -112,18 +122,21 @@ const mostSpare = 16
 // capacity is how many pages a second this node could fetch: as much more than it does as it has places for hosts left.
 // Where it has nothing to do, it is what it was.
 func (l *life) capacity(rate float64, active int, busy bool) float64 {
+	places := float64(l.crawl.Load().Job.HostsAtOnce())
 	if rate > 0 && !busy {
-		places := float64(l.crawl.Load().Job.HostsAtOnce())
 		rate *= min(max(places/float64(max(active, 1)), 1), mostSpare)
 	}
-	if rate > 0 {
+	switch {
+	case rate > 0:
 		l.could = rate
+	case l.could == 0: // nothing is known yet
+		l.could = places / 4
 	}
 	return l.could
 }
 
-// load is what the engine has to do, since it was asked last. It is busy where all hosts that it may work on at once are
-// under way, and others wait.
+// load is what the engine has to do, since it was asked last. It is busy where most of the time all hosts that it may
+// work on at once were under way, and others waited.
 func (l *life) load() mesh.Load {
 	c := l.crawl.Load()
 	counts := c.Frontier.Counts()
@@ -131,11 +144,15 @@ func (l *life) load() mesh.Load {
 	now := work{totals.Pages + totals.Robots, counts.URLs, time.Now()}
 	was := l.last
 	l.last = now
-	load := mesh.Load{Waiting: int64(now.waiting), Busy: counts.Active >= c.Job.HostsAtOnce() && counts.Waiting > 0}
-	if d := now.when.Sub(was.when).Seconds(); !was.when.IsZero() && d > 0 {
-		fetched := now.asked - was.asked
-		load.Rate = l.capacity(float64(fetched)/d, counts.Active, load.Busy)
+	l.mu.Lock()
+	load := mesh.Load{Waiting: int64(now.waiting), Busy: 2*l.full > l.looks}
+	l.looks, l.full = 0, 0
+	l.mu.Unlock()
+	fetched, d := int64(0), now.when.Sub(was.when).Seconds()
+	if !was.when.IsZero() && d > 0 {
+		fetched = now.asked - was.asked
 		load.Arriving = max(float64(fetched+int64(now.waiting-was.waiting))/d, 0)
 	}
+	load.Rate = l.capacity(float64(fetched)/max(d, 1), counts.Active, load.Busy)
 	return load
 }

@@ -126,6 +126,8 @@ type life struct {
 	mu       sync.Mutex          // guards below
 	settings map[string][]string // that the crawl was opened with, or has been told of since
 	rate     float64             // pages a second, lately
+	// how often it was looked, since the last load, and found that hosts had no place
+	looks, full int
 }
 
 func (l *life) run(ctx context.Context, others bool) (report *stats.Report, err error) {
