@@ -23,13 +23,12 @@ const (
 
 // TestForms measures the form that the package has against others.
 func TestForms(t *testing.T) {
-	for name, w := range map[string]world{"a quick start": quick, "a slow start": slow} {
-		t.Run(name, func(t *testing.T) { testForms(t, w) })
-	}
+	t.Run("a quick start", func(t *testing.T) { testForms(t, quick) })
+	t.Run("a slow start", func(t *testing.T) { testForms(t, slow) })
 }
 
 func testForms(t *testing.T, w world) {
-	seeds := uint64(6)
+	seeds := uint64(4)
 	if testing.Short() {
 		seeds = 2
 	}
@@ -42,27 +41,28 @@ func testForms(t *testing.T, w world) {
 	for _, f := range forms {
 		line := fmt.Sprintf("%-14s", f.name)
 		for _, count := range []int{30, 100, 300} {
-			known[f.name], unseen[f.name] = 0, 0
-			var falls float64
+			var here, elsewhere, falls float64
 			for seed := range seeds {
 				e, some := f.learn(w, seed, count, fiveNodes, func(rng *rand.Rand) Machine { return fiveNodes[rng.IntN(5)] })
-				known[f.name], falls = known[f.name]+e/float64(seeds), falls+some/float64(2*seeds)
+				here, falls = here+e/float64(seeds), falls+some/float64(2*seeds)
 				rng := rand.New(rand.NewPCG(seed, 5))
 				var machines []Machine
 				for range 30 {
 					machines = append(machines, anyMachine(rng))
 				}
 				e, some = f.learn(w, seed, count, machines, anyMachine)
-				unseen[f.name], falls = unseen[f.name]+e/float64(seeds), falls+some/float64(2*seeds)
+				elsewhere, falls = elsewhere+e/float64(seeds), falls+some/float64(2*seeds)
 			}
-			line += fmt.Sprintf("   %.3f %.3f %4.1f %%", known[f.name], unseen[f.name], 100*falls)
+			line += fmt.Sprintf("   %.3f %.3f %4.1f %%", here, elsewhere, 100*falls)
+			known[f.name] += here / 3
+			unseen[f.name] += elsewhere / 3
 		}
 		t.Log(line)
 	}
-	if k, u := known["logs, rising"], unseen["logs, rising"]; k > 1.5*known["logs"] || u > 1.2*unseen["logs"] {
-		t.Error("rising costs more than half of the error of known machines, or a fifth of that of others")
+	if k, u := known["logs, rising"], unseen["logs, rising"]; k > known["logs"]+0.03 || u > unseen["logs"]+0.03 {
+		t.Error("rising costs more than an error of 0.03")
 	}
-	if u := unseen["logs, rising"]; u > 0.7*unseen["paper"] {
+	if u := unseen["logs, rising"]; u > unseen["paper"]/2 {
 		t.Error("logarithms are of little use for machines never seen")
 	}
 }
@@ -82,7 +82,7 @@ func (f form) learn(w world, seed uint64, count int, machines []Machine, probe f
 		examples[i] = f.example(&scaling, s)
 	}
 	n := newNetwork(13, rng)
-	switch tr := newTrainer(n, 0.01); f.rise {
+	switch tr := newTrainer(n, 0.003); f.rise {
 	case powers:
 		trainPowers(n, examples, rng)
 	case clip:

@@ -9,7 +9,7 @@ import (
 type Config struct {
 	Hidden    int     // units of the hidden layer; 0: 13
 	Rate      float64 // learning rate, of Adam's steps; 0: 0.02
-	Decay     float64 // of weights, a share of each step; 0: 0.01
+	Decay     float64 // of weights, a share of each step; 0: 0.003
 	Threshold float64 // training stops at a mean of E below it; 0: 1e-6
 	Samples   int     // the most that are kept, at least 8; 0: 2,000
 	Least     int     // samples to learn from without which there is no network; 0: 20
@@ -19,7 +19,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	set(&c.Hidden, 13)
 	set(&c.Rate, 0.02)
-	set(&c.Decay, 0.01)
+	set(&c.Decay, 0.003)
 	set(&c.Threshold, 1e-6)
 	set(&c.Samples, 2000)
 	set(&c.Least, 20)

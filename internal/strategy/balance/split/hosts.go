@@ -54,48 +54,25 @@ func LowerBound(nodes []Time, sizes []int) float64 {
 	return max(alone, Makespan(nodes, Exact(nodes, sum)))
 }
 
-// longestFirst gives hosts away, the largest first.
+// longestFirst gives hosts away, the largest first. There is a queue for each size, so times are evaluated once a host,
+// and once a node for each size.
 func longestFirst(nodes []Time, sizes []int) []int {
 	owners, counts := make([]int, len(sizes)), make([]int, len(nodes))
-	if len(sizes) == 0 {
-		return owners
-	}
 	order := make([]int, len(sizes))
 	for k := range order {
 		order[k] = k
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[b], sizes[a]) })
-	least := slices.Min(sizes)
-	q := newQueue(nodes, counts, least)
-	for _, k := range order {
-		place := soonest{at: -1, time: math.Inf(1)}
-		place.find(q, nodes, counts, sizes[k], 0)
-		i := q.heap[place.at]
+	var q *queue
+	for at, k := range order {
+		size := sizes[k]
+		if at == 0 || size != sizes[order[at-1]] {
+			q = newQueue(nodes, counts, size)
+		}
+		i := q.first()
 		owners[k] = i
-		counts[i] += sizes[k]
-		q.times[i] = nodes[i].at(counts[i] + least)
-		q.sink(place.at)
+		counts[i] += size
+		q.fix(nodes[i].at(counts[i] + size))
 	}
 	return owners
-}
-
-// soonest is where in a queue the node stands that is done first with one more host.
-type soonest struct {
-	at   int
-	time float64
-}
-
-// find looks at the queue from one place down, as far as nodes could be done with the least host in time: where many
-// hosts are small, that is a few.
-func (s *soonest) find(q *queue, nodes []Time, counts []int, size, at int) {
-	if at >= len(q.heap) || q.times[q.heap[at]] > s.time {
-		return
-	}
-	i := q.heap[at]
-	time := nodes[i].at(counts[i] + size)
-	if s.at < 0 || time < s.time || time == s.time && i < q.heap[s.at] {
-		*s = soonest{at, time}
-	}
-	s.find(q, nodes, counts, size, 2*at+1)
-	s.find(q, nodes, counts, size, 2*at+2)
 }

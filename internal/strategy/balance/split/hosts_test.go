@@ -134,3 +134,12 @@ func BenchmarkHosts(b *testing.B) {
 		})
 	}
 }
+
+// TestExchange: the largest first alone makes 7 of these.
+func TestExchange(t *testing.T) {
+	same := split.Time(func(n int) float64 { return float64(n) })
+	nodes, sizes := []split.Time{same, same}, []int{3, 3, 2, 2, 2}
+	if owners := split.Hosts(nodes, sizes); makespan(nodes, sizes, owners) != 6 {
+		t.Errorf("%v take %v s", owners, makespan(nodes, sizes, owners))
+	}
+}

@@ -142,6 +142,20 @@ func TestMakespanAndVariance(t *testing.T) {
 	}
 }
 
+// TestNoTime: what is no number counts as what cannot be done.
+func TestNoTime(t *testing.T) {
+	odd := split.Time(func(n int) float64 {
+		if n > 3 {
+			return math.NaN()
+		}
+		return float64(n)
+	})
+	slow := split.Time(func(n int) float64 { return 100 * float64(n) })
+	if got := split.Exact([]split.Time{odd, slow}, 5); !slices.Equal(got, []int{3, 2}) {
+		t.Error(got)
+	}
+}
+
 func TestEven(t *testing.T) {
 	if got := split.Even(5, 500); !slices.Equal(got, []int{100, 100, 100, 100, 100}) {
 		t.Error(got)
