@@ -23,15 +23,15 @@ const (
 
 // TestForms measures the form that the package has against others.
 func TestForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds of training")
+	}
 	t.Run("a quick start", func(t *testing.T) { testForms(t, quick) })
 	t.Run("a slow start", func(t *testing.T) { testForms(t, slow) })
 }
 
 func testForms(t *testing.T, w world) {
-	seeds := uint64(4)
-	if testing.Short() {
-		seeds = 2
-	}
+	const seeds = uint64(2)
 	forms := []form{
 		{"paper", true, free}, {"paper, rising", true, clip}, {"logs", false, free},
 		{"logs, rising", false, clip}, {"logs, powers", false, powers}, {"logs, pooled", false, pool},
@@ -43,7 +43,7 @@ func testForms(t *testing.T, w world) {
 		for _, count := range []int{30, 100, 300} {
 			var here, elsewhere, falls float64
 			for seed := range seeds {
-				e, some := f.learn(w, seed, count, fiveNodes, func(rng *rand.Rand) Machine { return fiveNodes[rng.IntN(5)] })
+				e, some := f.learn(w, seed, count, fiveNodes, oneOfFive)
 				here, falls = here+e/float64(seeds), falls+some/float64(2*seeds)
 				rng := rand.New(rand.NewPCG(seed, 5))
 				var machines []Machine
@@ -67,9 +67,13 @@ func testForms(t *testing.T, w world) {
 	}
 }
 
+func oneOfFive(rng *rand.Rand) Machine { return fiveNodes[rng.IntN(5)] }
+
 // learn trains a network with samples of machines in turn, and returns its error, a root mean square of logarithms
 // against the truth without noise, and how often its times fall.
-func (f form) learn(w world, seed uint64, count int, machines []Machine, probe func(*rand.Rand) Machine) (e, falls float64) {
+func (f form) learn(
+	w world, seed uint64, count int, machines []Machine, probe func(*rand.Rand) Machine,
+) (e, falls float64) {
 	rng := rand.New(rand.NewPCG(seed, 6))
 	scaling := newScaling()
 	samples := make([]Sample, count)
@@ -183,7 +187,8 @@ func pooled(n *network, e example) float64 {
 		blocks = append(blocks, block{n.output(&e.x), 1})
 		for k := len(blocks) - 1; k > 0 && blocks[k-1].mean > blocks[k].mean; k-- {
 			a, b := blocks[k-1], blocks[k]
-			blocks = append(blocks[:k-1], block{(a.mean*a.points + b.mean*b.points) / (a.points + b.points), a.points + b.points})
+			points := a.points + b.points
+			blocks = append(blocks[:k-1], block{(a.mean*a.points + b.mean*b.points) / points, points})
 		}
 	}
 	var flat []float64

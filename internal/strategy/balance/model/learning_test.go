@@ -57,7 +57,7 @@ func (w world) splitAll(t *testing.T, samples int) (off, run float64) {
 		ratio := split.Makespan(truths, split.Exact(times, total)) / best
 		run, worst = run+ratio/seeds, max(worst, ratio)
 	}
-	t.Logf("%3d samples: error %.3f of those held back, %.3f of the truth; run %.3f times the shortest, worst %.3f; by %v",
+	t.Logf("%3d samples: error %.3f of those held back, %.3f of the truth; run %.3f times the shortest, worst %.3f; %v",
 		samples, held, off, run, worst, bases)
 	return off, run
 }

@@ -87,7 +87,7 @@ func (m *Model) Samples() (samples []Sample) {
 
 // Train shows the network all samples, but those held back, so many times, or until its error is below the threshold.
 // It goes on from the weights that it has. 200 epochs make a network from the beginning; 20 are enough for a few more
-// samples. An epoch over 1,000 samples takes half a millisecond.
+// samples. An epoch over 1,000 samples takes half a millisecond; a training has some milliseconds beside its epochs.
 func (m *Model) Train(epochs int) Report {
 	training := m.samples.training()
 	if len(training) < m.config.Least {

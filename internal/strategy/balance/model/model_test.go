@@ -73,13 +73,30 @@ func TestRising(t *testing.T) {
 			}
 			for n := 1; n < 1000; n++ {
 				if time(n) < time(n-1)*(1-1e-12) {
-					t.Fatalf("seed %d, %+v: %d pages take %v s, %d take %v s", seed, machine, n-1, time(n-1), n, time(n))
+					t.Fatalf("seed %d, %+v: %d pages take %v s, one less %v s", seed, machine, n, time(n), time(n-1))
 				}
 			}
 			if twice := time(2000); !about(twice, 2*time(1000), 1e-9) {
 				t.Errorf("seed %d: 1,000 pages take %v s, 2,000 take %v s", seed, time(1000), twice)
 			}
 		}
+	}
+}
+
+// TestFewerThanEver: a number of URLs below all that were learnt from takes the same time a page as the least of them.
+func TestFewerThanEver(t *testing.T) {
+	m, rng := New(Config{Seed: 1}), rand.New(rand.NewPCG(1, 4))
+	for i := range 50 {
+		s := quick.measure(fmt.Sprint("n", i%5), fiveNodes[i%5], rng)
+		s.URLs += 100
+		if i == 0 {
+			s.URLs = 100
+		}
+		add(t, m, s)
+	}
+	m.Train(20)
+	if time, basis := m.Time("n1", fiveNodes[1]); basis != Learnt || !about(time(10), time(100)/10, 1e-9) {
+		t.Errorf("by %v 10 pages take %v s, 100 take %v s", basis, time(10), time(100))
 	}
 }
 
@@ -155,6 +172,17 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestThreshold: training ends when the network is as good as was asked for.
+func TestThreshold(t *testing.T) {
+	m, rng := New(Config{Seed: 1, Threshold: 0.01}), rand.New(rand.NewPCG(1, 1))
+	for i := range 100 {
+		add(t, m, quick.measure(fmt.Sprint("n", i%5), fiveNodes[i%5], rng))
+	}
+	if r := m.Train(200); r.Epochs < 2 || r.Epochs > 100 || r.Loss >= 0.01 {
+		t.Errorf("%d epochs, to an E of %v", r.Epochs, r.Loss)
+	}
+}
+
 // TestAPaceThatIsBetter: where a network is worse than the nodes' own pages a second, known nodes have these.
 func TestAPaceThatIsBetter(t *testing.T) {
 	m, rng := New(Config{Seed: 5, Hidden: 1}), rand.New(rand.NewPCG(5, 0))
@@ -210,16 +238,27 @@ func TestBadSamples(t *testing.T) {
 	}
 }
 
+// BenchmarkTrain has an epoch, and a training of a few more samples.
 func BenchmarkTrain(b *testing.B) {
-	m, rng := New(Config{Seed: 1}), rand.New(rand.NewPCG(1, 1))
-	for i := range 1250 {
-		add(b, m, quick.measure(fmt.Sprint("n", i%5), fiveNodes[i%5], rng))
+	for _, epochs := range []int{1, 20} {
+		b.Run(fmt.Sprint(epochs), func(b *testing.B) {
+			m, rng := New(Config{Seed: 1}), rand.New(rand.NewPCG(1, 1))
+			for i := range 1250 {
+				add(b, m, quick.measure(fmt.Sprint("n", i%5), fiveNodes[i%5], rng))
+			}
+			for b.Loop() {
+				m.Train(epochs)
+			}
+			b.ReportMetric(float64(m.Report().Trained), "samples")
+		})
 	}
-	b.ResetTimer()
+}
+
+func BenchmarkAdd(b *testing.B) {
+	m, rng := quick.learn(b, 1250, 1), rand.New(rand.NewPCG(1, 1))
 	for b.Loop() {
-		m.Train(1)
+		add(b, m, quick.measure("n1", fiveNodes[1], rng))
 	}
-	b.ReportMetric(float64(m.Report().Trained), "samples")
 }
 
 func BenchmarkTime(b *testing.B) {

@@ -21,7 +21,8 @@ func TestGradient(t *testing.T) {
 	for range 20 {
 		e := anyExample(rng)
 		gradient, hidden := make([]float64, len(n.weights)), make([]float64, 5)
-		if loss, want := n.backPropagate(&e, gradient, hidden), square(e.y-n.output(&e.x))/2; math.Abs(loss-want) > 1e-15 {
+		loss, want := n.backPropagate(&e, gradient, hidden), square(e.y-n.output(&e.x))/2
+		if math.Abs(loss-want) > 1e-15 {
 			t.Fatalf("E is %v, not %v", loss, want)
 		}
 		const h = 1e-6
@@ -73,7 +74,8 @@ func TestRescale(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		some := func(wide float64) Sample {
 			f := func() float64 { return math.Exp(wide * rng.NormFloat64()) }
-			return Sample{Node: "a", Machine: Machine{f(), 2.4, f(), f(), f()}, URLs: 1 + rng.IntN(int(100*wide)), Seconds: f()}
+			machine := Machine{f(), 2.4, f(), f(), f()}
+			return Sample{Node: "a", Machine: machine, URLs: 1 + rng.IntN(int(100*wide)), Seconds: f()}
 		}
 		from := newScaling()
 		inside := make([]Sample, 20)
@@ -84,7 +86,7 @@ func TestRescale(t *testing.T) {
 		to := from
 		for range 20 {
 			s := some(3)
-			s.GHz = 2.4 + rng.Float64()
+			s.GHz = 2 + rng.Float64() // some below and some above what was the same for all
 			to.add(s)
 		}
 		n := newNetwork(13, rng)

@@ -45,7 +45,8 @@ const (
 // characters, there are 1 to 1e12 URLs, the time is 1e-9 to 1e12 seconds, and no fact is negative or above 1e12.
 func (s Sample) Check() error {
 	switch {
-	case s.Node == "" || len(s.Node) > maxName || !utf8.ValidString(s.Node) || strings.ContainsFunc(s.Node, unicode.IsControl):
+	case s.Node == "" || len(s.Node) > maxName || !utf8.ValidString(s.Node),
+		strings.ContainsFunc(s.Node, unicode.IsControl):
 		return fmt.Errorf("%w: %q cannot be a node's name", ErrSample, s.Node[:min(len(s.Node), 40)])
 	case s.URLs < 1 || float64(s.URLs) > maxFigure:
 		return fmt.Errorf("%w of node %q: %d URLs", ErrSample, s.Node, s.URLs)

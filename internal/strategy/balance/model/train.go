@@ -39,9 +39,11 @@ func newTrainer(n *network, decay float64) *trainer {
 	}
 }
 
-// run shows the network all examples so many times, and returns how often it did and the last mean of E. The learning
-// rate falls to a hundredth along half a cosine. It stops when the mean of E is below the threshold.
-func (t *trainer) run(examples []example, epochs int, rate, threshold float64, rng *rand.Rand) (done int, loss float64) {
+// run shows the network all examples so many times, or until the mean of E is below the threshold, and returns how
+// often it did, and that mean. The learning rate falls to a hundredth along half a cosine.
+func (t *trainer) run(
+	examples []example, epochs int, rate, threshold float64, rng *rand.Rand,
+) (done int, loss float64) {
 	for done < epochs {
 		turn := math.Cos(math.Pi * float64(done) / float64(epochs))
 		loss = t.epoch(examples, rate*(0.01+0.99*(1+turn)/2), rng)

@@ -5,11 +5,11 @@ import "math/bits"
 // Exact is the split with the least makespan; nodes have at least one. Of several such splits it is the one to which
 // giving unit by unit leads, each to the node that would be done with it first, of equal ones to the first.
 //
-// Giving blocks leads there sooner. Let each block of b units go to the node that would be done first with one more
-// unit. What a node has by then, less one block if it was given any, is no more than it has in the end (Hochbaum, 1994):
-// if the end gave node i fewer, another, j, would have a unit there that i was preferred to when it got its last block.
-// So that is kept, and the rest given in blocks of half the size, down to single units. It takes O(M log(N/M))
-// evaluations of times, for M nodes and N units.
+// Giving blocks leads there sooner (Hochbaum, 1994). Let each block go to the node that would be done first with one
+// unit more. What a node has then, less its last block, is no more than it has in the end. For if node i had fewer in
+// the end, some other node, j, would have more than it had when i got that block; but i was preferred to j then, with
+// more than it has in the end. So all but the last blocks are kept, and the rest is given in blocks of half the size,
+// down to single units. It takes O(M log(N/M)) evaluations of times, for M nodes and N units.
 func Exact(nodes []Time, units int) []int {
 	counts := make([]int, len(nodes))
 	for block := firstBlock(units, len(nodes)); ; block /= 2 {

@@ -2,8 +2,8 @@ package split
 
 import "math"
 
-// A Time is how long a node takes for n units, in seconds: 0 for none, and never less for more. +Inf is a number that the
-// node cannot do; NaN counts as that.
+// A Time is how long a node takes for n units, in seconds: 0 for none, which it is not asked for, and never less for
+// more. +Inf says that the node cannot do so many; NaN counts as that.
 type Time func(n int) float64
 
 // at is the time for n units.

@@ -72,7 +72,9 @@ func TestExact(t *testing.T) {
 		counts := split.Exact(nodes, units)
 		whole(t, nodes, counts, units)
 		least := math.Inf(1)
-		every(make([]int, len(nodes)), 0, units, func(counts []int) { least = min(least, split.Makespan(nodes, counts)) })
+		every(make([]int, len(nodes)), 0, units, func(counts []int) {
+			least = min(least, split.Makespan(nodes, counts))
+		})
 		if got := split.Makespan(nodes, counts); got != least {
 			t.Fatalf("seed %d: %d units in %v take %v s, not %v s", seed, units, counts, got, least)
 		}
@@ -233,7 +235,8 @@ func TestSwarmOfMany(t *testing.T) {
 		nodes := anyNodes(rng, 30, units)
 		found := split.Swarm(nodes, units, split.SwarmConfig{Seed: seed, Iterations: 20})
 		whole(t, nodes, found, units)
-		if again := split.Swarm(nodes, units, split.SwarmConfig{Seed: seed, Iterations: 20}); !slices.Equal(found, again) {
+		again := split.Swarm(nodes, units, split.SwarmConfig{Seed: seed, Iterations: 20})
+		if !slices.Equal(found, again) {
 			t.Fatalf("seed %d: %v, then %v", seed, found, again)
 		}
 	}
