@@ -157,6 +157,21 @@ func TestGoesOnLearning(t *testing.T) {
 	}
 }
 
+// TestWiderRanges: a machine and an assignment beyond all others change nothing of what is known of these.
+func TestWiderRanges(t *testing.T) {
+	m := quick.learn(t, 100, 1)
+	before, _ := m.Time("n1", fiveNodes[1])
+	giant := Machine{Cores: 64, GHz: 5, MemoryGB: 512, NetworkMbps: 10_000, DiskMbps: 5000}
+	add(t, m, Sample{Node: "giant", Machine: giant, URLs: 100_000, Seconds: 1000})
+	m.Train(0)
+	after, _ := m.Time("n1", fiveNodes[1])
+	for _, n := range []int{10, 50, 100} {
+		if !about(after(n), before(n), 1e-9) {
+			t.Errorf("%d pages took %v s, now %v s", n, before(n), after(n))
+		}
+	}
+}
+
 // TestReport: the error of the samples held back is what the noise alone would make it.
 func TestReport(t *testing.T) {
 	m := quick.learn(t, 1000, 4)
