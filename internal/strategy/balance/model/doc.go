@@ -12,7 +12,7 @@
 //
 // Inputs and seconds are scaled to 0 to 1 between the least and the greatest that was learnt from, as in the paper,
 // but by their logarithms: times are products of pages and of what a machine has. That divides the error for machines
-// that were never seen by three to five (docs/decisions/running-time.md). A fact outside of its range counts as the
+// that were never seen by two to five (docs/decisions/running-time.md). A fact outside of its range counts as the
 // nearer end. Fewer URLs than were ever learnt from, and more, take the same time a page as at that end. Ranges grow
 // with samples, and weights are changed so that the network says what it said before.
 //

@@ -27,5 +27,5 @@
 // Of 10,000 random clusters of 2 to 10 nodes and up to 1,000 units (TestSwarm) the swarm's makespan is 1.09 times the
 // shortest in the mean, and 4.7 times at worst (5.4 with the makespan as fitness); the even split's is 9 times in the
 // mean. With 20 nodes it is 2.4 times, with 100 nodes 9 times, with 1,000 nodes 20 times (BenchmarkSwarm). Exact takes
-// a hundredth of the time or less.
+// a fiftieth of the time or less.
 package split
