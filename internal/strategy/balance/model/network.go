@@ -1,0 +1,116 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// A network has one hidden layer of tanh units and one linear output. Its weights are one slice: for each unit those of
+// its inputs, its bias, and that from the unit to the output; behind all units the output's bias.
+//
+// The weights from the number of URLs to a unit and from a unit to the output are never negative. So the output falls
+// for no greater number of URLs, whatever was learnt. With the other inputs this forbids nothing: a unit that has the
+// signs before and behind it turned is the same unit.
+type network struct {
+	units   int
+	weights []float64
+}
+
+// Where a unit has the weights that are not those of its inputs.
+const (
+	bias   = inputs
+	out    = inputs + 1
+	stride = inputs + 2
+)
+
+func newNetwork(units int, rng *rand.Rand) *network {
+	n := &network{units, make([]float64, units*stride+1)}
+	for u := range units {
+		w := n.unit(u)
+		for i := range inputs {
+			w[i] = rng.NormFloat64()
+		}
+		w[bias] = rng.NormFloat64() / 2
+		w[out] = math.Abs(rng.NormFloat64()) / math.Sqrt(float64(units))
+	}
+	n.constrain()
+	return n
+}
+
+func (n *network) unit(u int) []float64 { return n.weights[u*stride : (u+1)*stride] }
+
+// outBias is the output's bias.
+func (n *network) outBias() *float64 { return &n.weights[n.units*stride] }
+
+// constrain puts the weights that must not be negative back where they may be.
+func (n *network) constrain() {
+	for u := range n.units {
+		w := n.unit(u)
+		w[urls], w[out] = max(w[urls], 0), max(w[out], 0)
+	}
+}
+
+func (n *network) output(x *[inputs]float64) float64 {
+	o := *n.outBias()
+	for u := range n.units {
+		w := n.unit(u)
+		o += w[out] * math.Tanh(sum(w, x))
+	}
+	return o
+}
+
+// sum is what a unit is given.
+func sum(w []float64, x *[inputs]float64) float64 {
+	s := w[bias]
+	for i, xi := range x {
+		s += w[i] * xi
+	}
+	return s
+}
+
+// backPropagate adds the gradient of E = (y - output)²/2 to what gradient has, and returns E. hidden has room for what
+// the units put out.
+func (n *network) backPropagate(e *example, gradient, hidden []float64) float64 {
+	o := *n.outBias()
+	for u := range n.units {
+		w := n.unit(u)
+		hidden[u] = math.Tanh(sum(w, &e.x))
+		o += w[out] * hidden[u]
+	}
+	d := o - e.y // dE/do
+	for u := range n.units {
+		w, g, h := n.unit(u), gradient[u*stride:(u+1)*stride], hidden[u]
+		g[out] += d * h
+		in := d * w[out] * (1 - h*h) // tanh' = 1 - tanh²
+		g[bias] += in
+		for i, xi := range e.x {
+			g[i] += in * xi
+		}
+	}
+	gradient[n.units*stride] += d
+	return d * d / 2
+}
+
+// maxGrowth is how many times as wide a span may become while weights grow with it. Of a narrower one nothing was
+// learnt that holds for the wide one.
+const maxGrowth = 16
+
+// rescale changes the weights so that within from's spans the network says by to's what it said by from's.
+func (n *network) rescale(from, to *scaling) {
+	for u := range n.units {
+		w := n.unit(u)
+		for i := range inputs {
+			old, now := from.Inputs[i], to.Inputs[i]
+			switch {
+			case old == now || now.width() == 0: // as before, or shown as 0
+			case old.width() < now.width()/maxGrowth:
+				w[bias] -= w[i] * now.scale(old.Min)
+			default:
+				w[bias] += w[i] * (now.Min - old.Min) / old.width()
+				w[i] *= now.width() / old.width()
+			}
+		}
+		w[out] *= from.seconds() / to.seconds()
+	}
+	*n.outBias() = (from.Seconds.Min + *n.outBias()*from.seconds() - to.Seconds.Min) / to.seconds()
+}

@@ -1,0 +1,113 @@
+package split
+
+import "slices"
+
+// trials is how many exchanges are tried at most: some hundredths of a second.
+const trials = 1 << 17
+
+// A search makes a split of whole hosts better.
+type search struct {
+	nodes  []Time
+	sizes  []int
+	counts []int
+	hosts  [][]int // by owner
+	left   int     // trials
+}
+
+// An exchange gives a host of the node that takes longest to another, for a smaller one of its hosts, or for none.
+type exchange struct {
+	give, take int // hosts; take is -1 if there is none
+	to         int
+	time       float64 // the longer of the two nodes' times after it
+}
+
+// improve changes owners by exchanges while these make the longest time shorter, or one node fewer take as long.
+func improve(nodes []Time, sizes, owners []int) {
+	s := search{nodes, sizes, Counts(len(nodes), sizes, owners), make([][]int, len(nodes)), trials}
+	for k, owner := range owners {
+		s.hosts[owner] = append(s.hosts[owner], k)
+	}
+	least := LowerBound(nodes, sizes)
+	for {
+		from := s.longest()
+		time := nodes[from].at(s.counts[from])
+		if time <= least {
+			return
+		}
+		best, found := s.best(from, time)
+		if !found {
+			return
+		}
+		s.move(best.give, from, best.to)
+		owners[best.give] = best.to
+		if best.take >= 0 {
+			s.move(best.take, best.to, from)
+			owners[best.take] = from
+		}
+	}
+}
+
+// longest is the node that takes longest.
+func (s *search) longest() (longest int) {
+	var most float64
+	for i, f := range s.nodes {
+		if time := f.at(s.counts[i]); time > most {
+			longest, most = i, time
+		}
+	}
+	return longest
+}
+
+// best is the exchange after which the node and the other one are done first, and before the time.
+func (s *search) best(from int, time float64) (best exchange, found bool) {
+	best.time = time
+	for _, give := range s.hosts[from] {
+		for to := range s.nodes {
+			if to == from {
+				continue
+			}
+			if s.try(&best, from, exchange{give: give, take: -1, to: to}) {
+				found = true
+			}
+			for _, take := range s.hosts[to] {
+				if s.try(&best, from, exchange{give: give, take: take, to: to}) {
+					found = true
+				}
+			}
+			if s.left <= 0 {
+				return best, found
+			}
+		}
+	}
+	return best, found
+}
+
+// try makes the exchange the best, if it is.
+func (s *search) try(best *exchange, from int, e exchange) bool {
+	size := s.sizes[e.give]
+	if e.take >= 0 {
+		size -= s.sizes[e.take]
+	}
+	if size <= 0 {
+		return false
+	}
+	s.left--
+	e.time = s.nodes[e.to].at(s.counts[e.to] + size)
+	if e.time >= best.time {
+		return false
+	}
+	if e.time = max(e.time, s.nodes[from].at(s.counts[from]-size)); e.time >= best.time {
+		return false
+	}
+	*best = e
+	return true
+}
+
+// move changes what is known of who has a host.
+func (s *search) move(host, from, to int) {
+	at := slices.Index(s.hosts[from], host)
+	s.hosts[from] = slices.Delete(s.hosts[from], at, at+1)
+	s.hosts[to] = append(s.hosts[to], host)
+	s.counts[from] -= s.sizes[host]
+	s.counts[to] += s.sizes[host]
+}
