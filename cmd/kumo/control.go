@@ -21,7 +21,7 @@ import (
 
 // The verbs that steer a crawl of several nodes. They may be given on any machine that reaches a node with a server.
 
-const joinUsage = "reach the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers (default " +
+const joinUsage = "reach the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers, or with mesh of any (default " +
 	defaultAddress + ")"
 
 const startLong = `Let the nodes of a crawl begin, from the given URLs; or go on, with or without more URLs, after kumo stop or when it was done. The

@@ -41,6 +41,9 @@ With --servers 3 (or 5) the crawl goes on, and loses no URL, if one (or two) of 
 made. A server listens on two ports: that of --listen for nodes, and the next one for other servers. What was fetched lies on the disk of
 the node that fetched it.
 
+With --strategy mesh no node runs a server, and any may be the first, or vanish: --join names any node that runs, and is not needed once a
+node has met others. A node listens on TCP and UDP at port 7070, or where --listen says.
+
 Ctrl-C, or SIGTERM, lets the node hand over all it has to the others, and leave; but the one with the only server just ends, and the others
 wait until it is back. The second one ends it at once. After kill -9 or a power cut the
 same command goes on where it was, or, if the others have taken over by then, as a new node. kumo stop ends all nodes, which keep their
@@ -51,7 +54,10 @@ const nodeExample = `  kumo node --crawl news                                   
   kumo start --crawl news https://example.com/
 
   kumo node --crawl news --secret-file cluster.secret --servers 3 \
-    --listen a.internal:7070 --join a.internal:7070,b.internal:7070,c.internal:7070`
+    --listen a.internal:7070 --join a.internal:7070,b.internal:7070,c.internal:7070
+
+  kumo node --crawl commons --strategy mesh --secret-file s                       # the first; prints what others type:
+  kumo node --crawl commons --strategy mesh --secret-file s --join 10.0.0.1:7070`
 
 // A noder is kumo node's flags.
 type noder struct {
@@ -86,11 +92,12 @@ func nodeCommand() *cobra.Command {
 			return n.run(cmd.Context(), cmd.OutOrStdout())
 		}}
 	f := cmd.Flags()
-	n.bind(f, "join the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers")
+	n.bind(f, "join the crawl at these `ADDR`esses, HOST:PORT, of nodes that run servers; "+
+		"with mesh, of any, also /dns4/… multiaddresses")
 	f.StringVar(&n.name, "name", "", "the node's `NAME`, unlike those of the others: letters, digits, - and _ "+
 		"(default: this machine's)")
 	f.StringVar(&n.listen, "listen", "", "run a server at `ADDR`, as others reach it, if it is one of the cluster's "+
-		"(default without --join: "+defaultAddress+")")
+		"(default without --join: "+defaultAddress+"); with mesh, listen there (default: port 7070, or any where that is taken)")
 	f.IntVar(&n.servers, "servers", 0, "the first `N` addresses in --join are those of all servers: 1, 3 or 5")
 	f.Var(choice{&n.preset, cluster.Presets()}, "preset", "how far the nodes are from each other; the same on all")
 	f.Var(choice{&n.place, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes, the same on all: "+
