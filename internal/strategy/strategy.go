@@ -101,7 +101,10 @@ type Members struct {
 }
 
 // Wanted says that links to these hosts wait: View does not know their owners, or those whom it names refuse the links.
-type Wanted struct{ Hosts []string }
+type Wanted struct {
+	Hosts []string
+	Links []int // how many wait for each; nil: they were not counted
+}
 
 // Held says that this node holds these hosts, URLs that wait or are known, though View did not name it as their owner
 // when that was looked at: they have come from another node, or a Survey has found them.
@@ -164,6 +167,20 @@ type Load struct {
 	Waiting int64   // URLs
 	Rate    float64 // pages a second
 	Busy    float64 // share of its places that are at work, 0 to 1
+
+	Pages   int64         // fetched by this process
+	Bytes   int64         // that it has read from servers
+	CPU     time.Duration // that it has used
+	Machine Machine
+}
+
+// A Machine is what a node has to crawl with. Zero means unknown.
+type Machine struct {
+	Cores       float64 // CPUs that it may use; a fraction if it is limited to less than one
+	GHz         float64
+	MemoryGB    float64
+	NetworkMbps float64 // megabits a second
+	DiskMbps    float64 // megabits a second
 }
 
 // Spared answers Spare: hosts of this node where URLs wait, those with the longest queues first.
