@@ -6,6 +6,10 @@
 // reducers (rawbytes). What a task emits to files, it writes into the attempt's own folder on HDFS, which Hadoop lets
 // appear once, with the attempt that counts; so failed and speculative ones do no harm. Counters take the same ways.
 //
+// Each job commits to a folder of its own, and what is there in the end is moved to the output. For an application
+// master removes _temporary of its output when its process ends, seconds after its job: it may be another job's by
+// then.
+//
 // A runner that is killed leaves its job running. The next run of the same job finds it and waits for it.
 package hadoop
 
@@ -142,7 +146,7 @@ func (j *job) run(ctx context.Context) (_ *batch.Result, err error) {
 	if err := j.wait(ctx, found); err != nil {
 		return nil, err
 	}
-	return j.finish(ctx)
+	return j.finish(ctx, found)
 }
 
 // taskFile writes what tasks are told, and returns its path.
@@ -158,9 +162,38 @@ func (j *job) taskFile() (string, error) {
 
 const taskFileName = "kumo-task.json"
 
-// finish gathers the counters of the tasks that count, and removes what is not output.
-func (j *job) finish(ctx context.Context) (*batch.Result, error) {
-	dir := path.Join(j.work, countersName)
+// committed is the folder in which Hadoop lets a job's output appear.
+func (j *job) committed(tag string) string { return path.Join(j.work, tag) }
+
+// finish gathers the counters of the tasks that count, moves what they have written to the output, and removes what is
+// not output. It may be ended anywhere and done again.
+func (j *job) finish(ctx context.Context, s *status) (*batch.Result, error) {
+	result, err := j.counters(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	infos, err := j.cfg.Place.List(ctx, j.committed(s.tag))
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range infos {
+		if info.Name == workName || info.Name == temporaryName {
+			continue
+		}
+		from := path.Join(j.committed(s.tag), info.Name)
+		if err := j.cfg.Place.Rename(ctx, from, path.Join(j.Output, info.Name)); err != nil {
+			return nil, err
+		}
+	}
+	return result, j.cfg.Place.Remove(ctx, j.work)
+}
+
+// temporaryName is Hadoop's folder of what is not committed, which some clusters are told to keep.
+const temporaryName = "_temporary"
+
+// counters adds up the counters that tasks have left, a file each.
+func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {
+	dir := path.Join(j.committed(s.tag), workName, countersName)
 	files, err := j.cfg.Place.List(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -182,7 +215,7 @@ func (j *job) finish(ctx context.Context) (*batch.Result, error) {
 			}
 		}
 	}
-	return result, j.cfg.Place.Remove(ctx, j.work)
+	return result, nil
 }
 
 // explained is the error of a job that came to nothing, with what is to be done about it. Where HDFS is full, who failed

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,9 +31,9 @@ import (
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 4 && os.Args[1] == "task":
-		err := Task(context.Background(), os.Args[2], os.Args[3], func(c *batch.Conf, _ place.Place) (*batch.Job,
+		err := Task(context.Background(), os.Args[2], os.Args[3], func(c *batch.Conf, p place.Place) (*batch.Job,
 			error) {
-			if j := testJob(c.Job); j != nil {
+			if j := testJob(c.Job, p); j != nil {
 				return j, nil
 			}
 			return nil, fmt.Errorf("no job %q", c.Job)
@@ -50,13 +52,42 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testJob are the suite's jobs and some more.
-func testJob(name string) *batch.Job {
-	if name == "greedy" {
+// testJob are the suite's jobs and some more, whose tasks have a place.
+func testJob(name string, p place.Place) *batch.Job {
+	switch name {
+	case "greedy":
 		return &batch.Job{Name: name, Map: greedy}
+	case "held":
+		j := *batchtest.Job("identity")
+		j.Name = name
+		j.Reduce = held(p, j.Reduce)
+		return &j
 	}
 	return batchtest.Job(name)
 }
+
+const releaseName = "release"
+
+// held is a Reduce all of whose tasks but the first wait for a file.
+func held(p place.Place, reduce reduceFunc) reduceFunc {
+	return func(ctx context.Context, t *batch.Task, groups batch.Groups, emit batch.Emit) error {
+		for t.Index > 0 {
+			_, err := p.Stat(ctx, releaseName)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			if err := sleep(ctx, 100*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		return reduce(ctx, t, groups, emit)
+	}
+}
+
+type reduceFunc = func(context.Context, *batch.Task, batch.Groups, batch.Emit) error
 
 // greedy takes more memory than its container has, and waits for what becomes of it.
 func greedy(ctx context.Context, t *batch.Task, _ batch.Record, _ batch.Emit) error {
@@ -100,7 +131,7 @@ func newRunner(conf hadoopconf.Conf, p *hdfs.Place, log func(string)) (*Runner, 
 }
 
 func identity(reducers int) batch.Run {
-	return batch.Run{Job: testJob("identity"), Conf: &batch.Conf{Job: "identity"}, Inputs: []string{"input/a",
+	return batch.Run{Job: testJob("identity", nil), Conf: &batch.Conf{Job: "identity"}, Inputs: []string{"input/a",
 		"input/b"},
 		Output: "output", Reducers: reducers}
 }
@@ -152,6 +183,15 @@ func (l *lab) said(words string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Contains(strings.Join(l.lines, "\n"), words)
+}
+
+// lastJob is the last one of which Hadoop's client has told.
+func lastJob(lines []string) string {
+	all := jobLine.FindAllStringSubmatch(strings.Join(lines, "\n"), -1)
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1][1]
 }
 
 const records = 3000
@@ -309,6 +349,98 @@ func TestARunThatIsEndedEndsItsJob(t *testing.T) {
 	l.check(t, 2, result)
 }
 
+// A heldRun is of a job whose first reducer has committed its output, and whose second waits.
+type heldRun struct {
+	*lab
+	run    batch.Run
+	result *batch.Result
+	ended  chan error
+}
+
+func (l *lab) hold(t *testing.T) *heldRun {
+	t.Helper()
+	h := &heldRun{lab: l, run: identity(2), ended: make(chan error, 1)}
+	h.run.Job, h.run.Conf = testJob("held", nil), &batch.Conf{Job: "held"}
+	go func() {
+		var err error
+		h.result, err = l.Run(t.Context(), h.run)
+		h.ended <- err
+	}()
+	hadooptest.Await(t, 2*time.Minute, "the output of the first reducer", func() bool {
+		names, err := batch.FilesIn(t.Context(), l.place, "output")
+		return err == nil && slices.ContainsFunc(names, func(name string) bool {
+			return strings.Contains(name, "_temporary/1/task_") && strings.Contains(name, "_r_000000/")
+		})
+	})
+	return h
+}
+
+// release lets the second reducer go on, and waits for the end of the run.
+func (h *heldRun) release(t *testing.T) (*batch.Result, error) {
+	t.Helper()
+	if err := place.WriteFile(t.Context(), h.place, releaseName, nil); err != nil {
+		t.Fatal(err)
+	}
+	err := <-h.ended
+	return h.result, err
+}
+
+// When its process ends, seconds after its job, an application master removes _temporary of its output, where another
+// job may be at work.
+func TestAnotherJobHadTheOutputBefore(t *testing.T) {
+	l := open(t, hadooptest.Folder(t))
+	l.writeInput(t)
+	var master *hadooptest.Master
+	l.watch = func(line string) {
+		if master == nil && strings.Contains(line, "Counters: ") { // the client asks it no more
+			master = hadooptest.MasterOf(t, lastJob(l.lines))
+			master.Hold()
+		}
+	}
+	if _, err := l.Run(t.Context(), identity(2)); err != nil {
+		t.Fatal(err)
+	}
+	h := l.hold(t)
+	master.Release(t)
+	result, err := h.release(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.check(t, 2, result)
+}
+
+// A runner may be killed while it moves what its job has written.
+func TestWhatAnotherRunnerHasBegunToMove(t *testing.T) {
+	l := open(t, hadooptest.Folder(t))
+	j := &job{Run: identity(2), cfg: &l.cfg, work: path.Join("output", workName)}
+	s := &status{tag: "kumo-tag"}
+	counters := path.Join(j.committed(s.tag), workName, countersName)
+	write := func(name, text string) {
+		t.Helper()
+		if err := place.WriteFile(t.Context(), l.place, name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("output/a/part-00000", "moved")
+	write(path.Join(j.committed(s.tag), "b/part-00000"), "not yet")
+	write(path.Join(j.committed(s.tag), "b/part-00001"), "not yet")
+	write(path.Join(j.committed(s.tag), temporaryName, "1/_temporary/attempt/b/part-00001"), "of no account")
+	write(counters+"/r-00000", `[{"Tasks":1,"Counts":[{"Group":"test","Name":"in","N":3}]}]`)
+	write(counters+"/r-00001", `[{"Tasks":1,"Counts":[{"Group":"test","Name":"in","N":4}]}]`)
+	result, err := j.finish(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := result.Counters.Get("test", "in"); n != 7 || result.Tasks != 2 {
+		t.Errorf("%d were counted by %d tasks", n, result.Tasks)
+	}
+	names, err := batch.FilesIn(t.Context(), l.place, "output")
+	if want := []string{"output/a/part-00000", "output/b/part-00000", "output/b/part-00001"}; err != nil ||
+		!slices.Equal(names, want) {
+		t.Errorf("%q are there, of %q: %v", names, want, err)
+	}
+}
+
 func TestANodeManagerDies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes on a busy machine")
@@ -333,7 +465,7 @@ func TestATaskThatTakesTooMuchMemory(t *testing.T) {
 	l.writeInput(t)
 	l.cfg.Attempts = 2 // Hadoop tells why an attempt failed, but for the last
 	run := identity(1)
-	run.Job, run.Conf = testJob("greedy"), &batch.Conf{Job: "greedy"}
+	run.Job, run.Conf = testJob("greedy", nil), &batch.Conf{Job: "greedy"}
 	_, err := l.Run(t.Context(), run)
 	if err == nil || !strings.Contains(err.Error(), "memory limit") {
 		t.Errorf("the error is %v", err)

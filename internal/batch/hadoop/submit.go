@@ -28,7 +28,7 @@ import (
 // runner that was killed finds it.
 type note struct {
 	Fingerprint string // of all that decides what comes out
-	Tag         string // of the application
+	Tag         string // of the application, and the name of the folder that it commits to
 }
 
 const noteName = "running.json"
@@ -272,7 +272,7 @@ func (j *job) arguments(ctx context.Context, tag, binary, file string) ([]string
 	if err != nil {
 		return nil, err
 	}
-	output, err := j.cfg.Place.FileURL(j.Output)
+	output, err := j.cfg.Place.FileURL(j.committed(tag))
 	if err != nil {
 		return nil, err
 	}

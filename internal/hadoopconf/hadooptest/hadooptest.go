@@ -100,12 +100,64 @@ func testbed(t testing.TB, args ...string) {
 
 func testbedCommand(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
-	dir := filepath.Dir(Conf(t).Dir)
-	script := filepath.Join(dir, "testbed")
+	script := testbedScript(t)
+	return exec.CommandContext(deadline(t), script, append([]string{args[0], filepath.Dir(script)}, args[1:]...)...)
+}
+
+func testbedScript(t testing.TB) string {
+	t.Helper()
+	script := filepath.Join(filepath.Dir(Conf(t).Dir), "testbed")
 	if _, err := os.Stat(script); err != nil {
 		t.Skip("SKIPPED: KUMO_HADOOP is no testbed, whose processes may be killed")
 	}
-	return exec.CommandContext(deadline(t), script, append([]string{args[0], dir}, args[1:]...)...)
+	return script
+}
+
+// A Master is the process of a job's application master. It outlives its job by some seconds.
+type Master struct{ container, pid string }
+
+// MasterOf finds the first application master of a job. Tests of clusters that are no testbed are skipped.
+func MasterOf(t testing.TB, job string) *Master {
+	t.Helper()
+	testbedScript(t)
+	m := &Master{container: fmt.Sprintf("container%s_01_000001", strings.TrimPrefix(job, "job"))}
+	if m.pid = javaOf(m.container); m.pid == "" {
+		t.Fatalf("the process of %s has ended", m.container)
+	}
+	t.Cleanup(func() { m.signal("CONT") })
+	return m
+}
+
+func (m *Master) signal(name string) {
+	_ = exec.Command("kill", "-"+name, m.pid).Run() // it may have ended
+}
+
+// Hold lets it do nothing until Release.
+func (m *Master) Hold() { m.signal("STOP") }
+
+// Release lets it go on, and waits until it has ended.
+func (m *Master) Release(t testing.TB) {
+	t.Helper()
+	m.signal("CONT")
+	m.awaitEnd(t)
+}
+
+func (m *Master) awaitEnd(t testing.TB) {
+	t.Helper()
+	Await(t, time.Minute, "the end of "+m.container, func() bool { return javaOf(m.container) == "" })
+}
+
+// javaOf is the JVM in a container: the shells that began it work in the same folder.
+func javaOf(container string) (pid string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
+	for _, dir := range dirs {
+		cwd, _ := os.Readlink(filepath.Join(dir, "cwd")) // it may have ended
+		name, _ := os.ReadFile(filepath.Join(dir, "comm"))
+		if filepath.Base(cwd) == container && strings.TrimSpace(string(name)) == "java" {
+			return filepath.Base(dir)
+		}
+	}
+	return ""
 }
 
 // Run runs one of Hadoop's commands and returns what it prints.
