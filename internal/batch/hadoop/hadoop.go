@@ -169,6 +169,9 @@ func (j *job) committed(tag string) string { return path.Join(j.work, tag) }
 // not output. It may be ended anywhere and done again.
 func (j *job) finish(ctx context.Context, s *status) (*batch.Result, error) {
 	result, err := j.counters(ctx, s)
+	if errors.Is(err, errLost) { // there is nothing to go on with
+		return nil, errors.Join(err, j.cfg.Place.Remove(ctx, j.work))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -191,12 +194,23 @@ func (j *job) finish(ctx context.Context, s *status) (*batch.Result, error) {
 // temporaryName is Hadoop's folder of what is not committed, which some clusters are told to keep.
 const temporaryName = "_temporary"
 
-// counters adds up the counters that tasks have left, a file each.
+// An application master that is ended before its job removes what tasks have committed, and its successor takes these
+// for done.
+var errLost = errors.New("their output is missing, as it is when YARN ends an application master and starts another")
+
+// counters adds up the counters that tasks have left, a file each: a task without one has no output there, either.
 func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {
 	dir := path.Join(j.committed(s.tag), workName, countersName)
 	files, err := j.cfg.Place.List(ctx, dir)
 	if err != nil {
 		return nil, err
+	}
+	want := j.Reducers
+	if !j.Job.Reduces() {
+		want = s.maps // 0 if it is not known
+	}
+	if len(files) < want {
+		return nil, advice.With(fmt.Errorf("%d of %d tasks: %w", want-len(files), want, errLost), "run it again")
 	}
 	result := &batch.Result{Counters: &batch.Counters{}, Failed: j.failed}
 	for _, info := range files {

@@ -409,6 +409,29 @@ func TestAnotherJobHadTheOutputBefore(t *testing.T) {
 	l.check(t, 2, result)
 }
 
+// One that YARN ends removes it as well, with what reducers have committed, which its successor takes for done.
+func TestAnApplicationMasterIsEnded(t *testing.T) {
+	l := open(t, hadooptest.Folder(t))
+	l.writeInput(t)
+	h := l.hold(t)
+	l.mu.Lock()
+	id := lastJob(l.lines)
+	l.mu.Unlock()
+	hadooptest.Await(t, time.Minute, "the end of the first reducer", func() bool {
+		done := hadooptest.Run(t, "mapred", "job", "-list-attempt-ids", id, "REDUCE", "completed")
+		return strings.Contains(done, "_r_000000_")
+	})
+	hadooptest.MasterOf(t, id).Terminate(t)
+	result, err := h.release(t)
+	if errors.Is(err, errLost) {
+		result, err = l.Run(t.Context(), h.run)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.check(t, 2, result)
+}
+
 // A runner may be killed while it moves what its job has written.
 func TestWhatAnotherRunnerHasBegunToMove(t *testing.T) {
 	l := open(t, hadooptest.Folder(t))

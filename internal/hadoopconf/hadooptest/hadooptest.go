@@ -142,6 +142,13 @@ func (m *Master) Release(t testing.TB) {
 	m.awaitEnd(t)
 }
 
+// Terminate asks it to end, as YARN does, and waits until it has.
+func (m *Master) Terminate(t testing.TB) {
+	t.Helper()
+	m.signal("TERM")
+	m.awaitEnd(t)
+}
+
 func (m *Master) awaitEnd(t testing.TB) {
 	t.Helper()
 	Await(t, time.Minute, "the end of "+m.container, func() bool { return javaOf(m.container) == "" })
