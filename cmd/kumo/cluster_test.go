@@ -106,7 +106,7 @@ func TestClusterForPeople(t *testing.T) {
 		{Node: "b~1", Name: "b", Is: inspect.NodeDead, Slot: -1, Age: 44, Clock: at, Version: "0.1.0"},
 		{Node: "c~1", Name: "c", Is: inspect.NodeJoining, Slot: -1},
 		{Node: "d~1", Name: "d", Is: inspect.NodeMember, Slot: 3, Age: -60, Clock: at, Version: "0.2.0", Idle: true,
-			Slips: 2},
+			Slips: 2, Peering: &inspect.Peering{Alone: 7}},
 		{Node: "e~1", Name: "e", Is: inspect.NodeMember, Slot: 4, Age: 60, Clock: at, Version: "0.2.0"},
 	}, Totals: inspect.Load{Pages: 1234}}
 	var b strings.Builder
@@ -122,6 +122,7 @@ func TestClusterForPeople(t *testing.T) {
 note: a reaches nothing on the web for 12 s, waits, and fetches nothing until it does: dial: refused
 note: b~1 was given up: the others take over what it had
 note: the clock of d is 60 s ahead of this machine's: let all machines ask a time server
+note: d has lost all other nodes 7 s ago: until one answers it goes on alone
 note: d has ended 2 requests later than its lease
 note: e was not heard of for 60 s: it is dead or cut off, or its clock is behind this machine's
 note: the nodes are of several versions of kumo: 0.1.0, 0.2.0

@@ -427,6 +427,10 @@ func notes(c *inspect.Cluster) (all []string) {
 		if n.CutOff > 0 && n.Is != inspect.NodeDead {
 			all = append(all, fmt.Sprintf("%s reaches nothing on the web for %.0f s, waits, and fetches nothing until it does: %s", n.Name, n.CutOff, n.CutOffWhy))
 		}
+		if n.Peering != nil && n.Alone > 0 {
+			all = append(all, fmt.Sprintf("%s has lost all other nodes %.0f s ago: until one answers it goes on alone", n.Name,
+				n.Alone))
+		}
 		if n.Slips > 0 {
 			all = append(all, fmt.Sprintf("%s has ended %d requests later than its lease", n.Name, n.Slips))
 		}

@@ -69,6 +69,8 @@ type Peering struct {
 	Level     int `json:"level"`     // of load, in blocks of URLs: positive where it has too much
 	Delegated int `json:"delegated"` // hosts of its own that others fetch
 	Guests    int `json:"guests"`    // hosts of others that it fetches
+	// for so many seconds it has been without other nodes, all of which it has lost
+	Alone float64 `json:"alone,omitempty"`
 }
 
 // Facts are what a node tells of hosts where a control unit says whose they are.

@@ -254,8 +254,10 @@ func (f *follower) look() {
 	switch {
 	case running:
 		f.endNot()
+	case r.State == desired.Done && !m.Lost().IsZero(): // the others have ended it, what this node had to do among it
+		f.end(errDone)
 	case r.State == desired.Done && (mine || !e.Idle()):
-		if f.isInStep() { // seeds came while it ended, or this node was away and has something that the others did not know of
+		if f.isInStep() && m.Placed() { // seeds came while it ended, or this node was away and has something that the others did not know of
 			f.n.log.Info("the crawl is not done: this node has something to do")
 			f.turn(func(r *desired.Record) { r.Turn(desired.Running, "") })
 		}
@@ -275,7 +277,7 @@ func (f *follower) end(why error) {
 		return
 	}
 	var t *time.Timer
-	t = time.AfterFunc(max(endAfter, time.Until(f.n.peer.Machine().Awaited())), func() {
+	t = time.AfterFunc(max(endAfter, f.n.until(f.n.peer.Machine().Awaited())), func() {
 		f.n.post(func() {
 			if f.ending != t {
 				return

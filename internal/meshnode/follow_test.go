@@ -324,3 +324,37 @@ func TestWhoWasAwayHearsOfTheEnd(t *testing.T) {
 		l.end(t, nil)
 	})
 }
+
+// A node that has slept while the others ended the crawl finds what they have said to it meanwhile, ends too, and
+// fetches nothing of what they have fetched.
+func TestWhoHasSleptHearsOfTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.mesh.Absent = time.Second
+		l.web.takes = 500 * time.Millisecond
+		for i := range 4 {
+			l.start(fmt.Sprintf("n%d~1", i))
+		}
+		time.Sleep(15 * time.Second)
+		l.nodes[0].begin(t, nil)
+		time.Sleep(2 * time.Second)
+		sleeper := l.nodes[3]
+		wakes := make(chan struct{})
+		sleeper.post(func() { <-wakes })
+		l.nodes = l.nodes[:3]
+		l.end(t, nil)
+		time.Sleep(time.Second)
+		fetched := sleeper.engine.fetchedHere()
+		close(wakes)
+		if err := <-sleeper.over; err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+		sleeper.stop()
+		if n := sleeper.engine.fetchedHere() - fetched; n > 0 {
+			t.Errorf("who has slept fetches %d pages after the end", n)
+		}
+		if len(l.web.fetched) != hosts*pages {
+			t.Errorf("%d pages are fetched of %d", len(l.web.fetched), hosts*pages)
+		}
+	})
+}

@@ -144,6 +144,7 @@ type Node struct {
 	kick   chan struct{} // the pump's
 
 	// the loop's
+	clock   clock
 	wake    *time.Timer
 	leaving bool
 	left    bool // the peer has
@@ -252,7 +253,7 @@ func (n *Node) Run(ctx context.Context) error {
 	defer close(n.over)
 	defer n.tasks.Wait()
 	defer n.stop(nil)
-	defer n.cfg.Router.publish(nil) // no request is begun any more
+	defer n.cfg.Router.end() // no request is begun any more
 	n.wake = time.NewTimer(time.Hour)
 	defer n.wake.Stop()
 	n.run("receive messages", n.receive)
@@ -272,8 +273,8 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 		kept <- err
 	}()
-	n.carryOut(n.peer.Start(time.Now(), nil))
-	n.cfg.Router.publish(n.peer.Machine().View())
+	n.carryOut(n.peer.Start(n.clock.at(time.Now()), nil))
+	n.publish(n.peer.Machine().View())
 	why := n.loop()
 	n.follow.endNot()
 	n.stop(nil)
@@ -385,11 +386,19 @@ func (n *Node) stepAll() {
 	for _, f := range calls {
 		f()
 	}
-	n.carryOut(n.peer.Step(time.Now(), events, nil))
+	n.carryOut(n.peer.Step(n.clock.at(time.Now()), events, nil))
 }
 
 // step tells the peer something now, and has done what follows. It is called by the loop.
-func (n *Node) step(e peer.Event) { n.carryOut(n.peer.Step(time.Now(), []peer.Event{e}, nil)) }
+func (n *Node) step(e peer.Event) {
+	n.carryOut(n.peer.Step(n.clock.at(time.Now()), []peer.Event{e}, nil))
+}
+
+// until is how long it takes until a time of the peer's.
+func (n *Node) until(t time.Time) time.Duration { return time.Until(n.clock.back(t, time.Now())) }
+
+// publish makes a view the one that workers ask.
+func (n *Node) publish(v *mesh.View) { n.cfg.Router.publish(v, n.clock.back(v.Until(), time.Now())) }
 
 // carryOut has done what the peer wants.
 func (n *Node) carryOut(actions []peer.Action) {
@@ -400,7 +409,7 @@ func (n *Node) carryOut(actions []peer.Action) {
 			n.cfg.Learn(a.To)
 			n.send(strategy.Node(a.To.Node), kindPeer, a.Data)
 		case peer.Wake:
-			n.wake.Reset(time.Until(a.At))
+			n.wake.Reset(n.until(a.At))
 		case mesh.Record, mesh.Read, mesh.Sweep, mesh.Drop:
 			n.memory.do(a.(mesh.Action))
 		case mesh.Take:
@@ -410,7 +419,7 @@ func (n *Node) carryOut(actions []peer.Action) {
 		case mesh.Answer:
 			n.answer(a)
 		case mesh.Publish:
-			n.cfg.Router.publish(a.View)
+			n.publish(a.View)
 		case mesh.Routed:
 			if e := n.engine(); e != nil {
 				e.Wake(a.Hosts)

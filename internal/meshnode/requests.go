@@ -186,11 +186,15 @@ func (n *Node) report() control.Report {
 	}
 	idle, _ := n.rests()
 	b := n.peer.Machine().Balance()
+	alone := time.Duration(0)
+	if lost := n.peer.Machine().Lost(); !lost.IsZero() {
+		alone = max(-n.until(lost), time.Millisecond)
+	}
 	return control.Report{Node: string(n.self), Version: n.cfg.Version, State: n.follow.known.Load().record.State,
 		Member: n.engine() != nil && n.peer.Machine().Placed(), Idle: idle,
 		Pages: f.Pages, Rate: f.Rate, Hosts: f.Hosts, Waiting: f.Waiting, Known: f.Known, Outbox: f.Outbox,
 		InFlight: f.InFlight, MessageBytes: n.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
-		Guests: b.Guests, CutOff: f.CutOff, CutOffWhy: f.CutOffWhy, Clock: time.Now().UTC()}
+		Guests: b.Guests, Alone: alone.Seconds(), CutOff: f.CutOff, CutOffWhy: f.CutOffWhy, Clock: time.Now().UTC()}
 }
 
 func (n *Node) reportJSON() []byte {

@@ -199,6 +199,7 @@ func (p *meshProcess) fetch(u url, s *meshHost) {
 	takes := w.k.between(50*time.Millisecond, 400*time.Millisecond)
 	s.asking = true
 	p.fetched++
+	p.asked++
 	w.request(p, u, takes)
 	p.after(takes, func() {
 		s.asking = false

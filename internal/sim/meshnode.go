@@ -70,6 +70,7 @@ type meshProcess struct {
 	hosts   map[int32]*meshHost
 	waiting int64 // what waited at the last Load
 	fetched int   // since then
+	asked   int   // requests, in all
 }
 
 // A meshMark is pages that were fetched and that are said when so many links are claimed.

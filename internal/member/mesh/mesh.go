@@ -58,6 +58,7 @@ type Config struct {
 	Backups  int           // of a host; 3
 	Check    time.Duration // between two questions to a target whether it has what was dispatched to it; 10s, 1m while it has
 	Absent   time.Duration // how long nodes that do not answer are waited for where fewer than Backups are left; 20s
+	Alone    time.Duration // after which a node that has lost all others takes what was theirs; DefaultAlone
 	Finds    int           // look-ups at once, at most; 32
 	Routes   int           // hosts near to other nodes whose first backup is remembered, at most; 65536
 	Block    int           // URLs of a block of load; 20
@@ -117,6 +118,7 @@ type Machine struct {
 	routes  routes
 	copies  copies
 	absent  absence
+	alone   solitude
 	balance balance
 
 	gatherings map[gatherKey]*gathering
@@ -141,7 +143,7 @@ type quiet struct {
 // New makes a machine. The overlay has this node in it, and is told and asked by who calls Step.
 func New(cfg Config) *Machine {
 	cfg.Backups, cfg.Check = cmp.Or(cfg.Backups, 3), cmp.Or(cfg.Check, 10*time.Second)
-	cfg.Absent = cmp.Or(cfg.Absent, 20*time.Second)
+	cfg.Absent, cfg.Alone = cmp.Or(cfg.Absent, 20*time.Second), cmp.Or(cfg.Alone, DefaultAlone)
 	cfg.Finds, cfg.Routes = cmp.Or(cfg.Finds, 32), cmp.Or(cfg.Routes, 1<<16)
 	cfg.Block, cfg.Interval = cmp.Or(cfg.Block, 20), cmp.Or(cfg.Interval, DefaultInterval)
 	cfg.Width = cmp.Or(cfg.Width, xor.Bits)
@@ -281,25 +283,14 @@ func (m *Machine) take(e Event) {
 	case Neighbours:
 		m.neighbours()
 	case Fresh:
-		stale := !m.now.Before(m.fresh)
-		if stale && m.now.Sub(m.fresh) > replaced {
-			m.stopAll()
-			m.forgetFirsts()
-		}
-		m.fresh = e.Until
-		v := *m.view
-		v.until = e.Until
-		if m.show(&v); stale {
-			m.lookAgain()
-		}
-		m.seekEnd()
+		m.refresh(e.Until)
 	case Gone:
-		if e.Left { // it says itself what becomes of its hosts
+		if m.alone.left = e.Left; e.Left { // it says itself what becomes of its hosts
 			m.leavers.note(e.Node, m.now)
 			break
 		}
 		m.copies.died = m.now
-		m.absent.own = m.now.Add(m.cfg.Absent)
+		m.absent.died(e.Node, m.now, m.cfg.Absent)
 		m.giveUp(e.Node)
 		m.goneTarget(e.Node)
 	case Found:

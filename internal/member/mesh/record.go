@@ -50,6 +50,9 @@ func (m *Machine) takeRecord(r RecordVersion, below int) {
 			m.sendRecord(nodes[0], i-m.lowest())
 		}
 	}
+	for _, n := range m.absent.lately(m.now) {
+		m.sendRecord(n, 0)
+	}
 }
 
 func (m *Machine) sendRecord(to strategy.Node, below int) {
@@ -156,7 +159,7 @@ func (m *Machine) lookForEnd() {
 		return // until there are other neighbours, or what is known of them is fresh
 	}
 	m.after(endEvery, m.lookForEnd)
-	if m.ending || m.own().Idle == 0 {
+	if m.ending || m.alone.waits(m.now) || m.own().Idle == 0 {
 		return
 	}
 	m.ending = true

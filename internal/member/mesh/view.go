@@ -32,7 +32,7 @@ func (v *View) Ours(host string) bool {
 
 // publish makes a view of what is known now.
 func (m *Machine) publish() {
-	m.occupied = m.cfg.Overlay.Occupied()
+	m.occupied = m.occupants()
 	v := &View{until: m.fresh, id: m.id, width: m.cfg.Width, others: m.occupied}
 	if m.view != nil {
 		v.in, v.out = m.view.in, m.view.out

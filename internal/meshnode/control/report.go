@@ -44,6 +44,7 @@ type Report struct {
 	Delegated int `json:"delegated"` // hosts of its own that others fetch
 	Guests    int `json:"guests"`    // hosts of others that it fetches
 
+	Alone     float64   `json:"alone,omitempty"` // for so many seconds it has been without others, all of which it has lost
 	CutOff    float64   `json:"cut_off,omitempty"`
 	CutOffWhy string    `json:"cut_off_why,omitempty"`
 	Clock     time.Time `json:"clock"`

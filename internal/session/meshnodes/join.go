@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/bus/p2p"
+	"kumo/internal/member/mesh"
 	"kumo/internal/meshnode"
 	"kumo/internal/overlay"
 	"kumo/internal/strategy"
@@ -17,8 +18,8 @@ const (
 	mostKnown  = 64 // nodes of earlier processes that are asked at the start
 	firstDial  = time.Second
 	mostDial   = 30 * time.Second
-	lateAfter  = 5 * time.Second  // after which people are told that no other node answers
-	aloneAfter = 15 * time.Second // after which a node goes on without others
+	lateAfter  = 5 * time.Second   // after which people are told that no other node answers
+	aloneAfter = mesh.DefaultAlone // after which a node goes on without others
 )
 
 // reached is told of a node that is connected. Who knows nobody joins by way of it.
