@@ -78,6 +78,7 @@ type chunk struct {
 	kind     byte
 	admitted bool // to the scope, by this process
 	taken    bool // by this node: its seeds have been offered
+	over     bool // the crawl is done, and this node knew the chunk before: whoever was to offer its seeds has
 	taking   bool
 }
 
@@ -111,6 +112,9 @@ func (f *follower) heard(v mesh.RecordVersion) {
 	f.known.Store(&knownRecord{r, v.Version})
 	if r.State != was.State {
 		f.n.log.Info("the crawl is "+string(r.State), "was", was.State)
+		for _, c := range f.chunks {
+			c.over = c.admitted && r.State == desired.Done
+		}
 	}
 	if f.n.cfg.Settle != nil && !maps.EqualFunc(was.Settings, r.Settings, slices.Equal) {
 		f.mu.Lock()
@@ -234,7 +238,7 @@ func (f *follower) look() {
 	f.open = 0
 	admitted, mine := uint64(0), false
 	for id, c := range f.chunks {
-		offers := c.kind == kindSeeds && !c.taken && m.Closest(id)
+		offers := c.kind == kindSeeds && !c.taken && !c.over && m.Closest(id)
 		mine = mine || offers
 		if c.kind == kindSeeds && c.admitted {
 			admitted++
@@ -270,14 +274,18 @@ func (f *follower) look() {
 	}
 }
 
-// end ends the node, a little later, and not before those who died lately had time to come back: who finds nobody goes on
-// with a crawl that is done.
+// end ends the node, a little later, and not before those who died lately had time to come back, unless they all have
+// gone: who finds nobody goes on with a crawl that is done.
 func (f *follower) end(why error) {
 	if f.ending != nil {
 		return
 	}
+	wait, m := endAfter, f.n.peer.Machine()
+	if m.Lost().IsZero() {
+		wait = max(wait, f.n.until(m.Awaited()))
+	}
 	var t *time.Timer
-	t = time.AfterFunc(max(endAfter, f.n.until(f.n.peer.Machine().Awaited())), func() {
+	t = time.AfterFunc(wait, func() {
 		f.n.post(func() {
 			if f.ending != t {
 				return

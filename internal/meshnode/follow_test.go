@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -355,6 +356,36 @@ func TestWhoHasSleptHearsOfTheEnd(t *testing.T) {
 		}
 		if len(l.web.fetched) != hosts*pages {
 			t.Errorf("%d pages are fetched of %d", len(l.web.fetched), hosts*pages)
+		}
+	})
+}
+
+// A node that ends later than the others, as it waits for one that has died, does not begin the crawl anew: the seeds
+// that were theirs to offer were offered.
+func TestWhoEndsLastDoesNotBeginAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		for i, waits := range []time.Duration{time.Second, time.Second, 30 * time.Second, time.Minute} {
+			l.mesh.Absent = waits
+			l.start(fmt.Sprintf("n%d~1", i))
+		}
+		time.Sleep(15 * time.Second)
+		l.nodes[0].begin(t, nil)
+		dead := l.nodes[1]
+		dead.stop()
+		<-dead.over
+		l.nodes = slices.Delete(l.nodes, 1, 2)
+		last := l.nodes[2]
+		done := uint64(0)
+		for done == 0 {
+			time.Sleep(100 * time.Millisecond)
+			if r, version := last.Crawl(); r.State == desired.Done {
+				done = version
+			}
+		}
+		l.end(t, nil)
+		if _, version := last.Crawl(); version != done {
+			t.Errorf("the crawl was done by version %d, and ends with %d", done, version)
 		}
 	})
 }
