@@ -21,6 +21,7 @@ type MeshConfig struct {
 	Pages   int           // of a host, on average; 16, at most 32
 	Delay   time.Duration // of a host, on average; 2s
 	Backups int           // of a host; 3
+	Shuffle bool          // each node fetches the pages of a host in an order of its own
 	Busy    bool          // nodes say that they are the bottleneck: load is given to others
 
 	Loss  float64       // share of messages that are lost; negative: none; 0.05

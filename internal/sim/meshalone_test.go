@@ -1,14 +1,15 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
 
-// aloneMesh is a few nodes at which nothing goes wrong but what a test does, crawling for so long.
-func aloneMesh(seed uint64, nodes int, crawling time.Duration) *meshWorld {
+// quietMesh is a few nodes at which nothing goes wrong but what a test does, crawling for so long.
+func quietMesh(seed uint64, nodes, pages int, crawling time.Duration) *meshWorld {
 	cfg := smallMesh()
-	cfg.Nodes, cfg.FaultEvery, cfg.Loss, cfg.Busy = nodes, -1, -1, false
+	cfg.Nodes, cfg.Pages, cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Shuffle = nodes, pages, -1, -1, false, true
 	w := newMeshWorld(cfg.withDefaults(), seed)
 	for i := range cfg.Nodes {
 		w.k.after(time.Duration(i)*w.cfg.Spread/time.Duration(cfg.Nodes), func() { w.join() })
@@ -34,7 +35,7 @@ func (w *meshWorld) endOthers(p *meshProcess) {
 // before it takes what they had, as one that begins does; in the end it goes on.
 func TestWhoWakesAloneWaits(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
-		w := aloneMesh(seed, 8, 20*time.Second)
+		w := quietMesh(seed, 8, 12, 20*time.Second)
 		sleeper := w.live[3]
 		sleeper.paused = true
 		w.pass(w.k.now + 5*time.Minute)
@@ -59,7 +60,7 @@ func TestWhoWakesAloneWaits(t *testing.T) {
 // and with the rest a little later.
 func TestWhoIsLeftGoesOnWithItsOwn(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
-		w := aloneMesh(seed, 2, 20*time.Second)
+		w := quietMesh(seed, 2, 12, 20*time.Second)
 		left := w.live[1]
 		own := left.view
 		asks := func(since moment) (mine, others int) {
@@ -86,4 +87,52 @@ func TestWhoIsLeftGoesOnWithItsOwn(t *testing.T) {
 			t.Errorf("seed %d: who is left alone never takes what others had", seed)
 		}
 	}
+}
+
+// TestACutThatHealsCostsLittle cuts the network in two while a crawl goes on. Some seconds after it is whole again
+// neither part fetches what the other one has fetched meanwhile.
+func TestACutThatHealsCostsLittle(t *testing.T) {
+	const (
+		seeds  = 20
+		cutFor = 40 * time.Second
+		heals  = 15 * time.Second // until nodes know of each other again, and have told what they know
+		after  = 45 * time.Second
+	)
+	var cutOff, healing, whole count
+	for seed := uint64(1); seed <= seeds; seed++ {
+		w := quietMesh(seed, 10, 32, 20*time.Second)
+		c := &cut{side: map[int]bool{}, out: true, in: true}
+		for i := range 5 {
+			c.side[w.live[2*i].n.place] = true
+		}
+		w.net.cuts = append(w.net.cuts, c)
+		cutOff.add(w, cutFor)
+		w.net.heal(c)
+		healing.add(w, heals)
+		whole.add(w, after)
+	}
+	t.Logf("%d cuts of %v: %v; %v after that: %v; %v after that: %v", seeds, cutFor, cutOff, heals, healing, after, whole)
+	if whole.twice > 2*seeds {
+		t.Error("that is too many")
+	}
+}
+
+// A count is requests, and how many of them are for pages that were fetched before.
+type count struct{ requests, twice int }
+
+func (c count) String() string {
+	return fmt.Sprintf("%d requests, %d for pages that were fetched before", c.requests, c.twice)
+}
+
+// add counts while time goes on.
+func (c *count) add(w *meshWorld, d time.Duration) {
+	twice := func() (n int) {
+		for _, d := range w.figures.Duplicates {
+			n += d
+		}
+		return n
+	}
+	c.requests, c.twice = c.requests-w.figures.Requests, c.twice-twice()
+	w.pass(w.k.now + d)
+	c.requests, c.twice = c.requests+w.figures.Requests, c.twice+twice()
 }

@@ -190,8 +190,17 @@ func (p *meshProcess) look(h int32, s *meshHost) {
 		s.next = p.w.k.now + time.Second
 		p.plan(h)
 	default:
-		p.fetch(at(h, lowest(wait)), s)
+		p.fetch(at(h, p.next(wait)), s)
 	}
+}
+
+// next is the page of a set that is fetched first.
+func (p *meshProcess) next(set uint64) int {
+	if !p.w.cfg.Shuffle {
+		return lowest(set)
+	}
+	turn := int(hash(uint64(p.n.place), 0) % 64)
+	return (lowest(bits.RotateLeft64(set, turn)) + 64 - turn) % 64
 }
 
 func (p *meshProcess) fetch(u url, s *meshHost) {

@@ -227,6 +227,7 @@ func (m *Machine) store(it item, answer func(reply)) {
 		return
 	}
 	m.recordNew(it.host, it.links, func(r Recorded, fresh []Link) {
+		m.differed(it, r.Before)
 		// it may be that nobody else sees to what is new here
 		if h := m.hosts[it.host]; h != nil && h.first && len(fresh) > 0 {
 			m.begin(h, &claim{host: it.host, links: fresh, over: func(bool) {}, left: 1})

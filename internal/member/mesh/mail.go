@@ -25,6 +25,7 @@ const (
 	itemGive     = 'g' // fetch this host, though it is the sender's
 	itemReturn   = 'b' // nothing of this host is left, which is yours
 	itemGuest    = 'u' // do you fetch this host of mine?
+	itemRecall   = 'k' // give up what waits of this host, and say so as if another one were to fetch it: some of it is done
 	itemOpen     = 'o' // how many URLs of this host are open, as you, one of its backups, know it? Reply: number
 )
 
@@ -275,5 +276,7 @@ func (m *Machine) receive(from strategy.Node, it item, answer func(reply)) {
 		m.hasGuest(it, answer)
 	case itemOpen:
 		m.tellOpen(it, answer)
+	case itemRecall:
+		m.recalled(it, answer)
 	}
 }

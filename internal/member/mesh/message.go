@@ -55,7 +55,7 @@ func readItem(r *varint.Reader) item {
 	}
 	switch it.kind {
 	case itemStore, itemDispatch, itemMarks, itemMoved, itemCheck, itemYield, itemLevel, itemReserve, itemGive, itemReturn,
-		itemGuest, itemOpen:
+		itemGuest, itemOpen, itemRecall:
 	default:
 		r.Bad = true
 	}

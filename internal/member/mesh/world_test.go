@@ -36,6 +36,8 @@ type worldNode struct {
 	knows   []strategy.Node
 	wake    time.Time
 	answers []Answer
+	takes   []Take // by its engine
+	gave    int    // how often that has given a host up
 	routed  int
 }
 
@@ -163,8 +165,10 @@ func (w *world) carry(n *worldNode, actions []Action) {
 		case Drop:
 			delete(n.history, a.Host)
 		case Take:
+			n.takes = append(n.takes, a)
 			w.tell(n, Taken{ID: a.ID, Done: make([]bool, len(a.Links))})
 		case Release:
+			n.gave++
 			w.tell(n, Released{Host: a.Host})
 		case Answer:
 			n.answers = append(n.answers, a)
