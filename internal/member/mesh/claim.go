@@ -228,8 +228,12 @@ func (m *Machine) store(it item, answer func(reply)) {
 	}
 	m.recordNew(it.host, it.links, func(r Recorded, fresh []Link) {
 		m.differed(it, r.Before)
+		h := m.hosts[it.host]
+		if h != nil && h.target == "" && it.node != "" {
+			h.before = it.node
+		}
 		// it may be that nobody else sees to what is new here
-		if h := m.hosts[it.host]; h != nil && h.first && len(fresh) > 0 {
+		if h != nil && h.first && len(fresh) > 0 {
 			m.begin(h, &claim{host: it.host, links: fresh, over: func(bool) {}, left: 1})
 		}
 		answer(reply{code: replyYes, states: r.Before, number: m.absent.left(m.now)})

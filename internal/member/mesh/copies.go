@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -248,7 +249,10 @@ func (m *Machine) giveFrom(host, from string, to []strategy.Node, over func(got 
 		return
 	}
 	m.read(host, from, true, func(k Known) {
-		left := 1
+		left, target := 1, strategy.Node("")
+		if h := m.hosts[host]; h != nil {
+			target = cmp.Or(h.target, h.before)
+		}
 		var got []strategy.Node
 		ended := func() {
 			if left--; left > 0 {
@@ -267,7 +271,7 @@ func (m *Machine) giveFrom(host, from string, to []strategy.Node, over func(got 
 		}
 		for _, n := range to {
 			left++
-			m.post(n, item{kind: itemStore, host: host, links: k.Links}, func(_ strategy.Node, r *reply) {
+			m.post(n, item{kind: itemStore, host: host, links: k.Links, node: target}, func(_ strategy.Node, r *reply) {
 				if r != nil && r.code == replyYes {
 					got = append(got, n)
 				}

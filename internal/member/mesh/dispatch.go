@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type outstanding struct {
 	seen   int    // of these, at the last review
 	first  bool   // this node is the first backup
 	target strategy.Node
+	before strategy.Node // who was the target as the first backup before this one knew it: it may not have stopped
 	// What is to be sent to the target: links that have just been claimed, and all that the history has from a place on.
 	queue  []Link
 	reread bool
@@ -84,6 +86,7 @@ func (m *Machine) forgetFirsts() {
 
 func (m *Machine) notFirst(h *outstanding) {
 	m.unwatch(h)
+	h.before = cmp.Or(h.target, h.before)
 	h.first, h.target, h.queue, h.reread, h.missed = false, "", nil, false, false
 	h.ensured(false)
 }
@@ -281,7 +284,7 @@ func (m *Machine) sendLinks(h *outstanding, links []Link) {
 	h.flying = true
 	to := h.target
 	m.watch(h)
-	it := item{kind: itemDispatch, host: h.host, links: links, number: m.owed(h.host).pack()}
+	it := item{kind: itemDispatch, host: h.host, links: links, node: h.before, number: m.owed(h.host).pack()}
 	m.post(to, it, func(_ strategy.Node, r *reply) {
 		h.flying = false
 		if !h.first || h.target != to {
@@ -293,6 +296,7 @@ func (m *Machine) sendLinks(h *outstanding, links []Link) {
 			m.rest(h)
 			m.again(h, "")
 		case r.code == replyYes:
+			h.before = ""
 			m.tookLinks(h, links, r.states)
 			m.push(h)
 		case r.code == replyMoved && r.node != "":
@@ -310,31 +314,38 @@ func (m *Machine) sendLinks(h *outstanding, links []Link) {
 // tookLinks marks what a target had fetched before.
 func (m *Machine) tookLinks(h *outstanding, links []Link, states []State) {
 	if done := doneOf(links, states); len(done) > 0 {
-		m.mark(h.host, done, func() {})
+		m.mark(h.host, done, func([]State) {})
 	}
 }
 
-// mark records that URLs are done, and has the other backups record it.
-func (m *Machine) mark(host string, done []Link, over func()) {
-	m.record(host, done, func(Recorded) {
+// mark records that URLs are done, and has the other backups record it. over is called with what was known of them.
+func (m *Machine) mark(host string, done []Link, over func(before []State)) {
+	m.record(host, done, func(r Recorded) {
 		peers, _ := m.peers(host)
 		for _, to := range peers {
 			m.post(to, item{kind: itemStore, host: host, links: done}, func(strategy.Node, *reply) {})
 		}
-		over()
+		over(r.Before)
 	})
 }
 
-// marked takes what a target says it has fetched.
-func (m *Machine) marked(it item, answer func(reply)) {
+// marked takes what a node says it has fetched, the target or one that was it.
+func (m *Machine) marked(from strategy.Node, it item, answer func(reply)) {
 	if _, one := m.peers(it.host); !one || len(it.links) == 0 {
 		answer(reply{code: replyNo})
 		return
 	}
+	other := false
 	if h := m.hosts[it.host]; h != nil {
 		h.quiet = 0
+		other = h.target != "" && h.target != from
 	}
-	m.mark(it.host, it.links, func() { answer(reply{code: replyYes}) })
+	m.mark(it.host, it.links, func(before []State) {
+		if other {
+			m.differed(it, before)
+		}
+		answer(reply{code: replyYes})
+	})
 }
 
 // hostMoved takes word that another node is to fetch a host.
@@ -347,6 +358,7 @@ func (m *Machine) hostMoved(it item, answer func(reply)) {
 		m.timings.Put(it.host, timed{t, m.now})
 	}
 	if h := m.hosts[it.host]; h != nil {
+		h.before = ""
 		m.again(h, it.node)
 	}
 	answer(reply{code: replyYes})

@@ -14,8 +14,9 @@ import (
 
 // The kinds of items.
 const (
-	itemStore    = 's' // here is what is known of URLs of a host: keep it. Reply: what was known of each
-	itemDispatch = 'd' // fetch these; number: the host's timing
+	// here is what is known of URLs of a host, whose target is, or was, node: keep it. Reply: what was known of each
+	itemStore    = 's'
+	itemDispatch = 'd' // fetch these; number: the host's timing; node: who may fetch the host yet
 	itemMarks    = 'm' // these were fetched
 	itemMoved    = 'v' // the host is node's to fetch now; number: its timing
 	itemCheck    = 'c' // have you this host?
@@ -25,7 +26,7 @@ const (
 	itemGive     = 'g' // fetch this host, though it is the sender's
 	itemReturn   = 'b' // nothing of this host is left, which is yours
 	itemGuest    = 'u' // do you fetch this host of mine?
-	itemRecall   = 'k' // give up what waits of this host, and say so as if another one were to fetch it: some of it is done
+	itemRecall   = 'k' // give this host up, as if it were another's: some of what waits of it is done
 	itemOpen     = 'o' // how many URLs of this host are open, as you, one of its backups, know it? Reply: number
 )
 
@@ -257,7 +258,7 @@ func (m *Machine) receive(from strategy.Node, it item, answer func(reply)) {
 	case itemDispatch:
 		m.dispatched(from, it, answer)
 	case itemMarks:
-		m.marked(it, answer)
+		m.marked(from, it, answer)
 	case itemMoved:
 		m.hostMoved(it, answer)
 	case itemCheck:

@@ -152,8 +152,8 @@ func New(cfg Config) *Machine {
 	m := &Machine{cfg: cfg, log: cfg.Log, lanes: map[strategy.Node]*lane{}, inbound: map[inboundKey]bool{},
 		recording: map[uint64]func(Recorded){}, reading: map[uint64]func(Known){}, taking: map[uint64]func(Taken){},
 		offers: map[offerKey]bool{}, hosts: map[string]*outstanding{}, checks: map[strategy.Node]*check{},
-		held: map[string]*holding{}, recalls: map[string]bool{}, balance: balance{quiet: map[string]int{}, away: map[string]strategy.Node{}},
-		gatherings: map[gatherKey]*gathering{}}
+		held: map[string]*holding{}, recalls: map[string]bool{}, gatherings: map[gatherKey]*gathering{},
+		balance: balance{quiet: map[string]int{}, away: map[string]strategy.Node{}}}
 	m.last = mix(cfg.Process) >> 24
 	m.crawl, m.copies.under = cfg.Record, map[string]*given{}
 	for _, id := range cfg.Chunks {

@@ -7,13 +7,14 @@ import (
 )
 
 // When a network that was cut is whole again, the target of a host has URLs in its queue that were fetched in the other
-// part. The backups unite what they know of the two; so the first of them sees that it differs, and recalls the queue:
-// the target gives the host up, as if it were another's now, and is given what is still open.
+// part; one that has just come may have some that the one before has fetched, and had not said yet. The backups unite
+// what they know, and the first of them sees that it differs: then it recalls the queue. The target gives the host up,
+// as if it were another's now, and is given what is still open.
 
 // recallAfter is how long other backups may take to tell what they know, too.
 const recallAfter = time.Second
 
-// differed recalls the queue of a host of which another backup knew less to be done than this one, or more.
+// differed recalls the queue of a host of which another node knows less to be done than was known here, or more.
 func (m *Machine) differed(it item, before []State) {
 	if m.recalls[it.host] || !m.closest(m.backup(it.host)) {
 		return

@@ -8,8 +8,8 @@ import (
 	"kumo/internal/xor"
 )
 
-// TestAQueueIsRecalled lets another backup tell the first one of links that it has had fetched while the network was cut:
-// the target gives up what it has, and gets what is left. What agrees, and marks of the target itself, change nothing.
+// TestAQueueIsRecalled lets another backup tell the first one of links that it has had fetched while the network was
+// cut: the target gives up what it has, and gets what is left. What agrees, and marks of the target, change nothing.
 func TestAQueueIsRecalled(t *testing.T) {
 	for _, c := range []struct {
 		what    string
@@ -17,19 +17,24 @@ func TestAQueueIsRecalled(t *testing.T) {
 		recalls int
 		left    string
 	}{
-		{"nothing new", func(w *world, _ *worldNode) { w.store(w.node(1), w.node(0), Dispatched, 'a', 'c') }, 0, "abc"},
+		{"nothing new", func(w *world, _ *worldNode) {
+			w.say(itemStore, w.node(1), w.node(0), Dispatched, 'a', 'c')
+		}, 0, "abc"},
 		{"what the target has fetched", func(w *world, target *worldNode) {
 			w.tell(target, Finished{Host: worldHost, Hashes: []Hash{{'b'}}})
 		}, 0, "abc"},
-		{"done elsewhere", func(w *world, _ *worldNode) { w.store(w.node(1), w.node(0), Done, 'b') }, 1, "ac"},
+		{"done elsewhere", func(w *world, _ *worldNode) { w.say(itemStore, w.node(1), w.node(0), Done, 'b') }, 1, "ac"},
 		{"done elsewhere, said by two", func(w *world, _ *worldNode) {
-			w.store(w.node(1), w.node(0), Done, 'b')
-			w.store(w.node(2), w.node(0), Done, 'a', 'b')
+			w.say(itemStore, w.node(1), w.node(0), Done, 'b')
+			w.say(itemStore, w.node(2), w.node(0), Done, 'a', 'b')
 		}, 1, "c"},
+		{"fetched by another target", func(w *world, _ *worldNode) {
+			w.say(itemMarks, w.node(1), w.node(0), Done, 'b')
+		}, 1, "ac"},
 		{"open elsewhere, done here", func(w *world, target *worldNode) {
 			w.tell(target, Finished{Host: worldHost, Hashes: []Hash{{'b'}}})
 			w.pass(5 * time.Second)
-			w.store(w.node(1), w.node(0), Dispatched, 'b')
+			w.say(itemStore, w.node(1), w.node(0), Dispatched, 'b')
 		}, 1, "ac"},
 	} {
 		w := newWorld(t, 5)
@@ -51,9 +56,9 @@ func TestAQueueIsRecalled(t *testing.T) {
 	}
 }
 
-// store lets a node tell another one what it knows of links of worldHost.
-func (w *world) store(from, to *worldNode, s State, links ...byte) {
-	it := item{kind: itemStore, host: worldHost}
+// say lets a node tell another one what it knows of links of worldHost.
+func (w *world) say(kind byte, from, to *worldNode, s State, links ...byte) {
+	it := item{kind: kind, host: worldHost}
 	for _, l := range links {
 		it.links = append(it.links, Link{Hash: Hash{l}, State: s})
 	}

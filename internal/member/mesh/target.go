@@ -78,7 +78,7 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 	g = m.hold(it.host)
 	g.from, g.heard = from, m.now
 	if first {
-		m.askBefore(g)
+		m.askBefore(g, it.node)
 	}
 	if g.asking > 0 {
 		g.then = append(g.then, func(had bool) {
@@ -94,11 +94,15 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 }
 
 // askBefore asks the closest node but this one to stop, if it fetches the host: it may not know yet that this one has
-// come. A closer one that leaves may not have stopped yet.
-func (m *Machine) askBefore(g *holding) {
+// come. So may the one that the first backup names, where that closest one has just come, too. A closer one that leaves
+// may not have stopped yet.
+func (m *Machine) askBefore(g *holding, named strategy.Node) {
 	nodes, _ := m.near(g.id, 2)
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n strategy.Node) bool { return n == m.cfg.Self })
 	nodes = nodes[:min(len(nodes), 1)]
+	if named != "" && named != m.cfg.Self && !slices.Contains(nodes, named) {
+		nodes = append(nodes, named)
+	}
 	for _, n := range m.leavers.since(m.now) {
 		if m.compare(n, m.cfg.Self, g.id) < 0 && !slices.Contains(nodes, n) {
 			nodes = append(nodes, n)

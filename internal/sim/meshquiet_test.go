@@ -136,3 +136,27 @@ func (c *count) add(w *meshWorld, d time.Duration) {
 	w.pass(w.k.now + d)
 	c.requests, c.twice = c.requests+w.figures.Requests, c.twice+twice()
 }
+
+// TestNodesJoinAtOnce lets many nodes come to a few at once, while a crawl goes on over a network that loses messages:
+// servers see little of it.
+func TestNodesJoinAtOnce(t *testing.T) {
+	const seeds, joins = 40, 8
+	var joining count
+	slips, hasty := 0, 0
+	for seed := uint64(1); seed <= seeds; seed++ {
+		w := quietMesh(seed, 3, 32, 20*time.Second)
+		w.net.loss = 0.05
+		before := w.figures
+		for i := range joins {
+			w.k.after(time.Duration(i)*2*time.Second/joins, func() { w.join() })
+		}
+		joining.add(w, time.Minute)
+		slips += w.figures.Slips - before.Slips
+		hasty += w.figures.Hasty - before.Hasty
+	}
+	t.Logf("%d times %d nodes join: %v, %d while another node asks, %d too soon after one", seeds, joins, joining, slips,
+		hasty)
+	if joining.twice > seeds*joins/5 || slips+hasty > 0 {
+		t.Error("that is too many")
+	}
+}
