@@ -227,7 +227,9 @@ func (m *Machine) store(it item, answer func(reply)) {
 		return
 	}
 	m.recordNew(it.host, it.links, func(r Recorded, fresh []Link) {
-		m.differed(it, r.Before)
+		if it.number == itemGiven {
+			m.differed(it, r.Before)
+		}
 		h := m.hosts[it.host]
 		if h != nil && h.target == "" && it.node != "" {
 			h.before = it.node

@@ -271,7 +271,8 @@ func (m *Machine) giveFrom(host, from string, to []strategy.Node, over func(got 
 		}
 		for _, n := range to {
 			left++
-			m.post(n, item{kind: itemStore, host: host, links: k.Links, node: target}, func(_ strategy.Node, r *reply) {
+			it := item{kind: itemStore, host: host, links: k.Links, node: target, number: itemGiven}
+			m.post(n, it, func(_ strategy.Node, r *reply) {
 				if r != nil && r.code == replyYes {
 					got = append(got, n)
 				}

@@ -14,7 +14,8 @@ import (
 
 // The kinds of items.
 const (
-	// here is what is known of URLs of a host, whose target is, or was, node: keep it. Reply: what was known of each
+	// here is what is known of URLs of a host, whose target is, or was, node: keep it. number: itemGiven, or 0. Reply: what
+	// was known of each
 	itemStore    = 's'
 	itemDispatch = 'd' // fetch these; number: the host's timing; node: who may fetch the host yet
 	itemMarks    = 'm' // these were fetched
@@ -29,6 +30,10 @@ const (
 	itemRecall   = 'k' // give this host up, as if it were another's: some of what waits of it is done
 	itemOpen     = 'o' // how many URLs of this host are open, as you, one of its backups, know it? Reply: number
 )
+
+// itemGiven is the number of an itemStore by which a node gives all that it knows, to one that has come to its part of
+// the network.
+const itemGiven = 1
 
 // An item is about one host.
 type item struct {

@@ -18,23 +18,26 @@ func TestAQueueIsRecalled(t *testing.T) {
 		left    string
 	}{
 		{"nothing new", func(w *world, _ *worldNode) {
-			w.say(itemStore, w.node(1), w.node(0), Dispatched, 'a', 'c')
+			w.say(itemStore, itemGiven, w.node(1), w.node(0), Dispatched, 'a', 'c')
 		}, 0, "abc"},
 		{"what the target has fetched", func(w *world, target *worldNode) {
 			w.tell(target, Finished{Host: worldHost, Hashes: []Hash{{'b'}}})
 		}, 0, "abc"},
-		{"done elsewhere", func(w *world, _ *worldNode) { w.say(itemStore, w.node(1), w.node(0), Done, 'b') }, 1, "ac"},
+		{"done, by word that is late", func(w *world, _ *worldNode) {
+			w.say(itemStore, 0, w.node(1), w.node(0), Done, 'b')
+		}, 0, "abc"},
+		{"done elsewhere", func(w *world, _ *worldNode) { w.say(itemStore, itemGiven, w.node(1), w.node(0), Done, 'b') }, 1, "ac"},
 		{"done elsewhere, said by two", func(w *world, _ *worldNode) {
-			w.say(itemStore, w.node(1), w.node(0), Done, 'b')
-			w.say(itemStore, w.node(2), w.node(0), Done, 'a', 'b')
+			w.say(itemStore, itemGiven, w.node(1), w.node(0), Done, 'b')
+			w.say(itemStore, itemGiven, w.node(2), w.node(0), Done, 'a', 'b')
 		}, 1, "c"},
 		{"fetched by another target", func(w *world, _ *worldNode) {
-			w.say(itemMarks, w.node(1), w.node(0), Done, 'b')
+			w.say(itemMarks, 0, w.node(1), w.node(0), Done, 'b')
 		}, 1, "ac"},
 		{"open elsewhere, done here", func(w *world, target *worldNode) {
 			w.tell(target, Finished{Host: worldHost, Hashes: []Hash{{'b'}}})
 			w.pass(5 * time.Second)
-			w.say(itemStore, w.node(1), w.node(0), Dispatched, 'b')
+			w.say(itemStore, itemGiven, w.node(1), w.node(0), Dispatched, 'b')
 		}, 1, "ac"},
 	} {
 		w := newWorld(t, 5)
@@ -56,9 +59,9 @@ func TestAQueueIsRecalled(t *testing.T) {
 	}
 }
 
-// say lets a node tell another one what it knows of links of worldHost.
-func (w *world) say(kind byte, from, to *worldNode, s State, links ...byte) {
-	it := item{kind: kind, host: worldHost}
+// say lets a node tell another one what it knows of links of worldHost, by an item of a kind and with a number.
+func (w *world) say(kind byte, number int64, from, to *worldNode, s State, links ...byte) {
+	it := item{kind: kind, host: worldHost, number: number}
 	for _, l := range links {
 		it.links = append(it.links, Link{Hash: Hash{l}, State: s})
 	}
