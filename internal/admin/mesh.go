@@ -165,7 +165,8 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 	all.Settled = s.Missing == 0
 	all.Gathered = &inspect.Gathered{By: s.By.Name(), Nodes: s.Nodes, Missing: s.Missing, Idle: s.Idle,
 		Age: tenths(s.Age.Seconds()), Took: tenths(s.Took.Seconds())}
-	all.Totals = inspect.Load{Pages: s.Figure(control.SumPages), Rate: tenths(float64(s.Figure(control.SumMilliRate)) / 1000),
+	all.Gone = inspect.Gone{Nodes: s.Gone, Pages: s.GonePages}
+	all.Totals = inspect.Load{Pages: s.Figure(control.SumPages) + s.GonePages, Rate: tenths(float64(s.Figure(control.SumMilliRate)) / 1000),
 		Hosts: int(s.Figure(control.SumHosts)), Waiting: int(s.Figure(control.SumWaiting)),
 		Known: int(s.Figure(control.SumKnown)), Outbox: int(s.Figure(control.SumOutbox)),
 		InFlight: int(s.Figure(control.SumInFlight)), MessageBytes: s.Figure(control.SumMessageBytes)}

@@ -185,7 +185,10 @@ func New(cfg Config) (*Node, error) {
 		return e != nil && e.Waits(host)
 	}
 	m.Engine, m.Figures, m.Report = n.rests, n.sums, n.reportJSON
-	m.Record, m.Chunk = record, n.store.chunk
+	m.Record, m.Chunk, m.Counts = record, n.store.chunk, n.store.counts(n.log)
+	if n.cfg.Figures != nil {
+		m.Pages = func() int64 { return n.cfg.Figures().Pages }
+	}
 	for _, c := range chunks {
 		m.Chunks = append(m.Chunks, c.id)
 	}
@@ -275,6 +278,7 @@ func (n *Node) Run(ctx context.Context) error {
 	n.carryOut(n.peer.Start(time.Now(), nil))
 	n.cfg.Router.publish(n.peer.Machine().View())
 	why := n.loop()
+	n.keepCounts()
 	n.follow.endNot()
 	n.stop(nil)
 	n.tasks.Wait()
@@ -336,12 +340,15 @@ func word(c chan struct{}) {
 
 const (
 	pumpEvery = 100 * time.Millisecond
+	keepEvery = time.Minute // after which counts of pages are written
 	lookEvery = time.Second // after which the follower looks, whatever it was told: another node may be gone
 )
 
 func (n *Node) loop() error {
 	pump, look := time.NewTicker(pumpEvery), time.NewTicker(lookEvery)
 	load := time.NewTicker(cmp.Or(n.cfg.Mesh.Interval, mesh.DefaultInterval))
+	keep := time.NewTicker(keepEvery)
+	defer keep.Stop()
 	defer pump.Stop()
 	defer look.Stop()
 	defer load.Stop()
@@ -358,6 +365,8 @@ func (n *Node) loop() error {
 			if n.cfg.Load != nil && n.engine() != nil {
 				n.tell(n.cfg.Load())
 			}
+		case <-keep.C:
+			n.keepCounts()
 		case <-look.C:
 			n.follow.dirty = true
 			if e := n.engine(); e != nil {
@@ -373,6 +382,17 @@ func (n *Node) loop() error {
 		if n.follow.dirty {
 			n.follow.look()
 		}
+	}
+}
+
+// keepCounts has it written how many pages nodes have fetched, as far as it is known here.
+func (n *Node) keepCounts() {
+	counts := n.peer.Machine().Counts()
+	if len(counts) == 0 {
+		return
+	}
+	if err := n.store.putCounts(counts); err != nil {
+		n.stop(err)
 	}
 }
 

@@ -94,11 +94,14 @@ func (r *refusal) Unwrap() error { return r.is }
 
 // Sums are what all nodes say of themselves, added up over the tree that their ids make, some seconds ago.
 type Sums struct {
-	Nodes   int      `json:"nodes"`
-	Missing int      `json:"missing"` // parts of the space of ids for which nobody has answered
-	Idle    int      `json:"idle"`    // nodes that have nothing to do
-	Figures []int64  `json:"figures"`
-	Reports [][]byte `json:"reports"` // of some nodes, or of all where there are few
+	Nodes   int     `json:"nodes"`
+	Missing int     `json:"missing"` // parts of the space of ids for which nobody has answered
+	Idle    int     `json:"idle"`    // nodes that have nothing to do
+	Figures []int64 `json:"figures"`
+	// nodes that are none any more, and how many pages these have fetched, as far as those know who are there
+	Gone      int      `json:"gone"`
+	GonePages int64    `json:"gone_pages"`
+	Reports   [][]byte `json:"reports"` // of some nodes, or of all where there are few
 
 	By   strategy.Node `json:"by"`   // who has gathered them
 	Took time.Duration `json:"took"` // in nanoseconds, as is Age
