@@ -115,10 +115,22 @@ func (c *meshClient) seed(ctx context.Context, start bool, typed []string, files
 	return some, err
 }
 
-// Known is not asked: it would take a look-up for each URL. Nodes find out themselves.
-func (c *meshClient) Known(_ context.Context, typed []string) (k node.Known, err error) {
+func (c *meshClient) Known(ctx context.Context, typed []string) (k node.Known, err error) {
 	urls, err := asURLs(typed)
-	return node.Known{Unsure: len(urls)}, err
+	if err != nil {
+		return k, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, knowTime)
+	defer cancel()
+	for part := range slices.Chunk(urls[:min(len(urls), knowMost)], control.MostURLs) {
+		a, err := c.control.Ask(ctx, control.Question{Do: control.Know, URLs: part})
+		if err != nil {
+			break // who adds them hears of it, if it goes on
+		}
+		k.New, k.Known = k.New+a.Known.New, k.Known+a.Known.Known
+	}
+	k.Unsure = len(urls) - k.New - k.Known
+	return k, nil
 }
 
 func (c *meshClient) Tune(ctx context.Context, f func(desired.Record) ([]settings.Setting, error)) error {

@@ -109,6 +109,9 @@ type Config struct {
 	// a host of its own for all who fetch; ErrNotYet: it cannot say yet
 	Read func(data []byte, f func(host, url string, link []byte)) error
 
+	// Slice is the host of a URL, or the slice of it, as Read has it. It is called once the crawl was started.
+	Slice func(url string) string
+
 	// What is called by the node's loop and must not wait. Any of it may be nil.
 	Load    func() mesh.Load                         // what the engine has to do, since it was asked last
 	Figures func() Figures                           // of the engine
@@ -136,12 +139,16 @@ type Node struct {
 	sent     atomic.Int64  // bytes of messages
 	over     chan struct{} // closed when Run ends
 
-	mu     sync.Mutex // guards events, calls and takes
-	events []peer.Event
-	calls  []func() // done by the loop
-	takes  takes
-	came   chan struct{} // has room for one word that there are events or calls
-	kick   chan struct{} // the pump's
+	answering chan struct{} // a slot for each question that is being answered
+
+	mu      sync.Mutex // guards events, calls, takes, asked and knowing
+	asked   uint64     // the number of the last question
+	knowing map[uint64]knowing
+	events  []peer.Event
+	calls   []func() // done by the loop
+	takes   takes
+	came    chan struct{} // has room for one word that there are events or calls
+	kick    chan struct{} // the pump's
 
 	// the loop's
 	wake    *time.Timer
@@ -161,7 +168,7 @@ type Node struct {
 func New(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), log: cfg.Log, over: make(chan struct{}),
 		came: make(chan struct{}, 1), kick: make(chan struct{}, 1), gathers: map[uint64]func(mesh.Tally){},
-		locates: map[uint64]func(mesh.Located){}}
+		locates: map[uint64]func(mesh.Located){}, knowing: map[uint64]knowing{}, answering: make(chan struct{}, mostKnow)}
 	n.alone.Store(true)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)

@@ -30,6 +30,7 @@ const (
 	Set    Verb = "set"    // the State
 	Add    Verb = "add"    // Seeds; Seeded: they are for a start
 	Locate Verb = "locate" // the Hosts
+	Know   Verb = "know"   // how many of the URLs are known
 )
 
 // A Question is what a command asks a node.
@@ -42,10 +43,14 @@ type Question struct {
 	Seeds    string              `json:"seeds,omitempty"` // URLs, a line each
 	Seeded   bool                `json:"seeded,omitempty"`
 	Hosts    []string            `json:"hosts,omitempty"`
+	URLs     []string            `json:"urls,omitempty"` // canonical ones
 }
 
-// MostHosts is how many hosts a question may have.
-const MostHosts = 256
+// How many hosts and URLs a question may have.
+const (
+	MostHosts = 256
+	MostURLs  = 256
+)
 
 // An Answer is what the node says, the crawl's record among it as it is then.
 type Answer struct {
@@ -56,6 +61,14 @@ type Answer struct {
 	Version   uint64         `json:"version"`
 	Sums      *Sums          `json:"sums,omitempty"`
 	Locations []Location     `json:"locations,omitempty"`
+	Known     Known          `json:"known,omitzero"`
+}
+
+// Known is how many URLs are known to the nodes that remember them.
+type Known struct {
+	New    int `json:"new"`
+	Known  int `json:"known"`
+	Unsure int `json:"unsure"` // nobody has answered for them in time
 }
 
 // A Fault is a kind of error that a command knows.
