@@ -29,7 +29,7 @@ func contextOf(ts *testscript.TestScript) context.Context {
 }
 
 // kumoProgram is this test binary under the name by which it is the command.
-func kumoProgram(t *testing.T) string {
+func kumoProgram(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("kumo")
 	if err != nil {

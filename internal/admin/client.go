@@ -5,6 +5,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"kumo/internal/bus"
@@ -126,13 +127,35 @@ func (c *client) Tune(ctx context.Context, f func(desired.Record) ([]settings.Se
 // seedFrom adds the seeds of files, piece by piece. It returns urls with the first of them: what is known is no harm,
 // and where there are some, the crawl has seeds.
 func (c *client) seedFrom(ctx context.Context, urls []string, files []*seeds.File) ([]string, error) {
+	var failed error
+	if err := errors.Join(c.control.Seed(ctx, eachSeed(nil, files, &failed)), failed); err != nil {
+		return nil, err
+	}
 	for _, f := range files {
-		if f == nil || f.Few() {
-			continue
+		if hasMany(f) {
+			urls = append(urls, f.First[0])
 		}
-		var failed error
-		err := c.control.Seed(ctx, func(yield func(string) bool) {
-			failed = f.Each(0, func(seeds []weburl.URL, _ int64) error {
+	}
+	return urls, nil
+}
+
+// hasMany reports whether a file has seeds that are not among those that were typed.
+func hasMany(f *seeds.File) bool { return f != nil && !f.Few() }
+
+// eachSeed are seeds as all nodes understand them, those of files read as they are wanted. What goes wrong ends them,
+// and is failed.
+func eachSeed(urls []string, files []*seeds.File, failed *error) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, u := range urls {
+			if !yield(u) {
+				return
+			}
+		}
+		for _, f := range files {
+			if !hasMany(f) {
+				continue
+			}
+			err := f.Each(0, func(seeds []weburl.URL, _ int64) error {
 				for _, u := range seeds {
 					if !yield(u.String()) {
 						return errNoMore
@@ -140,16 +163,14 @@ func (c *client) seedFrom(ctx context.Context, urls []string, files []*seeds.Fil
 				}
 				return nil
 			})
-		})
-		if err == nil && !errors.Is(failed, errNoMore) {
-			err = failed
+			if err != nil {
+				if !errors.Is(err, errNoMore) {
+					*failed = err
+				}
+				return
+			}
 		}
-		if err != nil {
-			return nil, err
-		}
-		urls = append(urls, f.First[0])
 	}
-	return urls, nil
 }
 
 var errNoMore = errors.New("no more are wanted")

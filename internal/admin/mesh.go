@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"kumo/internal/advice"
@@ -18,7 +17,6 @@ import (
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
 	"kumo/internal/strategy"
-	"kumo/internal/weburl"
 )
 
 // A meshClient asks any node of a crawl without a centre.
@@ -62,63 +60,38 @@ func (c *meshClient) Add(ctx context.Context, typed []string, files ...*seeds.Fi
 	return err
 }
 
-// chunkBytes is how large a chunk of seeds is, about. Each is kept by every node.
-const chunkBytes = 128 << 10
-
-// seed adds seeds, chunk by chunk, and reports whether there were some.
+// seed adds seeds, list by list, and reports whether there were some.
 func (c *meshClient) seed(ctx context.Context, start bool, typed []string, files []*seeds.File) (some bool, err error) {
-	var lines strings.Builder
-	flush := func() error {
-		if lines.Len() == 0 {
-			return nil
-		}
-		some = true
-		q := control.Question{Do: control.Add, Seeds: lines.String(), Seeded: start}
-		lines.Reset()
-		if _, err := c.control.Ask(ctx, q); err != nil {
-			return fmt.Errorf("add seeds: %w", err)
-		}
-		return nil
-	}
-	add := func(url string) error {
-		if lines.Len() > 0 {
-			lines.WriteByte('\n')
-		}
-		lines.WriteString(url)
-		if lines.Len() < chunkBytes {
-			return nil
-		}
-		return flush()
-	}
 	urls, err := asURLs(typed)
-	for _, u := range urls {
-		if err == nil {
-			err = add(u)
+	if err != nil {
+		return false, err
+	}
+	var failed error
+	for list := range desired.SeedLists(eachSeed(urls, files, &failed)) {
+		some = true
+		if _, err := c.control.Ask(ctx, control.Question{Do: control.Add, Seeds: list, Seeded: start}); err != nil {
+			return some, fmt.Errorf("add seeds: %w", err)
 		}
 	}
-	for _, f := range files {
-		if err != nil || f == nil || f.Few() {
-			continue
-		}
-		err = f.Each(0, func(seeds []weburl.URL, _ int64) error {
-			for _, u := range seeds {
-				if err := add(u.String()); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	if err == nil {
-		err = flush()
-	}
-	return some, err
+	return some, failed
 }
 
-// Known is not asked: it would take a look-up for each URL. Nodes find out themselves.
-func (c *meshClient) Known(_ context.Context, typed []string) (k node.Known, err error) {
+func (c *meshClient) Known(ctx context.Context, typed []string) (k node.Known, err error) {
 	urls, err := asURLs(typed)
-	return node.Known{Unsure: len(urls)}, err
+	if err != nil {
+		return k, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, knowTime)
+	defer cancel()
+	for part := range slices.Chunk(urls[:min(len(urls), knowMost)], control.MostURLs) {
+		a, err := c.control.Ask(ctx, control.Question{Do: control.Know, URLs: part})
+		if err != nil {
+			break // who adds them hears of it, if it goes on
+		}
+		k.New, k.Known = k.New+a.Known.New, k.Known+a.Known.Known
+	}
+	k.Unsure = len(urls) - k.New - k.Known
+	return k, nil
 }
 
 func (c *meshClient) Tune(ctx context.Context, f func(desired.Record) ([]settings.Setting, error)) error {
@@ -165,7 +138,8 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 	all.Settled = s.Missing == 0
 	all.Gathered = &inspect.Gathered{By: s.By.Name(), Nodes: s.Nodes, Missing: s.Missing, Idle: s.Idle,
 		Age: tenths(s.Age.Seconds()), Took: tenths(s.Took.Seconds())}
-	all.Totals = inspect.Load{Pages: s.Figure(control.SumPages), Rate: tenths(float64(s.Figure(control.SumMilliRate)) / 1000),
+	all.Gone = inspect.Gone{Nodes: s.Gone, Pages: s.GonePages}
+	all.Totals = inspect.Load{Pages: s.Figure(control.SumPages) + s.GonePages, Rate: tenths(float64(s.Figure(control.SumMilliRate)) / 1000),
 		Hosts: int(s.Figure(control.SumHosts)), Waiting: int(s.Figure(control.SumWaiting)),
 		Known: int(s.Figure(control.SumKnown)), Outbox: int(s.Figure(control.SumOutbox)),
 		InFlight: int(s.Figure(control.SumInFlight)), MessageBytes: s.Figure(control.SumMessageBytes)}

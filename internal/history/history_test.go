@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"kumo/internal/journal/memory"
-	"kumo/internal/replica"
 	"kumo/internal/vfs"
 	"kumo/internal/xor"
 )
@@ -268,8 +267,15 @@ func TestMergeKeepsTimesOfThePast(t *testing.T) {
 	check(t, d.Close())
 }
 
-// TestTransfers has nodes come and go, which send each other what replica says, in pieces and over an encoding, and
-// forget what they need not hold. Every record is at the nodes closest to its host then.
+// holders are the r nodes closest to a key, the closest first.
+func holders(key xor.ID, nodes []xor.ID, r int) []xor.ID {
+	all := slices.Clone(nodes)
+	slices.SortFunc(all, func(a, b xor.ID) int { return xor.Compare(a, b, key) })
+	return all[:min(r, len(all))]
+}
+
+// TestTransfers has nodes come and go, which send each other what others come to hold, in pieces and over an encoding,
+// and forget what they need not hold. Every record is at the nodes closest to its host then.
 func TestTransfers(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
@@ -290,7 +296,7 @@ func TestTransfers(t *testing.T) {
 			u := URL{Hash: HashOf(fmt.Sprint(dice.IntN(50))), At: 1, Done: dice.IntN(2) == 0}
 			rec := Record{Host: fmt.Sprint("h", dice.IntN(200)), URLs: []URL{u}}
 			all.merge(rec)
-			for _, id := range replica.Holders(keyOf(rec.Host), ids, r) {
+			for _, id := range holders(keyOf(rec.Host), ids, r) {
 				_, err := nodes[id].Merge(at(1), []Record{rec})
 				check(t, err)
 			}
@@ -305,14 +311,13 @@ func TestTransfers(t *testing.T) {
 			after = append(after, id)
 			start(id)
 		}
-		change := replica.Change{Before: ids, After: after, Gone: gone}
-		for _, id := range ids {
-			if slices.Contains(gone, id) {
-				continue
-			}
-			for _, m := range replica.Moves(id, r, change) {
-				for _, to := range m.To {
-					send(t, nodes[id], nodes[to], m.Keys, 1+dice.IntN(100))
+		for n := range byte(64) {
+			key := xor.ID{n << 2}
+			before, now := holders(key, ids, r), holders(key, after, r)
+			sender := slices.DeleteFunc(slices.Clone(before), func(id xor.ID) bool { return slices.Contains(gone, id) })[0]
+			for _, to := range now {
+				if !slices.Contains(before, to) {
+					send(t, nodes[sender], nodes[to], xor.Prefix(key, keyBits), 1+dice.IntN(100))
 				}
 			}
 		}
@@ -323,21 +328,18 @@ func TestTransfers(t *testing.T) {
 				continue
 			}
 			var drop []xor.Pattern
-			for _, m := range replica.Moves(id, r, change) {
-				if m.Drop {
-					drop = append(drop, m.Keys)
+			for n := range byte(64) {
+				if key := (xor.ID{n << 2}); !slices.Contains(holders(key, after, r), id) {
+					drop = append(drop, xor.Prefix(key, keyBits))
 				}
 			}
 			check(t, nodes[id].Forget(t.Context(), drop...))
 		}
 		ids = after
-		for id, d := range nodes { // a list that moves whole takes with it what has come to its node just before
-			check(t, d.Forget(t.Context(), replica.Outside(id, ids, r)...))
-		}
 		for id, d := range nodes {
 			want := known{}
 			for name, rec := range all {
-				if slices.Contains(replica.Holders(keyOf(name), ids, r), id) {
+				if slices.Contains(holders(keyOf(name), ids, r), id) {
 					want[name] = rec
 				}
 			}

@@ -19,9 +19,11 @@ import (
 )
 
 // keyOf puts hosts into a space so small that some share a key.
-func keyOf(host string) xor.ID { return xor.Of("host", host).Truncate(6) }
+const keyBits = 6 // that count of keys
 
-var self = xor.Of("self").Truncate(6)
+func keyOf(host string) xor.ID { return xor.Of("host", host).Truncate(keyBits) }
+
+var self = xor.Of("self").Truncate(keyBits)
 
 // known is what a history should know: records by host, their URLs in order.
 type known map[string]*Record

@@ -410,7 +410,7 @@ func (f *follower) ended(e mesh.Ended) {
 	}
 }
 
-// lookForLimit stops the crawl if it has its pages: those of the nodes that answer.
+// lookForLimit stops the crawl if it has its pages: those of the nodes that answer, and of those that have gone.
 func (f *follower) lookForLimit() {
 	limit := f.n.cfg.Limit(f.known.Load().record.Settings)
 	if limit <= 0 || f.known.Load().record.State != desired.Running {
@@ -419,10 +419,14 @@ func (f *follower) lookForLimit() {
 	f.counts = true
 	f.n.gather(false, func(t mesh.Tally) {
 		f.counts = false
-		if len(t.Figures) <= control.SumPages || t.Figures[control.SumPages] < limit {
+		pages := t.GonePages
+		if len(t.Figures) > control.SumPages {
+			pages += t.Figures[control.SumPages]
+		}
+		if pages < limit {
 			return
 		}
-		f.n.log.Info("the crawl has its pages", "pages", t.Figures[control.SumPages], "limit", limit)
+		f.n.log.Info("the crawl has its pages", "pages", pages, "limit", limit)
 		f.turn((*desired.Record).Full)
 	})
 }

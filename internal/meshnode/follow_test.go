@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"kumo/internal/desired"
+	"kumo/internal/meshnode/control"
+	"kumo/internal/overlay"
 	"kumo/internal/policy"
 	"kumo/internal/strategy"
 	"kumo/internal/vfs"
@@ -112,6 +114,69 @@ func TestALimitStopsTheCrawl(t *testing.T) {
 		l.end(t, policy.ErrLimit)
 		if got := l.web.pages(); got < 20 || got == hosts*pages {
 			t.Errorf("%d pages, and 20 were enough", got)
+		}
+	})
+}
+
+// What a node has fetched that has died with its disk counts, in the sum of all and for the limit, and for nodes that are
+// all started anew.
+func TestPagesOfTheDeadCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := three(t)
+		l.web.takes = 5 * time.Second
+		l.nodes[0].begin(t, nil)
+		var died *labNode
+		for died == nil {
+			time.Sleep(time.Second)
+			for _, n := range l.nodes {
+				if n.engine.fetchedHere() >= 50 {
+					died = n
+				}
+			}
+		}
+		l.nodes[0].set(t, desired.Paused)
+		time.Sleep(15 * time.Second) // what is under way ends, and is told
+		all := int64(l.web.pages())
+		died.stop()
+		<-died.over
+		l.nodes = slices.DeleteFunc(l.nodes, func(n *labNode) bool { return n == died })
+		time.Sleep(15 * time.Second)
+		sum := func(n *labNode) (int64, int) {
+			tally, err := n.Gather(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tally.Figures[control.SumPages] + tally.GonePages, tally.Gone
+		}
+		for _, n := range l.nodes {
+			if pages, gone := sum(n); pages != all || gone != 1 {
+				t.Errorf("%d pages, %d nodes are gone: want %d, 1", pages, gone, all)
+			}
+		}
+		err := l.nodes[0].Change(t.Context(), func(r *desired.Record, _ uint64) error {
+			r.Settings = map[string][]string{"limit": {fmt.Sprint(all)}}
+			return r.Set(desired.Running)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dirs := []string{l.nodes[0].cfg.Dir, l.nodes[1].cfg.Dir}
+		l.end(t, policy.ErrLimit)
+		if fetched := int64(l.web.pages()); fetched > all+hosts {
+			t.Errorf("%d pages are fetched with a limit of %d", fetched, all)
+		}
+		was := int64(l.web.pages())
+		l.first = overlay.Contact{}
+		for i, n := range l.nodes {
+			l.join(string(n.self), dirs[i])
+		}
+		time.Sleep(20 * time.Second)
+		if pages, gone := sum(l.nodes[len(l.nodes)-1]); pages != was || gone != 1 {
+			t.Errorf("started again: %d pages, %d nodes are gone: want %d, 1", pages, gone, was)
+		}
+		for _, n := range l.nodes[len(dirs):] {
+			n.stop()
+			<-n.over
 		}
 	})
 }

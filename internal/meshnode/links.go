@@ -20,6 +20,8 @@ import (
 const (
 	kindPeer   = 'p' // a peer's
 	kindOffer  = 'o' // links that its sender has found: the number of the batch, the batch
+	kindKnow   = 'k' // URLs of which the sender wants to know whether they are known: a number, hosts and hashes
+	kindKnown  = 'w' // the answer: the number, a byte for each
 	kindAnswer = 'a' // the number of a batch, and which of its links were refused: how far each lies behind the one before
 )
 
@@ -74,6 +76,10 @@ func (n *Node) receive(ctx context.Context) error {
 			}
 		case kindAnswer:
 			n.answered(from, data)
+		case kindKnow:
+			n.askedKnown(from, data)
+		case kindKnown:
+			n.heardKnown(from, data)
 		case control.KindQuestion:
 			n.run("answer a question", func(ctx context.Context) error { n.server.Asked(ctx, from, data); return nil })
 		default: // a newer kumo's

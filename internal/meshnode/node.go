@@ -109,6 +109,9 @@ type Config struct {
 	// a host of its own for all who fetch; ErrNotYet: it cannot say yet
 	Read func(data []byte, f func(host, url string, link []byte)) error
 
+	// Slice is the host of a URL, or the slice of it, as Read has it. It is called once the crawl was started.
+	Slice func(url string) string
+
 	// What is called by the node's loop and must not wait. Any of it may be nil.
 	Load    func() mesh.Load                         // what the engine has to do, since it was asked last
 	Figures func() Figures                           // of the engine
@@ -136,12 +139,16 @@ type Node struct {
 	sent     atomic.Int64  // bytes of messages
 	over     chan struct{} // closed when Run ends
 
-	mu     sync.Mutex // guards events, calls and takes
-	events []peer.Event
-	calls  []func() // done by the loop
-	takes  takes
-	came   chan struct{} // has room for one word that there are events or calls
-	kick   chan struct{} // the pump's
+	answering chan struct{} // a slot for each question that is being answered
+
+	mu      sync.Mutex // guards events, calls, takes, asked and knowing
+	asked   uint64     // the number of the last question
+	knowing map[uint64]knowing
+	events  []peer.Event
+	calls   []func() // done by the loop
+	takes   takes
+	came    chan struct{} // has room for one word that there are events or calls
+	kick    chan struct{} // the pump's
 
 	// the loop's
 	clock   clock
@@ -162,7 +169,7 @@ type Node struct {
 func New(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), log: cfg.Log, over: make(chan struct{}),
 		came: make(chan struct{}, 1), kick: make(chan struct{}, 1), gathers: map[uint64]func(mesh.Tally){},
-		locates: map[uint64]func(mesh.Located){}}
+		locates: map[uint64]func(mesh.Located){}, knowing: map[uint64]knowing{}, answering: make(chan struct{}, mostKnow)}
 	n.alone.Store(true)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
@@ -186,7 +193,10 @@ func New(cfg Config) (*Node, error) {
 		return e != nil && e.Waits(host)
 	}
 	m.Engine, m.Figures, m.Report = n.rests, n.sums, n.reportJSON
-	m.Record, m.Chunk = record, n.store.chunk
+	m.Record, m.Chunk, m.Counts = record, n.store.chunk, n.store.counts(n.log)
+	if n.cfg.Figures != nil {
+		m.Pages = func() int64 { return n.cfg.Figures().Pages }
+	}
 	for _, c := range chunks {
 		m.Chunks = append(m.Chunks, c.id)
 	}
@@ -276,6 +286,7 @@ func (n *Node) Run(ctx context.Context) error {
 	n.carryOut(n.peer.Start(n.clock.at(time.Now()), nil))
 	n.publish(n.peer.Machine().View())
 	why := n.loop()
+	n.keepCounts()
 	n.follow.endNot()
 	n.stop(nil)
 	n.tasks.Wait()
@@ -337,12 +348,15 @@ func word(c chan struct{}) {
 
 const (
 	pumpEvery = 100 * time.Millisecond
+	keepEvery = time.Minute // after which counts of pages are written
 	lookEvery = time.Second // after which the follower looks, whatever it was told: another node may be gone
 )
 
 func (n *Node) loop() error {
 	pump, look := time.NewTicker(pumpEvery), time.NewTicker(lookEvery)
 	load := time.NewTicker(cmp.Or(n.cfg.Mesh.Interval, mesh.DefaultInterval))
+	keep := time.NewTicker(keepEvery)
+	defer keep.Stop()
 	defer pump.Stop()
 	defer look.Stop()
 	defer load.Stop()
@@ -359,6 +373,8 @@ func (n *Node) loop() error {
 			if n.cfg.Load != nil && n.engine() != nil {
 				n.tell(n.cfg.Load())
 			}
+		case <-keep.C:
+			n.keepCounts()
 		case <-look.C:
 			n.follow.dirty = true
 			if e := n.engine(); e != nil {
@@ -374,6 +390,17 @@ func (n *Node) loop() error {
 		if n.follow.dirty {
 			n.follow.look()
 		}
+	}
+}
+
+// keepCounts has it written how many pages nodes have fetched, as far as it is known here.
+func (n *Node) keepCounts() {
+	counts := n.peer.Machine().Counts()
+	if len(counts) == 0 {
+		return
+	}
+	if err := n.store.putCounts(counts); err != nil {
+		n.stop(err)
 	}
 }
 

@@ -383,7 +383,7 @@ func (l *lab) join(name, dir string) *labNode {
 	n := &labNode{engine: newEngine(l.web), over: make(chan error, 1), settled: make(chan map[string][]string, 100)}
 	n.Node, err = New(Config{Messenger: messenger, Disk: l.disk, Dir: dir, Mesh: l.mesh,
 		Overlay: overlay.Config{Self: overlay.Contact{Node: name}, Seed: rand.Uint64()},
-		Known:   known, Router: n.engine.router, History: h, Read: read,
+		Known:   known, Router: n.engine.router, History: h, Read: read, Slice: hostIn,
 		Settle:  func(settings map[string][]string) { n.settled <- settings },
 		Figures: func() Figures { return Figures{Pages: n.engine.fetchedHere()} },
 		Limit: func(settings map[string][]string) int64 {

@@ -76,9 +76,8 @@ var ErrTooMany = fmt.Errorf("the crawl has %d lists of seeds, and cannot have mo
 
 // AddSeeds adds URLs, a line each, which all nodes come to know. It returns when they are durable here.
 func (n *Node) AddSeeds(ctx context.Context, lines string) error {
-	for lines != "" {
-		var chunk string
-		if chunk, lines = cutChunk(lines); chunk == "" {
+	for chunk := range desired.SeedLists(strings.SplitSeq(lines, "\n")) {
+		if len(chunk) >= mesh.MaxChunk { // the first byte says what kind of chunk it is
 			return errors.New("a seed is longer than a list of seeds may be")
 		}
 		full := false
@@ -96,19 +95,6 @@ func (n *Node) AddSeeds(ctx context.Context, lines string) error {
 		}
 	}
 	return nil
-}
-
-// cutChunk cuts off as many lines as a chunk may have; none if the first is too long.
-func cutChunk(lines string) (chunk, rest string) {
-	const most = mesh.MaxChunk - 1 // the first byte says what kind of chunk it is
-	if len(lines) <= most {
-		return lines, ""
-	}
-	i := strings.LastIndexByte(lines[:most+1], '\n')
-	if i < 0 {
-		return "", lines
-	}
-	return lines[:i], lines[i+1:]
 }
 
 // SeedChunks is how many lists of seeds this node knows.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ import (
 )
 
 // A store keeps on disk what a node knows of the crawl beside URLs: the record, the chunks, and which chunks of seeds it
-// has taken in. What is put is written by run, in the order in which it comes; flushed says when. Without a folder all
+// has taken in, and how many pages nodes have fetched. What is put is written by run, in the order in which it comes; flushed says when. Without a folder all
 // of it stays in memory.
 type store struct {
 	disk vfs.FS
@@ -36,6 +37,7 @@ type store struct {
 // A write is one thing to be written, or a word to who waits for those before it.
 type write struct {
 	record *mesh.RecordVersion
+	counts []byte // of the file of counts
 	chunk  mesh.ChunkID
 	data   []byte // of the chunk; nil: it is taken in
 	done   chan struct{}
@@ -43,6 +45,7 @@ type write struct {
 
 const (
 	recordFile  = "record"
+	countsFile  = "counts.json"
 	chunksDir   = "chunks"
 	takenSuffix = ".taken"
 )
@@ -158,6 +161,34 @@ func (s *store) chunk(id mesh.ChunkID) ([]byte, error) {
 	return data, err
 }
 
+// putCounts has counts of pages kept, by node.
+func (s *store) putCounts(counts map[strategy.Node]int64) error {
+	data, err := json.Marshal(counts)
+	if err == nil {
+		s.put(write{counts: data})
+	}
+	return err
+}
+
+// counts are those that earlier processes have kept. Other nodes have them, too: what cannot be read is left.
+func (s *store) counts(log *slog.Logger) (counts map[strategy.Node]int64) {
+	if s.dir == "" {
+		return nil
+	}
+	data, err := readFile(s.disk, filepath.Join(s.dir, countsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &counts)
+	}
+	if err != nil {
+		log.Warn("how many pages other nodes have fetched is forgotten here", "err", err)
+		return nil
+	}
+	return counts
+}
+
 func (s *store) putRecord(r mesh.RecordVersion) { s.put(write{record: &r}) }
 
 func (s *store) putChunk(id mesh.ChunkID, data []byte) { s.put(write{chunk: id, data: data}) }
@@ -227,6 +258,8 @@ func (s *store) write(all []write) error {
 		case s.dir == "":
 		case w.record != nil:
 			err = s.writeRecord(w.record)
+		case w.counts != nil:
+			err = vfs.Replace(s.disk, filepath.Join(s.dir, countsFile), w.counts)
 		case w.data == nil:
 			err = s.writeEmpty(s.chunkFile(w.chunk) + takenSuffix)
 		default:

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"kumo/internal/bus"
@@ -126,9 +125,6 @@ func (c Control) Add(ctx context.Context, seeds []string) error {
 	return c.addChunks(ctx, seeds)
 }
 
-// chunkBytes is how large a chunk of seeds is, about.
-const chunkBytes = 128 << 10
-
 func (c Control) addChunks(ctx context.Context, seeds []string) error {
 	return c.Seed(ctx, slices.Values(seeds))
 }
@@ -136,30 +132,12 @@ func (c Control) addChunks(ctx context.Context, seeds []string) error {
 // Seed puts seeds where all nodes find them, whatever the crawl's state, chunk by chunk: there may be more of them than
 // fit into memory.
 func (c Control) Seed(ctx context.Context, seeds iter.Seq[string]) error {
-	var lines strings.Builder
-	add := func() error {
-		if lines.Len() == 0 {
-			return nil
-		}
-		defer lines.Reset()
-		if err := c.addChunk(ctx, lines.String()); err != nil {
+	for lines := range desired.SeedLists(seeds) {
+		if err := c.addChunk(ctx, lines); err != nil {
 			return fmt.Errorf("add seeds: %w", err)
 		}
-		return nil
 	}
-	for s := range seeds {
-		if lines.Len() > 0 {
-			lines.WriteByte('\n')
-		}
-		lines.WriteString(s)
-		if lines.Len() < chunkBytes {
-			continue
-		}
-		if err := add(); err != nil {
-			return err
-		}
-	}
-	return add()
+	return nil
 }
 
 // addChunk puts a chunk behind those there are, then counts it. What is there and is not counted was left by one who

@@ -60,8 +60,8 @@ func (m *Messenger) openHost(key crypto.PrivKey) (host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	muxer := *yamux.DefaultTransport
-	muxer.MaxStreamWindowSize = streamWindow
+	streams := *yamux.DefaultTransport
+	streams.MaxStreamWindowSize = streamWindow
 	options := []libp2p.Option{
 		libp2p.Identity(key),
 		libp2p.NoListenAddrs, // or libp2p would choose some
@@ -69,7 +69,7 @@ func (m *Messenger) openHost(key crypto.PrivKey) (host.Host, error) {
 		libp2p.Transport(tcp.NewTCPTransport),
 		libp2p.Transport(m.newQUIC),
 		libp2p.Security(securityID, m.newSecurity),
-		libp2p.Muxer(yamux.ID, &muxer),
+		libp2p.Muxer(yamux.ID, muxer{&streams}),
 		libp2p.ResourceManager(limits),
 		libp2p.ConnectionManager(connmgr.NullConnMgr{}), // attach makes room itself
 		libp2p.ConnectionGater(gater{m}),

@@ -168,6 +168,7 @@ func Open(cfg Config) (_ *Messenger, err error) {
 	if m.membership, err = newMembership(cfg.Secret, cfg.Crawl); err != nil {
 		return nil, err
 	}
+	m.membership.refuse = m.refused
 	if m.book, err = openBook(cfg.Dir, cfg.Limits.Contacts); err != nil {
 		return nil, err
 	}

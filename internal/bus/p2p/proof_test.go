@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
@@ -78,12 +79,53 @@ func TestProof(t *testing.T) {
 		"another channel":      {m, meeting{"a", "b", []byte("channeL")}},
 		"a channel that is no": {m, meeting{"a", "b", nil}},
 	} {
-		if _, _, dialled, accepted := prove(t, m, c.other, at, c.at); !errors.Is(dialled, ErrNotMember) || accepted == nil {
-			t.Errorf("%s: %v, %v", name, dialled, accepted)
+		for as, sides := range map[string][2]membership{"listener": {m, c.other}, "dialler": {c.other, m}} {
+			_, _, dialled, accepted := prove(t, sides[0], sides[1], at, c.at)
+			if !errors.Is(dialled, ErrNotMember) || !errors.Is(accepted, ErrNotMember) {
+				t.Errorf("%s as the %s: %v, %v", name, as, dialled, accepted)
+			}
 		}
-		if _, _, dialled, accepted := prove(t, c.other, m, c.at, at); dialled == nil || accepted == nil {
-			t.Errorf("%s as the dialler: %v, %v", name, dialled, accepted)
+	}
+}
+
+// A connection that breaks in the middle of a proof says nothing of its peer, and one whose peer is silent does not last.
+func TestProofsThatBreakOff(t *testing.T) {
+	var refused []error
+	m := members(t, secret.New(), "crawl")
+	m.refuse = func(err error) { refused = append(refused, err) }
+	at := meeting{"a", "b", []byte("channel")}
+	sent, got, _, _ := prove(t, m, m, at, at)
+	for _, all := range [][]byte{sent, got} {
+		for n := range all {
+			for name, side := range map[string]func(io.ReadWriter, meeting) error{"dialler": m.dial, "listener": m.accept} {
+				err := m.prove(t.Context(), io.NopCloser(nil), func(context.Context) error {
+					return side(rw{bytes.NewReader(all[:min(n, 63)]), io.Discard}, at)
+				})
+				if err == nil || errors.Is(err, ErrNotMember) {
+					t.Errorf("a %s that hears %d bytes says %v", name, n, err)
+				}
+			}
 		}
+	}
+	if len(refused) > 0 {
+		t.Errorf("refused: %v", refused)
+	}
+	for want, end := range map[error]func(context.CancelFunc){errSilent: func(context.CancelFunc) {},
+		context.Canceled: func(cancel context.CancelFunc) { cancel() }} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			a, b := net.Pipe()
+			defer b.Close()
+			end(cancel)
+			err := m.prove(ctx, a, func(context.Context) error { return m.accept(a, at) })
+			if !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+		})
+	}
+	if len(refused) != 1 || !errors.Is(refused[0], errSilent) {
+		t.Errorf("refused: %v", refused)
 	}
 }
 

@@ -26,13 +26,12 @@ const mostProving = 256
 type provingQUIC struct {
 	transport.Transport
 	membership
-	refuse func(error)
 }
 
 func (m *Messenger) newQUIC(key crypto.PrivKey, conns *quicreuse.ConnManager, gater connmgr.ConnectionGater,
 	limits network.ResourceManager) (*provingQUIC, error) {
 	t, err := libp2pquic.NewTransport(key, conns, nil, gater, limits)
-	return &provingQUIC{t, m.membership, m.refused}, err
+	return &provingQUIC{t, m.membership}, err
 }
 
 // ListenOrder has QUIC listen before what may share its port.
@@ -49,7 +48,7 @@ func (t *provingQUIC) Dial(ctx context.Context, to ma.Multiaddr, p peer.ID) (tra
 	if both, dials, _ := network.GetSimultaneousConnect(ctx); both && !dials {
 		side = t.proveListener
 	}
-	if err := t.prove(ctx, c, side); err != nil {
+	if err := t.prove(ctx, c, func(ctx context.Context) error { return side(ctx, c) }); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -66,20 +65,6 @@ func (t *provingQUIC) Listen(at ma.Multiaddr) (transport.Listener, error) {
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
 	l.work.Go(l.run)
 	return l, nil
-}
-
-// prove runs one side of the proof; without it the connection ends.
-func (t *provingQUIC) prove(ctx context.Context, c transport.CapableConn,
-	side func(context.Context, transport.CapableConn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, proofTime)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
-	err := side(ctx, c)
-	if err != nil {
-		t.refuse(err)
-		_ = c.Close()
-	}
-	return err
 }
 
 func (t *provingQUIC) proveDialler(ctx context.Context, c transport.CapableConn) error {
@@ -104,7 +89,7 @@ func (t *provingQUIC) proveListener(_ context.Context, c transport.CapableConn) 
 	}
 	s, err := c.AcceptStream()
 	if err != nil {
-		return fmt.Errorf("no proof of membership came: %w: %w", ErrNotMember, err)
+		return fmt.Errorf("no proof of membership came: %w", err)
 	}
 	if err := t.accept(s, meeting{c.RemotePeer(), c.LocalPeer(), channel}); err != nil {
 		return errors.Join(err, s.Reset())
@@ -152,7 +137,7 @@ func (l *provingListener) run() {
 }
 
 func (l *provingListener) take(c transport.CapableConn) {
-	err := l.by.prove(l.ctx, c, l.by.proveListener)
+	err := l.by.prove(l.ctx, c, func(ctx context.Context) error { return l.by.proveListener(ctx, c) })
 	<-l.slots
 	if err != nil {
 		return

@@ -31,7 +31,10 @@ type home struct {
 // startOn starts a node on a host of a lab.
 func startOn(t *testing.T, h *netlab.Host, s processSettings) *home {
 	t.Helper()
-	s.Name, s.Listen = h.Name, []string{"0.0.0.0:4001"}
+	s.Name = h.Name
+	if s.Listen == nil {
+		s.Listen = []string{"0.0.0.0:4001"}
+	}
 	return startNode(t, s, func(cmd *exec.Cmd) error { return h.Do(cmd.Start) })
 }
 
@@ -218,6 +221,44 @@ func TestLAN(t *testing.T) {
 	}
 	if s := stranger.ask(t); s.Peers != 0 || s.Refused != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// Two nodes far from each other begin at the same moment: each one's first packet is on its way when the other's leaves.
+func TestFarNodesDialAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, listen := range map[string]string{"tcp": "/ip4/0.0.0.0/tcp/4001", "quic": "/ip4/0.0.0.0/udp/4001/quic-v1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lab := netlab.ForTest(t, 1)
+			hosts, s := []*netlab.Host{lab.Add(t, "a"), lab.Add(t, "b")}, secret.New()
+			far := netlab.Path{Delay: 50 * time.Millisecond}
+			if err := lab.SetPaths(hosts, [][]netlab.Path{{{}, far}, {far, {}}}); err != nil {
+				t.Fatal(err)
+			}
+			settings := processSettings{Secret: s.Text(), Listen: []string{listen}}
+			nodes := []*home{startOn(t, hosts[0], settings), startOn(t, hosts[1], settings)}
+			for i, n := range nodes {
+				told, err := json.Marshal(nodes[1-i].Contact)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n.do("learn %s", told)
+				n.ask(t)
+			}
+			for i, n := range nodes {
+				n.do("send %s hello", nodes[1-i].Node)
+			}
+			for i, n := range nodes {
+				var got []string
+				if n.hear(t, "got", &got); strategy.Node(got[0]) != nodes[1-i].Node {
+					t.Errorf("%s hears %q", n.Node, got)
+				}
+				if s := n.ask(t); s.Peers != 1 || s.Unreachable+s.Refused > 0 {
+					t.Errorf("%s: %+v", n.Node, s)
+				}
+			}
+		})
 	}
 }
 

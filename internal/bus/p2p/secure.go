@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"hash"
 	"net"
-	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -24,8 +23,7 @@ const securityID = "/kumo/noise/1"
 type security struct {
 	membership
 	*noise.Transport
-	local  peer.ID
-	refuse func(error) // told of every peer that is turned away
+	local peer.ID
 }
 
 // newSecurity is called by libp2p, for the node and for the peer by which it tries whether others can be reached.
@@ -35,7 +33,7 @@ func (m *Messenger) newSecurity(id protocol.ID, key crypto.PrivKey, muxers []tpt
 		return nil, err
 	}
 	local, err := peer.IDFromPrivateKey(key)
-	return &security{m.membership, t, local, m.refused}, err
+	return &security{m.membership, t, local}, err
 }
 
 // SecureInbound secures a connection that another peer has begun.
@@ -43,16 +41,13 @@ func (s *security) SecureInbound(ctx context.Context, c net.Conn, p peer.ID) (se
 	wire := &tap{Conn: c, read: frames(2), wrote: frames(1)}
 	secured, err := s.Transport.SecureInbound(ctx, wire, p)
 	if err != nil {
-		s.refuse(err)
 		return nil, err
 	}
-	at := meeting{dialler: secured.RemotePeer(), listener: s.local, channel: wire.read.sum(wire.wrote)}
-	return s.prove(ctx, secured, func() error { return s.accept(secured, at) })
+	return s.listener(ctx, secured, wire)
 }
 
 // SecureOutbound secures a connection that this node has begun.
 func (s *security) SecureOutbound(ctx context.Context, c net.Conn, p peer.ID) (sec.SecureConn, error) {
-	wire := &tap{Conn: c, read: frames(1), wrote: frames(2)}
 	var by sec.SecureTransport = s.Transport
 	if p == "" { // whoever it is: the proof says that it is a member
 		var err error
@@ -60,26 +55,21 @@ func (s *security) SecureOutbound(ctx context.Context, c net.Conn, p peer.ID) (s
 			return nil, err
 		}
 	}
-	secured, err := by.SecureOutbound(ctx, wire, p)
+	secured, wire, err := s.handshake(ctx, by, c, p)
 	if err != nil {
-		s.refuse(err)
 		return nil, err
+	}
+	if hasYielded(secured) {
+		return s.listener(ctx, secured, wire)
 	}
 	at := meeting{dialler: s.local, listener: secured.RemotePeer(), channel: wire.wrote.sum(wire.read)}
-	return s.prove(ctx, secured, func() error { return s.dial(secured, at) })
+	return secured, s.prove(ctx, secured, func(context.Context) error { return s.dial(secured, at) })
 }
 
-// prove runs one side of the proof; without it the connection ends.
-func (s *security) prove(ctx context.Context, c sec.SecureConn, side func() error) (sec.SecureConn, error) {
-	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
-	c.SetDeadline(time.Now().Add(proofTime))
-	if err := side(); err != nil {
-		s.refuse(err)
-		_ = c.Close()
-		return nil, err
-	}
-	c.SetDeadline(time.Time{})
-	return c, nil
+// listener has the peer prove its membership as the dialler.
+func (s *security) listener(ctx context.Context, c sec.SecureConn, wire *tap) (sec.SecureConn, error) {
+	at := meeting{dialler: c.RemotePeer(), listener: s.local, channel: wire.read.sum(wire.wrote)}
+	return c, s.prove(ctx, c, func(context.Context) error { return s.accept(c, at) })
 }
 
 // A tap is a connection below Noise, which notes what the handshake consists of: the ephemeral keys of both sides are in

@@ -48,12 +48,13 @@ func FuzzMessage(f *testing.F) {
 	}
 	f.Add(encodeReplies(1, []reply{{code: replyYes, states: []State{Done, Unknown}}, {code: replyMoved, node: "x~1"}}))
 	f.Add([]byte{messageGather, 9, 3, 100})
-	f.Add([]byte{messageTally, 9, 1, 1, 1, 1, 1, 0, 0})
+	f.Add([]byte{messageTally, 9, 1, 1, 1, 1, 1, 1, 8, 0, 0, 0})
 	f.Add([]byte{messageRecord, 3, 1, 1, 'x', 2, '{', '}'})
 	f.Add(append([]byte{messageVersion, 1, 1, 'x', 2}, make([]byte, xor.Size)...))
 	f.Add([]byte{messageChunk, 0, 3, 'a', 'b', 'c'})
 	f.Add(append([]byte{messageHave, 1}, make([]byte, xor.Size)...))
 	f.Add(append([]byte{messageWant}, make([]byte, xor.Size)...))
+	f.Add([]byte{messageCounts, 3, 'a', '~', '1', 7})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := New(Config{Self: "self~1", Overlay: alone{}, Waits: func(string) bool { return false }})
 		now := time.Unix(1e9, 0)

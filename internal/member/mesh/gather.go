@@ -18,11 +18,15 @@ import (
 // A Tally is what nodes say of themselves, added up.
 type Tally struct {
 	Nodes   int
-	Missing int      // parts of the space for which nobody has answered
-	Idle    int      // nodes that have nothing to do, and nothing on its way to others
-	Print   uint64   // another one as soon as something has come to one of the nodes, or one has begun anew
-	Figures []int64  // the caller's, added
-	Max     []uint64 // the caller's, the greatest of each
+	Missing int    // parts of the space for which nobody has answered
+	Idle    int    // nodes that have nothing to do, and nothing on its way to others
+	Print   uint64 // another one as soon as something has come to one of the nodes, or one has begun anew
+	// nodes that have gone, and how many pages these have fetched, as far as it is known; those of a node that has died are
+	// missing until its neighbours have found that
+	Gone      int
+	GonePages int64
+	Figures   []int64  // the caller's, added
+	Max       []uint64 // the caller's, the greatest of each
 	// the caller's, one of each node; of some nodes only, where they are more than MaxReports, or of more bytes than
 	// MaxReportBytes
 	Reports [][]byte
@@ -39,6 +43,8 @@ func (t *Tally) add(o Tally) {
 	t.Missing += o.Missing
 	t.Idle += o.Idle
 	t.Print += o.Print
+	t.Gone += o.Gone
+	t.GonePages += o.GonePages
 	for i, n := range o.Figures {
 		if i == len(t.Figures) {
 			t.Figures = append(t.Figures, 0)
@@ -131,6 +137,7 @@ func (m *Machine) own() Tally {
 	if m.cfg.Figures != nil {
 		t.Figures, t.Max = m.cfg.Figures()
 	}
+	m.countGone(&t)
 	rests, came := m.engine()
 	if rests && m.Idle() {
 		t.Idle = 1
@@ -223,6 +230,8 @@ func (m *Machine) tellTally(g *gathering) {
 		w.Uint(uint64(t.Missing))
 		w.Uint(uint64(t.Idle))
 		w.Uint(t.Print)
+		w.Uint(uint64(t.Gone))
+		w.Uint(uint64(t.GonePages))
 		w.Uint(uint64(len(t.Figures)))
 		for _, n := range t.Figures {
 			w.Int(n)
@@ -265,7 +274,7 @@ func (m *Machine) tally(from strategy.Node, id uint64, r *varint.Reader) error {
 	over := r.Bool()
 	if over {
 		t = Tally{Nodes: int(r.Uint() % (1 << 40)), Missing: int(r.Uint() % (1 << 40)), Idle: int(r.Uint() % (1 << 40)),
-			Print: r.Uint()}
+			Print: r.Uint(), Gone: int(r.Uint() % (1 << 40)), GonePages: int64(r.Uint() % (1 << 60))}
 		n := r.Uint()
 		if n > maxFigures {
 			return errMessage

@@ -73,12 +73,16 @@ type Config struct {
 	// brought to it; nil: it is always so
 	Engine  func() (idle bool, came uint64)
 	Figures func() (sums []int64, greatest []uint64) // what status adds up over all nodes; may be nil
-	Report  func() []byte                            // what this node says of itself alone, 1 KiB or less; may be nil
-	Process uint64                                   // another for each process: what it counts begins anew with it
-	Met     bool                                     // an earlier process knew other nodes
-	Record  RecordVersion                            // of the crawl, as it was known last
-	Chunks  []ChunkID                                // that are known from earlier processes
-	Chunk   func(ChunkID) ([]byte, error)            // reads one that is known
+	// how many pages this node has fetched, a number that never falls; the sums have it when the node has gone. nil: none are
+	// counted
+	Pages   func() int64
+	Counts  map[strategy.Node]int64       // Machine.Counts of an earlier process
+	Report  func() []byte                 // what this node says of itself alone, 1 KiB or less; may be nil
+	Process uint64                        // another for each process: what it counts begins anew with it
+	Met     bool                          // an earlier process knew other nodes
+	Record  RecordVersion                 // of the crawl, as it was known last
+	Chunks  []ChunkID                     // that are known from earlier processes
+	Chunk   func(ChunkID) ([]byte, error) // reads one that is known
 	Log     *slog.Logger
 }
 
@@ -123,6 +127,7 @@ type Machine struct {
 	balance balance
 
 	gatherings map[gatherKey]*gathering
+	counts     counts
 	crawl      RecordVersion
 	chunks     chunks
 	said       int    // how far sayChunks is
@@ -161,6 +166,7 @@ func New(cfg Config) *Machine {
 	}
 	m.id, m.theEnd = m.idOf("node", string(cfg.Self)), m.idOf("end", "")
 	m.finds.init()
+	m.initCounts()
 	m.timings = bounded.NewRecent[string, timed](maxTimings)
 	m.routes = routes{bounded.NewRecent[string, route](cfg.Routes), map[string]bool{}}
 	m.publish()
@@ -189,6 +195,9 @@ func (m *Machine) Start(now time.Time, out []Action) []Action {
 	m.now, m.out = now, out
 	m.after(agreeEvery, m.sync)
 	m.after(reviewQuiet, m.review)
+	if m.cfg.Pages != nil {
+		m.after(countEvery, m.keepCounts)
+	}
 	return m.end()
 }
 
@@ -241,7 +250,7 @@ func (m *Machine) leave() {
 func (m *Machine) lookLeft() {
 	c := &m.copies
 	if len(m.held) == 0 && m.Idle() && !c.running && !c.armed && c.giving == 0 {
-		if c.found == 0 {
+		if c.found == 0 && !m.tellCounts() {
 			m.do(Left{})
 			return
 		}
@@ -388,6 +397,7 @@ func (m *Machine) read(host, from string, all bool, f func(Known)) {
 func (m *Machine) neighbours() {
 	m.publish()
 	m.lookAgain()
+	m.tellCounts()
 	m.seekEnd()
 }
 

@@ -20,6 +20,7 @@ const (
 	messageChunk   = 'k' // a chunk: for which buckets, what it says
 	messageHave    = 'h' // ids of chunks that the sender knows, and whether it asks for the receiver's
 	messageWant    = 'w' // ids of chunks that it asks for
+	messageCounts  = 'n' // nodes, each with how many pages it has fetched
 )
 
 // What another node says is bounded, whatever it says.
@@ -110,6 +111,8 @@ func (m *Machine) message(from strategy.Node, data []byte) error {
 		return m.heardChunks(from, &r)
 	case messageWant:
 		return m.wantedChunks(from, &r)
+	case messageCounts:
+		return m.heardCounts(from, &r)
 	}
 	id := r.Uint()
 	switch kind {

@@ -39,6 +39,10 @@ type worldNode struct {
 	takes   []Take // by its engine
 	gave    int    // how often that has given a host up
 	routed  int
+	pages   int64
+	kept    map[strategy.Node]int64 // Counts of its last life
+	tallies []Tally
+	left    bool
 }
 
 func (n *worldNode) Closest(id xor.ID, most int) ([]strategy.Node, bool) {
@@ -78,7 +82,8 @@ func (w *world) start(name strategy.Node) {
 	w.lives++
 	n.knows = slices.Clone(w.live)
 	n.m = New(Config{Absent: 2 * time.Minute, Self: name, Overlay: n, Process: w.lives, Met: len(n.history) > 0,
-		Waits: func(string) bool { return true }})
+		Waits: func(string) bool { return true }, Pages: func() int64 { return n.pages }, Counts: n.kept,
+		Figures: func() ([]int64, []uint64) { return []int64{n.pages}, nil }})
 	w.carry(n, n.m.Start(w.now, nil))
 	for host, links := range n.history {
 		open := 0
@@ -174,6 +179,10 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			n.answers = append(n.answers, a)
 		case Routed:
 			n.routed++
+		case Gathered:
+			n.tallies = append(n.tallies, a.Tally)
+		case Left:
+			n.left = true
 		}
 	}
 }

@@ -30,6 +30,7 @@ const (
 	Set    Verb = "set"    // the State
 	Add    Verb = "add"    // Seeds; Seeded: they are for a start
 	Locate Verb = "locate" // the Hosts
+	Know   Verb = "know"   // how many of the URLs are known
 )
 
 // A Question is what a command asks a node.
@@ -42,10 +43,14 @@ type Question struct {
 	Seeds    string              `json:"seeds,omitempty"` // URLs, a line each
 	Seeded   bool                `json:"seeded,omitempty"`
 	Hosts    []string            `json:"hosts,omitempty"`
+	URLs     []string            `json:"urls,omitempty"` // canonical ones
 }
 
-// MostHosts is how many hosts a question may have.
-const MostHosts = 256
+// How many hosts and URLs a question may have.
+const (
+	MostHosts = 256
+	MostURLs  = 256
+)
 
 // An Answer is what the node says, the crawl's record among it as it is then.
 type Answer struct {
@@ -56,6 +61,14 @@ type Answer struct {
 	Version   uint64         `json:"version"`
 	Sums      *Sums          `json:"sums,omitempty"`
 	Locations []Location     `json:"locations,omitempty"`
+	Known     Known          `json:"known,omitzero"`
+}
+
+// Known is how many URLs are known to the nodes that remember them.
+type Known struct {
+	New    int `json:"new"`
+	Known  int `json:"known"`
+	Unsure int `json:"unsure"` // nobody has answered for them in time
 }
 
 // A Fault is a kind of error that a command knows.
@@ -94,11 +107,14 @@ func (r *refusal) Unwrap() error { return r.is }
 
 // Sums are what all nodes say of themselves, added up over the tree that their ids make, some seconds ago.
 type Sums struct {
-	Nodes   int      `json:"nodes"`
-	Missing int      `json:"missing"` // parts of the space of ids for which nobody has answered
-	Idle    int      `json:"idle"`    // nodes that have nothing to do
-	Figures []int64  `json:"figures"`
-	Reports [][]byte `json:"reports"` // of some nodes, or of all where there are few
+	Nodes   int     `json:"nodes"`
+	Missing int     `json:"missing"` // parts of the space of ids for which nobody has answered
+	Idle    int     `json:"idle"`    // nodes that have nothing to do
+	Figures []int64 `json:"figures"`
+	// nodes that are none any more, and how many pages these have fetched, as far as those know who are there
+	Gone      int      `json:"gone"`
+	GonePages int64    `json:"gone_pages"`
+	Reports   [][]byte `json:"reports"` // of some nodes, or of all where there are few
 
 	By   strategy.Node `json:"by"`   // who has gathered them
 	Took time.Duration `json:"took"` // in nanoseconds, as is Age

@@ -68,6 +68,10 @@ func (n *fakeNode) Locate(_ context.Context, host string) (strategy.Node, []stra
 	return "a~1", []strategy.Node{"b~1", "c~1"}, nil
 }
 
+func (n *fakeNode) Known(_ context.Context, urls []string) (Known, error) {
+	return Known{New: len(urls) - 1, Known: 1}, nil
+}
+
 // serve lets a node answer until the test ends; deaf: it never hears.
 func serve(t *testing.T, hub *inproc.Hub, name strategy.Node, n Node, deaf bool) {
 	t.Helper()
@@ -139,6 +143,13 @@ func TestAsked(t *testing.T) {
 		}
 		if _, err = ask(Question{Do: Locate, Hosts: make([]string, MostHosts+1)}); err == nil {
 			t.Error("any number of hosts is looked for")
+		}
+		if a, err = ask(Question{Do: Know, URLs: []string{"http://a.test/", "http://b.test/"}}); err != nil ||
+			a.Known != (Known{New: 1, Known: 1}) {
+			t.Errorf("%+v, %v", a, err)
+		}
+		if _, err = ask(Question{Do: Know, URLs: make([]string, MostURLs+1)}); err == nil {
+			t.Error("any number of URLs is looked up")
 		}
 		node.record.State = desired.Done
 		if _, err := ask(Question{Do: Add, Seeds: "http://b.test/"}); !errors.Is(err, desired.ErrState) {

@@ -23,6 +23,8 @@ type Node interface {
 	AddSeeds(ctx context.Context, lines string) error
 	SeedChunks() int // that are known
 	Gather(ctx context.Context) (mesh.Tally, error)
+	// Known is asked of MostURLs URLs at most, and answers within a few seconds.
+	Known(ctx context.Context, urls []string) (Known, error)
 	Locate(ctx context.Context, host string) (target strategy.Node, backups []strategy.Node, err error)
 }
 
@@ -127,6 +129,13 @@ func (s *Server) do(ctx context.Context, q *Question, a *Answer) error {
 			return err
 		}
 		return s.node.AddSeeds(ctx, q.Seeds)
+	case Know:
+		if len(q.URLs) > MostURLs {
+			return fmt.Errorf("%d URLs are asked about: %d at most are answered at once", len(q.URLs), MostURLs)
+		}
+		var err error
+		a.Known, err = s.node.Known(ctx, q.URLs)
+		return err
 	case Locate:
 		return s.locate(ctx, q.Hosts, a)
 	}
@@ -189,7 +198,7 @@ func (s *Server) gather(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errGather, err)
 	}
 	s.at = time.Now()
-	s.sums = &Sums{Nodes: t.Nodes, Missing: t.Missing, Idle: t.Idle, Figures: t.Figures,
+	s.sums = &Sums{Nodes: t.Nodes, Missing: t.Missing, Idle: t.Idle, Figures: t.Figures, Gone: t.Gone, GonePages: t.GonePages,
 		Reports: t.Reports, By: s.self, Took: s.at.Sub(begun)}
 	return nil
 }

@@ -19,7 +19,7 @@ const (
 	firstDial  = time.Second
 	mostDial   = 30 * time.Second
 	lateAfter  = 5 * time.Second   // after which people are told that no other node answers
-	aloneAfter = mesh.DefaultAlone // after which a node goes on without others
+	aloneAfter = mesh.DefaultAlone // after which a node goes on without others, unless Config says otherwise
 )
 
 // reached is told of a node that is connected. Who knows nobody joins by way of it.
@@ -88,7 +88,7 @@ func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
 		}
 		_, version := m.Crawl()
 		switch waited := time.Since(begun); {
-		case waited > aloneAfter && (version > 0 || len(n.Join) == 0):
+		case waited > n.Alone && (version > 0 || len(n.Join) == 0):
 			n.Log.Warn("none of the other nodes answers: this one goes on alone until one does")
 			m.Join()
 			m.Join(n.known()...) // which are asked again and again

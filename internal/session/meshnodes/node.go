@@ -3,6 +3,7 @@
 package meshnodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ type Config struct {
 	// Absent is how long nodes that do not answer are waited for where fewer than Backups are left; 0: as mesh.Config has
 	// it
 	Absent time.Duration
+	Alone  time.Duration // after which a node goes on without those it has met; 15s
+	// Check is after how long a node is asked first whether it has what was dispatched to it; 0: as mesh.Config has it
+	Check time.Duration
 	// Settle makes the crawl's settings, as its record has them, the job's; without any it makes those of this machine. If
 	// it is set, the node waits until there are some.
 	Settle func(j *job.Job, settings []settings.Setting) error
@@ -83,6 +87,7 @@ func Open(ctx context.Context, j *job.Job, cfg Config) (_ *Node, err error) {
 		return nil, advice.Usage("a node keeps its part of the crawl in a folder: name one")
 	}
 	own := *j
+	cfg.Alone = cmp.Or(cfg.Alone, aloneAfter)
 	n := &Node{Config: cfg, job: &own, disk: vfs.OS, changed: make(chan struct{}, 1), leave: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {

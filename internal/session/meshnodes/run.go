@@ -43,12 +43,12 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 	known := n.known()
 	l.mesh, err = meshnode.New(meshnode.Config{
 		Messenger: n.conn, Overlay: overlay.Config{Self: asContact(n.conn.Self()), Seed: rand.Uint64()},
-		Mesh:    mesh.Config{Backups: n.Backups, Absent: n.Absent, Met: len(known) > 0},
+		Mesh:    mesh.Config{Backups: n.Backups, Absent: n.Absent, Check: n.Check, Met: len(known) > 0},
 		Known:   known,
 		Waits:   len(n.Join) > 0,
 		Contact: func(to strategy.Node) overlay.Contact { return asContact(n.conn.Contact(to)) },
 		Learn:   func(c overlay.Contact) { n.conn.Learn(p2p.Contact{Node: strategy.Node(c.Node), Addrs: c.Addrs}) },
-		Disk:    n.disk, Dir: n.stateDir(), Router: &n.router, History: remembered, Read: l.readLinks,
+		Disk:    n.disk, Dir: n.stateDir(), Router: &n.router, History: remembered, Read: l.readLinks, Slice: l.slice,
 		Load: l.load, Figures: l.figures, Limit: limit, Settle: l.settle, Version: job.Version, Log: n.Log,
 		Changed: func() { word(n.changed) },
 	})
@@ -94,16 +94,33 @@ func (n *Node) openHistory() (*history.DB, func() error, error) {
 // readLinks reads a batch of links, each under the slice of its host. Before the crawl was started nobody knows into
 // how many slices hosts are cut.
 func (l *life) readLinks(data []byte, f func(host, url string, link []byte)) error {
-	c := l.cut.Load()
+	c := l.knownCut()
 	if c == nil {
-		r, _ := l.mesh.Crawl()
-		if r.State == desired.Waiting {
-			return meshnode.ErrNotYet
-		}
-		c = &cut{job.SlicesOf(settings.FromMap(r.Settings))}
-		l.cut.Store(c)
+		return meshnode.ErrNotYet
 	}
 	return exchange.Read(data, func(k entry.Candidate, link []byte) { f(c.At(k.Host, k.Item.URL), k.Item.URL, link) })
+}
+
+// slice is the slice of a URL, of a crawl that was started.
+func (l *life) slice(url string) string {
+	if c := l.knownCut(); c != nil {
+		return c.Of(url)
+	}
+	return item.HostOf(url)
+}
+
+// knownCut is how hosts are cut; nil before the crawl was started.
+func (l *life) knownCut() *cut {
+	if c := l.cut.Load(); c != nil {
+		return c
+	}
+	r, _ := l.mesh.Crawl()
+	if r.State == desired.Waiting {
+		return nil
+	}
+	c := &cut{job.SlicesOf(settings.FromMap(r.Settings))}
+	l.cut.Store(c)
+	return c
 }
 
 // A cut is how hosts are cut, once that is known.
