@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/hub"
+	"kumo/internal/strategy/central"
 )
 
 // moves watches hosts that move because a node has little to do. None of them may move again for that reason soon, but
@@ -13,7 +13,7 @@ type moves struct {
 	w    *world
 	last map[string]move          // by host
 	came map[strategy.Node]moment // when nodes became members
-	told func(h hub.Host)         // of each move; nil: nobody is
+	told func(h central.Host)     // of each move; nil: nobody is
 }
 
 // A move is the last one of a host, as long as it is with the node to which it went.
@@ -48,7 +48,7 @@ func (m *moves) decided(entry []byte) {
 	}
 }
 
-func (m *moves) host(h hub.Host) {
+func (m *moves) host(h central.Host) {
 	last, moved := m.last[h.Name]
 	switch {
 	case !h.Moved: // it is another's for another reason

@@ -28,7 +28,7 @@ import (
 	"kumo/internal/member/driver"
 	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/hub"
+	"kumo/internal/strategy/central"
 )
 
 // Config says what is run.
@@ -61,7 +61,7 @@ type Config struct {
 	Matrix    *Matrix       // latency as measured, instead
 
 	// Decided calls f with the hosts whose owners an entry of the strategy's log changes; nil where there is no such log.
-	Decided func(entry []byte, f func(hub.Host)) error
+	Decided func(entry []byte, f func(central.Host)) error
 
 	Seeds int    // runs; 1
 	First uint64 // seed; 1

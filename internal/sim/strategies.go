@@ -3,6 +3,7 @@ package sim
 import (
 	"kumo/internal/member"
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/central"
 	"kumo/internal/strategy/hub"
 	"kumo/internal/strategy/shard"
 )
@@ -25,7 +26,7 @@ func (c *Config) Use(name string) {
 			cfg.Self, cfg.FetchFirst, cfg.AskAll = self, name == "hub/paper", name == "hub/paper"
 			return hub.New(cfg)
 		}, nil
-		c.Decided = hub.Changes
+		c.Decided = central.Changes
 		return
 	}
 	cfg := shard.Config{Slots: 2 * max(c.Nodes, 1)}

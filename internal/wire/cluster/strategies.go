@@ -12,8 +12,9 @@ import (
 	"kumo/internal/node"
 	"kumo/internal/secret"
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/central"
+	"kumo/internal/strategy/central/hosttable"
 	"kumo/internal/strategy/hub"
-	"kumo/internal/strategy/hub/hosttable"
 	"kumo/internal/strategy/shard"
 )
 
@@ -123,12 +124,12 @@ func (o *NodeOptions) placement(layout string) (*admin.Placement, error) {
 			return owner
 		}}, nil
 	}
-	return &admin.Placement{Table: func(read func(func(uint64, []byte) error) error, each func(hub.Host) bool) error {
+	return &admin.Placement{Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
 		key, err := tableKey(o.Secret)
 		if err != nil {
 			return err
 		}
-		return hub.Look(key, read, each)
+		return central.Look(key, nil, read, each)
 	}}, nil
 }
 
@@ -143,4 +144,4 @@ func (p *strategyConfig) member(cfg quorum.Config) (member.Member, strategy.Stra
 	return quorum.New(cfg), hub.New(h)
 }
 
-var _ strategy.Teller = (*hub.Hub)(nil)
+var _ strategy.Teller = (*central.Strategy)(nil)
