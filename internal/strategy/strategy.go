@@ -174,11 +174,12 @@ type Fired struct{ Timer uint64 }
 
 // Load says how much a node has to do, and what it has come to since the last one.
 type Load struct {
-	Node    Node
-	Hosts   int     // where something waits or is under way
-	Waiting int64   // URLs
-	Rate    float64 // pages a second
-	Busy    float64 // share of its places that are at work, 0 to 1
+	Node     Node
+	Hosts    int     // where something waits or is under way
+	Waiting  int64   // URLs
+	Fetching int     // URLs under way, where Waiting does not count them
+	Rate     float64 // pages a second
+	Busy     float64 // share of its places that are at work, 0 to 1
 
 	Pages   int64         // fetched by this process
 	Bytes   int64         // that it has read from servers

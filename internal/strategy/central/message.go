@@ -117,7 +117,7 @@ func (s *Strategy) deliver() (self bool) {
 
 // appendLoad is how a Load is written.
 func appendLoad(w *varint.Writer, e *strategy.Load) {
-	for _, n := range []int64{int64(e.Hosts), e.Waiting, e.Pages, e.Bytes, int64(e.CPU)} {
+	for _, n := range []int64{int64(e.Hosts), e.Waiting, int64(e.Fetching), e.Pages, e.Bytes, int64(e.CPU)} {
 		w.Uint(uint64(max(0, n)))
 	}
 	m := &e.Machine
@@ -130,7 +130,7 @@ func appendLoad(w *varint.Writer, e *strategy.Load) {
 func parseLoad(n strategy.Node, s string) (strategy.Load, bool) {
 	r := varint.Reader{Rest: []byte(s)}
 	most := func(n uint64) int64 { return int64(min(r.Uint(), n)) }
-	e := strategy.Load{Node: n, Hosts: int(most(1 << 40)), Waiting: most(1 << 40), Pages: most(1 << 60),
+	e := strategy.Load{Node: n, Hosts: int(most(1 << 40)), Waiting: most(1 << 40), Fetching: int(most(1 << 40)), Pages: most(1 << 60),
 		Bytes: most(1 << 60), CPU: time.Duration(most(1 << 60))}
 	m := &e.Machine
 	for _, f := range []*float64{&e.Rate, &e.Busy, &m.Cores, &m.GHz, &m.MemoryGB, &m.NetworkMbps, &m.DiskMbps} {

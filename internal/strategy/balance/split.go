@@ -1,0 +1,167 @@
+package balance
+
+import (
+	"cmp"
+	"hash/fnv"
+	"io"
+	"math"
+	"slices"
+
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/balance/model"
+	"kumo/internal/strategy/balance/split"
+)
+
+// A need is a node as a split sees it.
+type need struct {
+	*worker
+	time  split.Time // for URLs beside those that it has
+	ends  float64    // seconds until it is done with these
+	share int        // of what is pooled
+}
+
+// needs are the nodes that may be given something.
+func (p *policy) needs() (all []*need) {
+	for _, w := range p.present() {
+		f, left := w.time(), w.left()
+		n := &need{worker: w, time: func(n int) float64 { return f(left + n) }}
+		if left > 0 {
+			n.ends = f(left)
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+func times(all []*need) (times []split.Time) {
+	for _, n := range all {
+		times = append(times, n.time)
+	}
+	return times
+}
+
+// counts splits URLs, of which there is one at least, among nodes.
+func (p *policy) counts(nodes []split.Time, urls int) []int {
+	if p.cfg.Splitter == Swarm {
+		return split.Swarm(nodes, urls, split.SwarmConfig{Seed: p.cfg.Seed})
+	}
+	return split.Exact(nodes, urls)
+}
+
+// atOnce is to whom a host goes that does not wait.
+func (p *policy) atOnce(host string, links int) strategy.Node {
+	switch p.cfg.Splitter {
+	case Hash:
+		h := fnv.New64a()
+		_, _ = io.WriteString(h, host)
+		return p.Members()[h.Sum64()%uint64(len(p.Members()))]
+	case Even:
+		return slices.MinFunc(p.present(), func(a, b *worker) int { return cmp.Compare(a.given, b.given) }).node
+	}
+	return first(p.needs(), links).node
+}
+
+// first is the node that is done first with so many URLs more.
+func first(all []*need, urls int) *need {
+	return slices.MinFunc(all, func(a, b *need) int { return cmp.Compare(a.time(urls), b.time(urls)) })
+}
+
+// split gives what is pooled to nodes that need more.
+func (p *policy) split() {
+	if len(p.pool.hosts) == 0 {
+		return
+	}
+	all := p.needs()
+	p.widen(all)
+	if len(p.pool.hosts) == 0 {
+		return
+	}
+	nodes := times(all)
+	last := 0.0
+	for i, count := range p.counts(nodes, p.pool.links) {
+		n := all[i]
+		n.share = count
+		if last = max(last, n.ends); count > 0 {
+			last = max(last, nodes[i](count))
+		}
+	}
+	lead := p.cfg.Lead.Seconds()
+	if last <= 4*lead || len(all) == 1 {
+		p.giveAll(all)
+		return
+	}
+	slices.SortStableFunc(all, func(a, b *need) int { return cmp.Compare(a.ends, b.ends) })
+	for _, n := range all {
+		if n.ends < lead && n.share > 0 {
+			p.piece(all, n, last)
+		}
+	}
+}
+
+// piece gives a node its next piece: half its share, but what lasts two leads at least.
+func (p *policy) piece(all []*need, n *need, last float64) {
+	urls := (n.share + 1) / 2
+	if n.basis == model.Nothing && n.pages == 0 {
+		urls = (n.share + 7) / 8
+	} else {
+		f := n.worker.time()
+		lasts := within(f, n.left()+n.share, min(2*p.cfg.Lead.Seconds(), last)) - n.left()
+		urls = min(max(urls, lasts), n.share)
+	}
+	urls = max(urls, 1)
+	for _, h := range p.pool.bySize() {
+		switch {
+		case h.links <= urls:
+			p.give(h, n.worker)
+			urls -= h.links
+		case urls > 0 && h.links > n.share && first(all, h.links) == n: // nobody is done with it sooner
+			p.give(h, n.worker)
+			urls = 0
+		}
+		if urls <= 0 {
+			return
+		}
+	}
+}
+
+// maxImproved is how many hosts are split by what finds the shortest makespan for whole hosts.
+const maxImproved = 2000
+
+// giveAll gives all away that is pooled, so that all nodes end together.
+func (p *policy) giveAll(all []*need) {
+	hosts := slices.Clone(p.pool.bySize())
+	if p.cfg.Splitter == Exact && len(hosts) <= maxImproved {
+		sizes := make([]int, len(hosts))
+		for i, h := range hosts {
+			sizes[i] = h.links
+		}
+		for i, owner := range split.Hosts(times(all), sizes) {
+			p.give(hosts[i], all[owner].worker)
+		}
+		return
+	}
+	for _, h := range hosts { // the largest first, each to who is farthest from its share
+		n := slices.MaxFunc(all, func(a, b *need) int { return cmp.Compare(a.share, b.share) })
+		n.share -= h.links
+		p.give(h, n.worker)
+	}
+}
+
+// widen gives more hosts to nodes whose workers are idle though URLs wait: politeness keeps them from these. Each gets
+// as many as it has, but not more than an even part of all.
+func (p *policy) widen(all []*need) {
+	most := int(math.Ceil(float64(len(p.pool.hosts)) / float64(len(all))))
+	for _, n := range all {
+		if !n.narrowed(p.Now()) {
+			continue
+		}
+		n.worker.widen(p.Now())
+		for range min(max(1, n.load.Hosts), most) {
+			hosts := p.pool.bySize()
+			if len(hosts) == 0 {
+				return
+			}
+			p.give(hosts[0], n.worker)
+		}
+	}
+}

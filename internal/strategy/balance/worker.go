@@ -1,0 +1,219 @@
+package balance
+
+import (
+	"math"
+	"time"
+
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/balance/model"
+	"kumo/internal/strategy/balance/split"
+)
+
+// A worker is a node as the leader sees it.
+type worker struct {
+	node  strategy.Node
+	load  strategy.Load // the last
+	heard time.Time     // when; zero: it has told nothing yet
+	first int64         // pages when it was heard of first
+
+	sent  []grant // that may not have come yet
+	given int64   // URLs
+	piece *piece
+
+	pages, seconds float64 // lately, while it had something to do: what is old counts less
+	pace           float64 // pages a second, very lately
+	predicts       split.Time
+	basis          model.Basis
+	of             *model.Model // by which it does
+
+	widened  time.Time // when it was given more hosts because its workers were idle
+	narrow   float64   // pace before that
+	bounded  bool      // more hosts do not make it faster: its machine is the limit
+	boundAt  time.Time // since when
+	idle     int       // beats in a row in which workers were idle though URLs waited
+	failure  float64   // mean of |true - predicted| / true of its pieces, the newest counting most
+	finished int       // pieces
+	told     []byte    // of its quota
+	toldAt   time.Time
+}
+
+// A grant is links that were given at a time.
+type grant struct {
+	at    time.Time
+	links int
+}
+
+// A piece is what a node has to do from one moment on: when it has fetched so many pages, that is known how long it took.
+type piece struct {
+	urls      int
+	began     time.Time
+	pages     int64   // of the node, then
+	predicted float64 // seconds
+	beats     int
+	narrow    int // of these, in which politeness was the limit
+}
+
+const (
+	window      = 10.0 // seconds: what is older by that counts 1/e of what is new
+	windowPages = 10   // or, of a slow node, the time of so many pages
+	quick       = 2.0  // the same for the pace of now
+	trust       = 4.0  // pages for which a prediction counts beside the pace
+	distrust    = 0.5  // the same where it rests on nothing
+	// what a node is given has come after so long, and stands in what it tells
+	transit     = 1500 * time.Millisecond
+	maxPiece    = 60.0 // seconds
+	leastSample = 2 * time.Second
+	leastPages  = 4
+	widerBy     = 1.2 // times as fast is a node at least that is helped by more hosts
+	fullBusy    = 0.9
+	patience    = 15 * time.Second // until a node whose machine was the limit is tried again
+)
+
+// left is how many URLs a node has to fetch, with those that are on their way to it.
+func (w *worker) left() int { return int(min(w.load.Waiting, 1<<40)) + w.load.Fetching + w.coming() }
+
+func (w *worker) coming() (links int) {
+	for _, g := range w.sent {
+		links += g.links
+	}
+	return links
+}
+
+// hear takes in what the node tells, and returns a sample if a piece is done from which something can be learnt.
+func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) {
+	was, since := w.load, now.Sub(w.heard)
+	if since <= 0 && !w.heard.IsZero() {
+		return s, false
+	}
+	anew := w.heard.IsZero() || e.Pages < was.Pages
+	w.load, w.heard = e, now
+	if was.Machine != e.Machine {
+		w.predicts = nil
+	}
+	for len(w.sent) > 0 && now.Sub(w.sent[0].at) > transit {
+		w.sent = w.sent[1:]
+	}
+	if anew { // another process, or the first word of it
+		w.first, w.piece = e.Pages-w.done(&was), nil
+		return s, false
+	}
+	pages := float64(e.Pages - was.Pages)
+	w.pace += (pages/since.Seconds() - w.pace) * (1 - math.Exp(-since.Seconds()/quick))
+	if was.Waiting > 0 && e.Waiting > 0 || e.Busy >= fullBusy {
+		last := window // a slow node's pace takes longer to tell
+		if w.pages > 0 {
+			last = min(max(last, windowPages*w.seconds/w.pages), maxPiece)
+		}
+		fade := math.Exp(-since.Seconds() / last)
+		w.pages, w.seconds = w.pages*fade+pages, w.seconds*fade+since.Seconds()
+	}
+	w.see(now)
+	if w.piece != nil {
+		s, ok = w.progress(now)
+	}
+	return s, ok
+}
+
+// done is how many pages the node has fetched by what it told, since it was heard of first.
+func (w *worker) done(e *strategy.Load) int64 { return e.Pages - w.first }
+
+// see looks whether the node's workers are idle though URLs wait, and whether more hosts have helped.
+func (w *worker) see(now time.Time) {
+	switch {
+	case w.load.Busy >= fullBusy:
+		w.idle, w.bounded = 0, false
+		return
+	case w.load.Waiting == 0:
+		w.idle = 0
+		return
+	}
+	w.idle++
+	if after := now.Sub(w.widened); !w.widened.IsZero() && after >= 3*time.Second {
+		w.bounded, w.boundAt = w.pace < widerBy*w.narrow, now
+		w.widened = time.Time{}
+	}
+}
+
+// narrowed reports whether the node has too few hosts: its workers are idle, and more may make it faster.
+func (w *worker) narrowed(now time.Time) bool {
+	return w.idle >= 2 && w.widened.IsZero() && (!w.bounded || now.Sub(w.boundAt) >= patience)
+}
+
+// widen notes that it is given more hosts for that.
+func (w *worker) widen(now time.Time) { w.widened, w.narrow = now, w.pace }
+
+// progress looks whether the piece is done.
+func (w *worker) progress(now time.Time) (s model.Sample, ok bool) {
+	p := w.piece
+	p.beats++
+	if w.idle > 0 && !w.bounded {
+		p.narrow++
+	}
+	pages, took := int(w.load.Pages-p.pages), now.Sub(p.began)
+	dry := w.left() == 0
+	if pages < p.urls && !dry {
+		return s, false
+	}
+	w.piece = nil
+	if pages < leastPages || took < leastSample || dry && p.beats < 5 {
+		return s, false
+	}
+	true_ := took.Seconds()
+	err := math.Abs(true_-p.predicted*float64(pages)/float64(p.urls)) / true_
+	if w.finished++; w.finished == 1 {
+		w.failure = err
+	} else {
+		w.failure += (err - w.failure) / 4
+	}
+	if p.narrow*5 > p.beats {
+		return s, false // politeness was the limit
+	}
+	return model.Sample{Node: w.node.Name(), Machine: model.Machine(w.load.Machine), URLs: pages, Seconds: true_}, true
+}
+
+// begin begins a piece, if the node has something to do and none is under way.
+func (w *worker) begin(now time.Time) {
+	left := w.left()
+	if w.piece != nil || left == 0 || w.heard.IsZero() {
+		return
+	}
+	f := w.time()
+	if all := f(left); all > maxPiece {
+		left = max(1, int(float64(left)*maxPiece/all))
+	}
+	w.piece = &piece{urls: left, began: now, pages: w.load.Pages, predicted: f(left)}
+}
+
+// learns has the worker predicted by what a model knows now.
+func (w *worker) learns(m *model.Model) {
+	if w.predicts == nil || w.of != m {
+		f, basis := m.Time(w.node.Name(), model.Machine(w.load.Machine))
+		w.predicts, w.basis, w.of = f, basis, m
+	}
+}
+
+// time is how long the node takes for n URLs: as predicted, and by its pace of late.
+func (w *worker) time() split.Time {
+	f := w.predicts
+	n := max(w.left(), 10)
+	page := f(n) / float64(n) // seconds
+	weight := trust
+	if w.basis == model.Nothing {
+		weight = distrust
+	}
+	by := (w.seconds + weight*page) / ((w.pages + weight) * page)
+	return func(n int) float64 { return by * f(n) }
+}
+
+// within is how many of some URLs a node does in a time, in seconds.
+func within(f split.Time, urls int, in float64) int {
+	low, high := 0, urls
+	for low < high { // f rises
+		if mid := (low + high + 1) / 2; f(mid) <= in {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return low
+}
