@@ -108,19 +108,24 @@ func (p *policy) piece(all []*need, n *need, last float64) {
 		lasts := within(f, n.left()+n.share, min(2*p.cfg.Lead.Seconds(), last)) - n.left()
 		urls = min(max(urls, lasts), n.share)
 	}
-	urls = max(urls, 1)
-	for _, h := range p.pool.bySize() {
-		switch {
-		case h.links <= urls:
+	hosts := p.pool.bySize()
+	if len(hosts) == 0 {
+		return
+	}
+	if large := hosts[0]; large.links > n.share && first(all, large.links) == n { // nobody is done with it sooner
+		p.give(large, n.worker)
+		return
+	}
+	some := false
+	for _, h := range hosts {
+		if h.links <= urls {
 			p.give(h, n.worker)
 			urls -= h.links
-		case urls > 0 && h.links > n.share && first(all, h.links) == n: // nobody is done with it sooner
-			p.give(h, n.worker)
-			urls = 0
+			some = true
 		}
-		if urls <= 0 {
-			return
-		}
+	}
+	if small := hosts[len(hosts)-1]; !some && (small.links <= n.share || first(all, small.links) == n) {
+		p.give(small, n.worker)
 	}
 }
 
