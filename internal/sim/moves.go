@@ -22,10 +22,6 @@ type move struct {
 	at moment
 }
 
-// settles is for how long a host stays that has moved, at least: less than what the strategy promises, as clocks
-// differ.
-const settles = 55 * time.Minute
-
 // unaware is for how long the control unit may not know that a node is a member.
 const unaware = time.Minute
 
@@ -54,7 +50,7 @@ func (m *moves) host(h central.Host) {
 	case !h.Moved: // it is another's for another reason
 		delete(m.last, h.Name)
 	case moved && last.to == h.Owner: // and now it has come
-	case moved && m.w.k.now-last.at < settles && m.came[h.Owner] < last.at-unaware:
+	case moved && m.w.k.now-last.at < m.w.cfg.Settles && m.came[h.Owner] < last.at-unaware:
 		m.w.violateOf(m.w.web.byName[h.Name], "%s goes to %s, %v after it went to %s: to and fro", h.Name, h.Owner,
 			m.w.k.now-last.at, last.to)
 	default:

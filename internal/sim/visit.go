@@ -81,7 +81,7 @@ func (p *process) request(v *visit) {
 		return
 	}
 	v.sent = true
-	took := p.w.fetchTime(p.m.index, v.page.host())
+	took := time.Duration(float64(p.w.fetchTime(p.m.index, v.page.host())) * p.m.slowness * p.m.throttled)
 	v.ends = p.w.k.now + took
 	p.w.score.request(v)
 	p.w.k.within(p, took, func() { p.answered(v) })
@@ -93,6 +93,7 @@ func (p *process) answered(v *visit) {
 		return
 	}
 	p.fetched++
+	p.pages++
 	e := &entry{kind: entryDone, page: v.page}
 	p.links = p.w.web.linksOf(v.page, p.links[:0])
 	p.w.score.found(p.links)
