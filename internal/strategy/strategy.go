@@ -210,7 +210,8 @@ type Coming struct{ Nodes []Node }
 // A Queue is a host where URLs wait.
 type Queue struct {
 	Host    string
-	Waiting int // URLs
+	Waiting int  // URLs
+	Busy    bool // a request to it is under way: it moves when that has ended
 }
 
 func (Members) event()   {}

@@ -1,6 +1,7 @@
 package balance
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -26,7 +27,7 @@ func (m *moves) came(now time.Time, host string) {
 	if m.going[host] {
 		delete(m.going, host)
 		m.last = now
-		if len(m.going) == 0 && !m.asked.IsZero() {
+		if !m.asked.IsZero() { // those to which a request is under way come later
 			m.end(now.Sub(m.asked))
 		}
 	}
@@ -92,7 +93,7 @@ func (p *policy) takeBack() {
 		return
 	}
 	m.at = p.Now().Add(p.cfg.Beat / 2)
-	if !p.Calm(p.cfg.Beat) || p.moving() || m.at.Sub(p.Now()) > p.cfg.Beat || len(p.pool.hosts) > 0 || p.Gathering() {
+	if !p.Calm(p.cfg.Beat) || p.moving() || m.at.Sub(p.Now()) > p.cfg.Beat || p.Gathering() {
 		return
 	}
 	all := p.fresh()
@@ -109,7 +110,7 @@ func (p *policy) takeBack() {
 		left := n.left()
 		keeps[i] = left
 		if late = max(late, n.ends); n.ends > move.Seconds() {
-			keeps[i] = min(left, int(math.Ceil(float64(left)*move.Seconds()/n.ends)))
+			keeps[i] = min(left, max(left-n.queued(), int(math.Ceil(float64(left)*move.Seconds()/n.ends))))
 		}
 		sum += left - keeps[i]
 		f, keep := n.worker.time(), keeps[i]
@@ -119,13 +120,17 @@ func (p *policy) takeBack() {
 		return
 	}
 	nodes := times(all)
-	counts := p.counts(nodes, sum)
+	counts := p.counts(nodes, sum+p.pool.links)
 	for i := range all {
 		if counts[i] > 0 || keeps[i] > 0 {
 			last = max(last, nodes[i](counts[i]))
 		}
 	}
-	if late-last <= 2*move.Seconds() {
+	least := 2 * move.Seconds()
+	if p.pool.links > 0 { // what is pooled may make it good yet
+		least += last / 4
+	}
+	if late-last <= least {
 		return
 	}
 	if p.ask(all, keeps, counts) {
@@ -133,10 +138,15 @@ func (p *policy) takeBack() {
 	}
 }
 
-// fresh are nodes that have told what they do since hosts have moved and all that was given has come.
+// fresh are nodes that say what they do; none while one of them has not since hosts have moved, and all that it was given
+// has come.
 func (p *policy) fresh() (all []*need) {
 	for _, n := range p.needs() {
-		if p.Now().Sub(n.heard) < 3*p.cfg.Beat && n.heard.Sub(p.moves.last) > transit && n.coming() == 0 {
+		switch silent := p.Now().Sub(n.heard); {
+		case silent >= 3*p.cfg.Beat:
+		case n.heard.Sub(p.moves.last) <= transit || n.coming() > 0:
+			return nil
+		default:
 			all = append(all, n)
 		}
 	}
@@ -150,7 +160,13 @@ func (p *policy) ask(all []*need, keeps, counts []int) (asked bool) {
 		urls int
 	}
 	var lacks []lack
-	for i, n := range all {
+	order := make([]int, len(all)) // those that have the least to do first
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(all[i].ends, all[j].ends) })
+	for _, i := range order {
+		n := all[i]
 		if urls := keeps[i] + counts[i] - n.left(); urls > 0 {
 			lacks = append(lacks, lack{n.node, urls})
 		}

@@ -17,6 +17,7 @@ type need struct {
 	*worker
 	time  split.Time // for URLs beside those that it has
 	ends  float64    // seconds until it is done with these
+	dry   float64    // until none of them waits any more
 	share int        // of what is pooled
 }
 
@@ -27,6 +28,7 @@ func (p *policy) needs() (all []*need) {
 		n := &need{worker: w, time: func(n int) float64 { return f(left + n) }}
 		if left > 0 {
 			n.ends = f(left)
+			n.dry = n.ends*float64(w.queued())/float64(left) - p.Now().Sub(w.heard).Seconds()
 		}
 		all = append(all, n)
 	}
@@ -81,7 +83,7 @@ func (p *policy) split() {
 	for i, count := range p.counts(nodes, p.pool.links) {
 		n := all[i]
 		n.share = count
-		if last = max(last, n.ends); count > 0 {
+		if count > 0 {
 			last = max(last, nodes[i](count))
 		}
 	}
@@ -90,9 +92,9 @@ func (p *policy) split() {
 		p.giveAll(all)
 		return
 	}
-	slices.SortStableFunc(all, func(a, b *need) int { return cmp.Compare(a.ends, b.ends) })
+	slices.SortStableFunc(all, func(a, b *need) int { return cmp.Compare(a.dry, b.dry) })
 	for _, n := range all {
-		if n.ends < lead && n.share > 0 {
+		if n.dry < lead && n.share > 0 {
 			p.piece(all, n, last)
 		}
 	}
@@ -101,7 +103,7 @@ func (p *policy) split() {
 // piece gives a node its next piece: half its share, but what lasts two leads at least.
 func (p *policy) piece(all []*need, n *need, last float64) {
 	urls := (n.share + 1) / 2
-	if n.basis == model.Nothing && n.pages == 0 {
+	if n.basis == model.Nothing && n.work == 0 {
 		urls = (n.share + 7) / 8
 	} else {
 		f := n.worker.time()

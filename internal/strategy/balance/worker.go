@@ -20,11 +20,11 @@ type worker struct {
 	given int64   // URLs
 	piece *piece
 
-	pages, seconds float64 // lately, while it had something to do: what is old counts less
-	pace           float64 // pages a second, very lately
-	predicts       split.Time
-	basis          model.Basis
-	of             *model.Model // by which it does
+	work, seconds float64 // pages, lately, while it had something to do: what is old counts less
+	pace          float64 // pages a second, very lately
+	predicts      split.Time
+	basis         model.Basis
+	of            *model.Model // by which it does
 
 	widened  time.Time // when it was given more hosts because its workers were idle
 	narrow   float64   // pace before that
@@ -47,10 +47,11 @@ type grant struct {
 type piece struct {
 	urls      int
 	began     time.Time
-	pages     int64   // of the node, then
+	work      float64 // of the node, then
 	predicted float64 // seconds
 	beats     int
 	narrow    int // of these, in which politeness was the limit
+	fetching  int // when it began
 }
 
 const (
@@ -69,8 +70,12 @@ const (
 	patience    = 15 * time.Second // until a node whose machine was the limit is tried again
 )
 
-// left is how many URLs a node has to fetch, with those that are on their way to it.
-func (w *worker) left() int { return int(min(w.load.Waiting, 1<<40)) + w.load.Fetching + w.coming() }
+// left is how many URLs a node has to fetch, with those that are on their way to it. What is under way is half done, in
+// the mean.
+func (w *worker) left() int { return w.queued() + (w.load.Fetching+1)/2 }
+
+// queued is left without what is under way.
+func (w *worker) queued() int { return int(min(w.load.Waiting, 1<<40)) + w.coming() }
 
 func (w *worker) coming() (links int) {
 	for _, g := range w.sent {
@@ -97,15 +102,15 @@ func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) 
 		w.first, w.piece = e.Pages-w.done(&was), nil
 		return s, false
 	}
-	pages := float64(e.Pages - was.Pages)
+	pages := workOf(&e) - workOf(&was)
 	w.pace += (pages/since.Seconds() - w.pace) * (1 - math.Exp(-since.Seconds()/quick))
 	if was.Waiting > 0 && e.Waiting > 0 || e.Busy >= fullBusy {
 		last := window // a slow node's pace takes longer to tell
-		if w.pages > 0 {
-			last = min(max(last, windowPages*w.seconds/w.pages), maxPiece)
+		if w.work > 0 {
+			last = min(max(last, windowPages*w.seconds/w.work), maxPiece)
 		}
 		fade := math.Exp(-since.Seconds() / last)
-		w.pages, w.seconds = w.pages*fade+pages, w.seconds*fade+since.Seconds()
+		w.work, w.seconds = max(0, w.work*fade+pages), w.seconds*fade+since.Seconds()
 	}
 	w.see(now)
 	if w.piece != nil {
@@ -116,6 +121,9 @@ func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) 
 
 // done is how many pages the node has fetched by what it told, since it was heard of first.
 func (w *worker) done(e *strategy.Load) int64 { return e.Pages - w.first }
+
+// workOf is what a node has done, in pages: of what is under way the half, in the mean.
+func workOf(e *strategy.Load) float64 { return float64(e.Pages) + float64(e.Fetching)/2 }
 
 // see looks whether the node's workers are idle though URLs wait, and whether more hosts have helped.
 func (w *worker) see(now time.Time) {
@@ -149,13 +157,14 @@ func (w *worker) progress(now time.Time) (s model.Sample, ok bool) {
 	if w.idle > 0 && !w.bounded {
 		p.narrow++
 	}
-	pages, took := int(w.load.Pages-p.pages), now.Sub(p.began)
+	pages, took := int(math.Round(workOf(&w.load)-p.work)), now.Sub(p.began)
 	dry := w.left() == 0
 	if pages < p.urls && !dry {
 		return s, false
 	}
 	w.piece = nil
-	if pages < leastPages || took < leastSample || dry && p.beats < 5 {
+	most := max(leastPages, 2*max(w.load.Fetching, p.fetching)) // else what was under way makes too much of a difference
+	if pages < most || took < leastSample || dry && p.beats < 5 {
 		return s, false
 	}
 	true_ := took.Seconds()
@@ -181,7 +190,8 @@ func (w *worker) begin(now time.Time) {
 	if all := f(left); all > maxPiece {
 		left = max(1, int(float64(left)*maxPiece/all))
 	}
-	w.piece = &piece{urls: left, began: now, pages: w.load.Pages, predicted: f(left)}
+	w.piece = &piece{urls: left, began: now, work: workOf(&w.load), fetching: w.load.Fetching,
+		predicted: f(left)}
 }
 
 // learns has the worker predicted by what a model knows now.
@@ -201,7 +211,7 @@ func (w *worker) time() split.Time {
 	if w.basis == model.Nothing {
 		weight = distrust
 	}
-	by := (w.seconds + weight*page) / ((w.pages + weight) * page)
+	by := (w.seconds + weight*page) / ((w.work + weight) * page)
 	return func(n int) float64 { return by * f(n) }
 }
 

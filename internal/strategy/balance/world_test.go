@@ -120,7 +120,7 @@ func (w *world) find(n strategy.Node, urls, slices int) {
 func (w *world) spare(n strategy.Node) (queues []strategy.Queue) {
 	for host, urls := range w.nodes[n].queues {
 		if len(urls) > 0 {
-			queues = append(queues, strategy.Queue{Host: host, Waiting: len(urls)})
+			queues = append(queues, strategy.Queue{Host: host, Waiting: len(urls), Busy: w.nodes[n].fetches(host)})
 		}
 	}
 	slices.SortFunc(queues, func(a, b strategy.Queue) int {
@@ -235,26 +235,41 @@ func (w *world) report(n strategy.Node) {
 	w.Tell(n, e)
 }
 
-// carry moves hosts: those of all nodes that want to at one time, in a second and a half, once no request to them is under
-// way.
+// fetches reports whether a request to a host is under way.
+func (f *fetcher) fetches(host string) bool {
+	return slices.ContainsFunc(f.under, func(v *visit) bool { return v.host == host })
+}
+
+// carry moves hosts: those of all nodes that want to at one time, in a second and a half; but one to which a request is
+// under way waits for its end.
 func (w *world) carry() {
 	if len(w.moving) == 0 {
-		if w.moving, w.Moves = w.Moves, nil; len(w.moving) == 0 {
+		var all []strategy.Move
+		for i := range w.Moves {
+			m := &w.Moves[i]
+			var quiet, busy []string
+			for _, host := range m.Hosts {
+				if w.nodes[m.From].fetches(host) {
+					busy = append(busy, host)
+				} else {
+					quiet = append(quiet, host)
+					all = append(all, strategy.Move{Host: host, From: m.From, To: m.To})
+				}
+			}
+			if len(quiet) > 0 {
+				w.moving = append(w.moving, centraltest.Move{HandOver: strategy.HandOver{Hosts: quiet, To: m.To}, From: m.From})
+			}
+			m.Hosts = busy
+		}
+		w.Moves = slices.DeleteFunc(w.Moves, func(m centraltest.Move) bool { return len(m.Hosts) == 0 })
+		if len(w.moving) == 0 {
 			return
 		}
 		w.movedAt = w.Now.Add(1500 * time.Millisecond)
 		w.epoch++
-		var all []strategy.Move
-		for _, m := range w.moving {
-			for _, host := range m.Hosts {
-				all = append(all, strategy.Move{Host: host, From: m.From, To: m.To})
-			}
-		}
 		w.Members(w.epoch, w.epoch-1, all...)
 	}
-	if w.movedAt.After(w.Now) || slices.ContainsFunc(w.moving, func(m centraltest.Move) bool {
-		return slices.ContainsFunc(w.nodes[m.From].under, func(v *visit) bool { return slices.Contains(m.Hosts, v.host) })
-	}) {
+	if w.movedAt.After(w.Now) {
 		return
 	}
 	for _, m := range w.moving {

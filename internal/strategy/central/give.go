@@ -71,6 +71,10 @@ func (s *Strategy) spared(queues []strategy.Queue) {
 	if s.lasts == 0 || s.lasts >= longTurn {
 		least = 1
 	}
+	if slices.ContainsFunc(gives, func(g give) bool { return g.urls > 0 }) { // time is short
+		queues = slices.Clone(queues)
+		slices.SortStableFunc(queues, func(a, b strategy.Queue) int { return number(a.Busy) - number(b.Busy) })
+	}
 	for _, q := range queues {
 		if len(gives) == 0 {
 			return
@@ -102,6 +106,13 @@ func (s *Strategy) spared(queues []strategy.Queue) {
 			turn++
 		}
 	}
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // fits is the first give, from one on, that a host with such a queue is for; -1: none. Where URLs are counted, the host
