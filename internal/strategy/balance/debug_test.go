@@ -7,8 +7,8 @@ import (
 )
 
 func TestDebug(t *testing.T) {
-	learnt := samplesOf(t, 3)
-	w := newWorld(t, 0, Exact, fiveNodes, learnt)
+	var learnt []byte
+	w := newWorld(t, 3, Exact, fiveNodes, learnt)
 	w.find("n1~1", 500, 256)
 	last := w.Now
 	w.after = func(w *world) {

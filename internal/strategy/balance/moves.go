@@ -46,6 +46,7 @@ func (m *moves) end(took time.Duration) {
 
 const (
 	leastMove = 500 * time.Millisecond
+	settling  = time.Second // until what has moved stands in what nodes tell
 	// for so long hosts are waited for that are to be offered, and that are to come
 	offerPatience = 5 * time.Second
 	maxVain       = 6 // doublings of the time until nodes are asked again that had nothing to give
@@ -144,7 +145,7 @@ func (p *policy) fresh() (all []*need) {
 	for _, n := range p.needs() {
 		switch silent := p.Now().Sub(n.heard); {
 		case silent >= 3*p.cfg.Beat:
-		case n.heard.Sub(p.moves.last) <= transit || n.coming() > 0:
+		case n.heard.Sub(p.moves.last) <= settling || n.coming() > 0:
 			return nil
 		default:
 			all = append(all, n)

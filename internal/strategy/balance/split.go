@@ -74,10 +74,6 @@ func (p *policy) split() {
 		return
 	}
 	all := p.needs()
-	p.widen(all)
-	if len(p.pool.hosts) == 0 {
-		return
-	}
 	nodes := times(all)
 	last := 0.0
 	for i, count := range p.counts(nodes, p.pool.links) {
@@ -88,6 +84,7 @@ func (p *policy) split() {
 		}
 	}
 	lead := p.cfg.Lead.Seconds()
+	p.widen(all)
 	if last <= 4*lead || len(all) == 1 {
 		p.giveAll(all)
 		return
@@ -100,14 +97,19 @@ func (p *policy) split() {
 	}
 }
 
-// piece gives a node its next piece: half its share, but what lasts two leads at least.
+// piece gives a node its next piece: half its share, or less as long as little is known of it, but what lasts two leads
+// at least.
 func (p *policy) piece(all []*need, n *need, last float64) {
-	urls := (n.share + 1) / 2
-	if n.basis == model.Nothing && n.work == 0 {
-		urls = (n.share + 7) / 8
-	} else {
-		f := n.worker.time()
-		lasts := within(f, n.left()+n.share, min(2*p.cfg.Lead.Seconds(), last)) - n.left()
+	part := 2
+	switch {
+	case n.basis == model.Nothing && n.work < trust:
+		part = 8
+	case n.basis < model.Pace:
+		part = 4
+	}
+	urls := (n.share + part - 1) / part
+	if part < 8 {
+		lasts := within(n.worker.time(), n.left()+n.share, min(2*p.cfg.Lead.Seconds(), last)) - n.left()
 		urls = min(max(urls, lasts), n.share)
 	}
 	hosts := p.pool.bySize()
@@ -155,20 +157,24 @@ func (p *policy) giveAll(all []*need) {
 }
 
 // widen gives more hosts to nodes whose workers are idle though URLs wait: politeness keeps them from these. Each gets
-// as many as it has, but not more than an even part of all.
+// as many as it has, within half its share, but not more than an even part of all.
 func (p *policy) widen(all []*need) {
 	most := int(math.Ceil(float64(len(p.pool.hosts)) / float64(len(all))))
 	for _, n := range all {
-		if !n.narrowed(p.Now()) {
+		if !n.narrowed(p.Now()) || n.share == 0 {
 			continue
 		}
 		n.worker.widen(p.Now())
-		for range min(max(1, n.load.Hosts), most) {
-			hosts := p.pool.bySize()
-			if len(hosts) == 0 {
-				return
+		more, urls := min(max(1, n.load.Hosts), most), (n.share+1)/2
+		for _, h := range p.pool.bySize() {
+			if more == 0 {
+				break
 			}
-			p.give(hosts[0], n.worker)
+			if h.links <= urls {
+				p.give(h, n.worker)
+				n.share, urls = n.share-h.links, urls-h.links
+				more--
+			}
 		}
 	}
 }

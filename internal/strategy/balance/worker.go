@@ -55,18 +55,18 @@ type piece struct {
 }
 
 const (
-	window      = 10.0 // seconds: what is older by that counts 1/e of what is new
-	windowPages = 10   // or, of a slow node, the time of so many pages
-	quick       = 2.0  // the same for the pace of now
-	trust       = 4.0  // pages for which a prediction counts beside the pace
-	distrust    = 0.5  // the same where it rests on nothing
-	// what a node is given has come after so long, and stands in what it tells
-	transit     = 1500 * time.Millisecond
-	maxPiece    = 60.0 // seconds
+	window      = 10.0            // seconds: what is older by that counts 1/e of what is new
+	windowPages = 10              // or, of a slow node, the time of so many pages
+	quick       = 2.0             // the same for the pace of now
+	trust       = 4.0             // pages for which a prediction counts beside the pace
+	distrust    = 0.5             // the same where it rests on nothing
+	lost        = 5 * time.Second // what has not come after so long was known already
+	maxPiece    = 60.0            // seconds
 	leastSample = 2 * time.Second
 	leastPages  = 4
 	widerBy     = 1.2 // times as fast is a node at least that is helped by more hosts
 	fullBusy    = 0.9
+	idleBusy    = 0.75
 	patience    = 15 * time.Second // until a node whose machine was the limit is tried again
 )
 
@@ -95,9 +95,7 @@ func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) 
 	if was.Machine != e.Machine {
 		w.predicts = nil
 	}
-	for len(w.sent) > 0 && now.Sub(w.sent[0].at) > transit {
-		w.sent = w.sent[1:]
-	}
+	w.arrive(now, int(e.Waiting-was.Waiting+e.Pages-was.Pages)+e.Fetching-was.Fetching)
 	if anew { // another process, or the first word of it
 		w.first, w.piece = e.Pages-w.done(&was), nil
 		return s, false
@@ -122,6 +120,19 @@ func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) 
 // done is how many pages the node has fetched by what it told, since it was heard of first.
 func (w *worker) done(e *strategy.Load) int64 { return e.Pages - w.first }
 
+// arrive notes that the node has so many URLs more than it had: they are what was sent to it first.
+func (w *worker) arrive(now time.Time, urls int) {
+	for len(w.sent) > 0 {
+		g := &w.sent[0]
+		if now.Sub(g.at) < lost && g.links > max(urls, 0) {
+			g.links -= max(urls, 0)
+			return
+		}
+		urls -= g.links
+		w.sent = w.sent[1:]
+	}
+}
+
 // workOf is what a node has done, in pages: of what is under way the half, in the mean.
 func workOf(e *strategy.Load) float64 { return float64(e.Pages) + float64(e.Fetching)/2 }
 
@@ -131,7 +142,7 @@ func (w *worker) see(now time.Time) {
 	case w.load.Busy >= fullBusy:
 		w.idle, w.bounded = 0, false
 		return
-	case w.load.Waiting == 0:
+	case w.load.Busy >= idleBusy, w.load.Waiting == 0:
 		w.idle = 0
 		return
 	}

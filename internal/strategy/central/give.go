@@ -71,10 +71,6 @@ func (s *Strategy) spared(queues []strategy.Queue) {
 	if s.lasts == 0 || s.lasts >= longTurn {
 		least = 1
 	}
-	if slices.ContainsFunc(gives, func(g give) bool { return g.urls > 0 }) { // time is short
-		queues = slices.Clone(queues)
-		slices.SortStableFunc(queues, func(a, b strategy.Queue) int { return number(a.Busy) - number(b.Busy) })
-	}
 	for _, q := range queues {
 		if len(gives) == 0 {
 			return
@@ -84,7 +80,7 @@ func (s *Strategy) spared(queues []strategy.Queue) {
 			continue
 		}
 		turn %= len(gives)
-		if at := fits(gives, turn, q.Waiting, least); at >= 0 {
+		if at := fits(gives, turn, q, least); at >= 0 {
 			turn = at
 		} else {
 			continue
@@ -108,20 +104,13 @@ func (s *Strategy) spared(queues []strategy.Queue) {
 	}
 }
 
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // fits is the first give, from one on, that a host with such a queue is for; -1: none. Where URLs are counted, the host
-// must not bring more than are wanted, but for what is left over of a host.
-func fits(gives []give, from, waiting, least int) int {
+// must not bring more than are wanted, but for what is left over of a host, and is not to be waited for.
+func fits(gives []give, from int, q strategy.Queue, least int) int {
 	for i := range gives {
 		at := (from + i) % len(gives)
 		g := &gives[at]
-		if g.urls == 0 && waiting >= least || g.urls > 0 && waiting > 0 && 2*waiting <= 3*g.urls {
+		if g.urls == 0 && q.Waiting >= least || g.urls > 0 && q.Waiting > 0 && 2*q.Waiting <= 3*g.urls && !q.Busy {
 			return at
 		}
 	}
