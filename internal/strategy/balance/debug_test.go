@@ -7,8 +7,8 @@ import (
 )
 
 func TestDebug(t *testing.T) {
-	var learnt []byte
-	w := newWorld(t, 3, Exact, fiveNodes, learnt)
+
+	w := newWorld(t, 4, Exact, fiveNodes, samplesOf(t, 10))
 	w.find("n1~1", 500, 256)
 	last := w.Now
 	w.after = func(w *world) {

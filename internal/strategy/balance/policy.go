@@ -230,7 +230,7 @@ func (p *policy) learn() {
 		}
 		p.model.Train(epochs)
 		for _, w := range p.workers {
-			w.predicts = nil
+			w.of = nil
 		}
 	}
 }

@@ -20,6 +20,7 @@ type worker struct {
 	given int64   // URLs
 	piece *piece
 
+	under         float64 // what is left of the pages under way, in pages
 	work, seconds float64 // pages, lately, while it had something to do: what is old counts less
 	pace          float64 // pages a second, very lately
 	predicts      split.Time
@@ -70,9 +71,9 @@ const (
 	patience    = 15 * time.Second // until a node whose machine was the limit is tried again
 )
 
-// left is how many URLs a node has to fetch, with those that are on their way to it. What is under way is half done, in
-// the mean.
-func (w *worker) left() int { return w.queued() + (w.load.Fetching+1)/2 }
+// left is how many URLs a node has to fetch, with those that are on their way to it, and what is left of those under
+// way.
+func (w *worker) left() int { return w.queued() + int(math.Ceil(w.under)) }
 
 // queued is left without what is under way.
 func (w *worker) queued() int { return int(min(w.load.Waiting, 1<<40)) + w.coming() }
@@ -93,13 +94,14 @@ func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) 
 	anew := w.heard.IsZero() || e.Pages < was.Pages
 	w.load, w.heard = e, now
 	if was.Machine != e.Machine {
-		w.predicts = nil
+		w.of = nil
 	}
 	w.arrive(now, int(e.Waiting-was.Waiting+e.Pages-was.Pages)+e.Fetching-was.Fetching)
 	if anew { // another process, or the first word of it
-		w.first, w.piece = e.Pages-w.done(&was), nil
+		w.first, w.piece, w.under = e.Pages-w.done(&was), nil, float64(e.Fetching)/2
 		return s, false
 	}
+	w.fetch(since.Seconds(), int(e.Pages-was.Pages)+e.Fetching-was.Fetching)
 	pages := workOf(&e) - workOf(&was)
 	w.pace += (pages/since.Seconds() - w.pace) * (1 - math.Exp(-since.Seconds()/quick))
 	if was.Waiting > 0 && e.Waiting > 0 || e.Busy >= fullBusy {
@@ -119,6 +121,14 @@ func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) 
 
 // done is how many pages the node has fetched by what it told, since it was heard of first.
 func (w *worker) done(e *strategy.Load) int64 { return e.Pages - w.first }
+
+// fetch says what is left of the pages under way, some time later, when so many have been begun: a quarter of them at
+// least, as some are in the midst of it.
+func (w *worker) fetch(seconds float64, begun int) {
+	w.under += float64(max(begun, 0)) - seconds/w.page()
+	all := float64(w.load.Fetching)
+	w.under = min(max(w.under, all/4), all)
+}
 
 // arrive notes that the node has so many URLs more than it had: they are what was sent to it first.
 func (w *worker) arrive(now time.Time, urls int) {
@@ -207,7 +217,7 @@ func (w *worker) begin(now time.Time) {
 
 // learns has the worker predicted by what a model knows now.
 func (w *worker) learns(m *model.Model) {
-	if w.predicts == nil || w.of != m {
+	if w.of != m {
 		f, basis := m.Time(w.node.Name(), model.Machine(w.load.Machine))
 		w.predicts, w.basis, w.of = f, basis, m
 	}
@@ -215,16 +225,27 @@ func (w *worker) learns(m *model.Model) {
 
 // time is how long the node takes for n URLs: as predicted, and by its pace of late.
 func (w *worker) time() split.Time {
-	f := w.predicts
-	n := max(w.left(), 10)
-	page := f(n) / float64(n) // seconds
+	f, by := w.predicts, w.slower()
+	return func(n int) float64 { return by * f(n) }
+}
+
+// slower is how many times as long as predicted the node takes of late.
+func (w *worker) slower() float64 {
+	page := w.predicted()
 	weight := trust
 	if w.basis == model.Nothing {
 		weight = distrust
 	}
-	by := (w.seconds + weight*page) / ((w.work + weight) * page)
-	return func(n int) float64 { return by * f(n) }
+	return (w.seconds + weight*page) / ((w.work + weight) * page)
 }
+
+// predicted is how long a page takes as predicted, and page as it does of late, in seconds.
+func (w *worker) predicted() float64 {
+	n := max(w.left(), 10)
+	return w.predicts(n) / float64(n)
+}
+
+func (w *worker) page() float64 { return w.predicted() * w.slower() }
 
 // within is how many of some URLs a node does in a time, in seconds.
 func within(f split.Time, urls int, in float64) int {

@@ -41,7 +41,8 @@ type world struct {
 	rng     *rand.Rand
 	workers int
 	nodes   map[strategy.Node]*fetcher
-	total   int // URLs
+	total   int     // URLs
+	effort  float64 // that they take, in mean pages
 	fetched map[string]int
 	began   time.Time
 	epoch   uint64
@@ -180,7 +181,9 @@ func (w *world) work(n strategy.Node) {
 			continue
 		}
 		f.queues[host] = urls[1:]
-		f.under = append(f.under, &visit{host, urls[0], 0.5 + w.rng.Float64()})
+		size := 0.5 + w.rng.Float64()
+		w.effort += size
+		f.under = append(f.under, &visit{host, urls[0], size})
 	}
 }
 
@@ -359,7 +362,7 @@ func (w *world) finish() run {
 		pace += 1 / pageTime(f.machine)
 	}
 	r := run{time: last.Sub(w.began), tail: last.Sub(first)}
-	r.share = float64(w.total) / pace / r.time.Seconds()
+	r.share = w.effort / pace / r.time.Seconds()
 	return r
 }
 
