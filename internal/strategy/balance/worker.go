@@ -61,6 +61,7 @@ const (
 	quick       = 2.0             // the same for the pace of now
 	trust       = 4.0             // pages for which a prediction counts beside the pace
 	distrust    = 0.5             // the same where it rests on nothing
+	surprise    = 0.3             // logarithm of how far off it is where it counts half
 	lost        = 5 * time.Second // what has not come after so long was known already
 	maxPiece    = 60.0            // seconds
 	leastSample = 2 * time.Second
@@ -229,12 +230,17 @@ func (w *worker) time() split.Time {
 	return func(n int) float64 { return by * f(n) }
 }
 
-// slower is how many times as long as predicted the node takes of late.
+// slower is how many times as long as predicted the node takes of late. The farther that is from what was predicted, the
+// less a prediction counts: the machine is not what it was.
 func (w *worker) slower() float64 {
 	page := w.predicted()
 	weight := trust
 	if w.basis == model.Nothing {
 		weight = distrust
+	}
+	if w.seconds > 0 {
+		off := math.Log((w.seconds+page)/((w.work+1)*page)) / surprise
+		weight /= 1 + off*off
 	}
 	return (w.seconds + weight*page) / ((w.work + weight) * page)
 }
