@@ -19,8 +19,8 @@ const cut = 256
 // TestFiveNodes has the paper's five nodes fetch 500 URLs of one site: against the even split, and what no split can
 // beat.
 func TestFiveNodes(t *testing.T) {
-	learnt := samplesOf(t, 10)
-	const seeds = 8
+	learnt := samplesOf(t, 5)
+	const seeds = 5
 	evens := make([]run, seeds)
 	for seed := range evens {
 		even := newWorld(t, uint64(seed), Even, fiveNodes, nil)
