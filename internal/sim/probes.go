@@ -83,6 +83,10 @@ func (p *process) load() strategy.Load {
 			e.Hosts++
 			e.Waiting += int64(bits.OnesCount64(h.waiting))
 		}
+		if h.visiting && h.waiting != 0 {
+			e.Waiting--
+			e.Fetching++
+		}
 	}
 	return e
 }

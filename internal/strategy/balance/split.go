@@ -17,7 +17,7 @@ type need struct {
 	*worker
 	time  split.Time // for URLs beside those that it has
 	ends  float64    // seconds until it is done with these
-	dry   float64    // until none of them waits any more
+	dry   float64    // until it has too little to do
 	share int        // of what is pooled
 }
 
@@ -28,7 +28,10 @@ func (p *policy) needs() (all []*need) {
 		n := &need{worker: w, time: func(n int) float64 { return f(left + n) }}
 		if left > 0 {
 			n.ends = f(left)
-			n.dry = n.ends*float64(w.queued())/float64(left) - p.Now().Sub(w.heard).Seconds()
+			n.dry = n.ends - p.Now().Sub(w.heard).Seconds()
+			if w.load.Busy >= idleBusy { // its workers are the limit, perhaps
+				n.dry -= n.ends * float64(left-w.queued()) / float64(left)
+			}
 		}
 		all = append(all, n)
 	}
@@ -97,18 +100,25 @@ func (p *policy) split() {
 	}
 }
 
-// piece gives a node its next piece: half its share, or less as long as little is known of it, but what lasts two leads
-// at least.
-func (p *policy) piece(all []*need, n *need, last float64) {
-	part := 2
+// known reports whether something is known of how fast the node is.
+func (n *need) known() bool { return n.basis > model.Nothing || n.work >= trust }
+
+// part is half the node's share, or less as long as little is known of it.
+func (n *need) part() int {
+	of := 2
 	switch {
-	case n.basis == model.Nothing && n.work < trust:
-		part = 8
+	case !n.known():
+		of = 8
 	case n.basis < model.Pace:
-		part = 4
+		of = 4
 	}
-	urls := (n.share + part - 1) / part
-	if part < 8 {
+	return (n.share + of - 1) / of
+}
+
+// piece gives a node its next piece: a part of its share, but what lasts two leads at least.
+func (p *policy) piece(all []*need, n *need, last float64) {
+	urls := n.part()
+	if n.known() {
 		lasts := within(n.worker.time(), n.left()+n.share, min(2*p.cfg.Lead.Seconds(), last)) - n.left()
 		urls = min(max(urls, lasts), n.share)
 	}
@@ -157,7 +167,7 @@ func (p *policy) giveAll(all []*need) {
 }
 
 // widen gives more hosts to nodes whose workers are idle though URLs wait: politeness keeps them from these. Each gets
-// as many as it has, within half its share, but not more than an even part of all.
+// as many as it has, within what a piece would be, but not more than an even part of all.
 func (p *policy) widen(all []*need) {
 	most := int(math.Ceil(float64(len(p.pool.hosts)) / float64(len(all))))
 	for _, n := range all {
@@ -165,7 +175,7 @@ func (p *policy) widen(all []*need) {
 			continue
 		}
 		n.worker.widen(p.Now())
-		more, urls := min(max(1, n.load.Hosts), most), (n.share+1)/2
+		more, urls := min(max(1, n.load.Hosts), most), n.part()
 		for _, h := range p.pool.bySize() {
 			if more == 0 {
 				break

@@ -60,7 +60,7 @@ const (
 	windowPages = 10              // or, of a slow node, the time of so many pages
 	quick       = 2.0             // the same for the pace of now
 	trust       = 4.0             // pages for which a prediction counts beside the pace
-	distrust    = 0.5             // the same where it rests on nothing
+	distrust    = 0.5             // the same where it rests on nothing of the node's own
 	surprise    = 0.3             // logarithm of how far off it is where it counts half
 	lost        = 5 * time.Second // what has not come after so long was known already
 	maxPiece    = 60.0            // seconds
@@ -164,6 +164,11 @@ func (w *worker) see(now time.Time) {
 	}
 }
 
+// rests reports whether politeness is the limit: workers are idle, while most of the hosts where URLs wait rest.
+func (w *worker) rests() bool {
+	return w.load.Busy < idleBusy && w.load.Waiting > 0 && 2*w.load.Fetching < w.load.Hosts
+}
+
 // narrowed reports whether the node has too few hosts: its workers are idle, and more may make it faster.
 func (w *worker) narrowed(now time.Time) bool {
 	return w.idle >= 2 && w.widened.IsZero() && (!w.bounded || now.Sub(w.boundAt) >= patience)
@@ -176,7 +181,7 @@ func (w *worker) widen(now time.Time) { w.widened, w.narrow = now, w.pace }
 func (w *worker) progress(now time.Time) (s model.Sample, ok bool) {
 	p := w.piece
 	p.beats++
-	if w.idle > 0 && !w.bounded {
+	if w.rests() {
 		p.narrow++
 	}
 	pages, took := int(math.Round(workOf(&w.load)-p.work)), now.Sub(p.began)
@@ -185,8 +190,8 @@ func (w *worker) progress(now time.Time) (s model.Sample, ok bool) {
 		return s, false
 	}
 	w.piece = nil
-	most := max(leastPages, 2*max(w.load.Fetching, p.fetching)) // else what was under way makes too much of a difference
-	if pages < most || took < leastSample || dry && p.beats < 5 {
+	least := max(leastPages, 2*w.load.Fetching, 2*p.fetching) // else what was under way makes too much of a difference
+	if pages < least || took < leastSample || dry && p.beats < 5 {
 		return s, false
 	}
 	true_ := took.Seconds()
@@ -235,7 +240,7 @@ func (w *worker) time() split.Time {
 func (w *worker) slower() float64 {
 	page := w.predicted()
 	weight := trust
-	if w.basis == model.Nothing {
+	if w.basis < model.Pace { // of other machines, or of none
 		weight = distrust
 	}
 	if w.seconds > 0 {
