@@ -153,7 +153,7 @@ func (w *world) samples() []model.Sample {
 func TestQuota(t *testing.T) {
 	w := newWorld(t, 1, Exact, fiveNodes, nil)
 	w.find("n1~1", 500, cut)
-	w.pass(60 * time.Second)
+	w.pass(90 * time.Second)
 	for _, n := range w.living() {
 		f, q := w.nodes[n], w.Nodes[n].Facts().Quota
 		if q == nil {

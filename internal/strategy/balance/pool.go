@@ -20,7 +20,7 @@ type pool struct {
 type pooled struct {
 	host    string
 	finders []finder
-	links   int // of all of them; 1 at least
+	links   int // of the one that has most, as others may have the same; 1 at least
 	told    time.Time
 	gone    bool // it is not in the pool any more
 }
@@ -54,11 +54,10 @@ func (l *pool) put(now time.Time, host string, from strategy.Node, links int) {
 		h.finders = append(h.finders, finder{from, links})
 	}
 	was := h.links
-	h.links = 0
+	h.links = 1
 	for _, f := range h.finders {
-		h.links += f.links
+		h.links = max(h.links, f.links)
 	}
-	h.links = max(1, h.links)
 	l.links += h.links - was
 	l.sorted = nil
 }

@@ -100,9 +100,6 @@ func (p *policy) split() {
 	}
 }
 
-// known reports whether something is known of how fast the node is.
-func (n *need) known() bool { return n.basis > model.Nothing || n.work >= trust }
-
 // part is half the node's share, or less as long as little is known of it.
 func (n *need) part() int {
 	of := 2

@@ -28,12 +28,12 @@ type worker struct {
 	of            *model.Model // by which it does
 
 	widened  time.Time // when it was given more hosts because its workers were idle
-	narrow   float64   // pace before that
+	before   float64   // its pace then
 	bounded  bool      // more hosts do not make it faster: its machine is the limit
 	boundAt  time.Time // since when
 	idle     int       // beats in a row in which workers were idle though URLs waited
 	failure  float64   // mean of |true - predicted| / true of its pieces, the newest counting most
-	finished int       // pieces
+	finished int       // pieces of which something was predicted
 	told     []byte    // of its quota
 	toldAt   time.Time
 }
@@ -51,8 +51,9 @@ type piece struct {
 	work      float64 // of the node, then
 	predicted float64 // seconds
 	beats     int
-	narrow    int // of these, in which politeness was the limit
-	fetching  int // when it began
+	narrow    int  // of these, in which politeness was the limit
+	fetching  int  // when it began
+	known     bool // something was, of how fast the node is
 }
 
 const (
@@ -62,7 +63,7 @@ const (
 	trust       = 4.0             // pages for which a prediction counts beside the pace
 	distrust    = 0.5             // the same where it rests on nothing of the node's own
 	surprise    = 0.3             // logarithm of how far off it is where it counts half
-	lost        = 5 * time.Second // what has not come after so long was known already
+	lost        = 3 * time.Second // what has not come after so long was known already
 	maxPiece    = 60.0            // seconds
 	leastSample = 2 * time.Second
 	leastPages  = 4
@@ -159,7 +160,7 @@ func (w *worker) see(now time.Time) {
 	}
 	w.idle++
 	if after := now.Sub(w.widened); !w.widened.IsZero() && after >= 3*time.Second {
-		w.bounded, w.boundAt = w.pace < widerBy*w.narrow, now
+		w.bounded, w.boundAt = w.pace < widerBy*w.before, now
 		w.widened = time.Time{}
 	}
 }
@@ -175,7 +176,7 @@ func (w *worker) narrowed(now time.Time) bool {
 }
 
 // widen notes that it is given more hosts for that.
-func (w *worker) widen(now time.Time) { w.widened, w.narrow = now, w.pace }
+func (w *worker) widen(now time.Time) { w.widened, w.before = now, w.pace }
 
 // progress looks whether the piece is done.
 func (w *worker) progress(now time.Time) (s model.Sample, ok bool) {
@@ -194,18 +195,23 @@ func (w *worker) progress(now time.Time) (s model.Sample, ok bool) {
 	if pages < least || took < leastSample || dry && p.beats < 5 {
 		return s, false
 	}
-	true_ := took.Seconds()
-	err := math.Abs(true_-p.predicted*float64(pages)/float64(p.urls)) / true_
-	if w.finished++; w.finished == 1 {
-		w.failure = err
-	} else {
-		w.failure += (err - w.failure) / 4
+	real := took.Seconds()
+	err := math.Abs(real-p.predicted*float64(pages)/float64(p.urls)) / real
+	if p.known {
+		if w.finished++; w.finished == 1 {
+			w.failure = err
+		} else {
+			w.failure += (err - w.failure) / 4
+		}
 	}
 	if p.narrow*5 > p.beats {
 		return s, false // politeness was the limit
 	}
-	return model.Sample{Node: w.node.Name(), Machine: model.Machine(w.load.Machine), URLs: pages, Seconds: true_}, true
+	return model.Sample{Node: w.node.Name(), Machine: model.Machine(w.load.Machine), URLs: pages, Seconds: real}, true
 }
+
+// known reports whether something is known of how fast the node is.
+func (w *worker) known() bool { return w.basis > model.Nothing || w.work >= trust }
 
 // begin begins a piece, if the node has something to do and none is under way.
 func (w *worker) begin(now time.Time) {
@@ -218,7 +224,7 @@ func (w *worker) begin(now time.Time) {
 		left = max(1, int(float64(left)*maxPiece/all))
 	}
 	w.piece = &piece{urls: left, began: now, work: workOf(&w.load), fetching: w.load.Fetching,
-		predicted: f(left)}
+		predicted: f(left), known: w.known()}
 }
 
 // learns has the worker predicted by what a model knows now.
