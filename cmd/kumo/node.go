@@ -62,17 +62,18 @@ const nodeExample = `  kumo node --crawl news                                   
 // A noder is kumo node's flags.
 type noder struct {
 	clusterFlags
-	o       *options // those of a crawl that are a machine's
-	given   *pflag.FlagSet
-	name    string
-	listen  string
-	servers int
-	preset  string
-	place   string
-	slots   int
-	out     string
-	alone   bool // it runs the only server
-	mesh    meshFlags
+	o        *options // those of a crawl that are a machine's
+	given    *pflag.FlagSet
+	name     string
+	listen   string
+	servers  int
+	preset   string
+	place    string
+	splitter string
+	slots    int
+	out      string
+	alone    bool // it runs the only server
+	mesh     meshFlags
 }
 
 // meshFlags are those of a node of a crawl without a centre.
@@ -101,7 +102,10 @@ func nodeCommand() *cobra.Command {
 	f.IntVar(&n.servers, "servers", 0, "the first `N` addresses in --join are those of all servers: 1, 3 or 5")
 	f.Var(choice{&n.preset, cluster.Presets()}, "preset", "how far the nodes are from each other; the same on all")
 	f.Var(choice{&n.place, cluster.Strategies()}, "strategy", "how hosts are shared among the nodes, the same on all: "+
-		"by a hash (shard), by who reaches them (hub), or by a hash and without any server (mesh)")
+		"by a hash (shard), by who reaches them (hub), by how long nodes are predicted to take (balance), or by a hash and "+
+		"without any server (mesh)")
+	f.Var(choice{&n.splitter, cluster.Splitters()}, "splitter", "with balance: how what waits is split: all end together "+
+		"(exact), by particle swarm (swarm), evenly (even), by a hash (hash); the same on all (default exact)")
 	f.IntVar(&n.slots, "slots", cluster.DefaultSlots, "plan for at most `M` nodes; the same on all")
 	f.IntVar(&n.mesh.backups, "backups", cluster.DefaultBackups, "with mesh: `N` nodes remember the URLs of each host; "+
 		"the same on all")
@@ -189,6 +193,9 @@ func (n *noder) settle() (o cluster.NodeOptions, err error) {
 	if node.CrawlWord(n.name) != n.name {
 		return o, usagef("--name %q: letters, digits, - and _ are wanted", n.name)
 	}
+	if n.splitter != "" && n.place != "balance" {
+		return o, usagef("--splitter is for --strategy balance, and this is %s", n.place)
+	}
 	if n.place == "mesh" {
 		return n.settleMesh()
 	}
@@ -196,7 +203,7 @@ func (n *noder) settle() (o cluster.NodeOptions, err error) {
 		return o, err
 	}
 	o = cluster.NodeOptions{Name: n.name, Listen: n.listen, Join: n.join, NATS: n.nats, Preset: n.preset,
-		Strategy: n.place, Slots: n.slots}
+		Strategy: n.place, Splitter: n.splitter, Slots: n.slots}
 	switch {
 	case n.nats != "" && len(n.join)+len(n.listen) > 0:
 		return o, usagef("with --nats no node runs a server: leave --listen and --join out")

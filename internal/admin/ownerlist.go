@@ -9,7 +9,7 @@ import (
 	"kumo/internal/item"
 	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/hub"
+	"kumo/internal/strategy/central"
 )
 
 // An ownerList keeps the first of many hosts, and counts all.
@@ -21,7 +21,7 @@ type ownerList struct {
 }
 
 // add counts a host, and keeps it if it is to be listed.
-func (l *ownerList) add(h hub.Host, listed bool) {
+func (l *ownerList) add(h central.Host, listed bool) {
 	by := l.by[h.Owner]
 	if by == nil {
 		by = &inspect.OwnedBy{Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, l.table)}

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/hub"
+	"kumo/internal/strategy/central"
 )
 
 // A HostQuery asks whose hosts are.
@@ -31,7 +31,7 @@ type Placement struct {
 	// Owner computes whose a host is; nil if a table says so.
 	Owner func(members []strategy.Member, host string) strategy.Node
 	// Table calls each with all hosts of the table, which the entries of a log make up: read calls apply with these.
-	Table func(read func(apply func(number uint64, data []byte) error) error, each func(hub.Host) bool) error
+	Table func(read func(apply func(number uint64, data []byte) error) error, each func(central.Host) bool) error
 }
 
 // ErrHashed is a wish for a list of hosts where there is none.
@@ -51,7 +51,7 @@ func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, erro
 	l := &ownerList{owners: inspect.Owners{Moving: t.Epoch != t.Settled}, limit: q.Limit,
 		by: map[strategy.Node]*inspect.OwnedBy{}, table: t}
 	m := newMatcher(q.Names)
-	if err := c.readTable(ctx, w, p, func(h hub.Host) {
+	if err := c.readTable(ctx, w, p, func(h central.Host) {
 		if m.match(h.Name) {
 			l.add(h, !q.Parked || h.State == string(inspect.HostParked))
 		}
@@ -74,7 +74,7 @@ func (c *client) Owner(ctx context.Context, host, self string, patience time.Dur
 	var o *inspect.Owned
 	if p.Owner != nil {
 		o = p.owned(t, host)
-	} else if err := c.readTable(ctx, w, p, func(h hub.Host) {
+	} else if err := c.readTable(ctx, w, p, func(h central.Host) {
 		if h.Name == host {
 			o = ownedOf(h, t)
 		}
@@ -114,7 +114,7 @@ func (c *client) members(ctx context.Context) (*quorum.Table, *Placement, error)
 }
 
 // readTable calls f with all hosts in the control unit's table.
-func (c *client) readTable(ctx context.Context, w *watch, p *Placement, f func(hub.Host)) error {
+func (c *client) readTable(ctx context.Context, w *watch, p *Placement, f func(central.Host)) error {
 	read := func(apply func(number uint64, data []byte) error) error {
 		err := c.cfg.Bus.Read(ctx, node.StrategyLog, 0, func(number uint64, data []byte) error {
 			w.goesOn()
@@ -128,7 +128,7 @@ func (c *client) readTable(ctx context.Context, w *watch, p *Placement, f func(h
 		}
 		return err
 	}
-	if err := p.Table(read, func(h hub.Host) bool { f(h); return true }); err != nil {
+	if err := p.Table(read, func(h central.Host) bool { f(h); return true }); err != nil {
 		return fmt.Errorf("read the control unit's log: %w", err)
 	}
 	return nil
@@ -159,7 +159,7 @@ func (p *Placement) owned(t *quorum.Table, host string) *inspect.Owned {
 }
 
 // ownedOf is a host of the control unit's table as people see it.
-func ownedOf(h hub.Host, t *quorum.Table) *inspect.Owned {
+func ownedOf(h central.Host, t *quorum.Table) *inspect.Owned {
 	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t),
 		State: inspect.HostState(h.State),
 		Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.Again}

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/hub"
+	"kumo/internal/strategy/central"
 )
 
 func TestMatcher(t *testing.T) {
@@ -40,7 +40,7 @@ func TestOwnerListIsCut(t *testing.T) {
 	l := &ownerList{limit: limit, by: map[strategy.Node]*inspect.OwnedBy{}, table: table}
 	var want []string
 	for _, i := range rng.Perm(n) {
-		h := hub.Host{Name: fmt.Sprintf("h%04d", i), Owner: nodes[i%3], State: "reached"}
+		h := central.Host{Name: fmt.Sprintf("h%04d", i), Owner: nodes[i%3], State: "reached"}
 		if i%10 == 0 {
 			h.State = "parked"
 		}

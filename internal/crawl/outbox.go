@@ -95,7 +95,7 @@ func (e *Engine) takeBack(from member.Batch, now time.Time) error {
 }
 
 // Wanted are the hosts whose owners are to be found out, as a [member.Outbox] has them.
-func (e *Engine) Wanted() []string { return e.peers.outbox.Wanted() }
+func (e *Engine) Wanted() (hosts []string, links []int) { return e.peers.outbox.Wanted() }
 
 // Wake lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them
 // if hosts is nil.

@@ -155,9 +155,9 @@ func (o *Outbox) answered(from strategy.Node, batch uint64, refused []int, now t
 }
 
 // Wanted are the hosts whose owners are to be found out, as a [member.Outbox] has them.
-func (o *Outbox) Wanted() []string {
+func (o *Outbox) Wanted() (hosts []string, links []int) {
 	if o == nil {
-		return nil
+		return nil, nil
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

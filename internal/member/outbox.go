@@ -147,6 +147,9 @@ func (o *Outbox) Data(number uint64) (string, bool) {
 // to.
 func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []Batch {
 	for len(o.resting) > 0 && !o.resting[0].until.After(now) {
+		for _, k := range o.resting[0].links {
+			o.wanted.woke(k)
+		}
 		o.fresh = append(o.fresh, o.resting[0].links...)
 		o.resting = slices.Delete(o.resting, 0, 1)
 	}
@@ -235,6 +238,9 @@ func (o *Outbox) lay(links []*link, now time.Time) {
 		k.tries = inc(k.tries)
 	}
 	o.wanted.note(links)
+	if o.wanted.asked {
+		o.wanted.count(links)
+	}
 	r := rest{now.Add(wait), links}
 	at, _ := slices.BinarySearchFunc(o.resting, r, func(a, b rest) int { return cmp.Or(a.until.Compare(b.until), -1) })
 	o.resting = slices.Insert(o.resting, at, r)

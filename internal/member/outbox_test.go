@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -107,7 +108,7 @@ func (p *post) step() {
 	case 10:
 		p.move()
 	case 11:
-		if hosts := p.box.Wanted(); p.dice.IntN(2) == 0 {
+		if hosts, _ := p.box.Wanted(); p.dice.IntN(2) == 0 {
 			p.box.Wake(hosts)
 		}
 	case 12:
@@ -356,6 +357,38 @@ func BenchmarkOutbox(b *testing.B) {
 	}
 }
 
+// TestWantedLinks counts links that rest, whatever the order in which they come, are woken and taken.
+func TestWantedLinks(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	o := NewOutbox(OutboxConfig{})
+	nobody := func(string) (strategy.Node, bool) { return "", false }
+	for _, host := range []string{"x", "y", "x"} {
+		o.Put(host, host+"/")
+	}
+	o.Batches(now, nobody) // before anybody asks
+	want := func(links map[string]int) {
+		t.Helper()
+		hosts, counts := o.Wanted()
+		got := map[string]int{}
+		for i, h := range hosts {
+			got[h] = counts[i]
+		}
+		if !maps.Equal(got, links) {
+			t.Errorf("%v wait, not %v", got, links)
+		}
+	}
+	want(map[string]int{})
+	o.Put("x", "x/2")
+	o.Batches(now, nobody)
+	want(map[string]int{"x": 3})
+	o.Batches(now.Add(time.Minute), nobody)
+	want(map[string]int{"x": 3, "y": 1})
+	o.Wake([]string{"x"})
+	out := o.Batches(now.Add(time.Minute), func(host string) (strategy.Node, bool) { return "a~1", host == "x" })
+	o.Answered("a~1", out[0].Number, []int{1}, now.Add(time.Minute))
+	want(map[string]int{"x": 1})
+}
+
 // Hosts are wanted whose links found no owner or were refused, each once, from the first call on.
 func TestWantedHosts(t *testing.T) {
 	now := time.Unix(1e9, 0)
@@ -364,7 +397,7 @@ func TestWantedHosts(t *testing.T) {
 	owner := func(host string) (strategy.Node, bool) { to, ok := owners[host]; return to, ok }
 	want := func(hosts ...string) {
 		t.Helper()
-		if got := o.Wanted(); !slices.Equal(got, hosts) {
+		if got, _ := o.Wanted(); !slices.Equal(got, hosts) {
 			t.Fatalf("%q are wanted, not %q", got, hosts)
 		}
 	}
@@ -399,7 +432,7 @@ func TestWantedHostsAreBounded(t *testing.T) {
 	named := map[string]bool{}
 	for i := range 3 {
 		o.Batches(now, nobody)
-		hosts := o.Wanted()
+		hosts, _ := o.Wanted()
 		if len(hosts) != maxWanted {
 			t.Errorf("%d are named", len(hosts))
 		}

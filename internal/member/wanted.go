@@ -10,8 +10,18 @@ const maxWanted = 10_000
 
 // Wanted are the hosts, each once, of links that found no owner since the last call, or were refused: those of which
 // somebody is to find out whose they are. There are 10,000 at most; links to more hosts go first when they are routed
-// anew. What rests when it is called for the first time is found when that is routed anew.
-func (o *Outbox) Wanted() []string { return o.wanted.take() }
+// anew. What rests when it is called for the first time is found when that is routed anew. links
+// are how many wait for each.
+func (o *Outbox) Wanted() (hosts []string, links []int) {
+	if !o.wanted.asked {
+		o.wanted.ask(o.resting)
+	}
+	hosts = o.wanted.take()
+	for _, host := range hosts {
+		links = append(links, o.wanted.rest[host])
+	}
+	return hosts, links
+}
 
 // Want has Wanted name a host. It is for hosts that another node takes for this one's, which does not know that they
 // are.
@@ -40,6 +50,7 @@ func (o *Outbox) wake(wakes func(*link) bool) {
 				return false
 			}
 			k.tries = 0
+			o.wanted.woke(k)
 			o.fresh = append(o.fresh, k)
 			return true
 		})
@@ -51,13 +62,38 @@ func (o *Outbox) wake(wakes func(*link) bool) {
 type wanted struct {
 	asked bool
 	has   map[string]bool
-	hosts []string // the same, in the order in which they were met
+	hosts []string       // the same, in the order in which they were met
+	rest  map[string]int // links that rest, by host
+}
+
+// ask begins to keep them.
+func (w *wanted) ask(resting []rest) {
+	w.asked, w.has, w.rest = true, map[string]bool{}, map[string]int{}
+	for _, r := range resting {
+		w.count(r.links)
+	}
+}
+
+// count notes that links rest, and woke that one does not any more.
+func (w *wanted) count(links []*link) {
+	for _, k := range links {
+		if n, known := w.rest[k.host]; known {
+			w.rest[k.host] = n + 1
+		} else {
+			w.rest[strings.Clone(k.host)] = 1 // which is part of the link's data
+		}
+	}
+}
+
+func (w *wanted) woke(k *link) {
+	if n := w.rest[k.host]; n > 1 {
+		w.rest[k.host] = n - 1
+	} else {
+		delete(w.rest, k.host)
+	}
 }
 
 func (w *wanted) take() (hosts []string) {
-	if !w.asked {
-		w.asked, w.has = true, map[string]bool{}
-	}
 	hosts, w.hosts = w.hosts, nil
 	clear(w.has)
 	return hosts

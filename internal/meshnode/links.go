@@ -50,7 +50,7 @@ func (n *Node) pump() {
 		}
 		n.send(b.To, kindOffer, append(binary.AppendUvarint(nil, b.Number), b.Data...))
 	}
-	if hosts := e.Wanted(); len(hosts) > 0 {
+	if hosts, _ := e.Wanted(); len(hosts) > 0 {
 		n.tell(mesh.Wanted{Hosts: hosts})
 	}
 	if links, _ := e.Outbox(); n.left && links == 0 {

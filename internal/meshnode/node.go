@@ -61,7 +61,7 @@ type Engine interface {
 	Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch
 	Answered(from strategy.Node, batch uint64, refused []int, now time.Time)
 	Outbox() (links int, bytes int64)
-	Wanted() []string
+	Wanted() (hosts []string, links []int)
 	Wake(hosts []string)
 
 	// AddSeeds takes seeds in: all into scope, and those to be fetched of whose hosts take is true. It returns when that

@@ -250,7 +250,7 @@ func (e *engine) Outbox() (int, int64) {
 	return e.box.Len(), 0
 }
 
-func (e *engine) Wanted() []string {
+func (e *engine) Wanted() (hosts []string, links []int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.box.Wanted()

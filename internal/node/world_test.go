@@ -380,9 +380,9 @@ func (x *testNode) figures() (f node.Figures) {
 	return f
 }
 
-func (x *testNode) Wanted() (hosts []string) {
-	_ = x.do(func() { hosts = x.box.Wanted() })
-	return hosts
+func (x *testNode) Wanted() (hosts []string, links []int) {
+	_ = x.do(func() { hosts, links = x.box.Wanted() })
+	return hosts, links
 }
 
 func (x *testNode) Wake(hosts []string) { _ = x.do(func() { x.box.Wake(hosts) }) }

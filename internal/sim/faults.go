@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"kumo/internal/member"
@@ -12,7 +13,8 @@ type faults struct {
 	w      *world
 	over   bool
 	ends   []func() // what sets right what is still wrong
-	chance int      // sum of weights
+	kinds  []fault
+	chance int // sum of their weights
 }
 
 // A fault is a way things go wrong, and how often beside others. It returns what it did, in words, and what sets it
@@ -22,7 +24,7 @@ type fault struct {
 	strike func(f *faults) (what string, end func())
 }
 
-// kinds are all faults.
+// kinds are all faults, but for those of machines that differ.
 var kinds = []fault{
 	{6, (*faults).kill},
 	{3, (*faults).wipe},
@@ -38,7 +40,11 @@ var kinds = []fault{
 }
 
 func (f *faults) begin() {
-	for _, k := range kinds {
+	f.kinds = kinds
+	if f.w.cfg.Speeds {
+		f.kinds = append(slices.Clone(kinds), fault{5, (*faults).throttle})
+	}
+	for _, k := range f.kinds {
 		f.chance += k.weight
 	}
 	if f.w.cfg.FaultEvery > 0 {
@@ -53,7 +59,7 @@ func (f *faults) next() {
 	}
 	f.w.k.after(f.w.k.about(f.w.cfg.FaultEvery), f.next)
 	n := f.w.k.rng.IntN(f.chance)
-	for _, k := range kinds {
+	for _, k := range f.kinds {
 		if n -= k.weight; n < 0 {
 			f.strike(k)
 			return
@@ -202,6 +208,21 @@ func (f *faults) noise() (string, func()) {
 			net.loss, net.dup, net.slow = f.w.cfg.Loss, f.w.cfg.Loss, 1
 			f.w.tell("the network is as before")
 		}
+}
+
+// throttle makes a machine slow, for longer than other faults last.
+func (f *faults) throttle() (string, func()) {
+	p := f.victim()
+	if p == nil || p.m.throttled > 1 {
+		return "", nil
+	}
+	m := p.m
+	m.throttled = 2 + 18*f.w.k.rng.Float64()
+	f.w.k.after(f.w.k.between(10*time.Second, 2*time.Minute), func() {
+		m.throttled = 1
+		f.w.tell("n%d is as fast as before", m.index)
+	})
+	return fmt.Sprintf("n%d becomes %.0f times slower", m.index, m.throttled), nil
 }
 
 func (f *faults) election() (string, func()) {

@@ -17,7 +17,7 @@ type outbox interface {
 	Len() int
 	Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch
 	Answered(from strategy.Node, batch uint64, refused []int, now time.Time) []member.Range
-	Wanted() []string
+	Wanted() (hosts []string, links []int)
 	Want(host string)
 	Wake(hosts []string)
 }
@@ -101,7 +101,7 @@ func (e engine) Batches(now time.Time, owner func(string) (strategy.Node, bool))
 
 func (e engine) Outbox() (links int, bytes int64) { return e.out.Len(), 0 }
 
-func (e engine) Wanted() []string { return e.out.Wanted() }
+func (e engine) Wanted() (hosts []string, links []int) { return e.out.Wanted() }
 
 func (e engine) Wake(hosts []string) { e.out.Wake(hosts) }
 

@@ -281,7 +281,7 @@ func (p *meshProcess) pumpAfter(d time.Duration) {
 				o.tell(mesh.Offered{From: from, Number: b.Number, Links: o.w.decode(b)})
 			}})
 		}
-		if hosts := p.out.Wanted(); len(hosts) > 0 {
+		if hosts, _ := p.out.Wanted(); len(hosts) > 0 {
 			p.tell(mesh.Wanted{Hosts: hosts})
 		}
 		p.pumpAfter(600 * time.Millisecond)

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/hub"
+	"kumo/internal/strategy/central"
 )
 
 // moves watches hosts that move because a node has little to do. None of them may move again for that reason soon, but
@@ -13,7 +13,7 @@ type moves struct {
 	w    *world
 	last map[string]move          // by host
 	came map[strategy.Node]moment // when nodes became members
-	told func(h hub.Host)         // of each move; nil: nobody is
+	told func(h central.Host)     // of each move; nil: nobody is
 }
 
 // A move is the last one of a host, as long as it is with the node to which it went.
@@ -21,10 +21,6 @@ type move struct {
 	to strategy.Node
 	at moment
 }
-
-// settles is for how long a host stays that has moved, at least: less than what the strategy promises, as clocks
-// differ.
-const settles = 55 * time.Minute
 
 // unaware is for how long the control unit may not know that a node is a member.
 const unaware = time.Minute
@@ -48,13 +44,13 @@ func (m *moves) decided(entry []byte) {
 	}
 }
 
-func (m *moves) host(h hub.Host) {
+func (m *moves) host(h central.Host) {
 	last, moved := m.last[h.Name]
 	switch {
 	case !h.Moved: // it is another's for another reason
 		delete(m.last, h.Name)
 	case moved && last.to == h.Owner: // and now it has come
-	case moved && m.w.k.now-last.at < settles && m.came[h.Owner] < last.at-unaware:
+	case moved && m.w.k.now-last.at < m.w.cfg.Settles && m.came[h.Owner] < last.at-unaware:
 		m.w.violateOf(m.w.web.byName[h.Name], "%s goes to %s, %v after it went to %s: to and fro", h.Name, h.Owner,
 			m.w.k.now-last.at, last.to)
 	default:

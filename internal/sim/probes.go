@@ -76,11 +76,16 @@ func (w *world) connect(machine int, host int32) time.Duration {
 func (p *process) load() strategy.Load {
 	p.rate += (float64(p.fetched)/(p.w.cfg.Timing.Beat/2).Seconds() - p.rate) / 4
 	p.fetched = 0
-	e := strategy.Load{Node: p.node, Rate: p.rate, Busy: float64(p.busy) / float64(p.w.cfg.Workers)}
+	e := strategy.Load{Node: p.node, Rate: p.rate, Busy: float64(p.busy) / float64(p.w.cfg.Workers),
+		Pages: p.pages, Machine: strategy.Machine{Cores: 4, GHz: 2.4, MemoryGB: 4, NetworkMbps: 20 / p.m.slowness}}
 	for _, h := range p.state.hosts {
 		if h.waiting != 0 || h.visiting {
 			e.Hosts++
 			e.Waiting += int64(bits.OnesCount64(h.waiting))
+		}
+		if h.visiting && h.waiting != 0 {
+			e.Waiting--
+			e.Fetching++
 		}
 	}
 	return e

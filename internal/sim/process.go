@@ -28,6 +28,9 @@ type machine struct {
 	wanted  bool          // it should run: it is begun again when it ends
 	cutAt   moment        // since when the registry is out of its reach; forever if it is not
 	gone    bool          // it left for good
+
+	slowness  float64 // times as long as the fastest machine's its requests take
+	throttled float64 // and times as long as that now
 }
 
 // A process is one life of a node's program.
@@ -65,7 +68,8 @@ type process struct {
 	pumping   bool
 	expiring  bool // the end of the lease is waited for
 	busy      int
-	fetched   int      // since that was asked for
+	fetched   int // since that was asked for
+	pages     int64
 	queue     []*hold  // hosts whose time has come, while all workers are busy
 	visits    []*visit // requests under way, or about to be
 	links     []url    // room

@@ -28,7 +28,7 @@ import (
 	"kumo/internal/member/driver"
 	"kumo/internal/member/quorum"
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/hub"
+	"kumo/internal/strategy/central"
 )
 
 // Config says what is run.
@@ -61,7 +61,9 @@ type Config struct {
 	Matrix    *Matrix       // latency as measured, instead
 
 	// Decided calls f with the hosts whose owners an entry of the strategy's log changes; nil where there is no such log.
-	Decided func(entry []byte, f func(hub.Host)) error
+	Decided func(entry []byte, f func(central.Host)) error
+	Settles time.Duration // for so long a host stays that has moved because a node had little to do; 55m
+	Speeds  bool          // machines are not alike, and become faster and slower
 
 	Seeds int    // runs; 1
 	First uint64 // seed; 1
@@ -116,6 +118,7 @@ func (c Config) withDefaults() Config {
 	or(&c.Spread, 10*time.Second)
 	or(&c.Latency, 2*time.Millisecond)
 	or(&c.Commit, 8*time.Millisecond)
+	or(&c.Settles, 55*time.Minute) // less than what hub promises, as clocks differ
 	if c.Timing.Beat == 0 {
 		c.Timing = member.LAN()
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/hub"
+	"kumo/internal/strategy/central"
 )
 
 // spreading is 200 hosts, whose roots are all seeds, which all nodes reach alike.
@@ -111,8 +111,8 @@ func TestMovesForLoad(t *testing.T) {
 // TestTheControlUnitDiesInAMove kills one of those who have a part in a move, just when the first hosts of it are given
 // away.
 func TestTheControlUnitDiesInAMove(t *testing.T) {
-	victims := map[string]func(w *world, h hub.Host) *machine{
-		"the control unit": func(w *world, _ hub.Host) *machine {
+	victims := map[string]func(w *world, h central.Host) *machine{
+		"the control unit": func(w *world, _ central.Host) *machine {
 			for _, p := range w.processes() {
 				if p.strategy.(strategy.Teller).Facts().Leads {
 					return p.m
@@ -120,10 +120,10 @@ func TestTheControlUnitDiesInAMove(t *testing.T) {
 			}
 			return nil
 		},
-		"the giver": func(w *world, _ hub.Host) *machine { // it has most
+		"the giver": func(w *world, _ central.Host) *machine { // it has most
 			return slices.MaxFunc(w.processes(), func(a, b *process) int { return len(a.state.hosts) - len(b.state.hosts) }).m
 		},
-		"the taker": func(w *world, h hub.Host) *machine { return w.machines[w.place[h.Owner]] },
+		"the taker": func(w *world, h central.Host) *machine { return w.machines[w.place[h.Owner]] },
 	}
 	for name, victim := range victims {
 		t.Run(name, func(t *testing.T) {
@@ -138,11 +138,11 @@ func TestTheControlUnitDiesInAMove(t *testing.T) {
 	}
 }
 
-func dieInAMove(t *testing.T, seed uint64, victim func(*world, hub.Host) *machine) (killed bool) {
+func dieInAMove(t *testing.T, seed uint64, victim func(*world, central.Host) *machine) (killed bool) {
 	cfg := spreading(4)
 	cfg.Pages = 12
 	w := newWorld(cfg.withDefaults(), seed, -1, false)
-	w.moves.told = func(h hub.Host) {
+	w.moves.told = func(h central.Host) {
 		if killed {
 			return
 		}

@@ -1,16 +1,22 @@
 package sim
 
 import (
+	"strings"
+	"time"
+
 	"kumo/internal/member"
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/balance"
+	"kumo/internal/strategy/central"
 	"kumo/internal/strategy/hub"
 	"kumo/internal/strategy/shard"
 )
 
-// Strategies are the names that Use knows: Igloo's two-level hash, with each of its second levels, and DSpider's
-// control unit, with what of the paper's ways differs from kumo's.
+// Strategies are the names that Use knows: Igloo's two-level hash, with each of its second levels; DSpider's control
+// unit, with what of the paper's ways differs from kumo's; and splits by predicted times, by each splitter.
 func Strategies() []string {
-	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper"}
+	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper", "balance", "balance/swarm",
+		"balance/even", "balance/hash"}
 }
 
 // Use sets the strategy by its name, with twice as many slots as there are nodes at the start. It panics if the name is
@@ -25,7 +31,23 @@ func (c *Config) Use(name string) {
 			cfg.Self, cfg.FetchFirst, cfg.AskAll = self, name == "hub/paper", name == "hub/paper"
 			return hub.New(cfg)
 		}, nil
-		c.Decided = hub.Changes
+		c.Decided = central.Changes
+		return
+	}
+	if way, is := strings.CutPrefix(name, "balance"); is {
+		splitter, err := balance.ParseSplitter(strings.TrimPrefix(way, "/"))
+		if err != nil {
+			panic(err)
+		}
+		c.Strategy, c.Slot = func(self strategy.Node) strategy.Strategy {
+			cfg := balance.LAN()
+			if c.Timing.Beat > member.LAN().Beat {
+				cfg = balance.WAN()
+			}
+			cfg.Self, cfg.Splitter = self, splitter
+			return balance.New(cfg)
+		}, nil
+		c.Decided, c.Settles, c.Speeds = central.Changes, 10*time.Second, true
 		return
 	}
 	cfg := shard.Config{Slots: 2 * max(c.Nodes, 1)}

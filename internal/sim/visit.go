@@ -76,12 +76,18 @@ func (p *process) visit(h *hold) {
 	p.w.k.within(p, p.w.k.about(p.w.cfg.parts.dawdle), func() { p.request(v) })
 }
 
+// longest is for how long a fetcher waits for a page, at most: less than hosts that move are waited for.
+const longest = 45 * time.Second
+
 func (p *process) request(v *visit) {
 	if v.over {
 		return
 	}
 	v.sent = true
 	took := p.w.fetchTime(p.m.index, v.page.host())
+	if slow := p.m.slowness * p.m.throttled; slow > 1 {
+		took = min(time.Duration(float64(took)*slow), max(took, longest))
+	}
 	v.ends = p.w.k.now + took
 	p.w.score.request(v)
 	p.w.k.within(p, took, func() { p.answered(v) })
@@ -93,6 +99,7 @@ func (p *process) answered(v *visit) {
 		return
 	}
 	p.fetched++
+	p.pages++
 	e := &entry{kind: entryDone, page: v.page}
 	p.links = p.w.web.linksOf(v.page, p.links[:0])
 	p.w.score.found(p.links)

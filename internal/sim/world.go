@@ -73,7 +73,10 @@ func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 // slow.
 func (w *world) addMachine(i int) *machine {
 	m := &machine{index: i, wanted: true, cutAt: forever, offset: w.k.between(-time.Hour, time.Hour),
-		drift: (w.k.rng.Float64() - 0.5) / 1000}
+		drift: (w.k.rng.Float64() - 0.5) / 1000, slowness: 1, throttled: 1}
+	if w.cfg.Speeds {
+		m.slowness = 1 + float64(hash(w.seedOf, 9, uint64(i))%1000)/250
+	}
 	w.machines = append(w.machines, m)
 	return m
 }

@@ -63,6 +63,18 @@ type Facts struct {
 	Owned     int           // hosts
 	Parked    int           // of these, those that the node is not known to reach
 	Unsettled int           // hosts of which it is not settled whose they are
+
+	Quota *Quota // nil: the strategy gives none, or none is known
+}
+
+// A Quota is what a node was given to fetch, and how long that is to take.
+type Quota struct {
+	Given     int64         // URLs, in this crawl, by the leader of now
+	Done      int64         // pages that it has fetched since
+	Left      int64         // URLs that it has to fetch
+	Predicted time.Duration // until it is done with them
+	Error     float64       // of its last predictions: mean of |true - predicted| / true; negative: none is known
+	Basis     string        // what they rest on: nothing, mean, pace, learnt
 }
 
 // A Teller is a strategy that has facts to tell. The method is called as the others are.
@@ -162,11 +174,12 @@ type Fired struct{ Timer uint64 }
 
 // Load says how much a node has to do, and what it has come to since the last one.
 type Load struct {
-	Node    Node
-	Hosts   int     // where something waits or is under way
-	Waiting int64   // URLs
-	Rate    float64 // pages a second
-	Busy    float64 // share of its places that are at work, 0 to 1
+	Node     Node
+	Hosts    int     // where something waits or is under way
+	Waiting  int64   // URLs
+	Fetching int     // URLs under way, where Waiting does not count them
+	Rate     float64 // pages a second
+	Busy     float64 // share of its places that are at work, 0 to 1
 
 	Pages   int64         // fetched by this process
 	Bytes   int64         // that it has read from servers
@@ -183,6 +196,10 @@ type Machine struct {
 	DiskMbps    float64 // megabits a second
 }
 
+// Given is what a person has given the strategy, with the crawl: the same on all nodes. It is told again when it has
+// changed, and to each new process.
+type Given struct{ Data []byte }
+
 // Spared answers Spare: hosts of this node where URLs wait, those with the longest queues first.
 type Spared struct{ Queues []Queue }
 
@@ -193,7 +210,8 @@ type Coming struct{ Nodes []Node }
 // A Queue is a host where URLs wait.
 type Queue struct {
 	Host    string
-	Waiting int // URLs
+	Waiting int  // URLs
+	Busy    bool // a request to it is under way: it moves when that has ended
 }
 
 func (Members) event()   {}
@@ -210,6 +228,7 @@ func (Fired) event()     {}
 func (Load) event()      {}
 func (Spared) event()    {}
 func (Coming) event()    {}
+func (Given) event()     {}
 
 // Send sends a message to a node's strategy, once; nobody says whether it came.
 type Send struct {

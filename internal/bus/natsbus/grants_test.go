@@ -10,6 +10,7 @@ import (
 	"kumo/internal/bus/bustest"
 	"kumo/internal/secret"
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/central"
 	"kumo/internal/strategy/hub"
 )
 
@@ -38,10 +39,10 @@ func BenchmarkGrants(b *testing.B) {
 }
 
 func benchGrants(b *testing.B, bus bus.Bus) {
-	g := &granting{b: b, bus: bus, told: make(chan told, 64), hubs: map[strategy.Node]*hub.Hub{}}
+	g := &granting{b: b, bus: bus, told: make(chan told, 64), hubs: map[strategy.Node]*central.Strategy{}}
 	members := strategy.Members{Epoch: 1, Settled: 1}
 	for _, n := range []strategy.Node{"a~1", "b~1"} {
-		g.hubs[n] = hub.New(hub.Config{Self: n, Gather: -1, Level: -1, Probes: 1 << 20})
+		g.hubs[n] = hub.New(hub.Config{Config: central.Config{Self: n, Gather: -1, Probes: 1 << 20}, Level: -1})
 		members.Members = append(members.Members, strategy.Member{Node: n})
 	}
 	for n := range g.hubs {
@@ -75,7 +76,7 @@ func benchGrants(b *testing.B, bus bus.Bus) {
 type granting struct {
 	b    *testing.B
 	bus  bus.Bus
-	hubs map[strategy.Node]*hub.Hub
+	hubs map[strategy.Node]*central.Strategy
 	told chan told
 }
 

@@ -79,7 +79,9 @@ type Strategist interface {
 	Queues(ctx context.Context, most int) ([]strategy.Queue, error)
 	// Busy are those of some hosts to which a request is under way, each with what waits until it has ended.
 	Busy(hosts []string) map[string]func(context.Context) error
-	Wanted() []string    // hosts of links whose owners are not known, or refuse them, since it was called last
+	// Wanted are hosts of links whose owners are not known, or refuse them, since it was called last, and how many links
+	// wait for each.
+	Wanted() (hosts []string, links []int)
 	Wake(hosts []string) // lets links be routed that rest; nil: all
 }
 

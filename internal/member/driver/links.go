@@ -61,8 +61,8 @@ func (d *Driver) Pump(ctx context.Context, owner func(host string) (strategy.Nod
 	if d.cfg.Strategy == nil {
 		return
 	}
-	if hosts := d.cfg.Engine.Wanted(); len(hosts) > 0 {
-		d.inform(ctx, strategy.Wanted{Hosts: hosts})
+	if hosts, links := d.cfg.Engine.Wanted(); len(hosts) > 0 {
+		d.inform(ctx, strategy.Wanted{Hosts: hosts, Links: links})
 	}
 }
 

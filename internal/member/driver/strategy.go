@@ -129,6 +129,14 @@ func (d *Driver) spare(ctx context.Context, most int) {
 		d.cfg.Log.Debug("no host is spared", "err", err)
 		queues = nil
 	}
+	hosts := make([]string, len(queues))
+	for i, q := range queues {
+		hosts[i] = q.Host
+	}
+	busy := d.cfg.Engine.Busy(hosts)
+	for i := range queues {
+		queues[i].Busy = busy[queues[i].Host] != nil
+	}
 	d.inform(ctx, strategy.Spared{Queues: queues})
 }
 

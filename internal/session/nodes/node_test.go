@@ -24,8 +24,9 @@ import (
 	"kumo/internal/node"
 	"kumo/internal/settings"
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/central"
+	"kumo/internal/strategy/central/hosttable"
 	"kumo/internal/strategy/hub"
-	"kumo/internal/strategy/hub/hosttable"
 	"kumo/internal/strategy/shard"
 	"kumo/internal/synthweb"
 	"kumo/internal/verify"
@@ -82,8 +83,8 @@ func (c *cluster) member(cfg quorum.Config) (member.Member, strategy.Strategy) {
 
 func (c *cluster) placement(string) (*admin.Placement, error) {
 	if c.strategy == "hub" {
-		return &admin.Placement{Table: func(read func(func(uint64, []byte) error) error, each func(hub.Host) bool) error {
-			return hub.Look(hosttable.Key{}, read, each)
+		return &admin.Placement{Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
+			return central.Look(hosttable.Key{}, nil, read, each)
 		}}, nil
 	}
 	return &admin.Placement{Owner: func(members []strategy.Member, host string) strategy.Node {

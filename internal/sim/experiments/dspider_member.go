@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/central"
 	"kumo/internal/strategy/hub"
 )
 
@@ -18,10 +19,10 @@ import (
 func (d *DSpider) hubs(s Setting, nodes []strategy.Node) (all []strategy.Strategy) {
 	message, timeout := ticks(d.net(s.Place).Message), ticks(s.Timeout)
 	for _, self := range nodes {
-		all = append(all, hub.New(hub.Config{Self: self, Gather: -1, Timeout: timeout,
+		all = append(all, hub.New(hub.Config{Config: central.Config{Self: self, Gather: -1, Timeout: timeout,
 			Most:  max(4*timeout, ticks(float64(2*d.Delays))),
 			Retry: 4*message + 2*tick, Wait: time.Duration(s.Nodes+2) * (2*message + timeout), Beat: 10_000 * tick,
-			Silence: 40_000 * tick}))
+			Silence: 40_000 * tick}}))
 	}
 	return all
 }

@@ -29,18 +29,10 @@
 //   - Read literally, the paper's owner is shut out of its own host. Here each claim is answered: yours, or another's.
 //   - Its conclusion's advice, larger timeouts for nodes that have little to do, is carried out.
 //
-// # What is held
-//
-// A host's owner is who crawls it; its holder has what is known of it, and the two are one but for a while. What a dead
-// node held comes to heirs (kumo/internal/member), who tell the control unit: then it is theirs, if nobody else's, and
-// they see whether they reach it. Until all have told, nobody is given a host that was the dead one's. Who holds a host
-// that another owns hands it over.
-//
 // # Load
 //
-// Nodes report how much they have to do. Where one has nothing, or far too little, others offer it hosts where many
-// URLs wait (level.go says who and how many, offer.go how). The first hosts of a crawl wait a moment until all nodes
-// have come.
+// Where a node has nothing to do, or far too little, others offer it hosts where many URLs wait (level.go says who and
+// how many, offer.go who gets them).
 //
-// All of this is one state machine a node, a [strategy.Strategy]: clock, network, log and connections are its caller's.
+// The table, the log and what nodes do is package central's; this is its policy.
 package hub

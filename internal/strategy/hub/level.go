@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/hub/hosttable"
-	"kumo/internal/strategy/leader"
-	"kumo/internal/varint"
+	"kumo/internal/strategy/central"
+	"kumo/internal/strategy/central/hosttable"
 )
 
 // A level is what the control unit knows of how much nodes have to do, and when it has hosts moved to those that have
@@ -47,24 +46,21 @@ const (
 	apart      = 5    // hosts
 )
 
-// maxGive is how many hosts one node is to offer at once, and maxGivers how many nodes are: each is an epoch.
-const (
-	maxGive   = 500
-	maxGivers = 4
-)
+// maxGivers is how many nodes are to offer hosts at once: each is an epoch.
+const maxGivers = 4
 
 // hear takes in what a node tells.
-func (l *level) hear(now time.Time, from strategy.Node, it *item) {
-	n := l.loads[from]
+func (l *level) hear(now time.Time, e strategy.Load) {
+	n := l.loads[e.Node]
 	if n == nil {
-		n = &load{node: from}
-		l.loads[from] = n
+		n = &load{node: e.Node}
+		l.loads[e.Node] = n
 	}
-	hosts := int(min(it.number, 1<<40))
-	l.sum += hosts - n.hosts
-	n.heard, n.hosts = now, hosts
-	r := varint.Reader{Rest: []byte(it.text)}
-	n.lasts = millis(r.Uint())
+	l.sum += e.Hosts - n.hosts
+	n.heard, n.hosts, n.lasts = now, e.Hosts, 0
+	if e.Rate > 0 {
+		n.lasts = time.Duration(min(float64(e.Waiting)/e.Rate, 1e9) * float64(time.Second))
+	}
 	mean := l.mean()
 	n.low, n.high = grown(n.low, n.isLow(mean)), grown(n.high, n.isHigh(mean))
 }
@@ -95,9 +91,9 @@ func (l *level) share(n strategy.Node) float64 {
 }
 
 // forget lets go of nodes that are none any more, or have told nothing for long.
-func (l *level) forget(alive map[strategy.Node]bool, since time.Time) {
+func (l *level) forget(alive func(strategy.Node) bool, since time.Time) {
 	for n, of := range l.loads {
-		if !alive[n] || of.heard.Before(since) {
+		if !alive(n) || of.heard.Before(since) {
 			l.sum -= of.hosts
 			delete(l.loads, n)
 		}
@@ -143,7 +139,7 @@ func (l *level) plan() (gives []give, idle bool) {
 		needs[i] = int(mean) - n.hosts
 	}
 	for _, g := range givers[:min(len(givers), maxGivers)] {
-		left := min(g.spare(mean), maxGive)
+		left := min(g.spare(mean), central.MaxGive)
 		for i, n := range takers {
 			if some := min(left, needs[i]); some > 0 {
 				gives = append(gives, give{g.node, n.node, some})
@@ -170,19 +166,19 @@ func (n *load) spare(mean float64) int {
 }
 
 // even has hosts moved to nodes that have little to do, when it is time.
-func (u *controller) even() {
-	l := &u.level
-	if u.cfg.Level < 0 || !l.time(u.now, u.changed) {
+func (p *policy) even() {
+	l := &p.level
+	if p.cfg.Level < 0 || !l.time(p.Now(), p.Changed()) {
 		return
 	}
-	l.at = u.now.Add(u.cfg.Beat)
-	for host, o := range u.offers {
-		if o.until.Add(movePatience).Before(u.now) {
-			delete(u.offers, host) // who has offered it does not ask any more
+	l.at = p.Now().Add(p.cfg.Beat)
+	for host, o := range p.offers {
+		if o.until.Add(central.MovePatience).Before(p.Now()) {
+			delete(p.offers, host) // who has offered it does not ask any more
 		}
 	}
-	l.forget(u.alive, u.now.Add(-10*u.cfg.Beat))
-	if u.epoch != u.settled || u.now.Sub(u.calm) < 2*u.cfg.Beat || len(l.loads) < 2 || u.gathering() || len(u.offers) > 0 {
+	l.forget(p.Alive, p.Now().Add(-10*p.cfg.Beat))
+	if !p.Calm(2*p.cfg.Beat) || len(l.loads) < 2 || p.Gathering() || len(p.offers) > 0 {
 		return
 	}
 	gives, idle := l.plan()
@@ -190,18 +186,18 @@ func (u *controller) even() {
 		return
 	}
 	for _, g := range gives {
-		u.post(g.from, leader.Answer, item{kind: itemGive, node: g.to, number: uint64(g.hosts)})
+		p.Give(g.from, g.to, g.hosts)
 	}
 	l.again()
-	l.rest = min(max(2*l.rest, u.cfg.Level), maxLevel)
+	l.rest = min(max(2*l.rest, p.cfg.Level), maxLevel)
 	wait := l.rest
 	if idle { // it should not wait for long, unless nobody has anything for it
-		wait = u.cfg.Level << min(l.vain, 3)
+		wait = p.cfg.Level << min(l.vain, 3)
 	}
 	l.vain++
 	l.begun = time.Time{}
 	l.idle = idle
-	l.at = u.now.Add(max(wait, l.recovers()))
+	l.at = p.Now().Add(max(wait, l.recovers()))
 }
 
 // maxLevel bounds the time between two moves, and for moveShare times as long as a move takes there is none, unless a
@@ -232,36 +228,10 @@ func (l *level) time(now, changed time.Time) bool {
 
 // came is told that a host has come that was promised.
 func (l *level) came(now time.Time, r hosttable.Row) {
-	if r.Round&roundMoved != 0 && !l.begun.IsZero() {
+	if r.Round&central.Moved != 0 && !l.begun.IsZero() {
 		l.took = now.Sub(l.begun)
 		if next := now.Add(l.recovers()); l.at.Before(next) {
 			l.at = next
 		}
 	}
-}
-
-// gathers is how many times as long as members must have been the same the first hosts of a crawl wait for that, at
-// most.
-const gathers = 6
-
-// gathering reports whether the first hosts of a crawl are not given away yet. All nodes come when a crawl is started,
-// but not at the same moment: the first one would get all seeds. Those that are known to come are waited for longer.
-func (u *controller) gathering() bool {
-	if u.gatherBy.IsZero() {
-		return false
-	}
-	if u.comes() && u.now.Sub(u.leadAt) < u.cfg.Await {
-		u.gatherBy = u.now.Add(gathers * u.cfg.Gather)
-		return true
-	}
-	if u.gatherBy.After(u.now) && (u.epoch != u.settled || u.now.Sub(u.changed) < u.cfg.Gather) {
-		return true
-	}
-	u.gatherBy = time.Time{}
-	return false
-}
-
-// comes reports whether a node is about to be a member.
-func (u *controller) comes() bool {
-	return slices.ContainsFunc(u.coming, func(n strategy.Node) bool { return !u.alive[n] && u.gone[n] == 0 })
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/central"
+	"kumo/internal/strategy/central/centraltest"
+	"kumo/internal/strategy/central/hosttable"
 )
 
 // TestPlan has nodes report thrice how many hosts they have: who is to give how many?
@@ -39,7 +42,7 @@ func TestPlan(t *testing.T) {
 		}
 		report := func() {
 			for i, n := range nodes {
-				l.hear(time.Unix(1e9, 0), n, &item{number: uint64(c.hosts[i])})
+				l.hear(time.Unix(1e9, 0), strategy.Load{Node: n, Hosts: c.hosts[i]})
 			}
 		}
 		report() // of the first to report nobody knows how many others have
@@ -71,7 +74,8 @@ func TestPlan(t *testing.T) {
 // loaded is a cluster whose nodes tell every second how many hosts they have, at each of which ten URLs wait. What is
 // handed over moves at once.
 type loaded struct {
-	*cluster
+	*centraltest.Cluster
+	t     *testing.T
 	all   []string
 	with  map[string]strategy.Node // where the hosts are that have moved
 	times int                      // that some have
@@ -79,13 +83,13 @@ type loaded struct {
 }
 
 func newLoaded(t *testing.T, hosts int, nodes ...strategy.Node) *loaded {
-	c := &loaded{cluster: newCluster(t, nodes...), with: map[string]strategy.Node{}, epoch: 1}
+	c := &loaded{Cluster: newCluster(nodes...), t: t, with: map[string]strategy.Node{}, epoch: 1}
 	for i := range hosts {
 		c.all = append(c.all, fmt.Sprintf("h%d.example", i))
 	}
-	c.spare = func(n strategy.Node) (queues []strategy.Queue) {
+	c.Spare = func(n strategy.Node) (queues []strategy.Queue) {
 		for _, h := range c.all {
-			if slices.Contains(c.owner(h), n) {
+			if slices.Contains(c.Owners(h), n) {
 				queues = append(queues, strategy.Queue{Host: h, Waiting: 10})
 			}
 		}
@@ -98,7 +102,7 @@ func newLoaded(t *testing.T, hosts int, nodes ...strategy.Node) *loaded {
 func (c *loaded) has() map[strategy.Node]int {
 	n := map[strategy.Node]int{}
 	for _, h := range c.all {
-		for _, owner := range c.owner(h) {
+		for _, owner := range c.Owners(h) {
 			n[owner]++
 		}
 	}
@@ -109,58 +113,57 @@ func (c *loaded) has() map[strategy.Node]int {
 func (c *loaded) works(seconds int) {
 	for range seconds {
 		c.report()
-		c.run(time.Second)
+		c.Run(time.Second)
 		c.carry()
 	}
 }
 
 func (c *loaded) report() {
 	has := c.has()
-	for _, n := range c.names() {
-		c.tell(n, strategy.Load{Node: n, Hosts: has[n], Waiting: int64(10 * has[n]), Rate: 1})
+	for _, n := range c.Names() {
+		c.Tell(n, strategy.Load{Node: n, Hosts: has[n], Waiting: int64(10 * has[n]), Rate: 1})
 	}
 }
 
 // carry moves what was handed over, under an epoch for each node that does.
 func (c *loaded) carry() {
-	moves := c.moves
-	c.moves = nil
+	moves := c.Moves
+	c.Moves = nil
 	for _, m := range moves {
-		if c.hubs[m.To] == nil {
+		if c.Nodes[m.To] == nil {
 			continue // the giver will be told that it is none any more
 		}
 		var all []strategy.Move
 		for _, h := range m.Hosts {
-			if o := c.owner(h); len(o) > 0 {
+			if o := c.Owners(h); len(o) > 0 {
 				c.t.Errorf("%s is %v's while it moves to %s", h, o, m.To)
 			}
 			if c.with[h] != "" {
 				c.t.Errorf("%s moves from %s to %s", h, c.with[h], m.To)
 			}
 			c.with[h] = m.To
-			all = append(all, strategy.Move{Host: h, From: m.from, To: m.To})
+			all = append(all, strategy.Move{Host: h, From: m.From, To: m.To})
 		}
 		c.epoch++
 		c.times++
-		c.members(c.epoch, c.epoch-1, all...)
-		c.tell(m.To, strategy.Held{Hosts: m.Hosts})
-		c.members(c.epoch, c.epoch)
+		c.Members(c.epoch, c.epoch-1, all...)
+		c.Tell(m.To, strategy.Held{Hosts: m.Hosts})
+		c.Members(c.epoch, c.epoch)
 	}
 }
 
 func (c *loaded) join(n strategy.Node) {
-	c.hubs[n] = New(Config{Self: n})
-	c.wake[n] = map[uint64]time.Time{}
+	c.Add(n)
 	c.epoch++
-	c.members(c.epoch, c.epoch)
+	c.Members(c.epoch, c.epoch)
 }
 
 // TestWhoComesLateGetsHosts: a node that joins when all hosts are owned gets its share, by few moves for many hosts,
 // and nothing ever goes back.
 func TestWhoComesLateGetsHosts(t *testing.T) {
 	c := newLoaded(t, 60, "a~1", "b~1")
-	c.run(5 * time.Second)
-	c.want("a~1", c.all...)
+	c.Run(5 * time.Second)
+	c.Want("a~1", c.all...)
 	c.works(5)
 	if has := c.has(); has["a~1"] != 30 || has["b~1"] != 30 {
 		t.Fatalf("at first they have %v", has)
@@ -170,7 +173,7 @@ func TestWhoComesLateGetsHosts(t *testing.T) {
 	if has := c.has(); has["c~1"] < 16 || len(c.with) > 22 || c.times > 4 {
 		t.Errorf("half a minute later they have %v, and %d have moved, in %d moves", has, len(c.with), c.times)
 	}
-	err := Look(c.hubs["a~1"].cfg.Key, c.read, func(h Host) bool {
+	err := central.Look(hosttable.Key{}, nil, c.Read, func(h central.Host) bool {
 		if moved := c.with[h.Name] != ""; h.Moved != moved || moved && (h.Owner != "c~1" || h.State != "reached") {
 			t.Errorf("%+v, moved to %q", h, c.with[h.Name])
 		}
@@ -181,7 +184,7 @@ func TestWhoComesLateGetsHosts(t *testing.T) {
 	}
 	gone := len(c.with)
 	// the others are done with theirs
-	c.spare, c.all = nil, slices.DeleteFunc(c.all, func(h string) bool { return c.with[h] == "" })
+	c.Spare, c.all = nil, slices.DeleteFunc(c.all, func(h string) bool { return c.with[h] == "" })
 	c.works(120)
 	if has := c.has(); len(c.with) != gone || has["c~1"] != gone {
 		t.Errorf("they have %v: what has moved has moved again", has)
@@ -191,10 +194,10 @@ func TestWhoComesLateGetsHosts(t *testing.T) {
 // TestATakerThatDoesNotReachIt leaves the hosts where they are.
 func TestATakerThatDoesNotReachIt(t *testing.T) {
 	c := newLoaded(t, 20, "a~1")
-	c.run(5 * time.Second)
-	c.want("a~1", c.all...)
+	c.Run(5 * time.Second)
+	c.Want("a~1", c.all...)
 	c.works(5)
-	c.reach = func(n strategy.Node, _ string) time.Duration {
+	c.Reach = func(n strategy.Node, _ string) time.Duration {
 		if n == "b~1" {
 			return 0
 		}
@@ -205,7 +208,7 @@ func TestATakerThatDoesNotReachIt(t *testing.T) {
 	if has := c.has(); has["a~1"] != 20 || len(c.with) > 0 {
 		t.Errorf("they have %v", has)
 	}
-	if n := len(c.hubs["a~1"].pending); n > 0 {
+	if n := c.Nodes["a~1"].Facts().Unsettled; n > 0 {
 		t.Errorf("%d hosts are offered yet", n)
 	}
 }
@@ -214,14 +217,14 @@ func TestATakerThatDoesNotReachIt(t *testing.T) {
 // more than it can do.
 func TestAFarTakerIsNotBetter(t *testing.T) {
 	c := newLoaded(t, 20, "a~1")
-	c.run(5 * time.Second)
-	c.reach = func(n strategy.Node, _ string) time.Duration {
+	c.Run(5 * time.Second)
+	c.Reach = func(n strategy.Node, _ string) time.Duration {
 		if n == "b~1" {
 			return time.Second
 		}
 		return time.Millisecond
 	}
-	c.want("a~1", c.all...)
+	c.Want("a~1", c.all...)
 	c.works(5)
 	c.join("b~1")
 	c.works(30)
@@ -235,27 +238,27 @@ func TestAFarTakerIsNotBetter(t *testing.T) {
 func TestTheControlUnitDiesWithOffers(t *testing.T) {
 	for late := range 8 { // steps after the first offer
 		c := newLoaded(t, 20, "b~1", "c~1")
-		c.run(5 * time.Second)
-		c.want("c~1", c.all...)
+		c.Run(5 * time.Second)
+		c.Want("c~1", c.all...)
 		c.works(5)
-		c.all = slices.DeleteFunc(c.all, func(h string) bool { return slices.Contains(c.owner(h), "b~1") })
+		c.all = slices.DeleteFunc(c.all, func(h string) bool { return slices.Contains(c.Owners(h), "b~1") })
 		c.join("d~1")
 		for range 40 {
 			c.report()
-			for end := c.now.Add(time.Second); c.now.Before(end) && len(c.hubs["c~1"].pending) == 0; {
-				c.run(20 * time.Millisecond)
+			for end := c.Now.Add(time.Second); c.Now.Before(end) && c.Nodes["c~1"].Facts().Unsettled == 0; {
+				c.Run(20 * time.Millisecond)
 			}
 		}
-		if len(c.hubs["c~1"].pending) == 0 {
+		if c.Nodes["c~1"].Facts().Unsettled == 0 {
 			t.Fatal("nothing is offered")
 		}
-		c.run(time.Duration(late) * 40 * time.Millisecond)
-		delete(c.hubs, "b~1")
+		c.Run(time.Duration(late) * 40 * time.Millisecond)
+		delete(c.Nodes, "b~1")
 		c.epoch++
-		c.members(c.epoch, c.epoch)
+		c.Members(c.epoch, c.epoch)
 		c.works(30)
 		for _, h := range c.all {
-			if o := c.owner(h); len(o) != 1 {
+			if o := c.Owners(h); len(o) != 1 {
 				t.Errorf("%d steps later: %s is %v's", late, h, o)
 			}
 		}
@@ -268,14 +271,14 @@ func TestTheControlUnitDiesWithOffers(t *testing.T) {
 // TestTheFirstHostsWait: nodes that come some tenths of a second apart share the seeds.
 func TestTheFirstHostsWait(t *testing.T) {
 	c := newLoaded(t, 40, "a~1")
-	c.want("a~1", c.all...)
-	c.run(600 * time.Millisecond)
+	c.Want("a~1", c.all...)
+	c.Run(600 * time.Millisecond)
 	c.join("b~1")
-	c.run(900 * time.Millisecond)
+	c.Run(900 * time.Millisecond)
 	c.join("c~1")
-	c.run(10 * time.Second)
+	c.Run(10 * time.Second)
 	has := c.has()
-	for _, n := range c.names() {
+	for _, n := range c.Names() {
 		if has[n] < 12 || has[n] > 15 {
 			t.Errorf("they have %v", has)
 		}
@@ -286,8 +289,8 @@ func TestTheFirstHostsWait(t *testing.T) {
 // further.
 func TestNodesThatComeOneAfterTheOther(t *testing.T) {
 	c := newLoaded(t, 60, "a~1")
-	c.run(12 * time.Second)
-	c.want("a~1", c.all...)
+	c.Run(12 * time.Second)
+	c.Want("a~1", c.all...)
 	c.works(5)
 	for _, n := range []strategy.Node{"b~1", "c~1", "d~1"} {
 		c.join(n)
@@ -295,7 +298,7 @@ func TestNodesThatComeOneAfterTheOther(t *testing.T) {
 		c.works(40)
 	}
 	has := c.has()
-	for _, n := range c.names() {
+	for _, n := range c.Names() {
 		if has[n] < 12 || has[n] > 19 {
 			t.Errorf("they have %v", has)
 		}
@@ -314,23 +317,23 @@ func TestNodesThatComeOneAfterTheOther(t *testing.T) {
 func TestNodesThatAreKnownToCome(t *testing.T) {
 	for _, dead := range []bool{false, true} {
 		c := newLoaded(t, 40, "a~1")
-		c.tell("a~1", strategy.Coming{Nodes: []strategy.Node{"a~1", "b~1", "c~1"}})
-		c.want("a~1", c.all...)
-		c.run(15 * time.Second)
+		c.Tell("a~1", strategy.Coming{Nodes: []strategy.Node{"a~1", "b~1", "c~1"}})
+		c.Want("a~1", c.all...)
+		c.Run(15 * time.Second)
 		c.join("b~1")
-		c.run(10 * time.Second)
+		c.Run(10 * time.Second)
 		if has := c.has(); len(has) > 0 {
 			t.Fatalf("they have %v before all are there", has)
 		}
 		if dead {
-			c.run(6 * time.Second)
+			c.Run(6 * time.Second)
 		} else {
 			c.join("c~1")
 		}
-		c.run(5 * time.Second)
+		c.Run(5 * time.Second)
 		has := c.has()
-		for _, n := range c.names() {
-			if mean := 40 / len(c.names()); has[n] < mean-2 || has[n] > mean+3 {
+		for _, n := range c.Names() {
+			if mean := 40 / len(c.Names()); has[n] < mean-2 || has[n] > mean+3 {
 				t.Errorf("c is dead: %v: they have %v", dead, has)
 			}
 		}

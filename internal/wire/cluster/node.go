@@ -35,8 +35,9 @@ type NodeOptions struct {
 	Replicas int    // with NATS: on how many of its servers things are kept; 0: one
 	Preset   string // "lan" or "wan"; "": lan
 	// Strategy says who crawls what: "shard", or with the way of its second level behind it, as "shard/ring"; "hub", or
-	// "hub/paper"; or "mesh". It is the same on all nodes.
+	// "hub/paper"; "balance"; or "mesh". It is the same on all nodes.
 	Strategy string
+	Splitter string // of balance: one of Splitters; the same on all nodes; "": exact
 	// Of a node with the strategy mesh: Listen and Join may be multiaddresses, the port listened on 0 for any.
 	Backups int    // nodes that remember the URLs of a host; the same on all nodes; 0: DefaultBackups
 	Reach   string // whether others can connect to it: one of Reaches; "": auto
@@ -113,7 +114,7 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 
 // strategy is the one that is asked for.
 func (o *NodeOptions) strategy() (*strategyConfig, error) {
-	s, err := parseStrategy(o.Strategy, o.Preset, o.Secret)
+	s, err := parseStrategy(o.Strategy, o.Splitter, o.Preset, o.Secret)
 	if err != nil {
 		return nil, err
 	}

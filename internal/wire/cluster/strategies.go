@@ -12,24 +12,30 @@ import (
 	"kumo/internal/node"
 	"kumo/internal/secret"
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/balance"
+	"kumo/internal/strategy/central"
+	"kumo/internal/strategy/central/hosttable"
 	"kumo/internal/strategy/hub"
-	"kumo/internal/strategy/hub/hosttable"
 	"kumo/internal/strategy/shard"
 )
 
-// A strategyConfig is the strategy that a node has: shard's, or a hub's if there is one.
+// A strategyConfig is the strategy that a node has: shard's, or another's if there is one.
 type strategyConfig struct {
-	shard shard.Config
-	hub   *hub.Config
+	shard   shard.Config
+	hub     *hub.Config
+	balance *balance.Config
 }
 
 // Strategies are the names that NodeOptions.Strategy may have.
 func Strategies() []string {
-	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper", "mesh"}
+	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper", "balance", "mesh"}
 }
 
-// parseStrategy reads the name of a strategy.
-func parseStrategy(name, preset string, s secret.Secret) (p strategyConfig, err error) {
+// Splitters are the names that NodeOptions.Splitter may have.
+func Splitters() []string { return balance.Splitters() }
+
+// parseStrategy reads the name of a strategy, and of balance's splitter.
+func parseStrategy(name, splitter, preset string, s secret.Secret) (p strategyConfig, err error) {
 	name, way, _ := strings.Cut(cmp.Or(name, "shard"), "/")
 	switch name {
 	case "hub":
@@ -37,6 +43,15 @@ func parseStrategy(name, preset string, s secret.Secret) (p strategyConfig, err 
 			return p, err
 		}
 		p.hub.Key, err = tableKey(s)
+	case "balance":
+		if way != "" {
+			return p, advice.Usage("strategy balance/%s: there is balance, with one of these splitters: %s", way,
+				strings.Join(Splitters(), ", "))
+		}
+		if p.balance, err = parseBalance(splitter, preset); err != nil {
+			return p, err
+		}
+		p.balance.Key, err = tableKey(s)
 	case "shard":
 		if way != "" {
 			if p.shard.Second, err = shard.ParseSecond(way); err != nil {
@@ -46,7 +61,22 @@ func parseStrategy(name, preset string, s secret.Secret) (p strategyConfig, err 
 	default:
 		return p, advice.Usage("strategy %q: a cluster has %s", name, strings.Join(Strategies(), ", "))
 	}
+	if p.balance == nil && splitter != "" {
+		return p, advice.Usage("splitter %q is for the strategy balance, and this is %s", splitter, name)
+	}
 	return p, err
+}
+
+func parseBalance(splitter, preset string) (*balance.Config, error) {
+	cfg := balance.LAN()
+	if preset == "wan" {
+		cfg = balance.WAN()
+	}
+	var err error
+	if cfg.Splitter, err = balance.ParseSplitter(splitter); err != nil {
+		return nil, advice.Usage("%w", err)
+	}
+	return &cfg, nil
 }
 
 func parseHub(way, preset string) (*hub.Config, error) {
@@ -84,6 +114,9 @@ func (p *strategyConfig) layout(preset string) string {
 		}
 		return fmt.Sprintf("protocol %d, %s, preset %s", node.Protocol, way, preset)
 	}
+	if p.balance != nil {
+		return fmt.Sprintf("protocol %d, balance/%v, preset %s", node.Protocol, p.balance.Splitter, preset)
+	}
 	return fmt.Sprintf("protocol %d, shard %v of %d slots, preset %s", node.Protocol, p.shard.Second, p.shard.Slots, preset)
 }
 
@@ -101,9 +134,13 @@ func parseLayout(layout string) (*strategyConfig, error) {
 	}
 	if n, _ = fmt.Sscanf(layout, "protocol %d, %s preset %s", &protocol, &way, &preset); n == 3 &&
 		protocol == node.Protocol {
-		if name, way, _ := strings.Cut(strings.TrimSuffix(way, ","), "/"); name == "hub" {
-			var err error
+		var err error
+		switch name, way, _ := strings.Cut(strings.TrimSuffix(way, ","), "/"); name {
+		case "hub":
 			p.hub, err = parseHub(way, preset)
+			return p, err
+		case "balance":
+			p.balance, err = parseBalance(way, preset)
 			return p, err
 		}
 	}
@@ -117,30 +154,39 @@ func (o *NodeOptions) placement(layout string) (*admin.Placement, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.hub == nil {
+	if p.hub == nil && p.balance == nil {
 		return &admin.Placement{Owner: func(members []strategy.Member, host string) strategy.Node {
 			owner, _ := shard.New(p.shard).Place(members).Owner(host)
 			return owner
 		}}, nil
 	}
-	return &admin.Placement{Table: func(read func(func(uint64, []byte) error) error, each func(hub.Host) bool) error {
+	return &admin.Placement{Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
 		key, err := tableKey(o.Secret)
 		if err != nil {
 			return err
 		}
-		return hub.Look(key, read, each)
+		if p.balance != nil {
+			_, err := balance.Look(key, read, each)
+			return err
+		}
+		return central.Look(key, nil, read, each)
 	}}, nil
 }
 
 // member makes a node's member, and the strategy if that decides host by host.
 func (p *strategyConfig) member(cfg quorum.Config) (member.Member, strategy.Strategy) {
-	if p.hub == nil {
-		cfg.Place, cfg.Slot = shard.New(p.shard), p.shard.FreeSlot
-		return quorum.New(cfg), nil
+	switch {
+	case p.hub != nil:
+		h := *p.hub
+		h.Self = cfg.Self
+		return quorum.New(cfg), hub.New(h)
+	case p.balance != nil:
+		b := *p.balance
+		b.Self = cfg.Self
+		return quorum.New(cfg), balance.New(b)
 	}
-	h := *p.hub
-	h.Self = cfg.Self
-	return quorum.New(cfg), hub.New(h)
+	cfg.Place, cfg.Slot = shard.New(p.shard), p.shard.FreeSlot
+	return quorum.New(cfg), nil
 }
 
-var _ strategy.Teller = (*hub.Hub)(nil)
+var _ strategy.Teller = (*central.Strategy)(nil)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 
 	"kumo/internal/job"
@@ -8,12 +9,17 @@ import (
 
 // What nodes write into the table of members about how they place hosts can be read from it.
 func TestLayoutIsRead(t *testing.T) {
-	for _, name := range Strategies() {
+	all := Strategies()
+	for _, splitter := range Splitters() {
+		all = append(all, "balance "+splitter)
+	}
+	for _, name := range all {
 		if name == "mesh" { // where there is no table
 			continue
 		}
+		name, splitter, _ := strings.Cut(name, " ")
 		for _, preset := range Presets() {
-			o := NodeOptions{Strategy: name, Preset: preset, Slots: 77}
+			o := NodeOptions{Strategy: name, Splitter: splitter, Preset: preset, Slots: 77}
 			s, err := o.strategy()
 			if err != nil {
 				t.Fatal(err)
@@ -21,9 +27,11 @@ func TestLayoutIsRead(t *testing.T) {
 			layout := s.layout(preset)
 			p, err := parseLayout(layout)
 			switch {
-			case err != nil || (p.hub == nil) != (s.hub == nil):
+			case err != nil || (p.hub == nil) != (s.hub == nil) || (p.balance == nil) != (s.balance == nil):
 				t.Errorf("%s: %+v, %v", layout, p, err)
-			case p.hub == nil && p.shard != s.shard:
+			case p.balance != nil && *p.balance != *s.balance:
+				t.Errorf("%s: %+v, want %+v", layout, *p.balance, *s.balance)
+			case p.hub == nil && p.balance == nil && p.shard != s.shard:
 				t.Errorf("%s: %+v, want %+v", layout, p.shard, s.shard)
 			case p.hub != nil && *p.hub != *s.hub:
 				t.Errorf("%s: %+v, want %+v", layout, *p.hub, *s.hub)
@@ -31,7 +39,8 @@ func TestLayoutIsRead(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "protocol 9, hub, preset lan", "protocol 3, luck, preset lan",
-		"protocol 3, shard luck of 3 slots, preset lan", "protocol 3, hub/luck, preset lan"} {
+		"protocol 3, shard luck of 3 slots, preset lan", "protocol 3, hub/luck, preset lan",
+		"protocol 3, balance/luck, preset lan"} {
 		if p, err := parseLayout(bad); err == nil {
 			t.Errorf("%q: %+v", bad, p)
 		}

@@ -1,4 +1,4 @@
-package hub
+package central
 
 import (
 	"fmt"
@@ -62,24 +62,24 @@ func TestTrie(t *testing.T) {
 }
 
 func TestForeignHostsAreForgotten(t *testing.T) {
-	h := New(Config{Self: "a~1"})
-	h.Step(h.now, []strategy.Event{strategy.Members{Epoch: 1, Settled: 1, Members: []strategy.Member{{Node: "a~1"},
+	s := newNobody("a~1")
+	s.Step(s.now, []strategy.Event{strategy.Members{Epoch: 1, Settled: 1, Members: []strategy.Member{{Node: "a~1"},
 		{Node: "b~1"}}}}, nil)
 	for i := range 3 * maxForeign {
-		h.cedeTo(fmt.Sprintf("h%d.test", i), "b~1")
+		s.cedeTo(fmt.Sprintf("h%d.test", i), "b~1")
 	}
-	h.publish()
+	s.publish()
 	known := 0
 	for i := range 3 * maxForeign {
-		if n, s := h.View().Owner(fmt.Sprintf("h%d.test", i)); s == strategy.Owned && n == "b~1" {
+		if n, s := s.View().Owner(fmt.Sprintf("h%d.test", i)); s == strategy.Owned && n == "b~1" {
 			known++
 		}
 	}
 	if known < maxForeign || known > 2*maxForeign {
 		t.Errorf("%d hosts of others are known, with generations of %d", known, maxForeign)
 	}
-	h.Step(h.now, []strategy.Event{strategy.Members{Epoch: 2, Settled: 1, Members: []strategy.Member{{Node: "a~1"}}}}, nil)
-	if n, s := h.View().Owner(fmt.Sprintf("h%d.test", 3*maxForeign-1)); s != strategy.Unknown {
+	s.Step(s.now, []strategy.Event{strategy.Members{Epoch: 2, Settled: 1, Members: []strategy.Member{{Node: "a~1"}}}}, nil)
+	if n, s := s.View().Owner(fmt.Sprintf("h%d.test", 3*maxForeign-1)); s != strategy.Unknown {
 		t.Errorf("a dead node's host is %s's", n)
 	}
 }

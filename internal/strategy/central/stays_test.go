@@ -1,4 +1,4 @@
-package hub
+package central
 
 import (
 	"slices"
@@ -11,12 +11,12 @@ import (
 // TestWhatStaysIsToldOf has a host about to move to a node that dies: it may have stayed, and the epoch is not
 // acknowledged before it was looked for.
 func TestWhatStaysIsToldOf(t *testing.T) {
-	h := New(Config{Self: "a~1"})
+	s := newNobody("a~1")
 	a, b := strategy.Member{Node: "a~1"}, strategy.Member{Node: "b~1"}
 	now := time.Unix(1e9, 0)
 	step := func(in ...strategy.Event) (surveys, acknowledged bool) {
 		now = now.Add(time.Millisecond)
-		for _, act := range h.Step(now, in, nil) {
+		for _, act := range s.Step(now, in, nil) {
 			_, is := act.(strategy.Survey)
 			_, done := act.(strategy.Acknowledged)
 			surveys, acknowledged = surveys || is, acknowledged || done
@@ -24,24 +24,24 @@ func TestWhatStaysIsToldOf(t *testing.T) {
 		return surveys, acknowledged
 	}
 	step(strategy.Members{Epoch: 1, Settled: 1, Members: []strategy.Member{a, b}})
-	h.synced, h.survey, h.surveyed = true, true, true
-	p := h.add("h.example", moving)
+	s.synced, s.survey, s.surveyed = true, true, true
+	p := s.add("s.example", moving)
 	p.holds, p.to = true, "b~1"
-	h.schedule(p, now.Add(movePatience))
+	s.schedule(p, now.Add(MovePatience))
 	step(strategy.Members{Epoch: 2, Settled: 1, Members: []strategy.Member{a, b},
-		Moves: []strategy.Move{{Host: "h.example", From: "a~1", To: "b~1"}}})
+		Moves: []strategy.Move{{Host: "s.example", From: "a~1", To: "b~1"}}})
 	surveys, acknowledged := step(strategy.Whole{Epoch: 3}, strategy.Members{Epoch: 3, Settled: 1,
 		Members: []strategy.Member{a}})
 	if !surveys || acknowledged {
 		t.Fatalf("who was to have a host has died: this node looks for it: %v, and the epoch is acknowledged: %v", surveys,
 			acknowledged)
 	}
-	if _, acknowledged := step(strategy.Held{Hosts: []string{"h.example"}}, strategy.Surveyed{}); acknowledged ||
-		!slices.ContainsFunc(h.queue, func(p *pending) bool { return p.needsAck }) {
-		t.Error("the host is here, and the epoch is acknowledged before the control unit knows")
+	if _, acknowledged := step(strategy.Held{Hosts: []string{"s.example"}}, strategy.Surveyed{}); acknowledged ||
+		!slices.ContainsFunc(s.queue, func(p *pending) bool { return p.needsAck }) {
+		t.Error("the host is here, and the epoch is acknowledged before the leader knows")
 	}
-	h.drop(h.pending["h.example"])
+	s.drop(s.pending["s.example"])
 	if _, acknowledged := step(); !acknowledged {
-		t.Error("the control unit knows, and the epoch is not acknowledged")
+		t.Error("the leader knows, and the epoch is not acknowledged")
 	}
 }

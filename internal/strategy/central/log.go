@@ -1,4 +1,4 @@
-package hub
+package central
 
 import (
 	"errors"
@@ -6,36 +6,40 @@ import (
 	"slices"
 
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/strategy/central/hosttable"
 	"kumo/internal/strategy/leader"
 	"kumo/internal/varint"
 )
 
-// hosts is what the control unit's log keeps: the table, and why hosts are parked. Its parts are the table's.
+// hosts is what the leader's log keeps: the table, why hosts are parked, and the policy's records. Its parts are the
+// table's, and behind them the records'.
 type hosts struct {
-	table *hosttable.Table
-	notes map[int]map[string]note // by part
+	table   *hosttable.Table
+	notes   map[int]map[string]note // by part
+	records leader.State            // nil: none
 }
 
 var _ leader.State = (*hosts)(nil)
 
-func newHosts(key hosttable.Key) hosts {
-	return hosts{table: hosttable.New(key), notes: map[int]map[string]note{}}
+func newHosts(key hosttable.Key, records leader.State) hosts {
+	return hosts{table: hosttable.New(key), notes: map[int]map[string]note{}, records: records}
 }
 
 // What changes are made of, and a part behind the table's.
 const (
 	recordRow  = 'r' // one host's row
 	recordNote = 'n' // why a host is parked; behind its row
+	recordOwn  = 'p' // the policy's: bytes
 )
 
-var errChanges = errors.New("changes in the control unit's log that cannot be read")
+var errChanges = errors.New("changes in the leader's log that cannot be read")
 
 // A batch is rows that are written together, and what is answered when they are durable.
 type batch struct {
 	rows    map[string]hosttable.Row
 	notes   map[string]note
 	order   []string
+	records [][]byte
 	answers []answer
 	sealed  bool // it is being written
 }
@@ -50,6 +54,8 @@ type answer struct {
 // names and notes.
 const maxBatch = 2000
 
+func (b *batch) len() int { return len(b.order) + len(b.records) }
+
 // changes is how a batch is written.
 func (b *batch) changes() []byte {
 	var w varint.Writer
@@ -58,6 +64,10 @@ func (b *batch) changes() []byte {
 		if n, noted := b.notes[host]; noted {
 			appendNote(&w, host, n)
 		}
+	}
+	for _, r := range b.records {
+		w.Byte(recordOwn)
+		w.Bytes(r)
 	}
 	return w
 }
@@ -71,19 +81,28 @@ func appendRow(w *varint.Writer, host string, r hosttable.Row) {
 	w.Uint(uint64(r.Since))
 }
 
-// readChanges calls row and note with what they are made of.
-func readChanges(b []byte, row func(host string, r hosttable.Row), note func(host string, n note)) error {
+// readChanges calls row, note and record with what they are made of.
+func readChanges(b []byte, row func(host string, r hosttable.Row), note func(host string, n note),
+	record func([]byte) error) error {
 	r := varint.Reader{Rest: b}
 	for len(r.Rest) > 0 {
-		switch kind, host := r.Byte(), r.String(); kind {
+		switch kind := r.Byte(); kind {
 		case recordRow:
+			host := r.String()
 			is := hosttable.Row{Owner: strategy.Node(r.String()), State: r.Byte(), Round: r.Byte(), Since: uint32(r.Uint())}
 			if !r.Bad {
 				row(host, is)
 			}
 		case recordNote:
+			host := r.String()
 			if n := readNote(&r); !r.Bad {
 				note(host, n)
+			}
+		case recordOwn:
+			if change := r.Bytes(); !r.Bad {
+				if err := record(change); err != nil {
+					return err
+				}
 			}
 		default:
 			return errChanges
@@ -96,10 +115,18 @@ func readChanges(b []byte, row func(host string, r hosttable.Row), note func(hos
 }
 
 // Parts, AppendPart, LoadPart and Apply are for the log.
-func (s *hosts) Parts() int { return hosttable.Parts }
+func (s *hosts) Parts() int {
+	if s.records == nil {
+		return hosttable.Parts
+	}
+	return hosttable.Parts + s.records.Parts()
+}
 
-// AppendPart appends a part of the table, and why its hosts are parked.
+// AppendPart appends a part of the table, and why its hosts are parked; or one of the records.
 func (s *hosts) AppendPart(b []byte, part int) []byte {
+	if part >= hosttable.Parts {
+		return s.records.AppendPart(b, part-hosttable.Parts)
+	}
 	w := varint.Writer(b)
 	w.Bytes(s.table.AppendPart(nil, part))
 	for _, host := range slices.Sorted(maps.Keys(s.notes[part])) {
@@ -110,6 +137,9 @@ func (s *hosts) AppendPart(b []byte, part int) []byte {
 
 // LoadPart replaces what is said of a part's hosts.
 func (s *hosts) LoadPart(part int, b []byte) error {
+	if part >= hosttable.Parts {
+		return s.records.LoadPart(part-hosttable.Parts, b)
+	}
 	r := varint.Reader{Rest: b}
 	if err := s.table.LoadPart(r.Bytes()); err != nil {
 		return err
@@ -118,8 +148,15 @@ func (s *hosts) LoadPart(part int, b []byte) error {
 	return s.Apply(r.Rest)
 }
 
-// Apply changes rows.
-func (s *hosts) Apply(changes []byte) error { return readChanges(changes, s.enter, s.note) }
+// Apply changes rows and records.
+func (s *hosts) Apply(changes []byte) error {
+	return readChanges(changes, s.enter, s.note, func(change []byte) error {
+		if s.records == nil {
+			return errChanges
+		}
+		return s.records.Apply(change)
+	})
+}
 
 // enter changes a host's row in the table.
 func (s *hosts) enter(host string, r hosttable.Row) {

@@ -1,14 +1,14 @@
-package hub
+package central
 
 import (
 	"time"
 
 	"kumo/internal/strategy"
-	"kumo/internal/strategy/hub/hosttable"
+	"kumo/internal/strategy/central/hosttable"
 	"kumo/internal/strategy/leader"
 )
 
-// A Host is what the control unit's table says of one.
+// A Host is what the leader's table says of one.
 type Host struct {
 	Name   string
 	Owner  strategy.Node
@@ -20,10 +20,12 @@ type Host struct {
 	Again  time.Time // when a parked host is tried again
 }
 
-// Look reads a control unit's log, as it is now, and calls f with the hosts of its table, in no order, until f returns
-// false. read calls its argument with all entries of the log.
-func Look(key hosttable.Key, read func(func(number uint64, data []byte) error) error, f func(Host) bool) error {
-	s := newHosts(key)
+// Look reads a leader's log, as it is now, and calls f with the hosts of its table, in no order, until f returns
+// false. read calls its argument with all entries of the log. records takes in what the log has of its policy's; nil: it
+// has none.
+func Look(key hosttable.Key, records leader.State, read func(func(number uint64, data []byte) error) error,
+	f func(Host) bool) error {
+	s := newHosts(key, records)
 	err := read(func(_ uint64, data []byte) error {
 		e, err := leader.ParseEntry(data)
 		if err != nil {
@@ -45,7 +47,7 @@ func Look(key hosttable.Key, read func(func(number uint64, data []byte) error) e
 
 func (s *hosts) host(name string, r hosttable.Row) Host {
 	h := hostOf(name, r)
-	if n, noted := s.notes[s.table.Part(name)][name]; noted && r.State == rowParked {
+	if n, noted := s.notes[s.table.Part(name)][name]; noted && r.State == Parked {
 		h.Failed, h.Again = n.failed, time.Unix(int64(n.again), 0).UTC()
 	}
 	return h
@@ -53,23 +55,24 @@ func (s *hosts) host(name string, r hosttable.Row) Host {
 
 // hostOf is a row as people see it, but for why the host is parked.
 func hostOf(name string, r hosttable.Row) Host {
-	h := Host{Name: name, Owner: r.Owner, Since: time.Unix(int64(r.Since), 0).UTC(), Round: int(r.Round &^ roundMoved),
+	h := Host{Name: name, Owner: r.Owner, Since: time.Unix(int64(r.Since), 0).UTC(), Round: int(r.Round &^ Moved),
 		State: "reached",
-		Moved: r.Round&roundMoved != 0}
+		Moved: r.Round&Moved != 0}
 	switch r.State {
-	case rowParked:
+	case Parked:
 		h.State = "parked"
-	case rowPromised:
+	case Promised:
 		h.State = "promised"
 	}
 	return h
 }
 
-// Changes calls f with the hosts that one entry of a control unit's log changes, as they are then.
+// Changes calls f with the hosts that one entry of a leader's log changes, as they are then.
 func Changes(data []byte, f func(Host)) error {
 	e, err := leader.ParseEntry(data)
 	if err != nil {
 		return err
 	}
-	return readChanges(e.Changes, func(name string, r hosttable.Row) { f(hostOf(name, r)) }, func(string, note) {})
+	return readChanges(e.Changes, func(name string, r hosttable.Row) { f(hostOf(name, r)) }, func(string, note) {},
+		func([]byte) error { return nil })
 }

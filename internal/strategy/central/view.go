@@ -1,4 +1,4 @@
-package hub
+package central
 
 import (
 	"hash/maphash"

@@ -1,0 +1,229 @@
+package balance
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/balance/model"
+	"kumo/internal/strategy/central"
+	"kumo/internal/strategy/central/hosttable"
+)
+
+// slices of the site: 500 URLs are about two for each.
+const cut = 256
+
+// TestFiveNodes has the paper's five nodes fetch 500 URLs of one site: against the even split, and what no split can
+// beat.
+func TestFiveNodes(t *testing.T) {
+	learnt := samplesOf(t, 5)
+	const seeds = 5
+	evens := make([]run, seeds)
+	for seed := range evens {
+		even := newWorld(t, uint64(seed), Even, fiveNodes, nil)
+		even.find("n1~1", 500, cut)
+		evens[seed] = even.finish()
+	}
+	for _, c := range []struct {
+		name    string
+		given   []byte
+		workers int
+		tail    float64 // the most, in the mean
+	}{
+		{"cold", nil, 8, 0.05},
+		{"learnt", learnt, 8, 0.05},
+		{"cold, with many workers", nil, 64, 0.06}, // which take much at once that cannot be taken back
+	} {
+		var share, tail float64
+		for seed := range uint64(seeds) {
+			w := newWorld(t, seed, Exact, fiveNodes, c.given)
+			w.workers = c.workers
+			w.find("n1~1", 500, cut)
+			r := w.finish()
+			ratio := r.time.Seconds() / evens[seed].time.Seconds()
+			t.Logf("%s, seed %d: %v; %.3f of the even split", c.name, seed, r, ratio)
+			if ratio > 0.4 || r.share < 0.93 || r.ends() > 0.1 {
+				t.Errorf("%s, seed %d: %v; %.3f of the even split", c.name, seed, r, ratio)
+			}
+			share, tail = share+r.share/seeds, tail+r.ends()/seeds
+		}
+		if t.Logf("%s: %.3f of the sum of speeds, tail %.1f %%", c.name, share, 100*tail); share < 0.95 || tail > c.tail {
+			t.Errorf("%s: %.3f of the sum of speeds, tail %.1f %%", c.name, share, 100*tail)
+		}
+	}
+}
+
+// TestSwarm has a particle swarm split: worse than the shortest makespan, and far better than the even split.
+func TestSwarm(t *testing.T) {
+	w := newWorld(t, 1, Swarm, fiveNodes, nil)
+	w.find("n1~1", 500, cut)
+	if r := w.finish(); r.share < 0.85 || r.ends() > 0.2 {
+		t.Error(r)
+	} else {
+		t.Log(r)
+	}
+}
+
+// TestANodeBecomesSlow has the fastest node become four times slower in the middle: what it has is taken back.
+func TestANodeBecomesSlow(t *testing.T) {
+	for seed := range uint64(5) {
+		w := newWorld(t, seed, Exact, fiveNodes, nil)
+		w.find("n1~1", 500, cut)
+		fast := w.nodes["n1~1"]
+		pace := 0.0
+		for _, f := range w.nodes {
+			pace += 1 / pageTime(f.machine)
+		}
+		w.pass(50 * time.Second)
+		fast.slow = 4
+		r := w.finish()
+		best := 50 + (500-50*pace)/(pace-0.75/pageTime(fast.machine))
+		t.Logf("seed %d: %v; %.3f of what is possible; %d hosts moved", seed, r, best/r.time.Seconds(), w.moved)
+		if best/r.time.Seconds() < 0.9 || r.ends() > 0.1 {
+			t.Errorf("seed %d: %v; %.3f of what is possible", seed, r, best/r.time.Seconds())
+		}
+	}
+}
+
+// TestANodeDies ends a node, and the master: nothing is lost, and the others share what they had.
+func TestANodeDies(t *testing.T) {
+	for _, dead := range []strategy.Node{"n3~1", "n1~1"} {
+		for seed := range uint64(5) {
+			w := newWorld(t, seed, Exact, fiveNodes, nil)
+			w.find("n2~1", 500, cut)
+			leads := w.Leader() == dead
+			if leads != (dead == "n1~1") {
+				t.Fatalf("%s leads", w.Leader())
+			}
+			w.pass(40 * time.Second)
+			w.kill(dead)
+			r := w.finish()
+			all := 0.0
+			for _, f := range w.nodes {
+				all += 1 / pageTime(f.machine)
+			}
+			best := 40 + (500-40*all)/(all-1/pageTime(w.nodes[dead].machine))
+			t.Logf("seed %d: %s dies, leading %v: %v; %.3f of what is possible", seed, dead, leads, r, best/r.time.Seconds())
+			if best/r.time.Seconds() < 0.85 || r.ends() > 0.1 {
+				t.Errorf("seed %d: %s dies, leading %v: %v; %.3f of what is possible", seed, dead, leads, r, best/r.time.Seconds())
+			}
+		}
+	}
+}
+
+// TestANewMasterHasLearnt ends the master: the next one has its samples, and tells nodes what they rest on.
+func TestANewMasterHasLearnt(t *testing.T) {
+	w := newWorld(t, 1, Exact, fiveNodes, samplesOf(t, 3))
+	before := w.samples()
+	if len(before) < 30 {
+		t.Fatalf("%d samples were given", len(before))
+	}
+	w.find("n2~1", 500, cut)
+	w.pass(60 * time.Second)
+	learnt := w.samples()
+	if len(learnt) <= len(before) || !slices.Equal(learnt[:len(before)], before) {
+		t.Fatalf("after a minute there are %d samples, %d were given", len(learnt), len(before))
+	}
+	w.kill("n1~1")
+	w.pass(15 * time.Second)
+	if w.Leader() == "" || !slices.Equal(w.samples()[:len(learnt)], learnt) {
+		t.Fatalf("%q leads, with %d samples; there were %d", w.Leader(), len(w.samples()), len(learnt))
+	}
+	for _, n := range w.living() {
+		q := w.Nodes[n].Facts().Quota
+		if q == nil || q.Basis == model.Nothing.String() || q.Left+q.Done == 0 {
+			t.Errorf("%s knows of %+v", n, q)
+		}
+	}
+	w.finish()
+}
+
+func (w *world) samples() []model.Sample {
+	all, err := Look(hosttable.Key{}, w.Read, func(central.Host) bool { return true })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+// TestQuota: what a node tells people of its quota holds.
+func TestQuota(t *testing.T) {
+	w := newWorld(t, 1, Exact, fiveNodes, nil)
+	w.find("n1~1", 500, cut)
+	w.pass(90 * time.Second)
+	for _, n := range w.living() {
+		f, q := w.nodes[n], w.Nodes[n].Facts().Quota
+		if q == nil {
+			t.Fatalf("%s knows of no quota", n)
+		}
+		real := float64(q.Left) * pageTime(f.machine)
+		if math.Abs(float64(q.Done-f.pages)) > 10 || q.Given < q.Done || q.Error < 0 && n == "n1~1" || q.Error > 1 ||
+			q.Predicted.Seconds() > 1.5*real+5 || q.Predicted.Seconds() < real/1.5-5 {
+			t.Errorf("%s, which has %d pages and should take %.0f s for the rest: %+v", n, f.pages, real, q)
+		}
+	}
+}
+
+// TestSplittersAtOnce: even and hash give hosts away as soon as they are wanted.
+func TestSplittersAtOnce(t *testing.T) {
+	for _, splitter := range []Splitter{Even, Hash} {
+		w := newWorld(t, 1, splitter, fiveNodes, nil)
+		w.find("n1~1", 500, cut)
+		w.pass(5 * time.Second)
+		has, sum := map[strategy.Node]int{}, 0
+		for _, n := range w.living() {
+			f := w.nodes[n]
+			has[n] = int(f.pages) + len(f.under)
+			for _, urls := range f.queues {
+				has[n] += len(urls)
+			}
+			sum += has[n]
+		}
+		spread := 4
+		if splitter == Hash {
+			spread = 60
+		}
+		for n, urls := range has {
+			if sum != 500 || urls < 100-spread || urls > 100+spread {
+				t.Errorf("%v: %s has %d of %d URLs", splitter, n, urls, sum)
+			}
+		}
+		if r := w.finish(); w.moved > 0 {
+			t.Errorf("%v: %d hosts have moved; %v", splitter, w.moved, r)
+		}
+	}
+}
+
+// TestThePoolIsBounded: hosts that are more than it takes are given away at once, and the rest wait.
+func TestThePoolIsBounded(t *testing.T) {
+	w := newWorld(t, 1, Exact, fiveNodes, nil)
+	var hosts []string
+	for i := range 22_000 {
+		hosts = append(hosts, fmt.Sprintf("h%d.example", i))
+	}
+	w.Want("n1~1", hosts...)
+	w.Run(80 * time.Millisecond) // before it is split
+	owned := 0
+	for _, n := range w.living() {
+		owned += w.Nodes[n].Facts().Owned
+	}
+	if owned < 2000 || owned > 5000 {
+		t.Errorf("%d of 22000 hosts are owned at once", owned)
+	}
+}
+
+// TestLargeHosts: a host larger than any share goes to the node that is done with it first, and the others have the
+// rest.
+func TestLargeHosts(t *testing.T) {
+	w := newWorld(t, 1, Exact, fiveNodes, nil)
+	w.find("n2~1", 200, 1)
+	w.find("n2~1", 100, cut)
+	w.pass(time.Second)
+	r := w.finish()
+	if alone := 200 * pageTime(fiveNodes[0]); r.time.Seconds() > 1.7*alone {
+		t.Errorf("it takes %v; the fastest node takes %.0f s for the large host", r, alone)
+	}
+}

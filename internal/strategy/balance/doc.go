@@ -1,0 +1,41 @@
+// Package balance splits what waits among nodes so that all end together: by how long each is predicted to take, as
+// Zhang, Tan, Chen and Lü do in "An Efficient Load Balance Strategy for Distributed Crawler System", Computer
+// Engineering 45(11), 2019. A node says what its machine is and what it does; the leader, their master, predicts by a
+// model that learns while they work (package model), and splits (package split). The unit of work is the host, or the
+// slice of one.
+//
+// # Pool and pieces
+//
+// A host that is wanted and nobody's is not given away at once: it is pooled, while its links wait with those who have
+// found them, who say how many there are. A node that is about to be done (Lead), gets its next piece: hosts where half
+// as many URLs wait as its share of all that is pooled (factoring: Hummel, Schonberg and Flynn, 1992), so that what is
+// wrong with a prediction can be made good by the pieces after it; in the end all that is pooled is split at once. As
+// long as nothing is known of any node's pace, pieces are an eighth. The pool is bounded; what is more is given at once
+// to the node that would be done with it first, which is how the best split is made unit by unit.
+//
+// A node whose workers are idle though URLs wait has too few hosts: politeness keeps it from the others. It is given as
+// many as it has, again and again as long as that makes it faster.
+//
+// # Learning
+//
+// A piece that is done is a sample: so many pages, by the node's own counters, in so many seconds, with its machine as
+// it was. Samples are in the log, the last 2,048, so a new leader has learnt what the one before had; so does a crawl
+// that was given those of another. Pieces in which politeness was the limit are none.
+//
+// Predictions are corrected by a node's pace of the last ten seconds, which counts the more the more pages it is of: a
+// node that becomes slow is taken for slow within seconds.
+//
+// # Taking back
+//
+// When nothing is pooled, and moving hosts would have the last node be done sooner by more than twice what a move takes
+// (measured), nodes with too much hand hosts over to others, all in one step. What a dead node had comes to heirs, and
+// is split by the same rule.
+//
+// # Splitters
+//
+// Exact is the shortest makespan. Swarm is the paper's particle swarm in its place. Even and Hash are what the paper
+// compares with: they give hosts to nodes at once, each the same number of links or by the name's hash, and take nothing
+// back.
+//
+// The table of hosts, the log, and what nodes do is package central's; this is its policy.
+package balance
