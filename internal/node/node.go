@@ -54,6 +54,7 @@ type Config struct {
 	Estates driver.FailedNodes
 	Enter   func() error   // notes durably that the identity is a member's from now on
 	Figures func() Figures // what the lease tells others of this node; may be nil
+	Work    func() Work    // what the node has done, for its strategy; quick, and the loop's to call; may be nil
 	// whether a host is this node's, and its URL was met before; may be nil
 	Knows func(url string) (mine, known bool, err error)
 	// called with the settings of the crawl's record when it is told, and when they change; may be nil
@@ -97,6 +98,9 @@ func New(cfg Config) *Node {
 	}
 	if n.cfg.Figures == nil {
 		n.cfg.Figures = func() Figures { return Figures{} }
+	}
+	if n.cfg.Work == nil {
+		n.cfg.Work = func() Work { return Work{} }
 	}
 	n.watch, n.record = newWatches(n), newRecordWatcher(n)
 	n.driver = driver.New(driver.Config{Self: n.self, Member: cfg.Member, Strategy: cfg.Strategy, Timing: cfg.Timing,
@@ -184,10 +188,11 @@ func (n *Node) loop(ctx context.Context) error {
 	}
 }
 
-// load is how much the node has to do.
+// load is how much the node has to do, and what it has come to.
 func (n *Node) load() strategy.Load {
-	f := n.cfg.Figures()
-	return strategy.Load{Node: n.self, Hosts: f.Hosts, Waiting: int64(f.Waiting), Rate: f.Rate, Busy: f.Busy}
+	f, w := n.cfg.Figures(), n.cfg.Work()
+	return strategy.Load{Node: n.self, Hosts: f.Hosts, Waiting: int64(f.Waiting), Rate: f.Rate, Busy: f.Busy,
+		Pages: w.Pages, Bytes: w.Bytes, CPU: w.CPU, Machine: w.Machine}
 }
 
 // lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for

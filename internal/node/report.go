@@ -31,6 +31,14 @@ type Figures struct {
 	RegistryBytes int64 `json:"registry_bytes"`
 }
 
+// Work is what a node has done since it began, and what it has for that.
+type Work struct {
+	Pages   int64
+	Bytes   int64         // read from servers
+	CPU     time.Duration // used by its process
+	Machine strategy.Machine
+}
+
 // Facts are what a strategy tells of itself.
 type Facts struct {
 	Control   string  `json:"control,omitempty"`   // the node that decides, as this one knows

@@ -118,11 +118,19 @@ func (c *cluster) job(name string) *job.Job {
 // start starts a node in the folder of its name.
 func (c *cluster) start(name string) *running {
 	c.t.Helper()
+	return c.startWith(name, func(*Config) {})
+}
+
+// startWith starts a node of another kind.
+func (c *cluster) startWith(name string, change func(*Config)) *running {
+	c.t.Helper()
+	cfg := c.config(name)
+	change(&cfg)
 	j := c.job(name)
 	if c.tune != nil {
 		c.tune(j)
 	}
-	n, err := Open(c.t.Context(), j, c.config(name))
+	n, err := Open(c.t.Context(), j, cfg)
 	if err != nil {
 		c.t.Fatal(err)
 	}
