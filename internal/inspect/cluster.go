@@ -5,9 +5,10 @@ import "time"
 // A Cluster is a crawl that several nodes share, as its registry has it at one time. Its fields in JSON stay what they
 // are; there may be more of them one day.
 type Cluster struct {
-	Crawl string `json:"crawl"`
-	State string `json:"state"`         // waiting, running, paused, stopping or done
-	Why   string `json:"why,omitempty"` // of a stop that nobody asked for: limit
+	Crawl    string `json:"crawl"`
+	Strategy string `json:"strategy,omitempty"` // how hosts are shared; missing if no node has said it
+	State    string `json:"state"`              // waiting, running, paused, stopping or done
+	Why      string `json:"why,omitempty"`      // of a stop that nobody asked for: limit
 	// too few servers run: why. What is said is what those that run have known last
 	Trouble string    `json:"trouble,omitempty"`
 	Since   time.Time `json:"since,omitzero"`    // the state, by the clock of who changed it
@@ -59,8 +60,9 @@ type Node struct {
 	CutOffWhy string  `json:"cut_off_why,omitempty"` // the last error
 
 	Load
-	*Facts   // where a control unit says whose hosts are
-	*Peering // where there is no centre
+	*Facts            // where a control unit says whose hosts are
+	*Peering          // where there is no centre
+	Machine  *Machine `json:"machine,omitempty"` // what it has to crawl with, where the strategy asks
 }
 
 // Peering is what a node tells of itself and others where there is no centre.
@@ -78,6 +80,7 @@ type Facts struct {
 	Owned     int     `json:"owned"`      // hosts
 	Parked    int     `json:"parked"`     // of these, those that it is not known to reach
 	Unsettled int     `json:"unsettled"`  // hosts of which it does not know yet whose they are, or that it tries
+	Quota     *Quota  `json:"quota,omitempty"`
 }
 
 // A Standing is what a node is to the others.
