@@ -63,8 +63,11 @@ func (l *Line) add(rate float64) {
 		return
 	}
 	greatest := slices.Sorted(slices.Values(l.rates))[len(l.rates)-3:]
-	if greatest[0] > 0 && greatest[0] >= (1-lineSame)*greatest[2] {
-		l.limits = greatest[2]
+	if greatest[0] <= 0 || greatest[0] < (1-lineSame)*greatest[2] {
+		return
+	}
+	if most := greatest[2]; most < (1-lineSame)*l.limits || most > (1+lineSame)*l.limits { // what is news
+		l.limits = most
 	}
 }
 
