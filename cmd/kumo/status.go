@@ -200,7 +200,7 @@ func printCluster(w io.Writer, c *inspect.Cluster, width int) {
 			false: "being settled: hosts change owner"}[c.Settled])
 	}
 	if hasHub(c) && c.Control != "" {
-		fmt.Fprintf(w, ", %s %s", leaderWord(c), c.Control)
+		fmt.Fprintf(w, ", %s %s", leaderWord(c.Strategy), c.Control)
 	}
 	if g := c.Gathered; g != nil {
 		fmt.Fprintf(w, ", as %s has gathered it within %.1f s, %.0f s ago", g.By, g.Took, g.Age)
@@ -241,8 +241,8 @@ func hasHub(c *inspect.Cluster) bool {
 }
 
 // leaderWord is what the node is called that says whose hosts are.
-func leaderWord(c *inspect.Cluster) string {
-	if c.Strategy == admin.Balance {
+func leaderWord(strategy string) string {
+	if strategy == admin.Balance {
 		return "master"
 	}
 	return "control unit"
@@ -470,7 +470,7 @@ func notes(c *inspect.Cluster) (all []string) {
 	}
 	atWork := func(n inspect.Node) bool { return n.Facts != nil && n.Is == inspect.NodeMember }
 	if c.Control == "" && slices.ContainsFunc(c.Nodes, atWork) {
-		all = append(all, "no node is known to be the "+leaderWord(c)+": one of three members takes its place within seconds; "+
+		all = append(all, "no node is known to be the "+leaderWord(c.Strategy)+": one of three members takes its place within seconds; "+
 			"new hosts wait until then")
 	}
 	if g := c.Gathered; g != nil && g.Missing > 0 {
