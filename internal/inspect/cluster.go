@@ -5,10 +5,9 @@ import "time"
 // A Cluster is a crawl that several nodes share, as its registry has it at one time. Its fields in JSON stay what they
 // are; there may be more of them one day.
 type Cluster struct {
-	Crawl    string `json:"crawl"`
-	Strategy string `json:"strategy,omitempty"` // how hosts are shared; missing if no node has said it
-	State    string `json:"state"`              // waiting, running, paused, stopping or done
-	Why      string `json:"why,omitempty"`      // of a stop that nobody asked for: limit
+	Crawl string `json:"crawl"`
+	State string `json:"state"`         // waiting, running, paused, stopping or done
+	Why   string `json:"why,omitempty"` // of a stop that nobody asked for: limit
 	// too few servers run: why. What is said is what those that run have known last
 	Trouble string    `json:"trouble,omitempty"`
 	Since   time.Time `json:"since,omitzero"`    // the state, by the clock of who changed it
@@ -21,6 +20,7 @@ type Cluster struct {
 	Gone     Gone                `json:"gone"`  // what nodes have done that have gone
 	Nodes    []Node              `json:"nodes"` // by name
 	Settings map[string][]string `json:"settings,omitempty"`
+	Strategy string              `json:"strategy,omitempty"` // how hosts are shared; missing if no node has said it
 	Gathered *Gathered           `json:"gathered,omitempty"` // where there is no centre that knows all nodes
 }
 
