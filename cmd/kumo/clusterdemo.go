@@ -29,7 +29,7 @@ the made-up web say what they saw. The exit code is 0 only if all that can be re
 a time, nor two sooner than its delay. What each node said is in its log.
 
 With --strategy hub each node is kept from half of the hosts (--apart), and each host goes to one that reaches it, as the control unit decides; it is
-the control unit that is killed.
+the control unit that is killed. With --strategy balance it is the master.
 
 With --strategy mesh there are eight nodes, no server, and none that is special: one joins, two leave, two are killed, one of them with its
 folder.`
@@ -220,7 +220,7 @@ func (d *clusterShow) joined(ctx context.Context, control admin.Client) error {
 func (d *clusterShow) killed(ctx context.Context, control admin.Client) error {
 	victim, what := d.procs[1], ""
 	if i := slices.IndexFunc(d.procs[:len(d.servers)], func(p *demoNode) bool { return p.name == d.control }); i >= 0 {
-		victim, what = d.procs[i], ", the control unit,"
+		victim, what = d.procs[i], ", the "+leaderWord(d.strategy)+","
 	}
 	if err := victim.kill(); err != nil {
 		return err
@@ -325,7 +325,7 @@ func membersLine(c *inspect.Cluster) string {
 		line += "; hosts change owner"
 	}
 	if c.Control != "" {
-		line += "; control unit: " + c.Control
+		line += "; " + leaderWord(c.Strategy) + ": " + c.Control
 	}
 	return line
 }

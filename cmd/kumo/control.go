@@ -32,13 +32,19 @@ speak of a machine, such as --memory and --concurrency, and secrets, such as --h
 
 With a later start those may be given again that do not make another crawl of it; kumo set says which, and changes some of them while it runs.
 
+With the strategy balance several nodes share each host where politeness allows it, unless --slices says otherwise: with --delay 0 each host
+is cut into 256 slices, with --per-host N into N. --samples gives the crawl what another one has learnt of how long nodes take: a file that
+kumo balance model --export has written.
+
 --limit counts the pages of all nodes together, as they report them every few seconds; so a few more are fetched than it says.`
 
 const startExample = `  kumo start --crawl news --contact https://me.example/bot https://example.com/
-  kumo start --crawl news --join a.internal:7070 --secret-file cluster.secret --scope domain -i seeds.txt`
+  kumo start --crawl news --join a.internal:7070 --secret-file cluster.secret --scope domain -i seeds.txt
+  kumo start --crawl docs --delay 0 --samples docs-2025.csv https://docs.example.com/        # your own site; strategy balance`
 
 func startCommand() *cobra.Command {
 	o, c := &options{}, &clusterFlags{}
+	b := &beginning{}
 	all := crawlFlags(o)
 	cmd := &cobra.Command{Use: "start --crawl NAME [flags] URL...", Short: "Let the nodes of a crawl begin, or go on",
 		Long: startLong, Example: startExample,
@@ -46,6 +52,9 @@ func startCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			defer func() { err = errors.Join(err, o.closeInput()) }()
 			if err := o.readStart(cmd.Context(), all, args); err != nil {
+				return err
+			}
+			if err := b.readSamples(cmd.ErrOrStderr()); err != nil {
 				return err
 			}
 			o.warn(cmd.ErrOrStderr())
@@ -57,6 +66,9 @@ func startCommand() *cobra.Command {
 				}
 				if err := mayStart(c.crawl, r, o.seedCount()); err != nil {
 					return err
+				}
+				if err := b.begin(ctx, control, &r, o, all); err != nil {
+					return cluster.Advise(err)
 				}
 				settings := o.shared(all)
 				if r.Settings != nil {
@@ -73,6 +85,7 @@ func startCommand() *cobra.Command {
 	f := cmd.Flags()
 	c.bindCommand(f)
 	borrow(f, all, startFlags)
+	b.bind(f)
 	f.Lookup("limit").Usage = "stop after about `N` pages of all nodes together, whatever their status (0: no limit)"
 	f.SortFlags = false
 	return cmd

@@ -19,6 +19,7 @@ import (
 	"kumo/internal/seeds"
 	"kumo/internal/session/nodes"
 	"kumo/internal/settings"
+	"kumo/internal/stats"
 	"kumo/internal/weburl"
 	"kumo/internal/wire/cluster"
 )
@@ -28,7 +29,8 @@ where it waits and what its host waits for, when it was fetched and where its re
 
 In a crawl of several nodes it also says which node owns the URL's host, since when, and, with the strategy hub, who has failed to reach it and when
 it is tried again. The node that owns it knows what became of the URL: look into that node's folder. With --crawl and without --out only the
-owner is asked for, from any machine that reaches the cluster.`
+owner is asked for, from any machine that reaches the cluster. Of a host that is nobody's yet it says how many links to it wait, and on how many
+nodes: with the strategy balance hosts wait until the master gives them to the node that is done first.`
 
 const explainExample = `  kumo explain https://example.com/a -o crawls/example.com
   kumo explain https://example.com/a -o crawls/news-b --join a.internal:7070 --secret-file cluster.secret
@@ -131,14 +133,28 @@ func (e *explainer) askOwner(stderr io.Writer, x *explained, u weburl.URL) (err 
 			return err
 		}
 		slice := job.SlicesOf(settings.FromMap(r.Settings)).At(u.Host(), u.String())
-		x.Owner, err = control.Owner(e.ctx, slice, e.self, e.wait)
-		return err
+		if x.Owner, err = control.Owner(e.ctx, slice, e.self, e.wait); err != nil || x.Owner != nil {
+			return err
+		}
+		return x.askLinks(ctx, control, u.String())
 	})
 	if err != nil && !named {
 		x.unasked = err
 		return nil
 	}
 	return cluster.Advise(err)
+}
+
+// askLinks asks the nodes for links to a host that is nobody's.
+func (x *explained) askLinks(ctx context.Context, control admin.Client, url string) (err error) {
+	if x.strategy, err = control.Strategy(ctx); err != nil {
+		return err
+	}
+	l, err := control.Links(ctx, url)
+	if err == nil && l != (inspect.Links{}) {
+		x.Links = &l
+	}
+	return err
 }
 
 // crawlOf finds out the name of the crawl that the folder belongs to.
@@ -171,15 +187,19 @@ type explained struct {
 	URL string `json:"url"`
 	*inspect.Explanation
 	Owner *inspect.Owned `json:"owner,omitempty"`
+	Links *inspect.Links `json:"links,omitempty"` // where the host is nobody's
 
-	asked   bool
-	unasked error // why the cluster was not asked
+	strategy string
+	asked    bool
+	unasked  error // why the cluster was not asked
 }
 
 // fate is the URL's, in view of whose its host is.
 func (x *explained) fate() string {
 	o, fate := x.Owner, x.Explanation.Fate
 	switch {
+	case x.Links != nil && x.Links.Links > 0 && fate == inspect.Unknown:
+		return "not known here: it is not decided which node is to fetch its host"
 	case o != nil && !o.Here && fate == inspect.Unknown:
 		return "not known here: another node owns its host"
 	case o != nil && o.Here && o.State == inspect.HostParked && fate == inspect.Waiting:
@@ -208,7 +228,7 @@ func (s sheet) owner(x *explained) {
 		s.row("owner", "not known: %v: name one with --join, and the cluster's secret with --secret-file", x.unasked)
 		return
 	case o == nil:
-		s.row("owner", "nobody yet: no node has met a link to its host, or it is just being found out who reaches it")
+		s.nobody(x)
 		return
 	case o.Gone:
 		s.row("owner", "%s, which is no member any more: others take over what it had", o.Node)
@@ -217,7 +237,7 @@ func (s sheet) owner(x *explained) {
 	default:
 		s.row("owner", "%s%s", o.Owner, ownedSince(o))
 	}
-	if o.State != inspect.HostReached || o.Rounds > 0 || o.Moved {
+	if o.State != inspect.HostReached && o.State != inspect.HostGiven || o.Rounds > 0 || o.Moved {
 		s.row("", "%s", stateLine(o))
 	}
 	if !o.Here && !o.Gone {
@@ -226,6 +246,30 @@ func (s sheet) owner(x *explained) {
 			at = " (" + o.Address + ")"
 		}
 		s.row("", "what became of the URL that node knows: kumo explain with its folder, on its machine%s", at)
+	}
+}
+
+// nobody says why the host has no owner.
+func (s sheet) nobody(x *explained) {
+	l := x.Links
+	switch {
+	case l == nil || l.Links == 0:
+		why := "or it is just being found out who reaches it"
+		if x.strategy == admin.Balance {
+			why = "or the master is just deciding"
+		}
+		s.row("owner", "nobody yet: no node has met a link to its host, %s", why)
+	case x.strategy == admin.Balance:
+		s.row("owner", "nobody yet: the master gives the host away when a node is about to be done with what it has")
+	default:
+		s.row("owner", "nobody yet: it is just being found out who reaches it")
+	}
+	if l != nil && l.Links > 0 {
+		s.row("", "%s to it %s on %s", stats.Count(l.Links, "links"), stats.Either(l.Links, "waits", "wait"),
+			stats.Count(l.Nodes, "nodes"))
+	}
+	if l != nil && l.Silent > 0 {
+		s.row("", "%s not said whether links wait there", stats.Count(l.Silent, "nodes")+stats.Either(l.Silent, " has", " have"))
 	}
 }
 

@@ -89,7 +89,7 @@ func addVerbs(root *cobra.Command) {
 	group("one", "Crawl on one machine:", crawlCommand(), demoCommand())
 	group("several", "Crawl on several machines:", nodeCommand(), startCommand(), statusCommand(), addCommand(),
 		setCommand(), pauseCommand(), resumeCommand(),
-		stopCommand(), secretCommand(), clusterCommand())
+		stopCommand(), balanceCommand(), secretCommand(), clusterCommand())
 	group("batch", "Crawl by layers, day by day:", batchCommand())
 	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), verifyCommand())
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())

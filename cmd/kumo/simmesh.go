@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kumo/internal/machine"
 	"kumo/internal/sim/experiments"
 )
 
@@ -83,7 +84,7 @@ func simMesh() *cobra.Command {
 			return err
 		}
 		if m.cost {
-			m.mesh.Processor = processorTime
+			m.mesh.Processor = machine.CPUTime
 		}
 		if m.scaling {
 			return m.runScale(cmd)

@@ -38,6 +38,9 @@ With the strategy hub it says which node is the control unit, how many hosts eac
 reaches them, and how long it waits for a connection to a new host. --hosts lists whose the hosts are, since when, and of those that are parked
 who has failed to reach them and when they are tried again. With the strategies shard and mesh it says of hosts that are named whose they are.
 
+With the strategy balance it says which node is the master, and of each node how many URLs it was given and has done since that began, how many it
+has left, for how long by prediction, how far its last predictions were off, and by what they are made: kumo balance model --help explains.
+
 With the strategy mesh no node knows all others: the one that is asked has them add up what they say, over a tree that their ids make, and says
 how long that took and how old it is. At most 64 nodes are listed.`
 
@@ -197,7 +200,7 @@ func printCluster(w io.Writer, c *inspect.Cluster, width int) {
 			false: "being settled: hosts change owner"}[c.Settled])
 	}
 	if hasHub(c) && c.Control != "" {
-		fmt.Fprintf(w, ", control unit %s", c.Control)
+		fmt.Fprintf(w, ", %s %s", leaderWord(c.Strategy), c.Control)
 	}
 	if g := c.Gathered; g != nil {
 		fmt.Fprintf(w, ", as %s has gathered it within %.1f s, %.0f s ago", g.By, g.Took, g.Age)
@@ -237,6 +240,14 @@ func hasHub(c *inspect.Cluster) bool {
 	return slices.ContainsFunc(c.Nodes, func(n inspect.Node) bool { return n.Facts != nil })
 }
 
+// leaderWord is what the node is called that says whose hosts are.
+func leaderWord(strategy string) string {
+	if strategy == admin.Balance {
+		return "master"
+	}
+	return "control unit"
+}
+
 // A column is one of the table of nodes.
 type column struct {
 	head string
@@ -271,6 +282,14 @@ func columns(c *inspect.Cluster) []column {
 	all = append(all, loadColumn("unshipped", 8, func(l *inspect.Load) string { return stats.Bytes(l.Lag) }))
 	if !hasHub(c) {
 		all = append(all, column{"slot", func(n *inspect.Node) string { return slotOf(n.Slot) }, nil, 9})
+	} else if c.Strategy == admin.Balance {
+		all = append(all, factColumn("owned", 5, func(f *inspect.Facts) int { return f.Owned }),
+			quotaColumn("given", 3, func(q *inspect.Quota) string { return fmt.Sprint(q.Given) }),
+			quotaColumn("done", 3, func(q *inspect.Quota) string { return fmt.Sprint(q.Done) }),
+			quotaColumn("left", 1, func(q *inspect.Quota) string { return fmt.Sprint(q.Left) }),
+			quotaColumn("predicted", 0, func(q *inspect.Quota) string { return fmt.Sprintf("%.0f s", q.Predicted) }),
+			quotaColumn("error", 0, quotaError),
+			quotaColumn("by", 2, func(q *inspect.Quota) string { return q.Basis }))
 	} else {
 		all = append(all, factColumn("owned", 2, func(f *inspect.Facts) int { return f.Owned }),
 			factColumn("parked", 5, func(f *inspect.Facts) int { return f.Parked }),
@@ -296,6 +315,24 @@ func factColumn(head string, less int, of func(f *inspect.Facts) int) column {
 		}
 		return fmt.Sprint(sum)
 	}, less}
+}
+
+// quotaColumn is a column of what the master has told a node.
+func quotaColumn(head string, less int, of func(q *inspect.Quota) string) column {
+	return column{head, func(n *inspect.Node) string {
+		if n.Facts == nil || n.Quota == nil {
+			return "-"
+		}
+		return of(n.Quota)
+	}, nil, less}
+}
+
+// quotaError is how far the node's last predictions were off.
+func quotaError(q *inspect.Quota) string {
+	if q.Error == nil {
+		return "?"
+	}
+	return wholePercent(*q.Error)
 }
 
 // peeringColumn is a column of what a node tells where there is no centre.
@@ -437,7 +474,7 @@ func notes(c *inspect.Cluster) (all []string) {
 	}
 	atWork := func(n inspect.Node) bool { return n.Facts != nil && n.Is == inspect.NodeMember }
 	if c.Control == "" && slices.ContainsFunc(c.Nodes, atWork) {
-		all = append(all, "no node is known to be the control unit: one of three members takes its place within seconds; "+
+		all = append(all, "no node is known to be the "+leaderWord(c.Strategy)+": one of three members takes its place within seconds; "+
 			"new hosts wait until then")
 	}
 	if g := c.Gathered; g != nil && g.Missing > 0 {

@@ -155,6 +155,8 @@ func stateLine(o *inspect.Owned) string {
 		return fmt.Sprintf("parked: nobody reaches it, tried %s by all%s", times(o.Rounds), retryOf(o))
 	case o.Rounds > 0:
 		return fmt.Sprintf("left to its owner: nobody has reached it, tried %s by all", times(o.Rounds))
+	case o.Moved && o.State == inspect.HostGiven:
+		return "taken from a node that would have been done later"
 	case o.Moved:
 		return "reached; moved there for load, from a node that had more to do"
 	}

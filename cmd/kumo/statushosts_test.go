@@ -51,6 +51,69 @@ note: c~1 was given up: the others take over what it had
 	}
 }
 
+// With the strategy balance it shows what the master has told each node.
+func TestBalanceForPeople(t *testing.T) {
+	off := 0.084
+	c := &inspect.Cluster{Crawl: "docs", Strategy: "balance", State: "running", Since: at0, Time: at0, Epoch: 3,
+		Settled: true, Control: "b", Nodes: []inspect.Node{
+			{Node: "a~1", Name: "a", Is: inspect.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &inspect.Facts{Owned: 7,
+				Quota: &inspect.Quota{Given: 300, Done: 120, Left: 180, Predicted: 12.4, Error: &off, Basis: "learnt"}}},
+			{Node: "b~1", Name: "b", Is: inspect.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &inspect.Facts{Owned: 5,
+				Leads: true, Quota: &inspect.Quota{Basis: "nothing"}}},
+			{Node: "c~1", Name: "c", Is: inspect.NodeMember, Slot: -1, Age: 1, Clock: at0, Facts: &inspect.Facts{}},
+		}}
+	var b strings.Builder
+	printCluster(&b, c, 0)
+	const want = `docs: running since 2026-11-22T09:00:00Z, 3 nodes, epoch 3 settled, master b
+  pages   /s  hosts  waiting  known  outbox  in flight  unshipped  owned  given  done  left  predicted  error       by   heard  node
+      0  0.0      0        0      0       0          0        0 B      7    300   120   180       12 s    8 %   learnt  1s ago  a
+      0  0.0      0        0      0       0          0        0 B      5      0     0     0        0 s      ?  nothing  1s ago  b
+      0  0.0      0        0      0       0          0        0 B      0      -     -     -          -      -        -  1s ago  c
+      0  0.0      0        0      0       0          0        0 B     12                                                        all
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	b.Reset()
+	c.Control = ""
+	printCluster(&b, c, 80)
+	if s := b.String(); !strings.Contains(s, "no node is known to be the master") || !strings.Contains(s, "predicted  error") {
+		t.Errorf("on a narrow terminal, without one:\n%s", s)
+	}
+}
+
+func TestModelForPeople(t *testing.T) {
+	m := &inspect.Model{Crawl: "docs", Samples: 31, Trained: 25, Least: 20, HeldBack: 6, Error: 0.094, ErrorByPace: 0.17,
+		Nodes: []inspect.NodeModel{
+			{Name: "a", Member: true, Samples: 30, Machine: inspect.Machine{Cores: 0.5, GHz: 2.6, MemoryGB: 23.5406, DiskMbps: 1790},
+				Basis: "learnt", Predictions: []inspect.Prediction{{URLs: 10, Seconds: 0.0122}, {URLs: 1000, Seconds: 12345}}},
+			{Name: "old", Samples: 1, Basis: "pace", Predictions: []inspect.Prediction{{URLs: 10, Seconds: 1}, {URLs: 1000, Seconds: 100}}},
+		}}
+	for _, c := range []struct {
+		change func()
+		want   string
+	}{
+		{func() {}, "a network, learnt from 25; its error on 6 held back is 9 %, by pages a second alone 17 %\n"},
+		{func() { m.HeldBack = 0 }, "a network, learnt from 25; none is held back yet, so its error is not known\n"},
+		{func() { m.Trained = 0 }, "no network yet: it takes 20 samples to learn from, beside those held back\n"},
+	} {
+		c.change()
+		want := "docs: 31 samples\n" + c.want + `
+samples cores GHz GB net Mb/s disk Mb/s rests on 10 URLs 1000 URLs node
+30 0.5 2.6 23.5 - 1790 learnt 0.0122 s 12300 s a
+1 - - - - - pace 1 s 100 s old (no member now)
+`
+		var b strings.Builder
+		if err := printModel(&b, m); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.ReplaceAll(spaces.ReplaceAllString(b.String(), " "), "\n ", "\n")
+		if got != strings.ReplaceAll(want, "\n\n", "\n") {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
 func TestOwnersForPeople(t *testing.T) {
 	all := &inspect.Owners{Moving: true, More: 3, Missing: []string{"x.example"},
 		By: []inspect.OwnedBy{{Owner: "a", Node: "a~1", Hosts: 12, Parked: 2}, {Owner: "b", Node: "b~1", Hosts: 1,
@@ -107,6 +170,8 @@ func TestExplainedForPeople(t *testing.T) {
 	other.Here, other.Address = false, "a.internal:7071"
 	gone := other
 	gone.Gone = true
+	given, taken := here, moved
+	given.State, taken.State = inspect.HostGiven, inspect.HostGiven
 	waits := &inspect.Explanation{Fate: inspect.Waiting, Host: &inspect.Host{Waiting: 1}, Waits: &inspect.Item{},
 		Scope: inspect.Scope{In: true, Why: "any host"}}
 	unmet := &inspect.Explanation{Fate: inspect.Unknown, Scope: inspect.Scope{In: true, Why: "any host"}}
@@ -123,6 +188,14 @@ func TestExplainedForPeople(t *testing.T) {
 		{explained{Explanation: unmet, Owner: &other, asked: true}, "not known here: another node owns its host\n|owner " +
 			"a, since|that node knows: kumo explain with its folder, on its machine (a.internal:7071)\n"},
 		{explained{Explanation: unmet, asked: true}, "unknown: no page within reach|owner nobody yet"},
+		{explained{Explanation: unmet, asked: true, strategy: "balance", Links: &inspect.Links{Links: 3, Nodes: 2}},
+			"not known here: it is not decided which node is to fetch its host\n|owner nobody yet: the master gives the host " +
+				"away when a node is about to be done|3 links to it wait on 2 nodes\n|!not said"},
+		{explained{Explanation: unmet, asked: true, strategy: "hub", Links: &inspect.Links{Links: 1, Nodes: 1, Silent: 1}},
+			"nobody yet: it is just being found out who reaches it\n|1 link to it waits on 1 node\n| 1 node has not said"},
+		{explained{asked: true, strategy: "balance"}, "no node has met a link to its host, or the master is just deciding"},
+		{explained{Owner: &taken, asked: true}, "taken from a node that would have been done later"},
+		{explained{Owner: &given, asked: true}, "owner a, this node, since|!given"},
 		{explained{Explanation: unmet}, "unknown: no page within reach|!owner"},
 		{explained{Owner: &gone, asked: true}, "owner a~1, which is no member any more|!fate|!that node knows"},
 		{explained{Explanation: unmet, asked: true, unasked: somebody("127.0.0.1:1")},

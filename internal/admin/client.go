@@ -14,6 +14,7 @@ import (
 	"kumo/internal/node"
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
+	"kumo/internal/strategy/balance/model"
 	"kumo/internal/weburl"
 )
 
@@ -31,12 +32,23 @@ type Client interface {
 	Resume(ctx context.Context) error // has a crawl go on that is paused
 	Stop(ctx context.Context) error   // has all nodes end. Start has the crawl go on later
 
+	// Strategy is the name of the strategy that the nodes have; "" if none has said it yet.
+	Strategy(ctx context.Context) (string, error)
+	// Give gives samples to a crawl that was not started yet: the first master begins with them.
+	Give(ctx context.Context, samples []model.Sample) error
+	// Model is what the crawl has learnt of how long its nodes take, with the samples that it keeps, the oldest first.
+	Model(ctx context.Context, crawl string, patience time.Duration) (*inspect.Model, []model.Sample, error)
+
 	Record(ctx context.Context) (desired.Record, error)
 	Look(ctx context.Context, crawl string) (*inspect.Cluster, error) // at the crawl's record, and all nodes
 	// Owners says whose hosts are, Owner whose one host is; nil if it is nobody's yet. Self is the identity of the node that
 	// asks, if it is one.
 	Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error)
 	Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error)
+
+	// Links are those that wait for a URL's host to be somebody's. It receives what comes over the bus, as Known does: one
+	// of them may be called, once.
+	Links(ctx context.Context, url string) (inspect.Links, error)
 
 	// Trouble is why the client shows an old picture, and nothing can be changed; nil if it does not.
 	Trouble() error
@@ -104,6 +116,13 @@ func (c *client) Known(ctx context.Context, seeds []string) (k node.Known, err e
 	}
 	k.Unsure += len(urls) - len(asked)
 	return k, nil
+}
+
+func (c *client) Links(ctx context.Context, url string) (inspect.Links, error) {
+	ctx, cancel := context.WithTimeout(ctx, knowTime)
+	defer cancel()
+	l, err := c.control.AskLinks(ctx, c.cfg.Bus, c.cfg.Crawl, url)
+	return inspect.Links(l), err
 }
 
 func (c *client) Add(ctx context.Context, seeds []string, files ...*seeds.File) error {

@@ -17,6 +17,7 @@ import (
 	"kumo/internal/seeds"
 	"kumo/internal/settings"
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/balance/model"
 )
 
 // A meshClient asks any node of a crawl without a centre.
@@ -36,6 +37,19 @@ func (c *meshClient) Trouble() error { return nil }
 func (c *meshClient) Close() error {
 	c.control.Close()
 	return c.close()
+}
+
+func (c *meshClient) Strategy(context.Context) (string, error) { return mesh, nil }
+
+const mesh = "mesh"
+
+// Links are none: who remembers a host's URLs follows from its name.
+func (c *meshClient) Links(context.Context, string) (l inspect.Links, err error) { return l, nil }
+
+func (c *meshClient) Give(context.Context, []model.Sample) error { return nothingLearnt(mesh) }
+
+func (c *meshClient) Model(context.Context, string, time.Duration) (*inspect.Model, []model.Sample, error) {
+	return nil, nil, nothingLearnt(mesh)
 }
 
 func (c *meshClient) Record(ctx context.Context) (desired.Record, error) {

@@ -18,6 +18,8 @@ type ownerList struct {
 	limit  int
 	by     map[strategy.Node]*inspect.OwnedBy
 	table  *quorum.Table
+
+	placement *Placement
 }
 
 // add counts a host, and keeps it if it is to be listed.
@@ -34,7 +36,7 @@ func (l *ownerList) add(h central.Host, listed bool) {
 	if !listed {
 		return
 	}
-	l.owners.Hosts = append(l.owners.Hosts, *ownedOf(h, l.table))
+	l.owners.Hosts = append(l.owners.Hosts, *l.placement.ownedOf(h, l.table))
 	if l.limit > 0 && len(l.owners.Hosts) >= 2*l.limit+1000 { // now and then, so that adding stays cheap
 		l.cut()
 	}

@@ -14,6 +14,7 @@ import (
 	"kumo/internal/member/quorum"
 	"kumo/internal/node"
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/balance/model"
 	"kumo/internal/strategy/central"
 )
 
@@ -28,10 +29,13 @@ type HostQuery struct {
 
 // A Placement says whose hosts are: either a hash says so, or a table.
 type Placement struct {
+	Strategy string // its name
 	// Owner computes whose a host is; nil if a table says so.
 	Owner func(members []strategy.Member, host string) strategy.Node
 	// Table calls each with all hosts of the table, which the entries of a log make up: read calls apply with these.
 	Table func(read func(apply func(number uint64, data []byte) error) error, each func(central.Host) bool) error
+	// Learnt is what the entries of a log have taught, and the samples among them; nil: the strategy learns nothing.
+	Learnt func(read func(apply func(number uint64, data []byte) error) error) (*model.Model, []model.Sample, error)
 }
 
 // ErrHashed is a wish for a list of hosts where there is none.
@@ -49,7 +53,7 @@ func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, erro
 		return p.hashed(t, &q)
 	}
 	l := &ownerList{owners: inspect.Owners{Moving: t.Epoch != t.Settled}, limit: q.Limit,
-		by: map[strategy.Node]*inspect.OwnedBy{}, table: t}
+		by: map[strategy.Node]*inspect.OwnedBy{}, table: t, placement: p}
 	m := newMatcher(q.Names)
 	if err := c.readTable(ctx, w, p, func(h central.Host) {
 		if m.match(h.Name) {
@@ -76,7 +80,7 @@ func (c *client) Owner(ctx context.Context, host, self string, patience time.Dur
 		o = p.owned(t, host)
 	} else if err := c.readTable(ctx, w, p, func(h central.Host) {
 		if h.Name == host {
-			o = ownedOf(h, t)
+			o = p.ownedOf(h, t)
 		}
 	}); err != nil || o == nil {
 		return nil, err
@@ -115,7 +119,15 @@ func (c *client) members(ctx context.Context) (*quorum.Table, *Placement, error)
 
 // readTable calls f with all hosts in the control unit's table.
 func (c *client) readTable(ctx context.Context, w *watch, p *Placement, f func(central.Host)) error {
-	read := func(apply func(number uint64, data []byte) error) error {
+	if err := p.Table(c.logReader(ctx, w), func(h central.Host) bool { f(h); return true }); err != nil {
+		return fmt.Errorf("read the control unit's log: %w", err)
+	}
+	return nil
+}
+
+// logReader reads the control unit's log as it is now.
+func (c *client) logReader(ctx context.Context, w *watch) func(apply func(number uint64, data []byte) error) error {
+	return func(apply func(number uint64, data []byte) error) error {
 		err := c.cfg.Bus.Read(ctx, node.StrategyLog, 0, func(number uint64, data []byte) error {
 			w.goesOn()
 			if err := apply(number, data); err != nil {
@@ -128,10 +140,6 @@ func (c *client) readTable(ctx context.Context, w *watch, p *Placement, f func(c
 		}
 		return err
 	}
-	if err := p.Table(read, func(h central.Host) bool { f(h); return true }); err != nil {
-		return fmt.Errorf("read the control unit's log: %w", err)
-	}
-	return nil
 }
 
 // hashed says whose hosts are by a hash.
@@ -141,7 +149,7 @@ func (p *Placement) hashed(t *quorum.Table, q *HostQuery) (*inspect.Owners, erro
 		return nil, advice.With(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed),
 			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
 	case len(q.Names) == 0:
-		return nil, advice.With(fmt.Errorf("the strategy is shard: %w", ErrHashed),
+		return nil, advice.With(fmt.Errorf("the strategy is %s: %w", cmp.Or(p.Strategy, "shard"), ErrHashed),
 			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
 	}
 	all := &inspect.Owners{Moving: t.Epoch != t.Settled}
@@ -159,10 +167,13 @@ func (p *Placement) owned(t *quorum.Table, host string) *inspect.Owned {
 }
 
 // ownedOf is a host of the control unit's table as people see it.
-func ownedOf(h central.Host, t *quorum.Table) *inspect.Owned {
+func (p *Placement) ownedOf(h central.Host, t *quorum.Table) *inspect.Owned {
 	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t),
 		State: inspect.HostState(h.State),
 		Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.Again}
+	if p.Strategy == Balance && o.State == inspect.HostReached { // it is not tried who reaches it
+		o.State = inspect.HostGiven
+	}
 	for _, n := range h.Failed {
 		o.Failed = append(o.Failed, n.Name())
 	}

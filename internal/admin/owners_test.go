@@ -37,7 +37,7 @@ func TestOwnerListIsCut(t *testing.T) {
 	table := &quorum.Table{Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}
 	nodes := []strategy.Node{"a~1", "b~1", "a~0"}
 	const limit, n = 50, 5000
-	l := &ownerList{limit: limit, by: map[strategy.Node]*inspect.OwnedBy{}, table: table}
+	l := &ownerList{limit: limit, by: map[strategy.Node]*inspect.OwnedBy{}, table: table, placement: &Placement{}}
 	var want []string
 	for _, i := range rng.Perm(n) {
 		h := central.Host{Name: fmt.Sprintf("h%04d", i), Owner: nodes[i%3], State: "reached"}

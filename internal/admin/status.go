@@ -26,6 +26,7 @@ func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, erro
 		return nil, err
 	}
 	all := clusterOf(crawl, r, nodes, time.Now())
+	all.Strategy, _ = c.Strategy(ctx) // of a newer kumo it is not known
 	if c.cfg.Trouble != nil {
 		all.Trouble = c.cfg.Trouble.Error()
 	}
@@ -178,8 +179,9 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 	}
 	if f := s.Facts; f != nil {
 		n.Facts = &inspect.Facts{Leads: f.Leads && n.Is == inspect.NodeMember, TimeoutMS: f.TimeoutMS, Owned: f.Owned,
-			Parked: f.Parked, Unsettled: f.Unsettled}
+			Parked: f.Parked, Unsettled: f.Unsettled, Quota: (*inspect.Quota)(f.Quota)}
 	}
+	n.Machine = (*inspect.Machine)(s.Machine)
 	return n
 }
 

@@ -8,6 +8,7 @@ import (
 	"kumo/internal/exchange"
 	"kumo/internal/member"
 	"kumo/internal/strategy"
+	"kumo/internal/weburl"
 )
 
 // openOutbox makes the outbox with what an earlier run has left for others; where there are none, that is to be taken in
@@ -96,6 +97,12 @@ func (e *Engine) takeBack(from member.Batch, now time.Time) error {
 
 // Wanted are the hosts whose owners are to be found out, as a [member.Outbox] has them.
 func (e *Engine) Wanted() (hosts []string, links []int) { return e.peers.outbox.Wanted() }
+
+// WaitingFor is how many links to a URL's host, or to the slice of it that the URL is in, wait until it is known whose
+// that is.
+func (e *Engine) WaitingFor(u weburl.URL) int {
+	return e.peers.outbox.Waiting(e.slices.At(u.Host(), u.String()))
+}
 
 // Wake lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them
 // if hosts is nil.

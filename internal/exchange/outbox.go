@@ -164,6 +164,16 @@ func (o *Outbox) Wanted() (hosts []string, links []int) {
 	return o.box.Wanted()
 }
 
+// Waiting is how many links to a host wait until it is known whose it is.
+func (o *Outbox) Waiting(host string) int {
+	if o == nil {
+		return 0
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.box.Waiting(host)
+}
+
 // Want has Wanted name a host that others take for this node's.
 func (o *Outbox) Want(host string) {
 	if o == nil {

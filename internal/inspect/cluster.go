@@ -20,6 +20,7 @@ type Cluster struct {
 	Gone     Gone                `json:"gone"`  // what nodes have done that have gone
 	Nodes    []Node              `json:"nodes"` // by name
 	Settings map[string][]string `json:"settings,omitempty"`
+	Strategy string              `json:"strategy,omitempty"` // how hosts are shared; missing if no node has said it
 	Gathered *Gathered           `json:"gathered,omitempty"` // where there is no centre that knows all nodes
 }
 
@@ -59,8 +60,9 @@ type Node struct {
 	CutOffWhy string  `json:"cut_off_why,omitempty"` // the last error
 
 	Load
-	*Facts   // where a control unit says whose hosts are
-	*Peering // where there is no centre
+	*Facts            // where a control unit says whose hosts are
+	*Peering          // where there is no centre
+	Machine  *Machine `json:"machine,omitempty"` // what it has to crawl with, where the strategy asks
 }
 
 // Peering is what a node tells of itself and others where there is no centre.
@@ -80,6 +82,7 @@ type Facts struct {
 	Owned     int     `json:"owned"`      // hosts
 	Parked    int     `json:"parked"`     // of these, those that it is not known to reach
 	Unsettled int     `json:"unsettled"`  // hosts of which it does not know yet whose they are, or that it tries
+	Quota     *Quota  `json:"quota,omitempty"`
 }
 
 // A Standing is what a node is to the others.

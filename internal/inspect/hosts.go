@@ -37,6 +37,13 @@ type Owned struct {
 	Backups []string  `json:"backups,omitempty"` // where there is no centre: the nodes that remember the host's URLs
 }
 
+// Links are those to a host that is nobody's: they wait with the nodes that have met them.
+type Links struct {
+	Links  int `json:"links"`
+	Nodes  int `json:"nodes"`            // that have them
+	Silent int `json:"silent,omitempty"` // nodes that have not said whether they have some
+}
+
 // A HostState says how its owner has a host.
 type HostState string
 
@@ -47,4 +54,5 @@ const (
 	HostParked   HostState = "parked"
 	HostPromised HostState = "promised" // its owner gets it from the one who had it
 	HostHashed   HostState = "hash"     // it is its owner's by a hash, whoever reaches it
+	HostGiven    HostState = "given"    // it is its owner's because the master has given it to that node
 )

@@ -26,6 +26,21 @@ func (j *Job) CheckSlices() error {
 	return nil
 }
 
+// siteSlices is into how many slices a host is cut whose owner lets it be asked at any rate.
+const siteSlices = 256
+
+// PoliteSlices is into how many slices hosts may be cut so that several nodes share each; 1 where politeness allows no
+// more.
+func (j *Job) PoliteSlices() int {
+	switch {
+	case j.Crawl.PagesPerHost > 0: // no node knows how many the others have
+		return 1
+	case j.Frontier.Delay == 0:
+		return siteSlices
+	}
+	return min(j.perHost(), item.MaxSlices)
+}
+
 // SlicesOf are the slices of a crawl that was begun with some settings.
 func SlicesOf(all []settings.Setting) *item.Slices {
 	for _, s := range all {

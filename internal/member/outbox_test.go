@@ -376,6 +376,11 @@ func TestWantedLinks(t *testing.T) {
 		if !maps.Equal(got, links) {
 			t.Errorf("%v wait, not %v", got, links)
 		}
+		for host, n := range links {
+			if o.Waiting(host) != n {
+				t.Errorf("%d wait for %s, not %d", o.Waiting(host), host, n)
+			}
+		}
 	}
 	want(map[string]int{})
 	o.Put("x", "x/2")

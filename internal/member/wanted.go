@@ -23,6 +23,9 @@ func (o *Outbox) Wanted() (hosts []string, links []int) {
 	return hosts, links
 }
 
+// Waiting is how many links to a host rest, from the first call of Wanted on.
+func (o *Outbox) Waiting(host string) int { return o.wanted.rest[host] }
+
 // Want has Wanted name a host. It is for hosts that another node takes for this one's, which does not know that they
 // are.
 func (o *Outbox) Want(host string) { o.wanted.note([]*link{{host: host}}) }

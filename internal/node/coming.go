@@ -15,6 +15,16 @@ import (
 // from then on that it is about to be a member: it deletes its key when it is one, or ends. The value is a Report.
 const WaitingPrefix = "waiting/"
 
+// GivenKey is where the registry has what a person has given the strategy, with the crawl.
+const GivenKey = "given"
+
+// given tells the strategy what it is given.
+func (n *Node) given(ctx context.Context) {
+	n.follow(ctx, GivenKey, func() {}, func(e bus.Entry) {
+		n.call(ctx, func() { n.driver.Inform(strategy.Given{Data: e.Value}) })
+	})
+}
+
 // staleWait is after how long it is not believed any more that a node waits, its own clock taken for right: its process
 // may have died.
 const staleWait = time.Minute

@@ -88,6 +88,19 @@ func (c Control) Start(ctx context.Context, settings map[string][]string, seeds 
 	return c.change(ctx, func(r *desired.Record) error { return r.Start(settings, len(seeds) > 0) })
 }
 
+// Give gives the strategy something, before the crawl is started: what was given is replaced.
+func (c Control) Give(ctx context.Context, data []byte) error {
+	for {
+		e, err := c.Registry.Get(ctx, GivenKey)
+		if err == nil {
+			_, err = c.Registry.Put(ctx, GivenKey, data, e.Revision)
+		}
+		if !errors.Is(err, bus.ErrStale) {
+			return err
+		}
+	}
+}
+
 // Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
 // again. One without values is left out from now on.
 func (c Control) Tune(ctx context.Context, f func(desired.Record) (map[string][]string, error)) error {

@@ -26,8 +26,9 @@ type knowQuestion struct {
 
 // A knowAnswer has a letter for each URL of a question.
 type knowAnswer struct {
-	ID  uint64 `json:"id"`
-	Say string `json:"say"`
+	ID    uint64 `json:"id"`
+	Say   string `json:"say"`
+	Links int    `json:"links,omitempty"` // where one URL was asked about: that wait for its host's owner to be known
 }
 
 // The letters.
@@ -61,6 +62,9 @@ func (n *Node) askedKnown(from strategy.Node, data []byte) {
 			}
 		}
 		a.Say = string(say)
+		if len(q.URLs) == 1 && n.cfg.Links != nil {
+			a.Links = n.cfg.Links(q.URLs[0])
+		}
 		if answer, err := json.Marshal(a); err == nil {
 			n.send(from, kindKnown, answer)
 		}
@@ -79,7 +83,8 @@ type asker struct {
 	mu    sync.Mutex // guards below
 	say   map[uint64][]byte
 	left  map[uint64]map[strategy.Node]bool // who has yet to answer, by question
-	ended chan struct{}                     // closed when all have
+	links Links
+	ended chan struct{} // closed when all have
 }
 
 // AskKnown asks the members of a crawl which of the URLs they know, until ctx ends. It receives the bus's messages
@@ -98,6 +103,39 @@ func (c Control) AskKnown(ctx context.Context, b bus.Bus, crawl string, urls []s
 	if len(table.Members) == 0 { // nobody has ever begun
 		return c.amongSeeds(ctx, urls)
 	}
+	a, questions := askMembers(ctx, b, crawl, table.Members, urls)
+	return a.sum(questions), nil
+}
+
+// Links are those that wait until it is known whose their host is.
+type Links struct {
+	Links  int
+	Nodes  int // that have them
+	Silent int // nodes that have not answered
+}
+
+// AskLinks asks the members of a crawl how many links wait for a URL's host, or for the slice of it that the URL is in,
+// to be somebody's. It receives the bus's messages as AskKnown does.
+func (c Control) AskLinks(ctx context.Context, b bus.Bus, crawl, url string) (l Links, err error) {
+	e, err := c.Registry.Get(ctx, quorum.TableKey)
+	if err != nil || e.Value == nil {
+		return l, err
+	}
+	table, err := quorum.ParseTable(e.Value)
+	if err != nil || len(table.Members) == 0 {
+		return l, err
+	}
+	a, questions := askMembers(ctx, b, crawl, table.Members, []string{url})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l = a.links
+	l.Silent = len(a.left[questions[0].ID])
+	return l, nil
+}
+
+// askMembers asks all members about URLs, until all have answered or ctx ends.
+func askMembers(ctx context.Context, b bus.Bus, crawl string, members []strategy.Member, urls []string) (*asker,
+	[]knowQuestion) {
 	a := &asker{say: map[uint64][]byte{}, left: map[uint64]map[strategy.Node]bool{}, ended: make(chan struct{})}
 	receiving, stop := context.WithCancel(ctx)
 	heard := make(chan struct{})
@@ -110,14 +148,14 @@ func (c Control) AskKnown(ctx context.Context, b bus.Bus, crawl string, urls []s
 	for part := range slices.Chunk(urls, maxKnow) {
 		q := knowQuestion{rand.Uint64(), part}
 		questions = append(questions, q)
-		a.expect(q, table.Members)
+		a.expect(q, members)
 	}
 	a.ask(ctx, questions, func(to strategy.Node, data []byte) {
 		_ = b.Send(to, envelope(crawl, kindKnow, data)) // may be lost, as any message
 	})
 	stop()
 	<-heard
-	return a.sum(questions), nil
+	return a, questions
 }
 
 // earlierChunks is how many chunks of seeds are looked at for those that are given again.
@@ -206,6 +244,10 @@ func (a *asker) hear(crawl string, from strategy.Node, data []byte) {
 		return
 	}
 	delete(left, from)
+	if answer.Links > 0 {
+		a.links.Links += answer.Links
+		a.links.Nodes++
+	}
 	for i := range say {
 		if letter := answer.Say[i]; letter == sayKnown || letter == sayNew && say[i] == sayOthers {
 			say[i] = letter

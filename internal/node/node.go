@@ -9,6 +9,7 @@
 //	table, lease/NODE    the member's
 //	moves/NODE           which hosts of the node move, or are to: the member's, too
 //	waiting/NODE         a node waits for the crawl's start, or is about to be a member
+//	given                what a person has given the strategy, with the crawl
 //	crawl                the crawl's record: its settings, and whether it runs
 //	seeds/N              seeds, by chunks; seeds/N/taken once the node whose task that is has them for good
 //	roots/N              where seeds have redirected to, so that all have it in scope
@@ -54,8 +55,11 @@ type Config struct {
 	Estates driver.FailedNodes
 	Enter   func() error   // notes durably that the identity is a member's from now on
 	Figures func() Figures // what the lease tells others of this node; may be nil
+	Work    func() Work    // what the node has done, for its strategy; quick, and the loop's to call; may be nil
 	// whether a host is this node's, and its URL was met before; may be nil
 	Knows func(url string) (mine, known bool, err error)
+	// how many links to a URL's host, or slice, wait until it is known whose that is; may be nil
+	Links func(url string) int
 	// called with the settings of the crawl's record when it is told, and when they change; may be nil
 	Settle func(settings map[string][]string)
 	// called when the node ends, before it waits for what is under way; may be nil
@@ -98,6 +102,9 @@ func New(cfg Config) *Node {
 	if n.cfg.Figures == nil {
 		n.cfg.Figures = func() Figures { return Figures{} }
 	}
+	if n.cfg.Work == nil {
+		n.cfg.Work = func() Work { return Work{} }
+	}
 	n.watch, n.record = newWatches(n), newRecordWatcher(n)
 	n.driver = driver.New(driver.Config{Self: n.self, Member: cfg.Member, Strategy: cfg.Strategy, Timing: cfg.Timing,
 		Runtime: runtime{n}, Engine: cfg.Engine, Failed: cfg.Estates, Record: n.record, Log: n.log, Seed: rand.Uint64()})
@@ -128,6 +135,7 @@ func (n *Node) Run(ctx context.Context) error {
 	n.tasks.Go(n.pump)
 	if n.cfg.Strategy != nil {
 		n.tasks.Go(n.coming)
+		n.tasks.Go(n.given)
 	}
 	n.record.start()
 	err := n.loop(ctx)
@@ -184,10 +192,11 @@ func (n *Node) loop(ctx context.Context) error {
 	}
 }
 
-// load is how much the node has to do.
+// load is how much the node has to do, and what it has come to.
 func (n *Node) load() strategy.Load {
-	f := n.cfg.Figures()
-	return strategy.Load{Node: n.self, Hosts: f.Hosts, Waiting: int64(f.Waiting), Rate: f.Rate, Busy: f.Busy}
+	f, w := n.cfg.Figures(), n.cfg.Work()
+	return strategy.Load{Node: n.self, Hosts: f.Hosts, Waiting: int64(f.Waiting), Fetching: f.InFlight, Rate: f.Rate,
+		Busy: f.Busy, Pages: w.Pages, Bytes: w.Bytes, CPU: w.CPU, Machine: w.Machine}
 }
 
 // lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for

@@ -35,8 +35,13 @@ func (m *membership) figures() node.Figures {
 		f.CutOff = max(now.Sub(o.Since).Seconds(), 0)
 		f.CutOffWhy = o.Why
 	}
-	f.Busy = float64(f.InFlight) / float64(max(c.Job.Frontier.Hosts, 1))
+	f.Busy = m.busy(f.InFlight)
 	return f
+}
+
+// busy is which share of the node's places so many requests take.
+func (m *membership) busy(inFlight int) float64 {
+	return float64(inFlight) / float64(max(m.crawl.Job.Frontier.Hosts, 1))
 }
 
 const paceTime = 3 * time.Second // over which a rate is taken

@@ -37,6 +37,7 @@ type membership struct {
 	engine  *engine
 	counter *counter
 	waiter  waiter
+	gauge   gauge
 
 	was      bool                // an earlier process was a member, or about to be one
 	joined   atomic.Bool         // so is this one
@@ -145,6 +146,7 @@ func (m *membership) openCrawl(ctx context.Context) (err error) {
 		return err
 	}
 	m.engine.Engine, m.engine.Endpoint = m.crawl.Engine, m.crawl.Engine.Transfers()
+	m.openGauge()
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"kumo/internal/bus"
 	"kumo/internal/folder"
 	"kumo/internal/job"
+	"kumo/internal/machine"
 	"kumo/internal/member"
 	"kumo/internal/member/quorum"
 	"kumo/internal/node"
@@ -39,8 +40,10 @@ type Config struct {
 	// some.
 	Settle  func(j *job.Job, settings []settings.Setting) error
 	Connect func(context.Context) (Connection, error) // to the cluster; what this process serves for it is begun with it
-	Open    session.Opener
-	Log     *slog.Logger
+	// Limits finds what this process may use of its machine, and writes to a folder; nil: the strategy does not ask.
+	Limits func(dir string) *machine.Limits
+	Open   session.Opener
+	Log    *slog.Logger
 }
 
 // A Connection to a cluster gives a node its bus.

@@ -24,6 +24,8 @@ import (
 	"kumo/internal/node"
 	"kumo/internal/settings"
 	"kumo/internal/strategy"
+	"kumo/internal/strategy/balance"
+	"kumo/internal/strategy/balance/model"
 	"kumo/internal/strategy/central"
 	"kumo/internal/strategy/central/hosttable"
 	"kumo/internal/strategy/hub"
@@ -71,6 +73,11 @@ func (c *cluster) config(name string) Config {
 
 // member gives a node the cluster's strategy.
 func (c *cluster) member(cfg quorum.Config) (member.Member, strategy.Strategy) {
+	if c.strategy == "balance" {
+		b := balance.LAN()
+		b.Self = cfg.Self
+		return quorum.New(cfg), balance.New(b)
+	}
 	if c.strategy == "hub" {
 		h := hub.LAN()
 		h.Self = cfg.Self
@@ -82,6 +89,13 @@ func (c *cluster) member(cfg quorum.Config) (member.Member, strategy.Strategy) {
 }
 
 func (c *cluster) placement(string) (*admin.Placement, error) {
+	if c.strategy == "balance" {
+		return &admin.Placement{Strategy: c.strategy,
+			Learnt: func(read func(func(uint64, []byte) error) error) (*model.Model, []model.Sample, error) {
+				samples, err := balance.Look(hosttable.Key{}, read, func(central.Host) bool { return false })
+				return balance.Learn(balance.LAN(), samples), samples, err
+			}}, nil
+	}
 	if c.strategy == "hub" {
 		return &admin.Placement{Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
 			return central.Look(hosttable.Key{}, nil, read, each)
@@ -118,11 +132,19 @@ func (c *cluster) job(name string) *job.Job {
 // start starts a node in the folder of its name.
 func (c *cluster) start(name string) *running {
 	c.t.Helper()
+	return c.startWith(name, func(*Config) {})
+}
+
+// startWith starts a node of another kind.
+func (c *cluster) startWith(name string, change func(*Config)) *running {
+	c.t.Helper()
+	cfg := c.config(name)
+	change(&cfg)
 	j := c.job(name)
 	if c.tune != nil {
 		c.tune(j)
 	}
-	n, err := Open(c.t.Context(), j, c.config(name))
+	n, err := Open(c.t.Context(), j, cfg)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		Crawl: node.CrawlWord(m.job.Name), Identity: m.id, Member: one, Strategy: placing, Timing: n.Timing, Bus: m.bus,
 		Engine: m.engine, Router: m.router,
 		Estates: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job},
-		Enter:   m.enter, Figures: m.figures, Ending: m.journal.Ending, Settle: m.settle, Knows: m.knows,
+		Enter:   m.enter, Figures: m.figures, Work: m.work, Ending: m.journal.Ending, Settle: m.settle, Knows: m.knows, Links: m.links,
 		Version: job.Version, Address: n.Address, Log: n.Log,
 	})
 	p.Router = journalLagGuard{m.router, m.journal}
@@ -93,6 +93,15 @@ func (m *membership) knows(url string) (mine, known bool, err error) {
 		return false, false, err
 	}
 	return m.crawl.Engine.Knows(u)
+}
+
+// links is how many links wait until it is known whose a URL's host is.
+func (m *membership) links(url string) int {
+	u, err := weburl.Parse(url)
+	if err != nil {
+		return 0
+	}
+	return m.crawl.Engine.WaitingFor(u)
 }
 
 // An engine is a crawl's engine as a node wants it.

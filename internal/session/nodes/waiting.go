@@ -66,7 +66,7 @@ func (w *waiter) alone(ctx context.Context) error {
 
 func (w *waiter) say(ctx context.Context) {
 	data, err := json.Marshal(node.Report{Name: w.m.id.Name, Version: job.Version, Address: w.m.n.Address,
-		State: desired.Waiting, Clock: time.Now().UTC()})
+		Layout: w.m.n.Layout, State: desired.Waiting, Clock: time.Now().UTC()})
 	if err != nil {
 		return // of plain fields
 	}

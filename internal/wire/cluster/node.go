@@ -12,6 +12,7 @@ import (
 	"kumo/internal/bus"
 	"kumo/internal/bus/natsbus"
 	"kumo/internal/job"
+	"kumo/internal/machine"
 	"kumo/internal/member"
 	"kumo/internal/node"
 	"kumo/internal/secret"
@@ -103,6 +104,9 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 			c, err := natsbus.Open(ctx, cfg)
 			return connection{c}, err
 		}}
+	if s.balance != nil {
+		cfg.Limits = machine.NewLimits
+	}
 	if cfg.Timing, err = timing(o.Preset); err != nil {
 		return nil, err
 	}

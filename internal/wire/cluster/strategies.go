@@ -155,22 +155,22 @@ func (o *NodeOptions) placement(layout string) (*admin.Placement, error) {
 		return nil, err
 	}
 	if p.hub == nil && p.balance == nil {
-		return &admin.Placement{Owner: func(members []strategy.Member, host string) strategy.Node {
+		return &admin.Placement{Strategy: "shard", Owner: func(members []strategy.Member, host string) strategy.Node {
 			owner, _ := shard.New(p.shard).Place(members).Owner(host)
 			return owner
 		}}, nil
 	}
-	return &admin.Placement{Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
-		key, err := tableKey(o.Secret)
-		if err != nil {
-			return err
-		}
-		if p.balance != nil {
-			_, err := balance.Look(key, read, each)
-			return err
-		}
-		return central.Look(key, nil, read, each)
-	}}, nil
+	key, err := tableKey(o.Secret)
+	if err != nil {
+		return nil, err
+	}
+	if p.balance != nil {
+		return learner(p.balance, key), nil
+	}
+	return &admin.Placement{Strategy: "hub",
+		Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
+			return central.Look(key, nil, read, each)
+		}}, nil
 }
 
 // member makes a node's member, and the strategy if that decides host by host.

@@ -12,9 +12,12 @@ type Config struct {
 	Decay     float64 // of weights, a share of each step; 0: 0.003
 	Threshold float64 // training stops at a mean of E below it; 0: 1e-6
 	Samples   int     // the most that are kept, at least 8; 0: 2,000
-	Least     int     // samples to learn from without which there is no network; 0: 20
+	Least     int     // samples to learn from without which there is no network; 0: DefaultLeast
 	Seed      uint64  // of the first weights, of the order of examples, and of what is kept and held back
 }
+
+// DefaultLeast is a Config's Least if nothing is said.
+const DefaultLeast = 20
 
 func (c Config) withDefaults() Config {
 	set(&c.Hidden, 13)
@@ -22,7 +25,7 @@ func (c Config) withDefaults() Config {
 	set(&c.Decay, 0.003)
 	set(&c.Threshold, 1e-6)
 	set(&c.Samples, 2000)
-	set(&c.Least, 20)
+	set(&c.Least, DefaultLeast)
 	return c
 }
 

@@ -1,14 +1,14 @@
 //go:build unix
 
-package main
+package machine
 
 import (
 	"syscall"
 	"time"
 )
 
-// processorTime is what this process has taken of processors so far.
-func processorTime() time.Duration {
+// CPUTime is what this process has taken of processors so far.
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

@@ -1,12 +1,12 @@
-package main
+package machine
 
 import (
 	"syscall"
 	"time"
 )
 
-// processorTime is what this process has taken of processors so far.
-func processorTime() time.Duration {
+// CPUTime is what this process has taken of processors so far.
+func CPUTime() time.Duration {
 	var created, ended, kernel, user syscall.Filetime
 	self, err := syscall.GetCurrentProcess()
 	if err == nil {

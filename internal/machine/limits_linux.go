@@ -1,0 +1,156 @@
+package machine
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// deviceOf is the device on which a folder lies.
+func deviceOf(dir string) string {
+	var stat unix.Stat_t
+	if dir == "" || unix.Stat(dir, &stat) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev))
+}
+
+func (l *Limits) read() Figures {
+	g := l.groups()
+	return Figures{
+		Cores:       least(l.allowed(), g.cores()),
+		GHz:         l.gigahertz(),
+		MemoryGB:    least(l.memory(), g.memory()) / gigabyte,
+		NetworkMbps: l.interfaceSpeed(),
+		DiskMbps:    g.writes(l.disks()) / megabit,
+	}
+}
+
+// least is the lesser of two figures of which either may be unknown.
+func least(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
+}
+
+func (l *Limits) path(elem ...string) string { return filepath.Join(l.root, filepath.Join(elem...)) }
+
+// text is what a small file has, "" if it cannot be read.
+func text(name string) string {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// number is the number that a file has; 0 if it has none, or one that stands for no limit.
+func number(name string) float64 { return positive(text(name)) }
+
+func positive(s string) float64 {
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(n > 0) || math.IsInf(n, 0) {
+		return 0
+	}
+	return n
+}
+
+// lines calls f with the lines of a file that are below a bound, until f returns false.
+func lines(name string, f func(string) bool) {
+	file, err := os.Open(name)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	for all := bufio.NewScanner(file); all.Scan() && f(all.Text()); {
+	}
+}
+
+// field is the value of the first line "KEY:  value".
+func field(name, key string) (value string) {
+	lines(name, func(line string) bool {
+		k, v, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(k) != key {
+			return true
+		}
+		value = strings.TrimSpace(v)
+		return false
+	})
+	return value
+}
+
+// allowed is how many processors the process may be put on: those of its affinity, which lie within its cpuset.
+func (l *Limits) allowed() float64 {
+	list := field(l.path("proc/self/status"), "Cpus_allowed_list")
+	return cmp.Or(float64(len(cpus(list))), processors())
+}
+
+// cpus are those of a list like "0-3,7".
+func cpus(list string) (all []int) {
+	for _, part := range strings.Split(list, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		first, err := strconv.Atoi(strings.TrimSpace(from))
+		last := first
+		if isRange && err == nil {
+			last, err = strconv.Atoi(strings.TrimSpace(to))
+		}
+		if err != nil || first < 0 || last-first >= 1<<16 {
+			return nil
+		}
+		for n := first; n <= last; n++ {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+func (l *Limits) memory() float64 {
+	kib := strings.TrimSuffix(field(l.path("proc/meminfo"), "MemTotal"), " kB")
+	return positive(kib) * 1024
+}
+
+// gigahertz is the mean of the processors that may be used.
+func (l *Limits) gigahertz() float64 {
+	var sum, n float64
+	for _, cpu := range cpus(field(l.path("proc/self/status"), "Cpus_allowed_list")) {
+		dir := l.path("sys/devices/system/cpu", "cpu"+strconv.Itoa(cpu), "cpufreq")
+		kHz := cmp.Or(number(filepath.Join(dir, "base_frequency")), number(filepath.Join(dir, "cpuinfo_max_freq")))
+		if kHz = least(kHz, number(filepath.Join(dir, "scaling_max_freq"))); kHz > 0 {
+			sum, n = sum+kHz/1e6, n+1
+		}
+	}
+	if n > 0 {
+		return rounded(sum / n)
+	}
+	return rounded(l.cpuinfo())
+}
+
+// cpuinfo is what /proc/cpuinfo says: the speed in the processor's name, or else that of the moment, which in a virtual
+// machine does not change.
+func (l *Limits) cpuinfo() float64 {
+	name := l.path("proc/cpuinfo")
+	if _, speed, said := strings.Cut(field(name, "model name"), "@"); said {
+		if GHz := positive(strings.TrimSuffix(strings.TrimSpace(speed), "GHz")); GHz > 0 {
+			return GHz
+		}
+	}
+	var sum, n float64
+	lines(name, func(line string) bool {
+		if k, v, _ := strings.Cut(line, ":"); strings.TrimSpace(k) == "cpu MHz" {
+			sum, n = sum+positive(strings.TrimSpace(v))/1e3, n+1
+		}
+		return true
+	})
+	return sum / max(n, 1)
+}
+
+// rounded is a figure without what changes from one moment to the next.
+func rounded(f float64) float64 { return math.Round(f*10) / 10 }
