@@ -16,15 +16,12 @@
 // ([Order.Fetched]); a pass over all links replaces these estimates by the formula's next iterate. As the crawl makes a
 // pass whenever the links have become more by a share, all passes together cost each link a constant.
 //
-// Numbers are float32. A rank is right to some 10^-6 of itself where up to 10^6 links name a URL; of one with a
-// hundred times as many the least links are lost in its sum.
+// A link's part in r is a multiple of 2⁻²⁴, so a sum of however many is right to a millionth of T·R, and does not depend
+// on their order.
 package pagerank
 
 import (
 	"context"
-	"math"
-	"sync"
-	"sync/atomic"
 
 	"kumo/internal/rank"
 )
@@ -34,113 +31,102 @@ const Jump = 0.15
 
 // Order is the order by PageRank. It keeps 8 bytes a URL.
 type Order struct {
-	jump float32
-
-	growing sync.Mutex // guards the length of ranks
-	ranks   vector     // passes read it beside who writes
-	next    vector     // of the pass; between two, what ranks were before the last
-	stale   bool       // next has not been cleared for the pass yet
+	jump  float64
+	ranks *sums // passes read it beside who adds
+	next  *sums // of the pass; between two, what ranks were before the last
+	stale bool  // next has not been cleared for the pass yet
 }
-
-// A vector has float32s, as their bits.
-type vector = rank.Vector[uint32]
 
 var _ rank.Iterative = (*Order)(nil)
 
-// New returns the order of an empty graph. jump is d, 0 to 1, both left out; 0 is [Jump].
+// New returns the order of an empty graph. jump is d, between 0 and 1; 0 is [Jump].
 func New(jump float64) *Order {
 	if jump == 0 {
 		jump = Jump
 	}
-	return &Order{jump: float32(jump)}
+	return &Order{jump: jump, ranks: newSums(), next: newSums()}
 }
 
 // Grow makes room.
 func (o *Order) Grow(n int) {
-	o.growing.Lock()
-	defer o.growing.Unlock()
-	o.ranks.Grow(n)
+	if n > o.ranks.low.Len() {
+		o.ranks.grow(n)
+	}
 }
 
 // Fetched adds a page's share to the ranks of what it links to.
 func (o *Order) Fetched(p *rank.Page) {
-	share := o.Share(p.ID, p.Out)
+	share := o.share(o.rank(p.ID), p.Out)
+	if share >= mostAtOnce {
+		o.ranks.giveAll(&o.ranks.low, p.Links, share)
+		return
+	}
+	x := toFixed(share)
 	for _, to := range p.Links {
-		o.Give(to, share)
+		o.ranks.add(o.ranks.low.At(to), to, x)
 	}
 }
 
 // Share is what a link adds to r of what it names.
-func (o *Order) Share(page rank.ID, out int) float32 { return o.share(o.Worth(page), out) }
+func (o *Order) Share(page rank.ID, out int) float32 { return float32(o.share(o.rank(page), out)) }
 
-func (o *Order) share(r float32, out int) float32 {
-	return float32((1 - o.jump) * float32((o.jump+r)/float32(max(out, 1))))
+func (o *Order) share(r float64, out int) float64 {
+	return (1 - o.jump) * (o.jump + r) / float64(max(out, 1))
 }
+
+func (o *Order) rank(u rank.ID) float64 { return o.ranks.get(o.ranks.low.At(u), u) }
 
 // Give adds to the rank of a URL.
-func (o *Order) Give(to rank.ID, worth float32) {
-	at := o.ranks.At(to)
-	atomic.StoreUint32(at, sum(*at, worth))
-}
+func (o *Order) Give(to rank.ID, worth float32) { o.ranks.give(o.ranks.low.At(to), to, float64(worth)) }
 
 // Worth is r.
-func (o *Order) Worth(u rank.ID) float32 { return load(&o.ranks, u) }
-
-func load(v *vector, u rank.ID) float32 {
-	return math.Float32frombits(atomic.LoadUint32(v.At(u)))
-}
+func (o *Order) Worth(u rank.ID) float32 { return float32(o.rank(u)) }
 
 // Importance is how many times as high as that of a URL without links to it a URL's rank is.
-func (o *Order) Importance(u rank.ID, _ int32) float64 { return o.importance(o.Worth(u)) }
-
-func (o *Order) importance(r float32) float64 { return 1 + float64(r)/float64(o.jump) }
+func (o *Order) Importance(u rank.ID, _ int32) float64 { return 1 + o.rank(u)/o.jump }
 
 // Begin begins a pass.
 func (o *Order) Begin() { o.stale = true }
 
 // Pass adds to the next iterate what links are worth by the ranks of now.
 func (o *Order) Pass(ctx context.Context, links rank.Scan) error {
-	o.growing.Lock()
-	ranks := o.ranks // as long as it is now
-	o.growing.Unlock()
+	ranks := o.ranks.vector()
 	if o.stale {
 		o.stale = false
-		o.next.Clear()
+		o.next.clear()
 	}
-	o.next.Grow(ranks.Len())
-	next := o.next
+	o.next.grow(ranks.Len())
+	next := o.next.vector()
 	return links(ctx, func(p *rank.Page) {
-		share := o.share(load(&ranks, p.ID), p.Out)
-		for _, to := range p.Links {
-			at := next.At(to)
-			*at = sum(*at, share)
+		share := o.share(o.ranks.get(ranks.At(p.ID), p.ID), p.Out)
+		if share >= mostAtOnce {
+			o.next.giveAll(&next, p.Links, share)
+			return
 		}
-	}, func(to rank.ID, worth float32) {
-		at := next.At(to)
-		*at = sum(*at, worth)
-	})
-}
-
-// sum adds to a number that is there as its bits.
-func sum(bits uint32, more float32) uint32 {
-	return math.Float32bits(math.Float32frombits(bits) + more)
+		x := toFixed(share)
+		for _, to := range p.Links {
+			if at := next.At(to); *at&^hasHigh+x < hasHigh {
+				*at += x // by far the most
+			} else {
+				o.next.add(at, to, x)
+			}
+		}
+	}, func(to rank.ID, worth float32) { o.next.give(next.At(to), to, float64(worth)) })
 }
 
 // End makes ranks what the pass has found.
 func (o *Order) End() {
-	o.growing.Lock()
-	defer o.growing.Unlock()
-	o.next.Grow(o.ranks.Len())
+	o.next.grow(o.ranks.low.Len())
 	o.ranks, o.next = o.next, o.ranks
 }
 
 // Before is the importance that a URL had before the last pass ended.
 func (o *Order) Before(u rank.ID) float64 {
-	if int(u) >= o.next.Len() {
+	if int(u) >= o.next.low.Len() {
 		return 1
 	}
-	return o.importance(load(&o.next, u))
+	return 1 + o.next.get(o.next.low.At(u), u)/o.jump
 }
 
 // Bytes is how much memory the order takes.
-func (o *Order) Bytes() int64 { return int64(o.ranks.Room()+o.next.Room()) * 4 }
+func (o *Order) Bytes() int64 { return o.ranks.bytes() + o.next.bytes() }

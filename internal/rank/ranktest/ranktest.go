@@ -120,7 +120,7 @@ func worth(t *testing.T, before, after rank.Order) {
 	after.Grow(urls)
 	for u := range rank.ID(urls) {
 		after.Give(u, before.Worth(u))
-		if x, y := before.Importance(u, 1), after.Importance(u, 1); x != y {
+		if x, y := before.Importance(u, 1), after.Importance(u, 1); math.Abs(x-y) > 1e-6*x {
 			t.Fatalf("URL %d: %v before it moved, %v after", u, x, y)
 		}
 	}
