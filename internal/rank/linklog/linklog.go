@@ -43,7 +43,7 @@ type Mark struct {
 const chunkLen = 256 << 10
 
 // keyLen is how long a key is in its file.
-const keyLen = ids.KeyBits / 8
+const keyLen = (ids.KeyBits + 7) / 8
 
 // ErrDamaged is an error of a log that cannot be read.
 var ErrDamaged = errors.New("the log of links is damaged")
@@ -392,7 +392,7 @@ type View struct {
 }
 
 // End is where the view ends.
-func (v *View) End() int64 {
+func (v View) End() int64 {
 	c := &v.chunks[len(v.chunks)-1]
 	return c.at + c.size
 }
@@ -407,10 +407,10 @@ func (l *Log) View(from int64) View {
 }
 
 // Len is how long the view is, in bytes.
-func (v *View) Len() int64 { return v.End() - v.from }
+func (v View) Len() int64 { return v.End() - v.from }
 
 // Scan is a [rank.Scan] of the view. The log is not closed meanwhile.
-func (v *View) Scan(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
+func (v View) Scan(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
 	var buf []byte
 	var p rank.Page
 	for i := range v.chunks {
@@ -480,7 +480,7 @@ func (d *decoder) record(page func(*rank.Page), gift func(rank.ID, float32), p *
 		x := uint64(b[at])
 		if at++; x >= 0x80 {
 			size := 0
-			if x, size = binary.Uvarint(b[at-1:]); size <= 0 {
+			if x, size = binary.Uvarint(b[at-1:]); size <= 0 || x >= d.urls {
 				return false
 			}
 			at += size - 1
@@ -501,7 +501,7 @@ func (d *decoder) gifts(n int, gift func(rank.ID, float32)) bool {
 	to := uint64(0)
 	for range n {
 		step, ok := d.uint()
-		if !ok || len(d.b) < 4 {
+		if !ok || step >= d.urls || len(d.b) < 4 {
 			return false
 		}
 		if to += step; to >= d.urls {

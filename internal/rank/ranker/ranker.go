@@ -102,7 +102,7 @@ func (r *Ranker) replay(ctx context.Context) error {
 		r.warm = warmUp
 	}
 	return view.Scan(ctx, func(p *rank.Page) {
-		r.setFetched(p.ID)
+		r.setFetched(p.ID, true)
 		r.cfg.Order.Fetched(p)
 	}, r.cfg.Order.Give)
 }
@@ -155,18 +155,20 @@ func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id, err := r.number(v.Page)
-	if err == nil {
-		err = r.numbers(v.Links)
-	}
 	if err != nil {
+		return to, err
+	}
+	again := r.isFetched(id)
+	r.setFetched(id, true)
+	if err := r.numbers(v.Links); err != nil {
+		r.setFetched(id, again)
 		r.logFresh()
 		return to, err
 	}
-	if r.isFetched(id) {
+	if again {
 		r.logFresh()
 		return r.standings(v.Links, to), nil
 	}
-	r.setFetched(id)
 	p := &r.page
 	p.ID, p.Links = id, append(p.Links[:0], r.linked...)
 	slices.Sort(p.Links)
@@ -313,7 +315,13 @@ func (r *Ranker) grow() {
 
 func (r *Ranker) isFetched(u rank.ID) bool { return *r.fetched.At(u / 8)>>(u%8)&1 == 1 }
 
-func (r *Ranker) setFetched(u rank.ID) { *r.fetched.At(u / 8) |= 1 << (u % 8) }
+func (r *Ranker) setFetched(u rank.ID, is bool) {
+	if at, bit := r.fetched.At(u/8), uint8(1)<<(u%8); is {
+		*at |= bit
+	} else {
+		*at &^= bit
+	}
+}
 
 // Flush writes what is not on the disk yet. It keeps what waits to be written, in memory, small.
 func (r *Ranker) Flush() error { return r.log.Flush() }
