@@ -8,18 +8,12 @@ import (
 )
 
 // Order is the order by depth: one link further is half as important. It keeps nothing.
-type Order struct{}
+type Order struct{ rank.Unlinked }
 
 var _ rank.Order = Order{}
 
 // New returns the order.
 func New() Order { return Order{} }
-
-func (Order) Grow(int)                   {}
-func (Order) Fetched(*rank.Page)         {}
-func (Order) Share(rank.ID, int) float32 { return 0 }
-func (Order) Give(rank.ID, float32)      {}
-func (Order) Worth(rank.ID) float32      { return 0 }
 
 // deepest is where all that is deeper is as important.
 const deepest = 1000

@@ -168,7 +168,7 @@ func TestPowerFailures(t *testing.T) {
 				mark, want = m, all[:n:n]
 			}
 		}
-		l.Close() //nolint:errcheck // the process is dead
+		l.Close() // the process is dead
 		if err := disk.PowerLoss(dice); err != nil {
 			t.Fatal(err)
 		}

@@ -8,18 +8,15 @@ import (
 )
 
 // Order is a random order, the same for the same seed. It keeps nothing.
-type Order struct{ seed uint64 }
+type Order struct {
+	rank.Unlinked
+	seed uint64
+}
 
 var _ rank.Order = Order{}
 
 // New returns the order of a seed.
-func New(seed uint64) Order { return Order{seed} }
-
-func (Order) Grow(int)                   {}
-func (Order) Fetched(*rank.Page)         {}
-func (Order) Share(rank.ID, int) float32 { return 0 }
-func (Order) Give(rank.ID, float32)      {}
-func (Order) Worth(rank.ID) float32      { return 0 }
+func New(seed uint64) Order { return Order{seed: seed} }
 
 // levels is how many places URLs are spread over.
 const levels = 256

@@ -168,7 +168,7 @@ func TestAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			disk.DieAfter(0)
-			r.Close() //nolint:errcheck // it was killed
+			r.Close() // it was killed
 			if err := disk.PowerLoss(dice); err != nil {
 				t.Fatal(err)
 			}
