@@ -1,10 +1,10 @@
 // Package ids numbers URLs from 0 in the order in which they become known, in less than 8 bytes of memory a URL.
 //
-// What is kept of a URL is 37 bits of a keyed hash, its [Key]. The first 12 name one of 4,096 small hash tables. A slot of
-// that has the other 25 and the URL's number, in 6.5 bytes. What is in a table is in the order of the keys, each at its
-// home or behind it, where the next keys begin; so a look-up reads a stretch of memory of some ten slots, whether the URL
-// is there or not, although tables are up to 15/16 full. They grow by a sixteenth, each at another time, so nothing is
-// ever done to all of them at once.
+// What is kept of a URL is 37 bits of a keyed hash, its [Key]. The first 15 name one of 5,044 small hash tables, of several
+// sizes. A slot of that has the rest, and the URL's number, in 6.5 bytes. What is in a table is in the order of the keys,
+// each at its home or behind it, where the next keys begin; so a look-up reads a stretch of memory of some ten slots,
+// whether the URL is there or not, although tables are up to 15/16 full. They grow by a sixteenth, so nothing is ever done
+// to all of them at once.
 //
 // Two URLs with the same key are one to who asks: they share a number, and so a rank. Among n URLs that is the lot of
 // n²/2³⁸: 4 in a million, 360 in ten million (one in 27,000), 36,000 in a hundred million (one in 2,700). No URL is lost
@@ -29,14 +29,52 @@ const KeyBits = 37
 func KeyOf(key *siphash.Key, url string) Key { return Key(key.SumString(url) >> (64 - KeyBits)) }
 
 // Parts is how many parts a table has.
-const Parts = 1 << partBits
+const Parts = (1<<prefixBits + group - 1) / group * len(spans)
+
+// Prefixes of keys are shared out among parts in groups, to parts of several sizes: pieces of memory come in few sizes,
+// and parts that grew into the next at the same time would all have a lot of room for nothing.
+const (
+	prefixBits = 15
+	lowBits    = KeyBits - prefixBits
+	group      = 5 + 6 + 7 + 8
+)
+
+// spans is how many prefixes each part of a group has.
+var spans = [...]uint32{5, 6, 7, 8}
+
+// inGroup says of each prefix of a group which part has it, and where this one's begin.
+var inGroup = func() (all [group]struct{ part, first uint32 }) {
+	first := uint32(0)
+	for i, span := range spans {
+		for r := range span {
+			all[first+r].part, all[first+r].first = uint32(i), first
+		}
+		first += span
+	}
+	return all
+}()
 
 const (
-	partBits   = 12
-	restBits   = KeyBits - partBits // what tells URLs of a part apart
+	restBits   = lowBits + 3 // what tells URLs of a part apart: which of its prefixes, and what follows that
 	numberBits = 27
-	slotBits   = restBits + numberBits // a multiple of 4
+	slotBits   = restBits + numberBits
 )
+
+// split is the part that a key is in, and what tells it from others there.
+func split(k Key) (part, rest uint32) {
+	prefix := uint32(k >> lowBits)
+	of := inGroup[prefix%group]
+	return prefix/group*uint32(len(spans)) + of.part, (prefix%group-of.first)<<lowBits | uint32(k)&(1<<lowBits-1)
+}
+
+// join is the key that was split.
+func join(part, rest uint32) Key {
+	first := uint32(0)
+	for i := range part % uint32(len(spans)) {
+		first += spans[i]
+	}
+	return Key(part/uint32(len(spans))*group+first)<<lowBits + Key(rest)
+}
 
 // Most is how many URLs can be numbered.
 const Most = 1<<numberBits - 1
@@ -56,7 +94,10 @@ type part struct {
 	slots uint32
 	homes uint32 // fewer than slots: what finds no room at its home goes behind it
 	used  uint32
+	scale uint64 // homes by what rest can be, times 2^scaleBits
 }
+
+const scaleBits = 36
 
 // A slot is what is known of a URL, and its number plus 1; 0 is free.
 type slot uint64
@@ -72,16 +113,17 @@ func (s slot) id() rank.ID  { return rank.ID(s&Most) - 1 }
 func New() *Table {
 	t := &Table{}
 	for i := range t.parts {
-		t.parts[i].make(8 + i%8) // so that they do not grow at the same time
+		t.parts[i].make(spans[i%len(spans)], 8)
 	}
 	return t
 }
 
-func (p *part) make(slots int) {
+func (p *part) make(span uint32, slots int) {
 	p.b = append([]byte(nil), make([]byte, (slots*slotBits+7)/8+2)...)
 	p.b = p.b[:cap(p.b)] // as long as the piece of memory that there is for it
 	p.slots = uint32((len(p.b) - 2) * 8 / slotBits)
 	p.homes = p.slots - p.slots/64 - 1
+	p.scale = uint64(p.homes) << (scaleBits - lowBits) / uint64(span)
 }
 
 func (p *part) get(i uint32) slot {
@@ -96,7 +138,7 @@ func (p *part) set(i uint32, s slot) {
 }
 
 // home is where a URL is, if nothing is in its way.
-func (p *part) home(rest uint32) uint32 { return uint32(uint64(rest) * uint64(p.homes) >> restBits) }
+func (p *part) home(rest uint32) uint32 { return uint32(uint64(rest) * p.scale >> scaleBits) }
 
 // find is the slot of a URL, or that before which it belongs.
 func (p *part) find(rest uint32) (at uint32, found slot) {
@@ -115,13 +157,15 @@ func (t *Table) Len() int { return t.n }
 
 // Find is the number of a URL.
 func (t *Table) Find(k Key) (rank.ID, bool) {
-	_, s := t.parts[k>>restBits].find(uint32(k) & (1<<restBits - 1))
+	part, rest := split(k)
+	_, s := t.parts[part].find(rest)
 	return s.id(), s != 0
 }
 
 // Add is the number of a URL, which gets the next one if it has none. It fails if there are no numbers left.
 func (t *Table) Add(k Key) (id rank.ID, isNew bool, err error) {
-	p, rest := &t.parts[k>>restBits], uint32(k)&(1<<restBits-1)
+	part, rest := split(k)
+	p := &t.parts[part]
 	at, s := p.find(rest)
 	if s != 0 {
 		return s.id(), false, nil
@@ -130,7 +174,7 @@ func (t *Table) Add(k Key) (id rank.ID, isNew bool, err error) {
 		return 0, false, ErrFull
 	}
 	for id = rank.ID(t.n); !p.insert(at, slotOf(rest, id)); at, _ = p.find(rest) {
-		p.grow()
+		p.grow(spans[part%uint32(len(spans))])
 	}
 	t.n++
 	return id, true, nil
@@ -157,10 +201,10 @@ func (p *part) insert(at uint32, s slot) bool {
 }
 
 // grow makes a part longer by a sixteenth.
-func (p *part) grow() {
+func (p *part) grow(span uint32) {
 	old := *p
 	for n := int(old.slots); ; n = int(p.slots) {
-		p.make(n + max(1, n/16))
+		p.make(span, n+max(1, n/16))
 		if p.fill(&old) {
 			return
 		}
@@ -189,14 +233,14 @@ func (t *Table) Part(i int, f func(Key, rank.ID)) {
 	p := &t.parts[i]
 	for at := range p.slots {
 		if s := p.get(at); s != 0 {
-			f(Key(i)<<restBits|Key(s.rest()), s.id())
+			f(join(uint32(i), s.rest()), s.id())
 		}
 	}
 }
 
 // Bytes is how much memory the table takes.
 func (t *Table) Bytes() (n int64) {
-	const each = 40 // bytes of a part that are not slots
+	const each = 48 // bytes of a part that are not slots
 	for i := range t.parts {
 		n += int64(cap(t.parts[i].b)) + each
 	}

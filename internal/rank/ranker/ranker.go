@@ -55,6 +55,7 @@ type Ranker struct {
 	mu         sync.Mutex // guards what follows; nobody waits for the disk with it held
 	table      *ids.Table
 	fetched    rank.Vector[uint8] // a bit a URL
+	moved      rank.Vector[uint8] // the same: a refresh gave it another place
 	page       rank.Page          // its room is used again
 	gifts      []linklog.Gift
 	fresh      []ids.Key
@@ -340,7 +341,7 @@ type Size struct {
 func (r *Ranker) Size() Size {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := r.table.Bytes() + int64(r.fetched.Room())
+	n := r.table.Bytes() + int64(r.fetched.Room()+r.moved.Room())
 	if o, ok := r.cfg.Order.(interface{ Bytes() int64 }); ok {
 		n += o.Bytes()
 	}

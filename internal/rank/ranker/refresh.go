@@ -58,22 +58,13 @@ func (r *Ranker) Refresh(ctx context.Context, changed func([]Change) error) (Ref
 	if err != nil {
 		return Refreshed{}, err
 	}
-	done := Refreshed{Generation: generation}
-	var diff, sum float64
+	done := Refreshed{Generation: generation, Change: r.compare()}
 	var batch []Change
 	for part := range ids.Parts {
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
-		r.mu.Lock()
-		r.table.Part(part, func(k ids.Key, u rank.ID) {
-			before, now := r.iterative.Before(u), r.iterative.Importance(u, 0)
-			diff, sum = diff+math.Abs(now-before), sum+now
-			if from, to := rank.PlaceOf(before), rank.PlaceOf(now); from != to && !r.isFetched(u) {
-				batch = append(batch, Change{k, from, to})
-			}
-		})
-		r.mu.Unlock()
+		batch = r.moves(part, batch)
 		if len(batch) >= changesAtOnce || part == ids.Parts-1 {
 			done.Places += len(batch)
 			if err := changed(batch); err != nil {
@@ -82,8 +73,53 @@ func (r *Ranker) Refresh(ctx context.Context, changed func([]Change) error) (Ref
 			batch = batch[:0]
 		}
 	}
-	done.Change = diff / max(sum, 1)
 	return done, nil
+}
+
+// compareAtOnce is how many URLs are compared before others are let in.
+const compareAtOnce = 1 << 15
+
+// compare notes which URLs have another place after a pass, and returns by how much importance changed. It goes through
+// URLs by their numbers, which is how ranks lie in memory.
+func (r *Ranker) compare() (change float64) {
+	var diff, sum float64
+	for u := 0; ; {
+		r.mu.Lock()
+		n := min(u+compareAtOnce, r.table.Len())
+		r.moved.Grow(n/8 + 1)
+		for ; u < n; u++ {
+			u := rank.ID(u)
+			before, now := r.iterative.Before(u), r.iterative.Importance(u, 0)
+			diff, sum = diff+math.Abs(now-before), sum+now
+			if u%8 == 0 {
+				*r.moved.At(u / 8) = 0
+			}
+			if before != now && rank.PlaceOf(before) != rank.PlaceOf(now) && !r.isFetched(u) {
+				*r.moved.At(u / 8) |= 1 << (u % 8)
+			}
+		}
+		end := u == r.table.Len()
+		r.mu.Unlock()
+		if end {
+			return diff / max(sum, 1)
+		}
+	}
+}
+
+// moves appends what a part of the table has of the changes that were noted.
+func (r *Ranker) moves(part int, to []Change) []Change {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.table.Part(part, func(k ids.Key, u rank.ID) {
+		if at := int(u / 8); at >= r.moved.Len() || *r.moved.At(u / 8)>>(u%8)&1 == 0 {
+			return
+		}
+		c := Change{k, rank.PlaceOf(r.iterative.Before(u)), rank.PlaceOf(r.iterative.Importance(u, 0))}
+		if c.From != c.To && !r.isFetched(u) {
+			to = append(to, c)
+		}
+	})
+	return to
 }
 
 // pass makes ranks anew. What comes while it goes through the links it goes through next, the last of it with the lock
