@@ -50,18 +50,20 @@ const simRankExample = `  kumo sim rank                              # a made-up
 type rankSim struct {
 	rank      experiments.Rank
 	graph     string
-	pages     int
+	made      experiments.MadeGraph
 	hostPages int
 	out       simFolder
 }
 
 func simRank() *cobra.Command {
-	s := rankSim{rank: experiments.RankOfPaper()}
+	s := rankSim{rank: experiments.RankOfPaper(), made: experiments.MadeGraph{Pages: 1_000_000, BySize: experiments.BySize}}
 	cmd := &cobra.Command{Use: "rank", Short: "Compare orders in which what waits is fetched", Long: simRankLong,
 		Example: simRankExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
 	f.StringVar(&s.graph, "graph", "", "read the graph from `FILE`; -: from standard input")
-	f.IntVar(&s.pages, "pages", 1_000_000, "make up a web of `N` pages")
+	f.IntVar(&s.made.Pages, "pages", s.made.Pages, "make up a web of `N` pages")
+	f.Float64Var(&s.made.BySize, "by-size", s.made.BySize, "let this `SHARE` of its links to other hosts lead to any page's host, "+
+		"so that large hosts are linked to more")
 	f.IntVar(&s.hostPages, "host-pages", 0, "with --graph, have `N` pages in a row on a host where pages have numbers")
 	f.StringVar((*string)(&s.out), "out", "", "write tables as CSV and pictures as SVG into `DIR`")
 	f.Uint64Var(&s.rank.Seed, "seed", s.rank.Seed, "the seed's `NUMBER`")
@@ -89,14 +91,16 @@ const mostRankPages = 10_000_000
 func (s *rankSim) check(cmd *cobra.Command) error {
 	r := &s.rank
 	switch {
-	case s.graph != "" && cmd.Flags().Changed("pages"):
-		return usagef("--pages says nothing with --graph")
+	case s.graph != "" && (cmd.Flags().Changed("pages") || cmd.Flags().Changed("by-size")):
+		return usagef("--pages and --by-size say nothing with --graph")
 	case s.graph == "" && s.hostPages != 0:
 		return usagef("--host-pages says something only with --graph")
 	case s.hostPages < 0:
 		return usagef("--host-pages is %d: 1 or more is possible", s.hostPages)
-	case s.pages < 1000 || s.pages > mostRankPages:
-		return usagef("--pages is %d: from 1000 to %d are possible", s.pages, mostRankPages)
+	case s.made.Pages < 1000 || s.made.Pages > mostRankPages:
+		return usagef("--pages is %d: from 1000 to %d are possible", s.made.Pages, mostRankPages)
+	case !(s.made.BySize >= 0 && s.made.BySize <= 1):
+		return usagef("--by-size is %v: from 0 to 1 is possible", s.made.BySize)
 	case r.Seeds < 1:
 		return usagef("--seeds must be 1 or more")
 	case r.Top < 1:
@@ -121,7 +125,8 @@ func (s *rankSim) check(cmd *cobra.Command) error {
 
 func (s *rankSim) read(stdin io.Reader) (*experiments.Graph, error) {
 	if s.graph == "" {
-		return experiments.MadeGraph{Seed: s.rank.Seed, Pages: s.pages}.Graph(), nil
+		s.made.Seed = s.rank.Seed
+		return s.made.Graph(), nil
 	}
 	from := stdin
 	if s.graph != "-" {

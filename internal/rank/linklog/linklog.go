@@ -266,6 +266,14 @@ func (l *Log) drop(c *chunk) {
 	}
 }
 
+// Mark is the state of now. A log can be opened at it once Flush was called later, and whatever the machine does, once
+// Sync was.
+func (l *Log) Mark() Mark {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Mark{URLs: l.urls, Links: l.end()}
+}
+
 // Flush writes what is not written yet.
 func (l *Log) Flush() error {
 	l.io.Lock()

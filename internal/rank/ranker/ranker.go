@@ -6,7 +6,7 @@
 //	Share     what each of the page's links is worth, for those that other nodes take
 //	Fetched   the page and its links to this node's URLs → the place of each, and which of them go before what they did
 //	Give      the same for links that came from other nodes
-//	Sync      a mark for the journal: what Open is to go on from
+//	Mark      for the journal: what Open is to go on from
 //
 // and beside that, in a goroutine of its own, whenever Due says so:
 //
@@ -35,7 +35,7 @@ type Config struct {
 	Order  rank.Order
 	Key    siphash.Key // the crawl's own: the same whenever its log is opened
 	Log    linklog.Config
-	Growth float64 // by which share links become more between two refreshes; 0.05
+	Growth float64 // by which share links become more between two refreshes; 0.1
 }
 
 // leastGrowth is how many bytes of links there are between two refreshes at least.
@@ -70,7 +70,7 @@ type Ranker struct {
 // Open makes a ranker that goes on from a mark; the mark 0 begins anew.
 func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
 	if cfg.Growth == 0 {
-		cfg.Growth = 0.05
+		cfg.Growth = 0.1
 	}
 	log, err := linklog.Open(cfg.Log, mark)
 	if err != nil {
@@ -324,7 +324,15 @@ func (r *Ranker) setFetched(u rank.ID, is bool) {
 	}
 }
 
-// Flush writes what is not on the disk yet. It keeps what waits to be written, in memory, small.
+// Mark is what was told until now, to be journalled with it. Open with the mark goes on from there, if Flush was called
+// since, and the process died; or if Sync was, and the machine did.
+func (r *Ranker) Mark() linklog.Mark {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log.Mark()
+}
+
+// Flush writes what is not written yet. It keeps what waits to be written, in memory, small.
 func (r *Ranker) Flush() error { return r.log.Flush() }
 
 // Sync makes durable what was told so far. Open with the mark goes on from there.

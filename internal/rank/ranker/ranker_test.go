@@ -187,6 +187,28 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// TestKilled: what was told behind a mark does not count, though it was written.
+func TestKilled(t *testing.T) {
+	cfg := Config{Order: indegree.New(), Log: linklog.Config{Dir: t.TempDir()}}
+	r := open(t, cfg, linklog.Mark{})
+	tell(t, r, &Visit{Page: 1, Links: []URL{{2, 0}, {3, 0}}})
+	mark := r.Mark()
+	tell(t, r, &Visit{Page: 2, Links: []URL{{3, 0}, {4, 0}}})
+	if err := errors.Join(r.Flush(), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Order = indegree.New()
+	r = open(t, cfg, mark)
+	for key, want := range map[ids.Key]Explanation{1: {1, 0, true}, 2: {2, 1, false}, 3: {2, 1, false}, 4: {}} {
+		if e, known := r.Explain(URL{Key: key}); e != want || known != (key != 4) {
+			t.Errorf("%d: %+v, %v; want %+v", key, e, known, want)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // settle refreshes until nothing changes.
 func settle(t *testing.T, r *Ranker) {
 	for range 100 {

@@ -31,7 +31,7 @@ type Rank struct {
 
 // RankOfPaper is the paper's experiment, and where it says nothing what seemed most likely.
 func RankOfPaper() Rank {
-	return Rank{Seed: 1, Seeds: 20, Top: 500, Delay: 100, Growth: 0.05, Orders: RankOrders()}
+	return Rank{Seed: 1, Seeds: 20, Top: 500, Delay: 100, Growth: 0.1, Orders: RankOrders()}
 }
 
 // RankOrders are the names of all orders.

@@ -62,14 +62,19 @@ func (g *Graph) tidy() {
 type MadeGraph struct {
 	Seed  uint64
 	Pages int
+	// BySize is which part of the links to other hosts lead to the host of any page, so that large hosts are likelier; how
+	// likely others are has nothing to do with their size.
+	BySize float64
 }
+
+// BySize is the usual part: what real webs have is not known well.
+const BySize = 0.25
 
 const (
 	leastHost   = 10   // pages of the smallest hosts; half of the hosts are less than twice as large
 	internal    = 0.75 // of the links that are drawn
 	popular     = 0.75 // of the internal ones
 	linkHome    = 0.5  // of the pages
-	bySize      = 0.25 // of the external links: any page's host, so large ones are likely
 	toHome      = 0.5  // of the external links
 	leastLinks  = 2
 	linksScale  = 3   // mean of the links beyond: twice as many
@@ -134,7 +139,7 @@ func (m MadeGraph) target(begin []int, h int, dice *splitMix) int {
 		return begin[h] + dice.below(n)
 	}
 	all := len(begin) - 1
-	if dice.float() < bySize {
+	if dice.float() < m.BySize {
 		h, _ = slices.BinarySearch(begin, dice.below(m.Pages)+1)
 		h--
 	} else {

@@ -29,7 +29,7 @@ func rankExperiment(t *testing.T, r Rank, g *Graph) *RankResult {
 
 // TestRank: every crawl fetches all pages once; orders that know more find what is important sooner.
 func TestRank(t *testing.T) {
-	g := MadeGraph{Seed: 1, Pages: 30_000}.Graph()
+	g := MadeGraph{Seed: 1, Pages: 30_000, BySize: BySize}.Graph()
 	r := RankOfPaper()
 	r.Top, r.Delay = 100, 20
 	res := rankExperiment(t, r, g)
@@ -218,14 +218,14 @@ func TestRankInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := RankOfPaper()
-	if _, err := r.Run(ctx, MadeGraph{1, 20_000}.Graph(), func(int, int) {}); !errors.Is(err, context.Canceled) {
+	if _, err := r.Run(ctx, MadeGraph{Seed: 1, Pages: 20_000}.Graph(), func(int, int) {}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
 
 // TestBreadthFirst: in one queue it fetches by depth.
 func TestBreadthFirst(t *testing.T) {
-	g := MadeGraph{1, 5000}.Graph()
+	g := MadeGraph{Seed: 1, Pages: 5000}.Graph()
 	c := newRankCrawl(g, breadth.New(), &oneQueue{}, 1)
 	last := int32(0)
 	err := c.run(t.Context(), []rank.ID{0}, func(u rank.ID) {
