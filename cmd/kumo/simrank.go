@@ -56,21 +56,23 @@ type rankSim struct {
 }
 
 func simRank() *cobra.Command {
-	s := rankSim{rank: experiments.RankOfPaper(), made: experiments.MadeGraph{Pages: 1_000_000, BySize: experiments.BySize}}
+	s := rankSim{rank: experiments.RankOfPaper(),
+		made: experiments.MadeGraph{Pages: 1_000_000, BySize: experiments.BySize}}
 	cmd := &cobra.Command{Use: "rank", Short: "Compare orders in which what waits is fetched", Long: simRankLong,
 		Example: simRankExample, Args: cobra.NoArgs}
 	f := cmd.Flags()
 	f.StringVar(&s.graph, "graph", "", "read the graph from `FILE`; -: from standard input")
 	f.IntVar(&s.made.Pages, "pages", s.made.Pages, "make up a web of `N` pages")
-	f.Float64Var(&s.made.BySize, "by-size", s.made.BySize, "let this `SHARE` of its links to other hosts lead to any page's host, "+
-		"so that large hosts are linked to more")
+	f.Float64Var(&s.made.BySize, "by-size", s.made.BySize, "let this `SHARE` of its links to other hosts lead to any "+
+		"page's host, so that large hosts are linked to more")
 	f.IntVar(&s.hostPages, "host-pages", 0, "with --graph, have `N` pages in a row on a host where pages have numbers")
 	f.StringVar((*string)(&s.out), "out", "", "write tables as CSV and pictures as SVG into `DIR`")
 	f.Uint64Var(&s.rank.Seed, "seed", s.rank.Seed, "the seed's `NUMBER`")
 	f.IntVar(&s.rank.Seeds, "seeds", s.rank.Seeds, "begin each crawl with `N` pages, drawn from the front pages")
 	f.IntVar(&s.rank.Top, "top", s.rank.Top, "have `N` important pages")
 	f.IntVar(&s.rank.Delay, "delay", s.rank.Delay, "leave a host alone for the time of `N` fetches after each")
-	f.Float64Var(&s.rank.Growth, "growth", s.rank.Growth, "make a pass of PageRank when links have become more by this `SHARE`")
+	f.Float64Var(&s.rank.Growth, "growth", s.rank.Growth, "make a pass of PageRank when links have become more "+
+		"by this `SHARE`")
 	f.StringSliceVar(&s.rank.Orders, "orders", s.rank.Orders, "try these orders, `NAME,NAME,...`")
 	f.SortFlags = false
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -156,8 +158,8 @@ func (s *rankSim) run(cmd *cobra.Command) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%d pages, %d links, %s; %d pages and %d links reached from %d seeds; seed %d\n", res.Pages, res.Links,
-		hostsInWords(res.Hosts), res.Reached, res.Followed, s.rank.Seeds, s.rank.Seed)
+	fmt.Fprintf(out, "%d pages, %d links, %s; %d pages and %d links reached from %d seeds; seed %d\n", res.Pages,
+		res.Links, hostsInWords(res.Hosts), res.Reached, res.Followed, s.rank.Seeds, s.rank.Seed)
 	for _, polite := range []bool{false, true} {
 		for _, by := range []experiments.Importance{experiments.ByPageRank, experiments.ByInDegree} {
 			if err := s.print(out, res, by, polite); err != nil {

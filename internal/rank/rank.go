@@ -7,8 +7,8 @@
 // the crawl, and what users say is added to them (a [Lift]).
 //
 // Orders know numbers, not URLs ([kumo/internal/rank/ids] gives these), keep a vector or nothing, read no clock and no
-// disk. [kumo/internal/rank/ranker] is what a crawl holds: an order with the numbers and the links that were found, which
-// outlives the process.
+// disk. [kumo/internal/rank/ranker] is what a crawl holds: an order with the numbers and the links that were found,
+// which outlives the process.
 //
 // docs/decisions/rank.md compares the orders, and says what each costs.
 package rank
@@ -35,14 +35,14 @@ type Order interface {
 	Grow(n int)
 	// Fetched takes a page in that was fetched: each once.
 	Fetched(p *Page)
-	// Share is what a link on a page, which has out of them in all, is worth to the URL that it names. It is asked before
-	// Fetched is told of the page, for links that another node takes in by Give.
+	// Share is what a link on a page, which has out of them in all, is worth to the URL that it names. It is asked
+	// before Fetched is told of the page, for links that another node takes in by Give.
 	Share(page ID, out int) float32
-	// Give takes in links from elsewhere to a URL: the sum of what they are worth. It may be below 0, where a URL comes from
-	// a node that has used up more than links gave it.
+	// Give takes in links from elsewhere to a URL: the sum of what they are worth. It may be below 0, where a URL comes
+	// from a node that has used up more than links gave it.
 	Give(to ID, worth float32)
-	// Worth is what all links to a URL are worth, as far as pages have not used it up: what its next node is to be given
-	// when its host moves there.
+	// Worth is what all links to a URL are worth, as far as pages have not used it up: what its next node is to be
+	// given when its host moves there.
 	Worth(u ID) float32
 	// Importance is that of a URL at a depth in links from a seed: above 0 and finite.
 	Importance(u ID, depth int32) float64

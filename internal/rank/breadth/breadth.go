@@ -1,7 +1,7 @@
 // Package breadth has URLs fetched in the order in which they were found: breadth first.
 //
-// In one queue that is the order by depth. It differs where hosts have queues of their own, and politeness decides whose
-// turn it is.
+// In one queue that is the order by depth. It differs where hosts have queues of their own, and politeness decides
+// whose turn it is.
 package breadth
 
 import "kumo/internal/rank"

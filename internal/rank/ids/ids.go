@@ -1,14 +1,14 @@
 // Package ids numbers URLs from 0 in the order in which they become known, in less than 8 bytes of memory a URL.
 //
-// What is kept of a URL is 37 bits of a keyed hash, its [Key]. The first 15 name one of 5,044 small hash tables, of several
-// sizes. A slot of that has the rest, and the URL's number, in 6.5 bytes. What is in a table is in the order of the keys,
-// each at its home or behind it, where the next keys begin; so a look-up reads a stretch of memory of some ten slots,
-// whether the URL is there or not, although tables are up to 15/16 full. They grow by a sixteenth, so nothing is ever done
-// to all of them at once.
+// What is kept of a URL is 37 bits of a keyed hash, its [Key]. The first 15 name one of 5,044 small hash tables, of
+// several sizes. A slot of that has the rest, and the URL's number, in 6.5 bytes. What is in a table is in the order of
+// the keys, each at its home or behind it, where the next keys begin; so a look-up reads a stretch of memory of some
+// ten slots, whether the URL is there or not, although tables are up to 15/16 full. They grow by a sixteenth, so
+// nothing is ever done to all of them at once.
 //
 // Two URLs with the same key are one to who asks: they share a number, and so a rank. Among n URLs that is the lot of
-// n²/2³⁸: 4 in a million, 360 in ten million (one in 27,000), 36,000 in a hundred million (one in 2,700). No URL is lost
-// by it, as what waits is known by its name; and as the hash is a crawl's own, nobody can aim at a URL.
+// n²/2³⁸: 4 in a million, 360 in ten million (one in 27,000), 36,000 in a hundred million (one in 2,700). No URL is
+// lost by it, as what waits is known by its name; and as the hash is a crawl's own, nobody can aim at a URL.
 package ids
 
 import (

@@ -5,8 +5,8 @@
 // between the numbers that it links to. What is found together has numbers near each other, so that a link takes 2 to 3
 // bytes. They are kept in chunks of 256 KiB, in memory as far as that goes; the rest is read from the disk, in order.
 //
-// On the disk are two files that only grow: links, and keys, which has of each URL what it is known by, in 5 bytes. Both
-// are cut back to a [Mark] when they are opened, as a crawl's record files are.
+// On the disk are two files that only grow: links, and keys, which has of each URL what it is known by, in 5 bytes.
+// Both are cut back to a [Mark] when they are opened, as a crawl's record files are.
 package linklog
 
 import (

@@ -183,7 +183,8 @@ func TestPowerFailures(t *testing.T) {
 	}
 }
 
-// TestDamage: a log that is too short, or has bytes that are none of its own, says so or reads numbers of URLs there are.
+// TestDamage: a log that is too short, or has bytes that are none of its own, says so or reads numbers of URLs there
+// are.
 func TestDamage(t *testing.T) {
 	const seed = 2
 	t.Log("seed", seed)

@@ -1,5 +1,5 @@
-// Package pagerank has URLs go first that have the highest PageRank (Page, Brin, Motwani and Winograd, 1999) in the graph
-// that the crawl has found so far, as Igloo did (Ye, Yu and Ma, 2002).
+// Package pagerank has URLs go first that have the highest PageRank (Page, Brin, Motwani and Winograd, 1999) in the
+// graph that the crawl has found so far, as Igloo did (Ye, Yu and Ma, 2002).
 //
 // With T URLs, of which some were fetched and the others wait, and a jump's weight d
 //
@@ -9,15 +9,16 @@
 // links hands its rank on. Others spread that evenly over all URLs: the ranks are then those of the formula above,
 // divided by their sum, so the order is the same.
 //
-// The vector has r(v) = T·R(v) - d, which is 0 of a URL to which nothing links, whatever T is. So it stays what it is as
-// the graph grows, and nodes of a cluster, each with a T of its own, can add what others tell them. Importance is T·R/d.
+// The vector has r(v) = T·R(v) - d, which is 0 of a URL to which nothing links, whatever T is. So it stays what it is
+// as the graph grows, and nodes of a cluster, each with a T of its own, can add what others tell them. Importance is
+// T·R/d.
 //
 // What differs from both papers: a page's links raise what they name at once, by what its rank is just then
 // ([Order.Fetched]); a pass over all links replaces these estimates by the formula's next iterate. As the crawl makes a
 // pass whenever the links have become more by a share, all passes together cost each link a constant.
 //
-// A link's part in r is a multiple of 2⁻²⁴, so a sum of however many is right to a millionth of T·R, and does not depend
-// on their order.
+// A link's part in r is a multiple of 2⁻²⁴, so a sum of however many is right to a millionth of T·R, and does not
+// depend on their order.
 package pagerank
 
 import (

@@ -10,14 +10,12 @@ import (
 
 	"kumo/internal/rank"
 	"kumo/internal/rank/ids"
-	"kumo/internal/rank/indegree"
 	"kumo/internal/rank/linklog"
-	"kumo/internal/rank/opic"
 	"kumo/internal/rank/pagerank"
 )
 
-// A webOf is a web of pages with so many links each, most of them to pages near by and some to what many link to, that is
-// met page by page: as a crawl meets it, one URL in four that a page links to is new.
+// A webOf is a web of pages with so many links each, most of them to pages near by and some to what many link to, that
+// is met page by page: as a crawl meets it, one URL in four that a page links to is new.
 type webOf struct {
 	dice *rand.Rand
 	urls int
@@ -46,11 +44,11 @@ func (w *webOf) visit(v *Visit, key func(int) ids.Key) {
 	w.urls = max(w.urls, w.page+1)
 }
 
-// BenchmarkPages is what ranking takes of a crawl of a million pages, refreshes included: a page of kumo's takes 288 µs in
-// all.
+// BenchmarkPages is what ranking takes of a crawl of a million pages, refreshes included: a page of kumo's takes 288 µs
+// in all.
 func BenchmarkPages(b *testing.B) {
-	for name, order := range map[string]rank.Order{"indegree": indegree.New(), "opic": opic.New(), "pagerank": pagerank.New(0)} {
-		b.Run(name, func(b *testing.B) { benchPages(b, order) })
+	for name, order := range orders {
+		b.Run(name, func(b *testing.B) { benchPages(b, order()) })
 	}
 }
 
@@ -59,7 +57,8 @@ func benchPages(b *testing.B, order rank.Order) {
 	if b.N > 1 {
 		b.Fatal("-benchtime 1x")
 	}
-	r, err := Open(b.Context(), Config{Order: order, Log: linklog.Config{Dir: b.TempDir(), Memory: 64 << 20}}, linklog.Mark{})
+	cfg := Config{Order: order, Log: linklog.Config{Dir: b.TempDir(), Memory: 64 << 20}}
+	r, err := Open(b.Context(), cfg, linklog.Mark{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package ranker is what a crawl holds of the family rank: an order, with the numbers of the URLs that it orders and the
-// links that were found. It says where in its host's queue a URL belongs, and when that changes.
+// Package ranker is what a crawl holds of the family rank: an order, with the numbers of the URLs that it orders and
+// the links that were found. It says where in its host's queue a URL belongs, and when that changes.
 //
 // What a crawl does with it, a page at a time:
 //
@@ -128,7 +128,7 @@ type URL struct {
 type Visit struct {
 	Page  ids.Key
 	Links []URL // to this node's URLs, of those that the crawl may fetch; the same may be there several times
-	Out   int   // how many URLs the page links to in all, other nodes' included; at least as many as are different in Links
+	Out   int   // how many different URLs the page links to in all, other nodes' included
 }
 
 // A Standing is where a URL belongs in its host's queue.
@@ -137,8 +137,8 @@ type Standing struct {
 	Rose  bool // it was known and not fetched, and goes before what it did
 }
 
-// Share is what each link of a page is worth, if the page has out of them, its own node's and others'. It is to be asked
-// before the page is told by Fetched.
+// Share is what each link of a page is worth, if the page has out of them, its own node's and others'. It is to be
+// asked before the page is told by Fetched.
 func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -159,8 +159,8 @@ func (q *oneQueue) pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool) {
 	return 0, false
 }
 
-// politeQueue has a queue a host. A fetch takes 1; a host is asked again when delay has passed. Of the hosts that may be
-// asked the one goes first whose first page has the least place, and then who has waited longest.
+// politeQueue has a queue a host. A fetch takes 1; a host is asked again when delay has passed. Of the hosts that may
+// be asked the one goes first whose first page has the least place, and then who has waited longest.
 type politeQueue struct {
 	hostOf []uint32
 	delay  int

@@ -36,10 +36,15 @@ func (r *Rank) Judge(res *RankResult) (all []RankStatement) {
 				continue
 			}
 			late := run.After(ByPageRank, mostFound)
-			all = append(all, RankStatement{polite, fmt.Sprintf("PageRank has %.0f %% of the important pages after fewer "+
-				"fetches than %s", 100*mostFound, other), after < late, fmt.Sprintf("after %d and %d, %s and %s of all pages", after,
-				late, percentOf(after, res.Reached), percentOf(late, res.Reached)), unless(after < late,
-				"the last of them have few links from pages that rank high")})
+			all = append(all, RankStatement{
+				Polite: polite,
+				Text: fmt.Sprintf("PageRank has %.0f %% of the important pages after fewer fetches than %s", 100*mostFound,
+					other),
+				Seen: after < late,
+				Numbers: fmt.Sprintf("after %d and %d, %s and %s of all pages", after, late, percentOf(after, res.Reached),
+					percentOf(late, res.Reached)),
+				Why: unless(after < late, "the last of them have few links from pages that rank high"),
+			})
 			if other == "breadth" {
 				all = append(all, r.early(best, run))
 			}
@@ -57,10 +62,14 @@ func (r *Rank) early(a, b *RankRun) RankStatement {
 		}
 	}
 	seen := worst <= littleDifference
-	return RankStatement{a.Polite, fmt.Sprintf("there is little difference early on, in the first %d fetches", r.Top), seen,
-		fmt.Sprintf("%.0f points at the most: after %d fetches %.0f %% and %.0f %%", 100*worst, at, 100*a.At(ByPageRank, at),
-			100*b.At(ByPageRank, at)),
-		unless(seen, "what the first pages link to tells already what is important")}
+	return RankStatement{
+		Polite: a.Polite,
+		Text:   fmt.Sprintf("there is little difference early on, in the first %d fetches", r.Top),
+		Seen:   seen,
+		Numbers: fmt.Sprintf("%.0f points at the most: after %d fetches %.0f %% and %.0f %%", 100*worst, at,
+			100*a.At(ByPageRank, at), 100*b.At(ByPageRank, at)),
+		Why: unless(seen, "what the first pages link to tells already what is important"),
+	}
 }
 
 func unless(seen bool, why string) string {
@@ -82,18 +91,19 @@ func (res *RankResult) run(order string, polite bool) *RankRun {
 
 // Tables are what the crawls came to, with all digits.
 func (r *Rank) Tables(res *RankResult) []Table {
-	sums := Table{"orders", [][]string{{"polite", "order", "important_by", "half_after", "ninety_percent_after", "all_after", "area",
-		"idle"}}}
+	sums := Table{"orders", [][]string{{"polite", "order", "important_by", "half_after", "ninety_percent_after",
+		"all_after", "area", "idle"}}}
 	curves := Table{"curves", [][]string{{"polite", "order", "important_by", "fetched", "share_fetched", "share_found"}}}
 	for i := range res.Runs {
 		run := &res.Runs[i]
 		for m := range importances {
 			key := []string{fmt.Sprint(run.Polite), run.Order, m.String()}
 			sums.Lines = append(sums.Lines, append(slices.Clone(key), fmt.Sprint(run.After(m, 0.5)),
-				fmt.Sprint(run.After(m, mostFound)), fmt.Sprint(run.After(m, 1)), number(run.Area(m, res.Reached)), number(run.Idle)))
+				fmt.Sprint(run.After(m, mostFound)), fmt.Sprint(run.After(m, 1)), number(run.Area(m, res.Reached)),
+				number(run.Idle)))
 			for _, n := range res.samples() {
-				curves.Lines = append(curves.Lines, append(slices.Clone(key), fmt.Sprint(n), number(float64(n)/float64(res.Reached)),
-					number(run.At(m, n))))
+				curves.Lines = append(curves.Lines, append(slices.Clone(key), fmt.Sprint(n),
+					number(float64(n)/float64(res.Reached)), number(run.At(m, n))))
 			}
 		}
 	}

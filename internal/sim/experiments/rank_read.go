@@ -19,9 +19,9 @@ import (
 const mostLine = 64 << 20
 
 // ReadGraph reads a graph as text, or that compressed by gzip or zstd. A line has a page and one that it links to, or
-// more (an adjacency list), by URLs, numbers or other names without blanks; a line that begins with # or % says nothing.
-// Where the first line is one number, pages are numbered from 0: it says how many there are, and each line behind it
-// has the pages to which the next links, which may be none.
+// more (an adjacency list), by URLs, numbers or other names without blanks; a line that begins with # or % says
+// nothing. Where the first line is one number, pages are numbered from 0: it says how many there are, and each line
+// behind it has the pages to which the next links, which may be none.
 //
 // Hosts are those of URLs. Where pages have numbers, and hostPages is not 0, so many numbers in a row are a host.
 func ReadGraph(from io.Reader, hostPages int) (*Graph, error) {

@@ -170,9 +170,10 @@ func TestReadGraph(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"edges": edges, "gzip": zipped.String(), "zstd": zstdd.String(),
-		"adjacency":         "0 1 2\n1 2\n2 0 0\n4 4\n3 0\n",
-		"numbered":          "5\n1 2\n2\n0 0\n0\n4\n",
-		"URLs on two hosts": "http://a/0 https://b?1\nhttp://a/0 http://a/2\nhttps://b?1 http://a/2\nhttp://a/2 http://a/0\nhttp://a/4 http://a/4\nhttp://a/3 http://a/0\n",
+		"adjacency": "0 1 2\n1 2\n2 0 0\n4 4\n3 0\n",
+		"numbered":  "5\n1 2\n2\n0 0\n0\n4\n",
+		"URLs on two hosts": "http://a/0 https://b?1\nhttp://a/0 http://a/2\nhttps://b?1 http://a/2\n" +
+			"http://a/2 http://a/0\nhttp://a/4 http://a/4\nhttp://a/3 http://a/0\n",
 	} {
 		g, err := ReadGraph(strings.NewReader(text), 2)
 		if err != nil {
@@ -218,7 +219,8 @@ func TestRankInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := RankOfPaper()
-	if _, err := r.Run(ctx, MadeGraph{Seed: 1, Pages: 20_000}.Graph(), func(int, int) {}); !errors.Is(err, context.Canceled) {
+	g := MadeGraph{Seed: 1, Pages: 20_000}.Graph()
+	if _, err := r.Run(ctx, g, func(int, int) {}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
