@@ -37,7 +37,8 @@ The graph is a made-up web of --pages pages, or read from a file, plain or compr
              the next page links
 
 Hosts are those of URLs; where pages have numbers, --host-pages of them in a row are a host. Where hosts are not known,
-only one queue is tried. Two crawls run at a time; a million pages take some 1 GB and, on two processors, a minute.
+only one queue is tried. Two crawls run at a time; a million pages take some 400 MB and, on two processors, half a
+minute.
 
 The same flags give the same bytes. docs/decisions/rank.md has the results.`
 
@@ -87,7 +88,7 @@ func simRank() *cobra.Command {
 	return cmd
 }
 
-// mostRankPages is what takes some 10 GB, and ten minutes.
+// mostRankPages is what takes some 4 GB, and ten minutes.
 const mostRankPages = 10_000_000
 
 func (s *rankSim) check(cmd *cobra.Command) error {

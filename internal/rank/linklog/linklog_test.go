@@ -87,7 +87,7 @@ func TestWhatWasAddedIsFound(t *testing.T) {
 			var want []record
 			var keys []ids.Key
 			var mark Mark
-			urls, pages := 200_000, 8_000
+			urls, pages := 200_000, 3_000
 			if most > 1000 {
 				pages = 12
 			}
@@ -145,7 +145,7 @@ func TestWhatWasAddedIsFound(t *testing.T) {
 
 // TestPowerFailures: whatever of it was not synced when the power failed, the log is as its last mark says.
 func TestPowerFailures(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(10) {
 		dice := rand.New(rand.NewPCG(seed, 1))
 		disk := vfs.NewFaulty(vfs.OS)
 		cfg := Config{Dir: filepath.Join(t.TempDir(), "links"), Disk: disk}

@@ -136,7 +136,7 @@ func (r *Rank) Run(ctx context.Context, g *Graph, progress func(done, of int)) (
 	var mu sync.Mutex
 	done := 0
 	crawls, ctx := errgroup.WithContext(ctx)
-	crawls.SetLimit(2) // each has some 40 bytes a page, and 20 a link that waits
+	crawls.SetLimit(2) // each has some 100 bytes a page
 	for i := range res.Runs {
 		crawls.Go(func() error {
 			err := r.crawl(ctx, g, &res.Runs[i], seeds, &top)
@@ -266,7 +266,7 @@ func (r *Rank) top(reached []rank.ID, importance func(rank.ID) float64) []rank.I
 		x := ranked{importance(u), i}
 		if len(best) < r.Top {
 			best.push(x)
-		} else if best[0].less(x) {
+		} else if best[0].Before(x) {
 			best.pop()
 			best.push(x)
 		}
@@ -283,6 +283,6 @@ type ranked struct {
 	at         int
 }
 
-func (a ranked) less(b ranked) bool {
+func (a ranked) Before(b ranked) bool {
 	return a.importance < b.importance || a.importance == b.importance && a.at > b.at
 }

@@ -186,7 +186,7 @@ type waitingPage struct {
 	page  rank.ID
 }
 
-func (a waitingPage) less(b waitingPage) bool {
+func (a waitingPage) Before(b waitingPage) bool {
 	return a.place < b.place || a.place == b.place && a.seq < b.seq
 }
 
@@ -196,7 +196,7 @@ type dueHost struct {
 	host  uint32
 }
 
-func (a dueHost) less(b dueHost) bool {
+func (a dueHost) Before(b dueHost) bool {
 	return a.place < b.place || a.place == b.place && a.seq < b.seq
 }
 
@@ -277,12 +277,12 @@ func (q *politeQueue) offerFirst(host uint32, is func(rank.ID, rank.Place) bool)
 }
 
 // heapOf is a heap.
-type heapOf[T interface{ less(T) bool }] []T
+type heapOf[T interface{ Before(T) bool }] []T
 
 func (q *heapOf[T]) push(x T) {
 	*q = append(*q, x)
 	h, i := *q, len(*q)-1
-	for i > 0 && x.less(h[(i-1)/2]) {
+	for i > 0 && x.Before(h[(i-1)/2]) {
 		h[i] = h[(i-1)/2]
 		i = (i - 1) / 2
 	}
@@ -296,10 +296,10 @@ func (q *heapOf[T]) pop() T {
 	*q = h
 	for i := 0; len(h) > 0; {
 		next := 2*i + 1
-		if next+1 < len(h) && h[next+1].less(h[next]) {
+		if next+1 < len(h) && h[next+1].Before(h[next]) {
 			next++
 		}
-		if next >= len(h) || !h[next].less(x) {
+		if next >= len(h) || !h[next].Before(x) {
 			h[i] = x
 			break
 		}

@@ -62,7 +62,7 @@ func (g *Graph) tidy() {
 type MadeGraph struct {
 	Seed  uint64
 	Pages int
-	// BySize is which part of the links to other hosts lead to the host of any page, so that large hosts are likelier;
+	// BySize is which part of the links to other hosts leads to the host of any page, so that large hosts are likelier;
 	// how likely others are has nothing to do with their size.
 	BySize float64
 }
