@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -70,7 +69,9 @@ func same(t *testing.T, what string, got, want []record) {
 		t.Fatalf("%s: %d records, want %d", what, len(got), len(want))
 	}
 	for i := range want {
-		if want[i].page.Links != nil && !reflect.DeepEqual(got[i], want[i]) {
+		a, b := &got[i], &want[i]
+		if a.gift != b.gift || a.page.ID != b.page.ID || a.page.Out != b.page.Out ||
+			!slices.Equal(a.page.Links, b.page.Links) {
 			t.Fatalf("%s: record %d is %v, want %v", what, i, got[i], want[i])
 		}
 	}
