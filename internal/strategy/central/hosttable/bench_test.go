@@ -135,7 +135,7 @@ func BenchmarkHash(b *testing.B) {
 	name, sum := []byte("www.some-example.com"), uint64(0)
 	b.Run("sip", func(b *testing.B) {
 		for range b.N {
-			sum += testKey.sum(name)
+			sum += testKey.Sum(name)
 		}
 	})
 	b.Run("xx", func(b *testing.B) {

@@ -196,7 +196,7 @@ func (l *loader) readRows(k *Key) {
 }
 
 func (l *loader) add(k *Key, name []byte, r row) {
-	p, h := &l.to, k.sum(name)
+	p, h := &l.to, k.Sum(name)
 	if partOf(h) != l.part {
 		l.fail("a name of this part")
 		return

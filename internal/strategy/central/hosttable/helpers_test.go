@@ -20,7 +20,7 @@ func crowd(n, parts int) []string {
 		if i%97 == 0 {
 			name = strings.Repeat("a.long-name.", i%40) + name
 		}
-		if partOf(testKey.sum([]byte(name))) < parts {
+		if partOf(testKey.Sum([]byte(name))) < parts {
 			all = append(all, name)
 		}
 	}
@@ -92,7 +92,7 @@ func (p *part) sound(k *Key, number int) error {
 		}
 		name := p.name(uint32(i))
 		names += len(appendBytes(nil, name))
-		h := k.sum(name)
+		h := k.Sum(name)
 		if _, found, ok := p.find(h, name); !ok || int(found) != i || partOf(h) != number {
 			return fmt.Errorf("%q is row %d, and found %v at %d", name, i, ok, found)
 		}

@@ -60,7 +60,7 @@ func New(key Key) *Table {
 // Get returns what is said of a host. It allocates nothing.
 func (t *Table) Get(host string) (Row, bool) {
 	name := []byte(host)
-	h := t.key.sum(name)
+	h := t.key.Sum(name)
 	p := &t.parts[partOf(h)]
 	_, i, ok := p.find(h, name)
 	if !ok {
@@ -72,7 +72,7 @@ func (t *Table) Get(host string) (Row, bool) {
 // Set adds a host or changes what is said of it. It panics where there would be more than MaxNodes owners.
 func (t *Table) Set(host string, r Row) {
 	name := []byte(host)
-	h := t.key.sum(name)
+	h := t.key.Sum(name)
 	p := &t.parts[partOf(h)]
 	is := row{since: r.Since, owner: t.nodes.take(r.Owner), state: r.State, round: r.Round}
 	if _, i, ok := p.find(h, name); ok {
@@ -90,7 +90,7 @@ func (t *Table) Set(host string, r Row) {
 // Delete removes a host, and reports whether it was there.
 func (t *Table) Delete(host string) bool {
 	name := []byte(host)
-	h := t.key.sum(name)
+	h := t.key.Sum(name)
 	p := &t.parts[partOf(h)]
 	slot, i, ok := p.find(h, name)
 	if !ok {
@@ -114,7 +114,7 @@ func (t *Table) Count(n strategy.Node) int { return t.nodes.count(n) }
 func (t *Table) Bytes() int64 { return t.bytes }
 
 // Part is the number of the part that a host is in.
-func (t *Table) Part(host string) int { return partOf(t.key.sum([]byte(host))) }
+func (t *Table) Part(host string) int { return partOf(t.key.Sum([]byte(host))) }
 
 func (t *Table) row(r *row) Row {
 	return Row{Owner: t.nodes.all[r.owner].name, State: r.state, Round: r.round, Since: r.since}

@@ -128,7 +128,7 @@ func (p *part) reindex(k *Key, n int) {
 	p.index = make([]uint32, n)
 	for i := range uint32(len(p.rows)) {
 		if p.rows[i].name != gone {
-			p.enter(k.sum(p.name(i)), i)
+			p.enter(k.Sum(p.name(i)), i)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (p *part) empty(k *Key, slot uint32) {
 		if x == 0 {
 			break
 		}
-		if home := p.home(k.sum(p.name(x&mask - 1))); (at-home)&mask >= (at-slot)&mask {
+		if home := p.home(k.Sum(p.name(x&mask - 1))); (at-home)&mask >= (at-slot)&mask {
 			p.index[slot] = x
 			slot = at
 		}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kumo/internal/sim/experiments"
+)
+
+const simRankLong = `Try out in which order a crawl that cannot fetch all it knows fetches most of what matters.
+
+Igloo (Ye, Yu and Ma, 2002) fetches what has the highest PageRank in the graph found so far. It was tried on one
+university's pages: how many of the 500 most important ones are there, after how many fetches? Here each order crawls a
+graph to its end:
+
+  pagerank   the highest PageRank so far
+  opic       the most cash: each page shares out what it was given (Abiteboul, Preda and Cobena, 2003)
+  indegree   the most links so far
+  breadth    as they were found
+  depth      the least depth; where there is one queue, the same
+  random     any of those that wait
+
+once from one queue, and once politely: each host has a queue, and is left alone for as long as --delay fetches take.
+Important is, in one table, what has the highest PageRank in the whole graph, in another, what has most links. Then
+each of the paper's statements is judged by the numbers: seen, or not seen, and why.
+
+The graph is a made-up web of --pages pages, or read from a file, plain or compressed by gzip or zstd:
+
+  edges      a line has two pages: names or URLs
+  adjacency  a line has a page, then those that it links to
+  numbered   the first line says how many pages there are; each that follows has the numbers, from 0, of those to which
+             the next page links
+
+Hosts are those of URLs; where pages have numbers, --host-pages of them in a row are a host. Where hosts are not known,
+only one queue is tried. Two crawls run at a time; a million pages take some 400 MB and, on two processors, half a
+minute.
+
+The same flags give the same bytes. docs/decisions/rank.md has the results.`
+
+const simRankExample = `  kumo sim rank                              # a made-up web of a million pages
+  kumo sim rank --pages 100000 --out rank    # a smaller one; tables as CSV, and pictures as SVG
+  kumo sim rank --graph links.txt.zst --top 1000
+  kumo sim rank --graph uk.graph-txt.gz --host-pages 100 --orders pagerank,breadth`
+
+// A rankSim is the command's flags.
+type rankSim struct {
+	rank      experiments.Rank
+	graph     string
+	made      experiments.MadeGraph
+	hostPages int
+	out       simFolder
+}
+
+func simRank() *cobra.Command {
+	s := rankSim{rank: experiments.RankOfPaper(),
+		made: experiments.MadeGraph{Pages: 1_000_000, BySize: experiments.BySize}}
+	cmd := &cobra.Command{Use: "rank", Short: "Compare orders in which what waits is fetched", Long: simRankLong,
+		Example: simRankExample, Args: cobra.NoArgs}
+	f := cmd.Flags()
+	f.StringVar(&s.graph, "graph", "", "read the graph from `FILE`; -: from standard input")
+	f.IntVar(&s.made.Pages, "pages", s.made.Pages, "make up a web of `N` pages")
+	f.Float64Var(&s.made.BySize, "by-size", s.made.BySize, "let this `SHARE` of its links to other hosts lead to any "+
+		"page's host, so that large hosts are linked to more")
+	f.IntVar(&s.hostPages, "host-pages", 0, "with --graph, have `N` pages in a row on a host where pages have numbers")
+	f.StringVar((*string)(&s.out), "out", "", "write tables as CSV and pictures as SVG into `DIR`")
+	f.Uint64Var(&s.rank.Seed, "seed", s.rank.Seed, "the seed's `NUMBER`")
+	f.IntVar(&s.rank.Seeds, "seeds", s.rank.Seeds, "begin each crawl with `N` pages, drawn from the front pages")
+	f.IntVar(&s.rank.Top, "top", s.rank.Top, "have `N` important pages")
+	f.IntVar(&s.rank.Delay, "delay", s.rank.Delay, "leave a host alone for the time of `N` fetches after each")
+	f.Float64Var(&s.rank.Growth, "growth", s.rank.Growth, "make a pass of PageRank when links have become more "+
+		"by this `SHARE`")
+	f.StringSliceVar(&s.rank.Orders, "orders", s.rank.Orders, "try these orders, `NAME,NAME,...`")
+	f.SortFlags = false
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := s.check(cmd); err != nil {
+			return err
+		}
+		if err := s.out.prepare(); err != nil {
+			return err
+		}
+		return s.run(cmd)
+	}
+	return cmd
+}
+
+// mostRankPages is what takes some 4 GB, and ten minutes.
+const mostRankPages = 10_000_000
+
+func (s *rankSim) check(cmd *cobra.Command) error {
+	r := &s.rank
+	switch {
+	case s.graph != "" && (cmd.Flags().Changed("pages") || cmd.Flags().Changed("by-size")):
+		return usagef("--pages and --by-size say nothing with --graph")
+	case s.graph == "" && s.hostPages != 0:
+		return usagef("--host-pages says something only with --graph")
+	case s.hostPages < 0:
+		return usagef("--host-pages is %d: 1 or more is possible", s.hostPages)
+	case s.made.Pages < 1000 || s.made.Pages > mostRankPages:
+		return usagef("--pages is %d: from 1000 to %d are possible", s.made.Pages, mostRankPages)
+	case !(s.made.BySize >= 0 && s.made.BySize <= 1):
+		return usagef("--by-size is %v: from 0 to 1 is possible", s.made.BySize)
+	case r.Seeds < 1:
+		return usagef("--seeds must be 1 or more")
+	case r.Top < 1:
+		return usagef("--top must be 1 or more")
+	case r.Delay < 0:
+		return usagef("--delay is %d: 0 or more is possible", r.Delay)
+	case !(r.Growth >= 0.001 && r.Growth <= 10):
+		return usagef("--growth is %v: from 0.001 to 10 is possible", r.Growth)
+	case len(r.Orders) == 0:
+		return usagef("--orders is empty: name some of %s", strings.Join(experiments.RankOrders(), ", "))
+	}
+	for i, o := range r.Orders {
+		if !slices.Contains(experiments.RankOrders(), o) {
+			return usagef("--orders: there is no order %q, but %s", o, strings.Join(experiments.RankOrders(), ", "))
+		}
+		if slices.Contains(r.Orders[:i], o) {
+			return usagef("--orders: %s is there twice", o)
+		}
+	}
+	return nil
+}
+
+func (s *rankSim) read(stdin io.Reader) (*experiments.Graph, error) {
+	if s.graph == "" {
+		s.made.Seed = s.rank.Seed
+		return s.made.Graph(), nil
+	}
+	from := stdin
+	if s.graph != "-" {
+		f, err := os.Open(s.graph)
+		if err != nil {
+			return nil, fmt.Errorf("--graph: %w", err)
+		}
+		defer f.Close()
+		from = f
+	}
+	g, err := experiments.ReadGraph(from, s.hostPages)
+	if err != nil {
+		return nil, fmt.Errorf("--graph %s: %w", s.graph, err)
+	}
+	return g, nil
+}
+
+func (s *rankSim) run(cmd *cobra.Command) error {
+	g, err := s.read(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	show, hide := showRuns()
+	res, err := s.rank.Run(cmd.Context(), g, show)
+	hide()
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "%d pages, %d links, %s; %d pages and %d links reached from %d seeds; seed %d\n", res.Pages,
+		res.Links, hostsInWords(res.Hosts), res.Reached, res.Followed, s.rank.Seeds, s.rank.Seed)
+	for _, polite := range []bool{false, true} {
+		for _, by := range []experiments.Importance{experiments.ByPageRank, experiments.ByInDegree} {
+			if err := s.print(out, res, by, polite); err != nil {
+				return err
+			}
+		}
+	}
+	s.printJudgement(out, res)
+	for _, t := range s.rank.Tables(res) {
+		if err := s.out.write(t.Name+".csv", t.Write); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.rank.Pictures(res) {
+		if err := s.out.write(p.Name+".svg", func(w io.Writer) error { return p.SVG(w, p.Title) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hostsInWords(n int) string {
+	if n == 0 {
+		return "on hosts that are not known"
+	}
+	return fmt.Sprintf("%d hosts", n)
+}
+
+func (s *rankSim) print(w io.Writer, res *experiments.RankResult, by experiments.Importance, polite bool) error {
+	if polite && res.Hosts == 0 {
+		return nil
+	}
+	title := fmt.Sprintf("The %d most important pages by %v, one queue", s.rank.Top, by)
+	if polite {
+		title = fmt.Sprintf("The %d most important pages by %v, a fetch of a host in %d", s.rank.Top, by, s.rank.Delay+1)
+	}
+	return grid(w, title, func(tab io.Writer) {
+		fmt.Fprintln(tab, "order\t50 % after\t90 % after\t99 % after\tof all pages: 50 %\t90 %\t99 %\tarea\tidle\t")
+		for i := range res.Runs {
+			run := &res.Runs[i]
+			if run.Polite != polite {
+				continue
+			}
+			var after []int
+			for _, share := range []float64{0.5, 0.9, 0.99} {
+				after = append(after, run.After(by, share))
+			}
+			fmt.Fprintf(tab, "%s\t%d\t%d\t%d\t", run.Order, after[0], after[1], after[2])
+			for _, n := range after {
+				fmt.Fprintf(tab, "%s\t", percent(float64(n)/float64(res.Reached)))
+			}
+			fmt.Fprintf(tab, "%.4f\t%s\t\n", run.Area(by, res.Reached), percent(run.Idle))
+		}
+	})
+}
+
+func (s *rankSim) printJudgement(w io.Writer, res *experiments.RankResult) {
+	for i, st := range s.rank.Judge(res) {
+		if i == 0 {
+			fmt.Fprintln(w, "\nWhat the paper states.")
+		}
+		text := st.Text
+		if st.Polite {
+			text = "politely: " + text
+		}
+		printStatement(w, st.Seen, text, st.Numbers, st.Why)
+	}
+}

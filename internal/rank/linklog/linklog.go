@@ -1,0 +1,531 @@
+// Package linklog keeps the links that were found, in the order in which they were: pages with what they link to, and
+// what came from elsewhere. It is the only state of a ranking: all else is made of it again.
+//
+// A page is a few varints: how many links it has, how many of its links are not here, its number, and the differences
+// between the numbers that it links to. What is found together has numbers near each other, so that a link takes 2 to 3
+// bytes. They are kept in chunks of 256 KiB, in memory as far as that goes; the rest is read from the disk, in order.
+//
+// On the disk are two files that only grow: links, and keys, which has of each URL what it is known by, in 5 bytes.
+// Both are cut back to a [Mark] when they are opened, as a crawl's record files are.
+package linklog
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"sort"
+	"sync"
+
+	"kumo/internal/rank"
+	"kumo/internal/rank/ids"
+	"kumo/internal/vfs"
+)
+
+// Config says where links are kept.
+type Config struct {
+	Dir    string // of the log's own; "": all stays in memory, and nothing outlives the process
+	Disk   vfs.FS // where Dir is; vfs.OS
+	Memory int64  // bytes of links to be kept in memory, with Dir
+}
+
+// A Mark is a state of the log that is on the disk.
+type Mark struct {
+	URLs  int64 // how many are known
+	Links int64 // the length of the links' file
+}
+
+// chunkLen is how long a chunk is at least. It ends with a record.
+const chunkLen = 256 << 10
+
+// keyLen is how long a key is in its file.
+const keyLen = (ids.KeyBits + 7) / 8
+
+// ErrDamaged is an error of a log that cannot be read.
+var ErrDamaged = errors.New("the log of links is damaged")
+
+// A Log is links. Its methods may be called by many goroutines at once.
+type Log struct {
+	cfg Config
+
+	io          sync.Mutex // held by who writes; before mu
+	keyFile     vfs.File
+	linkFile    vfs.File
+	reader      vfs.ReaderAt
+	writtenURLs int64
+
+	mu     sync.Mutex // guards what follows
+	chunks []chunk    // all but the last are closed
+	keys   []byte     // that are not written yet
+	urls   int64
+	inside int64 // bytes of closed chunks that are kept in memory
+	count  int64 // links
+}
+
+// A chunk is a stretch of the links' file.
+type chunk struct {
+	at      int64
+	size    int64
+	data    []byte // nil: it is on the disk only
+	written int64
+}
+
+// Open opens a log that has what a mark says; one that is not there yet has the mark 0.
+func Open(cfg Config, mark Mark) (*Log, error) {
+	l := &Log{cfg: cfg, chunks: []chunk{{}}}
+	if cfg.Dir == "" {
+		return l, nil
+	}
+	if l.cfg.Disk == nil {
+		l.cfg.Disk = vfs.OS
+	}
+	if err := l.open(mark); err != nil {
+		return nil, errors.Join(fmt.Errorf("the log of links: %w", err), l.Close())
+	}
+	l.urls, l.writtenURLs = mark.URLs, mark.URLs
+	return l, nil
+}
+
+func (l *Log) open(mark Mark) (err error) {
+	disk := l.cfg.Disk
+	if err := disk.MkdirAll(l.cfg.Dir); err != nil {
+		return err
+	}
+	if l.keyFile, err = l.cut("keys", keyLen*mark.URLs); err != nil {
+		return err
+	}
+	if l.linkFile, err = l.cut("links", mark.Links); err != nil {
+		return err
+	}
+	if l.reader, err = disk.OpenAt(l.name("links")); err != nil {
+		return err
+	}
+	return l.load(mark)
+}
+
+func (l *Log) name(file string) string { return filepath.Join(l.cfg.Dir, file) }
+
+// cut opens a file that has a length.
+func (l *Log) cut(file string, length int64) (vfs.File, error) {
+	f, err := l.cfg.Disk.Append(l.name(file))
+	if err != nil {
+		return nil, err
+	}
+	size, err := l.cfg.Disk.Size(l.name(file))
+	switch {
+	case err != nil:
+	case size < length:
+		err = fmt.Errorf("%w: %s has %d bytes, not %d", ErrDamaged, file, size, length)
+	case size > length:
+		err = l.cfg.Disk.Truncate(l.name(file), length)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// load finds the chunks of a file: where a record ends is known once it is read.
+func (l *Log) load(mark Mark) error {
+	buf := make([]byte, chunkLen)
+	for at := int64(0); at < mark.Links; {
+		want := min(int64(len(buf)), mark.Links-at)
+		if _, err := l.reader.ReadAt(buf[:want], at); err != nil {
+			return err
+		}
+		n := int64(wholeRecords(buf[:want], mark.URLs))
+		switch {
+		case n > 0:
+		case want < int64(len(buf)) || at+want == mark.Links:
+			return fmt.Errorf("%w: at %d there is no record", ErrDamaged, at)
+		default:
+			buf = make([]byte, 4*len(buf)) // the record is longer than a chunk
+			continue
+		}
+		c := chunk{at: at, size: n, written: n}
+		if l.inside+n <= l.cfg.Memory {
+			c.data = append([]byte(nil), buf[:n]...)
+			l.inside += n
+		}
+		at += n
+		l.chunks[len(l.chunks)-1] = c
+		l.chunks = append(l.chunks, chunk{at: at})
+	}
+	return nil
+}
+
+// wholeRecords is how long the records are that a stretch has whole.
+func wholeRecords(b []byte, urls int64) (n int) {
+	var p rank.Page
+	for d := (decoder{b, uint64(urls)}); len(d.b) > 0 && d.record(func(*rank.Page) {}, func(rank.ID, float32) {}, &p); {
+		n = len(b) - len(d.b)
+	}
+	return n
+}
+
+// Close closes the files. What was not synced may be lost.
+func (l *Log) Close() (err error) {
+	l.io.Lock()
+	defer l.io.Unlock()
+	for _, c := range []io.Closer{l.keyFile, l.linkFile, l.reader} {
+		if c != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	l.keyFile, l.linkFile, l.reader = nil, nil, nil
+	return err
+}
+
+// Page adds a page, and before it the keys of URLs that became known with it. It never waits for the disk.
+func (l *Log) Page(fresh []ids.Key, p *rank.Page) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known(fresh)
+	c := l.last()
+	b := binary.AppendUvarint(c.data, uint64(len(p.Links))<<1)
+	b = binary.AppendUvarint(b, uint64(max(0, p.Out-len(p.Links))))
+	b = binary.AppendUvarint(b, uint64(p.ID))
+	before := rank.ID(0)
+	for _, to := range p.Links {
+		b = binary.AppendUvarint(b, uint64(to-before))
+		before = to
+	}
+	l.count += int64(len(p.Links))
+	l.added(c, b)
+}
+
+// Known adds the keys of URLs that became known otherwise.
+func (l *Log) Known(fresh []ids.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known(fresh)
+}
+
+// A Gift is what links from elsewhere are worth to a URL.
+type Gift struct {
+	To    rank.ID
+	Worth float32
+}
+
+// Gifts adds what came from elsewhere, in the order of numbers.
+func (l *Log) Gifts(fresh []ids.Key, all []Gift) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known(fresh)
+	c := l.last()
+	b := binary.AppendUvarint(c.data, uint64(len(all))<<1|1)
+	before := rank.ID(0)
+	for _, g := range all {
+		b = binary.AppendUvarint(b, uint64(g.To-before))
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(g.Worth))
+		before = g.To
+	}
+	l.added(c, b)
+}
+
+func (l *Log) known(fresh []ids.Key) {
+	l.urls += int64(len(fresh))
+	if l.cfg.Dir == "" {
+		return
+	}
+	for _, k := range fresh {
+		l.keys = append(l.keys, byte(k), byte(k>>8), byte(k>>16), byte(k>>24), byte(k>>32))
+	}
+}
+
+// last is the last chunk, which takes the next record.
+func (l *Log) last() *chunk {
+	c := &l.chunks[len(l.chunks)-1]
+	if c.data == nil {
+		c.data = make([]byte, 0, chunkLen+chunkLen/16)
+	}
+	return c
+}
+
+// added has the chunk end with a record that was appended.
+func (l *Log) added(c *chunk, b []byte) {
+	c.data, c.size = b, int64(len(b))
+	if c.size < chunkLen {
+		return
+	}
+	l.inside += c.size
+	end := c.at + c.size
+	l.drop(c)
+	l.chunks = append(l.chunks, chunk{at: end})
+}
+
+// drop lets go of a closed chunk that is on the disk, if memory is short.
+func (l *Log) drop(c *chunk) {
+	if l.cfg.Dir != "" && c.data != nil && c.written == c.size && l.inside > l.cfg.Memory {
+		l.inside -= c.size
+		c.data = nil
+	}
+}
+
+// Mark is the state of now. A log can be opened at it once Flush was called later, and whatever the machine does, once
+// Sync was.
+func (l *Log) Mark() Mark {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Mark{URLs: l.urls, Links: l.end()}
+}
+
+// Flush writes what is not written yet.
+func (l *Log) Flush() error {
+	l.io.Lock()
+	defer l.io.Unlock()
+	_, err := l.flush()
+	return err
+}
+
+// Sync makes all that was added durable, and returns the mark that has it.
+func (l *Log) Sync() (Mark, error) {
+	l.io.Lock()
+	defer l.io.Unlock()
+	mark, err := l.flush()
+	if err != nil || l.cfg.Dir == "" {
+		return mark, err
+	}
+	if err := errors.Join(l.keyFile.Sync(), l.linkFile.Sync()); err != nil {
+		return Mark{}, fmt.Errorf("the log of links: %w", err)
+	}
+	return mark, nil
+}
+
+func (l *Log) flush() (Mark, error) {
+	l.mu.Lock()
+	mark := Mark{URLs: l.urls, Links: l.end()}
+	var first int
+	var parts [][]byte
+	var keys []byte
+	if l.cfg.Dir != "" {
+		first = sort.Search(len(l.chunks), func(i int) bool { return l.chunks[i].written < l.chunks[i].size })
+		for _, c := range l.chunks[first:] {
+			parts = append(parts, c.data[c.written:c.size])
+		}
+		keys, l.keys = l.keys, nil
+	}
+	l.mu.Unlock()
+	if l.cfg.Dir == "" {
+		return mark, nil
+	}
+	if err := l.write(keys, parts); err != nil {
+		return Mark{}, fmt.Errorf("the log of links: %w", err)
+	}
+	l.writtenURLs = mark.URLs
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, part := range parts {
+		c := &l.chunks[first+i]
+		if c.written += int64(len(part)); first+i < len(l.chunks)-1 {
+			l.drop(c)
+		}
+	}
+	return mark, nil
+}
+
+// write appends to both files. After an error the log is as it was found to be on the disk: it is not to be used on.
+func (l *Log) write(keys []byte, parts [][]byte) error {
+	if _, err := l.keyFile.Write(keys); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if _, err := l.linkFile.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Log) end() int64 {
+	c := &l.chunks[len(l.chunks)-1]
+	return c.at + c.size
+}
+
+// Keys calls f for the keys of a log that was opened, in the order of their numbers.
+func (l *Log) Keys(f func(ids.Key) error) error {
+	if l.cfg.Dir == "" {
+		return nil
+	}
+	r, err := l.cfg.Disk.OpenAt(l.name("keys"))
+	if err != nil {
+		return err
+	}
+	err = eachKey(io.NewSectionReader(r, 0, keyLen*l.writtenURLs), f)
+	return errors.Join(err, r.Close())
+}
+
+func eachKey(r io.Reader, f func(ids.Key) error) error {
+	buf := make([]byte, keyLen<<16)
+	for {
+		n, err := io.ReadFull(r, buf)
+		for b := buf[:n-n%keyLen]; len(b) > 0; b = b[keyLen:] {
+			k := ids.Key(b[0]) | ids.Key(b[1])<<8 | ids.Key(b[2])<<16 | ids.Key(b[3])<<24 | ids.Key(b[4])<<32
+			if err := f(k); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// A Size is how much a log has.
+type Size struct {
+	Links  int64 // that were added since it was opened
+	Bytes  int64 // of all links
+	Memory int64 // bytes of it that are in memory, keys that are not yet written included
+}
+
+// Size is how much the log has.
+func (l *Log) Size() Size {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Size{Links: l.count, Bytes: l.end(), Memory: l.inside + int64(cap(l.last().data)) + int64(cap(l.keys))}
+}
+
+// A View is a stretch of the log, which stays what it is.
+type View struct {
+	chunks []chunk
+	from   int64
+	urls   int64
+	reader vfs.ReaderAt
+}
+
+// End is where the view ends.
+func (v View) End() int64 {
+	c := &v.chunks[len(v.chunks)-1]
+	return c.at + c.size
+}
+
+// View is what the log has from where an earlier view ended, or from 0.
+func (l *Log) View(from int64) View {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := sort.Search(len(l.chunks)-1, func(i int) bool { return l.chunks[i].at+l.chunks[i].size > from })
+	return View{chunks: append([]chunk(nil), l.chunks[first:]...), from: from, urls: l.urls,
+		reader: l.reader}
+}
+
+// Len is how long the view is, in bytes.
+func (v View) Len() int64 { return v.End() - v.from }
+
+// Scan is a [rank.Scan] of the view. The log is not closed meanwhile.
+func (v View) Scan(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
+	var buf []byte
+	var p rank.Page
+	for i := range v.chunks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c := &v.chunks[i]
+		data := c.data
+		if data == nil && c.size > 0 {
+			if int64(cap(buf)) < c.size {
+				buf = make([]byte, c.size)
+			}
+			data = buf[:c.size]
+			if _, err := v.reader.ReadAt(data, c.at); err != nil {
+				return fmt.Errorf("the log of links: %w", err)
+			}
+		}
+		data = data[max(0, v.from-c.at):c.size]
+		for d := (decoder{data, uint64(v.urls)}); len(d.b) > 0; {
+			if !d.record(page, gift, &p) {
+				return fmt.Errorf("%w at %d", ErrDamaged, c.at+c.size-int64(len(d.b)))
+			}
+		}
+	}
+	return nil
+}
+
+// Remove removes the files of a log that is not open.
+func Remove(disk vfs.FS, dir string) error {
+	for _, file := range []string{"keys", "links"} {
+		if err := disk.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return disk.SyncDir(dir)
+}
+
+// A decoder reads records.
+type decoder struct {
+	b    []byte
+	urls uint64 // numbers are below
+}
+
+// record reads one, into a page whose room is used again; false if it is not whole.
+func (d *decoder) record(page func(*rank.Page), gift func(rank.ID, float32), p *rank.Page) bool {
+	head, ok := d.uint()
+	n := int(head >> 1)
+	if !ok || n > len(d.b) {
+		return false
+	}
+	if head&1 == 1 {
+		return d.gifts(n, gift)
+	}
+	abroad, ok1 := d.uint()
+	id, ok2 := d.uint()
+	if !ok1 || !ok2 || n > len(d.b) || id >= d.urls {
+		return false
+	}
+	if cap(p.Links) < n {
+		p.Links = make([]rank.ID, n)
+	}
+	links, b, at, before := p.Links[:n], d.b, 0, uint64(0)
+	for i := range links {
+		if at >= len(b) {
+			return false
+		}
+		x := uint64(b[at])
+		if at++; x >= 0x80 {
+			size := 0
+			if x, size = binary.Uvarint(b[at-1:]); size <= 0 || x >= d.urls {
+				return false
+			}
+			at += size - 1
+		}
+		before += x
+		links[i] = rank.ID(before)
+	}
+	if n > 0 && before >= d.urls {
+		return false
+	}
+	d.b = b[at:]
+	p.ID, p.Links, p.Out = rank.ID(id), links, n+int(abroad)
+	page(p)
+	return true
+}
+
+func (d *decoder) gifts(n int, gift func(rank.ID, float32)) bool {
+	to := uint64(0)
+	for range n {
+		step, ok := d.uint()
+		if !ok || step >= d.urls || len(d.b) < 4 {
+			return false
+		}
+		if to += step; to >= d.urls {
+			return false
+		}
+		gift(rank.ID(to), math.Float32frombits(binary.LittleEndian.Uint32(d.b)))
+		d.b = d.b[4:]
+	}
+	return true
+}
+
+func (d *decoder) uint() (uint64, bool) {
+	x, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		return 0, false
+	}
+	d.b = d.b[n:]
+	return x, true
+}

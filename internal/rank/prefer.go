@@ -1,0 +1,45 @@
+package rank
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Preferences are what a user says of URLs: rules as --prefer has them. nil are none.
+type Preferences []preference
+
+type preference struct {
+	urls *regexp.Regexp
+	lift Lift
+}
+
+// ParsePreference reads REGEX=WEIGHT: what makes URLs that match it, in any part, WEIGHT times as important, or less so
+// with a weight below 1. Behind the last = is the weight.
+func ParsePreference(rule string) (Preferences, error) {
+	at := strings.LastIndexByte(rule, '=')
+	if at < 1 {
+		return nil, fmt.Errorf("%q is no REGEX=WEIGHT, such as /news/=4", rule)
+	}
+	weight, err := strconv.ParseFloat(rule[at+1:], 64)
+	if err != nil || !(weight > 0) || math.IsInf(weight, 1) {
+		return nil, fmt.Errorf("%q: the weight must be a number above 0, such as 4 or 0.25", rule)
+	}
+	urls, err := regexp.Compile(rule[:at])
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", rule, err)
+	}
+	return Preferences{{urls, LiftOf(weight)}}, nil
+}
+
+// Lift is that of a canonical URL: of all rules that match it, together.
+func (p Preferences) Lift(url string) (sum Lift) {
+	for i := range p {
+		if p[i].urls.MatchString(url) {
+			sum = max(-mostLift, min(mostLift, sum+p[i].lift))
+		}
+	}
+	return sum
+}

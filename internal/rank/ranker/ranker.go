@@ -1,0 +1,357 @@
+// Package ranker is what a crawl holds of the family rank: an order, with the numbers of the URLs that it orders and
+// the links that were found. It says where in its host's queue a URL belongs, and when that changes.
+//
+// What a crawl does with it, a page at a time:
+//
+//	Share     what each of the page's links is worth, for those that other nodes take
+//	Fetched   the page and its links to this node's URLs → the place of each, and which of them go before what they did
+//	Give      the same for links that came from other nodes
+//	Mark      for the journal: what Open is to go on from
+//
+// and beside that, in a goroutine of its own, whenever Due says so:
+//
+//	Refresh   ranks computed again of all links → batches of those that changed
+//
+// A page costs a look-up for each of its links; as refreshes follow each other by a share of all links, they cost each
+// link a constant, too. Nothing is allocated for a link.
+//
+// All state is the log of links ([kumo/internal/rank/linklog]). Open reads it and makes the rest again.
+package ranker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"kumo/internal/rank"
+	"kumo/internal/rank/ids"
+	"kumo/internal/rank/linklog"
+	"kumo/internal/siphash"
+)
+
+// Config says how URLs are ranked.
+type Config struct {
+	Order  rank.Order
+	Key    siphash.Key // the crawl's own: the same whenever its log is opened
+	Log    linklog.Config
+	Growth float64 // by which share links become more between two refreshes; 0.1
+}
+
+// leastGrowth is how many bytes of links there are between two refreshes at least.
+const leastGrowth = 64 << 10
+
+// warmUp is how many refreshes are due after a log was opened: the estimates of the process before are gone.
+const warmUp = 4
+
+// A Ranker ranks URLs. Its methods may be called by many goroutines at once.
+type Ranker struct {
+	cfg       Config
+	iterative rank.Iterative // nil: the order is none
+	log       *linklog.Log
+
+	refreshing sync.Mutex // held by who refreshes; before mu
+
+	mu         sync.Mutex // guards what follows; nobody waits for the disk with it held
+	table      *ids.Table
+	fetched    rank.Vector[uint8] // a bit a URL
+	moved      rank.Vector[uint8] // the same: a refresh gave it another place
+	page       rank.Page          // its room is used again
+	gifts      []linklog.Gift
+	fresh      []ids.Key
+	linked     []rank.ID
+	before     []rank.Place
+	known      int   // URLs before the page or gifts that come in
+	refreshed  int64 // where the log ended when the last refresh did
+	warm       int
+	generation uint64
+}
+
+// Open makes a ranker that goes on from a mark; the mark 0 begins anew.
+func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
+	if cfg.Growth == 0 {
+		cfg.Growth = 0.1
+	}
+	log, err := linklog.Open(cfg.Log, mark)
+	if err != nil {
+		return nil, err
+	}
+	r := &Ranker{cfg: cfg, log: log, table: ids.New()}
+	r.iterative, _ = cfg.Order.(rank.Iterative)
+	if err := r.replay(ctx); err != nil {
+		log.Close() //nolint:errcheck // the first error says what is wrong
+		return nil, err
+	}
+	return r, nil
+}
+
+// replay makes of the log what it was made beside.
+func (r *Ranker) replay(ctx context.Context) error {
+	err := r.log.Keys(func(k ids.Key) error {
+		_, isNew, err := r.table.Add(k)
+		if err == nil && !isNew {
+			err = fmt.Errorf("%w: a URL has two numbers", linklog.ErrDamaged)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.grow()
+	view := r.log.View(0)
+	if view.Len() > 0 {
+		r.warm = warmUp
+	}
+	return view.Scan(ctx, func(p *rank.Page) {
+		r.setFetched(p.ID, true)
+		r.cfg.Order.Fetched(p)
+	}, r.cfg.Order.Give)
+}
+
+// Close closes the log. What was not synced may be lost.
+func (r *Ranker) Close() error {
+	r.refreshing.Lock()
+	defer r.refreshing.Unlock()
+	return r.log.Close()
+}
+
+// KeyOf is what a canonical URL is known by.
+func (r *Ranker) KeyOf(url string) ids.Key { return ids.KeyOf(&r.cfg.Key, url) }
+
+// A URL is one that is asked about.
+type URL struct {
+	Key   ids.Key
+	Depth int32
+}
+
+// A Visit is a page that was fetched. Its slices may be used again once it was told.
+type Visit struct {
+	Page  ids.Key
+	Links []URL // to this node's URLs, of those that the crawl may fetch; the same may be there several times
+	Out   int   // how many different URLs the page links to in all, other nodes' included
+}
+
+// A Standing is where a URL belongs in its host's queue.
+type Standing struct {
+	Place rank.Place
+	Rose  bool // it was known and not fetched, and goes before what it did
+}
+
+// Share is what each link of a page is worth, if the page has out of them, its own node's and others'. It is to be
+// asked before the page is told by Fetched.
+func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.logFresh()
+	id, err := r.number(page)
+	if err != nil {
+		return 0, err
+	}
+	return r.cfg.Order.Share(id, out), nil
+}
+
+// Fetched takes a page in, and appends where each of its links belongs now, in their order. A page that was fetched
+// before changes nothing: what it linked to then counts.
+func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id, err := r.number(v.Page)
+	if err != nil {
+		return to, err
+	}
+	again := r.isFetched(id)
+	r.setFetched(id, true)
+	if err := r.numbers(v.Links); err != nil {
+		r.setFetched(id, again)
+		r.logFresh()
+		return to, err
+	}
+	if again {
+		r.logFresh()
+		return r.standings(v.Links, to), nil
+	}
+	p := &r.page
+	p.ID, p.Links = id, append(p.Links[:0], r.linked...)
+	slices.Sort(p.Links)
+	p.Links = slices.Compact(p.Links)
+	p.Out = max(v.Out, len(p.Links))
+	r.log.Page(r.fresh, p)
+	r.fresh = r.fresh[:0]
+	r.cfg.Order.Fetched(p)
+	return r.standings(v.Links, to), nil
+}
+
+// A Gift is what links that other nodes found are worth to a URL, as Share or Worth has it.
+type Gift struct {
+	URL
+	Worth float32
+}
+
+// Give takes links in that other nodes found, and appends where each URL belongs now.
+func (r *Ranker) Give(all []Gift, to []Standing) ([]Standing, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.logFresh()
+	r.linked, r.before, r.gifts, r.known = r.linked[:0], r.before[:0], r.gifts[:0], r.table.Len()
+	for i := range all {
+		if err := r.note(&all[i].URL); err != nil {
+			return to, err
+		}
+		r.gifts = append(r.gifts, linklog.Gift{To: r.linked[i], Worth: all[i].Worth})
+	}
+	slices.SortStableFunc(r.gifts, func(a, b linklog.Gift) int { return int(int64(a.To) - int64(b.To)) })
+	merged := r.gifts[:0]
+	for _, g := range r.gifts {
+		if n := len(merged); n > 0 && merged[n-1].To == g.To {
+			merged[n-1].Worth += g.Worth
+			continue
+		}
+		merged = append(merged, g)
+	}
+	for _, g := range merged {
+		r.cfg.Order.Give(g.To, g.Worth)
+	}
+	r.log.Gifts(r.fresh, merged)
+	r.fresh = r.fresh[:0]
+	for i := range all {
+		to = append(to, r.standing(i, &all[i].URL))
+	}
+	return to, nil
+}
+
+// Places appends where URLs belong that nothing has linked to, such as seeds, or that are put into queues again.
+func (r *Ranker) Places(all []URL, to []rank.Place) ([]rank.Place, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.logFresh()
+	for i := range all {
+		id, err := r.number(all[i].Key)
+		if err != nil {
+			return to, err
+		}
+		to = append(to, rank.PlaceOf(r.cfg.Order.Importance(id, all[i].Depth)))
+	}
+	return to, nil
+}
+
+// An Explanation is what is known of a URL.
+type Explanation struct {
+	Importance float64
+	Worth      float32 // of all links to it; what its next node is to be given when its host moves there
+	Fetched    bool
+}
+
+// Explain says what is known of a URL; false if nothing is.
+func (r *Ranker) Explain(u URL) (e Explanation, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id, ok := r.table.Find(u.Key)
+	if !ok {
+		return e, false
+	}
+	return Explanation{r.cfg.Order.Importance(id, u.Depth), r.cfg.Order.Worth(id), r.isFetched(id)}, true
+}
+
+// numbers numbers links, and notes where they belong before anything changes.
+func (r *Ranker) numbers(links []URL) error {
+	r.linked, r.before, r.known = r.linked[:0], r.before[:0], r.table.Len()
+	for i := range links {
+		if err := r.note(&links[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unplaced is the place of what was not known.
+const unplaced rank.Place = -1
+
+func (r *Ranker) note(u *URL) error {
+	id, err := r.number(u.Key)
+	if err != nil {
+		return err
+	}
+	place := unplaced
+	if int(id) < r.known && !r.isFetched(id) {
+		place = rank.PlaceOf(r.cfg.Order.Importance(id, u.Depth))
+	}
+	r.linked, r.before = append(r.linked, id), append(r.before, place)
+	return nil
+}
+
+func (r *Ranker) standings(links []URL, to []Standing) []Standing {
+	for i := range links {
+		to = append(to, r.standing(i, &links[i]))
+	}
+	return to
+}
+
+func (r *Ranker) standing(i int, u *URL) Standing {
+	place := rank.PlaceOf(r.cfg.Order.Importance(r.linked[i], u.Depth))
+	return Standing{place, r.before[i] != unplaced && place < r.before[i]}
+}
+
+// number is the number of a URL. One that is new is to be logged.
+func (r *Ranker) number(k ids.Key) (rank.ID, error) {
+	id, isNew, err := r.table.Add(k)
+	if isNew {
+		r.fresh = append(r.fresh, k)
+		r.grow()
+	}
+	return id, err
+}
+
+// logFresh logs URLs that became known without a page or a gift.
+func (r *Ranker) logFresh() {
+	if len(r.fresh) > 0 {
+		r.log.Known(r.fresh)
+		r.fresh = r.fresh[:0]
+	}
+}
+
+func (r *Ranker) grow() {
+	r.cfg.Order.Grow(r.table.Len())
+	r.fetched.Grow(r.table.Len()/8 + 1)
+}
+
+func (r *Ranker) isFetched(u rank.ID) bool { return *r.fetched.At(u / 8)>>(u%8)&1 == 1 }
+
+func (r *Ranker) setFetched(u rank.ID, is bool) {
+	if at, bit := r.fetched.At(u/8), uint8(1)<<(u%8); is {
+		*at |= bit
+	} else {
+		*at &^= bit
+	}
+}
+
+// Mark is what was told until now, to be journalled with it. Open with the mark goes on from there, if Flush was called
+// since, and the process died; or if Sync was, and the machine did.
+func (r *Ranker) Mark() linklog.Mark {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log.Mark()
+}
+
+// Flush writes what is not written yet. It keeps what waits to be written, in memory, small.
+func (r *Ranker) Flush() error { return r.log.Flush() }
+
+// Sync makes durable what was told so far. Open with the mark goes on from there.
+func (r *Ranker) Sync() (linklog.Mark, error) { return r.log.Sync() }
+
+// A Size is how much a ranker has.
+type Size struct {
+	URLs   int
+	Memory int64 // bytes, of numbers and order, links not included
+	Links  linklog.Size
+}
+
+// Size is how much the ranker has.
+func (r *Ranker) Size() Size {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.table.Bytes() + int64(r.fetched.Room()+r.moved.Room())
+	if o, ok := r.cfg.Order.(interface{ Bytes() int64 }); ok {
+		n += o.Bytes()
+	}
+	return Size{r.table.Len(), n, r.log.Size()}
+}

@@ -1,0 +1,19 @@
+package rank
+
+// Unlinked is what an order has in common with others that do not care for links: all methods but Importance.
+type Unlinked struct{}
+
+// Grow does nothing.
+func (Unlinked) Grow(int) {}
+
+// Fetched does nothing.
+func (Unlinked) Fetched(*Page) {}
+
+// Share is 0.
+func (Unlinked) Share(ID, int) float32 { return 0 }
+
+// Give does nothing.
+func (Unlinked) Give(ID, float32) {}
+
+// Worth is 0.
+func (Unlinked) Worth(ID) float32 { return 0 }

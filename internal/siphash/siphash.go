@@ -1,0 +1,54 @@
+// Package siphash is SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012): a hash whose
+// values nobody can compute, or make equal, who does not know the key. It is for what strangers name: hosts and URLs.
+package siphash
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+)
+
+// A Key is what makes the hash one that nobody else can compute. Who knows it has the same hash on any machine.
+type Key [16]byte
+
+// SumString is the hash of a string.
+func (k *Key) SumString(s string) uint64 { return k.Sum(unsafe.Slice(unsafe.StringData(s), len(s))) }
+
+// Sum is the hash of bytes.
+func (k *Key) Sum(b []byte) uint64 {
+	k0, k1 := binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:])
+	v0, v1 := k0^0x736f6d6570736575, k1^0x646f72616e646f6d
+	v2, v3 := k0^0x6c7967656e657261, k1^0x7465646279746573
+	last := uint64(len(b)) << 56
+	for ; len(b) >= 8; b = b[8:] {
+		m := binary.LittleEndian.Uint64(b)
+		v3 ^= m
+		v0, v1, v2, v3 = round(v0, v1, v2, v3)
+		v0, v1, v2, v3 = round(v0, v1, v2, v3)
+		v0 ^= m
+	}
+	for i, c := range b {
+		last |= uint64(c) << (8 * i)
+	}
+	v3 ^= last
+	v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	v0 ^= last
+	v2 ^= 0xff
+	for range 4 {
+		v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	}
+	return v0 ^ v1 ^ v2 ^ v3
+}
+
+func round(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
+	v0 += v1
+	v2 += v3
+	v1 = bits.RotateLeft64(v1, 13) ^ v0
+	v3 = bits.RotateLeft64(v3, 16) ^ v2
+	v0 = bits.RotateLeft64(v0, 32) + v3
+	v2 += v1
+	v1 = bits.RotateLeft64(v1, 17) ^ v2
+	v3 = bits.RotateLeft64(v3, 21) ^ v0
+	return v0, v1, bits.RotateLeft64(v2, 32), v3
+}
