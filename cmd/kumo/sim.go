@@ -11,12 +11,13 @@ comes within seconds, and the same flags give the same answer, on any machine: w
   kumo sim hash       how evenly Igloo's two-level hash spreads hosts, and how many move when a node comes or goes
   kumo sim soak       whether a cluster loses nothing, and stays polite, whatever fails
   kumo sim dspider    DSpider's experiments with a control unit again, and how many nodes one can serve
-  kumo sim mesh       the experiments of a crawler without a centre again, and what it costs as it grows`
+  kumo sim mesh       the experiments of a crawler without a centre again, and what it costs as it grows
+  kumo sim balance    the experiments of balancing by predicted times again, and what samples are worth`
 
 func simCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sim", Short: "Try out what a cluster does", Long: simLong, Args: cobra.ArbitraryArgs,
 		RunE:                  noVerb,
 		DisableFlagsInUseLine: true}
-	cmd.AddCommand(simHash(), simSoak(), simDSpider(), simMesh())
+	cmd.AddCommand(simHash(), simSoak(), simDSpider(), simMesh(), simBalance())
 	return cmd
 }

@@ -1,0 +1,120 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// A BalanceStatement is something that the paper reports, and whether a program's pieces show it.
+type BalanceStatement struct {
+	Experiment int
+	Program    string
+	Text       string
+	Seen       bool
+	Numbers    string // by which it was judged
+	Why        string // it was not seen, as far as the figures tell
+}
+
+// closeEnds is by which part of a whole run the nodes' ends may differ, so that the difference is small; the paper has no
+// number.
+const closeEnds = 0.1
+
+// Judge judges all statements by a result, for each program.
+func (b *Balance) Judge(r *BalanceResult) []BalanceStatement {
+	var j balanceJudge
+	for i := range b.Programs {
+		p := &b.Programs[i]
+		j.program = p.Name
+		j.effects(b.Effects(r.Factors, p.Name), p)
+		j.splits(r.Splits)
+	}
+	return j.found
+}
+
+type balanceJudge struct {
+	program string
+	found   []BalanceStatement
+}
+
+func (j *balanceJudge) find(experiment int, text string, seen bool, numbers, why string) {
+	s := BalanceStatement{experiment, j.program, text, seen, numbers, why}
+	if seen {
+		s.Why = ""
+	}
+	j.found = append(j.found, s)
+}
+
+func (j *balanceJudge) effects(all []Effect, p *Program) {
+	without := 0
+	numbers := ""
+	for i := range all {
+		if all[i].way() == 0 {
+			without++
+			numbers += ", not " + all[i].factor.Name
+		}
+	}
+	j.find(1, "each of the six has an effect on the running time", without == 0,
+		fmt.Sprintf("%d have%s", len(all)-without, numbers), "something else of the machine is the limit")
+	for i := range all {
+		e := &all[i]
+		f := e.factor
+		way, word := 1., "longer"
+		if f.Falls {
+			way, word = -1, "shorter"
+		}
+		first, _ := e.First.Mean()
+		last, _ := e.Last.Mean()
+		values := strings.TrimSpace(fmt.Sprintf("%g to %g %s", e.First.Value, e.Last.Value, f.Unit))
+		numbers := fmt.Sprintf("%.1f to %.1f s from %s: %+.1f %% ± %.1f %%, predicted %+.1f %%", first, last, values,
+			100*e.Change, 100*e.Sure, 100*e.Learnt)
+		why := e.what()
+		if f.Name == "cores" {
+			why = "nothing migrates, and cores share the work; " + why
+		}
+		if f.Name == "cores" && p.Migration > 0 {
+			numbers += "; put in, by what the paper gives as the reason"
+		}
+		j.find(1, fmt.Sprintf("with more %s the run is %s", f.Name, word), e.way() == way, numbers, why)
+	}
+}
+
+func (j *balanceJudge) splits(rows []SplitRow) {
+	of := map[string]*SplitRow{}
+	for i := range rows {
+		if rows[i].Program == j.program {
+			of[rows[i].Way] = &rows[i]
+		}
+	}
+	for _, way := range []string{waySwarm, wayExact} {
+		r, even := of[way], of[wayEven]
+		if r == nil || even == nil {
+			return
+		}
+		j.find(2, fmt.Sprintf("split by predictions (%s), the whole run takes %.3f of the even split's", way, ratioThat),
+			r.Ratio <= ratioThat, fmt.Sprintf("%.1f s by %.1f s, %.3f", r.Run, even.Run, r.Ratio),
+			fmt.Sprintf("the best split comes to %.3f", of[wayBest].Ratio))
+		j.find(2, fmt.Sprintf("split by predictions (%s), all nodes end at about the same time", way), r.Tail <= closeEnds,
+			fmt.Sprintf("%.1f %% of the run lie between the first end and the last, %.1f %% with the even split", 100*r.Tail,
+				100*even.Tail), fmt.Sprintf("pages differ: with the best split it is %.1f %%; predictions of the means are off by up to "+
+				"%.0f %%", 100*of[wayBest].Tail, 100*r.farthest()))
+	}
+}
+
+// farthest is by which part of what is true a node's prediction is off, at most.
+func (r *SplitRow) farthest() (far float64) {
+	for i, predicted := range r.Predicted {
+		if mean := r.Mean(i); mean > 0 {
+			far = max(far, math.Abs(predicted/mean-1))
+		}
+	}
+	return far
+}
+
+// Mean is the mean time of a node, in seconds.
+func (r *SplitRow) Mean(node int) (mean float64) {
+	for _, times := range r.Times {
+		mean += times[node] / float64(len(r.Times))
+	}
+	return mean
+}
