@@ -31,6 +31,10 @@ type machine struct {
 
 	slowness  float64 // times as long as the fastest machine's its requests take
 	throttled float64 // and times as long as that now
+
+	fetched     int           // pages
+	worked      time.Duration // that workers took for them, all together
+	first, last moment        // when the first of them was begun, and the last ended
 }
 
 // A process is one life of a node's program.

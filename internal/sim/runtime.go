@@ -55,6 +55,7 @@ func (r virtualRuntime) Send(node strategy.Node, kind driver.Kind, data []byte) 
 	if !ok {
 		return
 	}
+	p.w.messages.count(kind)
 	p.w.net.send(p.m.index, to, len(data), func() {
 		q := p.w.machines[to].proc
 		if q == nil || q.node != node {

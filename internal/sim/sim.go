@@ -65,6 +65,11 @@ type Config struct {
 	Settles time.Duration // for so long a host stays that has moved because a node had little to do; 55m
 	Speeds  bool          // machines are not alike, and become faster and slower
 
+	Slowness []float64 // how many times longer than usual the requests of the first machines take; the rest is as Speeds says
+
+	Slows   time.Duration // when the first machine's requests begin to take SlowsBy times as long; 0: they never do
+	SlowsBy float64
+
 	Seeds int    // runs; 1
 	First uint64 // seed; 1
 	Jobs  int    // runs at once; as many as there are processors

@@ -100,6 +100,7 @@ func (p *process) answered(v *visit) {
 	}
 	p.fetched++
 	p.pages++
+	p.m.visited(v, p.w.k.now)
 	e := &entry{kind: entryDone, page: v.page}
 	p.links = p.w.web.linksOf(v.page, p.links[:0])
 	p.w.score.found(p.links)

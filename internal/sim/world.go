@@ -29,6 +29,7 @@ type world struct {
 	score     *score
 	faults    faults
 	figures   Figures
+	messages  WorkMessages
 
 	handed map[strategy.Node]map[int32]uint64 // pages that a node has read to hand them over, by host
 
@@ -74,7 +75,10 @@ func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 func (w *world) addMachine(i int) *machine {
 	m := &machine{index: i, wanted: true, cutAt: forever, offset: w.k.between(-time.Hour, time.Hour),
 		drift: (w.k.rng.Float64() - 0.5) / 1000, slowness: 1, throttled: 1}
-	if w.cfg.Speeds {
+	switch {
+	case i < len(w.cfg.Slowness):
+		m.slowness = w.cfg.Slowness[i]
+	case w.cfg.Speeds:
 		m.slowness = 1 + float64(hash(w.seedOf, 9, uint64(i))%1000)/250
 	}
 	w.machines = append(w.machines, m)
@@ -127,6 +131,9 @@ func (w *world) start() {
 	}
 	for i := range w.web.seeds {
 		w.seed(at(int32(i), 0))
+	}
+	if w.cfg.Slows > 0 {
+		w.k.after(w.cfg.Slows, func() { w.machines[0].throttled = w.cfg.SlowsBy })
 	}
 	w.faults.begin()
 }
