@@ -18,6 +18,8 @@ and some that they did not make.
   2  500 URLs split among five nodes: evenly, as the paper did, by its particle swarm, by the shortest run
   3  The swarm against the shortest run on random clusters, and where the least variance is a long run
   4  What samples are worth: errors and whole runs after 0 to 500 of them, and from run to run of a cold start
+  5  A crawl of 10,000 hosts, each left alone for 2 s after a request, by three nodes of which one is two times slower than the first,
+     and one four times: --strategy shard against --strategy balance. And again while the first becomes eight times slower
 
 A piece is fetched by a program on a made-up machine: its pages wait for servers, share the network, the cores and the disk, and are
 so many at once as memory allows. There are two programs, which fetch the same pages and do the same work for each:
@@ -51,6 +53,7 @@ func simBalance() *cobra.Command {
 	f.IntVar(&b.balance.Runs, "runs", b.balance.Runs, "fetch each piece `K` times, with other pages; tables have the mean")
 	f.IntVar(&b.balance.Models, "models", b.balance.Models, "let `K` models learn, each from other samples; tables have the "+
 		"mean")
+	f.IntVar(&b.balance.Crawl.Hosts, "hosts", b.balance.Crawl.Hosts, "crawl a web of `N` hosts in experiment 5; 0 leaves it out")
 	f.BoolVar(&b.cost, "cost", false, "measure what a split takes")
 	f.SortFlags = false
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -62,6 +65,11 @@ func simBalance() *cobra.Command {
 		}
 		if b.balance.Models < 1 || b.balance.Models > 1000 {
 			return usagef("--models is %d: from 1 to 1000 are possible", b.balance.Models)
+		}
+		if hosts := &b.balance.Crawl; hosts.Hosts == 0 {
+			hosts.Strategies = nil
+		} else if hosts.Hosts < 10 || hosts.Hosts > 100_000 {
+			return usagef("--hosts is %d: 0, or from 10 to 100000 are possible", hosts.Hosts)
 		}
 		if b.cost {
 			b.balance.Now = time.Now
@@ -84,7 +92,7 @@ func (b *balanceSim) run(cmd *cobra.Command) error {
 	out, w := cmd.OutOrStdout(), &b.balance
 	fmt.Fprintf(out, "Means of %d runs with other pages each; seed %d\n", w.Runs, w.Seed)
 	for _, print := range []func(io.Writer, *experiments.BalanceResult) error{b.printFactors, b.printSplits, b.printSwarm,
-		b.printVariance, b.printCurve, b.printWhole} {
+		b.printVariance, b.printCurve, b.printWhole, b.printCrawls} {
 		if err := print(out, &r); err != nil {
 			return err
 		}
@@ -211,11 +219,40 @@ func (b *balanceSim) printWhole(w io.Writer, r *experiments.BalanceResult) error
 	})
 }
 
+func (b *balanceSim) printCrawls(w io.Writer, r *experiments.BalanceResult) error {
+	if len(r.Crawls) == 0 {
+		return nil
+	}
+	title := fmt.Sprintf("Experiment 5: %d hosts of %d pages in the mean; a delay of %v in the mean. Pages of each node, and how busy "+
+		"it was", b.balance.Crawl.Hosts, b.balance.Crawl.Pages, b.balance.Crawl.Delay)
+	return grid(w, title, func(tab io.Writer) {
+		fmt.Fprint(tab, "strategy\t")
+		for i, slow := range b.balance.Crawl.Slowness {
+			fmt.Fprintf(tab, "node %d (1/%g)\t", i+1, slow)
+		}
+		fmt.Fprintln(tab, "run\tshortest\ttail\tby shard\thosts moved\tstrategies' messages a page\tlinks'\tall\tlog entries\t")
+		for i := range r.Crawls {
+			c := &r.Crawls[i]
+			fmt.Fprintf(tab, "%s%s\t", c.Strategy, map[bool]string{true: ", node 1 slows"}[c.Slows])
+			for _, n := range c.Nodes {
+				fmt.Fprintf(tab, "%d: %.0f %%\t", n.Pages, 100*n.Busy)
+			}
+			strategies, links, all := c.PageMessages()
+			fmt.Fprintf(tab, "%v\t%v\t%s\t%.3f\t%d\t%.2f\t%.2f\t%.2f\t%d\t\n", c.Time.Round(time.Second),
+				c.Shortest.Round(time.Second), percent(c.Tail), c.Ratio, c.Moved, strategies, links, all, c.Appended)
+		}
+	})
+}
+
 func printBalanceJudgement(w io.Writer, all []experiments.BalanceStatement) {
-	fmt.Fprintln(w, "\nWhat the paper states. Changes are ± two standard errors.")
+	fmt.Fprintln(w, "\nWhat the paper states, and in experiment 5 what kumo is to do. Changes are ± two standard errors.")
 	for i, s := range all {
 		if i == 0 || s.Experiment != all[i-1].Experiment || s.Program != all[i-1].Program {
-			fmt.Fprintf(w, "\nOf experiment %d, program %s\n", s.Experiment, s.Program)
+			of := ""
+			if s.Program != "" {
+				of = ", program " + s.Program
+			}
+			fmt.Fprintf(w, "\nOf experiment %d%s\n", s.Experiment, of)
 		}
 		printStatement(w, s.Seen, s.Text, s.Numbers, s.Why)
 	}

@@ -14,8 +14,8 @@ import (
 // Balance is the experiments by which Zhang, Tan, Chen and Lü judged their balancing by predicted times: what each
 // figure of a machine does to the time of a piece, and how long five nodes take for 500 URLs that are split by
 // predictions, or evenly. Pieces are fetched by programs on made-up machines, in virtual time; predictions and splits
-// are kumo's own (packages model and split). Beside these: the swarm against the shortest split, and what samples are
-// worth.
+// are kumo's own (packages model and split). Beside these: the swarm against the shortest split, what samples are
+// worth, and a crawl of polite hosts by unequal nodes.
 type Balance struct {
 	Seed     uint64
 	Runs     int // with other pages each; what is simulated is their mean
@@ -36,6 +36,8 @@ type Balance struct {
 	Curve  []int // numbers of samples, of experiment 4
 	Models int   // models that learn, each from other samples
 	Whole  []int // runs, one after the other and counted from 1, whose times are told
+
+	Crawl BalanceCrawl
 }
 
 // A Factor is one figure of a machine, or the number of URLs, with its values; the rest stays as it is.
@@ -90,8 +92,10 @@ func BalanceOfPaper() Balance {
 			{Cores: 1, GHz: 2.4, MemoryGB: 3, NetworkMbps: 12, DiskMbps: 1},
 		},
 		URLs: 500, Assigned: []int{164, 70, 120, 36, 110}, Samples: 200,
-		Clusters: []Clusters{{2, 200}, {5, 200}, {10, 200}, {20, 100}, {50, 40}, {100, 20}},
+		Clusters: []Clusters{{2, 200}, {5, 200}, {10, 100}, {20, 50}, {50, 20}, {100, 10}},
 		Curve:    []int{0, 5, 10, 20, 50, 100, 200, 500}, Models: 10, Whole: []int{1, 2, 3, 5, 10, 20},
+		Crawl: BalanceCrawl{Strategies: []string{"shard", "balance"}, Hosts: 10_000, Pages: 4, Delay: 2 * time.Second,
+			Slowness: []float64{1, 2, 4}, Slows: 10 * time.Minute, SlowsBy: 8},
 	}
 }
 
@@ -103,6 +107,7 @@ type BalanceResult struct {
 	Variance []VarianceRow
 	Curve    []CurveRow
 	Whole    []WholeRow
+	Crawls   []CrawlRow
 }
 
 // Run makes all experiments, and tells progress how many parts are done of how many. Its only error is that of ctx.
@@ -119,6 +124,11 @@ func (b *Balance) Run(ctx context.Context, progress func(done, of int)) (r Balan
 		parts = append(parts, func() { r.Swarm = append(r.Swarm, b.swarm(c)...) })
 	}
 	parts = append(parts, func() { r.Variance = b.variance() })
+	for _, slows := range []bool{false, true} {
+		for _, name := range b.Crawl.Strategies {
+			parts = append(parts, func() { r.Crawls = append(r.Crawls, b.crawl(name, slows)) })
+		}
+	}
 	for i, part := range parts {
 		if err := ctx.Err(); err != nil {
 			return r, err
@@ -126,6 +136,7 @@ func (b *Balance) Run(ctx context.Context, progress func(done, of int)) (r Balan
 		part()
 		progress(i+1, len(parts))
 	}
+	ratios(r.Crawls)
 	return r, nil
 }
 

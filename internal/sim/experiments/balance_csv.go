@@ -6,7 +6,8 @@ import (
 
 // Tables are what the experiments came to, with all digits.
 func (b *Balance) Tables(r *BalanceResult) []Table {
-	return []Table{b.factorTable(r), b.splitTable(r), swarmTable(r), varianceTable(r), curveTable(r), wholeTable(r)}
+	return []Table{b.factorTable(r), b.splitTable(r), swarmTable(r), varianceTable(r), curveTable(r), wholeTable(r),
+		crawlTable(r)}
 }
 
 func (b *Balance) factorTable(r *BalanceResult) Table {

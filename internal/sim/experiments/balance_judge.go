@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A BalanceStatement is something that the paper reports, and whether a program's pieces show it.
+// A BalanceStatement is something that the paper reports, or in experiment 5 that kumo is to do, and whether it is seen.
 type BalanceStatement struct {
 	Experiment int
-	Program    string
+	Program    string // "" in experiment 5
 	Text       string
 	Seen       bool
 	Numbers    string // by which it was judged
@@ -29,6 +29,8 @@ func (b *Balance) Judge(r *BalanceResult) []BalanceStatement {
 		j.effects(b.Effects(r.Factors, p.Name), p)
 		j.splits(r.Splits)
 	}
+	j.program = ""
+	j.crawls(r.Crawls)
 	return j.found
 }
 

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"kumo/internal/strategy/balance/model"
 	"kumo/internal/strategy/balance/split"
@@ -17,6 +18,7 @@ import (
 func smallBalance() Balance {
 	b := BalanceOfPaper()
 	b.Runs, b.Models, b.Curve, b.Whole, b.Clusters = 4, 3, []int{0, 10, 100, 500}, []int{1, 2, 10}, []Clusters{{5, 20}}
+	b.Crawl.Hosts, b.Crawl.Slows = 500, time.Minute
 	return b
 }
 
@@ -89,6 +91,7 @@ func TestBalance(t *testing.T) {
 	t.Run("splits", func(t *testing.T) { lookAtSplits(t, &b, &r) })
 	t.Run("statements", func(t *testing.T) { lookAtStatements(t, &b, &r) })
 	t.Run("samples", func(t *testing.T) { lookAtSamples(t, &r) })
+	t.Run("crawls", func(t *testing.T) { lookAtCrawls(t, &r) })
 }
 
 // lookAtSplits: what is split by predictions takes less than the even split, and no split takes less than that by true
@@ -175,10 +178,26 @@ func TestVarianceExample(t *testing.T) {
 	}
 }
 
+// lookAtCrawls: with balance a crawl of unequal nodes is shorter than with shard, and nothing goes wrong.
+func lookAtCrawls(t *testing.T, r *BalanceResult) {
+	for _, c := range r.Crawls {
+		if len(c.Wrong) > 0 || c.Time < c.Shortest || c.Pages() != c.Requests {
+			t.Errorf("%+v", c)
+		}
+		if most := map[string]float64{"shard": 1, "balance": 0.9}[c.Strategy]; c.Ratio > most {
+			t.Errorf("%s, slows: %v: %.3f times shard's", c.Strategy, c.Slows, c.Ratio)
+		}
+	}
+	if n := len(r.Crawls); n != 4 {
+		t.Errorf("%d crawls", n)
+	}
+}
+
 // TestBalanceAgain: the same seed is the same tables and pictures; another one is not.
 func TestBalanceAgain(t *testing.T) {
 	b := smallBalance()
 	b.Runs, b.Models, b.Curve, b.Whole, b.Clusters = 2, 1, []int{30}, []int{1, 2}, []Clusters{{3, 3}}
+	b.Crawl.Hosts = 50
 	write := func() []byte {
 		r := runBalance(t, &b)
 		var w bytes.Buffer
