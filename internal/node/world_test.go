@@ -233,6 +233,7 @@ func (x *testNode) TakeLinks(_ context.Context, data []byte) (refused []int, err
 				x.found(url)
 			} else {
 				refused = append(refused, i)
+				x.box.Want(hostOf(url)) // others hold it for the owner: is it?
 			}
 		}
 	})
