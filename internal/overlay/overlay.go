@@ -304,6 +304,9 @@ func (o *Overlay) hear(from Contact) *peer {
 		if p.near && depth(o.id, p.ID) == o.guards() {
 			next = min(next, max(p.vouched+o.cfg.every()/2, o.now))
 		}
+		if p.near && p.version == 0 { // that it asks is no sign that it has told its neighbours
+			next = min(next, p.next)
+		}
 		o.askAt(p, next)
 		return p
 	}
