@@ -208,6 +208,10 @@ func (o *Overlay) take(e Event) {
 		o.find(e)
 	case Lost:
 		o.lost(Contact{Node: e.Node, ID: o.idOf(e.Node)})
+	case Doubt:
+		if p := o.known(e.Node); p != nil {
+			o.ping(p)
+		}
 	case Leave:
 		o.leave()
 	}
@@ -392,7 +396,7 @@ func (o *Overlay) bury(p *peer, left bool) {
 	}
 	o.markAbsent(p.Contact, left)
 	o.depart(p.Contact)
-	o.do(Gone{Node: p.Node, ID: p.ID, Dead: true, Left: left})
+	o.do(Gone{Node: p.Node, ID: p.ID, Dead: true, Left: left, Near: near})
 	if spare := freshest(o.bucket(p.ID).spare); spare != nil {
 		o.try(spare.Contact, pingQuestion, 0)
 	}

@@ -2,6 +2,7 @@ package overlay_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,5 +31,45 @@ func TestNewcomersFindTheirPlaceSoon(t *testing.T) {
 	}
 	if t.Logf("the longest took %v", longest); longest > 20*time.Second {
 		t.Error("that is too long")
+	}
+}
+
+// TestDoubtFindsTheDead lets contacts that are no neighbours die, and a node be told that they do not answer: it finds out
+// at once, and of a contact that lives that it does.
+func TestDoubtFindsTheDead(t *testing.T) {
+	w := overlaytest.New(3)
+	w.Config = overlay.Config{Neighbours: 4, Check: time.Hour}
+	joinAll(w, 40, 500*time.Millisecond)
+	w.Run(time.Minute)
+	n := w.Live()[0]
+	var dead, lives []string
+	for i, o := range slices.Clone(w.Live()[1:]) {
+		switch near := slices.ContainsFunc(n.Neighbours(nil), func(c overlay.Contact) bool { return c.Node == o.Name }); {
+		case near || !n.Table[o.Name]:
+		case i%2 == 0:
+			dead = append(dead, o.Name)
+			w.Crash(o)
+		default:
+			lives = append(lives, o.Name)
+		}
+	}
+	w.Run(30 * time.Second)
+	known := func(names []string) (all int) {
+		for _, name := range names {
+			if n.Table[name] {
+				all++
+			}
+		}
+		return all
+	}
+	if known(dead) == 0 || known(lives) == 0 {
+		t.Fatalf("%d of %d who are dead are known, %d of %d who live", known(dead), len(dead), known(lives), len(lives))
+	}
+	for _, name := range slices.Concat(dead, lives) {
+		n.Tell(overlay.Doubt{Node: name})
+	}
+	before := known(lives)
+	if w.Run(5 * time.Second); known(dead) > 0 || known(lives) < before {
+		t.Errorf("%d who are dead are known, and %d of %d who live", known(dead), known(lives), before)
 	}
 }

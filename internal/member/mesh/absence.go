@@ -9,11 +9,15 @@ import "time"
 
 // absence is until when nodes that do not answer are waited for.
 type absence struct {
+	met   time.Time // whom an earlier process knew: it may take so long to find them
 	own   time.Time // by what this node has seen
 	heard time.Time // by what other backups have: this node may have come to them later
 }
 
 func (a *absence) waits(now time.Time) bool { return now.Before(a.own) || now.Before(a.heard) }
+
+// bereft reports whether others are waited for by what this node has seen: it may see but a part of the network.
+func (a *absence) bereft(now time.Time) bool { return now.Before(a.own) || now.Before(a.met) }
 
 // left is how long they are waited for, in milliseconds, by what this node has seen.
 func (a *absence) left(now time.Time) int64 { return max(int64(a.own.Sub(now)/time.Millisecond), 0) }

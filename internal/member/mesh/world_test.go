@@ -37,6 +37,10 @@ type worldNode struct {
 	wake    time.Time
 	answers []Answer
 	routed  int
+
+	ended    int // times that it has found the crawl's end
+	doubted  []strategy.Node
+	gathered []Tally
 }
 
 func (n *worldNode) Closest(id xor.ID, most int) ([]strategy.Node, bool) {
@@ -94,7 +98,7 @@ func (w *world) start(name strategy.Node) {
 func (w *world) gone(name strategy.Node, left bool) {
 	w.nodes[name].m = nil
 	w.live = slices.DeleteFunc(slices.Clone(w.live), func(n strategy.Node) bool { return n == name })
-	w.meet(Gone{Node: name, Left: left})
+	w.meet(Gone{Node: name, Left: left, Near: true})
 }
 
 // come lets a node begin, and the others know.
@@ -170,6 +174,12 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			n.answers = append(n.answers, a)
 		case Routed:
 			n.routed++
+		case Ended:
+			n.ended++
+		case Doubt:
+			n.doubted = append(n.doubted, a.Node)
+		case Gathered:
+			n.gathered = append(n.gathered, a.Tally)
 		}
 	}
 }
