@@ -47,6 +47,7 @@ type Overlay struct {
 
 	some []*peer // scratch
 	ids  []xor.ID
+	met  []*peer // those of ids that are in the table
 }
 
 // An absence is a node that did not answer: what others tell of it means nothing until then.
