@@ -20,16 +20,21 @@ func TestNewcomersFindTheirPlaceSoon(t *testing.T) {
 	w.Config = overlay.Config{Notice: 30 * time.Second, Check: 10 * time.Minute}
 	joinAll(w, 60, 500*time.Millisecond)
 	w.Run(5 * time.Minute)
-	var longest time.Duration
+	late, longest := 0, time.Duration(0)
 	for range 200 {
 		n := w.Start(w.Names(1)[0], w.Any().Name, w.Any().Name, w.Any().Name)
 		began := w.Now()
 		for n.Fresh == 0 && w.Now() < began+5*time.Minute {
 			w.Run(time.Second)
 		}
-		longest = max(longest, w.Now()-began)
+		took := w.Now() - began
+		longest = max(longest, took)
+		if took > 10*time.Second {
+			late++
+		}
 	}
-	if t.Logf("the longest took %v", longest); longest > 20*time.Second {
+	t.Logf("%d of 200 took more than 10 seconds, the longest %v", late, longest)
+	if late > 2 || longest > time.Minute {
 		t.Error("that is too long")
 	}
 }
