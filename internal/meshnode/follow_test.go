@@ -356,7 +356,7 @@ func TestAChangeWaitsForOthers(t *testing.T) {
 	})
 }
 
-// A node that was away when the crawl was done, and is back soon, hears of it: the others wait for it.
+// A node that was away when all was fetched, and is back soon, hears of the end: the others wait for it.
 func TestWhoWasAwayHearsOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
@@ -374,17 +374,14 @@ func TestWhoWasAwayHearsOfTheEnd(t *testing.T) {
 		away.stop()
 		<-away.over
 		l.nodes = l.nodes[:3]
-		for range 600 {
-			if r, _ := l.nodes[1].Crawl(); r.State == desired.Done {
-				break
-			}
-			time.Sleep(100 * time.Millisecond)
+		time.Sleep(30 * time.Second)
+		if r, _ := l.nodes[1].Crawl(); r.State == desired.Done {
+			t.Error("the crawl is done while a node is away that may be back")
 		}
-		time.Sleep(endAfter + time.Second)
 		back := l.join(name, dir)
 		time.Sleep(5 * time.Second)
-		if r, _ := back.Crawl(); r.State != desired.Done || back.Alone() {
-			t.Fatalf("who comes back finds the crawl %s, and itself alone: %v", r.State, back.Alone())
+		if back.Alone() {
+			t.Fatal("who comes back finds nobody")
 		}
 		back.work(t)
 		l.end(t, nil)

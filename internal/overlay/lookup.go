@@ -273,20 +273,23 @@ func (o *Overlay) advanceWith(l *lookUp, from Contact, m note) {
 	if t := l.teller(c); t != nil {
 		t.good++
 	}
-	ids := o.ids[:0]
+	ids, met := o.ids[:0], o.met[:0]
 	list := varint.Reader{Rest: m.list}
 	for range m.count {
 		t := nextTold(&list)
-		id := from.ID
-		if len(t.name) > 0 {
-			id = o.idOf(string(t.name))
+		p, id := o.known(string(t.name)), from.ID
+		switch {
+		case p != nil:
+			id = p.ID
+		case len(t.name) > 0:
+			id = IDOf(string(t.name)).Truncate(o.cfg.Width)
 		}
-		ids = append(ids, id)
+		ids, met = append(ids, id), append(met, p)
 	}
-	o.ids = ids
+	o.ids, o.met = ids, met
 	c.vouch(l.id, m.exact, m.count, func(i int) xor.ID { return ids[i] })
 	if l.mayTell && m.exact >= min(l.want, m.count+1) {
-		o.takeTold(l, from, m, ids)
+		o.takeTold(l, from, m)
 		o.end(l)
 		return
 	}
@@ -294,19 +297,20 @@ func (o *Overlay) advanceWith(l *lookUp, from Contact, m note) {
 	for i := range min(m.count, l.breadth(&o.cfg)) {
 		t := nextTold(&list)
 		if ids[i] != from.ID && ids[i] != o.id {
-			o.addTold(l, &t, ids[i], short(from.ID))
+			o.addTold(l, &t, ids[i], met[i], short(from.ID))
 		}
 	}
 	o.advance(l)
 }
 
 // takeTold takes what a node has told, which knows all nodes so close to the id, for what was looked for.
-func (o *Overlay) takeTold(l *lookUp, from Contact, m note, ids []xor.ID) {
+func (o *Overlay) takeTold(l *lookUp, from Contact, m note) {
+	ids := o.ids
 	l.told = make([]Contact, 0, m.exact)
 	list := varint.Reader{Rest: m.list}
 	for i := range min(m.count, m.exact) {
 		t := nextTold(&list)
-		switch p := o.known(string(t.name)); {
+		switch p := o.met[i]; {
 		case ids[i] == o.id && !o.left:
 			l.told = append(l.told, o.self.Contact)
 		case ids[i] == o.id:
@@ -324,13 +328,13 @@ func (o *Overlay) takeTold(l *lookUp, from Contact, m note, ids []xor.ID) {
 	}
 }
 
-// addTold puts a node into the list of which another has told. Nothing of it is copied if it is not needed.
-func (o *Overlay) addTold(l *lookUp, t *told, id xor.ID, teller uint64) {
+// addTold puts a node into the list of which another has told; p if it is in the table. Nothing of it is copied if it is not needed.
+func (o *Overlay) addTold(l *lookUp, t *told, id xor.ID, p *peer, teller uint64) {
 	at, there := l.at(id)
 	if there || at >= 4*o.cfg.breadth()+l.asked {
 		return
 	}
-	if p := o.known(string(t.name)); p != nil {
+	if p != nil {
 		l.add(p.Contact, 0, &o.cfg)
 	} else if c := t.contact(id); !o.isAbsent(c) {
 		l.add(c, teller, &o.cfg)

@@ -67,7 +67,7 @@ func (o *Overlay) tryTold(teller xor.ID, m note) bool {
 		if o.known(string(c.name)) != nil {
 			continue
 		}
-		id := o.idOf(string(c.name))
+		id := IDOf(string(c.name)).Truncate(o.cfg.Width)
 		if id == o.id || !o.isNear(id) {
 			continue
 		}

@@ -47,6 +47,7 @@ type Overlay struct {
 
 	some []*peer // scratch
 	ids  []xor.ID
+	met  []*peer // those of ids that are in the table
 }
 
 // An absence is a node that did not answer: what others tell of it means nothing until then.
@@ -208,6 +209,10 @@ func (o *Overlay) take(e Event) {
 		o.find(e)
 	case Lost:
 		o.lost(Contact{Node: e.Node, ID: o.idOf(e.Node)})
+	case Doubt:
+		if p := o.known(e.Node); p != nil {
+			o.ping(p)
+		}
 	case Leave:
 		o.leave()
 	}
@@ -304,6 +309,9 @@ func (o *Overlay) hear(from Contact) *peer {
 		if p.near && depth(o.id, p.ID) == o.guards() {
 			next = min(next, max(p.vouched+o.cfg.every()/2, o.now))
 		}
+		if p.near && p.version == 0 { // that it asks is no sign that it has told its neighbours
+			next = min(next, p.next)
+		}
 		o.askAt(p, next)
 		return p
 	}
@@ -389,7 +397,7 @@ func (o *Overlay) bury(p *peer, left bool) {
 	}
 	o.markAbsent(p.Contact, left)
 	o.depart(p.Contact)
-	o.do(Gone{Node: p.Node, ID: p.ID, Dead: true, Left: left})
+	o.do(Gone{Node: p.Node, ID: p.ID, Dead: true, Left: left, Near: near})
 	if spare := freshest(o.bucket(p.ID).spare); spare != nil {
 		o.try(spare.Contact, pingQuestion, 0)
 	}

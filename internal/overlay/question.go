@@ -212,7 +212,7 @@ func (o *Overlay) failed(q question) {
 		switch {
 		case int(p.fails) >= o.cfg.Tries:
 			o.bury(p, false)
-		case !lives:
+		case !lives, p.near && p.version == 0:
 			o.ping(p)
 		}
 	case q.lookUp != nil || q.healed:

@@ -43,6 +43,10 @@ type Find struct {
 // count as failed.
 type Lost struct{ Node string }
 
+// Doubt says that a node has not answered what the caller has asked it itself. If it is in the table it is asked whether
+// it lives: of a contact that is no neighbour that would show only after Config.Check.
+type Doubt struct{ Node string }
+
 // Leave says that the node is about to go. It says farewell, and answers nothing else from then on. It is none of those
 // that are found or known to be the closest, and goes on to know and to find others for who still needs them.
 type Leave struct{}
@@ -52,6 +56,7 @@ func (Message) event() {}
 func (Fired) event()   {}
 func (Find) event()    {}
 func (Lost) event()    {}
+func (Doubt) event()   {}
 func (Leave) event()   {}
 
 // Send sends a message to a node, once; nobody says whether it came.
@@ -81,6 +86,7 @@ type Gone struct {
 	ID   xor.ID
 	Dead bool // it did not answer any more, or said farewell; false: others have its place
 	Left bool // it said farewell
+	Near bool // it was a neighbour
 }
 
 // Fresh says until when what the node knows of the nodes around it holds: so long, no node that would take its place can

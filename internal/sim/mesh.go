@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
+	"strings"
 	"time"
 
 	"kumo/internal/member/mesh"
 	"kumo/internal/overlay"
-	"kumo/internal/strategy"
 )
 
 // MeshConfig says how a crawl without a centre is run: the very overlays and machines of its nodes (member/peer), over a
@@ -179,7 +179,6 @@ type meshWorld struct {
 	web   *web
 	net   *network
 	nodes []*meshNode // all that ever were
-	named map[strategy.Node]*meshNode
 	live  []*meshProcess
 
 	fetched []uint64        // pages, by host
@@ -207,7 +206,7 @@ type meshVisit struct {
 }
 
 func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
-	w := &meshWorld{cfg: cfg, k: newKernel(seed), named: map[strategy.Node]*meshNode{},
+	w := &meshWorld{cfg: cfg, k: newKernel(seed),
 		web: newWeb(Config{Hosts: max(cfg.Hosts, 0), Pages: cfg.Pages, Delay: cfg.Delay}, hash(seed, 1))}
 	w.net = &network{k: w.k, band: 5e6, loss: max(cfg.Loss, 0), slow: 1}
 	// a map's corners are 1.41 times as far from each other as its sides
@@ -261,11 +260,12 @@ func (w *meshWorld) run() {
 	w.calm = true
 	rest := 0 // looks that have found all at rest, one after the other
 	for end := begins + cfg.Turmoil + cfg.Limit; rest < 5; w.pass(w.k.now + 2*time.Second) {
-		if rest++; !w.rests() {
+		if rest++; w.unrest(1) != "" {
 			rest = 0
 		}
 		if w.k.now > end {
-			w.violate("not at rest %v after the last fault; nothing was fetched for %v", cfg.Limit, w.k.now-w.fetch)
+			w.violate("not at rest %v after the last fault, nothing was fetched for %v: %s", cfg.Limit, w.k.now-w.fetch,
+				w.unrest(20))
 			break
 		}
 	}
@@ -301,19 +301,33 @@ func (w *meshWorld) give(hosts int) {
 	w.live[0].tell(mesh.Change{Data: []byte("has seeds")})
 }
 
-// rests reports whether no node has anything to do.
-func (w *meshWorld) rests() bool {
+// unrest says what nodes have yet to do, for some nodes; "" if that is nothing.
+func (w *meshWorld) unrest(most int) string {
+	var all []string
 	for _, p := range w.live {
-		if p.paused || p.out.Len() > 0 || !p.peer.Machine().Idle() {
-			return false
-		}
-		for _, e := range p.n.disk.engine {
-			if e.known&^e.said != 0 {
-				return false
+		if s := p.unrest(); s != "" {
+			if all = append(all, string(p.n.name)+": "+s); len(all) == most {
+				break
 			}
 		}
 	}
-	return true
+	return strings.Join(all, "; ")
+}
+
+// unrest says what a process has yet to do.
+func (p *meshProcess) unrest() string {
+	switch {
+	case p.paused:
+		return "stands still"
+	case p.out.Len() > 0:
+		return fmt.Sprintf("%d links are to be claimed", p.out.Len())
+	}
+	for h, e := range p.n.disk.engine {
+		if e.known&^e.said != 0 {
+			return fmt.Sprintf("%s waits", p.w.web.hosts[h].name)
+		}
+	}
+	return p.peer.Machine().Unrest()
 }
 
 func (w *meshWorld) violate(format string, args ...any) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"kumo/internal/member"
@@ -96,10 +97,21 @@ func (w *meshWorld) join() *meshNode {
 		n.rate = w.cfg.Rates[n.place]
 	}
 	w.nodes = append(w.nodes, n)
-	w.named[n.name] = n
 	w.figures.Joined++
 	n.start()
 	return n
+}
+
+// named is the node of a name; nil if there is none.
+func (w *meshWorld) named(name strategy.Node) *meshNode {
+	place := 0
+	for _, c := range strings.TrimPrefix(strings.TrimSuffix(string(name), "~1"), "n") {
+		place = 10*place + int(c-'0')
+	}
+	if place < 0 || place >= len(w.nodes) || w.nodes[place].name != name {
+		return nil
+	}
+	return w.nodes[place]
 }
 
 // now is what the process's clock shows.
@@ -344,7 +356,7 @@ func (p *meshProcess) send(to strategy.Node, kind, size int, l letter) {
 	w := p.w
 	w.figures.Messages[kind]++
 	w.figures.Bytes[kind] += size
-	l.to, l.from = w.named[to], p.n
+	l.to, l.from = w.named(to), p.n
 	if l.to == nil {
 		return
 	}

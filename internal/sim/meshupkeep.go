@@ -27,7 +27,7 @@ func RunUpkeep(cfg MeshConfig, each time.Duration, seed uint64) (u Upkeep) {
 	u.Crawl = phase(func() {
 		w.seed()
 		for end := w.k.now + cfg.Limit; w.k.now < end; {
-			if w.pass(w.k.now + 2*time.Second); w.rests() {
+			if w.pass(w.k.now + 2*time.Second); w.unrest(1) == "" {
 				break
 			}
 		}

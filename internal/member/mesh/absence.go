@@ -14,6 +14,7 @@ import (
 
 // absence is until when nodes that do not answer are waited for.
 type absence struct {
+	met   time.Time // whom an earlier process knew: it may take so long to find them
 	own   time.Time // by what this node has seen
 	heard time.Time // by what other backups have: this node may have come to them later
 	nodes []lost    // that have died lately, the last one last
@@ -31,8 +32,7 @@ const (
 )
 
 // died notes that a node does not answer any more.
-func (a *absence) died(n strategy.Node, now time.Time, wait time.Duration) {
-	a.own = now.Add(wait)
+func (a *absence) died(n strategy.Node, now time.Time) {
 	a.nodes = append(slices.DeleteFunc(a.nodes, func(l lost) bool { return l.node == n }), lost{n, now})
 	if len(a.nodes) > mostLately {
 		a.nodes = slices.Delete(a.nodes, 0, 1)
@@ -50,6 +50,9 @@ func (a *absence) lately(now time.Time) (nodes []strategy.Node) {
 }
 
 func (a *absence) waits(now time.Time) bool { return now.Before(a.own) || now.Before(a.heard) }
+
+// bereft reports whether others are waited for by what this node has seen: it may see but a part of the network.
+func (a *absence) bereft(now time.Time) bool { return now.Before(a.own) || now.Before(a.met) }
 
 // left is how long they are waited for, in milliseconds, by what this node has seen.
 func (a *absence) left(now time.Time) int64 { return max(int64(a.own.Sub(now)/time.Millisecond), 0) }

@@ -20,6 +20,7 @@ type Tally struct {
 	Nodes   int
 	Missing int    // parts of the space for which nobody has answered
 	Idle    int    // nodes that have nothing to do, and nothing on its way to others
+	Bereft  int    // nodes that wait for others, of whom they know, and who do not answer
 	Print   uint64 // another one as soon as something has come to one of the nodes, or one has begun anew
 	// nodes that have gone, and how many pages these have fetched, as far as it is known; those of a node that has died are
 	// missing until its neighbours have found that
@@ -42,6 +43,7 @@ func (t *Tally) add(o Tally) {
 	t.Nodes += o.Nodes
 	t.Missing += o.Missing
 	t.Idle += o.Idle
+	t.Bereft += o.Bereft
 	t.Print += o.Print
 	t.Gone += o.Gone
 	t.GonePages += o.GonePages
@@ -71,6 +73,7 @@ func (t *Tally) add(o Tally) {
 
 const (
 	gatherFor   = 20 * time.Second // after which what is missing is missing
+	gatherLess  = time.Second      // has who is asked less than who asks, so that there is time for the answer
 	gatherEvery = time.Second      // those who have not answered are asked again
 	gatherTries = 3                // questions without any answer until another node is asked
 	maxGathers  = 256              // under way, and answers that are kept for who asks again
@@ -142,6 +145,9 @@ func (m *Machine) own() Tally {
 	if rests && m.Idle() {
 		t.Idle = 1
 	}
+	if m.absent.bereft(m.now) {
+		t.Bereft = 1
+	}
 	t.Print = mix(m.cfg.Process ^ mix(came))
 	return t
 }
@@ -180,26 +186,31 @@ func (m *Machine) askParts(g *gathering) {
 			continue
 		}
 		if p.to == "" || p.silent >= gatherTries {
-			p.asked = append(p.asked, p.to)
-			p.to, p.silent = "", 0
-			for _, n := range m.cfg.Overlay.Bucket(p.index) {
-				if !slices.Contains(p.asked, n) {
-					p.to = n
-					break
-				}
+			if p.to != "" {
+				m.do(Doubt{Node: p.to})
+				p.asked = append(p.asked, p.to)
+				p.to, p.silent = "", 0
 			}
-			if p.to == "" { // nobody there answers; the next look at the bucket may find somebody
+			nodes := m.cfg.Overlay.Bucket(p.index)
+			i := slices.IndexFunc(nodes, func(n strategy.Node) bool { return !slices.Contains(p.asked, n) })
+			switch {
+			case len(nodes) == 0: // who was there is gone
+				p.done = true
+				g.sum.Missing++
+				continue
+			case i < 0: // none of them answers, and those who are dead are gone soon
 				p.asked = nil
 				open = true
 				continue
 			}
+			p.to = nodes[i]
 		}
 		open = true
 		p.silent++
 		w := varint.Writer{messageGather}
 		w.Uint(p.id)
 		w.Uint(uint64(p.index - m.lowest()))
-		w.Uint(uint64(g.ended.Sub(m.now) * 4 / 5 / time.Millisecond))
+		w.Uint(uint64(max(g.ended.Sub(m.now)-gatherLess, 0) / time.Millisecond))
 		w.Bool(g.asks)
 		m.do(Send{To: p.to, Data: w})
 	}
@@ -229,6 +240,7 @@ func (m *Machine) tellTally(g *gathering) {
 		w.Uint(uint64(t.Nodes))
 		w.Uint(uint64(t.Missing))
 		w.Uint(uint64(t.Idle))
+		w.Uint(uint64(t.Bereft))
 		w.Uint(t.Print)
 		w.Uint(uint64(t.Gone))
 		w.Uint(uint64(t.GonePages))
@@ -274,7 +286,8 @@ func (m *Machine) tally(from strategy.Node, id uint64, r *varint.Reader) error {
 	over := r.Bool()
 	if over {
 		t = Tally{Nodes: int(r.Uint() % (1 << 40)), Missing: int(r.Uint() % (1 << 40)), Idle: int(r.Uint() % (1 << 40)),
-			Print: r.Uint(), Gone: int(r.Uint() % (1 << 40)), GonePages: int64(r.Uint() % (1 << 60))}
+			Bereft: int(r.Uint() % (1 << 40)), Print: r.Uint(), Gone: int(r.Uint() % (1 << 40)),
+			GonePages: int64(r.Uint() % (1 << 60))}
 		n := r.Uint()
 		if n > maxFigures {
 			return errMessage

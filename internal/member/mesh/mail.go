@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"slices"
 	"time"
 
 	"kumo/internal/strategy"
@@ -60,9 +61,27 @@ type reply struct {
 	number int64
 }
 
+// works reports whether an item may leave somebody with something to do for the crawl. The others are upkeep: nodes that
+// have nothing to do send them, too, and where there are many, some are always on their way.
+func (it *item) works() bool {
+	switch it.kind {
+	case itemStore:
+		return anyOpen(it.links)
+	case itemOpen, itemLevel, itemGuest, itemReturn:
+		return false
+	}
+	return true
+}
+
+// anyOpen reports whether one of some links is yet to be fetched.
+func anyOpen(links []Link) bool {
+	return slices.ContainsFunc(links, func(k Link) bool { return k.State == Dispatched })
+}
+
 // A parcel is an item on its way, and what is done when it has come.
 type parcel struct {
 	item
+	works bool
 	// done is called with the reply; nil: to is gone, or silent.
 	done func(to strategy.Node, r *reply)
 }
@@ -102,8 +121,20 @@ func (m *Machine) post(to strategy.Node, it item, done func(to strategy.Node, r 
 		l = &lane{to: to}
 		m.lanes[to] = l
 	}
-	l.queue = append(l.queue, &parcel{it, done})
+	p := &parcel{it, it.works(), done}
+	if p.works {
+		m.posted++
+	}
+	l.queue = append(l.queue, p)
 	m.wake(l)
+}
+
+// over ends a parcel.
+func (m *Machine) over(p *parcel, to strategy.Node, r *reply) {
+	if p.works {
+		m.posted--
+	}
+	p.done(to, r)
 }
 
 // wake has a lane looked at by deliver.
@@ -124,6 +155,9 @@ func (m *Machine) deliver() (more bool) {
 			queue := l.queue
 			l.queue = nil
 			for _, p := range queue {
+				if p.works { // who does it is not idle
+					m.posted--
+				}
 				m.receive(l.to, p.item, func(r reply) { p.done(l.to, &r) })
 			}
 			more = true
@@ -171,6 +205,7 @@ func (m *Machine) silent(to strategy.Node, f *flight) {
 	for _, g := range l.flights {
 		if g == f {
 			if f.tries >= maxTries {
+				m.do(Doubt{Node: to})
 				m.giveUp(to)
 			} else {
 				m.send(to, f)
@@ -190,11 +225,11 @@ func (m *Machine) giveUp(to strategy.Node) {
 	for _, f := range l.flights {
 		f.over = true
 		for _, p := range f.parcels {
-			p.done(to, nil)
+			m.over(p, to, nil)
 		}
 	}
 	for _, p := range l.queue {
-		p.done(to, nil)
+		m.over(p, to, nil)
 	}
 }
 
@@ -216,7 +251,7 @@ func (m *Machine) answered(from strategy.Node, id uint64, replies []reply) {
 			delete(m.lanes, from)
 		}
 		for j, p := range f.parcels {
-			p.done(from, &replies[j])
+			m.over(p, from, &replies[j])
 		}
 		return
 	}
@@ -238,17 +273,24 @@ type inboundKey struct {
 // arrived does the items of a flight.
 func (m *Machine) arrived(from strategy.Node, id uint64, items []item) {
 	key := inboundKey{from, id}
-	if m.inbound[key] || len(m.inbound) >= maxInbound {
+	if _, under := m.inbound[key]; under || len(m.inbound) >= maxInbound {
 		return
 	}
-	m.inbound[key] = true
-	m.came++
+	works := slices.ContainsFunc(items, func(it item) bool { return it.works() })
+	m.inbound[key] = works
+	if works {
+		m.came++
+		m.working++
+	}
 	in := &inbound{from: from, id: id, replies: make([]reply, len(items)), left: len(items)}
 	for i, it := range items {
 		m.receive(from, it, func(r reply) {
 			in.replies[i] = r
 			if in.left--; in.left == 0 {
 				delete(m.inbound, key)
+				if works {
+					m.working--
+				}
 				m.do(Send{To: from, Data: encodeReplies(in.id, in.replies)})
 			}
 		})

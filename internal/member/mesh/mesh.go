@@ -39,6 +39,7 @@ package mesh
 import (
 	"cmp"
 	"container/heap"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -105,8 +106,11 @@ type Machine struct {
 	armed  time.Time // when a Tick is asked for
 
 	lanes   map[strategy.Node]*lane
-	ready   []*lane // with something to be sent, perhaps
-	inbound map[inboundKey]bool
+	ready   []*lane             // with something to be sent, perhaps
+	inbound map[inboundKey]bool // whether one brings work
+	// what keeps this node from being idle: items that bring work and are on their way, such messages of others that are
+	// being done, and URLs that are being recorded and not done
+	posted, working, entering int
 
 	recording map[uint64]func(Recorded) // what waits for the history
 	reading   map[uint64]func(Known)
@@ -193,6 +197,9 @@ func (m *Machine) closest(id xor.ID) bool {
 // Start appends what is to be done first.
 func (m *Machine) Start(now time.Time, out []Action) []Action {
 	m.now, m.out = now, out
+	if m.cfg.Met {
+		m.absent.met = now.Add(m.cfg.Absent)
+	}
 	m.after(agreeEvery, m.sync)
 	m.after(reviewQuiet, m.review)
 	if m.cfg.Pages != nil {
@@ -249,7 +256,7 @@ func (m *Machine) leave() {
 // lookLeft looks again and again whether all was given to others.
 func (m *Machine) lookLeft() {
 	c := &m.copies
-	if len(m.held) == 0 && m.Idle() && !c.running && !c.armed && c.giving == 0 {
+	if len(m.held) == 0 && m.Idle() && !m.sends() && !c.running && !c.armed && c.giving == 0 {
 		if c.found == 0 && !m.tellCounts() {
 			m.do(Left{})
 			return
@@ -300,7 +307,10 @@ func (m *Machine) take(e Event) {
 			break
 		}
 		m.copies.died = m.now
-		m.absent.died(e.Node, m.now, m.cfg.Absent)
+		m.absent.died(e.Node, m.now)
+		if e.Near { // of others word comes late: they may have been away for long
+			m.absent.own = m.now.Add(m.cfg.Absent)
+		}
 		m.giveUp(e.Node)
 		m.goneTarget(e.Node)
 	case Found:
@@ -366,7 +376,14 @@ func (m *Machine) recordNew(host string, links []Link, f func(r Recorded, fresh 
 		g.changed = true
 	}
 	m.last++
+	works := anyOpen(links)
+	if works {
+		m.entering++
+	}
 	m.recording[m.last] = func(r Recorded) {
+		if works {
+			m.entering--
+		}
 		fresh := newOf(links, r.Before)
 		m.opened(host, r.Open, len(fresh))
 		f(r, fresh)
@@ -410,20 +427,46 @@ func (m *Machine) lookAgain() {
 	m.sweepSoon()
 }
 
-// Idle reports whether nothing is on its way by this node, nor waits for another one.
-func (m *Machine) Idle() bool {
-	if len(m.recording)+len(m.taking)+len(m.inbound)+len(m.offers) > 0 || !m.leaving && !m.now.Before(m.fresh) {
-		return false
+// Idle reports whether this node has nothing to do for the crawl, and nothing on its way that could give something to do
+// to another one. What is known of URLs that are done may be on its way.
+func (m *Machine) Idle() bool { return m.Unrest() == "" }
+
+// Unrest says what keeps this node from being idle; "" if nothing does.
+func (m *Machine) Unrest() string {
+	switch {
+	case m.entering > 0:
+		return fmt.Sprintf("URLs are being recorded for %d others", m.entering)
+	case len(m.taking) > 0:
+		return fmt.Sprintf("the engine is to take %d batches", len(m.taking))
+	case m.working > 0:
+		return fmt.Sprintf("%d messages of others are being done", m.working)
+	case len(m.offers) > 0:
+		return fmt.Sprintf("%d batches of links are being claimed", len(m.offers))
+	case !m.leaving && !m.now.Before(m.fresh):
+		return "the node does not know its place"
+	case !m.leaving && len(m.hosts) > 0:
+		return fmt.Sprintf("%d hosts have URLs that are not done: %v", len(m.hosts), m.hosts[sortedKeys(m.hosts)[0]])
+	case m.posted > 0:
+		return fmt.Sprintf("%d items are on their way to others", m.posted)
 	}
-	if !m.leaving && len(m.hosts) > 0 {
-		return false
-	}
+	return ""
+}
+
+// sends reports whether anything is on its way to others, or is being done for them.
+func (m *Machine) sends() bool {
 	for _, l := range m.lanes {
 		if len(l.queue)+len(l.flights) > 0 {
-			return false
+			return true
 		}
 	}
-	return true
+	return len(m.recording)+len(m.inbound) > 0
+}
+
+// String says what becomes of a host.
+func (h *outstanding) String() string {
+	return fmt.Sprintf("%s: open %d, first %v, target %q, queue %d, reread %v, sure %v, ensuring %v, claims %d, finding %v, "+
+		"reading %v, flying %v, resting %v, quiet %d", h.host, h.open, h.first, h.target, len(h.queue), h.reread, h.sure,
+		h.ensuring, len(h.claims), h.finding, h.reading, h.flying, h.resting, h.quiet)
 }
 
 // timers are what is to be called at a time.

@@ -159,7 +159,8 @@ func (m *Machine) lookForEnd() {
 		return // until there are other neighbours, or what is known of them is fresh
 	}
 	m.after(endEvery, m.lookForEnd)
-	if m.ending || m.alone.waits(m.now) || m.own().Idle == 0 {
+	// where no crawl is known, others may know one
+	if m.ending || m.alone.waits(m.now) || m.crawl.Version == 0 || m.own().Idle == 0 {
 		return
 	}
 	m.ending = true
@@ -179,4 +180,11 @@ func (m *Machine) lookForEnd() {
 }
 
 // rests reports whether all nodes have answered, and none has anything to do.
-func (t *Tally) rests() bool { return t.Missing == 0 && t.Idle == t.Nodes }
+func (t *Tally) rests() bool { return t.Missing == 0 && t.Idle == t.Nodes && !t.isPart() }
+
+// isPart reports whether so many nodes wait for others who do not answer that all who have answered may be a part of the
+// network: newcomers who know but each other, or what is left of it on one side of a cut. Of a single node only those know
+// that it does not answer who are near to it, or have it in their tables. What it has to do others know, too.
+func (t *Tally) isPart() bool { return partOf*t.Bereft > t.Nodes }
+
+const partOf = 8

@@ -65,6 +65,7 @@ type Fresh struct{ Until time.Time }
 type Gone struct {
 	Node strategy.Node
 	Left bool
+	Near bool // it was one of the nodes around this one
 }
 
 // Found answers Find; Nodes is empty where nobody answered.
@@ -214,6 +215,9 @@ type Find struct {
 	Anew bool // what was found before has turned out to be no more so
 }
 
+// Doubt says that a node does not answer, which the overlay may not know yet.
+type Doubt struct{ Node strategy.Node }
+
 // Answer answers Offered: the links of these numbers are refused, the others are known for good, by as many backups as
 // there are.
 type Answer struct {
@@ -307,6 +311,7 @@ type Wake struct{ At time.Time }
 
 func (Send) action()     {}
 func (Find) action()     {}
+func (Doubt) action()    {}
 func (Answer) action()   {}
 func (Record) action()   {}
 func (Read) action()     {}

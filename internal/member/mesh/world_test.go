@@ -43,6 +43,9 @@ type worldNode struct {
 	kept    map[strategy.Node]int64 // Counts of its last life
 	tallies []Tally
 	left    bool
+
+	ended   int // times that it has found the crawl's end
+	doubted []strategy.Node
 }
 
 func (n *worldNode) Closest(id xor.ID, most int) ([]strategy.Node, bool) {
@@ -101,7 +104,7 @@ func (w *world) start(name strategy.Node) {
 func (w *world) gone(name strategy.Node, left bool) {
 	w.nodes[name].m = nil
 	w.live = slices.DeleteFunc(slices.Clone(w.live), func(n strategy.Node) bool { return n == name })
-	w.meet(Gone{Node: name, Left: left})
+	w.meet(Gone{Node: name, Left: left, Near: true})
 }
 
 // come lets a node begin, and the others know.
@@ -183,6 +186,10 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			n.tallies = append(n.tallies, a.Tally)
 		case Left:
 			n.left = true
+		case Ended:
+			n.ended++
+		case Doubt:
+			n.doubted = append(n.doubted, a.Node)
 		}
 	}
 }

@@ -49,7 +49,8 @@ type Message struct {
 // Tick says that time has passed: after Wake.
 type Tick struct{}
 
-// An Action is something that a Peer wants done: one of the types below, or one of mesh's but for Send, Find and Wake.
+// An Action is something that a Peer wants done: one of the types below, or one of mesh's but for Send, Find, Doubt and
+// Wake.
 type Action any
 
 // Send sends a message to a node, once. The node's addresses may be unknown.
@@ -198,7 +199,7 @@ func (p *Peer) fromOverlay(out []Action) []Action {
 		case overlay.Gone:
 			changed = true
 			if a.Dead {
-				p.toMesh = append(p.toMesh, mesh.Gone{Node: strategy.Node(a.Node), Left: a.Left})
+				p.toMesh = append(p.toMesh, mesh.Gone{Node: strategy.Node(a.Node), Left: a.Left, Near: a.Near})
 			}
 		case overlay.Fresh:
 			p.toMesh = append(p.toMesh, mesh.Fresh{Until: a.Until})
@@ -233,6 +234,8 @@ func (p *Peer) fromMesh(out []Action) []Action {
 			p.tag++
 			p.finds[p.tag] = a.ID
 			p.toOverlay = append(p.toOverlay, overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Want, Told: true, Anew: a.Anew})
+		case mesh.Doubt:
+			p.toOverlay = append(p.toOverlay, overlay.Doubt{Node: string(a.Node)})
 		case mesh.Wake:
 			p.wake = a.At
 		default:
