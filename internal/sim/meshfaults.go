@@ -94,6 +94,16 @@ func (f *meshFaults) goes() {
 
 func (f *meshFaults) any() *meshProcess { return f.w.live[f.w.k.rng.IntN(len(f.w.live))] }
 
+// staying is how many nodes there are that are not about to leave.
+func (f *meshFaults) staying() (n int) {
+	for _, p := range f.w.live {
+		if !p.leaving {
+			n++
+		}
+	}
+	return n
+}
+
 // next does something, and plans what is next.
 func (f *meshFaults) next() {
 	w := f.w
@@ -101,7 +111,7 @@ func (f *meshFaults) next() {
 		return
 	}
 	w.k.after(w.k.about(w.cfg.FaultEvery), f.next)
-	p, enough := f.any(), len(w.live) > 4
+	p, enough := f.any(), f.staying() > 4
 	w.figures.Faults++
 	switch what := w.k.rng.IntN(14); {
 	case what < 3 && enough:
