@@ -180,6 +180,7 @@ type Load struct {
 	Fetching int     // URLs under way, where Waiting does not count them
 	Rate     float64 // pages a second
 	Busy     float64 // share of its places that are at work, 0 to 1
+	Paused   bool    // it fetches nothing, as nobody is to
 
 	Pages   int64         // fetched by this process
 	Bytes   int64         // that it has read from servers
