@@ -41,7 +41,7 @@ func (h *Host) makeDisk(size int64, bits int) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(image.Name()) // the device keeps it
+	defer func() { _ = os.Remove(image.Name()) }() // the device keeps it
 	defer image.Close()
 	if err := image.Truncate(size); err != nil {
 		return "", err
