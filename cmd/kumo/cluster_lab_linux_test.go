@@ -31,6 +31,7 @@ type labCluster struct {
 	flags    []string // that kumo node is given besides
 	first    int      // how many of the nodes are there from the beginning
 	lab      *netlab.Lab
+	nats     string // where a server is that is none of the nodes'; "": the first nodes run servers
 	secret   string
 	desk     *netlab.Host // where commands are given
 	web      *synthweb.Web
@@ -74,6 +75,22 @@ func newLabCluster(t *testing.T, name string, seed uint64, strategy string, firs
 	}
 	c.desk = c.lab.Add(t, "desk")
 	return c
+}
+
+// natsInLab runs a server at which nodes meet, on the desk.
+func (c *labCluster) natsInLab() {
+	c.Helper()
+	at := netip.AddrPortFrom(c.desk.Addr(), 4222)
+	path, err := exec.LookPath(natsProgram)
+	if err != nil {
+		c.Fatal(err)
+	}
+	cmd := exec.Command(path, at.String(), filepath.Join(c.dir, "nats"))
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if _, err := c.desk.Start(cmd); err != nil {
+		c.Fatal(err)
+	}
+	c.nats = "nats://" + at.String()
 }
 
 // serve serves a web of small pages in the lab.
@@ -128,8 +145,8 @@ func (c *labCluster) start(n *clusterNode) error {
 	}
 	defer out.Close()
 	fmt.Fprintf(out, "--- life %d, at %v of the crawl\n", n.lives, c.since(time.Now()))
-	args := []string{"node", "--crawl", "lab", "--name", n.name, "--strategy", c.strategy, "--listen", n.addr(),
-		"--out", n.dir, "--memory", "64MiB", "--min-free-disk", "0", "--dns-server", c.server.DNS()}
+	args := []string{"node", "--crawl", "lab", "--name", n.name, "--strategy", c.strategy, "--out", n.dir,
+		"--memory", "64MiB", "--min-free-disk", "0", "--dns-server", c.server.DNS()}
 	args = append(append(args, c.place(n)...), c.flags...)
 	cmd := exec.Command(kumoProgram(c.T), args...)
 	cmd.Env = append(os.Environ(), secretVariable+"="+c.secret)
@@ -138,19 +155,30 @@ func (c *labCluster) start(n *clusterNode) error {
 	return err
 }
 
-// place are the flags that say how a node finds the others. Without a centre the first one names none: nobody is there
+// place are the flags that say where a node listens and how it finds the others. Without a centre the first one names none: nobody is there
 // when it begins, and when it comes back it knows where they were. But if its disk is lost it has to be told.
 func (c *labCluster) place(n *clusterNode) []string {
-	join := []string{"--join", c.entrances(n)}
+	if c.nats != "" {
+		return []string{"--nats", c.nats}
+	}
+	listen, join := []string{"--listen", n.addr()}, []string{"--join", c.entrances(n)}
 	switch {
 	case n.finds != nil:
-		return n.finds
+		return append(listen, n.finds...)
 	case c.strategy != "mesh":
-		return append(join, "--servers", strconv.Itoa(clusterServers))
+		return append(append(listen, join...), "--servers", strconv.Itoa(clusterServers))
 	case n == c.nodes[0] && len(n.lost) == 0:
 		join = nil
 	}
-	return append(join, "--no-lan")
+	return append(append(listen, join...), "--no-lan")
+}
+
+// reach are the flags by which commands reach the cluster.
+func (c *labCluster) reach() []string {
+	if c.nats != "" {
+		return []string{"--nats", c.nats}
+	}
+	return []string{"--join", c.entrances(nil)}
 }
 
 func (c *labCluster) since(at time.Time) time.Duration {
@@ -182,8 +210,8 @@ func (c *labCluster) command(most time.Duration, args ...string) (string, error)
 // tell gives a command that speaks of the crawl; without it there is nothing to test.
 func (c *labCluster) tell(verb string, args ...string) {
 	c.Helper()
-	if _, err := c.command(2*time.Minute, append([]string{verb, "--crawl", "lab", "--join", c.entrances(nil), "--wait", "100s"},
-		args...)...); err != nil {
+	flags := append([]string{verb, "--crawl", "lab", "--wait", "100s"}, c.reach()...)
+	if _, err := c.command(2*time.Minute, append(flags, args...)...); err != nil {
 		c.Error(err)
 		c.why()
 		c.FailNow()
@@ -240,7 +268,7 @@ func (s labStatus) control() string {
 }
 
 func (c *labCluster) status() (is labStatus, err error) {
-	out, err := c.command(10*time.Second, "status", "--crawl", "lab", "--join", c.entrances(nil), "--json")
+	out, err := c.command(10*time.Second, append([]string{"status", "--crawl", "lab", "--json"}, c.reach()...)...)
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &is)
 	}
@@ -318,7 +346,7 @@ func (c *labCluster) stop(done bool) {
 // why says what is known of a crawl that came to no end.
 func (c *labCluster) why() {
 	c.Helper()
-	all, err := c.command(10*time.Second, "status", "--crawl", "lab", "--join", c.entrances(nil), "--json")
+	all, err := c.command(10*time.Second, append([]string{"status", "--crawl", "lab", "--json"}, c.reach()...)...)
 	c.Logf("status: %s %v\n%s", all, err, c.server.Score())
 	for _, n := range c.nodes {
 		text, _ := os.ReadFile(filepath.Join(c.dir, n.name+".log"))

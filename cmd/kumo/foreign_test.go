@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
+	"os"
 	"strconv"
 	"time"
 
@@ -26,9 +28,7 @@ func addressesCmd(ts *testscript.TestScript, _ bool, names []string) {
 
 // natsCmd runs a NATS that is nobody's node.
 func natsCmd(ts *testscript.TestScript, _ bool, args []string) {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true,
-		StoreDir:   ts.MkAbs("nats"),
-		MaxPayload: 8 << 20, NoSigs: true, NoLog: true})
+	s, err := newNATS("127.0.0.1", server.RANDOM_PORT, ts.MkAbs("nats"))
 	ts.Check(err)
 	go s.Start()
 	ts.Defer(s.Shutdown)
@@ -36,6 +36,27 @@ func natsCmd(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("the NATS server does not start")
 	}
 	ts.Setenv(args[0], s.ClientURL())
+}
+
+func newNATS(host string, port int, dir string) (*server.Server, error) {
+	return server.NewServer(&server.Options{Host: host, Port: port, JetStream: true, StoreDir: dir, MaxPayload: 8 << 20,
+		NoSigs: true, NoLog: true})
+}
+
+// natsProgram is this test binary under the name by which it is a NATS server, at an address and with a folder.
+const natsProgram = "nats-of-kumo"
+
+func runNATS() {
+	at, err := netip.ParseAddrPort(os.Args[1])
+	if err == nil {
+		var s *server.Server
+		if s, err = newNATS(at.Addr().String(), int(at.Port()), os.Args[2]); err == nil {
+			s.Start()
+			s.WaitForShutdown()
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
 }
 
 // foreignCmd writes into the registry of the crawl CRAWL, of which a server is at JOIN, what no kumo of this version

@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(testmain.M{M: m, PerProcessor: 2}, map[string]func(){"kumo": main})
+	testscript.Main(testmain.M{M: m, PerProcessor: 2}, map[string]func(){"kumo": main, natsProgram: runNATS})
 }
 
 // TestStories runs testdata/*.txt. Besides kumo they may use

@@ -47,6 +47,7 @@ type Engine struct {
 	stats    *stats.Counter
 	listener Listener
 	ledger   *ledger.Ledger
+	durable  *durablePages
 	limits   limits
 	line     *line
 	schedule *schedule
@@ -155,6 +156,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 		peers:   peers{router: p.Router, putOffs: newPutOffs()},
 		control: control{ending: make(chan struct{})},
 		resumed: resumed{refused: s.Refused},
+		durable: newDurablePages(s.Stats.Pages()),
 	}
 	e.known.db, _ = e.known.seen.(*seen.DB)
 	e.known.undecided.Store(int64(len(s.UndecidedURLs)))

@@ -33,8 +33,9 @@ func (e *Engine) Finish() {
 }
 
 // Idle reports whether nothing waits, is under way, is undecided, is in the outbox, or is done and not said to be (see
-// Parts.Finished). A link that is on its way from one node to another is in the outbox of the first until the second
-// has it.
+// Parts.Finished), and what was done is durable: a slow disk may take its time, and nobody would fetch again what a
+// crash costs once the crawl is done. A link that is on its way from one node to another is in the outbox of the first
+// until the second has it.
 //
 // So a crawl of several nodes is done when all were idle, and all were idle still when each was asked again after that,
 // and nothing came to any of them in between: [Engine.Received] was the same.
@@ -47,7 +48,7 @@ func (e *Engine) Idle() bool {
 		return false
 	}
 	dry, now := e.frontier.Dry()
-	return dry && now == moves
+	return dry && now == moves && e.ledger.Settled()
 }
 
 // Received is how often links or seeds were brought to this engine.

@@ -71,5 +71,6 @@ func (o *offHosts) journal(enc *entry.Encoder, from *stats.Counter) {
 func (e *Engine) appendCounts(batch []byte) []byte {
 	enc := entry.Encoder{Writer: batch}
 	e.offHosts.journal(&enc, e.stats)
+	e.durable.cut(e.stats.Pages())
 	return enc.Writer
 }

@@ -19,6 +19,7 @@ type Shipper interface {
 
 // A commitProgress is how far the group commit has come. Many wait for one commit.
 type commitProgress struct {
+	last uint64           // the batch that has what was put last
 	cuts uint64           // batches that were cut off
 	done uint64           // of these, those that are durable, or had nothing in them
 	at   journal.Position // behind the last of them
@@ -31,6 +32,13 @@ func (l *Ledger) Sequence() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cuts + 1
+}
+
+// Settled reports whether all is durable that was put.
+func (l *Ledger) Settled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.done >= l.last
 }
 
 // advance tells those who wait what became of the last batch. It is called by the one who commits.

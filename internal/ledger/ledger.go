@@ -135,6 +135,9 @@ func (l *Ledger) Enqueue(entries []byte) {
 		l.pending = l.cfg.Begin(l.pending, l.cfg.Now())
 	}
 	l.pending = append(l.pending, entries...)
+	if len(entries) > 0 {
+		l.last = l.cuts + 1
+	}
 	if len(l.pending) >= CommitBytes {
 		l.Hurry()
 	}

@@ -58,6 +58,32 @@ func TestAloneNobodyElseIsWithin(t *testing.T) {
 	}
 }
 
+// What was put is settled when it is durable, and an empty commit changes nothing.
+func TestSettled(t *testing.T) {
+	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = j.Close() }()
+	l := testLedger(j)
+	for range 3 {
+		if !l.Settled() {
+			t.Error("it is not settled though nothing was put")
+		}
+		if err := l.Put(nil, nil, func() []byte { return []byte("entry") }); err != nil {
+			t.Fatal(err)
+		}
+		if l.Settled() {
+			t.Error("what was put is settled before it is durable")
+		}
+		for range 2 {
+			if err := l.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // A batch that was torn must stay the journal's last, or what follows it could not be trusted.
 func TestNothingFollowsAFailedCommit(t *testing.T) {
 	disk, dir := vfs.NewFaulty(vfs.OS), t.TempDir()

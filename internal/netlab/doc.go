@@ -13,6 +13,10 @@
 //
 // A host can also hang on another one that is its router, as computers at home do.
 //
-// A lab leaves nothing behind: processes end with the one that started them, and the namespaces of a run that was
-// killed are removed by the next.
+// What a host's processes take of this machine can be limited: processor time and memory by control groups, and a disk
+// that is a file, as a device of its own that takes so many bytes a second. That needs control groups of version 1,
+// losetup and mkfs.ext4.
+//
+// A lab leaves nothing behind: processes end with the one that started them; the namespaces of a run that was killed,
+// its groups and its disks are removed by the next.
 package netlab

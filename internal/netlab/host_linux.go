@@ -17,10 +17,12 @@ type Host struct {
 	Name  string
 	Addrs []netip.Addr
 
-	lab   *Lab
-	space string
-	port  string // its end of the cable at the bridge
-	mac   net.HardwareAddr
+	lab    *Lab
+	space  string
+	port   string // its end of the cable at the bridge
+	mac    net.HardwareAddr
+	groups map[string]string // by controller, the folders of the groups that hold its processes; nil: no limits
+	disk   *disk             // nil: none of its own
 }
 
 // Addr is the first of its addresses.

@@ -197,7 +197,7 @@ func (l *Lab) Heal() error {
 func (h *Host) Bandwidth(bits int) error {
 	for _, end := range [][2]string{{h.space, "eth0"}, {h.lab.hub, h.port}} {
 		args := []string{"-n", end[0], "qdisc", "replace", "dev", end[1], "root", "tbf", "rate", strconv.Itoa(bits) + "bit",
-			"burst", strconv.Itoa(max(bits/8/100, 32<<10)), "latency", "300ms"}
+			"burst", strconv.Itoa(max(bits/8/100, 4<<10)), "latency", "300ms"}
 		if bits == 0 {
 			args = []string{"-n", end[0], "qdisc", "replace", "dev", end[1], "root", "noqueue"}
 		}

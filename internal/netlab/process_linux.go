@@ -15,10 +15,10 @@ type Process struct {
 	err  error
 }
 
-// Start starts a command on the host. It ends with this process, or with the lab.
+// Start starts a command on the host, within its limits. It ends with this process, or with the lab.
 func (h *Host) Start(cmd *exec.Cmd) (*Process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := h.Do(cmd.Start); err != nil {
+	if err := h.Do(func() error { return h.inGroups(cmd.Start) }); err != nil {
 		return nil, fmt.Errorf("start %s on %s: %w", cmd.Path, h.Name, err)
 	}
 	p := &Process{cmd: cmd, done: make(chan struct{})}

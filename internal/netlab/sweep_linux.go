@@ -84,7 +84,7 @@ func pids(space string) []string {
 	return strings.Fields(string(out))
 }
 
-// remove ends what runs in some namespaces, and removes them.
+// remove ends what runs in some namespaces, and removes them with all that their hosts had.
 func remove(which func(space string) bool) error {
 	found, err := filepath.Glob(filepath.Join(spaces, family+"*"))
 	if err != nil {
@@ -103,5 +103,6 @@ func remove(which func(space string) bool) error {
 		}
 		failed = append(failed, ip("netns", "del", space))
 	}
+	failed = append(failed, removeGroups(which), removeDisks(which))
 	return errors.Join(failed...)
 }

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"kumo/internal/bus"
+	"kumo/internal/desired"
 	"kumo/internal/member"
 	"kumo/internal/member/driver"
 	"kumo/internal/strategy"
@@ -195,8 +196,9 @@ func (n *Node) loop(ctx context.Context) error {
 // load is how much the node has to do, and what it has come to.
 func (n *Node) load() strategy.Load {
 	f, w := n.cfg.Figures(), n.cfg.Work()
-	return strategy.Load{Node: n.self, Hosts: f.Hosts, Waiting: int64(f.Waiting), Fetching: f.InFlight, Rate: f.Rate,
-		Busy: f.Busy, Pages: w.Pages, Bytes: w.Bytes, CPU: w.CPU, Machine: w.Machine}
+	return strategy.Load{Node: n.self, Hosts: f.Hosts, Waiting: int64(f.Waiting),
+		Fetching: f.InFlight + int(w.Behind), Rate: f.Rate, Busy: f.Busy, Paused: n.record.record.State != desired.Running,
+		Pages: w.Pages, Bytes: w.Bytes, CPU: w.CPU, Machine: w.Machine}
 }
 
 // lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for

@@ -177,11 +177,12 @@ type Load struct {
 	Node     Node
 	Hosts    int     // where something waits or is under way
 	Waiting  int64   // URLs
-	Fetching int     // URLs under way, where Waiting does not count them
+	Fetching int     // URLs under way, where Waiting does not count them, and pages that are not durable yet
 	Rate     float64 // pages a second
 	Busy     float64 // share of its places that are at work, 0 to 1
+	Paused   bool    // it fetches nothing, as nobody is to
 
-	Pages   int64         // fetched by this process
+	Pages   int64         // fetched by this process, and durable
 	Bytes   int64         // that it has read from servers
 	CPU     time.Duration // that it has used
 	Machine Machine

@@ -131,7 +131,7 @@ func (w *Web) pageSize(r Ref) int {
 	switch r.Kind {
 	case Page:
 		d := w.dice(r.Host, aboutSize, r.N)
-		return int(min(d.lognormal(1, 1), 32) * float64(w.cfg.MedianSize))
+		return int(min(d.lognormal(1, w.cfg.SizeSpread), 32) * float64(w.cfg.MedianSize))
 	case Large:
 		return w.cfg.LargeSize
 	}

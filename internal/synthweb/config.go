@@ -12,10 +12,11 @@ type Config struct {
 	ByAddress bool // hosts have no names: each has a loopback address of its own, and URLs have that
 	TLS       bool // URLs are https ones
 
-	MedianSize int // bytes of an HTML page (27 KB); lognormal with sigma 1, at most 32 times the median
-	MeanLinks  int // links on an ordinary page (40)
-	LargeSize  int // bytes of a large page (4 MB)
-	Odd        int // pages in a thousand whose markup is odd: unquoted, entities, base, dot segments, raw non-ASCII
+	MedianSize int     // bytes of an HTML page (27 KB), at most 32 times as many
+	SizeSpread float64 // sigma of the lognormal sizes of pages (1)
+	MeanLinks  int     // links on an ordinary page (40)
+	LargeSize  int     // bytes of a large page (4 MB)
+	Odd        int     // pages in a thousand whose markup is odd: unquoted, entities, base, dot segments, raw non-ASCII
 
 	Languages []string // those that hosts are in, by turns, as Languages has them; none: made-up words
 	Day       int      // from 1: pages change, come and go from day to day, and say their version; 0: there are no days
@@ -59,7 +60,7 @@ func Messy(seed uint64, hosts, pages int) Config {
 	return cfg
 }
 
-// MedianSize is the Config.MedianSize of pages that are of a mean size.
+// MedianSize is the Config.MedianSize of pages that are of a mean size, with the usual SizeSpread.
 func MedianSize(mean int) int {
 	const meanOfMedian = 1.646 // of a lognormal with sigma 1, cut at 32 medians
 	return max(1, int(float64(mean)/meanOfMedian))
@@ -71,6 +72,7 @@ func (c Config) withDefaults() Config {
 	c.Pages = max(c.Pages, c.Hosts)
 	setDefault(&c.Spread, 0.5)
 	setDefault(&c.MedianSize, 27<<10)
+	setDefault(&c.SizeSpread, 1)
 	setDefault(&c.MeanLinks, 40)
 	setDefault(&c.LargeSize, 4<<20)
 	setDefault(&c.Slow, time.Second)

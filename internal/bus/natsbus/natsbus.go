@@ -84,6 +84,7 @@ type Cluster struct {
 	server  *server.Server // nil: none runs here
 	conn    *nats.Conn
 	js      jetstream.JetStream
+	news    news
 	closing sync.Once
 	closed  chan struct{}
 }

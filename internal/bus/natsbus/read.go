@@ -47,7 +47,7 @@ func (c *Cluster) ask(ctx context.Context, stream string, q query, f func(stored
 	if err != nil {
 		return err
 	}
-	inbox := c.conn.NewRespInbox()
+	inbox := c.conn.NewInbox() // one of Request's would bring each answer twice: to this, and to all that Request has asked
 	sub, err := c.conn.SubscribeSync(inbox)
 	if err != nil {
 		return err

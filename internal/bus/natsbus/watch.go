@@ -28,11 +28,11 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 		return bus.ErrClosed
 	}
 	news := make(chan *nats.Msg, 1024)
-	sub, err := b.cluster.conn.ChanSubscribe(b.cluster.names.news(), news)
+	stop, err := b.cluster.hearNews(news)
 	if err != nil {
 		return fmt.Errorf("watch %q: %w", prefix, asClosed(err))
 	}
-	defer drop(sub)
+	defer stop()
 	w := &watcher{bus: b, prefix: prefix, tell: f}
 	if err := w.begin(ctx); err != nil {
 		return err

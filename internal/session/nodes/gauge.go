@@ -54,7 +54,9 @@ func (m *membership) work() node.Work {
 	t := m.crawl.Stats.Totals()
 	u := machine.Usage{Bytes: t.Bytes - m.gauge.before.Bytes, CPU: machine.CPUTime() - m.gauge.before.CPU,
 		Busy: m.busy(m.crawl.Frontier.Counts().Active)}
-	return node.Work{Pages: t.Pages - m.gauge.pages, Bytes: u.Bytes, CPU: u.CPU, Machine: m.gauge.look(time.Now(), u)}
+	durable := min(m.engine.DurablePages(), t.Pages)
+	return node.Work{Pages: durable - m.gauge.pages, Behind: t.Pages - durable, Bytes: u.Bytes, CPU: u.CPU,
+		Machine: m.gauge.look(time.Now(), u)}
 }
 
 // openGauge begins to count. The disk is measured, if that was not done lately.

@@ -104,15 +104,20 @@ func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) 
 		return s, false
 	}
 	w.fetch(since.Seconds(), int(e.Pages-was.Pages)+e.Fetching-was.Fetching)
+	if was.Paused || e.Paused { // that time says nothing of the node
+		w.piece, w.idle = nil, 0
+		return s, false
+	}
 	pages := workOf(&e) - workOf(&was)
 	w.pace += (pages/since.Seconds() - w.pace) * (1 - math.Exp(-since.Seconds()/quick))
+	last := window // a slow node's pace takes longer to tell
+	if w.work > 0 {
+		last = min(max(last, windowPages*w.seconds/w.work), maxPiece)
+	}
+	fade := math.Exp(-since.Seconds() / last)
+	w.work, w.seconds = w.work*fade, w.seconds*fade // also of a node with little to do, or it would get as little for ever
 	if was.Waiting > 0 && e.Waiting > 0 || e.Busy >= fullBusy {
-		last := window // a slow node's pace takes longer to tell
-		if w.work > 0 {
-			last = min(max(last, windowPages*w.seconds/w.work), maxPiece)
-		}
-		fade := math.Exp(-since.Seconds() / last)
-		w.work, w.seconds = max(0, w.work*fade+pages), w.seconds*fade+since.Seconds()
+		w.work, w.seconds = max(0, w.work+pages), w.seconds+since.Seconds()
 	}
 	w.see(now)
 	if w.piece != nil {

@@ -124,6 +124,11 @@ func appendLoad(w *varint.Writer, e *strategy.Load) {
 	for _, f := range []float64{e.Rate, e.Busy, m.Cores, m.GHz, m.MemoryGB, m.NetworkMbps, m.DiskMbps} {
 		w.Uint(math.Float64bits(f))
 	}
+	paused := uint64(0)
+	if e.Paused {
+		paused = 1
+	}
+	w.Uint(paused)
 }
 
 // parseLoad reads a Load.
@@ -138,6 +143,7 @@ func parseLoad(n strategy.Node, s string) (strategy.Load, bool) {
 			return strategy.Load{}, false
 		}
 	}
+	e.Paused = r.Uint() > 0
 	return e, r.Whole()
 }
 

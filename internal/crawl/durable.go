@@ -1,0 +1,30 @@
+package crawl
+
+import "sync/atomic"
+
+// durablePages is how many pages are durable, with their records.
+type durablePages struct {
+	now  atomic.Int64
+	next atomic.Int64 // when the commit that is under way is done
+}
+
+func newDurablePages(pages int64) *durablePages {
+	d := new(durablePages)
+	d.now.Store(pages)
+	d.next.Store(pages)
+	return d
+}
+
+// cut says that a commit begins with so many pages: the one before is done.
+func (d *durablePages) cut(pages int64) {
+	d.now.Store(d.next.Load())
+	d.next.Store(pages)
+}
+
+// DurablePages is how many of the pages that were answered are durable. A slow disk may be many pages behind.
+func (e *Engine) DurablePages() int64 {
+	if e.ledger.Settled() {
+		return e.stats.Pages()
+	}
+	return e.durable.now.Load()
+}

@@ -1,0 +1,137 @@
+package netlab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// disks is where the disks of all labs' hosts are mounted, each under the name of its host's namespace.
+const disks = "/run/kumolab"
+
+// A disk is a file, as a device of its own that takes no more than so many bytes a second.
+type disk struct {
+	dir    string // where it is mounted
+	number string // of the device: "7:0"
+	before int64  // bytes written to that device for others before
+}
+
+// Disk gives the host a disk of its own, of so many bytes, and returns its folder. What goes to it and what comes from
+// it is limited to so many bits a second each; 0: as many as there come. It is called once. The file system keeps no
+// journal, which would write much twice.
+func (h *Host) Disk(size int64, bits int) (dir string, err error) {
+	dir, err = h.makeDisk(size, bits)
+	if err != nil {
+		return "", fmt.Errorf("disk of %s: %w", h.Name, err)
+	}
+	return dir, nil
+}
+
+func (h *Host) makeDisk(size int64, bits int) (dir string, err error) {
+	if h.disk != nil {
+		return "", errors.New("it has one")
+	}
+	image, err := os.CreateTemp("", "disk")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.Remove(image.Name()) }() // the device keeps it
+	defer image.Close()
+	if err := image.Truncate(size); err != nil {
+		return "", err
+	}
+	if err := program("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", "lazy_itable_init=0", "-m", "0",
+		image.Name()); err != nil {
+		return "", err
+	}
+	losetup, err := tool("losetup")
+	if err != nil {
+		return "", err
+	}
+	said, err := exec.Command(losetup, "--find", "--show", image.Name()).Output()
+	if err != nil {
+		return "", fmt.Errorf("losetup: %w", err)
+	}
+	device := strings.TrimSpace(string(said))
+	defer func() { err = errors.Join(err, program("losetup", "-d", device)) }() // it goes when it is unmounted
+	dir = filepath.Join(disks, h.space)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	if err := unix.Mount(device, dir, "ext4", unix.MS_NOATIME, ""); err != nil {
+		return "", fmt.Errorf("mount %s: %w", device, err)
+	}
+	var is unix.Stat_t
+	if err := unix.Stat(device, &is); err != nil {
+		return "", err
+	}
+	h.disk = &disk{dir: dir, number: fmt.Sprintf("%d:%d", unix.Major(is.Rdev), unix.Minor(is.Rdev))}
+	if h.disk.before, err = h.disk.written(); err != nil {
+		return "", err
+	}
+	return dir, throttle(h.disk.number, bits)
+}
+
+// throttle limits a device for this process's group, and for the kernel's own threads, which write what nobody waits
+// for.
+func throttle(number string, bits int) error {
+	own, err := ownGroup("blkio")
+	if err != nil {
+		return err
+	}
+	all, err := groupsOf("blkio")
+	if err != nil {
+		return err
+	}
+	for _, group := range []string{own, all} {
+		for _, way := range []string{"read", "write"} {
+			file := filepath.Join(group, "blkio.throttle."+way+"_bps_device")
+			if err := write(file, number+" "+strconv.Itoa(bits/8)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// written is how many bytes have gone to the disk.
+func (d *disk) written() (int64, error) {
+	stat, err := os.ReadFile(filepath.Join("/sys/dev/block", d.number, "stat"))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(stat))
+	if len(fields) < 7 {
+		return 0, fmt.Errorf("the statistics of device %s have %d fields", d.number, len(fields))
+	}
+	sectors, err := strconv.ParseInt(fields[6], 10, 64)
+	return sectors*512 - d.before, err
+}
+
+// removeDisks removes the disks of some hosts. A device has its limit taken back first: it may be another's next, and
+// what is left to write would take its time.
+func removeDisks(which func(space string) bool) error {
+	found, err := filepath.Glob(filepath.Join(disks, family+"*"))
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, dir := range found {
+		if !which(filepath.Base(dir)) {
+			continue
+		}
+		var at, above unix.Stat_t
+		if unix.Stat(dir, &at) == nil && unix.Stat(disks, &above) == nil && at.Dev != above.Dev {
+			number := fmt.Sprintf("%d:%d", unix.Major(at.Dev), unix.Minor(at.Dev))
+			failed = append(failed, throttle(number, 0), unix.Unmount(dir, unix.MNT_DETACH))
+		}
+		failed = append(failed, os.Remove(dir))
+	}
+	return errors.Join(failed...)
+}

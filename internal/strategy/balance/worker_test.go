@@ -1,0 +1,52 @@
+package balance
+
+import (
+	"testing"
+	"time"
+
+	"kumo/internal/strategy"
+	"kumo/internal/strategy/balance/model"
+)
+
+// beats tells a worker a load each second for so long; next changes it before each.
+func (w *worker) beats(from time.Time, n int, e *strategy.Load, next func()) time.Time {
+	for range n {
+		from = from.Add(time.Second)
+		next()
+		w.hear(from, *e)
+		w.begin(from)
+	}
+	return from
+}
+
+func newTestWorker() *worker {
+	return &worker{node: "a~1", predicts: func(n int) float64 { return float64(n) / 10 }, basis: model.Learnt}
+}
+
+// TestAPauseSaysNothing has a node be paused while URLs wait there.
+func TestAPauseSaysNothing(t *testing.T) {
+	w, e := newTestWorker(), &strategy.Load{Waiting: 5, Fetching: 1, Busy: 0.25}
+	at := w.beats(time.Unix(0, 0), 2, e, func() { e.Pages++ })
+	before := w.slower()
+	e.Paused = true
+	at = w.beats(at, 60, e, func() {})
+	e.Paused = false
+	w.beats(at, 1, e, func() {})
+	if is := w.slower(); is > 1.1*before {
+		t.Errorf("after a minute's pause it is taken for %.1f times as slow as predicted, before for %.1f", is, before)
+	}
+}
+
+// TestANodeWithLittleToDoIsTriedAgain has one that was slow, and then has so little to do that its pace is not seen.
+func TestANodeWithLittleToDoIsTriedAgain(t *testing.T) {
+	w, e := newTestWorker(), &strategy.Load{Waiting: 5, Fetching: 1, Busy: 0.25}
+	at := w.beats(time.Unix(0, 0), 20, e, func() {})
+	if is := w.slower(); is < 3 {
+		t.Fatalf("who does nothing is taken for %.1f times as slow as predicted", is)
+	}
+	e.Waiting = 0
+	w.beats(at, 60, e, func() { e.Pages++ })
+	if is := w.slower(); is > 1.5 {
+		t.Errorf("a minute later it is still taken for %.1f times as slow as predicted", is)
+	}
+}
