@@ -129,14 +129,21 @@ func (j *balanceJudge) together() (sum float64) {
 func (j *balanceJudge) judge() {
 	var b strings.Builder
 	sum := j.together()
-	fmt.Fprintf(&b, "%d URLs; all nodes together %.2f pages/s: %.1f s\n\n", j.plan.urls, sum, float64(j.plan.urls)/sum)
+	fmt.Fprintf(&b, "%d URLs", j.plan.urls)
+	if sum > 0 {
+		fmt.Fprintf(&b, "; all nodes together %.2f pages/s: %.1f s", sum, float64(j.plan.urls)/sum)
+	}
+	b.WriteString("\n\n")
 	fmt.Fprintf(&b, "| run | samples | even s | balance s | ratio | of the best | tail s | tail %% | pages |\n|%s\n",
 		strings.Repeat(" --- |", 9))
 	var best, tails []float64
 	for i, row := range j.rows {
 		r := row.by
 		share, tail := r.speed()/sum, r.tail().Seconds()/r.took.Seconds()
-		even, ratio := "", ""
+		even, ratio, of := "", "", ""
+		if sum > 0 {
+			of = fmt.Sprintf("%.3f", share)
+		}
 		if row.even != nil {
 			even = fmt.Sprintf("%.1f", row.even.took.Seconds())
 			is := r.took.Seconds() / row.even.took.Seconds()
@@ -152,8 +159,8 @@ func (j *balanceJudge) judge() {
 		for _, n := range r.nodes {
 			pages = append(pages, fmt.Sprint(n.pages))
 		}
-		fmt.Fprintf(&b, "| %d | %d | %s | %.1f | %s | %.3f | %.1f | %.1f | %s |\n", i+1, linesOf(r.samples), even,
-			r.took.Seconds(), ratio, share, r.tail().Seconds(), 100*tail, strings.Join(pages, " "))
+		fmt.Fprintf(&b, "| %d | %d | %s | %.1f | %s | %s | %.1f | %.1f | %s |\n", i+1, linesOf(r.samples), even,
+			r.took.Seconds(), ratio, of, r.tail().Seconds(), 100*tail, strings.Join(pages, " "))
 	}
 	j.Log(b.String())
 	if len(best) == 0 || j.alone == nil {
