@@ -159,7 +159,7 @@ func (b *bed) crawl(most time.Duration) *bedRun {
 	return r
 }
 
-// follow writes down, where files are kept, what the nodes say of themselves meanwhile. It is stopped by what it returns.
+// follow writes down, where files are kept, what the nodes say of themselves until stop is called.
 func (b *bed) follow() (stop func()) {
 	if os.Getenv("KUMO_KEEP") == "" {
 		return func() {}
@@ -326,7 +326,10 @@ func newGate(t *testing.T, h *netlab.Host) *gate {
 	t.Helper()
 	g := &gate{opened: make(chan struct{})}
 	var l net.Listener
-	if err := h.Do(func() (err error) { l, err = net.Listen("tcp4", netip.AddrPortFrom(h.Addr(), 0).String()); return err }); err != nil {
+	if err := h.Do(func() (err error) {
+		l, err = net.Listen("tcp4", netip.AddrPortFrom(h.Addr(), 0).String())
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	g.url = "http://" + l.Addr().String() + "/gate"

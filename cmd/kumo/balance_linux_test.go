@@ -22,10 +22,11 @@ const (
 )
 
 // TestBalance has five nodes on machines as unequal as the paper's share 500 URLs of one site, where KUMO_BALANCE is
-// set: KUMO_PAIRS times (default 5) evenly by a hash, and as often by predicted times. Before, each node crawls 100 of
-// them by itself, and the five share them once without knowing anything; what they have learnt goes from each run to
-// the next, of which there are KUMO_RUNS (default one more than pairs). KUMO_URLS is another number of URLs, and KUMO_ALONE=0 leaves out what
-// nodes do by themselves, with all that is judged by it; KUMO_KEEP is a folder for what the nodes wrote.
+// set: KUMO_PAIRS times (default 5) evenly by a hash, and as often by predicted times. Before, each node crawls 100
+// of them by itself, and the five share them once without knowing anything; what they have learnt goes from each run
+// to the next, of which there are KUMO_RUNS (default one more than pairs). KUMO_URLS is another number of URLs, and
+// KUMO_ALONE=0 leaves out what nodes do by themselves, with all that is judged by it; KUMO_KEEP is a folder for what
+// the nodes wrote.
 func TestBalance(t *testing.T) {
 	if os.Getenv("KUMO_BALANCE") == "" {
 		t.Skip("SKIPPED: it takes a quarter of an hour, and root; set KUMO_BALANCE to run it")
