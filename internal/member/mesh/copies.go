@@ -21,7 +21,8 @@ type copies struct {
 	running bool
 	again   bool // the nodes around have changed since it began
 	armed   bool
-	old     []neighbour       // of before, for the sweep that runs: those that were given all
+	old     []neighbour       // before, for the sweep that runs
+	proved  time.Time         // who of these came before that was given all; zero: all were
 	giving  int               // hosts that are being given
 	under   map[string]*given // those, and hosts that are yet to be
 	found   int               // hosts that the sweep that runs has found
@@ -96,11 +97,9 @@ func (m *Machine) sweep() {
 	if slices.EqualFunc(before, now, func(a, b neighbour) bool { return a.node == b.node }) && !m.leaving {
 		return
 	}
-	c.old = before
+	c.old, c.proved = before, time.Time{}
 	if c.died.After(began) {
-		c.old = slices.DeleteFunc(slices.Clone(before), func(n neighbour) bool {
-			return n.node != m.cfg.Self && c.died.Sub(n.since) < young
-		})
+		c.proved = c.died.Add(-young)
 	}
 	c.running, c.found = true, 0
 	m.do(Sweep{})
@@ -144,7 +143,7 @@ func (m *Machine) goOn() {
 func (m *Machine) give(host string) {
 	id := m.backup(host)
 	others, one := m.peers(host)
-	old := m.copies.backups(id, m.cfg.Backups)
+	old := m.hadAll(id)
 	g := m.copies.under[host]
 	if g == nil {
 		g = &given{}
@@ -178,22 +177,26 @@ func (g *given) owe(n strategy.Node) {
 	g.has = slices.DeleteFunc(g.has, func(o strategy.Node) bool { return o == n })
 }
 
-// backups are those of the old neighbours that were a host's backups.
-func (c *copies) backups(id xor.ID, n int) []strategy.Node {
+// hadAll are those of the old neighbours that were a host's backups, but for those that may not have been given all. Who
+// would have been one without these may have dropped it.
+func (m *Machine) hadAll(id xor.ID) []strategy.Node {
+	c := &m.copies
 	var best []neighbour
 	for _, o := range c.old {
 		i := len(best)
 		for i > 0 && xor.Compare(o.id, best[i-1].id, id) < 0 {
 			i--
 		}
-		if i < n {
+		if i < m.cfg.Backups {
 			best = slices.Insert(best, i, o)
-			best = best[:min(len(best), n)]
+			best = best[:min(len(best), m.cfg.Backups)]
 		}
 	}
-	nodes := make([]strategy.Node, len(best))
-	for i, b := range best {
-		nodes[i] = b.node
+	nodes := make([]strategy.Node, 0, len(best))
+	for _, b := range best {
+		if b.node == m.cfg.Self || c.proved.IsZero() || !b.since.After(c.proved) {
+			nodes = append(nodes, b.node)
+		}
 	}
 	return nodes
 }

@@ -148,3 +148,28 @@ func TestBackupsCompare(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoHasDroppedAllIsGivenItAgain lets a node come that takes a backup's place, and die before it counts as one that
+// was given all. Whose place it took has dropped all, and is a backup again.
+func TestWhoHasDroppedAllIsGivenItAgain(t *testing.T) {
+	w := newWorld(t, 4)
+	for i := range 3 {
+		known(w.node(i), someLinks...)
+		for h, l := range w.node(i).history[worldHost] { // backups compare what is open, and only that
+			l.State = Done
+			w.node(i).history[worldHost][h] = l
+		}
+	}
+	w.pass(2 * young)
+	last, comes := w.node(2), w.closer(1)[0]
+	w.come(comes)
+	w.pass(young / 2)
+	if last.history[worldHost] != nil {
+		t.Fatal("it is kept by who is no backup")
+	}
+	w.gone(comes, false)
+	w.pass(young / 2)
+	if !last.has(someLinks...) {
+		t.Errorf("the last backup has %d of %d links", len(last.history[worldHost]), len(someLinks))
+	}
+}
