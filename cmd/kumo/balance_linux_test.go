@@ -149,8 +149,12 @@ func (j *balanceJudge) judge() {
 			even = fmt.Sprintf("%.1f", row.even.took.Seconds())
 			is := r.took.Seconds() / row.even.took.Seconds()
 			ratio = fmt.Sprintf("%.3f", is)
-			if is > balanceRatio {
-				j.Errorf("run %d took %.3f of the time of the even split, want %.3f at most", i+1, is, balanceRatio)
+			most := balanceRatio
+			if j.plan.urls < 500 { // a run of some seconds more than what is split
+				most = 1
+			}
+			if is > most {
+				j.Errorf("run %d took %.3f of the time of the even split, want %.3f at most", i+1, is, most)
 			}
 		}
 		if i > 0 {
