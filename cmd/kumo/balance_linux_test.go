@@ -150,7 +150,7 @@ func (j *balanceJudge) judge() {
 			is := r.took.Seconds() / row.even.took.Seconds()
 			ratio = fmt.Sprintf("%.3f", is)
 			most := balanceRatio
-			if j.plan.urls < 500 { // a run of some seconds more than what is split
+			if j.plan.urls < 500 { // of so short a run much is begin and end
 				most = 1
 			}
 			if is > most {
