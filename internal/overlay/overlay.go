@@ -253,7 +253,7 @@ func (o *Overlay) message(e Message) {
 		if p := o.known(from.Node); p != nil {
 			o.bury(p, true)
 		}
-		o.lost(from) // what it has answered before may come yet, and is no sign of life
+		o.forgo(from) // what it has answered before may come yet, and is no sign of life
 	case pingQuestion:
 		o.send(from, head(pingAnswer, m.number, 0))
 		o.hear(from)

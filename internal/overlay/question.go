@@ -19,6 +19,7 @@ type question struct {
 	kind   byte
 	tries  uint8 // questions to a node that is not in the table that failed before
 	late   bool  // it has failed
+	vain   bool  // who is asked has said farewell
 	healed bool  // it goes to a node that may be of another part of a network that was cut
 }
 
@@ -165,7 +166,9 @@ func (o *Overlay) expire() {
 		q := o.questions[i]
 		o.drop(i)
 		o.failed(q)
-		o.awaitLate(q)
+		if !q.vain {
+			o.awaitLate(q)
+		}
 	}
 }
 
@@ -193,6 +196,20 @@ func (o *Overlay) lost(c Contact) {
 	}
 }
 
+// forgo lets all questions to a node fail that has said farewell, and waits for no late answers.
+func (o *Overlay) forgo(c Contact) {
+	for i := range o.questions {
+		if q := &o.questions[i]; q.to.ID == c.ID {
+			q.until, q.vain = o.now, true
+		}
+	}
+	for i := range o.late {
+		if o.late[i].to.ID == c.ID {
+			o.late[i] = question{}
+		}
+	}
+}
+
 // failed takes note that a question was not answered.
 func (o *Overlay) failed(q question) {
 	p := o.known(q.to.Node)
@@ -215,7 +232,7 @@ func (o *Overlay) failed(q question) {
 		case !lives, p.near && p.version == 0:
 			o.ping(p)
 		}
-	case q.lookUp != nil || q.healed:
+	case q.lookUp != nil || q.healed || q.vain:
 	case int(q.tries)+1 < o.cfg.Tries:
 		q.tries++
 		o.ask(q)
