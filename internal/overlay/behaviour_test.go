@@ -387,7 +387,7 @@ func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 					t.Errorf("%s is in the table, and does not exist", name)
 				}
 			}
-			if m := rate(w, w.Messages, 330*time.Second); m > 10 {
+			if m := rate(w, w.Messages, 330*time.Second); m > 15 { // twice to three times what it is without liars
 				t.Errorf("%.1f messages/s a node", m)
 			}
 			if bytes := sizeOf(func() { victim.Overlay = nil }); bytes > 200_000 {
