@@ -34,6 +34,7 @@ func TestACrawlLearnsRunningTimes(t *testing.T) {
 	}
 	a, b := start("a"), start("b")
 	c.members(2)
+	c.slowAfter(2000)
 	c.begin()
 	var learnt *inspect.Model
 	c.eventually("samples are in the log", func() bool {
@@ -67,6 +68,7 @@ func TestACrawlLearnsRunningTimes(t *testing.T) {
 		}
 		return false
 	})
+	c.goOn()
 	c.ends(nil, a, b)
 	jobtest.WantPerfect(t, web)
 }

@@ -59,9 +59,9 @@ func newCluster(t *testing.T, web *synthweb.Server) *cluster {
 	return c
 }
 
-// quick are timings for tests, on a machine that is busy with others.
+// quick are timings for tests, on a machine that is busy with others: a node that lives is not given up.
 func quick() *member.Timing {
-	return &member.Timing{Beat: 200 * time.Millisecond, TTL: 2 * time.Second, Margin: 500 * time.Millisecond,
+	return &member.Timing{Beat: 200 * time.Millisecond, TTL: 6 * time.Second, Margin: time.Second,
 		Retry: 200 * time.Millisecond, Window: 16}
 }
 
@@ -183,13 +183,40 @@ func (c *cluster) members(n int) {
 
 func (c *cluster) eventually(what string, is func() bool) {
 	c.t.Helper()
-	for range 600 {
+	for range 2400 {
 		if is() {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	c.t.Fatal("never: ", what)
+}
+
+// midway begins the crawl and waits for so many requests. It gets on slowly then, so that it is not over before what the
+// test does.
+func (c *cluster) midway(requests int64) {
+	c.t.Helper()
+	c.slowAfter(requests)
+	c.begin()
+	c.further(requests)
+}
+
+// further waits for so many requests in all.
+func (c *cluster) further(requests int64) {
+	c.t.Helper()
+	c.slowAfter(requests)
+	c.eventually(fmt.Sprint("more than ", requests, " requests"), func() bool { return c.web.Requests() > requests })
+}
+
+func (c *cluster) slowAfter(requests int64) { c.web.Slow(requests, time.Second) }
+
+// goOn lets it get on as it can, once nodes are members.
+func (c *cluster) goOn(nodes ...*running) {
+	c.t.Helper()
+	for _, r := range nodes {
+		c.eventually(r.Name+" is a member", func() bool { return r.Member() })
+	}
+	c.web.Slow(0, 0)
 }
 
 func (c *cluster) begin() {
@@ -299,11 +326,11 @@ func aNodeIsLostWithItsDisk(t *testing.T, strategy string) {
 	c.tune = func(j *job.Job) { j.Frontier.Delay = 30 * time.Millisecond }
 	a, b, d := c.start("a"), c.start("b"), c.start("d")
 	c.members(3)
-	c.begin()
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 600 })
+	c.midway(600)
 	b.kill()
 	c.dir = t.TempDir() // nobody finds what it had
 	b = c.start("b")
+	c.goOn(b)
 	c.ends(nil, a, b, d)
 	score := web.Score()
 	if score.Missing != 0 || score.Forbidden != 0 || score.MostInFlight.Value != 1 {
@@ -322,10 +349,10 @@ func aNodeRestartsInItsFolder(t *testing.T, strategy string) {
 	c.strategy = strategy
 	a, b := c.start("a"), c.start("b")
 	c.members(2)
-	c.begin()
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 300 })
+	c.midway(300)
 	b.kill()
 	b = c.start("b")
+	c.goOn(b)
 	c.ends(nil, a, b)
 	jobtest.WantPerfect(t, web)
 	wantVerified(t, b.dir)
@@ -339,8 +366,7 @@ func TestANodeThatWasGivenUp(t *testing.T) {
 	c.tune = func(j *job.Job) { j.Frontier.Delay = 30 * time.Millisecond }
 	a, b := c.start("a"), c.start("b")
 	c.members(2)
-	c.begin()
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 300 })
+	c.midway(300)
 	b.kill()
 	c.eventually("it is given up", func() bool {
 		all, err := c.control.Look(t.Context(), "test")
@@ -350,6 +376,7 @@ func TestANodeThatWasGivenUp(t *testing.T) {
 		return len(all.Nodes) == 1 && all.Settled
 	})
 	b = c.start("b")
+	c.goOn(b)
 	c.ends(nil, a, b)
 	if score := web.Score(); score.Missing != 0 || score.MostInFlight.Value != 1 || score.Repeats > 100 {
 		t.Errorf("the servers saw:\n%s", score)
@@ -368,8 +395,7 @@ func aNodeLeavesAndStops(t *testing.T, strategy string) {
 	c.tune = func(j *job.Job) { j.Frontier.Delay = 30 * time.Millisecond }
 	a, b := c.start("a"), c.start("b")
 	c.members(2)
-	c.begin()
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 300 })
+	c.midway(300)
 	b.Leave()
 	c.ends(node.ErrLeft, b)
 	if err := c.control.Stop(t.Context()); err != nil {
@@ -380,6 +406,7 @@ func aNodeLeavesAndStops(t *testing.T, strategy string) {
 	if err := c.control.Start(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
+	c.goOn()
 	c.ends(nil, a)
 	jobtest.WantPerfect(t, web)
 }
@@ -392,8 +419,7 @@ func TestAStoppedCrawlGoesOn(t *testing.T) {
 	c.tune = func(j *job.Job) { j.Frontier.Delay = 30 * time.Millisecond }
 	a, b := c.start("a"), c.start("b")
 	c.members(2)
-	c.begin()
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 300 })
+	c.midway(300)
 	if err := c.control.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -404,6 +430,7 @@ func TestAStoppedCrawlGoesOn(t *testing.T) {
 	if err := c.control.Start(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
+	c.goOn(b)
 	c.ends(nil, a, b)
 	jobtest.WantPerfect(t, web)
 	for _, r := range []*running{a, b} {

@@ -19,6 +19,7 @@ func TestTotalsNeverFall(t *testing.T) {
 	c.tune = func(j *job.Job) { j.Frontier.Delay = 70 * time.Millisecond }
 	a, b, d := c.start("a"), c.start("b"), c.start("d")
 	c.members(3)
+	c.slowAfter(300)
 	c.begin()
 	var pages int64
 	known, gone := 0, 0
@@ -41,6 +42,7 @@ func TestTotalsNeverFall(t *testing.T) {
 	c.ends(node.ErrLeft, d)
 	b.kill()
 	c.eventually("the dead one is not shown any more", func() bool { look(); return gone == 1 })
+	c.goOn()
 	c.ends(nil, a)
 	look()
 	if truth := int64(web.Score().Truth); pages < truth*9/10 {

@@ -79,6 +79,7 @@ func TestWhoIsAMemberDoesNotWait(t *testing.T) {
 	c.eventually("both wait", func() bool { return waiting() == 2 })
 	b.kill()
 	c.eventually("one does", func() bool { return waiting() == 1 })
+	c.slowAfter(100)
 	c.begin()
 	c.members(1)
 	c.eventually("none does", func() bool { return waiting() == 0 })
