@@ -144,7 +144,7 @@ func (c *crew) set(r *running, to desired.State) {
 // ends waits until nodes have ended as they should.
 func (c *crew) ends(want error, nodes ...*running) {
 	c.t.Helper()
-	late := time.After(2 * time.Minute)
+	late := time.After(5 * time.Minute) // a busy machine takes its time
 	for _, r := range nodes {
 		select {
 		case err := <-r.ended:
@@ -173,7 +173,7 @@ func (c *crew) wantAll(repeats int64) synthweb.Score {
 }
 
 // slowAfter has the crawl get on slowly after so many requests, so that it is not over before what the test does then.
-func (c *crew) slowAfter(requests int64) { c.web.Slow(requests, time.Second) }
+func (c *crew) slowAfter(requests int64) { c.web.Slow(requests, 2*time.Second) }
 
 // await waits for more requests than those.
 func (c *crew) await(requests int64) {

@@ -59,6 +59,7 @@ func TestASharedSiteSurvivesItsNodes(t *testing.T) { underEach(t, aSharedSiteSur
 func aSharedSiteSurvivesItsNodes(t *testing.T, strategy string) {
 	web := jobtest.Serve(t, synthweb.Clean(22, 2, 1600))
 	c := newCluster(t, web)
+	c.lease = shortLease
 	c.strategy = strategy
 	c.slice(16, 10*time.Millisecond)
 	a, b, d := c.start("a"), c.start("b"), c.start("d")

@@ -25,7 +25,7 @@ func TestTheStartIsHeardAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &membership{n: &Node{Config: Config{Log: slog.New(slog.DiscardHandler), Timing: *quick()}},
+		m := &membership{n: &Node{Config: Config{Log: slog.New(slog.DiscardHandler), Timing: *quick(time.Minute)}},
 			id: node.Identity{Name: "a", Life: "1"}, bus: &meter{Bus: b}}
 		m.waiter.m = m
 		heard := make(chan error, 1)
