@@ -95,7 +95,7 @@ func (e *Engine) requeue(ctx context.Context) (next time.Time, err error) {
 		next = earlier(next, m.Due)
 		return false
 	}
-	again := requeuing{Engine: e, now: now}
+	again := requeuing{Engine: e, now: now, added: map[string]bool{}}
 	for entry, err := range e.known.db.Visited(like) {
 		if err == nil {
 			err = context.Cause(ctx)
@@ -129,11 +129,15 @@ func earlier(a, b time.Time) time.Time {
 // A requeuing collects what is due.
 type requeuing struct {
 	*Engine
-	now time.Time
-	due []entry.Candidate
+	now   time.Time
+	due   []entry.Candidate
+	added map[string]bool // the URLs of due: one may come again before the database knows that it is taken
 }
 
 func (r *requeuing) add(met *seen.Entry) error {
+	if r.added[met.URL] {
+		return nil
+	}
 	u, err := weburl.Parse(met.URL)
 	if err != nil || !u.Web() {
 		return nil //nolint:nilerr // it was visited, so it was one
@@ -146,6 +150,7 @@ func (r *requeuing) add(met *seen.Entry) error {
 	if r.rules.JudgeURL(u, linkTo(&it)).Refused() || r.rules.TooDeep(it.Depth) {
 		return nil // a rule of today leaves it out
 	}
+	r.added[met.URL] = true
 	r.due = append(r.due, entry.Candidate{Host: u.Host(), Item: it})
 	if len(r.due) < maxKept {
 		return nil
@@ -182,5 +187,6 @@ func (r *requeuing) flush() error {
 	}
 	lost := r.due
 	r.due = nil
+	clear(r.added)
 	return r.failAbandoned(lost)
 }

@@ -92,9 +92,19 @@ func ping(c net.Conn, most time.Duration) (time.Duration, error) {
 	return time.Since(began), err
 }
 
+// fastest is the least of five times that something takes: any may wait for the processor. It ends with one that is soon
+// enough.
+func fastest(f func() time.Duration, enough time.Duration) time.Duration {
+	least := f()
+	for i := 1; i < 5 && least > enough; i++ {
+		least = min(least, f())
+	}
+	return least
+}
+
 func mustPing(t *testing.T, c net.Conn) time.Duration {
 	t.Helper()
-	d, err := ping(c, 5*time.Second)
+	d, err := ping(c, 30*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +189,7 @@ func TestCutOneWay(t *testing.T) {
 		if from != a.Addr() {
 			t.Errorf("a packet from %v", from)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("the other way is cut, too")
 	}
 }
@@ -196,8 +206,9 @@ func TestDelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []net.Conn{direct, mustDial(t, a, "tcp4", b.Addr()), mustDial(t, a, "udp4", b.Addr())} {
-		if far := mustPing(t, c); far < 100*time.Millisecond || far > 500*time.Millisecond {
-			t.Errorf("there and back in %v, want 100 to 110 ms (%v without delay)", far, near)
+		least := fastest(func() time.Duration { return mustPing(t, c) }, 500*time.Millisecond)
+		if least < 100*time.Millisecond || least > 500*time.Millisecond {
+			t.Errorf("there and back in %v, want 100 to 110 ms (%v without delay)", least, near)
 		}
 	}
 	// Much at once: packets that the kernel has joined, and whose checksums it has yet to compute, come through as they
@@ -216,10 +227,7 @@ func TestDelay(t *testing.T) {
 	if err := l.SetPath(a, b, Path{}); err != nil {
 		t.Fatal(err)
 	}
-	half := mustPing(t, direct)
-	for range 4 { // one may wait for the processor; with both delays none is as fast
-		half = min(half, mustPing(t, direct))
-	}
+	half := fastest(func() time.Duration { return mustPing(t, direct) }, 80*time.Millisecond) // with both none is as fast
 	if half > 80*time.Millisecond {
 		t.Errorf("%v after one delay of 80 ms was taken back", half)
 	}
@@ -232,10 +240,18 @@ func TestLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	udp := mustDial(t, a, "udp4", b.Addr())
-	came := 0
-	for range 200 {
-		if _, err := ping(udp, 20*time.Millisecond); err == nil {
-			came++
+	came, late := 0, time.Now().Add(time.Minute)
+	for range 200 { // each comes back, or is counted
+		before := l.Traffic().Lost
+		if _, err := udp.Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+		for l.Traffic().Lost == before && time.Now().Before(late) {
+			udp.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+			if _, err := udp.Read(make([]byte, 1)); err == nil {
+				came++
+				break
+			}
 		}
 	}
 	if lost := l.Traffic().Lost; came < 100 || came > 180 || lost < 20 {
@@ -254,23 +270,25 @@ func TestBandwidth(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := mustDial(t, a, "tcp4", b.Addr())
-	const size = 1 << 20
-	began := time.Now()
-	go func() { _, _ = c.Write(make([]byte, size)) }()
-	c.SetReadDeadline(began.Add(20 * time.Second))
-	if _, err := io.ReadFull(c, make([]byte, size)); err != nil {
-		t.Fatal(err)
+	megabyte := func() time.Duration {
+		const size = 1 << 20
+		began := time.Now()
+		go func() { _, _ = c.Write(make([]byte, size)) }()
+		c.SetReadDeadline(began.Add(time.Minute))
+		if _, err := io.ReadFull(c, make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		return time.Since(began)
 	}
-	if took := time.Since(began); took < 700*time.Millisecond || took > 4*time.Second {
+	const least = 700 * time.Millisecond
+	if took := fastest(megabyte, 4*time.Second); took < least || took > 4*time.Second {
 		t.Errorf("a megabyte at a megabyte a second took %v", took)
 	}
 	if err := a.Bandwidth(0); err != nil {
 		t.Fatal(err)
 	}
-	began = time.Now()
-	go func() { _, _ = c.Write(make([]byte, size)) }()
-	if _, err := io.ReadFull(c, make([]byte, size)); err != nil || time.Since(began) > 600*time.Millisecond {
-		t.Errorf("without a limit it took %v: %v", time.Since(began), err)
+	if took := fastest(megabyte, least); took > least { // with the limit none is as fast
+		t.Errorf("without a limit it took %v", took)
 	}
 }
 

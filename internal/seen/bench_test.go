@@ -42,7 +42,7 @@ func benchMerged(b *testing.B) (*DB, [][]URL) {
 	return db, all
 }
 
-func merge(b *testing.B, db *DB) {
+func merge(b testing.TB, db *DB) {
 	db.Freeze(0)
 	check(b, db.Merge(context.Background(), func([]Decided) error { return nil }))
 }

@@ -2,6 +2,7 @@ package seen
 
 import (
 	"iter"
+	"slices"
 
 	"kumo/internal/seen/mem"
 	"kumo/internal/seen/run"
@@ -25,43 +26,77 @@ func (d *DB) Visited(like func(*Meta) bool) iter.Seq2[Entry, error] {
 	}
 }
 
+// visitedOnDisk looks at the disk anew when a merge has brought there what was in memory: older runs do not have it, and
+// memory has it no more.
 func (d *DB) visitedOnDisk(like func(*Meta) bool, yield func(Entry, error) bool) bool {
-	view := d.tiers.Pin()
+	p := diskPass{db: d, like: like, yield: yield}
+	for p.part() {
+	}
+	return !p.ended
+}
+
+// A diskPass goes through what the disk has of visited URLs.
+type diskPass struct {
+	db    *DB
+	like  func(*Meta) bool
+	yield func(Entry, error) bool
+	from  string // the URL to go on with
+	ended bool   // by an error, or by who is given the URLs
+}
+
+// part goes on until a merge is done, and reports whether there may be more.
+func (p *diskPass) part() (more bool) {
+	p.db.mu.Lock()
+	view, merges := p.db.tiers.Pin(), p.db.merges
+	p.db.mu.Unlock()
 	defer view.Release() //nolint:errcheck // what was read is right all the same
-	all := run.Merge(fold, view.Scan(nil)...)
+	all := run.Merge(fold, view.Scan([]byte(p.from))...)
 	for all.Next() {
 		r, ok := readRecord(all.Value())
 		if ok && len(r.meta) == 0 {
 			continue
 		}
-		meta, sound := readMeta(r.meta, d.born)
+		meta, sound := readMeta(r.meta, p.db.born)
 		if !ok || !sound {
-			yield(Entry{}, damaged(all.Key()))
-			return false
+			return p.fail(damaged(all.Key()))
 		}
-		if meta.Fetched.IsZero() || !like(&meta) {
+		if meta.Fetched.IsZero() || !p.like(&meta) {
 			continue
 		}
-		r.meta = append([]byte(nil), r.meta...)
-		e, err := d.withMemory(string(all.Key()), r)
-		if !yield(e, err) || err != nil {
+		p.from = string(all.Key())
+		r.meta = slices.Clone(r.meta)
+		if !p.db.addMemory(p.from, &r, merges) {
+			return true
+		}
+		e, err := p.db.entry(p.from, r)
+		if err != nil {
+			return p.fail(err)
+		}
+		if p.ended = !p.yield(e, nil); p.ended {
 			return false
 		}
 	}
 	if err := all.Err(); err != nil {
-		yield(Entry{}, err)
-		return false
+		return p.fail(err)
 	}
-	return true
+	return false
 }
 
-// withMemory is what the disk has of a URL, with what memory has.
-func (d *DB) withMemory(url string, onDisk record) (Entry, error) {
+func (p *diskPass) fail(err error) (more bool) {
+	p.ended = true
+	p.yield(Entry{}, err)
+	return false
+}
+
+// addMemory adds what memory has of a URL to what the disk had after so many merges. It returns false where there were
+// more since.
+func (d *DB) addMemory(url string, onDisk *record, merges int64) bool {
 	d.mu.Lock()
-	all := d.find(url)
+	all, same := d.find(url), d.merges == merges
 	d.mu.Unlock()
-	all.join(onDisk)
-	return d.entry(url, all)
+	all.join(*onDisk)
+	*onDisk = all
+	return same
 }
 
 // visitedIn holds the lock for one group of records at a time.

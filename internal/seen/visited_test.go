@@ -73,3 +73,51 @@ func wantVisited(t *testing.T, db *DB, want map[string]Meta) {
 		}
 	}
 }
+
+// A merge that ends while Visited goes through the disk takes nothing from what it says: not what was only in memory
+// when it began, nor what was found while it went on.
+func TestVisitedWhileMerged(t *testing.T) {
+	const urls = 9
+	url := func(i int) string { return fmt.Sprintf("https://h.example/%d", i) }
+	visited := time.Unix(1_800_000_000, 0).UTC()
+	queued := visited.Add(time.Hour)
+	for mergedAt := range urls {
+		for queuedAt := -1; queuedAt <= mergedAt; queuedAt++ {
+			db, err := Open(vfs.OS, t.TempDir(), Config{Memory: 1 << 20})
+			check(t, err)
+			for i := range urls {
+				db.UpdateMeta(url(i), Meta{Fetched: visited, Due: visited.Add(time.Minute)})
+			}
+			merge(t, db)
+			queue := func() {
+				for i := range urls {
+					db.UpdateMeta(url(i), Meta{Queued: queued})
+				}
+			}
+			if queuedAt < 0 {
+				queue()
+			}
+			at := 0
+			for e, err := range db.Visited(func(*Meta) bool { return true }) {
+				check(t, err)
+				if at >= urls {
+					t.Fatalf("a URL is given that is on the disk and was: %+v", e)
+				}
+				if e.URL != url(at) || e.Waits() != (at > queuedAt) {
+					t.Errorf("queued at %d, merged at %d: the entry at %d is %+v", queuedAt, mergedAt, at, e)
+				}
+				if at == queuedAt {
+					queue()
+				}
+				if at == mergedAt {
+					merge(t, db)
+				}
+				at++
+			}
+			if at != urls {
+				t.Errorf("merged at %d: %d URLs are given", mergedAt, at)
+			}
+			check(t, db.Close())
+		}
+	}
+}

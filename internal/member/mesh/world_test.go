@@ -38,6 +38,7 @@ type worldNode struct {
 	answers []Answer
 	takes   []Take // by its engine
 	gave    int    // how often that has given a host up
+	busy    bool   // that has something of the host under way: it says later that it has given it up
 	routed  int
 	pages   int64
 	kept    map[strategy.Node]int64 // Counts of its last life
@@ -177,7 +178,9 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			w.tell(n, Taken{ID: a.ID, Done: make([]bool, len(a.Links))})
 		case Release:
 			n.gave++
-			w.tell(n, Released{Host: a.Host})
+			if !n.busy {
+				w.tell(n, Released{Host: a.Host})
+			}
 		case Answer:
 			n.answers = append(n.answers, a)
 		case Routed:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -40,7 +41,7 @@ func newCrew(t *testing.T, web *synthweb.Server) *crew {
 
 func (c *crew) config(name string) Config {
 	log := slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", name)
-	return Config{Name: name, Join: c.join, Backups: 3, Absent: 3 * time.Second, Check: 300 * time.Millisecond,
+	return Config{Name: name, Join: c.join, Backups: 3, Absent: 8 * time.Second, Check: 300 * time.Millisecond,
 		Alone: 5 * time.Second,
 		Open:  wire.OpenPart, Log: log,
 		Connect: func(_ context.Context, dir string, reached, lost func(strategy.Node)) (Connection, error) {
@@ -143,7 +144,7 @@ func (c *crew) set(r *running, to desired.State) {
 // ends waits until nodes have ended as they should.
 func (c *crew) ends(want error, nodes ...*running) {
 	c.t.Helper()
-	late := time.After(2 * time.Minute)
+	late := time.After(5 * time.Minute) // a busy machine takes its time
 	for _, r := range nodes {
 		select {
 		case err := <-r.ended:
@@ -170,6 +171,18 @@ func (c *crew) wantAll(repeats int64) synthweb.Score {
 	}
 	return score
 }
+
+// slowAfter has the crawl get on slowly after so many requests, so that it is not over before what the test does then.
+func (c *crew) slowAfter(requests int64) { c.web.Slow(requests, 2*time.Second) }
+
+// await waits for more requests than those.
+func (c *crew) await(requests int64) {
+	c.t.Helper()
+	c.eventually(fmt.Sprint("more than ", requests, " requests"), func() bool { return c.web.Requests() > requests })
+}
+
+// goOn lets it get on as it can.
+func (c *crew) goOn() { c.web.Slow(0, 0) }
 
 func slow(j *job.Job) { j.Frontier.Delay = 100 * time.Millisecond }
 
@@ -215,13 +228,15 @@ func TestNodesFetchAllThereIs(t *testing.T) {
 	c := newCrew(t, web)
 	c.tune = slow
 	a, b, d := c.start("a"), c.start("b"), c.start("d")
+	c.slowAfter(300)
 	c.begin(b, map[string][]string{}, web.SeedURLs()...)
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 300 })
+	c.await(300)
 	e := c.start("e")
 	c.eventually("status tells of all four", func() bool {
 		tally, err := a.mesh.Load().Gather(t.Context())
 		return err == nil && tally.Nodes == 4 && len(tally.Reports) == 4 && tally.Figures[control.SumPages] > 0
 	})
+	c.goOn()
 	c.ends(nil, a, b, d, e)
 	if score := c.wantAll(30); score.MostInFlight.Value > 1 {
 		t.Errorf("%d requests at once to one host", score.MostInFlight.Value)
@@ -240,17 +255,20 @@ func TestACrawlIsStoppedAndGoesOn(t *testing.T) {
 	c := newCrew(t, web)
 	c.tune = slow
 	a, b := c.start("a"), c.start("b")
+	c.slowAfter(200)
 	c.begin(a, map[string][]string{}, web.SeedURLs()...)
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 200 })
+	c.await(200)
 	c.set(b, desired.Stopping)
 	c.ends(node.ErrStopped, a, b)
+	c.slowAfter(350)
 	c.join = nil
 	a, b = c.open("a"), c.open("b") // a waits for b, whom it has met
 	c.eventually("both know their places", func() bool { return a.Member() && b.Member() })
 	c.begin(a, nil)
-	c.eventually("more of it is fetched", func() bool { return web.Requests() > 350 })
+	c.await(350)
 	b.kill()
 	b = c.start("b")
+	c.goOn()
 	c.ends(nil, a, b)
 	c.wantAll(50)
 	wantVerified(t, b.dir)
@@ -263,8 +281,9 @@ func TestNodesLeave(t *testing.T) {
 	c := newCrew(t, web)
 	c.tune = slow
 	a, b := c.start("a"), c.start("b")
+	c.slowAfter(200)
 	c.begin(a, map[string][]string{}, web.SeedURLs()...)
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 200 })
+	c.await(200)
 	b.Leave()
 	c.set(a, desired.Paused)
 	c.ends(node.ErrLeft, b)
@@ -273,6 +292,7 @@ func TestNodesLeave(t *testing.T) {
 	c.join = nil
 	a = c.start("a")
 	c.set(a, desired.Running)
+	c.goOn()
 	c.ends(nil, a)
 	c.wantAll(100)
 }
@@ -298,8 +318,9 @@ func TestSeedsAreAddedWhileACrawlIsPaused(t *testing.T) {
 	c.tune = slow
 	a, b := c.start("a"), c.start("b")
 	seeds := web.SeedURLs()
+	c.slowAfter(100)
 	c.begin(a, map[string][]string{}, seeds[0])
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 100 })
+	c.await(100)
 	c.set(a, desired.Paused)
 	var before int64
 	c.eventually("nothing is fetched", func() bool {
@@ -310,6 +331,7 @@ func TestSeedsAreAddedWhileACrawlIsPaused(t *testing.T) {
 	})
 	c.add(b, seeds...)
 	c.set(b, desired.Running)
+	c.goOn()
 	c.ends(nil, a, b)
 	c.wantAll(30)
 }
@@ -321,11 +343,13 @@ func TestANodeIsLostWithItsDisk(t *testing.T) {
 	c := newCrew(t, web)
 	c.tune = slow
 	a, b, d := c.start("a"), c.start("b"), c.start("d")
+	c.slowAfter(300)
 	c.begin(a, map[string][]string{}, web.SeedURLs()...)
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 300 })
+	c.await(300)
 	b.kill()
 	c.dir = t.TempDir() // nobody finds what it had
 	b = c.start("b")
+	c.goOn()
 	c.ends(nil, a, b, d)
 	c.wantAll(200)
 }

@@ -20,7 +20,7 @@ import (
 // it is to do.
 func TestACrawlLearnsRunningTimes(t *testing.T) {
 	t.Parallel()
-	web := jobtest.Serve(t, synthweb.Clean(16, 60, 3000))
+	web := jobtest.Serve(t, synthweb.Clean(16, 60, 2000))
 	c := newCluster(t, web)
 	c.strategy = "balance"
 	c.tune = func(j *job.Job) { j.Frontier.Delay = 30 * time.Millisecond }
@@ -34,6 +34,7 @@ func TestACrawlLearnsRunningTimes(t *testing.T) {
 	}
 	a, b := start("a"), start("b")
 	c.members(2)
+	c.slowAfter(1000)
 	c.begin()
 	var learnt *inspect.Model
 	c.eventually("samples are in the log", func() bool {
@@ -67,6 +68,7 @@ func TestACrawlLearnsRunningTimes(t *testing.T) {
 		}
 		return false
 	})
+	c.goOn()
 	c.ends(nil, a, b)
 	jobtest.WantPerfect(t, web)
 }

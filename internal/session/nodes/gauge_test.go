@@ -65,11 +65,13 @@ func TestAStrategyIsToldWhatANodeHasDone(t *testing.T) {
 	}
 	a := open()
 	c.members(1)
+	c.slowAfter(200)
 	c.begin()
 	c.eventually("it is told of some pages", func() bool { return last().Pages > 200 })
 	a.kill()
 	first := last()
 	a = open()
+	c.goOn()
 	c.ends(nil, a)
 	second := last()
 	for _, load := range []strategy.Load{first, second} {

@@ -26,6 +26,7 @@ func TestOwnersOfACluster(t *testing.T) {
 			}
 			a, b := c.start("a"), c.start("b")
 			c.members(2)
+			c.slowAfter(80)
 			c.begin()
 			if how == "hub" {
 				c.eventually("one of them is the control unit", func() bool {
@@ -78,6 +79,7 @@ func TestOwnersOfACluster(t *testing.T) {
 				(o == nil) != (how == "hub") {
 				t.Errorf("of a host that nobody knows: %+v, %v", o, err)
 			}
+			c.goOn()
 			c.ends(nil, a, b)
 		})
 	}

@@ -59,23 +59,24 @@ func TestASharedSiteSurvivesItsNodes(t *testing.T) { underEach(t, aSharedSiteSur
 func aSharedSiteSurvivesItsNodes(t *testing.T, strategy string) {
 	web := jobtest.Serve(t, synthweb.Clean(22, 2, 1600))
 	c := newCluster(t, web)
+	c.lease = shortLease
 	c.strategy = strategy
 	c.slice(16, 10*time.Millisecond)
 	a, b, d := c.start("a"), c.start("b"), c.start("d")
 	c.members(3)
-	c.begin()
-	c.eventually("some of it is fetched", func() bool { return web.Requests() > 200 })
+	c.midway(200)
 	b.kill()
 	b = c.start("b")
-	c.eventually("more of it is fetched", func() bool { return web.Requests() > 500 })
+	c.further(500)
 	b.kill()
 	was := c.dir
 	c.dir = t.TempDir() // nobody finds what it had
 	b = c.start("b")
 	c.dir = was
-	c.eventually("still more of it is fetched", func() bool { return web.Requests() > 1000 })
+	c.further(1000)
 	d.Leave()
 	c.eventually("it has left", func() bool { return !d.Member() })
+	c.goOn(b)
 	c.ends(nil, a, b)
 	score := web.Score()
 	if score.Missing != 0 || score.Forbidden != 0 || score.MostInFlight.Value > 16 {

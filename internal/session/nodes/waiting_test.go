@@ -25,7 +25,7 @@ func TestTheStartIsHeardAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &membership{n: &Node{Config: Config{Log: slog.New(slog.DiscardHandler), Timing: *quick()}},
+		m := &membership{n: &Node{Config: Config{Log: slog.New(slog.DiscardHandler), Timing: *quick(time.Minute)}},
 			id: node.Identity{Name: "a", Life: "1"}, bus: &meter{Bus: b}}
 		m.waiter.m = m
 		heard := make(chan error, 1)
@@ -79,6 +79,7 @@ func TestWhoIsAMemberDoesNotWait(t *testing.T) {
 	c.eventually("both wait", func() bool { return waiting() == 2 })
 	b.kill()
 	c.eventually("one does", func() bool { return waiting() == 1 })
+	c.slowAfter(100)
 	c.begin()
 	c.members(1)
 	c.eventually("none does", func() bool { return waiting() == 0 })
