@@ -479,3 +479,29 @@ func TestAddressesAreCarried(t *testing.T) {
 		t.Errorf("after it has moved it is at %q", c[0].Addrs)
 	}
 }
+
+// TestWhoWasAloneFindsAll lets a node begin while it is cut off for a while, so that it asks others in vain, and then join
+// by one of them. It stays, or is about to leave: then nobody asks it, so that it has to find the others itself.
+func TestWhoWasAloneFindsAll(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		for seconds := range 40 {
+			w := overlaytest.New(uint64(seconds))
+			joinAll(w, 8, 100*time.Millisecond)
+			w.Run(time.Minute)
+			others := w.Closest(w.Live()[0].ID, 8)
+			name := w.Names(1)[0]
+			w.Cut(func(a, b string) bool { return a == name || b == name })
+			alone := w.Start(name, others...)
+			w.Run(time.Duration(seconds) * time.Second)
+			if leaves {
+				alone.Tell(overlay.Leave{})
+			}
+			w.Cut(nil)
+			alone.Tell(overlay.Join{Contacts: []overlay.Contact{{Node: others[0]}}})
+			w.Run(15 * time.Second)
+			if got := alone.Len(); got < len(others) {
+				t.Errorf("after %d seconds who leaves (%v) knows %d of %d others", seconds, leaves, got, len(others))
+			}
+		}
+	}
+}
