@@ -505,3 +505,16 @@ func TestWhoWasAloneFindsAll(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoLeavesMeetsWhoAsks asks a node to leave that knows nobody yet: it comes to know who asks it.
+func TestWhoLeavesMeetsWhoAsks(t *testing.T) {
+	w := overlaytest.New(3)
+	leaves := w.Start("leaves", "nobody")
+	w.Run(10 * time.Second)
+	leaves.Tell(overlay.Leave{})
+	other := w.Start("other", "leaves")
+	w.Run(3 * time.Second)
+	if !leaves.Table["other"] || other.Table["leaves"] {
+		t.Errorf("who leaves knows %v, and is known by the other: %v", leaves.Table, other.Table)
+	}
+}

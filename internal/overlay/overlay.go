@@ -244,6 +244,9 @@ func (o *Overlay) message(e Message) {
 	}
 	if o.left && (m.kind == pingQuestion || m.kind == findQuestion || m.kind == nearQuestion) {
 		o.send(from, varint.Writer{farewell})
+		if o.live == 0 { // it looks for somebody to whom its caller can give what it has
+			o.hear(from)
+		}
 		return
 	}
 	switch m.kind {
