@@ -32,7 +32,7 @@ func (w *world) farther(n *worldNode) strategy.Node {
 		name := strategy.Node(fmt.Sprintf("f%d~1", c))
 		e := everybody{nodes: append([]strategy.Node{name}, w.live...)}
 		all, _ := e.Closest(xor.Of("backup", worldHost), len(e.nodes))
-		if i := slices.Index(all, n.name); all[i+1] == name {
+		if i := slices.Index(all, n.name); i+1 < len(all) && all[i+1] == name {
 			return name
 		}
 	}
