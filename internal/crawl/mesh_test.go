@@ -51,7 +51,7 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 	}
 	self := n.meshName()
 	db, err := history.Open(disk, filepath.Join(n.dir, "history"), j,
-		history.Config{Self: overlay.IDOf(self), Key: meshnode.Key, Memory: 1 << 20})
+		history.Config{Key: meshnode.Key, Memory: 1 << 20})
 	if err != nil {
 		return errors.Join(err, j.Close())
 	}

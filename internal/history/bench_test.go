@@ -15,24 +15,23 @@ import (
 	"kumo/internal/xor"
 )
 
-// A load is a history on a disk, with claims of 20 links of one host each, as a page may bring them.
+// A load is a history on a disk, into which 20 links of one host are entered at a time, as a page may bring them.
 type load struct {
 	*DB
 	log     *file.Journal
 	dir     string
 	perHost int
 	dice    *rand.Rand
-	claimed int
-	fresh   []bool
-	items   [20]Item
+	entered int
+	before  []State
+	urls    [20]URL
 }
 
 func newLoad(b testing.TB, memory int64, perHost int) *load {
 	dir := b.TempDir()
 	j, err := file.Open(vfs.OS, filepath.Join(dir, "journal"), file.Config{})
 	check(b, err)
-	id := xor.Of("self")
-	d, err := Open(vfs.OS, filepath.Join(dir, "history"), j, Config{Memory: memory, Self: id,
+	d, err := Open(vfs.OS, filepath.Join(dir, "history"), j, Config{Memory: memory,
 		Key: func(host string) xor.ID { return xor.Of("h2", host) }})
 	check(b, err)
 	return &load{DB: d, log: j, dir: dir, perHost: perHost, dice: rand.New(rand.NewPCG(1, 2))}
@@ -43,45 +42,41 @@ func (l *load) close(b testing.TB) {
 	check(b, l.log.Close())
 }
 
-// item is URL n of a host.
-func (l *load) item(host string, n int) Item {
+// url is URL n of a host.
+func (l *load) url(host string, n int) URL {
 	url := fmt.Sprintf("https://%s/articles/2024/some-title-of-%d.html", host, n)
-	return Item{HashOf(url), []byte(url)}
+	return URL{Hash: HashOf(url), Data: []byte(url)}
 }
 
 // next has the next 20 URLs, those of a host in several pages' links.
 func (l *load) next(i int) string {
-	pages := max(l.perHost/len(l.items), 1)
+	pages := max(l.perHost/len(l.urls), 1)
 	window := i / (1000 * pages) * 1000 // a thousand hosts at once
 	host := fmt.Sprintf("www.site-%d.example", window+i%1000)
-	for k := range l.items {
-		l.items[k] = l.item(host, i/1000%pages*len(l.items)+k)
+	for k := range l.urls {
+		l.urls[k] = l.url(host, i/1000%pages*len(l.urls)+k)
 	}
 	return host
 }
 
-func (l *load) claim(b testing.TB, host string) {
+func (l *load) enter(b testing.TB, host string) {
 	var err error
-	if l.fresh, err = l.Claim(time.Unix(1_700_000_000, 0), host, l.items[:], l.fresh[:0]); err != nil {
+	if l.before, err = l.Enter(host, l.urls[:], l.before[:0]); err != nil {
 		check(b, l.Tend(b.Context()))
-		l.fresh, err = l.Claim(time.Unix(1_700_000_000, 0), host, l.items[:], l.fresh[:0])
+		l.before, err = l.Enter(host, l.urls[:], l.before[:0])
 		check(b, err)
 	}
-	if l.claimed++; l.claimed%500 == 0 {
+	if l.entered++; l.entered%500 == 0 {
 		check(b, l.Sync())
 	}
 }
 
+// done enters the same as done.
 func (l *load) done(b testing.TB, host string) {
-	var hashes []Hash
-	for i := range l.items {
-		hashes = append(hashes, l.items[i].Hash)
+	for i := range l.urls {
+		l.urls[i] = URL{Hash: l.urls[i].Hash, Done: true}
 	}
-	if _, err := l.Done(host, hashes); err != nil {
-		check(b, l.Tend(b.Context()))
-		_, err = l.Done(host, hashes)
-		check(b, err)
-	}
+	l.enter(b, host)
 }
 
 // timed measures f, of which each call has 20 URLs, without the making of them.
@@ -98,47 +93,33 @@ func timed(b *testing.B, prepare func(i int) string, f func(host string)) {
 	b.ReportMetric(0, "ns/op")
 }
 
-func BenchmarkClaimNew(b *testing.B) {
+func BenchmarkEnterNew(b *testing.B) {
 	l := newLoad(b, 64<<20, 100)
-	timed(b, l.next, func(host string) { l.claim(b, host) })
+	timed(b, l.next, func(host string) { l.enter(b, host) })
 	l.close(b)
 }
 
-func BenchmarkClaimKnownInMemory(b *testing.B) {
+func BenchmarkEnterKnownInMemory(b *testing.B) {
 	l := newLoad(b, 64<<20, 100)
 	for i := range 1000 {
-		l.claim(b, l.next(i))
+		l.enter(b, l.next(i))
 	}
-	timed(b, func(int) string { return l.next(l.dice.IntN(1000)) }, func(host string) { l.claim(b, host) })
+	timed(b, func(int) string { return l.next(l.dice.IntN(1000)) }, func(host string) { l.enter(b, host) })
 	l.close(b)
 }
 
 const million = 1_000_000 / 20
 
-func BenchmarkClaimKnownOnDisk(b *testing.B) {
+func BenchmarkEnterKnownOnDisk(b *testing.B) {
 	l := newLoad(b, 16<<20, 100)
 	for i := range million {
 		host := l.next(i)
-		l.claim(b, host)
+		l.enter(b, host)
 		l.done(b, host)
 	}
 	check(b, l.Checkpoint(b.Context()))
 	check(b, l.Tend(b.Context()))
-	timed(b, func(int) string { return l.next(l.dice.IntN(million)) }, func(host string) { l.claim(b, host) })
-	l.close(b)
-}
-
-func BenchmarkMerge(b *testing.B) {
-	l := newLoad(b, 64<<20, 100)
-	timed(b, l.next, func(host string) {
-		r := Record{Host: host, URLs: make([]URL, len(l.items))}
-		for i := range l.items {
-			r.URLs[i] = URL{Hash: l.items[i].Hash, Done: true}
-		}
-		if _, err := l.Merge(time.Unix(1_700_000_000, 0), []Record{r}); err != nil {
-			check(b, l.Tend(b.Context()))
-		}
-	})
+	timed(b, func(int) string { return l.next(l.dice.IntN(million)) }, func(host string) { l.enter(b, host) })
 	l.close(b)
 }
 
@@ -152,7 +133,7 @@ func BenchmarkRecords(b *testing.B) {
 	for b.Loop() {
 		n := 0
 		for next, begun := Cursor(""), false; next != "" || !begun; begun = true {
-			records, c, err := l.Records(xor.Pattern{}, next, 1<<14)
+			records, c, err := l.Records("", next, 1<<14)
 			check(b, err)
 			for _, r := range records {
 				n += len(r.URLs)
@@ -164,7 +145,7 @@ func BenchmarkRecords(b *testing.B) {
 	l.close(b)
 }
 
-// BenchmarkSize claims four million URLs, each of which is done at once, and says what one takes then.
+// BenchmarkSize enters four million URLs, each of which is done at once, and says what one takes then.
 func BenchmarkSize(b *testing.B) {
 	for _, perHost := range []int{20, 100, 1000} {
 		b.Run(fmt.Sprint(perHost, " a host"), func(b *testing.B) {
@@ -173,7 +154,7 @@ func BenchmarkSize(b *testing.B) {
 				l := newLoad(b, 16<<20, perHost)
 				for i := range 4 * million {
 					host := l.next(i)
-					l.claim(b, host)
+					l.enter(b, host)
 					l.done(b, host)
 				}
 				check(b, l.Checkpoint(b.Context()))

@@ -8,7 +8,6 @@ import (
 
 	"kumo/internal/journal"
 	"kumo/internal/seen/tier"
-	"kumo/internal/xor"
 )
 
 // journalBytes is how much journal may be read again after a restart, before a checkpoint is due.
@@ -44,7 +43,7 @@ func (d *DB) Checkpoint(ctx context.Context) error {
 }
 
 // checkpoint is Checkpoint with busy held. What it writes takes the place of what is cut.
-func (d *DB) checkpoint(ctx context.Context, cuts []forgotten) error {
+func (d *DB) checkpoint(ctx context.Context, cuts []string) error {
 	if err := d.write(ctx, nil); err != nil { // what an earlier one could not write
 		return err
 	}
@@ -85,14 +84,12 @@ func (d *DB) freeze() error {
 
 // swap freezes the table; the caller holds mu.
 func (d *DB) swap(position uint64) {
-	close(d.frees)
-	d.frees = make(chan struct{})
 	d.frozen, d.active, d.position = d.active, newTable(), position
-	d.frozenHosts = d.hosts.source(d.cfg.Self, d.lists)
+	d.frozenHosts = d.open.source(d.known)
 }
 
 // write brings the frozen table to the disk; the caller holds busy.
-func (d *DB) write(ctx context.Context, cuts []forgotten) error {
+func (d *DB) write(ctx context.Context, cuts []string) error {
 	d.mu.Lock()
 	t, hosts, position, err := d.frozen, d.frozenHosts, d.position, d.log.failed
 	d.mu.Unlock()
@@ -104,7 +101,8 @@ func (d *DB) write(ctx context.Context, cuts []forgotten) error {
 	err = d.tiers.Replace(ctx, t.source(ctx.Err), &again, func(m *tier.Manifest) {
 		m.Position = position
 		for i := range cuts {
-			m.Cut(cuts[i].mask())
+			key := []byte(cuts[i])
+			m.Cut(key, bytes.Repeat([]byte{0xff}, len(key)))
 		}
 	})
 	if err != nil {
@@ -116,49 +114,10 @@ func (d *DB) write(ctx context.Context, cuts []forgotten) error {
 	return nil
 }
 
-// Forget forgets all that is known of hosts whose keys are in some parts of the space. Where that is anything, it
-// counts what is in parts of lists, and makes a checkpoint, for which changes wait; the disk has room for others when
-// files are merged. After an error nothing more can be changed before the history is opened again, and has forgotten
-// all of it or nothing.
-func (d *DB) Forget(ctx context.Context, parts ...xor.Pattern) error {
-	var all []forgotten
-	for _, p := range parts {
-		all = append(all, forgotten{keys: p})
-	}
-	return d.forget(ctx, all)
-}
-
-// ForgetHosts is Forget for single hosts.
+// ForgetHosts forgets all that is known of some hosts. Where that is anything, it counts their URLs, and makes a
+// checkpoint, for which changes wait; the disk has room for others when files are merged. After an error nothing more can
+// be changed before the history is opened again, and has forgotten all of it or nothing.
 func (d *DB) ForgetHosts(ctx context.Context, hosts ...string) error {
-	var all []forgotten
-	for _, name := range hosts {
-		all = append(all, forgotten{keys: xor.Prefix(d.cfg.Key(name), xor.Bits), host: name})
-	}
-	return d.forget(ctx, all)
-}
-
-// A forgotten is a part of the space, or a host in it.
-type forgotten struct {
-	keys xor.Pattern
-	host string
-}
-
-func (f *forgotten) has(key []byte) bool {
-	p, ok := readPlace(key)
-	return ok && f.keys.Contains(p.id()) && (f.host == "" || string(p.name) == f.host)
-}
-
-// mask is what the keys have in common: their bits of value where mask has ones.
-func (f *forgotten) mask() (value, mask []byte) {
-	value, mask = f.keys.Value[:], f.keys.Mask[:]
-	if f.host != "" {
-		value = appendHost(nil, f.keys.Value, f.host)
-		mask = bytes.Repeat([]byte{0xff}, len(value))
-	}
-	return slices.Clone(value), slices.Clone(mask)
-}
-
-func (d *DB) forget(ctx context.Context, all []forgotten) error {
 	d.change.Lock()
 	defer d.change.Unlock()
 	d.busy.Lock()
@@ -166,7 +125,7 @@ func (d *DB) forget(ctx context.Context, all []forgotten) error {
 	if err := d.write(ctx, nil); err != nil {
 		return err
 	}
-	cuts, err := d.forgetInMemory(all)
+	cuts, err := d.forgetInMemory(hosts)
 	if err == nil && len(cuts) > 0 {
 		err = d.checkpoint(ctx, cuts)
 	}
@@ -178,72 +137,25 @@ func (d *DB) forget(ctx context.Context, all []forgotten) error {
 	return err
 }
 
-// forgetInMemory forgets in memory, and returns of what there is something to forget.
-func (d *DB) forgetInMemory(all []forgotten) (cuts []forgotten, err error) {
-	for i := range all {
-		gone, any, err := d.size(&all[i], cuts)
-		if err != nil {
+// forgetInMemory forgets in memory, and returns the keys of hosts of which there is something to forget.
+func (d *DB) forgetInMemory(hosts []string) (cuts []string, err error) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(hosts))) {
+		n := int64(0)
+		if err := d.urls(name, Hash{}, func(URL) bool { n++; return true }); err != nil {
 			return nil, err
 		}
-		if !any {
+		if n == 0 {
 			continue
 		}
+		key := string(appendHost(nil, d.cfg.Key(name), name))
 		d.mu.Lock()
-		d.remove(&all[i], gone)
-		d.mu.Unlock()
-		cuts = append(cuts, all[i])
-	}
-	return cuts, nil
-}
-
-// size is of how many URLs something is forgotten, list by list, and whether anything is, but for what was before.
-func (d *DB) size(f *forgotten, before []forgotten) (n listSizes, any bool, err error) {
-	if d.wholeLists(f) {
-		d.mu.Lock()
-		for i, have := range d.lists {
-			if f.keys.Contains(xor.List(d.cfg.Self, i-1).First()) {
-				n[i], any = have, any || have > 0
-			}
-		}
-		d.mu.Unlock()
-		if any {
-			return n, any, nil
-		}
-	}
-	err = d.scan(selection{part: f.keys}, nil, func(p place, _ value) bool {
-		if f.host != "" && string(p.name) != f.host ||
-			slices.ContainsFunc(before, func(b forgotten) bool { return b.has(p.host) }) {
-			return true
-		}
-		if any = true; p.url {
-			n[p.id().FirstDiff(d.cfg.Self)+1]++
-		}
-		return true
-	})
-	return n, any, err
-}
-
-// wholeLists reports whether all of some lists, and nothing else, is forgotten.
-func (d *DB) wholeLists(f *forgotten) bool {
-	nearest := xor.Prefix(d.cfg.Self, f.keys.Len())
-	one := xor.List(d.cfg.Self, d.cfg.Self.FirstDiff(f.keys.First()))
-	return f.host == "" && (f.keys == nearest || f.keys == one)
-}
-
-// remove forgets in memory. The caller holds mu, and nothing is frozen.
-func (d *DB) remove(f *forgotten, gone listSizes) {
-	for _, ref := range d.active.hosts {
-		if f.has(d.active.Key(ref)) {
+		if ref := d.active.Find(key); ref != 0 { // nothing is frozen
 			d.active.forget(ref)
 		}
+		delete(d.open, name)
+		d.known -= n
+		d.mu.Unlock()
+		cuts = append(cuts, key)
 	}
-	for _, h := range d.hosts.byName {
-		key := appendHost(nil, d.cfg.Key(h.name), h.name)
-		if f.has(key) {
-			d.hosts.remove(h)
-		}
-	}
-	for i := range gone {
-		d.lists[i] -= gone[i]
-	}
+	return cuts, nil
 }

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -13,10 +12,9 @@ import (
 	"kumo/internal/xor"
 )
 
-// Config is how a database works. Self and Key are needed.
+// Config is how a database works. Key is needed.
 type Config struct {
-	Self xor.ID                   // the own id: lists are counted by how far they are from it
-	Key  func(host string) xor.ID // where a host's records belong
+	Key func(host string) xor.ID // where a host's records belong
 	// bytes for what is not yet on the disk and for hosts with dispatched URLs; default 64 MiB. Filters, 1.2 bytes a
 	// URL, come on top
 	Memory int64
@@ -31,7 +29,7 @@ var ErrFull = errors.New("the URL history has no room in memory")
 // A DB is the history. Its methods may be called by many goroutines at once; changes are made one after the other, and
 // each at once.
 //
-// One goroutine looks after it and calls Tend; others wait in Room for that.
+// One goroutine looks after it and calls Tend.
 type DB struct {
 	cfg      Config
 	tiers    *tier.Set
@@ -50,9 +48,8 @@ type DB struct {
 	active, frozen *table     // frozen is nil when all is on the disk but active
 	position       uint64     // of frozen
 	frozenHosts    *hostSource
-	hosts          hostTable
-	lists          listSizes
-	frees          chan struct{} // closed by the next freeze
+	open           hostTable
+	known          int64 // URLs
 }
 
 // Open opens the history in dir, which it makes when there is none, and which must have been kept with this journal.
@@ -65,7 +62,7 @@ func Open(disk vfs.FS, dir string, j journal.Journal, cfg Config) (*DB, error) {
 		return nil, fmt.Errorf("open URL history %s: %w", dir, err)
 	}
 	d := &DB{cfg: cfg, tiers: tiers, full: cfg.Memory * 3 / 8, maxHosts: int(max(cfg.Memory/4/hostBytes, 1)),
-		active: newTable(), hosts: hostTable{byName: map[string]*host{}}, frees: make(chan struct{})}
+		active: newTable(), open: hostTable{}}
 	d.log.journal = j
 	if err := d.restore(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open URL history %s: %w", dir, err), d.Close())
@@ -76,33 +73,14 @@ func Open(disk vfs.FS, dir string, j journal.Journal, cfg Config) (*DB, error) {
 // restore reads what the last checkpoint has of hosts, then what the journal has from there on.
 func (d *DB) restore() error {
 	view := d.tiers.Pin()
-	sized, found := true, false
+	var err error
 	for _, src := range view.Waiting().Scan(nil) {
-		var err error
-		if sized, err = d.load(src); err != nil {
-			return errors.Join(err, view.Release())
-		}
-		found = true
+		err = errors.Join(err, d.load(src))
 	}
-	err := view.Release()
-	if found && !sized && err == nil { // the node has another id than before
-		err = d.recount()
-	}
-	if err != nil {
+	if err = errors.Join(err, view.Release()); err != nil {
 		return err
 	}
 	return d.replay()
-}
-
-// recount counts the lists anew.
-func (d *DB) recount() error {
-	d.lists = listSizes{}
-	return d.scan(selection{}, nil, func(p place, _ value) bool {
-		if p.url {
-			d.lists[p.id().FirstDiff(d.cfg.Self)+1]++
-		}
-		return true
-	})
 }
 
 // Close closes the files. What is only in memory is not written: the journal has it, as far as Sync has been called.
@@ -127,31 +105,11 @@ type Stats struct {
 func (d *DB) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := Stats{Stats: d.tiers.View().Stats(), Table: d.active.Bytes(), Hosts: len(d.hosts.queue)}
+	s := Stats{Stats: d.tiers.View().Stats(), Table: d.active.Bytes(), URLs: d.known, Hosts: len(d.open)}
 	if d.frozen != nil {
 		s.Table += d.frozen.Bytes()
 	}
-	for _, n := range d.lists {
-		s.URLs += n
-	}
 	return s
-}
-
-// Room waits while memory is full, until a checkpoint has begun to write. Its error is the context's.
-func (d *DB) Room(ctx context.Context) error {
-	for {
-		d.mu.Lock()
-		full, frees := d.active.Bytes() >= d.full, d.frees
-		d.mu.Unlock()
-		if !full {
-			return ctx.Err()
-		}
-		select {
-		case <-frees:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // damaged is the error for what nobody has written.

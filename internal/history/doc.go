@@ -6,19 +6,14 @@
 // that hash and the node's id differ. What differs here:
 //
 //   - A URL's place follows from its host: all URLs of a host have one key, that of [Config].Key, so that links to a
-//     host are asked for together, and one list, and mostly one block of the disk, is looked at.
-//   - To ask and to record is one step, a [DB.Claim]: of two who find the same URL at once, one is told that it is new.
-//   - A URL is dispatched or done. What is dispatched keeps its Data, and its host to whom and when; where nothing is
-//     heard of it for too long, [DB.Overdue] names the host. What is done keeps a hash of 14 bytes.
-//   - Lists are no structure of their own. Records are sorted by key, and so a list, or any part of the space whose ids
-//     begin alike, lies in one piece; what is forgotten is cut off by a mask.
+//     host are asked for together, and mostly one block of the disk is looked at.
+//   - To ask and to record is one step, [DB.Enter]: of two who find the same URL at once, one is told that it is new.
+//   - A URL is dispatched or done. What is dispatched keeps its Data; what is done keeps a hash of 14 bytes, and is done
+//     for good, whatever comes later.
+//   - There are no lists: what goes to other nodes is read, and forgotten, host by host.
 //
-// What two nodes know is united by [DB.Merge] as a lattice: done is more than dispatched, and what was dispatched later
-// more than what was earlier; an assignment of a host, too, is the later one. So records may come twice, late and in
-// any order.
-//
-// On the disk are sorted runs with filters, and they are written and merged as those of [kumo/internal/seen]; but a
-// claim is decided at once, for which a block is read where a filter does not rule out that the URL is there. What is
+// On the disk are sorted runs with filters, and they are written and merged as those of [kumo/internal/seen]; but what is
+// entered is decided at once, for which a block is read where a filter does not rule out that the URL is there. What is
 // not yet in a run is in memory, and in a journal: [DB.Sync] returns when all is there that was done before it was
 // called. What is to be answered to other nodes is answered after that.
 package history

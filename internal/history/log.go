@@ -12,7 +12,7 @@ import (
 
 // A batch of the journal is a byte for its version, then entries: a byte for the kind, the length, and what it says.
 const (
-	batchVersion = 1
+	batchVersion = 2
 	entryRecord  = 1 // a Record: what of it was news
 
 	commitBytes = 1 << 20 // a batch that is not left to the next Sync
@@ -140,10 +140,9 @@ func (d *DB) replayBatch(batch []byte) error {
 }
 
 func (d *DB) replayEntry(kind byte, body []byte) error {
-	r, rest, err := ReadRecord(body)
-	if kind != entryRecord || err != nil || len(rest) > 0 {
+	r, err := readRecord(body)
+	if kind != entryRecord || err != nil {
 		return errors.Join(errEntry, err)
 	}
-	_, err = d.apply(&r, nil)
-	return err
+	return d.apply(&r, nil)
 }

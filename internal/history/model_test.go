@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"kumo/internal/journal/file"
 	"kumo/internal/vfs"
@@ -22,8 +21,6 @@ import (
 const keyBits = 6 // that count of keys
 
 func keyOf(host string) xor.ID { return xor.Of("host", host).Truncate(keyBits) }
-
-var self = xor.Of("self").Truncate(keyBits)
 
 // known is what a history should know: records by host, their URLs in order.
 type known map[string]*Record
@@ -38,32 +35,29 @@ func (k known) clone() known {
 	return all
 }
 
-// merge unites as the package says, by another way: it returns of how many URLs that is news.
-func (k known) merge(r Record) (news int) {
+// enter enters URLs as the package says, by another way: it returns what was known of each.
+func (k known) enter(r Record) (before []State) {
 	mine := k[r.Host]
 	if mine == nil {
 		mine = &Record{Host: r.Host}
 		k[r.Host] = mine
 	}
-	if r.Assigned > mine.Assigned || r.Assigned == mine.Assigned && r.Target > mine.Target {
-		mine.Assigned, mine.Target = r.Assigned, r.Target
-	}
 	for _, u := range r.URLs {
 		byHash := func(a, b URL) int { return bytes.Compare(a.Hash[:], b.Hash[:]) }
 		i, ok := slices.BinarySearchFunc(mine.URLs, u, byHash)
-		if !ok {
+		switch {
+		case !ok:
 			mine.URLs = slices.Insert(mine.URLs, i, u)
-			news++
-			continue
+			before = append(before, Unknown)
+		case mine.URLs[i].Done:
+			before = append(before, Done)
+		default:
+			if before = append(before, Dispatched); u.Done {
+				mine.URLs[i] = u
+			}
 		}
-		old := &mine.URLs[i]
-		if old.Done || !u.Done && (u.At < old.At || u.At == old.At && bytes.Compare(u.Data, old.Data) <= 0) {
-			continue
-		}
-		*old = u
-		news++
 	}
-	return news
+	return before
 }
 
 func (k known) String() string {
@@ -72,7 +66,7 @@ func (k known) String() string {
 		x, y := keyOf(a), keyOf(b)
 		return min(1, max(-1, 2*bytes.Compare(x[:], y[:])+strings.Compare(a, b)))
 	}) {
-		if r := k[name]; len(r.URLs) > 0 || r.Assigned > 0 || r.Target != "" {
+		if r := k[name]; len(r.URLs) > 0 {
 			fmt.Fprintln(&b, text(*r))
 		}
 	}
@@ -80,11 +74,11 @@ func (k known) String() string {
 }
 
 func text(r Record) string {
-	s := fmt.Sprintf("%s to %q at %d:", r.Host, r.Target, r.Assigned)
+	s := r.Host + ":"
 	for _, u := range r.URLs {
 		s += fmt.Sprintf(" %x", u.Hash[:3])
 		if !u.Done {
-			s += fmt.Sprintf("@%d%q", u.At, u.Data)
+			s += fmt.Sprintf("%q", u.Data)
 		}
 	}
 	return s
@@ -95,64 +89,46 @@ func dump(t testing.TB, d *DB, most int) string {
 	t.Helper()
 	all := known{}
 	for next, begun := Cursor(""), false; next != "" || !begun; begun = true {
-		records, n, err := d.Records(xor.Pattern{}, next, most)
+		records, n, err := d.Records("", next, most)
 		check(t, err)
 		for _, r := range records {
-			all.merge(r)
+			all.enter(r)
 		}
 		next = n
 	}
 	return all.String()
 }
 
-// agrees holds a history's counts and its queue of hosts against what it should know.
+// agrees holds a history's counts, and what it says of single hosts, against what it should know.
 func (k known) agrees(t testing.TB, d *DB) {
 	t.Helper()
-	want := map[int]*List{}
-	d.mu.Lock()
-	hosts, queue := maps.Clone(d.hosts.byName), slices.Clone(d.hosts.queue)
-	d.mu.Unlock()
+	urls, hosts := 0, 0
 	for name, r := range k {
-		i := keyOf(name).FirstDiff(self)
-		if want[i] == nil {
-			want[i] = &List{Index: i}
-		}
-		open, since := 0, int64(1<<40)
+		open := 0
 		for _, u := range r.URLs {
-			want[i].URLs++
+			urls++
 			if !u.Done {
-				want[i].Dispatched++
 				open++
-				since = min(since, max(u.At, r.Assigned))
 			}
 		}
-		switch h := hosts[name]; {
-		case open == 0 && h != nil:
-			t.Errorf("%s is in the queue with %d URLs, but has none", name, h.open)
-		case open > 0 && (h == nil || h.open != open || int64(h.due) > since || int64(h.assigned) != r.Assigned ||
-			h.target.Value() != r.Target):
-			t.Errorf("%s is in the queue as %+v, want %d URLs since %d at most: %v", name, h, open, since, text(*r))
+		if open > 0 {
+			hosts++
 		}
-		delete(hosts, name)
-	}
-	if len(hosts) > 0 {
-		t.Errorf("the queue has %v", hosts)
-	}
-	for i, h := range queue {
-		if h.at != i || i > 0 && queue[(i-1)/2].due > h.due {
-			t.Errorf("%s is at %d of the queue, not at %d; due %d", h.name, i, h.at, h.due)
+		if got := d.Open(name); got != open {
+			t.Errorf("%d URLs of %s are open, want %d", got, name, open)
+		}
+		alone := known{}
+		records, _, err := d.Records(name, "", 1<<20)
+		check(t, err)
+		for _, one := range records {
+			alone.enter(one)
+		}
+		if got, want := alone.String(), (known{name: r}).String(); got != want {
+			t.Errorf("of one host it knows\n%swant\n%s", got, want)
 		}
 	}
-	for _, l := range d.Lists() {
-		if want[l.Index] == nil || *want[l.Index] != l {
-			t.Errorf("the list is %+v, want %+v", l, want[l.Index])
-		}
-		delete(want, l.Index)
-	}
-	for i, l := range want {
-		if l.URLs > 0 {
-			t.Errorf("list %d is missing: %+v", i, l)
-		}
+	if s := d.Stats(); s.URLs != int64(urls) || s.Hosts != hosts || len(d.OpenHosts()) != hosts {
+		t.Errorf("%+v, want %d URLs, %d hosts", s, urls, hosts)
 	}
 }
 
@@ -181,7 +157,7 @@ func (m *model) open() {
 	m.disk = vfs.NewFaulty(vfs.OS)
 	j, err := file.Open(m.disk, filepath.Join(m.dir, "journal"), file.Config{Segment: 1 << (10 + m.dice.IntN(6))})
 	check(m.t, err)
-	db, err := Open(m.disk, filepath.Join(m.dir, "history"), j, Config{Self: self, Key: keyOf,
+	db, err := Open(m.disk, filepath.Join(m.dir, "history"), j, Config{Key: keyOf,
 		Memory: 1 << (17 + m.dice.IntN(3)), Ratio: 2 + m.dice.IntN(3)})
 	check(m.t, err)
 	m.db, m.log = db, j
@@ -197,15 +173,8 @@ func (m *model) hash() Hash {
 func (m *model) life() bool {
 	m.now += int64(m.dice.IntN(3))
 	switch k := m.dice.IntN(100); {
-	case k < 45:
-		return m.claim()
-	case k < 60:
-		return m.done()
-	case k < 65:
-		r := Record{Host: m.host(), Target: fmt.Sprint("n", m.dice.IntN(4)), Assigned: m.now}
-		return m.changed(m.db.Assign(time.Unix(m.now, 0), r.Host, r.Target), func(k known) { k.merge(r) })
 	case k < 75:
-		return m.merge()
+		return m.enter()
 	case k < 88:
 		return m.durable(m.db.Sync())
 	case k < 90:
@@ -222,102 +191,33 @@ func (m *model) life() bool {
 	return true
 }
 
-func (m *model) claim() bool {
+func (m *model) enter() bool {
 	r := Record{Host: m.host()}
-	var items []Item
 	for range 1 + m.dice.IntN(5) {
-		it := Item{m.hash(), []byte(fmt.Sprint("item", m.dice.IntN(9)))}
-		items = append(items, it)
-	}
-	fresh, err := m.db.Claim(time.Unix(m.now, 0), r.Host, items, nil)
-	if err != nil {
-		return m.changed(err, nil)
-	}
-	for i, it := range items {
-		u := URL{Hash: it.Hash, At: m.now, Data: it.Data}
-		if want := !m.knows.has(r.Host, u.Hash, &r); fresh[i] != want {
-			m.t.Fatalf("%s %x is fresh: %v, want %v", r.Host, it.Hash, fresh[i], want)
-		}
-		if fresh[i] {
-			r.URLs = append(r.URLs, u)
-		}
-	}
-	return m.changed(nil, func(k known) { k.merge(r) })
-}
-
-// has reports whether a URL is known, or is in a record.
-func (k known) has(host string, h Hash, r *Record) bool {
-	in := func(r *Record) bool {
-		return r != nil && slices.ContainsFunc(r.URLs, func(u URL) bool { return u.Hash == h })
-	}
-	return in(r) || in(k[host])
-}
-
-func (m *model) done() bool {
-	r := Record{Host: m.host()}
-	var hashes []Hash
-	for range 1 + m.dice.IntN(5) {
-		hashes = append(hashes, m.hash())
-		r.URLs = append(r.URLs, URL{Hash: hashes[len(hashes)-1], Done: true})
-	}
-	n, err := m.db.Done(r.Host, hashes)
-	return m.changed(err, func(k known) {
-		if want := k.merge(r); n != want {
-			m.t.Fatalf("Done of %s is news of %d URLs, want %d", text(r), n, want)
-		}
-	})
-}
-
-func (m *model) record() Record {
-	r := Record{Host: m.host()}
-	if m.dice.IntN(3) == 0 {
-		r.Target, r.Assigned = fmt.Sprint("n", m.dice.IntN(4)), m.now-int64(m.dice.IntN(100))
-	}
-	for range m.dice.IntN(6) {
 		u := URL{Hash: m.hash(), Done: m.dice.IntN(3) == 0}
 		if !u.Done {
-			u.At, u.Data = m.now-int64(m.dice.IntN(100)), []byte(fmt.Sprint("merged", m.dice.IntN(9)))
+			u.Data = []byte(fmt.Sprint("data", m.dice.IntN(9)))
 		}
 		r.URLs = append(r.URLs, u)
 	}
-	return r
-}
-
-func (m *model) merge() bool {
-	r := m.record()
-	n, err := m.db.Merge(time.Unix(m.now, 0), []Record{r})
+	before, err := m.db.Enter(r.Host, r.URLs, nil)
 	return m.changed(err, func(k known) {
-		if want := k.merge(r); n != want {
-			m.t.Fatalf("Merge of %s is news of %d URLs, want %d", text(r), n, want)
+		if want := k.enter(r); !slices.Equal(before, want) {
+			m.t.Fatalf("of %s %v was known, want %v", text(r), before, want)
 		}
 	})
 }
 
 func (m *model) forget() bool {
-	p := xor.Prefix(keyOf(m.host()), m.dice.IntN(7))
-	host := ""
-	switch m.dice.IntN(4) {
-	case 0:
-		p = xor.List(self, xor.Bits-6+m.dice.IntN(6))
-	case 1:
-		p = p.With(xor.Bits-1-p.Len()-m.dice.IntN(8), byte(m.dice.IntN(2)))
-	case 2:
-		host = m.host()
-	}
-	q := xor.Prefix(keyOf(m.host()), 1+m.dice.IntN(6)) // which p may have a part of
+	hosts := []string{m.host(), m.host(), m.host()}[:1+m.dice.IntN(3)]
 	gone := func(k known) {
-		maps.DeleteFunc(k, func(name string, _ *Record) bool {
-			return name == host || host == "" && (p.Contains(keyOf(name)) || q.Contains(keyOf(name)))
-		})
+		for _, name := range hosts {
+			delete(k, name)
+		}
 	}
 	m.states = append(m.states, m.knows.clone()) // the last before it
 	gone(m.states[len(m.states)-1])
-	var err error
-	if host != "" {
-		err = m.db.ForgetHosts(context.Background(), host)
-	} else {
-		err = m.db.Forget(context.Background(), p, q)
-	}
+	err := m.db.ForgetHosts(context.Background(), hosts...)
 	if before := m.knows.String(); err == nil {
 		if gone(m.knows); m.knows.String() == before {
 			return true // there was nothing to do

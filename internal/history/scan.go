@@ -7,10 +7,9 @@ import (
 
 	"kumo/internal/seen/mem"
 	"kumo/internal/seen/run"
-	"kumo/internal/xor"
 )
 
-// Get returns what is known of a URL, At as it is with its host's assignment.
+// Get returns what is known of a URL.
 func (d *DB) Get(host string, h Hash) (URL, bool, error) {
 	var found URL
 	ok := false
@@ -23,9 +22,8 @@ func (d *DB) Get(host string, h Hash) (URL, bool, error) {
 	return found, ok, err
 }
 
-// Dispatched returns URLs of a host that were dispatched and are not done, from a hash on, with the times at which they
-// were, or the host was assigned if that was later. At most so many are returned, and 64 times as many looked at; more
-// says whether there may be others from next on.
+// Dispatched returns URLs of a host that were dispatched and are not done, from a hash on. At most so many are returned,
+// and 64 times as many looked at; more says whether there may be others from next on.
 func (d *DB) Dispatched(host string, from Hash, most int) (urls []URL, next Hash, more bool, err error) {
 	seen := 0
 	err = d.urls(host, from, func(u URL) bool {
@@ -44,43 +42,29 @@ func (d *DB) Dispatched(host string, from Hash, most int) (urls []URL, next Hash
 
 // urls gives a host's URLs from a hash on, until it is told to stop. Data are valid until it is told the next.
 func (d *DB) urls(host string, from Hash, yield func(URL) bool) error {
-	id := d.cfg.Key(host)
-	key := appendHost(nil, id, host)
-	d.mu.Lock()
-	var assigned uint32
-	if h := d.hosts.byName[host]; h != nil {
-		assigned = h.assigned
-	}
-	d.mu.Unlock()
-	return d.scan(selection{xor.Prefix(id, xor.Bits), key}, slices.Concat(key, from[:]), func(p place, v value) bool {
-		return bytes.Equal(p.host, key) && (!p.url || yield(urlOf(p.hash, v, assigned)))
-	})
+	key := appendHost(nil, d.cfg.Key(host), host)
+	return d.scan(key, slices.Concat(key, from[:]), func(p place, v value) bool { return yield(urlOf(p.hash, v)) })
 }
 
-func urlOf(h Hash, v value, assigned uint32) URL {
-	if v.done {
-		return URL{Hash: h, Done: true}
-	}
-	return URL{Hash: h, At: int64(max(v.at, assigned)), Data: v.data}
-}
+func urlOf(h Hash, v value) URL { return URL{h, v.done, v.data} }
 
-// A Cursor is how far a part of the space was read. It stays good when the history is opened again, and nobody but who
-// made it can read it. The zero Cursor is the beginning.
+// A Cursor is how far records were read. It stays good when the history is opened again, and nobody but who made it can
+// read it. The zero Cursor is the beginning.
 type Cursor string
 
-// Records returns what is known of hosts whose keys are in a part of the space, in the order of keys, most URLs and
-// hosts at once, and the Cursor behind them: empty at the end. A host with many URLs comes in several records, of which
-// the first says to whom it is assigned. What changes meanwhile may be missing: a transfer begins when changes go to
-// the new holder, too.
-func (d *DB) Records(part xor.Pattern, from Cursor, most int) (all []Record, next Cursor, err error) {
+// Records returns what is known of a host, or of all in the order of their keys if none is named, most URLs at once, and
+// the Cursor behind them: empty at the end. A host with many URLs comes in several records. What changes meanwhile may be
+// missing: a transfer begins when changes go to the new holder, too.
+func (d *DB) Records(host string, from Cursor, most int) (all []Record, next Cursor, err error) {
+	var only []byte
+	if host != "" {
+		only = appendHost(nil, d.cfg.Key(host), host)
+	}
 	n := 0
 	var last []byte
-	err = d.scan(selection{part: part}, []byte(from), func(p place, v value) bool {
+	err = d.scan(only, []byte(max(string(from), string(only))), func(p place, v value) bool {
 		if n++; n > most {
-			next = Cursor(p.host)
-			if p.url {
-				next += Cursor(p.hash[:])
-			}
+			next = Cursor(p.host) + Cursor(p.hash[:])
 			return false
 		}
 		if !bytes.Equal(last, p.host) {
@@ -88,12 +72,8 @@ func (d *DB) Records(part xor.Pattern, from Cursor, most int) (all []Record, nex
 			all = append(all, Record{Host: string(p.name)})
 		}
 		r := &all[len(all)-1]
-		if !p.url {
-			r.Assigned, r.Target = int64(v.at), string(v.data)
-			return true
-		}
 		v.data = bytes.Clone(v.data)
-		r.URLs = append(r.URLs, urlOf(p.hash, v, 0))
+		r.URLs = append(r.URLs, urlOf(p.hash, v))
 		return true
 	})
 	if err != nil {
@@ -102,25 +82,14 @@ func (d *DB) Records(part xor.Pattern, from Cursor, most int) (all []Record, nex
 	return all, next, nil
 }
 
-// A selection is what a scan gives.
-type selection struct {
-	part xor.Pattern
-	host []byte // key of the only host that is of interest; nil: all are
-}
-
-// scan gives all that is known of a selection from a key on, in order, until it is told to stop. What it gives
-// is valid until it is told the next.
-func (d *DB) scan(sel selection, from []byte, yield func(place, value) bool) error {
-	first, last := sel.part.First(), sel.part.Last()
-	if bytes.Compare(from, first[:]) < 0 {
-		from = first[:]
-	}
-	for from != nil {
-		next, err := d.scanSome(sel, from, last[:], yield)
-		if err != nil {
+// scan gives all that is known from a key on, of the host with a key alone unless that is nil, in order, until it is told
+// to stop. What it gives is valid until it is told the next.
+func (d *DB) scan(host, from []byte, yield func(place, value) bool) error {
+	for again := true; again; again = from != nil {
+		var err error
+		if from, err = d.scanSome(host, from, yield); err != nil {
 			return err
 		}
-		from = next
 	}
 	return nil
 }
@@ -129,8 +98,8 @@ func (d *DB) scan(sel selection, from []byte, yield func(place, value) bool) err
 var scanURLs = 1 << 16
 
 // scanSome is scan as far as some records of memory go, and returns where it goes on; nil: it does not.
-func (d *DB) scanSome(sel selection, from, last []byte, yield func(place, value) bool) (next []byte, err error) {
-	tables, next := d.copyOf(sel, from)
+func (d *DB) scanSome(host, from []byte, yield func(place, value) bool) (next []byte, err error) {
+	tables, next := d.copyOf(host, from)
 	view := d.tiers.Pin() // after memory was looked at: what goes to the disk meanwhile comes twice, and not never
 	defer func() { err = errors.Join(err, view.Release()) }()
 	sources := append(tables, view.Scan(from)...)
@@ -145,10 +114,7 @@ func (d *DB) scanSome(sel selection, from, last []byte, yield func(place, value)
 		if !ok || !sound {
 			return nil, damaged(key)
 		}
-		if bytes.Compare(key[:xor.Size], last) > 0 {
-			return nil, nil
-		}
-		if sel.part.Contains(p.id()) && !yield(p, v) {
+		if host != nil && !bytes.Equal(p.host, host) || !yield(p, v) {
 			return nil, nil
 		}
 	}
@@ -171,15 +137,15 @@ func (e *entries) Err() error    { return nil }
 
 var _ run.Source = (*entries)(nil)
 
-// copyOf copies from memory what is selected, from a key on. If that is much, it ends before the key next.
-func (d *DB) copyOf(sel selection, from []byte) (tables []run.Source, next []byte) {
+// copyOf copies from memory from a key on, a host alone unless that is nil. If that is much, it ends before the key next.
+func (d *DB) copyOf(host, from []byte) (tables []run.Source, next []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, t := range []*table{d.active, d.frozen} {
 		if t == nil {
 			continue
 		}
-		some, end := t.copyOf(sel, from)
+		some, end := t.copyOf(host, from)
 		tables = append(tables, &entries{all: some})
 		if end != nil && (next == nil || bytes.Compare(end, next) < 0) {
 			next = end
@@ -189,14 +155,11 @@ func (d *DB) copyOf(sel selection, from []byte) (tables []run.Source, next []byt
 }
 
 // copyOf copies whole hosts, until it has enough.
-func (t *table) copyOf(sel selection, from []byte) (all []entry, next []byte) {
+func (t *table) copyOf(only, from []byte) (all []entry, next []byte) {
 	var urls []mem.Ref
-	for _, host := range t.sorted(sel, from) {
+	for _, host := range t.sorted(only, from) {
 		if len(all) >= scanURLs {
 			return all, slices.Clone(t.Key(host))
-		}
-		if v, ok := t.get(host); ok && bytes.Compare(t.Key(host), from) >= 0 {
-			all = append(all, entry{slices.Clone(t.Key(host)), v.append(nil)})
 		}
 		urls = t.urls(host, urls[:0])
 		for _, ref := range urls {

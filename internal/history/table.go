@@ -7,11 +7,10 @@ import (
 
 	"kumo/internal/seen/mem"
 	"kumo/internal/seen/run"
-	"kumo/internal/xor"
 )
 
-// A table is what of the records is not yet on the disk: a record a host, with its key there, and one a URL, whose key
-// is the place of its host's and its hash. Those of a host hang on it in a chain.
+// A table is what is not yet on the disk: a record a host, with its key there and no value, and one a URL, whose key is
+// the place of its host's and its hash. Those of a host hang on it in a chain.
 type table struct {
 	*mem.Table
 	hosts []mem.Ref
@@ -20,14 +19,13 @@ type table struct {
 
 // Words of a record.
 const (
-	wordAt = iota
-	wordData
+	wordData = iota
 	wordNext // in the chain; of a host: its first URL
 )
 
 // Flags of a record.
 const (
-	flagSet  = 1 << iota // it has a value; else it is forgotten, or a host that was not assigned
+	flagSet  = 1 << iota // it has a value; else it is forgotten, or a host
 	flagDone             // its value
 )
 
@@ -50,7 +48,7 @@ func (t *table) get(ref mem.Ref) (v value, ok bool) {
 	if f&flagDone != 0 {
 		return value{done: true}, true
 	}
-	return value{at: t.Word(ref, wordAt), data: t.Kept(mem.Ref(t.Word(ref, wordData)))}, true
+	return value{data: t.Kept(mem.Ref(t.Word(ref, wordData)))}, true
 }
 
 func (t *table) set(ref mem.Ref, v value) {
@@ -59,7 +57,6 @@ func (t *table) set(ref mem.Ref, v value) {
 		return
 	}
 	t.SetFlags(ref, flagSet)
-	t.SetWord(ref, wordAt, v.at)
 	t.SetWord(ref, wordData, uint32(t.Keep(v.data)))
 }
 
@@ -100,18 +97,18 @@ func (t *table) forget(host mem.Ref) {
 	}
 }
 
-// sorted are the hosts of a selection from a key on, in order.
-func (t *table) sorted(sel selection, from []byte) []mem.Ref {
-	hosts := t.hosts
-	if sel.host != nil {
-		if hosts = nil; t.Find(string(sel.host)) != 0 {
-			hosts = []mem.Ref{t.Find(string(sel.host))}
+// sorted are the hosts from a key on, in order, or the one with a key alone.
+func (t *table) sorted(only, from []byte) []mem.Ref {
+	if only != nil {
+		if ref := t.Find(string(only)); ref != 0 {
+			return []mem.Ref{ref}
 		}
+		return nil
 	}
 	var all []mem.Ref
-	for _, ref := range hosts {
+	for _, ref := range t.hosts {
 		key := t.Key(ref)
-		if sel.part.Contains(xor.ID(key)) && (bytes.Compare(key, from) >= 0 || bytes.HasPrefix(from, key)) {
+		if bytes.Compare(key, from) >= 0 || bytes.HasPrefix(from, key) {
 			all = append(all, ref)
 		}
 	}
@@ -151,38 +148,26 @@ type tableSource struct {
 }
 
 func (t *table) source(stop func() error) *tableSource {
-	return &tableSource{t: t, hosts: t.sorted(selection{}, nil), stop: stop}
+	return &tableSource{t: t, hosts: t.sorted(nil, nil), stop: stop}
 }
 
 func (s *tableSource) Next() bool {
-	for s.err == nil {
-		if len(s.urls) > 0 {
-			s.key = s.t.appendKey(s.key[:0], s.host, s.urls[0])
-			return s.take(&s.urls)
-		}
+	for len(s.urls) == 0 {
 		if len(s.hosts) == 0 {
 			return false
 		}
 		if s.err = s.stop(); s.err != nil {
 			return false
 		}
-		s.host = s.hosts[0]
+		s.host, s.hosts = s.hosts[0], s.hosts[1:]
 		s.room = s.t.urls(s.host, s.room[:0])
 		s.urls = s.room
-		s.key = append(s.key[:0], s.t.Key(s.host)...)
-		if s.take(&s.hosts) {
-			return true
-		}
 	}
-	return false
-}
-
-// take takes the first record, and reports whether it has a value.
-func (s *tableSource) take(from *[]mem.Ref) bool {
-	v, ok := s.t.get((*from)[0])
-	*from = (*from)[1:]
+	s.key = s.t.appendKey(s.key[:0], s.host, s.urls[0])
+	v, _ := s.t.get(s.urls[0])
 	s.value = v.append(s.value[:0])
-	return ok
+	s.urls = s.urls[1:]
+	return true
 }
 
 func (s *tableSource) Key() []byte   { return s.key }

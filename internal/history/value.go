@@ -2,14 +2,12 @@ package history
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math"
 
 	"kumo/internal/xor"
 )
 
-// A key on the disk is a host's: its place in the space, its name, a zero; for one of its URLs the hash follows. So the
-// host's own value comes before those of its URLs.
+// A key on the disk is a host's: its place in the space, its name, a zero; then the hash of one of
+// its URLs.
 
 func appendHost(b []byte, key xor.ID, host string) []byte {
 	return append(append(append(b, key[:]...), host...), 0)
@@ -19,14 +17,11 @@ func appendHost(b []byte, key xor.ID, host string) []byte {
 type place struct {
 	host []byte // of the key, the zero included
 	name []byte
-	url  bool
 	hash Hash
 }
 
-func (p *place) id() xor.ID { return xor.ID(p.host) }
-
 func readPlace(key []byte) (p place, ok bool) {
-	if len(key) < xor.Size+2 {
+	if len(key) < xor.Size+2+HashSize {
 		return p, false
 	}
 	end := bytes.IndexByte(key[xor.Size:], 0)
@@ -34,61 +29,52 @@ func readPlace(key []byte) (p place, ok bool) {
 		return p, false
 	}
 	p.host, p.name = key[:xor.Size+end+1], key[xor.Size:xor.Size+end]
-	switch rest := key[len(p.host):]; len(rest) {
-	case 0:
-	case HashSize:
-		p.url, p.hash = true, Hash(rest)
-	default:
+	rest := key[len(p.host):]
+	if len(rest) != HashSize {
 		return p, false
 	}
+	p.hash = Hash(rest)
 	return p, true
 }
 
-// A value is what is known of a URL, or to whom a host is assigned: then data is the target. Values are a lattice, of
-// which more is the order: done is the greatest.
+// A value is what is known of a URL.
 type value struct {
 	done bool
-	at   uint32
-	data []byte
+	data []byte // of one that is not done
 }
 
-// more reports whether v says something that other does not.
-func (v value) more(other value) bool {
-	switch {
-	case v.done || other.done:
-		return !other.done
-	case v.at != other.at:
-		return v.at > other.at
+func (v value) state() State {
+	if v.done {
+		return Done
 	}
-	return bytes.Compare(v.data, other.data) > 0
+	return Dispatched
 }
+
+// dispatched is the first byte of a value on the disk that is not done.
+const dispatched = 1
 
 // append appends the value as it is on the disk: nothing for done.
 func (v value) append(b []byte) []byte {
 	if v.done {
 		return b
 	}
-	return append(binary.AppendUvarint(b, uint64(v.at)), v.data...)
+	return append(append(b, dispatched), v.data...)
 }
 
 func readValue(b []byte) (v value, ok bool) {
-	if len(b) == 0 {
+	switch {
+	case len(b) == 0:
 		return value{done: true}, true
-	}
-	at, n := binary.Uvarint(b)
-	if n <= 0 || at > math.MaxUint32 {
+	case b[0] != dispatched:
 		return v, false
 	}
-	return value{at: uint32(at), data: b[n:]}, true
+	return value{data: b[1:]}, true
 }
 
-// fold makes one value of two on the disk.
+// fold makes one value of two on the disk: the older one where that is done, and the newer is not.
 func fold(newer, older []byte) []byte {
-	v, okV := readValue(newer)
-	w, okW := readValue(older)
-	switch {
-	case !okW, okV && !w.more(v):
-		return newer
+	if len(older) == 0 {
+		return newer[:0]
 	}
-	return append(newer[:0], older...)
+	return newer
 }

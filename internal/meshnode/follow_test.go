@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kumo/internal/desired"
+	"kumo/internal/member/mesh"
 	"kumo/internal/meshnode/control"
 	"kumo/internal/overlay"
 	"kumo/internal/policy"
@@ -302,6 +303,57 @@ func TestANodeKeepsWhatItKnows(t *testing.T) {
 		}
 		n.stop()
 	})
+}
+
+// A node is to leave when the only other one has just died. It waits for that one for a while: if it comes back it is given
+// all, else this node keeps what it has.
+func TestWhoLeavesWaitsForTheDead(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t)
+			dir := t.TempDir()
+			leaves, dies := l.start("n0~1"), l.join("n1~1", dir)
+			dies.work(t)
+			time.Sleep(15 * time.Second)
+			leaves.begin(t, nil)
+			time.Sleep(time.Second)
+			dies.stop()
+			<-dies.over
+			for !leaves.Alone() {
+				time.Sleep(time.Second)
+			}
+			leaves.Leave()
+			time.Sleep(5 * time.Second)
+			want := ErrAlone
+			if back {
+				dies, want = l.join("n1~1", dir), ErrLeft
+				dies.work(t)
+				time.Sleep(mesh.DefaultAlone) // nobody but who leaves answers it
+				dies.Join()
+			}
+			waited := time.Now()
+			if err := <-leaves.over; !errors.Is(err, want) {
+				t.Errorf("it ended with %v, want %v", err, want)
+			}
+			if took := time.Since(waited); took > time.Minute {
+				t.Errorf("it ended after %v", took)
+			}
+			leaves.stop()
+			if back {
+				select {
+				case err := <-dies.over:
+					if err != nil {
+						t.Errorf("the other node ended with %v", err)
+					}
+					dies.stop()
+				case <-time.After(10 * time.Minute):
+					t.Error("the other node does not end")
+					dies.stop()
+					<-dies.over
+				}
+			}
+		})
+	}
 }
 
 // All nodes say the same of a host: who fetches it, and who remembers it.

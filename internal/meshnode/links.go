@@ -35,6 +35,9 @@ func (n *Node) send(to strategy.Node, kind byte, data []byte) {
 
 // pump offers links to those who remember them, and ends a node that has left once none is left.
 func (n *Node) pump() {
+	if n.leaving && !n.left && n.hasNobody() {
+		n.stop(ErrAlone)
+	}
 	e := n.engine()
 	if e == nil {
 		if n.left {
@@ -55,8 +58,6 @@ func (n *Node) pump() {
 	}
 	if links, _ := e.Outbox(); n.left && links == 0 {
 		n.stop(ErrLeft)
-	} else if n.leaving && n.peer.Overlay().Len() == 0 {
-		n.stop(ErrAlone) // the others have gone meanwhile
 	}
 }
 

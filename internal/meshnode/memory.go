@@ -9,23 +9,20 @@ import (
 
 	"kumo/internal/history"
 	"kumo/internal/member/mesh"
-	"kumo/internal/xor"
 )
 
 // A memory is the history as the machine asks for it: what it wants done is done in the order in which it comes, as
 // much at once as waits, and answered when it is durable. One goroutine runs it.
 type memory struct {
-	db  *history.DB
-	key func(host string) xor.ID
-	now func() time.Time
+	db *history.DB
 
 	mu      sync.Mutex // guards below
 	waiting []mesh.Action
 	came    chan struct{} // has room for one word that something waits
 }
 
-func newMemory(db *history.DB, key func(host string) xor.ID, now func() time.Time) *memory {
-	return &memory{db: db, key: key, now: now, came: make(chan struct{}, 1)}
+func newMemory(db *history.DB) *memory {
+	return &memory{db: db, came: make(chan struct{}, 1)}
 }
 
 // do has one of Record, Read, Sweep and Drop done.
@@ -180,7 +177,7 @@ func (m *memory) record(a mesh.Record) (mesh.Event, error) {
 			urls[i].Data = k.Item
 		}
 	}
-	before, err := m.db.Enter(m.now(), a.Host, urls, nil)
+	before, err := m.db.Enter(a.Host, urls, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -202,11 +199,9 @@ const (
 func (m *memory) read(a mesh.Read) (mesh.Event, error) {
 	k := mesh.Known{ID: a.ID}
 	if a.All {
-		all, next, err := m.db.Records(xor.Prefix(m.key(a.Host), xor.Bits), history.Cursor(a.From), mostRead)
+		all, next, err := m.db.Records(a.Host, history.Cursor(a.From), mostRead)
 		for _, r := range all {
-			if r.Host == a.Host {
-				k.Links = appendLinks(k.Links, r.URLs)
-			}
+			k.Links = appendLinks(k.Links, r.URLs)
 		}
 		k.Next = string(next)
 		return k, err
@@ -234,7 +229,7 @@ func appendLinks(links []mesh.Link, urls []history.URL) []mesh.Link {
 
 // sweep names hosts in the order of their keys. One whose URLs are more than an answer's is named more than once.
 func (m *memory) sweep(a mesh.Sweep) (mesh.Event, error) {
-	all, next, err := m.db.Records(xor.Pattern{}, history.Cursor(a.From), mostSwept)
+	all, next, err := m.db.Records("", history.Cursor(a.From), mostSwept)
 	s := mesh.Swept{Next: string(next)}
 	for _, r := range all {
 		if n := len(s.Hosts); n == 0 || s.Hosts[n-1] != r.Host {

@@ -203,7 +203,7 @@ func New(cfg Config) (*Node, error) {
 	m.Process, m.Log, m.Met = cmp.Or(m.Process, rand.Uint64()), n.log, len(cfg.Known) > 0
 	n.cfg.Mesh = m
 	n.peer = peer.New(peer.Config{Overlay: cfg.Overlay, Mesh: m})
-	n.memory = newMemory(cfg.History, Key, time.Now)
+	n.memory = newMemory(cfg.History)
 	for _, host := range cfg.History.OpenHosts() {
 		n.events = append(n.events, mesh.Opened{Host: host, Open: cfg.History.Open(host)})
 	}

@@ -366,7 +366,7 @@ func (l *lab) join(name, dir string) *labNode {
 		l.journals[name] = journal.New()
 	}
 	h, err := history.Open(vfs.OS, filepath.Join(dir, "history"), l.journals[name],
-		history.Config{Self: overlay.IDOf(name), Key: Key})
+		history.Config{Key: Key})
 	if err != nil {
 		t.Fatal(err)
 	}

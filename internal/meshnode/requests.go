@@ -149,19 +149,25 @@ func (n *Node) InStep() <-chan struct{} { return n.follow.inStep }
 // Alone reports whether this node knows no other one.
 func (n *Node) Alone() bool { return n.alone.Load() }
 
-// Leave asks the node to give all it has to others. Run returns ErrLeft then, or ErrAlone if there is nobody.
+// Leave asks the node to give all it has to others. Run returns ErrLeft then, or ErrAlone if there is nobody, and none of
+// those who died lately comes back.
 func (n *Node) Leave() {
 	n.post(func() {
 		if n.leaving {
 			return
 		}
 		n.leaving = true
-		if n.peer.Overlay().Len() == 0 {
+		if n.hasNobody() {
 			n.stop(ErrAlone)
 		} else {
 			n.step(mesh.Leave{})
 		}
 	})
+}
+
+// hasNobody reports whether no other node is known, and none is waited for.
+func (n *Node) hasNobody() bool {
+	return n.peer.Overlay().Len() == 0 && n.until(n.peer.Machine().Awaited()) <= 0
 }
 
 // report is what this node says of itself to who gathers it.

@@ -151,12 +151,11 @@ func TestALostConnectionIsLookedInto(t *testing.T) {
 func TestNoMessageIsNeededWhereTheAnswerIsKnown(t *testing.T) {
 	w := quiet(t, 100)
 	n := w.Any()
-	n.Tell(overlay.Lost{Node: "nobody"}) // what its neighbours are to be asked anyway is asked before
+	n.Tell() // what is due just now is done
 	w.Reset()
 	n.Tell(overlay.Find{ID: n.ID, Tag: 3, Want: 3})
 	f, done := n.Found[3]
-	if !done || !f.Exact || w.Messages > 0 ||
-		!slices.Equal(names(f.Closest), w.Closest(n.ID, 3)) {
+	if !done || !f.Exact || w.Messages > 0 || !slices.Equal(names(f.Closest), w.Closest(n.ID, 3)) {
 		t.Errorf("done %v with %d messages: %+v", done, w.Messages, f)
 	}
 }
@@ -478,5 +477,44 @@ func TestAddressesAreCarried(t *testing.T) {
 	step(overlay.Message{From: overlay.Contact{Node: "a", Addrs: []string{"moved"}}, Data: []byte{'p', 1}})
 	if c = o.Neighbours(nil); !slices.Equal(c[0].Addrs, []string{"moved"}) {
 		t.Errorf("after it has moved it is at %q", c[0].Addrs)
+	}
+}
+
+// TestWhoWasAloneFindsAll lets a node begin while it is cut off for a while, so that it asks others in vain, and then join
+// by one of them. It stays, or is about to leave: then nobody asks it, so that it has to find the others itself.
+func TestWhoWasAloneFindsAll(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		for seconds := range 40 {
+			w := overlaytest.New(uint64(seconds))
+			joinAll(w, 8, 100*time.Millisecond)
+			w.Run(time.Minute)
+			others := w.Closest(w.Live()[0].ID, 8)
+			name := w.Names(1)[0]
+			w.Cut(func(a, b string) bool { return a == name || b == name })
+			alone := w.Start(name, others...)
+			w.Run(time.Duration(seconds) * time.Second)
+			if leaves {
+				alone.Tell(overlay.Leave{})
+			}
+			w.Cut(nil)
+			alone.Tell(overlay.Join{Contacts: []overlay.Contact{{Node: others[0]}}})
+			w.Run(15 * time.Second)
+			if got := alone.Len(); got < len(others) {
+				t.Errorf("after %d seconds who leaves (%v) knows %d of %d others", seconds, leaves, got, len(others))
+			}
+		}
+	}
+}
+
+// TestWhoLeavesMeetsWhoAsks asks a node to leave that knows nobody yet: it comes to know who asks it.
+func TestWhoLeavesMeetsWhoAsks(t *testing.T) {
+	w := overlaytest.New(3)
+	leaves := w.Start("leaves", "nobody")
+	w.Run(10 * time.Second)
+	leaves.Tell(overlay.Leave{})
+	other := w.Start("other", "leaves")
+	w.Run(3 * time.Second)
+	if !leaves.Table["other"] || other.Table["leaves"] {
+		t.Errorf("who leaves knows %v, and is known by the other: %v", leaves.Table, other.Table)
 	}
 }

@@ -244,6 +244,9 @@ func (o *Overlay) message(e Message) {
 	}
 	if o.left && (m.kind == pingQuestion || m.kind == findQuestion || m.kind == nearQuestion) {
 		o.send(from, varint.Writer{farewell})
+		if o.live == 0 { // it looks for somebody to whom its caller can give what it has
+			o.hear(from)
+		}
 		return
 	}
 	switch m.kind {
@@ -368,6 +371,9 @@ func (o *Overlay) admit(c Contact, p *peer) *peer {
 		o.dropSpare(c.ID)
 		p = &peer{Contact: c}
 		o.do(Joined{Contact: c})
+		if o.live == 0 {
+			o.forgetAbsent()
+		}
 		if gone := o.insert(p); gone != nil {
 			o.do(Gone{Node: gone.Node, ID: gone.ID})
 			o.keep(gone.Contact, gone.heard)
@@ -401,6 +407,13 @@ func (o *Overlay) bury(p *peer, left bool) {
 	if spare := freshest(o.bucket(p.ID).spare); spare != nil {
 		o.try(spare.Contact, pingQuestion, 0)
 	}
+}
+
+// forgetAbsent forgets which nodes did not answer while this one had no contact, but for those that have said farewell: it
+// was cut off itself. Others would ask it in their turn, but not one that is about to leave.
+func (o *Overlay) forgetAbsent() {
+	o.absent = slices.DeleteFunc(o.absent, func(a absence) bool { return !a.left })
+	o.absentAt = 0
 }
 
 func (o *Overlay) markAbsent(c Contact, left bool) {

@@ -319,6 +319,8 @@ func (p *meshProcess) unrest() string {
 	switch {
 	case p.paused:
 		return "stands still"
+	case p.leaving:
+		return "is about to leave: " + p.peer.Machine().Unrest()
 	case p.out.Len() > 0:
 		return fmt.Sprintf("%d links are to be claimed", p.out.Len())
 	}

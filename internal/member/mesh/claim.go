@@ -29,7 +29,7 @@ type claim struct {
 	links []Link // new to this node's history, and to that of all who were asked
 	asked []strategy.Node
 	left  int  // backups that have not answered, and claims of the same links
-	sent  bool // what is new is dispatched
+	sent  bool // what is new is dispatched, or nothing is
 	over  func(taken bool)
 	then  []func(known bool) // what waits for it
 	// what this node knew to be open may not be known to all backups, of which this node is not the first any more
@@ -97,33 +97,39 @@ func (m *Machine) claim(host string, links []Link, over func(taken bool)) {
 	})
 }
 
-// openOf are the hashes of links that were dispatched before.
-func openOf(links []Link, before []State) map[Hash]bool {
-	open := map[Hash]bool{}
+// openOf are links that were dispatched before.
+func openOf(links []Link, before []State) (open []Link) {
 	for i, s := range before {
 		if s == Dispatched {
-			open[links[i].Hash] = true
+			open = append(open, links[i])
 		}
 	}
 	return open
 }
 
 // awaitOpen lets a claim wait until all other backups have links that this node knew to be open.
-func (m *Machine) awaitOpen(h *outstanding, open map[Hash]bool, c *claim) {
+func (m *Machine) awaitOpen(h *outstanding, open []Link, c *claim) {
 	known := func(known bool) {
 		c.refused = c.refused || !known
 		m.settle(c)
 	}
 	for _, other := range h.claims {
-		if slices.ContainsFunc(other.links, func(k Link) bool { return open[k.Hash] }) {
+		if rest := without(slices.Clone(open), other.links); len(rest) < len(open) {
 			c.left++
 			other.then = append(other.then, known)
+			open = rest
 		}
 	}
-	if !h.sure {
+	peers, _ := m.peers(h.host)
+	lacks := func(n strategy.Node) bool { return !slices.Contains(h.had, n) }
+	switch {
+	case !h.sure:
 		c.left++
 		h.unsure = append(h.unsure, known)
 		m.ensure(h)
+	case len(open) > 0 && slices.ContainsFunc(peers, lacks):
+		c.left++
+		m.begin(h, &claim{host: h.host, links: open, left: 1, sent: true, over: known})
 	}
 }
 

@@ -83,6 +83,44 @@ func TestLinksAreTakenByWhoIsLeft(t *testing.T) {
 	}
 }
 
+// TestNewBackupsAreToHaveWhatIsOffered lets nodes come to one that has claimed a link when it was alone, and does not take
+// it again before they have it.
+func TestNewBackupsAreToHaveWhatIsOffered(t *testing.T) {
+	for _, comes := range []string{"one", "one that was there before"} {
+		w := newWorld(t, 1)
+		first := w.node(0)
+		second := w.farther(first)
+		if comes != "one" {
+			w.come(second)
+			w.pass(time.Second)
+		}
+		w.offer(first, 1, 'a')
+		w.pass(10 * time.Second)
+		if comes != "one" { // it is none of the backups for a while, and forgets all
+			w.gone(second, true)
+			w.nodes[second].history = map[string]map[Hash]Link{}
+			w.pass(10 * time.Second)
+		}
+		w.cut = func(_, to strategy.Node) bool { return to == second }
+		w.come(second)
+		w.offer(first, 2, 'a')
+		w.pass(30 * time.Second)
+		if got := first.taken(); !slices.Equal(got, []uint64{1}) {
+			t.Errorf("%s: the batches %d are taken, and the new node does not know the link", comes, got)
+		}
+		w.cut = nil
+		w.pass(30 * time.Second)
+		if got := first.taken(); !slices.Equal(got, []uint64{1, 2}) || !w.nodes[second].has('a') {
+			t.Errorf("%s: in the end %d are taken", comes, got)
+		}
+		given := len(w.wires)
+		w.offer(first, 3, 'a')
+		if got := first.taken(); len(got) != 3 || len(w.wires) > given {
+			t.Errorf("%s: what all know is told again: %d are taken", comes, got)
+		}
+	}
+}
+
 // TestANewBackupIsTold lets a node come to one that is left alone, and become the first backup: it gets what is being
 // claimed before that is taken, and waits for the others, too.
 func TestANewBackupIsTold(t *testing.T) {

@@ -234,6 +234,9 @@ func (m *Machine) giveTo(host string, g *given) {
 			m.after(wait, func() { m.giveTo(host, g) })
 		case one || len(others) == 0:
 			delete(c.under, host)
+			if h := m.hosts[host]; h != nil {
+				h.had = append(h.had, g.has...)
+			}
 		case !m.areAll(host, g.has): // others may be back, and there are few to have it
 			m.after(wait, func() { m.giveTo(host, g) })
 		default:

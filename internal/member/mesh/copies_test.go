@@ -32,7 +32,7 @@ func (w *world) farther(n *worldNode) strategy.Node {
 		name := strategy.Node(fmt.Sprintf("f%d~1", c))
 		e := everybody{nodes: append([]strategy.Node{name}, w.live...)}
 		all, _ := e.Closest(xor.Of("backup", worldHost), len(e.nodes))
-		if i := slices.Index(all, n.name); all[i+1] == name {
+		if i := slices.Index(all, n.name); i+1 < len(all) && all[i+1] == name {
 			return name
 		}
 	}
@@ -171,5 +171,44 @@ func TestWhoHasDroppedAllIsGivenItAgain(t *testing.T) {
 	w.pass(young / 2)
 	if !last.has(someLinks...) {
 		t.Errorf("the last backup has %d of %d links", len(last.history[worldHost]), len(someLinks))
+	}
+}
+
+// TestWhoLeavesGivesAllToWhomItMeets asks a node to leave that knows nobody just then. When it meets others it gives what
+// it knows to them, though it cannot part yet with a host that it has fetched.
+func TestWhoLeavesGivesAllToWhomItMeets(t *testing.T) {
+	w := newWorld(t, 6)
+	leaver, others := w.node(1), []*worldNode{w.node(0), w.node(2), w.node(3)}
+	known(leaver, someLinks...)
+	last := w.node(5)
+	fetched := ""
+	for i := 0; fetched == ""; i++ { // its first backup is one that does not answer
+		host := fmt.Sprintf("h%d.test", i)
+		if all, _ := last.Closest(xor.Of("backup", host), 1); all[0] == last.name {
+			fetched = host
+		}
+	}
+	w.cut = to(last)
+	leaver.knows = nil
+	w.tell(leaver, Holding{Host: fetched}, Neighbours{}, Leave{})
+	w.pass(20 * time.Second)
+	met := slices.DeleteFunc(slices.Clone(w.live), func(n strategy.Node) bool { return n == leaver.name })
+	for _, name := range w.live {
+		w.nodes[name].knows = met
+		w.tell(w.nodes[name], Neighbours{})
+	}
+	w.pass(20 * time.Second)
+	for i, n := range others {
+		if !n.has(someLinks...) {
+			t.Errorf("the backup %d has %d of %d links", i, len(n.history[worldHost]), len(someLinks))
+		}
+	}
+	if leaver.left {
+		t.Error("it has gone with a host that is not parted with")
+	}
+	w.cut = nil
+	w.pass(30 * time.Second)
+	if !leaver.left {
+		t.Error("it does not come to leave")
 	}
 }

@@ -28,6 +28,7 @@ type outstanding struct {
 	// The other backups have had all that is open here, but for what is being claimed. It is not so where this node has
 	// just become the first backup: links may be known to it alone, and of others they may know that they are done.
 	sure     bool
+	had      []strategy.Node    // backups that are meant; who has become one since is given all by a sweep, some time
 	ensuring *pass              // makes it so; nil if none does
 	unsure   []func(known bool) // done when it is so, or this node is not the first backup any more
 	claims   []*claim           // that are under way
@@ -58,6 +59,7 @@ func (m *Machine) opened(host string, open, fresh int) {
 		m.hosts[host] = h
 		if open == fresh && m.closest(h.id) {
 			h.first, h.sure = true, true
+			h.had, _ = m.peers(host)
 			return
 		}
 		m.lookAt(h)
@@ -104,6 +106,9 @@ func (m *Machine) lookAt(h *outstanding) {
 		m.ensure(h)
 	case !first && h.first:
 		m.notFirst(h)
+	case first: // who is no backup any more drops what it has had
+		peers, _ := m.peers(h.host)
+		h.had = slices.DeleteFunc(h.had, func(n strategy.Node) bool { return !slices.Contains(peers, n) })
 	}
 }
 
@@ -161,6 +166,7 @@ func (m *Machine) ensureFrom(h *outstanding, p *pass, from string) {
 			case k.Next != "":
 				m.ensureFrom(h, p, k.Next)
 			case !p.failed:
+				h.had, _ = m.peers(h.host)
 				h.ensured(true)
 			default:
 				p.failed, p.again = false, true

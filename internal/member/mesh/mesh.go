@@ -419,7 +419,11 @@ func (m *Machine) neighbours() {
 }
 
 func (m *Machine) lookAgain() {
-	if !m.now.Before(m.fresh) || m.leaving {
+	switch {
+	case m.leaving: // those who have come may take what nobody was there to take
+		m.sweepSoon()
+		return
+	case !m.now.Before(m.fresh):
 		return
 	}
 	m.moveHeld()

@@ -163,6 +163,9 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			w.wires = append(w.wires, wire{w.now.Add(wireTime), n.name, a.To, a.Data})
 		case Wake:
 			n.wake = a.At
+		case Find:
+			nodes, _ := n.Closest(a.ID, a.Want)
+			w.tell(n, Found{ID: a.ID, Nodes: nodes})
 		case Record:
 			w.tell(n, n.record(a))
 		case Read:

@@ -84,7 +84,7 @@ func (n *Node) openHistory() (*history.DB, func() error, error) {
 		return nil, nil, err
 	}
 	db, err := history.Open(n.disk, n.folder.Path("state", "history"), j, history.Config{
-		Self: overlay.IDOf(string(n.conn.Node())), Key: meshnode.Key, Memory: machine.MemoryBudget() / historyShare})
+		Key: meshnode.Key, Memory: machine.MemoryBudget() / historyShare})
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
 	}
