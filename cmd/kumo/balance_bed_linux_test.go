@@ -135,28 +135,52 @@ func newBed(t *testing.T, name string, p bedPlan) *bed {
 func (b *bed) crawl(most time.Duration) *bedRun {
 	b.Helper()
 	r := &bedRun{bedPlan: b.bedPlan, nodes: make([]bedShare, len(b.nodes))}
-	ends := make([]nodeEnd, len(b.nodes))
-	for i, n := range b.nodes {
-		ends[i].look(n, 0)
-	}
 	b.began = time.Now()
+	ended := b.watchEnds()
 	defer b.follow()()
 	b.tell("resume")
 	for len(b.lookAfter()) > 0 {
-		for i, n := range b.nodes {
-			if ends[i].look(n, time.Since(b.began)) {
-				r.nodes[i].last = ends[i].at
-			}
-		}
 		if time.Since(b.began) > most {
+			ended()
 			b.Errorf("the crawl is not done after %v", most)
 			b.stop(false)
 			b.FailNow()
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+	for i, last := range ended() {
+		r.nodes[i].last = last
+	}
 	b.measure(r)
 	return r
+}
+
+// watchEnds looks when the last page of each node becomes durable, until ended is called, which says so. It looks more
+// often than a disk can commit, or what is committed at once would be taken for what is not yet.
+func (b *bed) watchEnds() (ended func() []time.Duration) {
+	ends, last := make([]nodeEnd, len(b.nodes)), make([]time.Duration, len(b.nodes))
+	for i, n := range b.nodes {
+		ends[i].look(n, 0)
+	}
+	var watching sync.WaitGroup
+	over := make(chan struct{})
+	watching.Go(func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+			}
+			for i, n := range b.nodes {
+				if ends[i].look(n, time.Since(b.began)) {
+					last[i] = ends[i].at
+				}
+			}
+		}
+	})
+	return func() []time.Duration { close(over); watching.Wait(); return last }
 }
 
 // follow writes down, where files are kept, what the nodes say of themselves until stop is called.

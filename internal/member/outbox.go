@@ -66,11 +66,12 @@ type Outbox struct {
 }
 
 type link struct {
-	number uint64
-	host   string
-	data   string
-	no     strategy.Node // who has refused it last
-	tries  uint8         // to find an owner who takes it
+	number  uint64
+	host    string
+	data    string
+	no      strategy.Node // who has refused it last
+	refused bool          // somebody has
+	tries   uint8         // to find an owner who takes it
 }
 
 // A lane is what waits for one node.
@@ -155,7 +156,7 @@ func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, 
 	}
 	if o.woken {
 		o.woken = false
-		o.wake(func(k *link) bool { to, ok := owner(k.host); return ok && to != k.no })
+		o.wake(func(k *link) bool { to, ok := owner(k.host); return ok && (!k.refused || to != k.no) })
 	}
 	out := o.resend(now, owner)
 	o.route(now, owner)
@@ -219,7 +220,7 @@ func (o *Outbox) route(now time.Time, owner func(string) (strategy.Node, bool)) 
 			l := o.lane(to)
 			l.queue = append(l.queue, k)
 		} else {
-			k.no = ""
+			k.refused = false
 			ownerless = append(ownerless, k)
 		}
 	}
@@ -304,7 +305,7 @@ func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now t
 	var back []*link
 	for i, k := range f.links {
 		if not[i] {
-			k.no = from
+			k.no, k.refused = from, true
 			back = append(back, k)
 			continue
 		}

@@ -520,6 +520,23 @@ func TestWakeAsksOnlyNewOwners(t *testing.T) {
 	}
 }
 
+// TestWakeAsksANodeWithoutName: the owner may be the one that has the links, which its owner function calls "".
+func TestWakeAsksANodeWithoutName(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	o := NewOutbox(OutboxConfig{})
+	o.Put("x", "x")
+	owned := false
+	sent := func() []Batch { return o.Batches(now, func(string) (strategy.Node, bool) { return "", owned }) }
+	if b := sent(); len(b) > 0 {
+		t.Fatalf("a link without an owner is sent: %v", b)
+	}
+	owned = true
+	o.Wake(nil)
+	if b := sent(); len(b) != 1 {
+		t.Errorf("a link whose host has got an owner waits: %v", b)
+	}
+}
+
 // BenchmarkRoute routes links that find no owner, with their hosts wanted or not; BenchmarkWake wakes one host of many.
 func BenchmarkRoute(b *testing.B) {
 	for _, asked := range []bool{false, true} {

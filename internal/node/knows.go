@@ -150,6 +150,9 @@ func askMembers(ctx context.Context, b bus.Bus, crawl string, members []strategy
 		questions = append(questions, q)
 		a.expect(q, members)
 	}
+	if len(questions) == 0 {
+		close(a.ended)
+	}
 	a.ask(ctx, questions, func(to strategy.Node, data []byte) {
 		_ = b.Send(to, envelope(crawl, kindKnow, data)) // may be lost, as any message
 	})
