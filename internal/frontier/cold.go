@@ -44,7 +44,7 @@ func (f *Frontier) pushCold(id uint32, key string, items []Item) {
 			}
 			f.enc.b = f.enc.b[:0]
 			f.enc.item(key, &it)
-			w.entry(&entry{keyOf(&it), f.enc.b})
+			w.entry(&entry{f.keyOf(&it), f.enc.b})
 		}
 		r.state = s.pack()
 		r.count += uint32(len(items))
@@ -226,6 +226,7 @@ func (f *Frontier) touch(h *host) {
 func (f *Frontier) evict(h *host) {
 	d := f.disk
 	f.touch(h)
+	f.applyMoves(h)
 	waits := h.class(f.cfg.PerHost) != idle
 	f.store(h, waits)
 	if h.id == 0 {
@@ -289,10 +290,10 @@ func (f *Frontier) placeCold(id uint32, r *record, s *coldHost) {
 // forget keeps a host's room for another.
 func (d *virtualizer) forget(h *host) {
 	clear(h.waiting)
-	waiting, links, flying, data := h.waiting[:0], h.links[:0], h.flying[:0], h.data[:0]
+	waiting, links, flying, data, ranks := h.waiting[:0], h.links[:0], h.flying[:0], h.data[:0], h.ranks
 	*h = host{}
 	if cap(waiting) <= 2*maxFront && cap(links) <= maxBlockLinks && cap(data) <= bigFront && len(d.free) < minStock {
-		h.waiting, h.links, h.flying, h.data = waiting, links, flying, data
+		h.waiting, h.links, h.flying, h.data, h.ranks = waiting, links, flying, data, ranks
 		d.free = append(d.free, h)
 	}
 }

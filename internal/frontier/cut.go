@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	checkpointMagic = "kumo frontier 3\n"
+	checkpointMagic = "kumo frontier 4\n"
 	checkpointName  = "checkpoint"
 	checkpointTemp  = "checkpoint.new"
 	cutStep         = 16              // hosts saved in one go

@@ -49,7 +49,11 @@ func (f *Frontier) enqueueAgain(v *Visit, it Item) {
 	case v.life != v.host.life:
 	case !Belongs(v.Host, it.URL):
 		f.refused++
+	case it.Seq == v.item.Seq && v.item.Late && !it.Late: // it stays behind
+		it.Late, it.Rank = true, v.item.Rank
+		f.add(v.host, &it)
 	default:
+		f.rankAgain(v.host, &it)
 		f.enqueue(v.host, it)
 	}
 }
@@ -140,6 +144,7 @@ func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 		if err != nil || !match(&it) {
 			return false // what cannot be read is said when its turn comes
 		}
+		it.Late = false
 		if !f.isSuppressed(it.URL) {
 			taken = append(taken, it)
 		}

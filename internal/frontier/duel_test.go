@@ -60,7 +60,7 @@ func (d *duel) item(key string) Item {
 	d.urls++
 	return Item{URL: fmt.Sprintf("https://%s/%d/%x", key, d.urls, d.rng.Uint32()), From: "https://from.example/",
 		Seed: "https://seed.example/",
-		Path: "LL", Depth: int32(d.rng.IntN(5))}
+		Path: "LL", Rank: int32(d.rng.IntN(5))}
 }
 
 func (d *duel) step() {

@@ -35,8 +35,17 @@ func (w *writer) links(links []link) {
 	}
 }
 
+// entry writes its rank and whether it has a url, its age, the url, and the item.
 func (w *writer) entry(e *entry) {
-	w.key(e.key)
+	rank := uint64(uint32(e.rank-robotsRank)) << 1
+	if e.url != 0 {
+		rank |= 1
+	}
+	w.uint(rank)
+	w.uint(e.seq)
+	if e.url != 0 {
+		w.b = binary.LittleEndian.AppendUint32(w.b, e.url)
+	}
 	w.uint(uint64(len(e.data)))
 	w.b = append(w.b, e.data...)
 }
@@ -106,7 +115,7 @@ func (r *reader) count() int {
 	return int(n)
 }
 
-func (r *reader) key() key { return key{int32(r.int()), r.uint()} }
+func (r *reader) key() key { return key{rank: int32(r.int()), seq: r.uint()} }
 
 func (r *reader) link() link {
 	var at uint64
@@ -129,7 +138,17 @@ func (r *reader) links() []link {
 }
 
 // entry reads an entry, whose data stays part of what is read.
-func (r *reader) entry() entry { return entry{key: r.key(), data: r.bytes(r.uint())} }
+func (r *reader) entry() (e entry) {
+	rank := r.uint()
+	e.rank, e.seq = int32(uint32(rank>>1))+robotsRank, r.uint()
+	if rank&1 != 0 {
+		if b := r.bytes(4); b != nil {
+			e.url = binary.LittleEndian.Uint32(b)
+		}
+	}
+	e.data = r.bytes(r.uint())
+	return e
+}
 
 // entries appends as many entries as are said to follow.
 func (r *reader) entries(to []entry) []entry {

@@ -26,7 +26,7 @@ func next(t *testing.T, f *Frontier) (*Visit, time.Duration) {
 func items(host string, n int) []Item {
 	all := make([]Item, n)
 	for i := range all {
-		all[i] = Item{URL: fmt.Sprintf("http://%s/u%d", host, i), Depth: 1}
+		all[i] = Item{URL: fmt.Sprintf("http://%s/u%d", host, i), Rank: 1}
 	}
 	return all
 }
@@ -115,15 +115,15 @@ func TestNextEnds(t *testing.T) {
 
 func TestNearerURLsGoFirstAndLateOnesLast(t *testing.T) {
 	f := New(Config{})
-	f.Push("a", Item{URL: "http://a/deep", Depth: 2}, Item{URL: "http://a/near", Depth: 1},
-		Item{URL: "http://a/near2", Depth: 1})
+	f.Push("a", Item{URL: "http://a/deep", Rank: 2}, Item{URL: "http://a/near", Rank: 1},
+		Item{URL: "http://a/near2", Rank: 1})
 	f.Push("a", Item{URL: "http://a/late", Late: true})
 	for _, want := range []string{"near", "near2", "deep", "late", "deeper"} {
 		v, _ := next(t, f)
 		if v.URL != "http://a/"+want {
 			t.Errorf("got %s, want %s", v.URL, want)
 		}
-		f.Push("a", Item{URL: "http://a/deeper", Depth: 3})
+		f.Push("a", Item{URL: "http://a/deeper", Rank: 3})
 		f.Done(v, Result{Outcome: Answered})
 	}
 }
@@ -577,7 +577,7 @@ func BenchmarkPushNextDone(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		key := keys[i*7919%hosts]
-		f.Push(key, Item{URL: "http://" + key + "/", Depth: 1})
+		f.Push(key, Item{URL: "http://" + key + "/", Rank: 1})
 		v, err := f.Next(ctx)
 		if err != nil {
 			b.Fatal(err)

@@ -39,6 +39,7 @@ type host struct {
 	links   []link          // to the rest of the queue on disk, sorted
 	parked  map[string]bool // origins whose rules the ordinary items wait for
 	deepest int32           // rank that ever waited
+	ranks   *hostRanks      // nil: ranks do not change
 
 	inflight int
 	seq      uint64    // breaks ties of next, oldest first

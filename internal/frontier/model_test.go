@@ -50,8 +50,8 @@ func (m *model) host(key string) *modelHost {
 func (m *model) push(key string, it Item) {
 	h := m.host(key)
 	m.seq++
-	h.deepest = max(h.deepest, int(it.Depth))
-	h.add(modelItem{url: it.URL, rank: int(it.Depth), seq: m.seq, robots: it.Robots != ""})
+	h.deepest = max(h.deepest, int(it.Rank))
+	h.add(modelItem{url: it.URL, rank: int(it.Rank), seq: m.seq, robots: it.Robots != ""})
 }
 
 func (h *modelHost) add(it modelItem) {

@@ -154,10 +154,11 @@ func (f *Frontier) leftOver(now time.Time) bool {
 // spare is the part of the places, one in so many, that suspects leave free beyond their quarter.
 const spare = 16
 
-// handOut takes the host's first item; nil if it has none that is wanted, if that has yet to be read, or if the disk
-// fails.
+// handOut takes the host's first item; nil if it has none that is wanted, if that has yet to be read or has lost its
+// place, or if the disk fails.
 func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 	f.touch(h)
+	f.renewRanks(h)
 	it := f.take(h)
 	if it == nil {
 		f.place(h)
@@ -165,6 +166,7 @@ func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 	}
 	v := &Visit{Item: *it, Host: h.key, host: h, item: it, due: h.next, Started: now, life: h.life,
 		suspect: h.in == suspect}
+	v.Late = false // which it was when it came
 	f.inflight++
 	if h.inflight == 0 {
 		f.active++
@@ -207,6 +209,8 @@ func (f *Frontier) take(h *host) *Item {
 		case !Belongs(h.key, it.URL): // an earlier version has let it in
 			f.refused++
 		case h.isUnderWay(&it):
+		case f.hasFallen(h, e, &it):
+			return nil
 		case it.Robots != "" || !f.isSuppressed(it.URL):
 			return &it
 		}

@@ -69,7 +69,7 @@ func (r *scaleRun) url(host int) (key string, it Item) {
 	r.buf = append(r.buf, "/a-title-in-words.html"...)
 	url := string(r.buf)
 	return url[len("https://"):end], Item{URL: url, From: url[:end+len("/articles/")], Seed: url[:end+1], Path: "LL",
-		Depth: int32(r.rng.IntN(4))}
+		Rank: int32(r.rng.IntN(4))}
 }
 
 func (r *scaleRun) fill() {

@@ -62,6 +62,9 @@ func (f *Frontier) expand(h *host, i int) error {
 	for _, l := range b.links {
 		h.links = insertLink(h.links, l)
 	}
+	if h.ranks != nil {
+		f.rerank(h.key, b.items, &h.deepest)
+	}
 	for _, e := range b.items {
 		h.waiting.push(e)
 		f.disk.charge(h, e.cost())
@@ -99,6 +102,7 @@ func (f *Frontier) spill(h *host, most int) {
 	if len(h.waiting) <= most {
 		return
 	}
+	f.applyMoves(h)
 	slices.SortFunc(h.waiting, func(a, b entry) int { return a.compare(b.key) })
 	for most < len(h.waiting) && h.waiting[most].rank == robotsRank {
 		most++

@@ -28,6 +28,12 @@ const KeyBits = 37
 // KeyOf is the key of a canonical URL.
 func KeyOf(key *siphash.Key, url string) Key { return Key(key.SumString(url) >> (64 - KeyBits)) }
 
+// A URL is one that is ranked.
+type URL struct {
+	Key   Key
+	Depth int32 // in links from a seed
+}
+
 // Parts is how many parts a table has.
 const Parts = (1<<prefixBits + group - 1) / group * len(spans)
 

@@ -119,10 +119,7 @@ func (r *Ranker) Close() error {
 func (r *Ranker) KeyOf(url string) ids.Key { return ids.KeyOf(&r.cfg.Key, url) }
 
 // A URL is one that is asked about.
-type URL struct {
-	Key   ids.Key
-	Depth int32
-}
+type URL = ids.URL
 
 // A Visit is a page that was fetched. Its slices may be used again once it was told.
 type Visit struct {
