@@ -50,8 +50,22 @@ func (f *Frontier) pushCold(id uint32, key string, items []Item) {
 		r.count += uint32(len(items))
 	})
 	f.waiting += len(items)
+	f.putMore(id, w.b)
+}
+
+// moveCold moves items of a host that is asleep, without reading them: that is done when it comes into memory.
+func (f *Frontier) moveCold(id uint32, moves []Move) {
+	w := &f.disk.enc
+	w.b = append(w.b[:0], putMoves)
+	w.moves(f.seq, moves)
+	f.putMore(id, w.b)
+}
+
+// putMore adds an entry to the bucket of a host that is asleep.
+func (f *Frontier) putMore(id uint32, data []byte) {
+	d := f.disk
 	b := d.buckets[d.table.at(id).bucket]
-	f.put(b, id, w.b)
+	f.put(b, id, data)
 	if b.size > 4*d.bucketSize && !b.crowded { // much was pushed: its hosts need more buckets, or blocks
 		b.crowded = true
 		d.crowded = append(d.crowded, b)
@@ -202,6 +216,10 @@ func (f *Frontier) makeHot(id uint32, s *coldHost) *host {
 	}
 	h.data = data
 	h.waiting.init()
+	h.deepest = max(h.deepest, s.deepest)
+	if h.ranks != nil {
+		h.ranks.generation, h.ranks.missed = s.generation, s.missed
+	}
 	f.disk.charge(h, int64(size+entryCost*len(s.items)))
 	f.waiting -= s.gone
 	return h
@@ -249,6 +267,9 @@ func (f *Frontier) evict(h *host) {
 		if len(h.links) > 0 {
 			s.key, s.rest = h.links[0].key, h.links[0].count
 		}
+		if h.ranks != nil {
+			s.generation, s.missed = h.ranks.generation, h.ranks.missed
+		}
 		f.placeCold(h.id, r, &s)
 		d.eligible++
 	}
@@ -274,7 +295,13 @@ func (f *Frontier) store(h *host, waits bool) {
 // placeCold puts what a host has for a bucket into that of its time.
 func (f *Frontier) placeCold(id uint32, r *record, s *coldHost) {
 	w := &f.disk.enc
-	w.b = append(w.b[:0], putHost)
+	if f.cfg.Ranker == nil {
+		w.b = append(w.b[:0], putHost)
+	} else {
+		w.b = append(w.b[:0], putRanked)
+		w.uint(s.generation + 1)
+		w.uint(uint64(s.missed))
+	}
 	w.string(s.name)
 	if w.uint(uint64(s.rest)); s.rest > 0 {
 		w.key(s.key)

@@ -2,8 +2,10 @@ package frontier
 
 import (
 	"encoding/binary"
+	"math"
 
 	"kumo/internal/item"
+	"kumo/internal/rank"
 )
 
 // A writer encodes what goes into files, and items as they wait; its buffer is used again.
@@ -122,7 +124,7 @@ func (r *reader) link() link {
 	if b := r.bytes(8); b != nil {
 		at = binary.LittleEndian.Uint64(b)
 	}
-	return link{at: loc(at), key: r.key(), count: uint32(r.uint()), oldest: uint32(r.uint())}
+	return link{at: loc(at), key: r.key(), count: uint32(r.uint()), oldest: loc(r.uint())}
 }
 
 func (r *reader) links() []link {
@@ -154,6 +156,24 @@ func (r *reader) entry() (e entry) {
 func (r *reader) entries(to []entry) []entry {
 	for n := r.count(); n > 0 && !r.bad; n-- {
 		to = append(to, r.entry())
+	}
+	return to
+}
+
+func (w *writer) moves(youngest uint64, moves []Move) {
+	w.uint(youngest)
+	for _, m := range moves {
+		w.b = binary.LittleEndian.AppendUint32(w.b, urlOf(m.Key))
+		w.uint(uint64(max(m.Place, 0)))
+	}
+}
+
+// moves appends the moves that are all the rest.
+func (r *reader) moves(to []newPlace) []newPlace {
+	for seq := r.uint(); len(r.b) > 0; {
+		if url := r.bytes(4); url != nil {
+			to = append(to, newPlace{binary.LittleEndian.Uint32(url), rank.Place(int32(r.uint() & math.MaxInt32)), seq})
+		}
 	}
 	return to
 }

@@ -119,6 +119,7 @@ type Frontier struct {
 
 	asked  []ids.URL // used again, as the next
 	lifted []lifted
+	moves  []newPlace
 	places []rank.Place
 }
 

@@ -45,6 +45,8 @@ func (f *Frontier) Move(key string, moves []Move) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if id := f.coldID(key); id != 0 {
+		f.moveCold(id, moves)
+		f.shrink()
 		return
 	}
 	if f.hosts[key] == nil && (f.disk == nil || f.disk.table.find(f.disk.table.identity(key)) == 0) {
@@ -58,7 +60,10 @@ func (f *Frontier) Move(key string, moves []Move) {
 type hostRanks struct {
 	generation uint64 // of the Ranker, as of which they are
 	moves      []newPlace
-	best       int32 // no move brings an item before this rank
+	best       int32  // no move brings an item before this rank
+	missed     uint32 // moves that have found nothing in memory, while there were blocks
+	renewing   bool   // blocks are being ranked anew
+	from       loc    // those before are still to be
 }
 
 // A newPlace is a Move as a host keeps it.
@@ -110,6 +115,7 @@ func (f *Frontier) moveHot(h *host, moves []Move) {
 	}
 	if len(r.moves) >= max(movesAtOnce, len(h.waiting)/8) {
 		f.applyMoves(h)
+		f.renewBlocks(h)
 	}
 	f.place(h)
 }
@@ -126,20 +132,28 @@ func (f *Frontier) applyMoves(h *host) {
 		h.waiting.init()
 	}
 	r.moves, r.best = r.moves[:0], math.MaxInt32
+	if len(h.links) > 0 {
+		r.missed += uint32(n.missed)
+	}
 }
 
 // moved is what moves have done.
 type moved struct {
-	found int  // URLs, of those that were to be moved
-	fell  bool // a rank became worse: the queue is not in order
+	missed int  // URLs that are not there
+	fell   bool // a rank became worse: the queue is not in order
 }
 
 // moveTo applies moves, the latest of a URL, to a queue. What rises finds its place at once.
 func moveTo(q queue, moves []newPlace, deepest *int32) (n moved) {
+	if len(moves) == 0 {
+		return n
+	}
 	slices.SortStableFunc(moves, func(a, b newPlace) int { return cmp.Compare(a.url, b.url) })
 	var filter [64]uint64 // most items are not moved
 	for i := range moves {
-		filter[moves[i].url>>6&63] |= 1 << (moves[i].url & 63)
+		if filter[moves[i].url>>6&63] |= 1 << (moves[i].url & 63); i == 0 || moves[i].url != moves[i-1].url {
+			n.missed++
+		}
 	}
 	for i := range q {
 		url := q[i].url
@@ -150,7 +164,7 @@ func moveTo(q queue, moves []newPlace, deepest *int32) (n moved) {
 		if !some {
 			continue
 		}
-		n.found++
+		n.missed = max(n.missed-1, 0)
 		for at+1 < len(moves) && moves[at+1].url == url {
 			at++
 		}
@@ -186,6 +200,7 @@ func (f *Frontier) renewRanks(h *host) {
 		h.waiting.init()
 		r.generation = g
 	}
+	f.renewBlocks(h)
 }
 
 // has reports whether a URL is to be moved.
@@ -261,4 +276,53 @@ func (f *Frontier) hasFallen(h *host, e entry, it *Item) bool {
 	f.waiting++
 	f.keep(h, e)
 	return true
+}
+
+// missedAtOnce is how many moves have to miss at least, before blocks are read for them.
+const missedAtOnce = 2 * maxBlockItems
+
+// renewBlocks has the blocks of a host ranked anew if enough moves have found nothing in memory: an eighth of what is in
+// blocks, so that a move costs as much as writing and reading some items.
+func (f *Frontier) renewBlocks(h *host) {
+	r := h.ranks
+	if r.renewing || r.missed < missedAtOnce || r.missed < (h.count()-uint32(len(h.waiting)))/8 {
+		return
+	}
+	s := f.disk.segments
+	r.renewing, r.missed, r.from = true, 0, newLoc(s.last+1, 0)
+	if s.current != nil {
+		r.from = newLoc(s.current.id, s.current.size)
+	}
+	h.held++
+	f.disk.renewing = append(f.disk.renewing, h)
+	f.signal()
+}
+
+// rankBlocksAtOnce is how many blocks are ranked anew before other work on the disk has its turn.
+const rankBlocksAtOnce = 256
+
+// rankBlocks reads blocks, asks the Ranker for what is in them, and writes it in its new order, as compaction does.
+func (f *Frontier) rankBlocks() error {
+	d := f.disk
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for n := 0; len(d.renewing) > 0 && n < rankBlocksAtOnce && !d.isBehind(); n++ {
+		h, done := d.renewing[0], false
+		err := f.paged(func() (err error) {
+			f.touch(h)
+			done, err = f.pullBlock(h, h.ranks.from)
+			return err
+		})
+		if err != nil || done {
+			d.renewing[0], d.renewing = nil, d.renewing[1:]
+			h.ranks.renewing = false
+			f.release(h)
+		} else {
+			f.place(h)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

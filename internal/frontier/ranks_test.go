@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"kumo/internal/rank"
 	"kumo/internal/rank/ids"
@@ -193,5 +194,105 @@ func BenchmarkMove(b *testing.B) {
 				f.Postpone(v, 0)
 			}
 		})
+	}
+}
+
+// Moves to a host that is asleep read nothing, and hold when it comes into memory.
+func TestAHostThatIsAsleepIsMoved(t *testing.T) {
+	r := newFakeRanker()
+	now := time.Now()
+	f := open(t, Config{Dir: t.TempDir(), Memory: 16 << 10, Delay: time.Hour, Ranker: r, Now: func() time.Time { return now }})
+	const hosts, each = 60, 20
+	url := func(h, i int) string { return fmt.Sprintf("http://h%d/%d", h, i) }
+	for h := range hosts {
+		for i := range each {
+			f.Push(fmt.Sprint("h", h), r.item(url(h, i), rank.Place(100+i), 0))
+		}
+	}
+	asleep := 0
+	for h := range hosts {
+		if f.hosts[fmt.Sprint("h", h)] == nil {
+			asleep++
+		}
+		for i := range each {
+			f.Move(fmt.Sprint("h", h), []Move{r.put(url(h, i), rank.Place(100-i))})
+		}
+	}
+	if asleep < hosts/2 {
+		t.Fatalf("%d of %d hosts are asleep", asleep, hosts)
+	}
+	last := map[string]int32{}
+	for range hosts * each {
+		var v *Visit
+		for v == nil {
+			now = now.Add(time.Minute)
+			v, _ = poll(t, f)
+		}
+		if v.Rank < last[v.Host] {
+			t.Fatalf("%s has rank %d, after %d", v.URL, v.Rank, last[v.Host])
+		}
+		last[v.Host] = v.Rank
+		f.Done(v, Result{Outcome: Answered})
+	}
+	if r.asked > 2*hosts*each {
+		t.Errorf("the ranker was asked for %d URLs", r.asked)
+	}
+}
+
+// poll does once what there is to do.
+func poll(t *testing.T, f *Frontier) (*Visit, error) {
+	t.Helper()
+	v, work, _, err := f.poll()
+	if work {
+		err = f.serve()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, err
+}
+
+// What is in blocks goes where it belongs when an eighth of it was moved.
+func TestWhatIsBehindIsRankedAnew(t *testing.T) {
+	r := newFakeRanker()
+	f := open(t, Config{Dir: t.TempDir(), Memory: 256 << 10, Ranker: r})
+	const n = 20_000
+	var items []Item
+	for i := range n {
+		items = append(items, r.item(fmt.Sprintf("http://huge/articles/2026/%d", i), rank.Place(300+i%50), 0))
+		f.Push("huge", items[i])
+		f.Room(t.Context())
+	}
+	if in := len(f.hosts["huge"].waiting); in > n/8 {
+		t.Fatalf("%d items are in memory", in)
+	}
+	for i := range items { // those that were last go first
+		f.Move("huge", []Move{r.put(items[i].URL, rank.Place(200-i%50))})
+		f.Room(t.Context())
+	}
+	for len(f.disk.renewing) > 0 {
+		if v, _ := poll(t, f); v != nil {
+			f.Postpone(v, 0)
+		}
+	}
+	last, wrong := int32(0), 0
+	for range n {
+		v, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Rank < last {
+			wrong++
+		}
+		last = max(last, v.Rank)
+		f.Done(v, Result{Outcome: Answered})
+	}
+	if wrong > n/8 {
+		t.Errorf("%d of %d came behind others that are worth less", wrong, n)
+	}
+	t.Logf("%d of %d came behind others that are worth less; the ranker was asked %.1f times for each", wrong, n,
+		float64(r.asked)/n)
+	if r.asked > 30*n {
+		t.Errorf("the ranker was asked %d times for each", r.asked/n)
 	}
 }

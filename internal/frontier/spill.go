@@ -134,7 +134,7 @@ func (f *Frontier) chain(h *host, items []entry) {
 		begin := (end - 1) / maxBlockItems * maxBlockItems
 		b.links, b.items = rest, items[begin:end]
 		at := f.writeBlock(h, &b)
-		rest = []link{{at: at, key: items[begin].key, count: uint32(len(items) - begin), oldest: at.segment()}}
+		rest = []link{{at: at, key: items[begin].key, count: uint32(len(items) - begin), oldest: at}}
 		if len(b.links) > 0 {
 			rest[0].oldest = min(rest[0].oldest, b.links[0].oldest)
 		}

@@ -47,6 +47,7 @@ type virtualizer struct {
 	limit      int64
 	mostBehind int64                      // bytes that may wait to be written
 	unread     []*host                    // hosts whose time has come, and what goes first there is to be read
+	renewing   []*host                    // hosts whose blocks are to be ranked anew
 	crowded    []*bucket                  // to which much was pushed: they are to be split
 	stock      int                        // hosts to be read ahead
 	ahead      [2]int                     // hosts that are: sound ones, suspects
