@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"container/heap"
 	"slices"
 	"strings"
 	"time"
@@ -260,7 +259,7 @@ func (f *Frontier) evict(h *host) {
 		d.parked[h.id] = h.parked
 	}
 	if h.in != idle {
-		heap.Remove(&f.heaps[h.in], h.index)
+		f.unheap(h)
 	}
 	if waits {
 		s := coldHost{name: h.key, items: h.waiting}

@@ -31,9 +31,10 @@ type Config struct {
 	// Each host's URLs are cut into so many parts, and each of these is a host here: see [item.Slices]. All parts together
 	// keep to PerHost, as far as each has one connection at least, and to the delays on average: a part waits as many times
 	// as long as there are parts, since others may fetch those that are not here. 1
-	Slices int
-	Ranker Ranker // where URLs belong that wait; nil: where they belonged when they were pushed
-	Now    func() time.Time
+	Slices    int
+	Ranker    Ranker // where URLs belong that wait; nil: where they belonged when they were pushed
+	RankHosts bool   // of the hosts whose time has come those go first whose URLs do: see ready.go; always so with a Ranker
+	Now       func() time.Time
 
 	Dir    string // a folder of the frontier's own for what does not fit into memory, see Open; "": all stays in memory
 	Disk   vfs.FS // where Dir is; vfs.OS
@@ -90,7 +91,9 @@ type Frontier struct {
 
 	mu        sync.Mutex // guards all below; nobody waits for the disk with it held
 	hosts     map[string]*host
-	heaps     [numClasses]hostHeap
+	heaps     [numClasses]hostHeap  // by their times
+	ready     [numClasses]readyHeap // instead, those whose time has come, where hosts go by rank
+	rises     riseHeap              // the same
 	addrs     map[netip.Addr]*address
 	crowded   *address      // whose last turn is the latest of all
 	crowdedAt netip.Addr    // where that is
@@ -268,7 +271,7 @@ func (f *Frontier) keep(h *host, e entry) {
 // place puts a host where it belongs after a change, and wakes the leader if that may matter to it.
 func (f *Frontier) place(h *host) {
 	if h.in != idle {
-		heap.Remove(&f.heaps[h.in], h.index)
+		f.unheap(h)
 	}
 	h.in = h.class(f.cfg.PerHost)
 	if h.in == idle && h.inflight == 0 {

@@ -120,8 +120,14 @@ func (f *Frontier) diskWork(now time.Time) (idle time.Duration, work, behind boo
 	return time.Hour, false, d.isBehind()
 }
 
-// first is the host with the least next time in the classes that may have a place.
+// first is the host that is next in the classes that may have a place: the one with the least next time, or, where
+// hosts go by rank, of those whose time has come another.
 func (f *Frontier) first(now time.Time) *host {
+	if f.ranksHosts() {
+		if h := f.firstReady(now); h != nil {
+			return h
+		}
+	}
 	var best *host
 	for c, q := range f.heaps {
 		if len(q) == 0 || !f.hasPlace(class(c), now) {
@@ -148,7 +154,7 @@ func (f *Frontier) hasPlace(c class, now time.Time) bool {
 // suspect.
 func (f *Frontier) leftOver(now time.Time) bool {
 	q := f.heaps[sound]
-	return f.active < f.cfg.Hosts-max(1, f.cfg.Hosts/spare) && (len(q) == 0 || q[0].next.After(now.Add(f.cfg.SlowAfter)))
+	return f.active < f.cfg.Hosts-max(1, f.cfg.Hosts/spare) && f.ready[sound].Len() == 0 && (len(q) == 0 || q[0].next.After(now.Add(f.cfg.SlowAfter)))
 }
 
 // spare is the part of the places, one in so many, that suspects leave free beyond their quarter.
@@ -158,7 +164,10 @@ const spare = 16
 // place, or if the disk fails.
 func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 	f.touch(h)
-	f.renewRanks(h)
+	if f.renewRanks(h) {
+		f.place(h) // another host may go before it
+		return nil
+	}
 	it := f.take(h)
 	if it == nil {
 		f.place(h)

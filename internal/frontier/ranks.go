@@ -56,8 +56,9 @@ func (f *Frontier) Move(key string, moves []Move) {
 	f.shrink()
 }
 
-// hostRanks are the ranks of what a host has in memory, where they change.
+// hostRanks are the ranks of what a host has in memory, where they change or hosts go by them.
 type hostRanks struct {
+	ready
 	generation uint64 // of the Ranker, as of which they are
 	moves      []newPlace
 	best       int32  // no move brings an item before this rank
@@ -75,13 +76,16 @@ type newPlace struct {
 
 // beginRanks prepares a host that has come into memory. What is pushed there has its rank of now.
 func (f *Frontier) beginRanks(h *host) {
-	if f.cfg.Ranker == nil {
+	if !f.ranksHosts() {
 		return
 	}
 	if h.ranks == nil {
 		h.ranks = &hostRanks{}
 	}
-	*h.ranks = hostRanks{generation: f.cfg.Ranker.Generation(), moves: h.ranks.moves[:0], best: math.MaxInt32}
+	*h.ranks = hostRanks{moves: h.ranks.moves[:0], best: math.MaxInt32}
+	if f.cfg.Ranker != nil {
+		h.ranks.generation = f.cfg.Ranker.Generation()
+	}
 }
 
 // ofBefore is the generation of ranks that an earlier process gave.
@@ -184,11 +188,12 @@ func moveTo(q queue, moves []newPlace, deepest *int32) (n moved) {
 	return n
 }
 
-// renewRanks sees to it that what goes first at a host in memory is what is to go first.
-func (f *Frontier) renewRanks(h *host) {
+// renewRanks sees to it that what goes first at a host in memory is what is to go first, and reports whether that is
+// worth less than it was held for.
+func (f *Frontier) renewRanks(h *host) (less bool) {
 	r := h.ranks
-	if r == nil {
-		return
+	if r == nil || f.cfg.Ranker == nil {
+		return false
 	}
 	if r.best < h.first().rank || len(h.waiting) > 0 && r.has(h.waiting[0].url) {
 		f.applyMoves(h)
@@ -201,6 +206,7 @@ func (f *Frontier) renewRanks(h *host) {
 		r.generation = g
 	}
 	f.renewBlocks(h)
+	return h.bestRank() > r.rank
 }
 
 // has reports whether a URL is to be moved.
@@ -257,7 +263,7 @@ func (f *Frontier) currentRank(it *Item) int32 {
 
 // rankAgain gives an item that was under way, and waits again, the rank that it is to have now.
 func (f *Frontier) rankAgain(h *host, it *Item) {
-	if h.ranks == nil || it.Seq == 0 || !isMovable(it) {
+	if f.cfg.Ranker == nil || it.Seq == 0 || !isMovable(it) {
 		return
 	}
 	it.Rank = f.currentRank(it)

@@ -62,7 +62,7 @@ func (f *Frontier) expand(h *host, i int) error {
 	for _, l := range b.links {
 		h.links = insertLink(h.links, l)
 	}
-	if h.ranks != nil {
+	if f.cfg.Ranker != nil && h.move == nil { // of one that is moved, the first key is known elsewhere
 		f.rerank(h.key, b.items, &h.deepest)
 	}
 	for _, e := range b.items {
