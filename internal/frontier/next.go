@@ -206,6 +206,10 @@ func (f *Frontier) take(h *host) *Item {
 		if h.class(f.cfg.PerHost) == idle {
 			return nil
 		}
+		if h.movesMatter() {
+			f.applyMoves(h)
+			continue
+		}
 		e := h.waiting.pop()
 		f.disk.charge(h, -e.cost())
 		f.waiting--

@@ -195,7 +195,7 @@ func (f *Frontier) renewRanks(h *host) (less bool) {
 	if r == nil || f.cfg.Ranker == nil {
 		return false
 	}
-	if r.best < h.first().rank || len(h.waiting) > 0 && r.has(h.waiting[0].url) {
+	if h.movesMatter() {
 		f.applyMoves(h)
 	}
 	if g := f.cfg.Ranker.Generation(); g != r.generation {
@@ -207,6 +207,12 @@ func (f *Frontier) renewRanks(h *host) (less bool) {
 	}
 	f.renewBlocks(h)
 	return h.bestRank() > r.rank
+}
+
+// movesMatter reports whether another item may go first once moves are applied.
+func (h *host) movesMatter() bool {
+	r := h.ranks
+	return r != nil && len(r.moves) > 0 && (r.best <= h.first().rank || len(h.waiting) > 0 && r.has(h.waiting[0].url))
 }
 
 // has reports whether a URL is to be moved.
