@@ -296,3 +296,13 @@ func TestWhatIsBehindIsRankedAnew(t *testing.T) {
 		t.Errorf("the ranker was asked %d times for each", r.asked/n)
 	}
 }
+
+// What is dropped on the way leaves its turn to what is to be moved before the next.
+func TestMovesCountBehindWhatIsDropped(t *testing.T) {
+	r := newFakeRanker()
+	f := New(Config{Ranker: r})
+	f.Push("h", r.item("http://h/gone", 10, 0), r.item("http://h/b", 20, 0), r.item("http://h/c", 30, 0))
+	f.Suppress("http://h/gone")
+	f.Move("h", []Move{r.put("http://h/c", 15)})
+	wantOrder(t, handedOut(t, f, 2), "http://h/c", "http://h/b")
+}
