@@ -566,9 +566,15 @@ func TestManyWorkersKeepTheManners(t *testing.T) {
 	}
 }
 
-func BenchmarkPushNextDone(b *testing.B) {
+func BenchmarkPushNextDone(b *testing.B) { benchmarkPushNextDone(b, Config{}) }
+
+func BenchmarkPushNextDoneRanked(b *testing.B) {
+	benchmarkPushNextDone(b, Config{Ranker: hashRanker{}})
+}
+
+func benchmarkPushNextDone(b *testing.B, cfg Config) {
 	const hosts = 10_000
-	f := New(Config{})
+	f := New(cfg)
 	keys := make([]string, hosts)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("h%d.example.com", i)

@@ -56,9 +56,9 @@ type host struct {
 	addr netip.Addr
 	slot time.Time // its turn at a shared address, zero if it has none
 
-	in      class // the heap it is in
-	index   int
-	backing bool // left alone after a failure or at its own wish
+	index   int   // in the heap that it is in
+	in      class // which that is
+	backing bool  // left alone after a failure or at its own wish
 
 	virtual
 }

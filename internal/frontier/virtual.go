@@ -21,6 +21,7 @@ type virtual struct {
 
 const (
 	hostCost  = 600 // bytes in memory, about
+	ranksCost = 250 // where hosts go by rank: of hostRanks, and some moves
 	maxAhead  = 1000 * time.Millisecond
 	minStock  = 1024 // hosts read ahead
 	stockCost = 4 << 10
@@ -114,6 +115,9 @@ func (d *virtualizer) admit(h *host) {
 	}
 	h.era = d.era
 	d.charge(h, hostCost+int64(len(h.key)))
+	if h.ranks != nil {
+		d.charge(h, ranksCost)
+	}
 }
 
 func (d *virtualizer) charge(h *host, n int64) {
