@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"kumo/internal/rank"
 )
 
 // next takes the next visit and tells how long that took.
@@ -532,18 +534,32 @@ func (c *crew) saveOften() {
 	}
 }
 
+func (c *crew) moveOften(rng *rand.Rand) {
+	for c.f.Counts().URLs > 0 {
+		host := fmt.Sprint("h", rng.IntN(40))
+		for _, it := range items(host, 25) {
+			c.f.Move(host, []Move{{c.cfg.Ranker.KeyOf(it.URL), rank.Place(rng.IntN(500))}})
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestManyWorkersKeepTheManners(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for _, c := range []struct {
 		perHost int
 		onDisk  bool
-	}{{1, false}, {2, false}, {1, true}, {2, true}} {
+		ranked  bool
+	}{{1, false, false}, {2, false, false}, {1, true, false}, {2, true, false}, {2, false, true}, {2, true, true}} {
 		synctest.Test(t, func(t *testing.T) {
 			const hosts, each = 40, 25
 			cfg := Config{Hosts: 16, PerHost: c.perHost, Delay: 50 * time.Millisecond, Memory: 8 << 10}
 			if c.onDisk {
 				cfg.Dir = t.TempDir()
+			}
+			if c.ranked {
+				cfg.Ranker = hashRanker{}
 			}
 			f := open(t, cfg)
 			defer f.Close()
@@ -554,6 +570,9 @@ func TestManyWorkersKeepTheManners(t *testing.T) {
 			var wg sync.WaitGroup
 			if cfg.Dir != "" {
 				wg.Go(func() { c.saveOften() })
+			}
+			if cfg.Ranker != nil {
+				wg.Go(func() { c.moveOften(rand.New(rand.NewPCG(seed, 1<<32))) })
 			}
 			for w := range cfg.Hosts * cfg.PerHost {
 				wg.Go(func() { c.work(rand.New(rand.NewPCG(seed, uint64(w)))) })

@@ -346,6 +346,7 @@ func (l *loader) end() error {
 		s.size += seg.size
 		s.live += seg.live
 	}
+	l.f.mostLift = int8(r.int())
 	l.note = []byte(r.string())
 	l.f.resumed = l.f.cfg.Now()
 	s.kept = s.era
