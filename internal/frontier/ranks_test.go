@@ -306,3 +306,15 @@ func TestMovesCountBehindWhatIsDropped(t *testing.T) {
 	f.Move("h", []Move{r.put("http://h/c", 15)})
 	wantOrder(t, handedOut(t, f, 2), "http://h/c", "http://h/b")
 }
+
+// What an earlier process left has the rank of now, whatever it comes back with.
+func TestWhatIsRestoredIsRankedAnew(t *testing.T) {
+	r := newFakeRanker()
+	f := New(Config{Ranker: r})
+	for i := range 3 {
+		it := r.item(fmt.Sprint("http://h/", i), rank.Place(100-i), 0)
+		it.Rank = 0
+		f.Restore("h", it)
+	}
+	wantOrder(t, handedOut(t, f, 3), "http://h/2", "http://h/1", "http://h/0")
+}
