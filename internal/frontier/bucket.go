@@ -12,7 +12,8 @@ import (
 // hosts come back by the thousand with a few long reads. Only its end is in memory.
 //
 // An entry is the number of a host's record, its own length, and a kind: a host has its name, what is known of the rest
-// of its queue, and items; a push has only items, and moves have neither. An entry counts if the record names the bucket.
+// of its queue, and items; a push has only items, and moves have neither. An entry counts if the record names the
+// bucket.
 type bucket struct {
 	id      uint32
 	class   class
@@ -36,7 +37,7 @@ type chunk struct {
 // The kinds of entries.
 const (
 	putHost   = 'h'
-	putRanked = 'r' // a host whose ranks change: the generation that they are of, 0 if nobody knows, and how many moves were missed, first
+	putRanked = 'r' // a host whose ranks change: first their generation, 0 if nobody knows, and how many moves were missed
 	putItems  = 'i'
 	putMoves  = 'm' // the age of the youngest item then; for each what it is known by, four bytes, and its place
 )

@@ -31,9 +31,9 @@
 //
 // What is not exact: among cold hosts those with the least next time come back first only to a quarter of a second, or
 // a sixteenth of what the frontier is behind, where times are equal the order is not by age, and ranks do not matter; a
-// change of the rank of what is in blocks is known when the block is read, or when an eighth of them has changed; a Late item of a host
-// that was cold goes behind rank 4095 at most; a host's address is forgotten when it becomes cold, so that one alone at
-// its address may have to wait for a turn that it takes from itself.
+// change of the rank of what is in blocks is known when the block is read, or when an eighth of them has changed; a
+// Late item of a host that was cold goes behind rank 4095 at most; a host's address is forgotten when it becomes cold,
+// so that one alone at its address may have to wait for a turn that it takes from itself.
 //
 // docs/decisions/frontier.md compares it with queues in an embedded store.
 package frontier

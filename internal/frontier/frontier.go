@@ -232,8 +232,8 @@ func (f *Frontier) add(h *host, it *Item) {
 }
 
 // rank gives an item its age and the rank of what comes late, but leaves one that came before in its place, unless it
-// comes late. It takes and returns the deepest rank that ever waited at the host. What came late stays known as such: it
-// is not moved.
+// comes late. It takes and returns the deepest rank that ever waited at the host. What came late stays known as such:
+// it is not moved.
 func (f *Frontier) rank(it *Item, deepest int32) int32 {
 	f.mostLift = max(f.mostLift, it.Lift)
 	if it.Seq == 0 || it.Late || it.Robots != "" {

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/rank/ids"
 )
 
-// Within a host the item goes first whose rank is the least. Who pushes an item gives its rank; where ranks change while
-// items wait, that comes to an item on three ways.
+// Within a host the item goes first whose rank is the least. Who pushes an item gives its rank; where ranks change
+// while items wait, that comes to an item on three ways.
 //
 // Moves say of single URLs where they belong now. They are kept until one of them may bring an item to the front, or
 // until they are an eighth of what the host has in memory: then one walk through that gives all of them their ranks, so
@@ -37,7 +37,8 @@ type Move struct {
 	Place rank.Place // without the item's lift
 }
 
-// Move moves items of a host in its queue. What does not wait there is left out. Without Config.Ranker nothing is moved.
+// Move moves items of a host in its queue. What does not wait there is left out. Without Config.Ranker nothing is
+// moved.
 func (f *Frontier) Move(key string, moves []Move) {
 	if f.cfg.Ranker == nil || len(moves) == 0 {
 		return
@@ -293,8 +294,8 @@ func (f *Frontier) hasFallen(h *host, e entry, it *Item) bool {
 // missedAtOnce is how many moves have to miss at least, before blocks are read for them.
 const missedAtOnce = 2 * maxBlockItems
 
-// renewBlocks has the blocks of a host ranked anew if enough moves have found nothing in memory: an eighth of what is in
-// blocks, so that a move costs as much as writing and reading some items.
+// renewBlocks has the blocks of a host ranked anew if enough moves have found nothing in memory: an eighth of what is
+// in blocks, so that a move costs as much as writing and reading some items.
 func (f *Frontier) renewBlocks(h *host) {
 	r := h.ranks
 	if r.renewing || r.missed < missedAtOnce || r.missed < (h.count()-uint32(len(h.waiting)))/8 {

@@ -201,7 +201,8 @@ func BenchmarkMove(b *testing.B) {
 func TestAHostThatIsAsleepIsMoved(t *testing.T) {
 	r := newFakeRanker()
 	now := time.Now()
-	f := open(t, Config{Dir: t.TempDir(), Memory: 16 << 10, Delay: time.Hour, Ranker: r, Now: func() time.Time { return now }})
+	f := open(t, Config{Dir: t.TempDir(), Memory: 16 << 10, Delay: time.Hour, Ranker: r,
+		Now: func() time.Time { return now }})
 	const hosts, each = 60, 20
 	url := func(h, i int) string { return fmt.Sprintf("http://h%d/%d", h, i) }
 	for h := range hosts {

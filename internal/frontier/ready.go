@@ -8,10 +8,10 @@ import (
 	"kumo/internal/rank"
 )
 
-// Where hosts go by rank, those whose time has come go by that of their first item, and of equal ones those that are due
-// for longer. So that none starves, a host's place improves by as much as twice the importance would whenever its wait
-// has doubled: one whose first URL is worth a thousandth of the others' is visited after a thousand times the wait, half
-// of firstRise at the least.
+// Where hosts go by rank, those whose time has come go by that of their first item, and of equal ones those that are
+// due for longer. So that none starves, a host's place improves by as much as twice the importance would whenever its
+// wait has doubled: one whose first URL is worth a thousandth of the others' is visited after a thousand times the
+// wait, half of firstRise at the least.
 
 // firstRise is the wait after which a host's place improves first.
 const firstRise = time.Second

@@ -55,8 +55,8 @@ func TestHostsGoByRank(t *testing.T) {
 	f.Push("g", Item{URL: "http://g/robots.txt", Robots: "http://g", Rank: 900})
 	f.Move("d", []Move{r.put("http://d/", 1)})
 	r.put("http://e/", 200) // it has fallen
-	wantOrder(t, handedOut(t, f, 7), "http://g/robots.txt", "http://d/", "http://b/1", "http://a/", "http://c/", "http://f/",
-		"http://e/")
+	wantOrder(t, handedOut(t, f, 7), "http://g/robots.txt", "http://d/", "http://b/1", "http://a/", "http://c/",
+		"http://f/", "http://e/")
 }
 
 func TestHostsGoByTheirTimesUnlessRanksAreAskedFor(t *testing.T) {
