@@ -36,6 +36,8 @@ type duel struct {
 	ranker *fakeRanker // nil: ranks never change
 	moves  int         // that were made
 	order  int         // visits whose order was looked at
+
+	refreshed bool // ranks have changed of which no move has told
 }
 
 func newDuel(t *testing.T, seed uint64, cfg Config) *duel {

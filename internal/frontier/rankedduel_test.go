@@ -2,8 +2,10 @@ package frontier
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"testing"
+	"time"
 
 	"kumo/internal/rank"
 )
@@ -47,6 +49,7 @@ func (d *duel) move(key string) {
 // refresh gives many items of all hosts other places, which the frontier finds by itself.
 func (d *duel) refresh() {
 	d.ranker.generation++
+	d.refreshed = true
 	for _, h := range d.m.hosts {
 		for i := range h.items {
 			if d.rng.IntN(3) == 0 {
@@ -93,8 +96,30 @@ func (d *duel) rankedAt(v *Visit, h *modelHost) int {
 		}
 	}
 	d.order++
+	if d.cfg.Memory == 0 && !d.refreshed {
+		d.wantFirst(v)
+	}
 	return at
 }
+
+// wantFirst compares a visit with those that other hosts are due for.
+func (d *duel) wantFirst(v *Visit) {
+	standing := func(rank int, due time.Time) int {
+		return rank - rankSteps*bits.Len64(uint64(v.Started.Sub(due)/firstRise))
+	}
+	for key, h := range d.m.hosts {
+		hot := d.f.hosts[key]
+		if key == v.Host || !h.eligible() || hot.next.After(v.Started) {
+			continue
+		}
+		if other := standing(h.items[0].rank, hot.next); other < standing(int(v.Rank), v.due) {
+			d.t.Fatalf("%s of rank %d, due for %v, was handed out before %+v, due for %v", v.URL, v.Rank, v.Started.Sub(v.due),
+				h.items[0], v.Started.Sub(hot.next))
+		}
+	}
+}
+
+const rankSteps = int(rank.Steps)
 
 // What a bucket has of a host is read as it was put there, whatever the bytes are.
 func FuzzColdHost(f *testing.F) {

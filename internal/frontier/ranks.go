@@ -275,7 +275,12 @@ func (f *Frontier) rankAgain(h *host, it *Item) {
 	}
 	it.Rank = f.currentRank(it)
 	url := f.urlOf(it)
-	h.ranks.moves = slices.DeleteFunc(h.ranks.moves, func(m newPlace) bool { return m.url == url })
+	r := h.ranks
+	r.moves = slices.DeleteFunc(r.moves, func(m newPlace) bool { return m.url == url })
+	r.best = math.MaxInt32
+	for _, m := range r.moves {
+		r.best = min(r.best, rankAt(m.place, f.mostLift))
+	}
 }
 
 // hasFallen puts an item back that is worth less than half of what its rank says.
