@@ -86,7 +86,7 @@ func join(part, rest uint32) Key {
 const Most = 1<<numberBits - 1
 
 // ErrFull says that there are as many URLs as there are numbers.
-var ErrFull = errors.New("as many URLs are ranked as can be: 134 million on a node")
+var ErrFull = errors.New("as many URLs are ranked as can be")
 
 // A Table numbers URLs. Its methods are called by one goroutine at a time.
 type Table struct {

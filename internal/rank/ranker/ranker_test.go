@@ -386,6 +386,39 @@ func TestAPageThatIsFetchedAgainChangesNothing(t *testing.T) {
 	}
 }
 
+// What comes when there are no numbers left has importance 1, and the rest goes on.
+func TestNoMoreThanMost(t *testing.T) {
+	r := open(t, Config{Order: indegree.New(), Most: 4}, linklog.Mark{})
+	tell(t, r, &Visit{Page: 1, Links: []URL{{Key: 2}, {Key: 3}}})
+	all, err := r.Fetched(&Visit{Page: 2, Links: []URL{{Key: 3}, {Key: 4}, {Key: 5}, {Key: 3}}}, nil)
+	one := rank.PlaceOf(1)
+	if !errors.Is(err, ErrFull) || len(all) != 4 || !all[0].Rose || all[0].Place >= rank.PlaceOf(2) ||
+		all[2].Place != one {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if e, _ := r.Explain(URL{Key: 4}); e.Importance != 2 {
+		t.Errorf("what got the last number has %+v", e)
+	}
+	all, err = r.Fetched(&Visit{Page: 6, Links: []URL{{Key: 3}, {Key: 7}}}, nil)
+	if !errors.Is(err, ErrFull) || len(all) != 2 {
+		t.Errorf("of a page without a number: %+v, %v", all, err)
+	}
+	if e, _ := r.Explain(URL{Key: 3}); e.Importance != 3 {
+		t.Errorf("after links from two pages that count: %+v", e)
+	}
+	all, err = r.Give([]Gift{{URL: URL{Key: 8}, Worth: 1}, {URL: URL{Key: 4}, Worth: 2}}, nil)
+	if !errors.Is(err, ErrFull) || len(all) != 2 || all[0].Place != one {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if e, _ := r.Explain(URL{Key: 4}); e.Importance != 4 {
+		t.Errorf("after a gift: %+v", e)
+	}
+	places, err := r.Places([]URL{{Key: 9}, {Key: 2}}, nil)
+	if !errors.Is(err, ErrFull) || len(places) != 2 || places[0] != one || places[1] != rank.PlaceOf(2) {
+		t.Errorf("%v, %v", places, err)
+	}
+}
+
 func TestSeeds(t *testing.T) {
 	cfg := Config{Order: opic.New(), Log: linklog.Config{Dir: t.TempDir()}}
 	r := open(t, cfg, linklog.Mark{})
