@@ -20,7 +20,7 @@ type peek struct {
 // peek begins with what is in memory, or in the bucket of a cold host.
 func (f *Frontier) peek(key string) (*peek, error) {
 	if h := f.hosts[key]; h != nil {
-		f.applyMoves(h)
+		f.renewRanks(h)
 		return &peek{f, key, slices.Clone(h.waiting), slices.Clone(h.links)}, nil
 	}
 	p := &peek{f: f, host: key}
@@ -42,8 +42,12 @@ func (f *Frontier) peek(key string) (*peek, error) {
 	s, err := f.sleeping(b, id)
 	for _, e := range s.items {
 		e.data = bytes.Clone(e.data) // whose room is used again
-		p.items.push(e)
+		p.items = append(p.items, e)
 	}
+	if f.cfg.Ranker != nil && s.generation != f.cfg.Ranker.Generation() {
+		f.rerank(key, p.items, &s.deepest)
+	}
+	p.items.init()
 	return p, err
 }
 
