@@ -113,7 +113,7 @@ func openFrontier(dir string, clock *time.Time) (queue, error) {
 }
 
 func (o ours) push(host, url string, depth int) error {
-	o.f.Push(host, frontier.Item{URL: url, Depth: int32(depth)})
+	o.f.Push(host, frontier.Item{URL: url, Rank: int32(depth)})
 	return nil
 }
 

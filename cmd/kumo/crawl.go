@@ -328,6 +328,10 @@ func (s *show) logging() crawl.Listener {
 				"ulimit -n, or lower --concurrency",
 				"why", why)
 		},
+		Unranked: func(why error) {
+			s.log.Warn("URLs that are found from now on have importance 1: there is no room to rank more; see --memory",
+				"why", why.Error())
+		},
 		GaveUp: func(host, why string) { s.log.Warn("host given up", "host", host, "why", why) },
 		Idle: func(next time.Time) {
 			s.log.Info("nothing waits; Ctrl-C stops", "next_recrawl", next.UTC().Format(time.RFC3339))

@@ -34,6 +34,7 @@ func (s sheet) explanation(x *inspect.Explanation, fate string) {
 		s.row("robots", "not known: the host's robots.txt was not had")
 	}
 	s.waits(x)
+	s.ranking(x)
 	s.left(x)
 	if x.Page != nil {
 		s.page(x.Page)
@@ -142,6 +143,25 @@ func (s sheet) waits(x *inspect.Explanation) {
 	}
 	if h.Most > 0 {
 		s.row("", "it has given %d of the %s that a host may give", h.Pages, stats.Count(h.Most, "pages"))
+	}
+}
+
+// ranking says how important the URL is, and why.
+func (s sheet) ranking(x *inspect.Explanation) {
+	r := x.Ranking
+	if r == nil {
+		return
+	}
+	by := ""
+	switch {
+	case r.ByLinks && x.Page == nil:
+		by = ", by the links to it that were found so far"
+	case r.ByLinks:
+		by = ", by the links to it that were found so far; it has been fetched"
+	}
+	s.row("importance", "%.4g (--order %s%s)", r.Importance, r.Order, by)
+	for _, rule := range r.Rules {
+		s.row("", "and --prefer '%s' matches it", rule)
 	}
 }
 

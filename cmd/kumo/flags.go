@@ -17,6 +17,7 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/job"
 	"kumo/internal/policy"
+	"kumo/internal/rank"
 )
 
 // options are kumo crawl's flags: those that are a job's are bound to it, the others are kept here until they can be
@@ -39,6 +40,7 @@ type options struct {
 	include   []string
 	exclude   []string
 	recrawl   []string
+	prefer    []string
 	due       bool
 	headers   []string
 	cookies   string
@@ -84,6 +86,11 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.Var(choice{&o.sitemaps, policy.SitemapsNames()}, "sitemaps", "read the sitemaps that robots.txt names; guess: "+
 		"and /sitemap.xml where it names none")
 	f.BoolVar(&j.ScriptPaths, "script-paths", false, "follow what looks like a path in scripts, too")
+	j.Order = job.ByDepth
+	f.Var(choice{&j.Order, job.Orders()}, job.OrderKey, "which of the URLs that wait at a host goes first: the least "+
+		"deep, the most important by links (pagerank, opic, indegree), the first found (breadth), or any")
+	f.StringArrayVar(&o.prefer, job.PreferKey, nil, "take URLs that match for WEIGHT times as important, or less so "+
+		"with a weight below 1 (`REGEX=WEIGHT`, repeatable)")
 	f.StringVar(&j.BlockFile, "block-file", "", "never fetch what `FILE` names: a host or a /regex/ a line; read again "+
 		"when it changes")
 	f.Int64Var(&j.Crawl.Pages, "limit", 0, "stop after `N` pages of all runs together, whatever their status (0: no limit)")
@@ -193,6 +200,14 @@ func (o *options) finish() (err error) {
 	}
 	if j.Crawl.Recrawl, err = parseRecrawl(o.recrawl, o.due); err != nil {
 		return err
+	}
+	j.Crawl.Prefer = nil
+	for _, rule := range o.prefer {
+		p, err := rank.ParsePreference(rule)
+		if err != nil {
+			return usagef("--%s: %v", job.PreferKey, err)
+		}
+		j.Crawl.Prefer = append(j.Crawl.Prefer, p...)
 	}
 	j.Crawl.IgnoreRobots = o.robots == "ignore"
 	if j.Crawl.Ignore, err = policy.ParseDirectives(o.ignore); err != nil {

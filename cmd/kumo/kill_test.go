@@ -162,7 +162,7 @@ func (k *killer) live() (done bool) {
 	connections := pick(k.dice, 8, 16, 32)
 	commit := time.Duration(1+k.dice.IntN(pick(k.dice, 10, 100))) * time.Millisecond
 	args := []string{"crawl", "-q", "-o", k.dir, "--delay", killDelay.String(), "--ip-delay", "0", "--scope", "any",
-		"--allow-private", "--embeds",
+		"--allow-private", "--embeds", "--order", pick(k.dice, "depth", "pagerank", "pagerank", "opic"),
 		"--contact", "test@example.org", "--dns-server", k.server.DNS(), "-c", strconv.Itoa(connections), "--commit",
 		commit.String(),
 		"--checkpoint", pick(k.dice, "1KiB", "16KiB", "256KiB", "64MiB"), "--memory", pick(k.dice, "1MiB", "2MiB", "64MiB"),

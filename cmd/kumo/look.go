@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -81,6 +82,56 @@ func seenCommand() *cobra.Command {
 	cmd.Long = "List the URLs that a crawl has met and that begin with a prefix, each with its state, depth, status " +
 		"and time." + lookLong
 	return cmd
+}
+
+func topCommand() *cobra.Command {
+	var n int
+	by := "url"
+	cmd := lookCommand("top [FOLDER]", "List the most important URLs, or hosts, of a crawl", cobra.MaximumNArgs(1),
+		func(l *lookup, _ []string) error {
+			bySite := by == "host"
+			head, row := "importance\tstatus\tdepth\turl", importantLine
+			if bySite {
+				head, row = "importance\tsum\turls\tnot fetched\thost\tmost important", siteLine
+			}
+			_, err := list(l, l.look.Top(l.ctx, n, bySite), head, row)
+			return err
+		})
+	f := cmd.Flags()
+	f.Var(choice{&by, []string{"url", "host"}}, "by", "list URLs, or each host by its most important URL")
+	f.VarP(counted(&n, 20), "number", "n", "list this many")
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return f.Set("out", args[0])
+	}
+	cmd.Long = `List the most important of all URLs that a crawl knows, fetched or not.
+
+How important a URL is the crawl's --order says: by the links that were found so far, or by its depth. What --prefer
+adds is not in it. It goes through all known URLs, so it takes some seconds for each ten million. With --by host there
+is a line for each scheme and host: its most important URL, the sum over all that are known there, how many these are,
+and how many of them were not fetched.` + lookLong
+	return cmd
+}
+
+func importantLine(i *inspect.Important) string {
+	return fmt.Sprintf("%.4g\t%s\t%d\t%s", i.Importance, statusWord(i), i.Depth, i.URL)
+}
+
+func siteLine(i *inspect.Important) string {
+	return fmt.Sprintf("%.4g\t%.4g\t%d\t%d\t%s\t%s", i.Importance, i.Sum, i.URLs, i.Waiting, i.Site, i.URL)
+}
+
+// statusWord is a URL's status, if it has one.
+func statusWord(i *inspect.Important) string {
+	switch {
+	case i.Status > 0:
+		return strconv.Itoa(i.Status)
+	case i.Fetched:
+		return "failed"
+	}
+	return "-"
 }
 
 // hostArg reads a host as it is in the crawl: with the port, unless it is the scheme's own. A URL means its host.

@@ -91,7 +91,8 @@ func addVerbs(root *cobra.Command) {
 		setCommand(), pauseCommand(), resumeCommand(),
 		stopCommand(), balanceCommand(), secretCommand(), clusterCommand())
 	group("batch", "Crawl by layers, day by day:", batchCommand())
-	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), verifyCommand())
+	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(),
+		verifyCommand())
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
 	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand(), versionCommand())
 	root.SetHelpCommandGroupID("try")

@@ -19,7 +19,7 @@ import (
 // they are not to lie in the registry.
 var (
 	startFlags = []string{"input-file", "skip-bad-seeds", "config", "depth", "scope", "include", "exclude", "canon",
-		"embeds", "sitemaps", "script-paths",
+		"embeds", "sitemaps", "script-paths", job.OrderKey, job.PreferKey,
 		"limit", "max-pages-per-host", "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
 		"contact", "user-agent",
 		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",

@@ -309,6 +309,7 @@ func (c *crawler) push(u weburl.URL, wishes []InURL) {
 // first: nobody knows when the round before has asked it last.
 func (c *crawler) pushItem(u weburl.URL, it item.Item, interval time.Duration) {
 	key := u.Host()
+	it.Rank = it.Depth
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.hosts[key]

@@ -36,6 +36,8 @@ type batch struct {
 	routed  bool // nothing of it goes to other nodes
 	rooted  bool // its roots are kept already
 
+	ranks links // what a ranking that goes by links is told
+
 	found    []entry.Candidate // new, to be fetched
 	skips    []page.Skip       // new, left out for good
 	deferred []page.Skip       // new, set aside
@@ -63,6 +65,16 @@ func (b *batch) reset() {
 	b.ended = b.ended[:0]
 	b.settles, b.plan, b.payloads = "", seen.Meta{}, b.payloads[:0]
 	b.foreign, b.routed, b.rooted = false, false, false
+	b.ranks.reset()
+}
+
+// nextOfPage is reset for more links of the same page.
+func (b *batch) nextOfPage() {
+	ranks := b.ranks
+	b.ranks = links{}
+	b.reset()
+	b.ranks = ranks
+	b.ranks.next()
 }
 
 // addLinks takes the links of it in.
@@ -146,7 +158,9 @@ func (e *Engine) offer(b *batch) {
 			b.entries.Nearer(c.Item.URL, c.Item.Depth)
 		case news == seen.Fresh:
 			c.Item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
-			e.route(b, c)
+			if e.route(b, c); c.Rule == "" {
+				b.ranks.at = append(b.ranks.at, int32(i))
+			}
 		case news == seen.Later:
 			b.entries.Undecided(b.urls[i].Payload)
 			e.known.undecided.Add(1)
@@ -162,6 +176,7 @@ func (e *Engine) route(b *batch, c *entry.Candidate) {
 		return
 	}
 	c.Item.Path = e.path(c.Item.Path, c.Item.Kind)
+	e.ranks.lift(&c.Item)
 	b.entries.Found(&c.Item)
 	b.found = append(b.found, *c)
 }

@@ -24,8 +24,10 @@ func (e *Engine) tellSkips(b *batch) {
 }
 
 func (e *Engine) apply(b *batch) error {
+	e.ranks.share(b, e.peers.router != nil)
 	e.divert(b)
 	e.offer(b)
+	rose := e.ranks.settle(b, e.sliceOf)
 	var endings []*ending
 	if e.claims != nil {
 		endings = e.claims.end(b, e.ledger.Sequence())
@@ -67,6 +69,7 @@ func (e *Engine) apply(b *batch) error {
 		}
 		e.frontier.Push(e.sliceOf(&b.found[i]), b.found[i].Item)
 	}
+	e.moveUp(b, rose)
 	e.peers.transfer.Committed(b.found, b.done...)
 	if len(endings) > 0 {
 		e.claims.closed(b, endings)

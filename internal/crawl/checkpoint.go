@@ -59,6 +59,9 @@ func (e *Engine) checkpoint(ctx context.Context) error {
 	if err := e.peers.outbox.Rewrite(bound); err != nil {
 		return fmt.Errorf("begin a checkpoint: %w", err)
 	}
+	if err := e.ranks.sync(); err != nil {
+		return fmt.Errorf("begin a checkpoint: %w", err)
+	}
 	text, err := json.Marshal(n)
 	if err = errors.Join(err, cut.Write(text)); err == nil {
 		err = e.files.abandoned.Settle()

@@ -11,6 +11,7 @@ import (
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/policy"
+	"kumo/internal/rank"
 	"kumo/internal/robots"
 	"kumo/internal/statefile"
 	"kumo/internal/stats"
@@ -43,6 +44,8 @@ type Config struct {
 	Time  time.Duration // stop after so long
 
 	Recrawl policy.Recrawl // needs a URL database
+
+	Prefer rank.Preferences // which URLs go before others of their importance, or behind them
 
 	Rate       float64             // requests a second, all hosts together; 0: without limit
 	Grace      time.Duration       // how long requests under way may go on after a stop; 5s
@@ -128,6 +131,7 @@ type Parts struct {
 	Finished func(host string, urls []string)
 	// one of the stores is a WARC, to which an unchanged page's record can refer
 	Archive  bool
+	Ranks    Ranks                  // which URLs go first
 	Free     func() (uint64, error) // room on the crawl's disk; asked if Config.MinFree is set
 	Stats    *stats.Counter
 	Listener Listener

@@ -168,6 +168,8 @@ func (r *requeuing) flush() error {
 		for i := range r.due {
 			c := &r.due[i]
 			c.Host = r.names.intern(c.Host)
+			r.ranks.lift(&c.Item)
+			r.ranks.rank(&c.Item)
 			enc.Recrawl(&c.Item, r.now)
 			r.known.db.UpdateMeta(c.Item.URL, seen.Meta{Queued: r.now})
 		}

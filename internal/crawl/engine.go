@@ -46,6 +46,8 @@ type Engine struct {
 	reading  reading
 	stats    *stats.Counter
 	listener Listener
+	ranks    *ranking
+	running  atomic.Bool
 	ledger   *ledger.Ledger
 	durable  *durablePages
 	limits   limits
@@ -142,8 +144,8 @@ type resumed struct {
 func New(cfg Config, p Parts, s *recovery.State) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{cfg: cfg, frontier: s.Views.Frontier, slices: s.Views.Frontier.Slices(), robots: p.Robots, fetcher: p.Fetcher, stats: s.Stats,
-		listener: p.Listener,
-		known:    known{seen: s.Views.Seen, digests: s.Views.Digests},
+		listener: p.Listener, ranks: newRanking(p.Ranks, cfg.Prefer, p.Listener),
+		known: known{seen: s.Views.Seen, digests: s.Views.Digests},
 		reading: reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
 			text: p.Text},
 		rules: policy.Rules{Scope: p.Scope, Block: p.Block, Include: cfg.Include, Exclude: cfg.Exclude, MaxDepth: cfg.Depth,
@@ -171,12 +173,13 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 	if e.control.disk.free = p.Free; p.Free != nil {
 		e.control.disk.least = cfg.MinFree
 	}
-	e.ledger = ledger.New(ledger.Config{Stores: p.Stores, Journal: p.Journal, Every: cfg.Commit, Room: cfg.Shares.pending(), Now: cfg.Now,
+	e.ledger = ledger.New(ledger.Config{Stores: e.ranks.stores(p.Stores), Journal: p.Journal, Every: cfg.Commit,
+		Room: cfg.Shares.pending(), Now: cfg.Now,
 		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: e.appendCounts})
 	e.peers.transfer = transfer.New(transfer.Config{Ledger: e.ledger, Frontier: e.frontier, DB: e.known.db,
 		Abandoned: e.files.abandoned, Quota: e.pageQuota(), Now: cfg.Now, Ours: e.ours, Hash: e.origins.hash,
 		Intern: e.names.intern, Reported: e.ends.wasReported, Wait: e.awaitTransfer, Removed: e.hostsRemoved,
-		Received: p.Arrived}, s.Unsettled)
+		Received: p.Arrived, Rank: e.ranks.rankAll, Give: e.giveArrived, Worth: e.ranks.worth()}, s.Unsettled)
 	if cfg.Claims && p.Router != nil {
 		e.claims = newClaims(e.slices, p.Finished, s.Tenures)
 	}
@@ -208,16 +211,23 @@ func (e *Engine) restore(s *recovery.State) error {
 	}
 	var enc entry.Encoder
 	var decided []entry.Candidate
-	for _, it := range s.Queue() {
+	queue := s.Queue()
+	for i := range queue {
+		it := &queue[i]
 		if s.Guessed[it.URL] { // or else the next process may decide it again, with the frontier having it from this one
-			enc.Found(&it)
-			decided = append(decided, entry.Candidate{Host: it.Host(), Item: it})
+			e.ranks.lift(it)
+			enc.Found(it)
+			decided = append(decided, entry.Candidate{Host: it.Host(), Item: *it})
 		}
+	}
+	e.ranks.rankAll(queue)
+	for _, it := range queue {
 		e.putBack(it)
 	}
 	e.ledger.Enqueue(enc.Writer)
 	e.peers.transfer.Committed(decided)
 	err := s.EachAbandoned(func(it item.Item) error {
+		e.ranks.rank(&it)
 		e.putBack(it)
 		return nil
 	})
@@ -298,6 +308,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 		t := time.AfterFunc(e.cfg.Time, func() { stop(policy.LimitReached(e.cfg.Time.String())) })
 		defer t.Stop()
 	}
+	e.running.Store(true)
 	defer e.ledger.End()
 	fetching, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
@@ -384,7 +395,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	defer done()
 	all, _ := errgroup.WithContext(fetching)
 	for _, watch := range []func(context.Context) error{e.keepUp, e.watchSpace, e.keepDue, e.keepDeciding, e.keepMoving,
-		e.keepLine, e.keepSaying, e.ledger.Run} {
+		e.keepLine, e.keepSaying, e.keepRanks, e.ledger.Run} {
 		all.Go(func() error {
 			err := watch(committing)
 			if err != nil {

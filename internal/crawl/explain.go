@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"context"
 	"fmt"
 
 	"kumo/internal/entry"
@@ -39,6 +40,8 @@ type Explanation struct {
 	Pending *item.Item // the next merge decides whether it is news
 	Left    string     // the rule by which Pending is left out then, "" if it is not
 
+	Ranking *Ranking // how important it is; nil if the crawl has not met it
+
 	// Where links are claimed:
 	Claiming  bool // a link to it waits to be claimed
 	Elsewhere bool // its host is another node's
@@ -74,6 +77,10 @@ func (e *Engine) Explain(url string, tell func(Explanation)) (*Explanation, erro
 	}
 	if state, depth, err := e.known.seen.Look(u.String()); err == nil && state != seen.Unknown {
 		e.explainRules(x, depth)
+		if err := e.settleRanks(context.Background()); err != nil {
+			return nil, err
+		}
+		x.Ranking = e.ranks.explain(u.String(), depth)
 	}
 	tell(*x)
 	x.Pages, err = e.hostPages(u.Host())

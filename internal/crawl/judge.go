@@ -4,6 +4,7 @@ import (
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/policy"
+	"kumo/internal/rank"
 )
 
 // linkTo is what led to an item.
@@ -15,6 +16,9 @@ func linkTo(it *item.Item) policy.Link {
 // due, and only if they are.
 func child(it *item.Item, l *page.Link) item.Item {
 	c := item.Item{URL: l.URL, From: it.URL, Seed: it.Seed, Path: it.Path, Kind: l.Kind, Depth: it.Depth}
+	if l.Kind == page.Listed {
+		c.Lift = int8(rank.OfSitemap(float64(l.Priority)))
+	}
 	switch {
 	case l.Kind == page.Redirect:
 		c.Redirects = it.Redirects + 1

@@ -13,6 +13,9 @@ import (
 	"kumo/internal/item"
 	"kumo/internal/journal"
 	"kumo/internal/page"
+	"kumo/internal/rank/linklog"
+	"kumo/internal/rank/pagerank"
+	"kumo/internal/rank/ranker"
 	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
@@ -23,9 +26,10 @@ import (
 )
 
 // BenchmarkPageOfLinks commits visits of pages with 40 links, half of which are new, where all hosts are this node's,
-// where a third is, and where links are claimed; they are taken from the outbox as they come.
+// where that is so and PageRank says which go first, where a third is, and where links are claimed; they are taken from
+// the outbox as they come.
 func BenchmarkPageOfLinks(b *testing.B) {
-	for _, way := range []string{"alone", "shared", "claimed"} {
+	for _, way := range []string{"alone", "ranked", "shared", "claimed"} {
 		b.Run(way, func(b *testing.B) { benchmarkLinks(b, way) })
 	}
 }
@@ -36,14 +40,23 @@ func linksEngine(b *testing.B, way string) (e *Engine, end func()) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	var ranks Ranks
+	var front frontier.Config
+	if way == "ranked" {
+		ranks.Links, err = ranker.Open(b.Context(), ranker.Config{Order: pagerank.New(0)}, linklog.Mark{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		front.Ranker = ranks.Links
+	}
 	s, err := recovery.Recover(journal.Discard, recovery.Views{Seen: db, Digests: seen.NewRecent(),
-		Frontier: frontier.New(frontier.Config{})})
+		Frontier: frontier.New(front)})
 	if err != nil {
 		b.Fatal(err)
 	}
-	parts := Parts{Journal: journal.Discard, Robots: robots.NewCache(robots.Config{}),
+	parts := Parts{Ranks: ranks, Journal: journal.Discard, Robots: robots.NewCache(robots.Config{}),
 		Scope: weburl.NewScope(weburl.ScopeAny)}
-	if way != "alone" {
+	if way == "shared" || way == "claimed" {
 		parts.Router = routerFunc(func(host string) bool { return way == "claimed" || hash64(host)%3 == 0 })
 	}
 	e = New(Config{Depth: -1, Outbox: 1 << 40, Claims: way == "claimed"}, parts, s)
@@ -81,8 +94,9 @@ func benchmarkLinks(b *testing.B, way string) {
 		}
 		n++
 		w.batch.reset()
+		e.ranks.begin(&w.batch, it.URL, links)
 		w.addLinks(&w.batch, &it, &pg)
-		w.batch.settles = it.URL
+		w.batch.settles, w.batch.ranks.ends = it.URL, w.batch.ranks.of
 		w.batch.records = append(w.batch.records, &page.Record{URL: it.URL})
 		w.batch.done = append(w.batch.done, &entry.Done{URL: it.URL, Visit: stats.Visit{Host: "h.test", Status: 200},
 			Meta: seen.Meta{Fetched: now, Status: 200}})

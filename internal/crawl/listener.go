@@ -25,6 +25,8 @@ type Listener struct {
 	Back func(after time.Duration, reached bool)
 	// this machine has no socket for a connection; told once a minute at most
 	Scarce func(why string)
+	// as many URLs are ranked as can be; told once
+	Unranked func(why error)
 }
 
 // Tee returns a listener that tells all of them, in order.
@@ -83,6 +85,11 @@ func Tee(ls ...Listener) Listener {
 		Scarce: func(why string) {
 			for _, l := range ls {
 				l.scarce(why)
+			}
+		},
+		Unranked: func(why error) {
+			for _, l := range ls {
+				l.unranked(why)
 			}
 		},
 	}
@@ -145,6 +152,12 @@ func (l Listener) back(after time.Duration, reached bool) {
 func (l Listener) scarce(why string) {
 	if l.Scarce != nil {
 		l.Scarce(why)
+	}
+}
+
+func (l Listener) unranked(why error) {
+	if l.Unranked != nil {
+		l.Unranked(why)
 	}
 }
 

@@ -25,6 +25,8 @@ import (
 	"kumo/internal/journal/file"
 	"kumo/internal/member"
 	"kumo/internal/page"
+	"kumo/internal/rank"
+	"kumo/internal/rank/ranker"
 	"kumo/internal/recovery"
 	"kumo/internal/robots"
 	"kumo/internal/seen"
@@ -159,6 +161,8 @@ type crew struct {
 	lossy   int                           // of 100 batches, and answers
 	mortal  func(n *crewNode) *vfs.Faulty // the disk of a life
 	tune    func(*Config)                 // and its settings; may be nil
+	order   func() rank.Order             // that goes by links; may be nil
+	powered bool                          // a disk dies with its process only
 	doubt   bool                          // seen is not sure of any URL that it meets
 	backups *backups                      // in place of links from node to node; may be nil
 	mesh    *meshCrew                     // in place of both; may be nil
@@ -200,6 +204,9 @@ type crewNode struct {
 	pages  map[string]int64 // by host, of its last life
 	roots  []string         // that it was told
 	life   *meshLife        // as a node without a centre
+
+	ranker  *ranker.Ranker // of its last life
+	damaged int            // how often links were not there that the journal says were found
 }
 
 func newCrew(t *testing.T, nodes int, m *maze, seeds ...string) *crew {
@@ -297,13 +304,18 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 	if err != nil {
 		return nil, closeAll, err
 	}
+	ranks, err := n.openRanks(disk, state)
+	if err != nil {
+		return nil, closeAll, err
+	}
 	roots, err := statefile.OpenScopeSeeds(disk, n.dir, state.Marks)
 	if err != nil {
 		return nil, closeAll, err
 	}
 	return New(cfg, Parts{Journal: j, Robots: robots.NewCache(robots.Config{}), Scope: weburl.NewScope(n.mode), Router: n,
 		Fetcher: &mazeClient{n.maze, n.id}, NewParser: func(int64) Parser { return mazeParser{} },
-		NewRoot: n.tell, Roots: roots, Stores: []store.Store{roots}, Finished: n.finished}, state), closeAll, nil
+		Ranks: ranks, NewRoot: n.tell, Roots: roots, Stores: []store.Store{roots},
+		Finished: n.finished}, state), closeAll, nil
 }
 
 // tell tells all others of a root.
@@ -356,7 +368,7 @@ func (n *crewNode) live(ctx context.Context) error {
 	if n.backups.wipes(n) {
 		return os.RemoveAll(n.dir)
 	}
-	if n.chance(2) == 0 {
+	if !n.powered && n.chance(2) == 0 {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		return disk.PowerLoss(n.dice)

@@ -37,6 +37,7 @@ func (e *Engine) divert(b *batch) {
 		c := &b.cands[i]
 		if e.peers.router.Ours(e.sliceOf(c)) {
 			b.cands[kept], b.urls[kept] = *c, b.urls[i]
+			b.ranks.keep(kept, i)
 			kept++
 			continue
 		}
@@ -47,6 +48,7 @@ func (e *Engine) divert(b *batch) {
 	}
 	clear(b.cands[kept:])
 	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
+	b.ranks.cut(kept)
 }
 
 // Batches returns the links that are to be sent now to those who own their hosts, in batches that their TakeLinks

@@ -43,6 +43,10 @@ func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
 
 // Page lets the links of a page in that was fetched.
 func (r *Reentry) Page(ctx context.Context, it *item.Item, pg *page.Page) error {
+	if it.Kind != page.Sitemap {
+		r.e.ranks.begin(&r.b, it.URL, len(pg.Links))
+		r.b.ranks.ends = r.b.ranks.of
+	}
 	r.e.addLinks(&r.b, it, pg)
 	return r.put(ctx)
 }
@@ -53,7 +57,7 @@ func (r *Reentry) Item(ctx context.Context, it *item.Item) error {
 	if err != nil || u.Scheme() != "http" && u.Scheme() != "https" || u.Host() == "" {
 		return nil //nolint:nilerr // it is none that waited
 	}
-	it.Tries, it.Recrawl, it.Late = 0, false, false
+	it.Tries, it.Recrawl, it.Late, it.Lift = 0, false, false, 0
 	if it.Kind != page.Seed && len(it.Path) > 0 { // the last letter is put there again
 		it.Path = it.Path[:len(it.Path)-1]
 	}

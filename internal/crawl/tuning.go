@@ -3,20 +3,23 @@ package crawl
 import (
 	"kumo/internal/frontier"
 	"kumo/internal/item"
+	"kumo/internal/rank"
 	"kumo/internal/robots"
 )
 
 // Tuning is what can be other at any time of how a crawl goes.
 type Tuning struct {
 	frontier.Delays
-	Tries int // 0: as by default
+	Tries  int // 0: as by default
+	Prefer rank.Preferences
 }
 
-// Tune has the crawl go otherwise from now on. What robots.txt files ask for is asked of the frontier again, which may
+// Tune has the crawl go otherwise from now on. Preferences hold for URLs that are found then. What robots.txt files ask for is asked of the frontier again, which may
 // have obeyed less of it.
 func (e *Engine) Tune(t Tuning) {
 	e.limits.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
 	e.frontier.SetDelays(t.Delays)
+	e.ranks.prefer.Store(&t.Prefer)
 	e.robots.Each(func(origin string, r *robots.Rules) {
 		delay, asked := r.Delay()
 		if !asked {

@@ -241,6 +241,9 @@ func (w *worker) read(ctx context.Context, rec *page.Record, it *item.Item) erro
 			rec.Final = l.URL
 		}
 	}
+	if isRanked(rec, it.Kind) {
+		w.ranks.begin(&w.batch, it.URL, len(w.page.Links))
+	}
 	if err := w.takeLinks(it); err != nil {
 		return err
 	}
@@ -290,7 +293,7 @@ func (w *worker) takeLinks(it *item.Item) error {
 		if err := w.commitBatch(&w.batch); err != nil {
 			return err
 		}
-		w.batch.reset()
+		w.batch.nextOfPage()
 	}
 	if len(rest) == len(w.page.Links) {
 		w.addLinks(&w.batch, it, &w.page)
@@ -368,7 +371,8 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 		}
 		w.learn(&d.Meta, rec)
 	}
-	w.batch.settles = rec.URL
+	w.batch.settles, w.batch.ranks.ends = rec.URL, w.batch.ranks.of
+	rec.Importance = w.ranks.importance(rec.URL, int32(rec.Depth))
 	w.batch.records, w.batch.done = append(w.batch.records, rec), append(w.batch.done, d)
 	if err := w.commitBatch(&w.batch); err != nil {
 		return err
@@ -438,7 +442,7 @@ func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
 		return w.leave(v, "url", err.Error())
 	}
 	it := v.Item
-	it.URL, it.Tries, it.Told, it.Late, it.Recrawl = clean, 0, false, false, false
+	it.URL, it.Tries, it.Told, it.Late, it.Recrawl, it.Lift = clean, 0, false, false, false, 0
 	it.Path = v.Path[:max(0, len(v.Path)-1)] // to which the last hop is added again
 	if it.Root {
 		w.rules.Scope.AddSeed(u)

@@ -1,6 +1,9 @@
 package entry
 
 import (
+	"encoding/binary"
+	"math"
+
 	"kumo/internal/item"
 	"kumo/internal/policy"
 	"kumo/internal/seen"
@@ -11,6 +14,7 @@ type Candidate struct {
 	Host string
 	Item item.Item
 	policy.Verdict
+	Worth float32 // what the link adds to the importance of its URL, where the crawl goes by that; see [rank.Order]
 }
 
 // WithHop is a candidate's item with the path of its own.
@@ -31,13 +35,33 @@ func (e *Encoder) Candidate(c *Candidate) {
 	e.String(c.Rule)
 	e.String(c.Why)
 	e.Bool(c.Deferred)
+	if c.Worth != 0 {
+		e.Writer = binary.LittleEndian.AppendUint32(e.Writer, math.Float32bits(c.Worth))
+	}
 }
 
-// Candidate reads a candidate.
+// worthLen is how long a candidate's worth is as it is written.
+const worthLen = 4
+
+// Candidate reads a candidate, with which what there is to be read ends.
 func (d *Decoder) Candidate() Candidate {
 	it := d.Item("")
-	return Candidate{Host: it.Host(), Item: it, Verdict: policy.Verdict{Rule: d.String(), Why: d.String(),
+	c := Candidate{Host: it.Host(), Item: it, Verdict: policy.Verdict{Rule: d.String(), Why: d.String(),
 		Deferred: d.Bool()}}
+	if len(d.Rest) == worthLen && !d.Bad {
+		c.Worth = math.Float32frombits(binary.LittleEndian.Uint32(d.Rest))
+		d.Rest = nil
+	}
+	return c
+}
+
+// AddWorth is a candidate that Candidate wrote, and that has a worth, with more of it.
+func AddWorth(written string, more float32) string {
+	at := len(written) - worthLen
+	b := []byte(written)
+	worth := math.Float32frombits(binary.LittleEndian.Uint32(b[at:])) + more
+	binary.LittleEndian.PutUint32(b[at:], math.Float32bits(worth))
+	return string(b)
 }
 
 // StateFor is what a URL of that verdict is to be known as. What is left out can still be brought in: by a seed that

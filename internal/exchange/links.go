@@ -27,21 +27,26 @@ func Read(data []byte, f func(c entry.Candidate, written []byte)) error {
 			return ErrLinks
 		}
 		link := d.Rest[size : size+int(n)]
-		d.Rest = d.Rest[size:]
-		rest := len(d.Rest) - len(link)
+		rest := d.Rest[size+int(n):]
+		d.Rest = link
 		c := d.Candidate()
-		if d.Bad || len(d.Rest) != rest || !isWhole(&c) {
+		if !d.Whole() || !isWhole(&c) {
 			return ErrLinks
 		}
+		d.Rest = rest
 		f(c, link)
 	}
 	return nil
 }
+
+// maxWorth is more than links to a URL are worth that wait for another node.
+const maxWorth = 1 << 30
 
 // isWhole reports whether a candidate is one that a node could have found: its URL is in its one form, and it has not
 // waited anywhere yet.
 func isWhole(c *entry.Candidate) bool {
 	u, err := weburl.Parse(c.Item.URL)
 	return err == nil && u.String() == c.Item.URL && (!u.Web() || u.Host() == c.Host) && c.Item.IsNew() &&
+		c.Worth >= 0 && c.Worth <= maxWorth &&
 		c.Item.Depth >= 0 && len(c.Item.Path) <= entry.MaxPath && (c.Rule != "" || c.Why == "" && !c.Deferred)
 }

@@ -16,6 +16,7 @@ import (
 	"kumo/internal/item"
 	"kumo/internal/ledger"
 	"kumo/internal/member"
+	"kumo/internal/rank"
 	"kumo/internal/seen"
 	"kumo/internal/strategy"
 )
@@ -49,8 +50,14 @@ type Outbox struct {
 type offer struct {
 	depth  int32
 	state  seen.State
-	number uint64 // of the link, where links are counted for pages
+	number uint64  // of the last link
+	worth  float32 // of all links that were put
+	unsent float32 // of those that were not
 }
+
+// worthShare is by which share of what was sent of a URL links must have become worth more to be sent: by a place, as
+// orders have them. So a URL to which many link is sent as often as its importance changes, and not for each link.
+const worthShare = 1. / rank.Steps
 
 const maxSent = 1 << 17 // URLs in a generation of what was sent; who is forgotten is sent again
 
@@ -90,6 +97,7 @@ func (o *Outbox) news(c *entry.Candidate) (k [2]uint64, was offer, news bool) {
 	k = [2]uint64{maphash.String(o.seeds[0], c.Item.URL), maphash.String(o.seeds[1], c.Item.URL)}
 	now := offer{depth: c.Item.Depth, state: entry.StateFor(c.Verdict)}
 	was, known := o.sent.Get(k)
+	now.worth = was.worth
 	if known && (now.state < was.state || now.state == was.state && (now.depth >= was.depth || !o.cfg.Depths)) {
 		return k, was, false
 	}
@@ -102,16 +110,15 @@ func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	k, sent, news := o.news(c)
-	if news {
+	if news || o.adds(k, &sent, c) {
 		o.data.Writer = o.data.Writer[:0]
 		o.data.Candidate(c)
 		data := string(o.data.Writer)
-		number := o.box.Put(o.hostIn(data, c.Item.URL), data)
-		if o.cfg.Pages {
-			sent.number = number
-		}
+		sent.number = o.box.Put(o.hostIn(data, c.Item.URL), data)
+		sent.worth += c.Worth
 		o.sent.Put(k, sent)
-		batch.Outgoing(number, data)
+		batch.Outgoing(sent.number, data)
+		news = true
 	}
 	if page != nil {
 		if _, waits := o.box.Data(sent.number); waits {
@@ -121,6 +128,28 @@ func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 	if news || page != nil {
 		o.weigh()
 	}
+}
+
+// adds reports whether a link to a URL that was sent before is to be sent for what it adds to its importance, with what
+// others have added since. What a link adds that waits to be sent is added there; that is not journalled.
+func (o *Outbox) adds(k [2]uint64, sent *offer, c *entry.Candidate) bool {
+	if c.Worth == 0 {
+		return false
+	}
+	if data, waits := o.box.Data(sent.number); waits && sent.worth > 0 {
+		if o.box.Replace(sent.number, entry.AddWorth(data, c.Worth)) {
+			sent.worth += c.Worth
+			o.sent.Put(k, *sent)
+			return false
+		}
+	}
+	sent.unsent += c.Worth
+	if sent.unsent < sent.worth*worthShare {
+		o.sent.Put(k, *sent)
+		return false
+	}
+	c.Worth, sent.unsent = sent.unsent, 0
+	return true
 }
 
 // Batches returns the links that are to be sent now: see [member.Outbox].

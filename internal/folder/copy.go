@@ -100,7 +100,8 @@ func (c *Copy) Moment(ctx context.Context, journal []Part, marks []store.Mark) e
 			}
 		}
 	}
-	for _, name := range []string{settings.Name, filepath.Join("state", settings.Name), "report.json", "index.cdxj"} {
+	for _, name := range []string{settings.Name, filepath.Join("state", settings.Name), "report.json", "index.cdxj",
+		filepath.Join("state", "rank", "key")} {
 		if err := c.copy(name, -1); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -149,7 +150,7 @@ func (c *Copy) room(dir string) error {
 func (c *Copy) All(ctx context.Context) error {
 	c.ctx = ctx
 	for _, dir := range []string{"", "warc", "state", "state/journal", "state/seen", "state/digests", "state/frontier",
-		"state/abandoned", "state/robots"} {
+		"state/abandoned", "state/robots", "state/rank"} {
 		names, err := c.disk.List(filepath.Join(c.from, dir))
 		if err != nil {
 			return err

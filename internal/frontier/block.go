@@ -19,8 +19,8 @@ type block struct {
 type link struct {
 	at     loc
 	key    key    // of the first item there and below
+	oldest loc    // where the first of the blocks there and below is, 0 if nobody knows
 	count  uint32 // items there and below
-	oldest uint32 // the first segment that any of them is in; 0 if nobody knows
 }
 
 const (
@@ -68,7 +68,7 @@ func (r *reader) block(frame []byte) (block, error) {
 
 // directory is the link to a block that holds links.
 func directory(at loc, links []link) link {
-	d := link{at: at, key: lastKey, oldest: at.segment()}
+	d := link{at: at, key: lastKey, oldest: at}
 	for _, l := range links {
 		if l.key.less(d.key) {
 			d.key = l.key

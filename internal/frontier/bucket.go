@@ -12,7 +12,8 @@ import (
 // hosts come back by the thousand with a few long reads. Only its end is in memory.
 //
 // An entry is the number of a host's record, its own length, and a kind: a host has its name, what is known of the rest
-// of its queue, and items; a push has only items. An entry counts if the record names the bucket.
+// of its queue, and items; a push has only items, and moves have neither. An entry counts if the record names the
+// bucket.
 type bucket struct {
 	id      uint32
 	class   class
@@ -35,8 +36,10 @@ type chunk struct {
 
 // The kinds of entries.
 const (
-	putHost  = 'h'
-	putItems = 'i'
+	putHost   = 'h'
+	putRanked = 'r' // a host whose ranks change: first their generation, 0 if nobody knows, and how many moves were missed
+	putItems  = 'i'
+	putMoves  = 'm' // the age of the youngest item then; for each what it is known by, four bytes, and its place
 )
 
 // The kinds of frames in segments.
@@ -206,24 +209,38 @@ type coldHost struct {
 	rest  uint32 // how many are there
 	items []entry
 	gone  int // fetches of robots.txt that an earlier process waited for
+
+	generation uint64 // of the ranks of items
+	missed     uint32 // moves that may be of what is in blocks
+	deepest    int32  // rank to which an item was moved
 }
 
 // sleeper decodes the parts of one host; its items are parts of those.
 func (f *Frontier) sleeper(parts []part, items []entry) (coldHost, error) {
 	s := coldHost{items: items}
 	r := &f.dec
+	f.moves = f.moves[:0]
 	for i := range parts {
 		p := &parts[i]
 		r.b, r.bad = p.data, false
 		kind := r.byte()
-		if (kind == putHost) != (i == 0) {
+		if (kind == putHost || kind == putRanked) != (i == 0) {
 			return s, errBlock
 		}
-		if kind == putHost {
+		switch kind {
+		case putRanked:
+			s.generation, s.missed = r.uint()-1, uint32(r.uint())
+			fallthrough
+		case putHost:
 			s.name = r.string()
 			if s.rest = uint32(r.uint()); s.rest > 0 {
 				s.key = r.key()
 			}
+		case putMoves:
+			f.moves = r.moves(f.moves)
+		}
+		if p.old {
+			s.generation = ofBefore
 		}
 		for len(r.b) > 0 {
 			e := r.entry()
@@ -236,6 +253,9 @@ func (f *Frontier) sleeper(parts []part, items []entry) (coldHost, error) {
 		if r.bad {
 			return s, errBlock
 		}
+	}
+	if n := moveTo(s.items, f.moves, &s.deepest); s.rest > 0 {
+		s.missed += uint32(n.missed)
 	}
 	return s, nil
 }

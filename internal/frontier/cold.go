@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"container/heap"
 	"slices"
 	"strings"
 	"time"
@@ -44,14 +43,28 @@ func (f *Frontier) pushCold(id uint32, key string, items []Item) {
 			}
 			f.enc.b = f.enc.b[:0]
 			f.enc.item(key, &it)
-			w.entry(&entry{keyOf(&it), f.enc.b})
+			w.entry(&entry{f.keyOf(&it), f.enc.b})
 		}
 		r.state = s.pack()
 		r.count += uint32(len(items))
 	})
 	f.waiting += len(items)
+	f.putMore(id, w.b)
+}
+
+// moveCold moves items of a host that is asleep, without reading them: that is done when it comes into memory.
+func (f *Frontier) moveCold(id uint32, moves []Move) {
+	w := &f.disk.enc
+	w.b = append(w.b[:0], putMoves)
+	w.moves(f.seq, moves)
+	f.putMore(id, w.b)
+}
+
+// putMore adds an entry to the bucket of a host that is asleep.
+func (f *Frontier) putMore(id uint32, data []byte) {
+	d := f.disk
 	b := d.buckets[d.table.at(id).bucket]
-	f.put(b, id, w.b)
+	f.put(b, id, data)
 	if b.size > 4*d.bucketSize && !b.crowded { // much was pushed: its hosts need more buckets, or blocks
 		b.crowded = true
 		d.crowded = append(d.crowded, b)
@@ -202,6 +215,10 @@ func (f *Frontier) makeHot(id uint32, s *coldHost) *host {
 	}
 	h.data = data
 	h.waiting.init()
+	h.deepest = max(h.deepest, s.deepest)
+	if h.ranks != nil {
+		h.ranks.generation, h.ranks.missed = s.generation, s.missed
+	}
 	f.disk.charge(h, int64(size+entryCost*len(s.items)))
 	f.waiting -= s.gone
 	return h
@@ -226,6 +243,7 @@ func (f *Frontier) touch(h *host) {
 func (f *Frontier) evict(h *host) {
 	d := f.disk
 	f.touch(h)
+	f.applyMoves(h)
 	waits := h.class(f.cfg.PerHost) != idle
 	f.store(h, waits)
 	if h.id == 0 {
@@ -241,12 +259,15 @@ func (f *Frontier) evict(h *host) {
 		d.parked[h.id] = h.parked
 	}
 	if h.in != idle {
-		heap.Remove(&f.heaps[h.in], h.index)
+		f.unheap(h)
 	}
 	if waits {
 		s := coldHost{name: h.key, items: h.waiting}
 		if len(h.links) > 0 {
 			s.key, s.rest = h.links[0].key, h.links[0].count
+		}
+		if h.ranks != nil {
+			s.generation, s.missed = h.ranks.generation, h.ranks.missed
 		}
 		f.placeCold(h.id, r, &s)
 		d.eligible++
@@ -273,7 +294,13 @@ func (f *Frontier) store(h *host, waits bool) {
 // placeCold puts what a host has for a bucket into that of its time.
 func (f *Frontier) placeCold(id uint32, r *record, s *coldHost) {
 	w := &f.disk.enc
-	w.b = append(w.b[:0], putHost)
+	if f.cfg.Ranker == nil {
+		w.b = append(w.b[:0], putHost)
+	} else {
+		w.b = append(w.b[:0], putRanked)
+		w.uint(s.generation + 1)
+		w.uint(uint64(s.missed))
+	}
 	w.string(s.name)
 	if w.uint(uint64(s.rest)); s.rest > 0 {
 		w.key(s.key)
@@ -289,10 +316,10 @@ func (f *Frontier) placeCold(id uint32, r *record, s *coldHost) {
 // forget keeps a host's room for another.
 func (d *virtualizer) forget(h *host) {
 	clear(h.waiting)
-	waiting, links, flying, data := h.waiting[:0], h.links[:0], h.flying[:0], h.data[:0]
+	waiting, links, flying, data, ranks := h.waiting[:0], h.links[:0], h.flying[:0], h.data[:0], h.ranks
 	*h = host{}
 	if cap(waiting) <= 2*maxFront && cap(links) <= maxBlockLinks && cap(data) <= bigFront && len(d.free) < minStock {
-		h.waiting, h.links, h.flying, h.data = waiting, links, flying, data
+		h.waiting, h.links, h.flying, h.data, h.ranks = waiting, links, flying, data, ranks
 		d.free = append(d.free, h)
 	}
 }

@@ -137,7 +137,7 @@ func (f *Frontier) pull(v *victim) (done bool, err error) {
 	if h := f.hosts[v.host]; h != nil {
 		f.abandonMove(v)
 		f.touch(h)
-		done, err = f.pullBlock(h, v.segment.id)
+		done, err = f.pullBlock(h, newLoc(v.segment.id+1, 0))
 		f.place(h)
 		return done, err
 	}
@@ -157,7 +157,7 @@ func (f *Frontier) pull(v *victim) (done bool, err error) {
 		v.cold = &host{key: v.host, links: []link{{at: top}}, virtual: virtual{move: &move{top: top}}}
 	}
 	h := v.cold
-	if done, err = f.pullBlock(h, v.segment.id); !done {
+	if done, err = f.pullBlock(h, newLoc(v.segment.id+1, 0)); !done {
 		return false, err
 	}
 	f.store(h, false)
@@ -185,8 +185,9 @@ func (d *virtualizer) letGo(chunks []chunk) {
 	}
 }
 
-func (f *Frontier) pullBlock(h *host, segment uint32) (done bool, err error) {
-	i := oldLink(h.links, segment)
+// pullBlock takes a block of a host from before a place into memory; done says that there is none.
+func (f *Frontier) pullBlock(h *host, before loc) (done bool, err error) {
+	i := oldLink(h.links, before)
 	if i < 0 {
 		return true, nil
 	}
@@ -199,10 +200,10 @@ func (f *Frontier) pullBlock(h *host, segment uint32) (done bool, err error) {
 	return false, nil
 }
 
-// oldLink is the index of a link below which there may be blocks of a segment, or of an older one; -1 if there is none.
-func oldLink(links []link, segment uint32) int {
+// oldLink is the index of a link below which there may be blocks from before a place; -1 if there is none.
+func oldLink(links []link, before loc) int {
 	for i := range links {
-		if links[i].oldest <= segment {
+		if links[i].oldest < before {
 			return i
 		}
 	}

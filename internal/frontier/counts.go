@@ -17,7 +17,7 @@ func (f *Frontier) Counts() Counts {
 	c := Counts{URLs: max(0, f.waiting-f.going), Active: f.active, Backing: f.backing, Hosts: f.known, Crowd: f.crowd()}
 	for cl := range f.heaps {
 		if class(cl) != busy {
-			c.Waiting += len(f.heaps[cl])
+			c.Waiting += len(f.heaps[cl]) + f.ready[cl].Len()
 		}
 	}
 	if f.disk != nil {

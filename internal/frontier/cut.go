@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	checkpointMagic = "kumo frontier 3\n"
+	checkpointMagic = "kumo frontier 4\n"
 	checkpointName  = "checkpoint"
 	checkpointTemp  = "checkpoint.new"
 	cutStep         = 16              // hosts saved in one go
@@ -30,7 +30,7 @@ const (
 	sectionHost   = 'H'
 	sectionBucket = 'C' // a bucket's number, class and time; its chunks
 	sectionGone   = 'G' // keys of URLs that are not to be handed out, 16 bytes each
-	sectionEnd    = 'E' // the segments, the last item's age, the caller's note
+	sectionEnd    = 'E' // the last item's age, the segments, the most that any item is lifted by, the caller's note
 )
 
 // ErrInMemory is what a frontier says that has no folder for a checkpoint.
@@ -353,6 +353,7 @@ func (c *Cut) finish(note []byte) (unsynced []uint32) {
 			unsynced = append(unsynced, seg.id)
 		}
 	}
+	w.int(int64(c.f.mostLift))
 	w.string(string(note))
 	c.section(sectionEnd, w.b)
 	return unsynced

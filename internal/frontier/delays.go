@@ -28,6 +28,7 @@ func (f *Frontier) SetDelays(d Delays) {
 		f.signal()
 		return
 	}
+	f.unready()
 	for _, h := range f.hosts {
 		f.retime(h, max(was.Delay, h.delay))
 	}

@@ -56,7 +56,7 @@ func wantOnce(t *testing.T, seen map[string]int, n int) {
 func fill(f *Frontier, hosts, each int) {
 	for i := range each {
 		for h := range hosts {
-			f.Push(fmt.Sprint("h", h), Item{URL: fmt.Sprintf("https://h%d/%d", h, i), Depth: 1})
+			f.Push(fmt.Sprint("h", h), Item{URL: fmt.Sprintf("https://h%d/%d", h, i), Rank: 1})
 			f.Room(context.Background())
 		}
 	}
@@ -173,7 +173,7 @@ func TestADamagedFolderIsRefused(t *testing.T) {
 		want    error
 	}{
 		"another version": {append([]byte("kumo frontier 9\n"), whole[len(checkpointMagic):]...), ErrVersion},
-		"an older kumo's": {append([]byte("kumo frontier 2\n"), whole[len(checkpointMagic):]...), ErrVersion},
+		"an older kumo's": {append([]byte("kumo frontier 3\n"), whole[len(checkpointMagic):]...), ErrVersion},
 		"none":            {[]byte("kumo frontier"), ErrVersion},
 		"cut off":         {whole[:len(whole)-1], ErrDamaged},
 		"a flipped bit":   {flipped, ErrDamaged},
@@ -200,7 +200,7 @@ func TestTheDiskIsGivenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.Done(v, Result{Outcome: Answered})
-			f.Push(v.Host, Item{URL: v.URL + "x", Depth: 1})
+			f.Push(v.Host, Item{URL: v.URL + "x", Rank: 1})
 		}
 		s := f.disk.segments
 		if s.size > 3*s.live+(slackSegments+3)*s.full {
@@ -221,7 +221,7 @@ func TestAHugeHostIsNoBurden(t *testing.T) {
 	f := open(t, Config{Dir: t.TempDir(), Memory: 512 << 10})
 	const n = 50_000
 	for i := range n {
-		f.Push("huge", Item{URL: fmt.Sprint("https://huge/", i), Depth: int32(i % 4)})
+		f.Push("huge", Item{URL: fmt.Sprint("https://huge/", i), Rank: int32(i % 4)})
 		f.Room(t.Context())
 	}
 	fill(f, 100, 1)
@@ -242,10 +242,10 @@ func TestAHugeHostIsNoBurden(t *testing.T) {
 	}
 	last := int32(0)
 	for v, err := f.Next(t.Context()); err == nil; v, err = f.Next(t.Context()) {
-		if v.Depth < last {
-			t.Fatalf("depth %d after %d", v.Depth, last)
+		if v.Rank < last {
+			t.Fatalf("rank %d after %d", v.Rank, last)
 		}
-		last = v.Depth
+		last = v.Rank
 		f.Done(v, Result{Outcome: Answered})
 	}
 }
@@ -358,7 +358,7 @@ func TestTheCalendar(t *testing.T) {
 }
 
 func TestRecordsKeepWhatTheyAreTold(t *testing.T) {
-	s := status{next: 1 << 39, failures: 7, throttles: 9, deepest: 1000, flags: isDoubtful | hasTurn}
+	s := status{next: 1 << 37, failures: 7, throttles: 9, deepest: 4000, flags: isDoubtful | hasTurn}
 	if got := unpack(s.pack()); got != s {
 		t.Errorf("%+v became %+v", s, got)
 	}
@@ -372,7 +372,7 @@ func TestRecordsKeepWhatTheyAreTold(t *testing.T) {
 
 func FuzzBlock(f *testing.F) {
 	var w writer
-	items := []entry{{key{1, 5}, []byte("a")}, {key{2, 3}, nil}}
+	items := []entry{{key{1, 7, 5}, []byte("a")}, {key{2, 0, 3}, nil}, {key{robotsRank, 0, 4}, nil}}
 	w.block(&block{host: "h", links: []link{{at: 1, count: 2}}, items: items})
 	f.Add(w.b)
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -485,7 +485,7 @@ func TestWhatHasYetToBeReadIsNotSleptOver(t *testing.T) {
 	f := open(t, Config{Dir: t.TempDir(), Memory: 64 << 10})
 	const n = 20_000
 	for i := range n {
-		f.Push("huge", Item{URL: fmt.Sprint("https://huge/", i), Depth: int32(i % 4)})
+		f.Push("huge", Item{URL: fmt.Sprint("https://huge/", i), Rank: int32(i % 4)})
 		f.Room(t.Context())
 	}
 	for got := 0; got < n; {

@@ -2,8 +2,10 @@
 // is kept.
 //
 // A host is handed out to no more workers at once than it may have connections, and comes back with its next time: the
-// delay after the end of an answer, the time a Retry-After names, or a wait that doubles with each failure. Hosts whose
-// time has come are handed out in the order of their times; within a host, URLs nearer to a seed go first.
+// delay after the end of an answer, the time a Retry-After names, or a wait that doubles with each failure. Within a
+// host the URL goes first whose rank is the least, and of equal ones the oldest: who pushes it gives the rank, and may
+// move it (ranks.go). Hosts whose time has come are handed out in the order of their times, or, where ranks change, in
+// that of their first URLs' ranks, so that none starves (ready.go).
 //
 // Hosts fall into classes. A suspect is a host that failed or was slow. Suspects together get a quarter of the places,
 // so that dead hosts, each of which holds a place for a whole time limit, leave the others' places free; beyond that
@@ -28,9 +30,10 @@
 // changed or removed.
 //
 // What is not exact: among cold hosts those with the least next time come back first only to a quarter of a second, or
-// a sixteenth of what the frontier is behind, and where times are equal the order is not by age; a Late item of a host
-// that was cold goes behind rank 1023 at most; a host's address is forgotten when it becomes cold, so that one alone at
-// its address may have to wait for a turn that it takes from itself.
+// a sixteenth of what the frontier is behind, where times are equal the order is not by age, and ranks do not matter; a
+// change of the rank of what is in blocks is known when the block is read, or when an eighth of them has changed; a
+// Late item of a host that was cold goes behind rank 4095 at most; a host's address is forgotten when it becomes cold,
+// so that one alone at its address may have to wait for a turn that it takes from itself.
 //
 // docs/decisions/frontier.md compares it with queues in an embedded store.
 package frontier

@@ -49,7 +49,11 @@ func (f *Frontier) enqueueAgain(v *Visit, it Item) {
 	case v.life != v.host.life:
 	case !Belongs(v.Host, it.URL):
 		f.refused++
+	case it.Seq == v.item.Seq && v.item.Late && !it.Late: // it stays behind
+		it.Late, it.Rank = true, v.item.Rank
+		f.add(v.host, &it)
 	default:
+		f.rankAgain(v.host, &it)
 		f.enqueue(v.host, it)
 	}
 }
@@ -140,6 +144,7 @@ func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 		if err != nil || !match(&it) {
 			return false // what cannot be read is said when its turn comes
 		}
+		it.Late = false
 		if !f.isSuppressed(it.URL) {
 			taken = append(taken, it)
 		}
@@ -234,8 +239,8 @@ func (f *Frontier) SetDelay(key string, delay time.Duration) {
 }
 
 // Restore adds items that waited when an earlier process ended. As nobody knows when the host's last request was, it
-// owes a full delay from now, and so does a host that is met for the first time meanwhile. Unlike Push it waits for
-// Room.
+// owes a full delay from now, and so does a host that is met for the first time meanwhile. A Ranker is asked for their
+// ranks when the host is visited. Unlike Push it waits for Room.
 func (f *Frontier) Restore(key string, items ...Item) {
 	if f.restore(key, items) {
 		f.Room(context.Background())
@@ -258,6 +263,9 @@ func (f *Frontier) restore(key string, items []Item) bool {
 		h := f.host(key)
 		if next := now.Add(f.delay(h)); next.After(h.next) { // a longer wait may be known from the checkpoint
 			h.next = next
+		}
+		if h.ranks != nil {
+			h.ranks.generation = ofBefore
 		}
 		f.pushHot(h, items)
 	}

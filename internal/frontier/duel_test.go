@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"kumo/internal/rank"
 )
 
 // A duel lets a frontier play against the model.
@@ -30,6 +32,12 @@ type duel struct {
 	cutAs  *model
 
 	orphans int // fetches of robots.txt that were removed
+
+	ranker *fakeRanker // nil: ranks never change
+	moves  int         // that were made
+	order  int         // visits whose order was looked at
+
+	refreshed bool // ranks have changed of which no move has told
 }
 
 func newDuel(t *testing.T, seed uint64, cfg Config) *duel {
@@ -58,9 +66,14 @@ func (d *duel) key() string {
 
 func (d *duel) item(key string) Item {
 	d.urls++
-	return Item{URL: fmt.Sprintf("https://%s/%d/%x", key, d.urls, d.rng.Uint32()), From: "https://from.example/",
+	it := Item{URL: fmt.Sprintf("https://%s/%d/%x", key, d.urls, d.rng.Uint32()), From: "https://from.example/",
 		Seed: "https://seed.example/",
-		Path: "LL", Depth: int32(d.rng.IntN(5))}
+		Path: "LL", Rank: int32(d.rng.IntN(5))}
+	if d.ranker != nil {
+		it.Lift = int8(d.rng.IntN(7) - 3)
+		it = d.ranker.item(it.URL, rank.Place(100+d.rng.IntN(60)), it.Lift)
+	}
+	return it
 }
 
 func (d *duel) step() {
@@ -92,6 +105,9 @@ func (d *duel) step() {
 		d.remove(key)
 	case 21:
 		d.tour()
+	}
+	if d.ranker != nil && d.rng.IntN(3) == 0 {
+		d.move(d.key())
 	}
 	d.same()
 }
@@ -141,10 +157,15 @@ func (d *duel) took(v *Visit) {
 	if early := time.Until(h.next); early > 0 {
 		d.t.Fatalf("%s was handed out %v early", v.URL, early)
 	}
-	if h.items[0].url != v.URL {
+	at := 0
+	if d.ranker != nil {
+		at = d.rankedAt(v, h)
+	}
+	if h.items[at].url != v.URL {
 		d.t.Fatalf("%s was handed out before %s", v.URL, h.items[0].url)
 	}
-	h.flying, h.items = append(h.flying, h.items[0]), slices.Delete(h.items, 0, 1)
+	h.flying, h.items = append(h.flying, h.items[at]), slices.Delete(h.items, at, at+1)
+	h.loose = h.loose && len(h.items) > 0
 	d.flying = append(d.flying, v)
 }
 
@@ -227,7 +248,7 @@ func (d *duel) look(key string) {
 		d.t.Fatal(err)
 	}
 	for i, it := range d.m.hosts[key].items[:min(20, len(d.m.hosts[key].items))] {
-		if i >= len(q) || q[i].URL != it.url {
+		if d.ranker == nil && (i >= len(q) || q[i].URL != it.url) {
 			d.t.Fatalf("item %d of %s is not %s: %d items", i, key, it.url, len(q))
 		}
 	}

@@ -2,8 +2,10 @@ package frontier
 
 import (
 	"encoding/binary"
+	"math"
 
 	"kumo/internal/item"
+	"kumo/internal/rank"
 )
 
 // A writer encodes what goes into files, and items as they wait; its buffer is used again.
@@ -35,8 +37,17 @@ func (w *writer) links(links []link) {
 	}
 }
 
+// entry writes its rank and whether it has a url, its age, the url, and the item.
 func (w *writer) entry(e *entry) {
-	w.key(e.key)
+	rank := uint64(uint32(e.rank-robotsRank)) << 1
+	if e.url != 0 {
+		rank |= 1
+	}
+	w.uint(rank)
+	w.uint(e.seq)
+	if e.url != 0 {
+		w.b = binary.LittleEndian.AppendUint32(w.b, e.url)
+	}
 	w.uint(uint64(len(e.data)))
 	w.b = append(w.b, e.data...)
 }
@@ -106,14 +117,14 @@ func (r *reader) count() int {
 	return int(n)
 }
 
-func (r *reader) key() key { return key{int32(r.int()), r.uint()} }
+func (r *reader) key() key { return key{rank: int32(r.int()), seq: r.uint()} }
 
 func (r *reader) link() link {
 	var at uint64
 	if b := r.bytes(8); b != nil {
 		at = binary.LittleEndian.Uint64(b)
 	}
-	return link{at: loc(at), key: r.key(), count: uint32(r.uint()), oldest: uint32(r.uint())}
+	return link{at: loc(at), key: r.key(), count: uint32(r.uint()), oldest: loc(r.uint())}
 }
 
 func (r *reader) links() []link {
@@ -129,12 +140,40 @@ func (r *reader) links() []link {
 }
 
 // entry reads an entry, whose data stays part of what is read.
-func (r *reader) entry() entry { return entry{key: r.key(), data: r.bytes(r.uint())} }
+func (r *reader) entry() (e entry) {
+	rank := r.uint()
+	e.rank, e.seq = int32(uint32(rank>>1))+robotsRank, r.uint()
+	if rank&1 != 0 {
+		if b := r.bytes(4); b != nil {
+			e.url = binary.LittleEndian.Uint32(b)
+		}
+	}
+	e.data = r.bytes(r.uint())
+	return e
+}
 
 // entries appends as many entries as are said to follow.
 func (r *reader) entries(to []entry) []entry {
 	for n := r.count(); n > 0 && !r.bad; n-- {
 		to = append(to, r.entry())
+	}
+	return to
+}
+
+func (w *writer) moves(youngest uint64, moves []Move) {
+	w.uint(youngest)
+	for _, m := range moves {
+		w.b = binary.LittleEndian.AppendUint32(w.b, urlOf(m.Key))
+		w.uint(uint64(max(m.Place, 0)))
+	}
+}
+
+// moves appends the moves that are all the rest.
+func (r *reader) moves(to []newPlace) []newPlace {
+	for seq := r.uint(); len(r.b) > 0; {
+		if url := r.bytes(4); url != nil {
+			to = append(to, newPlace{binary.LittleEndian.Uint32(url), rank.Place(int32(r.uint() & math.MaxInt32)), seq})
+		}
 	}
 	return to
 }

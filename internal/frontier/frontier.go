@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"kumo/internal/item"
+	"kumo/internal/rank"
+	"kumo/internal/rank/ids"
 	"kumo/internal/vfs"
 )
 
@@ -29,8 +31,10 @@ type Config struct {
 	// Each host's URLs are cut into so many parts, and each of these is a host here: see [item.Slices]. All parts together
 	// keep to PerHost, as far as each has one connection at least, and to the delays on average: a part waits as many times
 	// as long as there are parts, since others may fetch those that are not here. 1
-	Slices int
-	Now    func() time.Time
+	Slices    int
+	Ranker    Ranker // where URLs belong that wait; nil: where they belonged when they were pushed
+	RankHosts bool   // of the hosts whose time has come those go first whose URLs do: see ready.go; always so with a Ranker
+	Now       func() time.Time
 
 	Dir    string // a folder of the frontier's own for what does not fit into memory, see Open; "": all stays in memory
 	Disk   vfs.FS // where Dir is; vfs.OS
@@ -87,7 +91,9 @@ type Frontier struct {
 
 	mu        sync.Mutex // guards all below; nobody waits for the disk with it held
 	hosts     map[string]*host
-	heaps     [numClasses]hostHeap
+	heaps     [numClasses]hostHeap  // by their times
+	ready     [numClasses]readyHeap // instead, those whose time has come, where hosts go by rank
+	rises     riseHeap              // the same
 	addrs     map[netip.Addr]*address
 	crowded   *address      // whose last turn is the latest of all
 	crowdedAt netip.Addr    // where that is
@@ -110,8 +116,14 @@ type Frontier struct {
 	disk      *virtualizer // nil: all stays in memory
 	err       error        // of the disk, not yet overcome
 	resumed   time.Time    // when it was opened with what an earlier process left; zero if nothing was
+	mostLift  int8         // that any item ever had
 	enc       writer
 	dec       reader
+
+	asked  []ids.URL // used again, as the next
+	lifted []lifted
+	moves  []newPlace
+	places []rank.Place
 }
 
 // New returns an empty frontier that stays in memory. Open makes one that needs not.
@@ -201,31 +213,39 @@ func (f *Frontier) newHost(key string) *host {
 	f.seq++
 	h := f.disk.blank()
 	h.key, h.in, h.seq = key, idle, f.seq
+	f.beginRanks(h)
 	f.hosts[key] = h
 	f.disk.admit(h)
 	return h
 }
 
 func (f *Frontier) enqueue(h *host, it Item) {
-	h.away = h.away && it.Robots != "" // which is another host's business
 	h.deepest = f.rank(&it, h.deepest)
-	f.waiting++
-	f.keep(h, f.entry(h.key, &it))
+	f.add(h, &it)
 }
 
-// rank gives an item its key, but leaves one that came before in its place, unless it comes late. It takes and returns
-// the deepest rank that ever waited at the host.
+// add adds an item that has its rank.
+func (f *Frontier) add(h *host, it *Item) {
+	h.away = h.away && it.Robots != "" // which is another host's business
+	f.waiting++
+	f.keep(h, f.entry(h.key, it))
+}
+
+// rank gives an item its age and the rank of what comes late, but leaves one that came before in its place, unless it
+// comes late. It takes and returns the deepest rank that ever waited at the host. What came late stays known as such:
+// it is not moved.
 func (f *Frontier) rank(it *Item, deepest int32) int32 {
+	f.mostLift = max(f.mostLift, it.Lift)
 	if it.Seq == 0 || it.Late || it.Robots != "" {
 		f.seq++
-		it.Rank, it.Seq = max(it.Depth, 0), f.seq
+		it.Rank, it.Seq = max(it.Rank, 0), f.seq
 		deepest = max(deepest, it.Rank)
 	}
-	if it.Late {
-		it.Rank, it.Late = deepest, false
-	}
-	if it.Robots != "" {
-		it.Rank = robotsRank
+	switch {
+	case it.Robots != "":
+		it.Rank, it.Late = robotsRank, false
+	case it.Late:
+		it.Rank = deepest
 	}
 	return deepest
 }
@@ -234,8 +254,10 @@ func (f *Frontier) rank(it *Item, deepest int32) int32 {
 func (f *Frontier) entry(host string, it *Item) entry {
 	f.enc.b = f.enc.b[:0]
 	f.enc.item(host, it)
-	return entry{keyOf(it), bytes.Clone(f.enc.b)}
+	return entry{f.keyOf(it), bytes.Clone(f.enc.b)}
 }
+
+func (f *Frontier) keyOf(it *Item) key { return key{it.Rank, f.urlOf(it), it.Seq} }
 
 // keep puts an entry into a host's queue in memory.
 func (f *Frontier) keep(h *host, e entry) {
@@ -249,7 +271,7 @@ func (f *Frontier) keep(h *host, e entry) {
 // place puts a host where it belongs after a change, and wakes the leader if that may matter to it.
 func (f *Frontier) place(h *host) {
 	if h.in != idle {
-		heap.Remove(&f.heaps[h.in], h.index)
+		f.unheap(h)
 	}
 	h.in = h.class(f.cfg.PerHost)
 	if h.in == idle && h.inflight == 0 {

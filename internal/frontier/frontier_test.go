@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"kumo/internal/rank"
 )
 
 // next takes the next visit and tells how long that took.
@@ -26,7 +28,7 @@ func next(t *testing.T, f *Frontier) (*Visit, time.Duration) {
 func items(host string, n int) []Item {
 	all := make([]Item, n)
 	for i := range all {
-		all[i] = Item{URL: fmt.Sprintf("http://%s/u%d", host, i), Depth: 1}
+		all[i] = Item{URL: fmt.Sprintf("http://%s/u%d", host, i), Rank: 1}
 	}
 	return all
 }
@@ -115,15 +117,15 @@ func TestNextEnds(t *testing.T) {
 
 func TestNearerURLsGoFirstAndLateOnesLast(t *testing.T) {
 	f := New(Config{})
-	f.Push("a", Item{URL: "http://a/deep", Depth: 2}, Item{URL: "http://a/near", Depth: 1},
-		Item{URL: "http://a/near2", Depth: 1})
+	f.Push("a", Item{URL: "http://a/deep", Rank: 2}, Item{URL: "http://a/near", Rank: 1},
+		Item{URL: "http://a/near2", Rank: 1})
 	f.Push("a", Item{URL: "http://a/late", Late: true})
 	for _, want := range []string{"near", "near2", "deep", "late", "deeper"} {
 		v, _ := next(t, f)
 		if v.URL != "http://a/"+want {
 			t.Errorf("got %s, want %s", v.URL, want)
 		}
-		f.Push("a", Item{URL: "http://a/deeper", Depth: 3})
+		f.Push("a", Item{URL: "http://a/deeper", Rank: 3})
 		f.Done(v, Result{Outcome: Answered})
 	}
 }
@@ -532,18 +534,32 @@ func (c *crew) saveOften() {
 	}
 }
 
+func (c *crew) moveOften(rng *rand.Rand) {
+	for c.f.Counts().URLs > 0 {
+		host := fmt.Sprint("h", rng.IntN(40))
+		for _, it := range items(host, 25) {
+			c.f.Move(host, []Move{{c.cfg.Ranker.KeyOf(it.URL), rank.Place(rng.IntN(500))}})
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestManyWorkersKeepTheManners(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for _, c := range []struct {
 		perHost int
 		onDisk  bool
-	}{{1, false}, {2, false}, {1, true}, {2, true}} {
+		ranked  bool
+	}{{1, false, false}, {2, false, false}, {1, true, false}, {2, true, false}, {2, false, true}, {2, true, true}} {
 		synctest.Test(t, func(t *testing.T) {
 			const hosts, each = 40, 25
 			cfg := Config{Hosts: 16, PerHost: c.perHost, Delay: 50 * time.Millisecond, Memory: 8 << 10}
 			if c.onDisk {
 				cfg.Dir = t.TempDir()
+			}
+			if c.ranked {
+				cfg.Ranker = hashRanker{}
 			}
 			f := open(t, cfg)
 			defer f.Close()
@@ -554,6 +570,9 @@ func TestManyWorkersKeepTheManners(t *testing.T) {
 			var wg sync.WaitGroup
 			if cfg.Dir != "" {
 				wg.Go(func() { c.saveOften() })
+			}
+			if cfg.Ranker != nil {
+				wg.Go(func() { c.moveOften(rand.New(rand.NewPCG(seed, 1<<32))) })
 			}
 			for w := range cfg.Hosts * cfg.PerHost {
 				wg.Go(func() { c.work(rand.New(rand.NewPCG(seed, uint64(w)))) })
@@ -566,9 +585,15 @@ func TestManyWorkersKeepTheManners(t *testing.T) {
 	}
 }
 
-func BenchmarkPushNextDone(b *testing.B) {
+func BenchmarkPushNextDone(b *testing.B) { benchmarkPushNextDone(b, Config{}) }
+
+func BenchmarkPushNextDoneRanked(b *testing.B) {
+	benchmarkPushNextDone(b, Config{Ranker: hashRanker{}})
+}
+
+func benchmarkPushNextDone(b *testing.B, cfg Config) {
 	const hosts = 10_000
-	f := New(Config{})
+	f := New(cfg)
 	keys := make([]string, hosts)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("h%d.example.com", i)
@@ -577,7 +602,7 @@ func BenchmarkPushNextDone(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		key := keys[i*7919%hosts]
-		f.Push(key, Item{URL: "http://" + key + "/", Depth: 1})
+		f.Push(key, Item{URL: "http://" + key + "/", Rank: 1})
 		v, err := f.Next(ctx)
 		if err != nil {
 			b.Fatal(err)

@@ -39,6 +39,7 @@ type host struct {
 	links   []link          // to the rest of the queue on disk, sorted
 	parked  map[string]bool // origins whose rules the ordinary items wait for
 	deepest int32           // rank that ever waited
+	ranks   *hostRanks      // nil: ranks do not change
 
 	inflight int
 	seq      uint64    // breaks ties of next, oldest first
@@ -55,9 +56,9 @@ type host struct {
 	addr netip.Addr
 	slot time.Time // its turn at a shared address, zero if it has none
 
-	in      class // the heap it is in
-	index   int
-	backing bool // left alone after a failure or at its own wish
+	index   int   // in the heap that it is in
+	in      class // which that is
+	backing bool  // left alone after a failure or at its own wish
 
 	virtual
 }

@@ -185,6 +185,7 @@ type HostQueue struct {
 }
 
 func (f *Frontier) stayHot(h *host) *HostQueue {
+	f.applyMoves(h)
 	s := &HostQueue{Key: h.key, Wait: h.next.Sub(f.cfg.Now()), Asked: h.delay,
 		peek: peek{f: f, host: h.key, links: slices.Clone(h.links)}}
 	for _, it := range h.flying {
@@ -246,7 +247,7 @@ func (s *HostQueue) readOn() error {
 		if it.Robots != "" || s.drops(it.URL) {
 			continue
 		}
-		it.Late, it.Rank, it.Seq = it.Rank > max(it.Depth, 0), 0, 0
+		it.Rank, it.Seq = 0, 0
 		s.items = append(s.items, *it)
 	}
 	return nil

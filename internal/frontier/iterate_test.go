@@ -75,6 +75,13 @@ func (d *duel) tour() {
 			break
 		}
 		got := d.stay(s)
+		if d.ranker != nil { // another generation shows when the host is visited
+			slices.Sort(got)
+			slices.Sort(want[s.Key])
+			if d.gone { // what is gone, and comes up while the tour reads, is seen
+				got = slices.DeleteFunc(got, func(url string) bool { return !slices.Contains(want[s.Key], url) })
+			}
+		}
 		if !slices.Equal(got, want[s.Key]) {
 			d.t.Fatalf("a tour sees %d items of %s, want %d:\n%v\n%v", len(got), s.Key, len(want[s.Key]), got, want[s.Key])
 		}
@@ -102,7 +109,7 @@ func (d *duel) stay(s *HostQueue) (urls []string) {
 		if it == nil {
 			return urls
 		}
-		if urls = append(urls, it.URL); keyOf(it) != (key{}) {
+		if urls = append(urls, it.URL); it.Rank != 0 || it.Seq != 0 {
 			d.t.Fatalf("%+v has a place in the queue", it)
 		}
 		if d.rng.IntN(300) == 0 {
@@ -172,7 +179,7 @@ func TestAStayKeepsWhatItReads(t *testing.T) {
 func TestWhatAStayTells(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		f := open(t, Config{Dir: dir})
-		f.Push("h", Item{URL: "https://h/deep", Depth: 3}, Item{URL: "https://h/late", Late: true},
+		f.Push("h", Item{URL: "https://h/deep", Rank: 3}, Item{URL: "https://h/late", Late: true},
 			Item{URL: "https://h/twice"},
 			Item{URL: "https://h/robots.txt", Robots: "https://h"}, Item{URL: "https://h/twice", Recrawl: true})
 		f.Suppress("https://h/twice")
@@ -188,7 +195,7 @@ func TestWhatAStayTells(t *testing.T) {
 			}
 			got = append(got, *it)
 		}
-		want := []Item{{URL: "https://h/twice", Recrawl: true}, {URL: "https://h/deep", Depth: 3},
+		want := []Item{{URL: "https://h/twice", Recrawl: true}, {URL: "https://h/deep"},
 			{URL: "https://h/late", Late: true}}
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v", got)
@@ -219,7 +226,7 @@ func TestAHostThatArrivesOwesItsTime(t *testing.T) {
 		for range 2 { // the second time most are cold
 			for i := range hosts {
 				key := fmt.Sprint("h", i)
-				f.Arrive(key, 10*time.Second, time.Minute, Item{URL: "https://" + key + "/", Depth: 1})
+				f.Arrive(key, 10*time.Second, time.Minute, Item{URL: "https://" + key + "/", Rank: 1})
 			}
 		}
 		start := time.Now()

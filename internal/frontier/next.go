@@ -120,8 +120,14 @@ func (f *Frontier) diskWork(now time.Time) (idle time.Duration, work, behind boo
 	return time.Hour, false, d.isBehind()
 }
 
-// first is the host with the least next time in the classes that may have a place.
+// first is the host that is next in the classes that may have a place: the one with the least next time, or, where
+// hosts go by rank, of those whose time has come another.
 func (f *Frontier) first(now time.Time) *host {
+	if f.ranksHosts() {
+		if h := f.firstReady(now); h != nil {
+			return h
+		}
+	}
 	var best *host
 	for c, q := range f.heaps {
 		if len(q) == 0 || !f.hasPlace(class(c), now) {
@@ -148,16 +154,20 @@ func (f *Frontier) hasPlace(c class, now time.Time) bool {
 // suspect.
 func (f *Frontier) leftOver(now time.Time) bool {
 	q := f.heaps[sound]
-	return f.active < f.cfg.Hosts-max(1, f.cfg.Hosts/spare) && (len(q) == 0 || q[0].next.After(now.Add(f.cfg.SlowAfter)))
+	return f.active < f.cfg.Hosts-max(1, f.cfg.Hosts/spare) && f.ready[sound].Len() == 0 && (len(q) == 0 || q[0].next.After(now.Add(f.cfg.SlowAfter)))
 }
 
 // spare is the part of the places, one in so many, that suspects leave free beyond their quarter.
 const spare = 16
 
-// handOut takes the host's first item; nil if it has none that is wanted, if that has yet to be read, or if the disk
-// fails.
+// handOut takes the host's first item; nil if it has none that is wanted, if that has yet to be read or has lost its
+// place, or if the disk fails.
 func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 	f.touch(h)
+	if f.renewRanks(h) {
+		f.place(h) // another host may go before it
+		return nil
+	}
 	it := f.take(h)
 	if it == nil {
 		f.place(h)
@@ -165,6 +175,7 @@ func (f *Frontier) handOut(h *host, now time.Time) *Visit {
 	}
 	v := &Visit{Item: *it, Host: h.key, host: h, item: it, due: h.next, Started: now, life: h.life,
 		suspect: h.in == suspect}
+	v.Late = false // which it was when it came
 	f.inflight++
 	if h.inflight == 0 {
 		f.active++
@@ -195,6 +206,10 @@ func (f *Frontier) take(h *host) *Item {
 		if h.class(f.cfg.PerHost) == idle {
 			return nil
 		}
+		if h.movesMatter() {
+			f.applyMoves(h)
+			continue
+		}
 		e := h.waiting.pop()
 		f.disk.charge(h, -e.cost())
 		f.waiting--
@@ -207,6 +222,8 @@ func (f *Frontier) take(h *host) *Item {
 		case !Belongs(h.key, it.URL): // an earlier version has let it in
 			f.refused++
 		case h.isUnderWay(&it):
+		case f.hasFallen(h, e, &it):
+			return nil
 		case it.Robots != "" || !f.isSuppressed(it.URL):
 			return &it
 		}

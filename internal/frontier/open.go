@@ -246,6 +246,9 @@ func (l *loader) host() error {
 	if r.bad || len(r.b) > 0 {
 		return ErrDamaged
 	}
+	if h.ranks != nil {
+		h.ranks.generation = ofBefore
+	}
 	s := unpack(rec.state)
 	h.next, h.delay, h.away, h.deepest = l.next(&rec), rec.requestedDelay(), rec.away(), s.deepest
 	h.ended = h.next.Add(-f.delay(h))
@@ -300,7 +303,7 @@ func (l *loader) wake() error {
 			if err != nil {
 				return err
 			}
-			if it.Robots == "" {
+			if it.Late = false; it.Robots == "" { // it goes where it was
 				f.Restore(s.host, it)
 			}
 		}
@@ -343,6 +346,7 @@ func (l *loader) end() error {
 		s.size += seg.size
 		s.live += seg.live
 	}
+	l.f.mostLift = int8(r.int())
 	l.note = []byte(r.string())
 	l.f.resumed = l.f.cfg.Now()
 	s.kept = s.era

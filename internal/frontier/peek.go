@@ -20,6 +20,7 @@ type peek struct {
 // peek begins with what is in memory, or in the bucket of a cold host.
 func (f *Frontier) peek(key string) (*peek, error) {
 	if h := f.hosts[key]; h != nil {
+		f.renewRanks(h)
 		return &peek{f, key, slices.Clone(h.waiting), slices.Clone(h.links)}, nil
 	}
 	p := &peek{f: f, host: key}
@@ -41,8 +42,12 @@ func (f *Frontier) peek(key string) (*peek, error) {
 	s, err := f.sleeping(b, id)
 	for _, e := range s.items {
 		e.data = bytes.Clone(e.data) // whose room is used again
-		p.items.push(e)
+		p.items = append(p.items, e)
 	}
+	if f.cfg.Ranker != nil && s.generation != f.cfg.Ranker.Generation() {
+		f.rerank(key, p.items, &s.deepest)
+	}
+	p.items.init()
 	return p, err
 }
 
@@ -79,8 +84,12 @@ func (f *Frontier) peekAt(key string, look func(*peek) error) error {
 // next is the item that comes next, nil after the last.
 func (p *peek) next() (*Item, error) {
 	for {
-		if it, err := p.any(); it == nil || err != nil || !p.f.mayBeSuppressed(it.URL) {
-			return it, err
+		it, err := p.any()
+		if it == nil || err != nil {
+			return nil, err
+		}
+		if it.Late = false; !p.f.mayBeSuppressed(it.URL) {
+			return it, nil
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestLooksChangeNothing(t *testing.T) {
 	const hosts, each = 20, 400
 	for range each {
 		for h := range hosts {
-			f.Push(fmt.Sprint("h", h), Item{URL: fmt.Sprintf("http://h%d/%d", h, dice.Uint64()), Depth: dice.Int32N(5)})
+			f.Push(fmt.Sprint("h", h), Item{URL: fmt.Sprintf("http://h%d/%d", h, dice.Uint64()), Rank: dice.Int32N(5)})
 		}
 	}
 	inMemory, bytes := len(f.hosts), f.disk.bytes

@@ -15,10 +15,9 @@ func (e *entry) cost() int64 { return entryCost + int64(len(e.data)) }
 // key orders the items of a host.
 type key struct {
 	rank int32
+	url  uint32 // by which an item is known to who moves it, see urlOf; 0 if nobody may, and in links
 	seq  uint64
 }
-
-func keyOf(it *Item) key { return key{it.Rank, it.Seq} }
 
 func (k key) less(o key) bool { return k.rank < o.rank || k.rank == o.rank && k.seq < o.seq }
 
@@ -33,8 +32,8 @@ func (k key) compare(o key) int {
 }
 
 var (
-	key0    = key{rank: robotsRank}              // comes before all others
-	lastKey = key{math.MaxInt32, math.MaxUint64} // comes after all others
+	key0    = key{rank: robotsRank}                         // comes before all others
+	lastKey = key{rank: math.MaxInt32, seq: math.MaxUint64} // comes after all others
 )
 
 // queue is a heap of entries, by rank, then by age.
@@ -42,17 +41,7 @@ type queue []entry
 
 func (q *queue) push(e entry) {
 	*q = append(*q, e)
-	h := *q
-	i := len(h) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !e.less(h[up].key) {
-			break
-		}
-		h[i] = h[up]
-		i = up
-	}
-	h[i] = e
+	q.up(len(*q) - 1)
 }
 
 func (q *queue) pop() entry {
@@ -69,6 +58,19 @@ func (q queue) init() {
 	for i := len(q)/2 - 1; i >= 0; i-- {
 		q.down(i)
 	}
+}
+
+func (q queue) up(i int) {
+	e := q[i]
+	for i > 0 {
+		up := (i - 1) / 2
+		if !e.less(q[up].key) {
+			break
+		}
+		q[i] = q[up]
+		i = up
+	}
+	q[i] = e
 }
 
 func (q queue) down(i int) {

@@ -40,7 +40,7 @@ const (
 
 	flagBits   = 6
 	countBits  = 4
-	rankBits   = 10
+	rankBits   = 12
 	maxCount   = 1<<countBits - 1
 	maxDeepest = 1<<rankBits - 1
 )

@@ -75,6 +75,9 @@ func (r *removal) hot(h *host) {
 		r.detach(&detached{key: h.key, items: h.waiting, links: h.links})
 		h.waiting, h.data = nil, nil
 	}
+	if h.ranks != nil {
+		h.ranks.moves, h.ranks.best, h.ranks.missed = h.ranks.moves[:0], lastKey.rank, 0
+	}
 	clear(h.waiting)
 	h.waiting, h.links, h.parked, h.flying = h.waiting[:0], nil, nil, nil
 	h.life++

@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -12,12 +13,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kumo/internal/rank"
+	"kumo/internal/rank/ids"
 )
 
 // The size of BenchmarkScale: by default a hundredth of what a node is built for.
 var (
 	scaleHosts  = flag.Int("hosts", 100_000, "hosts of BenchmarkScale")
 	scaleURLs   = flag.Int("urls", 1_000_000, "URLs of BenchmarkScale")
+	scaleRanked = flag.Bool("ranked", false, "with a Ranker, and six moves a fetch, in BenchmarkScale")
 	scaleMemory = flag.Int64("memory", 8<<20, "the frontier's budget in BenchmarkScale, in bytes")
 )
 
@@ -41,8 +46,12 @@ func BenchmarkScale(b *testing.B) {
 	for b.Loop() {
 		r := &scaleRun{b: b, clock: time.Now(), rng: rand.New(rand.NewPCG(1, 2))}
 		delay := time.Duration(*scaleHosts) * time.Millisecond
-		f, _, err := Open(Config{Dir: b.TempDir(), Memory: *scaleMemory, Delay: delay, Hosts: 1000,
-			Now: func() time.Time { return r.clock }})
+		cfg := Config{Dir: b.TempDir(), Memory: *scaleMemory, Delay: delay, Hosts: 1000,
+			Now: func() time.Time { return r.clock }}
+		if *scaleRanked {
+			cfg.Ranker = hashRanker{}
+		}
+		f, _, err := Open(cfg)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -68,8 +77,36 @@ func (r *scaleRun) url(host int) (key string, it Item) {
 	r.buf = strconv.AppendUint(r.buf, r.rng.Uint64(), 36)
 	r.buf = append(r.buf, "/a-title-in-words.html"...)
 	url := string(r.buf)
+	rank := int32(r.rng.IntN(4))
+	if *scaleRanked {
+		rank = int32(hashRanker{}.place(hashRanker{}.KeyOf(url)))
+	}
 	return url[len("https://"):end], Item{URL: url, From: url[:end+len("/articles/")], Seed: url[:end+1], Path: "LL",
-		Depth: int32(r.rng.IntN(4))}
+		Rank: rank}
+}
+
+// A hashRanker gives each URL a place by its key.
+type hashRanker struct{}
+
+func (hashRanker) KeyOf(url string) ids.Key   { return (*fakeRanker)(nil).KeyOf(url) }
+func (hashRanker) Generation() uint64         { return 0 }
+func (hashRanker) place(k ids.Key) rank.Place { return 320 - rank.Place(k%40) }
+func (r hashRanker) Places(all []ids.URL, to []rank.Place) ([]rank.Place, error) {
+	for _, u := range all {
+		to = append(to, r.place(u.Key))
+	}
+	return to, nil
+}
+
+// move moves as many URLs as a page does.
+func (r *scaleRun) move() {
+	if !*scaleRanked {
+		return
+	}
+	for range 6 {
+		key := fmt.Sprintf("www.host-%d.example.com", r.rng.IntN(*scaleHosts))
+		r.f.Move(key, []Move{{ids.Key(r.rng.Uint64() >> (64 - ids.KeyBits)), rank.Place(280 + r.rng.IntN(40))}})
+	}
 }
 
 func (r *scaleRun) fill() {
@@ -128,6 +165,7 @@ func (r *scaleRun) pace() {
 		for range 5 {
 			r.push()
 		}
+		r.move()
 		r.f.Done(v, Result{Outcome: Answered})
 	}
 	r.clock = before.Add(time.Since(start))
@@ -156,6 +194,7 @@ func (r *scaleRun) race() {
 		start, used, n, most := time.Now(), cpu(), 0, *scaleHosts*9/10 // some hosts have had all their URLs
 		for ; n < most && time.Since(start) < 20*time.Second; n++ {
 			r.push()
+			r.move()
 			r.f.Done(r.next(), Result{Outcome: Answered})
 		}
 		r.b.ReportMetric(float64(n)/time.Since(start).Seconds(), round+"-push+next/s")

@@ -62,6 +62,9 @@ func (f *Frontier) expand(h *host, i int) error {
 	for _, l := range b.links {
 		h.links = insertLink(h.links, l)
 	}
+	if f.cfg.Ranker != nil && h.move == nil { // of one that is moved, the first key is known elsewhere
+		f.rerank(h.key, b.items, &h.deepest)
+	}
 	for _, e := range b.items {
 		h.waiting.push(e)
 		f.disk.charge(h, e.cost())
@@ -99,6 +102,7 @@ func (f *Frontier) spill(h *host, most int) {
 	if len(h.waiting) <= most {
 		return
 	}
+	f.applyMoves(h)
 	slices.SortFunc(h.waiting, func(a, b entry) int { return a.compare(b.key) })
 	for most < len(h.waiting) && h.waiting[most].rank == robotsRank {
 		most++
@@ -130,7 +134,7 @@ func (f *Frontier) chain(h *host, items []entry) {
 		begin := (end - 1) / maxBlockItems * maxBlockItems
 		b.links, b.items = rest, items[begin:end]
 		at := f.writeBlock(h, &b)
-		rest = []link{{at: at, key: items[begin].key, count: uint32(len(items) - begin), oldest: at.segment()}}
+		rest = []link{{at: at, key: items[begin].key, count: uint32(len(items) - begin), oldest: at}}
 		if len(b.links) > 0 {
 			rest[0].oldest = min(rest[0].oldest, b.links[0].oldest)
 		}

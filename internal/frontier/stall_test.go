@@ -42,7 +42,7 @@ func TestAStalledDiskStopsOnlyWhoNeedsIt(t *testing.T) {
 		fill(f, cold, each)
 		for h := range hot {
 			for i := range each {
-				f.Push(fmt.Sprint("hot", h), Item{URL: fmt.Sprintf("https://hot%d/%d", h, i), Depth: 1})
+				f.Push(fmt.Sprint("hot", h), Item{URL: fmt.Sprintf("https://hot%d/%d", h, i), Rank: 1})
 			}
 		}
 		began := time.Now()
@@ -135,7 +135,7 @@ func TestALongQueueIsRemovedAtOnce(t *testing.T) {
 		cfg := Config{Dir: t.TempDir(), Disk: disk, Memory: 64 << 10}
 		f := open(t, cfg)
 		for i := range 20_000 {
-			f.Push("long", Item{URL: fmt.Sprint("https://long/", i), Depth: int32(i % 3)})
+			f.Push("long", Item{URL: fmt.Sprint("https://long/", i), Rank: int32(i % 3)})
 			f.Room(context.Background())
 		}
 		f.Push("long", Item{URL: "https://long/robots.txt", Robots: "https://other"})

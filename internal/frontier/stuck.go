@@ -10,8 +10,8 @@ func (f *Frontier) Stuck() bool {
 	if f.waiting == 0 || f.inflight > 0 {
 		return false
 	}
-	for _, q := range f.heaps {
-		if len(q) > 0 {
+	for c, q := range f.heaps {
+		if len(q) > 0 || f.ready[c].Len() > 0 {
 			return false
 		}
 	}

@@ -21,6 +21,7 @@ type virtual struct {
 
 const (
 	hostCost  = 600 // bytes in memory, about
+	ranksCost = 250 // where hosts go by rank: of hostRanks, and some moves
 	maxAhead  = 1000 * time.Millisecond
 	minStock  = 1024 // hosts read ahead
 	stockCost = 4 << 10
@@ -47,6 +48,7 @@ type virtualizer struct {
 	limit      int64
 	mostBehind int64                      // bytes that may wait to be written
 	unread     []*host                    // hosts whose time has come, and what goes first there is to be read
+	renewing   []*host                    // hosts whose blocks are to be ranked anew
 	crowded    []*bucket                  // to which much was pushed: they are to be split
 	stock      int                        // hosts to be read ahead
 	ahead      [2]int                     // hosts that are: sound ones, suspects
@@ -113,6 +115,9 @@ func (d *virtualizer) admit(h *host) {
 	}
 	h.era = d.era
 	d.charge(h, hostCost+int64(len(h.key)))
+	if h.ranks != nil {
+		d.charge(h, ranksCost)
+	}
 }
 
 func (d *virtualizer) charge(h *host, n int64) {

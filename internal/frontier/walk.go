@@ -197,6 +197,7 @@ func (w *walk) tell(host string, entries []entry) error {
 			w.Bad(fmt.Errorf("an item of %s: %w", host, err))
 			continue
 		}
+		it.Late = false
 		if it.Robots != "" || w.f.mayBeSuppressed(it.URL) {
 			continue
 		}

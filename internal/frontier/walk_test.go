@@ -40,7 +40,7 @@ func TestWalkFindsAllThatWaits(t *testing.T) {
 	for i := range items {
 		for h := range hosts {
 			host := fmt.Sprintf("h%d.test", h)
-			f.Push(host, Item{URL: fmt.Sprintf("http://%s/%d", host, i), Depth: int32(i % 7)})
+			f.Push(host, Item{URL: fmt.Sprintf("http://%s/%d", host, i), Rank: int32(i % 7)})
 		}
 	}
 	f.Push("h0.test", Item{URL: "http://h0.test/robots.txt", Robots: "http://h0.test"})

@@ -111,6 +111,11 @@ func (c *Client) Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known
 	return ask[Known](ctx, c, http.MethodGet, "seen", "prefix", prefix, "n", strconv.Itoa(n))
 }
 
+// Top is Source's.
+func (c *Client) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error] {
+	return ask[Important](ctx, c, http.MethodGet, "top", "n", strconv.Itoa(n), "sites", strconv.FormatBool(bySite))
+}
+
 // ask sends a question, whose fields are names and values in turn, and gives the answer's values as they come.
 func ask[T any](ctx context.Context, c *Client, method, verb string, fields ...string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

@@ -26,6 +26,8 @@ type Explanation struct {
 	Claiming  bool `json:"claiming,omitempty"`  // a link to it waits until those who remember its host have it
 	Elsewhere bool `json:"elsewhere,omitempty"` // another node is the one to fetch it
 
+	Ranking *Ranking `json:"ranking,omitempty"`
+
 	Page *Page `json:"page,omitempty"`
 	// its first visit's, which says who brought it in where a later one's does not
 	First   *Page `json:"-"`
@@ -92,6 +94,14 @@ type Page struct {
 	Depth   int    `json:"depth"`
 	WARC    string `json:"warc,omitempty"` // file below warc/, ".open" behind its name until it is closed
 	Offset  int64  `json:"offset"`
+}
+
+// A Ranking is how important a URL is.
+type Ranking struct {
+	Order      string   `json:"order"`
+	Importance float64  `json:"importance"`
+	ByLinks    bool     `json:"by_links"`        // the order goes by links that were found
+	Rules      []string `json:"rules,omitempty"` // of --prefer that match it
 }
 
 // A Skip is why a URL was left out.

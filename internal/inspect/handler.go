@@ -31,6 +31,9 @@ func (s *Server) mux() http.Handler {
 	mux.HandleFunc("GET /seen", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, r, s.src.Seen(r.Context(), r.FormValue("prefix"), number(r)))
 	})
+	mux.HandleFunc("GET /top", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, r, s.src.Top(r.Context(), number(r), r.FormValue("sites") == "true"))
+	})
 	s.snapshot(mux)
 	return mux
 }

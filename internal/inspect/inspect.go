@@ -21,6 +21,22 @@ type Source interface {
 	Hosts(ctx context.Context, n int) iter.Seq2[Host, error]                // the first n, those with most URLs first
 	Queue(ctx context.Context, host string, n int) iter.Seq2[Item, error]   // the first n that wait, 10,000 at most
 	Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known, error] // the first n that begin with prefix, in order
+	// the n most important URLs that are known, or, with bySite, the n sites with the most important ones
+	Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error]
+}
+
+// An Important is a URL that is more important than others, or a site by its most important one.
+type Important struct {
+	URL        string  `json:"url"`
+	Importance float64 `json:"importance"`
+	Depth      int     `json:"depth"`
+	Status     int     `json:"status,omitempty"` // as it was fetched last
+	Fetched    bool    `json:"fetched"`          // or tried
+
+	Site    string  `json:"site,omitempty"`    // what follows is of it, and is there when sites are listed
+	URLs    int     `json:"urls,omitempty"`    // that are known
+	Waiting int     `json:"waiting,omitempty"` // of these, those that were never visited
+	Sum     float64 `json:"sum,omitempty"`     // of their importances
 }
 
 // An Item is a URL that waits.

@@ -39,6 +39,10 @@ func (f fake) Queue(_ context.Context, host string, n int) iter.Seq2[Item, error
 	return func(yield func(Item, error) bool) { yield(Item{URL: fmt.Sprint(host, " ", n)}, nil) }
 }
 
+func (f fake) Top(context.Context, int, bool) iter.Seq2[Important, error] {
+	return func(yield func(Important, error) bool) { yield(Important{URL: "http://h.test/", Importance: 2}, nil) }
+}
+
 func (f fake) Seen(_ context.Context, prefix string, _ int) iter.Seq2[Known, error] {
 	return func(yield func(Known, error) bool) {
 		for i := 0; ; i++ {

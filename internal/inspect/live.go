@@ -100,6 +100,9 @@ func explanationOf(e *crawl.Explanation) *Explanation {
 		h.Pages, h.Most = e.Pages, e.Most
 		x.Host = &h
 	}
+	if r := e.Ranking; r != nil {
+		x.Ranking = &Ranking{Order: r.Order, Importance: r.Importance, ByLinks: r.ByLinks, Rules: r.Rules}
+	}
 	explainRobots(x, e)
 	explainWait(x, e)
 	return x
@@ -177,6 +180,30 @@ func (l *Live) Seen(_ context.Context, prefix string, n int) iter.Seq2[Known, er
 		return func(func(Known, error) bool) {}
 	}
 	return first(n, convert(l.Known.Scan(prefix), knownOf))
+}
+
+// Top is Source's.
+func (l *Live) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error] {
+	return func(yield func(Important, error) bool) {
+		all, err := l.Engine.Top(ctx, n, bySite)
+		for i := range all {
+			if !yield(importantOf(&all[i], bySite), nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(Important{}, err)
+		}
+	}
+}
+
+func importantOf(i *crawl.Important, bySite bool) Important {
+	x := Important{URL: i.URL, Importance: i.Importance, Depth: int(i.Depth), Status: i.Status,
+		Fetched: !i.Fetched.IsZero()}
+	if bySite {
+		x.Site, x.URLs, x.Waiting, x.Sum = i.Site, i.URLs, i.Waiting, i.Sum
+	}
+	return x
 }
 
 func convert[In, Out any](values iter.Seq2[In, error], to func(*In) Out) iter.Seq2[Out, error] {

@@ -18,8 +18,8 @@ import (
 // the seed and the page that named it by what they do not share with the URL; the path. Numbers are uvarints, strings
 // have their lengths before them.
 //
-// What a later kumo adds comes behind that, and is not read: a body may be longer than it is known to be. What changes
-// the meaning of the rest gets another version, which is refused.
+// Behind that is the lift, a byte, if it is not 0. What a later kumo adds comes behind the lift, and is not read: a body
+// may be longer than it is known to be. What changes the meaning of the rest gets another version, which is refused.
 const version = 1
 
 const (
@@ -72,6 +72,9 @@ func AppendBody(b []byte, host string, it *Item) []byte {
 	b = appendString(b, it.Path)
 	if flags&flagRobots != 0 {
 		b = appendString(b, it.Robots)
+	}
+	if it.Lift != 0 {
+		b = append(b, byte(it.Lift))
 	}
 	return b
 }
@@ -186,6 +189,9 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 		return Item{}, ErrDamaged
 	}
 	it.Depth = int32(uint32(depth))
+	if len(f.Rest) > 0 {
+		it.Lift = int8(f.Rest[0])
+	}
 	r.room(int(length) + joined(seedFrom, seed) + joined(fromFrom, from) + len(path) + len(robots))
 	it.URL = r.string(scheme, host, root, url)
 	it.Seed = r.join(it.URL[:seedFrom], seed)
@@ -193,6 +199,32 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	it.Path = r.join("", path)
 	it.Robots = r.join("", robots)
 	return it, nil
+}
+
+// LiftOf is the lift of an item that AppendBody wrote; 0 of what it did not write.
+func LiftOf(body []byte) int8 {
+	if len(body) < 3 {
+		return 0
+	}
+	flags, f := body[1], varint.Reader{Rest: body[3:]}
+	if flags&flagCounts != 0 {
+		f.Byte()
+		f.Byte()
+	}
+	f.Uint() // depth
+	f.Bytes()
+	for range 2 { // seed, from
+		f.Uint()
+		f.Bytes()
+	}
+	f.Bytes() // path
+	if flags&flagRobots != 0 {
+		f.Bytes()
+	}
+	if f.Bad || len(f.Rest) == 0 {
+		return 0
+	}
+	return int8(f.Rest[0])
 }
 
 // String is a string as those of items are.

@@ -29,6 +29,9 @@ func someItem(dice *rand.Rand) Item {
 	if is() {
 		it.Robots = someText(dice, root)
 	}
+	if is() {
+		it.Lift = int8(dice.IntN(256) - 128)
+	}
 	return it
 }
 
@@ -72,10 +75,36 @@ func TestLongItemsAreReadAsWritten(t *testing.T) {
 	}
 }
 
+// An item of before there were lifts ends where its lift would be.
+func TestAnItemWithoutALiftHasNone(t *testing.T) {
+	dice := rand.New(rand.NewPCG(4, 0))
+	for range 50 {
+		it := someItem(dice)
+		it.Lift = 5
+		body := AppendBody(nil, host, &it)
+		it.Lift = 0
+		var r Reader
+		if got, err := r.ReadBody(body[:len(body)-1], host); err != nil || got != it {
+			t.Errorf("%+v became %+v, %v", it, got, err)
+		}
+	}
+}
+
+func TestALiftIsFound(t *testing.T) {
+	dice := rand.New(rand.NewPCG(5, 0))
+	for range 200 {
+		it := someItem(dice)
+		if got := LiftOf(AppendBody(nil, host, &it)); got != it.Lift {
+			t.Errorf("%+v: %d", it, got)
+		}
+	}
+}
+
 func TestAnItemThatIsCutOffIsRefused(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 0))
 	for range 50 {
 		it := someItem(dice)
+		it.Lift = 0
 		body := AppendBody(nil, host, &it)
 		frame := Append(nil, host, &it)
 		if !bytes.HasSuffix(frame, body) {
@@ -98,7 +127,8 @@ func TestAnItemThatIsCutOffIsRefused(t *testing.T) {
 // What a later kumo adds to an item does not keep this one from reading the rest; another version does.
 func TestALaterItemIsRead(t *testing.T) {
 	it := someItem(rand.New(rand.NewPCG(2, 0)))
-	body := append(AppendBody(nil, "", &it), "rank 7"...)
+	it.Lift = -3
+	body := append(AppendBody(nil, "", &it), "what comes later"...)
 	var r Reader
 	if got, err := r.ReadBody(body, ""); err != nil || got != it {
 		t.Errorf("%+v became %+v, %v", it, got, err)
@@ -133,6 +163,9 @@ func FuzzReader(f *testing.F) {
 			}
 			if n := len(it.URL) + len(it.Seed) + len(it.From) + len(it.Path) + len(it.Robots); n > 3*(len(body)+len(host)+9) {
 				t.Errorf("%d bytes became %d", len(body), n)
+			}
+			if got := LiftOf(body); got != it.Lift {
+				t.Errorf("a lift of %d is found, %d is read", got, it.Lift)
 			}
 			again := AppendBody(nil, at, &it)
 			if got, err := r.ReadBody(again, at); err != nil || got != it {

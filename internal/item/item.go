@@ -23,9 +23,10 @@ type Item struct {
 	Late      bool   // after all that wait now: it failed where others may not
 	Told      bool   // an earlier run has said that its host could not be had
 	Recrawl   bool   // it was visited before, and its time has come again
+	Lift      int8   // by how many places it goes before others of its importance, see [kumo/internal/rank.Lift]
 
-	// Its place in its host's queue, which the queue gives it: its depth, or that of the deepest when it came late, and
-	// its age. They are not written down with it.
+	// Its place in its host's queue: the least rank goes first, then what is oldest. Who pushes it gives the rank, the
+	// queue the age, and the rank of what comes late. They are not written down with it.
 	Rank int32
 	Seq  uint64
 }

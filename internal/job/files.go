@@ -15,6 +15,7 @@ const (
 	fixedFiles  = 36
 	nodeFiles   = 16  // connections of a node to the cluster
 	serverFiles = 112 // and of a server to nodes, with the files of what it keeps for them
+	rankFiles   = 3   // links by which URLs are ranked
 	leastRead   = 8   // files of the state open for reading
 	mostRead    = 512
 	leastLooks  = 2 // names looked up at once
@@ -60,6 +61,9 @@ func (j *Job) FitFiles(r Role) (read int, err error) {
 		return 0, nil
 	}
 	others := map[Role]int{Member: nodeFiles, Server: nodeFiles + serverFiles}[r]
+	if j.ByLinks() {
+		others += rankFiles
+	}
 	d, err := shareOut(limit, others)
 	if err != nil {
 		return 0, err

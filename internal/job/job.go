@@ -45,7 +45,8 @@ type Job struct {
 	Fresh       bool   // forget an earlier crawl in the same folder
 	Moved       bool   // WARC files that are no longer in the folder were moved on purpose
 
-	Memory   int64 // bytes for queues and known URLs, of which there may be more on the disk; a third of the machine's
+	Memory   int64  // bytes for queues and known URLs, of which there may be more on the disk; a third of the machine's
+	Order    string // one of Orders; "" is the first
 	Crawl    crawl.Config
 	Frontier frontier.Config
 	Fetch    fetch.Config
@@ -165,7 +166,7 @@ const LimitKey = "limit"
 // Tunable are the settings that a crawl's nodes share and that may change while it runs. Others that are not lasting
 // are read when nodes begin.
 var Tunable = []string{LimitKey, "delay", "ip-delay", "max-crawl-delay", "contact", "user-agent", "connect-timeout",
-	"timeout", "tries"}
+	"timeout", "tries", PreferKey}
 
 // nameOf makes a crawl's name of a seed's host.
 func nameOf(seed weburl.URL) string { return strings.Trim(SafeName(seed.Host()), "-.") }

@@ -23,7 +23,7 @@ const (
 )
 
 // MemoryBudget is what the user grants, in bytes. Seven eighths go to what the crawl knows: half to known URLs, a
-// quarter to queues, an eighth to digests. The last is for pages under way.
+// quarter to queues, an eighth to digests; see KnownMemory. The last is for pages under way.
 func (j *Job) MemoryBudget() int64 {
 	if j.Memory > 0 {
 		return max(j.Memory, leastMemory)

@@ -72,6 +72,7 @@ type link struct {
 	no      strategy.Node // who has refused it last
 	refused bool          // somebody has
 	tries   uint8         // to find an owner who takes it
+	flown   bool          // it was in a batch
 }
 
 // A lane is what waits for one node.
@@ -141,6 +142,16 @@ func (o *Outbox) Data(number uint64) (string, bool) {
 		return "", false
 	}
 	return k.data, true
+}
+
+// Replace has a link that was in no batch yet say something else, which is as long; false if there is none.
+func (o *Outbox) Replace(number uint64, data string) bool {
+	k, ok := o.links[number]
+	if !ok || k.flown || len(data) != len(k.data) {
+		return false
+	}
+	k.data = data
+	return true
 }
 
 // Batches returns what is to be sent now: batches that have had no answer for too long, and new ones. It is called
@@ -273,6 +284,9 @@ func (o *Outbox) cut(l *lane) []*link {
 		n++
 	}
 	links := slices.Clone(l.queue[:n])
+	for _, k := range links {
+		k.flown = true
+	}
 	clear(l.queue[:n])
 	if l.queue = l.queue[n:]; len(l.queue) == 0 {
 		l.queue = nil

@@ -20,6 +20,8 @@ type Link struct {
 	Text string // an anchor's text, white space collapsed; only if the parser was asked for it
 
 	NoFollow, UGC, Sponsored bool // rel has the link type of that name
+
+	Priority float32 // of an entry of a sitemap, from 0 to 1: 0.5 is that of one which says nothing
 }
 
 // A Response is one HTTP exchange as it went over the wire. The fetcher fills it and reuses its buffers, so it is valid
@@ -194,7 +196,9 @@ type Record struct {
 	Detail   string  // the failure in words
 	Response *Response
 	Page     *Page
-	Text     *MainText // the page's main text, if the crawl was asked for texts and the page has one
+	// of its URL when it was fetched, by the links that were found until then; 0 if the crawl's order goes by none
+	Importance float64
+	Text       *MainText // the page's main text, if the crawl was asked for texts and the page has one
 
 	Robots  bool   // this is a host's robots.txt, fetched for its rules
 	Digest  Digest // SHA-1 of Response.Payload

@@ -61,6 +61,7 @@ func (p *Parser) readList(resp *page.Response, pg *page.Page) error {
 		if err != nil {
 			return fmt.Errorf("%w, after %d entries", err, n)
 		}
+		entry.Link.Priority = float32(entry.Priority)
 		pg.Links = append(pg.Links, entry.Link)
 		n++
 	}

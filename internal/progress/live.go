@@ -80,7 +80,8 @@ func (l *Live) Listener() crawl.Listener {
 			}
 			l.add(fmt.Sprintf("the few hosts that worked are not reached again: waited for %v", after.Round(time.Second)))
 		},
-		Scarce: func(why string) { l.add("no socket left on this machine (ulimit -n): " + why) },
+		Unranked: func(error) { l.add("URLs that are found from now on are not ranked: see --memory") },
+		Scarce:   func(why string) { l.add("no socket left on this machine (ulimit -n): " + why) },
 		Paused: func(free uint64) {
 			l.add(fmt.Sprintf("paused: the disk has %s left; make room, or continue with a lower --min-free-disk",
 				stats.Bytes(int64(free))))

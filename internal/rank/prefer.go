@@ -12,6 +12,7 @@ import (
 type Preferences []preference
 
 type preference struct {
+	rule string
 	urls *regexp.Regexp
 	lift Lift
 }
@@ -31,7 +32,7 @@ func ParsePreference(rule string) (Preferences, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", rule, err)
 	}
-	return Preferences{{urls, LiftOf(weight)}}, nil
+	return Preferences{{rule, urls, LiftOf(weight)}}, nil
 }
 
 // Lift is that of a canonical URL: of all rules that match it, together.
@@ -42,4 +43,14 @@ func (p Preferences) Lift(url string) (sum Lift) {
 		}
 	}
 	return sum
+}
+
+// Rules are those that match a canonical URL, as they were written.
+func (p Preferences) Rules(url string) (all []string) {
+	for i := range p {
+		if p[i].urls.MatchString(url) {
+			all = append(all, p[i].rule)
+		}
+	}
+	return all
 }

@@ -27,8 +27,9 @@ import (
 
 // A State is a crawl as its checkpoint and the journal's rest have it. The engine goes on from it.
 type State struct {
-	Marks []store.Mark // lengths of the record files
-	Stats *stats.Counter
+	Marks      []store.Mark // lengths of the record files
+	Checkpoint []store.Mark // the same, as the last checkpoint has them
+	Stats      *stats.Counter
 
 	Views       Views
 	behind      bool                       // the entry at hand is older than the checkpoint: only seen and the digests may lack it
@@ -150,6 +151,7 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 		s.Unsettled = *n.Arrivals
 	}
 	maps.Copy(s.Tenures, n.Tenures)
+	s.Checkpoint = n.Marks
 	for _, m := range n.Marks {
 		s.marks[m.Name] = m.Length
 	}

@@ -99,7 +99,7 @@ func (s *Session) Tune(j *job.Job) error {
 	s.Fetcher.SetManners(fetch.Manners{UserAgent: j.Fetch.UserAgent, ConnectTimeout: j.Fetch.ConnectTimeout,
 		Timeout: j.Fetch.Timeout})
 	d := frontier.Delays{Delay: j.Frontier.Delay, AddrDelay: j.Frontier.AddrDelay, MaxDelay: j.Frontier.MaxDelay}
-	s.Engine.Tune(crawl.Tuning{Delays: d, Tries: j.Crawl.Tries})
+	s.Engine.Tune(crawl.Tuning{Delays: d, Tries: j.Crawl.Tries, Prefer: j.Crawl.Prefer})
 	if s.Folder == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ const (
 // The kinds of groups.
 const (
 	groupWaiting = 'w' // a host, its times, and URLs that wait there
+	groupRanked  = 'r' // the same, each URL with what links are worth to it behind it, a float of 4 bytes
 	groupKnown   = 'k' // an origin, its host's times, and URLs that are known
 )
 
@@ -53,9 +55,10 @@ type ChunkWriter struct {
 	block  entry.Encoder // the one at hand
 	weight int           // of all
 
-	group  []byte // its beginning: kind and name
-	host   string // of waiting URLs
-	count  int    // its URLs
+	group  []byte                   // its beginning: kind and name
+	host   string                   // of waiting URLs
+	worth  func(url string) float32 // nil: nothing is said
+	count  int                      // its URLs
 	urls   entry.Encoder
 	before string // the last known URL, by what is behind its origin
 }
@@ -73,7 +76,11 @@ func (p *ChunkWriter) empty() bool { return p.weight == 0 }
 
 // Waiting begins a group of waiting URLs.
 func (p *ChunkWriter) Waiting(host string, c HostTiming) {
-	p.begin(groupWaiting, host, c)
+	kind := byte(groupWaiting)
+	if p.worth != nil {
+		kind = groupRanked
+	}
+	p.begin(kind, host, c)
 	p.host = host
 }
 
@@ -97,6 +104,9 @@ func (p *ChunkWriter) begin(kind byte, name string, c HostTiming) {
 // Item adds a URL that waits.
 func (p *ChunkWriter) Item(it *item.Item) {
 	p.urls.Writer = item.Append(p.urls.Writer, p.host, it)
+	if p.worth != nil {
+		p.urls.Writer = binary.LittleEndian.AppendUint32(p.urls.Writer, math.Float32bits(p.worth(it.URL)))
+	}
 	p.count++
 	p.weight += item.Weight + len(it.URL) + len(it.From) + len(it.Seed) + len(it.Path)
 }
@@ -159,8 +169,19 @@ func (p *ChunkWriter) Chunk() []byte {
 type Chunk struct {
 	Waiting []HostQueue
 	Known   []HostKnown
+	Worths  []Worth // of those that wait, as far as it is not 0
 	weight  int
 }
+
+// A Worth is what links are worth to a URL, as the order of the node has it that hands it over.
+type Worth struct {
+	URL   string
+	Depth int32
+	Worth float32
+}
+
+// maxWorth is more than links to a URL can be worth.
+const maxWorth = 1 << 40
 
 // HostQueue are URLs that wait at a host.
 type HostQueue struct {
@@ -244,8 +265,10 @@ func (d blockReader) read() {
 		}
 		switch {
 		case d.Bad:
-		case kind == groupWaiting && len(name) > 0 && len(name) <= maxHost && strings.IndexByte(name, '/') < 0:
-			p.Waiting = append(p.Waiting, HostQueue{Host: name, Timing: c, Items: d.items(name, int(n))})
+		case (kind == groupWaiting || kind == groupRanked) && len(name) > 0 && len(name) <= maxHost &&
+			strings.IndexByte(name, '/') < 0:
+			items := d.items(name, int(n), kind == groupRanked)
+			p.Waiting = append(p.Waiting, HostQueue{Host: name, Timing: c, Items: items})
 		case kind == groupKnown && len(name) <= entry.MaxURL:
 			p.Known = d.bySlice(p.Known, HostKnown{Host: item.HostOf(name + "/"), Timing: c, Entries: d.entries(name, now, int(n))})
 		default:
@@ -292,9 +315,13 @@ func (d blockReader) millis() time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-func (d blockReader) items(host string, n int) (items []item.Item) {
+func (d blockReader) items(host string, n int, ranked bool) (items []item.Item) {
 	for range n {
 		it := d.Item(host)
+		worth := float32(0)
+		if ranked {
+			worth = d.worth()
+		}
 		if it.Depth < 0 || it.Robots != "" || d.slices.Of(it.URL) != host || max(len(it.URL), len(it.From), len(it.Seed),
 			len(it.Path)) > entry.MaxURL {
 			d.Bad = true
@@ -304,9 +331,26 @@ func (d blockReader) items(host string, n int) (items []item.Item) {
 		}
 		if isCanonical(item.HostOfSlice(host), it.URL) { // an earlier version may have let others in
 			items = append(items, it)
+			if worth != 0 {
+				d.chunk.Worths = append(d.chunk.Worths, Worth{it.URL, it.Depth, worth})
+			}
 		}
 	}
 	return items
+}
+
+func (d blockReader) worth() float32 {
+	if len(d.Rest) < 4 {
+		d.Bad = true
+		return 0
+	}
+	worth := math.Float32frombits(binary.LittleEndian.Uint32(d.Rest))
+	d.Rest = d.Rest[4:]
+	if !(worth >= -maxWorth && worth <= maxWorth) {
+		d.Bad = true
+		return 0
+	}
+	return worth
 }
 
 func (d blockReader) entries(origin string, now int64, n int) (entries []seen.Entry) {

@@ -51,6 +51,10 @@ type Config struct {
 	// is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after
 	// a crash. It must be quick; may be nil
 	Received func(t member.Transfer, hosts []string)
+
+	Rank  func(items []item.Item)  // gives items that come their ranks; nil: they have those that they have
+	Give  func(all []Worth)        // is told what links are worth to URLs that come; nil: nobody wants to know
+	Worth func(url string) float32 // says what they are worth to one that goes; nil: nothing
 }
 
 // An Endpoint is a node's end of transfers: it takes hosts that come, forgets those that went, and knows which transfers
@@ -169,6 +173,9 @@ func (r *Endpoint) enter(c *entry.Chunk, p *Chunk, m *mergePlan, keeps []string)
 	r.mu.Lock()
 	whole = r.Unsettled.Take(c.Transfer, p, keeps, c.Last)
 	r.mu.Unlock()
+	if r.Give != nil {
+		r.Give(p.Worths) // those of what waits here already, too
+	}
 	r.receive(c.Transfer, p, m)
 	return whole
 }
@@ -204,6 +211,9 @@ func (r *Endpoint) receive(t member.Transfer, p *Chunk, m *mergePlan) {
 		a.Host = r.Intern(a.Host)
 		for k := range a.Items {
 			a.Items[k].Path = r.Intern(a.Items[k].Path)
+		}
+		if r.Rank != nil {
+			r.Rank(a.Items)
 		}
 		if isIn(m.kept, a.Host) {
 			a.Timing = a.Timing.Merge(r.Frontier, a.Host)

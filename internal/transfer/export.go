@@ -22,6 +22,7 @@ type Holding struct {
 	Except    func(host string) bool                 // hosts that are not held
 	Unsettled Unsettled                              // of a dead node: what had come to it
 	Now       func() time.Time
+	Worth     func(url string) float32 // what links are worth to a URL that waits; nil: nothing is said
 }
 
 // Forget leaves hosts of a dead node out of what is exported from now on.
@@ -123,6 +124,7 @@ func (x *Export) writer(to strategy.Node) (*ChunkWriter, error) {
 	}
 	p, err := NewChunkWriter(x.Now(), x.Sizes)
 	if err == nil {
+		p.worth = x.Worth
 		x.writers[to] = p
 	}
 	return p, err
@@ -321,7 +323,7 @@ func (r *Endpoint) Holding() *Holding {
 	came := r.Unsettled.Hosts()
 	r.mu.Unlock()
 	return &Holding{Frontier: r.Frontier, DB: r.DB, Abandoned: r.Abandoned.Current, Reported: r.Reported,
-		Now:    r.Now,
+		Now: r.Now, Worth: r.Worth,
 		Except: func(host string) bool { return came[host] }}
 }
 

@@ -63,6 +63,9 @@ func crashes(t *testing.T, seed uint64) {
 	if seed%2 == 1 {
 		doubt(t, j)
 	}
+	if seed%4 > 1 {
+		j.Order = job.PageRank
+	}
 	ends := livesUntilDone(t, j, dice)
 	score := s.Score()
 	t.Logf("%v; %d repeats", ends, score.Repeats) // a crawl that doubts has had one before

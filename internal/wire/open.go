@@ -34,6 +34,10 @@ type opening struct {
 	runs    bool           // and is not only looked into
 	block   *policy.BlockList
 	scratch *vfs.Scratch
+
+	ranks        crawl.Ranks
+	late         *lateRanker // nil: the order goes by no links
+	rankKeyIsNew bool
 }
 
 // Open makes a session of a job: it locks the folder, reads what an earlier run left there, and puts the parts
@@ -182,6 +186,9 @@ func (o *opening) check() (err error) {
 	if err := j.CheckSlices(); err != nil {
 		return err
 	}
+	if err := o.checkOrder(); err != nil {
+		return err
+	}
 	if !j.HasSeeds() && (j.Fresh || j.Dir == "") {
 		return job.ErrNoSeeds
 	}
@@ -262,6 +269,7 @@ func (o *opening) assemble() error {
 		Archive:   j.Writes(job.WARC),
 		Free:      o.free(),
 		Journal:   o.Journal,
+		Ranks:     o.ranks,
 		Listener:  j.Listener,
 		NoSecrets: !o.Fetcher.HasSecrets(),
 	}

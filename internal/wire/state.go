@@ -30,6 +30,9 @@ func (o *opening) openState() (err error) {
 			return err
 		}
 	}
+	if err := o.openRanks(); err != nil {
+		return err
+	}
 	o.Resumed, o.Known, o.Waiting = !o.State.Fresh(), o.State.Known(), o.State.Waiting()
 	return nil
 }
@@ -63,11 +66,20 @@ func (o *opening) openJournal() error {
 // openViews opens what the journal's entries have come to: on the disk, if the crawl has a folder.
 func (o *opening) openViews() error {
 	j := o.Job
+	if j.ByLinks() {
+		key, err := o.openRankKey()
+		if err != nil {
+			return err
+		}
+		o.late = &lateRanker{key: key}
+		j.Frontier.Ranker = o.late
+	}
+	j.Frontier.RankHosts = j.ByLinks() || len(j.Crawl.Prefer) > 0
 	if o.Folder == nil {
 		o.Views = recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(), Frontier: frontier.New(j.Frontier)}
 		return nil
 	}
-	memory := j.MemoryBudget()
+	memory := j.KnownMemory()
 	cfg := seen.Config{Memory: memory / 2, Depths: j.Crawl.Depth >= 0, Now: j.Crawl.Now}
 	db, err := seen.Open(o.disk, o.Folder.Path("state", "seen"), cfg)
 	if err != nil {

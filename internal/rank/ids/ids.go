@@ -28,6 +28,12 @@ const KeyBits = 37
 // KeyOf is the key of a canonical URL.
 func KeyOf(key *siphash.Key, url string) Key { return Key(key.SumString(url) >> (64 - KeyBits)) }
 
+// A URL is one that is ranked.
+type URL struct {
+	Key   Key
+	Depth int32 // in links from a seed
+}
+
 // Parts is how many parts a table has.
 const Parts = (1<<prefixBits + group - 1) / group * len(spans)
 
@@ -80,7 +86,7 @@ func join(part, rest uint32) Key {
 const Most = 1<<numberBits - 1
 
 // ErrFull says that there are as many URLs as there are numbers.
-var ErrFull = errors.New("as many URLs are ranked as can be: 134 million on a node")
+var ErrFull = errors.New("as many URLs are ranked as can be")
 
 // A Table numbers URLs. Its methods are called by one goroutine at a time.
 type Table struct {

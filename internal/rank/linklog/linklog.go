@@ -39,6 +39,18 @@ type Mark struct {
 	Links int64 // the length of the links' file
 }
 
+// The files, in the log's folder.
+const (
+	KeysFile  = "keys"
+	LinksFile = "links"
+)
+
+// Lengths are those of the files.
+func (m Mark) Lengths() (keys, links int64) { return keyLen * m.URLs, m.Links }
+
+// MarkOf is the mark with which the files have such lengths.
+func MarkOf(keys, links int64) Mark { return Mark{URLs: keys / keyLen, Links: links} }
+
 // chunkLen is how long a chunk is at least. It ends with a record.
 const chunkLen = 256 << 10
 
@@ -95,13 +107,13 @@ func (l *Log) open(mark Mark) (err error) {
 	if err := disk.MkdirAll(l.cfg.Dir); err != nil {
 		return err
 	}
-	if l.keyFile, err = l.cut("keys", keyLen*mark.URLs); err != nil {
+	if l.keyFile, err = l.cut(KeysFile, keyLen*mark.URLs); err != nil {
 		return err
 	}
-	if l.linkFile, err = l.cut("links", mark.Links); err != nil {
+	if l.linkFile, err = l.cut(LinksFile, mark.Links); err != nil {
 		return err
 	}
-	if l.reader, err = disk.OpenAt(l.name("links")); err != nil {
+	if l.reader, err = disk.OpenAt(l.name(LinksFile)); err != nil {
 		return err
 	}
 	return l.load(mark)
@@ -351,7 +363,7 @@ func (l *Log) Keys(f func(ids.Key) error) error {
 	if l.cfg.Dir == "" {
 		return nil
 	}
-	r, err := l.cfg.Disk.OpenAt(l.name("keys"))
+	r, err := l.cfg.Disk.OpenAt(l.name(KeysFile))
 	if err != nil {
 		return err
 	}
@@ -448,7 +460,7 @@ func (v View) Scan(ctx context.Context, page func(*rank.Page), gift func(rank.ID
 
 // Remove removes the files of a log that is not open.
 func Remove(disk vfs.FS, dir string) error {
-	for _, file := range []string{"keys", "links"} {
+	for _, file := range []string{KeysFile, LinksFile} {
 		if err := disk.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

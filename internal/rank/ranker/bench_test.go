@@ -38,7 +38,7 @@ func (w *webOf) visit(v *Visit, key func(int) ids.Key) {
 			f := w.dice.Float64()
 			to = int(f * f * f * f * float64(w.urls))
 		}
-		v.Links = append(v.Links, URL{key(to), 1})
+		v.Links = append(v.Links, URL{Key: key(to), Depth: 1})
 	}
 	w.page++
 	w.urls = max(w.urls, w.page+1)

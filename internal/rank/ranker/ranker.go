@@ -20,7 +20,9 @@ package ranker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -36,10 +38,15 @@ type Config struct {
 	Key    siphash.Key // the crawl's own: the same whenever its log is opened
 	Log    linklog.Config
 	Growth float64 // by which share links become more between two refreshes; 0.1
+	Most   int     // URLs, beyond which none gets a number; ids.Most
 }
 
+// ErrFull says that there are as many URLs as are to be ranked. Those that come then have importance 1, and links to
+// them are not counted. It comes beside an answer that is whole.
+var ErrFull = ids.ErrFull
+
 // leastGrowth is how many bytes of links there are between two refreshes at least.
-const leastGrowth = 64 << 10
+const leastGrowth = 4 << 10
 
 // warmUp is how many refreshes are due after a log was opened: the estimates of the process before are gone.
 const warmUp = 4
@@ -71,6 +78,9 @@ type Ranker struct {
 func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
 	if cfg.Growth == 0 {
 		cfg.Growth = 0.1
+	}
+	if cfg.Most == 0 {
+		cfg.Most = ids.Most
 	}
 	log, err := linklog.Open(cfg.Log, mark)
 	if err != nil {
@@ -119,10 +129,7 @@ func (r *Ranker) Close() error {
 func (r *Ranker) KeyOf(url string) ids.Key { return ids.KeyOf(&r.cfg.Key, url) }
 
 // A URL is one that is asked about.
-type URL struct {
-	Key   ids.Key
-	Depth int32
-}
+type URL = ids.URL
 
 // A Visit is a page that was fetched. Its slices may be used again once it was told.
 type Visit struct {
@@ -138,7 +145,7 @@ type Standing struct {
 }
 
 // Share is what each link of a page is worth, if the page has out of them, its own node's and others'. It is to be
-// asked before the page is told by Fetched.
+// asked before the page is told by Fetched. A page without a number gives nothing.
 func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,34 +158,30 @@ func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 }
 
 // Fetched takes a page in, and appends where each of its links belongs now, in their order. A page that was fetched
-// before changes nothing: what it linked to then counts.
+// before changes nothing: what it linked to then counts. The error is ErrFull, or none.
 func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id, err := r.number(v.Page)
-	if err != nil {
-		return to, err
+	if err != nil || r.isFetched(id) {
+		full := r.numbers(v.Links)
+		r.logFresh()
+		return r.standings(v.Links, to), errors.Join(err, full)
 	}
-	again := r.isFetched(id)
 	r.setFetched(id, true)
-	if err := r.numbers(v.Links); err != nil {
-		r.setFetched(id, again)
-		r.logFresh()
-		return to, err
-	}
-	if again {
-		r.logFresh()
-		return r.standings(v.Links, to), nil
-	}
+	err = r.numbers(v.Links)
 	p := &r.page
 	p.ID, p.Links = id, append(p.Links[:0], r.linked...)
 	slices.Sort(p.Links)
 	p.Links = slices.Compact(p.Links)
+	if n := len(p.Links); n > 0 && p.Links[n-1] == unnumbered {
+		p.Links = p.Links[:n-1]
+	}
 	p.Out = max(v.Out, len(p.Links))
 	r.log.Page(r.fresh, p)
 	r.fresh = r.fresh[:0]
 	r.cfg.Order.Fetched(p)
-	return r.standings(v.Links, to), nil
+	return r.standings(v.Links, to), err
 }
 
 // A Gift is what links that other nodes found are worth to a URL, as Share or Worth has it.
@@ -187,15 +190,15 @@ type Gift struct {
 	Worth float32
 }
 
-// Give takes links in that other nodes found, and appends where each URL belongs now.
-func (r *Ranker) Give(all []Gift, to []Standing) ([]Standing, error) {
+// Give takes links in that other nodes found, and appends where each URL belongs now. The error is ErrFull, or none.
+func (r *Ranker) Give(all []Gift, to []Standing) (_ []Standing, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	defer r.logFresh()
 	r.linked, r.before, r.gifts, r.known = r.linked[:0], r.before[:0], r.gifts[:0], r.table.Len()
 	for i := range all {
-		if err := r.note(&all[i].URL); err != nil {
-			return to, err
+		if failed := r.note(&all[i].URL); failed != nil {
+			err = failed
+			continue
 		}
 		r.gifts = append(r.gifts, linklog.Gift{To: r.linked[i], Worth: all[i].Worth})
 	}
@@ -216,22 +219,23 @@ func (r *Ranker) Give(all []Gift, to []Standing) ([]Standing, error) {
 	for i := range all {
 		to = append(to, r.standing(i, &all[i].URL))
 	}
-	return to, nil
+	return to, err
 }
 
-// Places appends where URLs belong that nothing has linked to, such as seeds, or that are put into queues again.
-func (r *Ranker) Places(all []URL, to []rank.Place) ([]rank.Place, error) {
+// Places appends where URLs belong that nothing has linked to, such as seeds, or that are put into queues again. The
+// error is ErrFull, or none.
+func (r *Ranker) Places(all []URL, to []rank.Place) (_ []rank.Place, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer r.logFresh()
 	for i := range all {
-		id, err := r.number(all[i].Key)
-		if err != nil {
-			return to, err
+		id, failed := r.number(all[i].Key)
+		if failed != nil {
+			err = failed
 		}
-		to = append(to, rank.PlaceOf(r.cfg.Order.Importance(id, all[i].Depth)))
+		to = append(to, r.place(id, all[i].Depth))
 	}
-	return to, nil
+	return to, err
 }
 
 // An Explanation is what is known of a URL.
@@ -253,30 +257,29 @@ func (r *Ranker) Explain(u URL) (e Explanation, known bool) {
 }
 
 // numbers numbers links, and notes where they belong before anything changes.
-func (r *Ranker) numbers(links []URL) error {
+func (r *Ranker) numbers(links []URL) (err error) {
 	r.linked, r.before, r.known = r.linked[:0], r.before[:0], r.table.Len()
 	for i := range links {
-		if err := r.note(&links[i]); err != nil {
-			return err
+		if failed := r.note(&links[i]); failed != nil {
+			err = failed
 		}
 	}
-	return nil
+	return err
 }
 
-// unplaced is the place of what was not known.
-const unplaced rank.Place = -1
+const (
+	unplaced   rank.Place = -1             // of what was not known
+	unnumbered rank.ID    = math.MaxUint32 // there are no numbers left
+)
 
 func (r *Ranker) note(u *URL) error {
 	id, err := r.number(u.Key)
-	if err != nil {
-		return err
-	}
 	place := unplaced
-	if int(id) < r.known && !r.isFetched(id) {
-		place = rank.PlaceOf(r.cfg.Order.Importance(id, u.Depth))
+	if err == nil && int(id) < r.known && !r.isFetched(id) {
+		place = r.place(id, u.Depth)
 	}
 	r.linked, r.before = append(r.linked, id), append(r.before, place)
-	return nil
+	return err
 }
 
 func (r *Ranker) standings(links []URL, to []Standing) []Standing {
@@ -287,18 +290,35 @@ func (r *Ranker) standings(links []URL, to []Standing) []Standing {
 }
 
 func (r *Ranker) standing(i int, u *URL) Standing {
-	place := rank.PlaceOf(r.cfg.Order.Importance(r.linked[i], u.Depth))
+	place := r.place(r.linked[i], u.Depth)
 	return Standing{place, r.before[i] != unplaced && place < r.before[i]}
+}
+
+// place is where a URL belongs; as one of importance 1 if it has no number.
+func (r *Ranker) place(u rank.ID, depth int32) rank.Place {
+	if u == unnumbered {
+		return rank.PlaceOf(1)
+	}
+	return rank.PlaceOf(r.cfg.Order.Importance(u, depth))
 }
 
 // number is the number of a URL. One that is new is to be logged.
 func (r *Ranker) number(k ids.Key) (rank.ID, error) {
+	if r.table.Len() >= r.cfg.Most {
+		if id, ok := r.table.Find(k); ok {
+			return id, nil
+		}
+		return unnumbered, ErrFull
+	}
 	id, isNew, err := r.table.Add(k)
+	if err != nil {
+		return unnumbered, err
+	}
 	if isNew {
 		r.fresh = append(r.fresh, k)
 		r.grow()
 	}
-	return id, err
+	return id, nil
 }
 
 // logFresh logs URLs that became known without a page or a gift.

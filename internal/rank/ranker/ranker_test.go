@@ -45,7 +45,7 @@ func url(u rank.ID) string { return fmt.Sprintf("https://example.com/%d", u) }
 func visit(r *Ranker, dice *rand.Rand, p *rank.Page) *Visit {
 	v := &Visit{Page: r.KeyOf(url(p.ID)), Out: p.Out}
 	for _, to := range p.Links {
-		v.Links = append(v.Links, URL{r.KeyOf(url(to)), 1})
+		v.Links = append(v.Links, URL{Key: r.KeyOf(url(to)), Depth: 1})
 	}
 	if len(v.Links) > 0 {
 		v.Links = append(v.Links, v.Links[0])
@@ -121,7 +121,7 @@ func TestWhoIsToldKnowsAllPlaces(t *testing.T) {
 				}
 			}
 			for key, place := range queue {
-				e, known := r.Explain(URL{key, 1})
+				e, known := r.Explain(URL{Key: key, Depth: 1})
 				if want := rank.PlaceOf(e.Importance); !known || place != want || e.Fetched {
 					t.Fatalf("%x waits at %d, and belongs to %d", key, place, want)
 				}
@@ -191,9 +191,9 @@ func TestAgain(t *testing.T) {
 func TestKilled(t *testing.T) {
 	cfg := Config{Order: indegree.New(), Log: linklog.Config{Dir: t.TempDir()}}
 	r := open(t, cfg, linklog.Mark{})
-	tell(t, r, &Visit{Page: 1, Links: []URL{{2, 0}, {3, 0}}})
+	tell(t, r, &Visit{Page: 1, Links: []URL{{Key: 2}, {Key: 3}}})
 	mark := r.Mark()
-	tell(t, r, &Visit{Page: 2, Links: []URL{{3, 0}, {4, 0}}})
+	tell(t, r, &Visit{Page: 2, Links: []URL{{Key: 3}, {Key: 4}}})
 	if err := errors.Join(r.Flush(), r.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -379,17 +379,50 @@ func common(a, b []rank.ID) (n int) {
 
 func TestAPageThatIsFetchedAgainChangesNothing(t *testing.T) {
 	r := open(t, Config{Order: indegree.New()}, linklog.Mark{})
-	v := Visit{Page: 1, Links: []URL{{2, 0}}}
+	v := Visit{Page: 1, Links: []URL{{Key: 2}}}
 	first := tell(t, r, &v)
 	if again := tell(t, r, &v); !slices.Equal(first, again) {
 		t.Errorf("%v, then %v", first, again)
 	}
 }
 
+// What comes when there are no numbers left has importance 1, and the rest goes on.
+func TestNoMoreThanMost(t *testing.T) {
+	r := open(t, Config{Order: indegree.New(), Most: 4}, linklog.Mark{})
+	tell(t, r, &Visit{Page: 1, Links: []URL{{Key: 2}, {Key: 3}}})
+	all, err := r.Fetched(&Visit{Page: 2, Links: []URL{{Key: 3}, {Key: 4}, {Key: 5}, {Key: 3}}}, nil)
+	one := rank.PlaceOf(1)
+	if !errors.Is(err, ErrFull) || len(all) != 4 || !all[0].Rose || all[0].Place >= rank.PlaceOf(2) ||
+		all[2].Place != one {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if e, _ := r.Explain(URL{Key: 4}); e.Importance != 2 {
+		t.Errorf("what got the last number has %+v", e)
+	}
+	all, err = r.Fetched(&Visit{Page: 6, Links: []URL{{Key: 3}, {Key: 7}}}, nil)
+	if !errors.Is(err, ErrFull) || len(all) != 2 {
+		t.Errorf("of a page without a number: %+v, %v", all, err)
+	}
+	if e, _ := r.Explain(URL{Key: 3}); e.Importance != 3 {
+		t.Errorf("after links from two pages that count: %+v", e)
+	}
+	all, err = r.Give([]Gift{{URL: URL{Key: 8}, Worth: 1}, {URL: URL{Key: 4}, Worth: 2}}, nil)
+	if !errors.Is(err, ErrFull) || len(all) != 2 || all[0].Place != one {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if e, _ := r.Explain(URL{Key: 4}); e.Importance != 4 {
+		t.Errorf("after a gift: %+v", e)
+	}
+	places, err := r.Places([]URL{{Key: 9}, {Key: 2}}, nil)
+	if !errors.Is(err, ErrFull) || len(places) != 2 || places[0] != one || places[1] != rank.PlaceOf(2) {
+		t.Errorf("%v, %v", places, err)
+	}
+}
+
 func TestSeeds(t *testing.T) {
 	cfg := Config{Order: opic.New(), Log: linklog.Config{Dir: t.TempDir()}}
 	r := open(t, cfg, linklog.Mark{})
-	places, err := r.Places([]URL{{5, 0}, {6, 0}, {5, 3}}, nil)
+	places, err := r.Places([]URL{{Key: 5}, {Key: 6}, {Key: 5, Depth: 3}}, nil)
 	if err != nil || len(places) != 3 || places[0] != rank.PlaceOf(1) {
 		t.Fatalf("%v, %v", places, err)
 	}

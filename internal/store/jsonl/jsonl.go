@@ -3,10 +3,11 @@
 //
 // A page's line has url, final, status, time, type, charset, lang, title, bytes (of the payload), digest
 // ("sha1:BASE32"), depth, from and links (their number), always; warc and offset when it lies in a WARC file; when they
-// apply: truncated and malformed (the reasons), revisit (the URL that had the same payload before), sniffed (the media
-// type, where it is not the declared one), robots (what the page asks of robots, as written), noindex and noarchive
-// (true, where that is obeyed), recrawl (what a visit has found that was not the first). A skip's line has url, host, rule, why, from, depth and time. Times are UTC with
-// milliseconds.
+// apply: importance (of its URL when it was fetched, by the links that were found until then), truncated and malformed
+// (the reasons), revisit (the URL that had the same payload before), sniffed (the media type, where it is not the
+// declared one), robots (what the page asks of robots, as written), noindex and noarchive (true, where that is obeyed),
+// recrawl (what a visit has found that was not the first). A skip's line has url, host, rule, why, from, depth and
+// time. Times are UTC with milliseconds.
 package jsonl
 
 import (
@@ -101,6 +102,10 @@ func (l *line) page(rec *page.Record) {
 	if rec.Place.File != "" {
 		l.text("warc", rec.Place.File)
 		l.number("offset", rec.Place.Offset)
+	}
+	if rec.Importance > 0 {
+		l.key("importance")
+		l.b = strconv.AppendFloat(l.b, rec.Importance, 'g', 5, 64)
 	}
 	if read.Sniffed != read.Type {
 		l.exception("sniffed", read.Sniffed)

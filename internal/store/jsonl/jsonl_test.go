@@ -56,6 +56,8 @@ func TestPages(t *testing.T) {
 			r.Page.Robots = page.Robots{Meta: "noindex", Header: "kumo: noarchive"}
 			r.NoIndex, r.NoArchive = true, true
 		}, plain + `,"robots":"noindex; kumo: noarchive","noindex":true,"noarchive":true}` + "\n"},
+		{"ranked by links", func(r *page.Record) { r.Importance = 1234567.89 },
+			plain + `,"importance":1.2346e+06}` + "\n"},
 		{"not what it is declared as", func(r *page.Record) { r.Page.Sniffed = "application/pdf" },
 			plain + `,"sniffed":"application/pdf"}` + "\n"},
 		{"robots.txt has no line", func(r *page.Record) { r.Robots = true }, ""},

@@ -12,6 +12,7 @@ type PageLine struct {
 	URL, Final, Type, Charset, Lang, Title, From, Digest string
 	Status, Depth, Links                                 int
 	Bytes, Offset                                        int64
+	Importance                                           float64
 	WARC, Truncated, Malformed, Revisit, Sniffed, Robots string
 	Recrawl                                              string
 	NoIndex, NoArchive                                   bool
