@@ -115,6 +115,9 @@ func (o *Overlay) Rename(from, _ string) error {
 	return &fs.PathError{Op: "rename", Path: from, Err: errors.ErrUnsupported}
 }
 
+// SyncDir does nothing: no change is durable.
+func (o *Overlay) SyncDir(string) error { return nil }
+
 // MkdirAll does nothing: a folder that is not there has no files.
 func (o *Overlay) MkdirAll(string) error { return nil }
 
@@ -178,7 +181,10 @@ func (o *Overlay) OpenAt(name string) (ReaderAt, error) {
 		return nil, notThere("open", name)
 	}
 	below, err := o.FS.OpenAt(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &overlayReader{o, f, nil}, nil
+	case err != nil:
 		return nil, err
 	}
 	return &overlayReader{o, f, below}, nil

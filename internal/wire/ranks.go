@@ -105,7 +105,22 @@ func (o *opening) openRankKey() (key siphash.Key, err error) {
 	if err := o.disk.MkdirAll(o.rankDir()); err != nil {
 		return key, err
 	}
-	return key, vfs.Replace(o.disk, name, key[:])
+	return key, writeNew(o.disk, name, key[:])
+}
+
+// writeNew writes a file of which a part is as good as nothing. (The disk of a crawl that is looked at cannot rename.)
+func writeNew(disk vfs.FS, name string, data []byte) error {
+	if err := vfs.CutBack(disk, name, 0); err != nil {
+		return err
+	}
+	f, err := disk.Append(name)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 func (o *opening) rankDir() string { return o.Folder.Path(filepath.FromSlash(crawl.RankDir)) }
