@@ -84,14 +84,14 @@ func (m *Machine) claim(from strategy.Node, host string, links []Link, over func
 		h := m.hosts[host]
 		switch {
 		case h == nil: // all are done
-			over(m.mayHear(from))
+			over(!m.holdsBack(from))
 			return
 		case !h.first:
 			over(false)
 			return
 		}
 		c := &claim{host: host, links: fresh, over: over, left: 1}
-		c.refused = slices.Contains(r.Before, Done) && !m.mayHear(from)
+		c.refused = slices.Contains(r.Before, Done) && m.holdsBack(from)
 		if open := openOf(links, r.Before); len(open) > 0 {
 			m.awaitOpen(h, open, c)
 		}
