@@ -39,7 +39,9 @@ func (m *Machine) mayHear(n strategy.Node) bool {
 
 // holdsBack reports whether a finder may not forget links that are done. Where nobody has come it may, whoever it is: a
 // node that leaves is not around any more.
-func (m *Machine) holdsBack(finder strategy.Node) bool { return m.apart.owed != nil && !m.mayHear(finder) }
+func (m *Machine) holdsBack(finder strategy.Node) bool {
+	return m.apart.owed != nil && !m.mayHear(finder)
+}
 
 // meet notes who is around.
 func (m *Machine) meet() {
