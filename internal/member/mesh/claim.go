@@ -30,6 +30,7 @@ type claim struct {
 	asked []strategy.Node
 	left  int  // backups that have not answered, and claims of the same links
 	sent  bool // what is new is dispatched, or nothing is
+	later bool // a backup is yet to say which links are done
 	over  func(taken bool)
 	then  []func(known bool) // what waits for it
 	// what this node knew to be open may not be known to all backups, of which this node is not the first any more
@@ -65,7 +66,7 @@ func (m *Machine) offered(e Offered) {
 	}
 	for _, host := range order {
 		o.left++
-		m.claim(host, byHost[host], func(taken bool) {
+		m.claim(e.From, host, byHost[host], func(taken bool) {
 			if !taken {
 				o.refused = append(o.refused, numbers[host]...)
 			}
@@ -78,18 +79,19 @@ func (m *Machine) offered(e Offered) {
 // claim enters links of a host into the history, here and at the other backups, and has those fetched that are new to
 // all of them. The finder forgets a link that is taken. So it is not before all backups have it, however it came to be
 // known here: by another claim that is under way, by one of a process before this one, or of another first backup.
-func (m *Machine) claim(host string, links []Link, over func(taken bool)) {
+func (m *Machine) claim(from strategy.Node, host string, links []Link, over func(taken bool)) {
 	m.recordNew(host, links, func(r Recorded, fresh []Link) {
 		h := m.hosts[host]
 		switch {
 		case h == nil: // all are done
-			over(true)
+			over(!m.holdsBack(from))
 			return
 		case !h.first:
 			over(false)
 			return
 		}
 		c := &claim{host: host, links: fresh, over: over, left: 1}
+		c.refused = slices.Contains(r.Before, Done) && m.holdsBack(from)
 		if open := openOf(links, r.Before); len(open) > 0 {
 			m.awaitOpen(h, open, c)
 		}
@@ -160,6 +162,10 @@ func (m *Machine) spread(c *claim) {
 				c.asked = slices.DeleteFunc(c.asked, func(n strategy.Node) bool { return n == to })
 			} else {
 				m.learn(c, links, r.states)
+				if later := withState(links, r.states, withheld); len(later) > 0 { // it is asked again
+					c.later = true
+					c.asked = slices.DeleteFunc(c.asked, func(n strategy.Node) bool { return n == to })
+				}
 			}
 			m.settle(c)
 		})
@@ -190,11 +196,11 @@ func (m *Machine) settle(c *claim) {
 	}
 	h := m.hosts[c.host]
 	first := h != nil && h.first
-	if first && len(c.links) > 0 && !c.sent {
+	if first && len(c.links) > 0 && !c.sent && !c.later {
 		m.dispatch(h, c.links)
 	}
-	c.sent = true
-	known := len(c.links) == 0 || m.areAll(c.host, c.asked)
+	c.sent, c.later = c.sent || !c.later, false
+	known := c.sent && (len(c.links) == 0 || m.areAll(c.host, c.asked))
 	if !known && first {
 		c.left = 1
 		m.after(pause, func() {
@@ -227,7 +233,7 @@ func (m *Machine) areAll(host string, nodes []strategy.Node) bool {
 
 // store records what another backup says of a host, and says what was known before. Who leaves takes nothing any more,
 // nor who is no backup: what is recorded there nobody would look for.
-func (m *Machine) store(it item, answer func(reply)) {
+func (m *Machine) store(from strategy.Node, it item, answer func(reply)) {
 	if _, one := m.peers(it.host); !one || len(it.links) == 0 || m.leaving {
 		answer(reply{code: replyNo})
 		return
@@ -237,6 +243,9 @@ func (m *Machine) store(it item, answer func(reply)) {
 			m.differed(it, r.Before)
 		}
 		h := m.hosts[it.host]
+		if m.apart.owed != nil && h != nil && len(fresh) > 0 && m.mayHear(from) { // nobody else may know it
+			m.apart.owed[it.host] = &owed{}
+		}
 		if h != nil && h.target == "" && it.node != "" {
 			h.before = it.node
 		}
@@ -244,6 +253,6 @@ func (m *Machine) store(it item, answer func(reply)) {
 		if h != nil && h.first && len(fresh) > 0 {
 			m.begin(h, &claim{host: it.host, links: fresh, over: func(bool) {}, left: 1})
 		}
-		answer(reply{code: replyYes, states: r.Before, number: m.absent.left(m.now)})
+		answer(reply{code: replyYes, states: m.withhold(from, r.Before), number: m.absent.left(m.now)})
 	})
 }

@@ -92,6 +92,10 @@ func (m *Machine) around() []neighbour {
 
 func (m *Machine) sweep() {
 	c := &m.copies
+	if m.apart.owed != nil { // what is open they are told first
+		c.again = true
+		return
+	}
 	before, now, began := c.before, m.around(), c.began
 	c.again, c.before, c.began = false, now, m.now
 	if slices.EqualFunc(before, now, func(a, b neighbour) bool { return a.node == b.node }) && !m.leaving {
@@ -250,11 +254,21 @@ func (m *Machine) giveTo(host string, g *given) {
 
 // giveFrom gives some nodes a piece of what is known of a host, and then the rest. over says who has got all of it.
 func (m *Machine) giveFrom(host, from string, to []strategy.Node, over func(got []strategy.Node)) {
+	to = slices.DeleteFunc(slices.Clone(to), func(n strategy.Node) bool { return !m.mayHear(n) })
+	m.tellFrom(host, from, true, to, over)
+}
+
+// giveOpen does so with what is open.
+func (m *Machine) giveOpen(host, from string, to []strategy.Node, over func(got []strategy.Node)) {
+	m.tellFrom(host, from, false, to, over)
+}
+
+func (m *Machine) tellFrom(host, from string, all bool, to []strategy.Node, over func(got []strategy.Node)) {
 	if len(to) == 0 {
 		over(nil)
 		return
 	}
-	m.read(host, from, true, func(k Known) {
+	m.read(host, from, all, func(k Known) {
 		left, target := 1, strategy.Node("")
 		if h := m.hosts[host]; h != nil {
 			target = cmp.Or(h.target, h.before)
@@ -264,10 +278,13 @@ func (m *Machine) giveFrom(host, from string, to []strategy.Node, over func(got 
 			if left--; left > 0 {
 				return
 			}
-			if k.Next == "" {
+			switch {
+			case k.Next == "":
 				over(got)
-			} else {
+			case all:
 				m.giveFrom(host, k.Next, got, over)
+			default:
+				m.giveOpen(host, k.Next, got, over)
 			}
 		}
 		if len(k.Links) == 0 {
@@ -277,7 +294,10 @@ func (m *Machine) giveFrom(host, from string, to []strategy.Node, over func(got 
 		}
 		for _, n := range to {
 			left++
-			it := item{kind: itemStore, host: host, links: k.Links, node: target, number: itemGiven}
+			it := item{kind: itemStore, host: host, links: k.Links, node: target}
+			if all {
+				it.number = itemGiven
+			}
 			m.post(n, it, func(_ strategy.Node, r *reply) {
 				if r != nil && r.code == replyYes {
 					got = append(got, n)

@@ -275,8 +275,10 @@ func (m *Machine) confirm(host string, links []Link, f func(left []Link, by []st
 		waits++
 		m.post(to, item{kind: itemStore, host: host, links: links}, func(_ strategy.Node, r *reply) {
 			if m.hear(r); r != nil && r.code == replyYes {
-				by = append(by, to)
-				more := doneOf(links, r.states)
+				more, later := doneOf(links, r.states), withState(links, r.states, withheld)
+				if left = without(left, later); len(later) == 0 {
+					by = append(by, to)
+				}
 				done, left = append(done, more...), without(left, more)
 			}
 			over()
@@ -329,7 +331,9 @@ func (m *Machine) mark(host string, done []Link, over func(before []State)) {
 	m.record(host, done, func(r Recorded) {
 		peers, _ := m.peers(host)
 		for _, to := range peers {
-			m.post(to, item{kind: itemStore, host: host, links: done}, func(strategy.Node, *reply) {})
+			if m.mayHear(to) {
+				m.post(to, item{kind: itemStore, host: host, links: done}, func(strategy.Node, *reply) {})
+			}
 		}
 		over(r.Before)
 	})
@@ -553,11 +557,20 @@ func (m *Machine) compareOpen(host string, other strategy.Node, from string) {
 }
 
 // doneOf are those of some links that another node knows to be done.
-func doneOf(links []Link, states []State) (done []Link) {
-	for i, s := range states {
-		if s == Done && i < len(links) {
-			done = append(done, Link{Hash: links[i].Hash, State: Done})
-		}
+func doneOf(links []Link, states []State) []Link {
+	done := withState(links, states, Done)
+	for i := range done {
+		done[i] = Link{Hash: done[i].Hash, State: Done}
 	}
 	return done
+}
+
+// withState are those of some links of which another node has said that they are in a state.
+func withState(links []Link, states []State, state State) (some []Link) {
+	for i, s := range states {
+		if s == state && i < len(links) {
+			some = append(some, links[i])
+		}
+	}
+	return some
 }

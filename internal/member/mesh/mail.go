@@ -301,7 +301,7 @@ func (m *Machine) arrived(from strategy.Node, id uint64, items []item) {
 func (m *Machine) receive(from strategy.Node, it item, answer func(reply)) {
 	switch it.kind {
 	case itemStore:
-		m.store(it, answer)
+		m.store(from, it, answer)
 	case itemDispatch:
 		m.dispatched(from, it, answer)
 	case itemMarks:

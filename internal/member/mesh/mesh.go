@@ -127,6 +127,7 @@ type Machine struct {
 	copies  copies
 	recalls map[string]bool // hosts whose queues are to be recalled
 	absent  absence
+	apart   apartness
 	alone   solitude
 	balance balance
 
@@ -164,6 +165,7 @@ func New(cfg Config) *Machine {
 		held: map[string]*holding{}, recalls: map[string]bool{}, gatherings: map[gatherKey]*gathering{},
 		balance: balance{quiet: map[string]int{}, away: map[string]strategy.Node{}}}
 	m.last = mix(cfg.Process) >> 24
+	m.apart.few = true // an earlier process may have been alone
 	m.crawl, m.copies.under = cfg.Record, map[string]*given{}
 	for _, id := range cfg.Chunks {
 		m.chunks.add(id)
@@ -306,6 +308,7 @@ func (m *Machine) take(e Event) {
 			m.leavers.note(e.Node, m.now)
 			break
 		}
+		m.apart.parted(e.Node)
 		m.copies.died = m.now
 		m.absent.died(e.Node, m.now)
 		if e.Near { // of others word comes late: they may have been away for long
@@ -412,6 +415,7 @@ func (m *Machine) read(host, from string, all bool, f func(Known)) {
 
 // neighbours looks again at whose all hosts are that this node has something to do with.
 func (m *Machine) neighbours() {
+	m.meet()
 	m.publish()
 	m.lookAgain()
 	m.tellCounts()

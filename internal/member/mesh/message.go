@@ -153,7 +153,7 @@ func readReply(r *varint.Reader) reply {
 		a.states = make([]State, n)
 	}
 	for i := range a.states {
-		if a.states[i] = State(r.Byte()); a.states[i] > Done {
+		if a.states[i] = State(r.Byte()); a.states[i] > withheld {
 			r.Bad = true
 		}
 	}

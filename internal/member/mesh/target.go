@@ -86,12 +86,12 @@ func (m *Machine) dispatched(from strategy.Node, it item, answer func(reply)) {
 			if had { // some of these are done by now
 				answer(reply{code: replyLater})
 			} else {
-				m.takeLinks(g, it, answer)
+				m.takeLinks(from, g, it, answer)
 			}
 		})
 		return
 	}
-	m.takeLinks(g, it, answer)
+	m.takeLinks(from, g, it, answer)
 }
 
 // askBefore asks the closest node but this one to stop, if it fetches the host: it may not know yet that this one has
@@ -192,7 +192,7 @@ func (l *leavers) since(now time.Time) (nodes []strategy.Node) {
 	return nodes
 }
 
-func (m *Machine) takeLinks(g *holding, it item, answer func(reply)) {
+func (m *Machine) takeLinks(from strategy.Node, g *holding, it item, answer func(reply)) {
 	if g.stopping || m.held[g.host] != g {
 		answer(reply{code: replyLater})
 		return
@@ -208,6 +208,9 @@ func (m *Machine) takeLinks(g *holding, it item, answer func(reply)) {
 			if r.states[i] = Dispatched; i < len(t.Done) && t.Done[i] {
 				r.states[i] = Done
 			}
+		}
+		if slices.Contains(r.states, Done) && !m.mayHear(from) {
+			r = reply{code: replyLater}
 		}
 		answer(r)
 	}
@@ -270,6 +273,11 @@ func (m *Machine) toFirst(g *holding, it item, taken func()) { m.toBackup(g, it,
 // toBackup does the same. What is fetched any backup takes: where the first does not answer the next is told.
 func (m *Machine) toBackup(g *holding, it item, which int, taken func()) {
 	send := func(to strategy.Node) {
+		if it.kind == itemMarks && !m.mayHear(to) {
+			g.from, g.anew = "", true
+			m.after(pause, func() { m.toBackup(g, it, 0, taken) })
+			return
+		}
 		m.post(to, it, func(_ strategy.Node, r *reply) {
 			switch {
 			case r != nil && r.code == replyYes:

@@ -20,6 +20,9 @@ const (
 	Done                    // it was fetched, or given up
 )
 
+// withheld is of replies alone: done, but others are to be told of something first. Ask again.
+const withheld = Done + 1
+
 // A Link is a URL of which its host is known from elsewhere.
 type Link struct {
 	Hash  Hash

@@ -37,6 +37,7 @@ type worldNode struct {
 	wake    time.Time
 	answers []Answer
 	takes   []Take // by its engine
+	fetched []Hash // and what that has fetched
 	gave    int    // how often that has given a host up
 	busy    bool   // that has something of the host under way: it says later that it has given it up
 	routed  int
@@ -178,7 +179,11 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			delete(n.history, a.Host)
 		case Take:
 			n.takes = append(n.takes, a)
-			w.tell(n, Taken{ID: a.ID, Done: make([]bool, len(a.Links))})
+			done := make([]bool, len(a.Links))
+			for i, k := range a.Links {
+				done[i] = slices.Contains(n.fetched, k.Hash)
+			}
+			w.tell(n, Taken{ID: a.ID, Done: done})
 		case Release:
 			n.gave++
 			if !n.busy {
