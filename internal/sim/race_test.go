@@ -30,12 +30,13 @@ func stall(t *testing.T, nodes int) time.Duration {
 	return (stalls[0] + stalls[1] + stalls[2]) / 3
 }
 
-// TestManyNodesStallHostsNoLonger has ten nodes, then a hundred, race for as many hosts.
+// TestManyNodesStallHostsNoLonger has ten nodes, then a hundred, race for as many hosts. A single run has from 10 to 24 s
+// with either; the mean of eight was 16 and 18 s.
 func TestManyNodesStallHostsNoLonger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a hundred nodes")
 	}
-	if few, many := stall(t, 10), stall(t, 100); many > few*12/10 {
+	if few, many := stall(t, 10), stall(t, 100); many > few*3/2 {
 		t.Errorf("a host is silent for %v with 100 nodes, for %v with 10", many, few)
 	}
 }
