@@ -125,7 +125,7 @@ func (m *Machine) askOne(g *holding, before strategy.Node) {
 		if r != nil && r.code == replyMoved && r.node != "" && !m.view.in[g.host] && len(g.marks) == 0 {
 			// it was delegated before this node came
 			m.balance.away[g.host] = r.node
-			delete(m.held, g.host)
+			m.forgo(g, reply{code: replyMoved, node: r.node})
 		}
 		if g.asking > 0 {
 			return
@@ -139,6 +139,15 @@ func (m *Machine) askOne(g *holding, before strategy.Node) {
 			m.say(g)
 		}
 	})
+}
+
+// forgo ends a holding of which the engine was given nothing yet, and answers those who have asked for the host.
+func (m *Machine) forgo(g *holding, r reply) {
+	delete(m.held, g.host)
+	m.change(outs, g.host, false)
+	for _, answer := range g.parted {
+		answer(r)
+	}
 }
 
 // owes notes what a host is owed.
@@ -156,7 +165,12 @@ func (m *Machine) yield(from strategy.Node, it item, answer func(reply)) {
 		return
 	}
 	g.to = from
-	g.parted = append(g.parted, answer)
+	g.parted = append(g.parted, func(r reply) {
+		if r.code == replyMoved && r.node == from {
+			r = reply{code: replyNo}
+		}
+		answer(r)
+	})
 	if !g.stopping {
 		m.stop(g)
 	}

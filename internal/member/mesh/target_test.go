@@ -67,46 +67,72 @@ func (w *world) newcomer(id xor.ID) strategy.Node {
 	}
 }
 
-// TestATargetThatStillAsks lets a closer node come while a new target waits for the old one to stop: that takes
-// nothing before the old one has stopped, either, and learns what that says the host is owed.
-func TestATargetThatStillAsks(t *testing.T) {
-	w := newWorld(t, 4)
+// threeTargets has a target that is busy, a second one that waits for it, and a third one that waits for the second.
+func threeTargets(t *testing.T) (w *world, first, second, third *worldNode) {
+	t.Helper()
+	w = newWorld(t, 4)
 	w.pass(time.Second)
 	w.offer(w.node(0), 1, 'a', 'b')
 	w.pass(time.Second)
 	target := xor.Of("target", worldHost)
 	closest, _ := everybody{nodes: w.live}.Closest(target, 1)
-	old := w.nodes[closest[0]]
-	old.busy = true
+	first = w.nodes[closest[0]]
+	first.busy = true
 	come := func(id xor.ID) *worldNode {
 		name := w.newcomer(id)
 		w.come(name)
 		return w.nodes[name]
 	}
-	until := func(what string, is func() bool) {
-		t.Helper()
-		for range 100 {
-			if is() {
-				return
-			}
-			w.pass(100 * time.Millisecond)
-		}
-		t.Fatalf("never: %s", what)
-	}
-	second := come(target)
+	second = come(target)
 	w.say(itemDispatch, 0, w.node(0), second, Dispatched, 'a', 'b')
-	until("the second waits for the first", func() bool {
+	w.until("the second waits for the first", func() bool {
 		g := second.m.held[worldHost]
 		return g != nil && g.asking > 0
 	})
-	third := come(target)
+	third = come(target)
 	w.pass(3 * time.Second)
 	if n := len(third.takes); n > 0 {
 		t.Errorf("the third takes %d times, and the first has not stopped", n)
 	}
-	w.tell(old, Released{Host: worldHost, Timing: Timing{Asked: time.Minute, Wait: 30 * time.Second}})
-	until("the third takes something", func() bool { return len(third.takes) > 0 })
+	return w, first, second, third
+}
+
+func (w *world) until(what string, is func() bool) {
+	w.t.Helper()
+	for range 100 {
+		if is() {
+			return
+		}
+		w.pass(100 * time.Millisecond)
+	}
+	w.t.Fatalf("never: %s", what)
+}
+
+// TestATargetThatStillAsks lets a closer node come while a new target waits for the old one to stop: that takes
+// nothing before the old one has stopped, either, and learns what that says the host is owed.
+func TestATargetThatStillAsks(t *testing.T) {
+	w, first, _, third := threeTargets(t)
+	w.tell(first, Released{Host: worldHost, Timing: Timing{Asked: time.Minute, Wait: 30 * time.Second}})
+	w.until("the third takes something", func() bool { return len(third.takes) > 0 })
 	if owed := third.takes[0].Timing; owed.Asked != time.Minute || owed.Wait < 20*time.Second {
 		t.Errorf("the third learns that the host is owed %+v", owed)
+	}
+}
+
+// TestATargetThatHearsOfAGuest lets the old target say then that somebody else has the host: all who wait hear that.
+func TestATargetThatHearsOfAGuest(t *testing.T) {
+	w, first, second, third := threeTargets(t)
+	if second.m.held[worldHost].parted == nil {
+		w.say(itemDispatch, 0, w.node(0), third, Dispatched, 'a', 'b')
+		w.until("the third waits for the second", func() bool { return len(second.m.held[worldHost].parted) > 0 })
+	}
+	first.m.forgo(first.m.held[worldHost], reply{code: replyMoved, node: "guest"})
+	w.carry(first, first.m.end())
+	w.pass(time.Second)
+	if away := third.m.balance.away[worldHost]; away != "guest" {
+		t.Errorf("the third takes it to be with %q", away)
+	}
+	if why := second.m.Unrest(); second.m.working > 0 || second.m.view.out[worldHost] {
+		t.Errorf("the second has not done with it: %s", why)
 	}
 }
