@@ -50,14 +50,9 @@ type Outbox struct {
 type offer struct {
 	depth  int32
 	state  seen.State
-	number uint64  // of the last link
-	worth  float32 // of all links that were put
-	unsent float32 // of those that were not
+	number uint64 // of the last link
+	worth  rank.Told
 }
-
-// worthShare is by which share of what was sent of a URL links must have become worth more to be sent: by a place, as
-// orders have them. So a URL to which many link is sent as often as its importance changes, and not for each link.
-const worthShare = 1. / rank.Steps
 
 const maxSent = 1 << 17 // URLs in a generation of what was sent; who is forgotten is sent again
 
@@ -110,12 +105,14 @@ func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	k, sent, news := o.news(c)
+	if news {
+		sent.worth.Tell(c.Worth)
+	}
 	if news || o.adds(k, &sent, c) {
 		o.data.Writer = o.data.Writer[:0]
 		o.data.Candidate(c)
 		data := string(o.data.Writer)
 		sent.number = o.box.Put(o.hostIn(data, c.Item.URL), data)
-		sent.worth += c.Worth
 		o.sent.Put(k, sent)
 		batch.Outgoing(sent.number, data)
 		news = true
@@ -136,19 +133,19 @@ func (o *Outbox) adds(k [2]uint64, sent *offer, c *entry.Candidate) bool {
 	if c.Worth == 0 {
 		return false
 	}
-	if data, waits := o.box.Data(sent.number); waits && sent.worth > 0 {
+	if data, waits := o.box.Data(sent.number); waits && sent.worth.Any() {
 		if o.box.Replace(sent.number, entry.AddWorth(data, c.Worth)) {
-			sent.worth += c.Worth
+			sent.worth.Tell(c.Worth)
 			o.sent.Put(k, *sent)
 			return false
 		}
 	}
-	sent.unsent += c.Worth
-	if sent.unsent < sent.worth*worthShare {
+	now := sent.worth.Keep(c.Worth)
+	if now == 0 {
 		o.sent.Put(k, *sent)
 		return false
 	}
-	c.Worth, sent.unsent = sent.unsent, 0
+	c.Worth = now
 	return true
 }
 
