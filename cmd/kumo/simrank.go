@@ -40,12 +40,19 @@ Hosts are those of URLs; where pages have numbers, --host-pages of them in a row
 only one queue is tried. Two crawls run at a time; a million pages take some 400 MB and, on two processors, half a
 minute.
 
+With --nodes the question is another one: nodes share a crawl, each has the URLs of its own hosts, and ranks them by the
+links that it finds and by what others tell it of theirs, as crawls of several nodes do with --order pagerank. Each
+fetches in its turn what ranks highest there. When shares of the pages are fetched (--at), their ranks are held against
+PageRank in the graph that all of them have found so far: how many of the --top highest are the same, and Kendall's tau
+over all known URLs. Silent nodes send each other URLs, and not what links to these are worth.
+
 The same flags give the same bytes. docs/decisions/rank.md has the results.`
 
 const simRankExample = `  kumo sim rank                              # a made-up web of a million pages
   kumo sim rank --pages 100000 --out rank    # a smaller one; tables as CSV, and pictures as SVG
   kumo sim rank --graph links.txt.zst --top 1000
-  kumo sim rank --graph uk.graph-txt.gz --host-pages 100 --orders pagerank,breadth`
+  kumo sim rank --graph uk.graph-txt.gz --host-pages 100 --orders pagerank,breadth
+  kumo sim rank --nodes 1,4,16               # nodes that rank their own hosts' URLs, beside one PageRank`
 
 // A rankSim is the command's flags.
 type rankSim struct {
@@ -53,11 +60,12 @@ type rankSim struct {
 	graph     string
 	made      experiments.MadeGraph
 	hostPages int
+	nodes     experiments.RankNodes // where --nodes is there
 	out       simFolder
 }
 
 func simRank() *cobra.Command {
-	s := rankSim{rank: experiments.RankOfPaper(),
+	s := rankSim{rank: experiments.RankOfPaper(), nodes: experiments.RankNodesUsual(),
 		made: experiments.MadeGraph{Pages: 1_000_000, BySize: experiments.BySize}}
 	cmd := &cobra.Command{Use: "rank", Short: "Compare orders in which what waits is fetched", Long: simRankLong,
 		Example: simRankExample, Args: cobra.NoArgs}
@@ -75,6 +83,10 @@ func simRank() *cobra.Command {
 	f.Float64Var(&s.rank.Growth, "growth", s.rank.Growth, "make a pass of PageRank when links have become more "+
 		"by this `SHARE`")
 	f.StringSliceVar(&s.rank.Orders, "orders", s.rank.Orders, "try these orders, `NAME,NAME,...`")
+	f.IntSliceVar(&s.nodes.Nodes, "nodes", nil, "have so many nodes share a crawl, `N,N,...`, and judge how well they rank")
+	f.Float64SliceVar(&s.nodes.At, "at", s.nodes.At, "with --nodes, judge when so large `SHARE,SHARE,...`s of the pages "+
+		"are fetched")
+	f.IntVar(&s.nodes.Batch, "batch", s.nodes.Batch, "with --nodes, have each send links to others after `N` pages")
 	f.SortFlags = false
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := s.check(cmd); err != nil {
@@ -82,6 +94,9 @@ func simRank() *cobra.Command {
 		}
 		if err := s.out.prepare(); err != nil {
 			return err
+		}
+		if len(s.nodes.Nodes) > 0 {
+			return s.runNodes(cmd)
 		}
 		return s.run(cmd)
 	}
@@ -114,6 +129,9 @@ func (s *rankSim) check(cmd *cobra.Command) error {
 		return usagef("--growth is %v: from 0.001 to 10 is possible", r.Growth)
 	case len(r.Orders) == 0:
 		return usagef("--orders is empty: name some of %s", strings.Join(experiments.RankOrders(), ", "))
+	}
+	if err := s.checkNodes(cmd); err != nil {
+		return err
 	}
 	for i, o := range r.Orders {
 		if !slices.Contains(experiments.RankOrders(), o) {
@@ -169,12 +187,16 @@ func (s *rankSim) run(cmd *cobra.Command) error {
 		}
 	}
 	s.printJudgement(out, res)
-	for _, t := range s.rank.Tables(res) {
+	return s.write(s.rank.Tables(res), s.rank.Pictures(res))
+}
+
+func (s *rankSim) write(tables []experiments.Table, pictures []experiments.RankPicture) error {
+	for _, t := range tables {
 		if err := s.out.write(t.Name+".csv", t.Write); err != nil {
 			return err
 		}
 	}
-	for _, p := range s.rank.Pictures(res) {
+	for _, p := range pictures {
 		if err := s.out.write(p.Name+".svg", func(w io.Writer) error { return p.SVG(w, p.Title) }); err != nil {
 			return err
 		}

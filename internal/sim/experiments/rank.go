@@ -112,13 +112,9 @@ func (r *Rank) Run(ctx context.Context, g *Graph, progress func(done, of int)) (
 	res := &RankResult{Pages: g.Pages(), Links: g.Links(), Hosts: g.Hosts()}
 	seeds := r.seeds(g)
 	reached := g.reach(seeds)
-	res.Reached = len(reached)
-	for _, u := range reached {
-		res.Followed += len(g.out(u))
-	}
-	if res.Reached < 2*r.Top {
-		return nil, fmt.Errorf("%w: %d of %d pages, and %d of them are to be important", errFewPages, res.Reached,
-			res.Pages, r.Top)
+	res.Reached, res.Followed = len(reached), g.linksOf(reached)
+	if err := r.enough(g, reached); err != nil {
+		return nil, err
 	}
 	var top [importances][]rank.ID
 	var err error
@@ -148,6 +144,14 @@ func (r *Rank) Run(ctx context.Context, g *Graph, progress func(done, of int)) (
 		})
 	}
 	return res, crawls.Wait()
+}
+
+func (r *Rank) enough(g *Graph, reached []rank.ID) error {
+	if len(reached) < 2*r.Top {
+		return fmt.Errorf("%w: %d of %d pages, and %d of them are to be important", errFewPages, len(reached), g.Pages(),
+			r.Top)
+	}
+	return nil
 }
 
 // crawl makes one run.
@@ -235,18 +239,27 @@ const still = 1e-5
 func (r *Rank) topByPageRank(ctx context.Context, g *Graph, reached []rank.ID) (top []rank.ID, passes int, err error) {
 	o := pagerank.New(0)
 	o.Grow(g.Pages())
+	passes, err = settle(ctx, o, g, reached, reached)
+	if err != nil {
+		return nil, 0, err
+	}
+	return r.top(reached, func(u rank.ID) float64 { return o.Importance(u, 0) }), passes, nil
+}
+
+// settle makes passes over the links of pages until the ranks of URLs stand still.
+func settle(ctx context.Context, o *pagerank.Order, g *Graph, pages, urls []rank.ID) (passes int, err error) {
 	for change := 1.0; change > still; passes++ {
-		if err := passOver(ctx, o, g, reached); err != nil {
-			return nil, 0, err
+		if err := passOver(ctx, o, g, pages); err != nil {
+			return 0, err
 		}
 		diff, sum := 0.0, 0.0
-		for _, u := range reached {
+		for _, u := range urls {
 			now := o.Importance(u, 0)
 			diff, sum = diff+max(now-o.Before(u), o.Before(u)-now), sum+now
 		}
 		change = diff / sum
 	}
-	return r.top(reached, func(u rank.ID) float64 { return o.Importance(u, 0) }), passes, nil
+	return passes, nil
 }
 
 func (r *Rank) topByInDegree(g *Graph, reached []rank.ID) []rank.ID {

@@ -24,6 +24,13 @@ func (g *Graph) Links() int { return len(g.links) }
 // Hosts is how many hosts there are, 0 if that is not known.
 func (g *Graph) Hosts() int { return g.count }
 
+func (g *Graph) linksOf(pages []rank.ID) (n int) {
+	for _, u := range pages {
+		n += len(g.out(u))
+	}
+	return n
+}
+
 func (g *Graph) out(u rank.ID) []rank.ID { return g.links[g.first[u]:g.first[u+1]] }
 
 // graphOf makes a graph of links that are told twice in the same order, from pages in any.
