@@ -163,6 +163,17 @@ func (s sheet) ranking(x *inspect.Explanation) {
 	for _, rule := range r.Rules {
 		s.row("", "and --prefer '%s' matches it", rule)
 	}
+	if r.Factor == 0 {
+		return
+	}
+	said := "--prefer"
+	switch {
+	case r.Sitemap && len(r.Rules) > 0:
+		said = "--prefer and its sitemap's priority"
+	case r.Sitemap:
+		said = "its sitemap's priority"
+	}
+	s.row("", "so it waits as if that were %.4g: by %s it is %.4g times as much", r.Importance*r.Factor, said, r.Factor)
 }
 
 // left says why the URL was left out, or may be.

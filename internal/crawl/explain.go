@@ -80,7 +80,7 @@ func (e *Engine) Explain(url string, tell func(Explanation)) (*Explanation, erro
 		if err := e.settleRanks(context.Background()); err != nil {
 			return nil, err
 		}
-		x.Ranking = e.ranks.explain(u.String(), depth)
+		x.Ranking = e.ranks.explain(u.String(), depth, x.waiting())
 	}
 	tell(*x)
 	x.Pages, err = e.hostPages(u.Host())

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"kumo/internal/item"
+	"kumo/internal/page"
+	"kumo/internal/rank"
 	"kumo/internal/rank/ranker"
 	"kumo/internal/seen"
 )
@@ -17,11 +19,30 @@ type Ranking struct {
 	Importance float64
 	ByLinks    bool     // the order goes by links
 	Rules      []string // of the user's that make it more or less so than the order says
+	// by what it is multiplied where the URL waits, by the user's rules and a sitemap's priority as they were when it was
+	// found; 1 where it does not wait
+	Factor  float64
+	Sitemap bool // a part of Factor is a sitemap's
 }
 
-func (r *ranking) explain(url string, depth int32) *Ranking {
-	return &Ranking{Order: r.Name, Importance: r.importanceNow(url, depth), ByLinks: r.Links != nil,
-		Rules: r.prefer.Load().Rules(url)}
+// explain says how important a URL is. it is what waits; nil if nothing does.
+func (r *ranking) explain(url string, depth int32, it *item.Item) *Ranking {
+	prefer := *r.prefer.Load()
+	x := &Ranking{Order: r.Name, Importance: r.importanceNow(url, depth), ByLinks: r.Links != nil,
+		Rules: prefer.Rules(url), Factor: 1}
+	if it != nil {
+		x.Factor = rank.Lift(it.Lift).Factor()
+		x.Sitemap = it.Kind == page.Listed && it.Lift != liftOf(prefer.Lift(url))
+	}
+	return x
+}
+
+// waiting is the item of the URL that is yet to be fetched, wherever it waits; nil if there is none.
+func (x *Explanation) waiting() *item.Item {
+	if x.Found != nil {
+		return &x.Found.Item
+	}
+	return cmp.Or(x.Shelved, x.Pending)
 }
 
 // importanceNow is a known URL's importance by any order.

@@ -101,7 +101,11 @@ func explanationOf(e *crawl.Explanation) *Explanation {
 		x.Host = &h
 	}
 	if r := e.Ranking; r != nil {
-		x.Ranking = &Ranking{Order: r.Order, Importance: r.Importance, ByLinks: r.ByLinks, Rules: r.Rules}
+		x.Ranking = &Ranking{Order: r.Order, Importance: r.Importance, ByLinks: r.ByLinks, Rules: r.Rules,
+			Sitemap: r.Sitemap}
+		if r.Factor != 1 {
+			x.Ranking.Factor = r.Factor
+		}
 	}
 	explainRobots(x, e)
 	explainWait(x, e)

@@ -107,6 +107,9 @@ func LiftOf(factor float64) Lift {
 // With is a place with a lift.
 func (p Place) With(l Lift) Place { return max(0, p-Place(l)) }
 
+// Factor is by what a lift multiplies importance.
+func (l Lift) Factor() float64 { return math.Exp2(float64(l) / Steps) }
+
 // OfSitemap is the lift of the priority that a sitemap gives a URL, from 0 to 1; 0.5 is what sites mean by saying
 // nothing. It is a factor of 2 at the most: a site speaks of its own pages only, and it may say 1 of all of them.
 func OfSitemap(priority float64) Lift {

@@ -34,6 +34,9 @@ func TestLifts(t *testing.T) {
 			if got, want := rank.PlaceOf(x).With(rank.LiftOf(factor)), rank.PlaceOf(x*factor); got != want {
 				t.Errorf("%v times %v: place %d, want %d", x, factor, got, want)
 			}
+			if got := rank.LiftOf(factor).Factor(); got != factor {
+				t.Errorf("%v is a factor of %v", factor, got)
+			}
 		}
 	}
 	if p := rank.PlaceOf(math.MaxFloat64).With(rank.LiftOf(1e300)); p != 0 {
