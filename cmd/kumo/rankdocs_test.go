@@ -81,10 +81,15 @@ type docSites struct {
 	port   string
 }
 
-// serve serves each folder as a host of its own. Of its front page, which is made, all index pages are linked that have
-// none above them.
+// A docSite is one of them.
+type docSite struct {
+	folder string
+	front  []byte // its front page, which is made: it links to all index pages that have none above them
+}
+
+// serve serves each folder as a host of its own.
 func (d *docSites) serve() {
-	fronts := map[string][]byte{}
+	hosts := map[string]docSite{}
 	sites, err := os.ReadDir(d.folder)
 	if err != nil {
 		d.Fatal(err)
@@ -106,17 +111,18 @@ func (d *docSites) serve() {
 			d.Fatal(err)
 		}
 		if front.Len() > 0 {
-			fronts[site.Name()+".test"] = front.Bytes()
+			host := strings.ReplaceAll(site.Name(), "+", "p") + ".test"
+			hosts[host] = docSite{filepath.Join(d.folder, site.Name()), front.Bytes()}
 		}
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := strings.Cut(r.Host, ":")
-		front, known := fronts[host]
-		path := filepath.Join(d.folder, strings.TrimSuffix(host, ".test"), filepath.FromSlash(r.URL.Path))
+		site, known := hosts[host]
+		path := filepath.Join(site.folder, filepath.FromSlash(r.URL.Path))
 		switch file, err := os.Stat(path); {
 		case known && r.URL.Path == "/":
 			w.Header().Set("Content-Type", "text/html")
-			w.Write(front) //nolint:errcheck // the crawl counts what it has
+			w.Write(site.front) //nolint:errcheck // the crawl counts what it has
 		case known && err == nil && file.Mode().IsRegular():
 			body, err := os.ReadFile(path)
 			if err != nil {
@@ -129,7 +135,7 @@ func (d *docSites) serve() {
 	}))
 	d.Cleanup(server.Close)
 	_, d.port, _ = strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
-	for host := range fronts {
+	for host := range hosts {
 		d.seeds = append(d.seeds, "http://"+host+":"+d.port+"/")
 	}
 	slices.Sort(d.seeds)
