@@ -32,8 +32,8 @@ const (
 
 // TestRankOfDocumentation: the real engine crawls sites of documentation, all of them by depth, and then a tenth in each
 // order. Which pages are important the links say that the first crawl has recorded. Sites are the folders in
-// KUMO_RANK_DOCS; without it a few are made up. KUMO_RANK_OUT is where the graph and what kumo sim rank says of it are
-// to lie.
+// KUMO_RANK_DOCS; without it a few are made up. KUMO_RANK_PAGES is how many pages there are to be, at the least.
+// KUMO_RANK_OUT is where the graph and what kumo sim rank says of it are to lie.
 func TestRankOfDocumentation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: it makes seven crawls")
@@ -51,6 +51,9 @@ func TestRankOfDocumentation(t *testing.T) {
 	g := d.graph(all)
 	pages, links := g.write(t, filepath.Join(d.out, "links.txt.gz"))
 	t.Logf("%d sites, %d pages fetched, %d links between them", len(d.seeds), pages, links)
+	if least := int(number("KUMO_RANK_PAGES", 0)); pages < least {
+		t.Errorf("%d pages are to be there", least)
+	}
 	top := min(rankTop, pages/20)
 	t.Logf("kumo sim rank\n%s", d.kumo("sim", "rank", "--graph", filepath.Join(d.out, "links.txt.gz"), "--top",
 		fmt.Sprint(top), "--out", filepath.Join(d.out, "orders")))
