@@ -184,11 +184,7 @@ func lookAtCrawls(t *testing.T, r *BalanceResult) {
 		if len(c.Wrong) > 0 || c.Time < c.Shortest || c.Pages() != c.Requests {
 			t.Errorf("%+v", c)
 		}
-		most := map[string]float64{"shard": 1, "balance": 0.9}[c.Strategy]
-		if c.Slows && c.Strategy == "balance" {
-			most = 0.96 // a node that slows ends early: it gives away more than it should
-		}
-		if c.Ratio > most {
+		if most := map[string]float64{"shard": 1, "balance": 0.9}[c.Strategy]; c.Ratio > most {
 			t.Errorf("%s, slows: %v: %.3f times shard's", c.Strategy, c.Slows, c.Ratio)
 		}
 	}
