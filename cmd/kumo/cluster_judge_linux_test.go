@@ -128,8 +128,8 @@ const behind = 6 * time.Second
 
 // wantFewTwice allows what was under way when a node was ended, stopped or cut off, and what it fetched before that or,
 // where it was cut off, after that and could tell nobody; and 1 % of the pages. Where many packets are lost, the nodes
-// that were given up for dead meanwhile are as if cut off. Nodes of a mesh that were given up go on: then a host had two,
-// which are counted as slips.
+// that were given up for dead meanwhile are as if cut off. Nodes of a mesh that were given up go on: then a host had
+// two, which are counted as slips.
 func (r *round) wantFewTwice(e *evidence, score synthweb.Score) {
 	r.Helper()
 	most := score.Truth / 100

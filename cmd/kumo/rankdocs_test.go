@@ -30,8 +30,8 @@ const (
 	rankRate    = "500"  // pages a second of crawls that are to find what is important: there is time to rank
 )
 
-// TestRankOfDocumentation: the real engine crawls sites of documentation, all of them by depth, and then a tenth in each
-// order. Which pages are important the links say that the first crawl has recorded. Sites are the folders in
+// TestRankOfDocumentation: the real engine crawls sites of documentation, all of them by depth, and then a tenth in
+// each order. Which pages are important the links say that the first crawl has recorded. Sites are the folders in
 // KUMO_RANK_DOCS; without it a few are made up. KUMO_RANK_PAGES is how many pages there are to be, at the least.
 // KUMO_RANK_OUT is where the graph and what kumo sim rank says of it are to lie.
 func TestRankOfDocumentation(t *testing.T) {

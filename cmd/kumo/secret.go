@@ -55,7 +55,8 @@ func readSecret(file string, warn func(string)) (secret.Secret, error) {
 	if file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return secret.Secret{}, usagef("--secret-file: %w: make it once with kumo secret new %s, and copy it to all", err, file)
+			return secret.Secret{},
+				usagef("--secret-file: %w: make it once with kumo secret new %s, and copy it to all", err, file)
 		}
 		if info, err := os.Stat(file); err == nil && isOpen(info) {
 			warn(fmt.Sprintf("%s can be read by other users of this machine: chmod 600 %s", file, file))

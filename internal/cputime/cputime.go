@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Of is for how long f keeps a processor busy, without what other goroutines do for it. Where the system does not say it,
-// it is how long f takes.
+// Of is for how long f keeps a processor busy, without what other goroutines do for it. Where the system does not say
+// it, it is how long f takes.
 func Of(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

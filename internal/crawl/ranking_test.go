@@ -77,7 +77,8 @@ func (n *crewNode) importance(t *testing.T, url string) float64 {
 func inDegree() rank.Order { return indegree.New() }
 
 // TestACrawlThatDiesCountsEachLinkOnce: where a crawl's process is killed at any byte that it writes, again and again,
-// each link counts once in the end. Where the machine dies links may be lost, but none counts twice, and no URL is lost.
+// each link counts once in the end. Where the machine dies links may be lost, but none counts twice, and no URL is
+// lost.
 func TestACrawlThatDiesCountsEachLinkOnce(t *testing.T) {
 	for seed := range uint64(8) {
 		power := seed%2 == 1

@@ -14,8 +14,8 @@ type Tuning struct {
 	Prefer rank.Preferences
 }
 
-// Tune has the crawl go otherwise from now on. Preferences hold for URLs that are found then. What robots.txt files ask for is asked of the frontier again, which may
-// have obeyed less of it.
+// Tune has the crawl go otherwise from now on. Preferences hold for URLs that are found then. What robots.txt files ask
+// for is asked of the frontier again, which may have obeyed less of it.
 func (e *Engine) Tune(t Tuning) {
 	e.limits.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
 	e.frontier.SetDelays(t.Delays)

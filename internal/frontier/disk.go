@@ -32,7 +32,8 @@ func (f *Frontier) giveDisk() {
 // hasWork reports whether something is to be done on the disk at a tick.
 func (d *virtualizer) hasWork(tick int64) bool {
 	s := d.segments
-	if s.behind.bytes > 0 || len(s.doomed) > 0 || len(s.surplus) > 0 || len(d.unread) > 0 || len(d.crowded) > 0 || len(d.renewing) > 0 ||
+	if s.behind.bytes > 0 || len(s.doomed) > 0 || len(s.surplus) > 0 || len(d.unread) > 0 || len(d.crowded) > 0 ||
+		len(d.renewing) > 0 ||
 		d.owesCompaction() || d.cut != nil && len(d.cut.buf) > cutBehind {
 		return true
 	}
@@ -75,7 +76,9 @@ func (f *Frontier) serve() error {
 	defer f.giveDisk()
 	f.bury()
 	f.drainCut()
-	for _, step := range [...]func() error{f.writeExtents, f.readFronts, f.rankBlocks, f.splitBuckets, f.loadBuckets, f.compact} {
+	for _, step := range [...]func() error{
+		f.writeExtents, f.readFronts, f.rankBlocks, f.splitBuckets, f.loadBuckets, f.compact,
+	} {
 		if err := step(); err != nil {
 			f.mu.Lock()
 			defer f.mu.Unlock()

@@ -28,12 +28,12 @@ type Config struct {
 	RetryWait time.Duration // the first wait after a failure, doubled with each; 1s
 	MaxWait   time.Duration // the longest wait after a failure or at a server's wish; DefaultMaxWait
 	SlowAfter time.Duration // a host whose answer took longer is a suspect; 5s
-	// Each host's URLs are cut into so many parts, and each of these is a host here: see [item.Slices]. All parts together
-	// keep to PerHost, as far as each has one connection at least, and to the delays on average: a part waits as many times
-	// as long as there are parts, since others may fetch those that are not here. 1
+	// Each host's URLs are cut into so many parts, and each of these is a host here: see [item.Slices]. All parts
+	// together keep to PerHost, as far as each has one connection at least, and to the delays on average: a part waits
+	// as many times as long as there are parts, since others may fetch those that are not here. 1
 	Slices    int
 	Ranker    Ranker // where URLs belong that wait; nil: where they belonged when they were pushed
-	RankHosts bool   // of the hosts whose time has come those go first whose URLs do: see ready.go; always so with a Ranker
+	RankHosts bool   // hosts whose time has come go by their first URLs: see ready.go; always so with a Ranker
 	Now       func() time.Time
 
 	Dir    string // a folder of the frontier's own for what does not fit into memory, see Open; "": all stays in memory

@@ -154,7 +154,8 @@ func (f *Frontier) hasPlace(c class, now time.Time) bool {
 // suspect.
 func (f *Frontier) leftOver(now time.Time) bool {
 	q := f.heaps[sound]
-	return f.active < f.cfg.Hosts-max(1, f.cfg.Hosts/spare) && f.ready[sound].Len() == 0 && (len(q) == 0 || q[0].next.After(now.Add(f.cfg.SlowAfter)))
+	return f.active < f.cfg.Hosts-max(1, f.cfg.Hosts/spare) && f.ready[sound].Len() == 0 &&
+		(len(q) == 0 || q[0].next.After(now.Add(f.cfg.SlowAfter)))
 }
 
 // spare is the part of the places, one in so many, that suspects leave free beyond their quarter.

@@ -18,8 +18,8 @@ const (
 	Done
 )
 
-// Enter enters URLs of a host: those that are not Done and not known yet as dispatched, the others as done. It appends to
-// before what was known of each; where one is given twice, the first counts for the second.
+// Enter enters URLs of a host: those that are not Done and not known yet as dispatched, the others as done. It appends
+// to before what was known of each; where one is given twice, the first counts for the second.
 func (d *DB) Enter(host string, urls []URL, before []State) ([]State, error) {
 	from := len(before)
 	before = append(before, make([]State, len(urls))...)

@@ -115,8 +115,8 @@ func (d *DB) write(ctx context.Context, cuts []string) error {
 }
 
 // ForgetHosts forgets all that is known of some hosts. Where that is anything, it counts their URLs, and makes a
-// checkpoint, for which changes wait; the disk has room for others when files are merged. After an error nothing more can
-// be changed before the history is opened again, and has forgotten all of it or nothing.
+// checkpoint, for which changes wait; the disk has room for others when files are merged. After an error nothing more
+// can be changed before the history is opened again, and has forgotten all of it or nothing.
 func (d *DB) ForgetHosts(ctx context.Context, hosts ...string) error {
 	d.change.Lock()
 	defer d.change.Unlock()

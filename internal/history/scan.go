@@ -22,8 +22,8 @@ func (d *DB) Get(host string, h Hash) (URL, bool, error) {
 	return found, ok, err
 }
 
-// Dispatched returns URLs of a host that were dispatched and are not done, from a hash on. At most so many are returned,
-// and 64 times as many looked at; more says whether there may be others from next on.
+// Dispatched returns URLs of a host that were dispatched and are not done, from a hash on. At most so many are
+// returned, and 64 times as many looked at; more says whether there may be others from next on.
 func (d *DB) Dispatched(host string, from Hash, most int) (urls []URL, next Hash, more bool, err error) {
 	seen := 0
 	err = d.urls(host, from, func(u URL) bool {
@@ -52,9 +52,9 @@ func urlOf(h Hash, v value) URL { return URL{h, v.done, v.data} }
 // read it. The zero Cursor is the beginning.
 type Cursor string
 
-// Records returns what is known of a host, or of all in the order of their keys if none is named, most URLs at once, and
-// the Cursor behind them: empty at the end. A host with many URLs comes in several records. What changes meanwhile may be
-// missing: a transfer begins when changes go to the new holder, too.
+// Records returns what is known of a host, or of all in the order of their keys if none is named, most URLs at once,
+// and the Cursor behind them: empty at the end. A host with many URLs comes in several records. What changes meanwhile
+// may be missing: a transfer begins when changes go to the new holder, too.
 func (d *DB) Records(host string, from Cursor, most int) (all []Record, next Cursor, err error) {
 	var only []byte
 	if host != "" {
@@ -82,8 +82,8 @@ func (d *DB) Records(host string, from Cursor, most int) (all []Record, next Cur
 	return all, next, nil
 }
 
-// scan gives all that is known from a key on, of the host with a key alone unless that is nil, in order, until it is told
-// to stop. What it gives is valid until it is told the next.
+// scan gives all that is known from a key on, of the host with a key alone unless that is nil, in order, until it is
+// told to stop. What it gives is valid until it is told the next.
 func (d *DB) scan(host, from []byte, yield func(place, value) bool) error {
 	for again := true; again; again = from != nil {
 		var err error
@@ -137,7 +137,8 @@ func (e *entries) Err() error    { return nil }
 
 var _ run.Source = (*entries)(nil)
 
-// copyOf copies from memory from a key on, a host alone unless that is nil. If that is much, it ends before the key next.
+// copyOf copies from memory from a key on, a host alone unless that is nil. If that is much, it ends before the key
+// next.
 func (d *DB) copyOf(host, from []byte) (tables []run.Source, next []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -102,8 +102,8 @@ type Ranking struct {
 	Importance float64  `json:"importance"`
 	ByLinks    bool     `json:"by_links"`        // the order goes by links that were found
 	Rules      []string `json:"rules,omitempty"` // of --prefer that match it
-	// by what importance is multiplied where the URL waits, by such rules and a sitemap's priority as they were when it was
-	// found; 0: by nothing
+	// by what importance is multiplied where the URL waits, by such rules and a sitemap's priority as they were when it
+	// was found; 0: by nothing
 	Factor  float64 `json:"factor,omitempty"`
 	Sitemap bool    `json:"sitemap,omitempty"` // a part of Factor is a sitemap's
 }

@@ -119,8 +119,8 @@ func TestALimitStopsTheCrawl(t *testing.T) {
 	})
 }
 
-// What a node has fetched that has died with its disk counts, in the sum of all and for the limit, and for nodes that are
-// all started anew.
+// What a node has fetched that has died with its disk counts, in the sum of all and for the limit, and for nodes that
+// are all started anew.
 func TestPagesOfTheDeadCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := three(t)
@@ -305,8 +305,8 @@ func TestANodeKeepsWhatItKnows(t *testing.T) {
 	})
 }
 
-// A node is to leave when the only other one has just died. It waits for that one for a while: if it comes back it is given
-// all, else this node keeps what it has.
+// A node is to leave when the only other one has just died. It waits for that one for a while: if it comes back it is
+// given all, else this node keeps what it has.
 func TestWhoLeavesWaitsForTheDead(t *testing.T) {
 	for _, back := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -55,8 +55,8 @@ func (n *Node) Crawl() (desired.Record, uint64) {
 }
 
 // Change makes a new version of the record of the newest one that there is. It returns when that is durable here. f is
-// called by the loop, and must not wait; an error of it is returned. A node that has heard of no other yet, though there
-// are some, waits until it has: what it knows may be old.
+// called by the loop, and must not wait; an error of it is returned. A node that has heard of no other yet, though
+// there are some, waits until it has: what it knows may be old.
 func (n *Node) Change(ctx context.Context, f func(r *desired.Record, version uint64) error) error {
 	if err := n.call(ctx, func() <-chan struct{} { return n.follow.inStep }); err != nil {
 		return fmt.Errorf("change the crawl's record before the other nodes were heard: %w", err)
@@ -149,8 +149,8 @@ func (n *Node) InStep() <-chan struct{} { return n.follow.inStep }
 // Alone reports whether this node knows no other one.
 func (n *Node) Alone() bool { return n.alone.Load() }
 
-// Leave asks the node to give all it has to others. Run returns ErrLeft then, or ErrAlone if there is nobody, and none of
-// those who died lately comes back.
+// Leave asks the node to give all it has to others. Run returns ErrLeft then, or ErrAlone if there is nobody, and none
+// of those who died lately comes back.
 func (n *Node) Leave() {
 	n.post(func() {
 		if n.leaving {

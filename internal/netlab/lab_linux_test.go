@@ -92,8 +92,8 @@ func ping(c net.Conn, most time.Duration) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// fastest is the least of five times that something takes: any may wait for the processor. It ends with one that is soon
-// enough.
+// fastest is the least of five times that something takes: any may wait for the processor. It ends with one that is
+// soon enough.
 func fastest(f func() time.Duration, enough time.Duration) time.Duration {
 	least := f()
 	for i := 1; i < 5 && least > enough; i++ {

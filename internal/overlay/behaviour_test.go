@@ -480,8 +480,8 @@ func TestAddressesAreCarried(t *testing.T) {
 	}
 }
 
-// TestWhoWasAloneFindsAll lets a node begin while it is cut off for a while, so that it asks others in vain, and then join
-// by one of them. It stays, or is about to leave: then nobody asks it, so that it has to find the others itself.
+// TestWhoWasAloneFindsAll lets a node begin while it is cut off for a while, so that it asks others in vain, and then
+// join by one of them. It stays, or is about to leave: then nobody asks it, so that it has to find the others itself.
 func TestWhoWasAloneFindsAll(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		for seconds := range 40 {

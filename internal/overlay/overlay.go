@@ -139,8 +139,8 @@ func (o *Overlay) Contact(node string) (Contact, bool) {
 	return Contact{}, false
 }
 
-// Bucket appends the contacts whose ids differ from the node's own first in the bit of an index, as xor.FirstDiff has it:
-// those that have answered, in no order; or, where there are none, those that were heard of and not asked yet.
+// Bucket appends the contacts whose ids differ from the node's own first in the bit of an index, as xor.FirstDiff has
+// it: those that have answered, in no order; or, where there are none, those that were heard of and not asked yet.
 func (o *Overlay) Bucket(index int, out []Contact) []Contact {
 	b := o.indexed(index)
 	if b == nil {
@@ -332,8 +332,8 @@ func (o *Overlay) hear(from Contact) *peer {
 // hears reports whether a contact has answered not long ago. One that asks and never answers does not live.
 func (o *Overlay) hears(p *peer) bool { return o.now-p.answered < deaf*o.cfg.every() }
 
-// renew takes a contact's addresses as the transport has them. If they are others than before, neighbours are told again:
-// who could not reach it may do so now, as when a node behind a router has found a relay.
+// renew takes a contact's addresses as the transport has them. If they are others than before, neighbours are told
+// again: who could not reach it may do so now, as when a node behind a router has found a relay.
 func (o *Overlay) renew(p *peer, c Contact) {
 	if len(c.Addrs) == 0 || slices.Equal(p.Addrs, c.Addrs) || places(p.Addrs) == places(c.Addrs) {
 		return
@@ -392,7 +392,8 @@ func (o *Overlay) admit(c Contact, p *peer) *peer {
 	return p
 }
 
-// bury takes a contact out of the table that is dead, or has left. One that waits for its place is asked whether it lives.
+// bury takes a contact out of the table that is dead, or has left. One that waits for its place is asked whether it
+// lives.
 func (o *Overlay) bury(p *peer, left bool) {
 	near := p.near
 	if o.remove(p); near {
@@ -409,8 +410,8 @@ func (o *Overlay) bury(p *peer, left bool) {
 	}
 }
 
-// forgetAbsent forgets which nodes did not answer while this one had no contact, but for those that have said farewell: it
-// was cut off itself. Others would ask it in their turn, but not one that is about to leave.
+// forgetAbsent forgets which nodes did not answer while this one had no contact, but for those that have said farewell:
+// it was cut off itself. Others would ask it in their turn, but not one that is about to leave.
 func (o *Overlay) forgetAbsent() {
 	o.absent = slices.DeleteFunc(o.absent, func(a absence) bool { return !a.left })
 	o.absentAt = 0

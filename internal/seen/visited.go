@@ -26,8 +26,8 @@ func (d *DB) Visited(like func(*Meta) bool) iter.Seq2[Entry, error] {
 	}
 }
 
-// visitedOnDisk looks at the disk anew when a merge has brought there what was in memory: older runs do not have it, and
-// memory has it no more.
+// visitedOnDisk looks at the disk anew when a merge has brought there what was in memory: older runs do not have it,
+// and memory has it no more.
 func (d *DB) visitedOnDisk(like func(*Meta) bool, yield func(Entry, error) bool) bool {
 	p := diskPass{db: d, like: like, yield: yield}
 	for p.part() {

@@ -30,8 +30,8 @@ func stall(t *testing.T, nodes int) time.Duration {
 	return (stalls[0] + stalls[1] + stalls[2]) / 3
 }
 
-// TestManyNodesStallHostsNoLonger has ten nodes, then a hundred, race for as many hosts. A single run has from 10 to 24 s
-// with either; the mean of eight was 16 and 18 s.
+// TestManyNodesStallHostsNoLonger has ten nodes, then a hundred, race for as many hosts. A single run has from 10 to 24
+// s with either; the mean of eight was 16 and 18 s.
 func TestManyNodesStallHostsNoLonger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a hundred nodes")

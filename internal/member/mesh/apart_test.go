@@ -41,9 +41,10 @@ func (w *world) hostOf(nodes ...strategy.Node) string {
 	return ""
 }
 
-// TestLinksAreToldBeforeWhatIsDone cuts two nodes off from six others. Before that all backups of a page know that it is
-// to be fetched; the two fetch it, and claim a link that is found there. When they meet the others these do not hear that
-// the page is done before one of them has the link: they would not fetch it again, and the two may lose their disks.
+// TestLinksAreToldBeforeWhatIsDone cuts two nodes off from six others. Before that all backups of a page know that it
+// is to be fetched; the two fetch it, and claim a link that is found there. When they meet the others these do not hear
+// that the page is done before one of them has the link: they would not fetch it again, and the two may lose their
+// disks.
 func TestLinksAreToldBeforeWhatIsDone(t *testing.T) {
 	const page, link = 'p', 'l'
 	for what, happens := range map[string]func(w *world, apart *worldNode){

@@ -83,8 +83,8 @@ func TestLinksAreTakenByWhoIsLeft(t *testing.T) {
 	}
 }
 
-// TestNewBackupsAreToHaveWhatIsOffered lets nodes come to one that has claimed a link when it was alone, and does not take
-// it again before they have it.
+// TestNewBackupsAreToHaveWhatIsOffered lets nodes come to one that has claimed a link when it was alone, and does not
+// take it again before they have it.
 func TestNewBackupsAreToHaveWhatIsOffered(t *testing.T) {
 	for _, comes := range []string{"one", "one that was there before"} {
 		w := newWorld(t, 1)

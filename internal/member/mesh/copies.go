@@ -33,7 +33,8 @@ const (
 	sweepAfter = 2 * time.Second // the nodes around have changed: others come and go at the same time
 	maxGiving  = 64
 	giveAgain  = 10 * time.Second
-	// so long after a node has come it may not have been given all yet by who was to, so that it has not if that one dies
+	// so long after a node has come it may not have been given all yet by who was to, so that it has not if that one
+	// dies
 	young = time.Minute
 )
 
@@ -181,8 +182,8 @@ func (g *given) owe(n strategy.Node) {
 	g.has = slices.DeleteFunc(g.has, func(o strategy.Node) bool { return o == n })
 }
 
-// hadAll are those of the old neighbours that were a host's backups, but for those that may not have been given all. Who
-// would have been one without these may have dropped it.
+// hadAll are those of the old neighbours that were a host's backups, but for those that may not have been given all.
+// Who would have been one without these may have dropped it.
 func (m *Machine) hadAll(id xor.ID) []strategy.Node {
 	c := &m.copies
 	var best []neighbour

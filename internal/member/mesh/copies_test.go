@@ -174,8 +174,8 @@ func TestWhoHasDroppedAllIsGivenItAgain(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesGivesAllToWhomItMeets asks a node to leave that knows nobody just then. When it meets others it gives what
-// it knows to them, though it cannot part yet with a host that it has fetched.
+// TestWhoLeavesGivesAllToWhomItMeets asks a node to leave that knows nobody just then. When it meets others it gives
+// what it knows to them, though it cannot part yet with a host that it has fetched.
 func TestWhoLeavesGivesAllToWhomItMeets(t *testing.T) {
 	w := newWorld(t, 6)
 	leaver, others := w.node(1), []*worldNode{w.node(0), w.node(2), w.node(3)}

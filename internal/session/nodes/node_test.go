@@ -196,8 +196,8 @@ func (c *cluster) eventually(what string, is func() bool) {
 	c.t.Fatal("never: ", what)
 }
 
-// midway begins the crawl and waits for so many requests. It gets on slowly then, so that it is not over before what the
-// test does.
+// midway begins the crawl and waits for so many requests. It gets on slowly then, so that it is not over before what
+// the test does.
 func (c *cluster) midway(requests int64) {
 	c.t.Helper()
 	c.slowAfter(requests)
