@@ -317,6 +317,9 @@ func (m *backups) giveUp(ctx context.Context, n *crewNode, e *Engine) {
 	if err := e.ReleaseHosts(ctx, going, owedNothing); err != nil {
 		return
 	}
+	for _, over := range e.Busy(going) {
+		<-over // what was handed out meanwhile is put off, and forgotten
+	}
 	for _, host := range going {
 		if e.Waits(host) {
 			n.t.Errorf("something waits at %s, which was given up", host)

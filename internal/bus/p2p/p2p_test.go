@@ -232,7 +232,8 @@ func TestTheOtherSideIsLostAndComesBack(t *testing.T) {
 	b = open(t, Config{Name: "b", Secret: s, Dir: dir, Listen: at})
 	say(t, a, b.Node(), "two", receive(t, b))
 	wait(t, reached, "the second notice")
-	if s := a.Stats(); s.Peers != 1 || s.Unreachable == 0 {
+	// The message into the void was being written when the connection's end was met, or found none.
+	if s := a.Stats(); s.Peers != 1 || s.Unreachable+s.Broken == 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -36,19 +36,17 @@ func TestACrawlLearnsRunningTimes(t *testing.T) {
 	c.members(2)
 	c.slowAfter(1000)
 	c.begin()
-	var learnt *inspect.Model
-	c.eventually("samples are in the log", func() bool {
-		m, samples, err := c.control.Model(t.Context(), "test", time.Minute)
+	by := map[string]inspect.NodeModel{}
+	c.eventually("samples are in the log, and the machine of a", func() bool {
+		learnt, samples, err := c.control.Model(t.Context(), "test", time.Minute)
 		if err != nil || len(samples) < len(given) {
 			return false
 		}
-		learnt = m
-		return samples[0] == given[0] && samples[1] == given[1]
+		for _, n := range learnt.Nodes {
+			by[n.Name] = n
+		}
+		return samples[0] == given[0] && samples[1] == given[1] && by["a"].Machine.MemoryGB > 0
 	})
-	by := map[string]inspect.NodeModel{}
-	for _, n := range learnt.Nodes {
-		by[n.Name] = n
-	}
 	if n := by["elsewhere"]; n.Member || n.Samples != 1 || n.Basis != "pace" || n.Predictions[0].Seconds != 0.2 {
 		t.Errorf("%+v", n)
 	}
