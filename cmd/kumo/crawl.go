@@ -188,7 +188,8 @@ func (o *options) run(ctx context.Context, c *session.Session, show *show, metri
 	err error) {
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
 	g := errgroup.Group{}
-	g.Go(func() error { show.run(beside, c); return nil })
+	g.Go(func() error { show.run(beside, statusOf(c)); return nil })
+	g.Go(func() error { tellService(ctx, beside, show.log, statusOf(c)); return nil })
 	g.Go(func() error { tuneCollector(beside); return nil })
 	if metrics != nil {
 		show.metrics(metrics.Addr())
@@ -250,13 +251,16 @@ func (o *options) newShow(stderr *os.File) *show {
 	return s
 }
 
-func (s *show) run(ctx context.Context, c *session.Session) {
-	status := func() progress.Status {
+func statusOf(c *session.Session) func() progress.Status {
+	return func() progress.Status {
 		taken, all := c.Seeds()
 		return progress.Status{Time: time.Now(), Totals: c.Stats.Totals(), Frontier: c.Frontier.Counts(),
-			Known: c.URLsKnown(),
-			Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage()}
+			Known: c.URLsKnown(), Seeds: progress.Seeds{Taken: taken, All: all}, Outage: c.Outage()}
 	}
+}
+
+// run shows how a crawl goes until ctx ends.
+func (s *show) run(ctx context.Context, status func() progress.Status) {
 	if s.live != nil {
 		s.live.Run(ctx, status)
 		return

@@ -161,7 +161,7 @@ func (o *options) bindOutput(f *pflag.FlagSet) {
 	j.Compress = "gzip"
 	f.Var(choice{&j.Compress, []string{"gzip", "zstd"}}, "compress", "how WARC files are compressed")
 	f.Var(size{&j.Memory}, "memory", "take so much memory for queues, known URLs and pages under way, the rest on disk "+
-		"(0: a third of the machine's)")
+		"(0: a third of what there is, by the machine or the limit set on it)")
 	j.Crawl.Checkpoint = 64 << 20
 	f.Var(size{&j.Crawl.Checkpoint}, "checkpoint", "make a checkpoint after so much journal; more makes the start "+
 		"after a crash slower")

@@ -57,7 +57,7 @@ func run(args []string) int {
 	ctx, stop := interruptible()
 	defer stop()
 	root := &cobra.Command{Use: "kumo", Short: "A distributed web crawler", Long: rootLong, Version: job.Version,
-		SilenceErrors: true, SilenceUsage: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true}}
+		SilenceErrors: true, SilenceUsage: true}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
 	addVerbs(root)
 	root.SetArgs(args)
@@ -94,8 +94,10 @@ func addVerbs(root *cobra.Command) {
 	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(),
 		verifyCommand())
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
-	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand(), versionCommand())
-	root.SetHelpCommandGroupID("try")
+	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand())
+	group("self", "kumo itself:", manCommand(), versionCommand())
+	root.SetHelpCommandGroupID("self")
+	root.SetCompletionCommandGroupID("self")
 }
 
 // oneSignal is how long after the first signal another one is taken for the same: some programs signal a process and

@@ -291,7 +291,9 @@ func (n *noder) say(show *show, o *cluster.NodeOptions) {
 func (n *noder) crawlAll(ctx context.Context, one cluster.Node, show *show) (report *stats.Report, err error) {
 	g := errgroup.Group{}
 	beside, done := context.WithCancel(context.WithoutCancel(ctx))
-	g.Go(func() error { n.watch(beside, one, show); return nil })
+	status := parts{one}.status
+	g.Go(func() error { show.run(beside, status); return nil })
+	g.Go(func() error { tellService(ctx, beside, show.log, status); return nil })
 	g.Go(func() error { tuneCollector(beside); return nil })
 	running, cut := context.WithCancel(beside)
 	defer cut()
@@ -349,22 +351,12 @@ func (n *noder) handsOver(ctx context.Context, one cluster.Node) bool {
 	}
 }
 
-// watch shows how the node's part goes.
-func (n *noder) watch(ctx context.Context, one cluster.Node, show *show) {
-	p := parts{one}
-	status := func() progress.Status {
-		return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(),
-			Outage: p.outage()}
-	}
-	if show.live != nil {
-		show.live.Run(ctx, status)
-		return
-	}
-	progress.Log(ctx, show.log, show.limits, status)
-}
-
 // parts are what is shown of a node's part in a crawl, which is another one after the node has lost its place.
 type parts struct{ one cluster.Node }
+
+func (p parts) status() progress.Status {
+	return progress.Status{Time: time.Now(), Totals: p.totals(), Frontier: p.frontier(), Known: p.known(), Outage: p.outage()}
+}
 
 func (p parts) totals() (s stats.Snapshot) {
 	if c := p.one.Session(); c != nil {

@@ -3,17 +3,55 @@ package main
 import (
 	"fmt"
 	"runtime"
-
-	"kumo/internal/job"
+	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"kumo/internal/job"
 )
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print kumo's version", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "version", Short: "Print kumo's version, and what it was built from", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "kumo %s (%s, %s/%s)\n", job.Version, runtime.Version(), runtime.GOOS,
-				runtime.GOARCH)
+			info, _ := debug.ReadBuildInfo()
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine(info))
 			return err
 		}}
+}
+
+// versionLine is the version, the commit that was built where that is known, Go's version and the platform.
+func versionLine(info *debug.BuildInfo) string {
+	parts := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	if commit := commitOf(info); commit != "" {
+		parts = append([]string{commit}, parts...)
+	}
+	return fmt.Sprintf("kumo %s (%s)", job.Version, strings.Join(parts, ", "))
+}
+
+// commitOf is the commit that was built and its day; "" where there was no repository.
+func commitOf(info *debug.BuildInfo) string {
+	vcs := buildSettings(info)
+	commit := vcs["vcs.revision"]
+	if len(commit) < 12 {
+		return ""
+	}
+	commit = "commit " + commit[:12]
+	if day, _, found := strings.Cut(vcs["vcs.time"], "T"); found {
+		commit += " of " + day
+	}
+	if vcs["vcs.modified"] == "true" {
+		commit += " with changes"
+	}
+	return commit
+}
+
+func buildSettings(info *debug.BuildInfo) map[string]string {
+	settings := map[string]string{}
+	if info != nil {
+		for _, s := range info.Settings {
+			settings[s.Key] = s.Value
+		}
+	}
+	return settings
 }

@@ -1,11 +1,8 @@
 package job
 
 import (
-	"bufio"
-	"fmt"
-	"os"
-
 	"kumo/internal/crawl"
+	"kumo/internal/machine"
 )
 
 const (
@@ -40,18 +37,10 @@ func (j *Job) MemoryLimit() int64 {
 	return j.MemoryBudget()*5/4 + base - outside + int64(max(0, j.Frontier.Hosts-fewHosts))*handCost
 }
 
-// machineMemory is what the machine has, as far as it can be known.
+// machineMemory is what this process may have, by the machine and by the limits that are set, as far as it can be known.
 func machineMemory() int64 {
-	f, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return guess
-	}
-	defer func() { _ = f.Close() }() // it is only read
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var kib int64
-		if _, err := fmt.Sscanf(lines.Text(), "MemTotal: %d kB", &kib); err == nil {
-			return kib << 10
-		}
+	if gb := machine.NewLimits("").Read().MemoryGB; gb > 0 {
+		return int64(gb * (1 << 30))
 	}
 	return guess
 }

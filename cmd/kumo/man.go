@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"kumo/internal/job"
+)
+
+func manCommand() *cobra.Command {
+	return &cobra.Command{Use: "man DIR", Short: "Write kumo's manual pages, one for each command", Args: usageArgs(cobra.ExactArgs(1)),
+		Long: "man writes the texts of --help as manual pages to DIR/man1, which it makes: man reads them from there.",
+		Example: "  kumo man ~/.local/share/man && man kumo-crawl\n" +
+			"  sudo kumo man /usr/local/share/man",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := filepath.Join(args[0], "man1")
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			root := cmd.Root()
+			root.DisableAutoGenTag = true // the same version gives the same bytes
+			asWritten(root)
+			head := &doc.GenManHeader{Section: "1", Source: "kumo " + job.Version, Manual: "kumo", Date: builtFrom()}
+			if err := doc.GenManTree(root, head, dir); err != nil {
+				return fmt.Errorf("write manual pages to %s: %w", dir, err)
+			}
+			pages, err := filepath.Glob(filepath.Join(dir, "kumo*.1"))
+			if err == nil {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d pages in %s\n", len(pages), dir)
+			}
+			return err
+		}}
+}
+
+// builtFrom is when the commit was made that kumo was built from; nil, which is today, where that is not known.
+func builtFrom() *time.Time {
+	info, _ := debug.ReadBuildInfo()
+	at, err := time.Parse(time.RFC3339, buildSettings(info)["vcs.time"])
+	if err != nil {
+		return nil
+	}
+	return &at
+}
+
+// asWritten has manual pages keep the columns of what is indented in a help text.
+func asWritten(cmd *cobra.Command) {
+	cmd.Long = strings.ReplaceAll("\n"+cmd.Long, "\n  ", "\n      ")[1:] // as code in Markdown
+	for _, sub := range cmd.Commands() {
+		asWritten(sub)
+	}
+}
