@@ -207,6 +207,9 @@ func Exclude(res ...*regexp.Regexp) Option {
 // Embeds fetches images, scripts and other parts of pages, too.
 func Embeds() Option { return func(c *Crawler) { c.job.Crawl.Embeds = true } }
 
+// NoCookies keeps none of the cookies that servers set, and sends none back.
+func NoCookies() Option { return func(c *Crawler) { c.job.NoCookies = true } }
+
 // Contact is a URL or mail address where site owners can reach you; it becomes part of the user agent.
 func Contact(contact string) Option { return func(c *Crawler) { c.job.Contact = contact } }
 

@@ -37,6 +37,7 @@ func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
 	f.BoolVar(&c.AllowPrivate, "allow-private", false, "follow redirects to private addresses, too; a URL that is "+
 		"given may be private anyway")
+	f.BoolVar(&s.get.NoCookies, "no-cookies", false, "do not send back the cookies that redirects set")
 	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&c.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
 	return cmd

@@ -132,6 +132,8 @@ func (o *options) bindFetch(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.headers, "header", nil, "send `'NAME: VALUE'` with each request (repeatable); secret ones go "+
 		"to the seeds' hosts only; not Host, see --resolve")
 	f.StringVar(&o.cookies, "cookies", "", "send the cookies of this Netscape cookie `FILE` to the seeds' hosts")
+	f.BoolVar(&o.job.NoCookies, "no-cookies", false, "do not keep the cookies that servers set (by default they are sent "+
+		"back, as long as the crawl goes on)")
 	f.StringVar(&c.User, "user", "", "log in at the seeds' hosts with this name (Basic)")
 	f.StringVar(&c.Password, "password", "", "and this password")
 	f.StringVar(&o.proxy, "proxy", "", "fetch through a proxy: http://, https://, socks5:// or socks5h:// `URL`; names "+

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"time"
 
+	"kumo/internal/cookies"
 	"kumo/internal/fetch"
 	"kumo/internal/journal"
 	"kumo/internal/member"
@@ -106,6 +107,7 @@ type Parts struct {
 	Answers   *statefile.RobotsAnswers // may be nil, likewise: what robots.txt files said
 	Roots     *statefile.ScopeSeeds    // may be nil, likewise: what the crawl's seeds are
 	Seeds     SeedList                 // may be nil: more seeds than those that Run is given
+	Cookies   *cookies.Jar             // may be nil: what servers set is not kept. The Fetcher has it, too
 	NoSecrets bool                     // the Fetcher has nothing that is for the seeds' servers alone
 	Robots    *robots.Cache
 	Scope     *weburl.Scope

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
+	"kumo/internal/cookies"
 	"kumo/internal/entry"
 	"kumo/internal/exchange"
 	"kumo/internal/fetch"
@@ -62,6 +63,8 @@ type Engine struct {
 	roots    roots
 	peers    peers
 	claims   *claims // nil where links are not claimed
+	cookies  *cookies.Jar
+	hops     *hops // nil where no cookies are kept
 	control  control
 	stuck    stuckTally // of keepMoving
 	resumed  resumed
@@ -178,10 +181,12 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 	e.peers.transfer = transfer.New(transfer.Config{Ledger: e.ledger, Frontier: e.frontier, DB: e.known.db,
 		Abandoned: e.files.abandoned, Quota: e.pageQuota(), Now: cfg.Now, Ours: e.ours, Hash: e.origins.hash,
 		Intern: e.names.intern, Reported: e.ends.wasReported, Wait: e.awaitTransfer, Removed: e.hostsRemoved,
-		Received: p.Arrived, Rank: e.ranks.rankAll, Give: e.giveArrived, Worth: e.ranks.worth()}, s.Unsettled)
+		Received: p.Arrived, Rank: e.ranks.rankAll, Give: e.giveArrived, Worth: e.ranks.worth(),
+		Cookies: p.Cookies}, s.Unsettled)
 	if cfg.Claims && p.Router != nil {
 		e.claims = newClaims(e.slices, p.Finished, s.Tenures)
 	}
+	e.takeCookies(p.Cookies, s.Cookies)
 	e.openOutbox(s.Links)
 	e.resumed.broken = e.restore(s)
 	return e

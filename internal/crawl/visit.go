@@ -158,6 +158,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	if err := w.recall(v, &req); err != nil {
 		return err
 	}
+	asked := w.cookies.Now()
 	err := w.fetcher.Get(ctx, req, &w.resp)
 	if !w.roots.feed.scoped(ctx) { // nor will it be in this run: the answer's links cannot be judged
 		w.giveBack(v)
@@ -171,6 +172,14 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return w.retry(v, rec, fate)
 	}
 	answered := fate.failure == page.None
+	if answered {
+		switch hop, to := w.followCookie(v, u, asked); hop {
+		case again:
+			return w.askAgain(v, fate)
+		case back:
+			w.batch.again = append(w.batch.again, w.hopBack(v, to))
+		}
+	}
 	if answered && !w.unmodified() {
 		switch err := w.read(ctx, rec, &v.Item); {
 		case errors.Is(err, errNoTime):

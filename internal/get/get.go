@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"kumo/internal/advice"
+	"kumo/internal/cookies"
 	"kumo/internal/fetch"
 	"kumo/internal/job"
 	"kumo/internal/page"
@@ -20,6 +21,7 @@ import (
 type Client struct {
 	Fetch     fetch.Config // UserAgent is a crawl's by default
 	Redirects int          // how many are followed in a row
+	NoCookies bool         // cookies that one sets are not sent with the next
 }
 
 // URL fetches what a person typed, in the way of a crawl but for its manners: robots.txt is not asked and nothing
@@ -32,6 +34,9 @@ func (c Client) URL(ctx context.Context, typed string) ([]*page.Response, error)
 		return nil, err
 	}
 	c.Fetch.UserAgent = cmp.Or(c.Fetch.UserAgent, job.UserAgent(""))
+	if c.Fetch.Jar == nil && !c.NoCookies {
+		c.Fetch.Jar = cookies.NewJar(cookies.Config{})
+	}
 	client, err := fetch.New(c.Fetch)
 	if err != nil {
 		return nil, advice.Usage("%w", err)

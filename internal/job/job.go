@@ -51,6 +51,8 @@ type Job struct {
 	Frontier frontier.Config
 	Fetch    fetch.Config
 
+	NoCookies bool // what servers set is not kept; or else Fetch.Jar has it
+
 	// Text gives a page's main text for text.jsonl; nil if nobody wants it. It is the caller's, so that a program that
 	// imports kumo and wants no texts does not carry what finds them.
 	Text func(*page.Response, *page.Page) (*page.MainText, error)

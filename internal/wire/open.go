@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kumo/internal/advice"
+	"kumo/internal/cookies"
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
 	"kumo/internal/folder"
@@ -203,6 +204,9 @@ func (o *opening) check() (err error) {
 	o.openScratch()
 	j.Crawl.Shares = j.Shares()
 	j.Fetch.Memory = j.Crawl.Shares.Answers()
+	if j.Fetch.Jar = nil; !j.NoCookies {
+		j.Fetch.Jar = cookies.NewJar(cookies.Config{Bytes: j.CookieMemory()})
+	}
 	if o.Fetcher, err = fetch.New(j.Fetching()); err != nil {
 		return advice.Usage("%w", err)
 	}
@@ -270,6 +274,7 @@ func (o *opening) assemble() error {
 		Free:      o.free(),
 		Journal:   o.Journal,
 		Ranks:     o.ranks,
+		Cookies:   j.Fetch.Jar,
 		Listener:  j.Listener,
 		NoSecrets: !o.Fetcher.HasSecrets(),
 	}
