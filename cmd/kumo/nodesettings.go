@@ -25,7 +25,7 @@ var (
 		"no-cookies", "insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
 		"compress"}
 	nodeFlags = []string{"concurrency", "memory", "min-free-disk", "max-rate", "bandwidth", "block-file", "header",
-		"cookies", "user",
+		"cookies", "login", "user",
 		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "metrics", "verbose", "quiet",
 		"log-json"}
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.

@@ -379,3 +379,23 @@ func (j *Jar) ImportAll(b []byte) bool {
 	}
 	return true
 }
+
+// HasNamed reports whether there is a cookie of a name that may go to a host.
+func (j *Jar) HasNamed(host, name string) bool {
+	if j == nil {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for at := host; at != ""; at = parent(at) {
+		if e := j.domains[at]; e != nil {
+			for i := range e.Value.(*domain).all {
+				k := &e.Value.(*domain).all[i]
+				if k.Name == name && (!k.HostOnly || at == host) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -23,6 +23,7 @@ import (
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/ledger"
+	"kumo/internal/login"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/recovery"
@@ -64,6 +65,7 @@ type Engine struct {
 	peers    peers
 	claims   *claims // nil where links are not claimed
 	cookies  *cookies.Jar
+	logins   *login.Sessions
 	hops     *hops // nil where no cookies are kept
 	control  control
 	stuck    stuckTally // of keepMoving
@@ -186,6 +188,7 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 	if cfg.Claims && p.Router != nil {
 		e.claims = newClaims(e.slices, p.Finished, s.Tenures)
 	}
+	e.logins = p.Logins
 	e.takeCookies(p.Cookies, s.Cookies)
 	e.openOutbox(s.Links)
 	e.resumed.broken = e.restore(s)
@@ -320,6 +323,11 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 
 	if e.resumed.broken != nil {
 		return e.resumed.broken
+	}
+	if e.peers.router == nil { // of several nodes each logs in for the hosts that it has
+		if err := e.logins.EnterAll(handing); err != nil && handing.Err() == nil {
+			return err
+		}
 	}
 	if err := e.recallHosts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
 		return err
