@@ -63,6 +63,9 @@ func (e *Engine) takeCookies(jar, earlier *cookies.Jar) {
 	})
 }
 
+// Cookies are how many cookies are kept, and how many this run has dropped for want of room.
+func (e *Engine) Cookies() (kept, evicted int64) { return e.cookies.Len(), e.cookies.Evicted() }
+
 // followCookie says what the visit's redirect means; asked is the jar's stamp from before the request. Where links are
 // claimed, other nodes have been told that what led here is done.
 func (w *worker) followCookie(v *frontier.Visit, u weburl.URL, asked uint64) (hop, weburl.URL) {
