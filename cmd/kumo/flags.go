@@ -136,8 +136,8 @@ func (o *options) bindFetch(f *pflag.FlagSet) {
 	f.StringVar(&o.cookies, "cookies", "", "send the cookies of this Netscape cookie `FILE` to the seeds' hosts")
 	f.StringVar(&o.login, "login", "", "log in as this `FILE` says: a list of sites, each with the form's url, its "+
 		"fields and what tells success (see docs/login.md)")
-	f.BoolVar(&o.job.NoCookies, "no-cookies", false, "do not keep the cookies that servers set (by default they are sent "+
-		"back, as long as the crawl goes on)")
+	f.BoolVar(&o.job.NoCookies, "no-cookies", false, "do not keep the cookies that servers set (by default they are "+
+		"sent back, as long as the crawl goes on)")
 	f.StringVar(&c.User, "user", "", "log in at the seeds' hosts with this name (Basic)")
 	f.StringVar(&c.Password, "password", "", "and this password")
 	f.StringVar(&o.proxy, "proxy", "", "fetch through a proxy: http://, https://, socks5:// or socks5h:// `URL`; names "+

@@ -19,8 +19,8 @@ func clubCmd(ts *testscript.TestScript, _ bool, _ []string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if token := fmt.Sprint("token", session); r.Method != http.MethodPost {
-			fmt.Fprintf(w, `<form method=post><input type=hidden name=csrf value=%s><input name=user><input type=password name=pw></form>`,
-				token)
+			fmt.Fprintf(w, `<form method=post><input type=hidden name=csrf value=%s><input name=user>
+				<input type=password name=pw></form>`, token)
 			return
 		} else if r.PostFormValue("csrf") != token || r.PostFormValue("user") != "me" ||
 			r.PostFormValue("pw") != "open-sesame" {

@@ -22,7 +22,8 @@ var (
 		"embeds", "sitemaps", "script-paths", job.OrderKey, job.PreferKey,
 		"limit", "max-pages-per-host", "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
 		"contact", "user-agent",
-		"no-cookies", "insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
+		"no-cookies",
+		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
 		"compress"}
 	nodeFlags = []string{"concurrency", "memory", "min-free-disk", "max-rate", "bandwidth", "block-file", "header",
 		"cookies", "login", "user",

@@ -19,12 +19,14 @@ type form struct {
 
 // findForm is the first form of a page that has all fields; nil if none has. Fields that the page does not name may be
 // put there by a script: so a form with a password's field is taken if no other is there.
-func findForm(body []byte, want map[string]Value) (found *form) {
-	var password *form
-	var now *form
+func findForm(body []byte, want map[string]Value) *form {
+	var password, now *form
 	for z := html.NewTokenizer(bytes.NewReader(body)); ; {
 		switch z.Next() {
 		case html.ErrorToken:
+			if now != nil && now.has(want) { // a form that does not end
+				return now
+			}
 			return password
 		case html.StartTagToken, html.SelfClosingTagToken:
 			t := z.Token()
