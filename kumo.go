@@ -12,6 +12,7 @@ import (
 
 	"kumo/internal/crawl"
 	"kumo/internal/job"
+	"kumo/internal/login"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/weburl"
@@ -206,6 +207,17 @@ func Exclude(res ...*regexp.Regexp) Option {
 
 // Embeds fetches images, scripts and other parts of pages, too.
 func Embeds() Option { return func(c *Crawler) { c.job.Crawl.Embeds = true } }
+
+// NoCookies keeps none of the cookies that servers set, and sends none back.
+func NoCookies() Option { return func(c *Crawler) { c.job.NoCookies = true } }
+
+// Login logs in before anything is fetched, by a file as kumo crawl --login has it. If that fails, Run does.
+func Login(file string) Option {
+	return func(c *Crawler) {
+		logins, err := login.Load(file)
+		c.job.Logins, c.err = logins, errors.Join(c.err, err)
+	}
+}
 
 // Contact is a URL or mail address where site owners can reach you; it becomes part of the user agent.
 func Contact(contact string) Option { return func(c *Crawler) { c.job.Contact = contact } }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kumo/internal/get"
+	"kumo/internal/login"
 	"kumo/internal/page"
 	"kumo/internal/parse"
 	"kumo/internal/stats"
@@ -27,6 +28,7 @@ const (
 type source struct {
 	get     get.Client
 	timeout time.Duration
+	login   string // a file
 }
 
 // bind gives a command the flags for fetching.
@@ -37,6 +39,8 @@ func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 	f.BoolVar(&c.InsecureTLS, "insecure", false, "accept any TLS certificate")
 	f.BoolVar(&c.AllowPrivate, "allow-private", false, "follow redirects to private addresses, too; a URL that is "+
 		"given may be private anyway")
+	f.StringVar(&s.login, "login", "", "log in first, as this `FILE` says (see docs/login.md)")
+	f.BoolVar(&s.get.NoCookies, "no-cookies", false, "do not send back the cookies that redirects set")
 	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&c.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")
 	return cmd
@@ -75,6 +79,13 @@ func (s *source) fetch(ctx context.Context, url string, redirects int) (*documen
 	defer cancel()
 	get := s.get
 	get.Redirects = redirects
+	if s.login != "" {
+		logins, err := login.Load(s.login)
+		if err != nil {
+			return nil, usagef("--login: %w", err)
+		}
+		get.Logins = logins
+	}
 	answers, err := get.URL(within, url)
 	for _, a := range answers {
 		fmt.Fprintln(os.Stderr, came(a))

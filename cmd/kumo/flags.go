@@ -16,6 +16,7 @@ import (
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/job"
+	"kumo/internal/login"
 	"kumo/internal/policy"
 	"kumo/internal/rank"
 )
@@ -44,6 +45,7 @@ type options struct {
 	due       bool
 	headers   []string
 	cookies   string
+	login     string
 	proxy     string
 	depth     string
 	maxDelay  time.Duration
@@ -132,6 +134,10 @@ func (o *options) bindFetch(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.headers, "header", nil, "send `'NAME: VALUE'` with each request (repeatable); secret ones go "+
 		"to the seeds' hosts only; not Host, see --resolve")
 	f.StringVar(&o.cookies, "cookies", "", "send the cookies of this Netscape cookie `FILE` to the seeds' hosts")
+	f.StringVar(&o.login, "login", "", "log in as this `FILE` says: a list of sites, each with the form's url, its "+
+		"fields and what tells success (see docs/login.md)")
+	f.BoolVar(&o.job.NoCookies, "no-cookies", false, "do not keep the cookies that servers set (by default they are "+
+		"sent back, as long as the crawl goes on)")
 	f.StringVar(&c.User, "user", "", "log in at the seeds' hosts with this name (Basic)")
 	f.StringVar(&c.Password, "password", "", "and this password")
 	f.StringVar(&o.proxy, "proxy", "", "fetch through a proxy: http://, https://, socks5:// or socks5h:// `URL`; names "+
@@ -193,6 +199,9 @@ func (o *options) finish() (err error) {
 		return err
 	}
 	if j.Fetch.Cookies, err = loadCookies(o.cookies); err != nil {
+		return err
+	}
+	if j.Logins, err = o.loadLogins(); err != nil {
 		return err
 	}
 	if j.Fetch.Proxy, err = parseProxy(o.proxy); err != nil {
@@ -329,6 +338,21 @@ func parseProxy(s string) (*url.URL, error) {
 			"socks5h://HOST:PORT is wanted")
 	}
 	return u, nil
+}
+
+// loadLogins reads the file again each time: it may have changed. Who only looks into a crawl logs in nowhere.
+func (o *options) loadLogins() (*login.Config, error) {
+	if o.login == "" || o.idle {
+		return nil, nil
+	}
+	c, err := login.Load(o.login)
+	if err != nil {
+		return nil, usagef("--login: %w", err)
+	}
+	if o.job.NoCookies {
+		return nil, usagef("--login does not go with --no-cookies: a site knows by a cookie who is logged in")
+	}
+	return c, nil
 }
 
 func loadCookies(name string) (*fetch.Cookies, error) {

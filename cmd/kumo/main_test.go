@@ -46,7 +46,7 @@ func TestStories(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"web": webCmd, "site": siteCmd, "score": scoreCmd, "until": untilCmd, "exit": exitCmd, "lines": linesCmd,
+			"web": webCmd, "site": siteCmd, "club": clubCmd, "score": scoreCmd, "until": untilCmd, "exit": exitCmd, "lines": linesCmd,
 			"addresses": addressesCmd, "foreign": foreignCmd, "nats": natsCmd, "cut": cutCmd, "append": appendCmd,
 			"move": moveCmd,
 		},

@@ -22,10 +22,11 @@ var (
 		"embeds", "sitemaps", "script-paths", job.OrderKey, job.PreferKey,
 		"limit", "max-pages-per-host", "per-host", job.SlicesKey, "delay", "ip-delay", "max-crawl-delay", "max-backoff", "robots", "ignore",
 		"contact", "user-agent",
+		"no-cookies",
 		"insecure", "connect-timeout", "timeout", "tries", "max-body", "allow-private", "format", "text", "warc-size",
 		"compress"}
 	nodeFlags = []string{"concurrency", "memory", "min-free-disk", "max-rate", "bandwidth", "block-file", "header",
-		"cookies", "user",
+		"cookies", "login", "user",
 		"password", "proxy", "resolve", "dns-server", "outage-wait", "checkpoint", "commit", "metrics", "verbose", "quiet",
 		"log-json"}
 	// aloneFlags have no meaning, or not yet, where several nodes crawl.

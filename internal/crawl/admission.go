@@ -36,6 +36,8 @@ type batch struct {
 	routed  bool // nothing of it goes to other nodes
 	rooted  bool // its roots are kept already
 
+	again []item.Item // URLs that were fetched, and are to be once more: see hops
+
 	ranks links // what a ranking that goes by links is told
 
 	found    []entry.Candidate // new, to be fetched
@@ -65,6 +67,8 @@ func (b *batch) reset() {
 	b.ended = b.ended[:0]
 	b.settles, b.plan, b.payloads = "", seen.Meta{}, b.payloads[:0]
 	b.foreign, b.routed, b.rooted = false, false, false
+	clear(b.again)
+	b.again = b.again[:0]
 	b.ranks.reset()
 }
 

@@ -27,6 +27,7 @@ func (e *Engine) apply(b *batch) error {
 	e.ranks.share(b, e.peers.router != nil)
 	e.divert(b)
 	e.offer(b)
+	e.takeAgain(b)
 	rose := e.ranks.settle(b, e.sliceOf)
 	var endings []*ending
 	if e.claims != nil {

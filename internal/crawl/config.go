@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"time"
 
+	"kumo/internal/cookies"
 	"kumo/internal/fetch"
 	"kumo/internal/journal"
+	"kumo/internal/login"
 	"kumo/internal/member"
 	"kumo/internal/page"
 	"kumo/internal/policy"
@@ -106,6 +108,8 @@ type Parts struct {
 	Answers   *statefile.RobotsAnswers // may be nil, likewise: what robots.txt files said
 	Roots     *statefile.ScopeSeeds    // may be nil, likewise: what the crawl's seeds are
 	Seeds     SeedList                 // may be nil: more seeds than those that Run is given
+	Cookies   *cookies.Jar             // may be nil: what servers set is not kept. The Fetcher has it, too
+	Logins    *login.Sessions          // may be nil
 	NoSecrets bool                     // the Fetcher has nothing that is for the seeds' servers alone
 	Robots    *robots.Cache
 	Scope     *weburl.Scope

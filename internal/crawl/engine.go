@@ -16,12 +16,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
+	"kumo/internal/cookies"
 	"kumo/internal/entry"
 	"kumo/internal/exchange"
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/ledger"
+	"kumo/internal/login"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/recovery"
@@ -62,6 +64,9 @@ type Engine struct {
 	roots    roots
 	peers    peers
 	claims   *claims // nil where links are not claimed
+	cookies  *cookies.Jar
+	logins   *login.Sessions
+	hops     *hops // nil where no cookies are kept
 	control  control
 	stuck    stuckTally // of keepMoving
 	resumed  resumed
@@ -178,10 +183,13 @@ func New(cfg Config, p Parts, s *recovery.State) *Engine {
 	e.peers.transfer = transfer.New(transfer.Config{Ledger: e.ledger, Frontier: e.frontier, DB: e.known.db,
 		Abandoned: e.files.abandoned, Quota: e.pageQuota(), Now: cfg.Now, Ours: e.ours, Hash: e.origins.hash,
 		Intern: e.names.intern, Reported: e.ends.wasReported, Wait: e.awaitTransfer, Removed: e.hostsRemoved,
-		Received: p.Arrived, Rank: e.ranks.rankAll, Give: e.giveArrived, Worth: e.ranks.worth()}, s.Unsettled)
+		Received: p.Arrived, Rank: e.ranks.rankAll, Give: e.giveArrived, Worth: e.ranks.worth(),
+		Cookies: p.Cookies}, s.Unsettled)
 	if cfg.Claims && p.Router != nil {
 		e.claims = newClaims(e.slices, p.Finished, s.Tenures)
 	}
+	e.logins = p.Logins
+	e.takeCookies(p.Cookies, s.Cookies)
 	e.openOutbox(s.Links)
 	e.resumed.broken = e.restore(s)
 	return e
@@ -315,6 +323,11 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 
 	if e.resumed.broken != nil {
 		return e.resumed.broken
+	}
+	if e.peers.router == nil { // of several nodes each logs in for the hosts that it has
+		if err := e.logins.EnterAll(handing); err != nil && handing.Err() == nil {
+			return err
+		}
 	}
 	if err := e.recallHosts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
 		return err

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/cookies"
 	"kumo/internal/entry"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
@@ -174,7 +175,7 @@ func (n *trader) begin() (err error) {
 		return err
 	}
 	n.e = New(Config{Depth: -1, Commit: time.Millisecond}, Parts{Journal: j, Robots: robots.NewCache(robots.Config{}),
-		Scope: weburl.NewScope(weburl.ScopeAny), Router: n}, state)
+		Scope: weburl.NewScope(weburl.ScopeAny), Router: n, Cookies: cookies.NewJar(cookies.Config{})}, state)
 	if n.e.resumed.broken != nil {
 		return n.e.resumed.broken
 	}

@@ -49,8 +49,9 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	}
 	start := w.cfg.Now()
 	v.Tries++
-	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusts(u), MaxBody: maxRobots, Arrives: w.receive},
-		&w.resp)
+	err := w.fetcher.Get(ctx, fetch.Request{URL: v.URL, Trusted: w.trusts(u), NoCookies: true, MaxBody: maxRobots,
+		Arrives: w.receive},
+		&w.resp) // no session is to change the rules
 	w.count(w.resp.RawLen())
 	rec := w.record(v, start)
 	rec.Robots = true

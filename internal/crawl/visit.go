@@ -29,6 +29,7 @@ type worker struct {
 	resp      page.Response
 	batch     batch
 	was       was
+	session   uint64 // the login that the visit is made with; 0 for none
 	asks      string // for whose sake the visit is made, where there is a router: see politenessHost
 }
 
@@ -77,7 +78,10 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 		return w.done(v, visitOutcome{})
 	}
 	ok, err := w.allowed(v, u)
-	if err != nil || !ok || !w.turn(ctx, v, u) {
+	if err != nil || !ok {
+		return err
+	}
+	if ok, err = w.logIn(ctx, v, u); err != nil || !ok || !w.turn(ctx, v, u) {
 		return err
 	}
 	return w.fetch(ctx, v, u)
@@ -158,6 +162,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	if err := w.recall(v, &req); err != nil {
 		return err
 	}
+	asked := w.cookies.Now()
 	err := w.fetcher.Get(ctx, req, &w.resp)
 	if !w.roots.feed.scoped(ctx) { // nor will it be in this run: the answer's links cannot be judged
 		w.giveBack(v)
@@ -171,6 +176,21 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 		return w.retry(v, rec, fate)
 	}
 	answered := fate.failure == page.None
+	if answered {
+		out, err := w.isLoggedOut(u)
+		if err != nil {
+			return err
+		}
+		if out {
+			return w.visitAnew(v, rec, fate)
+		}
+		switch hop, to := w.followCookie(v, u, asked); hop {
+		case again:
+			return w.askAgain(v, fate)
+		case back:
+			w.batch.again = append(w.batch.again, w.hopBack(v, to))
+		}
+	}
 	if answered && !w.unmodified() {
 		switch err := w.read(ctx, rec, &v.Item); {
 		case errors.Is(err, errNoTime):

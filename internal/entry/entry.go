@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"kumo/internal/cookies"
 	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/page"
@@ -42,6 +43,7 @@ const (
 	kindDispatched   = 'A' // a URL entered the frontier, of a host that had been given away before
 	kindEnded        = 'E' // a URL's visit ended without an answer, or it will have none: nothing of it waits
 	kindReleased     = 'R' // hosts were given away, with nothing that is known of them
+	kindCookie       = 'J' // a server has set a cookie, or deleted it
 
 	kindChunk           = 'h' // a chunk of a transfer of hosts to this node
 	kindMergedChunk     = 'H' // the same, of hosts some of which this node has
@@ -291,6 +293,18 @@ func (e *Encoder) HostsReleased(hosts []string) {
 	e.hosts(hosts)
 }
 
+// Cookie is a cookie that a server has set; one that has expired is deleted.
+func (e *Encoder) Cookie(c *cookies.Cookie) {
+	e.Byte(kindCookie)
+	e.Bytes(cookies.Append(nil, c))
+}
+
+func (d *Decoder) cookie() cookies.Cookie {
+	c, rest, ok := cookies.Read(d.Bytes())
+	d.Bad = d.Bad || !ok || len(rest) > 0
+	return c
+}
+
 // A Reader is told the entries of a batch.
 type Reader interface {
 	Time(t time.Time)
@@ -320,6 +334,7 @@ type Reader interface {
 	Dispatched(tenure int, it item.Item)
 	Ended(url string)
 	HostsReleased(hosts []string)
+	Cookie(c cookies.Cookie)
 }
 
 // Nobody is a reader that ignores all, for those who want to be told of some.
@@ -354,6 +369,7 @@ func (nobody) EpochSettled(uint64)             {}
 func (nobody) Dispatched(int, item.Item)       {}
 func (nobody) Ended(string)                    {}
 func (nobody) HostsReleased([]string)          {}
+func (nobody) Cookie(cookies.Cookie)           {}
 
 // Read tells r the entries of a batch.
 func Read(batch []byte, r Reader) error {
@@ -412,6 +428,10 @@ func Read(batch []byte, r Reader) error {
 			r.Ended(d.String())
 		case kindReleased:
 			r.HostsReleased(d.hosts())
+		case kindCookie:
+			if c := d.cookie(); !d.Bad {
+				r.Cookie(c)
+			}
 		case kindOffHost:
 			r.OffHost(d.String(), d.Int())
 		case kindTime:

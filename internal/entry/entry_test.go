@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/cookies"
 	"kumo/internal/item"
 	"kumo/internal/member"
 	"kumo/internal/page"
@@ -45,6 +46,7 @@ func (s *script) EpochSettled(settled uint64)         { *s = append(*s, "epoch",
 func (s *script) Dispatched(tenure int, it item.Item) { *s = append(*s, "dispatched", tenure, it) }
 func (s *script) Ended(url string)                    { *s = append(*s, "ended", url) }
 func (s *script) HostsReleased(hosts []string)        { *s = append(*s, "released", hosts) }
+func (s *script) Cookie(c cookies.Cookie)             { *s = append(*s, c) }
 func (s *script) Due(url string, m seen.Meta)         { *s = append(*s, "due", url, m) }
 
 func sampleBatch() ([]byte, script) {
@@ -95,6 +97,9 @@ func sampleBatch() ([]byte, script) {
 	e.Dispatched(&it, 4)
 	e.Ended("http://i/")
 	e.HostsReleased([]string{"a", "ab"})
+	k := cookies.Cookie{Name: "n", Value: "v", Domain: "a.example", Path: "/", Secure: true, Created: due, Set: due,
+		Expires: due}
+	e.Cookie(&k)
 	e.Time(due)
 	return e.Writer, script{it, d, failed, skip, "aside", skip, "out", skip, "gone", skip, "told", "http://f/", "http://g/",
 		int32(2),
@@ -103,7 +108,7 @@ func sampleBatch() ([]byte, script) {
 		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, "bound", uint64(8), "link", "taken",
 		uint64(3), uint64(1<<63 - 1), list,
 		chunk, merged, "dropped", t, "forgot", []string{"a", "ab", "b"}, "went", []member.Transfer{t, t}, "epoch", uint64(6),
-		"dispatched", 4, it, "ended", "http://i/", "released", []string{"a", "ab"}, due.Local()}
+		"dispatched", 4, it, "ended", "http://i/", "released", []string{"a", "ab"}, k, due.Local()}
 }
 
 func TestEntriesComeBack(t *testing.T) {

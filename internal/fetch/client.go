@@ -49,6 +49,10 @@ type Request struct {
 	Trusted bool   // credentials, cookies and secret fields may be sent
 	MaxBody int64  // instead of the Config's; 0 for that
 
+	Form      []byte // is posted, as application/x-www-form-urlencoded, by HTTP/1; nil: the URL is asked for
+	NoCookies bool   // Config.Jar has nothing to do with it
+	Private   bool   // what the answer sets is a secret
+
 	// What an earlier answer said of itself: the server may say that it still holds (304).
 	ETag     string
 	Modified time.Time // Last-Modified
@@ -74,7 +78,7 @@ func New(cfg Config) (*Client, error) {
 	c.ctx, c.close = context.WithCancel(context.Background())
 	m := newManners(c.cfg)
 	c.manners.Store(m)
-	c.secrets = len(m.trusted.lines) > len(m.public.lines) || cfg.Cookies != nil
+	c.secrets = len(m.trusted.lines) > len(m.public.lines) || cfg.Cookies != nil || c.givenCookie() != ""
 	c.resolver = newResolver(c.ctx, c.cfg)
 	c.resolver.relieve = c.relieve
 	c.sockets = newSockets(c.cfg.Sockets, c.spareSocket)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/cookies"
 	"kumo/internal/vfs"
 )
 
@@ -20,8 +21,9 @@ type Config struct {
 	Header    http.Header // further fields, see CheckField; those with a secret's name are sent to trusted hosts only
 	User      string      // for Basic authentication, sent to trusted hosts only; "" for none
 	Password  string
-	Cookies   *Cookies // sent to trusted hosts only; nil for none
-	Proxy     *url.URL // http, https or socks5, with user and password if it asks for them; nil for none
+	Cookies   *Cookies     // sent to trusted hosts only; nil for none
+	Jar       *cookies.Jar // keeps what servers set, and says what is sent to them; nil for none
+	Proxy     *url.URL     // http, https or socks5, with user and password if it asks for them; nil for none
 
 	InsecureTLS bool // accept any certificate
 
@@ -83,6 +85,9 @@ func (cfg Config) headers() (public, trusted http.Header) {
 	}
 	for name, values := range cfg.Header {
 		name = http.CanonicalHeaderKey(name)
+		if name == cookieField {
+			continue // it goes into one with the others
+		}
 		if IsSecret(name) {
 			secrets[name] = values
 		} else {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ const (
 	httpOnly      = "#HttpOnly_" // curl's mark; to a crawler it makes no difference
 )
 
-// Cookies are sent, never changed by an answer.
+// Cookies are those that the user has given. They are sent, never changed by an answer: what servers set is in a jar.
 type Cookies struct{ list []cookie }
 
 type cookie struct {
@@ -116,18 +117,28 @@ func parseExpiry(s string) (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// header returns the Cookie field for a request to t, "" for none.
-func (c *Cookies) header(t target, now time.Time) string {
-	if c == nil {
-		return ""
-	}
-	var pairs []string
-	for i := range c.list {
-		if c.list[i].matches(t, now) {
-			pairs = append(pairs, c.list[i].pair)
+// pairs yields those that go with a request to t.
+func (c *Cookies) pairs(t target, now time.Time) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := 0; c != nil && i < len(c.list); i++ {
+			if c.list[i].matches(t, now) && !yield(c.list[i].pair) {
+				return
+			}
 		}
 	}
-	return strings.Join(pairs, "; ")
+}
+
+// renewed reports whether an answer from t sets one of them to another value: a secret, as the one that was given.
+func (c *Cookies) renewed(fields []string, t target, now time.Time) bool {
+	for pair := range c.pairs(t, now) {
+		name, _, _ := strings.Cut(pair, "=")
+		for _, field := range fields {
+			if set, _, _ := strings.Cut(field, "="); strings.TrimSpace(set) == name {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (k *cookie) matches(t target, now time.Time) bool {

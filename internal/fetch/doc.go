@@ -1,5 +1,5 @@
 // Package fetch does one HTTP exchange, and does it right: [Client.Get] asks for one URL and fills a page.Response with
-// the exact bytes that went over the wire. It follows no redirect, keeps no cookie and retries nothing but a request
+// the exact bytes that went over the wire. It follows no redirect and retries nothing but a request
 // that met a keep-alive connection already closed; what an answer means is for others to say.
 //
 // Both HTTP/1 and HTTP/2 are spoken here, over connections that no goroutine watches between exchanges:

@@ -28,9 +28,12 @@ type exchange struct {
 	asked   Request
 	target  target
 	site    site
-	secret  bool  // the request carries secrets
-	maxBody int64 // bytes of body
-	maxRaw  int   // bytes of the answer, chunks and interim answers included
+	secret  bool   // the request carries secrets
+	cookie  string // that is sent
+	shown   string // the same without secrets
+	kept    bool   // the answer's cookies are
+	maxBody int64  // bytes of body
+	maxRaw  int    // bytes of the answer, chunks and interim answers included
 	resp    *page.Response
 
 	manners  *manners
@@ -52,7 +55,9 @@ func newExchange(ctx context.Context, c *Client, req Request, t target, resp *pa
 		x.maxBody = min(req.MaxBody, maxLength)
 	}
 	x.maxRaw = int(c.cfg.MaxHeader + 2*x.maxBody)
-	x.secret = req.Trusted && c.secrets || c.proxy.forwards(t)
+	x.cookie, x.shown = c.cookies(&req, t)
+	x.secret = req.Trusted && c.secrets || c.proxy.forwards(t) || x.shown != x.cookie || req.Form != nil
+	x.first = req.Form != nil
 	x.manners = c.manners.Load()
 	x.deadline = x.begin.Add(x.manners.maxTime)
 	return x
@@ -145,7 +150,7 @@ func (x *exchange) arm(c *conn) {
 // wants to be asked otherwise.
 func (x *exchange) speak(c *conn) error {
 	x.met(c.wire, c.reused)
-	x.out, x.raw = x.client.appendRequest(x.out[:0], x.manners, &x.asked, x.target), x.raw[:0]
+	x.out, x.raw = x.client.appendRequest(x.out[:0], x.manners, &x.asked, x.target, x.cookie), x.raw[:0]
 	stop := context.AfterFunc(x.parent, c.abort)
 	reusable, err := x.converse(c)
 	conns := x.client.conns
@@ -220,6 +225,7 @@ func (x *exchange) converseBytes(c *conn) (surplus bool, err error) {
 		}
 		x.raw = x.raw[:len(x.raw)+n]
 		end, bad := x.frame.advance(x.raw)
+		x.keepCookies()
 		surplus, x.raw = end < len(x.raw), x.raw[:end]
 		switch {
 		case bad != nil:
@@ -286,7 +292,7 @@ func (x *exchange) keep() {
 		x.resp.Raw = x.raw
 	}
 	if x.secret {
-		x.resp.RequestRaw = redact(nil, x.out)
+		x.resp.RequestRaw = redact(nil, x.out[:len(x.out)-len(x.asked.Form)], x.shown)
 	}
 }
 

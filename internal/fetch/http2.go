@@ -62,7 +62,7 @@ func (x *exchange) converseFrames(c *conn) (reusable bool, err error) {
 	s.begin()
 	// The frames are built behind the request as it is recorded, in the same buffer.
 	n := len(x.out)
-	b := x.client.appendFrames(x.out, s, x.manners, &x.asked, x.target)
+	b := x.client.appendFrames(x.out, s, x.manners, &x.asked, x.target, x.cookie)
 	x.out = b[:n]
 	if _, err := c.Write(b[n:]); err != nil && isTimeout(err) {
 		return false, err
@@ -166,7 +166,9 @@ func (x *exchange) takeFields(s *session, block []byte) error {
 	if sec.odd != "" {
 		x.resp.Malformed = protocolError("%s in an answer", sec.odd).Error()
 	}
-	return x.frame.begin(head{proto: "HTTP/2.0", status: sec.status, length: -1}, len(x.raw))
+	err := x.frame.begin(head{proto: "HTTP/2.0", status: sec.status, length: -1}, len(x.raw))
+	x.keepCookies()
+	return err
 }
 
 // headRoom gives a head that grows more room: memory from the budget, for which it waits.

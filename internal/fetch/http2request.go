@@ -24,7 +24,7 @@ const (
 )
 
 // appendFrames appends what the session has to say and the request for t as HTTP/2 sends it.
-func (c *Client) appendFrames(b []byte, s *session, m *manners, req *Request, t target) []byte {
+func (c *Client) appendFrames(b []byte, s *session, m *manners, req *Request, t target, cookie string) []byte {
 	if s.stream == 1 {
 		b = s.appendPreface(b)
 	}
@@ -42,7 +42,7 @@ func (c *Client) appendFrames(b []byte, s *session, m *manners, req *Request, t 
 	} else {
 		b = append(b, m.trusted.block...)
 	}
-	for _, f := range c.ownFields(req, t) {
+	for _, f := range c.ownFields(req, t, cookie) {
 		b = appendLiteral(b, f.name, f.value)
 	}
 	return splitBlock(b, start)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -79,8 +80,12 @@ var notSent = map[string]bool{"Host": true, "User-Agent": true, "Content-Length"
 	"Trailer": true}
 
 // appendRequest appends the request for t as HTTP/1.1 sends it.
-func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target) []byte {
-	b = append(b, "GET "...)
+func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target, cookie string) []byte {
+	method := "GET "
+	if req.Form != nil {
+		method = "POST "
+	}
+	b = append(b, method...)
 	forwarded := c.proxy.forwards(t)
 	if forwarded {
 		b = append(append(append(b, t.scheme...), "://"...), t.host...)
@@ -94,10 +99,14 @@ func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target) []b
 		b = append(b, m.trusted.lines...)
 	}
 	b = b[:len(b)-len("\r\n")]
-	for _, f := range c.ownFields(req, t) {
+	for _, f := range c.ownFields(req, t, cookie) {
 		b = appendField(b, f.name, f.value)
 	}
-	return append(b, "\r\n\r\n"...)
+	if req.Form != nil {
+		b = appendField(b, "Content-Type", "application/x-www-form-urlencoded")
+		b = appendField(b, "Content-Length", strconv.Itoa(len(req.Form)))
+	}
+	return append(append(b, "\r\n\r\n"...), req.Form...)
 }
 
 func appendField(b []byte, name, value string) []byte {
@@ -108,15 +117,13 @@ func appendField(b []byte, name, value string) []byte {
 type nameValue struct{ name, value string }
 
 // ownFields are the fields of this request alone.
-func (c *Client) ownFields(req *Request, t target) (own []nameValue) {
+func (c *Client) ownFields(req *Request, t target, cookie string) (own []nameValue) {
 	add := func(name, value string) {
 		if value != "" {
 			own = append(own, nameValue{name, value})
 		}
 	}
-	if req.Trusted {
-		add("Cookie", c.cfg.Cookies.header(t, c.cfg.Now()))
-	}
+	add(cookieField, cookie)
 	if c.proxy.forwards(t) {
 		add("Proxy-Authorization", c.proxy.auth)
 	}
@@ -129,12 +136,14 @@ func (c *Client) ownFields(req *Request, t target) (own []nameValue) {
 	return own
 }
 
-// redact copies a request to dst with the values of secret fields replaced.
-func redact(dst, raw []byte) []byte {
+// redact copies a request's head to dst with the values of secret fields replaced; cookies have one of their own.
+func redact(dst, raw []byte, cookies string) []byte {
 	first := true
 	for line := range bytes.Lines(raw) {
 		name, _, ok := bytes.Cut(line, []byte(":"))
-		if ok && !first && IsSecret(string(name)) {
+		if ok && !first && string(name) == cookieField {
+			dst = fmt.Appendf(dst, "%s: %s\r\n", name, cookies)
+		} else if ok && !first && IsSecret(string(name)) {
 			dst = fmt.Appendf(dst, "%s: REDACTED\r\n", name)
 		} else {
 			dst = append(dst, line...)

@@ -9,8 +9,10 @@ import (
 	"slices"
 
 	"kumo/internal/advice"
+	"kumo/internal/cookies"
 	"kumo/internal/fetch"
 	"kumo/internal/job"
+	"kumo/internal/login"
 	"kumo/internal/page"
 	"kumo/internal/seeds"
 	"kumo/internal/weburl"
@@ -20,6 +22,8 @@ import (
 type Client struct {
 	Fetch     fetch.Config // UserAgent is a crawl's by default
 	Redirects int          // how many are followed in a row
+	Logins    *login.Config
+	NoCookies bool // cookies that one sets are not sent with the next
 }
 
 // URL fetches what a person typed, in the way of a crawl but for its manners: robots.txt is not asked and nothing
@@ -32,12 +36,28 @@ func (c Client) URL(ctx context.Context, typed string) ([]*page.Response, error)
 		return nil, err
 	}
 	c.Fetch.UserAgent = cmp.Or(c.Fetch.UserAgent, job.UserAgent(""))
+	if c.Fetch.Jar == nil && !c.NoCookies {
+		cfg := cookies.Config{}
+		if c.Logins != nil {
+			cfg.Private = c.Logins.Private
+		}
+		c.Fetch.Jar = cookies.NewJar(cfg)
+	}
 	client, err := fetch.New(c.Fetch)
 	if err != nil {
 		return nil, advice.Usage("%w", err)
 	}
 	defer client.Close()
 	client.Allow(u.Host())
+	if c.Logins != nil {
+		sessions, err := login.New(c.Logins, client, c.Fetch.Jar)
+		if err == nil {
+			err = sessions.EnterAll(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	var answers []*page.Response
 	for {
 		resp := new(page.Response)

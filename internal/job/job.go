@@ -15,6 +15,7 @@ import (
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
 	"kumo/internal/frontier"
+	"kumo/internal/login"
 	"kumo/internal/page"
 	"kumo/internal/policy"
 	"kumo/internal/seeds"
@@ -50,6 +51,9 @@ type Job struct {
 	Crawl    crawl.Config
 	Frontier frontier.Config
 	Fetch    fetch.Config
+
+	Logins    *login.Config // nil: the crawl is nobody to the sites
+	NoCookies bool          // what servers set is not kept; or else Fetch.Jar has it
 
 	// Text gives a page's main text for text.jsonl; nil if nobody wants it. It is the caller's, so that a program that
 	// imports kumo and wants no texts does not carry what finds them.

@@ -44,3 +44,6 @@ func machineMemory() int64 {
 	}
 	return guess
 }
+
+// CookieMemory is what cookies that servers set may take, of what is for pages under way.
+func (j *Job) CookieMemory() int64 { return min(int64(j.Shares())/8, 16<<20) }

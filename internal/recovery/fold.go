@@ -52,6 +52,9 @@ func (s replay) Chunk(c entry.Chunk) {
 		return
 	}
 	s.keepFound()
+	for _, k := range p.Cookies {
+		s.Cookies.Import(k)
+	}
 	s.Unsettled.Take(c.Transfer, p, s.Unsettled.Keeps(c.Transfer, c.Kept), c.Last)
 	for i := range p.Waiting {
 		a := &p.Waiting[i]
@@ -196,7 +199,7 @@ func (s *State) Fold(ctx context.Context) (*transfer.Holding, error) {
 	nothing := func(func(item.Item) error) error { return nil }
 	return &transfer.Holding{Frontier: s.Views.Frontier, DB: db, Abandoned: nothing,
 		Reported: func(url string) bool { return s.ReportedURLs[url] },
-		Except:   func(string) bool { return false }, Unsettled: s.Unsettled, Now: time.Now}, nil
+		Except:   func(string) bool { return false }, Unsettled: s.Unsettled, Now: time.Now, Cookies: s.Cookies}, nil
 }
 
 // decided restores what seen has found to be news.

@@ -25,6 +25,7 @@ type Note struct {
 	Asked    int64                   // how much of the file of set-aside URLs has been written down
 	Arrivals *transfer.Unsettled     `json:",omitempty"` // of hosts, from other nodes
 	Tenures  Tenures                 `json:",omitempty"` // of hosts that were given away
+	Cookies  []byte                  `json:",omitempty"` // that servers have set, as [cookies.Append] writes them
 	Slices   int                     `json:",omitempty"` // that each host is cut into, if more than one
 }
 

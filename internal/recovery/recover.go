@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/cookies"
 	"kumo/internal/entry"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
@@ -52,6 +53,8 @@ type State struct {
 
 	Tenures Tenures // of hosts that were given away
 
+	Cookies *cookies.Jar // that servers have set
+
 	Unsettled transfer.Unsettled // of hosts, from other nodes
 	foundAt   map[string]bool    // hosts at which something was found while transfers were under way; see keepFound
 	// hosts that were forgotten, so that what the abandoned queue's file has of them counts no longer
@@ -72,7 +75,8 @@ func recoverBy(j journal.Journal, v Views, after func(*State, journal.Position) 
 		v.Abandoned.Slices = v.Frontier.Slices()
 	}
 	s := &State{Stats: stats.New(), Views: v, Links: entry.Links{}, waiting: map[string]item.Item{}, Guessed: map[string]bool{},
-		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, marks: map[string]int64{}, Tenures: Tenures{}}
+		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, marks: map[string]int64{}, Tenures: Tenures{},
+		Cookies: cookies.NewJar(cookies.Config{})}
 	at, err := s.readNote(v.Note)
 	if err != nil {
 		return nil, err
@@ -151,6 +155,9 @@ func (s *State) readNote(text []byte) (journal.Position, error) {
 		s.Unsettled = *n.Arrivals
 	}
 	maps.Copy(s.Tenures, n.Tenures)
+	if !s.Cookies.ImportAll(n.Cookies) {
+		return 0, fmt.Errorf("%w: cookies in the checkpoint", entry.ErrShort)
+	}
 	s.Checkpoint = n.Marks
 	for _, m := range n.Marks {
 		s.marks[m.Name] = m.Length
@@ -276,6 +283,12 @@ func (s replay) Found(it item.Item) {
 		return
 	}
 	s.wait(it)
+}
+
+func (s replay) Cookie(c cookies.Cookie) {
+	if !s.behind {
+		s.Cookies.Import(c)
+	}
 }
 
 // wait lets a URL wait that was found here.

@@ -48,6 +48,7 @@ func (s *Session) fill(r *stats.Report) {
 	r.Journal, r.Undecided = uint64(s.Journal.End()), s.Engine.Undecided()
 	r.Known, r.Waiting, r.Hosts = s.Engine.Known(), counts.URLs+int(r.Forsaken), counts.Hosts
 	r.Refused = s.Engine.Refused()
+	r.Cookies, r.CookiesEvicted = s.Engine.Cookies()
 }
 
 // ended says in a few words how a run ended.

@@ -48,6 +48,9 @@ type Report struct {
 	// attempts to connect for which this machine had no file descriptor, port or buffer
 	Scarce int64 `json:"out_of_sockets"`
 
+	Cookies        int64 `json:"cookies"`         // that servers have set and are kept
+	CookiesEvicted int64 `json:"cookies_evicted"` // in this run, as there was no room for them
+
 	Journal uint64 `json:"journal"` // where the journal ended: the counts are of that moment
 
 	Statuses map[int]int64    `json:"statuses"`
@@ -148,6 +151,9 @@ func (r *Report) Print(w io.Writer) {
 	row("hosts", "%d; %s linked to", r.Hosts, Count(r.OffHosts, "hosts", "other"))
 	if r.CutOffs > 0 {
 		row("cut off", "for %v in all", time.Duration(r.CutOffSeconds*float64(time.Second)).Round(time.Second))
+	}
+	if r.CookiesEvicted > 0 {
+		row("cookies", "%d kept, %d dropped for want of room", r.Cookies, r.CookiesEvicted)
 	}
 	row("URLs", "%d known, %d waiting, %s found", r.Known, r.Waiting, Count(r.Links, "links"))
 	list(row, "statuses", r.Statuses)

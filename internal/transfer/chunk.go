@@ -10,6 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"kumo/internal/cookies"
 	"kumo/internal/entry"
 	"kumo/internal/item"
 	"kumo/internal/seen"
@@ -35,6 +36,7 @@ const (
 	groupWaiting = 'w' // a host, its times, and URLs that wait there
 	groupRanked  = 'r' // the same, each URL with what links are worth to it behind it, a float of 4 bytes
 	groupKnown   = 'k' // an origin, its host's times, and URLs that are known
+	groupCookies = 'c' // a host, its times, and cookies that go there
 )
 
 // ErrChunk is a chunk that is damaged, or another version's.
@@ -88,6 +90,16 @@ func (p *ChunkWriter) Waiting(host string, c HostTiming) {
 func (p *ChunkWriter) Known(origin string, c HostTiming) {
 	p.begin(groupKnown, origin, c)
 	p.before = "/"
+}
+
+// Cookies adds the cookies of a host.
+func (p *ChunkWriter) Cookies(host string, all []cookies.Cookie) {
+	p.begin(groupCookies, host, HostTiming{})
+	for i := range all {
+		p.urls.Writer = cookies.Append(p.urls.Writer, &all[i])
+		p.count++
+		p.weight += item.Weight + len(all[i].Value)
+	}
 }
 
 func (p *ChunkWriter) begin(kind byte, name string, c HostTiming) {
@@ -170,6 +182,7 @@ type Chunk struct {
 	Waiting []HostQueue
 	Known   []HostKnown
 	Worths  []Worth // of those that wait, as far as it is not 0
+	Cookies []cookies.Cookie
 	weight  int
 }
 
@@ -269,6 +282,8 @@ func (d blockReader) read() {
 			strings.IndexByte(name, '/') < 0:
 			items := d.items(name, int(n), kind == groupRanked)
 			p.Waiting = append(p.Waiting, HostQueue{Host: name, Timing: c, Items: items})
+		case kind == groupCookies && len(name) > 0 && len(name) <= maxHost:
+			d.cookies(item.HostOfSlice(name), int(n))
 		case kind == groupKnown && len(name) <= entry.MaxURL:
 			p.Known = d.bySlice(p.Known, HostKnown{Host: item.HostOf(name + "/"), Timing: c, Entries: d.entries(name, now, int(n))})
 		default:
@@ -337,6 +352,20 @@ func (d blockReader) items(host string, n int, ranked bool) (items []item.Item) 
 		}
 	}
 	return items
+}
+
+func (d blockReader) cookies(host string, n int) {
+	hostname := cookies.HostOf(host)
+	for range n {
+		c, rest, ok := cookies.Read(d.Rest)
+		if d.Rest = rest; !ok || !c.Covers(hostname) {
+			d.Bad = true
+		}
+		if d.weigh(len(c.Value)); d.Bad {
+			return
+		}
+		d.chunk.Cookies = append(d.chunk.Cookies, c)
+	}
 }
 
 func (d blockReader) worth() float32 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kumo/internal/cookies"
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/seen"
@@ -92,6 +93,34 @@ func TestChunksAreReadAsWritten(t *testing.T) {
 }
 
 // A TestDamagedChunksAreRefused that is changed, or cut off, is refused or still one; it never does harm.
+// Cookies come with their host; those that another host would be sent are refused.
+func TestCookiesOfAHost(t *testing.T) {
+	jar := cookies.NewJar(cookies.Config{})
+	at := cookies.Target{Secure: true, Host: "w.a.example", Path: "/p/q"}
+	jar.Keep([]string{"n=1; Max-Age=100", "wide=2; Domain=a.example; Path=/; Secure"}, at, false, time.Unix(1e9, 0))
+	want := jar.Of(nil, "w.a.example")
+	for host, ok := range map[string]bool{"w.a.example:8443": true, "b.example": false} {
+		w := testWriter(t)
+		w.Cookies(host, want)
+		p, err := testUnpacker(t).Read(w.Chunk())
+		if (err == nil) != ok {
+			t.Fatalf("%s: %v", host, err)
+		}
+		if !ok {
+			continue
+		}
+		to := cookies.NewJar(cookies.Config{})
+		for _, c := range p.Cookies {
+			to.Import(c)
+		}
+		now := time.Unix(1e9+1, 0)
+		if got, want := fmt.Sprint(to.Append(nil, at, now)), fmt.Sprint(jar.Append(nil, at, now)); to.Len() != 2 ||
+			len(got) != len(want) {
+			t.Errorf("came: %s, want %s", got, want)
+		}
+	}
+}
+
 func TestDamagedChunksAreRefused(t *testing.T) {
 	u, pack := testUnpacker(t), testWriter(t)
 	dice := rand.New(rand.NewPCG(1, 2))

@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kumo/internal/cookies"
 	"kumo/internal/entry"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
@@ -51,6 +52,8 @@ type Config struct {
 	// is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after
 	// a crash. It must be quick; may be nil
 	Received func(t member.Transfer, hosts []string)
+
+	Cookies *cookies.Jar // that the hosts' servers have set; nil: none are kept
 
 	Rank  func(items []item.Item)  // gives items that come their ranks; nil: they have those that they have
 	Give  func(all []Worth)        // is told what links are worth to URLs that come; nil: nobody wants to know
@@ -205,6 +208,9 @@ func (r *Endpoint) end(t member.Transfer) {
 // receive enters what a chunk has. Until the transfer is whole, its hosts are parked, lest the frontier hands them out
 // in vain; but not those that are kept.
 func (r *Endpoint) receive(t member.Transfer, p *Chunk, m *mergePlan) {
+	for _, c := range p.Cookies { // they stay if the transfer is dropped: a server may take them as before
+		r.Cookies.Import(c)
+	}
 	items := int64(0)
 	for i := range p.Waiting {
 		a := &p.Waiting[i]

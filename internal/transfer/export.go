@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"kumo/internal/cookies"
 	"kumo/internal/frontier"
 	"kumo/internal/item"
 	"kumo/internal/member"
@@ -23,6 +24,7 @@ type Holding struct {
 	Unsettled Unsettled                              // of a dead node: what had come to it
 	Now       func() time.Time
 	Worth     func(url string) float32 // what links are worth to a URL that waits; nil: nothing is said
+	Cookies   *cookies.Jar             // nil: none are kept
 }
 
 // Forget leaves hosts of a dead node out of what is exported from now on.
@@ -40,10 +42,17 @@ type Export struct {
 	iterator *frontier.HostIterator
 	writers  map[strategy.Node]*ChunkWriter
 	yield    func(packed, error) bool
-	ended    bool // by who reads
+	ended    bool                // by who reads
+	cookies  map[cookieHost]bool // hosts that have been exported, and have some
 
 	next func() (packed, error, bool)
 	stop func()
+}
+
+// A cookieHost is a host, or its slice, whose cookies go to a node.
+type cookieHost struct {
+	to   strategy.Node
+	host string
 }
 
 // packed is a chunk, and whose it is.
@@ -83,7 +92,7 @@ func (x *Export) Close() error {
 // all yields all chunks.
 func (x *Export) all(yield func(packed, error) bool) {
 	x.yield = yield
-	for _, part := range []func() error{x.waiting, x.abandonedHosts, x.known} {
+	for _, part := range []func() error{x.waiting, x.abandonedHosts, x.known, x.setCookies} {
 		if err := part(); err != nil && !x.ended {
 			yield(packed{}, err)
 			return
@@ -170,12 +179,42 @@ func (x *Export) waiting() error {
 				break
 			}
 			if !begun {
+				x.meet(to, s.Key)
 				p.Waiting(s.Key, HostTiming{s.Asked, s.Wait})
 			}
 			it.Told = it.Told || x.Reported(it.URL)
 			p.Item(it)
 			begun = !x.turn(to, p)
 		}
+	}
+	return nil
+}
+
+// meet notes that something of a host goes to a node: so do its cookies.
+func (x *Export) meet(to strategy.Node, host string) {
+	if x.Cookies.Len() == 0 {
+		return
+	}
+	if k := (cookieHost{to, host}); !x.cookies[k] && x.Cookies.Has(hostname(host)) {
+		if x.cookies == nil {
+			x.cookies = map[cookieHost]bool{}
+		}
+		x.cookies[k] = true
+	}
+}
+
+func hostname(slice string) string { return cookies.HostOf(item.HostOfSlice(slice)) }
+
+// setCookies writes the cookies of the hosts that went. What an answer brings meanwhile is another node's: nobody asks
+// these hosts here any more.
+func (x *Export) setCookies() error {
+	for k := range x.cookies {
+		p, err := x.writer(k.to)
+		if err != nil || x.ended {
+			return err
+		}
+		p.Cookies(k.host, x.Cookies.Of(nil, hostname(k.host)))
+		x.turn(k.to, p)
 	}
 	return nil
 }
@@ -203,6 +242,7 @@ func (x *Export) abandonedHosts() error {
 		}
 		if last[to] != host || len(p.group) == 0 {
 			c, _ := x.clock(host)
+			x.meet(to, host)
 			p.Waiting(host, c)
 			last[to] = host
 		}
@@ -272,6 +312,7 @@ func (g *originGroups) begin(host, origin string) error {
 	if g.to.to == "" {
 		return nil
 	}
+	g.meet(g.to.to, host)
 	for _, other := range g.receivers {
 		if other.to == g.to.to {
 			g.to.group = other.group
@@ -323,7 +364,7 @@ func (r *Endpoint) Holding() *Holding {
 	came := r.Unsettled.Hosts()
 	r.mu.Unlock()
 	return &Holding{Frontier: r.Frontier, DB: r.DB, Abandoned: r.Abandoned.Current, Reported: r.Reported,
-		Now: r.Now, Worth: r.Worth,
+		Now: r.Now, Worth: r.Worth, Cookies: r.Cookies,
 		Except: func(host string) bool { return came[host] }}
 }
 

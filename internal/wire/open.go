@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"kumo/internal/advice"
+	"kumo/internal/cookies"
 	"kumo/internal/crawl"
 	"kumo/internal/fetch"
 	"kumo/internal/folder"
 	"kumo/internal/inspect"
 	"kumo/internal/job"
 	"kumo/internal/journal"
+	"kumo/internal/login"
 	"kumo/internal/parse"
 	"kumo/internal/policy"
 	"kumo/internal/repair"
@@ -34,6 +36,7 @@ type opening struct {
 	runs    bool           // and is not only looked into
 	block   *policy.BlockList
 	scratch *vfs.Scratch
+	logins  *login.Sessions // nil: nobody is logged in
 
 	ranks        crawl.Ranks
 	late         *lateRanker // nil: the order goes by no links
@@ -203,8 +206,22 @@ func (o *opening) check() (err error) {
 	o.openScratch()
 	j.Crawl.Shares = j.Shares()
 	j.Fetch.Memory = j.Crawl.Shares.Answers()
+	if j.Fetch.Jar = nil; !j.NoCookies {
+		cfg := cookies.Config{Bytes: j.CookieMemory()}
+		if j.Logins != nil {
+			cfg.Private = j.Logins.Private
+		}
+		j.Fetch.Jar = cookies.NewJar(cfg)
+	} else if j.Logins != nil {
+		return advice.Usage("a login needs cookies")
+	}
 	if o.Fetcher, err = fetch.New(j.Fetching()); err != nil {
 		return advice.Usage("%w", err)
+	}
+	if j.Logins != nil {
+		if o.logins, err = login.New(j.Logins, o.Fetcher, j.Fetch.Jar); err != nil {
+			return advice.Usage("%w", err)
+		}
 	}
 	o.Closers = slices.Insert(o.Closers, 0, func() error { o.Fetcher.Close(); return nil }) // it may write to scratch
 	if o.block, err = o.blockList(); err != nil {
@@ -270,6 +287,8 @@ func (o *opening) assemble() error {
 		Free:      o.free(),
 		Journal:   o.Journal,
 		Ranks:     o.ranks,
+		Cookies:   j.Fetch.Jar,
+		Logins:    o.logins,
 		Listener:  j.Listener,
 		NoSecrets: !o.Fetcher.HasSecrets(),
 	}

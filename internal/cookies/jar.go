@@ -1,0 +1,401 @@
+package cookies
+
+import (
+	"cmp"
+	"container/list"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Config bounds a jar. Its zero value works.
+type Config struct {
+	PerDomain int   // cookies of a domain; default 50
+	Bytes     int64 // of all cookies, with what it takes to hold them; default 16 MiB
+
+	// Changed is told of cookies that an answer has set, changed or deleted, but not of those that are private, and not
+	// of an expiry that has moved a little; may be nil. It may be called by many goroutines at once.
+	Changed func(c *Cookie)
+	// Private says of a host that what it sets is; nil: nothing is.
+	Private func(host string) bool
+}
+
+// maxSent bounds the bytes of a domain's cookies, which all may have to go with a request.
+const maxSent = 16 << 10
+
+// A Jar keeps cookies. Its methods may be called by many goroutines at once; a nil Jar keeps nothing.
+//
+// Where a domain has more than it may, those that have expired go first, then those that were sent least lately, those
+// that are not Secure before those that are. Where all together are more, the domain that was asked for least lately
+// goes as a whole.
+type Jar struct {
+	cfg     Config
+	held    atomic.Int64 // cookies
+	evicted atomic.Int64
+	changes atomic.Uint64 // see Stamp
+
+	mu      sync.Mutex // guards what follows
+	domains map[string]*list.Element
+	order   *list.List // of *domain; that which was asked for last is first
+	bytes   int64
+}
+
+// A domain is what is kept of one, in the order in which it is sent.
+type domain struct {
+	name string
+	all  []kept
+}
+
+type kept struct {
+	Cookie
+	stamp uint64    // of its last change
+	used  time.Time // sent, or set
+}
+
+// NewJar makes an empty one.
+func NewJar(cfg Config) *Jar {
+	cfg.PerDomain = cmp.Or(cfg.PerDomain, 50)
+	cfg.Bytes = cmp.Or(cfg.Bytes, 16<<20)
+	return &Jar{cfg: cfg, domains: map[string]*list.Element{}, order: list.New()}
+}
+
+// Len is how many cookies are kept.
+func (j *Jar) Len() int64 {
+	if j == nil {
+		return 0
+	}
+	return j.held.Load()
+}
+
+// Evicted is how many cookies were dropped for want of room.
+func (j *Jar) Evicted() int64 {
+	if j == nil {
+		return 0
+	}
+	return j.evicted.Load()
+}
+
+// Append appends the cookies that go with a request to all, in the order in which they are sent: longer paths first, and
+// of those with the same path the older ones.
+func (j *Jar) Append(all []Cookie, t Target, now time.Time) []Cookie {
+	if j == nil || j.held.Load() == 0 {
+		return all
+	}
+	before := len(all)
+	j.mu.Lock()
+	for name := t.Host; name != ""; name = parent(name) {
+		e := j.domains[name]
+		if e == nil {
+			continue
+		}
+		j.order.MoveToFront(e)
+		d := e.Value.(*domain)
+		for i := range d.all {
+			if k := &d.all[i]; k.goesTo(t, now) {
+				k.used = now
+				all = append(all, k.Cookie)
+			}
+		}
+	}
+	j.mu.Unlock()
+	slices.SortStableFunc(all[before:], func(a, b Cookie) int {
+		return cmp.Or(cmp.Compare(len(b.Path), len(a.Path)), a.Created.Compare(b.Created))
+	})
+	return all
+}
+
+// parent is a domain without its first label, "" for none. An address has none.
+func parent(domain string) string {
+	_, rest, _ := strings.Cut(domain, ".")
+	return rest
+}
+
+// Stamp says how far the cookies have changed that go to a target: it grows whenever one of them is set to another
+// value, and is 0 where there are none. Deleting one does not count.
+func (j *Jar) Stamp(t Target, now time.Time) (last uint64) {
+	if j == nil || j.held.Load() == 0 {
+		return 0
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for name := t.Host; name != ""; name = parent(name) {
+		if e := j.domains[name]; e != nil {
+			for i := range e.Value.(*domain).all {
+				if k := &e.Value.(*domain).all[i]; k.goesTo(t, now) {
+					last = max(last, k.stamp)
+				}
+			}
+		}
+	}
+	return last
+}
+
+// Now is the stamp of the last change of any cookie.
+func (j *Jar) Now() uint64 {
+	if j == nil {
+		return 0
+	}
+	return j.changes.Load()
+}
+
+// Keep keeps what an answer from a target sets, by its Set-Cookie fields; secret says that all of it is private. It
+// reports whether something was private, so that the fields are not to be shown.
+func (j *Jar) Keep(fields []string, from Target, secret bool, now time.Time) (private bool) {
+	if j == nil {
+		return secret
+	}
+	secret = secret || j.cfg.Private != nil && j.cfg.Private(from.Host)
+	private = secret
+	for _, field := range fields {
+		c, ok := Parse(field, from, now)
+		if !ok {
+			continue
+		}
+		c.Private = secret
+		changed := j.put(&c, &from)
+		if private = private || c.Private; changed && !c.Private && j.cfg.Changed != nil {
+			j.cfg.Changed(&c)
+		}
+	}
+	return private
+}
+
+// Import takes a cookie in that this jar, or another, has had: of two with one place the one that was set last stays.
+func (j *Jar) Import(c Cookie) {
+	if j != nil {
+		j.put(&c, nil)
+	}
+}
+
+// put puts a cookie into its place, or deletes what is there if it has expired; from is nil where it comes from a jar.
+// It reports whether that is worth telling, and sets what c has of the one whose place it takes.
+func (j *Jar) put(c *Cookie, from *Target) (changed bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if from != nil && !from.Secure && j.shadowed(c, from) {
+		return false
+	}
+	e := j.domains[c.Domain]
+	if e == nil {
+		if c.expired(c.Set) {
+			return false
+		}
+		e = j.order.PushFront(&domain{name: c.Domain})
+		j.domains[c.Domain] = e
+		j.bytes += int64(overhead + len(c.Domain))
+	}
+	d := e.Value.(*domain)
+	i := slices.IndexFunc(d.all, func(k kept) bool { return k.is(c) })
+	if i >= 0 {
+		was := &d.all[i]
+		if from == nil && was.Set.After(c.Set) {
+			return false
+		}
+		c.Created, c.Private = was.Created, c.Private || was.Private
+		changed = c.Value != was.Value || c.Secure != was.Secure || movesMuch(&was.Cookie, c)
+	}
+	switch {
+	case c.expired(c.Set):
+		if i >= 0 {
+			j.drop(d, i)
+		}
+	case i >= 0:
+		was := &d.all[i]
+		stamp := was.stamp
+		if c.Value != was.Value {
+			stamp = j.changes.Add(1)
+		}
+		j.bytes += c.size() - was.size()
+		d.all[i] = kept{c.clone(), stamp, c.Set}
+	default:
+		changed = true
+		j.bytes += c.size()
+		j.held.Add(1)
+		d.all = append(d.all, kept{c.clone(), j.changes.Add(1), c.Set})
+		j.bound(d, c.Set)
+	}
+	j.shrink(e)
+	return changed
+}
+
+// movesMuch reports whether an expiry is so far from the other that who goes on from that one would know it: by a tenth
+// of the time that is left.
+func movesMuch(was, c *Cookie) bool {
+	if was.Expires.IsZero() || c.Expires.IsZero() {
+		return was.Expires.IsZero() != c.Expires.IsZero()
+	}
+	return c.Expires.Sub(was.Expires).Abs() > was.Expires.Sub(c.Set).Abs()/10
+}
+
+// shadowed reports whether a cookie that comes over http would take the place of a Secure one, in the site's eyes: RFC
+// 6265bis 5.7, step 16.
+func (j *Jar) shadowed(c *Cookie, from *Target) bool {
+	for name := from.Host; name != ""; name = parent(name) {
+		if e := j.domains[name]; e != nil {
+			for i := range e.Value.(*domain).all {
+				k := &e.Value.(*domain).all[i]
+				rest, below := strings.CutPrefix(c.Path, k.Path)
+				if k.Secure && k.Name == c.Name && below && (rest == "" || rest[0] == '/' || strings.HasSuffix(k.Path, "/")) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// bound drops what a domain has too much of.
+func (j *Jar) bound(d *domain, now time.Time) {
+	sent := 0
+	for i := range d.all {
+		sent += len(d.all[i].Name) + len(d.all[i].Value)
+	}
+	for len(d.all) > j.cfg.PerDomain || sent > maxSent && len(d.all) > 1 {
+		worst := 0
+		for i := 1; i < len(d.all)-1; i++ { // the last was just set
+			if less(&d.all[i], &d.all[worst], now) {
+				worst = i
+			}
+		}
+		sent -= len(d.all[worst].Name) + len(d.all[worst].Value)
+		if !d.all[worst].expired(now) {
+			j.evicted.Add(1)
+		}
+		j.drop(d, worst)
+	}
+}
+
+// less reports whether a is to go before b.
+func less(a, b *kept, now time.Time) bool {
+	if x, y := a.expired(now), b.expired(now); x != y {
+		return x
+	}
+	if a.Secure != b.Secure {
+		return b.Secure
+	}
+	return a.used.Before(b.used)
+}
+
+// drop drops a cookie of a domain, and the domain with its last.
+func (j *Jar) drop(d *domain, i int) {
+	j.bytes -= d.all[i].size()
+	j.held.Add(-1)
+	if d.all = slices.Delete(d.all, i, i+1); len(d.all) == 0 {
+		j.forget(d)
+	}
+}
+
+func (j *Jar) forget(d *domain) {
+	j.bytes -= int64(overhead + len(d.name))
+	j.order.Remove(j.domains[d.name])
+	delete(j.domains, d.name)
+}
+
+// shrink drops the domains that were asked for least lately while all together have too much, but not that at hand.
+func (j *Jar) shrink(at *list.Element) {
+	if j.bytes > j.cfg.Bytes {
+		j.order.MoveToFront(at)
+	}
+	for j.bytes > j.cfg.Bytes && j.order.Len() > 1 {
+		d := j.order.Back().Value.(*domain)
+		for i := range d.all {
+			j.bytes -= d.all[i].size()
+		}
+		j.held.Add(-int64(len(d.all)))
+		j.evicted.Add(int64(len(d.all)))
+		j.forget(d)
+	}
+}
+
+// Has reports whether there are cookies that may go to a host, be they private.
+func (j *Jar) Has(host string) bool {
+	if j == nil || j.held.Load() == 0 {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for name := host; name != ""; name = parent(name) {
+		if j.domains[name] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Tell sets who is told of changes, before the jar is used.
+func (j *Jar) Tell(changed func(c *Cookie)) {
+	if j != nil {
+		j.cfg.Changed = changed
+	}
+}
+
+// Of appends the cookies to all that may go to a host, but for those that are private.
+func (j *Jar) Of(all []Cookie, host string) []Cookie {
+	if j == nil || j.held.Load() == 0 {
+		return all
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for name := host; name != ""; name = parent(name) {
+		if e := j.domains[name]; e != nil {
+			for _, k := range e.Value.(*domain).all {
+				if !k.Private && (!k.HostOnly || name == host) {
+					all = append(all, k.Cookie)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// AppendAll appends all cookies that are not private, as [Append] writes them.
+func (j *Jar) AppendAll(b []byte) []byte {
+	if j == nil {
+		return b
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for e := j.order.Back(); e != nil; e = e.Prev() { // who reads them has the same order
+		for i := range e.Value.(*domain).all {
+			if k := &e.Value.(*domain).all[i]; !k.Private {
+				b = Append(b, &k.Cookie)
+			}
+		}
+	}
+	return b
+}
+
+// ImportAll takes in what AppendAll wrote. It reports false where that is damaged.
+func (j *Jar) ImportAll(b []byte) bool {
+	for len(b) > 0 {
+		c, rest, ok := Read(b)
+		if !ok {
+			return false
+		}
+		j.Import(c)
+		b = rest
+	}
+	return true
+}
+
+// HasNamed reports whether there is a cookie of a name that may go to a host.
+func (j *Jar) HasNamed(host, name string) bool {
+	if j == nil {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for at := host; at != ""; at = parent(at) {
+		if e := j.domains[at]; e != nil {
+			for i := range e.Value.(*domain).all {
+				k := &e.Value.(*domain).all[i]
+				if k.Name == name && (!k.HostOnly || at == host) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
