@@ -42,7 +42,8 @@ func (v *verifier) pageLine(l line) error {
 	}
 	f := fact{At: l.at, File: -1, Offset: p.Offset, Length: p.Bytes, Time: p.Time.UnixMicro(), Status: p.Status,
 		Digest: sum,
-		Flags:  flagWords, ID: typeOf(p.Type), Words: wordsOf(p.From, p.Charset, p.Lang, p.Title, p.Links)}
+		Flags:  flagWords, ID: typeOf(p.Type), Words: wordsOf(p.Links, p.From, p.Charset, p.Lang, p.Title, p.H1,
+			p.Description, p.Canonical)}
 	if p.WARC != "" {
 		f.File = v.files.of(p.WARC)
 	}
