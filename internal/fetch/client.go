@@ -48,6 +48,7 @@ type Request struct {
 	URL     string // canonical, http or https
 	Trusted bool   // credentials, cookies and secret fields may be sent
 	MaxBody int64  // instead of the Config's; 0 for that
+	Head    bool   // ask by HEAD: the answer has no body
 
 	// What an earlier answer said of itself: the server may say that it still holds (304).
 	ETag     string

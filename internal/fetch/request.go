@@ -80,7 +80,11 @@ var notSent = map[string]bool{"Host": true, "User-Agent": true, "Content-Length"
 
 // appendRequest appends the request for t as HTTP/1.1 sends it.
 func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target) []byte {
-	b = append(b, "GET "...)
+	method := "GET "
+	if req.Head {
+		method = "HEAD "
+	}
+	b = append(b, method...)
 	forwarded := c.proxy.forwards(t)
 	if forwarded {
 		b = append(append(append(b, t.scheme...), "://"...), t.host...)
