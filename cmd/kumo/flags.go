@@ -81,7 +81,8 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.exclude, "exclude", nil, "never fetch URLs that match `REGEX` (repeatable)")
 	f.Var(&rules{&j.Crawl.Canon}, "canon", "also drop from URLs: tracking, session (parameters), index (pages), www; "+
 		"sort (the query); or none")
-	f.BoolVar(&j.Crawl.Embeds, "embeds", false, "fetch images, scripts and other parts of pages, too")
+	f.BoolVar(&j.Crawl.Embeds, "embeds", false, "fetch images, style sheets, scripts and other parts of pages, too, "+
+		"wherever they lie")
 	o.sitemaps = policy.SitemapsNamed.String()
 	f.Var(choice{&o.sitemaps, policy.SitemapsNames()}, "sitemaps", "read the sitemaps that robots.txt names; guess: "+
 		"and /sitemap.xml where it names none")

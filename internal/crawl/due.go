@@ -147,7 +147,9 @@ func (r *requeuing) add(met *seen.Entry) error {
 	if it.Kind == page.Seed && !it.Root {
 		it.Kind = page.Anchor
 	}
-	if r.rules.JudgeURL(u, linkTo(&it)).Refused() || r.rules.TooDeep(it.Depth) {
+	link := linkTo(&it)
+	link.Fetched = true
+	if r.rules.JudgeURL(u, link).Refused() || r.rules.TooDeep(it.Depth) {
 		return nil // a rule of today leaves it out
 	}
 	r.added[met.URL] = true

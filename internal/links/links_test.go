@@ -186,4 +186,3 @@ func BenchmarkBroken(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/pages, "µs/page")
 }
-
