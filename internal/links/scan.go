@@ -17,6 +17,7 @@ import (
 	"kumo/internal/store"
 	"kumo/internal/store/crawllog"
 	"kumo/internal/store/warc"
+	"kumo/internal/vfs"
 )
 
 // pageLinks are the links of one visit to a page.
@@ -64,6 +65,46 @@ func (p *pageLinks) links() iter.Seq[outlink] {
 			}
 		}
 	}
+}
+
+// A Page is a page of a crawl as its last visit found it.
+type Page struct {
+	URL, Via, Seed, Path string
+	Depth                int32
+	Links                []page.Link // with URL and Kind
+}
+
+// Pages calls f with the pages that the WARC files in a crawl's folder have. What f is given holds until it returns.
+func Pages(ctx context.Context, dir string, call func(*Page) error) error {
+	f := &Finder{cfg: Config{Dir: dir, Disk: vfs.OS, Progress: func(Progress) {}}, known: newOutcomes(0)}
+	var p Page
+	return f.eachPage(ctx, func(l *pageLinks) error {
+		if l.via != nil {
+			return nil // there are no WARC files
+		}
+		p = Page{URL: l.url, Links: p.Links[:0]}
+		for line := range strings.SplitSeq(l.metadata, "\r\n") {
+			name, value, _ := strings.Cut(line, ": ")
+			switch name {
+			case "via":
+				p.Via = value
+			case "seed":
+				p.Seed = value
+			case "hopsFromSeed":
+				p.Path = value
+			}
+		}
+		p.Depth = int32(strings.Count(p.Path, "L"))
+		if strings.Contains(p.Path, "M") {
+			p.Depth++
+		}
+		for link := range l.links() {
+			if kind, known := page.KindNamed(link.kind); known {
+				p.Links = append(p.Links, page.Link{URL: link.raw, Kind: kind})
+			}
+		}
+		return call(&p)
+	})
 }
 
 // eachPage calls f with the links of each page, as its last visit found them. What it is given holds until it returns.

@@ -95,7 +95,7 @@ func typeOf(media string) uint64 {
 }
 
 // forGood are the rules by which a URL is left out that no better link brings in.
-var forGood = map[string]bool{"robots": true, "clean-param": true, "max-pages-per-host": true, "url": true}
+var forGood = map[string]bool{"robots": true, "clean-param": true, "url": true}
 
 func (v *verifier) skipLine(l line) error {
 	s, err := jsonl.ParseSkip(l.text)
