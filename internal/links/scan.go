@@ -199,7 +199,7 @@ func (s *scan) run() error {
 		}
 		if n := s.skip(at); n > 0 {
 			p.answer = at
-			in.Seek(at + n)
+			in.GoTo(at + n)
 			continue
 		}
 		rec, err := in.Next()
@@ -277,7 +277,7 @@ func (f *Finder) texts(p *pageLinks) map[string]string {
 	if err != nil {
 		return texts
 	}
-	in.Seek(p.answer)
+	in.GoTo(p.answer)
 	rec, err := in.Next()
 	if err != nil || rec.Fields["WARC-Type"] != "response" || rec.Fields["WARC-Target-URI"] != p.url {
 		return texts
@@ -286,7 +286,7 @@ func (f *Finder) texts(p *pageLinks) map[string]string {
 	if err != nil {
 		return texts
 	}
-	defer answer.Body.Close()          //nolint:errcheck // it is read from memory
+	defer answer.Body.Close()
 	body, _ := io.ReadAll(answer.Body) // what there is of it will do
 	resp := &page.Response{URL: p.url, Status: answer.StatusCode, Header: answer.Header, Payload: body, Body: body}
 	_ = fetch.Decode(resp, maxDecoded) // the same

@@ -96,10 +96,10 @@ func (o *opening) widen(ctx context.Context) error {
 	said := fmt.Sprintf("the crawl goes on with %s:", strings.Join(w.said, ", "))
 	var parts []string
 	if w.deeper || w.pages || w.embeds {
-		parts = append(parts, " let in that was left out: " + stats.Count(int64(waits-before), "URLs"))
+		parts = append(parts, " let in that was left out: "+stats.Count(int64(waits-before), "URLs"))
 	}
 	if w.text {
-		parts = append(parts, " written of pages that were fetched before: " + stats.Count(int64(texts), "texts"))
+		parts = append(parts, " written of pages that were fetched before: "+stats.Count(int64(texts), "texts"))
 	}
 	o.Job.Warn(errors.New(said + strings.Join(parts, ",")))
 	return nil
@@ -232,7 +232,7 @@ func (w *textWriter) text(p *jsonl.PageLine) (*page.MainText, error) {
 	if in == nil || err != nil {
 		return nil, err
 	}
-	in.Seek(p.Offset)
+	in.GoTo(p.Offset)
 	rec, err := in.Next()
 	if err != nil || rec.Fields["WARC-Type"] != "response" {
 		return nil, nil //nolint:nilerr // verify says what is wrong with a record
@@ -241,7 +241,7 @@ func (w *textWriter) text(p *jsonl.PageLine) (*page.MainText, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // it has no head
 	}
-	defer answer.Body.Close() //nolint:errcheck // it is read from memory
+	defer answer.Body.Close()
 	body, _ := io.ReadAll(answer.Body) // what there is of it will do
 	resp := &page.Response{URL: p.URL, Status: answer.StatusCode, Header: answer.Header, Payload: body, Body: body}
 	if max := w.Job.Fetch.MaxBody; max > 0 {

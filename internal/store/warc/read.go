@@ -77,8 +77,8 @@ func newReader(src io.ReaderAt, size int64, name string, ahead int) (*Reader, er
 // Offset is where the next record begins.
 func (r *Reader) Offset() int64 { return r.at }
 
-// Seek goes to where a record begins.
-func (r *Reader) Seek(at int64) { r.at = at }
+// GoTo makes the record that begins at a place the next.
+func (r *Reader) GoTo(at int64) { r.at = at }
 
 // Next returns the next record: io.EOF when there is none. After another error Skip leads to the next record that can
 // be read.
