@@ -330,7 +330,14 @@ func (k *checking) get(ctx context.Context, u weburl.URL, rules *robots.Rules, r
 			delay = max(delay, min(asked, k.MaxDelay))
 		}
 	}
-	host := u.Host()
+	if err := k.await(ctx, u.Host(), delay); err != nil {
+		return err
+	}
+	return k.client.Get(ctx, req, resp)
+}
+
+// await waits for a host's turn, and keeps the next for so long.
+func (k *checking) await(ctx context.Context, host string, delay time.Duration) error {
 	k.mu.Lock()
 	now := time.Now()
 	at := k.next[host]
@@ -353,5 +360,5 @@ func (k *checking) get(ctx context.Context, u weburl.URL, rules *robots.Rules, r
 		case <-time.After(wait):
 		}
 	}
-	return k.client.Get(ctx, req, resp)
+	return nil
 }
