@@ -129,7 +129,8 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if c.Resumed {
 		if c.Waiting == 0 && len(o.job.Crawl.Recrawl.Intervals) == 0 {
-			show.log.Info("nothing waits in this crawl: it is done unless a new seed is given; --fresh begins it again")
+			show.log.Info("nothing waits in this crawl: it is done unless a new seed is given, or more is let in " +
+				"(--depth, --max-pages-per-host, --embeds, --text); --fresh sets it aside and begins again")
 		}
 		show.log.Info("continuing", "folder", o.job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known",
 			c.Known)

@@ -55,7 +55,7 @@ func (o *options) demo(ctx context.Context, out io.Writer, flags webFlags, all *
 	if err := checkFolder("--out", o.out); err != nil {
 		return err
 	}
-	j.Name, j.Dir, j.Fresh, j.Seeds = "demo", o.out, true, server.SeedURLs()
+	j.Name, j.Dir, j.Fresh, j.Discard, j.Seeds = "demo", o.out, true, true, server.SeedURLs()
 	j.Contact = "https://example.org/demo"
 	j.Scope = weburl.ScopeAny
 	j.Crawl.PagesPerHost = 400

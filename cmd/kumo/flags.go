@@ -57,7 +57,7 @@ type options struct {
 	logJSON   bool
 }
 
-const noLimit = "unlimited"
+const noLimit = job.NoLimit
 
 // bind declares the flags. Their names are the keys of a configuration file, too.
 func (o *options) bind(f *pflag.FlagSet) {
@@ -75,7 +75,7 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.BoolVar(&o.skipBad, "skip-bad-seeds", false, "go on without lines of the input file that are no URLs")
 	f.StringVar(&j.Name, "name", "", "the crawl's name (default: the first seed's host)")
 	f.StringVarP(&o.out, "out", "o", "", "the crawl's folder (default: crawls/NAME)")
-	f.BoolVar(&j.Fresh, "fresh", false, "forget the crawl that is in the folder and begin again")
+	f.BoolVar(&j.Fresh, "fresh", false, "begin again: the crawl that is in the folder is set aside, into one in it")
 	f.StringVar(&o.config, "config", "", "read settings from a YAML `FILE`; its keys are these flags' names, flags win")
 	f.StringVarP(&o.depth, "depth", "d", noLimit, "follow links this many `HOPS` from a seed; 0 is the seeds only")
 	f.Var(scope{&j.Scope}, "scope", "which URLs belong to the crawl, seen from its seeds")
@@ -83,7 +83,8 @@ func (o *options) bindCrawl(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.exclude, "exclude", nil, "never fetch URLs that match `REGEX` (repeatable)")
 	f.Var(&rules{&j.Crawl.Canon}, "canon", "also drop from URLs: tracking, session (parameters), index (pages), www; "+
 		"sort (the query); or none")
-	f.BoolVar(&j.Crawl.Embeds, "embeds", false, "fetch images, scripts and other parts of pages, too")
+	f.BoolVar(&j.Crawl.Embeds, "embeds", false, "fetch images, style sheets, scripts and other parts of pages, too, "+
+		"wherever they lie")
 	o.sitemaps = policy.SitemapsNamed.String()
 	f.Var(choice{&o.sitemaps, policy.SitemapsNames()}, "sitemaps", "read the sitemaps that robots.txt names; guess: "+
 		"and /sitemap.xml where it names none")

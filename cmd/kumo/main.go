@@ -91,7 +91,7 @@ func addVerbs(root *cobra.Command) {
 		setCommand(), pauseCommand(), resumeCommand(),
 		stopCommand(), balanceCommand(), secretCommand(), clusterCommand())
 	group("batch", "Crawl by layers, day by day:", batchCommand())
-	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(),
+	group("look", "Look into a crawl:", explainCommand(), hostsCommand(), queueCommand(), seenCommand(), topCommand(), linksCommand(),
 		verifyCommand())
 	group("keep", "Keep a crawl safe:", snapshotCommand(), repairCommand())
 	group("try", "Try out:", checkCommand(), doctorCommand(), synthwebCommand(), simCommand())

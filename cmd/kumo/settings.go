@@ -27,7 +27,8 @@ var (
 		"verbose", "quiet", "log-json", "help", "due"}
 	// flagsOnly are those that a file would set again and again.
 	flagsOnly = []string{"config", "fresh", "dry-run", "due"}
-	// lasting settings decide what the crawl has already left out or written; they cannot change.
+	// lasting settings decide what the crawl has already left out or written; they cannot change, or only so that more
+	// is let in (job.Widening).
 	lasting = []string{"name", "scope", "include", "exclude", "depth", "canon", "embeds", "format", "robots", "ignore",
 		"sitemaps", "script-paths", "text", "max-pages-per-host", job.SlicesKey}
 )
@@ -192,12 +193,17 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 	if !fl.Changed || !slices.Contains(lasting, s.Key) {
 		return nil
 	}
-	if i := slices.IndexFunc(now, func(t settings.Setting) bool { return t.Key == s.Key }); i >= 0 && now[i].Same(s) {
+	if i := slices.IndexFunc(now, func(t settings.Setting) bool { return t.Key == s.Key }); i >= 0 &&
+		(now[i].Same(s) || job.Widens(s.Key, s.Values, now[i].Values)) {
 		return nil
 	}
-	return usagef("the crawl in %s was begun with --%s %s, and that cannot change: name another folder with --out, or "+
-		"begin again with --fresh",
-		o.job.Dir, s.Key, strings.Join(s.Values, ","))
+	change := "cannot change"
+	if slices.Contains(job.Widening, s.Key) {
+		change = "may only grow"
+	}
+	return usagef("the crawl in %s was begun with --%s %s, and that %s: name another folder with --out, or "+
+		"begin again with --fresh, which sets this one aside",
+		o.job.Dir, s.Key, strings.Join(s.Values, ","), change)
 }
 
 // checkUnsaved refuses lasting settings that the crawl was begun without.
@@ -207,7 +213,7 @@ func (o *options) checkUnsaved(f *pflag.FlagSet, saved []settings.Setting) error
 		known := slices.ContainsFunc(saved, func(s settings.Setting) bool { return s.Key == key })
 		if !known && fl.Changed && fl.Value.String() != fl.DefValue {
 			return usagef("the crawl in %s was begun without --%s, and that cannot change: name another folder with --out, "+
-				"or begin again with --fresh",
+				"or begin again with --fresh, which sets this one aside",
 				o.job.Dir, key)
 		}
 	}

@@ -87,6 +87,9 @@ func (e *Engine) noteVisit(b *batch, url string, meta *seen.Meta) {
 	if !meta.Due.IsZero() {
 		b.entries.Due(url, meta)
 	}
+	if meta.From != "" {
+		b.entries.From(url, meta.From)
+	}
 }
 
 // noteOver keeps which URLs are not fetched any more that were not answered, nor failed for good.

@@ -142,12 +142,14 @@ func (r *requeuing) add(met *seen.Entry) error {
 	if err != nil || !u.Web() {
 		return nil //nolint:nilerr // it was visited, so it was one
 	}
-	it := item.Item{URL: met.URL, Depth: met.Depth, Kind: page.Kind(met.Kind), Root: r.roots.all.Has(met.URL),
+	it := item.Item{URL: met.URL, From: met.From, Depth: met.Depth, Kind: page.Kind(met.Kind), Root: r.roots.all.Has(met.URL),
 		Recrawl: true}
 	if it.Kind == page.Seed && !it.Root {
 		it.Kind = page.Anchor
 	}
-	if r.rules.JudgeURL(u, linkTo(&it)).Refused() || r.rules.TooDeep(it.Depth) {
+	link := linkTo(&it)
+	link.Fetched = true
+	if r.rules.JudgeURL(u, link).Refused() || r.rules.TooDeep(it.Depth) {
 		return nil // a rule of today leaves it out
 	}
 	r.added[met.URL] = true

@@ -95,6 +95,13 @@ func (e *Engine) explainRules(x *Explanation, depth int32) {
 	if x.In {
 		x.Rule, x.Why = "scope", e.rules.Scope.Judge(x.URL).Rule
 	}
+	if v.Rule == "scope" && e.rules.Embeds {
+		if x.In = x.State == seen.Known; x.In {
+			x.Why += ", but a page is shown with it (--embeds)"
+		} else {
+			x.Why += "; if a page is shown with it, it is fetched (--embeds)"
+		}
+	}
 	if rules, known := e.robots.Get(x.URL.Origin()); known && !x.IgnoresRobots {
 		x.RobotsKnown = true
 		x.Allowed, x.By = rules.Decide(x.URL.RequestURI())

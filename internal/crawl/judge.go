@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"kumo/internal/entry"
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/policy"
@@ -9,7 +10,11 @@ import (
 
 // linkTo is what led to an item.
 func linkTo(it *item.Item) policy.Link {
-	return policy.Link{From: it.From, Kind: it.Kind, Depth: it.Depth, Redirects: it.Redirects, Seed: it.Root}
+	l := policy.Link{From: it.From, Kind: it.Kind, Depth: it.Depth, Redirects: it.Redirects, Seed: it.Root, Path: it.Path}
+	if len(l.Path) >= entry.MaxPath {
+		l.Path = "" // its end is not that of the way
+	}
+	return l
 }
 
 // child is the item that a link on it leads to. A sitemap lies as deep as its entries, so that it is read when they are

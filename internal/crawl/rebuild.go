@@ -3,7 +3,11 @@ package crawl
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"slices"
+	"strings"
 
+	"kumo/internal/entry"
 	"kumo/internal/item"
 	"kumo/internal/page"
 	"kumo/internal/statefile"
@@ -16,6 +20,9 @@ type Reentry struct {
 	e *Engine
 	b batch
 	n int
+
+	shed  map[string]bool // URLs that Shed has let in
+	waits map[string]bool // by slice: whether something waited there before
 }
 
 // Reenter calls feed with the crawl's door, and then makes a checkpoint. It is called in place of Run, and ends like
@@ -113,4 +120,91 @@ func (r *Reentry) put(ctx context.Context) error {
 		return r.e.checkpoint(ctx)
 	}
 	return nil
+}
+
+// Embeds lets in what a page is shown with, which was fetched when nobody wanted that.
+func (r *Reentry) Embeds(ctx context.Context, it *item.Item, pg *page.Page) error {
+	r.e.addLinks(&r.b, it, pg)
+	return r.put(ctx)
+}
+
+// Deferred lets in what was set aside by rules that were loosened. What they still leave out stays where it is.
+func (r *Reentry) Deferred(ctx context.Context, rules []string) error {
+	err := r.e.files.deferred.Read(0, func(s page.Skip, _ int64) error {
+		if !slices.Contains(rules, s.Rule) {
+			return nil
+		}
+		u, err := weburl.Parse(s.URL)
+		if err != nil || !u.Web() {
+			return nil //nolint:nilerr // it is none that can wait
+		}
+		it := itemOf(&s)
+		if s.Rule == "embed" {
+			kind, known := page.KindNamed(s.Why)
+			if !known {
+				return nil // it is not what was loosened
+			}
+			it.Kind, it.Path = kind, strings.Repeat("L", min(s.Depth, entry.MaxPath-1))
+		}
+		r.e.classify(&r.b, u, it, "", "")
+		return r.put(ctx)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// itemOf is a URL that was left out, as if it were found again where it was found. How it was reached is not known any
+// more, but how far from a seed it lies.
+func itemOf(s *page.Skip) item.Item {
+	return item.Item{URL: s.URL, From: s.From, Kind: page.Anchor, Depth: int32(s.Depth),
+		Path: strings.Repeat("L", min(max(s.Depth-1, 0), entry.MaxPath-1))}
+}
+
+// Shed lets in again what was left out because its host had its pages.
+func (r *Reentry) Shed(ctx context.Context, s *page.Skip) error {
+	u, err := weburl.Parse(s.URL)
+	if err != nil || !u.Web() || r.shed[s.URL] {
+		return nil //nolint:nilerr // it is none that can wait
+	}
+	met, known, err := r.e.known.db.Get(s.URL)
+	if err != nil || !known || !met.Fetched.IsZero() {
+		return err
+	}
+	it := itemOf(s)
+	if r.e.rules.Judge(u, linkTo(&it)).Refused() {
+		return nil
+	}
+	c := entry.Candidate{Host: r.e.names.intern(u.Host()), Item: it}
+	slice := r.e.sliceOf(&c)
+	if r.waits == nil {
+		r.waits, r.shed = map[string]bool{}, map[string]bool{}
+	}
+	had, asked := r.waits[slice]
+	if !asked {
+		host, met := r.e.frontier.Host(slice)
+		had = met && host.Waiting > 0
+		r.waits[slice] = had
+	}
+	if had { // an earlier attempt may have let it in
+		if found, err := r.e.frontier.Find(slice, s.URL); found != nil || err != nil {
+			return err
+		}
+	}
+	r.shed[s.URL] = true
+	c.Item.Path = r.e.path(it.Path, it.Kind)
+	r.e.ranks.lift(&c.Item)
+	r.e.ranks.rank(&c.Item)
+	err = r.e.ledger.Within(func() error {
+		var enc entry.Encoder
+		enc.Found(&c.Item)
+		r.e.ledger.Enqueue(enc.Writer)
+		r.e.frontier.Push(slice, c.Item)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.put(ctx)
 }

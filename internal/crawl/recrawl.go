@@ -115,6 +115,9 @@ func (w *worker) plan(v *frontier.Visit, found page.Recrawl) seen.Meta {
 	if v.Kind != page.Seed && v.Kind != page.Anchor {
 		m.Kind = uint8(v.Kind)
 	}
+	if v.From != w.was.From {
+		m.From = v.From
+	}
 	return m
 }
 

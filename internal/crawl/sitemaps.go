@@ -26,6 +26,9 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 	if err != nil {
 		return nil //nolint:nilerr // cannot be: origins come from parsed URLs
 	}
+	if scope := w.rules.Scope.Judge(base); !scope.In && !scope.Near {
+		return nil // of another site only what pages are shown with is fetched
+	}
 	named := rules.Sitemaps()
 	if len(named) == 0 && w.cfg.Sitemaps == policy.SitemapsGuessed {
 		named = []string{guessedSitemap}

@@ -36,6 +36,7 @@ const (
 	kindCounters     = 'n' // counters that follow from no other entry
 	kindRecrawl      = 'w' // a URL was taken for a recrawl
 	kindDue          = 'u' // when a URL is to be visited again
+	kindFrom         = 'F' // which page named a URL that is to be visited again
 	kindTime         = 'C' // when what follows was put: what a batch with entries begins with
 	kindOutgoing     = 'b' // a link is bound for another node
 	kindDelivered    = 'k' // links that were bound for other nodes have come there
@@ -245,6 +246,13 @@ func (d *Decoder) due() (url string, m seen.Meta) {
 		Missing: int(d.Int()), Kind: uint8(d.Int())}
 }
 
+// From is the page that named a URL which is to be visited again. A Reader is told it by Due.
+func (e *Encoder) From(url, from string) {
+	e.Byte(kindFrom)
+	e.String(url)
+	e.String(from)
+}
+
 // OffHost counts links to a host that is not the crawl's.
 func (e *Encoder) OffHost(host string, n int64) {
 	e.Byte(kindOffHost)
@@ -404,6 +412,8 @@ func Read(batch []byte, r Reader) error {
 			r.Recrawl(d.again())
 		case kindDue:
 			r.Due(d.due())
+		case kindFrom:
+			r.Due(d.String(), seen.Meta{From: d.String()})
 		case kindOutgoing:
 			r.Outgoing(uint64(d.Int()), d.String())
 		case kindDelivered:

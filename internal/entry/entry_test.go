@@ -80,6 +80,7 @@ func sampleBatch() ([]byte, script) {
 	again := item.Item{URL: "http://h/", Depth: 3, Kind: page.Sitemap, Root: true, Recrawl: true}
 	e.Recrawl(&again, due)
 	e.Due("http://h/", &seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9})
+	e.From("http://h/", "http://f/")
 	list := SeedListMark{Digest: "sha256:1", Name: "seeds.txt", Seeds: 9, Taken: 3, Offset: 1 << 40, Done: true}
 	e.Outgoing(8, "link")
 	e.Delivered(3, 1<<63-1)
@@ -105,7 +106,8 @@ func sampleBatch() ([]byte, script) {
 		int32(2),
 		stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4}, mark, "elsewhere", int64(9), "later", "payload", "asked",
 		int64(7), "again", due, again,
-		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9}, "bound", uint64(8), "link", "taken",
+		"due", "http://h/", seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9},
+		"due", "http://h/", seen.Meta{From: "http://f/"}, "bound", uint64(8), "link", "taken",
 		uint64(3), uint64(1<<63 - 1), list,
 		chunk, merged, "dropped", t, "forgot", []string{"a", "ab", "b"}, "went", []member.Transfer{t, t}, "epoch", uint64(6),
 		"dispatched", 4, it, "ended", "http://i/", "released", []string{"a", "ab"}, k, due.Local()}

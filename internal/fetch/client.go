@@ -48,6 +48,7 @@ type Request struct {
 	URL     string // canonical, http or https
 	Trusted bool   // credentials, cookies and secret fields may be sent
 	MaxBody int64  // instead of the Config's; 0 for that
+	Head    bool   // ask by HEAD: the answer has no body
 
 	Form      []byte // is posted, as application/x-www-form-urlencoded, by HTTP/1; nil: the URL is asked for
 	NoCookies bool   // Config.Jar has nothing to do with it

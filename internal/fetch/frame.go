@@ -12,6 +12,7 @@ import (
 type framer struct {
 	maxHead int64 // interim answers included
 	maxBody int64
+	noBody  bool // of what answers HEAD
 
 	state frameState
 	pos   int // all before it is understood
@@ -192,6 +193,8 @@ func (f *framer) forget() {
 func (f *framer) settle() {
 	f.end = f.pos
 	switch {
+	case f.noBody:
+		f.state = complete
 	case f.head.chunked:
 		f.state = chunkHead
 	case f.head.length == 0:

@@ -71,6 +71,32 @@ func realSite(t *testing.T) http.Handler {
 	return mux
 }
 
+// An answer to HEAD has no body, whatever length it tells, and its connection goes on.
+func TestHead(t *testing.T) {
+	site := realSite(t)
+	for _, second := range []bool{false, true} {
+		srv := httptest.NewUnstartedServer(site)
+		srv.EnableHTTP2 = second
+		srv.StartTLS()
+		t.Cleanup(srv.Close)
+		c, resp := newClient(t, Config{InsecureTLS: true}), new(page.Response)
+		for _, path := range []string{"/gzip", "/large", "/page/3", "/missing", "/moved", "/none", "/trailers"} {
+			if err := c.Get(t.Context(), Request{URL: srv.URL + path}, resp); err != nil {
+				t.Fatal(err)
+			}
+			status, length := resp.Status, resp.Header.Get("Content-Length")
+			if err := c.Get(t.Context(), Request{URL: srv.URL + path, Head: true}, resp); err != nil {
+				t.Fatal(err)
+			}
+			if got := resp.Header.Get("Content-Length"); resp.Status != status || len(resp.Payload) > 0 ||
+				resp.Truncated != "" || path == "/gzip" && got != length || resp.Connect > 0 {
+				t.Errorf("%v %s: %d with %d bytes of %s, by GET %d; connected in %v", second, path, resp.Status,
+					len(resp.Payload), got, status, resp.Connect)
+			}
+		}
+	}
+}
+
 // Against net/http's server, HTTP/2 brings what HTTP/1 brings, many exchanges on each connection.
 func TestHTTP2LikeHTTP1(t *testing.T) {
 	site := realSite(t)

@@ -16,6 +16,7 @@ const (
 	indexedGet    = 0x82 // fields that the static table has, RFC 7541 appendix A
 	indexedHTTPS  = 0x87
 	authorityName = 1 // names that it has
+	methodName    = 2
 	pathName      = 4
 
 	neverIndexed = 0x10 // of a literal, which a proxy must not put into its table either
@@ -34,7 +35,12 @@ func (c *Client) appendFrames(b []byte, s *session, m *manners, req *Request, t 
 	if s.resize {
 		b, s.resize = append(b, emptyTable), false
 	}
-	b = append(b, indexedGet, indexedHTTPS)
+	if req.Head {
+		b = appendString(append(b, methodName), "HEAD")
+	} else {
+		b = append(b, indexedGet)
+	}
+	b = append(b, indexedHTTPS)
 	b = appendString(append(b, authorityName), t.host)
 	b = appendString(append(b, pathName), t.path)
 	if !req.Trusted {

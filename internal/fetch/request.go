@@ -82,8 +82,11 @@ var notSent = map[string]bool{"Host": true, "User-Agent": true, "Content-Length"
 // appendRequest appends the request for t as HTTP/1.1 sends it.
 func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target, cookie string) []byte {
 	method := "GET "
-	if req.Form != nil {
+	switch {
+	case req.Form != nil:
 		method = "POST "
+	case req.Head:
+		method = "HEAD "
 	}
 	b = append(b, method...)
 	forwarded := c.proxy.forwards(t)

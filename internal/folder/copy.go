@@ -101,7 +101,7 @@ func (c *Copy) Moment(ctx context.Context, journal []Part, marks []store.Mark) e
 		}
 	}
 	for _, name := range []string{settings.Name, filepath.Join("state", settings.Name), "report.json", "index.cdxj",
-		filepath.Join("state", "rank", "key")} {
+		"external.jsonl", filepath.Join("state", "rank", "key")} {
 		if err := c.copy(name, -1); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

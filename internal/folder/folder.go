@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -36,8 +37,10 @@ func At(dir string, disk vfs.FS) *Folder { return &Folder{Dir: dir, Disk: disk} 
 
 // Options say how a folder is opened.
 type Options struct {
-	Fresh bool        // an earlier crawl in the folder is forgotten
-	Warn  func(error) // is told what the crawl waits for
+	Fresh   bool        // an earlier crawl in the folder is set aside, into a folder in it
+	Discard bool        // with Fresh: it is removed
+	Now     time.Time   // after which that folder is named
+	Warn    func(error) // is told what the crawl waits for, and where the earlier one is
 }
 
 // Open makes and locks a crawl's folder. It waits for who looks into it. The caller closes it.
@@ -55,7 +58,21 @@ func Open(ctx context.Context, disk vfs.FS, dir string, o Options) (*Folder, err
 	if err := inspect.RemoveEndpoint(f.Path(EndpointName)); err != nil { // one that was killed has left it
 		return nil, errors.Join(err, f.Close())
 	}
-	return f, f.Prepare(o.Fresh)
+	switch {
+	case o.Fresh && o.Discard:
+		if err := f.clear(); err != nil {
+			return f, fmt.Errorf("forget the crawl in %s: %w", f.Dir, err)
+		}
+	case o.Fresh:
+		to, err := f.setAside(o.Now)
+		if err != nil {
+			return f, fmt.Errorf("set the crawl in %s aside: %w", f.Dir, err)
+		}
+		if to != "" {
+			o.Warn(fmt.Errorf("the crawl that was here is set aside in %s, whole: it can be continued there, or removed", to))
+		}
+	}
+	return f, f.Prepare()
 }
 
 // EndpointName is the file that says where a crawl that runs can be asked.
@@ -76,7 +93,8 @@ func (f *Folder) IsNodes() bool {
 }
 
 // Outputs are the files of a crawl besides those in warc and state.
-var Outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", "report.json", "index.cdxj"}
+var Outputs = []string{"pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", "report.json", "index.cdxj",
+	"external.jsonl"}
 
 // ErrForeign is a folder with files that a crawl would write over, and no crawl.
 var ErrForeign = errors.New("holds files that are not a crawl's: name another folder with --out")
@@ -97,17 +115,71 @@ func (f *Folder) HasJournal() bool {
 }
 
 // Prepare makes sure that nothing in the folder is written over but by wish.
-func (f *Folder) Prepare(fresh bool) error {
-	switch {
-	case fresh:
-		if err := f.clear(); err != nil {
-			return fmt.Errorf("forget the crawl in %s: %w", f.Dir, err)
-		}
-	case !f.HasJournal() && f.HasOutputs():
+func (f *Folder) Prepare() error {
+	if !f.HasJournal() && f.HasOutputs() {
 		return advice.With(advice.Usage("the crawl in %s has lost its state: there is no journal", f.Dir),
-			HowToRepair(f.Dir)+"; or begin again with --fresh, or name another folder with --out")
+			HowToRepair(f.Dir)+"; or begin again with --fresh, which sets it aside, or name another folder with --out")
 	}
 	return nil
+}
+
+// A folder in a crawl's has an earlier crawl that was set aside: its name begins so, and ends otherwise until all is
+// there.
+const (
+	earlier = "earlier-"
+	partly  = ".part"
+)
+
+// setAside moves the crawl in the folder into one in it, and returns that: "" where there is none. The state goes
+// first: without it the rest is no crawl that goes on. One that was not moved to its end is, by the next.
+func (f *Folder) setAside(now time.Time) (string, error) {
+	left, err := filepath.Glob(f.Path(earlier + "*" + partly))
+	if err != nil || len(left) == 0 && !f.IsCrawl() && !f.HasOutputs() {
+		return "", err
+	}
+	to := f.Path(earlier + now.UTC().Format("20060102-150405"))
+	for n := 2; ; n++ {
+		if _, err := os.Stat(to); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		to = f.Path(fmt.Sprintf("%s%s-%d", earlier, now.UTC().Format("20060102-150405"), n))
+	}
+	part := to + partly
+	if len(left) > 0 {
+		part = left[0]
+		to = strings.TrimSuffix(part, partly)
+	}
+	if err := f.Disk.MkdirAll(filepath.Join(part, "state")); err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(f.Path("state"))
+	if err != nil {
+		return "", err
+	}
+	names := []string{filepath.Join("state", "journal")}
+	for _, e := range entries {
+		if e.Name() != LockName && e.Name() != GateName && e.Name() != "journal" {
+			names = append(names, filepath.Join("state", e.Name()))
+		}
+	}
+	if err := f.move(part, slices.Concat(names, Outputs, []string{"warc", settings.Name})); err != nil {
+		return "", err
+	}
+	if err := f.Disk.Rename(part, to); err != nil {
+		return "", err
+	}
+	return to, f.Disk.SyncDir(f.Dir)
+}
+
+// move moves what there is of files and folders into another folder, durably.
+func (f *Folder) move(to string, names []string) error {
+	for _, name := range names {
+		if err := os.Rename(f.Path(name), filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return errors.Join(f.Disk.SyncDir(filepath.Join(to, "state")), f.Disk.SyncDir(to), f.Disk.SyncDir(f.Path("state")),
+		f.Disk.SyncDir(f.Dir))
 }
 
 // HasOutputs reports whether there are record files.
@@ -207,13 +279,10 @@ func (f *Folder) PutAside(name string) error {
 			names = append(names, filepath.Join("state", e.Name()))
 		}
 	}
-	for _, name := range append(names, filepath.Join("state", NodeFile)) {
-		if err := os.Rename(f.Path(name), filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("put aside what a node had that lost its place: %w", err)
-		}
+	if err := f.move(to, append(names, filepath.Join("state", NodeFile))); err != nil {
+		return fmt.Errorf("put aside what a node had that lost its place: %w", err)
 	}
-	return errors.Join(f.Disk.SyncDir(filepath.Join(to, "state")), f.Disk.SyncDir(to), f.Disk.SyncDir(f.Path("state")),
-		f.Disk.SyncDir(f.Dir))
+	return nil
 }
 
 // DefaultDir is where a crawl lies unless the user says otherwise.

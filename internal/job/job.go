@@ -43,7 +43,8 @@ type Job struct {
 	Formats     []string // WARC, JSONL
 	WARCSize    int64
 	Compress    string // "gzip" or "zstd"
-	Fresh       bool   // forget an earlier crawl in the same folder
+	Fresh       bool   // set an earlier crawl in the same folder aside, into a folder in it
+	Discard     bool   // with Fresh: remove it instead
 	Moved       bool   // WARC files that are no longer in the folder were moved on purpose
 
 	Memory   int64  // bytes for queues and known URLs, of which there may be more on the disk; a third of the machine's

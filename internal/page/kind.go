@@ -56,6 +56,16 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
+// KindNamed is the kind of a name that [Kind.String] gives.
+func KindNamed(name string) (Kind, bool) {
+	for k := range kinds {
+		if kinds[k].name == name {
+			return Kind(k), true
+		}
+	}
+	return 0, false
+}
+
 // Embed reports whether the reference is part of the page that names it.
 func (k Kind) Embed() bool { return k.Hop() == 'E' }
 

@@ -66,6 +66,9 @@ type Stretch interface {
 	Len() int64
 }
 
+// Connecting is how long it took until there was a connection: 0 where one was open.
+func (r *Response) Connecting() time.Duration { return r.DNS + r.Connect + r.Handshake }
+
 // RawLen is the length of Raw, wherever it lies.
 func (r *Response) RawLen() int64 {
 	if r.Far != nil {
@@ -144,21 +147,31 @@ const (
 
 // A Page is what a Response's body says.
 type Page struct {
-	Type      string // media type in lower case without parameters, as declared; "" if none
-	Charset   string // the charset that the text was read with (WHATWG name), "" for what is not text
-	Lang      string // the language of its first sentences: ISO 639-1 or 639-3, "other"; "" for what is not text
-	Title     string // collapsed white space, at most 1 KiB
-	Base      string // what links were resolved against
-	Canonical string // the page's own word for its canonical URL, "" if it has none
-	Links     []Link // in the order found, each URL and kind once
-	Dropped   int    // links left out: unusable, or beyond the limit of links a page
-	Cut       bool   // the parser had not the room for all: one that has more finds more
+	Type    string // media type in lower case without parameters, as declared; "" if none
+	Charset string // the charset that the text was read with (WHATWG name), "" for what is not text
+	Lang    string // the language of its first sentences: ISO 639-1 or 639-3, "other"; "" for what is not text
+	Title   string // collapsed white space, at most 1 KiB
+	Heading string // the text of its first h1 that has one, as the title
+	// what its meta element of that name says, as the title
+	Description string
+	Base        string // what links were resolved against
+	Canonical   string // the page's own word for its canonical URL, "" if it has none
+	Links       []Link // in the order found, each URL and kind once
+	Variants    []Variant
+	Dropped     int  // links left out: unusable, or beyond the limit of links a page
+	Cut         bool // the parser had not the room for all: one that has more finds more
 
 	Sniffed      string // media type by what the body begins with: "application/pdf" for a PDF served as text/html
 	CharsetHow   string // how the charset is known: "bom", "header", "meta", "detected" or "default"
 	Refresh      string // where a refresh leads, in canonical form; "" if there is none
 	RefreshAfter int    // after how many seconds
 	Robots       Robots
+}
+
+// A Variant is the page in another language, or in its own, by its own word.
+type Variant struct {
+	Lang string // as written: "de-AT", "x-default"
+	URL  string // in canonical form
 }
 
 // Robots is what a page asks of robots, in meta elements and X-Robots-Tag fields, all rules that hold for the crawl's

@@ -40,6 +40,15 @@ var benchPages = []struct {
 }{
 	{"ordinary", makePage(27<<10, 40)},
 	{"dense", makePage(30<<10, 400)},
+	{"described", described(makePage(27<<10, 40))},
+}
+
+// described is a page that says of itself what may be said.
+func described(body []byte) []byte {
+	body = bytes.Replace(body, []byte("<link rel"), []byte(`<meta name="description" content="What it is about, &amp; why it `+
+		`was written"><link rel="canonical" href="/about"><link rel="alternate" hreflang="de" href="/de/about">`+
+		`<link rel="alternate" hreflang="x-default" href="/about"><link rel`), 1)
+	return bytes.Replace(body, []byte("<body>"), []byte(`<body><h1 class="title">The <em>headline</em> of a page</h1>`), 1)
 }
 
 func BenchmarkParse(b *testing.B) {

@@ -56,6 +56,8 @@ func (p *Parser) element() {
 		p.embed(attrManifest, page.Resource)
 	case tagStyle:
 		p.styles(p.scan.content)
+	case tagH1:
+		p.openHeading()
 	case tagTitle:
 		if !p.titled && p.inner == 0 {
 			p.title, p.titled = p.scan.content, true

@@ -33,6 +33,10 @@ func (p *Parser) named(name, content []byte) {
 		p.says.robots.meta(content)
 		return
 	}
+	if p.inner == 0 && p.description == "" && equalFold(name, "description") {
+		p.description = collapse(string(content), p.cfg.MaxTitle)
+		return
+	}
 	if kind, absolute, ok := propertyKind(name); ok && len(content) > 0 && (!absolute || isAbsolute(content)) {
 		p.link(&reference{url: content, kind: kind})
 	}

@@ -39,6 +39,7 @@ const (
 	tagBlockquote
 	tagBody
 	tagEmbed
+	tagH1
 	tagImg
 	tagTable
 	tagMeta
@@ -94,7 +95,7 @@ var tags = newNameTable(map[string]tag{
 	"ins": tagCite, "del": tagCite, "use": tagUse, "feimage": tagUse, "foreignobject": tagSVGText, "desc": tagSVGText,
 	"mi": tagMathText, "mo": tagMathText, "mn": tagMathText, "ms": tagMathText, "mtext": tagMathText, "b": tagHTML,
 	"big": tagHTML, "br": tagHTML, "center": tagHTML, "code": tagHTML, "dd": tagHTML, "div": tagHTML, "dl": tagHTML,
-	"dt": tagHTML, "em": tagHTML, "h1": tagHTML, "h2": tagHTML, "h3": tagHTML, "h4": tagHTML, "h5": tagHTML, "h6": tagHTML,
+	"dt": tagHTML, "em": tagHTML, "h1": tagH1, "h2": tagHTML, "h3": tagHTML, "h4": tagHTML, "h5": tagHTML, "h6": tagHTML,
 	"head": tagHTML, "hr": tagHTML, "i": tagHTML, "li": tagHTML, "listing": tagHTML, "menu": tagHTML, "nobr": tagHTML,
 	"ol": tagHTML, "p": tagHTML, "pre": tagHTML, "ruby": tagHTML, "s": tagHTML, "small": tagHTML, "span": tagHTML,
 	"strong": tagHTML, "strike": tagHTML, "sub": tagHTML, "sup": tagHTML, "tt": tagHTML, "u": tagHTML, "ul": tagHTML,

@@ -13,6 +13,8 @@ import (
 const (
 	maxRel  = 256 // bytes of a rel
 	maxLang = 35  // bytes of a language's tag
+
+	maxVariants = 256 // languages of a page
 )
 
 // outlinks collects a page's links, each URL and kind once. The text of all of them lies in one buffer, which becomes
@@ -23,6 +25,7 @@ type outlinks struct {
 	cut       bool   // one of these was reached
 	text      []byte // URLs and rels
 	links     []outlink
+	variants  []variant
 	slots     []uint32 // a power of two of them; each is 0 or 1 + the index of a link
 	dropped   int
 	canonical uint32 // 1 + the index of the first canonical link, 0 if there is none
@@ -38,6 +41,12 @@ type outlink struct {
 	hints                hints
 }
 
+// A variant is a link, by its number, to the page in the language whose tag lies in the text.
+type variant struct {
+	link uint32
+	lang span
+}
+
 type span struct{ start, end uint32 }
 
 // seed makes the hash table's order unforeseeable, so that no page can be made to collide.
@@ -45,7 +54,8 @@ var seed = maphash.MakeSeed()
 
 func (o *outlinks) reset() {
 	clear(o.slots)
-	*o = outlinks{max: o.max, maxText: o.maxText, text: o.text[:0], links: o.links[:0], slots: o.slots}
+	*o = outlinks{max: o.max, maxText: o.maxText, text: o.text[:0], links: o.links[:0], slots: o.slots,
+		variants: o.variants[:0]}
 }
 
 // add resolves a link against base and keeps it, unless it has it already. Links of other schemes are none; other URLs
@@ -74,7 +84,18 @@ func (o *outlinks) add(base weburl.URL, r *reference) int {
 	if r.kind == page.Canonical && o.canonical == 0 {
 		o.canonical = *slot
 	}
+	if len(r.lang) > 0 && *slot > 0 {
+		o.vary(*slot, r)
+	}
 	return int(*slot)
+}
+
+// vary keeps that a link leads to the page in a language. One URL may stand for several.
+func (o *outlinks) vary(link uint32, r *reference) {
+	if r.kind != page.Alternate && r.kind != page.Header || len(o.variants) == maxVariants || !isAlternate(r.rel) {
+		return
+	}
+	o.variants = append(o.variants, variant{link, o.piece(cut(r.lang, maxLang))})
 }
 
 // find returns the slot of a link, or the empty one where it belongs.
@@ -176,6 +197,9 @@ func (o *outlinks) fill(pg *page.Page) {
 			UGC:       l.hints&userMade != 0,
 			Sponsored: l.hints&sponsored != 0,
 		}
+	}
+	for _, v := range o.variants {
+		pg.Variants = append(pg.Variants, page.Variant{Lang: text[v.lang.start:v.lang.end], URL: pg.Links[first+int(v.link)-1].URL})
 	}
 	if o.canonical > 0 {
 		pg.Canonical = pg.Links[o.canonical-1].URL

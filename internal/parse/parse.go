@@ -48,6 +48,9 @@ type Parser struct {
 	title  []byte // the first title's text as it stands in the markup
 	titled bool
 
+	heading     heading
+	description string
+
 	document
 	text  text
 	first lead
@@ -96,7 +99,7 @@ func New(cfg Config) *Parser {
 // no markup that is wrong.
 func (p *Parser) Parse(resp *page.Response, pg *page.Page) error {
 	contentType := resp.Header.Get("Content-Type")
-	*pg = page.Page{Type: MediaType(contentType), Links: pg.Links[:0]}
+	*pg = page.Page{Type: MediaType(contentType), Links: pg.Links[:0], Variants: pg.Variants[:0]}
 	self, err := weburl.Parse(resp.URL)
 	if err != nil {
 		return fmt.Errorf("parsing the page: %w", err)
@@ -145,6 +148,8 @@ func (p *Parser) begin(resp *page.Response) {
 	p.links.reset()
 	p.says.robots, p.says.refresh = robots{}, refresh{}
 	p.title, p.titled = nil, false
+	p.scan.forgetEnd(tagH1, 'h')
+	p.heading, p.description = heading{}, ""
 	p.headers(resp)
 }
 
@@ -165,6 +170,7 @@ func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 		p.begin(resp)
 	}
 	pg.Title = collapse(p.text.content(p.title), p.cfg.MaxTitle)
+	pg.Heading, pg.Description = p.heading.text, p.description
 	if p.cfg.Language {
 		pg.Lang = p.language(p.lead(), declaredLanguage(p.scan.src))
 	}
@@ -202,6 +208,7 @@ func (p *Parser) markup() (again bool) {
 	p.scan.start = len(p.scan.src)
 	p.closeAnchor()
 	p.closeForm()
+	p.closeHeading()
 	return false
 }
 
@@ -209,6 +216,8 @@ func (p *Parser) endTag() {
 	switch p.scan.tag {
 	case tagA:
 		p.closeAnchor()
+	case tagH1:
+		p.closeHeading()
 	case tagForm:
 		p.closeForm()
 	}

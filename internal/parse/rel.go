@@ -72,6 +72,16 @@ func classOf(linkType []byte) relClass {
 	return relOther
 }
 
+// isAlternate reports whether a rel names another version of its page.
+func isAlternate(rel []byte) bool {
+	for linkType := range linkTypes(rel) {
+		if equalFold(linkType, "alternate") {
+			return true
+		}
+	}
+	return false
+}
+
 // hints are what a rel tells search engines of a link.
 type hints uint8
 

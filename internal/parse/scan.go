@@ -177,6 +177,12 @@ func (s *scanner) askEnd(t tag, initial byte) {
 	s.initials |= initialBit(initial)
 }
 
+// forgetEnd makes the ends of an element that has its initial to itself be passed over again.
+func (s *scanner) forgetEnd(t tag, initial byte) {
+	s.ends &^= 1 << t
+	s.initials &^= initialBit(initial)
+}
+
 func initialBit(letter byte) uint32 { return 1 << (letter & 31) }
 
 // declaration reads what begins with "<!": a comment, a CDATA section, a doctype or what counts as a comment.

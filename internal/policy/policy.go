@@ -20,7 +20,7 @@ type Rules struct {
 	Exclude      []*regexp.Regexp // and none of these
 	MaxDepth     int              // hops from a seed; negative: without limit
 	MaxRedirects int              // in a row
-	Embeds       bool             // images, scripts and the like, too
+	Embeds       bool             // images, scripts and the like, too, wherever they lie
 }
 
 // A Link is what led to a URL.
@@ -30,6 +30,9 @@ type Link struct {
 	Depth     int32
 	Redirects uint8 // in a row on the way
 	Seed      bool  // a seed, or what one redirects to
+	// how the page was reached that has it, a letter a hop: see page.Kind.Hop
+	Path    string
+	Fetched bool // the URL was fetched before, by such a link
 }
 
 // MovesSeed reports whether the link is where a seed redirects to. Such a URL is in scope, and widens the scope as a
@@ -74,7 +77,10 @@ func (r *Rules) JudgeURL(u weburl.URL, l Link) Verdict {
 	if why := r.Block.Match(u); why != "" {
 		return Verdict{Rule: "block", Why: why}
 	}
-	if scope := r.Scope.Judge(u); !scope.In && !l.MovesSeed() && !trustedList(u, l) {
+	if scope := r.Scope.Judge(u); !scope.In && !l.MovesSeed() && !trustedList(u, l) && !r.isRequisite(l) {
+		if r.Embeds && l.Kind.Embed() && l.Kind != page.Ping {
+			return Defer("embed", scope.Rule+", and embedded in what is no page of the crawl")
+		}
 		return Verdict{Rule: "scope", Why: scope.Rule, OffHost: !scope.Near}
 	}
 	if re := firstMatch(r.Exclude, u.String()); re != nil {
@@ -88,6 +94,44 @@ func (r *Rules) JudgeURL(u weburl.URL, l Link) Verdict {
 
 // TooDeep reports whether a depth is beyond the limit.
 func (r *Rules) TooDeep(depth int32) bool { return r.MaxDepth >= 0 && int(depth) > r.MaxDepth }
+
+// maxNested is how many style sheets out of scope may lie in each other.
+const maxNested = 5
+
+// isRequisite reports whether a link leads to what a page of the crawl is shown with: what is embedded in a page that is
+// in scope, what that redirects to, and of style sheets elsewhere what they are shown with themselves.
+func (r *Rules) isRequisite(l Link) bool {
+	embedded := l.Kind.Embed() && l.Kind != page.Ping
+	switch {
+	case !r.Embeds:
+		return false
+	case l.Fetched:
+		return embedded || l.Kind == page.Redirect
+	case l.Kind == page.Redirect:
+		return embeds(l.Path) > 0
+	case !embedded:
+		return false
+	}
+	if from, err := weburl.Parse(l.From); err != nil || r.Scope.Judge(from).In {
+		return err == nil
+	}
+	n := embeds(l.Path)
+	return (l.Kind == page.CSS || l.Kind == page.Style) && n > 0 && n < maxNested
+}
+
+// embeds is how many hops at a path's end were to what is embedded, redirects not counted.
+func embeds(path string) (n int) {
+	for i := len(path) - 1; i >= 0; i-- {
+		switch path[i] {
+		case 'E':
+			n++
+		case 'R':
+		default:
+			return n
+		}
+	}
+	return n
+}
 
 // trustedList reports whether a URL out of scope is that of a sitemap which may list what is in scope: one that
 // robots.txt names, wherever it lies, and those on the same host that an index names.

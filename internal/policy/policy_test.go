@@ -46,6 +46,39 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
+	rules.Include = nil
+	for _, c := range []struct {
+		name, from, path string
+		kind             page.Kind
+		in               bool
+	}{
+		{"an image of a page", "http://a.test/docs/", "L", page.Image, true},
+		{"an anchor of a page", "http://a.test/docs/", "L", page.Anchor, false},
+		{"a ping of a page", "http://a.test/docs/", "L", page.Ping, false},
+		{"where an image redirects to", "http://a.test/docs/i.png", "LE", page.Redirect, true},
+		{"where an image elsewhere redirects to", "http://b.test/i.png", "LER", page.Redirect, true},
+		{"where a page redirects to", "http://a.test/docs/i", "L", page.Redirect, false},
+		{"a style sheet's font", "http://b.test/s.css", "LE", page.CSS, true},
+		{"what it imports", "http://b.test/s.css", "LERE", page.Style, true},
+		{"what is imported too deep", "http://b.test/s.css", "LEEEEE", page.Style, false},
+		{"a script of a page elsewhere", "http://b.test/frame", "LE", page.Script, false},
+		{"an image of a page elsewhere", "http://b.test/", "L", page.Image, false},
+		{"a style sheet of a page elsewhere", "http://b.test/", "L", page.Style, false},
+	} {
+		link := Link{From: c.from, Kind: c.kind, Path: c.path, Depth: 1}
+		if got := rules.Judge(parseURL(t, "http://cdn.test/x"), link); got.Refused() == c.in {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+		link.Fetched = true
+		if got := rules.Judge(parseURL(t, "http://cdn.test/x"), link); c.in && got.Refused() {
+			t.Errorf("%s, fetched before: %+v", c.name, got)
+		}
+		rules.Embeds = false
+		if got := rules.Judge(parseURL(t, "http://cdn.test/x"), link); !got.OffHost {
+			t.Errorf("%s, without embeds: %+v", c.name, got)
+		}
+		rules.Embeds = true
+	}
 	rules.Include, rules.Scope = []*regexp.Regexp{regexp.MustCompile(`/wanted/`)}, weburl.NewScope(weburl.ScopeAny)
 	if got := rules.Judge(parseURL(t, "http://a.test/docs/1"), anchor); got.Rule != "include" {
 		t.Errorf("matches no pattern to include: %+v", got)

@@ -29,6 +29,7 @@ type Meta struct {
 	Missing  int           // visits in a row that found nothing there
 	Queued   time.Time     // when it was last taken for a recrawl
 	Kind     uint8         // of the link that led to it, a page.Kind
+	From     string        // the page that named it, in a crawl with recrawls; "" for a seed
 	Ended    bool          // it was left out when its turn came, or given up: nothing of it waits
 	Tenure   int           // how often its host had been given away when it was taken in last
 }

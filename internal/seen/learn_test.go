@@ -132,6 +132,7 @@ func TestMetaIsReadAsWritten(t *testing.T) {
 	var b []byte
 	all := []Meta{{}, {Fetched: at, Status: 200, ETag: `"x"`, Digest: [20]byte{1}},
 		{Due: at, Every: time.Hour, Missing: 3, Queued: at, Kind: 5, Modified: at, Changes: 7},
+		{From: "http://example.org/from", ETag: "x"}, {From: "http://example.org/", Kind: 3, Tenure: 2},
 		{Ended: true}, {Tenure: 300, ETag: "x"}, {Fetched: at, Ended: true, Tenure: 1, Kind: 2, Status: 200}}
 	for i := range all {
 		b = AppendMeta(b, &all[i], at.Unix()-5)

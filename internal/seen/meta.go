@@ -25,6 +25,7 @@ const (
 	hasKind
 	hasEnded
 	hasTenure
+	hasFrom
 )
 
 // appendMeta appends m; nothing when m says nothing.
@@ -71,7 +72,8 @@ func appendMeta(b []byte, m *Meta, born int64) []byte {
 
 // more says which of the fields there are that only a crawl with recrawls has, or one in which hosts are claimed.
 func (m *Meta) more() (has byte) {
-	for i, there := range []bool{m.Every > 0, m.Missing > 0, !m.Queued.IsZero(), m.Kind > 0, m.Ended, m.Tenure > 0} {
+	for i, there := range []bool{m.Every > 0, m.Missing > 0, !m.Queued.IsZero(), m.Kind > 0, m.Ended, m.Tenure > 0,
+		m.From != ""} {
 		if there {
 			has |= 1 << i
 		}
@@ -95,6 +97,9 @@ func (m *Meta) appendMore(b []byte, born int64) []byte {
 	if m.Tenure > 0 {
 		b = binary.AppendUvarint(b, uint64(m.Tenure))
 	}
+	if m.From != "" {
+		b = append(binary.AppendUvarint(b, uint64(len(m.From))), m.From...)
+	}
 	return b
 }
 
@@ -114,6 +119,9 @@ func (m *Meta) readMore(in *decoder, has byte, born int64) {
 	m.Ended = has&hasEnded != 0
 	if has&hasTenure != 0 {
 		m.Tenure = int(in.uvarint())
+	}
+	if has&hasFrom != 0 {
+		m.From = in.string()
 	}
 }
 
@@ -175,6 +183,7 @@ func (m *Meta) join(older *Meta) *Meta {
 	}
 	keep(&m.Queued, older.Queued)
 	keep(&m.Kind, older.Kind)
+	keep(&m.From, older.From)
 	keep(&m.Ended, older.Ended)
 	m.Tenure = max(m.Tenure, older.Tenure)
 	keep(&m.Status, older.Status)
@@ -229,6 +238,17 @@ func (d *decoder) byte() byte {
 	c := d.b[0]
 	d.b = d.b[1:]
 	return c
+}
+
+func (d *decoder) string() string {
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		d.bad, d.b = true, nil
+		return ""
+	}
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
 }
 
 func (d *decoder) time(born int64) time.Time { return time.Unix(born+d.varint(), 0).UTC() }

@@ -35,7 +35,7 @@ func (g *group) page(f *fact) {
 		{"digest", c.Digest != digest{} && f.Digest != c.Digest},
 		{"status", !c.is(flagResource) && f.Status != c.Status},
 		{"revisit", !c.is(flagResource) && f.is(flagRevisit) != c.is(flagRevisit)},
-		{"title, charset, lang, from or number of links", c.is(flagWords) && f.Words != c.Words},
+		{"title, charset, lang, from, h1, description, canonical or number of links", c.is(flagWords) && f.Words != c.Words},
 	} {
 		if d.wrong {
 			g.fault(checkPages, name, f.At, "the line gives another %s than the record in %s at byte %d has", d.what,

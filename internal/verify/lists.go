@@ -42,7 +42,8 @@ func (v *verifier) pageLine(l line) error {
 	}
 	f := fact{At: l.at, File: -1, Offset: p.Offset, Length: p.Bytes, Time: p.Time.UnixMicro(), Status: p.Status,
 		Digest: sum,
-		Flags:  flagWords, ID: typeOf(p.Type), Words: wordsOf(p.From, p.Charset, p.Lang, p.Title, p.Links)}
+		Flags:  flagWords, ID: typeOf(p.Type), Words: wordsOf(p.Links, p.From, p.Charset, p.Lang, p.Title, p.H1,
+			p.Description, p.Canonical)}
 	if p.WARC != "" {
 		f.File = v.files.of(p.WARC)
 	}
@@ -94,7 +95,7 @@ func typeOf(media string) uint64 {
 }
 
 // forGood are the rules by which a URL is left out that no better link brings in.
-var forGood = map[string]bool{"robots": true, "clean-param": true, "max-pages-per-host": true, "url": true}
+var forGood = map[string]bool{"robots": true, "clean-param": true, "url": true}
 
 func (v *verifier) skipLine(l line) error {
 	s, err := jsonl.ParseSkip(l.text)

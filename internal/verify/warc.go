@@ -232,14 +232,15 @@ func metadata(block []byte) (words, trail uint64) {
 			said[name] = value
 		}
 	}
-	return wordsOf(said["via"], said["charset"], said["languages"], said["title"], links),
+	return wordsOf(links, said["via"], said["charset"], said["languages"], said["title"], said["h1"], said["description"],
+			said["canonical"]),
 		trailOf(said["seed"], said["via"], said["hopsFromSeed"], said["fetchTimeMs"])
 }
 
 // wordsOf is a hash of what a page's line and its metadata record both have.
-func wordsOf(from, charset, lang, title string, links int) uint64 {
+func wordsOf(links int, words ...string) uint64 {
 	var b []byte
-	for _, s := range []string{from, charset, lang, title} {
+	for _, s := range words {
 		b = append(field.Line(b, s), 0)
 	}
 	return hashOf(string(b), fmt.Sprint(links))

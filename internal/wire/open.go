@@ -64,7 +64,11 @@ func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error
 			return advice.Usage("%s belongs to a node of a cluster: kumo node --crawl %s goes on there", j.Dir, j.Name)
 		}
 		var err error
-		if o.Folder, err = folder.Open(ctx, o.disk, j.Dir, folder.Options{Fresh: j.Fresh, Warn: j.Warn}); err != nil {
+		if o.Folder, err = folder.Open(ctx, o.disk, j.Dir, folder.Options{Fresh: j.Fresh,
+			Discard: j.Discard, Now: j.Now(), Warn: j.Warn}); err != nil {
+			return err
+		}
+		if err := o.widen(ctx); err != nil {
 			return err
 		}
 		if err := o.build(); err != nil {
@@ -107,7 +111,7 @@ func openShared(f *folder.Folder, settled func() (*job.Job, error)) (*session.Se
 		if err := o.check(); err != nil {
 			return err
 		}
-		if err := f.Prepare(false); err != nil {
+		if err := f.Prepare(); err != nil {
 			return err
 		}
 		// a file that a kill has left open stays so

@@ -84,6 +84,9 @@ func (b *rebuilding) visits(ctx context.Context) error {
 			return err
 		}
 		m := seen.Meta{Fetched: e.Begin.Truncate(time.Second), Status: e.Status}
+		if b.job.Crawl.Recrawl.On() {
+			m.From = e.Via
+		}
 		switch k := records.Key(e.URL); {
 		case e.Status == http.StatusNotModified && answered[k]: // the page is as it was
 			m.Status = http.StatusOK

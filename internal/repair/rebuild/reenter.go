@@ -171,14 +171,6 @@ func (b *rebuilding) links(ctx context.Context, r *crawl.Reentry, name string, r
 	return nil
 }
 
-var kindsByName = func() map[string]page.Kind {
-	all := map[string]page.Kind{}
-	for k := page.Kind(0); k.String() != page.Kind(255).String(); k++ {
-		all[k.String()] = k
-	}
-	return all
-}()
-
 // metadata reads a line of a metadata record.
 func (b *rebuilding) metadata(line string, it *frontier.Item, pg *page.Page) {
 	name, value, _ := strings.Cut(line, ": ")
@@ -193,7 +185,7 @@ func (b *rebuilding) metadata(line string, it *frontier.Item, pg *page.Page) {
 		f := strings.SplitN(value, " ", 3)
 		kind, known := page.Kind(0), false
 		if len(f) == 3 {
-			kind, known = kindsByName[f[2]]
+			kind, known = page.KindNamed(f[2])
 		}
 		if !known {
 			return

@@ -61,6 +61,7 @@ type wanting struct {
 	status                              int
 	said                                map[string]string // by its metadata record
 	final                               string
+	variants                            [][2]string // language and URL
 	links                               int
 	noPage, noLog, noIndex              bool
 	page                                *jsonl.PageLine
@@ -169,6 +170,11 @@ func (m *mender) wantingOf(name string, rec *warc.Record) *wanting {
 func (w *wanting) metadata(text string) {
 	for line := range strings.SplitSeq(text, "\r\n") {
 		name, value, _ := strings.Cut(line, ": ")
+		if name == "hreflang" {
+			lang, url, _ := strings.Cut(value, " ")
+			w.variants = append(w.variants, [2]string{lang, url})
+			continue
+		}
 		if name != "outlink" {
 			w.said[name] = value
 			continue
@@ -303,7 +309,25 @@ func (w *wanting) pageLine(b []byte) []byte {
 	}
 	b = fmt.Appendf(b, `,"bytes":%d,"digest":%s,"depth":%d`, e.Size, strconv.Quote(e.Digest), depth)
 	b = text(b, "from", w.said["via"])
-	b = fmt.Appendf(b, `,"links":%d,"warc":%s,"offset":%d`, w.links, strconv.Quote(w.file), w.offset)
+	b = fmt.Appendf(b, `,"links":%d`, w.links)
+	var connect, firstByte, total int64 // which an earlier kumo did not note
+	if n, _ := fmt.Sscanf(w.said["exchangeTimeMs"], "connect=%d firstByte=%d total=%d", &connect, &firstByte, &total); n == 3 {
+		b = fmt.Appendf(b, `,"connect_ms":%d,"first_byte_ms":%d,"total_ms":%d`, connect, firstByte, total)
+	}
+	b = fmt.Appendf(b, `,"warc":%s,"offset":%d`, strconv.Quote(w.file), w.offset)
+	for _, name := range []string{"h1", "description", "canonical"} {
+		if w.said[name] != "" {
+			b = text(b, name, w.said[name])
+		}
+	}
+	for i, v := range w.variants {
+		b = append(b, [...]string{`,"hreflang":[`, ","}[min(i, 1)]...)
+		b = append(field.JSON(append(b, `{"lang":`...), v[0]), `,"url":`...)
+		b = append(field.JSON(b, v[1]), '}')
+	}
+	if len(w.variants) > 0 {
+		b = append(b, ']')
+	}
 	for _, f := range [][2]string{{"truncated", w.truncated}, {"malformed", w.said["malformed"]}, {"revisit", w.revisit},
 		{"robots", w.said["robots"]}} {
 		if f[1] != "" {

@@ -29,7 +29,11 @@ func newPatient(t *testing.T, compression string, n int) *patient {
 func visits(n int) iter.Seq[*page.Record] {
 	return func(yield func(*page.Record) bool) {
 		for i := range n {
-			if !yield(storetest.Record(i)) {
+			rec := storetest.Record(i)
+			rec.Page.Heading, rec.Page.Description, rec.Page.Canonical = "One: \"two\"", "three", rec.URL
+			rec.Page.Variants = []page.Variant{{Lang: "de", URL: "https://example.org/de"}, {Lang: "en", URL: rec.URL}}
+			rec.Response.Connect, rec.Response.FirstByte = 7e6, 30e6
+			if !yield(rec) {
 				return
 			}
 		}

@@ -2,8 +2,11 @@
 // skipped.jsonl the URLs within reach that were left out, and why.
 //
 // A page's line has url, final, status, time, type, charset, lang, title, bytes (of the payload), digest
-// ("sha1:BASE32"), depth, from and links (their number), always; warc and offset when it lies in a WARC file; when they
-// apply: importance (of its URL when it was fetched, by the links that were found until then), truncated and malformed
+// ("sha1:BASE32"), depth, from, links (their number) and how long the exchange took, always: connect_ms until there was a connection
+// (name, connecting, TLS; 0 where one was open), first_byte_ms from the request's beginning to the answer's, total_ms to
+// its end, each in milliseconds; warc and offset when it lies in a WARC file; when they apply: h1 (the first with a
+// text), description (of the meta element) and canonical (the URL that the page calls its own), each as the page says,
+// hreflang (a list of lang and url: the page in other languages), importance (of its URL when it was fetched, by the links that were found until then), truncated and malformed
 // (the reasons), revisit (the URL that had the same payload before), sniffed (the media type, where it is not the
 // declared one), robots (what the page asks of robots, as written), noindex and noarchive (true, where that is obeyed),
 // recrawl (what a visit has found that was not the first). A skip's line has url, host, rule, why, from, depth and
@@ -99,10 +102,17 @@ func (l *line) page(rec *page.Record) {
 	l.number("depth", int64(rec.Depth))
 	l.text("from", rec.From)
 	l.number("links", int64(len(read.Links)))
+	l.number("connect_ms", res.Connecting().Milliseconds())
+	l.number("first_byte_ms", res.FirstByte.Milliseconds())
+	l.number("total_ms", res.Total.Milliseconds())
 	if rec.Place.File != "" {
 		l.text("warc", rec.Place.File)
 		l.number("offset", rec.Place.Offset)
 	}
+	l.exception("h1", read.Heading)
+	l.exception("description", read.Description)
+	l.exception("canonical", read.Canonical)
+	l.variants(read.Variants)
 	if rec.Importance > 0 {
 		l.key("importance")
 		l.b = strconv.AppendFloat(l.b, rec.Importance, 'g', 5, 64)
@@ -118,6 +128,22 @@ func (l *line) page(rec *page.Record) {
 	l.exception("recrawl", string(rec.Recrawl))
 	l.asks(rec)
 	l.end()
+}
+
+func (l *line) variants(all []page.Variant) {
+	if len(all) == 0 {
+		return
+	}
+	l.key("hreflang")
+	for i, v := range all {
+		l.b = append(l.b, "[,"[min(i, 1)])
+		l.b = append(l.b, `{"lang":`...)
+		l.b = field.JSON(l.b, v.Lang)
+		l.b = append(l.b, `,"url":`...)
+		l.b = field.JSON(l.b, v.URL)
+		l.b = append(l.b, '}')
+	}
+	l.b = append(l.b, ']')
 }
 
 func (l *line) skip(skip *page.Skip) {

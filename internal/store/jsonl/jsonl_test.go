@@ -3,6 +3,7 @@ package jsonl
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +37,8 @@ func lines(t *testing.T, name string, fill func(store.Store) error) string {
 
 const plain = `{"url":"https://example.org/page-00001/","final":"https://example.org/page-00001/","status":200,` +
 	`"time":"2026-11-21T03:12:14.123Z","type":"text/html","charset":"utf-8","lang":"en","title":"A page","bytes":4000,` +
-	`"digest":"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","depth":1,"from":"https://example.org/","links":0`
+	`"digest":"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","depth":1,"from":"https://example.org/","links":0,` +
+	`"connect_ms":0,"first_byte_ms":0,"total_ms":45`
 
 func TestPages(t *testing.T) {
 	for _, c := range []struct {
@@ -60,6 +62,16 @@ func TestPages(t *testing.T) {
 			plain + `,"importance":1.2346e+06}` + "\n"},
 		{"not what it is declared as", func(r *page.Record) { r.Page.Sniffed = "application/pdf" },
 			plain + `,"sniffed":"application/pdf"}` + "\n"},
+		{"what the page says of itself", func(r *page.Record) {
+			r.Page.Heading, r.Page.Description, r.Page.Canonical = "Head \"line\"", "About", "https://example.org/1"
+			r.Page.Variants = []page.Variant{{Lang: "de", URL: "https://example.org/de"}, {Lang: "x-default", URL: "https://example.org/"}}
+		}, plain + `,"h1":"Head \"line\"","description":"About","canonical":"https://example.org/1",` +
+			`"hreflang":[{"lang":"de","url":"https://example.org/de"},{"lang":"x-default","url":"https://example.org/"}]}` + "\n"},
+		{"time taken", func(r *page.Record) {
+			r.Response.DNS, r.Response.Connect, r.Response.Handshake = 1e6, 2e6, 4e6
+			r.Response.FirstByte, r.Response.Total = 30e6, 51e6
+		}, strings.Replace(plain, `"connect_ms":0,"first_byte_ms":0,"total_ms":45`,
+			`"connect_ms":7,"first_byte_ms":30,"total_ms":51`, 1) + "}\n"},
 		{"robots.txt has no line", func(r *page.Record) { r.Robots = true }, ""},
 		{"a failure has no line", func(r *page.Record) { r.Response, r.Failure = nil, page.DNS }, ""},
 	} {
@@ -78,7 +90,7 @@ func TestUnreadPage(t *testing.T) {
 	rec := &page.Record{URL: "http://a/", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)),
 		Response: &page.Response{}}
 	want := `{"url":"http://a/","final":"","status":0,"time":"2026-01-02T02:04:05.000Z","type":"","charset":"","lang":"","title":"","bytes":0,` +
-		`"digest":"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","depth":0,"from":"","links":0}` + "\n"
+		`"digest":"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","depth":0,"from":"","links":0,"connect_ms":0,"first_byte_ms":0,"total_ms":0}` + "\n"
 	if got := lines(t, "pages.jsonl", func(s store.Store) error { return s.Put(rec) }); got != want {
 		t.Errorf("got  %swant %s", got, want)
 	}

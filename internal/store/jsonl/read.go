@@ -15,9 +15,17 @@ type PageLine struct {
 	Importance                                           float64
 	WARC, Truncated, Malformed, Revisit, Sniffed, Robots string
 	Recrawl                                              string
+	H1, Description, Canonical                           string
+	HrefLang                                             []Variant
+	ConnectMS                                            int64 `json:"connect_ms"`
+	FirstByteMS                                          int64 `json:"first_byte_ms"`
+	TotalMS                                              int64 `json:"total_ms"`
 	NoIndex, NoArchive                                   bool
 	Time                                                 time.Time
 }
+
+// A Variant is where the page is in another language.
+type Variant struct{ Lang, URL string }
 
 // A SkipLine is a line of skipped.jsonl.
 type SkipLine struct {

@@ -3,16 +3,20 @@ package jsonl
 import (
 	"testing"
 
+	"kumo/internal/page"
 	"kumo/internal/store/storetest"
 )
 
 func TestLinesComeBack(t *testing.T) {
 	rec, skip := storetest.Record(1), storetest.Skip(2)
+	rec.Page.Heading, rec.Response.FirstByte = "One", 3e6
+	rec.Page.Variants = []page.Variant{{Lang: "de", URL: "https://example.org/de"}}
 	var l line
 	l.page(rec)
 	p, err := ParsePage(l.b)
 	if err != nil || p.URL != rec.URL || p.Status != rec.Response.Status || p.Bytes != int64(len(rec.Response.Payload)) ||
-		p.From != rec.From {
+		p.From != rec.From || p.H1 != "One" || p.FirstByteMS != 3 || p.TotalMS != 45 ||
+		len(p.HrefLang) != 1 || p.HrefLang[0] != (Variant{"de", "https://example.org/de"}) {
 		t.Errorf("%s came back as %+v, %v", l.b, p, err)
 	}
 	l.b = nil

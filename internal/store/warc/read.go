@@ -49,7 +49,16 @@ type Reader struct {
 
 // NewReader returns a reader of the first size bytes of src; the file's name says how it is compressed.
 func NewReader(src io.ReaderAt, size int64, name string) (*Reader, error) {
-	r := &Reader{src: src, size: size, in: bufio.NewReaderSize(nil, 64<<10), text: bufio.NewReaderSize(nil, 64<<10)}
+	return newReader(src, size, name, 64<<10)
+}
+
+// NewSkimmer is NewReader for who skips most records: it reads little ahead.
+func NewSkimmer(src io.ReaderAt, size int64, name string) (*Reader, error) {
+	return newReader(src, size, name, 4<<10)
+}
+
+func newReader(src io.ReaderAt, size int64, name string, ahead int) (*Reader, error) {
+	r := &Reader{src: src, size: size, in: bufio.NewReaderSize(nil, ahead), text: bufio.NewReaderSize(nil, 64<<10)}
 	switch name = strings.TrimSuffix(name, open); {
 	case strings.HasSuffix(name, extensions["gzip"]):
 		r.open = &gzipMember{}
@@ -67,6 +76,9 @@ func NewReader(src io.ReaderAt, size int64, name string) (*Reader, error) {
 
 // Offset is where the next record begins.
 func (r *Reader) Offset() int64 { return r.at }
+
+// GoTo makes the record that begins at a place the next.
+func (r *Reader) GoTo(at int64) { r.at = at }
 
 // Next returns the next record: io.EOF when there is none. After another error Skip leads to the next record that can
 // be read.

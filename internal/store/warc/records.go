@@ -207,8 +207,10 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	b = appendField(b, "seed", rec.Seed)
 	b = appendField(b, "via", rec.From)
 	b = appendField(b, "hopsFromSeed", rec.Path)
-	b = append(b, "fetchTimeMs: "...)
-	b = strconv.AppendInt(b, rec.Took.Milliseconds(), 10)
+	b = appendMillis(b, "fetchTimeMs: ", rec.Took)
+	b = appendMillis(b, "\r\nexchangeTimeMs: connect=", rec.Response.Connecting())
+	b = appendMillis(b, " firstByte=", rec.Response.FirstByte)
+	b = appendMillis(b, " total=", rec.Response.Total)
 	b = append(b, "\r\n"...)
 	b = appendField(b, "malformed", rec.Response.Malformed)
 	if isUnmodified(rec) {
@@ -222,7 +224,19 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	b = appendField(b, "charset", rec.Page.Charset)
 	b = appendField(b, "languages", rec.Page.Lang)
 	b = appendField(b, "title", rec.Page.Title)
+	b = appendField(b, "h1", rec.Page.Heading)
+	b = appendField(b, "description", rec.Page.Description)
+	b = appendField(b, "canonical", rec.Page.Canonical)
+	for _, v := range rec.Page.Variants { // as "hreflang: LANG URL"
+		b = append(b, "hreflang: "...)
+		b = append(appendToken(b, v.Lang), ' ')
+		b = append(appendToken(b, v.URL), "\r\n"...)
+	}
 	return appendField(b, "robots", rec.Page.Robots.Meta)
+}
+
+func appendMillis(b []byte, name string, d time.Duration) []byte {
+	return strconv.AppendInt(append(b, name...), d.Milliseconds(), 10)
 }
 
 // appendOutlink writes a link as "outlink: URL HOP KIND".

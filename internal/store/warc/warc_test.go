@@ -219,6 +219,7 @@ func TestFieldBlocks(t *testing.T) {
 			"conformsTo: http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/\r\n" +
 			"isPartOf: example.org\r\nhostname: host1\r\nrobots: obey\r\nhttp-header-user-agent: Mozilla/5.0  (evil)\r\n",
 		3: "seed: https://example.org/\r\nvia: https://example.org/\r\nhopsFromSeed: LLR\r\nfetchTimeMs: 77\r\n" +
+			"exchangeTimeMs: connect=0 firstByte=0 total=0\r\n" +
 			"charset: utf-8\r\ntitle: A \"title\"\r\n" +
 			"outlink: https://example.org/next L a\r\noutlink: https://example.org/i.png E img\r\n",
 	} {
@@ -230,7 +231,7 @@ func TestFieldBlocks(t *testing.T) {
 		}
 	}
 	unmodified := odd()["unmodified"]
-	want := "fetchTimeMs: 77\r\nhttp-response: HTTP/1.1 304 Not Modified\r\nhttp-response: ETag: \"v1\"\r\n"
+	want := "fetchTimeMs: 77\r\nexchangeTimeMs: connect=0 firstByte=0 total=0\r\nhttp-response: HTTP/1.1 304 Not Modified\r\nhttp-response: ETag: \"v1\"\r\n"
 	if got := string(appendMetadata(nil, unmodified)); got != want {
 		t.Errorf("of what has not changed:\n%s\nwant:\n%s", got, want)
 	}

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kumo/internal/folder"
+	"kumo/internal/job"
+	"kumo/internal/links"
+	"kumo/internal/stats"
+	"kumo/internal/weburl"
+)
+
+const linksCommandLong = `Say which pages of the crawl in FOLDER link to what.
+
+  --broken     links that lead to an error, to nothing, or round in circles, by the URL that they lead to: each with its
+               status, where it is redirected to, the pages that have it, and its words
+  --to URL     links that lead to URL, by redirects, too
+  --from URL   links of a page, in their order, each with what became of it
+
+It reads the crawl's files, whether it runs or not: crawl.log, pages.jsonl and the WARC files, of which answers are skipped;
+the words of a link are those of the page's record. Where the WARC files have been moved away, only the page is known that
+named each URL first.
+
+With --check-external it first asks for what pages link to on hosts that the crawl has not visited: by HEAD, and where that
+is an error by GET, as the crawl is set (user agent, proxy, --delay, robots.txt), one host at a time each, 16 hosts at once.
+What came of it is kept in external.jsonl in the crawl's folder, which later calls use, too; what was checked in the last
+seven days is not asked for again, so a check that was ended goes on when it is called once more.
+
+As lines of JSON (--jsonl) and in columns (--csv) there are url, status (0: no answer), error (why: dns, timeout, loop, ...; of
+what was not fetched the rule that left it out), redirects (the last is the end), from, kind (a, img, redirect, ...), text.`
+
+type linksOptions struct {
+	to, from           string
+	broken, csv, jsonl bool
+	external, quiet    bool
+	most               int
+	temp               string
+	found              int64
+}
+
+func linksCommand() *cobra.Command {
+	o := &linksOptions{}
+	cmd := &cobra.Command{Use: "links --broken|--to URL|--from URL FOLDER", Short: "Say which pages link to what, and what is broken",
+		Long: linksCommandLong,
+		Example: "  kumo links --broken crawls/example.com\n  kumo links --to https://example.com/gone crawls/example.com\n" +
+			"  kumo links --broken --check-external --csv crawls/example.com > broken.csv",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("which crawl? name its folder, and one")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) }}
+	f := cmd.Flags()
+	f.BoolVar(&o.broken, "broken", false, "links that lead to an error, to nothing or round in circles")
+	f.StringVar(&o.to, "to", "", "links that lead to `URL`")
+	f.StringVar(&o.from, "from", "", "links of the page `URL`")
+	f.BoolVar(&o.csv, "csv", false, "answer in columns, as spreadsheets read them")
+	f.BoolVar(&o.jsonl, "jsonl", false, "answer in JSON, a line for each link")
+	f.BoolVar(&o.external, "check-external", false, "ask hosts that the crawl has not visited for what pages link to there")
+	f.VarP(counted(&o.most, 10_000), "external-limit", "", "check so many URLs in one go; the rest waits for the next")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "do not say how far it is")
+	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
+	return cmd
+}
+
+func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
+	asked := 0
+	for _, is := range []bool{o.broken, o.to != "", o.from != ""} {
+		if is {
+			asked++
+		}
+	}
+	switch {
+	case asked != 1:
+		return usagef("say what to look for: one of --broken, --to URL and --from URL")
+	case o.csv && o.jsonl:
+		return usagef("--csv and --jsonl: choose one")
+	}
+	for _, url := range []*string{&o.to, &o.from} {
+		if *url != "" {
+			if *url, err = urlArg(*url); err != nil {
+				return err
+			}
+		}
+	}
+	saved, err := folder.ReadSettings(dir)
+	if err != nil {
+		return err
+	}
+	if len(saved) == 0 {
+		return usagef("%s: there is no crawl", dir)
+	}
+	settled := &options{idle: true}
+	flags := crawlFlags(settled)
+	if err := flags.Parse([]string{"--out", dir}); err != nil {
+		return err
+	}
+	if err := settled.settle(cmd.Context(), flags, nil); err != nil {
+		return err
+	}
+	cfg := links.Config{Dir: dir, Temp: o.temp, Canon: settled.job.Crawl.Canon}
+	clear := func() {}
+	if term.IsTerminal(int(os.Stderr.Fd())) && !o.quiet {
+		cfg.Progress, clear = linkProgress(os.Stderr)
+	}
+	f, err := links.Open(cmd.Context(), cfg)
+	if err != nil {
+		clear()
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if o.external {
+		err = o.check(cmd, f, &settled.job)
+	}
+	if err == nil {
+		err = o.answer(cmd, f, clear)
+	}
+	clear()
+	for _, note := range f.Notes() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", note)
+	}
+	return err
+}
+
+// urlArg is a URL as the crawl has it.
+func urlArg(arg string) (string, error) {
+	raw := arg
+	if !strings.Contains(raw, "://") {
+		raw = "https://" + raw
+	}
+	u, err := weburl.Parse(raw)
+	if err != nil || !u.Web() {
+		return "", usagef("%q is no URL of a page", arg)
+	}
+	return u.Canonical().String(), nil
+}
+
+// check asks other sites, in the manner of the crawl.
+func (o *linksOptions) check(cmd *cobra.Command, f *links.Finder, j *job.Job) error {
+	done, err := f.CheckExternal(cmd.Context(), links.Checker{Fetch: j.Fetching(), Agent: job.Agent,
+		Robots: !j.Crawl.IgnoreRobots, Delay: j.Frontier.Delay, MaxDelay: j.Frontier.MaxDelay, Most: o.most, Hosts: 16})
+	if !o.quiet && err == nil {
+		left := ""
+		if done.Left > 0 {
+			left = fmt.Sprintf("; %s more for the next time", grouped(done.Left))
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "kumo: %s of other sites checked%s\n", stats.Count(done.Checked, "URLs"), left)
+	}
+	return err
+}
+
+func (o *linksOptions) answer(cmd *cobra.Command, f *links.Finder, clear func()) error {
+	out := o.printer(cmd.OutOrStdout())
+	tell := func(l *links.Link) error {
+		clear()
+		o.found++
+		return out.link(l)
+	}
+	var err error
+	switch ctx := cmd.Context(); {
+	case o.broken:
+		err = f.Broken(ctx, tell)
+	case o.to != "":
+		err = f.To(ctx, o.to, tell)
+	default:
+		err = f.From(ctx, o.from, tell)
+	}
+	clear()
+	if err = errors.Join(err, out.end()); err != nil || o.found > 0 {
+		return err
+	}
+	switch w := cmd.ErrOrStderr(); {
+	case o.broken:
+		fmt.Fprintln(w, "kumo: no link is broken")
+	case o.to != "":
+		fmt.Fprintf(w, "kumo: no page links to %s\n", o.to)
+	default:
+		fmt.Fprintf(w, "kumo: no page %s with links is in the crawl's records\n", o.from)
+	}
+	return nil
+}
+
+func (o *linksOptions) printer(w io.Writer) linkPrinter {
+	switch {
+	case o.jsonl:
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return jsonLinks{enc}
+	case o.csv:
+		return &csvLinks{w: csv.NewWriter(w)}
+	case o.from != "":
+		return listedLinks{w}
+	}
+	return &groupedLinks{w: w}
+}
+
+// A linkPrinter shows links.
+type linkPrinter interface {
+	link(*links.Link) error
+	end() error
+}
+
+type jsonLinks struct{ *json.Encoder }
+
+func (p jsonLinks) link(l *links.Link) error { return p.Encode(l) }
+func (p jsonLinks) end() error               { return nil }
+
+type csvLinks struct {
+	w     *csv.Writer
+	begun bool
+}
+
+func (p *csvLinks) link(l *links.Link) error {
+	p.head()
+	return p.w.Write([]string{l.URL, strconv.Itoa(l.Status), l.Error, strings.Join(l.Redirects, " "), l.From, l.Kind, l.Text})
+}
+
+func (p *csvLinks) head() {
+	if !p.begun {
+		p.begun = true
+		_ = p.w.Write([]string{"url", "status", "error", "redirects", "from", "kind", "text"}) // Error tells
+	}
+}
+
+func (p *csvLinks) end() error {
+	p.head()
+	p.w.Flush()
+	return p.w.Error()
+}
+
+// groupedLinks shows each URL once, above the pages that link to it.
+type groupedLinks struct {
+	w    io.Writer
+	last string
+}
+
+func (p *groupedLinks) link(l *links.Link) error {
+	if l.URL != p.last {
+		if p.last != "" {
+			fmt.Fprintln(p.w)
+		}
+		fmt.Fprintf(p.w, "%-7s %s\n", linkWord(l), l.URL)
+		for _, to := range l.Redirects {
+			fmt.Fprintf(p.w, "     -> %s\n", to)
+		}
+	}
+	p.last = l.URL
+	_, err := fmt.Fprintf(p.w, "   from %s%s\n", l.From, linkText(l))
+	return err
+}
+
+func (p *groupedLinks) end() error { return nil }
+
+// listedLinks shows a link a line.
+type listedLinks struct{ w io.Writer }
+
+func (p listedLinks) link(l *links.Link) error {
+	_, err := fmt.Fprintf(p.w, "%-11s %s%s\n", linkWord(l), strings.Join(append([]string{l.URL}, l.Redirects...), " -> "),
+		linkText(l))
+	return err
+}
+
+func (p listedLinks) end() error { return nil }
+
+// linkWord says in a word what became of a link.
+func linkWord(l *links.Link) string {
+	switch {
+	case l.Error != "":
+		return l.Error
+	case l.Status > 0:
+		return strconv.Itoa(l.Status)
+	}
+	return "ok"
+}
+
+func linkText(l *links.Link) string {
+	switch {
+	case l.Text != "":
+		return fmt.Sprintf("  %q", l.Text)
+	case l.Kind != "a":
+		return "  (" + l.Kind + ")"
+	}
+	return ""
+}
+
+// linkProgress writes over one line, once it takes long.
+func linkProgress(w io.Writer) (show func(links.Progress), clear func()) {
+	shown, began := false, time.Now()
+	show = func(p links.Progress) {
+		if time.Since(began) < time.Second {
+			return
+		}
+		shown = true
+		if p.Step == "other sites" {
+			fmt.Fprintf(w, "\r\x1b[K%s: %d of %d URLs", p.Step, p.Done, p.Total)
+			return
+		}
+		fmt.Fprintf(w, "\r\x1b[K%s: %d of %d MB", p.Step, p.Done>>20, p.Total>>20)
+	}
+	return show, func() {
+		if shown {
+			fmt.Fprint(w, "\r\x1b[K")
+		}
+		shown = false
+	}
+}
